@@ -1,0 +1,65 @@
+package link
+
+import (
+	"net/netip"
+	"time"
+)
+
+// Conn moves batches of RoCE v2 packets (BTH to ICRC, without IP and UDP
+// headers) between adapters. Implementations: UDP sockets and an in-memory
+// network; fault injection and capture wrap any of them.
+//
+// WriteBatch may be called by one goroutine at a time, ReadBatch by one
+// goroutine at a time, both at once. Wait, Wake and Close are free-threaded.
+type Conn interface {
+	// LocalAddr is the address this end sends from: a definite IP and port.
+	LocalAddr() netip.AddrPort
+
+	// Caps tells which accelerations are in use and how large the socket
+	// buffers really are.
+	Caps() Caps
+
+	// WriteBatch seals every packet of b that is not sealed yet (see
+	// Batch.Seal) and sends them in order. The batch may be reset when
+	// WriteBatch returns. A datagram that the system refuses is counted and
+	// treated as lost on the wire: the transport recovers. The error is not
+	// nil only when the link is unusable (closed).
+	WriteBatch(b *Batch) error
+
+	// ReadBatch fills r with what has already arrived, never blocks, and
+	// returns the number of datagrams, 0 if there is none. The buffers in r
+	// are valid until the next ReadBatch with the same r.
+	ReadBatch(r *Datagrams) (int, error)
+
+	// Wait blocks until something can be read, Wake is called, or timeout
+	// has passed (negative: no timeout). It reports whether there is
+	// something to read. A Wake that comes before Wait is not lost.
+	Wait(timeout time.Duration) (readable bool, err error)
+
+	// Wake makes the current or the next Wait return.
+	Wake()
+
+	// Close releases the link and makes a blocked Wait return net.ErrClosed.
+	// Closing twice is safe.
+	Close() error
+}
+
+// Caps describes what a Conn found at open or was told to do without.
+type Caps struct {
+	GSO, GRO, MMsg        bool // segmentation offload out, receive offload in, sendmmsg/recvmmsg
+	RecvBuffer            int  // bytes the receive buffer really holds (Linux: half of what SO_RCVBUF reports)
+	SendBuffer            int  // bytes
+	MTU                   int  // of the interface, bytes; 0 when unknown
+	ExactID               bool // IPv4 identification of received packets is known (memory network)
+	Name                  string // "udp-linux", "udp-portable", "memory"
+}
+
+// Datagram is one received buffer: one UDP datagram, or several of equal size
+// that GRO merged (the last may be shorter).
+type Datagram struct {
+	Src  netip.AddrPort
+	TOS  uint8  // IPv4 TOS or IPv6 traffic class as received: carries the ECN mark
+	Buf  []byte // BTH..ICRC of one packet, or several packets of Seg bytes each
+	Seg  int    // segment size; equal to len(Buf) for a single packet
+	ID   uint16 // IPv4 identification of the first segment, if Caps.ExactID
+}
