@@ -1,0 +1,270 @@
+package verbs
+
+import "time"
+
+// AccessFlags grant access to memory, or through a queue pair (enum
+// ibv_access_flags; the values are the same).
+type AccessFlags uint32
+
+const (
+	AccessLocalWrite   AccessFlags = 1 << 0 // the adapter may write (receives, read results)
+	AccessRemoteWrite  AccessFlags = 1 << 1 // needs AccessLocalWrite
+	AccessRemoteRead   AccessFlags = 1 << 2
+	AccessRemoteAtomic AccessFlags = 1 << 3 // needs AccessLocalWrite
+	AccessMWBind       AccessFlags = 1 << 4 // memory windows may be bound to the region
+	AccessZeroBased    AccessFlags = 1 << 5 // addresses count from 0 instead of being real
+)
+
+// AccessRemote is every remote permission.
+const AccessRemote = AccessRemoteWrite | AccessRemoteRead | AccessRemoteAtomic
+
+// QPType is the transport service of a queue pair (enum ibv_qp_type; GSI as
+// in the kernel).
+type QPType uint8
+
+const (
+	GSI QPType = 1 // general services interface: UD, number 1, Q_Key 0x80010000
+	RC  QPType = 2 // reliable connection
+	UC  QPType = 3 // unreliable connection
+	UD  QPType = 4 // unreliable datagram
+)
+
+// QPState is a state of a queue pair (enum ibv_qp_state).
+type QPState uint8
+
+const (
+	StateReset QPState = iota
+	StateInit          // receives may be posted
+	StateRTR           // ready to receive
+	StateRTS           // ready to send
+	StateSQD           // send queue drains
+	StateSQE           // send queue error (UC, UD)
+	StateErr
+)
+
+// QPAttrMask names attributes of QPAttr (enum ibv_qp_attr_mask).
+type QPAttrMask uint32
+
+const (
+	AttrState            QPAttrMask = 1 << 0
+	AttrCurState         QPAttrMask = 1 << 1
+	AttrEnSQDAsyncNotify QPAttrMask = 1 << 2
+	AttrAccessFlags      QPAttrMask = 1 << 3
+	AttrPKeyIndex        QPAttrMask = 1 << 4
+	AttrPort             QPAttrMask = 1 << 5
+	AttrQKey             QPAttrMask = 1 << 6
+	AttrAV               QPAttrMask = 1 << 7
+	AttrPathMTU          QPAttrMask = 1 << 8
+	AttrTimeout          QPAttrMask = 1 << 9
+	AttrRetryCnt         QPAttrMask = 1 << 10
+	AttrRNRRetry         QPAttrMask = 1 << 11
+	AttrRQPSN            QPAttrMask = 1 << 12
+	AttrMaxQPRdAtomic    QPAttrMask = 1 << 13
+	AttrMinRNRTimer      QPAttrMask = 1 << 15
+	AttrSQPSN            QPAttrMask = 1 << 16
+	AttrMaxDestRdAtomic  QPAttrMask = 1 << 17
+	AttrDestQPN          QPAttrMask = 1 << 20
+)
+
+// MTU is a path MTU in the encoding of the verbs (enum ibv_mtu).
+type MTU uint8
+
+const (
+	MTU256 MTU = iota + 1
+	MTU512
+	MTU1024
+	MTU2048
+	MTU4096
+)
+
+// Bytes is the payload of a full packet, 0 for an invalid MTU.
+func (m MTU) Bytes() int {
+	if m < MTU256 || m > MTU4096 {
+		return 0
+	}
+	return 128 << m
+}
+
+// AHAttr is an address vector (struct ibv_ah_attr).
+type AHAttr struct {
+	DGID         GID
+	UDPPort      uint16 // of the peer's adapter; 0 means 4791
+	SGIDIndex    int    // our own entry of the GID table
+	TrafficClass uint8
+	FlowLabel    uint32
+	HopLimit     uint8 // 0 means 64
+	SL           uint8
+	PortNum      uint8 // our port, 0 means 1
+
+	// PeerBuffer is the size in bytes of the peer's socket receive buffer
+	// (its PortAttr.RecvBuffer), 0 if unknown. It bounds what a connected
+	// queue pair keeps in flight.
+	PeerBuffer uint32
+}
+
+// QPAttr are the changeable attributes of a queue pair (struct ibv_qp_attr).
+type QPAttr struct {
+	State            QPState
+	CurState         QPState
+	PathMTU          MTU
+	QKey             uint32
+	RQPSN            uint32 // first PSN expected from the peer, 24 bits
+	SQPSN            uint32 // first PSN we send, 24 bits
+	DestQPN          uint32
+	AccessFlags      AccessFlags // what the peer may do through this queue pair
+	AV               AHAttr
+	PKeyIndex        uint16
+	EnSQDAsyncNotify bool
+	SQDraining       bool  // query only
+	MaxRdAtomic      uint8 // reads and atomics we may have outstanding
+	MaxDestRdAtomic  uint8 // reads and atomics we serve at a time
+	MinRNRTimer      uint8 // code 0..31 sent in RNR NAKs; 0 is 655 ms
+	PortNum          uint8
+	Timeout          uint8 // local ACK timeout: 4.096 us * 2^Timeout; 0 means none
+	RetryCnt         uint8 // 0..7
+	RNRRetry         uint8 // 0..7, 7 means for ever
+}
+
+// QPCap are the sizes of a queue pair (struct ibv_qp_cap).
+type QPCap struct {
+	MaxSendWR     int // requests
+	MaxRecvWR     int // requests; ignored with an SRQ
+	MaxSendSGE    int // elements a request
+	MaxRecvSGE    int // elements a request
+	MaxInlineData int // bytes
+}
+
+// QPInitAttr says what queue pair to make (struct ibv_qp_init_attr).
+type QPInitAttr struct {
+	Type   QPType
+	SendCQ CQ
+	RecvCQ CQ
+	SRQ    SRQ // or nil
+	Cap    QPCap
+
+	// SignalAll makes every send request signaled (sq_sig_all).
+	SignalAll bool
+
+	// NoCredits switches end-to-end credits off for an RC queue pair: none
+	// are advertised in its acknowledgements and none heeded from the peer.
+	NoCredits bool
+}
+
+// SRQInitAttr says what shared receive queue to make.
+type SRQInitAttr struct {
+	MaxWR  int
+	MaxSGE int
+	Limit  int // arms EventSRQLimitReached; 0 is off
+}
+
+// SRQAttr are the attributes of a shared receive queue (struct ibv_srq_attr).
+type SRQAttr struct {
+	MaxWR  int
+	MaxSGE int
+	Limit  int
+}
+
+// SRQAttrMask names attributes of SRQAttr (enum ibv_srq_attr_mask).
+type SRQAttrMask uint8
+
+const (
+	SRQMaxWR SRQAttrMask = 1 << iota
+	SRQLimit
+)
+
+// DeviceAttr describes a device (struct ibv_device_attr).
+type DeviceAttr struct {
+	FWVer           string
+	NodeGUID        uint64
+	SysImageGUID    uint64
+	VendorID        uint32
+	VendorPartID    uint32
+	HWVer           uint32
+	MaxMRSize       uint64
+	MaxQP           int
+	MaxQPWR         int
+	MaxSGE          int
+	MaxSGERd        int
+	MaxCQ           int
+	MaxCQE          int
+	MaxMR           int
+	MaxMW           int
+	MaxPD           int
+	MaxAH           int
+	MaxSRQ          int
+	MaxSRQWR        int
+	MaxSRQSGE       int
+	MaxQPRdAtom     int // served for the peer
+	MaxQPInitRdAtom int // outstanding at the peer
+	MaxInlineData   int
+	MaxMcastGrp     int
+	MaxPKeys        int
+	PhysPortCnt     int
+	LocalCAAckDelay uint8
+	AtomicCap       AtomicCap
+}
+
+// AtomicCap is the scope of atomics (enum ibv_atomic_cap).
+type AtomicCap uint8
+
+const (
+	AtomicNone AtomicCap = iota
+	AtomicHCA            // with respect to atomics through the same device
+	AtomicGlob           // with respect to the processor's atomics, too
+)
+
+// PortState is the state of a port (enum ibv_port_state).
+type PortState uint8
+
+const (
+	PortNOP PortState = iota
+	PortDown
+	PortInit
+	PortArmed
+	PortActive
+	PortActiveDefer
+)
+
+// PortAttr describes a port (struct ibv_port_attr).
+type PortAttr struct {
+	State        PortState
+	MaxMTU       MTU
+	ActiveMTU    MTU
+	GIDTableLen  int
+	PKeyTableLen int
+	MaxMsgSize   uint32
+	LID, SMLID   uint16
+	LMC          uint8
+	MaxVLNum     uint8
+	ActiveWidth  uint8
+	ActiveSpeed  uint8
+	PhysState    uint8
+	LinkLayer    string // "Ethernet"
+	BadPKeyCntr  uint32
+	QKeyViolCntr uint32
+	UDPPort      uint16 // where the adapter listens
+	RecvBuffer   uint32 // bytes its socket holds: a peer's AHAttr.PeerBuffer
+}
+
+// GIDType is the kind of a GID table entry.
+type GIDType uint8
+
+// GIDRoCEv2 is the only kind a softrnic port has.
+const GIDRoCEv2 GIDType = 2
+
+// GIDEntry is one row of a GID table (struct ibv_gid_entry).
+type GIDEntry struct {
+	GID   GID
+	Index int
+	Port  int
+	Type  GIDType
+}
+
+// AckTimeout is the time that a Timeout code stands for: 4.096 us * 2^code,
+// or 0 (no timeout) for code 0.
+func AckTimeout(code uint8) time.Duration {
+	if code == 0 {
+		return 0
+	}
+	return 4096 * time.Nanosecond << (code & 31)
+}

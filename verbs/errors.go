@@ -1,0 +1,78 @@
+package verbs
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// What a call can be refused with. Calls wrap these in an *OpError that names
+// the object; test with errors.Is. C's errno is in brackets.
+var (
+	ErrClosed       = errors.New("object is closed or destroyed")                                     // [EBADF]
+	ErrBusy         = errors.New("object is in use by others; destroy those first")                   // [EBUSY]
+	ErrInvalid      = errors.New("invalid argument")                                                  // [EINVAL]
+	ErrState        = errors.New("not allowed in this queue pair state")                              // [EINVAL]
+	ErrUnsupported  = errors.New("not supported by this queue pair type")                             // [EOPNOTSUPP]
+	ErrQueueFull    = errors.New("work queue is full; poll completions first or create a larger one") // [ENOMEM]
+	ErrLimit        = errors.New("beyond the limits of the device or of the queue pair")              // [EINVAL]
+	ErrNoMemory     = errors.New("the device has no more objects of this kind")                       // [ENOMEM]
+	ErrDomain       = errors.New("object belongs to another protection domain or device")             // [EINVAL]
+	ErrCQOverrun    = errors.New("completion queue overran; completions were lost; make it larger")   // CQ error state
+	ErrNotConnected = errors.New("queue pair has no peer")                                            // [ENOTCONN]
+)
+
+// OpError is the error of a call: what was tried, on which object, and why it
+// was refused.
+type OpError struct {
+	Op     string // "post send", "modify QP", ...
+	Object string // "QP 0x11", "CQ", "MR lkey 0x1200", or ""
+	Detail string // what to do about it, or ""
+	Err    error  // one of the errors above, or the system's
+}
+
+func (e *OpError) Error() string {
+	var b strings.Builder
+	b.WriteString(e.Op)
+	if e.Object != "" {
+		b.WriteString(" on ")
+		b.WriteString(e.Object)
+	}
+	fmt.Fprintf(&b, ": %v", e.Err)
+	if e.Detail != "" {
+		b.WriteString(": ")
+		b.WriteString(e.Detail)
+	}
+	return b.String()
+}
+
+func (e *OpError) Unwrap() error { return e.Err }
+
+// TransitionError explains a Modify that the state table forbids.
+type TransitionError struct {
+	Type     QPType
+	From, To QPState
+	Legal    bool       // there is such a transition at all
+	Missing  QPAttrMask // required and not given
+	Extra    QPAttrMask // given and not allowed here
+}
+
+func (e *TransitionError) Error() string {
+	if !e.Legal {
+		return fmt.Sprintf("%v queue pair cannot go from %v to %v", e.Type, e.From, e.To)
+	}
+	s := fmt.Sprintf("%v queue pair from %v to %v", e.Type, e.From, e.To)
+	if e.Missing != 0 {
+		s += fmt.Sprintf(" also needs %v", e.Missing)
+	}
+	if e.Extra != 0 {
+		if e.Missing != 0 {
+			s += " and"
+		}
+		s += fmt.Sprintf(" does not take %v", e.Extra)
+	}
+	return s
+}
+
+// Unwrap makes errors.Is(err, ErrInvalid) hold.
+func (e *TransitionError) Unwrap() error { return ErrInvalid }

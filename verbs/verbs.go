@@ -1,0 +1,195 @@
+package verbs
+
+import (
+	"context"
+	"io"
+)
+
+// Device is an open adapter (ibv_context). All methods may be called from any
+// goroutine.
+type Device interface {
+	// Name is the device's name, for example "softrnic0".
+	Name() string
+
+	// QueryDevice returns the device's limits and identity (ibv_query_device).
+	QueryDevice() DeviceAttr
+
+	// QueryPort returns the state of a port, counted from 1 (ibv_query_port).
+	QueryPort(port int) (PortAttr, error)
+
+	// QueryGID returns one entry of a port's GID table (ibv_query_gid_ex).
+	QueryGID(port, index int) (GIDEntry, error)
+
+	// AllocPD makes a protection domain (ibv_alloc_pd).
+	AllocPD() (PD, error)
+
+	// CreateCQ makes a completion queue with room for at least depth
+	// completions (ibv_create_cq).
+	CreateCQ(depth int) (CQ, error)
+
+	// GetAsyncEvent waits for the next asynchronous event
+	// (ibv_get_async_event). It returns the context's error, or ErrClosed
+	// once the device is closed.
+	GetAsyncEvent(ctx context.Context) (AsyncEvent, error)
+
+	// Progress runs one non-blocking step of the adapter in the calling
+	// goroutine and returns the number of packets it handled. A loop that
+	// watches memory instead of a completion queue calls it between looks;
+	// nothing else needs it, and on an adapter with hardware it does nothing.
+	Progress() int
+
+	// Close destroys the device with everything made from it. Queues are
+	// flushed, blocked waiters return ErrClosed. Closing twice is safe.
+	io.Closer
+}
+
+// PD is a protection domain (ibv_pd): what belongs to one domain cannot be
+// used with another.
+type PD interface {
+	// RegMR registers buf (ibv_reg_mr). The memory is not copied, and stays
+	// in place and alive until Dereg. An empty buffer, or remote write or
+	// atomic access without local write, is refused.
+	RegMR(buf []byte, access AccessFlags) (MR, error)
+
+	// AllocMW allocates a memory window of type 2B (ibv_alloc_mw), unbound.
+	AllocMW() (MW, error)
+
+	// CreateAH makes an address handle for UD sends (ibv_create_ah).
+	CreateAH(attr AHAttr) (AH, error)
+
+	// CreateSRQ makes a shared receive queue (ibv_create_srq).
+	CreateSRQ(attr SRQInitAttr) (SRQ, error)
+
+	// CreateQP makes a queue pair in StateReset (ibv_create_qp).
+	CreateQP(attr QPInitAttr) (QP, error)
+
+	// Dealloc frees the domain (ibv_dealloc_pd), or returns ErrBusy while
+	// something made from it exists.
+	Dealloc() error
+}
+
+// MR is a registered memory region (ibv_mr).
+type MR interface {
+	Addr() uint64        // first address as work requests name it: real, or 0 with AccessZeroBased
+	Len() int            // bytes
+	Bytes() []byte       // the registered memory itself
+	LKey() uint32        // key for local use in an SGE
+	RKey() uint32        // key for remote use; 0 if no remote access was granted
+	Access() AccessFlags // as registered
+
+	// SGE names n bytes at offset off of the region for a work request. It
+	// does not check the range: the adapter does when it uses it.
+	SGE(off, n int) SGE
+
+	// LoadUint64 reads the 8 bytes at offset off, in host byte order, with
+	// acquire semantics: once it returns a value that a remote write or
+	// atomic stored there, everything that write placed before is visible.
+	// Offset and address must be multiples of 8. This is how to poll memory.
+	LoadUint64(off int) uint64
+
+	// LoadUint32 is LoadUint64 for 4 bytes.
+	LoadUint32(off int) uint32
+
+	// Dereg invalidates both keys (ibv_dereg_mr) and returns ErrBusy while a
+	// memory window is bound to the region. When it has returned nil the
+	// adapter does not touch the memory again: work still under way on it
+	// fails with WCLocProtErr here or WCRemAccessErr at the peer.
+	Dereg() error
+}
+
+// MW is a memory window of type 2B (ibv_mw): remote access to a part of a
+// region through one queue pair, bound by WRBindMW and ended by WRLocalInv or
+// by the peer's WRSendWithInv.
+type MW interface {
+	RKey() uint32 // current key: the next bind must use IncRKey of it or another low byte
+
+	// Dealloc frees the window (ibv_dealloc_mw), also while it is bound.
+	Dealloc() error
+}
+
+// AH is an address handle (ibv_ah): where a UD message goes.
+type AH interface {
+	Attr() AHAttr
+	Destroy() error
+}
+
+// CQ is a completion queue (ibv_cq, together with its ibv_comp_channel).
+type CQ interface {
+	// Poll takes up to len(wc) completions, oldest first, and returns how
+	// many (ibv_poll_cq). It never blocks. On an empty queue it drives the
+	// adapter one step before it answers. After an overrun it returns
+	// ErrCQOverrun once the completions from before are taken.
+	Poll(wc []WC) (int, error)
+
+	// ReqNotify arms the queue (ibv_req_notify_cq): the next completion, or
+	// with solicitedOnly the next solicited or failed one, makes Wait
+	// return. One shot. Completions that are already queued do not count, so
+	// poll again after arming and before waiting.
+	ReqNotify(solicitedOnly bool) error
+
+	// Wait blocks until the event that ReqNotify armed (ibv_get_cq_event and
+	// ibv_ack_cq_events in one), the context's end, or ErrClosed.
+	Wait(ctx context.Context) error
+
+	// PollWait is Poll that blocks until there is at least one completion.
+	PollWait(ctx context.Context, wc []WC) (int, error)
+
+	// Resize changes the room to at least depth (ibv_resize_cq); ErrInvalid
+	// if more completions than that are waiting.
+	Resize(depth int) error
+
+	// Depth is the number of completions the queue holds.
+	Depth() int
+
+	// Destroy frees the queue (ibv_destroy_cq), ErrBusy while a QP uses it.
+	Destroy() error
+}
+
+// SRQ is a shared receive queue (ibv_srq).
+type SRQ interface {
+	// PostRecv posts receives and returns how many were accepted
+	// (ibv_post_srq_recv). See QP.PostRecv.
+	PostRecv(wrs []RecvWR) (int, error)
+
+	// Modify changes what mask names (ibv_modify_srq): the size, or the
+	// limit that arms EventSRQLimitReached once.
+	Modify(attr SRQAttr, mask SRQAttrMask) error
+
+	Query() (SRQAttr, error)
+	Destroy() error // ErrBusy while a QP uses it
+}
+
+// QP is a queue pair (ibv_qp). Its methods may be called from any goroutine;
+// the order of concurrent posts is theirs to settle.
+type QP interface {
+	Num() uint32 // queue pair number, 24 bits
+	Type() QPType
+	State() QPState
+
+	// Modify changes the attributes that mask names (ibv_modify_qp). A
+	// transition needs the attributes that the state table lists and accepts
+	// no others: *TransitionError says which are missing or too many.
+	Modify(attr QPAttr, mask QPAttrMask) error
+
+	// Query returns the current attributes (ibv_query_qp).
+	Query() (QPAttr, QPInitAttr)
+
+	// PostSend posts a list of requests and returns how many were accepted
+	// (the role of bad_wr in ibv_post_send); err explains the first that was
+	// not. The list itself may be reused at once. The memory that its SGEs
+	// name belongs to the adapter until the completion; inline data does not.
+	// A full queue is ErrQueueFull, never a block.
+	PostSend(wrs []SendWR) (int, error)
+
+	// PostRecv posts receives (ibv_post_recv), to the same rules.
+	PostRecv(wrs []RecvWR) (int, error)
+
+	// AttachMcast and DetachMcast join and leave a multicast group with a UD
+	// queue pair (ibv_attach_mcast).
+	AttachMcast(group GID) error
+	DetachMcast(group GID) error
+
+	// Destroy frees the queue pair (ibv_destroy_qp). Outstanding work is
+	// dropped without completions. Destroying twice is safe.
+	Destroy() error
+}

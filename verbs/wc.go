@@ -1,0 +1,133 @@
+package verbs
+
+import "fmt"
+
+// WCStatus is the outcome of a work request (enum ibv_wc_status; the values
+// are the same).
+type WCStatus uint8
+
+const (
+	WCSuccess WCStatus = iota
+	WCLocLenErr
+	WCLocQPOpErr
+	WCLocEECOpErr
+	WCLocProtErr
+	WCWRFlushErr
+	WCMWBindErr
+	WCBadRespErr
+	WCLocAccessErr
+	WCRemInvReqErr
+	WCRemAccessErr
+	WCRemOpErr
+	WCRetryExcErr
+	WCRNRRetryExcErr
+	WCLocRDDViolErr
+	WCRemInvRDReqErr
+	WCRemAbortErr
+	WCInvEECNErr
+	WCInvEECStateErr
+	WCFatalErr
+	WCRespTimeoutErr
+	WCGeneralErr
+	WCTMErr
+	WCTMRndvIncomplete
+)
+
+// WCOpcode is the kind of work that completed (enum ibv_wc_opcode). Bit 7
+// tells receives.
+type WCOpcode uint8
+
+const (
+	WCSend            WCOpcode = 0
+	WCRDMAWrite       WCOpcode = 1
+	WCRDMARead        WCOpcode = 2
+	WCCompSwap        WCOpcode = 3
+	WCFetchAdd        WCOpcode = 4
+	WCBindMW          WCOpcode = 5
+	WCLocalInv        WCOpcode = 6
+	WCRecv            WCOpcode = 128
+	WCRecvRDMAWithImm WCOpcode = 129
+)
+
+// IsRecv reports whether a receive completed.
+func (o WCOpcode) IsRecv() bool { return o&WCRecv != 0 }
+
+// WCFlags say which fields of a completion are filled (enum ibv_wc_flags).
+type WCFlags uint8
+
+const (
+	WCGRH     WCFlags = 1 << 0 // the first 40 bytes of the receive are the GRH area
+	WCWithImm WCFlags = 1 << 1 // Imm
+	WCWithInv WCFlags = 1 << 3 // InvKey was invalidated
+)
+
+// WC is a completion (struct ibv_wc). If Status is not WCSuccess only WRID,
+// Status, QPN, VendorErr and Why are meaningful.
+type WC struct {
+	WRID      uint64
+	Status    WCStatus
+	Opcode    WCOpcode
+	Flags     WCFlags
+	ByteLen   uint32 // bytes received (including a GRH), read or written
+	QPN       uint32 // the local queue pair
+	SrcQPN    uint32 // UD: sender
+	Imm       uint32
+	InvKey    uint32
+	VendorErr uint32
+	Why       *Failure // the story of a failure; nil on success
+}
+
+// Err returns nil for a success and a *CompletionError otherwise.
+func (wc *WC) Err() error {
+	if wc.Status == WCSuccess {
+		return nil
+	}
+	return &CompletionError{WRID: wc.WRID, QPN: wc.QPN, Status: wc.Status, Why: wc.Why}
+}
+
+// Failure explains why work failed: what happened, on which packet, after how
+// many attempts, and what is likely to be wrong.
+type Failure struct {
+	Event   string // what happened, e.g. "peer answered NAK remote access error (0x62)"
+	PSN     uint32 // the packet it happened on
+	Opcode  string // the request, e.g. "RDMA_WRITE"
+	Retries int    // attempts before giving up
+	Key     uint32 // lkey or rkey involved, or 0
+	Addr    uint64 // address involved
+	Length  uint32
+	Cause   string // likely cause and what to do
+}
+
+// CompletionError is a failed completion as an error.
+type CompletionError struct {
+	WRID   uint64
+	QPN    uint32
+	Status WCStatus
+	Why    *Failure
+}
+
+func (e *CompletionError) Error() string {
+	s := fmt.Sprintf("work request %d on QP 0x%x: %v: %s", e.WRID, e.QPN, e.Status, e.Status.Meaning())
+	if w := e.Why; w != nil {
+		s += "; " + w.String()
+	}
+	return s
+}
+
+// String tells the story in one line.
+func (w *Failure) String() string {
+	s := w.Event
+	if w.Opcode != "" {
+		s += fmt.Sprintf(" (%s, PSN %d)", w.Opcode, w.PSN)
+	}
+	if w.Key != 0 || w.Addr != 0 {
+		s += fmt.Sprintf(", key 0x%x, address 0x%x, %d bytes", w.Key, w.Addr, w.Length)
+	}
+	if w.Retries > 0 {
+		s += fmt.Sprintf(", after %d retries", w.Retries)
+	}
+	if w.Cause != "" {
+		s += ": " + w.Cause
+	}
+	return s
+}
