@@ -1,0 +1,92 @@
+package verbs
+
+var wcStatusWords = [...]word{
+	WCSuccess: {"SUCCESS", "the work is done"},
+
+	WCLocLenErr: {"LOC_LEN_ERR",
+		"a local buffer has the wrong length: the message that arrived is longer than the posted receive, or the request is longer than a message may be (UD: than the path MTU); post larger receives, and count 40 bytes more for the GRH on UD"},
+	WCLocQPOpErr: {"LOC_QP_OP_ERR",
+		"the request itself is not consistent with its queue pair, found when it was about to run; check opcode, number of SGEs and that the AH fits the queue pair"},
+	WCLocEECOpErr: {"LOC_EEC_OP_ERR",
+		"the end-to-end context of a reliable datagram is inconsistent; no adapter of today has that transport"},
+	WCLocProtErr: {"LOC_PROT_ERR",
+		"an SGE names memory that the request may not use: wrong LKey, a range outside the region, a region of another protection domain or already deregistered, or one without local write for data that arrives"},
+	WCWRFlushErr: {"WR_FLUSH_ERR",
+		"the request was never run, because its queue pair went to the error state first; the cause is the completion before the first flushed one, or a Modify to StateErr"},
+	WCMWBindErr: {"MW_BIND_ERR",
+		"the memory window could not be bound: the region lacks AccessMWBind (or AccessLocalWrite for a writable window), the range is outside it, the window is bound already, or the new key differs in more than its low byte"},
+	WCBadRespErr: {"BAD_RESP_ERR",
+		"the peer answered with an opcode or a length that does not belong to this request; the two ends are out of step, or something between them damages packets"},
+	WCLocAccessErr: {"LOC_ACCESS_ERR",
+		"a write with immediate that arrived was not allowed to write where it points in our own memory; check key, range and access of the region that the peer was given"},
+	WCRemInvReqErr: {"REM_INV_REQ_ERR",
+		"the peer refused the request as invalid: its receive may be too small for the message, or its queue pair's access flags do not allow the operation, or it may not serve reads or atomics (MaxDestRdAtomic 0), or an atomic is not aligned to 8 bytes"},
+	WCRemAccessErr: {"REM_ACCESS_ERR",
+		"the peer refused access to its memory: wrong or stale RKey, a range outside its region, a region of another protection domain, or one without the remote permission asked for"},
+	WCRemOpErr: {"REM_OP_ERR",
+		"the peer could not finish the request for a reason of its own, for instance a receive that names bad memory or is too small; look at the peer's completions and events"},
+	WCRetryExcErr: {"RETRY_EXC_ERR",
+		"the peer did not acknowledge, not even after RetryCnt repetitions; it is gone, not yet in StateRTR, in the error state, or reached under a wrong address, UDP port, QPN or starting PSN, or the path loses too much for this Timeout"},
+	WCRNRRetryExcErr: {"RNR_RETRY_EXC_ERR",
+		"the peer had no receive posted, not even after RNRRetry waits; let it post receives before the sender starts, post more of them, or set RNRRetry to 7 (for ever)"},
+	WCLocRDDViolErr: {"LOC_RDD_VIOL_ERR",
+		"the reliable datagram domains of queue pair and end-to-end context differ; no adapter of today has that transport"},
+	WCRemInvRDReqErr: {"REM_INV_RD_REQ_ERR",
+		"the peer refused an invalid reliable datagram request; no adapter of today has that transport"},
+	WCRemAbortErr: {"REM_ABORT_ERR",
+		"the peer aborted the operation, for instance because it put its queue pair into the error state in the middle of it"},
+	WCInvEECNErr: {"INV_EECN_ERR",
+		"the number of an end-to-end context is invalid; no adapter of today has reliable datagrams"},
+	WCInvEECStateErr: {"INV_EEC_STATE_ERR",
+		"the end-to-end context is in a state that does not allow this; no adapter of today has reliable datagrams"},
+	WCFatalErr: {"FATAL_ERR",
+		"the adapter itself failed and the queue pair is lost; reset it or open the device anew"},
+	WCRespTimeoutErr: {"RESP_TIMEOUT_ERR",
+		"the answer to a request did not arrive in time"},
+	WCGeneralErr: {"GENERAL_ERR",
+		"the request failed for a reason that no other status describes; the vendor error tells more"},
+	WCTMErr: {"TM_ERR",
+		"tag matching failed; needs an SRQ with tag matching"},
+	WCTMRndvIncomplete: {"TM_RNDV_INCOMPLETE",
+		"the rendezvous of a tagged message was left unfinished, and software has to fetch the rest; needs an SRQ with tag matching"},
+}
+
+// String is the name of the constant in libibverbs without IBV_WC_, for
+// example "RETRY_EXC_ERR".
+func (s WCStatus) String() string { return wordOf(wcStatusWords[:], s, "WCStatus").name }
+
+// Meaning says what happened and what is usually wrong.
+func (s WCStatus) Meaning() string { return wordOf(wcStatusWords[:], s, "WCStatus").meaning }
+
+var wcOpcodeWords = [...]word{
+	WCSend:      {"SEND", "a message was sent (with or without immediate data or invalidation)"},
+	WCRDMAWrite: {"RDMA_WRITE", "a write to remote memory is done (with or without immediate data)"},
+	WCRDMARead:  {"RDMA_READ", "a read of remote memory is done, its data is in the local buffer"},
+	WCCompSwap:  {"COMP_SWAP", "a remote compare and swap is done, the old value is in the local buffer"},
+	WCFetchAdd:  {"FETCH_ADD", "a remote addition is done, the old value is in the local buffer"},
+	WCBindMW:    {"BIND_MW", "a memory window is bound and its new RKey may be given away"},
+	WCLocalInv:  {"LOCAL_INV", "a memory window of ours is unbound and its RKey is dead"},
+
+	WCRecv:            {"RECV", "a message arrived in the receive"},
+	WCRecvRDMAWithImm: {"RECV_RDMA_WITH_IMM", "the peer wrote to our memory and sent 32 bits along, which took the receive but not its buffer"},
+}
+
+// String is the name of the constant in libibverbs without IBV_WC_, for
+// example "RECV_RDMA_WITH_IMM".
+func (o WCOpcode) String() string { return wordOf(wcOpcodeWords[:], o, "WCOpcode").name }
+
+// Meaning says what a successful completion with this opcode reports.
+func (o WCOpcode) Meaning() string { return wordOf(wcOpcodeWords[:], o, "WCOpcode").meaning }
+
+var wcFlagWords = [...]word{
+	0: {"GRH", "the first 40 bytes of the receive are reserved for the GRH"},
+	1: {"WITH_IMM", "immediate data came with the message"},
+	3: {"WITH_INV", "the peer invalidated a memory window of ours"},
+}
+
+// String lists the flags as libibverbs names them without IBV_WC_, joined by
+// "|".
+func (f WCFlags) String() string { return flagWord(wcFlagWords[:], f, "WCFlags").name }
+
+// Meaning says what the flags tell about the completion.
+func (f WCFlags) Meaning() string { return flagWord(wcFlagWords[:], f, "WCFlags").meaning }
