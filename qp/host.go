@@ -1,0 +1,83 @@
+package qp
+
+import (
+	"github.com/softrnic/softrnic/verbs"
+	"github.com/softrnic/softrnic/wire"
+)
+
+// Memory is the registered memory of a queue pair's protection domain. The
+// slices it returns are the user's memory itself and are used only until the
+// next call into the Core returns.
+type Memory interface {
+	// Local returns n bytes at addr of the region with this lkey. write asks
+	// for AccessLocalWrite.
+	Local(lkey uint32, addr uint64, n uint32, write bool) ([]byte, Fault)
+
+	// Remote returns n bytes at addr of the region or window with this rkey,
+	// for a peer that comes through queue pair qpn and needs the permission.
+	Remote(rkey uint32, addr uint64, n uint32, need verbs.AccessFlags, qpn uint32) ([]byte, Fault)
+
+	// Bind binds a memory window to queue pair qpn.
+	Bind(b *verbs.BindMW, qpn uint32) Fault
+
+	// Invalidate ends the binding of the memory window with this rkey, which
+	// must belong to queue pair qpn.
+	Invalidate(rkey uint32, qpn uint32) Fault
+}
+
+// Fault says why memory may not be used.
+type Fault uint8
+
+const (
+	NoFault       Fault = iota
+	FaultKey            // no region or window has this key
+	FaultDomain         // it belongs to another protection domain
+	FaultQP             // the window is bound to another queue pair
+	FaultBounds         // the range is not inside the region
+	FaultAccess         // the permission was not granted
+	FaultUnbound        // the window is not bound, or already bound
+	FaultMisalign       // an atomic's memory is not 8-byte aligned
+)
+
+func (f Fault) String() string {
+	return [...]string{"no fault", "no such key", "other protection domain", "window bound to another queue pair",
+		"range outside the region", "permission not granted", "window not in the state needed", "memory not 8-byte aligned"}[f]
+}
+
+// Host is the adapter that a queue pair lives in.
+type Host interface {
+	// Complete delivers a completion to the receive or send queue's CQ.
+	// solicited counts for ReqNotify(true).
+	Complete(wc verbs.WC, solicited bool)
+
+	// Event raises an asynchronous event of this queue pair.
+	Event(t verbs.EventType, why *verbs.Failure)
+}
+
+// SharedQueue is the shared receive queue of a queue pair.
+type SharedQueue interface {
+	// Take moves the oldest receive into wqe, reusing the memory of its
+	// SGList, and reports whether there was one.
+	Take(wqe *RecvWQE) bool
+}
+
+// RecvWQE is a posted receive.
+type RecvWQE struct {
+	ID     uint64
+	SGList []verbs.SGE
+}
+
+// Route is what an address handle that this adapter made offers beside
+// verbs.AH.
+type Route interface {
+	// Path is where the handle leads. It does not change.
+	Path() *wire.Path
+}
+
+// Out takes packets that are ready to leave.
+type Out interface {
+	// Next returns room for one packet of n bytes (BTH to ICRC) to the given
+	// path, where the caller writes all but the last four bytes, or nil when
+	// nothing more can be taken for now.
+	Next(to *wire.Path, n int) []byte
+}

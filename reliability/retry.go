@@ -1,0 +1,167 @@
+package reliability
+
+import "github.com/softrnic/softrnic/wire"
+
+// Retry holds the timers and counters with which a requester gives packets
+// another chance: the local ACK timeout with retry_cnt, the RNR wait with
+// rnr_retry, and the one go-back at a time that a sequence NAK may cause.
+type Retry struct {
+	timeout  int64 // nanoseconds, 0: none
+	limit    uint8 // retry_cnt
+	rnrLimit uint8 // rnr_retry, 7: for ever
+	left     uint8
+	rnrLeft  uint8
+
+	probes   bool // ask early; only towards peers known to like it
+	probed   uint8
+	progress Time // last sign of progress, or the first packet in flight; 0: idle
+	probe    Time
+	rnr      Time // end of an RNR wait, 0: none
+
+	nakked bool     // a sequence NAK was answered with a go-back ...
+	nakPSN wire.PSN // ... to this PSN, and no progress came since
+}
+
+// RNRForever is the rnr_retry value that never gives up.
+const RNRForever = 7
+
+// Verdict is what a requester has to do.
+type Verdict uint8
+
+const (
+	Nothing Verdict = iota
+	Probe           // send the oldest packet again and ask for an acknowledgement
+	GoBack          // send everything again from the oldest packet
+	GiveUp          // the retries are spent
+)
+
+// Configure sets the limits: timeout in nanoseconds (0: never), retry_cnt and
+// rnr_retry 0..7, and whether to probe before the timeout.
+func (r *Retry) Configure(timeout int64, retryCnt, rnrRetry uint8, probes bool) {
+	r.timeout, r.limit, r.rnrLimit = timeout, retryCnt, rnrRetry
+	r.left, r.rnrLeft = retryCnt, rnrRetry
+	r.probes = probes && timeout > 0
+}
+
+// Sent notes that packets are in flight.
+func (r *Retry) Sent(now Time, rtt *RTT) {
+	if r.progress == 0 {
+		r.progress = now
+		r.probed = 0
+		r.armProbe(now, rtt)
+	}
+}
+
+// Progress notes that something new was acknowledged; outstanding tells
+// whether anything is left in flight.
+func (r *Retry) Progress(now Time, outstanding bool, rtt *RTT) {
+	r.left, r.rnrLeft = r.limit, r.rnrLimit
+	r.nakked = false
+	r.probed = 0
+	r.rnr = 0
+	r.progress, r.probe = 0, 0
+	if outstanding {
+		r.progress = now
+		r.armProbe(now, rtt)
+	}
+}
+
+func (r *Retry) armProbe(now Time, rtt *RTT) {
+	r.probe = 0
+	if after := rtt.ProbeAfter() << r.probed; r.probes && after < r.timeout {
+		r.probe = now + Time(after)
+	}
+}
+
+// Deadline is when Expired has to be asked next.
+func (r *Retry) Deadline() Time {
+	if r.rnr != 0 {
+		return r.rnr
+	}
+	if r.progress == 0 || r.timeout == 0 {
+		return 0
+	}
+	return Earlier(r.progress+Time(r.timeout), r.probe)
+}
+
+// Expired tells what the passage of time calls for.
+func (r *Retry) Expired(now Time, rtt *RTT) Verdict {
+	if r.rnr != 0 {
+		if now < r.rnr {
+			return Nothing
+		}
+		r.rnr = 0
+		r.progress = now
+		r.armProbe(now, rtt)
+		return GoBack
+	}
+	if r.progress == 0 || r.timeout == 0 {
+		return Nothing
+	}
+	if now >= r.progress+Time(r.timeout) {
+		if r.left == 0 {
+			return GiveUp
+		}
+		r.left--
+		r.nakked = false
+		r.progress = now
+		r.probed = 0
+		r.armProbe(now, rtt)
+		return GoBack
+	}
+	if r.probe != 0 && now >= r.probe {
+		r.probed++
+		r.armProbe(now, rtt)
+		r.nakked = false // the answer to a probe may be a NAK for the same PSN
+		return Probe
+	}
+	return Nothing
+}
+
+// SequenceNAK tells what a NAK (or a gap among responses) at psn calls for:
+// one go-back for each PSN until there is progress, and none during an RNR
+// wait, because the packets behind a refused one draw a NAK of their own.
+func (r *Retry) SequenceNAK(psn wire.PSN) Verdict {
+	if r.rnr != 0 || r.nakked && r.nakPSN == psn {
+		return Nothing
+	}
+	if r.left == 0 {
+		return GiveUp
+	}
+	r.left--
+	r.nakked, r.nakPSN = true, psn
+	return GoBack
+}
+
+// RNR starts the wait that an RNR NAK with this timer code asks for, or
+// reports that rnr_retry is spent. A second NAK during the wait changes
+// nothing.
+func (r *Retry) RNR(now Time, code uint8) Verdict {
+	if r.rnr != 0 {
+		return Nothing
+	}
+	if r.rnrLimit != RNRForever {
+		if r.rnrLeft == 0 {
+			return GiveUp
+		}
+		r.rnrLeft--
+	}
+	r.rnr = now + Time(wire.RNRNanos(code))
+	r.nakked = false
+	r.probe = 0
+	return GoBack
+}
+
+// Waiting reports whether an RNR wait holds the queue.
+func (r *Retry) Waiting() bool { return r.rnr != 0 }
+
+// Spent is the number of retries used since the last progress, and RNRSpent
+// the same for RNR NAKs (0 when unlimited).
+func (r *Retry) Spent() int    { return int(r.limit - r.left) }
+func (r *Retry) RNRSpent() int { return int(r.rnrLimit - r.rnrLeft) }
+
+// Stop forgets everything in flight.
+func (r *Retry) Stop() {
+	r.progress, r.probe, r.rnr, r.nakked = 0, 0, 0, false
+	r.left, r.rnrLeft = r.limit, r.rnrLimit
+}

@@ -1,0 +1,76 @@
+package reliability
+
+// Window decides how many bytes a queue pair keeps in flight. It starts from
+// what the peer's socket buffer holds, when that is known, grows with
+// acknowledged bytes and shrinks on loss and on congestion notification. RoCE
+// leaves this to the adapter; a peer sees only when packets come.
+type Window struct {
+	size   int  // bytes allowed in flight
+	limit  int  // upper bound of size
+	floor  int  // lower bound of size
+	credit int  // acknowledged bytes not yet turned into growth
+	cut    Time // the last decrease; one a round trip
+}
+
+// Sizes of the window, bytes.
+const (
+	// DefaultWindow is what is sent towards a peer whose buffer is unknown,
+	// until acknowledgements show that more is possible: well below Linux's
+	// default receive buffer of 208 KiB.
+	DefaultWindow = 128 << 10
+	// MaxWindow bounds every window: beyond it a faster machine gains nothing
+	// and the processor's cache loses.
+	MaxWindow = 1 << 20
+)
+
+// Reset starts the window for packets of mtu bytes towards a peer whose
+// receive buffer holds peerBuffer bytes (0: unknown).
+func (w *Window) Reset(mtu, peerBuffer int) {
+	*w = Window{floor: 2 * mtu, size: DefaultWindow, limit: MaxWindow}
+	if peerBuffer > 0 {
+		// The system charges a buffer for its bookkeeping as well as for the
+		// bytes, and the acknowledgement window covers a batch being read.
+		w.limit = min(max(peerBuffer/4*3, w.floor), MaxWindow)
+		w.size = w.limit
+	}
+	w.floor = min(w.floor, w.size)
+}
+
+// Size is the number of bytes that may be in flight now.
+func (w *Window) Size() int { return w.size }
+
+// Allows reports whether n more bytes may follow inFlight bytes. One packet
+// is always allowed.
+func (w *Window) Allows(inFlight, n int) bool {
+	return inFlight == 0 || inFlight+n <= w.size
+}
+
+// Acked grows the window by an eighth for each window of acknowledged bytes.
+func (w *Window) Acked(n int) {
+	if w.size >= w.limit {
+		return
+	}
+	w.credit += n
+	if w.credit >= w.size/8 {
+		w.size = min(w.size+w.credit/8, w.limit)
+		w.credit = 0
+	}
+}
+
+// Lost shrinks the window by three tenths, at most once a round trip of rtt
+// nanoseconds.
+func (w *Window) Lost(now Time, rtt int64) {
+	if w.cut != 0 && int64(now-w.cut) < rtt {
+		return
+	}
+	w.cut = now
+	w.credit = 0
+	w.size = max(w.size*7/10, w.floor)
+}
+
+// Collapsed shrinks the window to its floor: nothing came back at all.
+func (w *Window) Collapsed(now Time) {
+	w.cut = now
+	w.credit = 0
+	w.size = w.floor
+}
