@@ -1,0 +1,91 @@
+package wire
+
+import "encoding/binary"
+
+// BTHLen is the length of the base transport header in bytes.
+const BTHLen = 12
+
+// BTH is the base transport header, the first header of every packet.
+//
+//	 0                   1                   2                   3
+//	 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
+//	+---------------+-+-+---+-------+-------------------------------+
+//	|    OpCode     |S|M|Pad| TVer  |             P_Key             |
+//	+-+-+-----------+-+-+---+-------+-------------------------------+
+//	|F|B|  reserved |              Destination QPN                  |
+//	+-+-+-----------+-----------------------------------------------+
+//	|A|  reserved   |           Packet Sequence Number              |
+//	+-+-------------+-----------------------------------------------+
+//
+// IBTA volume 1, clause 9.2.
+type BTH struct {
+	Opcode  Opcode
+	SE      bool   // solicited event: the receiver's completion may wake it
+	MigReq  bool   // path migration state; ignored
+	Pad     uint8  // bytes of zero after the payload, 0..3
+	TVer    uint8  // transport version, 0
+	PKey    uint16 // partition key; 0xFFFF is the default partition, full member
+	FECN    bool   // congestion seen on the way here
+	BECN    bool   // congestion seen on the way back; set in a CNP
+	DestQPN uint32 // 24 bits; 1 is the GSI, 0xFFFFFF multicast
+	AckReq  bool   // the responder is to acknowledge this packet
+	PSN     PSN
+}
+
+// DefaultPKey is the default partition with full membership.
+const DefaultPKey = 0xFFFF
+
+// QPNs with a meaning of their own. QPN 0, the SMI, does not exist on RoCE.
+const (
+	QPNGSI       = 1        // general services interface: connection management
+	QPNMulticast = 0xFFFFFF // destination of multicast datagrams
+	QPNMask      = 1<<24 - 1
+)
+
+// Put writes the header to the first BTHLen bytes of b. Bits beyond a field's
+// width are cut off.
+func (h *BTH) Put(b []byte) {
+	b = b[:BTHLen]
+	b[0] = byte(h.Opcode)
+	b[1] = bit(h.SE)<<7 | bit(h.MigReq)<<6 | h.Pad&3<<4 | h.TVer&15
+	binary.BigEndian.PutUint16(b[2:], h.PKey)
+	binary.BigEndian.PutUint32(b[4:], uint32(bit(h.FECN)<<7|bit(h.BECN)<<6)<<24|h.DestQPN&QPNMask)
+	binary.BigEndian.PutUint32(b[8:], uint32(bit(h.AckReq))<<31|uint32(h.PSN)&PSNMask)
+}
+
+// ParseBTH reads the header from b, which must hold BTHLen bytes. Reserved bits
+// are ignored.
+func ParseBTH(b []byte) BTH {
+	b = b[:BTHLen]
+	qpn := binary.BigEndian.Uint32(b[4:])
+	psn := binary.BigEndian.Uint32(b[8:])
+	return BTH{
+		Opcode:  Opcode(b[0]),
+		SE:      b[1]&0x80 != 0,
+		MigReq:  b[1]&0x40 != 0,
+		Pad:     b[1] >> 4 & 3,
+		TVer:    b[1] & 15,
+		PKey:    binary.BigEndian.Uint16(b[2:]),
+		FECN:    qpn&(1<<31) != 0,
+		BECN:    qpn&(1<<30) != 0,
+		DestQPN: qpn & QPNMask,
+		AckReq:  psn&(1<<31) != 0,
+		PSN:     PSN(psn & PSNMask),
+	}
+}
+
+func bit(b bool) uint8 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// PadFor returns the number of pad bytes, 0..3, that follow n payload bytes.
+func PadFor(n int) int { return -n & 3 }
+
+// PKeyMatch reports whether two partition keys let their owners talk: same
+// partition, which is not partition 0, and at least one full member.
+func PKeyMatch(a, b uint16) bool {
+	return (a^b)&0x7FFF == 0 && a&0x7FFF != 0 && (a|b)&0x8000 != 0
+}

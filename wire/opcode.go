@@ -1,0 +1,167 @@
+package wire
+
+import "strconv"
+
+// Opcode is the first byte of the BTH: transport class in bits 7..5, operation
+// in bits 4..0.
+type Opcode uint8
+
+// Opcodes an adapter of type RC, UC and UD exchanges, and the congestion
+// notification packet. Names follow the specification's list of BTH opcodes
+// (IBTA volume 1, table 38; annex A17 for CNP).
+const (
+	RCSendFirst      Opcode = 0x00
+	RCSendMiddle     Opcode = 0x01
+	RCSendLast       Opcode = 0x02
+	RCSendLastImm    Opcode = 0x03
+	RCSendOnly       Opcode = 0x04
+	RCSendOnlyImm    Opcode = 0x05
+	RCWriteFirst     Opcode = 0x06
+	RCWriteMiddle    Opcode = 0x07
+	RCWriteLast      Opcode = 0x08
+	RCWriteLastImm   Opcode = 0x09
+	RCWriteOnly      Opcode = 0x0A
+	RCWriteOnlyImm   Opcode = 0x0B
+	RCReadRequest    Opcode = 0x0C
+	RCReadRespFirst  Opcode = 0x0D
+	RCReadRespMiddle Opcode = 0x0E
+	RCReadRespLast   Opcode = 0x0F
+	RCReadRespOnly   Opcode = 0x10
+	RCAck            Opcode = 0x11
+	RCAtomicAck      Opcode = 0x12
+	RCCmpSwap        Opcode = 0x13
+	RCFetchAdd       Opcode = 0x14
+	RCSendLastInv    Opcode = 0x16
+	RCSendOnlyInv    Opcode = 0x17
+	UCSendFirst      Opcode = 0x20
+	UCSendMiddle     Opcode = 0x21
+	UCSendLast       Opcode = 0x22
+	UCSendLastImm    Opcode = 0x23
+	UCSendOnly       Opcode = 0x24
+	UCSendOnlyImm    Opcode = 0x25
+	UCWriteFirst     Opcode = 0x26
+	UCWriteMiddle    Opcode = 0x27
+	UCWriteLast      Opcode = 0x28
+	UCWriteLastImm   Opcode = 0x29
+	UCWriteOnly      Opcode = 0x2A
+	UCWriteOnlyImm   Opcode = 0x2B
+	UDSendOnly       Opcode = 0x64
+	UDSendOnlyImm    Opcode = 0x65
+	CNP              Opcode = 0x81
+
+	// NoOpcode is not a valid code: Compose returns it for what does not exist.
+	NoOpcode Opcode = 0xFF
+)
+
+// Class is the transport class an opcode belongs to.
+type Class uint8
+
+// Transport classes.
+const (
+	ClassRC  Class = iota // reliable connection
+	ClassUC               // unreliable connection
+	ClassUD               // unreliable datagram
+	ClassCNP              // congestion notification, for QPs of every type
+	numClasses
+)
+
+// String returns "RC", "UC", "UD" or "CNP".
+func (c Class) String() string {
+	switch c {
+	case ClassRC:
+		return "RC"
+	case ClassUC:
+		return "UC"
+	case ClassUD:
+		return "UD"
+	case ClassCNP:
+		return "CNP"
+	}
+	return "class " + strconv.Itoa(int(c))
+}
+
+// Operation is what a packet does, whatever its class and its place in the
+// message.
+type Operation uint8
+
+// Operations.
+const (
+	OpSend Operation = iota
+	OpWrite
+	OpReadRequest
+	OpReadResponse
+	OpAck
+	OpAtomicAck
+	OpCmpSwap
+	OpFetchAdd
+	OpCNP
+	numOperations
+)
+
+// PayloadRule says how many payload bytes a packet may carry.
+type PayloadRule uint8
+
+// Payload rules.
+const (
+	PayloadNone PayloadRule = iota // ACK, READ request, atomics, CNP: no payload
+	PayloadMTU                     // FIRST, MIDDLE: exactly the path MTU
+	PayloadSome                    // LAST: 1 byte to the path MTU
+	PayloadAny                     // ONLY: nothing to the path MTU
+)
+
+// Fits reports whether n payload bytes obey the rule when the path MTU is mtu
+// bytes.
+func (r PayloadRule) Fits(n, mtu int) bool {
+	switch r {
+	case PayloadNone:
+		return n == 0
+	case PayloadMTU:
+		return n == mtu
+	case PayloadSome:
+		return n >= 1 && n <= mtu
+	default:
+		return n <= mtu
+	}
+}
+
+// Info is everything there is to know about an opcode. Codec, segmenter and
+// responder all read it; there is no other list of opcodes.
+type Info struct {
+	Valid     bool // the adapter knows this opcode
+	Name      string
+	Opcode    Opcode
+	Class     Class
+	Operation Operation
+
+	First, Last       bool // place in the message: ONLY has both, MIDDLE neither
+	Request, Response bool // CNP is neither
+
+	// Extended headers present, in the order of the wire.
+	DETH, RETH, AtomicETH, AETH, AtomicAckETH, Imm, IETH bool
+
+	HeaderLen    int         // bytes of BTH and extended headers
+	Payload      PayloadRule // what may follow them
+	ConsumesRecv bool        // takes a receive WQE, at this packet
+}
+
+// Info returns the description of o: never nil, and not to be changed. For an
+// unknown opcode its Valid is false.
+func (o Opcode) Info() *Info { return &opcodes[o] }
+
+// String returns the name of the opcode, such as "RC_SEND_FIRST".
+func (o Opcode) String() string {
+	if i := &opcodes[o]; i.Valid {
+		return i.Name
+	}
+	return "opcode 0x" + strconv.FormatUint(uint64(o), 16)
+}
+
+// Compose returns the opcode for a packet of operation op in class c at the
+// given place of its message, with immediate data or with invalidate. It
+// returns NoOpcode when no such packet exists.
+func Compose(c Class, op Operation, first, last, imm, inv bool) Opcode {
+	if c >= numClasses || op >= numOperations {
+		return NoOpcode
+	}
+	return composed[c][op][shapeOf(first, last, imm, inv)]
+}

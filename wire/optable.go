@@ -1,0 +1,149 @@
+package wire
+
+// shape is the place of a packet in its message and the trailing header it
+// carries: the part of an opcode that the segmenter chooses packet by packet.
+type shape uint8
+
+const (
+	first shape = 1 << iota
+	last
+	imm
+	inv
+	numShapes = 1 << iota
+
+	middle shape = 0
+	only         = first | last
+)
+
+func shapeOf(isFirst, isLast, hasImm, hasInv bool) shape {
+	var s shape
+	if isFirst {
+		s |= first
+	}
+	if isLast {
+		s |= last
+	}
+	if hasImm {
+		s |= imm
+	}
+	if hasInv {
+		s |= inv
+	}
+	return s
+}
+
+// ext is the set of extended headers that the shape does not tell.
+type ext uint8
+
+const (
+	deth ext = 1 << iota
+	reth
+	atomicETH
+	aeth
+	atomicAckETH
+	reserved16     // the 16 reserved bytes of a CNP
+	none       ext = 0
+)
+
+// opcodes is the one table of opcodes.
+var opcodes = func() (t [256]Info) {
+	for i := range t {
+		t[i].Opcode = Opcode(i)
+	}
+	for _, r := range []struct {
+		code    Opcode
+		name    string
+		class   Class
+		op      Operation
+		shape   shape
+		ext     ext
+		payload PayloadRule
+		recv    bool
+	}{
+		{RCSendFirst, "RC_SEND_FIRST", ClassRC, OpSend, first, none, PayloadMTU, true},
+		{RCSendMiddle, "RC_SEND_MIDDLE", ClassRC, OpSend, middle, none, PayloadMTU, false},
+		{RCSendLast, "RC_SEND_LAST", ClassRC, OpSend, last, none, PayloadSome, false},
+		{RCSendLastImm, "RC_SEND_LAST_IMM", ClassRC, OpSend, last | imm, none, PayloadSome, false},
+		{RCSendOnly, "RC_SEND_ONLY", ClassRC, OpSend, only, none, PayloadAny, true},
+		{RCSendOnlyImm, "RC_SEND_ONLY_IMM", ClassRC, OpSend, only | imm, none, PayloadAny, true},
+		{RCWriteFirst, "RC_WRITE_FIRST", ClassRC, OpWrite, first, reth, PayloadMTU, false},
+		{RCWriteMiddle, "RC_WRITE_MIDDLE", ClassRC, OpWrite, middle, none, PayloadMTU, false},
+		{RCWriteLast, "RC_WRITE_LAST", ClassRC, OpWrite, last, none, PayloadSome, false},
+		{RCWriteLastImm, "RC_WRITE_LAST_IMM", ClassRC, OpWrite, last | imm, none, PayloadSome, true},
+		{RCWriteOnly, "RC_WRITE_ONLY", ClassRC, OpWrite, only, reth, PayloadAny, false},
+		{RCWriteOnlyImm, "RC_WRITE_ONLY_IMM", ClassRC, OpWrite, only | imm, reth, PayloadAny, true},
+		{RCReadRequest, "RC_READ_REQUEST", ClassRC, OpReadRequest, only, reth, PayloadNone, false},
+		{RCReadRespFirst, "RC_READ_RESPONSE_FIRST", ClassRC, OpReadResponse, first, aeth, PayloadMTU, false},
+		{RCReadRespMiddle, "RC_READ_RESPONSE_MIDDLE", ClassRC, OpReadResponse, middle, none, PayloadMTU, false},
+		{RCReadRespLast, "RC_READ_RESPONSE_LAST", ClassRC, OpReadResponse, last, aeth, PayloadSome, false},
+		{RCReadRespOnly, "RC_READ_RESPONSE_ONLY", ClassRC, OpReadResponse, only, aeth, PayloadAny, false},
+		{RCAck, "RC_ACKNOWLEDGE", ClassRC, OpAck, only, aeth, PayloadNone, false},
+		{RCAtomicAck, "RC_ATOMIC_ACKNOWLEDGE", ClassRC, OpAtomicAck, only, aeth | atomicAckETH, PayloadNone, false},
+		{RCCmpSwap, "RC_COMPARE_SWAP", ClassRC, OpCmpSwap, only, atomicETH, PayloadNone, false},
+		{RCFetchAdd, "RC_FETCH_ADD", ClassRC, OpFetchAdd, only, atomicETH, PayloadNone, false},
+		{RCSendLastInv, "RC_SEND_LAST_INV", ClassRC, OpSend, last | inv, none, PayloadSome, false},
+		{RCSendOnlyInv, "RC_SEND_ONLY_INV", ClassRC, OpSend, only | inv, none, PayloadAny, true},
+
+		{UCSendFirst, "UC_SEND_FIRST", ClassUC, OpSend, first, none, PayloadMTU, true},
+		{UCSendMiddle, "UC_SEND_MIDDLE", ClassUC, OpSend, middle, none, PayloadMTU, false},
+		{UCSendLast, "UC_SEND_LAST", ClassUC, OpSend, last, none, PayloadSome, false},
+		{UCSendLastImm, "UC_SEND_LAST_IMM", ClassUC, OpSend, last | imm, none, PayloadSome, false},
+		{UCSendOnly, "UC_SEND_ONLY", ClassUC, OpSend, only, none, PayloadAny, true},
+		{UCSendOnlyImm, "UC_SEND_ONLY_IMM", ClassUC, OpSend, only | imm, none, PayloadAny, true},
+		{UCWriteFirst, "UC_WRITE_FIRST", ClassUC, OpWrite, first, reth, PayloadMTU, false},
+		{UCWriteMiddle, "UC_WRITE_MIDDLE", ClassUC, OpWrite, middle, none, PayloadMTU, false},
+		{UCWriteLast, "UC_WRITE_LAST", ClassUC, OpWrite, last, none, PayloadSome, false},
+		{UCWriteLastImm, "UC_WRITE_LAST_IMM", ClassUC, OpWrite, last | imm, none, PayloadSome, true},
+		{UCWriteOnly, "UC_WRITE_ONLY", ClassUC, OpWrite, only, reth, PayloadAny, false},
+		{UCWriteOnlyImm, "UC_WRITE_ONLY_IMM", ClassUC, OpWrite, only | imm, reth, PayloadAny, true},
+
+		{UDSendOnly, "UD_SEND_ONLY", ClassUD, OpSend, only, deth, PayloadAny, true},
+		{UDSendOnlyImm, "UD_SEND_ONLY_IMM", ClassUD, OpSend, only | imm, deth, PayloadAny, true},
+
+		{CNP, "CNP", ClassCNP, OpCNP, only, reserved16, PayloadNone, false},
+	} {
+		i := &t[r.code]
+		i.Valid, i.Name, i.Class, i.Operation = true, r.name, r.class, r.op
+		i.First, i.Last = r.shape&first != 0, r.shape&last != 0
+		i.Payload, i.ConsumesRecv = r.payload, r.recv
+
+		i.HeaderLen = BTHLen
+		header := func(flag *bool, present bool, size int) {
+			if present {
+				*flag = true
+				i.HeaderLen += size
+			}
+		}
+		header(&i.DETH, r.ext&deth != 0, DETHLen)
+		header(&i.RETH, r.ext&reth != 0, RETHLen)
+		header(&i.AtomicETH, r.ext&atomicETH != 0, AtomicETHLen)
+		header(&i.AETH, r.ext&aeth != 0, AETHLen)
+		header(&i.AtomicAckETH, r.ext&atomicAckETH != 0, AtomicAckETHLen)
+		header(&i.Imm, r.shape&imm != 0, ImmLen)
+		header(&i.IETH, r.shape&inv != 0, IETHLen)
+		if r.ext&reserved16 != 0 {
+			i.HeaderLen += cnpReserved
+		}
+
+		i.Response = i.AETH || i.Operation == OpReadResponse
+		i.Request = !i.Response && i.Operation != OpCNP
+	}
+	return t
+}()
+
+// composed is the table read backwards: class, operation and shape to opcode.
+var composed = func() (x [numClasses][numOperations][numShapes]Opcode) {
+	for c := range x {
+		for o := range x[c] {
+			for s := range x[c][o] {
+				x[c][o][s] = NoOpcode
+			}
+		}
+	}
+	for code := range opcodes {
+		if i := &opcodes[code]; i.Valid {
+			x[i.Class][i.Operation][shapeOf(i.First, i.Last, i.Imm, i.IETH)] = i.Opcode
+		}
+	}
+	return x
+}()

@@ -1,0 +1,78 @@
+package wire
+
+import "net/netip"
+
+// Packet is a parsed packet: a view of the bytes it was parsed from, which
+// belong to the caller and must stay as they are while the Packet is in use.
+// Extended headers are decoded when asked for.
+type Packet struct {
+	BTH  BTH
+	Info *Info // of BTH.Opcode
+
+	Src, Dst netip.AddrPort // of the datagram, set by who received it
+	TOS      uint8          // IPv4 TOS or IPv6 traffic class as received
+
+	Raw     []byte // BTH to ICRC
+	Payload []byte // without padding and ICRC
+}
+
+// MinPacketLen is the length in bytes of the shortest datagram that can be a
+// packet: BTH and ICRC.
+const MinPacketLen = BTHLen + ICRCLen
+
+// Parse makes p a view of raw, a datagram from BTH to ICRC, and leaves Src, Dst
+// and TOS alone. It returns DropNone or the reason why raw is no packet. Then
+// the BTH is set as far as raw reaches, so that the reason can be counted where
+// it belongs, and Payload is nil.
+//
+// Parse checks what can be known without a queue pair: lengths, opcode,
+// transport version, padding. It does not check the ICRC.
+func (p *Packet) Parse(raw []byte) Drop {
+	p.Raw, p.Payload = raw, nil
+	if len(raw) < MinPacketLen {
+		p.BTH, p.Info = BTH{Opcode: NoOpcode}, NoOpcode.Info()
+		return DropTruncated
+	}
+	p.BTH = ParseBTH(raw)
+	info := p.BTH.Opcode.Info()
+	p.Info = info
+	n := len(raw) - ICRCLen - info.HeaderLen // payload and padding
+	pad := int(p.BTH.Pad)
+	switch {
+	case !info.Valid:
+		return DropBadOpcode
+	case p.BTH.TVer != 0:
+		return DropBadVersion
+	case p.BTH.DestQPN == 0:
+		return DropUnknownQPN
+	case n < 0:
+		return DropTruncated
+	case pad > n:
+		return DropBadPad
+	case info.Payload == PayloadNone && n != 0:
+		return DropBadLength
+	}
+	p.Payload = raw[info.HeaderLen : info.HeaderLen+n-pad]
+	return DropNone
+}
+
+// RETH decodes the header. Info.RETH must be true.
+func (p *Packet) RETH() RETH { return ParseRETH(p.Raw[BTHLen:]) }
+
+// AETH decodes the header. Info.AETH must be true.
+func (p *Packet) AETH() AETH { return ParseAETH(p.Raw[BTHLen:]) }
+
+// AtomicETH decodes the header. Info.AtomicETH must be true.
+func (p *Packet) AtomicETH() AtomicETH { return ParseAtomicETH(p.Raw[BTHLen:]) }
+
+// AtomicAckETH decodes the header. Info.AtomicAckETH must be true.
+func (p *Packet) AtomicAckETH() AtomicAckETH { return ParseAtomicAckETH(p.Raw[BTHLen+AETHLen:]) }
+
+// Imm decodes the immediate data, the last header. Info.Imm must be true.
+func (p *Packet) Imm() uint32 { return uint32(ParseImmDt(p.Raw[p.Info.HeaderLen-ImmLen:])) }
+
+// IETH decodes the header, the last one. Info.IETH must be true.
+func (p *Packet) IETH() IETH { return ParseIETH(p.Raw[p.Info.HeaderLen-IETHLen:]) }
+
+// DETH decodes the header. Info.DETH must be true.
+func (p *Packet) DETH() DETH { return ParseDETH(p.Raw[BTHLen:]) }
