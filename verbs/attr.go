@@ -1,6 +1,9 @@
 package verbs
 
-import "time"
+import (
+	"strconv"
+	"time"
+)
 
 // AccessFlags grant access to memory, or through a queue pair (enum
 // ibv_access_flags; the values are the same).
@@ -83,6 +86,23 @@ func (m MTU) Bytes() int {
 		return 0
 	}
 	return 128 << m
+}
+
+// MarshalText writes the MTU in bytes, 0 if it is unset or invalid.
+func (m MTU) MarshalText() ([]byte, error) {
+	return strconv.AppendInt(nil, int64(m.Bytes()), 10), nil
+}
+
+// UnmarshalText reads an MTU in bytes, for example "1024"; 0 is unset.
+func (m *MTU) UnmarshalText(text []byte) error {
+	for v := MTU(0); v <= MTU4096; v++ {
+		if string(text) == strconv.Itoa(v.Bytes()) {
+			*m = v
+			return nil
+		}
+	}
+	return &OpError{Op: "parse MTU", Object: quoted(string(text)), Err: ErrInvalid,
+		Detail: "write 256, 512, 1024, 2048 or 4096"}
 }
 
 // AHAttr is an address vector (struct ibv_ah_attr).

@@ -13,6 +13,7 @@
 //	mr, err := pd.RegMR(buf, verbs.AccessLocalWrite)
 //	cq, err := dev.CreateCQ(128)
 //	qp, err := pd.CreateQP(verbs.QPInitAttr{Type: verbs.RC, SendCQ: cq, RecvCQ: cq, ...})
+//	local, err := verbs.LocalEndpoint(dev, qp, psn) // to the peer, by any means; its own comes back
 //	err = verbs.Connect(qp, local, remote, verbs.ConnectOptions{})
 //	n, err := qp.PostSend([]verbs.SendWR{{WRID: 1, Opcode: verbs.WRSend, SGList: ...}})
 //	n, err = cq.Poll(wc)

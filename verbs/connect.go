@@ -1,0 +1,211 @@
+package verbs
+
+import "fmt"
+
+// Zero in a field of ConnectOptions says that the value shall really be 0,
+// which in the struct itself stands for the default.
+const Zero = 0xff
+
+// ConnectOptions are the choices in making a connection. The zero value is
+// good for most; what shall be 0 and not the default is set to Zero.
+type ConnectOptions struct {
+	// Access is what the peer may do through this queue pair; AccessRemote by
+	// default. A queue pair that is in StateInit already keeps what it has.
+	Access AccessFlags
+
+	// MTU of the path; by default the smaller of both ends' active ones.
+	MTU MTU
+
+	// These are for RC only; UC does not acknowledge, read or retry.
+	Timeout         uint8 // code of the local ACK timeout, 14 (67 ms) by default; Zero waits for ever
+	RetryCnt        uint8 // repetitions after a timeout or a NAK, 7 by default
+	RNRRetry        uint8 // repetitions after an RNR NAK, 7 (for ever) by default
+	MinRNRTimer     uint8 // code of the wait that our RNR NAKs ask for, 12 (0.64 ms) by default; Zero is 655 ms
+	MaxRdAtomic     uint8 // reads and atomics outstanding, 16 by default; not above the peer's MaxDestRdAtomic
+	MaxDestRdAtomic uint8 // reads and atomics served at a time, 16 by default
+}
+
+// orDefault resolves a field of ConnectOptions.
+func orDefault[T ~uint8 | ~uint32](v, def T) T {
+	switch v {
+	case 0:
+		return def
+	case Zero:
+		return 0
+	}
+	return v
+}
+
+// attrs returns the attributes of a queue pair that these options connect.
+func (o ConnectOptions) attrs(local, remote Endpoint) (QPAttr, error) {
+	for _, end := range []Endpoint{local, remote} {
+		if err := end.check(); err != nil {
+			return QPAttr{}, err
+		}
+	}
+	if from, to := local.GID.Addr(), remote.GID.Addr(); from.Is4() != to.Is4() {
+		return QPAttr{}, fmt.Errorf("%w: addresses %v and %v are of different families", ErrInvalid, from, to)
+	}
+	a := QPAttr{
+		PathMTU:     orDefault(o.MTU, commonMTU(local.MTU, remote.MTU)),
+		RQPSN:       remote.PSN,
+		SQPSN:       local.PSN,
+		DestQPN:     remote.QPN,
+		AccessFlags: orDefault(o.Access, AccessRemote),
+		AV: AHAttr{
+			DGID:       remote.GID,
+			UDPPort:    remote.UDPPort,
+			PortNum:    1,
+			PeerBuffer: remote.RecvBuffer,
+		},
+		PortNum:         1,
+		Timeout:         orDefault(o.Timeout, 14),
+		RetryCnt:        orDefault(o.RetryCnt, 7),
+		RNRRetry:        orDefault(o.RNRRetry, 7),
+		MinRNRTimer:     orDefault(o.MinRNRTimer, 12),
+		MaxRdAtomic:     orDefault(o.MaxRdAtomic, 16),
+		MaxDestRdAtomic: orDefault(o.MaxDestRdAtomic, 16),
+	}
+	switch {
+	case a.PathMTU == 0:
+		return a, fmt.Errorf("%w: neither end knows its MTU; set ConnectOptions.MTU", ErrInvalid)
+	case a.PathMTU > MTU4096:
+		return a, fmt.Errorf("%w: ConnectOptions.MTU %d is none of MTU256 to MTU4096", ErrInvalid, uint8(a.PathMTU))
+	case a.Timeout > 31 || a.MinRNRTimer > 31:
+		return a, fmt.Errorf("%w: Timeout %d and MinRNRTimer %d are codes up to 31", ErrInvalid, a.Timeout, a.MinRNRTimer)
+	case a.RetryCnt > 7 || a.RNRRetry > 7:
+		return a, fmt.Errorf("%w: RetryCnt %d and RNRRetry %d go up to 7", ErrInvalid, a.RetryCnt, a.RNRRetry)
+	}
+	return a, nil
+}
+
+// commonMTU is the smaller of two MTUs of which either may be unknown (0).
+func commonMTU(a, b MTU) MTU {
+	if a == 0 || b == 0 {
+		return max(a, b)
+	}
+	return min(a, b)
+}
+
+// Connect takes an RC or UC queue pair from StateReset or StateInit to
+// StateRTS, connected to remote. The peer calls it with the two endpoints
+// exchanged. A packet that arrives before its receiver is in StateRTR is
+// dropped, which RC repairs and UC does not.
+//
+// If Connect fails, the queue pair may be in any state on the way; Modify to
+// StateReset starts anew.
+func Connect(qp QP, local, remote Endpoint, o ConnectOptions) error {
+	if err := connect(qp, local, remote, o); err != nil {
+		return &OpError{Op: "connect", Object: objectQP(qp.Num()) + " to " + remote.String(), Err: err}
+	}
+	return nil
+}
+
+func connect(qp QP, local, remote Endpoint, o ConnectOptions) error {
+	typ, state := qp.Type(), qp.State()
+	if typ != RC && typ != UC {
+		return fmt.Errorf("%w: %v has no connections; ActivateUD makes it ready", ErrUnsupported, typ)
+	}
+	if err := checkFresh(state); err != nil {
+		return err
+	}
+	if local.QPN != qp.Num() {
+		return fmt.Errorf("%w: the local endpoint is that of %s; are local and remote exchanged?", ErrInvalid, objectQP(local.QPN))
+	}
+	a, err := o.attrs(local, remote)
+	if err != nil {
+		return err
+	}
+
+	toRTR := AttrAV | AttrPathMTU | AttrDestQPN | AttrRQPSN
+	toRTS := AttrSQPSN
+	if typ == RC {
+		toRTR |= AttrMaxDestRdAtomic | AttrMinRNRTimer
+		toRTS |= AttrTimeout | AttrRetryCnt | AttrRNRRetry | AttrMaxQPRdAtomic
+	}
+	if state == StateReset {
+		if err := modify(qp, StateInit, a, toInitAttrs|AttrAccessFlags); err != nil {
+			return err
+		}
+	} else if o.Access != 0 {
+		toRTR |= AttrAccessFlags
+	}
+	if err := modify(qp, StateRTR, a, toRTR); err != nil {
+		return err
+	}
+	return modify(qp, StateRTS, a, toRTS)
+}
+
+// ToInit takes an RC or UC queue pair from StateReset to StateInit on port 1,
+// where receives may be posted: done before the peer gets to know the
+// endpoint, no message finds the queue empty. Connect goes on from there.
+func ToInit(qp QP, access AccessFlags) error {
+	if err := toInit(qp, access); err != nil {
+		return &OpError{Op: "initialize", Object: objectQP(qp.Num()), Err: err}
+	}
+	return nil
+}
+
+func toInit(qp QP, access AccessFlags) error {
+	if typ := qp.Type(); typ != RC && typ != UC {
+		return fmt.Errorf("%w: %v gives no remote access; ActivateUD makes it ready", ErrUnsupported, typ)
+	}
+	return modify(qp, StateInit, QPAttr{PortNum: 1, AccessFlags: access}, toInitAttrs|AttrAccessFlags)
+}
+
+// ActivateUD takes a UD queue pair from StateReset or StateInit to StateRTS
+// on port 1: it accepts datagrams that carry qkey and sends from psn on.
+// Datagrams that find no receive are lost.
+func ActivateUD(qp QP, qkey, psn uint32) error {
+	if err := activateUD(qp, qkey, psn); err != nil {
+		return &OpError{Op: "activate", Object: objectQP(qp.Num()), Err: err}
+	}
+	return nil
+}
+
+func activateUD(qp QP, qkey, psn uint32) error {
+	typ, state := qp.Type(), qp.State()
+	if typ != UD {
+		return fmt.Errorf("%w: %v is not UD; Connect is for RC and UC", ErrUnsupported, typ)
+	}
+	if err := checkFresh(state); err != nil {
+		return err
+	}
+	if psn > maxUint24 {
+		return fmt.Errorf("%w: packet sequence number %#x has more than 24 bits", ErrInvalid, psn)
+	}
+
+	a := QPAttr{PortNum: 1, QKey: qkey, SQPSN: psn}
+	var toRTR QPAttrMask
+	if state == StateReset {
+		if err := modify(qp, StateInit, a, toInitAttrs|AttrQKey); err != nil {
+			return err
+		}
+	} else {
+		toRTR = AttrQKey
+	}
+	if err := modify(qp, StateRTR, a, toRTR); err != nil {
+		return err
+	}
+	return modify(qp, StateRTS, a, AttrSQPSN)
+}
+
+// toInitAttrs are the attributes that every type needs to get to StateInit.
+const toInitAttrs = AttrPKeyIndex | AttrPort
+
+// checkFresh refuses a queue pair that has been on its way already.
+func checkFresh(s QPState) error {
+	if s != StateReset && s != StateInit {
+		return fmt.Errorf("%w: it is in %v; Modify it to StateReset first", ErrState, s)
+	}
+	return nil
+}
+
+// modify changes qp to a state, with those of the attributes that mask names.
+func modify(qp QP, to QPState, a QPAttr, mask QPAttrMask) error {
+	a.State = to
+	return qp.Modify(a, AttrState|mask)
+}
+
+// objectQP names a queue pair in an OpError.
+func objectQP(num uint32) string { return fmt.Sprintf("QP %#x", num) }

@@ -1,0 +1,204 @@
+package verbs
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// maxUint24 is the largest queue pair number and packet sequence number.
+const maxUint24 = 1<<24 - 1
+
+// Endpoint is what one end of a connection must know of the other. Programs
+// exchange endpoints by any means they have: a TCP connection, a file, a
+// command line.
+//
+// Its text form is one word that no shell touches; what is 0 is left out:
+//
+//	gid=10.0.0.1,port=4791,qpn=0x11,psn=0x3039,mtu=4096,buffer=212992
+//
+// Its JSON form is an object with the names of the tags.
+type Endpoint struct {
+	GID        GID    `json:"gid"`
+	UDPPort    uint16 `json:"udp_port,omitempty"`    // 0 means 4791
+	QPN        uint32 `json:"qpn"`                   // 24 bits
+	PSN        uint32 `json:"psn"`                   // first that this end sends, 24 bits
+	RecvBuffer uint32 `json:"recv_buffer,omitempty"` // bytes that its socket holds, 0 if unknown
+	MTU        MTU    `json:"mtu,omitempty"`         // active at its port, 0 if unknown
+}
+
+// LocalEndpoint returns our end of a connection: qp at entry 0 of the GID
+// table of port 1 of dev, sending from psn on. A random psn keeps packets of
+// an earlier connection from being taken for this one's.
+func LocalEndpoint(dev Device, qp QP, psn uint32) (Endpoint, error) {
+	port, err := dev.QueryPort(1)
+	if err != nil {
+		return Endpoint{}, localError(qp, err)
+	}
+	gid, err := dev.QueryGID(1, 0)
+	if err != nil {
+		return Endpoint{}, localError(qp, err)
+	}
+	e := Endpoint{
+		GID:        gid.GID,
+		UDPPort:    port.UDPPort,
+		QPN:        qp.Num(),
+		PSN:        psn,
+		RecvBuffer: port.RecvBuffer,
+		MTU:        port.ActiveMTU,
+	}
+	if err := e.check(); err != nil {
+		return Endpoint{}, localError(qp, err)
+	}
+	return e, nil
+}
+
+func localError(qp QP, err error) error {
+	return &OpError{Op: "describe local endpoint", Object: objectQP(qp.Num()), Err: err}
+}
+
+// check refuses what cannot be one end of a connection.
+func (e Endpoint) check() error {
+	switch {
+	case e.GID.Addr().IsUnspecified():
+		return e.invalid("no address; bind the device to the address by which peers reach it")
+	case e.GID.IsMulticast():
+		return e.invalid("a multicast group cannot be connected to")
+	case e.QPN == 0 || e.QPN > maxUint24:
+		return e.invalid("the queue pair number must be from 1 to 0xffffff")
+	case e.PSN > maxUint24:
+		return e.invalid("the packet sequence number has 24 bits, at most 0xffffff")
+	case e.MTU > MTU4096:
+		return e.invalid("the MTU must be 256, 512, 1024, 2048 or 4096, or 0 if unknown")
+	}
+	return nil
+}
+
+func (e Endpoint) invalid(detail string) error {
+	return &OpError{Op: "check endpoint", Object: e.String(), Err: ErrInvalid, Detail: detail}
+}
+
+// String is the text form, also of an endpoint that is not valid.
+func (e Endpoint) String() string {
+	b := fmt.Appendf(nil, "gid=%v", e.GID.Addr())
+	if e.UDPPort != 0 {
+		b = fmt.Appendf(b, ",port=%d", e.UDPPort)
+	}
+	b = fmt.Appendf(b, ",qpn=%#x,psn=%#x", e.QPN, e.PSN)
+	if e.MTU != 0 {
+		b = fmt.Appendf(b, ",mtu=%v", e.MTU)
+	}
+	if e.RecvBuffer != 0 {
+		b = fmt.Appendf(b, ",buffer=%d", e.RecvBuffer)
+	}
+	return string(b)
+}
+
+// MarshalText is String for a valid endpoint.
+func (e Endpoint) MarshalText() ([]byte, error) {
+	if err := e.check(); err != nil {
+		return nil, err
+	}
+	return []byte(e.String()), nil
+}
+
+// UnmarshalText reads the text form, its parts in any order. Numbers are
+// decimal, or hexadecimal after 0x. On error e is not changed.
+func (e *Endpoint) UnmarshalText(text []byte) error {
+	var parsed Endpoint
+	seen := make(map[string]bool)
+	for part := range strings.SplitSeq(string(text), ",") {
+		name, value, ok := strings.Cut(part, "=")
+		if !ok {
+			return malformed(text, "%s is not of the form name=value", quoted(part))
+		}
+		if seen[name] {
+			return malformed(text, "%s is there twice", quoted(name))
+		}
+		seen[name] = true
+		if err := parsed.set(name, value); err != nil {
+			return malformed(text, "%s: %v", quoted(part), err)
+		}
+	}
+	for _, name := range []string{"gid", "qpn", "psn"} {
+		if !seen[name] {
+			return malformed(text, "%s is missing", name)
+		}
+	}
+	if err := parsed.check(); err != nil {
+		return err
+	}
+	*e = parsed
+	return nil
+}
+
+// set reads one part of the text form.
+func (e *Endpoint) set(name, value string) error {
+	var number uint64
+	var err error
+	switch name {
+	case "gid":
+		e.GID, err = ParseGID(value)
+	case "mtu":
+		err = e.MTU.UnmarshalText([]byte(value))
+	case "port":
+		number, err = parseNumber(value, 16)
+		e.UDPPort = uint16(number)
+	case "qpn":
+		number, err = parseNumber(value, 32)
+		e.QPN = uint32(number)
+	case "psn":
+		number, err = parseNumber(value, 32)
+		e.PSN = uint32(number)
+	case "buffer":
+		number, err = parseNumber(value, 32)
+		e.RecvBuffer = uint32(number)
+	default:
+		err = errors.New("unknown name; there are gid, port, qpn, psn, mtu and buffer")
+	}
+	return err
+}
+
+func parseNumber(s string, bits int) (uint64, error) {
+	base, digits := 10, s
+	if hex, ok := strings.CutPrefix(s, "0x"); ok {
+		base, digits = 16, hex
+	}
+	n, err := strconv.ParseUint(digits, base, bits)
+	if err != nil {
+		return 0, fmt.Errorf("not a number of %d bits", bits)
+	}
+	return n, nil
+}
+
+func malformed(text []byte, format string, args ...any) error {
+	return &OpError{Op: "parse endpoint", Object: quoted(string(text)), Err: ErrInvalid,
+		Detail: fmt.Sprintf(format, args...)}
+}
+
+// endpointObject is an Endpoint that encoding/json sees as a struct and not as
+// text.
+type endpointObject Endpoint
+
+// MarshalJSON writes an object, not the text form.
+func (e Endpoint) MarshalJSON() ([]byte, error) {
+	if err := e.check(); err != nil {
+		return nil, err
+	}
+	return json.Marshal(endpointObject(e))
+}
+
+// UnmarshalJSON reads what MarshalJSON writes. On error e is not changed.
+func (e *Endpoint) UnmarshalJSON(data []byte) error {
+	var parsed endpointObject
+	if err := json.Unmarshal(data, &parsed); err != nil {
+		return err
+	}
+	if err := Endpoint(parsed).check(); err != nil {
+		return err
+	}
+	*e = Endpoint(parsed)
+	return nil
+}
