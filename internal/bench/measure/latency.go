@@ -1,0 +1,72 @@
+package measure
+
+import (
+	"encoding/json"
+	"time"
+
+	hdr "github.com/HdrHistogram/hdrhistogram-go"
+)
+
+// The histogram tells values apart to three digits, from a nanosecond to a
+// minute; what is outside is counted at the edge.
+const (
+	latencyMin    = 1
+	latencyMax    = int64(time.Minute)
+	latencyDigits = 3
+)
+
+// Latency is a histogram of durations. It marshals to JSON, so a worker can
+// hand it to the process that merges and prints. Not safe for concurrent use.
+type Latency struct{ h *hdr.Histogram }
+
+// NewLatency returns an empty histogram.
+func NewLatency() *Latency {
+	return &Latency{hdr.New(latencyMin, latencyMax, latencyDigits)}
+}
+
+// Record adds one duration. It does not allocate.
+func (l *Latency) Record(d time.Duration) {
+	// The value is clamped to the range, the only thing RecordValue refuses.
+	_ = l.h.RecordValue(min(max(int64(d), latencyMin), latencyMax))
+}
+
+// Merge adds all that other has recorded.
+func (l *Latency) Merge(other *Latency) { l.h.Merge(other.h) }
+
+// Median is the 50th percentile in microseconds; 0 if nothing is recorded.
+func (l *Latency) Median() float64 { return l.Stats().P50 }
+
+// Stats describes the histogram in microseconds.
+func (l *Latency) Stats() Stats {
+	us := func(ns int64) float64 { return float64(ns) / 1e3 }
+	return Stats{
+		N:   l.h.TotalCount(),
+		P50: us(l.h.ValueAtPercentile(50)),
+		P99: us(l.h.ValueAtPercentile(99)),
+		Min: us(l.h.Min()),
+		Max: us(l.h.Max()),
+	}
+}
+
+// MarshalJSON writes the histogram in HdrHistogram's compressed encoding.
+func (l *Latency) MarshalJSON() ([]byte, error) {
+	b, err := l.h.EncodeV2()
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(string(b))
+}
+
+// UnmarshalJSON reads what MarshalJSON wrote.
+func (l *Latency) UnmarshalJSON(b []byte) error {
+	var s string
+	if err := json.Unmarshal(b, &s); err != nil {
+		return err
+	}
+	h, err := hdr.Decode([]byte(s))
+	if err != nil {
+		return err
+	}
+	l.h = h
+	return nil
+}

@@ -1,0 +1,105 @@
+package measure
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestSummarize(t *testing.T) {
+	require.Zero(t, Summarize(nil))
+
+	var v []float64
+	for i := 200; i > 0; i-- {
+		v = append(v, float64(i))
+	}
+	require.Equal(t, Stats{N: 200, P50: 100.5, P99: 198, Min: 1, Max: 200}, Summarize(v))
+	require.Equal(t, 200.0, v[0], "the sample is left as it was")
+	require.Equal(t, Stats{N: 1, P50: 7, P99: 7, Min: 7, Max: 7}, Summarize([]float64{7}))
+}
+
+func TestMedian(t *testing.T) {
+	require.True(t, math.IsNaN(Median(nil)))
+	require.Equal(t, 2.0, Median([]float64{3, 1, 2}))
+	require.Equal(t, 2.5, Median([]float64{4, 1, 3, 2}))
+}
+
+// A slow spell that covers whole pairs moves the ratio of sums, not the median
+// of the pairwise ratios.
+func TestMedianRatioCancelsDrift(t *testing.T) {
+	baseline := []float64{10, 10, 2, 2, 10}
+	subject := []float64{5, 5, 1, 1, 5}
+	require.Equal(t, 0.5, MedianRatio(subject, baseline))
+	require.True(t, math.IsNaN(MedianRatio(nil, baseline)))
+}
+
+func TestAlternateTakesTurns(t *testing.T) {
+	var order []int
+	round := func(id int) Round {
+		return func(context.Context) (float64, error) {
+			order = append(order, id)
+			return float64(10*id + len(order)), nil
+		}
+	}
+	v, err := Alternate(t.Context(), 3, round(0), round(1), round(2))
+	require.NoError(t, err)
+	require.Equal(t, []int{0, 1, 2, 2, 1, 0, 0, 1, 2}, order)
+	require.Equal(t, [][]float64{{1, 6, 7}, {12, 15, 18}, {23, 24, 29}}, v)
+}
+
+func TestAlternateStops(t *testing.T) {
+	bad := errors.New("no round")
+	fail := func(context.Context) (float64, error) { return 0, bad }
+	_, err := Alternate(t.Context(), 3, fail)
+	require.ErrorIs(t, err, bad)
+
+	stopped := errors.New("enough")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(stopped)
+	_, err = Alternate(ctx, 3, fail)
+	require.ErrorIs(t, err, stopped)
+}
+
+func TestLatencyTravels(t *testing.T) {
+	a, b := NewLatency(), NewLatency()
+	for range 99 {
+		a.Record(2 * time.Microsecond)
+	}
+	b.Record(50 * time.Microsecond)
+
+	wire, err := json.Marshal(b)
+	require.NoError(t, err)
+	var got Latency
+	require.NoError(t, json.Unmarshal(wire, &got))
+	a.Merge(&got)
+
+	s := a.Stats()
+	require.EqualValues(t, 100, s.N)
+	require.InEpsilon(t, 2, s.Min, 0.002)
+	require.InEpsilon(t, 2, s.P50, 0.002)
+	require.InEpsilon(t, 2, s.P99, 0.002)
+	require.InEpsilon(t, 50, s.Max, 0.002)
+	require.Error(t, json.Unmarshal([]byte(`"junk"`), &got))
+}
+
+func TestLatencyClamps(t *testing.T) {
+	l := NewLatency()
+	l.Record(-time.Second)
+	l.Record(time.Hour)
+	s := l.Stats()
+	require.EqualValues(t, 2, s.N)
+	require.Equal(t, 0.001, s.Min)
+	require.InEpsilon(t, 60e6, s.Max, 0.002)
+	require.Zero(t, testing.AllocsPerRun(100, func() { l.Record(time.Millisecond) }))
+}
+
+func TestRates(t *testing.T) {
+	require.Equal(t, 2.0, MBps(1e6, 500*time.Millisecond))
+	require.Zero(t, PerSecond(1, 0))
+	require.Equal(t, 0.5, Micros(500))
+}

@@ -1,0 +1,197 @@
+package proc
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+)
+
+// grace is how long a worker may take to leave before it is killed.
+const grace = 2 * time.Second
+
+// A Spec names a worker to start.
+type Spec struct {
+	Name, Role string // as registered
+	Args       any    // sent as JSON, read with Args; may be nil
+}
+
+// Options of a group. The zero value is ready to use.
+type Options struct {
+	Timeout time.Duration // of each call and exchange; 30 s if zero
+	Stderr  io.Writer     // where the workers' stderr goes; os.Stderr if nil
+}
+
+// A Group is a set of workers that run together. Its functions are for one
+// goroutine.
+type Group struct {
+	procs   []*process
+	timeout time.Duration
+
+	// failed ends with what went wrong first as its cause: a worker, a time
+	// limit, the context of Start or of a call; or ErrClosed.
+	failed context.Context
+	fail   context.CancelCauseFunc
+
+	mu       sync.Mutex // guards the exchange in progress
+	values   []json.RawMessage
+	received int
+}
+
+// Start starts the workers; their rank is their place in specs. When it
+// returns they run, but have not necessarily come far: the first Call waits for
+// them. When one fails, or ctx ends, all are killed. The caller closes the
+// group.
+func Start(ctx context.Context, o Options, specs ...Spec) (*Group, error) {
+	exe, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("proc: cannot find this program to start workers: %w", err)
+	}
+	if o.Timeout == 0 {
+		o.Timeout = 30 * time.Second
+	}
+	if o.Stderr == nil {
+		o.Stderr = os.Stderr
+	}
+	g := &Group{timeout: o.Timeout, values: make([]json.RawMessage, len(specs))}
+	hellos := make([]message, len(specs))
+	for i, s := range specs {
+		args, err := json.Marshal(s.Args)
+		if err != nil {
+			return nil, fmt.Errorf("proc: arguments of worker %s/%s: %w", s.Name, s.Role, err)
+		}
+		if hellos[i], err = pack(kindHello, hello{Rank: i, Size: len(specs), Args: args, Timeout: o.Timeout}); err != nil {
+			return nil, err
+		}
+	}
+	for i, s := range specs {
+		p, err := launch(exe, s, i)
+		if err != nil {
+			for _, p := range g.procs {
+				p.kill()
+				_ = p.cmd.Wait()
+				p.closeFiles()
+			}
+			return nil, err
+		}
+		g.procs = append(g.procs, p)
+	}
+
+	// All are there before any hears who it is, so that handle sees the group
+	// whole.
+	g.failed, g.fail = context.WithCancelCause(ctx)
+	context.AfterFunc(g.failed, g.killUnlessClosed)
+	stderr := &lockedWriter{w: o.Stderr}
+	for i, p := range g.procs {
+		go func() { g.fail(p.watch(stderr, g.handle)) }()
+		_ = p.send(hellos[i], g.timeout) // watch reports a worker that is gone
+	}
+	return g, nil
+}
+
+func (g *Group) killUnlessClosed() {
+	if errors.Is(context.Cause(g.failed), ErrClosed) {
+		return // Close lets them leave
+	}
+	for _, p := range g.procs {
+		p.kill()
+	}
+}
+
+// handle takes a worker's messages, on that worker's goroutine.
+func (g *Group) handle(p *process, m message) error {
+	switch m.Kind {
+	case kindReply:
+		select {
+		case p.replies <- m.Data:
+			return nil
+		default:
+			return errors.New("it answered twice")
+		}
+	case kindExchange:
+		return g.exchange(p.rank, m.Data)
+	default:
+		return fmt.Errorf("it sent a message of unknown kind %q", m.Kind)
+	}
+}
+
+// exchange keeps a worker's value and, when it is the last, gives all to all.
+func (g *Group) exchange(rank int, value json.RawMessage) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.values[rank] != nil {
+		return errors.New("it entered an exchange twice")
+	}
+	g.values[rank] = value
+	if g.received++; g.received < len(g.values) {
+		return nil
+	}
+	m, err := pack(kindExchange, g.values)
+	if err != nil {
+		return err
+	}
+	clear(g.values)
+	g.received = 0
+	for _, p := range g.procs {
+		_ = p.send(m, g.timeout) // watch reports a worker that is gone
+	}
+	return nil
+}
+
+// Call sends req to every worker and returns their answers in rank order. It
+// fails as soon as one worker does, when ctx ends, or after the group's time
+// limit; the group is then of no further use.
+func Call[Req, Resp any](ctx context.Context, g *Group, req Req) ([]Resp, error) {
+	m, err := pack(kindCall, req)
+	if err != nil {
+		return nil, err
+	}
+	limit := time.NewTimer(g.timeout)
+	defer limit.Stop()
+	for _, p := range g.procs {
+		_ = p.send(m, g.timeout) // watch reports a worker that is gone
+	}
+	out := make([]Resp, len(g.procs))
+	for i, p := range g.procs {
+		select {
+		case b := <-p.replies:
+			if out[i], err = unpack[Resp](b); err != nil {
+				g.fail(p.wrap(err))
+			}
+		case <-ctx.Done():
+			g.fail(context.Cause(ctx))
+		case <-limit.C:
+			g.fail(p.wrap(fmt.Errorf("%w (%v)", ErrTimeout, g.timeout)))
+		case <-g.failed.Done():
+		}
+		if g.failed.Err() != nil {
+			return nil, context.Cause(g.failed)
+		}
+	}
+	return out, nil
+}
+
+// PIDs returns the workers' process ids in rank order.
+func (g *Group) PIDs() []int {
+	pids := make([]int, len(g.procs))
+	for i, p := range g.procs {
+		pids[i] = p.cmd.Process.Pid
+	}
+	return pids
+}
+
+// Close lets every worker leave, kills those that take longer than two seconds,
+// and waits until each is reaped. Calls after Close fail with ErrClosed.
+// Closing twice is safe.
+func (g *Group) Close() {
+	g.fail(ErrClosed)
+	var wg sync.WaitGroup
+	for _, p := range g.procs {
+		wg.Go(p.stop)
+	}
+	wg.Wait()
+}

@@ -1,0 +1,151 @@
+package proc
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"time"
+)
+
+// errParentGone ends a worker's context when its stdin is closed.
+var errParentGone = errors.New("proc: the parent closed the control channel")
+
+// A Worker is the worker's end of the control channel. Its functions are for
+// one goroutine.
+type Worker struct {
+	Rank int // place in the group, from 0 in the order of Start
+	Size int // number of workers in the group
+
+	args    json.RawMessage
+	timeout time.Duration
+	out     *json.Encoder
+
+	// The parent's messages by kind: a call may come while the workers are
+	// still in an exchange. There is at most one of each at a time.
+	in map[kind]chan json.RawMessage
+}
+
+// serveProcess is the main function of a worker process; it returns the exit
+// status.
+func serveProcess(name, role string) int {
+	// Ctrl-C at a terminal reaches the whole process group: the parent decides.
+	signal.Ignore(os.Interrupt)
+	w := &Worker{
+		out: json.NewEncoder(os.Stdout),
+		in: map[kind]chan json.RawMessage{
+			kindHello:    make(chan json.RawMessage, 1),
+			kindCall:     make(chan json.RawMessage, 1),
+			kindExchange: make(chan json.RawMessage, 1),
+		},
+	}
+	os.Stdout = os.Stderr // a stray Print must not damage the control channel
+
+	ctx, cancel := context.WithCancelCause(context.Background())
+	go func() {
+		cancel(w.listen())
+		// The body may be spinning on a socket where no context reaches it.
+		time.Sleep(grace)
+		os.Exit(1)
+	}()
+	err := w.run(ctx, name, role)
+	if err == nil || errors.Is(err, errParentGone) {
+		return 0
+	}
+	_ = w.send(kindError, err.Error()) // if it cannot be said, the exit status still says it
+	return 1
+}
+
+// listen sorts the parent's messages until stdin closes or makes no sense.
+func (w *Worker) listen() error {
+	dec := json.NewDecoder(bufio.NewReader(os.Stdin))
+	for {
+		var m message
+		if err := dec.Decode(&m); err != nil {
+			return errParentGone
+		}
+		ch, ok := w.in[m.Kind]
+		if !ok {
+			return fmt.Errorf("proc: the parent sent a message of unknown kind %q", m.Kind)
+		}
+		ch <- m.Data
+	}
+}
+
+func (w *Worker) run(ctx context.Context, name, role string) error {
+	fn, err := lookup(name, role)
+	if err != nil {
+		return err
+	}
+	h, err := receive[hello](ctx, w, kindHello)
+	if err != nil {
+		return err
+	}
+	w.Rank, w.Size, w.args, w.timeout = h.Rank, h.Size, h.Args, h.Timeout
+	return fn(ctx, w)
+}
+
+// receive waits for the next message of a kind.
+func receive[T any](ctx context.Context, w *Worker, k kind) (T, error) {
+	select {
+	case b := <-w.in[k]:
+		return unpack[T](b)
+	case <-ctx.Done():
+		var zero T
+		return zero, context.Cause(ctx)
+	}
+}
+
+func (w *Worker) send(k kind, v any) error {
+	m, err := pack(k, v)
+	if err != nil {
+		return err
+	}
+	if err := w.out.Encode(m); err != nil {
+		return errParentGone
+	}
+	return nil
+}
+
+// Args returns what the parent put into this worker's Spec.Args.
+func Args[T any](w *Worker) (T, error) { return unpack[T](w.args) }
+
+// Exchange gives v to every worker of the group and returns the values of all,
+// in rank order. Every worker must call it, with the same type; it waits for
+// the slowest, at most the group's time limit.
+func Exchange[T any](ctx context.Context, w *Worker, v T) ([]T, error) {
+	if err := w.send(kindExchange, v); err != nil {
+		return nil, err
+	}
+	late := fmt.Errorf("%w: worker %d waited %v in an exchange", ErrTimeout, w.Rank, w.timeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, w.timeout, late)
+	defer cancel()
+	return receive[[]T](ctx, w, kindExchange)
+}
+
+// Barrier returns once every worker of the group has called it.
+func Barrier(ctx context.Context, w *Worker) error {
+	_, err := Exchange(ctx, w, struct{}{})
+	return err
+}
+
+// Serve answers the parent's calls with fn until the group is closed or fn
+// fails. Its own error is then the worker's.
+func Serve[Req, Resp any](ctx context.Context, w *Worker, fn func(context.Context, Req) (Resp, error)) error {
+	for {
+		req, err := receive[Req](ctx, w, kindCall)
+		if err != nil {
+			return err
+		}
+		resp, err := fn(ctx, req)
+		if err != nil {
+			return err
+		}
+		if err := w.send(kindReply, resp); err != nil {
+			return err
+		}
+	}
+}
