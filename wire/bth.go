@@ -55,23 +55,25 @@ func (h *BTH) Put(b []byte) {
 
 // ParseBTH reads the header from b, which must hold BTHLen bytes. Reserved bits
 // are ignored.
-func ParseBTH(b []byte) BTH {
+func ParseBTH(b []byte) (h BTH) {
+	h.parse(b)
+	return h
+}
+
+func (h *BTH) parse(b []byte) {
 	b = b[:BTHLen]
-	qpn := binary.BigEndian.Uint32(b[4:])
-	psn := binary.BigEndian.Uint32(b[8:])
-	return BTH{
-		Opcode:  Opcode(b[0]),
-		SE:      b[1]&0x80 != 0,
-		MigReq:  b[1]&0x40 != 0,
-		Pad:     b[1] >> 4 & 3,
-		TVer:    b[1] & 15,
-		PKey:    binary.BigEndian.Uint16(b[2:]),
-		FECN:    qpn&(1<<31) != 0,
-		BECN:    qpn&(1<<30) != 0,
-		DestQPN: qpn & QPNMask,
-		AckReq:  psn&(1<<31) != 0,
-		PSN:     PSN(psn & PSNMask),
-	}
+	flags, qpn, psn := b[1], binary.BigEndian.Uint32(b[4:]), binary.BigEndian.Uint32(b[8:])
+	h.Opcode = Opcode(b[0])
+	h.SE = flags&0x80 != 0
+	h.MigReq = flags&0x40 != 0
+	h.Pad = flags >> 4 & 3
+	h.TVer = flags & 15
+	h.PKey = binary.BigEndian.Uint16(b[2:])
+	h.FECN = qpn&(1<<31) != 0
+	h.BECN = qpn&(1<<30) != 0
+	h.DestQPN = qpn & QPNMask
+	h.AckReq = psn&(1<<31) != 0
+	h.PSN = PSN(psn & PSNMask)
 }
 
 func bit(b bool) uint8 {

@@ -7,78 +7,99 @@ import "hash/crc32"
 // register and multiplies by x^8. Reflected, as Ethernet has it: bit 31 is the
 // coefficient of x^0, bit 0 that of x^31, and a byte enters in bits 7..0.
 
-const (
-	one      = 1 << 31 // the polynomial 1
-	poly     = crc32.IEEE
-	polyBack = poly<<1&0xFFFFFFFF | 1 // x^-1
-)
+const one = 1 << 31 // the polynomial 1, x^0
 
-// Distances in bytes from a field's first byte to the BTH.
-const (
-	totalLengthToBTH   = IPv4Len - 2 + UDPLen
-	idToBTH            = IPv4Len - 4 + UDPLen
-	payloadLengthToBTH = IPv6Len - 4 + UDPLen
-	udpLengthToBTH     = UDPLen - 4
-)
+// forward multiplies by x^8: the register after one more zero byte.
+func forward(r uint32) uint32 { return crc32.IEEETable[r&0xFF] ^ r>>8 }
 
-// field is the effect on the register of a 16-bit field somewhere before it:
-// one table for its first byte, one for its second.
-type field [2][256]uint32
+// forward4 multiplies by x^32: the register after four more zero bytes.
+func forward4(r uint32) uint32 {
+	return ahead[3][r&0xFF] ^ ahead[2][r>>8&0xFF] ^ ahead[1][r>>16&0xFF] ^ ahead[0][r>>24]
+}
 
-func fieldAt(distance int) *field {
-	var f field
-	for i := range f {
-		for v := range f[i] {
-			f[i][v] = mul(uint32(v), shift(distance-i))
+// ahead[i] multiplies a byte by x^8(i+1).
+var ahead = func() (t [4][256]uint32) {
+	for v := range t[0] {
+		r := uint32(v)
+		for i := range t {
+			r = forward(r)
+			t[i][v] = r
 		}
 	}
-	return &f
+	return t
+}()
+
+// mul returns the product of two polynomials modulo the CRC's.
+func mul(a, b uint32) uint32 {
+	wide := carryless(a, b) << 1 // bit 63 is x^0, bit 0 is x^63
+	return uint32(wide>>32) ^ forward4(uint32(wide))
+}
+
+// carryless returns the 63-bit product of two polynomials, with additions that
+// do not carry, from ordinary multiplications: operands are split so that only
+// every fourth bit is in use, and a sum of at most eight ones does not reach
+// the next bit in use.
+func carryless(a, b uint32) uint64 {
+	const (
+		m0 = 0x1111111111111111
+		m1 = 0x2222222222222222
+		m2 = 0x4444444444444444
+		m3 = 0x8888888888888888
+	)
+	x, y := uint64(a), uint64(b)
+	x0, x1, x2, x3 := x&m0, x&m1, x&m2, x&m3
+	y0, y1, y2, y3 := y&m0, y&m1, y&m2, y&m3
+	return (x0*y0^x1*y3^x2*y2^x3*y1)&m0 |
+		(x0*y1^x1*y0^x2*y3^x3*y2)&m1 |
+		(x0*y2^x1*y1^x2*y0^x3*y3)&m2 |
+		(x0*y3^x1*y2^x2*y1^x3*y0)&m3
+}
+
+// field is the effect on the register of a 16-bit field that was hashed some
+// way back: a table for its first byte and one for its second.
+type field [2][256]uint32
+
+// fieldAt returns the effect of a field whose first byte is distance bytes
+// before the point where the register is looked at.
+func fieldAt(distance int) *field {
+	f := new(field)
+	for i := range f {
+		for v := range f[i] {
+			r := uint32(v)
+			for range distance - i {
+				r = forward(r)
+			}
+			f[i][v] = r
+		}
+	}
+	return f
 }
 
 func (f *field) of(v uint16) uint32 { return f[0][v>>8] ^ f[1][v&0xFF] }
 
-var (
-	lengthIPv4     = fieldAt(totalLengthToBTH)
-	identification = fieldAt(idToBTH)
-	lengthIPv6     = fieldAt(payloadLengthToBTH)
-	lengthUDP      = fieldAt(udpLengthToBTH)
-)
-
-// shift returns x^8n: n bytes forward.
-func shift(n int) uint32 {
-	r := uint32(one)
-	for range 8 * n {
-		r = r>>1 ^ poly&-(r&1)
-	}
-	return r
-}
-
-// backLow[i] is x^-8i and backHigh[i] is x^-(8*256*i).
+// Powers of x^-8: backLow[i] is i bytes back, backHigh[i] is 256*i bytes.
 var backLow, backHigh = func() (low, high [256]uint32) {
-	low[0], high[0] = one, one
-	step := uint32(one)
+	oneBack := uint32(one)
 	for range 8 {
-		step = step<<1 ^ polyBack&-(step>>31)
+		oneBack = oneBack<<1 ^ (crc32.IEEE<<1&(1<<32-1)|1)&-(oneBack>>31)
 	}
-	for i := 1; i < 256; i++ {
-		low[i] = mul(low[i-1], step)
+	powers := func(p *[256]uint32, x uint32) {
+		p[0] = one
+		for i := 1; i < len(p); i++ {
+			p[i] = mul(p[i-1], x)
+		}
 	}
-	step = mul(low[255], step)
-	for i := 1; i < 256; i++ {
-		high[i] = mul(high[i-1], step)
-	}
+	powers(&low, oneBack)
+	powers(&high, mul(low[255], oneBack))
 	return low, high
 }()
 
-// unshift returns x^-8n: n bytes back, for n below 65536.
-func unshift(n int) uint32 { return mul(backLow[n&0xFF], backHigh[n>>8&0xFF]) }
-
-// mul returns the product of two polynomials modulo the CRC's.
-func mul(a, b uint32) uint32 {
-	var p uint32
-	for ; b != 0; b <<= 1 {
-		p ^= a & -(b >> 31)
-		a = a>>1 ^ poly&-(a&1)
+// backward divides by x^8n: the register n bytes before, had those been zero.
+// n is at most 65535, longer than any datagram.
+func backward(r uint32, n int) uint32 {
+	r = mul(r, backLow[n&0xFF])
+	if n > 0xFF {
+		r = mul(r, backHigh[n>>8&0xFF])
 	}
-	return p
+	return r
 }

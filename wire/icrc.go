@@ -46,35 +46,56 @@ type Sealer struct {
 	v6   bool
 }
 
-// NewSealer returns the Sealer for packets from src to dst, as they are on the
-// wire of the packet in question. It covers masked TTL, traffic class, flow
-// label and UDP checksum, and assumes DF and no options in the IPv4 header.
-func NewSealer(src, dst netip.AddrPort) Sealer {
-	var b [8 + IPv6Len + UDPLen]byte
-	return newSealer(b[:0], src, dst)
-}
+// Distances in bytes from the first byte of a field to the BTH.
+const (
+	totalLengthToBTH   = IPv4Len - 2 + UDPLen
+	idToBTH            = IPv4Len - 4 + UDPLen
+	payloadLengthToBTH = IPv6Len - 4 + UDPLen
+	udpLengthToBTH     = UDPLen - 4
+)
 
-func newSealer(b []byte, src, dst netip.AddrPort) Sealer {
-	const ones = 0xFFFFFFFF
-	b = binary.BigEndian.AppendUint64(b, 1<<64-1)
+// What the fields that differ between the packets of a flow add to its register.
+var (
+	totalLength    = fieldAt(totalLengthToBTH)
+	identification = fieldAt(idToBTH)
+	payloadLength  = fieldAt(payloadLengthToBTH)
+	udpLength      = fieldAt(udpLengthToBTH)
+)
+
+// NewSealer returns the Sealer for packets from src to dst, as they stand in
+// the headers of the packet in question. It assumes an IPv4 header without
+// options and with DF.
+func NewSealer(src, dst netip.AddrPort) Sealer {
 	s, d := src.Addr().Unmap(), dst.Addr().Unmap()
+	reg := uint32(afterFF)
 	v6 := !s.Is4() || !d.Is4()
 	if v6 {
 		s, d := s.As16(), d.As16()
-		b = binary.BigEndian.AppendUint32(b, 0x6FFFFFFF) // version, masked class and flow label
-		b = append(b, 0, 0, protoUDP, 0xFF)              // length, protocol, masked hop limit
-		b = append(append(b, s[:]...), d[:]...)
+		reg = hash(reg, 0x6F, 0xFF, 0xFF, 0xFF) // version, masked traffic class and flow label
+		reg = hash(reg, 0, 0, protoUDP, 0xFF)   // length, next header, masked hop limit
+		reg = hash(hash(reg, s[:]...), d[:]...)
 	} else {
 		s, d := s.As4(), d.As4()
-		b = append(b, 0x45, 0xFF, 0, 0)              // version, masked TOS, length
-		b = binary.BigEndian.AppendUint32(b, flagDF) // identification, flags
-		b = append(b, 0xFF, protoUDP, 0xFF, 0xFF)    // masked TTL, protocol, masked checksum
-		b = append(append(b, s[:]...), d[:]...)
+		reg = hash(reg, 0x45, 0xFF, 0, 0)           // version, masked TOS, length
+		reg = hash(reg, 0, 0, flagDF>>8, 0)         // identification, flags
+		reg = hash(reg, 0xFF, protoUDP, 0xFF, 0xFF) // masked TTL, protocol, masked checksum
+		reg = hash(hash(reg, s[:]...), d[:]...)
 	}
-	b = binary.BigEndian.AppendUint16(b, src.Port())
-	b = binary.BigEndian.AppendUint16(b, dst.Port())
-	b = append(b, 0, 0, 0xFF, 0xFF) // length, masked checksum
-	return Sealer{base: ^crc32.ChecksumIEEE(b), v6: v6}
+	reg = hash(reg, byte(src.Port()>>8), byte(src.Port()), byte(dst.Port()>>8), byte(dst.Port()))
+	reg = hash(reg, 0, 0, 0xFF, 0xFF) // length, masked checksum
+	return Sealer{base: reg, v6: v6}
+}
+
+// afterFF is the register after the eight bytes FF that stand for a masked LRH.
+const afterFF = 0xDEBB20E3
+
+// hash feeds bytes to the register, one by one: for headers, without a copy
+// that hash/crc32 would have on the heap.
+func hash(reg uint32, p ...byte) uint32 {
+	for _, v := range p {
+		reg = forward(reg ^ uint32(v))
+	}
+	return reg
 }
 
 // Seal computes the ICRC of pkt, BTH to ICRC, and writes it to its last four
@@ -105,7 +126,7 @@ func (s *Sealer) Check(pkt []byte, id uint16) (ICRCResult, uint16) {
 		return ICRCBad, 0
 	}
 	// Take the difference back to where the identification entered.
-	diff = mul(diff, unshift(len(body)+idToBTH))
+	diff = backward(diff, len(body)+idToBTH)
 	if diff>>16 != 0 {
 		return ICRCBad, 0
 	}
@@ -117,13 +138,21 @@ func (s *Sealer) sum(body []byte, id uint16) uint32 {
 	udp := uint16(UDPLen + len(body) + ICRCLen)
 	reg := s.base
 	if s.v6 {
-		reg ^= lengthIPv6.of(udp) ^ lengthUDP.of(udp)
+		reg ^= payloadLength.of(udp) ^ udpLength.of(udp)
 	} else {
-		reg ^= lengthIPv4.of(udp+IPv4Len) ^ lengthUDP.of(udp) ^ identification.of(id)
+		reg ^= totalLength.of(udp+IPv4Len) ^ udpLength.of(udp) ^ identification.of(id)
 	}
-	masked := body[4]
-	body[4] = 0xFF
-	sum := crc32.Update(^reg, crc32.IEEETable, body)
-	body[4] = masked
-	return sum
+	const masked = 0xFF // BTH byte 4: FECN, BECN, reserved
+	reg = forward4(reg ^ binary.LittleEndian.Uint32(body[0:]))
+	reg = forward4(reg ^ (binary.LittleEndian.Uint32(body[4:]) | masked))
+	reg = forward4(reg ^ binary.LittleEndian.Uint32(body[8:]))
+	rest := body[BTHLen:]
+	if len(rest) >= 16 {
+		return crc32.Update(^reg, crc32.IEEETable, rest)
+	}
+	for len(rest) >= 4 {
+		reg = forward4(reg ^ binary.LittleEndian.Uint32(rest))
+		rest = rest[4:]
+	}
+	return ^hash(reg, rest...)
 }

@@ -33,7 +33,7 @@ func (p *Packet) Parse(raw []byte) Drop {
 		p.BTH, p.Info = BTH{Opcode: NoOpcode}, NoOpcode.Info()
 		return DropTruncated
 	}
-	p.BTH = ParseBTH(raw)
+	p.BTH.parse(raw)
 	info := p.BTH.Opcode.Info()
 	p.Info = info
 	n := len(raw) - ICRCLen - info.HeaderLen // payload and padding
