@@ -77,11 +77,16 @@ func fieldAt(distance int) *field {
 
 func (f *field) of(v uint16) uint32 { return f[0][v>>8] ^ f[1][v&0xFF] }
 
-// Powers of x^-8: backLow[i] is i bytes back, backHigh[i] is 256*i bytes.
+// Powers of x^-8: backLow[i] leads i bytes back, backHigh[i] 256 times as far.
+// Two tables of 256 reach every distance; one for each would be 256 KiB.
 var backLow, backHigh = func() (low, high [256]uint32) {
 	oneBack := uint32(one)
-	for range 8 {
-		oneBack = oneBack<<1 ^ (crc32.IEEE<<1&(1<<32-1)|1)&-(oneBack>>31)
+	for range 8 { // divide by x
+		if oneBack&one != 0 {
+			oneBack = (oneBack^crc32.IEEE)<<1 | 1
+		} else {
+			oneBack <<= 1
+		}
 	}
 	powers := func(p *[256]uint32, x uint32) {
 		p[0] = one
@@ -94,8 +99,8 @@ var backLow, backHigh = func() (low, high [256]uint32) {
 	return low, high
 }()
 
-// backward divides by x^8n: the register n bytes before, had those been zero.
-// n is at most 65535, longer than any datagram.
+// backward divides by x^8n: the register before n zero bytes. n is at most
+// 65535, which no datagram exceeds.
 func backward(r uint32, n int) uint32 {
 	r = mul(r, backLow[n&0xFF])
 	if n > 0xFF {

@@ -3,6 +3,7 @@ package wire
 import (
 	"encoding/binary"
 	"hash/crc32"
+	"math/bits"
 	"net/netip"
 )
 
@@ -89,8 +90,8 @@ func NewSealer(src, dst netip.AddrPort) Sealer {
 // afterFF is the register after the eight bytes FF that stand for a masked LRH.
 const afterFF = 0xDEBB20E3
 
-// hash feeds bytes to the register, one by one: for headers, without a copy
-// that hash/crc32 would have on the heap.
+// hash feeds bytes to the register one by one. Headers go this way because
+// hash/crc32 would have them on the heap.
 func hash(reg uint32, p ...byte) uint32 {
 	for _, v := range p {
 		reg = forward(reg ^ uint32(v))
@@ -109,10 +110,9 @@ func (s *Sealer) Seal(pkt []byte, id uint16) {
 // Check compares the ICRC of pkt, BTH to ICRC, with the one computed for the
 // IPv4 identification id. When they differ and the flow is IPv4, it looks for
 // an identification that explains the difference and returns it: a UDP socket
-// does not show the identification, and the peer's kernel may choose any. Of
-// random damage one in 65536 passes as ICRCMember.
-//
-// pkt is written to and restored meanwhile: nobody else may look at it.
+// does not show the identification, and the peer's kernel may choose any. The
+// price is half of the protection: of randomly damaged packets one in 65536
+// passes as ICRCMember. The identification returned with ICRCBad is 0.
 func (s *Sealer) Check(pkt []byte, id uint16) (ICRCResult, uint16) {
 	if len(pkt) < MinPacketLen {
 		return ICRCBad, 0
@@ -125,12 +125,13 @@ func (s *Sealer) Check(pkt []byte, id uint16) (ICRCResult, uint16) {
 	if s.v6 {
 		return ICRCBad, 0
 	}
-	// Take the difference back to where the identification entered.
+	// Take the difference back to where the identification entered: only its
+	// two bytes may differ there, the first in bits 7..0.
 	diff = backward(diff, len(body)+idToBTH)
 	if diff>>16 != 0 {
 		return ICRCBad, 0
 	}
-	return ICRCMember, id ^ uint16(diff<<8|diff>>8)
+	return ICRCMember, id ^ bits.ReverseBytes16(uint16(diff))
 }
 
 // sum returns the ICRC of a packet without its last four bytes.
@@ -146,6 +147,9 @@ func (s *Sealer) sum(body []byte, id uint16) uint32 {
 	reg = forward4(reg ^ binary.LittleEndian.Uint32(body[0:]))
 	reg = forward4(reg ^ (binary.LittleEndian.Uint32(body[4:]) | masked))
 	reg = forward4(reg ^ binary.LittleEndian.Uint32(body[8:]))
+
+	// From 16 bytes on hash/crc32 is faster, which is at its best when they are
+	// a multiple of 16: another reason to have taken the BTH off.
 	rest := body[BTHLen:]
 	if len(rest) >= 16 {
 		return crc32.Update(^reg, crc32.IEEETable, rest)

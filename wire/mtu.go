@@ -1,6 +1,6 @@
 package wire
 
-// Path MTUs in bytes of payload.
+// The smallest and the largest path MTU, in bytes of payload.
 const (
 	MinMTU = 256
 	MaxMTU = 4096
@@ -26,31 +26,27 @@ func MTUEnum(bytes int) int {
 	return 0
 }
 
-// Overhead is the number of bytes from the IP header to the ICRC around the
-// payload of the packet with most headers that can carry a full one, RDMA WRITE
-// ONLY with immediate.
+// What surrounds the payload, IP header to ICRC, of the packet with most headers
+// that may carry a full MTU: RDMA WRITE ONLY with immediate. Linux rdma_rxe
+// reckons with 80 for both families: generous for IPv4, and kept so that both
+// ends of a link come to the same result, but 4 too few for IPv6.
 const (
-	overheadIPv4 = IPv4Len + UDPLen + BTHLen + RETHLen + ImmLen + ICRCLen
+	overheadIPv4 = 80
 	overheadIPv6 = IPv6Len + UDPLen + BTHLen + RETHLen + ImmLen + ICRCLen
 )
 
-// ForInterface returns the largest path MTU in bytes whose packets fit
-// unfragmented into IP packets of mtu bytes, or 0 if not even 256 do.
-//
-// Linux rdma_rxe subtracts 80 for both families. That is generous for IPv4, and
-// kept so that both ends of a link come to the same result; for IPv6 it is 4
-// short of a WRITE ONLY with immediate.
+// ForInterface returns the largest path MTU in bytes whose packets fit into IP
+// packets of mtu bytes, the MTU of a network interface, or 0 if not even 256
+// does. A RoCE packet must never be fragmented.
 func ForInterface(mtu int, v6 bool) int {
-	overhead := max(overheadIPv4, rxeOverhead)
+	overhead := overheadIPv4
 	if v6 {
-		overhead = max(overheadIPv6, rxeOverhead)
+		overhead = overheadIPv6
 	}
-	for enum := 5; enum >= 1; enum-- {
-		if n := MTUBytes(enum); n+overhead <= mtu {
+	for n := MaxMTU; n >= MinMTU; n /= 2 {
+		if n+overhead <= mtu {
 			return n
 		}
 	}
 	return 0
 }
-
-const rxeOverhead = 80

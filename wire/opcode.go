@@ -65,17 +65,12 @@ const (
 	numClasses
 )
 
+var classNames = [numClasses]string{"RC", "UC", "UD", "CNP"}
+
 // String returns "RC", "UC", "UD" or "CNP".
 func (c Class) String() string {
-	switch c {
-	case ClassRC:
-		return "RC"
-	case ClassUC:
-		return "UC"
-	case ClassUD:
-		return "UD"
-	case ClassCNP:
-		return "CNP"
+	if c < numClasses {
+		return classNames[c]
 	}
 	return "class " + strconv.Itoa(int(c))
 }
@@ -98,6 +93,19 @@ const (
 	numOperations
 )
 
+var operationNames = [numOperations]string{
+	"SEND", "WRITE", "READ_REQUEST", "READ_RESPONSE", "ACKNOWLEDGE", "ATOMIC_ACKNOWLEDGE",
+	"COMPARE_SWAP", "FETCH_ADD", "CNP",
+}
+
+// String returns the name of the operation, such as "READ_REQUEST".
+func (o Operation) String() string {
+	if o < numOperations {
+		return operationNames[o]
+	}
+	return "operation " + strconv.Itoa(int(o))
+}
+
 // PayloadRule says how many payload bytes a packet may carry.
 type PayloadRule uint8
 
@@ -108,6 +116,16 @@ const (
 	PayloadSome                    // LAST: 1 byte to the path MTU
 	PayloadAny                     // ONLY: nothing to the path MTU
 )
+
+var payloadNames = [...]string{"none", "exactly the MTU", "1 byte to the MTU", "up to the MTU"}
+
+// String describes the rule in words.
+func (r PayloadRule) String() string {
+	if int(r) < len(payloadNames) {
+		return payloadNames[r]
+	}
+	return "payload rule " + strconv.Itoa(int(r))
+}
 
 // Fits reports whether n payload bytes obey the rule when the path MTU is mtu
 // bytes.
@@ -120,7 +138,7 @@ func (r PayloadRule) Fits(n, mtu int) bool {
 	case PayloadSome:
 		return n >= 1 && n <= mtu
 	default:
-		return n <= mtu
+		return n <= mtu // PayloadAny
 	}
 }
 

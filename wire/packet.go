@@ -56,6 +56,13 @@ func (p *Packet) Parse(raw []byte) Drop {
 	return DropNone
 }
 
+// LengthFits reports whether payload and padding are what the opcode demands
+// when the path MTU is mtu bytes. Parse cannot know; the responder of a
+// connection refuses a packet that does not fit with NakInvalidRequest.
+func (p *Packet) LengthFits(mtu int) bool {
+	return p.Info.Payload.Fits(len(p.Payload), mtu) && int(p.BTH.Pad) == PadFor(len(p.Payload))
+}
+
 // RETH decodes the header. Info.RETH must be true.
 func (p *Packet) RETH() RETH { return ParseRETH(p.Raw[BTHLen:]) }
 
