@@ -46,20 +46,20 @@ type Conn interface {
 
 // Caps describes what a Conn found at open or was told to do without.
 type Caps struct {
-	GSO, GRO, MMsg        bool // segmentation offload out, receive offload in, sendmmsg/recvmmsg
-	RecvBuffer            int  // bytes the receive buffer really holds (Linux: half of what SO_RCVBUF reports)
-	SendBuffer            int  // bytes
-	MTU                   int  // of the interface, bytes; 0 when unknown
-	ExactID               bool // IPv4 identification of received packets is known (memory network)
-	Name                  string // "udp-linux", "udp-portable", "memory"
+	GSO, GRO, MMsg bool   // segmentation offload out, receive offload in, sendmmsg/recvmmsg
+	RecvBuffer     int    // bytes the receive buffer really holds (Linux: half of what SO_RCVBUF reports)
+	SendBuffer     int    // bytes
+	MTU            int    // of the interface, bytes; 0 when unknown
+	ExactID        bool   // IPv4 identification of received packets is known (memory network)
+	Name           string // "udp-linux", "udp-portable", "memory"
 }
 
 // Datagram is one received buffer: one UDP datagram, or several of equal size
 // that GRO merged (the last may be shorter).
 type Datagram struct {
-	Src  netip.AddrPort
-	TOS  uint8  // IPv4 TOS or IPv6 traffic class as received: carries the ECN mark
-	Buf  []byte // BTH..ICRC of one packet, or several packets of Seg bytes each
-	Seg  int    // segment size; equal to len(Buf) for a single packet
-	ID   uint16 // IPv4 identification of the first segment, if Caps.ExactID
+	Src netip.AddrPort
+	TOS uint8  // IPv4 TOS or IPv6 traffic class as received: carries the ECN mark
+	Buf []byte // BTH..ICRC of one packet, or several packets of Seg bytes each
+	Seg int    // segment size; equal to len(Buf) for a single packet
+	ID  uint16 // IPv4 identification of the first segment, if Caps.ExactID
 }

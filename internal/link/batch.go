@@ -1,0 +1,155 @@
+package link
+
+import (
+	"fmt"
+	"net/netip"
+
+	"github.com/softrnic/softrnic/wire"
+)
+
+const (
+	// MaxPacket is the largest UDP payload over IPv4: 65535 - 20 - 8. IPv6
+	// allows 20 bytes more; one limit for both is worth more than those.
+	MaxPacket = 65507
+
+	// maxSegments is UDP_MAX_SEGMENTS of Linux before 6.9 (128 since).
+	maxSegments = 64
+
+	// maxGroup bounds the bytes of one GSO send: the kernel builds a single
+	// IP packet of them first, so MaxPacket holds for the sum as well.
+	maxGroup = MaxPacket
+)
+
+// Batch lays packets out for sending. The caller asks for room with Next and
+// writes the packet there; packets lie one behind the other in one buffer, so
+// that consecutive packets to one destination can leave as one GSO send
+// without another copy.
+//
+// A Batch belongs to one goroutine at a time. Once its buffers have grown to
+// the size of the traffic nothing in it allocates.
+type Batch struct {
+	buf     []byte // packets laid out so far; the capacity never changes
+	packets []packet
+	groups  []group
+
+	src     netip.AddrPort // what the sealed packets were sealed with
+	gso     bool
+	sealed  int // packets [0, sealed) carry an ICRC
+	flips   []flip
+	flipped int // flips [0, flipped) are in the bytes
+	sealers sealers
+}
+
+// packet is the place of one packet: buf[off:end], in groups[group].
+type packet struct {
+	off, end int
+	group    int
+}
+
+// group is a run of packets that GSO can send as one: same destination and
+// traffic class, all of seg bytes, except that the last may be shorter.
+type group struct {
+	to           *wire.Path
+	first, count int // packets [first, first+count)
+	seg          int // size of the first packet
+	bytes        int
+	closed       bool // ends with a shorter packet: nothing may follow
+}
+
+// NewBatch returns a batch that holds at most maxBytes bytes of packets. The
+// memory is allocated at once, but the system only backs what is used.
+func NewBatch(maxBytes int) *Batch {
+	return &Batch{buf: make([]byte, 0, maxBytes)}
+}
+
+// Next makes room for a packet of n bytes (BTH to ICRC) to the given
+// destination and returns it. The caller fills all but the last four bytes,
+// the ICRC, which Seal writes; the bytes hold anything before. The slice is
+// valid until Reset, and to must stay unchanged as long.
+//
+// Next returns nil when the batch is full: write it, Reset, and ask again. It
+// panics if no batch of this size could ever hold the packet.
+func (b *Batch) Next(to *wire.Path, n int) []byte {
+	off := len(b.buf)
+	end := off + n
+	if n < wire.MinPacketLen || n > MaxPacket || n > cap(b.buf) {
+		panic(fmt.Sprintf("link: packet of %d bytes in a batch of %d; want %d to %d bytes",
+			n, cap(b.buf), wire.MinPacketLen, min(MaxPacket, cap(b.buf))))
+	}
+	if end > cap(b.buf) {
+		return nil
+	}
+	b.buf = b.buf[:end]
+	b.join(to, n)
+	b.packets = append(b.packets, packet{off: off, end: end, group: len(b.groups) - 1})
+	return b.buf[off:end:end]
+}
+
+// join counts a packet of n bytes to the last group if it fits there, or else
+// to a new one.
+func (b *Batch) join(to *wire.Path, n int) {
+	if last := len(b.groups) - 1; last >= 0 {
+		g := &b.groups[last]
+		if !g.closed && n <= g.seg && g.count < maxSegments && g.bytes+n <= maxGroup && samePath(g.to, to) {
+			g.count++
+			g.bytes += n
+			g.closed = n < g.seg
+			return
+		}
+	}
+	b.groups = append(b.groups, group{to: to, first: len(b.packets), count: 1, seg: n, bytes: n})
+}
+
+// samePath reports whether packets to a and b can share one send.
+func samePath(a, b *wire.Path) bool {
+	return a == b || a.Dst == b.Dst && a.TrafficClass == b.TrafficClass
+}
+
+// Append copies a finished packet into the batch, the way of wrappers that
+// filter, delay or duplicate: they build another batch from what passes. It
+// reports false when the batch is full. The ICRC in pkt is not kept, Seal
+// writes a new one; bit flips recorded for pkt elsewhere do not come along.
+func (b *Batch) Append(to *wire.Path, pkt []byte) bool {
+	room := b.Next(to, len(pkt))
+	if room == nil {
+		return false
+	}
+	copy(room, pkt)
+	return true
+}
+
+// Reset empties the batch. Slices from Next are invalid from here on.
+func (b *Batch) Reset() {
+	b.buf = b.buf[:0]
+	b.packets = b.packets[:0]
+	b.groups = b.groups[:0]
+	b.flips = b.flips[:0]
+	b.sealed, b.flipped = 0, 0
+}
+
+// Len is the number of packets in the batch.
+func (b *Batch) Len() int { return len(b.packets) }
+
+// Bytes is the number of bytes in the batch, BTH to ICRC of every packet.
+func (b *Batch) Bytes() int { return len(b.buf) }
+
+// Cap is the number of bytes the batch can hold.
+func (b *Batch) Cap() int { return cap(b.buf) }
+
+// Packet returns packet i, 0 <= i < Len, and where it goes.
+func (b *Batch) Packet(i int) (to *wire.Path, pkt []byte) {
+	p := b.packets[i]
+	return b.groups[p.group].to, b.buf[p.off:p.end:p.end]
+}
+
+// Groups is the number of GSO groups: how many sends the batch takes on a link
+// with segmentation offload.
+func (b *Batch) Groups() int { return len(b.groups) }
+
+// Group returns group i, 0 <= i < Groups: its packets one behind the other,
+// each of seg bytes except that the last may be shorter.
+func (b *Batch) Group(i int) (to *wire.Path, buf []byte, seg int) {
+	g := &b.groups[i]
+	off := b.packets[g.first].off
+	return g.to, b.buf[off : off+g.bytes : off+g.bytes], g.seg
+}

@@ -1,0 +1,69 @@
+package link
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"syscall"
+)
+
+// RoCEPort is the UDP port of RoCE v2.
+const RoCEPort = 4791
+
+// bindError says what a failed bind means and what to do about it.
+func bindError(addr netip.AddrPort, err error) error {
+	var advice string
+	switch {
+	case errors.Is(err, errAddrInUse) && addr.Port() == RoCEPort:
+		advice = "port 4791 is in use, perhaps by the kernel's rdma_rxe or another softrnic; " + elsewhere(addr)
+	case errors.Is(err, errAddrInUse):
+		advice = fmt.Sprintf("port %d is in use by another process; %s", addr.Port(), elsewhere(addr))
+	case errors.Is(err, errAddrNotAvail):
+		advice = "no interface of this machine has that address; `ip addr` lists those it has"
+	case errors.Is(err, syscall.EACCES):
+		advice = "ports below 1024 need privileges; use 4791 or another port above 1023"
+	case errors.Is(err, errNoFamily):
+		advice = "this system has no such address family; use an address of the other one"
+	case errors.Is(err, syscall.EINVAL) && addr.Addr().IsLinkLocalUnicast() && addr.Addr().Is6():
+		advice = "a link-local address needs its interface, as in fe80::1%eth0"
+	default:
+		return fmt.Errorf("link: bind %v: %w", addr, err)
+	}
+	return fmt.Errorf("link: bind %v: %s: %w", addr, advice, err)
+}
+
+// elsewhere says which other address could be free.
+func elsewhere(addr netip.AddrPort) string {
+	if addr.Addr().Is4() && addr.Addr().IsLoopback() {
+		return "use another address of 127.0.0.0/8 or another port"
+	}
+	return "use another address of this machine or another port"
+}
+
+// interfaceMTU returns the MTU in bytes of the interface that has the address,
+// or on whose subnet it lies (127.0.0.2 on the loopback interface); 0 if none.
+func interfaceMTU(ip netip.Addr) int {
+	interfaces, err := net.Interfaces()
+	if err != nil {
+		return 0
+	}
+	mtu := 0
+	for _, i := range interfaces {
+		addrs, err := i.Addrs()
+		if err != nil {
+			continue
+		}
+		for _, a := range addrs {
+			prefix, err := netip.ParsePrefix(a.String())
+			switch {
+			case err != nil:
+			case prefix.Addr() == ip.WithZone(""):
+				return i.MTU
+			case prefix.Contains(ip.WithZone("")):
+				mtu = i.MTU
+			}
+		}
+	}
+	return mtu
+}

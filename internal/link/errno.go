@@ -1,0 +1,11 @@
+//go:build !windows
+
+package link
+
+import "syscall"
+
+const (
+	errAddrInUse    = syscall.EADDRINUSE
+	errAddrNotAvail = syscall.EADDRNOTAVAIL
+	errNoFamily     = syscall.EAFNOSUPPORT
+)

@@ -1,0 +1,144 @@
+package link
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/softrnic/softrnic/wire"
+	"github.com/stretchr/testify/require"
+)
+
+// modes are the ways to run a link; every exchange test runs in all of them.
+var modes = []struct {
+	name string
+	set  func(*Options)
+}{
+	{"all", func(*Options) {}},
+	{"nogso", func(o *Options) { o.NoGSO = true }},
+	{"nogro", func(o *Options) { o.NoGRO = true }},
+	{"nommsg", func(o *Options) { o.NoMMsg = true }},
+	{"nogso,nommsg", func(o *Options) { o.NoGSO, o.NoMMsg = true, true }},
+	{"nogro,nommsg", func(o *Options) { o.NoGRO, o.NoMMsg = true, true }},
+	{"nogso,nogro", func(o *Options) { o.NoGSO, o.NoGRO = true, true }},
+	{"nothing", func(o *Options) { o.NoGSO, o.NoGRO, o.NoMMsg = true, true, true }},
+	{"portable", func(o *Options) { o.Portable = true }},
+}
+
+var families = []struct {
+	name string
+	ip   netip.Addr
+}{
+	{"v4", netip.MustParseAddr("127.0.0.1")},
+	{"v6", netip.MustParseAddr("::1")},
+}
+
+// everyMode runs f with options for every mode and address family.
+func everyMode(t *testing.T, f func(t *testing.T, o Options)) {
+	for _, family := range families {
+		for _, mode := range modes {
+			t.Run(family.name+"/"+mode.name, func(t *testing.T) {
+				o := Options{Addr: netip.AddrPortFrom(family.ip, 0)}
+				mode.set(&o)
+				f(t, o)
+			})
+		}
+	}
+}
+
+// open opens a link that the test closes.
+func open(t testing.TB, o Options) Conn {
+	t.Helper()
+	c, err := OpenUDP(o)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, c.Close()) })
+	return c
+}
+
+// pathTo is the way to a link, with traffic class 0.
+func pathTo(c Conn) *wire.Path { return &wire.Path{Dst: c.LocalAddr()} }
+
+// fill writes content that tells packets apart, everything but the ICRC.
+func fill(pkt []byte, seed uint64) {
+	r := rand.NewPCG(seed, uint64(len(pkt)))
+	for i := range pkt[:len(pkt)-4] {
+		pkt[i] = byte(r.Uint64())
+	}
+}
+
+// arrival is a copy of one received packet and what is known about it.
+type arrival struct {
+	src   netip.AddrPort
+	tos   uint8
+	pkt   []byte
+	index int // in its datagram
+}
+
+// receive reads packets until n have come. It fails the test when none comes
+// for a long time.
+func receive(t testing.TB, c Conn, r *Datagrams, n int) []arrival {
+	t.Helper()
+	var got []arrival
+	for len(got) < n {
+		readable, err := c.Wait(10 * time.Second)
+		require.NoError(t, err)
+		require.True(t, readable, "%d of %d packets came", len(got), n)
+		_, err = c.ReadBatch(r)
+		require.NoError(t, err)
+		for _, d := range r.Msgs() {
+			for i := range d.Count() {
+				got = append(got, arrival{d.Src, d.TOS, append([]byte(nil), d.Packet(i)...), i})
+			}
+		}
+	}
+	return got
+}
+
+// TestExchange sends random packets through real sockets and wants the same
+// packets in the same order, each with a valid ICRC.
+func TestExchange(t *testing.T) {
+	const rounds = 20
+	everyMode(t, func(t *testing.T, o Options) {
+		seed := rand.Uint64()
+		defer func() {
+			if t.Failed() {
+				t.Logf("seed %d", seed)
+			}
+		}()
+		rnd := rand.New(rand.NewPCG(seed, 0))
+		a, b := open(t, o), open(t, o)
+		batch, r := NewBatch(256<<10), NewDatagrams(64)
+		to, sealer := pathTo(b), wire.NewSealer(a.LocalAddr(), b.LocalAddr())
+		grouped := a.Caps().GSO && b.Caps().GRO
+		for round := range rounds {
+			batch.Reset()
+			var want [][]byte
+			for size := 16; ; {
+				if rnd.IntN(3) == 0 {
+					size = 16 + rnd.IntN(1<<(4+rnd.IntN(10)))
+				}
+				pkt := batch.Next(to, size)
+				if pkt == nil || len(want) == 200 {
+					break
+				}
+				fill(pkt, uint64(round<<16+len(want)))
+				want = append(want, pkt)
+			}
+			require.NoError(t, a.WriteBatch(batch))
+			got := receive(t, b, r, batch.Len())
+			require.Len(t, got, batch.Len())
+			for i, g := range got {
+				_, sent := batch.Packet(i)
+				require.Equal(t, sent, g.pkt, "packet %d of round %d", i, round)
+				require.Equal(t, a.LocalAddr(), g.src)
+				check, id := sealer.Check(g.pkt, batch.ID(i))
+				require.Equal(t, wire.ICRCExact, check, fmt.Sprint(id))
+				if grouped {
+					require.Equal(t, int(batch.ID(i)), g.index, "GRO keeps the groups")
+				}
+			}
+		}
+	})
+}

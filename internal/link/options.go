@@ -1,0 +1,108 @@
+package link
+
+import (
+	"fmt"
+	"net/netip"
+	"os"
+	"strings"
+)
+
+// EnvVar names the environment variable that switches accelerations off: a
+// comma-separated list of "nogso", "nogro", "nommsg" and "portable".
+const EnvVar = "SOFTRNIC_LINK"
+
+// Socket buffers asked for when Options leaves them at zero, bytes. The
+// receive buffer takes what arrives while the adapter is busy; the sender's
+// window is what it bounds.
+const (
+	DefaultRecvBuffer = 8 << 20
+	DefaultSendBuffer = 4 << 20
+)
+
+// SystemDefault as a buffer size leaves the socket with what the system gives
+// (Linux: net.core.rmem_default, 208 KiB).
+const SystemDefault = -1
+
+// Options says how OpenUDP opens a link. The zero value of every field but
+// Addr is the default.
+type Options struct {
+	// Addr is the address to bind: a definite IP address, because the ICRC
+	// covers the source address, and a port; port 0 lets the system choose.
+	// An IPv6 link-local address needs its zone.
+	Addr netip.AddrPort
+
+	NoGSO    bool // one datagram per packet, no UDP_SEGMENT
+	NoGRO    bool // no UDP_GRO: the system does not merge what arrives
+	NoMMsg   bool // one datagram per system call, no sendmmsg and recvmmsg
+	Portable bool // the link of systems other than Linux, on Go's net package
+
+	RecvBuffer int   // bytes; 0 for DefaultRecvBuffer, or SystemDefault
+	SendBuffer int   // bytes; 0 for DefaultSendBuffer, or SystemDefault
+	TOS        uint8 // traffic class of packets whose Path has the same: saves a control message
+}
+
+// OpenUDP opens a link on a UDP socket: the accelerated one on Linux, the
+// portable one elsewhere or on request. The environment variable SOFTRNIC_LINK
+// adds to the options what it names.
+func OpenUDP(o Options) (Conn, error) {
+	if err := o.merge(os.Getenv(EnvVar)); err != nil {
+		return nil, err
+	}
+	if err := o.validate(); err != nil {
+		return nil, err
+	}
+	o.Addr = netip.AddrPortFrom(o.Addr.Addr().Unmap(), o.Addr.Port())
+	if o.Portable {
+		return openPortable(o)
+	}
+	return openFast(o)
+}
+
+// merge adds the words of the environment variable.
+func (o *Options) merge(env string) error {
+	if env == "" {
+		return nil
+	}
+	for word := range strings.SplitSeq(env, ",") {
+		switch word {
+		case "nogso":
+			o.NoGSO = true
+		case "nogro":
+			o.NoGRO = true
+		case "nommsg":
+			o.NoMMsg = true
+		case "portable":
+			o.Portable = true
+		default:
+			return fmt.Errorf("link: %s=%q: unknown word %q; allowed are nogso, nogro, nommsg and portable, separated by commas", EnvVar, env, word)
+		}
+	}
+	return nil
+}
+
+func (o *Options) validate() error {
+	ip := o.Addr.Addr()
+	switch {
+	case !ip.IsValid():
+		return fmt.Errorf("link: no address to bind; Options.Addr wants an IP address of this machine and a port")
+	case ip.IsUnspecified():
+		return fmt.Errorf("link: %v is not a definite address; the ICRC covers the source address, so bind one address of this machine", o.Addr)
+	case ip.IsMulticast():
+		return fmt.Errorf("link: %v is a multicast address; bind one address of this machine", o.Addr)
+	case o.RecvBuffer < SystemDefault || o.SendBuffer < SystemDefault:
+		return fmt.Errorf("link: buffer sizes %d (receive) and %d (send): want bytes, 0 for the default or %d for the system's", o.RecvBuffer, o.SendBuffer, SystemDefault)
+	}
+	return nil
+}
+
+// bufferSizes resolves the zero values; SystemDefault stays.
+func (o *Options) bufferSizes() (recv, send int) {
+	recv, send = o.RecvBuffer, o.SendBuffer
+	if recv == 0 {
+		recv = DefaultRecvBuffer
+	}
+	if send == 0 {
+		send = DefaultSendBuffer
+	}
+	return recv, send
+}

@@ -1,0 +1,54 @@
+package link
+
+import (
+	"net/netip"
+	"sync"
+)
+
+// ringSlots bounds what waits between the portable link's goroutine and its
+// reader, beside the socket's own buffer.
+const ringSlots = 1024
+
+// ring is a bounded queue of datagrams. The memory of a slot is that of the
+// largest packet it ever held.
+type ring struct {
+	mu    sync.Mutex
+	slots [ringSlots]struct {
+		src netip.AddrPort
+		tos uint8
+		buf []byte
+	}
+	head, n int
+}
+
+// push copies a datagram in, or reports false if the ring is full.
+func (r *ring) push(src netip.AddrPort, tos uint8, pkt []byte) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.n == ringSlots {
+		return false
+	}
+	s := &r.slots[(r.head+r.n)%ringSlots]
+	r.n++
+	s.src, s.tos, s.buf = src, tos, append(s.buf[:0], pkt...)
+	return true
+}
+
+// pop moves what fits into d, copied into its slots.
+func (r *ring) pop(d *Datagrams) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i := 0; r.n > 0 && !d.Full(); i++ {
+		s := &r.slots[r.head]
+		n := copy(d.Slot(i), s.buf)
+		d.Add(Datagram{Src: s.src, TOS: s.tos, Buf: d.Slot(i)[:n], Seg: n})
+		r.head = (r.head + 1) % ringSlots
+		r.n--
+	}
+}
+
+func (r *ring) empty() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.n == 0
+}

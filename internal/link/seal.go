@@ -1,0 +1,115 @@
+package link
+
+import (
+	"net/netip"
+
+	"github.com/softrnic/softrnic/wire"
+)
+
+// flip is one bit to invert in one packet: bit 0 is the lowest of byte 0.
+type flip struct{ packet, bit int }
+
+// Seal writes the ICRC of every packet that has none yet. The ICRC covers the
+// IPv4 header, so it depends on the sender's address src and on the
+// identification the system will write: the index of the packet in its group
+// when the group leaves as one GSO send, 0 for a datagram of its own (unconnected
+// socket, don't-fragment set). IPv6 has no identification.
+//
+// A batch sealed for one way of sending can be sealed again for the other, as
+// after a fallback from GSO; sealing twice the same way costs nothing.
+func (b *Batch) Seal(src netip.AddrPort, gso bool) {
+	if b.sealed > 0 && (b.src != src || b.gso != gso) {
+		b.unflip()
+		b.sealed = 0
+	}
+	if b.src != src {
+		b.src = src
+		b.sealers.clear()
+	}
+	b.gso = gso
+	for b.sealed < len(b.packets) {
+		b.sealGroup(&b.groups[b.packets[b.sealed].group])
+	}
+	b.flip()
+}
+
+// sealGroup seals the packets of g that are not sealed yet: they are the next
+// ones of the batch.
+func (b *Batch) sealGroup(g *group) {
+	s := b.sealers.get(b.src, g.to.Dst)
+	for ; b.sealed < g.first+g.count; b.sealed++ {
+		p := b.packets[b.sealed]
+		s.Seal(b.buf[p.off:p.end], b.ID(b.sealed))
+	}
+}
+
+// ID is the IPv4 identification packet i leaves with if it is sent the way it
+// was last sealed for.
+func (b *Batch) ID(i int) uint16 {
+	if !b.gso {
+		return 0
+	}
+	return uint16(i - b.groups[b.packets[i].group].first)
+}
+
+// Corrupt inverts one bit of packet i after it has been sealed, as noise on
+// the wire would: fault injection. Bit 0 is the lowest bit of the first byte.
+func (b *Batch) Corrupt(i int, bit int) {
+	b.flips = append(b.flips, flip{packet: i, bit: bit})
+	if i < b.sealed {
+		b.flip()
+	}
+}
+
+// flip applies the bit flips that are recorded but not in the bytes yet.
+func (b *Batch) flip() {
+	for ; b.flipped < len(b.flips); b.flipped++ {
+		b.invert(b.flips[b.flipped])
+	}
+}
+
+// unflip takes the applied flips back, so that a new seal does not bless them.
+func (b *Batch) unflip() {
+	for _, f := range b.flips[:b.flipped] {
+		b.invert(f)
+	}
+	b.flipped = 0
+}
+
+func (b *Batch) invert(f flip) {
+	_, pkt := b.Packet(f.packet)
+	pkt[f.bit/8] ^= 1 << (f.bit % 8)
+}
+
+// sealers remembers the sealers of the last few destinations. A batch serves
+// one queue pair or a few, so a handful is enough; with more, a sealer is
+// made anew per group, which costs about as much as sealing a small packet.
+type sealers struct {
+	entries [8]struct {
+		dst    netip.AddrPort
+		sealer wire.Sealer
+	}
+	used, victim int
+}
+
+func (s *sealers) clear() { s.used, s.victim = 0, 0 }
+
+// get returns the sealer for src to dst. All entries have the same src: the
+// caller clears them when it changes.
+func (s *sealers) get(src, dst netip.AddrPort) *wire.Sealer {
+	for i := range s.used {
+		if s.entries[i].dst == dst {
+			return &s.entries[i].sealer
+		}
+	}
+	i := s.used
+	if i < len(s.entries) {
+		s.used++
+	} else {
+		i = s.victim
+		s.victim = (s.victim + 1) % len(s.entries)
+	}
+	e := &s.entries[i]
+	e.dst, e.sealer = dst, wire.NewSealer(src, dst)
+	return &e.sealer
+}

@@ -1,0 +1,201 @@
+package link
+
+import (
+	"net"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// maxSend bounds the messages of one sendmmsg.
+const maxSend = 64
+
+// sender is the state of WriteBatch: one message header, address and control
+// buffer per message of a sendmmsg, wired together once.
+type sender struct {
+	messages []mmsghdr
+	iovecs   []unix.Iovec
+	names    []sockaddr
+	controls []sendControl
+	packets  []int // how many packets each message carries
+	laid     int   // messages laid out
+
+	tos      uint8 // what packets carry without a control message
+	zones    zones
+	counters sendCounters
+
+	// inject, if not nil, is asked before each system call, with the number of
+	// packets in its first message, for an error to report in its place. Tests
+	// set it.
+	inject func(packets int) unix.Errno
+}
+
+// sendControl are the two control messages a send may need, in the order that
+// lets a message carry both or either one.
+type sendControl struct {
+	segment cmsg // UDP_SEGMENT: a group of several packets
+	tos     cmsg // a traffic class other than the socket's
+}
+
+func (tx *sender) init(v6 bool, tos uint8) {
+	tx.messages = make([]mmsghdr, maxSend)
+	tx.iovecs = make([]unix.Iovec, maxSend)
+	tx.names = make([]sockaddr, maxSend)
+	tx.controls = make([]sendControl, maxSend)
+	tx.packets = make([]int, maxSend)
+	tx.tos = tos
+	level, what := tosOption(v6)
+	for i := range tx.messages {
+		tx.controls[i].segment = makeCmsg(unix.IPPROTO_UDP, unix.UDP_SEGMENT, 2)
+		tx.controls[i].tos = makeCmsg(level, what, 4)
+		m := &tx.messages[i].Msghdr
+		m.Name = (*byte)(unsafe.Pointer(&tx.names[i]))
+		m.Iov = &tx.iovecs[i]
+		m.SetIovlen(1)
+	}
+}
+
+// WriteBatch implements Conn: one system call for a batch of up to maxSend
+// groups.
+func (c *udp) WriteBatch(b *Batch) error {
+	if !c.enter(writing) {
+		return net.ErrClosed
+	}
+	defer c.leave(writing)
+	for next := 0; next < b.Len(); {
+		gso := c.gso.Load()
+		b.Seal(c.local, gso)
+		c.tx.layOut(b, next, b.Len(), gso)
+		done, refused := c.submit()
+		next += done
+		if refused {
+			next = c.withoutGSO(b, next)
+		}
+	}
+	if c.closed.Load() {
+		return net.ErrClosed
+	}
+	return nil
+}
+
+// withoutGSO sends the group that starts at packet first packet by packet,
+// after a send of the whole was refused, and returns the packet behind it. If
+// that works then GSO was the reason and stays off; if not, then something
+// else is wrong with these packets, such as a destination port of 0.
+func (c *udp) withoutGSO(b *Batch, first int) int {
+	g := b.groups[b.packets[first].group]
+	b.Seal(c.local, false)
+	before := c.tx.counters.packets.Load()
+	for next := first; next < g.first+g.count; {
+		c.tx.layOut(b, next, g.first+g.count, false)
+		done, _ := c.submit()
+		next += done
+	}
+	if c.tx.counters.packets.Load() > before {
+		c.gso.Store(false)
+		c.tx.counters.gsoFallbacks.Add(1)
+	}
+	return g.first + g.count
+}
+
+// layOut prepares messages for packets [first, last) of b, as many as there
+// is room for: a message per group with GSO, else a message per packet.
+func (tx *sender) layOut(b *Batch, first, last int, gso bool) {
+	tx.laid = 0
+	for first < last && tx.laid < maxSend {
+		p := b.packets[first]
+		g := &b.groups[p.group]
+		n, bytes := 1, p.end-p.off
+		if gso {
+			n, bytes = g.count, g.bytes
+		}
+		tx.add(g, b.buf[p.off:p.off+bytes], n)
+		first += n
+	}
+}
+
+// add prepares a message of n packets in buf.
+func (tx *sender) add(g *group, buf []byte, n int) {
+	i := tx.laid
+	tx.laid++
+	tx.packets[i] = n
+	tx.iovecs[i].Base = &buf[0]
+	tx.iovecs[i].SetLen(len(buf))
+	m, control := &tx.messages[i].Msghdr, &tx.controls[i]
+	m.Namelen = tx.names[i].set(g.to.Dst, &tx.zones)
+	from, controls := &control.segment, 0
+	if n > 1 {
+		control.segment.put16(uint16(g.seg))
+		controls++
+	} else {
+		from = &control.tos
+	}
+	if g.to.TrafficClass != tx.tos {
+		control.tos.put32(uint32(g.to.TrafficClass))
+		controls++
+	}
+	m.Control = nil
+	if controls > 0 {
+		m.Control = (*byte)(unsafe.Pointer(from))
+	}
+	m.SetControllen(controls * cmsgBytes)
+}
+
+// submit sends the messages laid out and returns how many packets are done
+// with: sent, or refused and counted. It stops at a message of several packets
+// that the system may have refused because of GSO.
+func (c *udp) submit() (done int, gsoRefused bool) {
+	tx := &c.tx
+	for i := 0; i < tx.laid; {
+		n, errno := c.send(tx.messages[i:tx.laid], tx.packets[i])
+		if errno != 0 {
+			packets := tx.packets[i]
+			if packets > 1 && (errno == unix.EIO || errno == unix.EINVAL) {
+				return done, true
+			}
+			tx.counters.lost(errno, packets)
+			done += packets
+			i++
+			continue
+		}
+		tx.counters.calls.Add(1)
+		for ; n > 0; n-- {
+			tx.counters.packets.Add(uint64(tx.packets[i]))
+			tx.counters.bytes.Add(uint64(tx.messages[i].bytes))
+			done += tx.packets[i]
+			i++
+		}
+	}
+	return done, false
+}
+
+// send sends as many of the messages as one system call takes, at least one,
+// or returns why the first could not be sent. sendmmsg reports the error of a
+// later message only when that one comes first.
+func (c *udp) send(m []mmsghdr, packets int) (n int, errno unix.Errno) {
+	if c.tx.inject != nil {
+		if errno := c.tx.inject(packets); errno != 0 {
+			return 0, errno
+		}
+	}
+	if len(m) > 1 && c.caps.MMsg {
+		n, errno = sendmmsg(c.fd, m)
+	} else if errno = sendmsg(c.fd, &m[0]); errno == 0 {
+		n = 1
+	}
+	switch errno {
+	case unix.EAGAIN:
+		c.tx.counters.blocked.Add(1)
+		errno = sendBlocking(c.fd, &m[0])
+	case unix.ECONNREFUSED:
+		// The answer to an earlier packet, handed out now; this one was not tried.
+		c.tx.counters.icmp.Add(1)
+		errno = sendBlocking(c.fd, &m[0])
+	default:
+		return n, errno
+	}
+	if errno != 0 {
+		return 0, errno
+	}
+	return 1, 0
+}

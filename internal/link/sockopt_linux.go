@@ -1,0 +1,82 @@
+package link
+
+import (
+	"fmt"
+
+	"golang.org/x/sys/unix"
+)
+
+// requiredOptions are those without which packets would be wrong: an IPv4
+// identification of 0 takes an unconnected socket with don't-fragment, and
+// peers like rdma_rxe send IPv6 datagrams without a checksum.
+func requiredOptions(v6 bool) []socketOption {
+	if v6 {
+		return []socketOption{
+			dontFragmentOption(v6),
+			{"IPV6_V6ONLY", unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, 1},
+			{"IPV6_RECVTCLASS", unix.IPPROTO_IPV6, unix.IPV6_RECVTCLASS, 1},
+			{"UDP_NO_CHECK6_RX", unix.IPPROTO_UDP, unix.UDP_NO_CHECK6_RX, 1},
+		}
+	}
+	return []socketOption{
+		dontFragmentOption(v6),
+		{"IP_RECVTOS", unix.IPPROTO_IP, unix.IP_RECVTOS, 1},
+	}
+}
+
+func setRequired(fd int, v6 bool, tos uint8) error {
+	options := requiredOptions(v6)
+	if tos != 0 {
+		level, what := tosOption(v6)
+		options = append(options, socketOption{"traffic class", level, what, int(tos)})
+	}
+	for _, o := range options {
+		if err := o.apply(uintptr(fd)); err != nil {
+			return fmt.Errorf("link: %w", err)
+		}
+	}
+	return nil
+}
+
+// tosOption is the socket option, and the control message, of the traffic class.
+func tosOption(v6 bool) (level, what int) {
+	if v6 {
+		return unix.IPPROTO_IPV6, unix.IPV6_TCLASS
+	}
+	return unix.IPPROTO_IP, unix.IP_TOS
+}
+
+// hasGSO asks whether the kernel knows UDP_SEGMENT (Linux 4.18). An older one
+// ignores the control message and would send a group as one datagram.
+func hasGSO(fd int) bool {
+	_, err := unix.GetsockoptInt(fd, unix.IPPROTO_UDP, unix.UDP_SEGMENT)
+	return err == nil
+}
+
+// enableGRO asks the kernel (Linux 5.0) to hand over merged datagrams.
+func enableGRO(fd int) bool {
+	return unix.SetsockoptInt(fd, unix.IPPROTO_UDP, unix.UDP_GRO, 1) == nil
+}
+
+// setBuffer sets SO_RCVBUF or SO_SNDBUF, first by the FORCE option, which
+// CAP_NET_ADMIN allows and which ignores rmem_max and wmem_max, and returns
+// the bytes the buffer holds. The kernel doubles the request to leave room for
+// its own structures and reports the double.
+func setBuffer(fd, force, plain, bytes int) int {
+	if bytes != SystemDefault && unix.SetsockoptInt(fd, unix.SOL_SOCKET, force, bytes) != nil {
+		unix.SetsockoptInt(fd, unix.SOL_SOCKET, plain, bytes) // capped at the limit, never refused
+	}
+	got, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, plain)
+	if err != nil {
+		return 0
+	}
+	return got / 2
+}
+
+func setRecvBuffer(fd, bytes int) int {
+	return setBuffer(fd, unix.SO_RCVBUFFORCE, unix.SO_RCVBUF, bytes)
+}
+
+func setSendBuffer(fd, bytes int) int {
+	return setBuffer(fd, unix.SO_SNDBUFFORCE, unix.SO_SNDBUF, bytes)
+}

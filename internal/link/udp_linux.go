@@ -1,0 +1,133 @@
+package link
+
+import (
+	"fmt"
+	"net/netip"
+	"os"
+	"sync/atomic"
+
+	"golang.org/x/sys/unix"
+)
+
+// udp is the accelerated link: one unconnected UDP socket in blocking mode,
+// outside Go's netpoller, driven with MSG_DONTWAIT; a blocked wait is a poll
+// on the socket and an eventfd.
+type udp struct {
+	gates
+	fd    int
+	event int // eventfd, written by Wake and Close
+
+	local netip.AddrPort
+	caps  Caps        // as opened; GSO may change:
+	gso   atomic.Bool // on until a send with it fails
+
+	tx sender
+	rx receiver
+	waiter
+}
+
+// openFast opens the accelerated link. The options have been validated.
+func openFast(o Options) (Conn, error) {
+	c, err := openUDP(o)
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+func openUDP(o Options) (c *udp, err error) {
+	v6 := o.Addr.Addr().Is6()
+	family := unix.AF_INET
+	if v6 {
+		family = unix.AF_INET6
+	}
+	fd, err := unix.Socket(family, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, bindError(o.Addr, os.NewSyscallError("socket", err))
+	}
+	event, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
+	if err != nil {
+		unix.Close(fd)
+		return nil, fmt.Errorf("link: %w", os.NewSyscallError("eventfd", err))
+	}
+	c = &udp{fd: fd, event: event}
+	c.gates.init()
+	defer func() {
+		if err != nil {
+			c.release()
+		}
+	}()
+
+	if err := setRequired(fd, v6, o.TOS); err != nil {
+		return nil, err
+	}
+	recv, send := o.bufferSizes()
+	c.caps = Caps{
+		GSO:        !o.NoGSO && hasGSO(fd),
+		GRO:        !o.NoGRO && enableGRO(fd),
+		MMsg:       !o.NoMMsg,
+		RecvBuffer: setRecvBuffer(fd, recv),
+		SendBuffer: setSendBuffer(fd, send),
+		MTU:        interfaceMTU(o.Addr.Addr()),
+		Name:       "udp-linux",
+	}
+	c.gso.Store(c.caps.GSO)
+	unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RXQ_OVFL, 1) // a counter: do without if need be
+	if err := c.bind(o.Addr); err != nil {
+		return nil, err
+	}
+	c.tx.init(v6, o.TOS)
+	c.rx.init()
+	return c, nil
+}
+
+func (c *udp) bind(addr netip.AddrPort) error {
+	var err error
+	if addr.Addr().Is4() {
+		err = unix.Bind(c.fd, &unix.SockaddrInet4{Addr: addr.Addr().As4(), Port: int(addr.Port())})
+	} else {
+		sa := &unix.SockaddrInet6{Addr: addr.Addr().As16(), Port: int(addr.Port())}
+		if zone := addr.Addr().Zone(); zone != "" {
+			sa.ZoneId = c.rx.zones.index(zone)
+		}
+		err = unix.Bind(c.fd, sa)
+	}
+	if err != nil {
+		return bindError(addr, os.NewSyscallError("bind", err))
+	}
+	c.local, err = localAddr(c.fd, &c.rx.zones)
+	return err
+}
+
+// LocalAddr implements Conn.
+func (c *udp) LocalAddr() netip.AddrPort { return c.local }
+
+// Caps implements Conn. GSO turns false when the system refuses it in use.
+func (c *udp) Caps() Caps {
+	caps := c.caps
+	caps.GSO = c.gso.Load()
+	return caps
+}
+
+// Stats returns the counters of the link.
+func (c *udp) Stats() Stats { return snapshot(&c.tx.counters, &c.rx.counters) }
+
+// Close implements Conn. It returns when the socket is released, so that the
+// address can be bound again.
+func (c *udp) Close() error {
+	c.close(c.interrupt, c.release)
+	return nil
+}
+
+// interrupt ends blocked sends and waits. On a UDP socket shutdown reports
+// ENOTCONN and works all the same: sends fail, polls see a hang-up.
+func (c *udp) interrupt() {
+	unix.Shutdown(c.fd, unix.SHUT_RDWR)
+	c.signal()
+}
+
+// release closes the descriptors; nobody may be using them.
+func (c *udp) release() {
+	unix.Close(c.fd)
+	unix.Close(c.event)
+}

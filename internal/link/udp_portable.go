@@ -1,0 +1,251 @@
+package link
+
+import (
+	"errors"
+	"net"
+	"net/netip"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/net/ipv4"
+	"golang.org/x/net/ipv6"
+)
+
+// portable is the link on Go's net package, for systems without a faster one.
+// A goroutine reads the socket into a ring, because net has no way to read
+// without blocking; sends are one datagram each.
+//
+// What a system does not offer is done without: don't-fragment, the traffic
+// class of received IPv4 packets, which net and x/net do not report, and an
+// IPv4 identification of 0, which Windows does not set, so that peers can check
+// its ICRC only by membership.
+type portable struct {
+	gates
+	conn  *net.UDPConn
+	local netip.AddrPort
+	caps  Caps
+	class trafficClass
+
+	ring  ring
+	ready chan struct{} // something was put into the ring
+	woken chan struct{} // Wake was called
+	done  chan struct{} // closed by Close
+	idle  sync.WaitGroup
+
+	tx sendCounters
+	rx receiveCounters
+}
+
+// openPortable opens the portable link. The options have been validated.
+func openPortable(o Options) (Conn, error) {
+	conn, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(o.Addr))
+	if err != nil {
+		var call *os.SyscallError // without net's own wording of the address
+		if errors.As(err, &call) {
+			err = call
+		}
+		return nil, bindError(o.Addr, err)
+	}
+	v6 := o.Addr.Addr().Is6()
+	c := &portable{
+		conn:  conn,
+		class: trafficClass{conn: conn, v6: v6},
+		ready: make(chan struct{}, 1),
+		woken: make(chan struct{}, 1),
+		done:  make(chan struct{}),
+	}
+	c.gates.init()
+	c.local = conn.LocalAddr().(*net.UDPAddr).AddrPort()
+	c.local = netip.AddrPortFrom(c.local.Addr().Unmap(), c.local.Port())
+	dontFragment(conn, v6)
+	c.class.init(o.TOS)
+	recv, send := o.bufferSizes()
+	c.caps = Caps{
+		RecvBuffer: largestBuffer(conn.SetReadBuffer, recv),
+		SendBuffer: largestBuffer(conn.SetWriteBuffer, send),
+		MTU:        interfaceMTU(o.Addr.Addr()),
+		Name:       "udp-portable",
+	}
+	c.idle.Go(c.read)
+	return c, nil
+}
+
+// largestBuffer asks for a buffer of the given size, and for half as long as
+// the system refuses. It returns 0, unknown, when that is left to the system.
+func largestBuffer(set func(int) error, bytes int) int {
+	for ; bytes >= 64<<10; bytes /= 2 {
+		if set(bytes) == nil {
+			return bytes
+		}
+	}
+	return 0
+}
+
+// read moves datagrams from the socket to the ring until the socket is closed.
+func (c *portable) read() {
+	buf := make([]byte, slotBytes)
+	oob := make([]byte, 128)
+	for {
+		n, oobn, _, src, err := c.conn.ReadMsgUDPAddrPort(buf, oob)
+		switch {
+		case errors.Is(err, net.ErrClosed):
+			return
+		case err != nil:
+			c.rx.icmp.Add(1) // the answer to an earlier packet
+			continue
+		}
+		src = netip.AddrPortFrom(src.Addr().Unmap(), src.Port())
+		if !c.ring.push(src, c.class.received(oob[:oobn]), buf[:n]) {
+			c.rx.overflow.Add(1)
+			continue
+		}
+		c.rx.calls.Add(1)
+		c.rx.datagrams.Add(1)
+		c.rx.packets.Add(1)
+		c.rx.bytes.Add(uint64(n))
+		notify(c.ready)
+	}
+}
+
+// notify leaves a token in a channel of one.
+func notify(token chan struct{}) {
+	select {
+	case token <- struct{}{}:
+	default:
+	}
+}
+
+// LocalAddr implements Conn.
+func (c *portable) LocalAddr() netip.AddrPort { return c.local }
+
+// Caps implements Conn.
+func (c *portable) Caps() Caps { return c.caps }
+
+// Stats returns the counters of the link.
+func (c *portable) Stats() Stats { return snapshot(&c.tx, &c.rx) }
+
+// WriteBatch implements Conn: one system call per packet.
+func (c *portable) WriteBatch(b *Batch) error {
+	if !c.enter(writing) {
+		return net.ErrClosed
+	}
+	defer c.leave(writing)
+	b.Seal(c.local, false)
+	for i := range b.Len() {
+		to, pkt := b.Packet(i)
+		oob := c.class.send(to.TrafficClass)
+		_, _, err := c.conn.WriteMsgUDPAddrPort(pkt, oob, to.Dst)
+		if err != nil {
+			if errors.Is(err, net.ErrClosed) {
+				return net.ErrClosed
+			}
+			c.tx.refused(err)
+			continue
+		}
+		c.tx.calls.Add(1)
+		c.tx.packets.Add(1)
+		c.tx.bytes.Add(uint64(len(pkt)))
+	}
+	return nil
+}
+
+// ReadBatch implements Conn.
+func (c *portable) ReadBatch(r *Datagrams) (int, error) {
+	if !c.enter(reading) {
+		return 0, net.ErrClosed
+	}
+	r.Reset()
+	c.ring.pop(r)
+	c.leave(reading)
+	return len(r.Msgs()), nil
+}
+
+// Wait implements Conn.
+func (c *portable) Wait(timeout time.Duration) (bool, error) {
+	if !c.enter(waiting) {
+		return false, net.ErrClosed
+	}
+	defer c.leave(waiting)
+	var expired <-chan time.Time
+	if timeout >= 0 {
+		t := time.NewTimer(timeout)
+		defer t.Stop()
+		expired = t.C
+	}
+	for {
+		if !c.ring.empty() {
+			return true, nil
+		}
+		select {
+		case <-c.ready: // perhaps of datagrams that were read meanwhile
+		case <-c.woken:
+			return !c.ring.empty(), nil
+		case <-expired:
+			return !c.ring.empty(), nil
+		case <-c.done:
+			return false, net.ErrClosed
+		}
+	}
+}
+
+// Wake implements Conn.
+func (c *portable) Wake() { notify(c.woken) }
+
+// Close implements Conn. It returns when the socket is released and the
+// reading goroutine has ended.
+func (c *portable) Close() error {
+	c.close(func() {
+		close(c.done)
+		c.conn.Close()
+	}, c.idle.Wait)
+	return nil
+}
+
+// trafficClass sets and reads the traffic class as far as x/net can: for IPv6
+// by control messages, for IPv4 by a socket option when it changes.
+type trafficClass struct {
+	conn    *net.UDPConn
+	v6      bool
+	current uint8  // of the socket for IPv4, of oob for IPv6
+	oob     []byte // control message with the current class; nil for the socket's own
+
+	parsed ipv6.ControlMessage
+}
+
+func (t *trafficClass) init(tos uint8) {
+	if t.v6 {
+		ipv6.NewPacketConn(t.conn).SetControlMessage(ipv6.FlagTrafficClass, true)
+	}
+	t.send(tos)
+}
+
+// send makes the next packet carry tos and returns its control message.
+func (t *trafficClass) send(tos uint8) []byte {
+	if tos == t.current {
+		return t.oob
+	}
+	t.current = tos
+	if t.v6 {
+		t.oob = (&ipv6.ControlMessage{TrafficClass: int(tos)}).Marshal()
+	} else {
+		ipv4.NewConn(t.conn).SetTOS(int(tos))
+	}
+	return t.oob
+}
+
+// received reads the traffic class from the control messages of a datagram.
+func (t *trafficClass) received(oob []byte) uint8 {
+	if !t.v6 || len(oob) == 0 || t.parsed.Parse(oob) != nil {
+		return 0
+	}
+	return uint8(t.parsed.TrafficClass)
+}
+
+// refused counts a packet that the system did not take.
+func (tx *sendCounters) refused(err error) {
+	var errno syscall.Errno
+	errors.As(err, &errno)
+	tx.lost(errno, 1)
+}
