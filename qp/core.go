@@ -1,0 +1,183 @@
+package qp
+
+import (
+	"fmt"
+
+	"github.com/softrnic/softrnic/reliability"
+	"github.com/softrnic/softrnic/verbs"
+	"github.com/softrnic/softrnic/wire"
+)
+
+// Time is a point on the adapter's clock, in nanoseconds.
+type Time = reliability.Time
+
+// Config says what queue pair to make.
+type Config struct {
+	Num       uint32 // 24 bits
+	Type      verbs.QPType
+	Host      Host
+	Memory    Memory
+	Cap       verbs.QPCap // checked by the device
+	Shared    SharedQueue // or nil
+	SignalAll bool
+	NoCredits bool
+
+	// LocalBuffer is what the adapter's own receive buffer holds, in bytes:
+	// it bounds the data that reads ask for at a time.
+	LocalBuffer int
+}
+
+// Core is a queue pair without I/O: work queues, state machine, requester and
+// responder. Requests, packets and the time go in; packets, completions and a
+// deadline come out. A Core is owned by one goroutine at a time.
+//
+// After any call that may have made packets ready (PostSend, HandlePacket,
+// Advance, Modify), call Drain until it returns false, and DrainAck when the
+// acknowledgement should wait no longer.
+type Core struct {
+	host   Host
+	mem    Memory
+	shared SharedQueue
+	num    uint32
+	typ    verbs.QPType
+	class  wire.Class
+	state  verbs.QPState
+
+	signalAll bool
+	noCredits bool
+	attr      verbs.QPAttr
+	cap       verbs.QPCap
+	path      wire.Path // of the peer (RC, UC)
+	mtu       uint32
+	pkey      uint16
+
+	requester
+	responder
+
+	counters Counters
+	recorder Recorder
+}
+
+// requester is the sending half of a Core.
+type requester struct {
+	sq       sendQueue
+	cur      uint32   // request that sends next, between sq.head and sq.tail
+	next     wire.PSN // next PSN to send; behind top while packets are sent again
+	una      wire.PSN // oldest PSN not acknowledged
+	top      wire.PSN // one past the highest PSN sent
+	endPos   uint64   // window coordinate one past the last started request
+	unasked  uint32   // packets since one asked for an acknowledgement
+	forceAck bool     // ask with the next packet: it is a probe
+	probing  bool     // send one packet only
+	stalled  bool     // counted a credit stall for the request at cur
+	drained  bool     // SQ_DRAINED raised
+
+	rdOut     uint32 // reads (parts of them) and atomics outstanding
+	rdBytes   uint32 // bytes of reads outstanding
+	readPart  uint32 // a longer read is asked for in parts of this many bytes
+	readLimit uint32 // bytes of reads outstanding at most
+
+	window  reliability.Window
+	retry   reliability.Retry
+	rtt     reliability.RTT
+	credits reliability.Credits
+}
+
+// responder is the receiving half of a Core.
+type responder struct {
+	rq      recvQueue
+	recv    reliability.Receiver
+	acks    reliability.Acks
+	res     reliability.Resources
+	msg     inbound
+	cnpDue  bool
+	cnpLast Time
+
+	zeroCredits bool // the last acknowledgement advertised no credit
+	established bool // COMM_EST raised
+}
+
+// New returns a queue pair in StateReset.
+func New(cfg Config) *Core {
+	c := &Core{
+		host: cfg.Host, mem: cfg.Memory, shared: cfg.Shared, num: cfg.Num, typ: cfg.Type,
+		signalAll: cfg.SignalAll, noCredits: cfg.NoCredits, cap: cfg.Cap, pkey: wire.DefaultPKey,
+	}
+	switch cfg.Type {
+	case verbs.RC:
+		c.class = wire.ClassRC
+	case verbs.UC:
+		c.class = wire.ClassUC
+	default:
+		c.class = wire.ClassUD
+	}
+	c.sq.limit, c.sq.maxSGE, c.sq.maxInline = uint32(cfg.Cap.MaxSendWR), max(1, cfg.Cap.MaxSendSGE), cfg.Cap.MaxInlineData
+	c.rq.limit, c.rq.maxSGE = uint32(cfg.Cap.MaxRecvWR), max(1, cfg.Cap.MaxRecvSGE)
+	c.readLimit = readLimit(cfg.LocalBuffer)
+	c.reset()
+	return c
+}
+
+// readLimit bounds outstanding read data by the buffer it arrives in.
+func readLimit(buffer int) uint32 {
+	if buffer <= 0 {
+		return reliability.DefaultWindow
+	}
+	return uint32(min(max(buffer/4*3, 16<<10), reliability.MaxWindow))
+}
+
+// Num is the queue pair number.
+func (c *Core) Num() uint32 { return c.num }
+
+// Type is the transport service.
+func (c *Core) Type() verbs.QPType { return c.typ }
+
+// State is the current state.
+func (c *Core) State() verbs.QPState { return c.state }
+
+// Counters returns what the queue pair has counted so far.
+func (c *Core) Counters() Counters { return c.counters }
+
+// Peer is where a connected queue pair sends to.
+func (c *Core) Peer() wire.Path { return c.path }
+
+// DestQPN is the peer's queue pair.
+func (c *Core) DestQPN() uint32 { return c.attr.DestQPN }
+
+// Query returns the current attributes.
+func (c *Core) Query() verbs.QPAttr {
+	a := c.attr
+	a.State, a.CurState = c.state, c.state
+	a.SQDraining = c.state == sSQD && !c.sqIdle()
+	a.SQPSN, a.RQPSN = uint32(c.next), uint32(c.recv.Expected())
+	return a
+}
+
+// Cap returns the sizes of the queue pair.
+func (c *Core) Cap() verbs.QPCap { return c.cap }
+
+// Queued returns the number of send and receive requests not yet complete.
+func (c *Core) Queued() (send, recv int) { return c.sq.len(), c.rq.len() }
+
+// reset forgets all work and every attribute.
+func (c *Core) reset() {
+	c.state = sReset
+	c.attr = verbs.QPAttr{}
+	c.mtu = 1024
+	c.sq.reset()
+	c.rq.reset()
+	c.cur, c.next, c.una, c.top, c.endPos, c.unasked = 0, 0, 0, 0, 0, 0
+	c.forceAck, c.probing, c.stalled, c.drained = false, false, false, false
+	c.rdOut, c.rdBytes = 0, 0
+	c.retry.Stop()
+	c.rtt = reliability.RTT{}
+	c.acks = reliability.Acks{}
+	c.recv.Reset(0)
+	c.res.Reset(0)
+	c.msg = inbound{wqe: RecvWQE{SGList: c.msg.wqe.SGList[:0]}}
+	c.cnpDue, c.zeroCredits, c.established = false, false, false
+	c.recorder.state(0, sReset)
+}
+
+// String names the queue pair for errors.
+func (c *Core) String() string { return fmt.Sprintf("%v QP 0x%x", c.typ, c.num) }

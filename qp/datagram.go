@@ -1,0 +1,86 @@
+package qp
+
+import (
+	"github.com/softrnic/softrnic/verbs"
+	"github.com/softrnic/softrnic/wire"
+)
+
+// GSIQKey is the Q_Key of every general services interface.
+const GSIQKey = 0x80010000
+
+// sendDatagram lays out a UD message: one packet, complete as soon as it is
+// handed to the wire.
+func (c *Core) sendDatagram(now Time, out Out, w *sendWQE) outcome {
+	n := int(w.length)
+	info := wire.Compose(wire.ClassUD, wire.OpSend, true, true, w.op == verbs.WRSendWithImm, false).Info()
+	pad := wire.PadFor(n)
+	if w.inline == 0 {
+		if m := c.checkList(c.sq.sgl(c.cur), 0, w.length, false); !m.ok() {
+			c.failLocal(now, w, m)
+			return blocked
+		}
+	}
+	b := out.Next(w.path, info.HeaderLen+n+pad+wire.ICRCLen)
+	if b == nil {
+		return full
+	}
+	bth := wire.BTH{
+		Opcode: info.Opcode, Pad: uint8(pad), PKey: c.pkey, DestQPN: w.qpn, PSN: c.next,
+		SE: w.flags&verbs.SendSolicited != 0,
+	}
+	bth.Put(b)
+	qkey := w.qkey
+	if c.typ == verbs.GSI {
+		qkey = GSIQKey
+	} else if qkey&1<<31 != 0 {
+		qkey = c.attr.QKey // the top bit asks for the queue pair's own (IBTA volume 1, 10.2.5)
+	}
+	wire.DETH{QKey: qkey, SrcQPN: c.num}.Put(b[wire.BTHLen:])
+	if info.Imm {
+		wire.ImmDt(w.immInv).Put(b[info.HeaderLen-wire.ImmLen:])
+	}
+	body := b[info.HeaderLen : info.HeaderLen+n+pad]
+	if w.inline != 0 {
+		copy(body, c.sq.inlineData(c.cur))
+	} else {
+		c.gather(body[:n], c.sq.sgl(c.cur), 0)
+	}
+	clear(body[n:])
+	c.counters.SentBytes += uint64(n)
+	c.departed(now, w, info.Opcode, 1, false)
+	return sent
+}
+
+// handleDatagram delivers a UD message, or drops it.
+func (c *Core) handleDatagram(now Time, p *wire.Packet) wire.Drop {
+	deth := p.DETH()
+	qkey := c.attr.QKey
+	if c.typ == verbs.GSI {
+		qkey = GSIQKey
+	}
+	if deth.QKey != qkey {
+		return wire.DropBadQKey
+	}
+	m := &c.msg
+	if !c.takeReceive() {
+		return wire.DropNoReceive
+	}
+	if uint64(len(p.Payload))+wire.GRHLen > m.room {
+		return wire.DropTooBigForBuffer // the receive stays for the next message
+	}
+	var grh [wire.GRHLen]byte
+	wire.PutGRH(grh[:], p.Src.Addr(), p.Dst.Addr(), p.TOS, 8+len(p.Raw))
+	f := c.scatter(m.wqe.SGList, 0, grh[:])
+	if f.ok() {
+		f = c.scatter(m.wqe.SGList, wire.GRHLen, p.Payload)
+	}
+	if !f.ok() {
+		c.failReceive(now, verbs.WCLocProtErr, recvFailure(f))
+		return wire.DropNone
+	}
+	m.got = uint32(len(p.Payload)) + wire.GRHLen
+	c.counters.RcvdBytes += uint64(len(p.Payload))
+	wc := verbs.WC{Flags: verbs.WCGRH, SrcQPN: deth.SrcQPN}
+	c.completeRecv(p, wc)
+	return wire.DropNone
+}

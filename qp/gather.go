@@ -1,0 +1,87 @@
+package qp
+
+import "github.com/softrnic/softrnic/verbs"
+
+// memFault says which element of a scatter/gather list failed and why.
+type memFault struct {
+	fault Fault
+	sge   verbs.SGE
+}
+
+func (m memFault) ok() bool { return m.fault == NoFault }
+
+// checkList reports whether n bytes at offset off of the list can be used.
+func (c *Core) checkList(list []verbs.SGE, off, n uint32, write bool) memFault {
+	for i := range list {
+		if n == 0 {
+			break
+		}
+		s := &list[i]
+		if off >= s.Length {
+			off -= s.Length
+			continue
+		}
+		k := min(n, s.Length-off)
+		if _, f := c.mem.Local(s.LKey, s.Addr+uint64(off), k, write); f != NoFault {
+			return memFault{f, *s}
+		}
+		n -= k
+		off = 0
+	}
+	return memFault{}
+}
+
+// gather copies len(dst) bytes at offset off of the list, which has passed
+// checkList, to dst.
+func (c *Core) gather(dst []byte, list []verbs.SGE, off uint32) {
+	for i := range list {
+		if len(dst) == 0 {
+			return
+		}
+		s := &list[i]
+		if off >= s.Length {
+			off -= s.Length
+			continue
+		}
+		k := min(uint32(len(dst)), s.Length-off)
+		src, f := c.mem.Local(s.LKey, s.Addr+uint64(off), k, false)
+		if f == NoFault {
+			copy(dst, src)
+		}
+		dst = dst[k:]
+		off = 0
+	}
+}
+
+// scatter copies src to offset off of the list. If an element may not be
+// written, nothing behind it is.
+func (c *Core) scatter(list []verbs.SGE, off uint32, src []byte) memFault {
+	for i := range list {
+		if len(src) == 0 {
+			break
+		}
+		s := &list[i]
+		if off >= s.Length {
+			off -= s.Length
+			continue
+		}
+		k := min(uint32(len(src)), s.Length-off)
+		dst, f := c.mem.Local(s.LKey, s.Addr+uint64(off), k, true)
+		if f != NoFault {
+			return memFault{f, *s}
+		}
+		place(dst, src[:k])
+		src = src[k:]
+		off = 0
+	}
+	return memFault{}
+}
+
+// capacity is the number of bytes a list can take.
+func capacity(list []verbs.SGE) uint64 {
+	var n uint64
+	for i := range list {
+		n += uint64(list[i].Length)
+	}
+	return n
+}

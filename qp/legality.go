@@ -1,0 +1,28 @@
+package qp
+
+import (
+	"github.com/softrnic/softrnic/verbs"
+)
+
+// supports reports whether queue pairs of type t carry the opcode.
+func supports(t verbs.QPType, op verbs.WROpcode) bool {
+	switch op {
+	case verbs.WRSend, verbs.WRSendWithImm:
+		return true
+	case verbs.WRRDMAWrite, verbs.WRRDMAWriteWithImm, verbs.WRLocalInv, verbs.WRBindMW:
+		return t == verbs.RC || t == verbs.UC
+	case verbs.WRRDMARead, verbs.WRAtomicCmpSwap, verbs.WRAtomicFetchAdd, verbs.WRSendWithInv:
+		return t == verbs.RC
+	}
+	return false
+}
+
+// maySend reports whether requests can be posted in a state; in SQE and ERR
+// they are accepted and flushed.
+func maySend(s verbs.QPState) bool { return s == sRTS || s == sSQD || s == sSQE || s == sErr }
+
+// mayRecv reports whether receives can be posted in a state.
+func mayRecv(s verbs.QPState) bool { return s != sReset }
+
+// receives reports whether arriving packets are processed in a state.
+func receives(s verbs.QPState) bool { return s == sRTR || s == sRTS || s == sSQD || s == sSQE }

@@ -1,0 +1,167 @@
+package qp
+
+import (
+	"fmt"
+	"net/netip"
+
+	"github.com/softrnic/softrnic/verbs"
+	"github.com/softrnic/softrnic/wire"
+)
+
+// Port is RoCE v2's UDP port.
+const Port = 4791
+
+// PathTo resolves an address vector.
+func PathTo(av *verbs.AHAttr) wire.Path {
+	port := av.UDPPort
+	if port == 0 {
+		port = Port
+	}
+	return wire.Path{Dst: netip.AddrPortFrom(av.DGID.Addr(), port), TrafficClass: av.TrafficClass}
+}
+
+// Modify changes the attributes that mask names, as verbs.QP.Modify.
+func (c *Core) Modify(now Time, a *verbs.QPAttr, mask verbs.QPAttrMask) error {
+	to := c.state
+	if mask&verbs.AttrState != 0 {
+		to = a.State
+	}
+	if mask&verbs.AttrCurState != 0 && a.CurState != c.state {
+		return c.invalid("modify QP", "cur_state says %v but the queue pair is in %v", a.CurState, c.state)
+	}
+	if err := checkTransition(c.typ, c.state, to, mask); err != nil {
+		return err
+	}
+	if c.state == sSQD && to != sErr && to != sReset && !c.sqIdle() {
+		return &verbs.OpError{Op: "modify QP", Object: c.String(), Err: verbs.ErrState,
+			Detail: "the send queue is draining; wait for EventSQDrained"}
+	}
+	if err := c.checkAttrs(a, mask); err != nil {
+		return err
+	}
+	c.setAttrs(a, mask)
+	c.enter(now, to)
+	return nil
+}
+
+func (c *Core) invalid(op, format string, args ...any) error {
+	return &verbs.OpError{Op: op, Object: c.String(), Err: verbs.ErrInvalid, Detail: fmt.Sprintf(format, args...)}
+}
+
+// checkAttrs refuses values that make no sense before any of them is set.
+func (c *Core) checkAttrs(a *verbs.QPAttr, m verbs.QPAttrMask) error {
+	bad := func(format string, args ...any) error { return c.invalid("modify QP", format, args...) }
+	switch {
+	case m&verbs.AttrPort != 0 && a.PortNum != 1:
+		return bad("port %d does not exist; the adapter has port 1", a.PortNum)
+	case m&verbs.AttrPKeyIndex != 0 && a.PKeyIndex != 0:
+		return bad("P_Key index %d does not exist; the table has one entry, 0xFFFF", a.PKeyIndex)
+	case m&verbs.AttrPathMTU != 0 && a.PathMTU.Bytes() == 0:
+		return bad("path MTU %d is not one of MTU256 (1) to MTU4096 (5)", a.PathMTU)
+	case m&verbs.AttrDestQPN != 0 && (a.DestQPN == 0 || a.DestQPN > wire.QPNMask-1):
+		return bad("destination QPN 0x%x is not one of 1 to 0xfffffe", a.DestQPN)
+	case m&verbs.AttrRQPSN != 0 && a.RQPSN > wire.PSNMask, m&verbs.AttrSQPSN != 0 && a.SQPSN > wire.PSNMask:
+		return bad("a PSN has 24 bits")
+	case m&verbs.AttrTimeout != 0 && a.Timeout > 31:
+		return bad("timeout %d is not one of 0 to 31", a.Timeout)
+	case m&verbs.AttrRetryCnt != 0 && a.RetryCnt > 7, m&verbs.AttrRNRRetry != 0 && a.RNRRetry > 7:
+		return bad("retry_cnt and rnr_retry go from 0 to 7")
+	case m&verbs.AttrMinRNRTimer != 0 && a.MinRNRTimer > 31:
+		return bad("RNR timer code %d is not one of 0 to 31", a.MinRNRTimer)
+	case m&verbs.AttrMaxQPRdAtomic != 0 && a.MaxRdAtomic > MaxRdAtomic,
+		m&verbs.AttrMaxDestRdAtomic != 0 && a.MaxDestRdAtomic > MaxRdAtomic:
+		return bad("at most %d reads and atomics can be outstanding", MaxRdAtomic)
+	case m&verbs.AttrAV != 0:
+		d := a.AV.DGID.Addr()
+		if a.AV.DGID.IsZero() || d.IsUnspecified() {
+			return bad("the address vector has no destination GID")
+		}
+		if d.IsMulticast() {
+			return bad("a connection cannot lead to the multicast group %v", d)
+		}
+	}
+	return nil
+}
+
+// MaxRdAtomic is the most reads and atomics a queue pair has outstanding or
+// serves at a time.
+const MaxRdAtomic = 128
+
+func (c *Core) setAttrs(a *verbs.QPAttr, m verbs.QPAttrMask) {
+	set := func(bit verbs.QPAttrMask, f func()) {
+		if m&bit != 0 {
+			f()
+		}
+	}
+	o := &c.attr
+	set(verbs.AttrPKeyIndex, func() { o.PKeyIndex = a.PKeyIndex })
+	set(verbs.AttrPort, func() { o.PortNum = a.PortNum })
+	set(verbs.AttrAccessFlags, func() { o.AccessFlags = a.AccessFlags & verbs.AccessRemote })
+	set(verbs.AttrQKey, func() { o.QKey = a.QKey })
+	set(verbs.AttrAV, func() { o.AV = a.AV; c.path = PathTo(&a.AV) })
+	set(verbs.AttrPathMTU, func() { o.PathMTU = a.PathMTU; c.mtu = uint32(a.PathMTU.Bytes()) })
+	set(verbs.AttrDestQPN, func() { o.DestQPN = a.DestQPN })
+	set(verbs.AttrRQPSN, func() { c.recv.Reset(wire.PSN(a.RQPSN)) })
+	set(verbs.AttrSQPSN, func() { c.next = wire.PSN(a.SQPSN); c.una, c.top = c.next, c.next })
+	set(verbs.AttrMaxQPRdAtomic, func() { o.MaxRdAtomic = a.MaxRdAtomic })
+	set(verbs.AttrMaxDestRdAtomic, func() { o.MaxDestRdAtomic = a.MaxDestRdAtomic; c.res.Reset(a.MaxDestRdAtomic) })
+	set(verbs.AttrMinRNRTimer, func() { o.MinRNRTimer = a.MinRNRTimer })
+	set(verbs.AttrTimeout, func() { o.Timeout = a.Timeout })
+	set(verbs.AttrRetryCnt, func() { o.RetryCnt = a.RetryCnt })
+	set(verbs.AttrRNRRetry, func() { o.RNRRetry = a.RNRRetry })
+	set(verbs.AttrEnSQDAsyncNotify, func() { o.EnSQDAsyncNotify = a.EnSQDAsyncNotify })
+}
+
+// enter moves to a state and does what comes with it.
+func (c *Core) enter(now Time, to verbs.QPState) {
+	from := c.state
+	if to == sReset {
+		c.reset()
+		return
+	}
+	c.state = to
+	if to != from {
+		c.recorder.state(now, to)
+	}
+	switch {
+	case to == sErr && from != sErr:
+		c.flush(now)
+	case to == sRTS:
+		c.configure()
+		c.drained = false
+	case to == sSQD && from == sRTS:
+		c.checkDrained()
+	case to == sSQD:
+		c.configure()
+	}
+}
+
+// configure hands the timing attributes to the requester.
+func (c *Core) configure() {
+	if c.typ != verbs.RC {
+		return
+	}
+	peer := int(c.attr.AV.PeerBuffer)
+	c.retry.Configure(int64(verbs.AckTimeout(c.attr.Timeout)), c.attr.RetryCnt, c.attr.RNRRetry, peer > 0)
+	if c.top == c.una && c.window.Size() == 0 {
+		c.window.Reset(int(c.mtu), peer)
+		c.credits.Reset(c.noCredits)
+	}
+	// Reads are asked for in parts so that the answers never overrun our
+	// buffer; as few parts as keep max_rd_atomic from starving the path.
+	part := c.readLimit / uint32(max(1, min(c.attr.MaxRdAtomic, 8)))
+	c.readPart = min(max(part, 64<<10), c.readLimit) / c.mtu * c.mtu
+}
+
+// sqIdle reports whether no started request is incomplete.
+func (c *Core) sqIdle() bool {
+	return c.sq.head == c.sq.tail || !c.sq.at(c.sq.head).started
+}
+
+// checkDrained raises SQ_DRAINED once, when the last started request is done.
+func (c *Core) checkDrained() {
+	if c.state == sSQD && !c.drained && c.sqIdle() {
+		c.drained = true
+		c.host.Event(verbs.EventSQDrained, nil)
+	}
+}

@@ -1,0 +1,98 @@
+package qp
+
+import (
+	"github.com/softrnic/softrnic/reliability"
+	"github.com/softrnic/softrnic/verbs"
+	"github.com/softrnic/softrnic/wire"
+)
+
+// HandlePacket takes a parsed packet whose ICRC has been checked and that is
+// addressed to this queue pair, directly or through a multicast group. It
+// returns why the packet was dropped, or DropNone. The packet's memory is not
+// used after the call.
+func (c *Core) HandlePacket(now Time, p *wire.Packet) wire.Drop {
+	if d := c.admit(p); d != wire.DropNone {
+		return d
+	}
+	c.counters.RcvdPkts++
+	var s uint8
+	if p.Info.AETH {
+		s = uint8(p.AETH().Syndrome)
+	}
+	c.recorder.packet(now, false, p.BTH.Opcode, p.BTH.PSN, s)
+	if p.TOS&3 == 3 || p.BTH.FECN {
+		c.marked(now)
+	}
+	if c.state == sRTR && !c.established {
+		c.established = true
+		c.host.Event(verbs.EventCommEst, nil)
+	}
+	switch {
+	case p.Info.Class == wire.ClassCNP:
+		c.counters.CNPReceived++
+		c.window.Lost(now, max(c.rtt.Smoothed(), cnpSpacing))
+		return wire.DropNone
+	case c.class == wire.ClassUD:
+		return c.handleDatagram(now, p)
+	case c.class == wire.ClassUC:
+		return c.handleUC(now, p)
+	case p.Info.Request:
+		return c.handleRequest(now, p)
+	case c.state == sRTR:
+		return wire.DropQPState
+	}
+	return c.handleResponse(now, p)
+}
+
+// admit checks what has to hold for any packet of this queue pair.
+func (c *Core) admit(p *wire.Packet) wire.Drop {
+	switch {
+	case !receives(c.state):
+		return wire.DropQPState
+	case p.Info.Class == wire.ClassCNP:
+		if c.class == wire.ClassUD {
+			return wire.DropWrongTransport
+		}
+	case p.Info.Class != c.class:
+		return wire.DropWrongTransport
+	case !wire.PKeyMatch(p.BTH.PKey, c.pkey):
+		return wire.DropBadPKey
+	}
+	if c.class != wire.ClassUD && p.Src.Addr() != c.path.Dst.Addr() {
+		return wire.DropWrongSource
+	}
+	return wire.DropNone
+}
+
+// Deadline is when Advance has to be called next, or 0 for never.
+func (c *Core) Deadline() Time {
+	if c.typ != verbs.RC || c.state != sRTS && c.state != sSQD {
+		return 0
+	}
+	return c.retry.Deadline()
+}
+
+// Advance does what the time calls for: RNR waits end, timeouts fire.
+func (c *Core) Advance(now Time) {
+	d := c.Deadline()
+	if d == 0 || now < d {
+		return
+	}
+	rnr := c.retry.Waiting()
+	switch c.retry.Expired(now, &c.rtt) {
+	case reliability.Probe:
+		c.counters.Probes++
+		c.forceAck, c.probing = true, true
+		c.goBack(c.una)
+	case reliability.GoBack:
+		c.forceAck = true
+		if !rnr {
+			c.counters.Timeouts++
+			c.counters.CompleterRetryErr++
+			c.window.Collapsed(now)
+		}
+		c.goBack(c.una)
+	case reliability.GiveUp:
+		c.giveUp(now)
+	}
+}

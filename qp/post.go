@@ -1,0 +1,159 @@
+package qp
+
+import (
+	"fmt"
+
+	"github.com/softrnic/softrnic/verbs"
+	"github.com/softrnic/softrnic/wire"
+)
+
+// MaxMessage is the longest message in bytes (IBTA volume 1, 9.4.1).
+const MaxMessage = 1 << 31
+
+// PostSend queues requests and returns how many were accepted, as
+// verbs.QP.PostSend. What can be sent at once comes with the next Drain.
+func (c *Core) PostSend(now Time, wrs []verbs.SendWR) (int, error) {
+	if !maySend(c.state) {
+		return 0, &verbs.OpError{Op: "post send", Object: c.String(), Err: verbs.ErrState,
+			Detail: "it is in " + c.state.String() + "; bring it to RTS first"}
+	}
+	for i := range wrs {
+		if err := c.postSend(&wrs[i]); err != nil {
+			if c.state == sErr || c.state == sSQE {
+				c.flushSends(now)
+			}
+			return i, err
+		}
+	}
+	if c.state == sErr || c.state == sSQE {
+		c.flushSends(now)
+	}
+	return len(wrs), nil
+}
+
+func (c *Core) postSend(wr *verbs.SendWR) error {
+	if c.sq.full() {
+		return &verbs.OpError{Op: "post send", Object: c.String(), Err: verbs.ErrQueueFull}
+	}
+	if !supports(c.typ, wr.Opcode) {
+		return &verbs.OpError{Op: "post send", Object: c.String(), Err: verbs.ErrUnsupported, Detail: wr.Opcode.String()}
+	}
+	if c.attr.MaxRdAtomic == 0 && (wr.Opcode == verbs.WRRDMARead || isAtomic(wr.Opcode)) {
+		return c.invalid("post send", "%v needs max_rd_atomic of at least 1", wr.Opcode)
+	}
+	n, err := c.messageLength(wr)
+	if err != nil {
+		return err
+	}
+	var route *wire.Path
+	if c.class == wire.ClassUD {
+		r, ok := wr.AH.(Route)
+		if !ok {
+			return c.invalid("post send", "a datagram needs the AH of this adapter")
+		}
+		if wr.RemoteQPN == 0 || wr.RemoteQPN > wire.QPNMask {
+			return c.invalid("post send", "remote QPN 0x%x is not one of 1 to 0xffffff", wr.RemoteQPN)
+		}
+		route = r.Path()
+	}
+	inline := wr.Flags&verbs.SendInline != 0
+	i := c.sq.push(inline)
+	w := c.sq.at(i)
+	*w = sendWQE{
+		id: wr.WRID, op: wr.Opcode, flags: wr.Flags, length: n, immInv: wr.Imm,
+		rkey: wr.RKey, remote: wr.RemoteAddr, operand: wr.CompareAdd, swap: wr.Swap,
+		path: route, qpn: wr.RemoteQPN, qkey: wr.RemoteQKey,
+	}
+	if wr.Opcode == verbs.WRSendWithInv || wr.Opcode == verbs.WRLocalInv {
+		w.immInv = wr.InvKey
+	}
+	if wr.Opcode == verbs.WRBindMW {
+		b := wr.Bind
+		w.bind = &b
+	}
+	if inline {
+		w.inline = uint16(n)
+		copy(c.sq.inlineData(i), wr.InlineData)
+	} else {
+		w.nsge = uint8(len(wr.SGList))
+		copy(c.sq.sgl(i), wr.SGList)
+	}
+	return nil
+}
+
+// messageLength checks the data of a request and returns its size in bytes.
+func (c *Core) messageLength(wr *verbs.SendWR) (uint32, error) {
+	if wr.Flags&verbs.SendInline != 0 {
+		n := len(wr.InlineData)
+		switch {
+		case wr.Opcode == verbs.WRRDMARead || isAtomic(wr.Opcode):
+			return 0, c.invalid("post send", "%v brings data back, which cannot be inline", wr.Opcode)
+		case n > c.sq.maxInline:
+			return 0, &verbs.OpError{Op: "post send", Object: c.String(), Err: verbs.ErrLimit,
+				Detail: fmt.Sprintf("%d bytes of inline data, MaxInlineData is %d", n, c.sq.maxInline)}
+		case len(wr.SGList) != 0:
+			return 0, c.invalid("post send", "inline data goes into InlineData, not into SGList")
+		case c.class == wire.ClassUD && n > int(c.datagramMTU()):
+			return 0, c.tooLong(uint64(n), uint64(c.datagramMTU()))
+		}
+		return uint32(n), nil
+	}
+	if len(wr.SGList) > c.sq.maxSGE {
+		return 0, &verbs.OpError{Op: "post send", Object: c.String(), Err: verbs.ErrLimit,
+			Detail: fmt.Sprintf("%d scatter/gather elements, MaxSendSGE is %d", len(wr.SGList), c.sq.maxSGE)}
+	}
+	n := capacity(wr.SGList)
+	most := uint64(MaxMessage)
+	if c.class == wire.ClassUD {
+		most = uint64(c.datagramMTU())
+	}
+	if n > most {
+		return 0, c.tooLong(n, most)
+	}
+	if isAtomic(wr.Opcode) && n != 8 {
+		return 0, c.invalid("post send", "an atomic returns 8 bytes, the list has room for %d", n)
+	}
+	return uint32(n), nil
+}
+
+func (c *Core) tooLong(n, most uint64) error {
+	return &verbs.OpError{Op: "post send", Object: c.String(), Err: verbs.ErrLimit,
+		Detail: fmt.Sprintf("a message of %d bytes, at most %d are possible", n, most)}
+}
+
+// datagramMTU is the largest UD message: the port's MTU.
+func (c *Core) datagramMTU() uint32 { return PortMTU }
+
+// PortMTU is the payload in bytes of the largest packet an adapter sends.
+const PortMTU = 4096
+
+// PostRecv queues receives and returns how many were accepted.
+func (c *Core) PostRecv(now Time, wrs []verbs.RecvWR) (int, error) {
+	if !mayRecv(c.state) {
+		return 0, &verbs.OpError{Op: "post receive", Object: c.String(), Err: verbs.ErrState,
+			Detail: "it is in RESET; bring it to INIT first"}
+	}
+	if c.shared != nil {
+		return 0, c.invalid("post receive", "it takes its receives from a shared queue; post there")
+	}
+	for i := range wrs {
+		wr := &wrs[i]
+		if len(wr.SGList) > c.rq.maxSGE {
+			return i, &verbs.OpError{Op: "post receive", Object: c.String(), Err: verbs.ErrLimit,
+				Detail: fmt.Sprintf("%d scatter/gather elements, MaxRecvSGE is %d", len(wr.SGList), c.rq.maxSGE)}
+		}
+		if c.rq.full() {
+			return i, &verbs.OpError{Op: "post receive", Object: c.String(), Err: verbs.ErrQueueFull}
+		}
+		c.rq.push(wr)
+	}
+	if c.state == sErr {
+		c.flushRecvs()
+	}
+	if c.zeroCredits && c.rq.len() > 0 && receives(c.state) {
+		// The peer may be holding a message back for want of a credit.
+		c.zeroCredits = false
+		c.acks.Owe(c.recv.Expected().Add(-1))
+	}
+	return len(wrs), nil
+}

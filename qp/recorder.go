@@ -1,0 +1,88 @@
+package qp
+
+import (
+	"fmt"
+
+	"github.com/softrnic/softrnic/verbs"
+	"github.com/softrnic/softrnic/wire"
+)
+
+// Recorder is a queue pair's flight recorder: its last packets and state
+// transitions, kept in a ring that costs nothing until the first of them.
+type Recorder struct {
+	ring []record
+	next uint32 // records ever made
+}
+
+// recorded is how many records are kept; a power of two.
+const recorded = 32
+
+type record struct {
+	at   Time
+	psn  wire.PSN
+	op   wire.Opcode
+	aux  uint8 // AETH syndrome, or state
+	kind recordKind
+}
+
+type recordKind uint8
+
+const (
+	recordIn recordKind = iota
+	recordOut
+	recordState
+)
+
+func (r *Recorder) add(e record) {
+	if len(r.ring) < recorded && r.next == uint32(len(r.ring)) {
+		r.ring = append(r.ring, e)
+	} else {
+		r.ring[r.next%recorded] = e
+	}
+	r.next++
+}
+
+func (r *Recorder) packet(now Time, out bool, op wire.Opcode, psn wire.PSN, syndrome uint8) {
+	k := recordIn
+	if out {
+		k = recordOut
+	}
+	r.add(record{at: now, psn: psn, op: op, aux: syndrome, kind: k})
+}
+
+func (r *Recorder) state(now Time, s verbs.QPState) {
+	r.add(record{at: now, aux: uint8(s), kind: recordState})
+}
+
+// Record is one entry of a flight recorder.
+type Record struct {
+	At   Time   // on the adapter's clock, nanoseconds
+	What string // "-> RC_SEND_ONLY psn 7", "<- RC_ACKNOWLEDGE psn 7 ACK", "state RTS"
+}
+
+// Records returns the recorded events, oldest first.
+func (c *Core) Records() []Record {
+	r := &c.recorder
+	n := uint32(len(r.ring))
+	out := make([]Record, 0, n)
+	for i := r.next - n; i != r.next; i++ {
+		e := r.ring[i%recorded]
+		out = append(out, Record{At: e.at, What: e.String()})
+	}
+	return out
+}
+
+func (e record) String() string {
+	if e.kind == recordState {
+		return "state " + verbs.QPState(e.aux).String()
+	}
+	dir := "<-"
+	if e.kind == recordOut {
+		dir = "->"
+	}
+	s := fmt.Sprintf("%s %v psn %d", dir, e.op, e.psn)
+	if e.op.Info().AETH {
+		s += " " + wire.Syndrome(e.aux).String()
+	}
+	return s
+}

@@ -1,0 +1,389 @@
+package qp
+
+import (
+	"github.com/softrnic/softrnic/verbs"
+	"github.com/softrnic/softrnic/wire"
+)
+
+// packetCost is what a packet counts against the window beside its payload:
+// headers and the system's bookkeeping, in bytes.
+const packetCost = 256
+
+// position returns the window coordinate of a PSN within a started request.
+// The difference of two coordinates is the bytes between them.
+func (c *Core) position(w *sendWQE, psn wire.PSN) uint64 {
+	k := uint64(psn.Sub(w.first))
+	pos := w.base + k*packetCost
+	if !w.responds() {
+		pos += min(k*uint64(c.mtu), uint64(w.length))
+	}
+	return pos
+}
+
+// inFlight is the number of bytes sent and not acknowledged.
+func (c *Core) inFlight() int {
+	if c.next == c.una {
+		return 0
+	}
+	sent, acked := c.endPos, c.endPos
+	if c.cur != c.sq.tail {
+		if w := c.sq.at(c.cur); w.started && !w.isLocal() {
+			sent = c.position(w, c.next)
+		}
+	}
+	if w := c.sq.at(c.sq.head); w.started && !w.isLocal() && w.first.LessEq(c.una) {
+		acked = c.position(w, c.una)
+	} else if w.started {
+		acked = w.base
+	}
+	return int(sent - acked)
+}
+
+// outcome is what became of an attempt to send the next packet.
+type outcome uint8
+
+const (
+	sent    outcome = iota
+	blocked         // something has to happen first: an acknowledgement, a credit, time
+	full            // the batch takes no more
+)
+
+// sendRequests lays out request packets until something stops it, and reports
+// whether that was a full batch.
+func (c *Core) sendRequests(now Time, out Out) bool {
+	for {
+		if c.state != sRTS && c.state != sSQD || c.cur == c.sq.tail || c.retry.Waiting() {
+			return false
+		}
+		w := c.sq.at(c.cur)
+		if w.isLocal() {
+			if !c.executeLocal(now, w) {
+				return false
+			}
+			continue
+		}
+		if !w.started && !c.start(w) {
+			return false
+		}
+		switch c.sendPacket(now, out, w) {
+		case blocked:
+			return false
+		case full:
+			return true
+		}
+		if c.probing {
+			// A probe is one packet; what follows it was sent before and may
+			// well have arrived.
+			c.probing = false
+			c.skipToTop()
+			return false
+		}
+	}
+}
+
+// start gives a request its PSNs if its turn has come.
+func (c *Core) start(w *sendWQE) bool {
+	if c.state == sSQD {
+		return false
+	}
+	if w.flags&verbs.SendFence != 0 && c.rdOut > 0 {
+		return false
+	}
+	if c.typ == verbs.RC && !c.credits.Allows(w.consumes()) {
+		if !c.stalled {
+			c.stalled = true
+			c.counters.CreditStalls++
+		}
+		return false
+	}
+	c.stalled = false
+	w.first = c.top
+	w.last = c.top.Add(w.packets(int(c.mtu)) - 1)
+	w.base = c.endPos
+	w.started = true
+	c.endPos = c.position(w, w.last.Add(1))
+	if !w.responds() {
+		c.credits.Start(w.consumes())
+	}
+	return true
+}
+
+// sendPacket lays out the packet of w at c.next.
+func (c *Core) sendPacket(now Time, out Out, w *sendWQE) outcome {
+	switch {
+	case c.class == wire.ClassUD:
+		return c.sendDatagram(now, out, w)
+	case w.op == verbs.WRRDMARead:
+		return c.sendRead(now, out, w)
+	case w.isAtomic():
+		return c.sendAtomic(now, out, w)
+	}
+	return c.sendData(now, out, w)
+}
+
+// sendData lays out one packet of a SEND or WRITE.
+func (c *Core) sendData(now Time, out Out, w *sendWQE) outcome {
+	off := uint32(c.next.Sub(w.first)) * c.mtu
+	n := min(c.mtu, w.length-off)
+	last := off+n == w.length
+	write := w.op == verbs.WRRDMAWrite || w.op == verbs.WRRDMAWriteWithImm
+	op := wire.OpSend
+	if write {
+		op = wire.OpWrite
+	}
+	imm := last && (w.op == verbs.WRSendWithImm || w.op == verbs.WRRDMAWriteWithImm)
+	info := wire.Compose(c.class, op, off == 0, last, imm, last && w.op == verbs.WRSendWithInv).Info()
+	pad := wire.PadFor(int(n))
+	total := info.HeaderLen + int(n) + pad + wire.ICRCLen
+
+	if c.typ == verbs.RC && !c.window.Allows(c.inFlight(), int(n)+packetCost) {
+		return blocked
+	}
+	if w.inline == 0 {
+		if m := c.checkList(c.sq.sgl(c.cur), off, n, false); !m.ok() {
+			if c.cur == c.sq.head { // what was posted before completes first
+				c.failLocal(now, w, m)
+			}
+			return blocked
+		}
+	}
+	b := out.Next(&c.path, total)
+	if b == nil {
+		return full
+	}
+	bth := wire.BTH{
+		Opcode: info.Opcode, Pad: uint8(pad), PKey: c.pkey, DestQPN: c.attr.DestQPN, PSN: c.next,
+		SE:     last && w.flags&verbs.SendSolicited != 0 && w.consumes(),
+		AckReq: c.typ == verbs.RC && c.asks(last),
+	}
+	bth.Put(b)
+	if info.RETH {
+		wire.RETH{VA: w.remote, RKey: w.rkey, Length: w.length}.Put(b[wire.BTHLen:])
+	}
+	if info.Imm {
+		wire.ImmDt(w.immInv).Put(b[info.HeaderLen-wire.ImmLen:])
+	}
+	if info.IETH {
+		wire.IETH{RKey: w.immInv}.Put(b[info.HeaderLen-wire.IETHLen:])
+	}
+	body := b[info.HeaderLen : info.HeaderLen+int(n)+pad]
+	if w.inline != 0 {
+		copy(body, c.sq.inlineData(c.cur)[off:off+n])
+	} else {
+		c.gather(body[:n], c.sq.sgl(c.cur), off)
+	}
+	clear(body[n:])
+	c.counters.SentBytes += uint64(n)
+	c.departed(now, w, info.Opcode, 1, bth.AckReq)
+	return sent
+}
+
+// sendRead lays out a request for the next part of a read.
+func (c *Core) sendRead(now Time, out Out, w *sendWQE) outcome {
+	off := uint32(c.next.Sub(w.first)) * c.mtu
+	n := min(c.readPart-off%c.readPart, w.length-off)
+	if c.rdOut >= uint32(c.attr.MaxRdAtomic) || c.rdBytes > 0 && c.rdBytes+n > c.readLimit {
+		return blocked
+	}
+	info := wire.RCReadRequest.Info()
+	b := out.Next(&c.path, info.HeaderLen+wire.ICRCLen)
+	if b == nil {
+		return full
+	}
+	bth := wire.BTH{Opcode: info.Opcode, PKey: c.pkey, DestQPN: c.attr.DestQPN, PSN: c.next, AckReq: true}
+	bth.Put(b)
+	wire.RETH{VA: w.remote + uint64(off), RKey: w.rkey, Length: n}.Put(b[wire.BTHLen:])
+	w.asked = max(off+n, 1) // 1 marks a read of nothing as asked for
+	c.rdOut++
+	c.rdBytes += n
+	if !c.next.Less(c.top) {
+		c.credits.Start(false)
+	}
+	c.departed(now, w, info.Opcode, max(1, int((n+c.mtu-1)/c.mtu)), true)
+	return sent
+}
+
+// sendAtomic lays out an atomic request.
+func (c *Core) sendAtomic(now Time, out Out, w *sendWQE) outcome {
+	if c.rdOut >= uint32(c.attr.MaxRdAtomic) {
+		return blocked
+	}
+	op := wire.RCFetchAdd
+	h := wire.AtomicETH{VA: w.remote, RKey: w.rkey, SwapAdd: w.operand}
+	if w.op == verbs.WRAtomicCmpSwap {
+		op = wire.RCCmpSwap
+		h.SwapAdd, h.Compare = w.swap, w.operand
+	}
+	info := op.Info()
+	b := out.Next(&c.path, info.HeaderLen+wire.ICRCLen)
+	if b == nil {
+		return full
+	}
+	bth := wire.BTH{Opcode: op, PKey: c.pkey, DestQPN: c.attr.DestQPN, PSN: c.next, AckReq: true}
+	bth.Put(b)
+	h.Put(b[wire.BTHLen:])
+	w.asked = 1
+	c.rdOut++
+	if !c.next.Less(c.top) {
+		c.credits.Start(false)
+	}
+	c.departed(now, w, op, 1, true)
+	return sent
+}
+
+// asks decides whether a packet asks for an acknowledgement: the last of a
+// message does, a probe does, and every so many others, so that the window
+// moves before it is used up.
+func (c *Core) asks(last bool) bool {
+	every := uint32(min(16, max(1, c.window.Size()/4/int(c.mtu))))
+	if last || c.forceAck || c.unasked+1 >= every {
+		c.forceAck = false
+		c.unasked = 0
+		return true
+	}
+	c.unasked++
+	return false
+}
+
+// departed moves past a packet of psns PSNs that has been laid out.
+func (c *Core) departed(now Time, w *sendWQE, op wire.Opcode, psns int, asked bool) {
+	c.recorder.packet(now, true, op, c.next, uint8(0))
+	c.counters.SentPkts++
+	if c.next.Less(c.top) {
+		c.counters.Retransmitted++
+		c.rtt.Abandon()
+	} else if asked && c.typ == verbs.RC {
+		c.rtt.Sent(now, uint32(c.next))
+	}
+	c.next = c.next.Add(psns)
+	if c.top.Less(c.next) {
+		c.top = c.next
+	}
+	if c.typ == verbs.RC {
+		c.retry.Sent(now, &c.rtt)
+	}
+	if w.last.Less(c.next) {
+		c.cur++
+		if w.consumes() || !w.responds() && c.typ != verbs.RC {
+			c.counters.RDMASends++
+		}
+		if c.typ != verbs.RC {
+			c.una = c.next
+			c.finish(now, w)
+		}
+	}
+}
+
+// skipToTop ends a probe: the next packet is the one after the newest sent.
+func (c *Core) skipToTop() {
+	for c.cur != c.sq.tail {
+		w := c.sq.at(c.cur)
+		if !w.started || !w.isLocal() && c.top.LessEq(w.last) {
+			break
+		}
+		c.cur++
+	}
+	c.next = c.top
+	c.recount()
+}
+
+// goBack makes psn the next packet to send.
+func (c *Core) goBack(psn wire.PSN) {
+	c.rtt.Abandon()
+	for i := c.sq.head; i != c.sq.tail; i++ {
+		w := c.sq.at(i)
+		if !w.started {
+			break
+		}
+		if w.isLocal() || w.last.Less(psn) {
+			continue
+		}
+		c.cur, c.next = i, psn
+		if psn.Less(w.first) {
+			c.next = w.first
+		}
+		if w.op == verbs.WRRDMARead {
+			c.next = w.first.Add(int(w.got / c.mtu))
+		}
+		c.unasked = 0
+		c.recount()
+		return
+	}
+	c.next = c.top
+}
+
+// recount sets what is outstanding of reads and atomics after the send
+// position moved: everything at or behind it has to be asked for again.
+func (c *Core) recount() {
+	c.rdOut, c.rdBytes = 0, 0
+	for i := c.sq.head; i != c.sq.tail; i++ {
+		w := c.sq.at(i)
+		if !w.started {
+			break
+		}
+		if !w.responds() || w.done {
+			continue
+		}
+		if c.next.LessEq(w.last) {
+			sentTo := uint32(0)
+			if w.first.Less(c.next) {
+				sentTo = min(uint32(c.next.Sub(w.first))*c.mtu, w.length)
+			}
+			if w.isAtomic() {
+				sentTo = 0
+			}
+			w.asked = max(sentTo, w.got)
+		}
+		c.rdOut += w.parts(c.readPart)
+		c.rdBytes += w.unanswered()
+	}
+}
+
+// parts is the number of requests outstanding for a read or atomic.
+func (w *sendWQE) parts(part uint32) uint32 {
+	switch {
+	case w.done || !w.started:
+		return 0
+	case w.isAtomic() || w.length == 0:
+		return w.asked
+	case w.asked <= w.got:
+		return 0
+	}
+	return (w.asked-1)/part - w.got/part + 1
+}
+
+// unanswered is the number of bytes asked for and not received.
+func (w *sendWQE) unanswered() uint32 {
+	if w.isAtomic() || w.length == 0 || w.asked <= w.got {
+		return 0
+	}
+	return w.asked - w.got
+}
+
+// executeLocal carries out the local operation at c.cur and reports whether it
+// was its turn. LOCAL_INV waits until everything before it is complete.
+func (c *Core) executeLocal(now Time, w *sendWQE) bool {
+	if w.started {
+		c.cur++
+		return true
+	}
+	if c.state == sSQD || w.op == verbs.WRLocalInv && c.cur != c.sq.head || w.flags&verbs.SendFence != 0 && c.rdOut > 0 {
+		return false
+	}
+	var f Fault
+	if w.op == verbs.WRLocalInv {
+		f = c.mem.Invalidate(w.immInv, c.num)
+	} else {
+		f = c.mem.Bind(w.bind, c.num)
+	}
+	if f != NoFault {
+		if c.cur == c.sq.head { // what was posted before completes first
+			c.failBind(now, w, f)
+		}
+		return false
+	}
+	w.started, w.base = true, c.endPos
+	c.cur++
+	c.reap(now)
+	return true
+}

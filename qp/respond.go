@@ -1,0 +1,155 @@
+package qp
+
+import (
+	"github.com/softrnic/softrnic/reliability"
+	"github.com/softrnic/softrnic/verbs"
+	"github.com/softrnic/softrnic/wire"
+)
+
+// Drain lays out packets that are ready: responses and NAKs, congestion
+// notifications, then requests. It returns true when the batch is full and
+// there may be more. An owed acknowledgement is left for DrainAck.
+func (c *Core) Drain(now Time, out Out) bool {
+	if c.typ == verbs.RC {
+		for r := c.res.NextPending(); r != nil; r = c.res.NextPending() {
+			if !c.sendResponse(now, out, r) {
+				return true
+			}
+		}
+		if c.acks.Urgent() && !c.sendAck(now, out) {
+			return true
+		}
+	}
+	if c.cnpDue && !c.sendCNP(now, out) {
+		return true
+	}
+	return c.sendRequests(now, out)
+}
+
+// OwesAck reports whether DrainAck would send something.
+func (c *Core) OwesAck() bool { return c.acks.Owed() }
+
+// DrainAck lays out the acknowledgement that is owed, if any. It returns true
+// when the batch is full.
+func (c *Core) DrainAck(now Time, out Out) bool {
+	return c.acks.Owed() && !c.sendAck(now, out)
+}
+
+// sendAck lays out the owed acknowledgement or NAK.
+func (c *Core) sendAck(now Time, out Out) bool {
+	info := wire.RCAck.Info()
+	b := out.Next(&c.path, info.HeaderLen+wire.ICRCLen)
+	if b == nil {
+		return false
+	}
+	s, psn := c.acks.Take(c.creditCode())
+	c.putAETH(now, b, info.Opcode, psn, s, c.recv.MSN())
+	return true
+}
+
+// creditCode is the number of free receives as acknowledgements carry it.
+func (c *Core) creditCode() uint8 {
+	if c.noCredits || c.shared != nil {
+		return wire.CreditUnlimited
+	}
+	code := wire.CreditCode(c.rq.len())
+	c.zeroCredits = code == 0
+	return code
+}
+
+// putAETH writes BTH and AETH of a response.
+func (c *Core) putAETH(now Time, b []byte, op wire.Opcode, psn wire.PSN, s wire.Syndrome, msn uint32) {
+	bth := wire.BTH{Opcode: op, PKey: c.pkey, DestQPN: c.attr.DestQPN, PSN: psn}
+	bth.Put(b)
+	wire.AETH{Syndrome: s, MSN: msn}.Put(b[wire.BTHLen:])
+	c.counters.SentPkts++
+	c.recorder.packet(now, true, op, psn, uint8(s))
+}
+
+// sendResponse lays out the pending response r as far as the batch takes it,
+// and reports whether that was all.
+func (c *Core) sendResponse(now Time, out Out, r *reliability.Resource) bool {
+	if r.Atomic {
+		info := wire.RCAtomicAck.Info()
+		b := out.Next(&c.path, info.HeaderLen+wire.ICRCLen)
+		if b == nil {
+			return false
+		}
+		c.putAETH(now, b, info.Opcode, r.First, wire.AckSyndrome(c.creditCode()), r.MSN)
+		wire.AtomicAckETH{Orig: r.Orig}.Put(b[wire.BTHLen+wire.AETHLen:])
+		r.Pending = false
+		c.acks.Covered(r.First)
+		return true
+	}
+	for r.Pending {
+		off := uint32(r.Next.Sub(r.First)) * c.mtu
+		n := min(c.mtu, r.Length-off)
+		var src []byte
+		if n > 0 {
+			var f Fault
+			if src, f = c.mem.Remote(r.RKey, r.VA+uint64(off), n, verbs.AccessRemoteRead, c.num); f != NoFault {
+				c.vanished(now, r, f)
+				return true
+			}
+		}
+		last := r.Next == r.Last
+		info := wire.Compose(wire.ClassRC, wire.OpReadResponse, r.Next == r.From, last, false, false).Info()
+		pad := wire.PadFor(int(n))
+		b := out.Next(&c.path, info.HeaderLen+int(n)+pad+wire.ICRCLen)
+		if b == nil {
+			return false
+		}
+		if info.AETH {
+			c.putAETH(now, b, info.Opcode, r.Next, wire.AckSyndrome(c.creditCode()), r.MSN)
+		} else {
+			bth := wire.BTH{Opcode: info.Opcode, PKey: c.pkey, DestQPN: c.attr.DestQPN, PSN: r.Next}
+			bth.Put(b)
+			c.counters.SentPkts++
+			c.recorder.packet(now, true, info.Opcode, r.Next, 0)
+		}
+		b[1] |= uint8(pad) << 4
+		body := b[info.HeaderLen : info.HeaderLen+int(n)+pad]
+		copy(body, src)
+		clear(body[n:])
+		c.counters.SentBytes += uint64(n)
+		c.acks.Covered(r.Next)
+		r.Next = r.Next.Add(1)
+		r.Pending = !last
+	}
+	return true
+}
+
+// vanished ends a read whose memory was deregistered while it was answered.
+func (c *Core) vanished(now Time, r *reliability.Resource, f Fault) {
+	r.Pending = false
+	c.acks.OweNAK(wire.NakRemoteAccess, r.Next)
+	c.failReceive(now, verbs.WCRemAccessErr, &verbs.Failure{
+		Event: "memory that the peer was reading is gone: " + f.String(), PSN: uint32(r.Next),
+		Key: r.RKey, Addr: r.VA, Length: r.Length, Cause: "deregister memory only when the peer is done with it",
+	})
+}
+
+// cnpSpacing is the least time between two congestion notifications.
+const cnpSpacing = 50 * reliability.Microsecond
+
+// marked notes that a packet arrived with the congestion mark.
+func (c *Core) marked(now Time) {
+	c.counters.ECNMarked++
+	if c.class != wire.ClassUD && (c.cnpLast == 0 || now-c.cnpLast >= cnpSpacing) {
+		c.cnpDue, c.cnpLast = true, now
+	}
+}
+
+// sendCNP lays out a congestion notification for the peer.
+func (c *Core) sendCNP(now Time, out Out) bool {
+	b := out.Next(&c.path, wire.CNPLen)
+	if b == nil {
+		return false
+	}
+	wire.PutCNP(b, c.attr.DestQPN)
+	c.cnpDue = false
+	c.counters.CNPSent++
+	c.counters.SentPkts++
+	c.recorder.packet(now, true, wire.CNP, 0, 0)
+	return true
+}

@@ -1,0 +1,286 @@
+package qp
+
+import (
+	"fmt"
+
+	"github.com/softrnic/softrnic/reliability"
+	"github.com/softrnic/softrnic/verbs"
+	"github.com/softrnic/softrnic/wire"
+)
+
+// handleRequest takes a request packet of an RC peer: first its PSN, then its
+// place in the message, then whether it is permitted, then what it needs, and
+// only then is it carried out. (IBTA volume 1, 9.7.4.)
+func (c *Core) handleRequest(now Time, p *wire.Packet) wire.Drop {
+	switch c.recv.Classify(p.BTH.PSN) {
+	case reliability.Duplicate:
+		c.counters.DuplicateRequest++
+		return c.handleDuplicate(now, p)
+	case reliability.Gap:
+		c.counters.OutOfSeqRequest++
+		c.counters.SendSeqErr++
+		c.acks.OweNAK(wire.NakPSNSequence, c.recv.Expected())
+		return wire.DropOutOfSequence
+	case reliability.GapAgain:
+		c.counters.OutOfSeqRequest++
+		return wire.DropOutOfSequence
+	}
+	if s, why := c.checkOrder(p); s != 0 {
+		return c.refuse(now, p, s, why)
+	}
+	switch p.Info.Operation {
+	case wire.OpSend:
+		return c.receiveSend(now, p)
+	case wire.OpWrite:
+		return c.receiveWrite(now, p)
+	case wire.OpReadRequest:
+		return c.receiveRead(now, p)
+	}
+	return c.receiveAtomic(now, p)
+}
+
+// checkOrder checks a packet's place in its message and its length.
+func (c *Core) checkOrder(p *wire.Packet) (wire.Syndrome, string) {
+	m, i := &c.msg, p.Info
+	switch {
+	case i.First && m.active:
+		return wire.NakInvalidRequest, "a new message began inside an unfinished one"
+	case !i.First && !m.active:
+		return wire.NakInvalidRequest, "a message continued that had not begun"
+	case !i.First && m.op != i.Operation:
+		return wire.NakInvalidRequest, "a SEND and a WRITE are mixed in one message"
+	case !i.Payload.Fits(len(p.Payload), int(c.mtu)) || i.Payload == wire.PayloadMTU && p.BTH.Pad != 0:
+		return wire.NakInvalidRequest, "the packet's length does not fit its place in the message; path MTUs differ?"
+	}
+	return 0, ""
+}
+
+// refuse answers a request with a fatal NAK and goes to ERR.
+func (c *Core) refuse(now Time, p *wire.Packet, s wire.Syndrome, why string) wire.Drop {
+	c.acks.OweNAK(s, p.BTH.PSN)
+	status := verbs.WCRemInvReqErr
+	if s == wire.NakRemoteAccess {
+		status = verbs.WCRemAccessErr
+	}
+	f := &verbs.Failure{Event: "refused the peer's request: " + why, Opcode: p.Info.Name, PSN: uint32(p.BTH.PSN)}
+	if p.Info.RETH {
+		h := p.RETH()
+		f.Key, f.Addr, f.Length = h.RKey, h.VA, h.Length
+	} else if p.Info.AtomicETH {
+		h := p.AtomicETH()
+		f.Key, f.Addr, f.Length = h.RKey, h.VA, 8
+	}
+	c.failReceive(now, status, f)
+	return wire.DropNone
+}
+
+// notReady answers a request for which no receive is posted.
+func (c *Core) notReady(p *wire.Packet) wire.Drop {
+	c.counters.SendRNRErr++
+	c.recv.Refused()
+	c.acks.OweNAK(wire.RNRSyndrome(c.attr.MinRNRTimer), p.BTH.PSN)
+	return wire.DropNoReceive
+}
+
+// accepted advances past a request packet and owes an acknowledgement if one
+// was asked for.
+func (c *Core) accepted(p *wire.Packet) {
+	c.recv.Advance(1)
+	if p.BTH.AckReq {
+		if c.acks.Owed() {
+			c.counters.AckDeferred++
+		}
+		c.acks.Owe(p.BTH.PSN)
+	}
+}
+
+// receiveSend takes a packet of a SEND.
+func (c *Core) receiveSend(now Time, p *wire.Packet) wire.Drop {
+	m := &c.msg
+	if p.Info.First {
+		if !c.takeReceive() {
+			return c.notReady(p)
+		}
+		m.active, m.op = true, wire.OpSend
+	}
+	n := len(p.Payload)
+	if uint64(m.got)+uint64(n) > m.room {
+		c.acks.OweNAK(wire.NakInvalidRequest, p.BTH.PSN)
+		c.failReceive(now, verbs.WCLocLenErr, &verbs.Failure{
+			Event:  fmt.Sprintf("the message is longer than the %d bytes of the posted receive", m.room),
+			Opcode: p.Info.Name, PSN: uint32(p.BTH.PSN), Cause: "post larger receives, or send less",
+		})
+		return wire.DropNone
+	}
+	if f := c.scatter(m.wqe.SGList, m.got, p.Payload); !f.ok() {
+		c.acks.OweNAK(wire.NakRemoteOperational, p.BTH.PSN)
+		c.failReceive(now, verbs.WCLocProtErr, recvFailure(f))
+		return wire.DropNone
+	}
+	var wc verbs.WC
+	if p.Info.IETH {
+		key := p.IETH().RKey
+		if f := c.mem.Invalidate(key, c.num); f != NoFault {
+			c.acks.OweNAK(wire.NakRemoteAccess, p.BTH.PSN)
+			c.failReceive(now, verbs.WCRemAccessErr, &verbs.Failure{
+				Event: "SEND with invalidate: " + f.String(), Opcode: p.Info.Name, PSN: uint32(p.BTH.PSN), Key: key,
+				Cause: "only a bound type 2 memory window of this queue pair can be invalidated by the peer",
+			})
+			return wire.DropNone
+		}
+		wc.Flags, wc.InvKey = verbs.WCWithInv, key
+	}
+	m.got += uint32(n)
+	c.counters.RcvdBytes += uint64(n)
+	if p.Info.Last {
+		m.active = false
+		c.recv.Completed()
+		c.completeRecv(p, wc)
+	}
+	c.accepted(p)
+	return wire.DropNone
+}
+
+// receiveWrite takes a packet of an RDMA WRITE.
+func (c *Core) receiveWrite(now Time, p *wire.Packet) wire.Drop {
+	m := &c.msg
+	if c.attr.AccessFlags&verbs.AccessRemoteWrite == 0 {
+		return c.refuse(now, p, wire.NakInvalidRequest, "the queue pair does not permit remote writes")
+	}
+	n := uint32(len(p.Payload))
+	va, rkey, left, length := m.va, m.rkey, m.left, m.length
+	if p.Info.First {
+		h := p.RETH()
+		va, rkey, left, length = h.VA, h.RKey, h.Length, h.Length
+	}
+	if p.Info.Imm && !c.takeReceive() {
+		return c.notReady(p)
+	}
+	if p.Info.First && length > 0 {
+		if length > MaxMessage {
+			return c.refuse(now, p, wire.NakInvalidRequest, "the message is longer than 2^31 bytes")
+		}
+		if _, f := c.mem.Remote(rkey, va, length, verbs.AccessRemoteWrite, c.num); f != NoFault {
+			return c.refuse(now, p, wire.NakRemoteAccess, f.String())
+		}
+	}
+	if p.Info.Last && n != left || !p.Info.Last && n >= left {
+		return c.refuse(now, p, wire.NakInvalidRequest, "the packets of the message are not as long together as it announced")
+	}
+	if n > 0 {
+		dst, f := c.mem.Remote(rkey, va, n, verbs.AccessRemoteWrite, c.num)
+		if f != NoFault {
+			return c.refuse(now, p, wire.NakRemoteAccess, f.String())
+		}
+		place(dst, p.Payload)
+	}
+	c.counters.RcvdBytes += uint64(n)
+	m.active, m.op = !p.Info.Last, wire.OpWrite
+	m.va, m.rkey, m.left, m.length = va+uint64(n), rkey, left-n, length
+	if p.Info.Last {
+		c.recv.Completed()
+		if p.Info.Imm {
+			c.completeRecv(p, verbs.WC{})
+		}
+	}
+	c.accepted(p)
+	return wire.DropNone
+}
+
+// receiveRead takes an RDMA READ request. Its response leaves with the next
+// Drain, and stands for the acknowledgement.
+func (c *Core) receiveRead(now Time, p *wire.Packet) wire.Drop {
+	if c.attr.AccessFlags&verbs.AccessRemoteRead == 0 {
+		return c.refuse(now, p, wire.NakInvalidRequest, "the queue pair does not permit remote reads")
+	}
+	h := p.RETH()
+	if h.Length > MaxMessage {
+		return c.refuse(now, p, wire.NakInvalidRequest, "the message is longer than 2^31 bytes")
+	}
+	if h.Length > 0 {
+		if _, f := c.mem.Remote(h.RKey, h.VA, h.Length, verbs.AccessRemoteRead, c.num); f != NoFault {
+			return c.refuse(now, p, wire.NakRemoteAccess, f.String())
+		}
+	}
+	r := c.res.Add()
+	if r == nil {
+		return c.refuse(now, p, wire.NakInvalidRequest, "more reads and atomics at a time than max_dest_rd_atomic")
+	}
+	psns := c.responsePackets(h.Length)
+	c.recv.Completed()
+	r.First, r.Last = p.BTH.PSN, p.BTH.PSN.Add(psns-1)
+	r.VA, r.RKey, r.Length, r.MSN = h.VA, h.RKey, h.Length, c.recv.MSN()
+	r.Pending, r.From, r.Next = true, r.First, r.First
+	c.recv.Advance(psns)
+	return wire.DropNone
+}
+
+// responsePackets is the number of packets that n bytes of read data take.
+func (c *Core) responsePackets(n uint32) int {
+	return int(max(1, (uint64(n)+uint64(c.mtu)-1)/uint64(c.mtu)))
+}
+
+// receiveAtomic carries out a compare-and-swap or fetch-and-add, and remembers
+// the result so that a repeated request is answered without doing it again.
+func (c *Core) receiveAtomic(now Time, p *wire.Packet) wire.Drop {
+	if c.attr.AccessFlags&verbs.AccessRemoteAtomic == 0 {
+		return c.refuse(now, p, wire.NakInvalidRequest, "the queue pair does not permit remote atomics")
+	}
+	h := p.AtomicETH()
+	if h.VA%8 != 0 {
+		return c.refuse(now, p, wire.NakInvalidRequest, "an atomic's address must be a multiple of 8")
+	}
+	mem, f := c.mem.Remote(h.RKey, h.VA, 8, verbs.AccessRemoteAtomic, c.num)
+	if f != NoFault {
+		return c.refuse(now, p, wire.NakRemoteAccess, f.String())
+	}
+	word, ok := word64(mem)
+	if !ok {
+		return c.refuse(now, p, wire.NakInvalidRequest, FaultMisalign.String())
+	}
+	r := c.res.Add()
+	if r == nil {
+		return c.refuse(now, p, wire.NakInvalidRequest, "more reads and atomics at a time than max_dest_rd_atomic")
+	}
+	if p.Info.Operation == wire.OpCmpSwap {
+		r.Orig = compareSwap(word, h.Compare, h.SwapAdd)
+	} else {
+		r.Orig = fetchAdd(word, h.SwapAdd)
+	}
+	c.recv.Completed()
+	r.First, r.Last, r.Atomic, r.MSN = p.BTH.PSN, p.BTH.PSN, true, c.recv.MSN()
+	r.Pending, r.From, r.Next = true, r.First, r.First
+	c.recv.Advance(1)
+	return wire.DropNone
+}
+
+// handleDuplicate takes a request that was received before: a SEND or WRITE is
+// acknowledged again, a read is read again, an atomic is answered with the
+// value it had.
+func (c *Core) handleDuplicate(now Time, p *wire.Packet) wire.Drop {
+	psn := p.BTH.PSN
+	switch p.Info.Operation {
+	case wire.OpSend, wire.OpWrite:
+		c.acks.Owe(c.recv.Expected().Add(-1))
+		return wire.DropDuplicate
+	}
+	r := c.res.Find(psn)
+	if r == nil || r.Atomic != p.Info.AtomicETH {
+		return wire.DropUnknownReplay
+	}
+	if r.Pending && r.Next.LessEq(psn) {
+		return wire.DropDuplicate // the answer is on its way
+	}
+	if !r.Atomic {
+		h := p.RETH()
+		off := uint32(psn.Sub(r.First)) * c.mtu
+		if h.RKey != r.RKey || h.VA != r.VA+uint64(off) || uint64(off)+uint64(h.Length) > uint64(r.Length) {
+			return wire.DropUnknownReplay
+		}
+		if off+h.Length < r.Length && h.Length%c.mtu != 0 {
+			return wire.DropUnknownReplay
+		}
+	}
+	r.Pending, r.From, r.Next = true, psn, psn
+	return wire.DropNone
+}

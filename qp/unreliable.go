@@ -1,0 +1,105 @@
+package qp
+
+import (
+	"github.com/softrnic/softrnic/verbs"
+	"github.com/softrnic/softrnic/wire"
+)
+
+// handleUC takes a packet of a UC peer. A message arrives whole or not at all:
+// after a gap, or anything that cannot be carried out, the rest of the message
+// is dropped and the next FIRST or ONLY starts anew. A receive that was taken
+// is kept for the next message.
+func (c *Core) handleUC(now Time, p *wire.Packet) wire.Drop {
+	m, i := &c.msg, p.Info
+	expected := c.recv.Expected()
+	c.recv.Advance(p.BTH.PSN.Sub(expected) + 1)
+	switch {
+	case i.First:
+		m.active, m.got = false, 0
+	case !m.active:
+		return wire.DropBadSequence
+	case p.BTH.PSN != expected:
+		m.active = false
+		return wire.DropOutOfSequence
+	case m.op != i.Operation:
+		m.active = false
+		return wire.DropBadSequence
+	}
+	if !i.Payload.Fits(len(p.Payload), int(c.mtu)) {
+		m.active = false
+		return wire.DropBadLength
+	}
+	d := wire.DropNone
+	if i.Operation == wire.OpSend {
+		d = c.receiveUCSend(now, p)
+	} else {
+		d = c.receiveUCWrite(p)
+	}
+	if d != wire.DropNone {
+		m.active = false
+	}
+	return d
+}
+
+func (c *Core) receiveUCSend(now Time, p *wire.Packet) wire.Drop {
+	m := &c.msg
+	if p.Info.First && !c.takeReceive() {
+		return wire.DropNoReceive
+	}
+	n := uint32(len(p.Payload))
+	if uint64(m.got)+uint64(n) > m.room {
+		return wire.DropTooBigForBuffer
+	}
+	if f := c.scatter(m.wqe.SGList, m.got, p.Payload); !f.ok() {
+		c.failReceive(now, verbs.WCLocProtErr, recvFailure(f))
+		return wire.DropNone
+	}
+	m.active, m.op = !p.Info.Last, wire.OpSend
+	m.got += n
+	c.counters.RcvdBytes += uint64(n)
+	if p.Info.Last {
+		c.completeRecv(p, verbs.WC{})
+	}
+	return wire.DropNone
+}
+
+func (c *Core) receiveUCWrite(p *wire.Packet) wire.Drop {
+	m := &c.msg
+	if c.attr.AccessFlags&verbs.AccessRemoteWrite == 0 {
+		return wire.DropAccessDenied
+	}
+	n := uint32(len(p.Payload))
+	if p.Info.First {
+		h := p.RETH()
+		if h.Length > MaxMessage {
+			return wire.DropBadLength
+		}
+		if h.Length > 0 {
+			if _, f := c.mem.Remote(h.RKey, h.VA, h.Length, verbs.AccessRemoteWrite, c.num); f != NoFault {
+				return wire.DropAccessDenied
+			}
+		}
+		m.va, m.rkey, m.left, m.length = h.VA, h.RKey, h.Length, h.Length
+	}
+	if p.Info.Last && n != m.left || !p.Info.Last && n >= m.left {
+		return wire.DropBadLength
+	}
+	if p.Info.Imm && !c.takeReceive() {
+		return wire.DropNoReceive
+	}
+	if n > 0 {
+		dst, f := c.mem.Remote(m.rkey, m.va, n, verbs.AccessRemoteWrite, c.num)
+		if f != NoFault {
+			return wire.DropAccessDenied
+		}
+		place(dst, p.Payload)
+	}
+	c.counters.RcvdBytes += uint64(n)
+	m.va += uint64(n)
+	m.left -= n
+	m.active, m.op = !p.Info.Last, wire.OpWrite
+	if p.Info.Imm {
+		c.completeRecv(p, verbs.WC{})
+	}
+	return wire.DropNone
+}

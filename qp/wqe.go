@@ -1,0 +1,183 @@
+package qp
+
+import (
+	"github.com/softrnic/softrnic/verbs"
+	"github.com/softrnic/softrnic/wire"
+)
+
+// sendWQE is a posted send request, from the post to its completion.
+type sendWQE struct {
+	id      uint64
+	op      verbs.WROpcode
+	flags   verbs.SendFlags
+	nsge    uint8
+	started bool // has its PSNs; a local operation has been carried out
+	done    bool // reads and atomics: the whole response is here
+	inline  uint16
+	length  uint32 // bytes of the message
+	immInv  uint32 // immediate data or key to invalidate
+	rkey    uint32
+	remote  uint64
+	operand uint64 // compare or add
+	swap    uint64
+
+	first, last wire.PSN
+	base        uint64 // window coordinate of the first packet, see Core.position
+	asked       uint32 // reads: bytes requested; atomics: 1 once sent
+	got         uint32 // reads: bytes received
+
+	path *wire.Path // UD
+	qpn  uint32
+	qkey uint32
+	bind *verbs.BindMW
+}
+
+// responds tells requests that are answered with data.
+func (w *sendWQE) responds() bool {
+	return w.op == verbs.WRRDMARead || w.isAtomic()
+}
+
+func (w *sendWQE) isAtomic() bool { return isAtomic(w.op) }
+
+func isAtomic(op verbs.WROpcode) bool {
+	return op == verbs.WRAtomicCmpSwap || op == verbs.WRAtomicFetchAdd
+}
+
+// isLocal tells operations that send nothing.
+func (w *sendWQE) isLocal() bool {
+	return w.op == verbs.WRLocalInv || w.op == verbs.WRBindMW
+}
+
+// consumes tells requests that take a receive at the peer.
+func (w *sendWQE) consumes() bool {
+	switch w.op {
+	case verbs.WRSend, verbs.WRSendWithImm, verbs.WRSendWithInv, verbs.WRRDMAWriteWithImm:
+		return true
+	}
+	return false
+}
+
+// packets is the number of PSNs the request takes.
+func (w *sendWQE) packets(mtu int) int {
+	if w.isAtomic() || int(w.length) <= mtu {
+		return 1
+	}
+	return (int(w.length) + mtu - 1) / mtu
+}
+
+// ring is the index arithmetic of a queue that grows by doubling up to its
+// limit, so that an idle queue pair costs next to nothing. head and tail run
+// freely; a slot is an index modulo the size, which is a power of two.
+type ring struct {
+	head, tail uint32
+	size       uint32 // slots there are
+	limit      uint32 // entries allowed
+}
+
+const firstSlots = 4
+
+func (r *ring) len() int                { return int(r.tail - r.head) }
+func (r *ring) full() bool              { return r.tail-r.head >= r.limit }
+func (r *ring) slot(i uint32) uint32    { return i & (r.size - 1) }
+func (r *ring) mustGrow() bool          { return r.tail-r.head == r.size }
+func (r *ring) grown() (newSize uint32) { return max(firstSlots, 2*r.size) }
+func (r *ring) reset()                  { r.head, r.tail = 0, 0 }
+
+// sendQueue is the ring of send requests with their gather lists and inline
+// data.
+type sendQueue struct {
+	ring
+	wqes      []sendWQE
+	sges      []verbs.SGE // maxSGE per slot
+	data      []byte      // maxInline per slot, once inline data is used
+	maxSGE    int
+	maxInline int
+}
+
+func (q *sendQueue) at(i uint32) *sendWQE { return &q.wqes[q.slot(i)] }
+
+func (q *sendQueue) sgl(i uint32) []verbs.SGE {
+	s := int(q.slot(i)) * q.maxSGE
+	return q.sges[s : s+int(q.at(i).nsge)]
+}
+
+func (q *sendQueue) inlineData(i uint32) []byte {
+	s := int(q.slot(i)) * q.maxInline
+	return q.data[s : s+int(q.at(i).inline)]
+}
+
+// push makes room for one more request and returns its index.
+func (q *sendQueue) push(inline bool) uint32 {
+	if q.mustGrow() {
+		q.grow()
+	}
+	if inline && q.data == nil {
+		q.data = make([]byte, int(q.size)*q.maxInline)
+	}
+	i := q.tail
+	q.tail++
+	return i
+}
+
+func (q *sendQueue) grow() {
+	old := *q
+	q.size = q.grown()
+	q.wqes = make([]sendWQE, q.size)
+	q.sges = make([]verbs.SGE, int(q.size)*q.maxSGE)
+	if old.data != nil {
+		q.data = make([]byte, int(q.size)*q.maxInline)
+	}
+	for i := old.head; i != old.tail; i++ {
+		*q.at(i) = *old.at(i)
+		copy(q.sgl(i), old.sgl(i))
+		if old.data != nil {
+			copy(q.inlineData(i), old.inlineData(i))
+		}
+	}
+}
+
+// recvQueue is the ring of posted receives.
+type recvQueue struct {
+	ring
+	ids    []uint64
+	nsge   []uint8
+	sges   []verbs.SGE // maxSGE per slot
+	maxSGE int
+}
+
+func (q *recvQueue) push(wr *verbs.RecvWR) {
+	if q.mustGrow() {
+		q.grow()
+	}
+	s := q.slot(q.tail)
+	q.tail++
+	q.ids[s] = wr.WRID
+	q.nsge[s] = uint8(len(wr.SGList))
+	copy(q.sges[int(s)*q.maxSGE:], wr.SGList)
+}
+
+func (q *recvQueue) grow() {
+	old := *q
+	q.size = q.grown()
+	q.ids = make([]uint64, q.size)
+	q.nsge = make([]uint8, q.size)
+	q.sges = make([]verbs.SGE, int(q.size)*q.maxSGE)
+	for i := old.head; i != old.tail; i++ {
+		o, s := old.slot(i), q.slot(i)
+		q.ids[s], q.nsge[s] = old.ids[o], old.nsge[o]
+		copy(q.sges[int(s)*q.maxSGE:], old.sges[int(o)*q.maxSGE:int(o+1)*q.maxSGE])
+	}
+}
+
+// Take implements SharedQueue: a receive queue of one.
+func (q *recvQueue) Take(wqe *RecvWQE) bool {
+	if q.head == q.tail {
+		return false
+	}
+	s := q.slot(q.head)
+	q.head++
+	wqe.ID = q.ids[s]
+	first := int(s) * q.maxSGE
+	wqe.SGList = append(wqe.SGList[:0], q.sges[first:first+int(q.nsge[s])]...)
+	return true
+}
