@@ -1,0 +1,3 @@
+package udpraw
+
+var modes = []Mode{Spin, Block, Netpoll}
