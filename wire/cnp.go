@@ -7,14 +7,14 @@ const cnpReserved = 16
 const CNPLen = BTHLen + cnpReserved + ICRCLen
 
 // PutCNP writes a congestion notification packet for the sender's QP destQPN to
-// the first CNPLen bytes of b, up to the ICRC, which a Sealer adds.
+// b, which must hold CNPLen bytes: all but the ICRC, which a Sealer adds.
 //
 //	BTH (opcode 0x81, BECN 1, PSN 0) | 16 zero bytes | ICRC
 //
 // IBTA volume 1, annex A17.9.3.
 func PutCNP(b []byte, destQPN uint32) {
 	b = b[:CNPLen]
-	clear(b[BTHLen:])
+	clear(b[BTHLen : CNPLen-ICRCLen])
 	h := BTH{Opcode: CNP, PKey: DefaultPKey, BECN: true, DestQPN: destQPN}
 	h.Put(b)
 }

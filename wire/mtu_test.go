@@ -1,0 +1,62 @@
+package wire_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/wire"
+)
+
+func TestMTUCodes(t *testing.T) {
+	for enum, bytes := range map[int]int{1: 256, 2: 512, 3: 1024, 4: 2048, 5: 4096} {
+		require.Equal(t, bytes, wire.MTUBytes(enum))
+		require.Equal(t, enum, wire.MTUEnum(bytes))
+	}
+	for _, enum := range []int{-1, 0, 6} {
+		require.Zero(t, wire.MTUBytes(enum))
+	}
+	for _, bytes := range []int{-256, 0, 128, 255, 1500, 8192} {
+		require.Zero(t, wire.MTUEnum(bytes))
+	}
+}
+
+func TestMTUForInterface(t *testing.T) {
+	for _, c := range []struct{ mtu, v4, v6 int }{
+		{0, 0, 0},
+		{335, 0, 0},
+		{336, 256, 0},
+		{340, 256, 256},
+		{1280, 1024, 1024}, // the least IPv6 allows
+		{1500, 1024, 1024}, // Ethernet; rxe says 1024
+		{4175, 2048, 2048},
+		{4176, 4096, 2048}, // rxe says 4096
+		{4180, 4096, 4096},
+		{4400, 4096, 4096}, // rxe says 4096
+		{9000, 4096, 4096},
+		{65536, 4096, 4096}, // Linux loopback
+	} {
+		require.Equal(t, c.v4, wire.ForInterface(c.mtu, false), c.mtu)
+		require.Equal(t, c.v6, wire.ForInterface(c.mtu, true), c.mtu)
+	}
+}
+
+// No packet with a payload of the path MTU is longer than the interface lets
+// pass.
+func TestMTUFitsEveryOpcode(t *testing.T) {
+	for code := range 256 {
+		i := wire.Opcode(code).Info()
+		if !i.Valid || i.Payload == wire.PayloadNone {
+			continue
+		}
+		for mtu := 300; mtu < 10_000; mtu++ {
+			around := wire.UDPLen + i.HeaderLen + wire.ICRCLen
+			if n := wire.ForInterface(mtu, false); n > 0 {
+				require.LessOrEqual(t, wire.IPv4Len+around+n, mtu, i.Name)
+			}
+			if n := wire.ForInterface(mtu, true); n > 0 {
+				require.LessOrEqual(t, wire.IPv6Len+around+n, mtu, i.Name)
+			}
+		}
+	}
+}

@@ -1,0 +1,215 @@
+package wire_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/wire"
+)
+
+// specOpcodes is the list of opcodes written down a second time, in the words
+// of the specification: code, name, extended headers in the order of the wire,
+// payload (P exactly the MTU, L one byte to the MTU, O nothing to the MTU, -
+// none), and whether a receive WQE is taken at this packet.
+const specOpcodes = `
+00 SEND_FIRST              -                    P recv
+01 SEND_MIDDLE             -                    P
+02 SEND_LAST               -                    L
+03 SEND_LAST_IMM           ImmDt                L
+04 SEND_ONLY               -                    O recv
+05 SEND_ONLY_IMM           ImmDt                O recv
+06 WRITE_FIRST             RETH                 P
+07 WRITE_MIDDLE            -                    P
+08 WRITE_LAST              -                    L
+09 WRITE_LAST_IMM          ImmDt                L recv
+0A WRITE_ONLY              RETH                 O
+0B WRITE_ONLY_IMM          RETH,ImmDt           O recv
+0C READ_REQUEST            RETH                 -
+0D READ_RESPONSE_FIRST     AETH                 P
+0E READ_RESPONSE_MIDDLE    -                    P
+0F READ_RESPONSE_LAST      AETH                 L
+10 READ_RESPONSE_ONLY      AETH                 O
+11 ACKNOWLEDGE             AETH                 -
+12 ATOMIC_ACKNOWLEDGE      AETH,AtomicAckETH    -
+13 COMPARE_SWAP            AtomicETH            -
+14 FETCH_ADD               AtomicETH            -
+16 SEND_LAST_INV           IETH                 L
+17 SEND_ONLY_INV           IETH                 O recv
+`
+
+type specOpcode struct {
+	name, headers, payload string
+	recv                   bool
+}
+
+// spec returns the specification's opcodes by code.
+func spec(t *testing.T) map[wire.Opcode]specOpcode {
+	all := map[wire.Opcode]specOpcode{
+		0x64: {"UD_SEND_ONLY", "DETH", "O", true},
+		0x65: {"UD_SEND_ONLY_IMM", "DETH,ImmDt", "O", true},
+		0x81: {"CNP", "-", "-", false},
+	}
+	for line := range strings.Lines(strings.TrimSpace(specOpcodes)) {
+		f := strings.Fields(line)
+		require.GreaterOrEqual(t, len(f), 4)
+		code := wire.Opcode(hexByte(t, f[0]))
+		o := specOpcode{"RC_" + f[1], f[2], f[3], len(f) == 5}
+		all[code] = o
+		if code <= 0x0B { // UC has SEND and WRITE, at the same places
+			o.name = "UC_" + f[1]
+			all[0x20|code] = o
+		}
+	}
+	return all
+}
+
+func hexByte(t *testing.T, s string) byte {
+	t.Helper()
+	const digits = "0123456789ABCDEF"
+	require.Len(t, s, 2)
+	return byte(strings.IndexByte(digits, s[0])<<4 | strings.IndexByte(digits, s[1]))
+}
+
+var headerLens = map[string]int{
+	"-": 0, "DETH": 8, "RETH": 16, "AtomicETH": 28, "AETH": 4, "AtomicAckETH": 8, "ImmDt": 4, "IETH": 4,
+}
+
+func headersOf(i *wire.Info) string {
+	var h []string
+	for _, x := range []struct {
+		present bool
+		name    string
+	}{
+		{i.DETH, "DETH"}, {i.RETH, "RETH"}, {i.AtomicETH, "AtomicETH"}, {i.AETH, "AETH"},
+		{i.AtomicAckETH, "AtomicAckETH"}, {i.Imm, "ImmDt"}, {i.IETH, "IETH"},
+	} {
+		if x.present {
+			h = append(h, x.name)
+		}
+	}
+	if h == nil {
+		return "-"
+	}
+	return strings.Join(h, ",")
+}
+
+func TestOpcodeTable(t *testing.T) {
+	want := spec(t)
+	require.Len(t, want, 23+12+2+1)
+	payloads := map[string]wire.PayloadRule{
+		"-": wire.PayloadNone, "P": wire.PayloadMTU, "L": wire.PayloadSome, "O": wire.PayloadAny,
+	}
+	for code := range 256 {
+		o := wire.Opcode(code)
+		i, w := o.Info(), want[o]
+		require.Equal(t, o, i.Opcode)
+		if w.name == "" {
+			require.False(t, i.Valid, "0x%02x", code)
+			continue
+		}
+		require.True(t, i.Valid, w.name)
+		require.Equal(t, w.name, i.Name)
+		require.Equal(t, w.name, o.String())
+		require.Equal(t, w.headers, headersOf(i), w.name)
+		require.Equal(t, payloads[w.payload], i.Payload, w.name)
+		require.Equal(t, w.recv, i.ConsumesRecv, w.name)
+
+		length := 12
+		for h := range strings.SplitSeq(w.headers, ",") {
+			length += headerLens[h]
+		}
+		if o == wire.CNP {
+			length += 16
+		}
+		require.Equal(t, length, i.HeaderLen, w.name)
+
+		// The name says the rest.
+		class, rest, _ := strings.Cut(w.name, "_")
+		require.Equal(t, class, i.Class.String())
+		require.Equal(t, !strings.Contains(rest, "MIDDLE") && !strings.Contains(rest, "LAST"), i.First, w.name)
+		require.Equal(t, !strings.Contains(rest, "MIDDLE") && !strings.Contains(rest, "FIRST"), i.Last, w.name)
+		require.Equal(t, strings.Contains(rest, "IMM"), i.Imm, w.name)
+		require.Equal(t, strings.Contains(rest, "INV"), i.IETH, w.name)
+		require.True(t, strings.HasPrefix(rest, i.Operation.String()) || o == wire.CNP, w.name)
+		response := strings.Contains(rest, "RESPONSE") || strings.Contains(rest, "ACKNOWLEDGE")
+		require.Equal(t, response, i.Response, w.name)
+		require.Equal(t, !response && o != wire.CNP, i.Request, w.name)
+	}
+}
+
+// Bytes from IP header to ICRC around the payload, as captures show them.
+func TestPacketOverhead(t *testing.T) {
+	for o, v4 := range map[wire.Opcode]int{
+		wire.RCSendMiddle:     44,
+		wire.RCWriteLast:      44,
+		wire.RCReadRespMiddle: 44,
+		wire.UCSendLastImm:    48,
+		wire.RCSendOnlyInv:    48,
+		wire.RCReadRespFirst:  48,
+		wire.RCAck:            48,
+		wire.UDSendOnly:       52,
+		wire.RCWriteFirst:     60,
+		wire.RCReadRequest:    60,
+		wire.CNP:              60,
+		wire.RCWriteOnlyImm:   64,
+		wire.RCAtomicAck:      56,
+		wire.RCCmpSwap:        72,
+	} {
+		require.Equal(t, v4, wire.IPv4Len+wire.UDPLen+o.Info().HeaderLen+wire.ICRCLen, o)
+	}
+}
+
+// Compose is the inverse of the table, and answers nothing else.
+func TestCompose(t *testing.T) {
+	for code := range 256 {
+		if i := wire.Opcode(code).Info(); i.Valid {
+			require.Equal(t, i.Opcode, wire.Compose(i.Class, i.Operation, i.First, i.Last, i.Imm, i.IETH), i.Name)
+		}
+	}
+	found := 0
+	for class := range wire.Class(8) {
+		for op := range wire.Operation(16) {
+			for bits := range 16 {
+				first, last, imm, inv := bits&1 != 0, bits&2 != 0, bits&4 != 0, bits&8 != 0
+				o := wire.Compose(class, op, first, last, imm, inv)
+				i := o.Info()
+				if !i.Valid {
+					require.Equal(t, wire.NoOpcode, o)
+					continue
+				}
+				found++
+				require.Equal(t, []any{class, op, first, last, imm, inv},
+					[]any{i.Class, i.Operation, i.First, i.Last, i.Imm, i.IETH})
+			}
+		}
+	}
+	require.Equal(t, len(spec(t)), found)
+}
+
+func TestPayloadRule(t *testing.T) {
+	for _, c := range []struct {
+		rule      wire.PayloadRule
+		fits, not []int
+	}{
+		{wire.PayloadNone, []int{0}, []int{1, 256}},
+		{wire.PayloadMTU, []int{256}, []int{0, 255, 257}},
+		{wire.PayloadSome, []int{1, 255, 256}, []int{0, 257}},
+		{wire.PayloadAny, []int{0, 1, 256}, []int{257}},
+	} {
+		for _, n := range c.fits {
+			require.True(t, c.rule.Fits(n, 256), "%v: %d", c.rule, n)
+		}
+		for _, n := range c.not {
+			require.False(t, c.rule.Fits(n, 256), "%v: %d", c.rule, n)
+		}
+	}
+}
+
+func TestNamesOfTheUnknown(t *testing.T) {
+	require.Equal(t, "opcode 0x15", wire.Opcode(0x15).String())
+	require.Equal(t, "class 9", wire.Class(9).String())
+	require.Equal(t, "operation 99", wire.Operation(99).String())
+	require.Equal(t, "payload rule 7", wire.PayloadRule(7).String())
+}
