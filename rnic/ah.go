@@ -1,0 +1,104 @@
+package rnic
+
+import (
+	"fmt"
+	"net/netip"
+	"sync/atomic"
+
+	"github.com/softrnic/softrnic/qp"
+	"github.com/softrnic/softrnic/verbs"
+	"github.com/softrnic/softrnic/wire"
+)
+
+// roceUDPPort is where an adapter listens unless told otherwise (IBTA volume
+// 1, annex A17).
+const roceUDPPort = 4791
+
+// AH is an address handle. Sends that were posted with it do not need it any
+// more.
+type AH struct {
+	pd     *PD
+	attr   verbs.AHAttr
+	path   wire.Path
+	closed atomic.Bool
+}
+
+var (
+	_ verbs.AH = (*AH)(nil)
+	_ qp.Route = (*AH)(nil)
+)
+
+// CreateAH makes an address handle for UD sends to an adapter or, with a
+// multicast DGID, to a group.
+func (pd *PD) CreateAH(attr verbs.AHAttr) (verbs.AH, error) {
+	const op = "create AH"
+	if err := pd.addRef(kindAH, op); err != nil {
+		return nil, err
+	}
+	attr, path, err := resolve(pd.host, attr, op)
+	if err != nil {
+		pd.release(kindAH)
+		return nil, err
+	}
+	return &AH{pd: pd, attr: attr, path: path}, nil
+}
+
+// Attr is the address vector with the defaults filled in.
+func (ah *AH) Attr() verbs.AHAttr { return ah.attr }
+
+// Path implements qp.Route.
+func (ah *AH) Path() *wire.Path { return &ah.path }
+
+// Destroy frees the handle, also while sends that use it are under way. The
+// second time it returns ErrClosed.
+func (ah *AH) Destroy() error {
+	if ah.closed.Swap(true) {
+		return &verbs.OpError{Op: "destroy AH", Object: fmt.Sprintf("AH to %v", ah.path.Dst), Err: verbs.ErrClosed}
+	}
+	ah.pd.release(kindAH)
+	return nil
+}
+
+// resolve checks an address vector for op, fills in its defaults and returns
+// where it leads. Handles and connected queue pairs share it.
+func resolve(host pdHost, attr verbs.AHAttr, op string) (verbs.AHAttr, wire.Path, error) {
+	setDefault(&attr.PortNum, 1)
+	setDefault(&attr.UDPPort, roceUDPPort)
+	setDefault(&attr.HopLimit, 64)
+
+	refuse := func(detail string, args ...any) (verbs.AHAttr, wire.Path, error) {
+		return verbs.AHAttr{}, wire.Path{}, &verbs.OpError{Op: op, Err: verbs.ErrInvalid, Detail: fmt.Sprintf(detail, args...)}
+	}
+	own, err := host.QueryGID(int(attr.PortNum), attr.SGIDIndex)
+	if err != nil {
+		return verbs.AHAttr{}, wire.Path{}, &verbs.OpError{Op: op, Err: err}
+	}
+	from, to := own.GID.Addr(), attr.DGID.Addr()
+	switch {
+	case to.IsUnspecified():
+		return refuse("DGID is not set; give the GID of the peer's adapter")
+	case from.Is4() != to.Is4():
+		return refuse("DGID %v is an %s address and ours, GID %d, is %v; open the device on an %[2]s address or take the peer's %[5]s one",
+			to, family(to), attr.SGIDIndex, from, family(from))
+	case attr.FlowLabel >= 1<<20:
+		return refuse("FlowLabel 0x%x has more than 20 bits", attr.FlowLabel)
+	case attr.SL >= 1<<4:
+		return refuse("SL %d has more than 4 bits", attr.SL)
+	}
+	path := wire.Path{Dst: netip.AddrPortFrom(to, attr.UDPPort), TrafficClass: attr.TrafficClass}
+	return attr, path, nil
+}
+
+func setDefault[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+func family(a netip.Addr) string {
+	if a.Is4() {
+		return "IPv4"
+	}
+	return "IPv6"
+}

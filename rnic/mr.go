@@ -1,0 +1,171 @@
+package rnic
+
+import (
+	"fmt"
+	"math"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/softrnic/softrnic/verbs"
+)
+
+// MR is a registered memory region. It keeps its buffer alive.
+type MR struct {
+	region
+
+	mu      sync.Mutex
+	closed  bool
+	windows int // bound to the region
+}
+
+var _ verbs.MR = (*MR)(nil)
+
+const knownAccess = verbs.AccessLocalWrite | verbs.AccessRemote | verbs.AccessMWBind | verbs.AccessZeroBased
+
+// RegMR registers buf, which stays the caller's: it is not copied, and the
+// adapter reads and writes it as work requests and peers ask, until Dereg.
+// Both keys are new with every registration.
+func (pd *PD) RegMR(buf []byte, access verbs.AccessFlags) (verbs.MR, error) {
+	const op = "register MR"
+	if err := checkRegion(buf, access, pd.host.QueryDevice().MaxMRSize); err != nil {
+		err.Op = op
+		return nil, err
+	}
+	if err := pd.addRef(kindMR, op); err != nil {
+		return nil, err
+	}
+	mr := &MR{region: region{pd: pd, access: access, base: realAddr(buf), mem: buf[:len(buf):len(buf)]}}
+	if access&verbs.AccessZeroBased != 0 {
+		mr.base = 0
+	}
+	if !pd.keys.insert(&mr.region) {
+		pd.release(kindMR)
+		return nil, &verbs.OpError{Op: op, Err: verbs.ErrNoMemory, Detail: "all keys are in use; deregister regions"}
+	}
+	return mr, nil
+}
+
+func checkRegion(buf []byte, access verbs.AccessFlags, maxSize uint64) *verbs.OpError {
+	invalid := func(detail string) *verbs.OpError {
+		return &verbs.OpError{Err: verbs.ErrInvalid, Detail: detail}
+	}
+	switch {
+	case len(buf) == 0:
+		return invalid("the buffer is empty; register at least one byte")
+	case uint64(len(buf)) > maxSize:
+		return &verbs.OpError{Err: verbs.ErrLimit,
+			Detail: fmt.Sprintf("%d bytes, the limit is %d; register parts", len(buf), maxSize)}
+	case access&^knownAccess != 0:
+		return invalid(fmt.Sprintf("unknown access flags in %v", access))
+	case access&(verbs.AccessRemoteWrite|verbs.AccessRemoteAtomic) != 0 && access&verbs.AccessLocalWrite == 0:
+		return invalid("remote write and remote atomic need AccessLocalWrite, too")
+	case access&verbs.AccessZeroBased != 0 && access&verbs.AccessRemoteAtomic != 0 && realAddr(buf)%8 != 0:
+		return invalid(fmt.Sprintf("the buffer starts at 0x%x; zero-based memory for atomics must start at a multiple of 8", realAddr(buf)))
+	}
+	return nil
+}
+
+// Addr is the first address as work requests name it: the real one, or 0 with
+// AccessZeroBased.
+func (mr *MR) Addr() uint64 { return mr.base }
+
+// Len is the length in bytes.
+func (mr *MR) Len() int { return len(mr.mem) }
+
+// Bytes is the registered memory itself.
+func (mr *MR) Bytes() []byte { return mr.mem }
+
+// LKey is the key for local use.
+func (mr *MR) LKey() uint32 { return mr.key }
+
+// RKey is the key for remote use, 0 if no remote access was granted.
+func (mr *MR) RKey() uint32 {
+	if mr.access&verbs.AccessRemote == 0 {
+		return 0
+	}
+	return mr.key
+}
+
+// Access is what was granted at registration.
+func (mr *MR) Access() verbs.AccessFlags { return mr.access }
+
+// SGE names n bytes at offset off. It checks nothing: what is out of range,
+// negative numbers included, makes the work request fail.
+func (mr *MR) SGE(off, n int) verbs.SGE {
+	length := uint32(math.MaxUint32)
+	if n >= 0 && uint64(n) < math.MaxUint32 {
+		length = uint32(n)
+	}
+	return verbs.SGE{Addr: mr.base + uint64(off), Length: length, LKey: mr.key}
+}
+
+// LoadUint64 reads the 8 bytes at offset off in host byte order, with acquire
+// semantics. Offset and address must be multiples of 8; it panics otherwise,
+// as it does out of range.
+func (mr *MR) LoadUint64(off int) uint64 {
+	return atomic.LoadUint64((*uint64)(mr.word(off, 8)))
+}
+
+// LoadUint32 is LoadUint64 for 4 bytes.
+func (mr *MR) LoadUint32(off int) uint32 {
+	return atomic.LoadUint32((*uint32)(mr.word(off, 4)))
+}
+
+func (mr *MR) word(off, size int) unsafe.Pointer {
+	if off < 0 || off > len(mr.mem)-size {
+		panic(fmt.Sprintf("rnic: load of %d bytes at offset %d of a region of %d bytes", size, off, len(mr.mem)))
+	}
+	p := unsafe.Pointer(&mr.mem[off])
+	if (off|int(uintptr(p)))%size != 0 {
+		panic(fmt.Sprintf("rnic: load of %d bytes at offset %d, address %p: both must be multiples of %d", size, off, p, size))
+	}
+	return p
+}
+
+// Dereg invalidates both keys. When it returns nil the adapter does not touch
+// the memory again. It returns ErrBusy while windows are bound to the region,
+// and ErrClosed the second time.
+func (mr *MR) Dereg() error {
+	if err := mr.close(); err != nil {
+		return err
+	}
+	mr.pd.keys.remove(&mr.region)
+	mr.pd.host.quiesce()
+	mr.pd.release(kindMR)
+	return nil
+}
+
+func (mr *MR) close() error {
+	refuse := func(err error, detail string) error {
+		return &verbs.OpError{Op: "deregister MR", Object: fmt.Sprintf("MR lkey 0x%x", mr.key), Err: err, Detail: detail}
+	}
+	mr.mu.Lock()
+	defer mr.mu.Unlock()
+	if mr.closed {
+		return refuse(verbs.ErrClosed, "")
+	}
+	if mr.windows > 0 && !mr.pd.host.isClosed() {
+		return refuse(verbs.ErrBusy, fmt.Sprintf("memory windows bound to it: %d; invalidate or deallocate them", mr.windows))
+	}
+	mr.closed = true
+	return nil
+}
+
+// hold counts one more window bound to the region, or returns false if it has
+// been deregistered.
+func (mr *MR) hold() bool {
+	mr.mu.Lock()
+	defer mr.mu.Unlock()
+	if !mr.closed {
+		mr.windows++
+	}
+	return !mr.closed
+}
+
+// drop counts one window less.
+func (mr *MR) drop() {
+	mr.mu.Lock()
+	defer mr.mu.Unlock()
+	mr.windows--
+}

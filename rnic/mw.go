@@ -1,0 +1,204 @@
+package rnic
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/softrnic/softrnic/qp"
+	"github.com/softrnic/softrnic/verbs"
+)
+
+// MW is a memory window of type 2B: bound to a range of a region and to one
+// queue pair. The index of its key stays, the variant is the caller's choice
+// at each bind.
+type MW struct {
+	pd *PD
+
+	mu     sync.Mutex // taken before those of MR, key table and PD
+	closed bool
+	now    atomic.Pointer[region] // what the key leads to; changed under mu
+}
+
+var _ verbs.MW = (*MW)(nil)
+
+// AllocMW allocates an unbound memory window.
+func (pd *PD) AllocMW() (verbs.MW, error) {
+	const op = "allocate MW"
+	if err := pd.addRef(kindMW, op); err != nil {
+		return nil, err
+	}
+	w := &MW{pd: pd}
+	r := &region{pd: pd, win: w}
+	if !pd.keys.insert(r) {
+		pd.release(kindMW)
+		return nil, &verbs.OpError{Op: op, Err: verbs.ErrNoMemory, Detail: "all keys are in use; deallocate windows"}
+	}
+	w.now.Store(r)
+	return w, nil
+}
+
+// RKey is the key of the last bind, or the one the window was allocated with.
+// The next bind must use another low byte (verbs.IncRKey).
+func (w *MW) RKey() uint32 { return w.now.Load().key }
+
+// Dealloc frees the window, also while it is bound. When it has returned no
+// peer reaches memory through it. The second time it returns ErrClosed.
+func (w *MW) Dealloc() error {
+	if err := w.close(); err != nil {
+		return err
+	}
+	w.pd.host.quiesce()
+	w.pd.release(kindMW)
+	return nil
+}
+
+func (w *MW) close() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed {
+		return &verbs.OpError{Op: "deallocate MW", Object: fmt.Sprintf("MW rkey 0x%x", w.RKey()), Err: verbs.ErrClosed}
+	}
+	w.closed = true
+	w.unbind()
+	w.pd.keys.remove(w.now.Load())
+	return nil
+}
+
+// Bind implements qp.Memory. The checks are those of Linux's rxe (rxe_mw.c) for
+// windows of type 2: a free window, a key with another variant, a region that
+// allows windows and, if it shall be writable, local writes, and a range inside
+// it. Beyond rxe, a region may be zero-based.
+func (pd *PD) Bind(b *verbs.BindMW, qpn uint32) qp.Fault {
+	w, _ := b.MW.(*MW)
+	mr, _ := b.MR.(*MR)
+	if w == nil || w.pd != pd || mr == nil || mr.pd != pd {
+		return qp.FaultDomain
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	free := w.now.Load()
+	switch {
+	case w.closed:
+		return qp.FaultKey
+	case free.mr != nil:
+		return qp.FaultUnbound
+	case b.RKey>>variantBits != free.key>>variantBits || b.RKey == free.key:
+		return qp.FaultKey
+	}
+	r, fault := mr.part(b)
+	if fault != qp.NoFault {
+		return fault
+	}
+	if !mr.hold() {
+		return qp.FaultKey
+	}
+	r.win, r.mr, r.qpn = w, mr, qpn
+	pd.noteBound(w, qpn)
+	w.become(free, r)
+	return qp.NoFault
+}
+
+// part makes the region of a window on mr.
+func (mr *MR) part(b *verbs.BindMW) (*region, qp.Fault) {
+	const writes = verbs.AccessRemoteWrite | verbs.AccessRemoteAtomic
+	switch {
+	case mr.access&verbs.AccessMWBind == 0,
+		b.Access&^(verbs.AccessRemote|verbs.AccessZeroBased) != 0,
+		b.Access&writes != 0 && mr.access&verbs.AccessLocalWrite == 0:
+		return nil, qp.FaultAccess
+	}
+	off, size := b.Addr-mr.base, uint64(len(mr.mem))
+	if b.Length == 0 || off > size || b.Length > size-off {
+		return nil, qp.FaultBounds
+	}
+	end := off + b.Length
+	r := &region{key: b.RKey, access: b.Access, pd: mr.pd, base: b.Addr, mem: mr.mem[off:end:end]}
+	if b.Access&verbs.AccessZeroBased != 0 {
+		r.base = 0
+		if b.Access&verbs.AccessRemoteAtomic != 0 && realAddr(r.mem)%8 != 0 {
+			return nil, qp.FaultMisalign
+		}
+	}
+	return r, qp.NoFault
+}
+
+// Invalidate implements qp.Memory. It does not quiesce the engine: only the
+// queue pair of the window can be in its memory, and that is the one calling.
+func (pd *PD) Invalidate(rkey, qpn uint32) qp.Fault {
+	found := pd.keys.lookup(rkey)
+	switch {
+	case found == nil || found.win == nil:
+		return qp.FaultKey
+	case found.pd != pd:
+		return qp.FaultDomain
+	}
+	w := found.win
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	r := w.now.Load()
+	switch {
+	case w.closed || r.key != rkey:
+		return qp.FaultKey
+	case r.mr == nil:
+		return qp.FaultUnbound
+	case r.qpn != qpn:
+		return qp.FaultQP
+	}
+	w.unbind()
+	return qp.NoFault
+}
+
+// unbind ends the binding, if there is one. The key stays and leads nowhere.
+// The caller holds w.mu.
+func (w *MW) unbind() {
+	r := w.now.Load()
+	if r.mr == nil {
+		return
+	}
+	w.become(r, &region{key: r.key, pd: r.pd, win: w})
+	w.pd.noteUnbound(w, r.qpn)
+	r.mr.drop()
+}
+
+// become changes what the key leads to. The caller holds w.mu.
+func (w *MW) become(r, next *region) {
+	w.pd.keys.replace(r, next)
+	w.now.Store(next)
+}
+
+func (pd *PD) noteBound(w *MW, qpn uint32) {
+	pd.mu.Lock()
+	defer pd.mu.Unlock()
+	if pd.bound[qpn] == nil {
+		pd.bound[qpn] = make(map[*MW]struct{})
+	}
+	pd.bound[qpn][w] = struct{}{}
+}
+
+func (pd *PD) noteUnbound(w *MW, qpn uint32) {
+	pd.mu.Lock()
+	defer pd.mu.Unlock()
+	delete(pd.bound[qpn], w)
+	if len(pd.bound[qpn]) == 0 {
+		delete(pd.bound, qpn)
+	}
+}
+
+// unbindQP ends all bindings to a queue pair that is destroyed, so that the
+// next one with its number does not inherit them. The queue pair must have
+// left its shard: it binds nothing meanwhile.
+func (pd *PD) unbindQP(qpn uint32) {
+	pd.mu.Lock()
+	windows := slices.Collect(maps.Keys(pd.bound[qpn]))
+	pd.mu.Unlock()
+	for _, w := range windows {
+		w.mu.Lock()
+		if w.now.Load().qpn == qpn {
+			w.unbind()
+		}
+		w.mu.Unlock()
+	}
+}

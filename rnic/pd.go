@@ -1,0 +1,168 @@
+package rnic
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"unsafe"
+
+	"github.com/softrnic/softrnic/qp"
+	"github.com/softrnic/softrnic/verbs"
+)
+
+// pdHost is what a protection domain and the objects in it need of their
+// device. All methods may be called from any goroutine.
+type pdHost interface {
+	QueryDevice() verbs.DeviceAttr
+	QueryGID(port, index int) (verbs.GIDEntry, error)
+
+	keyTable() *keyTable
+	quotas() *quotas
+
+	// isClosed reports whether the device has been closed.
+	isClosed() bool
+
+	// raise queues an asynchronous event. It is called with shard locks
+	// held and must not take them.
+	raise(ev verbs.AsyncEvent)
+
+	// quiesce returns when every shard has been outside of the engine at
+	// least once since the call, so that nobody uses a region any more that
+	// left the key table before. It is called without locks.
+	quiesce()
+
+	// freedPD is told that a domain was deallocated.
+	freedPD(pd *PD)
+}
+
+// PD is a protection domain. It is the memory of its queue pairs (qp.Memory).
+type PD struct {
+	host pdHost
+	keys *keyTable
+
+	mu     sync.Mutex
+	closed bool
+	refs   [kinds]int
+	bound  map[uint32]map[*MW]struct{} // windows by the queue pair they are bound to
+}
+
+var _ qp.Memory = (*PD)(nil)
+
+// newPD makes an empty domain. The caller has counted it against the quota;
+// freedPD is where it is given back.
+func newPD(host pdHost) *PD {
+	return &PD{host: host, keys: host.keyTable(), bound: make(map[uint32]map[*MW]struct{})}
+}
+
+// addRef counts one more object of the domain, which op makes, against the
+// domain and the device, or says why there cannot be one. release takes it
+// back.
+func (pd *PD) addRef(k kind, op string) error {
+	if pd.host.isClosed() {
+		return &verbs.OpError{Op: op, Err: verbs.ErrClosed, Detail: "the device was closed"}
+	}
+	if err := pd.host.quotas().take(k, op); err != nil {
+		return err
+	}
+	pd.mu.Lock()
+	defer pd.mu.Unlock()
+	if pd.closed {
+		pd.host.quotas().give(k)
+		return &verbs.OpError{Op: op, Err: verbs.ErrClosed, Detail: "the protection domain was deallocated"}
+	}
+	pd.refs[k]++
+	return nil
+}
+
+// release counts one object less.
+func (pd *PD) release(k kind) {
+	pd.mu.Lock()
+	pd.refs[k]--
+	pd.mu.Unlock()
+	pd.host.quotas().give(k)
+}
+
+// Dealloc frees the domain. It returns ErrBusy while something made from it
+// exists, unless the device is closed and took everything with it; and
+// ErrClosed the second time.
+func (pd *PD) Dealloc() error {
+	if err := pd.close(); err != nil {
+		return err
+	}
+	pd.host.freedPD(pd)
+	return nil
+}
+
+func (pd *PD) close() error {
+	pd.mu.Lock()
+	defer pd.mu.Unlock()
+	if pd.closed {
+		return &verbs.OpError{Op: "deallocate PD", Err: verbs.ErrClosed}
+	}
+	if users := pd.users(); users != "" && !pd.host.isClosed() {
+		return &verbs.OpError{Op: "deallocate PD", Err: verbs.ErrBusy, Detail: "it still has " + users}
+	}
+	pd.closed = true
+	return nil
+}
+
+// users lists what the domain still has, for example "2 x memory region".
+func (pd *PD) users() string {
+	var list []string
+	for k, n := range pd.refs {
+		if n > 0 {
+			list = append(list, fmt.Sprintf("%d x %v", n, kind(k)))
+		}
+	}
+	return strings.Join(list, ", ")
+}
+
+// Local implements qp.Memory. The key must be the LKey of a region of this
+// domain; a window has none.
+func (pd *PD) Local(lkey uint32, addr uint64, n uint32, write bool) ([]byte, qp.Fault) {
+	r := pd.keys.lookup(lkey)
+	switch {
+	case r == nil || r.win != nil:
+		return nil, qp.FaultKey
+	case r.pd != pd:
+		return nil, qp.FaultDomain
+	case write && r.access&verbs.AccessLocalWrite == 0:
+		return nil, qp.FaultAccess
+	}
+	mem, ok := r.at(addr, n)
+	if !ok {
+		return nil, qp.FaultBounds
+	}
+	return mem, qp.NoFault
+}
+
+// Remote implements qp.Memory. Through a window only the window's permissions
+// count; memory of an atomic must also be aligned to 8 bytes.
+func (pd *PD) Remote(rkey uint32, addr uint64, n uint32, need verbs.AccessFlags, qpn uint32) ([]byte, qp.Fault) {
+	r := pd.keys.lookup(rkey)
+	switch {
+	case r == nil:
+		return nil, qp.FaultKey
+	case r.pd != pd:
+		return nil, qp.FaultDomain
+	case r.win != nil && r.mr == nil:
+		return nil, qp.FaultUnbound
+	case r.win != nil && r.qpn != qpn:
+		return nil, qp.FaultQP
+	case need&^r.access != 0:
+		return nil, qp.FaultAccess
+	}
+	mem, ok := r.at(addr, n)
+	switch {
+	case !ok:
+		return nil, qp.FaultBounds
+	case need&verbs.AccessRemoteAtomic != 0 && realAddr(mem)%8 != 0:
+		return nil, qp.FaultMisalign
+	}
+	return mem, qp.NoFault
+}
+
+// realAddr is the address of the first byte of mem.
+func realAddr(mem []byte) uint64 {
+	return uint64(uintptr(unsafe.Pointer(unsafe.SliceData(mem))))
+}

@@ -1,0 +1,59 @@
+package rnic
+
+// slotRing is a queue in a ring of slots, which grows by doubling up to a
+// limit. Slots are handed out in place with what they held before, so that
+// memory they own is used again. The zero value is an empty queue.
+type slotRing[T any] struct {
+	slots []T
+	head  int // slot of the oldest
+	n     int // slots in use
+}
+
+const firstSlots = 16
+
+// push appends a slot and returns it, or nil if limit slots are in use.
+func (r *slotRing[T]) push(limit int) *T {
+	if r.n >= limit {
+		return nil
+	}
+	if r.n == len(r.slots) {
+		r.resize(min(max(2*r.n, firstSlots), limit))
+	}
+	at := r.head + r.n
+	if at >= len(r.slots) {
+		at -= len(r.slots)
+	}
+	r.n++
+	return &r.slots[at]
+}
+
+// front returns the oldest slot, or nil if there is none.
+func (r *slotRing[T]) front() *T {
+	if r.n == 0 {
+		return nil
+	}
+	return &r.slots[r.head]
+}
+
+// pop removes the oldest slot and returns it, valid until the next push, or
+// nil if there is none.
+func (r *slotRing[T]) pop() *T {
+	slot := r.front()
+	if slot == nil {
+		return nil
+	}
+	r.n--
+	r.head++
+	if r.head == len(r.slots) {
+		r.head = 0
+	}
+	return slot
+}
+
+// resize changes the number of slots to size, not fewer than are in use.
+func (r *slotRing[T]) resize(size int) {
+	slots := make([]T, size)
+	k := copy(slots[:r.n], r.slots[r.head:])
+	copy(slots[k:r.n], r.slots)
+	r.slots, r.head = slots, 0
+}

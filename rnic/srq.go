@@ -1,0 +1,212 @@
+package rnic
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/softrnic/softrnic/qp"
+	"github.com/softrnic/softrnic/verbs"
+)
+
+// SRQ is a shared receive queue. Any number of queue pairs of its domain, on
+// any shards, take receives from it.
+type SRQ struct {
+	pd *PD
+
+	mu       sync.Mutex
+	closed   bool
+	queue    slotRing[qp.RecvWQE]
+	maxWR    int
+	maxSGE   int
+	limit    int // raises the event, 0 when disarmed
+	attached int // queue pairs
+}
+
+var (
+	_ verbs.SRQ      = (*SRQ)(nil)
+	_ qp.SharedQueue = (*SRQ)(nil)
+)
+
+// CreateSRQ makes a shared receive queue. Its memory grows with what is posted.
+func (pd *PD) CreateSRQ(attr verbs.SRQInitAttr) (verbs.SRQ, error) {
+	const op = "create SRQ"
+	dev := pd.host.QueryDevice()
+	switch {
+	case attr.MaxSGE < 0:
+		return nil, &verbs.OpError{Op: op, Err: verbs.ErrInvalid, Detail: fmt.Sprintf("MaxSGE is %d", attr.MaxSGE)}
+	case attr.MaxSGE > dev.MaxSRQSGE:
+		return nil, &verbs.OpError{Op: op, Err: verbs.ErrLimit,
+			Detail: fmt.Sprintf("MaxSGE is %d, the device allows %d", attr.MaxSGE, dev.MaxSRQSGE)}
+	}
+	srq := &SRQ{pd: pd, maxSGE: attr.MaxSGE}
+	if err := srq.set(attr.MaxWR, attr.Limit, dev.MaxSRQWR); err != nil {
+		err.Op = op
+		return nil, err
+	}
+	if err := pd.addRef(kindSRQ, op); err != nil {
+		return nil, err
+	}
+	return srq, nil
+}
+
+// PostRecv posts receives, in order, and returns how many were accepted; err
+// explains the first that was not. The list may be reused at once, the memory
+// it names belongs to the adapter until the completion.
+func (s *SRQ) PostRecv(wrs []verbs.RecvWR) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.dead() {
+		return 0, s.refuse("post receive", verbs.ErrClosed, "")
+	}
+	for i := range wrs {
+		wr := &wrs[i]
+		if len(wr.SGList) > s.maxSGE {
+			return i, s.refuse("post receive", verbs.ErrLimit,
+				fmt.Sprintf("receive %d has %d elements, the queue was made for %d (MaxSGE)", wr.WRID, len(wr.SGList), s.maxSGE))
+		}
+		slot := s.queue.push(s.maxWR)
+		if slot == nil {
+			return i, s.refuse("post receive", verbs.ErrQueueFull,
+				fmt.Sprintf("it holds %d receives; Modify makes it larger", s.maxWR))
+		}
+		slot.ID = wr.WRID
+		slot.SGList = append(slot.SGList[:0], wr.SGList...)
+	}
+	return len(wrs), nil
+}
+
+// Take implements qp.SharedQueue and raises EventSRQLimitReached when, after
+// it, fewer receives than the limit are left. A message that finds the queue
+// empty counts, too, so that a limit set too late is still heard of.
+func (s *SRQ) Take(wqe *qp.RecvWQE) bool {
+	s.mu.Lock()
+	slot := s.queue.pop()
+	if slot != nil {
+		wqe.ID = slot.ID
+		wqe.SGList = append(wqe.SGList[:0], slot.SGList...)
+	}
+	reached := s.queue.n < s.limit
+	if reached {
+		s.limit = 0
+	}
+	s.mu.Unlock()
+	if reached {
+		s.pd.host.raise(verbs.AsyncEvent{Type: verbs.EventSRQLimitReached, SRQ: s})
+	}
+	return slot != nil
+}
+
+// Modify changes the size, not below what is posted, or arms the limit (0
+// disarms), which may not exceed the size. It changes everything that the mask
+// names or nothing.
+func (s *SRQ) Modify(attr verbs.SRQAttr, mask verbs.SRQAttrMask) error {
+	const op = "modify SRQ"
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.dead():
+		return s.refuse(op, verbs.ErrClosed, "")
+	case mask&^(verbs.SRQMaxWR|verbs.SRQLimit) != 0:
+		return s.refuse(op, verbs.ErrInvalid, fmt.Sprintf("unknown attributes in %v", mask))
+	}
+	maxWR, limit := s.maxWR, s.limit
+	if mask&verbs.SRQMaxWR != 0 {
+		maxWR = attr.MaxWR
+	}
+	if mask&verbs.SRQLimit != 0 {
+		limit = attr.Limit
+	}
+	if err := s.set(maxWR, limit, s.pd.host.QueryDevice().MaxSRQWR); err != nil {
+		err.Op, err.Object = op, "SRQ"
+		return err
+	}
+	return nil
+}
+
+// set changes size and limit if they fit together, the queue and the device.
+// The caller holds s.mu.
+func (s *SRQ) set(maxWR, limit, most int) *verbs.OpError {
+	refuse := func(err error, detail string, args ...any) *verbs.OpError {
+		return &verbs.OpError{Err: err, Detail: fmt.Sprintf(detail, args...)}
+	}
+	switch {
+	case maxWR < 1:
+		return refuse(verbs.ErrInvalid, "MaxWR is %d; ask for room for at least one receive", maxWR)
+	case maxWR > most:
+		return refuse(verbs.ErrLimit, "MaxWR is %d, the device allows %d", maxWR, most)
+	case maxWR < s.queue.n:
+		return refuse(verbs.ErrInvalid, "MaxWR is %d, but %d receives are posted", maxWR, s.queue.n)
+	case limit < 0 || limit > maxWR:
+		return refuse(verbs.ErrInvalid, "Limit is %d; give 0 (off) to MaxWR, which is %d", limit, maxWR)
+	}
+	s.maxWR, s.limit = maxWR, limit
+	if len(s.queue.slots) > maxWR {
+		s.queue.resize(maxWR)
+	}
+	return nil
+}
+
+// Query returns the attributes. Limit is 0 once the event was raised.
+func (s *SRQ) Query() (verbs.SRQAttr, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.dead() {
+		return verbs.SRQAttr{}, s.refuse("query SRQ", verbs.ErrClosed, "")
+	}
+	return verbs.SRQAttr{MaxWR: s.maxWR, MaxSGE: s.maxSGE, Limit: s.limit}, nil
+}
+
+// Destroy frees the queue and drops what is posted. It returns ErrBusy while a
+// queue pair uses it, unless the device is closed, and ErrClosed the second
+// time.
+func (s *SRQ) Destroy() error {
+	if err := s.close(); err != nil {
+		return err
+	}
+	s.pd.release(kindSRQ)
+	return nil
+}
+
+func (s *SRQ) close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.closed:
+		return s.refuse("destroy SRQ", verbs.ErrClosed, "")
+	case s.attached > 0 && !s.pd.host.isClosed():
+		return s.refuse("destroy SRQ", verbs.ErrBusy, fmt.Sprintf("queue pairs that use it: %d", s.attached))
+	}
+	s.closed = true
+	s.limit = 0
+	s.queue = slotRing[qp.RecvWQE]{}
+	return nil
+}
+
+// attach counts a queue pair of pd that op makes and that will take from the
+// queue, until detach.
+func (s *SRQ) attach(pd *PD, op string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.dead():
+		return s.refuse(op, verbs.ErrClosed, "make the queue pair with another one")
+	case s.pd != pd:
+		return s.refuse(op, verbs.ErrDomain, "make both in one protection domain")
+	}
+	s.attached++
+	return nil
+}
+
+// detach counts one queue pair less.
+func (s *SRQ) detach() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.attached--
+}
+
+// dead reports whether the queue or its device is gone.
+func (s *SRQ) dead() bool { return s.closed || s.pd.host.isClosed() }
+
+func (s *SRQ) refuse(op string, err error, detail string) error {
+	return &verbs.OpError{Op: op, Object: "SRQ", Err: err, Detail: detail}
+}
