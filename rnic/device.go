@@ -1,0 +1,298 @@
+package rnic
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"os"
+	"sync"
+	"sync/atomic"
+
+	"github.com/softrnic/softrnic/internal/link"
+	"github.com/softrnic/softrnic/reliability"
+	"github.com/softrnic/softrnic/verbs"
+	"github.com/softrnic/softrnic/wire"
+)
+
+// Device is an open adapter. It implements verbs.Device.
+type Device struct {
+	options Options
+	name    string
+	addr    netip.AddrPort
+	caps    link.Caps
+	guid    uint64
+	attr    verbs.DeviceAttr
+	mtu     verbs.MTU
+	clock   func() int64
+	rand    func() uint32
+	log     *slog.Logger
+
+	shards  []*shard
+	qps     *qpTable
+	keys    *keyTable
+	quota   *quotas
+	events  *eventQueue
+	drops   dropCounters
+	next    atomic.Uint32 // shard of the next queue pair
+	retired retiredCounters
+
+	closed   atomic.Bool
+	failed   sync.Once // the link's failure is reported once
+	mu       sync.Mutex
+	cqs      map[*CQ]struct{}
+	randLock sync.Mutex
+}
+
+var (
+	_ verbs.Device = (*Device)(nil)
+	_ pdHost       = (*Device)(nil)
+)
+
+var deviceNumber atomic.Uint32
+
+// Open opens a device on a UDP socket.
+func Open(o Options) (*Device, error) {
+	if err := o.fromEnvironment(); err != nil {
+		return nil, err
+	}
+	conns, err := o.open()
+	if err != nil {
+		return nil, err
+	}
+	d := newDevice(o, conns)
+	if !o.NoService {
+		for _, s := range d.shards {
+			go s.serve()
+		}
+	}
+	return d, nil
+}
+
+func newDevice(o Options, conns []link.Conn) *Device {
+	d := &Device{
+		options: o, name: o.Name, clock: o.Clock, rand: o.Rand, log: o.Logger,
+		qps: newQPTable(), events: newEventQueue(), cqs: make(map[*CQ]struct{}),
+		addr: conns[0].LocalAddr(), caps: conns[0].Caps(),
+	}
+	if d.name == "" {
+		d.name = fmt.Sprintf("softrnic%d", deviceNumber.Add(1)-1)
+	}
+	if d.clock == nil {
+		d.clock = monotonic
+	}
+	if d.rand == nil {
+		d.rand = secureRandom
+	}
+	if d.log == nil {
+		d.log = slog.New(slog.DiscardHandler)
+	}
+	d.keys = newKeyTable(d.random)
+	d.guid = uint64(d.random())<<32 | uint64(d.random())
+	d.attr = d.deviceAttr()
+	d.quota = newQuotas(d.attr)
+	d.mtu = activeMTU(d.caps.MTU, d.addr.Addr())
+	for _, c := range conns {
+		d.shards = append(d.shards, newShard(d, c))
+	}
+	return d
+}
+
+// activeMTU is the largest RoCE MTU that the interface carries. An interface
+// of unknown MTU is taken for a loopback.
+func activeMTU(interfaceMTU int, a netip.Addr) verbs.MTU {
+	if interfaceMTU == 0 {
+		return verbs.MTU4096
+	}
+	bytes := wire.ForInterface(interfaceMTU, !a.Unmap().Is4())
+	return verbs.MTU(max(1, wire.MTUEnum(bytes)))
+}
+
+func (o *Options) fromEnvironment() error {
+	if env := os.Getenv(EnvAddr); env != "" && !o.Addr.IsValid() {
+		ap, err := ParseAddr(env)
+		if err != nil {
+			return fmt.Errorf("%s: %w", EnvAddr, err)
+		}
+		o.Addr = ap
+	}
+	if env := os.Getenv(EnvImpair); env != "" && o.Impair == "" {
+		o.Impair = env
+	}
+	return nil
+}
+
+// ParseAddr parses "192.0.2.1", "192.0.2.1:4791", "2001:db8::1" or
+// "[2001:db8::1]:4791". Without a port it is 4791.
+func ParseAddr(s string) (netip.AddrPort, error) {
+	if ap, err := netip.ParseAddrPort(s); err == nil {
+		return ap, nil
+	}
+	a, err := netip.ParseAddr(s)
+	if err != nil {
+		return netip.AddrPort{}, fmt.Errorf("%q is not an address: want for example 192.0.2.1, 127.0.0.2:4791 or [2001:db8::1]:4791", s)
+	}
+	return netip.AddrPortFrom(a, roceUDPPort), nil
+}
+
+// now is the time on the device's clock.
+func (d *Device) now() reliability.Time { return reliability.Time(d.clock()) }
+
+// random draws from the device's source.
+func (d *Device) random() uint32 {
+	d.randLock.Lock()
+	defer d.randLock.Unlock()
+	return d.rand()
+}
+
+// Name implements verbs.Device.
+func (d *Device) Name() string { return d.name }
+
+// Addr is the address and port the device is bound to.
+func (d *Device) Addr() netip.AddrPort { return d.addr }
+
+// Link tells which accelerations the device's socket uses.
+func (d *Device) Link() link.Caps { return d.caps }
+
+// QueryDevice implements verbs.Device.
+func (d *Device) QueryDevice() verbs.DeviceAttr { return d.attr }
+
+// QueryPort implements verbs.Device.
+func (d *Device) QueryPort(port int) (verbs.PortAttr, error) {
+	if port != 1 {
+		return verbs.PortAttr{}, &verbs.OpError{Op: "query port", Object: d.name, Err: verbs.ErrInvalid,
+			Detail: fmt.Sprintf("port %d does not exist; the adapter has port 1", port)}
+	}
+	state := verbs.PortActive
+	if d.isClosed() {
+		state = verbs.PortDown
+	}
+	return verbs.PortAttr{
+		State: state, MaxMTU: verbs.MTU4096, ActiveMTU: d.mtu, GIDTableLen: gidTableLen, PKeyTableLen: pkeyTableLen,
+		MaxMsgSize: maxMessage, MaxVLNum: 1, ActiveWidth: 2, ActiveSpeed: 32, PhysState: 5, LinkLayer: "Ethernet",
+		QKeyViolCntr: uint32(d.drops.n[wire.DropBadQKey].Load()), BadPKeyCntr: uint32(d.drops.n[wire.DropBadPKey].Load()),
+		UDPPort: d.addr.Port(), RecvBuffer: uint32(max(0, d.caps.RecvBuffer)),
+	}, nil
+}
+
+// QueryGID implements verbs.Device.
+func (d *Device) QueryGID(port, index int) (verbs.GIDEntry, error) {
+	if port != 1 || index < 0 || index >= gidTableLen {
+		return verbs.GIDEntry{}, &verbs.OpError{Op: "query GID", Object: d.name, Err: verbs.ErrInvalid,
+			Detail: fmt.Sprintf("port %d, index %d: there is port 1 with index 0", port, index)}
+	}
+	return verbs.GIDEntry{GID: verbs.GIDFromAddr(d.addr.Addr()), Port: 1, Type: verbs.GIDRoCEv2}, nil
+}
+
+// AllocPD implements verbs.Device.
+func (d *Device) AllocPD() (verbs.PD, error) {
+	const op = "allocate PD"
+	if d.isClosed() {
+		return nil, &verbs.OpError{Op: op, Err: verbs.ErrClosed}
+	}
+	if err := d.quota.take(kindPD, op); err != nil {
+		return nil, err
+	}
+	return newPD(d), nil
+}
+
+// GetAsyncEvent implements verbs.Device.
+func (d *Device) GetAsyncEvent(ctx context.Context) (verbs.AsyncEvent, error) {
+	return d.events.get(ctx)
+}
+
+// Progress implements verbs.Device.
+func (d *Device) Progress() int {
+	n := 0
+	for _, s := range d.shards {
+		n += d.poll(s, caller{memory: true})
+	}
+	return n
+}
+
+// NextTimer is when, on the device's clock in nanoseconds, Progress has
+// something to do even if no packet comes; 0 for never. Drivers of a device
+// without a service goroutine need it.
+func (d *Device) NextTimer() int64 {
+	var t reliability.Time
+	for _, s := range d.shards {
+		t = reliability.Earlier(t, reliability.Time(s.nextTimer.Load()))
+	}
+	return int64(t)
+}
+
+// Close implements verbs.Device.
+func (d *Device) Close() error {
+	if d.closed.Swap(true) {
+		return nil
+	}
+	var errs []error
+	for _, s := range d.shards {
+		errs = append(errs, s.conn.Close())
+		s.wakeService()
+		if !d.options.NoService {
+			<-s.done
+		}
+	}
+	d.mu.Lock()
+	cqs := d.cqs
+	d.cqs = nil
+	d.mu.Unlock()
+	for c := range cqs {
+		c.close()
+	}
+	d.events.close()
+	return errors.Join(errs...)
+}
+
+// track and untrack keep the completion queues that Close has to end.
+func (d *Device) track(c *CQ) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.cqs != nil {
+		d.cqs[c] = struct{}{}
+	}
+}
+
+func (d *Device) untrack(c *CQ) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.cqs, c)
+}
+
+// wakeLeaders makes every waiter that sleeps in a socket look again.
+func (d *Device) wakeLeaders() {
+	for _, s := range d.shards {
+		s.conn.Wake()
+	}
+}
+
+// The rest implements pdHost.
+
+func (d *Device) keyTable() *keyTable       { return d.keys }
+func (d *Device) quotas() *quotas           { return d.quota }
+func (d *Device) isClosed() bool            { return d.closed.Load() }
+func (d *Device) raise(ev verbs.AsyncEvent) { d.events.put(ev) }
+func (d *Device) freedPD(*PD)               { d.quota.give(kindPD) }
+
+func (d *Device) quiesce() {
+	for _, s := range d.shards {
+		s.mu.Lock()
+		s.mu.Unlock() //lint:ignore SA2001 passing through is the point
+	}
+}
+
+// linkFailed reports that the socket cannot be used any more.
+func (d *Device) linkFailed(err error) {
+	if d.isClosed() || errors.Is(err, net.ErrClosed) {
+		return
+	}
+	d.failed.Do(func() {
+		d.log.Error("the link failed", "device", d.name, "addr", d.addr, "err", err)
+		d.raise(verbs.AsyncEvent{Type: verbs.EventDeviceFatal, Port: 1, Why: &verbs.Failure{
+			Event: "the socket failed: " + err.Error(), Cause: "close the device and open it again",
+		}})
+	})
+}

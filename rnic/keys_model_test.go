@@ -1,0 +1,283 @@
+package rnic
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/softrnic/softrnic/qp"
+	"github.com/softrnic/softrnic/verbs"
+)
+
+// memoryModel says what memory must do, in the slowest and plainest way: lists
+// of all regions and windows there ever were, searched from end to end.
+type memoryModel struct {
+	regions []*modelRegion
+	windows []*modelWindow
+	keys    []uint32 // every key there ever was
+}
+
+type modelRegion struct {
+	mr   *MR
+	pd   *PD
+	dead bool
+}
+
+type modelWindow struct {
+	mw        *MW
+	pd        *PD
+	dead      bool
+	key       uint32
+	to        *modelRegion // nil if unbound
+	qpn       uint32
+	off, size int // of the binding, in the region
+	access    verbs.AccessFlags
+}
+
+func (m *memoryModel) region(key uint32) *modelRegion {
+	for _, r := range m.regions {
+		if !r.dead && r.mr.LKey() == key {
+			return r
+		}
+	}
+	return nil
+}
+
+func (m *memoryModel) window(key uint32) *modelWindow {
+	for _, w := range m.windows {
+		if !w.dead && w.key == key {
+			return w
+		}
+	}
+	return nil
+}
+
+func (m *memoryModel) bindings(r *modelRegion) (n int) {
+	for _, w := range m.windows {
+		if w.to == r {
+			n++
+		}
+	}
+	return n
+}
+
+// inside looks for addr byte by byte and returns the range, or nil.
+func inside(base uint64, mem []byte, addr uint64, n uint32) []byte {
+	for i := 0; i <= len(mem); i++ {
+		if base+uint64(i) == addr && uint64(i)+uint64(n) <= uint64(len(mem)) {
+			return mem[i : i+int(n)]
+		}
+	}
+	return nil
+}
+
+func (m *memoryModel) local(pd *PD, key uint32, addr uint64, n uint32, write bool) ([]byte, qp.Fault) {
+	r := m.region(key)
+	if r == nil {
+		return nil, qp.FaultKey
+	}
+	if r.pd != pd {
+		return nil, qp.FaultDomain
+	}
+	if write && r.mr.Access()&verbs.AccessLocalWrite == 0 {
+		return nil, qp.FaultAccess
+	}
+	if mem := inside(r.mr.Addr(), r.mr.Bytes(), addr, n); mem != nil {
+		return mem, qp.NoFault
+	}
+	return nil, qp.FaultBounds
+}
+
+func (m *memoryModel) remote(pd *PD, key uint32, addr uint64, n uint32, need verbs.AccessFlags, qpn uint32) ([]byte, qp.Fault) {
+	var owner *PD
+	var granted verbs.AccessFlags
+	var base uint64
+	var mem []byte
+	if r := m.region(key); r != nil {
+		owner, granted, base, mem = r.pd, r.mr.Access(), r.mr.Addr(), r.mr.Bytes()
+	}
+	w := m.window(key)
+	if w != nil {
+		owner, granted = w.pd, w.access
+	}
+	if owner == nil {
+		return nil, qp.FaultKey
+	}
+	if owner != pd {
+		return nil, qp.FaultDomain
+	}
+	if w != nil {
+		if w.to == nil {
+			return nil, qp.FaultUnbound
+		}
+		if w.qpn != qpn {
+			return nil, qp.FaultQP
+		}
+		base, mem = w.to.mr.Addr()+uint64(w.off), w.to.mr.Bytes()[w.off:w.off+w.size]
+		if granted&verbs.AccessZeroBased != 0 {
+			base = 0
+		}
+	}
+	if granted&need != need {
+		return nil, qp.FaultAccess
+	}
+	got := inside(base, mem, addr, n)
+	if got == nil {
+		return nil, qp.FaultBounds
+	}
+	if need&verbs.AccessRemoteAtomic != 0 && realAddr(got)%8 != 0 {
+		return nil, qp.FaultMisalign
+	}
+	return got, qp.NoFault
+}
+
+// Registering, binding and freeing in any order, with right and wrong
+// arguments: every access gives what the model gives.
+func TestMemoryAgainstModel(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		host := newPDTestHost()
+		host.keys = newKeyTable(seeded(rapid.Uint64().Draw(t, "seed")))
+		pds := []*PD{newPD(host), newPD(host)}
+		m := new(memoryModel)
+		anyPD := func() *PD { return rapid.SampledFrom(pds).Draw(t, "domain") }
+		anyQPN := func() uint32 { return rapid.Uint32Range(1, 3).Draw(t, "queue pair") }
+		anyKey := func() uint32 {
+			if len(m.keys) == 0 {
+				return 0
+			}
+			key := rapid.SampledFrom(m.keys).Draw(t, "key")
+			return key ^ rapid.SampledFrom([]uint32{0, 0, 0, 1, 1 << 31}).Draw(t, "flip")
+		}
+		anyAccess := func() verbs.AccessFlags {
+			return verbs.AccessFlags(rapid.Uint32Range(0, 63).Draw(t, "access"))
+		}
+		// anyAddr is an address in or around some region or window.
+		anyAddr := func() uint64 {
+			off := uint64(rapid.IntRange(-2, 34).Draw(t, "offset"))
+			if len(m.regions) == 0 || rapid.IntRange(0, 3).Draw(t, "from zero") == 0 {
+				return off
+			}
+			return realAddr(rapid.SampledFrom(m.regions).Draw(t, "near").mr.Bytes()) + off
+		}
+
+		check := func() {
+			pd, key, addr, need, qpn := anyPD(), anyKey(), anyAddr(), anyAccess()&verbs.AccessRemote, anyQPN()
+			n := rapid.Uint32Range(0, 33).Draw(t, "bytes")
+			write := rapid.Bool().Draw(t, "write")
+			same := func(wantMem []byte, want qp.Fault, gotMem []byte, got qp.Fault) {
+				t.Helper()
+				require.Equal(t, want, got, "want %v, got %v", want, got)
+				require.Equal(t, len(wantMem), len(gotMem))
+				if len(wantMem) > 0 {
+					require.Same(t, &wantMem[0], &gotMem[0])
+				}
+			}
+			wantMem, want := m.local(pd, key, addr, n, write)
+			gotMem, got := pd.Local(key, addr, n, write)
+			same(wantMem, want, gotMem, got)
+			wantMem, want = m.remote(pd, key, addr, n, need, qpn)
+			gotMem, got = pd.Remote(key, addr, n, need, qpn)
+			same(wantMem, want, gotMem, got)
+		}
+
+		t.Repeat(map[string]func(*rapid.T){
+			"": func(*rapid.T) { check() },
+			"register": func(*rapid.T) {
+				pd := anyPD()
+				buf := aligned(48)[rapid.IntRange(0, 8).Draw(t, "shift"):][:32]
+				mr, err := pd.RegMR(buf, anyAccess())
+				if err != nil {
+					require.ErrorIs(t, err, verbs.ErrInvalid)
+					return
+				}
+				require.NotContains(t, m.keys, mr.LKey())
+				m.keys = append(m.keys, mr.LKey())
+				m.regions = append(m.regions, &modelRegion{mr: mr.(*MR), pd: pd})
+			},
+			"deregister": func(t *rapid.T) {
+				if len(m.regions) == 0 {
+					t.Skip("no region")
+				}
+				r := rapid.SampledFrom(m.regions).Draw(t, "region")
+				err := r.mr.Dereg()
+				switch {
+				case r.dead:
+					require.ErrorIs(t, err, verbs.ErrClosed)
+				case m.bindings(r) > 0:
+					require.ErrorIs(t, err, verbs.ErrBusy)
+				default:
+					require.NoError(t, err)
+					r.dead = true
+				}
+			},
+			"allocate window": func(*rapid.T) {
+				pd := anyPD()
+				mw, err := pd.AllocMW()
+				require.NoError(t, err)
+				require.NotContains(t, m.keys, mw.RKey())
+				m.keys = append(m.keys, mw.RKey())
+				m.windows = append(m.windows, &modelWindow{mw: mw.(*MW), pd: pd, key: mw.RKey()})
+			},
+			"bind": func(t *rapid.T) {
+				if len(m.regions) == 0 || len(m.windows) == 0 {
+					t.Skip("nothing to bind")
+				}
+				pd, qpn := anyPD(), anyQPN()
+				r := rapid.SampledFrom(m.regions).Draw(t, "region")
+				w := rapid.SampledFrom(m.windows).Draw(t, "window")
+				off, size := rapid.IntRange(-1, 32).Draw(t, "from"), rapid.IntRange(0, 33).Draw(t, "length")
+				b := &verbs.BindMW{MW: w.mw, MR: r.mr, Addr: r.mr.Addr() + uint64(off), Length: uint64(size),
+					RKey:   w.key ^ rapid.SampledFrom([]uint32{1, 1, 3, 0, 1 << 8}).Draw(t, "flip"),
+					Access: anyAccess() & (verbs.AccessRemote | verbs.AccessZeroBased)}
+				writes := b.Access&(verbs.AccessRemoteWrite|verbs.AccessRemoteAtomic) != 0
+				possible := w.pd == pd && r.pd == pd && !w.dead && !r.dead && w.to == nil &&
+					b.RKey != w.key && b.RKey>>8 == w.key>>8 &&
+					r.mr.Access()&verbs.AccessMWBind != 0 && (!writes || r.mr.Access()&verbs.AccessLocalWrite != 0) &&
+					off >= 0 && size > 0 && off+size <= r.mr.Len()
+				if possible && b.Access&verbs.AccessZeroBased != 0 && b.Access&verbs.AccessRemoteAtomic != 0 {
+					possible = realAddr(r.mr.Bytes()[off:])%8 == 0
+				}
+				fault := pd.Bind(b, qpn)
+				require.Equal(t, possible, fault == qp.NoFault, "%v", fault)
+				if possible {
+					w.key, w.to, w.qpn, w.off, w.size, w.access = b.RKey, r, qpn, off, size, b.Access
+					m.keys = append(m.keys, w.key)
+				}
+				require.Equal(t, w.key, w.mw.RKey())
+			},
+			"invalidate": func(*rapid.T) {
+				pd, key, qpn := anyPD(), anyKey(), anyQPN()
+				w := m.window(key)
+				possible := w != nil && w.pd == pd && w.to != nil && w.qpn == qpn
+				fault := pd.Invalidate(key, qpn)
+				require.Equal(t, possible, fault == qp.NoFault, "%v", fault)
+				if possible {
+					w.to = nil
+				}
+			},
+			"deallocate window": func(t *rapid.T) {
+				if len(m.windows) == 0 {
+					t.Skip("no window")
+				}
+				w := rapid.SampledFrom(m.windows).Draw(t, "window")
+				err := w.mw.Dealloc()
+				if w.dead {
+					require.ErrorIs(t, err, verbs.ErrClosed)
+					return
+				}
+				require.NoError(t, err)
+				w.dead, w.to = true, nil
+			},
+			"destroy queue pair": func(*rapid.T) {
+				pd, qpn := anyPD(), anyQPN()
+				pd.unbindQP(qpn)
+				for _, w := range m.windows {
+					if w.pd == pd && w.qpn == qpn {
+						w.to = nil
+					}
+				}
+			},
+		})
+	})
+}

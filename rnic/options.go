@@ -1,0 +1,74 @@
+package rnic
+
+import (
+	"log/slog"
+	"net/netip"
+	"time"
+
+	"github.com/softrnic/softrnic/internal/link"
+)
+
+// Environment variables that add to Options.
+const (
+	EnvAddr   = "SOFTRNIC_ADDR"   // address to open, as Options.Addr: "192.0.2.1" or "192.0.2.1:4791"
+	EnvImpair = "SOFTRNIC_IMPAIR" // faults to inject, as Options.Impair
+	EnvLink   = link.EnvVar       // SOFTRNIC_LINK: accelerations to do without
+)
+
+// Options say how to open a device. The zero value opens one on the loopback
+// interface, at the first address of 127.0.0.0/8 whose port 4791 is free.
+type Options struct {
+	// Addr is the address the device is bound to, and so its GID. Port 0 means
+	// 4791. Several devices can share an address by having a port each.
+	Addr netip.AddrPort
+
+	// AnyPort lets the system choose the port when Addr has none.
+	AnyPort bool
+
+	// Name is the device's name; "softrnic" and a number unless given.
+	Name string
+
+	// Shards is the number of independent engines (socket, lock, timers,
+	// service goroutine) among which queue pairs are spread; 0 means 1.
+	// More than one needs Linux, where the kernel steers by destination QPN.
+	Shards int
+
+	// Spin is how long a blocked waiter looks for packets before it goes to
+	// sleep. 0 means DefaultSpin; negative, not at all.
+	Spin time.Duration
+
+	// NoService leaves out the service goroutine: nothing happens but in
+	// calls of Poll, Wait, Progress and the posting verbs.
+	NoService bool
+
+	// NoGSO, NoGRO, NoMMsg and Portable do without parts of the fast path.
+	NoGSO, NoGRO, NoMMsg, Portable bool
+
+	// RecvBuffer and SendBuffer are the socket's buffers in bytes; 0 asks for
+	// much (8 and 4 MiB), -1 leaves what the system gives.
+	RecvBuffer, SendBuffer int
+
+	// Impair injects faults: netem's words and rules that know the protocol,
+	// for example "loss 1% delay 2ms seed 7; drop every 2nd ACK". See
+	// SetImpair.
+	Impair string
+
+	// Capture writes all packets to this pcapng file (compressed if it ends
+	// in .gz or .zst).
+	Capture string
+
+	// Logger hears about failures of queue pairs and of the link; nil for
+	// silence.
+	Logger *slog.Logger
+
+	// Conn, Clock and Rand replace the socket, the monotonic clock
+	// (nanoseconds) and the source of numbers and keys. The simulation uses
+	// them.
+	Conn  link.Conn
+	Clock func() int64
+	Rand  func() uint32
+}
+
+// DefaultSpin is how long a waiter spins before it blocks, unless Options say
+// otherwise.
+const DefaultSpin = 20 * time.Microsecond

@@ -1,0 +1,122 @@
+package rnic
+
+import (
+	"github.com/softrnic/softrnic/internal/link"
+	"github.com/softrnic/softrnic/reliability"
+	"github.com/softrnic/softrnic/wire"
+)
+
+// caller says on whose behalf a look at the socket is taken. It decides how
+// long an owed acknowledgement may wait for company.
+type caller struct {
+	cq     *CQ  // a poller or waiter of this queue: it may reply to what it finds
+	memory bool // a loop that watches memory: it may reply, too
+}
+
+// mayReply reports whether the application is about to get something that it
+// may answer: then the acknowledgement leaves behind the answer, or when the
+// application comes back, or the service sends it.
+func (c caller) mayReply() bool {
+	return c.memory || c.cq != nil && c.cq.ready.Load() > 0
+}
+
+// step takes one look at the socket, handles what came, and returns the number
+// of packets. The token is held.
+func (s *shard) step(c caller) int {
+	if s.owed.Load() > 0 {
+		s.mu.Lock()
+		s.acknowledge(s.dev.now())
+		s.flush()
+		s.mu.Unlock()
+	}
+	n, err := s.conn.ReadBatch(s.rx)
+	if err != nil {
+		s.dev.linkFailed(err)
+		return 0
+	}
+	now := s.dev.now()
+	timer := s.nextTimer.Load()
+	if n == 0 && (timer == 0 || int64(now) < timer) {
+		s.idle++
+		return 0
+	}
+	s.idle = 0
+	s.mu.Lock()
+	if timer != 0 && int64(now) >= timer {
+		s.runTimers(now)
+	}
+	packets := 0
+	for i := range s.rx.Msgs()[:n] {
+		packets += s.receive(now, &s.rx.Msgs()[i])
+	}
+	s.settle(now)
+	if !c.mayReply() {
+		s.acknowledge(now)
+	}
+	s.flush()
+	s.mu.Unlock()
+	return packets
+}
+
+// receive handles the packets of one datagram. Token and lock are held.
+func (s *shard) receive(now reliability.Time, d *link.Datagram) int {
+	n := d.Count()
+	sealer := s.sealers.get(d.Src)
+	p := &s.pkt
+	p.Src, p.Dst, p.TOS = d.Src, s.sealers.local, d.TOS
+	var q *QP
+	for i := range n {
+		raw := d.Packet(i)
+		if drop := p.Parse(raw); drop != wire.DropNone {
+			s.dev.drops.count(drop)
+			continue
+		}
+		// A sender with segmentation offload numbers the packets of a group.
+		switch r, _ := sealer.Check(raw, d.ID+uint16(i)); r {
+		case wire.ICRCBad:
+			s.dev.drops.count(wire.DropBadICRC)
+			continue
+		case wire.ICRCMember:
+			s.dev.drops.member.Add(1)
+		}
+		if q == nil || q.num != p.BTH.DestQPN {
+			if q = s.dev.qps.lookup(p.BTH.DestQPN); q == nil {
+				s.unclaimed(now, p)
+				continue
+			}
+		}
+		s.deliver(now, q, p)
+	}
+	return n
+}
+
+// deliver hands a packet to its queue pair, which may live on another shard if
+// the kernel's steering did not know better.
+func (s *shard) deliver(now reliability.Time, q *QP, p *wire.Packet) {
+	o := q.shard
+	if o != s {
+		s.mu.Unlock()
+		o.mu.Lock()
+	}
+	if q.dead {
+		s.dev.drops.count(wire.DropUnknownQPN)
+	} else {
+		if drop := q.core.HandlePacket(now, p); drop != wire.DropNone {
+			s.dev.drops.count(drop)
+		}
+		o.activate(q)
+	}
+	if o != s {
+		o.settle(now)
+		o.acknowledge(now)
+		o.flush()
+		o.mu.Unlock()
+		s.mu.Lock()
+	}
+}
+
+// unclaimed handles a packet that no queue pair has the number of: a
+// multicast, or one to be dropped.
+func (s *shard) unclaimed(now reliability.Time, p *wire.Packet) {
+	s.dev.drops.count(wire.DropUnknownQPN)
+}

@@ -1,0 +1,306 @@
+package rnic
+
+import (
+	"fmt"
+
+	"github.com/softrnic/softrnic/qp"
+	"github.com/softrnic/softrnic/reliability"
+	"github.com/softrnic/softrnic/verbs"
+	"github.com/softrnic/softrnic/wire"
+)
+
+// QP is a queue pair: a qp.Core with a lock, a place among the timers, and
+// completion queues.
+type QP struct {
+	core           *qp.Core
+	num            uint32
+	dev            *Device
+	pd             *PD
+	shard          *shard
+	sendCQ, recvCQ *CQ
+	srq            *SRQ
+	signalAll      bool
+
+	// Guarded by the shard's lock.
+	dead       bool // destroyed
+	active     bool // in shard.active
+	owing      bool // in shard.owing
+	failed     bool // its first failure has been reported
+	timerAt    reliability.Time
+	timerIndex int
+}
+
+var (
+	_ verbs.QP = (*QP)(nil)
+	_ qp.Host  = (*QP)(nil)
+)
+
+// CreateQP implements verbs.PD.
+func (pd *PD) CreateQP(a verbs.QPInitAttr) (verbs.QP, error) {
+	d, ok := pd.host.(*Device)
+	if !ok {
+		return nil, &verbs.OpError{Op: "create QP", Err: verbs.ErrUnsupported}
+	}
+	return d.createQP(pd, a)
+}
+
+func (d *Device) createQP(pd *PD, a verbs.QPInitAttr) (_ *QP, err error) {
+	const op = "create QP"
+	q := &QP{dev: d, pd: pd, signalAll: a.SignalAll}
+	if err := q.adopt(op, &a); err != nil {
+		return nil, err
+	}
+	if err := pd.addRef(kindQP, op); err != nil {
+		return nil, err
+	}
+	undo := []func(){func() { pd.release(kindQP) }}
+	defer func() {
+		if err != nil {
+			for i := range undo {
+				undo[len(undo)-1-i]()
+			}
+		}
+	}()
+	q.shard = d.shards[int(d.next.Add(1)-1)%len(d.shards)]
+	for _, c := range []*CQ{q.sendCQ, q.recvCQ} {
+		if err := c.use(q.shard); err != nil {
+			return nil, &verbs.OpError{Op: op, Err: err, Detail: "its completion queue"}
+		}
+		undo = append(undo, c.unuse)
+	}
+	if q.srq != nil {
+		if err := q.srq.attach(pd, op); err != nil {
+			return nil, err
+		}
+		undo = append(undo, q.srq.detach)
+	}
+	cfg := qp.Config{
+		Type: a.Type, Host: q, Memory: pd, Cap: a.Cap, SignalAll: a.SignalAll, NoCredits: a.NoCredits,
+		LocalBuffer: d.caps.RecvBuffer,
+	}
+	if q.srq != nil {
+		cfg.Shared = q.srq
+	}
+	q.shard.mu.Lock() // nobody may find it before it has its core
+	defer q.shard.mu.Unlock()
+	if a.Type == verbs.GSI {
+		q.num = wire.QPNGSI
+		if !d.qps.insert(q) {
+			return nil, &verbs.OpError{Op: op, Err: verbs.ErrBusy, Detail: "the device's GSI queue pair exists already"}
+		}
+	} else {
+		d.qps.allocate(q, d.random)
+	}
+	cfg.Num = q.num
+	q.core = qp.New(cfg)
+	return q, nil
+}
+
+// adopt checks what the queue pair is made of and takes it over.
+func (q *QP) adopt(op string, a *verbs.QPInitAttr) error {
+	bad := func(err error, format string, args ...any) error {
+		return &verbs.OpError{Op: op, Err: err, Detail: fmt.Sprintf(format, args...)}
+	}
+	var ok bool
+	switch a.Type {
+	case verbs.RC, verbs.UC, verbs.UD, verbs.GSI:
+	default:
+		return bad(verbs.ErrUnsupported, "queue pair type %v", a.Type)
+	}
+	if q.sendCQ, ok = a.SendCQ.(*CQ); !ok || q.sendCQ.dev != q.dev {
+		return bad(verbs.ErrInvalid, "SendCQ must be a completion queue of this device")
+	}
+	if q.recvCQ, ok = a.RecvCQ.(*CQ); !ok || q.recvCQ.dev != q.dev {
+		return bad(verbs.ErrInvalid, "RecvCQ must be a completion queue of this device")
+	}
+	if a.SRQ != nil {
+		if q.srq, ok = a.SRQ.(*SRQ); !ok {
+			return bad(verbs.ErrInvalid, "SRQ must be a shared receive queue of this device")
+		}
+	}
+	for _, l := range []struct {
+		name      string
+		have, max int
+	}{
+		{"MaxSendWR", a.Cap.MaxSendWR, maxQPWR}, {"MaxRecvWR", a.Cap.MaxRecvWR, maxQPWR},
+		{"MaxSendSGE", a.Cap.MaxSendSGE, maxSGE}, {"MaxRecvSGE", a.Cap.MaxRecvSGE, maxSGE},
+		{"MaxInlineData", a.Cap.MaxInlineData, maxInline},
+	} {
+		if l.have < 0 || l.have > l.max {
+			return bad(verbs.ErrLimit, "%s is %d, the device allows 0 to %d", l.name, l.have, l.max)
+		}
+	}
+	return nil
+}
+
+// Num implements verbs.QP.
+func (q *QP) Num() uint32 { return q.num }
+
+// Type implements verbs.QP.
+func (q *QP) Type() verbs.QPType { return q.core.Type() }
+
+// State implements verbs.QP.
+func (q *QP) State() verbs.QPState {
+	q.shard.mu.Lock()
+	defer q.shard.mu.Unlock()
+	return q.core.State()
+}
+
+// usable refuses calls on a destroyed queue pair. The lock is held.
+func (q *QP) usable(op string) error {
+	if q.dead || q.dev.isClosed() {
+		return &verbs.OpError{Op: op, Object: q.core.String(), Err: verbs.ErrClosed}
+	}
+	return nil
+}
+
+// Modify implements verbs.QP.
+func (q *QP) Modify(attr verbs.QPAttr, mask verbs.QPAttrMask) error {
+	const op = "modify QP"
+	if mask&verbs.AttrAV != 0 {
+		full, _, err := resolve(q.dev, attr.AV, op)
+		if err != nil {
+			return err
+		}
+		attr.AV = full
+	}
+	if mask&verbs.AttrPathMTU != 0 && attr.PathMTU > q.dev.mtu && attr.PathMTU <= verbs.MTU4096 {
+		return &verbs.OpError{Op: op, Object: q.core.String(), Err: verbs.ErrLimit,
+			Detail: fmt.Sprintf("path MTU %d, the port's active MTU is %d", attr.PathMTU.Bytes(), q.dev.mtu.Bytes())}
+	}
+	s := q.shard
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := q.usable(op); err != nil {
+		return err
+	}
+	now := q.dev.now()
+	if err := q.core.Modify(now, &attr, mask); err != nil {
+		return err
+	}
+	s.drain(q, now)
+	s.flush()
+	return nil
+}
+
+// Query implements verbs.QP.
+func (q *QP) Query() (verbs.QPAttr, verbs.QPInitAttr) {
+	q.shard.mu.Lock()
+	defer q.shard.mu.Unlock()
+	init := verbs.QPInitAttr{
+		Type: q.core.Type(), SendCQ: q.sendCQ, RecvCQ: q.recvCQ, Cap: q.core.Cap(), SignalAll: q.signalAll,
+	}
+	if q.srq != nil {
+		init.SRQ = q.srq
+	}
+	return q.core.Query(), init
+}
+
+// PostSend implements verbs.QP. What the window allows leaves before it
+// returns, in one system call with the acknowledgements that are owed.
+func (q *QP) PostSend(wrs []verbs.SendWR) (int, error) {
+	s := q.shard
+	s.mu.Lock()
+	if q.dead || q.dev.isClosed() {
+		s.mu.Unlock()
+		return 0, q.usable("post send")
+	}
+	now := q.dev.now()
+	n, err := q.core.PostSend(now, wrs)
+	s.drain(q, now)
+	s.acknowledge(now)
+	s.flush()
+	s.mu.Unlock()
+	return n, err
+}
+
+// PostRecv implements verbs.QP.
+func (q *QP) PostRecv(wrs []verbs.RecvWR) (int, error) {
+	s := q.shard
+	s.mu.Lock()
+	if q.dead || q.dev.isClosed() {
+		s.mu.Unlock()
+		return 0, q.usable("post receive")
+	}
+	n, err := q.core.PostRecv(q.dev.now(), wrs)
+	if q.core.OwesAck() && !q.owing {
+		s.drain(q, q.dev.now())
+	}
+	s.mu.Unlock()
+	return n, err
+}
+
+// Destroy implements verbs.QP.
+func (q *QP) Destroy() error {
+	s := q.shard
+	s.mu.Lock()
+	if q.dead {
+		s.mu.Unlock()
+		return nil
+	}
+	s.forget(q)
+	q.dev.qps.remove(q)
+	q.dev.retired.add(q.core.Counters())
+	s.mu.Unlock()
+	q.pd.unbindQP(q.num)
+	if q.srq != nil {
+		q.srq.detach()
+	}
+	q.sendCQ.unuse()
+	q.recvCQ.unuse()
+	q.pd.release(kindQP)
+	return nil
+}
+
+// Counters returns what the queue pair has counted.
+func (q *QP) Counters() qp.Counters {
+	q.shard.mu.Lock()
+	defer q.shard.mu.Unlock()
+	return q.core.Counters()
+}
+
+// History returns the queue pair's flight recorder: its last packets and
+// state transitions, oldest first.
+func (q *QP) History() []qp.Record {
+	q.shard.mu.Lock()
+	defer q.shard.mu.Unlock()
+	return q.core.Records()
+}
+
+// Complete implements qp.Host. The lock is held.
+func (q *QP) Complete(wc verbs.WC, solicited bool) {
+	if wc.Status != verbs.WCSuccess {
+		q.report(&wc)
+	}
+	c := q.sendCQ
+	if wc.Opcode.IsRecv() {
+		c = q.recvCQ
+	}
+	c.push(&wc, solicited)
+}
+
+// Event implements qp.Host. The lock is held.
+func (q *QP) Event(t verbs.EventType, why *verbs.Failure) {
+	q.dev.raise(verbs.AsyncEvent{Type: t, QP: q, Why: why})
+}
+
+// report logs the first failure of a queue pair with its flight recorder.
+func (q *QP) report(wc *verbs.WC) {
+	if q.failed || wc.Status == verbs.WCWRFlushErr {
+		return
+	}
+	q.failed = true
+	q.dev.log.Warn("queue pair failed", "device", q.dev.name, "qp", fmt.Sprintf("0x%x", q.num),
+		"why", wc.Err(), "history", recordLog(q.core.Records()))
+}
+
+// recordLog writes a flight recorder for a log, one record an element.
+type recordLog []qp.Record
+
+func (r recordLog) String() string {
+	var b []byte
+	for _, e := range r {
+		b = fmt.Appendf(b, "%.3fms %s; ", float64(e.At)/1e6, e.What)
+	}
+	return string(b)
+}

@@ -1,0 +1,100 @@
+package rnic
+
+import (
+	"runtime"
+	"time"
+
+	"github.com/softrnic/softrnic/internal/link"
+)
+
+// How long the service looks and sleeps.
+const (
+	serviceSpin  = 10 * time.Microsecond  // looks on after a packet before it blocks
+	standbyShort = 50 * time.Microsecond  // sleeps while a poller is at work
+	standbyLong  = 200 * time.Microsecond // and has been for long
+	parkAfter    = 20                     // standbys behind a sleeping leader before it parks
+)
+
+// serve is the service goroutine: the processor of the adapter for
+// applications that compute, sleep or just do not poll. It reads the socket
+// whenever nobody else does and stays out of the way while someone does. It
+// has a thread of its own, because a blocking system call returns sooner than
+// Go's network poller does.
+func (s *shard) serve() {
+	defer close(s.done)
+	runtime.LockOSThread()
+	_ = link.LowerTimerSlack() // without it standby takes a little longer
+	seen := s.polls.Load()
+	nap, behind := standbyShort, 0
+	for !s.dev.isClosed() {
+		polls := s.polls.Load()
+		if polls == seen && s.token.CompareAndSwap(false, true) {
+			s.rule(polls)
+			s.release()
+			seen = s.polls.Load()
+			nap, behind = standbyShort, 0
+			standby(nap)
+			continue
+		}
+		if polls != seen {
+			nap = min(nap+nap/4, standbyLong)
+		} else if s.blocked.Load() {
+			if behind++; behind > parkAfter {
+				s.park()
+				behind = 0
+			}
+		}
+		seen = polls
+		standby(nap)
+		s.sendOwed()
+	}
+}
+
+// rule serves the socket until a poller appears. The token is held.
+func (s *shard) rule(polls uint64) {
+	never := func() bool { return s.dev.isClosed() || s.polls.Load() != polls }
+	till := int64(s.dev.now()) + int64(serviceSpin)
+	for !never() {
+		if s.step(caller{}) > 0 {
+			till = int64(s.dev.now()) + int64(serviceSpin)
+			continue
+		}
+		if s.followers.Load() > 0 {
+			return
+		}
+		if int64(s.dev.now()) < till {
+			continue
+		}
+		if s.sleep(never) {
+			return
+		}
+		till = 0
+	}
+}
+
+// sendOwed sends acknowledgements that a poller left and did not come back
+// for.
+func (s *shard) sendOwed() {
+	if s.owed.Load() == 0 || !s.mu.TryLock() {
+		return
+	}
+	s.acknowledge(s.dev.now())
+	s.flush()
+	s.mu.Unlock()
+}
+
+// park sleeps until the leader that is asleep in the socket comes back.
+func (s *shard) park() {
+	s.parked.Store(true)
+	if s.blocked.Load() && !s.dev.isClosed() {
+		<-s.unpark
+	}
+	s.parked.Store(false)
+}
+
+func (s *shard) wakeService() {
+	select {
+	case s.unpark <- struct{}{}:
+	default:
+	}
+}

@@ -1,0 +1,170 @@
+package rnic
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"github.com/softrnic/softrnic/internal/link"
+	"github.com/softrnic/softrnic/reliability"
+	"github.com/softrnic/softrnic/wire"
+)
+
+// shard is one engine of a device: a socket, a lock, timers, and the queue
+// pairs that live there.
+//
+// Two rights are separate. The lock guards the queue pairs, and with them the
+// sending half of the socket: whoever posts takes it for a moment. The token
+// is the right to read the socket: a poller holds it for one look, a waiter
+// while it sleeps in the socket, the service goroutine otherwise. The token
+// is taken before the lock, never while holding it.
+type shard struct {
+	dev  *Device
+	conn link.Conn
+
+	mu     sync.Mutex
+	tx     *link.Batch
+	active []*QP // have packets to lay out
+	owing  []*QP // owe an acknowledgement that waits to be coalesced
+	timers timers
+
+	owed      atomic.Int32 // len(owing)
+	nextTimer atomic.Int64 // timers.next()
+
+	token   atomic.Bool
+	rx      *link.Datagrams // the token holder's, like all up to sealers
+	pkt     wire.Packet
+	sealers sealerCache
+	idle    int // looks in a row that found nothing
+
+	polls     atomic.Uint64 // looks by pollers: the service stays away while this moves
+	wanted    atomic.Bool   // a poller waits for a blocked token holder to give way
+	blocked   atomic.Bool   // the token holder is, or is about to be, asleep in the socket
+	sleepTill atomic.Int64  // until when at most; 0 for ever
+
+	followers atomic.Int32  // waiters that are parked because another leads
+	baton     chan struct{} // tells one of them to try for the token
+
+	parked atomic.Bool // the service sleeps until a leader comes back
+	unpark chan struct{}
+	done   chan struct{} // closed when the service has ended
+	spin   spinner
+}
+
+// txBytes is how much one batch holds: four full GSO groups.
+const txBytes = 256 << 10
+
+// rxSlots is how many datagrams, of up to 64 KiB each, one look takes.
+const rxSlots = 16
+
+func newShard(d *Device, conn link.Conn) *shard {
+	s := &shard{
+		dev: d, conn: conn,
+		tx: link.NewBatch(txBytes), rx: link.NewDatagrams(rxSlots),
+		baton: make(chan struct{}, 1), unpark: make(chan struct{}, 1), done: make(chan struct{}),
+	}
+	s.spin.init(d.options.Spin)
+	s.sealers.local = conn.LocalAddr()
+	return s
+}
+
+// activate notes that q may have packets to lay out. The lock is held, as in
+// all methods up to flush.
+func (s *shard) activate(q *QP) {
+	if !q.active {
+		q.active = true
+		s.active = append(s.active, q)
+	}
+}
+
+// settle lays out what queue pairs have to send, sets their timers, and notes
+// which owe an acknowledgement. Packets may remain in the batch.
+func (s *shard) settle(now reliability.Time) {
+	for i := 0; i < len(s.active); i++ {
+		q := s.active[i]
+		q.active = false
+		s.active[i] = nil
+		if !q.dead {
+			s.drain(q, now)
+		}
+	}
+	s.active = s.active[:0]
+}
+
+// drain lays out what q has to send.
+func (s *shard) drain(q *QP, now reliability.Time) {
+	for q.core.Drain(now, s.tx) {
+		s.flush()
+	}
+	if q.core.OwesAck() && !q.owing {
+		q.owing = true
+		s.owing = append(s.owing, q)
+		s.owed.Store(int32(len(s.owing)))
+	}
+	s.schedule(q)
+}
+
+// schedule sets q's timer, and wakes a sleeper that would miss it.
+func (s *shard) schedule(q *QP) {
+	d := q.core.Deadline()
+	if d == 0 {
+		return
+	}
+	s.timers.set(q, d)
+	next := int64(s.timers.next())
+	if next == s.nextTimer.Load() {
+		return
+	}
+	s.nextTimer.Store(next)
+	if s.blocked.Load() {
+		if till := s.sleepTill.Load(); till == 0 || next < till {
+			s.conn.Wake()
+		}
+	}
+}
+
+// acknowledge lays out the acknowledgements that are owed, behind whatever is
+// in the batch already.
+func (s *shard) acknowledge(now reliability.Time) {
+	if len(s.owing) == 0 {
+		return
+	}
+	for i, q := range s.owing {
+		q.owing = false
+		s.owing[i] = nil
+		if q.dead {
+			continue
+		}
+		for q.core.DrainAck(now, s.tx) {
+			s.flush()
+		}
+	}
+	s.owing = s.owing[:0]
+	s.owed.Store(0)
+}
+
+// runTimers advances the queue pairs whose time has come.
+func (s *shard) runTimers(now reliability.Time) {
+	for q := s.timers.due(now); q != nil; q = s.timers.due(now) {
+		q.core.Advance(now)
+		s.activate(q)
+	}
+	s.nextTimer.Store(int64(s.timers.next()))
+}
+
+// flush sends the batch.
+func (s *shard) flush() {
+	if s.tx.Len() == 0 {
+		return
+	}
+	if err := s.conn.WriteBatch(s.tx); err != nil {
+		s.dev.linkFailed(err)
+	}
+	s.tx.Reset()
+}
+
+// forget takes a destroyed queue pair out of everything.
+func (s *shard) forget(q *QP) {
+	q.dead = true
+	s.timers.drop(q)
+	s.nextTimer.Store(int64(s.timers.next()))
+}

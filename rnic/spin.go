@@ -1,0 +1,45 @@
+package rnic
+
+import "time"
+
+// spinner decides how long a waiter looks before it sleeps: as long as that
+// pays. After several sleeps in a row that came too soon it skips the looking,
+// and tries again from time to time.
+type spinner struct {
+	most   int64 // nanoseconds
+	misses int   // spins in a row that found nothing
+	skip   int   // waits left that do not spin
+}
+
+const (
+	spinMisses = 8
+	spinSkip   = 32
+)
+
+func (s *spinner) init(d time.Duration) {
+	switch {
+	case d == 0:
+		s.most = int64(DefaultSpin)
+	case d > 0:
+		s.most = int64(d)
+	}
+}
+
+// budget is how long to spin now, in nanoseconds.
+func (s *spinner) budget() int64 {
+	if s.skip > 0 {
+		s.skip--
+		return 0
+	}
+	return s.most
+}
+
+// hit and miss report how a spin ended.
+func (s *spinner) hit() { s.misses = 0 }
+
+func (s *spinner) miss() {
+	if s.misses++; s.misses >= spinMisses {
+		s.misses = spinMisses / 2
+		s.skip = spinSkip
+	}
+}

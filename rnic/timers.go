@@ -1,0 +1,79 @@
+package rnic
+
+import (
+	"container/heap"
+
+	"github.com/softrnic/softrnic/reliability"
+)
+
+// timers are the deadlines of a shard's queue pairs: a heap with one entry for
+// each queue pair that has one. A deadline that moves later stays where it is
+// and is corrected when it comes up, so the acknowledgements that push it back
+// cost nothing.
+type timers struct {
+	heap timerHeap
+}
+
+// set makes sure that q comes up at its deadline (0: it has none).
+func (t *timers) set(q *QP, deadline reliability.Time) {
+	if deadline == 0 || q.timerAt != 0 && q.timerAt <= deadline {
+		return
+	}
+	if q.timerAt == 0 {
+		q.timerAt = deadline
+		heap.Push(&t.heap, q)
+		return
+	}
+	q.timerAt = deadline
+	heap.Fix(&t.heap, q.timerIndex)
+}
+
+// next is the earliest time anything comes up, or 0.
+func (t *timers) next() reliability.Time {
+	if len(t.heap) == 0 {
+		return 0
+	}
+	return t.heap[0].timerAt
+}
+
+// due removes and returns a queue pair that comes up by now, or nil.
+func (t *timers) due(now reliability.Time) *QP {
+	if len(t.heap) == 0 || t.heap[0].timerAt > now {
+		return nil
+	}
+	q := t.heap[0]
+	heap.Pop(&t.heap)
+	return q
+}
+
+// drop forgets q.
+func (t *timers) drop(q *QP) {
+	if q.timerAt != 0 {
+		heap.Remove(&t.heap, q.timerIndex)
+	}
+}
+
+type timerHeap []*QP
+
+func (h timerHeap) Len() int           { return len(h) }
+func (h timerHeap) Less(i, j int) bool { return h[i].timerAt < h[j].timerAt }
+
+func (h timerHeap) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].timerIndex, h[j].timerIndex = i, j
+}
+
+func (h *timerHeap) Push(x any) {
+	q := x.(*QP)
+	q.timerIndex = len(*h)
+	*h = append(*h, q)
+}
+
+func (h *timerHeap) Pop() any {
+	old := *h
+	q := old[len(old)-1]
+	old[len(old)-1] = nil
+	*h = old[:len(old)-1]
+	q.timerAt = 0
+	return q
+}

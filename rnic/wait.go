@@ -1,0 +1,187 @@
+package rnic
+
+import (
+	"context"
+	"errors"
+	"net"
+	"runtime"
+	"time"
+
+	"github.com/softrnic/softrnic/verbs"
+)
+
+// poll takes one look at the socket for a poller, if nobody else is at it.
+func (d *Device) poll(s *shard, c caller) int {
+	s.polls.Add(1)
+	if !s.token.CompareAndSwap(false, true) {
+		s.claim()
+		return 0
+	}
+	n := s.step(c)
+	idle := s.idle
+	s.release()
+	if n == 0 && idle > yieldAfter {
+		s.yield(idle)
+	}
+	return n
+}
+
+// yieldAfter is how many looks in a row, of a quarter of a microsecond each,
+// find nothing before a poller lets others run.
+const yieldAfter = 128
+
+// yield lets other goroutines and, when there are more threads than
+// processors, other threads run.
+func (s *shard) yield(idle int) {
+	if idle%16 == 0 {
+		runtime.Gosched()
+		osYield()
+	}
+}
+
+// claim asks a token holder that sleeps in the socket to give way.
+func (s *shard) claim() {
+	if s.blocked.Load() && s.wanted.CompareAndSwap(false, true) {
+		s.conn.Wake()
+	}
+}
+
+// wait blocks until c's event. The first waiter takes the token and sleeps in
+// the socket; others park until their event, or until it is their turn.
+func (d *Device) wait(ctx context.Context, c *CQ) error {
+	s := c.shard
+	w := waiter{ctx: ctx, cq: c, shard: s}
+	defer w.stop()
+	for {
+		if c.event() {
+			return c.state()
+		}
+		if d.isClosed() {
+			return &verbs.OpError{Op: "wait for CQ", Err: verbs.ErrClosed}
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if s.token.CompareAndSwap(false, true) {
+			w.lead()
+			s.release()
+			continue
+		}
+		w.follow()
+	}
+}
+
+// waiter is one call of Wait.
+type waiter struct {
+	ctx    context.Context
+	cq     *CQ
+	shard  *shard
+	cancel func() bool // stops watching the context
+}
+
+// done reports whether the waiter has nothing more to wait for.
+func (w *waiter) done() bool {
+	return w.cq.fired.Load() || w.ctx.Err() != nil || w.shard.dev.isClosed()
+}
+
+// lead serves the socket until the waiter is done or a poller wants the token.
+func (w *waiter) lead() {
+	s := w.shard
+	c := caller{cq: w.cq}
+	budget := s.spin.budget()
+	spun := budget > 0
+	till := int64(s.dev.now()) + budget
+	for looks := 0; ; looks++ {
+		n := s.step(c)
+		if w.done() {
+			if spun {
+				s.spin.hit()
+			}
+			return
+		}
+		if n > 0 || budget > 0 && int64(s.dev.now()) < till {
+			if looks%64 == 63 {
+				runtime.Gosched()
+			}
+			continue
+		}
+		if spun {
+			s.spin.miss()
+			spun = false
+		}
+		budget = 0
+		w.watch()
+		if s.sleep(w.done) {
+			return // wanted
+		}
+	}
+}
+
+// watch makes the end of the context wake the socket.
+func (w *waiter) watch() {
+	if w.cancel == nil && w.ctx.Done() != nil {
+		w.cancel = context.AfterFunc(w.ctx, w.shard.conn.Wake)
+	}
+}
+
+func (w *waiter) stop() {
+	if w.cancel != nil {
+		w.cancel()
+	}
+}
+
+// follow parks until the event, the context's end, or the baton.
+func (w *waiter) follow() {
+	s := w.shard
+	s.followers.Add(1)
+	defer s.followers.Add(-1)
+	s.claim() // the service, if it is the one asleep in the socket
+	if !s.token.Load() || w.done() {
+		return
+	}
+	select {
+	case <-w.cq.wake:
+	case <-s.baton:
+	case <-w.ctx.Done():
+	}
+}
+
+// release gives the token back and lets a parked waiter try for it.
+func (s *shard) release() {
+	s.token.Store(false)
+	if s.followers.Load() > 0 {
+		select {
+		case s.baton <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// sleep blocks in the socket until something can be read, a timer is due or
+// someone wakes it. ready is asked once more after the sleeper can be seen. It
+// reports whether a poller wants the token. The token is held.
+func (s *shard) sleep(ready func() bool) (wanted bool) {
+	till := s.nextTimer.Load()
+	s.sleepTill.Store(till)
+	s.blocked.Store(true)
+	// Who schedules an earlier timer, or becomes ready, either sees that we
+	// are blocked and wakes us, or did so before this second look.
+	if next := s.nextTimer.Load(); next != till {
+		till = next
+		s.sleepTill.Store(till)
+	}
+	if !ready() && !s.wanted.Load() {
+		timeout := time.Duration(-1)
+		if till != 0 {
+			timeout = time.Duration(max(0, till-int64(s.dev.now())))
+		}
+		if _, err := s.conn.Wait(timeout); err != nil && !errors.Is(err, net.ErrClosed) {
+			s.dev.linkFailed(err)
+		}
+	}
+	s.blocked.Store(false)
+	if s.parked.Load() {
+		s.wakeService()
+	}
+	return s.wanted.Swap(false)
+}
