@@ -18,8 +18,9 @@ type udp struct {
 	event int // eventfd, written by Wake and Close
 
 	local netip.AddrPort
-	caps  Caps        // as opened; GSO may change:
-	gso   atomic.Bool // on until a send with it fails
+	caps  Caps        // as opened, but for the two that may turn out not to work:
+	gso   atomic.Bool // segmentation offload
+	mmsg  atomic.Bool // sendmmsg and recvmmsg
 
 	tx sender
 	rx receiver
@@ -52,9 +53,10 @@ func openUDP(o Options) (c *udp, err error) {
 	}
 	c = &udp{fd: fd, event: event}
 	c.gates.init()
+	opened := c // a failing return clears c
 	defer func() {
 		if err != nil {
-			c.release()
+			opened.release()
 		}
 	}()
 
@@ -62,16 +64,15 @@ func openUDP(o Options) (c *udp, err error) {
 		return nil, err
 	}
 	recv, send := o.bufferSizes()
+	c.gso.Store(!o.NoGSO && hasGSO(fd))
+	c.mmsg.Store(!o.NoMMsg)
 	c.caps = Caps{
-		GSO:        !o.NoGSO && hasGSO(fd),
 		GRO:        !o.NoGRO && enableGRO(fd),
-		MMsg:       !o.NoMMsg,
 		RecvBuffer: setRecvBuffer(fd, recv),
 		SendBuffer: setSendBuffer(fd, send),
 		MTU:        interfaceMTU(o.Addr.Addr()),
 		Name:       "udp-linux",
 	}
-	c.gso.Store(c.caps.GSO)
 	unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RXQ_OVFL, 1) // a counter: do without if need be
 	if err := c.bind(o.Addr); err != nil {
 		return nil, err
@@ -102,10 +103,11 @@ func (c *udp) bind(addr netip.AddrPort) error {
 // LocalAddr implements Conn.
 func (c *udp) LocalAddr() netip.AddrPort { return c.local }
 
-// Caps implements Conn. GSO turns false when the system refuses it in use.
+// Caps implements Conn.
 func (c *udp) Caps() Caps {
 	caps := c.caps
 	caps.GSO = c.gso.Load()
+	caps.MMsg = c.mmsg.Load()
 	return caps
 }
 
