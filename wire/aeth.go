@@ -14,7 +14,7 @@ const AETHLen = 4
 //	|   Syndrome    |           Message Sequence Number             |
 //	+---------------+-----------------------------------------------+
 //
-// IBTA volume 1, clause 9.3.5.
+// Source: Linux, drivers/infiniband/sw/rxe/rxe_hdr.h.
 type AETH struct {
 	Syndrome Syndrome
 	MSN      uint32 // 24 bits: request messages the responder has completed, modulo 2^24

@@ -29,7 +29,7 @@ const (
 //	|                                                               |
 //	+---------------------------------------------------------------+
 //
-// IBTA volume 1, clause 9.3.4.
+// Source: Linux, drivers/infiniband/sw/rxe/rxe_hdr.h.
 type AtomicETH struct {
 	VA      uint64
 	RKey    uint32
@@ -68,7 +68,7 @@ func ParseAtomicETH(b []byte) AtomicETH {
 //	|                                                               |
 //	+---------------------------------------------------------------+
 //
-// IBTA volume 1, clause 9.5.3.
+// Source: Linux, drivers/infiniband/sw/rxe/rxe_hdr.h.
 type AtomicAckETH struct {
 	Orig uint64
 }

@@ -17,7 +17,7 @@ const BTHLen = 12
 //	|A|  reserved   |           Packet Sequence Number              |
 //	+-+-------------+-----------------------------------------------+
 //
-// IBTA volume 1, clause 9.2.
+// Source: Linux, drivers/infiniband/sw/rxe/rxe_hdr.h.
 type BTH struct {
 	Opcode  Opcode
 	SE      bool   // solicited event: the receiver's completion may wake it

@@ -11,7 +11,7 @@ const CNPLen = BTHLen + cnpReserved + ICRCLen
 //
 //	BTH (opcode 0x81, BECN 1, PSN 0) | 16 zero bytes | ICRC
 //
-// IBTA volume 1, annex A17.9.3.
+// Source: scapy, scapy/contrib/roce.py, and a capture from a ConnectX-4 Lx.
 func PutCNP(b []byte, destQPN uint32) {
 	b = b[:CNPLen]
 	clear(b[BTHLen : CNPLen-ICRCLen])

@@ -15,7 +15,7 @@ const DETHLen = 8
 //	|   reserved    |                  Source QPN                   |
 //	+---------------+-----------------------------------------------+
 //
-// IBTA volume 1, clause 9.3.2.
+// Source: Linux, drivers/infiniband/sw/rxe/rxe_hdr.h.
 type DETH struct {
 	QKey   uint32
 	SrcQPN uint32 // 24 bits

@@ -38,7 +38,7 @@
 //
 // # Sources
 //
-// Layouts and codes are those of the InfiniBand Architecture Specification,
-// volume 1, and its annex A17 (RoCE v2), as Linux rdma_rxe, Wireshark and scapy
-// have them; the tests compare with packets which those made.
+// Layouts and codes are those of the InfiniBand Architecture Specification and
+// its RoCE v2 annex, as Linux (rdma_rxe, hfi1, rdmavt), Wireshark and scapy agree
+// on them. The tests compare with packets which Linux, scapy and hardware made.
 package wire

@@ -27,8 +27,9 @@ const (
 //	IPv6:  | IPv6 header, 40 bytes                     |
 //	IPv4:  | 20 zero bytes       | IPv4 header, 20 bytes |
 //
-// Identification and flow label are 0, the hop limit is 64, DF is set.
-// IBTA volume 1, annex A17.4.5.2; layout as Linux has it.
+// Identification and flow label are 0, the hop limit is 64, DF is set. The
+// layout is that of Linux rdma_rxe, which leaves the first 20 bytes zero for
+// IPv4, where the specification leaves them undefined.
 func PutGRH(b []byte, src, dst netip.Addr, tos uint8, udpLen int) {
 	b = b[:GRHLen]
 	src, dst = src.Unmap(), dst.Unmap()

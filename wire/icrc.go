@@ -42,6 +42,8 @@ func (r ICRCResult) String() string {
 // only the packet itself is hashed.
 //
 // A Sealer is a value without pointers and may be used by many goroutines.
+//
+// Source of the masks: Linux, drivers/infiniband/sw/rxe/rxe_icrc.c.
 type Sealer struct {
 	base uint32 // register after the UDP header of a packet with lengths and identification 0
 	v6   bool

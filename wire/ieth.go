@@ -14,7 +14,7 @@ const IETHLen = 4
 //	|                             R_Key                             |
 //	+---------------------------------------------------------------+
 //
-// IBTA volume 1, clause 9.3.7.
+// Source: Linux, drivers/infiniband/sw/rxe/rxe_hdr.h.
 type IETH struct {
 	RKey uint32
 }

@@ -16,7 +16,7 @@ const ImmLen = 4
 //	|                        Immediate Data                         |
 //	+---------------------------------------------------------------+
 //
-// IBTA volume 1, clause 9.3.6.
+// Source: Linux, drivers/infiniband/sw/rxe/rxe_hdr.h.
 type ImmDt uint32
 
 // Put writes the header to the first ImmLen bytes of b.

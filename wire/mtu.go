@@ -30,6 +30,7 @@ func MTUEnum(bytes int) int {
 // that may carry a full MTU: RDMA WRITE ONLY with immediate. Linux rdma_rxe
 // reckons with 80 for both families: generous for IPv4, and kept so that both
 // ends of a link come to the same result, but 4 too few for IPv6.
+// Source: Linux, drivers/infiniband/sw/rxe/rxe_param.h.
 const (
 	overheadIPv4 = 80
 	overheadIPv6 = IPv6Len + UDPLen + BTHLen + RETHLen + ImmLen + ICRCLen

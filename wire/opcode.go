@@ -7,8 +7,8 @@ import "strconv"
 type Opcode uint8
 
 // Opcodes an adapter of type RC, UC and UD exchanges, and the congestion
-// notification packet. Names follow the specification's list of BTH opcodes
-// (IBTA volume 1, table 38; annex A17 for CNP).
+// notification packet. Names are those of rdma-core's libibverbs/opcode.h, RDMA
+// left out.
 const (
 	RCSendFirst      Opcode = 0x00
 	RCSendMiddle     Opcode = 0x01

@@ -212,4 +212,5 @@ func TestNamesOfTheUnknown(t *testing.T) {
 	require.Equal(t, "class 9", wire.Class(9).String())
 	require.Equal(t, "operation 99", wire.Operation(99).String())
 	require.Equal(t, "payload rule 7", wire.PayloadRule(7).String())
+	require.Equal(t, "up to the MTU", wire.PayloadAny.String())
 }

@@ -21,7 +21,7 @@ const RETHLen = 16
 //	|                          DMA Length                           |
 //	+---------------------------------------------------------------+
 //
-// IBTA volume 1, clause 9.3.3.
+// Source: Linux, drivers/infiniband/sw/rxe/rxe_hdr.h.
 type RETH struct {
 	VA     uint64
 	RKey   uint32

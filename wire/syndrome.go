@@ -12,7 +12,7 @@ import (
 //	0 0 1 t t t t t   RNR NAK, timer code
 //	0 1 1 n n n n n   NAK, reason
 //
-// IBTA volume 1, clause 9.7.5.2.
+// Source: Linux, drivers/infiniband/sw/rxe/rxe_hdr.h.
 type Syndrome uint8
 
 // NAK syndromes.
@@ -99,6 +99,7 @@ func (s Syndrome) String() string {
 const CreditUnlimited = 31
 
 // credits is the table of end-to-end credit codes 0..30.
+// Source: Linux, drivers/infiniband/sw/rdmavt/rc.c.
 var credits = [CreditUnlimited]uint16{
 	0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192,
 	256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768,
@@ -128,6 +129,7 @@ func Credits(code uint8) (n int, unlimited bool) {
 
 // rnrTimers is the table of RNR NAK timer codes in units of 10 microseconds.
 // Code 0 is the longest wait, not the shortest.
+// Source: Linux, include/rdma/ib_verbs.h.
 var rnrTimers = [32]uint32{
 	65536, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192,
 	256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768, 49152,
