@@ -1,0 +1,256 @@
+package memory
+
+import (
+	"net"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/softrnic/softrnic/internal/link"
+	"github.com/softrnic/softrnic/wire"
+)
+
+// fabric is the network a Conn is attached to.
+type fabric interface {
+	// carry takes one datagram or GSO group, buf, of packets of seg bytes, to
+	// its receiver. The caller keeps buf.
+	carry(from *Conn, to *wire.Path, buf []byte, seg int)
+
+	// detach makes the address free again.
+	detach(addr netip.AddrPort)
+
+	// live reports whether Wait blocks.
+	live() bool
+}
+
+// Conn is one end of an in-memory network: a link.Conn.
+type Conn struct {
+	fabric  fabric
+	pool    *pool
+	addr    netip.AddrPort
+	options Options
+
+	mu     sync.Mutex
+	queue  []*datagram // arrived, not read
+	head   int         // queue[:head] has been read
+	queued int         // bytes in the queue
+	closed bool
+	stats  link.Stats
+
+	ready chan struct{} // something arrived
+	woken chan struct{} // Wake was called
+	done  chan struct{} // closed by Close
+
+	wireFree int64 // when the wire to here has carried what was sent so far; Network's
+}
+
+var _ link.Conn = (*Conn)(nil)
+
+func newConn(f fabric, p *pool, addr netip.AddrPort, o Options) *Conn {
+	return &Conn{
+		fabric: f, pool: p, addr: addr, options: o,
+		ready: make(chan struct{}, 1),
+		woken: make(chan struct{}, 1),
+		done:  make(chan struct{}),
+	}
+}
+
+// LocalAddr implements link.Conn.
+func (c *Conn) LocalAddr() netip.AddrPort { return c.addr }
+
+// Caps implements link.Conn.
+func (c *Conn) Caps() link.Caps {
+	return link.Caps{
+		GSO:        !c.options.NoGSO,
+		GRO:        !c.options.NoGRO,
+		RecvBuffer: c.options.RecvBuffer,
+		SendBuffer: link.DefaultSendBuffer,
+		MTU:        c.options.MTU,
+		ExactID:    true,
+		Name:       "memory",
+	}
+}
+
+// Stats returns the counters of the link; a call is one datagram or group.
+func (c *Conn) Stats() link.Stats {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.stats
+}
+
+// WriteBatch implements link.Conn. It never blocks.
+func (c *Conn) WriteBatch(b *link.Batch) error {
+	if c.isClosed() {
+		return net.ErrClosed
+	}
+	gso := !c.options.NoGSO
+	b.Seal(c.addr, gso)
+	if gso {
+		for i := range b.Groups() {
+			to, buf, seg := b.Group(i)
+			c.send(to, buf, seg)
+		}
+		return nil
+	}
+	for i := range b.Len() {
+		to, pkt := b.Packet(i)
+		c.send(to, pkt, len(pkt))
+	}
+	return nil
+}
+
+// send hands a datagram or group to the network, if it fits the MTU.
+func (c *Conn) send(to *wire.Path, buf []byte, seg int) {
+	packets := uint64((len(buf) + seg - 1) / seg)
+	tooBig := seg+headers(c.addr.Addr()) > c.options.MTU
+	c.mu.Lock()
+	if tooBig {
+		c.stats.SendTooBig += packets
+	} else {
+		c.stats.SendCalls++
+		c.stats.SentPackets += packets
+		c.stats.SentBytes += uint64(len(buf))
+	}
+	c.mu.Unlock()
+	if !tooBig {
+		c.fabric.carry(c, to, buf, seg)
+	}
+}
+
+// unreachable counts packets of this sender that nobody was there to receive.
+func (c *Conn) unreachable(packets int) {
+	c.mu.Lock()
+	c.stats.SendUnreachable += uint64(packets)
+	c.mu.Unlock()
+}
+
+// arrivals calls arrive for every datagram that c receives of what left as
+// one: itself, or each of its packets if c does not merge.
+func (c *Conn) arrivals(from netip.AddrPort, tos uint8, buf []byte, seg int, arrive func(*datagram)) {
+	piece := len(buf)
+	if c.options.NoGRO {
+		piece = seg
+	}
+	for off := 0; off < len(buf); off += piece {
+		d := c.pool.get(buf[off:min(off+piece, len(buf))])
+		d.src, d.tos, d.id, d.seg = from, tos, uint16(off/seg), min(seg, len(d.buf))
+		arrive(d)
+	}
+}
+
+// deliver puts a datagram into the receive buffer. It reports false, and
+// leaves the datagram to the caller, when the link is closed.
+func (c *Conn) deliver(d *datagram) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return false
+	}
+	if c.queued > 0 && c.queued+len(d.buf) > c.options.RecvBuffer {
+		c.stats.ReceiveOverflow += uint64(d.packets())
+		c.pool.put(d)
+		return true
+	}
+	if c.head == len(c.queue) {
+		c.queue, c.head = c.queue[:0], 0
+	}
+	c.queue = append(c.queue, d)
+	c.queued += len(d.buf)
+	notify(c.ready)
+	return true
+}
+
+// notify leaves a token in a channel of one.
+func notify(token chan struct{}) {
+	select {
+	case token <- struct{}{}:
+	default:
+	}
+}
+
+// ReadBatch implements link.Conn.
+func (c *Conn) ReadBatch(r *link.Datagrams) (int, error) {
+	r.Reset()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return 0, net.ErrClosed
+	}
+	n := 0
+	for ; c.head < len(c.queue) && !r.Full(); n++ {
+		d := c.queue[c.head]
+		c.queue[c.head] = nil
+		c.head++
+		size := copy(r.Slot(n), d.buf)
+		r.Add(link.Datagram{Src: d.src, TOS: d.tos, Buf: r.Slot(n)[:size], Seg: d.seg, ID: d.id})
+		c.queued -= size
+		c.stats.ReceivedDatagrams++
+		c.stats.ReceivedPackets += uint64(d.packets())
+		c.stats.ReceivedBytes += uint64(size)
+		c.pool.put(d)
+	}
+	if n > 0 {
+		c.stats.ReceiveCalls++
+	}
+	return n, nil
+}
+
+// Readable reports whether something has arrived that was not read yet.
+func (c *Conn) Readable() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.head < len(c.queue)
+}
+
+func (c *Conn) isClosed() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.closed
+}
+
+// Wait implements link.Conn on a Live network. On a Network, where nothing
+// happens until the driver advances the clock, it returns at once, whatever
+// the timeout.
+func (c *Conn) Wait(timeout time.Duration) (bool, error) {
+	if c.isClosed() {
+		return false, net.ErrClosed
+	}
+	if !c.fabric.live() {
+		return c.Readable(), nil
+	}
+	var expired <-chan time.Time
+	if timeout >= 0 {
+		t := time.NewTimer(timeout)
+		defer t.Stop()
+		expired = t.C
+	}
+	for !c.Readable() {
+		select {
+		case <-c.ready: // perhaps of datagrams that were read meanwhile
+		case <-c.woken:
+			return c.Readable(), nil
+		case <-expired:
+			return c.Readable(), nil
+		case <-c.done:
+			return false, net.ErrClosed
+		}
+	}
+	return true, nil
+}
+
+// Wake implements link.Conn.
+func (c *Conn) Wake() { notify(c.woken) }
+
+// Close implements link.Conn. What has arrived or is on its way is lost.
+func (c *Conn) Close() error {
+	c.mu.Lock()
+	closed := c.closed
+	c.closed = true
+	c.queue, c.head, c.queued = nil, 0, 0
+	c.mu.Unlock()
+	if !closed {
+		c.fabric.detach(c.addr)
+		close(c.done)
+	}
+	return nil
+}

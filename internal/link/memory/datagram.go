@@ -1,0 +1,55 @@
+package memory
+
+import (
+	"net/netip"
+	"sync"
+
+	"github.com/softrnic/softrnic/wire"
+)
+
+// datagram is what travels: one packet, or a group that left as one.
+type datagram struct {
+	src netip.AddrPort
+	tos uint8
+	id  uint16 // IPv4 identification of the first packet
+	seg int
+	buf []byte // the datagram's own memory
+}
+
+// packets is the number of packets in the datagram.
+func (d *datagram) packets() int { return (len(d.buf) + d.seg - 1) / d.seg }
+
+// headers is the number of bytes of IP and UDP header in front of a packet.
+func headers(ip netip.Addr) int {
+	if ip.Is4() {
+		return wire.IPv4Len + wire.UDPLen
+	}
+	return wire.IPv6Len + wire.UDPLen
+}
+
+// pool keeps the memory of datagrams that were read for the next ones.
+type pool struct {
+	mu   sync.Mutex
+	free []*datagram
+}
+
+// get returns a datagram that holds a copy of buf.
+func (p *pool) get(buf []byte) *datagram {
+	p.mu.Lock()
+	var d *datagram
+	if last := len(p.free) - 1; last >= 0 {
+		d, p.free = p.free[last], p.free[:last]
+	}
+	p.mu.Unlock()
+	if d == nil {
+		d = new(datagram)
+	}
+	d.buf = append(d.buf[:0], buf...)
+	return d
+}
+
+func (p *pool) put(d *datagram) {
+	p.mu.Lock()
+	p.free = append(p.free, d)
+	p.mu.Unlock()
+}

@@ -1,0 +1,72 @@
+package memory
+
+import (
+	"fmt"
+	"net/netip"
+	"time"
+
+	"github.com/softrnic/softrnic/internal/link"
+)
+
+// DefaultDelay is how long a datagram travels when Options leaves Delay at
+// zero. A network without any delay would let two ends talk for ever without
+// time passing.
+const DefaultDelay = time.Microsecond
+
+// DefaultMTU is the interface MTU when Options leaves it at zero: that of
+// Linux's loopback.
+const DefaultMTU = 65536
+
+// maxQueue keeps the time that a full queue takes within an int64.
+const maxQueue = 1 << 30
+
+// Options describes the port that an adapter is attached to. The zero value of
+// every field is the default.
+type Options struct {
+	NoGSO bool // datagrams leave one by one, all with IPv4 identification 0
+	NoGRO bool // datagrams arrive one by one, although they left as a group
+
+	// RecvBuffer is how many bytes of datagrams wait to be read, like a
+	// socket's receive buffer; what does not fit is dropped and counted in
+	// link.Stats.ReceiveOverflow. An empty buffer takes any datagram.
+	RecvBuffer int // bytes; 0 for link.DefaultRecvBuffer
+
+	// MTU of the interface: larger IP packets are dropped and counted in the
+	// sender's link.Stats.SendTooBig.
+	MTU int // bytes; 0 for DefaultMTU
+
+	// The rest exists only where time is simulated, see Network. It describes
+	// the wire that ends at this port.
+
+	Delay time.Duration // travel time of every datagram to here; 0 for DefaultDelay
+	Rate  int64         // bits a second, IP headers counted; 0 for no limit
+	Queue int           // bytes of IP packets that may be on or wait for a wire with a Rate; 0 for no limit
+}
+
+// resolve checks the options and fills in the defaults.
+func (o *Options) resolve(addr netip.AddrPort) error {
+	ip := addr.Addr()
+	switch {
+	case !ip.IsValid() || ip.IsUnspecified() || ip.IsMulticast():
+		return fmt.Errorf("memory: cannot attach to %v; want a definite unicast IP address and a port", addr)
+	case o.RecvBuffer < 0 || o.MTU < 0 || o.Delay < 0 || o.Rate < 0 || o.Queue < 0:
+		return fmt.Errorf("memory: %v: negative option in %+v", addr, *o)
+	case o.Queue > maxQueue:
+		return fmt.Errorf("memory: %v: Queue %d; want at most %d bytes", addr, o.Queue, maxQueue)
+	case o.Queue > 0 && o.Rate == 0:
+		return fmt.Errorf("memory: %v: Queue %d without a Rate; nothing waits for a wire without a limit", addr, o.Queue)
+	}
+	if o.RecvBuffer == 0 {
+		o.RecvBuffer = link.DefaultRecvBuffer
+	}
+	if o.MTU == 0 {
+		o.MTU = DefaultMTU
+	}
+	if o.Delay == 0 {
+		o.Delay = DefaultDelay
+	}
+	return nil
+}
+
+// simulated reports whether an option is set that only Network knows.
+func (o *Options) simulated() bool { return o.Delay != 0 || o.Rate != 0 || o.Queue != 0 }
