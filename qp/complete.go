@@ -208,7 +208,7 @@ func (c *Core) giveUp(now Time) {
 func (c *Core) handleReadResponse(now Time, p *wire.Packet) wire.Drop {
 	psn := p.BTH.PSN
 	w := c.oldestUnanswered()
-	if w == nil || w.op != verbs.WRRDMARead || w.asked == 0 {
+	if w == nil || w.op != verbs.WRRDMARead {
 		if w != nil && !w.first.Less(psn.Add(1)) || psn.Less(c.una) {
 			return wire.DropDuplicate
 		}
@@ -223,7 +223,7 @@ func (c *Core) handleReadResponse(now Time, p *wire.Packet) wire.Drop {
 		return wire.DropOutOfSequence
 	}
 	n := uint32(len(p.Payload))
-	if n != min(c.mtu, w.length-w.got) || w.got+n > w.asked && w.length > 0 {
+	if n != min(c.mtu, w.length-w.got) {
 		return c.badResponse(now, p, "the read response has another length than was asked for")
 	}
 	c.acknowledged(now, w.first.Add(-1)) // it stands for an acknowledgement of all before it; w is the head now
@@ -238,12 +238,13 @@ func (c *Core) handleReadResponse(now Time, p *wire.Packet) wire.Drop {
 		c.credits.Update(aeth.Syndrome.Value(), aeth.MSN)
 	}
 	c.counters.RcvdBytes += uint64(n)
-	was := w.parts(c.readPart)
-	c.rdBytes -= min(n, c.rdBytes)
+	parts, bytes := w.parts(c.readPart), w.unanswered()
 	w.got += n
-	c.una = psn.Add(1)
+	w.asked = max(w.asked, w.got) // it may answer a request that is about to be repeated
 	w.done = w.got == w.length
-	c.rdOut -= was - w.parts(c.readPart)
+	c.rdOut -= parts - w.parts(c.readPart)
+	c.rdBytes -= bytes - w.unanswered()
+	c.una = psn.Add(1)
 	c.progressed(now)
 	return wire.DropNone
 }
@@ -252,7 +253,7 @@ func (c *Core) handleReadResponse(now Time, p *wire.Packet) wire.Drop {
 func (c *Core) handleAtomicAck(now Time, p *wire.Packet) wire.Drop {
 	psn := p.BTH.PSN
 	w := c.oldestUnanswered()
-	if w == nil || !w.isAtomic() || w.asked == 0 {
+	if w == nil || !w.isAtomic() {
 		if w != nil && !w.first.Less(psn.Add(1)) || psn.Less(c.una) {
 			return wire.DropDuplicate
 		}
@@ -277,8 +278,8 @@ func (c *Core) handleAtomicAck(now Time, p *wire.Packet) wire.Drop {
 	}
 	aeth := p.AETH()
 	c.credits.Update(aeth.Syndrome.Value(), aeth.MSN)
+	c.rdOut -= w.asked // 0 if it answers a request that is about to be repeated
 	w.done = true
-	c.rdOut--
 	c.una = psn.Add(1)
 	c.progressed(now)
 	return wire.DropNone
