@@ -65,6 +65,7 @@ func TestPutCutsWideFields(t *testing.T) {
 
 	wire.DETH{QKey: 5, SrcQPN: 0xFF000004}.Put(b)
 	require.Equal(t, wire.DETH{QKey: 5, SrcQPN: 4}, wire.ParseDETH(b))
+	require.Zero(t, b[4], "reserved")
 }
 
 func TestPutCNP(t *testing.T) {
