@@ -77,7 +77,7 @@ func (c *Core) sendResponse(now Time, out Out, r *reliability.Resource) bool {
 		}
 		c.putAETH(now, b, info.Opcode, r.First, wire.AckSyndrome(c.creditCode()), r.MSN)
 		wire.AtomicAckETH{Orig: r.Orig}.Put(b[wire.BTHLen+wire.AETHLen:])
-		r.Pending = false
+		r.Pending, r.Answered = false, true
 		c.acks.Covered(r.First)
 		return true
 	}
@@ -115,6 +115,7 @@ func (c *Core) sendResponse(now Time, out Out, r *reliability.Resource) bool {
 		c.acks.Covered(r.Next)
 		r.Next = r.Next.Add(1)
 		r.Pending = !last
+		r.Answered = r.Answered || last
 	}
 	return true
 }

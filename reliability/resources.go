@@ -14,28 +14,60 @@ type Resource struct {
 	Length      uint32 // reads: bytes from First
 	MSN         uint32 // that the response carries
 
-	// The response being sent: PSNs From to Last, of which Next is to leave.
-	Pending bool
-	From    wire.PSN
-	Next    wire.PSN
+	// The response being sent, while it is pending: PSNs From to To, of which
+	// Next is to leave.
+	From, Next, To wire.PSN
+	pending        bool
+	replay         bool // it has left once before
 }
+
+// Pending reports whether a response waits to be sent, and Replay whether it
+// repeats one.
+func (e *Resource) Pending() bool { return e.pending }
+func (e *Resource) Replay() bool  { return e.replay }
 
 // Resources is the ring of responder resources. The memory is there only once
 // the first read or atomic has come.
 type Resources struct {
-	ring  []Resource
-	limit uint8
-	next  uint8 // slot of the next one
-	used  uint8
+	ring    []Resource
+	limit   uint8
+	next    uint8 // slot of the next one
+	used    uint8
+	pending uint8 // of those used
 }
 
-// Reset allows limit (max_dest_rd_atomic) resources.
+// Reset forgets everything and allows limit (max_dest_rd_atomic, up to 128)
+// resources.
 func (r *Resources) Reset(limit uint8) {
-	r.limit, r.next, r.used = limit, 0, 0
 	if len(r.ring) != int(limit) {
 		r.ring = nil
 	}
 	clear(r.ring)
+	*r = Resources{ring: r.ring, limit: limit}
+}
+
+// Resize allows limit resources from now on and keeps the newest.
+func (r *Resources) Resize(limit uint8) {
+	old := *r
+	*r = Resources{limit: limit}
+	if limit == 0 || old.used == 0 {
+		return
+	}
+	r.ring = make([]Resource, limit)
+	for i := old.used - min(old.used, limit); i < old.used; i++ {
+		e := old.at(i)
+		r.ring[r.used] = *e
+		r.used++
+		if e.pending {
+			r.pending++
+		}
+	}
+	r.next = r.used % limit
+}
+
+// at returns the i-th oldest resource.
+func (r *Resources) at(i uint8) *Resource {
+	return &r.ring[(int(r.next)+int(r.limit)-int(r.used)+int(i))%int(r.limit)]
 }
 
 // Limit is max_dest_rd_atomic.
@@ -43,7 +75,8 @@ func (r *Resources) Limit() int { return int(r.limit) }
 
 // Add returns a fresh resource, forgetting the oldest if all are in use. It
 // returns nil if there are none at all, or if the oldest response has not
-// been sent: then the requester has exceeded the limit.
+// been sent: then the requester has exceeded the limit. A repeated response
+// may go unsent: the requester has what it asked for if it asks for more.
 func (r *Resources) Add() *Resource {
 	if r.limit == 0 {
 		return nil
@@ -52,8 +85,11 @@ func (r *Resources) Add() *Resource {
 		r.ring = make([]Resource, r.limit)
 	}
 	e := &r.ring[r.next]
-	if e.Pending {
-		return nil
+	if e.pending {
+		if !e.replay {
+			return nil
+		}
+		r.pending--
 	}
 	*e = Resource{}
 	r.next = (r.next + 1) % r.limit
@@ -61,10 +97,46 @@ func (r *Resources) Add() *Resource {
 	return e
 }
 
-// Find returns the resource whose response covers psn, or nil.
+// Respond makes the response of e from PSN from to PSN to pending; replay says
+// that it has been sent before.
+func (r *Resources) Respond(e *Resource, from, to wire.PSN, replay bool) {
+	if !e.pending {
+		r.pending++
+	}
+	e.pending, e.replay = true, replay
+	e.From, e.Next, e.To = from, from, to
+}
+
+// Sent moves e past the packet that left, and reports whether it was the last
+// one of the response.
+func (r *Resources) Sent(e *Resource) bool {
+	last := e.Next == e.To
+	e.Next = e.Next.Add(1)
+	if last {
+		r.Drop(e)
+	}
+	return last
+}
+
+// Drop gives up what has not been sent of the response of e.
+func (r *Resources) Drop(e *Resource) {
+	if e.pending {
+		e.pending = false
+		r.pending--
+	}
+}
+
+// DropAll gives up every pending response.
+func (r *Resources) DropAll() {
+	for r.pending > 0 {
+		r.Drop(r.NextPending())
+	}
+}
+
+// Find returns the newest resource whose response covers psn, or nil.
 func (r *Resources) Find(psn wire.PSN) *Resource {
-	for i := uint8(0); i < r.used; i++ {
-		e := &r.ring[i]
+	for i := r.used; i > 0; i-- {
+		e := r.at(i - 1)
 		if e.First.LessEq(psn) && psn.LessEq(e.Last) {
 			return e
 		}
@@ -74,9 +146,11 @@ func (r *Resources) Find(psn wire.PSN) *Resource {
 
 // NextPending returns the oldest resource with a response to send, or nil.
 func (r *Resources) NextPending() *Resource {
+	if r.pending == 0 {
+		return nil
+	}
 	for i := uint8(0); i < r.used; i++ {
-		e := &r.ring[(r.next+r.limit-r.used+i)%r.limit]
-		if e.Pending {
+		if e := r.at(i); e.pending {
 			return e
 		}
 	}
