@@ -20,42 +20,48 @@ func (c caller) mayReply() bool {
 	return c.memory || c.cq != nil && c.cq.ready.Load() > 0
 }
 
+// ackPackets is how many packets are handled, while more keep coming, before
+// the acknowledgements leave.
+const ackPackets = 64
+
 // step takes one look at the socket, handles what came, and returns the number
-// of packets. The token is held.
+// of packets. Acknowledgements that are owed leave when there is nothing more
+// to read, so that one stands for all that came at a stretch. The token is
+// held.
 func (s *shard) step(c caller) int {
-	if s.owed.Load() > 0 {
-		s.mu.Lock()
-		s.acknowledge(s.dev.now())
-		s.flush()
-		s.mu.Unlock()
-	}
 	n, err := s.conn.ReadBatch(s.rx)
 	if err != nil {
 		s.dev.linkFailed(err)
 		return 0
 	}
-	now := s.dev.now()
-	timer := s.nextTimer.Load()
-	if n == 0 && (timer == 0 || int64(now) < timer) {
+	if n == 0 && s.owed.Load() == 0 && !s.timerDue() {
 		s.idle++
 		return 0
 	}
 	s.idle = 0
+	now := s.dev.now()
 	s.mu.Lock()
-	if timer != 0 && int64(now) >= timer {
+	if s.timerDue() {
 		s.runTimers(now)
 	}
 	packets := 0
-	for i := range s.rx.Msgs()[:n] {
+	for i := range n {
 		packets += s.receive(now, &s.rx.Msgs()[i])
 	}
 	s.settle(now)
-	if !c.mayReply() {
+	s.unacked += packets
+	if n == 0 || s.unacked >= ackPackets && !c.mayReply() {
 		s.acknowledge(now)
 	}
 	s.flush()
 	s.mu.Unlock()
 	return packets
+}
+
+// timerDue reports whether a queue pair's time has come.
+func (s *shard) timerDue() bool {
+	t := s.nextTimer.Load()
+	return t != 0 && int64(s.dev.now()) >= t
 }
 
 // receive handles the packets of one datagram. Token and lock are held.

@@ -21,11 +21,12 @@ type shard struct {
 	dev  *Device
 	conn link.Conn
 
-	mu     sync.Mutex
-	tx     *link.Batch
-	active []*QP // have packets to lay out
-	owing  []*QP // owe an acknowledgement that waits to be coalesced
-	timers timers
+	mu      sync.Mutex
+	tx      *link.Batch
+	active  []*QP // have packets to lay out
+	owing   []*QP // owe an acknowledgement that waits to be coalesced
+	timers  timers
+	unacked int // packets handled since acknowledgements left
 
 	owed      atomic.Int32 // len(owing)
 	nextTimer atomic.Int64 // timers.next()
@@ -125,6 +126,7 @@ func (s *shard) schedule(q *QP) {
 // acknowledge lays out the acknowledgements that are owed, behind whatever is
 // in the batch already.
 func (s *shard) acknowledge(now reliability.Time) {
+	s.unacked = 0
 	if len(s.owing) == 0 {
 		return
 	}
