@@ -23,7 +23,21 @@ type Spec struct {
 // Options of a group. The zero value is ready to use.
 type Options struct {
 	Timeout time.Duration // of each call and exchange; 30 s if zero
-	Stderr  io.Writer     // where the workers' stderr goes; os.Stderr if nil
+}
+
+type stderrKey struct{}
+
+// WithStderr makes the stderr of workers that are started under the context go
+// to w, line by line, instead of this process's stderr.
+func WithStderr(ctx context.Context, w io.Writer) context.Context {
+	return context.WithValue(ctx, stderrKey{}, &lockedWriter{w: w})
+}
+
+func stderrOf(ctx context.Context) io.Writer {
+	if w, ok := ctx.Value(stderrKey{}).(io.Writer); ok {
+		return w
+	}
+	return os.Stderr
 }
 
 // A Group is a set of workers that run together. Its functions are for one
@@ -54,9 +68,6 @@ func Start(ctx context.Context, o Options, specs ...Spec) (*Group, error) {
 	if o.Timeout == 0 {
 		o.Timeout = 30 * time.Second
 	}
-	if o.Stderr == nil {
-		o.Stderr = os.Stderr
-	}
 	g := &Group{timeout: o.Timeout, values: make([]json.RawMessage, len(specs))}
 	hellos := make([]message, len(specs))
 	for i, s := range specs {
@@ -85,7 +96,7 @@ func Start(ctx context.Context, o Options, specs ...Spec) (*Group, error) {
 	// whole.
 	g.failed, g.fail = context.WithCancelCause(ctx)
 	context.AfterFunc(g.failed, g.killUnlessClosed)
-	stderr := &lockedWriter{w: o.Stderr}
+	stderr := stderrOf(ctx)
 	for i, p := range g.procs {
 		go func() { g.fail(p.watch(stderr, g.handle)) }()
 		_ = p.send(hellos[i], g.timeout) // watch reports a worker that is gone

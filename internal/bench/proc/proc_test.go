@@ -96,7 +96,7 @@ func start(t *testing.T, timeout time.Duration, roles ...string) *Group {
 	for i, r := range roles {
 		specs[i] = Spec{Name: "test", Role: r, Args: 100 * i}
 	}
-	g, err := Start(t.Context(), Options{Timeout: timeout, Stderr: io.Discard}, specs...)
+	g, err := Start(WithStderr(t.Context(), io.Discard), Options{Timeout: timeout}, specs...)
 	require.NoError(t, err)
 	t.Cleanup(g.Close)
 	return g
@@ -118,7 +118,7 @@ func TestCallExchangeBarrier(t *testing.T) {
 
 func TestCrashCarriesStderr(t *testing.T) {
 	var stderr bytes.Buffer
-	g, err := Start(t.Context(), Options{Stderr: &stderr}, Spec{Name: "test", Role: "hang"}, Spec{Name: "test", Role: "panic"})
+	g, err := Start(WithStderr(t.Context(), &stderr), Options{}, Spec{Name: "test", Role: "hang"}, Spec{Name: "test", Role: "panic"})
 	require.NoError(t, err)
 	_, err = Call[int, int](t.Context(), g, 1)
 	g.Close()

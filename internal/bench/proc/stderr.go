@@ -46,7 +46,7 @@ func (t *tail) pass(r io.Reader, w io.Writer, prefix string) {
 	}
 }
 
-// lockedWriter lets the workers of a group share one writer, line by line.
+// lockedWriter lets workers share one writer, line by line.
 type lockedWriter struct {
 	mu sync.Mutex
 	w  io.Writer

@@ -110,11 +110,15 @@ func (b *Bandwidth) try(ctx context.Context, d time.Duration, batch, window int)
 	return f, nil
 }
 
-// Rounds is Round as measure.Alternate takes it; the figure is in MB/s.
-func (b *Bandwidth) Rounds(d time.Duration) measure.Round {
+// Rounds is Round as measure.Alternate takes it, with the figure of interest:
+// Flow.MBps or Flow.PacketsPerSecond.
+func (b *Bandwidth) Rounds(d time.Duration, figure func(Flow) float64) measure.Round {
 	return func(ctx context.Context) (float64, error) {
 		f, err := b.Round(ctx, d)
-		return f.MBps(), err
+		if err != nil {
+			return 0, err
+		}
+		return figure(f), nil
 	}
 }
 

@@ -7,7 +7,7 @@
 //
 //	ceiling, err := udpraw.OpenBandwidth(ctx, udpraw.BandwidthOptions{Payload: 4096, Offload: true, RecvBuffer: 8 << 20})
 //	defer ceiling.Close()
-//	v, err := measure.Alternate(ctx, 9, ceiling.Rounds(100*time.Millisecond), subject)
+//	v, err := measure.Alternate(ctx, 9, ceiling.Rounds(100*time.Millisecond, udpraw.Flow.MBps), subject)
 //	ratio := measure.MedianRatio(v[1], v[0])
 //
 // # Bandwidth

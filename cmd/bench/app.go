@@ -1,0 +1,83 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/softrnic/softrnic/internal/bench"
+	"github.com/softrnic/softrnic/internal/bench/env"
+)
+
+// app is the command with its surroundings, so that tests can replace them.
+type app struct {
+	registry       *bench.Registry
+	stdout, stderr io.Writer
+	tourTime       time.Duration // after which the tour ends, come what may
+}
+
+// main runs the command line and returns the exit status.
+func (a *app) main(ctx context.Context, args []string) int {
+	c := a.command()
+	c.SetArgs(args)
+	if err := c.ExecuteContext(ctx); err != nil {
+		fmt.Fprintln(a.stderr, "bench:", err)
+		return 1
+	}
+	return 0
+}
+
+func (a *app) command() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "bench",
+		Short: "What the adapter does on this machine, beside what UDP itself does",
+		Long: "Without a command: the tour, at most 60 s, with real processes on this machine\n" +
+			"and a table per layer.",
+		Args:          cobra.NoArgs,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		RunE:          func(c *cobra.Command, _ []string) error { return a.tour(c.Context()) },
+	}
+	root.SetOut(a.stdout)
+	root.SetErr(a.stderr)
+	root.AddCommand(a.listCommand(), a.runCommand(), a.reportCommand())
+	return root
+}
+
+// describeMachine puts the machine's fingerprint on stderr and returns it.
+func (a *app) describeMachine() env.Fingerprint {
+	machine := env.Read()
+	fmt.Fprintln(a.stderr, machine)
+	return machine
+}
+
+// runAll runs the experiments one after the other and hands each result to
+// done, that of a failed one too. A failure does not stop the others, but the
+// end of ctx does. The error sums the failures up, which done has told of.
+func (a *app) runAll(ctx context.Context, experiments []*bench.Experiment, options func(*bench.Experiment) bench.Options, done func(*bench.Result) error) error {
+	var failed []string
+	for _, e := range experiments {
+		o := options(e)
+		p := startProgress(a.stderr, e.Name)
+		o.Progress = p
+		res, err := bench.Execute(ctx, e, o)
+		p.end()
+		if err != nil {
+			failed = append(failed, e.Name)
+		}
+		if err := done(res); err != nil {
+			return err
+		}
+		if ctx.Err() != nil {
+			return fmt.Errorf("stopped at %s: %w", e.Name, context.Cause(ctx))
+		}
+	}
+	if len(failed) > 0 {
+		return fmt.Errorf("%d of %d experiments failed: %s", len(failed), len(experiments), strings.Join(failed, ", "))
+	}
+	return nil
+}

@@ -1,0 +1,284 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/softrnic/softrnic/internal/bench"
+	"github.com/softrnic/softrnic/internal/bench/measure"
+	"github.com/softrnic/softrnic/internal/bench/proc"
+)
+
+func TestMain(m *testing.M) {
+	proc.ServeIfWorker()
+	goleak.VerifyTestMain(m)
+}
+
+func init() {
+	proc.Register("bench-test", "crash", func(context.Context, *proc.Worker) error {
+		panic("the worker fell over")
+	})
+}
+
+// experiment emits one row and ends as end says.
+func experiment(name string, layer bench.Layer, end func(context.Context) (bench.Verdict, error)) *bench.Experiment {
+	return &bench.Experiment{
+		Name: name, Source: bench.Adapter, Claim: "Claim of " + name + ".", Layer: layer, Tour: bench.Settings{},
+		Axes:   []bench.Axis{{Name: "size", Unit: measure.Bytes}},
+		Params: []bench.Param{{Name: "size", Kind: bench.Int, Default: "64", Doc: "bytes"}},
+		Run: func(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
+			r.Plan(1)
+			r.Step("the only step")
+			r.Emit(bench.Row{Series: "s", X: float64(r.Int("size")), XUnit: measure.Bytes, Y: 5, YUnit: measure.Microseconds})
+			return end(ctx)
+		},
+	}
+}
+
+func holds(context.Context) (bench.Verdict, error) {
+	return bench.Verdict{Holds: true, Why: "it does"}, nil
+}
+
+func differs(context.Context) (bench.Verdict, error) {
+	return bench.Verdict{Why: "it does not"}, nil
+}
+
+func wrong(context.Context) (bench.Verdict, error) {
+	return bench.Verdict{}, errors.New("two and two made five")
+}
+
+func crash(ctx context.Context) (bench.Verdict, error) {
+	g, err := proc.Start(ctx, proc.Options{}, proc.Spec{Name: "bench-test", Role: "crash"})
+	if err != nil {
+		return bench.Verdict{}, err
+	}
+	defer g.Close()
+	_, err = proc.Call[int, int](ctx, g, 1)
+	return bench.Verdict{}, err
+}
+
+// runBench runs the command line over the experiments.
+func runBench(t *testing.T, experiments []*bench.Experiment, args ...string) (status int, stdout, stderr string) {
+	t.Helper()
+	var g bench.Registry
+	for _, e := range experiments {
+		g.Register(e)
+	}
+	return runRegistry(t.Context(), &g, args...)
+}
+
+func runRegistry(ctx context.Context, g *bench.Registry, args ...string) (status int, stdout, stderr string) {
+	var out, diag bytes.Buffer
+	a := &app{registry: g, stdout: &out, stderr: &diag, tourTime: tourTime}
+	status = a.main(ctx, args)
+	return status, out.String(), diag.String()
+}
+
+func four() []*bench.Experiment {
+	return []*bench.Experiment{
+		experiment("good", bench.LayerUDP, holds),
+		experiment("other", bench.LayerVerbs, differs),
+		experiment("wrong", bench.LayerVerbs, wrong),
+		experiment("crash", bench.LayerVerbs, crash),
+	}
+}
+
+func TestExitStatus(t *testing.T) {
+	for _, c := range []struct {
+		args   string
+		status int
+		stderr string
+	}{
+		{"run good", 0, ""},
+		{"run other", 0, ""},
+		{"run good other --quick --set size=4K", 0, ""},
+		{"list", 0, ""},
+		{"--help", 0, ""},
+		{"run wrong", 1, "1 of 1 experiments failed: wrong"},
+		{"run wrong good", 1, "1 of 2 experiments failed: wrong"},
+		{"run crash --json", 1, "panic: the worker fell over"},
+		{"run", 1, "run needs the name of an experiment"},
+		{"run nosuch", 1, `unknown experiment "nosuch"; there are: good, crash, other, wrong`},
+		{"run good --set sizes=1", 1, `unknown parameter "sizes"; there are:`},
+		{"run good --set size=huge", 1, `size=huge: "huge" is not a number`},
+		{"run good --set size", 1, "key=value"},
+		{"run good --fast", 1, "unknown flag"},
+		{"nosuch", 1, "unknown command"},
+		{"list extra", 1, "unknown command"},
+	} {
+		t.Run(c.args, func(t *testing.T) {
+			status, _, stderr := runBench(t, four(), strings.Fields(c.args)...)
+			require.Equal(t, c.status, status, stderr)
+			require.Contains(t, stderr, c.stderr)
+		})
+	}
+}
+
+func TestRunText(t *testing.T) {
+	status, stdout, stderr := runBench(t, four(), "run", "wrong", "good", "other")
+	require.Equal(t, 1, status)
+	require.Contains(t, stdout, "FAILED  wrong: two and two made five")
+	require.Contains(t, stdout, "claim   Claim of good.\nholds   yes: it does\n", "a failure does not stop the others")
+	require.Contains(t, stdout, "claim   Claim of other.\nholds   no: it does not\n")
+	require.Contains(t, stderr, "good 1/1 the only step")
+	require.Contains(t, stderr, "cores ", "the machine is described")
+}
+
+func TestRunOut(t *testing.T) {
+	dir := t.TempDir()
+	status, _, _ := runBench(t, four(), "run", "good", "--out", dir)
+	require.Zero(t, status)
+	for _, ext := range []string{"jsonl", "txt", "svg"} {
+		require.FileExists(t, filepath.Join(dir, "good."+ext))
+	}
+	status, _, stderr := runBench(t, four(), "run", "good", "--out", filepath.Join(dir, "good.txt"))
+	require.Equal(t, 1, status)
+	require.Contains(t, stderr, "good.txt")
+}
+
+func TestList(t *testing.T) {
+	_, stdout, _ := runBench(t, four(), "list")
+	require.Contains(t, stdout, "good  [UDP; the adapter itself]\n    Claim of good.\n    over size (B)\n      --set size=64")
+	_, stdout, _ = runBench(t, four(), "list", "--json")
+	lines := strings.Split(strings.TrimSpace(stdout), "\n")
+	require.Len(t, lines, 4)
+	for _, line := range lines {
+		var e struct{ Experiment, Source, Claim string }
+		require.NoError(t, json.Unmarshal([]byte(line), &e))
+		require.NotEmpty(t, e.Experiment)
+		require.NotEmpty(t, e.Source)
+		require.NotEmpty(t, e.Claim)
+	}
+}
+
+func TestReport(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "out")
+	status, stdout, _ := runBench(t, four(), "report", "--quick", "--out", dir)
+	require.Equal(t, 1, status, "one of them is wrong")
+	require.Contains(t, stdout, filepath.Join(dir, "report.html"))
+	page, err := os.ReadFile(filepath.Join(dir, "report.html"))
+	require.NoError(t, err)
+	for _, want := range []string{"Claim of good.", "it does not", "two and two made five", "the worker fell over"} {
+		require.Contains(t, string(page), want)
+	}
+
+	status, _, _ = runBench(t, four()[:2], "report", "--quick", "--out", dir)
+	require.Zero(t, status, "a claim that does not hold is no failure")
+}
+
+func TestTour(t *testing.T) {
+	status, stdout, _ := runBench(t, four()[:2])
+	require.Zero(t, status)
+	require.Regexp(t, `(?m)^│ UDP +│$`, stdout)
+	require.Regexp(t, `(?m)^│ verbs +│$`, stdout)
+	require.Contains(t, stdout, "Claim of good.")
+
+	absent := experiment("absent", bench.LayerUDP, wrong)
+	absent.Tour = nil
+	status, stdout, _ = runBench(t, []*bench.Experiment{absent, experiment("good", bench.LayerUDP, holds)})
+	require.Zero(t, status)
+	require.NotContains(t, stdout, "absent")
+
+	status, _, stderr := runBench(t, four())
+	require.Equal(t, 1, status)
+	require.Contains(t, stderr, "2 of 3 experiments failed: crash, wrong")
+}
+
+// The tour ends in time: what is left out is no failure.
+func TestTourTime(t *testing.T) {
+	var g bench.Registry
+	g.Register(experiment("endless", bench.LayerUDP, func(ctx context.Context) (bench.Verdict, error) {
+		<-ctx.Done()
+		return bench.Verdict{}, context.Cause(ctx)
+	}))
+	g.Register(experiment("late", bench.LayerVerbs, holds))
+	var out, diag bytes.Buffer
+	a := &app{registry: &g, stdout: &out, stderr: &diag, tourTime: time.Millisecond}
+	require.Zero(t, a.main(t.Context(), nil), diag.String())
+	require.Contains(t, out.String(), "endless\nwas not done when the tour's time was over")
+	require.NotContains(t, out.String(), "Claim of late.")
+}
+
+func TestInterrupt(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	var g bench.Registry
+	g.Register(experiment("first", bench.LayerUDP, func(ctx context.Context) (bench.Verdict, error) {
+		cancel()
+		return bench.Verdict{}, context.Cause(ctx)
+	}))
+	g.Register(experiment("second", bench.LayerUDP, holds))
+	for _, args := range [][]string{{"run", "first", "second"}, {}} {
+		status, stdout, stderr := runRegistry(ctx, &g, args...)
+		require.Equal(t, 1, status)
+		require.Contains(t, stderr, "stopped at first")
+		require.NotContains(t, stdout, "Claim of second.")
+	}
+}
+
+// The lines of a real experiment keep the contract.
+func TestJSONContract(t *testing.T) {
+	status, stdout, stderr := runRegistry(t.Context(), &bench.Default, "run", "udp-raw", "--quick", "--json",
+		"--set", "payloads=1024", "--set", "rounds=2", "--set", "time=5ms", "--set", "iters=50", "--set", "pings=24")
+	require.Zero(t, status, stderr)
+	lines := strings.Split(strings.TrimSpace(stdout), "\n")
+	last := len(lines) - 1
+	require.Positive(t, last)
+	series := map[string]bool{}
+	for i, line := range lines {
+		var o map[string]any
+		require.NoError(t, json.Unmarshal([]byte(line), &o), line)
+		if i == last {
+			requireVerdict(t, o)
+			break
+		}
+		requireRow(t, o)
+		series[fmt.Sprint(o["series"], o["x"], o["y_unit"])] = true
+		if b, ok := o["baseline"]; ok {
+			require.True(t, series[fmt.Sprint(b, o["x"], o["y_unit"])], "the baseline stands before: %s", line)
+		}
+	}
+}
+
+func requireRow(t *testing.T, o map[string]any) {
+	t.Helper()
+	require.Equal(t, "udp-raw", o["experiment"])
+	for _, k := range []string{"series", "x_unit", "y_unit"} {
+		require.IsType(t, "", o[k], k)
+		require.NotEmpty(t, o[k], k)
+	}
+	for _, k := range []string{"x", "y", "n", "p50", "p99", "min", "max"} {
+		require.IsType(t, 0.0, o[k], k)
+		require.Positive(t, o[k], k)
+	}
+	require.LessOrEqual(t, o["min"], o["p50"])
+	require.LessOrEqual(t, o["p50"], o["p99"])
+	require.LessOrEqual(t, o["p99"], o["max"])
+	want := 11
+	if _, ok := o["baseline"]; ok {
+		require.IsType(t, "", o["baseline"])
+		require.IsType(t, 0.0, o["ratio"])
+		require.Positive(t, o["ratio"])
+		want += 2
+	}
+	require.Len(t, o, want, "no other fields: %v", o)
+}
+
+func requireVerdict(t *testing.T, o map[string]any) {
+	t.Helper()
+	require.Equal(t, "udp-raw", o["experiment"])
+	require.IsType(t, true, o["holds"])
+	require.NotEmpty(t, o["claim"])
+	require.NotEmpty(t, o["why"])
+	require.Len(t, o, 4)
+}

@@ -1,0 +1,18 @@
+// Command bench runs the experiments: what this adapter does on this machine,
+// beside what UDP itself does in the same run.
+//
+//	go run ./cmd/bench                       the tour, at most 60 s: real processes on this machine, a table per layer
+//	bench list [--json]                      every experiment with its source and claim
+//	bench run NAME... [--quick] [--json] [--out DIR] [--set key=value ...]
+//	bench report [--out DIR]                 every experiment and one HTML page with its charts, tables and verdicts
+//
+// With --json there is one object per line on stdout: experiment, series, x,
+// x_unit, y, y_unit, and where they apply n, p50, p99, min, max, baseline and
+// ratio (this series over the series named baseline, at the same x and in the
+// same run); and last, for each experiment, a line with experiment, claim,
+// holds (true or false) and why.
+//
+// Progress and the description of the machine go to stderr. The exit status is
+// 1 when an experiment could not run, an answer was wrong, or the command line
+// makes no sense; never because a claim did not hold.
+package main

@@ -1,0 +1,95 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/softrnic/softrnic/internal/bench"
+	"github.com/softrnic/softrnic/internal/bench/report"
+)
+
+// runFlags are those that run and report share.
+type runFlags struct {
+	quick bool
+	set   []string
+	out   string
+}
+
+func (f *runFlags) add(flags *pflag.FlagSet) {
+	flags.BoolVar(&f.quick, "quick", false, "fewer and shorter rounds")
+	flags.StringArrayVar(&f.set, "set", nil, "change a parameter, `key=value`; may be repeated (list shows them)")
+	flags.StringVar(&f.out, "out", f.out, "write NAME.jsonl, NAME.txt and NAME.svg into `DIR`")
+}
+
+// options checks --set against the experiments that are to run.
+func (f *runFlags) options(experiments []*bench.Experiment) (bench.Options, error) {
+	set, err := bench.ParseSettings(f.set)
+	if err != nil {
+		return bench.Options{}, err
+	}
+	return bench.Options{Quick: f.quick, Set: set}, bench.CheckSettings(experiments, set)
+}
+
+// same are the same options for every experiment.
+func same(o bench.Options) func(*bench.Experiment) bench.Options {
+	return func(*bench.Experiment) bench.Options { return o }
+}
+
+func (a *app) runCommand() *cobra.Command {
+	var f runFlags
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "run NAME...",
+		Short: "Run experiments and print their tables",
+		ValidArgsFunction: func(*cobra.Command, []string, string) (names []string, _ cobra.ShellCompDirective) {
+			for _, e := range a.registry.All() {
+				names = append(names, e.Name)
+			}
+			return names, cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(c *cobra.Command, names []string) error {
+			if len(names) == 0 {
+				return errors.New("run needs the name of an experiment; `bench list` shows them")
+			}
+			experiments, err := a.registry.Find(names...)
+			if err != nil {
+				return err
+			}
+			o, err := f.options(experiments)
+			if err != nil {
+				return err
+			}
+			return a.run(c, experiments, o, f.out, asJSON)
+		},
+	}
+	f.add(c.Flags())
+	c.Flags().BoolVar(&asJSON, "json", false, "one JSON object per line, as the figures come")
+	return c
+}
+
+func (a *app) run(c *cobra.Command, experiments []*bench.Experiment, o bench.Options, out string, asJSON bool) error {
+	machine := a.describeMachine()
+	if asJSON {
+		enc := json.NewEncoder(a.stdout)
+		o.OnRow = func(r bench.Row) error { return enc.Encode(r) }
+	}
+	return a.runAll(c.Context(), experiments, same(o), func(res *bench.Result) error {
+		var err error
+		switch {
+		case !asJSON:
+			_, err = fmt.Fprintln(a.stdout, report.Text(res))
+		case res.Err == nil:
+			err = report.WriteVerdict(a.stdout, res)
+		default:
+			fmt.Fprintln(a.stderr, res.Err)
+		}
+		if err == nil && out != "" {
+			err = report.Save(out, machine, res)
+		}
+		return err
+	})
+}

@@ -1,0 +1,43 @@
+package env
+
+import (
+	"bufio"
+	"os"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+func kernel() string {
+	var u unix.Utsname
+	if unix.Uname(&u) != nil {
+		return ""
+	}
+	return unix.ByteSliceToString(u.Sysname[:]) + " " + unix.ByteSliceToString(u.Release[:])
+}
+
+// cpu is the model in /proc/cpuinfo; some architectures name it otherwise, and
+// some not at all.
+func cpu() string {
+	f, err := os.Open("/proc/cpuinfo")
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		key, value, _ := strings.Cut(lines.Text(), ":")
+		switch strings.TrimSpace(key) {
+		case "model name", "Model", "cpu model":
+			return strings.TrimSpace(value)
+		}
+	}
+	return ""
+}
+
+func rmem(name string) string {
+	b, err := os.ReadFile("/proc/sys/net/core/" + name)
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(b)) + " B"
+}

@@ -1,0 +1,26 @@
+package env
+
+import (
+	"runtime"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestRead(t *testing.T) {
+	f := Read()
+	facts := map[string]string{}
+	for _, fact := range f {
+		require.NotEmpty(t, fact.Value, fact.Name)
+		facts[fact.Name] = fact.Value
+		require.Contains(t, f.String(), fact.Name+" "+fact.Value)
+	}
+	require.Len(t, facts, len(f), "names are unique")
+	require.Equal(t, runtime.Version(), facts["go"])
+	require.Contains(t, facts, "GSO/GRO")
+	require.Contains(t, facts, "cores")
+	if runtime.GOOS == "linux" {
+		require.Contains(t, facts, "kernel")
+		require.Contains(t, facts, "rmem_max")
+	}
+}

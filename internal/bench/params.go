@@ -1,0 +1,175 @@
+package bench
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// A Kind is the type of a parameter's value.
+type Kind string
+
+const (
+	Int      Kind = "int"      // a whole number; K, M, KiB, MiB multiply by 1024 and 1024²
+	Ints     Kind = "ints"     // such numbers with commas between
+	Float    Kind = "float"    // a decimal number
+	Duration Kind = "duration" // as time.ParseDuration has it: 50ms
+	Words    Kind = "words"    // words with commas between, out of Param.Choices if there are any
+)
+
+// A Param is something that --set can change.
+type Param struct {
+	Name    string   `json:"name"`
+	Kind    Kind     `json:"kind"`
+	Default string   `json:"default"`
+	Quick   string   `json:"quick,omitempty"` // the default with --quick; empty: the same
+	Choices []string `json:"choices,omitempty"`
+	Doc     string   `json:"doc"`
+}
+
+// parse returns the value as int, []int, float64, time.Duration or []string.
+func (p Param) parse(s string) (any, error) {
+	var v any
+	var err error
+	switch p.Kind {
+	case Int:
+		v, err = parseInt(s)
+	case Ints:
+		v, err = parseList(s, parseInt)
+	case Float:
+		v, err = strconv.ParseFloat(s, 64)
+	case Duration:
+		v, err = time.ParseDuration(s)
+	case Words:
+		v, err = parseList(s, p.parseWord)
+	default:
+		err = fmt.Errorf("unknown kind %q", p.Kind)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s=%s: %w", p.Name, s, err)
+	}
+	return v, nil
+}
+
+func (p Param) parseWord(s string) (string, error) {
+	if len(p.Choices) > 0 && !slices.Contains(p.Choices, s) {
+		return "", fmt.Errorf("%q is none of %s", s, strings.Join(p.Choices, ", "))
+	}
+	return s, nil
+}
+
+var multipliers = []struct {
+	suffix string
+	factor int
+}{{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"K", 1 << 10}, {"M", 1 << 20}}
+
+// parseInt reads a number of at least one: sizes, counts and rounds of zero
+// make no experiment.
+func parseInt(s string) (int, error) {
+	digits, factor := s, 1
+	for _, m := range multipliers {
+		if rest, ok := strings.CutSuffix(s, m.suffix); ok {
+			digits, factor = rest, m.factor
+			break
+		}
+	}
+	n, err := strconv.Atoi(digits)
+	switch {
+	case err != nil:
+		return 0, fmt.Errorf("%q is not a number like 64, 4K or 1MiB", s)
+	case n < 1 || n > math.MaxInt32/factor:
+		return 0, fmt.Errorf("%q is not between 1 and 2^31-1", s)
+	}
+	return n * factor, nil
+}
+
+func parseList[T any](s string, one func(string) (T, error)) ([]T, error) {
+	var list []T
+	for part := range strings.SplitSeq(s, ",") {
+		v, err := one(strings.TrimSpace(part))
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, v)
+	}
+	return list, nil
+}
+
+// Settings are the key=value pairs of --set.
+type Settings map[string]string
+
+// ParseSettings reads "key=value" words. Of two for one key the last counts.
+func ParseSettings(words []string) (Settings, error) {
+	s := Settings{}
+	for _, w := range words {
+		k, v, ok := strings.Cut(w, "=")
+		if !ok || k == "" {
+			return nil, fmt.Errorf("setting %q does not have the form key=value", w)
+		}
+		s[k] = v
+	}
+	return s, nil
+}
+
+// CheckSettings says whether every setting has a meaning for at least one of
+// the experiments, and a valid value for each that knows it. The error lists
+// the parameters there are.
+func CheckSettings(experiments []*Experiment, s Settings) error {
+	for key := range s {
+		if !slices.ContainsFunc(experiments, func(e *Experiment) bool { return e.param(key) != nil }) {
+			return fmt.Errorf("unknown parameter %q; %s", key, describeParams(experiments))
+		}
+	}
+	for _, e := range experiments {
+		if _, err := e.values(s, false); err != nil {
+			return fmt.Errorf("%s: %w", e.Name, err)
+		}
+	}
+	return nil
+}
+
+func describeParams(experiments []*Experiment) string {
+	var b strings.Builder
+	b.WriteString("there are:")
+	for _, e := range experiments {
+		for _, p := range e.Params {
+			fmt.Fprintf(&b, "\n  %s: %s=%s  (%s) %s", e.Name, p.Name, p.Default, p.Kind, p.Doc)
+			if len(p.Choices) > 0 {
+				fmt.Fprintf(&b, ": %s", strings.Join(p.Choices, ", "))
+			}
+		}
+	}
+	return b.String()
+}
+
+func (e *Experiment) param(name string) *Param {
+	for i := range e.Params {
+		if e.Params[i].Name == name {
+			return &e.Params[i]
+		}
+	}
+	return nil
+}
+
+// values are the parsed parameters: set, or the default for this speed.
+func (e *Experiment) values(set Settings, quick bool) (map[string]any, error) {
+	values := make(map[string]any, len(e.Params))
+	for _, p := range e.Params {
+		text := p.Default
+		if quick && p.Quick != "" {
+			text = p.Quick
+		}
+		if v, ok := set[p.Name]; ok {
+			text = v
+		}
+		v, err := p.parse(text)
+		if err != nil {
+			return nil, err
+		}
+		values[p.Name] = v
+	}
+	return values, nil
+}

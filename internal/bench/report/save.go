@@ -1,0 +1,81 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/softrnic/softrnic/internal/bench"
+	"github.com/softrnic/softrnic/internal/bench/env"
+)
+
+// WriteJSON writes a result as `--json` prints it: a line for each row, and
+// last the verdict, unless the experiment failed.
+func WriteJSON(w io.Writer, res *bench.Result) error {
+	enc := json.NewEncoder(w)
+	for _, r := range res.Rows {
+		if err := enc.Encode(r); err != nil {
+			return err
+		}
+	}
+	if res.Err != nil {
+		return nil
+	}
+	return WriteVerdict(w, res)
+}
+
+// WriteVerdict writes the last line of `--json`.
+func WriteVerdict(w io.Writer, res *bench.Result) error {
+	return json.NewEncoder(w).Encode(bench.VerdictLine{
+		Experiment: res.Experiment.Name,
+		Claim:      res.Experiment.Claim,
+		Holds:      res.Verdict.Holds,
+		Why:        res.Verdict.Why,
+	})
+}
+
+// Save writes NAME.jsonl, NAME.txt and NAME.svg into dir, which it makes if it
+// has to.
+func Save(dir string, machine env.Fingerprint, res *bench.Result) error {
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return err
+	}
+	var lines bytes.Buffer
+	if err := WriteJSON(&lines, res); err != nil {
+		return err
+	}
+	svg, err := SVG(res.Rows)
+	if err != nil {
+		return err
+	}
+	for ext, data := range map[string][]byte{
+		"jsonl": lines.Bytes(),
+		"txt":   []byte(machine.String() + "\n\n" + Text(res)),
+		"svg":   svg,
+	} {
+		path := filepath.Join(dir, res.Experiment.Name+"."+ext)
+		if len(data) == 0 {
+			_ = os.Remove(path) // an earlier run's, if any
+			continue
+		}
+		if err := os.WriteFile(path, data, 0o666); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// SavePage writes report.html into dir and returns its path.
+func SavePage(dir string, machine env.Fingerprint, results []*bench.Result) (path string, err error) {
+	var page bytes.Buffer
+	if err := Page(&page, machine, results); err != nil {
+		return "", err
+	}
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return "", err
+	}
+	path = filepath.Join(dir, "report.html")
+	return path, os.WriteFile(path, page.Bytes(), 0o666)
+}
