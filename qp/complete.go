@@ -58,46 +58,42 @@ func (c *Core) acknowledged(now Time, psn wire.PSN) (lost bool) {
 		if !w.started {
 			break
 		}
-		switch {
-		case w.isLocal():
+		if w.isLocal() {
 			c.finish(now, w)
 			continue
-		case w.responds() && !w.done:
-			lost = w.first.LessEq(psn)
-		case w.last.LessEq(psn):
+		}
+		acked := psn.Sub(c.una) // what is older than una is -1; so half of all PSNs can be told apart
+		switch {
+		case w.responds():
+			lost = w.first.Sub(c.una) <= acked
+		case w.last.Sub(c.una) <= acked:
 			c.una = w.last.Add(1)
 			c.finish(now, w)
 			continue
-		case c.una.LessEq(psn):
+		case acked >= 0:
 			c.una = psn.Add(1)
 		}
 		break
 	}
 	if c.una != beforeUna {
-		if timed, ok := c.rtt.Timing(); ok && wire.PSN(timed).Less(c.una) {
-			c.rtt.Acked(now)
-		}
-		c.resync()
+		c.moved(now)
 		c.window.Acked(max(0, before-c.inFlight()))
-		c.retry.Progress(now, c.una != c.top, &c.rtt)
 	}
 	c.checkDrained()
 	return lost
 }
 
-// resync moves the send position past what has been acknowledged meanwhile.
-func (c *Core) resync() {
-	if !c.next.Less(c.una) {
-		return
+// moved does what follows when something new was acknowledged.
+func (c *Core) moved(now Time) {
+	if timed, ok := c.rtt.Timing(); ok && wire.PSN(timed).Less(c.una) {
+		c.rtt.Acked(now)
 	}
-	c.next = c.una
-	for c.cur != c.sq.tail {
-		w := c.sq.at(c.cur)
-		if !w.started || !w.isLocal() && c.next.LessEq(w.last) {
-			return
-		}
-		c.cur++
+	c.probing = false
+	if c.next.Less(c.una) {
+		c.next = c.una
+		c.skipSent()
 	}
+	c.retry.Progress(now, c.una != c.top, &c.rtt)
 }
 
 // oldestUnanswered returns the first read or atomic that waits for its
@@ -161,7 +157,7 @@ func (c *Core) handleAck(now Time, p *wire.Packet) wire.Drop {
 			c.counters.RetryRNRExceededErr++
 			c.failRemote(now, verbs.WCRNRRetryExcErr, psn, aeth.Syndrome)
 		case reliability.GoBack:
-			c.goBack(psn)
+			c.goBack()
 		}
 		return wire.DropNone
 	}
@@ -186,13 +182,13 @@ func (c *Core) handleAck(now Time, p *wire.Packet) wire.Drop {
 // sequenceError goes back to the oldest packet that is not acknowledged,
 // unless that is under way.
 func (c *Core) sequenceError(now Time) {
-	switch c.retry.SequenceNAK(c.una) {
+	switch c.retry.SequenceNAK(now, c.una, &c.rtt) {
 	case reliability.GiveUp:
 		c.giveUp(now)
 	case reliability.GoBack:
 		c.counters.CompleterRetryErr++
 		c.window.Lost(now, c.rtt.Smoothed())
-		c.goBack(c.una)
+		c.goBack()
 	}
 }
 
@@ -206,93 +202,78 @@ func (c *Core) giveUp(now Time) {
 // taken at the expected PSN: responders differ in what they start a repeated
 // response with.
 func (c *Core) handleReadResponse(now Time, p *wire.Packet) wire.Drop {
-	psn := p.BTH.PSN
-	w := c.oldestUnanswered()
-	if w == nil || w.op != verbs.WRRDMARead {
-		if w != nil && !w.first.Less(psn.Add(1)) || psn.Less(c.una) {
-			return wire.DropDuplicate
-		}
-		return c.badResponse(now, p, "a read response came, but no read is outstanding there")
-	}
-	switch d := psn.Sub(w.first.Add(int(w.got / c.mtu))); {
-	case d < 0:
-		return wire.DropDuplicate
-	case d > 0:
-		c.acknowledged(now, w.first.Add(-1))
-		c.sequenceError(now)
-		return wire.DropOutOfSequence
+	w, d := c.answers(now, p)
+	if w == nil {
+		return d
 	}
 	n := uint32(len(p.Payload))
-	if n != min(c.mtu, w.length-w.got) {
-		return c.badResponse(now, p, "the read response has another length than was asked for")
+	if w.op != verbs.WRRDMARead || n != min(c.mtu, w.length-w.got) {
+		return c.badResponse(now, p, "the read response is not what was asked for, or has another length")
 	}
-	c.acknowledged(now, w.first.Add(-1)) // it stands for an acknowledgement of all before it; w is the head now
-	i := c.sq.head
-	w = c.sq.at(i)
-	if m := c.scatter(c.sq.sgl(i), w.got, p.Payload); !m.ok() {
+	if m := c.scatter(c.sq.sgl(c.sq.head), w.got, p.Payload); !m.ok() {
 		c.failLocal(now, w, m)
 		return wire.DropNone
 	}
-	if p.Info.AETH {
-		aeth := p.AETH()
-		c.credits.Update(aeth.Syndrome.Value(), aeth.MSN)
-	}
 	c.counters.RcvdBytes += uint64(n)
-	parts, bytes := w.parts(c.readPart), w.unanswered()
-	w.got += n
-	w.asked = max(w.asked, w.got) // it may answer a request that is about to be repeated
-	w.done = w.got == w.length
-	c.rdOut -= parts - w.parts(c.readPart)
-	c.rdBytes -= bytes - w.unanswered()
-	c.una = psn.Add(1)
-	c.progressed(now)
+	c.answered(now, p, w, n)
 	return wire.DropNone
 }
 
 // handleAtomicAck places the original value of an atomic.
 func (c *Core) handleAtomicAck(now Time, p *wire.Packet) wire.Drop {
-	psn := p.BTH.PSN
-	w := c.oldestUnanswered()
-	if w == nil || !w.isAtomic() {
-		if w != nil && !w.first.Less(psn.Add(1)) || psn.Less(c.una) {
-			return wire.DropDuplicate
-		}
-		return c.badResponse(now, p, "an atomic response came, but no atomic is outstanding there")
+	w, d := c.answers(now, p)
+	if w == nil {
+		return d
 	}
-	switch d := psn.Sub(w.first); {
-	case d < 0:
-		return wire.DropDuplicate
-	case d > 0:
-		c.acknowledged(now, w.first.Add(-1))
-		c.sequenceError(now)
-		return wire.DropOutOfSequence
+	if !w.isAtomic() {
+		return c.badResponse(now, p, "the response belongs to an atomic, but a read was asked for")
 	}
-	c.acknowledged(now, psn.Add(-1))
-	i := c.sq.head
-	w = c.sq.at(i)
 	var b [8]byte
 	putHost(b[:], p.AtomicAckETH().Orig)
-	if m := c.scatter(c.sq.sgl(i), 0, b[:]); !m.ok() {
+	if m := c.scatter(c.sq.sgl(c.sq.head), 0, b[:]); !m.ok() {
 		c.failLocal(now, w, m)
 		return wire.DropNone
 	}
-	aeth := p.AETH()
-	c.credits.Update(aeth.Syndrome.Value(), aeth.MSN)
-	c.rdOut -= w.asked // 0 if it answers a request that is about to be repeated
-	w.done = true
-	c.una = psn.Add(1)
-	c.progressed(now)
+	c.answered(now, p, w, w.length)
 	return wire.DropNone
 }
 
-// progressed does what follows a response that brought something new.
-func (c *Core) progressed(now Time) {
-	if timed, ok := c.rtt.Timing(); ok && wire.PSN(timed).Less(c.una) {
-		c.rtt.Acked(now)
+// answers returns the read or atomic that response p continues, which is then
+// at the head of the queue, because a response acknowledges all requests
+// before it. If there is none it returns what becomes of p.
+func (c *Core) answers(now Time, p *wire.Packet) (*sendWQE, wire.Drop) {
+	w := c.oldestUnanswered()
+	if w == nil {
+		if p.BTH.PSN.Less(c.una) {
+			return nil, wire.DropDuplicate
+		}
+		return nil, c.badResponse(now, p, "a response with data came for a request that asked for none")
 	}
+	ahead := p.BTH.PSN.Sub(w.first.Add(int(w.got / c.mtu)))
+	if ahead < 0 {
+		return nil, wire.DropDuplicate
+	}
+	c.acknowledged(now, w.first.Add(-1))
+	if ahead > 0 { // what is between has been lost
+		c.sequenceError(now)
+		return nil, wire.DropOutOfSequence
+	}
+	return w, wire.DropNone
+}
+
+// answered notes that p brought n bytes for w, the head of the queue.
+func (c *Core) answered(now Time, p *wire.Packet, w *sendWQE, n uint32) {
+	if p.Info.AETH {
+		aeth := p.AETH()
+		c.credits.Update(aeth.Syndrome.Value(), aeth.MSN)
+	}
+	c.count(c.sq.head, -1)
+	w.got += n
+	w.done = w.got == w.length
+	c.count(c.sq.head, 1)
+	c.una = p.BTH.PSN.Add(1)
 	c.reap(now)
-	c.resync()
-	c.retry.Progress(now, c.una != c.top, &c.rtt)
+	c.moved(now)
 }
 
 // badResponse fails the oldest request for a response that contradicts it.

@@ -68,9 +68,10 @@ type requester struct {
 	endPos   uint64   // window coordinate one past the last started request
 	unasked  uint32   // packets since one asked for an acknowledgement
 	forceAck bool     // ask with the next packet: it is a probe
-	probing  bool     // send one packet only
+	probing  bool     // send one packet only, and go on at resume
 	stalled  bool     // counted a credit stall for the request at cur
 	drained  bool     // SQ_DRAINED raised
+	resume   wire.PSN // where sending goes on after a probe
 
 	rdOut     uint32 // reads (parts of them) and atomics outstanding
 	rdBytes   uint32 // bytes of reads outstanding
@@ -163,6 +164,7 @@ func (c *Core) Queued() (send, recv int) { return c.sq.len(), c.rq.len() }
 func (c *Core) reset() {
 	c.state = sReset
 	c.attr = verbs.QPAttr{}
+	c.path = wire.Path{}
 	c.mtu = 1024
 	c.sq.reset()
 	c.rq.reset()
@@ -171,11 +173,13 @@ func (c *Core) reset() {
 	c.rdOut, c.rdBytes = 0, 0
 	c.retry.Stop()
 	c.rtt = reliability.RTT{}
+	c.window = reliability.Window{}
+	c.credits.Reset(c.noCredits)
 	c.acks = reliability.Acks{}
 	c.recv.Reset(0)
 	c.res.Reset(0)
 	c.msg = inbound{wqe: RecvWQE{SGList: c.msg.wqe.SGList[:0]}}
-	c.cnpDue, c.zeroCredits, c.established = false, false, false
+	c.cnpDue, c.cnpLast, c.zeroCredits, c.established = false, 0, false, false
 	c.recorder.state(0, sReset)
 }
 

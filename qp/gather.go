@@ -31,6 +31,17 @@ func (c *Core) checkList(list []verbs.SGE, off, n uint32, write bool) memFault {
 	return memFault{}
 }
 
+// source checks n bytes at offset off of the list as checkList does for
+// reading. If they lie in the only element it returns them, so that they need
+// not be looked up again.
+func (c *Core) source(list []verbs.SGE, off, n uint32) ([]byte, memFault) {
+	if len(list) != 1 || n == 0 {
+		return nil, c.checkList(list, off, n, false)
+	}
+	src, f := c.mem.Local(list[0].LKey, list[0].Addr+uint64(off), n, false)
+	return src, memFault{f, list[0]}
+}
+
 // gather copies len(dst) bytes at offset off of the list, which has passed
 // checkList, to dst.
 func (c *Core) gather(dst []byte, list []verbs.SGE, off uint32) {

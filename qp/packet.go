@@ -23,7 +23,7 @@ func (c *Core) HandlePacket(now Time, p *wire.Packet) wire.Drop {
 	if p.TOS&3 == 3 || p.BTH.FECN {
 		c.marked(now)
 	}
-	if c.state == sRTR && !c.established {
+	if c.state == sRTR && !c.established && p.Info.Request && c.class != wire.ClassUD {
 		c.established = true
 		c.host.Event(verbs.EventCommEst, nil)
 	}
@@ -82,8 +82,8 @@ func (c *Core) Advance(now Time) {
 	switch c.retry.Expired(now, &c.rtt) {
 	case reliability.Probe:
 		c.counters.Probes++
-		c.forceAck, c.probing = true, true
-		c.goBack(c.una)
+		c.forceAck, c.probing, c.resume = true, true, c.next
+		c.goBack()
 	case reliability.GoBack:
 		c.forceAck = true
 		if !rnr {
@@ -91,7 +91,7 @@ func (c *Core) Advance(now Time) {
 			c.counters.CompleterRetryErr++
 			c.window.Collapsed(now)
 		}
-		c.goBack(c.una)
+		c.goBack()
 	case reliability.GiveUp:
 		c.giveUp(now)
 	}

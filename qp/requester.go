@@ -12,7 +12,7 @@ const packetCost = 256
 // position returns the window coordinate of a PSN within a started request.
 // The difference of two coordinates is the bytes between them.
 func (c *Core) position(w *sendWQE, psn wire.PSN) uint64 {
-	k := uint64(psn.Sub(w.first))
+	k := uint64(psn-w.first) & wire.PSNMask // a message may take half of all PSNs
 	pos := w.base + k*packetCost
 	if !w.responds() {
 		pos += min(k*uint64(c.mtu), uint64(w.length))
@@ -75,7 +75,9 @@ func (c *Core) sendRequests(now Time, out Out) bool {
 			// A probe is one packet; what follows it was sent before and may
 			// well have arrived.
 			c.probing = false
-			c.skipToTop()
+			if c.next.Less(c.resume) {
+				c.seek(c.resume)
+			}
 			return false
 		}
 	}
@@ -137,10 +139,15 @@ func (c *Core) sendData(now Time, out Out, w *sendWQE) outcome {
 	total := info.HeaderLen + int(n) + pad + wire.ICRCLen
 
 	if c.typ == verbs.RC && !c.window.Allows(c.inFlight(), int(n)+packetCost) {
-		return blocked
+		if c.unasked == 0 {
+			return blocked
+		}
+		c.forceAck = true // one packet more, so that the window moves again
 	}
+	var src []byte
 	if w.inline == 0 {
-		if m := c.checkList(c.sq.sgl(c.cur), off, n, false); !m.ok() {
+		var m memFault
+		if src, m = c.source(c.sq.sgl(c.cur), off, n); !m.ok() {
 			if c.cur == c.sq.head { // what was posted before completes first
 				c.failLocal(now, w, m)
 			}
@@ -167,9 +174,12 @@ func (c *Core) sendData(now Time, out Out, w *sendWQE) outcome {
 		wire.IETH{RKey: w.immInv}.Put(b[info.HeaderLen-wire.IETHLen:])
 	}
 	body := b[info.HeaderLen : info.HeaderLen+int(n)+pad]
-	if w.inline != 0 {
+	switch {
+	case w.inline != 0:
 		copy(body, c.sq.inlineData(c.cur)[off:off+n])
-	} else {
+	case src != nil:
+		copy(body, src)
+	default:
 		c.gather(body[:n], c.sq.sgl(c.cur), off)
 	}
 	clear(body[n:])
@@ -193,7 +203,6 @@ func (c *Core) sendRead(now Time, out Out, w *sendWQE) outcome {
 	bth := wire.BTH{Opcode: info.Opcode, PKey: c.pkey, DestQPN: c.attr.DestQPN, PSN: c.next, AckReq: true}
 	bth.Put(b)
 	wire.RETH{VA: w.remote + uint64(off), RKey: w.rkey, Length: n}.Put(b[wire.BTHLen:])
-	w.asked = max(off+n, 1) // 1 marks a read of nothing as asked for
 	c.rdOut++
 	c.rdBytes += n
 	if !c.next.Less(c.top) {
@@ -222,7 +231,6 @@ func (c *Core) sendAtomic(now Time, out Out, w *sendWQE) outcome {
 	bth := wire.BTH{Opcode: op, PKey: c.pkey, DestQPN: c.attr.DestQPN, PSN: c.next, AckReq: true}
 	bth.Put(b)
 	h.Put(b[wire.BTHLen:])
-	w.asked = 1
 	c.rdOut++
 	if !c.next.Less(c.top) {
 		c.credits.Start(false)
@@ -270,94 +278,73 @@ func (c *Core) departed(now Time, w *sendWQE, op wire.Opcode, psns int, asked bo
 		if c.typ != verbs.RC {
 			c.una = c.next
 			c.finish(now, w)
+			c.checkDrained()
 		}
 	}
 }
 
-// skipToTop ends a probe: the next packet is the one after the newest sent.
-func (c *Core) skipToTop() {
-	for c.cur != c.sq.tail {
-		w := c.sq.at(c.cur)
-		if !w.started || !w.isLocal() && c.top.LessEq(w.last) {
-			break
-		}
-		c.cur++
-	}
-	c.next = c.top
+// goBack makes the oldest packet that is not acknowledged the next to send.
+func (c *Core) goBack() {
+	c.rtt.Abandon()
+	c.unasked = 0
+	c.seek(c.una)
+}
+
+// seek makes psn, which lies between una and top, the next packet to send.
+func (c *Core) seek(psn wire.PSN) {
+	c.next = psn
+	c.cur = c.sq.head
+	c.skipSent()
 	c.recount()
 }
 
-// goBack makes psn the next packet to send.
-func (c *Core) goBack(psn wire.PSN) {
-	c.rtt.Abandon()
-	for i := c.sq.head; i != c.sq.tail; i++ {
-		w := c.sq.at(i)
-		if !w.started {
-			break
+// skipSent moves cur past what lies before next.
+func (c *Core) skipSent() {
+	for c.cur != c.sq.tail {
+		w := c.sq.at(c.cur)
+		if !w.started || !w.isLocal() && c.next.LessEq(w.last) {
+			return
 		}
-		if w.isLocal() || w.last.Less(psn) {
-			continue
-		}
-		c.cur, c.next = i, psn
-		if psn.Less(w.first) {
-			c.next = w.first
-		}
-		if w.op == verbs.WRRDMARead {
-			c.next = w.first.Add(int(w.got / c.mtu))
-		}
-		c.unasked = 0
-		c.recount()
-		return
+		c.cur++
 	}
-	c.next = c.top
 }
 
 // recount sets what is outstanding of reads and atomics after the send
-// position moved: everything at or behind it has to be asked for again.
+// position moved: everything behind it has to be asked for again.
 func (c *Core) recount() {
 	c.rdOut, c.rdBytes = 0, 0
-	for i := c.sq.head; i != c.sq.tail; i++ {
-		w := c.sq.at(i)
-		if !w.started {
-			break
-		}
-		if !w.responds() || w.done {
-			continue
-		}
-		if c.next.LessEq(w.last) {
-			sentTo := uint32(0)
-			if w.first.Less(c.next) {
-				sentTo = min(uint32(c.next.Sub(w.first))*c.mtu, w.length)
-			}
-			if w.isAtomic() {
-				sentTo = 0
-			}
-			w.asked = max(sentTo, w.got)
-		}
-		c.rdOut += w.parts(c.readPart)
-		c.rdBytes += w.unanswered()
+	for i := c.sq.head; i != c.sq.tail && c.sq.at(i).started; i++ {
+		c.count(i, 1)
 	}
 }
 
-// parts is the number of requests outstanding for a read or atomic.
-func (w *sendWQE) parts(part uint32) uint32 {
+// count adds what is outstanding of request i to rdOut and rdBytes, or with
+// sign -1 takes it off.
+func (c *Core) count(i uint32, sign int) {
+	w := c.sq.at(i)
+	if !w.responds() || w.done || !w.started {
+		return
+	}
+	asked := c.asked(i, w)
 	switch {
-	case w.done || !w.started:
-		return 0
 	case w.isAtomic() || w.length == 0:
-		return w.asked
-	case w.asked <= w.got:
-		return 0
+		c.rdOut += uint32(sign) * min(asked, 1)
+	case asked > w.got:
+		c.rdOut += uint32(sign) * ((asked-1)/c.readPart - w.got/c.readPart + 1)
+		c.rdBytes += uint32(sign) * (asked - w.got)
 	}
-	return (w.asked-1)/part - w.got/part + 1
 }
 
-// unanswered is the number of bytes asked for and not received.
-func (w *sendWQE) unanswered() uint32 {
-	if w.isAtomic() || w.length == 0 || w.asked <= w.got {
+// asked returns how many bytes of the response of w, which is request i, have
+// been asked for. Where there are none, 1 stands for the request.
+func (c *Core) asked(i uint32, w *sendWQE) uint32 {
+	switch {
+	case int32(i-c.cur) > 0:
 		return 0
+	case i == c.cur:
+		return min(uint32(c.next-w.first)&wire.PSNMask*c.mtu, w.length)
 	}
-	return w.asked - w.got
+	return max(w.length, 1)
 }
 
 // executeLocal carries out the local operation at c.cur and reports whether it

@@ -30,7 +30,8 @@ func (c *Core) Drain(now Time, out Out) bool {
 func (c *Core) OwesAck() bool { return c.acks.Owed() }
 
 // DrainAck lays out the acknowledgement that is owed, if any. It returns true
-// when the batch is full.
+// when the batch is full. It must not overtake responses that wait: call it
+// when Drain has returned false.
 func (c *Core) DrainAck(now Time, out Out) bool {
 	return c.acks.Owed() && !c.sendAck(now, out)
 }
@@ -77,11 +78,11 @@ func (c *Core) sendResponse(now Time, out Out, r *reliability.Resource) bool {
 		}
 		c.putAETH(now, b, info.Opcode, r.First, wire.AckSyndrome(c.creditCode()), r.MSN)
 		wire.AtomicAckETH{Orig: r.Orig}.Put(b[wire.BTHLen+wire.AETHLen:])
-		r.Pending, r.Answered = false, true
+		c.res.Sent(r)
 		c.acks.Covered(r.First)
 		return true
 	}
-	for r.Pending {
+	for r.Pending() {
 		off := uint32(r.Next.Sub(r.First)) * c.mtu
 		n := min(c.mtu, r.Length-off)
 		var src []byte
@@ -92,8 +93,7 @@ func (c *Core) sendResponse(now Time, out Out, r *reliability.Resource) bool {
 				return true
 			}
 		}
-		last := r.Next == r.Last
-		info := wire.Compose(wire.ClassRC, wire.OpReadResponse, r.Next == r.From, last, false, false).Info()
+		info := wire.Compose(wire.ClassRC, wire.OpReadResponse, r.Next == r.From, r.Next == r.To, false, false).Info()
 		pad := wire.PadFor(int(n))
 		b := out.Next(&c.path, info.HeaderLen+int(n)+pad+wire.ICRCLen)
 		if b == nil {
@@ -113,17 +113,23 @@ func (c *Core) sendResponse(now Time, out Out, r *reliability.Resource) bool {
 		clear(body[n:])
 		c.counters.SentBytes += uint64(n)
 		c.acks.Covered(r.Next)
-		r.Next = r.Next.Add(1)
-		r.Pending = !last
-		r.Answered = r.Answered || last
+		c.res.Sent(r)
 	}
 	return true
 }
 
-// vanished ends a read whose memory was deregistered while it was answered.
+// vanished ends a read whose memory was deregistered while it was answered. A
+// repeated one is forgotten in silence: the peer may long have the answer.
 func (c *Core) vanished(now Time, r *reliability.Resource, f Fault) {
-	r.Pending = false
+	if r.Replay() {
+		c.res.Drop(r)
+		return
+	}
+	c.res.DropAll()
 	c.acks.OweNAK(wire.NakRemoteAccess, r.Next)
+	if c.state == sErr {
+		return
+	}
 	c.failReceive(now, verbs.WCRemAccessErr, &verbs.Failure{
 		Event: "memory that the peer was reading is gone: " + f.String(), PSN: uint32(r.Next),
 		Key: r.RKey, Addr: r.VA, Length: r.Length, Cause: "deregister memory only when the peer is done with it",

@@ -49,7 +49,7 @@ func (c *Core) checkOrder(p *wire.Packet) (wire.Syndrome, string) {
 		return wire.NakInvalidRequest, "a message continued that had not begun"
 	case !i.First && m.op != i.Operation:
 		return wire.NakInvalidRequest, "a SEND and a WRITE are mixed in one message"
-	case !i.Payload.Fits(len(p.Payload), int(c.mtu)) || i.Payload == wire.PayloadMTU && p.BTH.Pad != 0:
+	case !p.LengthFits(int(c.mtu)):
 		return wire.NakInvalidRequest, "the packet's length does not fit its place in the message; path MTUs differ?"
 	}
 	return 0, ""
@@ -210,7 +210,7 @@ func (c *Core) receiveRead(now Time, p *wire.Packet) wire.Drop {
 	c.recv.Completed()
 	r.First, r.Last = p.BTH.PSN, p.BTH.PSN.Add(psns-1)
 	r.VA, r.RKey, r.Length, r.MSN = h.VA, h.RKey, h.Length, c.recv.MSN()
-	r.Pending, r.From, r.Next = true, r.First, r.First
+	c.res.Respond(r, r.First, r.Last, false)
 	c.recv.Advance(psns)
 	return wire.DropNone
 }
@@ -231,7 +231,7 @@ func (c *Core) receiveAtomic(now Time, p *wire.Packet) wire.Drop {
 		return c.refuse(now, p, wire.NakInvalidRequest, "an atomic's address must be a multiple of 8")
 	}
 	mem, f := c.mem.Remote(h.RKey, h.VA, 8, verbs.AccessRemoteAtomic, c.num)
-	if f != NoFault {
+	if f != NoFault && f != FaultMisalign {
 		return c.refuse(now, p, wire.NakRemoteAccess, f.String())
 	}
 	word, ok := word64(mem)
@@ -249,7 +249,7 @@ func (c *Core) receiveAtomic(now Time, p *wire.Packet) wire.Drop {
 	}
 	c.recv.Completed()
 	r.First, r.Last, r.Atomic, r.MSN = p.BTH.PSN, p.BTH.PSN, true, c.recv.MSN()
-	r.Pending, r.From, r.Next = true, r.First, r.First
+	c.res.Respond(r, r.First, r.Last, false)
 	c.recv.Advance(1)
 	return wire.DropNone
 }
@@ -268,19 +268,21 @@ func (c *Core) handleDuplicate(now Time, p *wire.Packet) wire.Drop {
 	if r == nil || r.Atomic != p.Info.AtomicETH {
 		return wire.DropUnknownReplay
 	}
-	if r.Pending && r.Next.LessEq(psn) {
-		return wire.DropDuplicate // the answer is on its way
-	}
+	to := r.Last
 	if !r.Atomic {
 		h := p.RETH()
 		off := uint32(psn.Sub(r.First)) * c.mtu
-		if h.RKey != r.RKey || h.VA != r.VA+uint64(off) || uint64(off)+uint64(h.Length) > uint64(r.Length) {
+		switch end := uint64(off) + uint64(h.Length); {
+		case h.RKey != r.RKey || h.VA != r.VA+uint64(off) || end > uint64(r.Length):
 			return wire.DropUnknownReplay
+		case end < uint64(r.Length) && (h.Length == 0 || h.Length%c.mtu != 0):
+			return wire.DropUnknownReplay // it would end inside of a packet of the first response
 		}
-		if off+h.Length < r.Length && h.Length%c.mtu != 0 {
-			return wire.DropUnknownReplay
-		}
+		to = psn.Add(c.responsePackets(h.Length) - 1)
 	}
-	r.Pending, r.From, r.Next = true, psn, psn
+	if r.Pending() && r.Next.LessEq(psn) && to.LessEq(r.To) {
+		return wire.DropDuplicate // the answer is on its way
+	}
+	c.res.Respond(r, psn, to, r.Replay() || !r.Pending())
 	return wire.DropNone
 }

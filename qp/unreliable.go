@@ -25,7 +25,7 @@ func (c *Core) handleUC(now Time, p *wire.Packet) wire.Drop {
 		m.active = false
 		return wire.DropBadSequence
 	}
-	if !i.Payload.Fits(len(p.Payload), int(c.mtu)) {
+	if !p.LengthFits(int(c.mtu)) {
 		m.active = false
 		return wire.DropBadLength
 	}

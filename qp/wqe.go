@@ -23,7 +23,6 @@ type sendWQE struct {
 
 	first, last wire.PSN
 	base        uint64 // window coordinate of the first packet, see Core.position
-	asked       uint32 // reads: bytes requested; atomics: 1 once sent
 	got         uint32 // reads: bytes received
 
 	path *wire.Path // UD

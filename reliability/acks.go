@@ -14,23 +14,43 @@ type Acks struct {
 
 // Owe notes that everything up to psn has to be acknowledged.
 func (a *Acks) Owe(psn wire.PSN) {
-	if a.nak || a.owed && psn.Less(a.psn) {
+	if a.nak {
+		a.caughtUp(psn)
+		return
+	}
+	if a.owed && psn.Less(a.psn) {
 		return
 	}
 	a.owed, a.psn = true, psn
 }
 
 // OweNAK notes that a NAK or RNR NAK at psn has to be sent. It replaces an
-// owed acknowledgement, which it implies.
+// owed acknowledgement, which it implies. A sequence NAK does not replace any
+// other: that one says more.
 func (a *Acks) OweNAK(s wire.Syndrome, psn wire.PSN) {
+	if a.nak && s == wire.NakPSNSequence && a.syndrome != wire.NakPSNSequence {
+		return
+	}
 	a.owed, a.nak, a.syndrome, a.psn = true, true, s, psn
 }
 
 // Covered notes that a response at psn leaves, which acknowledges everything
 // up to it.
 func (a *Acks) Covered(psn wire.PSN) {
-	if a.owed && !a.nak && a.psn.LessEq(psn) {
+	if a.nak {
+		a.caughtUp(psn)
+		return
+	}
+	if a.owed && a.psn.LessEq(psn) {
 		a.owed = false
+	}
+}
+
+// caughtUp moves a sequence NAK that has not left behind psn, which has come
+// meanwhile: what came after the gap was dropped and is missing still.
+func (a *Acks) caughtUp(psn wire.PSN) {
+	if a.syndrome == wire.NakPSNSequence && a.psn.LessEq(psn) {
+		a.psn = psn.Add(1)
 	}
 }
 

@@ -42,8 +42,8 @@ func (r *Receiver) Classify(psn wire.PSN) Arrival {
 }
 
 // Refused notes that the expected packet was answered with an RNR NAK: it is
-// expected still, and what follows it draws one sequence NAK.
-func (r *Receiver) Refused() { r.nakSent = false }
+// expected still, and what was sent behind it is dropped without another word.
+func (r *Receiver) Refused() { r.nakSent = true }
 
 // Advance moves past n PSNs.
 func (r *Receiver) Advance(n int) { r.expected = r.expected.Add(n) }

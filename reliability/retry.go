@@ -120,8 +120,9 @@ func (r *Retry) Expired(now Time, rtt *RTT) Verdict {
 
 // SequenceNAK tells what a NAK (or a gap among responses) at psn calls for:
 // one go-back for each PSN until there is progress, and none during an RNR
-// wait, because the packets behind a refused one draw a NAK of their own.
-func (r *Retry) SequenceNAK(psn wire.PSN) Verdict {
+// wait, because the packets behind a refused one draw a NAK of their own. The
+// timers start anew with the packets.
+func (r *Retry) SequenceNAK(now Time, psn wire.PSN, rtt *RTT) Verdict {
 	if r.rnr != 0 || r.nakked && r.nakPSN == psn {
 		return Nothing
 	}
@@ -130,6 +131,9 @@ func (r *Retry) SequenceNAK(psn wire.PSN) Verdict {
 	}
 	r.left--
 	r.nakked, r.nakPSN = true, psn
+	r.progress = now
+	r.probed = 0
+	r.armProbe(now, rtt)
 	return GoBack
 }
 
