@@ -16,7 +16,8 @@ type Conn interface {
 	LocalAddr() netip.AddrPort
 
 	// Caps tells which accelerations are in use and how large the socket
-	// buffers really are.
+	// buffers really are. An acceleration that fails in use is switched off
+	// and turns false; otherwise nothing changes.
 	Caps() Caps
 
 	// WriteBatch seals every packet of b that is not sealed yet (see
@@ -27,13 +28,17 @@ type Conn interface {
 	WriteBatch(b *Batch) error
 
 	// ReadBatch fills r with what has already arrived, never blocks, and
-	// returns the number of datagrams, 0 if there is none. The buffers in r
-	// are valid until the next ReadBatch with the same r.
+	// returns the number of datagrams, 0 if there is none. It may leave some
+	// behind although r has room: nothing is there any more only when it
+	// returns 0. The buffers in r are valid until the next ReadBatch with the
+	// same r. The error is not nil only when the link is closed.
 	ReadBatch(r *Datagrams) (int, error)
 
 	// Wait blocks until something can be read, Wake is called, or timeout
 	// has passed (negative: no timeout). It reports whether there is
-	// something to read. A Wake that comes before Wait is not lost.
+	// something to read. A Wake that comes before Wait is not lost; several of
+	// them count as one, and one ends at least one Wait. Wait may also return
+	// early for no reason.
 	Wait(timeout time.Duration) (readable bool, err error)
 
 	// Wake makes the current or the next Wait return.

@@ -142,3 +142,100 @@ func TestExchange(t *testing.T) {
 		}
 	})
 }
+
+// TestManyDestinations sends one batch to several links, in turn and in runs.
+func TestManyDestinations(t *testing.T) {
+	everyMode(t, func(t *testing.T, o Options) {
+		const peers, packets = 5, 300
+		from := open(t, o)
+		batch := NewBatch(1 << 20)
+		var links [peers]Conn
+		var paths [peers]*wire.Path
+		for i := range links {
+			links[i] = open(t, o)
+			paths[i] = pathTo(links[i])
+		}
+		var sent [peers][][]byte
+		for i := range packets {
+			to := i % peers
+			if i%100 < 60 {
+				to = i / 60 % peers
+			}
+			pkt := batch.Next(paths[to], 16+i)
+			fill(pkt, uint64(i))
+			sent[to] = append(sent[to], pkt)
+		}
+		require.NoError(t, from.WriteBatch(batch))
+		for i, l := range links {
+			r := NewDatagrams(16)
+			for k, g := range receive(t, l, r, len(sent[i])) {
+				require.Equal(t, sent[i][k], g.pkt)
+			}
+		}
+		require.EqualValues(t, packets, StatsOf(from).SentPackets)
+		require.EqualValues(t, batch.Bytes(), StatsOf(from).SentBytes)
+		require.EqualValues(t, len(sent[0]), StatsOf(links[0]).ReceivedPackets)
+	})
+}
+
+// TestTrafficClass sends packets of several classes, one of which is the
+// socket's own, and reads their marks.
+func TestTrafficClass(t *testing.T) {
+	for _, own := range []uint8{0, 0x68} {
+		everyMode(t, func(t *testing.T, o Options) {
+			o.TOS = own
+			a, b := open(t, o), open(t, o)
+			if o.Portable && a.LocalAddr().Addr().Is4() {
+				t.Skip("the portable link cannot read the TOS of IPv4")
+			}
+			batch := NewBatch(4096)
+			want := []uint8{own, 2, 2, 3, own, own, 0, 0x68, 0xC2}
+			for _, class := range want {
+				batch.Next(&wire.Path{Dst: b.LocalAddr(), TrafficClass: class}, 64)
+			}
+			require.NoError(t, a.WriteBatch(batch))
+			var got []uint8
+			for _, g := range receive(t, b, NewDatagrams(8), len(want)) {
+				got = append(got, g.tos)
+			}
+			require.Equal(t, want, got)
+		})
+	}
+}
+
+// TestNoAllocation sends and receives a batch of three groups.
+func TestNoAllocation(t *testing.T) {
+	everyMode(t, func(t *testing.T, o Options) {
+		a, b := open(t, o), open(t, o)
+		batch, r, to := NewBatch(1<<16), NewDatagrams(64), pathTo(b)
+		marked := &wire.Path{Dst: b.LocalAddr(), TrafficClass: 2}
+		lap := func() {
+			batch.Reset()
+			for range 5 {
+				batch.Next(to, 1000)
+			}
+			batch.Next(to, 24)
+			batch.Next(to, 20)
+			batch.Next(marked, 20)
+			if a.WriteBatch(batch) != nil {
+				panic("closed")
+			}
+			for got := 0; got < batch.Len(); {
+				if _, err := b.Wait(-1); err != nil {
+					panic("closed")
+				}
+				b.ReadBatch(r)
+				for i := range r.Msgs() {
+					got += r.Msgs()[i].Count()
+				}
+			}
+		}
+		if o.Portable {
+			marked = to // a change of class costs the portable link a call
+		}
+		for range 20 {
+			lap()
+		}
+		require.Zero(t, testing.AllocsPerRun(50, lap))
+	})
+}

@@ -52,7 +52,7 @@ func (c *udp) ReadBatch(r *Datagrams) (int, error) {
 		return 0, net.ErrClosed
 	}
 	r.Reset()
-	n := c.rx.receive(c.fd, r, c.caps.MMsg)
+	n := c.receive(r)
 	for i := range n {
 		r.Add(c.rx.datagram(i, r.Slot(i)))
 	}
@@ -61,42 +61,48 @@ func (c *udp) ReadBatch(r *Datagrams) (int, error) {
 }
 
 // receive makes one system call and returns how many datagrams it brought.
-func (rx *receiver) receive(fd int, r *Datagrams, mmsg bool) int {
+func (c *udp) receive(r *Datagrams) (n int) {
+	rx := &c.rx
 	want := min(rx.want, r.Cap())
-	for i := range want {
-		rx.iovecs[i].Base = &r.Slot(i)[0]
-		m := &rx.messages[i]
-		m.Namelen = unix.SizeofSockaddrInet6
-		m.SetControllen(len(rx.controls[i]) * cmsgBytes)
-	}
-	var n int
+	rx.prepare(r, want)
 	var errno unix.Errno
-	if want == 1 {
-		if errno = recvmsg(fd, &rx.messages[0]); errno == 0 {
-			n = 1
-		}
-	} else {
-		n, errno = recvmmsg(fd, rx.messages[:want])
+	if want > 1 {
+		n, errno = recvmmsg(c.fd, rx.messages[:want])
+	} else if errno = recvmsg(c.fd, &rx.messages[0]); errno == 0 {
+		n = 1
 	}
 	switch {
-	case errno == unix.ECONNREFUSED || errno == unix.EHOSTUNREACH:
-		rx.counters.icmp.Add(1)
 	case n > 0:
 		rx.counters.calls.Add(1)
+	case errno == unix.ENOSYS: // some sandboxes lack recvmmsg
+		c.mmsg.Store(false)
+	case errno != unix.EAGAIN && errno != unix.EINTR:
+		rx.counters.icmp.Add(1) // the answer to an earlier packet
 	}
-	if mmsg {
-		rx.adapt(n)
-	}
+	rx.adapt(n, want, c.mmsg.Load())
 	return n
 }
 
-// adapt sets want after a call that brought n datagrams.
-func (rx *receiver) adapt(n int) {
+// prepare points the first n messages at the slots of r and resets the
+// lengths that the kernel overwrites.
+func (rx *receiver) prepare(r *Datagrams, n int) {
+	for i := range n {
+		rx.iovecs[i].Base = &r.Slot(i)[0]
+		m := &rx.messages[i].Msghdr
+		m.Namelen = unix.SizeofSockaddrInet6
+		m.SetControllen(len(rx.controls[i]) * cmsgBytes)
+	}
+}
+
+// adapt sets want after a call that asked for asked datagrams and brought n.
+func (rx *receiver) adapt(n, asked int, mmsg bool) {
 	switch {
-	case n >= rx.want:
-		rx.want = min(2*rx.want, maxReceive)
-	case n < rx.want:
-		rx.want = max(rx.want/2, 1)
+	case !mmsg:
+		rx.want = 1
+	case n == asked:
+		rx.want = min(2*asked, maxReceive)
+	default:
+		rx.want = max(asked/2, 1)
 	}
 }
 

@@ -45,6 +45,9 @@ func (r *ring) pop(d *Datagrams) {
 		r.head = (r.head + 1) % ringSlots
 		r.n--
 	}
+	if r.n == 0 {
+		r.head = 0 // little traffic takes little memory
+	}
 }
 
 func (r *ring) empty() bool {

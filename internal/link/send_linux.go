@@ -79,21 +79,23 @@ func (c *udp) WriteBatch(b *Batch) error {
 }
 
 // withoutGSO sends the group that starts at packet first packet by packet,
-// after a send of the whole was refused, and returns the packet behind it. If
-// that works then GSO was the reason and stays off; if not, then something
-// else is wrong with these packets, such as a destination port of 0.
+// after the system refused it as a whole, and returns the packet behind it. If
+// the first one passes then GSO was the reason and stays off; if not, then
+// something else is wrong: too large for the path, a destination port of 0.
 func (c *udp) withoutGSO(b *Batch, first int) int {
 	g := b.groups[b.packets[first].group]
 	b.Seal(c.local, false)
 	before := c.tx.counters.packets.Load()
-	for next := first; next < g.first+g.count; {
-		c.tx.layOut(b, next, g.first+g.count, false)
-		done, _ := c.submit()
-		next += done
-	}
+	c.tx.layOut(b, first, first+1, false)
+	c.submit()
 	if c.tx.counters.packets.Load() > before {
 		c.gso.Store(false)
 		c.tx.counters.gsoFallbacks.Add(1)
+	}
+	for next := first + 1; next < g.first+g.count; {
+		c.tx.layOut(b, next, g.first+g.count, false)
+		done, _ := c.submit()
+		next += done
 	}
 	return g.first + g.count
 }
@@ -150,7 +152,7 @@ func (c *udp) submit() (done int, gsoRefused bool) {
 		n, errno := c.send(tx.messages[i:tx.laid], tx.packets[i])
 		if errno != 0 {
 			packets := tx.packets[i]
-			if packets > 1 && (errno == unix.EIO || errno == unix.EINVAL) {
+			if packets > 1 && gsoErrors(errno) {
 				return done, true
 			}
 			tx.counters.lost(errno, packets)
@@ -169,21 +171,38 @@ func (c *udp) submit() (done int, gsoRefused bool) {
 	return done, false
 }
 
+// gsoErrors tells the errors that a group may get and its packets may not:
+// no checksum offload or a tunnel in the way (EIO), any doubt about the
+// segment size (EINVAL), a first packet too large for the path (EMSGSIZE).
+func gsoErrors(errno unix.Errno) bool {
+	return errno == unix.EIO || errno == unix.EINVAL || errno == unix.EMSGSIZE
+}
+
+// sendNow makes the one system call that sends the most.
+func (c *udp) sendNow(m []mmsghdr) (int, unix.Errno) {
+	if len(m) > 1 && c.mmsg.Load() {
+		return sendmmsg(c.fd, m)
+	}
+	if errno := sendmsg(c.fd, &m[0]); errno != 0 {
+		return 0, errno
+	}
+	return 1, 0
+}
+
 // send sends as many of the messages as one system call takes, at least one,
 // or returns why the first could not be sent. sendmmsg reports the error of a
 // later message only when that one comes first.
 func (c *udp) send(m []mmsghdr, packets int) (n int, errno unix.Errno) {
 	if c.tx.inject != nil {
-		if errno := c.tx.inject(packets); errno != 0 {
-			return 0, errno
-		}
+		errno = c.tx.inject(packets)
 	}
-	if len(m) > 1 && c.caps.MMsg {
-		n, errno = sendmmsg(c.fd, m)
-	} else if errno = sendmsg(c.fd, &m[0]); errno == 0 {
-		n = 1
+	if errno == 0 {
+		n, errno = c.sendNow(m)
 	}
 	switch errno {
+	case unix.ENOSYS: // some sandboxes lack sendmmsg
+		c.mmsg.Store(false)
+		errno = sendBlocking(c.fd, &m[0])
 	case unix.EAGAIN:
 		c.tx.counters.blocked.Add(1)
 		errno = sendBlocking(c.fd, &m[0])

@@ -8,9 +8,6 @@ import (
 	"sync"
 	"syscall"
 	"time"
-
-	"golang.org/x/net/ipv4"
-	"golang.org/x/net/ipv6"
 )
 
 // portable is the link on Go's net package, for systems without a faster one.
@@ -135,9 +132,7 @@ func (c *portable) WriteBatch(b *Batch) error {
 	b.Seal(c.local, false)
 	for i := range b.Len() {
 		to, pkt := b.Packet(i)
-		oob := c.class.send(to.TrafficClass)
-		_, _, err := c.conn.WriteMsgUDPAddrPort(pkt, oob, to.Dst)
-		if err != nil {
+		if err := c.write(pkt, c.class.send(to.TrafficClass), to.Dst); err != nil {
 			if errors.Is(err, net.ErrClosed) {
 				return net.ErrClosed
 			}
@@ -149,6 +144,17 @@ func (c *portable) WriteBatch(b *Batch) error {
 		c.tx.bytes.Add(uint64(len(pkt)))
 	}
 	return nil
+}
+
+// write sends one datagram. Without a control message it takes the call of
+// package net that does not allocate.
+func (c *portable) write(pkt, oob []byte, to netip.AddrPort) (err error) {
+	if oob == nil {
+		_, err = c.conn.WriteToUDPAddrPort(pkt, to)
+	} else {
+		_, _, err = c.conn.WriteMsgUDPAddrPort(pkt, oob, to)
+	}
+	return err
 }
 
 // ReadBatch implements Conn.
@@ -168,8 +174,11 @@ func (c *portable) Wait(timeout time.Duration) (bool, error) {
 		return false, net.ErrClosed
 	}
 	defer c.leave(waiting)
+	if timeout == 0 {
+		return !c.ring.empty(), nil
+	}
 	var expired <-chan time.Time
-	if timeout >= 0 {
+	if timeout > 0 {
 		t := time.NewTimer(timeout)
 		defer t.Stop()
 		expired = t.C
@@ -201,46 +210,6 @@ func (c *portable) Close() error {
 		c.conn.Close()
 	}, c.idle.Wait)
 	return nil
-}
-
-// trafficClass sets and reads the traffic class as far as x/net can: for IPv6
-// by control messages, for IPv4 by a socket option when it changes.
-type trafficClass struct {
-	conn    *net.UDPConn
-	v6      bool
-	current uint8  // of the socket for IPv4, of oob for IPv6
-	oob     []byte // control message with the current class; nil for the socket's own
-
-	parsed ipv6.ControlMessage
-}
-
-func (t *trafficClass) init(tos uint8) {
-	if t.v6 {
-		ipv6.NewPacketConn(t.conn).SetControlMessage(ipv6.FlagTrafficClass, true)
-	}
-	t.send(tos)
-}
-
-// send makes the next packet carry tos and returns its control message.
-func (t *trafficClass) send(tos uint8) []byte {
-	if tos == t.current {
-		return t.oob
-	}
-	t.current = tos
-	if t.v6 {
-		t.oob = (&ipv6.ControlMessage{TrafficClass: int(tos)}).Marshal()
-	} else {
-		ipv4.NewConn(t.conn).SetTOS(int(tos))
-	}
-	return t.oob
-}
-
-// received reads the traffic class from the control messages of a datagram.
-func (t *trafficClass) received(oob []byte) uint8 {
-	if !t.v6 || len(oob) == 0 || t.parsed.Parse(oob) != nil {
-		return 0
-	}
-	return uint8(t.parsed.TrafficClass)
 }
 
 // refused counts a packet that the system did not take.

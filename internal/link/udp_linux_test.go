@@ -1,0 +1,352 @@
+package link
+
+import (
+	"net"
+	"net/netip"
+	"testing"
+
+	"github.com/softrnic/softrnic/wire"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+)
+
+var loopback = Options{Addr: netip.MustParseAddrPort("127.0.0.1:0")}
+
+// openPair opens two accelerated links; the test gets at the first one's inside.
+func openPair(t *testing.T, o Options) (*udp, Conn) {
+	return open(t, o).(*udp), open(t, o)
+}
+
+// failOnce reports errno in place of the first send of at least min packets.
+func failOnce(errno unix.Errno, min int) func(int) unix.Errno {
+	failed := false
+	return func(packets int) unix.Errno {
+		if failed || packets < min {
+			return 0
+		}
+		failed = true
+		return errno
+	}
+}
+
+// threeGroups lays out three groups of 3, 2 and 1 packets.
+func threeGroups(b *Batch, to *wire.Path) {
+	for i, n := range []int{100, 100, 50, 200, 200, 300} {
+		fill(b.Next(to, n), uint64(i))
+	}
+}
+
+// TestGSOFallback refuses a GSO send in the middle of a batch: everything
+// arrives once, in order, and with an ICRC for identification 0 from there on.
+func TestGSOFallback(t *testing.T) {
+	for _, errno := range []unix.Errno{unix.EIO, unix.EINVAL} {
+		for _, nommsg := range []bool{false, true} {
+			o := loopback
+			o.NoMMsg = nommsg
+			a, b := openPair(t, o)
+			require.True(t, a.Caps().GSO)
+			a.tx.inject = failOnce(errno, 2)
+
+			batch, r := NewBatch(4096), NewDatagrams(8)
+			threeGroups(batch, pathTo(b))
+			batch.Corrupt(4, 77)
+			require.NoError(t, a.WriteBatch(batch))
+			sealer := wire.NewSealer(a.LocalAddr(), b.LocalAddr())
+			for i, g := range receive(t, b, r, 6) {
+				_, sent := batch.Packet(i)
+				require.Equal(t, sent, g.pkt)
+				want := wire.ICRCExact
+				if i == 4 {
+					want = wire.ICRCBad
+				}
+				check, _ := sealer.Check(g.pkt, 0)
+				require.Equal(t, want, check)
+			}
+			require.False(t, a.Caps().GSO, "off for good")
+			s := a.Stats()
+			require.EqualValues(t, 1, s.GSOFallbacks)
+			require.EqualValues(t, 6, s.SentPackets)
+			require.Zero(t, s.SendLost())
+
+			batch.Reset()
+			threeGroups(batch, pathTo(b))
+			require.NoError(t, a.WriteBatch(batch))
+			for _, g := range receive(t, b, r, 6) {
+				require.Zero(t, g.index)
+			}
+		}
+	}
+}
+
+// TestErrorIsNotGSO has packets that fail with and without GSO: the packets
+// around them arrive, and GSO stays on.
+func TestErrorIsNotGSO(t *testing.T) {
+	a, b := openPair(t, loopback)
+	nowhere := &wire.Path{Dst: netip.MustParseAddrPort("127.0.0.1:0")} // EINVAL
+	wrong := &wire.Path{Dst: netip.MustParseAddrPort("[::1]:4791")}    // EAFNOSUPPORT
+	batch := NewBatch(4096)
+	for _, to := range []*wire.Path{pathTo(b), nowhere, pathTo(b), wrong, pathTo(b)} {
+		batch.Next(to, 100)
+		batch.Next(to, 100)
+	}
+	require.NoError(t, a.WriteBatch(batch))
+	sealer := wire.NewSealer(a.LocalAddr(), b.LocalAddr())
+	for i, g := range receive(t, b, NewDatagrams(8), 6) {
+		require.Equal(t, i%2, g.index, "in groups of two")
+		check, _ := sealer.Check(g.pkt, uint16(g.index))
+		require.Equal(t, wire.ICRCExact, check)
+	}
+	require.True(t, a.Caps().GSO)
+	s := a.Stats()
+	require.EqualValues(t, 6, s.SentPackets)
+	require.EqualValues(t, 2, s.SendFailed)
+	require.EqualValues(t, 2, s.SendUnreachable)
+	require.EqualValues(t, 4, s.SendLost())
+	require.Zero(t, s.GSOFallbacks)
+}
+
+// TestRefusedSends counts what the system refuses and goes on with the rest.
+func TestRefusedSends(t *testing.T) {
+	tests := []struct {
+		errno   unix.Errno
+		lost    uint64
+		counter func(Stats) uint64
+	}{
+		{unix.ENOBUFS, 3, func(s Stats) uint64 { return s.SendNoBuffers }},
+		{unix.EPERM, 3, func(s Stats) uint64 { return s.SendDenied }},
+		{unix.ENETUNREACH, 3, func(s Stats) uint64 { return s.SendUnreachable }},
+		{unix.EPIPE, 3, func(s Stats) uint64 { return s.SendFailed }},
+	}
+	for _, test := range tests {
+		a, b := openPair(t, loopback)
+		a.tx.inject = failOnce(test.errno, 1)
+		batch := NewBatch(4096)
+		threeGroups(batch, pathTo(b))
+		require.NoError(t, a.WriteBatch(batch))
+		for i, g := range receive(t, b, NewDatagrams(8), 3) {
+			_, sent := batch.Packet(3 + i)
+			require.Equal(t, sent, g.pkt)
+		}
+		s := a.Stats()
+		require.Equal(t, test.lost, test.counter(s), test.errno)
+		require.Equal(t, test.lost, s.SendLost())
+		require.EqualValues(t, 3, s.SentPackets)
+	}
+}
+
+// TestRetriedSends reports errors after which the same packets are sent again.
+func TestRetriedSends(t *testing.T) {
+	for _, errno := range []unix.Errno{unix.EAGAIN, unix.ECONNREFUSED, unix.ENOSYS} {
+		a, b := openPair(t, loopback)
+		a.tx.inject = failOnce(errno, 1)
+		batch := NewBatch(4096)
+		threeGroups(batch, pathTo(b))
+		require.NoError(t, a.WriteBatch(batch))
+		for i, g := range receive(t, b, NewDatagrams(8), 6) {
+			_, sent := batch.Packet(i)
+			require.Equal(t, sent, g.pkt)
+		}
+		s := a.Stats()
+		require.Zero(t, s.SendLost())
+		require.Equal(t, errno == unix.EAGAIN, s.SendBlocked == 1)
+		require.Equal(t, errno == unix.ECONNREFUSED, s.ICMPErrors == 1)
+		require.Equal(t, errno != unix.ENOSYS, a.Caps().MMsg)
+	}
+}
+
+// TestTooBig meets the MTU of a real interface: with don't-fragment the packet
+// is refused, alone and in a group, and the small one behind it passes.
+func TestTooBig(t *testing.T) {
+	addr, mtu := narrowInterface(t)
+	a, b := openPair(t, Options{Addr: netip.AddrPortFrom(addr, 0)})
+	require.Equal(t, mtu, a.Caps().MTU)
+	far := &wire.Path{Dst: netip.AddrPortFrom(neighbour(addr), RoCEPort)}
+	batch := NewBatch(1 << 16)
+	batch.Next(far, mtu)
+	batch.Next(pathTo(b), 64)
+	batch.Next(far, mtu)
+	batch.Next(far, mtu)
+	require.NoError(t, a.WriteBatch(batch))
+	receive(t, b, NewDatagrams(4), 1)
+	require.EqualValues(t, 3, a.Stats().SendTooBig)
+	require.True(t, a.Caps().GSO)
+}
+
+// narrowInterface finds an IPv4 address on an interface with a small MTU.
+func narrowInterface(t *testing.T) (netip.Addr, int) {
+	interfaces, err := net.Interfaces()
+	require.NoError(t, err)
+	for _, i := range interfaces {
+		if i.MTU == 0 || i.MTU > 32000 || i.Flags&net.FlagUp == 0 {
+			continue
+		}
+		addrs, err := i.Addrs()
+		require.NoError(t, err)
+		for _, a := range addrs {
+			p := netip.MustParsePrefix(a.String())
+			if p.Addr().Is4() && p.Bits() <= 30 {
+				return p.Addr(), i.MTU
+			}
+		}
+	}
+	t.Skip("no interface with a small MTU")
+	return netip.Addr{}, 0
+}
+
+// neighbour is another address of the subnet.
+func neighbour(ip netip.Addr) netip.Addr {
+	b := ip.As4()
+	b[3] ^= 1
+	if b[3] == 0 || b[3] == 3 {
+		b[3] ^= 2
+	}
+	return netip.AddrFrom4(b)
+}
+
+// TestOverflow sends more than the receive buffer holds. What does not arrive
+// is counted, as soon as one more datagram brings the news.
+func TestOverflow(t *testing.T) {
+	o := loopback
+	o.RecvBuffer = 32 << 10
+	o.NoGSO = true
+	a, b := openPair(t, o)
+	require.Equal(t, 32<<10, b.Caps().RecvBuffer)
+	const packets = 500
+	batch, r := NewBatch(1<<20), NewDatagrams(64)
+	for range packets {
+		batch.Next(pathTo(b), 1000)
+	}
+	require.NoError(t, a.WriteBatch(batch))
+	got := 0
+	for n := -1; n != 0; {
+		var err error
+		n, err = b.ReadBatch(r)
+		require.NoError(t, err)
+		got += n
+	}
+	require.Less(t, got, packets)
+	sendOne(t, a, b, 64)
+	receive(t, b, r, 1)
+	require.EqualValues(t, packets-got, StatsOf(b).ReceiveOverflow)
+}
+
+// TestSystemBuffers leaves the socket as the system makes it.
+func TestSystemBuffers(t *testing.T) {
+	o := loopback
+	o.RecvBuffer, o.SendBuffer = SystemDefault, SystemDefault
+	caps := open(t, o).Caps()
+	require.Equal(t, sysctl("rmem_default")/2, caps.RecvBuffer)
+	require.Equal(t, sysctl("wmem_default")/2, caps.SendBuffer)
+}
+
+// TestLinkLocal needs zones both ways, and no allocation for them.
+func TestLinkLocal(t *testing.T) {
+	o := Options{Addr: netip.AddrPortFrom(linkLocal(t), 0)}
+	a, b := openPair(t, o)
+	require.Equal(t, o.Addr.Addr(), a.LocalAddr().Addr())
+	batch, r := NewBatch(4096), NewDatagrams(4)
+	fill(batch.Next(pathTo(b), 100), 0)
+	lap := func() {
+		if a.WriteBatch(batch) != nil {
+			panic("closed")
+		}
+		for n := 0; n == 0; {
+			n, _ = b.ReadBatch(r)
+		}
+	}
+	lap()
+	require.Equal(t, a.LocalAddr(), r.Msgs()[0].Src)
+	require.Zero(t, testing.AllocsPerRun(100, lap))
+}
+
+// linkLocal finds a link-local address of this machine.
+func linkLocal(t *testing.T) netip.Addr {
+	interfaces, err := net.Interfaces()
+	require.NoError(t, err)
+	for _, i := range interfaces {
+		addrs, err := i.Addrs()
+		require.NoError(t, err)
+		for _, a := range addrs {
+			if ip := netip.MustParsePrefix(a.String()).Addr(); ip.Is6() && ip.IsLinkLocalUnicast() && i.Flags&net.FlagUp != 0 {
+				return ip.WithZone(i.Name)
+			}
+		}
+	}
+	t.Skip("no link-local address")
+	return netip.Addr{}
+}
+
+// TestZeroChecksumIPv6 receives what rdma_rxe sends over IPv6: no checksum.
+func TestZeroChecksumIPv6(t *testing.T) {
+	c := open(t, Options{Addr: netip.MustParseAddrPort("[::1]:0")})
+	fd, err := unix.Socket(unix.AF_INET6, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	require.NoError(t, err)
+	defer unix.Close(fd)
+	require.NoError(t, unix.SetsockoptInt(fd, unix.IPPROTO_UDP, unix.UDP_NO_CHECK6_TX, 1))
+	to := &unix.SockaddrInet6{Addr: c.LocalAddr().Addr().As16(), Port: int(c.LocalAddr().Port())}
+	require.NoError(t, unix.Sendto(fd, make([]byte, 24), 0, to))
+	require.Len(t, receive(t, c, NewDatagrams(1), 1)[0].pkt, 24)
+}
+
+// TestReceiveAdapts watches the length of recvmmsg follow the traffic.
+func TestReceiveAdapts(t *testing.T) {
+	o := loopback
+	o.NoGSO = true
+	a, b := openPair(t, o)
+	rx := &b.(*udp).rx
+	batch, r := NewBatch(4096), NewDatagrams(8)
+	for range 16 {
+		batch.Next(pathTo(b), 64)
+	}
+	require.NoError(t, a.WriteBatch(batch))
+	var got, want []int
+	for range 7 {
+		n, err := b.ReadBatch(r)
+		require.NoError(t, err)
+		got, want = append(got, n), append(want, rx.want)
+	}
+	require.Equal(t, []int{1, 2, 4, 8, 1, 0, 0}, got)
+	require.Equal(t, []int{2, 4, 8, 16, 4, 2, 1}, want)
+}
+
+func TestLowerTimerSlack(t *testing.T) {
+	require.NoError(t, LowerTimerSlack())
+}
+
+func TestProbe(t *testing.T) {
+	p := Probe()
+	require.NoError(t, p.Err)
+	require.True(t, p.GSO && p.GRO && p.MMsg, "%+v", p)
+	require.Equal(t, "udp-linux", p.Name)
+	require.Positive(t, p.RecvBufferMax)
+	require.Positive(t, p.SendBufferMax)
+	require.Positive(t, p.RecvBuffer)
+	require.Positive(t, p.SendBuffer)
+
+	if taken, err := OpenUDP(Options{Addr: netip.MustParseAddrPort("127.0.0.1:4791")}); err == nil {
+		defer taken.Close()
+	}
+	require.ErrorContains(t, Probe().RoCEPort, "port 4791 is in use")
+}
+
+// TestCloseDuringWrite closes a link that is busy sending.
+func TestCloseDuringWrite(t *testing.T) {
+	for range 20 {
+		a, b := openPair(t, loopback)
+		entered, done := make(chan struct{}), make(chan error)
+		go func() {
+			batch := NewBatch(1 << 16)
+			for range 20 {
+				batch.Next(pathTo(b), 1000)
+			}
+			err := a.WriteBatch(batch)
+			for close(entered); err == nil; {
+				err = a.WriteBatch(batch)
+			}
+			done <- err
+		}()
+		<-entered
+		require.NoError(t, a.Close())
+		require.ErrorIs(t, <-done, net.ErrClosed)
+	}
+}
