@@ -1,9 +1,3 @@
-// Package env describes the machine that figures come from, for reports:
-//
-//	fmt.Fprintln(os.Stderr, env.Read())
-//
-// A figure without its machine means little, so the description goes with every
-// report and to stderr before every run.
 package env
 
 import (
@@ -31,6 +25,7 @@ func Read() Fingerprint {
 		{"kernel", kernel()},
 		{"cpu", cpu()},
 		{"cores", cores()},
+		{"load", load()},
 		{"rmem_max", rmem("rmem_max")},
 		{"rmem_default", rmem("rmem_default")},
 		{"GSO/GRO", offload()},

@@ -15,3 +15,5 @@ func sysctl(name string) string {
 }
 
 func rmem(string) string { return "" }
+
+func load() string { return "" }

@@ -41,3 +41,14 @@ func rmem(name string) string {
 	}
 	return strings.TrimSpace(string(b)) + " B"
 }
+
+// load is the average number of runnable threads in the last minute: what else
+// was going on before the run. A busy machine spoils figures.
+func load() string {
+	b, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return ""
+	}
+	first, _, _ := strings.Cut(string(b), " ")
+	return first
+}

@@ -10,3 +10,5 @@ func kernel() string { return "" }
 func cpu() string { return os.Getenv("PROCESSOR_IDENTIFIER") }
 
 func rmem(string) string { return "" }
+
+func load() string { return "" }

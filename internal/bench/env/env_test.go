@@ -22,5 +22,6 @@ func TestRead(t *testing.T) {
 	if runtime.GOOS == "linux" {
 		require.Contains(t, facts, "kernel")
 		require.Contains(t, facts, "rmem_max")
+		require.Contains(t, facts, "load")
 	}
 }

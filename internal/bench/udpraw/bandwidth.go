@@ -75,13 +75,13 @@ func OpenBandwidth(ctx context.Context, o BandwidthOptions) (*Bandwidth, error) 
 			b.o.Credits = CreditsByDatagram
 		}
 	}
+	defer b.removeWindowFile() // both ends have it open when the first round is over
 	args := bandwidthArgs{b.o, b.windowFile}
 	var err error
 	b.g, err = proc.Start(ctx, proc.Options{},
 		proc.Spec{Name: worker, Role: roleSource, Args: args},
 		proc.Spec{Name: worker, Role: roleSink, Args: args})
 	if err != nil {
-		b.removeWindowFile()
 		return nil, err
 	}
 	if err := b.tune(ctx); err != nil {
@@ -123,13 +123,10 @@ func (b *Bandwidth) Rounds(d time.Duration, figure func(Flow) float64) measure.R
 }
 
 // Close ends both processes. Closing twice is safe.
-func (b *Bandwidth) Close() {
-	b.g.Close()
-	b.removeWindowFile()
-}
+func (b *Bandwidth) Close() { b.g.Close() }
 
 func (b *Bandwidth) removeWindowFile() {
 	if b.windowFile != "" {
-		_ = os.Remove(b.windowFile) // gone already when closed twice
+		_ = os.Remove(b.windowFile) // a page of memory, lost until the next boot at worst
 	}
 }

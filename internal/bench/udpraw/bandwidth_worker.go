@@ -168,9 +168,10 @@ func (s *source) awaitWindow(n int64) error {
 		if s.inFlight() <= n {
 			return nil
 		}
-		if spins%1024 != 0 {
+		if spins%1024 != 1023 {
 			continue
 		}
+		yield()
 		switch now := time.Now(); {
 		case s.taken != last:
 			last, since = s.taken, now
@@ -214,7 +215,7 @@ func (s *sink) run(ctx context.Context, r bandwidthRound) (Flow, error) {
 	if s.o.Credits == CreditsByDatagram {
 		coalesce = max(1, r.Window/4)
 	}
-	const restless = 64 // empty reads after which what is owed leaves
+	const restless = 64 // empty reads after which what is owed leaves, and others may have the core
 	heard := time.Now()
 	for idle := 0; ctx.Err() == nil; {
 		n, err := s.s.tryReceive(s.buf)
@@ -231,6 +232,7 @@ func (s *sink) run(ctx context.Context, r bandwidthRound) (Flow, error) {
 			} else if idle%(restless*64) == 0 && time.Since(heard) > patience {
 				err = errSilence
 			}
+			yield()
 		case n == markerLen:
 			round := binary.LittleEndian.Uint64(s.buf)
 			if err = s.publish(round); err == nil && round == r.Round {

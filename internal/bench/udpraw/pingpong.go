@@ -156,13 +156,18 @@ func pong(ctx context.Context, s socket, receive func([]byte) (int, error), buf 
 	return nil
 }
 
-// spin reads until something is there, and looks at the clock now and then.
+// spin reads until something is there. A peer that is on the other core answers
+// within some ten reads; after many more it yields, and looks at the clock now
+// and then.
 func spin(s socket, b []byte) (int, error) {
-	const glance = 1 << 14
+	const restless, glance = 1 << 5, 1 << 14
 	var deadline time.Time
 	for i := 1; ; i++ {
 		if n, err := s.tryReceive(b); n > 0 || err != nil {
 			return n, err
+		}
+		if i%restless == 0 {
+			yield()
 		}
 		if i%glance != 0 {
 			continue

@@ -29,7 +29,8 @@ func (b *Bandwidth) tune(ctx context.Context) error {
 		}
 	}
 	if b.o.Window != 0 {
-		return nil
+		_, err := b.try(ctx, 0, b.o.Batch, b.o.Window) // to see both ends at work
+		return err
 	}
 	candidates := packetWindows
 	if b.o.Batch > 1 {
