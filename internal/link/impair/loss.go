@@ -1,0 +1,86 @@
+package impair
+
+// lossProcess decides packet by packet which ones are lost.
+type lossProcess interface {
+	lost(r *random) bool
+}
+
+func (l Random) percentages() []Percent { return []Percent{l.P, l.Correlation} }
+
+func (l Random) start() lossProcess {
+	c := newChance(Chance(l))
+	return &randomLoss{c}
+}
+
+type randomLoss struct{ chance }
+
+func (l *randomLoss) lost(r *random) bool { return l.happens(r) }
+
+func (l GEModel) percentages() []Percent { return []Percent{l.P, l.R, l.Bad, l.Good} }
+
+func (l GEModel) start() lossProcess { return &gilbertElliott{model: l} }
+
+// gilbertElliott loses by the state before a packet and changes state with the
+// same packet: two draws each, in the order of sch_netem.c.
+type gilbertElliott struct {
+	model GEModel
+	bad   bool
+}
+
+func (g *gilbertElliott) lost(r *random) bool {
+	leave, loss := g.model.P, g.model.Good
+	if g.bad {
+		leave, loss = g.model.R, g.model.Bad
+	}
+	if r.happens(leave) {
+		g.bad = !g.bad
+	}
+	return r.happens(loss)
+}
+
+func (l FourState) percentages() []Percent {
+	return []Percent{l.P13, l.P31, l.P32, l.P23, l.P14}
+}
+
+func (l FourState) start() lossProcess { return &fourState{model: l, state: gapReceived} }
+
+// The states of FourState, with netem's numbers.
+const (
+	gapReceived   = 1
+	burstReceived = 2
+	burstLost     = 3
+	gapLost       = 4
+)
+
+type fourState struct {
+	model FourState
+	state int
+}
+
+// lost makes one step of the chain. As in sch_netem.c, the packet that leaves
+// the burst for the gap or for a reception within it is received.
+func (f *fourState) lost(r *random) bool {
+	m := &f.model
+	draw := uint64(r.next())
+	switch f.state {
+	case gapReceived:
+		if draw < m.P14.of32() {
+			f.state = gapLost
+		} else if draw < m.P14.of32()+m.P13.of32() {
+			f.state = burstLost
+		}
+	case burstReceived:
+		if draw < m.P23.of32() {
+			f.state = burstLost
+		}
+	case burstLost:
+		if draw < m.P32.of32() {
+			f.state = burstReceived
+		} else if draw < m.P32.of32()+m.P31.of32() {
+			f.state = gapReceived
+		}
+	case gapLost:
+		f.state = gapReceived
+	}
+	return f.state == burstLost || f.state == gapLost
+}

@@ -1,0 +1,147 @@
+package impair
+
+import (
+	"net/netip"
+	"time"
+
+	"github.com/softrnic/softrnic/wire"
+)
+
+// fate is what becomes of one copy of a packet.
+type fate struct {
+	due   int64  // when it leaves
+	flips [3]int // bits to invert once it is sealed
+	nflip int
+	mark  bool
+}
+
+func (f *fate) flip(bit int) {
+	f.flips[f.nflip] = bit
+	f.nflip++
+}
+
+// fates of the copies of a packet: at most a rule's duplicate and one of each
+// by the Spec.
+type fates struct {
+	list [4]fate
+	n    int
+}
+
+// untouched reports whether the packet just leaves now.
+func (f *fates) untouched(now int64) bool {
+	return f.n == 1 && f.list[0].due <= now && f.list[0].nflip == 0 && !f.list[0].mark
+}
+
+// netem decides the fate of packets, in the order of the kernel's
+// sch_netem.c: duplicate, lose, corrupt, reorder or delay, pace.
+type netem struct {
+	active bool
+	ecn    bool
+	loss   lossProcess
+
+	duplicate, corrupt, reorder chance
+
+	gap     int
+	inGap   int // packets since the last one that was reordered
+	delay   Delay
+	jitter  correlated
+	rate    int64
+	last    int64 // when the last packet that was paced or delayed leaves
+	headers int   // of IP and UDP
+	random  random
+
+	counters *counters
+}
+
+// newNetem returns the Spec, which is valid, at work.
+func newNetem(s *Spec, local netip.Addr, random random, counters *counters) netem {
+	n := netem{
+		active:    s.netem(),
+		ecn:       s.ECN,
+		duplicate: newChance(s.Duplicate),
+		corrupt:   newChance(s.Corrupt),
+		reorder:   newChance(s.Reorder.Chance),
+		gap:       s.Reorder.Gap,
+		delay:     s.Delay,
+		jitter:    newCorrelated(s.Delay.Correlation),
+		rate:      s.Rate,
+		headers:   wire.IPv6Len + wire.UDPLen,
+		random:    random,
+		counters:  counters,
+	}
+	if local.Is4() {
+		n.headers = wire.IPv4Len + wire.UDPLen
+	}
+	if s.Loss != nil {
+		n.loss = s.Loss.start()
+	}
+	return n
+}
+
+// decide adds the fates of a packet of so many bytes. capable tells whether
+// its traffic class allows to mark congestion.
+func (n *netem) decide(now int64, bytes int, capable bool, f *fates) {
+	if !n.active {
+		f.list[f.n] = fate{due: now}
+		f.n++
+		return
+	}
+	copies := 1
+	if n.duplicate.happens(&n.random) {
+		copies++
+	}
+	n.copies(now, bytes, capable, copies, f)
+}
+
+// copies sends a packet once or twice, or one time less if it gets lost. A
+// duplicate goes its own way, but is not duplicated again.
+func (n *netem) copies(now int64, bytes int, capable bool, copies int, f *fates) {
+	mark := false
+	if n.loss != nil && n.loss.lost(&n.random) {
+		if n.ecn && capable {
+			mark = true
+			n.counters.marked.Add(1)
+		} else {
+			copies--
+			n.counters.lost.Add(1)
+		}
+	}
+	switch copies {
+	case 0:
+		return
+	case 2:
+		n.counters.duplicated.Add(1)
+		n.copies(now, bytes, capable, 1, f)
+	}
+	one := fate{mark: mark}
+	if n.corrupt.happens(&n.random) {
+		one.flip(n.random.below(8 * bytes))
+		n.counters.corrupted.Add(1)
+	}
+	one.due = n.due(now, bytes)
+	f.list[f.n] = one
+	f.n++
+}
+
+// due returns when a packet leaves.
+func (n *netem) due(now int64, bytes int) int64 {
+	if n.reorder.below > 0 && n.inGap >= n.gap-1 && n.reorder.happens(&n.random) {
+		n.inGap = 0
+		n.counters.reordered.Add(1)
+		return now
+	}
+	n.inGap++
+	delay := int64(n.delay.Mean)
+	if n.delay.Jitter > 0 {
+		delay = int64(n.delay.spread(n.jitter.next(&n.random)))
+	}
+	if n.rate > 0 {
+		if n.last > now { // packets wait already, and their time counts for the delay
+			delay = max(0, delay-(n.last-now))
+			now = n.last
+		}
+		delay += int64(bytes+n.headers) * 8 * int64(time.Second) / n.rate
+	}
+	n.last = now + max(0, delay)
+	return n.last
+}

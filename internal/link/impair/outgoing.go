@@ -1,0 +1,230 @@
+package impair
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"github.com/softrnic/softrnic/internal/link"
+	"github.com/softrnic/softrnic/wire"
+)
+
+// outgoing is the way out. It works on batches before they are sealed, because
+// a packet that leaves a GSO group shifts the IPv4 identification of those
+// behind it.
+type outgoing struct {
+	mu    sync.Mutex // held for writing to the link inside
+	rules rules
+	netem netem
+	limit int
+
+	queue link.Schedule[*held]
+	free  []*held
+	next  atomic.Int64 // see Conn.NextDue
+
+	batch *link.Batch // what leaves instead of the caller's batch
+	taken []*held     // those whose packets are in the batch
+	paths map[wire.Path]*wire.Path
+}
+
+// held is a packet held back.
+type held struct {
+	path wire.Path
+	buf  []byte
+	fate fate
+}
+
+// maxPaths bounds the marked paths that are remembered.
+const maxPaths = 1024
+
+// ECN field of the traffic class, RFC 3168.
+const (
+	ecnMask = 3
+	ecnCE   = 3 // congestion experienced; 0 is not capable
+)
+
+// fecn is the bit of BTH byte 4 that tells of congestion on the way. The ICRC
+// does not cover it.
+const fecn = 0x80
+
+// WriteBatch implements link.Conn. A batch to which nothing happens is passed on
+// as it is.
+func (c *Conn) WriteBatch(b *link.Batch) error {
+	o := &c.out
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	now := c.clock()
+	if err := c.flush(now); err != nil {
+		return err
+	}
+	if !o.netem.active && len(o.rules.list) == 0 {
+		return c.inner.WriteBatch(b)
+	}
+	copying := false
+	for i := range b.Len() {
+		to, pkt := b.Packet(i)
+		f := c.decide(now, to, pkt)
+		if !copying {
+			if f.untouched(now) {
+				continue
+			}
+			copying = true
+			o.prepare(b.Cap())
+			for j := range i {
+				to, pkt := b.Packet(j)
+				if err := c.append(to, pkt, &fate{}); err != nil {
+					return err
+				}
+			}
+		}
+		for _, fate := range f.list[:f.n] {
+			if fate.due > now {
+				c.hold(to, pkt, fate)
+			} else if err := c.append(to, pkt, &fate); err != nil {
+				return err
+			}
+		}
+	}
+	if !copying {
+		return c.inner.WriteBatch(b)
+	}
+	at, ok := o.queue.Next()
+	c.scheduled(&o.next, at, ok)
+	return c.write()
+}
+
+// decide asks rules and netem what becomes of a packet.
+func (c *Conn) decide(now int64, to *wire.Path, pkt []byte) (f fates) {
+	o := &c.out
+	e := o.rules.apply(to.Dst, pkt)
+	if e.drop {
+		c.counters.dropped.Add(1)
+		return f
+	}
+	capable := to.TrafficClass&ecnMask != 0
+	o.netem.decide(now, len(pkt), capable, &f)
+	if e.duplicate {
+		c.counters.duplicated.Add(1)
+		o.netem.decide(now, len(pkt), capable, &f)
+	}
+	for i := range f.n {
+		e.change(&f.list[i], len(pkt), &o.rules.random, &c.counters)
+	}
+	return f
+}
+
+// change adds to a fate what the rules do.
+func (e *effect) change(f *fate, bytes int, r *random, c *counters) {
+	f.due += e.delay
+	if e.corrupt {
+		f.flip(r.below(8 * bytes))
+		c.corrupted.Add(1)
+	}
+	if e.corruptICRC {
+		f.flip(8 * (bytes - wire.ICRCLen))
+		c.corrupted.Add(1)
+	}
+	if e.mark {
+		f.mark = true
+		c.marked.Add(1)
+	}
+}
+
+// batchBytes is the least size of the batch, several GSO groups.
+const batchBytes = 4 * link.MaxPacket
+
+// prepare makes the batch as large as the one it replaces.
+func (o *outgoing) prepare(bytes int) {
+	if o.batch == nil || o.batch.Cap() < bytes {
+		o.batch = link.NewBatch(max(bytes, batchBytes))
+	}
+}
+
+// append puts a packet into the batch.
+func (c *Conn) append(to *wire.Path, pkt []byte, f *fate) error {
+	o := &c.out
+	if f.mark {
+		to = o.marked(to)
+	}
+	room := o.batch.Next(to, len(pkt))
+	if room == nil {
+		if err := c.write(); err != nil {
+			return err
+		}
+		room = o.batch.Next(to, len(pkt))
+	}
+	copy(room, pkt)
+	if f.mark {
+		room[4] |= fecn
+	}
+	for _, bit := range f.flips[:f.nflip] {
+		o.batch.Corrupt(o.batch.Len()-1, bit)
+	}
+	return nil
+}
+
+// marked returns the path with Congestion Experienced, valid for as long as it
+// is referred to.
+func (o *outgoing) marked(to *wire.Path) *wire.Path {
+	with := wire.Path{Dst: to.Dst, TrafficClass: to.TrafficClass | ecnCE}
+	if p := o.paths[with]; p != nil {
+		return p
+	}
+	if o.paths == nil || len(o.paths) == maxPaths {
+		o.paths = make(map[wire.Path]*wire.Path)
+	}
+	o.paths[with] = &with
+	return &with
+}
+
+// write sends the batch and empties it.
+func (c *Conn) write() error {
+	o := &c.out
+	if o.batch.Len() == 0 {
+		return nil
+	}
+	err := c.inner.WriteBatch(o.batch)
+	o.batch.Reset()
+	o.free = append(o.free, o.taken...)
+	o.taken = o.taken[:0]
+	return err
+}
+
+// hold keeps a copy of a packet until it is due.
+func (c *Conn) hold(to *wire.Path, pkt []byte, f fate) {
+	o := &c.out
+	if o.queue.Len() >= o.limit {
+		c.counters.overflow.Add(1)
+		return
+	}
+	var h *held
+	if last := len(o.free) - 1; last >= 0 {
+		h, o.free = o.free[last], o.free[:last]
+	} else {
+		h = new(held)
+	}
+	h.path, h.buf, h.fate = *to, append(h.buf[:0], pkt...), f
+	o.queue.Put(f.due, h)
+	c.counters.delayed.Add(1)
+}
+
+// flush sends what is due. The caller holds the lock.
+func (c *Conn) flush(now int64) error {
+	o := &c.out
+	if due, ok := o.queue.Next(); !ok || due > now {
+		return nil
+	}
+	o.prepare(0)
+	for {
+		h, _, ok := o.queue.TakeDue(now)
+		if !ok {
+			break
+		}
+		if err := c.append(&h.path, h.buf, &h.fate); err != nil {
+			return err
+		}
+		o.taken = append(o.taken, h)
+	}
+	at, ok := o.queue.Next()
+	c.scheduled(&o.next, at, ok)
+	return c.write()
+}

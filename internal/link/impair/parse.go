@@ -1,0 +1,290 @@
+package impair
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// SyntaxError says which word of a Spec's text is wrong.
+type SyntaxError struct {
+	Text   string // all of it
+	Offset int    // of the word in Text, bytes
+	Word   string // "" at the end of the text
+	Reason string
+}
+
+// Error returns the reason and the place.
+func (e *SyntaxError) Error() string {
+	if e.Word == "" {
+		return fmt.Sprintf("impair: end of %q: %s", e.Text, e.Reason)
+	}
+	return fmt.Sprintf("impair: %q at byte %d of %q: %s", e.Word, e.Offset, e.Text, e.Reason)
+}
+
+// Parse reads the text form of a Spec; the package documentation has the
+// grammar. The empty text is the zero Spec. The error is a *SyntaxError, or
+// that of Validate when the words are right but make no sense together.
+func Parse(text string) (Spec, error) {
+	p := parser{text: text, words: scan(text)}
+	var s Spec
+	for !p.end() {
+		var err error
+		switch {
+		case p.peek() == ";":
+			p.next()
+			continue
+		case p.atRule():
+			err = p.rule(&s)
+		default:
+			err = p.netem(&s)
+		}
+		if err != nil {
+			return Spec{}, err
+		}
+	}
+	if err := s.Validate(); err != nil {
+		return Spec{}, err
+	}
+	return s, nil
+}
+
+// word is a word of the text and where it starts.
+type word struct {
+	offset int
+	text   string
+}
+
+// scan cuts the text at blanks; a semicolon is a word of its own.
+func scan(text string) []word {
+	var words []word
+	start := -1
+	end := func(i int) {
+		if start >= 0 {
+			words = append(words, word{start, text[start:i]})
+			start = -1
+		}
+	}
+	for i := range len(text) {
+		switch text[i] {
+		case ' ', '\t', '\n', '\r':
+			end(i)
+		case ';':
+			end(i)
+			words = append(words, word{i, ";"})
+		default:
+			if start < 0 {
+				start = i
+			}
+		}
+	}
+	end(len(text))
+	return words
+}
+
+// parser walks over the words.
+type parser struct {
+	text  string
+	words []word
+	at    int
+	given map[string]bool // netem's words so far
+}
+
+func (p *parser) end() bool { return p.at == len(p.words) }
+
+// peek returns the current word, or "" at the end.
+func (p *parser) peek() string {
+	if p.end() {
+		return ""
+	}
+	return p.words[p.at].text
+}
+
+// next returns the current word and goes to the one behind it.
+func (p *parser) next() string {
+	w := p.peek()
+	if w != "" {
+		p.at++
+	}
+	return w
+}
+
+// accept skips the current word if it is the given one.
+func (p *parser) accept(w string) bool {
+	if p.peek() != w {
+		return false
+	}
+	p.at++
+	return true
+}
+
+// over reports whether the current clause ends here.
+func (p *parser) over() bool { return p.end() || p.peek() == ";" }
+
+// fail returns an error about the current word.
+func (p *parser) fail(format string, args ...any) error {
+	e := &SyntaxError{Text: p.text, Offset: len(p.text), Reason: fmt.Sprintf(format, args...)}
+	if !p.end() {
+		e.Offset, e.Word = p.words[p.at].offset, p.peek()
+	}
+	return e
+}
+
+// value reads the current word with parse into v.
+func value[T any](p *parser, v *T, parse func(string) (T, error)) error {
+	got, err := parse(p.peek())
+	if err != nil {
+		return p.fail("%v", err)
+	}
+	*v = got
+	p.at++
+	return nil
+}
+
+// values reads words into the given places for as long as they look like
+// quantities; at least one.
+func values[T any](p *parser, parse func(string) (T, error), places ...*T) error {
+	for i, v := range places {
+		if i > 0 && !isQuantity(p.peek()) {
+			return nil
+		}
+		if err := value(p, v, parse); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// isQuantity reports whether a word is a number, with or without a unit.
+func isQuantity(w string) bool { return w != "" && (w[0] >= '0' && w[0] <= '9' || w[0] == '.') }
+
+func parseCount(w string) (int, error) {
+	n, err := strconv.ParseUint(w, 10, 31)
+	if err != nil || n == 0 {
+		return 0, errors.New("want a number from 1")
+	}
+	return int(n), nil
+}
+
+func parseSeed(w string) (uint64, error) {
+	n, err := strconv.ParseUint(w, 0, 64)
+	if err != nil {
+		return 0, errors.New("want a number of at most 64 bits")
+	}
+	return n, nil
+}
+
+// netem reads one of netem's words and what belongs to it.
+func (p *parser) netem(s *Spec) error {
+	w := p.peek()
+	if p.given[w] {
+		return p.fail("given twice")
+	}
+	if p.given == nil {
+		p.given = make(map[string]bool)
+	}
+	p.given[w] = true
+	switch w {
+	case "loss":
+		p.next()
+		return p.loss(s)
+	case "delay":
+		p.next()
+		return p.delay(&s.Delay)
+	case "reorder":
+		p.next()
+		return p.reorder(&s.Reorder)
+	case "duplicate":
+		p.next()
+		return p.chance(&s.Duplicate)
+	case "corrupt":
+		p.next()
+		return p.chance(&s.Corrupt)
+	case "rate":
+		p.next()
+		return value(p, &s.Rate, parseRate)
+	case "limit":
+		p.next()
+		return value(p, &s.Limit, parseCount)
+	case "seed":
+		p.next()
+		return value(p, &s.Seed, parseSeed)
+	case "ecn":
+		p.next()
+		s.ECN = true
+		return nil
+	case "drop", "mark":
+		return p.fail("a rule stands alone; put ';' in front of it")
+	}
+	return p.fail("unknown word; want loss, ecn, delay, reorder, duplicate, corrupt, rate, limit or seed, or a rule that begins with drop, duplicate, corrupt, delay or mark")
+}
+
+func (p *parser) chance(c *Chance) error {
+	return values(p, parsePercent, &c.P, &c.Correlation)
+}
+
+func (p *parser) loss(s *Spec) error {
+	switch {
+	case p.accept("gemodel"):
+		l := GEModel{R: -1, Bad: 100}
+		if err := values(p, parsePercent, &l.P, &l.R, &l.Bad, &l.Good); err != nil {
+			return err
+		}
+		if l.R < 0 {
+			l.R = 100 - l.P
+		}
+		s.Loss = l
+	case p.accept("state"):
+		l := FourState{P31: -1, P23: 100}
+		if err := values(p, parsePercent, &l.P13, &l.P31, &l.P32, &l.P23, &l.P14); err != nil {
+			return err
+		}
+		if l.P31 < 0 {
+			l.P31 = 100 - l.P13
+		}
+		s.Loss = l
+	default:
+		p.accept("random")
+		var c Chance
+		if err := p.chance(&c); err != nil {
+			return err
+		}
+		s.Loss = Random(c)
+	}
+	return nil
+}
+
+func (p *parser) delay(d *Delay) error {
+	if err := values(p, parseTime, &d.Mean, &d.Jitter); err != nil {
+		return err
+	}
+	if isQuantity(p.peek()) {
+		if err := value(p, &d.Correlation, parsePercent); err != nil {
+			return err
+		}
+	}
+	if p.accept("distribution") {
+		return value(p, &d.Distribution, parseDistribution)
+	}
+	return nil
+}
+
+func parseDistribution(w string) (Distribution, error) {
+	for i, name := range distributionNames {
+		if name == w {
+			return Distribution(i), nil
+		}
+	}
+	return 0, fmt.Errorf("want one of %s", strings.Join(distributionNames[:], ", "))
+}
+
+func (p *parser) reorder(r *Reorder) error {
+	if err := p.chance(&r.Chance); err != nil {
+		return err
+	}
+	if p.accept("gap") {
+		return value(p, &r.Gap, parseCount)
+	}
+	return nil
+}

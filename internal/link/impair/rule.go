@@ -1,0 +1,211 @@
+package impair
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/softrnic/softrnic/wire"
+)
+
+// Rule does something to packets that it recognizes by their RoCE headers. As
+// text: "drop 3rd READ_RESPONSE of qp 7"; in Go:
+//
+//	impair.Rule{
+//		Action: impair.Action{Kind: impair.Drop},
+//		Match:  impair.Match{Packets: "READ_RESPONSE", QPN: 7},
+//		When:   impair.When{Nth: 3},
+//	}
+type Rule struct {
+	Action Action
+	Match  Match
+	When   When
+}
+
+// ActionKind is what a rule does.
+type ActionKind uint8
+
+// Actions.
+const (
+	Drop        ActionKind = iota // the packet is lost
+	Duplicate                     // it is there twice
+	HoldBack                      // it comes later, by Action.Delay
+	Corrupt                       // one random bit of it is inverted
+	CorruptICRC                   // the lowest bit of its ICRC is inverted
+	MarkECN                       // CE is set in the IP header, and FECN in the BTH for links that do not show the former
+	numActions
+)
+
+// Action is what a rule does to the packets it picks.
+type Action struct {
+	Kind  ActionKind
+	Delay time.Duration // of HoldBack, longer than 0
+}
+
+// String returns the action as text, such as "delay 5ms".
+func (a Action) String() string {
+	switch a.Kind {
+	case Drop:
+		return "drop"
+	case Duplicate:
+		return "duplicate"
+	case HoldBack:
+		return "delay " + formatTime(a.Delay)
+	case Corrupt:
+		return "corrupt"
+	case CorruptICRC:
+		return "corrupt icrc"
+	case MarkECN:
+		return "mark ecn"
+	}
+	return "action " + strconv.Itoa(int(a.Kind))
+}
+
+// Direction is the way a packet goes, seen from the link.
+type Direction uint8
+
+// Directions.
+const (
+	Out Direction = iota
+	In
+)
+
+// Match describes packets; its zero value matches every packet on its way out.
+type Match struct {
+	Direction Direction
+
+	// Packets names opcodes, or parts of them; "" for any. See the package
+	// documentation.
+	Packets string
+
+	QPN uint32 // destination QPN in the BTH; 0 for any
+	PSN PSN
+}
+
+// PSN describes packet sequence numbers; its zero value matches all of them.
+type PSN struct {
+	kind  psnKind
+	value wire.PSN
+}
+
+type psnKind uint8
+
+const (
+	anyPSN psnKind = iota
+	absolutePSN
+	relativePSN
+)
+
+// AbsolutePSN matches the packets with this PSN in the BTH.
+func AbsolutePSN(psn wire.PSN) PSN { return PSN{absolutePSN, psn & wire.PSNMask} }
+
+// RelativePSN matches the packets n after the first one that the link has seen
+// since the Spec was set, among those of the same direction, peer, destination
+// QPN and kind: requests or responses.
+func RelativePSN(n int) PSN { return PSN{relativePSN, wire.PSN(0).Add(n)} }
+
+// String returns the PSN as text, "psn 7" or "psn +7", or "" for any.
+func (p PSN) String() string {
+	switch p.kind {
+	case absolutePSN:
+		return fmt.Sprintf("psn %d", p.value)
+	case relativePSN:
+		return fmt.Sprintf("psn +%d", p.value)
+	}
+	return ""
+}
+
+// When chooses among the packets that match; every rule counts its own, from 1.
+// At most one field is set. The zero value chooses all of them.
+type When struct {
+	Nth   int     // only this one
+	Every int     // each whose number is a multiple
+	First int     // the first so many
+	P     Percent // each with this probability
+}
+
+// String returns the choice as text, such as "3rd" or "every 2nd", or "" for
+// all.
+func (w When) String() string {
+	switch {
+	case w.Nth != 0:
+		return ordinal(w.Nth)
+	case w.Every != 0:
+		return "every " + ordinal(w.Every)
+	case w.First != 0:
+		return "first " + strconv.Itoa(w.First)
+	case w.P != 0:
+		return w.P.String()
+	}
+	return ""
+}
+
+// ordinal writes 1st, 2nd, 3rd, 4th, 11th, 21st.
+func ordinal(n int) string {
+	suffix := "th"
+	if n/10%10 != 1 {
+		switch n % 10 {
+		case 1:
+			suffix = "st"
+		case 2:
+			suffix = "nd"
+		case 3:
+			suffix = "rd"
+		}
+	}
+	return strconv.Itoa(n) + suffix
+}
+
+// String returns the text that Parse turns into this rule.
+func (r Rule) String() string {
+	words := []string{r.Action.String()}
+	add := func(s string) {
+		if s != "" {
+			words = append(words, s)
+		}
+	}
+	if r.Match.Direction == In {
+		add("in")
+	}
+	if r.When == (When{}) && r.Match.PSN != (PSN{}) {
+		add("always") // a PSN alone would mean once
+	}
+	add(r.When.String())
+	add(r.Match.Packets)
+	if r.Match.QPN != 0 {
+		add(fmt.Sprintf("of qp %d", r.Match.QPN))
+	}
+	if r.Match.PSN != (PSN{}) {
+		add("with " + r.Match.PSN.String())
+	}
+	return strings.Join(words, " ")
+}
+
+func (r *Rule) validate() error {
+	w := r.When
+	set := 0
+	for _, is := range []bool{w.Nth != 0, w.Every != 0, w.First != 0, w.P != 0} {
+		if is {
+			set++
+		}
+	}
+	switch {
+	case r.Action.Kind >= numActions:
+		return fmt.Errorf("no such action")
+	case r.Action.Kind == HoldBack && (r.Action.Delay <= 0 || r.Action.Delay > maxTime):
+		return fmt.Errorf("delay %v; want more than 0, at most %v", r.Action.Delay, maxTime)
+	case r.Action.Kind != HoldBack && r.Action.Delay != 0:
+		return fmt.Errorf("only HoldBack has a Delay")
+	case r.Match.Direction > In:
+		return fmt.Errorf("no such direction")
+	case r.Match.QPN > wire.QPNMask:
+		return fmt.Errorf("qp %d; want 1 to %d", r.Match.QPN, wire.QPNMask)
+	case set > 1:
+		return fmt.Errorf("more than one of Nth, Every, First and P")
+	case w.Nth < 0 || w.Every < 0 || w.First < 0 || !w.P.valid():
+		return fmt.Errorf("When %+v; want counts from 1, a probability up to 100%%", w)
+	}
+	_, err := selectorOf(r.Match.Packets)
+	return err
+}

@@ -1,0 +1,92 @@
+package impair
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/softrnic/softrnic/wire"
+)
+
+// selector is a set of opcodes, of which acknowledgements may be restricted to
+// those of one kind.
+type selector struct {
+	opcodes [256]bool
+	byKind  bool // only with AETHs of this kind
+	kind    wire.SyndromeKind
+}
+
+// matches reports whether the packet, BTH to ICRC, belongs to the set.
+func (s *selector) matches(pkt []byte) bool {
+	if !s.opcodes[pkt[0]] {
+		return false
+	}
+	return !s.byKind || wire.Syndrome(pkt[wire.BTHLen]).Kind() == s.kind
+}
+
+// selectorOf returns the set with the given name. It belongs to all who ask.
+func selectorOf(name string) (*selector, error) {
+	if s := selectors()[name]; s != nil {
+		return s, nil
+	}
+	return nil, fmt.Errorf("no packets are called %q; want an opcode such as RC_SEND_ONLY, parts of one such as READ_RESPONSE, SEND_LAST or FIRST, or one of ACK, NAK, RNR, ATOMIC", name)
+}
+
+// selectors are all sets by name, made of wire's table of opcodes.
+var selectors = sync.OnceValue(func() map[string]*selector {
+	all := make(map[string]*selector)
+	add := func(name string, op wire.Opcode) {
+		if all[name] == nil {
+			all[name] = new(selector)
+		}
+		all[name].opcodes[op] = true
+	}
+	for code := range 256 {
+		add("", wire.Opcode(code)) // unknown ones as well
+		info := wire.Opcode(code).Info()
+		if !info.Valid {
+			continue
+		}
+		for _, name := range shorter(info) {
+			add(name, info.Opcode)
+		}
+	}
+	for code := range 256 {
+		if info := wire.Opcode(code).Info(); info.Valid {
+			exact := new(selector) // a whole name is one opcode, although others begin with it
+			exact.opcodes[code] = true
+			all[info.Name] = exact
+		}
+	}
+	for name, kind := range map[string]wire.SyndromeKind{"ACK": wire.KindAck, "NAK": wire.KindNAK, "RNR": wire.KindRNR} {
+		s := &selector{byKind: true, kind: kind}
+		s.opcodes[wire.RCAck] = true
+		all[name] = s
+	}
+	add("ATOMIC", wire.RCCmpSwap)
+	add("ATOMIC", wire.RCFetchAdd)
+	return all
+})
+
+// shorter returns the names of an opcode of which parts are left out: of
+// RC_SEND_LAST_IMM these are SEND, SEND_LAST, LAST_IMM and so on.
+func shorter(info *wire.Info) []string {
+	class, operation := info.Class.String(), info.Operation.String()
+	rest := strings.TrimPrefix(info.Name, class+"_")
+	rest = strings.TrimPrefix(rest, operation)
+	parts := append([]string{class, operation}, strings.FieldsFunc(rest, func(r rune) bool { return r == '_' })...)
+	if class == operation { // CNP
+		parts = parts[1:]
+	}
+	var names []string
+	for subset := 1; subset < 1<<len(parts); subset++ {
+		var name []string
+		for i, part := range parts {
+			if subset>>i&1 != 0 {
+				name = append(name, part)
+			}
+		}
+		names = append(names, strings.Join(name, "_"))
+	}
+	return names
+}
