@@ -3,7 +3,6 @@ package memory
 import (
 	"fmt"
 	"net/netip"
-
 )
 
 // ports is the address table of a network.
@@ -42,4 +41,3 @@ func (p ports) free(ip netip.Addr) (netip.AddrPort, error) {
 	}
 	return netip.AddrPort{}, fmt.Errorf("memory: %v has no free port left", ip)
 }
-
