@@ -3,8 +3,6 @@ package rnic
 import (
 	"runtime"
 	"time"
-
-	"github.com/softrnic/softrnic/internal/link"
 )
 
 // How long the service looks and sleeps.
@@ -17,23 +15,25 @@ const (
 
 // serve is the service goroutine: the processor of the adapter for
 // applications that compute, sleep or just do not poll. It reads the socket
-// whenever nobody else does and stays out of the way while someone does. It
-// has a thread of its own, because a blocking system call returns sooner than
-// Go's network poller does.
+// whenever nobody else does and stays out of the way while someone does. While
+// it reads it has a thread of its own, because a blocking system call returns
+// sooner than Go's network poller does. On standby it sleeps by a timer of the
+// runtime: a system call that sleeps would keep the runtime's monitor awake,
+// which costs a spinning poller a tenth of its time.
 func (s *shard) serve() {
 	defer close(s.done)
-	runtime.LockOSThread()
-	_ = link.LowerTimerSlack() // without it standby takes a little longer
 	seen := s.polls.Load()
 	nap, behind := standbyShort, 0
 	for !s.dev.isClosed() {
 		polls := s.polls.Load()
 		if polls == seen && s.token.CompareAndSwap(false, true) {
+			runtime.LockOSThread()
 			s.rule(polls)
+			runtime.UnlockOSThread()
 			s.release()
 			seen = s.polls.Load()
 			nap, behind = standbyShort, 0
-			standby(nap)
+			time.Sleep(nap)
 			continue
 		}
 		if polls != seen {
@@ -45,7 +45,7 @@ func (s *shard) serve() {
 			}
 		}
 		seen = polls
-		standby(nap)
+		time.Sleep(nap)
 		s.sendOwed()
 	}
 }
