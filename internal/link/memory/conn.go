@@ -151,8 +151,9 @@ func (c *Conn) deliver(d *datagram) bool {
 		c.pool.put(d)
 		return true
 	}
-	if c.head == len(c.queue) {
-		c.queue, c.head = c.queue[:0], 0
+	if len(c.queue) == cap(c.queue) && c.head > len(c.queue)/2 { // reuse the front
+		c.queue = c.queue[:copy(c.queue, c.queue[c.head:])]
+		c.head = 0
 	}
 	c.queue = append(c.queue, d)
 	c.queued += len(d.buf)
