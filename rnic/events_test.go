@@ -25,6 +25,24 @@ func TestEventsComeInOrder(t *testing.T) {
 		require.Equal(t, verbs.AsyncEvent{Type: typ, Port: i}, ev)
 	}
 	require.Zero(t, q.lostEvents())
+	for _, slot := range append(q.errors.slots, q.notices.slots...) {
+		require.Zero(t, slot, "the queue keeps no object alive")
+	}
+}
+
+// Two events may leave one token behind. Who takes the first event passes it on.
+func TestEventsWakeOneAfterAnother(t *testing.T) {
+	q := newEventQueue()
+	q.put(verbs.AsyncEvent{Port: 1})
+	q.put(verbs.AsyncEvent{Port: 2})
+	<-q.more
+	_, ok := q.poll()
+	require.True(t, ok)
+	require.Len(t, q.more, 1)
+	<-q.more
+	_, ok = q.poll()
+	require.True(t, ok)
+	require.Empty(t, q.more)
 }
 
 func TestGetEventWaits(t *testing.T) {
@@ -166,7 +184,7 @@ func TestManyGettersManyPutters(t *testing.T) {
 	require.Len(t, seen, putters*each)
 }
 
-// Those that need the program's attention, by the words of verbs.
+// Every event is one or the other, as its meaning in verbs has it.
 func TestErrorsAndNotices(t *testing.T) {
 	for typ := verbs.EventCQErr; typ <= verbs.EventWQFatal; typ++ {
 		switch typ {

@@ -129,6 +129,14 @@ func TestKeyTableStaysSmall(t *testing.T) {
 	}
 	require.Len(t, table.taken, restingIndices)
 	require.Len(t, *table.slots.Load(), firstKeySlots)
+
+	filled := 0
+	for i := range *table.slots.Load() {
+		if (*table.slots.Load())[i].Load() != nil {
+			filled++
+		}
+	}
+	require.Equal(t, filled, table.filled, "it decides when the table is built anew")
 }
 
 func TestKeyTableFull(t *testing.T) {

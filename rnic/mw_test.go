@@ -212,6 +212,12 @@ func TestUnbindQP(t *testing.T) {
 	require.ErrorIs(t, w.mr.Dereg(), verbs.ErrBusy)
 	w.pd.unbindQP(otherQPN)
 	require.Empty(t, w.pd.bound)
+
+	w.mustBind()
+	w.pd.noteBound(w.mw, otherQPN) // as it was when the list was made
+	w.pd.unbindQP(otherQPN)
+	require.Equal(t, qp.NoFault, w.remote(16, 1, verbs.AccessRemoteRead, qpn), "bound anew to another queue pair meanwhile")
+	w.pd.unbindQP(qpn)
 	require.NoError(t, w.mr.Dereg())
 }
 

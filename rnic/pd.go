@@ -156,7 +156,7 @@ func (pd *PD) Remote(rkey uint32, addr uint64, n uint32, need verbs.AccessFlags,
 	switch {
 	case !ok:
 		return nil, qp.FaultBounds
-	case need&verbs.AccessRemoteAtomic != 0 && realAddr(mem)%8 != 0:
+	case need&verbs.AccessRemoteAtomic != 0 && (realAddr(r.mem)+addr-r.base)%8 != 0:
 		return nil, qp.FaultMisalign
 	}
 	return mem, qp.NoFault
