@@ -41,7 +41,7 @@ func (s *shard) step(c caller) int {
 	s.idle = 0
 	now := s.dev.now()
 	s.mu.Lock()
-	if s.timerDue() {
+	if t := s.nextTimer.Load(); t != 0 && int64(now) >= t {
 		s.runTimers(now)
 	}
 	packets := 0
@@ -58,10 +58,17 @@ func (s *shard) step(c caller) int {
 	return packets
 }
 
-// timerDue reports whether a queue pair's time has come.
+// timerLooks is how many empty looks share one look at the clock.
+const timerLooks = 16
+
+// timerDue reports whether a queue pair's time has come. While a poller finds
+// nothing, look after look, it asks the clock only now and then.
 func (s *shard) timerDue() bool {
 	t := s.nextTimer.Load()
-	return t != 0 && int64(s.dev.now()) >= t
+	if t == 0 || s.idle%timerLooks != 0 && !s.dev.options.NoService {
+		return false
+	}
+	return int64(s.dev.now()) >= t
 }
 
 // receive handles the packets of one datagram. Token and lock are held.
