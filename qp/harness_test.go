@@ -362,3 +362,37 @@ func (p *pair) word(from *node, pkt *wire.Packet) string {
 	}
 	return s
 }
+
+// response makes a packet of from out of nothing: an opcode, a PSN relative to
+// where its requester starts, a syndrome where it has one, a payload.
+func (p *pair) response(from *node, op wire.Opcode, psn int, s wire.Syndrome, payload []byte) *wire.Packet {
+	p.t.Helper()
+	i := op.Info()
+	base := p.psn[0]
+	if (from == p.a) != i.Request {
+		base = p.psn[1]
+	}
+	return p.packet(from, wire.BTH{Opcode: op, PSN: wire.PSN(base).Add(psn)}, payload, func(b []byte) {
+		if i.AETH {
+			wire.AETH{Syndrome: s}.Put(b[wire.BTHLen:])
+		}
+	})
+}
+
+// packet makes a packet of from for its peer; fill writes extended headers
+// into the packet.
+func (p *pair) packet(from *node, h wire.BTH, payload []byte, fill func(b []byte)) *wire.Packet {
+	p.t.Helper()
+	i := h.Opcode.Info()
+	pad := wire.PadFor(len(payload))
+	raw := make([]byte, i.HeaderLen+len(payload)+pad+wire.ICRCLen)
+	h.PKey, h.Pad, h.DestQPN = wire.DefaultPKey, uint8(pad), p.peer(from).Num()
+	h.Put(raw)
+	if fill != nil {
+		fill(raw)
+	}
+	copy(raw[i.HeaderLen:], payload)
+	pkt := &wire.Packet{Src: from.addr, Dst: p.peer(from).addr}
+	require.Equal(p.t, wire.DropNone, pkt.Parse(raw))
+	return pkt
+}

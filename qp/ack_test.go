@@ -1,0 +1,265 @@
+package qp
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/verbs"
+	"github.com/softrnic/softrnic/wire"
+)
+
+// 2.2: an acknowledgement is sent only when asked for.
+func TestAckOnlyWhenAsked(t *testing.T) {
+	p := connect(t)
+	p.a.post(p.now, p.write(1, 0, 0, 600))
+	pkts := p.take(p.a)
+	require.Len(t, pkts, 3)
+	p.give(p.b, pkts[:2]...)
+	require.False(t, p.b.OwesAck())
+	require.Empty(t, p.take(p.b))
+	p.give(p.b, pkts[2])
+	require.True(t, p.b.OwesAck())
+	require.Equal(t, []string{"ACKNOWLEDGE 2 1f msn=1"}, p.words(p.b, p.take(p.b)))
+	require.False(t, p.b.OwesAck())
+}
+
+// 2.2: one acknowledgement stands for all requests of a batch, and completes
+// them all in order (1.3).
+func TestAcksAreCoalesced(t *testing.T) {
+	p := connect(t)
+	for i := range uint64(5) {
+		p.a.post(p.now, p.write(i, 0, 0, 8))
+	}
+	p.give(p.b, p.take(p.a)...)
+	require.Empty(t, p.takeNoAck(p.b), "Drain leaves the acknowledgement to DrainAck")
+	ack := p.take(p.b)
+	require.Equal(t, []string{"ACKNOWLEDGE 4 1f msn=5"}, p.words(p.b, ack))
+	require.EqualValues(t, 4, p.b.Counters().AckDeferred)
+	p.give(p.a, ack...)
+	require.Equal(t, []string{
+		"0 RDMA_WRITE len=8", "1 RDMA_WRITE len=8", "2 RDMA_WRITE len=8", "3 RDMA_WRITE len=8", "4 RDMA_WRITE len=8",
+	}, p.a.done())
+	require.Zero(t, p.a.Deadline(), "nothing is in flight")
+}
+
+// 1.1: a long message asks for acknowledgements on its way, at least every 16
+// packets, so that the window moves.
+func TestLongMessageAsksOnItsWay(t *testing.T) {
+	p := connect(t)
+	p.a.post(p.now, p.write(1, 0, 0, 60_000))
+	unasked := 0
+	for _, pkt := range p.take(p.a) {
+		if unasked++; pkt.BTH.AckReq {
+			unasked = 0
+		}
+		require.Less(t, unasked, 16)
+		p.give(p.b, pkt)
+	}
+	p.settle()
+	require.Equal(t, []string{"1 RDMA_WRITE len=60000"}, p.a.done())
+}
+
+// A window that shrinks while the packets in flight have not asked must not
+// leave the message waiting for its timer.
+func TestWindowShrinksBehindUnaskedPackets(t *testing.T) {
+	p := connect(t, withMTU(verbs.MTU4096))
+	p.a.post(p.now, p.write(1, 0, 0, 60_000))
+	out := &batch{room: 7} // fewer than after which the message asks
+	require.True(t, p.a.Drain(p.now, out))
+	for range 100 {
+		p.a.window.Lost(p.now, 0)
+	}
+	p.give(p.b, p.parse(p.a, out)...)
+	p.settle()
+	require.Equal(t, []string{"1 RDMA_WRITE len=60000"}, p.a.done())
+}
+
+// 1.3: an acknowledgement of an earlier PSN acknowledges nothing, a repeated
+// one nothing more.
+func TestOldAndRepeatedAcks(t *testing.T) {
+	p := connect(t)
+	p.a.post(p.now, p.write(1, 0, 0, 8), p.write(2, 0, 0, 8))
+	pkts := p.take(p.a)
+	p.give(p.b, pkts[0])
+	first := p.take(p.b)
+	p.give(p.b, pkts[1])
+	second := p.take(p.b)
+	p.give(p.a, second...)
+	require.Equal(t, []string{"1 RDMA_WRITE len=8", "2 RDMA_WRITE len=8"}, p.a.done())
+	p.give(p.a, second...)
+	require.Equal(t, wire.DropGhostResponse, p.give(p.a, first...))
+	require.Empty(t, p.a.done())
+}
+
+// 1.3: responses that answer nothing are dropped and counted by their reason.
+func TestGhostResponses(t *testing.T) {
+	p := connect(t)
+	ack := func(psn int, s wire.Syndrome) *wire.Packet {
+		return p.response(p.b, wire.RCAck, psn, s, nil)
+	}
+	require.Equal(t, wire.DropGhostResponse, p.give(p.a, ack(0, 0x1f)), "nothing has been sent")
+	require.Equal(t, wire.DropNone, p.give(p.a, ack(-1, 0x1f)), "may carry credits")
+	p.a.post(p.now, p.write(1, 0, 0, 8))
+	p.take(p.a)
+	require.Equal(t, wire.DropGhostResponse, p.give(p.a, ack(1, 0x1f)), "beyond what was sent")
+	require.Equal(t, wire.DropGhostResponse, p.give(p.a, ack(1, wire.NakRemoteAccess)))
+	require.Equal(t, wire.DropDuplicate, p.give(p.a, ack(-1, wire.NakRemoteAccess)))
+	require.Equal(t, wire.DropBadSyndrome, p.give(p.a, ack(0, 0x40)), "reserved kind")
+	require.Equal(t, wire.DropBadSyndrome, p.give(p.a, ack(0, 0x9f)), "reserved bit")
+	require.Equal(t, wire.DropBadSyndrome, p.give(p.a, ack(0, 0x7f)), "reserved NAK")
+	require.Empty(t, p.a.done())
+	require.Equal(t, verbs.StateRTS, p.a.State())
+	p.give(p.a, ack(0, 0x1f))
+	require.Equal(t, []string{"1 RDMA_WRITE len=8"}, p.a.done())
+}
+
+// 2.1 step 2: a gap draws one NAK with the expected PSN; everything ahead is
+// dropped until the expected packet comes; the next gap draws the next NAK.
+func TestSequenceNAKOnceForEachGap(t *testing.T) {
+	p := connect(t)
+	for i := range uint64(6) {
+		p.a.post(p.now, p.write(i, int(i), int(i), 1))
+		p.a.buf[i] = byte(i + 1)
+	}
+	pkts := p.take(p.a)
+	p.give(p.b, pkts[0])
+	require.Equal(t, wire.DropOutOfSequence, p.give(p.b, pkts[2]))
+	require.True(t, p.b.acks.Urgent(), "does not wait for DrainAck")
+	require.Equal(t, []string{"ACKNOWLEDGE 1 60 msn=1"}, p.words(p.b, p.takeNoAck(p.b)))
+	require.Equal(t, wire.DropOutOfSequence, p.give(p.b, pkts[3:]...))
+	require.Empty(t, p.take(p.b))
+	require.Equal(t, []byte{1, 0, 0, 0, 0, 0}, p.b.buf[:6], "nothing ahead was executed")
+
+	require.Equal(t, wire.DropNone, p.give(p.b, pkts[1]))
+	require.Equal(t, []string{"ACKNOWLEDGE 1 1f msn=2"}, p.words(p.b, p.take(p.b)))
+	p.give(p.b, pkts[4], pkts[5])
+	require.Equal(t, []string{"ACKNOWLEDGE 2 60 msn=2"}, p.words(p.b, p.take(p.b)))
+	require.EqualValues(t, 2, p.b.Counters().SendSeqErr)
+	require.EqualValues(t, 6, p.b.Counters().OutOfSeqRequest)
+}
+
+// 1.3, 1.5: a sequence NAK acknowledges what is before it; everything from its
+// PSN on is sent again, the same as the first time.
+func TestSequenceNAKGoesBack(t *testing.T) {
+	p := connect(t)
+	p.a.post(p.now, p.write(1, 0, 0, 8), p.write(2, 0, 1000, 700), p.send(3, 0, 8))
+	p.b.recv(9, 0, 8)
+	pkts := p.take(p.a)
+	p.give(p.b, pkts[0], pkts[1], pkts[3], pkts[4])
+	nak := p.take(p.b)
+	require.Equal(t, []string{"ACKNOWLEDGE 2 60 msn=1"}, p.words(p.b, nak))
+	p.give(p.a, nak...)
+	require.Equal(t, []string{"1 RDMA_WRITE len=8"}, p.a.done(), "acknowledged by the NAK")
+	again := p.take(p.a)
+	require.Equal(t, p.words(p.a, pkts[2:]), p.words(p.a, again))
+	for i := range again {
+		n := len(again[i].Raw) - wire.ICRCLen
+		require.Equal(t, pkts[2+i].Raw[:n], again[i].Raw[:n])
+	}
+	c := p.a.Counters()
+	require.EqualValues(t, 1, c.RcvdSeqErr)
+	require.EqualValues(t, 1, c.CompleterRetryErr)
+	require.EqualValues(t, 3, c.Retransmitted)
+	p.give(p.b, again...)
+	p.settle()
+	require.Equal(t, []string{"2 RDMA_WRITE len=700", "3 SEND len=8"}, p.a.done())
+}
+
+// 1.4: one go-back at a time: the same NAK again is ignored until there is
+// progress or a timeout.
+func TestRepeatedSequenceNAKIsIgnored(t *testing.T) {
+	p := connect(t)
+	p.a.post(p.now, p.write(1, 0, 0, 8), p.write(2, 0, 0, 8))
+	pkts := p.take(p.a)
+	nak := p.response(p.b, wire.RCAck, 0, wire.NakPSNSequence, nil)
+	p.give(p.a, nak)
+	require.Len(t, p.take(p.a), 2)
+	for range 20 {
+		p.give(p.a, nak)
+	}
+	require.Empty(t, p.take(p.a))
+	require.Equal(t, 1, p.a.retry.Spent())
+
+	p.give(p.b, pkts[0])
+	p.give(p.a, p.take(p.b)...) // progress
+	p.give(p.a, p.response(p.b, wire.RCAck, 1, wire.NakPSNSequence, nil))
+	require.Len(t, p.take(p.a), 1)
+	require.Equal(t, 1, p.a.retry.Spent(), "the counter started anew")
+}
+
+// A gap that closes before its NAK leaves: what was dropped behind it is asked
+// for, not what has come.
+func TestGapClosesBeforeTheNAKLeaves(t *testing.T) {
+	p := connect(t)
+	p.a.post(p.now, p.write(1, 0, 0, 8), p.write(2, 0, 0, 8))
+	pkts := p.take(p.a)
+	p.give(p.b, pkts[1], pkts[0])
+	require.Equal(t, []string{"ACKNOWLEDGE 1 60 msn=1"}, p.words(p.b, p.take(p.b)))
+
+	p = connect(t)
+	p.a.post(p.now, p.read(1, 0, 0, 8), p.write(2, 0, 0, 8))
+	pkts = p.take(p.a)
+	p.give(p.b, pkts[1], pkts[0])
+	require.Equal(t, []string{"READ_RESPONSE_ONLY 0 len=8 1f msn=1", "ACKNOWLEDGE 1 60 msn=1"}, p.words(p.b, p.take(p.b)))
+}
+
+// 2.2: no acknowledgement of a later request leaves before the response of an
+// earlier read or atomic, however small the batches are.
+func TestAckDoesNotOvertakeResponses(t *testing.T) {
+	p := connect(t)
+	p.a.post(p.now, p.read(1, 0, 0, 1000), p.fetchAdd(2, 2000, 0, 1), p.write(3, 0, 4096, 8))
+	p.give(p.b, p.take(p.a)...)
+	var got []string
+	for more := true; more; {
+		out := &batch{room: 1}
+		more = p.b.Drain(p.now, out)
+		got = append(got, p.words(p.b, p.parse(p.b, out))...)
+	}
+	got = append(got, p.words(p.b, p.take(p.b))...)
+	require.Equal(t, []string{
+		"READ_RESPONSE_FIRST 0 len=256 1f msn=1", "READ_RESPONSE_MIDDLE 1 len=256", "READ_RESPONSE_MIDDLE 2 len=256",
+		"READ_RESPONSE_LAST 3 len=232 1f msn=1", "ATOMIC_ACKNOWLEDGE 4 1f msn=2", "ACKNOWLEDGE 5 1f msn=3",
+	}, got)
+}
+
+// 2.2: a read or atomic response stands for the acknowledgement of everything
+// before it.
+func TestResponseStandsForAcknowledgement(t *testing.T) {
+	for _, last := range []string{"read", "atomic"} {
+		p := connect(t)
+		wr := p.read(3, 0, 0, 8)
+		if last == "atomic" {
+			wr = p.fetchAdd(3, 0, 0, 1)
+		}
+		p.a.post(p.now, p.write(1, 0, 4096, 8), p.write(2, 0, 4096, 600), wr)
+		p.give(p.b, p.take(p.a)...)
+		resp := p.take(p.b)
+		require.Len(t, resp, 1, "no ACK beside the response")
+		p.give(p.a, resp...)
+		require.Len(t, p.a.done(), 3)
+	}
+}
+
+// A batch that is full loses nothing: packets come out the same, one at a
+// time, NAKs and acknowledgements included.
+func TestFullBatches(t *testing.T) {
+	p := connect(t)
+	p.a.post(p.now, p.write(1, 0, 0, 700), p.read(2, 4096, 0, 300), p.fetchAdd(3, 8192, 0, 1), p.send(4, 0, 10))
+	require.True(t, p.a.Drain(p.now, &batch{}), "no room at all")
+	var got []string
+	for more := true; more; {
+		out := &batch{room: 1}
+		more = p.a.Drain(p.now, out)
+		checkInvariants(t, p.a.Core)
+		got = append(got, p.words(p.a, p.parse(p.a, out))...)
+	}
+	require.Equal(t, []string{
+		"WRITE_FIRST 0 len=256 @0+700", "WRITE_MIDDLE 1 len=256", "WRITE_LAST 2 len=188 A",
+		"READ_REQUEST 3 @0+300 A", "FETCH_ADD 5 A", "SEND_ONLY 6 len=10 A",
+	}, got)
+	p.give(p.b, p.response(p.a, wire.RCWriteMiddle, 1, 0, nil))
+	require.True(t, p.b.Drain(p.now, &batch{}), "the NAK waits for room")
+	require.True(t, p.b.DrainAck(p.now, &batch{}))
+	require.Equal(t, []string{"ACKNOWLEDGE 0 60 msn=0"}, p.words(p.b, p.take(p.b)))
+}

@@ -1,0 +1,184 @@
+package qp
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/reliability"
+	"github.com/softrnic/softrnic/verbs"
+	"github.com/softrnic/softrnic/wire"
+)
+
+// 1.4: the local ACK timeout is 4.096 us * 2^timeout, 0 is none.
+func TestTimeoutTable(t *testing.T) {
+	for code := uint8(0); code < 32; code++ {
+		p := connect(t, withAttr(func(a *verbs.QPAttr) { a.Timeout = code }))
+		p.a.post(p.now, p.write(1, 0, 0, 8))
+		require.Zero(t, p.a.Deadline())
+		p.take(p.a)
+		if code == 0 {
+			require.Zero(t, p.a.Deadline(), "no timeout at all")
+			continue
+		}
+		require.EqualValues(t, 4096<<code, p.a.Deadline()-p.now)
+	}
+}
+
+// 1.4, 1.6: retry_cnt timeouts go back to the oldest packet; the next one ends with
+// RETRY_EXC_ERR, and the rest is flushed in order (6.1).
+func TestTimeoutsSpendRetries(t *testing.T) {
+	for retries := uint8(0); retries <= 7; retries++ {
+		t.Run(fmt.Sprint("retry_cnt ", retries), func(t *testing.T) {
+			p := connect(t, withAttr(func(a *verbs.QPAttr) { a.RetryCnt = retries }))
+			p.b.recv(10, 0, 8) // of b, which stays
+			p.a.recv(11, 0, 8)
+			p.a.recv(12, 0, 8)
+			p.a.post(p.now, unsignaled(p.write(1, 0, 0, 8)), p.send(2, 0, 8), p.read(3, 0, 0, 8), p.write(4, 0, 0, 8))
+			first := p.words(p.a, p.take(p.a))
+			require.Len(t, first, 4)
+			for i := range int(retries) {
+				p.wait(p.a, 4096<<14)
+				require.Equal(t, verbs.StateRTS, p.a.State())
+				require.Equal(t, first[:1], p.words(p.a, p.take(p.a)), "round %d; the window has collapsed", i+1)
+			}
+			p.wait(p.a, 4096<<14)
+			require.Equal(t, verbs.StateErr, p.a.State())
+			require.EqualValues(t, retries, p.a.wcs[0].Why.Retries)
+			require.Equal(t, []string{
+				"1 RETRY_EXC_ERR", "2 WR_FLUSH_ERR", "3 WR_FLUSH_ERR", "4 WR_FLUSH_ERR", "11 WR_FLUSH_ERR", "12 WR_FLUSH_ERR",
+			}, p.a.done())
+			require.Zero(t, p.a.Deadline())
+			require.Empty(t, p.take(p.a))
+			c := p.a.Counters()
+			require.EqualValues(t, retries, c.Timeouts)
+			require.EqualValues(t, 1, c.RetryExceededErr)
+			require.EqualValues(t, retries, c.Retransmitted)
+		})
+	}
+}
+
+// 1.4: both counters return to their start value when there is progress.
+func TestProgressResetsRetries(t *testing.T) {
+	p := connect(t, withAttr(func(a *verbs.QPAttr) { a.RetryCnt = 2 }))
+	for i := range uint64(5) {
+		p.a.post(p.now, p.write(i, 0, 0, 8))
+	}
+	for i := range uint64(5) {
+		p.take(p.a)
+		p.wait(p.a, 4096<<14)
+		p.take(p.a)
+		p.wait(p.a, 4096<<14)
+		p.give(p.b, p.take(p.a)[0]) // one packet a time, at the last retry
+		p.give(p.a, p.take(p.b)...)
+		require.Equal(t, []string{fmt.Sprintf("%d RDMA_WRITE len=8", i)}, p.a.done())
+	}
+	require.EqualValues(t, 10, p.a.Counters().Timeouts)
+}
+
+// 1.4: sequence NAKs spend the same retries as timeouts.
+func TestSequenceNAKsSpendRetries(t *testing.T) {
+	p := connect(t, withAttr(func(a *verbs.QPAttr) { a.RetryCnt = 1 }))
+	p.a.post(p.now, p.write(1, 0, 0, 8))
+	p.take(p.a)
+	nak := p.response(p.b, wire.RCAck, 0, wire.NakPSNSequence, nil)
+	p.give(p.a, nak)
+	p.take(p.a)
+	p.wait(p.a, 4096<<14) // from the go-back
+	require.Equal(t, []string{"1 RETRY_EXC_ERR"}, p.a.done())
+}
+
+// The timer runs from the last sign of progress, not from the first packet.
+func TestTimerRunsFromProgress(t *testing.T) {
+	p := connect(t)
+	p.a.post(p.now, p.write(1, 0, 0, 8), p.write(2, 0, 0, 8))
+	pkts := p.take(p.a)
+	p.now += 40 * reliability.Millisecond
+	p.give(p.b, pkts[0])
+	p.give(p.a, p.take(p.b)...)
+	require.EqualValues(t, 4096<<14, p.a.Deadline()-p.now)
+	require.Len(t, p.a.done(), 1)
+	p.wait(p.a, 4096<<14)
+	require.Equal(t, []string{"WRITE_ONLY 1 len=8 @0+8 A"}, p.words(p.a, p.take(p.a)))
+}
+
+// Advance before the deadline does nothing.
+func TestAdvanceBeforeTheDeadline(t *testing.T) {
+	p := connect(t)
+	p.a.Advance(1 << 60)
+	p.a.post(p.now, p.write(1, 0, 0, 8))
+	p.take(p.a)
+	p.a.Advance(p.a.Deadline() - 1)
+	require.Empty(t, p.take(p.a))
+	require.Zero(t, p.a.Counters().Timeouts)
+}
+
+// Towards a peer whose buffer is known a requester asks before the timeout:
+// the oldest packet alone, with AckReq, at growing intervals, for free.
+func TestProbes(t *testing.T) {
+	p := connect(t, withPeerBuffer)
+	p.a.post(p.now, p.write(1, 0, 0, 600), p.write(2, 0, 0, 8), p.write(3, 0, 0, 8))
+	p.take(p.a)
+	for _, ms := range []int64{10, 20} { // no sample of the round trip yet
+		p.wait(p.a, ms*reliability.Millisecond)
+		require.Equal(t, []string{"WRITE_FIRST 0 len=256 @0+600 A"}, p.words(p.a, p.take(p.a)))
+	}
+	require.Equal(t, 0, p.a.retry.Spent())
+	require.EqualValues(t, 2, p.a.Counters().Probes)
+	p.a.post(p.now, p.write(4, 0, 0, 8))
+	require.Equal(t, []string{"WRITE_ONLY 5 len=8 @0+8 A"}, p.words(p.a, p.take(p.a)), "sending goes on where it was")
+	p.wait(p.a, 4096<<14-30*reliability.Millisecond)
+	require.Equal(t, []string{"WRITE_FIRST 0 len=256 @0+600 A"}, p.words(p.a, p.take(p.a)))
+	require.EqualValues(t, 1, p.a.Counters().Timeouts)
+	require.Equal(t, 1, p.a.retry.Spent())
+}
+
+func withPeerBuffer(o *options) {
+	o.attr = func(a *verbs.QPAttr) { a.AV.PeerBuffer = 1 << 20 }
+}
+
+// A probe in the middle of a go-back must not skip what had not been sent
+// again, nor lose count of reads.
+func TestProbeDuringGoBack(t *testing.T) {
+	p := connect(t, withPeerBuffer)
+	p.a.post(p.now, p.write(1, 0, 0, 600), p.read(2, 4096, 0, 300), p.write(3, 0, 0, 8), p.fetchAdd(4, 8192, 0, 1))
+	p.take(p.a)
+	p.give(p.a, p.response(p.b, wire.RCAck, 0, wire.NakPSNSequence, nil))
+	out := &batch{room: 4}
+	require.True(t, p.a.Drain(p.now, out))
+	require.Equal(t, []string{
+		"WRITE_FIRST 0 len=256 @0+600", "WRITE_MIDDLE 1 len=256", "WRITE_LAST 2 len=88 A", "READ_REQUEST 3 @0+300 A",
+	}, p.words(p.a, p.parse(p.a, out)))
+	p.skip(p.a)
+	out = &batch{room: 1}
+	p.a.Drain(p.now, out)
+	require.Equal(t, []string{"WRITE_FIRST 0 len=256 @0+600 A"}, p.words(p.a, p.parse(p.a, out)))
+	checkInvariants(t, p.a.Core)
+	require.EqualValues(t, 1, p.a.rdOut, "the read is outstanding, the atomic waits to be sent again")
+	require.Equal(t, []string{"WRITE_ONLY 5 len=8 @0+8 A", "FETCH_ADD 6 A"}, p.words(p.a, p.take(p.a)))
+}
+
+// 1.5: a long message resumes in its middle with MIDDLE or LAST, without RETH.
+func TestResumeInTheMiddle(t *testing.T) {
+	for lost := range 5 {
+		p := connect(t)
+		p.b.recv(9, 0, 2000)
+		p.a.post(p.now, p.write(1, 0, 0, 1200), p.send(2, 0, 1200))
+		pkts := p.take(p.a)
+		var kept []*wire.Packet
+		for i, pkt := range pkts {
+			if i != lost && i != lost+5 {
+				kept = append(kept, pkt)
+			}
+		}
+		p.give(p.b, kept...)
+		p.settle()
+		for len(p.a.wcs) < 2 && p.a.Deadline() != 0 {
+			p.skip(p.a)
+			p.settle()
+		}
+		require.Equal(t, []string{"1 RDMA_WRITE len=1200", "2 SEND len=1200"}, p.a.done())
+		require.Equal(t, []string{"9 RECV len=1200"}, p.b.done())
+	}
+}

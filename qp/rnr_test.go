@@ -1,0 +1,206 @@
+package qp
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/reliability"
+	"github.com/softrnic/softrnic/verbs"
+	"github.com/softrnic/softrnic/wire"
+)
+
+// rnrMillis is the table of section 5 of the wire format, typed anew.
+var rnrMillis = [32]float64{
+	655.36, 0.01, 0.02, 0.03, 0.04, 0.06, 0.08, 0.12, 0.16, 0.24, 0.32, 0.48, 0.64, 0.96, 1.28, 1.92,
+	2.56, 3.84, 5.12, 7.68, 10.24, 15.36, 20.48, 30.72, 40.96, 61.44, 81.92, 122.88, 163.84, 245.76, 327.68, 491.52,
+}
+
+// 2.1 step 5, 1.3: a SEND without a receive draws an RNR NAK with the timer
+// code and its own PSN; the requester waits at least that long, sends again,
+// and nothing is lost.
+func TestRNRTimers(t *testing.T) {
+	for code := range uint8(32) {
+		p := connect(t, withAttr(func(a *verbs.QPAttr) { a.MinRNRTimer = code }))
+		p.a.post(p.now, p.write(1, 0, 4096, 8), p.send(2, 0, 300), p.write(3, 0, 4096, 8))
+		p.give(p.b, p.take(p.a)...)
+		nak := p.take(p.b)
+		require.Equal(t, []string{fmt.Sprintf("ACKNOWLEDGE 1 %02x msn=1", 0x20|code)}, p.words(p.b, nak))
+		p.give(p.a, nak...)
+		require.Equal(t, []string{"1 RDMA_WRITE len=8"}, p.a.done(), "everything before is acknowledged")
+		require.Empty(t, p.take(p.a), "the queue waits")
+		p.b.recv(9, 0, 300)
+		p.wait(p.a, int64(rnrMillis[code]*1000)*reliability.Microsecond)
+		require.Equal(t, []string{"SEND_FIRST 1 len=256 A", "SEND_LAST 2 len=44 A", "WRITE_ONLY 3 len=8 @1000+8 A"},
+			p.settle()[:3])
+		require.Equal(t, []string{"2 SEND len=300", "3 RDMA_WRITE len=8"}, p.a.done())
+		require.Equal(t, []string{"9 RECV len=300"}, p.b.done())
+		require.Zero(t, p.a.Counters().Timeouts)
+		require.EqualValues(t, 1, p.a.Counters().RcvdRNRErr)
+		require.EqualValues(t, 1, p.b.Counters().SendRNRErr)
+	}
+}
+
+// The packets behind a refused one are dropped in silence: the RNR NAK says it
+// all, also when it has not left yet.
+func TestNothingMoreAfterRNR(t *testing.T) {
+	p := connect(t)
+	p.a.post(p.now, p.send(1, 0, 8), p.send(2, 0, 8), p.send(3, 0, 8))
+	pkts := p.take(p.a)
+	p.give(p.b, pkts[:2]...)
+	require.Equal(t, []string{"ACKNOWLEDGE 0 2c msn=0"}, p.words(p.b, p.take(p.b)))
+	p.give(p.b, pkts[2])
+	require.Empty(t, p.take(p.b))
+	p.give(p.b, pkts[0])
+	require.Equal(t, []string{"ACKNOWLEDGE 0 2c msn=0"}, p.words(p.b, p.take(p.b)), "refused anew")
+}
+
+// A gap whose NAK has not left is overtaken by the RNR NAK of the expected
+// packet, not the other way round.
+func TestRNRReplacesSequenceNAK(t *testing.T) {
+	p := connect(t)
+	p.a.post(p.now, p.send(1, 0, 8), p.send(2, 0, 8))
+	pkts := p.take(p.a)
+	p.give(p.b, pkts[1], pkts[0], pkts[1])
+	require.Equal(t, []string{"ACKNOWLEDGE 0 2c msn=0"}, p.words(p.b, p.take(p.b)))
+}
+
+// Linux's rxe sends a sequence NAK behind its RNR NAK. It must not end the
+// wait, nor spend a retry, nor may a second RNR NAK.
+func TestNAKsDuringRNRWait(t *testing.T) {
+	p := connect(t)
+	p.a.post(p.now, p.send(1, 0, 8), p.send(2, 0, 8))
+	p.take(p.a)
+	p.give(p.a, p.response(p.b, wire.RCAck, 0, wire.RNRSyndrome(14), nil))
+	end := p.a.Deadline()
+	p.give(p.a, p.response(p.b, wire.RCAck, 0, wire.NakPSNSequence, nil), p.response(p.b, wire.RCAck, 0, wire.RNRSyndrome(20), nil))
+	require.Empty(t, p.take(p.a))
+	require.Equal(t, end, p.a.Deadline())
+	require.Zero(t, p.a.retry.Spent())
+	p.skip(p.a)
+	require.Len(t, p.take(p.a), 2)
+}
+
+// 1.4: rnr_retry RNR NAKs are suffered, the next one is RNR_RETRY_EXC_ERR; 7
+// is for ever. Sequence retries are not touched.
+func TestRNRRetryCounts(t *testing.T) {
+	for limit := uint8(0); limit <= 7; limit++ {
+		t.Run(fmt.Sprint("rnr_retry ", limit), func(t *testing.T) {
+			p := connect(t, withAttr(func(a *verbs.QPAttr) { a.RNRRetry, a.RetryCnt = limit, 0 }))
+			p.a.post(p.now, p.send(1, 0, 8), p.write(2, 0, 4096, 8))
+			suffered := int(limit)
+			if limit == 7 {
+				suffered = 100
+			}
+			for range suffered {
+				p.settle()
+				require.Equal(t, verbs.StateRTS, p.a.State())
+				p.skip(p.a)
+			}
+			if limit == 7 {
+				p.b.recv(9, 0, 8)
+				p.settle()
+				require.Equal(t, []string{"1 SEND len=8", "2 RDMA_WRITE len=8"}, p.a.done())
+				return
+			}
+			p.settle()
+			require.EqualValues(t, limit, p.a.wcs[0].Why.Retries)
+			require.Equal(t, []string{"1 RNR_RETRY_EXC_ERR", "2 WR_FLUSH_ERR"}, p.a.done())
+			require.Equal(t, verbs.StateErr, p.a.State())
+			require.EqualValues(t, 1, p.a.Counters().RetryRNRExceededErr)
+		})
+	}
+}
+
+// 1.4: progress returns the RNR counter to its start.
+func TestProgressResetsRNRRetries(t *testing.T) {
+	p := connect(t, withAttr(func(a *verbs.QPAttr) { a.RNRRetry = 1 }))
+	for i := range uint64(5) {
+		p.a.post(p.now, p.send(i, 0, 8))
+		p.settle()
+		p.b.recv(i, 0, 8)
+		p.skip(p.a)
+		p.settle()
+		require.Equal(t, []string{fmt.Sprintf("%d SEND len=8", i)}, p.a.done())
+	}
+}
+
+// 2.1 step 5, 11: a write with immediate without a receive is refused with the
+// PSN of its last packet and nothing advances; then it is carried out once.
+func TestRNRForWriteWithImmediate(t *testing.T) {
+	for _, n := range []int{0, 8, 600} {
+		p := connect(t)
+		for i := range n {
+			p.a.buf[i] = byte(i + 1)
+		}
+		p.a.post(p.now, p.writeImm(1, 0, 0, n, 0xbeef))
+		pkts := p.take(p.a)
+		last := len(pkts) - 1
+		p.give(p.b, pkts...)
+		nak := p.take(p.b)
+		require.Equal(t, []string{fmt.Sprintf("ACKNOWLEDGE %d 2c msn=0", last)}, p.words(p.b, nak))
+		require.Equal(t, pkts[last].BTH.PSN, p.b.Core.responder.recv.Expected())
+		require.Empty(t, p.b.done())
+		p.give(p.a, nak...)
+		p.skip(p.a)
+		again := p.take(p.a)
+		require.Equal(t, p.words(p.a, pkts[last:]), p.words(p.a, again), "only what was refused comes again")
+		p.b.recv(9, 32768, 0)
+		p.give(p.b, again...)
+		p.settle()
+		require.Equal(t, []string{fmt.Sprintf("9 RECV_RDMA_WITH_IMM len=%d imm=beef", n)}, p.b.done())
+		require.Equal(t, []string{fmt.Sprintf("1 RDMA_WRITE len=%d", n)}, p.a.done())
+		require.Equal(t, p.a.buf[:n], p.b.buf[:n])
+	}
+}
+
+// 11: after the RNR NAK of a write with immediate another request is accepted
+// at the same PSN.
+func TestOtherRequestAtRefusedPSN(t *testing.T) {
+	p := connect(t)
+	p.a.post(p.now, p.writeImm(1, 0, 0, 8, 1))
+	p.give(p.b, p.take(p.a)...)
+	p.take(p.b)
+	other := connect(t)
+	other.a.post(1, other.write(2, 0, 64, 8))
+	pkt := other.take(other.a)[0]
+	require.Equal(t, wire.DropNone, p.give(p.b, pkt))
+	require.Equal(t, []string{"ACKNOWLEDGE 0 1f msn=1"}, p.words(p.b, p.take(p.b)))
+}
+
+// A SEND in the middle of its message is never refused: its receive was taken
+// with the first packet.
+func TestNoRNRInTheMiddle(t *testing.T) {
+	p := connect(t)
+	p.b.recv(9, 0, 600)
+	p.a.post(p.now, p.send(1, 0, 600), p.send(2, 0, 8))
+	pkts := p.take(p.a)
+	p.give(p.b, pkts...)
+	require.Equal(t, []string{"ACKNOWLEDGE 3 2c msn=1"}, p.words(p.b, p.take(p.b)))
+	require.Equal(t, []string{"9 RECV len=600"}, p.b.done())
+}
+
+// A lost RNR NAK is made good by the timeout.
+func TestLostRNRNAK(t *testing.T) {
+	p := connect(t)
+	p.a.post(p.now, p.send(1, 0, 8))
+	p.give(p.b, p.take(p.a)...)
+	p.take(p.b)
+	p.b.recv(9, 0, 8)
+	p.wait(p.a, 4096<<14-1)
+	p.settle()
+	require.Equal(t, []string{"1 SEND len=8"}, p.a.done())
+}
+
+// A read response that is missing before the refused packet is asked for
+// first; the refused packet is refused again.
+func TestRNRBehindLostResponse(t *testing.T) {
+	p := connect(t)
+	p.a.post(p.now, p.read(1, 0, 0, 8), p.send(2, 0, 8))
+	p.give(p.b, p.take(p.a)...)
+	resp := p.take(p.b)
+	require.Len(t, resp, 2)
+	p.give(p.a, resp[1])
+	require.Equal(t, []string{"READ_REQUEST 0 @0+8 A", "SEND_ONLY 1 len=8 A"}, p.words(p.a, p.take(p.a)))
+}
