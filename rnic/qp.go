@@ -20,6 +20,7 @@ type QP struct {
 	sendCQ, recvCQ *CQ
 	srq            *SRQ
 	signalAll      bool
+	datagram       bool // UD or GSI: sends name an address handle
 
 	// Guarded by the shard's lock.
 	dead       bool // destroyed
@@ -46,7 +47,7 @@ func (pd *PD) CreateQP(a verbs.QPInitAttr) (verbs.QP, error) {
 
 func (d *Device) createQP(pd *PD, a verbs.QPInitAttr) (_ *QP, err error) {
 	const op = "create QP"
-	q := &QP{dev: d, pd: pd, signalAll: a.SignalAll}
+	q := &QP{dev: d, pd: pd, signalAll: a.SignalAll, datagram: a.Type == verbs.UD || a.Type == verbs.GSI}
 	if err := q.adopt(op, &a); err != nil {
 		return nil, err
 	}
@@ -205,6 +206,12 @@ func (q *QP) PostSend(wrs []verbs.SendWR) (int, error) {
 		s.mu.Unlock()
 		return 0, q.usable("post send")
 	}
+	if q.datagram {
+		if err := q.checkHandles(wrs); err != nil {
+			s.mu.Unlock()
+			return 0, err
+		}
+	}
 	now := q.dev.now()
 	n, err := q.core.PostSend(now, wrs)
 	s.drain(q, now)
@@ -212,6 +219,17 @@ func (q *QP) PostSend(wrs []verbs.SendWR) (int, error) {
 	s.flush()
 	s.mu.Unlock()
 	return n, err
+}
+
+// checkHandles refuses address handles of other protection domains.
+func (q *QP) checkHandles(wrs []verbs.SendWR) error {
+	for i := range wrs {
+		if ah, ok := wrs[i].AH.(*AH); ok && ah.pd != q.pd {
+			return &verbs.OpError{Op: "post send", Object: q.core.String(), Err: verbs.ErrDomain,
+				Detail: "the address handle belongs to another protection domain than the queue pair"}
+		}
+	}
+	return nil
 }
 
 // PostRecv implements verbs.QP.
@@ -239,10 +257,10 @@ func (q *QP) Destroy() error {
 		return nil
 	}
 	s.forget(q)
+	q.pd.unbindQP(q.num) // before another queue pair can get the number
 	q.dev.qps.remove(q)
 	q.dev.retired.add(q.core.Counters())
 	s.mu.Unlock()
-	q.pd.unbindQP(q.num)
 	if q.srq != nil {
 		q.srq.detach()
 	}

@@ -7,10 +7,11 @@ import (
 
 // How long the service looks and sleeps.
 const (
-	serviceSpin  = 10 * time.Microsecond  // looks on after a packet before it blocks
-	standbyShort = 50 * time.Microsecond  // sleeps while a poller is at work
-	standbyLong  = 200 * time.Microsecond // and has been for long
-	parkAfter    = 20                     // standbys behind a sleeping leader before it parks
+	serviceSpin   = 50 * time.Microsecond  // looks on after a packet before it blocks
+	servicePolite = 32                     // looks after which it lets other threads run in between
+	standbyShort  = 50 * time.Microsecond  // sleeps while a poller is at work
+	standbyLong   = 200 * time.Microsecond // and has been for long
+	parkAfter     = 20                     // standbys behind a sleeping leader before it parks
 )
 
 // serve is the service goroutine: the processor of the adapter for
@@ -54,15 +55,18 @@ func (s *shard) serve() {
 func (s *shard) rule(polls uint64) {
 	never := func() bool { return s.dev.isClosed() || s.polls.Load() != polls }
 	till := int64(s.dev.now()) + int64(serviceSpin)
-	for !never() {
+	for looks := 1; !never(); looks++ {
 		if s.step(caller{}) > 0 {
-			till = int64(s.dev.now()) + int64(serviceSpin)
+			till, looks = int64(s.dev.now())+int64(serviceSpin), 0
 			continue
 		}
 		if s.followers.Load() > 0 {
 			return
 		}
 		if int64(s.dev.now()) < till {
+			if looks >= servicePolite && looks%8 == 0 {
+				osYield()
+			}
 			continue
 		}
 		if s.sleep(never) {
