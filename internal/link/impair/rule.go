@@ -159,27 +159,35 @@ func ordinal(n int) string {
 
 // String returns the text that Parse turns into this rule.
 func (r Rule) String() string {
-	words := []string{r.Action.String()}
-	add := func(s string) {
-		if s != "" {
-			words = append(words, s)
-		}
+	var match []string
+	if r.Match.Packets != "" {
+		match = append(match, r.Match.Packets)
 	}
-	if r.Match.Direction == In {
-		add("in")
-	}
-	if r.When == (When{}) && r.Match.PSN != (PSN{}) {
-		add("always") // a PSN alone would mean once
-	}
-	add(r.When.String())
-	add(r.Match.Packets)
 	if r.Match.QPN != 0 {
-		add(fmt.Sprintf("of qp %d", r.Match.QPN))
+		match = append(match, fmt.Sprintf("of qp %d", r.Match.QPN))
 	}
 	if r.Match.PSN != (PSN{}) {
-		add("with " + r.Match.PSN.String())
+		match = append(match, "with "+r.Match.PSN.String())
 	}
-	return strings.Join(words, " ")
+
+	words := []string{r.Action.String()}
+	switch {
+	case r.Match.Direction == In:
+		words = append(words, "in")
+	case len(match) == 0 && r.Action.ofNetem() && (r.When.P != 0 || r.When == When{}):
+		words = append(words, "out") // or it would not be a rule
+	}
+	if w := r.When.String(); w != "" {
+		words = append(words, w)
+	} else if r.Match.PSN != (PSN{}) {
+		words = append(words, "always") // a PSN alone would mean once
+	}
+	return strings.Join(append(words, match...), " ")
+}
+
+// ofNetem reports whether the text of the action could also be netem's.
+func (a Action) ofNetem() bool {
+	return a.Kind == Duplicate || a.Kind == Corrupt || a.Kind == HoldBack
 }
 
 func (r *Rule) validate() error {
