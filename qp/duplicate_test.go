@@ -1,0 +1,246 @@
+package qp
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/verbs"
+	"github.com/softrnic/softrnic/wire"
+)
+
+// 2.3: a SEND or WRITE that comes again is not executed; it is acknowledged
+// with the newest PSN received, also if it did not ask.
+func TestDuplicateWritesAndSends(t *testing.T) {
+	p := connect(t)
+	p.b.recv(8, 0, 600)
+	p.b.recv(9, 1000, 600)
+	p.a.buf[0] = 1
+	p.a.post(p.now, p.write(1, 0, 4096, 600), p.send(2, 0, 600), p.write(3, 0, 8192, 8))
+	pkts := p.take(p.a)
+	p.give(p.b, pkts...)
+	p.take(p.b)
+	require.Equal(t, []string{"8 RECV len=600"}, p.b.done())
+	p.b.buf[4096], p.b.buf[0] = 77, 88
+	for _, pkt := range pkts {
+		require.Equal(t, wire.DropDuplicate, p.give(p.b, pkt))
+		require.Equal(t, []string{"ACKNOWLEDGE 6 1f msn=3"}, p.words(p.b, p.take(p.b)))
+	}
+	require.Equal(t, []byte{77, 88}, []byte{p.b.buf[4096], p.b.buf[0]})
+	require.Empty(t, p.b.done())
+	require.EqualValues(t, len(pkts), p.b.Counters().DuplicateRequest)
+	require.Equal(t, 1, p.b.rq.len(), "no receive was taken")
+}
+
+// 2.3: a read that comes again is read again, from memory as it is now.
+func TestDuplicateReadIsReadAgain(t *testing.T) {
+	p := connect(t)
+	p.b.buf[0] = 1
+	p.a.post(p.now, p.read(1, 0, 0, 600))
+	req := p.take(p.a)
+	p.give(p.b, req...)
+	first := p.take(p.b)
+	p.b.buf[0] = 2
+	p.give(p.b, req...)
+	again := p.take(p.b)
+	require.Equal(t, p.words(p.b, first), p.words(p.b, again))
+	require.Equal(t, []byte{1, 2}, []byte{first[0].Payload[0], again[0].Payload[0]})
+	require.Contains(t, p.word(p.b, again[0]), "msn=1", "it counts once")
+}
+
+// readRequest makes a read request of a out of nothing.
+func (p *pair) readRequest(psn int, remote, n int, key uint32) *wire.Packet {
+	return p.packet(p.a, wire.BTH{Opcode: wire.RCReadRequest, PSN: wire.PSN(p.psn[0]).Add(psn), AckReq: true}, nil, func(b []byte) {
+		wire.RETH{VA: p.b.base + uint64(remote), RKey: key, Length: uint32(n)}.Put(b[wire.BTHLen:])
+	})
+}
+
+// 2.3: a part of a read, from a later packet on or up to an earlier one, is
+// answered like a read of its own; anything that is no part is dropped.
+func TestDuplicatePartOfARead(t *testing.T) {
+	for _, c := range []struct {
+		what         string
+		psn, from, n int
+		otherKey     bool
+		want         []string // none: dropped
+	}{
+		{"all", 0, 0, 1000, false, []string{"FIRST 0 len=256", "MIDDLE 1 len=256", "MIDDLE 2 len=256", "LAST 3 len=232"}},
+		{"the end", 2, 512, 488, false, []string{"FIRST 2 len=256", "LAST 3 len=232"}},
+		{"the last packet", 3, 768, 232, false, []string{"ONLY 3 len=232"}},
+		{"the beginning", 0, 0, 512, false, []string{"FIRST 0 len=256", "LAST 1 len=256"}},
+		{"one packet inside", 1, 256, 256, false, []string{"ONLY 1 len=256"}},
+		{"other key", 0, 0, 1000, true, nil},
+		{"other address", 0, 8, 992, false, nil},
+		{"address of another packet", 1, 512, 488, false, nil},
+		{"longer", 0, 0, 1001, false, nil},
+		{"beyond the end", 3, 768, 256, false, nil},
+		{"ends inside of a packet", 0, 0, 500, false, nil},
+		{"nothing", 0, 0, 0, false, nil},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			p := connect(t)
+			p.give(p.b, p.readRequest(0, 0, 1000, p.b.key))
+			require.Len(t, p.take(p.b), 4)
+			p.give(p.b, p.readRequest(4, 4096, 8, p.b.key)) // a later one
+			require.Len(t, p.take(p.b), 1)
+			key := p.b.key
+			if c.otherKey {
+				key = p.b.mem.add(p.b.base, p.b.buf, allAccess)
+			}
+			d := p.give(p.b, p.readRequest(c.psn, c.from, c.n, key))
+			got := p.words(p.b, p.take(p.b))
+			if c.want == nil {
+				require.Equal(t, wire.DropUnknownReplay, d)
+				require.Empty(t, got)
+				return
+			}
+			require.Len(t, got, len(c.want))
+			for i, w := range c.want {
+				require.Contains(t, got[i], "READ_RESPONSE_"+w)
+			}
+		})
+	}
+}
+
+// 2.3: the range does not shrink: after a replay of the end the beginning can
+// still be asked for.
+func TestReplayDoesNotNarrowTheRead(t *testing.T) {
+	p := connect(t)
+	p.give(p.b, p.readRequest(0, 0, 1000, p.b.key))
+	p.take(p.b)
+	p.give(p.b, p.readRequest(3, 768, 232, p.b.key))
+	require.Len(t, p.take(p.b), 1)
+	p.give(p.b, p.readRequest(1, 256, 744, p.b.key))
+	require.Len(t, p.take(p.b), 3)
+}
+
+// A read that comes again while its response is being sent does not start it
+// anew, unless what it asks for has left.
+func TestDuplicateReadWhileItIsAnswered(t *testing.T) {
+	p := connect(t)
+	req := p.readRequest(0, 0, 1000, p.b.key)
+	p.give(p.b, req)
+	require.Equal(t, wire.DropDuplicate, p.give(p.b, req))
+	out := &batch{room: 2}
+	require.True(t, p.b.Drain(p.now, out))
+	require.Equal(t, wire.DropDuplicate, p.give(p.b, p.readRequest(2, 512, 488, p.b.key)))
+	require.Equal(t, wire.DropNone, p.give(p.b, req))
+	require.Len(t, p.take(p.b), 4)
+}
+
+// 2.3, 2.7: an atomic happens once; asked again, it answers with the value it
+// found then.
+func TestAtomicsHappenOnce(t *testing.T) {
+	p := connect(t)
+	word, _ := word64(p.b.buf)
+	p.a.post(p.now, p.fetchAdd(1, 0, 0, 5), p.cmpSwap(2, 8, 0, 5, 100))
+	req := p.take(p.a)
+	for range 3 {
+		p.give(p.b, req...)
+		resp := p.take(p.b)
+		require.Equal(t, []string{"ATOMIC_ACKNOWLEDGE 0 1f msn=1", "ATOMIC_ACKNOWLEDGE 1 1f msn=2"}, p.words(p.b, resp))
+		require.EqualValues(t, 0, resp[0].AtomicAckETH().Orig)
+		require.EqualValues(t, 5, resp[1].AtomicAckETH().Orig)
+		*word++ // the application's own, or it would be 100
+	}
+	require.EqualValues(t, 103, *word)
+}
+
+// 2.3: resources are remembered for max_dest_rd_atomic requests; what is older
+// is dropped, never executed.
+func TestForgottenResources(t *testing.T) {
+	p := connect(t, withRdAtomic(8, 4))
+	for i := range uint64(5) {
+		p.a.post(p.now, p.fetchAdd(i, 0, 0, 1))
+	}
+	req := p.take(p.a)
+	for _, r := range req {
+		p.give(p.b, r)
+		p.take(p.b)
+	}
+	require.Equal(t, wire.DropUnknownReplay, p.give(p.b, req[0]))
+	require.Empty(t, p.take(p.b))
+	for _, r := range req[1:] {
+		require.Equal(t, wire.DropNone, p.give(p.b, r))
+	}
+	require.Len(t, p.take(p.b), 4)
+	word, _ := word64(p.b.buf)
+	require.EqualValues(t, 5, *word)
+}
+
+// A read is no replay of an atomic at its PSN, nor the other way round.
+func TestReplayOfAnotherKind(t *testing.T) {
+	p := connect(t)
+	p.a.post(p.now, p.fetchAdd(1, 0, 0, 1))
+	p.give(p.b, p.take(p.a)...)
+	p.take(p.b)
+	require.Equal(t, wire.DropUnknownReplay, p.give(p.b, p.readRequest(0, 0, 8, p.b.key)))
+	require.Empty(t, p.take(p.b))
+}
+
+// A stray copy of an old read must not keep a new one from being served, when
+// both come before anything is answered.
+func TestStaleReadGivesWayToANewOne(t *testing.T) {
+	p := connect(t)
+	for i := range 4 {
+		p.give(p.b, p.readRequest(i, 0, 8, p.b.key))
+		p.take(p.b)
+	}
+	p.give(p.b, p.readRequest(0, 0, 8, p.b.key), p.readRequest(4, 0, 8, p.b.key))
+	require.Equal(t, []string{"READ_RESPONSE_ONLY 4 len=8 1f msn=5"}, p.words(p.b, p.take(p.b)))
+	require.Equal(t, verbs.StateRTS, p.b.State())
+}
+
+// 2.1 step 5, 2.3: more reads at a time than max_dest_rd_atomic are refused.
+func TestTooManyReadsAtATime(t *testing.T) {
+	p := connect(t)
+	for i := range 4 {
+		p.give(p.b, p.readRequest(i, 0, 8, p.b.key))
+	}
+	p.give(p.b, p.readRequest(4, 0, 8, p.b.key))
+	require.Equal(t, verbs.StateErr, p.b.State())
+	got := p.words(p.b, p.take(p.b))
+	require.Len(t, got, 5, "what was accepted is answered first")
+	require.Equal(t, "ACKNOWLEDGE 4 61 msn=4", got[4])
+}
+
+// Memory that goes away while a read of it is answered: NAK 0x62 in the place
+// of the next packet, an event, and ERR. Later answers do not overtake it.
+func TestReadMemoryVanishes(t *testing.T) {
+	p := connect(t)
+	key := p.b.mem.add(p.b.base, p.b.buf, allAccess)
+	p.give(p.b, p.readRequest(0, 0, 1000, key), p.readRequest(4, 0, 8, p.b.key))
+	out := &batch{room: 2}
+	require.True(t, p.b.Drain(p.now, out))
+	delete(p.b.mem.regions, key)
+	require.Equal(t, []string{"ACKNOWLEDGE 2 62 msn=2"}, p.words(p.b, p.take(p.b)))
+	require.Equal(t, verbs.StateErr, p.b.State())
+	require.Equal(t, []verbs.EventType{verbs.EventQPAccessErr}, p.b.raised())
+}
+
+// A repeated read of memory that is gone is dropped: the requester may have
+// long had its answer, and said so to who deregistered the memory.
+func TestReplayMemoryVanished(t *testing.T) {
+	p := connect(t)
+	key := p.b.mem.add(p.b.base, p.b.buf, allAccess)
+	req := p.readRequest(0, 0, 1000, key)
+	p.give(p.b, req)
+	require.Len(t, p.take(p.b), 4)
+	delete(p.b.mem.regions, key)
+	p.give(p.b, req)
+	require.Empty(t, p.take(p.b))
+	require.Equal(t, verbs.StateRTS, p.b.State())
+}
+
+// max_dest_rd_atomic changes in SQD; what is being served goes on.
+func TestResourcesResizeInSQD(t *testing.T) {
+	for _, limit := range []uint8{1, 2, 8} {
+		p := connect(t)
+		p.give(p.b, p.readRequest(0, 0, 600, p.b.key))
+		require.NoError(t, p.modify(p.b, verbs.StateSQD))
+		require.NoError(t, p.b.Modify(p.now, &verbs.QPAttr{MaxDestRdAtomic: limit}, verbs.AttrMaxDestRdAtomic))
+		require.Len(t, p.take(p.b), 3)
+		p.give(p.b, p.readRequest(0, 0, 600, p.b.key))
+		require.Len(t, p.take(p.b), 3, "and can be repeated")
+	}
+}

@@ -1,0 +1,256 @@
+package qp
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/verbs"
+	"github.com/softrnic/softrnic/wire"
+)
+
+// 1.3, trap 7: after a retry the response may begin with FIRST or ONLY, or in
+// the middle with MIDDLE or LAST. Both are taken, placed by PSN.
+func TestRetriedReadTakesAnyOpcode(t *testing.T) {
+	for _, begin := range []string{"anew", "in the middle"} {
+		p := connect(t)
+		for i := range 1000 {
+			p.b.buf[i] = byte(i * 11)
+		}
+		p.a.post(p.now, p.read(1, 4096, 0, 1000))
+		p.give(p.b, p.take(p.a)...)
+		resp := p.take(p.b)
+		require.Len(t, resp, 4)
+		p.give(p.a, resp[0])
+		require.Equal(t, wire.DropOutOfSequence, p.give(p.a, resp[2]))
+		require.Equal(t, []string{"READ_REQUEST 1 @100+744 A"}, p.words(p.a, p.take(p.a)), "the rest, from what is missing")
+		again := resp[1:]
+		if begin == "anew" {
+			p.give(p.b, p.readRequest(1, 256, 744, p.b.key))
+			again = p.take(p.b)
+			require.Contains(t, p.word(p.b, again[0]), "READ_RESPONSE_FIRST 1")
+		}
+		p.give(p.a, again...)
+		require.Equal(t, []string{"1 RDMA_READ len=1000"}, p.a.done())
+		require.True(t, bytes.Equal(p.b.buf[:1000], p.a.buf[4096:5096]))
+	}
+}
+
+// A response that comes while its request waits to be sent again is taken, for
+// what has been asked for once may be answered.
+func TestResponseToARequestAboutToBeRepeated(t *testing.T) {
+	p := connect(t)
+	p.a.post(p.now, p.write(1, 0, 4096, 8), p.read(2, 0, 0, 600), p.fetchAdd(3, 8192, 0, 1))
+	p.give(p.b, p.take(p.a)...)
+	resp := p.take(p.b)
+	p.skip(p.a) // the timeout; nothing has been laid out yet
+	p.give(p.a, resp...)
+	require.Equal(t, []string{"1 RDMA_WRITE len=8", "2 RDMA_READ len=600", "3 FETCH_ADD len=8"}, p.a.done())
+	require.Zero(t, p.a.rdOut)
+	require.Empty(t, p.take(p.a))
+}
+
+// 1.3: the response of a later request than the oldest means that one is lost;
+// it is asked for again, whatever kind the two are.
+func TestResponseBehindALostOne(t *testing.T) {
+	for _, kinds := range [][2]string{{"read", "atomic"}, {"atomic", "read"}, {"read", "read"}, {"atomic", "atomic"}} {
+		t.Run(kinds[0]+" lost before "+kinds[1], func(t *testing.T) {
+			p := connect(t)
+			request := func(id uint64, kind string) verbs.SendWR {
+				if kind == "read" {
+					return p.read(id, int(id)*1024, 64, 8)
+				}
+				return p.fetchAdd(id, int(id)*1024, 0, 1)
+			}
+			p.a.post(p.now, p.write(1, 0, 4096, 8), request(2, kinds[0]), request(3, kinds[1]))
+			req := p.take(p.a)
+			p.give(p.b, req...)
+			resp := p.take(p.b)
+			require.Len(t, resp, 2)
+			require.Equal(t, wire.DropOutOfSequence, p.give(p.a, resp[1]))
+			require.Equal(t, []string{"1 RDMA_WRITE len=8"}, p.a.done(), "it acknowledges what is before the lost one")
+			require.Equal(t, p.words(p.a, req[1:]), p.words(p.a, p.take(p.a)))
+			p.give(p.a, resp...)
+			require.Len(t, p.a.done(), 2)
+		})
+	}
+}
+
+// 1.3: an ACK behind an unanswered read means that its response is lost.
+func TestAckBehindALostResponse(t *testing.T) {
+	p := connect(t)
+	p.a.post(p.now, p.read(1, 0, 0, 8), p.write(2, 0, 0, 8))
+	p.give(p.b, p.take(p.a)...)
+	resp := p.take(p.b)
+	require.Len(t, resp, 2)
+	p.give(p.a, resp[1])
+	require.Empty(t, p.a.done())
+	require.Len(t, p.take(p.a), 2, "both are sent again")
+	p.give(p.a, resp...)
+	require.Len(t, p.a.done(), 2)
+}
+
+// A response that comes twice is placed once.
+func TestDuplicateResponses(t *testing.T) {
+	p := connect(t)
+	p.b.buf[0] = 9
+	p.a.post(p.now, p.read(1, 0, 0, 600), p.fetchAdd(2, 4096, 0, 1))
+	p.give(p.b, p.take(p.a)...)
+	resp := p.take(p.b)
+	require.Len(t, resp, 4)
+	p.give(p.a, resp[0])
+	p.a.buf[0] = 1
+	require.Equal(t, wire.DropDuplicate, p.give(p.a, resp[0]))
+	require.EqualValues(t, 1, p.a.buf[0])
+	p.give(p.a, resp[1], resp[2])
+	require.Equal(t, wire.DropDuplicate, p.give(p.a, resp[2]), "of a read that is complete")
+	p.give(p.a, resp[3])
+	require.Equal(t, wire.DropDuplicate, p.give(p.a, resp[3]))
+	require.Len(t, p.a.done(), 2)
+}
+
+// 1.6: a response that contradicts what was asked for is BAD_RESP_ERR.
+func TestBadResponses(t *testing.T) {
+	for _, c := range []struct {
+		what string
+		wr   func(p *pair) verbs.SendWR
+		resp func(p *pair) *wire.Packet
+	}{
+		{"read response to a write",
+			func(p *pair) verbs.SendWR { return p.write(1, 0, 0, 8) },
+			func(p *pair) *wire.Packet { return p.response(p.b, wire.RCReadRespOnly, 0, 0x1f, make([]byte, 8)) }},
+		{"atomic response to a write",
+			func(p *pair) verbs.SendWR { return p.write(1, 0, 0, 8) },
+			func(p *pair) *wire.Packet { return p.response(p.b, wire.RCAtomicAck, 0, 0x1f, nil) }},
+		{"atomic response to a read",
+			func(p *pair) verbs.SendWR { return p.read(1, 0, 0, 8) },
+			func(p *pair) *wire.Packet { return p.response(p.b, wire.RCAtomicAck, 0, 0x1f, nil) }},
+		{"read response to an atomic",
+			func(p *pair) verbs.SendWR { return p.fetchAdd(1, 0, 0, 8) },
+			func(p *pair) *wire.Packet { return p.response(p.b, wire.RCReadRespOnly, 0, 0x1f, make([]byte, 8)) }},
+		{"short read response",
+			func(p *pair) verbs.SendWR { return p.read(1, 0, 0, 8) },
+			func(p *pair) *wire.Packet { return p.response(p.b, wire.RCReadRespOnly, 0, 0x1f, make([]byte, 7)) }},
+		{"long read response",
+			func(p *pair) verbs.SendWR { return p.read(1, 0, 0, 8) },
+			func(p *pair) *wire.Packet { return p.response(p.b, wire.RCReadRespOnly, 0, 0x1f, make([]byte, 9)) }},
+		{"read response of another MTU",
+			func(p *pair) verbs.SendWR { return p.read(1, 0, 0, 600) },
+			func(p *pair) *wire.Packet { return p.response(p.b, wire.RCReadRespFirst, 0, 0x1f, make([]byte, 512)) }},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			p := connect(t)
+			p.a.post(p.now, c.wr(p), p.write(2, 0, 0, 8))
+			p.take(p.a)
+			p.give(p.a, c.resp(p))
+			require.Equal(t, []string{"1 BAD_RESP_ERR", "2 WR_FLUSH_ERR"}, p.a.done())
+			require.Equal(t, verbs.StateErr, p.a.State())
+			require.Equal(t, make([]byte, 16), p.a.buf[:16], "nothing was placed")
+		})
+	}
+}
+
+// 1.2: at most max_rd_atomic reads and atomics are outstanding; the next one
+// blocks the whole send queue.
+func TestMaxRdAtomicHoldsTheQueue(t *testing.T) {
+	for limit := uint8(1); limit <= 4; limit++ {
+		p := connect(t, withRdAtomic(limit, 4))
+		var wrs []verbs.SendWR
+		for i := range uint64(6) {
+			if i%2 == 0 {
+				wrs = append(wrs, p.read(i, 0, 0, 300))
+			} else {
+				wrs = append(wrs, p.fetchAdd(i, 4096, 0, 1))
+			}
+		}
+		wrs = append(wrs, p.write(6, 0, 8192, 8))
+		p.a.post(p.now, wrs...)
+		sent := 0
+		for len(p.a.wcs) < len(wrs) {
+			pkts := p.take(p.a)
+			sent += len(pkts)
+			require.LessOrEqual(t, p.a.rdOut, uint32(limit))
+			require.LessOrEqual(t, sent-len(p.a.wcs), int(limit)+1)
+			for _, pkt := range pkts {
+				p.give(p.b, pkt)
+				p.give(p.a, p.take(p.b)...)
+			}
+		}
+		require.Len(t, p.a.done(), len(wrs))
+	}
+}
+
+// max_rd_atomic 0: reads and atomics are refused when posted, others are not.
+func TestMaxRdAtomicZero(t *testing.T) {
+	p := connect(t, withRdAtomic(0, 4))
+	for _, wr := range []verbs.SendWR{p.read(1, 0, 0, 8), p.fetchAdd(1, 0, 0, 1), p.cmpSwap(1, 0, 0, 1, 1)} {
+		_, err := p.a.PostSend(p.now, []verbs.SendWR{wr})
+		require.ErrorIs(t, err, verbs.ErrInvalid)
+	}
+	p.a.post(p.now, p.write(1, 0, 0, 8))
+}
+
+// 2.1 step 5: max_dest_rd_atomic 0: the responder refuses with 0x61.
+func TestMaxDestRdAtomicZero(t *testing.T) {
+	for _, kind := range []string{"read", "atomic"} {
+		p := connect(t, withRdAtomic(4, 0))
+		wr := p.read(1, 0, 0, 8)
+		if kind == "atomic" {
+			wr = p.fetchAdd(1, 0, 0, 1)
+		}
+		p.a.post(p.now, wr)
+		p.settle()
+		require.Equal(t, []string{"1 REM_INV_REQ_ERR"}, p.a.done())
+		require.Zero(t, p.b.buf[0])
+	}
+}
+
+// Long reads are asked for in parts that fit the buffer the answers come in;
+// the parts count against max_rd_atomic, and are one request to the user.
+func TestLongReadsInParts(t *testing.T) {
+	small := withConfig(func(c *Config) { c.LocalBuffer = 16 << 10 })
+	for _, limit := range []uint8{1, 4} {
+		p := connect(t, small, withMTU(verbs.MTU1024), withRdAtomic(limit, 4))
+		for i := range p.b.buf {
+			p.b.buf[i] = byte(i * 31 >> 3)
+		}
+		p.a.post(p.now, p.read(1, 0, 100, 50_000), p.fetchAdd(2, 60_000, 0, 0))
+		for len(p.a.wcs) < 2 {
+			require.LessOrEqual(t, p.a.rdBytes, uint32(16<<10))
+			require.LessOrEqual(t, p.a.rdOut, uint32(limit))
+			pkts := p.take(p.a)
+			p.give(p.b, pkts...)
+			resp := p.take(p.b)
+			require.NotEmpty(t, resp)
+			require.LessOrEqual(t, len(resp), 17)
+			p.give(p.a, resp...)
+		}
+		require.Equal(t, []string{"1 RDMA_READ len=50000", "2 FETCH_ADD len=8"}, p.a.done())
+		require.True(t, bytes.Equal(p.b.buf[100:50_100], p.a.buf[:50_000]))
+	}
+}
+
+// A read whose parts get lost is asked for again from the first missing byte,
+// part by part.
+func TestLostPartsOfARead(t *testing.T) {
+	small := withConfig(func(c *Config) { c.LocalBuffer = 16 << 10 })
+	p := connect(t, small, withMTU(verbs.MTU1024))
+	for i := range p.b.buf {
+		p.b.buf[i] = byte(i * 37 >> 2)
+	}
+	p.a.post(p.now, p.read(1, 0, 0, 60_000))
+	for i := 0; len(p.a.wcs) == 0; i++ {
+		p.give(p.b, p.take(p.a)...)
+		for j, pkt := range p.take(p.b) {
+			if (i+j)%7 != 3 {
+				p.give(p.a, pkt)
+			}
+		}
+		if p.a.una != p.a.top && p.a.next == p.a.top {
+			p.skip(p.a)
+		}
+	}
+	require.Equal(t, []string{"1 RDMA_READ len=60000"}, p.a.done())
+	require.True(t, bytes.Equal(p.b.buf[:60_000], p.a.buf[:60_000]))
+}
