@@ -1,0 +1,105 @@
+package house
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const module = "github.com/softrnic/softrnic/"
+
+// floors says what each part of the module may import of the others. A part is
+// a folder with everything below it; the longest match counts.
+var floors = map[string][]string{
+	"verbs":                 {},
+	"wire":                  {},
+	"reliability":           {"wire"},
+	"qp":                    {"verbs", "wire", "reliability"},
+	"internal/link":         {"wire"},
+	"internal/link/memory":  {"wire", "internal/link"},
+	"internal/link/impair":  {"wire", "internal/link"},
+	"internal/link/capture": {"wire", "internal/link"},
+	"rnic":                  {"verbs", "wire", "reliability", "qp", "internal/link"},
+	"internal/sim":          {"verbs", "wire", "reliability", "qp", "internal/link", "rnic"},
+	"internal/house":        {},
+	"internal/bench":        {"verbs", "wire", "rnic", "internal/link", "qp"},
+	"cmd":                   {"verbs", "wire", "rnic", "internal/link", "internal/bench", "qp", "internal/debug"},
+	"internal/debug":        {"verbs", "wire", "rnic", "qp", "internal/link"},
+}
+
+// pure lists the parts that are cores without I/O, and what they may not use
+// of the standard library.
+var (
+	pure      = []string{"wire", "reliability", "qp"}
+	forbidden = []string{"net", "os", "sync", "time", "math/rand", "math/rand/v2", "crypto/rand", "syscall", "context", "log", "log/slog"}
+)
+
+type pkg struct {
+	ImportPath string
+	Imports    []string
+}
+
+func packages(t *testing.T) (list []pkg) {
+	out, err := exec.Command("go", "list", "-json=ImportPath,Imports", module+"...").Output()
+	require.NoError(t, err)
+	for d := json.NewDecoder(bytes.NewReader(out)); ; {
+		var p pkg
+		err := d.Decode(&p)
+		if errors.Is(err, io.EOF) {
+			return list
+		}
+		require.NoError(t, err)
+		list = append(list, p)
+	}
+}
+
+// part returns the entry of floors that a package belongs to.
+func part(path string) string {
+	path = strings.TrimPrefix(path, module)
+	for {
+		if _, ok := floors[path]; ok {
+			return path
+		}
+		i := strings.LastIndexByte(path, '/')
+		if i < 0 {
+			return ""
+		}
+		path = path[:i]
+	}
+}
+
+func TestImportsGoDown(t *testing.T) {
+	list := packages(t)
+	require.Greater(t, len(list), 8)
+	for _, p := range list {
+		from := part(p.ImportPath)
+		require.NotEmpty(t, from, "%s has no floor: add it to the table", p.ImportPath)
+		for _, imp := range p.Imports {
+			if !strings.HasPrefix(imp, module) {
+				continue
+			}
+			to := part(imp)
+			if to != from && !slices.ContainsFunc(floors[from], func(allowed string) bool { return to == allowed || strings.HasPrefix(to, allowed+"/") }) {
+				t.Errorf("%s imports %s: %s may import %v only", p.ImportPath, imp, from, floors[from])
+			}
+		}
+	}
+}
+
+func TestCoresArePure(t *testing.T) {
+	for _, p := range packages(t) {
+		if !slices.Contains(pure, part(p.ImportPath)) {
+			continue
+		}
+		for _, imp := range p.Imports {
+			require.NotContains(t, forbidden, imp, "%s is a core without I/O, locks, clock and chance", p.ImportPath)
+		}
+	}
+}
