@@ -18,8 +18,17 @@ type mmsghdr struct {
 // block is a sizeable part of a 3 microsecond round trip. Only sendBlocking
 // tells the scheduler.
 
+// sendmsg sends one message of one iovec. Without control messages sendto does
+// the same and spares the kernel fetching the structures: some 100 ns.
 func sendmsg(fd int, m *mmsghdr) unix.Errno {
-	n, _, errno := unix.RawSyscall(unix.SYS_SENDMSG, uintptr(fd), uintptr(unsafe.Pointer(&m.Msghdr)), unix.MSG_DONTWAIT)
+	var n uintptr
+	var errno unix.Errno
+	if m.Control == nil {
+		n, _, errno = unix.RawSyscall6(unix.SYS_SENDTO, uintptr(fd), uintptr(unsafe.Pointer(m.Iov.Base)), uintptr(m.Iov.Len),
+			unix.MSG_DONTWAIT, uintptr(unsafe.Pointer(m.Name)), uintptr(m.Namelen))
+	} else {
+		n, _, errno = unix.RawSyscall(unix.SYS_SENDMSG, uintptr(fd), uintptr(unsafe.Pointer(&m.Msghdr)), unix.MSG_DONTWAIT)
+	}
 	m.bytes = uint32(n)
 	return errno
 }

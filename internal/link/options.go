@@ -51,11 +51,23 @@ func OpenUDP(o Options) (Conn, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
-	o.Addr = netip.AddrPortFrom(o.Addr.Addr().Unmap(), o.Addr.Port())
+	o = o.resolve()
 	if o.Portable {
 		return openPortable(o)
 	}
 	return openFast(o)
+}
+
+// resolve replaces zero values by what they stand for.
+func (o Options) resolve() Options {
+	o.Addr = netip.AddrPortFrom(o.Addr.Addr().Unmap(), o.Addr.Port())
+	if o.RecvBuffer == 0 {
+		o.RecvBuffer = DefaultRecvBuffer
+	}
+	if o.SendBuffer == 0 {
+		o.SendBuffer = DefaultSendBuffer
+	}
+	return o
 }
 
 // merge adds the words of the environment variable.
@@ -93,16 +105,4 @@ func (o *Options) validate() error {
 		return fmt.Errorf("link: buffer sizes %d (receive) and %d (send): want bytes, 0 for the default or %d for the system's", o.RecvBuffer, o.SendBuffer, SystemDefault)
 	}
 	return nil
-}
-
-// bufferSizes resolves the zero values; SystemDefault stays.
-func (o *Options) bufferSizes() (recv, send int) {
-	recv, send = o.RecvBuffer, o.SendBuffer
-	if recv == 0 {
-		recv = DefaultRecvBuffer
-	}
-	if send == 0 {
-		send = DefaultSendBuffer
-	}
-	return recv, send
 }

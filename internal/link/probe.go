@@ -45,8 +45,8 @@ func Probe() ProbeResult {
 		SendBufferMax: sysctl("wmem_max"),
 	}
 	loopback := netip.AddrFrom4([4]byte{127, 0, 0, 1})
-	p.Err = p.exchange(Options{Addr: netip.AddrPortFrom(loopback, 0)})
-	if c, err := openFast(Options{Addr: netip.AddrPortFrom(loopback, RoCEPort)}); err != nil {
+	p.Err = p.exchange(Options{Addr: netip.AddrPortFrom(loopback, 0)}.resolve())
+	if c, err := openFast(Options{Addr: netip.AddrPortFrom(loopback, RoCEPort)}.resolve()); err != nil {
 		p.RoCEPort = err
 	} else {
 		c.Close()

@@ -9,3 +9,10 @@ import (
 func (o socketOption) apply(fd uintptr) error {
 	return os.NewSyscallError("setsockopt "+o.name, windows.SetsockoptInt(windows.Handle(fd), o.level, o.what, o.value))
 }
+
+// bufferSizes reads what a socket's buffers hold, bytes; 0 when unknown.
+func bufferSizes(fd uintptr) (recv, send int) {
+	recv, _ = windows.GetsockoptInt(windows.Handle(fd), windows.SOL_SOCKET, windows.SO_RCVBUF)
+	send, _ = windows.GetsockoptInt(windows.Handle(fd), windows.SOL_SOCKET, windows.SO_SNDBUF)
+	return recv, send
+}

@@ -58,25 +58,17 @@ func enableGRO(fd int) bool {
 	return unix.SetsockoptInt(fd, unix.IPPROTO_UDP, unix.UDP_GRO, 1) == nil
 }
 
-// setBuffer sets SO_RCVBUF or SO_SNDBUF, first by the FORCE option, which
-// CAP_NET_ADMIN allows and which ignores rmem_max and wmem_max, and returns
-// the bytes the buffer holds. The kernel doubles the request to leave room for
-// its own structures and reports the double.
-func setBuffer(fd, force, plain, bytes int) int {
+// setBuffers sets the sizes of the socket's buffers, first by the options that
+// CAP_NET_ADMIN allows and that ignore rmem_max and wmem_max, and returns what
+// they hold. SystemDefault leaves a buffer as it is.
+func setBuffers(fd, recv, send int) (int, int) {
+	setBuffer(fd, unix.SO_RCVBUFFORCE, unix.SO_RCVBUF, recv)
+	setBuffer(fd, unix.SO_SNDBUFFORCE, unix.SO_SNDBUF, send)
+	return bufferSizes(uintptr(fd))
+}
+
+func setBuffer(fd, force, plain, bytes int) {
 	if bytes != SystemDefault && unix.SetsockoptInt(fd, unix.SOL_SOCKET, force, bytes) != nil {
 		unix.SetsockoptInt(fd, unix.SOL_SOCKET, plain, bytes) // capped at the limit, never refused
 	}
-	got, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, plain)
-	if err != nil {
-		return 0
-	}
-	return got / 2
-}
-
-func setRecvBuffer(fd, bytes int) int {
-	return setBuffer(fd, unix.SO_RCVBUFFORCE, unix.SO_RCVBUF, bytes)
-}
-
-func setSendBuffer(fd, bytes int) int {
-	return setBuffer(fd, unix.SO_SNDBUFFORCE, unix.SO_SNDBUF, bytes)
 }

@@ -63,16 +63,14 @@ func openUDP(o Options) (c *udp, err error) {
 	if err := setRequired(fd, v6, o.TOS); err != nil {
 		return nil, err
 	}
-	recv, send := o.bufferSizes()
 	c.gso.Store(!o.NoGSO && hasGSO(fd))
 	c.mmsg.Store(!o.NoMMsg)
 	c.caps = Caps{
-		GRO:        !o.NoGRO && enableGRO(fd),
-		RecvBuffer: setRecvBuffer(fd, recv),
-		SendBuffer: setSendBuffer(fd, send),
-		MTU:        interfaceMTU(o.Addr.Addr()),
-		Name:       "udp-linux",
+		GRO:  !o.NoGRO && enableGRO(fd),
+		MTU:  interfaceMTU(o.Addr.Addr()),
+		Name: "udp-linux",
 	}
+	c.caps.RecvBuffer, c.caps.SendBuffer = setBuffers(fd, o.RecvBuffer, o.SendBuffer)
 	unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RXQ_OVFL, 1) // a counter: do without if need be
 	if err := c.bind(o.Addr); err != nil {
 		return nil, err

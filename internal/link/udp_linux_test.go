@@ -239,6 +239,16 @@ func TestSystemBuffers(t *testing.T) {
 	require.Equal(t, sysctl("wmem_default")/2, caps.SendBuffer)
 }
 
+// TestPortableBuffers wants the portable link to tell what it got, which is
+// at most what the system allows, and not what it asked for.
+func TestPortableBuffers(t *testing.T) {
+	o := loopback
+	o.Portable = true
+	caps := open(t, o).Caps()
+	require.Equal(t, min(DefaultRecvBuffer, sysctl("rmem_max")), caps.RecvBuffer)
+	require.Equal(t, min(DefaultSendBuffer, sysctl("wmem_max")), caps.SendBuffer)
+}
+
 // TestLinkLocal needs zones both ways, and no allocation for them.
 func TestLinkLocal(t *testing.T) {
 	o := Options{Addr: netip.AddrPortFrom(linkLocal(t), 0)}

@@ -58,27 +58,29 @@ func openPortable(o Options) (Conn, error) {
 	c.local = netip.AddrPortFrom(c.local.Addr().Unmap(), c.local.Port())
 	dontFragment(conn, v6)
 	c.class.init(o.TOS)
-	recv, send := o.bufferSizes()
-	c.caps = Caps{
-		RecvBuffer: largestBuffer(conn.SetReadBuffer, recv),
-		SendBuffer: largestBuffer(conn.SetWriteBuffer, send),
-		MTU:        interfaceMTU(o.Addr.Addr()),
-		Name:       "udp-portable",
-	}
+	c.caps = Caps{MTU: interfaceMTU(o.Addr.Addr()), Name: "udp-portable"}
+	c.caps.RecvBuffer, c.caps.SendBuffer = askBuffers(conn, o.RecvBuffer, o.SendBuffer)
 	c.idle.Go(c.read)
 	return c, nil
 }
 
-// largestBuffer asks for a buffer of the given size, and for half as long as
-// the system refuses. It returns 0, unknown, when that is left to the system.
-func largestBuffer(set func(int) error, bytes int) int {
-	for ; bytes >= 64<<10; bytes /= 2 {
-		if set(bytes) == nil {
-			return bytes
-		}
+// askBuffers asks for socket buffers of the given sizes, and for half as much
+// as long as the system refuses. It returns what they hold.
+func askBuffers(conn *net.UDPConn, recv, send int) (int, int) {
+	for n := recv; n > minBuffer && conn.SetReadBuffer(n) != nil; n /= 2 {
 	}
-	return 0
+	for n := send; n > minBuffer && conn.SetWriteBuffer(n) != nil; n /= 2 {
+	}
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return 0, 0
+	}
+	raw.Control(func(fd uintptr) { recv, send = bufferSizes(fd) })
+	return recv, send
 }
+
+// minBuffer is less than any system's default, bytes.
+const minBuffer = 4096
 
 // read moves datagrams from the socket to the ring until the socket is closed.
 func (c *portable) read() {
