@@ -1,0 +1,354 @@
+package qp
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/verbs"
+	"github.com/softrnic/softrnic/wire"
+)
+
+// 1.6: what each NAK means for the requester. It ends the oldest request; what
+// is before its PSN has been acknowledged, what is behind is flushed.
+func TestNAKsAtTheRequester(t *testing.T) {
+	for s, status := range map[wire.Syndrome]verbs.WCStatus{
+		0x61: verbs.WCRemInvReqErr, 0x62: verbs.WCRemAccessErr, 0x63: verbs.WCRemOpErr, 0x64: verbs.WCRemInvRDReqErr,
+	} {
+		p := connect(t)
+		p.a.recv(9, 0, 8)
+		p.a.post(p.now, unsignaled(p.write(1, 0, 0, 8)), unsignaled(p.send(2, 0, 600)), p.write(3, 0, 0, 8))
+		p.take(p.a)
+		p.give(p.a, p.response(p.b, wire.RCAck, 2, s, nil))
+		require.Equal(t, p.a.wcs[0].Why.Opcode, "SEND")
+		require.EqualValues(t, (nearWrap+2)&wire.PSNMask, p.a.wcs[0].Why.PSN)
+		require.Equal(t, []string{fmt.Sprintf("2 %v", status), "3 WR_FLUSH_ERR", "9 WR_FLUSH_ERR"}, p.a.done())
+		require.Equal(t, verbs.StateErr, p.a.State())
+		require.EqualValues(t, 1, p.a.Counters().SendErr)
+	}
+}
+
+// refusal is a request that a responder has to refuse.
+type refusal struct {
+	what  string
+	opts  []option
+	setup func(p *pair)
+	pkts  func(p *pair) []*wire.Packet
+	nak   wire.Syndrome
+	psn   int
+	held  verbs.WCStatus // of the receive in use, or 0: an event tells
+	event verbs.EventType
+}
+
+func (p *pair) request(op wire.Opcode, psn, n int, fill func(b []byte)) *wire.Packet {
+	return p.packet(p.a, wire.BTH{Opcode: op, PSN: wire.PSN(p.psn[0]).Add(psn), AckReq: true}, make([]byte, n), fill)
+}
+
+func (p *pair) reth(remote, n int, key uint32) func(b []byte) {
+	return func(b []byte) {
+		wire.RETH{VA: p.b.base + uint64(remote), RKey: key, Length: uint32(n)}.Put(b[wire.BTHLen:])
+	}
+}
+
+func (p *pair) atomicETH(remote int, key uint32) func(b []byte) {
+	return func(b []byte) {
+		wire.AtomicETH{VA: p.b.base + uint64(remote), RKey: key, SwapAdd: 1}.Put(b[wire.BTHLen:])
+	}
+}
+
+func only(f func(p *pair) *wire.Packet) func(p *pair) []*wire.Packet {
+	return func(p *pair) []*wire.Packet { return []*wire.Packet{f(p)} }
+}
+
+const (
+	reqErr = verbs.EventQPReqErr
+	accErr = verbs.EventQPAccessErr
+)
+
+// key registers b's memory once more, with other permissions.
+func (p *pair) key(access verbs.AccessFlags) uint32 { return p.b.mem.add(p.b.base, p.b.buf, access) }
+
+func (p *pair) foreign() uint32 {
+	key := p.key(allAccess)
+	p.b.mem.regions[key].foreign = true
+	return key
+}
+
+// 2.1 steps 3 to 7, 2.6, 2.7: what a responder refuses, with which NAK and at
+// which PSN, and what its application hears of it.
+var refusals = []refusal{
+	// step 3, opcode sequence
+	{what: "MIDDLE first", pkts: only(func(p *pair) *wire.Packet { return p.request(wire.RCSendMiddle, 0, 256, nil) }), nak: 0x61, event: reqErr},
+	{what: "LAST first", pkts: only(func(p *pair) *wire.Packet { return p.request(wire.RCWriteLast, 0, 8, nil) }), nak: 0x61, event: reqErr},
+	{what: "ONLY inside a message", pkts: func(p *pair) []*wire.Packet {
+		return []*wire.Packet{p.request(wire.RCSendFirst, 0, 256, nil), p.request(wire.RCSendOnly, 1, 8, nil)}
+	}, nak: 0x61, psn: 1, held: verbs.WCRemInvReqErr},
+	{what: "READ inside a message", pkts: func(p *pair) []*wire.Packet {
+		return []*wire.Packet{p.request(wire.RCWriteFirst, 0, 256, p.reth(0, 600, p.b.key)), p.readRequest(1, 0, 8, p.b.key)}
+	}, nak: 0x61, psn: 1, event: reqErr},
+	{what: "atomic inside a message", pkts: func(p *pair) []*wire.Packet {
+		return []*wire.Packet{p.request(wire.RCSendFirst, 0, 256, nil), p.request(wire.RCFetchAdd, 1, 0, p.atomicETH(0, p.b.key))}
+	}, nak: 0x61, psn: 1, held: verbs.WCRemInvReqErr},
+	{what: "SEND and WRITE mixed", pkts: func(p *pair) []*wire.Packet {
+		return []*wire.Packet{p.request(wire.RCSendFirst, 0, 256, nil), p.request(wire.RCWriteLast, 1, 8, nil)}
+	}, nak: 0x61, psn: 1, held: verbs.WCRemInvReqErr},
+	// step 4, operation allowed
+	{what: "WRITE not allowed", opts: []option{withAccess(verbs.AccessRemoteRead)},
+		pkts: only(func(p *pair) *wire.Packet { return p.request(wire.RCWriteOnly, 0, 8, p.reth(0, 8, p.b.key)) }), nak: 0x61, event: reqErr},
+	{what: "empty WRITE not allowed", opts: []option{withAccess(0)},
+		pkts: only(func(p *pair) *wire.Packet { return p.request(wire.RCWriteOnly, 0, 0, p.reth(0, 0, 0)) }), nak: 0x61, event: reqErr},
+	{what: "READ not allowed", opts: []option{withAccess(verbs.AccessRemoteWrite)},
+		pkts: only(func(p *pair) *wire.Packet { return p.readRequest(0, 0, 8, p.b.key) }), nak: 0x61, event: reqErr},
+	{what: "atomic not allowed", opts: []option{withAccess(verbs.AccessRemoteWrite | verbs.AccessRemoteRead)},
+		pkts: only(func(p *pair) *wire.Packet { return p.request(wire.RCCmpSwap, 0, 0, p.atomicETH(0, p.b.key)) }), nak: 0x61, event: reqErr},
+	// step 6, keys
+	{what: "WRITE with an unknown key", pkts: only(func(p *pair) *wire.Packet { return p.request(wire.RCWriteOnly, 0, 8, p.reth(0, 8, 0xbad)) }), nak: 0x62, event: accErr},
+	{what: "WRITE into another domain", pkts: only(func(p *pair) *wire.Packet { return p.request(wire.RCWriteOnly, 0, 8, p.reth(0, 8, p.foreign())) }), nak: 0x62, event: accErr},
+	{what: "WRITE without permission", pkts: only(func(p *pair) *wire.Packet {
+		return p.request(wire.RCWriteOnly, 0, 8, p.reth(0, 8, p.key(allAccess&^verbs.AccessRemoteWrite)))
+	}), nak: 0x62, event: accErr},
+	{what: "WRITE beyond the region", pkts: only(func(p *pair) *wire.Packet {
+		return p.request(wire.RCWriteFirst, 0, 256, p.reth(regionBytes-300, 301, p.b.key))
+	}), nak: 0x62, event: accErr},
+	{what: "WRITE before the region", pkts: only(func(p *pair) *wire.Packet { return p.request(wire.RCWriteOnly, 0, 8, p.reth(-1, 8, p.b.key)) }), nak: 0x62, event: accErr},
+	{what: "WRITE around the address space", pkts: only(func(p *pair) *wire.Packet {
+		return p.request(wire.RCWriteOnly, 0, 8, func(b []byte) { wire.RETH{VA: ^uint64(0) - 3, RKey: p.b.key, Length: 8}.Put(b[wire.BTHLen:]) })
+	}), nak: 0x62, event: accErr},
+	{what: "WRITE with immediate and an unknown key", pkts: only(func(p *pair) *wire.Packet { return p.request(wire.RCWriteOnlyImm, 0, 8, p.reth(0, 8, 0xbad)) }),
+		nak: 0x62, held: verbs.WCRemAccessErr},
+	{what: "READ with an unknown key", pkts: only(func(p *pair) *wire.Packet { return p.readRequest(0, 0, 8, 0xbad) }), nak: 0x62, event: accErr},
+	{what: "READ beyond the region", pkts: only(func(p *pair) *wire.Packet { return p.readRequest(0, 1, regionBytes, p.b.key) }), nak: 0x62, event: accErr},
+	{what: "READ without permission", pkts: only(func(p *pair) *wire.Packet { return p.readRequest(0, 0, 8, p.key(allAccess&^verbs.AccessRemoteRead)) }), nak: 0x62, event: accErr},
+	{what: "atomic with an unknown key", pkts: only(func(p *pair) *wire.Packet { return p.request(wire.RCFetchAdd, 0, 0, p.atomicETH(0, 0xbad)) }), nak: 0x62, event: accErr},
+	{what: "atomic beyond the region", pkts: only(func(p *pair) *wire.Packet { return p.request(wire.RCFetchAdd, 0, 0, p.atomicETH(regionBytes, p.b.key)) }), nak: 0x62, event: accErr},
+	{what: "atomic without permission", pkts: only(func(p *pair) *wire.Packet {
+		return p.request(wire.RCFetchAdd, 0, 0, p.atomicETH(0, p.key(allAccess&^verbs.AccessRemoteAtomic)))
+	}), nak: 0x62, event: accErr},
+	// step 7, lengths
+	{what: "WRITE ONLY shorter than announced", pkts: only(func(p *pair) *wire.Packet { return p.request(wire.RCWriteOnly, 0, 8, p.reth(0, 9, p.b.key)) }), nak: 0x61, event: reqErr},
+	{what: "WRITE ONLY longer than announced", pkts: only(func(p *pair) *wire.Packet { return p.request(wire.RCWriteOnly, 0, 8, p.reth(0, 7, p.b.key)) }), nak: 0x61, event: reqErr},
+	{what: "WRITE ONLY longer than the MTU", pkts: only(func(p *pair) *wire.Packet { return p.request(wire.RCWriteOnly, 0, 257, p.reth(0, 257, p.b.key)) }), nak: 0x61, event: reqErr},
+	{what: "WRITE FIRST of a short message", pkts: only(func(p *pair) *wire.Packet { return p.request(wire.RCWriteFirst, 0, 256, p.reth(0, 256, p.b.key)) }), nak: 0x61, event: reqErr},
+	{what: "WRITE FIRST shorter than the MTU", pkts: only(func(p *pair) *wire.Packet { return p.request(wire.RCWriteFirst, 0, 252, p.reth(0, 600, p.b.key)) }), nak: 0x61, event: reqErr},
+	{what: "WRITE LAST too long", pkts: func(p *pair) []*wire.Packet {
+		return []*wire.Packet{p.request(wire.RCWriteFirst, 0, 256, p.reth(0, 264, p.b.key)), p.request(wire.RCWriteLast, 1, 9, nil)}
+	}, nak: 0x61, psn: 1, event: reqErr},
+	{what: "WRITE LAST too short", pkts: func(p *pair) []*wire.Packet {
+		return []*wire.Packet{p.request(wire.RCWriteFirst, 0, 256, p.reth(0, 264, p.b.key)), p.request(wire.RCWriteLast, 1, 7, nil)}
+	}, nak: 0x61, psn: 1, event: reqErr},
+	{what: "WRITE LAST empty", pkts: func(p *pair) []*wire.Packet {
+		return []*wire.Packet{p.request(wire.RCWriteFirst, 0, 256, p.reth(0, 257, p.b.key)), p.request(wire.RCWriteLast, 1, 0, nil)}
+	}, nak: 0x61, psn: 1, event: reqErr},
+	{what: "WRITE MIDDLE too many", pkts: func(p *pair) []*wire.Packet {
+		return []*wire.Packet{p.request(wire.RCWriteFirst, 0, 256, p.reth(0, 512, p.b.key)), p.request(wire.RCWriteMiddle, 1, 256, nil)}
+	}, nak: 0x61, psn: 1, event: reqErr},
+	{what: "WRITE longer than 2^31", pkts: only(func(p *pair) *wire.Packet {
+		return p.request(wire.RCWriteFirst, 0, 256, p.reth(0, 1<<31+1, p.b.key))
+	}), nak: 0x61, event: reqErr},
+	{what: "READ longer than 2^31", pkts: only(func(p *pair) *wire.Packet { return p.readRequest(0, 0, 1<<31+1, p.b.key) }), nak: 0x61, event: reqErr},
+	{what: "padding missing", pkts: only(func(p *pair) *wire.Packet {
+		return p.unpadded(p.request(wire.RCWriteOnly, 0, 7, p.reth(0, 7, p.b.key)))
+	}), nak: 0x61, event: reqErr},
+	{what: "SEND longer than the receive", pkts: only(func(p *pair) *wire.Packet { return p.request(wire.RCSendOnly, 0, 101, nil) }),
+		setup: func(p *pair) { p.b.rq.reset(); p.b.recv(9, 0, 100) }, nak: 0x61, held: verbs.WCLocLenErr},
+	{what: "SEND longer than the receive in the middle", pkts: func(p *pair) []*wire.Packet {
+		return []*wire.Packet{p.request(wire.RCSendFirst, 0, 256, nil), p.request(wire.RCSendMiddle, 1, 256, nil)}
+	}, setup: func(p *pair) { p.b.rq.reset(); p.b.recv(9, 0, 300) }, nak: 0x61, psn: 1, held: verbs.WCLocLenErr},
+	// receives that cannot be used
+	{what: "receive with a bad lkey", pkts: only(func(p *pair) *wire.Packet { return p.request(wire.RCSendOnly, 0, 8, nil) }),
+		setup: func(p *pair) {
+			p.b.rq.reset()
+			_, err := p.b.PostRecv(p.now, []verbs.RecvWR{{WRID: 9, SGList: []verbs.SGE{{Addr: p.b.base, Length: 8, LKey: 0xbad}}}})
+			require.NoError(p.t, err)
+		}, nak: 0x63, held: verbs.WCLocProtErr},
+	{what: "receive that may not be written", pkts: only(func(p *pair) *wire.Packet { return p.request(wire.RCSendOnly, 0, 8, nil) }),
+		setup: func(p *pair) {
+			p.b.rq.reset()
+			_, err := p.b.PostRecv(p.now, []verbs.RecvWR{{WRID: 9, SGList: []verbs.SGE{{Addr: p.b.base, Length: 8, LKey: p.key(0)}}}})
+			require.NoError(p.t, err)
+		}, nak: 0x63, held: verbs.WCLocProtErr},
+	// 2.6, invalidation
+	{what: "invalidate an unknown key", pkts: only(func(p *pair) *wire.Packet { return p.request(wire.RCSendOnlyInv, 0, 8, nil) }),
+		nak: 0x62, held: verbs.WCRemAccessErr},
+	// 2.7, atomics
+	{what: "atomic not aligned", pkts: only(func(p *pair) *wire.Packet { return p.request(wire.RCFetchAdd, 0, 0, p.atomicETH(4, p.b.key)) }), nak: 0x61, event: reqErr},
+	{what: "atomic on memory that is not aligned", pkts: only(func(p *pair) *wire.Packet {
+		return p.request(wire.RCFetchAdd, 0, 0, p.atomicETH(0, p.b.mem.add(p.b.base, p.b.buf[4:], allAccess)))
+	}), nak: 0x61, event: reqErr},
+}
+
+// unpadded takes the padding off a packet.
+func (p *pair) unpadded(pkt *wire.Packet) *wire.Packet {
+	raw := append([]byte{}, pkt.Raw[:len(pkt.Raw)-int(pkt.BTH.Pad)]...)
+	raw[1] &^= 3 << 4
+	require.Equal(p.t, wire.DropNone, pkt.Parse(raw))
+	return pkt
+}
+
+func TestRefusals(t *testing.T) {
+	for _, r := range refusals {
+		t.Run(r.what, func(t *testing.T) {
+			p := connect(t, r.opts...)
+			p.b.recv(9, 32768, 2000)
+			p.b.recv(10, 32768, 2000)
+			if r.setup != nil {
+				r.setup(p)
+			}
+			pkts := r.pkts(p)
+			before := append([]byte{}, p.b.buf...)
+			p.give(p.b, pkts[:len(pkts)-1]...)
+			p.take(p.b)
+			expected := p.b.responder.recv.Expected()
+			p.give(p.b, pkts[len(pkts)-1])
+			require.Equal(t, verbs.StateErr, p.b.State())
+			require.Equal(t, expected, p.b.responder.recv.Expected(), "the PSN does not advance")
+			require.Equal(t, []string{fmt.Sprintf("ACKNOWLEDGE %d %02x msn=0", r.psn, uint8(r.nak))}, p.words(p.b, p.take(p.b)))
+			if len(pkts) == 1 {
+				require.Equal(t, before, p.b.buf, "no memory changed")
+			}
+			if r.held != 0 {
+				require.Empty(t, p.b.raised())
+				require.Equal(t, fmt.Sprintf("9 %v", r.held), p.b.done()[0])
+			} else {
+				require.NotEmpty(t, p.b.whys[0].Event)
+				require.Equal(t, []verbs.EventType{r.event}, p.b.raised())
+				require.Equal(t, []string{"9 WR_FLUSH_ERR", "10 WR_FLUSH_ERR"}, p.b.done())
+			}
+			// 2.2: in error it answers nothing more.
+			require.Equal(t, wire.DropQPState, p.give(p.b, pkts...))
+			require.Empty(t, p.take(p.b))
+		})
+	}
+}
+
+// 2.1 step 6, 11: a write or read of nothing needs no valid key.
+func TestZeroLengthWithBogusKey(t *testing.T) {
+	p := connect(t)
+	for i, op := range []verbs.WROpcode{verbs.WRRDMAWrite, verbs.WRRDMARead} {
+		p.a.post(p.now, verbs.SendWR{WRID: uint64(i), Opcode: op, Flags: verbs.SendSignaled, RKey: 0xbad, RemoteAddr: 3,
+			SGList: []verbs.SGE{{LKey: 0xbad}}})
+	}
+	p.settle()
+	require.Equal(t, []string{"0 RDMA_WRITE len=0", "1 RDMA_READ len=0"}, p.a.done())
+}
+
+// 1.6: local memory that cannot be used: LOC_PROT_ERR, behind what was posted
+// before; RC goes to ERR, UC and UD to SQE, where their receives live on.
+func TestBadLocalMemory(t *testing.T) {
+	for _, typ := range []verbs.QPType{verbs.RC, verbs.UC, verbs.UD} {
+		for what, list := range map[string]func(p *pair) []verbs.SGE{
+			"key":    func(p *pair) []verbs.SGE { return []verbs.SGE{{Addr: p.a.base, Length: 8, LKey: 0xbad}} },
+			"bounds": func(p *pair) []verbs.SGE { return []verbs.SGE{p.a.sge(regionBytes-4, 8)} },
+			"second": func(p *pair) []verbs.SGE { return []verbs.SGE{p.a.sge(0, 8), {Addr: 0, Length: 8, LKey: p.a.key}} },
+		} {
+			t.Run(fmt.Sprint(typ, " ", what), func(t *testing.T) {
+				p := connect(t, ofType(typ))
+				p.a.recv(8, 0, 100)
+				p.b.recv(9, 0, 100)
+				good, bad := p.toPeer(p.send(1, 0, 8)), p.toPeer(p.send(2, 0, 8))
+				bad.SGList = list(p)
+				bad.Flags = 0 // errors complete also when unsignaled
+				p.a.post(p.now, good, bad, p.toPeer(p.send(3, 0, 8)))
+				p.settle()
+				want := []string{"1 SEND len=8", "2 LOC_PROT_ERR", "3 WR_FLUSH_ERR"}
+				if typ == verbs.RC {
+					want = append(want, "8 WR_FLUSH_ERR")
+				}
+				require.Equal(t, want, p.a.done())
+				if typ == verbs.RC {
+					require.Equal(t, verbs.StateErr, p.a.State())
+					return
+				}
+				require.Equal(t, verbs.StateSQE, p.a.State())
+				p.a.post(p.now, p.toPeer(p.send(4, 0, 8)))
+				require.Equal(t, []string{"4 WR_FLUSH_ERR"}, p.a.done(), "posted in SQE")
+				_, recvs := p.a.Queued()
+				require.Equal(t, 1, recvs)
+				require.NoError(t, p.modify(p.a, verbs.StateRTS))
+				p.b.recv(10, 0, 100)
+				p.a.post(p.now, p.toPeer(p.send(5, 0, 8)))
+				p.settle()
+				require.Equal(t, []string{"5 SEND len=8"}, p.a.done())
+			})
+		}
+	}
+}
+
+// toPeer makes a request a datagram to b, for queue pairs that need it.
+func (p *pair) toPeer(wr verbs.SendWR) verbs.SendWR {
+	path := wire.Path{Dst: p.b.addr}
+	wr.AH, wr.RemoteQPN, wr.RemoteQKey = &handle{path: path}, p.b.Num(), 0x1234
+	return wr
+}
+
+// 1.6: read and atomic results that cannot be placed: LOC_PROT_ERR.
+func TestBadMemoryForResults(t *testing.T) {
+	for _, kind := range []string{"read", "atomic"} {
+		p := connect(t)
+		wr := p.read(1, 0, 0, 8)
+		if kind == "atomic" {
+			wr = p.fetchAdd(1, 0, 0, 1)
+		}
+		wr.SGList = []verbs.SGE{{Addr: p.a.base, Length: 8, LKey: p.a.mem.add(p.a.base, p.a.buf, verbs.AccessRemote)}}
+		p.a.post(p.now, wr, p.write(2, 0, 0, 8))
+		p.settle()
+		require.Equal(t, []string{"1 LOC_PROT_ERR", "2 WR_FLUSH_ERR"}, p.a.done())
+	}
+}
+
+// 6.1: modify to ERR flushes everything in order, once; what is posted later
+// flushes, too; the receive in use comes first.
+func TestFlushOnErr(t *testing.T) {
+	p := connect(t)
+	for i := range uint64(3) {
+		p.b.recv(i, 0, 600)
+	}
+	p.b.PostSend(p.now, []verbs.SendWR{{WRID: 10, Opcode: verbs.WRSend}, {WRID: 11, Opcode: verbs.WRSend}})
+	p.give(p.b, p.request(wire.RCSendFirst, 0, 256, nil))
+	p.take(p.b)
+	require.NoError(t, p.modify(p.b, verbs.StateErr))
+	require.Equal(t, []string{"10 WR_FLUSH_ERR", "11 WR_FLUSH_ERR", "0 WR_FLUSH_ERR", "1 WR_FLUSH_ERR", "2 WR_FLUSH_ERR"}, p.b.done())
+	require.NoError(t, p.modify(p.b, verbs.StateErr))
+	require.Empty(t, p.b.done())
+	p.b.post(p.now, verbs.SendWR{WRID: 12, Opcode: verbs.WRSend})
+	p.b.recv(13, 0, 8)
+	require.Equal(t, []string{"12 WR_FLUSH_ERR", "13 WR_FLUSH_ERR"}, p.b.done())
+	require.Equal(t, wire.DropQPState, p.give(p.b, p.request(wire.RCSendLast, 1, 8, nil)))
+	require.Empty(t, p.take(p.b))
+}
+
+// 6.1: requests that were carried out before the error complete successfully.
+func TestFlushAfterSuccess(t *testing.T) {
+	p := connect(t)
+	win := p.a.mem.window(p.a.key)
+	p.a.post(p.now, p.write(1, 0, 0, 8), bind(2, p.a, win, 0, 8, 0), p.write(3, 0, 0, 8))
+	p.take(p.a)
+	p.give(p.a, p.response(p.b, wire.RCAck, 0, 0x1f, nil))
+	require.NoError(t, p.modify(p.a, verbs.StateErr))
+	require.Equal(t, []string{"1 RDMA_WRITE len=8", "2 BIND_MW len=0", "3 WR_FLUSH_ERR"}, p.a.done())
+}
+
+// What was received before the error is acknowledged still.
+func TestOwedAckLeavesAfterErr(t *testing.T) {
+	p := connect(t)
+	p.b.recv(9, 0, 8)
+	p.a.post(p.now, p.send(1, 0, 8))
+	p.give(p.b, p.take(p.a)...)
+	require.NoError(t, p.modify(p.b, verbs.StateErr))
+	p.give(p.a, p.take(p.b)...)
+	require.Equal(t, []string{"1 SEND len=8"}, p.a.done())
+}
+
+// 6.1: receives of a shared queue are not flushed; the event says that no more
+// will come.
+func TestFlushWithSharedQueue(t *testing.T) {
+	p := connect(t, withSRQ)
+	p.b.recv(1, 0, 600)
+	p.b.recv(2, 0, 600)
+	p.give(p.b, p.request(wire.RCSendFirst, 0, 256, nil))
+	require.NoError(t, p.modify(p.b, verbs.StateErr))
+	require.Equal(t, []string{"1 WR_FLUSH_ERR"}, p.b.done(), "the one in use")
+	require.Equal(t, []verbs.EventType{verbs.EventQPLastWQEReached}, p.b.raised())
+	require.Equal(t, 1, p.b.srq.len())
+}

@@ -1,0 +1,143 @@
+package qp
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/verbs"
+	"github.com/softrnic/softrnic/wire"
+)
+
+// 1.2: completions come in posting order, unsignaled successes give none.
+func TestCompletionOrder(t *testing.T) {
+	p := connect(t)
+	p.b.recv(20, 0, 8)
+	p.b.recv(21, 0, 8)
+	p.a.post(p.now,
+		p.write(1, 0, 4096, 8), unsignaled(p.read(2, 0, 0, 600)), p.fetchAdd(3, 8192, 0, 1), unsignaled(p.send(4, 0, 8)),
+		p.cmpSwap(5, 8192, 0, 0, 0), p.read(6, 0, 0, 8), unsignaled(p.write(7, 0, 4096, 8)), p.send(8, 0, 8))
+	p.settle()
+	require.Equal(t, []string{
+		"1 RDMA_WRITE len=8", "3 FETCH_ADD len=8", "5 COMP_SWAP len=8", "6 RDMA_READ len=8", "8 SEND len=8",
+	}, p.a.done())
+	send, _ := p.a.Queued()
+	require.Zero(t, send)
+}
+
+// sq_sig_all: every request completes visibly.
+func TestSignalAll(t *testing.T) {
+	p := connect(t, withConfig(func(c *Config) { c.SignalAll = true }))
+	p.a.post(p.now, unsignaled(p.write(1, 0, 0, 8)), unsignaled(p.write(2, 0, 0, 8)))
+	p.settle()
+	require.Equal(t, []string{"1 RDMA_WRITE len=8", "2 RDMA_WRITE len=8"}, p.a.done())
+}
+
+// 1.2: later writes are sent while a read is outstanding, but complete after
+// it.
+func TestWritesOvertakeReadsOnTheWireOnly(t *testing.T) {
+	p := connect(t)
+	p.a.post(p.now, p.read(1, 0, 0, 8), p.write(2, 0, 4096, 8))
+	pkts := p.take(p.a)
+	require.Len(t, pkts, 2)
+	p.give(p.b, pkts...)
+	resp := p.take(p.b)
+	p.give(p.a, resp[0])
+	require.Equal(t, []string{"1 RDMA_READ len=8"}, p.a.done())
+	p.give(p.a, resp[1])
+	require.Equal(t, []string{"2 RDMA_WRITE len=8"}, p.a.done())
+}
+
+// 1.2: a fenced request waits for earlier reads and atomics, not for sends and
+// writes.
+func TestFence(t *testing.T) {
+	for _, kind := range []string{"read", "atomic"} {
+		p := connect(t)
+		wr := p.read(2, 0, 0, 600)
+		if kind == "atomic" {
+			wr = p.fetchAdd(2, 0, 0, 1)
+		}
+		p.a.post(p.now, p.write(1, 0, 4096, 8), wr, p.write(3, 0, 4096, 8), with(p.write(4, 0, 4096, 8), verbs.SendFence), p.write(5, 0, 4096, 8))
+		require.Len(t, p.take(p.a), 3)
+		p.give(p.b, p.response(p.a, wire.RCWriteMiddle, 9, 0, nil)) // any packet
+		p.settle()
+		p = connect(t)
+		p.a.post(p.now, p.write(1, 0, 4096, 8), with(p.write(4, 0, 4096, 8), verbs.SendFence))
+		require.Len(t, p.take(p.a), 2, "writes do not hold a fence")
+	}
+}
+
+// A fence holds until the last byte of the read is here, and when the read has
+// to be asked for again.
+func TestFenceHoldsThroughARetry(t *testing.T) {
+	p := connect(t, withPeerBuffer)
+	p.a.post(p.now, p.read(1, 0, 0, 600), with(p.write(2, 0, 0, 8), verbs.SendFence))
+	p.give(p.b, p.take(p.a)...)
+	resp := p.take(p.b)
+	p.give(p.a, resp[0], resp[1])
+	require.Empty(t, p.take(p.a))
+	p.skip(p.a) // a probe
+	require.Equal(t, []string{"READ_REQUEST 2 @200+88 A"}, p.words(p.a, p.take(p.a)))
+	require.Empty(t, p.take(p.a))
+	p.give(p.a, resp[2])
+	require.Equal(t, []string{"WRITE_ONLY 3 len=8 @0+8 A"}, p.words(p.a, p.take(p.a)))
+}
+
+// bind is a request that binds window key of n to a piece of its region.
+func bind(id uint64, n *node, key uint32, off, length int, access verbs.AccessFlags) verbs.SendWR {
+	return verbs.SendWR{WRID: id, Opcode: verbs.WRBindMW, Flags: verbs.SendSignaled,
+		Bind: verbs.BindMW{RKey: key, Addr: n.base + uint64(off), Length: uint64(length), Access: access}}
+}
+
+// 1.2: BIND takes effect in posting order without the network, LOCAL_INV waits
+// for everything before it; both complete in order.
+func TestLocalOperations(t *testing.T) {
+	p := connect(t)
+	win := p.a.mem.window(p.a.key)
+	p.a.post(p.now,
+		p.write(1, 0, 0, 8), bind(2, p.a, win, 0, 64, verbs.AccessRemoteRead), p.write(3, 0, 0, 8),
+		verbs.SendWR{WRID: 4, Opcode: verbs.WRLocalInv, Flags: verbs.SendSignaled, InvKey: win}, p.write(5, 0, 0, 8))
+	pkts := p.take(p.a)
+	require.Len(t, pkts, 2, "what is behind LOCAL_INV waits")
+	require.Equal(t, p.a.Num(), p.a.mem.regions[win].bound)
+	require.Empty(t, p.a.done(), "BIND completes behind the write before it")
+	p.give(p.b, pkts...)
+	p.settle()
+	require.Zero(t, p.a.mem.regions[win].bound)
+	require.Equal(t, []string{
+		"1 RDMA_WRITE len=8", "2 BIND_MW len=0", "3 RDMA_WRITE len=8", "4 LOCAL_INV len=0", "5 RDMA_WRITE len=8",
+	}, p.a.done())
+}
+
+// Local operations alone in the queue complete at once, also when posted
+// between packets that have to be sent again.
+func TestLocalOperationsAmongRetries(t *testing.T) {
+	p := connect(t)
+	win := p.a.mem.window(p.a.key)
+	p.a.post(p.now, bind(1, p.a, win, 0, 64, verbs.AccessRemoteRead))
+	require.Empty(t, p.take(p.a))
+	require.Equal(t, []string{"1 BIND_MW len=0"}, p.a.done())
+
+	other := p.a.mem.window(p.a.key)
+	p.a.post(p.now, p.write(2, 0, 0, 8), bind(3, p.a, other, 0, 64, verbs.AccessRemoteRead), p.read(4, 0, 0, 8))
+	p.take(p.a)
+	p.skip(p.a)
+	for range 3 {
+		p.settle()
+	}
+	require.Equal(t, []string{"2 RDMA_WRITE len=8", "3 BIND_MW len=0", "4 RDMA_READ len=8"}, p.a.done())
+}
+
+// A failing BIND or LOCAL_INV is MW_BIND_ERR, behind what was posted before.
+func TestLocalOperationsFail(t *testing.T) {
+	for _, wr := range []verbs.SendWR{
+		{WRID: 2, Opcode: verbs.WRBindMW, Bind: verbs.BindMW{RKey: 0xbad}},
+		{WRID: 2, Opcode: verbs.WRLocalInv, InvKey: 0xbad},
+	} {
+		p := connect(t)
+		p.a.post(p.now, p.write(1, 0, 0, 8), wr, p.write(3, 0, 0, 8))
+		p.settle()
+		require.Equal(t, []string{"1 RDMA_WRITE len=8", "2 MW_BIND_ERR", "3 WR_FLUSH_ERR"}, p.a.done())
+		require.Equal(t, verbs.StateErr, p.a.State())
+	}
+}
