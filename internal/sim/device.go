@@ -1,0 +1,162 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"time"
+
+	"github.com/softrnic/softrnic/internal/link"
+	"github.com/softrnic/softrnic/internal/link/impair"
+	"github.com/softrnic/softrnic/internal/link/memory"
+	"github.com/softrnic/softrnic/rnic"
+	"github.com/softrnic/softrnic/verbs"
+)
+
+// DeviceOptions describe an adapter. The zero value is good.
+type DeviceOptions struct {
+	Name   string         // "d0", "d1" and so on by default
+	Addr   netip.AddrPort // 10.0.0.1:4791, 10.0.0.2:4791 and so on by default
+	Link   memory.Options // the port it is attached to
+	Impair string         // what goes wrong on the way out and in, see link/impair
+}
+
+// Device is an adapter of a simulation. Its rnic.Device is used as any other
+// one; only Wait and PollWait, which block, are of no use.
+type Device struct {
+	*rnic.Device
+
+	// App, if set, is the application: it is called whenever the adapter has
+	// handled packets or timers, and at the start of Run. It polls and posts.
+	App func()
+
+	// Sent and Received count what the adapter really handed to its link and
+	// got from it.
+	Sent, Received Tally
+
+	sim    *Sim
+	index  int
+	port   *memory.Conn
+	impair *impair.Conn
+	top    *topTap
+	delay  time.Duration // to here on the network
+	awake  bool          // work has to look, although nothing came
+}
+
+// AddDevice opens an adapter on the network.
+func (s *Sim) AddDevice(o DeviceOptions) (*Device, error) {
+	d := &Device{sim: s, index: len(s.devices), delay: o.Link.Delay}
+	if d.delay == 0 {
+		d.delay = memory.DefaultDelay
+	}
+	if o.Name == "" {
+		o.Name = fmt.Sprintf("d%d", d.index)
+	}
+	if !o.Addr.IsValid() {
+		n := d.index + 1
+		o.Addr = netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 0, byte(n >> 8), byte(n)}), link.RoCEPort)
+	}
+	var err error
+	if d.port, err = s.net.Attach(o.Addr, o.Link); err != nil {
+		return nil, err
+	}
+	if d.impair, err = impair.New(&bottomTap{Conn: d.port, dev: d}, impair.Spec{}, s.net.Now); err != nil {
+		return nil, err
+	}
+	if err = d.SetImpair(o.Impair); err != nil {
+		return nil, err
+	}
+	d.top = &topTap{Conn: d.impair, dev: d}
+	random := rand.New(rand.NewPCG(s.seed, uint64(d.index+1)))
+	d.Device, err = rnic.Open(rnic.Options{
+		Name: o.Name, NoService: true, Conn: d.top, Clock: s.net.Now, Rand: random.Uint32,
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.devices = append(s.devices, d)
+	return d, nil
+}
+
+// SetImpair changes what goes wrong on the adapter's link. A text without a
+// seed gets one made of the simulation's.
+func (d *Device) SetImpair(text string) error {
+	spec, err := impair.Parse(text)
+	if err != nil {
+		return err
+	}
+	if spec.Seed == 0 {
+		spec.Seed = d.sim.seed + 1
+	}
+	return d.impair.SetSpec(spec)
+}
+
+// Impaired tells what has been done to the adapter's packets.
+func (d *Device) Impaired() impair.Counts { return d.impair.Counts() }
+
+// Port is the adapter's port on the network: what is written there leaves
+// under the adapter's address without its doing.
+func (d *Device) Port() *memory.Conn { return d.port }
+
+// Address is the address vector that leads to the adapter.
+func (d *Device) Address() verbs.AHAttr {
+	return verbs.AHAttr{DGID: verbs.GIDFromAddr(d.Addr().Addr()), UDPPort: d.Addr().Port()}
+}
+
+// Wake makes the adapter and its application look at what they have to do
+// with the next event.
+func (d *Device) Wake() { d.awake = true }
+
+// nextEvent is when the adapter has something to do by itself, or 0.
+func (d *Device) nextEvent() int64 {
+	t := d.NextTimer()
+	if due := d.impair.NextDue(); due != 0 && (t == 0 || due < t) {
+		t = due
+	}
+	return t
+}
+
+// busy reports whether the adapter has something to do now.
+func (d *Device) busy(now int64) bool {
+	if d.awake || d.top.pending() || d.port.Readable() {
+		return true
+	}
+	t := d.nextEvent()
+	return t != 0 && t <= now
+}
+
+// work runs adapter and application until they have nothing more to do. A look
+// that finds nothing to read sends the acknowledgements that are owed.
+func (d *Device) work() {
+	d.awake = false
+	for d.progress() > 0 {
+	}
+	if d.App != nil {
+		d.App()
+		for d.progress() > 0 {
+		}
+	}
+}
+
+// progress lets the adapter take one look and notes what it made of the
+// packet, if packets are recorded.
+func (d *Device) progress() int {
+	n := d.Progress()
+	d.top.judged()
+	return n
+}
+
+// Events returns the asynchronous events that wait.
+func (d *Device) Events() []verbs.AsyncEvent {
+	ended, cancel := context.WithCancel(context.Background())
+	cancel()
+	var events []verbs.AsyncEvent
+	for {
+		ev, err := d.GetAsyncEvent(ended)
+		if err != nil {
+			return events
+		}
+		events = append(events, ev)
+	}
+}

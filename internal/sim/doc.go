@@ -1,0 +1,29 @@
+// Package sim runs adapters on a network in memory under a virtual clock. One
+// goroutine moves everything, keys, queue pair numbers and packet losses come
+// from one seed, so one seed is one run: the same packets at the same
+// nanoseconds every time, and a fault found once can be looked at for ever.
+//
+//	s := sim.New(42)
+//	a, err := s.AddDevice(sim.DeviceOptions{Name: "a"})
+//	b, err := s.AddDevice(sim.DeviceOptions{Name: "b", Impair: "loss 5%"})
+//	...                                       // domains, queues, regions: plain verbs
+//	err = s.Connect(sim.End{Device: a, QP: qa}, sim.End{Device: b, QP: qb})
+//	qa.PostSend(...)
+//	s.Run(nil)                                // until nothing happens any more
+//
+// The clock jumps from event to event: the arrival of a packet, the end of a
+// delay that impair has imposed, a timer of a queue pair. At each event the
+// adapters concerned run until they have nothing left to do, then their
+// applications (Device.App) are called.
+//
+// Record keeps a trace of all packets with what became of them. Memory should
+// be registered with AccessZeroBased where runs are to be compared byte for
+// byte: real addresses differ from process to process.
+//
+// The tests of this package replay the scripts of testdata/scenario (package
+// scenario) and run random programs on random networks by the thousand:
+//
+//	go test ./internal/sim -run Scenario           # -update writes the expected output anew
+//	go test ./internal/sim -run Seeds              # 10,000 seeds, or SOFTRNIC_SEEDS of them; 300 with -short
+//	go test ./internal/sim -run Seeds -sim.seed=7  # one of them, with its trace
+package sim

@@ -1,0 +1,135 @@
+package sim
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/softrnic/softrnic/internal/link/memory"
+)
+
+// epoch is where the clock starts: adapters take time 0 for never. Times that
+// a Sim tells count from here.
+const epoch = 1
+
+// patience is how long Run lets virtual time pass at most.
+const patience = 10 * time.Minute
+
+// busyLimit is how many times an adapter may have more to do without time
+// passing before that counts as a fault of the adapter.
+const busyLimit = 100_000
+
+// Sim is a network of adapters with a virtual clock. It belongs to one
+// goroutine.
+type Sim struct {
+	seed    uint64
+	net     *memory.Network
+	devices []*Device
+	trace   *Trace // nil unless recording
+}
+
+// New returns a network without adapters, at time 0.
+func New(seed uint64) *Sim {
+	s := &Sim{seed: seed, net: memory.New(seed)}
+	s.net.AdvanceTo(epoch)
+	return s
+}
+
+// Seed is what the run is made of.
+func (s *Sim) Seed() uint64 { return s.seed }
+
+// Rand is the random source of the program that is run. Adapters and
+// impairments have their own.
+func (s *Sim) Rand() *rand.Rand { return s.net.Rand() }
+
+// Network is the network, for ends that are no adapters.
+func (s *Sim) Network() *memory.Network { return s.net }
+
+// Now is the time since the beginning.
+func (s *Sim) Now() time.Duration { return time.Duration(s.net.Now() - epoch) }
+
+// At has f called when the clock reaches t.
+func (s *Sim) At(t time.Duration, f func()) {
+	s.net.At(int64(t)+epoch, func() {
+		f()
+		s.wake()
+	})
+}
+
+// Devices returns the adapters in the order they were added.
+func (s *Sim) Devices() []*Device { return s.devices }
+
+// wake makes every adapter and application look at what it has to do.
+func (s *Sim) wake() {
+	for _, d := range s.devices {
+		d.awake = true
+	}
+}
+
+// Run lets time pass until the given function, which is asked after every
+// event, returns true, and returns true then. It returns false when nothing
+// more is going to happen by itself, or after ten minutes. A nil function
+// means: until nothing happens any more, and Run returns true when that is so.
+func (s *Sim) Run(until func() bool) bool {
+	s.wake()
+	end := s.net.Now() + int64(patience)
+	for {
+		s.settle()
+		if until != nil && until() {
+			return true
+		}
+		if !s.step(end) {
+			return until == nil && s.net.Now() < end
+		}
+	}
+}
+
+// RunFor lets the given time pass.
+func (s *Sim) RunFor(d time.Duration) {
+	s.wake()
+	end := s.net.Now() + int64(d)
+	for {
+		s.settle()
+		if !s.step(end) {
+			s.net.AdvanceTo(end)
+			s.settle()
+			return
+		}
+	}
+}
+
+// step moves the clock to the next event, unless that comes after end.
+func (s *Sim) step(end int64) bool {
+	next, ok := s.net.NextEvent()
+	for _, d := range s.devices {
+		if t := d.nextEvent(); t != 0 && (!ok || t < next) {
+			next, ok = t, true
+		}
+	}
+	if !ok || next > end {
+		return false
+	}
+	s.net.AdvanceTo(next)
+	return true
+}
+
+// settle runs adapters and applications until none has anything to do without
+// time passing.
+func (s *Sim) settle() {
+	for round := 0; ; round++ {
+		idle := true
+		now := s.net.Now()
+		for _, d := range s.devices {
+			if d.busy(now) {
+				d.work()
+				idle = false
+			}
+		}
+		if idle {
+			return
+		}
+		if round == busyLimit {
+			panic(fmt.Sprintf("sim: seed %d: the adapters find no rest at %v", s.seed, s.Now()))
+		}
+	}
+}

@@ -1,0 +1,159 @@
+package sim
+
+import (
+	"github.com/softrnic/softrnic/internal/link"
+	"github.com/softrnic/softrnic/wire"
+)
+
+// The way of a packet: adapter, top tap, impair, bottom tap, network; and back
+// from the network through impair to the top tap and the adapter. So the top
+// tap sees what the adapters send and receive, and the bottom tap what leaves.
+
+// topTap is the link that the adapter has.
+type topTap struct {
+	link.Conn
+	dev *Device
+
+	// While packets are recorded the adapter gets them one by one, so that it
+	// can be told what became of each.
+	read    *link.Datagrams
+	next    int // of read
+	packet  int // of that datagram
+	flight  *flight
+	dropped map[string]uint64 // the adapter's count of drops before flight
+}
+
+// WriteBatch implements link.Conn.
+func (t *topTap) WriteBatch(b *link.Batch) error {
+	for i := range b.Len() {
+		_, pkt := b.Packet(i)
+		t.dev.Sent.count(pkt)
+	}
+	trace := t.dev.sim.trace
+	if trace == nil {
+		return t.Conn.WriteBatch(b)
+	}
+	trace.sent(t.dev, b)
+	err := t.Conn.WriteBatch(b)
+	trace.current = nil
+	return err
+}
+
+// ReadBatch implements link.Conn.
+func (t *topTap) ReadBatch(r *link.Datagrams) (int, error) {
+	if t.dev.sim.trace != nil || t.pending() {
+		return t.readOne(r)
+	}
+	n, err := t.Conn.ReadBatch(r)
+	for _, d := range r.Msgs() {
+		for i := range d.Count() {
+			t.dev.Received.count(d.Packet(i))
+		}
+	}
+	return n, err
+}
+
+// readOne passes one packet on.
+func (t *topTap) readOne(r *link.Datagrams) (int, error) {
+	r.Reset()
+	if t.read == nil {
+		t.read = link.NewDatagrams(16)
+	}
+	if !t.pending() {
+		n, err := t.Conn.ReadBatch(t.read)
+		t.next, t.packet = 0, 0
+		if n == 0 {
+			if trace := t.dev.sim.trace; trace != nil {
+				trace.overflowed(t.dev)
+			}
+			return 0, err
+		}
+	}
+	d := t.read.Msgs()[t.next]
+	pkt := d.Packet(t.packet)
+	id := d.ID + uint16(t.packet)
+	if t.packet++; t.packet == d.Count() {
+		t.next, t.packet = t.next+1, 0
+	}
+	t.dev.Received.count(pkt)
+	if trace := t.dev.sim.trace; trace != nil {
+		t.flight = trace.arrived(t.dev, d.Src, d.TOS, pkt)
+		t.dropped = t.dev.Stats().Drops
+	}
+	n := copy(r.Slot(0), pkt)
+	r.Add(link.Datagram{Src: d.Src, TOS: d.TOS, Buf: r.Slot(0)[:n], Seg: n, ID: id})
+	return 1, nil
+}
+
+// pending reports whether packets wait here for the adapter.
+func (t *topTap) pending() bool { return t.read != nil && t.next < len(t.read.Msgs()) }
+
+// judged notes what the adapter made of the packet that it was given.
+func (t *topTap) judged() {
+	f := t.flight
+	if f == nil {
+		return
+	}
+	t.flight = nil
+	for reason, n := range t.dev.Stats().Drops {
+		if n > t.dropped[reason] {
+			f.verdict = reason
+		}
+	}
+}
+
+// bottomTap is the link that impair writes to.
+type bottomTap struct {
+	link.Conn
+	dev *Device
+}
+
+// WriteBatch implements link.Conn.
+func (t *bottomTap) WriteBatch(b *link.Batch) error {
+	if trace := t.dev.sim.trace; trace != nil {
+		b.Seal(t.LocalAddr(), t.Caps().GSO)
+		trace.left(t.dev, b)
+	}
+	return t.Conn.WriteBatch(b)
+}
+
+// Unwrap gives access to the counters of the link inside.
+func (t *bottomTap) Unwrap() link.Conn { return t.Conn }
+
+// Unwrap gives access to the counters of the link inside.
+func (t *topTap) Unwrap() link.Conn { return t.Conn }
+
+// Tally counts packets by what the counters of adapters tell apart.
+type Tally struct {
+	Packets  uint64
+	Payload  uint64 // bytes of requests and read responses, without padding
+	RNRNAKs  uint64
+	SeqNAKs  uint64
+	NAKs     uint64 // all others
+	CNPs     uint64
+	Requests uint64 // request packets
+}
+
+func (t *Tally) count(pkt []byte) {
+	t.Packets++
+	var p wire.Packet
+	if p.Parse(pkt) != wire.DropNone {
+		return
+	}
+	t.Payload += uint64(len(p.Payload))
+	switch {
+	case p.Info.Operation == wire.OpCNP:
+		t.CNPs++
+	case p.Info.Request:
+		t.Requests++
+	case p.Info.Operation == wire.OpAck:
+		switch s := p.AETH().Syndrome; {
+		case s.Kind() == wire.KindRNR:
+			t.RNRNAKs++
+		case s == wire.NakPSNSequence:
+			t.SeqNAKs++
+		case s.Kind() == wire.KindNAK:
+			t.NAKs++
+		}
+	}
+}

@@ -1,0 +1,243 @@
+package sim
+
+import (
+	"bytes"
+	"math/bits"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/softrnic/softrnic/internal/link"
+	"github.com/softrnic/softrnic/verbs"
+	"github.com/softrnic/softrnic/wire"
+)
+
+// Trace is the record of a run: every packet with what became of it, and the
+// completions and events that were noted. Its text is the same for the same
+// seed, byte for byte.
+type Trace struct {
+	sim     *Sim
+	entries []entry
+	names   map[name]string
+	current []*packet   // of the WriteBatch in progress
+	unsent  [][]*packet // by adapter: those that may yet leave, or leave again
+	flying  map[flying][]*flight
+}
+
+// entry is a line of the trace: a packet or a note.
+type entry struct {
+	at     int64
+	packet *packet
+	dev    *Device
+	note   string
+}
+
+// packet is what an adapter sent, or what arrived from elsewhere.
+type packet struct {
+	sentAt  int64
+	to      netip.AddrPort
+	raw     []byte // BTH to ICRC, the latter not yet right
+	flights []*flight
+}
+
+// flight is one copy of a packet on its way: normally there is one; none if the
+// packet was lost, two if it was duplicated.
+type flight struct {
+	left    int64
+	arrived int64 // 0 if it has not
+	damaged bool
+	marked  bool   // congestion experienced
+	full    bool   // found the receive buffer full
+	verdict string // why the receiver dropped it, or ""
+}
+
+// Record starts a trace. Adapters get packets one by one from here on, which
+// takes time but changes nothing.
+func (s *Sim) Record() *Trace {
+	if s.trace == nil {
+		s.trace = &Trace{sim: s, names: make(map[name]string), flying: make(map[flying][]*flight)}
+	}
+	return s.trace
+}
+
+// name is a queue pair number or a key of an adapter.
+type name struct {
+	dev    *Device
+	number uint32
+	key    bool
+}
+
+// NameQP and NameKey give queue pairs and keys the names that the trace writes
+// instead of their numbers.
+func (t *Trace) NameQP(d *Device, qpn uint32, as string)  { t.names[name{d, qpn, false}] = as }
+func (t *Trace) NameKey(d *Device, key uint32, as string) { t.names[name{d, key, true}] = as }
+
+// Note adds a line in the name of an adapter.
+func (t *Trace) Note(d *Device, text string) {
+	t.entries = append(t.entries, entry{at: t.sim.net.Now(), dev: d, note: text})
+}
+
+// Completion notes a completion that the application has taken.
+func (t *Trace) Completion(d *Device, wc verbs.WC) { t.Note(d, t.completion(d, &wc)) }
+
+// Len is the number of lines so far.
+func (t *Trace) Len() int { return len(t.entries) }
+
+// sent notes a batch before impair sees it.
+func (t *Trace) sent(d *Device, b *link.Batch) {
+	for len(t.unsent) <= d.index {
+		t.unsent = append(t.unsent, nil)
+	}
+	t.current = t.current[:0]
+	for i := range b.Len() {
+		to, pkt := b.Packet(i)
+		p := &packet{sentAt: t.sim.net.Now(), to: to.Dst, raw: bytes.Clone(pkt)}
+		t.current = append(t.current, p)
+		t.entries = append(t.entries, entry{at: p.sentAt, packet: p, dev: d})
+	}
+	t.unsent[d.index] = append(t.unsent[d.index], t.current...)
+	t.forget(d)
+}
+
+// remembered is how many packets are kept to find out which one leaves late.
+const remembered = 4096
+
+func (t *Trace) forget(d *Device) {
+	if n := len(t.unsent[d.index]); n > 2*remembered {
+		t.unsent[d.index] = slices.Clone(t.unsent[d.index][n-remembered:])
+	}
+}
+
+// left notes a sealed batch that impair has let go.
+func (t *Trace) left(d *Device, b *link.Batch) {
+	for i := range b.Len() {
+		to, pkt := b.Packet(i)
+		s := wire.NewSealer(d.Addr(), to.Dst)
+		result, _ := s.Check(pkt, b.ID(i))
+		f := &flight{left: t.sim.net.Now(), marked: to.TrafficClass&3 == 3, damaged: result == wire.ICRCBad}
+		key := flying{to.Dst, string(pkt)}
+		t.flying[key] = append(t.flying[key], f)
+		if p := t.origin(d, to.Dst, pkt, f.damaged); p != nil {
+			p.flights = append(p.flights, f)
+		}
+	}
+}
+
+// origin finds the packet that leaves: first among those of the batch that is
+// being sent, then among those sent before; first those that have not left. A
+// damaged one is the most similar.
+func (t *Trace) origin(d *Device, to netip.AddrPort, pkt []byte, damaged bool) *packet {
+	if len(t.unsent) <= d.index {
+		return nil
+	}
+	const none = 1 << 20
+	var again, similar *packet
+	least := none
+	for _, list := range [][]*packet{t.current, t.unsent[d.index]} {
+		for _, p := range list {
+			if p.to != to || len(p.raw) != len(pkt) {
+				continue
+			}
+			switch n := difference(p.raw, pkt); {
+			case n > 0:
+				if damaged && n < least && n <= maxFlips {
+					least, similar = n, p
+				}
+			case len(p.flights) == 0:
+				return p
+			default:
+				again = p
+			}
+		}
+	}
+	if again == nil {
+		return similar
+	}
+	return again
+}
+
+// maxFlips is how many bits of a packet impair inverts at most.
+const maxFlips = 3
+
+// difference is the number of bits in which two packets of one length differ,
+// up to a few, but for the ICRC and the congestion mark.
+func difference(a, b []byte) int {
+	end := len(a) - wire.ICRCLen
+	if bytes.Equal(a[:4], b[:4]) && (a[4]^b[4])&^fecn == 0 && bytes.Equal(a[5:end], b[5:end]) {
+		return 0
+	}
+	n := 0
+	for i := 0; i < end && n <= maxFlips; i++ {
+		x := a[i] ^ b[i]
+		if i == 4 {
+			x &^= fecn
+		}
+		n += bits.OnesCount8(x)
+	}
+	return n
+}
+
+// fecn is the congestion mark in the BTH, byte 4.
+const fecn = 0x80
+
+// flying is a packet on its way: its receiver and its bytes.
+type flying struct {
+	to  netip.AddrPort
+	pkt string
+}
+
+// arrived notes a packet that the adapter is about to get.
+func (t *Trace) arrived(d *Device, from netip.AddrPort, tos uint8, pkt []byte) *flight {
+	now := t.sim.net.Now()
+	key := flying{d.Addr(), string(pkt)}
+	list := t.flying[key]
+	if len(list) == 0 { // from someone who is no adapter, or changed on its way in
+		f := &flight{left: now, arrived: now, marked: tos&3 == 3}
+		p := &packet{sentAt: now, to: d.Addr(), raw: bytes.Clone(pkt), flights: []*flight{f}}
+		t.entries = append(t.entries, entry{at: now, packet: p, dev: t.sim.deviceAt(from)})
+		return f
+	}
+	f := list[0]
+	if len(list) == 1 {
+		delete(t.flying, key)
+	} else {
+		t.flying[key] = list[1:]
+	}
+	f.arrived = now
+	return f
+}
+
+// overflowed notes that the adapter has read all that was there: what should
+// have arrived before found its receive buffer full.
+func (t *Trace) overflowed(d *Device) {
+	for key, list := range t.flying {
+		if key.to != d.Addr() {
+			continue
+		}
+		rest := list[:0]
+		for _, f := range list {
+			if f.left+int64(d.delay) > t.sim.net.Now() {
+				rest = append(rest, f)
+				continue
+			}
+			f.full = true
+		}
+		if len(rest) == 0 {
+			delete(t.flying, key)
+		} else {
+			t.flying[key] = rest
+		}
+	}
+}
+
+// deviceAt returns the adapter with this address, or nil.
+func (s *Sim) deviceAt(a netip.AddrPort) *Device {
+	for _, d := range s.devices {
+		if d.Addr() == a {
+			return d
+		}
+	}
+	return nil
+}
+
+func since(at int64) time.Duration { return time.Duration(at - epoch) }
