@@ -13,6 +13,7 @@ import (
 // lock held; any goroutine polls.
 type CQ struct {
 	dev   *Device
+	num   uint32
 	shard *shard // whose socket a waiter reads; the shard of the first queue pair
 
 	ready  atomic.Int32 // completions waiting: lets Poll see an empty queue without the lock
@@ -54,7 +55,7 @@ func (d *Device) CreateCQ(depth int) (verbs.CQ, error) {
 	if err := d.quota.take(kindCQ, op); err != nil {
 		return nil, err
 	}
-	c := &CQ{dev: d, shard: d.shards[0], depth: depth, wake: make(chan struct{}, 1)}
+	c := &CQ{dev: d, num: d.lastCQ.Add(1), shard: d.shards[0], depth: depth, wake: make(chan struct{}, 1)}
 	d.track(c)
 	return c, nil
 }

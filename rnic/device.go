@@ -37,6 +37,8 @@ type Device struct {
 	events  *eventQueue
 	drops   dropCounters
 	next    atomic.Uint32 // shard of the next queue pair
+	lastCQ  atomic.Uint32 // number of the newest completion queue
+	downed  atomic.Uint64 // times the link failed
 	retired retiredCounters
 
 	closed   atomic.Bool
@@ -290,6 +292,7 @@ func (d *Device) linkFailed(err error) {
 		return
 	}
 	d.failed.Do(func() {
+		d.downed.Add(1)
 		d.log.Error("the link failed", "device", d.name, "addr", d.addr, "err", err)
 		d.raise(verbs.AsyncEvent{Type: verbs.EventDeviceFatal, Port: 1, Why: &verbs.Failure{
 			Event: "the socket failed: " + err.Error(), Cause: "close the device and open it again",

@@ -1,0 +1,122 @@
+package rnic
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"strconv"
+
+	"github.com/softrnic/softrnic/internal/link"
+	"github.com/softrnic/softrnic/qp"
+)
+
+// Counters are everything a device counts except drops and what its link
+// counts. In JSON it is one flat object in which a counter has the name that
+// Linux gives it among the hw_counters of rdma_rxe; those that rxe lacks have
+// the name that mlx5 uses, if it has one.
+type Counters struct {
+	qp.Counters
+	LinkDowned uint64
+	ICRCMember uint64
+	EventsLost uint64
+}
+
+// QPCounters are the counters of one queue pair: in JSON the same names as
+// Counters, without those that only a device has.
+type QPCounters qp.Counters
+
+// LinkCounters are what the socket counted. JSON names are the fields' in
+// snake case.
+type LinkCounters link.Stats
+
+// CounterInfo describes a counter.
+type CounterInfo struct {
+	Name    string // as in JSON
+	Meaning string // a sentence
+}
+
+// counter is one row of a table of counters that are fields of T.
+type counter[T any] struct {
+	CounterInfo
+	field func(*T) *uint64
+}
+
+// counterTable maps fields of T to names, in the order in which tools show
+// them.
+type counterTable[T any] []counter[T]
+
+// all yields every counter with its value in v.
+func (t counterTable[T]) all(v *T) iter.Seq2[CounterInfo, uint64] {
+	return func(yield func(CounterInfo, uint64) bool) {
+		for i := range t {
+			if !yield(t[i].CounterInfo, *t[i].field(v)) {
+				return
+			}
+		}
+	}
+}
+
+func (t counterTable[T]) marshal(v *T) ([]byte, error) {
+	b := []byte{'{'}
+	for c, n := range t.all(v) {
+		if len(b) > 1 {
+			b = append(b, ',')
+		}
+		b = strconv.AppendQuote(b, c.Name)
+		b = append(b, ':')
+		b = strconv.AppendUint(b, n, 10)
+	}
+	return append(b, '}'), nil
+}
+
+// unmarshal skips names it does not know, so that tools read what a newer
+// adapter says.
+func (t counterTable[T]) unmarshal(data []byte, v *T) error {
+	if bytes.Equal(data, []byte("null")) {
+		return nil
+	}
+	var values map[string]uint64
+	if err := json.Unmarshal(data, &values); err != nil {
+		return fmt.Errorf("counters: %w", err)
+	}
+	for i := range t {
+		*t[i].field(v) = values[t[i].Name]
+	}
+	return nil
+}
+
+// All yields the counters in the order of rxe, then ours.
+func (c Counters) All() iter.Seq2[CounterInfo, uint64] { return deviceCounters.all(&c) }
+
+// MarshalJSON writes an object with a member for each counter.
+func (c Counters) MarshalJSON() ([]byte, error) { return deviceCounters.marshal(&c) }
+
+// UnmarshalJSON reads what MarshalJSON wrote.
+func (c *Counters) UnmarshalJSON(data []byte) error { return deviceCounters.unmarshal(data, c) }
+
+// All yields the counters in the order of rxe, then ours.
+func (c QPCounters) All() iter.Seq2[CounterInfo, uint64] {
+	return qpCounters.all((*qp.Counters)(&c))
+}
+
+// MarshalJSON writes an object with a member for each counter.
+func (c QPCounters) MarshalJSON() ([]byte, error) { return qpCounters.marshal((*qp.Counters)(&c)) }
+
+// UnmarshalJSON reads what MarshalJSON wrote.
+func (c *QPCounters) UnmarshalJSON(data []byte) error {
+	return qpCounters.unmarshal(data, (*qp.Counters)(c))
+}
+
+// All yields the counters, sending before receiving before trouble.
+func (c LinkCounters) All() iter.Seq2[CounterInfo, uint64] {
+	return linkCounters.all((*link.Stats)(&c))
+}
+
+// MarshalJSON writes an object with a member for each counter.
+func (c LinkCounters) MarshalJSON() ([]byte, error) { return linkCounters.marshal((*link.Stats)(&c)) }
+
+// UnmarshalJSON reads what MarshalJSON wrote.
+func (c *LinkCounters) UnmarshalJSON(data []byte) error {
+	return linkCounters.unmarshal(data, (*link.Stats)(c))
+}

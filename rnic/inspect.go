@@ -1,0 +1,256 @@
+package rnic
+
+import (
+	"cmp"
+	"reflect"
+	"slices"
+
+	"github.com/softrnic/softrnic/internal/link"
+	"github.com/softrnic/softrnic/qp"
+	"github.com/softrnic/softrnic/verbs"
+	"github.com/softrnic/softrnic/wire"
+)
+
+// Snapshot is what a device is, what it has and what it has counted, at one
+// moment, for tools and for people. Its JSON names do not change.
+type Snapshot struct {
+	Device    DeviceInfo   `json:"device"`
+	Now       int64        `json:"now_ns"`        // on the device's clock, as in histories
+	Counters  Counters     `json:"counters"`      // the device's own, and the sums over all queue pairs
+	Destroyed QPCounters   `json:"destroyed_qps"` // the part of queue pairs that are gone
+	Link      LinkCounters `json:"link_counters"`
+	Drops     []DropInfo   `json:"drops"` // every reason, also those that have not happened
+	Objects   []ObjectInfo `json:"objects"`
+	QPs       []QPInfo     `json:"qps"` // by number
+	CQs       []CQInfo     `json:"cqs"` // by number
+}
+
+// DeviceInfo describes an open device.
+type DeviceInfo struct {
+	Name         string   `json:"name"`
+	Addr         string   `json:"addr"` // IP address and UDP port
+	GID          string   `json:"gid"`
+	NodeGUID     uint64   `json:"node_guid"`
+	FWVer        string   `json:"fw_ver"`
+	State        string   `json:"state"`            // of the port, "PORT_ACTIVE"
+	ActiveMTU    int      `json:"active_mtu"`       // RoCE path MTU, bytes of payload
+	InterfaceMTU int      `json:"interface_mtu"`    // bytes, 0 if unknown
+	Shards       int      `json:"shards"`           // sockets with their engines
+	Service      bool     `json:"service"`          // there is a service goroutine
+	Impair       string   `json:"impair,omitempty"` // faults asked for when it was opened
+	Link         LinkInfo `json:"link"`             // of the first shard
+	Limits       Limits   `json:"limits"`           // of a queue pair; those of objects are in ObjectInfo
+}
+
+// LinkInfo is what link.Caps tells: how packets travel.
+type LinkInfo struct {
+	Name       string `json:"name"` // "udp-linux", "udp-portable", "memory"
+	GSO        bool   `json:"gso"`
+	GRO        bool   `json:"gro"`
+	MMsg       bool   `json:"mmsg"`
+	RecvBuffer int    `json:"recv_buffer"` // bytes
+	SendBuffer int    `json:"send_buffer"` // bytes
+}
+
+// Limits are what one queue or request may have at most.
+type Limits struct {
+	MaxQPWR       int    `json:"max_qp_wr"`
+	MaxSGE        int    `json:"max_sge"`
+	MaxCQE        int    `json:"max_cqe"`
+	MaxInlineData int    `json:"max_inline_data"` // bytes
+	MaxQPRdAtom   int    `json:"max_qp_rd_atom"`
+	MaxMsgSize    uint32 `json:"max_msg_sz"` // bytes
+}
+
+// DropInfo tells how many packets were dropped for a reason.
+type DropInfo struct {
+	Reason  string `json:"reason"` // wire.Drop's name
+	Packets uint64 `json:"packets"`
+	Why     string `json:"why"` // a sentence
+}
+
+// ObjectInfo tells how many objects of a kind there are.
+type ObjectInfo struct {
+	Kind  string `json:"kind"` // "pd", "cq", "qp", "srq", "mr", "mw", "ah"
+	InUse int    `json:"in_use"`
+	Max   int    `json:"max"`
+}
+
+// QPInfo describes a queue pair.
+type QPInfo struct {
+	Num         uint32     `json:"qpn"`
+	Type        string     `json:"type"`
+	State       string     `json:"state"`
+	Peer        string     `json:"peer,omitempty"`     // IP address and UDP port, if connected
+	DestQPN     uint32     `json:"dest_qpn,omitempty"` // if connected
+	PathMTU     int        `json:"path_mtu,omitempty"` // bytes, if connected
+	SQPSN       uint32     `json:"sq_psn"`             // of the next packet sent
+	RQPSN       uint32     `json:"rq_psn"`             // of the next packet expected
+	SendQueued  int        `json:"send_queued"`        // requests not complete
+	SendMax     int        `json:"send_max"`           // requests the queue holds
+	RecvQueued  int        `json:"recv_queued"`        // receives posted; 0 with a shared receive queue
+	RecvMax     int        `json:"recv_max"`           // receives the queue holds
+	SharedQueue bool       `json:"srq,omitempty"`      // receives come from a shared receive queue
+	SendCQ      uint32     `json:"send_cqn"`           // CQInfo.Num
+	RecvCQ      uint32     `json:"recv_cqn"`           // CQInfo.Num
+	Counters    QPCounters `json:"counters"`
+	History     []Event    `json:"history,omitempty"` // flight recorder, oldest first; see Device.Inspect
+}
+
+// Event is one entry of a queue pair's flight recorder.
+type Event struct {
+	At   int64  `json:"at_ns"` // on the device's clock
+	What string `json:"what"`  // as qp.Record has it
+}
+
+// CQInfo describes a completion queue.
+type CQInfo struct {
+	Num     uint32 `json:"cqn"` // counted from 1 by device
+	Depth   int    `json:"depth"`
+	Used    int    `json:"used"`  // completions waiting
+	Armed   string `json:"armed"` // "no", "solicited", "any"
+	Overrun bool   `json:"overrun,omitempty"`
+	QPs     int    `json:"qps"` // queues of queue pairs that report to it
+}
+
+// objectKinds are the names of the kinds in a snapshot, as rdma-resource(8)
+// has them.
+var objectKinds = [kinds]string{"pd", "cq", "qp", "srq", "mr", "mw", "ah"}
+
+// Inspect describes the device and everything in it, one queue pair after the
+// other, so it does not stop the engine. The flight recorder is included for
+// queue pairs that have failed; InspectQP has it for each.
+func (d *Device) Inspect() Snapshot {
+	s := Snapshot{Device: d.info(), Now: int64(d.now()), Drops: d.dropInfo(), Objects: d.objects(), CQs: d.inspectCQs()}
+	s.QPs, s.Destroyed = d.inspectQPs()
+	s.Counters = Counters{
+		Counters: qp.Counters(s.Destroyed), LinkDowned: d.downed.Load(), ICRCMember: d.drops.member.Load(),
+		EventsLost: d.events.lostEvents(),
+	}
+	for i := range s.QPs {
+		addCounters(&s.Counters.Counters, qp.Counters(s.QPs[i].Counters))
+	}
+	s.Link = LinkCounters(d.linkStats())
+	return s
+}
+
+// InspectQP describes one queue pair with its flight recorder, and reports
+// whether the device has it.
+func (d *Device) InspectQP(num uint32) (QPInfo, bool) {
+	q := d.qps.lookup(num)
+	if q == nil {
+		return QPInfo{}, false
+	}
+	return q.info(true)
+}
+
+func (d *Device) info() DeviceInfo {
+	attr := d.QueryDevice()
+	port, _ := d.QueryPort(1)
+	caps := d.shards[0].conn.Caps()
+	return DeviceInfo{
+		Name: d.name, Addr: d.addr.String(), GID: verbs.GIDFromAddr(d.addr.Addr()).String(), NodeGUID: d.guid, FWVer: attr.FWVer,
+		State: port.State.String(), ActiveMTU: d.mtu.Bytes(), InterfaceMTU: caps.MTU,
+		Shards: len(d.shards), Service: !d.options.NoService, Impair: d.options.Impair,
+		Link: LinkInfo{Name: caps.Name, GSO: caps.GSO, GRO: caps.GRO, MMsg: caps.MMsg, RecvBuffer: caps.RecvBuffer, SendBuffer: caps.SendBuffer},
+		Limits: Limits{
+			MaxQPWR: attr.MaxQPWR, MaxSGE: attr.MaxSGE, MaxCQE: attr.MaxCQE, MaxInlineData: attr.MaxInlineData,
+			MaxQPRdAtom: attr.MaxQPRdAtom, MaxMsgSize: port.MaxMsgSize,
+		},
+	}
+}
+
+func (d *Device) dropInfo() []DropInfo {
+	list := make([]DropInfo, 0, wire.NumDrops-1)
+	for r := wire.Drop(1); r < wire.NumDrops; r++ {
+		list = append(list, DropInfo{Reason: r.String(), Packets: d.drops.n[r].Load(), Why: r.Why()})
+	}
+	return list
+}
+
+func (d *Device) objects() []ObjectInfo {
+	list := make([]ObjectInfo, kinds)
+	for k := range kinds {
+		list[k] = ObjectInfo{Kind: objectKinds[k], InUse: d.quota.inUse(k), Max: int(d.quota.max[k])}
+	}
+	return list
+}
+
+func (d *Device) inspectCQs() []CQInfo {
+	d.mu.Lock()
+	list := make([]CQInfo, 0, len(d.cqs))
+	for c := range d.cqs {
+		list = append(list, c.info())
+	}
+	d.mu.Unlock()
+	slices.SortFunc(list, func(a, b CQInfo) int { return cmp.Compare(a.Num, b.Num) })
+	return list
+}
+
+func (c *CQ) info() CQInfo {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	armed := [...]string{disarmed: "no", armedSolicited: "solicited", armedAny: "any"}
+	return CQInfo{Num: c.num, Depth: c.depth, Used: c.n, Armed: armed[c.armed], Overrun: c.overrun, QPs: c.users}
+}
+
+// inspectQPs describes the queue pairs that live and sums up those that do not
+// any more. One that is destroyed meanwhile counts once: a sum that falls again
+// looks like a restart of the device. Only when queue pairs go faster than
+// they can be looked at is that given up.
+func (d *Device) inspectQPs() (list []QPInfo, destroyed QPCounters) {
+	const looks = 8
+	for range looks {
+		before := d.retired.sum()
+		list = []QPInfo{}
+		d.qps.each(func(q *QP) {
+			if info, ok := q.info(false); ok {
+				list = append(list, info)
+			}
+		})
+		d.quiesce() // whoever left the table has handed its counters over
+		after := d.retired.sum()
+		destroyed = QPCounters(after)
+		if after == before {
+			break
+		}
+	}
+	slices.SortFunc(list, func(a, b QPInfo) int { return cmp.Compare(a.Num, b.Num) })
+	return list, destroyed
+}
+
+// info describes the queue pair, unless it was destroyed. The flight recorder
+// comes along when asked for, or when the queue pair has failed.
+func (q *QP) info(history bool) (QPInfo, bool) {
+	q.shard.mu.Lock()
+	defer q.shard.mu.Unlock()
+	if q.dead {
+		return QPInfo{}, false
+	}
+	c := q.core
+	attr, size := c.Query(), c.Cap()
+	i := QPInfo{
+		Num: q.num, Type: c.Type().String(), State: attr.State.String(), SQPSN: attr.SQPSN, RQPSN: attr.RQPSN,
+		SendMax: size.MaxSendWR, RecvMax: size.MaxRecvWR, SharedQueue: q.srq != nil,
+		SendCQ: q.sendCQ.num, RecvCQ: q.recvCQ.num, Counters: QPCounters(c.Counters()),
+	}
+	i.SendQueued, i.RecvQueued = c.Queued()
+	if peer := c.Peer().Dst; peer.IsValid() {
+		i.Peer, i.DestQPN, i.PathMTU = peer.String(), c.DestQPN(), attr.PathMTU.Bytes()
+	}
+	if history || attr.State == verbs.StateErr || attr.State == verbs.StateSQE {
+		for _, r := range c.Records() {
+			i.History = append(i.History, Event{At: int64(r.At), What: r.What})
+		}
+	}
+	return i, true
+}
+
+// linkStats sums up what the sockets counted.
+func (d *Device) linkStats() link.Stats {
+	var sum link.Stats
+	for _, sh := range d.shards {
+		addFields(reflect.ValueOf(&sum).Elem(), reflect.ValueOf(link.StatsOf(sh.conn)))
+	}
+	return sum
+}
