@@ -43,7 +43,7 @@ func (d *Device) Stats() Stats {
 	s.Counters = d.retired.sum()
 	d.qps.each(func(q *QP) { addCounters(&s.Counters, q.Counters()) })
 	for _, sh := range d.shards {
-		addFields(reflect.ValueOf(&s.Link).Elem(), reflect.ValueOf(link.StatsOf(sh.conn)))
+		addFields(reflect.ValueOf(&s.Link).Elem(), reflect.ValueOf(link.StatsOf(sh.base)))
 	}
 	return s
 }

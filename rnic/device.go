@@ -65,6 +65,12 @@ func Open(o Options) (*Device, error) {
 		return nil, err
 	}
 	d := newDevice(o, conns)
+	if err := d.SetImpair(o.Impair); err != nil {
+		for _, c := range conns {
+			c.Close()
+		}
+		return nil, fmt.Errorf("options: impair %q: %w", o.Impair, err)
+	}
 	if !o.NoService {
 		for _, s := range d.shards {
 			go s.serve()
@@ -221,6 +227,9 @@ func (d *Device) NextTimer() int64 {
 	var t reliability.Time
 	for _, s := range d.shards {
 		t = reliability.Earlier(t, reliability.Time(s.nextTimer.Load()))
+		if f := s.faults.Load(); f != nil {
+			t = reliability.Earlier(t, reliability.Time(f.NextDue()))
+		}
 	}
 	return int64(t)
 }
@@ -232,7 +241,7 @@ func (d *Device) Close() error {
 	}
 	var errs []error
 	for _, s := range d.shards {
-		errs = append(errs, s.conn.Close())
+		errs = append(errs, s.base.Close())
 		s.wakeService()
 		if !d.options.NoService {
 			<-s.done
@@ -267,7 +276,7 @@ func (d *Device) untrack(c *CQ) {
 // wakeLeaders makes every waiter that sleeps in a socket look again.
 func (d *Device) wakeLeaders() {
 	for _, s := range d.shards {
-		s.conn.Wake()
+		s.base.Wake()
 	}
 }
 

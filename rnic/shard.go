@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"github.com/softrnic/softrnic/internal/link"
+	"github.com/softrnic/softrnic/internal/link/impair"
 	"github.com/softrnic/softrnic/reliability"
 	"github.com/softrnic/softrnic/wire"
 )
@@ -18,8 +19,10 @@ import (
 // while it sleeps in the socket, the service goroutine otherwise. The token
 // is taken before the lock, never while holding it.
 type shard struct {
-	dev  *Device
-	conn link.Conn
+	dev    *Device
+	base   link.Conn                   // the socket: to wake and to close
+	conn   link.Conn                   // the socket and what is wrapped around it; changes with lock and token held
+	faults atomic.Pointer[impair.Conn] // that wrapper, once there is one
 
 	mu      sync.Mutex
 	tx      *link.Batch
@@ -59,7 +62,7 @@ const rxSlots = 16
 
 func newShard(d *Device, conn link.Conn) *shard {
 	s := &shard{
-		dev: d, conn: conn,
+		dev: d, base: conn, conn: conn,
 		tx: link.NewBatch(txBytes), rx: link.NewDatagrams(rxSlots),
 		baton: make(chan struct{}, 1), unpark: make(chan struct{}, 1), done: make(chan struct{}),
 	}
@@ -118,7 +121,7 @@ func (s *shard) schedule(q *QP) {
 	s.nextTimer.Store(next)
 	if s.blocked.Load() {
 		if till := s.sleepTill.Load(); till == 0 || next < till {
-			s.conn.Wake()
+			s.base.Wake()
 		}
 	}
 }

@@ -42,7 +42,7 @@ func (s *shard) yield(idle int) {
 // claim asks a token holder that sleeps in the socket to give way.
 func (s *shard) claim() {
 	if s.blocked.Load() && s.wanted.CompareAndSwap(false, true) {
-		s.conn.Wake()
+		s.base.Wake()
 	}
 }
 
@@ -120,7 +120,7 @@ func (w *waiter) lead() {
 // watch makes the end of the context wake the socket.
 func (w *waiter) watch() {
 	if w.cancel == nil && w.ctx.Done() != nil {
-		w.cancel = context.AfterFunc(w.ctx, w.shard.conn.Wake)
+		w.cancel = context.AfterFunc(w.ctx, w.shard.base.Wake)
 	}
 }
 

@@ -1,0 +1,74 @@
+package rnic
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/verbs"
+)
+
+// BenchmarkPingPongInline is a ping-pong in one goroutine: all the work of a
+// half round trip and none of the waiting.
+func BenchmarkPingPongInline(b *testing.B) {
+	x, y := pair(b, Options{NoService: true})
+	recv := func(e *end) []verbs.RecvWR { return []verbs.RecvWR{{WRID: 1, SGList: []verbs.SGE{e.mr.SGE(0, 64)}}} }
+	rx, ry := recv(x), recv(y)
+	for range 64 {
+		x.qp.PostRecv(rx)
+		y.qp.PostRecv(ry)
+	}
+	wrs := []verbs.SendWR{{WRID: 2, Opcode: verbs.WRSend, Flags: verbs.SendSignaled | verbs.SendInline, InlineData: make([]byte, 8)}}
+	wc := make([]verbs.WC, 16)
+	half := func(from, to *end, r []verbs.RecvWR) {
+		if _, err := from.qp.PostSend(wrs); err != nil {
+			b.Fatal(err)
+		}
+		for {
+			n, err := to.cq.Poll(wc)
+			require.NoError(b, err)
+			for i := range wc[:n] {
+				if wc[i].Opcode.IsRecv() {
+					to.qp.PostRecv(r)
+					return
+				}
+			}
+		}
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		half(x, y, ry)
+		half(y, x, rx)
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/2, "ns/half")
+}
+
+// BenchmarkWrite64KInline splits the work of a 64 KiB RDMA write between the
+// two ends.
+func BenchmarkWrite64KInline(b *testing.B) {
+	x, y := pair(b, Options{NoService: true})
+	wrs := []verbs.SendWR{{WRID: 2, Opcode: verbs.WRRDMAWrite, Flags: verbs.SendSignaled, SGList: []verbs.SGE{x.mr.SGE(0, 65536)},
+		RemoteAddr: y.mr.Addr(), RKey: y.mr.RKey()}}
+	wc := make([]verbs.WC, 16)
+	var post, recv, ack int64
+	b.SetBytes(65536)
+	b.ReportAllocs()
+	for b.Loop() {
+		t0 := monotonic()
+		if _, err := x.qp.PostSend(wrs); err != nil {
+			b.Fatal(err)
+		}
+		t1 := monotonic()
+		for y.dev.Progress() > 0 {
+		}
+		t2 := monotonic()
+		for n := 0; n == 0; {
+			n, _ = x.cq.Poll(wc)
+		}
+		t3 := monotonic()
+		post, recv, ack = post+t1-t0, recv+t2-t1, ack+t3-t2
+	}
+	b.ReportMetric(float64(post)/float64(b.N), "ns/post")
+	b.ReportMetric(float64(recv)/float64(b.N), "ns/recv")
+	b.ReportMetric(float64(ack)/float64(b.N), "ns/ack")
+}
