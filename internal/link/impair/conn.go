@@ -21,6 +21,7 @@ type Conn struct {
 	spec     atomic.Pointer[Spec]
 	counters counters
 	sleepers atomic.Int32 // goroutines in Wait
+	closed   atomic.Bool
 }
 
 var _ link.Conn = (*Conn)(nil)
@@ -95,7 +96,10 @@ func (c *Conn) Caps() link.Caps { return c.inner.Caps() }
 func (c *Conn) Wake() { c.inner.Wake() }
 
 // Close implements link.Conn. Packets held back are lost.
-func (c *Conn) Close() error { return c.inner.Close() }
+func (c *Conn) Close() error {
+	c.closed.Store(true)
+	return c.inner.Close()
+}
 
 // Wait implements link.Conn. It returns early when a packet that was held back
 // has left.

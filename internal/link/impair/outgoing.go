@@ -1,6 +1,7 @@
 package impair
 
 import (
+	"net"
 	"sync"
 	"sync/atomic"
 
@@ -52,6 +53,9 @@ func (c *Conn) WriteBatch(b *link.Batch) error {
 	o := &c.out
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	if c.closed.Load() {
+		return net.ErrClosed // also if everything would be held back
+	}
 	now := c.clock()
 	if err := c.flush(now); err != nil {
 		return err
@@ -172,8 +176,10 @@ func (o *outgoing) marked(to *wire.Path) *wire.Path {
 	if o.paths == nil || len(o.paths) == maxPaths {
 		o.paths = make(map[wire.Path]*wire.Path)
 	}
-	o.paths[with] = &with
-	return &with
+	p := new(wire.Path)
+	*p = with
+	o.paths[with] = p
+	return p
 }
 
 // write sends the batch and empties it.
