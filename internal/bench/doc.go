@@ -33,6 +33,9 @@
 //		return bench.Verdict{Holds: ratio <= 1.4, Why: fmt.Sprintf(...)}, nil
 //	}
 //
+// Worker processes are started with proc.Options{Pin: true}, as those of the
+// baseline are: only then are the two comparable.
+//
 // Run's error says that the experiment could not run, or that an answer was
 // wrong: then the figures are worth nothing. A claim that does not hold is a
 // Verdict and no error.

@@ -23,6 +23,11 @@ type Spec struct {
 // Options of a group. The zero value is ready to use.
 type Options struct {
 	Timeout time.Duration // of each call and exchange; 30 s if zero
+
+	// Pin keeps each worker on one CPU, on different ones as far as there are
+	// enough. Where two workers wake each other, the system may put them on one
+	// core or on two, and the time of a wake-up differs fourfold. Linux only.
+	Pin bool
 }
 
 type stderrKey struct{}
@@ -69,15 +74,9 @@ func Start(ctx context.Context, o Options, specs ...Spec) (*Group, error) {
 		o.Timeout = 30 * time.Second
 	}
 	g := &Group{timeout: o.Timeout, values: make([]json.RawMessage, len(specs))}
-	hellos := make([]message, len(specs))
-	for i, s := range specs {
-		args, err := json.Marshal(s.Args)
-		if err != nil {
-			return nil, fmt.Errorf("proc: arguments of worker %s/%s: %w", s.Name, s.Role, err)
-		}
-		if hellos[i], err = pack(kindHello, hello{Rank: i, Size: len(specs), Args: args, Timeout: o.Timeout}); err != nil {
-			return nil, err
-		}
+	hellos, err := greet(o, specs)
+	if err != nil {
+		return nil, err
 	}
 	for i, s := range specs {
 		p, err := launch(exe, s, i)
@@ -102,6 +101,29 @@ func Start(ctx context.Context, o Options, specs ...Spec) (*Group, error) {
 		_ = p.send(hellos[i], g.timeout) // watch reports a worker that is gone
 	}
 	return g, nil
+}
+
+// greet makes the first message to each worker.
+func greet(o Options, specs []Spec) ([]message, error) {
+	var cpus []int
+	if o.Pin {
+		cpus = pinOrder()
+	}
+	hellos := make([]message, len(specs))
+	for i, s := range specs {
+		args, err := json.Marshal(s.Args)
+		if err != nil {
+			return nil, fmt.Errorf("proc: arguments of worker %s/%s: %w", s.Name, s.Role, err)
+		}
+		h := hello{Rank: i, Size: len(specs), Args: args, Timeout: o.Timeout}
+		if len(cpus) > 0 {
+			h.CPU = &cpus[i%len(cpus)]
+		}
+		if hellos[i], err = pack(kindHello, h); err != nil {
+			return nil, err
+		}
+	}
+	return hellos, nil
 }
 
 func (g *Group) killUnlessClosed() {

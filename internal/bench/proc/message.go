@@ -28,6 +28,7 @@ type hello struct {
 	Size    int             `json:"size"`
 	Args    json.RawMessage `json:"args,omitempty"`
 	Timeout time.Duration   `json:"timeout"`
+	CPU     *int            `json:"cpu,omitempty"` // to stay on
 }
 
 func pack(k kind, v any) (message, error) {

@@ -85,6 +85,11 @@ func (w *Worker) run(ctx context.Context, name, role string) error {
 		return err
 	}
 	w.Rank, w.Size, w.args, w.timeout = h.Rank, h.Size, h.Args, h.Timeout
+	if h.CPU != nil {
+		if err := pin(*h.CPU); err != nil {
+			return fmt.Errorf("proc: cannot stay on CPU %d: %w", *h.CPU, err)
+		}
+	}
 	return fn(ctx, w)
 }
 

@@ -78,7 +78,7 @@ func OpenBandwidth(ctx context.Context, o BandwidthOptions) (*Bandwidth, error) 
 	defer b.removeWindowFile() // both ends have it open when the first round is over
 	args := bandwidthArgs{b.o, b.windowFile}
 	var err error
-	b.g, err = proc.Start(ctx, proc.Options{},
+	b.g, err = proc.Start(ctx, proc.Options{Pin: true},
 		proc.Spec{Name: worker, Role: roleSource, Args: args},
 		proc.Spec{Name: worker, Role: roleSink, Args: args})
 	if err != nil {

@@ -21,9 +21,9 @@
 //
 // Nothing may be lost, or the figure would be that of the sender alone, so the
 // source keeps a window of packets in flight. It learns what the sink has taken
-// through a page of memory that both map: the data has the sockets for itself,
-// which makes it the highest figure, one that a transport with acknowledgements
-// cannot quite reach. [CreditsByDatagram] shows what the acknowledgements cost.
+// through a page of memory that both map, so that the data has the sockets for
+// itself. [CreditsByDatagram] sends acknowledgements instead, as a transport
+// has to; what they cost shows beside it.
 // The window is found by trial; what was lost nevertheless is in [Flow].
 //
 // # Ping-pong
@@ -31,6 +31,12 @@
 // One packet goes to and fro; the figure is half a round trip, with both ends
 // waiting in the same way (see [Mode]). [Spin] is the baseline of a poller,
 // [Block] that of a waiter on events.
+//
+// # CPUs
+//
+// The two processes stay on a CPU each ([proc.Options.Pin]). A subject to be
+// compared has to do the same: whether the system happens to put both ends on
+// one core or on two changes a blocking ping-pong fourfold.
 //
 // # Systems
 //

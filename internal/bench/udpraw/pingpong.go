@@ -50,7 +50,7 @@ func OpenPingPong(ctx context.Context, mode Mode, size int) (*PingPong, error) {
 		return nil, fmt.Errorf("udpraw: a ping of %d bytes is not a datagram (1 to %d)", size, maxDatagram)
 	}
 	end := proc.Spec{Name: worker, Role: rolePinger, Args: pingArgs{mode, size}}
-	g, err := proc.Start(ctx, proc.Options{}, end, end)
+	g, err := proc.Start(ctx, proc.Options{Pin: true}, end, end)
 	if err != nil {
 		return nil, err
 	}

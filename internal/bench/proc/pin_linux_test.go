@@ -1,0 +1,66 @@
+package proc
+
+import (
+	"context"
+	"os"
+	"runtime"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+)
+
+func init() {
+	// cpus tells which CPUs each of its threads may use.
+	Register("test", "cpus", func(ctx context.Context, w *Worker) error {
+		return Serve(ctx, w, func(context.Context, int) (cpusReply, error) {
+			threads, err := os.ReadDir("/proc/self/task")
+			if err != nil {
+				return cpusReply{}, err
+			}
+			r := cpusReply{Procs: runtime.GOMAXPROCS(0)}
+			var set, all unix.CPUSet
+			for _, t := range threads {
+				tid, err := strconv.Atoi(t.Name())
+				if err != nil {
+					return cpusReply{}, err
+				}
+				if err := unix.SchedGetaffinity(tid, &set); err != nil {
+					return cpusReply{}, err
+				}
+				for i := range set {
+					all[i] |= set[i]
+				}
+			}
+			for cpu := range 1024 {
+				if all.IsSet(cpu) {
+					r.CPUs = append(r.CPUs, cpu)
+				}
+			}
+			return r, nil
+		})
+	})
+}
+
+type cpusReply struct {
+	CPUs  []int
+	Procs int
+}
+
+func TestPin(t *testing.T) {
+	order := pinOrder()
+	require.NotEmpty(t, order)
+	role := Spec{Name: "test", Role: "cpus"}
+	g, err := Start(t.Context(), Options{Pin: true}, role, role)
+	require.NoError(t, err)
+	defer g.Close()
+	for range 2 {
+		got, err := Call[int, cpusReply](t.Context(), g, 0)
+		require.NoError(t, err)
+		for i, r := range got {
+			require.Equal(t, []int{order[i%len(order)]}, r.CPUs, "all threads of rank %d", i)
+			require.Equal(t, runtime.GOMAXPROCS(0), r.Procs)
+		}
+	}
+}
