@@ -2,6 +2,7 @@ package rnic
 
 import (
 	"errors"
+	"fmt"
 	"net/netip"
 	"runtime"
 	"syscall"
@@ -11,6 +12,9 @@ import (
 
 // open opens the sockets, one for each shard.
 func (o *Options) open() ([]link.Conn, error) {
+	if o.Shards < 0 || o.Shards > maxShards {
+		return nil, fmt.Errorf("options: %d shards, want 1 to %d (0 means 1)", o.Shards, maxShards)
+	}
 	if o.Conn != nil {
 		return []link.Conn{o.Conn}, nil
 	}
@@ -21,9 +25,9 @@ func (o *Options) open() ([]link.Conn, error) {
 	var err error
 	for _, a := range o.candidates() {
 		lo.Addr = a
-		var c link.Conn
-		if c, err = link.OpenUDP(lo); err == nil {
-			return []link.Conn{c}, nil
+		var conns []link.Conn
+		if conns, err = link.OpenGroup(lo, max(1, o.Shards)); err == nil {
+			return conns, nil
 		}
 		if !errors.Is(err, syscall.EADDRINUSE) {
 			break
@@ -31,6 +35,9 @@ func (o *Options) open() ([]link.Conn, error) {
 	}
 	return nil, err
 }
+
+// maxShards bounds Options.Shards.
+const maxShards = 256
 
 // loopbackTries is how many addresses of 127.0.0.0/8 are tried for a device
 // that was given none.

@@ -50,6 +50,7 @@ func (s *shard) step(c caller) int {
 	}
 	s.settle(now)
 	s.unacked += packets
+	s.received += uint64(packets)
 	if n == 0 || s.unacked >= ackPackets && !c.mayReply() {
 		s.acknowledge(now)
 	}

@@ -62,7 +62,11 @@ func (d *Device) createQP(pd *PD, a verbs.QPInitAttr) (_ *QP, err error) {
 			}
 		}
 	}()
-	q.shard = d.shards[int(d.next.Add(1)-1)%len(d.shards)]
+	index := int(d.next.Add(1)-1) % len(d.shards)
+	if a.Type == verbs.GSI {
+		index = wire.QPNGSI % len(d.shards)
+	}
+	q.shard = d.shards[index]
 	for _, c := range []*CQ{q.sendCQ, q.recvCQ} {
 		if err := c.use(q.shard); err != nil {
 			return nil, &verbs.OpError{Op: op, Err: err, Detail: "its completion queue"}
@@ -90,7 +94,7 @@ func (d *Device) createQP(pd *PD, a verbs.QPInitAttr) (_ *QP, err error) {
 			return nil, &verbs.OpError{Op: op, Err: verbs.ErrBusy, Detail: "the device's GSI queue pair exists already"}
 		}
 	} else {
-		d.qps.allocate(q, d.random)
+		d.qps.allocate(q, index, len(d.shards), d.random)
 	}
 	cfg.Num = q.num
 	q.core = qp.New(cfg)

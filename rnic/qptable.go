@@ -56,11 +56,13 @@ func (t *qpTable) insert(q *QP) bool {
 }
 
 // allocate gives q a free random number from 16 up (0 and 1 are the management
-// queue pairs, 0xFFFFFF is multicast) and adds it.
-func (t *qpTable) allocate(q *QP, rand func() uint32) {
+// queue pairs, 0xFFFFFF is multicast) and adds it. The number modulo the
+// number of shards is the index of q's shard.
+func (t *qpTable) allocate(q *QP, shard, shards int, rand func() uint32) {
 	for {
-		q.num = rand() & wire.QPNMask
-		if q.num >= 16 && q.num != wire.QPNMulticast && t.insert(q) {
+		n := rand() & wire.QPNMask
+		q.num = n - n%uint32(shards) + uint32(shard)
+		if q.num >= 16 && q.num < wire.QPNMulticast && t.insert(q) {
 			return
 		}
 	}

@@ -12,13 +12,17 @@ import (
 
 func pair(t testing.TB, o Options) (a, b *end) {
 	a, b = newEnd(t, o), newEnd(t, o)
-	ea, err := verbs.LocalEndpoint(a.dev, a.qp, 100)
-	require.NoError(t, err)
-	eb, err := verbs.LocalEndpoint(b.dev, b.qp, 0xfffff0)
-	require.NoError(t, err)
-	require.NoError(t, verbs.Connect(a.qp, ea, eb, verbs.ConnectOptions{}))
-	require.NoError(t, verbs.Connect(b.qp, eb, ea, verbs.ConnectOptions{}))
+	connect(t, a.dev, a.qp, b.dev, b.qp)
 	return a, b
+}
+
+func connect(t testing.TB, a verbs.Device, qa verbs.QP, b verbs.Device, qb verbs.QP) {
+	ea, err := verbs.LocalEndpoint(a, qa, 100)
+	require.NoError(t, err)
+	eb, err := verbs.LocalEndpoint(b, qb, 0xfffff0)
+	require.NoError(t, err)
+	require.NoError(t, verbs.Connect(qa, ea, eb, verbs.ConnectOptions{}))
+	require.NoError(t, verbs.Connect(qb, eb, ea, verbs.ConnectOptions{}))
 }
 
 type end struct {

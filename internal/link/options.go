@@ -36,6 +36,8 @@ type Options struct {
 	NoMMsg   bool // one datagram per system call, no sendmmsg and recvmmsg
 	Portable bool // the link of systems other than Linux, on Go's net package
 
+	group bool // one of several links on the address, see OpenGroup
+
 	RecvBuffer int   // bytes; 0 for DefaultRecvBuffer, or SystemDefault
 	SendBuffer int   // bytes; 0 for DefaultSendBuffer, or SystemDefault
 	TOS        uint8 // traffic class of packets whose Path has the same: saves a control message

@@ -60,6 +60,11 @@ func openUDP(o Options) (c *udp, err error) {
 		}
 	}()
 
+	if o.group {
+		if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEPORT, 1); err != nil {
+			return nil, fmt.Errorf("link: %w", os.NewSyscallError("setsockopt SO_REUSEPORT", err))
+		}
+	}
 	if err := setRequired(fd, v6, o.TOS); err != nil {
 		return nil, err
 	}

@@ -1,0 +1,67 @@
+package link
+
+import (
+	"fmt"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// OpenGroup opens n links on one address, among which the kernel steers
+// packets by destination QPN: QPN modulo n is the index of the link. What is
+// sent as one GSO group arrives as one, by the QPN of its first packet.
+func OpenGroup(o Options, n int) ([]Conn, error) {
+	if n == 1 {
+		c, err := OpenUDP(o)
+		return []Conn{c}, err
+	}
+	if o.Portable {
+		return nil, fmt.Errorf("link: %d links on one address need the fast path", n)
+	}
+	o.group = true
+	var conns []Conn
+	for range n {
+		c, err := OpenUDP(o)
+		if err != nil {
+			closeAll(conns)
+			return nil, err
+		}
+		conns = append(conns, c)
+		o.Addr = c.LocalAddr() // the system chose the port for the first one
+	}
+	first, ok := conns[0].(*udp)
+	if !ok { // SOFTRNIC_LINK=portable
+		closeAll(conns)
+		return nil, fmt.Errorf("link: %d links on one address need the fast path; %s says otherwise", n, EnvVar)
+	}
+	if err := steerByQPN(first.fd, n); err != nil {
+		closeAll(conns)
+		return nil, err
+	}
+	return conns, nil
+}
+
+func closeAll(conns []Conn) {
+	for _, c := range conns {
+		c.Close()
+	}
+}
+
+// steerByQPN attaches a classic BPF program to the group of sockets that
+// share fd's address. It sees the UDP payload and returns the index of the
+// socket, in the order in which they were bound.
+func steerByQPN(fd, n int) error {
+	const qpnWord = 4 // offset of the BTH word with the destination QPN in its low 24 bits
+	program := []unix.SockFilter{
+		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: qpnWord},
+		{Code: unix.BPF_ALU | unix.BPF_AND | unix.BPF_K, K: 1<<24 - 1},
+		{Code: unix.BPF_ALU | unix.BPF_MOD | unix.BPF_K, K: uint32(n)},
+		{Code: unix.BPF_RET | unix.BPF_A},
+	}
+	prog := unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]}
+	err := unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET, unix.SO_ATTACH_REUSEPORT_CBPF, &prog)
+	if err != nil {
+		return fmt.Errorf("link: steering by queue pair: %w", os.NewSyscallError("setsockopt SO_ATTACH_REUSEPORT_CBPF", err))
+	}
+	return nil
+}

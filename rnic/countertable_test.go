@@ -1,0 +1,85 @@
+package rnic
+
+import (
+	"encoding/json"
+	"os"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// number gives every uint64 field of v, also of embedded structs, a value of
+// its own and returns how many there are.
+func number(v reflect.Value, next uint64) uint64 {
+	for i := range v.NumField() {
+		switch f := v.Field(i); f.Kind() {
+		case reflect.Struct:
+			next = number(f, next)
+		case reflect.Uint64:
+			next++
+			f.SetUint(next)
+		default:
+			panic("a counter that is not a uint64: " + v.Type().Field(i).Name)
+		}
+	}
+	return next
+}
+
+// TestCounterTables holds each table to its struct: every field has one name,
+// and every name one field.
+func TestCounterTables(t *testing.T) {
+	t.Run("qp", func(t *testing.T) { checkTable(t, qpCounters) })
+	t.Run("device", func(t *testing.T) { checkTable(t, deviceCounters) })
+	t.Run("link", func(t *testing.T) { checkTable(t, linkCounters) })
+}
+
+func checkTable[T any](t *testing.T, table counterTable[T]) {
+	var v T
+	fields := number(reflect.ValueOf(&v).Elem(), 0)
+	fieldOf := map[uint64]string{}
+	names := map[string]bool{}
+	for c, n := range table.all(&v) {
+		require.Empty(t, fieldOf[n], "%s and %s are the same field", fieldOf[n], c.Name)
+		fieldOf[n] = c.Name
+		require.False(t, names[c.Name], "%s twice", c.Name)
+		names[c.Name] = true
+		require.Regexp(t, `^[a-z][a-z0-9_]*$`, c.Name)
+		require.Regexp(t, `^[A-Z].*\.$`, c.Meaning)
+	}
+	require.Len(t, fieldOf, int(fields), "%T has fields without a name", v)
+}
+
+// TestRxeNames compares with what rdma-statistic(8) printed for rdma_rxe of
+// Linux 6.1.
+func TestRxeNames(t *testing.T) {
+	text, err := os.ReadFile("testdata/rxe-hw-counters.txt")
+	require.NoError(t, err)
+	want := regexp.MustCompile(`[a-z_]+(?: 0)`).FindAllString(string(text), -1)
+	require.Len(t, want, 15)
+	for i, w := range want {
+		require.Equal(t, strings.TrimSuffix(w, " 0"), deviceCounters[i].Name)
+	}
+}
+
+func TestCountersJSON(t *testing.T) {
+	var c Counters
+	number(reflect.ValueOf(&c).Elem(), 0)
+	b, err := json.Marshal(c)
+	require.NoError(t, err)
+	require.True(t, strings.HasPrefix(string(b), `{"sent_pkts":1,"rcvd_pkts":2,"duplicate_request":`), "%s", b)
+	var back Counters
+	require.NoError(t, json.Unmarshal(b, &back))
+	require.Equal(t, c, back)
+
+	var q QPCounters
+	require.NoError(t, json.Unmarshal([]byte(`{"sent_pkts":18446744073709551615,"of_a_later_version":3}`), &q))
+	require.Equal(t, QPCounters{SentPkts: 1<<64 - 1}, q)
+	require.NoError(t, json.Unmarshal([]byte(`null`), &q))
+	require.Equal(t, QPCounters{SentPkts: 1<<64 - 1}, q, "null changes nothing")
+	for _, bad := range []string{`{"sent_pkts":-1}`, `{"sent_pkts":"1"}`, `[]`, `{`} {
+		require.Error(t, json.Unmarshal([]byte(bad), &q), bad)
+	}
+}
