@@ -30,7 +30,6 @@ type DeviceInfo struct {
 	Name         string   `json:"name"`
 	Addr         string   `json:"addr"` // IP address and UDP port
 	GID          string   `json:"gid"`
-	NodeGUID     uint64   `json:"node_guid"`
 	FWVer        string   `json:"fw_ver"`
 	State        string   `json:"state"`            // of the port, "PORT_ACTIVE"
 	ActiveMTU    int      `json:"active_mtu"`       // RoCE path MTU, bytes of payload
@@ -110,7 +109,7 @@ type CQInfo struct {
 	Used    int    `json:"used"`  // completions waiting
 	Armed   string `json:"armed"` // "no", "solicited", "any"
 	Overrun bool   `json:"overrun,omitempty"`
-	QPs     int    `json:"qps"` // queues of queue pairs that report to it
+	Users   int    `json:"users"` // send and receive queues that report to it
 }
 
 // objectKinds are the names of the kinds in a snapshot, as rdma-resource(8)
@@ -149,7 +148,7 @@ func (d *Device) info() DeviceInfo {
 	port, _ := d.QueryPort(1)
 	caps := d.shards[0].conn.Caps()
 	return DeviceInfo{
-		Name: d.name, Addr: d.addr.String(), GID: verbs.GIDFromAddr(d.addr.Addr()).String(), NodeGUID: d.guid, FWVer: attr.FWVer,
+		Name: d.name, Addr: d.addr.String(), GID: verbs.GIDFromAddr(d.addr.Addr()).String(), FWVer: attr.FWVer,
 		State: port.State.String(), ActiveMTU: d.mtu.Bytes(), InterfaceMTU: caps.MTU,
 		Shards: len(d.shards), Service: !d.options.NoService, Impair: d.options.Impair,
 		Link: LinkInfo{Name: caps.Name, GSO: caps.GSO, GRO: caps.GRO, MMsg: caps.MMsg, RecvBuffer: caps.RecvBuffer, SendBuffer: caps.SendBuffer},
@@ -191,7 +190,7 @@ func (c *CQ) info() CQInfo {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	armed := [...]string{disarmed: "no", armedSolicited: "solicited", armedAny: "any"}
-	return CQInfo{Num: c.num, Depth: c.depth, Used: c.n, Armed: armed[c.armed], Overrun: c.overrun, QPs: c.users}
+	return CQInfo{Num: c.num, Depth: c.depth, Used: c.n, Armed: armed[c.armed], Overrun: c.overrun, Users: c.users}
 }
 
 // inspectQPs describes the queue pairs that live and sums up those that do not
