@@ -165,7 +165,7 @@ func (c *Core) reset() {
 	c.state = sReset
 	c.attr = verbs.QPAttr{}
 	c.path = wire.Path{}
-	c.mtu = 1024
+	c.mtu = PortMTU // what it stays for datagrams
 	c.sq.reset()
 	c.rq.reset()
 	c.cur, c.next, c.una, c.top, c.endPos, c.unasked = 0, 0, 0, 0, 0, 0

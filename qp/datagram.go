@@ -32,7 +32,7 @@ func (c *Core) sendDatagram(now Time, out Out, w *sendWQE) outcome {
 	qkey := w.qkey
 	if c.typ == verbs.GSI {
 		qkey = GSIQKey
-	} else if qkey&1<<31 != 0 {
+	} else if qkey&(1<<31) != 0 {
 		qkey = c.attr.QKey // the top bit asks for the queue pair's own (IBTA volume 1, 10.2.5)
 	}
 	wire.DETH{QKey: qkey, SrcQPN: c.num}.Put(b[wire.BTHLen:])

@@ -93,8 +93,8 @@ func (c *Core) messageLength(wr *verbs.SendWR) (uint32, error) {
 				Detail: fmt.Sprintf("%d bytes of inline data, MaxInlineData is %d", n, c.sq.maxInline)}
 		case len(wr.SGList) != 0:
 			return 0, c.invalid("post send", "inline data goes into InlineData, not into SGList")
-		case c.class == wire.ClassUD && n > int(c.datagramMTU()):
-			return 0, c.tooLong(uint64(n), uint64(c.datagramMTU()))
+		case c.class == wire.ClassUD && n > PortMTU:
+			return 0, c.tooLong(uint64(n), PortMTU)
 		}
 		return uint32(n), nil
 	}
@@ -105,7 +105,7 @@ func (c *Core) messageLength(wr *verbs.SendWR) (uint32, error) {
 	n := capacity(wr.SGList)
 	most := uint64(MaxMessage)
 	if c.class == wire.ClassUD {
-		most = uint64(c.datagramMTU())
+		most = PortMTU
 	}
 	if n > most {
 		return 0, c.tooLong(n, most)
@@ -121,10 +121,8 @@ func (c *Core) tooLong(n, most uint64) error {
 		Detail: fmt.Sprintf("a message of %d bytes, at most %d are possible", n, most)}
 }
 
-// datagramMTU is the largest UD message: the port's MTU.
-func (c *Core) datagramMTU() uint32 { return PortMTU }
-
-// PortMTU is the payload in bytes of the largest packet an adapter sends.
+// PortMTU is the payload in bytes of the largest packet an adapter sends, and
+// with it the longest datagram.
 const PortMTU = 4096
 
 // PostRecv queues receives and returns how many were accepted.

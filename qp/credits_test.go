@@ -1,0 +1,235 @@
+package qp
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/verbs"
+	"github.com/softrnic/softrnic/wire"
+)
+
+// sends posts n SENDs of a, numbered from first.
+func (p *pair) sends(first uint64, n int) {
+	for i := range uint64(n) {
+		p.a.post(p.now, p.send(first+i, 0, 8))
+	}
+}
+
+// recvs posts n receives of b, numbered from first.
+func (p *pair) recvs(first uint64, n int) {
+	for i := range uint64(n) {
+		p.b.recv(first+i, 1024*int(i), 600)
+	}
+}
+
+// 3: before the first answer one request that takes a receive may be sent: the
+// probe. Its answer brings the credits, and one more may go beyond them.
+func TestCreditsHoldMessages(t *testing.T) {
+	p := connect(t, withCredits)
+	p.recvs(0, 4)
+	p.sends(1, 8)
+	probe := p.take(p.a)
+	require.Equal(t, []string{"SEND_ONLY 0 len=8 A"}, p.words(p.a, probe))
+	require.EqualValues(t, 1, p.a.Counters().CreditStalls)
+	require.Empty(t, p.take(p.a))
+	require.EqualValues(t, 1, p.a.Counters().CreditStalls, "one stall for each message")
+	p.give(p.b, probe...)
+	ack := p.take(p.b)
+	require.Equal(t, []string{"ACKNOWLEDGE 0 03 msn=1"}, p.words(p.b, ack), "three are left")
+	p.give(p.a, ack...)
+	pkts := p.take(p.a)
+	require.Len(t, pkts, 4, "three credits and a probe")
+	p.give(p.b, pkts...)
+	require.Equal(t, []string{"ACKNOWLEDGE 4 2c msn=4"}, p.words(p.b, p.take(p.b)), "the probe finds no receive")
+}
+
+// 3: the credit code is the number of free receives, rounded down to the
+// table; it goes with read and atomic responses, too.
+func TestAdvertisedCredits(t *testing.T) {
+	for free, code := range map[int]int{0: 0, 1: 1, 4: 4, 5: 4, 6: 5, 7: 5, 11: 6, 12: 7, 47: 10, 48: 11, 63: 11, 64: 12} {
+		p := connect(t, withCredits)
+		p.recvs(0, free)
+		p.a.post(p.now, p.write(1, 0, 0, 8), p.read(2, 0, 0, 8), p.fetchAdd(3, 0, 0, 0))
+		for _, pkt := range p.take(p.a) {
+			p.give(p.b, pkt)
+			resp := p.take(p.b)
+			require.Len(t, resp, 1)
+			require.EqualValues(t, code, resp[0].AETH().Syndrome, "%d free", free)
+			p.give(p.a, resp...)
+		}
+	}
+}
+
+// 3: requests that take no receive are never held, and raise the limit by one
+// as they are sent: behind them the one probe is still allowed, and only one.
+func TestRequestsWithoutReceiveNeedNoCredit(t *testing.T) {
+	p := connect(t, withCredits)
+	p.a.post(p.now,
+		p.write(1, 0, 0, 8), p.read(2, 0, 0, 600), p.fetchAdd(3, 4096, 0, 0), p.write(4, 0, 0, 600),
+		p.writeImm(5, 0, 0, 8, 1), p.write(6, 0, 0, 8), p.send(7, 0, 8))
+	require.Equal(t, []string{
+		"WRITE_ONLY 0 len=8 @0+8 A", "READ_REQUEST 1 @0+600 A", "FETCH_ADD 4 A", "WRITE_FIRST 5 len=256 @0+600",
+		"WRITE_MIDDLE 6 len=256", "WRITE_LAST 7 len=88 A", "WRITE_ONLY_IMM 8 len=8 @0+8 imm=1 A", "WRITE_ONLY 9 len=8 @0+8 A",
+	}, p.words(p.a, p.take(p.a)))
+}
+
+// 3: a long read that goes in parts raises the limit once for each, as each
+// raises the peer's MSN.
+func TestPartsOfAReadCountAsMessages(t *testing.T) {
+	p := connect(t, withCredits, withConfig(func(c *Config) { c.LocalBuffer = 16 << 10 }))
+	p.recvs(0, 10)
+	p.a.post(p.now, p.read(1, 0, 0, 60_000), p.send(2, 0, 8), p.send(3, 0, 8))
+	p.settle()
+	require.Len(t, p.a.done(), 3)
+	require.EqualValues(t, 6, p.b.responder.recv.MSN(), "four parts and two messages")
+	p.sends(4, 10)
+	pkts := p.take(p.a)
+	require.Len(t, pkts, 9, "eight credits are left and a probe may go")
+}
+
+// 3: code 31 ends the counting for the life of the connection.
+func TestUnlimitedCredits(t *testing.T) {
+	p := connect(t, withCredits)
+	p.sends(1, 8)
+	require.Len(t, p.take(p.a), 1)
+	p.give(p.a, p.response(p.b, wire.RCAck, 0, 0x1f, nil))
+	require.Len(t, p.take(p.a), 7)
+	p.give(p.a, p.response(p.b, wire.RCAck, 7, 0x00, nil))
+	p.sends(10, 8)
+	require.Len(t, p.take(p.a), 8, "a later count means nothing")
+}
+
+// 3, 7: with a shared receive queue, or with credits switched off, the code is
+// always 31.
+func TestSharedQueueAdvertisesUnlimited(t *testing.T) {
+	for _, opts := range [][]option{{withCredits, withSRQ}, {}} {
+		p := connect(t, opts...)
+		for free := range 3 {
+			p.a.post(p.now, p.write(1, 0, 0, 8))
+			p.give(p.b, p.take(p.a)...)
+			ack := p.take(p.b)
+			require.EqualValues(t, 0x1f, ack[0].AETH().Syndrome, "%d free", free)
+			p.give(p.a, ack...)
+			p.b.recv(uint64(free), 0, 8)
+			require.False(t, p.b.OwesAck(), "no news for the peer")
+		}
+	}
+}
+
+// With credits off a requester does not heed those of its peer.
+func TestNoCredits(t *testing.T) {
+	p := connect(t)
+	p.sends(1, 8)
+	require.Len(t, p.take(p.a), 8)
+	p.give(p.a, p.response(p.b, wire.RCAck, 7, 0x00, nil))
+	p.sends(10, 8)
+	require.Len(t, p.take(p.a), 8)
+}
+
+// 3: receives posted after an acknowledgement that offered none draw an
+// acknowledgement of their own, which repeats the last PSN with new credits
+// and must be heeded.
+func TestGhostAckBringsCredits(t *testing.T) {
+	p := connect(t, withCredits)
+	p.recvs(0, 1)
+	p.sends(1, 1)
+	p.settle()
+	require.Len(t, p.a.done(), 1)
+	require.False(t, p.b.OwesAck())
+	p.recvs(10, 4)
+	require.True(t, p.b.OwesAck())
+	ghost := p.take(p.b)
+	require.Equal(t, []string{"ACKNOWLEDGE 0 04 msn=1"}, p.words(p.b, ghost))
+	p.give(p.a, ghost...)
+	p.sends(2, 8)
+	require.Len(t, p.take(p.a), 5, "four credits and a probe")
+	p.recvs(20, 1)
+	require.False(t, p.b.OwesAck(), "the peer knew of some")
+}
+
+// A read response that offered no credit counts as well.
+func TestGhostAckAfterAResponse(t *testing.T) {
+	p := connect(t, withCredits)
+	p.a.post(p.now, p.read(1, 0, 0, 8))
+	p.settle()
+	p.recvs(0, 2)
+	require.Equal(t, []string{"ACKNOWLEDGE 0 02 msn=1"}, p.words(p.b, p.take(p.b)))
+}
+
+// Nothing is acknowledged before anything has come.
+func TestNoGhostAckBeforeTheFirstRequest(t *testing.T) {
+	p := connect(t, withCredits)
+	p.recvs(0, 4)
+	require.False(t, p.b.OwesAck())
+	require.Empty(t, p.take(p.b))
+}
+
+// A lost ghost acknowledgement holds nothing up: a probe may always go.
+func TestLostGhostAck(t *testing.T) {
+	p := connect(t, withCredits)
+	p.recvs(0, 1)
+	p.sends(1, 1)
+	p.settle()
+	p.recvs(10, 8)
+	p.take(p.b) // lost
+	p.sends(2, 8)
+	p.settle()
+	require.Len(t, p.a.done(), 9)
+	require.Len(t, p.b.done(), 9)
+}
+
+// Messages that are sent again are not counted again.
+func TestRetriesTakeNoCredit(t *testing.T) {
+	p := connect(t, withCredits)
+	p.recvs(0, 8)
+	p.sends(1, 1)
+	p.settle()
+	p.sends(2, 3)
+	p.a.post(p.now, p.read(9, 4096, 0, 8))
+	p.take(p.a)
+	for range 5 {
+		p.skip(p.a)
+		p.take(p.a)
+	}
+	p.skip(p.a)
+	p.settle()
+	require.Len(t, p.a.done(), 5)
+	p.a.window.Reset(p.mtu, 0) // the timeouts left little of it
+	p.sends(20, 10)
+	require.Len(t, p.take(p.a), 5, "four credits and a probe")
+}
+
+// Work in order behind a held message waits, too, whatever it is.
+func TestHeldMessageHoldsTheQueue(t *testing.T) {
+	p := connect(t, withCredits)
+	p.sends(1, 2)
+	p.a.post(p.now, p.write(3, 0, 0, 8))
+	require.Len(t, p.take(p.a), 1)
+	p.recvs(0, 1)
+	require.Equal(t, verbs.StateRTS, p.a.State())
+}
+
+// However few receives there are, with more posted as they are used all
+// messages arrive.
+func TestCreditsKeepUp(t *testing.T) {
+	for window := 1; window <= 9; window++ {
+		t.Run(fmt.Sprint(window, " receives"), func(t *testing.T) {
+			p := connect(t, withCredits)
+			p.recvs(0, window)
+			p.sends(0, 40)
+			for got := 0; got < 40; {
+				p.settle()
+				n := len(p.b.done())
+				got += n
+				p.recvs(100, n)
+				if n == 0 {
+					p.skip(p.a)
+				}
+			}
+			p.settle()
+			require.Len(t, p.a.done(), 40)
+		})
+	}
+}
