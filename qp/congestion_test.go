@@ -1,0 +1,116 @@
+package qp
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/reliability"
+	"github.com/softrnic/softrnic/verbs"
+	"github.com/softrnic/softrnic/wire"
+)
+
+// marked sets the congestion mark of a packet's IP header.
+func marked(pkt *wire.Packet) *wire.Packet {
+	pkt.TOS |= 3
+	return pkt
+}
+
+// 10: a packet with the congestion mark draws a CNP to the sender's queue pair,
+// at most one each 50 us; all are counted.
+func TestCNPIsSentOnMarks(t *testing.T) {
+	for _, typ := range rcuc {
+		p := connect(t, ofType(typ))
+		write := func() *wire.Packet {
+			p.a.post(p.now, p.write(1, 0, 0, 8))
+			return p.take(p.a)[0]
+		}
+		cnps := func() (n int) {
+			for _, pkt := range p.take(p.b) {
+				if pkt.Info.Class == wire.ClassCNP {
+					n++
+					require.Equal(t, wire.BTH{Opcode: wire.CNP, PKey: 0xffff, BECN: true, DestQPN: p.a.Num()}, pkt.BTH)
+					require.Equal(t, make([]byte, 16), pkt.Raw[wire.BTHLen:wire.CNPLen-wire.ICRCLen])
+				}
+			}
+			return n
+		}
+		p.now = 1 << 30
+		require.Equal(t, wire.DropNone, p.give(p.b, marked(write())))
+		require.Equal(t, 1, cnps())
+		p.give(p.b, marked(write()), marked(write()))
+		require.Zero(t, cnps(), "too early")
+		p.now += 50 * reliability.Microsecond
+		pkt := write()
+		pkt.TOS = 2 // ECT(0)
+		p.give(p.b, pkt)
+		require.Zero(t, cnps(), "capable, not marked")
+		pkt = write()
+		pkt.BTH.FECN = true
+		p.give(p.b, pkt)
+		require.Equal(t, 1, cnps(), "marked in the BTH")
+		require.EqualValues(t, 2, p.b.Counters().CNPSent)
+		require.EqualValues(t, 4, p.b.Counters().ECNMarked)
+	}
+}
+
+// A CNP waits for room, and datagrams draw none.
+func TestCNPWaitsForRoom(t *testing.T) {
+	p := connect(t)
+	p.a.post(p.now, p.write(1, 0, 0, 8))
+	p.give(p.b, marked(p.take(p.a)[0]))
+	require.True(t, p.b.Drain(p.now, &batch{}))
+	require.Len(t, p.take(p.b), 2)
+
+	p = connect(t, ofType(verbs.UD))
+	p.b.recv(9, 0, 100)
+	p.a.post(p.now, p.datagram(1, 8))
+	p.give(p.b, marked(p.take(p.a)[0]))
+	require.Empty(t, p.take(p.b))
+	require.EqualValues(t, 1, p.b.Counters().ECNMarked)
+}
+
+// A CNP that arrives is counted and shrinks the window, once a round trip.
+func TestCNPShrinksTheWindow(t *testing.T) {
+	p := connect(t)
+	cnp := func() *wire.Packet {
+		raw := make([]byte, wire.CNPLen)
+		wire.PutCNP(raw, p.a.Num())
+		pkt := &wire.Packet{Src: p.b.addr, Dst: p.a.addr}
+		require.Equal(t, wire.DropNone, pkt.Parse(raw))
+		return pkt
+	}
+	size := p.a.window.Size()
+	p.now = 1 << 30
+	require.Equal(t, wire.DropNone, p.give(p.a, cnp()))
+	require.Equal(t, size*7/10, p.a.window.Size())
+	p.give(p.a, cnp())
+	require.Equal(t, size*7/10, p.a.window.Size())
+	p.now += 50 * reliability.Microsecond
+	p.give(p.a, cnp())
+	require.Equal(t, size*7/10*7/10, p.a.window.Size())
+	require.EqualValues(t, 3, p.a.Counters().CNPReceived)
+	require.Empty(t, p.take(p.a))
+	require.Empty(t, p.a.raised())
+
+	stranger := cnp()
+	stranger.Src = p.a.addr
+	require.Equal(t, wire.DropWrongSource, p.give(p.a, stranger))
+}
+
+// The window opens with acknowledged bytes, and a message never has more in
+// flight than it allows, but for one packet that asks.
+func TestWindowBoundsBytesInFlight(t *testing.T) {
+	p := connect(t, withMTU(verbs.MTU1024), func(o *options) {
+		o.attr = func(a *verbs.QPAttr) { a.AV.PeerBuffer = 16 << 10 }
+	})
+	p.a.post(p.now, p.write(1, 0, 0, regionBytes))
+	most := 12<<10 + 1024 + packetCost
+	for len(p.a.wcs) == 0 {
+		pkts := p.take(p.a)
+		require.LessOrEqual(t, p.a.inFlight(), most)
+		require.NotEmpty(t, pkts)
+		p.give(p.b, pkts...)
+		p.give(p.a, p.take(p.b)...)
+	}
+}
