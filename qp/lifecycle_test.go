@@ -1,0 +1,220 @@
+package qp
+
+import (
+	"net/netip"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/verbs"
+	"github.com/softrnic/softrnic/wire"
+)
+
+// 6: in which states packets are processed, and in which dropped.
+func TestPacketsByState(t *testing.T) {
+	for _, typ := range []verbs.QPType{verbs.RC, verbs.UC, verbs.UD} {
+		for s := verbs.StateReset; s <= verbs.StateErr; s++ {
+			if typ == verbs.RC && s == verbs.StateSQE {
+				continue
+			}
+			p := inState(t, typ, s)
+			if s != verbs.StateReset {
+				p.a.recv(1, 0, 100)
+			}
+			p.a.done()
+			pkt := p.packetToA(typ)
+			d := p.give(p.a, pkt)
+			if s == verbs.StateReset || s == verbs.StateInit || s == verbs.StateErr {
+				require.Equal(t, wire.DropQPState, d, "%v in %v", typ, s)
+				require.Empty(t, p.a.done())
+				require.Zero(t, p.a.Counters().RcvdPkts)
+				continue
+			}
+			require.Equal(t, wire.DropNone, d, "%v in %v", typ, s)
+			require.Len(t, p.a.done(), 1)
+			if typ == verbs.RC {
+				require.Len(t, p.take(p.a), 1, "the acknowledgement")
+			}
+		}
+	}
+}
+
+// packetToA is a SEND of b with 8 bytes for a, first of its connection.
+func (p *pair) packetToA(typ verbs.QPType) *wire.Packet {
+	op := map[verbs.QPType]wire.Opcode{verbs.RC: wire.RCSendOnly, verbs.UC: wire.UCSendOnly, verbs.UD: wire.UDSendOnly}[typ]
+	return p.packet(p.b, wire.BTH{Opcode: op, PSN: wire.PSN(p.psn[1]), AckReq: true}, make([]byte, 8), func(b []byte) {
+		if typ == verbs.UD {
+			wire.DETH{QKey: 0x1234, SrcQPN: p.b.Num()}.Put(b[wire.BTHLen:])
+		}
+	})
+}
+
+// In RTR there is nothing to be answered.
+func TestResponsesInRTR(t *testing.T) {
+	p := inState(t, verbs.RC, verbs.StateRTR)
+	require.Equal(t, wire.DropQPState, p.give(p.a, p.response(p.b, wire.RCAck, 0, 0x1f, nil)))
+	require.Empty(t, p.a.raised())
+}
+
+// 10: COMM_EST tells of the first request that comes in RTR, once, on
+// connected services.
+func TestCommEst(t *testing.T) {
+	for _, typ := range rcuc {
+		p := inState(t, typ, verbs.StateRTR)
+		p.a.recv(1, 0, 100)
+		p.a.recv(2, 0, 100)
+		p.give(p.a, p.packetToA(typ), p.packetToA(typ))
+		require.Equal(t, []verbs.EventType{verbs.EventCommEst}, p.a.raised())
+		p = inState(t, typ, verbs.StateRTS)
+		p.a.recv(1, 0, 100)
+		p.give(p.a, p.packetToA(typ))
+		require.Empty(t, p.a.raised(), "in RTS it is no news")
+	}
+	p := inState(t, verbs.UD, verbs.StateRTR)
+	p.a.recv(1, 0, 100)
+	p.give(p.a, p.packetToA(verbs.UD))
+	require.Empty(t, p.a.raised())
+}
+
+// 1 of the wire format: what a connected queue pair does not let in.
+func TestAdmission(t *testing.T) {
+	for what, c := range map[string]struct {
+		change func(p *pair, pkt *wire.Packet)
+		want   wire.Drop
+	}{
+		"another address":     {func(p *pair, pkt *wire.Packet) { pkt.Src = p.b.addr }, wire.DropWrongSource},
+		"another port":        {func(p *pair, pkt *wire.Packet) { pkt.Src = netip.AddrPortFrom(p.a.addr.Addr(), 50_000) }, wire.DropNone},
+		"another partition":   {func(p *pair, pkt *wire.Packet) { pkt.BTH.PKey = 0x8001 }, wire.DropBadPKey},
+		"partition 0":         {func(p *pair, pkt *wire.Packet) { pkt.BTH.PKey = 0x8000 }, wire.DropBadPKey},
+		"limited member":      {func(p *pair, pkt *wire.Packet) { pkt.BTH.PKey = 0x7fff }, wire.DropNone},
+		"MigReq":              {func(p *pair, pkt *wire.Packet) { pkt.BTH.MigReq = true }, wire.DropNone},
+		"another transport":   {func(p *pair, pkt *wire.Packet) { pkt.Info = wire.UCSendOnly.Info() }, wire.DropWrongTransport},
+		"a datagram":          {func(p *pair, pkt *wire.Packet) { pkt.Info = wire.UDSendOnly.Info() }, wire.DropWrongTransport},
+		"backward congestion": {func(p *pair, pkt *wire.Packet) { pkt.BTH.BECN = true }, wire.DropNone},
+	} {
+		p := connect(t)
+		p.b.recv(9, 0, 100)
+		pkt := p.request(wire.RCSendOnly, 0, 8, nil)
+		c.change(p, pkt)
+		require.Equal(t, c.want, p.give(p.b, pkt), what)
+		if c.want != wire.DropNone {
+			require.Zero(t, p.b.Counters().RcvdPkts, what)
+			require.Empty(t, p.take(p.b), what)
+		}
+	}
+}
+
+// 6: SQD lets started requests finish, starts no more, and tells when it is
+// idle, once; then RTS goes on.
+func TestDrain(t *testing.T) {
+	for _, typ := range []verbs.QPType{verbs.RC, verbs.UC, verbs.UD} {
+		p := connect(t, ofType(typ))
+		p.b.recv(9, 0, 2000)
+		p.a.post(p.now, p.toPeer(p.send(1, 0, 600)))
+		out := &batch{room: 1}
+		require.Equal(t, typ != verbs.UD, p.a.Drain(p.now, out))
+		require.NoError(t, p.modify(p.a, verbs.StateSQD))
+		p.a.post(p.now, p.toPeer(p.send(2, 0, 8)))
+		if typ != verbs.UD {
+			require.True(t, p.a.Query().SQDraining)
+			require.Empty(t, p.a.raised())
+			for _, s := range []verbs.QPState{verbs.StateRTS, verbs.StateSQD} {
+				require.ErrorIs(t, p.modify(p.a, s), verbs.ErrState, "while it drains")
+			}
+		}
+		p.give(p.b, p.parse(p.a, out)...)
+		p.settle()
+		require.Equal(t, []string{"1 SEND len=600"}, p.a.done())
+		require.Equal(t, []verbs.EventType{verbs.EventSQDrained}, p.a.raised())
+		require.False(t, p.a.Query().SQDraining)
+		p.a.post(p.now, p.toPeer(p.send(3, 0, 8)))
+		require.Empty(t, p.take(p.a), "nothing starts")
+		require.NoError(t, p.modify(p.a, verbs.StateSQD))
+		require.Empty(t, p.a.raised())
+		p.b.recv(10, 0, 100)
+		p.b.recv(11, 0, 100)
+		require.NoError(t, p.modify(p.a, verbs.StateRTS))
+		p.settle()
+		require.Equal(t, []string{"2 SEND len=8", "3 SEND len=8"}, p.a.done())
+		require.NoError(t, p.modify(p.a, verbs.StateSQD))
+		require.Equal(t, []verbs.EventType{verbs.EventSQDrained}, p.a.raised(), "idle at once")
+	}
+}
+
+// Timers run on in SQD: a lost packet does not keep it from draining.
+func TestDrainUnderLoss(t *testing.T) {
+	p := connect(t)
+	p.a.post(p.now, p.write(1, 0, 0, 600), p.read(2, 0, 0, 600))
+	p.take(p.a) // lost
+	require.NoError(t, p.modify(p.a, verbs.StateSQD))
+	p.a.post(p.now, p.write(3, 0, 0, 8))
+	for p.a.Deadline() != 0 {
+		p.skip(p.a)
+		p.settle()
+	}
+	require.Equal(t, []string{"1 RDMA_WRITE len=600", "2 RDMA_READ len=600"}, p.a.done())
+	require.Equal(t, []verbs.EventType{verbs.EventSQDrained}, p.a.raised())
+	require.NoError(t, p.modify(p.a, verbs.StateErr))
+	require.Equal(t, []string{"3 WR_FLUSH_ERR"}, p.a.done())
+}
+
+// 6: from SQD the timing attributes may change.
+func TestAttributesChangeInSQD(t *testing.T) {
+	p := connect(t)
+	require.NoError(t, p.modify(p.a, verbs.StateSQD))
+	require.NoError(t, p.a.Modify(p.now, &verbs.QPAttr{Timeout: 10, RetryCnt: 0, MaxRdAtomic: 1},
+		verbs.AttrTimeout|verbs.AttrRetryCnt|verbs.AttrMaxQPRdAtomic))
+	require.NoError(t, p.modify(p.a, verbs.StateRTS))
+	p.a.post(p.now, p.read(1, 0, 0, 8), p.read(2, 0, 0, 8))
+	require.Len(t, p.take(p.a), 1)
+	p.wait(p.a, 4096<<10)
+	require.Equal(t, []string{"1 RETRY_EXC_ERR", "2 WR_FLUSH_ERR"}, p.a.done())
+}
+
+// 6: RESET clears queues without completions, counters of messages, windows,
+// credits and resources; the queue pair then serves a new connection.
+func TestReset(t *testing.T) {
+	for _, from := range []verbs.QPState{verbs.StateRTS, verbs.StateErr} {
+		p := connect(t, withCredits)
+		p.recvs(0, 6)
+		p.sends(1, 10)
+		p.a.post(p.now, p.read(20, 0, 0, 600))
+		p.a.recv(30, 0, 600)
+		p.settle()
+		p.give(p.b, p.request(wire.RCSendFirst, 99, 256, nil)) // a gap
+		if from == verbs.StateErr {
+			require.NoError(t, p.modify(p.a, verbs.StateErr))
+			require.NoError(t, p.modify(p.b, verbs.StateErr))
+		}
+		p.a.done()
+		p.b.done()
+		o := newOptions([]option{withCredits})
+		for _, n := range []*node{p.a, p.b} {
+			require.NoError(t, p.modify(n, verbs.StateReset))
+			require.Empty(t, n.done(), "no completions")
+			require.Empty(t, p.take(n))
+			require.Zero(t, n.Deadline())
+			require.Equal(t, verbs.QPAttr{}, n.Query())
+			send, recv := n.Queued()
+			require.Zero(t, send+recv)
+		}
+		p.psn = [2]uint32{77, 88}
+		p.bring(p.a, p.b, 77, 88, o, verbs.StateRTS)
+		p.bring(p.b, p.a, 88, 77, o, verbs.StateRTS)
+		p.recvs(0, 2)
+		p.sends(1, 4)
+		probe := p.take(p.a)
+		require.Equal(t, []string{"SEND_ONLY 0 len=8 A"}, p.words(p.a, probe), "credits are counted anew")
+		p.give(p.b, probe...)
+		require.Equal(t, []string{"ACKNOWLEDGE 0 01 msn=1"}, p.words(p.b, p.take(p.b)))
+	}
+}
+
+// Attributes that the service does not have are not needed: a datagram queue
+// pair has no peer.
+func TestDatagramHasNoPeer(t *testing.T) {
+	p := connect(t, ofType(verbs.UD))
+	require.Zero(t, p.a.DestQPN())
+	require.False(t, p.a.Peer().Dst.IsValid())
+	require.Equal(t, verbs.UD, p.a.Type())
+}
