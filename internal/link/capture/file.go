@@ -1,0 +1,185 @@
+package capture
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+)
+
+// What waits for a file at most. There are two such buffers: one is filled while
+// the other is written.
+const (
+	bufferBytes   = 4 << 20
+	bufferPackets = 1 << 15
+)
+
+// File is a Recorder that writes pcapng. A goroutine of its own does the work;
+// what comes faster than it can write is dropped and counted. Taps may share a
+// File: each is an interface in it.
+type File struct {
+	onError func(error)
+	closers []io.Closer // in the order of closing
+
+	mu      sync.Mutex
+	filling *buffer
+	closed  bool  // takes no more packets
+	err     error // for Close, if there is no onError
+
+	recorded, dropped atomic.Uint64
+	wake              chan struct{} // the goroutine has something to do
+	done              chan struct{} // closed when it has ended
+}
+
+// buffer holds packets and, in memory that never moves, their bytes.
+type buffer struct {
+	packets []Packet
+	data    []byte
+}
+
+// Create opens a capture file, which the caller must Close. A name that ends in
+// .zst or .gz makes it compressed; Wireshark reads those as well.
+//
+// A write error ends the capture and nothing else; onError is told, once, from
+// another goroutine. With onError nil, Close returns it.
+func Create(name string, onError func(error)) (*File, error) {
+	f, err := os.Create(name)
+	if err != nil {
+		return nil, fmt.Errorf("capture: %w", err)
+	}
+	switch {
+	case strings.HasSuffix(name, ".zst"):
+		z, err := zstd.NewWriter(f, zstd.WithEncoderConcurrency(1))
+		if err != nil {
+			f.Close()
+			return nil, fmt.Errorf("capture: %s: %w", name, err)
+		}
+		return NewFile(z, onError, z, f), nil
+	case strings.HasSuffix(name, ".gz"):
+		z := gzip.NewWriter(f)
+		return NewFile(z, onError, z, f), nil
+	}
+	return NewFile(f, onError, f), nil
+}
+
+// NewFile is Create for any writer. Close closes the closers one after the
+// other.
+func NewFile(w io.Writer, onError func(error), closers ...io.Closer) *File {
+	f := &File{
+		onError: onError,
+		closers: closers,
+		filling: newBuffer(),
+		wake:    make(chan struct{}, 1),
+		done:    make(chan struct{}),
+	}
+	go f.write(newPcapng(w))
+	return f
+}
+
+func newBuffer() *buffer { return &buffer{data: make([]byte, 0, bufferBytes)} }
+
+// Record implements Recorder.
+func (f *File) Record(p *Packet) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	b := f.filling
+	switch {
+	case f.closed:
+		return
+	case len(b.data)+len(p.Data) > cap(b.data) || len(b.packets) == bufferPackets:
+		f.dropped.Add(1)
+		return
+	}
+	off := len(b.data)
+	b.data = append(b.data, p.Data...)
+	b.packets = append(b.packets, *p)
+	b.packets[len(b.packets)-1].Data = b.data[off:]
+	if len(b.packets) == 1 {
+		f.wakeUp()
+	}
+}
+
+func (f *File) wakeUp() {
+	select {
+	case f.wake <- struct{}{}:
+	default:
+	}
+}
+
+// write is the goroutine: it swaps buffers and writes the full one until the
+// File is closed and everything written.
+func (f *File) write(out *pcapng) {
+	defer close(f.done)
+	full := newBuffer()
+	for range f.wake {
+		f.mu.Lock()
+		full, f.filling = f.filling, full
+		closed := f.closed
+		f.mu.Unlock()
+		err := f.drain(full, out)
+		full.packets, full.data = full.packets[:0], full.data[:0]
+		if err == nil && closed {
+			err = out.finish(f.recorded.Load(), f.dropped.Load())
+		}
+		if err != nil {
+			f.fail(err)
+		}
+		if err != nil || closed {
+			return
+		}
+	}
+}
+
+func (f *File) drain(b *buffer, out *pcapng) error {
+	for i := range b.packets {
+		if err := out.write(&b.packets[i]); err != nil {
+			return err
+		}
+		f.recorded.Add(1)
+	}
+	return out.flush()
+}
+
+// fail ends the capture.
+func (f *File) fail(err error) {
+	err = fmt.Errorf("capture: stopped after %d packets: %w", f.recorded.Load(), err)
+	f.mu.Lock()
+	f.closed = true
+	if f.onError == nil {
+		f.err = err
+	}
+	f.mu.Unlock()
+	if f.onError != nil {
+		f.onError(err)
+	}
+}
+
+// Recorded is the number of packets written so far.
+func (f *File) Recorded() uint64 { return f.recorded.Load() }
+
+// Dropped is the number of packets that came too fast to be written.
+func (f *File) Dropped() uint64 { return f.dropped.Load() }
+
+// Close writes what has been recorded and closes the file. Closing twice is
+// safe, and so are taps that still have the File: it takes no more packets.
+func (f *File) Close() error {
+	f.mu.Lock()
+	f.closed = true
+	f.mu.Unlock()
+	f.wakeUp()
+	<-f.done
+	f.mu.Lock()
+	closers, err := f.closers, f.err
+	f.closers, f.err = nil, nil
+	f.mu.Unlock()
+	for _, c := range closers {
+		err = errors.Join(err, c.Close())
+	}
+	return err
+}
