@@ -3,15 +3,16 @@ package sim
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/softrnic/softrnic/verbs"
 	"github.com/softrnic/softrnic/wire"
 )
 
 // String is the whole trace as text.
-func (t *Trace) String() string { return t.Text(0) }
+func (t *Trace) String() string { return t.Text(0, 0) }
 
-// Text is the trace from line number from on, one line each:
+// Text is the trace from line number from on, its times counted from zero:
 //
 //	0.001 ms  a > b  RC_WRITE_FIRST       psn 100  to 0 len 3000 key b  1024 bytes
 //	0.001 ms  a > b  RC_WRITE_MIDDLE      psn 101  1024 bytes  LOST
@@ -20,23 +21,27 @@ func (t *Trace) String() string { return t.Text(0) }
 //
 // A packet has the time when it was sent. In capitals stands what the network
 // did to it, in parentheses why the receiver dropped it.
-func (t *Trace) Text(from int) string {
+func (t *Trace) Text(from int, zero time.Duration) string {
+	base := int64(zero) + epoch
 	var b strings.Builder
 	for i := max(0, from); i < len(t.entries); i++ {
 		e := &t.entries[i]
-		fmt.Fprintf(&b, "%10.3f ms  ", float64(since(e.at).Nanoseconds())/1e6)
+		fmt.Fprintf(&b, "%10.3f ms  ", ms(e.at-base))
 		if e.packet == nil {
 			fmt.Fprintf(&b, "%-6s %s\n", e.dev.Name(), e.note)
 			continue
 		}
-		b.WriteString(t.line(e))
+		b.WriteString(t.line(e, base))
 		b.WriteByte('\n')
 	}
 	return b.String()
 }
 
+// ms is nanoseconds in milliseconds.
+func ms(ns int64) float64 { return float64(ns) / 1e6 }
+
 // line describes a packet.
-func (t *Trace) line(e *entry) string {
+func (t *Trace) line(e *entry, base int64) string {
 	from := "?"
 	if e.dev != nil {
 		from = e.dev.Name()
@@ -55,13 +60,16 @@ func (t *Trace) line(e *entry) string {
 	if bad != wire.DropNone {
 		s += fmt.Sprintf("%d bytes that are no packet", len(e.packet.raw))
 	} else {
-		s += t.describe(dst, &p)
+		s += t.describe(e.dev, dst, &p)
 	}
-	return s + e.packet.fate()
+	return s + e.packet.fate(base)
 }
 
 // qp names a queue pair; one that has no name is its adapter and number.
 func (t *Trace) qp(d *Device, qpn uint32) string {
+	if d == nil {
+		return fmt.Sprintf("0x%x", qpn)
+	}
 	if n, ok := t.names[name{d, qpn, false}]; ok {
 		return n
 	}
@@ -76,7 +84,7 @@ func (t *Trace) key(d *Device, key uint32) string {
 }
 
 // describe writes the headers of a packet.
-func (t *Trace) describe(dst *Device, p *wire.Packet) string {
+func (t *Trace) describe(src, dst *Device, p *wire.Packet) string {
 	words := []string{fmt.Sprintf("%-23s psn %d", p.Info.Name, p.BTH.PSN)}
 	add := func(format string, args ...any) { words = append(words, fmt.Sprintf(format, args...)) }
 	if p.Info.RETH {
@@ -100,7 +108,7 @@ func (t *Trace) describe(dst *Device, p *wire.Packet) string {
 	}
 	if p.Info.DETH {
 		h := p.DETH()
-		add("qkey 0x%x from qp 0x%x", h.QKey, h.SrcQPN)
+		add("qkey 0x%x from %s", h.QKey, t.qp(src, h.SrcQPN))
 	}
 	if p.Info.Imm {
 		add("imm %d", p.Imm())
@@ -124,27 +132,29 @@ func (t *Trace) describe(dst *Device, p *wire.Packet) string {
 }
 
 // fate tells what became of a packet, if that is worth telling.
-func (p *packet) fate() string {
-	if len(p.flights) == 0 {
+func (p *packet) fate(base int64) string {
+	switch len(p.flights) {
+	case 0:
 		return "  LOST"
+	case 1:
+		return p.flights[0].fate(p.sentAt, base)
 	}
-	s := ""
-	if len(p.flights) > 1 {
-		s = fmt.Sprintf("  %d TIMES", len(p.flights))
+	s := "  TWICE"
+	if n := len(p.flights); n > 2 {
+		s = fmt.Sprintf("  %d TIMES", n)
 	}
 	for i, f := range p.flights {
-		if i > 0 {
-			s += ","
+		if fate := f.fate(p.sentAt, base); fate != "" {
+			s += fmt.Sprintf("  copy %d:%s", i+1, fate[1:])
 		}
-		s += f.fate(p.sentAt)
 	}
 	return s
 }
 
-func (f *flight) fate(sent int64) string {
+func (f *flight) fate(sent, base int64) string {
 	s := ""
 	if f.left > sent {
-		s += fmt.Sprintf("  LEAVES at %.3f ms", float64(since(f.left).Nanoseconds())/1e6)
+		s += fmt.Sprintf("  LEAVES at %.3f ms", ms(f.left-base))
 	}
 	if f.damaged {
 		s += "  DAMAGED"

@@ -156,7 +156,7 @@ func TestTrace(t *testing.T) {
 		require.NoError(t, a.dev.SetImpair(step.impair))
 		a.write(t, 7, b, 5000)
 		s.RunFor(50 * time.Microsecond)
-		require.Contains(t, trace.Text(from), step.want)
+		require.Contains(t, trace.Text(from, 0), step.want)
 	}
 }
 

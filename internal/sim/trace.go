@@ -5,7 +5,6 @@ import (
 	"math/bits"
 	"net/netip"
 	"slices"
-	"time"
 
 	"github.com/softrnic/softrnic/internal/link"
 	"github.com/softrnic/softrnic/verbs"
@@ -239,5 +238,3 @@ func (s *Sim) deviceAt(a netip.AddrPort) *Device {
 	}
 	return nil
 }
-
-func since(at int64) time.Duration { return time.Duration(at - epoch) }

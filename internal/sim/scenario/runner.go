@@ -1,0 +1,188 @@
+package scenario
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/softrnic/softrnic/internal/sim"
+	"github.com/softrnic/softrnic/rnic"
+	"github.com/softrnic/softrnic/verbs"
+)
+
+// runner carries out the commands of a script.
+type runner struct {
+	sim   *sim.Sim
+	trace *sim.Trace
+
+	printed   int           // lines of the trace
+	printedAt time.Duration // when
+
+	devices map[string]*device
+	regions map[string]*region
+	windows map[string]*window
+	srqs    map[string]*srq
+	qps     map[string]*qp
+}
+
+func newRunner(s *sim.Sim) *runner {
+	return &runner{
+		sim: s, trace: s.Record(),
+		devices: make(map[string]*device), regions: make(map[string]*region), windows: make(map[string]*window),
+		srqs: make(map[string]*srq), qps: make(map[string]*qp),
+	}
+}
+
+func (r *runner) close() {
+	for _, d := range r.sim.Devices() {
+		d.Close()
+	}
+}
+
+// commands by name. They return what they print.
+var commands map[string]func(*runner, *words) (string, error)
+
+func init() {
+	quiet := func(f func(*runner, *words) error) func(*runner, *words) (string, error) {
+		return func(r *runner, w *words) (string, error) { return "", f(r, w) }
+	}
+	post := func(op verbs.WROpcode) func(*runner, *words) (string, error) {
+		return quiet(func(r *runner, w *words) error { return r.send(op, w) })
+	}
+	commands = map[string]func(*runner, *words) (string, error){
+		"device": quiet((*runner).device), "region": quiet((*runner).region), "window": quiet((*runner).window),
+		"srq": quiet((*runner).srq), "connect": quiet((*runner).connect), "ud": quiet((*runner).datagrams),
+		"recv": quiet((*runner).recv), "send": post(verbs.WRSend), "send_imm": post(verbs.WRSendWithImm),
+		"send_inv": post(verbs.WRSendWithInv), "write": post(verbs.WRRDMAWrite), "write_imm": post(verbs.WRRDMAWriteWithImm),
+		"read": post(verbs.WRRDMARead), "fadd": post(verbs.WRAtomicFetchAdd), "cas": post(verbs.WRAtomicCmpSwap),
+		"bind": post(verbs.WRBindMW), "local_inv": post(verbs.WRLocalInv),
+		"set": quiet((*runner).set), "modify": quiet((*runner).modify), "resize": quiet((*runner).resize),
+		"arm": quiet((*runner).arm), "dereg": quiet((*runner).dereg), "destroy": quiet((*runner).destroy),
+		"inject": quiet((*runner).inject), "expect": quiet((*runner).expect),
+		"trace":    func(r *runner, w *words) (string, error) { return r.printTrace(), w.done() },
+		"counters": (*runner).counters,
+	}
+}
+
+// refusal is an error of the adapter, which is an output of the script; all
+// other errors end it.
+type refusal struct{ error }
+
+// run carries out one command.
+func (r *runner) run(line string) (string, error) {
+	fields := strings.Fields(line)
+	name, args := fields[0], fields[1:]
+	switch name {
+	case "fault": // its rules are not ours to parse
+		return "", r.fault(args)
+	case "run":
+		return "", r.pass(parseWords(args))
+	}
+	command := commands[name]
+	if command == nil {
+		return "", fmt.Errorf("no command is called %s", name)
+	}
+	out, err := command(r, parseWords(args))
+	var refused refusal
+	if errors.As(err, &refused) {
+		return out + "refused: " + r.readable(refused.Error()) + "\n", nil
+	}
+	return out, err
+}
+
+// readable puts names in the place of queue pair numbers.
+func (r *runner) readable(s string) string {
+	for name, q := range r.qps {
+		s = strings.ReplaceAll(s, fmt.Sprintf("QP 0x%x", q.Num()), "QP "+name)
+	}
+	return s
+}
+
+// pass lets time pass.
+func (r *runner) pass(w *words) error {
+	if len(w.names) == 0 {
+		if !r.sim.Run(nil) {
+			return errors.New("there is no end to this; give run a time")
+		}
+		return w.done()
+	}
+	d := w.duration(w.name())
+	if err := w.done(); err != nil {
+		return err
+	}
+	r.sim.RunFor(d)
+	return nil
+}
+
+// fault changes what goes wrong on the link of a device.
+func (r *runner) fault(args []string) error {
+	if len(args) == 0 {
+		return errors.New("a name is missing")
+	}
+	d, ok := r.devices[args[0]]
+	if !ok {
+		return fmt.Errorf("no device is called %s", args[0])
+	}
+	rules := args[1:]
+	for i := range rules {
+		if q := r.qps[rules[i]]; q != nil && i > 0 && rules[i-1] == "qp" {
+			rules[i] = fmt.Sprint(q.Num())
+		}
+	}
+	return d.SetImpair(strings.Join(rules, " "))
+}
+
+func (r *runner) printTrace() string {
+	text := r.trace.Text(r.printed, r.printedAt)
+	r.printed, r.printedAt = r.trace.Len(), r.sim.Now()
+	return text
+}
+
+// counters prints those of a queue pair that are not zero.
+func (r *runner) counters(w *words) (string, error) {
+	q := r.qp(w)
+	if err := w.done(); err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	v := reflect.ValueOf(q.QP.(*rnic.QP).Counters())
+	for i := range v.NumField() {
+		if n := v.Field(i).Uint(); n != 0 {
+			fmt.Fprintf(&b, "%s %s %d\n", q.name, snake(v.Type().Field(i).Name), n)
+		}
+	}
+	return b.String(), nil
+}
+
+// snake turns a Go name such as SendRNRErr into send_rnr_err.
+func snake(name string) string {
+	runes := []rune(name)
+	var b strings.Builder
+	for i, c := range runes {
+		if i > 0 && unicode.IsUpper(c) &&
+			(unicode.IsLower(runes[i-1]) || i+1 < len(runes) && unicode.IsLower(runes[i+1])) {
+			b.WriteByte('_')
+		}
+		b.WriteRune(unicode.ToLower(c))
+	}
+	return b.String()
+}
+
+// find takes the name of an object.
+func find[T any](w *words, what string, m map[string]*T) *T {
+	return lookup(w, what, m, w.name())
+}
+
+func lookup[T any](w *words, what string, m map[string]*T, name string) *T {
+	o := m[name]
+	if o == nil {
+		w.fail("no %s is called %s", what, name)
+		o = new(T) // so that the command can go on to its end, where it fails
+	}
+	return o
+}
+
+func (r *runner) qp(w *words) *qp { return find(w, "queue pair", r.qps) }

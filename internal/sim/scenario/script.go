@@ -1,0 +1,58 @@
+package scenario
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/softrnic/softrnic/internal/sim"
+)
+
+// separator stands between commands and output.
+const separator = "----"
+
+// Run carries out a script and returns it with the output that its commands
+// really had. The error tells the line of a command that makes no sense, or of
+// an expectation that was not met; then the text ends there.
+func Run(text string) (string, error) {
+	s := sim.New(1)
+	r := newRunner(s)
+	defer r.close()
+	var out strings.Builder
+	var output string // of the block so far
+	inOutput := false // between separator and blank line
+	commands := 0     // of the block so far
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		last := i == len(lines)-1
+		switch {
+		case inOutput:
+			inOutput = line != ""
+			if inOutput {
+				continue // replaced already
+			}
+		case line == separator:
+			if output == "" {
+				output = "ok\n"
+			}
+			out.WriteString(separator + "\n" + output)
+			output, commands, inOutput = "", 0, true
+			continue
+		case line == "" || strings.HasPrefix(line, "#"):
+		default:
+			commands++
+			said, err := r.run(line)
+			if err != nil {
+				return out.String(), fmt.Errorf("line %d: %s: %w", i+1, line, err)
+			}
+			output += said
+		}
+		out.WriteString(line)
+		if !last {
+			out.WriteByte('\n')
+		}
+	}
+	if commands > 0 {
+		return out.String(), fmt.Errorf("the last block has no %s", separator)
+	}
+	return out.String(), nil
+}
