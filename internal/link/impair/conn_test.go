@@ -2,6 +2,7 @@ package impair
 
 import (
 	"net"
+	"net/netip"
 	"sync"
 	"testing"
 	"time"
@@ -269,4 +270,52 @@ func TestNoAllocation(t *testing.T) {
 		lap()
 	}
 	require.Zero(t, testing.AllocsPerRun(1000, lap))
+}
+
+// TestUDP has the same faults on sockets.
+func TestUDP(t *testing.T) {
+	open := func() link.Conn {
+		c, err := link.OpenUDP(link.Options{Addr: netip.MustParseAddrPort("127.0.0.1:0")})
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, c.Close()) })
+		return c
+	}
+	inner, peer := open(), open()
+	c, err := New(inner, parse("drop 3rd; corrupt icrc of psn 4; duplicate psn 6; delay 1ms psn 1"), nil)
+	require.NoError(t, err)
+	b := link.NewBatch(1 << 16)
+	for _, p := range train(wire.RCSendMiddle, 8) {
+		p.put(b, &wire.Path{Dst: peer.LocalAddr()})
+	}
+	require.NoError(t, c.WriteBatch(b))
+	for c.NextDue() != 0 {
+		_, err := c.Wait(-1)
+		require.NoError(t, err)
+	}
+	var got []seen
+	r, s := link.NewDatagrams(4), wire.NewSealer(inner.LocalAddr(), peer.LocalAddr())
+	for len(got) < 8 {
+		readable, err := peer.Wait(10 * time.Second)
+		require.NoError(t, err)
+		require.True(t, readable, "%s", psns(got))
+		_, err = peer.ReadBatch(r)
+		require.NoError(t, err)
+		for _, d := range r.Msgs() {
+			for i := range d.Count() {
+				icrc, _ := s.Check(d.Packet(i), uint16(i))
+				got = append(got, seen{psn: wire.ParseBTH(d.Packet(i)).PSN, icrc: icrc})
+			}
+		}
+	}
+	require.Equal(t, "0 3 4! 5 6 6 7 1", psns(got))
+}
+
+func TestIdle(t *testing.T) {
+	for text, idle := range map[string]bool{
+		"": true, "seed 7 limit 3": true, "duplicate 0% corrupt 0%": true,
+		"loss 0%": false, "delay 1ns": false, "duplicate 1%": false, "corrupt 1%": false, "rate 1bit": false, "drop NAK": false,
+	} {
+		spec := parse(text)
+		require.Equal(t, idle, spec.Idle(), text)
+	}
 }
