@@ -1,0 +1,226 @@
+package qp
+
+import (
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/softrnic/softrnic/verbs"
+)
+
+// Layout of a node's region in the property test, in bytes.
+const (
+	sourceAt  = 0        // never changes: what sends and writes send, and reads may read
+	exposedAt = 16 << 10 // the peer writes here, reads, and does its atomics
+	sinkAt    = 24 << 10 // results of own reads and atomics
+	recvAt    = 40 << 10 // receives
+	countersN = 8        // words at exposedAt that atomics work on
+	dataAt    = exposedAt + countersN*8
+)
+
+// side is one direction of the property test: the requests of one node, and a
+// slow model of what they do: plain memory to which they are applied at once,
+// in the order of posting.
+type side struct {
+	rng      *rand.Rand
+	from, to *node
+	model    []byte // of to's memory: exposed part and receives
+	results  []byte // of from's memory: sink
+
+	wrs       []verbs.SendWR
+	recvs     []verbs.RecvWR
+	sends     []string // completions of requests that must come, in order
+	receives  []string // the same of receives
+	sinkUsed  int
+	recvUsed  int
+	unfenced  bool // a read of memory that changes may be under way
+	completed int
+}
+
+// newSide draws n requests of from to to and applies them to the model.
+func newSide(rng *rand.Rand, from, to *node, n int) *side {
+	s := &side{rng: rng, from: from, to: to,
+		model: append([]byte{}, to.buf...), results: append([]byte{}, from.buf...), sinkUsed: sinkAt, recvUsed: recvAt}
+	for i := range n {
+		s.draw(uint64(i), i == n-1)
+	}
+	return s
+}
+
+// size draws a message length: often small, often around the MTU.
+func (s *side) size() int {
+	mtu := int(s.from.mtu)
+	switch s.rng.IntN(4) {
+	case 0:
+		return s.rng.IntN(65)
+	case 1:
+		return max(0, mtu*(1+s.rng.IntN(2))-2+s.rng.IntN(5))
+	case 2:
+		return s.rng.IntN(3 * mtu)
+	}
+	return s.rng.IntN(mtu)
+}
+
+// list cuts a piece of memory into some elements, empty ones among them.
+func (s *side) list(n *node, off, length int) []verbs.SGE {
+	var l []verbs.SGE
+	for i := range 4 {
+		k := length
+		if i < 3 {
+			k = s.rng.IntN(length + 1)
+		}
+		l = append(l, n.sge(off, k))
+		off, length = off+k, length-k
+		if length == 0 && s.rng.IntN(2) == 0 {
+			break
+		}
+	}
+	return l
+}
+
+// draw adds a random request.
+func (s *side) draw(id uint64, last bool) {
+	ops := []verbs.WROpcode{
+		verbs.WRSend, verbs.WRSendWithImm, verbs.WRRDMAWrite, verbs.WRRDMAWrite, verbs.WRRDMAWriteWithImm,
+		verbs.WRRDMARead, verbs.WRRDMARead, verbs.WRAtomicCmpSwap, verbs.WRAtomicFetchAdd,
+	}
+	wr := verbs.SendWR{WRID: id, Opcode: ops[s.rng.IntN(len(ops))], RKey: s.to.key, Imm: s.rng.Uint32()}
+	if last || s.rng.IntN(3) > 0 {
+		wr.Flags |= verbs.SendSignaled
+	}
+	if s.rng.IntN(10) == 0 {
+		wr.Flags |= verbs.SendFence
+	}
+	n := 8
+	switch wr.Opcode {
+	case verbs.WRRDMARead:
+		n = s.read(&wr)
+	case verbs.WRAtomicCmpSwap, verbs.WRAtomicFetchAdd:
+		s.atomic(&wr)
+	default:
+		n = s.data(&wr)
+	}
+	if wr.Flags&verbs.SendFence != 0 {
+		s.unfenced = wr.Opcode == verbs.WRRDMARead && s.unfenced
+	}
+	if wr.Flags&verbs.SendSignaled != 0 {
+		s.sends = append(s.sends, fmt.Sprintf("%d %v len=%d", id, completionOp[wr.Opcode], n))
+	}
+	s.wrs = append(s.wrs, wr)
+}
+
+// sink takes n bytes of from's memory for a result.
+func (s *side) sink(n int) (off int) {
+	off = s.sinkUsed
+	if off+n+8 > recvAt {
+		off = sinkAt // used before; results come in order, the newest stays
+	}
+	s.sinkUsed = off + n + s.rng.IntN(8)
+	return off
+}
+
+// read reads memory that never changes, or such as requests do change: then
+// what changes it must be fenced, or a repeated read would see it.
+func (s *side) read(wr *verbs.SendWR) int {
+	n := s.size()
+	at := sourceAt + s.rng.IntN(exposedAt-n)
+	if s.rng.IntN(2) == 0 {
+		at = exposedAt + s.rng.IntN(sinkAt-exposedAt-n)
+		s.unfenced = true
+	}
+	off := s.sink(n)
+	wr.SGList, wr.RemoteAddr = s.list(s.from, off, n), s.to.base+uint64(at)
+	copy(s.results[off:off+n], s.model[at:at+n])
+	return n
+}
+
+// modifies fences a request that changes what a read may be reading.
+func (s *side) modifies(wr *verbs.SendWR) {
+	if s.unfenced {
+		wr.Flags |= verbs.SendFence
+	}
+}
+
+func (s *side) atomic(wr *verbs.SendWR) {
+	s.modifies(wr)
+	at := exposedAt + 8*s.rng.IntN(countersN)
+	off := s.sink(8)
+	wr.SGList, wr.RemoteAddr = []verbs.SGE{s.from.sge(off, 8)}, s.to.base+uint64(at)
+	word, _ := word64(s.model[at:])
+	copy(s.results[off:off+8], s.model[at:at+8])
+	wr.CompareAdd, wr.Swap = s.rng.Uint64(), s.rng.Uint64()
+	if wr.Opcode == verbs.WRAtomicFetchAdd {
+		*word += wr.CompareAdd
+		return
+	}
+	if s.rng.IntN(3) > 0 {
+		wr.CompareAdd = *word
+	}
+	if *word == wr.CompareAdd {
+		*word = wr.Swap
+	}
+}
+
+// data draws a SEND or WRITE, and the receive it needs.
+func (s *side) data(wr *verbs.SendWR) int {
+	n := s.size()
+	at := sourceAt + s.rng.IntN(exposedAt-n)
+	bytes := s.from.buf[at : at+n]
+	if n <= 64 && s.rng.IntN(3) == 0 {
+		wr.Flags, wr.InlineData = wr.Flags|verbs.SendInline, append([]byte{}, bytes...)
+	} else {
+		wr.SGList = s.list(s.from, at, n)
+	}
+	write := wr.Opcode == verbs.WRRDMAWrite || wr.Opcode == verbs.WRRDMAWriteWithImm
+	if write {
+		to := dataAt + s.rng.IntN(sinkAt-dataAt-n)
+		wr.RemoteAddr = s.to.base + uint64(to)
+		if n > 0 {
+			s.modifies(wr)
+		}
+		copy(s.model[to:to+n], bytes)
+		if wr.Opcode == verbs.WRRDMAWrite {
+			return n
+		}
+	}
+	id := uint64(len(s.recvs))
+	room := s.rng.IntN(100)
+	if !write {
+		room += n
+	}
+	if s.recvUsed+room > regionBytes {
+		s.recvUsed = recvAt // the first ones are long complete; the newest stays
+	}
+	s.recvs = append(s.recvs, verbs.RecvWR{WRID: id, SGList: s.list(s.to, s.recvUsed, room)})
+	op, imm := verbs.WCRecvRDMAWithImm, ""
+	if !write {
+		op = verbs.WCRecv
+		copy(s.model[s.recvUsed:s.recvUsed+n], bytes)
+	}
+	s.recvUsed += room
+	if wr.Opcode != verbs.WRSend {
+		imm = fmt.Sprintf(" imm=%x", wr.Imm)
+	}
+	s.receives = append(s.receives, fmt.Sprintf("%d %v len=%d%s", id, op, n, imm))
+	return n
+}
+
+// act posts some more requests and receives, as the application would. It
+// reports whether there is more to post.
+func (s *side) post(now Time) bool {
+	if k := min(len(s.wrs), 64-s.from.sq.len(), s.rng.IntN(6)); k > 0 {
+		s.from.post(now, s.wrs[:k]...)
+		s.wrs = s.wrs[k:]
+	}
+	for k := s.rng.IntN(4); k > 0 && len(s.recvs) > 0; k-- {
+		if s.to.srq != nil {
+			if s.to.srq.full() {
+				break
+			}
+			s.to.srq.push(&s.recvs[0])
+		} else if _, err := s.to.PostRecv(now, s.recvs[:1]); err != nil {
+			break
+		}
+		s.recvs = s.recvs[1:]
+	}
+	return len(s.wrs)+len(s.recvs) > 0
+}

@@ -1,0 +1,176 @@
+package qp
+
+import (
+	"container/heap"
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/softrnic/softrnic/reliability"
+	"github.com/softrnic/softrnic/wire"
+)
+
+// network carries packets between two nodes and treats them badly. Its clock
+// jumps from event to event; everything it does follows from its seed.
+type network struct {
+	rng   *rand.Rand
+	now   Time
+	ends  [2]*end
+	air   flights
+	count int // of packets that have left
+
+	loss, dup, reorder float64
+	room               int     // of a batch
+	lazy               float64 // how often an owed acknowledgement waits
+}
+
+// end is a node on the network with what is due to be done for it.
+type end struct {
+	*node
+	drain Time     // when to lay out the next batch, 0: nothing to do
+	ack   Time     // when to send an owed acknowledgement, 0: not waiting
+	app   Time     // when the application acts, 0: never again
+	act   func()   // what it does then; may set app
+	trace []string // packets, for a failure
+}
+
+// flight is a packet on its way.
+type flight struct {
+	at  Time
+	seq int // to break ties
+	to  int
+	pkt *wire.Packet
+}
+
+type flights []flight
+
+func (f flights) Len() int { return len(f) }
+func (f flights) Less(i, j int) bool {
+	return f[i].at < f[j].at || f[i].at == f[j].at && f[i].seq < f[j].seq
+}
+func (f flights) Swap(i, j int) { f[i], f[j] = f[j], f[i] }
+func (f *flights) Push(x any)   { *f = append(*f, x.(flight)) }
+func (f *flights) Pop() any {
+	last := len(*f) - 1
+	x := (*f)[last]
+	*f = (*f)[:last]
+	return x
+}
+
+// step does what comes next and reports whether there was anything.
+func (n *network) step() bool {
+	at, do := Time(0), func() {}
+	consider := func(t Time, f func()) {
+		if t != 0 && (at == 0 || t < at) {
+			at, do = t, f
+		}
+	}
+	if len(n.air) > 0 {
+		consider(n.air[0].at, n.arrive)
+	}
+	for i, e := range n.ends {
+		consider(e.drain, func() { n.lay(i) })
+		consider(e.ack, func() { n.sendAck(i) })
+		consider(e.app, func() { e.app = 0; e.act(); n.touch(i) })
+		consider(e.Deadline(), func() { e.Advance(n.now); n.touch(i) })
+	}
+	if at == 0 {
+		return false
+	}
+	n.now = max(n.now, at)
+	do()
+	for _, e := range n.ends {
+		checkInvariants(e.t, e.Core)
+	}
+	return true
+}
+
+// touch notes that node i may have something to send.
+func (n *network) touch(i int) {
+	if e := n.ends[i]; e.drain == 0 {
+		e.drain = n.now + 1
+	}
+}
+
+func (n *network) arrive() {
+	f := heap.Pop(&n.air).(flight)
+	e := n.ends[f.to]
+	d := e.HandlePacket(n.now, f.pkt)
+	e.note(n.now, "<-", f.pkt, d)
+	n.touch(f.to)
+}
+
+// lay lays out one batch of node i and, when there is nothing more, sees to an
+// owed acknowledgement.
+func (n *network) lay(i int) {
+	e := n.ends[i]
+	e.drain = 0
+	out := &batch{room: n.room}
+	more := e.Drain(n.now, out)
+	n.carry(i, out)
+	switch {
+	case more:
+		e.drain = n.now + 100
+	case !e.OwesAck():
+		e.ack = 0
+	case e.ack == 0 && n.rng.Float64() < n.lazy:
+		e.ack = n.now + Time(n.rng.Int64N(20*reliability.Microsecond)) + 1
+	case e.ack == 0:
+		n.sendAck(i)
+	}
+}
+
+func (n *network) sendAck(i int) {
+	e := n.ends[i]
+	e.ack = 0
+	if e.drain != 0 { // responses come first
+		e.ack = e.drain + 1
+		return
+	}
+	out := &batch{room: 1}
+	e.DrainAck(n.now, out)
+	n.carry(i, out)
+}
+
+// carry takes a batch of node i to the other: or loses packets, doubles them,
+// holds them back.
+func (n *network) carry(i int, out *batch) {
+	e := n.ends[i]
+	for _, p := range out.packets {
+		pkt := &wire.Packet{Src: e.addr, Dst: p.to.Dst}
+		if d := pkt.Parse(p.raw); d != wire.DropNone {
+			e.t.Fatalf("laid out a packet that is none: %v", d)
+		}
+		e.note(n.now, "->", pkt, wire.DropNone)
+		copies := 1
+		if n.rng.Float64() < n.dup {
+			copies = 2
+		}
+		for range copies {
+			if n.rng.Float64() < n.loss {
+				continue
+			}
+			n.count++
+			at := n.now + 5*reliability.Microsecond
+			if n.rng.Float64() < n.reorder {
+				at += Time(n.rng.Int64N(100 * reliability.Microsecond))
+			}
+			heap.Push(&n.air, flight{at, n.count, 1 - i, pkt})
+		}
+	}
+}
+
+// note remembers the last packets of a node.
+func (e *end) note(now Time, dir string, pkt *wire.Packet, d wire.Drop) {
+	const most = 60
+	s := fmt.Sprintf("%9d %s %v %d len=%d", now, dir, pkt.BTH.Opcode, pkt.BTH.PSN, len(pkt.Payload))
+	if pkt.Info.AETH {
+		s += fmt.Sprintf(" %02x", uint8(pkt.AETH().Syndrome))
+	}
+	if d != wire.DropNone {
+		s += " dropped: " + d.String()
+	}
+	e.trace = append(e.trace, s)
+	if len(e.trace) > 2*most {
+		e.trace = append(e.trace[:0], e.trace[most:]...)
+	}
+}
