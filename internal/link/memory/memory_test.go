@@ -237,7 +237,7 @@ func TestAttach(t *testing.T) {
 		{netip.AddrPort{}, Options{}, "definite unicast"},
 		{addrB, Options{Delay: -1}, "negative"},
 		{addrB, Options{Queue: 1}, "without a Rate"},
-		{addrB, Options{Queue: 2 << 30, Rate: 1}, "at most"},
+		{addrB, Options{Queue: maxQueue + 1, Rate: 1}, "at most"},
 	}
 	for _, test := range bad {
 		_, err := n.Attach(test.addr, test.o)
