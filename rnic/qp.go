@@ -244,9 +244,12 @@ func (q *QP) PostRecv(wrs []verbs.RecvWR) (int, error) {
 		s.mu.Unlock()
 		return 0, q.usable("post receive")
 	}
-	n, err := q.core.PostRecv(q.dev.now(), wrs)
-	if q.core.OwesAck() && !q.owing {
-		s.drain(q, q.dev.now())
+	now := q.dev.now()
+	n, err := q.core.PostRecv(now, wrs)
+	if q.core.OwesAck() && !q.owing { // the peer had run out of credits
+		s.drain(q, now)
+		s.acknowledge(now)
+		s.flush()
 	}
 	s.mu.Unlock()
 	return n, err

@@ -79,9 +79,10 @@ func (s *shard) rule(polls uint64) {
 // sendOwed sends acknowledgements that a poller left and did not come back
 // for.
 func (s *shard) sendOwed() {
-	if s.owed.Load() == 0 || !s.mu.TryLock() {
+	if s.owed.Load() == 0 {
 		return
 	}
+	s.mu.Lock()
 	s.acknowledge(s.dev.now())
 	s.flush()
 	s.mu.Unlock()

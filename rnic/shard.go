@@ -34,12 +34,13 @@ type shard struct {
 	owed      atomic.Int32 // len(owing)
 	nextTimer atomic.Int64 // timers.next()
 
-	token    atomic.Bool
-	rx       *link.Datagrams // the token holder's, like all up to sealers
-	pkt      wire.Packet
-	sealers  sealerCache
-	idle     int    // looks in a row that found nothing
-	received uint64 // packets read from the socket
+	token     atomic.Bool
+	rx        *link.Datagrams // the token holder's, like all up to sealers
+	pkt       wire.Packet
+	sealers   sealerCache
+	idle      int    // looks in a row that found nothing
+	streaming bool   // enough came since the last acknowledgement to expect more
+	received  uint64 // packets read from the socket
 
 	polls     atomic.Uint64 // looks by pollers: the service stays away while this moves
 	wanted    atomic.Bool   // a poller waits for a blocked token holder to give way

@@ -161,6 +161,7 @@ func (s *shard) release() {
 // someone wakes it. ready is asked once more after the sleeper can be seen. It
 // reports whether a poller wants the token. The token is held.
 func (s *shard) sleep(ready func() bool) (wanted bool) {
+	s.sendOwed()
 	till := s.nextTimer.Load()
 	s.sleepTill.Store(till)
 	s.blocked.Store(true)
