@@ -90,7 +90,7 @@ func (b *Batch) Next(to *wire.Path, n int) []byte {
 func (b *Batch) join(to *wire.Path, n int) {
 	if last := len(b.groups) - 1; last >= 0 {
 		g := &b.groups[last]
-		if !g.closed && n <= g.seg && g.count < maxSegments && g.bytes+n <= maxGroup && samePath(g.to, to) {
+		if g.takes(n) && g.count < maxSegments && g.bytes+n <= maxGroup && samePath(g.to, to) {
 			g.count++
 			g.bytes += n
 			g.closed = n < g.seg
@@ -98,6 +98,17 @@ func (b *Batch) join(to *wire.Path, n int) {
 		}
 	}
 	b.groups = append(b.groups, group{to: to, first: len(b.packets), count: 1, seg: n, bytes: n})
+}
+
+// smallPacket is the size in bytes up to which a packet rather ends a group of
+// one than begins a group: an acknowledgement behind a reply.
+const smallPacket = 512
+
+// takes reports whether a packet of n bytes may follow in the group. A large
+// one does not end a group of one: it is the MIDDLE that follows a FIRST, which
+// is longer by a RETH, and more of its size are coming.
+func (g *group) takes(n int) bool {
+	return !g.closed && (n == g.seg || n < g.seg && (g.count > 1 || n <= smallPacket))
 }
 
 // samePath reports whether packets to a and b can share one send.

@@ -36,7 +36,7 @@ func TestGrouping(t *testing.T) {
 		{"a message of 5 packets and its short last one", []run{{pathA, 5, 4112}, {pathA, 1, 100}}, []int{6}},
 		{"a shorter packet closes the group", []run{{pathA, 2, 100}, {pathA, 2, 60}}, []int{3, 1}},
 		{"equal after shorter is a new group", []run{{pathA, 1, 100}, {pathA, 1, 60}, {pathA, 1, 60}}, []int{2, 1}},
-		{"WRITE FIRST with RETH takes one MIDDLE", []run{{pathA, 1, 4128}, {pathA, 3, 4112}}, []int{2, 2}},
+		{"WRITE FIRST with RETH goes alone", []run{{pathA, 1, 4128}, {pathA, 3, 4112}}, []int{1, 3}},
 		{"equal paths of two QPs", []run{{pathA, 1, 24}, {pathA2, 1, 24}}, []int{2}},
 		{"destinations", []run{{pathA, 2, 24}, {pathB, 2, 24}, {pathA, 1, 24}}, []int{2, 2, 1}},
 		{"traffic classes", []run{{pathA, 1, 24}, {pathCE, 1, 24}}, []int{1, 1}},
