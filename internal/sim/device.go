@@ -126,15 +126,25 @@ func (d *Device) busy(now int64) bool {
 	return t != 0 && t <= now
 }
 
-// work runs adapter and application until they have nothing more to do. A look
-// that finds nothing to read sends the acknowledgements that are owed.
+// work runs adapter and application until they have nothing more to do.
 func (d *Device) work() {
 	d.awake = false
-	for d.progress() > 0 {
-	}
+	d.rest()
 	if d.App != nil {
 		d.App()
-		for d.progress() > 0 {
+		d.rest()
+	}
+}
+
+// idleLooks is how many looks at the link find nothing before an adapter is
+// taken to be done: in a stream it keeps an acknowledgement back for some.
+const idleLooks = 8
+
+// rest lets the adapter work until it is done.
+func (d *Device) rest() {
+	for idle := 0; idle < idleLooks; idle++ {
+		if d.progress() > 0 {
+			idle = 0
 		}
 	}
 }

@@ -47,10 +47,10 @@ func Example() {
 	fmt.Print(trace)
 	// Output:
 	// hello, 1 completion: SUCCESS
-	//      0.000 ms  a > b  RC_WRITE_FIRST          psn 100  at 0 len 5000 key b  4096 bytes  LOST
-	//      0.000 ms  a > b  RC_WRITE_LAST           psn 101  904 bytes  ackreq  (out_of_sequence)
-	//      0.001 ms  b > a  RC_ACKNOWLEDGE          psn 100  NAK PSN sequence error, msn 0
-	//      0.002 ms  a > b  RC_WRITE_FIRST          psn 100  at 0 len 5000 key b  4096 bytes
-	//      0.002 ms  a > b  RC_WRITE_LAST           psn 101  904 bytes  ackreq
-	//      0.003 ms  b > a  RC_ACKNOWLEDGE          psn 101  ACK with 0 credits, msn 1
+	//      0.000 ms  a > b    RC_WRITE_FIRST          psn 100  at 0 len 5000 key b  4096 bytes  LOST
+	//      0.000 ms  a > b    RC_WRITE_LAST           psn 101  904 bytes  ackreq  (out_of_sequence)
+	//      0.001 ms  b > a    RC_ACKNOWLEDGE          psn 100  NAK PSN sequence error, msn 0
+	//      0.002 ms  a > b    RC_WRITE_FIRST          psn 100  at 0 len 5000 key b  4096 bytes
+	//      0.002 ms  a > b    RC_WRITE_LAST           psn 101  904 bytes  ackreq
+	//      0.003 ms  b > a    RC_ACKNOWLEDGE          psn 101  ACK with 0 credits, msn 1
 }

@@ -14,10 +14,10 @@ func (t *Trace) String() string { return t.Text(0, 0) }
 
 // Text is the trace from line number from on, its times counted from zero:
 //
-//	0.001 ms  a > b  RC_WRITE_FIRST       psn 100  to 0 len 3000 key b  1024 bytes
-//	0.001 ms  a > b  RC_WRITE_MIDDLE      psn 101  1024 bytes  LOST
-//	0.002 ms  b > a  RC_ACKNOWLEDGE       psn 101  NAK PSN sequence error, msn 0
-//	0.003 ms  a      wc 1: RDMA_WRITE SUCCESS
+//	0.001 ms  a > b    RC_WRITE_FIRST       psn 100  to 0 len 3000 key b  1024 bytes
+//	0.001 ms  a > b    RC_WRITE_MIDDLE      psn 101  1024 bytes  LOST
+//	0.002 ms  b > a    RC_ACKNOWLEDGE       psn 101  NAK PSN sequence error, msn 0
+//	0.003 ms  a        wc 1: RDMA_WRITE SUCCESS
 //
 // A packet has the time when it was sent. In capitals stands what the network
 // did to it, in parentheses why the receiver dropped it.
@@ -28,7 +28,7 @@ func (t *Trace) Text(from int, zero time.Duration) string {
 		e := &t.entries[i]
 		fmt.Fprintf(&b, "%10.3f ms  ", ms(e.at-base))
 		if e.packet == nil {
-			fmt.Fprintf(&b, "%-6s %s\n", e.dev.Name(), e.note)
+			fmt.Fprintf(&b, "%-8s %s\n", e.dev.Name(), e.note)
 			continue
 		}
 		b.WriteString(t.line(e, base))
@@ -56,7 +56,7 @@ func (t *Trace) line(e *entry, base int64) string {
 			to = t.qp(dst, p.BTH.DestQPN)
 		}
 	}
-	s := fmt.Sprintf("%-6s ", from+" > "+to)
+	s := fmt.Sprintf("%-8s ", from+" > "+to)
 	if bad != wire.DropNone {
 		s += fmt.Sprintf("%d bytes that are no packet", len(e.packet.raw))
 	} else {

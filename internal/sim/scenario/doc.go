@@ -15,11 +15,11 @@
 //	run
 //	trace
 //	----
-//	     0.000 ms  a > b  RC_WRITE_FIRST          psn 100  at 0 len 3000 key b  1024 bytes
-//	     0.000 ms  a > b  RC_WRITE_MIDDLE         psn 101  1024 bytes
-//	     0.000 ms  a > b  RC_WRITE_LAST           psn 102  952 bytes  ackreq
-//	     0.001 ms  b > a  RC_ACKNOWLEDGE          psn 102  ACK with 0 credits, msn 1
-//	     0.002 ms  a      wc 1 on a: RDMA_WRITE, 3000 bytes
+//	     0.000 ms  a > b    RC_WRITE_FIRST          psn 100  at 0 len 3000 key b  1024 bytes
+//	     0.000 ms  a > b    RC_WRITE_MIDDLE         psn 101  1024 bytes
+//	     0.000 ms  a > b    RC_WRITE_LAST           psn 102  952 bytes  ackreq
+//	     0.001 ms  b > a    RC_ACKNOWLEDGE          psn 102  ACK with 0 credits, msn 1
+//	     0.002 ms  a        wc 1 on a: RDMA_WRITE, 3000 bytes
 //
 // Words without "=" are names and flags, the others options. Every option can
 // be given for one end only by adding its name, as in psn.b=200.
