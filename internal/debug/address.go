@@ -1,0 +1,71 @@
+package debug
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"path/filepath"
+	"strings"
+)
+
+// Auto as an address is a Unix socket of the process's own in the user's
+// runtime directory.
+const Auto = "auto"
+
+// maxSocketPath is how long the path of a Unix socket may be on every system:
+// sun_path has 104 bytes on BSD and macOS, 108 on Linux, with a final zero.
+const maxSocketPath = 103
+
+// address is where a server listens.
+type address struct {
+	network string // "unix" or "tcp"
+	where   string // path, or IP address and port
+}
+
+func (a address) String() string {
+	if a.network == "unix" {
+		return "unix:" + a.where
+	}
+	return a.where
+}
+
+// parseAddress reads "unix:/path", "127.0.0.1:9479", "[::1]:9479" or
+// "localhost:9479".
+func parseAddress(s string) (address, error) {
+	if path, ok := strings.CutPrefix(s, "unix:"); ok {
+		return unixAddress(path)
+	}
+	host, port, err := net.SplitHostPort(s)
+	if err != nil {
+		return address{}, fmt.Errorf("debug endpoint %q: want %q, unix:/path or a loopback address with a port such as 127.0.0.1:9479", s, Auto)
+	}
+	if host == "localhost" {
+		host = "127.0.0.1"
+	}
+	at, err := netip.ParseAddrPort(net.JoinHostPort(host, port))
+	if err != nil {
+		return address{}, fmt.Errorf("debug endpoint %q: want an IP address and a port number, for example 127.0.0.1:9479", s)
+	}
+	if !at.Addr().Unmap().IsLoopback() {
+		return address{}, fmt.Errorf("debug endpoint %q: %v is not a loopback address; the endpoint shows memory profiles and every counter, so it is for this machine only (use 127.0.0.1:%d and a tunnel)",
+			s, at.Addr(), at.Port())
+	}
+	return address{"tcp", at.String()}, nil
+}
+
+func unixAddress(path string) (address, error) {
+	switch {
+	case path == "":
+		return address{}, fmt.Errorf("debug endpoint %q: the path is missing", "unix:")
+	case len(path) > maxSocketPath:
+		return address{}, fmt.Errorf("debug endpoint unix:%s: the path has %d bytes, a socket's may have %d", path, len(path), maxSocketPath)
+	}
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return address{}, fmt.Errorf("debug endpoint unix:%s: %w", path, err)
+	}
+	if len(abs) > maxSocketPath {
+		abs = path
+	}
+	return address{"unix", abs}, nil
+}

@@ -1,0 +1,111 @@
+package debug
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/rnic"
+)
+
+// camera is a device that pretends to capture.
+type camera struct {
+	*rnic.Device
+	started chan string
+	stopped chan struct{}
+	fail    error
+}
+
+func (c *camera) StartCapture(path string) error {
+	if c.fail != nil {
+		return c.fail
+	}
+	c.started <- path
+	return nil
+}
+
+func (c *camera) StopCapture() error {
+	c.stopped <- struct{}{}
+	return c.fail
+}
+
+func newCamera(t *testing.T) (*camera, *Client) {
+	c := &camera{Device: open(t, ""), started: make(chan string, 1), stopped: make(chan struct{}, 1)}
+	return c, serve(t, c, "unix:"+filepath.Join(shortDir(t), "s"))
+}
+
+func TestCapture(t *testing.T) {
+	dev, client := newCamera(t)
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan error)
+	running := make(chan struct{})
+	go func() { done <- client.Capture(ctx, "/tmp/a.pcapng", func() { close(running) }) }()
+	<-running
+	require.Equal(t, "/tmp/a.pcapng", <-dev.started)
+
+	err := client.Capture(t.Context(), "/tmp/b.pcapng", func() { t.Error("two at once") })
+	require.ErrorContains(t, err, "a capture to /tmp/a.pcapng is running")
+	stop()
+	require.NoError(t, <-done)
+	<-dev.stopped
+
+	status, text := get(t, client, "DELETE", "/capture")
+	require.Equal(t, 404, status, text)
+	err = client.Capture(t.Context(), "relative.pcapng", nil)
+	require.ErrorContains(t, err, "want an absolute path")
+	dev.fail = errors.New("disk full")
+	require.ErrorContains(t, client.Capture(t.Context(), "/tmp/c.pcapng", nil), "disk full")
+}
+
+// TestCaptureEndsWithClient hangs up without a word, as a killed tool does.
+func TestCaptureEndsWithClient(t *testing.T) {
+	dev, client := newCamera(t)
+	ctx, hangUp := context.WithCancel(t.Context())
+	body, err := client.request(ctx, "POST", "/capture?path=/tmp/a.pcapng")
+	require.NoError(t, err)
+	<-dev.started
+	hangUp()
+	body.Close()
+	<-dev.stopped
+}
+
+// TestCloseEndsRequests closes a server with a request under way.
+func TestCloseEndsRequests(t *testing.T) {
+	dev := &camera{Device: open(t, ""), started: make(chan string, 1), stopped: make(chan struct{}, 1)}
+	s, err := Serve(dev, "unix:"+filepath.Join(shortDir(t), "s"))
+	require.NoError(t, err)
+	client, err := NewClient(s.Addr())
+	require.NoError(t, err)
+	body, err := client.request(t.Context(), "POST", "/capture?path=/tmp/a.pcapng")
+	require.NoError(t, err)
+	defer body.Close()
+	<-dev.started
+	require.NoError(t, s.Close())
+	<-dev.stopped
+	require.NoError(t, s.Close())
+	_, err = client.Report(t.Context())
+	require.Error(t, err)
+}
+
+// TestCaptureStopFails tells the client when the file is not what it should be.
+func TestCaptureStopFails(t *testing.T) {
+	dev, client := newCamera(t)
+	ctx, stop := context.WithCancel(t.Context())
+	err := client.Capture(ctx, "/tmp/a.pcapng", func() {
+		<-dev.started
+		dev.fail = errors.New("disk full")
+		stop()
+	})
+	require.ErrorContains(t, err, "disk full")
+	<-dev.stopped
+}
+
+func TestCaptureRefused(t *testing.T) {
+	dev, _ := newCamera(t)
+	tcp := serve(t, dev, "127.0.0.1:0")
+	require.ErrorContains(t, tcp.Capture(t.Context(), "/tmp/a.pcapng", nil), "captures need a Unix socket")
+	require.Empty(t, dev.started)
+}

@@ -1,0 +1,138 @@
+package debug
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/softrnic/softrnic/rnic"
+)
+
+// Client talks to the debug endpoint of one device, in this or another
+// process.
+type Client struct {
+	addr string
+	http http.Client
+}
+
+// answerTimeout is how long a process may take to answer. One that is stopped
+// never does.
+const answerTimeout = 3 * time.Second
+
+// NewClient returns a client of the endpoint at addr, as Server.Addr has it.
+// It does not connect yet.
+func NewClient(addr string) (*Client, error) {
+	a, err := parseAddress(addr)
+	if err != nil {
+		return nil, err
+	}
+	var dialer net.Dialer
+	return &Client{addr: a.String(), http: http.Client{Transport: &http.Transport{
+		DisableKeepAlives: true,
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return dialer.DialContext(ctx, a.network, a.where)
+		},
+	}}}, nil
+}
+
+// Addr is where the endpoint is.
+func (c *Client) Addr() string { return c.addr }
+
+// Report asks for the device.
+func (c *Client) Report(ctx context.Context) (Report, error) {
+	var r Report
+	err := c.getJSON(ctx, "/stat", &r)
+	return r, err
+}
+
+// QP asks for one queue pair with its flight recorder.
+func (c *Client) QP(ctx context.Context, num uint32) (rnic.QPInfo, error) {
+	var q rnic.QPInfo
+	err := c.getJSON(ctx, "/qp/"+FormatQPN(num)+"/history", &q)
+	return q, err
+}
+
+// Capture makes the process write the device's packets to a file, which it
+// creates, until ctx ends, and calls started when it does so. path is
+// absolute. When Capture returns nil the file is complete.
+func (c *Client) Capture(ctx context.Context, path string, started func()) error {
+	// The request outlives ctx: hanging up would end the capture, too, but
+	// leave open whether the file is complete.
+	hangUp, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	body, err := c.request(hangUp, http.MethodPost, "/capture?path="+url.QueryEscape(path))
+	if err != nil {
+		return err
+	}
+	defer body.Close()
+	started()
+	ended := make(chan error, 1)
+	go func() {
+		_, err := io.Copy(io.Discard, body)
+		ended <- err
+	}()
+	select {
+	case err := <-ended:
+		if err == nil {
+			err = fmt.Errorf("debug endpoint %s: the capture was ended by another tool, or the device was closed", c.addr)
+		}
+		return err
+	case <-ctx.Done():
+	}
+	stopCtx, cancelStop := context.WithTimeout(hangUp, answerTimeout)
+	defer cancelStop()
+	answer, err := c.request(stopCtx, http.MethodDelete, "/capture")
+	if err != nil {
+		return err
+	}
+	answer.Close()
+	return <-ended
+}
+
+func (c *Client) getJSON(ctx context.Context, path string, v any) error {
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
+	body, err := c.request(ctx, http.MethodGet, path)
+	if err != nil {
+		return err
+	}
+	defer body.Close()
+	if err := json.NewDecoder(body).Decode(v); err != nil {
+		return fmt.Errorf("debug endpoint %s: %w", c.addr, err)
+	}
+	return nil
+}
+
+// request returns the body of the answer, which the caller closes.
+func (c *Client) request(ctx context.Context, method, path string) (io.ReadCloser, error) {
+	req, err := http.NewRequestWithContext(ctx, method, "http://localhost"+path, nil)
+	if err != nil {
+		return nil, err
+	}
+	res, err := c.http.Do(req)
+	if err != nil {
+		return nil, fmt.Errorf("debug endpoint %s: %w", c.addr, unwrapURL(err))
+	}
+	if res.StatusCode == http.StatusOK {
+		return res.Body, nil
+	}
+	defer res.Body.Close()
+	text, _ := io.ReadAll(io.LimitReader(res.Body, 4096))
+	return nil, fmt.Errorf("debug endpoint %s: %s", c.addr, strings.TrimSpace(string(bytes.ToValidUTF8(text, nil))))
+}
+
+// unwrapURL takes the URL off an error of the HTTP client: it names a host
+// that is not the endpoint.
+func unwrapURL(err error) error {
+	if e, ok := err.(*url.Error); ok {
+		return e.Err
+	}
+	return err
+}

@@ -1,0 +1,150 @@
+package debug
+
+import (
+	"fmt"
+	"iter"
+	"strconv"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/softrnic/softrnic/rnic"
+)
+
+// CollectorOptions change what a collector collects.
+type CollectorOptions struct {
+	// SumQPs collects one series for all queue pairs (qp="all") instead of one
+	// for each: for devices with thousands.
+	SumQPs bool
+}
+
+// NewCollector collects snapshots for Prometheus.
+//
+// The counters of queue pairs are softrnic_<counter>_total with the labels
+// device and qp: the number of a queue pair, as "0x11", or "destroyed" for
+// all that are gone, so that a sum over qp never falls. The other metrics are
+// described in /metrics itself.
+func NewCollector(inspect func() rnic.Snapshot, o CollectorOptions) prometheus.Collector {
+	return &collector{inspect: inspect, options: o}
+}
+
+type collector struct {
+	inspect func() rnic.Snapshot
+	options CollectorOptions
+}
+
+func describe(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc("softrnic_"+name, help, append([]string{"device"}, labels...), nil)
+}
+
+// counterDescs describe counters by name, without those that are in except.
+func counterDescs(all iter.Seq2[rnic.CounterInfo, uint64], except map[string]*prometheus.Desc, prefix string, labels ...string) map[string]*prometheus.Desc {
+	descs := map[string]*prometheus.Desc{}
+	for c := range all {
+		if except[c.Name] == nil {
+			descs[c.Name] = describe(prefix+c.Name+"_total", c.Meaning, labels...)
+		}
+	}
+	return descs
+}
+
+var (
+	qpCounterDescs     = counterDescs(rnic.QPCounters{}.All(), nil, "", "qp")
+	deviceCounterDescs = counterDescs(rnic.Counters{}.All(), qpCounterDescs, "")
+	linkCounterDescs   = counterDescs(rnic.LinkCounters{}.All(), nil, "link_")
+
+	deviceDesc  = describe("device_info", "1 for an open device.", "addr", "gid", "fw_ver", "link", "state")
+	dropsDesc   = describe("dropped_packets_total", "Packets dropped, by reason.", "reason")
+	objectsDesc = describe("objects", "Objects that exist, by kind.", "kind")
+	qpDesc      = describe("qp_info", "1 for a queue pair.", "qp", "type", "state", "peer", "dest_qp")
+	sendDesc    = describe("qp_send_queued", "Send requests not yet complete.", "qp")
+	recvDesc    = describe("qp_recv_queued", "Receives posted and not used.", "qp")
+	cqUsedDesc  = describe("cq_completions", "Completions waiting to be polled.", "cq")
+	cqDepthDesc = describe("cq_depth", "Completions that fit into the completion queue.", "cq")
+)
+
+// Describe implements prometheus.Collector.
+func (c *collector) Describe(ch chan<- *prometheus.Desc) {
+	for _, descs := range []map[string]*prometheus.Desc{qpCounterDescs, deviceCounterDescs, linkCounterDescs} {
+		for _, d := range descs {
+			ch <- d
+		}
+	}
+	for _, d := range []*prometheus.Desc{deviceDesc, dropsDesc, objectsDesc, cqUsedDesc, cqDepthDesc} {
+		ch <- d
+	}
+	if !c.options.SumQPs {
+		for _, d := range []*prometheus.Desc{qpDesc, sendDesc, recvDesc} {
+			ch <- d
+		}
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (c *collector) Collect(ch chan<- prometheus.Metric) {
+	s := c.inspect()
+	m := metrics{ch: ch, device: s.Device.Name}
+	for info, n := range s.Counters.All() {
+		if desc := deviceCounterDescs[info.Name]; desc != nil {
+			m.count(desc, n)
+		} else if c.options.SumQPs {
+			m.count(qpCounterDescs[info.Name], n, "all")
+		}
+	}
+	for info, n := range s.Link.All() {
+		m.count(linkCounterDescs[info.Name], n)
+	}
+	for _, d := range s.Drops {
+		m.count(dropsDesc, d.Packets, d.Reason)
+	}
+	m.gauge(deviceDesc, 1, s.Device.Addr, s.Device.GID, s.Device.FWVer, s.Device.Link.Name, s.Device.State)
+	for _, o := range s.Objects {
+		m.gauge(objectsDesc, o.InUse, o.Kind)
+	}
+	for _, q := range s.CQs {
+		number := strconv.Itoa(int(q.Num))
+		m.gauge(cqUsedDesc, q.Used, number)
+		m.gauge(cqDepthDesc, q.Depth, number)
+	}
+	if c.options.SumQPs {
+		return
+	}
+	m.qp(s.Destroyed, "destroyed")
+	for _, q := range s.QPs {
+		number := FormatQPN(q.Num)
+		m.qp(q.Counters, number)
+		dest := ""
+		if q.Peer != "" {
+			dest = FormatQPN(q.DestQPN)
+		}
+		m.gauge(qpDesc, 1, number, q.Type, q.State, q.Peer, dest)
+		m.gauge(sendDesc, q.SendQueued, number)
+		m.gauge(recvDesc, q.RecvQueued, number)
+	}
+}
+
+// FormatQPN writes a queue pair number as messages do: "0x11".
+func FormatQPN(n uint32) string { return fmt.Sprintf("0x%x", n) }
+
+// metrics writes the metrics of one device.
+type metrics struct {
+	ch     chan<- prometheus.Metric
+	device string
+}
+
+func (m metrics) send(desc *prometheus.Desc, kind prometheus.ValueType, n float64, labels []string) {
+	m.ch <- prometheus.MustNewConstMetric(desc, kind, n, append([]string{m.device}, labels...)...)
+}
+
+func (m metrics) count(desc *prometheus.Desc, n uint64, labels ...string) {
+	m.send(desc, prometheus.CounterValue, float64(n), labels)
+}
+
+func (m metrics) gauge(desc *prometheus.Desc, n int, labels ...string) {
+	m.send(desc, prometheus.GaugeValue, float64(n), labels)
+}
+
+func (m metrics) qp(c rnic.QPCounters, number string) {
+	for info, n := range c.All() {
+		m.count(qpCounterDescs[info.Name], n, number)
+	}
+}

@@ -1,0 +1,147 @@
+package debug
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+)
+
+// Peer is a device that a process serves.
+type Peer struct {
+	Client *Client
+	PID    int
+	Report Report
+	Err    error // why there is no Report
+}
+
+// Discover asks every device that a process of this user serves at Auto, by
+// process. What processes that are gone have left is removed on the way.
+func Discover(ctx context.Context) ([]Peer, error) {
+	var peers []Peer
+	for _, dir := range runtimeDirs() {
+		found, err := sockets(dir)
+		if err != nil {
+			return nil, err
+		}
+		peers = append(peers, found...)
+	}
+	var asked sync.WaitGroup
+	for i := range peers {
+		asked.Go(func() { peers[i].ask(ctx) })
+	}
+	asked.Wait()
+	peers = slices.DeleteFunc(peers, func(p Peer) bool { return p.Client == nil })
+	slices.SortFunc(peers, func(a, b Peer) int {
+		if a.PID != b.PID {
+			return a.PID - b.PID
+		}
+		return strings.Compare(a.Client.addr, b.Client.addr)
+	})
+	return peers, nil
+}
+
+// sockets lists the endpoints in dir, which need not exist.
+func sockets(dir string) ([]Peer, error) {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) || len(entries) == 0 && err == nil {
+		return nil, nil
+	}
+	if err == nil {
+		err = checkPrivate(dir)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("debug endpoints: %w", err)
+	}
+	var peers []Peer
+	for _, e := range entries {
+		pid, ok := processOf(e.Name())
+		if !ok {
+			continue
+		}
+		c, err := NewClient("unix:" + filepath.Join(dir, e.Name()))
+		if err != nil {
+			return nil, err
+		}
+		peers = append(peers, Peer{Client: c, PID: pid})
+	}
+	return peers, nil
+}
+
+// ask fills in the report. A peer that is gone loses its Client.
+func (p *Peer) ask(ctx context.Context) {
+	p.Report, p.Err = p.Client.Report(ctx)
+	switch {
+	case p.Err == nil:
+		p.PID = p.Report.Process.PID
+	case errors.Is(p.Err, fs.ErrNotExist):
+		p.Client = nil // closed since we read the directory
+	case refused(p.Err) && !alive(p.PID):
+		_ = os.Remove(strings.TrimPrefix(p.Client.addr, "unix:")) // another tool may have been faster
+		p.Client = nil
+	}
+}
+
+// alive reports whether a process exists.
+func alive(pid int) bool {
+	p, err := os.FindProcess(pid)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = p.Release() }()
+	if runtime.GOOS == "windows" {
+		return true // FindProcess has looked
+	}
+	err = p.Signal(syscall.Signal(0))
+	return err == nil || errors.Is(err, os.ErrPermission)
+}
+
+// Find returns the devices that target means: a process number, the name of a
+// device, or an endpoint such as unix:/path or 127.0.0.1:9479. It is never
+// empty without an error.
+func Find(ctx context.Context, target string) ([]Peer, error) {
+	if strings.Contains(target, ":") {
+		c, err := NewClient(target)
+		if err != nil {
+			return nil, err
+		}
+		p := Peer{Client: c}
+		if p.Report, err = c.Report(ctx); err != nil {
+			return nil, err
+		}
+		p.PID = p.Report.Process.PID
+		return []Peer{p}, nil
+	}
+	all, err := Discover(ctx)
+	if err != nil {
+		return nil, err
+	}
+	pid, _ := strconv.Atoi(target)
+	match := slices.DeleteFunc(slices.Clone(all), func(p Peer) bool {
+		return p.PID != pid && p.Report.Device.Name != target
+	})
+	if len(match) == 0 {
+		return nil, fmt.Errorf("%q: no such process or device; %s", target, listPeers(all))
+	}
+	return match, nil
+}
+
+// listPeers says what there is to choose from.
+func listPeers(peers []Peer) string {
+	if len(peers) == 0 {
+		return "no process serves one (start it with SOFTRNIC_DEBUG=auto)"
+	}
+	var names []string
+	for _, p := range peers {
+		names = append(names, fmt.Sprintf("%d (%s)", p.PID, p.Report.Device.Name))
+	}
+	return "there are " + strings.Join(names, ", ")
+}

@@ -1,0 +1,114 @@
+package debug
+
+import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"strconv"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+// index is what / answers.
+const index = `softrnic debug endpoint
+/metrics              counters for Prometheus; ?per_qp=false sums queue pairs up
+/stat                 the device, its counters, queue pairs and completion queues, as JSON
+/qp/{number}/history  a queue pair with its last packets and state transitions, as JSON
+/capture              POST ?path=/absolute.pcapng captures until DELETE or hang-up (Unix sockets only)
+/debug/pprof/         profiles of the process
+`
+
+// newHandler answers for dev on an endpoint of the network, "unix" or "tcp".
+func newHandler(dev Device, network string) http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, index) })
+	mux.HandleFunc("GET /stat", func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, reportOf(dev)) })
+	mux.HandleFunc("GET /qp/{number}/history", func(w http.ResponseWriter, r *http.Request) { serveHistory(w, r, dev) })
+	mux.Handle("GET /metrics", metricsHandler(dev))
+	addProfiles(mux)
+	addCapture(mux, dev, network)
+	if network == "tcp" {
+		return localOnly(mux)
+	}
+	return mux
+}
+
+// metricsHandler collects with or without a series for each queue pair.
+func metricsHandler(dev Device) http.Handler {
+	handler := func(o CollectorOptions) http.Handler {
+		reg := prometheus.NewRegistry()
+		reg.MustRegister(NewCollector(dev.Inspect, o))
+		return promhttp.HandlerFor(reg, promhttp.HandlerOpts{})
+	}
+	each, sums := handler(CollectorOptions{}), handler(CollectorOptions{SumQPs: true})
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		perQP := true
+		if text := r.FormValue("per_qp"); text != "" {
+			var err error
+			if perQP, err = strconv.ParseBool(text); err != nil {
+				http.Error(w, fmt.Sprintf("per_qp=%q: want true or false", text), http.StatusBadRequest)
+				return
+			}
+		}
+		if perQP {
+			each.ServeHTTP(w, r)
+		} else {
+			sums.ServeHTTP(w, r)
+		}
+	})
+}
+
+func serveHistory(w http.ResponseWriter, r *http.Request, dev Device) {
+	num, err := ParseQPN(r.PathValue("number"))
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	info, ok := dev.InspectQP(num)
+	if !ok {
+		http.Error(w, fmt.Sprintf("no queue pair 0x%x here; it may have been destroyed", num), http.StatusNotFound)
+		return
+	}
+	writeJSON(w, info)
+}
+
+// ParseQPN reads a queue pair number, decimal or hexadecimal after 0x.
+func ParseQPN(s string) (uint32, error) {
+	n, err := strconv.ParseUint(s, 0, 24)
+	if err != nil {
+		return 0, fmt.Errorf("queue pair number %q: want a number of 24 bits such as 17 or 0x11", s)
+	}
+	return uint32(n), nil
+}
+
+func writeJSON(w http.ResponseWriter, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(v) // fails only if the client has hung up
+}
+
+// localOnly refuses requests whose Host is not a loopback address: they come
+// from a web page whose name was made to resolve to 127.0.0.1.
+func localOnly(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !isLoopbackHost(r.Host) {
+			http.Error(w, fmt.Sprintf("host %q: use localhost or a loopback address", r.Host), http.StatusForbidden)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+func isLoopbackHost(hostport string) bool {
+	host, _, err := net.SplitHostPort(hostport)
+	if err != nil {
+		host = hostport
+	}
+	if host == "localhost" {
+		return true
+	}
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.Unmap().IsLoopback()
+}

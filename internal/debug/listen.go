@@ -1,0 +1,121 @@
+package debug
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// errLive says that a process serves the socket already.
+var errLive = errors.New("a live process serves it; choose another path or \"auto\"")
+
+// listen opens the endpoint. The listener removes a Unix socket when it is
+// closed.
+func listen(addr string) (net.Listener, address, error) {
+	if addr == Auto {
+		return listenAuto()
+	}
+	a, err := parseAddress(addr)
+	if err != nil {
+		return nil, a, err
+	}
+	var l net.Listener
+	if a.network == "unix" {
+		l, err = listenUnix(a.where)
+	} else {
+		l, err = net.Listen(a.network, a.where)
+	}
+	if err != nil {
+		return nil, a, fmt.Errorf("debug endpoint %v: %w", a, err)
+	}
+	if a.network == "tcp" {
+		a.where = l.Addr().String() // with the port that the system chose
+	}
+	return l, a, nil
+}
+
+// listenAuto takes the first free name of this process: a process has a socket
+// for each device it serves.
+func listenAuto() (net.Listener, address, error) {
+	dir, err := makeRuntimeDir()
+	if err != nil {
+		return nil, address{}, err
+	}
+	for n := 0; ; n++ {
+		a, err := unixAddress(filepath.Join(dir, socketName(os.Getpid(), n)))
+		if err != nil {
+			return nil, a, err
+		}
+		l, err := listenUnix(a.where)
+		switch {
+		case err == nil:
+			return l, a, nil
+		case !errors.Is(err, errLive):
+			return nil, a, fmt.Errorf("debug endpoint %v: %w", a, err)
+		}
+	}
+}
+
+// listenUnix listens on a socket that only the user may connect to. What a
+// process that is gone has left there is removed.
+func listenUnix(path string) (net.Listener, error) {
+	if err := removeStale(path); err != nil {
+		return nil, err
+	}
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Chmod(path, 0o600); err != nil {
+		l.Close()
+		return nil, err
+	}
+	return l, nil
+}
+
+// removeStale removes a socket that nobody listens on.
+func removeStale(path string) error {
+	info, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case info.Mode().Type() != fs.ModeSocket:
+		return fmt.Errorf("%s exists and is not a socket; choose another path", path)
+	}
+	c, err := net.Dial("unix", path)
+	if err == nil {
+		c.Close()
+		return errLive
+	}
+	if !refused(err) {
+		return err
+	}
+	if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// refused reports whether nobody listens on a socket that is there.
+func refused(err error) bool {
+	const windows = syscall.Errno(10061) // WSAECONNREFUSED
+	return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, windows)
+}
+
+// socketName is the name of a process's n-th socket, and processOf tells the
+// process of a name.
+func socketName(pid, n int) string { return fmt.Sprintf("%d-%d.sock", pid, n) }
+
+func processOf(name string) (pid int, ok bool) {
+	number, _, _ := strings.Cut(name, "-")
+	pid, err := strconv.Atoi(number)
+	return pid, err == nil && pid > 0 && strings.HasSuffix(name, ".sock")
+}

@@ -1,0 +1,62 @@
+package debug
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"runtime/pprof"
+	"runtime/trace"
+	"strconv"
+	"time"
+)
+
+// addProfiles serves what net/http/pprof serves. That package is not used
+// because importing it also publishes the profiles on http.DefaultServeMux,
+// which a program may serve to the world.
+func addProfiles(mux *http.ServeMux) {
+	mux.HandleFunc("GET /debug/pprof/{$}", func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprintln(w, "profile ?seconds=30\ntrace ?seconds=1")
+		for _, p := range pprof.Profiles() {
+			fmt.Fprintf(w, "%s (%d) ?debug=1\n", p.Name(), p.Count())
+		}
+	})
+	mux.HandleFunc("GET /debug/pprof/profile", recording(30, pprof.StartCPUProfile, pprof.StopCPUProfile))
+	mux.HandleFunc("GET /debug/pprof/trace", recording(1, trace.Start, trace.Stop))
+	mux.HandleFunc("GET /debug/pprof/{name}", func(w http.ResponseWriter, r *http.Request) {
+		p := pprof.Lookup(r.PathValue("name"))
+		if p == nil {
+			http.Error(w, "no such profile; /debug/pprof/ lists them", http.StatusNotFound)
+			return
+		}
+		level, _ := strconv.Atoi(r.FormValue("debug")) // as net/http/pprof: what is no number is 0
+		if level == 0 {
+			w.Header().Set("Content-Type", "application/octet-stream")
+		}
+		_ = p.WriteTo(w, level) // fails only if the client has hung up
+	})
+}
+
+// recording serves a profile that runs for a number of seconds. Only one of a
+// kind runs at a time in a process.
+func recording(defaultSeconds float64, start func(io.Writer) error, stop func()) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		seconds := defaultSeconds
+		if text := r.FormValue("seconds"); text != "" {
+			var err error
+			if seconds, err = strconv.ParseFloat(text, 64); err != nil || !(seconds > 0 && seconds <= 3600) {
+				http.Error(w, fmt.Sprintf("seconds=%q: want a number above 0, at most 3600", text), http.StatusBadRequest)
+				return
+			}
+		}
+		w.Header().Set("Content-Type", "application/octet-stream")
+		if err := start(w); err != nil {
+			http.Error(w, err.Error(), http.StatusConflict)
+			return
+		}
+		defer stop()
+		ctx, cancel := context.WithTimeout(r.Context(), time.Duration(seconds*float64(time.Second)))
+		defer cancel()
+		<-ctx.Done()
+	}
+}

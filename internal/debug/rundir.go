@@ -1,0 +1,54 @@
+package debug
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+)
+
+// runtimeDirs are the directories where sockets of the user may be: below
+// XDG_RUNTIME_DIR, which a login session has, and below the system's temporary
+// directory, for processes without a session. Tools look into both.
+func runtimeDirs() []string {
+	var dirs []string
+	if session := os.Getenv("XDG_RUNTIME_DIR"); session != "" {
+		dirs = append(dirs, filepath.Join(session, "softrnic"))
+	}
+	return append(dirs, filepath.Join(os.TempDir(), "softrnic-"+strconv.Itoa(os.Getuid())))
+}
+
+// makeRuntimeDir returns the first of runtimeDirs that there is or that can
+// be made.
+func makeRuntimeDir() (string, error) {
+	var errs []error
+	for _, dir := range runtimeDirs() {
+		err := os.Mkdir(dir, 0o700)
+		if err == nil || errors.Is(err, fs.ErrExist) {
+			err = checkPrivate(dir)
+		}
+		if err == nil {
+			return dir, nil
+		}
+		errs = append(errs, err)
+	}
+	return "", fmt.Errorf("debug endpoint: no directory for sockets: %w", errors.Join(errs...))
+}
+
+// checkPrivate refuses a directory that others may enter or have prepared.
+func checkPrivate(dir string) error {
+	info, err := os.Lstat(dir)
+	switch {
+	case err != nil:
+		return err
+	case !info.IsDir():
+		return fmt.Errorf("%s is not a directory; remove it", dir)
+	case !ownedByUser(info):
+		return fmt.Errorf("%s belongs to another user; set XDG_RUNTIME_DIR to a directory of yours", dir)
+	case !modePrivate(info):
+		return fmt.Errorf("%s has mode %#o, others may enter it; run: chmod 700 %[1]s", dir, info.Mode().Perm())
+	}
+	return nil
+}

@@ -1,0 +1,18 @@
+//go:build unix
+
+package debug
+
+import (
+	"io/fs"
+	"os"
+	"syscall"
+)
+
+// ownedByUser reports whether the file belongs to whom this process runs as.
+func ownedByUser(info fs.FileInfo) bool {
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	return ok && int(stat.Uid) == os.Geteuid()
+}
+
+// modePrivate reports whether nobody but the owner has any permission.
+func modePrivate(info fs.FileInfo) bool { return info.Mode().Perm()&0o077 == 0 }
