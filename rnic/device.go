@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 
 	"github.com/softrnic/softrnic/internal/link"
+	"github.com/softrnic/softrnic/internal/link/capture"
 	"github.com/softrnic/softrnic/reliability"
 	"github.com/softrnic/softrnic/verbs"
 	"github.com/softrnic/softrnic/wire"
@@ -45,6 +46,7 @@ type Device struct {
 	failed   sync.Once // the link's failure is reported once
 	mu       sync.Mutex
 	cqs      map[*CQ]struct{}
+	capture  *capture.File // that runs, or nil
 	randLock sync.Mutex
 }
 
@@ -65,11 +67,11 @@ func Open(o Options) (*Device, error) {
 		return nil, err
 	}
 	d := newDevice(o, conns)
-	if err := d.SetImpair(o.Impair); err != nil {
+	if err := d.dress(); err != nil {
 		for _, c := range conns {
 			c.Close()
 		}
-		return nil, fmt.Errorf("options: impair %q: %w", o.Impair, err)
+		return nil, fmt.Errorf("open %s: %w", d.name, err)
 	}
 	if !o.NoService {
 		for _, s := range d.shards {
@@ -106,6 +108,17 @@ func newDevice(o Options, conns []link.Conn) *Device {
 		d.shards = append(d.shards, newShard(d, c))
 	}
 	return d
+}
+
+// dress wraps the link in what the options ask for.
+func (d *Device) dress() error {
+	if err := d.SetImpair(d.options.Impair); err != nil {
+		return err
+	}
+	if d.options.Capture == "" {
+		return nil
+	}
+	return d.StartCapture(d.options.Capture)
 }
 
 // activeMTU is the largest RoCE MTU that the interface carries. An interface
@@ -248,6 +261,7 @@ func (d *Device) Close() error {
 		}
 	}
 	d.mu.Lock()
+	errs = append(errs, d.stopCapture())
 	cqs := d.cqs
 	d.cqs = nil
 	d.mu.Unlock()

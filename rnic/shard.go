@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"github.com/softrnic/softrnic/internal/link"
+	"github.com/softrnic/softrnic/internal/link/capture"
 	"github.com/softrnic/softrnic/internal/link/impair"
 	"github.com/softrnic/softrnic/reliability"
 	"github.com/softrnic/softrnic/wire"
@@ -22,7 +23,8 @@ type shard struct {
 	dev    *Device
 	base   link.Conn                   // the socket: to wake and to close
 	conn   link.Conn                   // the socket and what is wrapped around it; changes with lock and token held
-	faults atomic.Pointer[impair.Conn] // that wrapper, once there is one
+	faults atomic.Pointer[impair.Conn] // part of conn, once faults have been asked for
+	tap    *capture.Tap                // part of conn, once a capture has; guarded by the device's lock
 
 	mu      sync.Mutex
 	tx      *link.Batch

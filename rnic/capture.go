@@ -1,0 +1,91 @@
+package rnic
+
+import (
+	"fmt"
+
+	"github.com/softrnic/softrnic/internal/link"
+	"github.com/softrnic/softrnic/internal/link/capture"
+	"github.com/softrnic/softrnic/internal/link/impair"
+	"github.com/softrnic/softrnic/verbs"
+)
+
+// StartCapture writes every packet from now on to a pcapng file, as it is on
+// the wire, compressed if the name ends in .gz or .zst. Wireshark decodes it.
+// A capture that cannot keep up drops packets of the file, never of the link.
+// There is one capture at a time.
+func (d *Device) StartCapture(path string) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	switch {
+	case d.isClosed():
+		return &verbs.OpError{Op: "start capture", Object: d.name, Err: verbs.ErrClosed}
+	case d.capture != nil:
+		return &verbs.OpError{Op: "start capture", Object: d.name, Err: verbs.ErrBusy, Detail: "stop the one that runs first"}
+	}
+	f, err := capture.Create(path, func(err error) {
+		d.log.Warn("the capture ended", "device", d.name, "file", path, "err", err)
+	})
+	if err != nil {
+		return fmt.Errorf("start capture: %w", err)
+	}
+	for _, s := range d.shards {
+		if err := s.openTap(); err != nil {
+			f.Close()
+			return err
+		}
+	}
+	for _, s := range d.shards {
+		s.tap.Add(f)
+	}
+	d.capture = f
+	return nil
+}
+
+// StopCapture ends the capture and closes its file. Without one it does
+// nothing.
+func (d *Device) StopCapture() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.stopCapture()
+}
+
+func (d *Device) stopCapture() error {
+	f := d.capture
+	if f == nil {
+		return nil
+	}
+	d.capture = nil
+	for _, s := range d.shards {
+		s.tap.Remove(f)
+	}
+	if err := f.Close(); err != nil {
+		return fmt.Errorf("stop capture: %w", err)
+	}
+	return nil
+}
+
+// openTap puts a tap right around the socket, inside the faults, the first
+// time a capture is wanted. It stays, and costs nothing while nobody records.
+func (s *shard) openTap() error {
+	if s.tap != nil {
+		return nil
+	}
+	tap := capture.NewTap(s.base, s.dev.options.Clock)
+	faults := s.faults.Load()
+	if faults != nil {
+		again, err := impair.New(tap, faults.Spec(), s.dev.clock)
+		if err != nil {
+			return fmt.Errorf("start capture: %w", err)
+		}
+		faults = again
+	}
+	s.replaceConn(func(link.Conn) link.Conn {
+		if faults != nil {
+			return faults
+		}
+		return tap
+	})
+	s.tap = tap
+	s.faults.Store(faults)
+	return nil
+}
