@@ -81,3 +81,14 @@ var linkCounters = counterTable[link.Stats]{
 	{c("icmp_errors", "ICMP errors that earlier packets caused, as port unreachable."), func(s *link.Stats) *uint64 { return &s.ICMPErrors }},
 	{c("gso_fallbacks", "Times that segmentation offload was switched off because it failed."), func(s *link.Stats) *uint64 { return &s.GSOFallbacks }},
 }
+
+var faultCounters = counterTable[FaultCounters]{
+	{c("lost", "Packets lost by the model of loss."), func(f *FaultCounters) *uint64 { return &f.Lost }},
+	{c("dropped", "Packets dropped by rules."), func(f *FaultCounters) *uint64 { return &f.Dropped }},
+	{c("overflow", "Packets dropped because too many were held back already."), func(f *FaultCounters) *uint64 { return &f.Overflow }},
+	{c("duplicated", "Copies made."), func(f *FaultCounters) *uint64 { return &f.Duplicated }},
+	{c("corrupted", "Packets with a bit inverted."), func(f *FaultCounters) *uint64 { return &f.Corrupted }},
+	{c("delayed", "Packets held back."), func(f *FaultCounters) *uint64 { return &f.Delayed }},
+	{c("reordered", "Packets sent ahead of those held back."), func(f *FaultCounters) *uint64 { return &f.Reordered }},
+	{c("marked", "Packets given the congestion mark of ECN."), func(f *FaultCounters) *uint64 { return &f.Marked }},
+}

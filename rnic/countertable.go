@@ -30,6 +30,12 @@ type QPCounters qp.Counters
 // snake case.
 type LinkCounters link.Stats
 
+// FaultCounters are what injected faults did to packets. JSON names are the
+// fields' in snake case.
+type FaultCounters struct {
+	Lost, Dropped, Overflow, Duplicated, Corrupted, Delayed, Reordered, Marked uint64
+}
+
 // CounterInfo describes a counter.
 type CounterInfo struct {
 	Name    string // as in JSON
@@ -120,3 +126,12 @@ func (c LinkCounters) MarshalJSON() ([]byte, error) { return linkCounters.marsha
 func (c *LinkCounters) UnmarshalJSON(data []byte) error {
 	return linkCounters.unmarshal(data, (*link.Stats)(c))
 }
+
+// All yields the counters, the worst first.
+func (c FaultCounters) All() iter.Seq2[CounterInfo, uint64] { return faultCounters.all(&c) }
+
+// MarshalJSON writes an object with a member for each counter.
+func (c FaultCounters) MarshalJSON() ([]byte, error) { return faultCounters.marshal(&c) }
+
+// UnmarshalJSON reads what MarshalJSON wrote.
+func (c *FaultCounters) UnmarshalJSON(data []byte) error { return faultCounters.unmarshal(data, c) }

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/internal/link/impair"
 )
 
 // number gives every uint64 field of v, also of embedded structs, a value of
@@ -34,6 +36,7 @@ func TestCounterTables(t *testing.T) {
 	t.Run("qp", func(t *testing.T) { checkTable(t, qpCounters) })
 	t.Run("device", func(t *testing.T) { checkTable(t, deviceCounters) })
 	t.Run("link", func(t *testing.T) { checkTable(t, linkCounters) })
+	t.Run("faults", func(t *testing.T) { checkTable(t, faultCounters) })
 }
 
 func checkTable[T any](t *testing.T, table counterTable[T]) {
@@ -82,4 +85,23 @@ func TestCountersJSON(t *testing.T) {
 	for _, bad := range []string{`{"sent_pkts":-1}`, `{"sent_pkts":"1"}`, `[]`, `{`} {
 		require.Error(t, json.Unmarshal([]byte(bad), &q), bad)
 	}
+}
+
+// TestFaultCounters holds FaultCounters to what faults count.
+func TestFaultCounters(t *testing.T) {
+	var c impair.Counts
+	v := reflect.ValueOf(&c).Elem()
+	fields := 0
+	for i := range v.NumField() {
+		if f := v.Field(i); f.Kind() == reflect.Uint64 {
+			fields++
+			f.SetUint(uint64(fields))
+		}
+	}
+	seen := map[uint64]bool{}
+	for _, n := range faultCountersOf(c).All() {
+		seen[n] = true
+	}
+	delete(seen, 0)
+	require.Len(t, seen, fields)
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/softrnic/softrnic/internal/link"
+	"github.com/softrnic/softrnic/internal/link/impair"
 	"github.com/softrnic/softrnic/qp"
 	"github.com/softrnic/softrnic/verbs"
 	"github.com/softrnic/softrnic/wire"
@@ -19,7 +20,8 @@ type Snapshot struct {
 	Counters  Counters     `json:"counters"`      // the device's own, and the sums over all queue pairs
 	Destroyed QPCounters   `json:"destroyed_qps"` // the part of queue pairs that are gone
 	Link      LinkCounters `json:"link_counters"`
-	Drops     []DropInfo   `json:"drops"` // every reason, also those that have not happened
+	Faults    *FaultInfo   `json:"faults,omitempty"` // once faults have been asked for
+	Drops     []DropInfo   `json:"drops"`            // every reason, also those that have not happened
 	Objects   []ObjectInfo `json:"objects"`
 	QPs       []QPInfo     `json:"qps"` // by number
 	CQs       []CQInfo     `json:"cqs"` // by number
@@ -31,14 +33,13 @@ type DeviceInfo struct {
 	Addr         string   `json:"addr"` // IP address and UDP port
 	GID          string   `json:"gid"`
 	FWVer        string   `json:"fw_ver"`
-	State        string   `json:"state"`            // of the port, "PORT_ACTIVE"
-	ActiveMTU    int      `json:"active_mtu"`       // RoCE path MTU, bytes of payload
-	InterfaceMTU int      `json:"interface_mtu"`    // bytes, 0 if unknown
-	Shards       int      `json:"shards"`           // sockets with their engines
-	Service      bool     `json:"service"`          // there is a service goroutine
-	Impair       string   `json:"impair,omitempty"` // faults asked for when it was opened
-	Link         LinkInfo `json:"link"`             // of the first shard
-	Limits       Limits   `json:"limits"`           // of a queue pair; those of objects are in ObjectInfo
+	State        string   `json:"state"`         // of the port, "PORT_ACTIVE"
+	ActiveMTU    int      `json:"active_mtu"`    // RoCE path MTU, bytes of payload
+	InterfaceMTU int      `json:"interface_mtu"` // bytes, 0 if unknown
+	Shards       int      `json:"shards"`        // sockets with their engines
+	Service      bool     `json:"service"`       // there is a service goroutine
+	Link         LinkInfo `json:"link"`          // of the first shard
+	Limits       Limits   `json:"limits"`        // of a queue pair; those of objects are in ObjectInfo
 }
 
 // LinkInfo is what link.Caps tells: how packets travel.
@@ -59,6 +60,21 @@ type Limits struct {
 	MaxInlineData int    `json:"max_inline_data"` // bytes
 	MaxQPRdAtom   int    `json:"max_qp_rd_atom"`
 	MaxMsgSize    uint32 `json:"max_msg_sz"` // bytes
+}
+
+// FaultInfo tells what is injected into the link, and what came of it.
+type FaultInfo struct {
+	Spec     string        `json:"spec"` // as for SetImpair; "" when there are none any more
+	Held     int           `json:"held"` // packets held back at present
+	Counters FaultCounters `json:"counters"`
+	Rules    []RuleInfo    `json:"rules,omitempty"`
+}
+
+// RuleInfo tells what became of one rule of the faults.
+type RuleInfo struct {
+	Rule    string `json:"rule"`
+	Matched uint64 `json:"matched"` // packets it describes
+	Applied uint64 `json:"applied"` // those of them that it was applied to
 }
 
 // DropInfo tells how many packets were dropped for a reason.
@@ -129,7 +145,7 @@ func (d *Device) Inspect() Snapshot {
 	for i := range s.QPs {
 		addCounters(&s.Counters.Counters, qp.Counters(s.QPs[i].Counters))
 	}
-	s.Link = LinkCounters(d.linkStats())
+	s.Link, s.Faults = LinkCounters(d.linkStats()), d.faultInfo()
 	return s
 }
 
@@ -146,11 +162,11 @@ func (d *Device) InspectQP(num uint32) (QPInfo, bool) {
 func (d *Device) info() DeviceInfo {
 	attr := d.QueryDevice()
 	port, _ := d.QueryPort(1)
-	caps := d.shards[0].conn.Caps()
+	caps := d.shards[0].base.Caps()
 	return DeviceInfo{
 		Name: d.name, Addr: d.addr.String(), GID: verbs.GIDFromAddr(d.addr.Addr()).String(), FWVer: attr.FWVer,
 		State: port.State.String(), ActiveMTU: d.mtu.Bytes(), InterfaceMTU: caps.MTU,
-		Shards: len(d.shards), Service: !d.options.NoService, Impair: d.options.Impair,
+		Shards: len(d.shards), Service: !d.options.NoService,
 		Link: LinkInfo{Name: caps.Name, GSO: caps.GSO, GRO: caps.GRO, MMsg: caps.MMsg, RecvBuffer: caps.RecvBuffer, SendBuffer: caps.SendBuffer},
 		Limits: Limits{
 			MaxQPWR: attr.MaxQPWR, MaxSGE: attr.MaxSGE, MaxCQE: attr.MaxCQE, MaxInlineData: attr.MaxInlineData,
@@ -249,7 +265,40 @@ func (q *QP) info(history bool) (QPInfo, bool) {
 func (d *Device) linkStats() link.Stats {
 	var sum link.Stats
 	for _, sh := range d.shards {
-		addFields(reflect.ValueOf(&sum).Elem(), reflect.ValueOf(link.StatsOf(sh.conn)))
+		addFields(reflect.ValueOf(&sum).Elem(), reflect.ValueOf(link.StatsOf(sh.base)))
 	}
 	return sum
+}
+
+// faultInfo sums up what the faults did on all shards, nil if there never were
+// any.
+func (d *Device) faultInfo() *FaultInfo {
+	var info *FaultInfo
+	for _, sh := range d.shards {
+		faults := sh.faults.Load()
+		if faults == nil {
+			continue
+		}
+		if info == nil {
+			info = &FaultInfo{Spec: faults.Spec().String()}
+		}
+		c := faults.Counts()
+		info.Held += c.Held
+		addFields(reflect.ValueOf(&info.Counters).Elem(), reflect.ValueOf(faultCountersOf(c)))
+		for i, r := range c.Rules {
+			if i == len(info.Rules) {
+				info.Rules = append(info.Rules, RuleInfo{Rule: r.Rule.String()})
+			}
+			info.Rules[i].Matched += r.Matched
+			info.Rules[i].Applied += r.Applied
+		}
+	}
+	return info
+}
+
+func faultCountersOf(c impair.Counts) FaultCounters {
+	return FaultCounters{
+		Lost: c.Lost, Dropped: c.Dropped, Overflow: c.Overflow, Duplicated: c.Duplicated,
+		Corrupted: c.Corrupted, Delayed: c.Delayed, Reordered: c.Reordered, Marked: c.Marked,
+	}
 }

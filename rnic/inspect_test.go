@@ -159,13 +159,25 @@ func TestInspectFailed(t *testing.T) {
 	require.Contains(t, q.History[len(q.History)-2].What, "NAK")
 }
 
+func TestInspectFaults(t *testing.T) {
+	a, b := pair(t, Options{Impair: "drop 1st WRITE; mark ecn"})
+	write(t, a, b, 100)
+	f := a.dev.Inspect().Faults
+	require.EqualValues(t, 1, f.Counters.Dropped)
+	require.Len(t, f.Rules, 2)
+	require.EqualValues(t, 1, f.Rules[0].Applied)
+	require.NoError(t, a.dev.SetImpair(""))
+	require.Empty(t, a.dev.Inspect().Faults.Spec)
+	require.Nil(t, newEnd(t, Options{}).dev.Inspect().Faults)
+}
+
 // TestSnapshotNames holds the JSON names to testdata/snapshot-names.txt.
 // Scripts read them: a name may come, none may go.
 func TestSnapshotNames(t *testing.T) {
 	net := memory.NewLive()
 	conn, err := net.Attach(netip.MustParseAddrPort("192.0.2.1:4791"), memory.Options{})
 	require.NoError(t, err)
-	d, err := Open(Options{Conn: conn, Impair: "loss 1%"})
+	d, err := Open(Options{Conn: conn, Impair: "loss 1%; drop 1st ACK"})
 	require.NoError(t, err)
 	defer d.Close()
 	s := d.Inspect()

@@ -10,7 +10,7 @@ import (
 // captures runs at most one capture of a device at a time. It lasts as long as
 // the request that started it, so one that was forgotten ends with its client.
 type captures struct {
-	dev Capturer
+	dev Device
 
 	mu      sync.Mutex
 	current *capture // nil if there is none
@@ -25,23 +25,18 @@ type capture struct {
 }
 
 func addCapture(mux *http.ServeMux, dev Device, network string) {
-	capturer, ok := dev.(Capturer)
-	c := &captures{dev: capturer}
+	c := &captures{dev: dev}
 	start, stop := c.serveStart, c.serveStop
 	if network != "unix" {
-		start = func(w http.ResponseWriter, _ *http.Request) {
-			http.Error(w, "captures need a Unix socket: a TCP port is open to every user of the machine, who could make the process write files; use SOFTRNIC_DEBUG=auto",
-				http.StatusForbidden)
-		}
-		stop = start
-	} else if !ok {
-		start = func(w http.ResponseWriter, _ *http.Request) {
-			http.Error(w, "this device cannot capture", http.StatusNotImplemented)
-		}
-		stop = start
+		start, stop = refuseCapture, refuseCapture
 	}
 	mux.HandleFunc("POST /capture", start)
 	mux.HandleFunc("DELETE /capture", stop)
+}
+
+func refuseCapture(w http.ResponseWriter, _ *http.Request) {
+	http.Error(w, "captures need a Unix socket: a TCP port is open to every user of the machine, who could make the process write files; use SOFTRNIC_DEBUG=auto",
+		http.StatusForbidden)
 }
 
 // serveStart captures until DELETE, or until the client hangs up. The answer's

@@ -51,6 +51,7 @@ var (
 	qpCounterDescs     = counterDescs(rnic.QPCounters{}.All(), nil, "", "qp")
 	deviceCounterDescs = counterDescs(rnic.Counters{}.All(), qpCounterDescs, "")
 	linkCounterDescs   = counterDescs(rnic.LinkCounters{}.All(), nil, "link_")
+	faultCounterDescs  = counterDescs(rnic.FaultCounters{}.All(), nil, "fault_")
 
 	deviceDesc  = describe("device_info", "1 for an open device.", "addr", "gid", "fw_ver", "link", "state")
 	dropsDesc   = describe("dropped_packets_total", "Packets dropped, by reason.", "reason")
@@ -64,7 +65,7 @@ var (
 
 // Describe implements prometheus.Collector.
 func (c *collector) Describe(ch chan<- *prometheus.Desc) {
-	for _, descs := range []map[string]*prometheus.Desc{qpCounterDescs, deviceCounterDescs, linkCounterDescs} {
+	for _, descs := range []map[string]*prometheus.Desc{qpCounterDescs, deviceCounterDescs, linkCounterDescs, faultCounterDescs} {
 		for _, d := range descs {
 			ch <- d
 		}
@@ -92,6 +93,11 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	}
 	for info, n := range s.Link.All() {
 		m.count(linkCounterDescs[info.Name], n)
+	}
+	if s.Faults != nil {
+		for info, n := range s.Faults.Counters.All() {
+			m.count(faultCounterDescs[info.Name], n)
+		}
 	}
 	for _, d := range s.Drops {
 		m.count(dropsDesc, d.Packets, d.Reason)

@@ -95,6 +95,7 @@ func value(t *testing.T, f *dto.MetricFamily, label, want string) (sum float64) 
 func TestMetrics(t *testing.T) {
 	dev := open(t, "nic")
 	require.NoError(t, send(t, dev, 2).Destroy())
+	require.NoError(t, dev.SetImpair("corrupt icrc of 1st SEND"))
 	q := send(t, dev, 5)
 	c := serve(t, dev, "127.0.0.1:0")
 	families := scrape(t, c, "/metrics")
@@ -110,6 +111,10 @@ func TestMetrics(t *testing.T) {
 	for info, n := range s.Link.All() {
 		require.EqualValues(t, n, value(t, families["softrnic_link_"+info.Name+"_total"], "device", "nic"), info.Name)
 	}
+	for info, n := range s.Faults.Counters.All() {
+		require.EqualValues(t, n, value(t, families["softrnic_fault_"+info.Name+"_total"], "device", "nic"), info.Name)
+	}
+	require.EqualValues(t, 1, value(t, families["softrnic_fault_corrupted_total"], "device", "nic"))
 	for _, d := range s.Drops {
 		require.EqualValues(t, d.Packets, value(t, families["softrnic_dropped_packets_total"], "reason", d.Reason))
 	}

@@ -25,16 +25,11 @@ type Process struct {
 type Device interface {
 	Inspect() rnic.Snapshot
 	InspectQP(num uint32) (rnic.QPInfo, bool)
-}
-
-var _ Device = (*rnic.Device)(nil)
-
-// Capturer is a Device that can write its packets to a pcapng file while it
-// runs.
-type Capturer interface {
 	StartCapture(path string) error
 	StopCapture() error
 }
+
+var _ Device = (*rnic.Device)(nil)
 
 // reportOf describes dev as a device of this process.
 func reportOf(dev Device) Report {
