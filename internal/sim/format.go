@@ -165,6 +165,8 @@ func (f *flight) fate(sent, base int64) string {
 	switch {
 	case f.full:
 		s += "  LOST, receive buffer full"
+	case f.lost:
+		s += "  LOST on arrival"
 	case f.verdict != "":
 		s += "  (" + f.verdict + ")"
 	}

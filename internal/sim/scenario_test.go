@@ -33,3 +33,16 @@ func TestScenario(t *testing.T) {
 		})
 	}
 }
+
+// TestScenariosExplainThemselves wants scripts that begin with a comment and
+// expect something besides the text of their output, which anyone can update.
+func TestScenariosExplainThemselves(t *testing.T) {
+	files, err := filepath.Glob("../../testdata/scenario/*.txt")
+	require.NoError(t, err)
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		require.True(t, strings.HasPrefix(string(text), "# "), "%s: begin with a comment that says what the reader sees", file)
+		require.Contains(t, string(text), "\nexpect ", file)
+	}
+}

@@ -21,6 +21,8 @@ type topTap struct {
 	packet  int // of that datagram
 	flight  *flight
 	dropped map[string]uint64 // the adapter's count of drops before flight
+
+	overflow uint64 // the port's count of packets that its buffer had no room for
 }
 
 // WriteBatch implements link.Conn.
@@ -64,7 +66,7 @@ func (t *topTap) readOne(r *link.Datagrams) (int, error) {
 		t.next, t.packet = 0, 0
 		if n == 0 {
 			if trace := t.dev.sim.trace; trace != nil {
-				trace.overflowed(t.dev)
+				trace.exhausted(t.dev)
 			}
 			return 0, err
 		}

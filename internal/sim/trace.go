@@ -46,7 +46,8 @@ type flight struct {
 	arrived int64 // 0 if it has not
 	damaged bool
 	marked  bool   // congestion experienced
-	full    bool   // found the receive buffer full
+	lost    bool   // on arrival
+	full    bool   // because the receive buffer was full
 	verdict string // why the receiver dropped it, or ""
 }
 
@@ -206,9 +207,12 @@ func (t *Trace) arrived(d *Device, from netip.AddrPort, tos uint8, pkt []byte) *
 	return f
 }
 
-// overflowed notes that the adapter has read all that was there: what should
-// have arrived before found its receive buffer full.
-func (t *Trace) overflowed(d *Device) {
+// exhausted notes that the adapter has read all that was there: what should
+// have arrived before is lost.
+func (t *Trace) exhausted(d *Device) {
+	overflow := d.port.Stats().ReceiveOverflow
+	full := overflow > d.top.overflow
+	d.top.overflow = overflow
 	for key, list := range t.flying {
 		if key.to != d.Addr() {
 			continue
@@ -219,7 +223,7 @@ func (t *Trace) overflowed(d *Device) {
 				rest = append(rest, f)
 				continue
 			}
-			f.full = true
+			f.lost, f.full = true, full
 		}
 		if len(rest) == 0 {
 			delete(t.flying, key)

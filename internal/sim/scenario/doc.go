@@ -55,7 +55,8 @@
 // # Letting things happen
 //
 //	fault DEVICE RULES...     what goes wrong from now on, as link/impair has it; queue pairs by name
-//	run [TIME]                until nothing happens any more, or for some time
+//	run [TIME]                until the last timer has gone off, even one that has nothing left to do,
+//	                          or for some time
 //	set REGION OFFSET VALUE   a 64-bit word
 //	modify QP STATE
 //	resize SRQ limit=N

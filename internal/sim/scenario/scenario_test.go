@@ -1,0 +1,99 @@
+package scenario_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/internal/sim/scenario"
+)
+
+func Example() {
+	out, err := scenario.Run(`# A WRITE, and its acknowledgement.
+device a
+device b
+connect rc a b psn.a=100
+write a wr=1 len=10
+run
+trace
+expect wc a wr=1 SUCCESS
+----
+`)
+	fmt.Print(out, err)
+	// Output:
+	// # A WRITE, and its acknowledgement.
+	// device a
+	// device b
+	// connect rc a b psn.a=100
+	// write a wr=1 len=10
+	// run
+	// trace
+	// expect wc a wr=1 SUCCESS
+	// ----
+	//      0.000 ms  a > b    RC_WRITE_ONLY           psn 100  at 0 len 10 key b  10 bytes  ackreq
+	//      0.001 ms  b > a    RC_ACKNOWLEDGE          psn 100  ACK with 0 credits, msn 1
+	//      0.002 ms  a        wc 1 on a: RDMA_WRITE, 10 bytes
+	// <nil>
+}
+
+// TestErrors has scripts that make no sense, or expect what is not so.
+func TestErrors(t *testing.T) {
+	const start = "device a\ndevice b\nconnect rc a b psn=100\n"
+	for script, want := range map[string]string{
+		"jump\n----\n":                                                              "line 1: jump: no command is called jump",
+		"device\n----\n":                                                            "a name is missing",
+		"device a.1\n----\n":                                                        "cannot be the name",
+		"device a colour=red\n----\n":                                               "option colour has no meaning here",
+		"device a b\n----\n":                                                        `"b" has no meaning here`,
+		"device a\ndevice a\n----\n":                                                "cannot be the name",
+		"connect rc a b\n----\n":                                                    "no device is called a",
+		"connect rd a b\n----\n":                                                    "no type of connection",
+		"device a\nrun 1h1\n----\n":                                                 "is no time",
+		"device a\nfault a lose\n----\n":                                            "unknown word",
+		"device a":                                                                  "no ----",
+		start + "connect rc a b\n----\n":                                            "there already",
+		start + "write c\n----\n":                                                   "no queue pair is called c",
+		start + "write a len=x\n----\n":                                             "is no number",
+		start + "write a in=m\n----\n":                                              "no region is called m",
+		start + "recv a in=m len=1\n----\n":                                         "no region is called m",
+		start + "recv m len=1\n----\n":                                              "no queue pair or SRQ is called m",
+		start + "recv a sge=1\n----\n":                                              "is no element",
+		start + "local_inv a window=w\n----\n":                                      "no window is called w",
+		start + "bind a window=w\n----\n":                                           "no window is called w",
+		start + "inject a b RC_JUMP\n----\n":                                        "no opcode is called RC_JUMP",
+		start + "modify a gone\n----\n":                                             "is no state",
+		start + "region m on=a access=x\n----\n":                                    "is no access flag",
+		start + "expect rain\n----\n":                                               "cannot expect",
+		start + "expect wc a wr=1 SUCCESS\n----\n":                                  "there is no completion",
+		start + "expect state a ERR\n----\n":                                        "it is RTS",
+		start + "expect counters a sent_pkts=1\n---":                                "sent_pkts is 0",
+		start + "expect counters a apples=1\n---":                                   "option apples has no meaning",
+		start + "expect drops a bad_icrc=1\n---":                                    "bad_icrc is 0",
+		start + "expect copy a 0 b 0 8\n----\n":                                     "the memory differs",
+		start + "expect word a 0 1\n----\n":                                         "it is ",
+		start + "expect event a SQ_DRAINED\n----\n":                                 "there is no event",
+		start + "expect notified a\n----\n":                                         "fired: false",
+		start + "write a wr=1\nrun\nexpect nothing a\n----\n":                       "there is a completion",
+		start + "write a wr=1\nrun\nexpect wc a wr=2 SUCCESS\n----\n":               "wr is 1",
+		start + "write a wr=1\nrun\nexpect wc a wr=1 FATAL_ERR\n----\n":             "it is SUCCESS",
+		start + "write a wr=1 len=1 remote=5\nrun\nexpect untouched b 0 10\n----\n": "byte 5 has changed",
+		start + "send a wr=1\nrun\n----\n":                                          "no end to this",
+	} {
+		_, err := scenario.Run(script)
+		require.Error(t, err, script)
+		require.Contains(t, err.Error(), want, script)
+	}
+}
+
+// TestOutputIsReplaced runs a script whose output is wrong.
+func TestOutputIsReplaced(t *testing.T) {
+	const script = "# a\ndevice a\n----\nnot so\nnor so\n\n# b\nrun 1ms\ntrace\n----\nok\n"
+	got, err := scenario.Run(script)
+	require.NoError(t, err)
+	require.Equal(t, strings.Replace(script, "not so\nnor so\n", "ok\n", 1), got)
+	again, err := scenario.Run(got)
+	require.NoError(t, err)
+	require.Equal(t, got, again)
+}
