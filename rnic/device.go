@@ -41,6 +41,7 @@ type Device struct {
 	lastCQ  atomic.Uint32 // number of the newest completion queue
 	downed  atomic.Uint64 // times the link failed
 	retired retiredCounters
+	groups  groups
 
 	closed   atomic.Bool
 	failed   sync.Once // the link's failure is reported once
@@ -252,6 +253,7 @@ func (d *Device) Close() error {
 	if d.closed.Swap(true) {
 		return nil
 	}
+	d.groups.close()
 	var errs []error
 	for _, s := range d.shards {
 		errs = append(errs, s.base.Close())

@@ -1,13 +1,195 @@
 package rnic
 
-import "github.com/softrnic/softrnic/verbs"
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"sync"
 
-// AttachMcast implements verbs.QP.
-func (q *QP) AttachMcast(group verbs.GID) error {
-	return &verbs.OpError{Op: "attach multicast", Object: q.core.String(), Err: verbs.ErrUnsupported}
+	"github.com/softrnic/softrnic/internal/link"
+	"github.com/softrnic/softrnic/verbs"
+	"github.com/softrnic/softrnic/wire"
+)
+
+// groups are the multicast groups that queue pairs of a device have joined,
+// by address.
+type groups struct {
+	mu   sync.Mutex
+	list map[netip.Addr]*group
 }
 
-// DetachMcast implements verbs.QP.
-func (q *QP) DetachMcast(group verbs.GID) error {
-	return &verbs.OpError{Op: "detach multicast", Object: q.core.String(), Err: verbs.ErrUnsupported}
+// group is one multicast group: a socket of its own, because the device's is
+// bound to one address, and a goroutine that reads it.
+type group struct {
+	conn    link.Conn
+	mu      sync.Mutex
+	members []*QP
+	done    chan struct{}
+}
+
+// AttachMcast implements verbs.QP. The group's packets come through UDP
+// multicast on the interface of the device's address, on port 4791.
+func (q *QP) AttachMcast(g verbs.GID) error {
+	const op = "attach multicast"
+	refuse := func(err error, format string, args ...any) error {
+		return &verbs.OpError{Op: op, Object: q.core.String(), Err: err, Detail: fmt.Sprintf(format, args...)}
+	}
+	addr := g.Addr()
+	switch {
+	case q.Type() != verbs.UD:
+		return refuse(verbs.ErrUnsupported, "only UD queue pairs receive multicasts")
+	case !addr.IsMulticast():
+		return refuse(verbs.ErrInvalid, "%v is not a multicast group", addr)
+	case !addr.Is4() || !q.dev.addr.Addr().Is4():
+		return refuse(verbs.ErrUnsupported, "multicast works with IPv4 groups on a device with an IPv4 address")
+	}
+	q.dev.groups.mu.Lock()
+	defer q.dev.groups.mu.Unlock()
+	if err := q.usable(op); err != nil {
+		return err
+	}
+	gr := q.dev.groups.list[addr]
+	if gr == nil {
+		if len(q.dev.groups.list) >= maxMcastGrp {
+			return refuse(verbs.ErrLimit, "the device has joined %d groups", maxMcastGrp)
+		}
+		conn, err := link.OpenMulticast(link.Options{Addr: q.dev.addr}, netip.AddrPortFrom(addr, roceUDPPort))
+		if err != nil {
+			return refuse(err, "joining %v", addr)
+		}
+		gr = &group{conn: conn, done: make(chan struct{})}
+		if q.dev.groups.list == nil {
+			q.dev.groups.list = make(map[netip.Addr]*group)
+		}
+		q.dev.groups.list[addr] = gr
+		go gr.serve(q.dev)
+	}
+	gr.mu.Lock()
+	defer gr.mu.Unlock()
+	if !slices.Contains(gr.members, q) {
+		gr.members = append(gr.members, q)
+	}
+	return nil
+}
+
+// DetachMcast implements verbs.QP. The last one to leave closes the socket.
+func (q *QP) DetachMcast(g verbs.GID) error {
+	addr := g.Addr()
+	q.dev.groups.mu.Lock()
+	gr := q.dev.groups.list[addr]
+	if gr == nil || !gr.remove(q) {
+		q.dev.groups.mu.Unlock()
+		return &verbs.OpError{Op: "detach multicast", Object: q.core.String(), Err: verbs.ErrInvalid,
+			Detail: fmt.Sprintf("it is not attached to %v", addr)}
+	}
+	empty := q.dev.groups.closeIfEmpty(addr, gr)
+	q.dev.groups.mu.Unlock()
+	if empty {
+		return gr.close()
+	}
+	return nil
+}
+
+// leave detaches a destroyed queue pair from every group.
+func (g *groups) leave(q *QP) {
+	g.mu.Lock()
+	var closing []*group
+	for addr, gr := range g.list {
+		if gr.remove(q) && g.closeIfEmpty(addr, gr) {
+			closing = append(closing, gr)
+		}
+	}
+	g.mu.Unlock()
+	for _, gr := range closing {
+		gr.close()
+	}
+}
+
+// close ends all groups.
+func (g *groups) close() {
+	g.mu.Lock()
+	list := g.list
+	g.list = nil
+	g.mu.Unlock()
+	for _, gr := range list {
+		gr.close()
+	}
+}
+
+// closeIfEmpty forgets a group without members. The lock is held.
+func (g *groups) closeIfEmpty(addr netip.Addr, gr *group) bool {
+	gr.mu.Lock()
+	defer gr.mu.Unlock()
+	if len(gr.members) > 0 {
+		return false
+	}
+	delete(g.list, addr)
+	return true
+}
+
+func (gr *group) remove(q *QP) bool {
+	gr.mu.Lock()
+	defer gr.mu.Unlock()
+	i := slices.Index(gr.members, q)
+	if i < 0 {
+		return false
+	}
+	gr.members = slices.Delete(gr.members, i, i+1)
+	return true
+}
+
+// close ends the group's goroutine and waits for it.
+func (gr *group) close() error {
+	err := gr.conn.Close()
+	<-gr.done
+	return err
+}
+
+// serve reads the group's socket until it is closed.
+func (gr *group) serve(d *Device) {
+	defer close(gr.done)
+	rx := link.NewDatagrams(1)
+	sealers := sealerCache{local: gr.conn.LocalAddr()}
+	for {
+		if _, err := gr.conn.Wait(-1); err != nil {
+			return
+		}
+		if n, err := gr.conn.ReadBatch(rx); err != nil || n == 0 {
+			continue
+		}
+		for i := range rx.Msgs() {
+			gr.receive(d, &rx.Msgs()[i], &sealers)
+		}
+	}
+}
+
+// receive gives a copy of each packet to every member.
+func (gr *group) receive(d *Device, dg *link.Datagram, sealers *sealerCache) {
+	p := wire.Packet{Src: dg.Src, Dst: sealers.local, TOS: dg.TOS}
+	for i := range dg.Count() {
+		raw := dg.Packet(i)
+		if drop := p.Parse(raw); drop != wire.DropNone {
+			d.drops.count(drop)
+			continue
+		}
+		if r, _ := sealers.get(dg.Src).Check(raw, uint16(i)); r == wire.ICRCBad {
+			d.drops.count(wire.DropBadICRC)
+			continue
+		}
+		if p.BTH.DestQPN != wire.QPNMulticast {
+			d.drops.count(wire.DropNotAttached)
+			continue
+		}
+		gr.mu.Lock()
+		for _, q := range gr.members {
+			q.shard.mu.Lock()
+			if !q.dead {
+				if drop := q.core.HandlePacket(d.now(), &p); drop != wire.DropNone {
+					d.drops.count(drop)
+				}
+			}
+			q.shard.mu.Unlock()
+		}
+		gr.mu.Unlock()
+	}
 }

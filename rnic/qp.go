@@ -268,6 +268,7 @@ func (q *QP) Destroy() error {
 	q.dev.qps.remove(q)
 	q.dev.retired.add(q.core.Counters())
 	s.mu.Unlock()
+	q.dev.groups.leave(q)
 	if q.srq != nil {
 		q.srq.detach()
 	}

@@ -36,7 +36,8 @@ type Options struct {
 	NoMMsg   bool // one datagram per system call, no sendmmsg and recvmmsg
 	Portable bool // the link of systems other than Linux, on Go's net package
 
-	group bool // one of several links on the address, see OpenGroup
+	group bool       // one of several links on the address, see OpenGroup
+	join  membership // a group to receive from, see OpenMulticast
 
 	RecvBuffer int   // bytes; 0 for DefaultRecvBuffer, or SystemDefault
 	SendBuffer int   // bytes; 0 for DefaultSendBuffer, or SystemDefault

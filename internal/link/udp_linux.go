@@ -65,6 +65,9 @@ func openUDP(o Options) (c *udp, err error) {
 			return nil, fmt.Errorf("link: %w", os.NewSyscallError("setsockopt SO_REUSEPORT", err))
 		}
 	}
+	if err := o.join.apply(fd); err != nil {
+		return nil, err
+	}
 	if err := setRequired(fd, v6, o.TOS); err != nil {
 		return nil, err
 	}
@@ -80,6 +83,7 @@ func openUDP(o Options) (c *udp, err error) {
 	if err := c.bind(o.Addr); err != nil {
 		return nil, err
 	}
+	sendMulticastFrom(fd, o.Addr.Addr())
 	c.tx.init(v6, o.TOS)
 	c.rx.init()
 	return c, nil

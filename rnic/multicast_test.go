@@ -1,0 +1,59 @@
+package rnic
+
+import (
+	"net/netip"
+	"runtime"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/verbs"
+	"github.com/softrnic/softrnic/wire"
+)
+
+func TestMulticast(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("multicast needs Linux")
+	}
+	g := verbs.GIDFromAddr(netip.MustParseAddr("239.4.7.91"))
+	open := func() (*end, verbs.QP) {
+		e := newEnd(t, Options{})
+		q, err := e.pd.CreateQP(verbs.QPInitAttr{Type: verbs.UD, SendCQ: e.cq, RecvCQ: e.cq,
+			Cap: verbs.QPCap{MaxSendWR: 4, MaxRecvWR: 4, MaxSendSGE: 1, MaxRecvSGE: 1}})
+		require.NoError(t, err)
+		require.NoError(t, verbs.ActivateUD(q, 0x1234, 0))
+		_, err = q.PostRecv([]verbs.RecvWR{{WRID: 9, SGList: []verbs.SGE{e.mr.SGE(4096, 200)}}})
+		require.NoError(t, err)
+		return e, q
+	}
+	a, qa := open()
+	b, qb := open()
+	c, qc := open()
+	require.NoError(t, qb.AttachMcast(g))
+	require.NoError(t, qb.AttachMcast(g), "attaching twice is once")
+	require.NoError(t, qc.AttachMcast(g))
+	require.ErrorIs(t, a.qp.AttachMcast(g), verbs.ErrUnsupported)
+	require.ErrorIs(t, qa.DetachMcast(g), verbs.ErrInvalid)
+
+	ah, err := a.pd.CreateAH(verbs.AHAttr{DGID: g})
+	require.NoError(t, err)
+	copy(a.mr.Bytes(), "to whom it may concern")
+	send := func() {
+		_, err := qa.PostSend([]verbs.SendWR{{Opcode: verbs.WRSend, Flags: verbs.SendSignaled, SGList: []verbs.SGE{a.mr.SGE(0, 22)},
+			AH: ah, RemoteQPN: wire.QPNMulticast, RemoteQKey: 0x1234}})
+		require.NoError(t, err)
+		require.Equal(t, verbs.WCSend, a.poll1(t).Opcode)
+	}
+	send()
+	for _, e := range []*end{b, c} {
+		wc := e.poll1(t)
+		require.Equal(t, qa.Num(), wc.SrcQPN)
+		require.Equal(t, uint32(40+22), wc.ByteLen)
+		require.Equal(t, "to whom it may concern", string(e.mr.Bytes()[4096+40:4096+62]))
+	}
+	require.NoError(t, qb.DetachMcast(g))
+	require.NoError(t, qc.Destroy())
+	require.Empty(t, b.dev.groups.list)
+	require.Empty(t, c.dev.groups.list)
+	require.ErrorIs(t, qa.AttachMcast(verbs.GIDFromAddr(netip.MustParseAddr("ff11::1"))), verbs.ErrUnsupported)
+}
