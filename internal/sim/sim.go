@@ -13,7 +13,7 @@ import (
 const epoch = 1
 
 // patience is how long Run lets virtual time pass at most.
-const patience = 10 * time.Minute
+const patience = time.Minute
 
 // busyLimit is how many times an adapter may have more to do without time
 // passing before that counts as a fault of the adapter.
@@ -68,7 +68,7 @@ func (s *Sim) wake() {
 
 // Run lets time pass until the given function, which is asked after every
 // event, returns true, and returns true then. It returns false when nothing
-// more is going to happen by itself, or after ten minutes. A nil function
+// more is going to happen by itself, or after a minute. A nil function
 // means: until nothing happens any more, and Run returns true when that is so.
 func (s *Sim) Run(until func() bool) bool {
 	s.wake()
@@ -78,8 +78,8 @@ func (s *Sim) Run(until func() bool) bool {
 		if until != nil && until() {
 			return true
 		}
-		if !s.step(end) {
-			return until == nil && s.net.Now() < end
+		if moved, more := s.step(end); !moved {
+			return until == nil && !more
 		}
 	}
 }
@@ -90,7 +90,7 @@ func (s *Sim) RunFor(d time.Duration) {
 	end := s.net.Now() + int64(d)
 	for {
 		s.settle()
-		if !s.step(end) {
+		if moved, _ := s.step(end); !moved {
 			s.net.AdvanceTo(end)
 			s.settle()
 			return
@@ -98,8 +98,9 @@ func (s *Sim) RunFor(d time.Duration) {
 	}
 }
 
-// step moves the clock to the next event, unless that comes after end.
-func (s *Sim) step(end int64) bool {
+// step moves the clock to the next event, unless that comes after end. It
+// reports whether it did, and whether there is such an event at all.
+func (s *Sim) step(end int64) (moved, more bool) {
 	next, ok := s.net.NextEvent()
 	for _, d := range s.devices {
 		if t := d.nextEvent(); t != 0 && (!ok || t < next) {
@@ -107,10 +108,10 @@ func (s *Sim) step(end int64) bool {
 		}
 	}
 	if !ok || next > end {
-		return false
+		return false, ok
 	}
 	s.net.AdvanceTo(next)
-	return true
+	return true, true
 }
 
 // settle runs adapters and applications until none has anything to do without
