@@ -29,8 +29,9 @@ type CQ struct {
 	closed  bool
 	users   int // queue pairs
 
-	fired atomic.Bool // the armed event happened and no Wait has taken it
-	wake  chan struct{}
+	fired   atomic.Bool           // the armed event happened and no Wait has taken it
+	leading atomic.Pointer[shard] // whose socket a waiter of this queue serves, if one does
+	wake    chan struct{}
 }
 
 // arming is what ReqNotify asked for.
@@ -104,9 +105,13 @@ func (c *CQ) grow(size int) {
 	c.ring, c.head = ring, 0
 }
 
-// fire notes the event and wakes a parked waiter.
+// fire notes the event and wakes the waiter: one that is parked, or one that
+// is asleep in the socket while the completion came another way.
 func (c *CQ) fire() {
 	c.fired.Store(true)
+	if s := c.leading.Load(); s != nil && s.blocked.Load() {
+		s.base.Wake()
+	}
 	select {
 	case c.wake <- struct{}{}:
 	default:

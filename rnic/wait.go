@@ -63,7 +63,9 @@ func (d *Device) wait(ctx context.Context, c *CQ) error {
 			return err
 		}
 		if s.token.CompareAndSwap(false, true) {
+			c.leading.Store(s)
 			w.lead()
+			c.leading.Store(nil)
 			s.release()
 			continue
 		}
