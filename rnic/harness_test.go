@@ -1,0 +1,209 @@
+package rnic
+
+import (
+	"context"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/softrnic/softrnic/verbs"
+)
+
+// TestMain runs the tests, or what a test asks of a child process, and holds
+// the tests to leaving no goroutine behind.
+func TestMain(m *testing.M) {
+	childMain()
+	goleak.VerifyTestMain(m)
+}
+
+// patience is how long a test waits for what must happen.
+const patience = time.Minute
+
+// soon is a context that ends when patience does.
+func soon(t testing.TB) context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// end is one side of a test: a device with one of everything.
+type end struct {
+	dev *Device
+	pd  verbs.PD
+	cq  verbs.CQ
+	qp  verbs.QP
+	mr  verbs.MR // 8 MiB, all access
+}
+
+// newEnd opens a device with an RC queue pair.
+func newEnd(t testing.TB, o Options) *end { return newEndOf(t, o, verbs.RC) }
+
+func newEndOf(t testing.TB, o Options, typ verbs.QPType) *end {
+	t.Helper()
+	e := &end{}
+	var err error
+	e.dev, err = Open(o)
+	require.NoError(t, err)
+	t.Cleanup(func() { e.dev.Close() })
+	e.pd, err = e.dev.AllocPD()
+	require.NoError(t, err)
+	e.cq = e.newCQ(t, 1024)
+	e.qp = e.newQP(t, typ)
+	e.mr = e.reg(t, 8<<20, allAccess)
+	return e
+}
+
+// sizes are those of the queue pairs of a test.
+var sizes = verbs.QPCap{MaxSendWR: 128, MaxRecvWR: 128, MaxSendSGE: 4, MaxRecvSGE: 4, MaxInlineData: 64}
+
+func (e *end) newQP(t testing.TB, typ verbs.QPType) verbs.QP {
+	t.Helper()
+	return e.newQPWith(t, verbs.QPInitAttr{Type: typ})
+}
+
+// newQPWith makes a queue pair; what the attributes leave out is the end's.
+func (e *end) newQPWith(t testing.TB, a verbs.QPInitAttr) verbs.QP {
+	t.Helper()
+	if a.SendCQ == nil {
+		a.SendCQ = e.cq
+	}
+	if a.RecvCQ == nil {
+		a.RecvCQ = e.cq
+	}
+	if a.Cap == (verbs.QPCap{}) {
+		a.Cap = sizes
+	}
+	q, err := e.pd.CreateQP(a)
+	require.NoError(t, err)
+	return q
+}
+
+func (e *end) newCQ(t testing.TB, depth int) verbs.CQ {
+	t.Helper()
+	c, err := e.dev.CreateCQ(depth)
+	require.NoError(t, err)
+	return c
+}
+
+func (e *end) reg(t testing.TB, n int, access verbs.AccessFlags) verbs.MR {
+	t.Helper()
+	mr, err := e.pd.RegMR(aligned(n), access)
+	require.NoError(t, err)
+	return mr
+}
+
+// pair is two devices with an RC connection.
+func pair(t testing.TB, o Options) (a, b *end) {
+	t.Helper()
+	return pairOf(t, o, verbs.RC)
+}
+
+// pairOf is two devices whose queue pairs are connected or, if they are UD,
+// ready to send and receive.
+func pairOf(t testing.TB, o Options, typ verbs.QPType) (a, b *end) {
+	t.Helper()
+	a, b = newEndOf(t, o, typ), newEndOf(t, o, typ)
+	if typ == verbs.UD {
+		require.NoError(t, verbs.ActivateUD(a.qp, qkey, 100))
+		require.NoError(t, verbs.ActivateUD(b.qp, qkey, 200))
+		return a, b
+	}
+	connect(t, a.dev, a.qp, b.dev, b.qp)
+	return a, b
+}
+
+// qkey is the Q_Key of the datagrams of a test.
+const qkey = 0x1234
+
+func connect(t testing.TB, a verbs.Device, qa verbs.QP, b verbs.Device, qb verbs.QP) {
+	t.Helper()
+	connectWith(t, a, qa, b, qb, verbs.ConnectOptions{})
+}
+
+func connectWith(t testing.TB, a verbs.Device, qa verbs.QP, b verbs.Device, qb verbs.QP, o verbs.ConnectOptions) {
+	t.Helper()
+	ea, err := verbs.LocalEndpoint(a, qa, 100)
+	require.NoError(t, err)
+	eb, err := verbs.LocalEndpoint(b, qb, 0xfffff0)
+	require.NoError(t, err)
+	require.NoError(t, verbs.Connect(qa, ea, eb, o))
+	require.NoError(t, verbs.Connect(qb, eb, ea, o))
+}
+
+// handle makes an address handle that leads from e to a peer's device.
+func (e *end) handle(t testing.TB, to *Device) verbs.AH {
+	t.Helper()
+	port, err := to.QueryPort(1)
+	require.NoError(t, err)
+	gid, err := to.QueryGID(1, 0)
+	require.NoError(t, err)
+	ah, err := e.pd.CreateAH(verbs.AHAttr{DGID: gid.GID, UDPPort: port.UDPPort})
+	require.NoError(t, err)
+	return ah
+}
+
+// post posts one signaled request.
+func (e *end) post(t testing.TB, wr verbs.SendWR) {
+	t.Helper()
+	wr.Flags |= verbs.SendSignaled
+	_, err := e.qp.PostSend([]verbs.SendWR{wr})
+	require.NoError(t, err)
+}
+
+// recv posts one receive of n bytes at offset off.
+func (e *end) recv(t testing.TB, id uint64, off, n int) {
+	t.Helper()
+	_, err := e.qp.PostRecv([]verbs.RecvWR{{WRID: id, SGList: []verbs.SGE{e.mr.SGE(off, n)}}})
+	require.NoError(t, err)
+}
+
+// poll1 waits for one completion, which must be a success.
+func (e *end) poll1(t testing.TB) verbs.WC {
+	t.Helper()
+	wc := e.next(t)
+	require.NoError(t, wc.Err())
+	return wc
+}
+
+// next waits for one completion of any status.
+func (e *end) next(t testing.TB) verbs.WC {
+	t.Helper()
+	return nextOf(t, e.cq)
+}
+
+func nextOf(t testing.TB, c verbs.CQ) verbs.WC {
+	t.Helper()
+	var wc [1]verbs.WC
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	n, err := c.PollWait(ctx, wc[:])
+	require.NoError(t, err)
+	require.Equal(t, 1, n)
+	return wc[0]
+}
+
+// event waits for an asynchronous event of a type and passes over others.
+func (e *end) event(t testing.TB, typ verbs.EventType) verbs.AsyncEvent {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	for {
+		ev, err := e.dev.GetAsyncEvent(ctx)
+		require.NoError(t, err, "waiting for %v", typ)
+		if ev.Type == typ {
+			return ev
+		}
+	}
+}
+
+// fill writes bytes that follow from the seed.
+func fill(b []byte, seed uint64) {
+	var key [32]byte
+	for i := range 8 {
+		key[i] = byte(seed >> (8 * i))
+	}
+	rand.NewChaCha8(key).Read(b)
+}
