@@ -1,0 +1,68 @@
+package rnic_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+
+	"github.com/softrnic/softrnic/rnic"
+	"github.com/softrnic/softrnic/verbs"
+)
+
+// side is one end of a connection: a device, a queue pair and memory that the
+// peer may write.
+type side struct {
+	dev verbs.Device
+	cq  verbs.CQ
+	qp  verbs.QP
+	mr  verbs.MR
+}
+
+func open() side {
+	dev, err := rnic.Open(rnic.Options{}) // a free loopback address, UDP port 4791
+	check(err)
+	pd, err := dev.AllocPD()
+	check(err)
+	cq, err := dev.CreateCQ(16)
+	check(err)
+	qp, err := pd.CreateQP(verbs.QPInitAttr{Type: verbs.RC, SendCQ: cq, RecvCQ: cq,
+		Cap: verbs.QPCap{MaxSendWR: 16, MaxSendSGE: 1}})
+	check(err)
+	mr, err := pd.RegMR(make([]byte, 4096), verbs.AccessLocalWrite|verbs.AccessRemoteWrite)
+	check(err)
+	return side{dev, cq, qp, mr}
+}
+
+// Two devices, here in one process, and an RDMA write from one to the other.
+func Example() {
+	a, b := open(), open()
+	defer a.dev.Close()
+	defer b.dev.Close()
+
+	// Each end has to know the other's endpoint: a line of text to exchange.
+	here, err := verbs.LocalEndpoint(a.dev, a.qp, 1000)
+	check(err)
+	there, err := verbs.LocalEndpoint(b.dev, b.qp, 2000)
+	check(err)
+	check(verbs.Connect(a.qp, here, there, verbs.ConnectOptions{}))
+	check(verbs.Connect(b.qp, there, here, verbs.ConnectOptions{}))
+
+	n := copy(a.mr.Bytes(), "hello, remote memory")
+	_, err = a.qp.PostSend([]verbs.SendWR{{WRID: 1, Opcode: verbs.WRRDMAWrite, Flags: verbs.SendSignaled,
+		SGList: []verbs.SGE{a.mr.SGE(0, n)}, RemoteAddr: b.mr.Addr(), RKey: b.mr.RKey()}})
+	check(err)
+	var wc [1]verbs.WC
+	_, err = a.cq.PollWait(context.Background(), wc[:])
+	check(err)
+	fmt.Println(wc[0].Opcode, wc[0].Status)
+	fmt.Printf("%s\n", b.mr.Bytes()[:n])
+	// Output:
+	// RDMA_WRITE SUCCESS
+	// hello, remote memory
+}
+
+func check(err error) {
+	if err != nil {
+		log.Fatal(err)
+	}
+}
