@@ -29,7 +29,9 @@ func (s *shard) serve() {
 		polls := s.polls.Load()
 		if polls == seen && s.token.CompareAndSwap(false, true) {
 			runtime.LockOSThread()
+			s.serving.Store(true)
 			s.rule(polls)
+			s.serving.Store(false)
 			runtime.UnlockOSThread()
 			s.release()
 			seen = s.polls.Load()

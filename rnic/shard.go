@@ -46,6 +46,7 @@ type shard struct {
 
 	polls     atomic.Uint64 // looks by pollers: the service stays away while this moves
 	wanted    atomic.Bool   // a poller waits for a blocked token holder to give way
+	serving   atomic.Bool   // the token holder is the service
 	blocked   atomic.Bool   // the token holder is, or is about to be, asleep in the socket
 	sleepTill atomic.Int64  // until when at most; 0 for ever
 

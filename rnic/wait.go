@@ -19,7 +19,13 @@ func (d *Device) poll(s *shard, c caller) int {
 	}
 	n := s.step(c)
 	idle := s.idle
-	s.release()
+	if d.options.NoService {
+		s.release()
+	} else {
+		// Parked waiters stay parked while someone polls: the service notices
+		// when that ends and hands over to them.
+		s.token.Store(false)
+	}
 	if n == 0 && idle > yieldAfter {
 		s.yield(idle)
 	}
@@ -39,9 +45,10 @@ func (s *shard) yield(idle int) {
 	}
 }
 
-// claim asks a token holder that sleeps in the socket to give way.
+// claim asks a token holder that sleeps in the socket to give way. Without a
+// service to fall back on it may keep the token: it serves everybody.
 func (s *shard) claim() {
-	if s.blocked.Load() && s.wanted.CompareAndSwap(false, true) {
+	if s.blocked.Load() && !s.dev.options.NoService && s.wanted.CompareAndSwap(false, true) {
 		s.base.Wake()
 	}
 }
@@ -52,6 +59,7 @@ func (d *Device) wait(ctx context.Context, c *CQ) error {
 	s := c.shard
 	w := waiter{ctx: ctx, cq: c, shard: s}
 	defer w.stop()
+	displaced := false // a poller took the token from us
 	for {
 		if c.event() {
 			return c.state()
@@ -62,14 +70,15 @@ func (d *Device) wait(ctx context.Context, c *CQ) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if s.token.CompareAndSwap(false, true) {
+		if !displaced && s.token.CompareAndSwap(false, true) {
 			c.leading.Store(s)
-			w.lead()
+			displaced = w.lead()
 			c.leading.Store(nil)
 			s.release()
 			continue
 		}
-		w.follow()
+		w.follow(displaced)
+		displaced = false
 	}
 }
 
@@ -86,8 +95,9 @@ func (w *waiter) done() bool {
 	return w.cq.fired.Load() || w.ctx.Err() != nil || w.shard.dev.isClosed()
 }
 
-// lead serves the socket until the waiter is done or a poller wants the token.
-func (w *waiter) lead() {
+// lead serves the socket until the waiter is done or a poller wants the token,
+// and reports the latter.
+func (w *waiter) lead() (displaced bool) {
 	s := w.shard
 	c := caller{cq: w.cq}
 	budget := s.spin.budget()
@@ -99,7 +109,7 @@ func (w *waiter) lead() {
 			if spun {
 				s.spin.hit()
 			}
-			return
+			return false
 		}
 		if n > 0 || budget > 0 && int64(s.dev.now()) < till {
 			if looks%64 == 63 {
@@ -114,7 +124,7 @@ func (w *waiter) lead() {
 		budget = 0
 		w.watch()
 		if s.sleep(w.done) {
-			return // wanted
+			return true
 		}
 	}
 }
@@ -132,13 +142,16 @@ func (w *waiter) stop() {
 	}
 }
 
-// follow parks until the event, the context's end, or the baton.
-func (w *waiter) follow() {
+// follow parks until the event, the context's end, or the baton. Unless it was
+// displaced it does not park when the token has become free meanwhile.
+func (w *waiter) follow(displaced bool) {
 	s := w.shard
 	s.followers.Add(1)
 	defer s.followers.Add(-1)
-	s.claim() // the service, if it is the one asleep in the socket
-	if !s.token.Load() || w.done() {
+	if s.serving.Load() {
+		s.claim()
+	}
+	if !displaced && !s.token.Load() || w.done() {
 		return
 	}
 	select {
