@@ -1,0 +1,40 @@
+package experiments
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/softrnic/softrnic/internal/bench"
+)
+
+// judge compares ratios with targets and makes the verdict of them: it holds
+// if all do, and at least one was measured.
+type judge struct {
+	missed int
+	why    []string
+}
+
+// atMost wants ratio to be no larger than limit.
+func (j *judge) atMost(what string, ratio, limit float64) {
+	j.note(ratio <= limit, "%s %.2f (at most %.2f)", what, ratio, limit)
+}
+
+// atLeast wants ratio to be no smaller than limit.
+func (j *judge) atLeast(what string, ratio, limit float64) {
+	j.note(ratio >= limit, "%s %.2f (at least %.2f)", what, ratio, limit)
+}
+
+// note adds a finding.
+func (j *judge) note(holds bool, format string, args ...any) {
+	if !holds {
+		j.missed++
+	}
+	j.why = append(j.why, fmt.Sprintf(format, args...))
+}
+
+func (j *judge) verdict() bench.Verdict {
+	if len(j.why) == 0 {
+		return bench.Verdict{Why: "nothing that the claim is about was measured"}
+	}
+	return bench.Verdict{Holds: j.missed == 0, Why: strings.Join(j.why, ", ")}
+}

@@ -1,0 +1,51 @@
+package experiments
+
+import (
+	"context"
+
+	"github.com/softrnic/softrnic/internal/bench"
+	"github.com/softrnic/softrnic/internal/bench/measure"
+)
+
+// A lineup is what takes turns at one point: baseline and subjects.
+type lineup struct {
+	samples []bench.Sample
+	rounds  []measure.Round
+	events  []*measure.Latency // of single events; nil where there are none
+}
+
+// add lines up a figure of whole rounds.
+func (l *lineup) add(series string, round measure.Round) {
+	l.samples = append(l.samples, bench.Sample{Series: series})
+	l.rounds = append(l.rounds, round)
+	l.events = append(l.events, nil)
+}
+
+// pinger is a ping-pong of package udpraw or verbsbench.
+type pinger interface {
+	Rounds(iters int, into *measure.Latency) measure.Round
+}
+
+// addPing lines up a ping-pong.
+func (l *lineup) addPing(series string, p pinger, iters int) {
+	events := measure.NewLatency()
+	l.add(series, p.Rounds(iters, events))
+	l.events[len(l.events)-1] = events
+}
+
+// run lets them take n turns and returns what each measured, in the order of
+// adding.
+func (l *lineup) run(ctx context.Context, n int) ([]bench.Sample, error) {
+	figures, err := measure.Alternate(ctx, n, l.rounds...)
+	if err != nil {
+		return nil, err
+	}
+	for i := range l.samples {
+		l.samples[i].Figures = figures[i]
+		if l.events[i] != nil {
+			stats := l.events[i].Stats()
+			l.samples[i].Stats = &stats
+		}
+	}
+	return l.samples, nil
+}

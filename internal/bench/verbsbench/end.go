@@ -1,0 +1,116 @@
+package verbsbench
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/softrnic/softrnic/internal/bench/measure"
+	"github.com/softrnic/softrnic/internal/bench/proc"
+	"github.com/softrnic/softrnic/rnic"
+	"github.com/softrnic/softrnic/verbs"
+)
+
+const (
+	worker  = "verbsbench"
+	roleEnd = "end"
+)
+
+// request opens a subject (Ping or Stream is set), runs a round of it or
+// closes it. Both ends get the same.
+type request struct {
+	Subject int
+	Ping    *PingOptions   `json:",omitempty"`
+	Stream  *StreamOptions `json:",omitempty"`
+	Iters   int            `json:",omitempty"`
+	For     time.Duration  `json:",omitempty"`
+	Close   bool           `json:",omitempty"`
+}
+
+// reply is what a round measured; rank 0's counts.
+type reply struct {
+	Latency *measure.Latency `json:",omitempty"`
+	Flow    *Flow            `json:",omitempty"`
+}
+
+// A runner is a subject on one end.
+type runner interface {
+	run(ctx context.Context, r request) (reply, error)
+	close() error
+}
+
+// end is one of the two processes: a device and the subjects on it.
+type end struct {
+	*proc.Worker
+	path     verbs.MTU
+	dev      *rnic.Device
+	pd       verbs.PD
+	payload  pattern
+	subjects map[int]runner
+}
+
+func init() {
+	proc.Register(worker, roleEnd, func(ctx context.Context, w *proc.Worker) error {
+		c, err := proc.Args[Config](w)
+		if err != nil {
+			return err
+		}
+		e, err := openEnd(w, c)
+		if err != nil {
+			return err
+		}
+		defer e.dev.Close()
+		return proc.Serve(ctx, w, e.serve)
+	})
+}
+
+func openEnd(w *proc.Worker, c Config) (*end, error) {
+	var path verbs.MTU
+	if err := path.UnmarshalText(strconv.AppendInt(nil, int64(c.MTU), 10)); err != nil {
+		return nil, err
+	}
+	// A waiter on events does not spin: that is what its series are about.
+	dev, err := rnic.Open(rnic.Options{Spin: -1, RecvBuffer: c.RecvBuffer, Impair: c.Impair})
+	if err != nil {
+		return nil, err
+	}
+	pd, err := dev.AllocPD()
+	if err != nil {
+		dev.Close()
+		return nil, err
+	}
+	return &end{Worker: w, path: path, dev: dev, pd: pd, subjects: map[int]runner{}}, nil
+}
+
+func (e *end) serve(ctx context.Context, r request) (reply, error) {
+	s, known := e.subjects[r.Subject]
+	switch {
+	case r.Ping != nil:
+		s, err := openPing(ctx, e, *r.Ping)
+		e.subjects[r.Subject] = s
+		return reply{}, err
+	case r.Stream != nil:
+		s, err := openStream(ctx, e, *r.Stream)
+		e.subjects[r.Subject] = s
+		return reply{}, err
+	case !known:
+		return reply{}, fmt.Errorf("verbsbench: subject %d is not open", r.Subject)
+	case r.Close:
+		delete(e.subjects, r.Subject)
+		return reply{}, s.close()
+	default:
+		return s.run(ctx, r)
+	}
+}
+
+// peer is the rank of the other end.
+func (e *end) peer() int { return 1 - e.Rank }
+
+// pattern is at least the first n bytes of the payload of all subjects.
+func (e *end) pattern(n int) pattern {
+	if len(e.payload) < n {
+		e.payload = newPattern(n)
+	}
+	return e.payload
+}

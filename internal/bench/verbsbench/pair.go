@@ -1,0 +1,170 @@
+package verbsbench
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/softrnic/softrnic/internal/bench/measure"
+	"github.com/softrnic/softrnic/internal/bench/proc"
+)
+
+// Config says how both devices of a pair are opened and connected.
+type Config struct {
+	MTU        int    // path MTU in bytes; 0: 4096
+	RecvBuffer int    // of the socket, as rnic.Options has it: 0 asks for much, -1 leaves the system's default
+	Impair     string // faults on both links, as rnic.Options has them
+}
+
+// A Pair is two processes with a device each, that wait until a subject is
+// asked for a round. For one goroutine.
+type Pair struct {
+	g    *proc.Group
+	next int
+}
+
+// OpenPair starts the two processes. The caller closes the pair, and with it
+// every subject.
+func OpenPair(ctx context.Context, c Config) (*Pair, error) {
+	if c.MTU == 0 {
+		c.MTU = 4096
+	}
+	end := proc.Spec{Name: worker, Role: roleEnd, Args: c}
+	g, err := proc.Start(ctx, proc.Options{Pin: true}, end, end)
+	if err != nil {
+		return nil, err
+	}
+	return &Pair{g: g}, nil
+}
+
+// Close ends both processes. Closing twice is safe.
+func (p *Pair) Close() { p.g.Close() }
+
+// subject is the parent's handle of one subject on both ends.
+type subject struct {
+	pair *Pair
+	id   int
+}
+
+func (p *Pair) open(ctx context.Context, r request) (subject, error) {
+	p.next++
+	r.Subject = p.next
+	_, err := proc.Call[request, reply](ctx, p.g, r)
+	return subject{p, r.Subject}, err
+}
+
+// Close frees what the subject holds on both ends.
+func (s subject) Close(ctx context.Context) error {
+	_, err := proc.Call[request, reply](ctx, s.pair.g, request{Subject: s.id, Close: true})
+	return err
+}
+
+// PingOptions say what goes to and fro. Op and Size are required.
+type PingOptions struct {
+	Op    Op
+	Size  int  // bytes of payload; 8 for RCAtomic
+	Event bool // both ends block until a completion comes, instead of polling
+	QPs   int  // RCWrite: queue pairs that take turns; 0: 1
+}
+
+// A PingPong sends one message to and fro.
+type PingPong struct{ subject }
+
+// PingPong opens a ping-pong on the pair.
+func (p *Pair) PingPong(ctx context.Context, o PingOptions) (*PingPong, error) {
+	s, err := p.open(ctx, request{Ping: &o})
+	if err != nil {
+		return nil, err
+	}
+	return &PingPong{s}, nil
+}
+
+// Round does iters round trips and returns half of each one's time, or the
+// whole for reads and atomics.
+func (p *PingPong) Round(ctx context.Context, iters int) (*measure.Latency, error) {
+	ends, err := proc.Call[request, reply](ctx, p.pair.g, request{Subject: p.id, Iters: iters})
+	if err != nil {
+		return nil, err
+	}
+	return ends[0].Latency, nil
+}
+
+// Rounds is Round as measure.Alternate takes it; the figure is the median in
+// microseconds. All that is measured is added to into, unless that is nil.
+func (p *PingPong) Rounds(iters int, into *measure.Latency) measure.Round {
+	return func(ctx context.Context) (float64, error) {
+		l, err := p.Round(ctx, iters)
+		if err != nil {
+			return 0, err
+		}
+		if into != nil {
+			into.Merge(l)
+		}
+		return l.Median(), nil
+	}
+}
+
+// StreamOptions say what flows from rank 0 to rank 1, or, for RCRead, the
+// other way. Op and Size are required.
+type StreamOptions struct {
+	Op    Op
+	Size  int // bytes of one message
+	List  int // requests posted at once; 0: 1
+	Depth int // requests outstanding at most; 0: 128, and less for long messages
+}
+
+// A Flow is what one round moved.
+type Flow struct {
+	Messages int64 // that arrived whole
+	Bytes    int64 // of payload in them
+	Lost     int64 // packets or messages without acknowledgement (UC, UD) that did not arrive
+	Elapsed  time.Duration
+	Failure  string // the queue pair failed, and how: the stream is of no further use
+}
+
+// MBps is the payload rate in MB/s.
+func (f Flow) MBps() float64 { return measure.MBps(f.Bytes, f.Elapsed) }
+
+// MessagesPerSecond is the message rate.
+func (f Flow) MessagesPerSecond() float64 { return measure.PerSecond(f.Messages, f.Elapsed) }
+
+// A Stream moves messages one way as fast as they go.
+type Stream struct {
+	subject
+	Lost int64 // in all rounds so far
+}
+
+// Stream opens a stream on the pair.
+func (p *Pair) Stream(ctx context.Context, o StreamOptions) (*Stream, error) {
+	s, err := p.open(ctx, request{Stream: &o})
+	if err != nil {
+		return nil, err
+	}
+	return &Stream{subject: s}, nil
+}
+
+// Round moves messages for d.
+func (s *Stream) Round(ctx context.Context, d time.Duration) (Flow, error) {
+	ends, err := proc.Call[request, reply](ctx, s.pair.g, request{Subject: s.id, For: d})
+	if err != nil {
+		return Flow{}, err
+	}
+	f := *ends[0].Flow
+	s.Lost += f.Lost
+	return f, nil
+}
+
+// Rounds is Round as measure.Alternate takes it, with the figure of interest:
+// Flow.MBps or Flow.MessagesPerSecond. A queue pair that fails is an error.
+func (s *Stream) Rounds(d time.Duration, figure func(Flow) float64) measure.Round {
+	return func(ctx context.Context) (float64, error) {
+		f, err := s.Round(ctx, d)
+		if err != nil {
+			return 0, err
+		}
+		if f.Failure != "" {
+			return 0, fmt.Errorf("verbsbench: %s", f.Failure)
+		}
+		return figure(f), nil
+	}
+}
