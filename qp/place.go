@@ -1,6 +1,7 @@
 package qp
 
 import (
+	"encoding/binary"
 	"sync/atomic"
 	"unsafe"
 )
@@ -17,10 +18,10 @@ func place(dst, src []byte) {
 	switch {
 	case end%8 == 0 && n >= 8:
 		copy(dst[:n-8], src)
-		atomic.StoreUint64((*uint64)(unsafe.Pointer(&dst[n-8])), *(*uint64)(unsafe.Pointer((*[8]byte)(src[n-8:]))))
+		atomic.StoreUint64((*uint64)(unsafe.Pointer(&dst[n-8])), binary.NativeEndian.Uint64(src[n-8:]))
 	case end%4 == 0 && n >= 4:
 		copy(dst[:n-4], src)
-		atomic.StoreUint32((*uint32)(unsafe.Pointer(&dst[n-4])), load32(src[n-4:]))
+		atomic.StoreUint32((*uint32)(unsafe.Pointer(&dst[n-4])), binary.NativeEndian.Uint32(src[n-4:]))
 	default:
 		placeTail(dst, src, int((end-1)%4)+1)
 	}
@@ -39,19 +40,14 @@ func placeTail(dst, src []byte, tail int) {
 	last := unsafe.Pointer(&dst[n-1])
 	word := (*uint32)(unsafe.Add(last, -(tail - 1)))
 	for {
+		var b [4]byte
 		old := atomic.LoadUint32(word)
-		b := *(*[4]byte)(unsafe.Pointer(&old))
+		binary.NativeEndian.PutUint32(b[:], old)
 		copy(b[at:tail], src[n-k:])
-		if atomic.CompareAndSwapUint32(word, old, load32(b[:])) {
+		if atomic.CompareAndSwapUint32(word, old, binary.NativeEndian.Uint32(b[:])) {
 			return
 		}
 	}
-}
-
-func load32(b []byte) uint32 { // host byte order, any alignment
-	var v uint32
-	*(*[4]byte)(unsafe.Pointer(&v)) = [4]byte(b)
-	return v
 }
 
 // word64 returns the 8-byte aligned memory b as a word for atomics, or false.
@@ -64,4 +60,4 @@ func word64(b []byte) (*uint64, bool) {
 }
 
 // putHost stores v in host byte order, as atomics return it to memory.
-func putHost(b []byte, v uint64) { copy(b, (*[8]byte)(unsafe.Pointer(&v))[:]) }
+func putHost(b []byte, v uint64) { binary.NativeEndian.PutUint64(b, v) }
