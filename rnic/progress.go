@@ -2,6 +2,7 @@ package rnic
 
 import (
 	"github.com/softrnic/softrnic/internal/link"
+	"github.com/softrnic/softrnic/qp"
 	"github.com/softrnic/softrnic/reliability"
 	"github.com/softrnic/softrnic/wire"
 )
@@ -21,8 +22,8 @@ func (c caller) mayReply() bool {
 }
 
 const (
-	// ackPackets is how many packets are handled, while more keep coming,
-	// before the acknowledgements leave.
+	// ackPackets is how many packets are handled at most, while more keep
+	// coming, before the acknowledgements leave.
 	ackPackets = 64
 	// A stream of at least streamPackets since the last acknowledgement is
 	// worth some empty looks, of a quarter of a microsecond each: more may be
@@ -31,6 +32,13 @@ const (
 	streamPackets = 8
 	streamLooks   = 6
 )
+
+// ackSpacing is ackPackets for a receive buffer of so many bytes. Peers keep
+// less than the buffer in flight, so a small one wants acknowledgements more
+// often, or they wait for one.
+func ackSpacing(buffer int) int {
+	return min(max(buffer/8/qp.PortMTU, 2), ackPackets)
+}
 
 // step takes one look at the socket, handles what came, and returns the number
 // of packets. Acknowledgements that are owed leave when there is nothing more
@@ -61,9 +69,9 @@ func (s *shard) step(c caller) int {
 	}
 	s.settle(now)
 	s.unacked += packets
-	s.streaming = s.unacked >= streamPackets
+	s.streaming = s.unacked >= streamPackets && s.ackEvery == ackPackets
 	s.received += uint64(packets)
-	if n == 0 || s.unacked >= ackPackets && !c.mayReply() {
+	if n == 0 || s.unacked >= s.ackEvery && !c.mayReply() {
 		s.acknowledge(now)
 	}
 	s.flush()

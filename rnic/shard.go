@@ -26,12 +26,13 @@ type shard struct {
 	faults atomic.Pointer[impair.Conn] // part of conn, once faults have been asked for
 	tap    *capture.Tap                // part of conn, once a capture has; guarded by the device's lock
 
-	mu      sync.Mutex
-	tx      *link.Batch
-	active  []*QP // have packets to lay out
-	owing   []*QP // owe an acknowledgement that waits to be coalesced
-	timers  timers
-	unacked int // packets handled since acknowledgements left
+	mu       sync.Mutex
+	tx       *link.Batch
+	active   []*QP // have packets to lay out
+	owing    []*QP // owe an acknowledgement that waits to be coalesced
+	timers   timers
+	unacked  int // packets handled since acknowledgements left
+	ackEvery int // ackSpacing of the socket's buffer
 
 	owed      atomic.Int32 // len(owing)
 	nextTimer atomic.Int64 // timers.next()
@@ -71,6 +72,7 @@ func newShard(d *Device, conn link.Conn) *shard {
 		tx: link.NewBatch(txBytes), rx: link.NewDatagrams(rxSlots),
 		baton: make(chan struct{}, 1), unpark: make(chan struct{}, 1), done: make(chan struct{}),
 	}
+	s.ackEvery = ackSpacing(conn.Caps().RecvBuffer)
 	s.spin.init(d.options.Spin)
 	s.sealers.local = conn.LocalAddr()
 	return s
