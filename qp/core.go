@@ -66,6 +66,7 @@ type requester struct {
 	una      wire.PSN // oldest PSN not acknowledged
 	top      wire.PSN // one past the highest PSN sent
 	endPos   uint64   // window coordinate one past the last started request
+	burst    uint32   // packets laid out in a row
 	unasked  uint32   // packets since one asked for an acknowledgement
 	forceAck bool     // ask with the next packet: it is a probe
 	probing  bool     // send one packet only, and go on at resume

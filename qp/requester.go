@@ -51,7 +51,7 @@ const (
 // sendRequests lays out request packets until something stops it, and reports
 // whether that was a full batch.
 func (c *Core) sendRequests(now Time, out Out) bool {
-	for {
+	for c.burst = 0; ; c.burst++ {
 		if c.state != sRTS && c.state != sSQD || c.cur == c.sq.tail || c.retry.Waiting() {
 			return false
 		}
@@ -138,11 +138,16 @@ func (c *Core) sendData(now Time, out Out, w *sendWQE) outcome {
 	pad := wire.PadFor(int(n))
 	total := info.HeaderLen + int(n) + pad + wire.ICRCLen
 
-	if c.typ == verbs.RC && !c.window.Allows(c.inFlight(), int(n)+packetCost) {
-		if c.unasked == 0 {
-			return blocked
+	edge := false // the window is used up with this packet
+	if c.typ == verbs.RC {
+		inFlight := c.inFlight()
+		if !c.window.Allows(inFlight, c.leastBurst(w, off)) {
+			if c.unasked == 0 {
+				return blocked
+			}
+			c.forceAck = true // one packet more, so that the window moves again
 		}
-		c.forceAck = true // one packet more, so that the window moves again
+		edge = !c.window.Allows(inFlight+int(n)+packetCost, int(c.mtu)+packetCost)
 	}
 	var src []byte
 	if w.inline == 0 {
@@ -161,7 +166,7 @@ func (c *Core) sendData(now Time, out Out, w *sendWQE) outcome {
 	bth := wire.BTH{
 		Opcode: info.Opcode, Pad: uint8(pad), PKey: c.pkey, DestQPN: c.attr.DestQPN, PSN: c.next,
 		SE:     last && w.flags&verbs.SendSolicited != 0 && w.consumes(),
-		AckReq: c.typ == verbs.RC && c.asks(last),
+		AckReq: c.typ == verbs.RC && c.asks(last || edge),
 	}
 	bth.Put(b)
 	if info.RETH {
@@ -239,9 +244,21 @@ func (c *Core) sendAtomic(now Time, out Out, w *sendWQE) outcome {
 	return sent
 }
 
+// leastBurst is how much room the window must have for the packet at offset off
+// of w to leave. The first of a burst waits until the rest of its message, or
+// a quarter of the window, may follow: few large sends cost less than many
+// small ones.
+func (c *Core) leastBurst(w *sendWQE, off uint32) int {
+	one := int(min(c.mtu, w.length-off)) + packetCost
+	if c.burst > 0 {
+		return one
+	}
+	return max(one, min(int(w.length-off), c.window.Size()/4))
+}
+
 // asks decides whether a packet asks for an acknowledgement: the last of a
-// message does, a probe does, and every so many others, so that the window
-// moves before it is used up.
+// message or of the window does, a probe does, and every so many others, so
+// that the window moves before it is used up.
 func (c *Core) asks(last bool) bool {
 	every := uint32(min(16, max(1, c.window.Size()/4/int(c.mtu))))
 	if last || c.forceAck || c.unasked+1 >= every {
