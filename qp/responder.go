@@ -156,24 +156,26 @@ func (c *Core) receiveWrite(now Time, p *wire.Packet) wire.Drop {
 	if p.Info.Imm && !c.takeReceive() {
 		return c.notReady(p)
 	}
-	if p.Info.First && length > 0 {
-		if length > MaxMessage {
+	// The first packet is checked for the whole message, later ones again for
+	// themselves: the region may be gone by then.
+	need := n
+	if p.Info.First {
+		if need = length; need > MaxMessage {
 			return c.refuse(now, p, wire.NakInvalidRequest, "the message is longer than 2^31 bytes")
 		}
-		if _, f := c.mem.Remote(rkey, va, length, verbs.AccessRemoteWrite, c.num); f != NoFault {
+	}
+	fits := n < left && !p.Info.Last || n == left && p.Info.Last
+	var dst []byte
+	if need > 0 && (fits || p.Info.First) {
+		var f Fault
+		if dst, f = c.mem.Remote(rkey, va, need, verbs.AccessRemoteWrite, c.num); f != NoFault {
 			return c.refuse(now, p, wire.NakRemoteAccess, f.String())
 		}
 	}
-	if p.Info.Last && n != left || !p.Info.Last && n >= left {
+	if !fits {
 		return c.refuse(now, p, wire.NakInvalidRequest, "the packets of the message are not as long together as it announced")
 	}
-	if n > 0 {
-		dst, f := c.mem.Remote(rkey, va, n, verbs.AccessRemoteWrite, c.num)
-		if f != NoFault {
-			return c.refuse(now, p, wire.NakRemoteAccess, f.String())
-		}
-		place(dst, p.Payload)
-	}
+	place(dst[:n], p.Payload)
 	c.counters.RcvdBytes += uint64(n)
 	m.active, m.op = !p.Info.Last, wire.OpWrite
 	m.va, m.rkey, m.left, m.length = va+uint64(n), rkey, left-n, length

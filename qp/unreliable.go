@@ -69,31 +69,29 @@ func (c *Core) receiveUCWrite(p *wire.Packet) wire.Drop {
 		return wire.DropAccessDenied
 	}
 	n := uint32(len(p.Payload))
+	need := n
 	if p.Info.First {
 		h := p.RETH()
 		if h.Length > MaxMessage {
 			return wire.DropBadLength
 		}
-		if h.Length > 0 {
-			if _, f := c.mem.Remote(h.RKey, h.VA, h.Length, verbs.AccessRemoteWrite, c.num); f != NoFault {
-				return wire.DropAccessDenied
-			}
-		}
 		m.va, m.rkey, m.left, m.length = h.VA, h.RKey, h.Length, h.Length
+		need = h.Length // the first packet is checked for the whole message
 	}
 	if p.Info.Last && n != m.left || !p.Info.Last && n >= m.left {
 		return wire.DropBadLength
 	}
+	var dst []byte
+	if need > 0 {
+		var f Fault
+		if dst, f = c.mem.Remote(m.rkey, m.va, need, verbs.AccessRemoteWrite, c.num); f != NoFault {
+			return wire.DropAccessDenied
+		}
+	}
 	if p.Info.Imm && !c.takeReceive() {
 		return wire.DropNoReceive
 	}
-	if n > 0 {
-		dst, f := c.mem.Remote(m.rkey, m.va, n, verbs.AccessRemoteWrite, c.num)
-		if f != NoFault {
-			return wire.DropAccessDenied
-		}
-		place(dst, p.Payload)
-	}
+	place(dst[:n], p.Payload)
 	c.counters.RcvdBytes += uint64(n)
 	m.va += uint64(n)
 	m.left -= n
