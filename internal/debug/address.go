@@ -29,6 +29,15 @@ func (a address) String() string {
 	return a.where
 }
 
+// CheckAddress tells what is wrong with an address for Serve.
+func CheckAddress(s string) error {
+	if s == Auto {
+		return nil
+	}
+	_, err := parseAddress(s)
+	return err
+}
+
 // parseAddress reads "unix:/path", "127.0.0.1:9479", "[::1]:9479" or
 // "localhost:9479".
 func parseAddress(s string) (address, error) {

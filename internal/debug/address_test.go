@@ -31,6 +31,7 @@ func TestParseAddress(t *testing.T) {
 		a, err := parseAddress(c.in)
 		if c.err != "" {
 			require.ErrorContains(t, err, c.err, c.in)
+			require.Equal(t, err, CheckAddress(c.in))
 			continue
 		}
 		require.NoError(t, err, c.in)
@@ -38,5 +39,7 @@ func TestParseAddress(t *testing.T) {
 		again, err := parseAddress(a.String())
 		require.NoError(t, err)
 		require.Equal(t, a, again)
+		require.NoError(t, CheckAddress(c.in))
 	}
+	require.NoError(t, CheckAddress(Auto))
 }

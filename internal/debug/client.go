@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -52,10 +53,16 @@ func (c *Client) Report(ctx context.Context) (Report, error) {
 	return r, err
 }
 
+// ErrNoQP says that the device has no queue pair of that number.
+var ErrNoQP = errors.New("no such queue pair; it may have been destroyed")
+
 // QP asks for one queue pair with its flight recorder.
 func (c *Client) QP(ctx context.Context, num uint32) (rnic.QPInfo, error) {
 	var q rnic.QPInfo
 	err := c.getJSON(ctx, "/qp/"+FormatQPN(num)+"/history", &q)
+	if no := (*refusal)(nil); errors.As(err, &no) && no.status == http.StatusNotFound {
+		err = fmt.Errorf("debug endpoint %s: QP %s: %w", c.addr, FormatQPN(num), ErrNoQP)
+	}
 	return q, err
 }
 
@@ -124,9 +131,18 @@ func (c *Client) request(ctx context.Context, method, path string) (io.ReadClose
 		return res.Body, nil
 	}
 	defer res.Body.Close()
-	text, _ := io.ReadAll(io.LimitReader(res.Body, 4096))
-	return nil, fmt.Errorf("debug endpoint %s: %s", c.addr, strings.TrimSpace(string(bytes.ToValidUTF8(text, nil))))
+	text, _ := io.ReadAll(io.LimitReader(res.Body, 4096)) // what arrived is all there is to tell
+	return nil, &refusal{c.addr, res.StatusCode, strings.TrimSpace(string(bytes.ToValidUTF8(text, nil)))}
 }
+
+// refusal is an answer other than 200.
+type refusal struct {
+	addr   string
+	status int
+	text   string
+}
+
+func (r *refusal) Error() string { return fmt.Sprintf("debug endpoint %s: %s", r.addr, r.text) }
 
 // unwrapURL takes the URL off an error of the HTTP client: it names a host
 // that is not the endpoint.

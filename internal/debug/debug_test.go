@@ -52,7 +52,7 @@ func TestHistory(t *testing.T) {
 	require.Contains(t, what, "state RTS")
 	require.Contains(t, what, "-> UD_SEND_ONLY psn 0")
 	_, err = c.QP(t.Context(), q.Num()^1)
-	require.ErrorContains(t, err, "no queue pair")
+	require.ErrorIs(t, err, ErrNoQP)
 
 	for path, status := range map[string]int{
 		"/qp/%d/history": 404, "/qp/0x1000000/history": 400, "/qp/-1/history": 400, "/qp/x/history": 400, "/qp/1": 404,

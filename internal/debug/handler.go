@@ -69,7 +69,7 @@ func serveHistory(w http.ResponseWriter, r *http.Request, dev Device) {
 	}
 	info, ok := dev.InspectQP(num)
 	if !ok {
-		http.Error(w, fmt.Sprintf("no queue pair 0x%x here; it may have been destroyed", num), http.StatusNotFound)
+		http.Error(w, fmt.Sprintf("QP %s: %v", FormatQPN(num), ErrNoQP), http.StatusNotFound)
 		return
 	}
 	writeJSON(w, info)

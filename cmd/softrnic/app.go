@@ -1,0 +1,111 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/softrnic/softrnic/rnic"
+)
+
+// app is the command with its surroundings, so that tests can replace them.
+type app struct {
+	stdout, stderr io.Writer
+	options        rnic.Options // of every device that a command opens, before the flags
+
+	// look finds out what doctor judges.
+	look func(ctx context.Context, options rnic.Options) surroundings
+
+	// Flags of every command.
+	addr, impair string
+	json         bool
+}
+
+func newApp(stdout, stderr io.Writer) *app {
+	return &app{stdout: stdout, stderr: stderr, look: look}
+}
+
+// Exit statuses.
+const (
+	statusFailed = 1
+	statusUsage  = 2
+)
+
+// usageError is a mistake in the command line or in the environment.
+type usageError struct{ err error }
+
+func (e *usageError) Error() string { return e.err.Error() }
+func (e *usageError) Unwrap() error { return e.err }
+
+func usage(format string, args ...any) error { return &usageError{fmt.Errorf(format, args...)} }
+
+// main runs the command line and returns the exit status.
+func (a *app) main(ctx context.Context, args []string) int {
+	c := a.command()
+	c.SetArgs(args)
+	err := c.ExecuteContext(ctx)
+	if err == nil {
+		return 0
+	}
+	fmt.Fprintln(a.stderr, "softrnic:", err)
+	if wrong := (*usageError)(nil); errors.As(err, &wrong) {
+		return statusUsage
+	}
+	return statusFailed
+}
+
+func (a *app) command() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "softrnic",
+		Short:         "A RoCE v2 adapter in user space: look at it, test it, use it",
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Args:          unknownCommand,
+		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	root.SetOut(a.stdout)
+	root.SetErr(a.stderr)
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return usage("%w; `%s --help` lists the flags", err, c.CommandPath())
+	})
+	flags := root.PersistentFlags()
+	flags.StringVar(&a.addr, "addr", "", "address to open a device on, for example 192.0.2.1 or [2001:db8::1]:4791 (env "+rnic.EnvAddr+")")
+	flags.StringVar(&a.impair, "impair", "", "faults to inject, for example \"loss 1% delay 2ms seed 7\" (env "+rnic.EnvImpair+")")
+	flags.BoolVarP(&a.json, "json", "j", false, "write JSON")
+	root.AddCommand(a.devinfoCommand(), a.doctorCommand(), a.statCommand(), a.captureCommand(), a.versionCommand())
+	return root
+}
+
+// unknownCommand accepts no arguments: a word that is no command ends there.
+func unknownCommand(c *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	var names []string
+	for _, sub := range c.Commands() {
+		if sub.IsAvailableCommand() {
+			names = append(names, sub.Name())
+		}
+	}
+	return usage("unknown command %q for %q; there are %s", args[0], c.CommandPath(), strings.Join(names, ", "))
+}
+
+// noArgs accepts no arguments.
+func noArgs(c *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usage("%s takes no argument, but there is %q", c.CommandPath(), args[0])
+	}
+	return nil
+}
+
+// writeJSON writes one value, indented.
+func (a *app) writeJSON(v any) error {
+	e := json.NewEncoder(a.stdout)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
+}

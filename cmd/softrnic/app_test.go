@@ -1,0 +1,160 @@
+package main
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// run runs a command line and returns its exit status and outputs.
+func run(t *testing.T, a *app, line string) (status int, stdout, stderr string) {
+	t.Helper()
+	var out, diag bytes.Buffer
+	a.stdout, a.stderr = &out, &diag
+	status = a.main(t.Context(), strings.Fields(line))
+	return status, out.String(), diag.String()
+}
+
+// golden compares with a file of testdata.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		require.NoError(t, os.WriteFile(path, []byte(got), 0o644))
+	}
+	want, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, string(want), got)
+}
+
+// quiet keeps the test away from the sockets and settings of the user.
+func quiet(t *testing.T) {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "s") // t.TempDir is too long for a socket on macOS
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
+	t.Setenv("XDG_RUNTIME_DIR", dir)
+	t.Setenv("TMPDIR", dir)
+	for _, name := range []string{"SOFTRNIC_ADDR", "SOFTRNIC_IMPAIR", "SOFTRNIC_DEBUG", "SOFTRNIC_LINK"} {
+		t.Setenv(name, "")
+	}
+}
+
+func TestExitStatus(t *testing.T) {
+	quiet(t)
+	for _, c := range []struct {
+		line   string
+		status int
+		text   string // in stderr if the status is not 0
+	}{
+		{"", 0, ""},
+		{"--help", 0, ""},
+		{"version", 0, ""},
+		{"version --json", 0, ""},
+		{"stat", 0, ""},
+		{"stat history", 0, ""},
+		{"devinfo", 0, ""},
+		{"devinfo --addr 127.0.0.77", 0, ""},
+		{"devinfo -d other", 1, `IB device "other" wasn't found; there is softrnic`},
+		{"devinfo --addr 203.0.113.1", 1, "no interface of this machine has that address"},
+		{"stat --of 1", 1, `"1": no such process or device; no process serves one`},
+		{"stat --of 127.0.0.1:1", 1, "debug endpoint 127.0.0.1:1"},
+		{"stat --qp 17", 1, "no queue pair 0x11"},
+		{"capture --of nobody -w x.pcapng", 1, `"nobody": no such process or device`},
+
+		{"nosuch", 2, `unknown command "nosuch" for "softrnic"; there are capture, `},
+		{"stat nosuch", 2, `unknown command "nosuch" for "softrnic stat"; there are history`},
+		{"stat history nosuch", 2, `softrnic stat history takes no argument, but there is "nosuch"`},
+		{"version now", 2, "takes no argument"},
+		{"doctor --fast", 2, "unknown flag: --fast; `softrnic doctor --help` lists the flags"},
+		{"devinfo --ib-port", 2, "flag needs an argument"},
+		{"devinfo --ib-port one", 2, `invalid argument "one"`},
+		{"devinfo --ib-port 2", 2, "--ib-port 2: the device has ports 1 to 1"},
+		{"devinfo --addr 127.0.0.1:x", 2, `--addr: "127.0.0.1:x" is not an address: want for example`},
+		{"devinfo --addr localhost", 2, "is not an address"},
+		{"devinfo --impair slowly", 2, "--impair: "},
+		{"doctor --impair slowly", 2, "--impair: "},
+		{"stat --qp 0x1000000", 2, "--qp: queue pair number"},
+		{"stat --watch soon", 2, `invalid argument "soon"`},
+		{"stat --watch -1s", 2, "--watch -1s: want an interval such as 1s"},
+		{"stat --prometheus --json", 2, "--prometheus goes with --of only"},
+		{"capture", 2, "capture needs --of"},
+		{"capture --of 1", 2, "capture needs -w"},
+		{"capture --of 1 -w x --for -1s", 2, "--for -1s: want a time"},
+	} {
+		t.Run(c.line, func(t *testing.T) {
+			status, stdout, stderr := run(t, newApp(nil, nil), c.line)
+			require.Equal(t, c.status, status, stderr)
+			if c.status != 0 {
+				require.True(t, strings.HasPrefix(stderr, "softrnic: "), stderr)
+				require.Contains(t, stderr, c.text)
+				require.Empty(t, stdout)
+			}
+		})
+	}
+}
+
+func TestEnvironment(t *testing.T) {
+	quiet(t)
+	for _, c := range []struct {
+		name, value string
+		status      int
+		text        string
+	}{
+		{"SOFTRNIC_ADDR", "nowhere", 2, `SOFTRNIC_ADDR: "nowhere" is not an address`},
+		{"SOFTRNIC_IMPAIR", "slowly", 2, "SOFTRNIC_IMPAIR: "},
+		{"SOFTRNIC_DEBUG", "0.0.0.0:80", 2, "SOFTRNIC_DEBUG: debug endpoint \"0.0.0.0:80\": 0.0.0.0 is not a loopback address"},
+		{"SOFTRNIC_DEBUG", "unix:/nonexistent/s", 1, "SOFTRNIC_DEBUG: debug endpoint unix:/nonexistent/s"},
+		{"SOFTRNIC_DEBUG", "off", 0, ""},
+		{"SOFTRNIC_DEBUG", "127.0.0.1:0", 0, ""},
+	} {
+		t.Run(c.name+"="+c.value, func(t *testing.T) {
+			t.Setenv(c.name, c.value)
+			status, _, stderr := run(t, newApp(nil, nil), "devinfo")
+			require.Equal(t, c.status, status, stderr)
+			require.Contains(t, stderr, c.text)
+		})
+	}
+	t.Setenv("SOFTRNIC_ADDR", "127.0.0.5:5000")
+	o, err := newApp(nil, nil).deviceOptions()
+	require.NoError(t, err)
+	require.Equal(t, "127.0.0.5:5000", o.Addr.String())
+	o, err = (&app{addr: "127.0.0.6", impair: "loss 1%"}).deviceOptions()
+	require.NoError(t, err)
+	require.Equal(t, "127.0.0.6:4791", o.Addr.String(), "a flag goes before the environment")
+	require.Equal(t, "loss 1%", o.Impair)
+}
+
+// TestOpenServes lets `softrnic stat` find the devices of the tools, and does
+// without on systems that have no place for a socket.
+func TestOpenServes(t *testing.T) {
+	quiet(t)
+	dev, err := newApp(nil, nil).open()
+	require.NoError(t, err)
+	require.True(t, strings.HasPrefix(dev.debug.Addr(), "unix:"), dev.debug.Addr())
+	require.NoError(t, dev.Close())
+
+	t.Setenv("XDG_RUNTIME_DIR", "")
+	t.Setenv("TMPDIR", "/nonexistent")
+	dev, err = newApp(nil, nil).open()
+	require.NoError(t, err)
+	require.Empty(t, dev.debug.Addr())
+	require.NoError(t, dev.Close())
+}
+
+func TestVersion(t *testing.T) {
+	_, stdout, _ := run(t, newApp(nil, nil), "version")
+	require.Regexp(t, `^softrnic \S+(| \w+), go1\S+ \w+/\w+\n$`, stdout)
+	_, stdout, _ = run(t, newApp(nil, nil), "version -j")
+	require.Contains(t, stdout, `"version": `)
+}

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// level is how bad a finding is.
+type level string
+
+const (
+	levelOK   level = "OK"
+	levelWarn level = "WARN" // works, but slower or not for everyone
+	levelFail level = "FAIL" // does not work
+)
+
+// finding is the outcome of one check.
+type finding struct {
+	Level  level    `json:"level"`
+	Check  string   `json:"check"`
+	Detail string   `json:"detail"`
+	Fix    []string `json:"fix,omitempty"` // commands, or advice when there is no command
+}
+
+// notTested is what doctor cannot know.
+const notTested = "not tested: firewalls and the path to other hosts, which must let UDP port 4791 pass in both directions"
+
+func (a *app) doctorCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "doctor",
+		Short: "Check what this machine offers to the adapter, and say how to improve it",
+		Long: "Checks socket buffers, offloads, port 4791, addresses and their MTU, processors and\n" +
+			"timers, and lets two devices exchange data over real sockets. Nothing is changed: what\n" +
+			"could be better comes with the commands that make it so. The exit status is 1 when a\n" +
+			"check fails.",
+		Args: noArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			options, err := a.deviceOptions()
+			if err != nil {
+				return err
+			}
+			return a.diagnose(judge(a.look(c.Context(), options)))
+		},
+	}
+}
+
+// diagnose shows the findings. The error counts those that fail.
+func (a *app) diagnose(findings []finding) error {
+	failed := 0
+	for _, f := range findings {
+		if f.Level == levelFail {
+			failed++
+		}
+	}
+	if a.json {
+		err := a.writeJSON(struct {
+			OK        bool      `json:"ok"`
+			Checks    []finding `json:"checks"`
+			NotTested string    `json:"not_tested"`
+		}{failed == 0, findings, notTested})
+		if err != nil {
+			return err
+		}
+	} else {
+		for _, f := range findings {
+			f.print(a.stdout)
+		}
+		fmt.Fprintf(a.stdout, "\n%s\n", notTested)
+	}
+	if failed > 0 {
+		return fmt.Errorf("%d of %d checks failed", failed, len(findings))
+	}
+	return nil
+}
+
+func (f finding) print(w io.Writer) {
+	fmt.Fprintf(w, "%-4s  %-16s  %s\n", f.Level, f.Check, f.Detail)
+	for _, fix := range f.Fix {
+		fmt.Fprintf(w, "%s%s\n", strings.Repeat(" ", 24), fix)
+	}
+}

@@ -1,0 +1,76 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/softrnic/softrnic/internal/debug"
+	"github.com/softrnic/softrnic/rnic"
+)
+
+func (a *app) historyCommand() *cobra.Command {
+	var of, qp string
+	c := &cobra.Command{
+		Use:   "history",
+		Short: "Show the last packets and state transitions of queue pairs",
+		Long: "Reads the flight recorder of each queue pair, or of the one that --qp names: what it\n" +
+			"sent (->) and received (<-) last, and how its state changed, with the time since then.",
+		Args: noArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return a.history(c.Context(), of, qp) },
+	}
+	targetFlags(c, &of, &qp)
+	return c
+}
+
+// qpHistory is a queue pair with its history, and whose it is.
+type qpHistory struct {
+	PID    int    `json:"pid"`
+	Device string `json:"device"`
+	Now    int64  `json:"now_ns"` // on the device's clock
+	rnic.QPInfo
+}
+
+func (a *app) history(ctx context.Context, of, qp string) error {
+	peers, err := a.peers(ctx, of)
+	if err != nil {
+		return err
+	}
+	if peers, err = onlyQP(peers, qp); err != nil {
+		return err
+	}
+	list := []qpHistory{}
+	for _, p := range peers {
+		for _, q := range p.Report.QPs {
+			info, err := p.Client.QP(ctx, q.Num)
+			if errors.Is(err, debug.ErrNoQP) {
+				continue // destroyed meanwhile
+			}
+			if err != nil {
+				return err
+			}
+			list = append(list, qpHistory{p.PID, p.Report.Device.Name, p.Report.Now, info})
+		}
+	}
+	if a.json {
+		return a.writeJSON(list)
+	}
+	for _, h := range list {
+		a.printHistory(h)
+	}
+	return nil
+}
+
+func (a *app) printHistory(h qpHistory) {
+	fmt.Fprintf(a.stdout, "%s  process %d  %s QP %s  %s\n", h.Device, h.PID, h.Type, debug.FormatQPN(h.Num), h.State)
+	for _, e := range h.History {
+		ago := "" // the recorder begins without knowing the time
+		if e.At > 0 {
+			ago = fmt.Sprintf("%v ago", max(0, time.Duration(h.Now-e.At)).Round(time.Microsecond))
+		}
+		fmt.Fprintf(a.stdout, "  %16s  %s\n", ago, e.What)
+	}
+}

@@ -1,0 +1,211 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/softrnic/softrnic/internal/link"
+	"github.com/softrnic/softrnic/verbs"
+	"github.com/softrnic/softrnic/wire"
+)
+
+// judge turns facts into findings.
+func judge(s surroundings) []finding {
+	list := []finding{s.system(), s.processors()}
+	if s.probe.Err != nil {
+		list = append(list, finding{levelFail, "sockets", s.probe.Err.Error(), nil})
+	} else {
+		list = append(list, s.buffer("receive buffer", "rmem_max", s.probe.RecvBuffer, s.probe.RecvBufferMax, link.DefaultRecvBuffer),
+			s.buffer("send buffer", "wmem_max", s.probe.SendBuffer, s.probe.SendBufferMax, link.DefaultSendBuffer))
+		list = append(list, s.offloads()...)
+	}
+	list = append(list, s.timers(), s.port())
+	list = append(list, s.addressFindings()...)
+	return append(list, s.debugEndpoint(), s.selfTestFinding())
+}
+
+func (s surroundings) system() finding {
+	return finding{levelOK, "system", fmt.Sprintf("%s/%s, %s, link %s", s.goos, s.goarch, s.goVersion, s.probe.Name), nil}
+}
+
+func (s surroundings) processors() finding {
+	f := finding{levelOK, "processors", fmt.Sprintf("%d, GOMAXPROCS %d", s.cpus, s.maxProcs), nil}
+	switch {
+	case s.maxProcs == 1 && s.cpus > 1:
+		f.Level = levelWarn
+		f.Detail += ": the adapter's service goroutine and the program take turns"
+		f.Fix = []string{"unset GOMAXPROCS, or raise the CPU limit of the container"}
+	case s.maxProcs == 1:
+		f.Level = levelWarn
+		f.Detail += ": works, but waiting costs a switch of threads each time"
+	case s.maxProcs > s.cpus:
+		f.Level = levelWarn
+		f.Detail += ": threads that spin take processors from each other"
+		f.Fix = []string{"unset GOMAXPROCS"}
+	}
+	return f
+}
+
+// buffer judges what a socket got that asked for want bytes.
+func (s surroundings) buffer(check, sysctl string, got, limit, want int) finding {
+	f := finding{Level: levelOK, Check: check}
+	switch {
+	case got == 0:
+		f.Detail = "the system does not tell its size"
+	case got >= want:
+		f.Detail = size(got)
+	case s.goos == "linux":
+		f.Level = levelWarn
+		f.Detail = fmt.Sprintf("%s instead of %s (net.core.%s is %d): works, but bursts lose packets that are then sent again", size(got), size(want), sysctl, limit)
+		f.Fix = []string{
+			fmt.Sprintf("sudo sysctl -w net.core.%s=%d", sysctl, want),
+			fmt.Sprintf("echo net.core.%s=%d | sudo tee -a /etc/sysctl.d/90-softrnic.conf", sysctl, want),
+		}
+	default:
+		f.Level = levelWarn
+		f.Detail = fmt.Sprintf("%s instead of %s: works, but bursts lose packets that are then sent again", size(got), size(want))
+		if s.goos == "darwin" {
+			f.Fix = []string{fmt.Sprintf("sudo sysctl -w kern.ipc.maxsockbuf=%d", 2*want)}
+		}
+	}
+	return f
+}
+
+// size writes a number of bytes as the kernel's limits are thought of.
+func size(bytes int) string {
+	if bytes >= 1<<20 && bytes%(1<<20) == 0 {
+		return fmt.Sprintf("%d MiB", bytes>>20)
+	}
+	return fmt.Sprintf("%d KiB", bytes>>10)
+}
+
+// offloads judges what lets one system call move many packets.
+func (s surroundings) offloads() []finding {
+	var list []finding
+	for _, o := range []struct {
+		check, what, since string
+		works              bool
+	}{
+		{"GSO", "UDP_SEGMENT", "4.18", s.probe.GSO},
+		{"GRO", "UDP_GRO", "5.0", s.probe.GRO},
+		{"mmsg", "sendmmsg", "3.0", s.probe.MMsg},
+	} {
+		f := finding{levelOK, o.check, o.what + " works", nil}
+		switch {
+		case o.works:
+		case s.goos == "linux":
+			f.Level = levelWarn
+			f.Detail = fmt.Sprintf("%s does not work here: every packet costs a system call of its own or more", o.what)
+			f.Fix = []string{fmt.Sprintf("use Linux %s or later; gVisor and some containers lack it as well", o.since)}
+		default:
+			f.Detail = o.what + " is Linux's; " + s.goos + " works without"
+		}
+		list = append(list, f)
+	}
+	if s.linkEnv != "" {
+		list = append(list, finding{levelWarn, "environment", fmt.Sprintf("%s=%s makes devices do without accelerations", link.EnvVar, s.linkEnv),
+			[]string{"unset " + link.EnvVar}})
+	}
+	return list
+}
+
+func (s surroundings) timers() finding {
+	switch {
+	case s.timerSlack != nil:
+		return finding{levelWarn, "timers", s.timerSlack.Error() + ": short sleeps take up to 50 us longer", nil}
+	case s.goos != "linux":
+		return finding{levelOK, "timers", "as exact as " + s.goos + " has them", nil}
+	}
+	return finding{levelOK, "timers", "the slack of a thread can be lowered to 1 ns", nil}
+}
+
+// port judges UDP port 4791, which rdma_rxe takes on all addresses at once.
+func (s surroundings) port() finding {
+	f := finding{levelOK, "port 4791", "free", nil}
+	if len(s.rdmaDevices) > 0 {
+		f.Detail += "; the kernel has RDMA devices of its own: " + strings.Join(s.rdmaDevices, ", ")
+	}
+	if s.probe.RoCEPort == nil {
+		return f
+	}
+	f.Level = levelWarn
+	f.Fix = []string{"use another port: softrnic --addr 127.0.0.1:4792, or SOFTRNIC_ADDR=127.0.0.1:4792; peers name it with the address"}
+	var rxe []string
+	for _, name := range s.rdmaDevices {
+		if strings.HasPrefix(name, "rxe") {
+			rxe = append(rxe, name)
+		}
+	}
+	switch {
+	case len(rxe) > 0:
+		f.Detail = fmt.Sprintf("held by the kernel's rdma_rxe (%s) on every address", strings.Join(rxe, ", "))
+		for _, name := range rxe {
+			f.Fix = append(f.Fix, "or remove it: sudo rdma link delete "+name)
+		}
+	case s.rxeLoaded:
+		f.Detail = "held, perhaps by the kernel's rdma_rxe, which is loaded; " + s.probe.RoCEPort.Error()
+		f.Fix = append(f.Fix, "or unload it: sudo modprobe -r rdma_rxe")
+	default:
+		f.Detail = s.probe.RoCEPort.Error()
+		f.Fix = append(f.Fix, "see who has it: sudo ss -ulpn sport = :4791")
+	}
+	return f
+}
+
+// addressFindings judge each address a device could have.
+func (s surroundings) addressFindings() []finding {
+	var list []finding
+	others := 0
+	for _, a := range s.addresses {
+		if a.ip.IsLinkLocalUnicast() {
+			continue // a GID has no zone, so peers could not answer
+		}
+		if !a.ip.IsLoopback() {
+			others++
+		}
+		list = append(list, a.finding())
+	}
+	if len(list) == 0 {
+		list = append(list, finding{levelFail, "addresses", "no interface that is up has an address", []string{"sudo ip link set dev lo up"}})
+	} else if others == 0 {
+		list = append(list, finding{levelWarn, "addresses", "only loopback: peers on this machine only", nil})
+	}
+	return list
+}
+
+func (a address) finding() finding {
+	mtu := wire.ForInterface(a.mtu, !a.ip.Is4())
+	f := finding{levelOK, "address", fmt.Sprintf("%v on %s, GID %s, interface MTU %d, RoCE MTU %d", a.ip, a.name, gidText(verbs.GIDFromAddr(a.ip)), a.mtu, mtu), nil}
+	if mtu == 0 {
+		f.Level = levelWarn
+		f.Detail = fmt.Sprintf("%v on %s: interface MTU %d is too small for any RoCE packet", a.ip, a.name, a.mtu)
+	}
+	if mtu < wire.MaxMTU {
+		f.Fix = []string{fmt.Sprintf("for RoCE MTU %d, if all hosts and switches on the way can: sudo ip link set dev %s mtu %d", wire.MaxMTU, a.name, fullMTU())}
+	}
+	return f
+}
+
+// fullMTU is the smallest interface MTU that carries packets of the largest
+// RoCE MTU over IPv4 and IPv6.
+func fullMTU() int {
+	mtu := wire.MaxMTU
+	for wire.ForInterface(mtu, true) < wire.MaxMTU || wire.ForInterface(mtu, false) < wire.MaxMTU {
+		mtu++
+	}
+	return mtu
+}
+
+func (s surroundings) debugEndpoint() finding {
+	if s.endpoint != nil {
+		return finding{levelWarn, "debug endpoint", s.endpoint.Error(), nil}
+	}
+	return finding{levelOK, "debug endpoint", "`softrnic stat` finds processes that run with SOFTRNIC_DEBUG=auto", nil}
+}
+
+func (s surroundings) selfTestFinding() finding {
+	if s.test.err != nil {
+		return finding{levelFail, "self test", s.test.err.Error(), nil}
+	}
+	return finding{levelOK, "self test", s.test.String(), nil}
+}

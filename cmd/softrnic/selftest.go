@@ -1,0 +1,173 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/netip"
+	"time"
+
+	"github.com/softrnic/softrnic/internal/debug"
+	"github.com/softrnic/softrnic/rnic"
+	"github.com/softrnic/softrnic/verbs"
+)
+
+// testResult tells how the self test went.
+type testResult struct {
+	err           error
+	from, to      netip.AddrPort
+	bytes         int
+	took          time.Duration
+	packets       uint64 // sent by both
+	retransmitted uint64
+}
+
+func (r testResult) String() string {
+	return fmt.Sprintf("%v wrote and sent %s to %v in %v, %d packets, %d of them twice",
+		r.from, size(r.bytes), r.to, r.took.Round(time.Microsecond), r.packets, r.retransmitted)
+}
+
+// Size of the messages of the self test, and how long it may take.
+const (
+	selfTestBytes = 1 << 20
+	selfTestTime  = 5 * time.Second
+)
+
+// selfTest lets two devices of this process exchange an RDMA write and a
+// message over their sockets, and looks for one of them at its debug endpoint.
+func selfTest(ctx context.Context, options rnic.Options) (r testResult, endpoint error) {
+	ctx, cancel := context.WithTimeout(ctx, selfTestTime)
+	defer cancel()
+	r.bytes = selfTestBytes
+	options.Addr, options.AnyPort = netip.AddrPortFrom(options.Addr.Addr(), 0), true
+	var a, b *rnic.Device
+	if a, r.err = rnic.Open(options); r.err != nil {
+		return r, nil
+	}
+	defer a.Close()
+	if b, r.err = rnic.Open(options); r.err != nil {
+		return r, nil
+	}
+	defer b.Close()
+	r.from, r.to = a.Addr(), b.Addr()
+	start := time.Now()
+	r.err = exchange(ctx, a, b)
+	r.took = time.Since(start)
+	for _, d := range []*rnic.Device{a, b} {
+		c := d.Inspect().Counters
+		r.packets += c.SentPkts
+		r.retransmitted += c.Retransmitted
+	}
+	return r, tryEndpoint(ctx, a)
+}
+
+// tryEndpoint serves a device and asks for it.
+func tryEndpoint(ctx context.Context, dev *rnic.Device) error {
+	server, err := debug.Serve(dev, debug.Auto)
+	if err != nil {
+		return err
+	}
+	defer server.Close()
+	client, err := debug.NewClient(server.Addr())
+	if err != nil {
+		return err
+	}
+	_, err = client.Report(ctx)
+	return err
+}
+
+// end is one end of the self test: a connected queue pair and memory, half of
+// it for the write, half for the message.
+type end struct {
+	dev verbs.Device
+	cq  verbs.CQ
+	qp  verbs.QP
+	mr  verbs.MR
+}
+
+func newEnd(dev verbs.Device) (e end, err error) {
+	e.dev = dev
+	pd, err := dev.AllocPD()
+	if err != nil {
+		return e, err
+	}
+	if e.cq, err = dev.CreateCQ(4); err != nil {
+		return e, err
+	}
+	e.qp, err = pd.CreateQP(verbs.QPInitAttr{Type: verbs.RC, SendCQ: e.cq, RecvCQ: e.cq,
+		Cap: verbs.QPCap{MaxSendWR: 2, MaxRecvWR: 2, MaxSendSGE: 1, MaxRecvSGE: 1}})
+	if err != nil {
+		return e, err
+	}
+	e.mr, err = pd.RegMR(make([]byte, 2*selfTestBytes), verbs.AccessLocalWrite|verbs.AccessRemoteWrite)
+	return e, err
+}
+
+// exchange writes to b and sends to b, and compares what arrives.
+func exchange(ctx context.Context, da, db verbs.Device) error {
+	a, err := newEnd(da)
+	if err != nil {
+		return err
+	}
+	b, err := newEnd(db)
+	if err != nil {
+		return err
+	}
+	ea, err := verbs.LocalEndpoint(a.dev, a.qp, 0)
+	if err != nil {
+		return err
+	}
+	eb, err := verbs.LocalEndpoint(b.dev, b.qp, 0)
+	if err != nil {
+		return err
+	}
+	if err := verbs.Connect(a.qp, ea, eb, verbs.ConnectOptions{}); err != nil {
+		return err
+	}
+	if err := verbs.Connect(b.qp, eb, ea, verbs.ConnectOptions{}); err != nil {
+		return err
+	}
+	data := a.mr.Bytes()
+	for i := range data {
+		data[i] = byte(i * 7 >> 3)
+	}
+	const half = selfTestBytes
+	if _, err := b.qp.PostRecv([]verbs.RecvWR{{SGList: []verbs.SGE{b.mr.SGE(half, half)}}}); err != nil {
+		return err
+	}
+	_, err = a.qp.PostSend([]verbs.SendWR{
+		{Opcode: verbs.WRRDMAWrite, Flags: verbs.SendSignaled, SGList: []verbs.SGE{a.mr.SGE(0, half)}, RemoteAddr: b.mr.Addr(), RKey: b.mr.RKey()},
+		{Opcode: verbs.WRSend, Flags: verbs.SendSignaled, SGList: []verbs.SGE{a.mr.SGE(half, half)}},
+	})
+	if err != nil {
+		return err
+	}
+	if err := completions(ctx, a.cq, 2); err != nil {
+		return err
+	}
+	if err := completions(ctx, b.cq, 1); err != nil {
+		return err
+	}
+	if !bytes.Equal(a.mr.Bytes(), b.mr.Bytes()) {
+		return fmt.Errorf("%v got other data than %v sent", eb, ea)
+	}
+	return nil
+}
+
+// completions waits for n of them, all successful.
+func completions(ctx context.Context, cq verbs.CQ, n int) error {
+	wc := make([]verbs.WC, n)
+	for got := 0; got < n; {
+		k, err := cq.PollWait(ctx, wc[got:])
+		if err != nil {
+			return fmt.Errorf("waiting for a completion: %w", err)
+		}
+		for _, c := range wc[got : got+k] {
+			if err := c.Err(); err != nil {
+				return err
+			}
+		}
+		got += k
+	}
+	return nil
+}

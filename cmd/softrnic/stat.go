@@ -1,0 +1,173 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/softrnic/softrnic/internal/debug"
+	"github.com/softrnic/softrnic/rnic"
+	"github.com/softrnic/softrnic/rnic/rnicdebug"
+)
+
+type statFlags struct {
+	of         string
+	qp         string
+	all        bool
+	prometheus bool
+	watch      time.Duration
+}
+
+func (a *app) statCommand() *cobra.Command {
+	var f statFlags
+	c := &cobra.Command{
+		Use:   "stat",
+		Short: "Show the counters of devices that processes have open",
+		Long: "Asks every process of yours that has a debug endpoint (SOFTRNIC_DEBUG=auto) for its\n" +
+			"devices, or the one that --of names, and shows what they count. Counters have the\n" +
+			"names of rdma-statistic(8); those that are 0 are left out unless --all asks for them.",
+		Args: unknownCommand,
+		RunE: func(c *cobra.Command, _ []string) error { return a.stat(c.Context(), f) },
+	}
+	targetFlags(c, &f.of, &f.qp)
+	c.Flags().BoolVarP(&f.all, "all", "a", false, "show counters that are 0, too")
+	c.Flags().BoolVar(&f.prometheus, "prometheus", false, "write the text format of Prometheus, with a label pid")
+	c.Flags().DurationVarP(&f.watch, "watch", "w", 0, "show again after each of these intervals, with rates, until interrupted")
+	c.AddCommand(a.historyCommand())
+	return c
+}
+
+// targetFlags are the flags of commands that look into processes.
+func targetFlags(c *cobra.Command, of, qp *string) {
+	c.Flags().StringVar(of, "of", "", "look at this process, device or endpoint only: 4711, softrnic0, unix:/path, 127.0.0.1:9479")
+	c.Flags().StringVar(qp, "qp", "", "look at the queue pair of this number only, as 17 or 0x11")
+}
+
+func (a *app) stat(ctx context.Context, f statFlags) error {
+	switch {
+	case f.watch < 0:
+		return usage("--watch %v: want an interval such as 1s", f.watch)
+	case f.prometheus && (a.json || f.watch > 0 || f.qp != ""):
+		return usage("--prometheus goes with --of only")
+	}
+	var before []debug.Peer
+	for {
+		peers, err := a.peers(ctx, f.of)
+		if err != nil {
+			return err
+		}
+		if peers, err = onlyQP(peers, f.qp); err != nil {
+			return err
+		}
+		if err := a.show(peers, before, f); err != nil {
+			return err
+		}
+		if f.watch == 0 {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(f.watch):
+		}
+		before = peers
+	}
+}
+
+// show writes one look in the form that was asked for.
+func (a *app) show(peers, before []debug.Peer, f statFlags) error {
+	switch {
+	case f.prometheus:
+		return writeMetrics(a.stdout, peers)
+	case a.json && f.watch > 0:
+		return writeLine(a.stdout, reports(peers))
+	case a.json:
+		return a.writeJSON(reports(peers))
+	}
+	if f.watch > 0 && isTerminal(a.stdout) {
+		fmt.Fprint(a.stdout, "\x1b[H\x1b[2J") // cursor to the top, rest erased
+	}
+	s := statText{w: a.stdout, all: f.all}
+	for i := range peers {
+		s.device(&peers[i].Report, reportBefore(before, &peers[i]), f.qp != "")
+	}
+	return nil
+}
+
+// peers asks the devices that of names, or all. Those that do not answer are
+// reported and left out.
+func (a *app) peers(ctx context.Context, of string) ([]debug.Peer, error) {
+	find := debug.Discover
+	if of != "" {
+		find = func(ctx context.Context) ([]debug.Peer, error) { return debug.Find(ctx, of) }
+	}
+	peers, err := find(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if len(peers) == 0 {
+		fmt.Fprintf(a.stderr, "softrnic: no process has a debug endpoint; start one with %s=%s\n", rnicdebug.EnvVar, rnicdebug.Auto)
+	}
+	return slices.DeleteFunc(peers, func(p debug.Peer) bool {
+		if p.Err != nil {
+			fmt.Fprintf(a.stderr, "softrnic: process %d does not answer: %v\n", p.PID, p.Err)
+		}
+		return p.Err != nil
+	}), nil
+}
+
+// onlyQP leaves the queue pair that number names and the devices that have it.
+// Without a number all stay.
+func onlyQP(peers []debug.Peer, number string) ([]debug.Peer, error) {
+	if number == "" {
+		return peers, nil
+	}
+	num, err := debug.ParseQPN(number)
+	if err != nil {
+		return nil, usage("--qp: %w", err)
+	}
+	peers = slices.DeleteFunc(peers, func(p debug.Peer) bool {
+		return !slices.ContainsFunc(p.Report.QPs, func(q rnic.QPInfo) bool { return q.Num == num })
+	})
+	if len(peers) == 0 {
+		return nil, fmt.Errorf("no queue pair %s", debug.FormatQPN(num))
+	}
+	for i := range peers {
+		qps := &peers[i].Report.QPs
+		*qps = slices.DeleteFunc(*qps, func(q rnic.QPInfo) bool { return q.Num != num })
+	}
+	return peers, nil
+}
+
+// reports are what the peers said.
+func reports(peers []debug.Peer) []debug.Report {
+	list := make([]debug.Report, len(peers))
+	for i, p := range peers {
+		list[i] = p.Report
+	}
+	return list
+}
+
+// reportBefore is what the peer said the time before, or nil.
+func reportBefore(before []debug.Peer, p *debug.Peer) *debug.Report {
+	for i := range before {
+		if before[i].Client.Addr() == p.Client.Addr() && before[i].PID == p.PID {
+			return &before[i].Report
+		}
+	}
+	return nil
+}
+
+// isTerminal reports whether w is a screen.
+func isTerminal(w any) bool {
+	f, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}

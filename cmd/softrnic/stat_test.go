@@ -1,0 +1,238 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/internal/debug"
+	"github.com/softrnic/softrnic/rnic"
+	"github.com/softrnic/softrnic/rnic/rnicdebug"
+)
+
+// live opens two devices that have exchanged data and are served where the
+// tools look.
+func live(t *testing.T) (a, b *rnic.Device) {
+	t.Helper()
+	quiet(t)
+	for i, d := range []**rnic.Device{&a, &b} {
+		dev, err := rnic.Open(rnic.Options{Name: fmt.Sprintf("nic%d", i)})
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, dev.Close()) })
+		server, err := rnicdebug.Serve(dev, rnicdebug.Auto)
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, server.Close()) })
+		*d = dev
+	}
+	require.NoError(t, exchange(t.Context(), a, b))
+	return a, b
+}
+
+// stat runs a command line that must succeed.
+func stat(t *testing.T, line string) string {
+	t.Helper()
+	status, stdout, stderr := run(t, newApp(nil, nil), line)
+	require.Zero(t, status, stderr)
+	require.Empty(t, stderr)
+	return stdout
+}
+
+func TestStatText(t *testing.T) {
+	a, b := live(t)
+	text := stat(t, "stat")
+	q := a.Inspect().QPs[0]
+	for _, want := range []string{
+		fmt.Sprintf("nic0  process %d (", os.Getpid()), "nic1  process ", a.Addr().String() + "  PORT_ACTIVE  MTU 4096",
+		"sent_bytes ", " 2097152 ", "rdma_sends", "Bytes of payload sent.", "link sent_packets", "objects: pd 1, cq 1, qp 1,",
+		debug.FormatQPN(q.Num), b.Addr().String() + "/" + debug.FormatQPN(q.DestQPN),
+	} {
+		require.Contains(t, text, want)
+	}
+	require.NotContains(t, text, "link_downed", "it is 0")
+	require.Contains(t, stat(t, "stat --all"), "link_downed")
+
+	only := stat(t, "stat --of nic1")
+	require.NotContains(t, only, "nic0")
+	require.Equal(t, strings.Count(stat(t, fmt.Sprintf("stat --of %d", os.Getpid())), "process"), 2)
+
+	one := stat(t, fmt.Sprintf("stat --qp %d", q.Num))
+	require.Contains(t, one, "rdma_sends")
+	require.NotContains(t, one, "nic1")
+	require.NotContains(t, one, "objects", "the queue pair's counters, not the device's")
+}
+
+func TestStatJSON(t *testing.T) {
+	a, b := live(t)
+	var list []debug.Report
+	require.NoError(t, json.Unmarshal([]byte(stat(t, "stat -j")), &list))
+	require.Len(t, list, 2)
+	for i, dev := range []*rnic.Device{a, b} {
+		require.Equal(t, dev.Inspect().Device, list[i].Device)
+		require.Equal(t, dev.Inspect().QPs[0].Num, list[i].QPs[0].Num)
+		require.Equal(t, os.Getpid(), list[i].Process.PID)
+	}
+	require.EqualValues(t, 2<<20, list[0].Counters.SentBytes)
+
+	num := list[1].QPs[0].Num
+	require.NoError(t, json.Unmarshal([]byte(stat(t, fmt.Sprintf("stat --json --qp 0x%x", num))), &list))
+	require.Len(t, list, 1)
+	require.Equal(t, num, list[0].QPs[0].Num)
+}
+
+func TestStatNobody(t *testing.T) {
+	quiet(t)
+	status, stdout, stderr := run(t, newApp(nil, nil), "stat -j")
+	require.Zero(t, status)
+	require.JSONEq(t, "[]", stdout)
+	require.Contains(t, stderr, "no process has a debug endpoint; start one with SOFTRNIC_DEBUG=auto")
+}
+
+// TestStatSilent shows the others when one process does not answer.
+func TestStatSilent(t *testing.T) {
+	live(t)
+	path := filepath.Join(os.Getenv("XDG_RUNTIME_DIR"), "softrnic", fmt.Sprintf("%d-9.sock", os.Getpid()))
+	l, err := net.Listen("unix", path)
+	require.NoError(t, err)
+	defer l.Close()
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			c.Close()
+		}
+	}()
+	status, stdout, stderr := run(t, newApp(nil, nil), "stat")
+	require.Zero(t, status)
+	require.Contains(t, stdout, "nic0")
+	require.Contains(t, stdout, "nic1")
+	require.Contains(t, stderr, fmt.Sprintf("process %d does not answer: debug endpoint unix:%s", os.Getpid(), path))
+}
+
+// TestStatPrometheus parses what goes into node_exporter's text files.
+func TestStatPrometheus(t *testing.T) {
+	a, b := live(t)
+	parser := expfmt.NewTextParser(model.LegacyValidation)
+	families, err := parser.TextToMetricFamilies(strings.NewReader(stat(t, "stat --prometheus")))
+	require.NoError(t, err)
+	sent := map[string]float64{}
+	for _, m := range families["softrnic_sent_bytes_total"].Metric {
+		labels := map[string]string{}
+		for _, l := range m.Label {
+			labels[l.GetName()] = l.GetValue()
+		}
+		require.Equal(t, fmt.Sprint(os.Getpid()), labels["pid"])
+		require.NotEmpty(t, labels["endpoint"])
+		sent[labels["device"]] += m.GetCounter().GetValue()
+	}
+	require.Equal(t, map[string]float64{"nic0": float64(a.Inspect().Counters.SentBytes), "nic1": float64(b.Inspect().Counters.SentBytes)}, sent)
+}
+
+// untilWriter ends a context when a text has been written a number of times.
+type untilWriter struct {
+	bytes.Buffer
+	text  string
+	times int
+	end   context.CancelFunc
+}
+
+func (w *untilWriter) Write(p []byte) (int, error) {
+	n, err := w.Buffer.Write(p)
+	if strings.Count(w.String(), w.text) >= w.times {
+		w.end()
+	}
+	return n, err
+}
+
+func TestStatWatch(t *testing.T) {
+	live(t)
+	watch := func(text string, args ...string) string {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		w := &untilWriter{text: text, times: 3, end: cancel}
+		require.Zero(t, newApp(w, w).main(ctx, append([]string{"stat", "--of", "nic0", "--watch", "1ms"}, args...)))
+		return w.String()
+	}
+	text := watch("objects:")
+	require.Equal(t, 3, strings.Count(text, "nic0  process"))
+	require.Contains(t, text, "0/s", "rates from the second look on")
+	require.NotContains(t, text, "\x1b", "no cursor movements outside of a terminal")
+
+	lines := strings.Split(strings.TrimSpace(watch("\n", "--json")), "\n")
+	for _, line := range lines {
+		var list []debug.Report
+		require.NoError(t, json.Unmarshal([]byte(line), &list))
+		require.Len(t, list, 1)
+	}
+}
+
+func TestHistory(t *testing.T) {
+	a, _ := live(t)
+	q := a.Inspect().QPs[0]
+	text := stat(t, "stat history")
+	require.Equal(t, 2, strings.Count(text, "process"))
+	text = stat(t, "stat history --qp "+debug.FormatQPN(q.Num))
+	require.Contains(t, text, fmt.Sprintf("nic0  process %d  RC QP %s  RTS\n", os.Getpid(), debug.FormatQPN(q.Num)))
+	require.Regexp(t, `s ago  -> RC_SEND_LAST psn \d+`, text)
+
+	var list []qpHistory
+	require.NoError(t, json.Unmarshal([]byte(stat(t, "stat history -j --of nic0")), &list))
+	require.Len(t, list, 1)
+	require.Equal(t, "nic0", list[0].Device)
+	require.NotEmpty(t, list[0].History)
+}
+
+func TestCapture(t *testing.T) {
+	live(t)
+	file := filepath.Join(t.TempDir(), "out.pcapng")
+	status, stdout, stderr := run(t, newApp(nil, nil), "capture --of nic0 --for 1ms -w "+file)
+	require.Zero(t, status, stderr)
+	require.Contains(t, stderr, "capturing nic0 of process")
+	require.NotContains(t, stderr, "interrupt")
+	data, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.Equal(t, fmt.Sprintf("%s: %d bytes\n", file, len(data)), stdout)
+	require.Equal(t, []byte{0x0a, 0x0d, 0x0d, 0x0a}, data[:4], "a section header block of pcapng")
+
+	status, _, stderr = run(t, newApp(nil, nil), fmt.Sprintf("capture --of %d -w x", os.Getpid()))
+	require.Equal(t, 2, status)
+	require.Regexp(t, `means 2 devices; name one: unix:\S+ \(nic0\), unix:\S+ \(nic1\)`, stderr)
+	status, _, stderr = run(t, newApp(nil, nil), "capture --of nic0 -w /nonexistent/x")
+	require.Equal(t, 1, status)
+	require.Contains(t, stderr, "/nonexistent/x")
+}
+
+// TestCaptureUntilInterrupted catches what is sent while it runs.
+func TestCaptureUntilInterrupted(t *testing.T) {
+	a, b := live(t)
+	file := filepath.Join(t.TempDir(), "out.pcapng")
+	ctx, interrupt := context.WithCancel(t.Context())
+	started := make(chan struct{})
+	diag := &untilWriter{text: "interrupt to end\n", times: 1, end: sync.OnceFunc(func() { close(started) })}
+	var out bytes.Buffer
+	done := make(chan int)
+	go func() { done <- newApp(&out, diag).main(ctx, []string{"capture", "-j", "--of", "nic0", "-w", file}) }()
+	<-started
+	require.NoError(t, exchange(t.Context(), a, b))
+	interrupt()
+	require.Zero(t, <-done)
+	var result struct {
+		File  string `json:"file"`
+		Bytes int    `json:"bytes"`
+	}
+	require.NoError(t, json.Unmarshal(out.Bytes(), &result))
+	require.Equal(t, file, result.File)
+	require.Greater(t, result.Bytes, 2*selfTestBytes, "the whole exchange")
+}

@@ -1,0 +1,207 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"iter"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/common/expfmt"
+
+	"github.com/softrnic/softrnic/internal/debug"
+	"github.com/softrnic/softrnic/rnic"
+)
+
+// statText writes reports for people.
+type statText struct {
+	w   io.Writer
+	all bool // counters that are 0, too
+}
+
+// device writes a device with rates since before, if that is not nil. With
+// one, the report is about a single queue pair.
+func (s statText) device(r, before *debug.Report, one bool) {
+	d := r.Device
+	fmt.Fprintf(s.w, "%s  process %d (%s)  %s  %s  MTU %d  %s\n", d.Name, r.Process.PID, r.Process.Command, d.Addr, d.State, d.ActiveMTU, linkWords(d.Link))
+	seconds := 0.0
+	if before != nil {
+		seconds = r.Time.Sub(before.Time).Seconds()
+	}
+	t := tabwriter.NewWriter(s.w, 0, 0, 2, ' ', 0)
+	if one {
+		q := r.QPs[0]
+		var old *rnic.QPCounters
+		if before != nil && len(before.QPs) == 1 {
+			old = &before.QPs[0].Counters
+		}
+		s.counters(t, q.Counters.All(), allOf(old), seconds)
+	} else {
+		s.deviceCounters(t, r, before, seconds)
+	}
+	t.Flush()
+	s.queuePairs(r.QPs)
+	if !one {
+		s.completionQueues(r.CQs)
+	}
+	fmt.Fprintln(s.w)
+}
+
+func (s statText) deviceCounters(t io.Writer, r, before *debug.Report, seconds float64) {
+	if before == nil {
+		before = &debug.Report{}
+	}
+	s.counters(t, r.Counters.All(), before.Counters.All(), seconds)
+	s.counters(t, prefixed("link ", r.Link.All()), before.Link.All(), seconds)
+	if f := r.Faults; f != nil {
+		var old rnic.FaultCounters
+		if before.Faults != nil {
+			old = before.Faults.Counters
+		}
+		fmt.Fprintf(t, "  faults: %s\n", f.Spec)
+		s.counters(t, prefixed("fault ", f.Counters.All()), old.All(), seconds)
+	}
+	for _, d := range r.Drops {
+		if d.Packets > 0 {
+			fmt.Fprintf(t, "  dropped %s\t%d\t\t%s\n", d.Reason, d.Packets, d.Why)
+		}
+	}
+	var objects []string
+	for _, o := range r.Objects {
+		objects = append(objects, fmt.Sprintf("%s %d", o.Kind, o.InUse))
+	}
+	fmt.Fprintf(t, "  objects: %s\n", strings.Join(objects, ", "))
+}
+
+// counters writes a line for each counter: its name, its value, its rate when
+// time has passed, its meaning.
+func (s statText) counters(t io.Writer, now, before iter.Seq2[rnic.CounterInfo, uint64], seconds float64) {
+	next, stop := iter.Pull2(before)
+	defer stop()
+	for c, n := range now {
+		_, old, _ := next()
+		if n == 0 && !s.all {
+			continue
+		}
+		rate := ""
+		if seconds > 0 {
+			rate = fmt.Sprintf("%.0f/s", float64(n-old)/seconds)
+		}
+		fmt.Fprintf(t, "  %s\t%d\t%s\t%s\n", c.Name, n, rate, c.Meaning)
+	}
+}
+
+// allOf are the counters, or zeros if there are none.
+func allOf(c *rnic.QPCounters) iter.Seq2[rnic.CounterInfo, uint64] {
+	if c == nil {
+		c = new(rnic.QPCounters)
+	}
+	return c.All()
+}
+
+// prefixed puts a word in front of the names.
+func prefixed(word string, counters iter.Seq2[rnic.CounterInfo, uint64]) iter.Seq2[rnic.CounterInfo, uint64] {
+	return func(yield func(rnic.CounterInfo, uint64) bool) {
+		for c, n := range counters {
+			c.Name = word + c.Name
+			if !yield(c, n) {
+				return
+			}
+		}
+	}
+}
+
+// shownQPs is how many queue pairs are listed at most.
+const shownQPs = 64
+
+func (s statText) queuePairs(list []rnic.QPInfo) {
+	if len(list) == 0 {
+		return
+	}
+	t := tabwriter.NewWriter(s.w, 0, 0, 2, ' ', 0)
+	fmt.Fprint(t, "  QP\ttype\tstate\tpeer\tsq-psn\trq-psn\tsends\treceives\tsent\treceived\tagain\n")
+	for i, q := range list {
+		if i == shownQPs && !s.all {
+			fmt.Fprintf(t, "  and %d more (--all shows them, --qp one of them)\n", len(list)-i)
+			break
+		}
+		peer := "-"
+		if q.Peer != "" {
+			peer = q.Peer + "/" + debug.FormatQPN(q.DestQPN)
+		}
+		receives := fmt.Sprintf("%d/%d", q.RecvQueued, q.RecvMax)
+		if q.SharedQueue {
+			receives = "shared"
+		}
+		fmt.Fprintf(t, "  %s\t%s\t%s\t%s\t%d\t%d\t%d/%d\t%s\t%d\t%d\t%d\n", debug.FormatQPN(q.Num), q.Type, q.State, peer, q.SQPSN, q.RQPSN,
+			q.SendQueued, q.SendMax, receives, q.Counters.SentPkts, q.Counters.RcvdPkts, q.Counters.Retransmitted)
+	}
+	t.Flush()
+	for _, q := range list {
+		if len(q.History) > 0 {
+			fmt.Fprintf(s.w, "  QP %s is in %s; `softrnic stat history --qp %[1]s` shows how it came there\n", debug.FormatQPN(q.Num), q.State)
+		}
+	}
+}
+
+func (s statText) completionQueues(list []rnic.CQInfo) {
+	if len(list) == 0 {
+		return
+	}
+	t := tabwriter.NewWriter(s.w, 0, 0, 2, ' ', 0)
+	fmt.Fprint(t, "  CQ\tused\tarmed\tusers\n")
+	for i, q := range list {
+		if i == shownQPs && !s.all {
+			fmt.Fprintf(t, "  and %d more\n", len(list)-i)
+			break
+		}
+		used := fmt.Sprintf("%d/%d", q.Used, q.Depth)
+		if q.Overrun {
+			used += " overrun"
+		}
+		fmt.Fprintf(t, "  %d\t%s\t%s\t%d\n", q.Num, used, q.Armed, q.Users)
+	}
+	t.Flush()
+}
+
+// linkWords say how packets travel.
+func linkWords(l rnic.LinkInfo) string {
+	words := l.Name
+	for _, c := range []struct {
+		name string
+		on   bool
+	}{{"gso", l.GSO}, {"gro", l.GRO}, {"mmsg", l.MMsg}} {
+		if c.on {
+			words += " " + c.name
+		}
+	}
+	return words
+}
+
+// writeMetrics writes the reports in the text format of Prometheus, as one
+// exposition: each process has its label.
+func writeMetrics(w io.Writer, peers []debug.Peer) error {
+	registry := prometheus.NewRegistry()
+	for i, p := range peers {
+		labels := prometheus.Labels{"pid": fmt.Sprint(p.PID), "endpoint": p.Client.Addr()}
+		c := debug.NewCollector(func() rnic.Snapshot { return peers[i].Report.Snapshot }, debug.CollectorOptions{})
+		if err := prometheus.WrapRegistererWith(labels, registry).Register(c); err != nil {
+			return err
+		}
+	}
+	families, err := registry.Gather()
+	if err != nil {
+		return err
+	}
+	for _, f := range families {
+		if _, err := expfmt.MetricFamilyToText(w, f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeLine writes one value on a line.
+func writeLine(w io.Writer, v any) error { return json.NewEncoder(w).Encode(v) }

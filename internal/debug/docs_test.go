@@ -1,0 +1,76 @@
+package debug
+
+import (
+	"flag"
+	"fmt"
+	"iter"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/rnic"
+	"github.com/softrnic/softrnic/wire"
+)
+
+var update = flag.Bool("update", false, "write the tables of docs/observability.md anew")
+
+// TestDocs holds the tables of docs/observability.md to what there is: every
+// counter and every drop reason, with its meaning.
+func TestDocs(t *testing.T) {
+	const path = "../../docs/observability.md"
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	doc := string(text)
+	for _, table := range []struct {
+		name, column string
+		rows         iter.Seq2[string, string]
+	}{
+		{"counters", "counter", counterRows(rnic.Counters{}.All())},
+		{"link counters", "counter", counterRows(rnic.LinkCounters{}.All())},
+		{"fault counters", "counter", counterRows(rnic.FaultCounters{}.All())},
+		{"drops", "reason", dropRows},
+	} {
+		begin := "<!-- " + table.name + " -->\n"
+		found := regexp.MustCompile("(?s)"+begin+".*?<!-- end -->").FindAllString(doc, -1)
+		require.Len(t, found, 1, table.name)
+		var want strings.Builder
+		fmt.Fprintf(&want, "%s| %s | meaning |\n| --- | --- |\n", begin, table.column)
+		for name, meaning := range table.rows {
+			fmt.Fprintf(&want, "| `%s` | %s |\n", name, meaning)
+		}
+		want.WriteString("<!-- end -->")
+		if *update {
+			doc = strings.Replace(doc, found[0], want.String(), 1)
+			continue
+		}
+		require.Equal(t, want.String(), found[0], "`go test ./internal/debug -update` writes the tables anew")
+	}
+	if *update {
+		require.NoError(t, os.WriteFile(path, []byte(doc), 0o644))
+	}
+}
+
+// counterRows mark what only a device counts.
+func counterRows(all iter.Seq2[rnic.CounterInfo, uint64]) iter.Seq2[string, string] {
+	return func(yield func(string, string) bool) {
+		for c := range all {
+			if deviceCounterDescs[c.Name] != nil {
+				c.Meaning += " Device only."
+			}
+			if !yield(c.Name, c.Meaning) {
+				return
+			}
+		}
+	}
+}
+
+func dropRows(yield func(string, string) bool) {
+	for r := wire.Drop(1); r < wire.NumDrops; r++ {
+		if !yield(r.String(), r.Why()) {
+			return
+		}
+	}
+}
