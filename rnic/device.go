@@ -63,6 +63,9 @@ func Open(o Options) (*Device, error) {
 	if err := o.fromEnvironment(); err != nil {
 		return nil, err
 	}
+	if err := o.ICM.check(o.Clock); err != nil {
+		return nil, err
+	}
 	conns, err := o.open()
 	if err != nil {
 		return nil, err

@@ -53,6 +53,10 @@ type Options struct {
 	// SetImpair.
 	Impair string
 
+	// ICM limits how many queue pairs the device works with at full speed, as
+	// the caches of hardware do. The zero value does not.
+	ICM ICM
+
 	// Capture writes all packets to this pcapng file (compressed if it ends
 	// in .gz or .zst).
 	Capture string

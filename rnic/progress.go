@@ -139,6 +139,9 @@ func (s *shard) deliver(now reliability.Time, q *QP, p *wire.Packet) {
 	if q.dead {
 		s.dev.drops.count(wire.DropUnknownQPN)
 	} else {
+		if o.icm != nil {
+			o.icm.use(q.num)
+		}
 		if drop := q.core.HandlePacket(now, p); drop != wire.DropNone {
 			s.dev.drops.count(drop)
 		}

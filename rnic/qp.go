@@ -216,6 +216,9 @@ func (q *QP) PostSend(wrs []verbs.SendWR) (int, error) {
 			return 0, err
 		}
 	}
+	if s.icm != nil {
+		s.icm.use(q.num)
+	}
 	now := q.dev.now()
 	n, err := q.core.PostSend(now, wrs)
 	s.drain(q, now)

@@ -31,8 +31,9 @@ type shard struct {
 	active   []*QP // have packets to lay out
 	owing    []*QP // owe an acknowledgement that waits to be coalesced
 	timers   timers
-	unacked  int // packets handled since acknowledgements left
-	ackEvery int // ackSpacing of the socket's buffer
+	unacked  int       // packets handled since acknowledgements left
+	ackEvery int       // ackSpacing of the socket's buffer
+	icm      *icmCache // nil if there is no such limit
 
 	owed      atomic.Int32 // len(owing)
 	nextTimer atomic.Int64 // timers.next()
@@ -74,6 +75,7 @@ func newShard(d *Device, conn link.Conn) *shard {
 	}
 	s.ackEvery = ackSpacing(conn.Caps().RecvBuffer)
 	s.spin.init(d.options.Spin)
+	s.icm = newICMCache(d.options.ICM, d.clock)
 	s.sealers.local = conn.LocalAddr()
 	return s
 }

@@ -1,0 +1,100 @@
+package rnic
+
+import (
+	"context"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/verbs"
+)
+
+func TestICMEvictsLeastRecentlyUsed(t *testing.T) {
+	c := newICMCache(ICM{Entries: 3, MissPenalty: 1}, nil)
+	for i, step := range []struct {
+		qpn  uint32
+		miss bool
+	}{
+		{1, true}, {2, true}, {1, false}, {3, true}, {3, false}, // 3 1 2
+		{4, true}, {2, true}, {3, false}, {1, true}, {4, true}, // 2, 1, 4 and 2 made way
+	} {
+		require.Equal(t, step.miss, c.touch(step.qpn), "step %d", i)
+	}
+}
+
+// The cache against a slow model: a map of the times of last use.
+func TestICMModel(t *testing.T) {
+	seed := rand.Uint64()
+	rng := rand.New(rand.NewPCG(seed, 0))
+	for range 50 {
+		entries := 1 + rng.IntN(40)
+		c := newICMCache(ICM{Entries: entries, MissPenalty: 1}, nil)
+		used := map[uint32]int{}
+		for now := range 500 {
+			qpn := rng.Uint32N(60)
+			_, hit := used[qpn]
+			require.Equal(t, !hit, c.touch(qpn), "seed %d", seed)
+			used[qpn] = now
+			if len(used) > entries {
+				oldest := qpn
+				for q, at := range used {
+					if at < used[oldest] {
+						oldest = q
+					}
+				}
+				delete(used, oldest)
+			}
+		}
+	}
+}
+
+// With a cache of one context, queue pairs that take turns miss at both ends,
+// and one that stays alone does not.
+func TestICMCharges(t *testing.T) {
+	const penalty = time.Millisecond
+	var now int64
+	c := newICMCache(ICM{Entries: 1, MissPenalty: penalty}, func() int64 { now += 1000; return now })
+	c.use(7)
+	require.GreaterOrEqual(t, now, int64(penalty))
+	before := now
+	c.use(7)
+	require.Equal(t, before, now, "a hit does not look at the clock")
+	c.use(8)
+	require.GreaterOrEqual(t, now-before, int64(penalty))
+}
+
+// A device with the model goes through the cache with every send and packet.
+func TestICMInDevice(t *testing.T) {
+	x, y := pair(t, Options{ICM: ICM{Entries: 2, MissPenalty: time.Nanosecond}})
+	for _, e := range []*end{x, y} {
+		require.Empty(t, e.qp.(*QP).shard.icm.recent)
+	}
+	wrs := []verbs.SendWR{{Opcode: verbs.WRRDMAWrite, Flags: verbs.SendSignaled,
+		SGList: []verbs.SGE{x.mr.SGE(0, 8)}, RemoteAddr: y.mr.Addr(), RKey: y.mr.RKey()}}
+	_, err := x.qp.PostSend(wrs)
+	require.NoError(t, err)
+	var wc [1]verbs.WC
+	_, err = x.cq.PollWait(context.Background(), wc[:])
+	require.NoError(t, err)
+	require.NoError(t, wc[0].Err())
+	for _, e := range []*end{x, y} {
+		s := e.qp.(*QP).shard
+		s.mu.Lock()
+		require.True(t, slices.Equal([]uint32{e.qp.Num()}, s.icm.recent))
+		s.mu.Unlock()
+	}
+}
+
+func TestICMOptions(t *testing.T) {
+	require.Nil(t, newICMCache(ICM{Entries: 8}, nil), "without a penalty there is no cache")
+	require.Equal(t, icmEntries, cap(newICMCache(ICM{MissPenalty: 1}, nil).recent))
+	for _, m := range []ICM{{Entries: -1}, {Entries: maxICMEntries + 1}, {MissPenalty: -1}} {
+		_, err := Open(Options{ICM: m})
+		require.ErrorIs(t, err, verbs.ErrInvalid)
+	}
+	_, err := Open(Options{ICM: ICM{MissPenalty: 1}, Clock: func() int64 { return 1 }})
+	require.ErrorContains(t, err, "clock")
+}
