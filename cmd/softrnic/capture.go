@@ -55,16 +55,15 @@ func (a *app) capture(ctx context.Context, f captureFlags) error {
 	if len(peers) > 1 {
 		return usage("--of %s means %d devices; name one: %s", f.of, len(peers), endpoints(peers))
 	}
-	if f.time > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, f.time)
-		defer cancel()
-	}
+	ctx, end := context.WithCancel(ctx)
+	defer end()
 	p := peers[0]
 	err = p.Client.Capture(ctx, path, func() {
 		fmt.Fprintf(a.stderr, "capturing %s of process %d to %s", p.Report.Device.Name, p.PID, path)
 		if f.time == 0 {
 			fmt.Fprint(a.stderr, "; interrupt to end")
+		} else {
+			time.AfterFunc(f.time, end)
 		}
 		fmt.Fprintln(a.stderr)
 	})

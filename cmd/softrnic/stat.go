@@ -57,6 +57,9 @@ func (a *app) stat(ctx context.Context, f statFlags) error {
 	var before []debug.Peer
 	for {
 		peers, err := a.peers(ctx, f.of)
+		if f.watch > 0 && ctx.Err() != nil {
+			return nil
+		}
 		if err != nil {
 			return err
 		}
@@ -106,6 +109,9 @@ func (a *app) peers(ctx context.Context, of string) ([]debug.Peer, error) {
 		find = func(ctx context.Context) ([]debug.Peer, error) { return debug.Find(ctx, of) }
 	}
 	peers, err := find(ctx)
+	if err == nil {
+		err = ctx.Err()
+	}
 	if err != nil {
 		return nil, err
 	}

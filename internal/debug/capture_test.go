@@ -3,6 +3,7 @@ package debug
 import (
 	"context"
 	"errors"
+	"net"
 	"path/filepath"
 	"testing"
 
@@ -58,6 +59,26 @@ func TestCapture(t *testing.T) {
 	require.ErrorContains(t, err, "want an absolute path")
 	dev.fail = errors.New("disk full")
 	require.ErrorContains(t, client.Capture(t.Context(), "/tmp/c.pcapng", nil), "disk full")
+}
+
+// TestCaptureInterruptedEarly does not wait for a process that does not answer.
+func TestCaptureInterruptedEarly(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer l.Close()
+	client, err := NewClient(l.Addr().String())
+	require.NoError(t, err)
+	ctx, interrupt := context.WithCancel(t.Context())
+	silent := make(chan net.Conn, 1)
+	go func() {
+		if c, err := l.Accept(); err == nil {
+			silent <- c
+		}
+		interrupt()
+	}()
+	err = client.Capture(ctx, "/tmp/a.pcapng", func() { t.Error("it cannot have started") })
+	require.ErrorIs(t, err, context.Canceled)
+	(<-silent).Close()
 }
 
 // TestCaptureEndsWithClient hangs up without a word, as a killed tool does.

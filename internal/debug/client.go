@@ -70,11 +70,13 @@ func (c *Client) QP(ctx context.Context, num uint32) (rnic.QPInfo, error) {
 // creates, until ctx ends, and calls started when it does so. path is
 // absolute. When Capture returns nil the file is complete.
 func (c *Client) Capture(ctx context.Context, path string, started func()) error {
-	// The request outlives ctx: hanging up would end the capture, too, but
-	// leave open whether the file is complete.
-	hangUp, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	defer cancel()
-	body, err := c.request(hangUp, http.MethodPost, "/capture?path="+url.QueryEscape(path))
+	// Once started, the request outlives ctx: hanging up would end the
+	// capture, too, but leave open whether the file is complete.
+	request, hangUp := context.WithCancel(context.WithoutCancel(ctx))
+	defer hangUp()
+	stop := context.AfterFunc(ctx, hangUp)
+	body, err := c.request(request, http.MethodPost, "/capture?path="+url.QueryEscape(path))
+	stop()
 	if err != nil {
 		return err
 	}
@@ -93,7 +95,7 @@ func (c *Client) Capture(ctx context.Context, path string, started func()) error
 		return err
 	case <-ctx.Done():
 	}
-	stopCtx, cancelStop := context.WithTimeout(hangUp, answerTimeout)
+	stopCtx, cancelStop := context.WithTimeout(request, answerTimeout)
 	defer cancelStop()
 	answer, err := c.request(stopCtx, http.MethodDelete, "/capture")
 	if err != nil {
