@@ -44,6 +44,12 @@ func (c *Core) sendAck(now Time, out Out) bool {
 		return false
 	}
 	s, psn := c.acks.Take(c.creditCode())
+	switch {
+	case s.Kind() == wire.KindRNR:
+		c.counters.SendRNRErr++
+	case s == wire.NakPSNSequence:
+		c.counters.SendSeqErr++
+	}
 	c.putAETH(now, b, info.Opcode, psn, s, c.recv.MSN())
 	return true
 }

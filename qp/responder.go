@@ -18,7 +18,6 @@ func (c *Core) handleRequest(now Time, p *wire.Packet) wire.Drop {
 		return c.handleDuplicate(now, p)
 	case reliability.Gap:
 		c.counters.OutOfSeqRequest++
-		c.counters.SendSeqErr++
 		c.acks.OweNAK(wire.NakPSNSequence, c.recv.Expected())
 		return wire.DropOutOfSequence
 	case reliability.GapAgain:
@@ -76,7 +75,6 @@ func (c *Core) refuse(now Time, p *wire.Packet, s wire.Syndrome, why string) wir
 
 // notReady answers a request for which no receive is posted.
 func (c *Core) notReady(p *wire.Packet) wire.Drop {
-	c.counters.SendRNRErr++
 	c.recv.Refused()
 	c.acks.OweNAK(wire.RNRSyndrome(c.attr.MinRNRTimer), p.BTH.PSN)
 	return wire.DropNoReceive

@@ -1,0 +1,20 @@
+package qp
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// The counters of NAKs count those that left, not the packets that asked for
+// them: a refused packet that comes twice before the NAK leaves draws one.
+func TestNAKsAreCountedAsTheyLeave(t *testing.T) {
+	p := connect(t)
+	p.a.post(p.now, p.send(1, 0, 8), p.send(2, 0, 8))
+	pkts := p.take(p.a)
+	p.give(p.b, pkts[1], pkts[0], pkts[0], pkts[1])
+	require.Zero(t, p.b.Counters().SendRNRErr)
+	require.Equal(t, []string{"ACKNOWLEDGE 0 2c msn=0"}, p.words(p.b, p.take(p.b)))
+	require.EqualValues(t, 1, p.b.Counters().SendRNRErr)
+	require.Zero(t, p.b.Counters().SendSeqErr, "the sequence NAK gave way to it")
+}
