@@ -85,7 +85,7 @@ func (c *Core) acknowledged(now Time, psn wire.PSN) (lost bool) {
 
 // moved does what follows when something new was acknowledged.
 func (c *Core) moved(now Time) {
-	if timed, ok := c.rtt.Timing(); ok && wire.PSN(timed).Less(c.una) {
+	if timed, ok := c.rtt.Timing(); ok && timed.Less(c.una) {
 		c.rtt.Acked(now)
 	}
 	c.probing = false

@@ -278,7 +278,7 @@ func (c *Core) departed(now Time, w *sendWQE, op wire.Opcode, psns int, asked bo
 		c.counters.Retransmitted++
 		c.rtt.Abandon()
 	} else if asked && c.typ == verbs.RC {
-		c.rtt.Sent(now, uint32(c.next))
+		c.rtt.Sent(now, c.next)
 	}
 	c.next = c.next.Add(psns)
 	if c.top.Less(c.next) {

@@ -1,22 +1,24 @@
 package reliability
 
+import "github.com/softrnic/softrnic/wire"
+
 // RTT estimates the round trip from one timed packet at a time (RFC 6298,
 // section 2, with Karn's rule: packets that were sent twice do not count).
 type RTT struct {
 	smoothed, variation int64 // nanoseconds
-	psn                 uint32
+	psn                 wire.PSN
 	sent                Time // 0: nothing is being timed
 }
 
 // Sent starts timing the packet with this PSN unless one is timed already.
-func (r *RTT) Sent(now Time, psn uint32) {
+func (r *RTT) Sent(now Time, psn wire.PSN) {
 	if r.sent == 0 {
 		r.psn, r.sent = psn, now
 	}
 }
 
 // Timing returns the timed PSN, if any.
-func (r *RTT) Timing() (psn uint32, ok bool) { return r.psn, r.sent != 0 }
+func (r *RTT) Timing() (psn wire.PSN, ok bool) { return r.psn, r.sent != 0 }
 
 // Acked takes the sample: the timed packet has been acknowledged.
 func (r *RTT) Acked(now Time) {

@@ -1,0 +1,161 @@
+package reliability
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/softrnic/softrnic/wire"
+)
+
+// at is the PSN n packets behind one that is about to wrap.
+func at(n int) wire.PSN { return wire.PSN(0xfffff0).Add(n) }
+
+const (
+	seqNAK   = wire.NakPSNSequence
+	fatalNAK = wire.NakRemoteAccess
+	rnrNAK   = wire.Syndrome(0x2c)
+)
+
+// slowAcks keeps everything that was ever owed and decides when asked.
+type slowAcks struct {
+	acks []int // positions of PSNs to acknowledge
+	naks []slowNAK
+}
+
+type slowNAK struct {
+	s  wire.Syndrome
+	at int
+}
+
+// fatal is the last word, an RNR NAK stands above sequence NAKs, and of equals
+// the newest counts.
+func (m *slowAcks) nak() (worst slowNAK, ok bool) {
+	rank := func(s wire.Syndrome) int {
+		if s == seqNAK {
+			return 0
+		}
+		return 1
+	}
+	for _, n := range m.naks {
+		if !ok || rank(n.s) >= rank(worst.s) {
+			worst, ok = n, true
+		}
+	}
+	return worst, ok
+}
+
+func (m *slowAcks) owe(pos int) {
+	if _, ok := m.nak(); !ok {
+		m.acks = append(m.acks, pos)
+	}
+	m.caughtUp(pos)
+}
+
+func (m *slowAcks) caughtUp(pos int) {
+	for i := range m.naks {
+		if n := &m.naks[i]; n.s == seqNAK && n.at <= pos {
+			n.at = pos + 1
+		}
+	}
+}
+
+func (m *slowAcks) covered(pos int) {
+	var left []int
+	for _, a := range m.acks {
+		if a > pos {
+			left = append(left, a)
+		}
+	}
+	m.acks = left
+	m.caughtUp(pos)
+}
+
+func (m *slowAcks) take(credit uint8) (s wire.Syndrome, pos int, owed bool) {
+	n, nak := m.nak()
+	for _, a := range m.acks {
+		pos, owed = max(pos, a), true
+	}
+	*m = slowAcks{}
+	if nak {
+		return n.s, n.at, true
+	}
+	return wire.AckSyndrome(credit), pos, owed
+}
+
+// Acks against a list of everything owed.
+func TestAcksAgainstModel(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var a Acks
+		var m slowAcks
+		pos := 0
+		for range rapid.IntRange(1, 60).Draw(t, "steps") {
+			pos += rapid.IntRange(0, 3).Draw(t, "forward")
+			switch rapid.IntRange(0, 5).Draw(t, "what") {
+			case 0, 1:
+				old := max(0, pos-rapid.IntRange(0, 4).Draw(t, "behind"))
+				a.Owe(at(old))
+				m.owe(old)
+			case 2:
+				s := rapid.SampledFrom([]wire.Syndrome{seqNAK, seqNAK, rnrNAK, fatalNAK}).Draw(t, "syndrome")
+				if n, ok := m.nak(); ok && n.s == fatalNAK {
+					continue // nothing follows it
+				}
+				a.OweNAK(s, at(pos))
+				m.naks = append(m.naks, slowNAK{s, pos})
+			case 3:
+				a.Covered(at(pos))
+				m.covered(pos)
+			case 4:
+				credit := uint8(rapid.IntRange(0, 31).Draw(t, "credit"))
+				s, p, owed := m.take(credit)
+				require.Equal(t, owed, a.Owed())
+				if !owed {
+					continue
+				}
+				require.Equal(t, s.Kind() != wire.KindAck, a.Urgent())
+				gotS, gotP := a.Take(credit)
+				require.Equal(t, s, gotS)
+				require.Equal(t, at(p), gotP)
+				require.False(t, a.Owed())
+				require.False(t, a.Urgent())
+			}
+		}
+	})
+}
+
+// What replaces what, in words.
+func TestAcksPriorities(t *testing.T) {
+	for what, c := range map[string]struct {
+		do   func(a *Acks)
+		want wire.Syndrome
+		psn  int
+	}{
+		"the newest acknowledgement":               {func(a *Acks) { a.Owe(at(3)); a.Owe(at(5)); a.Owe(at(4)) }, 9, 5},
+		"a NAK replaces an acknowledgement":        {func(a *Acks) { a.Owe(at(3)); a.OweNAK(seqNAK, at(4)) }, seqNAK, 4},
+		"an acknowledgement replaces no NAK":       {func(a *Acks) { a.OweNAK(rnrNAK, at(4)); a.Owe(at(6)) }, rnrNAK, 4},
+		"an RNR NAK replaces a sequence NAK":       {func(a *Acks) { a.OweNAK(seqNAK, at(4)); a.OweNAK(rnrNAK, at(4)) }, rnrNAK, 4},
+		"a sequence NAK replaces no RNR NAK":       {func(a *Acks) { a.OweNAK(rnrNAK, at(4)); a.OweNAK(seqNAK, at(4)) }, rnrNAK, 4},
+		"a fatal NAK replaces all":                 {func(a *Acks) { a.OweNAK(rnrNAK, at(4)); a.OweNAK(fatalNAK, at(5)) }, fatalNAK, 5},
+		"a closed gap moves the NAK":               {func(a *Acks) { a.OweNAK(seqNAK, at(4)); a.Owe(at(6)) }, seqNAK, 7},
+		"a response that closes the gap, too":      {func(a *Acks) { a.OweNAK(seqNAK, at(4)); a.Covered(at(4)) }, seqNAK, 5},
+		"an old acknowledgement leaves it":         {func(a *Acks) { a.OweNAK(seqNAK, at(4)); a.Owe(at(3)) }, seqNAK, 4},
+		"a response covers what is up to it":       {func(a *Acks) { a.Owe(at(3)); a.Covered(at(3)); a.Owe(at(5)); a.Covered(at(4)) }, 9, 5},
+		"a NAK is not covered":                     {func(a *Acks) { a.OweNAK(fatalNAK, at(3)); a.Covered(at(9)) }, fatalNAK, 3},
+		"what was taken is settled":                {func(a *Acks) { a.OweNAK(seqNAK, at(3)); a.Take(0); a.Owe(at(4)) }, 9, 4},
+		"an acknowledgement may wrap":              {func(a *Acks) { a.Owe(at(14)); a.Owe(at(17)) }, 9, 17},
+		"an acknowledgement before the wrap stays": {func(a *Acks) { a.Owe(at(17)); a.Owe(at(14)) }, 9, 17},
+	} {
+		var a Acks
+		c.do(&a)
+		require.True(t, a.Owed(), what)
+		s, psn := a.Take(9)
+		require.Equal(t, c.want, s, what)
+		require.Equal(t, at(c.psn), psn, what)
+	}
+	var a Acks
+	a.Owe(at(3))
+	a.Covered(at(3))
+	require.False(t, a.Owed())
+}

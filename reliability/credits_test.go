@@ -1,0 +1,112 @@
+package reliability
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/softrnic/softrnic/wire"
+)
+
+// creditModel is a requester and a responder in plain numbers: messages are
+// numbered from 1, nothing wraps, nothing is encoded.
+type creditModel struct {
+	started, consumed int    // messages started, and those of them that take a receive
+	limit             int    // LSN
+	inFlight          []bool // of those under way, which take a receive
+	receives          int    // posted at the responder and free
+	completed         int    // MSN
+}
+
+// Credits against a literal simulation: a requester that starts what it is
+// allowed to, a responder that takes messages one by one as it has receives
+// and tells now and then how many are left, in the table's rounding.
+func TestCreditsAgainstSimulation(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		start := rapid.SampledFrom([]uint32{0, 0xfffff0, 0xffffff}).Draw(t, "start")
+		c := Credits{ssn: start, lsn: start}
+		var m creditModel
+		for range rapid.IntRange(1, 200).Draw(t, "steps") {
+			switch rapid.IntRange(0, 3).Draw(t, "what") {
+			case 0:
+				consumes := rapid.Bool().Draw(t, "consumes")
+				allowed := !consumes || m.started+1 <= m.limit+1
+				require.Equal(t, allowed, c.Allows(consumes))
+				if !allowed {
+					continue
+				}
+				c.Start(consumes)
+				m.started++
+				m.inFlight = append(m.inFlight, consumes)
+				if !consumes {
+					m.limit++
+				}
+			case 1:
+				m.receives += rapid.IntRange(0, 20).Draw(t, "posted")
+			case 2: // the responder takes what it can, in order
+				for len(m.inFlight) > 0 && (!m.inFlight[0] || m.receives > 0) {
+					if m.inFlight[0] {
+						m.receives--
+					}
+					m.inFlight = m.inFlight[1:]
+					m.completed++
+				}
+			case 3: // an acknowledgement
+				code := wire.CreditCode(m.receives)
+				told, _ := wire.Credits(code)
+				require.LessOrEqual(t, told, m.receives)
+				moved := m.completed+told > m.limit
+				m.limit = max(m.limit, m.completed+told)
+				require.Equal(t, moved, c.Update(code, start+uint32(m.completed)))
+				if len(m.inFlight) == 0 {
+					require.True(t, c.Allows(true), "with everything acknowledged a probe may go: no deadlock")
+				}
+			}
+			short := -m.receives
+			for _, consumes := range m.inFlight {
+				if consumes {
+					short++
+				}
+			}
+			require.LessOrEqual(t, short, 1, "at most one message is under way without a receive: the probe")
+		}
+	})
+}
+
+// An old acknowledgement does not take back what a newer one gave.
+func TestCreditsOnlyMoveForward(t *testing.T) {
+	var c Credits
+	c.Reset(false)
+	c.Start(true)
+	require.True(t, c.Update(wire.CreditCode(8), 1))
+	require.False(t, c.Update(wire.CreditCode(4), 1))
+	require.False(t, c.Update(wire.CreditCode(0), 5))
+	for range 9 {
+		require.True(t, c.Allows(true))
+		c.Start(true)
+	}
+	require.False(t, c.Allows(true))
+	require.True(t, c.Allows(false))
+}
+
+// Code 31 ends the counting until the next connection.
+func TestUnlimited(t *testing.T) {
+	var c Credits
+	c.Start(true)
+	require.False(t, c.Allows(true))
+	require.True(t, c.Update(wire.CreditUnlimited, 0))
+	require.True(t, c.Unlimited())
+	require.False(t, c.Update(wire.CreditUnlimited, 0), "no news")
+	require.False(t, c.Update(0, 0))
+	for range 100 {
+		require.True(t, c.Allows(true))
+		c.Start(true)
+	}
+	c.Reset(false)
+	require.False(t, c.Unlimited())
+	c.Start(true)
+	require.False(t, c.Allows(true))
+	c.Reset(true)
+	require.True(t, c.Unlimited())
+}

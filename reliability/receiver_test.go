@@ -1,0 +1,66 @@
+package reliability
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+// Receiver against positions that do not wrap: every packet is in order once,
+// each gap draws one NAK until the expected packet comes.
+func TestReceiverAgainstModel(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var r Receiver
+		r.Reset(at(0))
+		expected, nakked, msn := 0, false, uint32(0)
+		for range rapid.IntRange(1, 100).Draw(t, "steps") {
+			require.Equal(t, at(expected), r.Expected())
+			require.Equal(t, msn, r.MSN())
+			pos := expected + rapid.IntRange(-3, 3).Draw(t, "position")
+			got := r.Classify(at(pos))
+			switch {
+			case pos < expected:
+				require.Equal(t, Duplicate, got)
+			case pos > expected && nakked:
+				require.Equal(t, GapAgain, got)
+			case pos > expected:
+				require.Equal(t, Gap, got)
+				nakked = true
+			default:
+				require.Equal(t, InOrder, got)
+				nakked = false
+				if rapid.IntRange(0, 3).Draw(t, "refused") == 0 {
+					r.Refused()
+					nakked = true // the RNR NAK speaks for what follows
+					continue
+				}
+				n := rapid.IntRange(1, 5).Draw(t, "packets")
+				r.Advance(n)
+				expected += n
+				if rapid.Bool().Draw(t, "last") {
+					r.Completed()
+					msn++
+				}
+			}
+		}
+	})
+}
+
+// Half of all PSNs are behind, half ahead.
+func TestReceiverHalves(t *testing.T) {
+	var r Receiver
+	r.Reset(5)
+	require.Equal(t, Duplicate, r.Classify(5+1<<23))
+	require.Equal(t, Gap, r.Classify(5+1<<23-1))
+}
+
+// The MSN has 24 bits.
+func TestMSNWraps(t *testing.T) {
+	r := Receiver{msn: 0xffffff}
+	r.Completed()
+	require.Zero(t, r.MSN())
+	r.Completed()
+	r.Reset(1)
+	require.Zero(t, r.MSN())
+}

@@ -1,0 +1,155 @@
+package reliability
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/softrnic/softrnic/wire"
+)
+
+// slowResource is a resource in plain numbers.
+type slowResource struct {
+	id                uint64
+	first, last       int
+	next, to          int
+	pending, replayed bool
+}
+
+// Resources against a list: the newest limit ones are remembered, the oldest
+// pending one comes first, what has not been answered is not overwritten.
+func TestResourcesAgainstModel(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var r Resources
+		limit := rapid.IntRange(0, 5).Draw(t, "limit")
+		r.Reset(uint8(limit))
+		var list []slowResource // oldest first
+		psn, id := 0, uint64(0)
+		trim := func() { list = list[max(0, len(list)-limit):] }
+		for range rapid.IntRange(1, 100).Draw(t, "steps") {
+			switch rapid.IntRange(0, 5).Draw(t, "what") {
+			case 0, 1: // a new request
+				n := rapid.IntRange(1, 4).Draw(t, "packets")
+				psn += rapid.IntRange(0, 3).Draw(t, "others")
+				e := r.Add()
+				exceeded := limit == 0 || len(list) == limit && list[0].pending && !list[0].replayed
+				require.Equal(t, exceeded, e == nil)
+				if exceeded {
+					continue
+				}
+				id++
+				e.Orig, e.First, e.Last = id, at(psn), at(psn+n-1)
+				r.Respond(e, e.First, e.Last, false)
+				list = append(list, slowResource{id, psn, psn + n - 1, psn, psn + n - 1, true, false})
+				trim()
+				psn += n
+			case 2: // a request again
+				pos := psn - rapid.IntRange(0, 12).Draw(t, "behind")
+				var want *slowResource
+				for i := range list {
+					if m := &list[i]; m.first <= pos && pos <= m.last {
+						want = m
+					}
+				}
+				e := r.Find(at(pos))
+				require.Equal(t, want == nil, e == nil)
+				if want == nil {
+					continue
+				}
+				require.Equal(t, want.id, e.Orig)
+				to := rapid.IntRange(pos, want.last).Draw(t, "to")
+				r.Respond(e, at(pos), at(to), true)
+				want.next, want.to, want.pending, want.replayed = pos, to, true, true
+			case 3, 4: // a packet leaves
+				var want *slowResource
+				for i := range list {
+					if list[i].pending {
+						want = &list[i]
+						break
+					}
+				}
+				e := r.NextPending()
+				require.Equal(t, want == nil, e == nil)
+				if want == nil {
+					continue
+				}
+				require.True(t, e.Pending())
+				require.Equal(t, want.id, e.Orig)
+				require.Equal(t, want.replayed, e.Replay())
+				require.Equal(t, at(want.next), e.Next)
+				want.pending = want.next != want.to
+				want.next++
+				require.Equal(t, !want.pending, r.Sent(e))
+			case 5:
+				switch rapid.IntRange(0, 9).Draw(t, "rare") {
+				case 0:
+					limit = rapid.IntRange(0, 5).Draw(t, "new limit")
+					r.Resize(uint8(limit))
+					trim()
+				case 1:
+					r.DropAll()
+					for i := range list {
+						list[i].pending = false
+					}
+				case 2:
+					limit = rapid.IntRange(0, 5).Draw(t, "new limit")
+					r.Reset(uint8(limit))
+					list = nil
+				}
+			}
+		}
+	})
+}
+
+// The largest ring there is: 128, whose index arithmetic does not fit 8 bits.
+func TestResourcesAtTheirLargest(t *testing.T) {
+	var r Resources
+	r.Reset(128)
+	for i := range 1000 {
+		e := r.Add()
+		require.NotNil(t, e)
+		e.First, e.Last = at(i), at(i)
+		r.Respond(e, e.First, e.Last, false)
+		if i >= 127 {
+			e = r.NextPending()
+			require.Equal(t, at(i-127), e.First)
+			require.True(t, r.Sent(e))
+			require.Equal(t, at(i-127), r.Find(at(i-127)).First)
+			require.Nil(t, r.Find(at(i-128)))
+		}
+	}
+}
+
+// PSNs come round: a resource of long ago must not be taken for the new one at
+// the same PSN.
+func TestNewestResourceIsFound(t *testing.T) {
+	var r Resources
+	r.Reset(4)
+	for orig := range uint64(2) {
+		e := r.Add()
+		e.First, e.Last, e.Orig, e.Atomic = 7, 7, orig, true
+		r.Respond(e, 7, 7, false)
+		r.Sent(e)
+	}
+	require.EqualValues(t, 1, r.Find(wire.PSN(7)).Orig)
+}
+
+// A ring costs nothing before it is used, and is used again after a reset.
+func TestResourcesMemory(t *testing.T) {
+	var r Resources
+	r.Reset(16)
+	require.Nil(t, r.ring)
+	r.Add()
+	require.Zero(t, testing.AllocsPerRun(100, func() {
+		r.Reset(16)
+		r.Sent(r.respondAll())
+	}))
+}
+
+// respondAll adds one resource of one packet.
+func (r *Resources) respondAll() *Resource {
+	e := r.Add()
+	r.Respond(e, 1, 1, false)
+	return e
+}

@@ -1,0 +1,216 @@
+package reliability
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+// retryModel is Retry's rules once more, written from the fact sheet: counters
+// count up instead of down, deadlines are recomputed each time.
+type retryModel struct {
+	timeout          int64
+	retryCnt, rnrCnt int
+	used, rnrUsed    int
+	since            Time // of the last sign of life, 0: nothing in flight
+	rnrEnd           Time
+	answered         int // position of the sequence NAK answered, -1: none
+}
+
+func (m *retryModel) deadline() Time {
+	switch {
+	case m.rnrEnd != 0:
+		return m.rnrEnd
+	case m.since == 0 || m.timeout == 0:
+		return 0
+	}
+	return m.since + Time(m.timeout)
+}
+
+func (m *retryModel) spend() Verdict {
+	if m.used == m.retryCnt {
+		return GiveUp
+	}
+	m.used++
+	return GoBack
+}
+
+// Retry without probes against the model, to the end that it gives up.
+func TestRetryAgainstModel(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m := retryModel{answered: -1, timeout: rapid.SampledFrom([]int64{0, 4096 << 3, 4096 << 14}).Draw(t, "timeout"),
+			retryCnt: rapid.IntRange(0, 7).Draw(t, "retry_cnt"), rnrCnt: rapid.IntRange(0, 7).Draw(t, "rnr_retry")}
+		var r Retry
+		var rtt RTT
+		r.Configure(m.timeout, uint8(m.retryCnt), uint8(m.rnrCnt), false)
+		now, una := Time(1), 0
+		for range rapid.IntRange(1, 100).Draw(t, "steps") {
+			require.Equal(t, m.deadline(), r.Deadline())
+			require.Equal(t, m.rnrEnd != 0, r.Waiting())
+			require.Equal(t, m.used, r.Spent())
+			if m.rnrCnt != RNRForever {
+				require.Equal(t, m.rnrUsed, r.RNRSpent())
+			}
+			now += Time(rapid.Int64Range(0, 3000).Draw(t, "passes"))
+			want := Nothing
+			switch rapid.IntRange(0, 5).Draw(t, "what") {
+			case 0:
+				r.Sent(now, &rtt)
+				if m.since == 0 {
+					m.since = now
+				}
+				continue
+			case 1:
+				outstanding := rapid.Bool().Draw(t, "outstanding")
+				r.Progress(now, outstanding, &rtt)
+				una++
+				m.used, m.rnrUsed, m.since, m.rnrEnd, m.answered = 0, 0, 0, 0, -1
+				if outstanding {
+					m.since = now
+				}
+				continue
+			case 2: // a sequence NAK
+				if m.rnrEnd == 0 && m.answered != una {
+					if want = m.spend(); want == GoBack {
+						m.answered, m.since = una, now
+					}
+				}
+				require.Equal(t, want, r.SequenceNAK(now, at(una), &rtt))
+			case 3: // an RNR NAK
+				code := uint8(rapid.IntRange(0, 31).Draw(t, "code"))
+				if m.rnrEnd == 0 {
+					want = GoBack
+					if m.rnrCnt != RNRForever {
+						if m.rnrUsed == m.rnrCnt {
+							want = GiveUp
+						}
+						m.rnrUsed++
+					}
+					if want == GoBack {
+						m.rnrEnd, m.answered = now+Time(rnrTable[code]*10_000), -1
+					}
+				}
+				require.Equal(t, want, r.RNR(now, code))
+			case 4: // time passes to the deadline
+				if d := r.Deadline(); d != 0 {
+					now = max(now, d)
+				}
+				fallthrough
+			case 5:
+				switch d := m.deadline(); {
+				case d == 0 || now < d:
+				case m.rnrEnd != 0:
+					want, m.rnrEnd, m.since = GoBack, 0, now
+				default:
+					if want = m.spend(); want == GoBack {
+						m.since, m.answered = now, -1
+					}
+				}
+				require.Equal(t, want, r.Expired(now, &rtt))
+			}
+			if want == GiveUp {
+				return
+			}
+		}
+	})
+}
+
+// rnrTable is the table of RNR timers in units of 10 us, typed anew.
+var rnrTable = [32]int64{
+	65536, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192,
+	256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768, 49152,
+}
+
+// retry_cnt and rnr_retry, all values: how many times, then the end.
+func TestRetryCounts(t *testing.T) {
+	for limit := range uint8(8) {
+		t.Run(fmt.Sprint(limit), func(t *testing.T) {
+			var rtt RTT
+			var r Retry
+			r.Configure(1000, limit, limit, false)
+			r.Sent(1, &rtt)
+			for i := range int(limit) {
+				require.Equal(t, GoBack, r.Expired(r.Deadline(), &rtt), i)
+			}
+			require.Equal(t, GiveUp, r.Expired(r.Deadline(), &rtt))
+
+			r.Configure(1000, limit, limit, false)
+			for i := range int(limit) {
+				require.Equal(t, GoBack, r.RNR(Time(i), 1))
+				require.Equal(t, GoBack, r.Expired(r.Deadline(), &rtt))
+			}
+			last := GiveUp
+			if limit == RNRForever {
+				last = GoBack
+			}
+			require.Equal(t, last, r.RNR(1<<40, 1))
+		})
+	}
+}
+
+// Probes come at growing intervals, each at least what the round trip suggests,
+// never behind the timeout, and are no retries.
+func TestProbeSchedule(t *testing.T) {
+	var rtt RTT
+	rtt.Sent(1, at(0))
+	rtt.Acked(1 + 100*Microsecond)
+	var r Retry
+	r.Configure(100*Millisecond, 3, 7, true)
+	r.Sent(1000, &rtt)
+	start, interval := Time(1000), Time(2*Millisecond)
+	for at := start; interval < 100*Millisecond; interval *= 2 {
+		at += interval
+		if at >= start+100*Millisecond {
+			break
+		}
+		require.Equal(t, at, r.Deadline())
+		require.Equal(t, Nothing, r.Expired(at-1, &rtt))
+		require.Equal(t, Probe, r.Expired(at, &rtt))
+	}
+	require.Zero(t, r.Spent())
+	require.Equal(t, start+100*Millisecond, r.Deadline())
+	require.Equal(t, GoBack, r.Expired(r.Deadline(), &rtt))
+	require.Equal(t, 1, r.Spent())
+	require.Equal(t, start+102*Millisecond, r.Deadline(), "and from the beginning")
+}
+
+// Towards strangers, and without a timeout, nothing is asked early.
+func TestNoProbes(t *testing.T) {
+	var rtt RTT
+	var r Retry
+	r.Configure(100*Millisecond, 3, 7, false)
+	r.Sent(5, &rtt)
+	require.EqualValues(t, 5+100*Millisecond, r.Deadline())
+	r = Retry{}
+	r.Configure(0, 3, 7, true)
+	r.Sent(5, &rtt)
+	require.Zero(t, r.Deadline())
+	require.Equal(t, Nothing, r.Expired(1<<60, &rtt))
+}
+
+// A probe lets the peer's NAK for the same PSN count once more.
+func TestProbeAllowsAnotherNAK(t *testing.T) {
+	var rtt RTT
+	var r Retry
+	r.Configure(100*Millisecond, 3, 7, true)
+	r.Sent(5, &rtt)
+	require.Equal(t, GoBack, r.SequenceNAK(6, at(0), &rtt))
+	require.Equal(t, Nothing, r.SequenceNAK(7, at(0), &rtt))
+	require.Equal(t, Probe, r.Expired(r.Deadline(), &rtt))
+	require.Equal(t, GoBack, r.SequenceNAK(8, at(0), &rtt))
+}
+
+// Stop forgets what is in flight.
+func TestRetryStop(t *testing.T) {
+	var rtt RTT
+	var r Retry
+	r.Configure(1000, 3, 3, false)
+	r.Sent(5, &rtt)
+	r.RNR(6, 1)
+	r.Stop()
+	require.Zero(t, r.Deadline())
+	require.False(t, r.Waiting())
+	require.Zero(t, r.Spent()+r.RNRSpent())
+}

@@ -1,0 +1,64 @@
+package reliability
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+// The estimate stays between the smallest and the largest sample, and comes to
+// a steady one.
+func TestRTTEstimates(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var r RTT
+		now := Time(1)
+		low, high := int64(1<<62), int64(0)
+		for range rapid.IntRange(1, 100).Draw(t, "samples") {
+			sample := rapid.Int64Range(1, Millisecond).Draw(t, "sample")
+			low, high = min(low, sample), max(high, sample)
+			r.Sent(now, 7)
+			now += Time(sample)
+			r.Acked(now)
+			require.GreaterOrEqual(t, r.Smoothed(), low)
+			require.LessOrEqual(t, r.Smoothed(), high)
+			require.GreaterOrEqual(t, r.ProbeAfter(), int64(2*Millisecond))
+		}
+		for range 200 {
+			r.Sent(now, 7)
+			now += 5000
+			r.Acked(now)
+		}
+		require.InDelta(t, 5000, r.Smoothed(), 20)
+	})
+}
+
+// One packet is timed at a time, the first; one that was sent again does not
+// count.
+func TestRTTTimesOnePacket(t *testing.T) {
+	var r RTT
+	_, ok := r.Timing()
+	require.False(t, ok)
+	r.Acked(9) // nothing was timed
+	require.Zero(t, r.Smoothed())
+	r.Sent(10, 1)
+	r.Sent(20, 2)
+	psn, ok := r.Timing()
+	require.True(t, ok)
+	require.EqualValues(t, 1, psn)
+	r.Acked(110)
+	require.EqualValues(t, 100, r.Smoothed())
+	r.Sent(200, 3)
+	r.Abandon()
+	r.Acked(100_000)
+	require.EqualValues(t, 100, r.Smoothed())
+	require.EqualValues(t, 10*Millisecond, (&RTT{}).ProbeAfter(), "without a sample")
+}
+
+func TestEarlier(t *testing.T) {
+	require.EqualValues(t, 3, Earlier(3, 5))
+	require.EqualValues(t, 3, Earlier(5, 3))
+	require.EqualValues(t, 3, Earlier(0, 3), "0 is never")
+	require.EqualValues(t, 3, Earlier(3, 0))
+	require.Zero(t, Earlier(0, 0))
+}
