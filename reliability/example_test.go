@@ -1,0 +1,88 @@
+package reliability_test
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/softrnic/softrnic/reliability"
+	"github.com/softrnic/softrnic/wire"
+)
+
+// A responder gets packets 7, 9 and 8: one NAK for the gap, and what came
+// behind it has to come again.
+func Example_responder() {
+	var recv reliability.Receiver
+	var acks reliability.Acks
+	recv.Reset(7)
+	for _, psn := range []wire.PSN{7, 9, 8, 9} {
+		switch recv.Classify(psn) {
+		case reliability.InOrder:
+			recv.Advance(1)
+			acks.Owe(psn)
+		case reliability.Gap:
+			acks.OweNAK(wire.NakPSNSequence, recv.Expected())
+		}
+		if psn == 9 { // a batch ends
+			s, at := acks.Take(wire.CreditUnlimited)
+			fmt.Println(s, "at", at)
+		}
+	}
+	// Output:
+	// NAK PSN sequence error at 8
+	// ACK at 9
+}
+
+// A requester whose packets nobody answers: as many attempts as retry_cnt
+// says, then the end.
+func ExampleRetry() {
+	var retry reliability.Retry
+	var rtt reliability.RTT
+	retry.Configure(int64(67*time.Millisecond), 2, reliability.RNRForever, false)
+	retry.Sent(1, &rtt)
+	for {
+		now := retry.Deadline()
+		verdict := retry.Expired(now, &rtt)
+		fmt.Println(time.Duration(now).Round(time.Millisecond), verdict == reliability.GoBack)
+		if verdict == reliability.GiveUp {
+			break
+		}
+	}
+	// Output:
+	// 67ms true
+	// 134ms true
+	// 201ms false
+}
+
+// A requester towards a peer that has two receives: the first message is a
+// probe, its answer brings the credits, and one more may go as a probe again.
+func ExampleCredits() {
+	var c reliability.Credits
+	c.Reset(false)
+	start := func() (n int) {
+		for ; c.Allows(true); n++ {
+			c.Start(true)
+		}
+		return n
+	}
+	fmt.Println("at first:", start())
+	c.Update(wire.CreditCode(2), 1) // one message complete, two receives left
+	fmt.Println("after the answer:", start())
+	// Output:
+	// at first: 1
+	// after the answer: 3
+}
+
+// A responder serves two reads at a time and can repeat them.
+func ExampleResources() {
+	var res reliability.Resources
+	res.Reset(2) // max_dest_rd_atomic
+	for psn := wire.PSN(10); psn < 40; psn += 10 {
+		r := res.Add()
+		r.First, r.Last = psn, psn+9
+		res.Respond(r, r.First, r.Last, false)
+		for !res.Sent(r) {
+		}
+	}
+	fmt.Println(res.Find(15) == nil, res.Find(25).First, res.Find(39).First)
+	// Output: true 20 30
+}
