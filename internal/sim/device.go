@@ -20,6 +20,10 @@ type DeviceOptions struct {
 	Addr   netip.AddrPort // 10.0.0.1:4791, 10.0.0.2:4791 and so on by default
 	Link   memory.Options // the port it is attached to
 	Impair string         // what goes wrong on the way out and in, see link/impair
+
+	// OneByOne hands the adapter single packets, where it would read many at
+	// once. A trace can tell better then what became of each.
+	OneByOne bool
 }
 
 // Device is an adapter of a simulation. Its rnic.Device is used as any other
@@ -67,7 +71,7 @@ func (s *Sim) AddDevice(o DeviceOptions) (*Device, error) {
 	if err = d.SetImpair(o.Impair); err != nil {
 		return nil, err
 	}
-	d.top = &topTap{Conn: d.impair, dev: d}
+	d.top = &topTap{Conn: d.impair, dev: d, single: o.OneByOne}
 	random := rand.New(rand.NewPCG(s.seed, uint64(d.index+1)))
 	d.Device, err = rnic.Open(rnic.Options{
 		Name: o.Name, NoService: true, Conn: d.top, Clock: s.net.Now, Rand: random.Uint32,
@@ -104,9 +108,14 @@ func (d *Device) Address() verbs.AHAttr {
 	return verbs.AHAttr{DGID: verbs.GIDFromAddr(d.Addr().Addr()), UDPPort: d.Addr().Port()}
 }
 
-// Wake makes the adapter and its application look at what they have to do
-// with the next event.
-func (d *Device) Wake() { d.awake = true }
+// At has f, a part of the adapter's application, called when the clock reaches
+// t; then the adapter works.
+func (d *Device) At(t time.Duration, f func()) {
+	d.sim.net.At(int64(t)+epoch, func() {
+		f()
+		d.awake = true
+	})
+}
 
 // nextEvent is when the adapter has something to do by itself, or 0.
 func (d *Device) nextEvent() int64 {
@@ -136,15 +145,17 @@ func (d *Device) work() {
 	}
 }
 
-// idleLooks is how many looks at the link find nothing before an adapter is
-// taken to be done: in a stream it keeps an acknowledgement back for some.
+// idleLooks is how many looks at the link find nothing before an adapter that
+// has read packets is taken to be done: in a stream it keeps an acknowledgement
+// back for some.
 const idleLooks = 8
 
 // rest lets the adapter work until it is done.
 func (d *Device) rest() {
-	for idle := 0; idle < idleLooks; idle++ {
+	looks := 1
+	for idle := 0; idle < looks; idle++ {
 		if d.progress() > 0 {
-			idle = 0
+			idle, looks = -1, idleLooks
 		}
 	}
 }
@@ -159,8 +170,6 @@ func (d *Device) progress() int {
 
 // Events returns the asynchronous events that wait.
 func (d *Device) Events() []verbs.AsyncEvent {
-	ended, cancel := context.WithCancel(context.Background())
-	cancel()
 	var events []verbs.AsyncEvent
 	for {
 		ev, err := d.GetAsyncEvent(ended)
@@ -170,3 +179,10 @@ func (d *Device) Events() []verbs.AsyncEvent {
 		events = append(events, ev)
 	}
 }
+
+// ended is a context for calls that shall not wait.
+var ended = func() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return ctx
+}()

@@ -14,7 +14,7 @@ func Example() {
 	var ends [2]sim.End
 	var memory [2]verbs.MR
 	var cqs [2]verbs.CQ
-	for i, o := range []sim.DeviceOptions{{Name: "a", Impair: "drop 1st WRITE_FIRST"}, {Name: "b"}} {
+	for i, o := range []sim.DeviceOptions{{Name: "a", Impair: "drop 1st WRITE_FIRST"}, {Name: "b", OneByOne: true}} {
 		dev, err := s.AddDevice(o)
 		if err != nil {
 			panic(err)

@@ -62,6 +62,9 @@ func (t *Trace) line(e *entry, base int64) string {
 	} else {
 		s += t.describe(e.dev, dst, &p)
 	}
+	if len(e.packet.flights) == 0 && e.dev.Impaired().Held > 0 {
+		return s + "  LOST or held back"
+	}
 	return s + e.packet.fate(base)
 }
 

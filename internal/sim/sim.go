@@ -48,14 +48,6 @@ func (s *Sim) Network() *memory.Network { return s.net }
 // Now is the time since the beginning.
 func (s *Sim) Now() time.Duration { return time.Duration(s.net.Now() - epoch) }
 
-// At has f called when the clock reaches t.
-func (s *Sim) At(t time.Duration, f func()) {
-	s.net.At(int64(t)+epoch, func() {
-		f()
-		s.wake()
-	})
-}
-
 // Devices returns the adapters in the order they were added.
 func (s *Sim) Devices() []*Device { return s.devices }
 

@@ -58,8 +58,8 @@ func newEnd(t testing.TB, s *sim.Sim, o sim.DeviceOptions) *end {
 	return e
 }
 
-// pair is two connected ends.
-func pair(t testing.TB, s *sim.Sim, a, b sim.DeviceOptions) (*end, *end) {
+// couple makes two connected ends.
+func couple(t testing.TB, s *sim.Sim, a, b sim.DeviceOptions) (*end, *end) {
 	ea, eb := newEnd(t, s, a), newEnd(t, s, b)
 	require.NoError(t, s.Connect(sim.End{Device: ea.dev, QP: ea.qp}, sim.End{Device: eb.dev, QP: eb.qp}))
 	return ea, eb
@@ -84,7 +84,7 @@ func lossy(t *testing.T, seed uint64) string {
 	s := sim.New(seed)
 	trace := s.Record()
 	const bad = "loss 5% delay 20us 10us reorder 10% duplicate 3% corrupt 2%"
-	a, b := pair(t, s, sim.DeviceOptions{Name: "a", Impair: bad}, sim.DeviceOptions{Name: "b", Impair: bad})
+	a, b := couple(t, s, sim.DeviceOptions{Name: "a", Impair: bad}, sim.DeviceOptions{Name: "b", Impair: bad})
 	a.trace, b.trace = trace, trace
 	a.fill()
 	for i := range uint64(10) {
@@ -117,7 +117,7 @@ func TestRecordingChangesNothing(t *testing.T) {
 		if record {
 			s.Record()
 		}
-		a, b := pair(t, s, sim.DeviceOptions{Impair: "loss 5%"}, sim.DeviceOptions{Impair: "loss 5%"})
+		a, b := couple(t, s, sim.DeviceOptions{Impair: "loss 5%"}, sim.DeviceOptions{Impair: "loss 5%"})
 		for i := range uint64(10) {
 			a.write(t, i, b, regionSize)
 		}
@@ -134,7 +134,7 @@ func TestRecordingChangesNothing(t *testing.T) {
 func TestTrace(t *testing.T) {
 	s := sim.New(1)
 	trace := s.Record()
-	a, b := newEnd(t, s, sim.DeviceOptions{Name: "a"}), newEnd(t, s, sim.DeviceOptions{Name: "b"})
+	a, b := newEnd(t, s, sim.DeviceOptions{Name: "a"}), newEnd(t, s, sim.DeviceOptions{Name: "b", OneByOne: true})
 	require.NoError(t, s.Connect(sim.End{Device: a.dev, QP: a.qp, PSN: 100}, sim.End{Device: b.dev, QP: b.qp, PSN: 500}))
 	trace.NameQP(a.dev, a.qp.Num(), "a")
 	trace.NameQP(b.dev, b.qp.Num(), "b")
@@ -162,9 +162,9 @@ func TestTrace(t *testing.T) {
 
 func TestRunFor(t *testing.T) {
 	s := sim.New(1)
-	a, b := pair(t, s, sim.DeviceOptions{Impair: "drop WRITE"}, sim.DeviceOptions{})
+	a, b := couple(t, s, sim.DeviceOptions{Impair: "drop WRITE"}, sim.DeviceOptions{})
 	var called []time.Duration
-	s.At(10*time.Microsecond, func() { called = append(called, s.Now()) })
+	b.dev.At(10*time.Microsecond, func() { called = append(called, s.Now()) })
 	a.write(t, 1, b, 100)
 	s.RunFor(time.Millisecond)
 	require.Equal(t, time.Millisecond, s.Now())

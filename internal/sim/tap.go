@@ -1,6 +1,11 @@
 package sim
 
 import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
 	"github.com/softrnic/softrnic/internal/link"
 	"github.com/softrnic/softrnic/wire"
 )
@@ -12,15 +17,17 @@ import (
 // topTap is the link that the adapter has.
 type topTap struct {
 	link.Conn
-	dev *Device
+	dev    *Device
+	single bool // packets are handed over one by one
 
-	// While packets are recorded the adapter gets them one by one, so that it
-	// can be told what became of each.
-	read    *link.Datagrams
-	next    int // of read
-	packet  int // of that datagram
-	flight  *flight
-	dropped map[string]uint64 // the adapter's count of drops before flight
+	read   *link.Datagrams // single: what was read and not handed over
+	next   int             // of read
+	packet int             // of that datagram
+
+	// While packets are recorded: those that the adapter was last given, and
+	// what it had dropped before.
+	flights []*flight
+	dropped map[string]uint64
 
 	overflow uint64 // the port's count of packets that its buffer had no room for
 }
@@ -42,14 +49,27 @@ func (t *topTap) WriteBatch(b *link.Batch) error {
 }
 
 // ReadBatch implements link.Conn.
-func (t *topTap) ReadBatch(r *link.Datagrams) (int, error) {
-	if t.dev.sim.trace != nil || t.pending() {
-		return t.readOne(r)
+func (t *topTap) ReadBatch(r *link.Datagrams) (n int, err error) {
+	if t.single {
+		n, err = t.readOne(r)
+	} else {
+		n, err = t.Conn.ReadBatch(r)
 	}
-	n, err := t.Conn.ReadBatch(r)
+	trace := t.dev.sim.trace
 	for _, d := range r.Msgs() {
 		for i := range d.Count() {
-			t.dev.Received.count(d.Packet(i))
+			pkt := d.Packet(i)
+			t.dev.Received.count(pkt)
+			if trace != nil {
+				t.flights = append(t.flights, trace.arrived(t.dev, d.Src, d.TOS, pkt))
+			}
+		}
+	}
+	if trace != nil {
+		if n == 0 {
+			trace.exhausted(t.dev)
+		} else {
+			t.dropped = t.dev.Stats().Drops
 		}
 	}
 	return n, err
@@ -62,12 +82,8 @@ func (t *topTap) readOne(r *link.Datagrams) (int, error) {
 		t.read = link.NewDatagrams(16)
 	}
 	if !t.pending() {
-		n, err := t.Conn.ReadBatch(t.read)
 		t.next, t.packet = 0, 0
-		if n == 0 {
-			if trace := t.dev.sim.trace; trace != nil {
-				trace.exhausted(t.dev)
-			}
+		if n, err := t.Conn.ReadBatch(t.read); n == 0 {
 			return 0, err
 		}
 	}
@@ -77,11 +93,6 @@ func (t *topTap) readOne(r *link.Datagrams) (int, error) {
 	if t.packet++; t.packet == d.Count() {
 		t.next, t.packet = t.next+1, 0
 	}
-	t.dev.Received.count(pkt)
-	if trace := t.dev.sim.trace; trace != nil {
-		t.flight = trace.arrived(t.dev, d.Src, d.TOS, pkt)
-		t.dropped = t.dev.Stats().Drops
-	}
 	n := copy(r.Slot(0), pkt)
 	r.Add(link.Datagram{Src: d.Src, TOS: d.TOS, Buf: r.Slot(0)[:n], Seg: n, ID: id})
 	return 1, nil
@@ -90,18 +101,26 @@ func (t *topTap) readOne(r *link.Datagrams) (int, error) {
 // pending reports whether packets wait here for the adapter.
 func (t *topTap) pending() bool { return t.read != nil && t.next < len(t.read.Msgs()) }
 
-// judged notes what the adapter made of the packet that it was given.
+// judged notes what the adapter made of the packets that it was given. Of many
+// it is known only how many were dropped for which reason.
 func (t *topTap) judged() {
-	f := t.flight
-	if f == nil {
+	n := len(t.flights)
+	if n == 0 {
 		return
 	}
-	t.flight = nil
-	for reason, n := range t.dev.Stats().Drops {
-		if n > t.dropped[reason] {
-			f.verdict = reason
+	drops := t.dev.Stats().Drops
+	for _, reason := range slices.Sorted(maps.Keys(drops)) {
+		switch k := drops[reason] - t.dropped[reason]; {
+		case k == uint64(n):
+			for _, f := range t.flights {
+				f.verdict = reason
+			}
+		case k > 0:
+			last := t.flights[n-1]
+			last.verdict = strings.TrimPrefix(fmt.Sprintf("%s, of the last %d packets %d %s", last.verdict, n, k, reason), ", ")
 		}
 	}
+	t.flights = t.flights[:0]
 }
 
 // bottomTap is the link that impair writes to.

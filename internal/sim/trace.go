@@ -51,8 +51,7 @@ type flight struct {
 	verdict string // why the receiver dropped it, or ""
 }
 
-// Record starts a trace. Adapters get packets one by one from here on, which
-// takes time but changes nothing.
+// Record starts a trace, which takes time but changes nothing.
 func (s *Sim) Record() *Trace {
 	if s.trace == nil {
 		s.trace = &Trace{sim: s, names: make(map[name]string), flying: make(map[flying][]*flight)}

@@ -66,7 +66,7 @@ func (r *runner) device(w *words) error {
 	if r.devices[name] != nil || strings.Contains(name, ".") {
 		return fmt.Errorf("%s cannot be the name of a new device", name)
 	}
-	dev, err := r.sim.AddDevice(sim.DeviceOptions{Name: name, Link: link})
+	dev, err := r.sim.AddDevice(sim.DeviceOptions{Name: name, Link: link, OneByOne: true})
 	if err != nil {
 		return err
 	}

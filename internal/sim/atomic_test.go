@@ -1,0 +1,172 @@
+package sim_test
+
+import (
+	"encoding/binary"
+
+	"github.com/softrnic/softrnic/verbs"
+)
+
+// words is a host's memory for atomics: words that queue pairs of many hosts
+// add to, each in a lane of 16 bits of its own, and one that all of them swap.
+type words struct {
+	host  *host
+	mr    verbs.MR
+	lanes []*lane
+
+	first  uint64              // the swapped word at the beginning
+	last   uint64              // what some requester saw of it last
+	swaps  map[uint64]uint64   // swaps that happened: from what to what
+	maybe  map[uint64][]uint64 // swaps that may have happened
+	failed []uint64            // what failed ones saw
+	values uint64              // swapped in so far
+}
+
+// swapAt is the offset of the word that is swapped; the lanes come behind.
+const swapAt = 0
+
+const wordsSize = 8 * 16
+
+// lane is a requester's part of a word.
+type lane struct {
+	at    int  // offset of the word
+	shift uint // of the lane
+	sum   uint64
+	lost  []uint64 // additions that may not have happened, since the last restart
+}
+
+// operation is a posted atomic.
+type operation struct {
+	lane          *lane // FETCH-ADD
+	add, before   uint64
+	compare, swap uint64
+}
+
+func newWords(h *host) *words {
+	w := &words{host: h, first: 1, last: 1, swaps: make(map[uint64]uint64), maybe: make(map[uint64][]uint64)}
+	var err error
+	w.mr, err = h.pd.RegMR(h.world.mem.alloc(wordsSize), verbs.AccessLocalWrite|verbs.AccessRemoteAtomic|verbs.AccessZeroBased)
+	h.world.must(err)
+	binary.NativeEndian.PutUint64(w.mr.Bytes()[swapAt:], w.first)
+	return w
+}
+
+// newLane gives a requester its lane.
+func (w *words) newLane() *lane {
+	n := len(w.lanes)
+	l := &lane{at: 8 * (1 + n/4), shift: 16 * uint(n%4)}
+	w.lanes = append(w.lanes, l)
+	return l
+}
+
+func (l *lane) of(word uint64) uint64 { return word >> l.shift & 0xffff }
+
+func word(b []byte) uint64 { return binary.NativeEndian.Uint64(b) }
+
+// composeAtomic makes up a FETCH-ADD or COMPARE-SWAP at the peer.
+func (h *half) composeAtomic(wr *verbs.SendWR, r *request) bool {
+	w, words := h.world, h.peer.host.words
+	off, ok := h.place(h.results, 8)
+	if !ok {
+		return false
+	}
+	r.result = span{off, 8}
+	wr.SGList = []verbs.SGE{h.results.mr.SGE(off, 8)}
+	wr.RKey = words.mr.RKey()
+	r.atomic = &operation{}
+	if wr.Opcode == verbs.WRAtomicFetchAdd {
+		l := h.peer.lane // made on the peer's host for us
+		add := uint64(w.between(1, 5))
+		*r.atomic = operation{lane: l, add: add, before: l.sum}
+		wr.RemoteAddr, wr.CompareAdd = uint64(l.at), add<<l.shift
+		l.sum += add
+		return true
+	}
+	words.values++
+	*r.atomic = operation{compare: words.last, swap: words.values<<8 | 0xca}
+	wr.RemoteAddr, wr.CompareAdd, wr.Swap = swapAt, r.atomic.compare, r.atomic.swap
+	return true
+}
+
+// answered checks the original value that a FETCH-ADD or COMPARE-SWAP brought.
+func (w *words) answered(h *half, r *request, orig uint64) {
+	o := r.atomic
+	if o.lane != nil {
+		if got := o.lane.of(orig); got != o.before&0xffff {
+			w.host.world.fail("%v: FETCH-ADD %d found %d in its lane and not %d: an addition happened twice, or not at all", h, r.id, got, o.before)
+		}
+		return
+	}
+	if orig != o.compare {
+		w.failed = append(w.failed, orig)
+		w.last = orig
+		return
+	}
+	if to, twice := w.swaps[orig]; twice {
+		w.host.world.fail("%v: COMPARE-SWAP of %#x succeeded for %#x and %#x", h, orig, to, o.swap)
+	}
+	w.swaps[orig] = o.swap
+	w.last = o.swap
+}
+
+// unknown notes an atomic of which nobody knows whether it happened.
+func (w *words) unknown(o *operation) {
+	if o.lane != nil {
+		o.lane.lost = append(o.lane.lost, o.before)
+		return
+	}
+	w.maybe[o.compare] = append(w.maybe[o.compare], o.swap)
+}
+
+// restart learns how far a lane got whose requester has been cut off: some of
+// the last additions may not have happened.
+func (w *words) restart(l *lane) {
+	now := l.of(word(w.mr.Bytes()[l.at:]))
+	ok := now == l.sum&0xffff
+	for _, before := range l.lost {
+		ok = ok || now == before&0xffff
+	}
+	if !ok {
+		w.host.world.fail("lane of %s at %d: it is %d, neither %d nor any of %d", w.host.name, l.at, now, l.sum, l.lost)
+	}
+	l.sum, l.lost = now, nil
+}
+
+// check compares all words with what happened.
+func (w *words) check() {
+	world := w.host.world
+	for _, l := range w.lanes {
+		if len(l.lost) > 0 {
+			w.restart(l)
+		} else if now := l.of(word(w.mr.Bytes()[l.at:])); now != l.sum&0xffff {
+			world.fail("lane of %s at %d is %d, the additions make %d", w.host.name, l.at, now, l.sum)
+		}
+	}
+	seen := map[uint64]bool{}
+	if !w.follow(w.first, word(w.mr.Bytes()[swapAt:]), len(w.swaps), seen) {
+		world.fail("%s: no order of the swaps %v, and perhaps %v, leads from %#x to %#x",
+			w.host.name, w.swaps, w.maybe, w.first, word(w.mr.Bytes()[swapAt:]))
+	}
+	for _, v := range w.failed {
+		if !seen[v] {
+			world.fail("%s: a COMPARE-SWAP found %#x, which was never there", w.host.name, v)
+		}
+	}
+}
+
+// follow finds a chain from one value to the end that contains all swaps that
+// are known to have happened, left of which are still to come.
+func (w *words) follow(from, end uint64, left int, seen map[uint64]bool) bool {
+	seen[from] = true
+	if to, ok := w.swaps[from]; ok {
+		return w.follow(to, end, left-1, seen)
+	}
+	if left == 0 && from == end {
+		return true
+	}
+	for _, to := range w.maybe[from] {
+		if w.follow(to, end, left, seen) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,122 @@
+package sim_test
+
+import (
+	"errors"
+	"time"
+
+	"github.com/softrnic/softrnic/verbs"
+)
+
+// kill does something terrible to a connection.
+func (p *pair) kill() {
+	w := p.world
+	h := pick(w, p.ends[0], p.ends[1])
+	p.lives--
+	p.killed = true
+	what := w.rand.IntN(4)
+	if w.trace != nil {
+		w.trace.Note(h.host.dev, []string{"destroys its queue pair", "goes to ERR", "deregisters the target", "deregisters the receives"}[what])
+	}
+	switch {
+	case what == 0 && h.srq() == nil: // a receive of a shared queue would be lost with it
+		h.leave()
+	case what == 2:
+		if h.target.mr.Dereg() != nil { // a window is bound to it
+			h.fall()
+		}
+	case what == 3 && h.landing != nil:
+		w.must(h.landing.arena.mr.Dereg())
+	default:
+		h.fall()
+	}
+	h.host.dev.At(w.sim.Now()+time.Duration(w.rand.Int64N(int64(pick(w, 1, 10, 1000)*int(time.Millisecond)))), p.rebuild)
+}
+
+// fall goes to ERR.
+func (h *half) fall() {
+	h.world.must(h.qp.Modify(verbs.QPAttr{State: verbs.StateErr}, verbs.AttrState))
+}
+
+// leave destroys the queue pair with all that is posted.
+func (h *half) leave() {
+	h.host.poll()
+	delete(h.host.halves, h.qp.Num())
+	h.world.must(h.qp.Destroy())
+	for _, r := range h.posted {
+		h.flushed(r)
+	}
+	h.posted, h.receives = nil, nil
+	h.gone = true
+}
+
+// rebuild ends what is left of a connection and makes it anew.
+func (p *pair) rebuild() {
+	w := p.world
+	p.down = true
+	for _, h := range p.ends {
+		if !h.gone {
+			h.fall()
+			h.host.poll()
+			for len(h.posted) > 0 && !h.posted[0].signaled && !h.signalAll {
+				h.succeeded(h.posted[0]) // or else it had a completion
+				h.posted = h.posted[1:]
+			}
+			if len(h.posted) > 0 || len(h.receives) > 0 {
+				w.fail("%v is in ERR, and of its requests %d did not complete, of its receives %d", h, len(h.posted), len(h.receives))
+			}
+			h.leave()
+		}
+	}
+	// Packets of the old connection may still be on their way. They must not
+	// find anything, so memory that is cleared now stays so.
+	for _, h := range p.ends {
+		h.settleTarget()
+		h.host.words.restart(h.lane)
+		h.results.clear()
+		if h.landing != nil {
+			h.landing.reset(h)
+		}
+		h.inbox, h.written, h.draining = nil, nil, false
+		h.window.bound, h.window.busy, h.window.users = false, false, 0
+		h.create()
+		h.gone = false
+	}
+	p.connect()
+	p.killed, p.down = false, false
+	for _, h := range p.ends {
+		h.start()
+	}
+	if p.lives > 0 {
+		p.ends[0].host.dev.At(w.later(20), p.kill)
+	}
+}
+
+// settleTarget checks that the target holds nothing but what was written, and
+// clears it. Some of the last writes may not have happened.
+func (h *half) settleTarget() {
+	for i, b := range h.target.mr.Bytes() {
+		if b != 0 && b != h.target.want[i] {
+			h.world.fail("target of %v: byte %d is %#x and neither 0 nor %#x", h, i, b, h.target.want[i])
+		}
+	}
+	h.target.clear()
+	h.target.renew(h, verbs.AccessRemote|verbs.AccessMWBind)
+}
+
+// renew registers the memory again, if it is not registered any more.
+func (a *arena) renew(h *half, access verbs.AccessFlags) {
+	if err := a.mr.Dereg(); err != nil && !errors.Is(err, verbs.ErrClosed) {
+		h.world.must(err)
+	}
+	a.register(h.host, a.mr.Bytes(), access)
+}
+
+func (l *landing) reset(h *half) {
+	clear(l.arena.want)
+	clear(l.arena.mr.Bytes())
+	l.arena.renew(h, 0)
+	l.free = l.free[:0]
+	for i := range len(l.arena.want) / l.size {
+		l.free = append(l.free, i)
+	}
+}

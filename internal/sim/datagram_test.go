@@ -1,0 +1,43 @@
+package sim_test
+
+import (
+	"github.com/softrnic/softrnic/verbs"
+)
+
+// datagrams makes a UD queue pair.
+func (w *world) datagrams(on *host) {
+	h := w.half(on, verbs.UD, nil)
+	w.must(verbs.ActivateUD(h.qp, h.qkey, w.rand.Uint32N(1<<24)))
+	w.loose = append(w.loose, h)
+}
+
+// composeDatagram makes up a SEND to any of the UD queue pairs, sometimes with a
+// Q_Key that is not right.
+func (h *half) composeDatagram() (wr verbs.SendWR, r *request) {
+	w := h.world
+	to := pick(w, w.loose...)
+	wr.Opcode = pick(w, verbs.WRSend, verbs.WRSendWithImm)
+	wr.AH = h.handle(to.host)
+	wr.RemoteQPN, wr.RemoteQKey = to.qp.Num(), to.qkey
+	m := &message{from: h.host, qpn: h.qp.Num(), length: min(maxDatagram, w.length(1024, maxDatagram))}
+	h.fill(&wr, m)
+	if w.chance(10) {
+		wr.RemoteQKey += 8
+	} else {
+		to.coming = append(to.coming, m)
+	}
+	return wr, &request{op: wr.Opcode, msg: m}
+}
+
+// handle returns an address handle that leads to a host.
+func (h *half) handle(to *host) verbs.AH {
+	for _, ah := range h.ahs {
+		if ah.Attr().DGID == to.dev.Address().DGID && ah.Attr().UDPPort == to.dev.Address().UDPPort {
+			return ah
+		}
+	}
+	ah, err := h.host.pd.CreateAH(to.dev.Address())
+	h.world.must(err)
+	h.ahs = append(h.ahs, ah)
+	return ah
+}

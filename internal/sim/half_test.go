@@ -1,0 +1,356 @@
+package sim_test
+
+import (
+	"bytes"
+	"fmt"
+	"time"
+
+	"github.com/softrnic/softrnic/internal/sim"
+	"github.com/softrnic/softrnic/rnic"
+	"github.com/softrnic/softrnic/verbs"
+)
+
+// pair is a connection.
+type pair struct {
+	world  *world
+	typ    verbs.QPType
+	ends   [2]*half
+	mtu    verbs.MTU
+	most   int // bytes of its longest message
+	known  bool
+	lives  int  // times it may still be broken
+	killed bool // something was done to it: anything may fail
+	down   bool // about to be made anew
+}
+
+// half is a queue pair and the program on it. What it does to its peer's memory
+// only it does, so the order of its requests is all that counts.
+type half struct {
+	world     *world
+	host      *host
+	pair      *pair // nil for UD
+	peer      *half // nil for UD
+	typ       verbs.QPType
+	qp        verbs.QP
+	cap       verbs.QPCap
+	signalAll bool
+	qkey      uint32
+	ahs       []verbs.AH
+
+	target  *arena // the peer writes here; nil for UD
+	results *arena // what our reads and atomics bring
+	landing *landing
+
+	posted   []*request // oldest first
+	receives []*receive // own receive queue, oldest first
+	inbox    []*message // RC: what the peer has sent and we have not received
+	coming   []*message // UC, UD: all that was ever sent to us
+	written  []span     // of the peer's target, since it was last cleared
+	window   *window
+	lane     *lane
+
+	nextID   uint64
+	budget   int // requests to post
+	ticking  bool
+	nap      time.Duration
+	draining bool // SQD asked for
+	gone     bool // destroyed before its time
+}
+
+type span struct{ off, n int }
+
+func (h *half) String() string {
+	if h.pair == nil {
+		return h.host.name + "/ud"
+	}
+	for i, p := range h.world.pairs {
+		if p == h.pair {
+			return fmt.Sprintf("%s/%d", h.host.name, i)
+		}
+	}
+	return h.host.name
+}
+
+// pair makes a connection between two hosts.
+func (w *world) pair(typ verbs.QPType, a, b *host) {
+	p := &pair{world: w, typ: typ, mtu: verbs.MTU(w.between(1, 5)), known: w.chance(50)}
+	p.most = pick(w, 300, 3000, 20_000, 64<<10)
+	if typ == verbs.RC && w.chance(30) {
+		p.lives = w.between(1, 2)
+	}
+	w.pairs = append(w.pairs, p)
+	for i, h := range []*host{a, b} {
+		p.ends[i] = w.half(h, typ, p)
+	}
+	p.ends[0].peer, p.ends[1].peer = p.ends[1], p.ends[0]
+	p.connect()
+	w.notes = append(w.notes, fmt.Sprintf("%v %v-%v mtu %d most %d", typ, p.ends[0], p.ends[1], p.mtu.Bytes(), p.most))
+	if p.lives > 0 {
+		p.ends[0].host.dev.At(w.later(20), p.kill)
+	}
+}
+
+// half makes a queue pair with its memory.
+func (w *world) half(on *host, typ verbs.QPType, p *pair) *half {
+	h := &half{world: w, host: on, pair: p, typ: typ, budget: w.between(3, 25), qkey: uint32(w.between(1, 3))}
+	h.cap = verbs.QPCap{
+		MaxSendWR: w.between(2, 40), MaxRecvWR: w.between(1, 8),
+		MaxSendSGE: w.between(1, 4), MaxRecvSGE: w.between(1, 4), MaxInlineData: w.between(0, 300),
+	}
+	h.create()
+	most := maxDatagram
+	if p != nil {
+		most = p.most
+		h.target = newArena(on, 2*most+1<<12, verbs.AccessRemote|verbs.AccessMWBind)
+		if typ == verbs.RC {
+			h.lane = on.words.newLane() // used by the peer
+			h.window = newWindow(h)
+		}
+	}
+	h.results = newArena(on, 2*most+1<<12, 0)
+	if h.srq() == nil {
+		h.landing = newLanding(on, h.cap.MaxRecvWR, most+grh, h.cap.MaxRecvSGE)
+	}
+	return h
+}
+
+// srq is the shared receive queue, if the half uses one.
+func (h *half) srq() *shared {
+	if h.typ == verbs.UD || h.pair.most > sharedMost {
+		return nil
+	}
+	return h.host.srq
+}
+
+// create makes the queue pair.
+func (h *half) create() {
+	w := h.world
+	init := verbs.QPInitAttr{
+		Type: h.typ, SendCQ: pick(w, h.host.cqs...), RecvCQ: pick(w, h.host.cqs...), Cap: h.cap,
+		SignalAll: w.chance(10), NoCredits: w.chance(20),
+	}
+	h.signalAll = init.SignalAll
+	if s := h.srq(); s != nil {
+		init.SRQ = s.queue
+	}
+	var err error
+	h.qp, err = h.host.pd.CreateQP(init)
+	w.must(err)
+	h.host.halves[h.qp.Num()] = h
+	if w.trace != nil {
+		w.trace.NameQP(h.host.dev, h.qp.Num(), h.String())
+	}
+}
+
+// connect brings both ends to RTS.
+func (p *pair) connect() {
+	w := p.world
+	options := verbs.ConnectOptions{
+		MTU: p.mtu, MinRNRTimer: uint8(w.between(1, 14)), Timeout: uint8(w.between(13, 15)),
+		MaxRdAtomic: uint8(w.between(1, 8)), MaxDestRdAtomic: 8,
+	}
+	var ends [2]sim.End
+	for i, h := range p.ends {
+		ends[i] = sim.End{Device: h.host.dev, QP: h.qp, Options: options, Stranger: !p.known}
+		if w.chance(20) {
+			ends[i].PSN = 1<<24 - uint32(w.between(1, 20)) // so that it wraps
+		}
+	}
+	w.must(w.sim.Connect(ends[0], ends[1]))
+}
+
+// later is a time up to so many paces ahead.
+func (w *world) later(paces int) time.Duration {
+	return w.sim.Now() + time.Duration(w.rand.Int64N(int64(paces)*int64(w.pace)))
+}
+
+// start makes the program of the half run, now and then.
+func (h *half) start() {
+	h.nap = 2 * h.world.pace
+	h.schedule()
+}
+
+func (h *half) schedule() {
+	if h.ticking || h.gone {
+		return
+	}
+	h.ticking = true
+	w := h.world
+	h.host.dev.At(w.sim.Now()+1+time.Duration(w.rand.Int64N(int64(h.nap))), func() {
+		h.ticking = false
+		h.tick()
+	})
+}
+
+// longNap bounds the time between looks of a program that has nothing to do.
+const longNap = 20 * time.Millisecond
+
+// tick posts something, perhaps, and comes back while there is something to do.
+func (h *half) tick() {
+	if h.gone || h.pair != nil && h.pair.down {
+		return
+	}
+	did := h.stock()
+	if h.budget > 0 {
+		did = h.act() || did
+	}
+	if did {
+		h.nap = 2 * h.world.pace
+	} else {
+		h.nap = min(2*h.nap, longNap)
+	}
+	if h.budget > 0 || len(h.posted) > 0 || len(h.inbox) > 0 {
+		h.schedule()
+	}
+}
+
+// act posts a list of requests.
+func (h *half) act() bool {
+	w := h.world
+	if h.draining {
+		return false
+	}
+	if h.typ == verbs.RC && w.chance(3) && h.drain() {
+		return true
+	}
+	room := h.cap.MaxSendWR - len(h.posted)
+	if room < 1 {
+		return false
+	}
+	var list []verbs.SendWR
+	for range min(w.between(1, 4), h.budget, room) {
+		wr, r := h.compose()
+		if r == nil {
+			continue
+		}
+		h.nextID++
+		r.id, wr.WRID = h.nextID, h.nextID
+		// The last one that fits must report, or nobody learns of the others.
+		if r.signaled = h.budget == 1 || len(h.posted)+2 >= h.cap.MaxSendWR || w.chance(60); r.signaled {
+			wr.Flags |= verbs.SendSignaled
+		}
+		h.posted = append(h.posted, r)
+		h.budget--
+		list = append(list, wr)
+	}
+	if len(list) == 0 {
+		return false
+	}
+	n, err := h.qp.PostSend(list)
+	if err != nil {
+		w.fail("%v: posted %d of %d: %v", h, n, len(list), err)
+	}
+	return true
+}
+
+// drain goes to SQD; the event brings the half back to RTS.
+func (h *half) drain() bool {
+	if h.qp.State() != verbs.StateRTS {
+		return false
+	}
+	h.draining = true
+	h.world.must(h.qp.Modify(verbs.QPAttr{State: verbs.StateSQD}, verbs.AttrState))
+	return true
+}
+
+// drained is called for EventSQDrained.
+func (h *half) drained() {
+	h.host.dev.At(h.world.later(5), func() {
+		if h.gone || !h.draining {
+			return
+		}
+		h.draining = false
+		if h.qp.State() == verbs.StateSQD {
+			h.world.must(h.qp.Modify(verbs.QPAttr{State: verbs.StateRTS}, verbs.AttrState))
+		}
+		h.schedule()
+	})
+}
+
+// check looks at the half when all is over.
+func (h *half) check() {
+	w := h.world
+	if len(h.posted) > 0 || len(h.inbox) > 0 {
+		w.fail("%v: %d requests are not complete, %d messages have not arrived", h, len(h.posted), len(h.inbox))
+	}
+	if s := h.qp.State(); s != verbs.StateRTS && !(h.pair != nil && h.pair.killed) {
+		w.fail("%v is in %v", h, s)
+	}
+	h.results.check("results of " + h.String())
+	if h.landing != nil {
+		h.landing.check("receives of "+h.String(), h.receives)
+	}
+	if h.target == nil {
+		return
+	}
+	if h.typ == verbs.RC {
+		h.target.check("target of " + h.String())
+		return
+	}
+	for i, b := range h.target.mr.Bytes() { // parts of lost messages may be missing
+		if b != 0 && b != h.target.want[i] {
+			w.fail("target of %v: byte %d is %#x and neither 0 nor %#x", h, i, b, h.target.want[i])
+		}
+	}
+}
+
+// dismantle frees what the half has beside its queue pair.
+func (h *half) dismantle() {
+	w := h.world
+	for _, ah := range h.ahs {
+		w.must(ah.Destroy())
+	}
+	if h.window != nil {
+		w.must(h.window.mw.Dealloc())
+	}
+	if h.target != nil {
+		w.must(h.target.mr.Dereg())
+	}
+	w.must(h.results.mr.Dereg())
+	if h.landing != nil {
+		w.must(h.landing.arena.mr.Dereg())
+	}
+}
+
+// checkCounters holds the adapter's counters against what really passed.
+func (h *host) checkCounters() {
+	s, w := h.dev.Stats(), h.world
+	equal := func(what string, counted, real uint64) {
+		if counted != real {
+			w.fail("%s: %s is %d, the packets say %d: %+v", h.name, what, counted, real, s)
+		}
+	}
+	equal("sent_pkts", s.SentPkts, h.dev.Sent.Packets)
+	equal("sent_bytes", s.SentBytes, h.dev.Sent.Payload)
+	equal("send_rnr_err", s.SendRNRErr, h.dev.Sent.RNRNAKs)
+	equal("send_seq_err", s.SendSeqErr, h.dev.Sent.SeqNAKs)
+	equal("cnp_sent", s.CNPSent, h.dev.Sent.CNPs)
+	before := uint64(0)
+	for _, reason := range []string{"truncated", "too_long", "bad_opcode", "bad_version", "bad_pad", "bad_length", "bad_icrc",
+		"malformed", "unknown_qpn", "not_attached", "qp_state", "wrong_transport", "wrong_source", "bad_pkey"} {
+		before += s.Drops[reason]
+	}
+	equal("rcvd_pkts and early drops", s.RcvdPkts+before, h.dev.Received.Packets)
+	if s.RcvdRNRErr > h.dev.Received.RNRNAKs || s.RcvdSeqErr > h.dev.Received.SeqNAKs {
+		w.fail("%s counts more NAKs than came: %+v", h.name, s)
+	}
+	for _, q := range h.halves {
+		if c := q.qp.(*rnic.QP).Counters(); c.RDMARecvs > 0 && q.typ == verbs.RC && c.RcvdPkts < c.RDMARecvs {
+			w.fail("%v received %d messages in %d packets", q, c.RDMARecvs, c.RcvdPkts)
+		}
+	}
+}
+
+// equalTo reports whether b is the message.
+func (m *message) equalTo(b []byte) bool {
+	if len(b) != m.length {
+		return false
+	}
+	for _, p := range m.pieces {
+		if !bytes.Equal(m.from.noise[p.off:p.off+p.n], b[:p.n]) {
+			return false
+		}
+		b = b[p.n:]
+	}
+	return true
+}

@@ -1,0 +1,204 @@
+package sim_test
+
+import (
+	"github.com/softrnic/softrnic/verbs"
+)
+
+// request is a posted send request.
+type request struct {
+	id       uint64
+	op       verbs.WROpcode
+	signaled bool
+	msg      *message // SEND and WRITE
+	result   span     // READ and atomics: where it goes in results
+	expect   []byte   // READ
+	atomic   *operation
+}
+
+// message is the data of a SEND or WRITE.
+type message struct {
+	from   *host
+	qpn    uint32 // UD: of the sender
+	pieces []span // of the sender's noise
+	length int
+	write  bool
+	off    int // WRITE: in the target
+	imm    uint32
+	hasImm bool
+	inv    uint32
+	hasInv bool
+}
+
+const (
+	grh         = 40
+	maxDatagram = 2048 // that the UD queue pairs send
+)
+
+// compose makes up a request, or nil if what it drew cannot be done now.
+func (h *half) compose() (wr verbs.SendWR, r *request) {
+	w := h.world
+	switch {
+	case h.typ == verbs.UD:
+		return h.composeDatagram()
+	case h.typ == verbs.UC:
+		wr.Opcode = pick(w, verbs.WRSend, verbs.WRSendWithImm, verbs.WRRDMAWrite, verbs.WRRDMAWriteWithImm)
+	default:
+		wr.Opcode = pick(w, verbs.WRSend, verbs.WRSend, verbs.WRSendWithImm, verbs.WRSendWithInv,
+			verbs.WRRDMAWrite, verbs.WRRDMAWrite, verbs.WRRDMAWrite, verbs.WRRDMAWriteWithImm,
+			verbs.WRRDMARead, verbs.WRRDMARead, verbs.WRRDMARead, verbs.WRAtomicFetchAdd, verbs.WRAtomicFetchAdd, verbs.WRAtomicCmpSwap,
+			verbs.WRBindMW, verbs.WRLocalInv)
+	}
+	if w.chance(15) {
+		wr.Flags |= verbs.SendFence
+	}
+	if w.chance(20) {
+		wr.Flags |= verbs.SendSolicited
+	}
+	r = &request{op: wr.Opcode}
+	ok := true
+	switch wr.Opcode {
+	case verbs.WRRDMARead:
+		ok = h.composeRead(&wr, r)
+	case verbs.WRAtomicFetchAdd, verbs.WRAtomicCmpSwap:
+		ok = h.composeAtomic(&wr, r)
+	case verbs.WRBindMW:
+		ok = h.window.bind(&wr)
+	case verbs.WRLocalInv:
+		ok = h.window.invalidate(&wr)
+	case verbs.WRSendWithInv:
+		ok = h.peer.window.surrender(&wr)
+		fallthrough
+	default:
+		ok = ok && h.composeMessage(&wr, r)
+	}
+	if !ok {
+		return wr, nil
+	}
+	return wr, r
+}
+
+// composeMessage makes up the data of a SEND or WRITE.
+func (h *half) composeMessage(wr *verbs.SendWR, r *request) bool {
+	w := h.world
+	m := &message{from: h.host, length: w.length(h.pair.mtu.Bytes(), h.pair.most)}
+	r.msg = m
+	switch wr.Opcode {
+	case verbs.WRRDMAWrite, verbs.WRRDMAWriteWithImm:
+		off, ok := h.place(h.peer.target, m.length)
+		if !ok {
+			return false
+		}
+		m.write, m.off = true, off
+		h.remote(wr, off)
+	case verbs.WRSendWithInv:
+		m.hasInv, m.inv = true, wr.InvKey
+	}
+	h.fill(wr, m)
+	if m.write {
+		h.peer.target.store(m.off, m)
+		h.written = append(h.written, span{m.off, m.length})
+	}
+	if h.typ == verbs.UC {
+		h.peer.coming = append(h.peer.coming, m)
+	} else if !m.write || m.hasImm {
+		h.peer.inbox = append(h.peer.inbox, m)
+		h.peer.schedule()
+	}
+	return true
+}
+
+// fill chooses where the data comes from, and the immediate data.
+func (h *half) fill(wr *verbs.SendWR, m *message) {
+	w := h.world
+	if wr.Opcode == verbs.WRSendWithImm || wr.Opcode == verbs.WRRDMAWriteWithImm {
+		m.hasImm, m.imm = true, w.rand.Uint32()
+		wr.Imm = m.imm
+	}
+	inline := m.length <= h.cap.MaxInlineData && w.chance(30)
+	pieces := w.between(1, h.cap.MaxSendSGE)
+	if inline {
+		pieces = 1
+	}
+	left := m.length
+	for i := range pieces {
+		n := left
+		if i < pieces-1 {
+			n = w.between(0, left)
+		}
+		m.pieces = append(m.pieces, span{w.rand.IntN(sourceSize - n + 1), n})
+		left -= n
+	}
+	if inline {
+		p := m.pieces[0]
+		wr.Flags |= verbs.SendInline
+		wr.InlineData = h.host.noise[p.off : p.off+p.n]
+		return
+	}
+	for _, p := range m.pieces {
+		wr.SGList = append(wr.SGList, h.host.source.SGE(p.off, p.n))
+	}
+}
+
+// place finds room for n bytes in an arena that this half writes to. A full
+// one is used from the start again when none of the half's requests is under
+// way that could still want what is there.
+func (h *half) place(a *arena, n int) (off int, ok bool) {
+	if off, ok = a.take(n); ok || h.typ != verbs.RC || len(h.posted) > 0 || h.pair.killed {
+		return off, ok
+	}
+	a.check("full arena of " + h.String())
+	a.clear()
+	if h.peer != nil && a == h.peer.target {
+		h.written = h.written[:0]
+	}
+	return a.take(n)
+}
+
+// remote names off in the peer's target, through its window if there is one.
+func (h *half) remote(wr *verbs.SendWR, off int) {
+	wr.RemoteAddr, wr.RKey = uint64(off), h.peer.target.mr.RKey()
+	if h.typ == verbs.RC && h.peer.window.bound && h.world.chance(50) {
+		wr.RKey = h.peer.window.key
+		h.peer.window.users = h.nextID + 1 // the request's number
+	}
+}
+
+// composeRead makes up a READ of what is known to be there.
+func (h *half) composeRead(wr *verbs.SendWR, r *request) bool {
+	w := h.world
+	n := w.length(h.pair.mtu.Bytes(), h.pair.most)
+	var from span
+	own := len(h.written) > 0 && w.chance(50)
+	if own {
+		from = pick(w, h.written...)
+		from.off += w.between(0, from.n)
+		from.n = min(n, h.peer.target.next-from.off)
+	} else {
+		from = span{w.rand.IntN(sourceSize - n + 1), n}
+	}
+	off, ok := h.place(h.results, from.n)
+	if !ok {
+		return false
+	}
+	r.result = span{off, from.n}
+	if own {
+		h.remote(wr, from.off)
+		r.expect = h.peer.target.want[from.off : from.off+from.n]
+	} else {
+		wr.RemoteAddr, wr.RKey = uint64(from.off), h.peer.host.source.RKey()
+		r.expect = h.peer.host.noise[from.off : from.off+from.n]
+	}
+	if cut := w.between(0, from.n); cut > 0 && h.cap.MaxSendSGE > 1 {
+		wr.SGList = []verbs.SGE{h.results.mr.SGE(off, cut), h.results.mr.SGE(off+cut, from.n-cut)}
+	} else {
+		wr.SGList = []verbs.SGE{h.results.mr.SGE(off, from.n)}
+	}
+	return true
+}
+
+// store puts a message into the model.
+func (a *arena) store(off int, m *message) {
+	for _, p := range m.pieces {
+		off += copy(a.want[off:], m.from.noise[p.off:p.off+p.n])
+	}
+}

@@ -1,0 +1,139 @@
+package sim_test
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+)
+
+var oneSeed = flag.String("sim.seed", "", "run TestSeeds with this seed only and print its trace")
+
+// Seeds that TestSeeds runs unless SOFTRNIC_SEEDS says otherwise.
+const (
+	seedsLong  = 10_000
+	seedsRace  = 1_000
+	seedsShort = 300
+)
+
+// TestSeeds runs random programs on random networks. A seed that fails is run
+// again with a trace, of which the end is printed.
+func TestSeeds(t *testing.T) {
+	if *oneSeed != "" {
+		seed, err := strconv.ParseUint(*oneSeed, 0, 64)
+		if err != nil {
+			t.Fatalf("-sim.seed=%s is no number", *oneSeed)
+		}
+		trace, err := runSeed(seed, new(slab), true)
+		t.Log(trace)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	n := seedsLong
+	switch {
+	case testing.Short():
+		n = seedsShort
+	case raceEnabled:
+		n = seedsRace
+	}
+	if env := os.Getenv("SOFTRNIC_SEEDS"); env != "" {
+		var err error
+		if n, err = strconv.Atoi(env); err != nil {
+			t.Fatalf("SOFTRNIC_SEEDS=%s is no number", env)
+		}
+	}
+	var next, failed atomic.Int64
+	for i := range runtime.GOMAXPROCS(0) {
+		t.Run(fmt.Sprint("shard", i), func(t *testing.T) {
+			t.Parallel()
+			mem := new(slab)
+			for failed.Load() < 5 {
+				seed := next.Add(1)
+				if seed > int64(n) {
+					return
+				}
+				if _, err := runSeed(uint64(seed), mem, false); err != nil {
+					failed.Add(1)
+					report(t, uint64(seed), err)
+				}
+			}
+		})
+	}
+}
+
+// report prints what is needed to look into a failed seed.
+func report(t *testing.T, seed uint64, err error) {
+	trace, again := runSeed(seed, new(slab), true)
+	lines := strings.Split(strings.TrimSuffix(trace, "\n"), "\n")
+	const tail = 60
+	if len(lines) > tail {
+		lines = lines[len(lines)-tail:]
+	}
+	t.Errorf("seed %d: %v\nrerun: go test ./internal/sim -run TestSeeds -sim.seed=%d -v\nthe end of its trace:\n%s",
+		seed, err, seed, strings.Join(lines, "\n"))
+	if again == nil || again.Error() != err.Error() {
+		t.Errorf("seed %d: the second run differs: %v", seed, again)
+	}
+}
+
+// wrong is what a world panics with when it finds something wrong.
+type wrong struct{ error }
+
+// runSeed runs one world from beginning to end.
+func runSeed(seed uint64, mem *slab, record bool) (trace string, err error) {
+	w := newWorld(seed, mem)
+	defer mem.reset()
+	defer func() {
+		if record {
+			trace = w.trace.String()
+		}
+		switch r := recover().(type) {
+		case nil:
+		case wrong:
+			err = fmt.Errorf("%w\n%s", r.error, w.describe())
+		case error:
+			var buf [4096]byte
+			err = fmt.Errorf("panic: %w\n%s\n%s", r, w.describe(), buf[:runtime.Stack(buf[:], false)])
+		default:
+			var buf [4096]byte
+			err = fmt.Errorf("panic: %v\n%s\n%s", r, w.describe(), buf[:runtime.Stack(buf[:], false)])
+		}
+		err = errors.Join(err, w.close(err == nil))
+	}()
+	if record {
+		w.trace = w.sim.Record()
+	}
+	w.build()
+	w.run()
+	w.check()
+	return "", nil
+}
+
+// slab is memory that worlds use one after the other.
+type slab struct {
+	mem  []byte
+	used int
+}
+
+// alloc returns n zero bytes that start at a multiple of 64.
+func (s *slab) alloc(n int) []byte {
+	n = (n + 63) &^ 63
+	if s.used+n > len(s.mem) {
+		s.mem, s.used = make([]byte, max(2*len(s.mem), n, 4<<20)), 0
+	}
+	b := s.mem[s.used : s.used+n : s.used+n]
+	s.used += n
+	return b
+}
+
+func (s *slab) reset() {
+	clear(s.mem[:s.used])
+	s.used = 0
+}

@@ -1,0 +1,60 @@
+package sim_test
+
+import "github.com/softrnic/softrnic/verbs"
+
+// window is a memory window that a half opens on its target for its peer.
+type window struct {
+	half  *half // the owner
+	mw    verbs.MW
+	key   uint32 // while it is bound
+	bound bool   // the peer may use it
+	busy  bool   // being bound or invalidated
+	users uint64 // the peer's last request through it
+}
+
+func newWindow(h *half) *window {
+	mw, err := h.host.pd.AllocMW()
+	h.world.must(err)
+	return &window{half: h, mw: mw}
+}
+
+// bind makes up the request that opens it.
+func (m *window) bind(wr *verbs.SendWR) bool {
+	if m.bound || m.busy || m.half.pair.killed {
+		return false
+	}
+	target := m.half.target.mr
+	m.busy = true
+	m.key = verbs.IncRKey(m.mw.RKey())
+	wr.Bind = verbs.BindMW{MW: m.mw, RKey: m.key, MR: target, Length: uint64(target.Len()),
+		Access: verbs.AccessRemoteWrite | verbs.AccessRemoteRead | verbs.AccessZeroBased}
+	if t := m.half.world.trace; t != nil {
+		t.NameKey(m.half.host.dev, m.key, "window")
+	}
+	return true
+}
+
+func (m *window) isBound() { m.busy, m.bound = false, true }
+
+// invalidate makes up the owner's request that closes it, when the peer is done
+// with it.
+func (m *window) invalidate(wr *verbs.SendWR) bool {
+	peer := m.half.peer
+	if !m.bound || len(peer.posted) > 0 && peer.posted[0].id <= m.users {
+		return false
+	}
+	m.bound, m.busy = false, true
+	wr.InvKey = m.key
+	return true
+}
+
+// surrender makes the peer's message close it: behind all that goes through it.
+func (m *window) surrender(wr *verbs.SendWR) bool {
+	if !m.bound {
+		return false
+	}
+	m.bound, m.busy = false, true
+	wr.InvKey = m.key
+	wr.Flags |= verbs.SendFence
+	return true
+}
