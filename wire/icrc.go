@@ -2,7 +2,6 @@ package wire
 
 import (
 	"encoding/binary"
-	"hash/crc32"
 	"math/bits"
 	"net/netip"
 )
@@ -150,11 +149,10 @@ func (s *Sealer) sum(body []byte, id uint16) uint32 {
 	reg = forward4(reg ^ (binary.LittleEndian.Uint32(body[4:]) | masked))
 	reg = forward4(reg ^ binary.LittleEndian.Uint32(body[8:]))
 
-	// From 16 bytes on hash/crc32 is faster, which is at its best when they are
-	// a multiple of 16: another reason to have taken the BTH off.
+	// From 16 bytes on crcUpdate is faster.
 	rest := body[BTHLen:]
 	if len(rest) >= 16 {
-		return crc32.Update(^reg, crc32.IEEETable, rest)
+		return ^crcUpdate(reg, rest)
 	}
 	for len(rest) >= 4 {
 		reg = forward4(reg ^ binary.LittleEndian.Uint32(rest))

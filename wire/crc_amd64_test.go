@@ -1,0 +1,85 @@
+//go:build !purego
+
+package wire
+
+import (
+	"math/big"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// The folds join the ways to hash. A processor with wider vectors has narrower
+// ones as well.
+func init() {
+	for _, bits := range []int{256, 512} {
+		if bits > foldBits {
+			break
+		}
+		CRCWays = append(CRCWays, CRCWay{"fold" + strconv.Itoa(bits), func(reg uint32, p []byte) uint32 {
+			return crcFold(bits, reg, p)
+		}})
+	}
+}
+
+// Polynomials over GF(2) as they are written down: bit i is the coefficient of
+// x^i, nothing is reflected.
+var polynomial = big.NewInt(0x104C11DB7)
+
+func powerOfX(n int) *big.Int { return new(big.Int).Lsh(big.NewInt(1), uint(n)) }
+
+// longDivision returns a / P and what remains.
+func longDivision(a *big.Int) (quotient, remainder *big.Int) {
+	quotient, remainder = new(big.Int), new(big.Int).Set(a)
+	for remainder.BitLen() >= polynomial.BitLen() {
+		n := uint(remainder.BitLen() - polynomial.BitLen())
+		quotient.SetBit(quotient, int(n), 1)
+		remainder.Xor(remainder, new(big.Int).Lsh(polynomial, n))
+	}
+	return quotient, remainder
+}
+
+// unreflected returns the polynomial of a word that has its x^0 in the given bit
+// and higher powers below.
+func unreflected(word uint64, bit int) *big.Int {
+	p := new(big.Int)
+	for i := range 64 {
+		if word>>i&1 != 0 {
+			p.SetBit(p, bit-i, 1)
+		}
+	}
+	return p
+}
+
+// Every constant has the remainder of the power of x that it stands for.
+func TestFoldConstants(t *testing.T) {
+	// The product of reflected words has one factor of x too many.
+	multipliesBy := func(c uint64, n int, what string) {
+		_, got := longDivision(new(big.Int).Lsh(unreflected(c, 63), 1))
+		_, want := longDivision(powerOfX(n))
+		require.Equal(t, want.Text(16), got.Text(16), what)
+	}
+	for lanes, c := range map[int]*foldConstants{4: constants512, 2: constants256} {
+		vector := 128 * lanes
+		pair := func(got [2]uint64, n int, what string) {
+			multipliesBy(got[0], n+64, what+", low")
+			multipliesBy(got[1], n, what+", high")
+		}
+		pair(c.by1, vector, "by one")
+		pair(c.by4, 4*vector, "by four")
+		for i := range 4 * lanes {
+			pair(c.last[i], 4*vector-128*(i+1)+64, "lane "+strconv.Itoa(i))
+		}
+
+		quotient, _ := longDivision(powerOfX(96))
+		require.Equal(t, quotient.Rsh(quotient, 1).Text(16), unreflected(c.divide[0], 63).Text(16))
+		require.Equal(t, polynomial.Text(16), unreflected(c.divide[1], 32).Text(16))
+	}
+}
+
+// Without the vectors crcFold does what hash/crc32 does.
+func TestFoldWithoutVectors(t *testing.T) {
+	p := []byte("a processor of 2012")
+	require.Equal(t, crcStandard(1, p), crcFold(0, 1, p))
+}
