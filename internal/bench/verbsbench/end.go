@@ -17,21 +17,24 @@ const (
 	roleEnd = "end"
 )
 
-// request opens a subject (Ping or Stream is set), runs a round of it or
+// request opens a subject (Ping, Stream or Crowd is set), runs a round of it or
 // closes it. Both ends get the same.
 type request struct {
 	Subject int
 	Ping    *PingOptions   `json:",omitempty"`
 	Stream  *StreamOptions `json:",omitempty"`
+	Crowd   *CrowdOptions  `json:",omitempty"`
 	Iters   int            `json:",omitempty"`
 	For     time.Duration  `json:",omitempty"`
 	Close   bool           `json:",omitempty"`
 }
 
-// reply is what a round measured; rank 0's counts.
+// reply is what a round measured, as rank 0 knows it, or what opening a crowd
+// took.
 type reply struct {
-	Latency *measure.Latency `json:",omitempty"`
-	Flow    *Flow            `json:",omitempty"`
+	Latency   *measure.Latency `json:",omitempty"`
+	Flow      *Flow            `json:",omitempty"`
+	HeapBytes int64            `json:",omitempty"`
 }
 
 // A runner is a subject on one end.
@@ -71,7 +74,10 @@ func openEnd(w *proc.Worker, c Config) (*end, error) {
 		return nil, err
 	}
 	// A waiter on events does not spin: that is what its series are about.
-	dev, err := rnic.Open(rnic.Options{Spin: -1, RecvBuffer: c.RecvBuffer, Impair: c.Impair})
+	dev, err := rnic.Open(rnic.Options{
+		Spin: -1, RecvBuffer: c.RecvBuffer, Impair: c.Impair,
+		ICM: rnic.ICM{Entries: c.ICMEntries, MissPenalty: c.ICMMissPenalty},
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -94,6 +100,10 @@ func (e *end) serve(ctx context.Context, r request) (reply, error) {
 		s, err := openStream(ctx, e, *r.Stream)
 		e.subjects[r.Subject] = s
 		return reply{}, err
+	case r.Crowd != nil:
+		s, err := openCrowd(ctx, e, *r.Crowd)
+		e.subjects[r.Subject] = s
+		return reply{HeapBytes: s.heap}, err
 	case !known:
 		return reply{}, fmt.Errorf("verbsbench: subject %d is not open", r.Subject)
 	case r.Close:

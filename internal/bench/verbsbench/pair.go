@@ -2,11 +2,13 @@ package verbsbench
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/softrnic/softrnic/internal/bench/measure"
 	"github.com/softrnic/softrnic/internal/bench/proc"
+	"github.com/softrnic/softrnic/verbs"
 )
 
 // Config says how both devices of a pair are opened and connected.
@@ -14,6 +16,10 @@ type Config struct {
 	MTU        int    // path MTU in bytes; 0: 4096
 	RecvBuffer int    // of the socket, as rnic.Options has it: 0 asks for much, -1 leaves the system's default
 	Impair     string // faults on both links, as rnic.Options has them
+
+	// The model of a cache of queue pair contexts, as rnic.ICM has it.
+	ICMEntries     int
+	ICMMissPenalty time.Duration
 }
 
 // A Pair is two processes with a device each, that wait until a subject is
@@ -46,11 +52,12 @@ type subject struct {
 	id   int
 }
 
-func (p *Pair) open(ctx context.Context, r request) (subject, error) {
+// open opens a subject on both ends, which answer in rank order.
+func (p *Pair) open(ctx context.Context, r request) (subject, []reply, error) {
 	p.next++
 	r.Subject = p.next
-	_, err := proc.Call[request, reply](ctx, p.g, r)
-	return subject{p, r.Subject}, err
+	ends, err := proc.Call[request, reply](ctx, p.g, r)
+	return subject{p, r.Subject}, ends, err
 }
 
 // Close frees what the subject holds on both ends.
@@ -72,7 +79,7 @@ type PingPong struct{ subject }
 
 // PingPong opens a ping-pong on the pair.
 func (p *Pair) PingPong(ctx context.Context, o PingOptions) (*PingPong, error) {
-	s, err := p.open(ctx, request{Ping: &o})
+	s, _, err := p.open(ctx, request{Ping: &o})
 	if err != nil {
 		return nil, err
 	}
@@ -136,7 +143,7 @@ type Stream struct {
 
 // Stream opens a stream on the pair.
 func (p *Pair) Stream(ctx context.Context, o StreamOptions) (*Stream, error) {
-	s, err := p.open(ctx, request{Stream: &o})
+	s, _, err := p.open(ctx, request{Stream: &o})
 	if err != nil {
 		return nil, err
 	}
@@ -154,8 +161,12 @@ func (s *Stream) Round(ctx context.Context, d time.Duration) (Flow, error) {
 	return f, nil
 }
 
+// ErrFailed says that a stream's queue pair gave up.
+var ErrFailed = errors.New("verbsbench: a queue pair failed")
+
 // Rounds is Round as measure.Alternate takes it, with the figure of interest:
-// Flow.MBps or Flow.MessagesPerSecond. A queue pair that fails is an error.
+// Flow.MBps or Flow.MessagesPerSecond. It returns ErrFailed if the queue pair
+// gives up.
 func (s *Stream) Rounds(d time.Duration, figure func(Flow) float64) measure.Round {
 	return func(ctx context.Context) (float64, error) {
 		f, err := s.Round(ctx, d)
@@ -163,8 +174,30 @@ func (s *Stream) Rounds(d time.Duration, figure func(Flow) float64) measure.Roun
 			return 0, err
 		}
 		if f.Failure != "" {
-			return 0, fmt.Errorf("verbsbench: %s", f.Failure)
+			return 0, fmt.Errorf("%w: %s", ErrFailed, f.Failure)
 		}
 		return figure(f), nil
 	}
+}
+
+// CrowdOptions say who is connected with whom, idly. Transport is verbs.RC or
+// verbs.UD.
+type CrowdOptions struct {
+	Transport verbs.QPType
+	Peers     int // RC: a queue pair each at both ends; UD: one queue pair, and an address handle each
+}
+
+// A Crowd is idle connections.
+type Crowd struct {
+	subject
+	HeapBytes [2]int64 // what it takes of each end's heap
+}
+
+// Crowd makes idle connections and measures the memory they take.
+func (p *Pair) Crowd(ctx context.Context, o CrowdOptions) (*Crowd, error) {
+	s, ends, err := p.open(ctx, request{Crowd: &o})
+	if err != nil {
+		return nil, err
+	}
+	return &Crowd{s, [2]int64{ends[0].HeapBytes, ends[1].HeapBytes}}, nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/softrnic/softrnic/internal/bench/measure"
 	"github.com/softrnic/softrnic/internal/bench/proc"
+	"github.com/softrnic/softrnic/verbs"
 )
 
 func TestMain(m *testing.M) {
@@ -69,4 +70,19 @@ func TestStream(t *testing.T) {
 			require.NoError(t, s.Close(t.Context()))
 		}
 	}
+}
+
+func TestCrowd(t *testing.T) {
+	p := openTestPair(t, Config{ICMEntries: 2, ICMMissPenalty: time.Microsecond})
+	rc, err := p.Crowd(t.Context(), CrowdOptions{Transport: verbs.RC, Peers: 300})
+	require.NoError(t, err)
+	ud, err := p.Crowd(t.Context(), CrowdOptions{Transport: verbs.UD, Peers: 300})
+	require.NoError(t, err)
+	for i := range 2 {
+		t.Logf("rc %d, ud %d bytes a peer", rc.HeapBytes[i]/300, ud.HeapBytes[i]/300)
+		require.Greater(t, rc.HeapBytes[i], ud.HeapBytes[i])
+		require.Positive(t, ud.HeapBytes[i])
+	}
+	require.NoError(t, rc.Close(t.Context()))
+	require.NoError(t, ud.Close(t.Context()))
 }
