@@ -3,6 +3,7 @@ package rnic
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -14,10 +15,10 @@ import (
 type CQ struct {
 	dev   *Device
 	num   uint32
-	shard *shard // whose socket a waiter reads; the shard of the first queue pair
+	shard atomic.Pointer[shard] // whose socket a waiter reads; the shard of the first queue pair
 
 	ready  atomic.Int32 // completions waiting: lets Poll see an empty queue without the lock
-	failed atomic.Bool  // closed or overrun
+	failed atomic.Bool  // closed, overrun, or of a device whose link failed
 
 	mu      sync.Mutex
 	ring    []verbs.WC // grows up to depth
@@ -29,9 +30,11 @@ type CQ struct {
 	closed  bool
 	users   int // queue pairs
 
-	fired   atomic.Bool           // the armed event happened and no Wait has taken it
-	leading atomic.Pointer[shard] // whose socket a waiter of this queue serves, if one does
-	wake    chan struct{}
+	fired   atomic.Bool     // the armed event happened and no Wait has taken it
+	hungry  atomic.Int32    // blocked calls of PollWait: each completion is an event to them
+	parked  []chan struct{} // waiters that are asleep and not in a socket
+	spare   []chan struct{} // for the next ones
+	napping atomic.Int32    // len(parked)
 }
 
 // arming is what ReqNotify asked for.
@@ -50,13 +53,14 @@ func (d *Device) CreateCQ(depth int) (verbs.CQ, error) {
 	if depth < 1 || depth > maxCQE {
 		return nil, &verbs.OpError{Op: op, Err: verbs.ErrLimit, Detail: fmt.Sprintf("depth %d is not one of 1 to %d", depth, maxCQE)}
 	}
-	if d.isClosed() {
-		return nil, &verbs.OpError{Op: op, Err: verbs.ErrClosed}
+	if err := d.usable(op); err != nil {
+		return nil, err
 	}
 	if err := d.quota.take(kindCQ, op); err != nil {
 		return nil, err
 	}
-	c := &CQ{dev: d, num: d.lastCQ.Add(1), shard: d.shards[0], depth: depth, wake: make(chan struct{}, 1)}
+	c := &CQ{dev: d, num: d.lastCQ.Add(1), depth: depth}
+	c.shard.Store(d.shards[0])
 	d.track(c)
 	return c, nil
 }
@@ -74,7 +78,7 @@ func (c *CQ) push(wc *verbs.WC, solicited bool) {
 				Event: fmt.Sprintf("a completion queue of %d overran", c.depth),
 				Cause: "poll more often, or make it as deep as all queues that report to it together",
 			}})
-			c.fire()
+			c.alert()
 		}
 		return
 	}
@@ -88,13 +92,14 @@ func (c *CQ) push(wc *verbs.WC, solicited bool) {
 	c.ring[at] = *wc
 	c.n++
 	c.ready.Store(int32(c.n))
-	fire := c.armed == armedAny || c.armed == armedSolicited && solicited
-	if fire {
+	event := c.armed == armedAny || c.armed == armedSolicited && solicited
+	if event {
 		c.armed = disarmed
+		c.fired.Store(true)
 	}
 	c.mu.Unlock()
-	if fire {
-		c.fire()
+	if event || c.hungry.Load() > 0 {
+		c.alert()
 	}
 }
 
@@ -105,17 +110,53 @@ func (c *CQ) grow(size int) {
 	c.ring, c.head = ring, 0
 }
 
-// fire notes the event and wakes the waiter: one that is parked, or one that
-// is asleep in the socket while the completion came another way.
-func (c *CQ) fire() {
-	c.fired.Store(true)
-	if s := c.leading.Load(); s != nil && s.blocked.Load() {
-		s.base.Wake()
+// alert makes everyone who waits on the queue look again: those who are parked,
+// and one who is asleep in a socket while something came another way.
+func (c *CQ) alert() {
+	for _, s := range c.dev.shards {
+		if s.leader.Load() == c && s.blocked.Load() {
+			s.base.Wake()
+		}
 	}
+	if c.napping.Load() == 0 {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, wake := range c.parked {
+		select {
+		case wake <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// park returns a channel for alerts, until unpark. Alerts from before do not
+// come: look again after parking.
+func (c *CQ) park() (wake chan struct{}) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if n := len(c.spare); n > 0 {
+		wake, c.spare = c.spare[n-1], c.spare[:n-1]
+	} else {
+		wake = make(chan struct{}, 1)
+	}
+	c.parked = append(c.parked, wake)
+	c.napping.Store(int32(len(c.parked)))
+	return wake
+}
+
+func (c *CQ) unpark(wake chan struct{}) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	i := slices.Index(c.parked, wake)
+	c.parked = slices.Delete(c.parked, i, i+1)
+	c.napping.Store(int32(len(c.parked)))
 	select {
-	case c.wake <- struct{}{}:
+	case <-wake:
 	default:
 	}
+	c.spare = append(c.spare, wake)
 }
 
 // take moves completions to wc.
@@ -139,36 +180,46 @@ func (c *CQ) take(wc []verbs.WC) int {
 // Poll implements verbs.CQ. An empty queue makes it read the socket once.
 func (c *CQ) Poll(wc []verbs.WC) (int, error) {
 	if c.ready.Load() == 0 && len(wc) > 0 {
-		c.dev.poll(c.shard, caller{cq: c})
+		c.dev.poll(c.shard.Load(), caller{cq: c})
 		if c.ready.Load() == 0 {
-			return 0, c.state()
+			return 0, c.state("poll CQ")
 		}
 	}
 	return c.take(wc), nil
 }
 
-// state is the error of an empty queue.
-func (c *CQ) state() error {
-	if !c.dev.closed.Load() && !c.failed.Load() {
+// state is the error that op gets from an empty queue.
+func (c *CQ) state(op string) error {
+	if !c.dev.over.Load() && !c.failed.Load() {
 		return nil
+	}
+	if err := c.dev.usable(op); err != nil {
+		return err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
-	case c.closed || c.dev.isClosed():
-		return &verbs.OpError{Op: "poll CQ", Err: verbs.ErrClosed}
+	case c.closed:
+		return &verbs.OpError{Op: op, Object: c.String(), Err: verbs.ErrClosed}
 	case c.overrun:
-		return &verbs.OpError{Op: "poll CQ", Err: verbs.ErrCQOverrun}
+		return &verbs.OpError{Op: op, Object: c.String(), Err: verbs.ErrCQOverrun}
 	}
 	return nil
 }
 
+// String names the queue for errors.
+func (c *CQ) String() string { return fmt.Sprintf("CQ %d", c.num) }
+
 // ReqNotify implements verbs.CQ.
 func (c *CQ) ReqNotify(solicitedOnly bool) error {
+	const op = "arm CQ"
+	if err := c.dev.usable(op); err != nil {
+		return err
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.closed || c.dev.isClosed() {
-		return &verbs.OpError{Op: "arm CQ", Err: verbs.ErrClosed}
+	if c.closed {
+		return &verbs.OpError{Op: op, Object: c.String(), Err: verbs.ErrClosed}
 	}
 	want := armedAny
 	if solicitedOnly {
@@ -181,25 +232,23 @@ func (c *CQ) ReqNotify(solicitedOnly bool) error {
 // Wait implements verbs.CQ. The waiter serves the adapter while it waits: the
 // first one reads the socket itself, so that its event costs one wake-up.
 func (c *CQ) Wait(ctx context.Context) error {
-	return c.dev.wait(ctx, c)
+	w := waiter{ctx: ctx, cq: c}
+	return w.wait()
 }
 
-// event takes the event if it happened.
-func (c *CQ) event() bool { return c.fired.Load() && c.fired.CompareAndSwap(true, false) }
-
-// PollWait implements verbs.CQ.
+// PollWait implements verbs.CQ. Any number of goroutines may share a queue:
+// none sleeps while there is a completion. It neither arms the queue nor takes
+// the event that ReqNotify asked for.
 func (c *CQ) PollWait(ctx context.Context, wc []verbs.WC) (int, error) {
 	for {
 		if n, err := c.Poll(wc); n > 0 || err != nil || len(wc) == 0 {
 			return n, err
 		}
-		if err := c.ReqNotify(false); err != nil {
-			return 0, err
-		}
-		if c.ready.Load() > 0 {
-			continue
-		}
-		if err := c.Wait(ctx); err != nil {
+		w := waiter{ctx: ctx, cq: c, hungry: true}
+		c.hungry.Add(1)
+		err := w.wait()
+		c.hungry.Add(-1)
+		if err != nil {
 			return 0, err
 		}
 	}
@@ -237,7 +286,7 @@ func (c *CQ) use(s *shard) error {
 		return verbs.ErrClosed
 	}
 	if c.users == 0 {
-		c.shard = s
+		c.shard.Store(s)
 	}
 	c.users++
 	return nil
@@ -249,29 +298,27 @@ func (c *CQ) unuse() {
 	c.mu.Unlock()
 }
 
-// Destroy implements verbs.CQ.
-func (c *CQ) Destroy() error {
-	c.mu.Lock()
-	if !c.closed && c.users > 0 {
-		c.mu.Unlock()
-		return &verbs.OpError{Op: "destroy CQ", Err: verbs.ErrBusy, Detail: "queue pairs report to it; destroy those first"}
-	}
-	c.mu.Unlock()
-	c.close()
-	return nil
-}
+// Destroy implements verbs.CQ. Destroying twice is safe.
+func (c *CQ) Destroy() error { return c.close(false) }
 
-// close ends the queue and wakes whoever waits on it.
-func (c *CQ) close() {
+// close ends the queue and wakes whoever waits on it. Without force it refuses
+// while queue pairs report to it.
+func (c *CQ) close(force bool) error {
 	c.mu.Lock()
-	was := c.closed
+	if c.closed {
+		c.mu.Unlock()
+		return nil
+	}
+	if c.users > 0 && !force {
+		defer c.mu.Unlock()
+		return &verbs.OpError{Op: "destroy CQ", Object: c.String(), Err: verbs.ErrBusy,
+			Detail: fmt.Sprintf("%d queues of queue pairs report to it; destroy those first", c.users)}
+	}
 	c.closed = true
 	c.failed.Store(true)
 	c.mu.Unlock()
-	if !was {
-		c.dev.untrack(c)
-		c.dev.quota.give(kindCQ)
-		c.fire()
-		c.dev.wakeLeaders()
-	}
+	c.dev.untrack(c)
+	c.dev.quota.give(kindCQ)
+	c.alert()
+	return nil
 }

@@ -43,8 +43,10 @@ type Device struct {
 	retired retiredCounters
 	groups  groups
 
+	closing  sync.Once
 	closed   atomic.Bool
-	failed   sync.Once // the link's failure is reported once
+	fault    atomic.Pointer[error] // why the link failed, if it has
+	over     atomic.Bool           // closed or failed: nothing works any more
 	mu       sync.Mutex
 	cqs      map[*CQ]struct{}
 	capture  *capture.File // that runs, or nil
@@ -191,7 +193,7 @@ func (d *Device) QueryPort(port int) (verbs.PortAttr, error) {
 			Detail: fmt.Sprintf("port %d does not exist; the adapter has port 1", port)}
 	}
 	state := verbs.PortActive
-	if d.isClosed() {
+	if d.over.Load() {
 		state = verbs.PortDown
 	}
 	return verbs.PortAttr{
@@ -214,8 +216,8 @@ func (d *Device) QueryGID(port, index int) (verbs.GIDEntry, error) {
 // AllocPD implements verbs.Device.
 func (d *Device) AllocPD() (verbs.PD, error) {
 	const op = "allocate PD"
-	if d.isClosed() {
-		return nil, &verbs.OpError{Op: op, Err: verbs.ErrClosed}
+	if err := d.usable(op); err != nil {
+		return nil, err
 	}
 	if err := d.quota.take(kindPD, op); err != nil {
 		return nil, err
@@ -251,11 +253,17 @@ func (d *Device) NextTimer() int64 {
 	return int64(t)
 }
 
-// Close implements verbs.Device.
-func (d *Device) Close() error {
-	if d.closed.Swap(true) {
-		return nil
-	}
+// Close implements verbs.Device. When it returns the adapter does not touch
+// registered memory again. Completions of what was flushed can still be polled.
+// A second Close returns nil when the first is done.
+func (d *Device) Close() (err error) {
+	d.closing.Do(func() { err = d.close() })
+	return err
+}
+
+func (d *Device) close() error {
+	d.closed.Store(true)
+	d.over.Store(true)
 	d.groups.close()
 	var errs []error
 	for _, s := range d.shards {
@@ -265,13 +273,14 @@ func (d *Device) Close() error {
 			<-s.done
 		}
 	}
+	d.qps.each((*QP).flush)
 	d.mu.Lock()
 	errs = append(errs, d.stopCapture())
 	cqs := d.cqs
 	d.cqs = nil
 	d.mu.Unlock()
 	for c := range cqs {
-		c.close()
+		c.close(true)
 	}
 	d.events.close()
 	return errors.Join(errs...)
@@ -314,16 +323,39 @@ func (d *Device) quiesce() {
 	}
 }
 
-// linkFailed reports that the socket cannot be used any more.
+// usable refuses calls on a device that is closed or whose link has failed.
+func (d *Device) usable(op string) error {
+	switch fault := d.fault.Load(); {
+	case d.isClosed():
+		return &verbs.OpError{Op: op, Object: d.name, Err: verbs.ErrClosed}
+	case fault != nil:
+		return &verbs.OpError{Op: op, Object: d.name, Err: *fault,
+			Detail: "the device's link has failed; close the device and open it again"}
+	}
+	return nil
+}
+
+// linkFailed notes that the socket cannot be used any more. Locks of shards may
+// be held.
 func (d *Device) linkFailed(err error) {
-	if d.isClosed() || errors.Is(err, net.ErrClosed) {
+	if d.isClosed() || errors.Is(err, net.ErrClosed) || !d.fault.CompareAndSwap(nil, &err) {
 		return
 	}
-	d.failed.Do(func() {
-		d.downed.Add(1)
-		d.log.Error("the link failed", "device", d.name, "addr", d.addr, "err", err)
-		d.raise(verbs.AsyncEvent{Type: verbs.EventDeviceFatal, Port: 1, Why: &verbs.Failure{
-			Event: "the socket failed: " + err.Error(), Cause: "close the device and open it again",
-		}})
-	})
+	d.over.Store(true)
+	d.downed.Add(1)
+	d.log.Error("the link failed", "device", d.name, "addr", d.addr, "err", err)
+	d.raise(verbs.AsyncEvent{Type: verbs.EventDeviceFatal, Port: 1, Why: &verbs.Failure{
+		Event: "the link failed: " + err.Error(), Cause: "close the device and open it again",
+	}})
+	go d.alert() // the list of queues has a lock above those of shards
+}
+
+// alert makes everyone who sleeps on the device look again.
+func (d *Device) alert() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for c := range d.cqs {
+		c.alert()
+	}
+	d.wakeLeaders()
 }

@@ -60,6 +60,10 @@ func (s *shard) step(c caller) int {
 	}
 	now := s.dev.now()
 	s.mu.Lock()
+	if s.dev.over.Load() { // Close promises that memory is not touched any more
+		s.mu.Unlock()
+		return 0
+	}
 	if t := s.nextTimer.Load(); t != 0 && int64(now) >= t {
 		s.runTimers(now)
 	}
@@ -69,7 +73,7 @@ func (s *shard) step(c caller) int {
 	}
 	s.settle(now)
 	s.unacked += packets
-	s.streaming = s.unacked >= streamPackets && s.ackEvery == ackPackets
+	s.streaming = s.unacked >= streamPackets && s.ackEvery == ackPackets && !s.dev.options.NoService
 	s.received += uint64(packets)
 	if n == 0 || s.unacked >= s.ackEvery && !c.mayReply() {
 		s.acknowledge(now)
@@ -80,7 +84,7 @@ func (s *shard) step(c caller) int {
 }
 
 // patient reports whether owed acknowledgements should wait although there is
-// nothing to read.
+// nothing to read. Should nobody look again, the service sends them.
 func (s *shard) patient() bool { return s.streaming && s.idle < streamLooks }
 
 // timerLooks is how many empty looks share one look at the clock.

@@ -153,10 +153,19 @@ func (q *QP) State() verbs.QPState {
 
 // usable refuses calls on a destroyed queue pair. The lock is held.
 func (q *QP) usable(op string) error {
-	if q.dead || q.dev.isClosed() {
+	if q.dead {
 		return &verbs.OpError{Op: op, Object: q.core.String(), Err: verbs.ErrClosed}
 	}
-	return nil
+	return q.dev.usable(op)
+}
+
+// flush ends all work when the device closes.
+func (q *QP) flush() {
+	q.shard.mu.Lock()
+	defer q.shard.mu.Unlock()
+	if !q.dead && q.core.State() != verbs.StateReset {
+		_ = q.core.Modify(q.dev.now(), &verbs.QPAttr{State: verbs.StateErr}, verbs.AttrState) // always allowed
+	}
 }
 
 // Modify implements verbs.QP.
@@ -206,8 +215,8 @@ func (q *QP) Query() (verbs.QPAttr, verbs.QPInitAttr) {
 func (q *QP) PostSend(wrs []verbs.SendWR) (int, error) {
 	s := q.shard
 	s.mu.Lock()
-	if q.dead || q.dev.isClosed() {
-		s.mu.Unlock()
+	if q.dead || q.dev.over.Load() {
+		defer s.mu.Unlock()
 		return 0, q.usable("post send")
 	}
 	if q.datagram {
@@ -243,8 +252,8 @@ func (q *QP) checkHandles(wrs []verbs.SendWR) error {
 func (q *QP) PostRecv(wrs []verbs.RecvWR) (int, error) {
 	s := q.shard
 	s.mu.Lock()
-	if q.dead || q.dev.isClosed() {
-		s.mu.Unlock()
+	if q.dead || q.dev.over.Load() {
+		defer s.mu.Unlock()
 		return 0, q.usable("post receive")
 	}
 	now := q.dev.now()

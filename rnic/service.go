@@ -25,7 +25,7 @@ func (s *shard) serve() {
 	defer close(s.done)
 	seen := s.polls.Load()
 	nap, behind := standbyShort, 0
-	for !s.dev.isClosed() {
+	for !s.dev.over.Load() {
 		polls := s.polls.Load()
 		if polls == seen && s.token.CompareAndSwap(false, true) {
 			runtime.LockOSThread()
@@ -55,7 +55,7 @@ func (s *shard) serve() {
 
 // rule serves the socket until a poller appears. The token is held.
 func (s *shard) rule(polls uint64) {
-	never := func() bool { return s.dev.isClosed() || s.polls.Load() != polls }
+	never := func() bool { return s.dev.over.Load() || s.polls.Load() != polls }
 	till := int64(s.dev.now()) + int64(serviceSpin)
 	for looks := 1; !never(); looks++ {
 		if s.step(caller{}) > 0 {
@@ -93,7 +93,7 @@ func (s *shard) sendOwed() {
 // park sleeps until the leader that is asleep in the socket comes back.
 func (s *shard) park() {
 	s.parked.Store(true)
-	if s.blocked.Load() && !s.dev.isClosed() {
+	if s.blocked.Load() && !s.dev.over.Load() {
 		<-s.unpark
 	}
 	s.parked.Store(false)

@@ -52,8 +52,9 @@ type shard struct {
 	blocked   atomic.Bool   // the token holder is, or is about to be, asleep in the socket
 	sleepTill atomic.Int64  // until when at most; 0 for ever
 
-	followers atomic.Int32  // waiters that are parked because another leads
-	baton     chan struct{} // tells one of them to try for the token
+	leader    atomic.Pointer[CQ] // the queue of the waiter who holds the token
+	followers atomic.Int32       // waiters that are parked because another leads
+	baton     chan struct{}      // tells one of them to try for the token
 
 	parked atomic.Bool // the service sleeps until a leader comes back
 	unpark chan struct{}

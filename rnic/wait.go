@@ -6,8 +6,6 @@ import (
 	"net"
 	"runtime"
 	"time"
-
-	"github.com/softrnic/softrnic/verbs"
 )
 
 // poll takes one look at the socket for a poller, if nobody else is at it.
@@ -53,52 +51,63 @@ func (s *shard) claim() {
 	}
 }
 
-// wait blocks until c's event. The first waiter takes the token and sleeps in
-// the socket; others park until their event, or until it is their turn.
-func (d *Device) wait(ctx context.Context, c *CQ) error {
-	s := c.shard
-	w := waiter{ctx: ctx, cq: c, shard: s}
+// waiter is one call of Wait or PollWait.
+type waiter struct {
+	ctx    context.Context
+	cq     *CQ
+	hungry bool        // waits for a completion rather than for the event
+	baton  bool        // was given the right to try for the token, and has not
+	cancel func() bool // stops watching the context
+}
+
+// wait blocks until there is what the waiter wants. The first waiter takes the
+// token and sleeps in the socket; others park until they are alerted, or until
+// it is their turn.
+func (w *waiter) wait() error {
 	defer w.stop()
 	displaced := false // a poller took the token from us
 	for {
-		if c.event() {
-			return c.state()
+		if w.take() {
+			return nil
 		}
-		if d.isClosed() {
-			return &verbs.OpError{Op: "wait for CQ", Err: verbs.ErrClosed}
-		}
-		if err := ctx.Err(); err != nil {
+		if err := w.cq.state("wait for CQ"); err != nil {
 			return err
 		}
+		if err := w.ctx.Err(); err != nil {
+			return err
+		}
+		s := w.cq.shard.Load()
 		if !displaced && s.token.CompareAndSwap(false, true) {
-			c.leading.Store(s)
-			displaced = w.lead()
-			c.leading.Store(nil)
+			w.baton = false
+			s.leader.Store(w.cq)
+			displaced = w.lead(s)
+			s.leader.Store(nil)
 			s.release()
 			continue
 		}
-		w.follow(displaced)
+		w.follow(s, displaced)
 		displaced = false
 	}
 }
 
-// waiter is one call of Wait.
-type waiter struct {
-	ctx    context.Context
-	cq     *CQ
-	shard  *shard
-	cancel func() bool // stops watching the context
+// take takes the event, or sees that there is a completion.
+func (w *waiter) take() bool {
+	if w.hungry {
+		return w.cq.ready.Load() > 0
+	}
+	return w.cq.fired.Load() && w.cq.fired.CompareAndSwap(true, false)
 }
 
 // done reports whether the waiter has nothing more to wait for.
 func (w *waiter) done() bool {
-	return w.cq.fired.Load() || w.ctx.Err() != nil || w.shard.dev.isClosed()
+	c := w.cq
+	return !w.hungry && c.fired.Load() || w.hungry && c.ready.Load() > 0 ||
+		c.failed.Load() || c.dev.over.Load() || w.ctx.Err() != nil
 }
 
 // lead serves the socket until the waiter is done or a poller wants the token,
 // and reports the latter.
-func (w *waiter) lead() (displaced bool) {
-	s := w.shard
+func (w *waiter) lead(s *shard) (displaced bool) {
 	c := caller{cq: w.cq}
 	budget := s.spin.budget()
 	spun := budget > 0
@@ -122,7 +131,7 @@ func (w *waiter) lead() (displaced bool) {
 			spun = false
 		}
 		budget = 0
-		w.watch()
+		w.watch(s)
 		if s.sleep(w.done) {
 			return true
 		}
@@ -130,33 +139,39 @@ func (w *waiter) lead() (displaced bool) {
 }
 
 // watch makes the end of the context wake the socket.
-func (w *waiter) watch() {
+func (w *waiter) watch(s *shard) {
 	if w.cancel == nil && w.ctx.Done() != nil {
-		w.cancel = context.AfterFunc(w.ctx, w.shard.base.Wake)
+		w.cancel = context.AfterFunc(w.ctx, s.base.Wake)
 	}
 }
 
+// stop passes on what the waiter was given and does not need.
 func (w *waiter) stop() {
 	if w.cancel != nil {
 		w.cancel()
 	}
+	if w.baton {
+		w.cq.shard.Load().offer()
+	}
 }
 
-// follow parks until the event, the context's end, or the baton. Unless it was
+// follow parks until an alert, the context's end, or the baton. Unless it was
 // displaced it does not park when the token has become free meanwhile.
-func (w *waiter) follow(displaced bool) {
-	s := w.shard
+func (w *waiter) follow(s *shard, displaced bool) {
 	s.followers.Add(1)
 	defer s.followers.Add(-1)
 	if s.serving.Load() {
 		s.claim()
 	}
+	wake := w.cq.park()
+	defer w.cq.unpark(wake)
 	if !displaced && !s.token.Load() || w.done() {
 		return
 	}
 	select {
-	case <-w.cq.wake:
+	case <-wake:
 	case <-s.baton:
+		w.baton = true
 	case <-w.ctx.Done():
 	}
 }
@@ -164,6 +179,11 @@ func (w *waiter) follow(displaced bool) {
 // release gives the token back and lets a parked waiter try for it.
 func (s *shard) release() {
 	s.token.Store(false)
+	s.offer()
+}
+
+// offer gives the baton to a parked waiter.
+func (s *shard) offer() {
 	if s.followers.Load() > 0 {
 		select {
 		case s.baton <- struct{}{}:
