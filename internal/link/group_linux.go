@@ -18,21 +18,29 @@ func OpenGroup(o Options, n int) ([]Conn, error) {
 	if o.Portable {
 		return nil, fmt.Errorf("link: %d links on one address need the fast path", n)
 	}
+	c, err := OpenUDP(o) // fails if anyone has the address, another group as well
+	if err != nil {
+		return nil, err
+	}
+	conns := []Conn{c}
+	first, ok := c.(*udp)
+	if !ok { // SOFTRNIC_LINK=portable
+		closeAll(conns)
+		return nil, fmt.Errorf("link: %d links on one address need the fast path; %s says otherwise", n, EnvVar)
+	}
+	if err := reusePort(first.fd); err != nil {
+		closeAll(conns)
+		return nil, err
+	}
 	o.group = true
-	var conns []Conn
-	for range n {
+	o.Addr = c.LocalAddr() // the system may have chosen the port
+	for range n - 1 {
 		c, err := OpenUDP(o)
 		if err != nil {
 			closeAll(conns)
 			return nil, err
 		}
 		conns = append(conns, c)
-		o.Addr = c.LocalAddr() // the system chose the port for the first one
-	}
-	first, ok := conns[0].(*udp)
-	if !ok { // SOFTRNIC_LINK=portable
-		closeAll(conns)
-		return nil, fmt.Errorf("link: %d links on one address need the fast path; %s says otherwise", n, EnvVar)
 	}
 	if err := steerByQPN(first.fd, n); err != nil {
 		closeAll(conns)
@@ -45,6 +53,14 @@ func closeAll(conns []Conn) {
 	for _, c := range conns {
 		c.Close()
 	}
+}
+
+// reusePort lets further sockets that ask for it bind the address of this one.
+func reusePort(fd int) error {
+	if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEPORT, 1); err != nil {
+		return fmt.Errorf("link: %w", os.NewSyscallError("setsockopt SO_REUSEPORT", err))
+	}
+	return nil
 }
 
 // steerByQPN attaches a classic BPF program to the group of sockets that

@@ -61,8 +61,8 @@ func openUDP(o Options) (c *udp, err error) {
 	}()
 
 	if o.group {
-		if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEPORT, 1); err != nil {
-			return nil, fmt.Errorf("link: %w", os.NewSyscallError("setsockopt SO_REUSEPORT", err))
+		if err := reusePort(fd); err != nil {
+			return nil, err
 		}
 	}
 	if err := o.join.apply(fd); err != nil {
