@@ -16,6 +16,9 @@ var completionOp = [...]verbs.WCOpcode{
 
 // finish takes the request at the head of the queue off with success.
 func (c *Core) finish(now Time, w *sendWQE) {
+	if w.consumes() || c.typ != verbs.RC && !w.isLocal() {
+		c.counters.RDMASends++
+	}
 	if w.flags&verbs.SendSignaled != 0 || c.signalAll {
 		c.host.Complete(verbs.WC{
 			WRID: w.id, Status: verbs.WCSuccess, Opcode: completionOp[w.op], ByteLen: w.length, QPN: c.num,

@@ -21,7 +21,7 @@ type Counters struct {
 	Retransmitted        uint64 // packets sent again
 	Timeouts             uint64 // local ACK timeouts
 	Probes               uint64 // early questions for an acknowledgement
-	RDMASends            uint64 // messages sent
+	RDMASends            uint64 // messages sent, once each
 	RDMARecvs            uint64 // messages received
 	CNPSent, CNPReceived uint64
 	ECNMarked            uint64 // packets that arrived with the congestion mark

@@ -289,9 +289,6 @@ func (c *Core) departed(now Time, w *sendWQE, op wire.Opcode, psns int, asked bo
 	}
 	if w.last.Less(c.next) {
 		c.cur++
-		if w.consumes() || !w.responds() && c.typ != verbs.RC {
-			c.counters.RDMASends++
-		}
 		if c.typ != verbs.RC {
 			c.una = c.next
 			c.finish(now, w)

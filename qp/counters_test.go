@@ -18,3 +18,16 @@ func TestNAKsAreCountedAsTheyLeave(t *testing.T) {
 	require.EqualValues(t, 1, p.b.Counters().SendRNRErr)
 	require.Zero(t, p.b.Counters().SendSeqErr, "the sequence NAK gave way to it")
 }
+
+// A message that is sent twice is one message.
+func TestSendsAreCountedOnce(t *testing.T) {
+	p := connect(t)
+	p.b.recv(9, 0, 8)
+	p.a.post(p.now, p.send(1, 0, 8), p.write(2, 0, 4096, 8))
+	p.take(p.a) // lost
+	p.skip(p.a)
+	p.settle()
+	require.EqualValues(t, 2, p.a.Counters().Retransmitted)
+	require.EqualValues(t, 1, p.a.Counters().RDMASends, "the write takes no receive")
+	require.EqualValues(t, 1, p.b.Counters().RDMARecvs)
+}
