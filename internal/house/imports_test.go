@@ -27,6 +27,7 @@ var floors = map[string][]string{
 	"internal/link/impair":  {"wire", "internal/link"},
 	"internal/link/capture": {"wire", "internal/link"},
 	"rnic":                  {"verbs", "wire", "reliability", "qp", "internal/link"},
+	"rnic/rnicdebug":        {"rnic", "internal/debug"},
 	"internal/sim":          {"verbs", "wire", "reliability", "qp", "internal/link", "rnic"},
 	"internal/house":        {},
 	"internal/bench":        {"verbs", "wire", "rnic", "internal/link", "qp"},
