@@ -282,6 +282,26 @@ func (p *pair) toPeer(wr verbs.SendWR) verbs.SendWR {
 	return wr
 }
 
+// What is only sent needs no permission to be written, in one piece or many.
+func TestSendFromReadOnlyMemory(t *testing.T) {
+	p := connect(t)
+	key := p.a.mem.add(p.a.base, p.a.buf, 0)
+	p.b.recv(8, 0, 2000)
+	p.b.recv(9, 0, 2000)
+	one, many := p.send(1, 0, 600), p.send(2, 0, 600)
+	many.SGList = []verbs.SGE{p.a.sge(0, 100), p.a.sge(100, 500)}
+	for _, wr := range []*verbs.SendWR{&one, &many} {
+		for i := range wr.SGList {
+			wr.SGList[i].LKey = key
+		}
+	}
+	copy(p.a.buf[590:], "the end")
+	p.a.post(p.now, one, many)
+	p.settle()
+	require.Equal(t, []string{"1 SEND len=600", "2 SEND len=600"}, p.a.done())
+	require.Equal(t, p.a.buf[:600], p.b.buf[:600])
+}
+
 // 1.6: read and atomic results that cannot be placed: LOC_PROT_ERR.
 func TestBadMemoryForResults(t *testing.T) {
 	for _, kind := range []string{"read", "atomic"} {

@@ -103,6 +103,29 @@ func TestTimerRunsFromProgress(t *testing.T) {
 	require.Equal(t, []string{"WRITE_ONLY 1 len=8 @0+8 A"}, p.words(p.a, p.take(p.a)))
 }
 
+// Whatever asks for an answer times the round trip, unless it is sent twice.
+func TestRoundTripIsTimed(t *testing.T) {
+	for _, kind := range []string{"write", "read", "atomic"} {
+		for _, again := range []bool{false, true} {
+			p := connect(t)
+			p.a.post(p.now, map[string]verbs.SendWR{"write": p.write(1, 0, 0, 8), "read": p.read(1, 0, 0, 8), "atomic": p.fetchAdd(1, 0, 0, 1)}[kind])
+			pkts := p.take(p.a)
+			if again {
+				p.skip(p.a)
+				pkts = p.take(p.a)
+			}
+			p.now += 1000
+			p.give(p.b, pkts...)
+			p.give(p.a, p.take(p.b)...)
+			if again {
+				require.Zero(t, p.a.rtt.Smoothed(), kind)
+			} else {
+				require.EqualValues(t, 1002, p.a.rtt.Smoothed(), kind)
+			}
+		}
+	}
+}
+
 // Advance before the deadline does nothing.
 func TestAdvanceBeforeTheDeadline(t *testing.T) {
 	p := connect(t)
@@ -132,6 +155,34 @@ func TestProbes(t *testing.T) {
 	require.Equal(t, []string{"WRITE_FIRST 0 len=256 @0+600 A"}, p.words(p.a, p.take(p.a)))
 	require.EqualValues(t, 1, p.a.Counters().Timeouts)
 	require.Equal(t, 1, p.a.retry.Spent())
+}
+
+// The tail of a message is lost: the answer to the probe covers no more than
+// the probe, so all behind it goes out again at once.
+func TestProbeFindsLostTail(t *testing.T) {
+	p := connect(t, withPeerBuffer)
+	p.a.post(p.now, p.write(1, 0, 0, 600), p.write(2, 0, 1000, 8))
+	p.take(p.a) // all four are lost
+	p.wait(p.a, 10*reliability.Millisecond)
+	require.Equal(t, []string{
+		"WRITE_FIRST 0 len=256 @0+600 A", "ACKNOWLEDGE 0 1f msn=0",
+		"WRITE_MIDDLE 1 len=256", "WRITE_LAST 2 len=88 A", "WRITE_ONLY 3 len=8 @3e8+8 A", "ACKNOWLEDGE 3 1f msn=2",
+	}, p.settle())
+	require.EqualValues(t, 1, p.a.Counters().Probes)
+	require.Zero(t, p.a.Counters().Timeouts)
+	require.Equal(t, 0, p.a.retry.Spent())
+	require.Len(t, p.a.done(), 2)
+}
+
+// Nothing but the acknowledgement is lost: the answer to the probe covers all.
+func TestProbeFindsNothingLost(t *testing.T) {
+	p := connect(t, withPeerBuffer)
+	p.a.post(p.now, p.write(1, 0, 0, 600), p.write(2, 0, 1000, 8))
+	p.give(p.b, p.take(p.a)...)
+	p.take(p.b)
+	p.skip(p.a)
+	require.Equal(t, []string{"WRITE_FIRST 0 len=256 @0+600 A", "ACKNOWLEDGE 3 1f msn=2"}, p.settle())
+	require.Len(t, p.a.done(), 2)
 }
 
 func withPeerBuffer(o *options) {

@@ -60,6 +60,7 @@ func TestUCRules(t *testing.T) {
 		{"FIRST twice", []pkt{{sf, 0, 256}, {sf, 0, 256}, {sl, 1, 8}}, []wire.Drop{ok, ok, ok}, []string{"0 RECV len=264"}},
 		{"WRITE inside a SEND", []pkt{{sf, 0, 256}, {wl, 1, 8}, {sl, 2, 8}}, []wire.Drop{ok, seq, seq}, nil},
 		{"short FIRST", []pkt{{sf, 0, 252}, {sl, 1, 8}}, []wire.Drop{wire.DropBadLength, seq}, nil},
+		{"short MIDDLE", []pkt{{sf, 0, 256}, {sm, 1, 252}, {sl, 2, 8}}, []wire.Drop{ok, wire.DropBadLength, seq}, nil},
 		{"long ONLY", []pkt{{so, 0, 257}}, []wire.Drop{wire.DropBadLength}, nil},
 		{"too long for the receive", []pkt{{sf, 0, 256}, {sm, 1, 256}, {sm, 2, 256}, {sl, 3, 8}, {so, 4, 7}},
 			[]wire.Drop{ok, ok, wire.DropTooBigForBuffer, seq, ok}, []string{"0 RECV len=7"}},
