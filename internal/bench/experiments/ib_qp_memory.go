@@ -17,7 +17,7 @@ func init() {
 		Source: "RCUD fig. 6a",
 		Layer:  bench.LayerVerbs,
 		Claim:  "Memory grows linearly with the number of RC connections, while one UD queue pair reaches every peer.",
-		Axes:   []bench.Axis{{Name: "peers", Unit: peers}},
+		Axes:   []bench.Axis{{Name: "peers", Unit: peersUnit}},
 		Params: []bench.Param{
 			{Name: "peers", Kind: bench.Ints, Default: "1,16,64,256,1024,4096,16384", Quick: "1,16,256,4096", Doc: "peers to be connected with"},
 		},
@@ -26,7 +26,7 @@ func init() {
 	})
 }
 
-const peers = "peers" // the unit of how many there are
+const peersUnit = "peers" // the unit of how many there are
 
 // linearWithin is how far the memory of an RC connection may differ between
 // two numbers of them, for growth to be called linear. Fewer than linearFrom
@@ -56,7 +56,7 @@ func ibQPMemory(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
 		if err != nil {
 			return bench.Verdict{}, err
 		}
-		at := bench.Row{X: float64(n), XUnit: peers, YUnit: measure.Bytes}
+		at := bench.Row{X: float64(n), XUnit: peersUnit, YUnit: measure.Bytes}
 		at.Series, at.Y = "ud", ud
 		r.Emit(at)
 		at.Series, at.Y, at.Against = "rc", rc, &bench.Against{Baseline: "ud", Ratio: rc / ud}

@@ -73,9 +73,11 @@ func openEnd(w *proc.Worker, c Config) (*end, error) {
 	if err := path.UnmarshalText(strconv.AppendInt(nil, int64(c.MTU), 10)); err != nil {
 		return nil, err
 	}
-	// A waiter on events does not spin: that is what its series are about.
+	if c.Spin == 0 {
+		c.Spin = -1
+	}
 	dev, err := rnic.Open(rnic.Options{
-		Spin: -1, RecvBuffer: c.RecvBuffer, Impair: c.Impair,
+		Spin: c.Spin, RecvBuffer: c.RecvBuffer, Impair: c.Impair,
 		ICM: rnic.ICM{Entries: c.ICMEntries, MissPenalty: c.ICMMissPenalty},
 	})
 	if err != nil {

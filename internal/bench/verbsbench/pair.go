@@ -17,6 +17,10 @@ type Config struct {
 	RecvBuffer int    // of the socket, as rnic.Options has it: 0 asks for much, -1 leaves the system's default
 	Impair     string // faults on both links, as rnic.Options has them
 
+	// Spin is how long a blocked waiter looks before it sleeps. 0 is not at
+	// all: that is what series of events are about.
+	Spin time.Duration
+
 	// The model of a cache of queue pair contexts, as rnic.ICM has it.
 	ICMEntries     int
 	ICMMissPenalty time.Duration
@@ -99,8 +103,13 @@ func (p *PingPong) Round(ctx context.Context, iters int) (*measure.Latency, erro
 // Rounds is Round as measure.Alternate takes it; the figure is the median in
 // microseconds. All that is measured is added to into, unless that is nil.
 func (p *PingPong) Rounds(iters int, into *measure.Latency) measure.Round {
+	return medianOf(p.Round, iters, into)
+}
+
+// medianOf makes a round of single events one of its median in microseconds.
+func medianOf(round func(context.Context, int) (*measure.Latency, error), iters int, into *measure.Latency) measure.Round {
 	return func(ctx context.Context) (float64, error) {
-		l, err := p.Round(ctx, iters)
+		l, err := round(ctx, iters)
 		if err != nil {
 			return 0, err
 		}

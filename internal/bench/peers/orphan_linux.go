@@ -1,0 +1,12 @@
+package peers
+
+import (
+	"os/exec"
+	"syscall"
+)
+
+// leaveNoOrphan makes the kernel end the program if this process is killed.
+// The calling goroutine must keep its thread until the program has ended.
+func leaveNoOrphan(cmd *exec.Cmd) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+}
