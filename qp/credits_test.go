@@ -187,7 +187,7 @@ func TestRetriesTakeNoCredit(t *testing.T) {
 	p.sends(1, 1)
 	p.settle()
 	p.sends(2, 3)
-	p.a.post(p.now, p.read(9, 4096, 0, 8))
+	p.a.post(p.now, p.read(9, 4096, 0, 8), p.fetchAdd(10, 8192, 0, 1))
 	p.take(p.a)
 	for range 5 {
 		p.skip(p.a)
@@ -195,7 +195,7 @@ func TestRetriesTakeNoCredit(t *testing.T) {
 	}
 	p.skip(p.a)
 	p.settle()
-	require.Len(t, p.a.done(), 5)
+	require.Len(t, p.a.done(), 6)
 	p.a.window.Reset(p.mtu, 0) // the timeouts left little of it
 	p.sends(20, 10)
 	require.Len(t, p.take(p.a), 5, "four credits and a probe")

@@ -108,7 +108,6 @@ func (c *Core) failResponse(now Time, p *wire.Packet, what string) {
 // flush completes all work with WR_FLUSH_ERR, in order.
 func (c *Core) flush(now Time) {
 	c.retry.Stop()
-	c.rdOut, c.rdBytes = 0, 0
 	for c.sq.head != c.sq.tail {
 		w := c.sq.at(c.sq.head)
 		if w.started && w.isLocal() {
