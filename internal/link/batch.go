@@ -101,8 +101,9 @@ func (b *Batch) join(to *wire.Path, n int) {
 }
 
 // smallPacket is the size in bytes up to which a packet rather ends a group of
-// one than begins a group: an acknowledgement behind a reply.
-const smallPacket = 512
+// one than begins a group: an acknowledgement behind a reply, or the second
+// packet of a message with so small an MTU that the others fill a group.
+const smallPacket = 1500
 
 // takes reports whether a packet of n bytes may follow in the group. A large
 // one does not end a group of one: it is the MIDDLE that follows a FIRST, which
