@@ -138,8 +138,13 @@ func (c *Core) handleAck(now Time, p *wire.Packet) wire.Drop {
 		if psn.Less(c.una) {
 			return wire.DropNone // nothing new but, perhaps, credits
 		}
-		if c.acknowledged(now, psn) {
+		switch lost := c.acknowledged(now, psn); {
+		case lost:
 			c.sequenceError(now)
+		case c.tailLost(psn):
+			c.counters.CompleterRetryErr++
+			c.window.Lost(now, c.rtt.Smoothed())
+			c.goBack()
 		}
 		return wire.DropNone
 	case wire.KindReserved:
@@ -180,6 +185,18 @@ func (c *Core) handleAck(now Time, p *wire.Packet) wire.Drop {
 		return wire.DropBadSyndrome
 	}
 	return wire.DropNone
+}
+
+// tailLost reports whether an acknowledgement at psn, which has been dealt
+// with, shows that what was sent behind the probed packet before is lost: the
+// answer to the probe would have covered it. Without this every packet of a
+// lost tail would wait for a probe of its own.
+func (c *Core) tailLost(psn wire.PSN) bool {
+	if !c.probed || psn.Less(c.probe) {
+		return false
+	}
+	c.probed = false
+	return psn == c.probe && c.una.Less(c.resume)
 }
 
 // sequenceError goes back to the oldest packet that is not acknowledged,

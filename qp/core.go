@@ -73,6 +73,8 @@ type requester struct {
 	stalled  bool     // counted a credit stall for the request at cur
 	drained  bool     // SQ_DRAINED raised
 	resume   wire.PSN // where sending goes on after a probe
+	probed   bool     // a probe of a SEND or WRITE has not been answered ...
+	probe    wire.PSN // ... and this is its PSN
 
 	rdOut     uint32 // reads (parts of them) and atomics outstanding
 	rdBytes   uint32 // bytes of reads outstanding
@@ -170,7 +172,7 @@ func (c *Core) reset() {
 	c.sq.reset()
 	c.rq.reset()
 	c.cur, c.next, c.una, c.top, c.endPos, c.unasked = 0, 0, 0, 0, 0, 0
-	c.forceAck, c.probing, c.stalled, c.drained = false, false, false, false
+	c.forceAck, c.probing, c.probed, c.stalled, c.drained = false, false, false, false, false
 	c.rdOut, c.rdBytes = 0, 0
 	c.retry.Stop()
 	c.rtt = reliability.RTT{}

@@ -84,6 +84,7 @@ func (c *Core) Advance(now Time) {
 		c.counters.Probes++
 		c.forceAck, c.probing, c.resume = true, true, c.next
 		c.goBack()
+		c.probed, c.probe = !c.sq.at(c.sq.head).responds(), c.una
 	case reliability.GoBack:
 		c.forceAck = true
 		if !rnr {
