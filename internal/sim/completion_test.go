@@ -37,15 +37,23 @@ func (h *host) completed(wc *verbs.WC) {
 	if wc.Status != verbs.WCSuccess && (q.pair == nil || !q.pair.killed) {
 		h.world.fail("%v failed, and nobody did anything to it: %v", q, wc.Err())
 	}
+	if wc.Status == verbs.WCSuccess {
+		h.world.seen[q.typ.String()+" "+wc.Opcode.String()+" SUCCESS"]++
+	} else {
+		h.world.seen["failure "+wc.Status.String()]++
+	}
 	if wc.Opcode.IsRecv() {
 		q.receiveCompleted(wc)
 	} else {
 		q.sendCompleted(wc)
 	}
-	q.nap = 2 * h.world.pace
+	if wc.Status == verbs.WCSuccess {
+		q.nap = 2 * h.world.pace
+	}
 }
 
 func (h *host) event(ev verbs.AsyncEvent) {
+	h.world.seen["event "+ev.Type.String()]++
 	switch ev.Type {
 	case verbs.EventSRQLimitReached:
 		if !h.srq.limit {
@@ -158,6 +166,7 @@ func (h *half) receiveCompleted(wc *verbs.WC) {
 		w.fail("%v: %d bytes arrived, but not those that were sent", h, n)
 	}
 	if m.hasInv {
+		w.seen["message with invalidate"]++
 		h.window.busy = false
 	}
 }

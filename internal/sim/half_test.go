@@ -194,7 +194,7 @@ func (h *half) tick() {
 	if h.budget > 0 {
 		did = h.act() || did
 	}
-	if did {
+	if did && (h.pair == nil || !h.pair.killed) {
 		h.nap = 2 * h.world.pace
 	} else {
 		h.nap = min(2*h.nap, longNap)

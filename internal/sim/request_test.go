@@ -158,6 +158,7 @@ func (h *half) place(a *arena, n int) (off int, ok bool) {
 func (h *half) remote(wr *verbs.SendWR, off int) {
 	wr.RemoteAddr, wr.RKey = uint64(off), h.peer.target.mr.RKey()
 	if h.typ == verbs.RC && h.peer.window.bound && h.world.chance(50) {
+		h.world.seen["request through a window"]++
 		wr.RKey = h.peer.window.key
 		h.peer.window.users = h.nextID + 1 // the request's number
 	}

@@ -29,7 +29,7 @@ func TestSeeds(t *testing.T) {
 		if err != nil {
 			t.Fatalf("-sim.seed=%s is no number", *oneSeed)
 		}
-		trace, err := runSeed(seed, new(slab), true)
+		trace, err := runSeed(seed, new(slab), nil)
 		t.Log(trace)
 		if err != nil {
 			t.Fatal(err)
@@ -50,6 +50,12 @@ func TestSeeds(t *testing.T) {
 		}
 	}
 	var next, failed atomic.Int64
+	seen := &coverage{n: make(map[string]uint64)}
+	t.Cleanup(func() {
+		if n >= seedsShort && !t.Failed() {
+			seen.check(t)
+		}
+	})
 	for i := range runtime.GOMAXPROCS(0) {
 		t.Run(fmt.Sprint("shard", i), func(t *testing.T) {
 			t.Parallel()
@@ -59,7 +65,7 @@ func TestSeeds(t *testing.T) {
 				if seed > int64(n) {
 					return
 				}
-				if _, err := runSeed(uint64(seed), mem, false); err != nil {
+				if _, err := runSeed(uint64(seed), mem, seen); err != nil {
 					failed.Add(1)
 					report(t, uint64(seed), err)
 				}
@@ -70,7 +76,7 @@ func TestSeeds(t *testing.T) {
 
 // report prints what is needed to look into a failed seed.
 func report(t *testing.T, seed uint64, err error) {
-	trace, again := runSeed(seed, new(slab), true)
+	trace, again := runSeed(seed, new(slab), nil)
 	lines := strings.Split(strings.TrimSuffix(trace, "\n"), "\n")
 	const tail = 60
 	if len(lines) > tail {
@@ -86,9 +92,11 @@ func report(t *testing.T, seed uint64, err error) {
 // wrong is what a world panics with when it finds something wrong.
 type wrong struct{ error }
 
-// runSeed runs one world from beginning to end.
-func runSeed(seed uint64, mem *slab, record bool) (trace string, err error) {
+// runSeed runs one world from beginning to end, with a trace if nobody wants to
+// know what it has seen.
+func runSeed(seed uint64, mem *slab, seen *coverage) (trace string, err error) {
 	w := newWorld(seed, mem)
+	record := seen == nil
 	defer mem.reset()
 	defer func() {
 		if record {
@@ -113,6 +121,9 @@ func runSeed(seed uint64, mem *slab, record bool) (trace string, err error) {
 	w.build()
 	w.run()
 	w.check()
+	if seen != nil {
+		seen.add(w)
+	}
 	return "", nil
 }
 

@@ -29,6 +29,7 @@ type world struct {
 	bytes int     // of messages that may still be sent
 	pace  time.Duration
 	notes []string // what the network and the connections are like
+	seen  map[string]uint64
 }
 
 // host is an adapter and the program on it.
@@ -57,7 +58,7 @@ var noise = func() []byte {
 const sourceSize = 80 << 10
 
 func newWorld(seed uint64, mem *slab) *world {
-	return &world{seed: seed, sim: sim.New(seed), rand: rand.New(rand.NewPCG(seed, 0x5eed)), mem: mem}
+	return &world{seed: seed, sim: sim.New(seed), rand: rand.New(rand.NewPCG(seed, 0x5eed)), mem: mem, seen: make(map[string]uint64)}
 }
 
 // fail ends the run.
