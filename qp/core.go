@@ -127,7 +127,7 @@ func readLimit(buffer int) uint32 {
 	if buffer <= 0 {
 		return reliability.DefaultWindow
 	}
-	return uint32(min(max(buffer/4*3, 16<<10), reliability.MaxWindow))
+	return uint32(min(max(buffer, 16<<10), reliability.MaxWindow))
 }
 
 // Num is the queue pair number.

@@ -148,9 +148,10 @@ func (c *Core) configure() {
 		c.credits.Reset(c.noCredits)
 	}
 	// Reads are asked for in parts so that the answers never overrun our
-	// buffer; as few parts as keep max_rd_atomic from starving the path.
+	// buffer: as large as keeps a few under way.
 	part := c.readLimit / uint32(max(1, min(c.attr.MaxRdAtomic, 8)))
-	c.readPart = min(max(part, 64<<10), c.readLimit) / c.mtu * c.mtu
+	part = max(part, min(64<<10, c.readLimit/4))
+	c.readPart = max(part/c.mtu, 1) * c.mtu
 }
 
 // sqIdle reports whether no started request is incomplete.

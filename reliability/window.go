@@ -28,9 +28,10 @@ const (
 func (w *Window) Reset(mtu, peerBuffer int) {
 	*w = Window{floor: 2 * mtu, size: DefaultWindow, limit: MaxWindow}
 	if peerBuffer > 0 {
-		// The system charges a buffer for its bookkeeping as well as for the
-		// bytes, and the acknowledgement window covers a batch being read.
-		w.limit = min(max(peerBuffer/4*3, w.floor), MaxWindow)
+		// The system charges the buffer for its bookkeeping as well as for the
+		// bytes, but takes one datagram more when it is just full, and what
+		// the peer is reading is out of it already: that evens out.
+		w.limit = min(max(peerBuffer, w.floor), MaxWindow)
 		w.size = w.limit
 	}
 	w.floor = min(w.floor, w.size)

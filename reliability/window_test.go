@@ -17,8 +17,8 @@ func TestWindowBounds(t *testing.T) {
 		w.Reset(mtu, buffer)
 		low, high := 2*mtu, MaxWindow
 		if buffer > 0 {
-			high = min(max(buffer*3/4, low), MaxWindow)
-			require.InDelta(t, high, w.Size(), 3, "a known buffer is used from the start")
+			high = min(max(buffer, low), MaxWindow)
+			require.Equal(t, high, w.Size(), "a known buffer is used from the start")
 		} else {
 			require.Equal(t, DefaultWindow, w.Size())
 		}
