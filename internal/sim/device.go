@@ -12,6 +12,7 @@ import (
 	"github.com/softrnic/softrnic/internal/link/memory"
 	"github.com/softrnic/softrnic/rnic"
 	"github.com/softrnic/softrnic/verbs"
+	"github.com/softrnic/softrnic/wire"
 )
 
 // DeviceOptions describe an adapter. The zero value is good.
@@ -34,6 +35,10 @@ type Device struct {
 	// App, if set, is the application: it is called whenever the adapter has
 	// handled packets or timers, and at the start of Run. It polls and posts.
 	App func()
+
+	// OnSend, if set, sees every packet that the adapter hands to its link,
+	// BTH to ICRC; the latter is not yet right. The bytes are the adapter's.
+	OnSend func(to *wire.Path, pkt []byte)
 
 	// Sent and Received count what the adapter really handed to its link and
 	// got from it.

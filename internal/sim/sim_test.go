@@ -14,6 +14,7 @@ import (
 // end is a device with one RC queue pair and 64 KiB of memory.
 type end struct {
 	dev *sim.Device
+	pd  verbs.PD
 	cq  verbs.CQ
 	qp  verbs.QP
 	mr  verbs.MR
@@ -30,14 +31,14 @@ func newEnd(t testing.TB, s *sim.Sim, o sim.DeviceOptions) *end {
 	e.dev, err = s.AddDevice(o)
 	require.NoError(t, err)
 	t.Cleanup(func() { e.dev.Close() })
-	pd, err := e.dev.AllocPD()
+	e.pd, err = e.dev.AllocPD()
 	require.NoError(t, err)
 	e.cq, err = e.dev.CreateCQ(1024)
 	require.NoError(t, err)
-	e.qp, err = pd.CreateQP(verbs.QPInitAttr{Type: verbs.RC, SendCQ: e.cq, RecvCQ: e.cq,
+	e.qp, err = e.pd.CreateQP(verbs.QPInitAttr{Type: verbs.RC, SendCQ: e.cq, RecvCQ: e.cq,
 		Cap: verbs.QPCap{MaxSendWR: 128, MaxRecvWR: 128, MaxSendSGE: 4, MaxRecvSGE: 4}})
 	require.NoError(t, err)
-	e.mr, err = pd.RegMR(make([]byte, regionSize), verbs.AccessLocalWrite|verbs.AccessRemote|verbs.AccessZeroBased)
+	e.mr, err = e.pd.RegMR(make([]byte, regionSize), verbs.AccessLocalWrite|verbs.AccessRemote|verbs.AccessZeroBased)
 	require.NoError(t, err)
 	e.dev.App = func() {
 		var wc [16]verbs.WC

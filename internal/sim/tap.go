@@ -35,8 +35,11 @@ type topTap struct {
 // WriteBatch implements link.Conn.
 func (t *topTap) WriteBatch(b *link.Batch) error {
 	for i := range b.Len() {
-		_, pkt := b.Packet(i)
+		to, pkt := b.Packet(i)
 		t.dev.Sent.count(pkt)
+		if t.dev.OnSend != nil {
+			t.dev.OnSend(to, pkt)
+		}
 	}
 	trace := t.dev.sim.trace
 	if trace == nil {
