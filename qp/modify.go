@@ -148,9 +148,10 @@ func (c *Core) configure() {
 		c.credits.Reset(c.noCredits)
 	}
 	// Reads are asked for in parts so that the answers never overrun our
-	// buffer: as large as keeps a few under way.
+	// buffer: not so small that they cost more than they carry, not so large
+	// that one is all there can be.
 	part := c.readLimit / uint32(max(1, min(c.attr.MaxRdAtomic, 8)))
-	part = max(part, min(64<<10, c.readLimit/4))
+	part = max(part, min(64<<10, c.readLimit/2))
 	c.readPart = max(part/c.mtu, 1) * c.mtu
 }
 

@@ -59,6 +59,16 @@ func TestPostSendRefusals(t *testing.T) {
 	}
 }
 
+// In ERR the requests before a bad one are accepted, and flushed.
+func TestPostListInErr(t *testing.T) {
+	p := connect(t)
+	require.NoError(t, p.modify(p.a, verbs.StateErr))
+	n, err := p.a.PostSend(p.now, []verbs.SendWR{p.send(1, 0, 8), {Opcode: 10}})
+	require.ErrorIs(t, err, verbs.ErrUnsupported)
+	require.Equal(t, 1, n)
+	require.Equal(t, []string{"1 WR_FLUSH_ERR"}, p.a.done())
+}
+
 // A multicast destination is a fine one for a datagram.
 func TestPostToAGroup(t *testing.T) {
 	p := connect(t, ofType(verbs.UD))

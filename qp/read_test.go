@@ -217,13 +217,13 @@ func TestLongReadsInParts(t *testing.T) {
 		}
 		p.a.post(p.now, p.read(1, 0, 100, 50_000), p.fetchAdd(2, 60_000, 0, 0))
 		for len(p.a.wcs) < 2 {
-			require.LessOrEqual(t, p.a.rdBytes, uint32(16<<10))
+			require.LessOrEqual(t, p.a.rdBytes, uint32(20<<10), "a quarter more than the buffer")
 			require.LessOrEqual(t, p.a.rdOut, uint32(limit))
 			pkts := p.take(p.a)
 			p.give(p.b, pkts...)
 			resp := p.take(p.b)
 			require.NotEmpty(t, resp)
-			require.LessOrEqual(t, len(resp), 17)
+			require.LessOrEqual(t, len(resp), 21)
 			p.give(p.a, resp...)
 		}
 		require.Equal(t, []string{"1 RDMA_READ len=50000", "2 FETCH_ADD len=8"}, p.a.done())

@@ -89,6 +89,15 @@ func TestSequenceNAKsSpendRetries(t *testing.T) {
 	require.Equal(t, []string{"1 RETRY_EXC_ERR"}, p.a.done())
 }
 
+// A sequence NAK with no retry left is the end at once.
+func TestSequenceNAKWithoutRetries(t *testing.T) {
+	p := connect(t, withAttr(func(a *verbs.QPAttr) { a.RetryCnt = 0 }))
+	p.a.post(p.now, p.write(1, 0, 0, 8), p.write(2, 0, 0, 8))
+	p.take(p.a)
+	p.give(p.a, p.response(p.b, wire.RCAck, 1, wire.NakPSNSequence, nil))
+	require.Equal(t, []string{"1 RDMA_WRITE len=8", "2 RETRY_EXC_ERR"}, p.a.done()[:2])
+}
+
 // The timer runs from the last sign of progress, not from the first packet.
 func TestTimerRunsFromProgress(t *testing.T) {
 	p := connect(t)
@@ -124,6 +133,16 @@ func TestRoundTripIsTimed(t *testing.T) {
 			}
 		}
 	}
+}
+
+// The packet that asks is the one that is timed.
+func TestTimedPacketAsks(t *testing.T) {
+	p := connect(t)
+	p.a.post(p.now, p.write(1, 0, 0, 600))
+	p.take(p.a)
+	psn, ok := p.a.rtt.Timing()
+	require.True(t, ok)
+	require.Equal(t, wire.PSN(nearWrap).Add(2), psn)
 }
 
 // Advance before the deadline does nothing.
