@@ -78,7 +78,8 @@ func TestRequestsWithoutReceiveNeedNoCredit(t *testing.T) {
 // 3: a long read that goes in parts raises the limit once for each, as each
 // raises the peer's MSN.
 func TestPartsOfAReadCountAsMessages(t *testing.T) {
-	p := connect(t, withCredits, withConfig(func(c *Config) { c.LocalBuffer = 26216 }))
+	p := connect(t, withCredits)
+	p.a.readPart = 16 << 10
 	p.recvs(0, 10)
 	p.a.post(p.now, p.read(1, 0, 0, 60_000), p.send(2, 0, 8), p.send(3, 0, 8))
 	p.settle()

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/softrnic/softrnic/reliability"
 	"github.com/softrnic/softrnic/verbs"
 	"github.com/softrnic/softrnic/wire"
 )
@@ -209,21 +210,21 @@ func TestMaxDestRdAtomicZero(t *testing.T) {
 // Long reads are asked for in parts that fit the buffer the answers come in;
 // the parts count against max_rd_atomic, and are one request to the user.
 func TestLongReadsInParts(t *testing.T) {
-	small := withConfig(func(c *Config) { c.LocalBuffer = 16 << 10 })
 	for _, limit := range []uint8{1, 4} {
-		p := connect(t, small, withMTU(verbs.MTU1024), withRdAtomic(limit, 4))
+		p := connect(t, withMTU(verbs.MTU1024), withRdAtomic(limit, 4))
+		p.a.readPart, p.a.readLimit = 4<<10, 15<<10
 		for i := range p.b.buf {
 			p.b.buf[i] = byte(i * 31 >> 3)
 		}
 		p.a.post(p.now, p.read(1, 0, 100, 50_000), p.fetchAdd(2, 60_000, 0, 0))
 		for len(p.a.wcs) < 2 {
-			require.LessOrEqual(t, p.a.rdBytes, uint32(20<<10), "a quarter more than the buffer")
+			require.LessOrEqual(t, p.a.rdBytes, uint32(15<<10))
 			require.LessOrEqual(t, p.a.rdOut, uint32(limit))
 			pkts := p.take(p.a)
 			p.give(p.b, pkts...)
 			resp := p.take(p.b)
 			require.NotEmpty(t, resp)
-			require.LessOrEqual(t, len(resp), 21)
+			require.LessOrEqual(t, len(resp), 15+1)
 			p.give(p.a, resp...)
 		}
 		require.Equal(t, []string{"1 RDMA_READ len=50000", "2 FETCH_ADD len=8"}, p.a.done())
@@ -231,11 +232,29 @@ func TestLongReadsInParts(t *testing.T) {
 	}
 }
 
+// The parts follow from the buffer the answers come in, in whole packets.
+func TestPartsFitTheBuffer(t *testing.T) {
+	for _, buffer := range []int{0, 1, 16 << 10, 208 << 10, 1 << 30} {
+		for _, rd := range []uint8{0, 1, 2, 16, 128} {
+			for mtu := verbs.MTU256; mtu <= verbs.MTU4096; mtu++ {
+				p := connect(t, withMTU(mtu), withRdAtomic(rd, 1), withConfig(func(c *Config) { c.LocalBuffer = buffer }))
+				require.Zero(t, p.a.readPart%p.a.mtu)
+				require.NotZero(t, p.a.readPart)
+				require.LessOrEqual(t, p.a.readPart, p.a.readLimit)
+				require.LessOrEqual(t, p.a.readLimit, uint32(reliability.MaxWindow))
+				if buffer >= 16<<10 {
+					require.LessOrEqual(t, int(p.a.readLimit), 2*buffer)
+				}
+			}
+		}
+	}
+}
+
 // A read whose parts get lost is asked for again from the first missing byte,
 // part by part.
 func TestLostPartsOfARead(t *testing.T) {
-	small := withConfig(func(c *Config) { c.LocalBuffer = 16 << 10 })
-	p := connect(t, small, withMTU(verbs.MTU1024))
+	p := connect(t, withMTU(verbs.MTU1024))
+	p.a.readPart, p.a.readLimit = 4<<10, 16<<10
 	for i := range p.b.buf {
 		p.b.buf[i] = byte(i * 37 >> 2)
 	}
