@@ -2,7 +2,6 @@ package rnic
 
 import (
 	"fmt"
-	"runtime"
 
 	"github.com/softrnic/softrnic/internal/link"
 	"github.com/softrnic/softrnic/internal/link/impair"
@@ -57,10 +56,7 @@ func (s *shard) setImpair(spec impair.Spec) error {
 
 // replaceConn changes the link while nobody reads or writes it.
 func (s *shard) replaceConn(wrap func(link.Conn) link.Conn) {
-	for !s.token.CompareAndSwap(false, true) {
-		s.claim()
-		runtime.Gosched()
-	}
+	s.seize()
 	s.mu.Lock()
 	s.conn = wrap(s.conn)
 	s.mu.Unlock()

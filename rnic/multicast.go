@@ -45,7 +45,10 @@ func (q *QP) AttachMcast(g verbs.GID) error {
 	}
 	q.dev.groups.mu.Lock()
 	defer q.dev.groups.mu.Unlock()
-	if err := q.usable(op); err != nil {
+	q.shard.mu.Lock()
+	err := q.usable(op)
+	q.shard.mu.Unlock()
+	if err != nil {
 		return err
 	}
 	gr := q.dev.groups.list[addr]

@@ -55,7 +55,7 @@ func (s *shard) serve() {
 
 // rule serves the socket until a poller appears. The token is held.
 func (s *shard) rule(polls uint64) {
-	never := func() bool { return s.dev.over.Load() || s.polls.Load() != polls }
+	never := func() bool { return s.dev.over.Load() || s.polls.Load() != polls || s.seizing.Load() > 0 }
 	till := int64(s.dev.now()) + int64(serviceSpin)
 	for looks := 1; !never(); looks++ {
 		if s.step(caller{}) > 0 {

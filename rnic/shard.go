@@ -47,7 +47,8 @@ type shard struct {
 	received  uint64 // packets read from the socket
 
 	polls     atomic.Uint64 // looks by pollers: the service stays away while this moves
-	wanted    atomic.Bool   // a poller waits for a blocked token holder to give way
+	wanted    atomic.Bool   // someone waits for a blocked token holder to give way
+	seizing   atomic.Int32  // calls of seize that have not got the token
 	serving   atomic.Bool   // the token holder is the service
 	blocked   atomic.Bool   // the token holder is, or is about to be, asleep in the socket
 	sleepTill atomic.Int64  // until when at most; 0 for ever

@@ -46,9 +46,26 @@ func (s *shard) yield(idle int) {
 // claim asks a token holder that sleeps in the socket to give way. Without a
 // service to fall back on it may keep the token: it serves everybody.
 func (s *shard) claim() {
-	if s.blocked.Load() && !s.dev.options.NoService && s.wanted.CompareAndSwap(false, true) {
+	if !s.dev.options.NoService {
+		s.displace()
+	}
+}
+
+// displace makes a token holder that sleeps in the socket give way.
+func (s *shard) displace() {
+	if s.blocked.Load() && s.wanted.CompareAndSwap(false, true) {
 		s.base.Wake()
 	}
+}
+
+// seize takes the token from whoever has it.
+func (s *shard) seize() {
+	s.seizing.Add(1)
+	for !s.token.CompareAndSwap(false, true) {
+		s.displace()
+		runtime.Gosched()
+	}
+	s.seizing.Add(-1)
 }
 
 // waiter is one call of Wait or PollWait.
@@ -77,10 +94,10 @@ func (w *waiter) wait() error {
 			return err
 		}
 		s := w.cq.shard.Load()
-		if !displaced && s.token.CompareAndSwap(false, true) {
+		if !displaced && s.seizing.Load() == 0 && s.token.CompareAndSwap(false, true) {
 			w.baton = false
 			s.leader.Store(w.cq)
-			displaced = w.lead(s)
+			displaced = w.lead(s) && !w.cq.dev.options.NoService
 			s.leader.Store(nil)
 			s.release()
 			continue
@@ -105,7 +122,7 @@ func (w *waiter) done() bool {
 		c.failed.Load() || c.dev.over.Load() || w.ctx.Err() != nil
 }
 
-// lead serves the socket until the waiter is done or a poller wants the token,
+// lead serves the socket until the waiter is done or someone wants the token,
 // and reports the latter.
 func (w *waiter) lead(s *shard) (displaced bool) {
 	c := caller{cq: w.cq}
@@ -119,6 +136,9 @@ func (w *waiter) lead(s *shard) (displaced bool) {
 				s.spin.hit()
 			}
 			return false
+		}
+		if s.seizing.Load() > 0 {
+			return true
 		}
 		if n > 0 || budget > 0 && int64(s.dev.now()) < till {
 			if looks%64 == 63 {

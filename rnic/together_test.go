@@ -1,0 +1,207 @@
+package rnic
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/verbs"
+)
+
+// typed reports whether a call ended in one of the ways that the verbs know.
+func typed(err error) bool {
+	if err == nil || errors.Is(err, context.Canceled) {
+		return true
+	}
+	var op *verbs.OpError
+	var transition *verbs.TransitionError
+	return errors.As(err, &op) || errors.As(err, &transition)
+}
+
+// TestEverythingAtOnce calls every method of every object from goroutines of
+// their own, while messages flow, until the device is closed under them. It
+// asks for no race, no panic, no call that never returns, and errors that say
+// what they are.
+func TestEverythingAtOnce(t *testing.T) {
+	rounds := 60
+	if testing.Short() {
+		rounds = 20
+	}
+	for name, o := range map[string]Options{"service": {}, "no service": {NoService: true}, "faults": {Impair: "loss 1% seed 3; drop every 7th ACK"}} {
+		t.Run(name, func(t *testing.T) { everythingAtOnce(t, o, rounds) })
+	}
+}
+
+func everythingAtOnce(t *testing.T, o Options, rounds int) {
+	a, b := newEnd(t, o), newEnd(t, o)
+	b.cq = b.newCQ(t, 1<<16)
+	b.qp = b.newQP(t, verbs.RC)
+	connectWith(t, a.dev, a.qp, b.dev, b.qp, verbs.ConnectOptions{Timeout: 8})
+	ls := lines(t, a, b, 2)
+	srq, err := b.pd.CreateSRQ(verbs.SRQInitAttr{MaxWR: 64, MaxSGE: 1, Limit: 3})
+	require.NoError(t, err)
+	ud := b.newQP(t, verbs.UD)
+	require.NoError(t, verbs.ActivateUD(ud, qkey, 0))
+	ah := b.handle(t, a.dev)
+	capture := filepath.Join(t.TempDir(), "c.pcapng")
+
+	var wg sync.WaitGroup
+	var calls atomic.Int64
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	done := func(err error) {
+		calls.Add(1)
+		assert.True(t, typed(err), "%v", err)
+	}
+	// always calls f until the device is closed.
+	always := func(f func()) {
+		wg.Go(func() {
+			for !b.dev.isClosed() {
+				f()
+			}
+		})
+	}
+	poll := func(c verbs.CQ) func() {
+		return func() {
+			_, err := c.Poll(make([]verbs.WC, 8))
+			done(err)
+		}
+	}
+	write := verbs.SendWR{Opcode: verbs.WRRDMAWrite, SGList: []verbs.SGE{a.mr.SGE(0, 30_000)}, RemoteAddr: b.mr.Addr(), RKey: b.mr.RKey(),
+		Flags: verbs.SendSignaled}
+	post := func(q verbs.QP, wrs ...verbs.SendWR) func() {
+		return func() {
+			_, err := q.PostSend(wrs)
+			done(err)
+		}
+	}
+	always(post(a.qp, write, write))
+	always(post(ls[0].qp[0], empty[0]))
+	always(post(b.qp, empty[0]))
+	always(post(ud, verbs.SendWR{Opcode: verbs.WRSend, Flags: verbs.SendSignaled, AH: ah, RemoteQPN: 77, RemoteQKey: qkey}))
+	always(func() {
+		_, err := ls[0].qp[1].PostRecv(recv0)
+		done(err)
+		_, err = srq.PostRecv(recv0)
+		done(err)
+	})
+	always(poll(a.cq))
+	always(poll(ls[0].cq[0]))
+	always(poll(b.cq))
+	for range 2 {
+		always(func() {
+			_, err := ls[0].cq[1].PollWait(ctx, make([]verbs.WC, 4))
+			done(err)
+			done(ls[1].cq[1].ReqNotify(true))
+		})
+		wg.Go(func() { done(ls[1].cq[1].Wait(ctx)) })
+	}
+	always(func() {
+		_, err := b.dev.GetAsyncEvent(ctx)
+		done(err)
+	})
+	always(func() { // things that come and go
+		mr, err := b.pd.RegMR(make([]byte, 100), allAccess)
+		if done(err); err == nil {
+			done(mr.Dereg())
+		}
+		c, err := b.dev.CreateCQ(10)
+		if done(err); err != nil {
+			return
+		}
+		q, err := b.pd.CreateQP(verbs.QPInitAttr{Type: verbs.RC, SendCQ: c, RecvCQ: c, SRQ: srq, Cap: sizes})
+		if done(err); err == nil {
+			done(c.Destroy())
+			done(verbs.ToInit(q, verbs.AccessRemote))
+			done(q.Modify(verbs.QPAttr{State: verbs.StateErr}, verbs.AttrState))
+			done(q.Destroy())
+		}
+		done(c.Destroy())
+	})
+	always(func() { // a connection that is torn down and built again
+		q := ls[1].qp[1]
+		done(q.Modify(verbs.QPAttr{State: verbs.StateErr}, verbs.AttrState))
+		_, err := q.PostRecv(recv0)
+		done(err)
+		done(q.Modify(verbs.QPAttr{State: verbs.StateReset}, verbs.AttrState))
+		local, err := verbs.LocalEndpoint(b.dev, q, 1)
+		done(err)
+		remote, err := verbs.LocalEndpoint(a.dev, ls[1].qp[0], 1)
+		done(err)
+		verbs.Connect(q, local, remote, verbs.ConnectOptions{})
+	})
+	always(func() {
+		b.dev.Inspect()
+		b.dev.Stats()
+		b.dev.Progress()
+		ls[1].qp[1].Query()
+		_, err := srq.Query()
+		done(err)
+		done(srq.Modify(verbs.SRQAttr{Limit: 5}, verbs.SRQLimit))
+		done(ls[0].cq[1].Resize(256))
+	})
+	wg.Go(func() { // a conductor
+		for i := range rounds {
+			switch i % 20 {
+			case 3:
+				assert.NoError(t, b.dev.SetImpair("duplicate 5% seed 1"))
+			case 8:
+				assert.NoError(t, b.dev.StartCapture(capture))
+			case 12:
+				assert.NoError(t, b.dev.SetImpair(""))
+			case 15:
+				assert.NoError(t, b.dev.StopCapture())
+			}
+			for before := calls.Load(); calls.Load() < before+100; {
+				b.dev.Progress()
+			}
+		}
+		done(b.qp.Destroy())
+		assert.NoError(t, b.dev.Close())
+	})
+	wg.Wait()
+}
+
+// TestJoinWhileDestroyed destroys a queue pair that joins a multicast group at
+// the same time. The group is empty afterwards, whoever came first.
+func TestJoinWhileDestroyed(t *testing.T) {
+	e := newEnd(t, Options{})
+	group := verbs.GIDFromAddr(netip.MustParseAddr("239.4.7.92"))
+	for range 100 {
+		q := e.newQP(t, verbs.UD)
+		var both sync.WaitGroup
+		both.Go(func() { assert.True(t, typed(q.AttachMcast(group))) })
+		both.Go(func() { assert.NoError(t, q.Destroy()) })
+		both.Wait()
+		require.ErrorIs(t, q.DetachMcast(group), verbs.ErrInvalid)
+	}
+	require.Empty(t, e.dev.groups.list)
+}
+
+// TestLinkChangesWhileSomeoneWaits wraps the link of a device whose waiter is
+// asleep in it.
+func TestLinkChangesWhileSomeoneWaits(t *testing.T) {
+	eachEngine(t, func(t *testing.T, o Options) {
+		a, b := pair(t, o)
+		b.recv(t, 1, 0, 8)
+		got := make(chan verbs.WC)
+		go func() { got <- b.poll1(t) }()
+		for b.dev.shards[0].blocked.Load() == false {
+			a.dev.Progress()
+		}
+		require.NoError(t, b.dev.SetImpair("duplicate 50% seed 1"))
+		for b.dev.shards[0].blocked.Load() == false {
+			a.dev.Progress()
+		}
+		require.NoError(t, b.dev.StartCapture(filepath.Join(t.TempDir(), "c.pcapng")))
+		a.post(t, verbs.SendWR{Opcode: verbs.WRSend})
+		require.EqualValues(t, 1, (<-got).WRID)
+	})
+}
