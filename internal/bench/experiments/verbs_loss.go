@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/softrnic/softrnic/internal/bench"
 	"github.com/softrnic/softrnic/internal/bench/measure"
@@ -26,7 +27,7 @@ func init() {
 			{Name: "size", Kind: bench.Int, Default: "64KiB", Doc: "bytes of a message"},
 			{Name: "depth", Kind: bench.Int, Default: "32", Doc: "messages outstanding"},
 			{Name: "rounds", Kind: bench.Int, Default: "5", Quick: "3", Doc: "alternating rounds at each point"},
-			{Name: "time", Kind: bench.Duration, Default: "400ms", Quick: "100ms", Doc: "length of a round; all that is under way then still arrives"},
+			{Name: "time", Kind: bench.Duration, Default: "250ms", Quick: "100ms", Doc: "length of a round; all that is under way then still arrives"},
 		},
 		Tour: bench.Settings{"losses": "0.1,1", "delays": "0"},
 		Run:  verbsLoss,
@@ -64,14 +65,14 @@ func verbsLoss(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
 
 // impairment is netem's words for loss in percent and delay; empty for neither.
 func impairment(loss, delay string) string {
-	var words string
-	if loss != "" {
-		words = "loss " + loss + "% seed 7"
-	}
+	var words []string
 	if delay != "0" {
-		words = "delay " + delay + " " + words
+		words = append(words, "delay "+delay+" limit 1000000") // or a full queue loses some
 	}
-	return words
+	if loss != "" {
+		words = append(words, "loss "+loss+"% seed 7")
+	}
+	return strings.Join(words, " ")
 }
 
 // lossPoint measures every operation with loss beside the same without.

@@ -44,17 +44,20 @@ func verbsRate(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
 		return bench.Verdict{}, err
 	}
 	defer pair.Close()
-	base, err := udpraw.OpenBandwidth(ctx, udpraw.BandwidthOptions{
-		Payload: min(size, maxMTU), Offload: udpraw.HasOffload(), RecvBuffer: largeBuffer,
-	})
-	if err != nil {
-		return bench.Verdict{}, err
+	// Packets of the same payload: in batches as large as go fastest, and with
+	// a system call for each, which is what a list of one comes to.
+	var bases [2]*udpraw.Bandwidth
+	for i, offload := range []bool{udpraw.HasOffload(), false} {
+		bases[i], err = udpraw.OpenBandwidth(ctx, udpraw.BandwidthOptions{Payload: min(size, maxMTU), Offload: offload, RecvBuffer: largeBuffer})
+		if err != nil {
+			return bench.Verdict{}, err
+		}
+		defer bases[i].Close()
 	}
-	defer base.Close()
 	var j judge
 	for _, list := range lists {
 		r.Step("lists of %d", list)
-		samples, err := ratePoint(ctx, r, pair, base, list)
+		samples, err := ratePoint(ctx, r, pair, bases, list)
 		if err != nil {
 			return bench.Verdict{}, err
 		}
@@ -69,11 +72,12 @@ func verbsRate(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
 	return j.verdict(), nil
 }
 
-// ratePoint measures every operation with lists of one length beside packets
-// of the same payload, which leave in batches as large as go fastest.
-func ratePoint(ctx context.Context, r *bench.Run, pair *verbsbench.Pair, base *udpraw.Bandwidth, list int) ([]bench.Sample, error) {
+// ratePoint measures every operation with lists of one length beside both
+// kinds of bare packets.
+func ratePoint(ctx context.Context, r *bench.Run, pair *verbsbench.Pair, bases [2]*udpraw.Bandwidth, list int) ([]bench.Sample, error) {
 	var turns lineup
-	turns.add("udp", base.Rounds(r.Duration("time"), udpraw.Flow.PacketsPerSecond))
+	turns.add("udp", bases[0].Rounds(r.Duration("time"), udpraw.Flow.PacketsPerSecond))
+	turns.add("udp-packet", bases[1].Rounds(r.Duration("time"), udpraw.Flow.PacketsPerSecond))
 	for _, op := range verbsbench.Ops(r.Words("series")) {
 		s, err := pair.Stream(ctx, verbsbench.StreamOptions{Op: op, Size: r.Int("size"), List: list})
 		if err != nil {

@@ -31,6 +31,14 @@
 // the path MTU travels in pieces of one MTU that the receiver copies to their
 // places.
 //
+// # Crowd and gather
+//
+// A Crowd is idle connections, to weigh them and to have them in the way of a
+// ping-pong. A [Gather] has processes of its own: a root and those who send to
+// it over one shared receive queue.
+//
+// # Answers
+//
 // Every payload is a pattern, and the receiver compares all of its memory with
 // what should be there when a round is over: a wrong byte is an error. Memory
 // is walked through in 4 MiB on both sides, as the baseline does.

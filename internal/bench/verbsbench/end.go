@@ -119,6 +119,11 @@ func (e *end) serve(ctx context.Context, r request) (reply, error) {
 // peer is the rank of the other end.
 func (e *end) peer() int { return 1 - e.Rank }
 
+// handOver leaves memory that this goroutine has read or written to peers who
+// will read or write it without a work request of ours: to enter the adapter
+// orders the two, as Go's memory model wants.
+func (e *end) handOver() { e.dev.Progress() }
+
 // pattern is at least the first n bytes of the payload of all subjects.
 func (e *end) pattern(n int) pattern {
 	if len(e.payload) < n {

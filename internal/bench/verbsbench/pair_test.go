@@ -86,3 +86,32 @@ func TestCrowd(t *testing.T) {
 	require.NoError(t, rc.Close(t.Context()))
 	require.NoError(t, ud.Close(t.Context()))
 }
+
+// On lossy links all that RC carries arrives, and what arrives of UC and UD is
+// whole: the sink checks.
+func TestStreamWithLoss(t *testing.T) {
+	p := openTestPair(t, Config{Impair: "loss 5% seed 1"})
+	for _, op := range []Op{RCWrite, RCSend, RCRead, UCWrite, UDSend} {
+		s, err := p.Stream(t.Context(), StreamOptions{Op: op, Size: 9000, Depth: 16})
+		require.NoError(t, err)
+		f, err := s.Round(t.Context(), 5*time.Millisecond)
+		require.NoError(t, err, op)
+		require.Empty(t, f.Failure, op)
+		if op != UCWrite && op != UDSend {
+			require.Positive(t, f.Messages, op)
+			require.Zero(t, f.Lost, op)
+		}
+		require.NoError(t, s.Close(t.Context()))
+	}
+}
+
+// A queue pair that gives up ends the stream, but neither process.
+func TestStreamFails(t *testing.T) {
+	p := openTestPair(t, Config{Impair: "drop every 1st SEND"})
+	s, err := p.Stream(t.Context(), StreamOptions{Op: RCSend, Size: 100})
+	require.NoError(t, err)
+	_, err = s.Rounds(time.Millisecond, Flow.MBps)(t.Context())
+	require.ErrorIs(t, err, ErrFailed)
+	require.ErrorContains(t, err, "RETRY_EXC")
+	require.NoError(t, s.Close(t.Context()))
+}

@@ -127,6 +127,7 @@ func (p *ping) prepare() {
 		}
 		p.wrs[i].Opcode, p.wrs[i].Imm, p.wrs[i].CompareAdd = p.opcode, uint32(i), 1
 	}
+	p.handOver()
 }
 
 // piece is the offset and the length of a piece of a message.
@@ -143,6 +144,7 @@ func (p *ping) run(ctx context.Context, r request) (reply, error) {
 	if err := proc.Barrier(ctx, p.Worker); err != nil {
 		return reply{}, err
 	}
+	defer p.handOver()
 	return reply{Latency: half}, p.check()
 }
 

@@ -49,6 +49,7 @@ func openSink(ctx context.Context, e *end, p *plan) (runner, error) {
 	p.limitWindow(e.path.Bytes(), int(port.RecvBuffer))
 	if p.kind.fetches() {
 		copy(s.data(), s.pattern(len(s.data())))
+		s.handOver()
 	}
 	return s, nil
 }
@@ -68,6 +69,9 @@ func (s *sink) run(ctx context.Context, _ request) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
+	if err := s.hear(); err != nil {
+		return reply{}, err
+	}
 	return reply{}, s.check(ends[s.peer()])
 }
 
@@ -82,6 +86,18 @@ func (s *sink) empty() {
 	if s.in != nil {
 		s.in.empty()
 	}
+	s.handOver()
+}
+
+// hear waits until the source's bell for the end of the round is here. It came
+// behind all data, so whoever has seen it sees that too.
+func (s *sink) hear() error {
+	for w := (watch{}); s.rung() != s.round; {
+		if s.dev.Progress() == 0 && w.expired() {
+			return fmt.Errorf("verbsbench: the end of round %d did not come within %v", s.round, patience)
+		}
+	}
+	return nil
 }
 
 // receive takes messages until the source rings.

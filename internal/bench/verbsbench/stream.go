@@ -42,6 +42,9 @@ func newPlan(e *end, o StreamOptions) (*plan, error) {
 	if mtu := e.path.Bytes(); kind.transport == verbs.UD && o.Size > mtu {
 		p.pieces, p.piece = (o.Size+mtu-1)/mtu, mtu
 		p.List = pieceList
+		if p.Depth > 0 {
+			p.List = min(pieceList, p.Depth)
+		}
 	}
 	if p.Depth == 0 {
 		p.Depth = min(max(depth, 16*p.List), max(4*p.List, inFlight/p.piece))
