@@ -243,7 +243,7 @@ func TestPartsFitTheBuffer(t *testing.T) {
 				require.LessOrEqual(t, p.a.readPart, p.a.readLimit)
 				require.LessOrEqual(t, p.a.readLimit, uint32(reliability.MaxWindow))
 				if buffer >= 16<<10 {
-					require.LessOrEqual(t, int(p.a.readLimit), 2*buffer)
+					require.LessOrEqual(t, int64(p.a.readLimit), 2*int64(buffer))
 				}
 			}
 		}

@@ -100,7 +100,7 @@ func (c *Core) start(w *sendWQE) bool {
 	}
 	c.stalled = false
 	w.first = c.top
-	w.last = c.top.Add(w.packets(int(c.mtu)) - 1)
+	w.last = c.top.Add(w.packets(c.mtu) - 1)
 	w.base = c.endPos
 	w.started = true
 	c.endPos = c.position(w, w.last.Add(1))
@@ -253,7 +253,7 @@ func (c *Core) leastBurst(w *sendWQE, off uint32) int {
 	if c.burst > 0 {
 		return one
 	}
-	return max(one, min(int(w.length-off), c.window.Size()/4))
+	return max(one, int(min(w.length-off, uint32(c.window.Size()/4))))
 }
 
 // asks decides whether a packet asks for an acknowledgement: the last of a

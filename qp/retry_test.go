@@ -22,7 +22,7 @@ func TestTimeoutTable(t *testing.T) {
 			require.Zero(t, p.a.Deadline(), "no timeout at all")
 			continue
 		}
-		require.EqualValues(t, 4096<<code, p.a.Deadline()-p.now)
+		require.EqualValues(t, int64(4096)<<code, p.a.Deadline()-p.now)
 	}
 }
 

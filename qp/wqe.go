@@ -57,11 +57,11 @@ func (w *sendWQE) consumes() bool {
 }
 
 // packets is the number of PSNs the request takes.
-func (w *sendWQE) packets(mtu int) int {
-	if w.isAtomic() || int(w.length) <= mtu {
+func (w *sendWQE) packets(mtu uint32) int {
+	if w.isAtomic() || w.length <= mtu {
 		return 1
 	}
-	return (int(w.length) + mtu - 1) / mtu
+	return int((w.length-1)/mtu) + 1
 }
 
 // ring is the index arithmetic of a queue that grows by doubling up to its
