@@ -81,7 +81,7 @@ func (l *loop) handOver(from *node) {
 // everything to its end.
 func (l *loop) cycle(wrs []verbs.SendWR, recvs []verbs.RecvWR) {
 	if len(recvs) > 0 {
-		if _, err := l.b.PostRecv(l.now, recvs); err != nil {
+		if _, err := l.b.PostRecv(recvs); err != nil {
 			l.t.Fatal(err)
 		}
 	}

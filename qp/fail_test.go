@@ -51,6 +51,11 @@ func (p *pair) reth(remote, n int, key uint32) func(b []byte) {
 	}
 }
 
+// tooLong announces a message of more than 2^31 bytes.
+func (p *pair) tooLong(b []byte) {
+	wire.RETH{VA: p.b.base, RKey: p.b.key, Length: MaxMessage + 1}.Put(b[wire.BTHLen:])
+}
+
 func (p *pair) atomicETH(remote int, key uint32) func(b []byte) {
 	return func(b []byte) {
 		wire.AtomicETH{VA: p.b.base + uint64(remote), RKey: key, SwapAdd: 1}.Put(b[wire.BTHLen:])
@@ -144,9 +149,9 @@ var refusals = []refusal{
 		return []*wire.Packet{p.request(wire.RCWriteFirst, 0, 256, p.reth(0, 512, p.b.key)), p.request(wire.RCWriteMiddle, 1, 256, nil)}
 	}, nak: 0x61, psn: 1, event: reqErr},
 	{what: "WRITE longer than 2^31", pkts: only(func(p *pair) *wire.Packet {
-		return p.request(wire.RCWriteFirst, 0, 256, p.reth(0, 1<<31+1, p.b.key))
+		return p.request(wire.RCWriteFirst, 0, 256, p.tooLong)
 	}), nak: 0x61, event: reqErr},
-	{what: "READ longer than 2^31", pkts: only(func(p *pair) *wire.Packet { return p.readRequest(0, 0, 1<<31+1, p.b.key) }), nak: 0x61, event: reqErr},
+	{what: "READ longer than 2^31", pkts: only(func(p *pair) *wire.Packet { return p.request(wire.RCReadRequest, 0, 0, p.tooLong) }), nak: 0x61, event: reqErr},
 	{what: "padding missing", pkts: only(func(p *pair) *wire.Packet {
 		return p.unpadded(p.request(wire.RCWriteOnly, 0, 7, p.reth(0, 7, p.b.key)))
 	}), nak: 0x61, event: reqErr},
@@ -159,13 +164,13 @@ var refusals = []refusal{
 	{what: "receive with a bad lkey", pkts: only(func(p *pair) *wire.Packet { return p.request(wire.RCSendOnly, 0, 8, nil) }),
 		setup: func(p *pair) {
 			p.b.rq.reset()
-			_, err := p.b.PostRecv(p.now, []verbs.RecvWR{{WRID: 9, SGList: []verbs.SGE{{Addr: p.b.base, Length: 8, LKey: 0xbad}}}})
+			_, err := p.b.PostRecv([]verbs.RecvWR{{WRID: 9, SGList: []verbs.SGE{{Addr: p.b.base, Length: 8, LKey: 0xbad}}}})
 			require.NoError(p.t, err)
 		}, nak: 0x63, held: verbs.WCLocProtErr},
 	{what: "receive that may not be written", pkts: only(func(p *pair) *wire.Packet { return p.request(wire.RCSendOnly, 0, 8, nil) }),
 		setup: func(p *pair) {
 			p.b.rq.reset()
-			_, err := p.b.PostRecv(p.now, []verbs.RecvWR{{WRID: 9, SGList: []verbs.SGE{{Addr: p.b.base, Length: 8, LKey: p.key(0)}}}})
+			_, err := p.b.PostRecv([]verbs.RecvWR{{WRID: 9, SGList: []verbs.SGE{{Addr: p.b.base, Length: 8, LKey: p.key(0)}}}})
 			require.NoError(p.t, err)
 		}, nak: 0x63, held: verbs.WCLocProtErr},
 	// 2.6, invalidation

@@ -168,7 +168,7 @@ func (v *victim) post() {
 	_, _ = n.PostSend(v.now, []verbs.SendWR{wr})
 	recv := verbs.RecvWR{WRID: v.posted, SGList: []verbs.SGE{n.sge(32768, v.below(3)*300)}}
 	if n.srq == nil {
-		_, _ = n.PostRecv(v.now, []verbs.RecvWR{recv})
+		_, _ = n.PostRecv([]verbs.RecvWR{recv})
 	} else if !n.srq.full() {
 		n.srq.push(&recv)
 	}

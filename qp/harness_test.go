@@ -90,7 +90,7 @@ func (n *node) recv(id uint64, off, size int) {
 		n.srq.push(&wr)
 		return
 	}
-	_, err := n.PostRecv(0, []verbs.RecvWR{wr})
+	_, err := n.PostRecv([]verbs.RecvWR{wr})
 	require.NoError(n.t, err)
 }
 

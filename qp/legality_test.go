@@ -91,7 +91,7 @@ func (n *node) sqState() *[2]ring { return &[2]ring{n.sq.ring, n.rq.ring} }
 
 func (p *pair) postByName(t *testing.T, request string) (int, error) {
 	if request == "RECV" {
-		return p.a.PostRecv(p.now, []verbs.RecvWR{{WRID: 1, SGList: []verbs.SGE{p.a.sge(0, 100)}}})
+		return p.a.PostRecv([]verbs.RecvWR{{WRID: 1, SGList: []verbs.SGE{p.a.sge(0, 100)}}})
 	}
 	p.b.recv(2, 0, 100)
 	for op := verbs.WRRDMAWrite; op <= verbs.WRSendWithInv; op++ {

@@ -217,7 +217,7 @@ func (s *side) post(now Time) bool {
 				break
 			}
 			s.to.srq.push(&s.recvs[0])
-		} else if _, err := s.to.PostRecv(now, s.recvs[:1]); err != nil {
+		} else if _, err := s.to.PostRecv(s.recvs[:1]); err != nil {
 			break
 		}
 		s.recvs = s.recvs[1:]

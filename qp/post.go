@@ -126,7 +126,7 @@ func (c *Core) tooLong(n, most uint64) error {
 const PortMTU = 4096
 
 // PostRecv queues receives and returns how many were accepted.
-func (c *Core) PostRecv(now Time, wrs []verbs.RecvWR) (int, error) {
+func (c *Core) PostRecv(wrs []verbs.RecvWR) (int, error) {
 	if !mayRecv(c.state) {
 		return 0, &verbs.OpError{Op: "post receive", Object: c.String(), Err: verbs.ErrState,
 			Detail: "it is in RESET; bring it to INIT first"}

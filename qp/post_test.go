@@ -80,11 +80,11 @@ func TestPostToAGroup(t *testing.T) {
 
 func TestPostRecvRefusals(t *testing.T) {
 	p := connect(t)
-	n, err := p.a.PostRecv(p.now, []verbs.RecvWR{{WRID: 1}, {WRID: 2, SGList: make([]verbs.SGE, 5)}})
+	n, err := p.a.PostRecv([]verbs.RecvWR{{WRID: 1}, {WRID: 2, SGList: make([]verbs.SGE, 5)}})
 	require.ErrorIs(t, err, verbs.ErrLimit)
 	require.Equal(t, 1, n)
 	q := connect(t, withSRQ)
-	_, err = q.a.PostRecv(q.now, []verbs.RecvWR{{WRID: 1}})
+	_, err = q.a.PostRecv([]verbs.RecvWR{{WRID: 1}})
 	require.ErrorIs(t, err, verbs.ErrInvalid)
 }
 
@@ -112,7 +112,7 @@ func TestQueuesGrowToTheirLimit(t *testing.T) {
 				n, err := p.a.PostSend(p.now, make([]verbs.SendWR, 2))
 				require.ErrorIs(t, err, verbs.ErrQueueFull)
 				require.Zero(t, n)
-				n, err = p.b.PostRecv(p.now, make([]verbs.RecvWR, 2))
+				n, err = p.b.PostRecv(make([]verbs.RecvWR, 2))
 				require.ErrorIs(t, err, verbs.ErrQueueFull)
 				require.Zero(t, n)
 			}

@@ -215,8 +215,8 @@ func TestSegmentationOfAtomics(t *testing.T) {
 	p.give(p.a, resp...)
 	require.Equal(t, []string{"1 FETCH_ADD len=8", "2 COMP_SWAP len=8", "3 COMP_SWAP len=8"}, p.a.done())
 	require.EqualValues(t, 99, get(p.b, 64))
-	require.EqualValues(t, 1<<40+7, get(p.a, 0))
-	require.EqualValues(t, 1<<40+6, get(p.a, 8))
+	require.EqualValues(t, uint64(1<<40+7), get(p.a, 0))
+	require.EqualValues(t, uint64(1<<40+6), get(p.a, 8))
 	require.EqualValues(t, 99, get(p.a, 16))
 }
 
@@ -230,7 +230,7 @@ func TestSegmentationOfLists(t *testing.T) {
 		WRID: 1, Opcode: verbs.WRSend,
 		SGList: []verbs.SGE{p.a.sge(0, 10), p.a.sge(10, 0), p.a.sge(10, 300), p.a.sge(310, 290)},
 	}, verbs.SendWR{WRID: 2, Opcode: verbs.WRSend, Flags: verbs.SendInline, InlineData: p.a.buf[:60]})
-	_, err := p.b.PostRecv(p.now, []verbs.RecvWR{
+	_, err := p.b.PostRecv([]verbs.RecvWR{
 		{WRID: 3, SGList: []verbs.SGE{p.b.sge(0, 255), p.b.sge(1000, 0), p.b.sge(2000, 2), p.b.sge(3000, 1000)}},
 		{WRID: 4, SGList: []verbs.SGE{p.b.sge(5000, 60)}},
 	})
@@ -255,13 +255,13 @@ func TestMessageOfHalfOfAllPSNs(t *testing.T) {
 	})
 	pkts := p.take(p.a)
 	require.Len(t, pkts, (512+len(huge))/256, "the second element leads outside of the region")
-	require.EqualValues(t, MaxMessage, pkts[0].RETH().Length)
+	require.EqualValues(t, uint32(MaxMessage), pkts[0].RETH().Length)
 	require.Equal(t, []string{"1 LOC_PROT_ERR"}, p.a.done())
 
 	c := connect(t).a.Core
 	w := sendWQE{op: verbs.WRRDMAWrite, length: MaxMessage, first: nearWrap, started: true}
 	w.last = w.first.Add(w.packets(256) - 1)
-	require.EqualValues(t, MaxMessage+(1<<23)*packetCost, c.position(&w, w.last.Add(1))-c.position(&w, w.first))
+	require.EqualValues(t, uint64(MaxMessage+(1<<23)*packetCost), c.position(&w, w.last.Add(1))-c.position(&w, w.first))
 	c.post(w)
 	c.acknowledged(1, c.una.Add(-1))
 	require.Equal(t, 1, c.sq.len(), "acknowledging what came before does not complete it")

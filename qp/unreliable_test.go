@@ -109,7 +109,7 @@ func TestUCDropsWhatItMayNot(t *testing.T) {
 		"queue pair does not permit": {[]option{withAccess(0)}, func(p *pair) *wire.Packet {
 			return p.request(wire.UCWriteOnly, 0, 8, p.reth(0, 8, p.b.key))
 		}, wire.DropAccessDenied},
-		"too long": {nil, func(p *pair) *wire.Packet { return p.request(wire.UCWriteFirst, 0, 256, p.reth(0, 1<<31+1, p.b.key)) }, wire.DropBadLength},
+		"too long": {nil, func(p *pair) *wire.Packet { return p.request(wire.UCWriteFirst, 0, 256, p.tooLong) }, wire.DropBadLength},
 		"bad padding": {nil, func(p *pair) *wire.Packet {
 			return p.unpadded(p.request(wire.UCWriteOnly, 0, 7, p.reth(0, 7, p.b.key)))
 		}, wire.DropBadLength},
@@ -176,7 +176,7 @@ func TestDatagram(t *testing.T) {
 func TestDatagramIntoAList(t *testing.T) {
 	p := connect(t, ofType(verbs.UD))
 	copy(p.a.buf, "0123456789")
-	_, err := p.b.PostRecv(p.now, []verbs.RecvWR{{WRID: 9, SGList: []verbs.SGE{p.b.sge(0, 30), p.b.sge(100, 13), p.b.sge(200, 7)}}})
+	_, err := p.b.PostRecv([]verbs.RecvWR{{WRID: 9, SGList: []verbs.SGE{p.b.sge(0, 30), p.b.sge(100, 13), p.b.sge(200, 7)}}})
 	require.NoError(t, err)
 	p.a.post(p.now, p.datagram(1, 10))
 	p.give(p.b, p.take(p.a)...)
@@ -236,7 +236,7 @@ func TestGSIQKey(t *testing.T) {
 	p.b.recv(9, 0, 100)
 	p.a.post(p.now, p.datagram(1, 8))
 	pkts := p.take(p.a)
-	require.EqualValues(t, 0x80010000, pkts[0].DETH().QKey)
+	require.EqualValues(t, uint32(0x80010000), pkts[0].DETH().QKey)
 	p.give(p.b, pkts...)
 	require.Equal(t, []string{"9 RECV len=48"}, p.b.done())
 }
@@ -262,7 +262,7 @@ func TestDatagramPaths(t *testing.T) {
 func TestUnreliableReceiveWithBadMemory(t *testing.T) {
 	for typ, op := range map[verbs.QPType]wire.Opcode{verbs.UC: wire.UCSendOnly, verbs.UD: wire.UDSendOnly} {
 		p := connect(t, ofType(typ))
-		_, err := p.b.PostRecv(p.now, []verbs.RecvWR{{WRID: 9, SGList: []verbs.SGE{{Addr: 1, Length: 100, LKey: 0xbad}}}})
+		_, err := p.b.PostRecv([]verbs.RecvWR{{WRID: 9, SGList: []verbs.SGE{{Addr: 1, Length: 100, LKey: 0xbad}}}})
 		require.NoError(t, err)
 		p.give(p.b, p.request(op, 0, 8, func(b []byte) {
 			if typ == verbs.UD {

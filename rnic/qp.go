@@ -256,9 +256,9 @@ func (q *QP) PostRecv(wrs []verbs.RecvWR) (int, error) {
 		defer s.mu.Unlock()
 		return 0, q.usable("post receive")
 	}
-	now := q.dev.now()
-	n, err := q.core.PostRecv(now, wrs)
+	n, err := q.core.PostRecv(wrs)
 	if q.core.OwesAck() && !q.owing { // the peer had run out of credits
+		now := q.dev.now()
 		s.drain(q, now)
 		s.acknowledge(now)
 		s.flush()

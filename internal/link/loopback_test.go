@@ -174,6 +174,9 @@ func TestManyDestinations(t *testing.T) {
 		}
 		require.EqualValues(t, packets, StatsOf(from).SentPackets)
 		require.EqualValues(t, batch.Bytes(), StatsOf(from).SentBytes)
+		n, err := links[0].ReadBatch(NewDatagrams(1))
+		require.NoError(t, err)
+		require.Zero(t, n, "what was received is counted when there is nothing more")
 		require.EqualValues(t, len(sent[0]), StatsOf(links[0]).ReceivedPackets)
 	})
 }

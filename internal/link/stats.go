@@ -8,6 +8,8 @@ type Stats struct {
 	SentPackets uint64 // RoCE packets handed to the system
 	SentBytes   uint64 // of those packets, BTH to ICRC
 
+	// The counters of what was received lag while there is something to
+	// read, and are right when a ReadBatch has found nothing.
 	ReceiveCalls      uint64 // system calls that received something
 	ReceivedDatagrams uint64 // buffers received; GRO puts several packets into one
 	ReceivedPackets   uint64
