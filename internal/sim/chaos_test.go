@@ -13,6 +13,7 @@ func (p *pair) kill() {
 	h := pick(w, p.ends[0], p.ends[1])
 	p.lives--
 	p.killed = true
+	p.ends[0].host.killed, p.ends[1].host.killed = true, true
 	what := w.rand.IntN(4)
 	if w.trace != nil {
 		w.trace.Note(h.host.dev, []string{"destroys its queue pair", "goes to ERR", "deregisters the target", "deregisters the receives"}[what])

@@ -103,6 +103,9 @@ func (h *half) sendCompleted(wc *verbs.WC) {
 // succeeded checks what a request was to do.
 func (h *half) succeeded(r *request) {
 	w := h.world
+	if r.msg != nil && (h.typ != verbs.RC || !r.msg.write || r.msg.hasImm) {
+		h.host.sent++
+	}
 	switch r.op {
 	case verbs.WRRDMAWrite, verbs.WRRDMAWriteWithImm:
 		if h.typ == verbs.RC && !r.msg.equalTo(h.peer.target.at(r.msg.off, r.msg.length)) {
@@ -140,6 +143,7 @@ func (h *half) receiveCompleted(wc *verbs.WC) {
 		l.release(r, true)
 		return
 	}
+	h.host.received++
 	written := wc.Opcode == verbs.WCRecvRDMAWithImm
 	n := int(wc.ByteLen)
 	if written {

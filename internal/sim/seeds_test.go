@@ -36,23 +36,12 @@ func TestSeeds(t *testing.T) {
 		}
 		return
 	}
-	n := seedsLong
-	switch {
-	case testing.Short():
-		n = seedsShort
-	case raceEnabled:
-		n = seedsRace
-	}
-	if env := os.Getenv("SOFTRNIC_SEEDS"); env != "" {
-		var err error
-		if n, err = strconv.Atoi(env); err != nil {
-			t.Fatalf("SOFTRNIC_SEEDS=%s is no number", env)
-		}
-	}
+	first, last := seedRange(t)
 	var next, failed atomic.Int64
+	next.Store(first - 1)
 	seen := &coverage{n: make(map[string]uint64)}
 	t.Cleanup(func() {
-		if n >= seedsShort && next.Load() > int64(n) && !t.Failed() {
+		if last-first >= seedsShort-1 && next.Load() > last && !t.Failed() {
 			seen.check(t)
 		}
 	})
@@ -62,7 +51,7 @@ func TestSeeds(t *testing.T) {
 			mem := new(slab)
 			for failed.Load() < 5 {
 				seed := next.Add(1)
-				if seed > int64(n) {
+				if seed > last {
 					return
 				}
 				if _, err := runSeed(uint64(seed), mem, seen); err != nil {
@@ -72,6 +61,31 @@ func TestSeeds(t *testing.T) {
 			}
 		})
 	}
+}
+
+// seedRange is the seeds to run: from 1 on, or as SOFTRNIC_SEEDS says, a number
+// of them or a range such as 20000-30000.
+func seedRange(t *testing.T) (first, last int64) {
+	switch env := os.Getenv("SOFTRNIC_SEEDS"); {
+	case env != "":
+		if from, to, ok := strings.Cut(env, "-"); ok {
+			return number(t, from), number(t, to)
+		}
+		return 1, number(t, env)
+	case testing.Short():
+		return 1, seedsShort
+	case raceEnabled:
+		return 1, seedsRace
+	}
+	return 1, seedsLong
+}
+
+func number(t *testing.T, s string) int64 {
+	n, err := strconv.ParseInt(s, 10, 64)
+	if err != nil || n < 1 {
+		t.Fatalf("SOFTRNIC_SEEDS: %q is no number of a seed; want for example 500 or 20000-30000", s)
+	}
+	return n
 }
 
 // report prints what is needed to look into a failed seed.

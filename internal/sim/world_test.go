@@ -44,6 +44,9 @@ type host struct {
 	words  *words
 	srq    *shared // or nil
 	halves map[uint32]*half
+
+	sent, received uint64 // messages
+	killed         bool   // one of its connections was
 }
 
 // noise is where messages come from. Hosts use different parts of it.
@@ -108,14 +111,14 @@ func (w *world) length(mtu, most int) int {
 
 // build makes hosts and connections.
 func (w *world) build() {
-	w.bytes = 256 << 10
+	w.bytes = 400 << 10
 	w.pace = pick(w, 2*time.Microsecond, 20*time.Microsecond, 200*time.Microsecond)
 	ipv6 := w.chance(25)
 	trouble := w.between(0, 3) // 0: a good network
 	for i := range w.between(2, 4) {
 		w.host(i, ipv6, trouble)
 	}
-	for range w.between(1, 4) {
+	for range w.between(1, 5) {
 		a := w.rand.IntN(len(w.hosts))
 		b := (a + w.between(1, len(w.hosts)-1)) % len(w.hosts)
 		if w.chance(5) {
@@ -199,10 +202,10 @@ func (w *world) impairment(trouble int) string {
 		add("rate %dmbit", w.between(50, 10000))
 	}
 	text := strings.Join(parts, " ")
-	if trouble > 0 && w.chance(20) {
-		text += "; " + pick(w, "drop 30% ACK", "drop 50% NAK", "drop 10% READ_RESPONSE", "duplicate every 3rd FETCH_ADD",
-			"drop 30% ATOMIC_ACKNOWLEDGE", "delay 2ms every 7th ACK", "corrupt icrc 15% LAST", "mark ecn every 4th",
-			"delay 300us every 3rd READ_REQUEST", "drop 40% RNR", "duplicate every 2nd ACK", "drop in 10%", "delay 1ms in every 5th")
+	if trouble > 0 && trouble < 3 && w.chance(30) { // with all else no more than eight tries get over
+		text += "; " + pick(w, "drop 15% ACK", "drop 50% NAK", "drop 10% READ_RESPONSE", "duplicate every 3rd FETCH_ADD",
+			"drop 15% ATOMIC_ACKNOWLEDGE", "delay 2ms every 7th ACK", "corrupt icrc 10% LAST", "mark ecn every 4th",
+			"delay 300us every 3rd READ_REQUEST", "drop 20% RNR", "duplicate every 2nd ACK", "drop in 10%", "delay 1ms in every 5th")
 	}
 	return text
 }
