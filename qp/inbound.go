@@ -73,7 +73,6 @@ func (c *Core) failReceive(now Time, status verbs.WCStatus, why *verbs.Failure) 
 		}
 		c.host.Event(ev, why)
 	}
-	c.msg.active = false
 	c.enter(now, sErr)
 }
 

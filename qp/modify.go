@@ -129,10 +129,8 @@ func (c *Core) enter(now Time, to verbs.QPState) {
 	case to == sRTS:
 		c.configure()
 		c.drained = false
-	case to == sSQD && from == sRTS:
-		c.checkDrained()
 	case to == sSQD:
-		c.configure()
+		c.checkDrained()
 	}
 }
 

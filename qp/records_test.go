@@ -1,0 +1,93 @@
+package qp
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/verbs"
+	"github.com/softrnic/softrnic/wire"
+)
+
+// The flight recorder has packets in both directions, syndromes and states, in
+// order, with the time.
+func TestRecords(t *testing.T) {
+	p := connect(t, withPSN(100))
+	p.now = 5000
+	p.a.post(p.now, p.write(1, 0, 0, 600), p.read(2, 0, 0, 600))
+	pkts := p.take(p.a)
+	p.give(p.b, pkts...)
+	p.give(p.a, p.take(p.b)...)
+	require.NoError(t, p.modify(p.a, verbs.StateErr))
+	var got []string
+	for _, r := range p.a.Records() {
+		got = append(got, r.What)
+	}
+	require.Equal(t, []string{
+		"state RESET", "state INIT", "state RTR", "state RTS",
+		"-> RC_WRITE_FIRST psn 100", "-> RC_WRITE_MIDDLE psn 101", "-> RC_WRITE_LAST psn 102", "-> RC_READ_REQUEST psn 103",
+		"<- RC_READ_RESPONSE_FIRST psn 103 ACK", "<- RC_READ_RESPONSE_MIDDLE psn 104", "<- RC_READ_RESPONSE_LAST psn 105 ACK",
+		"state ERR",
+	}, got)
+	require.EqualValues(t, 5000, p.a.Records()[4].At)
+
+	got = nil
+	for _, r := range p.b.Records()[8:] {
+		got = append(got, r.What)
+	}
+	require.Equal(t, []string{
+		"-> RC_READ_RESPONSE_FIRST psn 103 ACK", "-> RC_READ_RESPONSE_MIDDLE psn 104", "-> RC_READ_RESPONSE_LAST psn 105 ACK",
+	}, got)
+}
+
+// It keeps the newest, however many there were.
+func TestRecordsKeepTheNewest(t *testing.T) {
+	for _, n := range []int{1, recorded - 5, recorded - 4, recorded, 3 * recorded, 3*recorded + 7} {
+		p := connect(t, withPSN(0))
+		for i := range n {
+			p.give(p.a, p.response(p.b, wire.RCAck, -1, wire.Syndrome(i%31), nil))
+		}
+		r := p.a.Records()
+		require.Len(t, r, min(recorded, 4+n))
+		require.True(t, strings.HasPrefix(r[len(r)-1].What, fmt.Sprintf("<- RC_ACKNOWLEDGE psn %d ACK", wire.PSNMask)))
+		for i := 1; i < len(r); i++ {
+			require.LessOrEqual(t, r[i-1].At, r[i].At)
+		}
+	}
+}
+
+// Every packet that is laid out or let in is counted, and every payload byte.
+func TestPacketAndByteCounters(t *testing.T) {
+	p := connect(t)
+	p.b.recv(9, 0, 300)
+	p.a.post(p.now, p.write(1, 0, 4096, 600), p.send(2, 0, 300), p.read(3, 0, 0, 700), p.fetchAdd(4, 8192, 0, 1), p.writeImm(5, 0, 0, 0, 1))
+	p.b.recv(10, 0, 0)
+	packets := [2]uint64{}
+	for range 3 {
+		for i, n := range []*node{p.a, p.b} {
+			pkts := p.take(n)
+			packets[i] += uint64(len(pkts))
+			p.give(p.peer(n), pkts...)
+		}
+	}
+	a, b := p.a.Counters(), p.b.Counters()
+	require.Equal(t, [2]uint64{8, 5}, packets)
+	require.Equal(t, packets, [2]uint64{a.SentPkts, b.SentPkts})
+	require.Equal(t, packets, [2]uint64{b.RcvdPkts, a.RcvdPkts})
+	require.Equal(t, [2]uint64{900, 700}, [2]uint64{a.SentBytes, b.SentBytes})
+	require.Equal(t, [2]uint64{900, 700}, [2]uint64{b.RcvdBytes, a.RcvdBytes})
+	require.EqualValues(t, 2, a.RDMASends)
+	require.EqualValues(t, 2, b.RDMARecvs)
+}
+
+// A failure's memory faults have names.
+func TestFaultsHaveNames(t *testing.T) {
+	seen := map[string]bool{}
+	for f := NoFault; f <= FaultMisalign; f++ {
+		require.NotEmpty(t, f.String())
+		seen[f.String()] = true
+	}
+	require.Len(t, seen, int(FaultMisalign)+1)
+}
