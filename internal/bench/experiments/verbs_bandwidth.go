@@ -121,17 +121,19 @@ func bandwidthOver(ctx context.Context, r *bench.Run, l bandwidthLink, j *judge)
 }
 
 // bandwidthPoint measures every operation at one size beside the bare socket
-// and returns the ratios.
+// and returns the ratios. What UC and UD lost, if anything, has rows of its own.
 func bandwidthPoint(ctx context.Context, r *bench.Run, l bandwidthLink, pair *verbsbench.Pair, base *udpraw.Bandwidth, size int) (map[verbsbench.Op]float64, error) {
 	var turns lineup
 	ops := verbsbench.Ops(r.Words("series"))
+	streams := make([]*verbsbench.Stream, len(ops))
 	turns.add("udp"+l.suffix, base.Rounds(r.Duration("time"), udpraw.Flow.MBps))
-	for _, op := range ops {
+	for i, op := range ops {
 		s, err := pair.Stream(ctx, verbsbench.StreamOptions{Op: op, Size: size})
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", op, err)
 		}
 		defer s.Close(ctx)
+		streams[i] = s
 		turns.add(string(op)+l.suffix, s.Rounds(r.Duration("time"), verbsbench.Flow.MBps))
 	}
 	samples, err := turns.run(ctx, r.Int("rounds"))
@@ -142,6 +144,9 @@ func bandwidthPoint(ctx context.Context, r *bench.Run, l bandwidthLink, pair *ve
 	ratios := map[verbsbench.Op]float64{}
 	for i, ratio := range r.EmitAgainst(at, samples[0], samples[1:]...) {
 		ratios[ops[i]] = ratio
+		if lost := streams[i].LostPercent(); lost > 0 {
+			r.Emit(bench.Row{Series: samples[1+i].Series, X: at.X, XUnit: at.XUnit, Y: lost, YUnit: "% lost"})
+		}
 	}
 	return ratios, nil
 }

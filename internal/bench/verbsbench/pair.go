@@ -133,7 +133,8 @@ type StreamOptions struct {
 type Flow struct {
 	Messages int64 // that arrived whole
 	Bytes    int64 // of payload in them
-	Lost     int64 // packets or messages without acknowledgement (UC, UD) that did not arrive
+	Sent     int64 // requests: messages, or pieces of long UD messages
+	Lost     int64 // of them (UC, UD), because nobody acknowledges and repeats them
 	Elapsed  time.Duration
 	Failure  string // the queue pair failed, and how: the stream is of no further use
 }
@@ -147,7 +148,12 @@ func (f Flow) MessagesPerSecond() float64 { return measure.PerSecond(f.Messages,
 // A Stream moves messages one way as fast as they go.
 type Stream struct {
 	subject
-	Lost int64 // in all rounds so far
+	sent, lost int64
+}
+
+// LostPercent is how much of what was sent in all rounds got lost.
+func (s *Stream) LostPercent() float64 {
+	return 100 * float64(s.lost) / float64(max(s.sent, 1))
 }
 
 // Stream opens a stream on the pair.
@@ -166,7 +172,8 @@ func (s *Stream) Round(ctx context.Context, d time.Duration) (Flow, error) {
 		return Flow{}, err
 	}
 	f := *ends[0].Flow
-	s.Lost += f.Lost
+	s.sent += f.Sent
+	s.lost += f.Lost
 	return f, nil
 }
 

@@ -99,6 +99,7 @@ func TestStreamWithLoss(t *testing.T) {
 		require.Empty(t, f.Failure, op)
 		if op != UCWrite && op != UDSend {
 			require.Positive(t, f.Messages, op)
+			require.Zero(t, s.LostPercent(), op)
 			require.Zero(t, f.Lost, op)
 		}
 		require.NoError(t, s.Close(t.Context()))

@@ -91,7 +91,7 @@ func (s *source) run(ctx context.Context, r request) (reply, error) {
 	}
 	theirs := ends[s.peer()]
 	s.base += theirs.Units
-	f.Messages = int64(s.done)
+	f.Messages, f.Sent = int64(s.done), int64(s.posted)
 	if !s.kind.acked() {
 		f.Messages, f.Lost = theirs.Messages, int64(s.posted-theirs.Units)
 	}
