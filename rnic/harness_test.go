@@ -3,6 +3,9 @@ package rnic
 import (
 	"context"
 	"math/rand/v2"
+	"os"
+	"runtime"
+	"strings"
 	"testing"
 	"time"
 
@@ -196,6 +199,13 @@ func (e *end) event(t testing.TB, typ verbs.EventType) verbs.AsyncEvent {
 		if ev.Type == typ {
 			return ev
 		}
+	}
+}
+
+// needShards skips a test where a device cannot have several shards.
+func needShards(t testing.TB) {
+	if runtime.GOOS != "linux" || strings.Contains(os.Getenv(EnvLink), "portable") {
+		t.Skip("several shards need the fast path of Linux")
 	}
 }
 

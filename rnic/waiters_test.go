@@ -407,9 +407,7 @@ func TestWaitOfClosedQueue(t *testing.T) {
 // TestQueueGetsQueuePairsWhileWaitedFor makes and destroys queue pairs of a
 // queue that someone waits on, on a device with several shards.
 func TestQueueGetsQueuePairsWhileWaitedFor(t *testing.T) {
-	if runtime.GOOS != "linux" {
-		t.Skip("several shards need Linux")
-	}
+	needShards(t)
 	a, b := newEnd(t, Options{Shards: 3}), newEnd(t, Options{Shards: 2})
 	c := b.newCQ(t, 64)
 	ctx, cancel := context.WithCancel(context.Background())

@@ -1,0 +1,224 @@
+package rnic
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/netip"
+	"os"
+	"os/exec"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/verbs"
+)
+
+// childEnv makes the test binary a child: a process with a device, which obeys
+// orders, one JSON object a line, from its standard input until that ends.
+const childEnv = "SOFTRNIC_TEST_CHILD"
+
+// childOptions are the Options that go to a child.
+type childOptions struct {
+	Addr                           netip.AddrPort
+	AnyPort                        bool
+	NoGSO, NoGRO, NoMMsg, Portable bool
+	RecvBuffer, SendBuffer         int
+	Impair                         string
+}
+
+func (o childOptions) options() Options {
+	return Options{Addr: o.Addr, AnyPort: o.AnyPort, NoGSO: o.NoGSO, NoGRO: o.NoGRO, NoMMsg: o.NoMMsg, Portable: o.Portable,
+		RecvBuffer: o.RecvBuffer, SendBuffer: o.SendBuffer, Impair: o.Impair}
+}
+
+// order is what a child shall do: "open" a device, "connect" its queue pair,
+// "fill" memory, tell its "sum", post a "recv", "send" or "write" from memory,
+// or take a "completion".
+type order struct {
+	Do      string
+	Options childOptions
+	Type    verbs.QPType
+	Peer    *verbs.Endpoint
+	Remote  remoteMemory
+	Off, N  int
+	Seed    uint64
+}
+
+type remoteMemory struct {
+	Addr uint64
+	RKey uint32
+}
+
+// answer is what comes back.
+type answer struct {
+	Err      string
+	Endpoint *verbs.Endpoint
+	Memory   remoteMemory
+	Addr     netip.AddrPort
+	Sum      string
+	WC       verbs.WC
+}
+
+func childMain() {
+	if os.Getenv(childEnv) == "" {
+		return
+	}
+	in, out := json.NewDecoder(os.Stdin), json.NewEncoder(os.Stdout)
+	var e end
+	for {
+		var o order
+		if err := in.Decode(&o); err != nil {
+			if err != io.EOF {
+				fmt.Fprintln(os.Stderr, "child:", err)
+			}
+			os.Exit(0)
+		}
+		var a answer
+		if err := e.obey(&o, &a); err != nil {
+			a.Err = err.Error()
+		}
+		if err := out.Encode(a); err != nil {
+			os.Exit(1)
+		}
+	}
+}
+
+// obey carries out an order.
+func (e *end) obey(o *order, a *answer) (err error) {
+	switch o.Do {
+	case "open":
+		return e.childOpen(o, a)
+	case "connect":
+		local, err := verbs.LocalEndpoint(e.dev, e.qp, 0xfffff0)
+		if err != nil {
+			return err
+		}
+		return verbs.Connect(e.qp, local, *o.Peer, verbs.ConnectOptions{})
+	case "fill":
+		fill(e.mr.Bytes()[o.Off:o.Off+o.N], o.Seed)
+	case "sum":
+		a.Sum = sum(e.mr.Bytes()[o.Off : o.Off+o.N])
+	case "recv":
+		_, err = e.qp.PostRecv([]verbs.RecvWR{{SGList: []verbs.SGE{e.mr.SGE(o.Off, o.N)}}})
+	case "send", "write":
+		wr := verbs.SendWR{Opcode: verbs.WRSend, Flags: verbs.SendSignaled, SGList: []verbs.SGE{e.mr.SGE(o.Off, o.N)}}
+		if o.Do == "write" {
+			wr.Opcode, wr.RemoteAddr, wr.RKey = verbs.WRRDMAWrite, o.Remote.Addr, o.Remote.RKey
+		}
+		if o.Type == verbs.UD {
+			wr.RemoteQPN, wr.RemoteQKey = o.Peer.QPN, qkey
+			if wr.AH, err = e.pd.CreateAH(verbs.AHAttr{DGID: o.Peer.GID, UDPPort: o.Peer.UDPPort}); err != nil {
+				return err
+			}
+		}
+		_, err = e.qp.PostSend([]verbs.SendWR{wr})
+	case "completion":
+		var wc [1]verbs.WC
+		_, err = e.cq.PollWait(context.Background(), wc[:])
+		a.WC = wc[0]
+	default:
+		err = fmt.Errorf("unknown order %q", o.Do)
+	}
+	return err
+}
+
+func (e *end) childOpen(o *order, a *answer) (err error) {
+	if e.dev, err = Open(o.Options.options()); err != nil {
+		return err
+	}
+	if e.pd, err = e.dev.AllocPD(); err != nil {
+		return err
+	}
+	if e.cq, err = e.dev.CreateCQ(1024); err != nil {
+		return err
+	}
+	if e.qp, err = e.pd.CreateQP(verbs.QPInitAttr{Type: o.Type, SendCQ: e.cq, RecvCQ: e.cq, Cap: sizes}); err != nil {
+		return err
+	}
+	if e.mr, err = e.pd.RegMR(aligned(8<<20), allAccess); err != nil {
+		return err
+	}
+	a.Addr, a.Memory = e.dev.Addr(), remoteMemory{e.mr.Addr(), e.mr.RKey()}
+	if o.Type == verbs.UD {
+		if err := verbs.ActivateUD(e.qp, qkey, 7); err != nil {
+			return err
+		}
+	}
+	local, err := verbs.LocalEndpoint(e.dev, e.qp, 0xfffff0)
+	a.Endpoint = &local
+	return err
+}
+
+func sum(b []byte) string {
+	h := sha256.Sum256(b)
+	return hex.EncodeToString(h[:])
+}
+
+// child is such a process, as its parent sees it.
+type child struct {
+	t   testing.TB
+	cmd *exec.Cmd
+	in  *json.Encoder
+	out *json.Decoder
+	answer
+}
+
+// newChild starts a child that opens a device.
+func newChild(t testing.TB, o childOptions, typ verbs.QPType) *child {
+	t.Helper()
+	self, err := os.Executable()
+	require.NoError(t, err)
+	c := &child{t: t, cmd: exec.Command(self)}
+	c.cmd.Env = append(os.Environ(), childEnv+"=1")
+	c.cmd.Stderr = os.Stderr
+	in, err := c.cmd.StdinPipe()
+	require.NoError(t, err)
+	out, err := c.cmd.StdoutPipe()
+	require.NoError(t, err)
+	c.in, c.out = json.NewEncoder(in), json.NewDecoder(out)
+	require.NoError(t, c.cmd.Start())
+	t.Cleanup(func() {
+		in.Close()
+		c.cmd.Wait()
+	})
+	c.answer = c.do(order{Do: "open", Options: o, Type: typ})
+	return c
+}
+
+// start gives an order whose answer finish waits for.
+func (c *child) start(o order) {
+	c.t.Helper()
+	require.NoError(c.t, c.in.Encode(o))
+}
+
+func (c *child) finish() (a answer) {
+	c.t.Helper()
+	require.NoError(c.t, c.out.Decode(&a))
+	require.Empty(c.t, a.Err)
+	return a
+}
+
+func (c *child) do(o order) answer {
+	c.t.Helper()
+	c.start(o)
+	return c.finish()
+}
+
+// completion waits for a completion of the child's, which must be a success.
+func (c *child) completion() verbs.WC {
+	c.t.Helper()
+	wc := c.do(order{Do: "completion"}).WC
+	require.NoError(c.t, wc.Err())
+	return wc
+}
+
+// kill ends the process as nothing else does.
+func (c *child) kill() {
+	c.t.Helper()
+	require.NoError(c.t, c.cmd.Process.Kill())
+	c.cmd.Wait()
+}
