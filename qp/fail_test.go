@@ -80,6 +80,14 @@ func (p *pair) foreign() uint32 {
 	return key
 }
 
+// window makes a memory window of b's whole region, bound to queue pair qpn.
+func (p *pair) window(qpn uint32) uint32 {
+	key := p.b.mem.window(p.b.key)
+	w := p.b.mem.regions[key]
+	w.base, w.bytes, w.access, w.bound = p.b.base, p.b.buf, allAccess, qpn
+	return key
+}
+
 // 2.1 steps 3 to 7, 2.6, 2.7: what a responder refuses, with which NAK and at
 // which PSN, and what its application hears of it.
 var refusals = []refusal{
@@ -120,6 +128,10 @@ var refusals = []refusal{
 	{what: "WRITE around the address space", pkts: only(func(p *pair) *wire.Packet {
 		return p.request(wire.RCWriteOnly, 0, 8, func(b []byte) { wire.RETH{VA: ^uint64(0) - 3, RKey: p.b.key, Length: 8}.Put(b[wire.BTHLen:]) })
 	}), nak: 0x62, event: accErr},
+	{what: "WRITE through a window of another queue pair", pkts: only(func(p *pair) *wire.Packet {
+		return p.request(wire.RCWriteOnly, 0, 8, p.reth(0, 8, p.window(p.b.Num()+1)))
+	}), nak: 0x62, event: accErr},
+	{what: "READ through a window that is not bound", pkts: only(func(p *pair) *wire.Packet { return p.readRequest(0, 0, 8, p.window(0)) }), nak: 0x62, event: accErr},
 	{what: "WRITE with immediate and an unknown key", pkts: only(func(p *pair) *wire.Packet { return p.request(wire.RCWriteOnlyImm, 0, 8, p.reth(0, 8, 0xbad)) }),
 		nak: 0x62, held: verbs.WCRemAccessErr},
 	{what: "READ with an unknown key", pkts: only(func(p *pair) *wire.Packet { return p.readRequest(0, 0, 8, 0xbad) }), nak: 0x62, event: accErr},
@@ -225,6 +237,21 @@ func TestRefusals(t *testing.T) {
 			require.Empty(t, p.take(p.b))
 		})
 	}
+}
+
+// A window of this queue pair is as good as a region, until it is invalidated:
+// from then on it is no key at all, also in the middle of a message.
+func TestRemoteAccessThroughAWindow(t *testing.T) {
+	p := connect(t)
+	key := p.window(p.b.Num())
+	write := p.write(1, 0, 0, 600)
+	write.RKey = key
+	p.a.post(p.now, write, write)
+	pkts := p.take(p.a)
+	p.give(p.b, pkts[:5]...)
+	require.Equal(t, NoFault, p.b.mem.Invalidate(key, p.b.Num()))
+	p.give(p.b, pkts[5])
+	require.Equal(t, "ACKNOWLEDGE 5 62 msn=1", p.words(p.b, p.take(p.b))[0])
 }
 
 // 2.1 step 6, 11: a write or read of nothing needs no valid key.
@@ -338,6 +365,7 @@ func TestFlushOnErr(t *testing.T) {
 	require.Empty(t, p.b.done())
 	p.b.post(p.now, verbs.SendWR{WRID: 12, Opcode: verbs.WRSend})
 	p.b.recv(13, 0, 8)
+	require.Equal(t, []bool{true, true}, p.b.solicited, "errors wake who waits for solicited completions")
 	require.Equal(t, []string{"12 WR_FLUSH_ERR", "13 WR_FLUSH_ERR"}, p.b.done())
 	require.Equal(t, wire.DropQPState, p.give(p.b, p.request(wire.RCSendLast, 1, 8, nil)))
 	require.Empty(t, p.take(p.b))

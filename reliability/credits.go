@@ -53,7 +53,4 @@ func (c *Credits) Update(code uint8, msn uint32) bool {
 	return true
 }
 
-// Unlimited reports whether the peer does not take part.
-func (c *Credits) Unlimited() bool { return c.unlimited }
-
 func diff24(a, b uint32) int32 { return int32((a-b)<<8) >> 8 }

@@ -70,9 +70,6 @@ func (r *Resources) at(i uint8) *Resource {
 	return &r.ring[(int(r.next)+int(r.limit)-int(r.used)+int(i))%int(r.limit)]
 }
 
-// Limit is max_dest_rd_atomic.
-func (r *Resources) Limit() int { return int(r.limit) }
-
 // Add returns a fresh resource, forgetting the oldest if all are in use. It
 // returns nil if there are none at all, or if the oldest response has not
 // been sent: then the requester has exceeded the limit. A repeated response
