@@ -43,27 +43,26 @@ import "hash/crc32"
 // fold to the same place, 64 bits behind them all. That leaves 96 bits, which are
 // divided by P.
 
-// foldConstants are what fold512 or fold256 multiply by. A pair belongs to the
-// low and the high half of a lane.
+// foldConstants are what fold512 multiplies by. A pair belongs to the low and the
+// high half of a lane.
 type foldConstants struct {
 	by1     [2]uint64     // folds by one vector
 	by4     [2]uint64     // folds by four vectors
-	last    [16][2]uint64 // fold the lanes of the last four vectors, 16 or 8 in all
+	last    [16][2]uint64 // fold the lanes of the last four vectors
 	divide  [2]uint64     // x^96 / P without its last coefficient, and P
 	indexes [16]uint32    // 0, 1, 2 ...: the numbers of 4-byte words in a vector
 }
 
-var constants512, constants256 = newFoldConstants(4), newFoldConstants(2)
+var constants = newFoldConstants()
 
-// newFoldConstants returns the constants for vectors of so many lanes.
-func newFoldConstants(lanes int) *foldConstants {
-	const laneBits = 128
+func newFoldConstants() *foldConstants {
+	const lanes, laneBits = 4, 128
 	c := &foldConstants{
 		by1:    foldBy(lanes * laneBits),
 		by4:    foldBy(4 * lanes * laneBits),
 		divide: [2]uint64{quotient(), crc32.IEEE<<1 | 1},
 	}
-	for i := range 4 * lanes {
+	for i := range c.last {
 		c.last[i] = foldBy((4*lanes-1-i)*laneBits + 64)
 	}
 	for i := range c.indexes {
@@ -100,19 +99,17 @@ func quotient() (q uint64) {
 }
 
 // crcUpdate returns the register after p.
-func crcUpdate(reg uint32, p []byte) uint32 { return crcFold(foldBits, reg, p) }
-
-// crcFold is crcUpdate with vectors of so many bits, 0 for none.
-func crcFold(bits int, reg uint32, p []byte) uint32 {
-	if bits == 0 || len(p) < 4 {
+func crcUpdate(reg uint32, p []byte) uint32 {
+	if !folds || len(p) < 4 {
 		return crcStandard(reg, p)
 	}
+	return crcFold(reg, p)
+}
+
+// crcFold is crcUpdate on a processor that can fold, for 4 bytes and more.
+func crcFold(reg uint32, p []byte) uint32 {
 	odd := len(p) & 3 // packets have none, for their padding
-	reg = hash(reg, p[:odd]...)
-	if bits == 512 {
-		return fold512(reg, p[odd:], constants512)
-	}
-	return fold256(reg, p[odd:], constants256)
+	return fold512(hash(reg, p[:odd]...), p[odd:], constants)
 }
 
 // fold512 hashes p with vectors of 512 bits. len(p) is a multiple of 4 and not 0.
@@ -120,43 +117,30 @@ func crcFold(bits int, reg uint32, p []byte) uint32 {
 //go:noescape
 func fold512(reg uint32, p []byte, c *foldConstants) uint32
 
-// fold256 hashes p with vectors of 256 bits. len(p) is a multiple of 4 and not 0.
-//
-//go:noescape
-func fold256(reg uint32, p []byte, c *foldConstants) uint32
-
-// foldBits is the width of the vectors that this processor can fold: 512, 256 or
-// 0 for none.
-var foldBits = detectFold()
+// folds tells whether this processor can fold. Those that multiply only vectors
+// of 256 bits are left to hash/crc32, which is no slower there.
+var folds = detectFold()
 
 // detectFold asks the processor what it has and the system which registers it
-// keeps when it switches threads. golang.org/x/sys/cpu does not know VPCLMULQDQ
-// without AVX-512, which several processors have.
+// keeps when it switches threads.
 //
 // Source: Intel 64 and IA-32 Software Developer's Manual, CPUID and XGETBV.
-func detectFold() int {
+func detectFold() bool {
 	const (
 		pclmulqdq, osxsave, avx = 1 << 1, 1 << 27, 1 << 28 // leaf 1, ecx
 		avx2, avx512f           = 1 << 5, 1 << 16          // leaf 7, ebx
 		vpclmulqdq              = 1 << 10                  // leaf 7, ecx
-		keeps256, keeps512      = 0x06, 0xE6               // XCR0
+		keeps512                = 0xE6                     // XCR0
 	)
 	has := func(set, all uint32) bool { return set&all == all }
 	if leaves, _, _ := cpuid(0); leaves < 7 {
-		return 0
+		return false
 	}
 	if _, _, ecx := cpuid(1); !has(ecx, pclmulqdq|osxsave|avx) {
-		return 0
+		return false
 	}
 	_, ebx, ecx := cpuid(7)
-	keeps := xgetbv()
-	switch {
-	case !has(ecx, vpclmulqdq) || !has(ebx, avx2) || !has(keeps, keeps256):
-		return 0
-	case has(ebx, avx512f) && has(keeps, keeps512):
-		return 512
-	}
-	return 256
+	return has(ecx, vpclmulqdq) && has(ebx, avx2|avx512f) && has(xgetbv(), keeps512)
 }
 
 // cpuid returns what the instruction CPUID says of a leaf, or of its subleaf 0.

@@ -3,16 +3,16 @@
 #include "go_asm.h"
 #include "textflag.h"
 
-// crc_amd64.go explains the method. In both functions
+// crc_amd64.go explains the method. In fold512
 //
 //	SI, R8    what is left of the message, and how many bytes that is
 //	DX        the constants
-//	V0 to V3  the vectors that the message has been folded into, at first only V0
-//	V4 to V7  products of low halves
-//	V8 to V11 constants
+//	Z0 to Z3  the vectors that the message has been folded into, at first only Z0
+//	Z4 to Z7  products of low halves
+//	Z8 to Z11 constants
 //
-// where V is Z in fold512 and Y in fold256, which follow the same steps. The immediate of VPCLMULQDQ selects the
-// halves to multiply: $0x00 both low, $0x11 both high.
+// The immediate of VPCLMULQDQ selects the halves to multiply: $0x00 both low,
+// $0x11 both high.
 
 // func fold512(reg uint32, p []byte, c *foldConstants) uint32
 TEXT ·fold512(SB), NOSPLIT, $0-44
@@ -118,116 +118,6 @@ add:
 	// X0 is 96 bits, x^0 in bit 95. The upper 64 coefficients, which are the low
 	// half, tell how often P is in it; what is left in bits 95..64 when it has been
 	// subtracted so often is the register.
-	VMOVDQU    foldConstants_divide(DX), X5
-	VPCLMULQDQ $0x00, X5, X0, X4
-	VPCLMULQDQ $0x10, X5, X4, X4
-	VPXOR      X4, X0, X0
-	VPEXTRD    $2, X0, AX
-	MOVL       AX, ret+40(FP)
-	VZEROUPPER
-	RET
-
-// func fold256(reg uint32, p []byte, c *foldConstants) uint32
-TEXT ·fold256(SB), NOSPLIT, $0-44
-	MOVL reg+0(FP), AX
-	MOVQ p_base+8(FP), SI
-	MOVQ p_len+16(FP), R8
-	MOVQ c+32(FP), DX
-
-	LEAQ         -4(R8), CX
-	ANDQ         $0x1C, CX
-	SHRQ         $2, CX
-	INCQ         CX
-	VMOVD        CX, X5
-	VPBROADCASTD X5, Y5
-	VMOVDQU      foldConstants_indexes(DX), Y6
-	VPCMPGTD     Y6, Y5, Y7
-	VPMASKMOVD   (SI), Y7, Y0
-	VMOVD        AX, X4
-	VPXOR        Y4, Y0, Y0
-	VPADDD       Y5, Y6, Y6
-	VPERMD       Y0, Y6, Y0
-	LEAQ         (SI)(CX*4), SI
-	SHLQ         $2, CX
-	SUBQ         CX, R8
-	JZ           lastOne
-
-	VBROADCASTI128 foldConstants_by1(DX), Y8
-
-single:
-	MOVQ       R8, BX
-	ANDQ       $0x60, BX
-	CMPQ       BX, $0x60
-	JEQ        four
-	VPCLMULQDQ $0x00, Y8, Y0, Y4
-	VPCLMULQDQ $0x11, Y8, Y0, Y0
-	VPXOR      (SI), Y4, Y4
-	VPXOR      Y4, Y0, Y0
-	ADDQ       $32, SI
-	SUBQ       $32, R8
-	JNZ        single
-
-lastOne:
-	VMOVDQU    (foldConstants_last+96)(DX), Y5
-	VPCLMULQDQ $0x00, Y5, Y0, Y4
-	VPCLMULQDQ $0x11, Y5, Y0, Y0
-	JMP        add
-
-four:
-	VBROADCASTI128 foldConstants_by4(DX), Y8
-	VMOVDQU        (SI), Y1
-	VMOVDQU        32(SI), Y2
-	VMOVDQU        64(SI), Y3
-	ADDQ           $96, SI
-	SUBQ           $96, R8
-	JZ             lastFour
-
-loop:
-	VPCLMULQDQ $0x00, Y8, Y0, Y4
-	VPCLMULQDQ $0x11, Y8, Y0, Y0
-	VPCLMULQDQ $0x00, Y8, Y1, Y5
-	VPCLMULQDQ $0x11, Y8, Y1, Y1
-	VPCLMULQDQ $0x00, Y8, Y2, Y6
-	VPCLMULQDQ $0x11, Y8, Y2, Y2
-	VPCLMULQDQ $0x00, Y8, Y3, Y7
-	VPCLMULQDQ $0x11, Y8, Y3, Y3
-	VPXOR      (SI), Y4, Y4
-	VPXOR      32(SI), Y5, Y5
-	VPXOR      64(SI), Y6, Y6
-	VPXOR      96(SI), Y7, Y7
-	VPXOR      Y4, Y0, Y0
-	VPXOR      Y5, Y1, Y1
-	VPXOR      Y6, Y2, Y2
-	VPXOR      Y7, Y3, Y3
-	ADDQ       $128, SI
-	SUBQ       $128, R8
-	JNZ        loop
-
-lastFour:
-	VMOVDQU    foldConstants_last(DX), Y8
-	VMOVDQU    (foldConstants_last+32)(DX), Y9
-	VMOVDQU    (foldConstants_last+64)(DX), Y10
-	VMOVDQU    (foldConstants_last+96)(DX), Y11
-	VPCLMULQDQ $0x00, Y8, Y0, Y4
-	VPCLMULQDQ $0x11, Y8, Y0, Y0
-	VPCLMULQDQ $0x00, Y9, Y1, Y5
-	VPCLMULQDQ $0x11, Y9, Y1, Y1
-	VPCLMULQDQ $0x00, Y10, Y2, Y6
-	VPCLMULQDQ $0x11, Y10, Y2, Y2
-	VPCLMULQDQ $0x00, Y11, Y3, Y7
-	VPCLMULQDQ $0x11, Y11, Y3, Y3
-	VPXOR      Y5, Y4, Y4
-	VPXOR      Y1, Y0, Y0
-	VPXOR      Y6, Y4, Y4
-	VPXOR      Y2, Y0, Y0
-	VPXOR      Y7, Y4, Y4
-	VPXOR      Y3, Y0, Y0
-
-add:
-	VPXOR        Y4, Y0, Y0
-	VEXTRACTI128 $1, Y0, X4
-	VPXOR        X4, X0, X0
-
 	VMOVDQU    foldConstants_divide(DX), X5
 	VPCLMULQDQ $0x00, X5, X0, X4
 	VPCLMULQDQ $0x10, X5, X4, X4

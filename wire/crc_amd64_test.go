@@ -10,15 +10,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The folds join the ways to hash. A processor with wider vectors has narrower
-// ones as well.
+// The fold joins the ways to hash.
 func init() {
-	for _, bits := range []int{256, 512} {
-		if bits > foldBits {
-			break
-		}
-		CRCWays = append(CRCWays, CRCWay{"fold" + strconv.Itoa(bits), func(reg uint32, p []byte) uint32 {
-			return crcFold(bits, reg, p)
+	if folds {
+		CRCWays = append(CRCWays, CRCWay{"fold", func(reg uint32, p []byte) uint32 {
+			if len(p) < 4 {
+				return crcStandard(reg, p)
+			}
+			return crcFold(reg, p)
 		}})
 	}
 }
@@ -60,26 +59,18 @@ func TestFoldConstants(t *testing.T) {
 		_, want := longDivision(powerOfX(n))
 		require.Equal(t, want.Text(16), got.Text(16), what)
 	}
-	for lanes, c := range map[int]*foldConstants{4: constants512, 2: constants256} {
-		vector := 128 * lanes
-		pair := func(got [2]uint64, n int, what string) {
-			multipliesBy(got[0], n+64, what+", low")
-			multipliesBy(got[1], n, what+", high")
-		}
-		pair(c.by1, vector, "by one")
-		pair(c.by4, 4*vector, "by four")
-		for i := range 4 * lanes {
-			pair(c.last[i], 4*vector-128*(i+1)+64, "lane "+strconv.Itoa(i))
-		}
-
-		quotient, _ := longDivision(powerOfX(96))
-		require.Equal(t, quotient.Rsh(quotient, 1).Text(16), unreflected(c.divide[0], 63).Text(16))
-		require.Equal(t, polynomial.Text(16), unreflected(c.divide[1], 32).Text(16))
+	const vector = 512
+	c := constants
+	pair := func(got [2]uint64, n int, what string) {
+		multipliesBy(got[0], n+64, what+", low")
+		multipliesBy(got[1], n, what+", high")
 	}
-}
-
-// Without the vectors crcFold does what hash/crc32 does.
-func TestFoldWithoutVectors(t *testing.T) {
-	p := []byte("a processor of 2012")
-	require.Equal(t, crcStandard(1, p), crcFold(0, 1, p))
+	pair(c.by1, vector, "by one")
+	pair(c.by4, 4*vector, "by four")
+	for i := range c.last {
+		pair(c.last[i], 4*vector-128*(i+1)+64, "lane "+strconv.Itoa(i))
+	}
+	quotient, _ := longDivision(powerOfX(96))
+	require.Equal(t, quotient.Rsh(quotient, 1).Text(16), unreflected(c.divide[0], 63).Text(16))
+	require.Equal(t, polynomial.Text(16), unreflected(c.divide[1], 32).Text(16))
 }
