@@ -123,7 +123,7 @@ func (s *shard) receive(now reliability.Time, d *link.Datagram) int {
 		}
 		if q == nil || q.num != p.BTH.DestQPN {
 			if q = s.dev.qps.lookup(p.BTH.DestQPN); q == nil {
-				s.unclaimed(now, p)
+				s.dev.drops.count(wire.DropUnknownQPN)
 				continue
 			}
 		}
@@ -158,10 +158,4 @@ func (s *shard) deliver(now reliability.Time, q *QP, p *wire.Packet) {
 		o.mu.Unlock()
 		s.mu.Lock()
 	}
-}
-
-// unclaimed handles a packet that no queue pair has the number of: a
-// multicast, or one to be dropped.
-func (s *shard) unclaimed(now reliability.Time, p *wire.Packet) {
-	s.dev.drops.count(wire.DropUnknownQPN)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"time"
 
@@ -11,6 +12,8 @@ import (
 
 	"github.com/softrnic/softrnic/internal/bench"
 	"github.com/softrnic/softrnic/internal/bench/env"
+	"github.com/softrnic/softrnic/internal/link/impair"
+	"github.com/softrnic/softrnic/rnic"
 )
 
 // app is the command with its surroundings, so that tests can replace them.
@@ -44,8 +47,22 @@ func (a *app) command() *cobra.Command {
 	}
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
+	var faults string
+	root.PersistentFlags().StringVar(&faults, "impair", "", "faults of every adapter's link, for example \"loss 1% delay 2ms\"; bare UDP has none")
+	root.PersistentPreRunE = func(*cobra.Command, []string) error { return impairAll(faults) }
 	root.AddCommand(a.listCommand(), a.runCommand(), a.reportCommand())
 	return root
+}
+
+// impairAll hands faults to the worker processes, by the environment.
+func impairAll(faults string) error {
+	if faults == "" {
+		return nil
+	}
+	if _, err := impair.Parse(faults); err != nil {
+		return fmt.Errorf("--impair: %w", err)
+	}
+	return os.Setenv(rnic.EnvImpair, faults)
 }
 
 // describeMachine puts the machine's fingerprint on stderr and returns it.

@@ -18,6 +18,7 @@ import (
 	"github.com/softrnic/softrnic/internal/bench"
 	"github.com/softrnic/softrnic/internal/bench/measure"
 	"github.com/softrnic/softrnic/internal/bench/proc"
+	"github.com/softrnic/softrnic/rnic"
 )
 
 func TestMain(m *testing.M) {
@@ -281,4 +282,14 @@ func requireVerdict(t *testing.T, o map[string]any) {
 	require.NotEmpty(t, o["claim"])
 	require.NotEmpty(t, o["why"])
 	require.Len(t, o, 4)
+}
+
+func TestImpair(t *testing.T) {
+	t.Setenv(rnic.EnvImpair, "")
+	out, errs := &bytes.Buffer{}, &bytes.Buffer{}
+	a := &app{registry: &bench.Registry{}, stdout: out, stderr: errs, tourTime: time.Second}
+	require.Equal(t, 1, a.main(t.Context(), []string{"list", "--impair", "lose 1%"}))
+	require.Contains(t, errs.String(), "--impair")
+	require.Equal(t, 0, a.main(t.Context(), []string{"list", "--impair", "loss 1% seed 7"}))
+	require.Equal(t, "loss 1% seed 7", os.Getenv(rnic.EnvImpair))
 }
