@@ -69,9 +69,14 @@ func TestICMCharges(t *testing.T) {
 // A device with the model goes through the cache with every send and packet.
 func TestICMInDevice(t *testing.T) {
 	x, y := pair(t, Options{ICM: ICM{Entries: 2, MissPenalty: time.Nanosecond}})
-	for _, e := range []*end{x, y} {
-		require.Empty(t, e.qp.(*QP).shard.icm.recent)
+	cached := func(e *end) []uint32 {
+		s := e.qp.(*QP).shard
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return slices.Clone(s.icm.recent)
 	}
+	require.Empty(t, cached(x))
+	require.Empty(t, cached(y))
 	wrs := []verbs.SendWR{{Opcode: verbs.WRRDMAWrite, Flags: verbs.SendSignaled,
 		SGList: []verbs.SGE{x.mr.SGE(0, 8)}, RemoteAddr: y.mr.Addr(), RKey: y.mr.RKey()}}
 	_, err := x.qp.PostSend(wrs)
@@ -80,12 +85,8 @@ func TestICMInDevice(t *testing.T) {
 	_, err = x.cq.PollWait(context.Background(), wc[:])
 	require.NoError(t, err)
 	require.NoError(t, wc[0].Err())
-	for _, e := range []*end{x, y} {
-		s := e.qp.(*QP).shard
-		s.mu.Lock()
-		require.True(t, slices.Equal([]uint32{e.qp.Num()}, s.icm.recent))
-		s.mu.Unlock()
-	}
+	require.Equal(t, []uint32{x.qp.Num()}, cached(x))
+	require.Equal(t, []uint32{y.qp.Num()}, cached(y))
 }
 
 func TestICMOptions(t *testing.T) {
