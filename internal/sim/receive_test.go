@@ -2,6 +2,8 @@ package sim_test
 
 import (
 	"bytes"
+	"maps"
+	"slices"
 
 	"github.com/softrnic/softrnic/verbs"
 )
@@ -123,7 +125,8 @@ type shared struct {
 	queue verbs.SRQ
 	*landing
 	posted map[uint64]*receive
-	limit  bool // armed
+	latest uint64 // receive that was taken
+	limit  bool   // armed
 }
 
 // Limits of a shared receive queue and of the messages that go through it.
@@ -160,6 +163,24 @@ func (s *shared) stock() bool {
 	return true
 }
 
+// check compares the slots with the model, and wants receives to have been
+// taken in order: none is left that is older than one that was taken. A queue
+// pair that does not know yet that its message broke off may hold one.
+func (s *shared) check() {
+	w := s.host.world
+	for _, q := range s.host.halves {
+		if q.typ == verbs.UC && q.srq() != nil {
+			s.latest = 0
+		}
+	}
+	for id := range s.posted {
+		if id < s.latest && !s.host.killed {
+			w.fail("%s: receive %d of the SRQ was not taken, but %d was", s.host.name, id, s.latest)
+		}
+	}
+	s.landing.check("shared receives of "+s.host.name, slices.Collect(maps.Values(s.posted)))
+}
+
 // received takes the receive that a completion is about.
 func (h *half) received(wc *verbs.WC) (*landing, *receive) {
 	w := h.world
@@ -169,6 +190,7 @@ func (h *half) received(wc *verbs.WC) (*landing, *receive) {
 			w.fail("%v: completion of receive %d, which is not posted: %+v", h, wc.WRID, *wc)
 		}
 		delete(s.posted, wc.WRID)
+		s.latest = max(s.latest, wc.WRID)
 		return s.landing, r
 	}
 	if len(h.receives) == 0 || h.receives[0].id != wc.WRID {

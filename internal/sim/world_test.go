@@ -3,10 +3,8 @@ package sim_test
 import (
 	"bytes"
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"net/netip"
-	"slices"
 	"strings"
 	"time"
 
@@ -252,7 +250,7 @@ func (w *world) check() {
 	for _, h := range w.hosts {
 		h.words.check()
 		if h.srq != nil {
-			h.srq.check("shared receives of "+h.name, slices.Collect(maps.Values(h.srq.posted)))
+			h.srq.check()
 		}
 		h.checkCounters()
 	}
