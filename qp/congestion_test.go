@@ -105,7 +105,7 @@ func TestWindowBoundsBytesInFlight(t *testing.T) {
 		o.attr = func(a *verbs.QPAttr) { a.AV.PeerBuffer = 16 << 10 }
 	})
 	p.a.post(p.now, p.write(1, 0, 0, regionBytes))
-	most := 16<<10 + 1024 + packetCost
+	most := 16<<10 + 1024 + PacketCost
 	for len(p.a.wcs) == 0 {
 		pkts := p.take(p.a)
 		require.LessOrEqual(t, p.a.inFlight(), most)

@@ -143,6 +143,15 @@ func (c *Core) State() verbs.QPState { return c.state }
 // Counters returns what the queue pair has counted so far.
 func (c *Core) Counters() Counters { return c.counters }
 
+// InFlight is what is laid out and not acknowledged, in bytes of the window: a
+// packet counts with its payload and PacketCost.
+func (c *Core) InFlight() int {
+	if c.typ != verbs.RC {
+		return 0
+	}
+	return c.inFlight()
+}
+
 // Peer is where a connected queue pair sends to.
 func (c *Core) Peer() wire.Path { return c.path }
 

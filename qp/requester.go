@@ -5,15 +5,15 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// packetCost is what a packet counts against the window beside its payload:
+// PacketCost is what a packet counts against the window beside its payload:
 // headers and the system's bookkeeping, in bytes.
-const packetCost = 256
+const PacketCost = 256
 
 // position returns the window coordinate of a PSN within a started request.
 // The difference of two coordinates is the bytes between them.
 func (c *Core) position(w *sendWQE, psn wire.PSN) uint64 {
 	k := uint64(psn-w.first) & wire.PSNMask // a message may take half of all PSNs
-	pos := w.base + k*packetCost
+	pos := w.base + k*PacketCost
 	if !w.responds() {
 		pos += min(k*uint64(c.mtu), uint64(w.length))
 	}
@@ -147,7 +147,7 @@ func (c *Core) sendData(now Time, out Out, w *sendWQE) outcome {
 			}
 			c.forceAck = true // one packet more, so that the window moves again
 		}
-		edge = !c.window.Allows(inFlight+int(n)+packetCost, int(c.mtu)+packetCost)
+		edge = !c.window.Allows(inFlight+int(n)+PacketCost, int(c.mtu)+PacketCost)
 	}
 	var src []byte
 	if w.inline == 0 {
@@ -249,7 +249,7 @@ func (c *Core) sendAtomic(now Time, out Out, w *sendWQE) outcome {
 // a quarter of the window, may follow: few large sends cost less than many
 // small ones.
 func (c *Core) leastBurst(w *sendWQE, off uint32) int {
-	one := int(min(c.mtu, w.length-off)) + packetCost
+	one := int(min(c.mtu, w.length-off)) + PacketCost
 	if c.burst > 0 {
 		return one
 	}

@@ -261,7 +261,7 @@ func TestMessageOfHalfOfAllPSNs(t *testing.T) {
 	c := connect(t).a.Core
 	w := sendWQE{op: verbs.WRRDMAWrite, length: MaxMessage, first: nearWrap, started: true}
 	w.last = w.first.Add(w.packets(256) - 1)
-	require.EqualValues(t, uint64(MaxMessage+(1<<23)*packetCost), c.position(&w, w.last.Add(1))-c.position(&w, w.first))
+	require.EqualValues(t, uint64(MaxMessage+(1<<23)*PacketCost), c.position(&w, w.last.Add(1))-c.position(&w, w.first))
 	c.post(w)
 	c.acknowledged(1, c.una.Add(-1))
 	require.Equal(t, 1, c.sq.len(), "acknowledging what came before does not complete it")

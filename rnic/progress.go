@@ -45,6 +45,7 @@ func ackSpacing(buffer int) int {
 // to read, so that one stands for all that came at a stretch. The token is
 // held.
 func (s *shard) step(c caller) int {
+	s.uncork()
 	n, err := s.conn.ReadBatch(s.rx)
 	if err != nil {
 		s.dev.linkFailed(err)

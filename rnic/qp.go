@@ -189,6 +189,7 @@ func (q *QP) Modify(attr verbs.QPAttr, mask verbs.QPAttrMask) error {
 		return err
 	}
 	now := q.dev.now()
+	s.flush() // to where the path leads now
 	if err := q.core.Modify(now, &attr, mask); err != nil {
 		return err
 	}
@@ -211,7 +212,8 @@ func (q *QP) Query() (verbs.QPAttr, verbs.QPInitAttr) {
 }
 
 // PostSend implements verbs.QP. What the window allows leaves before it
-// returns, in one system call with the acknowledgements that are owed.
+// returns, in one system call with the acknowledgements that are owed; only in
+// the middle of a stream it may wait for company.
 func (q *QP) PostSend(wrs []verbs.SendWR) (int, error) {
 	s := q.shard
 	s.mu.Lock()
@@ -231,6 +233,10 @@ func (q *QP) PostSend(wrs []verbs.SendWR) (int, error) {
 	now := q.dev.now()
 	n, err := q.core.PostSend(now, wrs)
 	s.drain(q, now)
+	if s.cork(q) {
+		s.mu.Unlock()
+		return n, err
+	}
 	s.acknowledge(now)
 	s.flush()
 	s.mu.Unlock()
@@ -275,6 +281,7 @@ func (q *QP) Destroy() error {
 		s.mu.Unlock()
 		return nil
 	}
+	s.flush()
 	s.forget(q)
 	q.pd.unbindQP(q.num) // before another queue pair can get the number
 	q.dev.qps.remove(q)

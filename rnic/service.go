@@ -78,10 +78,10 @@ func (s *shard) rule(polls uint64) {
 	}
 }
 
-// sendOwed sends acknowledgements that a poller left and did not come back
-// for.
+// sendOwed sends acknowledgements, and posts that wait for company, that a
+// poller left and did not come back for.
 func (s *shard) sendOwed() {
-	if s.owed.Load() == 0 {
+	if s.owed.Load() == 0 && !s.corked.Load() {
 		return
 	}
 	s.mu.Lock()

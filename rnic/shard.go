@@ -7,6 +7,7 @@ import (
 	"github.com/softrnic/softrnic/internal/link"
 	"github.com/softrnic/softrnic/internal/link/capture"
 	"github.com/softrnic/softrnic/internal/link/impair"
+	"github.com/softrnic/softrnic/qp"
 	"github.com/softrnic/softrnic/reliability"
 	"github.com/softrnic/softrnic/wire"
 )
@@ -36,6 +37,7 @@ type shard struct {
 	icm      *icmCache // nil if there is no such limit
 
 	owed      atomic.Int32 // len(owing)
+	corked    atomic.Bool  // the batch waits for company
 	nextTimer atomic.Int64 // timers.next()
 
 	token     atomic.Bool
@@ -167,10 +169,47 @@ func (s *shard) runTimers(now reliability.Time) {
 	s.nextTimer.Store(int64(s.timers.next()))
 }
 
+// When posts of a stream wait for company: the batch is not large yet, and at
+// least four times of what it holds, and a little more, is on the wire already.
+// The acknowledgement of that will come, and send the batch if nothing else does
+// before: another post, a look of a poller, or the service.
+const (
+	corkBytes   = 48 << 10
+	corkPackets = 48
+	corkShare   = 5
+	corkFloor   = 8 << 10
+)
+
+// cork reports whether the batch, which q has just added to, may wait.
+func (s *shard) cork(q *QP) bool {
+	bytes, packets := s.tx.Bytes(), s.tx.Len()
+	if packets == 0 || bytes >= corkBytes || packets >= corkPackets || s.dev.options.NoService {
+		return false
+	}
+	if q.core.InFlight() < corkShare*(bytes+packets*qp.PacketCost)+corkFloor {
+		return false
+	}
+	s.corked.Store(true)
+	return true
+}
+
+// uncork sends what waits for company.
+func (s *shard) uncork() {
+	if s.corked.Load() {
+		s.mu.Lock()
+		s.acknowledge(s.dev.now())
+		s.flush()
+		s.mu.Unlock()
+	}
+}
+
 // flush sends the batch.
 func (s *shard) flush() {
 	if s.tx.Len() == 0 {
 		return
+	}
+	if s.corked.Load() {
+		s.corked.Store(false)
 	}
 	if err := s.conn.WriteBatch(s.tx); err != nil {
 		s.dev.linkFailed(err)
