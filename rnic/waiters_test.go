@@ -164,9 +164,9 @@ func armed(ctx context.Context, c verbs.CQ) func([]verbs.WC) (int, error) {
 // players that wait, poll, and arm by hand in every mixture. If a wake-up is
 // lost, a rally stands still.
 func TestNoWakeUpIsLost(t *testing.T) {
-	rounds := 3000
+	rounds := 1500
 	if testing.Short() {
-		rounds = 300
+		rounds = 120
 	}
 	ways := map[string][2]string{
 		"wait-wait": {"wait", "wait"}, "wait-poll": {"wait", "poll"}, "arm-wait": {"arm", "wait"}, "arm-poll": {"arm", "poll"},
