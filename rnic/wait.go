@@ -151,17 +151,18 @@ func (w *waiter) lead(s *shard) (displaced bool) {
 			spun = false
 		}
 		budget = 0
-		w.watch(s)
+		w.watch()
 		if s.sleep(w.done) {
 			return true
 		}
 	}
 }
 
-// watch makes the end of the context wake the socket.
-func (w *waiter) watch(s *shard) {
+// watch makes the end of the context wake the socket, whichever shard's it is
+// by then.
+func (w *waiter) watch() {
 	if w.cancel == nil && w.ctx.Done() != nil {
-		w.cancel = context.AfterFunc(w.ctx, s.base.Wake)
+		w.cancel = context.AfterFunc(w.ctx, w.cq.dev.wakeLeaders)
 	}
 }
 
