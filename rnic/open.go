@@ -25,6 +25,7 @@ func (o *Options) open() ([]link.Conn, error) {
 	var err error
 	for _, a := range o.candidates() {
 		lo.Addr = a
+		lo.NoTOS = a.Addr().IsLoopback() // where nothing marks packets on their way
 		var conns []link.Conn
 		if conns, err = link.OpenGroup(lo, max(1, o.Shards)); err == nil {
 			return conns, nil

@@ -130,7 +130,10 @@ func (w *waiter) lead(s *shard) (displaced bool) {
 	spun := budget > 0
 	till := int64(s.dev.now()) + budget
 	for looks := 0; ; looks++ {
-		n := s.step(c)
+		n := 0
+		if spun || looks > 0 { // who does not spin has just polled
+			n = s.step(c)
+		}
 		if w.done() {
 			if spun {
 				s.spin.hit()

@@ -9,23 +9,27 @@ import (
 // requiredOptions are those without which packets would be wrong: an IPv4
 // identification of 0 takes an unconnected socket with don't-fragment, and
 // peers like rdma_rxe send IPv6 datagrams without a checksum.
-func requiredOptions(v6 bool) []socketOption {
+func requiredOptions(v6, noTOS bool) []socketOption {
+	wantTOS := 1
+	if noTOS {
+		wantTOS = 0
+	}
 	if v6 {
 		return []socketOption{
 			dontFragmentOption(v6),
 			{"IPV6_V6ONLY", unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, 1},
-			{"IPV6_RECVTCLASS", unix.IPPROTO_IPV6, unix.IPV6_RECVTCLASS, 1},
+			{"IPV6_RECVTCLASS", unix.IPPROTO_IPV6, unix.IPV6_RECVTCLASS, wantTOS},
 			{"UDP_NO_CHECK6_RX", unix.IPPROTO_UDP, unix.UDP_NO_CHECK6_RX, 1},
 		}
 	}
 	return []socketOption{
 		dontFragmentOption(v6),
-		{"IP_RECVTOS", unix.IPPROTO_IP, unix.IP_RECVTOS, 1},
+		{"IP_RECVTOS", unix.IPPROTO_IP, unix.IP_RECVTOS, wantTOS},
 	}
 }
 
-func setRequired(fd int, v6 bool, tos uint8) error {
-	options := requiredOptions(v6)
+func setRequired(fd int, v6 bool, tos uint8, noTOS bool) error {
+	options := requiredOptions(v6, noTOS)
 	if tos != 0 {
 		level, what := tosOption(v6)
 		options = append(options, socketOption{"traffic class", level, what, int(tos)})

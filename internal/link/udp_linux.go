@@ -68,7 +68,7 @@ func openUDP(o Options) (c *udp, err error) {
 	if err := o.join.apply(fd); err != nil {
 		return nil, err
 	}
-	if err := setRequired(fd, v6, o.TOS); err != nil {
+	if err := setRequired(fd, v6, o.TOS, o.NoTOS); err != nil {
 		return nil, err
 	}
 	c.gso.Store(!o.NoGSO && hasGSO(fd))
