@@ -65,8 +65,9 @@ func (d *Device) CreateCQ(depth int) (verbs.CQ, error) {
 	return c, nil
 }
 
-// push adds a completion. It is called with the lock of a shard held.
-func (c *CQ) push(wc *verbs.WC, solicited bool) {
+// push adds a completion, or returns false if the queue overran and it is lost.
+// It is called with the lock of a shard held.
+func (c *CQ) push(wc *verbs.WC, solicited bool) bool {
 	c.mu.Lock()
 	if c.n == c.depth || c.overrun {
 		first := !c.overrun
@@ -80,7 +81,7 @@ func (c *CQ) push(wc *verbs.WC, solicited bool) {
 			}})
 			c.alert()
 		}
-		return
+		return false
 	}
 	if c.n == len(c.ring) {
 		c.grow(min(max(2*len(c.ring), 16), c.depth))
@@ -101,6 +102,7 @@ func (c *CQ) push(wc *verbs.WC, solicited bool) {
 	if event || c.hungry.Load() > 0 {
 		c.alert()
 	}
+	return true
 }
 
 func (c *CQ) grow(size int) {

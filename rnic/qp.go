@@ -27,6 +27,7 @@ type QP struct {
 	active     bool // in shard.active
 	owing      bool // in shard.owing
 	failed     bool // its first failure has been reported
+	overran    bool // a completion is lost
 	timerAt    reliability.Time
 	timerIndex int
 }
@@ -321,7 +322,23 @@ func (q *QP) Complete(wc verbs.WC, solicited bool) {
 	if wc.Opcode.IsRecv() {
 		c = q.recvCQ
 	}
-	c.push(&wc, solicited)
+	if !c.push(&wc, solicited) {
+		q.overran = true
+	}
+}
+
+// collapse moves a queue pair whose completions are lost to the error state.
+// The lock is held.
+func (q *QP) collapse(now reliability.Time) {
+	q.overran = false
+	if s := q.core.State(); s == verbs.StateReset || s == verbs.StateErr {
+		return
+	}
+	_ = q.core.Modify(now, &verbs.QPAttr{State: verbs.StateErr}, verbs.AttrState) // always allowed
+	q.Event(verbs.EventQPFatal, &verbs.Failure{
+		Event: "a completion could not be written: the completion queue overran",
+		Cause: "make it as deep as all queues that report to it together, and poll more often",
+	})
 }
 
 // Event implements qp.Host. The lock is held.

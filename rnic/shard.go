@@ -109,6 +109,9 @@ func (s *shard) settle(now reliability.Time) {
 
 // drain lays out what q has to send.
 func (s *shard) drain(q *QP, now reliability.Time) {
+	if q.overran {
+		q.collapse(now)
+	}
 	for q.core.Drain(now, s.tx) {
 		s.flush()
 	}
