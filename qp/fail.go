@@ -15,7 +15,6 @@ func (c *Core) failSend(now Time, w *sendWQE, status verbs.WCStatus, why *verbs.
 	failed := *w
 	c.host.Complete(verbs.WC{WRID: failed.id, Status: status, Opcode: completionOp[failed.op], QPN: c.num, Why: why}, true)
 	c.pop()
-	c.retry.Stop()
 	if c.typ == verbs.RC {
 		c.enter(now, sErr)
 		return
