@@ -1,0 +1,140 @@
+package rnic
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/verbs"
+)
+
+func TestCreateCQ(t *testing.T) {
+	e := newEnd(t, Options{})
+	most := e.dev.QueryDevice().MaxCQE
+	for _, depth := range []int{1, most / 2, most} {
+		c := e.newCQ(t, depth)
+		require.Equal(t, depth, c.Depth())
+		require.NoError(t, c.Destroy())
+	}
+}
+
+func TestCreateCQBadFlow(t *testing.T) {
+	dev := newEnd(t, Options{}).dev
+	for _, depth := range []int{-1, 0, dev.QueryDevice().MaxCQE + 1} {
+		_, err := dev.CreateCQ(depth)
+		require.ErrorIs(t, err, verbs.ErrLimit)
+		require.ErrorContains(t, err, "is not one of 1 to 4194304")
+	}
+}
+
+func TestResizeCQ(t *testing.T) {
+	e := newEndOf(t, Options{}, verbs.UD)
+	require.NoError(t, verbs.ActivateUD(e.qp, qkey, 0))
+	c := e.cq
+	require.NoError(t, c.Resize(1))
+	require.Equal(t, 1, c.Depth())
+	require.NoError(t, c.Resize(7))
+	require.Equal(t, 7, c.Depth())
+	ah := e.handle(t, e.dev)
+	for i := range uint64(6) {
+		e.post(t, verbs.SendWR{WRID: i, Opcode: verbs.WRSend, AH: ah, RemoteQPN: 0xabcdef, RemoteQKey: qkey})
+	}
+	err := c.Resize(1)
+	require.ErrorIs(t, err, verbs.ErrInvalid)
+	require.ErrorContains(t, err, "6 completions are waiting; poll them first")
+	require.Equal(t, 7, c.Depth())
+	require.NoError(t, c.Resize(6))
+	for i := range uint64(6) {
+		require.Equal(t, i, e.poll1(t).WRID)
+	}
+	for _, depth := range []int{0, -3, 1 << 30} {
+		require.ErrorIs(t, c.Resize(depth), verbs.ErrLimit)
+	}
+}
+
+// cqEvents exchanges messages by events alone: arm, poll, wait.
+func cqEvents(t *testing.T, typ verbs.QPType) {
+	a, b := pairOf(t, Options{}, typ)
+	ctx := soon(t)
+	wr := empty[0]
+	if typ == verbs.UD {
+		wr.AH, wr.RemoteQPN, wr.RemoteQKey = a.handle(t, b.dev), b.qp.Num(), qkey
+	}
+	for range 100 {
+		b.recv(t, 1, 0, 64)
+		for _, e := range []*end{a, b} {
+			require.NoError(t, e.cq.ReqNotify(false))
+		}
+		a.post(t, wr)
+		for _, e := range []*end{b, a} {
+			require.NoError(t, e.cq.Wait(ctx))
+			var wc [2]verbs.WC
+			n, err := e.cq.Poll(wc[:])
+			require.NoError(t, err)
+			require.Equal(t, 1, n)
+			require.NoError(t, wc[0].Err())
+		}
+	}
+}
+
+func TestCQEventsUD(t *testing.T) { cqEvents(t, verbs.UD) }
+func TestCQEventsRC(t *testing.T) { cqEvents(t, verbs.RC) }
+func TestCQEventsUC(t *testing.T) { cqEvents(t, verbs.UC) }
+
+// fired reports whether the armed event of a queue has happened.
+func fired(c verbs.CQ) bool {
+	ended, cancel := context.WithCancel(context.Background())
+	cancel()
+	return c.Wait(ended) == nil
+}
+
+// TestCQEventsSolicited arms for solicited completions: only messages whose
+// sender asked for it, and failures, count.
+func TestCQEventsSolicited(t *testing.T) {
+	a, b := pair(t, Options{})
+	for i := range uint64(3) {
+		b.recv(t, i, 0, 64)
+	}
+	require.NoError(t, b.cq.ReqNotify(true))
+	a.post(t, empty[0])
+	a.poll1(t)
+	for b.dev.Inspect().CQs[0].Used < 1 {
+		b.dev.Progress()
+	}
+	require.False(t, fired(b.cq), "not solicited")
+	require.EqualValues(t, 0, b.poll1(t).WRID)
+
+	a.post(t, verbs.SendWR{Opcode: verbs.WRSend, Flags: verbs.SendSolicited})
+	require.NoError(t, b.cq.Wait(soon(t)))
+	require.EqualValues(t, 1, b.poll1(t).WRID)
+	a.poll1(t)
+
+	require.NoError(t, b.cq.ReqNotify(true))
+	require.NoError(t, b.qp.Modify(verbs.QPAttr{State: verbs.StateErr}, verbs.AttrState))
+	require.True(t, fired(b.cq), "a failure is solicited")
+}
+
+// TestCQEventsOneShot: an event comes once for each arming, completions from
+// before do not count, and arming for everything outweighs arming for less.
+func TestCQEventsOneShot(t *testing.T) {
+	e := newEndOf(t, Options{}, verbs.UD)
+	require.NoError(t, verbs.ActivateUD(e.qp, qkey, 0))
+	ah := e.handle(t, e.dev)
+	complete := func() {
+		e.post(t, verbs.SendWR{Opcode: verbs.WRSend, AH: ah, RemoteQPN: 0xabcdef, RemoteQKey: qkey})
+	}
+	complete()
+	require.False(t, fired(e.cq), "not armed")
+	require.NoError(t, e.cq.ReqNotify(false))
+	require.False(t, fired(e.cq), "that one was before")
+	complete()
+	require.True(t, fired(e.cq))
+	complete()
+	require.False(t, fired(e.cq), "not armed any more")
+
+	require.NoError(t, e.cq.ReqNotify(false))
+	require.NoError(t, e.cq.ReqNotify(true))
+	complete()
+	require.True(t, fired(e.cq), "a send is not solicited, but it was armed for all")
+}

@@ -1,0 +1,360 @@
+package rnic
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/verbs"
+)
+
+// writeTo is a write of n bytes to the start of a region of the peer's.
+func writeTo(a *end, mr verbs.MR, n int) verbs.SendWR {
+	return verbs.SendWR{Opcode: verbs.WRRDMAWrite, SGList: []verbs.SGE{a.mr.SGE(0, n)}, RemoteAddr: mr.Addr(), RKey: mr.RKey()}
+}
+
+// reconnect brings queue pairs back from the error state.
+func reconnect(t *testing.T, a, b *end) {
+	t.Helper()
+	for _, e := range []*end{a, b} {
+		require.NoError(t, e.qp.Modify(verbs.QPAttr{State: verbs.StateReset}, verbs.AttrState))
+		for n := 1; n > 0; {
+			n, _ = e.cq.Poll(make([]verbs.WC, 16))
+		}
+	}
+	connect(t, a.dev, a.qp, b.dev, b.qp)
+}
+
+// reregister gives the memory of a region new keys, another access or another
+// domain: here that is a region of its own.
+func reregister(t *testing.T, mr verbs.MR, pd verbs.PD, access verbs.AccessFlags) verbs.MR {
+	t.Helper()
+	buf := mr.Bytes()
+	require.NoError(t, mr.Dereg())
+	again, err := pd.RegMR(buf, access)
+	require.NoError(t, err)
+	require.NotEqual(t, mr.LKey(), again.LKey())
+	return again
+}
+
+// A receive that names deregistered memory fails the message, on both sides.
+func TestMRReregAddr(t *testing.T) {
+	a, b := pair(t, Options{})
+	b.recv(t, 7, 0, 100)
+	b.mr = reregister(t, b.mr, b.pd, allAccess)
+	a.post(t, verbs.SendWR{Opcode: verbs.WRSend, SGList: []verbs.SGE{a.mr.SGE(0, 100)}})
+	a.fails(t, verbs.WCRemOpErr, "its receive list is bad")
+	b.fails(t, verbs.WCLocProtErr, "the lkey is not (or no longer) registered")
+	reconnect(t, a, b)
+	checkTransfers(t, a, b, 100, 1)
+}
+
+func TestMRReregAtomic(t *testing.T) {
+	a, b := pair(t, Options{})
+	b.mr = reregister(t, b.mr, b.pd, verbs.AccessLocalWrite|verbs.AccessRemoteRead)
+	a.post(t, atomicTo(a, b, 0))
+	a.fails(t, verbs.WCRemAccessErr, "a permission the peer's region does not grant")
+	reconnect(t, a, b)
+	b.mr = reregister(t, b.mr, b.pd, verbs.AccessLocalWrite|verbs.AccessRemoteAtomic)
+	a.post(t, atomicTo(a, b, 0))
+	a.poll1(t)
+	require.EqualValues(t, 1, b.mr.LoadUint64(0))
+}
+
+func TestMRReregAccess(t *testing.T) {
+	a, b := pair(t, Options{})
+	b.mr = reregister(t, b.mr, b.pd, verbs.AccessLocalWrite|verbs.AccessRemoteWrite)
+	a.post(t, writeTo(a, b.mr, 1000))
+	a.poll1(t)
+}
+
+func TestMRReregAccessBadFlow(t *testing.T) {
+	a, b := pair(t, Options{})
+	a.post(t, writeTo(a, b.mr, 1000))
+	a.poll1(t)
+	old := writeTo(a, b.mr, 1000)
+	b.mr = reregister(t, b.mr, b.pd, verbs.AccessLocalWrite)
+	require.Zero(t, b.mr.RKey(), "there is no remote key without remote access")
+	a.post(t, old)
+	a.fails(t, verbs.WCRemAccessErr, "wrong rkey")
+	require.Contains(t, b.event(t, verbs.EventQPAccessErr).Why.String(), "no such key")
+}
+
+func TestMRReregPD(t *testing.T) {
+	a, b := pair(t, Options{})
+	other, err := b.dev.AllocPD()
+	require.NoError(t, err)
+	b.mr = reregister(t, b.mr, other, allAccess)
+	b.recv(t, 7, 0, 100)
+	a.post(t, verbs.SendWR{Opcode: verbs.WRSend, SGList: []verbs.SGE{a.mr.SGE(0, 100)}})
+	a.fails(t, verbs.WCRemOpErr, "its receive list is bad")
+	b.fails(t, verbs.WCLocProtErr, "another protection domain")
+	reconnect(t, a, b)
+	a.post(t, writeTo(a, b.mr, 8))
+	a.fails(t, verbs.WCRemAccessErr, "wrong rkey")
+	reconnect(t, a, b)
+	b.mr = reregister(t, b.mr, b.pd, allAccess)
+	checkTransfers(t, a, b, 100, 1)
+}
+
+// TestMRInvalidAccess tries every remote operation on memory that lacks just
+// the permission for it, and with a key or range that is wrong. Nothing changes
+// in the memory.
+func TestMRInvalidAccess(t *testing.T) {
+	a, b := pair(t, Options{})
+	const all = verbs.AccessLocalWrite | verbs.AccessRemote
+	ops := map[verbs.WROpcode]verbs.AccessFlags{
+		verbs.WRRDMAWrite: verbs.AccessRemoteWrite, verbs.WRRDMAWriteWithImm: verbs.AccessRemoteWrite,
+		verbs.WRRDMARead: verbs.AccessRemoteRead, verbs.WRAtomicCmpSwap: verbs.AccessRemoteAtomic, verbs.WRAtomicFetchAdd: verbs.AccessRemoteAtomic,
+	}
+	for op, needs := range ops {
+		for name, spoil := range map[string]func(wr *verbs.SendWR){
+			"access":  func(wr *verbs.SendWR) { wr.RKey = b.reg(t, 64, all&^needs).RKey() },
+			"key":     func(wr *verbs.SendWR) { wr.RKey ^= 0x4000 },
+			"variant": func(wr *verbs.SendWR) { wr.RKey ^= 1 },
+			"zero":    func(wr *verbs.SendWR) { wr.RKey = 0 },
+			"after":   func(wr *verbs.SendWR) { wr.RemoteAddr += 64 },
+			"before":  func(wr *verbs.SendWR) { wr.RemoteAddr -= 8 },
+			"wrap":    func(wr *verbs.SendWR) { wr.RemoteAddr = 1<<64 - 8 },
+			"stale": func(wr *verbs.SendWR) {
+				mr := b.reg(t, 64, all)
+				wr.RemoteAddr, wr.RKey = mr.Addr(), mr.RKey()
+				require.NoError(t, mr.Dereg())
+			},
+			"domain": func(wr *verbs.SendWR) {
+				pd, err := b.dev.AllocPD()
+				require.NoError(t, err)
+				mr, err := pd.RegMR(aligned(64), all)
+				require.NoError(t, err)
+				wr.RemoteAddr, wr.RKey = mr.Addr(), mr.RKey()
+			},
+		} {
+			reconnect(t, a, b)
+			mr := b.reg(t, 64, all)
+			fill(a.mr.Bytes()[:8], 1)
+			wr := verbs.SendWR{Opcode: op, SGList: []verbs.SGE{a.mr.SGE(0, 8)}, RemoteAddr: mr.Addr(), RKey: mr.RKey(), CompareAdd: 0, Swap: 9}
+			b.recv(t, 1, 0, 0)
+			spoil(&wr)
+			a.post(t, wr)
+			wc := a.next(t)
+			require.Equal(t, verbs.WCRemAccessErr, wc.Status, "%v with wrong %s: %v", op, name, wc.Err())
+			require.Equal(t, make([]byte, 64), mr.Bytes(), "%v with wrong %s", op, name)
+		}
+	}
+}
+
+// TestMRInvalidLocal tries every operation with a local list that is wrong.
+func TestMRInvalidLocal(t *testing.T) {
+	a, b := pair(t, Options{})
+	readOnly := a.reg(t, 64, 0)
+	for name, sge := range map[string]func() verbs.SGE{
+		"key":    func() verbs.SGE { s := a.mr.SGE(0, 8); s.LKey ^= 0x4000; return s },
+		"zero":   func() verbs.SGE { s := a.mr.SGE(0, 8); s.LKey = 0; return s },
+		"bounds": func() verbs.SGE { return readOnly.SGE(60, 8) },
+		"before": func() verbs.SGE { return readOnly.SGE(-8, 8) },
+	} {
+		for _, op := range []verbs.WROpcode{verbs.WRSend, verbs.WRRDMAWrite, verbs.WRRDMARead, verbs.WRAtomicFetchAdd} {
+			reconnect(t, a, b)
+			b.recv(t, 1, 0, 64)
+			a.post(t, verbs.SendWR{Opcode: op, SGList: []verbs.SGE{sge()}, RemoteAddr: b.mr.Addr(), RKey: b.mr.RKey()})
+			wc := a.next(t)
+			require.Equal(t, verbs.WCLocProtErr, wc.Status, "%v with wrong %s: %v", op, name, wc.Err())
+		}
+	}
+	t.Run("no local write", func(t *testing.T) {
+		reconnect(t, a, b)
+		a.post(t, verbs.SendWR{Opcode: verbs.WRRDMARead, SGList: []verbs.SGE{readOnly.SGE(0, 8)}, RemoteAddr: b.mr.Addr(), RKey: b.mr.RKey()})
+		a.fails(t, verbs.WCLocProtErr, "read results need AccessLocalWrite")
+		reconnect(t, a, b)
+		readOnly := b.reg(t, 64, verbs.AccessRemoteRead)
+		_, err := b.qp.PostRecv([]verbs.RecvWR{{SGList: []verbs.SGE{readOnly.SGE(0, 64)}}})
+		require.NoError(t, err)
+		a.post(t, verbs.SendWR{Opcode: verbs.WRSend, SGList: []verbs.SGE{a.mr.SGE(0, 8)}})
+		a.fails(t, verbs.WCRemOpErr, "its receive list is bad")
+		b.fails(t, verbs.WCLocProtErr, "receives and read results need AccessLocalWrite")
+	})
+}
+
+// TestMRZeroBasedTraffic addresses a region from 0 on, by both ends.
+func TestMRZeroBasedTraffic(t *testing.T) {
+	a, b := pair(t, Options{})
+	a.mr = a.reg(t, 400_000, allAccess|verbs.AccessZeroBased)
+	b.mr = b.reg(t, 400_000, allAccess|verbs.AccessZeroBased)
+	require.Zero(t, b.mr.Addr())
+	checkTransfers(t, a, b, 300_000, 1)
+	a.post(t, atomicTo(a, b, 8))
+	a.poll1(t)
+	wr := writeTo(a, b.mr, 2)
+	wr.RemoteAddr = 399_999
+	a.post(t, wr)
+	a.fails(t, verbs.WCRemAccessErr, "range outside the region")
+}
+
+func TestMRDeregTwice(t *testing.T) {
+	e := newEnd(t, Options{})
+	require.NoError(t, e.mr.Dereg())
+	err := e.mr.Dereg()
+	require.ErrorIs(t, err, verbs.ErrClosed)
+	require.ErrorContains(t, err, "deregister MR on MR lkey")
+}
+
+// bound gives b a window on its memory that is bound to its queue pair.
+func bound(t *testing.T, b *end, access verbs.AccessFlags, n int) verbs.MW {
+	t.Helper()
+	mw, err := b.pd.AllocMW()
+	require.NoError(t, err)
+	before := mw.RKey()
+	b.post(t, verbs.SendWR{WRID: 3, Opcode: verbs.WRBindMW, Bind: verbs.BindMW{MW: mw, RKey: verbs.IncRKey(before), MR: b.mr,
+		Addr: b.mr.Addr(), Length: uint64(n), Access: access}})
+	wc := b.poll1(t)
+	require.Equal(t, verbs.WCBindMW, wc.Opcode)
+	require.Equal(t, verbs.IncRKey(before), mw.RKey())
+	return mw
+}
+
+// throughWindow is a write of n bytes through a window that begins where b's
+// memory does.
+func throughWindow(a, b *end, mw verbs.MW, n int) verbs.SendWR {
+	wr := writeTo(a, b.mr, n)
+	wr.RKey = mw.RKey()
+	return wr
+}
+
+// windowPair is a pair whose memory b grants no remote access but by windows.
+func windowPair(t *testing.T) (a, b *end) {
+	t.Helper()
+	a, b = pair(t, Options{})
+	b.mr = b.reg(t, 1<<20, verbs.AccessLocalWrite|verbs.AccessMWBind)
+	fill(a.mr.Bytes()[:1000], 5)
+	return a, b
+}
+
+func TestMWType2(t *testing.T) {
+	a, b := windowPair(t)
+	mw := bound(t, b, verbs.AccessRemoteWrite, 1000)
+	a.post(t, throughWindow(a, b, mw, 1000))
+	a.poll1(t)
+	require.Equal(t, a.mr.Bytes()[:1000], b.mr.Bytes()[:1000])
+
+	err := b.mr.Dereg()
+	require.ErrorIs(t, err, verbs.ErrBusy)
+	require.ErrorContains(t, err, "memory windows bound to it: 1")
+
+	a.post(t, throughWindow(a, b, mw, 1001))
+	a.fails(t, verbs.WCRemAccessErr, "range outside the region")
+	require.Zero(t, b.mr.Bytes()[1000])
+}
+
+func TestMWType2InvalidateLocal(t *testing.T) {
+	a, b := windowPair(t)
+	mw := bound(t, b, verbs.AccessRemoteWrite, 1000)
+	b.post(t, verbs.SendWR{Opcode: verbs.WRLocalInv, InvKey: mw.RKey()})
+	require.Equal(t, verbs.WCLocalInv, b.poll1(t).Opcode)
+	a.post(t, throughWindow(a, b, mw, 8))
+	a.fails(t, verbs.WCRemAccessErr, "wrong rkey")
+	require.NoError(t, b.mr.Dereg(), "no window is left on it")
+}
+
+func TestMWType2InvalidateRemote(t *testing.T) {
+	a, b := windowPair(t)
+	mw := bound(t, b, verbs.AccessRemoteWrite, 1000)
+	b.recv(t, 9, 2000, 16)
+	a.post(t, verbs.SendWR{Opcode: verbs.WRSendWithInv, InvKey: mw.RKey(), SGList: []verbs.SGE{a.mr.SGE(0, 16)}})
+	a.poll1(t)
+	require.Equal(t, verbs.WC{WRID: 9, Opcode: verbs.WCRecv, Flags: verbs.WCWithInv, InvKey: mw.RKey(), ByteLen: 16, QPN: b.qp.Num()}, b.poll1(t))
+	a.post(t, throughWindow(a, b, mw, 8))
+	a.fails(t, verbs.WCRemAccessErr, "wrong rkey")
+}
+
+// A key that does not name a window of the queue pair fails both ends.
+func TestMWInvalidateRemoteBadFlow(t *testing.T) {
+	a, b := windowPair(t)
+	b.recv(t, 9, 2000, 16)
+	a.post(t, verbs.SendWR{Opcode: verbs.WRSendWithInv, InvKey: b.mr.LKey()})
+	a.fails(t, verbs.WCRemAccessErr, "NAK remote access")
+	b.fails(t, verbs.WCRemAccessErr, "SEND with invalidate: no such key")
+}
+
+func TestMWType2InvalidateDealloc(t *testing.T) {
+	a, b := windowPair(t)
+	mw := bound(t, b, verbs.AccessRemoteWrite, 1000)
+	require.NoError(t, mw.Dealloc())
+	require.ErrorIs(t, mw.Dealloc(), verbs.ErrClosed)
+	a.post(t, throughWindow(a, b, mw, 8))
+	a.fails(t, verbs.WCRemAccessErr, "wrong rkey")
+}
+
+// TestMWBindPermissions binds a window without remote write to memory that
+// grants it: through the window only the window's permissions count.
+func TestMWBindPermissions(t *testing.T) {
+	a, b := pair(t, Options{})
+	mw := bound(t, b, verbs.AccessRemoteRead, 1000)
+	wr := throughWindow(a, b, mw, 8)
+	wr.Opcode = verbs.WRRDMARead
+	a.post(t, wr)
+	a.poll1(t)
+	a.post(t, throughWindow(a, b, mw, 8))
+	a.fails(t, verbs.WCRemAccessErr, "a permission the peer's region does not grant")
+}
+
+// A window of type 2B serves one queue pair only.
+func TestMWOfAnotherQP(t *testing.T) {
+	a, b := windowPair(t)
+	first := b.qp
+	a.qp, b.qp = a.newQP(t, verbs.RC), b.newQP(t, verbs.RC)
+	connect(t, a.dev, a.qp, b.dev, b.qp)
+	second := *b
+	second.qp = first
+	mw := bound(t, &second, verbs.AccessRemoteWrite, 1000)
+	a.post(t, throughWindow(a, b, mw, 8))
+	a.fails(t, verbs.WCRemAccessErr, "NAK remote access")
+	require.Contains(t, b.event(t, verbs.EventQPAccessErr).Why.String(), "window bound to another queue pair")
+}
+
+// TestMWBindBadFlow posts binds that cannot be: the completion says why and the
+// queue pair is in the error state.
+func TestMWBindBadFlow(t *testing.T) {
+	for name, c := range map[string]struct {
+		spoil func(e *end, b *verbs.BindMW)
+		says  string
+	}{
+		"same key":        {func(e *end, b *verbs.BindMW) { b.RKey = b.MW.RKey() }, "no such key"},
+		"other index":     {func(e *end, b *verbs.BindMW) { b.RKey ^= 0x100 }, "no such key"},
+		"bounds":          {func(e *end, b *verbs.BindMW) { b.Length = uint64(e.mr.Len()) + 1 }, "range outside the region"},
+		"empty":           {func(e *end, b *verbs.BindMW) { b.Length = 0 }, "range outside the region"},
+		"not bindable":    {func(e *end, b *verbs.BindMW) { b.MR = e.regPlain() }, "permission not granted"},
+		"no local access": {func(e *end, b *verbs.BindMW) { b.Access |= verbs.AccessLocalWrite }, "permission not granted"},
+		"no window":       {func(e *end, b *verbs.BindMW) { b.MW = nil }, "other protection domain"},
+		"no region":       {func(e *end, b *verbs.BindMW) { b.MR = nil }, "other protection domain"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, b := pair(t, Options{})
+			mw, err := b.pd.AllocMW()
+			require.NoError(t, err)
+			bind := verbs.BindMW{MW: mw, RKey: verbs.IncRKey(mw.RKey()), MR: b.mr, Addr: b.mr.Addr(), Length: 8, Access: verbs.AccessRemoteRead}
+			c.spoil(b, &bind)
+			b.post(t, verbs.SendWR{Opcode: verbs.WRBindMW, Bind: bind})
+			b.fails(t, verbs.WCMWBindErr, c.says)
+			require.Equal(t, verbs.StateErr, b.qp.State())
+			require.NoError(t, mw.Dealloc())
+		})
+	}
+}
+
+// regPlain registers memory that windows cannot be bound to.
+func (e *end) regPlain() verbs.MR {
+	mr, err := e.pd.RegMR(aligned(64), verbs.AccessLocalWrite|verbs.AccessRemote)
+	if err != nil {
+		panic(err)
+	}
+	return mr
+}
+
+// A window is bound once until it is invalidated.
+func TestMWBindTwice(t *testing.T) {
+	_, b := windowPair(t)
+	mw := bound(t, b, verbs.AccessRemoteRead, 100)
+	b.post(t, verbs.SendWR{Opcode: verbs.WRBindMW, Bind: verbs.BindMW{MW: mw, RKey: verbs.IncRKey(mw.RKey()), MR: b.mr,
+		Addr: b.mr.Addr(), Length: 8, Access: verbs.AccessRemoteRead}})
+	b.fails(t, verbs.WCMWBindErr, "window not in the state needed")
+}
