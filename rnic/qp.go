@@ -20,6 +20,7 @@ type QP struct {
 	sendCQ, recvCQ *CQ
 	srq            *SRQ
 	signalAll      bool
+	noCredits      bool
 	datagram       bool // UD or GSI: sends name an address handle
 
 	// Guarded by the shard's lock.
@@ -43,12 +44,16 @@ func (pd *PD) CreateQP(a verbs.QPInitAttr) (verbs.QP, error) {
 	if !ok {
 		return nil, &verbs.OpError{Op: "create QP", Err: verbs.ErrUnsupported}
 	}
-	return d.createQP(pd, a)
+	q, err := d.createQP(pd, a)
+	if err != nil {
+		return nil, err
+	}
+	return q, nil
 }
 
 func (d *Device) createQP(pd *PD, a verbs.QPInitAttr) (_ *QP, err error) {
 	const op = "create QP"
-	q := &QP{dev: d, pd: pd, signalAll: a.SignalAll, datagram: a.Type == verbs.UD || a.Type == verbs.GSI}
+	q := &QP{dev: d, pd: pd, signalAll: a.SignalAll, noCredits: a.NoCredits, datagram: a.Type == verbs.UD || a.Type == verbs.GSI}
 	if err := q.adopt(op, &a); err != nil {
 		return nil, err
 	}
@@ -205,6 +210,7 @@ func (q *QP) Query() (verbs.QPAttr, verbs.QPInitAttr) {
 	defer q.shard.mu.Unlock()
 	init := verbs.QPInitAttr{
 		Type: q.core.Type(), SendCQ: q.sendCQ, RecvCQ: q.recvCQ, Cap: q.core.Cap(), SignalAll: q.signalAll,
+		NoCredits: q.noCredits,
 	}
 	if q.srq != nil {
 		init.SRQ = q.srq

@@ -1,0 +1,319 @@
+package rnic
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/verbs"
+)
+
+// qpTypes are those that a program may make any number of.
+var qpTypes = []verbs.QPType{verbs.RC, verbs.UC, verbs.UD}
+
+func TestCreateQP(t *testing.T) {
+	e := newEnd(t, Options{})
+	attr := e.dev.QueryDevice()
+	for _, typ := range append(qpTypes, verbs.GSI) {
+		for _, size := range []verbs.QPCap{
+			{},
+			{MaxSendWR: 1, MaxRecvWR: 1, MaxSendSGE: 1, MaxRecvSGE: 1},
+			{MaxSendWR: attr.MaxQPWR, MaxRecvWR: attr.MaxQPWR, MaxSendSGE: attr.MaxSGE, MaxRecvSGE: attr.MaxSGE, MaxInlineData: attr.MaxInlineData},
+		} {
+			q, err := e.pd.CreateQP(verbs.QPInitAttr{Type: typ, SendCQ: e.cq, RecvCQ: e.cq, Cap: size})
+			require.NoError(t, err, "%v %+v", typ, size)
+			require.Equal(t, typ, q.Type())
+			require.Equal(t, verbs.StateReset, q.State())
+			require.Positive(t, q.Num())
+			require.NoError(t, q.Destroy())
+		}
+	}
+}
+
+func TestCreateQPIllegalCaps(t *testing.T) {
+	e := newEnd(t, Options{})
+	attr := e.dev.QueryDevice()
+	for name, size := range map[string]verbs.QPCap{
+		"MaxSendWR":     {MaxSendWR: attr.MaxQPWR + 1},
+		"MaxRecvWR":     {MaxRecvWR: attr.MaxQPWR + 1},
+		"MaxSendSGE":    {MaxSendSGE: attr.MaxSGE + 1},
+		"MaxRecvSGE":    {MaxRecvSGE: attr.MaxSGE + 1},
+		"MaxInlineData": {MaxInlineData: attr.MaxInlineData + 1},
+	} {
+		for _, typ := range qpTypes {
+			_, err := e.pd.CreateQP(verbs.QPInitAttr{Type: typ, SendCQ: e.cq, RecvCQ: e.cq, Cap: size})
+			require.ErrorIs(t, err, verbs.ErrLimit)
+			require.ErrorContains(t, err, name+" is ")
+			require.ErrorContains(t, err, "the device allows 0 to ")
+		}
+	}
+	require.Equal(t, 1, e.dev.Stats().QPs, "what was refused left nothing behind")
+}
+
+func TestQueryQP(t *testing.T) {
+	e := newEnd(t, Options{})
+	srq, err := e.pd.CreateSRQ(verbs.SRQInitAttr{MaxWR: 1})
+	require.NoError(t, err)
+	for _, typ := range qpTypes {
+		for _, init := range []verbs.QPInitAttr{
+			{Type: typ, SendCQ: e.cq, RecvCQ: e.newCQ(t, 1), Cap: sizes},
+			{Type: typ, SendCQ: e.newCQ(t, 1), RecvCQ: e.cq, Cap: sizes, SRQ: srq, SignalAll: true, NoCredits: true},
+		} {
+			q, err := e.pd.CreateQP(init)
+			require.NoError(t, err)
+			attr, got := q.Query()
+			require.Equal(t, init, got)
+			require.Equal(t, verbs.QPAttr{State: verbs.StateReset}, attr)
+		}
+	}
+}
+
+// TestQueryConnectedQP sets every attribute and finds it again.
+func TestQueryConnectedQP(t *testing.T) {
+	a, b := newEnd(t, Options{}), newEnd(t, Options{})
+	connectWith(t, a.dev, a.qp, b.dev, b.qp, verbs.ConnectOptions{Access: verbs.AccessRemoteRead, MTU: verbs.MTU512, Timeout: 10, RetryCnt: 3,
+		RNRRetry: 2, MinRNRTimer: 5, MaxRdAtomic: 4, MaxDestRdAtomic: 6})
+	attr, _ := a.qp.Query()
+	port, err := b.dev.QueryPort(1)
+	require.NoError(t, err)
+	require.Equal(t, verbs.QPAttr{
+		State: verbs.StateRTS, CurState: verbs.StateRTS, PathMTU: verbs.MTU512, RQPSN: 0xfffff0, SQPSN: 100, DestQPN: b.qp.Num(),
+		AccessFlags: verbs.AccessRemoteRead,
+		AV: verbs.AHAttr{DGID: verbs.GIDFromAddr(b.dev.Addr().Addr()), UDPPort: b.dev.Addr().Port(), PortNum: 1, HopLimit: 64,
+			PeerBuffer: port.RecvBuffer},
+		PortNum: 1, Timeout: 10, RetryCnt: 3, RNRRetry: 2, MinRNRTimer: 5, MaxRdAtomic: 4, MaxDestRdAtomic: 6,
+	}, attr)
+}
+
+func TestModifyUDQP(t *testing.T) {
+	e := newEndOf(t, Options{}, verbs.UD)
+	require.NoError(t, verbs.ActivateUD(e.qp, 0x123, 0x45))
+	attr, _ := e.qp.Query()
+	require.EqualValues(t, 0x123, attr.QKey)
+	require.EqualValues(t, 0x45, attr.SQPSN)
+	require.NoError(t, e.qp.Modify(verbs.QPAttr{QKey: 0x99}, verbs.AttrQKey), "also while it runs")
+	attr, _ = e.qp.Query()
+	require.EqualValues(t, 0x99, attr.QKey)
+	require.NoError(t, e.qp.Modify(verbs.QPAttr{State: verbs.StateReset}, verbs.AttrState))
+	attr, _ = e.qp.Query()
+	require.Equal(t, verbs.QPAttr{}, attr)
+}
+
+// TestModifyQPBadFlow gives attributes whose values cannot be, and leaves the
+// queue pair as it was.
+func TestModifyQPBadFlow(t *testing.T) {
+	a, b := pair(t, Options{})
+	before, _ := a.qp.Query()
+	q := a.newQP(t, verbs.RC)
+	require.NoError(t, verbs.ToInit(q, 0))
+	gid := verbs.GIDFromAddr(b.dev.Addr().Addr())
+	good := verbs.QPAttr{State: verbs.StateRTR, AV: verbs.AHAttr{DGID: gid}, PathMTU: verbs.MTU1024, DestQPN: 5, MaxDestRdAtomic: 1, MinRNRTimer: 1}
+	toRTR := verbs.AttrState | verbs.AttrAV | verbs.AttrPathMTU | verbs.AttrDestQPN | verbs.AttrRQPSN | verbs.AttrMaxDestRdAtomic | verbs.AttrMinRNRTimer
+	for says, spoil := range map[string]func(a *verbs.QPAttr){
+		"path MTU 0 is not one of":            func(a *verbs.QPAttr) { a.PathMTU = 0 },
+		"path MTU 6 is not one of":            func(a *verbs.QPAttr) { a.PathMTU = 6 },
+		"destination QPN 0x0 is not one of":   func(a *verbs.QPAttr) { a.DestQPN = 0 },
+		"destination QPN 0xffffff is not one": func(a *verbs.QPAttr) { a.DestQPN = 0xffffff },
+		"a PSN has 24 bits":                   func(a *verbs.QPAttr) { a.RQPSN = 1 << 24 },
+		"RNR timer code 32 is not one of":     func(a *verbs.QPAttr) { a.MinRNRTimer = 32 },
+		"at most 128 reads and atomics":       func(a *verbs.QPAttr) { a.MaxDestRdAtomic = 129 },
+		"DGID is not set":                     func(a *verbs.QPAttr) { a.AV = verbs.AHAttr{} },
+		"cannot lead to the multicast group":  func(a *verbs.QPAttr) { a.AV.DGID, _ = verbs.ParseGID("239.0.0.1") },
+		"IPv6 address and ours":               func(a *verbs.QPAttr) { a.AV.DGID, _ = verbs.ParseGID("fd00::1") },
+		"there is port 1":                     func(a *verbs.QPAttr) { a.AV.PortNum = 2 },
+		"FlowLabel 0x100000 has more than":    func(a *verbs.QPAttr) { a.AV.FlowLabel = 1 << 20 },
+		"from INIT to RTS":                    func(a *verbs.QPAttr) { a.State = verbs.StateRTS },
+		"cannot go from INIT to QPState(9)":   func(a *verbs.QPAttr) { a.State = 9 },
+	} {
+		attr := good
+		spoil(&attr)
+		err := q.Modify(attr, toRTR)
+		require.ErrorIs(t, err, verbs.ErrInvalid, says)
+		require.ErrorContains(t, err, says)
+		require.Equal(t, verbs.StateInit, q.State())
+	}
+	require.NoError(t, q.Modify(good, toRTR))
+
+	err := a.qp.Modify(verbs.QPAttr{CurState: verbs.StateRTR}, verbs.AttrCurState)
+	require.ErrorIs(t, err, verbs.ErrInvalid)
+	require.ErrorContains(t, err, "cur_state says RTR but the queue pair is in RTS")
+	err = a.qp.Modify(verbs.QPAttr{DestQPN: 4}, verbs.AttrDestQPN)
+	require.ErrorIs(t, err, verbs.ErrInvalid)
+	require.ErrorContains(t, err, "RC queue pair from RTS to RTS does not take DEST_QPN")
+	after, _ := a.qp.Query()
+	require.Equal(t, before, after)
+}
+
+// A larger path MTU than the interface carries is refused.
+func TestModifyQPMTULimit(t *testing.T) {
+	e := newEnd(t, Options{})
+	e.dev.mtu = verbs.MTU1024 // as on an Ethernet of 1500 bytes
+	require.NoError(t, verbs.ToInit(e.qp, 0))
+	err := e.qp.Modify(verbs.QPAttr{State: verbs.StateRTR, PathMTU: verbs.MTU2048}, verbs.AttrState|verbs.AttrPathMTU)
+	require.ErrorIs(t, err, verbs.ErrLimit)
+	require.ErrorContains(t, err, "path MTU 2048, the port's active MTU is 1024")
+}
+
+func TestModifyRCQPRdAtomic(t *testing.T) {
+	a, b := newEnd(t, Options{}), newEnd(t, Options{})
+	connectWith(t, a.dev, a.qp, b.dev, b.qp, verbs.ConnectOptions{MaxRdAtomic: 12, MaxDestRdAtomic: 12})
+	attr, _ := b.qp.Query()
+	require.EqualValues(t, 12, attr.MaxRdAtomic)
+	require.EqualValues(t, 12, attr.MaxDestRdAtomic)
+	for range 100 { // more than may be outstanding
+		a.post(t, atomicTo(a, b, 0))
+	}
+	for range 100 {
+		a.poll1(t)
+	}
+	require.EqualValues(t, 100, b.mr.LoadUint64(0))
+}
+
+// TestUDQPPrivilegedQKey sets a Q_Key with its top bit, which a send names to
+// have the queue pair's own used.
+func TestUDQPPrivilegedQKey(t *testing.T) {
+	const privileged = 0x80000000
+	a, b := newEndOf(t, Options{}, verbs.UD), newEndOf(t, Options{}, verbs.UD)
+	for _, e := range []*end{a, b} {
+		require.NoError(t, verbs.ActivateUD(e.qp, privileged, 0))
+		attr, _ := e.qp.Query()
+		require.EqualValues(t, privileged, attr.QKey)
+	}
+	b.recv(t, 1, 0, 100)
+	a.post(t, verbs.SendWR{Opcode: verbs.WRSend, AH: a.handle(t, b.dev), RemoteQPN: b.qp.Num(), RemoteQKey: privileged | 5})
+	a.poll1(t)
+	require.EqualValues(t, 40, b.poll1(t).ByteLen)
+}
+
+// TestGSI exchanges datagrams between the management queue pairs, whose number
+// and Q_Key are given. There is one on a device.
+func TestGSI(t *testing.T) {
+	a, b := newEndOf(t, Options{}, verbs.GSI), newEndOf(t, Options{}, verbs.GSI)
+	require.EqualValues(t, 1, a.qp.Num())
+	q, err := a.pd.CreateQP(verbs.QPInitAttr{Type: verbs.GSI, SendCQ: a.cq, RecvCQ: a.cq, Cap: sizes})
+	require.ErrorIs(t, err, verbs.ErrBusy)
+	require.ErrorContains(t, err, "the device's GSI queue pair exists already")
+	require.True(t, q == nil, "and not an interface around nil")
+	for _, e := range []*end{a, b} {
+		require.NoError(t, e.qp.Modify(verbs.QPAttr{State: verbs.StateInit, PortNum: 1}, verbs.AttrState|verbs.AttrPort|verbs.AttrPKeyIndex|verbs.AttrQKey))
+		require.NoError(t, e.qp.Modify(verbs.QPAttr{State: verbs.StateRTR}, verbs.AttrState))
+		require.NoError(t, e.qp.Modify(verbs.QPAttr{State: verbs.StateRTS}, verbs.AttrState|verbs.AttrSQPSN))
+	}
+	b.recv(t, 1, 0, 300)
+	fill(a.mr.Bytes()[:256], 1)
+	a.post(t, verbs.SendWR{Opcode: verbs.WRSend, AH: a.handle(t, b.dev), RemoteQPN: 1, SGList: []verbs.SGE{a.mr.SGE(0, 256)}})
+	a.poll1(t)
+	wc := b.poll1(t)
+	require.EqualValues(t, 1, wc.SrcQPN)
+	require.Equal(t, a.mr.Bytes()[:256], b.mr.Bytes()[40:296])
+	require.NoError(t, a.qp.Destroy())
+	a.qp = a.newQP(t, verbs.GSI)
+}
+
+// at brings a fresh queue pair to a state.
+func (e *end) at(t *testing.T, typ verbs.QPType, s verbs.QPState) verbs.QP {
+	t.Helper()
+	q := e.newQP(t, typ)
+	move := func(to verbs.QPState, mask verbs.QPAttrMask) {
+		require.NoError(t, q.Modify(verbs.QPAttr{State: to, PortNum: 1, PathMTU: verbs.MTU1024, DestQPN: 5, MaxRdAtomic: 1, MaxDestRdAtomic: 1,
+			AV: verbs.AHAttr{DGID: verbs.GIDFromAddr(e.dev.Addr().Addr()), UDPPort: e.dev.Addr().Port()}}, verbs.AttrState|mask))
+	}
+	toInit, toRTR, toRTS := verbs.AttrPKeyIndex|verbs.AttrPort|verbs.AttrAccessFlags,
+		verbs.AttrAV|verbs.AttrPathMTU|verbs.AttrDestQPN|verbs.AttrRQPSN, verbs.AttrSQPSN
+	switch typ {
+	case verbs.RC:
+		toRTR |= verbs.AttrMaxDestRdAtomic | verbs.AttrMinRNRTimer
+		toRTS |= verbs.AttrTimeout | verbs.AttrRetryCnt | verbs.AttrRNRRetry | verbs.AttrMaxQPRdAtomic
+	case verbs.UD:
+		toInit, toRTR = verbs.AttrPKeyIndex|verbs.AttrPort|verbs.AttrQKey, 0
+	}
+	for _, step := range []struct {
+		to   verbs.QPState
+		mask verbs.QPAttrMask
+	}{{verbs.StateInit, toInit}, {verbs.StateRTR, toRTR}, {verbs.StateRTS, toRTS}} {
+		if s == verbs.StateReset {
+			break
+		}
+		move(step.to, step.mask)
+		if s == step.to {
+			break
+		}
+	}
+	if s == verbs.StateSQD || s == verbs.StateErr {
+		move(s, 0)
+	}
+	require.Equal(t, s, q.State())
+	return q
+}
+
+func TestPostReceiveStateBadFlow(t *testing.T) {
+	e := newEnd(t, Options{})
+	for _, typ := range qpTypes {
+		_, err := e.at(t, typ, verbs.StateReset).PostRecv(recv0)
+		require.ErrorIs(t, err, verbs.ErrState)
+		require.ErrorContains(t, err, "it is in RESET; bring it to INIT first")
+		for _, s := range []verbs.QPState{verbs.StateInit, verbs.StateRTR, verbs.StateRTS, verbs.StateSQD} {
+			n, err := e.at(t, typ, s).PostRecv(recv0)
+			require.NoError(t, err, "%v in %v", typ, s)
+			require.Equal(t, 1, n)
+		}
+		_, err = e.at(t, typ, verbs.StateErr).PostRecv(recv0)
+		require.NoError(t, err)
+		require.Equal(t, verbs.WCWRFlushErr, e.next(t).Status)
+	}
+}
+
+func TestPostSendStateBadFlow(t *testing.T) {
+	e := newEnd(t, Options{})
+	ah := e.handle(t, e.dev)
+	send := []verbs.SendWR{{Opcode: verbs.WRSend, AH: ah, RemoteQPN: 0xabcdef}}
+	for _, typ := range qpTypes {
+		for _, s := range []verbs.QPState{verbs.StateReset, verbs.StateInit, verbs.StateRTR} {
+			n, err := e.at(t, typ, s).PostSend(send)
+			require.ErrorIs(t, err, verbs.ErrState, "%v in %v", typ, s)
+			require.ErrorContains(t, err, fmt.Sprintf("it is in %v; bring it to RTS first", s))
+			require.Zero(t, n)
+		}
+		for _, s := range []verbs.QPState{verbs.StateRTS, verbs.StateSQD} {
+			_, err := e.at(t, typ, s).PostSend(send)
+			require.NoError(t, err, "%v in %v", typ, s)
+		}
+		_, err := e.at(t, typ, verbs.StateErr).PostSend(send)
+		require.NoError(t, err)
+		require.Equal(t, verbs.WCWRFlushErr, e.next(t).Status)
+	}
+}
+
+func TestFullRQBadFlow(t *testing.T) {
+	e := newEnd(t, Options{})
+	for _, typ := range qpTypes {
+		q := e.at(t, typ, verbs.StateInit)
+		n, err := q.PostRecv(make([]verbs.RecvWR, sizes.MaxRecvWR+3))
+		require.ErrorIs(t, err, verbs.ErrQueueFull)
+		require.Equal(t, sizes.MaxRecvWR, n, "what fits is accepted")
+		n, err = q.PostRecv(recv0)
+		require.ErrorIs(t, err, verbs.ErrQueueFull)
+		require.ErrorContains(t, err, "poll completions first or create a larger one")
+		require.Zero(t, n)
+	}
+}
+
+func TestFullSQBadFlow(t *testing.T) {
+	e := newEnd(t, Options{})
+	q := e.at(t, verbs.RC, verbs.StateRTS) // the peer does not answer
+	n, err := q.PostSend(make([]verbs.SendWR, sizes.MaxSendWR+3))
+	require.ErrorIs(t, err, verbs.ErrQueueFull)
+	require.Equal(t, sizes.MaxSendWR, n)
+}
+
+func TestRQWithLargerSGLBadFlow(t *testing.T) {
+	e := newEnd(t, Options{})
+	for _, typ := range qpTypes {
+		q := e.at(t, typ, verbs.StateInit)
+		n, err := q.PostRecv([]verbs.RecvWR{{}, {SGList: make([]verbs.SGE, sizes.MaxRecvSGE+1)}, {}})
+		require.ErrorIs(t, err, verbs.ErrLimit)
+		require.ErrorContains(t, err, "5 scatter/gather elements, MaxRecvSGE is 4")
+		require.Equal(t, 1, n)
+	}
+}
