@@ -254,8 +254,9 @@ func (h *half) drain() bool {
 
 // drained is called for EventSQDrained.
 func (h *half) drained() {
+	drained := h.qp
 	h.host.dev.At(h.world.later(5), func() {
-		if h.gone || !h.draining {
+		if h.gone || h.qp != drained || !h.draining {
 			return
 		}
 		h.draining = false
