@@ -98,6 +98,37 @@ func TestCNPShrinksTheWindow(t *testing.T) {
 	require.Equal(t, wire.DropWrongSource, p.give(p.a, stranger))
 }
 
+// A message that waits for the window goes on in bursts: when a quarter of it is
+// free, or as much as the rest of the message needs; the last packet of each
+// asks, so that the window moves.
+func TestBursts(t *testing.T) {
+	p := connect(t, withMTU(verbs.MTU1024), func(o *options) {
+		o.attr = func(a *verbs.QPAttr) { a.AV.PeerBuffer = 32 << 10 }
+	})
+	p.a.post(p.now, p.write(1, 0, 0, 40<<10))
+	all := p.take(p.a)
+	require.Less(t, len(all), 40)
+	require.True(t, all[len(all)-1].BTH.AckReq, "the window is used up")
+	acked := 0
+	ack := func(n int) []*wire.Packet {
+		acked += n
+		p.give(p.a, p.response(p.b, wire.RCAck, acked-1, 0x1f, nil))
+		pkts := p.take(p.a)
+		all = append(all, pkts...)
+		return pkts
+	}
+	require.Empty(t, ack(5), "less than a quarter is free")
+	burst := ack(2)
+	require.GreaterOrEqual(t, len(burst), 6)
+	require.True(t, burst[len(burst)-1].BTH.AckReq)
+	for len(all) < 39 {
+		ack(1)
+	}
+	ack(3)
+	require.Len(t, all, 40, "the last packet needs no more room than its own")
+	require.True(t, all[39].BTH.AckReq)
+}
+
 // The window opens with acknowledged bytes, and a message never has more in
 // flight than it allows, but for one packet that asks.
 func TestWindowBoundsBytesInFlight(t *testing.T) {

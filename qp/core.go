@@ -187,7 +187,6 @@ func (c *Core) reset() {
 	c.retry.Stop()
 	c.rtt = reliability.RTT{}
 	c.window = reliability.Window{}
-	c.credits.Reset(c.noCredits)
 	c.acks = reliability.Acks{}
 	c.recv.Reset(0)
 	c.res.Reset(0)

@@ -51,7 +51,12 @@ func (p *pair) reth(remote, n int, key uint32) func(b []byte) {
 	}
 }
 
-// tooLong announces a message of more than 2^31 bytes.
+// longest announces a message of 2^31 bytes, which is fine but for its memory,
+// and tooLong one of more.
+func (p *pair) longest(b []byte) {
+	wire.RETH{VA: p.b.base, RKey: p.b.key, Length: MaxMessage}.Put(b[wire.BTHLen:])
+}
+
 func (p *pair) tooLong(b []byte) {
 	wire.RETH{VA: p.b.base, RKey: p.b.key, Length: MaxMessage + 1}.Put(b[wire.BTHLen:])
 }
@@ -163,6 +168,8 @@ var refusals = []refusal{
 	{what: "WRITE longer than 2^31", pkts: only(func(p *pair) *wire.Packet {
 		return p.request(wire.RCWriteFirst, 0, 256, p.tooLong)
 	}), nak: 0x61, event: reqErr},
+	{what: "WRITE of 2^31", pkts: only(func(p *pair) *wire.Packet { return p.request(wire.RCWriteFirst, 0, 256, p.longest) }), nak: 0x62, event: accErr},
+	{what: "READ of 2^31", pkts: only(func(p *pair) *wire.Packet { return p.request(wire.RCReadRequest, 0, 0, p.longest) }), nak: 0x62, event: accErr},
 	{what: "READ longer than 2^31", pkts: only(func(p *pair) *wire.Packet { return p.request(wire.RCReadRequest, 0, 0, p.tooLong) }), nak: 0x61, event: reqErr},
 	{what: "padding missing", pkts: only(func(p *pair) *wire.Packet {
 		return p.unpadded(p.request(wire.RCWriteOnly, 0, 7, p.reth(0, 7, p.b.key)))

@@ -82,6 +82,17 @@ func TestNAKsDuringRNRWait(t *testing.T) {
 	require.Len(t, p.take(p.a), 2)
 }
 
+// The refused packet was accepted after all, a copy of it: the wait is over, and
+// what was dropped behind it is sent again at once.
+func TestProgressEndsRNRWait(t *testing.T) {
+	p := connect(t)
+	p.a.post(p.now, p.send(1, 0, 8), p.send(2, 0, 8), p.send(3, 0, 8))
+	p.take(p.a)
+	p.give(p.a, p.response(p.b, wire.RCAck, 0, wire.RNRSyndrome(14), nil), p.response(p.b, wire.RCAck, 0, 0x1f, nil))
+	require.Equal(t, []string{"1 SEND len=8"}, p.a.done())
+	require.Equal(t, []string{"SEND_ONLY 1 len=8 A", "SEND_ONLY 2 len=8 A"}, p.words(p.a, p.take(p.a)))
+}
+
 // 1.4: rnr_retry RNR NAKs are suffered, the next one is RNR_RETRY_EXC_ERR; 7
 // is for ever. Sequence retries are not touched.
 func TestRNRRetryCounts(t *testing.T) {

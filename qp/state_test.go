@@ -135,6 +135,7 @@ func TestModifyAndQuery(t *testing.T) {
 	p := unconnected(t)
 	o := newOptions(nil)
 	full := attributes(p.b, 5, 6, o)
+	full.MaxRdAtomic, full.MaxDestRdAtomic = MaxRdAtomic, MaxRdAtomic
 	full.State = verbs.StateInit
 	require.NoError(t, p.a.Modify(1, &full, verbs.AttrState|verbs.AttrPKeyIndex|verbs.AttrPort|verbs.AttrAccessFlags))
 	toRTR := verbs.AttrState | required(verbs.RC, verbs.StateInit, verbs.StateRTR)
