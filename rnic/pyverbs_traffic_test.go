@@ -1,0 +1,282 @@
+package rnic
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/verbs"
+	"github.com/softrnic/softrnic/wire"
+)
+
+// message sends n bytes from a to b and returns both completions. On UD the
+// receive begins with the GRH area.
+func message(t *testing.T, a, b *end, n int, change func(wr *verbs.SendWR)) (sent, got verbs.WC) {
+	t.Helper()
+	wr := verbs.SendWR{WRID: 11, Opcode: verbs.WRSend, SGList: []verbs.SGE{a.mr.SGE(0, n)}}
+	grh := 0
+	if a.qp.Type() == verbs.UD {
+		grh = wire.GRHLen
+		wr.AH, wr.RemoteQPN, wr.RemoteQKey = a.handle(t, b.dev), b.qp.Num(), qkey
+	}
+	if change != nil {
+		change(&wr)
+	}
+	fill(a.mr.Bytes()[:n], uint64(n))
+	clear(b.mr.Bytes()[:n+grh+8])
+	b.recv(t, 12, 0, n+grh)
+	a.post(t, wr)
+	sent, got = a.poll1(t), b.poll1(t)
+	require.EqualValues(t, 11, sent.WRID)
+	require.EqualValues(t, 12, got.WRID)
+	require.EqualValues(t, n, sent.ByteLen)
+	require.EqualValues(t, n+grh, got.ByteLen)
+	if wr.Flags&verbs.SendInline == 0 && wr.Opcode != verbs.WRRDMAWriteWithImm {
+		require.Equal(t, a.mr.Bytes()[:n], b.mr.Bytes()[grh:grh+n])
+	}
+	require.Equal(t, make([]byte, 8), b.mr.Bytes()[grh+n:grh+n+8], "not a byte too many")
+	return sent, got
+}
+
+func withImm(wr *verbs.SendWR) { wr.Opcode, wr.Imm = verbs.WRSendWithImm, 0x01020304 }
+
+func TestRCSend(t *testing.T) {
+	a, b := pair(t, Options{})
+	for _, n := range []int{0, 1, 1024, 100_000} {
+		message(t, a, b, n, nil)
+		message(t, b, a, n, nil)
+	}
+}
+
+func TestUCSend(t *testing.T) {
+	a, b := pairOf(t, Options{}, verbs.UC)
+	for _, n := range []int{0, 1, 1024, 30_000} {
+		message(t, a, b, n, nil)
+	}
+}
+
+func TestUDSend(t *testing.T) {
+	a, b := pairOf(t, Options{}, verbs.UD)
+	for _, n := range []int{1, 3, 1024, 4096} {
+		_, got := message(t, a, b, n, nil)
+		require.Equal(t, verbs.WCGRH, got.Flags)
+		require.Equal(t, a.qp.Num(), got.SrcQPN)
+		from, to := a.dev.Addr().Addr().As4(), b.dev.Addr().Addr().As4()
+		require.Equal(t, append(from[:], to[:]...), b.mr.Bytes()[32:40], "the IPv4 header of the packet ends in its addresses")
+	}
+}
+
+func TestUDZeroSize(t *testing.T) {
+	a, b := pairOf(t, Options{}, verbs.UD)
+	message(t, a, b, 0, nil)
+}
+
+func TestRCSendImm(t *testing.T) {
+	a, b := pair(t, Options{})
+	_, got := message(t, a, b, 5000, withImm)
+	require.Equal(t, verbs.WC{WRID: 12, Opcode: verbs.WCRecv, Flags: verbs.WCWithImm, Imm: 0x01020304, ByteLen: 5000, QPN: b.qp.Num()}, got)
+}
+
+func TestUCSendImm(t *testing.T) {
+	a, b := pairOf(t, Options{}, verbs.UC)
+	_, got := message(t, a, b, 5000, withImm)
+	require.EqualValues(t, 0x01020304, got.Imm)
+}
+
+func TestUDSendImm(t *testing.T) {
+	a, b := pairOf(t, Options{}, verbs.UD)
+	_, got := message(t, a, b, 100, withImm)
+	require.Equal(t, verbs.WCWithImm|verbs.WCGRH, got.Flags)
+	require.EqualValues(t, 0x01020304, got.Imm)
+}
+
+// writes moves data by RDMA write, the last of them with immediate, which on UC
+// tells that all have come.
+func writes(t *testing.T, typ verbs.QPType) {
+	a, b := pairOf(t, Options{}, typ)
+	fill(a.mr.Bytes()[:20_000], 3)
+	b.recv(t, 12, 0, 0)
+	a.post(t, writeTo(a, b.mr, 10_000))
+	wr := writeTo(a, b.mr, 10_000)
+	wr.Opcode, wr.Imm = verbs.WRRDMAWriteWithImm, 5
+	wr.RemoteAddr += 10_000
+	wr.SGList[0].Addr += 10_000
+	a.post(t, wr)
+	for range 2 {
+		require.Equal(t, verbs.WCRDMAWrite, a.poll1(t).Opcode)
+	}
+	require.Equal(t, verbs.WC{WRID: 12, Opcode: verbs.WCRecvRDMAWithImm, Flags: verbs.WCWithImm, Imm: 5, ByteLen: 10_000, QPN: b.qp.Num()}, b.poll1(t))
+	require.Equal(t, a.mr.Bytes()[:20_000], b.mr.Bytes()[:20_000])
+}
+
+func TestRCWrite(t *testing.T) { writes(t, verbs.RC) }
+func TestUCWrite(t *testing.T) { writes(t, verbs.UC) }
+
+// Nothing is moved, so keys and addresses are not looked at (IBTA volume 1,
+// 9.7.4.1.5; as rdma_rxe of Linux 6.1 has it).
+func TestRCZeroSize(t *testing.T) {
+	a, b := pair(t, Options{})
+	for _, op := range []verbs.WROpcode{verbs.WRRDMAWrite, verbs.WRRDMARead} {
+		a.post(t, verbs.SendWR{Opcode: op, RemoteAddr: 1, RKey: 0xbad})
+		require.Zero(t, a.poll1(t).ByteLen)
+	}
+	require.Equal(t, verbs.StateRTS, b.qp.State())
+}
+
+func TestRCRead(t *testing.T) {
+	a, b := pair(t, Options{})
+	fill(b.mr.Bytes()[:50_000], 3)
+	a.post(t, verbs.SendWR{Opcode: verbs.WRRDMARead, SGList: []verbs.SGE{a.mr.SGE(0, 50_000)}, RemoteAddr: b.mr.Addr(), RKey: b.mr.RKey()})
+	require.Equal(t, verbs.WCRDMARead, a.poll1(t).Opcode)
+	require.Equal(t, b.mr.Bytes()[:50_000], a.mr.Bytes()[:50_000])
+}
+
+// TestOpcodesOfTypes posts every opcode to queue pairs that do not carry it.
+func TestOpcodesOfTypes(t *testing.T) {
+	connected := []verbs.WROpcode{verbs.WRRDMARead, verbs.WRAtomicCmpSwap, verbs.WRAtomicFetchAdd, verbs.WRSendWithInv}
+	refused := map[verbs.QPType][]verbs.WROpcode{
+		verbs.RC: {10, 255},
+		verbs.UC: append(connected, 10),
+		verbs.UD: append(connected, verbs.WRRDMAWrite, verbs.WRRDMAWriteWithImm, verbs.WRLocalInv, verbs.WRBindMW),
+	}
+	e := newEnd(t, Options{})
+	for typ, ops := range refused {
+		q := e.at(t, typ, verbs.StateRTS)
+		for _, op := range ops {
+			n, err := q.PostSend([]verbs.SendWR{{Opcode: op, SGList: []verbs.SGE{e.mr.SGE(0, 8)}}})
+			require.ErrorIs(t, err, verbs.ErrUnsupported, "%v on %v", op, typ)
+			require.ErrorContains(t, err, op.String())
+			require.Zero(t, n)
+		}
+	}
+}
+
+// TestInline sends data that is taken while posting.
+func TestInline(t *testing.T) {
+	for _, typ := range qpTypes {
+		a, b := pairOf(t, Options{}, typ)
+		data := []byte("taken at once")
+		message(t, a, b, len(data), func(wr *verbs.SendWR) {
+			wr.Flags, wr.InlineData, wr.SGList = verbs.SendInline, data, nil
+		})
+		grh := int(0)
+		if typ == verbs.UD {
+			grh = wire.GRHLen
+		}
+		require.Equal(t, data, b.mr.Bytes()[grh:grh+len(data)])
+	}
+}
+
+func TestInlineBadFlow(t *testing.T) {
+	a, b := pair(t, Options{})
+	for _, c := range []struct {
+		wr   verbs.SendWR
+		err  error
+		says string
+	}{
+		{verbs.SendWR{Opcode: verbs.WRSend, InlineData: make([]byte, 65)}, verbs.ErrLimit, "65 bytes of inline data, MaxInlineData is 64"},
+		{verbs.SendWR{Opcode: verbs.WRSend, InlineData: make([]byte, 5), SGList: []verbs.SGE{a.mr.SGE(0, 5)}}, verbs.ErrInvalid, "not into SGList"},
+		{verbs.SendWR{Opcode: verbs.WRRDMARead, InlineData: make([]byte, 5), RKey: b.mr.RKey()}, verbs.ErrInvalid, "cannot be inline"},
+		{verbs.SendWR{Opcode: verbs.WRAtomicFetchAdd, InlineData: make([]byte, 8), RKey: b.mr.RKey()}, verbs.ErrInvalid, "cannot be inline"},
+	} {
+		c.wr.Flags = verbs.SendInline
+		_, err := a.qp.PostSend([]verbs.SendWR{c.wr})
+		require.ErrorIs(t, err, c.err)
+		require.ErrorContains(t, err, c.says)
+	}
+}
+
+// TestUnsignaled completes only what asks for it, and failures.
+func TestUnsignaled(t *testing.T) {
+	a, b := pair(t, Options{})
+	wr := writeTo(a, b.mr, 8)
+	list := []verbs.SendWR{wr, wr, wr, wr}
+	for i := range list {
+		list[i].WRID = uint64(i)
+	}
+	list[2].Flags = verbs.SendSignaled
+	_, err := a.qp.PostSend(list)
+	require.NoError(t, err)
+	require.EqualValues(t, 2, a.poll1(t).WRID)
+	wr.RKey, wr.WRID = 0, 9
+	_, err = a.qp.PostSend([]verbs.SendWR{wr})
+	require.NoError(t, err)
+	wc := a.next(t)
+	require.EqualValues(t, 9, wc.WRID)
+	require.Equal(t, verbs.WCRemAccessErr, wc.Status)
+}
+
+func TestSignalAll(t *testing.T) {
+	a, b := newEnd(t, Options{}), newEnd(t, Options{})
+	a.qp = a.newQPWith(t, verbs.QPInitAttr{Type: verbs.RC, SignalAll: true})
+	connect(t, a.dev, a.qp, b.dev, b.qp)
+	_, err := a.qp.PostSend([]verbs.SendWR{writeTo(a, b.mr, 8), writeTo(a, b.mr, 8)})
+	require.NoError(t, err)
+	a.poll1(t)
+	a.poll1(t)
+}
+
+// TestFence reads what the request behind it overwrites at the peer, and sends
+// what the read before it brings.
+func TestFence(t *testing.T) {
+	a, b := pair(t, Options{})
+	for i := range 50 {
+		fill(b.mr.Bytes()[:9000], uint64(i))
+		want := append([]byte(nil), b.mr.Bytes()[:9000]...)
+		fenced := verbs.SendWR{Opcode: verbs.WRRDMAWrite, Flags: verbs.SendFence | verbs.SendSignaled, SGList: []verbs.SGE{a.mr.SGE(0, 9000)},
+			RemoteAddr: b.mr.Addr() + 100_000, RKey: b.mr.RKey()}
+		_, err := a.qp.PostSend([]verbs.SendWR{
+			{Opcode: verbs.WRRDMARead, SGList: []verbs.SGE{a.mr.SGE(0, 9000)}, RemoteAddr: b.mr.Addr(), RKey: b.mr.RKey()}, fenced,
+		})
+		require.NoError(t, err)
+		a.poll1(t)
+		require.Equal(t, want, b.mr.Bytes()[100_000:109_000])
+	}
+}
+
+// TestNoReceive sends to a peer that posts no receive: the message waits as
+// often as rnr_retry allows.
+func TestNoReceive(t *testing.T) {
+	a, b := newEnd(t, Options{}), newEnd(t, Options{})
+	connectWith(t, a.dev, a.qp, b.dev, b.qp, verbs.ConnectOptions{RNRRetry: 2, MinRNRTimer: 1})
+	a.post(t, empty[0])
+	wc := a.next(t)
+	require.Equal(t, verbs.WCRNRRetryExcErr, wc.Status)
+	require.Equal(t, 2, wc.Why.Retries)
+	require.ErrorContains(t, wc.Err(), "the peer posts receives too late or too few")
+}
+
+// TestMessageTooLong sends more than the receive takes.
+func TestMessageTooLong(t *testing.T) {
+	a, b := pair(t, Options{})
+	b.recv(t, 1, 0, 99)
+	a.post(t, verbs.SendWR{Opcode: verbs.WRSend, SGList: []verbs.SGE{a.mr.SGE(0, 100)}})
+	a.fails(t, verbs.WCRemInvReqErr, "does not fit its receive")
+	b.fails(t, verbs.WCLocLenErr, "longer than the 99 bytes of the posted receive")
+	require.Zero(t, b.mr.Bytes()[99])
+}
+
+// TestUDDrops sends datagrams that nobody takes: each is counted under its
+// reason, and the queue pair goes on.
+func TestUDDrops(t *testing.T) {
+	a, b := pairOf(t, Options{}, verbs.UD)
+	drops := map[string]func(wr *verbs.SendWR){
+		wire.DropBadQKey.String():         func(wr *verbs.SendWR) { wr.RemoteQKey++ },
+		wire.DropUnknownQPN.String():      func(wr *verbs.SendWR) { wr.RemoteQPN ^= 1 },
+		wire.DropTooBigForBuffer.String(): func(wr *verbs.SendWR) { wr.SGList = []verbs.SGE{a.mr.SGE(0, 200)} },
+	}
+	b.recv(t, 12, 0, 140)
+	for reason, change := range drops {
+		wr := verbs.SendWR{Opcode: verbs.WRSend, AH: a.handle(t, b.dev), RemoteQPN: b.qp.Num(), RemoteQKey: qkey, SGList: []verbs.SGE{a.mr.SGE(0, 100)}}
+		change(&wr)
+		a.post(t, wr)
+		a.poll1(t)
+		for b.dev.Stats().Drops[reason] == 0 {
+			b.dev.Progress()
+		}
+	}
+	_, err := a.qp.PostSend([]verbs.SendWR{{Opcode: verbs.WRSend, AH: a.handle(t, b.dev), RemoteQPN: 5, SGList: []verbs.SGE{a.mr.SGE(0, 4097)}}})
+	require.ErrorIs(t, err, verbs.ErrLimit)
+	require.ErrorContains(t, err, "a message of 4097 bytes, at most 4096 are possible")
+	message(t, a, b, 100, nil)
+}
