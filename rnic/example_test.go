@@ -26,7 +26,7 @@ func open() side {
 	cq, err := dev.CreateCQ(16)
 	check(err)
 	qp, err := pd.CreateQP(verbs.QPInitAttr{Type: verbs.RC, SendCQ: cq, RecvCQ: cq,
-		Cap: verbs.QPCap{MaxSendWR: 16, MaxSendSGE: 1}})
+		Cap: verbs.QPCap{MaxSendWR: 16, MaxRecvWR: 16, MaxSendSGE: 1}})
 	check(err)
 	mr, err := pd.RegMR(make([]byte, 4096), verbs.AccessLocalWrite|verbs.AccessRemoteWrite)
 	check(err)
@@ -47,18 +47,24 @@ func Example() {
 	check(verbs.Connect(a.qp, here, there, verbs.ConnectOptions{}))
 	check(verbs.Connect(b.qp, there, here, verbs.ConnectOptions{}))
 
+	// The immediate data tells b that the write is there: it takes a receive.
+	_, err = b.qp.PostRecv([]verbs.RecvWR{{WRID: 7}})
+	check(err)
 	n := copy(a.mr.Bytes(), "hello, remote memory")
-	_, err = a.qp.PostSend([]verbs.SendWR{{WRID: 1, Opcode: verbs.WRRDMAWrite, Flags: verbs.SendSignaled,
+	_, err = a.qp.PostSend([]verbs.SendWR{{WRID: 1, Opcode: verbs.WRRDMAWriteWithImm, Flags: verbs.SendSignaled, Imm: 42,
 		SGList: []verbs.SGE{a.mr.SGE(0, n)}, RemoteAddr: b.mr.Addr(), RKey: b.mr.RKey()}})
 	check(err)
 	var wc [1]verbs.WC
-	_, err = a.cq.PollWait(context.Background(), wc[:])
-	check(err)
-	fmt.Println(wc[0].Opcode, wc[0].Status)
-	fmt.Printf("%s\n", b.mr.Bytes()[:n])
+	for _, s := range []side{a, b} {
+		_, err = s.cq.PollWait(context.Background(), wc[:])
+		check(err)
+		fmt.Println(wc[0].Opcode, wc[0].Status)
+	}
+	fmt.Printf("%s, %d\n", b.mr.Bytes()[:n], wc[0].Imm)
 	// Output:
 	// RDMA_WRITE SUCCESS
-	// hello, remote memory
+	// RECV_RDMA_WITH_IMM SUCCESS
+	// hello, remote memory, 42
 }
 
 func check(err error) {
