@@ -1,0 +1,111 @@
+package rnic
+
+import (
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/softrnic/softrnic/wire"
+)
+
+// Numbers are random, free, within their range, and of the right shard.
+func TestAllocateNumbers(t *testing.T) {
+	for _, shards := range []int{1, 3, 256} {
+		table := newQPTable()
+		random := seeded(uint64(shards))
+		seen := map[uint32]bool{}
+		var sum float64
+		const n = 20_000
+		for i := range n {
+			q := &QP{}
+			table.allocate(q, i%shards, shards, random)
+			require.False(t, seen[q.num])
+			require.GreaterOrEqual(t, q.num, uint32(16))
+			require.Less(t, q.num, uint32(wire.QPNMulticast))
+			require.EqualValues(t, i%shards, q.num%uint32(shards))
+			require.Same(t, q, table.lookup(q.num))
+			seen[q.num] = true
+			sum += float64(q.num)
+		}
+		require.InDelta(t, 1<<23, sum/n, 1<<18, "spread over all of them")
+	}
+}
+
+// A source that repeats itself and draws what is reserved or taken does not
+// lead to a number that is.
+func TestAllocateAvoidsReserved(t *testing.T) {
+	draws := []uint32{0, 1, 15, 0xffffff, 0xff000005, 16, 16, 16, 0xfffffe, 0xfffffe, 77}
+	table := newQPTable()
+	next := func() (v uint32) { v, draws = draws[0], draws[1:]; return v }
+	var got []uint32
+	for range 3 {
+		q := &QP{}
+		table.allocate(q, 0, 1, next)
+		got = append(got, q.num)
+	}
+	require.Equal(t, []uint32{16, 0xfffffe, 77}, got)
+}
+
+func TestQPTableAgainstMap(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		table := newQPTable()
+		model := map[uint32]*QP{}
+		number := rapid.Uint32Range(1, 300) // collides in a small table
+		t.Repeat(map[string]func(*rapid.T){
+			"insert": func(t *rapid.T) {
+				q := &QP{num: number.Draw(t, "number")}
+				require.Equal(t, model[q.num] == nil, table.insert(q))
+				if model[q.num] == nil {
+					model[q.num] = q
+				}
+			},
+			"remove": func(t *rapid.T) {
+				n := number.Draw(t, "number")
+				if q := model[n]; q != nil {
+					table.remove(q)
+					delete(model, n)
+				} else {
+					table.remove(&QP{num: n}) // one that is not there
+				}
+			},
+			"": func(t *rapid.T) {
+				n := number.Draw(t, "looked for")
+				require.Same(t, model[n], table.lookup(n))
+				found := map[uint32]*QP{}
+				table.each(func(q *QP) { found[q.num] = q })
+				require.Equal(t, model, found)
+				require.Equal(t, len(model), table.live)
+			},
+		})
+	})
+}
+
+// Lookups take no lock and find what is there, whatever else changes.
+func TestQPTableLookupBesideChanges(t *testing.T) {
+	table := newQPTable()
+	stays := &QP{num: 1 << 20}
+	require.True(t, table.insert(stays))
+	var done atomic.Bool
+	var wg sync.WaitGroup
+	for range 2 {
+		wg.Go(func() {
+			for !done.Load() {
+				if table.lookup(stays.num) != stays || table.lookup(7) != nil {
+					panic("lookup")
+				}
+			}
+		})
+	}
+	for i := range uint32(20_000) {
+		q := &QP{num: 1<<20 + 1 + i%1000}
+		require.True(t, table.insert(q))
+		table.remove(q)
+	}
+	done.Store(true)
+	wg.Wait()
+	require.Equal(t, 1, table.live)
+	require.LessOrEqual(t, len(*table.slots.Load()), firstKeySlots, "graves do not make it grow")
+}

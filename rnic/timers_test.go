@@ -1,0 +1,60 @@
+package rnic
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/softrnic/softrnic/reliability"
+)
+
+// Whatever deadlines are set, moved and dropped, each queue pair comes up at
+// its earliest one, once, and in order.
+func TestTimersAgainstMap(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var timers timers
+		qps := make([]*QP, 20)
+		for i := range qps {
+			qps[i] = &QP{num: uint32(i)}
+		}
+		model := map[*QP]reliability.Time{}
+		now := reliability.Time(1)
+		some := rapid.IntRange(0, len(qps)-1)
+		t.Repeat(map[string]func(*rapid.T){
+			"set": func(t *rapid.T) {
+				q := qps[some.Draw(t, "queue pair")]
+				deadline := now + reliability.Time(rapid.IntRange(0, 100).Draw(t, "in"))
+				timers.set(q, deadline)
+				if at, ok := model[q]; !ok || deadline < at {
+					model[q] = deadline
+				}
+			},
+			"no deadline": func(t *rapid.T) { timers.set(qps[some.Draw(t, "queue pair")], 0) },
+			"drop": func(t *rapid.T) {
+				q := qps[some.Draw(t, "queue pair")]
+				timers.drop(q)
+				delete(model, q)
+			},
+			"pass": func(t *rapid.T) {
+				now += reliability.Time(rapid.IntRange(0, 60).Draw(t, "time"))
+				last := reliability.Time(0)
+				for q := timers.due(now); q != nil; q = timers.due(now) {
+					at, ok := model[q]
+					require.True(t, ok)
+					require.LessOrEqual(t, at, now)
+					require.GreaterOrEqual(t, at, last)
+					last = at
+					delete(model, q)
+				}
+			},
+			"": func(t *rapid.T) {
+				earliest := reliability.Time(0)
+				for _, at := range model {
+					earliest = reliability.Earlier(earliest, at)
+				}
+				require.Equal(t, earliest, timers.next())
+			},
+		})
+	})
+}
