@@ -103,7 +103,7 @@ func TestCNPShrinksTheWindow(t *testing.T) {
 // asks, so that the window moves.
 func TestBursts(t *testing.T) {
 	p := connect(t, withMTU(verbs.MTU1024), func(o *options) {
-		o.attr = func(a *verbs.QPAttr) { a.AV.PeerBuffer = 32 << 10 }
+		o.attr = func(a *verbs.QPAttr) { a.AV.PeerBuffer = 16 << 10 }
 	})
 	p.a.post(p.now, p.write(1, 0, 0, 40<<10))
 	all := p.take(p.a)
@@ -136,7 +136,7 @@ func TestWindowBoundsBytesInFlight(t *testing.T) {
 		o.attr = func(a *verbs.QPAttr) { a.AV.PeerBuffer = 16 << 10 }
 	})
 	p.a.post(p.now, p.write(1, 0, 0, regionBytes))
-	most := 16<<10 + 1024 + PacketCost
+	most := 32<<10 + 1024 + PacketCost
 	for len(p.a.wcs) == 0 {
 		pkts := p.take(p.a)
 		require.LessOrEqual(t, p.a.inFlight(), most)

@@ -122,13 +122,13 @@ func New(cfg Config) *Core {
 	return c
 }
 
-// readLimit bounds outstanding read data by the buffer it arrives in, and a
-// quarter more: part of it is still to be read at the peer.
+// readLimit bounds outstanding read data by the buffer it arrives in, which
+// holds twice what it is said to (see reliability.Window).
 func readLimit(buffer int) uint32 {
 	if buffer <= 0 {
 		return reliability.DefaultWindow
 	}
-	return uint32(min(max(buffer/4*5, 16<<10), reliability.MaxWindow))
+	return uint32(min(max(2*buffer, 16<<10), reliability.MaxWindow))
 }
 
 // Num is the queue pair number.

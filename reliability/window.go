@@ -28,10 +28,10 @@ const (
 func (w *Window) Reset(mtu, peerBuffer int) {
 	*w = Window{floor: 2 * mtu, size: DefaultWindow, limit: MaxWindow}
 	if peerBuffer > 0 {
-		// The system charges the buffer for its bookkeeping as well as for the
-		// bytes, but takes one datagram more when it is just full, and what
-		// the peer is reading is out of it already: that evens out.
-		w.limit = min(max(peerBuffer, w.floor), MaxWindow)
+		// A socket gets twice the buffer that is asked for, to allow for the
+		// system's bookkeeping (socket(7)). Large datagrams need little of
+		// that, so what is announced fits twice.
+		w.limit = min(max(2*peerBuffer, w.floor), MaxWindow)
 		w.size = w.limit
 	}
 	w.floor = min(w.floor, w.size)

@@ -17,7 +17,7 @@ func TestWindowBounds(t *testing.T) {
 		w.Reset(mtu, buffer)
 		low, high := 2*mtu, MaxWindow
 		if buffer > 0 {
-			high = min(max(buffer, low), MaxWindow)
+			high = min(max(2*buffer, low), MaxWindow)
 			require.Equal(t, high, w.Size(), "a known buffer is used from the start")
 		} else {
 			require.Equal(t, DefaultWindow, w.Size())
