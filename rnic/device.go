@@ -7,7 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
-	"os"
+	"strconv"
 	"sync"
 	"sync/atomic"
 
@@ -65,7 +65,7 @@ func Open(o Options) (*Device, error) {
 	if err := o.fromEnvironment(); err != nil {
 		return nil, err
 	}
-	if err := o.ICM.check(o.Clock); err != nil {
+	if err := o.check(); err != nil {
 		return nil, err
 	}
 	conns, err := o.open()
@@ -77,7 +77,7 @@ func Open(o Options) (*Device, error) {
 		for _, c := range conns {
 			c.Close()
 		}
-		return nil, fmt.Errorf("open %s: %w", d.name, err)
+		return nil, &verbs.OpError{Op: "open device", Object: d.addr.String(), Err: err}
 	}
 	if !o.NoService {
 		for _, s := range d.shards {
@@ -137,20 +137,6 @@ func activeMTU(interfaceMTU int, a netip.Addr) verbs.MTU {
 	return verbs.MTU(max(1, wire.MTUEnum(bytes)))
 }
 
-func (o *Options) fromEnvironment() error {
-	if env := os.Getenv(EnvAddr); env != "" && !o.Addr.IsValid() {
-		ap, err := ParseAddr(env)
-		if err != nil {
-			return fmt.Errorf("%s: %w", EnvAddr, err)
-		}
-		o.Addr = ap
-	}
-	if env := os.Getenv(EnvImpair); env != "" && o.Impair == "" {
-		o.Impair = env
-	}
-	return nil
-}
-
 // ParseAddr parses "192.0.2.1", "192.0.2.1:4791", "2001:db8::1" or
 // "[2001:db8::1]:4791". Without a port it is 4791.
 func ParseAddr(s string) (netip.AddrPort, error) {
@@ -159,7 +145,8 @@ func ParseAddr(s string) (netip.AddrPort, error) {
 	}
 	a, err := netip.ParseAddr(s)
 	if err != nil {
-		return netip.AddrPort{}, fmt.Errorf("%q is not an address: want for example 192.0.2.1, 127.0.0.2:4791 or [2001:db8::1]:4791", s)
+		return netip.AddrPort{}, &verbs.OpError{Op: "parse address", Object: strconv.Quote(s), Err: verbs.ErrInvalid,
+			Detail: "write for example 192.0.2.1, 127.0.0.2:4791 or [2001:db8::1]:4791"}
 	}
 	return netip.AddrPortFrom(a, roceUDPPort), nil
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/softrnic/softrnic/internal/link"
 	"github.com/softrnic/softrnic/internal/link/impair"
+	"github.com/softrnic/softrnic/verbs"
 )
 
 // SetImpair replaces the faults that are injected into the device's link; an
@@ -17,9 +18,13 @@ import (
 // docs/faults.md has the whole grammar. Packets are impaired on their way out,
 // unless a rule says "in".
 func (d *Device) SetImpair(text string) error {
+	const op = "set faults"
+	if err := d.usable(op); err != nil {
+		return err
+	}
 	spec, err := impair.Parse(text)
 	if err != nil {
-		return err
+		return &verbs.OpError{Op: op, Object: d.name, Err: verbs.ErrInvalid, Detail: err.Error()}
 	}
 	for _, s := range d.shards {
 		if err := s.setImpair(spec); err != nil {

@@ -1,20 +1,58 @@
 package rnic
 
 import (
-	"errors"
 	"fmt"
 	"net/netip"
+	"os"
 	"runtime"
-	"syscall"
 
 	"github.com/softrnic/softrnic/internal/link"
+	"github.com/softrnic/softrnic/verbs"
 )
+
+// fromEnvironment adds what environment variables ask for.
+func (o *Options) fromEnvironment() error {
+	if env := os.Getenv(EnvAddr); env != "" && !o.Addr.IsValid() {
+		ap, err := ParseAddr(env)
+		if err != nil {
+			return &verbs.OpError{Op: "open device", Object: EnvAddr, Err: err}
+		}
+		o.Addr = ap
+	}
+	if env := os.Getenv(EnvImpair); env != "" && o.Impair == "" {
+		o.Impair = env
+	}
+	return nil
+}
+
+// check refuses options that make no sense.
+func (o *Options) check() error {
+	refuse := func(format string, args ...any) error {
+		return &verbs.OpError{Op: "open device", Err: verbs.ErrInvalid, Detail: fmt.Sprintf(format, args...)}
+	}
+	ip := o.Addr.Addr()
+	switch {
+	case o.Shards < 0 || o.Shards > maxShards:
+		return refuse("Shards is %d; give 1 to %d (0 means 1)", o.Shards, maxShards)
+	case o.Shards > 1 && o.NoService:
+		return refuse("Shards is %d without a service, but a waiter can sleep in one socket only; leave NoService out", o.Shards)
+	case o.Shards > 1 && o.Conn != nil:
+		return refuse("Shards is %d, but Conn is one link", o.Shards)
+	case o.Shards > 1 && o.Portable:
+		return refuse("Shards is %d, but only the fast path of Linux steers among several sockets; leave Portable out", o.Shards)
+	case !ip.IsValid() && o.Addr.Port() != 0:
+		return refuse("Addr has port %d and no address; give both", o.Addr.Port())
+	case ip.IsValid() && (ip.IsUnspecified() || ip.IsMulticast()):
+		return refuse("Addr %v is not one address of this machine, by which peers reach the device", ip)
+	case o.RecvBuffer < link.SystemDefault || o.SendBuffer < link.SystemDefault:
+		return refuse("RecvBuffer is %d and SendBuffer %d; give bytes, 0 for much or %d for what the system gives",
+			o.RecvBuffer, o.SendBuffer, link.SystemDefault)
+	}
+	return o.ICM.check(o.Clock)
+}
 
 // open opens the sockets, one for each shard.
 func (o *Options) open() ([]link.Conn, error) {
-	if o.Shards < 0 || o.Shards > maxShards {
-		return nil, fmt.Errorf("options: %d shards, want 1 to %d (0 means 1)", o.Shards, maxShards)
-	}
 	if o.Conn != nil {
 		return []link.Conn{o.Conn}, nil
 	}
@@ -30,11 +68,11 @@ func (o *Options) open() ([]link.Conn, error) {
 		if conns, err = link.OpenGroup(lo, max(1, o.Shards)); err == nil {
 			return conns, nil
 		}
-		if !errors.Is(err, syscall.EADDRINUSE) {
+		if !link.InUse(err) {
 			break
 		}
 	}
-	return nil, err
+	return nil, &verbs.OpError{Op: "open device", Object: lo.Addr.String(), Err: err}
 }
 
 // maxShards bounds Options.Shards.

@@ -228,17 +228,18 @@ func (q *QP) PostSend(wrs []verbs.SendWR) (int, error) {
 		defer s.mu.Unlock()
 		return 0, q.usable("post send")
 	}
+	var bad error
 	if q.datagram {
-		if err := q.checkHandles(wrs); err != nil {
-			s.mu.Unlock()
-			return 0, err
-		}
+		wrs, bad = q.checkHandles(wrs)
 	}
 	if s.icm != nil {
 		s.icm.use(q.num)
 	}
 	now := q.dev.now()
 	n, err := q.core.PostSend(now, wrs)
+	if err == nil {
+		err = bad
+	}
 	s.drain(q, now)
 	if s.cork(q) {
 		s.mu.Unlock()
@@ -250,15 +251,23 @@ func (q *QP) PostSend(wrs []verbs.SendWR) (int, error) {
 	return n, err
 }
 
-// checkHandles refuses address handles of other protection domains.
-func (q *QP) checkHandles(wrs []verbs.SendWR) error {
+// checkHandles returns the requests up to the first whose address handle is of
+// another protection domain or gone, and what is wrong with that.
+func (q *QP) checkHandles(wrs []verbs.SendWR) ([]verbs.SendWR, error) {
 	for i := range wrs {
-		if ah, ok := wrs[i].AH.(*AH); ok && ah.pd != q.pd {
-			return &verbs.OpError{Op: "post send", Object: q.core.String(), Err: verbs.ErrDomain,
-				Detail: "the address handle belongs to another protection domain than the queue pair"}
+		switch ah, ok := wrs[i].AH.(*AH); {
+		case !ok: // the core says so
+		case ah.pd != q.pd:
+			return wrs[:i], q.refuse("post send", verbs.ErrDomain, "the address handle belongs to another protection domain than the queue pair")
+		case ah.closed.Load():
+			return wrs[:i], q.refuse("post send", verbs.ErrClosed, "the address handle was destroyed")
 		}
 	}
-	return nil
+	return wrs, nil
+}
+
+func (q *QP) refuse(op string, err error, detail string) error {
+	return &verbs.OpError{Op: op, Object: q.core.String(), Err: err, Detail: detail}
 }
 
 // PostRecv implements verbs.QP.

@@ -33,6 +33,10 @@ func bindError(addr netip.AddrPort, err error) error {
 	return fmt.Errorf("link: bind %v: %s: %w", addr, advice, err)
 }
 
+// InUse reports whether a link could not be opened because its address is in
+// use.
+func InUse(err error) bool { return errors.Is(err, errAddrInUse) }
+
 // elsewhere says which other address could be free.
 func elsewhere(addr netip.AddrPort) string {
 	if addr.Addr().Is4() && addr.Addr().IsLoopback() {
