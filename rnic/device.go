@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
-	"strconv"
 	"sync"
 	"sync/atomic"
 
@@ -145,8 +144,8 @@ func ParseAddr(s string) (netip.AddrPort, error) {
 	}
 	a, err := netip.ParseAddr(s)
 	if err != nil {
-		return netip.AddrPort{}, &verbs.OpError{Op: "parse address", Object: strconv.Quote(s), Err: verbs.ErrInvalid,
-			Detail: "write for example 192.0.2.1, 127.0.0.2:4791 or [2001:db8::1]:4791"}
+		return netip.AddrPort{}, fmt.Errorf("%q is not an address: want for example 192.0.2.1, 127.0.0.2:4791 or [2001:db8::1]:4791 (%w)",
+			s, verbs.ErrInvalid)
 	}
 	return netip.AddrPortFrom(a, roceUDPPort), nil
 }

@@ -85,7 +85,7 @@ func TestOpenMisuse(t *testing.T) {
 // What the environment says is held to the same rules, and named.
 func TestOpenEnvironment(t *testing.T) {
 	for _, c := range []struct{ name, value, says string }{
-		{EnvAddr, "localhost", `SOFTRNIC_ADDR: parse address on "localhost": invalid argument: write for example`},
+		{EnvAddr, "localhost", `SOFTRNIC_ADDR: "localhost" is not an address: want for example`},
 		{EnvAddr, "10.0.0.1:70000", "SOFTRNIC_ADDR"},
 		{EnvAddr, "0.0.0.0", "is not one address of this machine"},
 		{EnvImpair, "lose 1%", `"lose" at byte 0`},
@@ -127,7 +127,7 @@ func TestParseAddr(t *testing.T) {
 	for _, text := range []string{"", "host", "1.2.3", "1.2.3.4:x", "1.2.3.4:99999", "[::1]"} {
 		_, err := ParseAddr(text)
 		require.ErrorIs(t, err, verbs.ErrInvalid)
-		require.ErrorContains(t, err, "write for example 192.0.2.1")
+		require.ErrorContains(t, err, "want for example 192.0.2.1")
 	}
 }
 
