@@ -73,7 +73,7 @@ func TestAtomicWithProcessor(t *testing.T) {
 		a.poll1(t)
 	}
 	<-done
-	require.EqualValues(t, n<<32|n, b.mr.LoadUint64(0))
+	require.Equal(t, uint64(n<<32|n), b.mr.LoadUint64(0))
 }
 
 func TestAtomicInvalidQPAccess(t *testing.T) {

@@ -178,7 +178,7 @@ func TestUDQPPrivilegedQKey(t *testing.T) {
 	for _, e := range []*end{a, b} {
 		require.NoError(t, verbs.ActivateUD(e.qp, privileged, 0))
 		attr, _ := e.qp.Query()
-		require.EqualValues(t, privileged, attr.QKey)
+		require.Equal(t, uint32(privileged), attr.QKey)
 	}
 	b.recv(t, 1, 0, 100)
 	a.post(t, verbs.SendWR{Opcode: verbs.WRSend, AH: a.handle(t, b.dev), RemoteQPN: b.qp.Num(), RemoteQKey: privileged | 5})
