@@ -140,7 +140,8 @@ func (c *Core) configure() {
 		return
 	}
 	peer := int(c.attr.AV.PeerBuffer)
-	c.retry.Configure(int64(verbs.AckTimeout(c.attr.Timeout)), c.attr.RetryCnt, c.attr.RNRRetry, peer > 0)
+	c.pieces = peer > 0
+	c.retry.Configure(int64(verbs.AckTimeout(c.attr.Timeout)), c.attr.RetryCnt, c.attr.RNRRetry, c.pieces)
 	if c.top == c.una && c.window.Size() == 0 {
 		c.window.Reset(int(c.mtu), peer)
 		c.credits.Reset(c.noCredits)

@@ -104,7 +104,7 @@ func (c *Core) start(w *sendWQE) bool {
 	w.base = c.endPos
 	w.started = true
 	c.endPos = c.position(w, w.last.Add(1))
-	if !w.responds() {
+	if !w.responds() && !c.inPieces(w) { // those count as they are sent
 		c.credits.Start(w.consumes())
 	}
 	return true
@@ -134,7 +134,8 @@ func (c *Core) sendData(now Time, out Out, w *sendWQE) outcome {
 		op = wire.OpWrite
 	}
 	imm := last && (w.op == verbs.WRSendWithImm || w.op == verbs.WRRDMAWriteWithImm)
-	info := wire.Compose(c.class, op, off == 0, last, imm, last && w.op == verbs.WRSendWithInv).Info()
+	whole := c.inPieces(w)
+	info := wire.Compose(c.class, op, off == 0 || whole, last || whole, imm, last && w.op == verbs.WRSendWithInv).Info()
 	pad := wire.PadFor(int(n))
 	total := info.HeaderLen + int(n) + pad + wire.ICRCLen
 
@@ -170,7 +171,14 @@ func (c *Core) sendData(now Time, out Out, w *sendWQE) outcome {
 	}
 	bth.Put(b)
 	if info.RETH {
-		wire.RETH{VA: w.remote, RKey: w.rkey, Length: w.length}.Put(b[wire.BTHLen:])
+		h := wire.RETH{VA: w.remote, RKey: w.rkey, Length: w.length}
+		if whole {
+			h.VA, h.Length = w.remote+uint64(off), n
+			if !c.next.Less(c.top) {
+				c.credits.Start(false)
+			}
+		}
+		h.Put(b[wire.BTHLen:])
 	}
 	if info.Imm {
 		wire.ImmDt(w.immInv).Put(b[info.HeaderLen-wire.ImmLen:])

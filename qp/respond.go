@@ -99,7 +99,10 @@ func (c *Core) sendResponse(now Time, out Out, r *reliability.Resource) bool {
 				return true
 			}
 		}
-		info := wire.Compose(wire.ClassRC, wire.OpReadResponse, r.Next == r.From, r.Next == r.To, false, false).Info()
+		// Towards an adapter like ours all packets have an AETH and one size, as
+		// in inPieces.
+		first, last := r.Next == r.From || c.pieces, r.Next == r.To || c.pieces
+		info := wire.Compose(wire.ClassRC, wire.OpReadResponse, first, last, false, false).Info()
 		pad := wire.PadFor(int(n))
 		b := out.Next(&c.path, info.HeaderLen+int(n)+pad+wire.ICRCLen)
 		if b == nil {

@@ -164,14 +164,14 @@ func TestProbes(t *testing.T) {
 	p.take(p.a)
 	for _, ms := range []int64{10, 20} { // no sample of the round trip yet
 		p.wait(p.a, ms*reliability.Millisecond)
-		require.Equal(t, []string{"WRITE_FIRST 0 len=256 @0+600 A"}, p.words(p.a, p.take(p.a)))
+		require.Equal(t, []string{"WRITE_ONLY 0 len=256 @0+256 A"}, p.words(p.a, p.take(p.a)))
 	}
 	require.Equal(t, 0, p.a.retry.Spent())
 	require.EqualValues(t, 2, p.a.Counters().Probes)
 	p.a.post(p.now, p.write(4, 0, 0, 8))
 	require.Equal(t, []string{"WRITE_ONLY 5 len=8 @0+8 A"}, p.words(p.a, p.take(p.a)), "sending goes on where it was")
 	p.wait(p.a, 4096<<14-30*reliability.Millisecond)
-	require.Equal(t, []string{"WRITE_FIRST 0 len=256 @0+600 A"}, p.words(p.a, p.take(p.a)))
+	require.Equal(t, []string{"WRITE_ONLY 0 len=256 @0+256 A"}, p.words(p.a, p.take(p.a)))
 	require.EqualValues(t, 1, p.a.Counters().Timeouts)
 	require.Equal(t, 1, p.a.retry.Spent())
 }
@@ -184,8 +184,8 @@ func TestProbeFindsLostTail(t *testing.T) {
 	p.take(p.a) // all four are lost
 	p.wait(p.a, 10*reliability.Millisecond)
 	require.Equal(t, []string{
-		"WRITE_FIRST 0 len=256 @0+600 A", "ACKNOWLEDGE 0 1f msn=0",
-		"WRITE_MIDDLE 1 len=256", "WRITE_LAST 2 len=88 A", "WRITE_ONLY 3 len=8 @3e8+8 A", "ACKNOWLEDGE 3 1f msn=2",
+		"WRITE_ONLY 0 len=256 @0+256 A", "ACKNOWLEDGE 0 1f msn=1",
+		"WRITE_ONLY 1 len=256 @100+256", "WRITE_ONLY 2 len=88 @200+88 A", "WRITE_ONLY 3 len=8 @3e8+8 A", "ACKNOWLEDGE 3 1f msn=4",
 	}, p.settle())
 	require.EqualValues(t, 1, p.a.Counters().Probes)
 	require.Zero(t, p.a.Counters().Timeouts)
@@ -200,7 +200,7 @@ func TestProbeFindsNothingLost(t *testing.T) {
 	p.give(p.b, p.take(p.a)...)
 	p.take(p.b)
 	p.skip(p.a)
-	require.Equal(t, []string{"WRITE_FIRST 0 len=256 @0+600 A", "ACKNOWLEDGE 3 1f msn=2"}, p.settle())
+	require.Equal(t, []string{"WRITE_ONLY 0 len=256 @0+256 A", "ACKNOWLEDGE 3 1f msn=4"}, p.settle())
 	require.Len(t, p.a.done(), 2)
 }
 
@@ -218,12 +218,12 @@ func TestProbeDuringGoBack(t *testing.T) {
 	out := &batch{room: 4}
 	require.True(t, p.a.Drain(p.now, out))
 	require.Equal(t, []string{
-		"WRITE_FIRST 0 len=256 @0+600", "WRITE_MIDDLE 1 len=256", "WRITE_LAST 2 len=88 A", "READ_REQUEST 3 @0+300 A",
+		"WRITE_ONLY 0 len=256 @0+256", "WRITE_ONLY 1 len=256 @100+256", "WRITE_ONLY 2 len=88 @200+88 A", "READ_REQUEST 3 @0+300 A",
 	}, p.words(p.a, p.parse(p.a, out)))
 	p.skip(p.a)
 	out = &batch{room: 1}
 	p.a.Drain(p.now, out)
-	require.Equal(t, []string{"WRITE_FIRST 0 len=256 @0+600 A"}, p.words(p.a, p.parse(p.a, out)))
+	require.Equal(t, []string{"WRITE_ONLY 0 len=256 @0+256 A"}, p.words(p.a, p.parse(p.a, out)))
 	checkInvariants(t, p.a.Core)
 	require.EqualValues(t, 1, p.a.rdOut, "the read is outstanding, the atomic waits to be sent again")
 	require.Equal(t, []string{"WRITE_ONLY 5 len=8 @0+8 A", "FETCH_ADD 6 A"}, p.words(p.a, p.take(p.a)))

@@ -25,7 +25,7 @@ type Endpoint struct {
 	UDPPort    uint16 `json:"udp_port,omitempty"`    // 0 means 4791
 	QPN        uint32 `json:"qpn"`                   // 24 bits
 	PSN        uint32 `json:"psn"`                   // first that this end sends, 24 bits
-	RecvBuffer uint32 `json:"recv_buffer,omitempty"` // bytes that its socket holds, 0 if unknown
+	RecvBuffer uint32 `json:"recv_buffer,omitempty"` // bytes that its socket holds; 0 for a peer that is not softrnic, see AHAttr.PeerBuffer
 	MTU        MTU    `json:"mtu,omitempty"`         // active at its port, 0 if unknown
 }
 

@@ -32,6 +32,7 @@ func Example() {
 		trace.NameKey(dev, memory[i].RKey(), o.Name)
 		ends[i] = sim.End{Device: dev, QP: qp, PSN: 100}
 	}
+	ends[1].Stranger = true // or a would write in pieces, see docs/queue-pair.md
 	if err := s.Connect(ends[0], ends[1]); err != nil {
 		panic(err)
 	}

@@ -136,7 +136,7 @@ func TestTrace(t *testing.T) {
 	s := sim.New(1)
 	trace := s.Record()
 	a, b := newEnd(t, s, sim.DeviceOptions{Name: "a"}), newEnd(t, s, sim.DeviceOptions{Name: "b", OneByOne: true})
-	require.NoError(t, s.Connect(sim.End{Device: a.dev, QP: a.qp, PSN: 100}, sim.End{Device: b.dev, QP: b.qp, PSN: 500}))
+	require.NoError(t, s.Connect(sim.End{Device: a.dev, QP: a.qp, PSN: 100}, sim.End{Device: b.dev, QP: b.qp, PSN: 500, Stranger: true}))
 	trace.NameQP(a.dev, a.qp.Num(), "a")
 	trace.NameQP(b.dev, b.qp.Num(), "b")
 	trace.NameKey(b.dev, b.mr.RKey(), "m")

@@ -3,6 +3,7 @@ package proc
 import (
 	"fmt"
 	"os"
+	"runtime"
 	"strconv"
 
 	"golang.org/x/sys/unix"
@@ -34,8 +35,10 @@ func pinOrder() []int {
 }
 
 // pin keeps every thread of this process on one CPU; those to come inherit it.
-// GOMAXPROCS stays what it is.
+// GOMAXPROCS stays what it is: having been set, it no longer follows the number
+// of CPUs allowed, which the runtime looks up now and then.
 func pin(cpu int) error {
+	runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	var set unix.CPUSet
 	set.Set(cpu)
 	pinned := map[string]bool{}

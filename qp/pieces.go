@@ -1,0 +1,25 @@
+package qp
+
+import "github.com/softrnic/softrnic/verbs"
+
+// inPieces tells whether w leaves as one WRITE ONLY for each packet, which it
+// does towards a peer that is known to be an adapter like ours.
+//
+// The packets of a message are not of one size: FIRST carries a RETH, MIDDLE
+// and LAST do not. The system's segmentation offload takes only packets of one
+// size in one buffer, so each message would cost two of them or more, and a
+// buffer costs more than the packets in it. Pieces are all of one size, across
+// messages, too.
+//
+// Any responder takes them, because they are short writes one after the other.
+// What differs is that each counts in the MSN, and that each is checked by
+// itself: of a write that ends beyond its region, what lies in the region may
+// have been written when it fails. A write with immediate data stays one
+// message, because the receiver is told its length; so does every write of UC,
+// which arrives whole or not at all.
+//
+// For the same reason read responses of such peers are all ONLY, see
+// sendResponse.
+func (c *Core) inPieces(w *sendWQE) bool {
+	return c.pieces && w.op == verbs.WRRDMAWrite && w.length > c.mtu
+}

@@ -1,0 +1,86 @@
+package qp
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/reliability"
+	"github.com/softrnic/softrnic/verbs"
+)
+
+// Towards a known adapter each packet of a write stands for itself, and so does
+// each packet of a read response. Everything else is as towards a stranger.
+func TestPieces(t *testing.T) {
+	const m = 256
+	for _, n := range []int{m + 1, 2*m - 3, 2 * m, 5*m + 1} {
+		t.Run(fmt.Sprint(n, " bytes"), func(t *testing.T) {
+			p := connect(t, withMTU(verbs.MTU256), withPeerBuffer)
+			for i := range n {
+				p.a.buf[i], p.b.buf[20_000+i] = byte(i*7), byte(i*3)
+			}
+			p.b.recv(7, 32768, 64)
+			p.a.post(p.now, p.write(1, 0, 8192, n), p.read(2, 12_000, 20_000, n))
+			k := (n + m - 1) / m
+			var want, responses []string
+			for i := range k {
+				part, ask := min(m, n-i*m), ""
+				if i == k-1 {
+					ask = " A"
+				}
+				want = append(want, fmt.Sprintf("WRITE_ONLY %d len=%d @%x+%d%s", i, part, 8192+i*m, part, ask))
+				responses = append(responses, fmt.Sprintf("READ_RESPONSE_ONLY %d len=%d 1f msn=%d", k+i, part, k+1))
+			}
+			want = append(want, fmt.Sprintf("READ_REQUEST %d @%x+%d A", k, 20_000, n))
+			requests := p.take(p.a)
+			require.Equal(t, want, p.words(p.a, requests))
+			p.give(p.b, requests...)
+			answers := p.take(p.b)
+			require.Equal(t, responses, p.words(p.b, answers))
+			p.give(p.a, answers...)
+			require.Equal(t, []string{fmt.Sprintf("1 RDMA_WRITE len=%d", n), fmt.Sprintf("2 RDMA_READ len=%d", n)}, p.a.done())
+			require.Equal(t, p.a.buf[:n], p.b.buf[8192:8192+n])
+			require.Equal(t, p.b.buf[20_000:20_000+n], p.a.buf[12_000:12_000+n])
+			checkInvariants(t, p.a.Core)
+		})
+	}
+}
+
+// The length of a write with immediate data is told to the receiver, so it
+// stays one message.
+func TestNoPiecesWithImmediate(t *testing.T) {
+	p := connect(t, withMTU(verbs.MTU256), withPeerBuffer)
+	p.b.recv(7, 32768, 64)
+	w := p.write(1, 0, 0, 600)
+	w.Opcode, w.Imm = verbs.WRRDMAWriteWithImm, 5
+	p.a.post(p.now, w)
+	require.Equal(t, []string{
+		"WRITE_FIRST 0 len=256 @0+600", "WRITE_MIDDLE 1 len=256", "WRITE_LAST_IMM 2 len=88 imm=5 A", "ACKNOWLEDGE 2 1f msn=1",
+	}, p.settle())
+	require.Equal(t, []string{"7 RECV_RDMA_WITH_IMM len=600 imm=5"}, p.b.done())
+}
+
+// Every piece moves the peer's MSN, and the limit of the credits with it, also
+// when it is sent again: what follows must neither stall nor run ahead.
+func TestPiecesAndCredits(t *testing.T) {
+	p := connect(t, withMTU(verbs.MTU256), withPeerBuffer, withCredits)
+	p.b.recv(7, 32768, 64)
+	p.a.post(p.now, p.write(1, 0, 0, 5*256))
+	p.take(p.a) // all five are lost
+	p.wait(p.a, 10*reliability.Millisecond)
+	p.settle()
+	p.a.post(p.now, p.send(2, 0, 8), p.send(3, 0, 8), p.send(4, 0, 8))
+	require.Equal(t, []string{"SEND_ONLY 5 len=8 A", "SEND_ONLY 6 len=8 A"}, p.words(p.a, p.take(p.a)),
+		"one has a credit, one asks, the third waits")
+}
+
+// A piece that reaches beyond the region fails, with nothing written beyond.
+func TestPieceBeyondTheRegion(t *testing.T) {
+	p := connect(t, withMTU(verbs.MTU256), withPeerBuffer)
+	end := len(p.b.buf)
+	p.a.post(p.now, p.write(1, 0, end-300, 600), p.write(2, 0, 0, 8))
+	p.settle()
+	require.Equal(t, []string{"1 REM_ACCESS_ERR", "2 WR_FLUSH_ERR"}, p.a.done())
+	require.Equal(t, verbs.StateErr, p.b.State())
+}
