@@ -20,6 +20,7 @@ const module = "github.com/softrnic/softrnic/"
 var floors = map[string][]string{
 	"verbs":                 {},
 	"wire":                  {},
+	"wire/mad":              {},
 	"reliability":           {"wire"},
 	"qp":                    {"verbs", "wire", "reliability"},
 	"internal/link":         {"wire"},
@@ -28,17 +29,20 @@ var floors = map[string][]string{
 	"internal/link/capture": {"wire", "internal/link"},
 	"rnic":                  {"verbs", "wire", "reliability", "qp", "internal/link"},
 	"rnic/rnicdebug":        {"rnic", "internal/debug"},
+	"cm":                    {"verbs", "wire", "cm/protocol"},
+	"cm/protocol":           {"wire/mad"},
 	"internal/sim":          {"verbs", "wire", "reliability", "qp", "internal/link", "rnic"},
 	"internal/house":        {},
+	"internal/tools":        {"verbs", "cm"},
 	"internal/bench":        {"verbs", "wire", "rnic", "internal/link", "qp"},
-	"cmd":                   {"verbs", "wire", "rnic", "internal/link", "internal/bench", "qp", "internal/debug"},
+	"cmd":                   {"verbs", "wire", "rnic", "internal/link", "internal/bench", "qp", "internal/debug", "internal/tools"},
 	"internal/debug":        {"verbs", "wire", "rnic", "qp", "internal/link"},
 }
 
 // pure lists the parts that are cores without I/O, and what they may not use
 // of the standard library.
 var (
-	pure      = []string{"wire", "reliability", "qp"}
+	pure      = []string{"wire", "wire/mad", "reliability", "qp", "cm/protocol"}
 	forbidden = []string{"net", "os", "sync", "time", "math/rand", "math/rand/v2", "crypto/rand", "syscall", "context", "log", "log/slog"}
 )
 

@@ -1,0 +1,141 @@
+package cm
+
+import (
+	"context"
+	"net/netip"
+	"sync"
+
+	"github.com/softrnic/softrnic/cm/protocol"
+	"github.com/softrnic/softrnic/verbs"
+)
+
+// Conn is a connection. Its queue pair is in StateRTS until the connection
+// ends, and then in StateErr.
+type Conn struct {
+	m             *Manager
+	id            uint32
+	qp            verbs.QP
+	local, remote netip.AddrPort
+	adapter       netip.AddrPort
+	params        Params
+	private       []byte
+
+	done     chan struct{} // closed when the connection has ended
+	released chan struct{} // closed when the peer knows, or cannot be told
+	end      sync.Once
+	free     sync.Once
+	err      error  // why it ended; set before done is closed
+	bye      []byte // private data of the peer's DREQ or DREP
+	timedOut bool   // the peer did not confirm the end; set before released is closed
+}
+
+// QP is the queue pair at this end.
+func (c *Conn) QP() verbs.QP { return c.qp }
+
+// PrivateData is what the peer sent with its REQ or REP, with the trailing
+// zeros of the field.
+func (c *Conn) PrivateData() []byte { return c.private }
+
+// Params is what the peer said about its end.
+func (c *Conn) Params() Params { return c.params }
+
+// LocalAddr is our address and port.
+func (c *Conn) LocalAddr() netip.AddrPort { return c.local }
+
+// RemoteAddr is the peer's address and port.
+func (c *Conn) RemoteAddr() netip.AddrPort { return c.remote }
+
+// RemoteAdapter is the address and UDP port of the peer's adapter.
+func (c *Conn) RemoteAdapter() netip.AddrPort { return c.adapter }
+
+// Done is closed when the connection has ended; Err says why.
+func (c *Conn) Done() <-chan struct{} { return c.done }
+
+// Err is why the connection ended, nil before it has: ErrDisconnected if the
+// peer ended it, a *RejectError if the peer has forgotten it, ErrClosed if we
+// did.
+func (c *Conn) Err() error {
+	select {
+	case <-c.done:
+		return c.err
+	default:
+		return nil
+	}
+}
+
+// ByePrivateData is what the peer sent with the message that ended the
+// connection, nil before that.
+func (c *Conn) ByePrivateData() []byte {
+	select {
+	case <-c.done:
+		return c.bye
+	default:
+		return nil
+	}
+}
+
+// Disconnect takes the queue pair to StateErr, tells the peer, and waits until
+// the peer has confirmed. It returns ErrUnreachable if the peer does not; the
+// connection is over all the same. If ctx ends first the peer is still told.
+// Disconnecting what has ended returns nil.
+func (c *Conn) Disconnect(ctx context.Context) error { return c.DisconnectWith(ctx, nil) }
+
+// DisconnectWith is Disconnect with up to 220 bytes of private data.
+func (c *Conn) DisconnectWith(ctx context.Context, private []byte) error {
+	c.finish(ErrClosed, nil)
+	c.m.mu.Lock()
+	if c.m.machine.Disconnect(c.m.now(), c.id, private) {
+		c.m.settle()
+	} else if c.m.machine.State(c.id) != protocol.StateDREQSent {
+		c.release(false)
+	}
+	c.m.mu.Unlock()
+	select {
+	case <-c.released:
+		if c.timedOut {
+			return &Error{Op: "disconnect", Peer: c.remote, Err: ErrUnreachable}
+		}
+		return nil
+	case <-ctx.Done():
+		return &Error{Op: "disconnect", Peer: c.remote, Err: ctx.Err()}
+	}
+}
+
+// finish ends the connection at this end.
+func (c *Conn) finish(why error, bye []byte) {
+	c.end.Do(func() {
+		fail(c.qp)
+		c.err, c.bye = &Error{Op: "connection", Peer: c.remote, Err: why}, bye
+		close(c.done)
+	})
+}
+
+// release notes that the peer knows of the end, or cannot be told.
+func (c *Conn) release(timedOut bool) {
+	c.free.Do(func() {
+		c.timedOut = timedOut
+		close(c.released)
+	})
+}
+
+// hear implements party.
+func (c *Conn) hear(e *protocol.Event) {
+	switch e.Kind {
+	case protocol.EventDisconnected:
+		var why error = ErrDisconnected
+		if e.Reason != 0 {
+			why = &RejectError{Reason: e.Reason}
+		}
+		c.finish(why, append([]byte(nil), e.Private...))
+		c.release(false)
+	case protocol.EventReleased, protocol.EventUnreachable, protocol.EventRejected:
+		c.finish(ErrUnreachable, nil)
+		c.release(e.TimedOut)
+	}
+}
+
+// lost implements party.
+func (c *Conn) lost() {
+	c.finish(ErrClosed, nil)
+	c.release(false)
+}

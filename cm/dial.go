@@ -1,0 +1,247 @@
+package cm
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+
+	"github.com/softrnic/softrnic/cm/protocol"
+	"github.com/softrnic/softrnic/verbs"
+	"github.com/softrnic/softrnic/wire/mad"
+)
+
+// dialing is a connection that was asked for.
+type dialing struct {
+	heard chan answer // room for one
+}
+
+// answer is what became of a REQ or a REP of ours.
+type answer struct {
+	rep     mad.REP
+	private []byte
+	err     error
+}
+
+// hear implements party: one answer counts.
+func (d *dialing) hear(e *protocol.Event) {
+	a := answer{private: append([]byte(nil), e.Private...)}
+	switch e.Kind {
+	case protocol.EventReply:
+		a.rep = e.REP
+		a.rep.PrivateData = nil
+	case protocol.EventRejected:
+		a.err = &RejectError{Reason: e.Reason, Info: append([]byte(nil), e.Info...), PrivateData: a.private}
+	case protocol.EventDisconnected, protocol.EventWithdrawn:
+		a.err = ErrDisconnected
+	case protocol.EventUnreachable:
+		a.err = ErrUnreachable
+	}
+	select {
+	case d.heard <- a:
+	default:
+	}
+}
+
+// lost implements party.
+func (d *dialing) lost() {
+	select {
+	case d.heard <- answer{err: ErrClosed}:
+	default:
+	}
+}
+
+// Dial connects o.QP to who listens at addr, and waits until the connection is
+// there. A peer that refuses is a *RejectError, one that does not answer
+// ErrUnreachable or the context's error. Then the queue pair is in any state on
+// the way; Modify to StateReset starts anew.
+//
+// If the peer's path MTU is smaller than what was asked for, and o.MTU leaves it
+// open, it is asked once more with that.
+func (m *Manager) Dial(ctx context.Context, addr netip.AddrPort, o DialOptions) (*Conn, error) {
+	c, err := m.dial(ctx, addr, &o)
+	if err != nil {
+		return nil, errOf("dial", addr, err, "")
+	}
+	return c, nil
+}
+
+func (m *Manager) dial(ctx context.Context, addr netip.AddrPort, o *DialOptions) (*Conn, error) {
+	setDefault(&o.UDPPort, rocePort)
+	setDefault(&o.PortSpace, TCP)
+	addr = netip.AddrPortFrom(addr.Addr().Unmap(), addr.Port())
+	peer := netip.AddrPortFrom(addr.Addr(), o.UDPPort)
+	if err := m.checkDial(peer, o); err != nil {
+		return nil, err
+	}
+	q, err := m.request(addr, o)
+	if err != nil {
+		return nil, err
+	}
+	if o.LocalPort == 0 {
+		m.mu.Lock()
+		o.LocalPort = m.ephemeral()
+		m.mu.Unlock()
+	}
+	local := netip.AddrPortFrom(m.addr.Addr(), o.LocalPort)
+	q.PrivateData = withHeader(o.PortSpace, mad.CMAHeader{Src: local, Dst: addr.Addr()}, o.PrivateData)
+	if err := begin(o.QP, accessOf(&o.ConnectOptions, q.ResponderResources), o.Prepare); err != nil {
+		return nil, err
+	}
+	d := &dialing{heard: make(chan answer, 1)}
+	id, a, err := m.ask(ctx, peer, q, d)
+	if err != nil {
+		return nil, err
+	}
+	c := &Conn{
+		m: m, id: id, qp: o.QP, local: local, remote: addr, adapter: peer, params: paramsOfREP(q, &a.rep), private: a.private,
+		done: make(chan struct{}), released: make(chan struct{}),
+	}
+	if err := c.complete(q, o); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// checkDial refuses what cannot be asked for.
+func (m *Manager) checkDial(peer netip.AddrPort, o *DialOptions) error {
+	if o.QP == nil {
+		return fmt.Errorf("%w: DialOptions.QP is not set", verbs.ErrInvalid)
+	}
+	if t := o.QP.Type(); t != verbs.RC && t != verbs.UC {
+		return fmt.Errorf("%w: a queue pair of type %v; DialUD is for UD", verbs.ErrUnsupported, t)
+	}
+	room := mad.REQPrivateLen
+	if o.PortSpace.HasHeader() {
+		room -= mad.CMAHeaderLen
+	}
+	if len(o.PrivateData) > room {
+		return fmt.Errorf("%w: %d bytes of private data, there is room for %d", verbs.ErrInvalid, len(o.PrivateData), room)
+	}
+	if err := checkOptions(&o.ConnectOptions); err != nil {
+		return err
+	}
+	return m.reachable(peer)
+}
+
+// reachable refuses peers that no datagram can be sent to.
+func (m *Manager) reachable(peer netip.AddrPort) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.closed {
+		return ErrClosed
+	}
+	_, err := m.gsi.handle(peer)
+	return err
+}
+
+// request lays out a REQ.
+func (m *Manager) request(addr netip.AddrPort, o *DialOptions) (*mad.REQ, error) {
+	credits, shared := givesCredits(o.QP)
+	timeout := orDefault(o.Timeout, defaultTimeout)
+	q := &mad.REQ{
+		ServiceID: mad.ServiceIDOf(o.PortSpace, addr.Port()), QPN: o.QP.Num(),
+		ResponderResources:    min(orDefault(o.MaxDestRdAtomic, defaultRdAtomic), uint8(min(m.limits.MaxQPRdAtom, 255))),
+		InitiatorDepth:        min(orDefault(o.MaxRdAtomic, defaultRdAtomic), uint8(min(m.limits.MaxQPInitRdAtom, 255))),
+		RemoteResponseTimeout: m.options.ResponseTimeout, LocalResponseTimeout: m.options.ResponseTimeout,
+		MaxCMRetries: m.options.Retries, FlowControl: credits, SRQ: shared,
+		StartingPSN: m.psn(), RetryCount: orDefault(o.RetryCnt, defaultRetries), RNRRetry: orDefault(o.RNRRetry, defaultRetries),
+		PKey: 0xffff, MTU: uint8(orDefault(o.MTU, m.port.ActiveMTU)),
+		Primary: mad.Path{
+			LocalLID: mad.LIDPermissive, RemoteLID: mad.LIDPermissive,
+			LocalGID: verbs.GIDFromAddr(m.addr.Addr()), RemoteGID: verbs.GIDFromAddr(addr.Addr()),
+			FlowLabel: o.FlowLabel, TrafficClass: o.TrafficClass, HopLimit: orDefault(o.HopLimit, 64), SL: o.SL,
+			AckTimeout: timeout,
+		},
+	}
+	if o.QP.Type() == verbs.UC {
+		q.Transport = mad.TransportUC
+		q.ResponderResources, q.InitiatorDepth = 0, 0
+	}
+	if m.options.Announce || o.UDPPort != rocePort || addr.Addr().IsLoopback() {
+		q.LocalEECN = mad.EECNOfBuffer(m.port.RecvBuffer)
+	}
+	return q, nil
+}
+
+// psn draws a starting PSN.
+func (m *Manager) psn() uint32 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.options.Rand() & 0xffffff
+}
+
+// withHeader puts RDMA-CM's header in front of private data, where it belongs.
+func withHeader(s PortSpace, h mad.CMAHeader, private []byte) []byte {
+	if !s.HasHeader() {
+		return private
+	}
+	b := make([]byte, mad.CMAHeaderLen, mad.CMAHeaderLen+len(private))
+	h.Put(b)
+	return append(b, private...)
+}
+
+// ask sends a REQ and waits for the answer.
+func (m *Manager) ask(ctx context.Context, peer netip.AddrPort, q *mad.REQ, d *dialing) (uint32, answer, error) {
+	m.mu.Lock()
+	if m.closed {
+		m.mu.Unlock()
+		return 0, answer{}, ErrClosed
+	}
+	id, ok := m.machine.Connect(m.now(), peer, *q)
+	if !ok {
+		m.mu.Unlock()
+		return 0, answer{}, ErrTooMany
+	}
+	m.parties[id] = d
+	m.settle()
+	m.mu.Unlock()
+	select {
+	case a := <-d.heard:
+		return id, a, a.err
+	case <-ctx.Done():
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		delete(m.parties, id)
+		m.machine.Abandon(m.now(), id)
+		m.settle()
+		return 0, answer{}, ctx.Err()
+	}
+}
+
+// complete moves the queue pair of a connection that the peer has accepted, and
+// sends the RTU.
+func (c *Conn) complete(q *mad.REQ, o *DialOptions) error {
+	p := &c.params
+	refuse := func(r mad.Reason, err error) error {
+		c.m.mu.Lock()
+		defer c.m.mu.Unlock()
+		delete(c.m.parties, c.id)
+		c.m.machine.Reject(c.m.now(), c.id, mad.REJ{Reason: r})
+		c.m.settle()
+		return err
+	}
+	if int(p.InitiatorDepth) > c.m.limits.MaxQPRdAtom {
+		return refuse(mad.RejNoRespResources, fmt.Errorf("%w: the peer wants %d reads and atomics outstanding, the device serves %d",
+			verbs.ErrLimit, p.InitiatorDepth, c.m.limits.MaxQPRdAtom))
+	}
+	served := p.InitiatorDepth
+	a := verbs.QPAttr{
+		PathMTU: p.MTU, RQPSN: q.StartingPSN, SQPSN: p.PSN, DestQPN: p.QPN, AccessFlags: accessOf(&o.ConnectOptions, served),
+		AV:          p.av(c.adapter),
+		MaxRdAtomic: min(p.ResponderResources, q.InitiatorDepth), MaxDestRdAtomic: served,
+		MinRNRTimer: orDefault(o.MinRNRTimer, defaultMinRNRTimer),
+		Timeout:     q.Primary.AckTimeout, RetryCnt: q.RetryCount, RNRRetry: p.RNRRetry,
+	}
+	if err := join(c.qp, a, o.Access != 0); err != nil {
+		return refuse(mad.RejConsumer, err)
+	}
+	c.m.mu.Lock()
+	defer c.m.mu.Unlock()
+	if !c.m.machine.Ready(c.id, nil) {
+		fail(c.qp)
+		return ErrDisconnected
+	}
+	c.m.parties[c.id] = c
+	c.m.settle()
+	return nil
+}

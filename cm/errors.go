@@ -1,0 +1,76 @@
+package cm
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+
+	"github.com/softrnic/softrnic/wire/mad"
+)
+
+// What calls can end with besides a *RejectError and the context's error. They
+// come wrapped in an *Error that names the peer; test with errors.Is.
+var (
+	ErrClosed       = errors.New("closed")                                       // the manager, listener or connection
+	ErrUnreachable  = errors.New("the peer does not answer")                     // however often it was asked
+	ErrWithdrawn    = errors.New("the peer withdrew its request, or it expired") // before Accept or Reject
+	ErrDisconnected = errors.New("the peer ended the connection")
+	ErrInUse        = errors.New("port is in use")
+	ErrTooMany      = errors.New("too many connections")
+	ErrAnswered     = errors.New("the request was accepted or rejected before")
+)
+
+// Error is the error of a call: what was tried, with whom, and what came of it.
+type Error struct {
+	Op     string         // "dial", "accept", "listen", ...
+	Peer   netip.AddrPort // address and port, if there is one
+	Detail string         // what to do about it, or ""
+	Err    error
+}
+
+func (e *Error) Error() string {
+	s := "cm: " + e.Op
+	if e.Peer.IsValid() {
+		s += " " + e.Peer.String()
+	}
+	s += ": " + e.Err.Error()
+	if e.Detail != "" {
+		s += ": " + e.Detail
+	}
+	return s
+}
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// Reason is why a connection was refused.
+type Reason = mad.Reason
+
+// Reasons that programs tell apart most often. Package mad has all of them.
+const (
+	NoResources      = mad.RejNoResources      // full at the moment
+	InvalidServiceID = mad.RejInvalidServiceID // nobody listens
+	StaleConn        = mad.RejStaleConn        // try again with a new queue pair
+	InvalidMTU       = mad.RejInvalidMTU
+	ConsumerReject   = mad.RejConsumer // the program refused
+)
+
+// RejectError is a refusal by the peer.
+type RejectError struct {
+	Reason      Reason
+	Info        []byte // additional information, which depends on the reason
+	PrivateData []byte // what the peer's program says, with trailing zeros
+}
+
+func (e *RejectError) Error() string {
+	return fmt.Sprintf("rejected: %v (%d): %s", e.Reason, uint16(e.Reason), e.Reason.Meaning())
+}
+
+// UDRejectError is a peer's answer that it does not serve datagrams on a port.
+type UDRejectError struct {
+	Status      mad.SIDRStatus
+	PrivateData []byte // what the peer's program says, with trailing zeros
+}
+
+func (e *UDRejectError) Error() string {
+	return fmt.Sprintf("rejected: %v (%d): %s", e.Status, uint8(e.Status), e.Status.Meaning())
+}

@@ -1,0 +1,209 @@
+package cm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+
+	"github.com/softrnic/softrnic/verbs"
+	"github.com/softrnic/softrnic/wire"
+	"github.com/softrnic/softrnic/wire/mad"
+)
+
+// Sizes of the buffers of queue pair 1.
+const (
+	recvSlot    = wire.GRHLen + mad.Size
+	sendSlots   = 128
+	handlesKept = 256
+)
+
+// gsi is queue pair 1 of a device with its buffers. Receiving is for one
+// goroutine; sending needs the manager's lock.
+type gsi struct {
+	pd             verbs.PD
+	sendCQ, recvCQ verbs.CQ
+	qp             verbs.QP
+	recvMR, sendMR verbs.MR
+	free           []uint32 // send slots
+	handles        map[netip.AddrPort]verbs.AH
+	wcs            []verbs.WC
+}
+
+// openGSI makes queue pair 1 and posts its receives.
+func openGSI(dev verbs.Device, receives int, psn uint32) (_ *gsi, err error) {
+	g := &gsi{handles: make(map[netip.AddrPort]verbs.AH), wcs: make([]verbs.WC, 64)}
+	defer func() {
+		if err != nil {
+			g.close()
+		}
+	}()
+	if g.pd, err = dev.AllocPD(); err != nil {
+		return nil, err
+	}
+	if g.recvCQ, err = dev.CreateCQ(receives); err != nil {
+		return nil, err
+	}
+	if g.sendCQ, err = dev.CreateCQ(sendSlots); err != nil {
+		return nil, err
+	}
+	if g.recvMR, err = g.pd.RegMR(make([]byte, receives*recvSlot), verbs.AccessLocalWrite); err != nil {
+		return nil, err
+	}
+	if g.sendMR, err = g.pd.RegMR(make([]byte, sendSlots*mad.Size), verbs.AccessLocalWrite); err != nil {
+		return nil, err
+	}
+	if g.qp, err = g.pd.CreateQP(verbs.QPInitAttr{
+		Type: verbs.GSI, SendCQ: g.sendCQ, RecvCQ: g.recvCQ,
+		Cap: verbs.QPCap{MaxSendWR: sendSlots, MaxRecvWR: receives, MaxSendSGE: 1, MaxRecvSGE: 1},
+	}); err != nil {
+		return nil, err
+	}
+	if err = g.activate(psn); err != nil {
+		return nil, err
+	}
+	for i := range uint32(sendSlots) {
+		g.free = append(g.free, i)
+	}
+	wrs := make([]verbs.RecvWR, receives)
+	for i := range wrs {
+		wrs[i] = g.receive(uint64(i))
+	}
+	_, err = g.qp.PostRecv(wrs)
+	return g, err
+}
+
+// activate takes the queue pair to StateRTS.
+func (g *gsi) activate(psn uint32) error {
+	for _, step := range []struct {
+		attr verbs.QPAttr
+		mask verbs.QPAttrMask
+	}{
+		{verbs.QPAttr{State: verbs.StateInit, PortNum: 1, QKey: wire.QKeyGSI}, verbs.AttrPKeyIndex | verbs.AttrPort | verbs.AttrQKey},
+		{verbs.QPAttr{State: verbs.StateRTR}, 0},
+		{verbs.QPAttr{State: verbs.StateRTS, SQPSN: psn}, verbs.AttrSQPSN},
+	} {
+		if err := g.qp.Modify(step.attr, verbs.AttrState|step.mask); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (g *gsi) receive(slot uint64) verbs.RecvWR {
+	return verbs.RecvWR{WRID: slot, SGList: []verbs.SGE{g.recvMR.SGE(int(slot)*recvSlot, recvSlot)}}
+}
+
+// wait blocks until datagrams have come or ctx has ended, and returns their
+// completions.
+func (g *gsi) wait(ctx context.Context) ([]verbs.WC, error) {
+	n, err := g.recvCQ.PollWait(ctx, g.wcs)
+	return g.wcs[:n], err
+}
+
+// datagram returns sender and content of what a completion reports. ok is false
+// if that is nothing from a queue pair 1.
+func (g *gsi) datagram(wc *verbs.WC) (from netip.Addr, b []byte, ok bool) {
+	if wc.Status != verbs.WCSuccess || wc.SrcQPN != wire.QPNGSI || wc.ByteLen < wire.GRHLen {
+		return from, nil, false
+	}
+	slot := g.recvMR.Bytes()[int(wc.WRID)*recvSlot:]
+	from, _, _, ok = wire.ParseGRH(slot[:wire.GRHLen])
+	return from, slot[wire.GRHLen:min(wc.ByteLen, recvSlot)], ok
+}
+
+// repost gives buffers back to the queue.
+func (g *gsi) repost(wcs []verbs.WC) error {
+	var wrs [64]verbs.RecvWR
+	n := 0
+	for i := range wcs {
+		wrs[n] = g.receive(wcs[i].WRID)
+		n++
+	}
+	_, err := g.qp.PostRecv(wrs[:n])
+	return err
+}
+
+// errNoSlot says that everything is being sent.
+var errNoSlot = errors.New("no send buffer is free")
+
+// send posts a datagram.
+func (g *gsi) send(to netip.AddrPort, b *[mad.Size]byte) error {
+	if len(g.free) == 0 {
+		g.reap()
+	}
+	if len(g.free) == 0 {
+		return errNoSlot
+	}
+	ah, err := g.handle(to)
+	if err != nil {
+		return err
+	}
+	slot := g.free[len(g.free)-1]
+	off := int(slot) * mad.Size
+	copy(g.sendMR.Bytes()[off:], b[:])
+	_, err = g.qp.PostSend([]verbs.SendWR{{
+		WRID: uint64(slot), Opcode: verbs.WRSend, Flags: verbs.SendSignaled, SGList: []verbs.SGE{g.sendMR.SGE(off, mad.Size)},
+		AH: ah, RemoteQPN: wire.QPNGSI, RemoteQKey: wire.QKeyGSI,
+	}})
+	if err == nil {
+		g.free = g.free[:len(g.free)-1]
+	}
+	return err
+}
+
+// reap takes the send completions.
+func (g *gsi) reap() {
+	var wcs [sendSlots]verbs.WC
+	n, _ := g.sendCQ.Poll(wcs[:]) // a closed queue has none
+	for i := range n {
+		g.free = append(g.free, uint32(wcs[i].WRID))
+	}
+}
+
+// handle returns an address handle for a peer's adapter.
+func (g *gsi) handle(to netip.AddrPort) (verbs.AH, error) {
+	if ah := g.handles[to]; ah != nil {
+		return ah, nil
+	}
+	if len(g.handles) >= handlesKept {
+		for k, ah := range g.handles {
+			_ = ah.Destroy() // of our own making, and not destroyed before
+			delete(g.handles, k)
+		}
+	}
+	ah, err := g.pd.CreateAH(verbs.AHAttr{DGID: verbs.GIDFromAddr(to.Addr()), UDPPort: to.Port(), PortNum: 1})
+	if err != nil {
+		return nil, err
+	}
+	g.handles[to] = ah
+	return ah, nil
+}
+
+// close destroys what there is, and returns the first error.
+func (g *gsi) close() error {
+	var errs []error
+	if g.qp != nil {
+		errs = append(errs, g.qp.Destroy())
+	}
+	for _, ah := range g.handles {
+		errs = append(errs, ah.Destroy())
+	}
+	for _, mr := range []verbs.MR{g.recvMR, g.sendMR} {
+		if mr != nil {
+			errs = append(errs, mr.Dereg())
+		}
+	}
+	for _, cq := range []verbs.CQ{g.sendCQ, g.recvCQ} {
+		if cq != nil {
+			errs = append(errs, cq.Destroy())
+		}
+	}
+	if g.pd != nil {
+		errs = append(errs, g.pd.Dealloc())
+	}
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("closing queue pair 1: %w", err)
+	}
+	return nil
+}

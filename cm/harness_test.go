@@ -1,0 +1,135 @@
+package cm_test
+
+import (
+	"context"
+	"encoding/binary"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/softrnic/softrnic/cm"
+	"github.com/softrnic/softrnic/rnic"
+	"github.com/softrnic/softrnic/verbs"
+)
+
+// TestMain holds the tests to leaving no goroutine behind.
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// patience is how long a test waits for what must happen.
+const patience = time.Minute
+
+// soon is a context that ends when patience does.
+func soon(t testing.TB) context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// end is one side of a test: a device with its manager.
+type end struct {
+	dev *rnic.Device
+	pd  verbs.PD
+	cq  verbs.CQ
+	m   *cm.Manager
+}
+
+func newEnd(t testing.TB, o cm.Options) *end { return newEndOn(t, rnic.Options{}, o) }
+
+func newEndOn(t testing.TB, ro rnic.Options, o cm.Options) *end {
+	t.Helper()
+	e := &end{}
+	var err error
+	e.dev, err = rnic.Open(ro)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, e.dev.Close()) })
+	e.pd, err = e.dev.AllocPD()
+	require.NoError(t, err)
+	e.cq, err = e.dev.CreateCQ(4096)
+	require.NoError(t, err)
+	e.m, err = cm.New(e.dev, o)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, e.m.Close()) })
+	return e
+}
+
+func (e *end) newQP(t testing.TB, typ verbs.QPType) verbs.QP {
+	t.Helper()
+	qp, err := e.pd.CreateQP(verbs.QPInitAttr{Type: typ, SendCQ: e.cq, RecvCQ: e.cq,
+		Cap: verbs.QPCap{MaxSendWR: 16, MaxRecvWR: 16, MaxSendSGE: 2, MaxRecvSGE: 2, MaxInlineData: 64}})
+	require.NoError(t, err)
+	return qp
+}
+
+func (e *end) reg(t testing.TB, n int) verbs.MR {
+	t.Helper()
+	mr, err := e.pd.RegMR(make([]byte, n), verbs.AccessLocalWrite|verbs.AccessRemote)
+	require.NoError(t, err)
+	return mr
+}
+
+// next waits for one successful completion.
+func (e *end) next(t testing.TB) verbs.WC {
+	t.Helper()
+	var wc [1]verbs.WC
+	n, err := e.cq.PollWait(soon(t), wc[:])
+	require.NoError(t, err)
+	require.Equal(t, 1, n)
+	require.NoError(t, wc[0].Err())
+	return wc[0]
+}
+
+// dial connects a new queue pair of e to a listener of to.
+func (e *end) dial(t testing.TB, to *end, at netip.AddrPort, o cm.DialOptions) (*cm.Conn, error) {
+	t.Helper()
+	if o.QP == nil {
+		o.QP = e.newQP(t, verbs.RC)
+	}
+	o.UDPPort = to.m.Addr().Port()
+	return e.m.Dial(soon(t), at, o)
+}
+
+// accepted is what became of a request.
+type accepted struct {
+	conn *cm.Conn
+	err  error
+}
+
+// acceptOne accepts the next request in another goroutine.
+func (e *end) acceptOne(t testing.TB, l *cm.Listener, o cm.AcceptOptions) <-chan accepted {
+	t.Helper()
+	ch := make(chan accepted, 1)
+	ctx := soon(t)
+	go func() {
+		r, err := l.Accept(ctx)
+		if err != nil {
+			ch <- accepted{nil, err}
+			return
+		}
+		qp := e.newQP(t, r.Transport)
+		conn, err := r.Accept(ctx, qp, o)
+		ch <- accepted{conn, err}
+	}()
+	return ch
+}
+
+// connect connects two ends.
+func connect(t testing.TB, a, b *end, do cm.DialOptions, ao cm.AcceptOptions) (ca, cb *cm.Conn) {
+	t.Helper()
+	l, err := b.m.Listen(0, cm.ListenOptions{})
+	require.NoError(t, err)
+	defer l.Close()
+	ch := b.acceptOne(t, l, ao)
+	ca, err = a.dial(t, b, l.Addr(), do)
+	require.NoError(t, err)
+	got := <-ch
+	require.NoError(t, got.err)
+	return ca, got.conn
+}
+
+func descriptor(mr verbs.MR) []byte {
+	b := binary.BigEndian.AppendUint64(nil, mr.Addr())
+	return binary.BigEndian.AppendUint32(b, mr.RKey())
+}

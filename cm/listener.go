@@ -1,0 +1,183 @@
+package cm
+
+import (
+	"context"
+	"net/netip"
+
+	"github.com/softrnic/softrnic/cm/protocol"
+	"github.com/softrnic/softrnic/wire/mad"
+)
+
+// listener is what Listener and UDListener share: requests that wait for the
+// program.
+type listener struct {
+	m       *Manager
+	service mad.ServiceID
+	addr    netip.AddrPort
+	waiting []*incoming   // guarded by the manager's lock, as shut
+	more    chan struct{} // holds a token if there may be some
+	done    chan struct{} // closed with the listener
+	shut    bool
+}
+
+// incoming is a peer's request, from its arrival to its answer.
+type incoming struct {
+	l       *listener
+	id      uint32
+	event   protocol.Event // without views
+	private []byte
+	gone    bool  // withdrawn; guarded by the manager's lock
+	heard   party // who takes over
+}
+
+// listen begins to listen. Port 0 means any that is free.
+func (m *Manager) listen(space PortSpace, port uint16, s protocol.Serve) (*listener, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.closed {
+		return nil, &Error{Op: "listen", Err: ErrClosed}
+	}
+	for tries := 0; ; tries++ {
+		p := port
+		if p == 0 {
+			p = m.ephemeral()
+		}
+		id := mad.ServiceIDOf(space, p)
+		if m.machine.Listen(id, s) {
+			l := &listener{
+				m: m, service: id, addr: netip.AddrPortFrom(m.addr.Addr(), p),
+				more: make(chan struct{}, 1), done: make(chan struct{}),
+			}
+			m.listeners[id] = l
+			return l, nil
+		}
+		if port != 0 || tries == 1<<16 {
+			return nil, &Error{Op: "listen", Peer: netip.AddrPortFrom(m.addr.Addr(), port), Err: ErrInUse}
+		}
+	}
+}
+
+// ephemeral draws a port from the dynamic ones of RFC 6335.
+func (m *Manager) ephemeral() uint16 {
+	const first = 49152
+	return first + uint16(m.options.Rand()%(1<<16-first))
+}
+
+// offer puts a peer's request before the program. The lock is held.
+func (m *Manager) offer(e *protocol.Event, id mad.ServiceID) {
+	l := m.listeners[id]
+	if l == nil {
+		m.machine.Abandon(m.now(), e.ID)
+		return
+	}
+	in := &incoming{l: l, id: e.ID, event: *e, private: append([]byte(nil), e.Private...)}
+	in.event.Private, in.event.REQ.PrivateData, in.event.SIDRReq.PrivateData = nil, nil, nil
+	m.parties[e.ID] = in
+	l.waiting = append(l.waiting, in)
+	l.signal()
+}
+
+func (l *listener) signal() {
+	select {
+	case l.more <- struct{}{}:
+	default:
+	}
+}
+
+// accept waits for a request.
+func (l *listener) accept(ctx context.Context) (*incoming, error) {
+	for {
+		if in := l.take(); in != nil {
+			return in, nil
+		}
+		select {
+		case <-l.more:
+		case <-l.done:
+			return nil, &Error{Op: "accept", Peer: l.addr, Err: ErrClosed}
+		case <-ctx.Done():
+			return nil, &Error{Op: "accept", Peer: l.addr, Err: ctx.Err()}
+		}
+	}
+}
+
+// take returns the oldest request that is still wanted, nil if there is none.
+func (l *listener) take() *incoming {
+	l.m.mu.Lock()
+	defer l.m.mu.Unlock()
+	for len(l.waiting) > 0 {
+		in := l.waiting[0]
+		l.waiting[0] = nil
+		l.waiting = l.waiting[1:]
+		if in.gone {
+			continue
+		}
+		if len(l.waiting) > 0 {
+			l.signal()
+		}
+		return in
+	}
+	return nil
+}
+
+// Close ends the listener: requests that Accept has not returned are rejected,
+// connections stay. Closing twice is safe.
+func (l *listener) Close() error {
+	l.m.mu.Lock()
+	defer l.m.mu.Unlock()
+	if l.m.listeners[l.service] != l {
+		return nil
+	}
+	delete(l.m.listeners, l.service)
+	l.m.machine.Unlisten(l.m.now(), l.service)
+	l.m.settle()
+	l.close()
+	return nil
+}
+
+// close wakes who waits. The lock is held.
+func (l *listener) close() {
+	if l.shut {
+		return
+	}
+	l.shut = true
+	for _, in := range l.waiting {
+		in.gone = true
+		delete(l.m.parties, in.id)
+	}
+	l.waiting = nil
+	close(l.done)
+}
+
+// Addr is the address and port that peers dial.
+func (l *listener) Addr() netip.AddrPort { return l.addr }
+
+// hear implements party, for requests that are not answered yet.
+func (in *incoming) hear(e *protocol.Event) { in.gone = true }
+
+// lost implements party.
+func (in *incoming) lost() { in.gone = true }
+
+// Listener takes requests for connections.
+type Listener struct{ *listener }
+
+// Listen begins to take requests for connections on a port; 0 means any that is
+// free.
+func (m *Manager) Listen(port uint16, o ListenOptions) (*Listener, error) {
+	setDefault(&o.PortSpace, TCP)
+	setDefault(&o.Backlog, DefaultBacklog)
+	l, err := m.listen(o.PortSpace, port, protocol.Serve{RC: !o.NoRC, UC: !o.NoUC, Backlog: o.Backlog})
+	if err != nil {
+		return nil, err
+	}
+	return &Listener{l}, nil
+}
+
+// Accept waits for a request, which must be accepted or rejected. It returns
+// ErrClosed once the listener or the manager is closed.
+func (l *Listener) Accept(ctx context.Context) (*Request, error) {
+	in, err := l.accept(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &Request{in: in, Params: paramsOfREQ(&in.event)}, nil
+}

@@ -1,0 +1,131 @@
+package cm
+
+import (
+	"github.com/softrnic/softrnic/verbs"
+	"github.com/softrnic/softrnic/wire/mad"
+)
+
+// PortSpace is a space of port numbers.
+type PortSpace = mad.PortSpace
+
+// Port spaces. Requests to TCP and UDP begin with RDMA-CM's header, the others
+// leave the private data to the programs.
+const (
+	TCP = mad.PortSpaceTCP // connections, the default of Listen and Dial
+	UDP = mad.PortSpaceUDP // datagrams, that of ListenUD and DialUD
+	IB  = mad.PortSpaceIB
+	SDP = mad.PortSpaceSDP
+)
+
+// Options say how a Manager works. The zero value is good for most.
+type Options struct {
+	// ResponseTimeout is the code of the time after which a message without
+	// an answer is repeated, ours and our peers': 4.096 us * 2^n. 0 means
+	// DefaultResponseTimeout.
+	ResponseTimeout uint8
+
+	// Retries is how often a message is repeated at most, up to 15; 0 means
+	// 15.
+	Retries uint8
+
+	// ServiceTimeout is the code of the time that a peer is asked to wait if
+	// a request is not accepted or rejected soon; 0 means 22 (17 s).
+	ServiceTimeout uint8
+
+	// MaxConns is the number of connections in any state at a time, 2^18 by
+	// default.
+	MaxConns int
+
+	// Receives is the number of datagrams that can arrive at a time, 512 by
+	// default.
+	Receives int
+
+	// Announce tells every peer the size of our socket's receive buffer, in a
+	// field that the standard leaves unused. Without it only peers that are
+	// softrnics for sure are told: those on another UDP port than 4791, those
+	// on a loopback address, and those that told us.
+	Announce bool
+
+	// Rand replaces the source of ids and packet sequence numbers.
+	Rand func() uint32
+}
+
+// DefaultResponseTimeout is 0.54 s.
+const DefaultResponseTimeout = 17
+
+func (o *Options) setDefaults() {
+	setDefault(&o.ResponseTimeout, DefaultResponseTimeout)
+	setDefault(&o.Retries, 15)
+	setDefault(&o.Receives, 512)
+	o.Retries = min(o.Retries, 15)
+	if o.Rand == nil {
+		o.Rand = secureRandom
+	}
+}
+
+func setDefault[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+// ListenOptions say what a Listener takes.
+type ListenOptions struct {
+	PortSpace PortSpace // TCP unless given
+
+	// Backlog is how many requests may be under way at a time: those that
+	// Accept has not returned, and those that are not yet established. A peer
+	// gets half of them. Others are dropped, and come again. DefaultBacklog
+	// unless given.
+	Backlog int
+
+	// NoRC and NoUC reject requests for reliable or unreliable connections.
+	NoRC, NoUC bool
+}
+
+// DefaultBacklog is large because many may connect at once.
+const DefaultBacklog = 8192
+
+// DialOptions say what connection to ask for. QP must be given.
+//
+// Of ConnectOptions, those with a counterpart at the peer mean: RetryCnt is for
+// both ends, RNRRetry for the peer's queue pair (ours is set by the peer),
+// Timeout for both ends. Access is remote write, and read and atomic if
+// MaxDestRdAtomic is not Zero. MaxRdAtomic and MaxDestRdAtomic are what is asked
+// for; the peer may grant less.
+type DialOptions struct {
+	verbs.ConnectOptions
+
+	QP verbs.QP // RC or UC, in StateReset or StateInit
+
+	// Prepare is called with the queue pair in StateInit, before the peer
+	// hears of it, to post receives.
+	Prepare func(verbs.QP) error
+
+	PrivateData []byte    // up to 56 bytes; 92 in a port space without RDMA-CM's header
+	UDPPort     uint16    // of the peer's adapter if not 4791
+	PortSpace   PortSpace // TCP unless given
+	LocalPort   uint16    // that the peer sees; one is chosen unless given
+
+	TrafficClass uint8  // of the path: DSCP and ECN
+	FlowLabel    uint32 // 20 bits
+	HopLimit     uint8  // 64 unless given
+	SL           uint8  // 4 bits
+}
+
+// AcceptOptions say how to accept a connection.
+//
+// Of ConnectOptions, RNRRetry is for the peer's queue pair; RetryCnt, Timeout,
+// MTU and our RNR retry are what the peer asked for, and RetryCnt and Timeout
+// replace it if they are given. MaxRdAtomic and MaxDestRdAtomic are at most what
+// the peer offered.
+type AcceptOptions struct {
+	verbs.ConnectOptions
+
+	// Prepare is called with the queue pair in StateInit, before the peer can
+	// send, to post receives.
+	Prepare func(verbs.QP) error
+
+	PrivateData []byte // up to 196 bytes
+}

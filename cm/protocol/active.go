@@ -1,0 +1,134 @@
+package protocol
+
+import (
+	"net/netip"
+
+	"github.com/softrnic/softrnic/wire/mad"
+)
+
+// Connect sends a REQ to the adapter at peer and returns the id of what may
+// become a connection, or false if there are too many. The machine fills in
+// LocalID and CAGUID. RemoteResponseTimeout and MaxCMRetries say when and how
+// often the REQ is repeated, and MaxCMRetries counts for all later messages.
+func (m *Machine) Connect(now Time, peer netip.AddrPort, q mad.REQ) (id uint32, ok bool) {
+	if m.closed {
+		return 0, false
+	}
+	e := m.newEntry(peer, StateREQSent)
+	if e == nil {
+		return 0, false
+	}
+	q.LocalID, q.CAGUID = e.id, m.cfg.GUID
+	e.active = true
+	e.localQPN = q.QPN
+	e.tid = m.transaction()
+	e.retries = q.MaxCMRetries
+	e.interval = interval(q.RemoteResponseTimeout)
+	e.timewait = timewaitOf(q.Primary.AckTimeout)
+	m.ask(now, e, e.tid, mad.AttrREQ, &q)
+	return e.id, true
+}
+
+// timewaitOf is how long packets of a connection may still be on their way:
+// twice the time after which an acknowledgement counts as lost.
+func timewaitOf(ackTimeout uint8) Time {
+	return 2 * Time(mad.TimeoutNanos(min(max(ackTimeout, shortestInterval), longestTimewait)))
+}
+
+// Ready sends the RTU for a REP and makes the connection ESTABLISHED. It
+// returns false if the connection is not there to be established any more.
+func (m *Machine) Ready(id uint32, private []byte) bool {
+	e := m.entries[id]
+	if e == nil || e.state != StateREPRcvd {
+		return false
+	}
+	e.state = StateEstablished
+	e.ready = private
+	m.timers.set(e, 0)
+	m.sendRTU(e)
+	m.stats.Connected++
+	return true
+}
+
+func (m *Machine) sendRTU(e *entry) {
+	m.send(e.peer, e.tid, mad.AttrRTU, &mad.RTU{LocalID: e.id, RemoteID: e.remoteID, PrivateData: e.ready})
+}
+
+// handleREP takes the answer to a REQ of ours.
+func (m *Machine) handleREP(now Time, from netip.AddrPort, h mad.Header, r mad.REP) Drop {
+	e, drop := m.find(from, r.RemoteID, r.LocalID)
+	if drop == DropUnknownID {
+		m.send(from, h.TID, mad.AttrREJ, &mad.REJ{RemoteID: r.LocalID, Which: mad.WhichREP, Reason: mad.RejInvalidCommID})
+	}
+	switch {
+	case drop != DropNone:
+		return drop
+	case !e.active:
+		return DropUnexpected
+	case h.TID != e.tid:
+		return DropWrongTID
+	}
+	switch e.state {
+	case StateREQSent, StateMRAREQRcvd:
+		return m.takeREP(now, e, r)
+	case StateREPRcvd: // our program is about to answer
+		return DropDuplicate
+	case StateEstablished:
+		m.sendRTU(e)
+		return DropNone
+	}
+	return DropUnexpected
+}
+
+func (m *Machine) takeREP(now Time, e *entry, r mad.REP) Drop {
+	if r.LocalID == 0 || r.QPN == 0 {
+		return DropReservedField
+	}
+	id, qpn := remoteKey{e.peer, r.LocalID}, remoteKey{e.peer, r.QPN}
+	old := m.remQPNs[qpn]
+	if m.remotes[id] != nil || old != nil {
+		m.send(e.peer, e.tid, mad.AttrREJ, &mad.REJ{
+			LocalID: e.id, RemoteID: r.LocalID, Which: mad.WhichREP, Reason: mad.RejStaleConn,
+		})
+		m.stats.Rejected++
+		if old != nil {
+			m.stale(now, old)
+		}
+		m.raise(e, Event{Kind: EventRejected, Reason: mad.RejStaleConn})
+		m.forget(e)
+		return DropNone
+	}
+	e.state = StateREPRcvd
+	e.question = nil
+	e.remoteID, e.remoteQPN = r.LocalID, r.QPN
+	m.remotes[id], m.remQPNs[qpn] = e, e
+	m.timers.set(e, now+pendingLife)
+	m.raise(e, Event{Kind: EventReply, REP: r, Private: r.PrivateData})
+	return DropNone
+}
+
+// handleMRA takes a peer's word that its answer takes longer.
+func (m *Machine) handleMRA(now Time, from netip.AddrPort, h mad.Header, r mad.MRA) Drop {
+	e, drop := m.find(from, r.RemoteID, r.LocalID)
+	if drop != DropNone {
+		return drop
+	}
+	var next State
+	switch {
+	case h.TID != e.tid:
+		return DropWrongTID
+	case r.Which == mad.WhichREQ && (e.state == StateREQSent || e.state == StateMRAREQRcvd):
+		next = StateMRAREQRcvd
+	case r.Which == mad.WhichREP && (e.state == StateREPSent || e.state == StateMRAREPRcvd):
+		next = StateMRAREPRcvd
+	default:
+		return DropUnexpected
+	}
+	if e.extended > e.retries {
+		return DropDuplicate // waited for often enough
+	}
+	e.extended++
+	e.state = next
+	m.timers.set(e, now+Time(mad.TimeoutNanos(min(r.ServiceTimeout, longestService)))+e.interval)
+	return DropNone
+}

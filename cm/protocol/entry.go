@@ -1,0 +1,71 @@
+package protocol
+
+import (
+	"net/netip"
+
+	"github.com/softrnic/softrnic/wire/mad"
+)
+
+// entry is a connection, or a request for datagrams.
+type entry struct {
+	timed
+	prev, next *entry // in a list: of the half-open of a service, or of those in TIMEWAIT
+
+	id        uint32 // our communication id
+	remoteID  uint32 // the peer's, 0 if not known yet
+	remoteQPN uint32
+	localQPN  uint32
+	peer      netip.AddrPort
+	state     State
+	active    bool   // we sent the REQ
+	retries   uint8  // repetitions of each message
+	left      uint8  // repetitions of this one
+	extended  uint8  // MRAs that were heeded
+	psn       uint32 // passive: the REQ's, which tells duplicates from newcomers
+	tid       uint64 // of the REQ
+	dreqTID   uint64 // of our DREQ
+
+	interval Time // between repetitions
+	timewait Time // how long
+	expires  Time // when an unanswered request of a peer ends
+
+	question *[mad.Size]byte // what is repeated until it is answered
+	ready    []byte          // active: private data of the RTU, to repeat it
+	service  *service        // passive, while half-open
+	serviced mad.ServiceID   // SIDR: what was asked for
+}
+
+// halfOpen reports whether a peer's request has not become a connection.
+func (e *entry) halfOpen() bool { return e.service != nil }
+
+// entryList is a list of entries, oldest first. An entry is in one at most.
+type entryList struct {
+	first, last *entry
+	n           int
+}
+
+func (l *entryList) push(e *entry) {
+	e.prev, e.next = l.last, nil
+	if l.last != nil {
+		l.last.next = e
+	} else {
+		l.first = e
+	}
+	l.last = e
+	l.n++
+}
+
+func (l *entryList) remove(e *entry) {
+	if e.prev != nil {
+		e.prev.next = e.next
+	} else {
+		l.first = e.next
+	}
+	if e.next != nil {
+		e.next.prev = e.prev
+	} else {
+		l.last = e.prev
+	}
+	e.prev, e.next = nil, nil
+	l.n--
+}

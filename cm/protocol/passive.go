@@ -1,0 +1,182 @@
+package protocol
+
+import (
+	"net/netip"
+
+	"github.com/softrnic/softrnic/wire/mad"
+)
+
+// handleREQ takes a peer's request for a connection.
+func (m *Machine) handleREQ(now Time, from netip.AddrPort, h mad.Header, q mad.REQ) Drop {
+	if q.LocalID == 0 || q.QPN == 0 {
+		return DropReservedField
+	}
+	if old := m.remotes[remoteKey{from, q.LocalID}]; old != nil {
+		return m.repeatedREQ(now, h, old, q)
+	}
+	if old := m.remQPNs[remoteKey{from, q.QPN}]; old != nil {
+		m.refuseREQ(from, h, q, mad.RejStaleConn, nil)
+		m.stale(now, old)
+		return DropNone
+	}
+	l := m.serving[q.ServiceID]
+	if l == nil || l.types == 0 {
+		m.refuseREQ(from, h, q, mad.RejInvalidServiceID, nil)
+		return DropNone
+	}
+	cma, reason := m.judge(l, from, q)
+	if reason != 0 {
+		var info []byte
+		if reason == mad.RejInvalidMTU {
+			info = []byte{m.cfg.MaxMTU << 4} // what would do
+		}
+		m.refuseREQ(from, h, q, reason, info)
+		return DropNone
+	}
+	e := m.newEntry(from, StateREQRcvd)
+	if e == nil {
+		m.refuseREQ(from, h, q, mad.RejNoResources, nil)
+		return DropTableFull
+	}
+	if drop := m.admit(l, e); drop != DropNone {
+		m.forget(e)
+		return drop
+	}
+	e.remoteID, e.remoteQPN, e.psn = q.LocalID, q.QPN, q.StartingPSN
+	e.tid = h.TID
+	e.retries = q.MaxCMRetries
+	e.interval = interval(q.LocalResponseTimeout)
+	e.timewait = timewaitOf(q.Primary.AckTimeout)
+	m.remotes[remoteKey{from, q.LocalID}] = e
+	m.remQPNs[remoteKey{from, q.QPN}] = e
+	patience := interval(q.RemoteResponseTimeout)
+	e.expires = now + min(patience*Time(1+e.retries)+Time(mad.TimeoutNanos(m.cfg.ServiceTimeout)), pendingLife)
+	m.timers.set(e, now+patience*3/4) // then an MRA
+	m.stats.Requests++
+	ev := Event{Kind: EventRequest, REQ: q, CMA: cma, Private: q.PrivateData}
+	if cma.Dst.IsValid() {
+		ev.Private = q.PrivateData[mad.CMAHeaderLen:]
+	}
+	m.raise(e, ev)
+	return DropNone
+}
+
+// judge finds what is wrong with a request, 0 if nothing is.
+func (m *Machine) judge(l *service, from netip.AddrPort, q mad.REQ) (cma mad.CMAHeader, reason mad.Reason) {
+	switch {
+	case q.Transport > mad.TransportUC || l.types&(1<<q.Transport) == 0:
+		return cma, mad.RejInvalidTransport
+	case q.Primary.RemoteGID != m.cfg.GID || netip.AddrFrom16(q.Primary.LocalGID).Unmap() != from.Addr():
+		return cma, mad.RejInvalidGID
+	case q.MTU < 1 || q.MTU > m.cfg.MaxMTU:
+		return cma, mad.RejInvalidMTU
+	}
+	if space, _, ok := q.ServiceID.Split(); ok && space.HasHeader() {
+		if cma, ok = mad.ParseCMAHeader(q.PrivateData); !ok {
+			return cma, mad.RejUnsupported
+		}
+	}
+	return cma, 0
+}
+
+// refuseREQ rejects a request that gets no entry.
+func (m *Machine) refuseREQ(to netip.AddrPort, h mad.Header, q mad.REQ, r mad.Reason, info []byte) {
+	m.stats.Rejected++
+	m.send(to, h.TID, mad.AttrREJ, &mad.REJ{RemoteID: q.LocalID, Which: mad.WhichREQ, Reason: r, Info: info})
+}
+
+// repeatedREQ answers a REQ whose communication id is known: a repetition, or
+// the request of a peer that forgot the connection and chose the id again.
+func (m *Machine) repeatedREQ(now Time, h mad.Header, e *entry, q mad.REQ) Drop {
+	if e.active || e.remoteQPN != q.QPN || e.psn != q.StartingPSN || e.tid != h.TID || e.state == StateTimewait {
+		m.refuseREQ(e.peer, h, q, mad.RejStaleConn, nil)
+		m.stale(now, e)
+		return DropNone
+	}
+	switch e.state {
+	case StateREQRcvd, StateMRAREQSent:
+		m.sendMRA(e)
+		return DropNone
+	case StateREPSent, StateMRAREPRcvd: // the REP may be lost
+		m.again(now, e)
+		return DropNone
+	}
+	return DropDuplicate
+}
+
+func (m *Machine) sendMRA(e *entry) {
+	e.state = StateMRAREQSent
+	m.send(e.peer, e.tid, mad.AttrMRA, &mad.MRA{
+		LocalID: e.id, RemoteID: e.remoteID, Which: mad.WhichREQ, ServiceTimeout: m.cfg.ServiceTimeout,
+	})
+}
+
+// Accept answers a request with a REP. The machine fills in the ids and
+// CAGUID. It returns false if the request is not there to be accepted any more.
+func (m *Machine) Accept(now Time, id uint32, r mad.REP) bool {
+	e := m.entries[id]
+	if e == nil || e.state != StateREQRcvd && e.state != StateMRAREQSent {
+		return false
+	}
+	r.LocalID, r.RemoteID, r.CAGUID = e.id, e.remoteID, m.cfg.GUID
+	e.localQPN = r.QPN
+	e.state = StateREPSent
+	m.ask(now, e, e.tid, mad.AttrREP, &r)
+	return true
+}
+
+// Reject refuses a request, or a REP. Reason, Info and PrivateData of r count.
+// There is no event; the connection is gone. It returns false if it was
+// already.
+func (m *Machine) Reject(now Time, id uint32, r mad.REJ) bool {
+	e := m.entries[id]
+	if e == nil {
+		return false
+	}
+	switch e.state {
+	case StateREQRcvd, StateMRAREQSent:
+		r.Which = mad.WhichREQ
+	case StateREPRcvd:
+		r.Which = mad.WhichREP
+	default:
+		return false
+	}
+	r.LocalID, r.RemoteID = e.id, e.remoteID
+	m.send(e.peer, e.tid, mad.AttrREJ, &r)
+	m.stats.Rejected++
+	m.forget(e)
+	return true
+}
+
+// handleRTU takes what makes an accepted connection ESTABLISHED.
+func (m *Machine) handleRTU(from netip.AddrPort, r mad.RTU) Drop {
+	e, drop := m.find(from, r.RemoteID, r.LocalID)
+	if drop != DropNone {
+		return drop
+	}
+	switch e.state {
+	case StateREPSent, StateMRAREPRcvd:
+		m.established(e, r.PrivateData)
+		return DropNone
+	case StateEstablished:
+		return DropDuplicate
+	}
+	return DropUnexpected
+}
+
+func (m *Machine) established(e *entry, private []byte) {
+	e.state = StateEstablished
+	e.question = nil
+	m.timers.set(e, 0)
+	m.leaveService(e)
+	m.stats.Connected++
+	m.raise(e, Event{Kind: EventEstablished, Private: private})
+}
+
+// Notify tells that data came on an accepted connection, which stands for an
+// RTU that is late or lost (IB_EVENT_COMM_EST).
+func (m *Machine) Notify(id uint32) {
+	if e := m.entries[id]; e != nil && (e.state == StateREPSent || e.state == StateMRAREPRcvd) {
+		m.established(e, nil)
+	}
+}

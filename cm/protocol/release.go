@@ -1,0 +1,199 @@
+package protocol
+
+import (
+	"encoding/binary"
+	"net/netip"
+
+	"github.com/softrnic/softrnic/wire/mad"
+)
+
+// Disconnect sends a DREQ, which ends with EventReleased. It returns false if
+// there is no established connection.
+func (m *Machine) Disconnect(now Time, id uint32, private []byte) bool {
+	e := m.entries[id]
+	if e == nil || e.state != StateEstablished {
+		return false
+	}
+	m.sendDREQ(now, e, private)
+	return true
+}
+
+func (m *Machine) sendDREQ(now Time, e *entry, private []byte) {
+	m.leaveService(e)
+	e.state = StateDREQSent
+	e.dreqTID = m.transaction()
+	m.ask(now, e, e.dreqTID, mad.AttrDREQ, &mad.DREQ{
+		LocalID: e.id, RemoteID: e.remoteID, RemoteQPN: e.remoteQPN, PrivateData: private,
+	})
+}
+
+// Abandon ends a connection in whatever state, without an event, and tells the
+// peer once.
+func (m *Machine) Abandon(now Time, id uint32) {
+	e := m.entries[id]
+	if e == nil {
+		return
+	}
+	switch e.state {
+	case StateREQSent, StateMRAREQRcvd:
+		var guid [8]byte
+		binary.BigEndian.PutUint64(guid[:], m.cfg.GUID)
+		m.send(e.peer, e.tid, mad.AttrREJ, &mad.REJ{LocalID: e.id, Which: mad.WhichREQ, Reason: mad.RejTimeout, Info: guid[:]})
+		m.forget(e)
+	case StateREQRcvd, StateMRAREQSent, StateREPRcvd:
+		m.Reject(now, id, mad.REJ{Reason: mad.RejConsumer})
+	case StateREPSent, StateMRAREPRcvd:
+		m.send(e.peer, e.tid, mad.AttrREJ, &mad.REJ{LocalID: e.id, RemoteID: e.remoteID, Which: mad.WhichOther, Reason: mad.RejConsumer})
+		m.rest(now, e)
+	case StateEstablished:
+		m.sendDREQ(now, e, nil)
+		m.rest(now, e)
+	case StateSIDRReqSent:
+		m.forget(e)
+	case StateSIDRReqRcvd:
+		m.Reply(id, mad.SIDRRep{Status: mad.SIDRReject})
+	}
+}
+
+// Close abandons everything. Nothing is taken from then on.
+func (m *Machine) Close(now Time) {
+	m.closed = true
+	for id := range m.serving {
+		m.Unlisten(now, id)
+	}
+	for id := range m.entries {
+		m.Abandon(now, id)
+	}
+	for _, e := range m.entries {
+		m.forget(e)
+	}
+}
+
+// rest puts a connection into TIMEWAIT.
+func (m *Machine) rest(now Time, e *entry) {
+	m.leaveService(e)
+	m.unlink(m.remQPNs, e, e.remoteQPN) // the peer may use the queue pair for another
+	e.state = StateTimewait
+	e.question, e.ready = nil, nil
+	if m.waiting.n >= m.cfg.MaxTimewait {
+		m.recycle()
+	}
+	m.waiting.push(e)
+	m.timers.set(e, now+e.timewait)
+}
+
+// stale ends a connection that its peer has forgotten.
+func (m *Machine) stale(now Time, e *entry) {
+	switch e.state {
+	case StateEstablished:
+		m.sendDREQ(now, e, nil)
+		m.rest(now, e)
+		m.raise(e, Event{Kind: EventDisconnected, Reason: mad.RejStaleConn})
+	case StateREQRcvd, StateMRAREQSent:
+		m.raise(e, Event{Kind: EventWithdrawn})
+		m.forget(e)
+	case StateREPSent, StateMRAREPRcvd, StateREPRcvd:
+		m.raise(e, Event{Kind: EventRejected, Reason: mad.RejStaleConn})
+		m.rest(now, e)
+	}
+}
+
+// handleDREQ takes a peer's wish to end a connection. It is always answered,
+// for the answer to an earlier DREQ may be lost and the connection forgotten.
+func (m *Machine) handleDREQ(now Time, from netip.AddrPort, h mad.Header, r mad.DREQ) Drop {
+	e, drop := m.find(from, r.RemoteID, r.LocalID)
+	switch {
+	case drop == DropUnknownID:
+		m.send(from, h.TID, mad.AttrDREP, &mad.DREP{LocalID: r.RemoteID, RemoteID: r.LocalID})
+		return drop
+	case drop != DropNone:
+		return drop
+	case e.localQPN != r.RemoteQPN:
+		return DropWrongQPN
+	}
+	switch e.state {
+	case StateEstablished, StateREPSent, StateMRAREPRcvd, StateREPRcvd:
+		m.answerDREQ(e, h)
+		m.rest(now, e)
+		m.raise(e, Event{Kind: EventDisconnected, Private: r.PrivateData})
+	case StateDREQSent: // the two crossed
+		m.answerDREQ(e, h)
+		m.rest(now, e)
+		m.raise(e, Event{Kind: EventReleased, Private: r.PrivateData})
+	case StateTimewait:
+		m.answerDREQ(e, h)
+		return DropDuplicate
+	default:
+		return DropUnexpected
+	}
+	return DropNone
+}
+
+func (m *Machine) answerDREQ(e *entry, h mad.Header) {
+	m.send(e.peer, h.TID, mad.AttrDREP, &mad.DREP{LocalID: e.id, RemoteID: e.remoteID})
+}
+
+// handleDREP takes the answer to a DREQ of ours.
+func (m *Machine) handleDREP(now Time, from netip.AddrPort, h mad.Header, r mad.DREP) Drop {
+	e, drop := m.find(from, r.RemoteID, r.LocalID)
+	switch {
+	case drop != DropNone:
+		return drop
+	case e.state == StateTimewait:
+		return DropDuplicate
+	case e.state != StateDREQSent:
+		return DropUnexpected
+	case h.TID != e.dreqTID:
+		return DropWrongTID
+	}
+	m.rest(now, e)
+	m.raise(e, Event{Kind: EventReleased, Private: r.PrivateData})
+	return DropNone
+}
+
+// handleREJ takes a peer's refusal.
+func (m *Machine) handleREJ(now Time, from netip.AddrPort, h mad.Header, r mad.REJ) Drop {
+	var e *entry
+	drop := DropUnknownID
+	if r.RemoteID == 0 { // of one that gave up before it knew our id
+		if e = m.remotes[remoteKey{from, r.LocalID}]; e != nil && r.LocalID != 0 {
+			drop = DropNone
+		}
+	} else {
+		theirs := r.LocalID
+		if known := m.entries[r.RemoteID]; known != nil && theirs == 0 { // of one that knows nothing of it
+			theirs = known.remoteID
+		}
+		e, drop = m.find(from, r.RemoteID, theirs)
+	}
+	switch {
+	case drop != DropNone:
+		return drop
+	case h.TID != e.tid:
+		return DropWrongTID
+	}
+	ev := Event{Kind: EventRejected, Reason: r.Reason, Info: r.Info, Private: r.PrivateData}
+	switch e.state {
+	case StateREQSent, StateMRAREQRcvd:
+		m.raise(e, ev)
+		m.forget(e)
+	case StateREQRcvd, StateMRAREQSent:
+		ev.Kind = EventWithdrawn
+		m.raise(e, ev)
+		m.forget(e)
+	case StateREPSent, StateMRAREPRcvd, StateREPRcvd:
+		m.rest(now, e)
+		m.raise(e, ev)
+	case StateEstablished:
+		ev.Kind = EventDisconnected
+		m.rest(now, e)
+		m.raise(e, ev)
+	case StateDREQSent:
+		ev.Kind = EventReleased
+		m.rest(now, e)
+		m.raise(e, ev)
+	default:
+		return DropUnexpected
+	}
+	return DropNone
+}

@@ -1,0 +1,96 @@
+package protocol
+
+import (
+	"net/netip"
+
+	"github.com/softrnic/softrnic/wire/mad"
+)
+
+// Ask sends a SIDR_REQ, which ends with EventSIDRReply, EventUnreachable or
+// Abandon. The machine fills in RequestID. timeout is the code of the time
+// between repetitions. It returns false if there are too many requests.
+func (m *Machine) Ask(now Time, peer netip.AddrPort, q mad.SIDRReq, timeout, retries uint8) (id uint32, ok bool) {
+	if m.closed {
+		return 0, false
+	}
+	e := m.newEntry(peer, StateSIDRReqSent)
+	if e == nil {
+		return 0, false
+	}
+	m.stats.SIDR++
+	q.RequestID = e.id
+	e.tid = m.transaction()
+	e.retries = retries
+	e.interval = interval(timeout)
+	e.serviced = q.ServiceID
+	m.ask(now, e, e.tid, mad.AttrSIDRReq, &q)
+	return e.id, true
+}
+
+// handleSIDRReq takes a peer's question which queue pair serves datagrams.
+func (m *Machine) handleSIDRReq(now Time, from netip.AddrPort, h mad.Header, q mad.SIDRReq) Drop {
+	key := remoteKey{from, q.RequestID}
+	if m.asked[key] != nil {
+		return DropDuplicate // our program is about to answer
+	}
+	refuse := func(s mad.SIDRStatus) {
+		m.send(from, h.TID, mad.AttrSIDRRep, &mad.SIDRRep{RequestID: q.RequestID, Status: s, ServiceID: q.ServiceID})
+	}
+	l := m.serving[q.ServiceID]
+	if l == nil || l.types != 0 {
+		refuse(mad.SIDRUnsupported)
+		return DropNone
+	}
+	ev := Event{Kind: EventSIDRRequest, SIDRReq: q, Private: q.PrivateData}
+	if space, _, ok := q.ServiceID.Split(); ok && space.HasHeader() {
+		if ev.CMA, ok = mad.ParseCMAHeader(q.PrivateData); !ok {
+			refuse(mad.SIDRReject)
+			return DropNone
+		}
+		ev.Private = q.PrivateData[mad.CMAHeaderLen:]
+	}
+	e := m.newEntry(from, StateSIDRReqRcvd)
+	if e == nil {
+		return DropTableFull
+	}
+	m.stats.SIDR++
+	if drop := m.admit(l, e); drop != DropNone {
+		m.forget(e)
+		return drop
+	}
+	e.remoteID, e.tid, e.serviced = q.RequestID, h.TID, q.ServiceID
+	m.asked[key] = e
+	m.timers.set(e, now+pendingLife)
+	m.stats.Requests++
+	m.raise(e, ev)
+	return DropNone
+}
+
+// Reply answers a SIDR_REQ. The machine fills in ids and service. It returns
+// false if the request is gone.
+func (m *Machine) Reply(id uint32, r mad.SIDRRep) bool {
+	e := m.entries[id]
+	if e == nil || e.state != StateSIDRReqRcvd {
+		return false
+	}
+	r.RequestID, r.ServiceID = e.remoteID, e.serviced
+	m.send(e.peer, e.tid, mad.AttrSIDRRep, &r)
+	m.forget(e)
+	return true
+}
+
+// handleSIDRRep takes the answer to a SIDR_REQ of ours.
+func (m *Machine) handleSIDRRep(from netip.AddrPort, h mad.Header, r mad.SIDRRep) Drop {
+	e := m.entries[r.RequestID]
+	switch {
+	case e == nil || e.state != StateSIDRReqSent:
+		return DropUnknownID
+	case e.peer != from:
+		return DropWrongPeer
+	case h.TID != e.tid:
+		return DropWrongTID
+	}
+	m.raise(e, Event{Kind: EventSIDRReply, SIDRRep: r, Private: r.PrivateData})
+	m.forget(e)
+	return DropNone
+}

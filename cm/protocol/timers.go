@@ -1,0 +1,81 @@
+package protocol
+
+// timers is a heap of what has a deadline, the earliest first.
+type timers []*entry
+
+// timed is embedded in what can have a deadline.
+type timed struct {
+	at    Time // 0: none
+	index int
+}
+
+// set changes or removes (at 0) a deadline.
+func (t *timers) set(e *entry, at Time) {
+	was := e.timed.at
+	e.timed.at = at
+	switch {
+	case was == 0 && at == 0:
+	case was == 0:
+		e.timed.index = len(*t)
+		*t = append(*t, e)
+		t.up(e.timed.index)
+	case at == 0:
+		t.remove(e.timed.index)
+	default:
+		t.up(e.timed.index)
+		t.down(e.timed.index)
+	}
+}
+
+// next is the earliest deadline, 0 if there is none.
+func (t timers) next() Time {
+	if len(t) == 0 {
+		return 0
+	}
+	return t[0].timed.at
+}
+
+func (t *timers) remove(i int) {
+	h := *t
+	last := len(h) - 1
+	t.swap(i, last)
+	h[last] = nil
+	*t = h[:last]
+	if i < last {
+		t.up(i)
+		t.down(i)
+	}
+}
+
+func (t timers) swap(i, j int) {
+	t[i], t[j] = t[j], t[i]
+	t[i].timed.index, t[j].timed.index = i, j
+}
+
+func (t timers) up(i int) {
+	for i > 0 {
+		parent := (i - 1) / 2
+		if t[parent].timed.at <= t[i].timed.at {
+			return
+		}
+		t.swap(i, parent)
+		i = parent
+	}
+}
+
+func (t timers) down(i int) {
+	for {
+		child := 2*i + 1
+		if child >= len(t) {
+			return
+		}
+		if child+1 < len(t) && t[child+1].timed.at < t[child].timed.at {
+			child++
+		}
+		if t[i].timed.at <= t[child].timed.at {
+			return
+		}
+		t.swap(i, child)
+		i = child
+	}
+}

@@ -1,0 +1,105 @@
+package cm
+
+import (
+	"fmt"
+
+	"github.com/softrnic/softrnic/verbs"
+)
+
+// Defaults of what ConnectOptions leave open, those of verbs.Connect.
+const (
+	defaultTimeout     = 14 // 67 ms
+	defaultRetries     = 7
+	defaultMinRNRTimer = 12 // 0.64 ms
+	defaultRdAtomic    = 16
+)
+
+// orDefault resolves a field of verbs.ConnectOptions.
+func orDefault[T ~uint8 | ~uint32](v, def T) T {
+	switch v {
+	case 0:
+		return def
+	case verbs.Zero:
+		return 0
+	}
+	return v
+}
+
+// checkOptions refuses options that no field has room for.
+func checkOptions(o *verbs.ConnectOptions) error {
+	for _, f := range []struct {
+		name      string
+		have, max uint8
+	}{
+		{"Timeout", o.Timeout, 31}, {"MinRNRTimer", o.MinRNRTimer, 31}, {"RetryCnt", o.RetryCnt, 7}, {"RNRRetry", o.RNRRetry, 7},
+		{"MTU", uint8(o.MTU), uint8(verbs.MTU4096)},
+	} {
+		if f.have > f.max && f.have != verbs.Zero {
+			return fmt.Errorf("%w: %s is %d and may be %d at most", verbs.ErrInvalid, f.name, f.have, f.max)
+		}
+	}
+	return nil
+}
+
+// begin takes a queue pair to StateInit, unless it is there, and prepares it.
+func begin(qp verbs.QP, access verbs.AccessFlags, prepare func(verbs.QP) error) error {
+	switch s := qp.State(); s {
+	case verbs.StateInit:
+	case verbs.StateReset:
+		if err := verbs.ToInit(qp, access); err != nil {
+			return err
+		}
+	default:
+		return fmt.Errorf("%w: the queue pair is in %v; Modify it to StateReset first", verbs.ErrState, s)
+	}
+	if prepare == nil {
+		return nil
+	}
+	if err := prepare(qp); err != nil {
+		return fmt.Errorf("Prepare: %w", err)
+	}
+	return nil
+}
+
+// accessOf is what a peer may do: what the options say, or writes and, if any
+// are served, reads and atomics.
+func accessOf(o *verbs.ConnectOptions, served uint8) verbs.AccessFlags {
+	def := verbs.AccessRemoteWrite
+	if served > 0 {
+		def = verbs.AccessRemote
+	}
+	return orDefault(o.Access, def)
+}
+
+// join takes a queue pair from StateInit to StateRTS.
+func join(qp verbs.QP, a verbs.QPAttr, setAccess bool) error {
+	toRTR := verbs.AttrState | verbs.AttrAV | verbs.AttrPathMTU | verbs.AttrDestQPN | verbs.AttrRQPSN
+	toRTS := verbs.AttrState | verbs.AttrSQPSN
+	if qp.Type() == verbs.RC {
+		toRTR |= verbs.AttrMaxDestRdAtomic | verbs.AttrMinRNRTimer
+		toRTS |= verbs.AttrTimeout | verbs.AttrRetryCnt | verbs.AttrRNRRetry | verbs.AttrMaxQPRdAtomic
+	}
+	if setAccess {
+		toRTR |= verbs.AttrAccessFlags
+	}
+	a.State = verbs.StateRTR
+	if err := qp.Modify(a, toRTR); err != nil {
+		return err
+	}
+	a.State = verbs.StateRTS
+	return qp.Modify(a, toRTS)
+}
+
+// fail takes a queue pair to StateErr, so that what was posted is flushed.
+func fail(qp verbs.QP) {
+	if s := qp.State(); s != verbs.StateReset && s != verbs.StateErr {
+		_ = qp.Modify(verbs.QPAttr{State: verbs.StateErr}, verbs.AttrState) // destroyed, then
+	}
+}
+
+// givesCredits reports whether a queue pair's acknowledgements carry end-to-end
+// credits.
+func givesCredits(qp verbs.QP) (credits, shared bool) {
+	_, init := qp.Query()
+	return init.Type == verbs.RC && init.SRQ == nil && !init.NoCredits, init.SRQ != nil
+}

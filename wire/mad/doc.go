@@ -1,0 +1,31 @@
+// Package mad is the codec of management datagrams: the 256 bytes that two
+// adapters' queue pairs 1 exchange to make and end connections. It knows the
+// messages of the communication manager (CM) and the header that RDMA-CM puts
+// in front of the private data. Like package wire it has no state, no I/O and
+// no clock.
+//
+// # A datagram
+//
+// Every one has 256 bytes and travels as a UD SEND from queue pair 1 to queue
+// pair 1 with Q_Key 0x80010000:
+//
+//	0                       24                                         256
+//	+-----------------------+------------------------------------------+
+//	| Header: class, method,| body: what Header.Attr says, for example |
+//	| transaction, Attr     | REQ with 92 bytes of private data        |
+//	+-----------------------+------------------------------------------+
+//
+// [Parse] checks the header and returns the body; ParseREQ and its like read a
+// body. None of them panics or allocates, whatever the bytes: private data is a
+// view of the datagram. [Put] writes a whole datagram:
+//
+//	var b [mad.Size]byte
+//	mad.Put(&b, mad.Header{TID: tid, Attr: mad.AttrRTU}, &mad.RTU{LocalID: 1, RemoteID: 2})
+//
+// # Sources
+//
+// Layouts are those of the InfiniBand Architecture Specification, volume 1,
+// chapter 12, as Linux has them in include/rdma/ibta_vol1_c12.h; the RDMA-CM
+// header is that of drivers/infiniband/core/cma.c. The tests compare with what
+// Linux sent.
+package mad

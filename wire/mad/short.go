@@ -1,0 +1,117 @@
+package mad
+
+// Private data of the short messages, in bytes.
+const (
+	RTUPrivateLen  = 224
+	DREQPrivateLen = 220
+	DREPPrivateLen = 224
+	MRAPrivateLen  = 222
+)
+
+// RTU ("ready to use") tells the passive side that its REP arrived.
+//
+//	0  local communication id    8  private data
+//	4  remote communication id
+type RTU struct {
+	LocalID, RemoteID uint32
+	PrivateData       []byte // up to RTUPrivateLen
+}
+
+// Put implements Message.
+func (m *RTU) Put(b []byte) {
+	b = b[:BodyLen]
+	clear(b)
+	putIDs(b, m.LocalID, m.RemoteID)
+	copy(b[8:], m.PrivateData)
+}
+
+// ParseRTU reads the body of an RTU from b, which must hold BodyLen bytes.
+func ParseRTU(b []byte) (m RTU) {
+	b = b[:BodyLen]
+	m.LocalID, m.RemoteID = getIDs(b)
+	m.PrivateData = b[8:]
+	return m
+}
+
+// DREQ asks to end a connection.
+//
+//	0  local communication id     8  remote QPN, 24 bits
+//	4  remote communication id   12  private data
+type DREQ struct {
+	LocalID, RemoteID uint32
+	RemoteQPN         uint32 // the receiver's queue pair; Linux heeds no other
+	PrivateData       []byte // up to DREQPrivateLen
+}
+
+// Put implements Message.
+func (m *DREQ) Put(b []byte) {
+	b = b[:BodyLen]
+	clear(b)
+	putIDs(b, m.LocalID, m.RemoteID)
+	put24(b[8:], m.RemoteQPN)
+	copy(b[12:], m.PrivateData)
+}
+
+// ParseDREQ reads the body of a DREQ from b, which must hold BodyLen bytes.
+func ParseDREQ(b []byte) (m DREQ) {
+	b = b[:BodyLen]
+	m.LocalID, m.RemoteID = getIDs(b)
+	m.RemoteQPN = get24(b[8:])
+	m.PrivateData = b[12:]
+	return m
+}
+
+// DREP answers a DREQ. Its layout is that of RTU.
+type DREP struct {
+	LocalID, RemoteID uint32
+	PrivateData       []byte // up to DREPPrivateLen
+}
+
+// Put implements Message.
+func (m *DREP) Put(b []byte) { (*RTU)(m).Put(b) }
+
+// ParseDREP reads the body of a DREP from b, which must hold BodyLen bytes.
+func ParseDREP(b []byte) DREP { return DREP(ParseRTU(b)) }
+
+// Which tells which message an MRA or a REJ answers.
+type Which uint8
+
+// Messages that MRA and REJ answer.
+const (
+	WhichREQ   Which = 0
+	WhichREP   Which = 1
+	WhichOther Which = 2 // MRA: LAP; REJ: no message in particular
+)
+
+// MRA ("message receipt acknowledgement") says that the answer will take
+// longer than the message allows for.
+//
+//	0  local communication id    8  message 2 bits
+//	4  remote communication id   9  service timeout 5 bits
+//	                            10  private data
+type MRA struct {
+	LocalID, RemoteID uint32
+	Which             Which // 2 bits
+	ServiceTimeout    uint8 // 5 bits: 4.096 us * 2^ServiceTimeout
+	PrivateData       []byte
+}
+
+// Put implements Message.
+func (m *MRA) Put(b []byte) {
+	b = b[:BodyLen]
+	clear(b)
+	putIDs(b, m.LocalID, m.RemoteID)
+	b[8] = uint8(m.Which) << 6
+	b[9] = m.ServiceTimeout << 3
+	copy(b[10:], m.PrivateData)
+}
+
+// ParseMRA reads the body of an MRA from b, which must hold BodyLen bytes.
+func ParseMRA(b []byte) (m MRA) {
+	b = b[:BodyLen]
+	m.LocalID, m.RemoteID = getIDs(b)
+	m.Which = Which(b[8] >> 6)
+	m.ServiceTimeout = b[9] >> 3
+	m.PrivateData = b[10:]
+	return m
+}

@@ -1,0 +1,133 @@
+package mad
+
+import (
+	"encoding/binary"
+	"strconv"
+)
+
+// Private data in bytes; that of a SIDR_REQ includes the RDMA-CM header.
+const (
+	SIDRReqPrivateLen = 216
+	SIDRRepPrivateLen = 136
+	sidrInfoLen       = 72
+)
+
+// SIDRReq ("service id resolution") asks which queue pair serves datagrams.
+//
+//	0  request id    8  service id, 64 bits
+//	4  P_Key        16  private data
+type SIDRReq struct {
+	RequestID uint32
+	PKey      uint16
+	ServiceID ServiceID
+
+	PrivateData []byte // up to SIDRReqPrivateLen
+}
+
+// Put implements Message.
+func (m *SIDRReq) Put(b []byte) {
+	b = b[:BodyLen]
+	clear(b)
+	binary.BigEndian.PutUint32(b[0:], m.RequestID)
+	binary.BigEndian.PutUint16(b[4:], m.PKey)
+	binary.BigEndian.PutUint64(b[8:], uint64(m.ServiceID))
+	copy(b[16:], m.PrivateData)
+}
+
+// ParseSIDRReq reads the body of a SIDR_REQ from b, which must hold BodyLen
+// bytes.
+func ParseSIDRReq(b []byte) (m SIDRReq) {
+	b = b[:BodyLen]
+	m.RequestID = binary.BigEndian.Uint32(b[0:])
+	m.PKey = binary.BigEndian.Uint16(b[4:])
+	m.ServiceID = ServiceID(binary.BigEndian.Uint64(b[8:]))
+	m.PrivateData = b[16:]
+	return m
+}
+
+// SIDRRep answers a SIDR_REQ.
+//
+//	0  request id                                  12  service id, 64 bits
+//	4  status                                      20  Q_Key
+//	5  length of additional information            24  additional information
+//	6  vendor id, high and middle                  96  private data
+//	8  QPN, 24 bits; then vendor id, low
+type SIDRRep struct {
+	RequestID uint32
+	Status    SIDRStatus
+	QPN       uint32 // 24 bits
+	VendorID  uint32 // 24 bits, 0
+	ServiceID ServiceID
+	QKey      uint32
+	Info      []byte
+
+	PrivateData []byte // up to SIDRRepPrivateLen
+}
+
+// Put implements Message.
+func (m *SIDRRep) Put(b []byte) {
+	b = b[:BodyLen]
+	clear(b)
+	binary.BigEndian.PutUint32(b[0:], m.RequestID)
+	b[4] = uint8(m.Status)
+	b[5] = uint8(copy(b[24:24+sidrInfoLen], m.Info))
+	binary.BigEndian.PutUint16(b[6:], uint16(m.VendorID>>8))
+	put24(b[8:], m.QPN)
+	b[11] = uint8(m.VendorID)
+	binary.BigEndian.PutUint64(b[12:], uint64(m.ServiceID))
+	binary.BigEndian.PutUint32(b[20:], m.QKey)
+	copy(b[96:], m.PrivateData)
+}
+
+// ParseSIDRRep reads the body of a SIDR_REP from b, which must hold BodyLen
+// bytes.
+func ParseSIDRRep(b []byte) (m SIDRRep) {
+	b = b[:BodyLen]
+	m.RequestID = binary.BigEndian.Uint32(b[0:])
+	m.Status = SIDRStatus(b[4])
+	m.VendorID = uint32(binary.BigEndian.Uint16(b[6:]))<<8 | uint32(b[11])
+	m.QPN = get24(b[8:])
+	m.ServiceID = ServiceID(binary.BigEndian.Uint64(b[12:]))
+	m.QKey = binary.BigEndian.Uint32(b[20:])
+	m.Info = b[24 : 24+min(int(b[5]), sidrInfoLen)]
+	m.PrivateData = b[96:]
+	return m
+}
+
+// SIDRStatus is the answer to a SIDR_REQ (enum ib_cm_sidr_status).
+type SIDRStatus uint8
+
+// Answers.
+const (
+	SIDRSuccess SIDRStatus = iota
+	SIDRUnsupported
+	SIDRReject
+	SIDRNoQP
+	SIDRRedirect
+	SIDRUnsupportedVersion
+)
+
+var sidrStatuses = [...]struct{ name, meaning string }{
+	SIDRSuccess:            {"success", "the queue pair that serves the port is known now"},
+	SIDRUnsupported:        {"unsupported", "nobody serves datagrams on that port at the peer"},
+	SIDRReject:             {"rejected", "the program at the peer refused; its private data may say why"},
+	SIDRNoQP:               {"no QP", "the peer has no queue pair for the service"},
+	SIDRRedirect:           {"redirected", "the peer wants to be asked elsewhere"},
+	SIDRUnsupportedVersion: {"unsupported version", "the peer speaks another version of connection management"},
+}
+
+// String is the status' name, for example "no QP".
+func (s SIDRStatus) String() string {
+	if int(s) < len(sidrStatuses) {
+		return sidrStatuses[s].name
+	}
+	return "SIDR status " + strconv.Itoa(int(s))
+}
+
+// Meaning says what the status tells the asking side.
+func (s SIDRStatus) Meaning() string {
+	if int(s) < len(sidrStatuses) {
+		return sidrStatuses[s].meaning
+	}
+	return "a status that the standard does not know"
+}
