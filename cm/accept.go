@@ -44,9 +44,8 @@ func (r *Request) Reject(private []byte) error { return r.RejectWith(ConsumerRej
 
 // RejectWith is Reject with another reason.
 func (r *Request) RejectWith(reason Reason, private []byte) error {
-	if len(private) > mad.REJPrivateLen {
-		return errOf("reject", r.RemoteAddr(), verbs.ErrInvalid,
-			fmt.Sprintf("%d bytes of private data, there is room for %d", len(private), mad.REJPrivateLen))
+	if err := checkPrivate(private, mad.REJPrivateLen); err != nil {
+		return errOf("reject", r.RemoteAddr(), err, "")
 	}
 	m := r.in.l.m
 	m.mu.Lock()
@@ -124,11 +123,14 @@ func (r *Request) Accept(ctx context.Context, qp verbs.QP, o AcceptOptions) (*Co
 
 func (r *Request) accept(ctx context.Context, qp verbs.QP, o *AcceptOptions) (*Conn, error) {
 	m := r.in.l.m
+	if qp == nil {
+		return nil, fmt.Errorf("%w: no queue pair is given", verbs.ErrInvalid)
+	}
 	if t := qp.Type(); t != r.Transport {
 		return nil, fmt.Errorf("%w: the peer asks for %v and the queue pair is %v", verbs.ErrInvalid, r.Transport, t)
 	}
-	if len(o.PrivateData) > mad.REPPrivateLen {
-		return nil, fmt.Errorf("%w: %d bytes of private data, there is room for %d", verbs.ErrInvalid, len(o.PrivateData), mad.REPPrivateLen)
+	if err := checkPrivate(o.PrivateData, mad.REPPrivateLen); err != nil {
+		return nil, err
 	}
 	if err := checkOptions(&o.ConnectOptions); err != nil {
 		return nil, err
@@ -180,11 +182,7 @@ func (c *Conn) await(ctx context.Context, in *incoming, rep mad.REP) error {
 		case err = <-a.heard:
 		case <-ctx.Done():
 			err = ctx.Err()
-			m.mu.Lock()
-			delete(m.parties, c.id)
-			m.machine.Abandon(m.now(), c.id)
-			m.settle()
-			m.mu.Unlock()
+			m.abandon(c.id)
 		}
 	}
 	if err != nil {

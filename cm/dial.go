@@ -10,46 +10,6 @@ import (
 	"github.com/softrnic/softrnic/wire/mad"
 )
 
-// dialing is a connection that was asked for.
-type dialing struct {
-	heard chan answer // room for one
-}
-
-// answer is what became of a REQ or a REP of ours.
-type answer struct {
-	rep     mad.REP
-	private []byte
-	err     error
-}
-
-// hear implements party: one answer counts.
-func (d *dialing) hear(e *protocol.Event) {
-	a := answer{private: append([]byte(nil), e.Private...)}
-	switch e.Kind {
-	case protocol.EventReply:
-		a.rep = e.REP
-		a.rep.PrivateData = nil
-	case protocol.EventRejected:
-		a.err = &RejectError{Reason: e.Reason, Info: append([]byte(nil), e.Info...), PrivateData: a.private}
-	case protocol.EventDisconnected, protocol.EventWithdrawn:
-		a.err = ErrDisconnected
-	case protocol.EventUnreachable:
-		a.err = ErrUnreachable
-	}
-	select {
-	case d.heard <- a:
-	default:
-	}
-}
-
-// lost implements party.
-func (d *dialing) lost() {
-	select {
-	case d.heard <- answer{err: ErrClosed}:
-	default:
-	}
-}
-
 // Dial connects o.QP to who listens at addr, and waits until the connection is
 // there. A peer that refuses is a *RejectError, one that does not answer
 // ErrUnreachable or the context's error. Then the queue pair is in any state on
@@ -73,22 +33,18 @@ func (m *Manager) dial(ctx context.Context, addr netip.AddrPort, o *DialOptions)
 	if err := m.checkDial(peer, o); err != nil {
 		return nil, err
 	}
-	q, err := m.request(addr, o)
-	if err != nil {
-		return nil, err
-	}
-	if o.LocalPort == 0 {
-		m.mu.Lock()
-		o.LocalPort = m.ephemeral()
-		m.mu.Unlock()
-	}
-	local := netip.AddrPortFrom(m.addr.Addr(), o.LocalPort)
+	q := m.request(addr, o)
+	local := m.localAddr(o.LocalPort)
 	q.PrivateData = withHeader(o.PortSpace, mad.CMAHeader{Src: local, Dst: addr.Addr()}, o.PrivateData)
 	if err := begin(o.QP, accessOf(&o.ConnectOptions, q.ResponderResources), o.Prepare); err != nil {
 		return nil, err
 	}
 	d := &dialing{heard: make(chan answer, 1)}
-	id, a, err := m.ask(ctx, peer, q, d)
+	id, err := m.start(d, func(now protocol.Time) (uint32, bool) { return m.machine.Connect(now, peer, *q) })
+	if err != nil {
+		return nil, err
+	}
+	a, err := m.await(ctx, d)
 	if err != nil {
 		return nil, err
 	}
@@ -110,12 +66,8 @@ func (m *Manager) checkDial(peer netip.AddrPort, o *DialOptions) error {
 	if t := o.QP.Type(); t != verbs.RC && t != verbs.UC {
 		return fmt.Errorf("%w: a queue pair of type %v; DialUD is for UD", verbs.ErrUnsupported, t)
 	}
-	room := mad.REQPrivateLen
-	if o.PortSpace.HasHeader() {
-		room -= mad.CMAHeaderLen
-	}
-	if len(o.PrivateData) > room {
-		return fmt.Errorf("%w: %d bytes of private data, there is room for %d", verbs.ErrInvalid, len(o.PrivateData), room)
+	if err := checkPrivate(o.PrivateData, privateRoom(o.PortSpace, mad.REQPrivateLen)); err != nil {
+		return err
 	}
 	if err := checkOptions(&o.ConnectOptions); err != nil {
 		return err
@@ -123,19 +75,8 @@ func (m *Manager) checkDial(peer netip.AddrPort, o *DialOptions) error {
 	return m.reachable(peer)
 }
 
-// reachable refuses peers that no datagram can be sent to.
-func (m *Manager) reachable(peer netip.AddrPort) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.closed {
-		return ErrClosed
-	}
-	_, err := m.gsi.handle(peer)
-	return err
-}
-
 // request lays out a REQ.
-func (m *Manager) request(addr netip.AddrPort, o *DialOptions) (*mad.REQ, error) {
+func (m *Manager) request(addr netip.AddrPort, o *DialOptions) *mad.REQ {
 	credits, shared := givesCredits(o.QP)
 	timeout := orDefault(o.Timeout, defaultTimeout)
 	q := &mad.REQ{
@@ -160,52 +101,7 @@ func (m *Manager) request(addr netip.AddrPort, o *DialOptions) (*mad.REQ, error)
 	if m.options.Announce || o.UDPPort != rocePort || addr.Addr().IsLoopback() {
 		q.LocalEECN = mad.EECNOfBuffer(m.port.RecvBuffer)
 	}
-	return q, nil
-}
-
-// psn draws a starting PSN.
-func (m *Manager) psn() uint32 {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.options.Rand() & 0xffffff
-}
-
-// withHeader puts RDMA-CM's header in front of private data, where it belongs.
-func withHeader(s PortSpace, h mad.CMAHeader, private []byte) []byte {
-	if !s.HasHeader() {
-		return private
-	}
-	b := make([]byte, mad.CMAHeaderLen, mad.CMAHeaderLen+len(private))
-	h.Put(b)
-	return append(b, private...)
-}
-
-// ask sends a REQ and waits for the answer.
-func (m *Manager) ask(ctx context.Context, peer netip.AddrPort, q *mad.REQ, d *dialing) (uint32, answer, error) {
-	m.mu.Lock()
-	if m.closed {
-		m.mu.Unlock()
-		return 0, answer{}, ErrClosed
-	}
-	id, ok := m.machine.Connect(m.now(), peer, *q)
-	if !ok {
-		m.mu.Unlock()
-		return 0, answer{}, ErrTooMany
-	}
-	m.parties[id] = d
-	m.settle()
-	m.mu.Unlock()
-	select {
-	case a := <-d.heard:
-		return id, a, a.err
-	case <-ctx.Done():
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		delete(m.parties, id)
-		m.machine.Abandon(m.now(), id)
-		m.settle()
-		return 0, answer{}, ctx.Err()
-	}
+	return q
 }
 
 // complete moves the queue pair of a connection that the peer has accepted, and

@@ -14,10 +14,10 @@ type listener struct {
 	m       *Manager
 	service mad.ServiceID
 	addr    netip.AddrPort
-	waiting []*incoming   // guarded by the manager's lock, as shut
+	waiting []*incoming   // guarded by the manager's lock, as ended
 	more    chan struct{} // holds a token if there may be some
 	done    chan struct{} // closed with the listener
-	shut    bool
+	ended   bool
 }
 
 // incoming is a peer's request, from its arrival to its answer.
@@ -119,9 +119,9 @@ func (l *listener) take() *incoming {
 	return nil
 }
 
-// Close ends the listener: requests that Accept has not returned are rejected,
-// connections stay. Closing twice is safe.
-func (l *listener) Close() error {
+// close ends the listener and rejects the requests that the program has not
+// got.
+func (l *listener) close() error {
 	l.m.mu.Lock()
 	defer l.m.mu.Unlock()
 	if l.m.listeners[l.service] != l {
@@ -130,16 +130,16 @@ func (l *listener) Close() error {
 	delete(l.m.listeners, l.service)
 	l.m.machine.Unlisten(l.m.now(), l.service)
 	l.m.settle()
-	l.close()
+	l.end()
 	return nil
 }
 
-// close wakes who waits. The lock is held.
-func (l *listener) close() {
-	if l.shut {
+// end wakes who waits. The lock is held.
+func (l *listener) end() {
+	if l.ended {
 		return
 	}
-	l.shut = true
+	l.ended = true
 	for _, in := range l.waiting {
 		in.gone = true
 		delete(l.m.parties, in.id)
@@ -148,17 +148,14 @@ func (l *listener) close() {
 	close(l.done)
 }
 
-// Addr is the address and port that peers dial.
-func (l *listener) Addr() netip.AddrPort { return l.addr }
-
 // hear implements party, for requests that are not answered yet.
-func (in *incoming) hear(e *protocol.Event) { in.gone = true }
+func (in *incoming) hear(*protocol.Event) { in.gone = true }
 
 // lost implements party.
 func (in *incoming) lost() { in.gone = true }
 
 // Listener takes requests for connections.
-type Listener struct{ *listener }
+type Listener struct{ l *listener }
 
 // Listen begins to take requests for connections on a port; 0 means any that is
 // free.
@@ -175,9 +172,16 @@ func (m *Manager) Listen(port uint16, o ListenOptions) (*Listener, error) {
 // Accept waits for a request, which must be accepted or rejected. It returns
 // ErrClosed once the listener or the manager is closed.
 func (l *Listener) Accept(ctx context.Context) (*Request, error) {
-	in, err := l.accept(ctx)
+	in, err := l.l.accept(ctx)
 	if err != nil {
 		return nil, err
 	}
 	return &Request{in: in, Params: paramsOfREQ(&in.event)}, nil
 }
+
+// Addr is the address and port that peers dial.
+func (l *Listener) Addr() netip.AddrPort { return l.l.addr }
+
+// Close ends the listener: requests that Accept has not returned are rejected,
+// connections stay. Closing twice is safe.
+func (l *Listener) Close() error { return l.l.close() }

@@ -21,14 +21,14 @@ type Manager struct {
 	port    verbs.PortAttr
 	limits  verbs.DeviceAttr
 	gsi     *gsi
-	start   time.Time
+	opened  time.Time
 	done    chan struct{} // closed when the goroutine has ended
 
 	mu        sync.Mutex
 	machine   *protocol.Machine
 	parties   map[uint32]party // who is told about a connection or request
 	listeners map[mad.ServiceID]*listener
-	sleepTill protocol.Time  // when the goroutine wakes at the latest, 0 for never
+	sleepTill protocol.Time // when the goroutine wakes at the latest, 0 for never
 	wake      context.CancelFunc
 	foreign   uint64 // datagrams that are not from a queue pair 1
 	unsent    uint64 // datagrams that could not be sent
@@ -60,7 +60,7 @@ func New(dev verbs.Device, o Options) (*Manager, error) {
 	}
 	limits := dev.QueryDevice()
 	m := &Manager{
-		dev: dev, options: o, port: port, limits: limits, start: time.Now(), done: make(chan struct{}),
+		dev: dev, options: o, port: port, limits: limits, opened: time.Now(), done: make(chan struct{}),
 		addr: netip.AddrPortFrom(gid.GID.Addr(), port.UDPPort),
 		machine: protocol.New(protocol.Config{
 			Rand: o.Rand, GUID: limits.NodeGUID, GID: gid.GID, UDPPort: udpPort, MaxMTU: uint8(port.ActiveMTU),
@@ -83,7 +83,7 @@ const rocePort = 4791
 func (m *Manager) Addr() netip.AddrPort { return m.addr }
 
 // now is the time on the manager's clock, never 0.
-func (m *Manager) now() protocol.Time { return protocol.Time(time.Since(m.start)) + 1 }
+func (m *Manager) now() protocol.Time { return protocol.Time(time.Since(m.opened)) + 1 }
 
 // run receives datagrams and keeps the time until the manager is closed.
 func (m *Manager) run() {
@@ -209,7 +209,7 @@ func (m *Manager) shut() {
 	}
 	for id, l := range m.listeners {
 		delete(m.listeners, id)
-		l.close()
+		l.end()
 	}
 }
 

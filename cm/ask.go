@@ -1,0 +1,147 @@
+package cm
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+
+	"github.com/softrnic/softrnic/cm/protocol"
+	"github.com/softrnic/softrnic/verbs"
+	"github.com/softrnic/softrnic/wire/mad"
+)
+
+// dialing is a question to a peer: a REQ or a SIDR_REQ.
+type dialing struct {
+	id    uint32
+	heard chan answer // room for one
+}
+
+// answer is what became of a question.
+type answer struct {
+	rep     mad.REP     // without private data, as sidr
+	sidr    mad.SIDRRep // if datagrams were asked for
+	private []byte
+	err     error
+}
+
+// hear implements party: one answer counts.
+func (d *dialing) hear(e *protocol.Event) {
+	a := answer{private: append([]byte(nil), e.Private...)}
+	switch e.Kind {
+	case protocol.EventReply:
+		a.rep = e.REP
+		a.rep.PrivateData = nil
+	case protocol.EventSIDRReply:
+		a.sidr = e.SIDRRep
+		a.sidr.PrivateData, a.sidr.Info = nil, nil
+	case protocol.EventRejected:
+		a.err = &RejectError{Reason: e.Reason, Info: append([]byte(nil), e.Info...), PrivateData: a.private}
+	case protocol.EventDisconnected, protocol.EventWithdrawn:
+		a.err = ErrDisconnected
+	case protocol.EventUnreachable:
+		a.err = ErrUnreachable
+	}
+	select {
+	case d.heard <- a:
+	default:
+	}
+}
+
+// lost implements party.
+func (d *dialing) lost() {
+	select {
+	case d.heard <- answer{err: ErrClosed}:
+	default:
+	}
+}
+
+// start asks a question with ask, which is called with the lock held.
+func (m *Manager) start(d *dialing, ask func(now protocol.Time) (uint32, bool)) (uint32, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.closed {
+		return 0, ErrClosed
+	}
+	id, ok := ask(m.now())
+	if !ok {
+		return 0, ErrTooMany
+	}
+	d.id = id
+	m.parties[id] = d
+	m.settle()
+	return id, nil
+}
+
+// await waits for the answer. If ctx ends first the question is taken back.
+func (m *Manager) await(ctx context.Context, d *dialing) (answer, error) {
+	select {
+	case a := <-d.heard:
+		return a, a.err
+	case <-ctx.Done():
+		m.abandon(d.id)
+		return answer{}, ctx.Err()
+	}
+}
+
+// abandon ends a connection or a question, and tells the peer.
+func (m *Manager) abandon(id uint32) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.parties, id)
+	m.machine.Abandon(m.now(), id)
+	m.settle()
+}
+
+// reachable refuses peers that no datagram can be sent to.
+func (m *Manager) reachable(peer netip.AddrPort) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.closed {
+		return ErrClosed
+	}
+	_, err := m.gsi.handle(peer)
+	return err
+}
+
+// localAddr is our address with a port, or one that is chosen.
+func (m *Manager) localAddr(port uint16) netip.AddrPort {
+	if port == 0 {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		port = m.ephemeral()
+	}
+	return netip.AddrPortFrom(m.addr.Addr(), port)
+}
+
+// psn draws a starting PSN.
+func (m *Manager) psn() uint32 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.options.Rand() & 0xffffff
+}
+
+// privateRoom is how much of a field for private data is the program's.
+func privateRoom(s PortSpace, field int) int {
+	if s.HasHeader() {
+		return field - mad.CMAHeaderLen
+	}
+	return field
+}
+
+// checkPrivate refuses private data that does not fit.
+func checkPrivate(b []byte, room int) error {
+	if len(b) > room {
+		return fmt.Errorf("%w: %d bytes of private data, there is room for %d", verbs.ErrInvalid, len(b), room)
+	}
+	return nil
+}
+
+// withHeader puts RDMA-CM's header in front of private data, where it belongs.
+func withHeader(s PortSpace, h mad.CMAHeader, private []byte) []byte {
+	if !s.HasHeader() {
+		return private
+	}
+	b := make([]byte, mad.CMAHeaderLen, mad.CMAHeaderLen+len(private))
+	h.Put(b)
+	return append(b, private...)
+}

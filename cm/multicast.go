@@ -1,0 +1,42 @@
+package cm
+
+import (
+	"net/netip"
+
+	"github.com/softrnic/softrnic/verbs"
+	"github.com/softrnic/softrnic/wire"
+)
+
+// Multicast is a group that a queue pair has joined: where datagrams to it go.
+type Multicast struct {
+	Group     netip.Addr
+	QPN, QKey uint32       // verbs.SendWR.RemoteQPN and RemoteQKey
+	AH        verbs.AHAttr // for verbs.PD.CreateAH
+	qp        verbs.QP
+}
+
+// Join makes u.QP a member of a multicast group (rdma_join_multicast). There is
+// no message for it: on RoCE the group's address is its GID, and the network
+// learns of members by IGMP. Datagrams to the group carry the Q_Key of the port
+// space, UDQKey.
+func (m *Manager) Join(group netip.Addr, u UDQueuePair) (*Multicast, error) {
+	group = group.Unmap()
+	qkey, err := u.activate(m)
+	if err == nil {
+		err = u.QP.AttachMcast(verbs.GIDFromAddr(group))
+	}
+	if err != nil {
+		return nil, errOf("join group", netip.AddrPortFrom(group, 0), err, "")
+	}
+	return &Multicast{
+		Group: group, QPN: wire.QPNMulticast, QKey: qkey, AH: handleTo(netip.AddrPortFrom(group, rocePort)), qp: u.QP,
+	}, nil
+}
+
+// Leave ends the membership.
+func (g *Multicast) Leave() error {
+	if err := g.qp.DetachMcast(verbs.GIDFromAddr(g.Group)); err != nil {
+		return errOf("leave group", netip.AddrPortFrom(g.Group, 0), err, "")
+	}
+	return nil
+}

@@ -1,0 +1,50 @@
+package cm
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/softrnic/softrnic/cm/protocol"
+	"github.com/softrnic/softrnic/wire/mad"
+)
+
+// Stats counts what a Manager did.
+type Stats struct {
+	protocol.Stats
+	Foreign uint64 // datagrams to queue pair 1 that are not from one
+	Unsent  uint64 // messages that could not be sent
+}
+
+// Stats returns what was counted.
+func (m *Manager) Stats() Stats {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return Stats{Stats: m.machine.Stats(), Foreign: m.foreign, Unsent: m.unsent}
+}
+
+// Each calls f for every number with its name: "sent_req", "dropped_unknown_id",
+// "connections" and so on.
+func (s *Stats) Each(f func(name string, value uint64)) {
+	for i := range protocol.NumMessages {
+		name := strings.ToLower((mad.AttrREQ + mad.Attr(i)).String())
+		f("sent_"+name, s.Sent[i])
+		f("received_"+name, s.Received[i])
+	}
+	for d := mad.DropNone + 1; d < mad.NumDrops; d++ {
+		f(fmt.Sprintf("malformed_%v", d), s.Malformed[d])
+	}
+	for d := protocol.DropNone + 1; d < protocol.NumDrops; d++ {
+		f(fmt.Sprintf("dropped_%v", d), s.Dropped[d])
+	}
+	for _, c := range []struct {
+		name  string
+		value uint64
+	}{
+		{"foreign", s.Foreign}, {"unsent", s.Unsent}, {"repeated", s.Repeated}, {"timed_out", s.TimedOut},
+		{"evicted", s.Evicted}, {"requests", s.Requests}, {"connected", s.Connected}, {"rejected", s.Rejected},
+		{"connections", uint64(s.Connections)}, {"half_open", uint64(s.HalfOpen)}, {"timewait", uint64(s.Timewait)},
+		{"sidr", uint64(s.SIDR)},
+	} {
+		f(c.name, c.value)
+	}
+}

@@ -1,0 +1,233 @@
+package cm
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+
+	"github.com/softrnic/softrnic/cm/protocol"
+	"github.com/softrnic/softrnic/verbs"
+	"github.com/softrnic/softrnic/wire/mad"
+)
+
+// UDQKey is the Q_Key that RDMA-CM gives to datagrams, unless programs agree on
+// another.
+const UDQKey = mad.UDPQKey
+
+// UDListener takes questions which queue pair serves datagrams on a port.
+type UDListener struct{ l *listener }
+
+// ListenUD begins to serve a port of datagrams; 0 means any that is free.
+// NoRC and NoUC of the options do not count.
+func (m *Manager) ListenUD(port uint16, o ListenOptions) (*UDListener, error) {
+	setDefault(&o.PortSpace, UDP)
+	setDefault(&o.Backlog, DefaultBacklog)
+	l, err := m.listen(o.PortSpace, port, protocol.Serve{Backlog: o.Backlog})
+	if err != nil {
+		return nil, err
+	}
+	return &UDListener{l}, nil
+}
+
+// Accept waits for a question, which must be accepted or rejected. It returns
+// ErrClosed once the listener or the manager is closed.
+func (l *UDListener) Accept(ctx context.Context) (*UDRequest, error) {
+	in, err := l.l.accept(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &UDRequest{in}, nil
+}
+
+// Addr is the address and port that peers dial.
+func (l *UDListener) Addr() netip.AddrPort { return l.l.addr }
+
+// Close ends the listener: questions that Accept has not returned are rejected.
+// Closing twice is safe.
+func (l *UDListener) Close() error { return l.l.close() }
+
+// UDRequest is a peer's question which queue pair serves datagrams, to be
+// accepted or rejected once.
+type UDRequest struct{ in *incoming }
+
+// PrivateData is what the peer's program sent along, with the trailing zeros of
+// the field.
+func (r *UDRequest) PrivateData() []byte { return r.in.private }
+
+// RemoteAddr is the peer's address and port.
+func (r *UDRequest) RemoteAddr() netip.AddrPort { return r.in.remote() }
+
+// LocalAddr is the address and port that the peer dialed.
+func (r *UDRequest) LocalAddr() netip.AddrPort { return r.in.l.addr }
+
+// RemoteAH is where datagrams to the peer go. Its queue pair number comes with
+// its first datagram (verbs.WC.SrcQPN).
+func (r *UDRequest) RemoteAH() verbs.AHAttr { return handleTo(r.in.event.Peer) }
+
+func handleTo(peer netip.AddrPort) verbs.AHAttr {
+	return verbs.AHAttr{DGID: verbs.GIDFromAddr(peer.Addr()), UDPPort: peer.Port(), PortNum: 1}
+}
+
+// UDAcceptOptions say how to accept a question about datagrams. QP must be
+// given.
+type UDAcceptOptions struct {
+	UDQueuePair
+	PrivateData []byte // up to 136 bytes
+}
+
+// UDQueuePair is a queue pair for datagrams.
+type UDQueuePair struct {
+	// QP is of type UD. In StateReset or StateInit it is taken to StateRTS
+	// with QKey, else it stays as it is.
+	QP   verbs.QP
+	QKey uint32 // UDQKey unless given
+
+	// Prepare is called before a queue pair leaves StateInit, to post
+	// receives (with 40 bytes for the GRH each).
+	Prepare func(verbs.QP) error
+}
+
+// activate makes the queue pair ready and returns its Q_Key.
+func (u *UDQueuePair) activate(m *Manager) (qkey uint32, err error) {
+	if u.QP == nil {
+		return 0, fmt.Errorf("%w: QP is not set", verbs.ErrInvalid)
+	}
+	if t := u.QP.Type(); t != verbs.UD {
+		return 0, fmt.Errorf("%w: a queue pair of type %v, not UD", verbs.ErrUnsupported, t)
+	}
+	if s := u.QP.State(); s != verbs.StateReset && s != verbs.StateInit {
+		attr, _ := u.QP.Query()
+		return attr.QKey, nil
+	}
+	setDefault(&u.QKey, UDQKey)
+	if u.QP.State() == verbs.StateReset {
+		err := u.QP.Modify(verbs.QPAttr{State: verbs.StateInit, PortNum: 1, QKey: u.QKey},
+			verbs.AttrState|verbs.AttrPKeyIndex|verbs.AttrPort|verbs.AttrQKey)
+		if err != nil {
+			return 0, err
+		}
+	}
+	if u.Prepare != nil {
+		if err := u.Prepare(u.QP); err != nil {
+			return 0, fmt.Errorf("Prepare: %w", err)
+		}
+	}
+	return u.QKey, verbs.ActivateUD(u.QP, u.QKey, m.psn())
+}
+
+// Accept tells the peer that o.QP serves it.
+func (r *UDRequest) Accept(o UDAcceptOptions) error {
+	qkey, err := o.activate(r.in.l.m)
+	if err == nil {
+		err = r.reply(mad.SIDRRep{QPN: o.QP.Num(), QKey: qkey, PrivateData: o.PrivateData})
+	}
+	if err != nil {
+		return errOf("accept datagrams of", r.RemoteAddr(), err, "")
+	}
+	return nil
+}
+
+// Reject refuses the question. The peer's program gets up to 136 bytes of
+// private data.
+func (r *UDRequest) Reject(private []byte) error {
+	return r.RejectWith(mad.SIDRReject, private)
+}
+
+// RejectWith is Reject with another status.
+func (r *UDRequest) RejectWith(s mad.SIDRStatus, private []byte) error {
+	if err := r.reply(mad.SIDRRep{Status: s, PrivateData: private}); err != nil {
+		return errOf("reject datagrams of", r.RemoteAddr(), err, "")
+	}
+	return nil
+}
+
+func (r *UDRequest) reply(rep mad.SIDRRep) error {
+	if err := checkPrivate(rep.PrivateData, mad.SIDRRepPrivateLen); err != nil {
+		return err
+	}
+	m := r.in.l.m
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := r.in.claim(nil); err != nil {
+		return err
+	}
+	delete(m.parties, r.in.id)
+	m.machine.Reply(r.in.id, rep)
+	m.settle()
+	return nil
+}
+
+// UDDialOptions say what to ask. The zero value asks for the queue pair that
+// serves a port.
+type UDDialOptions struct {
+	UDQueuePair           // may be left out: then QP is none of the manager's business
+	PrivateData []byte    // up to 180 bytes; 216 in a port space without RDMA-CM's header
+	UDPPort     uint16    // of the peer's adapter if not 4791
+	PortSpace   PortSpace // UDP unless given
+	LocalPort   uint16    // that the peer sees; one is chosen unless given
+}
+
+// UDPeer is where datagrams for a port go.
+type UDPeer struct {
+	QPN, QKey             uint32       // verbs.SendWR.RemoteQPN and RemoteQKey
+	AH                    verbs.AHAttr // for verbs.PD.CreateAH
+	PrivateData           []byte       // what the peer's program sent along, with trailing zeros
+	LocalAddr, RemoteAddr netip.AddrPort
+}
+
+// DialUD asks who serves datagrams at addr, and waits for the answer. A peer
+// that refuses is a *UDRejectError, one that does not answer ErrUnreachable or
+// the context's error.
+func (m *Manager) DialUD(ctx context.Context, addr netip.AddrPort, o UDDialOptions) (*UDPeer, error) {
+	p, err := m.dialUD(ctx, addr, &o)
+	if err != nil {
+		return nil, errOf("dial datagrams of", addr, err, "")
+	}
+	return p, nil
+}
+
+func (m *Manager) dialUD(ctx context.Context, addr netip.AddrPort, o *UDDialOptions) (*UDPeer, error) {
+	setDefault(&o.UDPPort, rocePort)
+	setDefault(&o.PortSpace, UDP)
+	addr = netip.AddrPortFrom(addr.Addr().Unmap(), addr.Port())
+	peer := netip.AddrPortFrom(addr.Addr(), o.UDPPort)
+	if err := checkPrivate(o.PrivateData, privateRoom(o.PortSpace, mad.SIDRReqPrivateLen)); err != nil {
+		return nil, err
+	}
+	if err := m.reachable(peer); err != nil {
+		return nil, err
+	}
+	if o.QP != nil {
+		if _, err := o.activate(m); err != nil {
+			return nil, err
+		}
+	}
+	local := m.localAddr(o.LocalPort)
+	q := mad.SIDRReq{
+		PKey: 0xffff, ServiceID: mad.ServiceIDOf(o.PortSpace, addr.Port()),
+		PrivateData: withHeader(o.PortSpace, mad.CMAHeader{Src: local, Dst: addr.Addr()}, o.PrivateData),
+	}
+	a, err := m.askUD(ctx, peer, q)
+	if err != nil {
+		return nil, err
+	}
+	return &UDPeer{
+		QPN: a.sidr.QPN, QKey: a.sidr.QKey, AH: handleTo(peer), PrivateData: a.private, LocalAddr: local, RemoteAddr: addr,
+	}, nil
+}
+
+// askUD sends a SIDR_REQ and waits for the answer.
+func (m *Manager) askUD(ctx context.Context, peer netip.AddrPort, q mad.SIDRReq) (answer, error) {
+	d := &dialing{heard: make(chan answer, 1)}
+	_, err := m.start(d, func(now protocol.Time) (uint32, bool) {
+		return m.machine.Ask(now, peer, q, m.options.ResponseTimeout, m.options.Retries)
+	})
+	if err != nil {
+		return answer{}, err
+	}
+	a, err := m.await(ctx, d)
+	if err == nil && a.sidr.Status != mad.SIDRSuccess {
+		err = &UDRejectError{Status: a.sidr.Status, PrivateData: a.private}
+	}
+	return a, err
+}
