@@ -34,6 +34,7 @@ var floors = map[string][]string{
 	"internal/sim":          {"verbs", "wire", "reliability", "qp", "internal/link", "rnic"},
 	"internal/house":        {},
 	"internal/tools":        {"verbs", "cm"},
+	"interop":               {"verbs", "wire", "rnic", "internal/link"},
 	"internal/bench":        {"verbs", "wire", "rnic", "internal/link", "qp"},
 	"cmd":                   {"verbs", "wire", "rnic", "internal/link", "internal/bench", "qp", "internal/debug", "internal/tools"},
 	"internal/debug":        {"verbs", "wire", "rnic", "qp", "internal/link"},

@@ -1,0 +1,9 @@
+// Package interop holds the tests against Linux: the kernel's rdma_rxe, its
+// libraries and its programs, in a guest of package lab.
+//
+//	go test -tags interop -v -count=1 ./interop/...          the part for continuous integration
+//	go test -tags interop -v -count=1 ./interop -run Matrix -matrix full -timeout 6h
+//
+// They need root (or unprivileged user namespaces), /dev/net/tun and QEMU. Where
+// one of these is missing, every test is skipped and says what is missing.
+package interop

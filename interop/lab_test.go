@@ -1,0 +1,23 @@
+//go:build interop && linux
+
+package interop
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/interop/lab"
+)
+
+// TestLab: the guest is what the other tests take it for.
+func TestLab(t *testing.T) {
+	g := lab.Need(t)
+	out, err := g.Output(context.Background(), "ibv_devinfo", "-d", lab.Device)
+	require.NoError(t, err)
+	require.Contains(t, out, "PORT_ACTIVE")
+	require.Regexp(t, `active_mtu:\s+4096`, out)
+	t.Log(g.Versions())
+	t.Log(g.GIDIndex(lab.GuestIPv4), g.GIDIndex(lab.GuestIPv6))
+}
