@@ -23,6 +23,10 @@ type ConnectOptions struct {
 	MinRNRTimer     uint8 // code of the wait that our RNR NAKs ask for, 12 (0.64 ms) by default; Zero is 655 ms
 	MaxRdAtomic     uint8 // reads and atomics outstanding, 16 by default; not above the peer's MaxDestRdAtomic
 	MaxDestRdAtomic uint8 // reads and atomics served at a time, 16 by default
+
+	// Of the address vector: 0 by default, and 64 hops.
+	SL, TrafficClass, HopLimit uint8
+	FlowLabel                  uint32
 }
 
 // orDefault resolves a field of ConnectOptions.
@@ -53,10 +57,14 @@ func (o ConnectOptions) attrs(local, remote Endpoint) (QPAttr, error) {
 		DestQPN:     remote.QPN,
 		AccessFlags: orDefault(o.Access, AccessRemote),
 		AV: AHAttr{
-			DGID:       remote.GID,
-			UDPPort:    remote.UDPPort,
-			PortNum:    1,
-			PeerBuffer: remote.RecvBuffer,
+			DGID:         remote.GID,
+			UDPPort:      remote.UDPPort,
+			PortNum:      1,
+			PeerBuffer:   remote.RecvBuffer,
+			SL:           o.SL,
+			TrafficClass: o.TrafficClass,
+			HopLimit:     o.HopLimit,
+			FlowLabel:    o.FlowLabel,
 		},
 		PortNum:         1,
 		Timeout:         orDefault(o.Timeout, 14),

@@ -77,7 +77,8 @@ func (a *app) command() *cobra.Command {
 	flags.StringVar(&a.addr, "addr", "", "address to open a device on, for example 192.0.2.1 or [2001:db8::1]:4791 (env "+rnic.EnvAddr+")")
 	flags.StringVar(&a.impair, "impair", "", "faults to inject, for example \"loss 1% delay 2ms seed 7\" (env "+rnic.EnvImpair+")")
 	flags.BoolVarP(&a.json, "json", "j", false, "write JSON")
-	root.AddCommand(a.devinfoCommand(), a.doctorCommand(), a.statCommand(), a.captureCommand(), a.versionCommand())
+	root.AddCommand(a.devinfoCommand(), a.doctorCommand(), a.statCommand(), a.captureCommand(),
+		a.pingpongCommand(), a.versionCommand())
 	return root
 }
 

@@ -2,9 +2,11 @@ package main
 
 import (
 	"fmt"
+	"net/netip"
 	"os"
 
 	"github.com/softrnic/softrnic/internal/debug"
+	"github.com/softrnic/softrnic/internal/link"
 	"github.com/softrnic/softrnic/internal/link/impair"
 	"github.com/softrnic/softrnic/rnic"
 	"github.com/softrnic/softrnic/rnic/rnicdebug"
@@ -44,10 +46,17 @@ type device struct {
 
 // open opens the device that the command line asks for. `softrnic stat` finds
 // it, unless SOFTRNIC_DEBUG names another endpoint or is "off".
-func (a *app) open() (*device, error) {
+func (a *app) open() (*device, error) { return a.openAt(netip.Addr{}) }
+
+// openAt is open for a device that goes to ip unless the command line or the
+// environment names another address.
+func (a *app) openAt(ip netip.Addr) (*device, error) {
 	o, err := a.deviceOptions()
 	if err != nil {
 		return nil, err
+	}
+	if !o.Addr.IsValid() && ip.IsValid() {
+		o.Addr = netip.AddrPortFrom(ip, link.RoCEPort)
 	}
 	dev, err := rnic.Open(o)
 	if err != nil {

@@ -1,0 +1,67 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/softrnic/softrnic/rnic"
+	"github.com/softrnic/softrnic/verbs"
+)
+
+// tool is what the commands that stand in for RDMA's known programs share: how
+// they come to a device. Their exit status is 0 or 1, as the originals'.
+type tool struct {
+	*app
+	name string // of the device, or "" for any
+}
+
+// asOriginal makes mistakes in the command line end with status 1.
+func asOriginal(c *cobra.Command) *cobra.Command {
+	c.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return fmt.Errorf("%w; `%s --help` lists the flags", err, c.CommandPath())
+	})
+	return c
+}
+
+// atMostOneHost accepts the server's name, or nothing.
+func atMostOneHost(c *cobra.Command, args []string) error {
+	if len(args) > 1 {
+		return fmt.Errorf("%s takes one host at most, but there are %q", c.CommandPath(), args)
+	}
+	return nil
+}
+
+// fixed returns the device at the address that the user has named, or nil if
+// the address is to follow from the peer's.
+func (t *tool) fixed() (verbs.Device, error) {
+	if t.addr == "" && os.Getenv(rnic.EnvAddr) == "" && !t.options.Addr.IsValid() && t.options.Conn == nil {
+		return nil, nil
+	}
+	return t.openDevice(netip.Addr{})
+}
+
+// at opens a device at an address of this machine, or anywhere on the loopback
+// interface.
+func (t *tool) at(ip netip.Addr) (verbs.Device, error) { return t.openDevice(ip) }
+
+func (t *tool) openDevice(ip netip.Addr) (verbs.Device, error) {
+	dev, err := t.app.openAt(ip)
+	if wrong := (*usageError)(nil); errors.As(err, &wrong) {
+		err = wrong.err
+	}
+	if err != nil {
+		return nil, err
+	}
+	if t.name != "" && t.name != dev.Name() {
+		err := fmt.Errorf("IB device %s not found; there is %s", t.name, dev.Name())
+		return nil, errors.Join(err, dev.Close())
+	}
+	return dev, nil
+}
+
+// dropped tells of a client that was sent away.
+func (t *tool) dropped(err error) { fmt.Fprintln(t.stderr, "softrnic: dropped:", err) }

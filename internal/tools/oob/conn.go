@@ -1,0 +1,125 @@
+package oob
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/netip"
+	"strconv"
+	"syscall"
+	"time"
+)
+
+// Conn is a connection to the other program. It is for one goroutine.
+type Conn struct {
+	conn     net.Conn
+	peer     net.Addr
+	ctx      context.Context
+	stop     func() bool
+	patience time.Duration
+}
+
+// newConn takes over a connection; the end of ctx ends what is under way on it.
+func newConn(ctx context.Context, conn net.Conn, patience time.Duration) *Conn {
+	c := &Conn{conn: conn, peer: conn.RemoteAddr(), patience: patience}
+	c.watch(ctx)
+	return c
+}
+
+func (c *Conn) watch(ctx context.Context) {
+	if c.stop != nil {
+		c.stop()
+	}
+	c.ctx = ctx
+	c.stop = context.AfterFunc(ctx, func() { c.conn.SetDeadline(time.Unix(1, 0)) })
+}
+
+// Dial connects to a server, by name or address. Patience bounds the dialing,
+// and each read and write after it.
+func Dial(ctx context.Context, host string, port int, patience time.Duration) (*Conn, error) {
+	d := net.Dialer{Timeout: patience}
+	conn, err := d.DialContext(ctx, "tcp", net.JoinHostPort(host, strconv.Itoa(port)))
+	if err != nil {
+		return nil, dialError(host, port, err)
+	}
+	return newConn(ctx, conn, patience), nil
+}
+
+func dialError(host string, port int, err error) error {
+	e := &PeerError{Peer: net.JoinHostPort(host, strconv.Itoa(port)), Doing: "connect", Err: err}
+	if errors.Is(err, syscall.ECONNREFUSED) {
+		e.Detail = "start the server first, on this port"
+	}
+	return e
+}
+
+// reset reports whether the peer's system says that its program is gone.
+func reset(err error) bool {
+	return errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
+}
+
+// SetPatience changes how long each read or write may take.
+func (c *Conn) SetPatience(d time.Duration) { c.patience = d }
+
+// Peer is the other program's address.
+func (c *Conn) Peer() net.Addr { return c.peer }
+
+// LocalIP is our address on the way to the peer. It is not valid if the peer is
+// on this machine: then any two addresses of the loopback interface do.
+func (c *Conn) LocalIP() netip.Addr {
+	local, peer := ip(c.conn.LocalAddr()), ip(c.peer)
+	if local == peer || local.IsLoopback() {
+		return netip.Addr{}
+	}
+	return local
+}
+
+func ip(a net.Addr) netip.Addr {
+	if tcp, ok := a.(*net.TCPAddr); ok {
+		return tcp.AddrPort().Addr().Unmap()
+	}
+	return netip.Addr{}
+}
+
+// Read fills b; doing says what that means.
+func (c *Conn) Read(b []byte, doing string) error {
+	if err := c.arm(doing); err != nil {
+		return err
+	}
+	n, err := io.ReadFull(c.conn, b)
+	if err != nil {
+		return c.failure(doing, n, len(b), err)
+	}
+	return nil
+}
+
+// Write sends b, in one piece.
+func (c *Conn) Write(b []byte, doing string) error {
+	if err := c.arm(doing); err != nil {
+		return err
+	}
+	n, err := c.conn.Write(b)
+	if err != nil {
+		return c.failure(doing, n, len(b), err)
+	}
+	return nil
+}
+
+// arm sets the deadline of the next read or write.
+func (c *Conn) arm(doing string) error {
+	err := c.conn.SetDeadline(time.Now().Add(c.patience))
+	if err != nil || c.ctx.Err() != nil { // which may have set its own before
+		return c.failure(doing, 0, 0, err)
+	}
+	return nil
+}
+
+// Close closes the connection. Closing twice is safe.
+func (c *Conn) Close() error {
+	c.stop()
+	if err := c.conn.Close(); !errors.Is(err, net.ErrClosed) {
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,191 @@
+package pingpong
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+
+	"github.com/softrnic/softrnic/verbs"
+)
+
+// What the originals use.
+const (
+	qkey       = 0x11111111
+	fill       = 0x7b // every byte of a message; srq's are 0
+	ackTimeout = 14   // 67 ms
+	grhLen     = 40   // in front of each datagram
+)
+
+// end is one side: what it has of the verbs.
+type end struct {
+	*Options
+	dev  verbs.Device
+	pd   verbs.PD
+	mr   verbs.MR
+	cq   verbs.CQ
+	srq  verbs.SRQ // or nil
+	qps  []verbs.QP
+	ah   verbs.AH // UD: leads to the peer
+	room int      // bytes in front of the message
+
+	local, remote []Record
+	receives      []verbs.RecvWR // RxDepth of them, all the same
+}
+
+// newEnd makes a side on dev, with receives posted. It must be closed.
+func newEnd(o *Options, dev verbs.Device) (*end, error) {
+	e := &end{Options: o, dev: dev}
+	if err := e.open(); err != nil {
+		return nil, errors.Join(err, e.close())
+	}
+	return e, nil
+}
+
+func (e *end) open() (err error) {
+	if err := e.fits(); err != nil {
+		return err
+	}
+	if e.Kind == UD {
+		e.room = grhLen
+	}
+	if e.pd, err = e.dev.AllocPD(); err != nil {
+		return err
+	}
+	if e.mr, err = e.pd.RegMR(make([]byte, e.room+e.Size), verbs.AccessLocalWrite); err != nil {
+		return err
+	}
+	e.fill()
+	if e.cq, err = e.dev.CreateCQ(e.RxDepth + e.NumQP); err != nil {
+		return err
+	}
+	if e.Kind == SRQ {
+		if e.srq, err = e.pd.CreateSRQ(verbs.SRQInitAttr{MaxWR: e.RxDepth, MaxSGE: 1}); err != nil {
+			return err
+		}
+	}
+	for range e.NumQP {
+		if err := e.addQP(); err != nil {
+			return err
+		}
+	}
+	e.receives = make([]verbs.RecvWR, e.RxDepth)
+	all := []verbs.SGE{e.mr.SGE(0, e.room+e.Size)}
+	for i := range e.receives {
+		e.receives[i].SGList = all
+	}
+	return e.postReceives(e.RxDepth)
+}
+
+// fits refuses options that the device has no means for.
+func (e *end) fits() error {
+	port, err := e.dev.QueryPort(e.IBPort)
+	if err != nil {
+		return err
+	}
+	limits := e.dev.QueryDevice()
+	switch active := port.ActiveMTU; {
+	case port.UDPPort != 0 && port.UDPPort != roceUDPPort:
+		return fmt.Errorf("the device listens on UDP port %d, and the handshake has no word for a port: it has to be %d", port.UDPPort, roceUDPPort)
+	case e.Kind == UD && e.Size > active.Bytes():
+		return &OptionError{"-s", fmt.Sprintf("%d bytes are more than the port's MTU (%d), and a datagram is one packet", e.Size, active.Bytes())}
+	case e.Kind != UD && e.MTU > active:
+		return &OptionError{"-m", fmt.Sprintf("%d bytes are more than the port's MTU (%d)", e.MTU.Bytes(), active.Bytes())}
+	case e.RxDepth > limits.MaxQPWR:
+		return &OptionError{"-r", fmt.Sprintf("the device takes at most %d receives", limits.MaxQPWR)}
+	}
+	return nil
+}
+
+// roceUDPPort is the one that every adapter listens on.
+const roceUDPPort = 4791
+
+// addQP makes a queue pair to which receives can be posted.
+func (e *end) addQP() error {
+	a := verbs.QPInitAttr{Type: e.Kind.transport(), SendCQ: e.cq, RecvCQ: e.cq, SRQ: e.srq,
+		Cap: verbs.QPCap{MaxSendWR: 1, MaxSendSGE: 1}}
+	if e.srq == nil {
+		a.Cap.MaxRecvWR, a.Cap.MaxRecvSGE = e.RxDepth, 1
+	}
+	qp, err := e.pd.CreateQP(a)
+	if err != nil {
+		return err
+	}
+	e.qps = append(e.qps, qp)
+	if e.Kind == UD {
+		err = qp.Modify(verbs.QPAttr{State: verbs.StateInit, PortNum: uint8(e.IBPort), QKey: qkey},
+			verbs.AttrState|verbs.AttrPKeyIndex|verbs.AttrPort|verbs.AttrQKey)
+	} else {
+		err = verbs.ToInit(qp, 0)
+	}
+	if err != nil {
+		return err
+	}
+	gid, err := e.dev.QueryGID(e.IBPort, e.GIDIndex)
+	e.local = append(e.local, Record{QPN: qp.Num(), PSN: rand.Uint32N(1 << 24), GID: gid.GID})
+	return err
+}
+
+// connect makes the queue pairs ready to send, to the peer's.
+func (e *end) connect(remote []Record) (err error) {
+	e.remote = remote
+	if e.Kind == UD {
+		return e.activate(remote[0])
+	}
+	for i, qp := range e.qps {
+		local := verbs.Endpoint{GID: e.local[i].GID, QPN: e.local[i].QPN, PSN: e.local[i].PSN}
+		peer := verbs.Endpoint{GID: remote[i].GID, QPN: remote[i].QPN, PSN: remote[i].PSN}
+		err := verbs.Connect(qp, local, peer, verbs.ConnectOptions{MTU: e.MTU, Timeout: ackTimeout, SL: uint8(e.SL),
+			MaxRdAtomic: 1, MaxDestRdAtomic: 1})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (e *end) activate(remote Record) (err error) {
+	if err := verbs.ActivateUD(e.qps[0], qkey, e.local[0].PSN); err != nil {
+		return err
+	}
+	e.ah, err = e.pd.CreateAH(verbs.AHAttr{DGID: remote.GID, SL: uint8(e.SL), SGIDIndex: e.GIDIndex, PortNum: uint8(e.IBPort)})
+	return err
+}
+
+// postReceives posts n receives.
+func (e *end) postReceives(n int) (err error) {
+	if e.srq != nil {
+		_, err = e.srq.PostRecv(e.receives[:n])
+	} else {
+		_, err = e.qps[0].PostRecv(e.receives[:n])
+	}
+	return err
+}
+
+// gidText is a GID as inet_ntop writes it.
+func gidText(g verbs.GID) string { return netip.AddrFrom16(g).String() }
+
+// close frees everything. Closing twice is safe.
+func (e *end) close() error {
+	var errs []error
+	for _, qp := range e.qps {
+		errs = append(errs, qp.Destroy())
+	}
+	if e.srq != nil {
+		errs = append(errs, e.srq.Destroy())
+	}
+	if e.cq != nil {
+		errs = append(errs, e.cq.Destroy())
+	}
+	if e.mr != nil {
+		errs = append(errs, e.mr.Dereg())
+	}
+	if e.ah != nil {
+		errs = append(errs, e.ah.Destroy())
+	}
+	if e.pd != nil {
+		errs = append(errs, e.pd.Dealloc())
+	}
+	e.qps, e.srq, e.cq, e.mr, e.ah, e.pd = nil, nil, nil, nil, nil, nil
+	return errors.Join(errs...)
+}

@@ -1,0 +1,152 @@
+package pingpong
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/netip"
+	"time"
+
+	"github.com/softrnic/softrnic/verbs"
+)
+
+// Kind is which of the programs it is.
+type Kind string
+
+// The programs, by the middle of their names.
+const (
+	RC  Kind = "rc"
+	UC  Kind = "uc"
+	UD  Kind = "ud"
+	SRQ Kind = "srq" // RC with several queue pairs and one shared receive queue
+)
+
+// transport is the type of the kind's queue pairs.
+func (k Kind) transport() verbs.QPType {
+	switch k {
+	case UC:
+		return verbs.UC
+	case UD:
+		return verbs.UD
+	}
+	return verbs.RC
+}
+
+// Options are the originals' (see their manual pages), and where to run.
+type Options struct {
+	Kind     Kind
+	Server   string    // host of the server; "" is the server itself
+	Port     int       // TCP port of the handshake; 0 is any free one, for a server
+	GIDIndex int       // entry of the device's GID table
+	IBPort   int       // port of the device
+	Size     int       // bytes of a message
+	MTU      verbs.MTU // of the path; not for UD
+	RxDepth  int       // receives posted at a time
+	Iters    int       // messages each way
+	SL       int       // service level
+	NumQP    int       // SRQ: queue pairs
+	Events   bool      // sleep until completions come, instead of polling
+	Check    bool      // compare what came with what should have come
+
+	// Device is an open device, which stays open. If it is nil, Open is called
+	// once the peer is there, with our address on the way to it, or the zero
+	// Addr for the loopback interface; Run closes the device.
+	Device verbs.Device
+	Open   func(at netip.Addr) (verbs.Device, error)
+
+	Out       io.Writer      // gets what the original writes
+	Dropped   func(error)    // hears of clients that were sent away; may be nil
+	Listening func(port int) // hears where the server waits; may be nil
+
+	Patience time.Duration // for each step of the handshake
+	Idle     time.Duration // without a message after which no more are expected
+
+	// Stay keeps the adapter up at the end, for a peer who has missed the last
+	// acknowledgement: nothing tells when it has got it.
+	Stay func(context.Context)
+}
+
+// Defaults are those of the originals.
+func Defaults(k Kind) Options {
+	o := Options{
+		Kind: k, Port: 18515, IBPort: 1, Size: 4096, MTU: verbs.MTU1024, RxDepth: 500, Iters: 1000, NumQP: 1,
+		Patience: 10 * time.Second, Idle: 30 * time.Second, Stay: stay,
+	}
+	switch k {
+	case UD:
+		o.Size = 1024
+	case SRQ:
+		o.NumQP = 16
+	}
+	return o
+}
+
+// stay stays for four repetitions of the peer's.
+func stay(ctx context.Context) {
+	select {
+	case <-time.After(4 * verbs.AckTimeout(ackTimeout)):
+	case <-ctx.Done():
+	}
+}
+
+// complete gives everything that hears of something an ear.
+func (o *Options) complete() {
+	if o.Out == nil {
+		o.Out = io.Discard
+	}
+	if o.Dropped == nil {
+		o.Dropped = func(error) {}
+	}
+	if o.Listening == nil {
+		o.Listening = func(int) {}
+	}
+}
+
+// Limits of the options.
+const (
+	maxRecords = 256 // of a srq handshake
+	maxSize    = 1 << 30
+	maxDepth   = 1 << 15
+)
+
+// OptionError is an option that cannot be.
+type OptionError struct {
+	Option string // as on the command line: "-q"
+	Why    string
+}
+
+func (e *OptionError) Error() string { return e.Option + ": " + e.Why }
+
+// check refuses what cannot be.
+func (o *Options) check() error {
+	refuse := func(option, format string, args ...any) error {
+		return &OptionError{option, fmt.Sprintf(format, args...)}
+	}
+	switch {
+	case o.Kind != RC && o.Kind != UC && o.Kind != UD && o.Kind != SRQ:
+		return refuse("kind", "%q is none of rc, uc, ud, srq", o.Kind)
+	case o.Port < 0 || o.Port > 65535:
+		return refuse("-p", "%d is no TCP port; give 1 to 65535", o.Port)
+	case o.Port == 0 && o.Server != "":
+		return refuse("-p", "a client needs the server's TCP port")
+	case o.Size < 1 || o.Size > maxSize:
+		return refuse("-s", "messages of %d bytes cannot be; give 1 to %d", o.Size, maxSize)
+	case o.MTU.Bytes() == 0:
+		return refuse("-m", "the MTU is 256, 512, 1024, 2048 or 4096")
+	case o.RxDepth < 1 || o.RxDepth > maxDepth:
+		return refuse("-r", "%d receives at a time cannot be; give 1 to %d", o.RxDepth, maxDepth)
+	case o.Iters < 1:
+		return refuse("-n", "%d messages cannot be exchanged; give 1 or more", o.Iters)
+	case o.SL < 0 || o.SL > 15:
+		return refuse("-l", "service level %d cannot be; give 0 to 15", o.SL)
+	case o.NumQP < 1 || o.NumQP >= maxRecords:
+		return refuse("-q", "%d queue pairs cannot be; give 1 to %d", o.NumQP, maxRecords-1)
+	case o.NumQP > 1 && o.Kind != SRQ:
+		return refuse("-q", "only srq has more than one queue pair")
+	case o.NumQP > o.RxDepth:
+		return refuse("-r", "%d receives are too few for %d queue pairs; each needs one", o.RxDepth, o.NumQP)
+	case o.Device == nil && o.Open == nil:
+		return refuse("device", "there is none")
+	}
+	return nil
+}

@@ -1,0 +1,188 @@
+package pingpong
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/softrnic/softrnic/internal/tools/oob"
+	"github.com/softrnic/softrnic/verbs"
+)
+
+// Result is what a run came to.
+type Result struct {
+	Local   []Record
+	Remote  []Record
+	Bytes   int64 // both ways
+	Iters   int
+	Elapsed time.Duration
+}
+
+// Run is one run of the program, on either side.
+func Run(ctx context.Context, o Options) (Result, error) {
+	if err := o.check(); err != nil {
+		return Result{}, err
+	}
+	o.complete()
+	r := runner{Options: &o}
+	meet := r.join
+	if o.Server == "" {
+		meet = r.host
+	}
+	err := meet(ctx)
+	var result Result
+	if err == nil {
+		result, err = r.play(ctx)
+	}
+	return result, errors.Join(err, r.close())
+}
+
+// runner is a run under way.
+type runner struct {
+	*Options
+	end    *end
+	opened verbs.Device // by us
+}
+
+// join meets the server.
+func (r *runner) join(ctx context.Context) error {
+	c, err := oob.Dial(ctx, r.Server, r.Port, r.Patience)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	if err := r.prepare(c); err != nil {
+		return err
+	}
+	if err := writeRecords(c, r.Kind, r.end.local); err != nil {
+		return err
+	}
+	remote, err := readRecords(c, r.Kind, r.NumQP)
+	if err != nil {
+		return err
+	}
+	if err := c.Write([]byte(done), "say that we are done"); err != nil {
+		return err
+	}
+	return r.connect(remote)
+}
+
+// host meets the first client that does its part.
+func (r *runner) host(ctx context.Context) error {
+	l, err := oob.Listen(r.Port)
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	r.Listening(l.Port())
+	if r.Device != nil {
+		if err := r.prepare(nil); err != nil {
+			return err
+		}
+	}
+	for {
+		hello := func(c *oob.Conn) ([]Record, error) { return readRecords(c, r.Kind, r.NumQP) }
+		c, remote, err := oob.First(ctx, l, r.Patience, hello, r.Dropped)
+		if err != nil {
+			return err
+		}
+		err = r.receive(c, remote)
+		c.Close()
+		var wrong *oob.PeerError
+		if !errors.As(err, &wrong) {
+			return err
+		}
+		r.Dropped(err)
+		if err := r.close(); err != nil {
+			return err
+		}
+	}
+}
+
+// receive meets a client that has told its queue pairs.
+func (r *runner) receive(c *oob.Conn, remote []Record) error {
+	if r.end == nil {
+		if err := r.prepare(c); err != nil {
+			return err
+		}
+	}
+	if err := r.end.connect(remote); err != nil {
+		return &oob.PeerError{Peer: c.Peer().String(), Doing: "connect to its queue pairs", Err: err}
+	}
+	if err := writeRecords(c, r.Kind, r.end.local); err != nil {
+		return err
+	}
+	if err := c.Read(make([]byte, len(done)), `read its "done"`); err != nil {
+		return err
+	}
+	r.print("remote", remote)
+	return nil
+}
+
+// prepare makes our side, on a device that the peer can reach.
+func (r *runner) prepare(c *oob.Conn) (err error) {
+	dev := r.Device
+	if dev == nil {
+		if dev, err = r.Open(c.LocalIP()); err != nil {
+			return err
+		}
+		r.opened = dev
+	}
+	if r.end, err = newEnd(r.Options, dev); err != nil {
+		return err
+	}
+	r.print("local", r.end.local)
+	return nil
+}
+
+func (r *runner) connect(remote []Record) error {
+	r.print("remote", remote)
+	return r.end.connect(remote)
+}
+
+func (r *runner) print(which string, records []Record) {
+	for _, record := range records {
+		io.WriteString(r.Out, record.line(which, r.Kind == UD && which == "local"))
+	}
+}
+
+// play exchanges the messages and reports.
+func (r *runner) play(ctx context.Context) (Result, error) {
+	elapsed, err := r.end.play(ctx)
+	if err != nil {
+		return Result{}, err
+	}
+	result := Result{r.end.local, r.end.remote, 2 * int64(r.Size) * int64(r.Iters), r.Iters, elapsed}
+	result.report(r.Out)
+	r.Stay(ctx)
+	if !r.Check {
+		return result, nil
+	}
+	// Not before the adapter leaves the memory alone: srq's peer may still send.
+	message := r.end.message()
+	if err := r.end.close(); err != nil {
+		return result, err
+	}
+	return result, r.end.check(message)
+}
+
+// report writes the originals' two lines.
+func (r Result) report(w io.Writer) {
+	seconds, usec := r.Elapsed.Seconds(), float64(r.Elapsed)/1e3
+	fmt.Fprintf(w, "%d bytes in %.2f seconds = %.2f Mbit/sec\n", r.Bytes, seconds, float64(r.Bytes)*8/usec)
+	fmt.Fprintf(w, "%d iters in %.2f seconds = %.2f usec/iter\n", r.Iters, seconds, usec/float64(r.Iters))
+}
+
+// close frees our side, and the device if it is ours.
+func (r *runner) close() (err error) {
+	if r.end != nil {
+		err = r.end.close()
+	}
+	if r.opened != nil {
+		err = errors.Join(err, r.opened.Close())
+	}
+	r.end, r.opened = nil, nil
+	return err
+}
