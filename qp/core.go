@@ -67,7 +67,7 @@ type requester struct {
 	top      wire.PSN // one past the highest PSN sent
 	endPos   uint64   // window coordinate one past the last started request
 	burst    uint32   // packets laid out in a row
-	pieces   bool     // the peer is an adapter like ours, see inPieces
+	known    bool     // the peer is an adapter like ours, see inPieces and unawaited
 	unasked  uint32   // packets since one asked for an acknowledgement
 	forceAck bool     // ask with the next packet: it is a probe
 	probing  bool     // send one packet only, and go on at resume
@@ -184,7 +184,7 @@ func (c *Core) reset() {
 	c.rq.reset()
 	c.cur, c.next, c.una, c.top, c.endPos, c.unasked = 0, 0, 0, 0, 0, 0
 	c.forceAck, c.probing, c.probed, c.stalled, c.drained = false, false, false, false, false
-	c.rdOut, c.rdBytes, c.pieces = 0, 0, false
+	c.rdOut, c.rdBytes, c.known = 0, 0, false
 	c.retry.Stop()
 	c.rtt = reliability.RTT{}
 	c.window = reliability.Window{}

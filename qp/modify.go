@@ -140,8 +140,8 @@ func (c *Core) configure() {
 		return
 	}
 	peer := int(c.attr.AV.PeerBuffer)
-	c.pieces = peer > 0
-	c.retry.Configure(int64(verbs.AckTimeout(c.attr.Timeout)), c.attr.RetryCnt, c.attr.RNRRetry, c.pieces)
+	c.known = peer > 0
+	c.retry.Configure(int64(verbs.AckTimeout(c.attr.Timeout)), c.attr.RetryCnt, c.attr.RNRRetry, c.known)
 	if c.top == c.una && c.window.Size() == 0 {
 		c.window.Reset(int(c.mtu), peer)
 		c.credits.Reset(c.noCredits)

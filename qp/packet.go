@@ -69,13 +69,21 @@ func (c *Core) Deadline() Time {
 	if c.typ != verbs.RC || c.state != sRTS && c.state != sSQD {
 		return 0
 	}
-	return c.retry.Deadline()
+	r, a := c.retry.Deadline(), c.acks.Deadline()
+	if r == 0 || a != 0 && a < r {
+		return a
+	}
+	return r
 }
 
-// Advance does what the time calls for: RNR waits end, timeouts fire.
+// Advance does what the time calls for: RNR waits end, timeouts fire, an
+// acknowledgement that nobody asked for becomes owed.
 func (c *Core) Advance(now Time) {
-	d := c.Deadline()
-	if d == 0 || now < d {
+	if c.Deadline() == 0 {
+		return // not in a state that answers
+	}
+	c.acks.Advance(now)
+	if d := c.retry.Deadline(); d == 0 || now < d {
 		return
 	}
 	rnr := c.retry.Waiting()

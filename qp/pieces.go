@@ -21,5 +21,5 @@ import "github.com/softrnic/softrnic/verbs"
 // For the same reason read responses of such peers are all ONLY, see
 // sendResponse.
 func (c *Core) inPieces(w *sendWQE) bool {
-	return c.pieces && w.op == verbs.WRRDMAWrite && w.length > c.mtu
+	return c.known && w.op == verbs.WRRDMAWrite && w.length > c.mtu
 }

@@ -167,7 +167,7 @@ func (c *Core) sendData(now Time, out Out, w *sendWQE) outcome {
 	bth := wire.BTH{
 		Opcode: info.Opcode, Pad: uint8(pad), PKey: c.pkey, DestQPN: c.attr.DestQPN, PSN: c.next,
 		SE:     last && w.flags&verbs.SendSolicited != 0 && w.consumes(),
-		AckReq: c.typ == verbs.RC && c.asks(last || edge),
+		AckReq: c.typ == verbs.RC && c.asks(w, last, edge),
 	}
 	bth.Put(b)
 	if info.RETH {
@@ -262,20 +262,6 @@ func (c *Core) leastBurst(w *sendWQE, off uint32) int {
 		return one
 	}
 	return max(one, int(min(w.length-off, uint32(c.window.Size()/4))))
-}
-
-// asks decides whether a packet asks for an acknowledgement: the last of a
-// message or of the window does, a probe does, and every so many others, so
-// that the window moves before it is used up.
-func (c *Core) asks(last bool) bool {
-	every := uint32(min(16, max(1, c.window.Size()/4/int(c.mtu))))
-	if last || c.forceAck || c.unasked+1 >= every {
-		c.forceAck = false
-		c.unasked = 0
-		return true
-	}
-	c.unasked++
-	return false
 }
 
 // departed moves past a packet of psns PSNs that has been laid out.

@@ -101,7 +101,7 @@ func (c *Core) sendResponse(now Time, out Out, r *reliability.Resource) bool {
 		}
 		// Towards an adapter like ours all packets have an AETH and one size, as
 		// in inPieces.
-		first, last := r.Next == r.From || c.pieces, r.Next == r.To || c.pieces
+		first, last := r.Next == r.From || c.known, r.Next == r.To || c.known
 		info := wire.Compose(wire.ClassRC, wire.OpReadResponse, first, last, false, false).Info()
 		pad := wire.PadFor(int(n))
 		b := out.Next(&c.path, info.HeaderLen+int(n)+pad+wire.ICRCLen)

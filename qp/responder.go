@@ -82,13 +82,16 @@ func (c *Core) notReady(p *wire.Packet) wire.Drop {
 
 // accepted advances past a request packet and owes an acknowledgement if one
 // was asked for.
-func (c *Core) accepted(p *wire.Packet) {
+func (c *Core) accepted(now Time, p *wire.Packet) {
 	c.recv.Advance(1)
-	if p.BTH.AckReq {
+	switch {
+	case p.BTH.AckReq:
 		if c.acks.Owed() {
 			c.counters.AckDeferred++
 		}
 		c.acks.Owe(p.BTH.PSN)
+	case c.known:
+		c.acks.OweLater(p.BTH.PSN, now+AckDelay)
 	}
 }
 
@@ -135,7 +138,7 @@ func (c *Core) receiveSend(now Time, p *wire.Packet) wire.Drop {
 		c.recv.Completed()
 		c.completeRecv(p, wc)
 	}
-	c.accepted(p)
+	c.accepted(now, p)
 	return wire.DropNone
 }
 
@@ -183,7 +186,7 @@ func (c *Core) receiveWrite(now Time, p *wire.Packet) wire.Drop {
 			c.completeRecv(p, verbs.WC{})
 		}
 	}
-	c.accepted(p)
+	c.accepted(now, p)
 	return wire.DropNone
 }
 

@@ -7,6 +7,8 @@ import "github.com/softrnic/softrnic/wire"
 // before it, and a read or atomic response stands for an acknowledgement.
 type Acks struct {
 	owed     bool
+	later    bool // nobody has asked for it: it becomes owed at ...
+	at       Time // ... this time
 	nak      bool // a NAK or RNR NAK is owed instead, and ends what it follows
 	syndrome wire.Syndrome
 	psn      wire.PSN
@@ -18,10 +20,40 @@ func (a *Acks) Owe(psn wire.PSN) {
 		a.caughtUp(psn)
 		return
 	}
-	if a.owed && psn.Less(a.psn) {
+	if !a.owed && !a.later || a.psn.Less(psn) {
+		a.psn = psn
+	}
+	a.owed, a.later = true, false
+}
+
+// OweLater notes that everything up to psn has to be acknowledged, but that
+// nobody waits for it: at the time at, unless something else does it before.
+func (a *Acks) OweLater(psn wire.PSN, at Time) {
+	if a.owed {
+		a.Owe(psn)
 		return
 	}
-	a.owed, a.psn = true, psn
+	if !a.later {
+		a.later, a.at, a.psn = true, at, psn
+	}
+	if a.psn.Less(psn) {
+		a.psn = psn
+	}
+}
+
+// Deadline is when an acknowledgement becomes owed, or 0.
+func (a *Acks) Deadline() Time {
+	if !a.later {
+		return 0
+	}
+	return a.at
+}
+
+// Advance makes owed what has become so by now.
+func (a *Acks) Advance(now Time) {
+	if a.later && now >= a.at {
+		a.owed, a.later = true, false
+	}
 }
 
 // OweNAK notes that a NAK or RNR NAK at psn has to be sent. It replaces an
@@ -31,7 +63,7 @@ func (a *Acks) OweNAK(s wire.Syndrome, psn wire.PSN) {
 	if a.nak && s == wire.NakPSNSequence && a.syndrome != wire.NakPSNSequence {
 		return
 	}
-	a.owed, a.nak, a.syndrome, a.psn = true, true, s, psn
+	a.owed, a.later, a.nak, a.syndrome, a.psn = true, false, true, s, psn
 }
 
 // Covered notes that a response at psn leaves, which acknowledges everything
@@ -41,8 +73,8 @@ func (a *Acks) Covered(psn wire.PSN) {
 		a.caughtUp(psn)
 		return
 	}
-	if a.owed && a.psn.LessEq(psn) {
-		a.owed = false
+	if a.psn.LessEq(psn) {
+		a.owed, a.later = false, false
 	}
 }
 

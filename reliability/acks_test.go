@@ -1,6 +1,7 @@
 package reliability
 
 import (
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -20,8 +21,13 @@ const (
 
 // slowAcks keeps everything that was ever owed and decides when asked.
 type slowAcks struct {
-	acks []int // positions of PSNs to acknowledge
+	acks []slowAck
 	naks []slowNAK
+}
+
+type slowAck struct {
+	at  int  // position of the PSN
+	due Time // 0: at once
 }
 
 type slowNAK struct {
@@ -46,9 +52,9 @@ func (m *slowAcks) nak() (worst slowNAK, ok bool) {
 	return worst, ok
 }
 
-func (m *slowAcks) owe(pos int) {
+func (m *slowAcks) owe(pos int, due Time) {
 	if _, ok := m.nak(); !ok {
-		m.acks = append(m.acks, pos)
+		m.acks = append(m.acks, slowAck{pos, due})
 	}
 	m.caughtUp(pos)
 }
@@ -62,9 +68,12 @@ func (m *slowAcks) caughtUp(pos int) {
 }
 
 func (m *slowAcks) covered(pos int) {
-	var left []int
+	// What is left is as old as what it was together with.
+	var left []slowAck
+	first := m.deadline()
 	for _, a := range m.acks {
-		if a > pos {
+		if a.at > pos {
+			a.due = min(a.due, first)
 			left = append(left, a)
 		}
 	}
@@ -72,10 +81,22 @@ func (m *slowAcks) covered(pos int) {
 	m.caughtUp(pos)
 }
 
-func (m *slowAcks) take(credit uint8) (s wire.Syndrome, pos int, owed bool) {
-	n, nak := m.nak()
+// deadline is when the first of them is due.
+func (m *slowAcks) deadline() Time {
+	first := Time(math.MaxInt64)
 	for _, a := range m.acks {
-		pos, owed = max(pos, a), true
+		first = min(first, a.due)
+	}
+	return first
+}
+
+func (m *slowAcks) take(now Time, credit uint8) (s wire.Syndrome, pos int, owed bool) {
+	n, nak := m.nak()
+	if !nak && m.deadline() > now {
+		return 0, 0, false
+	}
+	for _, a := range m.acks {
+		pos, owed = max(pos, a.at), true
 	}
 	*m = slowAcks{}
 	if nak {
@@ -89,14 +110,24 @@ func TestAcksAgainstModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var a Acks
 		var m slowAcks
-		pos := 0
+		pos, now := 0, Time(1)
 		for range rapid.IntRange(1, 60).Draw(t, "steps") {
 			pos += rapid.IntRange(0, 3).Draw(t, "forward")
-			switch rapid.IntRange(0, 5).Draw(t, "what") {
+			now += Time(rapid.IntRange(0, 3).Draw(t, "time"))
+			a.Advance(now)
+			switch rapid.IntRange(0, 6).Draw(t, "what") {
 			case 0, 1:
 				old := max(0, pos-rapid.IntRange(0, 4).Draw(t, "behind"))
 				a.Owe(at(old))
-				m.owe(old)
+				m.owe(old, 0)
+			case 5:
+				old := max(0, pos-rapid.IntRange(0, 4).Draw(t, "behind"))
+				due := now + Time(rapid.IntRange(1, 5).Draw(t, "delay"))
+				if !a.Owed() && a.Deadline() != 0 {
+					due = max(due, a.Deadline()) // later ones are due later
+				}
+				a.OweLater(at(old), due)
+				m.owe(old, due)
 			case 2:
 				s := rapid.SampledFrom([]wire.Syndrome{seqNAK, seqNAK, rnrNAK, fatalNAK}).Draw(t, "syndrome")
 				if n, ok := m.nak(); ok && n.s == fatalNAK {
@@ -109,7 +140,7 @@ func TestAcksAgainstModel(t *testing.T) {
 				m.covered(pos)
 			case 4:
 				credit := uint8(rapid.IntRange(0, 31).Draw(t, "credit"))
-				s, p, owed := m.take(credit)
+				s, p, owed := m.take(now, credit)
 				require.Equal(t, owed, a.Owed())
 				if !owed {
 					continue

@@ -10,6 +10,7 @@ import "github.com/softrnic/softrnic/wire"
 type Credits struct {
 	ssn       uint32 // of the last message started, 24 bits
 	lsn       uint32 // limit sequence number, 24 bits
+	granted   uint32 // by the last update that moved the limit
 	unlimited bool
 }
 
@@ -23,6 +24,12 @@ func (c *Credits) Allows(consumes bool) bool {
 		return true
 	}
 	return diff24(c.ssn+1, c.lsn+1) <= 0
+}
+
+// Low reports whether half of the credits granted last are used up, so that
+// the next acknowledgement should come soon.
+func (c *Credits) Low() bool {
+	return !c.unlimited && 2*diff24(c.lsn, c.ssn) <= int32(c.granted)
 }
 
 // Start numbers the next message. One that takes no receive moves the limit,
@@ -49,7 +56,7 @@ func (c *Credits) Update(code uint8, msn uint32) bool {
 	if diff24(limit, c.lsn) <= 0 {
 		return false
 	}
-	c.lsn = limit
+	c.lsn, c.granted = limit, uint32(n)
 	return true
 }
 

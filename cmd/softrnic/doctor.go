@@ -32,8 +32,8 @@ func (a *app) doctorCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "doctor",
 		Short: "Check what this machine offers to the adapter, and say how to improve it",
-		Long: "Checks socket buffers, offloads, port 4791, addresses and their MTU, processors and\n" +
-			"timers, and lets two devices exchange data over real sockets. Nothing is changed: what\n" +
+		Long: "Checks socket buffers, offloads, port 4791, addresses and their MTU, and processors,\n" +
+			"and lets two devices exchange data over real sockets. Nothing is changed: what\n" +
 			"could be better comes with the commands that make it so. The exit status is 1 when a\n" +
 			"check fails.",
 		Args: noArgs,

@@ -89,7 +89,6 @@ func TestDoctorFindings(t *testing.T) {
 		"one processor":    {func(s *surroundings) { s.cpus, s.maxProcs = 1, 1 }, levelWarn, []string{"1, GOMAXPROCS 1"}},
 		"GOMAXPROCS=1":     {func(s *surroundings) { s.maxProcs = 1 }, levelWarn, []string{"8, GOMAXPROCS 1", "unset GOMAXPROCS"}},
 		"GOMAXPROCS=16":    {func(s *surroundings) { s.maxProcs = 16 }, levelWarn, []string{"8, GOMAXPROCS 16", "unset GOMAXPROCS"}},
-		"timer slack":      {func(s *surroundings) { s.timerSlack = errors.New("prctl: not permitted") }, levelWarn, []string{"prctl: not permitted"}},
 		"no endpoint":      {func(s *surroundings) { s.endpoint = errors.New("no directory for sockets") }, levelWarn, []string{"no directory for sockets"}},
 		"self test failed": {func(s *surroundings) { s.test.err = errors.New("nothing arrived") }, levelFail, []string{"nothing arrived"}},
 	} {

@@ -19,7 +19,7 @@ func judge(s surroundings) []finding {
 			s.buffer("send buffer", "wmem_max", s.probe.SendBuffer, s.probe.SendBufferMax, link.DefaultSendBuffer))
 		list = append(list, s.offloads()...)
 	}
-	list = append(list, s.timers(), s.port())
+	list = append(list, s.port())
 	list = append(list, s.addressFindings()...)
 	return append(list, s.debugEndpoint(), s.selfTestFinding())
 }
@@ -107,16 +107,6 @@ func (s surroundings) offloads() []finding {
 			[]string{"unset " + link.EnvVar}})
 	}
 	return list
-}
-
-func (s surroundings) timers() finding {
-	switch {
-	case s.timerSlack != nil:
-		return finding{levelWarn, "timers", s.timerSlack.Error() + ": short sleeps take up to 50 us longer", nil}
-	case s.goos != "linux":
-		return finding{levelOK, "timers", "as exact as " + s.goos + " has them", nil}
-	}
-	return finding{levelOK, "timers", "the slack of a thread can be lowered to 1 ns", nil}
 }
 
 // port judges UDP port 4791, which rdma_rxe takes on all addresses at once.

@@ -82,7 +82,7 @@ func TestStatJSON(t *testing.T) {
 		require.Equal(t, dev.Inspect().QPs[0].Num, list[i].QPs[0].Num)
 		require.Equal(t, os.Getpid(), list[i].Process.PID)
 	}
-	require.EqualValues(t, 2<<20, list[0].Counters.SentBytes)
+	require.GreaterOrEqual(t, list[0].Counters.SentBytes, uint64(2<<20)) // more where packets are sent twice
 
 	num := list[1].QPs[0].Num
 	require.NoError(t, json.Unmarshal([]byte(stat(t, fmt.Sprintf("stat --json --qp 0x%x", num))), &list))

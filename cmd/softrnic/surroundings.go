@@ -20,7 +20,6 @@ type surroundings struct {
 	cpus, maxProcs          int
 	linkEnv                 string // SOFTRNIC_LINK
 	probe                   link.ProbeResult
-	timerSlack              error // why it cannot be lowered
 	rdmaDevices             []string
 	rxeLoaded               bool // rdma_rxe is in the kernel
 	addresses               []address
@@ -42,23 +41,12 @@ func look(ctx context.Context, options rnic.Options) surroundings {
 		cpus: runtime.NumCPU(), maxProcs: runtime.GOMAXPROCS(0),
 		linkEnv:     os.Getenv(link.EnvVar),
 		probe:       link.Probe(),
-		timerSlack:  tryTimerSlack(),
 		rdmaDevices: names("/sys/class/infiniband"),
 		rxeLoaded:   moduleLoaded("/proc/modules", "rdma_rxe"),
 		addresses:   addresses(),
 	}
 	s.test, s.endpoint = selfTest(ctx, options)
 	return s
-}
-
-// tryTimerSlack lowers the timer slack of a thread that ends afterwards.
-func tryTimerSlack() error {
-	result := make(chan error)
-	go func() {
-		runtime.LockOSThread() // and never unlocked: the thread ends with the goroutine
-		result <- link.LowerTimerSlack()
-	}()
-	return <-result
 }
 
 // names lists a directory; one that is not there is empty.

@@ -10,12 +10,11 @@ import (
 )
 
 // udp is the accelerated link: one unconnected UDP socket in blocking mode,
-// outside Go's netpoller, driven with MSG_DONTWAIT; a blocked wait is a poll
-// on the socket and an eventfd.
+// outside Go's netpoller, driven with MSG_DONTWAIT; see waiter for blocked
+// waits.
 type udp struct {
 	gates
-	fd    int
-	event int // eventfd, written by Wake and Close
+	fd int
 
 	local netip.AddrPort
 	caps  Caps        // as opened, but for the two that may turn out not to work:
@@ -46,12 +45,7 @@ func openUDP(o Options) (c *udp, err error) {
 	if err != nil {
 		return nil, bindError(o.Addr, os.NewSyscallError("socket", err))
 	}
-	event, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
-	if err != nil {
-		unix.Close(fd)
-		return nil, fmt.Errorf("link: %w", os.NewSyscallError("eventfd", err))
-	}
-	c = &udp{fd: fd, event: event}
+	c = &udp{fd: fd}
 	c.gates.init()
 	opened := c // a failing return clears c
 	defer func() {
@@ -59,6 +53,9 @@ func openUDP(o Options) (c *udp, err error) {
 			opened.release()
 		}
 	}()
+	if err := c.waiter.open(fd); err != nil {
+		return nil, fmt.Errorf("link: %w", err)
+	}
 
 	if o.group {
 		if err := reusePort(fd); err != nil {
@@ -138,5 +135,5 @@ func (c *udp) interrupt() {
 // release closes the descriptors; nobody may be using them.
 func (c *udp) release() {
 	unix.Close(c.fd)
-	unix.Close(c.event)
+	c.waiter.release()
 }

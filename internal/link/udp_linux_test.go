@@ -319,10 +319,6 @@ func TestReceiveAdapts(t *testing.T) {
 	require.Equal(t, []int{2, 4, 8, 16, 4, 2, 1}, want)
 }
 
-func TestLowerTimerSlack(t *testing.T) {
-	require.NoError(t, LowerTimerSlack())
-}
-
 func TestProbe(t *testing.T) {
 	p := Probe()
 	require.NoError(t, p.Err)

@@ -2,8 +2,9 @@ package link
 
 import (
 	"encoding/binary"
-	"math"
 	"net"
+	"os"
+	"sync"
 	"sync/atomic"
 	"time"
 	"unsafe"
@@ -11,22 +12,88 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// waiter is the state shared by Wait and Wake.
+// waiter is the state shared by Wait and Wake. A blocked wait is an epoll_wait
+// on the socket, an eventfd and a timerfd, which the epoll descriptor watches
+// all along: poll(2) would join and leave the queues of all of them each time.
 //
 //	Wake: woken = true; if someone is waiting, write the eventfd
-//	Wait: waiters++;    if woken, return;      poll socket and eventfd
+//	Wait: waiters++;    if woken, return;      wait for socket, eventfd, timerfd
 //
-// The order makes sure that a Wake is either seen before the poll or ends it,
+// The order makes sure that a Wake is either seen before the wait or ends it,
 // and a Wake with nobody waiting costs no system call.
 type waiter struct {
 	waiters atomic.Int32
 	woken   atomic.Bool
+	epoll   int
+	event   int // eventfd, written by Wake and Close
+	alarm
 }
 
-// Wait implements Conn: a poll in a real blocking system call. A goroutine
-// that locks its thread is back some 20 us after a datagram came, half of what
-// Go's netpoller takes. Nanosecond timeouts are as good as the thread's timer
-// slack, see LowerTimerSlack.
+// alarm is a timerfd that is set as rarely as possible. Setting and cancelling
+// a timer for each wait, as a timeout of epoll_wait would, costs a programming
+// of the processor's own timer each, on virtual machines a microsecond; and
+// deadlines mostly move later. So an alarm that comes too soon stays: the wait
+// returns early, and the next one sets it anew.
+type alarm struct {
+	fd int // timerfd
+	mu sync.Mutex
+	at time.Time // when it comes, zero if it is not set
+}
+
+// set makes the alarm come after timeout, or earlier.
+func (a *alarm) set(timeout time.Duration) error {
+	at := time.Now().Add(timeout)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !a.at.IsZero() && !a.at.After(at) {
+		return nil
+	}
+	a.at = at
+	spec := unix.ItimerSpec{Value: unix.NsecToTimespec(int64(max(timeout, 1)))}
+	return os.NewSyscallError("timerfd_settime", unix.TimerfdSettime(a.fd, 0, &spec, nil))
+}
+
+// rang notes that the alarm has come.
+func (a *alarm) rang() {
+	var count [8]byte
+	a.mu.Lock()
+	unix.Read(a.fd, count[:])
+	a.at = time.Time{}
+	a.mu.Unlock()
+}
+
+// open makes the descriptors, and watches the socket.
+func (w *waiter) open(socket int) (err error) {
+	w.epoll, w.event, w.alarm.fd = -1, -1, -1
+	if w.epoll, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
+		return os.NewSyscallError("epoll_create1", err)
+	}
+	if w.event, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK); err != nil {
+		return os.NewSyscallError("eventfd", err)
+	}
+	if w.alarm.fd, err = unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_CLOEXEC|unix.TFD_NONBLOCK); err != nil {
+		return os.NewSyscallError("timerfd_create", err)
+	}
+	for _, fd := range []int{socket, w.event, w.alarm.fd} {
+		if err := unix.EpollCtl(w.epoll, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(fd)}); err != nil {
+			return os.NewSyscallError("epoll_ctl", err)
+		}
+	}
+	return nil
+}
+
+// release closes the descriptors.
+func (w *waiter) release() {
+	for _, fd := range []int{w.epoll, w.event, w.alarm.fd} {
+		if fd >= 0 {
+			unix.Close(fd)
+		}
+	}
+}
+
+// Wait implements Conn: a real blocking system call. A goroutine that locks its
+// thread is back some 20 us after a datagram came, half of what Go's netpoller
+// takes.
 func (c *udp) Wait(timeout time.Duration) (bool, error) {
 	if !c.enter(waiting) {
 		return false, net.ErrClosed
@@ -47,47 +114,51 @@ func (c *udp) Wait(timeout time.Duration) (bool, error) {
 	return readable, err
 }
 
-// poll waits for the socket or the eventfd, and resets the eventfd.
+// poll waits for the socket, the eventfd or the alarm, and resets those two.
 func (c *udp) poll(timeout time.Duration) (readable, signalled bool, err error) {
-	fds := [2]unix.PollFd{
-		{Fd: int32(c.fd), Events: unix.POLLIN},
-		{Fd: int32(c.event), Events: unix.POLLIN},
+	if timeout > 0 {
+		if err := c.alarm.set(timeout); err != nil {
+			return false, false, err
+		}
 	}
-	n, errno := ppoll(fds[:], timeout)
+	var events [3]unix.EpollEvent
+	n, errno := epollWait(c.epoll, events[:], timeout == 0)
 	if errno != 0 {
 		return false, false, errno
 	}
-	if n > 0 && fds[1].Revents != 0 && !c.closed.Load() {
-		var counter [8]byte
-		unix.Read(c.event, counter[:])
-		signalled = true
+	for _, e := range events[:n] {
+		switch int(e.Fd) {
+		case c.fd:
+			readable = true
+		case c.alarm.fd:
+			c.rang()
+		case c.event:
+			if !c.closed.Load() {
+				var counter [8]byte
+				unix.Read(c.event, counter[:])
+				signalled = true
+			}
+		}
 	}
-	return fds[0].Revents != 0, signalled, nil
+	return readable, signalled, nil
 }
 
-// ppoll is ppoll(2) without a signal mask. The system call, unlike the C
-// library's function, writes the remaining time back, so that starting over
-// after a signal (Go preempts with them) keeps the deadline.
-func ppoll(fds []unix.PollFd, timeout time.Duration) (int, unix.Errno) {
-	var limit *unix.Timespec
-	if timeout >= 0 {
-		ts := unix.NsecToTimespec(min(int64(timeout), math.MaxInt32*int64(time.Second)))
-		limit = &ts
-	}
+// epollWait is epoll_wait(2), and tells the scheduler only of a call that may
+// block.
+func epollWait(epoll int, events []unix.EpollEvent, look bool) (int, unix.Errno) {
 	for {
-		n, _, errno := ppollCall(timeout == 0, fds, limit)
-		if errno != unix.EINTR {
+		var n uintptr
+		var errno unix.Errno
+		if look {
+			n, _, errno = unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(epoll), uintptr(unsafe.Pointer(&events[0])), uintptr(len(events)), 0, 0, 0)
+		} else {
+			forever := -1
+			n, _, errno = unix.Syscall6(unix.SYS_EPOLL_PWAIT, uintptr(epoll), uintptr(unsafe.Pointer(&events[0])), uintptr(len(events)), uintptr(forever), 0, 0)
+		}
+		if errno != unix.EINTR { // Go preempts with signals
 			return int(n), errno
 		}
 	}
-}
-
-// ppollCall tells the scheduler only of a call that may block.
-func ppollCall(look bool, fds []unix.PollFd, limit *unix.Timespec) (uintptr, uintptr, unix.Errno) {
-	if look {
-		return unix.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&fds[0])), uintptr(len(fds)), uintptr(unsafe.Pointer(limit)), 0, 0, 0)
-	}
-	return unix.Syscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&fds[0])), uintptr(len(fds)), uintptr(unsafe.Pointer(limit)), 0, 0, 0)
 }
 
 // Wake implements Conn.

@@ -1,0 +1,44 @@
+package qp
+
+import (
+	"github.com/softrnic/softrnic/reliability"
+	"github.com/softrnic/softrnic/verbs"
+)
+
+// AckDelay is how long a responder keeps an acknowledgement that its peer, an
+// adapter like ours, has not asked for. It is well below the time after which
+// that peer would probe.
+const AckDelay = 500 * reliability.Microsecond
+
+// maxUnasked is how many packets may follow one another without asking for an
+// acknowledgement.
+const maxUnasked = 16
+
+// asks decides whether a packet of w asks for an acknowledgement: one that
+// uses up the window does (edge), a probe does, every so many others do, so
+// that the window moves before it is used up, and the last of a message does
+// unless nobody waits for that.
+func (c *Core) asks(w *sendWQE, last, edge bool) bool {
+	every := uint32(min(maxUnasked, max(1, c.window.Size()/4/int(c.mtu))))
+	if edge || c.forceAck || c.unasked+1 >= every || last && !c.unawaited(w) {
+		c.forceAck = false
+		c.unasked = 0
+		return true
+	}
+	c.unasked++
+	return false
+}
+
+// unawaited tells messages whose acknowledgement nothing waits for: no
+// completion, no room in the send queue, no credit, no local operation behind
+// it. The peer, an adapter like ours, acknowledges them after AckDelay, with
+// the next that asks, or with a response; to any other, all messages ask.
+func (c *Core) unawaited(w *sendWQE) bool {
+	if !c.known || c.signalAll || w.flags&verbs.SendSignaled != 0 || 2*uint32(c.sq.len()) >= c.sq.limit {
+		return false
+	}
+	if c.cur+1 != c.sq.tail && c.sq.at(c.cur+1).op == verbs.WRLocalInv {
+		return false
+	}
+	return !w.consumes() || !c.credits.Low()
+}

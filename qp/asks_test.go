@@ -1,0 +1,83 @@
+package qp
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/verbs"
+)
+
+// Towards a known adapter a message that nobody waits for does not ask; its
+// acknowledgement comes after AckDelay.
+func TestUnawaited(t *testing.T) {
+	p := connect(t, withPeerBuffer)
+	p.a.post(p.now, unsignaled(p.write(1, 0, 0, 8)), unsignaled(p.write(2, 0, 0, 8)))
+	pkts := p.take(p.a)
+	require.Equal(t, []string{"WRITE_ONLY 0 len=8 @0+8", "WRITE_ONLY 1 len=8 @0+8"}, p.words(p.a, pkts))
+	p.give(p.b, pkts[:1]...)
+	require.Empty(t, p.take(p.b))
+	p.now += AckDelay / 2
+	p.give(p.b, pkts[1:]...)
+	p.wait(p.b, AckDelay/2-1) // giving takes a nanosecond
+	require.Equal(t, []string{"ACKNOWLEDGE 1 1f msn=2"}, p.words(p.b, p.take(p.b)), "one, AckDelay after the first")
+	require.Zero(t, p.b.Deadline())
+}
+
+// One that asks takes those before it along, and so does a response.
+func TestUnawaitedGoAlong(t *testing.T) {
+	for what, last := range map[string]func(p *pair) verbs.SendWR{
+		"a signaled write": func(p *pair) verbs.SendWR { return p.write(2, 0, 0, 8) },
+		"a read":           func(p *pair) verbs.SendWR { return p.read(2, 4096, 0, 8) },
+	} {
+		p := connect(t, withPeerBuffer)
+		p.a.post(p.now, unsignaled(p.write(1, 0, 0, 8)), last(p))
+		p.settle()
+		require.Len(t, p.a.done(), 1, what)
+		require.Zero(t, p.b.Deadline(), what)
+		sends, _ := p.a.Queued()
+		require.Zero(t, sends, what)
+	}
+}
+
+// What something waits for asks: a completion, room in the send queue, a
+// credit, a local operation behind it, the window; and everything does when the
+// peer is a stranger.
+func TestAwaited(t *testing.T) {
+	asks := func(p *pair, i int) bool {
+		pkts := p.take(p.a)
+		return pkts[i].BTH.AckReq
+	}
+	p := connect(t)
+	p.a.post(p.now, unsignaled(p.write(1, 0, 0, 8)))
+	require.True(t, asks(p, 0), "a stranger")
+
+	p = connect(t, withPeerBuffer)
+	p.a.post(p.now, p.write(1, 0, 0, 8))
+	require.True(t, asks(p, 0), "signaled")
+
+	p = connect(t, withPeerBuffer)
+	p.a.post(p.now, unsignaled(p.write(1, 0, 0, 8)), verbs.SendWR{WRID: 2, Opcode: verbs.WRLocalInv, InvKey: 1})
+	require.True(t, asks(p, 0), "a local operation behind it")
+
+	p = connect(t, withPeerBuffer, withCredits)
+	p.b.recv(7, 32768, 64)
+	p.a.post(p.now, unsignaled(p.send(1, 0, 8)))
+	require.True(t, asks(p, 0), "the last credit")
+
+	p = connect(t, withPeerBuffer)
+	for p.a.Cap().MaxSendWR > 2*func() int { n, _ := p.a.Queued(); return n }()+2 {
+		p.a.post(p.now, unsignaled(p.write(1, 0, 0, 8)))
+	}
+	silent := 0
+	for _, pkt := range p.take(p.a) {
+		if !pkt.BTH.AckReq {
+			silent++
+			require.Less(t, silent, maxUnasked)
+			continue
+		}
+		silent = 0
+	}
+	p.a.post(p.now, unsignaled(p.write(1, 0, 0, 8)))
+	require.True(t, asks(p, 0), "half of the send queue is full")
+}
