@@ -76,8 +76,11 @@ func (s *shard) step(c caller) int {
 	s.unacked += packets
 	s.streaming = s.unacked >= streamPackets && s.ackEvery == ackPackets && !s.dev.options.NoService
 	s.received += uint64(packets)
-	if n == 0 || s.unacked >= s.ackEvery && !c.mayReply() {
+	switch {
+	case n == 0 || s.unacked >= s.ackEvery && (s.held || !c.mayReply()):
 		s.acknowledge(now)
+	case s.unacked >= s.ackEvery:
+		s.held = true // until the application replies or comes back
 	}
 	s.flush()
 	s.mu.Unlock()

@@ -33,6 +33,7 @@ type shard struct {
 	owing    []*QP // owe an acknowledgement that waits to be coalesced
 	timers   timers
 	unacked  int       // packets handled since acknowledgements left
+	held     bool      // enough for one, but the application was about to reply
 	ackEvery int       // ackSpacing of the socket's buffer
 	icm      *icmCache // nil if there is no such limit
 
@@ -145,7 +146,7 @@ func (s *shard) schedule(q *QP) {
 // acknowledge lays out the acknowledgements that are owed, behind whatever is
 // in the batch already.
 func (s *shard) acknowledge(now reliability.Time) {
-	s.unacked = 0
+	s.unacked, s.held = 0, false
 	if len(s.owing) == 0 {
 		return
 	}
