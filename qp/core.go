@@ -25,6 +25,10 @@ type Config struct {
 	// LocalBuffer is what the adapter's own receive buffer holds, in bytes:
 	// it bounds the data that reads ask for at a time.
 	LocalBuffer int
+
+	// PortMTU is the active MTU of the port in bytes, which a datagram may not
+	// exceed; 0 means MaxMTU.
+	PortMTU int
 }
 
 // Core is a queue pair without I/O: work queues, state machine, requester and
@@ -48,7 +52,8 @@ type Core struct {
 	attr      verbs.QPAttr
 	cap       verbs.QPCap
 	path      wire.Path // of the peer (RC, UC)
-	mtu       uint32
+	mtu       uint32    // of the path
+	portMTU   uint32
 	pkey      uint16
 
 	requester
@@ -119,6 +124,10 @@ func New(cfg Config) *Core {
 	c.sq.limit, c.sq.maxSGE, c.sq.maxInline = uint32(cfg.Cap.MaxSendWR), max(1, cfg.Cap.MaxSendSGE), cfg.Cap.MaxInlineData
 	c.rq.limit, c.rq.maxSGE = uint32(cfg.Cap.MaxRecvWR), max(1, cfg.Cap.MaxRecvSGE)
 	c.readLimit = readLimit(cfg.LocalBuffer)
+	c.portMTU = MaxMTU
+	if cfg.PortMTU > 0 {
+		c.portMTU = uint32(cfg.PortMTU)
+	}
 	c.reset()
 	return c
 }
@@ -179,7 +188,7 @@ func (c *Core) reset() {
 	c.state = sReset
 	c.attr = verbs.QPAttr{}
 	c.path = wire.Path{}
-	c.mtu = PortMTU // what it stays for datagrams
+	c.mtu = c.portMTU // what it stays for datagrams
 	c.sq.reset()
 	c.rq.reset()
 	c.cur, c.next, c.una, c.top, c.endPos, c.unasked = 0, 0, 0, 0, 0, 0

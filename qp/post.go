@@ -93,8 +93,8 @@ func (c *Core) messageLength(wr *verbs.SendWR) (uint32, error) {
 				Detail: fmt.Sprintf("%d bytes of inline data, MaxInlineData is %d", n, c.sq.maxInline)}
 		case len(wr.SGList) != 0:
 			return 0, c.invalid("post send", "inline data goes into InlineData, not into SGList")
-		case c.class == wire.ClassUD && n > PortMTU:
-			return 0, c.tooLong(uint64(n), PortMTU)
+		case c.class == wire.ClassUD && n > int(c.portMTU):
+			return 0, c.tooLong(uint64(n), uint64(c.portMTU))
 		}
 		return uint32(n), nil
 	}
@@ -105,7 +105,7 @@ func (c *Core) messageLength(wr *verbs.SendWR) (uint32, error) {
 	n := capacity(wr.SGList)
 	most := uint64(MaxMessage)
 	if c.class == wire.ClassUD {
-		most = PortMTU
+		most = uint64(c.portMTU)
 	}
 	if n > most {
 		return 0, c.tooLong(n, most)
@@ -121,9 +121,8 @@ func (c *Core) tooLong(n, most uint64) error {
 		Detail: fmt.Sprintf("a message of %d bytes, at most %d are possible", n, most)}
 }
 
-// PortMTU is the payload in bytes of the largest packet an adapter sends, and
-// with it the longest datagram.
-const PortMTU = 4096
+// MaxMTU is the payload in bytes of the largest packet an adapter sends.
+const MaxMTU = 4096
 
 // PostRecv queues receives and returns how many were accepted.
 func (c *Core) PostRecv(wrs []verbs.RecvWR) (int, error) {

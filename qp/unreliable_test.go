@@ -273,3 +273,14 @@ func TestUnreliableReceiveWithBadMemory(t *testing.T) {
 		require.Equal(t, verbs.StateErr, p.b.State())
 	}
 }
+
+// The longest datagram is the active MTU of the port.
+func TestDatagramOfThePort(t *testing.T) {
+	p := connect(t, ofType(verbs.UD), withConfig(func(c *Config) { c.PortMTU = 1024 }))
+	p.b.recv(7, 32768, 4096)
+	_, err := p.a.PostSend(p.now, []verbs.SendWR{p.datagram(1, 1025)})
+	require.ErrorIs(t, err, verbs.ErrLimit)
+	p.a.post(p.now, p.datagram(2, 1024))
+	p.settle()
+	require.Equal(t, []string{"2 SEND len=1024"}, p.a.done())
+}

@@ -37,7 +37,7 @@ const (
 // less than the buffer in flight, so a small one wants acknowledgements more
 // often, or they wait for one.
 func ackSpacing(buffer int) int {
-	return min(max(buffer/8/qp.PortMTU, 2), ackPackets)
+	return min(max(buffer/8/qp.MaxMTU, 2), ackPackets)
 }
 
 // step takes one look at the socket, handles what came, and returns the number

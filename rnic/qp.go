@@ -74,7 +74,7 @@ func (d *Device) createQP(pd *PD, a verbs.QPInitAttr) (_ *QP, err error) {
 	}
 	q.shard = d.shards[index]
 	for _, c := range []*CQ{q.sendCQ, q.recvCQ} {
-		if err := c.use(q.shard); err != nil {
+		if err := c.use(q.shard, a.Type == verbs.GSI); err != nil {
 			return nil, &verbs.OpError{Op: op, Err: err, Detail: "its completion queue"}
 		}
 		undo = append(undo, c.unuse)
@@ -87,7 +87,7 @@ func (d *Device) createQP(pd *PD, a verbs.QPInitAttr) (_ *QP, err error) {
 	}
 	cfg := qp.Config{
 		Type: a.Type, Host: q, Memory: pd, Cap: a.Cap, SignalAll: a.SignalAll, NoCredits: a.NoCredits,
-		LocalBuffer: d.caps.RecvBuffer,
+		LocalBuffer: d.caps.RecvBuffer, PortMTU: d.mtu.Bytes(),
 	}
 	if q.srq != nil {
 		cfg.Shared = q.srq
