@@ -19,6 +19,7 @@ type CQ struct {
 
 	ready  atomic.Int32 // completions waiting: lets Poll see an empty queue without the lock
 	failed atomic.Bool  // closed, overrun, or of a device whose link failed
+	aside  atomic.Bool  // serves management only: whoever waits on it never leads
 
 	mu      sync.Mutex
 	ring    []verbs.WC // grows up to depth
@@ -280,8 +281,10 @@ func (c *CQ) Depth() int {
 	return c.depth
 }
 
-// use counts the queue pairs that report to the queue.
-func (c *CQ) use(s *shard) error {
+// use counts the queue pairs that report to the queue. One of management sleeps
+// nearly always: were its waiter the leader, each packet of the traffic would
+// wake it first.
+func (c *CQ) use(s *shard, management bool) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
@@ -289,6 +292,9 @@ func (c *CQ) use(s *shard) error {
 	}
 	if c.users == 0 {
 		c.shard.Store(s)
+		c.aside.Store(management)
+	} else if !management {
+		c.aside.Store(false)
 	}
 	c.users++
 	return nil

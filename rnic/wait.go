@@ -94,6 +94,10 @@ func (w *waiter) wait() error {
 			return err
 		}
 		s := w.cq.shard.Load()
+		if w.cq.aside.Load() && !w.cq.dev.options.NoService {
+			w.attend()
+			continue
+		}
 		if !displaced && s.seizing.Load() == 0 && s.token.CompareAndSwap(false, true) {
 			w.baton = false
 			s.leader.Store(w.cq)
@@ -196,6 +200,20 @@ func (w *waiter) follow(s *shard, displaced bool) {
 	case <-wake:
 	case <-s.baton:
 		w.baton = true
+	case <-w.ctx.Done():
+	}
+}
+
+// attend parks until an alert or the context's end, and leaves the socket to
+// others: to those who wait for traffic, or to the service.
+func (w *waiter) attend() {
+	wake := w.cq.park()
+	defer w.cq.unpark(wake)
+	if w.done() {
+		return
+	}
+	select {
+	case <-wake:
 	case <-w.ctx.Done():
 	}
 }
