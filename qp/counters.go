@@ -8,7 +8,7 @@ type Counters struct {
 	SentBytes            uint64 // payload
 	RcvdBytes            uint64 // payload
 	DuplicateRequest     uint64 // requests seen before
-	OutOfSeqRequest      uint64 // requests ahead of the expected PSN
+	OutOfSeqRequest      uint64 // gaps: requests ahead of the expected PSN, one counted until that comes
 	RcvdRNRErr           uint64 // RNR NAKs received
 	SendRNRErr           uint64 // RNR NAKs sent
 	RcvdSeqErr           uint64 // sequence NAKs received

@@ -21,7 +21,6 @@ func (c *Core) handleRequest(now Time, p *wire.Packet) wire.Drop {
 		c.acks.OweNAK(wire.NakPSNSequence, c.recv.Expected())
 		return wire.DropOutOfSequence
 	case reliability.GapAgain:
-		c.counters.OutOfSeqRequest++
 		return wire.DropOutOfSequence
 	}
 	if s, why := c.checkOrder(p); s != 0 {

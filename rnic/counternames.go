@@ -17,7 +17,7 @@ var counterNames = []struct {
 	{c("sent_pkts", "Packets sent, repeated ones and acknowledgements too."), func(c *qp.Counters) *uint64 { return &c.SentPkts }, nil},
 	{c("rcvd_pkts", "Packets that reached a queue pair."), func(c *qp.Counters) *uint64 { return &c.RcvdPkts }, nil},
 	{c("duplicate_request", "Requests that had been received before: an acknowledgement was lost or late."), func(c *qp.Counters) *uint64 { return &c.DuplicateRequest }, nil},
-	{c("out_of_seq_request", "Requests ahead of the expected PSN: one before them was lost or is late."), func(c *qp.Counters) *uint64 { return &c.OutOfSeqRequest }, nil},
+	{c("out_of_seq_request", "Gaps in the PSNs of requests: each counts once, however many packets came behind it."), func(c *qp.Counters) *uint64 { return &c.OutOfSeqRequest }, nil},
 	{c("rcvd_rnr_err", "RNR NAKs received: the peer had no receive posted."), func(c *qp.Counters) *uint64 { return &c.RcvdRNRErr }, nil},
 	{c("send_rnr_err", "RNR NAKs sent: we had no receive posted."), func(c *qp.Counters) *uint64 { return &c.SendRNRErr }, nil},
 	{c("rcvd_seq_err", "Sequence NAKs received: the peer missed a packet of ours."), func(c *qp.Counters) *uint64 { return &c.RcvdSeqErr }, nil},
