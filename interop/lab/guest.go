@@ -156,13 +156,15 @@ func (g *Guest) explain(err error) error {
 	}
 }
 
-// Put copies a file of this side into the guest.
-func (g *Guest) Put(ctx context.Context, path, file string) error {
-	data, err := os.ReadFile(file)
-	if err != nil {
-		return err
-	}
+// Put writes an executable file in the guest.
+func (g *Guest) Put(ctx context.Context, path string, data []byte) error {
 	return g.control.Put(ctx, control.File{Path: path, Mode: 0o755, Data: data})
+}
+
+// ControlAddr is where a server in the guest is reached by the network that no
+// fault touches.
+func (g *Guest) ControlAddr(port uint16) netip.AddrPort {
+	return netip.AddrPortFrom(controlGuest, port)
 }
 
 // Console is what the kernel has printed lately.
