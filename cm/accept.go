@@ -148,14 +148,14 @@ func (r *Request) accept(ctx context.Context, qp verbs.QP, o *AcceptOptions) (*C
 	}
 	c := &Conn{
 		m: m, id: r.in.id, qp: qp, local: r.LocalAddr(), remote: r.RemoteAddr(), adapter: r.RemoteAdapter(),
-		params: r.Params, private: r.in.private, done: make(chan struct{}), released: make(chan struct{}),
+		params: r.Params.with(&o.ConnectOptions), private: r.in.private, done: make(chan struct{}), released: make(chan struct{}),
 	}
 	if err := begin(qp, accessOf(&o.ConnectOptions, rep.ResponderResources), o.Prepare); err != nil {
 		return nil, err
 	}
 	if err := join(qp, verbs.QPAttr{
 		PathMTU: r.MTU, RQPSN: rep.StartingPSN, SQPSN: r.PSN, DestQPN: r.QPN,
-		AccessFlags: accessOf(&o.ConnectOptions, rep.ResponderResources), AV: r.av(r.RemoteAdapter()),
+		AccessFlags: accessOf(&o.ConnectOptions, rep.ResponderResources), AV: c.params.av(r.RemoteAdapter()),
 		MaxRdAtomic: rep.InitiatorDepth, MaxDestRdAtomic: rep.ResponderResources,
 		MinRNRTimer: orDefault(o.MinRNRTimer, defaultMinRNRTimer),
 		Timeout:     orDefault(o.Timeout, r.AckTimeout), RetryCnt: orDefault(o.RetryCnt, r.RetryCount), RNRRetry: r.RNRRetry,

@@ -107,19 +107,14 @@ type DialOptions struct {
 	UDPPort     uint16    // of the peer's adapter if not 4791
 	PortSpace   PortSpace // TCP unless given
 	LocalPort   uint16    // that the peer sees; one is chosen unless given
-
-	TrafficClass uint8  // of the path: DSCP and ECN
-	FlowLabel    uint32 // 20 bits
-	HopLimit     uint8  // 64 unless given
-	SL           uint8  // 4 bits
 }
 
 // AcceptOptions say how to accept a connection.
 //
-// Of ConnectOptions, RNRRetry is for the peer's queue pair; RetryCnt, Timeout,
-// MTU and our RNR retry are what the peer asked for, and RetryCnt and Timeout
-// replace it if they are given. MaxRdAtomic and MaxDestRdAtomic are at most what
-// the peer offered.
+// Of ConnectOptions, RNRRetry is for the peer's queue pair; ours, and the MTU,
+// are what the peer asked for. So are RetryCnt, Timeout and the fields of the
+// address vector unless they are given. MaxRdAtomic and MaxDestRdAtomic are at
+// most what the peer offered.
 type AcceptOptions struct {
 	verbs.ConnectOptions
 

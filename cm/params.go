@@ -69,6 +69,15 @@ func paramsOfREP(q *mad.REQ, r *mad.REP) Params {
 	return p
 }
 
+// with replaces what options say of the path.
+func (p Params) with(o *verbs.ConnectOptions) Params {
+	p.TrafficClass = orDefault(o.TrafficClass, p.TrafficClass)
+	p.FlowLabel = orDefault(o.FlowLabel, p.FlowLabel)
+	p.HopLimit = orDefault(o.HopLimit, p.HopLimit)
+	p.SL = orDefault(o.SL, p.SL)
+	return p
+}
+
 // av is the address vector of a connection.
 func (p *Params) av(peer netip.AddrPort) verbs.AHAttr {
 	return verbs.AHAttr{
