@@ -226,7 +226,8 @@ func assemble(s *setup) (*os.File, error) {
 			return err
 		}
 		return archiveFiles(f, map[string][]byte{
-			"lab/agent": agent, "lab/init": initScript, "lab/modules": []byte(strings.Join(guestModules, "\n") + "\n"),
+			"lab/agent": agent, "lab/init": initScript, "lab/faults": faultsScript,
+			"lab/modules": []byte(strings.Join(guestModules, "\n") + "\n"),
 		})
 	}
 	if err := write(); err != nil {

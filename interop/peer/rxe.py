@@ -108,7 +108,7 @@ class End:
     def send(self, r):
         sges = self.sges(r)
         wr = SendWR(wr_id=r["id"], opcode=r["opcode"], num_sge=len(sges), sg=sges or None,
-                    send_flags=r["flags"], imm_data=r.get("imm", 0))
+                    send_flags=r["flags"], imm_data=socket.htonl(r["imm"]))  # pyverbs keeps it as it is on the wire
         if r["opcode"] in (e.IBV_WR_RDMA_WRITE, e.IBV_WR_RDMA_WRITE_WITH_IMM, e.IBV_WR_RDMA_READ):
             wr.set_wr_rdma(r["rkey"], r["remote"])
         elif r["opcode"] in (e.IBV_WR_ATOMIC_CMP_AND_SWP, e.IBV_WR_ATOMIC_FETCH_AND_ADD):
@@ -125,7 +125,7 @@ class End:
             n, wcs = self.cq.poll(min(r["n"] - len(got), 16))
             for wc in wcs[:n]:
                 got.append({"id": wc.wr_id, "status": wc.status, "opcode": wc.opcode, "bytes": wc.byte_len,
-                            "flags": wc.wc_flags, "imm": wc.imm_data, "qpn": wc.qp_num, "src": wc.src_qp})
+                            "flags": wc.wc_flags, "imm": socket.ntohl(wc.imm_data), "qpn": wc.qp_num, "src": wc.src_qp})
             if n == 0:
                 if time.monotonic() > end:
                     break
