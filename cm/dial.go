@@ -1,6 +1,7 @@
 package cm
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/netip"
@@ -90,7 +91,7 @@ func (m *Manager) request(addr netip.AddrPort, o *DialOptions) *mad.REQ {
 		Primary: mad.Path{
 			LocalLID: mad.LIDPermissive, RemoteLID: mad.LIDPermissive,
 			LocalGID: verbs.GIDFromAddr(m.addr.Addr()), RemoteGID: verbs.GIDFromAddr(addr.Addr()),
-			FlowLabel: o.FlowLabel, TrafficClass: o.TrafficClass, HopLimit: orDefault(o.HopLimit, 64), SL: o.SL,
+			FlowLabel: o.FlowLabel, TrafficClass: o.TrafficClass, HopLimit: cmp.Or(o.HopLimit, 64), SL: o.SL,
 			AckTimeout: timeout,
 		},
 	}

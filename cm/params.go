@@ -1,6 +1,7 @@
 package cm
 
 import (
+	"cmp"
 	"net/netip"
 
 	"github.com/softrnic/softrnic/cm/protocol"
@@ -71,10 +72,10 @@ func paramsOfREP(q *mad.REQ, r *mad.REP) Params {
 
 // with replaces what options say of the path.
 func (p Params) with(o *verbs.ConnectOptions) Params {
-	p.TrafficClass = orDefault(o.TrafficClass, p.TrafficClass)
-	p.FlowLabel = orDefault(o.FlowLabel, p.FlowLabel)
-	p.HopLimit = orDefault(o.HopLimit, p.HopLimit)
-	p.SL = orDefault(o.SL, p.SL)
+	p.TrafficClass = cmp.Or(o.TrafficClass, p.TrafficClass)
+	p.FlowLabel = cmp.Or(o.FlowLabel, p.FlowLabel)
+	p.HopLimit = cmp.Or(o.HopLimit, p.HopLimit)
+	p.SL = cmp.Or(o.SL, p.SL)
 	return p
 }
 

@@ -1,0 +1,22 @@
+package mad_test
+
+import (
+	"fmt"
+
+	"github.com/softrnic/softrnic/wire/mad"
+)
+
+// A listener's refusal, written and read.
+func Example() {
+	var b [mad.Size]byte
+	mad.Put(&b, mad.Header{TID: 7, Attr: mad.AttrREJ}, &mad.REJ{RemoteID: 0x1234, Reason: mad.RejInvalidServiceID})
+
+	h, body, drop := mad.Parse(b[:])
+	if drop != mad.DropNone {
+		fmt.Println(drop)
+		return
+	}
+	r := mad.ParseREJ(body)
+	fmt.Printf("%v of %#x: %v, %s\n", h.Attr, r.RemoteID, r.Reason, r.Reason.Meaning())
+	// Output: REJ of 0x1234: invalid service id, nobody listens on that port at the peer
+}

@@ -1,0 +1,42 @@
+package mad_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/wire/mad"
+)
+
+// FuzzParse: whatever the bytes, nothing panics, and what was read is read
+// again from what is written of it.
+func FuzzParse(f *testing.F) {
+	for _, name := range []string{"cm-rping", "rping-active", "perftest-rdmacm", "sidr-ud-perftest"} {
+		all, _ := datagrams(f, name)
+		for _, b := range all {
+			f.Add(b)
+		}
+	}
+	for attr := mad.AttrREQ; attr <= mad.AttrAPR; attr++ {
+		var b [mad.Size]byte
+		mad.Header{TID: 1, Attr: attr}.Put(b[:])
+		f.Add(b[:])
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		mad.ParseCMAHeader(b)
+		h, body, drop := mad.Parse(b)
+		if drop != mad.DropNone {
+			require.Nil(t, body)
+			require.Less(t, drop, mad.NumDrops)
+			return
+		}
+		require.Len(t, body, mad.BodyLen)
+		m := parse(t, h, body)
+		var again [mad.Size]byte
+		mad.Put(&again, h, m)
+		h2, body2, drop := mad.Parse(again[:])
+		require.Equal(t, mad.DropNone, drop)
+		require.Equal(t, h, h2)
+		require.Equal(t, m, parse(t, h2, body2))
+	})
+}
