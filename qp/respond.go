@@ -29,11 +29,18 @@ func (c *Core) Drain(now Time, out Out) bool {
 // OwesAck reports whether DrainAck would send something.
 func (c *Core) OwesAck() bool { return c.acks.Owed() }
 
-// DrainAck lays out the acknowledgement that is owed, if any. It returns true
-// when the batch is full. It must not overtake responses that wait: call it
-// when Drain has returned false.
+// DrainAck lays out the acknowledgement that is owed, if any, unless it would
+// overtake responses that Drain has not laid out yet. It returns true when the
+// batch is full.
 func (c *Core) DrainAck(now Time, out Out) bool {
-	return c.acks.Owed() && !c.sendAck(now, out)
+	return c.acks.Owed() && c.res.NextPending() == nil && !c.sendAck(now, out)
+}
+
+// SettleAck makes an acknowledgement owed that would have been so later.
+func (c *Core) SettleAck() {
+	if at := c.acks.Deadline(); at != 0 {
+		c.acks.Advance(at)
+	}
 }
 
 // sendAck lays out the owed acknowledgement or NAK.

@@ -249,6 +249,7 @@ func (d *Device) Close() (err error) {
 
 func (d *Device) close() error {
 	d.closed.Store(true)
+	d.qps.each((*QP).part)
 	d.over.Store(true)
 	d.groups.close()
 	var errs []error

@@ -53,7 +53,7 @@ func (s *shard) step(c caller) int {
 	}
 	if n == 0 {
 		s.idle++
-		if !s.timerDue() && (s.owed.Load() == 0 || s.patient()) {
+		if !s.backlog.Load() && !s.timerDue() && (s.owed.Load() == 0 || s.patient()) {
 			return 0
 		}
 	} else {

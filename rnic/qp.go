@@ -174,6 +174,15 @@ func (q *QP) flush() {
 	}
 }
 
+// part sends what the queue pair owes its peer, when the device closes.
+func (q *QP) part() {
+	q.shard.mu.Lock()
+	defer q.shard.mu.Unlock()
+	if !q.dead {
+		q.shard.part(q, q.dev.now())
+	}
+}
+
 // Modify implements verbs.QP.
 func (q *QP) Modify(attr verbs.QPAttr, mask verbs.QPAttrMask) error {
 	const op = "modify QP"
@@ -195,7 +204,7 @@ func (q *QP) Modify(attr verbs.QPAttr, mask verbs.QPAttrMask) error {
 		return err
 	}
 	now := q.dev.now()
-	s.flush() // to where the path leads now
+	s.part(q, now) // to where the path leads now
 	if err := q.core.Modify(now, &attr, mask); err != nil {
 		return err
 	}
@@ -297,7 +306,9 @@ func (q *QP) Destroy() error {
 		s.mu.Unlock()
 		return nil
 	}
-	s.flush()
+	if !q.dev.over.Load() {
+		s.part(q, q.dev.now())
+	}
 	s.forget(q)
 	q.pd.unbindQP(q.num) // before another queue pair can get the number
 	q.dev.qps.remove(q)

@@ -40,6 +40,7 @@ type shard struct {
 	owed      atomic.Int32 // len(owing)
 	corked    atomic.Bool  // the batch waits for company
 	nextTimer atomic.Int64 // timers.next()
+	backlog   atomic.Bool  // a queue pair waits among the timers for its turn
 
 	token     atomic.Bool
 	rx        *link.Datagrams // the token holder's, like all up to sealers
@@ -108,13 +109,37 @@ func (s *shard) settle(now reliability.Time) {
 	s.active = s.active[:0]
 }
 
-// drain lays out what q has to send.
+// drainBatches bounds what one queue pair sends at a stretch: the others, and
+// who waits for the lock, have their turn before it goes on.
+const drainBatches = 4
+
+// resume lets q go on at the next look.
+func (s *shard) resume(q *QP, now reliability.Time) {
+	s.timers.set(q, now)
+	s.backlog.Store(true)
+	s.reschedule()
+}
+
+// part sends what q owes its peer before the queue pair or the device goes: an
+// adapter in hardware has acknowledged a message before anyone can know of it.
+func (s *shard) part(q *QP, now reliability.Time) {
+	q.core.SettleAck()
+	s.drain(q, now)
+	s.acknowledge(now)
+	s.flush()
+}
+
+// drain lays out what q has to send, but no more than drainBatches at a time.
 func (s *shard) drain(q *QP, now reliability.Time) {
 	if q.overran {
 		q.collapse(now)
 	}
-	for q.core.Drain(now, s.tx) {
+	for batches := 1; q.core.Drain(now, s.tx); batches++ {
 		s.flush()
+		if batches == drainBatches {
+			s.resume(q, now)
+			break
+		}
 	}
 	if q.core.OwesAck() && !q.owing {
 		q.owing = true
@@ -124,13 +149,19 @@ func (s *shard) drain(q *QP, now reliability.Time) {
 	s.schedule(q)
 }
 
-// schedule sets q's timer, and wakes a sleeper that would miss it.
+// schedule sets q's timer.
 func (s *shard) schedule(q *QP) {
 	d := q.core.Deadline()
 	if d == 0 {
 		return
 	}
 	s.timers.set(q, d)
+	s.reschedule()
+}
+
+// reschedule publishes the earliest deadline, and wakes a sleeper that would
+// miss it.
+func (s *shard) reschedule() {
 	next := int64(s.timers.next())
 	if next == s.nextTimer.Load() {
 		return
@@ -166,6 +197,7 @@ func (s *shard) acknowledge(now reliability.Time) {
 
 // runTimers advances the queue pairs whose time has come.
 func (s *shard) runTimers(now reliability.Time) {
+	s.backlog.Store(false)
 	for q := s.timers.due(now); q != nil; q = s.timers.due(now) {
 		q.core.Advance(now)
 		s.activate(q)

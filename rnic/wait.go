@@ -141,6 +141,8 @@ func (w *waiter) lead(s *shard) (displaced bool) {
 		if w.done() {
 			if spun {
 				s.spin.hit()
+			} else {
+				s.sendOwed() // nobody may look again for long
 			}
 			return false
 		}

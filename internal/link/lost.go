@@ -9,7 +9,7 @@ func (tx *sendCounters) lost(errno syscall.Errno, packets int) {
 	switch errno {
 	case syscall.EMSGSIZE:
 		tx.tooBig.Add(n)
-	case syscall.ENOBUFS, syscall.ENOMEM:
+	case syscall.ENOBUFS, syscall.ENOMEM, syscall.EAGAIN: // EAGAIN: maxBlocked is over
 		tx.noBuffers.Add(n)
 	case syscall.EPERM, syscall.EACCES:
 		tx.denied.Add(n)

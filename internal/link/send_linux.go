@@ -2,10 +2,16 @@ package link
 
 import (
 	"net"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
+
+// maxBlocked is how long a send may wait for room in the send buffer, which a
+// slow interface can fill. Who sends holds a lock that others need; what finds
+// no room until then is lost as if on the wire, and sent again.
+const maxBlocked = 10 * time.Millisecond
 
 // maxSend bounds the messages of one sendmmsg.
 const maxSend = 64

@@ -21,7 +21,7 @@ type Stats struct {
 
 	SendBlocked     uint64 // sends that had to wait for room in the send buffer
 	SendTooBig      uint64 // packets above the path MTU (EMSGSIZE)
-	SendNoBuffers   uint64 // packets the system had no memory for (ENOBUFS, ENOMEM)
+	SendNoBuffers   uint64 // packets the system had no memory for (ENOBUFS, ENOMEM), or no room in time
 	SendDenied      uint64 // packets a firewall or a permission refused (EPERM, EACCES)
 	SendUnreachable uint64 // packets without a route or an answering host
 	SendFailed      uint64 // packets refused for any other reason

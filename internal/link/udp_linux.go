@@ -77,6 +77,10 @@ func openUDP(o Options) (c *udp, err error) {
 	}
 	c.caps.RecvBuffer, c.caps.SendBuffer = setBuffers(fd, o.RecvBuffer, o.SendBuffer)
 	unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RXQ_OVFL, 1) // a counter: do without if need be
+	limit := unix.NsecToTimeval(int64(maxBlocked))
+	if err := unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_SNDTIMEO, &limit); err != nil {
+		return nil, fmt.Errorf("link: %w", os.NewSyscallError("setsockopt(SO_SNDTIMEO)", err))
+	}
 	if err := c.bind(o.Addr); err != nil {
 		return nil, err
 	}
