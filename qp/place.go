@@ -6,47 +6,33 @@ import (
 	"unsafe"
 )
 
-// place copies src over dst, which have the same length, so that a goroutine
-// that polls the memory with atomic loads sees the last aligned word last: it
-// is stored atomically, after all bytes before it.
+// place copies src over dst, which have the same length, and touches nothing
+// else. The last aligned word that lies wholly in dst is stored atomically,
+// after all other bytes, so that a goroutine that polls that word with atomic
+// loads finds everything there once the word has changed: 8 bytes where such
+// a word ends at a multiple of 8, otherwise 4. Bytes behind it, of an end that
+// is not aligned, and a dst without a whole word are copied plainly: beside
+// them in their word there may be memory that is somebody else's.
 func place(dst, src []byte) {
 	n := len(src)
 	if n == 0 {
 		return
 	}
 	end := uintptr(unsafe.Pointer(unsafe.SliceData(dst))) + uintptr(n)
+	if odd := int(end % 4); odd != 0 {
+		n = max(0, n-odd)
+		copy(dst[n:], src[n:])
+		end -= uintptr(odd)
+	}
 	switch {
 	case end%8 == 0 && n >= 8:
 		copy(dst[:n-8], src)
 		atomic.StoreUint64((*uint64)(unsafe.Pointer(&dst[n-8])), binary.NativeEndian.Uint64(src[n-8:]))
-	case end%4 == 0 && n >= 4:
+	case n >= 4:
 		copy(dst[:n-4], src)
 		atomic.StoreUint32((*uint32)(unsafe.Pointer(&dst[n-4])), binary.NativeEndian.Uint32(src[n-4:]))
 	default:
-		placeTail(dst, src, int((end-1)%4)+1)
-	}
-}
-
-// placeTail is place for memory whose end is not aligned: the last word holds
-// tail bytes of dst or, if dst is shorter, some bytes before it. Bytes of the
-// word that do not belong to dst keep their value even if someone else stores
-// to them meanwhile. The word lies in the same allocation, because Go aligns
-// those to words.
-func placeTail(dst, src []byte, tail int) {
-	n := len(src)
-	k := min(tail, n) // bytes of dst in the last word
-	copy(dst[:n-k], src)
-	at := tail - k // where they start in the word
-	last := unsafe.Pointer(&dst[n-1])
-	word := (*uint32)(unsafe.Add(last, -(tail - 1)))
-	for {
-		var b [4]byte
-		old := atomic.LoadUint32(word)
-		binary.NativeEndian.PutUint32(b[:], old)
-		copy(b[at:tail], src[n-k:])
-		if atomic.CompareAndSwapUint32(word, old, binary.NativeEndian.Uint32(b[:])) {
-			return
-		}
+		copy(dst[:n], src)
 	}
 }
 

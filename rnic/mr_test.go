@@ -239,3 +239,47 @@ func TestDeregBesideTheEngine(t *testing.T) {
 	close(done)
 	engine.Wait()
 }
+
+// The program's own memory beside a region, in the same word even, is its own:
+// it stores there plainly while the adapter writes into the region. The race
+// detector is the judge; without it, that no store is lost.
+func TestNeighboursOfARegionAreLeftAlone(t *testing.T) {
+	a, b := pair(t, Options{})
+	buf := aligned(16)
+	mr, err := b.pd.RegMR(buf[2:7], verbs.AccessLocalWrite|verbs.AccessRemoteWrite)
+	require.NoError(t, err)
+	stop := make(chan struct{})
+	var owner sync.WaitGroup
+	owner.Go(func() {
+		for r := byte(0); ; r++ {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			for _, i := range []int{0, 1, 7, 8} {
+				buf[i] = r
+			}
+			runtime.Gosched()
+			for _, i := range []int{0, 1, 7, 8} {
+				if buf[i] != r {
+					t.Errorf("byte %d beside the region changed", i)
+					return
+				}
+			}
+		}
+	})
+	for range 50 {
+		_, err := b.qp.PostRecv([]verbs.RecvWR{{SGList: []verbs.SGE{mr.SGE(0, 5)}}})
+		require.NoError(t, err)
+		a.post(t, verbs.SendWR{Opcode: verbs.WRSend, Flags: verbs.SendInline, InlineData: []byte("12345")})
+		b.poll1(t)
+		a.poll1(t)
+		a.post(t, verbs.SendWR{Opcode: verbs.WRRDMAWrite, Flags: verbs.SendInline, InlineData: []byte("678"),
+			RemoteAddr: mr.Addr() + 1, RKey: mr.RKey()})
+		a.poll1(t)
+	}
+	close(stop)
+	owner.Wait()
+	require.Equal(t, "16785", string(mr.Bytes()))
+}

@@ -82,9 +82,13 @@ type MR interface {
 	SGE(off, n int) SGE
 
 	// LoadUint64 reads the 8 bytes at offset off, in host byte order, with
-	// acquire semantics: once it returns a value that a remote write or
-	// atomic stored there, everything that write placed before is visible.
-	// Offset and address must be multiples of 8. This is how to poll memory.
+	// acquire semantics. Offset and address must be multiples of 8. This is
+	// how to poll memory: of a remote write to a multiple of 8, the last
+	// aligned word that lies wholly in it is stored last, atomically, so once
+	// that has its new value all of the write is visible. The word has 8 bytes
+	// if it ends at a multiple of 8; otherwise 4, and LoadUint32 polls it. Odd
+	// bytes behind it are there before it, and cannot be polled themselves.
+	// The value of an atomic is stored the same way.
 	LoadUint64(off int) uint64
 
 	// LoadUint32 is LoadUint64 for 4 bytes.
