@@ -10,17 +10,21 @@ import (
 // failSend fails w, the request at the head of the queue. RC goes to ERR; UC
 // and UD, which fail only locally, to SQE.
 func (c *Core) failSend(now Time, w *sendWQE, status verbs.WCStatus, why *verbs.Failure) {
-	c.counters.SendErr++
-	why.Opcode = w.op.String()
-	failed := *w
-	c.host.Complete(verbs.WC{WRID: failed.id, Status: status, Opcode: completionOp[failed.op], QPN: c.num, Why: why}, true)
-	c.pop()
+	c.failHead(w, status, why)
 	if c.typ == verbs.RC {
 		c.enter(now, sErr)
 		return
 	}
 	c.enter(now, sSQE)
 	c.flushSends(now)
+}
+
+// failHead completes w, the request at the head of the queue, with an error.
+func (c *Core) failHead(w *sendWQE, status verbs.WCStatus, why *verbs.Failure) {
+	c.counters.SendErr++
+	why.Opcode = w.op.String()
+	c.host.Complete(verbs.WC{WRID: w.id, Status: status, Opcode: completionOp[w.op], QPN: c.num, Why: why}, true)
+	c.pop()
 }
 
 // failLocal fails w because memory named in its list may not be used.
@@ -58,10 +62,15 @@ func (c *Core) failBind(now Time, w *sendWQE, f Fault) {
 	})
 }
 
-// failRemote fails the oldest request because the peer refused it.
+// failRemote fails the request that psn belongs to because the peer refused it.
+// What is before it has been acknowledged, but for reads and atomics whose
+// responses are lost.
 func (c *Core) failRemote(now Time, status verbs.WCStatus, psn wire.PSN, s wire.Syndrome) {
 	if c.sq.head == c.sq.tail || !c.sq.at(c.sq.head).started {
 		return
+	}
+	if c.sq.at(c.sq.head).last.Less(psn) {
+		c.failLost(now, psn, s)
 	}
 	w := c.sq.at(c.sq.head)
 	why := &verbs.Failure{
@@ -81,6 +90,23 @@ func (c *Core) failRemote(now Time, status verbs.WCStatus, psn wire.PSN, s wire.
 		why.Cause = "the peer posts receives too late or too few; post more, or raise rnr_retry (7 is for ever) or the peer's min_rnr_timer"
 	}
 	c.failSend(now, w, status, why)
+}
+
+// failLost fails the oldest request, a read or atomic whose response is lost,
+// because the peer refused a later one, that of psn, and answers nothing any
+// more: asking again, as Linux's rxe and hfi1 do, would end with the same
+// status when all retries are spent, and never without a timeout. What is
+// between the two is flushed.
+func (c *Core) failLost(now Time, psn wire.PSN, s wire.Syndrome) {
+	w := c.sq.at(c.sq.head)
+	c.failHead(w, verbs.WCRetryExcErr, &verbs.Failure{
+		Event: fmt.Sprintf("its response was lost, and the peer cannot send it again: it answered %v (0x%02x) to a later request, at PSN %d", s, uint8(s), psn),
+		PSN:   uint32(c.una),
+		Cause: "the peer has carried this request out; what ended the connection is the later request, which fails with a status of its own",
+	})
+	for w = c.sq.at(c.sq.head); w.isLocal() || w.last.Less(psn); w = c.sq.at(c.sq.head) {
+		c.flushHead(now, w)
+	}
 }
 
 // failRetries fails the oldest request because nobody answers.
@@ -108,12 +134,7 @@ func (c *Core) failResponse(now Time, p *wire.Packet, what string) {
 func (c *Core) flush(now Time) {
 	c.retry.Stop()
 	for c.sq.head != c.sq.tail {
-		w := c.sq.at(c.sq.head)
-		if w.started && w.isLocal() {
-			c.finish(now, w)
-			continue
-		}
-		c.flushOne(w)
+		c.flushHead(now, c.sq.at(c.sq.head))
 	}
 	c.flushRecvs()
 	if c.shared != nil {
@@ -127,6 +148,16 @@ func (c *Core) flushSends(now Time) {
 		c.flushOne(c.sq.at(c.sq.head))
 	}
 	c.next, c.una = c.top, c.top
+}
+
+// flushHead ends w, the request at the head of the queue: a local operation
+// that has been carried out is complete.
+func (c *Core) flushHead(now Time, w *sendWQE) {
+	if w.started && w.isLocal() {
+		c.finish(now, w)
+		return
+	}
+	c.flushOne(w)
 }
 
 func (c *Core) flushOne(w *sendWQE) {

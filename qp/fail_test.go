@@ -29,6 +29,41 @@ func TestNAKsAtTheRequester(t *testing.T) {
 	}
 }
 
+// A fatal NAK blames the request that its PSN belongs to. A read or atomic
+// before it, whose response is lost, fails by itself: the peer will never
+// answer it now.
+func TestNAKBehindALostResponse(t *testing.T) {
+	p := connect(t)
+	bad := p.write(5, 0, 0, 8)
+	bad.RKey ^= 0x100
+	p.a.post(p.now, unsignaled(p.write(1, 0, 0, 8)), p.read(2, 0, 0, 8), p.write(3, 0, 0, 8), p.read(4, 0, 0, 8), bad, p.write(6, 0, 0, 8))
+	p.give(p.b, p.take(p.a)...)
+	answers := p.take(p.b)
+	nak := answers[len(answers)-1]
+	require.EqualValues(t, 0x62, nak.AETH().Syndrome)
+	p.give(p.a, nak)
+	wcs := p.a.wcs
+	require.Equal(t, []string{"2 RETRY_EXC_ERR", "3 WR_FLUSH_ERR", "4 WR_FLUSH_ERR", "5 REM_ACCESS_ERR", "6 WR_FLUSH_ERR"}, p.a.done())
+	require.Equal(t, "RDMA_READ", wcs[0].Why.Opcode)
+	require.EqualValues(t, (nearWrap+1)&wire.PSNMask, wcs[0].Why.PSN)
+	require.Contains(t, wcs[0].Why.Event, fmt.Sprintf("0x62) to a later request, at PSN %d", nak.BTH.PSN))
+	require.Zero(t, wcs[0].Why.Key, "its key is not to blame")
+	require.Equal(t, "RDMA_WRITE", wcs[3].Why.Opcode)
+	require.Equal(t, bad.RKey, wcs[3].Why.Key)
+	require.EqualValues(t, nak.BTH.PSN, wcs[3].Why.PSN)
+	require.Equal(t, verbs.StateErr, p.a.State())
+}
+
+// A read of which a part is refused is itself to blame, lost responses or not.
+func TestNAKInsideARead(t *testing.T) {
+	p := connect(t)
+	p.a.post(p.now, p.read(1, 0, 0, 3000))
+	p.take(p.a)
+	p.give(p.a, p.response(p.b, wire.RCAck, 1, 0x62, nil))
+	require.Equal(t, p.a.wcs[0].Why.Key, p.b.key)
+	require.Equal(t, []string{"1 REM_ACCESS_ERR"}, p.a.done())
+}
+
 // refusal is a request that a responder has to refuse.
 type refusal struct {
 	what  string

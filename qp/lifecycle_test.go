@@ -171,6 +171,30 @@ func TestAttributesChangeInSQD(t *testing.T) {
 	require.Equal(t, []string{"1 RETRY_EXC_ERR", "2 WR_FLUSH_ERR"}, p.a.done())
 }
 
+// max_rd_atomic 0 would leave reads and atomics that are queued in SQD there for
+// ever, without a timer even: it is refused while there are any.
+func TestQueuedReadsKeepTheirResource(t *testing.T) {
+	for _, post := range []func(p *pair) verbs.SendWR{
+		func(p *pair) verbs.SendWR { return p.read(2, 0, 0, 8) },
+		func(p *pair) verbs.SendWR { return p.fetchAdd(2, 0, 0, 1) },
+	} {
+		p := connect(t)
+		none := func() error {
+			return p.a.Modify(p.now, &verbs.QPAttr{MaxRdAtomic: 0}, verbs.AttrMaxQPRdAtomic)
+		}
+		require.NoError(t, p.modify(p.a, verbs.StateSQD))
+		p.a.post(p.now, p.write(1, 0, 0, 8), post(p))
+		err := none()
+		require.ErrorIs(t, err, verbs.ErrInvalid)
+		require.ErrorContains(t, err, "that are queued: 1")
+		require.NoError(t, p.modify(p.a, verbs.StateRTS))
+		p.settle()
+		require.Len(t, p.a.done(), 2)
+		require.NoError(t, p.modify(p.a, verbs.StateSQD))
+		require.NoError(t, none(), "none is queued any more")
+	}
+}
+
 // 6: RESET clears queues without completions, counters of messages, windows,
 // credits and resources; the queue pair then serves a new connection.
 func TestReset(t *testing.T) {

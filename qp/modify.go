@@ -71,6 +71,8 @@ func (c *Core) checkAttrs(a *verbs.QPAttr, m verbs.QPAttrMask) error {
 	case m&verbs.AttrMaxQPRdAtomic != 0 && a.MaxRdAtomic > MaxRdAtomic,
 		m&verbs.AttrMaxDestRdAtomic != 0 && a.MaxDestRdAtomic > MaxRdAtomic:
 		return bad("at most %d reads and atomics can be outstanding", MaxRdAtomic)
+	case m&verbs.AttrMaxQPRdAtomic != 0 && a.MaxRdAtomic == 0 && c.readsQueued() > 0:
+		return bad("reads and atomics that are queued: %d; max_rd_atomic 0 would never let them go, keep at least 1 until they are complete", c.readsQueued())
 	case m&verbs.AttrAV != 0:
 		d := a.AV.DGID.Addr()
 		if a.AV.DGID.IsZero() || d.IsUnspecified() {
@@ -81,6 +83,16 @@ func (c *Core) checkAttrs(a *verbs.QPAttr, m verbs.QPAttrMask) error {
 		}
 	}
 	return nil
+}
+
+// readsQueued counts reads and atomics that wait in the send queue.
+func (c *Core) readsQueued() (n int) {
+	for i := c.sq.head; i != c.sq.tail; i++ {
+		if c.sq.at(i).responds() {
+			n++
+		}
+	}
+	return n
 }
 
 // MaxRdAtomic is the most reads and atomics a queue pair has outstanding or
