@@ -1,0 +1,75 @@
+package peers
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// What ucx_perftest -f of UCX 1.13 prints.
+const ucxOutput = `+--------------+--------------+------------------------------+---------------------+-----------------------+
+|     Test     | # iterations | 50.0%ile | average | overall |  average |  overall |  average  |  overall  |
++--------------+--------------+----------+---------+---------+----------+----------+-----------+-----------+
+                        3000      3.641   234.583   446.847      266.43     139.87        4263        2238
+`
+
+func TestParseUCX(t *testing.T) {
+	us, err := parseUCX(ucxOutput, 2)
+	require.NoError(t, err)
+	require.Equal(t, 3.641, us)
+	mib, err := parseUCX(ucxOutput, 6)
+	require.NoError(t, err)
+	require.Equal(t, 139.87, mib)
+	for _, bad := range []string{"", "Final: 1 2 3\n", "1 2 3 4 5 0 7 8\n", "1 2 3 4 5 x 7 8\n"} {
+		_, err := parseUCX(bad, 6)
+		require.Error(t, err, "%q", bad)
+	}
+}
+
+// What perftest 4.5 prints, shortened.
+const (
+	writeBW = `---------------------------------------------------------------------------------------
+ #bytes     #iterations    BW peak[MB/sec]    BW average[MB/sec]   MsgRate[Mpps]
+ 65536      1000             1234.56            1000.00		   0.019682
+---------------------------------------------------------------------------------------
+`
+	writeLat = `---------------------------------------------------------------------------------------
+ #bytes #iterations    t_min[usec]    t_max[usec]  t_typical[usec]    t_avg[usec]    t_stdev[usec]   99% percentile[usec]   99.9% percentile[usec] 
+ 8       1000          2.51           13.32        2.60     	       2.65        	0.21		3.10			13.32  
+---------------------------------------------------------------------------------------
+`
+)
+
+func TestParsePerftest(t *testing.T) {
+	mbps, err := IBWriteBW.parse(writeBW)
+	require.NoError(t, err)
+	require.InDelta(t, 1048.576, mbps, 1e-9)
+	us, err := IBWriteLat.parse(writeLat)
+	require.NoError(t, err)
+	require.Equal(t, 2.60, us)
+	for _, bad := range []string{"", "Couldn't connect\n", writeLat, " #bytes     #iterations    BW peak[MB/sec]    BW average[MB/sec]\n 65536 1 2 x\n"} {
+		_, err := IBWriteBW.parse(bad)
+		require.Error(t, err, "%q", bad)
+	}
+}
+
+func TestUCX(t *testing.T) {
+	if !HasUCX() {
+		t.Skip("UCX is not installed (Debian: ucx-utils)")
+	}
+	us, err := UCXLatency(t.Context(), "tcp", 8, 50)
+	require.NoError(t, err)
+	require.Positive(t, us)
+}
+
+func TestTCP(t *testing.T) {
+	s, err := OpenTCP(t.Context(), 1000)
+	require.NoError(t, err)
+	defer s.Close()
+	us, err := s.Latency(t.Context(), 50)
+	require.NoError(t, err)
+	require.Positive(t, us)
+	mbps, err := s.Bandwidth(t.Context(), 1<<20)
+	require.NoError(t, err)
+	require.Positive(t, mbps)
+}
