@@ -35,9 +35,6 @@ type entry struct {
 	serviced mad.ServiceID   // SIDR: what was asked for
 }
 
-// halfOpen reports whether a peer's request has not become a connection.
-func (e *entry) halfOpen() bool { return e.service != nil }
-
 // entryList is a list of entries, oldest first. An entry is in one at most.
 type entryList struct {
 	first, last *entry

@@ -38,9 +38,6 @@ func (m *Machine) Listen(id mad.ServiceID, s Serve) bool {
 	return true
 }
 
-// Listening reports whether requests for a service are taken.
-func (m *Machine) Listening(id mad.ServiceID) bool { return m.serving[id] != nil }
-
 // Unlisten ends a service. Requests that were not accepted yet are rejected,
 // without events; those that were go on.
 func (m *Machine) Unlisten(now Time, id mad.ServiceID) {

@@ -1,0 +1,401 @@
+package protocol
+
+import (
+	"encoding/binary"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/wire/mad"
+)
+
+// A REQ is repeated as often and as soon as it says itself, byte for byte, and
+// then given up.
+func TestREQIsRepeated(t *testing.T) {
+	r := newRig(t, Config{})
+	id, ok := r.m.Connect(r.now, r.peer, mad.REQ{QPN: 600, RemoteResponseTimeout: 16, MaxCMRetries: 5})
+	require.True(t, ok)
+	d, _ := r.m.NextDatagram()
+	first := d.MAD
+	interval := Time(mad.TimeoutNanos(16))
+	for range 5 {
+		wait := r.m.Deadline() - r.now
+		require.GreaterOrEqual(t, wait, interval)
+		require.LessOrEqual(t, wait, interval+interval/4, "the jitter")
+		r.pass(wait - 1)
+		r.silent()
+		r.pass(1)
+		d, ok := r.m.NextDatagram()
+		require.True(t, ok)
+		require.Equal(t, first, d.MAD)
+		r.silent()
+	}
+	r.pass(2 * interval)
+	require.Equal(t, id, r.event(EventUnreachable).ID)
+	r.silent()
+	r.m.empty(t)
+	require.EqualValues(t, 5, r.m.Stats().Repeated)
+	require.EqualValues(t, 1, r.m.Stats().TimedOut)
+}
+
+// A REP is repeated until the RTU comes, and then not any more; a duplicate REQ
+// draws it at once.
+func TestREPIsRepeated(t *testing.T) {
+	r := newRig(t, Config{})
+	id := r.accepted()
+	r.pass(sec)
+	_, body := r.sent(mad.AttrREP)
+	require.Equal(t, id, mad.ParseREP(body).LocalID)
+	require.Equal(t, DropNone, r.take(reqTID, mad.AttrREQ, r.req()))
+	r.sent(mad.AttrREP)
+	require.Equal(t, DropNone, r.take(reqTID, mad.AttrRTU, &mad.RTU{LocalID: 77, RemoteID: id, PrivateData: []byte("x")}))
+	require.EqualValues(t, 'x', r.event(EventEstablished).Private[0])
+	r.pass(3600 * sec)
+	r.silent()
+	require.Equal(t, DropDuplicate, r.take(reqTID, mad.AttrRTU, &mad.RTU{LocalID: 77, RemoteID: id}))
+	require.Equal(t, DropDuplicate, r.take(reqTID, mad.AttrREQ, r.req()))
+	r.silent()
+}
+
+func TestREPIsGivenUp(t *testing.T) {
+	r := newRig(t, Config{})
+	id := r.accepted()
+	r.pass(20 * sec)
+	require.Equal(t, []string{"REP", "REP", "REP"}, r.drain(), "MaxCMRetries of the REQ is 3")
+	require.Equal(t, id, r.event(EventUnreachable).ID)
+	require.Equal(t, DropUnknownID, r.take(reqTID, mad.AttrRTU, &mad.RTU{LocalID: 77, RemoteID: id}), "a late RTU")
+	r.silent()
+}
+
+// A lost RTU is repeated for the REP that is, with its private data.
+func TestRTUIsRepeated(t *testing.T) {
+	r := newRig(t, Config{})
+	id, tid := r.replied()
+	require.Equal(t, DropDuplicate, r.take(tid, mad.AttrREP, &mad.REP{LocalID: 88, RemoteID: id, QPN: 501}))
+	require.True(t, r.m.Ready(id, []byte("y")))
+	require.False(t, r.m.Ready(id, nil))
+	for range 2 {
+		h, body := r.sent(mad.AttrRTU)
+		rtu := mad.ParseRTU(body)
+		require.Equal(t, tid, h.TID)
+		require.Equal(t, []uint32{id, 88}, []uint32{rtu.LocalID, rtu.RemoteID})
+		require.EqualValues(t, 'y', rtu.PrivateData[0])
+		require.Equal(t, DropNone, r.take(tid, mad.AttrREP, &mad.REP{LocalID: 88, RemoteID: id, QPN: 501}))
+	}
+}
+
+// A program that takes its time makes the peer wait, by MRA; one that takes
+// longer loses the request.
+func TestSlowProgram(t *testing.T) {
+	r := newRig(t, Config{ServiceTimeout: 20})
+	id := r.requested()
+	r.pass(Time(mad.TimeoutNanos(17)) * 3 / 4)
+	h, body := r.sent(mad.AttrMRA)
+	mra := mad.ParseMRA(body)
+	require.EqualValues(t, reqTID, h.TID)
+	require.Equal(t, mad.MRA{LocalID: id, RemoteID: 77, Which: mad.WhichREQ, ServiceTimeout: 20, PrivateData: mra.PrivateData}, mra)
+	require.Equal(t, DropNone, r.take(reqTID, mad.AttrREQ, r.req()))
+	r.sent(mad.AttrMRA)
+	r.silent()
+	r.pass(pendingLife)
+	require.Equal(t, id, r.event(EventWithdrawn).ID)
+	_, body = r.sent(mad.AttrREJ)
+	require.Equal(t, mad.RejTimeout, mad.ParseREJ(body).Reason)
+	require.False(t, r.m.Accept(r.now, id, mad.REP{QPN: 1}))
+	require.False(t, r.m.Reject(r.now, id, mad.REJ{}))
+	r.silent()
+	r.m.empty(t)
+}
+
+// An MRA makes us wait, as long as it says within reason, and as often as there
+// may be repetitions.
+func TestMRAIsHeeded(t *testing.T) {
+	r := newRig(t, Config{})
+	id, tid := r.connecting()
+	for range 4 {
+		require.Equal(t, DropNone, r.take(tid, mad.AttrMRA, &mad.MRA{LocalID: 88, RemoteID: id, ServiceTimeout: 22}))
+		require.Equal(t, StateMRAREQRcvd, r.m.State(id))
+		r.pass(Time(mad.TimeoutNanos(22)))
+		r.silent()
+	}
+	require.Equal(t, DropDuplicate, r.take(tid, mad.AttrMRA, &mad.MRA{LocalID: 88, RemoteID: id, ServiceTimeout: 31}))
+	r.pass(60 * sec)
+	require.Equal(t, []string{"REQ", "REQ", "REQ"}, r.drain())
+	r.event(EventUnreachable)
+
+	id, tid = r.connecting()
+	require.Equal(t, DropNone, r.take(tid, mad.AttrMRA, &mad.MRA{LocalID: 88, RemoteID: id, ServiceTimeout: 31}))
+	r.pass(2 * Time(mad.TimeoutNanos(longestService)))
+	require.NotEmpty(t, r.drain(), "two hours are beyond reason")
+
+	r = newRig(t, Config{})
+	id = r.accepted()
+	require.Equal(t, DropNone, r.take(reqTID, mad.AttrMRA, &mad.MRA{LocalID: 77, RemoteID: id, Which: mad.WhichREP, ServiceTimeout: 22}))
+	require.Equal(t, StateMRAREPRcvd, r.m.State(id))
+	r.pass(Time(mad.TimeoutNanos(22)))
+	r.silent()
+	require.Equal(t, DropNone, r.take(reqTID, mad.AttrRTU, &mad.RTU{LocalID: 77, RemoteID: id}))
+	r.event(EventEstablished)
+}
+
+// Data that comes ahead of the RTU stands for it.
+func TestNotify(t *testing.T) {
+	r := newRig(t, Config{})
+	id := r.accepted()
+	r.m.Notify(id)
+	r.event(EventEstablished)
+	r.m.Notify(id)
+	r.m.Notify(12345)
+	require.Equal(t, DropDuplicate, r.take(reqTID, mad.AttrRTU, &mad.RTU{LocalID: 77, RemoteID: id}))
+	r.silent()
+}
+
+func TestDisconnect(t *testing.T) {
+	r := newRig(t, Config{})
+	id := r.established()
+	require.True(t, r.m.Disconnect(r.now, id, []byte("bye")))
+	require.False(t, r.m.Disconnect(r.now, id, nil))
+	h, body := r.sent(mad.AttrDREQ)
+	dreq := mad.ParseDREQ(body)
+	require.Equal(t, []uint32{id, 77, 500}, []uint32{dreq.LocalID, dreq.RemoteID, dreq.RemoteQPN})
+	require.Equal(t, "bye", string(dreq.PrivateData[:3]))
+	require.NotEqual(t, uint64(reqTID), h.TID)
+	require.Equal(t, DropWrongTID, r.take(h.TID+1, mad.AttrDREP, &mad.DREP{LocalID: 77, RemoteID: id}))
+	r.pass(sec)
+	r.sent(mad.AttrDREQ)
+	require.Equal(t, DropNone, r.take(h.TID, mad.AttrDREP, &mad.DREP{LocalID: 77, RemoteID: id}))
+	e := r.event(EventReleased)
+	require.False(t, e.TimedOut)
+	require.Equal(t, StateTimewait, r.m.State(id))
+	require.Equal(t, DropDuplicate, r.take(h.TID, mad.AttrDREP, &mad.DREP{LocalID: 77, RemoteID: id}))
+	require.Equal(t, DropUnexpected, r.take(reqTID, mad.AttrRTU, &mad.RTU{LocalID: 77, RemoteID: id}))
+	r.silent()
+	r.pass(10 * sec)
+	r.m.empty(t)
+}
+
+// Two DREQs that cross are both answered.
+func TestCrossingDREQs(t *testing.T) {
+	r := newRig(t, Config{})
+	id := r.established()
+	require.True(t, r.m.Disconnect(r.now, id, nil))
+	r.sent(mad.AttrDREQ)
+	require.Equal(t, DropNone, r.take(55, mad.AttrDREQ, &mad.DREQ{LocalID: 77, RemoteID: id, RemoteQPN: 600}))
+	h, _ := r.sent(mad.AttrDREP)
+	require.EqualValues(t, 55, h.TID)
+	r.event(EventReleased)
+	r.silent()
+}
+
+// A peer that does not confirm the end does not keep it from happening.
+func TestDREQIsGivenUp(t *testing.T) {
+	r := newRig(t, Config{})
+	id := r.established()
+	require.True(t, r.m.Disconnect(r.now, id, nil))
+	r.pass(20 * sec)
+	require.Equal(t, []string{"DREQ", "DREQ", "DREQ", "DREQ"}, r.drain())
+	require.True(t, r.event(EventReleased).TimedOut)
+	r.m.empty(t)
+}
+
+// The peer's DREQ is answered, again and again, also when all is forgotten.
+func TestDREQ(t *testing.T) {
+	for name, begin := range map[string]func(r *rig) (id uint32){
+		"established": (*rig).established,
+		"before RTU":  (*rig).accepted,
+		"before Ready": func(r *rig) uint32 {
+			id, _ := r.replied()
+			return id
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, Config{})
+			id := begin(r)
+			theirs := r.m.entries[id].remoteID
+			dreq := &mad.DREQ{LocalID: theirs, RemoteID: id, RemoteQPN: 600, PrivateData: []byte("bye")}
+			require.Equal(t, DropNone, r.take(55, mad.AttrDREQ, dreq))
+			e := r.event(EventDisconnected)
+			require.Equal(t, id, e.ID)
+			require.Equal(t, "bye", string(e.Private[:3]))
+			require.Zero(t, e.Reason)
+			r.sent(mad.AttrDREP)
+			require.False(t, r.m.Ready(id, nil))
+			require.Equal(t, DropDuplicate, r.take(55, mad.AttrDREQ, dreq))
+			r.sent(mad.AttrDREP)
+			r.pass(100 * sec)
+			r.m.empty(t)
+			require.Equal(t, DropUnknownID, r.take(55, mad.AttrDREQ, dreq))
+			h, body := r.sent(mad.AttrDREP)
+			drep := mad.ParseDREP(body)
+			require.EqualValues(t, 55, h.TID)
+			require.Equal(t, []uint32{id, theirs}, []uint32{drep.LocalID, drep.RemoteID})
+			r.silent()
+		})
+	}
+}
+
+// A REJ ends whatever there is, in each state with its event.
+func TestREJ(t *testing.T) {
+	info := []byte{1, 2}
+	for _, c := range []struct {
+		name  string
+		begin func(r *rig) (id uint32)
+		want  EventKind
+	}{
+		{"REQ sent", func(r *rig) uint32 { id, _ := r.connecting(); return id }, EventRejected},
+		{"REP received", func(r *rig) uint32 { id, _ := r.replied(); return id }, EventRejected},
+		{"REQ received", (*rig).requested, EventWithdrawn},
+		{"REP sent", (*rig).accepted, EventRejected},
+		{"established", (*rig).established, EventDisconnected},
+		{"DREQ sent", func(r *rig) uint32 {
+			id := r.established()
+			r.m.Disconnect(r.now, id, nil)
+			r.sent(mad.AttrDREQ)
+			return id
+		}, EventReleased},
+	} {
+		for _, knows := range []bool{true, false} { // the rejecter's own id
+			t.Run(c.name, func(t *testing.T) {
+				r := newRig(t, Config{})
+				id := c.begin(r)
+				e := r.m.entries[id]
+				rej := &mad.REJ{RemoteID: id, Reason: mad.RejConsumer, Info: info, PrivateData: []byte("no")}
+				if knows {
+					rej.LocalID = e.remoteID
+				}
+				require.Equal(t, DropNone, r.take(e.tid, mad.AttrREJ, rej))
+				ev := r.event(c.want)
+				require.Equal(t, id, ev.ID)
+				require.Equal(t, mad.RejConsumer, ev.Reason)
+				require.Equal(t, info, ev.Info)
+				require.Equal(t, "no", string(ev.Private[:2]))
+				require.Contains(t, []Drop{DropUnexpected, DropUnknownID}, r.take(e.tid, mad.AttrREJ, rej))
+				r.silent()
+				r.pass(100 * sec)
+				r.m.empty(t)
+			})
+		}
+	}
+}
+
+// A peer that gives up before it knows our id names its own.
+func TestREJOfTimeout(t *testing.T) {
+	for _, begin := range []func(r *rig) uint32{(*rig).requested, (*rig).accepted} {
+		r := newRig(t, Config{})
+		id := begin(r)
+		require.Equal(t, DropNone, r.take(reqTID, mad.AttrREJ, &mad.REJ{LocalID: 77, Reason: mad.RejTimeout}))
+		e, ok := r.m.NextEvent()
+		require.True(t, ok)
+		require.Equal(t, id, e.ID)
+		r.pass(100 * sec)
+		r.m.empty(t)
+	}
+}
+
+// What is abandoned tells the peer once, in the way that fits the state, and
+// raises no event.
+func TestAbandon(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		begin func(r *rig) uint32
+		says  mad.Attr
+		why   mad.Reason
+		which mad.Which
+	}{
+		{"REQ sent", func(r *rig) uint32 { id, _ := r.connecting(); return id }, mad.AttrREJ, mad.RejTimeout, mad.WhichREQ},
+		{"REP received", func(r *rig) uint32 { id, _ := r.replied(); return id }, mad.AttrREJ, mad.RejConsumer, mad.WhichREP},
+		{"REQ received", (*rig).requested, mad.AttrREJ, mad.RejConsumer, mad.WhichREQ},
+		{"REP sent", (*rig).accepted, mad.AttrREJ, mad.RejConsumer, mad.WhichOther},
+		{"established", (*rig).established, mad.AttrDREQ, 0, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := newRig(t, Config{})
+			id := c.begin(r)
+			r.m.Abandon(r.now, id)
+			r.m.check(t)
+			_, body := r.sent(c.says)
+			if c.says == mad.AttrREJ {
+				rej := mad.ParseREJ(body)
+				require.Equal(t, c.why, rej.Reason)
+				require.Equal(t, c.which, rej.Which)
+				if c.why == mad.RejTimeout {
+					require.EqualValues(t, 0x1234, binary.BigEndian.Uint64(rej.Info), "the GUID finds the connection at the peer")
+				}
+			}
+			r.m.Abandon(r.now, id)
+			r.silent()
+			r.pass(100 * sec)
+			r.silent()
+			r.m.empty(t)
+		})
+	}
+	newRig(t, Config{}).m.Abandon(1, 5)
+}
+
+func TestClose(t *testing.T) {
+	r := newRig(t, Config{})
+	r.connecting()
+	r.established()
+	q := r.req()
+	q.LocalID, q.QPN = 1, 1
+	require.Equal(t, DropNone, r.take(1, mad.AttrREQ, q))
+	r.event(EventRequest)
+	_, ok := r.m.Ask(r.now, r.peer, mad.SIDRReq{}, 17, 3)
+	require.True(t, ok)
+	r.sent(mad.AttrSIDRReq)
+	r.m.Close(r.now)
+	said := r.drain()
+	slices.Sort(said)
+	require.Equal(t, []string{"DREQ", "REJ", "REJ"}, said)
+	r.m.empty(t)
+	_, ok = r.m.Connect(r.now, r.peer, mad.REQ{})
+	require.False(t, ok)
+	_, ok = r.m.Ask(r.now, r.peer, mad.SIDRReq{}, 17, 3)
+	require.False(t, ok)
+	require.False(t, r.m.Listen(served, Serve{RC: true}))
+	require.Equal(t, DropUnexpected, r.take(1, mad.AttrREQ, q))
+	r.silent()
+}
+
+// A service that ends rejects who has not been accepted and leaves the others.
+func TestUnlisten(t *testing.T) {
+	r := newRig(t, Config{})
+	require.False(t, r.m.Listen(served, Serve{}), "taken")
+	id := r.accepted()
+	q := r.req()
+	q.LocalID, q.QPN = 1, 1
+	require.Equal(t, DropNone, r.take(1, mad.AttrREQ, q))
+	r.event(EventRequest)
+	r.m.Unlisten(r.now, served)
+	r.m.Unlisten(r.now, served)
+	_, body := r.sent(mad.AttrREJ)
+	require.Equal(t, mad.RejInvalidServiceID, mad.ParseREJ(body).Reason)
+	r.silent()
+	require.Equal(t, DropNone, r.take(reqTID, mad.AttrRTU, &mad.RTU{LocalID: 77, RemoteID: id}))
+	r.event(EventEstablished)
+	require.True(t, r.m.Listen(served, Serve{RC: true}))
+}
+
+// Alternate paths are refused.
+func TestLAP(t *testing.T) {
+	r := newRig(t, Config{})
+	id := r.established()
+	require.Equal(t, DropNone, r.take(5, mad.AttrLAP, &mad.LAP{LocalID: 77, RemoteID: id}))
+	h, body := r.sent(mad.AttrAPR)
+	require.EqualValues(t, 5, h.TID)
+	require.Equal(t, mad.APR{LocalID: id, RemoteID: 77, Status: mad.APRUnsupported}, mad.ParseAPR(body))
+	require.Equal(t, StateEstablished, r.m.State(id))
+}
+
+// A program that never confirms a REP loses the connection.
+func TestNeverReady(t *testing.T) {
+	r := newRig(t, Config{})
+	id, _ := r.replied()
+	r.pass(pendingLife)
+	require.Equal(t, id, r.event(EventUnreachable).ID)
+	_, body := r.sent(mad.AttrREJ)
+	require.Equal(t, mad.WhichREP, mad.ParseREJ(body).Which)
+	require.False(t, r.m.Ready(id, nil))
+	r.m.empty(t)
+}

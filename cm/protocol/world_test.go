@@ -1,0 +1,409 @@
+package protocol
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/wire/mad"
+)
+
+const (
+	ms  = Time(1_000_000)
+	sec = 1000 * ms
+)
+
+// world is a simulation: machines on a network that loses, delays and repeats
+// datagrams, with programs that do what a seed says. One seed is one run.
+type world struct {
+	t     testing.TB
+	rng   *rand.Rand
+	now   Time
+	hosts []*host
+	due   []action // what programs and the network do later, by time
+	steps int
+
+	loss, dup float64 // of datagrams
+	delay     Time    // at most; other datagrams overtake
+	moody     bool    // programs reject, abandon, and do not answer
+	sent      int
+}
+
+// action is something that happens later.
+type action struct {
+	at Time
+	do func()
+}
+
+// host is a machine and the program above it.
+type host struct {
+	w     *world
+	name  string
+	addr  netip.AddrPort
+	m     *Machine
+	conns map[uint32]*userConn
+	qpn   uint32
+	all   []*userConn // that there ever were
+
+	asks, answers int // about datagrams
+}
+
+// userConn is a connection as the program sees it.
+type userConn struct {
+	h         *host
+	id        uint32
+	active    bool
+	qpn, psn  uint32
+	remoteQPN uint32
+	remotePSN uint32
+	history   []string // events and calls
+	ended     int      // events that end it, or calls that end it without one
+	connected bool
+}
+
+const served = mad.ServiceID(0x01061234)
+
+func newWorld(t testing.TB, seed uint64, hosts int) *world {
+	w := &world{t: t, rng: rand.New(rand.NewPCG(seed, 1)), now: 1}
+	for i := range hosts {
+		h := &host{
+			w: w, name: string(rune('a' + i)), conns: make(map[uint32]*userConn), qpn: 100 * uint32(i+1),
+			addr: netip.AddrPortFrom(netip.AddrFrom4([4]byte{192, 0, 2, byte(i + 1)}), 4791),
+		}
+		h.boot(Config{})
+		w.hosts = append(w.hosts, h)
+	}
+	return w
+}
+
+// boot gives the host a new machine, which knows nothing.
+func (h *host) boot(c Config) {
+	c.Rand = h.w.rng.Uint32
+	c.GUID = 0x1000 + uint64(h.name[0])
+	c.GID = h.addr.Addr().As16()
+	h.m = New(c)
+	h.conns = make(map[uint32]*userConn)
+	require.True(h.w.t, h.m.Listen(served, Serve{RC: true, UC: true, Backlog: 64}))
+	require.True(h.w.t, h.m.Listen(served|1<<31, Serve{Backlog: 64}))
+}
+
+// later runs do at a random time within limit.
+func (w *world) later(limit Time, do func()) {
+	w.at(w.now+1+Time(w.rng.Int64N(int64(limit))), do)
+}
+
+func (w *world) at(t Time, do func()) {
+	i, _ := slices.BinarySearchFunc(w.due, t, func(a action, t Time) int {
+		if a.at <= t {
+			return -1
+		}
+		return 1
+	})
+	w.due = slices.Insert(w.due, i, action{t, do})
+}
+
+// run goes on until nothing happens any more, or until the end of time.
+func (w *world) run(end Time) {
+	for ; ; w.steps++ {
+		require.Less(w.t, w.steps, 1_000_000, "it never ends")
+		next := end
+		if len(w.due) > 0 {
+			next = min(next, w.due[0].at)
+		}
+		for _, h := range w.hosts {
+			if d := h.m.Deadline(); d != 0 {
+				next = min(next, d)
+			}
+		}
+		if next >= end {
+			w.now = end
+			return
+		}
+		w.now = max(w.now, next)
+		for len(w.due) > 0 && w.due[0].at <= w.now {
+			do := w.due[0].do
+			w.due = w.due[1:]
+			do()
+		}
+		for _, h := range w.hosts {
+			h.m.Advance(w.now)
+			h.settle()
+		}
+	}
+}
+
+// settle gives the program its events and the network its datagrams.
+func (h *host) settle() {
+	for e, ok := h.m.NextEvent(); ok; e, ok = h.m.NextEvent() {
+		h.hear(*e)
+	}
+	for d, ok := h.m.NextDatagram(); ok; d, ok = h.m.NextDatagram() {
+		h.w.carry(h, *d)
+	}
+	h.m.check(h.w.t)
+}
+
+// carry delivers a datagram, perhaps.
+func (w *world) carry(from *host, d Datagram) {
+	w.sent++
+	copies := 1
+	if w.rng.Float64() < w.loss {
+		copies = 0
+	}
+	if w.rng.Float64() < w.dup {
+		copies++
+	}
+	for range copies {
+		w.later(max(w.delay, 1), func() {
+			for _, h := range w.hosts {
+				if h.addr == d.To {
+					h.m.Handle(w.now, from.addr.Addr(), d.MAD[:])
+					h.settle()
+				}
+			}
+		})
+	}
+}
+
+// req is a REQ of a queue pair.
+func (h *host) req(to *host, qpn, psn uint32) mad.REQ {
+	q := mad.REQ{
+		ServiceID: served, QPN: qpn, StartingPSN: psn, RemoteResponseTimeout: 17, LocalResponseTimeout: 17,
+		MaxCMRetries: 15, MTU: 5, PKey: 0xffff,
+		Primary: mad.Path{LocalGID: h.addr.Addr().As16(), RemoteGID: to.addr.Addr().As16(), AckTimeout: 14},
+	}
+	q.PrivateData = make([]byte, mad.CMAHeaderLen)
+	mad.CMAHeader{Src: h.addr, Dst: to.addr.Addr()}.Put(q.PrivateData)
+	return q
+}
+
+// dial begins a connection.
+func (h *host) dial(to *host) *userConn {
+	h.qpn++
+	return h.dialWith(to, h.qpn)
+}
+
+func (h *host) dialWith(to *host, qpn uint32) *userConn {
+	c := &userConn{h: h, active: true, qpn: qpn, psn: h.w.rng.Uint32() & 0xffffff}
+	id, ok := h.m.Connect(h.w.now, to.addr, h.req(to, c.qpn, c.psn))
+	require.True(h.w.t, ok)
+	c.id = id
+	h.conns[id] = c
+	h.all = append(h.all, c)
+	h.settle()
+	return c
+}
+
+// ask asks who serves datagrams, and counts what comes of it.
+func (h *host) ask(to *host) {
+	q := mad.SIDRReq{ServiceID: served | 1<<31, PKey: 0xffff}
+	_, ok := h.m.Ask(h.w.now, to.addr, q, 17, 15)
+	require.True(h.w.t, ok)
+	h.asks++
+	h.settle()
+}
+
+// serve answers such a question, or does not.
+func (h *host) serve(id uint32) {
+	h.w.later(100*ms, func() {
+		if h.w.moody && h.w.rng.IntN(4) == 0 {
+			return
+		}
+		h.m.Reply(id, mad.SIDRRep{QPN: id & 0xffffff, QKey: id})
+		h.settle()
+	})
+}
+
+func (c *userConn) note(format string, args ...any) {
+	c.history = append(c.history, fmt.Sprintf("%.3f ms ", float64(c.h.w.now)/1e6)+fmt.Sprintf(format, args...))
+}
+
+// over notes an end; there must be only one.
+func (c *userConn) over() {
+	c.ended++
+	delete(c.h.conns, c.id)
+	require.Equal(c.h.w.t, 1, c.ended, "%s ended twice: %v", c.h.name, c.history)
+}
+
+// hear is the program.
+func (h *host) hear(e Event) {
+	w := h.w
+	c := h.conns[e.ID]
+	switch e.Kind {
+	case EventSIDRRequest:
+		h.serve(e.ID)
+		return
+	case EventSIDRReply:
+		require.Equal(w.t, e.SIDRRep.QKey&0xffffff, e.SIDRRep.QPN)
+		h.answers++
+		return
+	case EventUnreachable, EventWithdrawn:
+		if c == nil { // a question
+			return
+		}
+	case EventRequest:
+		require.Nil(w.t, c, "a request for a connection that is known")
+		h.qpn++
+		c = &userConn{h: h, id: e.ID, qpn: h.qpn, psn: w.rng.Uint32() & 0xffffff, remoteQPN: e.REQ.QPN, remotePSN: e.REQ.StartingPSN}
+		h.conns[e.ID] = c
+		h.all = append(h.all, c)
+		c.note("request")
+		h.decide(c)
+		return
+	}
+	require.NotNil(w.t, c, "%s: %v of a connection that is not there", h.name, e.Kind)
+	c.note("%v %v", e.Kind, e.Reason)
+	switch e.Kind {
+	case EventReply:
+		require.True(w.t, c.active)
+		c.remoteQPN, c.remotePSN = e.REP.QPN, e.REP.StartingPSN
+		w.later(20*ms, func() { h.ready(c) })
+	case EventEstablished:
+		require.False(w.t, c.active)
+		c.connected = true
+		h.live(c)
+	default:
+		c.over()
+	}
+}
+
+// decide is what a program does with a request.
+func (h *host) decide(c *userConn) {
+	w := h.w
+	patience := 50 * ms
+	mood := 0
+	if w.moody {
+		patience = 3 * sec
+		mood = w.rng.IntN(10)
+	}
+	w.later(patience, func() {
+		if h.conns[c.id] != c {
+			return
+		}
+		switch mood {
+		case 1:
+			c.note("rejects")
+			require.True(w.t, h.m.Reject(w.now, c.id, mad.REJ{Reason: mad.RejConsumer}))
+			c.over()
+		case 2: // sleeps until the request expires
+		case 3:
+			c.note("abandons")
+			h.m.Abandon(w.now, c.id)
+			c.over()
+		default:
+			c.note("accepts")
+			require.True(w.t, h.m.Accept(w.now, c.id, mad.REP{QPN: c.qpn, StartingPSN: c.psn, RNRRetry: 7}))
+		}
+		h.settle()
+	})
+}
+
+// ready confirms a REP.
+func (h *host) ready(c *userConn) {
+	if h.conns[c.id] != c {
+		return
+	}
+	if h.w.moody && h.w.rng.IntN(10) == 0 {
+		c.note("rejects the REP")
+		if h.m.Reject(h.w.now, c.id, mad.REJ{Reason: mad.RejConsumer}) {
+			c.over()
+		}
+	} else {
+		c.note("is ready")
+		require.True(h.w.t, h.m.Ready(c.id, []byte("rtu")))
+		c.connected = true
+		h.live(c)
+	}
+	h.settle()
+}
+
+// live ends an established connection after a while, not before an RTU can
+// have come on a good network.
+func (h *host) live(c *userConn) {
+	h.w.at(h.w.now+5*ms+Time(h.w.rng.Int64N(int64(2*sec))), func() {
+		if h.conns[c.id] != c {
+			return
+		}
+		if h.w.moody && h.w.rng.IntN(5) == 0 {
+			c.note("abandons the connection")
+			h.m.Abandon(h.w.now, c.id)
+			c.over()
+		} else if h.m.Disconnect(h.w.now, c.id, nil) {
+			c.note("disconnects")
+		}
+		h.settle()
+	})
+}
+
+// finish lets a long time pass, in which everything must end.
+func (w *world) finish() {
+	w.run(w.now + 3600*sec)
+	for _, h := range w.hosts {
+		for _, c := range h.all {
+			if c.h.conns[c.id] == c {
+				require.Equal(w.t, 1, c.ended, "%s: a connection never ended: %v", h.name, c.history)
+			}
+		}
+		require.Empty(w.t, h.conns)
+		h.m.empty(w.t)
+	}
+}
+
+// check holds a machine's tables to each other.
+func (m *Machine) check(t testing.TB) {
+	t.Helper()
+	must := func(ok bool, format string, args ...any) {
+		if !ok {
+			t.Helper()
+			t.Fatalf(format, args...)
+		}
+	}
+	for id, e := range m.entries {
+		must(id == e.id && e.state != StateGone, "%v under %x", e, id)
+		must(e.timed.at == 0 || m.timers[e.timed.index] == e, "%v has no timer", e.state)
+		must(e.timed.at != 0 || e.state == StateEstablished, "%v without a deadline", e.state)
+	}
+	for i, e := range m.timers {
+		must(e.timed.index == i && m.entries[e.id] == e, "timer %d of %v", i, e.state)
+		must(m.timers[(max(i, 1)-1)/2].timed.at <= e.timed.at, "timer %d is out of order", i)
+	}
+	for _, table := range []map[remoteKey]*entry{m.remotes, m.remQPNs, m.asked} {
+		for k, e := range table {
+			must(k.peer == e.peer && m.entries[e.id] == e, "%v of %v", k, e.state)
+		}
+	}
+	for _, l := range m.serving {
+		n, shares := 0, 0
+		for e := l.half.first; e != nil; e = e.next {
+			n++
+			must(m.entries[e.id] == e && e.service == l, "%v is half-open", e.state)
+		}
+		for _, share := range l.shares {
+			shares += share
+		}
+		must(l.half.n == n && shares == n && n <= l.backlog, "%d half-open, counted %d, shares %d", n, l.half.n, shares)
+	}
+	n := 0
+	for e := m.waiting.first; e != nil; e = e.next {
+		n++
+		must(e.state == StateTimewait, "%v waits", e.state)
+	}
+	must(m.waiting.n == n && n <= m.cfg.MaxTimewait, "%d in TIMEWAIT, counted %d", n, m.waiting.n)
+}
+
+// empty requires that nothing is left.
+func (m *Machine) empty(t testing.TB) {
+	require.Empty(t, m.entries)
+	require.Empty(t, m.timers)
+	require.Empty(t, m.remotes)
+	require.Empty(t, m.remQPNs)
+	require.Empty(t, m.asked)
+	require.Zero(t, m.waiting.n)
+	s := m.Stats()
+	require.Zero(t, cmp.Or(s.Connections, s.HalfOpen, s.Timewait, s.SIDR))
+}
