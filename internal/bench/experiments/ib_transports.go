@@ -2,14 +2,12 @@ package experiments
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"slices"
 
 	"github.com/softrnic/softrnic/internal/bench"
 	"github.com/softrnic/softrnic/internal/bench/measure"
 	"github.com/softrnic/softrnic/internal/bench/peers"
-	"github.com/softrnic/softrnic/internal/bench/udpraw"
 	"github.com/softrnic/softrnic/internal/bench/verbsbench"
 )
 
@@ -88,20 +86,10 @@ func ibTransports(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
 
 // latency measures half round trips of one size.
 func (t *transports) latency(ctx context.Context, size int) error {
-	base, err := openPing(ctx, udpraw.Spin, size)
+	turns, end, err := besidePing(ctx, t.pair, size, t.Int("iters"), verbsbench.RCSend, verbsbench.UDSend)
+	defer end()
 	if err != nil {
 		return err
-	}
-	defer base.Close()
-	var turns lineup
-	turns.addPing("udp-spin", base, t.Int("iters"))
-	for _, op := range []verbsbench.Op{verbsbench.RCSend, verbsbench.UDSend} {
-		ping, err := t.pair.PingPong(ctx, verbsbench.PingOptions{Op: op, Size: size})
-		if err != nil {
-			return fmt.Errorf("%s: %w", op, err)
-		}
-		defer ping.Close(ctx)
-		turns.addPing(string(op), ping, t.Int("iters"))
 	}
 	compared := t.fabric && size == fabricSmall
 	if compared {
@@ -126,22 +114,10 @@ func (t *transports) latency(ctx context.Context, size int) error {
 // bandwidth measures streams of one size. libfabric's program has one message
 // under way at a time, so RC doing the same stands beside it.
 func (t *transports) bandwidth(ctx context.Context, size int) error {
-	base, err := udpraw.OpenBandwidth(ctx, udpraw.BandwidthOptions{
-		Payload: min(size, maxMTU), Offload: udpraw.HasOffload(), RecvBuffer: largeBuffer,
-	})
+	turns, end, err := besideStream(ctx, t.pair, size, t.Duration("time"), verbsbench.RCSend, verbsbench.UDSend)
+	defer end()
 	if err != nil {
 		return err
-	}
-	defer base.Close()
-	var turns lineup
-	turns.add("udp", base.Rounds(t.Duration("time"), udpraw.Flow.MBps))
-	for _, op := range []verbsbench.Op{verbsbench.RCSend, verbsbench.UDSend} {
-		s, err := t.pair.Stream(ctx, verbsbench.StreamOptions{Op: op, Size: size})
-		if err != nil {
-			return fmt.Errorf("%s: %w", op, err)
-		}
-		defer s.Close(ctx)
-		turns.add(string(op), s.Rounds(t.Duration("time"), verbsbench.Flow.MBps))
 	}
 	compared := t.fabric && size == fabricLarge
 	if compared {

@@ -8,7 +8,6 @@ import (
 	"github.com/softrnic/softrnic/internal/bench"
 	"github.com/softrnic/softrnic/internal/bench/measure"
 	"github.com/softrnic/softrnic/internal/bench/peers"
-	"github.com/softrnic/softrnic/internal/bench/udpraw"
 	"github.com/softrnic/softrnic/internal/bench/verbsbench"
 )
 
@@ -81,20 +80,10 @@ type rival struct {
 // latency measures half round trips of one size.
 func (c *comparison) latency(ctx context.Context, size int) error {
 	iters := c.Int("iters")
-	base, err := openPing(ctx, udpraw.Spin, size)
+	turns, end, err := besidePing(ctx, c.pair, size, iters, verbsbench.RCWrite, verbsbench.RCSend)
+	defer end()
 	if err != nil {
 		return err
-	}
-	defer base.Close()
-	var turns lineup
-	turns.addPing("udp-spin", base, iters)
-	for _, op := range []verbsbench.Op{verbsbench.RCWrite, verbsbench.RCSend} {
-		ping, err := c.pair.PingPong(ctx, verbsbench.PingOptions{Op: op, Size: size})
-		if err != nil {
-			return fmt.Errorf("%s: %w", op, err)
-		}
-		defer ping.Close(ctx)
-		turns.addPing(string(op), ping, iters)
 	}
 	return c.point(ctx, turns, size, measure.Microseconds, c.atMost, contest{
 		rdmaLimit: 1.5, write: peers.IBWriteLat, send: peers.IBSendLat,
@@ -111,22 +100,10 @@ func (c *comparison) latency(ctx context.Context, size int) error {
 // under way at a time.
 func (c *comparison) bandwidth(ctx context.Context, size int) error {
 	iters := c.Int("iters")
-	base, err := udpraw.OpenBandwidth(ctx, udpraw.BandwidthOptions{
-		Payload: min(size, maxMTU), Offload: udpraw.HasOffload(), RecvBuffer: largeBuffer,
-	})
+	turns, end, err := besideStream(ctx, c.pair, size, c.Duration("time"), verbsbench.RCWrite, verbsbench.RCSend)
+	defer end()
 	if err != nil {
 		return err
-	}
-	defer base.Close()
-	var turns lineup
-	turns.add("udp", base.Rounds(c.Duration("time"), udpraw.Flow.MBps))
-	for _, op := range []verbsbench.Op{verbsbench.RCWrite, verbsbench.RCSend} {
-		s, err := c.pair.Stream(ctx, verbsbench.StreamOptions{Op: op, Size: size})
-		if err != nil {
-			return fmt.Errorf("%s: %w", op, err)
-		}
-		defer s.Close(ctx)
-		turns.add(string(op), s.Rounds(c.Duration("time"), verbsbench.Flow.MBps))
 	}
 	return c.point(ctx, turns, size, measure.MegabytesPerSec, c.atLeast, contest{
 		rdmaLimit: 1, write: peers.IBWriteBW, send: peers.IBSendBW,
