@@ -78,7 +78,7 @@ func (a *app) command() *cobra.Command {
 	flags.StringVar(&a.impair, "impair", "", "faults to inject, for example \"loss 1% delay 2ms seed 7\" (env "+rnic.EnvImpair+")")
 	flags.BoolVarP(&a.json, "json", "j", false, "write JSON")
 	root.AddCommand(a.devinfoCommand(), a.doctorCommand(), a.statCommand(), a.captureCommand(),
-		a.pingpongCommand(), a.versionCommand())
+		a.pingpongCommand(), a.perfCommand(), a.versionCommand())
 	return root
 }
 

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Conn is a connection to the other program. It is for one goroutine.
+// Conn is a connection to the other program.
 type Conn struct {
 	conn     net.Conn
 	peer     net.Addr
@@ -32,7 +32,7 @@ func (c *Conn) watch(ctx context.Context) {
 		c.stop()
 	}
 	c.ctx = ctx
-	c.stop = context.AfterFunc(ctx, func() { c.conn.SetDeadline(time.Unix(1, 0)) })
+	c.stop = context.AfterFunc(ctx, func() { c.conn.SetDeadline(time.Unix(1, 0)) }) // long ago
 }
 
 // Dial connects to a server, by name or address. Patience bounds the dialing,
@@ -59,9 +59,6 @@ func reset(err error) bool {
 	return errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }
 
-// SetPatience changes how long each read or write may take.
-func (c *Conn) SetPatience(d time.Duration) { c.patience = d }
-
 // Peer is the other program's address.
 func (c *Conn) Peer() net.Addr { return c.peer }
 
@@ -82,13 +79,21 @@ func ip(a net.Addr) netip.Addr {
 	return netip.Addr{}
 }
 
-// Read fills b; doing says what that means.
+// Read fills b; doing says what that means. One goroutine may read while
+// another writes.
 func (c *Conn) Read(b []byte, doing string) error {
-	if err := c.arm(doing); err != nil {
-		return err
+	return c.read(b, doing, time.Now().Add(c.patience))
+}
+
+// Await is Read that takes as long as it takes.
+func (c *Conn) Await(b []byte, doing string) error { return c.read(b, doing, time.Time{}) }
+
+func (c *Conn) read(b []byte, doing string, deadline time.Time) error {
+	n, err := 0, c.conn.SetReadDeadline(deadline)
+	if err == nil && c.ctx.Err() == nil { // whose end may have set a deadline before
+		n, err = io.ReadFull(c.conn, b)
 	}
-	n, err := io.ReadFull(c.conn, b)
-	if err != nil {
+	if err != nil || c.ctx.Err() != nil && n < len(b) {
 		return c.failure(doing, n, len(b), err)
 	}
 	return nil
@@ -96,21 +101,12 @@ func (c *Conn) Read(b []byte, doing string) error {
 
 // Write sends b, in one piece.
 func (c *Conn) Write(b []byte, doing string) error {
-	if err := c.arm(doing); err != nil {
-		return err
+	n, err := 0, c.conn.SetWriteDeadline(time.Now().Add(c.patience))
+	if err == nil && c.ctx.Err() == nil {
+		n, err = c.conn.Write(b)
 	}
-	n, err := c.conn.Write(b)
-	if err != nil {
+	if err != nil || c.ctx.Err() != nil && n < len(b) {
 		return c.failure(doing, n, len(b), err)
-	}
-	return nil
-}
-
-// arm sets the deadline of the next read or write.
-func (c *Conn) arm(doing string) error {
-	err := c.conn.SetDeadline(time.Now().Add(c.patience))
-	if err != nil || c.ctx.Err() != nil { // which may have set its own before
-		return c.failure(doing, 0, 0, err)
 	}
 	return nil
 }

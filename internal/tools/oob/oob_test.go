@@ -197,10 +197,9 @@ func TestReadEnds(t *testing.T) {
 	require.ErrorIs(t, err, oob.ErrSilent)
 	require.ErrorContains(t, err, "read its answer: it stays silent: 0 of 8 bytes within 5ms")
 
-	c.SetPatience(hang)
 	require.NoError(t, server.Write([]byte("abc"), "talk"))
 	require.NoError(t, server.Close())
-	err = c.Read(make([]byte, 8), "read its answer")
+	err = c.Await(make([]byte, 8), "read its answer")
 	require.ErrorIs(t, err, oob.ErrGone)
 	require.ErrorContains(t, err, "after 3 of 8 bytes")
 

@@ -62,5 +62,8 @@ func (w *Watch) run(ctx context.Context, limit time.Duration) {
 // Beat tells that something has happened.
 func (w *Watch) Beat() { w.beats.Add(1) }
 
+// Beats is how many beats there were.
+func (w *Watch) Beats() uint64 { return w.beats.Load() }
+
 // Stop ends the watch, and the context.
 func (w *Watch) Stop() { w.stop(context.Canceled) }

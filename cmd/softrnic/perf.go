@@ -1,0 +1,131 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/softrnic/softrnic/internal/tools/perftest"
+	"github.com/softrnic/softrnic/rnic"
+	"github.com/softrnic/softrnic/verbs"
+)
+
+func (a *app) perfCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "perf",
+		Short: "Measure bandwidth and latency as perftest does (ib_send_bw and its sisters)",
+		Args:  unknownCommand,
+		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	for _, t := range perftest.Tests {
+		c.AddCommand(a.perfTest(t))
+	}
+	return c
+}
+
+const perfLong = `Measures %[2]s, as ib_%[1]s of perftest does, with softrnic or
+with ib_%[1]s itself on the other side. Options, columns and the handshake are those
+of ib_%[1]s; both sides have to be given the same test, -s, -n, -b and so on.
+
+Without a host this is the server and waits on TCP port 18515; with one it is the
+client. On one machine:
+
+    softrnic perf %[1]s &
+    softrnic perf %[1]s localhost
+
+Each process needs an adapter address of its own, on UDP port 4791. On the loopback
+interface every process takes a free address of 127.0.0.0/8. Towards another machine
+the adapter opens on the address of the interface that leads there. --addr or
+SOFTRNIC_ADDR name another one; the addresses travel in the handshake.
+
+MB and MiB are 2^20 bytes, Gb 10^9 bits. The server prints what the client tells it
+where it has nothing to measure itself. --json and --out_json write the members that
+perftest's --out_json has; with -a, results is a list.
+
+Exit status 0 is success; 1 is failure, or a result below -w or -y.`
+
+func (a *app) perfTest(test perftest.Test) *cobra.Command {
+	what := "the bandwidth of "
+	if test.Metric == perftest.Latency {
+		what = "the latency of "
+	}
+	what += [...]string{"sends", "RDMA writes", "RDMA reads", "atomics"}[test.Verb]
+	t := &tool{app: a}
+	f := newPerfFlags(test)
+	c := asOriginal(&cobra.Command{
+		Use:   test.String() + " [HOST]",
+		Short: "Measure " + what + " (ib_" + test.String() + ")",
+		Long:  fmt.Sprintf(perfLong, test, what),
+		Args:  atMostOneHost,
+	})
+	f.define(c.Flags())
+	c.Flags().BoolVar(&a.json, "json", false, "write JSON instead")
+	c.Flags().StringVarP(&t.name, "ib-dev", "d", "", "use the `device` of this name")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if f.version {
+			fmt.Fprintf(a.stdout, "Version: %s\n", perftest.Version)
+			return nil
+		}
+		o, err := f.options(c, a.stderr)
+		if err != nil {
+			return err
+		}
+		if len(args) == 1 {
+			o.Server = args[0]
+		}
+		return a.perf(c, t, f, o)
+	}
+	return c
+}
+
+// perf runs a test with all its options.
+func (a *app) perf(c *cobra.Command, t *tool, f *perfFlags, o perftest.Options) (err error) {
+	if o.Device, err = t.fixed(); err != nil {
+		return err
+	}
+	if o.Device != nil {
+		defer func() { err = errors.Join(err, o.Device.Close()) }()
+	}
+	o.Open, o.Dropped, o.Counter = t.at, t.dropped, deviceCounter
+	o.Out, o.Log = a.stdout, a.stderr
+	if a.json {
+		o.Out = io.Discard
+	}
+	result, err := perftest.Run(c.Context(), o)
+	if result == nil || len(result.Bandwidth)+len(result.Latency) == 0 {
+		return err
+	}
+	text, jsonErr := result.JSON()
+	if jsonErr != nil {
+		return errors.Join(err, jsonErr)
+	}
+	if f.outJSON {
+		err = errors.Join(err, os.WriteFile(f.outJSONFile, text, 0o666))
+	}
+	if a.json {
+		_, writeErr := a.stdout.Write(text)
+		err = errors.Join(err, writeErr)
+	}
+	return err
+}
+
+// deviceCounter reads a counter of a device of ours.
+func deviceCounter(dev verbs.Device, name string) (uint64, bool) {
+	d, ok := dev.(interface{ Inspect() rnic.Snapshot })
+	if !ok {
+		return 0, false
+	}
+	for info, value := range d.Inspect().Counters.All() {
+		if info.Name == name {
+			return value, true
+		}
+	}
+	return 0, false
+}
+
+// seconds is a flag's number of seconds.
+func seconds(n float64) time.Duration { return time.Duration(n * float64(time.Second)) }

@@ -1,0 +1,246 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/softrnic/softrnic/internal/tools/perftest"
+	"github.com/softrnic/softrnic/verbs"
+)
+
+// perfFlags are perftest's flags that need more than to be stored.
+type perfFlags struct {
+	o           perftest.Options
+	mtu         int
+	connection  string
+	duration    float64
+	margin      float64
+	infinite    bool
+	flowLabels  []uint
+	atomic      string
+	gap         int
+	units       string
+	limitType   string
+	payload     string
+	output      string
+	outJSON     bool
+	outJSONFile string
+	version     bool
+	counters    []string
+	idle        []string // accepted, and without effect
+	unused      unusedFlags
+}
+
+func newPerfFlags(t perftest.Test) *perfFlags {
+	o := perftest.Defaults(t)
+	return &perfFlags{o: o, connection: "RC", margin: -1, atomic: string(o.Atomic), units: string(perftest.RateGiga), limitType: "SW",
+		outJSONFile: "perftest_out.json"}
+}
+
+// define defines the flags of a test.
+func (p *perfFlags) define(f *pflag.FlagSet) {
+	p.defineWhere(f)
+	p.defineWork(f)
+	if p.o.Test.Metric == perftest.Bandwidth {
+		p.defineBandwidth(f)
+	} else {
+		p.defineLatency(f)
+	}
+	p.defineVerb(f)
+	p.defineReport(f)
+	p.defineIdle(f)
+	p.defineUnused(f)
+	f.SortFlags = true
+}
+
+func (p *perfFlags) defineWhere(f *pflag.FlagSet) {
+	o := &p.o
+	f.IntVarP(&o.Port, "port", "p", o.Port, "listen on/connect to `port`")
+	f.IntVarP(&o.IBPort, "ib-port", "i", o.IBPort, "use this `port` of the device")
+	f.IntVarP(&o.GIDIndex, "gid-index", "x", o.GIDIndex, "`index` into the port's GID table")
+	f.IntVarP(&p.mtu, "mtu", "m", 0, "path MTU in `bytes`, 256 to 4096 (default port mtu)")
+	f.IntVarP(&o.SL, "sl", "S", o.SL, "service `level`")
+	f.IntVar(&o.TrafficClass, "tclass", o.TrafficClass, "traffic `class` of what is sent")
+	f.UintSliceVar(&p.flowLabels, "flow_label", nil, "flow `labels` of the queue pairs in turn")
+	f.IntVarP(&o.QPTimeout, "qp-timeout", "u", o.QPTimeout, "`code` of the local ACK timeout: 4 usec * 2^code")
+	f.BoolVar(&o.NoVersions, "dont_xchg_versions", false, "do not exchange versions and MTU")
+}
+
+func (p *perfFlags) defineWork(f *pflag.FlagSet) {
+	o := &p.o
+	f.IntVarP(&o.Iters, "iters", "n", o.Iters, "messages to exchange (at least 5)")
+	f.Float64VarP(&p.duration, "duration", "D", 0, "run for so many `seconds`")
+	f.Float64VarP(&p.margin, "margin", "f", -1, "`seconds` at either end that do not count (default a quarter of the duration)")
+	f.StringVarP(&p.connection, "connection", "c", p.connection, "connection `type`: RC, UC or UD")
+	f.IntVarP(&o.TxDepth, "tx-depth", "t", o.TxDepth, "`requests` outstanding")
+	f.BoolVar(&o.Validate, "data_validation", false, "compare what came with what was sent (both sides, softrnic only)")
+	f.StringVar(&p.payload, "payload_file_path", "", "send what this text `file` says: 0xaaaaaaaa,0xbbbbbbbb,... (little endian)")
+	f.BoolVar(&o.Reversed, "reversed", false, "let the server send")
+	if o.Test.Verb != perftest.Atomic {
+		f.IntVarP(&o.Size, "size", "s", o.Size, "`bytes` of a message")
+		f.BoolVarP(&o.All, "all", "a", false, "run sizes from 2 to 2^23")
+	}
+	f.BoolVarP(&o.Events, "events", "e", false, "sleep until completions come, instead of polling")
+}
+
+func (p *perfFlags) defineBandwidth(f *pflag.FlagSet) {
+	o := &p.o
+	f.BoolVarP(&o.Bidirectional, "bidirectional", "b", false, "measure both directions at once")
+	f.IntVarP(&o.QPs, "qp", "q", o.QPs, "queue `pairs`")
+	f.IntVarP(&o.PostList, "post_list", "l", o.PostList, "`requests` posted at once")
+	f.IntVarP(&o.CQMod, "cq-mod", "Q", 0, "ask for a completion every so many `requests` (default 100; 1 above 8192 bytes)")
+	f.IntVar(&o.PollBatch, "cqe_poll", o.PollBatch, "`completions` taken at once")
+	f.BoolVarP(&o.NoPeak, "noPeak", "N", false, "do not look for the peak (nor above 20000 iterations)")
+	f.BoolVar(&o.Gbits, "report_gbits", false, "report Gbit/sec instead of MiB/sec")
+	f.BoolVar(&o.ReportBoth, "report-both", false, "report the two directions separately, too")
+	f.BoolVar(&p.infinite, "run_infinitely", false, "run for ever and report every duration")
+	f.BoolVar(&o.MRPerQP, "mr_per_qp", false, "register memory for each queue pair")
+	f.BoolVar(&o.WarmUp, "perform_warm_up", false, "send some messages before measuring")
+	f.Float64VarP(&o.LimitBW, "limit_bw", "w", 0, "fail below this average `bandwidth`")
+	f.Float64VarP(&o.LimitRate, "limit_msgrate", "y", 0, "fail below this message `rate`")
+	f.Float64Var(&o.Rate.Limit, "rate_limit", 0, "post at this `rate` at most")
+	f.StringVar(&p.units, "rate_units", p.units, "`unit` of the rate limit: M (MiB/s), g (Gbit/s) or p (messages/s)")
+	f.IntVar(&o.Rate.Burst, "burst_size", 0, "`messages` posted at a time under the rate limit (default tx-depth)")
+	f.StringVar(&p.limitType, "rate_limit_type", p.limitType, "`how` the rate is limited: SW")
+}
+
+func (p *perfFlags) defineLatency(f *pflag.FlagSet) {
+	o := &p.o
+	f.BoolVarP(&o.Cycles, "report-cycles", "C", false, "report cycles of the processor instead of microseconds")
+	f.BoolVarP(&o.Histogram, "report-histogram", "H", false, "print all results, sorted")
+	f.BoolVarP(&o.Unsorted, "report-unsorted", "U", false, "print all results as they came, too")
+	f.IntVar(&p.gap, "latency_gap", 0, "wait so many `microseconds` before each post")
+}
+
+// defineVerb defines what depends on what the test does.
+func (p *perfFlags) defineVerb(f *pflag.FlagSet) {
+	o := &p.o
+	switch o.Test.Verb {
+	case perftest.Send:
+		f.IntVarP(&o.RxDepth, "rx-depth", "r", 0, "`receives` posted (default 512)")
+		f.IntVar(&o.RecvPostList, "recv_post_list", o.RecvPostList, "`receives` posted at once")
+		f.BoolVar(&o.UseSRQ, "use-srq", false, "use one shared receive queue of rx-depth receives")
+		f.BoolVar(&o.WithImm, "send_with_imm", false, "send immediate data, too")
+	case perftest.Write:
+		f.BoolVar(&o.WithImm, "write_with_imm", false, "write with immediate data")
+		f.IntVarP(&o.RxDepth, "rx-depth", "r", 0, "`receives` posted with --write_with_imm (default 512)")
+	case perftest.Atomic:
+		f.StringVarP(&p.atomic, "atomic_type", "A", p.atomic, "`operation`: FETCH_AND_ADD or CMP_AND_SWAP")
+	}
+	if o.Test.Verb == perftest.Send || o.Test.Verb == perftest.Write {
+		f.IntVarP(&o.Inline, "inline_size", "I", o.Inline, "send messages up to so many `bytes` inline")
+	} else {
+		f.IntVarP(&o.OutReads, "outs", "o", 0, "reads or atomics outstanding (default the device's `most`)")
+	}
+}
+
+func (p *perfFlags) defineReport(f *pflag.FlagSet) {
+	o := &p.o
+	f.StringVar(&p.output, "output", "", "print one number only: bandwidth, message_rate or latency")
+	f.BoolVar(&o.CPUUtil, "cpu_util", false, "show how busy the processors are (with -D, on Linux)")
+	f.StringSliceVarP(&p.counters, "report-counters", "W", nil, "report how much these `counters` go up, as `softrnic stat` names them")
+	f.BoolVar(&p.outJSON, "out_json", false, "save the report in a JSON file")
+	f.StringVar(&p.outJSONFile, "out_json_file", p.outJSONFile, "`name` of that file")
+	f.BoolVarP(&p.version, "version", "V", false, "print the version of perftest that this stands in for")
+}
+
+// defineIdle defines flags that are accepted and change nothing here.
+func (p *perfFlags) defineIdle(f *pflag.FlagSet) {
+	idle := func(name, letter, why string) {
+		f.BoolP(name, letter, false, why)
+		f.MarkHidden(name)
+		p.idle = append(p.idle, name)
+	}
+	idle("CPU-freq", "F", "cycles of the processor are not counted")
+	idle("use_old_post_send", "", "there is one way to post")
+	idle("no_lock", "", "a queue pair is for all goroutines")
+	idle("disable_pcie_relaxed", "", "there is no bus")
+	idle("disable_dynamic_polling", "", "the batch of completions is as large as cqe_poll says")
+	idle("no_enhanced_reorder", "", "packets are placed in order")
+	idle("disable_numa", "", "memory is not bound to nodes")
+	idle("data_validation_debug", "", "a wrong byte is always reported with its place")
+	idle("ipv6-addr", "", "host names and addresses of both families are taken")
+	idle("ipv6", "", "the family follows from the peer's address or --addr")
+	for _, v := range []struct{ name, letter, why string }{
+		{"vector", "X", "there is one completion vector"},
+		{"pin_cores", "", "use taskset"},
+		{"numa_node", "", "use numactl"},
+		{"force-link", "", "the link is Ethernet"},
+		{"dlid", "", "RoCE has no LIDs"},
+		{"pkey_index", "", "there is one partition key"},
+		{"hop_limit", "L", "is for raw Ethernet"},
+	} {
+		f.StringP(v.name, v.letter, "", v.why)
+		f.MarkHidden(v.name)
+		p.idle = append(p.idle, v.name)
+	}
+}
+
+// defineUnused defines flags that ask for what is not here.
+func (p *perfFlags) defineUnused(f *pflag.FlagSet) {
+	p.unused.add(f, "odp", "", onDemand)
+	p.unused.add(f, "use_hugepages", "", "a Go program does not choose its pages; transparent huge pages work")
+	p.unused.add(f, "use_ooo", "", "packets are placed in order")
+	p.unused.add(f, "dualport", "O", "the device has one port")
+	p.unused.add(f, "report-per-port", "", "the device has one port")
+	p.unused.add(f, "unsolicited_write", "", "immediate data completes a receive")
+	p.unused.add(f, "use-null-mr", "", "there are no null memory regions")
+	p.unused.add(f, "mcg", "g", "multicast is not part of this test here")
+}
+
+// options are what the flags come to.
+func (p *perfFlags) options(c *cobra.Command, log io.Writer) (perftest.Options, error) {
+	if err := p.unused.check(c); err != nil {
+		return p.o, err
+	}
+	for _, name := range p.idle {
+		if f := c.Flags().Lookup(name); f.Changed {
+			fmt.Fprintf(log, "softrnic: --%s changes nothing: %s\n", name, f.Usage)
+		}
+	}
+	o := p.o
+	if p.mtu != 0 {
+		if err := o.MTU.UnmarshalText([]byte(strconv.Itoa(p.mtu))); err != nil {
+			return o, fmt.Errorf("-m %d: the MTU is 256, 512, 1024, 2048 or 4096", p.mtu)
+		}
+	}
+	types := map[string]verbs.QPType{"RC": verbs.RC, "UC": verbs.UC, "UD": verbs.UD}
+	var known bool
+	if o.Connection, known = types[p.connection]; !known {
+		return o, fmt.Errorf("-c %s: there are RC, UC and UD", p.connection)
+	}
+	if c.Flags().Changed("duration") && p.duration <= 0 {
+		return o, fmt.Errorf("-D %v: give a number of seconds", p.duration)
+	}
+	o.Duration, o.Margin, o.Infinite = seconds(p.duration), seconds(p.margin), p.infinite
+	for _, label := range p.flowLabels {
+		if label >= 1<<20 {
+			return o, fmt.Errorf("--flow_label %d: it has 20 bits", label)
+		}
+		o.FlowLabel = append(o.FlowLabel, uint32(label))
+	}
+	o.Atomic, o.Gap, o.Output, o.Counters = perftest.AtomicType(p.atomic), time.Duration(p.gap)*time.Microsecond, perftest.Output(p.output), p.counters
+	o.Rate.Units = perftest.RateUnit(p.units)
+	if p.limitType != "SW" {
+		return o, fmt.Errorf("--rate_limit_type %s: the rate is limited by software (SW)", p.limitType)
+	}
+	if !strings.Contains("Mgp", p.units) || len(p.units) != 1 {
+		return o, fmt.Errorf("--rate_units %q: there are M, g and p", p.units)
+	}
+	if p.payload == "" {
+		return o, nil
+	}
+	text, err := os.ReadFile(p.payload)
+	if err != nil {
+		return o, err
+	}
+	o.Payload, err = perftest.ParsePayload(string(text))
+	return o, err
+}

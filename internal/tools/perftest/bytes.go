@@ -1,0 +1,12 @@
+package perftest
+
+import (
+	"encoding/binary"
+)
+
+// byteOf is the byte at an offset of a word as it lies in memory.
+func byteOf(word uint64, off int) byte {
+	var b [8]byte
+	binary.NativeEndian.PutUint64(b[:], word)
+	return b[off]
+}

@@ -1,0 +1,104 @@
+package perftest
+
+import "fmt"
+
+// content is byte i of what this test moves: the payload again and again, or a
+// pattern that tells places apart.
+func (p *plan) content(i int) byte {
+	if n := len(p.Payload); n > 0 {
+		return p.Payload[i%n]
+	}
+	return byte(uint32(i+1) * 2654435761 >> 24) // Knuth's multiplicative hash
+}
+
+// fill fills the part of memory that messages come from; the rest stays 0.
+// Both parts are half bytes long.
+func (e *end) fill(b []byte, half int) {
+	switch e.Test.Verb {
+	case Send, Write:
+		b = b[:half]
+	case Read:
+		b = b[half:]
+	case Atomic:
+		return
+	}
+	stride := e.stride()
+	for at := 0; at < len(b); at += stride {
+		for i := range stride {
+			b[at+i] = e.content(i)
+		}
+	}
+}
+
+// DataError says that memory is not what it should be after a test.
+type DataError struct {
+	QP        int // index
+	Offset    int // of the first wrong byte in its memory
+	Got, Want uint64
+}
+
+func (d *DataError) Error() string {
+	return fmt.Sprintf("wrong data: at offset %d of queue pair %d is %#x and should be %#x; are both sides run with --data_validation and the same payload?", d.Offset, d.QP, d.Got, d.Want)
+}
+
+// gets reports whether messages put something into this side's memory.
+func (e *end) gets() bool {
+	switch {
+	case e.Test.Verb == Atomic:
+		return false // but for the sum
+	case e.Test.Verb == Read:
+		return e.sends
+	}
+	return !e.client || e.Bidirectional || e.Test.Metric == Latency
+}
+
+// validate compares what n messages of a size have left on each queue pair with
+// what was sent. The last tail bytes of a message are not looked at.
+func (e *end) validate(size, n, tail int) error {
+	if !e.Validate || n == 0 || !e.gets() {
+		return nil
+	}
+	e.dev.Progress() // orders what the adapter has written before what we read
+	by, slots := e.steps(size)
+	toBy, toSlots := e.receiveSteps(size)
+	if e.Test.Metric == Latency {
+		slots, toSlots = 1, 1
+	}
+	for q, at := range e.areas {
+		to := at.recv
+		if e.Test.Verb == Read {
+			to = at.send
+		}
+		memory := at.mr.Bytes()
+		for slot := range min(n, toSlots) {
+			last := slot + (n-1-slot)/toSlots*toSlots // message that came here last
+			from := last % slots * by
+			for i := range size - tail {
+				if got, want := memory[to+slot*toBy+i], e.content(from+i); got != want {
+					return &DataError{q, slot*toBy + i, uint64(got), uint64(want)}
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// validateAdds compares the sum of what fetch-and-add has left with the number
+// of additions to each queue pair's memory.
+func (e *end) validateAdds(n int) error {
+	if !e.Validate || e.Test.Verb != Atomic || e.Atomic != FetchAndAdd {
+		return nil
+	}
+	_, slots := e.steps(atomicSize)
+	by, _ := e.steps(atomicSize)
+	for q, at := range e.areas {
+		var sum uint64
+		for slot := range slots {
+			sum += at.mr.LoadUint64(at.recv + slot*by)
+		}
+		if sum != uint64(n)*addend {
+			return &DataError{q, 0, sum, uint64(n) * addend}
+		}
+	}
+	return nil
+}

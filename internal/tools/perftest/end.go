@@ -1,0 +1,204 @@
+package perftest
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/softrnic/softrnic/verbs"
+)
+
+// end is one side: what it has of the verbs. One completion queue serves all
+// queue pairs, for sends and receives.
+type end struct {
+	*plan
+	dev    verbs.Device
+	pd     verbs.PD
+	mrs    []verbs.MR
+	areas  []area
+	access verbs.AccessFlags // that the peer has
+	cq     verbs.CQ
+	srq    verbs.SRQ // or nil
+	qps    []verbs.QP
+	ahs    []verbs.AH // UD: lead to the peer
+
+	mine, theirs []Keys
+}
+
+// roceUDPPort is the one that every adapter listens on.
+const roceUDPPort = 4791
+
+// portMTU is the MTU that we can do.
+func (p *plan) portMTU(dev verbs.Device) (verbs.MTU, error) {
+	port, err := dev.QueryPort(p.IBPort)
+	switch {
+	case err != nil:
+		return 0, err
+	case port.UDPPort != 0 && port.UDPPort != roceUDPPort:
+		return 0, fmt.Errorf("the device listens on UDP port %d, and the handshake has no word for a port: it has to be %d", port.UDPPort, roceUDPPort)
+	case p.MTU > port.ActiveMTU:
+		return 0, &OptionError{"-m", fmt.Sprintf("%d bytes are more than the port's MTU (%d)", p.MTU.Bytes(), port.ActiveMTU.Bytes())}
+	case p.MTU != 0:
+		return p.MTU, nil
+	}
+	return port.ActiveMTU, nil
+}
+
+// newEnd makes a side on dev; what both sides agree on is known. It must be
+// closed.
+func newEnd(p *plan, dev verbs.Device) (*end, error) {
+	e := &end{plan: p, dev: dev}
+	if err := e.open(); err != nil {
+		return nil, errors.Join(err, e.close())
+	}
+	return e, nil
+}
+
+func (e *end) open() (err error) {
+	if err := e.fits(); err != nil {
+		return err
+	}
+	if e.pd, err = e.dev.AllocPD(); err != nil {
+		return err
+	}
+	if err := e.register(); err != nil {
+		return err
+	}
+	if e.cq, err = e.dev.CreateCQ(e.QPs * (e.txDepth + e.rxDepth)); err != nil {
+		return err
+	}
+	if e.UseSRQ && e.receives {
+		if e.srq, err = e.pd.CreateSRQ(verbs.SRQInitAttr{MaxWR: max(e.rxDepth, e.QPs), MaxSGE: 1}); err != nil {
+			return err
+		}
+	}
+	for i := range e.QPs {
+		if err := e.addQP(i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fits refuses what the device has no means for, and settles what it limits.
+func (e *end) fits() error {
+	limits := e.dev.QueryDevice()
+	e.inline = min(e.inline, limits.MaxInlineData)
+	switch most := limits.MaxQPRdAtom; {
+	case !e.Test.fetches():
+		e.OutReads = 1
+	case e.OutReads == 0:
+		e.OutReads = min(most, 255)
+	case e.OutReads > most:
+		return &OptionError{"-o", fmt.Sprintf("the device takes at most %d", most)}
+	}
+	if e.Connection == verbs.UD && e.Size > e.mtu.Bytes() && !e.All {
+		if e.Size != Defaults(e.Test).Size {
+			return &OptionError{"-s", fmt.Sprintf("%d bytes are more than the MTU (%d), and a datagram is one packet", e.Size, e.mtu.Bytes())}
+		}
+		fmt.Fprintf(e.Log, "Max msg size in UD is MTU %d\nChanging to this MTU\n", e.mtu.Bytes())
+		e.Size = e.mtu.Bytes()
+	}
+	return nil
+}
+
+// addQP makes queue pair i, to which receives can be posted.
+func (e *end) addQP(i int) error {
+	a := verbs.QPInitAttr{Type: e.Connection, SendCQ: e.cq, RecvCQ: e.cq, SRQ: e.srq,
+		Cap: verbs.QPCap{MaxSendWR: e.txDepth, MaxSendSGE: 1, MaxInlineData: e.inline}}
+	if e.srq == nil && e.receives {
+		a.Cap.MaxRecvWR, a.Cap.MaxRecvSGE = max(e.rxDepth, e.RecvPostList), 1
+	}
+	qp, err := e.pd.CreateQP(a)
+	if err != nil {
+		return err
+	}
+	e.qps = append(e.qps, qp)
+	if e.Connection == verbs.UD {
+		err = qp.Modify(verbs.QPAttr{State: verbs.StateInit, PortNum: uint8(e.IBPort), QKey: qkey},
+			verbs.AttrState|verbs.AttrPKeyIndex|verbs.AttrPort|verbs.AttrQKey)
+	} else {
+		err = verbs.ToInit(qp, e.access)
+	}
+	if err != nil {
+		return err
+	}
+	gid, err := e.dev.QueryGID(e.IBPort, e.GIDIndex)
+	if err != nil {
+		return err
+	}
+	at := e.areas[i]
+	e.mine = append(e.mine, Keys{OutReads: uint32(e.OutReads), QPN: qp.Num(), PSN: rand.Uint32N(1 << 24),
+		RKey: at.mr.RKey(), VAddr: at.mr.Addr() + uint64(at.recv), GID: gid.GID})
+	return nil
+}
+
+// connect makes all queue pairs ready to send, to the peer's.
+func (e *end) connect() error {
+	for i, qp := range e.qps {
+		if err := e.connectQP(i, qp); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (e *end) connectQP(i int, qp verbs.QP) error {
+	mine, theirs := e.mine[i], e.theirs[i]
+	if [8]byte(theirs.GID[8:]) == [8]byte{} {
+		return nonsense("it names no GID, without which RoCE cannot reach it; start it with -x and the index of a RoCE v2 GID")
+	}
+	var label uint32
+	if n := len(e.FlowLabel); n > 0 {
+		label = e.FlowLabel[i%n]
+	}
+	if e.Connection == verbs.UD {
+		if err := verbs.ActivateUD(qp, qkey, mine.PSN); err != nil {
+			return err
+		}
+		ah, err := e.pd.CreateAH(verbs.AHAttr{DGID: theirs.GID, SL: uint8(e.SL), SGIDIndex: e.GIDIndex, PortNum: uint8(e.IBPort),
+			TrafficClass: uint8(e.TrafficClass), FlowLabel: label, HopLimit: hops})
+		e.ahs = append(e.ahs, ah)
+		return err
+	}
+	return verbs.Connect(qp, verbs.Endpoint{GID: mine.GID, QPN: mine.QPN, PSN: mine.PSN},
+		verbs.Endpoint{GID: theirs.GID, QPN: theirs.QPN, PSN: theirs.PSN},
+		verbs.ConnectOptions{MTU: e.mtu, Timeout: orZero(e.QPTimeout), SL: uint8(e.SL), TrafficClass: uint8(e.TrafficClass),
+			HopLimit: hops, FlowLabel: label,
+			MaxRdAtomic: orZero(min(int(theirs.OutReads), e.dev.QueryDevice().MaxQPInitRdAtom, 255)), MaxDestRdAtomic: orZero(int(mine.OutReads))})
+}
+
+// orZero is n for ConnectOptions, in which 0 is a default.
+func orZero(n int) uint8 {
+	if n == 0 {
+		return verbs.Zero
+	}
+	return uint8(n)
+}
+
+// close frees everything. Closing twice is safe.
+func (e *end) close() error {
+	var errs []error
+	for _, qp := range e.qps {
+		errs = append(errs, qp.Destroy())
+	}
+	if e.srq != nil {
+		errs = append(errs, e.srq.Destroy())
+	}
+	if e.cq != nil {
+		errs = append(errs, e.cq.Destroy())
+	}
+	for _, mr := range e.mrs {
+		errs = append(errs, mr.Dereg())
+	}
+	for _, ah := range e.ahs {
+		if ah != nil {
+			errs = append(errs, ah.Destroy())
+		}
+	}
+	if e.pd != nil {
+		errs = append(errs, e.pd.Dealloc())
+	}
+	e.qps, e.srq, e.cq, e.mrs, e.ahs, e.pd = nil, nil, nil, nil, nil, nil
+	return errors.Join(errs...)
+}

@@ -1,0 +1,95 @@
+package perftest
+
+// flow is what a bandwidth run has moved: what a report is made of.
+type flow struct {
+	size     int64
+	messages int64
+	peak     float64 // nanoseconds a message where it went fastest; 0 is unknown
+	from, to int64   // nanoseconds
+}
+
+// flow sums a run up.
+func (t *traffic) flow() flow {
+	if t.timed {
+		return flow{int64(t.size), t.counted, 0, t.from, t.to}
+	}
+	f := flow{int64(t.size), t.total - t.lost, 0, t.first, t.last}
+	if t.posted != nil {
+		f.peak = peak(t.posted, t.done)
+		f.from = t.posted[0]
+	}
+	return f
+}
+
+// BandwidthRow is a row of a bandwidth test's report.
+type BandwidthRow struct {
+	Size    int64
+	Iters   int64
+	Peak    float64 // MiB/s or Gbit/s; 0 if not looked for
+	Average float64 // MiB/s or Gbit/s
+	MsgRate float64 // million a second
+	CPU     *float64
+}
+
+// row makes a row of a run.
+func (p *plan) row(f flow) BandwidthRow {
+	unit := float64(1 << 20)
+	if p.Gbits {
+		unit = 1e9 / 8
+	}
+	r := BandwidthRow{Size: f.size, Iters: f.messages}
+	if seconds := float64(f.to-f.from) / 1e9; seconds > 0 {
+		r.Average = float64(f.size*f.messages) / seconds / unit
+		r.MsgRate = float64(f.messages) / seconds / 1e6
+	}
+	if f.peak > 0 {
+		r.Peak = float64(f.size) / (f.peak / 1e9) / unit
+	}
+	return r
+}
+
+// plus adds the other direction.
+func (r BandwidthRow) plus(o BandwidthRow) BandwidthRow {
+	r.Peak += o.Peak
+	r.Average += o.Average
+	r.MsgRate += o.MsgRate
+	return r
+}
+
+// peak returns the least time a message among all stretches from the post of
+// one to the completion of another: the least (done[j]-posted[i])/(j-i+1), in
+// which i does not come behind j. done is 0 where no completion was asked for.
+//
+// The least value l makes the least of done[j]-posted[i]-l*(j-i+1) zero, and a
+// value above it makes that negative at a stretch with a lesser value, from
+// which to go on (Dinkelbach's method): a few passes do.
+func peak(posted, done []int64) float64 {
+	best := -1.0
+	for j := len(done) - 1; j >= 0; j-- {
+		if done[j] != 0 {
+			best = float64(done[j]-posted[0]) / float64(j+1)
+			break
+		}
+	}
+	for best > 0 {
+		// start is the i up to j that gains most: posted[i]-best*i.
+		gain, start := float64(posted[0]), 0
+		least, value := 0.0, best
+		for j := range done {
+			if g := float64(posted[j]) - best*float64(j); g > gain {
+				gain, start = g, j
+			}
+			if done[j] == 0 {
+				continue
+			}
+			if loss := float64(done[j]) - best*float64(j+1) - gain; loss < least {
+				least, value = loss, float64(done[j]-posted[start])/float64(j-start+1)
+			}
+		}
+		if value >= best {
+			break
+		}
+		best = value
+	}
+	return max(best, 0)
+}

@@ -1,0 +1,97 @@
+package perftest
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/softrnic/softrnic/verbs"
+)
+
+// Keys are what one side tells of a queue pair (perftest's pingpong_dest).
+type Keys struct {
+	LID      uint16
+	OutReads uint32 // reads and atomics that this side serves at a time
+	QPN      uint32 // 24 bits
+	PSN      uint32 // the first that this side sends, 24 bits
+	RKey     uint32
+	VAddr    uint64 // where the peer may write to or read from
+	GID      verbs.GID
+	SRQN     uint32
+}
+
+// Lengths of keys.
+const (
+	KeysTextLen   = 108 // over TCP, with a GID and a NUL
+	KeysBinaryLen = 56  // over an RDMA connection
+	noGIDLen      = 59  // over TCP without a GID, which RoCE cannot do with
+)
+
+// AppendText appends the KeysTextLen bytes that travel over TCP: hexadecimal
+// digits of fixed width, each with a colon behind, the GID byte by byte, and a
+// NUL.
+func (k Keys) AppendText(b []byte) []byte {
+	b = fmt.Appendf(b, "%04x:%04x:%06x:%06x:%08x:%016x:", k.LID, k.OutReads, k.QPN, k.PSN, k.RKey, k.VAddr)
+	for _, x := range k.GID {
+		b = fmt.Appendf(b, "%02x:", x)
+	}
+	return fmt.Appendf(b, "%08x:\x00", k.SRQN)
+}
+
+var errKeys = errors.New("want LID:reads:QPN:PSN:rkey:address:GID:SRQN: in hexadecimal digits and a NUL")
+
+// ParseKeysText reads KeysTextLen bytes.
+func ParseKeysText(b []byte) (k Keys, err error) {
+	fields := strings.Split(strings.TrimSuffix(string(b), ":\x00"), ":")
+	if len(b) != KeysTextLen || b[KeysTextLen-1] != 0 || len(fields) != 6+16+1 {
+		return Keys{}, errKeys
+	}
+	number := func(i, digits int) uint64 {
+		text := fields[i]
+		n, parseErr := strconv.ParseUint(text, 16, 64)
+		if parseErr != nil || len(text) != digits || strings.ContainsAny(text, "+-_") {
+			err = errKeys
+		}
+		return n
+	}
+	k.LID = uint16(number(0, 4))
+	k.OutReads = uint32(number(1, 4))
+	k.QPN, k.PSN = uint32(number(2, 6)), uint32(number(3, 6))
+	k.RKey, k.VAddr = uint32(number(4, 8)), number(5, 16)
+	for i := range k.GID {
+		k.GID[i] = byte(number(6+i, 2))
+	}
+	k.SRQN = uint32(number(22, 8))
+	if err != nil {
+		return Keys{}, err
+	}
+	return k, nil
+}
+
+// AppendBinary appends the KeysBinaryLen bytes that travel over an RDMA
+// connection, big-endian.
+func (k Keys) AppendBinary(b []byte) []byte {
+	for _, x := range []uint32{uint32(k.LID), k.OutReads, k.QPN, k.PSN, k.RKey, 0} {
+		b = binary.BigEndian.AppendUint32(b, x)
+	}
+	b = binary.BigEndian.AppendUint64(b, k.VAddr)
+	b = append(b, k.GID[:]...)
+	b = binary.BigEndian.AppendUint32(b, k.SRQN)
+	return binary.BigEndian.AppendUint32(b, 0) // index of the GID, of no use to the peer
+}
+
+// ParseKeysBinary reads KeysBinaryLen bytes.
+func ParseKeysBinary(b []byte) (Keys, error) {
+	if len(b) != KeysBinaryLen {
+		return Keys{}, fmt.Errorf("want %d bytes of keys, not %d", KeysBinaryLen, len(b))
+	}
+	word := func(at int) uint32 { return binary.BigEndian.Uint32(b[at:]) }
+	k := Keys{LID: uint16(word(0)), OutReads: word(4), QPN: word(8), PSN: word(12), RKey: word(16),
+		VAddr: binary.BigEndian.Uint64(b[24:]), GID: verbs.GID(b[32:48]), SRQN: word(48)}
+	if k.QPN >= 1<<24 || k.PSN >= 1<<24 {
+		return Keys{}, errors.New("queue pair and packet sequence numbers have 24 bits")
+	}
+	return k, nil
+}

@@ -1,0 +1,75 @@
+package perftest
+
+import (
+	"math"
+	"slices"
+)
+
+// LatencyRow is a row of a latency test's report, in microseconds (or cycles).
+type LatencyRow struct {
+	Size    int64
+	Iters   int64
+	Min     float64
+	Max     float64
+	Typical float64 // median
+	Average float64
+	Stdev   float64
+	P99     float64
+	P999    float64
+	TPS     float64 // round trips a second; of a test of a given duration
+	CPU     *float64
+
+	sorted []float64 // all of them
+	order  []float64 // as they came
+}
+
+// tail is how many of the longest rounds do not count, as in perftest.
+const tail = 2
+
+// row makes a row of a run.
+func (r *rounds) row(perUnit float64) LatencyRow {
+	row := LatencyRow{Size: int64(r.size)}
+	ways := r.Test.roundTrips()
+	if r.timed {
+		row.Iters = r.counted
+		if seconds := float64(r.to-r.from) / 1e9; r.counted > 0 {
+			row.Average = seconds * 1e9 / perUnit / ways / float64(r.counted)
+			row.TPS = float64(r.counted) / seconds
+		}
+		return row
+	}
+	row.Iters = int64(r.Iters)
+	for i := 1; i < len(r.times); i++ {
+		row.order = append(row.order, float64(r.times[i]-r.times[i-1])/perUnit/ways)
+	}
+	row.summarize()
+	return row
+}
+
+// summarize fills in the figures. The median, the average and the deviation
+// leave the tail out; Max is the first of it, and the percentiles go up to it.
+func (row *LatencyRow) summarize() {
+	row.sorted = slices.Sorted(slices.Values(row.order))
+	n := len(row.sorted) - tail
+	if n < 1 {
+		return
+	}
+	body := row.sorted[:n]
+	row.Min, row.Max = body[0], row.sorted[n]
+	row.Typical = body[n/2]
+	if n%2 == 0 {
+		row.Typical = (body[n/2] + body[n/2-1]) / 2
+	}
+	sum := 0.0
+	for _, x := range body {
+		sum += x
+	}
+	row.Average = sum / float64(n)
+	squares := 0.0
+	for _, x := range body {
+		squares += (x - row.Average) * (x - row.Average)
+	}
+	row.Stdev = math.Sqrt(squares / float64(n))
+	row.P99 = row.sorted[int(math.Ceil(float64(n)*0.99))]
+	row.P999 = row.sorted[int(math.Ceil(float64(n)*0.999))]
+}

@@ -1,0 +1,113 @@
+package perftest
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+)
+
+// measured are figures of the machine and the device at one time.
+type measured struct {
+	ticks  cpuTicks
+	values []uint64 // of Counters
+}
+
+// measure reads what the options ask for.
+func (r *runner) measure() (m measured, err error) {
+	if r.CPUUtil {
+		if m.ticks, err = readCPU(); err != nil {
+			return m, err
+		}
+	}
+	for _, name := range r.Counters {
+		value, ok := r.Counter(r.end.dev, name[strings.LastIndexByte(name, '/')+1:])
+		if !ok {
+			return m, &OptionError{"-W", fmt.Sprintf("the device has no counter %q; `softrnic stat` lists those it has", name)}
+		}
+		m.values = append(m.values, value)
+	}
+	return m, nil
+}
+
+// counters writes how much the counters have gone up since before.
+func (r *runner) counters(before measured) error {
+	if len(r.Counters) == 0 {
+		return nil
+	}
+	now, err := r.measure()
+	if err != nil {
+		return err
+	}
+	for i, name := range r.Counters {
+		fmt.Fprintf(r.Out, "\t%s=%d\n", name, now.values[i]-before.values[i])
+	}
+	fmt.Fprintln(r.Out)
+	return nil
+}
+
+// cpuTicks are times of all processors together since the system started.
+type cpuTicks struct{ user, idle float64 }
+
+// readCPU reads them from Linux's /proc/stat.
+func readCPU() (t cpuTicks, err error) {
+	text, err := os.ReadFile("/proc/stat")
+	if err != nil {
+		return t, fmt.Errorf("--cpu_util needs Linux: %w", err)
+	}
+	_, err = fmt.Sscanf(string(text), "cpu %f", &t.user)
+	fields := strings.Fields(strings.SplitN(string(text), "\n", 2)[0])
+	if err == nil && len(fields) > 4 {
+		t.idle, err = strconv.ParseFloat(fields[4], 64)
+	}
+	return t, err
+}
+
+// cpu is how busy the processors have been with user programs since, in
+// percent; nil if nobody asks.
+func (m measured) cpu(p *plan) (*float64, error) {
+	if !p.CPUUtil {
+		return nil, nil
+	}
+	now, err := readCPU()
+	if err != nil {
+		return nil, err
+	}
+	user, idle := now.user-m.ticks.user, now.idle-m.ticks.idle
+	percent := 0.0
+	if user+idle > 0 {
+		percent = 100 * user / (user + idle)
+	}
+	return &percent, nil
+}
+
+// perUnit is how many nanoseconds one unit of a latency report has: 1000, or
+// with Cycles what one of the processor takes.
+func (p *plan) perUnit() (float64, error) {
+	if !p.Cycles {
+		return 1e3, nil
+	}
+	mhz, err := readMHz("/proc/cpuinfo")
+	if err != nil {
+		return 0, &OptionError{"-C", err.Error()}
+	}
+	return 1e3 / mhz, nil
+}
+
+// readMHz reads the processor's frequency from Linux's /proc/cpuinfo.
+func readMHz(file string) (float64, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return 0, fmt.Errorf("the frequency of the processor is known on Linux only: %w", err)
+	}
+	for line := range strings.Lines(string(text)) {
+		name, value, _ := strings.Cut(line, ":")
+		if strings.TrimSpace(name) == "cpu MHz" {
+			mhz, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
+			if err == nil && mhz > 0 {
+				return mhz, nil
+			}
+		}
+	}
+	return 0, fmt.Errorf("%s does not tell the frequency of the processor", file)
+}

@@ -1,0 +1,84 @@
+package perftest
+
+import (
+	"unsafe"
+
+	"github.com/softrnic/softrnic/verbs"
+)
+
+// area is a queue pair's memory: what it sends from, or reads into, and what
+// arrives. Small messages walk through both in steps of whole cache lines, as
+// the peer expects of those that it has put there.
+type area struct {
+	mr   verbs.MR
+	send int // offset
+	recv int // offset; of UD, the payload's: the GRH is in front
+}
+
+// stride is how much memory of either kind a queue pair has.
+func (p *plan) stride() int {
+	n := roundUp(max(p.largest(), p.cycle), p.line)
+	if p.Connection == verbs.UD {
+		n += p.line
+	}
+	return n
+}
+
+// register makes the memory of all queue pairs.
+func (e *end) register() error {
+	flags := verbs.AccessLocalWrite
+	switch e.Test.Verb {
+	case Write:
+		flags |= verbs.AccessRemoteWrite
+	case Read:
+		flags |= verbs.AccessRemoteRead
+	case Atomic:
+		flags |= verbs.AccessRemoteAtomic
+	}
+	e.access = flags &^ verbs.AccessLocalWrite
+	stride, front := e.stride(), 0
+	if e.Connection == verbs.UD {
+		front = e.line // holds the GRH at its end
+	}
+	regions, each := 1, e.QPs
+	if e.MRPerQP {
+		regions, each = e.QPs, 1
+	}
+	for range regions {
+		mr, err := e.pd.RegMR(aligned(2*each*stride), flags)
+		if err != nil {
+			return err
+		}
+		e.mrs = append(e.mrs, mr)
+		for i := range each {
+			e.areas = append(e.areas, area{mr, i * stride, (each+i)*stride + front})
+		}
+		e.fill(mr.Bytes(), each*stride)
+	}
+	return nil
+}
+
+// aligned returns n bytes at a multiple of the page size.
+func aligned(n int) []byte {
+	b := make([]byte, n+pageSize)
+	off := -int(uintptr(unsafe.Pointer(unsafe.SliceData(b)))) & (pageSize - 1)
+	return b[off : off+n : off+n]
+}
+
+// steps is how messages of a size walk through memory: by so many bytes, and
+// from the start again after so many of them.
+func (p *plan) steps(size int) (by, slots int) {
+	by = roundUp(size, p.line)
+	if size > p.cycle/2 {
+		return 0, 1
+	}
+	return by, p.cycle / by
+}
+
+// receiveSteps is steps for receives, which in UD have the GRH in front.
+func (p *plan) receiveSteps(size int) (by, slots int) {
+	if p.Connection == verbs.UD {
+		size += grhLen
+	}
+	return p.steps(size)
+}

@@ -1,0 +1,151 @@
+package perftest
+
+import (
+	"fmt"
+	"io"
+	"math/bits"
+	"time"
+
+	"github.com/softrnic/softrnic/verbs"
+)
+
+// plan is what the options come to.
+type plan struct {
+	*Options
+	client   bool // in perftest's sense: who sends in a test of one direction
+	sends    bool // this side posts sends
+	receives bool // this side posts receives
+	txDepth  int
+	rxDepth  int
+	cqMod    int
+	noPeak   bool
+	margin   time.Duration
+	timed    bool // by Duration
+	inline   int
+
+	agreed
+}
+
+// defaultDuration is that of Infinite.
+const defaultDuration = 5 * time.Second
+
+// plan settles what the options leave open.
+func (o *Options) plan() (*plan, error) {
+	o.complete()
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	p := &plan{Options: o, client: (o.Server != "") != o.Reversed, txDepth: o.TxDepth, rxDepth: o.RxDepth, margin: o.Margin}
+	if o.Infinite && o.Duration == 0 {
+		o.Duration = defaultDuration
+	}
+	p.timed = o.Duration > 0
+	if p.margin < 0 {
+		p.margin = o.Duration / 4
+	}
+	both := o.Bidirectional || o.Test.Metric == Latency
+	p.sends = p.client || both && !(o.Test.fetches() && o.Test.Metric == Latency)
+	p.receives = o.takesReceives() && (!p.client || both)
+	p.depths()
+	p.noPeak = o.NoPeak || p.timed || o.Iters > peakIters || !p.sends
+	p.inlineSize()
+	return p, nil
+}
+
+// complete gives everything that hears of something an ear.
+func (o *Options) complete() {
+	if o.Out == nil {
+		o.Out = io.Discard
+	}
+	if o.Log == nil {
+		o.Log = io.Discard
+	}
+	if o.Dropped == nil {
+		o.Dropped = func(error) {}
+	}
+	if o.Listening == nil {
+		o.Listening = func(int) {}
+	}
+}
+
+// takesReceives reports whether messages complete receives.
+func (o *Options) takesReceives() bool { return o.Test.Verb == Send || o.WithImm }
+
+// depths settles the depths of the queues, and how often to signal.
+func (p *plan) depths() {
+	unconnected := p.Connection != verbs.RC
+	if p.rxDepth == 0 {
+		p.rxDepth = defaultRx
+		if unconnected && !p.timed {
+			p.rxDepth = min(p.Iters, ucMaxRx)
+		}
+	}
+	if !p.timed {
+		p.txDepth = min(p.txDepth, p.Iters)
+		p.rxDepth = min(p.rxDepth, p.Iters)
+	}
+	if p.rxDepth%2 == 1 && !p.All {
+		p.rxDepth++
+	}
+	p.cqMod = p.CQMod
+	large := p.Size > largeSize && p.Connection != verbs.UD && !p.All && !p.Events
+	switch {
+	case p.cqMod != 0:
+		if large && p.cqMod > 1 {
+			fmt.Fprintln(p.Log, "Large messages with CQ moderation can give inaccurate results")
+		}
+	case p.PostList > 1:
+		p.cqMod = p.PostList
+	case large:
+		p.cqMod = 1
+	default:
+		p.cqMod = defaultCQM
+	}
+	p.cqMod = min(p.cqMod, p.txDepth)
+}
+
+// inlineSize settles up to which size messages go inline.
+func (p *plan) inlineSize() {
+	p.inline = p.Inline
+	switch {
+	case p.Test.fetches():
+		p.inline = 0
+	case p.inline >= 0:
+	case p.Test.Metric == Bandwidth:
+		p.inline = 0
+	case p.Test.Verb == Write:
+		p.inline = 220
+	case p.Connection == verbs.UD:
+		p.inline = 188
+	default:
+		p.inline = 236
+	}
+}
+
+// sizes are the message sizes to run, once the MTU is known.
+func (p *plan) sizes() []int {
+	if !p.All {
+		return []int{p.Size}
+	}
+	most := bits.Len(uint(maxSize)) - 1
+	if p.Connection == verbs.UD {
+		most = bits.Len(uint(p.mtu.Bytes())) - 1
+	}
+	var list []int
+	for i := 1; i <= most; i++ {
+		list = append(list, 1<<i)
+	}
+	return list
+}
+
+// largest is the largest message.
+func (p *plan) largest() int {
+	list := p.sizes()
+	return list[len(list)-1]
+}
+
+// duplex reports whether messages go both ways in a bandwidth test.
+func (p *plan) duplex() bool { return p.Bidirectional }
+
+// roundUp rounds n up to a multiple of to.
+func roundUp(n, to int) int { return (n + to - 1) / to * to }

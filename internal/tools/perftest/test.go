@@ -1,0 +1,66 @@
+package perftest
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Verb is what a test does.
+type Verb uint8
+
+// The verbs.
+const (
+	Send Verb = iota
+	Write
+	Read
+	Atomic
+)
+
+// Metric is what a test measures.
+type Metric uint8
+
+// The metrics.
+const (
+	Bandwidth Metric = iota
+	Latency
+)
+
+// Test is one of the eight programs.
+type Test struct {
+	Verb   Verb
+	Metric Metric
+}
+
+// Tests are the eight, in perftest's order.
+var Tests = []Test{
+	{Send, Bandwidth}, {Send, Latency}, {Write, Bandwidth}, {Write, Latency},
+	{Read, Bandwidth}, {Read, Latency}, {Atomic, Bandwidth}, {Atomic, Latency},
+}
+
+// String is the program's name without ib_, such as "send_bw".
+func (t Test) String() string {
+	return [...]string{"send", "write", "read", "atomic"}[t.Verb] + [...]string{"_bw", "_lat"}[t.Metric]
+}
+
+// ParseTest reads a program's name, with or without ib_.
+func ParseTest(name string) (Test, error) {
+	for _, t := range Tests {
+		if t.String() == strings.TrimPrefix(name, "ib_") {
+			return t, nil
+		}
+	}
+	return Test{}, fmt.Errorf("%q is none of the tests: send, write, read and atomic with _bw or _lat", name)
+}
+
+// fetches reports whether the data goes from the server to the client, whose
+// program sleeps.
+func (t Test) fetches() bool { return t.Verb == Read || t.Verb == Atomic }
+
+// roundTrips is how many ways of a message there are between two posts of a
+// latency test.
+func (t Test) roundTrips() float64 {
+	if t.fetches() {
+		return 1
+	}
+	return 2
+}
