@@ -27,7 +27,7 @@ func faults() []fault {
 	list := []fault{{name: "clean"}}
 	for _, f := range []struct{ name, words string }{
 		{"loss", "loss 1%"},
-		{"reorder", "delay 4ms reorder 95%"}, // one in twenty is late
+		{"reorder", "delay 4ms reorder 99%"}, // one in a hundred is late
 		{"duplicate", "duplicate 2%"},
 		{"corrupt", "corrupt 1%"},
 	} {

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 )
@@ -22,7 +23,7 @@ const envInside = "SOFTRNIC_LAB_INSIDE"
 // setup is what the process outside hands to the one inside.
 type setup struct {
 	Image *image
-	Bin   string // folder with the binaries made for the run
+	Bin   string // folder for the programs built for the run
 }
 
 // inside is the setup of this process, if it is the one inside.
@@ -106,12 +107,8 @@ func enter() (code int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	for _, path := range []string{"interop/lab/agent", "cmd/softrnic", "cmd/bench"} {
-		build := exec.CommandContext(ctx, "go", "build", "-o", filepath.Join(bin, filepath.Base(path)), modulePath+path)
-		build.Env = append(os.Environ(), "CGO_ENABLED=0") // the guest has another libc
-		if out, err := build.CombinedOutput(); err != nil {
-			return 0, fmt.Errorf("%s: %w\n%s", strings.Join(build.Args, " "), err, out)
-		}
+	if err := build(ctx, bin, "interop/lab/agent"); err != nil {
+		return 0, err
 	}
 	text, err := json.Marshal(setup{Image: img, Bin: bin})
 	if err != nil {
@@ -135,7 +132,16 @@ func enter() (code int, err error) {
 	return 0, fmt.Errorf("the tests inside the lab: %w", err)
 }
 
-const modulePath = "github.com/softrnic/softrnic/"
+// build builds a program of this module into a folder, such that it runs in the
+// guest, too, which has another libc.
+func build(ctx context.Context, bin, path string) error {
+	cmd := exec.CommandContext(ctx, "go", "build", "-o", filepath.Join(bin, filepath.Base(path)), "github.com/softrnic/softrnic/"+path)
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%s: %w\n%s", strings.Join(cmd.Args, " "), err, out)
+	}
+	return nil
+}
 
 func runInside(text string, run func() int) int {
 	os.Unsetenv(envInside)
@@ -168,12 +174,21 @@ func Need(t testing.TB) *Guest {
 	return g
 }
 
-// Binary is the path of a binary of this module, softrnic or bench, built for
-// the guest's and for this side.
+// binaries are the programs built so far, by name.
+var binaries sync.Map // string to func() error
+
+// Binary is the path of a program of this module, such as softrnic for
+// cmd/softrnic, built for the guest and for this side.
 func Binary(t testing.TB, name string) string {
 	t.Helper()
 	if unavailable != "" {
 		t.Skip("no lab: " + unavailable)
+	}
+	once, _ := binaries.LoadOrStore(name, sync.OnceValue(func() error {
+		return build(context.Background(), inside.Bin, "cmd/"+name)
+	}))
+	if err := once.(func() error)(); err != nil {
+		t.Fatal(err)
 	}
 	return filepath.Join(inside.Bin, name)
 }

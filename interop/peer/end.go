@@ -91,6 +91,9 @@ type End interface {
 
 	State(qp int) (verbs.QPState, error)
 
+	// Fail takes a queue pair to StateErr, which completes everything posted.
+	Fail(qp int) error
+
 	// SGE names a range of the memory; Addr and RKey are for the peer.
 	SGE(off, n int) []verbs.SGE
 	Addr(off int) uint64

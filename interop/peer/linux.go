@@ -141,7 +141,7 @@ func (l *Linux) PostRecv(qp int, id uint64, sges []verbs.SGE) error {
 
 // PostSend posts a request.
 func (l *Linux) PostSend(qp int, wr verbs.SendWR) error {
-	r := request{"do": "send", "qp": qp, "id": wr.WRID, "opcode": wr.Opcode, "flags": libibverbs(wr.Flags), "sges": list(wr.SGList), "imm": wr.Imm,
+	r := request{"do": "send", "qp": qp, "id": wr.WRID, "opcode": wr.Opcode, "flags": libibverbs(wr.Flags), "sges": list(wr.SGList), "imm": wr.Imm, "inv": wr.InvKey,
 		"remote": wr.RemoteAddr, "rkey": wr.RKey, "compare_add": wr.CompareAdd, "swap": wr.Swap}
 	return l.ask(r, 0, nil)
 }
@@ -201,6 +201,9 @@ func (l *Linux) AsyncEvent(within time.Duration) (verbs.EventType, bool, error) 
 	return verbs.EventType(kind), true, nil
 }
 
+// Fail takes a queue pair to StateErr.
+func (l *Linux) Fail(qp int) error { return l.ask(request{"do": "fail", "qp": qp}, 0, nil) }
+
 // State is that of a queue pair.
 func (l *Linux) State(qp int) (s verbs.QPState, err error) {
 	err = l.ask(request{"do": "state", "qp": qp}, 0, &s)
@@ -240,5 +243,10 @@ func (l *Linux) Get(off, n int) (data []byte, err error) {
 	return data, err
 }
 
-// Close ends the end.
-func (l *Linux) Close() error { return l.conn.Close() }
+// Close ends the end, once or more often.
+func (l *Linux) Close() error {
+	if err := l.conn.Close(); !errors.Is(err, net.ErrClosed) {
+		return err
+	}
+	return nil
+}

@@ -107,8 +107,10 @@ class End:
 
     def send(self, r):
         sges = self.sges(r)
+        # immediate data is kept as on the wire, a key as in the host; both in one place
+        imm = r["inv"] if r["opcode"] == e.IBV_WR_SEND_WITH_INV else socket.htonl(r["imm"])
         wr = SendWR(wr_id=r["id"], opcode=r["opcode"], num_sge=len(sges), sg=sges or None,
-                    send_flags=r["flags"], imm_data=socket.htonl(r["imm"]))  # pyverbs keeps it as it is on the wire
+                    send_flags=r["flags"], imm_data=imm)
         if r["opcode"] in (e.IBV_WR_RDMA_WRITE, e.IBV_WR_RDMA_WRITE_WITH_IMM, e.IBV_WR_RDMA_READ):
             wr.set_wr_rdma(r["rkey"], r["remote"])
         elif r["opcode"] in (e.IBV_WR_ATOMIC_CMP_AND_SWP, e.IBV_WR_ATOMIC_FETCH_AND_ADD):
@@ -153,6 +155,9 @@ class End:
         event = self.ctx.get_async_event()
         event.ack()
         return event.event_type
+
+    def fail(self, r):
+        self.qps[r["qp"]].modify(QPAttr(qp_state=e.IBV_QPS_ERR), e.IBV_QP_STATE)
 
     def state(self, r):
         return self.qps[r["qp"]].query(e.IBV_QP_STATE)[0].qp_state

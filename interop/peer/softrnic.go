@@ -165,6 +165,11 @@ func (s *Softrnic) AsyncEvent(within time.Duration) (verbs.EventType, bool, erro
 	return e.Type, err == nil, err
 }
 
+// Fail takes a queue pair to StateErr.
+func (s *Softrnic) Fail(qp int) error {
+	return s.qps[qp].Modify(verbs.QPAttr{State: verbs.StateErr}, verbs.AttrState)
+}
+
 // State is that of a queue pair.
 func (s *Softrnic) State(qp int) (verbs.QPState, error) { return s.qps[qp].State(), nil }
 
