@@ -50,6 +50,7 @@ type Device struct {
 	cqs      map[*CQ]struct{}
 	capture  *capture.File // that runs, or nil
 	randLock sync.Mutex
+	debug    debugEndpoint
 }
 
 var (
@@ -76,6 +77,7 @@ func Open(o Options) (*Device, error) {
 		for _, c := range conns {
 			c.Close()
 		}
+		held.CompareAndDelete(d.addr, d.name)
 		return nil, &verbs.OpError{Op: "open device", Object: d.addr.String(), Err: err}
 	}
 	if !o.NoService {
@@ -83,6 +85,11 @@ func Open(o Options) (*Device, error) {
 			go s.serve()
 		}
 	}
+	if err := d.openDebug(); err != nil {
+		d.Close()
+		return nil, err
+	}
+	d.log.Info("device open", "device", d.name, "addr", d.addr, "link", d.caps.Name, "mtu", d.mtu.Bytes(), "debug", d.DebugAddr())
 	return d, nil
 }
 
@@ -101,14 +108,14 @@ func newDevice(o Options, conns []link.Conn) *Device {
 	if d.rand == nil {
 		d.rand = secureRandom
 	}
-	if d.log == nil {
-		d.log = slog.New(slog.DiscardHandler)
-	}
 	d.keys = newKeyTable(d.random)
 	d.guid = uint64(d.random())<<32 | uint64(d.random())
 	d.attr = d.deviceAttr()
 	d.quota = newQuotas(d.attr)
 	d.mtu = activeMTU(d.caps.MTU, d.addr.Addr())
+	if o.Conn == nil {
+		held.Store(d.addr, d.name)
+	}
 	for _, c := range conns {
 		d.shards = append(d.shards, newShard(d, c))
 	}
@@ -248,11 +255,11 @@ func (d *Device) Close() (err error) {
 }
 
 func (d *Device) close() error {
+	errs := []error{d.closeDebug()}
 	d.closed.Store(true)
 	d.qps.each((*QP).part)
 	d.over.Store(true)
 	d.groups.close()
-	var errs []error
 	for _, s := range d.shards {
 		errs = append(errs, s.base.Close())
 		s.wakeService()
@@ -260,6 +267,7 @@ func (d *Device) close() error {
 			<-s.done
 		}
 	}
+	held.CompareAndDelete(d.addr, d.name)
 	d.qps.each((*QP).flush)
 	d.mu.Lock()
 	errs = append(errs, d.stopCapture())
@@ -270,6 +278,7 @@ func (d *Device) close() error {
 		c.close(true)
 	}
 	d.events.close()
+	d.log.Info("device closed", "device", d.name, "addr", d.addr)
 	return errors.Join(errs...)
 }
 
@@ -297,11 +306,21 @@ func (d *Device) wakeLeaders() {
 
 // The rest implements pdHost.
 
-func (d *Device) keyTable() *keyTable       { return d.keys }
-func (d *Device) quotas() *quotas           { return d.quota }
-func (d *Device) isClosed() bool            { return d.closed.Load() }
-func (d *Device) raise(ev verbs.AsyncEvent) { d.events.put(ev) }
-func (d *Device) freedPD(*PD)               { d.quota.give(kindPD) }
+func (d *Device) keyTable() *keyTable { return d.keys }
+func (d *Device) quotas() *quotas     { return d.quota }
+func (d *Device) isClosed() bool      { return d.closed.Load() }
+func (d *Device) freedPD(*PD)         { d.quota.give(kindPD) }
+
+func (d *Device) raise(ev verbs.AsyncEvent) {
+	if d.log.Enabled(context.Background(), slog.LevelDebug) {
+		why := ""
+		if ev.Why != nil {
+			why = ev.Why.String()
+		}
+		d.log.Debug("asynchronous event", "device", d.name, "event", ev.Type, "why", why)
+	}
+	d.events.put(ev)
+}
 
 func (d *Device) quiesce() {
 	for _, s := range d.shards {

@@ -19,6 +19,7 @@ import (
 // TestMain runs the tests, or what a test asks of a child process, and holds
 // the tests to leaving no goroutine behind.
 func TestMain(m *testing.M) {
+	os.Setenv(EnvLog, "off") // many tests are about failures
 	childMain()
 	goleak.VerifyTestMain(m)
 }

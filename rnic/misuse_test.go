@@ -59,8 +59,8 @@ func TestOpenMisuse(t *testing.T) {
 		"other buffer":  {Options{SendBuffer: -7}, verbs.ErrInvalid, "SendBuffer -7", false},
 		"faults":        {Options{Impair: "loss 101%"}, verbs.ErrInvalid, "set faults", false},
 		"words":         {Options{Impair: "drop everything"}, verbs.ErrInvalid, `"everything" at byte 5`, false},
-		"in use":        {Options{Addr: here.dev.Addr()}, nil, "port 4791 is in use, perhaps by the kernel's rdma_rxe or another softrnic", false},
-		"shards in use": {Options{Addr: here.dev.Addr(), Shards: 2}, nil, "port 4791 is in use", linux},
+		"in use":        {Options{Addr: here.dev.Addr()}, nil, here.dev.Name() + ", a device of this process, has this address and port", false},
+		"shards in use": {Options{Addr: here.dev.Addr(), Shards: 2}, nil, "give each device an address or a port of its own", linux},
 		"elsewhere":     {Options{Addr: addr("203.0.113.77:4791")}, nil, "no interface of this machine has that address", false},
 		"capture":       {Options{Capture: filepath.Join(t.TempDir(), "no", "c.pcapng")}, nil, "start capture", false},
 	} {
@@ -89,6 +89,8 @@ func TestOpenEnvironment(t *testing.T) {
 		{EnvAddr, "10.0.0.1:70000", "SOFTRNIC_ADDR"},
 		{EnvAddr, "0.0.0.0", "is not one address of this machine"},
 		{EnvImpair, "lose 1%", `"lose" at byte 0`},
+		{EnvDebug, "0.0.0.0:80", "SOFTRNIC_DEBUG: debug endpoint \"0.0.0.0:80\": 0.0.0.0 is not a loopback address"},
+		{EnvLog, "loud", `SOFTRNIC_LOG: "loud" is no level: want off, error, warn, info or debug`},
 		{EnvLink, "nogsx", `SOFTRNIC_LINK="nogsx": unknown word "nogsx"`},
 	} {
 		t.Run(c.name+"="+c.value, func(t *testing.T) {

@@ -1,26 +1,44 @@
 package rnic
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 	"os"
 	"runtime"
+	"strings"
+	"sync"
+	"syscall"
 
+	"github.com/softrnic/softrnic/internal/debug/endpoint"
 	"github.com/softrnic/softrnic/internal/link"
 	"github.com/softrnic/softrnic/verbs"
 )
 
 // fromEnvironment adds what environment variables ask for.
 func (o *Options) fromEnvironment() error {
-	if env := os.Getenv(EnvAddr); env != "" && !o.Addr.IsValid() {
-		ap, err := ParseAddr(env)
-		if err != nil {
-			return &verbs.OpError{Op: "open device", Object: EnvAddr, Err: err}
+	refuse := func(name string, err error) error {
+		if !errors.Is(err, verbs.ErrInvalid) {
+			err = fmt.Errorf("%w (%w)", err, verbs.ErrInvalid)
 		}
-		o.Addr = ap
+		return &verbs.OpError{Op: "open device", Object: name, Err: err}
+	}
+	var err error
+	if env := os.Getenv(EnvAddr); env != "" && !o.Addr.IsValid() && o.Addrs.IsZero() {
+		if o.Addrs, err = ParseAddrs(env); err != nil {
+			return refuse(EnvAddr, err)
+		}
 	}
 	if env := os.Getenv(EnvImpair); env != "" && o.Impair == "" {
 		o.Impair = env
+	}
+	if env := os.Getenv(EnvDebug); env != "" && o.Debug == "" {
+		if err := endpoint.CheckAddress(env); err != nil {
+			return refuse(EnvDebug, err)
+		}
+	}
+	if o.Logger, err = newLogger(o); err != nil {
+		return refuse(EnvLog, err)
 	}
 	return nil
 }
@@ -60,8 +78,11 @@ func (o *Options) open() ([]link.Conn, error) {
 		NoGSO: o.NoGSO, NoGRO: o.NoGRO, NoMMsg: o.NoMMsg, Portable: o.Portable,
 		RecvBuffer: o.RecvBuffer, SendBuffer: o.SendBuffer,
 	}
-	var err error
-	for _, a := range o.candidates() {
+	candidates, err := o.candidates()
+	if err != nil {
+		return nil, &verbs.OpError{Op: "open device", Err: err}
+	}
+	for _, a := range candidates {
 		lo.Addr = a
 		lo.NoTOS = a.Addr().IsLoopback() // where nothing marks packets on their way
 		var conns []link.Conn
@@ -72,7 +93,49 @@ func (o *Options) open() ([]link.Conn, error) {
 			break
 		}
 	}
-	return nil, &verbs.OpError{Op: "open device", Object: lo.Addr.String(), Err: err}
+	return nil, o.openError(lo.Addr, err)
+}
+
+// openError says why no address could be opened; at was the last of them.
+func (o *Options) openError(at netip.AddrPort, err error) error {
+	e := &verbs.OpError{Op: "open device", Object: at.String(), Err: err}
+	if !link.InUse(err) {
+		return e
+	}
+	var detail []string
+	if name, ours := holder(at); ours {
+		e.Err = fmt.Errorf("%s, a device of this process, has this address and port: %w", name, cause(err))
+		detail = append(detail, "give each device an address or a port of its own")
+	}
+	if !o.Addrs.IsZero() {
+		ip := at.Addr()
+		prefix := netip.PrefixFrom(ip, ip.BitLen()*3/4).Masked()
+		if ip.Is4() && ip.IsLoopback() {
+			prefix = netip.PrefixFrom(ip, 8).Masked()
+		}
+		detail = append(detail, fmt.Sprintf("several devices can share %s=%v if it is a range of ports (%v-%d), a prefix (%v), or several addresses with commas between",
+			EnvAddr, o.Addrs, netip.AddrPortFrom(ip, roceUDPPort), roceUDPPort+8, prefix))
+	}
+	e.Detail = strings.Join(detail, "; ")
+	return e
+}
+
+// cause is the system's error inside of one that explains it for a process.
+func cause(err error) error {
+	if no := syscall.Errno(0); errors.As(err, &no) {
+		return no
+	}
+	return err
+}
+
+// held are the addresses that devices of this process have, with their names.
+var held sync.Map // netip.AddrPort to string
+
+// holder tells which device of this process has an address.
+func holder(at netip.AddrPort) (name string, ours bool) {
+	v, ours := held.Load(at)
+	name, _ = v.(string)
+	return name, ours
 }
 
 // maxShards bounds Options.Shards.
@@ -83,22 +146,25 @@ const maxShards = 256
 const loopbackTries = 64
 
 // candidates lists the addresses to try, in order.
-func (o *Options) candidates() []netip.AddrPort {
-	if o.Addr.Addr().IsValid() {
+func (o *Options) candidates() ([]netip.AddrPort, error) {
+	switch {
+	case o.Addr.Addr().IsValid():
 		a := o.Addr
 		if a.Port() == 0 && !o.AnyPort {
 			a = netip.AddrPortFrom(a.Addr(), roceUDPPort)
 		}
-		return []netip.AddrPort{a}
+		return []netip.AddrPort{a}, nil
+	case !o.Addrs.IsZero():
+		return o.Addrs.candidates(o.AnyPort)
 	}
 	localhost := netip.AddrFrom4([4]byte{127, 0, 0, 1})
-	list := []netip.AddrPort{netip.AddrPortFrom(localhost, roceUDPPort)}
+	ips := []netip.Addr{localhost}
 	if runtime.GOOS == "linux" { // where every address of 127.0.0.0/8 is the machine's own
-		for range loopbackTries {
-			r := secureRandom()
-			a := netip.AddrFrom4([4]byte{127, byte(r>>16) | 1, byte(r >> 8), byte(r)%254 + 1})
-			list = append(list, netip.AddrPortFrom(a, roceUDPPort))
-		}
+		ips = drawLoopback(netip.PrefixFrom(localhost, 8))
 	}
-	return append(list, netip.AddrPortFrom(localhost, 0))
+	var list []netip.AddrPort
+	for _, ip := range ips {
+		list = append(list, netip.AddrPortFrom(ip, roceUDPPort))
+	}
+	return append(list, netip.AddrPortFrom(localhost, 0)), nil
 }

@@ -10,9 +10,11 @@ import (
 
 // Environment variables that add to Options.
 const (
-	EnvAddr   = "SOFTRNIC_ADDR"   // address to open, as Options.Addr: "192.0.2.1" or "192.0.2.1:4791"
+	EnvAddr   = "SOFTRNIC_ADDR"   // addresses to choose from, as ParseAddrs has them: "192.0.2.1", "127.0.0.0/8"
 	EnvImpair = "SOFTRNIC_IMPAIR" // faults to inject, as Options.Impair
 	EnvLink   = link.EnvVar       // SOFTRNIC_LINK: accelerations to do without
+	EnvDebug  = "SOFTRNIC_DEBUG"  // debug endpoint, as Options.Debug: "auto"
+	EnvLog    = "SOFTRNIC_LOG"    // least level to log to stderr: off, error, warn, info, debug
 )
 
 // Options say how to open a device. The zero value opens one on the loopback
@@ -22,7 +24,12 @@ type Options struct {
 	// 4791. Several devices can share an address by having a port each.
 	Addr netip.AddrPort
 
-	// AnyPort lets the system choose the port when Addr has none.
+	// Addrs are several addresses, of which the device takes the first that is
+	// free, if Addr names none.
+	Addrs Addrs
+
+	// AnyPort lets the system choose the port when Addr or Addrs have none: for
+	// programs that tell their peers the port, as an endpoint does.
 	AnyPort bool
 
 	// Name is the device's name; "softrnic" and a number unless given.
@@ -61,9 +68,15 @@ type Options struct {
 	// in .gz or .zst).
 	Capture string
 
-	// Logger hears about failures of queue pairs and of the link; nil for
-	// silence.
+	// Logger hears about failures of queue pairs, with their last packets, and
+	// of the link (warnings, errors), and about devices that come and go
+	// (information) and asynchronous events (debugging). If it is nil, failures
+	// go to slog's default logger, some of each device; see EnvLog.
 	Logger *slog.Logger
+
+	// Debug is where one can look into the device while it runs: see
+	// Device.ServeDebug.
+	Debug string
 
 	// Conn, Clock and Rand replace the socket, the monotonic clock
 	// (nanoseconds) and the source of numbers and keys. The simulation uses

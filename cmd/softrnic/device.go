@@ -1,47 +1,48 @@
 package main
 
 import (
-	"fmt"
 	"net/netip"
 	"os"
 
-	"github.com/softrnic/softrnic/internal/debug"
+	"github.com/softrnic/softrnic/internal/debug/endpoint"
 	"github.com/softrnic/softrnic/internal/link"
 	"github.com/softrnic/softrnic/internal/link/impair"
 	"github.com/softrnic/softrnic/rnic"
-	"github.com/softrnic/softrnic/rnic/rnicdebug"
 )
+
+// device is what the commands open.
+type device = rnic.Device
 
 // deviceOptions are what the flags and the environment say of a device. What
 // is wrong with them is a usageError.
 func (a *app) deviceOptions() (rnic.Options, error) {
 	o := a.options
-	from, text := "--addr", a.addr
-	if text == "" {
-		from, text = rnic.EnvAddr, os.Getenv(rnic.EnvAddr)
-	}
-	if text != "" {
-		at, err := rnic.ParseAddr(text)
-		if err != nil {
+	var err error
+	if from, text := setting("--addr", a.addr, rnic.EnvAddr); text != "" {
+		o.Addr = netip.AddrPort{}
+		if o.Addrs, err = rnic.ParseAddrs(text); err != nil {
 			return o, usage("%s: %w", from, err)
 		}
-		o.Addr = at
 	}
-	from, text = "--impair", a.impair
-	if text == "" {
-		from, text = rnic.EnvImpair, os.Getenv(rnic.EnvImpair)
-	}
+	from, text := setting("--impair", a.impair, rnic.EnvImpair)
 	if _, err := impair.Parse(text); err != nil {
 		return o, usage("%s: %w", from, err)
 	}
 	o.Impair = text
+	if text := os.Getenv(rnic.EnvDebug); text != "" {
+		if err := endpoint.CheckAddress(text); err != nil {
+			return o, usage("%s: %w", rnic.EnvDebug, err)
+		}
+	}
 	return o, nil
 }
 
-// device is an open device with its debug endpoint.
-type device struct {
-	*rnic.Device
-	debug *rnicdebug.Server // or nil
+// setting is a flag's value or else the environment's, and where it is from.
+func setting(flag, value, env string) (from, text string) {
+	if value != "" {
+		return flag, value
+	}
+	return env, os.Getenv(env)
 }
 
 // open opens the device that the command line asks for. `softrnic stat` finds
@@ -55,43 +56,12 @@ func (a *app) openAt(ip netip.Addr) (*device, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !o.Addr.IsValid() && ip.IsValid() {
+	if !o.Addr.IsValid() && o.Addrs.IsZero() && ip.IsValid() {
 		o.Addr = netip.AddrPortFrom(ip, link.RoCEPort)
 	}
 	dev, err := rnic.Open(o)
-	if err != nil {
-		return nil, err
+	if err == nil && os.Getenv(rnic.EnvDebug) == "" {
+		_ = dev.ServeDebug(rnic.DebugAuto) // nobody asked for it: no reason to do without the device
 	}
-	server, err := serveDebug(dev)
-	if err != nil {
-		dev.Close()
-		return nil, err
-	}
-	return &device{dev, server}, nil
-}
-
-// serveDebug opens the debug endpoint. When nobody asked for one, a system
-// that has no place for it is no reason to do without the device.
-func serveDebug(dev *rnic.Device) (*rnicdebug.Server, error) {
-	addr := os.Getenv(rnicdebug.EnvVar)
-	if addr == "" {
-		server, err := rnicdebug.Serve(dev, rnicdebug.Auto)
-		if err != nil {
-			return nil, nil
-		}
-		return server, nil
-	}
-	if err := debug.CheckAddress(addr); addr != rnicdebug.Off && err != nil {
-		return nil, usage("%s: %w", rnicdebug.EnvVar, err)
-	}
-	return rnicdebug.FromEnvironment(dev)
-}
-
-// Close closes the endpoint and then the device.
-func (d *device) Close() error {
-	if err := d.debug.Close(); err != nil {
-		d.Device.Close()
-		return fmt.Errorf("close the debug endpoint: %w", err)
-	}
-	return d.Device.Close()
+	return dev, err
 }

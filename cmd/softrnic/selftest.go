@@ -39,12 +39,15 @@ func selfTest(ctx context.Context, options rnic.Options) (r testResult, endpoint
 	ctx, cancel := context.WithTimeout(ctx, selfTestTime)
 	defer cancel()
 	r.bytes = selfTestBytes
-	options.Addr, options.AnyPort = netip.AddrPortFrom(options.Addr.Addr(), 0), true
+	options.AnyPort, options.Debug = true, rnic.DebugOff
 	var a, b *rnic.Device
 	if a, r.err = rnic.Open(options); r.err != nil {
 		return r, nil
 	}
 	defer a.Close()
+	if !options.Addrs.IsZero() || options.Addr.IsValid() {
+		options.Addr = netip.AddrPortFrom(a.Addr().Addr(), 0) // where the user wants to be
+	}
 	if b, r.err = rnic.Open(options); r.err != nil {
 		return r, nil
 	}
@@ -63,12 +66,10 @@ func selfTest(ctx context.Context, options rnic.Options) (r testResult, endpoint
 
 // tryEndpoint serves a device and asks for it.
 func tryEndpoint(ctx context.Context, dev *rnic.Device) error {
-	server, err := debug.Serve(dev, debug.Auto)
-	if err != nil {
+	if err := dev.ServeDebug(rnic.DebugAuto); err != nil {
 		return err
 	}
-	defer server.Close()
-	client, err := debug.NewClient(server.Addr())
+	client, err := debug.NewClient(dev.DebugAddr())
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,6 @@ import (
 
 	"github.com/softrnic/softrnic/internal/debug"
 	"github.com/softrnic/softrnic/rnic"
-	"github.com/softrnic/softrnic/rnic/rnicdebug"
 )
 
 type statFlags struct {
@@ -116,7 +115,7 @@ func (a *app) peers(ctx context.Context, of string) ([]debug.Peer, error) {
 		return nil, err
 	}
 	if len(peers) == 0 {
-		fmt.Fprintf(a.stderr, "softrnic: no process has a debug endpoint; start one with %s=%s\n", rnicdebug.EnvVar, rnicdebug.Auto)
+		fmt.Fprintf(a.stderr, "softrnic: no process has a debug endpoint; start one with %s=%s\n", rnic.EnvDebug, rnic.DebugAuto)
 	}
 	return slices.DeleteFunc(peers, func(p debug.Peer) bool {
 		if p.Err != nil {

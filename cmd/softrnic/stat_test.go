@@ -18,7 +18,6 @@ import (
 
 	"github.com/softrnic/softrnic/internal/debug"
 	"github.com/softrnic/softrnic/rnic"
-	"github.com/softrnic/softrnic/rnic/rnicdebug"
 )
 
 // live opens two devices that have exchanged data and are served where the
@@ -27,12 +26,9 @@ func live(t *testing.T) (a, b *rnic.Device) {
 	t.Helper()
 	quiet(t)
 	for i, d := range []**rnic.Device{&a, &b} {
-		dev, err := rnic.Open(rnic.Options{Name: fmt.Sprintf("nic%d", i)})
+		dev, err := rnic.Open(rnic.Options{Name: fmt.Sprintf("nic%d", i), Debug: rnic.DebugAuto})
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, dev.Close()) })
-		server, err := rnicdebug.Serve(dev, rnicdebug.Auto)
-		require.NoError(t, err)
-		t.Cleanup(func() { require.NoError(t, server.Close()) })
 		*d = dev
 	}
 	require.NoError(t, exchange(t.Context(), a, b))

@@ -38,7 +38,7 @@ func atMostOneHost(c *cobra.Command, args []string) error {
 // fixed returns the device at the address that the user has named, or nil if
 // the address is to follow from the peer's.
 func (t *tool) fixed() (verbs.Device, error) {
-	if t.addr == "" && os.Getenv(rnic.EnvAddr) == "" && !t.options.Addr.IsValid() && t.options.Conn == nil {
+	if t.addr == "" && os.Getenv(rnic.EnvAddr) == "" && !t.options.Addr.IsValid() && t.options.Addrs.IsZero() && t.options.Conn == nil {
 		return nil, nil
 	}
 	return t.openDevice(netip.Addr{})

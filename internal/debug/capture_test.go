@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/softrnic/softrnic/internal/debug/endpoint"
 	"github.com/softrnic/softrnic/rnic"
 )
 
@@ -19,6 +20,9 @@ type camera struct {
 	stopped chan struct{}
 	fail    error
 }
+
+func (c *camera) Stat() any             { return Report{endpoint.Now(), c.Inspect()} }
+func (c *camera) QP(uint32) (any, bool) { return nil, false }
 
 func (c *camera) StartCapture(path string) error {
 	if c.fail != nil {
@@ -35,7 +39,18 @@ func (c *camera) StopCapture() error {
 
 func newCamera(t *testing.T) (*camera, *Client) {
 	c := &camera{Device: open(t, ""), started: make(chan string, 1), stopped: make(chan struct{}, 1)}
-	return c, serve(t, c, "unix:"+filepath.Join(shortDir(t), "s"))
+	return c, show(t, c, "unix:"+filepath.Join(shortDir(t), "s"))
+}
+
+// show opens an endpoint that the test closes, and a client of it.
+func show(t *testing.T, dev endpoint.Device, addr string) *Client {
+	t.Helper()
+	s, err := endpoint.Serve(dev, addr)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	c, err := NewClient(s.Addr())
+	require.NoError(t, err)
+	return c
 }
 
 func TestCapture(t *testing.T) {
@@ -96,7 +111,7 @@ func TestCaptureEndsWithClient(t *testing.T) {
 // TestCloseEndsRequests closes a server with a request under way.
 func TestCloseEndsRequests(t *testing.T) {
 	dev := &camera{Device: open(t, ""), started: make(chan string, 1), stopped: make(chan struct{}, 1)}
-	s, err := Serve(dev, "unix:"+filepath.Join(shortDir(t), "s"))
+	s, err := endpoint.Serve(dev, "unix:"+filepath.Join(shortDir(t), "s"))
 	require.NoError(t, err)
 	client, err := NewClient(s.Addr())
 	require.NoError(t, err)
@@ -126,7 +141,7 @@ func TestCaptureStopFails(t *testing.T) {
 
 func TestCaptureRefused(t *testing.T) {
 	dev, _ := newCamera(t)
-	tcp := serve(t, dev, "127.0.0.1:0")
+	tcp := show(t, dev, "127.0.0.1:0")
 	require.ErrorContains(t, tcp.Capture(t.Context(), "/tmp/a.pcapng", nil), "captures need a Unix socket")
 	require.Empty(t, dev.started)
 }

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/softrnic/softrnic/internal/debug/endpoint"
 	"github.com/softrnic/softrnic/rnic"
 )
 
@@ -27,20 +28,24 @@ type Client struct {
 // never does.
 const answerTimeout = 3 * time.Second
 
-// NewClient returns a client of the endpoint at addr, as Server.Addr has it.
+// NewClient returns a client of the endpoint at addr, as rnic.Device.DebugAddr has it.
 // It does not connect yet.
 func NewClient(addr string) (*Client, error) {
-	a, err := parseAddress(addr)
+	a, err := endpoint.ParseAddress(addr)
 	if err != nil {
 		return nil, err
 	}
+	return newClient(a), nil
+}
+
+func newClient(a endpoint.Address) *Client {
 	var dialer net.Dialer
 	return &Client{addr: a.String(), http: http.Client{Transport: &http.Transport{
 		DisableKeepAlives: true,
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return dialer.DialContext(ctx, a.network, a.where)
+			return dialer.DialContext(ctx, a.Network, a.Where)
 		},
-	}}}, nil
+	}}}
 }
 
 // Addr is where the endpoint is.

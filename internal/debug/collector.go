@@ -1,7 +1,6 @@
 package debug
 
 import (
-	"fmt"
 	"iter"
 	"strconv"
 
@@ -127,9 +126,6 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 		m.gauge(recvDesc, q.RecvQueued, number)
 	}
 }
-
-// FormatQPN writes a queue pair number as messages do: "0x11".
-func FormatQPN(n uint32) string { return fmt.Sprintf("0x%x", n) }
 
 // metrics writes the metrics of one device.
 type metrics struct {

@@ -13,6 +13,8 @@ import (
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/internal/debug/endpoint"
 )
 
 func TestReport(t *testing.T) {
@@ -21,7 +23,7 @@ func TestReport(t *testing.T) {
 	c := serve(t, dev, "127.0.0.1:0")
 	r, err := c.Report(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, Process{PID: os.Getpid(), Command: filepath.Base(os.Args[0])}, r.Process)
+	require.Equal(t, endpoint.Process{PID: os.Getpid(), Command: filepath.Base(os.Args[0])}, r.Process)
 	require.Equal(t, "nic", r.Device.Name)
 	require.EqualValues(t, 3, r.Counters.SentPkts)
 	require.Equal(t, q.Num(), r.QPs[0].Num)
@@ -189,7 +191,7 @@ func TestUnanswered(t *testing.T) {
 	require.NoError(t, err)
 	_, err = c.Report(t.Context())
 	require.ErrorContains(t, err, "debug endpoint 127.0.0.1:1:")
-	require.True(t, refused(err), "%v", err)
+	require.True(t, endpoint.Refused(err), "%v", err)
 	_, err = NewClient("192.0.2.1:80")
 	require.ErrorContains(t, err, "not a loopback address")
 }

@@ -6,13 +6,14 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"syscall"
+
+	"github.com/softrnic/softrnic/internal/debug/endpoint"
 )
 
 // Peer is a device that a process serves.
@@ -27,12 +28,14 @@ type Peer struct {
 // process. What processes that are gone have left is removed on the way.
 func Discover(ctx context.Context) ([]Peer, error) {
 	var peers []Peer
-	for _, dir := range runtimeDirs() {
-		found, err := sockets(dir)
+	for _, dir := range endpoint.Directories() {
+		sockets, err := endpoint.Sockets(dir)
 		if err != nil {
 			return nil, err
 		}
-		peers = append(peers, found...)
+		for _, s := range sockets {
+			peers = append(peers, Peer{Client: newClient(s.Address), PID: s.PID})
+		}
 	}
 	var asked sync.WaitGroup
 	for i := range peers {
@@ -49,33 +52,6 @@ func Discover(ctx context.Context) ([]Peer, error) {
 	return peers, nil
 }
 
-// sockets lists the endpoints in dir, which need not exist.
-func sockets(dir string) ([]Peer, error) {
-	entries, err := os.ReadDir(dir)
-	if errors.Is(err, fs.ErrNotExist) || len(entries) == 0 && err == nil {
-		return nil, nil
-	}
-	if err == nil {
-		err = checkPrivate(dir)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("debug endpoints: %w", err)
-	}
-	var peers []Peer
-	for _, e := range entries {
-		pid, ok := processOf(e.Name())
-		if !ok {
-			continue
-		}
-		c, err := NewClient("unix:" + filepath.Join(dir, e.Name()))
-		if err != nil {
-			return nil, err
-		}
-		peers = append(peers, Peer{Client: c, PID: pid})
-	}
-	return peers, nil
-}
-
 // ask fills in the report. A peer that is gone loses its Client.
 func (p *Peer) ask(ctx context.Context) {
 	p.Report, p.Err = p.Client.Report(ctx)
@@ -84,7 +60,7 @@ func (p *Peer) ask(ctx context.Context) {
 		p.PID = p.Report.Process.PID
 	case errors.Is(p.Err, fs.ErrNotExist):
 		p.Client = nil // closed since we read the directory
-	case refused(p.Err) && !alive(p.PID):
+	case endpoint.Refused(p.Err) && !alive(p.PID):
 		_ = os.Remove(strings.TrimPrefix(p.Client.addr, "unix:")) // another tool may have been faster
 		p.Client = nil
 	}

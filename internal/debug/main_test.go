@@ -28,13 +28,11 @@ func open(t *testing.T, name string) *rnic.Device {
 	return dev
 }
 
-// serve opens an endpoint that the test closes, and a client of it.
-func serve(t *testing.T, dev Device, addr string) *Client {
+// serve opens dev's endpoint, which closes with it, and a client of it.
+func serve(t *testing.T, dev *rnic.Device, addr string) *Client {
 	t.Helper()
-	s, err := Serve(dev, addr)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, s.Close()) })
-	c, err := NewClient(s.Addr())
+	require.NoError(t, dev.ServeDebug(addr))
+	c, err := NewClient(dev.DebugAddr())
 	require.NoError(t, err)
 	return c
 }

@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"net/netip"
 	"time"
@@ -80,6 +81,7 @@ func (s *Sim) AddDevice(o DeviceOptions) (*Device, error) {
 	random := rand.New(rand.NewPCG(s.seed, uint64(d.index+1)))
 	d.Device, err = rnic.Open(rnic.Options{
 		Name: o.Name, NoService: true, Conn: d.top, Clock: s.net.Now, Rand: random.Uint32,
+		Logger: slog.New(slog.DiscardHandler), Debug: rnic.DebugOff, // one looks into the simulation itself
 	})
 	if err != nil {
 		return nil, err

@@ -1,17 +1,16 @@
-// Package rnicdebug lets one look into a running device: `softrnic stat`,
-// Prometheus, captures and profiles, on an endpoint for the user alone.
+// Package rnicdebug adds Prometheus to what a device shows of itself.
 //
-//	dev, err := rnic.Open(rnic.Options{})
-//	...
-//	server, err := rnicdebug.FromEnvironment(dev)
-//	...
-//	defer server.Close()
+// A program need not do anything to be looked into: with SOFTRNIC_DEBUG=auto in
+// its environment, or rnic.Options.Debug, each of its devices has an endpoint
+// for `softrnic stat`, captures and profiles. That takes the standard library
+// only. To have /metrics there as well, which links the Prometheus client, a
+// program imports this package:
 //
-// Then SOFTRNIC_DEBUG in the environment decides whether there is an endpoint
-// and where: "auto" for a Unix socket that `softrnic stat` finds by itself,
-// "unix:/path" for one elsewhere, "127.0.0.1:9479" for one that Prometheus can
-// scrape. Without it, or with "off", there is none.
+//	import _ "github.com/softrnic/softrnic/rnic/rnicdebug"
 //
-// It is a package of its own so that programs which do not want an HTTP server
-// in them do not get one. docs/observability.md shows what is to be seen.
+// A program that has a Prometheus registry of its own puts its devices there:
+//
+//	prometheus.MustRegister(rnicdebug.NewCollector(dev))
+//
+// docs/observability.md shows what is to be seen.
 package rnicdebug

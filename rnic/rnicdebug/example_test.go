@@ -5,35 +5,41 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/softrnic/softrnic/rnic"
 	"github.com/softrnic/softrnic/rnic/rnicdebug"
 )
 
+// A device with an endpoint on a TCP port, as SOFTRNIC_DEBUG=127.0.0.1:9479
+// opens it. Importing the package is what gives it /metrics.
 func Example() {
-	dev, err := rnic.Open(rnic.Options{})
+	dev, err := rnic.Open(rnic.Options{Debug: "127.0.0.1:0"})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	defer dev.Close()
-	server, err := rnicdebug.Serve(dev, "127.0.0.1:0") // or FromEnvironment(dev)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer server.Close()
 
-	res, err := http.Get("http://" + server.Addr() + "/metrics")
+	res, err := http.Get("http://" + dev.DebugAddr() + "/metrics")
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	defer res.Body.Close()
 	fmt.Println(res.StatusCode, strings.HasPrefix(res.Header.Get("Content-Type"), "text/plain"))
+	// Output: 200 true
+}
 
-	_, err = rnicdebug.Serve(dev, "192.0.2.1:9479")
-	fmt.Println(strings.Contains(err.Error(), "192.0.2.1 is not a loopback address"))
-	// Output:
-	// 200 true
-	// true
+// A program that serves metrics anyway.
+func ExampleNewCollector() {
+	dev, err := rnic.Open(rnic.Options{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer dev.Close()
+	registry := prometheus.NewRegistry()
+	fmt.Println(registry.Register(rnicdebug.NewCollector(dev)))
+	// Output: <nil>
 }

@@ -1,8 +1,8 @@
 package rnicdebug_test
 
 import (
-	"os"
-	"strings"
+	"io"
+	"net/http"
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -23,32 +23,17 @@ func open(t *testing.T) *rnic.Device {
 	return dev
 }
 
-func TestFromEnvironment(t *testing.T) {
+// TestMetrics: the endpoint of a program that imports the package has them.
+func TestMetrics(t *testing.T) {
 	dev := open(t)
-	dir, err := os.MkdirTemp("", "s") // t.TempDir is too long for a socket on macOS
+	require.NoError(t, dev.ServeDebug("127.0.0.1:0"))
+	res, err := http.Get("http://" + dev.DebugAddr() + "/metrics")
 	require.NoError(t, err)
-	defer os.RemoveAll(dir)
-	t.Setenv("XDG_RUNTIME_DIR", dir)
-	for _, none := range []string{"", "off"} {
-		t.Setenv(rnicdebug.EnvVar, none)
-		s, err := rnicdebug.FromEnvironment(dev)
-		require.NoError(t, err)
-		require.Nil(t, s)
-		require.Empty(t, s.Addr())
-		require.NoError(t, s.Close(), "none can be closed, too")
-	}
-	for env, prefix := range map[string]string{"auto": "unix:/", "127.0.0.1:0": "127.0.0.1:"} {
-		t.Setenv(rnicdebug.EnvVar, env)
-		s, err := rnicdebug.FromEnvironment(dev)
-		require.NoError(t, err)
-		require.True(t, strings.HasPrefix(s.Addr(), prefix), s.Addr())
-		require.NoError(t, s.Close())
-		require.NoError(t, s.Close())
-	}
-	t.Setenv(rnicdebug.EnvVar, "0.0.0.0:9479")
-	_, err = rnicdebug.FromEnvironment(dev)
-	require.ErrorContains(t, err, "SOFTRNIC_DEBUG: debug endpoint")
-	require.ErrorContains(t, err, "is not a loopback address")
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	require.NoError(t, err)
+	require.Contains(t, string(text), `softrnic_device_info{addr="`+dev.Addr().String())
+	http.DefaultClient.CloseIdleConnections()
 }
 
 func TestNewCollector(t *testing.T) {

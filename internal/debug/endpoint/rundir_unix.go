@@ -1,6 +1,6 @@
 //go:build unix
 
-package debug
+package endpoint
 
 import (
 	"io/fs"

@@ -1,4 +1,4 @@
-package debug
+package endpoint
 
 import (
 	"errors"
@@ -17,42 +17,42 @@ var errLive = errors.New("a live process serves it; choose another path or \"aut
 
 // listen opens the endpoint. The listener removes a Unix socket when it is
 // closed.
-func listen(addr string) (net.Listener, address, error) {
+func listen(addr string) (net.Listener, Address, error) {
 	if addr == Auto {
 		return listenAuto()
 	}
-	a, err := parseAddress(addr)
+	a, err := ParseAddress(addr)
 	if err != nil {
 		return nil, a, err
 	}
 	var l net.Listener
-	if a.network == "unix" {
-		l, err = listenUnix(a.where)
+	if a.Network == "unix" {
+		l, err = listenUnix(a.Where)
 	} else {
-		l, err = net.Listen(a.network, a.where)
+		l, err = net.Listen(a.Network, a.Where)
 	}
 	if err != nil {
 		return nil, a, fmt.Errorf("debug endpoint %v: %w", a, err)
 	}
-	if a.network == "tcp" {
-		a.where = l.Addr().String() // with the port that the system chose
+	if a.Network == "tcp" {
+		a.Where = l.Addr().String() // with the port that the system chose
 	}
 	return l, a, nil
 }
 
 // listenAuto takes the first free name of this process: a process has a socket
 // for each device it serves.
-func listenAuto() (net.Listener, address, error) {
+func listenAuto() (net.Listener, Address, error) {
 	dir, err := makeRuntimeDir()
 	if err != nil {
-		return nil, address{}, err
+		return nil, Address{}, err
 	}
 	for n := 0; ; n++ {
 		a, err := unixAddress(filepath.Join(dir, socketName(os.Getpid(), n)))
 		if err != nil {
 			return nil, a, err
 		}
-		l, err := listenUnix(a.where)
+		l, err := listenUnix(a.Where)
 		switch {
 		case err == nil:
 			return l, a, nil
@@ -95,7 +95,7 @@ func removeStale(path string) error {
 		c.Close()
 		return errLive
 	}
-	if !refused(err) {
+	if !Refused(err) {
 		return err
 	}
 	if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
@@ -104,8 +104,8 @@ func removeStale(path string) error {
 	return nil
 }
 
-// refused reports whether nobody listens on a socket that is there.
-func refused(err error) bool {
+// Refused reports whether nobody listens on a socket that is there.
+func Refused(err error) bool {
 	const windows = syscall.Errno(10061) // WSAECONNREFUSED
 	return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, windows)
 }

@@ -1,4 +1,4 @@
-package debug
+package endpoint
 
 import (
 	"fmt"

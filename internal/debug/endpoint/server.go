@@ -1,4 +1,4 @@
-package debug
+package endpoint
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 // Server is the debug endpoint of one device.
 type Server struct {
 	http   http.Server
-	at     address
+	at     Address
 	cancel context.CancelFunc // ends requests under way
 	done   chan struct{}      // closed when nobody accepts any more
 }
@@ -30,7 +30,7 @@ func Serve(dev Device, addr string) (*Server, error) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &Server{at: at, cancel: cancel, done: make(chan struct{})}
-	s.http.Handler = newHandler(dev, at.network)
+	s.http.Handler = newHandler(dev, at.Network)
 	s.http.ReadHeaderTimeout = 5 * time.Second
 	s.http.BaseContext = func(net.Listener) context.Context { return ctx }
 	go func() {

@@ -1,4 +1,4 @@
-package debug
+package endpoint
 
 import (
 	"strings"
@@ -23,12 +23,12 @@ func TestParseAddress(t *testing.T) {
 		{"example.com:9479", "", "want an IP address and a port"},
 		{"127.0.0.1:http", "", "want an IP address and a port"},
 		{"127.0.0.1:99999", "", "want an IP address and a port"},
-		{"127.0.0.1", "", `want "auto", unix:/path or a loopback address`},
-		{"", "", `want "auto", unix:/path or a loopback address`},
+		{"127.0.0.1", "", `want "auto", "off", unix:/path or a loopback address`},
+		{"", "", `want "auto", "off", unix:/path or a loopback address`},
 		{"unix:", "", "the path is missing"},
 		{"unix:" + long, "", "the path has 104 bytes, a socket's may have 103"},
 	} {
-		a, err := parseAddress(c.in)
+		a, err := ParseAddress(c.in)
 		if c.err != "" {
 			require.ErrorContains(t, err, c.err, c.in)
 			require.Equal(t, err, CheckAddress(c.in))
@@ -36,10 +36,11 @@ func TestParseAddress(t *testing.T) {
 		}
 		require.NoError(t, err, c.in)
 		require.Equal(t, c.want, a.String())
-		again, err := parseAddress(a.String())
+		again, err := ParseAddress(a.String())
 		require.NoError(t, err)
 		require.Equal(t, a, again)
 		require.NoError(t, CheckAddress(c.in))
 	}
 	require.NoError(t, CheckAddress(Auto))
+	require.NoError(t, CheckAddress(Off))
 }

@@ -1,4 +1,4 @@
-package debug
+package endpoint
 
 import (
 	"errors"
@@ -9,10 +9,10 @@ import (
 	"strconv"
 )
 
-// runtimeDirs are the directories where sockets of the user may be: below
+// Directories are where sockets of the user may be: below
 // XDG_RUNTIME_DIR, which a login session has, and below the system's temporary
 // directory, for processes without a session. Tools look into both.
-func runtimeDirs() []string {
+func Directories() []string {
 	var dirs []string
 	if session := os.Getenv("XDG_RUNTIME_DIR"); session != "" {
 		dirs = append(dirs, filepath.Join(session, "softrnic"))
@@ -20,11 +20,11 @@ func runtimeDirs() []string {
 	return append(dirs, filepath.Join(os.TempDir(), "softrnic-"+strconv.Itoa(os.Getuid())))
 }
 
-// makeRuntimeDir returns the first of runtimeDirs that there is or that can
+// makeRuntimeDir returns the first of Directories that there is or that can
 // be made.
 func makeRuntimeDir() (string, error) {
 	var errs []error
-	for _, dir := range runtimeDirs() {
+	for _, dir := range Directories() {
 		err := os.Mkdir(dir, 0o700)
 		if err == nil || errors.Is(err, fs.ErrExist) {
 			err = checkPrivate(dir)
@@ -51,4 +51,31 @@ func checkPrivate(dir string) error {
 		return fmt.Errorf("%s has mode %#o, others may enter it; run: chmod 700 %[1]s", dir, info.Mode().Perm())
 	}
 	return nil
+}
+
+// Socket is an endpoint that a process has, or had, in one of Directories.
+type Socket struct {
+	Address Address
+	PID     int
+}
+
+// Sockets lists the endpoints in one of Directories, which need not exist.
+func Sockets(dir string) ([]Socket, error) {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) || len(entries) == 0 && err == nil {
+		return nil, nil
+	}
+	if err == nil {
+		err = checkPrivate(dir)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("debug endpoints: %w", err)
+	}
+	var list []Socket
+	for _, e := range entries {
+		if pid, ok := processOf(e.Name()); ok {
+			list = append(list, Socket{Address{"unix", filepath.Join(dir, e.Name())}, pid})
+		}
+	}
+	return list, nil
 }

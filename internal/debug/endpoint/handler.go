@@ -1,4 +1,4 @@
-package debug
+package endpoint
 
 import (
 	"encoding/json"
@@ -7,27 +7,28 @@ import (
 	"net/http"
 	"net/netip"
 	"strconv"
-
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
 // index is what / answers.
 const index = `softrnic debug endpoint
-/metrics              counters for Prometheus; ?per_qp=false sums queue pairs up
 /stat                 the device, its counters, queue pairs and completion queues, as JSON
 /qp/{number}/history  a queue pair with its last packets and state transitions, as JSON
 /capture              POST ?path=/absolute.pcapng captures until DELETE or hang-up (Unix sockets only)
 /debug/pprof/         profiles of the process
+/metrics              counters for Prometheus, if the program imports rnicdebug; ?per_qp=false sums queue pairs up
 `
 
 // newHandler answers for dev on an endpoint of the network, "unix" or "tcp".
 func newHandler(dev Device, network string) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, index) })
-	mux.HandleFunc("GET /stat", func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, reportOf(dev)) })
+	mux.HandleFunc("GET /stat", func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, dev.Stat()) })
 	mux.HandleFunc("GET /qp/{number}/history", func(w http.ResponseWriter, r *http.Request) { serveHistory(w, r, dev) })
-	mux.Handle("GET /metrics", metricsHandler(dev))
+	if metrics != nil {
+		mux.Handle("GET /metrics", metrics(dev))
+	} else {
+		mux.HandleFunc("GET /metrics", noMetrics)
+	}
 	addProfiles(mux)
 	addCapture(mux, dev, network)
 	if network == "tcp" {
@@ -36,40 +37,15 @@ func newHandler(dev Device, network string) http.Handler {
 	return mux
 }
 
-// metricsHandler collects with or without a series for each queue pair.
-func metricsHandler(dev Device) http.Handler {
-	handler := func(o CollectorOptions) http.Handler {
-		reg := prometheus.NewRegistry()
-		reg.MustRegister(NewCollector(dev.Inspect, o))
-		return promhttp.HandlerFor(reg, promhttp.HandlerOpts{})
-	}
-	each, sums := handler(CollectorOptions{}), handler(CollectorOptions{SumQPs: true})
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		perQP := true
-		if text := r.FormValue("per_qp"); text != "" {
-			var err error
-			if perQP, err = strconv.ParseBool(text); err != nil {
-				http.Error(w, fmt.Sprintf("per_qp=%q: want true or false", text), http.StatusBadRequest)
-				return
-			}
-		}
-		if perQP {
-			each.ServeHTTP(w, r)
-		} else {
-			sums.ServeHTTP(w, r)
-		}
-	})
-}
-
 func serveHistory(w http.ResponseWriter, r *http.Request, dev Device) {
 	num, err := ParseQPN(r.PathValue("number"))
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	info, ok := dev.InspectQP(num)
+	info, ok := dev.QP(num)
 	if !ok {
-		http.Error(w, fmt.Sprintf("QP %s: %v", FormatQPN(num), ErrNoQP), http.StatusNotFound)
+		http.Error(w, fmt.Sprintf("QP 0x%x: no such queue pair; it may have been destroyed", num), http.StatusNotFound)
 		return
 	}
 	writeJSON(w, info)

@@ -1,0 +1,105 @@
+//go:build unix
+
+package endpoint
+
+import (
+	"net"
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// nobody is a device without anything.
+type nobody struct{}
+
+func (nobody) Stat() any                 { return "nothing" }
+func (nobody) QP(uint32) (any, bool)     { return nil, false }
+func (nobody) StartCapture(string) error { return nil }
+func (nobody) StopCapture() error        { return nil }
+
+// shortDir is a temporary directory whose name leaves room for that of a
+// socket, which t.TempDir does not on macOS.
+func shortDir(t *testing.T) string {
+	t.Helper()
+	base := ""
+	if runtime.GOOS == "darwin" {
+		base = "/tmp"
+	}
+	dir, err := os.MkdirTemp(base, "s")
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
+	return dir
+}
+
+// leave leaves a socket that nobody listens on, as a killed process does.
+func leave(t *testing.T, path string) {
+	t.Helper()
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	require.NoError(t, err)
+	l.SetUnlinkOnClose(false)
+	require.NoError(t, l.Close())
+	require.FileExists(t, path)
+}
+
+func TestUnixSocket(t *testing.T) {
+	path := filepath.Join(shortDir(t), "s")
+	leave(t, path)
+	s, err := Serve(nobody{}, "unix:"+path)
+	require.NoError(t, err, "what a dead process left is replaced")
+	info, err := os.Stat(path)
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
+
+	_, err = Serve(nobody{}, "unix:"+path)
+	require.ErrorIs(t, err, errLive)
+	require.NoError(t, s.Close())
+	require.NoFileExists(t, path)
+
+	require.NoError(t, os.WriteFile(path, []byte("precious"), 0o600))
+	_, err = Serve(nobody{}, "unix:"+path)
+	require.ErrorContains(t, err, "exists and is not a socket")
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, "precious", string(text))
+
+	_, err = Serve(nobody{}, "unix:"+filepath.Join(shortDir(t), "no", "s"))
+	require.ErrorIs(t, err, os.ErrNotExist)
+}
+
+func TestPrivateDirectory(t *testing.T) {
+	tmp := shortDir(t)
+	t.Setenv("TMPDIR", tmp)
+	t.Setenv("XDG_RUNTIME_DIR", "")
+	dir := Directories()[0]
+
+	require.NoError(t, os.Mkdir(dir, 0o755))
+	require.NoError(t, os.Chmod(dir, 0o755))
+	_, err := Serve(nobody{}, Auto)
+	require.ErrorContains(t, err, "has mode 0755, others may enter it; run: chmod 700 "+dir)
+	leave(t, filepath.Join(dir, "1-0.sock"))
+	_, err = Sockets(dir)
+	require.ErrorContains(t, err, "others may enter it", "whoever made a socket there could tell us anything")
+
+	require.NoError(t, os.RemoveAll(dir))
+	require.NoError(t, os.Symlink(shortDir(t), dir))
+	_, err = Serve(nobody{}, Auto)
+	require.ErrorContains(t, err, "is not a directory")
+}
+
+func TestProcessOf(t *testing.T) {
+	for name, want := range map[string]int{
+		socketName(4711, 0): 4711, socketName(1, 12): 1, "x-0.sock": 0, "4711-0": 0, "": 0, "-1-0.sock": 0, "notes.sock": 0,
+	} {
+		pid, ok := processOf(name)
+		require.Equal(t, want != 0, ok, name)
+		if ok {
+			require.Equal(t, want, pid)
+		}
+	}
+}

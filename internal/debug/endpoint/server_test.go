@@ -1,0 +1,25 @@
+package endpoint
+
+import (
+	"io"
+	"net/http"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestWithoutMetrics: a program without a metrics library says how to get one.
+func TestWithoutMetrics(t *testing.T) {
+	s, err := Serve(nobody{}, "127.0.0.1:0")
+	require.NoError(t, err)
+	defer s.Close()
+	defer http.DefaultClient.CloseIdleConnections()
+	for path, want := range map[string]string{"/metrics": `add import _ "github.com/softrnic/softrnic/rnic/rnicdebug"`, "/stat": `"nothing"`} {
+		res, err := http.Get("http://" + s.Addr() + path)
+		require.NoError(t, err)
+		text, err := io.ReadAll(res.Body)
+		require.NoError(t, err)
+		require.NoError(t, res.Body.Close())
+		require.Contains(t, string(text), want)
+	}
+}

@@ -1,0 +1,122 @@
+package rnic
+
+import (
+	"net/netip"
+	"runtime"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/internal/link"
+	"github.com/softrnic/softrnic/verbs"
+)
+
+func TestParseAddrs(t *testing.T) {
+	for text, want := range map[string][]string{
+		"192.0.2.1":                       {"192.0.2.1:4791"},
+		"192.0.2.1:5":                     {"192.0.2.1:5"},
+		"192.0.2.1:0":                     {"192.0.2.1:0"},
+		"192.0.2.1:4791-4793":             {"192.0.2.1:4791", "192.0.2.1:4792", "192.0.2.1:4793"},
+		"2001:db8::1,192.0.2.1":           {"[2001:db8::1]:4791", "192.0.2.1:4791"},
+		"[2001:db8::1]:7-8,192.0.2.1:9":   {"[2001:db8::1]:7", "[2001:db8::1]:8", "192.0.2.1:9"},
+		"fe80::1%eth-0":                   {"[fe80::1%eth-0]:4791"},
+		"192.0.2.1:65535-65535,192.0.2.2": {"192.0.2.1:65535", "192.0.2.2:4791"},
+		"127.0.0.1/32":                    {"127.0.0.1:4791"},
+	} {
+		a, err := ParseAddrs(text)
+		require.NoError(t, err, text)
+		list, err := a.candidates(false)
+		require.NoError(t, err)
+		var got []string
+		for _, c := range list {
+			got = append(got, c.String())
+		}
+		require.Equal(t, want, got, text)
+		again, err := ParseAddrs(a.String())
+		require.NoError(t, err, a.String())
+		require.Equal(t, a, again)
+	}
+	for _, text := range []string{"", ",", "192.0.2.1,", "host", "1.2.3.4:5-4", "1.2.3.4:0-9", "1.2.3.4:5-70000", "1.2.3.4:-5", "1.2.3.4/33", "0.0.0.0", "[::]:1", "224.0.0.1", "0.0.0.0/0"} {
+		_, err := ParseAddrs(text)
+		require.ErrorIs(t, err, verbs.ErrInvalid, text)
+	}
+	require.True(t, Addrs{}.IsZero())
+	a, err := ParseAddrs("192.0.2.1, 192.0.2.2:7")
+	require.NoError(t, err)
+	require.Equal(t, "192.0.2.1,192.0.2.2:7", a.String())
+	list, err := a.candidates(true)
+	require.NoError(t, err)
+	require.Equal(t, "[192.0.2.1:0 192.0.2.2:7]", sprint(list), "AnyPort is for those without a port")
+}
+
+func sprint(list []netip.AddrPort) string {
+	s := "["
+	for i, a := range list {
+		if i > 0 {
+			s += " "
+		}
+		s += a.String()
+	}
+	return s + "]"
+}
+
+// TestAddrsPrefix takes the addresses of this machine that lie in a prefix.
+func TestAddrsPrefix(t *testing.T) {
+	a, err := ParseAddrs("203.0.113.0/24")
+	require.NoError(t, err)
+	_, err = Open(Options{Addrs: a})
+	require.ErrorContains(t, err, "no interface of this machine has an address in 203.0.113.0/24")
+	require.True(t, typed(err))
+
+	a, err = ParseAddrs("127.44.0.0/16")
+	require.NoError(t, err)
+	if runtime.GOOS != "linux" {
+		return // there is one loopback address
+	}
+	within := netip.MustParsePrefix("127.44.0.0/16")
+	seen := map[netip.AddrPort]bool{}
+	for range 3 {
+		dev, err := Open(Options{Addrs: a})
+		require.NoError(t, err)
+		defer dev.Close()
+		require.True(t, within.Contains(dev.Addr().Addr()), dev.Addr())
+		require.EqualValues(t, 4791, dev.Addr().Port())
+		seen[dev.Addr()] = true
+	}
+	require.Len(t, seen, 3)
+}
+
+// TestAddrEnvironmentForSeveral: one variable serves several devices of a
+// process, and says what to do where it cannot.
+func TestAddrEnvironmentForSeveral(t *testing.T) {
+	open := func(env string) (*Device, error) {
+		t.Setenv(EnvAddr, env)
+		dev, err := Open(Options{})
+		if err == nil {
+			t.Cleanup(func() { dev.Close() })
+		}
+		return dev, err
+	}
+	host := "127.0.0.1"
+	if runtime.GOOS == "linux" {
+		host = "127.45.0.1"
+	}
+	first, err := open(host)
+	require.NoError(t, err)
+	require.EqualValues(t, 4791, first.Addr().Port())
+	second, err := open(host)
+	require.NoError(t, err)
+	require.Equal(t, first.Addr().Addr(), second.Addr().Addr())
+	require.Greater(t, second.Addr().Port(), first.Addr().Port())
+
+	fixed := second.Addr().String()
+	_, err = open(fixed)
+	require.True(t, link.InUse(err))
+	require.ErrorContains(t, err, second.Name()+", a device of this process, has this address and port")
+	require.ErrorContains(t, err, "can share SOFTRNIC_ADDR="+fixed+" if it is a range of ports ("+host+":4791-4799), a prefix (127.0.0.0/8), or several addresses")
+
+	require.NoError(t, second.Close())
+	again, err := open(fixed)
+	require.NoError(t, err, "a closed device has no address")
+	require.Equal(t, fixed, again.Addr().String())
+}

@@ -1,0 +1,78 @@
+package rnic
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync/atomic"
+)
+
+// logLevels are the values of SOFTRNIC_LOG.
+var logLevels = map[string]slog.Level{
+	"error": slog.LevelError, "warn": slog.LevelWarn, "info": slog.LevelInfo, "debug": slog.LevelDebug,
+}
+
+// newLogger is where a device logs to: what the program says, or the
+// environment, or else the program's default logger, which hears of failures.
+func newLogger(o *Options) (*slog.Logger, error) {
+	word := os.Getenv(EnvLog)
+	level, known := logLevels[word]
+	switch {
+	case o.Logger != nil:
+		return o.Logger, nil
+	case word == "":
+		return slog.New(&failureLog{logged: new(atomic.Int32)}), nil
+	case word == "off":
+		return slog.New(slog.DiscardHandler), nil
+	case known:
+		return slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level})), nil
+	}
+	return nil, fmt.Errorf("%q is no level: want off, error, warn, info or debug", word)
+}
+
+// failuresLogged is how many failures of a device reach the program's default
+// logger. When a peer dies, thousands of queue pairs may fail at once.
+const failuresLogged = 16
+
+// failureLog hands warnings and errors to whatever is slog's default logger at
+// the time.
+type failureLog struct {
+	logged *atomic.Int32 // by the device
+	with   []func(slog.Handler) slog.Handler
+}
+
+// Enabled implements slog.Handler.
+func (f *failureLog) Enabled(ctx context.Context, l slog.Level) bool {
+	return l >= slog.LevelWarn && f.logged.Load() < failuresLogged && slog.Default().Enabled(ctx, l)
+}
+
+// Handle implements slog.Handler.
+func (f *failureLog) Handle(ctx context.Context, r slog.Record) error {
+	n := f.logged.Add(1)
+	if n > failuresLogged {
+		return nil
+	}
+	if n == failuresLogged {
+		r.Add("note", fmt.Sprintf("the device logs no more than %d failures unless Options.Logger or %s says so", failuresLogged, EnvLog))
+	}
+	h := slog.Default().Handler()
+	for _, with := range f.with {
+		h = with(h)
+	}
+	return h.Handle(ctx, r)
+}
+
+// WithAttrs implements slog.Handler.
+func (f *failureLog) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return f.and(func(h slog.Handler) slog.Handler { return h.WithAttrs(attrs) })
+}
+
+// WithGroup implements slog.Handler.
+func (f *failureLog) WithGroup(name string) slog.Handler {
+	return f.and(func(h slog.Handler) slog.Handler { return h.WithGroup(name) })
+}
+
+func (f *failureLog) and(with func(slog.Handler) slog.Handler) slog.Handler {
+	return &failureLog{f.logged, append(f.with[:len(f.with):len(f.with)], with)}
+}

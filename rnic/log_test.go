@@ -1,0 +1,122 @@
+package rnic
+
+import (
+	"bytes"
+	"log/slog"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/verbs"
+)
+
+// logBuffer is written by any goroutine.
+type logBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *logBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *logBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+// programLog makes a buffer the program's default logger.
+func programLog(t *testing.T) *logBuffer {
+	before := slog.Default()
+	t.Cleanup(func() { slog.SetDefault(before) })
+	l := new(logBuffer)
+	slog.SetDefault(slog.New(slog.NewTextHandler(l, &slog.HandlerOptions{Level: slog.LevelDebug})))
+	return l
+}
+
+// fail makes a queue pair of a fail: it writes where it may not.
+func fail(t *testing.T, a, b *end) {
+	t.Helper()
+	a.post(t, verbs.SendWR{Opcode: verbs.WRRDMAWrite, SGList: []verbs.SGE{a.mr.SGE(0, 8)}, RemoteAddr: b.mr.Addr(), RKey: b.mr.RKey() + 1})
+	require.Equal(t, verbs.WCRemAccessErr, a.next(t).Status)
+}
+
+// TestLogDefault: a program that says nothing about logs hears of failures,
+// with the last packets, and of nothing else.
+func TestLogDefault(t *testing.T) {
+	t.Setenv(EnvLog, "")
+	early := programLog(t)
+	a, b := pair(t, Options{})
+	late := programLog(t)
+	fail(t, a, b)
+	require.Empty(t, early.String(), "the default logger is that of the moment")
+	require.Equal(t, 1, strings.Count(late.String(), "\n"), late.String())
+	require.Contains(t, late.String(), "level=WARN msg=\"queue pair failed\" device="+a.dev.Name())
+	require.Regexp(t, `history=".*state RTS;.*-> RC_WRITE_ONLY psn \d+;.*NAK remote access error; "`, late.String())
+}
+
+// TestLogManyFailures: a flood ends with a word on how to see the rest.
+func TestLogManyFailures(t *testing.T) {
+	t.Setenv(EnvLog, "")
+	l := programLog(t)
+	log, err := newLogger(new(Options))
+	require.NoError(t, err)
+	for range 3 * failuresLogged {
+		log.With("device", "nic").WithGroup("g").Warn("failed", "qp", 7)
+	}
+	lines := strings.Split(strings.TrimSpace(l.String()), "\n")
+	require.Len(t, lines, failuresLogged)
+	require.Contains(t, lines[0], "msg=failed device=nic g.qp=7")
+	require.NotContains(t, lines[0], "note")
+	require.Contains(t, lines[failuresLogged-1], "logs no more than 16 failures unless Options.Logger or SOFTRNIC_LOG says so")
+}
+
+// TestLogEnvironment writes to stderr from the level that the variable names.
+func TestLogEnvironment(t *testing.T) {
+	for level, want := range map[string][]string{
+		"off": nil, "error": nil,
+		"warn":  {"queue pair failed"},
+		"info":  {"device open", "device open", "queue pair failed", "device closed", "device closed"},
+		"debug": {"device open", "device open", "asynchronous event", "queue pair failed", "device closed", "device closed"},
+	} {
+		t.Run(level, func(t *testing.T) {
+			t.Setenv(EnvLog, level)
+			unused := programLog(t)
+			r, w, err := os.Pipe()
+			require.NoError(t, err)
+			defer r.Close()
+			stderr := os.Stderr
+			os.Stderr = w
+			a, b := pair(t, Options{})
+			os.Stderr = stderr
+			fail(t, a, b)
+			require.NoError(t, a.dev.Close())
+			require.NoError(t, b.dev.Close())
+			require.NoError(t, w.Close())
+			var text bytes.Buffer
+			_, err = text.ReadFrom(r)
+			require.NoError(t, err)
+			for _, msg := range want {
+				require.Contains(t, text.String(), msg)
+			}
+			if want == nil {
+				require.Empty(t, text.String())
+			}
+			if level != "debug" {
+				require.Equal(t, len(want), strings.Count(text.String(), "\n"), text.String())
+			}
+			require.Empty(t, unused.String())
+		})
+	}
+	logger := slog.New(slog.DiscardHandler)
+	t.Setenv(EnvLog, "loud")
+	got, err := newLogger(&Options{Logger: logger})
+	require.NoError(t, err)
+	require.Same(t, logger, got, "what the program says goes first")
+}
