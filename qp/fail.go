@@ -62,53 +62,6 @@ func (c *Core) failBind(now Time, w *sendWQE, f Fault) {
 	})
 }
 
-// failRemote fails the request that psn belongs to because the peer refused it.
-// What is before it has been acknowledged, but for reads and atomics whose
-// responses are lost.
-func (c *Core) failRemote(now Time, status verbs.WCStatus, psn wire.PSN, s wire.Syndrome) {
-	if c.sq.head == c.sq.tail || !c.sq.at(c.sq.head).started {
-		return
-	}
-	if c.sq.at(c.sq.head).last.Less(psn) {
-		c.failLost(now, psn, s)
-	}
-	w := c.sq.at(c.sq.head)
-	why := &verbs.Failure{
-		Event: fmt.Sprintf("peer answered %v (0x%02x)", s, uint8(s)), PSN: uint32(psn),
-		Key: w.rkey, Addr: w.remote, Length: w.length,
-	}
-	switch status {
-	case verbs.WCRemInvReqErr:
-		why.Cause = "the peer's queue pair does not permit the operation (access flags, max_dest_rd_atomic), the message does not fit its receive, or the path MTUs differ"
-	case verbs.WCRemAccessErr:
-		why.Cause = "wrong rkey, range outside the region, or a permission the peer's region does not grant"
-	case verbs.WCRemOpErr:
-		why.Cause = "the peer could not carry it out, for instance because its receive list is bad or too short"
-	case verbs.WCRNRRetryExcErr:
-		why.Retries = c.retry.RNRSpent()
-		why.Key, why.Addr = 0, 0
-		why.Cause = "the peer posts receives too late or too few; post more, or raise rnr_retry (7 is for ever) or the peer's min_rnr_timer"
-	}
-	c.failSend(now, w, status, why)
-}
-
-// failLost fails the oldest request, a read or atomic whose response is lost,
-// because the peer refused a later one, that of psn, and answers nothing any
-// more: asking again, as Linux's rxe and hfi1 do, would end with the same
-// status when all retries are spent, and never without a timeout. What is
-// between the two is flushed.
-func (c *Core) failLost(now Time, psn wire.PSN, s wire.Syndrome) {
-	w := c.sq.at(c.sq.head)
-	c.failHead(w, verbs.WCRetryExcErr, &verbs.Failure{
-		Event: fmt.Sprintf("its response was lost, and the peer cannot send it again: it answered %v (0x%02x) to a later request, at PSN %d", s, uint8(s), psn),
-		PSN:   uint32(c.una),
-		Cause: "the peer has carried this request out; what ended the connection is the later request, which fails with a status of its own",
-	})
-	for w = c.sq.at(c.sq.head); w.isLocal() || w.last.Less(psn); w = c.sq.at(c.sq.head) {
-		c.flushHead(now, w)
-	}
-}
-
 // failRetries fails the oldest request because nobody answers.
 func (c *Core) failRetries(now Time) {
 	if c.sq.head == c.sq.tail {
@@ -180,6 +133,6 @@ func (c *Core) flushRecvs() {
 }
 
 var flushed = &verbs.Failure{
-	Event: "the queue pair went to an error state before this request was carried out",
+	Event: "the queue pair went to an error state before this request was complete",
 	Cause: "look at the first failed completion of this queue pair",
 }

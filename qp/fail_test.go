@@ -29,6 +29,37 @@ func TestNAKsAtTheRequester(t *testing.T) {
 	}
 }
 
+// The cause that a completion names fits its request.
+func TestCausesOfRefusals(t *testing.T) {
+	for _, c := range []struct {
+		wr   func(p *pair) verbs.SendWR
+		nak  wire.Syndrome
+		says string
+	}{
+		{func(p *pair) verbs.SendWR { return p.fetchAdd(1, 0, 4, 1) }, 0x61, "must be a multiple of 8"},
+		{func(p *pair) verbs.SendWR { return p.fetchAdd(1, 0, 8, 1) }, 0x61, "(it needs AccessRemoteAtomic), or serves fewer"},
+		{func(p *pair) verbs.SendWR { return p.read(1, 0, 0, 8) }, 0x61, "(it needs AccessRemoteRead), or serves fewer"},
+		{func(p *pair) verbs.SendWR { return p.write(1, 0, 0, 8) }, 0x61, "(it needs AccessRemoteWrite), or the path MTUs differ"},
+		{func(p *pair) verbs.SendWR { return p.send(1, 0, 8) }, 0x61, "longer than the peer's receive"},
+		{func(p *pair) verbs.SendWR { return p.cmpSwap(1, 0, 4, 1, 1) }, 0x62, "or without AccessRemoteAtomic"},
+		{func(p *pair) verbs.SendWR { return p.read(1, 0, 0, 8) }, 0x62, "or without AccessRemoteRead"},
+		{func(p *pair) verbs.SendWR { return p.write(1, 0, 0, 8) }, 0x62, "or without AccessRemoteWrite"},
+		{func(p *pair) verbs.SendWR { return withInv(p.send(1, 0, 8), 0x77) }, 0x62, "key to invalidate"},
+	} {
+		p := connect(t)
+		wr := c.wr(p)
+		p.a.post(p.now, wr)
+		p.take(p.a)
+		p.give(p.a, p.response(p.b, wire.RCAck, 0, c.nak, nil))
+		require.Contains(t, p.a.wcs[0].Why.Cause, c.says)
+		if wr.Opcode == verbs.WRSendWithInv {
+			require.EqualValues(t, 0x77, p.a.wcs[0].Why.Key)
+		} else {
+			require.Equal(t, wr.RKey, p.a.wcs[0].Why.Key)
+		}
+	}
+}
+
 // A fatal NAK blames the request that its PSN belongs to. A read or atomic
 // before it, whose response is lost, fails by itself: the peer will never
 // answer it now.

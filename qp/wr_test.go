@@ -41,6 +41,12 @@ func (p *pair) cmpSwap(id uint64, local, remote int, compare, swap uint64) verbs
 	return wr
 }
 
+// withInv makes a SEND one that invalidates a key.
+func withInv(wr verbs.SendWR, key uint32) verbs.SendWR {
+	wr.Opcode, wr.InvKey = verbs.WRSendWithInv, key
+	return wr
+}
+
 // with adds flags to a request, and unsignaled takes the completion off.
 func with(wr verbs.SendWR, f verbs.SendFlags) verbs.SendWR {
 	wr.Flags |= f

@@ -44,6 +44,10 @@ func TestEventCQErr(t *testing.T) {
 	_, err = c.PollWait(context.Background(), make([]verbs.WC, 1))
 	require.ErrorIs(t, err, verbs.ErrCQOverrun)
 	require.ErrorIs(t, c.Wait(context.Background()), verbs.ErrCQOverrun)
+	require.ErrorIs(t, c.Resize(100), verbs.ErrCQOverrun, "what is lost stays lost")
+	_, err = b.pd.CreateQP(verbs.QPInitAttr{Type: verbs.RC, SendCQ: c, RecvCQ: c})
+	require.ErrorIs(t, err, verbs.ErrCQOverrun, "it would lose all of its completions")
+	require.ErrorContains(t, err, "create a deeper one")
 
 	a.post(t, empty[0])
 	require.Equal(t, verbs.WCRetryExcErr, a.next(t).Status)

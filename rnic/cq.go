@@ -78,7 +78,7 @@ func (c *CQ) push(wc *verbs.WC, solicited bool) bool {
 		if first {
 			c.dev.raise(verbs.AsyncEvent{Type: verbs.EventCQErr, CQ: c, Why: &verbs.Failure{
 				Event: fmt.Sprintf("a completion queue of %d overran", c.depth),
-				Cause: "poll more often, or make it as deep as all queues that report to it together",
+				Cause: "it is lost: destroy it with its queue pairs; make one as deep as all queues that report to it together, or poll more often",
 			}})
 			c.alert()
 		}
@@ -257,13 +257,15 @@ func (c *CQ) PollWait(ctx context.Context, wc []verbs.WC) (int, error) {
 	}
 }
 
-// Resize implements verbs.CQ.
+// Resize implements verbs.CQ. A queue that overran stays lost.
 func (c *CQ) Resize(depth int) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
 	case c.closed:
-		return &verbs.OpError{Op: "resize CQ", Err: verbs.ErrClosed}
+		return &verbs.OpError{Op: "resize CQ", Object: c.String(), Err: verbs.ErrClosed}
+	case c.overrun:
+		return &verbs.OpError{Op: "resize CQ", Object: c.String(), Err: verbs.ErrCQOverrun}
 	case depth < 1 || depth > maxCQE:
 		return &verbs.OpError{Op: "resize CQ", Err: verbs.ErrLimit, Detail: fmt.Sprintf("depth %d is not one of 1 to %d", depth, maxCQE)}
 	case depth < c.n:
@@ -287,8 +289,11 @@ func (c *CQ) Depth() int {
 func (c *CQ) use(s *shard, management bool) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.closed {
+	switch {
+	case c.closed:
 		return verbs.ErrClosed
+	case c.overrun:
+		return verbs.ErrCQOverrun
 	}
 	if c.users == 0 {
 		c.shard.Store(s)

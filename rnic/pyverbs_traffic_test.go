@@ -252,7 +252,7 @@ func TestMessageTooLong(t *testing.T) {
 	a, b := pair(t, Options{})
 	b.recv(t, 1, 0, 99)
 	a.post(t, verbs.SendWR{Opcode: verbs.WRSend, SGList: []verbs.SGE{a.mr.SGE(0, 100)}})
-	a.fails(t, verbs.WCRemInvReqErr, "does not fit its receive")
+	a.fails(t, verbs.WCRemInvReqErr, "longer than the peer's receive")
 	b.fails(t, verbs.WCLocLenErr, "longer than the 99 bytes of the posted receive")
 	require.Zero(t, b.mr.Bytes()[99])
 }

@@ -118,14 +118,14 @@ func (q *QP) adopt(op string, a *verbs.QPInitAttr) error {
 	default:
 		return bad(verbs.ErrUnsupported, "queue pair type %v", a.Type)
 	}
-	if q.sendCQ, ok = a.SendCQ.(*CQ); !ok || q.sendCQ.dev != q.dev {
+	if q.sendCQ, ok = a.SendCQ.(*CQ); !ok || q.sendCQ == nil || q.sendCQ.dev != q.dev {
 		return bad(verbs.ErrInvalid, "SendCQ must be a completion queue of this device")
 	}
-	if q.recvCQ, ok = a.RecvCQ.(*CQ); !ok || q.recvCQ.dev != q.dev {
+	if q.recvCQ, ok = a.RecvCQ.(*CQ); !ok || q.recvCQ == nil || q.recvCQ.dev != q.dev {
 		return bad(verbs.ErrInvalid, "RecvCQ must be a completion queue of this device")
 	}
 	if a.SRQ != nil {
-		if q.srq, ok = a.SRQ.(*SRQ); !ok {
+		if q.srq, ok = a.SRQ.(*SRQ); !ok || q.srq == nil {
 			return bad(verbs.ErrInvalid, "SRQ must be a shared receive queue of this device")
 		}
 	}
@@ -266,6 +266,8 @@ func (q *QP) checkHandles(wrs []verbs.SendWR) ([]verbs.SendWR, error) {
 	for i := range wrs {
 		switch ah, ok := wrs[i].AH.(*AH); {
 		case !ok: // the core says so
+		case ah == nil:
+			return wrs[:i], q.refuse("post send", verbs.ErrInvalid, "the address handle is a nil *AH")
 		case ah.pd != q.pd:
 			return wrs[:i], q.refuse("post send", verbs.ErrDomain, "the address handle belongs to another protection domain than the queue pair")
 		case ah.closed.Load():
@@ -363,7 +365,7 @@ func (q *QP) collapse(now reliability.Time) {
 	_ = q.core.Modify(now, &verbs.QPAttr{State: verbs.StateErr}, verbs.AttrState) // always allowed
 	q.Event(verbs.EventQPFatal, &verbs.Failure{
 		Event: "a completion could not be written: the completion queue overran",
-		Cause: "make it as deep as all queues that report to it together, and poll more often",
+		Cause: "make one as deep as all queues that report to it together, and poll more often",
 	})
 }
 

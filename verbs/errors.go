@@ -9,17 +9,17 @@ import (
 // What a call can be refused with. Calls wrap these in an *OpError that names
 // the object; test with errors.Is. C's errno is in brackets.
 var (
-	ErrClosed       = errors.New("object is closed or destroyed")                                     // [EBADF]
-	ErrBusy         = errors.New("object is in use by others; destroy those first")                   // [EBUSY]
-	ErrInvalid      = errors.New("invalid argument")                                                  // [EINVAL]
-	ErrState        = errors.New("not allowed in this queue pair state")                              // [EINVAL]
-	ErrUnsupported  = errors.New("not supported by this queue pair type")                             // [EOPNOTSUPP]
-	ErrQueueFull    = errors.New("work queue is full; poll completions first or create a larger one") // [ENOMEM]
-	ErrLimit        = errors.New("beyond the limits of the device or of the queue pair")              // [EINVAL]
-	ErrNoMemory     = errors.New("the device has no more objects of this kind")                       // [ENOMEM]
-	ErrDomain       = errors.New("object belongs to another protection domain or device")             // [EINVAL]
-	ErrCQOverrun    = errors.New("completion queue overran; completions were lost; make it larger")   // CQ error state
-	ErrNotConnected = errors.New("queue pair has no peer")                                            // [ENOTCONN]
+	ErrClosed       = errors.New("object is closed or destroyed")                                                                          // [EBADF]
+	ErrBusy         = errors.New("object is in use by others; destroy those first")                                                        // [EBUSY]
+	ErrInvalid      = errors.New("invalid argument")                                                                                       // [EINVAL]
+	ErrState        = errors.New("not allowed in this queue pair state")                                                                   // [EINVAL]
+	ErrUnsupported  = errors.New("not supported by this queue pair type")                                                                  // [EOPNOTSUPP]
+	ErrQueueFull    = errors.New("work queue is full; poll completions first or create a larger one")                                      // [ENOMEM]
+	ErrLimit        = errors.New("beyond the limits of the device or of the queue pair")                                                   // [EINVAL]
+	ErrNoMemory     = errors.New("the device has no more objects of this kind")                                                            // [ENOMEM]
+	ErrDomain       = errors.New("object belongs to another protection domain or device")                                                  // [EINVAL]
+	ErrCQOverrun    = errors.New("completion queue overran and lost completions; destroy it with its queue pairs and create a deeper one") // CQ error state
+	ErrNotConnected = errors.New("queue pair has no peer")                                                                                 // [ENOTCONN]
 )
 
 // OpError is the error of a call: what was tried, on which object, and why it

@@ -45,10 +45,13 @@ func TestCompletionErrorText(t *testing.T) {
 		Key: 0x1200, Addr: 0xc000010000, Length: 4096, Retries: 2, Cause: "the key is stale",
 	}
 	err := wc.Err()
-	require.ErrorContains(t, err, "; peer answered NAK remote access error (0x62) (RDMA_WRITE, PSN 12345), "+
+	require.EqualError(t, err, "work request 7 on QP 0x11: REM_ACCESS_ERR: peer answered NAK remote access error (0x62) (RDMA_WRITE, PSN 12345), "+
 		"key 0x1200, address 0xc000010000, 4096 bytes, after 2 retries: the key is stale")
 	var completion *verbs.CompletionError
 	require.True(t, errors.As(err, &completion))
 	require.Equal(t, verbs.WCRemAccessErr, completion.Status)
 	require.Same(t, wc.Why, completion.Why)
+
+	wc.Why = &verbs.Failure{Event: "no such key"}
+	require.EqualError(t, wc.Err(), "work request 7 on QP 0x11: REM_ACCESS_ERR: no such key; "+verbs.WCRemAccessErr.Meaning(), "the likely causes, if none is known")
 }

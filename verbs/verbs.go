@@ -122,7 +122,9 @@ type CQ interface {
 	// Poll takes up to len(wc) completions, oldest first, and returns how
 	// many (ibv_poll_cq). It never blocks. On an empty queue it drives the
 	// adapter one step before it answers. After an overrun it returns
-	// ErrCQOverrun once the completions from before are taken.
+	// ErrCQOverrun once the completions from before are taken, for ever: the
+	// queue pairs that report to it have gone to StateErr, and what is left
+	// is to destroy them and the queue.
 	Poll(wc []WC) (int, error)
 
 	// ReqNotify arms the queue (ibv_req_notify_cq): the next completion, or
@@ -139,7 +141,8 @@ type CQ interface {
 	PollWait(ctx context.Context, wc []WC) (int, error)
 
 	// Resize changes the room to at least depth (ibv_resize_cq); ErrInvalid
-	// if more completions than that are waiting.
+	// if more completions than that are waiting, ErrCQOverrun if some are
+	// lost already: that cannot be mended.
 	Resize(depth int) error
 
 	// Depth is the number of completions the queue holds.

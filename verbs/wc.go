@@ -106,12 +106,18 @@ type CompletionError struct {
 	Why    *Failure
 }
 
+// Error tells the story if it is known with its cause, and otherwise what the
+// status means in general.
 func (e *CompletionError) Error() string {
-	s := fmt.Sprintf("work request %d on QP 0x%x: %v: %s", e.WRID, e.QPN, e.Status, e.Status.Meaning())
-	if w := e.Why; w != nil {
-		s += "; " + w.String()
+	s := fmt.Sprintf("work request %d on QP 0x%x: %v: ", e.WRID, e.QPN, e.Status)
+	switch w := e.Why; {
+	case w == nil:
+		return s + e.Status.Meaning()
+	case w.Cause == "":
+		return s + w.String() + "; " + e.Status.Meaning()
+	default:
+		return s + w.String()
 	}
-	return s
 }
 
 // String tells the story in one line.

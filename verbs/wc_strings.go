@@ -12,7 +12,7 @@ var wcStatusWords = [...]word{
 	WCLocProtErr: {"LOC_PROT_ERR",
 		"an SGE names memory that the request may not use: wrong LKey, a range outside the region, a region of another protection domain or already deregistered, or one without local write for data that arrives"},
 	WCWRFlushErr: {"WR_FLUSH_ERR",
-		"the request was never run, because its queue pair went to the error state first; the cause is the completion before the first flushed one, or a Modify to StateErr"},
+		"the request was not completed, because its queue pair went to the error state first; if it had left already, the peer may have carried it out. The cause is the completion before the first flushed one, or a Modify to StateErr"},
 	WCMWBindErr: {"MW_BIND_ERR",
 		"the memory window could not be bound: the region lacks AccessMWBind (or AccessLocalWrite for a writable window), the range is outside it, the window is bound already, or the new key differs in more than its low byte"},
 	WCBadRespErr: {"BAD_RESP_ERR",

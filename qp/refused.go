@@ -1,0 +1,99 @@
+package qp
+
+import (
+	"fmt"
+
+	"github.com/softrnic/softrnic/verbs"
+	"github.com/softrnic/softrnic/wire"
+)
+
+// failRemote fails the request that psn belongs to because the peer refused it.
+// What is before it has been acknowledged, but for reads and atomics whose
+// responses are lost.
+func (c *Core) failRemote(now Time, status verbs.WCStatus, psn wire.PSN, s wire.Syndrome) {
+	if c.sq.head == c.sq.tail || !c.sq.at(c.sq.head).started {
+		return
+	}
+	if c.sq.at(c.sq.head).last.Less(psn) {
+		c.failLost(now, psn, s)
+	}
+	w := c.sq.at(c.sq.head)
+	why := &verbs.Failure{
+		Event: fmt.Sprintf("peer answered %v (0x%02x)", s, uint8(s)), PSN: uint32(psn),
+		Key: w.rkey, Addr: w.remote, Length: w.length,
+	}
+	if w.op == verbs.WRSendWithInv {
+		why.Key = w.immInv
+	}
+	switch status {
+	case verbs.WCRemInvReqErr:
+		why.Cause = invalidCause(w)
+	case verbs.WCRemAccessErr:
+		why.Cause = accessCause(w)
+	case verbs.WCRemOpErr:
+		why.Cause = "the peer could not carry it out, for instance because its receive list is bad or too short"
+	case verbs.WCRNRRetryExcErr:
+		why.Retries = c.retry.RNRSpent()
+		why.Key, why.Addr = 0, 0
+		why.Cause = "the peer posts receives too late or too few; post more, or raise rnr_retry (7 is for ever) or the peer's min_rnr_timer"
+	}
+	c.failSend(now, w, status, why)
+}
+
+// failLost fails the oldest request, a read or atomic whose response is lost,
+// because the peer refused a later one, that of psn, and answers nothing any
+// more: asking again, as Linux's rxe and hfi1 do, would end with the same
+// status when all retries are spent, and never without a timeout. What is
+// between the two is flushed.
+func (c *Core) failLost(now Time, psn wire.PSN, s wire.Syndrome) {
+	w := c.sq.at(c.sq.head)
+	c.failHead(w, verbs.WCRetryExcErr, &verbs.Failure{
+		Event: fmt.Sprintf("its response was lost, and the peer cannot send it again: it answered %v (0x%02x) to a later request, at PSN %d", s, uint8(s), psn),
+		PSN:   uint32(c.una),
+		Cause: "the peer has carried this request out; what ended the connection is the later request, which fails with a status of its own",
+	})
+	for w = c.sq.at(c.sq.head); w.isLocal() || w.last.Less(psn); w = c.sq.at(c.sq.head) {
+		c.flushHead(now, w)
+	}
+}
+
+// permission is the access flag that w needs at the peer, or "" if it needs
+// none.
+func permission(w *sendWQE) string {
+	switch {
+	case w.isAtomic():
+		return "AccessRemoteAtomic"
+	case w.op == verbs.WRRDMARead:
+		return "AccessRemoteRead"
+	case w.op == verbs.WRRDMAWrite, w.op == verbs.WRRDMAWriteWithImm:
+		return "AccessRemoteWrite"
+	}
+	return ""
+}
+
+// invalidCause says why a peer may have taken w for an invalid request.
+func invalidCause(w *sendWQE) string {
+	if w.isAtomic() && w.remote%8 != 0 {
+		return "the address of an atomic must be a multiple of 8"
+	}
+	forbidden := "the peer's queue pair does not permit the operation (it needs " + permission(w) + ")"
+	switch {
+	case w.responds():
+		cause := forbidden + ", or serves fewer reads and atomics at a time than our max_rd_atomic (its max_dest_rd_atomic)"
+		if w.isAtomic() {
+			cause += ", or the memory there is not aligned to 8 bytes"
+		}
+		return cause
+	case permission(w) != "":
+		return forbidden + ", or the path MTUs differ"
+	}
+	return "the message is longer than the peer's receive, or the path MTUs differ"
+}
+
+// accessCause says why a peer may have refused w access to its memory.
+func accessCause(w *sendWQE) string {
+	if w.op == verbs.WRSendWithInv {
+		return "the key to invalidate is not that of a memory window bound to the peer's queue pair"
+	}
+	return "wrong rkey or a stale one, a range outside the region, or a region of another protection domain or without " + permission(w)
+}
