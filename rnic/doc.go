@@ -26,9 +26,12 @@
 //
 // What Options leave open, these variables fill in:
 //
-//	SOFTRNIC_ADDR    the address to open: "192.0.2.1", "127.0.0.2:4791", "[2001:db8::1]:5000"
+//	SOFTRNIC_ADDR    the address to open, or several to choose from, see ParseAddrs: "192.0.2.1",
+//	                 "[2001:db8::1]:5000", "192.0.2.1:4791-4799", "127.0.0.0/8"
 //	SOFTRNIC_IMPAIR  faults to inject into the link, see Device.SetImpair: "loss 1% seed 7"
 //	SOFTRNIC_LINK    accelerations to do without: a list of nogso, nogro, nommsg, portable
+//	SOFTRNIC_DEBUG   an endpoint for `softrnic stat` and others, see Device.ServeDebug: "auto"
+//	SOFTRNIC_LOG     what to log to stderr: off, error, warn, info, debug
 //
 // # The engine
 //
@@ -66,7 +69,8 @@
 //
 // Misuse of a call is a *verbs.OpError at once. Failed work is a completion
 // that explains itself (verbs.WC.Why), with the queue pair's last packets in
-// the log (Options.Logger) and in Device.InspectQP. A bad packet is counted
-// under its reason and dropped (Device.Inspect). When the socket itself fails,
+// the log (Options.Logger), in Device.InspectQP, and at the queue pair itself:
+// every verbs.QP of this package is a *QP, so qp.(*rnic.QP).History() has them.
+// A bad packet is counted under its reason and dropped (Device.Inspect). When the socket itself fails,
 // EventDeviceFatal tells.
 package rnic

@@ -67,6 +67,24 @@ func Example() {
 	// hello, remote memory, 42
 }
 
+// What a queue pair did last is at the queue pair: verbs.QP does not have it,
+// *rnic.QP does.
+func ExampleQP_History() {
+	a := open()
+	defer a.dev.Close()
+	self, err := verbs.LocalEndpoint(a.dev, a.qp, 1000)
+	check(err)
+	check(verbs.Connect(a.qp, self, self, verbs.ConnectOptions{}))
+	for _, r := range a.qp.(*rnic.QP).History() {
+		fmt.Println(r.What)
+	}
+	// Output:
+	// state RESET
+	// state INIT
+	// state RTR
+	// state RTS
+}
+
 func check(err error) {
 	if err != nil {
 		log.Fatal(err)

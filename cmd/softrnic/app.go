@@ -67,6 +67,8 @@ func (a *app) command() *cobra.Command {
 		SilenceErrors: true,
 		Args:          unknownCommand,
 		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
+
+		PersistentPreRunE: func(c *cobra.Command, _ []string) error { return a.checkFlags(c) },
 	}
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
@@ -74,12 +76,24 @@ func (a *app) command() *cobra.Command {
 		return usage("%w; `%s --help` lists the flags", err, c.CommandPath())
 	})
 	flags := root.PersistentFlags()
-	flags.StringVar(&a.addr, "addr", "", "address to open a device on, for example 192.0.2.1 or [2001:db8::1]:4791 (env "+rnic.EnvAddr+")")
+	flags.StringVar(&a.addr, "addr", "", "address to open a device on, for example 192.0.2.1 or [2001:db8::1]:4791;\n"+
+		"the first free one of a prefix (127.0.0.0/8), of a range of ports (192.0.2.1:4791-4799), or of a list\n"+
+		"with commas (env "+rnic.EnvAddr+")")
 	flags.StringVar(&a.impair, "impair", "", "faults to inject, for example \"loss 1% delay 2ms seed 7\" (env "+rnic.EnvImpair+")")
 	flags.BoolVarP(&a.json, "json", "j", false, "write JSON")
-	root.AddCommand(a.devinfoCommand(), a.doctorCommand(), a.statCommand(), a.captureCommand(),
+	root.AddCommand(a.devinfoCommand(), a.doctorCommand(), a.statCommand(), a.historyCommand(), a.captureCommand(),
 		a.pingpongCommand(), a.perfCommand(), a.versionCommand())
 	return root
+}
+
+// checkFlags refuses values of the flags that all commands have, also where
+// the command has no use for them.
+func (a *app) checkFlags(c *cobra.Command) error {
+	err := a.checkDeviceFlags()
+	if wrong := (*usageError)(nil); c.Annotations[exitStatus] == asOriginals && errors.As(err, &wrong) {
+		return wrong.err
+	}
+	return err
 }
 
 // unknownCommand accepts no arguments: a word that is no command ends there.

@@ -65,21 +65,38 @@ func TestExitStatus(t *testing.T) {
 		{"stat history", 0, ""},
 		{"devinfo", 0, ""},
 		{"devinfo --addr 127.0.0.77", 0, ""},
+		{"devinfo --addr 203.0.113.1,127.0.0.1:4791-4899", 1, "no interface of this machine has that address"},
+		{"devinfo --addr 127.0.0.1:4900-4999", 0, ""},
 		{"devinfo -d other", 1, `IB device "other" wasn't found; there is softrnic`},
 		{"devinfo --addr 203.0.113.1", 1, "no interface of this machine has that address"},
-		{"stat --of 1", 1, `"1": no such process or device; no process serves one`},
+		{"stat --of 1", 1, "process 1 has no debug endpoint of yours in "},
+		{"stat --of 999999999", 1, "there is no process 999999999; no process of yours shows a device in "},
+		{"stat --of nic7", 1, `"nic7": no such process or device; no process of yours shows a device in `},
+		{"capture --of 999999999 -w x", 1, "start programs with SOFTRNIC_DEBUG=auto in their environment"},
 		{"stat --of 127.0.0.1:1", 1, "debug endpoint 127.0.0.1:1"},
 		{"stat --qp 17", 1, "no queue pair 0x11"},
+		{"history", 0, ""},
+		{"history -h", 0, ""},
 		{"capture --of nobody -w x.pcapng", 1, `"nobody": no such process or device`},
 
 		{"nosuch", 2, `unknown command "nosuch" for "softrnic"; there are capture, `},
 		{"stat nosuch", 2, `unknown command "nosuch" for "softrnic stat"; there are history`},
 		{"stat history nosuch", 2, `softrnic stat history takes no argument, but there is "nosuch"`},
+		{"stat 4711", 2, "there are history; to look at one process or device: --of 4711"},
+		{"stat history 4711", 2, "to look at one process or device: --of 4711"},
+		{"history 4711", 2, "to look at one process or device: --of 4711"},
+		{"capture 4711 -w x", 2, "to look at one process or device: --of 4711"},
+		{"history --qp abc", 2, `--qp: queue pair number "abc"`},
+		{"stat --qp abc --of nobody", 2, `--qp: queue pair number "abc"`},
+		{"version --impair nonsense", 2, "--impair: "},
+		{"stat --impair nonsense", 2, "--impair: "},
+		{"version --addr nowhere", 2, `--addr: "nowhere" is not an address`},
+		{"pingpong rc --impair nonsense", 1, "--impair: "},
 		{"version now", 2, "takes no argument"},
 		{"doctor --fast", 2, "unknown flag: --fast; `softrnic doctor --help` lists the flags"},
 		{"devinfo --ib-port", 2, "flag needs an argument"},
 		{"devinfo --ib-port one", 2, `invalid argument "one"`},
-		{"devinfo --ib-port 2", 2, "--ib-port 2: the device has ports 1 to 1"},
+		{"devinfo --ib-port 2", 2, "--ib-port 2: this adapter has one port, 1"},
 		{"devinfo --addr 127.0.0.1:x", 2, `--addr: "127.0.0.1:x" is not an address: want for example`},
 		{"devinfo --addr localhost", 2, "is not an address"},
 		{"devinfo --impair slowly", 2, "--impair: "},
@@ -133,6 +150,17 @@ func TestEnvironment(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "127.0.0.6", o.Addrs.String(), "a flag goes before the environment")
 	require.Equal(t, "loss 1%", o.Impair)
+}
+
+// TestHelp: every command explains itself.
+func TestHelp(t *testing.T) {
+	_, root, _ := run(t, newApp(nil, nil), "-h")
+	for _, line := range []string{"stat", "history", "stat history", "capture", "devinfo", "doctor", "version"} {
+		status, stdout, _ := run(t, newApp(nil, nil), line+" -h")
+		require.Zero(t, status)
+		require.NotEqual(t, root, stdout)
+		require.Contains(t, stdout, "softrnic "+line)
+	}
 }
 
 // TestOpenServes lets `softrnic stat` find the devices of the tools, and does

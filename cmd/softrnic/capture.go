@@ -1,10 +1,15 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -22,14 +27,15 @@ func (a *app) captureCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "capture --of TARGET -w FILE",
 		Short: "Write the packets of a running process to a file for Wireshark",
-		Long: "Makes a process that has a debug endpoint (SOFTRNIC_DEBUG=auto) write what its device\n" +
-			"sends and receives to a pcapng file, until interrupted or for as long as --for says. No\n" +
-			"privilege is needed. A name that ends in .gz or .zst makes a compressed file, which\n" +
-			"Wireshark reads as well.",
-		Args: noArgs,
+		Long: "Makes a process that runs with SOFTRNIC_DEBUG=auto write what its device sends and\n" +
+			"receives to a pcapng file, until interrupted or for as long as --for says. No privilege\n" +
+			"is needed. A name that ends in .gz or .zst makes a compressed file, which Wireshark\n" +
+			"reads as well. Several devices have a file each, with their names before the ending:\n" +
+			"x.softrnic0.pcapng and x.softrnic1.pcapng. --of 4711/softrnic0 takes one of them.",
+		Args: func(c *cobra.Command, args []string) error { return hintOf(args, noArgs(c, args)) },
 		RunE: func(c *cobra.Command, _ []string) error { return a.capture(c.Context(), f) },
 	}
-	c.Flags().StringVar(&f.of, "of", "", "the process, device or endpoint: 4711, softrnic0, unix:/path")
+	c.Flags().StringVar(&f.of, "of", "", "the process, device or endpoint: 4711, softrnic0, 4711/softrnic0, unix:/path")
 	c.Flags().StringVarP(&f.file, "write", "w", "", "the file, which the process creates or overwrites")
 	c.Flags().DurationVar(&f.time, "for", 0, "end after this time, for example 10s")
 	return c
@@ -52,46 +58,98 @@ func (a *app) capture(ctx context.Context, f captureFlags) error {
 	if err != nil {
 		return err
 	}
-	if len(peers) > 1 {
-		return usage("--of %s means %d devices; name one: %s", f.of, len(peers), endpoints(peers))
-	}
-	ctx, end := context.WithCancel(ctx)
-	defer end()
-	p := peers[0]
-	err = p.Client.Capture(ctx, path, func() {
-		fmt.Fprintf(a.stderr, "capturing %s of process %d to %s", p.Report.Device.Name, p.PID, path)
-		if f.time == 0 {
-			fmt.Fprint(a.stderr, "; interrupt to end")
-		} else {
-			time.AfterFunc(f.time, end)
-		}
-		fmt.Fprintln(a.stderr)
-	})
-	if err != nil {
+	files := captureFiles(path, peers)
+	if err := a.captureAll(ctx, peers, files, f.time); err != nil {
 		return err
 	}
-	info, err := os.Stat(path)
-	if err != nil {
-		return err
-	}
-	if a.json {
-		return a.writeJSON(struct {
-			File  string `json:"file"`
-			Bytes int64  `json:"bytes"`
-		}{path, info.Size()})
-	}
-	fmt.Fprintf(a.stdout, "%s: %d bytes\n", path, info.Size())
-	return nil
+	return a.captured(files)
 }
 
-// endpoints lists where devices are to be found.
-func endpoints(peers []debug.Peer) string {
-	text := ""
-	for i, p := range peers {
-		if i > 0 {
-			text += ", "
-		}
-		text += fmt.Sprintf("%s (%s)", p.Client.Addr(), p.Report.Device.Name)
+// captureFiles are the files of the peers: the path itself for one, and for
+// several the path with what tells them apart before its ending.
+func captureFiles(path string, peers []debug.Peer) []string {
+	if len(peers) == 1 {
+		return []string{path}
 	}
-	return text
+	times := map[string]int{}
+	for _, p := range peers {
+		times[p.Report.Device.Name]++
+	}
+	dir, name := filepath.Split(path)
+	stem := strings.TrimSuffix(strings.TrimSuffix(name, ".gz"), ".zst")
+	stem = strings.TrimSuffix(stem, filepath.Ext(stem))
+	ending := strings.TrimPrefix(name, stem)
+	files := make([]string, len(peers))
+	for i, p := range peers {
+		device := p.Report.Device.Name
+		if times[device] > 1 { // in several processes
+			device = fmt.Sprintf("%d-%s", p.PID, device)
+		}
+		files[i] = filepath.Join(dir, stem+"."+strings.ReplaceAll(device, "/", "-")+ending)
+	}
+	return files
+}
+
+// captureAll makes every peer write its file until ctx ends, or for a time if
+// that is not 0. When one cannot, it ends the others.
+func (a *app) captureAll(ctx context.Context, peers []debug.Peer, files []string, limit time.Duration) error {
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	errs := make([]error, len(peers))
+	var running, starting sync.WaitGroup
+	starting.Add(len(peers))
+	for i, p := range peers {
+		running.Go(func() {
+			started := sync.OnceFunc(starting.Done)
+			defer started()
+			if errs[i] = p.Err; p.Err == nil {
+				errs[i] = p.Client.Capture(ctx, files[i], started)
+			}
+			if errs[i] != nil {
+				end()
+			}
+		})
+	}
+	starting.Wait()
+	if ctx.Err() == nil {
+		for i, p := range peers {
+			fmt.Fprintf(a.stderr, "capturing %s of process %d to %s\n", p.Report.Device.Name, p.PID, files[i])
+		}
+		if limit == 0 {
+			fmt.Fprintln(a.stderr, "interrupt to end")
+		} else {
+			defer time.AfterFunc(limit, end).Stop()
+		}
+	}
+	running.Wait()
+	// Those that another's failure ended before they began have nothing to say,
+	// unless there is no other.
+	failed := slices.DeleteFunc(slices.Clone(errs), func(err error) bool { return errors.Is(err, context.Canceled) })
+	return cmp.Or(errors.Join(failed...), errors.Join(errs...))
+}
+
+// captured tells how large the files have become.
+func (a *app) captured(files []string) error {
+	type file struct {
+		File  string `json:"file"`
+		Bytes int64  `json:"bytes"`
+	}
+	list := make([]file, len(files))
+	for i, path := range files {
+		info, err := os.Stat(path)
+		if err != nil {
+			return err
+		}
+		list[i] = file{path, info.Size()}
+	}
+	switch {
+	case a.json && len(list) == 1:
+		return a.writeJSON(list[0])
+	case a.json:
+		return a.writeJSON(list)
+	}
+	for _, f := range list {
+		fmt.Fprintf(a.stdout, "%s: %d bytes\n", f.File, f.Bytes)
+	}
+	return nil
 }

@@ -37,6 +37,17 @@ func (a *app) deviceOptions() (rnic.Options, error) {
 	return o, nil
 }
 
+// checkDeviceFlags tells what is wrong with --addr and --impair.
+func (a *app) checkDeviceFlags() error {
+	if _, err := rnic.ParseAddrs(a.addr); a.addr != "" && err != nil {
+		return usage("--addr: %w", err)
+	}
+	if _, err := impair.Parse(a.impair); err != nil {
+		return usage("--impair: %w", err)
+	}
+	return nil
+}
+
 // setting is a flag's value or else the environment's, and where it is from.
 func setting(flag, value, env string) (from, text string) {
 	if value != "" {

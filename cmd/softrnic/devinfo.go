@@ -38,12 +38,11 @@ func (a *app) devinfo(f devinfoFlags) error {
 		return err
 	}
 	defer dev.Close()
-	ports := dev.QueryDevice().PhysPortCnt
 	switch {
 	case f.name != "" && f.name != dev.Name():
 		return fmt.Errorf("IB device %q wasn't found; there is %s", f.name, dev.Name())
-	case f.port < 0 || f.port > ports:
-		return usage("--ib-port %d: the device has ports 1 to %d", f.port, ports)
+	case f.port < 0 || f.port > dev.QueryDevice().PhysPortCnt:
+		return usage("--ib-port %d: this adapter has one port, 1", f.port)
 	case f.list && a.json:
 		return a.writeJSON([]string{dev.Name()})
 	case f.list:

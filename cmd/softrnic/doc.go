@@ -3,13 +3,14 @@
 //	softrnic devinfo [-v]       what a device here is and can do, as ibv_devinfo prints it
 //	softrnic doctor             what on this machine stands in the way, and how to change it
 //	softrnic stat               counters of the devices that processes of the user have open
-//	softrnic stat history       the last packets and transitions of their queue pairs
+//	softrnic history            the last packets and transitions of their queue pairs
 //	softrnic capture            packets of a running process, for Wireshark
 //	softrnic version
 //
 // Flags of every command: --addr says which address a device opens
 // (SOFTRNIC_ADDR; a free one on the loopback interface unless given), --impair
-// injects faults (SOFTRNIC_IMPAIR), --json writes JSON.
+// injects faults (SOFTRNIC_IMPAIR), --json writes JSON. Programs are to be seen
+// by stat, history and capture when they run with SOFTRNIC_DEBUG=auto.
 //
 // The exit status is 0, 1 when something could not be done or a check failed,
 // and 2 when the command line or a value in it or in the environment was wrong.

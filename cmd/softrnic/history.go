@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -19,7 +18,7 @@ func (a *app) historyCommand() *cobra.Command {
 		Short: "Show the last packets and state transitions of queue pairs",
 		Long: "Reads the flight recorder of each queue pair, or of the one that --qp names: what it\n" +
 			"sent (->) and received (<-) last, and how its state changed, with the time since then.",
-		Args: noArgs,
+		Args: func(c *cobra.Command, args []string) error { return hintOf(args, noArgs(c, args)) },
 		RunE: func(c *cobra.Command, _ []string) error { return a.history(c.Context(), of, qp) },
 	}
 	targetFlags(c, &of, &qp)
@@ -35,6 +34,9 @@ type qpHistory struct {
 }
 
 func (a *app) history(ctx context.Context, of, qp string) error {
+	if err := checkQP(qp); err != nil {
+		return err
+	}
 	peers, err := a.peers(ctx, of)
 	if err != nil {
 		return err
@@ -66,11 +68,15 @@ func (a *app) history(ctx context.Context, of, qp string) error {
 
 func (a *app) printHistory(h qpHistory) {
 	fmt.Fprintf(a.stdout, "%s  process %d  %s QP %s  %s\n", h.Device, h.PID, h.Type, debug.FormatQPN(h.Num), h.State)
+	now := h.Now
+	for _, e := range h.History {
+		now = max(now, e.At) // what happened between the two questions
+	}
 	for _, e := range h.History {
 		ago := "" // the recorder begins without knowing the time
 		if e.At > 0 {
-			ago = fmt.Sprintf("%v ago", max(0, time.Duration(h.Now-e.At)).Round(time.Microsecond))
+			ago = fmt.Sprintf("%.3f ms ago", float64(now-e.At)/1e6)
 		}
-		fmt.Fprintf(a.stdout, "  %16s  %s\n", ago, e.What)
+		fmt.Fprintf(a.stdout, "  %20s  %s\n", ago, e.What)
 	}
 }

@@ -29,7 +29,7 @@ func (a *app) statCommand() *cobra.Command {
 		Long: "Asks every process of yours that has a debug endpoint (SOFTRNIC_DEBUG=auto) for its\n" +
 			"devices, or the one that --of names, and shows what they count. Counters have the\n" +
 			"names of rdma-statistic(8); those that are 0 are left out unless --all asks for them.",
-		Args: unknownCommand,
+		Args: func(c *cobra.Command, args []string) error { return hintOf(args, unknownCommand(c, args)) },
 		RunE: func(c *cobra.Command, _ []string) error { return a.stat(c.Context(), f) },
 	}
 	targetFlags(c, &f.of, &f.qp)
@@ -42,8 +42,16 @@ func (a *app) statCommand() *cobra.Command {
 
 // targetFlags are the flags of commands that look into processes.
 func targetFlags(c *cobra.Command, of, qp *string) {
-	c.Flags().StringVar(of, "of", "", "look at this process, device or endpoint only: 4711, softrnic0, unix:/path, 127.0.0.1:9479")
+	c.Flags().StringVar(of, "of", "", "look at this process, device or endpoint only: 4711, softrnic0, 4711/softrnic0, unix:/path, 127.0.0.1:9479")
 	c.Flags().StringVar(qp, "qp", "", "look at the queue pair of this number only, as 17 or 0x11")
+}
+
+// hintOf tells those who name a process in an argument how to name it.
+func hintOf(args []string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return usage("%w; to look at one process or device: --of %s", err, args[0])
 }
 
 func (a *app) stat(ctx context.Context, f statFlags) error {
@@ -52,6 +60,9 @@ func (a *app) stat(ctx context.Context, f statFlags) error {
 		return usage("--watch %v: want an interval such as 1s", f.watch)
 	case f.prometheus && (a.json || f.watch > 0 || f.qp != ""):
 		return usage("--prometheus goes with --of only")
+	}
+	if err := checkQP(f.qp); err != nil {
+		return err
 	}
 	var before []debug.Peer
 	for {
@@ -115,7 +126,7 @@ func (a *app) peers(ctx context.Context, of string) ([]debug.Peer, error) {
 		return nil, err
 	}
 	if len(peers) == 0 {
-		fmt.Fprintf(a.stderr, "softrnic: no process has a debug endpoint; start one with %s=%s\n", rnic.EnvDebug, rnic.DebugAuto)
+		fmt.Fprintf(a.stderr, "softrnic: %v\n", debug.Nobody())
 	}
 	return slices.DeleteFunc(peers, func(p debug.Peer) bool {
 		if p.Err != nil {
@@ -123,6 +134,14 @@ func (a *app) peers(ctx context.Context, of string) ([]debug.Peer, error) {
 		}
 		return p.Err != nil
 	}), nil
+}
+
+// checkQP tells what is wrong with the value of --qp.
+func checkQP(number string) error {
+	if _, err := debug.ParseQPN(number); number != "" && err != nil {
+		return usage("--qp: %w", err)
+	}
+	return nil
 }
 
 // onlyQP leaves the queue pair that number names and the devices that have it.

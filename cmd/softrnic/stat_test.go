@@ -91,7 +91,8 @@ func TestStatNobody(t *testing.T) {
 	status, stdout, stderr := run(t, newApp(nil, nil), "stat -j")
 	require.Zero(t, status)
 	require.JSONEq(t, "[]", stdout)
-	require.Contains(t, stderr, "no process has a debug endpoint; start one with SOFTRNIC_DEBUG=auto")
+	require.Contains(t, stderr, "no process of yours shows a device in "+os.Getenv("XDG_RUNTIME_DIR"))
+	require.Contains(t, stderr, "; start programs with SOFTRNIC_DEBUG=auto in their environment")
 }
 
 // TestStatSilent shows the others when one process does not answer.
@@ -181,7 +182,17 @@ func TestHistory(t *testing.T) {
 	require.Equal(t, 2, strings.Count(text, "process"))
 	text = stat(t, "stat history --qp "+debug.FormatQPN(q.Num))
 	require.Contains(t, text, fmt.Sprintf("nic0  process %d  RC QP %s  RTS\n", os.Getpid(), debug.FormatQPN(q.Num)))
-	require.Regexp(t, `s ago  -> RC_SEND_LAST psn \d+`, text)
+	require.Regexp(t, ` ms ago  -> RC_SEND_LAST psn \d+`, text)
+	column := -1
+	for _, line := range strings.Split(strings.TrimSpace(text), "\n")[1:] {
+		at := strings.Index(line, " ms ago  ")
+		if at < 0 {
+			require.Contains(t, line, "state RESET", "the recorder begins without knowing the time")
+			continue
+		}
+		require.Contains(t, []int{-1, at}, column, "the times stand below each other: %s", line)
+		column = at
+	}
 
 	var list []qpHistory
 	require.NoError(t, json.Unmarshal([]byte(stat(t, "stat history -j --of nic0")), &list))
@@ -202,12 +213,62 @@ func TestCapture(t *testing.T) {
 	require.Equal(t, fmt.Sprintf("%s: %d bytes\n", file, len(data)), stdout)
 	require.Equal(t, []byte{0x0a, 0x0d, 0x0d, 0x0a}, data[:4], "a section header block of pcapng")
 
-	status, _, stderr = run(t, newApp(nil, nil), fmt.Sprintf("capture --of %d -w x", os.Getpid()))
-	require.Equal(t, 2, status)
-	require.Regexp(t, `means 2 devices; name one: unix:\S+ \(nic0\), unix:\S+ \(nic1\)`, stderr)
 	status, _, stderr = run(t, newApp(nil, nil), "capture --of nic0 -w /nonexistent/x")
 	require.Equal(t, 1, status)
 	require.Contains(t, stderr, "/nonexistent/x")
+}
+
+// TestCaptureProcess captures a process with two devices: a file each.
+func TestCaptureProcess(t *testing.T) {
+	live(t)
+	dir := t.TempDir()
+	line := fmt.Sprintf("capture --of %d --for 1ms -w %s", os.Getpid(), filepath.Join(dir, "out.pcapng.gz"))
+	status, stdout, stderr := run(t, newApp(nil, nil), line)
+	require.Zero(t, status, stderr)
+	for _, name := range []string{"nic0", "nic1"} {
+		file := filepath.Join(dir, "out."+name+".pcapng.gz")
+		require.FileExists(t, file)
+		require.Contains(t, stderr, fmt.Sprintf("capturing %s of process %d to %s\n", name, os.Getpid(), file))
+		require.Contains(t, stdout, file+": ")
+	}
+	var list []struct {
+		File  string
+		Bytes int
+	}
+	require.NoError(t, json.Unmarshal([]byte(done(t, line+" --json")), &list))
+	require.Len(t, list, 2)
+
+	one := filepath.Join(dir, "one.pcapng")
+	done(t, fmt.Sprintf("capture --of %d/nic1 --for 1ms -w %s", os.Getpid(), one))
+	require.FileExists(t, one)
+
+	// What cannot be written by one ends the other.
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "x.nic1.pcapng"), 0o700))
+	status, _, stderr = run(t, newApp(nil, nil), fmt.Sprintf("capture --of %d -w %s", os.Getpid(), filepath.Join(dir, "x.pcapng")))
+	require.Equal(t, 1, status)
+	require.Contains(t, stderr, "x.nic1.pcapng")
+	require.NotContains(t, stderr, "canceled")
+}
+
+// done is stat for commands that say on stderr what they do.
+func done(t *testing.T, line string) string {
+	t.Helper()
+	status, stdout, stderr := run(t, newApp(nil, nil), line)
+	require.Zero(t, status, stderr)
+	return stdout
+}
+
+func TestCaptureFiles(t *testing.T) {
+	peer := func(pid int, device string) debug.Peer {
+		p := debug.Peer{PID: pid}
+		p.Report.Device.Name = device
+		return p
+	}
+	require.Equal(t, []string{"/d/x"}, captureFiles("/d/x", []debug.Peer{peer(1, "a")}))
+	require.Equal(t, []string{"/d.e/x.a", "/d.e/x.b"}, captureFiles("/d.e/x", []debug.Peer{peer(1, "a"), peer(1, "b")}))
+	require.Equal(t, []string{"/d/my.x.a.pcapng.zst", "/d/my.x.b.pcapng.zst"}, captureFiles("/d/my.x.pcapng.zst", []debug.Peer{peer(1, "a"), peer(1, "b")}))
+	require.Equal(t, []string{"/d/x.1-a.pcapng", "/d/x.2-a.pcapng", "/d/x.b.pcapng"},
+		captureFiles("/d/x.pcapng", []debug.Peer{peer(1, "a"), peer(2, "a"), peer(2, "b")}))
 }
 
 // TestCaptureUntilInterrupted catches what is sent while it runs.

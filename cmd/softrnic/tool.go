@@ -19,8 +19,15 @@ type tool struct {
 	name string // of the device, or "" for any
 }
 
+// The annotation of a command that ends with the original's exit statuses.
+const (
+	exitStatus  = "exit status"
+	asOriginals = "as the original's"
+)
+
 // asOriginal makes mistakes in the command line end with status 1.
 func asOriginal(c *cobra.Command) *cobra.Command {
+	c.Annotations = map[string]string{exitStatus: asOriginals}
 	c.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return fmt.Errorf("%w; `%s --help` lists the flags", err, c.CommandPath())
 	})

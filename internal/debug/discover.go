@@ -81,8 +81,8 @@ func alive(pid int) bool {
 }
 
 // Find returns the devices that target means: a process number, the name of a
-// device, or an endpoint such as unix:/path or 127.0.0.1:9479. It is never
-// empty without an error.
+// device, both as in 4711/softrnic0, or an endpoint such as unix:/path or
+// 127.0.0.1:9479. It is never empty without an error.
 func Find(ctx context.Context, target string) ([]Peer, error) {
 	if strings.Contains(target, ":") {
 		c, err := NewClient(target)
@@ -100,24 +100,56 @@ func Find(ctx context.Context, target string) ([]Peer, error) {
 	if err != nil {
 		return nil, err
 	}
-	pid, _ := strconv.Atoi(target)
-	match := slices.DeleteFunc(slices.Clone(all), func(p Peer) bool {
-		return p.PID != pid && p.Report.Device.Name != target
-	})
+	match := slices.DeleteFunc(slices.Clone(all), func(p Peer) bool { return !p.is(target) })
 	if len(match) == 0 {
-		return nil, fmt.Errorf("%q: no such process or device; %s", target, listPeers(all))
+		return nil, notFound(target, all)
 	}
 	return match, nil
 }
 
+// is reports whether target, other than an endpoint, means the peer.
+func (p *Peer) is(target string) bool {
+	process, device, both := strings.Cut(target, "/")
+	pid, err := strconv.Atoi(process)
+	switch {
+	case both:
+		return err == nil && pid == p.PID && device == p.Report.Device.Name
+	case err == nil && pid == p.PID:
+		return true
+	}
+	return target == p.Report.Device.Name
+}
+
+// notFound says what to do about a target that nobody is.
+func notFound(target string, all []Peer) error {
+	process, _, _ := strings.Cut(target, "/")
+	pid, err := strconv.Atoi(process)
+	number := err == nil && pid > 0
+	switch ours := slices.ContainsFunc(all, func(p Peer) bool { return p.PID == pid }); {
+	case number && alive(pid) && !ours:
+		return fmt.Errorf("process %d has no debug endpoint of yours in %s; if it uses softrnic, start it anew with SOFTRNIC_DEBUG=auto, as the same user", pid, places())
+	case number && !ours:
+		return fmt.Errorf("there is no process %d; %s", pid, listPeers(all))
+	}
+	return fmt.Errorf("%q: no such process or device; %s", target, listPeers(all))
+}
+
+// Nobody says that Discover has found nobody, and what to do about it.
+func Nobody() error {
+	return fmt.Errorf("no process of yours shows a device in %s; start programs with SOFTRNIC_DEBUG=auto in their environment", places())
+}
+
+// places lists where endpoints are looked for.
+func places() string { return strings.Join(endpoint.Directories(), " or ") }
+
 // listPeers says what there is to choose from.
 func listPeers(peers []Peer) string {
 	if len(peers) == 0 {
-		return "no process serves one (start it with SOFTRNIC_DEBUG=auto)"
+		return Nobody().Error()
 	}
 	var names []string
 	for _, p := range peers {
-		names = append(names, fmt.Sprintf("%d (%s)", p.PID, p.Report.Device.Name))
+		names = append(names, fmt.Sprintf("%d/%s", p.PID, p.Report.Device.Name))
 	}
 	return "there are " + strings.Join(names, ", ")
 }
