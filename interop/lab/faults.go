@@ -6,6 +6,8 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
+	"regexp"
+	"strconv"
 )
 
 //go:embed guest/faults
@@ -22,6 +24,30 @@ type Faults struct {
 func (g *Guest) SetFaults(ctx context.Context, f Faults) error {
 	_, err := g.Output(ctx, "/lab/faults", f.FromGuest, f.ToGuest)
 	return err
+}
+
+// Lost returns how many packets the faults have dropped since they were set, of
+// those that leave the guest and of those that go there.
+func (g *Guest) Lost(ctx context.Context) (fromGuest, toGuest uint64, err error) {
+	out, err := g.Output(ctx, "tc", "-s", "qdisc", "show")
+	if err != nil {
+		return 0, 0, err
+	}
+	lost := parseDropped(out)
+	return lost["2:"], lost["3:"], nil
+}
+
+// dropped is the line of tc -s qdisc that follows the one with the handle.
+var dropped = regexp.MustCompile(`(?m)^qdisc netem (\S+) .*\n Sent \d+ bytes \d+ pkt \(dropped (\d+),`)
+
+// parseDropped reads the numbers of packets that each netem has dropped, by
+// handle.
+func parseDropped(text string) map[string]uint64 {
+	lost := make(map[string]uint64)
+	for _, m := range dropped.FindAllStringSubmatch(text, -1) {
+		lost[m[1]], _ = strconv.ParseUint(m[2], 10, 64)
+	}
+	return lost
 }
 
 // SetMTU sets the MTU of both ends of the cable, LargeMTU or SmallMTU. The

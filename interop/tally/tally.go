@@ -1,0 +1,161 @@
+package tally
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+
+	"github.com/gopacket/gopacket"
+	"github.com/gopacket/gopacket/layers"
+
+	"github.com/softrnic/softrnic/wire"
+)
+
+// Counts is what one address sent.
+type Counts struct {
+	Packets    int
+	Opcodes    map[wire.Opcode]int
+	Duplicates int // requests behind what the peer has accepted
+	Gaps       int // times that a request was missing before others
+	RNRNaks    int // receiver not ready
+	SeqNaks    int // PSN sequence error
+	OtherNaks  int // the fatal ones
+	BadICRC    int
+	CNPs       int
+}
+
+// Tally counts. It is for one path MTU.
+type Tally struct {
+	mtu   int
+	by    map[netip.Addr]*Counts
+	flows map[flow]*progress
+}
+
+// flow is what one queue pair sends to another, as far as requests go.
+type flow struct {
+	from, to netip.Addr
+	qpn      uint32 // of the destination
+}
+
+// progress is how far the destination of a flow has come.
+type progress struct {
+	next wire.PSN // expected
+	gap  bool     // told of a missing packet, which has not come
+}
+
+// New returns an empty tally for traffic of a path MTU in bytes.
+func New(mtu int) *Tally {
+	return &Tally{mtu: mtu, by: make(map[netip.Addr]*Counts), flows: make(map[flow]*progress)}
+}
+
+// From returns what an address sent.
+func (t *Tally) From(a netip.Addr) *Counts {
+	c := t.by[a]
+	if c == nil {
+		c = &Counts{Opcodes: make(map[wire.Opcode]int)}
+		t.by[a] = c
+	}
+	return c
+}
+
+// Addrs returns who sent something, in order.
+func (t *Tally) Addrs() []netip.Addr {
+	return slices.SortedFunc(maps.Keys(t.by), netip.Addr.Compare)
+}
+
+// ErrNotRoCE tells of a frame that is something else, and not counted.
+var ErrNotRoCE = errors.New("tally: not a RoCE v2 packet")
+
+// Add counts a frame, from the Ethernet header on.
+func (t *Tally) Add(frame []byte) error {
+	p := gopacket.NewPacket(frame, layers.LinkTypeEthernet, gopacket.NoCopy)
+	udp, ok := p.TransportLayer().(*layers.UDP)
+	if !ok || udp.DstPort != 4791 {
+		return ErrNotRoCE
+	}
+	var src, dst netip.Addr
+	var id uint16
+	switch ip := p.NetworkLayer().(type) {
+	case *layers.IPv4:
+		src, _ = netip.AddrFromSlice(ip.SrcIP)
+		dst, _ = netip.AddrFromSlice(ip.DstIP)
+		id = ip.Id
+	case *layers.IPv6:
+		src, _ = netip.AddrFromSlice(ip.SrcIP)
+		dst, _ = netip.AddrFromSlice(ip.DstIP)
+	}
+	c := t.From(src)
+	c.Packets++
+	var pkt wire.Packet
+	if drop := pkt.Parse(udp.Payload); drop != wire.DropNone {
+		return fmt.Errorf("tally: a packet of %v: %s", src, drop.Why())
+	}
+	s := wire.NewSealer(netip.AddrPortFrom(src, uint16(udp.SrcPort)), netip.AddrPortFrom(dst, uint16(udp.DstPort)))
+	if result, _ := s.Check(pkt.Raw, id); result != wire.ICRCExact {
+		c.BadICRC++
+		return nil
+	}
+	c.Opcodes[pkt.BTH.Opcode]++
+	switch {
+	case pkt.BTH.Opcode == wire.CNP:
+		c.CNPs++
+	case pkt.Info.Class == wire.ClassRC && pkt.Info.Request:
+		t.request(c, flow{src, dst, pkt.BTH.DestQPN}, &pkt)
+	case pkt.BTH.Opcode == wire.RCAck:
+		t.acknowledge(c, src, dst, &pkt)
+	}
+	return nil
+}
+
+// request follows a request packet of RC.
+func (t *Tally) request(c *Counts, f flow, p *wire.Packet) {
+	at := t.flows[f]
+	if at == nil {
+		at = &progress{next: p.BTH.PSN}
+		t.flows[f] = at
+	}
+	switch d := p.BTH.PSN.Sub(at.next); {
+	case d < 0:
+		c.Duplicates++
+	case d > 0:
+		if !at.gap {
+			c.Gaps++
+		}
+		at.gap = true
+	default:
+		at.gap = false
+		at.next = at.next.Add(t.takes(p))
+	}
+}
+
+// takes is how many PSNs a request packet takes up: a READ those of its
+// responses.
+func (t *Tally) takes(p *wire.Packet) int {
+	if p.BTH.Opcode != wire.RCReadRequest {
+		return 1
+	}
+	return max(1, (int(p.RETH().Length)+t.mtu-1)/t.mtu)
+}
+
+// acknowledge counts refusals. A request that met no receive is expected
+// again: there is only one flow to the queue pair's address here that can be
+// meant, the one whose next PSN is just behind.
+func (t *Tally) acknowledge(c *Counts, src, dst netip.Addr, p *wire.Packet) {
+	switch s := p.AETH().Syndrome; s.Kind() {
+	case wire.KindRNR:
+		c.RNRNaks++
+		for f, at := range t.flows {
+			if f.from == dst && f.to == src && at.next == p.BTH.PSN.Add(1) {
+				at.next = p.BTH.PSN
+			}
+		}
+	case wire.KindNAK:
+		if s == wire.NakPSNSequence {
+			c.SeqNaks++
+		} else {
+			c.OtherNaks++
+		}
+	}
+}

@@ -1,0 +1,98 @@
+package tally_test
+
+import (
+	"net"
+	"net/netip"
+	"testing"
+
+	"github.com/gopacket/gopacket"
+	"github.com/gopacket/gopacket/layers"
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/interop/tally"
+	"github.com/softrnic/softrnic/wire"
+)
+
+var (
+	a = netip.MustParseAddr("192.0.2.1")
+	b = netip.MustParseAddr("192.0.2.2")
+)
+
+// frame is a packet of an opcode as it is on the cable. length is that of a
+// READ, syndrome of an acknowledgement.
+func frame(t testing.TB, from, to netip.Addr, op wire.Opcode, psn wire.PSN, length uint32, s wire.Syndrome) []byte {
+	info := op.Info()
+	payload := 0
+	if info.Payload == wire.PayloadMTU || info.Payload == wire.PayloadSome {
+		payload = 1024
+	}
+	raw := make([]byte, info.HeaderLen+payload+wire.ICRCLen)
+	h := wire.BTH{Opcode: op, PKey: wire.DefaultPKey, DestQPN: 7, PSN: psn}
+	h.Put(raw)
+	if info.RETH {
+		wire.RETH{Length: length}.Put(raw[wire.BTHLen:])
+	}
+	if info.AETH {
+		wire.AETH{Syndrome: s}.Put(raw[wire.BTHLen:])
+	}
+	src, dst := netip.AddrPortFrom(from, 49152), netip.AddrPortFrom(to, 4791)
+	sealer := wire.NewSealer(src, dst)
+	const id = 77
+	sealer.Seal(raw, id)
+	ip := &layers.IPv4{Version: 4, TTL: 64, Id: id, Flags: layers.IPv4DontFragment, Protocol: layers.IPProtocolUDP, SrcIP: from.AsSlice(), DstIP: to.AsSlice()}
+	udp := &layers.UDP{SrcPort: 49152, DstPort: 4791}
+	require.NoError(t, udp.SetNetworkLayerForChecksum(ip))
+	buf := gopacket.NewSerializeBuffer()
+	require.NoError(t, gopacket.SerializeLayers(buf, gopacket.SerializeOptions{FixLengths: true, ComputeChecksums: true},
+		&layers.Ethernet{SrcMAC: make(net.HardwareAddr, 6), DstMAC: make(net.HardwareAddr, 6), EthernetType: layers.EthernetTypeIPv4},
+		ip, udp, gopacket.Payload(raw)))
+	return buf.Bytes()
+}
+
+func TestTally(t *testing.T) {
+	sum := tally.New(1024)
+	add := func(f []byte) {
+		t.Helper()
+		require.NoError(t, sum.Add(f))
+	}
+	ack := wire.AckSyndrome(wire.CreditUnlimited)
+	request := func(op wire.Opcode, psn wire.PSN, length uint32) { add(frame(t, a, b, op, psn, length, ack)) }
+	answer := func(psn wire.PSN, s wire.Syndrome) { add(frame(t, b, a, wire.RCAck, psn, 0, s)) }
+
+	const top = wire.PSN(wire.PSNMask)
+	request(wire.RCSendOnly, top, 0)
+	request(wire.RCReadRequest, 0, 2049) // takes 0, 1, 2
+	request(wire.RCReadRequest, 1, 1025) // again, in part
+	request(wire.RCSendFirst, 3, 0)
+	request(wire.RCSendLast, 5, 0) // 4 is missing
+	request(wire.RCSendLast, 5, 0)
+	answer(4, wire.NakPSNSequence)
+	request(wire.RCSendMiddle, 4, 0)
+	request(wire.RCSendLast, 5, 0)
+	answer(5, wire.RNRSyndrome(1))
+	request(wire.RCSendLast, 5, 0)
+	request(wire.RCReadRequest, 6, 0) // of nothing: takes one
+	request(wire.RCWriteOnly, 8, 0)   // 7 is missing, again a gap
+	answer(6, wire.NakRemoteAccess)
+
+	got := sum.From(a)
+	require.Equal(t, 11, got.Packets)
+	require.Equal(t, 1, got.Duplicates)
+	require.Equal(t, 2, got.Gaps)
+	require.Equal(t, 3, got.Opcodes[wire.RCReadRequest])
+	require.Zero(t, got.RNRNaks+got.SeqNaks+got.OtherNaks+got.BadICRC)
+	got = sum.From(b)
+	require.Equal(t, []int{3, 1, 1, 1}, []int{got.Packets, got.RNRNaks, got.SeqNaks, got.OtherNaks})
+	require.Zero(t, got.Duplicates+got.Gaps)
+}
+
+func TestTallyOfDamaged(t *testing.T) {
+	sum := tally.New(1024)
+	f := frame(t, a, b, wire.RCSendFirst, 1, 0, 0)
+	f[len(f)-1] ^= 1
+	require.NoError(t, sum.Add(f))
+	require.Equal(t, 1, sum.From(a).BadICRC)
+	require.Empty(t, sum.From(a).Opcodes)
+	require.ErrorIs(t, sum.Add(f[:20]), tally.ErrNotRoCE)
+	require.ErrorContains(t, sum.Add(f[:52]), "192.0.2.1") // in the middle of the BTH
+}
