@@ -185,6 +185,7 @@ func (c *Core) Queued() (send, recv int) { return c.sq.len(), c.rq.len() }
 
 // reset forgets all work and every attribute.
 func (c *Core) reset() {
+	c.Abandon()
 	c.state = sReset
 	c.attr = verbs.QPAttr{}
 	c.path = wire.Path{}

@@ -59,6 +59,9 @@ type SharedQueue interface {
 	// Take moves the oldest receive into wqe, reusing the memory of its
 	// SGList, and reports whether there was one.
 	Take(wqe *RecvWQE) bool
+
+	// GiveBack makes a receive that was taken, and not used, the oldest again.
+	GiveBack(wqe *RecvWQE)
 }
 
 // RecvWQE is a posted receive.

@@ -38,6 +38,16 @@ func (c *Core) takeReceive() bool {
 	return true
 }
 
+// Abandon gives up what the queue pair holds of objects that outlive it: call it
+// before a queue pair is destroyed. The receive of a shared queue that an
+// unfinished message has taken goes back there, for another.
+func (c *Core) Abandon() {
+	if c.msg.held && c.shared != nil {
+		c.shared.GiveBack(&c.msg.wqe)
+	}
+	c.msg.held = false
+}
+
 // completeRecv completes the held receive for the message that p ends.
 func (c *Core) completeRecv(p *wire.Packet, wc verbs.WC) {
 	m := &c.msg

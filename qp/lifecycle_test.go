@@ -195,6 +195,45 @@ func TestQueuedReadsKeepTheirResource(t *testing.T) {
 	}
 }
 
+// The receive of a shared queue that an unfinished message holds goes back there
+// when the queue pair is reset or destroyed, and is the next to be taken. One of
+// the queue pair's own is gone with all others.
+func TestAbandonedReceiveGoesBack(t *testing.T) {
+	for _, typ := range []verbs.QPType{verbs.RC, verbs.UC, verbs.UD} {
+		for what, leave := range map[string]func(p *pair){
+			"reset":   func(p *pair) { require.NoError(t, p.modify(p.b, verbs.StateReset)) },
+			"destroy": func(p *pair) { p.b.Abandon(); p.b.Abandon() },
+		} {
+			p := connect(t, ofType(typ), func(o *options) { o.srq = true })
+			p.b.recv(7, 0, 600)
+			p.b.recv(8, 0, 600)
+			if typ == verbs.UD {
+				p.a.post(p.now, p.datagram(1, 600)) // with a GRH it is too long for the receive
+			} else {
+				p.a.post(p.now, p.send(1, 0, 600))
+			}
+			p.give(p.b, p.take(p.a)[0])
+			require.Equal(t, 1, p.b.srq.len(), "%v has taken one", typ)
+			leave(p)
+			require.Empty(t, p.b.done())
+			var wqe RecvWQE
+			for id := uint64(7); id < 9; id++ {
+				require.True(t, p.b.srq.Take(&wqe), "%v %s", typ, what)
+				require.Equal(t, id, wqe.ID)
+				require.Equal(t, []verbs.SGE{p.b.sge(0, 600)}, wqe.SGList)
+			}
+			require.False(t, p.b.srq.Take(&wqe), "only once")
+		}
+	}
+	p := connect(t)
+	p.b.recv(7, 0, 600)
+	p.a.post(p.now, p.send(1, 0, 600))
+	p.give(p.b, p.take(p.a)[0])
+	require.NoError(t, p.modify(p.b, verbs.StateReset))
+	_, recvs := p.b.Queued()
+	require.Zero(t, recvs)
+}
+
 // 6: RESET clears queues without completions, counters of messages, windows,
 // credits and resources; the queue pair then serves a new connection.
 func TestReset(t *testing.T) {

@@ -180,3 +180,14 @@ func (q *recvQueue) Take(wqe *RecvWQE) bool {
 	wqe.SGList = append(wqe.SGList[:0], q.sges[first:first+int(q.nsge[s])]...)
 	return true
 }
+
+// GiveBack implements SharedQueue.
+func (q *recvQueue) GiveBack(wqe *RecvWQE) {
+	if q.mustGrow() {
+		q.grow()
+	}
+	q.head--
+	s := q.slot(q.head)
+	q.ids[s], q.nsge[s] = wqe.ID, uint8(len(wqe.SGList))
+	copy(q.sges[int(s)*q.maxSGE:], wqe.SGList)
+}

@@ -148,17 +148,20 @@ func (gr *group) close() error {
 	return err
 }
 
-// serve reads the group's socket until it is closed.
+// serve reads the group's socket until it is closed. A socket that fails is a
+// failure of the device's link, as its own is.
 func (gr *group) serve(d *Device) {
 	defer close(gr.done)
 	rx := link.NewDatagrams(1)
 	sealers := sealerCache{local: gr.conn.LocalAddr()}
 	for {
-		if _, err := gr.conn.Wait(-1); err != nil {
-			return
+		_, err := gr.conn.Wait(-1)
+		if err == nil {
+			_, err = gr.conn.ReadBatch(rx)
 		}
-		if n, err := gr.conn.ReadBatch(rx); err != nil || n == 0 {
-			continue
+		if err != nil {
+			d.linkFailed(err)
+			return
 		}
 		for i := range rx.Msgs() {
 			gr.receive(d, &rx.Msgs()[i], &sealers)
@@ -185,14 +188,24 @@ func (gr *group) receive(d *Device, dg *link.Datagram, sealers *sealerCache) {
 		}
 		gr.mu.Lock()
 		for _, q := range gr.members {
-			q.shard.mu.Lock()
-			if !q.dead {
-				if drop := q.core.HandlePacket(d.now(), &p); drop != wire.DropNone {
-					d.drops.count(drop)
-				}
-			}
-			q.shard.mu.Unlock()
+			q.receive(&p)
 		}
 		gr.mu.Unlock()
 	}
+}
+
+// receive takes a packet that came through a group.
+func (q *QP) receive(p *wire.Packet) {
+	s := q.shard
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if q.dead || q.dev.over.Load() {
+		return
+	}
+	now := q.dev.now()
+	if drop := q.core.HandlePacket(now, p); drop != wire.DropNone {
+		q.dev.drops.count(drop)
+	}
+	s.drain(q, now) // it may have overrun its completion queue, or failed
+	s.flush()
 }

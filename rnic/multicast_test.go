@@ -3,10 +3,13 @@ package rnic
 import (
 	"net/netip"
 	"runtime"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/softrnic/softrnic/internal/link"
 	"github.com/softrnic/softrnic/verbs"
 	"github.com/softrnic/softrnic/wire"
 )
@@ -56,4 +59,60 @@ func TestMulticast(t *testing.T) {
 	require.Empty(t, b.dev.groups.list)
 	require.Empty(t, c.dev.groups.list)
 	require.ErrorIs(t, qa.AttachMcast(verbs.GIDFromAddr(netip.MustParseAddr("ff11::1"))), verbs.ErrUnsupported)
+}
+
+// A completion queue that overruns through a group's packets ends its queue
+// pair, as one that overruns through any other's.
+func TestMulticastOverrun(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("multicast needs Linux")
+	}
+	g := verbs.GIDFromAddr(netip.MustParseAddr("239.4.7.92"))
+	a, b := pairOf(t, Options{}, verbs.UD)
+	small := b.newCQ(t, 1)
+	q := b.newQPWith(t, verbs.QPInitAttr{Type: verbs.UD, SendCQ: small, RecvCQ: small})
+	require.NoError(t, verbs.ActivateUD(q, qkey, 1))
+	require.NoError(t, q.AttachMcast(g))
+	for range 2 {
+		_, err := q.PostRecv([]verbs.RecvWR{{SGList: []verbs.SGE{b.mr.SGE(0, 100)}}})
+		require.NoError(t, err)
+	}
+	ah, err := a.pd.CreateAH(verbs.AHAttr{DGID: g})
+	require.NoError(t, err)
+	for range 2 {
+		a.post(t, verbs.SendWR{Opcode: verbs.WRSend, SGList: []verbs.SGE{a.mr.SGE(0, 4)},
+			AH: ah, RemoteQPN: wire.QPNMulticast, RemoteQKey: qkey})
+		a.poll1(t)
+	}
+	require.Same(t, small, b.event(t, verbs.EventCQErr).CQ)
+	require.Same(t, q, b.event(t, verbs.EventQPFatal).QP)
+	require.Equal(t, verbs.StateErr, q.State())
+}
+
+// deafConn is a socket that says that there is something to read, and fails.
+type deafConn struct {
+	link.Conn
+	reads atomic.Int32
+}
+
+func (c *deafConn) LocalAddr() netip.AddrPort                   { return netip.MustParseAddrPort("127.0.0.1:4791") }
+func (c *deafConn) Wait(time.Duration) (readable bool, _ error) { return true, nil }
+func (c *deafConn) Close() error                                { return nil }
+func (c *deafConn) ReadBatch(*link.Datagrams) (int, error) {
+	c.reads.Add(1)
+	return 0, errBroken
+}
+
+// A group whose socket fails for good does not read it for ever: the link has
+// failed.
+func TestMulticastSocketFails(t *testing.T) {
+	e := newEnd(t, Options{})
+	c := &deafConn{}
+	gr := &group{conn: c, done: make(chan struct{})}
+	go gr.serve(e.dev)
+	<-gr.done
+	require.EqualValues(t, 1, c.reads.Load())
+	require.Contains(t, e.event(t, verbs.EventDeviceFatal).Why.Event, errBroken.Error())
+	_, err := e.dev.AllocPD()
+	require.ErrorIs(t, err, errBroken)
 }

@@ -311,6 +311,7 @@ func (q *QP) Destroy() error {
 	if !q.dev.over.Load() {
 		s.part(q, q.dev.now())
 	}
+	q.core.Abandon()
 	s.forget(q)
 	q.pd.unbindQP(q.num) // before another queue pair can get the number
 	q.dev.qps.remove(q)

@@ -27,6 +27,20 @@ func (r *slotRing[T]) push(limit int) *T {
 	return &r.slots[at]
 }
 
+// unpop puts a slot in front of the oldest and returns it. It takes no limit:
+// what is put back was in the queue before.
+func (r *slotRing[T]) unpop() *T {
+	if r.n == len(r.slots) {
+		r.resize(r.n + 1)
+	}
+	if r.head == 0 {
+		r.head = len(r.slots)
+	}
+	r.head--
+	r.n++
+	return &r.slots[r.head]
+}
+
 // front returns the oldest slot, or nil if there is none.
 func (r *slotRing[T]) front() *T {
 	if r.n == 0 {

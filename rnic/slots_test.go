@@ -7,14 +7,16 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A slotRing does what a slice does that is appended to and cut at the front.
+// A slotRing does what a slice does that is appended to, cut at the front, and
+// put together again there.
 func TestSlotRingAgainstSlice(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var ring slotRing[int]
 		var model []int
 		limit, next := 40, 0
+		over := 0 // slots that unpop may have made beyond the limit
 		for range rapid.IntRange(1, 200).Draw(t, "steps") {
-			switch rapid.SampledFrom([]string{"push", "push", "pop", "limit"}).Draw(t, "step") {
+			switch rapid.SampledFrom([]string{"push", "push", "pop", "unpop", "limit"}).Draw(t, "step") {
 			case "push":
 				slot := ring.push(limit)
 				require.Equal(t, len(model) < limit, slot != nil)
@@ -30,14 +32,20 @@ func TestSlotRingAgainstSlice(t *testing.T) {
 					require.Equal(t, model[0], *slot)
 					model = model[1:]
 				}
+			case "unpop":
+				next++
+				*ring.unpop() = next
+				model = append([]int{next}, model...)
+				over = max(over, len(model))
 			case "limit":
-				limit = rapid.IntRange(len(model), 60).Draw(t, "new limit")
+				limit = rapid.IntRange(len(model), max(60, len(model))).Draw(t, "new limit")
 				if len(ring.slots) > limit {
 					ring.resize(limit)
 				}
+				over = 0
 			}
 			require.Equal(t, len(model), ring.n)
-			require.LessOrEqual(t, len(ring.slots), limit)
+			require.LessOrEqual(t, len(ring.slots), max(limit, over))
 			if len(model) > 0 {
 				require.Equal(t, model[0], *ring.front())
 			} else {

@@ -96,6 +96,19 @@ func (s *SRQ) Take(wqe *qp.RecvWQE) bool {
 	return slot != nil
 }
 
+// GiveBack implements qp.SharedQueue. It may take the queue one beyond its
+// size, if that has been filled up meanwhile.
+func (s *SRQ) GiveBack(wqe *qp.RecvWQE) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return
+	}
+	slot := s.queue.unpop()
+	slot.ID = wqe.ID
+	slot.SGList = append(slot.SGList[:0], wqe.SGList...)
+}
+
 // Modify changes the size, not below what is posted, or arms the limit (0
 // disarms), which may not exceed the size. It changes everything that the mask
 // names or nothing.
@@ -134,14 +147,14 @@ func (s *SRQ) set(maxWR, limit, most int) *verbs.OpError {
 		return refuse(verbs.ErrInvalid, "MaxWR is %d; ask for room for at least one receive", maxWR)
 	case maxWR > most:
 		return refuse(verbs.ErrLimit, "MaxWR is %d, the device allows %d", maxWR, most)
-	case maxWR < s.queue.n:
+	case maxWR < s.queue.n && maxWR != s.maxWR:
 		return refuse(verbs.ErrInvalid, "MaxWR is %d, but %d receives are posted", maxWR, s.queue.n)
 	case limit < 0 || limit > maxWR:
 		return refuse(verbs.ErrInvalid, "Limit is %d; give 0 (off) to MaxWR, which is %d", limit, maxWR)
 	}
 	s.maxWR, s.limit = maxWR, limit
-	if len(s.queue.slots) > maxWR {
-		s.queue.resize(maxWR)
+	if fit := max(maxWR, s.queue.n); len(s.queue.slots) > fit {
+		s.queue.resize(fit)
 	}
 	return nil
 }

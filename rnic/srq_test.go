@@ -3,6 +3,7 @@ package rnic
 import (
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
@@ -325,6 +326,49 @@ func TestSRQIsShared(t *testing.T) {
 	}
 	require.Len(t, seen, total)
 	require.Equal(t, 1, host.limitEvents(t, srq))
+}
+
+// A receive that a queue pair has taken and not completed goes back to its queue
+// when the queue pair goes, even to one that is full, and serves another.
+func TestSRQReceiveOutlivesItsQueuePair(t *testing.T) {
+	for what, leave := range map[string]func(q verbs.QP) error{
+		"destroy": verbs.QP.Destroy,
+		"reset":   func(q verbs.QP) error { return q.Modify(verbs.QPAttr{State: verbs.StateReset}, verbs.AttrState) },
+	} {
+		t.Run(what, func(t *testing.T) {
+			a, b := pairOf(t, Options{}, verbs.UD)
+			srq, err := b.pd.CreateSRQ(verbs.SRQInitAttr{MaxWR: 1, MaxSGE: 1})
+			require.NoError(t, err)
+			receiver := func() verbs.QP {
+				q := b.newQPWith(t, verbs.QPInitAttr{Type: verbs.UD, SRQ: srq})
+				require.NoError(t, verbs.ActivateUD(q, qkey, 1))
+				return q
+			}
+			send := func(to verbs.QP, n int) {
+				a.post(t, verbs.SendWR{Opcode: verbs.WRSend, SGList: []verbs.SGE{a.mr.SGE(0, n)},
+					AH: a.handle(t, b.dev), RemoteQPN: to.Num(), RemoteQKey: qkey})
+				a.poll1(t)
+			}
+			post := func(id uint64) {
+				_, err := srq.PostRecv([]verbs.RecvWR{{WRID: id, SGList: []verbs.SGE{b.mr.SGE(0, 44)}}})
+				require.NoError(t, err)
+			}
+			post(77)
+			q := receiver()
+			send(q, 100) // too long for it
+			require.Eventually(t, func() bool { b.dev.Progress(); return b.dev.Stats().Drops["too_big_for_buffer"] == 1 }, patience, time.Millisecond)
+			post(78)
+			require.NoError(t, leave(q))
+			_, err = srq.PostRecv([]verbs.RecvWR{{}})
+			require.ErrorIs(t, err, verbs.ErrQueueFull)
+			require.NoError(t, srq.Modify(verbs.SRQAttr{Limit: 1}, verbs.SRQLimit), "of a queue that is one over its size")
+			q = receiver()
+			for id := uint64(77); id < 79; id++ {
+				send(q, 4)
+				require.Equal(t, id, b.poll1(t).WRID)
+			}
+		})
+	}
 }
 
 // cycle posts a list of receives and takes them all.

@@ -197,6 +197,8 @@ type QP interface {
 	DetachMcast(group GID) error
 
 	// Destroy frees the queue pair (ibv_destroy_qp). Outstanding work is
-	// dropped without completions. Destroying twice is safe.
+	// dropped without completions, as by a Modify to StateReset; a receive of
+	// an SRQ that an unfinished message has taken goes back there. Destroying
+	// twice is safe.
 	Destroy() error
 }

@@ -2,6 +2,8 @@ package sim_test
 
 import (
 	"errors"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/softrnic/softrnic/verbs"
@@ -19,8 +21,11 @@ func (p *pair) kill() {
 		w.trace.Note(h.host.dev, []string{"destroys its queue pair", "goes to ERR", "deregisters the target", "deregisters the receives"}[what])
 	}
 	switch {
-	case what == 0 && h.srq() == nil: // a receive of a shared queue would be lost with it
+	case what == 0:
 		h.leave()
+		if s := h.srq(); s != nil { // it has back what a message was filling
+			s.soil(slices.Collect(maps.Values(s.posted)))
+		}
 	case what == 2:
 		if h.target.mr.Dereg() != nil { // a window is bound to it
 			h.fall()

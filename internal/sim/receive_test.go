@@ -90,11 +90,17 @@ func (l *landing) release(r *receive, dirty bool) {
 // check compares all slots with the model, but for those that are posted: an
 // unreliable message that broke off may have begun to fill one.
 func (l *landing) check(what string, posted []*receive) {
+	l.soil(posted)
+	l.arena.check(what)
+}
+
+// soil brings the model up to date with receives that are posted and that a
+// message which broke off may have begun to fill.
+func (l *landing) soil(posted []*receive) {
 	for _, r := range posted {
 		off := r.slot * l.size
 		copy(l.arena.want[off:], l.arena.at(off, l.size))
 	}
-	l.arena.check(what)
 }
 
 // stock posts receives, not always as many as there is room for: late ones are
