@@ -121,6 +121,9 @@ func (r *Request) Accept(ctx context.Context, qp verbs.QP, o AcceptOptions) (*Co
 	return c, nil
 }
 
+// failoverUnsupported in a REP says that there are no alternate paths.
+const failoverUnsupported = 1
+
 func (r *Request) accept(ctx context.Context, qp verbs.QP, o *AcceptOptions) (*Conn, error) {
 	m := r.in.l.m
 	if qp == nil {
@@ -143,8 +146,11 @@ func (r *Request) accept(ctx context.Context, qp verbs.QP, o *AcceptOptions) (*C
 		InitiatorDepth:     min(r.ResponderResources, orDefault(o.MaxRdAtomic, defaultRdAtomic), uint8(min(m.limits.MaxQPInitRdAtom, 255))),
 		PrivateData:        o.PrivateData,
 	}
-	if r.PeerBuffer != 0 || m.options.Announce {
+	if r.PeerBuffer != 0 {
 		rep.LocalEECN = mad.EECNOfBuffer(m.port.RecvBuffer)
+	}
+	if r.in.event.REQ.Alternate.LocalGID != [16]byte{} {
+		rep.Failover = failoverUnsupported
 	}
 	c := &Conn{
 		m: m, id: r.in.id, qp: qp, local: r.LocalAddr(), remote: r.RemoteAddr(), adapter: r.RemoteAdapter(),
@@ -175,6 +181,10 @@ func (c *Conn) await(ctx context.Context, in *incoming, rep mad.REP) error {
 		delete(m.parties, c.id)
 		err = ErrWithdrawn
 	}
+	if err == nil {
+		m.unconfirmed[c.qp] = c.id
+		defer m.confirmed(c.qp)
+	}
 	m.settle()
 	m.mu.Unlock()
 	if err == nil {
@@ -189,4 +199,23 @@ func (c *Conn) await(ctx context.Context, in *incoming, rep mad.REP) error {
 		fail(c.qp)
 	}
 	return err
+}
+
+// Notify tells that data has come on a queue pair that is being accepted
+// (rdma_notify): the peer considers the connection established, so Accept need
+// not wait for a message that says so and may be late or lost.
+func (m *Manager) Notify(qp verbs.QP) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if id, ok := m.unconfirmed[qp]; ok {
+		m.machine.Notify(id)
+		m.settle()
+	}
+}
+
+// confirmed notes that a queue pair is not being accepted any more.
+func (m *Manager) confirmed(qp verbs.QP) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.unconfirmed, qp)
 }

@@ -56,20 +56,20 @@ func (d *dialing) lost() {
 }
 
 // start asks a question with ask, which is called with the lock held.
-func (m *Manager) start(d *dialing, ask func(now protocol.Time) (uint32, bool)) (uint32, error) {
+func (m *Manager) start(d *dialing, ask func(now protocol.Time) (uint32, bool)) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.closed {
-		return 0, ErrClosed
+		return ErrClosed
 	}
 	id, ok := ask(m.now())
 	if !ok {
-		return 0, ErrTooMany
+		return ErrTooMany
 	}
 	d.id = id
 	m.parties[id] = d
 	m.settle()
-	return id, nil
+	return nil
 }
 
 // await waits for the answer. If ctx ends first the question is taken back.

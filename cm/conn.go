@@ -7,6 +7,7 @@ import (
 
 	"github.com/softrnic/softrnic/cm/protocol"
 	"github.com/softrnic/softrnic/verbs"
+	"github.com/softrnic/softrnic/wire/mad"
 )
 
 // Conn is a connection. Its queue pair is in StateRTS until the connection
@@ -82,6 +83,9 @@ func (c *Conn) Disconnect(ctx context.Context) error { return c.DisconnectWith(c
 
 // DisconnectWith is Disconnect with up to 220 bytes of private data.
 func (c *Conn) DisconnectWith(ctx context.Context, private []byte) error {
+	if err := checkPrivate(private, mad.DREQPrivateLen); err != nil {
+		return errOf("disconnect", c.remote, err, "")
+	}
 	c.finish(ErrClosed, nil)
 	c.m.mu.Lock()
 	if c.m.machine.Disconnect(c.m.now(), c.id, private) {

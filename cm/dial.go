@@ -3,6 +3,7 @@ package cm
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 
@@ -40,23 +41,45 @@ func (m *Manager) dial(ctx context.Context, addr netip.AddrPort, o *DialOptions)
 	if err := begin(o.QP, accessOf(&o.ConnectOptions, q.ResponderResources), o.Prepare); err != nil {
 		return nil, err
 	}
-	d := &dialing{heard: make(chan answer, 1)}
-	id, err := m.start(d, func(now protocol.Time) (uint32, bool) { return m.machine.Connect(now, peer, *q) })
-	if err != nil {
-		return nil, err
+	d, a, err := m.connect(ctx, peer, q)
+	for smaller := smallerMTU(err, q.MTU); smaller != 0 && o.MTU == 0; smaller = smallerMTU(err, q.MTU) {
+		q.MTU = smaller
+		d, a, err = m.connect(ctx, peer, q)
 	}
-	a, err := m.await(ctx, d)
 	if err != nil {
 		return nil, err
 	}
 	c := &Conn{
-		m: m, id: id, qp: o.QP, local: local, remote: addr, adapter: peer, params: paramsOfREP(q, &a.rep), private: a.private,
+		m: m, id: d.id, qp: o.QP, local: local, remote: addr, adapter: peer, params: paramsOfREP(q, &a.rep), private: a.private,
 		done: make(chan struct{}), released: make(chan struct{}),
 	}
 	if err := c.complete(q, o); err != nil {
 		return nil, err
 	}
 	return c, nil
+}
+
+// connect sends a REQ and waits for the answer.
+func (m *Manager) connect(ctx context.Context, peer netip.AddrPort, q *mad.REQ) (*dialing, answer, error) {
+	d := &dialing{heard: make(chan answer, 1)}
+	if err := m.start(d, func(now protocol.Time) (uint32, bool) { return m.machine.Connect(now, peer, *q) }); err != nil {
+		return nil, answer{}, err
+	}
+	a, err := m.await(ctx, d)
+	return d, a, err
+}
+
+// smallerMTU is the path MTU that a refusal proposes, 0 if it is no refusal of
+// the MTU or proposes nothing smaller.
+func smallerMTU(err error, asked uint8) uint8 {
+	var r *RejectError
+	if !errors.As(err, &r) || r.Reason != InvalidMTU || len(r.Info) == 0 {
+		return 0
+	}
+	if proposed := r.Info[0] >> 4; proposed < asked {
+		return proposed
+	}
+	return 0
 }
 
 // checkDial refuses what cannot be asked for.
@@ -105,6 +128,16 @@ func (m *Manager) request(addr netip.AddrPort, o *DialOptions) *mad.REQ {
 	return q
 }
 
+// ackTimeout is our queue pair's: what was asked for or, with a stranger and no
+// wish of the program's, that and the delay that the stranger announces.
+func (c *Conn) ackTimeout(o *DialOptions) uint8 {
+	t := orDefault(o.Timeout, defaultTimeout)
+	if o.Timeout == 0 && c.params.PeerBuffer == 0 {
+		t = mad.TimeoutCode(mad.TimeoutNanos(t) + mad.TimeoutNanos(c.params.AckDelay))
+	}
+	return t
+}
+
 // complete moves the queue pair of a connection that the peer has accepted, and
 // sends the RTU.
 func (c *Conn) complete(q *mad.REQ, o *DialOptions) error {
@@ -127,7 +160,7 @@ func (c *Conn) complete(q *mad.REQ, o *DialOptions) error {
 		AV:          p.av(c.adapter),
 		MaxRdAtomic: min(p.ResponderResources, q.InitiatorDepth), MaxDestRdAtomic: served,
 		MinRNRTimer: orDefault(o.MinRNRTimer, defaultMinRNRTimer),
-		Timeout:     q.Primary.AckTimeout, RetryCnt: q.RetryCount, RNRRetry: p.RNRRetry,
+		Timeout:     c.ackTimeout(o), RetryCnt: q.RetryCount, RNRRetry: p.RNRRetry,
 	}
 	if err := join(c.qp, a, o.Access != 0); err != nil {
 		return refuse(mad.RejConsumer, err)

@@ -24,15 +24,16 @@ type Manager struct {
 	opened  time.Time
 	done    chan struct{} // closed when the goroutine has ended
 
-	mu        sync.Mutex
-	machine   *protocol.Machine
-	parties   map[uint32]party // who is told about a connection or request
-	listeners map[mad.ServiceID]*listener
-	sleepTill protocol.Time // when the goroutine wakes at the latest, 0 for never
-	wake      context.CancelFunc
-	foreign   uint64 // datagrams that are not from a queue pair 1
-	unsent    uint64 // datagrams that could not be sent
-	closed    bool
+	mu          sync.Mutex
+	machine     *protocol.Machine
+	parties     map[uint32]party // who is told about a connection or request
+	listeners   map[mad.ServiceID]*listener
+	unconfirmed map[verbs.QP]uint32 // connections that are being accepted
+	sleepTill   protocol.Time       // when the goroutine wakes at the latest, 0 for never
+	wake        context.CancelFunc
+	foreign     uint64 // datagrams that are not from a queue pair 1
+	unsent      uint64 // datagrams that could not be sent
+	closed      bool
 }
 
 // party hears what happens to a connection or a request. The manager's lock is
@@ -66,7 +67,7 @@ func New(dev verbs.Device, o Options) (*Manager, error) {
 			Rand: o.Rand, GUID: limits.NodeGUID, GID: gid.GID, UDPPort: udpPort, MaxMTU: uint8(port.ActiveMTU),
 			MaxConns: o.MaxConns, ServiceTimeout: o.ServiceTimeout,
 		}),
-		parties: make(map[uint32]party), listeners: make(map[mad.ServiceID]*listener),
+		parties: make(map[uint32]party), listeners: make(map[mad.ServiceID]*listener), unconfirmed: make(map[verbs.QP]uint32),
 		wake: func() {},
 	}
 	if m.gsi, err = openGSI(dev, o.Receives, o.Rand()&0xffffff); err != nil {

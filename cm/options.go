@@ -36,14 +36,15 @@ type Options struct {
 	// default.
 	MaxConns int
 
-	// Receives is the number of datagrams that can arrive at a time, 512 by
-	// default.
+	// Receives is the number of datagrams that can arrive at a time, 2048 by
+	// default, at 296 bytes each.
 	Receives int
 
-	// Announce tells every peer the size of our socket's receive buffer, in a
-	// field that the standard leaves unused. Without it only peers that are
-	// softrnics for sure are told: those on another UDP port than 4791, those
-	// on a loopback address, and those that told us.
+	// Announce tells every peer that is dialed that we are a softrnic, and the
+	// size of our socket's receive buffer, in a field that the standard leaves
+	// unused. Without it only peers that are softrnics for sure are told: those
+	// on another UDP port than 4791 and those on a loopback address. Who is
+	// told tells in return.
 	Announce bool
 
 	// Rand replaces the source of ids and packet sequence numbers.
@@ -56,7 +57,7 @@ const DefaultResponseTimeout = 17
 func (o *Options) setDefaults() {
 	setDefault(&o.ResponseTimeout, DefaultResponseTimeout)
 	setDefault(&o.Retries, 15)
-	setDefault(&o.Receives, 512)
+	setDefault(&o.Receives, 2048)
 	o.Retries = min(o.Retries, 15)
 	if o.Rand == nil {
 		o.Rand = secureRandom

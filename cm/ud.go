@@ -219,7 +219,7 @@ func (m *Manager) dialUD(ctx context.Context, addr netip.AddrPort, o *UDDialOpti
 // askUD sends a SIDR_REQ and waits for the answer.
 func (m *Manager) askUD(ctx context.Context, peer netip.AddrPort, q mad.SIDRReq) (answer, error) {
 	d := &dialing{heard: make(chan answer, 1)}
-	_, err := m.start(d, func(now protocol.Time) (uint32, bool) {
+	err := m.start(d, func(now protocol.Time) (uint32, bool) {
 		return m.machine.Ask(now, peer, q, m.options.ResponseTimeout, m.options.Retries)
 	})
 	if err != nil {

@@ -97,6 +97,7 @@ func TestSlowProgram(t *testing.T) {
 	require.Equal(t, mad.MRA{LocalID: id, RemoteID: 77, Which: mad.WhichREQ, ServiceTimeout: 20, PrivateData: mra.PrivateData}, mra)
 	require.Equal(t, DropNone, r.take(reqTID, mad.AttrREQ, r.req()))
 	r.sent(mad.AttrMRA)
+	r.pass(4 * sec)
 	r.silent()
 	r.pass(pendingLife)
 	require.Equal(t, id, r.event(EventWithdrawn).ID)
@@ -106,6 +107,18 @@ func TestSlowProgram(t *testing.T) {
 	require.False(t, r.m.Reject(r.now, id, mad.REJ{}))
 	r.silent()
 	r.m.empty(t)
+}
+
+// A duplicate REQ ahead of that draws the MRA at once, and the request stays.
+func TestMRAOfDuplicate(t *testing.T) {
+	r := newRig(t, Config{})
+	id := r.requested()
+	require.Equal(t, DropNone, r.take(reqTID, mad.AttrREQ, r.req()))
+	r.sent(mad.AttrMRA)
+	r.pass(15 * sec)
+	r.silent()
+	require.True(t, r.m.Accept(r.now, id, mad.REP{QPN: 1}))
+	r.sent(mad.AttrREP)
 }
 
 // An MRA makes us wait, as long as it says within reason, and as often as there
@@ -215,6 +228,9 @@ func TestDREQ(t *testing.T) {
 			theirs := r.m.entries[id].remoteID
 			dreq := &mad.DREQ{LocalID: theirs, RemoteID: id, RemoteQPN: 600, PrivateData: []byte("bye")}
 			require.Equal(t, DropNone, r.take(55, mad.AttrDREQ, dreq))
+			if name == "before RTU" { // the peer had our REP, or there would be nothing to end
+				require.Equal(t, id, r.event(EventEstablished).ID)
+			}
 			e := r.event(EventDisconnected)
 			require.Equal(t, id, e.ID)
 			require.Equal(t, "bye", string(e.Private[:3]))

@@ -51,7 +51,7 @@ func (m *Machine) handleREQ(now Time, from netip.AddrPort, h mad.Header, q mad.R
 	m.remQPNs[remoteKey{from, q.QPN}] = e
 	patience := interval(q.RemoteResponseTimeout)
 	e.expires = now + min(patience*Time(1+e.retries)+Time(mad.TimeoutNanos(m.cfg.ServiceTimeout)), pendingLife)
-	m.timers.set(e, now+patience*3/4) // then an MRA
+	m.timers.set(e, now+patience*3/4) // then we send an MRA
 	m.stats.Requests++
 	ev := Event{Kind: EventRequest, REQ: q, CMA: cma, Private: q.PrivateData}
 	if cma.Dst.IsValid() {
@@ -104,8 +104,10 @@ func (m *Machine) repeatedREQ(now Time, h mad.Header, e *entry, q mad.REQ) Drop 
 	return DropDuplicate
 }
 
+// sendMRA makes the peer wait for our program, until the request expires.
 func (m *Machine) sendMRA(e *entry) {
 	e.state = StateMRAREQSent
+	m.timers.set(e, e.expires)
 	m.send(e.peer, e.tid, mad.AttrMRA, &mad.MRA{
 		LocalID: e.id, RemoteID: e.remoteID, Which: mad.WhichREQ, ServiceTimeout: m.cfg.ServiceTimeout,
 	})

@@ -87,7 +87,6 @@ func (m *Machine) expired(now Time, e *entry) {
 	switch e.state {
 	case StateREQRcvd:
 		m.sendMRA(e)
-		m.timers.set(e, e.expires)
 	case StateMRAREQSent, StateREPRcvd: // our program did not answer
 		m.stats.TimedOut++
 		m.raise(e, Event{Kind: withdrawnOr(e)})

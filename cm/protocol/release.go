@@ -112,7 +112,10 @@ func (m *Machine) handleDREQ(now Time, from netip.AddrPort, h mad.Header, r mad.
 		return DropWrongQPN
 	}
 	switch e.state {
-	case StateEstablished, StateREPSent, StateMRAREPRcvd, StateREPRcvd:
+	case StateREPSent, StateMRAREPRcvd: // the RTU is lost, but the peer had our REP
+		m.established(e, nil)
+		fallthrough
+	case StateEstablished, StateREPRcvd:
 		m.answerDREQ(e, h)
 		m.rest(now, e)
 		m.raise(e, Event{Kind: EventDisconnected, Private: r.PrivateData})

@@ -1,0 +1,436 @@
+package cm_test
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/cm"
+	"github.com/softrnic/softrnic/cm/protocol"
+	"github.com/softrnic/softrnic/rnic"
+	"github.com/softrnic/softrnic/verbs"
+	"github.com/softrnic/softrnic/wire/mad"
+)
+
+// Every reason that a program or a peer gives comes out as it went in.
+func TestEveryRejectReason(t *testing.T) {
+	a, b := newEnd(t, cm.Options{}), newEnd(t, cm.Options{})
+	l, err := b.m.Listen(0, cm.ListenOptions{})
+	require.NoError(t, err)
+	for reason := mad.RejNoQP; reason <= mad.RejVendorOption; reason++ {
+		done := make(chan error, 1)
+		ctx := soon(t)
+		go func() {
+			r, err := l.Accept(ctx)
+			if err == nil {
+				err = r.RejectWith(reason, []byte("because"))
+			}
+			if err == nil && !errors.Is(r.Reject(nil), cm.ErrAnswered) {
+				err = errors.New("rejected twice")
+			}
+			done <- err
+		}()
+		_, err := a.dial(t, b, l.Addr(), cm.DialOptions{})
+		var refused *cm.RejectError
+		require.ErrorAs(t, err, &refused)
+		require.Equal(t, reason.String(), refused.Reason.String())
+		require.Equal(t, "because", string(refused.PrivateData[:7]))
+		require.Contains(t, err.Error(), reason.String())
+		require.Contains(t, err.Error(), l.Addr().String())
+		require.NoError(t, <-done)
+	}
+}
+
+func TestNobodyListens(t *testing.T) {
+	a, b := newEnd(t, cm.Options{}), newEnd(t, cm.Options{})
+	_, err := a.dial(t, b, netip.AddrPortFrom(b.m.Addr().Addr(), 9), cm.DialOptions{})
+	var refused *cm.RejectError
+	require.ErrorAs(t, err, &refused)
+	require.Equal(t, cm.InvalidServiceID, refused.Reason)
+}
+
+// A device without a manager, and one that is not there, do not answer.
+func TestUnreachable(t *testing.T) {
+	a := newEnd(t, cm.Options{ResponseTimeout: 10, Retries: 2})
+	silent, err := rnic.Open(rnic.Options{})
+	require.NoError(t, err)
+	at := netip.AddrPortFrom(silent.Addr().Addr(), 7)
+	qp := a.newQP(t, verbs.RC)
+	_, err = a.m.Dial(soon(t), at, cm.DialOptions{QP: qp, UDPPort: silent.Addr().Port()})
+	require.ErrorIs(t, err, cm.ErrUnreachable)
+	_, err = a.m.DialUD(soon(t), at, cm.UDDialOptions{UDPPort: silent.Addr().Port()})
+	require.ErrorIs(t, err, cm.ErrUnreachable)
+	require.NoError(t, silent.Close())
+	_, err = a.m.Dial(soon(t), at, cm.DialOptions{QP: qp, UDPPort: silent.Addr().Port()})
+	require.ErrorIs(t, err, cm.ErrUnreachable, "the queue pair is still good")
+	require.Zero(t, a.m.Stats().Connections)
+}
+
+// The end of the context ends a call, and tells the peer.
+func TestContexts(t *testing.T) {
+	a, b := newEnd(t, cm.Options{}), newEnd(t, cm.Options{})
+	l, err := b.m.Listen(0, cm.ListenOptions{})
+	require.NoError(t, err)
+
+	ctx, cancel := context.WithCancel(context.Background())
+	dialed := make(chan error, 1)
+	qp := a.newQP(t, verbs.RC)
+	go func() {
+		_, err := a.m.Dial(ctx, l.Addr(), cm.DialOptions{QP: qp, UDPPort: b.m.Addr().Port()})
+		dialed <- err
+	}()
+	r, err := l.Accept(soon(t))
+	require.NoError(t, err)
+	cancel()
+	require.ErrorIs(t, <-dialed, context.Canceled)
+	_, err = l.Accept(ctx)
+	require.ErrorIs(t, err, context.Canceled)
+	_, err = r.Accept(soon(t), b.newQP(t, verbs.RC), cm.AcceptOptions{})
+	require.Error(t, err)
+	var refused *cm.RejectError
+	require.True(t, errors.Is(err, cm.ErrWithdrawn) || errors.As(err, &refused), "%v", err)
+
+	// The other side gives up while the peer is silent.
+	p := newPuppet(t, a)
+	la, err := a.m.Listen(0, cm.ListenOptions{})
+	require.NoError(t, err)
+	p.say(1, mad.AttrREQ, p.req(la.Addr().Port()))
+	r, err = la.Accept(soon(t))
+	require.NoError(t, err)
+	ctx, cancel = context.WithCancel(context.Background())
+	accepting := make(chan error, 1)
+	qp2 := a.newQP(t, verbs.RC)
+	go func() {
+		_, err := r.Accept(ctx, qp2, cm.AcceptOptions{})
+		accepting <- err
+	}()
+	p.hear(mad.AttrREP)
+	cancel()
+	require.ErrorIs(t, <-accepting, context.Canceled)
+	_, body := p.hear(mad.AttrREJ)
+	require.Equal(t, mad.RejConsumer, mad.ParseREJ(body).Reason)
+}
+
+// Closing ends all that is under way, at both ends, and every call returns.
+func TestManagerCloses(t *testing.T) {
+	a, b := newEnd(t, cm.Options{}), newEnd(t, cm.Options{})
+	l, err := b.m.Listen(0, cm.ListenOptions{})
+	require.NoError(t, err)
+	ca, cb := connect(t, a, b, cm.DialOptions{}, cm.AcceptOptions{})
+
+	dialed := make(chan error, 1)
+	qp := a.newQP(t, verbs.RC)
+	ctx := soon(t)
+	go func() {
+		_, err := a.m.Dial(ctx, l.Addr(), cm.DialOptions{QP: qp, UDPPort: b.m.Addr().Port()})
+		dialed <- err
+	}()
+	r, err := l.Accept(ctx)
+	require.NoError(t, err)
+	waiting := make(chan error, 1)
+	go func() {
+		_, err := l.Accept(ctx)
+		waiting <- err
+	}()
+	require.NoError(t, b.m.Close())
+	require.NoError(t, b.m.Close(), "twice")
+	require.ErrorIs(t, <-waiting, cm.ErrClosed)
+	var refused *cm.RejectError
+	require.ErrorAs(t, <-dialed, &refused)
+	<-ca.Done()
+	require.ErrorIs(t, ca.Err(), cm.ErrDisconnected)
+	<-cb.Done()
+	require.ErrorIs(t, cb.Err(), cm.ErrClosed)
+	require.NoError(t, cb.Disconnect(ctx), "it has ended")
+
+	_, err = r.Accept(ctx, b.newQP(t, verbs.RC), cm.AcceptOptions{})
+	require.ErrorIs(t, err, cm.ErrClosed)
+	require.ErrorIs(t, r.Reject(nil), cm.ErrClosed)
+	_, err = b.m.Listen(0, cm.ListenOptions{})
+	require.ErrorIs(t, err, cm.ErrClosed)
+	_, err = b.dial(t, a, l.Addr(), cm.DialOptions{})
+	require.ErrorIs(t, err, cm.ErrClosed)
+	_, err = b.m.DialUD(ctx, l.Addr(), cm.UDDialOptions{})
+	require.ErrorIs(t, err, cm.ErrClosed)
+
+	m, err := cm.New(b.dev, cm.Options{})
+	require.NoError(t, err, "queue pair 1 is free again")
+	require.NoError(t, m.Close())
+}
+
+// So does closing the device under the manager.
+func TestDeviceCloses(t *testing.T) {
+	a, b := newEnd(t, cm.Options{}), newEnd(t, cm.Options{})
+	l, err := b.m.Listen(0, cm.ListenOptions{})
+	require.NoError(t, err)
+	_, cb := connect(t, a, b, cm.DialOptions{}, cm.AcceptOptions{})
+	waiting := make(chan error, 1)
+	ctx := soon(t)
+	go func() {
+		_, err := l.Accept(ctx)
+		waiting <- err
+	}()
+	require.NoError(t, b.dev.Close())
+	require.ErrorIs(t, <-waiting, cm.ErrClosed)
+	<-cb.Done()
+	require.ErrorIs(t, cb.Err(), cm.ErrClosed)
+	require.NoError(t, b.m.Close())
+	_, err = cm.New(b.dev, cm.Options{})
+	require.ErrorIs(t, err, verbs.ErrClosed)
+}
+
+// One manager a device.
+func TestOneManager(t *testing.T) {
+	a := newEnd(t, cm.Options{})
+	_, err := cm.New(a.dev, cm.Options{})
+	require.ErrorIs(t, err, verbs.ErrBusy)
+}
+
+func TestListeners(t *testing.T) {
+	a, b := newEnd(t, cm.Options{}), newEnd(t, cm.Options{})
+	l, err := b.m.Listen(100, cm.ListenOptions{})
+	require.NoError(t, err)
+	require.EqualValues(t, 100, l.Addr().Port())
+	_, err = b.m.Listen(100, cm.ListenOptions{})
+	require.ErrorIs(t, err, cm.ErrInUse)
+	other, err := b.m.Listen(100, cm.ListenOptions{PortSpace: cm.IB})
+	require.NoError(t, err)
+	require.NoError(t, other.Close())
+	ud, err := b.m.ListenUD(100, cm.ListenOptions{})
+	require.NoError(t, err)
+	require.EqualValues(t, 100, ud.Addr().Port())
+	require.NoError(t, ud.Close())
+	require.NoError(t, ud.Close())
+
+	// A request that nobody has accepted ends with the listener.
+	dialed := make(chan error, 1)
+	qp := a.newQP(t, verbs.RC)
+	ctx := soon(t)
+	go func() {
+		_, err := a.m.Dial(ctx, l.Addr(), cm.DialOptions{QP: qp, UDPPort: b.m.Addr().Port()})
+		dialed <- err
+	}()
+	r, err := l.Accept(ctx)
+	require.NoError(t, err)
+	require.NoError(t, l.Close())
+	var refused *cm.RejectError
+	require.ErrorAs(t, <-dialed, &refused)
+	_, err = r.Accept(ctx, b.newQP(t, verbs.RC), cm.AcceptOptions{})
+	require.ErrorIs(t, err, cm.ErrWithdrawn)
+	_, err = l.Accept(ctx)
+	require.ErrorIs(t, err, cm.ErrClosed)
+	l, err = b.m.Listen(100, cm.ListenOptions{})
+	require.NoError(t, err, "free again")
+	require.NoError(t, l.Close())
+}
+
+// A peer that restarts and uses the same queue pair number and id ends the
+// connection of its earlier life, and can connect the next time.
+func TestRestartedPeer(t *testing.T) {
+	a := newEnd(t, cm.Options{})
+	p := newPuppet(t, a)
+	l, err := a.m.Listen(0, cm.ListenOptions{})
+	require.NoError(t, err)
+	ch := a.acceptOne(t, l, cm.AcceptOptions{})
+	q := p.req(l.Addr().Port())
+	p.say(1, mad.AttrREQ, q)
+	_, body := p.hear(mad.AttrREP)
+	p.say(1, mad.AttrRTU, &mad.RTU{LocalID: 77, RemoteID: mad.ParseREP(body).LocalID})
+	first := <-ch
+	require.NoError(t, first.err)
+
+	q.LocalID = 78
+	p.say(2, mad.AttrREQ, q)
+	_, body = p.hear(mad.AttrREJ)
+	require.Equal(t, mad.RejStaleConn, mad.ParseREJ(body).Reason)
+	p.hear(mad.AttrDREQ)
+	<-first.conn.Done()
+	var refused *cm.RejectError
+	require.ErrorAs(t, first.conn.Err(), &refused)
+	require.Equal(t, cm.StaleConn, refused.Reason)
+
+	ch = a.acceptOne(t, l, cm.AcceptOptions{})
+	p.say(3, mad.AttrREQ, q)
+	_, body = p.hear(mad.AttrREP)
+	p.say(3, mad.AttrRTU, &mad.RTU{LocalID: 78, RemoteID: mad.ParseREP(body).LocalID})
+	require.NoError(t, (<-ch).err)
+}
+
+// A peer that never confirms, and one that floods, cost a bounded number of
+// half-open connections, and the listener goes on serving others.
+func TestHalfOpenPeers(t *testing.T) {
+	a, b := newEnd(t, cm.Options{}), newEnd(t, cm.Options{})
+	l, err := b.m.Listen(0, cm.ListenOptions{Backlog: 20})
+	require.NoError(t, err)
+	stop := b.serve(t, l, func(c *cm.Conn) {
+		<-c.Done()
+		_ = c.QP().Destroy()
+	})
+	p := newPuppet(t, b)
+	q := p.req(l.Addr().Port())
+	for i := range uint32(2000) {
+		q.LocalID, q.QPN = i+1, i+1
+		p.say(uint64(i), mad.AttrREQ, q)
+	}
+	ca, err := a.dial(t, b, l.Addr(), cm.DialOptions{})
+	require.NoError(t, err)
+	s := b.m.Stats()
+	require.LessOrEqual(t, s.HalfOpen, 11, "half of the backlog is the peer's")
+	require.Less(t, s.Connections, 50)
+	require.Positive(t, s.Dropped[protocol.DropPeerShare])
+	require.NoError(t, ca.Disconnect(soon(t)))
+	stop()
+}
+
+// Datagrams that are no messages, from queue pairs that are none of management,
+// or of strangers, are counted, and service goes on.
+func TestJunk(t *testing.T) {
+	a, b := newEnd(t, cm.Options{}), newEnd(t, cm.Options{})
+	p := newPuppet(t, b)
+	p.throw(p.qp, []byte("short"))
+	p.throw(p.qp, make([]byte, mad.Size))
+	p.throw(p.qp, make([]byte, mad.Size+100))
+	p.throw(p.qp, nil)
+	ud, err := p.pd.CreateQP(verbs.QPInitAttr{Type: verbs.UD, SendCQ: p.cq, RecvCQ: p.cq,
+		Cap: verbs.QPCap{MaxSendWR: 4, MaxSendSGE: 1, MaxInlineData: 300}})
+	require.NoError(t, err)
+	require.NoError(t, verbs.ActivateUD(ud, 0x80010000, 1))
+	p.throw(ud, make([]byte, mad.Size))
+	p.say(1, mad.AttrREP, &mad.REP{LocalID: 5, RemoteID: 6, QPN: 7})
+	p.hear(mad.AttrREJ)
+	p.say(1, mad.AttrRTU, &mad.RTU{LocalID: 5, RemoteID: 6})
+	p.say(1, mad.AttrDREQ, &mad.DREQ{LocalID: 5, RemoteID: 6, RemoteQPN: 7})
+	p.hear(mad.AttrDREP)
+
+	s := b.m.Stats()
+	require.EqualValues(t, 1, s.Foreign)
+	require.EqualValues(t, 3, s.Dropped[protocol.DropUnknownID])
+	require.Positive(t, s.Malformed[mad.DropBadSize])
+	require.Positive(t, s.Malformed[mad.DropBadVersion])
+	ca, _ := connect(t, a, b, cm.DialOptions{}, cm.AcceptOptions{})
+	require.NoError(t, ca.Disconnect(soon(t)))
+
+	names := map[string]uint64{}
+	s.Each(func(name string, v uint64) { names[name] = v })
+	require.EqualValues(t, 3, names["dropped_unknown_id"])
+	require.EqualValues(t, 1, names["received_rtu"])
+	require.Greater(t, len(names), 50)
+}
+
+// Data ahead of the RTU establishes the connection, if the program says so.
+func TestDataBeforeRTU(t *testing.T) {
+	a := newEnd(t, cm.Options{})
+	p := newPuppet(t, a)
+	l, err := a.m.Listen(0, cm.ListenOptions{})
+	require.NoError(t, err)
+	p.say(1, mad.AttrREQ, p.req(l.Addr().Port()))
+	r, err := l.Accept(soon(t))
+	require.NoError(t, err)
+	qp := a.newQP(t, verbs.RC)
+	a.m.Notify(qp)
+	ch := make(chan error, 1)
+	go func() {
+		_, err := r.Accept(soon(t), qp, cm.AcceptOptions{})
+		ch <- err
+	}()
+	p.hear(mad.AttrREP)
+	a.m.Notify(qp)
+	require.NoError(t, <-ch)
+	a.m.Notify(qp)
+}
+
+// Private data of the last message arrives, too; that which does not fit is
+// refused at once, as is what makes no sense.
+func TestMisuse(t *testing.T) {
+	a, b := newEnd(t, cm.Options{}), newEnd(t, cm.Options{})
+	ca, cb := connect(t, a, b, cm.DialOptions{}, cm.AcceptOptions{})
+	require.Nil(t, ca.Err())
+	require.Nil(t, ca.ByePrivateData())
+	require.ErrorIs(t, ca.DisconnectWith(soon(t), make([]byte, 221)), verbs.ErrInvalid)
+	require.NoError(t, ca.DisconnectWith(soon(t), []byte("bye")))
+	<-cb.Done()
+	require.Equal(t, "bye", string(cb.ByePrivateData()[:3]))
+
+	at := netip.MustParseAddrPort("127.0.0.1:7")
+	for _, c := range []struct {
+		o    cm.DialOptions
+		want error
+	}{
+		{cm.DialOptions{}, verbs.ErrInvalid},
+		{cm.DialOptions{QP: a.newQP(t, verbs.UD)}, verbs.ErrUnsupported},
+		{cm.DialOptions{QP: ca.QP()}, verbs.ErrState},
+		{cm.DialOptions{QP: a.newQP(t, verbs.RC), PrivateData: make([]byte, 57)}, verbs.ErrInvalid},
+		{cm.DialOptions{QP: a.newQP(t, verbs.RC), ConnectOptions: verbs.ConnectOptions{RetryCnt: 8}}, verbs.ErrInvalid},
+		{cm.DialOptions{QP: a.newQP(t, verbs.RC), ConnectOptions: verbs.ConnectOptions{Timeout: 32}}, verbs.ErrInvalid},
+		{cm.DialOptions{QP: a.newQP(t, verbs.RC), ConnectOptions: verbs.ConnectOptions{MTU: 6}}, verbs.ErrInvalid},
+		{cm.DialOptions{QP: a.newQP(t, verbs.RC), Prepare: func(verbs.QP) error { return context.Canceled }}, context.Canceled},
+	} {
+		_, err := a.m.Dial(soon(t), at, c.o)
+		require.ErrorIs(t, err, c.want)
+		var e *cm.Error
+		require.ErrorAs(t, err, &e)
+	}
+	_, err := a.m.Dial(soon(t), netip.MustParseAddrPort("[::1]:7"), cm.DialOptions{QP: a.newQP(t, verbs.RC)})
+	require.ErrorIs(t, err, verbs.ErrInvalid, "of another family")
+	_, err = a.m.Dial(soon(t), netip.AddrPort{}, cm.DialOptions{QP: a.newQP(t, verbs.RC)})
+	require.ErrorIs(t, err, verbs.ErrInvalid, "of none")
+	_, err = a.m.DialUD(soon(t), at, cm.UDDialOptions{PrivateData: make([]byte, 181)})
+	require.ErrorIs(t, err, verbs.ErrInvalid)
+
+	p := newPuppet(t, a)
+	l, err := a.m.Listen(0, cm.ListenOptions{})
+	require.NoError(t, err)
+	p.say(1, mad.AttrREQ, p.req(l.Addr().Port()))
+	r, err := l.Accept(soon(t))
+	require.NoError(t, err)
+	for _, c := range []struct {
+		qp verbs.QP
+		o  cm.AcceptOptions
+	}{
+		{nil, cm.AcceptOptions{}},
+		{a.newQP(t, verbs.UC), cm.AcceptOptions{}},
+		{a.newQP(t, verbs.RC), cm.AcceptOptions{PrivateData: make([]byte, 197)}},
+		{a.newQP(t, verbs.RC), cm.AcceptOptions{ConnectOptions: verbs.ConnectOptions{MinRNRTimer: 32}}},
+	} {
+		_, err := r.Accept(soon(t), c.qp, c.o)
+		require.ErrorIs(t, err, verbs.ErrInvalid)
+	}
+	require.ErrorIs(t, r.Reject(make([]byte, 149)), verbs.ErrInvalid)
+	require.NoError(t, r.Reject(nil), "it can still be answered")
+	_, err = r.Accept(soon(t), a.newQP(t, verbs.RC), cm.AcceptOptions{})
+	require.ErrorIs(t, err, cm.ErrAnswered)
+}
+
+// With a quarter of all packets lost, connections are made all the same.
+func TestLossyNetwork(t *testing.T) {
+	ro := rnic.Options{Impair: "loss 25% duplicate 10% seed 5"}
+	o := cm.Options{ResponseTimeout: 14} // 67 ms
+	a, b := newEndOn(t, ro, o), newEndOn(t, ro, o)
+	l, err := b.m.Listen(0, cm.ListenOptions{})
+	require.NoError(t, err)
+	stop := b.serve(t, l, func(c *cm.Conn) {
+		<-c.Done()
+		_ = c.QP().Destroy()
+	})
+	ctx := soon(t)
+	var wg sync.WaitGroup
+	for range 50 {
+		qp := a.newQP(t, verbs.RC)
+		wg.Go(func() {
+			c, err := a.m.Dial(ctx, l.Addr(), cm.DialOptions{QP: qp, UDPPort: b.m.Addr().Port()})
+			if err == nil {
+				err = c.Disconnect(ctx)
+			}
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	require.Positive(t, a.m.Stats().Repeated)
+	stop()
+}

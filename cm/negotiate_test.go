@@ -1,0 +1,216 @@
+package cm_test
+
+import (
+	"net/netip"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/cm"
+	"github.com/softrnic/softrnic/rnic"
+	"github.com/softrnic/softrnic/verbs"
+	"github.com/softrnic/softrnic/wire/mad"
+)
+
+// attrs are what queue pairs have become.
+func attrs(qp verbs.QP) verbs.QPAttr {
+	a, _ := qp.Query()
+	return a
+}
+
+// Each end's fields shape the other end's queue pair.
+func TestParametersCross(t *testing.T) {
+	a, b := newEnd(t, cm.Options{}), newEnd(t, cm.Options{})
+	ca, cb := connect(t, a, b, cm.DialOptions{ConnectOptions: verbs.ConnectOptions{
+		MTU: verbs.MTU512, Timeout: 15, RetryCnt: 5, RNRRetry: 4, MinRNRTimer: 3, MaxRdAtomic: 9, MaxDestRdAtomic: 7,
+		TrafficClass: 32, SL: 2, FlowLabel: 0xabcde, HopLimit: 33,
+	}}, cm.AcceptOptions{ConnectOptions: verbs.ConnectOptions{RNRRetry: 2, MinRNRTimer: 5, MaxRdAtomic: 3, MaxDestRdAtomic: 4}})
+	x, y := attrs(ca.QP()), attrs(cb.QP())
+
+	require.Equal(t, x.RQPSN, y.SQPSN)
+	require.Equal(t, x.SQPSN, y.RQPSN)
+	require.Equal(t, []uint32{ca.QP().Num(), cb.QP().Num()}, []uint32{y.DestQPN, x.DestQPN})
+	require.Equal(t, []verbs.MTU{verbs.MTU512, verbs.MTU512}, []verbs.MTU{x.PathMTU, y.PathMTU})
+	require.Equal(t, []uint8{5, 5}, []uint8{x.RetryCnt, y.RetryCnt}, "the REQ's is for both")
+	require.Equal(t, []uint8{2, 4}, []uint8{x.RNRRetry, y.RNRRetry}, "the peer's")
+	require.Equal(t, []uint8{3, 5}, []uint8{x.MinRNRTimer, y.MinRNRTimer}, "our own")
+	require.Equal(t, uint8(15), y.Timeout)
+	require.GreaterOrEqual(t, x.Timeout, uint8(15), "the peer's delay counts, too")
+	require.Equal(t, []uint8{4, 3}, []uint8{x.MaxRdAtomic, x.MaxDestRdAtomic}, "what the peer granted")
+	require.Equal(t, []uint8{3, 4}, []uint8{y.MaxRdAtomic, y.MaxDestRdAtomic})
+	for _, c := range []struct {
+		at verbs.QPAttr
+		to *end
+	}{{x, b}, {y, a}} {
+		require.Equal(t, verbs.AHAttr{
+			DGID: verbs.GIDFromAddr(c.to.m.Addr().Addr()), UDPPort: c.to.m.Addr().Port(), TrafficClass: 32, SL: 2,
+			FlowLabel: 0xabcde, HopLimit: 33, PortNum: 1, PeerBuffer: c.at.AV.PeerBuffer,
+		}, c.at.AV)
+	}
+}
+
+// Without options the defaults are good.
+func TestDefaults(t *testing.T) {
+	a, b := newEnd(t, cm.Options{}), newEnd(t, cm.Options{})
+	ca, cb := connect(t, a, b, cm.DialOptions{}, cm.AcceptOptions{})
+	for _, c := range []*cm.Conn{ca, cb} {
+		x := attrs(c.QP())
+		require.Equal(t, verbs.AccessRemote, x.AccessFlags)
+		require.EqualValues(t, 16, x.MaxRdAtomic)
+		require.EqualValues(t, 16, x.MaxDestRdAtomic)
+		require.EqualValues(t, 7, x.RetryCnt)
+		require.EqualValues(t, 7, x.RNRRetry)
+		require.EqualValues(t, 12, x.MinRNRTimer)
+		require.NotZero(t, x.AV.PeerBuffer, "on a loopback the peer is a softrnic")
+		require.True(t, c.Params().FlowControl)
+	}
+	require.Equal(t, verbs.RC, cb.Params().Transport)
+	require.EqualValues(t, b.dev.QueryDevice().NodeGUID, ca.Params().GUID)
+}
+
+// Who serves no reads gives no permission for them.
+func TestNoReads(t *testing.T) {
+	a, b := newEnd(t, cm.Options{}), newEnd(t, cm.Options{})
+	ca, cb := connect(t, a, b, cm.DialOptions{ConnectOptions: verbs.ConnectOptions{MaxDestRdAtomic: verbs.Zero}},
+		cm.AcceptOptions{ConnectOptions: verbs.ConnectOptions{Access: verbs.AccessRemoteRead}})
+	require.Equal(t, verbs.AccessRemoteWrite, attrs(ca.QP()).AccessFlags)
+	require.Zero(t, attrs(ca.QP()).MaxDestRdAtomic)
+	require.Zero(t, attrs(cb.QP()).MaxRdAtomic)
+	require.Equal(t, verbs.AccessRemoteRead, attrs(cb.QP()).AccessFlags, "the option")
+	require.EqualValues(t, 16, attrs(ca.QP()).MaxRdAtomic)
+}
+
+// A path MTU beyond the peer's is asked for once more, smaller; one that was
+// insisted on is refused.
+func TestSmallerMTU(t *testing.T) {
+	a := newEnd(t, cm.Options{})
+	p := newPuppet(t, a)
+	l, err := a.m.Listen(0, cm.ListenOptions{})
+	require.NoError(t, err)
+	q := p.req(l.Addr().Port())
+	q.MTU = 6
+	p.say(1, mad.AttrREQ, q)
+	_, body := p.hear(mad.AttrREJ)
+	rej := mad.ParseREJ(body)
+	require.Equal(t, mad.RejInvalidMTU, rej.Reason)
+	require.Equal(t, []byte{5 << 4}, rej.Info)
+
+	for _, insist := range []verbs.MTU{0, verbs.MTU4096} {
+		dialed := make(chan error, 1)
+		qp := a.newQP(t, verbs.RC)
+		go func() {
+			_, err := a.m.Dial(soon(t), netip.AddrPortFrom(p.dev.Addr().Addr(), 7),
+				cm.DialOptions{QP: qp, UDPPort: p.dev.Addr().Port(), ConnectOptions: verbs.ConnectOptions{MTU: insist}})
+			dialed <- err
+		}()
+		h, body := p.hear(mad.AttrREQ)
+		q := mad.ParseREQ(body)
+		require.EqualValues(t, 5, q.MTU)
+		p.say(h.TID, mad.AttrREJ, &mad.REJ{RemoteID: q.LocalID, Reason: mad.RejInvalidMTU, Info: []byte{3 << 4}})
+		var refused *cm.RejectError
+		if insist != 0 {
+			require.ErrorAs(t, <-dialed, &refused)
+			require.Equal(t, cm.InvalidMTU, refused.Reason)
+			continue
+		}
+		h, body = p.hear(mad.AttrREQ)
+		again := mad.ParseREQ(body)
+		require.EqualValues(t, 3, again.MTU)
+		p.say(h.TID, mad.AttrREP, &mad.REP{LocalID: 5, RemoteID: again.LocalID, QPN: 501, InitiatorDepth: 1, ResponderResources: 2, RNRRetry: 1})
+		require.NoError(t, <-dialed)
+		x := attrs(qp)
+		require.Equal(t, verbs.MTU1024, x.PathMTU)
+		require.Equal(t, []uint8{2, 1, 1}, []uint8{x.MaxRdAtomic, x.MaxDestRdAtomic, x.RNRRetry})
+		require.Zero(t, x.AV.PeerBuffer, "a REP that does not tell")
+	}
+}
+
+// What a REQ asks for becomes the queue pair; its path is used.
+func TestREQBecomesQueuePair(t *testing.T) {
+	a := newEnd(t, cm.Options{})
+	p := newPuppet(t, a)
+	l, err := a.m.Listen(0, cm.ListenOptions{})
+	require.NoError(t, err)
+	ch := a.acceptOne(t, l, cm.AcceptOptions{})
+	q := p.req(l.Addr().Port())
+	q.Alternate.LocalGID[0] = 1
+	p.say(1, mad.AttrREQ, q)
+	_, body := p.hear(mad.AttrREP)
+	rep := mad.ParseREP(body)
+	require.Equal(t, []uint8{2, 3}, []uint8{rep.ResponderResources, rep.InitiatorDepth})
+	require.EqualValues(t, 1, rep.Failover, "no alternate paths")
+	require.Zero(t, rep.LocalEECN, "the REQ did not tell a buffer, so it is a stranger's")
+	p.say(1, mad.AttrRTU, &mad.RTU{LocalID: 77, RemoteID: rep.LocalID})
+	got := <-ch
+	require.NoError(t, got.err)
+	x := attrs(got.conn.QP())
+	require.Equal(t, verbs.MTU1024, x.PathMTU)
+	require.Equal(t, []uint32{500, 9, rep.StartingPSN}, []uint32{x.DestQPN, x.SQPSN, x.RQPSN})
+	require.Equal(t, []uint8{15, 5, 6, 3, 2}, []uint8{x.Timeout, x.RetryCnt, x.RNRRetry, x.MaxRdAtomic, x.MaxDestRdAtomic})
+	require.Equal(t, []uint8{8, 9, 3}, []uint8{x.AV.TrafficClass, x.AV.HopLimit, x.AV.SL})
+	require.EqualValues(t, 0x12345, x.AV.FlowLabel)
+	require.Equal(t, p.dev.Addr().Port(), x.AV.UDPPort)
+	require.Zero(t, x.AV.PeerBuffer)
+}
+
+// Unreliable connections are asked for as such, and only where they are taken.
+func TestUC(t *testing.T) {
+	a, b := newEnd(t, cm.Options{}), newEnd(t, cm.Options{})
+	ca, cb := connect(t, a, b, cm.DialOptions{QP: a.newQP(t, verbs.UC)}, cm.AcceptOptions{})
+	require.Equal(t, verbs.UC, cb.Params().Transport)
+	require.Equal(t, verbs.StateRTS, ca.QP().State())
+	require.NoError(t, cb.Disconnect(soon(t)))
+	<-ca.Done()
+
+	l, err := b.m.Listen(0, cm.ListenOptions{NoUC: true})
+	require.NoError(t, err)
+	_, err = a.dial(t, b, l.Addr(), cm.DialOptions{QP: a.newQP(t, verbs.UC)})
+	var refused *cm.RejectError
+	require.ErrorAs(t, err, &refused)
+	require.Equal(t, mad.RejInvalidTransport, refused.Reason)
+}
+
+// IPv6, and adapters that share an address.
+func TestAddresses(t *testing.T) {
+	for _, addr := range []string{"::1", "127.0.0.1"} {
+		t.Run(addr, func(t *testing.T) {
+			at := rnic.Options{Addr: netip.AddrPortFrom(netip.MustParseAddr(addr), 0), AnyPort: true}
+			a, b := newEndOn(t, at, cm.Options{}), newEndOn(t, at, cm.Options{})
+			require.Equal(t, a.m.Addr().Addr(), b.m.Addr().Addr())
+			require.NotEqual(t, a.m.Addr().Port(), b.m.Addr().Port())
+			ca, cb := connect(t, a, b, cm.DialOptions{}, cm.AcceptOptions{})
+			require.Equal(t, addr, cb.RemoteAddr().Addr().String())
+			require.Equal(t, a.m.Addr(), cb.RemoteAdapter())
+			require.NoError(t, ca.Disconnect(soon(t)))
+			<-cb.Done()
+		})
+	}
+}
+
+// A device can be its own peer.
+func TestOwnPeer(t *testing.T) {
+	a := newEnd(t, cm.Options{})
+	ca, cb := connect(t, a, a, cm.DialOptions{}, cm.AcceptOptions{})
+	require.Equal(t, ca.LocalAddr(), cb.RemoteAddr())
+	require.NoError(t, ca.Disconnect(soon(t)))
+	<-cb.Done()
+}
+
+// A port space without RDMA-CM's header leaves the private data to programs.
+func TestRawPortSpace(t *testing.T) {
+	a, b := newEnd(t, cm.Options{}), newEnd(t, cm.Options{})
+	l, err := b.m.Listen(9, cm.ListenOptions{PortSpace: cm.SDP})
+	require.NoError(t, err)
+	ch := b.acceptOne(t, l, cm.AcceptOptions{})
+	hello := make([]byte, mad.REQPrivateLen)
+	for i := range hello {
+		hello[i] = byte(i + 1)
+	}
+	_, err = a.dial(t, b, l.Addr(), cm.DialOptions{PortSpace: cm.SDP, PrivateData: hello})
+	require.NoError(t, err)
+	got := <-ch
+	require.NoError(t, got.err)
+	require.Equal(t, hello, got.conn.PrivateData())
+	require.Equal(t, a.m.Addr().Addr(), got.conn.RemoteAddr().Addr())
+	require.Zero(t, got.conn.RemoteAddr().Port())
+}
