@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -23,15 +24,25 @@ type app struct {
 	tourTime       time.Duration // after which the tour ends, come what may
 }
 
+// Exit statuses.
+const (
+	statusFailed = 1
+	statusUsage  = 2
+)
+
 // main runs the command line and returns the exit status.
 func (a *app) main(ctx context.Context, args []string) int {
 	c := a.command()
 	c.SetArgs(args)
-	if err := c.ExecuteContext(ctx); err != nil {
-		fmt.Fprintln(a.stderr, "bench:", err)
-		return 1
+	err := c.ExecuteContext(ctx)
+	if err == nil {
+		return 0
 	}
-	return 0
+	fmt.Fprintln(a.stderr, "bench:", err)
+	if wrong := (*usageError)(nil); errors.As(err, &wrong) {
+		return statusUsage
+	}
+	return statusFailed
 }
 
 func (a *app) command() *cobra.Command {
@@ -40,27 +51,39 @@ func (a *app) command() *cobra.Command {
 		Short: "What the adapter does on this machine, beside what UDP itself does",
 		Long: "Without a command: the tour, at most 60 s, with real processes on this machine\n" +
 			"and a table per layer.",
-		Args:          cobra.NoArgs,
+		Args:          a.unknownCommand,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		RunE:          func(c *cobra.Command, _ []string) error { return a.tour(c.Context()) },
 	}
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
+	root.SetFlagErrorFunc(flagError)
 	var faults string
 	root.PersistentFlags().StringVar(&faults, "impair", "", "faults of every adapter's link, for example \"loss 1% delay 2ms\"; bare UDP has none")
-	root.PersistentPreRunE = func(*cobra.Command, []string) error { return impairAll(faults) }
+	root.PersistentPreRunE = func(*cobra.Command, []string) error { return prepareWorkers(faults) }
 	root.AddCommand(a.listCommand(), a.runCommand(), a.reportCommand())
 	return root
 }
 
-// impairAll hands faults to the worker processes, by the environment.
-func impairAll(faults string) error {
+// prepareWorkers checks what the worker processes find in their environment,
+// and puts the faults of --impair there.
+func prepareWorkers(faults string) error {
+	if _, err := impair.Parse(faults); err != nil {
+		return usage("--impair: %w", err)
+	}
+	if env := os.Getenv(rnic.EnvImpair); faults == "" {
+		if _, err := impair.Parse(env); err != nil {
+			return usage("%s: %w", rnic.EnvImpair, err)
+		}
+	}
+	if env := os.Getenv(rnic.EnvAddr); env != "" {
+		if _, err := rnic.ParseAddrs(env); err != nil {
+			return usage("%s: %w", rnic.EnvAddr, err)
+		}
+	}
 	if faults == "" {
 		return nil
-	}
-	if _, err := impair.Parse(faults); err != nil {
-		return fmt.Errorf("--impair: %w", err)
 	}
 	return os.Setenv(rnic.EnvImpair, faults)
 }

@@ -109,14 +109,18 @@ func TestExitStatus(t *testing.T) {
 		{"run wrong", 1, "1 of 1 experiments failed: wrong"},
 		{"run wrong good", 1, "1 of 2 experiments failed: wrong"},
 		{"run crash --json", 1, "panic: the worker fell over"},
-		{"run", 1, "run needs the name of an experiment"},
-		{"run nosuch", 1, `unknown experiment "nosuch"; there are: good, crash, other, wrong`},
-		{"run good --set sizes=1", 1, `unknown parameter "sizes"; there are:`},
-		{"run good --set size=huge", 1, `size=huge: "huge" is not a number`},
-		{"run good --set size", 1, "key=value"},
-		{"run good --fast", 1, "unknown flag"},
-		{"nosuch", 1, "unknown command"},
-		{"list extra", 1, "unknown command"},
+		{"run", 2, "run needs the name of an experiment"},
+		{"run nosuch", 2, `unknown experiment "nosuch"; there are: good, crash, other, wrong`},
+		{"run good --set sizes=1", 2, `unknown parameter "sizes"; there are:`},
+		{"run good --set size=huge", 2, `size=huge: "huge" is not a number`},
+		{"run good --set size", 2, "key=value"},
+		{"run good --fast", 2, "unknown flag: --fast; `bench run --help` lists the flags"},
+		{"nosuch", 2, "unknown command \"nosuch\"; there are completion, list, report, run, and without one the tour"},
+		{"good", 2, "\"good\" is an experiment: `bench run good`"},
+		{"--quick", 2, "unknown flag: --quick: it is a flag of `bench report` and `bench run`"},
+		{"list --set size=1", 2, "unknown flag: --set; `bench list --help` lists the flags"},
+		{"list extra", 2, "bench list takes no argument, but there is \"extra\""},
+		{"report all", 2, "bench report takes no argument, but there is \"all\""},
 	} {
 		t.Run(c.args, func(t *testing.T) {
 			status, _, stderr := runBench(t, four(), strings.Fields(c.args)...)
@@ -143,14 +147,39 @@ func TestRunOut(t *testing.T) {
 	for _, ext := range []string{"jsonl", "txt", "svg"} {
 		require.FileExists(t, filepath.Join(dir, "good."+ext))
 	}
-	status, _, stderr := runBench(t, four(), "run", "good", "--out", filepath.Join(dir, "good.txt"))
+	names, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Len(t, names, 3, "and nothing else")
+
+	// What cannot be written is found out before anything is measured.
+	for _, command := range [][]string{{"run", "good"}, {"report"}} {
+		status, stdout, stderr := runBench(t, four(), append(command, "--out", filepath.Join(dir, "good.txt"))...)
+		require.Equal(t, 1, status)
+		require.Equal(t, 1, strings.Count(stderr, "good.txt"), stderr)
+		require.Equal(t, 1, strings.Count(stderr, "\n"), stderr)
+		require.Empty(t, stdout)
+	}
+
+	// What cannot be written any more is told once.
+	lost := filepath.Join(t.TempDir(), "out")
+	vanish := experiment("vanish", bench.LayerUDP, func(context.Context) (bench.Verdict, error) {
+		require.NoError(t, os.RemoveAll(lost))
+		require.NoError(t, os.WriteFile(lost, nil, 0o600))
+		return bench.Verdict{Holds: true, Why: "so"}, nil
+	})
+	status, _, stderr := runBench(t, []*bench.Experiment{vanish}, "report", "--out", lost)
 	require.Equal(t, 1, status)
-	require.Contains(t, stderr, "good.txt")
+	require.Equal(t, 1, strings.Count(stderr, "mkdir "+lost), stderr)
 }
 
 func TestList(t *testing.T) {
 	_, stdout, _ := runBench(t, four(), "list")
-	require.Contains(t, stdout, "good  [UDP; the adapter itself]\n    Claim of good.\n    over size (B)\n      --set size=64")
+	require.Contains(t, stdout, "good  [UDP; the adapter itself]\n    Claim of good.\n    over size (B)\n      --set size=64                   bytes\n\n")
+	long := experiment("long", bench.LayerUDP, holds)
+	long.Params[0].Kind, long.Params[0].Default = bench.Ints, "1,2,4,8,16,32,64,128,256,512"
+	long.Axes[0] = bench.Axis{Name: "queue pairs that take turns", Unit: "queue pairs"}
+	_, stdout, _ = runBench(t, []*bench.Experiment{long}, "list")
+	require.Contains(t, stdout, "    over queue pairs that take turns\n      --set size=1,2,4,8,16,32,64,128,256,512\n"+strings.Repeat(" ", 38)+"bytes\n")
 	_, stdout, _ = runBench(t, four(), "list", "--json")
 	lines := strings.Split(strings.TrimSpace(stdout), "\n")
 	require.Len(t, lines, 4)
@@ -288,8 +317,15 @@ func TestImpair(t *testing.T) {
 	t.Setenv(rnic.EnvImpair, "")
 	out, errs := &bytes.Buffer{}, &bytes.Buffer{}
 	a := &app{registry: &bench.Registry{}, stdout: out, stderr: errs, tourTime: time.Second}
-	require.Equal(t, 1, a.main(t.Context(), []string{"list", "--impair", "lose 1%"}))
+	require.Equal(t, 2, a.main(t.Context(), []string{"list", "--impair", "lose 1%"}))
 	require.Contains(t, errs.String(), "--impair")
+	for name, value := range map[string]string{rnic.EnvImpair: "lose 1%", rnic.EnvAddr: "nowhere"} {
+		before := os.Getenv(name)
+		t.Setenv(name, value)
+		require.Equal(t, 2, a.main(t.Context(), []string{"list"}))
+		require.Contains(t, errs.String(), name+": ")
+		t.Setenv(name, before)
+	}
 	require.Equal(t, 0, a.main(t.Context(), []string{"list", "--impair", "loss 1% seed 7"}))
 	require.Equal(t, "loss 1% seed 7", os.Getenv(rnic.EnvImpair))
 }

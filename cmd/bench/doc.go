@@ -13,6 +13,7 @@
 // holds (true or false) and why.
 //
 // Progress and the description of the machine go to stderr. The exit status is
-// 1 when an experiment could not run, an answer was wrong, or the command line
-// makes no sense; never because a claim did not hold.
+// 1 when an experiment could not run, an answer was wrong, or a file could not
+// be written, and 2 when the command line makes no sense; never because a claim
+// did not hold.
 package main

@@ -15,7 +15,7 @@ func (a *app) listCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "list",
 		Short: "Every experiment with its source and claim",
-		Args:  cobra.NoArgs,
+		Args:  noArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if asJSON {
 				return a.listJSON()
@@ -40,14 +40,28 @@ func (a *app) listJSON() error {
 	return nil
 }
 
+// settingColumn is how wide a setting may be that has its meaning beside it;
+// one that is longer has it below.
+const settingColumn = 24
+
 func describe(e *bench.Experiment) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s  [%s; %s]\n    %s\n", e.Name, e.Layer, e.Source, e.Claim)
 	for _, x := range e.Axes {
-		fmt.Fprintf(&b, "    over %s (%s)\n", x.Name, x.Unit)
+		fmt.Fprintf(&b, "    over %s", x.Name)
+		if !strings.HasPrefix(x.Name, x.Unit) { // not "queue pairs (queue pairs)"
+			fmt.Fprintf(&b, " (%s)", x.Unit)
+		}
+		b.WriteByte('\n')
 	}
 	for _, p := range e.Params {
-		fmt.Fprintf(&b, "      --set %-24s %s\n", p.Name+"="+p.Default, p.Doc)
+		setting := p.Name + "=" + p.Default
+		if len(setting) > settingColumn {
+			fmt.Fprintf(&b, "      --set %s\n            %-*s  %s\n", setting, settingColumn, "", p.Doc)
+			continue
+		}
+		fmt.Fprintf(&b, "      --set %-*s  %s\n", settingColumn, setting, p.Doc)
 	}
+	b.WriteByte('\n')
 	return b.String()
 }

@@ -18,7 +18,7 @@ func (a *app) reportCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "report",
 		Short: "Run every experiment and write one HTML page",
-		Args:  cobra.NoArgs,
+		Args:  noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			experiments := a.registry.All()
 			o, err := f.options(experiments)
@@ -36,13 +36,17 @@ func (a *app) reportCommand() *cobra.Command {
 func (a *app) report(c *cobra.Command, experiments []*bench.Experiment, o bench.Options, out string) error {
 	machine := a.describeMachine()
 	var results []*bench.Result
+	var unwritten error
 	failed := a.runAll(c.Context(), experiments, same(o), func(res *bench.Result) error {
 		results = append(results, res)
-		if _, err := fmt.Fprintln(a.stdout, report.Text(res)); err != nil {
-			return err
+		if _, unwritten = fmt.Fprintln(a.stdout, report.Text(res)); unwritten == nil {
+			unwritten = report.Save(out, machine, res)
 		}
-		return report.Save(out, machine, res)
+		return unwritten
 	})
+	if unwritten != nil {
+		return unwritten
+	}
 	page, err := report.SavePage(out, machine, results)
 	if err == nil {
 		_, err = fmt.Fprintln(a.stdout, page)

@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -25,13 +24,22 @@ func (f *runFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.out, "out", f.out, "write NAME.jsonl, NAME.txt and NAME.svg into `DIR`")
 }
 
-// options checks --set against the experiments that are to run.
+// options checks --set against the experiments that are to run, and that there
+// can be files where --out wants them.
 func (f *runFlags) options(experiments []*bench.Experiment) (bench.Options, error) {
 	set, err := bench.ParseSettings(f.set)
 	if err != nil {
-		return bench.Options{}, err
+		return bench.Options{}, usage("--set: %w", err)
 	}
-	return bench.Options{Quick: f.quick, Set: set}, bench.CheckSettings(experiments, set)
+	if err := bench.CheckSettings(experiments, set); err != nil {
+		return bench.Options{}, usage("--set: %w", err)
+	}
+	if f.out != "" {
+		if err := report.CheckDir(f.out); err != nil {
+			return bench.Options{}, fmt.Errorf("--out: %w", err)
+		}
+	}
+	return bench.Options{Quick: f.quick, Set: set}, nil
 }
 
 // same are the same options for every experiment.
@@ -53,11 +61,11 @@ func (a *app) runCommand() *cobra.Command {
 		},
 		RunE: func(c *cobra.Command, names []string) error {
 			if len(names) == 0 {
-				return errors.New("run needs the name of an experiment; `bench list` shows them")
+				return usage("run needs the name of an experiment; `bench list` shows them")
 			}
 			experiments, err := a.registry.Find(names...)
 			if err != nil {
-				return err
+				return usage("%w", err)
 			}
 			o, err := f.options(experiments)
 			if err != nil {

@@ -115,11 +115,26 @@ func TestParamValues(t *testing.T) {
 		text string
 	}{
 		{Int, ""}, {Int, "0"}, {Int, "-1"}, {Int, "4G"}, {Int, "2147483648"}, {Int, "2048M"}, {Int, "99999999999999999999"},
-		{Ints, "1,,2"}, {Ints, ""}, {Float, "half"}, {Duration, "50"},
+		{Ints, "1,,2"}, {Ints, ""}, {Float, "half"}, {Duration, "50"}, {Duration, "0s"}, {Duration, "-1ms"},
 	} {
 		_, err := Param{Name: "p", Kind: c.kind}.parse(c.text)
 		require.ErrorContains(t, err, "p="+c.text+": ", "%s %q", c.kind, c.text)
 	}
+}
+
+func TestParamBounds(t *testing.T) {
+	p := Param{Name: "p", Kind: Ints, Min: 16, Max: 4096}
+	v, err := p.parse("16,4K")
+	require.NoError(t, err)
+	require.Equal(t, []int{16, 4096}, v)
+	for _, text := range []string{"15", "64,4097", "8K"} {
+		_, err := p.parse(text)
+		require.ErrorContains(t, err, "is not between 16 and 4096", text)
+	}
+	_, err = Param{Name: "p", Kind: Int, Min: 8}.parse("7")
+	require.EqualError(t, err, `p=7: "7" is not between 8 and 2147483647`)
+	_, err = Param{Name: "p", Kind: Int, Max: 8}.parse("9")
+	require.EqualError(t, err, `p=9: "9" is not between 1 and 8`)
 }
 
 func TestSettings(t *testing.T) {

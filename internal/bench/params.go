@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -13,10 +14,10 @@ import (
 type Kind string
 
 const (
-	Int      Kind = "int"      // a whole number; K, M, KiB, MiB multiply by 1024 and 1024²
+	Int      Kind = "int"      // a whole number of at least 1; K, M, KiB, MiB multiply by 1024 and 1024²
 	Ints     Kind = "ints"     // such numbers with commas between
 	Float    Kind = "float"    // a decimal number
-	Duration Kind = "duration" // as time.ParseDuration has it: 50ms
+	Duration Kind = "duration" // above 0, as time.ParseDuration has it: 50ms
 	Words    Kind = "words"    // words with commas between, out of Param.Choices if there are any
 )
 
@@ -27,6 +28,8 @@ type Param struct {
 	Default string   `json:"default"`
 	Quick   string   `json:"quick,omitempty"` // the default with --quick; empty: the same
 	Choices []string `json:"choices,omitempty"`
+	Min     int      `json:"min,omitempty"` // of Int and Ints; 0: 1
+	Max     int      `json:"max,omitempty"` // of Int and Ints; 0: 2^31-1
 	Doc     string   `json:"doc"`
 }
 
@@ -36,13 +39,13 @@ func (p Param) parse(s string) (any, error) {
 	var err error
 	switch p.Kind {
 	case Int:
-		v, err = parseInt(s)
+		v, err = p.parseInt(s)
 	case Ints:
-		v, err = parseList(s, parseInt)
+		v, err = parseList(s, p.parseInt)
 	case Float:
 		v, err = strconv.ParseFloat(s, 64)
 	case Duration:
-		v, err = time.ParseDuration(s)
+		v, err = parseDuration(s)
 	case Words:
 		v, err = parseList(s, p.parseWord)
 	default:
@@ -66,9 +69,18 @@ var multipliers = []struct {
 	factor int
 }{{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"K", 1 << 10}, {"M", 1 << 20}}
 
-// parseInt reads a number of at least one: sizes, counts and rounds of zero
-// make no experiment.
-func parseInt(s string) (int, error) {
+// parseDuration reads a duration above 0: rounds of no time make no experiment.
+func parseDuration(s string) (time.Duration, error) {
+	d, err := time.ParseDuration(s)
+	if err == nil && d <= 0 {
+		err = fmt.Errorf("%q is not above 0", s)
+	}
+	return d, err
+}
+
+// parseInt reads a number within the parameter's bounds, of at least one:
+// sizes, counts and rounds of zero make no experiment.
+func (p Param) parseInt(s string) (int, error) {
 	digits, factor := s, 1
 	for _, m := range multipliers {
 		if rest, ok := strings.CutSuffix(s, m.suffix); ok {
@@ -83,7 +95,11 @@ func parseInt(s string) (int, error) {
 	case n < 1 || n > math.MaxInt32/factor:
 		return 0, fmt.Errorf("%q is not between 1 and 2^31-1", s)
 	}
-	return n * factor, nil
+	n *= factor
+	if n < p.Min || p.Max > 0 && n > p.Max {
+		return 0, fmt.Errorf("%q is not between %d and %d", s, max(1, p.Min), cmp.Or(p.Max, math.MaxInt32))
+	}
+	return n, nil
 }
 
 func parseList[T any](s string, one func(string) (T, error)) ([]T, error) {

@@ -20,7 +20,7 @@ func init() {
 		Axes: []bench.Axis{{Name: "senders", Unit: senders}},
 		Params: []bench.Param{
 			{Name: "senders", Kind: bench.Ints, Default: "2,4,8", Quick: "2,4", Doc: "sending processes"},
-			{Name: "size", Kind: bench.Int, Default: "16KiB", Doc: "bytes of a message, at least 8"},
+			{Name: "size", Kind: bench.Int, Default: "16KiB", Min: 8, Doc: "bytes of a message, at least 8"},
 			{Name: "rounds", Kind: bench.Int, Default: "9", Quick: "3", Doc: "alternating rounds at each point"},
 			{Name: "iters", Kind: bench.Int, Default: "500", Quick: "150", Doc: "messages of each sender in a round"},
 		},

@@ -19,9 +19,9 @@ func init() {
 			"and a ping-pong that spins takes at most a third of the time of one that blocks.",
 		Axes: []bench.Axis{{Name: "payload of a packet", Unit: measure.Bytes}},
 		Params: []bench.Param{
-			{Name: "payloads", Kind: bench.Ints, Default: "1024,4096", Doc: "bytes of payload a packet, for bandwidth"},
-			{Name: "small", Kind: bench.Ints, Default: "8", Doc: "bytes of payload a packet, for the packet rate"},
-			{Name: "pings", Kind: bench.Ints, Default: "24,64", Doc: "bytes of the packet that goes to and fro, headers included"},
+			{Name: "payloads", Kind: bench.Ints, Default: "1024,4096", Max: udpraw.MaxPayload, Doc: "bytes of payload a packet, for bandwidth"},
+			{Name: "small", Kind: bench.Ints, Default: "8", Max: udpraw.MaxPayload, Doc: "bytes of payload a packet, for the packet rate"},
+			{Name: "pings", Kind: bench.Ints, Default: "24,64", Min: packetOverhead, Max: maxUDP, Doc: "bytes of the packet that goes to and fro, headers included"},
 			{Name: "rounds", Kind: bench.Int, Default: "9", Quick: "3", Doc: "alternating rounds at each point"},
 			{Name: "time", Kind: bench.Duration, Default: "150ms", Quick: "40ms", Doc: "length of a bandwidth round"},
 			{Name: "iters", Kind: bench.Int, Default: "3000", Quick: "500", Doc: "round trips in a ping-pong round"},

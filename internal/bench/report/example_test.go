@@ -28,6 +28,7 @@ func ExampleText() {
 	// └──────────┴─────────────┘
 	//
 	// n×: over udp in the same unit, measured in the same run
+	// a ratio is the median of the rounds' own ratios, which need not be the quotient of the median figures
 	//
 	// claim   RC is close to UDP.
 	// holds   yes: 1.2 times is close

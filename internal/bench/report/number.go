@@ -3,6 +3,7 @@ package report
 import (
 	"math"
 	"strconv"
+	"strings"
 
 	"github.com/softrnic/softrnic/internal/bench/measure"
 )
@@ -23,7 +24,8 @@ func number(v float64) string {
 	}
 }
 
-// place writes an x with its unit; sizes with their binary prefix.
+// place writes an x with its unit; sizes with their binary prefix, and one of
+// what is counted in the singular.
 func place(x float64, unit string) string {
 	if unit == measure.Bytes && x == math.Trunc(x) {
 		for _, p := range []struct {
@@ -34,6 +36,9 @@ func place(x float64, unit string) string {
 				return strconv.FormatFloat(x/p.size, 'f', -1, 64) + " " + p.name
 			}
 		}
+	}
+	if x == 1 && len(unit) > len("us") { // not a unit of time
+		unit = strings.TrimSuffix(unit, "s")
 	}
 	return strconv.FormatFloat(x, 'g', -1, 64) + " " + unit
 }

@@ -39,9 +39,10 @@ func Page(w io.Writer, machine env.Fingerprint, results []*bench.Result) error {
 		sections[i] = section{res, inline(svg), state(res)}
 	}
 	return pageTemplate.Execute(w, struct {
-		Machine  env.Fingerprint
-		Sections []section
-	}{machine, sections})
+		Machine   env.Fingerprint
+		Sections  []section
+		RatioNote string
+	}{machine, sections, RatioNote})
 }
 
 func state(res *bench.Result) string {

@@ -57,7 +57,7 @@ func TestText(t *testing.T) {
 	require.Regexp(t, `rc-write +│ +│ +6300 +0.90×`, text)
 	require.Regexp(t, `us +│ rc-write │ rc-read`, text)
 	require.Regexp(t, `1 MiB +│ +10489 │ +10492`, text)
-	require.Contains(t, text, "n×: over udp in the same unit")
+	require.Contains(t, text, "n×: over udp in the same unit, measured in the same run\n"+RatioNote)
 	require.Contains(t, text, "claim   RC & UD are <even>.\nholds   yes: 0.9 × is enough\n")
 
 	res := result()
@@ -72,6 +72,8 @@ func TestLayerTable(t *testing.T) {
 	require.Regexp(t, `udp +│ 4 KiB +│ 7000 +│ MB/s +│ 6500 +│ 7100 +│ 7100 +│`, table)
 	require.Regexp(t, `rc-write +│ 4 KiB +│ 6300 +│ MB/s +│ +│ +│ +│ 0.90× udp`, table)
 	require.Contains(t, table, "verbs-y")
+	require.Contains(t, table, RatioNote)
+	require.NotContains(t, LayerTable(bench.LayerVerbs, []*bench.Result{failure()}), RatioNote)
 }
 
 func TestNumbers(t *testing.T) {
@@ -87,6 +89,11 @@ func TestNumbers(t *testing.T) {
 		require.Equal(t, want, place(x, "B"))
 	}
 	require.Equal(t, "10000 QPs", place(10000, "QPs"))
+	require.Equal(t, "1 request", place(1, "requests"))
+	require.Equal(t, "1 queue pair", place(1, "queue pairs"))
+	require.Equal(t, "1.5 requests", place(1.5, "requests"))
+	require.Equal(t, "1 us", place(1, "us"))
+	require.Equal(t, "1 B", place(1, "B"))
 	require.Equal(t, "0.5 %", place(0.5, "%"))
 }
 

@@ -3,6 +3,7 @@ package report
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -34,6 +35,19 @@ func WriteVerdict(w io.Writer, res *bench.Result) error {
 		Holds:      res.Verdict.Holds,
 		Why:        res.Verdict.Why,
 	})
+}
+
+// CheckDir makes dir, if it has to, and reports whether files can be written
+// there: before hours of measuring rather than after.
+func CheckDir(dir string) error {
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(dir, ".bench-*")
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Close(), os.Remove(f.Name()))
 }
 
 // Save writes NAME.jsonl, NAME.txt and NAME.svg into dir, which it makes if it

@@ -50,8 +50,12 @@ func baselines(rows []bench.Row) string {
 	if len(names) == 0 {
 		return ""
 	}
-	return "n×: over " + strings.Join(names, " or ") + " in the same unit, measured in the same run"
+	return "n×: over " + strings.Join(names, " or ") + " in the same unit, measured in the same run\n" + RatioNote
 }
+
+// RatioNote says why a ratio may differ from the quotient of the figures beside
+// it.
+const RatioNote = "a ratio is the median of the rounds' own ratios, which need not be the quotient of the median figures"
 
 // newTable is an empty table in the one style that all have.
 func newTable() table.Writer {
@@ -124,6 +128,7 @@ func (g *group) figure(series string, x float64) string {
 func LayerTable(layer bench.Layer, results []*bench.Result) string {
 	t := newTable()
 	t.SetTitle(layer.String())
+	ratios := false
 	head := table.Row{"series", "at", "figure", "unit", "min", "p99", "max", "ratio"}
 	for _, res := range results {
 		t.AppendRow(table.Row{res.Experiment.Name}, table.RowConfig{AutoMerge: true})
@@ -135,11 +140,15 @@ func LayerTable(layer bench.Layer, results []*bench.Result) string {
 			}
 			if r.Against != nil {
 				line[7] = ratio(r.Ratio) + " " + r.Baseline
+				ratios = true
 			}
 			t.AppendRow(line)
 		}
 		t.AppendSeparator()
 	}
 	t.AppendHeader(head)
+	if ratios {
+		t.SetCaption(RatioNote)
+	}
 	return t.Render()
 }

@@ -60,8 +60,8 @@ type Bandwidth struct {
 // OpenBandwidth starts the two processes and finds the batch and the window
 // that go fastest. The caller closes the session.
 func OpenBandwidth(ctx context.Context, o BandwidthOptions) (*Bandwidth, error) {
-	if o.Payload < 1 || o.Payload+overhead > maxDatagram {
-		return nil, fmt.Errorf("udpraw: a payload of %d bytes does not fit in a datagram (1 to %d)", o.Payload, maxDatagram-overhead)
+	if o.Payload < 1 || o.Payload > MaxPayload {
+		return nil, fmt.Errorf("udpraw: a payload of %d bytes does not fit in a datagram (1 to %d)", o.Payload, MaxPayload)
 	}
 	b := &Bandwidth{o: o}
 	if o.Credits != CreditsByDatagram {

@@ -14,6 +14,9 @@ const (
 	overhead   = headerLen + trailerLen
 )
 
+// MaxPayload is how many bytes of payload a packet has room for.
+const MaxPayload = maxDatagram - overhead
+
 // workingSet is the memory that payload is read from and written to in turn, so
 // that the copies are not those of one hot buffer.
 const workingSet = 4 << 20

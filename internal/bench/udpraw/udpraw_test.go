@@ -58,12 +58,19 @@ func TestBandwidthCountsLoss(t *testing.T) {
 	b, err := OpenBandwidth(t.Context(), BandwidthOptions{Payload: 4096, Offload: true, RecvBuffer: 4096, Window: 1 << 12})
 	require.NoError(t, err)
 	defer b.Close()
-	for range 2 {
+	lossy := 0 // rounds; a sink that the scheduler favours may keep up in one
+	for range 200 {
 		f, err := b.Round(t.Context(), 5*time.Millisecond)
 		require.NoError(t, err)
-		require.Positive(t, f.Lost)
 		require.Zero(t, (f.Packets+f.Lost)%int64(b.Options().Batch))
+		if f.Lost > 0 {
+			lossy++
+		}
+		if lossy == 2 {
+			return
+		}
 	}
+	t.Fatalf("losses in %d rounds of 200", lossy)
 }
 
 func TestPingPong(t *testing.T) {

@@ -77,7 +77,8 @@ func openEnd(w *proc.Worker, c Config) (*end, error) {
 		c.Spin = -1
 	}
 	dev, err := rnic.Open(rnic.Options{
-		Spin: c.Spin, RecvBuffer: c.RecvBuffer, Impair: c.Impair,
+		AnyPort: true, // the ends tell each other
+		Spin:    c.Spin, RecvBuffer: c.RecvBuffer, Impair: c.Impair,
 		ICM: rnic.ICM{Entries: c.ICMEntries, MissPenalty: c.ICMMissPenalty},
 	})
 	if err != nil {

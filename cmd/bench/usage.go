@@ -1,0 +1,59 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// usageError is a mistake in the command line or in the environment.
+type usageError struct{ err error }
+
+func (e *usageError) Error() string { return e.err.Error() }
+func (e *usageError) Unwrap() error { return e.err }
+
+func usage(format string, args ...any) error { return &usageError{fmt.Errorf(format, args...)} }
+
+// unknownCommand accepts no arguments: a word that is no command ends there.
+func (a *app) unknownCommand(c *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	if _, err := a.registry.Find(args[0]); err == nil {
+		return usage("%q is an experiment: `bench run %[1]s`", args[0])
+	}
+	var names []string
+	for _, sub := range c.Commands() {
+		if sub.IsAvailableCommand() {
+			names = append(names, sub.Name())
+		}
+	}
+	return usage("unknown command %q; there are %s, and without one the tour (`bench --help`)", args[0], strings.Join(names, ", "))
+}
+
+// noArgs accepts no arguments.
+func noArgs(c *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usage("%s takes no argument, but there is %q", c.CommandPath(), args[0])
+	}
+	return nil
+}
+
+// flagError says where a flag belongs that the command does not have.
+func flagError(c *cobra.Command, err error) error {
+	if no := (*pflag.NotExistError)(nil); errors.As(err, &no) {
+		var owners []string
+		for _, sub := range c.Commands() {
+			if sub.Flags().Lookup(no.GetSpecifiedName()) != nil {
+				owners = append(owners, "`"+sub.CommandPath()+"`")
+			}
+		}
+		if len(owners) > 0 {
+			return usage("%w: it is a flag of %s", err, strings.Join(owners, " and "))
+		}
+	}
+	return usage("%w; `%s --help` lists the flags", err, c.CommandPath())
+}
