@@ -108,13 +108,13 @@ func (o *Options) openError(at netip.AddrPort, err error) error {
 		detail = append(detail, "give each device an address or a port of its own")
 	}
 	if !o.Addrs.IsZero() {
-		ip := at.Addr()
+		ip, first := at.Addr(), min(at.Port(), 1<<16-9)
 		prefix := netip.PrefixFrom(ip, ip.BitLen()*3/4).Masked()
 		if ip.Is4() && ip.IsLoopback() {
 			prefix = netip.PrefixFrom(ip, 8).Masked()
 		}
 		detail = append(detail, fmt.Sprintf("several devices can share %s=%v if it is a range of ports (%v-%d), a prefix (%v), or several addresses with commas between",
-			EnvAddr, o.Addrs, netip.AddrPortFrom(ip, roceUDPPort), roceUDPPort+8, prefix))
+			EnvAddr, o.Addrs, netip.AddrPortFrom(ip, first), first+8, prefix))
 	}
 	e.Detail = strings.Join(detail, "; ")
 	return e

@@ -1,0 +1,84 @@
+package house
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// program is the README's first block of Go, a whole program.
+func program(t *testing.T) (lines []string) {
+	t.Helper()
+	for _, d := range documents(t) {
+		if d.path != "README.md" {
+			continue
+		}
+		for i, line := range d.lines {
+			if line.fence != "go" {
+				continue
+			}
+			if n := len(lines); n > 0 && d.lines[i-1].fence != "go" {
+				return lines
+			}
+			lines = append(lines, line.text)
+		}
+	}
+	return lines
+}
+
+// TestReadmeProgramIsShort: what matters, from the first type to the end of
+// main, has 30 lines. Imports and the helpers for errors do not count.
+func TestReadmeProgramIsShort(t *testing.T) {
+	core, n := false, 0
+	for _, line := range program(t) {
+		switch {
+		case strings.HasPrefix(line, "type "):
+			core = true
+		case strings.HasPrefix(line, "func check("):
+			core = false
+		}
+		if core && strings.TrimSpace(line) != "" {
+			n++
+		}
+	}
+	require.Positive(t, n)
+	require.LessOrEqual(t, n, 30)
+}
+
+// TestReadmeProgram runs it. It prints what its last comment says, and where a
+// device cannot be opened it ends with a message.
+func TestReadmeProgram(t *testing.T) {
+	dir := t.TempDir()
+	source, binary := filepath.Join(dir, "main.go"), filepath.Join(dir, "example.exe")
+	text := strings.Join(program(t), "\n")
+	require.NoError(t, os.WriteFile(source, []byte(text), 0o600))
+	build := exec.Command("go", "build", "-o", binary, source)
+	build.Dir = root // whose module it imports
+	out, err := build.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+
+	run := func(env ...string) (stdout, stderr string, err error) {
+		c := exec.Command(binary)
+		c.Env = append(os.Environ(), env...)
+		var o, e bytes.Buffer
+		c.Stdout, c.Stderr = &o, &e
+		err = c.Run()
+		return o.String(), e.String(), err
+	}
+	for _, addr := range []string{"", "127.0.0.1", "127.0.0.1:21000-21999"} {
+		stdout, stderr, err := run("SOFTRNIC_ADDR="+addr, "SOFTRNIC_DEBUG=", "SOFTRNIC_LOG=")
+		require.NoError(t, err, stderr)
+		require.Equal(t, "SUCCESS 42 hello, RDMA\n", stdout)
+		require.Contains(t, text, "// "+strings.TrimSpace(stdout))
+		require.Empty(t, stderr)
+	}
+	_, stderr, err := run("SOFTRNIC_ADDR=203.0.113.1")
+	require.Error(t, err)
+	require.Contains(t, stderr, "no interface of this machine has that address")
+	require.NotContains(t, stderr, "goroutine")
+}
