@@ -170,6 +170,32 @@ func TestModifyRCQPRdAtomic(t *testing.T) {
 	require.EqualValues(t, 100, b.mr.LoadUint64(0))
 }
 
+// TestManyReads has as many reads outstanding as both endpoints allow; more
+// than the peer's does are refused when connecting, not when it is too late.
+func TestManyReads(t *testing.T) {
+	a, b := newEnd(t, Options{}), newEnd(t, Options{})
+	ea, err := verbs.LocalEndpoint(a.dev, a.qp, 1)
+	require.NoError(t, err)
+	eb, err := verbs.LocalEndpoint(b.dev, b.qp, 1)
+	require.NoError(t, err)
+	require.EqualValues(t, 16, eb.RdAtomic)
+	many := verbs.ConnectOptions{MaxRdAtomic: 64}
+	require.ErrorContains(t, verbs.Connect(a.qp, ea, eb, many), "the peer serves 16")
+	eb.RdAtomic = 64
+	require.NoError(t, verbs.Connect(a.qp, ea, eb, many))
+	require.NoError(t, verbs.Connect(b.qp, eb, ea, verbs.ConnectOptions{}))
+	var list []verbs.SendWR
+	for range 100 {
+		list = append(list, verbs.SendWR{Opcode: verbs.WRRDMARead, Flags: verbs.SendSignaled,
+			SGList: []verbs.SGE{a.mr.SGE(0, 4096)}, RemoteAddr: b.mr.Addr(), RKey: b.mr.RKey()})
+	}
+	_, err = a.qp.PostSend(list)
+	require.NoError(t, err)
+	for range list {
+		a.poll1(t)
+	}
+}
+
 // TestUDQPPrivilegedQKey sets a Q_Key with its top bit, which a send names to
 // have the queue pair's own used.
 func TestUDQPPrivilegedQKey(t *testing.T) {

@@ -1,6 +1,9 @@
 package verbs
 
-import "fmt"
+import (
+	"cmp"
+	"fmt"
+)
 
 // Zero in a field of ConnectOptions says that the value shall really be 0,
 // which in the struct itself stands for the default.
@@ -21,13 +24,17 @@ type ConnectOptions struct {
 	RetryCnt        uint8 // repetitions after a timeout or a NAK, 7 by default
 	RNRRetry        uint8 // repetitions after an RNR NAK, 7 (for ever) by default
 	MinRNRTimer     uint8 // code of the wait that our RNR NAKs ask for, 12 (0.64 ms) by default; Zero is 655 ms
-	MaxRdAtomic     uint8 // reads and atomics outstanding, 16 by default; not above the peer's MaxDestRdAtomic
-	MaxDestRdAtomic uint8 // reads and atomics served at a time, 16 by default
+	MaxRdAtomic     uint8 // reads and atomics outstanding, 16 by default or fewer if the peer's endpoint says so; more than that are refused
+	MaxDestRdAtomic uint8 // reads and atomics served at a time, by default what our endpoint says, or 16; a peer that has the endpoint relies on as many
 
 	// Of the address vector: 0 by default, and 64 hops.
 	SL, TrafficClass, HopLimit uint8
 	FlowLabel                  uint32
 }
+
+// defaultRdAtomic is how many reads and atomics are outstanding, and served, at
+// a time if nobody says otherwise.
+const defaultRdAtomic = 16
 
 // orDefault resolves a field of ConnectOptions.
 func orDefault[T ~uint8 | ~uint32](v, def T) T {
@@ -71,10 +78,13 @@ func (o ConnectOptions) attrs(local, remote Endpoint) (QPAttr, error) {
 		RetryCnt:        orDefault(o.RetryCnt, 7),
 		RNRRetry:        orDefault(o.RNRRetry, 7),
 		MinRNRTimer:     orDefault(o.MinRNRTimer, 12),
-		MaxRdAtomic:     orDefault(o.MaxRdAtomic, 16),
-		MaxDestRdAtomic: orDefault(o.MaxDestRdAtomic, 16),
+		MaxRdAtomic:     orDefault(o.MaxRdAtomic, min(defaultRdAtomic, cmp.Or(remote.RdAtomic, defaultRdAtomic))),
+		MaxDestRdAtomic: orDefault(o.MaxDestRdAtomic, cmp.Or(local.RdAtomic, defaultRdAtomic)),
 	}
 	switch {
+	case remote.RdAtomic != 0 && a.MaxRdAtomic > remote.RdAtomic:
+		return a, fmt.Errorf("%w: ConnectOptions.MaxRdAtomic is %d, but the peer serves %d reads and atomics at a time and would end the connection at one more; ask for as many, or raise RdAtomic of the endpoint that the peer gives away",
+			ErrInvalid, a.MaxRdAtomic, remote.RdAtomic)
 	case a.PathMTU == 0:
 		return a, fmt.Errorf("%w: neither end knows its MTU; set ConnectOptions.MTU", ErrInvalid)
 	case a.PathMTU > MTU4096:

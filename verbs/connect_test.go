@@ -115,6 +115,38 @@ func TestConnectMTU(t *testing.T) {
 	}
 }
 
+// TestConnectRdAtomic: what an endpoint promises is served, and bounds the peer.
+func TestConnectRdAtomic(t *testing.T) {
+	for _, c := range []struct {
+		ours, theirs  uint8 // of the endpoints
+		asked, serves uint8 // of the options
+		outstanding   uint8
+		served        uint8
+	}{
+		{0, 0, 0, 0, 16, 16},
+		{0, 0, 64, 0, 64, 16},
+		{16, 16, 0, 0, 16, 16},
+		{16, 4, 0, 0, 4, 16},
+		{16, 64, 0, 0, 16, 16},
+		{64, 64, 64, 0, 64, 64},
+		{16, 16, 16, 3, 16, 3},
+		{4, 16, verbs.Zero, verbs.Zero, 0, 0},
+	} {
+		local, remote := here, there
+		local.RdAtomic, remote.RdAtomic = c.ours, c.theirs
+		qp := &fakeQP{num: 0x11, typ: verbs.RC}
+		require.NoError(t, verbs.Connect(qp, local, remote, verbs.ConnectOptions{MaxRdAtomic: c.asked, MaxDestRdAtomic: c.serves}))
+		require.Equal(t, []uint8{c.outstanding, c.served}, []uint8{qp.attr.MaxRdAtomic, qp.attr.MaxDestRdAtomic}, "%+v", c)
+	}
+	remote := there
+	remote.RdAtomic = 16
+	qp := &fakeQP{num: 0x11, typ: verbs.RC}
+	err := verbs.Connect(qp, here, remote, verbs.ConnectOptions{MaxRdAtomic: 17})
+	require.ErrorIs(t, err, verbs.ErrInvalid)
+	require.ErrorContains(t, err, "MaxRdAtomic is 17, but the peer serves 16")
+	require.Empty(t, qp.calls)
+}
+
 // TestConnectFromInit: what ToInit granted stays, unless the options speak.
 func TestConnectFromInit(t *testing.T) {
 	qp := &fakeQP{num: 0x11, typ: verbs.RC}

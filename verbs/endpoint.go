@@ -17,7 +17,7 @@ const maxUint24 = 1<<24 - 1
 //
 // Its text form is one word that no shell touches; what is 0 is left out:
 //
-//	gid=10.0.0.1,port=4791,qpn=0x11,psn=0x3039,mtu=4096,buffer=212992
+//	gid=10.0.0.1,port=4791,qpn=0x11,psn=0x3039,mtu=4096,rd=16,buffer=212992
 //
 // Its JSON form is an object with the names of the tags.
 type Endpoint struct {
@@ -27,11 +27,14 @@ type Endpoint struct {
 	PSN        uint32 `json:"psn"`                   // first that this end sends, 24 bits
 	RecvBuffer uint32 `json:"recv_buffer,omitempty"` // bytes that its socket holds; 0 for a peer that is not softrnic, see AHAttr.PeerBuffer
 	MTU        MTU    `json:"mtu,omitempty"`         // active at its port, 0 if unknown
+	RdAtomic   uint8  `json:"rd_atomic,omitempty"`   // reads and atomics that it serves at a time (RC), 0 if unknown
 }
 
 // LocalEndpoint returns our end of a connection: qp at entry 0 of the GID
 // table of port 1 of dev, sending from psn on. A random psn keeps packets of
-// an earlier connection from being taken for this one's.
+// an earlier connection from being taken for this one's. RdAtomic is what
+// Connect makes of it by default; change it before the peer gets the endpoint
+// to serve more or fewer.
 func LocalEndpoint(dev Device, qp QP, psn uint32) (Endpoint, error) {
 	port, err := dev.QueryPort(1)
 	if err != nil {
@@ -48,6 +51,9 @@ func LocalEndpoint(dev Device, qp QP, psn uint32) (Endpoint, error) {
 		PSN:        psn,
 		RecvBuffer: port.RecvBuffer,
 		MTU:        port.ActiveMTU,
+	}
+	if qp.Type() == RC {
+		e.RdAtomic = uint8(min(defaultRdAtomic, dev.QueryDevice().MaxQPRdAtom))
 	}
 	if err := e.check(); err != nil {
 		return Endpoint{}, localError(qp, err)
@@ -89,6 +95,9 @@ func (e Endpoint) String() string {
 	b = fmt.Appendf(b, ",qpn=%#x,psn=%#x", e.QPN, e.PSN)
 	if e.MTU != 0 {
 		b = fmt.Appendf(b, ",mtu=%v", e.MTU)
+	}
+	if e.RdAtomic != 0 {
+		b = fmt.Appendf(b, ",rd=%d", e.RdAtomic)
 	}
 	if e.RecvBuffer != 0 {
 		b = fmt.Appendf(b, ",buffer=%d", e.RecvBuffer)
@@ -152,11 +161,14 @@ func (e *Endpoint) set(name, value string) error {
 	case "psn":
 		number, err = parseNumber(value, 32)
 		e.PSN = uint32(number)
+	case "rd":
+		number, err = parseNumber(value, 8)
+		e.RdAtomic = uint8(number)
 	case "buffer":
 		number, err = parseNumber(value, 32)
 		e.RecvBuffer = uint32(number)
 	default:
-		err = errors.New("unknown name; there are gid, port, qpn, psn, mtu and buffer")
+		err = errors.New("unknown name; there are gid, port, qpn, psn, mtu, rd and buffer")
 	}
 	return err
 }

@@ -34,6 +34,7 @@ var endpoints = rapid.Custom(func(t *rapid.T) verbs.Endpoint {
 		PSN:        rapid.Uint32Range(0, 0xffffff).Draw(t, "PSN"),
 		RecvBuffer: rapid.Uint32().Draw(t, "buffer"),
 		MTU:        verbs.MTU(rapid.Uint8Range(0, 5).Draw(t, "MTU")),
+		RdAtomic:   rapid.Uint8().Draw(t, "reads and atomics"),
 	}
 })
 
@@ -58,15 +59,15 @@ func TestEndpointRoundTrip(t *testing.T) {
 func TestEndpointForms(t *testing.T) {
 	e := verbs.Endpoint{
 		GID: verbs.GIDFromAddr(netip.MustParseAddr("10.0.0.1")), UDPPort: 4791,
-		QPN: 0x11, PSN: 0x3039, RecvBuffer: 212992, MTU: verbs.MTU4096,
+		QPN: 0x11, PSN: 0x3039, RecvBuffer: 212992, MTU: verbs.MTU4096, RdAtomic: 16,
 	}
-	require.Equal(t, "gid=10.0.0.1,port=4791,qpn=0x11,psn=0x3039,mtu=4096,buffer=212992", e.String())
+	require.Equal(t, "gid=10.0.0.1,port=4791,qpn=0x11,psn=0x3039,mtu=4096,rd=16,buffer=212992", e.String())
 	object, err := json.Marshal(e)
 	require.NoError(t, err)
 	require.JSONEq(t, `{"gid":"0000:0000:0000:0000:0000:ffff:0a00:0001","udp_port":4791,
-		"qpn":17,"psn":12345,"recv_buffer":212992,"mtu":"4096"}`, string(object))
+		"qpn":17,"psn":12345,"recv_buffer":212992,"mtu":"4096","rd_atomic":16}`, string(object))
 
-	require.Equal(t, e, endpoint("buffer=0x34000,mtu=4096,psn=12345,qpn=17,port=4791,gid=::ffff:10.0.0.1"))
+	require.Equal(t, e, endpoint("buffer=0x34000,rd=0x10,mtu=4096,psn=12345,qpn=17,port=4791,gid=::ffff:10.0.0.1"))
 	least := endpoint("gid=fe80::1,qpn=1,psn=0")
 	require.Equal(t, verbs.Endpoint{GID: verbs.GID{0xfe, 0x80, 15: 1}, QPN: 1}, least)
 	require.Equal(t, "gid=fe80::1,qpn=0x1,psn=0x0", least.String())
@@ -99,6 +100,7 @@ func TestEndpointRefuses(t *testing.T) {
 		"gid=10.0.0.1,qpn=1,psn=-1":               "not a number of 32 bits",
 		"gid=10.0.0.1,qpn=0x,psn=1":               "not a number of 32 bits",
 		"gid=10.0.0.1,qpn=1_0,psn=1":              "not a number of 32 bits",
+		"gid=10.0.0.1,qpn=1,psn=1,rd=256":         "not a number of 8 bits",
 		"gid=10.0.0.1,qpn=0,psn=1":                "from 1 to 0xffffff",
 		"gid=10.0.0.1,qpn=0x1000000,psn=1":        "from 1 to 0xffffff",
 		"gid=10.0.0.1,qpn=1,psn=0x1000000":        "24 bits",
@@ -153,12 +155,20 @@ func TestLocalEndpoint(t *testing.T) {
 		port: verbs.PortAttr{MaxMTU: verbs.MTU4096, ActiveMTU: verbs.MTU2048, UDPPort: 4791, RecvBuffer: 1 << 20},
 		gid:  here.GID,
 	}
-	qp := &fakeQP{num: 0x17}
+	qp := &fakeQP{num: 0x17, typ: verbs.UC}
 	e, err := verbs.LocalEndpoint(dev, qp, 0xabcdef)
 	require.NoError(t, err)
 	require.Equal(t, verbs.Endpoint{
 		GID: here.GID, UDPPort: 4791, QPN: 0x17, PSN: 0xabcdef, RecvBuffer: 1 << 20, MTU: verbs.MTU2048,
 	}, e)
+
+	qp.typ = verbs.RC
+	for serves, want := range map[int]uint8{0: 0, 4: 4, 16: 16, 128: 16} {
+		dev.serves = serves
+		e, err = verbs.LocalEndpoint(dev, qp, 0)
+		require.NoError(t, err)
+		require.Equal(t, want, e.RdAtomic, "the default of Connect, if the device serves as many")
+	}
 
 	_, err = verbs.LocalEndpoint(dev, qp, 1<<24)
 	require.ErrorIs(t, err, verbs.ErrInvalid)

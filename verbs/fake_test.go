@@ -81,8 +81,11 @@ type fakeDevice struct {
 	verbs.Device
 	port    verbs.PortAttr
 	gid     verbs.GID
+	serves  int // reads and atomics
 	failure error
 }
+
+func (d fakeDevice) QueryDevice() verbs.DeviceAttr { return verbs.DeviceAttr{MaxQPRdAtom: d.serves} }
 
 func (d fakeDevice) QueryPort(port int) (verbs.PortAttr, error) {
 	if port != 1 {
