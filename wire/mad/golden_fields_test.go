@@ -1,7 +1,11 @@
 package mad_test
 
 import (
+	"encoding/hex"
 	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -88,4 +92,74 @@ func TestOthersOfLinux(t *testing.T) {
 	cma, ok := mad.ParseCMAHeader(sidr.PrivateData)
 	require.True(t, ok)
 	require.Equal(t, netip.MustParseAddr("198.51.100.2"), cma.Src.Addr())
+}
+
+// whole reads a datagram of testdata, whose first line says where it is from.
+func whole(t *testing.T, name string) (b []byte) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("testdata", name+".hex"))
+	require.NoError(t, err)
+	for line := range strings.Lines(string(text)) {
+		if strings.HasPrefix(line, "#") {
+			continue
+		}
+		part, err := hex.DecodeString(strings.TrimSpace(line))
+		require.NoError(t, err)
+		b = append(b, part...)
+	}
+	return b
+}
+
+// Messages of Linux that the captures do not have, field by field.
+func TestMoreOfLinux(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		tid  uint64
+		attr mad.Attr
+		want func(body []byte)
+	}{
+		{"mra", 0xf7f6cdd4dc398e1f, mad.AttrMRA, func(body []byte) {
+			m := mad.ParseMRA(body)
+			require.Equal(t, []uint32{0x866d129d, 0x07c0e1f8}, []uint32{m.LocalID, m.RemoteID})
+			require.Equal(t, mad.WhichREQ, m.Which)
+			require.EqualValues(t, 24, m.ServiceTimeout)
+		}},
+		{"rej", 0x962dd12c5acd2d80, mad.AttrREJ, func(body []byte) {
+			m := mad.ParseREJ(body)
+			require.Equal(t, []uint32{0, 0x56659a19}, []uint32{m.LocalID, m.RemoteID})
+			require.Equal(t, mad.WhichREQ, m.Which)
+			require.Equal(t, mad.RejInvalidServiceID, m.Reason)
+			require.Empty(t, m.Info)
+		}},
+		{"sidr-rep", 0x2d6f66741ac5c9ca, mad.AttrSIDRRep, func(body []byte) {
+			m := mad.ParseSIDRRep(body)
+			require.Equal(t, []uint32{0x0bea9791, 0x1e1, mad.UDPQKey}, []uint32{m.RequestID, m.QPN, m.QKey})
+			require.Equal(t, mad.SIDRSuccess, m.Status)
+			require.Equal(t, mad.ServiceIDOf(mad.PortSpaceUDP, 7174), m.ServiceID)
+		}},
+		{"req-ipv6", 0x29d126d84, mad.AttrREQ, func(body []byte) {
+			m := mad.ParseREQ(body)
+			require.Equal(t, []uint32{0x846d129d, 0x1e2, 0x38fd49}, []uint32{m.LocalID, m.QPN, m.StartingPSN})
+			require.Equal(t, mad.Path{
+				LocalLID: mad.LIDPermissive, RemoteLID: mad.LIDPermissive, FlowLabel: 0x8e575, HopLimit: 64, AckTimeout: 19,
+				LocalGID: netip.MustParseAddr("2001:db8::2").As16(), RemoteGID: netip.MustParseAddr("2001:db8::1").As16(),
+			}, m.Primary)
+			h, ok := mad.ParseCMAHeader(m.PrivateData)
+			require.True(t, ok)
+			require.Equal(t, mad.CMAHeader{
+				Src: netip.MustParseAddrPort("[2001:db8::2]:52401"), Dst: netip.MustParseAddr("2001:db8::1"),
+			}, h)
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := whole(t, c.name)
+			h, body, drop := mad.Parse(b)
+			require.Equal(t, mad.DropNone, drop)
+			require.Equal(t, mad.Header{TID: c.tid, Attr: c.attr}, h)
+			c.want(body)
+			var again [mad.Size]byte
+			mad.Put(&again, h, parse(t, h, body))
+			require.Equal(t, b, again[:])
+		})
+	}
 }
