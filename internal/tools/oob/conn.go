@@ -59,6 +59,9 @@ func reset(err error) bool {
 	return errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }
 
+// SetPatience changes how long each Read and Write to come may take.
+func (c *Conn) SetPatience(d time.Duration) { c.patience = d }
+
 // Peer is the other program's address.
 func (c *Conn) Peer() net.Addr { return c.peer }
 

@@ -1,14 +1,21 @@
 package perftest
 
-import "fmt"
+import (
+	"bytes"
+	"fmt"
+)
 
-// content is byte i of what this test moves: the payload again and again, or a
-// pattern that tells places apart.
-func (p *plan) content(i int) byte {
-	if n := len(p.Payload); n > 0 {
-		return p.Payload[i%n]
+// contents are the first n bytes of what this test moves: the payload again and
+// again, or a pattern that tells places apart.
+func (p *plan) contents(n int) []byte {
+	b := make([]byte, n)
+	for i := range b {
+		b[i] = byte(uint32(i+1) * 2654435761 >> 24) // Knuth's multiplicative hash
 	}
-	return byte(uint32(i+1) * 2654435761 >> 24) // Knuth's multiplicative hash
+	for at := 0; len(p.Payload) > 0 && at < n; at += len(p.Payload) {
+		copy(b[at:], p.Payload)
+	}
+	return b
 }
 
 // fill fills the part of memory that messages come from; the rest stays 0.
@@ -22,11 +29,8 @@ func (e *end) fill(b []byte, half int) {
 	case Atomic:
 		return
 	}
-	stride := e.stride()
-	for at := 0; at < len(b); at += stride {
-		for i := range stride {
-			b[at+i] = e.content(i)
-		}
+	for at := 0; at < len(b); at += len(e.content) {
+		copy(b[at:], e.content)
 	}
 }
 
@@ -40,6 +44,10 @@ type DataError struct {
 func (d *DataError) Error() string {
 	return fmt.Sprintf("wrong data: at offset %d of queue pair %d is %#x and should be %#x; are both sides run with --data_validation and the same payload?", d.Offset, d.QP, d.Got, d.Want)
 }
+
+// handOver orders what the adapter has written before what we read, and what we
+// have read before what it writes next.
+func (e *end) handOver() { e.dev.Progress() }
 
 // gets reports whether messages put something into this side's memory.
 func (e *end) gets() bool {
@@ -58,7 +66,8 @@ func (e *end) validate(size, n, tail int) error {
 	if !e.Validate || n == 0 || !e.gets() {
 		return nil
 	}
-	e.dev.Progress() // orders what the adapter has written before what we read
+	e.handOver()
+	defer e.handOver()
 	by, slots := e.steps(size)
 	toBy, toSlots := e.receiveSteps(size)
 	if e.Test.Metric == Latency {
@@ -72,10 +81,14 @@ func (e *end) validate(size, n, tail int) error {
 		memory := at.mr.Bytes()
 		for slot := range min(n, toSlots) {
 			last := slot + (n-1-slot)/toSlots*toSlots // message that came here last
-			from := last % slots * by
-			for i := range size - tail {
-				if got, want := memory[to+slot*toBy+i], e.content(from+i); got != want {
-					return &DataError{q, slot*toBy + i, uint64(got), uint64(want)}
+			want := e.content[last%slots*by:][:size-tail]
+			got := memory[to+slot*toBy:][:size-tail]
+			if bytes.Equal(got, want) {
+				continue
+			}
+			for i := range want {
+				if got[i] != want[i] {
+					return &DataError{q, slot*toBy + i, uint64(got[i]), uint64(want[i])}
 				}
 			}
 		}

@@ -12,15 +12,16 @@ import (
 // queue pairs, for sends and receives.
 type end struct {
 	*plan
-	dev    verbs.Device
-	pd     verbs.PD
-	mrs    []verbs.MR
-	areas  []area
-	access verbs.AccessFlags // that the peer has
-	cq     verbs.CQ
-	srq    verbs.SRQ // or nil
-	qps    []verbs.QP
-	ahs    []verbs.AH // UD: lead to the peer
+	dev     verbs.Device
+	pd      verbs.PD
+	mrs     []verbs.MR
+	areas   []area
+	content []byte            // of what a queue pair sends
+	access  verbs.AccessFlags // that the peer has
+	cq      verbs.CQ
+	srq     verbs.SRQ // or nil
+	qps     []verbs.QP
+	ahs     []verbs.AH // UD: lead to the peer
 
 	mine, theirs []Keys
 }

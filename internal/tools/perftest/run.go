@@ -81,6 +81,7 @@ func (r *runner) host(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		c.SetPatience(r.Patience)
 		r.talk = &talk{channel: tcp{c}}
 		r.talk.said(first)
 		err = r.prepare(c)

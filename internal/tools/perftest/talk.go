@@ -94,8 +94,11 @@ func (t *talk) hear(b []byte, doing string) error {
 
 // listen reads the peer's next message, of n bytes, while the test runs. It
 // tells that the peer is through; an error, that it is gone. It has all the
-// time it needs.
+// time it needs. Asked again before the message was heard, it is the same one.
 func (t *talk) listen(n int) *ahead {
+	if t.pending != nil {
+		return t.pending
+	}
 	a := &ahead{b: make([]byte, n), done: make(chan struct{})}
 	t.pending = a
 	go func() {

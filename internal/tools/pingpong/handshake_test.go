@@ -19,6 +19,7 @@ import (
 
 	"github.com/softrnic/softrnic/internal/tools/oob"
 	"github.com/softrnic/softrnic/internal/tools/pingpong"
+	"github.com/softrnic/softrnic/internal/tools/toolstest"
 	"github.com/softrnic/softrnic/rnic"
 	"github.com/softrnic/softrnic/verbs"
 )
@@ -54,7 +55,7 @@ func transcript(t *testing.T, name string) (list []message) {
 // speak takes the original's part of a handshake and returns ours.
 func speak(t *testing.T, conn net.Conn, list []message) (ours []string) {
 	t.Helper()
-	require.NoError(t, conn.SetDeadline(time.Now().Add(hang)))
+	require.NoError(t, conn.SetDeadline(time.Now().Add(toolstest.Hang)))
 	for _, m := range list {
 		if m.original {
 			_, err := io.WriteString(conn, m.text)
@@ -107,7 +108,7 @@ func TestServesOriginal(t *testing.T) {
 			e := <-s.ended
 			require.ErrorIs(t, e.err, pingpong.ErrIdle)
 			require.Contains(t, e.out, remoteLines(list, o.NumQP, true))
-			require.Empty(t, s.drops)
+			require.Zero(t, s.Len())
 		})
 	}
 }
@@ -124,9 +125,9 @@ func TestJoinsOriginal(t *testing.T) {
 			defer l.Close()
 			o := goldenOptions(k)
 			o.Server, o.Port = "127.0.0.1", l.Addr().(*net.TCPAddr).Port
-			o.Device = device(t, rnic.Options{Impair: "drop every 1st SEND_FIRST; drop every 1st SEND_MIDDLE; drop every 1st SEND_LAST; drop every 1st SEND_ONLY"})
+			o.Device = toolstest.Device(t, rnic.Options{Impair: "drop every 1st SEND_FIRST; drop every 1st SEND_MIDDLE; drop every 1st SEND_LAST; drop every 1st SEND_ONLY"})
 			ended := make(chan outcome)
-			go func() { ended <- run(soon(t), o) }()
+			go func() { ended <- run(toolstest.Soon(t), o) }()
 			conn, err := l.Accept()
 			require.NoError(t, err)
 			defer conn.Close()
@@ -237,22 +238,22 @@ func TestNonsense(t *testing.T) {
 		t.Run(string(c.kind)+c.why, func(t *testing.T) {
 			t.Parallel()
 			o := goldenOptions(c.kind)
-			o.Patience, o.Idle, o.Iters = 200*time.Millisecond, hang, 5
+			o.Patience, o.Idle, o.Iters = 200*time.Millisecond, toolstest.Hang, 5
 			s := serve(t, o)
 			conn, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", s.port))
 			require.NoError(t, err)
 			defer conn.Close()
 			_, err = io.WriteString(conn, c.text)
 			require.NoError(t, err)
-			err = s.dropped(t)
+			err = s.Next(t)
 			require.ErrorContains(t, err, c.why)
 			if c.kind2 != nil {
 				require.ErrorIs(t, err, c.kind2)
 			}
 
-			o.Patience = hang
-			o.Server, o.Port, o.Device = "127.0.0.1", s.port, device(t, rnic.Options{})
-			client := run(soon(t), o)
+			o.Patience = toolstest.Hang
+			o.Server, o.Port, o.Device = "127.0.0.1", s.port, toolstest.Device(t, rnic.Options{})
+			client := run(toolstest.Soon(t), o)
 			require.NoError(t, client.err)
 			require.NoError(t, (<-s.ended).err)
 		})
@@ -275,9 +276,9 @@ func TestServerNonsense(t *testing.T) {
 		defer l.Close()
 		o := pingpong.Defaults(pingpong.RC)
 		o.Patience = 300 * time.Millisecond
-		o.Server, o.Port, o.Device = "127.0.0.1", l.Addr().(*net.TCPAddr).Port, device(t, rnic.Options{})
+		o.Server, o.Port, o.Device = "127.0.0.1", l.Addr().(*net.TCPAddr).Port, toolstest.Device(t, rnic.Options{})
 		ended := make(chan outcome)
-		go func() { ended <- run(soon(t), o) }()
+		go func() { ended <- run(toolstest.Soon(t), o) }()
 		conn, err := l.Accept()
 		require.NoError(t, err)
 		defer conn.Close()

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/softrnic/softrnic/internal/tools/pingpong"
+	"github.com/softrnic/softrnic/internal/tools/toolstest"
 	"github.com/softrnic/softrnic/rnic"
 	"github.com/softrnic/softrnic/verbs"
 )
@@ -91,8 +92,8 @@ func TestLoss(t *testing.T) {
 			o := pingpong.Defaults(k)
 			o.Iters, o.Check = 60, true
 			s, c := o, o
-			s.Device = device(t, rnic.Options{Impair: "loss 3% seed 5"})
-			c.Device = device(t, rnic.Options{Impair: "loss 3% seed 6"})
+			s.Device = toolstest.Device(t, rnic.Options{Impair: "loss 3% seed 5"})
+			c.Device = toolstest.Device(t, rnic.Options{Impair: "loss 3% seed 6"})
 			server, client := play(t, s, c)
 			require.NoError(t, server.err)
 			require.NoError(t, client.err)
@@ -107,12 +108,12 @@ func TestOpen(t *testing.T) {
 	var opened []verbs.Device
 	o.Open = func(at netip.Addr) (verbs.Device, error) {
 		require.False(t, at.IsValid(), "the peer is on this machine")
-		dev, err := openLoopback()
+		dev, err := rnic.Open(rnic.Options{})
 		opened = append(opened, dev)
 		return dev, err
 	}
 	c := o
-	c.Open = func(netip.Addr) (verbs.Device, error) { return openLoopback() }
+	c.Open = func(netip.Addr) (verbs.Device, error) { return rnic.Open(rnic.Options{}) }
 	server, client := play(t, o, c)
 	require.NoError(t, server.err)
 	require.NoError(t, client.err)
@@ -145,7 +146,7 @@ func TestIdle(t *testing.T) {
 				o := pingpong.Defaults(k)
 				o.Idle, o.Events = 100*time.Millisecond, events
 				s, c := o, o
-				s.Device = device(t, rnic.Options{Impair: "drop 40th SEND_ONLY; drop 30th SEND_LAST"})
+				s.Device = toolstest.Device(t, rnic.Options{Impair: "drop 40th SEND_ONLY; drop 30th SEND_LAST"})
 				server, client := play(t, s, c)
 				require.ErrorIs(t, server.err, pingpong.ErrIdle)
 				require.ErrorIs(t, client.err, pingpong.ErrIdle)
@@ -170,7 +171,7 @@ func TestSizesDiffer(t *testing.T) {
 }
 
 func TestOptions(t *testing.T) {
-	dev := device(t, rnic.Options{})
+	dev := toolstest.Device(t, rnic.Options{})
 	for _, c := range []struct {
 		change func(*pingpong.Options)
 		text   string
@@ -191,7 +192,7 @@ func TestOptions(t *testing.T) {
 		o := pingpong.Defaults(pingpong.RC)
 		o.Device = dev
 		c.change(&o)
-		_, err := pingpong.Run(soon(t), o)
+		_, err := pingpong.Run(toolstest.Soon(t), o)
 		var wrong *pingpong.OptionError
 		require.ErrorAs(t, err, &wrong)
 		require.ErrorContains(t, err, c.text)
@@ -209,7 +210,7 @@ func TestOptions(t *testing.T) {
 		o := pingpong.Defaults(pingpong.RC)
 		o.Device, o.Port = dev, 0
 		c.change(&o)
-		_, err := pingpong.Run(soon(t), o)
+		_, err := pingpong.Run(toolstest.Soon(t), o)
 		require.ErrorContains(t, err, c.text)
 	}
 }
@@ -218,7 +219,7 @@ func TestOptions(t *testing.T) {
 func TestPort4791(t *testing.T) {
 	o := pingpong.Defaults(pingpong.RC)
 	o.Port = 0
-	o.Device = device(t, rnic.Options{Addr: netip.MustParseAddrPort("127.0.0.1:0"), AnyPort: true})
-	_, err := pingpong.Run(soon(t), o)
+	o.Device = toolstest.Device(t, rnic.Options{Addr: netip.MustParseAddrPort("127.0.0.1:0"), AnyPort: true})
+	_, err := pingpong.Run(toolstest.Soon(t), o)
 	require.ErrorContains(t, err, "the handshake has no word for a port: it has to be 4791")
 }

@@ -1,0 +1,132 @@
+package perftest_test
+
+import (
+	"bytes"
+	"context"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/softrnic/softrnic/internal/tools/perftest"
+	"github.com/softrnic/softrnic/internal/tools/toolstest"
+	"github.com/softrnic/softrnic/rnic"
+	"github.com/softrnic/softrnic/verbs"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// defaults are those of a test, but short.
+func defaults(name string) perftest.Options {
+	test, err := perftest.ParseTest(name)
+	if err != nil {
+		panic(err)
+	}
+	o := perftest.Defaults(test)
+	o.Iters = 50
+	o.QPTimeout = 19 // 2 s: the machine may be busy
+	return o
+}
+
+// outcome is how a run ended.
+type outcome struct {
+	*perftest.Result
+	out, log string
+	err      error
+}
+
+// server is a server that waits.
+type server struct {
+	*toolstest.Drops
+	port  int
+	ended chan outcome
+}
+
+// output is a buffer that may be looked at while it is written.
+type output struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (o *output) Write(b []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.b.Write(b)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.b.String()
+}
+
+// serve starts a server on a device of its own.
+func serve(t *testing.T, o perftest.Options) *server {
+	t.Helper()
+	s := &server{Drops: toolstest.NewDrops(), ended: make(chan outcome, 1)}
+	ready := make(chan int, 1)
+	o.Port, o.Listening, o.Dropped = 0, func(port int) { ready <- port }, s.Add
+	if o.Device == nil && o.Open == nil {
+		o.Device = toolstest.Device(t, rnic.Options{})
+	}
+	ctx, cancel := context.WithCancel(toolstest.Soon(t))
+	done := make(chan struct{})
+	t.Cleanup(func() { cancel(); <-done })
+	go func() {
+		defer close(done)
+		s.ended <- run(ctx, o)
+	}()
+	select {
+	case s.port = <-ready:
+	case e := <-s.ended:
+		require.NoError(t, e.err)
+		t.Fatal("the server did not wait")
+	}
+	return s
+}
+
+func run(ctx context.Context, o perftest.Options) outcome {
+	var out, log output
+	if o.Out == nil {
+		o.Out = &out
+	}
+	o.Log = &log
+	result, err := perftest.Run(ctx, o)
+	return outcome{result, out.String(), log.String(), err}
+}
+
+// play runs a server and a client against each other.
+func play(t *testing.T, s, c perftest.Options) (server, client outcome) {
+	t.Helper()
+	end := toolstest.NewMeeting()
+	s.Stay, c.Stay = end.Stay(0), end.Stay(1)
+	host := serve(t, s)
+	c.Server, c.Port = "127.0.0.1", host.port
+	if c.Device == nil && c.Open == nil {
+		c.Device = toolstest.Device(t, rnic.Options{})
+	}
+	clients := make(chan outcome)
+	go func() {
+		e := run(toolstest.Soon(t), c)
+		end.Arrive(1)
+		clients <- e
+	}()
+	server = <-host.ended
+	end.Arrive(0)
+	client = <-clients
+	require.Zero(t, host.Len(), "clients were sent away")
+	return server, client
+}
+
+// change makes options of a test.
+type change func(*perftest.Options)
+
+func apply(o perftest.Options, changes ...change) perftest.Options {
+	for _, c := range changes {
+		c(&o)
+	}
+	return o
+}
+
+func connection(typ verbs.QPType) change { return func(o *perftest.Options) { o.Connection = typ } }
