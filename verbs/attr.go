@@ -117,8 +117,8 @@ type AHAttr struct {
 	PortNum      uint8 // our port, 0 means 1
 
 	// PeerBuffer is the size in bytes of the peer's socket receive buffer
-	// (its PortAttr.RecvBuffer). It bounds what a connected queue pair keeps
-	// in flight, and says that the peer is an adapter like ours, to which
+	// (its PortAttr.RecvBuffer). It bounds what an RC queue pair keeps in
+	// flight (nothing bounds UC), and says that the peer is an adapter like ours, to which
 	// long writes leave as one WRITE ONLY a packet. 0 is right for all other
 	// peers.
 	PeerBuffer uint32
