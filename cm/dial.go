@@ -22,9 +22,17 @@ import (
 func (m *Manager) Dial(ctx context.Context, addr netip.AddrPort, o DialOptions) (*Conn, error) {
 	c, err := m.dial(ctx, addr, &o)
 	if err != nil {
-		return nil, errOf("dial", addr, err, "")
+		return nil, errOf("dial", addr, err, m.hint(err, o.UDPPort))
 	}
 	return c, nil
+}
+
+// hint says what may be wrong when a peer does not answer.
+func (m *Manager) hint(err error, peerPort uint16) string {
+	if errors.Is(err, ErrUnreachable) && m.addr.Port() != rocePort && peerPort == rocePort {
+		return fmt.Sprintf("our adapter listens on UDP port %d, where only a softrnic would answer; others need it on 4791", m.addr.Port())
+	}
+	return ""
 }
 
 func (m *Manager) dial(ctx context.Context, addr netip.AddrPort, o *DialOptions) (*Conn, error) {

@@ -68,6 +68,11 @@ func TestUnreachable(t *testing.T) {
 	_, err = a.m.Dial(soon(t), at, cm.DialOptions{QP: qp, UDPPort: silent.Addr().Port()})
 	require.ErrorIs(t, err, cm.ErrUnreachable, "the queue pair is still good")
 	require.Zero(t, a.m.Stats().Connections)
+
+	odd := newEndOn(t, rnic.Options{Addr: netip.MustParseAddrPort("127.0.0.1:0"), AnyPort: true}, cm.Options{ResponseTimeout: 10, Retries: 1})
+	_, err = odd.m.Dial(soon(t), at, cm.DialOptions{QP: odd.newQP(t, verbs.RC)})
+	require.ErrorIs(t, err, cm.ErrUnreachable)
+	require.ErrorContains(t, err, "4791", "where others would find us")
 }
 
 // The end of the context ends a call, and tells the peer.

@@ -181,7 +181,7 @@ type UDPeer struct {
 func (m *Manager) DialUD(ctx context.Context, addr netip.AddrPort, o UDDialOptions) (*UDPeer, error) {
 	p, err := m.dialUD(ctx, addr, &o)
 	if err != nil {
-		return nil, errOf("dial datagrams of", addr, err, "")
+		return nil, errOf("dial datagrams of", addr, err, m.hint(err, o.UDPPort))
 	}
 	return p, nil
 }

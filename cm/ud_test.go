@@ -2,6 +2,8 @@ package cm_test
 
 import (
 	"errors"
+	"net/netip"
+	"runtime"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -77,4 +79,37 @@ func TestDatagramsRejected(t *testing.T) {
 	require.Equal(t, mad.SIDRUnsupported, refused.Status)
 	_, err = l.Accept(ctx)
 	require.ErrorIs(t, err, cm.ErrClosed)
+}
+
+func TestJoin(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("multicast needs Linux")
+	}
+	a, b := newEnd(t, cm.Options{}), newEnd(t, cm.Options{})
+	group := netip.MustParseAddr("239.4.7.92")
+	mr := b.reg(t, 100)
+	qp := b.newQP(t, verbs.UD)
+	g, err := b.m.Join(group, cm.UDQueuePair{QP: qp, Prepare: func(qp verbs.QP) error {
+		_, err := qp.PostRecv([]verbs.RecvWR{{SGList: []verbs.SGE{mr.SGE(0, 100)}}})
+		return err
+	}})
+	require.NoError(t, err)
+	require.EqualValues(t, cm.UDQKey, g.QKey)
+
+	sender := a.newQP(t, verbs.UD)
+	require.NoError(t, verbs.ActivateUD(sender, cm.UDQKey, 1))
+	ah, err := a.pd.CreateAH(g.AH)
+	require.NoError(t, err)
+	_, err = sender.PostSend([]verbs.SendWR{{Opcode: verbs.WRSend, Flags: verbs.SendInline, InlineData: []byte("all"),
+		AH: ah, RemoteQPN: g.QPN, RemoteQKey: g.QKey}})
+	require.NoError(t, err)
+	require.Equal(t, sender.Num(), b.next(t).SrcQPN)
+	require.NoError(t, g.Leave())
+	require.ErrorIs(t, g.Leave(), verbs.ErrInvalid)
+	_, err = b.m.Join(netip.MustParseAddr("192.0.2.1"), cm.UDQueuePair{QP: qp})
+	require.ErrorIs(t, err, verbs.ErrInvalid)
+	_, err = b.m.Join(group, cm.UDQueuePair{QP: b.newQP(t, verbs.RC)})
+	require.ErrorIs(t, err, verbs.ErrUnsupported)
+	_, err = b.m.Join(group, cm.UDQueuePair{})
+	require.ErrorIs(t, err, verbs.ErrInvalid)
 }

@@ -135,6 +135,7 @@ func TestRefusals(t *testing.T) {
 		{mad.RejInvalidGID, func(_ *rig, q *mad.REQ) { q.Primary.LocalGID = stranger.Addr().As16() }},
 		{mad.RejUnsupported, func(_ *rig, q *mad.REQ) { q.PrivateData[0] = 1 }},
 		{mad.RejUnsupported, func(_ *rig, q *mad.REQ) { q.PrivateData[1] = 0x50 }},
+		{mad.RejUnsupported, func(_ *rig, q *mad.REQ) { mad.CMAHeader{Src: stranger, Dst: stranger.Addr()}.Put(q.PrivateData) }},
 		{mad.RejStaleConn, func(r *rig, q *mad.REQ) { r.established(); q.LocalID++ }},
 		{mad.RejStaleConn, func(r *rig, q *mad.REQ) { r.established(); q.QPN++ }},
 		{mad.RejStaleConn, func(r *rig, q *mad.REQ) { r.established(); q.StartingPSN++ }},
@@ -214,8 +215,7 @@ func TestFlood(t *testing.T) {
 	// From as many addresses as there are.
 	for i := range uint32(10_000) {
 		from := netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)}), rocePort)
-		q := r.req()
-		q.Primary.LocalGID = from.Addr().As16()
+		q := r.reqOf(from)
 		drop := r.takeFrom(from, 1, mad.AttrREQ, q)
 		require.Equal(t, i >= 4, drop == DropBacklogFull)
 	}
@@ -229,8 +229,7 @@ func TestFlood(t *testing.T) {
 		require.True(t, r.m.Accept(r.now, e.ID, mad.REP{QPN: 1}))
 	}
 	from := stranger
-	q := r.req()
-	q.Primary.LocalGID = from.Addr().As16()
+	q := r.reqOf(from)
 	require.Equal(t, DropBacklogFull, r.takeFrom(from, 1, mad.AttrREQ, q))
 	r.pass(sec)
 	require.Equal(t, DropNone, r.takeFrom(from, 1, mad.AttrREQ, q))

@@ -72,7 +72,7 @@ func (m *Machine) judge(l *service, from netip.AddrPort, q mad.REQ) (cma mad.CMA
 		return cma, mad.RejInvalidMTU
 	}
 	if space, _, ok := q.ServiceID.Split(); ok && space.HasHeader() {
-		if cma, ok = mad.ParseCMAHeader(q.PrivateData); !ok {
+		if cma, ok = mad.ParseCMAHeader(q.PrivateData); !ok || cma.Src.Addr() != from.Addr() {
 			return cma, mad.RejUnsupported
 		}
 	}

@@ -82,13 +82,15 @@ func (r *rig) event(k EventKind) Event {
 }
 
 // req is a good REQ of the peer's.
-func (r *rig) req() *mad.REQ {
+func (r *rig) req() *mad.REQ { return r.reqOf(r.peer) }
+
+func (r *rig) reqOf(peer netip.AddrPort) *mad.REQ {
 	q := &mad.REQ{
 		LocalID: 77, ServiceID: served, QPN: 500, StartingPSN: 9, RemoteResponseTimeout: 17, LocalResponseTimeout: 17,
 		MaxCMRetries: 3, MTU: 3, PKey: 0xffff, PrivateData: make([]byte, mad.CMAHeaderLen),
-		Primary: mad.Path{LocalGID: r.peer.Addr().As16(), RemoteGID: r.self.As16(), AckTimeout: 14},
+		Primary: mad.Path{LocalGID: peer.Addr().As16(), RemoteGID: r.self.As16(), AckTimeout: 14},
 	}
-	mad.CMAHeader{Src: r.peer, Dst: r.self}.Put(q.PrivateData)
+	mad.CMAHeader{Src: peer, Dst: r.self}.Put(q.PrivateData)
 	return q
 }
 

@@ -43,7 +43,7 @@ func (m *Machine) handleSIDRReq(now Time, from netip.AddrPort, h mad.Header, q m
 	}
 	ev := Event{Kind: EventSIDRRequest, SIDRReq: q, Private: q.PrivateData}
 	if space, _, ok := q.ServiceID.Split(); ok && space.HasHeader() {
-		if ev.CMA, ok = mad.ParseCMAHeader(q.PrivateData); !ok {
+		if ev.CMA, ok = mad.ParseCMAHeader(q.PrivateData); !ok || ev.CMA.Src.Addr() != from.Addr() {
 			refuse(mad.SIDRReject)
 			return DropNone
 		}
