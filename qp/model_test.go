@@ -26,14 +26,13 @@ type side struct {
 	model    []byte // of to's memory: exposed part and receives
 	results  []byte // of from's memory: sink
 
-	wrs       []verbs.SendWR
-	recvs     []verbs.RecvWR
-	sends     []string // completions of requests that must come, in order
-	receives  []string // the same of receives
-	sinkUsed  int
-	recvUsed  int
-	unfenced  bool // a read of memory that changes may be under way
-	completed int
+	wrs      []verbs.SendWR
+	recvs    []verbs.RecvWR
+	sends    []string // completions of requests that must come, in order
+	receives []string // the same of receives
+	sinkUsed int
+	recvUsed int
+	unfenced bool // a read of memory that changes may be under way
 }
 
 // newSide draws n requests of from to to and applies them to the model.

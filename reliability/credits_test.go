@@ -12,11 +12,11 @@ import (
 // creditModel is a requester and a responder in plain numbers: messages are
 // numbered from 1, nothing wraps, nothing is encoded.
 type creditModel struct {
-	started, consumed int    // messages started, and those of them that take a receive
-	limit             int    // LSN
-	inFlight          []bool // of those under way, which take a receive
-	receives          int    // posted at the responder and free
-	completed         int    // MSN
+	started   int    // messages
+	limit     int    // LSN
+	inFlight  []bool // of those under way, which take a receive
+	receives  int    // posted at the responder and free
+	completed int    // MSN
 }
 
 // Credits against a literal simulation: a requester that starts what it is

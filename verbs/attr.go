@@ -138,7 +138,7 @@ type QPAttr struct {
 	PKeyIndex        uint16
 	EnSQDAsyncNotify bool
 	SQDraining       bool  // query only
-	MaxRdAtomic      uint8 // reads and atomics we may have outstanding
+	MaxRdAtomic      uint8 // reads and atomics we may have outstanding; 0 is refused while some are queued
 	MaxDestRdAtomic  uint8 // reads and atomics we serve at a time
 	MinRNRTimer      uint8 // code 0..31 sent in RNR NAKs; 0 is 655 ms
 	PortNum          uint8
