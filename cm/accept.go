@@ -25,18 +25,10 @@ func (r *Request) PrivateData() []byte { return r.in.private }
 func (r *Request) RemoteAddr() netip.AddrPort { return r.in.remote() }
 
 // RemoteAdapter is the address and UDP port of the peer's adapter.
-func (r *Request) RemoteAdapter() netip.AddrPort { return r.in.event.Peer }
+func (r *Request) RemoteAdapter() netip.AddrPort { return r.in.peer }
 
 // LocalAddr is the address and port that the peer dialed.
 func (r *Request) LocalAddr() netip.AddrPort { return r.in.l.addr }
-
-// remote is the address in RDMA-CM's header, or else the adapter's.
-func (in *incoming) remote() netip.AddrPort {
-	if in.event.CMA.Src.IsValid() {
-		return in.event.CMA.Src
-	}
-	return netip.AddrPortFrom(in.event.Peer.Addr(), 0)
-}
 
 // Reject refuses the request. The peer's program gets up to 148 bytes of private
 // data.
@@ -50,32 +42,11 @@ func (r *Request) RejectWith(reason Reason, private []byte) error {
 	m := r.in.l.m
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if err := r.in.claim(nil); err != nil {
+	if err := r.in.claim(); err != nil {
 		return errOf("reject", r.RemoteAddr(), err, "")
 	}
-	delete(m.parties, r.in.id)
 	m.machine.Reject(m.now(), r.in.id, mad.REJ{Reason: reason, PrivateData: private})
 	m.settle()
-	return nil
-}
-
-// claim takes a request to answer it. The lock is held.
-func (in *incoming) claim(p party) error {
-	switch {
-	case in.l.m.closed:
-		return ErrClosed
-	case in.heard != nil:
-		return ErrAnswered
-	case in.gone:
-		return ErrWithdrawn
-	}
-	in.gone = true
-	if p != nil {
-		in.heard = p
-		in.l.m.parties[in.id] = p
-	} else {
-		in.heard = in
-	}
 	return nil
 }
 
@@ -85,7 +56,7 @@ type accepting struct {
 	heard chan error // room for one
 }
 
-// hear implements party. From the first event on the connection hears itself.
+// hear implements party, once: then it is over, or the connection hears itself.
 func (a *accepting) hear(e *protocol.Event) {
 	var err error
 	switch e.Kind {
@@ -121,47 +92,21 @@ func (r *Request) Accept(ctx context.Context, qp verbs.QP, o AcceptOptions) (*Co
 	return c, nil
 }
 
-// failoverUnsupported in a REP says that there are no alternate paths.
-const failoverUnsupported = 1
-
 func (r *Request) accept(ctx context.Context, qp verbs.QP, o *AcceptOptions) (*Conn, error) {
-	m := r.in.l.m
-	if qp == nil {
-		return nil, fmt.Errorf("%w: no queue pair is given", verbs.ErrInvalid)
-	}
-	if t := qp.Type(); t != r.Transport {
-		return nil, fmt.Errorf("%w: the peer asks for %v and the queue pair is %v", verbs.ErrInvalid, r.Transport, t)
-	}
-	if err := checkPrivate(o.PrivateData, mad.REPPrivateLen); err != nil {
+	if err := r.check(qp, o); err != nil {
 		return nil, err
 	}
-	if err := checkOptions(&o.ConnectOptions); err != nil {
-		return nil, err
-	}
-	credits, shared := givesCredits(qp)
-	rep := mad.REP{
-		QPN: qp.Num(), StartingPSN: m.psn(), FlowControl: credits, SRQ: shared, TargetAckDelay: m.limits.LocalCAAckDelay,
-		RNRRetry:           orDefault(o.RNRRetry, defaultRetries),
-		ResponderResources: min(r.InitiatorDepth, orDefault(o.MaxDestRdAtomic, defaultRdAtomic), uint8(min(m.limits.MaxQPRdAtom, 255))),
-		InitiatorDepth:     min(r.ResponderResources, orDefault(o.MaxRdAtomic, defaultRdAtomic), uint8(min(m.limits.MaxQPInitRdAtom, 255))),
-		PrivateData:        o.PrivateData,
-	}
-	if r.PeerBuffer != 0 {
-		rep.LocalEECN = mad.EECNOfBuffer(m.port.RecvBuffer)
-	}
-	if r.in.event.REQ.Alternate.LocalGID != [16]byte{} {
-		rep.Failover = failoverUnsupported
-	}
+	rep := r.answer(qp, o)
 	c := &Conn{
-		m: m, id: r.in.id, qp: qp, local: r.LocalAddr(), remote: r.RemoteAddr(), adapter: r.RemoteAdapter(),
+		m: r.in.l.m, id: r.in.id, qp: qp, local: r.LocalAddr(), remote: r.RemoteAddr(), adapter: r.RemoteAdapter(),
 		params: r.Params.with(&o.ConnectOptions), private: r.in.private, done: make(chan struct{}), released: make(chan struct{}),
 	}
-	if err := begin(qp, accessOf(&o.ConnectOptions, rep.ResponderResources), o.Prepare); err != nil {
+	access := accessOf(&o.ConnectOptions, rep.ResponderResources)
+	if err := begin(qp, access, o.Prepare); err != nil {
 		return nil, err
 	}
 	if err := join(qp, verbs.QPAttr{
-		PathMTU: r.MTU, RQPSN: rep.StartingPSN, SQPSN: r.PSN, DestQPN: r.QPN,
-		AccessFlags: accessOf(&o.ConnectOptions, rep.ResponderResources), AV: c.params.av(r.RemoteAdapter()),
+		PathMTU: r.MTU, RQPSN: rep.StartingPSN, SQPSN: r.PSN, DestQPN: r.QPN, AccessFlags: access, AV: c.params.av(c.adapter),
 		MaxRdAtomic: rep.InitiatorDepth, MaxDestRdAtomic: rep.ResponderResources,
 		MinRNRTimer: orDefault(o.MinRNRTimer, defaultMinRNRTimer),
 		Timeout:     orDefault(o.Timeout, r.AckTimeout), RetryCnt: orDefault(o.RetryCnt, r.RetryCount), RNRRetry: r.RNRRetry,
@@ -171,17 +116,54 @@ func (r *Request) accept(ctx context.Context, qp verbs.QP, o *AcceptOptions) (*C
 	return c, c.await(ctx, r.in, rep)
 }
 
+// check refuses what the request cannot be accepted with.
+func (r *Request) check(qp verbs.QP, o *AcceptOptions) error {
+	if qp == nil {
+		return fmt.Errorf("%w: no queue pair is given", verbs.ErrInvalid)
+	}
+	if t := qp.Type(); t != r.Transport {
+		return fmt.Errorf("%w: the peer asks for %v and the queue pair is %v", verbs.ErrInvalid, r.Transport, t)
+	}
+	if err := checkPrivate(o.PrivateData, mad.REPPrivateLen); err != nil {
+		return err
+	}
+	return checkOptions(&o.ConnectOptions)
+}
+
+// failoverUnsupported in a REP says that there are no alternate paths.
+const failoverUnsupported = 1
+
+// answer lays out the REP.
+func (r *Request) answer(qp verbs.QP, o *AcceptOptions) mad.REP {
+	m := r.in.l.m
+	credits, shared := givesCredits(qp)
+	served, outstanding := m.rdAtomic(&o.ConnectOptions)
+	rep := mad.REP{
+		QPN: qp.Num(), StartingPSN: m.psn(), FlowControl: credits, SRQ: shared, TargetAckDelay: m.limits.LocalCAAckDelay,
+		RNRRetry:           orDefault(o.RNRRetry, defaultRetries),
+		ResponderResources: min(r.InitiatorDepth, served), InitiatorDepth: min(r.ResponderResources, outstanding),
+		PrivateData: o.PrivateData,
+	}
+	if r.PeerBuffer != 0 {
+		rep.LocalEECN = mad.EECNOfBuffer(m.port.RecvBuffer)
+	}
+	if r.in.alternate {
+		rep.Failover = failoverUnsupported
+	}
+	return rep
+}
+
 // await sends the REP and waits for the RTU.
 func (c *Conn) await(ctx context.Context, in *incoming, rep mad.REP) error {
 	m := c.m
-	a := &accepting{conn: c, heard: make(chan error, 2)}
+	a := &accepting{conn: c, heard: make(chan error, 1)}
 	m.mu.Lock()
-	err := in.claim(a)
+	err := in.claim()
 	if err == nil && !m.machine.Accept(m.now(), c.id, rep) {
-		delete(m.parties, c.id)
 		err = ErrWithdrawn
 	}
 	if err == nil {
+		m.parties[c.id] = a
 		m.unconfirmed[c.qp] = c.id
 		defer m.confirmed(c.qp)
 	}

@@ -110,11 +110,10 @@ func (m *Manager) checkDial(peer netip.AddrPort, o *DialOptions) error {
 // request lays out a REQ.
 func (m *Manager) request(addr netip.AddrPort, o *DialOptions) *mad.REQ {
 	credits, shared := givesCredits(o.QP)
-	timeout := orDefault(o.Timeout, defaultTimeout)
+	served, outstanding := m.rdAtomic(&o.ConnectOptions)
 	q := &mad.REQ{
 		ServiceID: mad.ServiceIDOf(o.PortSpace, addr.Port()), QPN: o.QP.Num(),
-		ResponderResources:    min(orDefault(o.MaxDestRdAtomic, defaultRdAtomic), uint8(min(m.limits.MaxQPRdAtom, 255))),
-		InitiatorDepth:        min(orDefault(o.MaxRdAtomic, defaultRdAtomic), uint8(min(m.limits.MaxQPInitRdAtom, 255))),
+		ResponderResources: served, InitiatorDepth: outstanding,
 		RemoteResponseTimeout: m.options.ResponseTimeout, LocalResponseTimeout: m.options.ResponseTimeout,
 		MaxCMRetries: m.options.Retries, FlowControl: credits, SRQ: shared,
 		StartingPSN: m.psn(), RetryCount: orDefault(o.RetryCnt, defaultRetries), RNRRetry: orDefault(o.RNRRetry, defaultRetries),
@@ -123,7 +122,7 @@ func (m *Manager) request(addr netip.AddrPort, o *DialOptions) *mad.REQ {
 			LocalLID: mad.LIDPermissive, RemoteLID: mad.LIDPermissive,
 			LocalGID: verbs.GIDFromAddr(m.addr.Addr()), RemoteGID: verbs.GIDFromAddr(addr.Addr()),
 			FlowLabel: o.FlowLabel, TrafficClass: o.TrafficClass, HopLimit: cmp.Or(o.HopLimit, 64), SL: o.SL,
-			AckTimeout: timeout,
+			AckTimeout: orDefault(o.Timeout, defaultTimeout),
 		},
 	}
 	if o.QP.Type() == verbs.UC {
@@ -134,6 +133,13 @@ func (m *Manager) request(addr netip.AddrPort, o *DialOptions) *mad.REQ {
 		q.LocalEECN = mad.EECNOfBuffer(m.port.RecvBuffer)
 	}
 	return q
+}
+
+// rdAtomic is how many reads and atomics we serve at a time, and want
+// outstanding, as far as the device can.
+func (m *Manager) rdAtomic(o *verbs.ConnectOptions) (served, outstanding uint8) {
+	return min(orDefault(o.MaxDestRdAtomic, defaultRdAtomic), uint8(min(m.limits.MaxQPRdAtom, 255))),
+		min(orDefault(o.MaxRdAtomic, defaultRdAtomic), uint8(min(m.limits.MaxQPInitRdAtom, 255)))
 }
 
 // ackTimeout is our queue pair's: what was asked for or, with a stranger and no

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/netip"
+	"runtime"
 	"sync"
 	"testing"
 
@@ -195,6 +196,18 @@ func TestOneManager(t *testing.T) {
 	require.ErrorIs(t, err, verbs.ErrBusy)
 }
 
+func TestBadOptions(t *testing.T) {
+	dev, err := rnic.Open(rnic.Options{})
+	require.NoError(t, err)
+	defer dev.Close()
+	for _, o := range []cm.Options{
+		{ResponseTimeout: 32}, {Retries: 16}, {ServiceTimeout: 32}, {MaxConns: -1}, {Receives: -1}, {Receives: 1 << 16},
+	} {
+		_, err := cm.New(dev, o)
+		require.ErrorIs(t, err, verbs.ErrInvalid, "%+v", o)
+	}
+}
+
 func TestListeners(t *testing.T) {
 	a, b := newEnd(t, cm.Options{}), newEnd(t, cm.Options{})
 	l, err := b.m.Listen(100, cm.ListenOptions{})
@@ -289,6 +302,30 @@ func TestHalfOpenPeers(t *testing.T) {
 	require.Positive(t, s.Dropped[protocol.DropPeerShare])
 	require.NoError(t, ca.Disconnect(soon(t)))
 	stop()
+}
+
+// Requests that were withdrawn do not wait for a program that does not ask.
+func TestWithdrawnRequests(t *testing.T) {
+	a := newEnd(t, cm.Options{})
+	p := newPuppet(t, a)
+	l, err := a.m.Listen(0, cm.ListenOptions{})
+	require.NoError(t, err)
+	q := p.req(l.Addr().Port())
+	p.say(1, mad.AttrREQ, q)
+	const many = 200
+	for i := range uint32(many) {
+		q.LocalID, q.QPN = 1000+i, 1000+i
+		p.say(uint64(i), mad.AttrREQ, q)
+		p.say(uint64(i), mad.AttrREJ, &mad.REJ{LocalID: q.LocalID, Reason: mad.RejTimeout})
+	}
+	for ctx := soon(t); a.m.Stats().Received[mad.AttrREJ-mad.AttrREQ] < many; {
+		require.NoError(t, ctx.Err())
+		runtime.Gosched()
+	}
+	require.Equal(t, 1, l.Waiting())
+	r, err := l.Accept(soon(t))
+	require.NoError(t, err)
+	require.EqualValues(t, 500, r.QPN, "the first")
 }
 
 // Datagrams that are no messages, from queue pairs that are none of management,

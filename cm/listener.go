@@ -1,6 +1,7 @@
 package cm
 
 import (
+	"container/list"
 	"context"
 	"net/netip"
 
@@ -14,20 +15,26 @@ type listener struct {
 	m       *Manager
 	service mad.ServiceID
 	addr    netip.AddrPort
-	waiting []*incoming   // guarded by the manager's lock, as ended
+	waiting list.List     // of *incoming, oldest first; guarded by the manager's lock, as ended
 	more    chan struct{} // holds a token if there may be some
 	done    chan struct{} // closed with the listener
 	ended   bool
 }
 
-// incoming is a peer's request, from its arrival to its answer.
+// incoming is a peer's request, from its arrival to its answer. What is below
+// id is guarded by the manager's lock.
 type incoming struct {
-	l       *listener
-	id      uint32
-	event   protocol.Event // without views
-	private []byte
-	gone    bool  // withdrawn; guarded by the manager's lock
-	heard   party // who takes over
+	l         *listener
+	peer      netip.AddrPort // its adapter
+	src       netip.AddrPort // what it says of itself in RDMA-CM's header, if it has one
+	params    Params         // of a request for a connection
+	alternate bool           // it asks for an alternate path, too
+	private   []byte
+	id        uint32
+
+	place    *list.Element // in l.waiting, until the program takes it
+	gone     bool          // withdrawn or answered
+	answered bool
 }
 
 // listen begins to listen. Port 0 means any that is free.
@@ -70,10 +77,13 @@ func (m *Manager) offer(e *protocol.Event, id mad.ServiceID) {
 		m.machine.Abandon(m.now(), e.ID)
 		return
 	}
-	in := &incoming{l: l, id: e.ID, event: *e, private: append([]byte(nil), e.Private...)}
-	in.event.Private, in.event.REQ.PrivateData, in.event.SIDRReq.PrivateData = nil, nil, nil
+	in := &incoming{l: l, peer: e.Peer, src: e.CMA.Src, id: e.ID, private: append([]byte(nil), e.Private...)}
+	if e.Kind == protocol.EventRequest {
+		in.params = paramsOfREQ(&e.REQ)
+		in.alternate = e.REQ.Alternate.LocalGID != [16]byte{}
+	}
 	m.parties[e.ID] = in
-	l.waiting = append(l.waiting, in)
+	in.place = l.waiting.PushBack(in)
 	l.signal()
 }
 
@@ -104,19 +114,16 @@ func (l *listener) accept(ctx context.Context) (*incoming, error) {
 func (l *listener) take() *incoming {
 	l.m.mu.Lock()
 	defer l.m.mu.Unlock()
-	for len(l.waiting) > 0 {
-		in := l.waiting[0]
-		l.waiting[0] = nil
-		l.waiting = l.waiting[1:]
-		if in.gone {
-			continue
-		}
-		if len(l.waiting) > 0 {
-			l.signal()
-		}
-		return in
+	first := l.waiting.Front()
+	if first == nil {
+		return nil
 	}
-	return nil
+	in := first.Value.(*incoming)
+	in.leave()
+	if l.waiting.Len() > 0 {
+		l.signal()
+	}
+	return in
 }
 
 // close ends the listener and rejects the requests that the program has not
@@ -140,19 +147,54 @@ func (l *listener) end() {
 		return
 	}
 	l.ended = true
-	for _, in := range l.waiting {
-		in.gone = true
+	for l.waiting.Len() > 0 {
+		in := l.waiting.Front().Value.(*incoming)
 		delete(l.m.parties, in.id)
+		in.lost()
 	}
-	l.waiting = nil
 	close(l.done)
 }
 
-// hear implements party, for requests that are not answered yet.
-func (in *incoming) hear(*protocol.Event) { in.gone = true }
+// leave takes a request out of the queue, if it is in there.
+func (in *incoming) leave() {
+	if in.place != nil {
+		in.l.waiting.Remove(in.place)
+		in.place = nil
+	}
+}
+
+// hear implements party, for requests that are not answered yet: they are
+// withdrawn.
+func (in *incoming) hear(*protocol.Event) { in.lost() }
 
 // lost implements party.
-func (in *incoming) lost() { in.gone = true }
+func (in *incoming) lost() {
+	in.gone = true
+	in.leave()
+}
+
+// claim takes a request to answer it. The lock is held.
+func (in *incoming) claim() error {
+	switch {
+	case in.l.m.closed:
+		return ErrClosed
+	case in.answered:
+		return ErrAnswered
+	case in.gone:
+		return ErrWithdrawn
+	}
+	in.gone, in.answered = true, true
+	delete(in.l.m.parties, in.id)
+	return nil
+}
+
+// remote is the address in RDMA-CM's header, or else the adapter's.
+func (in *incoming) remote() netip.AddrPort {
+	if in.src.IsValid() {
+		return in.src
+	}
+	return netip.AddrPortFrom(in.peer.Addr(), 0)
+}
 
 // Listener takes requests for connections.
 type Listener struct{ l *listener }
@@ -176,7 +218,7 @@ func (l *Listener) Accept(ctx context.Context) (*Request, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Request{in: in, Params: paramsOfREQ(&in.event)}, nil
+	return &Request{in: in, Params: in.params}, nil
 }
 
 // Addr is the address and port that peers dial.

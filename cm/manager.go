@@ -23,6 +23,7 @@ type Manager struct {
 	gsi     *gsi
 	opened  time.Time
 	done    chan struct{} // closed when the goroutine has ended
+	closing sync.Once
 
 	mu          sync.Mutex
 	machine     *protocol.Machine
@@ -46,7 +47,9 @@ type party interface {
 // New makes the manager of a device, which must have no queue pair of type GSI
 // yet.
 func New(dev verbs.Device, o Options) (*Manager, error) {
-	o.setDefaults()
+	if err := o.check(); err != nil {
+		return nil, &Error{Op: "open manager", Err: err}
+	}
 	port, err := dev.QueryPort(1)
 	if err != nil {
 		return nil, &Error{Op: "open manager", Err: err}
@@ -182,20 +185,21 @@ func (m *Manager) tell(e *protocol.Event) {
 
 // Close ends the manager: listeners are closed, requests under way are
 // rejected, peers of connections get a DREQ, whose answer is not waited for.
-func (m *Manager) Close() error {
-	m.mu.Lock()
-	if m.closed {
+// Closing twice is safe.
+func (m *Manager) Close() (err error) {
+	m.closing.Do(func() {
+		m.mu.Lock()
+		if !m.closed {
+			m.machine.Close(m.now())
+			m.settle()
+			m.closed = true
+			m.wake()
+		}
 		m.mu.Unlock()
 		<-m.done
-		return nil
-	}
-	m.machine.Close(m.now())
-	m.settle()
-	m.closed = true
-	m.wake()
-	m.mu.Unlock()
-	<-m.done
-	return m.gsi.close()
+		err = m.gsi.close()
+	})
+	return err
 }
 
 // shut tells everyone that it is over. It runs once, at the end of the

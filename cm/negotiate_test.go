@@ -2,6 +2,8 @@ package cm_test
 
 import (
 	"net/netip"
+	"os"
+	"runtime"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -213,4 +215,20 @@ func TestRawPortSpace(t *testing.T) {
 	require.Equal(t, hello, got.conn.PrivateData())
 	require.Equal(t, a.m.Addr().Addr(), got.conn.RemoteAddr().Addr())
 	require.Zero(t, got.conn.RemoteAddr().Port())
+}
+
+// Whatever the device's engine is like, connections are made on it.
+func TestEngines(t *testing.T) {
+	engines := map[string]rnic.Options{"no service": {NoService: true}, "portable": {Portable: true}, "one by one": {NoGSO: true, NoGRO: true, NoMMsg: true}}
+	if runtime.GOOS == "linux" && os.Getenv(rnic.EnvLink) == "" {
+		engines["shards"] = rnic.Options{Shards: 3}
+	}
+	for name, o := range engines {
+		t.Run(name, func(t *testing.T) {
+			a, b := newEndOn(t, o, cm.Options{}), newEndOn(t, o, cm.Options{})
+			ca, cb := connect(t, a, b, cm.DialOptions{}, cm.AcceptOptions{})
+			require.NoError(t, ca.Disconnect(soon(t)))
+			<-cb.Done()
+		})
+	}
 }

@@ -1,6 +1,8 @@
 package cm
 
 import (
+	"fmt"
+
 	"github.com/softrnic/softrnic/verbs"
 	"github.com/softrnic/softrnic/wire/mad"
 )
@@ -54,14 +56,26 @@ type Options struct {
 // DefaultResponseTimeout is 0.54 s.
 const DefaultResponseTimeout = 17
 
-func (o *Options) setDefaults() {
+// check refuses options that no field has room for, and fills in the defaults.
+func (o *Options) check() error {
+	for _, f := range []struct {
+		name           string
+		have, min, max int
+	}{
+		{"ResponseTimeout", int(o.ResponseTimeout), 0, 31}, {"Retries", int(o.Retries), 0, 15},
+		{"ServiceTimeout", int(o.ServiceTimeout), 0, 31}, {"MaxConns", o.MaxConns, 0, 1 << 30}, {"Receives", o.Receives, 0, 1 << 15},
+	} {
+		if f.have < f.min || f.have > f.max {
+			return fmt.Errorf("%w: Options.%s is %d and may be %d to %d", verbs.ErrInvalid, f.name, f.have, f.min, f.max)
+		}
+	}
 	setDefault(&o.ResponseTimeout, DefaultResponseTimeout)
 	setDefault(&o.Retries, 15)
 	setDefault(&o.Receives, 2048)
-	o.Retries = min(o.Retries, 15)
 	if o.Rand == nil {
 		o.Rand = secureRandom
 	}
+	return nil
 }
 
 func setDefault[T comparable](field *T, value T) {

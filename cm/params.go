@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"net/netip"
 
-	"github.com/softrnic/softrnic/cm/protocol"
 	"github.com/softrnic/softrnic/verbs"
 	"github.com/softrnic/softrnic/wire/mad"
 )
@@ -35,8 +34,7 @@ type Params struct {
 	PeerBuffer uint32 // receive buffer of the peer's socket in bytes, 0 if not told
 }
 
-func paramsOfREQ(e *protocol.Event) Params {
-	q := &e.REQ
+func paramsOfREQ(q *mad.REQ) Params {
 	p := Params{
 		Transport: verbs.RC, QPN: q.QPN, PSN: q.StartingPSN,
 		ResponderResources: q.ResponderResources, InitiatorDepth: q.InitiatorDepth,

@@ -62,7 +62,7 @@ func (r *UDRequest) LocalAddr() netip.AddrPort { return r.in.l.addr }
 
 // RemoteAH is where datagrams to the peer go. Its queue pair number comes with
 // its first datagram (verbs.WC.SrcQPN).
-func (r *UDRequest) RemoteAH() verbs.AHAttr { return handleTo(r.in.event.Peer) }
+func (r *UDRequest) RemoteAH() verbs.AHAttr { return handleTo(r.in.peer) }
 
 func handleTo(peer netip.AddrPort) verbs.AHAttr {
 	return verbs.AHAttr{DGID: verbs.GIDFromAddr(peer.Addr()), UDPPort: peer.Port(), PortNum: 1}
@@ -148,10 +148,9 @@ func (r *UDRequest) reply(rep mad.SIDRRep) error {
 	m := r.in.l.m
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if err := r.in.claim(nil); err != nil {
+	if err := r.in.claim(); err != nil {
 		return err
 	}
-	delete(m.parties, r.in.id)
 	m.machine.Reply(r.in.id, rep)
 	m.settle()
 	return nil
