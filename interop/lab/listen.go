@@ -1,0 +1,38 @@
+//go:build linux
+
+package lab
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"regexp"
+	"time"
+)
+
+// WaitListen waits until a program in the guest listens on a TCP port.
+func (g *Guest) WaitListen(ctx context.Context, port uint16) error {
+	_, err := g.Output(ctx, "sh", "-c", fmt.Sprintf("until cat /proc/net/tcp /proc/net/tcp6 | grep -q %q; do usleep 20000; done", listening(port)))
+	return err
+}
+
+// WaitListen waits until a program on this side listens on a TCP port.
+func WaitListen(ctx context.Context, port uint16) error {
+	want := regexp.MustCompile(listening(port))
+	for {
+		for _, path := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
+			if text, err := os.ReadFile(path); err == nil && want.Match(text) {
+				return nil
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("nobody listens on TCP port %d: %w", port, context.Cause(ctx))
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
+
+// listening matches a line of /proc/net/tcp: local address, remote address, and
+// the state LISTEN.
+func listening(port uint16) string { return fmt.Sprintf(":%04X [0-9A-F]*:0000 0A", port) }

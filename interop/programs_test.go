@@ -1,0 +1,223 @@
+//go:build interop && linux
+
+package interop
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/netip"
+	"os/exec"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/interop/lab"
+)
+
+// program is a program of rdma-core or perftest, and what softrnic has in its
+// place.
+type program struct {
+	name string   // of the original
+	soft []string // command of softrnic
+
+	// args are the arguments of a run, the same for both but for how they name
+	// the adapter.
+	args func(p run) []string
+
+	gid      string // option that takes the index of the GID
+	v4Only   bool   // the original finds its server by IPv4 only
+	reliable bool   // no message gets lost, so it ends under faults, too
+	sizes    func(mtu int) []int
+	proof    func(p run) string // matches what the client prints when it has done everything
+}
+
+// run is one run of a program.
+type run struct {
+	program   *program
+	softHosts bool // softrnic is the server
+	f         family
+	mtu, size int
+	iters     int
+}
+
+func (r run) String() string {
+	role := "softrnic client"
+	if r.softHosts {
+		role = "softrnic server"
+	}
+	return fmt.Sprintf("%s, %s %s MTU %d, %d bytes", r.program.name, role, r.f.name, r.mtu, r.size)
+}
+
+const runTime = 3 * time.Minute // of a program, at most
+
+// programs are what can be compared. Those that need RDMA-CM are in cm_test.go.
+func programs() []*program {
+	var list []*program
+	for _, typ := range []string{"rc", "uc", "ud", "srq"} {
+		p := &program{
+			name: "ibv_" + typ + "_pingpong", soft: []string{"pingpong", typ}, gid: "-g", reliable: typ == "rc" || typ == "srq",
+			sizes: around,
+			args: func(r run) []string {
+				args := []string{"-s", fmt.Sprint(r.size), "-n", fmt.Sprint(r.iters)}
+				if typ != "ud" {
+					args = append(args, "-m", fmt.Sprint(r.mtu))
+				}
+				if typ != "srq" {
+					args = append(args, "-c") // the payload is checked on both sides
+				}
+				return args
+			},
+			proof: func(r run) string { return fmt.Sprintf("%d iters in ", r.iters) },
+		}
+		if typ == "ud" {
+			p.sizes = datagrams
+		}
+		list = append(list, p)
+	}
+	for _, test := range []string{"send_bw", "send_lat", "write_bw", "write_lat", "read_bw", "read_lat", "atomic_bw", "atomic_lat"} {
+		verb, _, _ := strings.Cut(test, "_")
+		services := []string{"RC"}
+		switch verb {
+		case "send":
+			services = []string{"RC", "UC", "UD"}
+		case "write":
+			services = []string{"RC", "UC"}
+		}
+		for _, service := range services {
+			p := &program{
+				name: "ib_" + test, soft: []string{"perf", test}, gid: "-x", v4Only: true, reliable: service == "RC",
+				sizes: around,
+				args: func(r run) []string {
+					args := []string{"-m", fmt.Sprint(r.mtu), "-n", fmt.Sprint(r.iters), "-F"}
+					if verb != "atomic" {
+						args = append(args, "-s", fmt.Sprint(r.size))
+					}
+					if service != "RC" {
+						args = append(args, "-c", service)
+					}
+					return args
+				},
+				proof: func(r run) string { return fmt.Sprintf(`(?m)^ %d +%d +(\d|inf)`, r.size, r.iters) },
+			}
+			if service != "RC" {
+				p.name += " -c " + service
+			}
+			switch {
+			case verb == "atomic":
+				p.sizes = func(int) []int { return []int{8} }
+			case service == "UD":
+				p.sizes = datagrams
+			}
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+// around are message sizes across the MTU and up to 8 MiB.
+func around(mtu int) []int { return []int{1, mtu, mtu + 1, 64 << 10, 8 << 20} }
+
+// datagrams are message sizes up to the MTU.
+func datagrams(mtu int) []int { return []int{1, mtu} }
+
+// itersFor is how many messages of a size are worth their time in the guest.
+func itersFor(size int) int { return min(50, max(5, 1<<20/size)) }
+
+// play runs the program on both sides.
+func (r run) play(t testing.TB, g *lab.Guest) error {
+	ctx, cancel := context.WithTimeout(context.Background(), runTime)
+	defer cancel()
+	guest := append(strings.Fields(r.program.name)[:1:1], "-d", lab.Device, r.program.gid, fmt.Sprint(g.GIDIndex(r.f.guest)))
+	guest = append(guest, r.program.args(r)...)
+	host := append([]string{lab.Binary(t, "softrnic")}, r.program.soft...)
+	host = append(append(host, r.program.args(r)...), "--addr", netip.AddrPortFrom(r.f.host, 4791).String())
+
+	inGuest := func(args ...string) *side { return startGuest(ctx, g, append(guest, args...)) }
+	here := func(args ...string) *side { return startHere(ctx, append(host, args...)) }
+	var server, client *side
+	if r.softHosts {
+		server = here()
+		if err := lab.WaitListen(ctx, tcpPort); err != nil {
+			return fmt.Errorf("%w\n%v", err, server)
+		}
+		name := r.f.host
+		if r.program.v4Only {
+			name = lab.HostIPv4
+		}
+		client = inGuest(name.String())
+	} else {
+		server = inGuest()
+		if err := g.WaitListen(ctx, tcpPort); err != nil {
+			return fmt.Errorf("%w\n%v", err, server)
+		}
+		client = here(lab.GuestIPv4.String()) // the originals listen with IPv4
+	}
+	clientErr := <-client.ended
+	if clientErr != nil {
+		cancel() // the server would wait for another
+	}
+	serverErr := <-server.ended
+	switch {
+	case clientErr != nil:
+		return fmt.Errorf("client: %w\n%v\n%v", clientErr, client, server)
+	case serverErr != nil:
+		return fmt.Errorf("server: %w\n%v\n%v", serverErr, client, server)
+	case !regexp.MustCompile(r.program.proof(r)).Match(client.out.Bytes()):
+		return fmt.Errorf("the client does not print %q\n%v\n%v", r.program.proof(r), client, server)
+	}
+	return nil
+}
+
+const tcpPort = 18515 // of ibv_*_pingpong and perftest
+
+// side is a program that runs on one side.
+type side struct {
+	args  []string
+	out   bytes.Buffer // to be read after the end
+	ended chan error   // one
+}
+
+func (s *side) String() string { return strings.Join(s.args, " ") + "\n" + s.out.String() }
+
+func startGuest(ctx context.Context, g *lab.Guest, args []string) *side {
+	s := &side{args: args, ended: make(chan error, 1)}
+	p, err := g.Start(ctx, &s.out, &s.out, args...)
+	if err != nil {
+		s.ended <- err
+		return s
+	}
+	go func() { s.ended <- p.Wait() }()
+	return s
+}
+
+func startHere(ctx context.Context, args []string) *side {
+	s := &side{args: args, ended: make(chan error, 1)}
+	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
+	cmd.Stdout, cmd.Stderr = &s.out, &s.out
+	if err := cmd.Start(); err != nil {
+		s.ended <- err
+		return s
+	}
+	go func() { s.ended <- cmd.Wait() }()
+	return s
+}
+
+// TestPrograms: every program of the two packages against softrnic's, in both
+// roles.
+func TestPrograms(t *testing.T) {
+	g := lab.Need(t)
+	for _, p := range programs() {
+		for _, softHosts := range []bool{true, false} {
+			for _, f := range families {
+				size := p.sizes(1024)
+				r := run{program: p, softHosts: softHosts, f: f, mtu: 1024, size: size[len(size)/2]}
+				r.iters = itersFor(r.size)
+				t.Run(r.String(), func(t *testing.T) { require.NoError(t, r.play(t, g)) })
+			}
+		}
+	}
+}
