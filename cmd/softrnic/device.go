@@ -63,12 +63,17 @@ func (a *app) open() (*device, error) { return a.openAt(netip.Addr{}) }
 // openAt is open for a device that goes to ip unless the command line or the
 // environment names another address.
 func (a *app) openAt(ip netip.Addr) (*device, error) {
+	return a.openAtPort(netip.AddrPortFrom(ip, link.RoCEPort))
+}
+
+// openAtPort is openAt with a UDP port; 0 is any free one.
+func (a *app) openAtPort(at netip.AddrPort) (*device, error) {
 	o, err := a.deviceOptions()
 	if err != nil {
 		return nil, err
 	}
-	if !o.Addr.IsValid() && o.Addrs.IsZero() && ip.IsValid() {
-		o.Addr = netip.AddrPortFrom(ip, link.RoCEPort)
+	if !o.Addr.IsValid() && o.Addrs.IsZero() && at.Addr().IsValid() {
+		o.Addr, o.AnyPort = at, at.Port() == 0
 	}
 	dev, err := rnic.Open(o)
 	if err == nil && os.Getenv(rnic.EnvDebug) == "" {

@@ -55,8 +55,17 @@ func (t *tool) fixed() (verbs.Device, error) {
 // interface.
 func (t *tool) at(ip netip.Addr) (verbs.Device, error) { return t.openDevice(ip) }
 
+// atPort is at with a UDP port; 0 is any free one.
+func (t *tool) atPort(at netip.AddrPort) (verbs.Device, error) {
+	return t.checked(t.app.openAtPort(at))
+}
+
 func (t *tool) openDevice(ip netip.Addr) (verbs.Device, error) {
-	dev, err := t.app.openAt(ip)
+	return t.checked(t.app.openAt(ip))
+}
+
+// checked is a device that was opened, if it is the one with the name.
+func (t *tool) checked(dev *device, err error) (verbs.Device, error) {
 	if wrong := (*usageError)(nil); errors.As(err, &wrong) {
 		err = wrong.err
 	}

@@ -1,0 +1,47 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/softrnic/softrnic/internal/tools/rdmacm"
+	"github.com/softrnic/softrnic/internal/tools/ucmatose"
+)
+
+const ucmatoseLong = `Makes a number of connections by RDMA-CM and sends messages both ways: with softrnic
+on the other side, or with ucmatose(1) on a Linux machine with rdma_rxe or an
+adapter in hardware. Options and output are those of ucmatose; exit status 0 is
+success. With -s it is the client, without it the server. On one machine:
+
+    softrnic ucmatose -b 127.0.0.1 -c 16 &
+    softrnic ucmatose -s 127.0.0.1 -c 16
+
+` + rdmacmWhere + `
+
+Both sides need the same -c, -C and -S. A peer that does nothing for 30 s is an
+error.`
+
+func (a *app) ucmatoseCommand() *cobra.Command {
+	o := ucmatose.Defaults()
+	var unused unusedFlags
+	c := &cobra.Command{
+		Use:   "ucmatose [-s ADDRESS]",
+		Short: "Connect by RDMA-CM and send messages both ways (ucmatose)",
+		Long:  ucmatoseLong,
+	}
+	f := c.Flags()
+	f.StringVarP(&o.Server, "server", "s", "", "`address` of the server to connect to")
+	f.StringVarP(&o.Bind, "bind", "b", "", "`address` of this side")
+	f.VarP(&o.Format, "format", "f", "how addresses are written: name, ip or ipv6")
+	f.VarP(rdmacm.PortSpace{To: &o.PortSpace}, "port-space", "P", "port space of the connections: tcp or ib")
+	f.IntVarP(&o.Connections, "connections", "c", o.Connections, "number of `connections`")
+	f.IntVarP(&o.Count, "count", "C", o.Count, "`messages` each way on every connection")
+	f.IntVarP(&o.Size, "size", "S", o.Size, "`bytes` of a message")
+	f.Uint8VarP(&o.TOS, "tos", "t", 0, "type of service (traffic `class`) of our packets")
+	f.IntVarP(&o.Port, "port", "p", o.Port, "`port` of RDMA-CM")
+	f.VarP(&o.AckTimeout, "ack-timeout", "a", "ACK timeout of our queue pairs, 4.096 us * 2^`code`")
+	unused.add(f, "migrate", "m", "there are no event channels to migrate between")
+	return a.rdmacmTool(c, &unused, func(c *cobra.Command, p rdmacm.Place) error {
+		o.Place, o.Out, o.Log = p, a.stdout, a.stderr
+		return ucmatose.Run(c.Context(), o)
+	})
+}

@@ -1,0 +1,68 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/softrnic/softrnic/internal/tools/rdmacm"
+	"github.com/softrnic/softrnic/internal/tools/udaddy"
+)
+
+const udaddyLong = `Finds queue pairs for datagrams by RDMA-CM and sends datagrams both ways: with
+softrnic on the other side, or with udaddy(1) on a Linux machine with rdma_rxe or an
+adapter in hardware. Options and output are those of udaddy; exit status 0 is
+success. With -s it is the client, without it the server. On one machine:
+
+    softrnic udaddy -b 127.0.0.1 &
+    softrnic udaddy -s 127.0.0.1
+
+` + rdmacmWhere + `
+
+Both sides need the same -c, -C and -S. What gets lost is not repeated; when nothing
+comes for 30 s it is an error.`
+
+func (a *app) udaddyCommand() *cobra.Command {
+	o := udaddy.Defaults()
+	number, name := "0x111", "udp"
+	var unused unusedFlags
+	c := &cobra.Command{
+		Use:   "udaddy [-s ADDRESS]",
+		Short: "Find queue pairs by RDMA-CM and send datagrams both ways (udaddy)",
+		Long:  udaddyLong,
+	}
+	f := c.Flags()
+	f.StringVarP(&o.Server, "server", "s", "", "`address` of the server to connect to")
+	f.StringVarP(&o.Bind, "bind", "b", "", "`address` of this side")
+	f.VarP(&o.Format, "format", "f", "how addresses are written: name, ip or ipv6")
+	f.IntVarP(&o.Connections, "connections", "c", o.Connections, "`number` of pairs of queue pairs")
+	f.IntVarP(&o.Count, "count", "C", o.Count, "`datagrams` each way between two of them")
+	f.IntVarP(&o.Size, "size", "S", o.Size, "`bytes` of a datagram, up to the MTU")
+	f.Uint8VarP(&o.TOS, "tos", "t", 0, "type of service (traffic `class`) of our packets")
+	f.StringVarP(&number, "port-space-number", "p", number, "port `space` by its number: 0x111 (UDP)")
+	f.StringVarP(&name, "port-space", "P", name, "port `space`: udp")
+	return a.rdmacmTool(c, &unused, func(c *cobra.Command, p rdmacm.Place) error {
+		if err := udaddySpace(number, name); err != nil {
+			return err
+		}
+		o.Place, o.Out, o.Log = p, a.stdout, a.stderr
+		return udaddy.Run(c.Context(), o)
+	})
+}
+
+// udaddySpace refuses port spaces but UDP.
+func udaddySpace(number, name string) error {
+	const ipoib, udp = 0x0002, 0x0111
+	n, err := strconv.ParseUint(number, 0, 16)
+	switch {
+	case err != nil || n != ipoib && n != udp:
+		return fmt.Errorf("-p %s: the port space is 0x111 (UDP)", number)
+	case n == ipoib || strings.EqualFold(name, "ipoib"):
+		return fmt.Errorf("the port space of IPoIB cannot be: it is for IP over InfiniBand, and this is Ethernet")
+	case !strings.EqualFold(name, "udp"):
+		return fmt.Errorf("-P %s: the port space is udp", name)
+	}
+	return nil
+}

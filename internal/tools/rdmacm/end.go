@@ -1,0 +1,88 @@
+package rdmacm
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+
+	"github.com/softrnic/softrnic/cm"
+	"github.com/softrnic/softrnic/verbs"
+)
+
+// RoCEPort is the UDP port at which programs expect a server's adapter.
+const RoCEPort = 4791
+
+// End is an adapter and its manager of connections.
+type End struct {
+	Device  verbs.Device
+	Manager *cm.Manager
+	opened  bool // by us
+}
+
+// Towards makes an end that leads to a server; bind is its address, or the zero
+// Addr for the one on the way. It must be closed.
+func Towards(p Place, server, bind netip.Addr) (*End, error) {
+	if p.Device != nil {
+		return p.end(netip.AddrPort{}, bind)
+	}
+	at, err := beside(server, bind)
+	if err != nil {
+		return nil, err
+	}
+	return p.end(at, netip.Addr{})
+}
+
+// beside is where a client's adapter goes. On the server's own address it takes
+// another port, which the server learns.
+func beside(server, bind netip.Addr) (netip.AddrPort, error) {
+	if server.IsUnspecified() || server.IsMulticast() {
+		return netip.AddrPort{}, fmt.Errorf("%v is not the address of one server", server)
+	}
+	own := bind
+	if !bind.IsValid() || bind.IsUnspecified() {
+		var err error
+		if own, err = route(server); err != nil {
+			return netip.AddrPort{}, err
+		}
+		if server.IsLoopback() && server.Is4() {
+			return netip.AddrPort{}, nil
+		}
+	}
+	if own == server {
+		return netip.AddrPortFrom(own, 0), nil
+	}
+	return netip.AddrPortFrom(own, RoCEPort), nil
+}
+
+// end opens a device at an address, unless there is one already, which has to
+// be at want if that is an address.
+func (p *Place) end(at netip.AddrPort, want netip.Addr) (_ *End, err error) {
+	e := &End{Device: p.Device}
+	if p.Device == nil {
+		if e.Device, err = p.Open(at); err != nil {
+			return nil, err
+		}
+		e.opened = true
+	}
+	if e.Manager, err = cm.New(e.Device, cm.Options{}); err != nil {
+		return nil, errors.Join(err, e.Close())
+	}
+	if is := e.Addr(); want.IsValid() && !want.IsUnspecified() && want != is {
+		return nil, errors.Join(fmt.Errorf("the device is at %v and cannot be bound to %v; name one address", is, want), e.Close())
+	}
+	return e, nil
+}
+
+// Addr is the adapter's address.
+func (e *End) Addr() netip.Addr { return e.Manager.Addr().Addr() }
+
+// Close closes the manager, and the device if it was opened for the end.
+func (e *End) Close() (err error) {
+	if e.Manager != nil {
+		err = e.Manager.Close()
+	}
+	if e.opened {
+		err = errors.Join(err, e.Device.Close())
+	}
+	return err
+}

@@ -1,0 +1,182 @@
+package rdmacm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"sync"
+
+	"github.com/softrnic/softrnic/cm"
+)
+
+// Request is what a client asks: *cm.Request or *cm.UDRequest.
+type Request interface {
+	RemoteAddr() netip.AddrPort
+	Reject(private []byte) error
+}
+
+// Server waits for clients at one address or at several, with an adapter at
+// each.
+type Server[R Request] struct {
+	ends      []*End
+	listeners []listener[R]
+	arrived   chan Arrival[R]
+	stop      context.CancelFunc
+	pumps     sync.WaitGroup
+	ended     chan struct{} // closed when no listener is left
+}
+
+// Arrival is a request and the end that it has come to.
+type Arrival[R Request] struct {
+	Request R
+	End     *End
+}
+
+type listener[R Request] interface {
+	Accept(context.Context) (R, error)
+	Addr() netip.AddrPort
+	Close() error
+}
+
+// Connections is a server of connections. Bind is where it waits: one address,
+// or all of the machine's if it is the zero Addr or "::", all IPv4 addresses if
+// it is 0.0.0.0. Where no adapter can be opened is told to skipped, unless that
+// is everywhere. The port is one of RDMA-CM; 0 is any free one. The server must
+// be closed.
+func Connections(p Place, bind netip.Addr, port uint16, o cm.ListenOptions, skipped func(error)) (*Server[*cm.Request], error) {
+	listen := func(m *cm.Manager, port uint16) (listener[*cm.Request], error) { return m.Listen(port, o) }
+	return serve(p, bind, port, listen, skipped)
+}
+
+// Datagrams is a server of datagrams, otherwise as Connections.
+func Datagrams(p Place, bind netip.Addr, port uint16, o cm.ListenOptions, skipped func(error)) (*Server[*cm.UDRequest], error) {
+	listen := func(m *cm.Manager, port uint16) (listener[*cm.UDRequest], error) { return m.ListenUD(port, o) }
+	return serve(p, bind, port, listen, skipped)
+}
+
+func serve[R Request](p Place, bind netip.Addr, port uint16, listen func(*cm.Manager, uint16) (listener[R], error), skipped func(error)) (*Server[R], error) {
+	s := &Server[R]{arrived: make(chan Arrival[R]), ended: make(chan struct{})}
+	err := s.open(p, bind, skipped)
+	for _, e := range s.ends {
+		if err != nil {
+			break
+		}
+		var l listener[R]
+		if l, err = listen(e.Manager, port); err == nil {
+			s.listeners = append(s.listeners, l)
+			port = l.Addr().Port()
+		}
+	}
+	var ctx context.Context
+	ctx, s.stop = context.WithCancel(context.Background())
+	for i, l := range s.listeners {
+		s.pumps.Go(func() { s.pump(ctx, l, s.ends[i]) })
+	}
+	go func() {
+		s.pumps.Wait()
+		close(s.ended)
+	}()
+	if err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+// open opens the ends.
+func (s *Server[R]) open(p Place, bind netip.Addr, skipped func(error)) error {
+	if p.Device != nil || bind.IsValid() && !bind.IsUnspecified() {
+		at := netip.AddrPort{}
+		if p.Device == nil {
+			at = netip.AddrPortFrom(bind, RoCEPort)
+		}
+		e, err := p.end(at, bind)
+		if err != nil {
+			return err
+		}
+		s.ends = append(s.ends, e)
+		if port := e.Manager.Addr().Port(); port != RoCEPort {
+			return fmt.Errorf("the device listens on UDP port %d, and RDMA-CM has no word for a server's port: it has to be %d", port, RoCEPort)
+		}
+		return nil
+	}
+	own, err := ownAddrs()
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, ip := range own {
+		if bind.Is4() && !ip.Is4() {
+			continue
+		}
+		e, err := p.end(netip.AddrPortFrom(ip, RoCEPort), netip.Addr{})
+		if err != nil {
+			errs = append(errs, fmt.Errorf("not at %v: %w", ip, err))
+			continue
+		}
+		s.ends = append(s.ends, e)
+	}
+	if len(s.ends) == 0 {
+		return errors.Join(append(errs, errors.New("there is no address to wait at"))...)
+	}
+	for _, err := range errs {
+		skipped(err)
+	}
+	return nil
+}
+
+// pump passes on the requests of one listener.
+func (s *Server[R]) pump(ctx context.Context, l listener[R], e *End) {
+	for {
+		r, err := l.Accept(ctx)
+		if err != nil {
+			return
+		}
+		select {
+		case s.arrived <- Arrival[R]{r, e}:
+		case <-ctx.Done():
+			_ = r.Reject(nil) // withdrawn, if it cannot be
+			return
+		}
+	}
+}
+
+// Accept waits for a request, which must be accepted or rejected.
+func (s *Server[R]) Accept(ctx context.Context) (Arrival[R], error) {
+	select {
+	case a := <-s.arrived:
+		return a, nil
+	case <-s.ended:
+		return Arrival[R]{}, cm.ErrClosed
+	case <-ctx.Done():
+		return Arrival[R]{}, context.Cause(ctx)
+	}
+}
+
+// Addrs are the addresses and the port of RDMA-CM at which clients find it.
+func (s *Server[R]) Addrs() (list []netip.AddrPort) {
+	for _, l := range s.listeners {
+		list = append(list, l.Addr())
+	}
+	return list
+}
+
+// Stop rejects whoever has not been accepted or comes now. Connections stay.
+func (s *Server[R]) Stop() error {
+	var errs []error
+	for _, l := range s.listeners {
+		errs = append(errs, l.Close())
+	}
+	s.stop()
+	<-s.ended
+	return errors.Join(errs...)
+}
+
+// Close ends the server with all its ends.
+func (s *Server[R]) Close() error {
+	err := s.Stop()
+	for _, e := range s.ends {
+		err = errors.Join(err, e.Close())
+	}
+	return err
+}

@@ -1,0 +1,31 @@
+package rping
+
+import (
+	"encoding/binary"
+	"fmt"
+)
+
+// Info says where a buffer is: the message of rping.
+type Info struct {
+	Addr uint64
+	RKey uint32
+	Size uint32 // bytes
+}
+
+// InfoLen is the length of an Info as a message.
+const InfoLen = 16
+
+// Append appends the message: all in network byte order.
+func (i Info) Append(b []byte) []byte {
+	b = binary.BigEndian.AppendUint64(b, i.Addr)
+	b = binary.BigEndian.AppendUint32(b, i.RKey)
+	return binary.BigEndian.AppendUint32(b, i.Size)
+}
+
+// ParseInfo is the opposite of Append.
+func ParseInfo(b []byte) (Info, error) {
+	if len(b) != InfoLen {
+		return Info{}, fmt.Errorf("received bogus data, size %d: a message of rping has %d bytes", len(b), InfoLen)
+	}
+	return Info{binary.BigEndian.Uint64(b), binary.BigEndian.Uint32(b[8:]), binary.BigEndian.Uint32(b[12:])}, nil
+}

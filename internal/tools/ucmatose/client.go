@@ -1,0 +1,81 @@
+package ucmatose
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+
+	"github.com/softrnic/softrnic/cm"
+	"github.com/softrnic/softrnic/internal/tools/rdmacm"
+	"github.com/softrnic/softrnic/internal/tools/watch"
+)
+
+// client connects and sends back what comes.
+func (r *runner) client(ctx context.Context) (err error) {
+	r.say("cmatose: starting client")
+	addr, err := rdmacm.Resolve(ctx, r.Server, r.Format)
+	if err != nil {
+		return fmt.Errorf("-s: %w", err)
+	}
+	bind, err := rdmacm.ResolveOwn(ctx, r.Bind, r.Format)
+	if err != nil {
+		return fmt.Errorf("-b: %w", err)
+	}
+	at, err := rdmacm.Towards(r.Place, addr, bind)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, r.close(), at.Close()) }()
+	defer r.disconnect(ctx)
+	r.say("cmatose: connecting")
+	if err := r.dial(ctx, at, netip.AddrPortFrom(addr, uint16(r.Port))); err != nil {
+		return err
+	}
+	playing, alive := watch.Start(ctx, r.Idle)
+	defer alive.Stop()
+	if r.Count > 0 {
+		if err := r.receive(playing, alive); err != nil {
+			return err
+		}
+		r.say("sending replies")
+		if err := r.each((*node).postSends); err != nil {
+			return err
+		}
+		r.say("data transfers complete")
+	}
+	return r.each(func(n *node) error { return n.released(playing, alive) })
+}
+
+// dial makes all connections.
+func (r *runner) dial(ctx context.Context, at *rdmacm.End, addr netip.AddrPort) error {
+	return rdmacm.Each(ctx, r.Connections, func(ctx context.Context, i int) error {
+		n, err := newNode(r.Options, i, at.Device)
+		if err != nil {
+			return err
+		}
+		r.nodes[i] = n
+		n.conn, err = at.Manager.Dial(ctx, addr, cm.DialOptions{
+			ConnectOptions: n.connection(), QP: n.qp, Prepare: n.prepare, PortSpace: r.PortSpace,
+		})
+		if err != nil {
+			return fmt.Errorf("connection %d: %w", i, err)
+		}
+		return nil
+	})
+}
+
+// released waits until the server disconnects, which it does when it has got
+// everything.
+func (n *node) released(ctx context.Context, alive *watch.Watch) error {
+	select {
+	case <-n.conn.Done():
+		alive.Beat()
+	case <-ctx.Done():
+		return rdmacm.Missing(context.Cause(ctx), "the server does not disconnect; give both sides the same -C and -S")
+	}
+	if err := n.conn.Err(); !errors.Is(err, cm.ErrDisconnected) {
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,104 @@
+package ucmatose
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/softrnic/softrnic/cm"
+	"github.com/softrnic/softrnic/internal/tools/rdmacm"
+	"github.com/softrnic/softrnic/internal/tools/watch"
+)
+
+// server waits for all connections and sends first.
+func (r *runner) server(ctx context.Context) (err error) {
+	r.say("cmatose: starting server")
+	bind, err := rdmacm.ResolveOwn(ctx, r.Bind, r.Format)
+	if err != nil {
+		return fmt.Errorf("-b: %w", err)
+	}
+	s, err := rdmacm.Connections(r.Place, bind, uint16(r.Port), r.listen(), r.skipped)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, r.close(), s.Close()) }()
+	r.Listening(s.Addrs())
+	first, err := s.Accept(ctx)
+	if err != nil {
+		return err
+	}
+	playing, alive := watch.Start(ctx, r.Idle)
+	defer alive.Stop()
+	defer r.disconnect(ctx)
+	if err := r.accept(playing, s, first, alive); err != nil {
+		return err
+	}
+	if err := s.Stop(); err != nil {
+		return err
+	}
+	if r.Count > 0 {
+		if err := r.serve(playing, alive); err != nil {
+			return err
+		}
+		r.say("data transfers complete")
+	}
+	r.say("cmatose: disconnecting")
+	r.disconnect(ctx)
+	r.say("disconnected")
+	return nil
+}
+
+// accept takes connections until all are there.
+func (r *runner) accept(ctx context.Context, s *rdmacm.Server[*cm.Request], a rdmacm.Arrival[*cm.Request], alive *watch.Watch) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var calls sync.WaitGroup
+	for i := 0; ; i++ {
+		this := a
+		calls.Go(func() {
+			if err := r.acceptOne(ctx, i, this); err != nil {
+				cancel(fmt.Errorf("connection %d: %w", i, err))
+			}
+			alive.Beat()
+		})
+		if i == r.Connections-1 {
+			break
+		}
+		var err error
+		if a, err = s.Accept(ctx); err != nil {
+			cancel(rdmacm.Missing(err, "%d of %d connections are there; give both sides the same -c", i+1, r.Connections))
+			break
+		}
+		alive.Beat()
+	}
+	calls.Wait()
+	return context.Cause(ctx)
+}
+
+func (r *runner) acceptOne(ctx context.Context, i int, a rdmacm.Arrival[*cm.Request]) error {
+	n, err := newNode(r.Options, i, a.End.Device)
+	if err != nil {
+		r.say("cmatose: failing connection request")
+		return errors.Join(err, a.Request.RejectWith(cm.NoResources, nil))
+	}
+	r.nodes[i] = n
+	n.conn, err = a.Request.Accept(ctx, n.qp, cm.AcceptOptions{ConnectOptions: n.connection(), Prepare: n.prepare})
+	if err != nil && ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	return err
+}
+
+// serve sends all messages and receives as many.
+func (r *runner) serve(ctx context.Context, alive *watch.Watch) error {
+	r.say("initiating data transfers")
+	if err := r.each((*node).postSends); err != nil {
+		return err
+	}
+	r.say("completing sends")
+	if err := r.each(func(n *node) error { return n.complete(ctx, n.sends, "sent", alive.Beat) }); err != nil {
+		return err
+	}
+	return r.receive(ctx, alive)
+}
