@@ -224,21 +224,32 @@ func TestListeners(t *testing.T) {
 	require.NoError(t, ud.Close())
 	require.NoError(t, ud.Close())
 
-	// A request that nobody has accepted ends with the listener.
-	dialed := make(chan error, 1)
-	qp := a.newQP(t, verbs.RC)
+	// A request that the program has got stays its own when the listener ends;
+	// one that it has not is rejected.
 	ctx := soon(t)
-	go func() {
-		_, err := a.m.Dial(ctx, l.Addr(), cm.DialOptions{QP: qp, UDPPort: b.m.Addr().Port()})
-		dialed <- err
-	}()
+	dial := func() <-chan error {
+		qp, dialed := a.newQP(t, verbs.RC), make(chan error, 1)
+		go func() {
+			_, err := a.m.Dial(ctx, l.Addr(), cm.DialOptions{QP: qp, UDPPort: b.m.Addr().Port()})
+			dialed <- err
+		}()
+		return dialed
+	}
+	taken := dial()
 	r, err := l.Accept(ctx)
 	require.NoError(t, err)
+	waiting := dial()
+	for b.m.Stats().Requests < 2 {
+		require.NoError(t, ctx.Err())
+		runtime.Gosched()
+	}
 	require.NoError(t, l.Close())
 	var refused *cm.RejectError
-	require.ErrorAs(t, <-dialed, &refused)
+	require.ErrorAs(t, <-waiting, &refused)
+	require.Equal(t, cm.InvalidServiceID, refused.Reason)
 	_, err = r.Accept(ctx, b.newQP(t, verbs.RC), cm.AcceptOptions{})
-	require.ErrorIs(t, err, cm.ErrWithdrawn)
+	require.NoError(t, err)
+	require.NoError(t, <-taken)
 	_, err = l.Accept(ctx)
 	require.ErrorIs(t, err, cm.ErrClosed)
 	l, err = b.m.Listen(100, cm.ListenOptions{})

@@ -135,10 +135,17 @@ func (l *listener) close() error {
 		return nil
 	}
 	delete(l.m.listeners, l.service)
-	l.m.machine.Unlisten(l.m.now(), l.service)
+	l.m.machine.Unlisten(l.m.now(), l.service, l.m.taken)
 	l.m.settle()
 	l.end()
 	return nil
+}
+
+// taken reports whether the program has got a request and may still answer it.
+// The lock is held.
+func (m *Manager) taken(id uint32) bool {
+	in, ok := m.parties[id].(*incoming)
+	return ok && in.place == nil && !in.gone
 }
 
 // end wakes who waits. The lock is held.

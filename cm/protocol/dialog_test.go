@@ -39,6 +39,20 @@ func TestREQIsRepeated(t *testing.T) {
 	require.EqualValues(t, 1, r.m.Stats().TimedOut)
 }
 
+// The program gets what a request says, without RDMA-CM's header.
+func TestRequest(t *testing.T) {
+	r := newRig(t, Config{})
+	q := r.req()
+	q.PrivateData = append(q.PrivateData, "hello"...)
+	require.Equal(t, DropNone, r.take(reqTID, mad.AttrREQ, q))
+	e := r.event(EventRequest)
+	require.Equal(t, "hello", string(e.Private[:5]))
+	require.Len(t, e.Private, mad.REQPrivateLen-mad.CMAHeaderLen)
+	require.Equal(t, mad.CMAHeader{Src: r.peer, Dst: r.self}, e.CMA)
+	require.Equal(t, r.peer, e.Peer)
+	require.EqualValues(t, 500, e.REQ.QPN)
+}
+
 // A REP is repeated until the RTU comes, and then not any more; a duplicate REQ
 // draws it at once.
 func TestREPIsRepeated(t *testing.T) {
@@ -56,6 +70,22 @@ func TestREPIsRepeated(t *testing.T) {
 	require.Equal(t, DropDuplicate, r.take(reqTID, mad.AttrRTU, &mad.RTU{LocalID: 77, RemoteID: id}))
 	require.Equal(t, DropDuplicate, r.take(reqTID, mad.AttrREQ, r.req()))
 	r.silent()
+}
+
+// Peers cannot make us wait for hours, nor repeat in a loop.
+func TestTimeoutsAreBounded(t *testing.T) {
+	for code, want := range map[uint8]uint8{0: shortestInterval, 12: 12, 31: longestInterval} {
+		r := newRig(t, Config{})
+		q := r.req()
+		q.LocalResponseTimeout, q.RemoteResponseTimeout, q.Primary.AckTimeout = code, code, code
+		require.Equal(t, DropNone, r.take(reqTID, mad.AttrREQ, q))
+		require.True(t, r.m.Accept(r.now, r.event(EventRequest).ID, mad.REP{QPN: 1}))
+		wait, least := r.m.Deadline()-r.now, Time(mad.TimeoutNanos(want))
+		require.GreaterOrEqual(t, wait, least)
+		require.LessOrEqual(t, wait, least+least/4)
+		r.pass(300 * sec)
+		r.m.empty(t)
+	}
 }
 
 func TestREPIsGivenUp(t *testing.T) {
@@ -374,22 +404,30 @@ func TestClose(t *testing.T) {
 	r.silent()
 }
 
-// A service that ends rejects who has not been accepted and leaves the others.
+// A service that ends rejects who has not been accepted, unless the program has
+// the request, and leaves the others.
 func TestUnlisten(t *testing.T) {
 	r := newRig(t, Config{})
 	require.False(t, r.m.Listen(served, Serve{}), "taken")
 	id := r.accepted()
-	q := r.req()
-	q.LocalID, q.QPN = 1, 1
-	require.Equal(t, DropNone, r.take(1, mad.AttrREQ, q))
-	r.event(EventRequest)
-	r.m.Unlisten(r.now, served)
-	r.m.Unlisten(r.now, served)
+	var ids [2]uint32
+	for i := range ids {
+		q := r.req()
+		q.LocalID, q.QPN = uint32(i)+1, uint32(i)+1
+		require.Equal(t, DropNone, r.take(uint64(i)+1, mad.AttrREQ, q))
+		ids[i] = r.event(EventRequest).ID
+	}
+	mine := func(id uint32) bool { return id == ids[1] }
+	r.m.Unlisten(r.now, served, mine)
+	r.m.Unlisten(r.now, served, mine)
 	_, body := r.sent(mad.AttrREJ)
 	require.Equal(t, mad.RejInvalidServiceID, mad.ParseREJ(body).Reason)
+	require.EqualValues(t, 1, mad.ParseREJ(body).RemoteID)
 	r.silent()
 	require.Equal(t, DropNone, r.take(reqTID, mad.AttrRTU, &mad.RTU{LocalID: 77, RemoteID: id}))
 	r.event(EventEstablished)
+	require.True(t, r.m.Accept(r.now, ids[1], mad.REP{QPN: 5}))
+	r.sent(mad.AttrREP)
 	require.True(t, r.m.Listen(served, Serve{RC: true}))
 }
 

@@ -89,7 +89,7 @@ func (z *fuzzer) step() {
 	case op == 9:
 		m.Abandon(z.now, z.id())
 	case op == 10:
-		m.Unlisten(z.now, served)
+		m.Unlisten(z.now, served, nil)
 	case op == 11:
 		m.Listen(served, Serve{RC: true, UC: true, Backlog: int(z.next())})
 	}

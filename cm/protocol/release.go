@@ -59,7 +59,7 @@ func (m *Machine) Abandon(now Time, id uint32) {
 func (m *Machine) Close(now Time) {
 	m.closed = true
 	for id := range m.serving {
-		m.Unlisten(now, id)
+		m.Unlisten(now, id, nil)
 	}
 	for id := range m.entries {
 		m.Abandon(now, id)

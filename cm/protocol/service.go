@@ -39,18 +39,20 @@ func (m *Machine) Listen(id mad.ServiceID, s Serve) bool {
 }
 
 // Unlisten ends a service. Requests that were not accepted yet are rejected,
-// without events; those that were go on.
-func (m *Machine) Unlisten(now Time, id mad.ServiceID) {
+// without events, except those that taken reports, if it is given: the program
+// is about to answer them. Those that were accepted go on.
+func (m *Machine) Unlisten(now Time, id mad.ServiceID, taken func(id uint32) bool) {
 	l := m.serving[id]
 	if l == nil {
 		return
 	}
 	for e := l.half.first; e != nil; {
 		next := e.next
-		switch e.state {
-		case StateREQRcvd, StateMRAREQSent:
+		switch {
+		case taken != nil && taken(e.id):
+		case e.state == StateREQRcvd, e.state == StateMRAREQSent:
 			m.Reject(now, e.id, mad.REJ{Reason: mad.RejInvalidServiceID})
-		case StateSIDRReqRcvd:
+		case e.state == StateSIDRReqRcvd:
 			m.Reply(e.id, mad.SIDRRep{Status: mad.SIDRUnsupported})
 		}
 		e = next

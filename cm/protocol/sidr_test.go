@@ -78,7 +78,7 @@ func TestSIDRFlood(t *testing.T) {
 	}
 	require.Equal(t, 2, r.m.Stats().SIDR)
 	require.Equal(t, 2, r.m.Stats().HalfOpen)
-	r.m.Unlisten(r.now, datagrams)
+	r.m.Unlisten(r.now, datagrams, nil)
 	require.Equal(t, []string{"SIDR_REP", "SIDR_REP"}, r.drain())
 	r.m.empty(t)
 

@@ -10,7 +10,7 @@ import (
 
 var (
 	firstSeed = flag.Uint64("seed", 1, "first seed of the simulations")
-	seeds     = flag.Uint64("seeds", 40, "number of seeds")
+	seeds     = flag.Uint64("seeds", 30, "number of seeds")
 )
 
 // everySeed runs a simulation for each seed.
@@ -124,7 +124,7 @@ func TestTerribleNetwork(t *testing.T) {
 		if seed%5 == 0 {
 			w.later(10*sec, func() {
 				h := w.hosts[1]
-				h.m.Unlisten(w.now, served)
+				h.m.Unlisten(w.now, served, nil)
 				for id, c := range h.conns { // requests end without an event
 					if h.m.State(id) == StateGone {
 						c.over()
