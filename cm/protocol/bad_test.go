@@ -179,7 +179,7 @@ func TestStaleConnection(t *testing.T) {
 	r.event(EventRequest)
 }
 
-// The same with what a REP names.
+// The same with what a REP names, queue pair or id.
 func TestStaleREP(t *testing.T) {
 	r := newRig(t, Config{})
 	old := r.established()
@@ -192,6 +192,15 @@ func TestStaleREP(t *testing.T) {
 	r.sent(mad.AttrDREQ)
 	require.Equal(t, old, r.event(EventDisconnected).ID)
 	require.Equal(t, id, r.event(EventRejected).ID)
+	r.silent()
+
+	r = newRig(t, Config{})
+	old = r.established()
+	id, tid = r.connecting()
+	require.Equal(t, DropNone, r.take(tid, mad.AttrREP, &mad.REP{LocalID: 77, RemoteID: id, QPN: 501}))
+	r.sent(mad.AttrREJ)
+	require.Equal(t, id, r.event(EventRejected).ID)
+	require.Equal(t, StateEstablished, r.m.State(old))
 	r.silent()
 }
 
