@@ -153,7 +153,7 @@ func (gr *group) close() error {
 func (gr *group) serve(d *Device) {
 	defer close(gr.done)
 	rx := link.NewDatagrams(1)
-	sealers := sealerCache{local: gr.conn.LocalAddr()}
+	flows := flowCache{local: gr.conn.LocalAddr()}
 	for {
 		_, err := gr.conn.Wait(-1)
 		if err == nil {
@@ -164,21 +164,21 @@ func (gr *group) serve(d *Device) {
 			return
 		}
 		for i := range rx.Msgs() {
-			gr.receive(d, &rx.Msgs()[i], &sealers)
+			gr.receive(d, &rx.Msgs()[i], &flows)
 		}
 	}
 }
 
 // receive gives a copy of each packet to every member.
-func (gr *group) receive(d *Device, dg *link.Datagram, sealers *sealerCache) {
-	p := wire.Packet{Src: dg.Src, Dst: sealers.local, TOS: dg.TOS}
+func (gr *group) receive(d *Device, dg *link.Datagram, flows *flowCache) {
+	p := wire.Packet{Src: dg.Src, Dst: flows.local, TOS: dg.TOS}
 	for i := range dg.Count() {
 		raw := dg.Packet(i)
 		if drop := p.Parse(raw); drop != wire.DropNone {
 			d.drops.count(drop)
 			continue
 		}
-		if r, _ := sealers.get(dg.Src).Check(raw, uint16(i)); r == wire.ICRCBad {
+		if flows.get(dg.Src).check(raw, uint16(i)) == wire.ICRCBad {
 			d.drops.count(wire.DropBadICRC)
 			continue
 		}

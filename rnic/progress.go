@@ -107,9 +107,9 @@ func (s *shard) timerDue() bool {
 // receive handles the packets of one datagram. Token and lock are held.
 func (s *shard) receive(now reliability.Time, d *link.Datagram) int {
 	n := d.Count()
-	sealer := s.sealers.get(d.Src)
+	flow := s.flows.get(d.Src)
 	p := &s.pkt
-	p.Src, p.Dst, p.TOS = d.Src, s.sealers.local, d.TOS
+	p.Src, p.Dst, p.TOS = d.Src, s.flows.local, d.TOS
 	var q *QP
 	for i := range n {
 		raw := d.Packet(i)
@@ -118,7 +118,7 @@ func (s *shard) receive(now reliability.Time, d *link.Datagram) int {
 			continue
 		}
 		// A sender with segmentation offload numbers the packets of a group.
-		switch r, _ := sealer.Check(raw, d.ID+uint16(i)); r {
+		switch flow.check(raw, d.ID+uint16(i)) {
 		case wire.ICRCBad:
 			s.dev.drops.count(wire.DropBadICRC)
 			continue

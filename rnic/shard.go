@@ -43,9 +43,9 @@ type shard struct {
 	backlog   atomic.Bool  // a queue pair waits among the timers for its turn
 
 	token     atomic.Bool
-	rx        *link.Datagrams // the token holder's, like all up to sealers
+	rx        *link.Datagrams // the token holder's, like all up to flows
 	pkt       wire.Packet
-	sealers   sealerCache
+	flows     flowCache
 	idle      int    // looks in a row that found nothing
 	streaming bool   // enough came since the last acknowledgement to expect more
 	received  uint64 // packets read from the socket
@@ -82,7 +82,7 @@ func newShard(d *Device, conn link.Conn) *shard {
 	s.ackEvery = ackSpacing(conn.Caps().RecvBuffer)
 	s.spin.init(d.options.Spin)
 	s.icm = newICMCache(d.options.ICM, d.clock)
-	s.sealers.local = conn.LocalAddr()
+	s.flows.local = conn.LocalAddr()
 	return s
 }
 

@@ -1,0 +1,53 @@
+package rnic
+
+import (
+	"net/netip"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/wire"
+)
+
+// TestFlowsOfPredictablePeers checks packets of peers that choose the IPv4
+// identification in several ways.
+func TestFlowsOfPredictablePeers(t *testing.T) {
+	src, dst := netip.MustParseAddrPort("192.0.2.1:4791"), netip.MustParseAddrPort("192.0.2.2:4791")
+	seal := wire.NewSealer(src, dst)
+	packet := func(id uint16) []byte {
+		p := make([]byte, wire.BTHLen+8+wire.ICRCLen)
+		bth := wire.BTH{Opcode: wire.RCSendOnly, DestQPN: 5}
+		bth.Put(p)
+		seal.Seal(p, id)
+		return p
+	}
+	cache := flowCache{local: dst}
+	f := cache.get(src)
+	require.Same(t, f, cache.get(src))
+
+	// Linux: another one each time, never predictable.
+	for i := range 200 {
+		require.NotEqual(t, wire.ICRCBad, f.check(packet(uint16(0x3000+i)), 0))
+	}
+	// An adapter like ours: the place in a group, which receive offload may
+	// have cut differently.
+	for i := range 200 {
+		require.NotEqual(t, wire.ICRCBad, f.check(packet(uint16(i%64)), uint16(i%7)))
+	}
+	// Damage that another identification would explain, now and then.
+	for range 10 {
+		require.Equal(t, wire.ICRCBad, f.check(packet(0x1234), 0), "once it is damage")
+		require.Equal(t, wire.ICRCExact, f.check(packet(0), 0))
+	}
+	// Another peer at the same address loses one packet.
+	require.Equal(t, wire.ICRCBad, f.check(packet(0x4000), 0))
+	for i := range 200 {
+		require.Equal(t, wire.ICRCMember, f.check(packet(uint16(0x4001+i)), 0))
+	}
+	// Plain damage is bad whoever sends.
+	p := packet(0)
+	p[13] ^= 0xFF
+	p[14] ^= 0xFF
+	p[15] ^= 0xFF
+	require.Equal(t, wire.ICRCBad, f.check(p, 0))
+}
