@@ -217,6 +217,20 @@ func TestRawPortSpace(t *testing.T) {
 	require.Zero(t, got.conn.RemoteAddr().Port())
 }
 
+// The port space of InfiniBand has the header when programs use IP addresses.
+func TestIBPortSpace(t *testing.T) {
+	a, b := newEnd(t, cm.Options{}), newEnd(t, cm.Options{})
+	l, err := b.m.Listen(9, cm.ListenOptions{PortSpace: cm.IB})
+	require.NoError(t, err)
+	ch := b.acceptOne(t, l, cm.AcceptOptions{})
+	c, err := a.dial(t, b, l.Addr(), cm.DialOptions{PortSpace: cm.IB, PrivateData: []byte("hello")})
+	require.NoError(t, err)
+	got := <-ch
+	require.NoError(t, got.err)
+	require.Equal(t, "hello", string(got.conn.PrivateData()[:5]))
+	require.Equal(t, c.LocalAddr(), got.conn.RemoteAddr())
+}
+
 // Whatever the device's engine is like, connections are made on it.
 func TestEngines(t *testing.T) {
 	engines := map[string]rnic.Options{"no service": {NoService: true}, "portable": {Portable: true}, "one by one": {NoGSO: true, NoGRO: true, NoMMsg: true}}

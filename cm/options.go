@@ -10,8 +10,9 @@ import (
 // PortSpace is a space of port numbers.
 type PortSpace = mad.PortSpace
 
-// Port spaces. Requests to TCP and UDP begin with RDMA-CM's header, the others
-// leave the private data to the programs.
+// Port spaces. Requests begin with RDMA-CM's header, those to SDP leave the
+// private data to the programs. So do peers' to IB that name themselves by
+// InfiniBand's addresses.
 const (
 	TCP = mad.PortSpaceTCP // connections, the default of Listen and Dial
 	UDP = mad.PortSpaceUDP // datagrams, that of ListenUD and DialUD

@@ -71,12 +71,26 @@ func (m *Machine) judge(l *service, from netip.AddrPort, q mad.REQ) (cma mad.CMA
 	case q.MTU < 1 || q.MTU > m.cfg.MaxMTU:
 		return cma, mad.RejInvalidMTU
 	}
-	if space, _, ok := q.ServiceID.Split(); ok && space.HasHeader() {
-		if cma, ok = mad.ParseCMAHeader(q.PrivateData); !ok || cma.Src.Addr() != from.Addr() {
-			return cma, mad.RejUnsupported
-		}
+	cma, ok := headerOf(q.ServiceID, from, q.PrivateData)
+	if !ok {
+		return cma, mad.RejUnsupported
 	}
 	return cma, 0
+}
+
+// headerOf is RDMA-CM's header in front of a request's private data, the zero
+// one if there is none. It returns false if there has to be one and is not, or
+// if it lies.
+func headerOf(id mad.ServiceID, from netip.AddrPort, private []byte) (cma mad.CMAHeader, ok bool) {
+	space, _, ours := id.Split()
+	if !ours || !space.HasHeader() {
+		return cma, true
+	}
+	cma, ok = mad.ParseCMAHeader(private)
+	if ok && cma.Src.Addr() == from.Addr() {
+		return cma, true
+	}
+	return mad.CMAHeader{}, space == mad.PortSpaceIB
 }
 
 // refuseREQ rejects a request that gets no entry.

@@ -42,11 +42,12 @@ func (m *Machine) handleSIDRReq(now Time, from netip.AddrPort, h mad.Header, q m
 		return DropNone
 	}
 	ev := Event{Kind: EventSIDRRequest, SIDRReq: q, Private: q.PrivateData}
-	if space, _, ok := q.ServiceID.Split(); ok && space.HasHeader() {
-		if ev.CMA, ok = mad.ParseCMAHeader(q.PrivateData); !ok || ev.CMA.Src.Addr() != from.Addr() {
-			refuse(mad.SIDRReject)
-			return DropNone
-		}
+	var ok bool
+	if ev.CMA, ok = headerOf(q.ServiceID, from, q.PrivateData); !ok {
+		refuse(mad.SIDRReject)
+		return DropNone
+	}
+	if ev.CMA.Dst.IsValid() {
 		ev.Private = q.PrivateData[mad.CMAHeaderLen:]
 	}
 	e := m.newEntry(from, StateSIDRReqRcvd)

@@ -74,7 +74,7 @@ func TestServiceIDs(t *testing.T) {
 	require.False(t, ok)
 	require.Equal(t, "service 0x1000000000000863", mad.ServiceID(0x1000000000000863).String())
 	for s, want := range map[mad.PortSpace]bool{
-		mad.PortSpaceTCP: true, mad.PortSpaceUDP: true, mad.PortSpaceIPoIB: true, mad.PortSpaceIB: false, mad.PortSpaceSDP: false,
+		mad.PortSpaceTCP: true, mad.PortSpaceUDP: true, mad.PortSpaceIPoIB: true, mad.PortSpaceIB: true, mad.PortSpaceSDP: false,
 	} {
 		require.Equal(t, want, s.HasHeader(), "%v", s)
 		require.NotContains(t, s.String(), "0x")

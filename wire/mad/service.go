@@ -32,9 +32,10 @@ func (s PortSpace) String() string {
 }
 
 // HasHeader reports whether private data of requests to this space begins with
-// RDMA-CM's header.
+// RDMA-CM's header. In PortSpaceIB it does if the programs name each other by IP
+// addresses; those that do so by InfiniBand's leave it out.
 func (s PortSpace) HasHeader() bool {
-	return s == PortSpaceTCP || s == PortSpaceUDP || s == PortSpaceIPoIB
+	return s == PortSpaceTCP || s == PortSpaceUDP || s == PortSpaceIPoIB || s == PortSpaceIB
 }
 
 // ServiceID names what a REQ or SIDR_REQ asks for. RDMA-CM's are a port space
