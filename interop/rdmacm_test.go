@@ -1,0 +1,102 @@
+//go:build interop && linux
+
+package interop
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/interop/lab"
+)
+
+// cmProgram is a program of rdmacm-utils. Softrnic's takes the same arguments.
+type cmProgram struct {
+	name           string
+	server, client string // arguments, where SERVER and SELF are addresses
+	proof          string // in the output of both
+	clientProof    string // more of it in the client's
+}
+
+var cmPrograms = []cmProgram{
+	{"rping", "-s -a SERVER -v -V -S 500 -C 20", "-c -a SERVER -I SELF -v -V -S 500 -C 20", `ping data: rdma-ping-19: TUVWXYZ`, "(?s)rdma-ping-0: ABC.*rdma-ping-10: KLM"},
+	{"rping", "-s -a SERVER -V -S 65535", "-c -a SERVER -V -S 65535 -C 3", `DISCONNECT EVENT`, ""},
+	{"ucmatose", "-b SERVER", "-s SERVER", "data transfers complete", "(?s)sending replies.*return status 0"},
+	{"ucmatose", "-b SERVER -c 5 -C 30 -S 9000", "-s SERVER -b SELF -c 5 -C 30 -S 9000 -t 32 -a 15", "data transfers complete", "(?s)sending replies.*return status 0"},
+	{"ucmatose", "-b SERVER -P ib -c 2", "-s SERVER -P ib -c 2", "data transfers complete", "(?s)sending replies.*return status 0"},
+	{"ucmatose", "-b SERVER -c 3 -C 0", "-s SERVER -c 3 -C 0", "return status 0", ""},
+	{"udaddy", "-b SERVER", "-s SERVER", "data transfers complete", "return status 0"},
+	{"udaddy", "-b SERVER -c 4 -C 20 -S 1024", "-s SERVER -b SELF -c 4 -C 20 -S 1024 -t 32", "data transfers complete", "return status 0"},
+	{"udaddy", "-b SERVER -S 10", "-s SERVER -S 10", "data transfers complete", "return status 0"},
+}
+
+// early is what clients print of a server that does not listen yet.
+var early = regexp.MustCompile(`REJECTED|UNREACHABLE|invalid service id|nobody serves|does not answer`)
+
+// play runs the program on both sides.
+func (p cmProgram) play(t testing.TB, g *lab.Guest, softHosts bool, f family) error {
+	ctx, cancel := context.WithTimeout(context.Background(), runTime)
+	defer cancel()
+	soft := lab.Binary(t, "softrnic")
+	start := func(here bool, args string, server, self netip.Addr) *side {
+		words := strings.Fields(p.name + " " + strings.NewReplacer("SERVER", server.String(), "SELF", self.String()).Replace(args))
+		if here {
+			return startHere(ctx, append([]string{soft}, words...))
+		}
+		return startGuest(ctx, g, words)
+	}
+	serverAddr, clientAddr := f.guest, f.host
+	if softHosts {
+		serverAddr, clientAddr = f.host, f.guest
+	}
+	server := start(softHosts, p.server, serverAddr, serverAddr)
+	var client *side
+	var err error
+	for again := true; again; {
+		client = start(!softHosts, p.client, serverAddr, clientAddr)
+		err = <-client.ended
+		again = err != nil && early.Match(client.out.Bytes()) && len(server.ended) == 0 && ctx.Err() == nil
+	}
+	if err != nil {
+		cancel() // the server may wait for more
+	}
+	serverErr := <-server.ended
+	switch {
+	case err != nil:
+		return fmt.Errorf("client: %w\n%v\n%v", err, client, server)
+	case serverErr != nil:
+		return fmt.Errorf("server: %w\n%v\n%v", serverErr, client, server)
+	}
+	for _, look := range []struct {
+		side *side
+		want string
+	}{{client, p.proof}, {client, p.clientProof}, {server, p.proof}} {
+		if !regexp.MustCompile(look.want).Match(look.side.out.Bytes()) {
+			return fmt.Errorf("no %q in\n%v\n%v", look.want, look.side, server)
+		}
+	}
+	return nil
+}
+
+// TestRDMACM: the programs of rdmacm-utils against softrnic's, in both roles.
+func TestRDMACM(t *testing.T) {
+	g := lab.Need(t)
+	for _, p := range cmPrograms {
+		for _, softHosts := range []bool{true, false} {
+			role := "client"
+			if softHosts {
+				role = "server"
+			}
+			for _, f := range families {
+				t.Run(fmt.Sprintf("%s %s, softrnic %s, %s", p.name, p.client, role, f.name), func(t *testing.T) {
+					require.NoError(t, p.play(t, g, softHosts, f))
+				})
+			}
+		}
+	}
+}
