@@ -1,8 +1,21 @@
 package cm
 
+import (
+	"net/netip"
+
+	"github.com/softrnic/softrnic/wire/mad"
+)
+
 // Waiting is the number of requests that Accept would return.
 func (l *Listener) Waiting() int {
 	l.l.m.mu.Lock()
 	defer l.l.m.mu.Unlock()
 	return l.l.waiting.Len()
+}
+
+// REQ is what Dial would send.
+func (m *Manager) REQ(addr netip.AddrPort, o DialOptions) *mad.REQ {
+	setDefault(&o.UDPPort, rocePort)
+	setDefault(&o.PortSpace, TCP)
+	return m.request(addr, &o)
 }

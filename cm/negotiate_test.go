@@ -70,6 +70,34 @@ func TestDefaults(t *testing.T) {
 	require.EqualValues(t, b.dev.QueryDevice().NodeGUID, ca.Params().GUID)
 }
 
+// A stranger is sent what Linux would send; only peers that are softrnics for
+// sure, or all with Announce, are told our buffer.
+func TestStrangersAreToldNothing(t *testing.T) {
+	quiet, loud := newEnd(t, cm.Options{}), newEnd(t, cm.Options{Announce: true})
+	far, near := netip.MustParseAddrPort("192.0.2.1:7174"), netip.MustParseAddrPort("127.0.0.9:7174")
+	for _, c := range []struct {
+		from *end
+		addr netip.AddrPort
+		port uint16
+		told bool
+	}{{quiet, far, 0, false}, {quiet, far, 5000, true}, {quiet, near, 0, true}, {loud, far, 0, true}} {
+		q := c.from.m.REQ(c.addr, cm.DialOptions{QP: c.from.newQP(t, verbs.RC), UDPPort: c.port})
+		require.Equal(t, c.told, q.LocalEECN != 0)
+	}
+	qp := quiet.newQP(t, verbs.RC)
+	q := quiet.m.REQ(far, cm.DialOptions{QP: qp})
+	q.StartingPSN = 0
+	require.Equal(t, mad.REQ{
+		ServiceID: mad.ServiceIDOf(mad.PortSpaceTCP, 7174), QPN: qp.Num(), ResponderResources: 16, InitiatorDepth: 16,
+		RemoteResponseTimeout: cm.DefaultResponseTimeout, LocalResponseTimeout: cm.DefaultResponseTimeout, MaxCMRetries: 15,
+		FlowControl: true, RetryCount: 7, RNRRetry: 7, PKey: 0xffff, MTU: uint8(verbs.MTU4096),
+		Primary: mad.Path{
+			LocalLID: mad.LIDPermissive, RemoteLID: mad.LIDPermissive, LocalGID: verbs.GIDFromAddr(quiet.m.Addr().Addr()),
+			RemoteGID: verbs.GIDFromAddr(far.Addr()), HopLimit: 64, AckTimeout: 14,
+		},
+	}, *q)
+}
+
 // Who serves no reads gives no permission for them.
 func TestNoReads(t *testing.T) {
 	a, b := newEnd(t, cm.Options{}), newEnd(t, cm.Options{})
