@@ -3,8 +3,8 @@ module github.com/softrnic/softrnic
 go 1.26.0
 
 require (
-	github.com/cavaliergopher/cpio v1.0.1
 	github.com/HdrHistogram/hdrhistogram-go v1.4.0
+	github.com/cavaliergopher/cpio v1.0.1
 	github.com/gopacket/gopacket v1.7.5
 	github.com/jedib0t/go-pretty/v6 v6.8.3
 	github.com/klauspost/compress v1.20.3
