@@ -118,7 +118,7 @@ func TestWords(t *testing.T) {
 func TestReceiveBuffers(t *testing.T) {
 	require.Zero(t, mad.BufferOfEECN(0))
 	require.EqualValues(t, 212992, mad.BufferOfEECN(mad.EECNOfBuffer(212992)))
-	require.Equal(t, uint32uint32((1<<22-1)<<10), mad.BufferOfEECN(mad.EECNOfBuffer(1<<32-1)))
+	require.Equal(t, uint32(1<<22-1)<<10, mad.BufferOfEECN(mad.EECNOfBuffer(1<<32-1)))
 	require.Equal(t, uint32(1<<22-1)<<10, mad.BufferOfEECN(1<<24-1))
 }
 
