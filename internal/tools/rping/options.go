@@ -38,7 +38,7 @@ func Defaults() Options {
 
 // Limits of the size: what the original takes.
 const (
-	MinSize = 26 // room for the beginning of the largest ping
+	MinSize = 23
 	MaxSize = 1<<16 - 1
 )
 

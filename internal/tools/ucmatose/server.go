@@ -54,6 +54,7 @@ func (r *runner) accept(ctx context.Context, s *rdmacm.Server[*cm.Request], a rd
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var calls sync.WaitGroup
+	var err error
 	for i := 0; ; i++ {
 		this := a
 		calls.Go(func() {
@@ -65,14 +66,17 @@ func (r *runner) accept(ctx context.Context, s *rdmacm.Server[*cm.Request], a rd
 		if i == r.Connections-1 {
 			break
 		}
-		var err error
 		if a, err = s.Accept(ctx); err != nil {
-			cancel(rdmacm.Missing(err, "%d of %d connections are there; give both sides the same -c", i+1, r.Connections))
+			err = rdmacm.Missing(err, "%d of %d connections are there; give both sides the same -c", i+1, r.Connections)
+			cancel(err)
 			break
 		}
 		alive.Beat()
 	}
 	calls.Wait()
+	if err != nil {
+		return err
+	}
 	return context.Cause(ctx)
 }
 

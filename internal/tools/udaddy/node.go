@@ -19,7 +19,7 @@ type node struct {
 	cq    verbs.CQ
 	qp    verbs.QP
 	out   verbs.MR // a client's datagram
-	in    verbs.MR // Count receives
+	in    verbs.MR // the receives
 	ah    verbs.AH // leads to the peer
 
 	qpn, qkey uint32 // the peer's; a server learns the number from the first datagram
@@ -39,21 +39,21 @@ func (n *node) open(dev verbs.Device) (err error) {
 	if err := n.fits(dev); err != nil {
 		return err
 	}
-	depth := max(n.Count, 1)
+	sends, receives := max(n.Count, 1), max(n.receives(), 1)
 	if n.pd, err = dev.AllocPD(); err != nil {
 		return err
 	}
-	if n.cq, err = dev.CreateCQ(2 * depth); err != nil {
+	if n.cq, err = dev.CreateCQ(sends + receives); err != nil {
 		return err
 	}
 	if n.qp, err = n.pd.CreateQP(verbs.QPInitAttr{Type: verbs.UD, SendCQ: n.cq, RecvCQ: n.cq,
-		Cap: verbs.QPCap{MaxSendWR: depth, MaxRecvWR: depth, MaxSendSGE: 1, MaxRecvSGE: 1}}); err != nil {
+		Cap: verbs.QPCap{MaxSendWR: sends, MaxRecvWR: receives, MaxSendSGE: 1, MaxRecvSGE: 1}}); err != nil {
 		return err
 	}
 	if n.Count == 0 {
 		return nil
 	}
-	if n.in, err = n.pd.RegMR(make([]byte, n.Count*n.room()), verbs.AccessLocalWrite); err != nil || n.Server == "" {
+	if n.in, err = n.pd.RegMR(make([]byte, receives*n.room()), verbs.AccessLocalWrite); err != nil || n.Server == "" {
 		return err
 	}
 	if n.out, err = n.pd.RegMR(make([]byte, n.Size), 0); err != nil {
@@ -74,8 +74,8 @@ func (n *node) fits(dev verbs.Device) error {
 	if mtu := port.ActiveMTU.Bytes(); n.Count > 0 && n.Size > mtu {
 		return rdmacm.Refuse("-S", "message_size %d is larger than active mtu %d", n.Size, mtu)
 	}
-	if limit := dev.QueryDevice().MaxQPWR; n.Count > limit {
-		return rdmacm.Refuse("-C", "the device takes at most %d messages at a time", limit)
+	if limit := dev.QueryDevice().MaxQPWR; n.receives() > limit {
+		return rdmacm.Refuse("-C", "the device takes at most %d messages at a time", limit-spare)
 	}
 	return nil
 }
@@ -91,7 +91,7 @@ func (n *node) pair() cm.UDQueuePair { return cm.UDQueuePair{QP: n.qp, Prepare: 
 
 // prepare posts the receives; the manager calls it.
 func (n *node) prepare(verbs.QP) error {
-	for i := range n.Count {
+	for i := range n.receives() {
 		if err := n.postRecv(i); err != nil {
 			return err
 		}

@@ -57,10 +57,22 @@ func (o *Options) check() error {
 		return rdmacm.Refuse("-C", "%d messages cannot be", o.Count)
 	case o.Size < 0:
 		return rdmacm.Refuse("-S", "messages of %d bytes cannot be", o.Size)
-	case o.Count > maxMemory/(o.Size+grhLen)/o.Connections:
+	case o.receives() > maxMemory/(o.Size+grhLen)/o.Connections:
 		return rdmacm.Refuse("-C", "%d messages of %d bytes on %d connections do not fit into %d bytes of memory", o.Count, o.Size, o.Connections, maxMemory)
 	}
 	return o.Place.Check()
+}
+
+// spare is how many receives there are beside those for the peer's datagrams,
+// for strangers to use up.
+const spare = 16
+
+// receives is how many receives there are.
+func (o *Options) receives() int {
+	if o.Count == 0 {
+		return 0
+	}
+	return o.Count + spare
 }
 
 // grhLen is how much room a receive has in front of a datagram.
