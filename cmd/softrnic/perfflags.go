@@ -70,6 +70,10 @@ func (p *perfFlags) defineWhere(f *pflag.FlagSet) {
 	f.IntVar(&o.TrafficClass, "tclass", o.TrafficClass, "traffic `class` of what is sent")
 	f.UintSliceVar(&p.flowLabels, "flow_label", nil, "flow `labels` of the queue pairs in turn")
 	f.IntVarP(&o.QPTimeout, "qp-timeout", "u", o.QPTimeout, "`code` of the local ACK timeout: 4 usec * 2^code")
+	f.BoolVarP(&o.RDMACM, "rdma_cm", "R", false, "connect the queue pairs by the RDMA CM, and talk over it")
+	f.BoolVarP(&o.CommRDMACM, "comm_rdma_cm", "z", false, "talk over the RDMA CM, and connect the queue pairs by hand")
+	f.IntVarP(&o.TOS, "tos", "T", o.TOS, "`tos` of what -R connects (default off)")
+	f.IntVar(&o.RetryCount, "retry_count", o.RetryCount, "`repetitions` of what -R connects")
 	f.BoolVar(&o.NoVersions, "dont_xchg_versions", false, "do not exchange versions and MTU")
 }
 

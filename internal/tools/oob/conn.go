@@ -23,11 +23,12 @@ type Conn struct {
 // newConn takes over a connection; the end of ctx ends what is under way on it.
 func newConn(ctx context.Context, conn net.Conn, patience time.Duration) *Conn {
 	c := &Conn{conn: conn, peer: conn.RemoteAddr(), patience: patience}
-	c.watch(ctx)
+	c.Outlive(ctx)
 	return c
 }
 
-func (c *Conn) watch(ctx context.Context) {
+// Outlive makes ctx the one whose end ends what is under way.
+func (c *Conn) Outlive(ctx context.Context) {
 	if c.stop != nil {
 		c.stop()
 	}
@@ -64,6 +65,9 @@ func (c *Conn) SetPatience(d time.Duration) { c.patience = d }
 
 // Peer is the other program's address.
 func (c *Conn) Peer() net.Addr { return c.peer }
+
+// PeerName is Peer as text.
+func (c *Conn) PeerName() string { return c.peer.String() }
 
 // LocalIP is our address on the way to the peer. It is not valid if the peer is
 // on this machine: then any two addresses of the loopback interface do.

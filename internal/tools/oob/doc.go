@@ -8,9 +8,10 @@
 //
 //	l, err := oob.Listen(18515)
 //	defer l.Close()
-//	conn, hello, err := oob.First(ctx, l, 10*time.Second, readHello, func(err error) { log.Print(err) })
+//	accept := func(ctx context.Context) (*oob.Conn, error) { return l.Accept(ctx, 10*time.Second) }
+//	conn, hello, err := oob.First(ctx, accept, readHello, func(err error) { log.Print(err) })
 //	defer conn.Close()
-//	_, err = conn.Write(answer)
+//	err = conn.Write(answer, "answer")
 //
 // Every read and write ends within the connection's patience, or with the
 // context; what was wrong is a [*PeerError] around [ErrSilent], [ErrGone] or

@@ -35,7 +35,8 @@ func Example() {
 		}
 		return int(b[0] - '0'), nil
 	}
-	server, number, err := oob.First(ctx, l, time.Minute, hello, func(err error) { fmt.Println("dropped:", err) })
+	accept := func(ctx context.Context) (*oob.Conn, error) { return l.Accept(ctx, time.Minute) }
+	server, number, err := oob.First(ctx, accept, hello, func(err error) { fmt.Println("dropped:", err) })
 	if err != nil {
 		fmt.Println(err)
 		return

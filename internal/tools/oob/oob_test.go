@@ -40,6 +40,11 @@ func dial(t *testing.T, l *oob.Listener) *oob.Conn {
 	return c
 }
 
+// accept is what First takes clients from.
+func accept(l *oob.Listener, patience time.Duration) func(context.Context) (*oob.Conn, error) {
+	return func(ctx context.Context) (*oob.Conn, error) { return l.Accept(ctx, patience) }
+}
+
 // word reads a hello of five bytes.
 func word(c *oob.Conn) (string, error) {
 	b := make([]byte, 5)
@@ -108,7 +113,7 @@ func TestFirstServesWhoSpeaks(t *testing.T) {
 	}
 	result := make(chan taken)
 	go func() {
-		c, said, err := oob.First(soon(t), l, hang, word, d.add)
+		c, said, err := oob.First(soon(t), accept(l, hang), word, d.add)
 		if said != "hello" && err == nil {
 			err = errors.New(said)
 		}
@@ -135,7 +140,7 @@ func TestSilenceIsBounded(t *testing.T) {
 	ctx, cancel := context.WithCancel(soon(t))
 	done := make(chan error)
 	go func() {
-		_, _, err := oob.First(ctx, l, 10*time.Millisecond, word, d.add)
+		_, _, err := oob.First(ctx, accept(l, 10*time.Millisecond), word, d.add)
 		done <- err
 	}()
 	c := dial(t, l)
@@ -154,7 +159,7 @@ func TestFirstAgain(t *testing.T) {
 	for range 3 {
 		c := dial(t, l)
 		require.NoError(t, c.Write([]byte("hello"), "talk"))
-		got, _, err := oob.First(soon(t), l, hang, word, func(err error) { t.Error(err) })
+		got, _, err := oob.First(soon(t), accept(l, hang), word, func(err error) { t.Error(err) })
 		require.NoError(t, err)
 		require.NoError(t, got.Close())
 		require.NoError(t, got.Close())
@@ -169,7 +174,7 @@ func TestManyAtOnce(t *testing.T) {
 	require.NoError(t, dial(t, l).Write([]byte("hello"), "talk"))
 	ctx, cancel := context.WithTimeout(context.Background(), hang)
 	defer cancel()
-	c, _, err := oob.First(ctx, l, 50*time.Millisecond, word, d.add)
+	c, _, err := oob.First(ctx, accept(l, 50*time.Millisecond), word, d.add)
 	require.NoError(t, err)
 	require.NoError(t, c.Close())
 }
@@ -178,7 +183,7 @@ func TestReadEnds(t *testing.T) {
 	l := listen(t)
 	taken := make(chan *oob.Conn)
 	go func() {
-		c, _, err := oob.First(soon(t), l, hang, word, func(error) {})
+		c, _, err := oob.First(soon(t), accept(l, hang), word, func(error) {})
 		if err != nil {
 			close(taken)
 			return
@@ -216,6 +221,12 @@ func TestAddressesAndPorts(t *testing.T) {
 	require.ErrorContains(t, err, "is in use: another server waits there")
 
 	require.False(t, dial(t, l).LocalIP().IsValid(), "the loopback interface has many addresses")
+
+	local, err := oob.Resolve(soon(t), "127.0.0.1")
+	require.NoError(t, err)
+	local, err = oob.LocalIPTo(local)
+	require.NoError(t, err)
+	require.False(t, local.IsValid())
 
 	free, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)

@@ -112,12 +112,12 @@ func (p *plan) banner(w io.Writer, dev verbs.Device) {
 
 // address writes one side's keys.
 func (p *plan) address(w io.Writer, which string, k Keys) {
-	fmt.Fprintf(w, " %s address: LID %s QPN %s PSN %s", which, hex(uint64(k.LID), 4), hex(uint64(k.QPN), 6), hex(uint64(k.PSN), 6))
+	fmt.Fprintf(w, " %s address: LID %s QPN %s PSN %s", which, cHex(uint64(k.LID), 4), cHex(uint64(k.QPN), 6), cHex(uint64(k.PSN), 6))
 	if p.Test.Verb == Read {
-		fmt.Fprintf(w, " OUT %s", hex(uint64(k.OutReads), 4))
+		fmt.Fprintf(w, " OUT %s", cHex(uint64(k.OutReads), 4))
 	}
 	if p.Test.Verb == Read || p.Test.Verb == Write {
-		fmt.Fprintf(w, " RKey %s VAddr %s", hex(uint64(k.RKey), 8), hex(k.VAddr, 16))
+		fmt.Fprintf(w, " RKey %s VAddr %s", cHex(uint64(k.RKey), 8), cHex(k.VAddr, 16))
 	}
 	g := make([]string, len(k.GID))
 	for i, b := range k.GID {
@@ -126,8 +126,8 @@ func (p *plan) address(w io.Writer, which string, k Keys) {
 	fmt.Fprintf(w, "\n GID: %s\n", strings.Join(g, ":"))
 }
 
-// hex is C's %#0*x: the 0x counts, and 0 goes without it.
-func hex(n uint64, width int) string {
+// cHex is C's %#0*x: the 0x counts, and 0 goes without it.
+func cHex(n uint64, width int) string {
 	if n == 0 {
 		return strings.Repeat("0", width)
 	}

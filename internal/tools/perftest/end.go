@@ -24,6 +24,7 @@ type end struct {
 	ahs     []verbs.AH // UD: lead to the peer
 
 	mine, theirs []Keys
+	udPeers      []udPeer // that the RDMA CM told
 }
 
 // roceUDPPort is the one that every adapter listens on.
@@ -115,10 +116,12 @@ func (e *end) addQP(i int) error {
 		return err
 	}
 	e.qps = append(e.qps, qp)
-	if e.Connection == verbs.UD {
+	switch {
+	case e.RDMACM: // which does so
+	case e.Connection == verbs.UD:
 		err = qp.Modify(verbs.QPAttr{State: verbs.StateInit, PortNum: uint8(e.IBPort), QKey: qkey},
 			verbs.AttrState|verbs.AttrPKeyIndex|verbs.AttrPort|verbs.AttrQKey)
-	} else {
+	default:
 		err = verbs.ToInit(qp, e.access)
 	}
 	if err != nil {
@@ -130,7 +133,7 @@ func (e *end) addQP(i int) error {
 	}
 	at := e.areas[i]
 	e.mine = append(e.mine, Keys{OutReads: uint32(e.OutReads), QPN: qp.Num(), PSN: rand.Uint32N(1 << 24),
-		RKey: at.mr.RKey(), VAddr: at.mr.Addr() + uint64(at.recv), GID: gid.GID})
+		RKey: at.mr.RKey(), VAddr: at.mr.Addr() + uint64(at.recv), GID: gid.GID, GIDIndex: uint32(e.GIDIndex)})
 	return nil
 }
 

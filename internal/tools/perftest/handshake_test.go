@@ -205,6 +205,7 @@ func TestKeysRoundTrip(t *testing.T) {
 		back, err := perftest.ParseKeysText(text)
 		require.NoError(t, err)
 		require.Equal(t, k, back)
+		k.GIDIndex = rapid.Uint32().Draw(t, "index")
 		binary := k.AppendBinary(nil)
 		require.Len(t, binary, perftest.KeysBinaryLen)
 		back, err = perftest.ParseKeysBinary(binary)

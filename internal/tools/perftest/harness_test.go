@@ -101,8 +101,16 @@ func play(t *testing.T, s, c perftest.Options) (server, client outcome) {
 	t.Helper()
 	end := toolstest.NewMeeting()
 	s.Stay, c.Stay = end.Stay(0), end.Stay(1)
+	if s.Device == nil && s.Open == nil {
+		s.Device = toolstest.Device(t, rnic.Options{})
+	}
 	host := serve(t, s)
 	c.Server, c.Port = "127.0.0.1", host.port
+	if (c.RDMACM || c.CommRDMACM) && s.Device != nil {
+		gid, err := s.Device.QueryGID(1, 0)
+		require.NoError(t, err)
+		c.Server = gid.GID.Addr().String()
+	}
 	if c.Device == nil && c.Open == nil {
 		c.Device = toolstest.Device(t, rnic.Options{})
 	}

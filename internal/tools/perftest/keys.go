@@ -20,6 +20,7 @@ type Keys struct {
 	VAddr    uint64 // where the peer may write to or read from
 	GID      verbs.GID
 	SRQN     uint32
+	GIDIndex uint32 // in the sender's table; not in the text
 }
 
 // Lengths of keys.
@@ -79,7 +80,7 @@ func (k Keys) AppendBinary(b []byte) []byte {
 	b = binary.BigEndian.AppendUint64(b, k.VAddr)
 	b = append(b, k.GID[:]...)
 	b = binary.BigEndian.AppendUint32(b, k.SRQN)
-	return binary.BigEndian.AppendUint32(b, 0) // index of the GID, of no use to the peer
+	return binary.BigEndian.AppendUint32(b, k.GIDIndex)
 }
 
 // ParseKeysBinary reads KeysBinaryLen bytes.
@@ -89,7 +90,7 @@ func ParseKeysBinary(b []byte) (Keys, error) {
 	}
 	word := func(at int) uint32 { return binary.BigEndian.Uint32(b[at:]) }
 	k := Keys{LID: uint16(word(0)), OutReads: word(4), QPN: word(8), PSN: word(12), RKey: word(16),
-		VAddr: binary.BigEndian.Uint64(b[24:]), GID: verbs.GID(b[32:48]), SRQN: word(48)}
+		VAddr: binary.BigEndian.Uint64(b[24:]), GID: verbs.GID(b[32:48]), SRQN: word(48), GIDIndex: word(52)}
 	if k.QPN >= 1<<24 || k.PSN >= 1<<24 {
 		return Keys{}, errors.New("queue pair and packet sequence numbers have 24 bits")
 	}

@@ -61,6 +61,15 @@ var variants = []struct {
 	{"warm", []string{"write_bw", "read_bw", "atomic_bw"}, func(o *perftest.Options) { o.WarmUp, o.Validate = true, false }},
 	{"no versions", []string{"send_bw", "read_lat"}, func(o *perftest.Options) { o.NoVersions = true }},
 	{"payload", []string{"send_bw", "write_bw", "read_bw"}, func(o *perftest.Options) { o.Payload = []byte("softrnic") }},
+	{"RDMA CM", []string{"send_bw", "send_lat", "write_bw", "write_lat", "read_bw", "read_lat", "atomic_bw", "atomic_lat"}, func(o *perftest.Options) { o.RDMACM = true }},
+	{"RDMA CM, queue pairs", both, func(o *perftest.Options) { o.RDMACM, o.QPs = true, 3 }},
+	{"RDMA CM, UD", sends, func(o *perftest.Options) { o.RDMACM, o.Connection = true, verbs.UD }},
+	{"RDMA CM, UD both ways", []string{"send_bw"}, func(o *perftest.Options) { o.RDMACM, o.Connection, o.Bidirectional, o.QPs = true, verbs.UD, true, 2 }},
+	{"RDMA CM, UD and a shared receive queue", []string{"send_lat"}, func(o *perftest.Options) { o.RDMACM, o.Connection, o.UseSRQ = true, verbs.UD, true }},
+	{"RDMA CM, both ways", both, func(o *perftest.Options) { o.RDMACM, o.Bidirectional = true, true }},
+	{"RDMA CM, no versions", []string{"write_bw"}, func(o *perftest.Options) { o.RDMACM, o.NoVersions = true, true }},
+	{"RDMA CM, tos", []string{"write_bw"}, func(o *perftest.Options) { o.RDMACM, o.TOS = true, 32 }},
+	{"RDMA CM for the handshake", []string{"send_bw", "read_lat", "write_lat"}, func(o *perftest.Options) { o.CommRDMACM = true }},
 	{"MTU 256", []string{"send_bw", "write_bw"}, func(o *perftest.Options) { o.MTU = verbs.MTU256 }},
 }
 

@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/netip"
+	"sync"
 
+	"github.com/softrnic/softrnic/cm"
 	"github.com/softrnic/softrnic/internal/tools/oob"
 	"github.com/softrnic/softrnic/verbs"
 )
@@ -45,84 +48,155 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 // runner is a run under way.
 type runner struct {
 	*plan
+	dev    verbs.Device
 	talk   *talk
 	end    *end
-	opened verbs.Device // by us
 	result *Result
+
+	// With the RDMA CM.
+	manager    *cm.Manager
+	server     netip.AddrPort // that the client connects to
+	listener   *cm.Listener
+	udListener *cm.UDListener
+	adapter    netip.AddrPort // of the client that is served
+	conns      []*cm.Conn     // of the queue pairs
+}
+
+// openDevice opens the device at our address on the way to the peer, unless
+// there is one.
+func (r *runner) openDevice(at netip.Addr) (err error) {
+	if r.dev = r.Device; r.dev == nil {
+		r.dev, err = r.Open(at)
+	}
+	return err
 }
 
 // join meets the server.
 func (r *runner) join(ctx context.Context) error {
-	c, err := oob.Dial(ctx, r.Server, r.Port, r.Patience)
+	dial := r.dialTCP
+	if r.usesCM() {
+		dial = r.dialCM
+	}
+	c, err := dial(ctx)
 	if err != nil {
 		return err
 	}
-	r.talk = &talk{channel: tcp{c}, client: true}
-	if err := r.prepare(c); err != nil {
+	r.talk = &talk{channel: c, client: true}
+	if err := r.prepare(ctx); err != nil {
 		return err
 	}
 	return r.play(ctx)
 }
 
+func (r *runner) dialTCP(ctx context.Context) (channel, error) {
+	c, err := oob.Dial(ctx, r.Server, r.Port, r.Patience)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.openDevice(c.LocalIP()); err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	return tcp{c}, nil
+}
+
 // host meets the first client that does its part.
 func (r *runner) host(ctx context.Context) error {
-	l, err := oob.Listen(r.Port)
+	listen := r.listenTCP
+	if r.usesCM() {
+		listen = r.listenCM
+	}
+	port, accept, stop, err := listen()
 	if err != nil {
 		return err
 	}
-	defer l.Close()
-	r.Listening(l.Port())
+	stop = sync.OnceFunc(stop)
+	defer stop()
+	r.Listening(port)
 	if r.full() {
 		io.WriteString(r.Out, "\n************************************\n* Waiting for client to connect... *\n************************************\n")
 	}
-	greet := func(c *oob.Conn) ([]byte, error) { return hello(c, r.Options) }
 	for {
-		c, first, err := oob.First(ctx, l, min(r.Patience, helloPatience), greet, r.Dropped)
+		c, first, err := oob.First(ctx, accept, r.hello, r.Dropped)
 		if err != nil {
 			return err
 		}
-		c.SetPatience(r.Patience)
-		r.talk = &talk{channel: tcp{c}}
+		r.talk = &talk{channel: c}
 		r.talk.said(first)
-		err = r.prepare(c)
-		var wrong *oob.PeerError
-		if errors.As(err, &wrong) {
-			r.Dropped(err)
-			if err := r.close(); err != nil {
-				return err
-			}
-			continue
+		if err = r.greet(ctx, c); err == nil {
+			stop()
+			return r.play(ctx)
 		}
-		if err != nil {
+		var wrong *oob.PeerError
+		if !errors.As(err, &wrong) {
 			return err
 		}
-		l.Close()
-		return r.play(ctx)
+		r.Dropped(err)
+		if err := r.leave(); err != nil {
+			return err
+		}
 	}
 }
 
-// prepare opens the device, agrees with the peer, makes our side, and connects.
-func (r *runner) prepare(c *oob.Conn) (err error) {
-	dev := r.Device
-	if dev == nil {
-		if dev, err = r.Open(c.LocalIP()); err != nil {
+// guest is a client of ours, from its connection on.
+type guest interface {
+	channel
+	oob.Client
+}
+
+func (r *runner) listenTCP() (port int, accept func(context.Context) (guest, error), stop func(), err error) {
+	l, err := oob.Listen(r.Port)
+	if err != nil {
+		return 0, nil, nil, err
+	}
+	accept = func(ctx context.Context) (guest, error) {
+		c, err := l.Accept(ctx, min(r.Patience, helloPatience))
+		return tcp{c}, err
+	}
+	return l.Port(), accept, func() { l.Close() }, nil
+}
+
+// greet takes a client whose first message has come.
+func (r *runner) greet(ctx context.Context, c guest) error {
+	switch c := c.(type) {
+	case tcp:
+		c.SetPatience(r.Patience)
+		if err := r.openDevice(c.LocalIP()); err != nil {
 			return err
 		}
-		r.opened = dev
+	case *rdma:
+		r.adapter = c.conn.RemoteAdapter()
 	}
-	mtu, err := r.portMTU(dev)
+	return r.prepare(ctx)
+}
+
+// prepare agrees with the peer, makes our side, and connects.
+func (r *runner) prepare(ctx context.Context) (err error) {
+	mtu, err := r.portMTU(r.dev)
 	if err != nil {
 		return err
 	}
 	if r.agreed, err = r.talk.start(mtu, r.NoVersions); err != nil {
 		return err
 	}
-	if r.end, err = newEnd(r.plan, dev); err != nil {
+	if r.RDMACM {
+		if _, err := r.talk.keys(Keys{}, "wait for each other before connecting"); err != nil {
+			return err
+		}
+	}
+	if r.end, err = newEnd(r.plan, r.dev); err != nil {
 		return err
 	}
-	r.result.info = r.testInfo(dev)
+	if r.RDMACM {
+		if err := r.connectCM(ctx); err != nil {
+			return err
+		}
+		if _, err := r.talk.keys(Keys{}, "wait for each other after connecting"); err != nil {
+			return err
+		}
+	}
+	r.result.info = r.testInfo(r.dev)
 	if r.full() {
-		r.banner(r.Out, dev)
+		r.banner(r.Out, r.dev)
 	}
 	return r.meet()
 }
@@ -143,17 +217,40 @@ func (r *runner) limits() error {
 	return nil
 }
 
-// close frees our side, and the device if it is ours.
-func (r *runner) close() (err error) {
+// leave ends what there is with a peer, and the device if it was opened for
+// the peer.
+func (r *runner) leave() (err error) {
+	var calls sync.WaitGroup
+	for _, conn := range r.conns {
+		calls.Go(func() { hangUp(conn) })
+	}
+	calls.Wait()
 	if r.talk != nil {
 		err = r.talk.close()
 	}
 	if r.end != nil {
 		err = errors.Join(err, r.end.close())
 	}
-	if r.opened != nil {
-		err = errors.Join(err, r.opened.Close())
+	r.conns, r.talk, r.end = nil, nil, nil
+	if !r.usesCM() {
+		err = errors.Join(err, r.closeDevice())
 	}
-	r.talk, r.end, r.opened = nil, nil, nil
 	return err
+}
+
+func (r *runner) closeDevice() (err error) {
+	if r.dev != nil && r.Device == nil {
+		err = r.dev.Close()
+	}
+	r.dev = nil
+	return err
+}
+
+// close ends everything.
+func (r *runner) close() error {
+	err := r.leave()
+	if r.manager != nil {
+		err = errors.Join(err, r.manager.Close())
+	}
+	return errors.Join(err, r.closeDevice())
 }

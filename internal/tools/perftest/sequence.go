@@ -35,8 +35,10 @@ func (r *runner) meet() error {
 		}
 		e.theirs = append(e.theirs, theirs)
 	}
-	if err := e.connect(); err != nil {
-		return r.talk.fail("connect to its queue pairs", err)
+	if !r.RDMACM {
+		if err := e.connect(); err != nil {
+			return r.talk.fail("connect to its queue pairs", err)
+		}
 	}
 	if r.Test.Verb == Send {
 		if err := r.sync(); err != nil {

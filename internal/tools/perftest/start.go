@@ -39,24 +39,26 @@ func parseVersion(b []byte) (string, error) {
 	return string(m[1]), err
 }
 
-// hello reads a client's first message on c.
-func hello(c *oob.Conn, o *Options) ([]byte, error) {
-	const doing = "read its version"
-	first := make([]byte, versionLen)
-	if o.NoVersions {
-		first = make([]byte, KeysTextLen)
+// hello reads a client's first message.
+func (r *runner) hello(c guest) ([]byte, error) {
+	if c, ok := c.(*rdma); ok {
+		if err := c.accept(); err != nil {
+			return nil, err
+		}
 	}
-	if err := c.Read(first, doing); err != nil {
+	doing, n := "read its version", versionLen
+	if r.NoVersions {
+		doing, n = "read its address", (&talk{channel: c}).keysLen()
+	}
+	first := make([]byte, n)
+	if err := c.read(first, doing); err != nil {
 		return nil, err
 	}
-	var err error
-	if !o.NoVersions {
-		_, err = parseVersion(first)
-	} else if _, err = ParseKeysText(first); err != nil {
-		err = nonsense("%q: %v", first, err)
+	if r.NoVersions { // what it says is looked at in its turn
+		return first, nil
 	}
-	if err != nil {
-		return nil, &oob.PeerError{Peer: c.Peer().String(), Doing: doing, Err: err}
+	if _, err := parseVersion(first); err != nil {
+		return nil, &oob.PeerError{Peer: c.PeerName(), Doing: doing, Err: err}
 	}
 	return first, nil
 }

@@ -99,6 +99,9 @@ func (e *end) sendRequests(i, size int) []verbs.SendWR {
 			}
 			if e.Connection == verbs.UD {
 				wr.AH, wr.RemoteQPN, wr.RemoteQKey = e.ahs[i], e.theirs[i].QPN, qkey
+				if e.RDMACM {
+					wr.RemoteQPN, wr.RemoteQKey = e.udPeers[i].qpn, e.udPeers[i].qkey
+				}
 			}
 		case Write:
 			wr.Opcode = verbs.WRRDMAWrite

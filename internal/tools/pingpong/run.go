@@ -83,8 +83,9 @@ func (r *runner) host(ctx context.Context) error {
 		}
 	}
 	for {
+		accept := func(ctx context.Context) (*oob.Conn, error) { return l.Accept(ctx, r.Patience) }
 		hello := func(c *oob.Conn) ([]Record, error) { return readRecords(c, r.Kind, r.NumQP) }
-		c, remote, err := oob.First(ctx, l, r.Patience, hello, r.Dropped)
+		c, remote, err := oob.First(ctx, accept, hello, r.Dropped)
 		if err != nil {
 			return err
 		}

@@ -1,0 +1,111 @@
+package perftest
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+
+	"github.com/softrnic/softrnic/cm"
+	"github.com/softrnic/softrnic/verbs"
+)
+
+// agreeUD learns the queue pair of the peer's that belongs to queue pair i. The
+// client asks for it (SIDR); the server, if it is going to answer, learns the
+// client's from the first datagram.
+func (r *runner) agreeUD(ctx context.Context, i int) error {
+	if r.Server != "" {
+		return r.askUD(ctx, i)
+	}
+	return r.tellUD(ctx, i)
+}
+
+// answers reports whether the server sends, too.
+func (p *plan) answers() bool { return p.Bidirectional || p.Test.Metric == Latency }
+
+func (r *runner) askUD(ctx context.Context, i int) error {
+	e := r.end
+	var peer *cm.UDPeer
+	err := again(ctx, func() (err error) {
+		peer, err = r.manager.DialUD(ctx, r.server, cm.UDDialOptions{UDQueuePair: cm.UDQueuePair{QP: e.qps[i]}})
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if err := e.addPeer(peer.AH, peer.QPN, peer.QKey); err != nil || !r.answers() {
+		return err
+	}
+	// Four bytes, and the number in the immediate data.
+	at := e.areas[i]
+	binary.NativeEndian.PutUint32(at.mr.Bytes()[at.send:], e.qps[i].Num())
+	_, err = e.qps[i].PostSend([]verbs.SendWR{{Opcode: verbs.WRSendWithImm, Flags: verbs.SendSignaled, Imm: e.qps[i].Num(),
+		SGList: []verbs.SGE{at.mr.SGE(at.send, 4)}, AH: e.ahs[i], RemoteQPN: peer.QPN, RemoteQKey: peer.QKey}})
+	if err != nil {
+		return err
+	}
+	_, err = e.one(ctx)
+	copy(at.mr.Bytes()[at.send:], e.content[:4])
+	return err
+}
+
+func (r *runner) tellUD(ctx context.Context, i int) error {
+	e := r.end
+	q, err := r.udListener.Accept(ctx)
+	if err != nil {
+		return err
+	}
+	at := e.areas[i]
+	prepare := func(qp verbs.QP) error {
+		if !r.answers() {
+			return nil
+		}
+		receive := []verbs.RecvWR{{SGList: []verbs.SGE{at.mr.SGE(at.recv-grhLen, grhLen+4)}}}
+		if e.srq != nil {
+			_, err := e.srq.PostRecv(receive)
+			return err
+		}
+		_, err := qp.PostRecv(receive)
+		return err
+	}
+	if err := q.Accept(cm.UDAcceptOptions{UDQueuePair: cm.UDQueuePair{QP: e.qps[i], Prepare: prepare}}); err != nil {
+		return err
+	}
+	if !r.answers() {
+		return e.addPeer(q.RemoteAH(), 0, cm.UDQKey)
+	}
+	wc, err := e.one(ctx)
+	if err != nil {
+		return err
+	}
+	if wc.Flags&verbs.WCWithImm == 0 {
+		return nonsense("its first datagram does not tell its queue pair")
+	}
+	return e.addPeer(q.RemoteAH(), wc.Imm, cm.UDQKey)
+}
+
+// addPeer adds where the datagrams of the next queue pair go.
+func (e *end) addPeer(to verbs.AHAttr, qpn, qkey uint32) error {
+	to.TrafficClass, to.SL, to.HopLimit = uint8(max(e.TOS, 0)), uint8(e.SL), hops
+	ah, err := e.pd.CreateAH(to)
+	if err != nil {
+		return err
+	}
+	e.ahs = append(e.ahs, ah)
+	e.udPeers = append(e.udPeers, udPeer{qpn, qkey})
+	return nil
+}
+
+// udPeer is a queue pair of the peer's.
+type udPeer struct{ qpn, qkey uint32 }
+
+// one waits for a completion.
+func (e *end) one(ctx context.Context) (verbs.WC, error) {
+	var wc [1]verbs.WC
+	if _, err := e.cq.PollWait(ctx, wc[:]); err != nil {
+		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			err = nonsense("its first datagram did not come")
+		}
+		return wc[0], err
+	}
+	return wc[0], wc[0].Err()
+}

@@ -1,0 +1,216 @@
+package perftest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/softrnic/softrnic/cm"
+	"github.com/softrnic/softrnic/internal/tools/oob"
+	"github.com/softrnic/softrnic/verbs"
+)
+
+// rdma is the channel of -R and -z: a queue pair that the RDMA CM has
+// connected. A message is one SEND; a single receive is posted, and anew once
+// the message was taken. One goroutine may read while another writes.
+type rdma struct {
+	dev      verbs.Device
+	pd       verbs.PD
+	mr       verbs.MR // what comes, and behind it what leaves
+	out, in  verbs.CQ
+	qp       verbs.QP
+	conn     *cm.Conn
+	asked    *cm.Request // of a client that is not accepted yet
+	options  verbs.ConnectOptions
+	name     string // of the peer
+	patience time.Duration
+
+	mu  sync.Mutex // guards ctx
+	ctx context.Context
+}
+
+// newRDMA makes a channel that is not connected yet. It must be closed.
+func newRDMA(ctx context.Context, dev verbs.Device, p *plan) (*rdma, error) {
+	c := &rdma{dev: dev, ctx: ctx, patience: p.Patience}
+	c.options = verbs.ConnectOptions{RetryCnt: orZero(p.RetryCount), RNRRetry: 7, MaxRdAtomic: verbs.Zero, MaxDestRdAtomic: verbs.Zero}
+	if err := c.open(); err != nil {
+		return nil, errors.Join(err, c.free())
+	}
+	return c, nil
+}
+
+func (c *rdma) open() (err error) {
+	if c.pd, err = c.dev.AllocPD(); err != nil {
+		return err
+	}
+	if c.mr, err = c.pd.RegMR(make([]byte, 2*KeysBinaryLen), verbs.AccessLocalWrite); err != nil {
+		return err
+	}
+	if c.out, err = c.dev.CreateCQ(2); err != nil {
+		return err
+	}
+	if c.in, err = c.dev.CreateCQ(2); err != nil {
+		return err
+	}
+	c.qp, err = c.pd.CreateQP(verbs.QPInitAttr{Type: verbs.RC, SendCQ: c.out, RecvCQ: c.in,
+		Cap: verbs.QPCap{MaxSendWR: 1, MaxRecvWR: 1, MaxSendSGE: 1, MaxRecvSGE: 1}})
+	return err
+}
+
+// dial connects to a server.
+func (c *rdma) dial(m *cm.Manager, peer netip.AddrPort) (err error) {
+	ctx, cancel := c.limited()
+	defer cancel()
+	c.name = peer.String()
+	c.conn, err = m.Dial(ctx, peer, cm.DialOptions{QP: c.qp, Prepare: c.post, ConnectOptions: c.options})
+	return err
+}
+
+// accept accepts the client that has asked.
+func (c *rdma) accept() (err error) {
+	ctx, cancel := c.limited()
+	defer cancel()
+	c.conn, err = c.asked.Accept(ctx, c.qp, cm.AcceptOptions{Prepare: c.post, ConnectOptions: c.options})
+	if err != nil {
+		err = c.fail("connect", err)
+	}
+	return err
+}
+
+// post posts the receive.
+func (c *rdma) post(qp verbs.QP) error {
+	_, err := qp.PostRecv([]verbs.RecvWR{{SGList: []verbs.SGE{c.mr.SGE(0, KeysBinaryLen)}}})
+	return err
+}
+
+func (c *rdma) write(b []byte, doing string) error {
+	copy(c.mr.Bytes()[KeysBinaryLen:], b)
+	_, err := c.qp.PostSend([]verbs.SendWR{{Opcode: verbs.WRSend, Flags: verbs.SendSignaled, SGList: []verbs.SGE{c.mr.SGE(KeysBinaryLen, len(b))}}})
+	if err != nil {
+		return c.fail(doing, err)
+	}
+	ctx, cancel := c.limited()
+	defer cancel()
+	_, err = c.completion(ctx, c.out, doing)
+	return err
+}
+
+func (c *rdma) read(b []byte, doing string) error {
+	ctx, cancel := c.limited()
+	defer cancel()
+	return c.take(ctx, b, doing)
+}
+
+func (c *rdma) await(b []byte, doing string) error { return c.take(c.context(), b, doing) }
+
+// take takes a message.
+func (c *rdma) take(ctx context.Context, b []byte, doing string) error {
+	wc, err := c.completion(ctx, c.in, doing)
+	if err != nil {
+		return err
+	}
+	copy(b, c.mr.Bytes()[:KeysBinaryLen])
+	if err := c.post(c.qp); err != nil {
+		return c.fail(doing, err)
+	}
+	if int(wc.ByteLen) != len(b) {
+		return c.fail(doing, nonsense("a message of %d bytes came instead of %d", wc.ByteLen, len(b)))
+	}
+	return nil
+}
+
+// completion waits for one.
+func (c *rdma) completion(ctx context.Context, q verbs.CQ, doing string) (verbs.WC, error) {
+	var wc [1]verbs.WC
+	_, err := q.PollWait(ctx, wc[:])
+	if err == nil {
+		err = wc[0].Err()
+	}
+	switch {
+	case err == nil:
+	case errors.Is(ctx.Err(), context.DeadlineExceeded) && c.context().Err() == nil:
+		err = c.fail(doing, fmt.Errorf("%w for %v", oob.ErrSilent, c.patience))
+	case ctx.Err() != nil:
+		err = c.fail(doing, context.Cause(c.context()))
+	case c.conn.Err() != nil:
+		err = c.fail(doing, fmt.Errorf("%w; its own output says why", oob.ErrGone))
+	default:
+		err = c.fail(doing, err)
+	}
+	return wc[0], err
+}
+
+func (c *rdma) fail(doing string, err error) error {
+	return &oob.PeerError{Peer: c.name, Doing: doing, Err: err}
+}
+
+func (c *rdma) context() context.Context {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.ctx
+}
+
+func (c *rdma) limited() (context.Context, context.CancelFunc) {
+	return context.WithTimeout(c.context(), c.patience)
+}
+
+// Outlive implements oob.Client.
+func (c *rdma) Outlive(ctx context.Context) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ctx = ctx
+}
+
+// PeerName implements oob.Client.
+func (c *rdma) PeerName() string { return c.name }
+
+func (c *rdma) binary() bool { return true }
+func (c *rdma) peer() string { return c.name }
+
+// Close implements oob.Client. The peer is told, but not waited for longer than
+// goodbye.
+func (c *rdma) Close() error {
+	if c.conn != nil {
+		hangUp(c.conn)
+	} else if c.asked != nil {
+		_ = c.asked.Reject(nil) // if it was not answered
+	}
+	return c.free()
+}
+
+func (c *rdma) close() error { return c.Close() }
+
+// goodbye is how long the end of a connection may take.
+const goodbye = time.Second
+
+// hangUp ends a connection. That the peer does not answer, as it may be gone,
+// is no error at the end.
+func hangUp(conn *cm.Conn) {
+	ctx, cancel := context.WithTimeout(context.Background(), goodbye)
+	defer cancel()
+	_ = conn.Disconnect(ctx)
+}
+
+// free frees what the channel has of the verbs. Freeing twice is safe.
+func (c *rdma) free() error {
+	var errs []error
+	if c.qp != nil {
+		errs = append(errs, c.qp.Destroy())
+	}
+	for _, q := range []verbs.CQ{c.out, c.in} {
+		if q != nil {
+			errs = append(errs, q.Destroy())
+		}
+	}
+	if c.mr != nil {
+		errs = append(errs, c.mr.Dereg())
+	}
+	if c.pd != nil {
+		errs = append(errs, c.pd.Dealloc())
+	}
+	c.qp, c.out, c.in, c.mr, c.pd = nil, nil, nil, nil, nil
+	return errors.Join(errs...)
+}

@@ -1,0 +1,128 @@
+package perftest_test
+
+import (
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/cm"
+	"github.com/softrnic/softrnic/internal/tools/oob"
+	"github.com/softrnic/softrnic/internal/tools/perftest"
+	"github.com/softrnic/softrnic/internal/tools/toolstest"
+	"github.com/softrnic/softrnic/rnic"
+	"github.com/softrnic/softrnic/verbs"
+)
+
+// caller is a peer of the RDMA CM that is none of our programs.
+type caller struct {
+	m  *cm.Manager
+	pd verbs.PD
+	cq verbs.CQ
+	qp verbs.QP
+}
+
+func newCaller(t *testing.T) *caller {
+	t.Helper()
+	dev := toolstest.Device(t, rnic.Options{})
+	c := &caller{}
+	var err error
+	c.m, err = cm.New(dev, cm.Options{})
+	require.NoError(t, err)
+	t.Cleanup(func() { c.m.Close() })
+	c.pd, err = dev.AllocPD()
+	require.NoError(t, err)
+	c.cq, err = dev.CreateCQ(16)
+	require.NoError(t, err)
+	c.qp, err = c.pd.CreateQP(verbs.QPInitAttr{Type: verbs.RC, SendCQ: c.cq, RecvCQ: c.cq,
+		Cap: verbs.QPCap{MaxSendWR: 4, MaxRecvWR: 4, MaxSendSGE: 1, MaxRecvSGE: 1, MaxInlineData: 64}})
+	require.NoError(t, err)
+	return c
+}
+
+// hostOf is the address of a device and a port.
+func hostOf(t *testing.T, dev verbs.Device, port int) netip.AddrPort {
+	gid, err := dev.QueryGID(1, 0)
+	require.NoError(t, err)
+	return netip.AddrPortFrom(gid.GID.Addr(), uint16(port))
+}
+
+// TestRDMANonsense sends away who connects and talks nonsense, or nothing, and
+// serves the next.
+func TestRDMANonsense(t *testing.T) {
+	for _, c := range []struct {
+		name, text string
+		gone       bool
+		kind       error
+		why        string
+	}{
+		{"silence", "", false, oob.ErrSilent, "it stays silent for"},
+		{"hang up", "", true, oob.ErrGone, "its own output says why"},
+		{"text", "six point zero si", false, oob.ErrNonsense, "a message of 17 bytes came instead of 16"},
+		{"no version", "six point zero s", false, oob.ErrNonsense, "is no version of perftest"},
+		{"old", "5.33" + strings.Repeat("\x00", 12), false, perftest.ErrVersion, "it is 5.33"},
+		{"too long", strings.Repeat("x", 60), false, oob.ErrGone, ""}, // the queue pair breaks
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			o := defaults("write_bw")
+			o.RDMACM, o.Patience = true, 300*time.Millisecond
+			o.Device = toolstest.Device(t, rnic.Options{})
+			s := serve(t, o)
+			at := hostOf(t, o.Device, s.port)
+			bad := newCaller(t)
+			conn, err := bad.m.Dial(toolstest.Soon(t), at, cm.DialOptions{QP: bad.qp})
+			require.NoError(t, err)
+			if c.text != "" {
+				_, err := bad.qp.PostSend([]verbs.SendWR{{Opcode: verbs.WRSend, Flags: verbs.SendInline, InlineData: []byte(c.text)}})
+				require.NoError(t, err)
+			}
+			if c.gone {
+				require.NoError(t, conn.Disconnect(toolstest.Soon(t)))
+			}
+			err = s.Next(t)
+			if c.why != "" {
+				require.ErrorIs(t, err, c.kind)
+				require.ErrorContains(t, err, c.why)
+			}
+
+			o.Patience = toolstest.Hang
+			o.Server, o.Port, o.Device = at.Addr().String(), s.port, toolstest.Device(t, rnic.Options{})
+			client := run(toolstest.Soon(t), o)
+			require.NoError(t, client.err)
+			require.NoError(t, (<-s.ended).err)
+		})
+	}
+}
+
+// TestRDMAServers that are not there, or say nothing.
+func TestRDMAServers(t *testing.T) {
+	silent := newCaller(t)
+	l, err := silent.m.Listen(0, cm.ListenOptions{})
+	require.NoError(t, err)
+	o := defaults("send_bw")
+	o.RDMACM, o.Patience = true, 300*time.Millisecond
+	o.Server, o.Port, o.Device = l.Addr().Addr().String(), int(l.Addr().Port()), toolstest.Device(t, rnic.Options{})
+	ended := make(chan outcome)
+	go func() { ended <- run(toolstest.Soon(t), o) }()
+	q, err := l.Accept(toolstest.Soon(t))
+	require.NoError(t, err)
+	receive := func(qp verbs.QP) error {
+		mr, err := silent.pd.RegMR(make([]byte, 64), verbs.AccessLocalWrite)
+		require.NoError(t, err)
+		_, err = qp.PostRecv([]verbs.RecvWR{{SGList: []verbs.SGE{mr.SGE(0, 64)}}})
+		return err
+	}
+	_, err = q.Accept(toolstest.Soon(t), silent.qp, cm.AcceptOptions{Prepare: receive})
+	require.NoError(t, err)
+	require.ErrorIs(t, (<-ended).err, oob.ErrSilent)
+
+	require.NoError(t, l.Close())
+	o.Device = toolstest.Device(t, rnic.Options{})
+	e := run(toolstest.Soon(t), o)
+	var refused *cm.RejectError
+	require.ErrorAs(t, e.err, &refused)
+	require.Equal(t, cm.InvalidServiceID, refused.Reason)
+}
