@@ -67,7 +67,7 @@ func (p *Place) end(at netip.AddrPort, want netip.Addr) (_ *End, err error) {
 	if e.Manager, err = cm.New(e.Device, cm.Options{}); err != nil {
 		return nil, errors.Join(err, e.Close())
 	}
-	if is := e.Addr(); want.IsValid() && !want.IsUnspecified() && want != is {
+	if is := e.Addr(); p.Device != nil && want.IsValid() && !want.IsUnspecified() && want != is {
 		return nil, errors.Join(fmt.Errorf("the device is at %v and cannot be bound to %v; name one address", is, want), e.Close())
 	}
 	return e, nil
