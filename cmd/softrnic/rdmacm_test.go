@@ -1,0 +1,73 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestRDMACMRefusals are told with the reason, and status 1 as the originals'.
+func TestRDMACMRefusals(t *testing.T) {
+	quiet(t)
+	for line, text := range map[string]string{
+		"rping":                        "give either -s, to be the server, or -c, to be the client",
+		"rping -s -c -a 127.0.0.1":     "give either -s",
+		"rping -c":                     "-a: a client needs the server's address",
+		"rping -s -q":                  "--self-create-qp cannot be: there is one way to make queue pairs",
+		"rping -s -S 22":               "-S: invalid size 22 (valid range is 23 to 65535)",
+		"rping -s -t 1":                "unknown shorthand flag: 't'",
+		"rping -s --json":              "--json cannot be",
+		"rping -s -a 127.0.0.1 there":  `takes no argument, but there is "there"`,
+		"rping -s --impair nonsense":   "--impair: ",
+		"rping -s -a 192.0.2.77":       "no interface of this machine has that address",
+		"ucmatose -m":                  "--migrate cannot be: there are no event channels",
+		"ucmatose -f gid -s ::1":       "on Ethernet give an IP address",
+		"ucmatose -P sdp":              "there are tcp and ib",
+		"ucmatose -a 32":               "give 0 to 31, for 4.096 us * 2^n",
+		"ucmatose -c 0":                "-c: 0 connections cannot be",
+		"ucmatose -t 256":              "value out of range",
+		"udaddy -p 2":                  "the port space of IPoIB cannot be",
+		"udaddy -p 0x106":              "the port space is 0x111 (UDP)",
+		"udaddy -P ipoib":              "the port space of IPoIB cannot be",
+		"udaddy -P tcp":                "the port space is udp",
+		"udaddy -b 127.0.0.1 -S -1":    "-S: messages of -1 bytes cannot be",
+		"udaddy -s 127.0.0.1 -S 10000": "-S: message_size 10000 is larger than active mtu 4096",
+	} {
+		t.Run(line, func(t *testing.T) {
+			status, _, stderr := run(t, newApp(nil, nil), line)
+			require.Equal(t, 1, status, stderr)
+			require.Contains(t, stderr, text)
+		})
+	}
+}
+
+// TestRDMACMTools runs a server and a client of each, by their command lines.
+func TestRDMACMTools(t *testing.T) {
+	quiet(t)
+	for _, c := range []struct{ server, client, serverOut, clientOut string }{
+		{"rping -s -a 127.93.1.1 -v -V", "rping -c -a 127.93.1.1 -v -V -C 2 -I 127.93.1.2", "server ping data: rdma-ping-1: BCD", "ping data: rdma-ping-1: BCD"},
+		{"ucmatose --addr 127.93.1.3 -c 2 -P ib -p 7000", "ucmatose -s 127.93.1.3 -c 2 -P ib -p 7000 -t 8 -f ip", "disconnected\ntest complete\nreturn status 0\n", "sending replies\n"},
+		{"udaddy -b 127.93.1.4 -c 2 -S 500 -p 0x0111", "udaddy -s 127.93.1.4 -c 2 -S 500 -P UDP", "test complete\nreturn status 0\n", "data transfers complete\ntest complete\nreturn status 0\n"},
+	} {
+		t.Run(c.server, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			var out, diag bytes.Buffer
+			ended := make(chan int, 1)
+			go func() { ended <- newApp(&out, &diag).main(ctx, strings.Fields(c.server)) }()
+
+			status, stdout, stderr := 1, "", ""
+			for status != 0 && len(ended) == 0 && ctx.Err() == nil { // until the server is there
+				status, stdout, stderr = run(t, newApp(nil, nil), c.client)
+			}
+			require.Zero(t, <-ended, diag.String())
+			require.Zero(t, status, stderr)
+			require.Contains(t, out.String(), c.serverOut)
+			require.Contains(t, stdout, c.clientOut)
+		})
+	}
+}
