@@ -5,6 +5,9 @@
 //	softrnic stat               counters of the devices that processes of the user have open
 //	softrnic history            the last packets and transitions of their queue pairs
 //	softrnic capture            packets of a running process, for Wireshark
+//	softrnic rping              as rping does: RDMA read and write over RDMA-CM
+//	softrnic ucmatose           as ucmatose does: connections and messages over RDMA-CM
+//	softrnic udaddy             as udaddy does: datagrams over RDMA-CM
 //	softrnic version
 //
 // Flags of every command: --addr says which address a device opens
