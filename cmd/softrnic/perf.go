@@ -90,7 +90,7 @@ func (a *app) perf(c *cobra.Command, t *tool, f *perfFlags, o perftest.Options) 
 	if o.Device != nil {
 		defer func() { err = errors.Join(err, o.Device.Close()) }()
 	}
-	o.Open, o.Dropped, o.Counter = t.at, t.dropped, deviceCounter
+	o.Open, o.Dropped, o.Counter = t.atPort, t.dropped, deviceCounter
 	o.Out, o.Log = a.stdout, a.stderr
 	if a.json {
 		o.Out = io.Discard

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"net/netip"
 	"os"
 	"strconv"
 	"strings"
@@ -19,6 +20,7 @@ import (
 type perfFlags struct {
 	o           perftest.Options
 	mtu         int
+	bind        string
 	connection  string
 	duration    float64
 	margin      float64
@@ -74,6 +76,7 @@ func (p *perfFlags) defineWhere(f *pflag.FlagSet) {
 	f.BoolVarP(&o.CommRDMACM, "comm_rdma_cm", "z", false, "talk over the RDMA CM, and connect the queue pairs by hand")
 	f.IntVarP(&o.TOS, "tos", "T", o.TOS, "`tos` of what -R connects (default off)")
 	f.IntVar(&o.RetryCount, "retry_count", o.RetryCount, "`repetitions` of what -R connects")
+	f.StringVar(&p.bind, "bind_source_ip", "", "`address` of ours for the handshake")
 	f.BoolVar(&o.NoVersions, "dont_xchg_versions", false, "do not exchange versions and MTU")
 }
 
@@ -213,6 +216,12 @@ func (p *perfFlags) options(c *cobra.Command, log io.Writer) (perftest.Options, 
 	if p.mtu != 0 {
 		if err := o.MTU.UnmarshalText([]byte(strconv.Itoa(p.mtu))); err != nil {
 			return o, fmt.Errorf("-m %d: the MTU is 256, 512, 1024, 2048 or 4096", p.mtu)
+		}
+	}
+	if p.bind != "" {
+		var err error
+		if o.Bind, err = netip.ParseAddr(p.bind); err != nil {
+			return o, fmt.Errorf("--bind_source_ip: %q is not an address", p.bind)
 		}
 	}
 	types := map[string]verbs.QPType{"RC": verbs.RC, "UC": verbs.UC, "UD": verbs.UD}

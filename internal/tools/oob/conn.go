@@ -36,10 +36,14 @@ func (c *Conn) Outlive(ctx context.Context) {
 	c.stop = context.AfterFunc(ctx, func() { c.conn.SetDeadline(time.Unix(1, 0)) }) // long ago
 }
 
-// Dial connects to a server, by name or address. Patience bounds the dialing,
-// and each read and write after it.
-func Dial(ctx context.Context, host string, port int, patience time.Duration) (*Conn, error) {
+// Dial connects to a server, by name or address, from an address of ours unless
+// that is the zero Addr. Patience bounds the dialing, and each read and write
+// after it.
+func Dial(ctx context.Context, from netip.Addr, host string, port int, patience time.Duration) (*Conn, error) {
 	d := net.Dialer{Timeout: patience}
+	if from.IsValid() {
+		d.LocalAddr = tcpAddr(from, 0)
+	}
 	conn, err := d.DialContext(ctx, "tcp", net.JoinHostPort(host, strconv.Itoa(port)))
 	if err != nil {
 		return nil, dialError(host, port, err)

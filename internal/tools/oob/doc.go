@@ -6,7 +6,7 @@
 // proper hello; whoever stays silent or talks nonsense meanwhile holds up
 // nobody and is dropped:
 //
-//	l, err := oob.Listen(18515)
+//	l, err := oob.Listen(netip.Addr{}, 18515)
 //	defer l.Close()
 //	accept := func(ctx context.Context) (*oob.Conn, error) { return l.Accept(ctx, 10*time.Second) }
 //	conn, hello, err := oob.First(ctx, accept, readHello, func(err error) { log.Print(err) })

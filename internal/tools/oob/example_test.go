@@ -3,6 +3,7 @@ package oob_test
 import (
 	"context"
 	"fmt"
+	"net/netip"
 	"time"
 
 	"github.com/softrnic/softrnic/internal/tools/oob"
@@ -11,13 +12,13 @@ import (
 // A server takes the first client that says a number of one digit.
 func Example() {
 	ctx := context.Background()
-	l, err := oob.Listen(0)
+	l, err := oob.Listen(netip.Addr{}, 0)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	defer l.Close()
-	client, err := oob.Dial(ctx, "localhost", l.Port(), time.Minute)
+	client, err := oob.Dial(ctx, netip.Addr{}, "localhost", l.Port(), time.Minute)
 	if err != nil {
 		fmt.Println(err)
 		return

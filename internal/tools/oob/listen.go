@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"os"
 	"syscall"
 	"time"
@@ -13,9 +14,10 @@ import (
 // Listener waits for clients.
 type Listener struct{ tcp *net.TCPListener }
 
-// Listen listens on a TCP port of all addresses; 0 is any free one.
-func Listen(port int) (*Listener, error) {
-	l, err := net.ListenTCP("tcp", &net.TCPAddr{Port: port})
+// Listen listens on a TCP port; 0 is any free one. The zero Addr is all
+// addresses.
+func Listen(at netip.Addr, port int) (*Listener, error) {
+	l, err := net.ListenTCP("tcp", tcpAddr(at, port))
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
 		return nil, fmt.Errorf("TCP port %d is in use: another server waits there; stop it, or use another port on both sides: %w", port, err)
@@ -23,6 +25,14 @@ func Listen(port int) (*Listener, error) {
 		return nil, err
 	}
 	return &Listener{l}, nil
+}
+
+// tcpAddr is an address for package net, for which the zero Addr is none.
+func tcpAddr(at netip.Addr, port int) *net.TCPAddr {
+	if !at.IsValid() {
+		return &net.TCPAddr{Port: port}
+	}
+	return net.TCPAddrFromAddrPort(netip.AddrPortFrom(at, uint16(port)))
 }
 
 // Port is the port it listens on.

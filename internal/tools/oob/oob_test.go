@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"net/netip"
 	"strings"
 	"sync"
 	"testing"
@@ -27,14 +28,14 @@ func soon(t *testing.T) context.Context {
 }
 
 func listen(t *testing.T) *oob.Listener {
-	l, err := oob.Listen(0)
+	l, err := oob.Listen(netip.Addr{}, 0)
 	require.NoError(t, err)
 	t.Cleanup(func() { l.Close() })
 	return l
 }
 
 func dial(t *testing.T, l *oob.Listener) *oob.Conn {
-	c, err := oob.Dial(soon(t), "127.0.0.1", l.Port(), hang)
+	c, err := oob.Dial(soon(t), netip.Addr{}, "127.0.0.1", l.Port(), hang)
 	require.NoError(t, err)
 	t.Cleanup(func() { c.Close() })
 	return c
@@ -191,7 +192,7 @@ func TestReadEnds(t *testing.T) {
 		taken <- c
 	}()
 	ctx, cancel := context.WithCancel(context.Background())
-	c, err := oob.Dial(ctx, "127.0.0.1", l.Port(), 5*time.Millisecond)
+	c, err := oob.Dial(ctx, netip.Addr{}, "127.0.0.1", l.Port(), 5*time.Millisecond)
 	require.NoError(t, err)
 	defer c.Close()
 	require.NoError(t, c.Write([]byte("hello"), "talk"))
@@ -217,22 +218,27 @@ func TestReadEnds(t *testing.T) {
 
 func TestAddressesAndPorts(t *testing.T) {
 	l := listen(t)
-	_, err := oob.Listen(l.Port())
+	_, err := oob.Listen(netip.Addr{}, l.Port())
 	require.ErrorContains(t, err, "is in use: another server waits there")
 
 	require.False(t, dial(t, l).LocalIP().IsValid(), "the loopback interface has many addresses")
 
-	local, err := oob.Resolve(soon(t), "127.0.0.1")
+	// From and at one address.
+	one := netip.MustParseAddr("127.0.0.1")
+	at, err := oob.Listen(one, 0)
 	require.NoError(t, err)
-	local, err = oob.LocalIPTo(local)
+	defer at.Close()
+	c, err := oob.Dial(soon(t), one, "127.0.0.1", at.Port(), hang)
 	require.NoError(t, err)
-	require.False(t, local.IsValid())
+	require.NoError(t, c.Close())
+	_, err = oob.Listen(netip.MustParseAddr("203.0.113.1"), 0)
+	require.ErrorContains(t, err, "203.0.113.1")
 
 	free, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	port := free.Addr().(*net.TCPAddr).Port
 	require.NoError(t, free.Close())
-	_, err = oob.Dial(soon(t), "127.0.0.1", port, hang)
+	_, err = oob.Dial(soon(t), netip.Addr{}, "127.0.0.1", port, hang)
 	require.ErrorContains(t, err, "connect: ")
 	require.ErrorContains(t, err, "start the server first")
 }

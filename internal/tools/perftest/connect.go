@@ -9,6 +9,7 @@ import (
 
 	"github.com/softrnic/softrnic/cm"
 	"github.com/softrnic/softrnic/internal/tools/oob"
+	"github.com/softrnic/softrnic/internal/tools/rdmacm"
 	"github.com/softrnic/softrnic/verbs"
 )
 
@@ -39,63 +40,54 @@ func (p *plan) usesCM() bool { return p.RDMACM || p.CommRDMACM }
 
 // dialCM connects to the server's port of the RDMA CM.
 func (r *runner) dialCM(ctx context.Context) (channel, error) {
-	ip, err := oob.Resolve(ctx, r.Server)
+	ip, err := rdmacm.Resolve(ctx, r.Server, "")
 	if err != nil {
 		return nil, err
 	}
-	at, err := oob.LocalIPTo(ip)
-	if err != nil {
+	if r.place, err = rdmacm.Towards(rdmacm.Place{Device: r.Device, Open: r.Open}, ip, r.Bind); err != nil {
 		return nil, err
 	}
-	if err := r.openManager(at); err != nil {
-		return nil, err
-	}
+	r.dev, r.manager = r.place.Device, r.place.Manager
 	r.server = netip.AddrPortFrom(ip, uint16(r.Port))
-	c, err := newRDMA(ctx, r.dev, r.plan)
+	c, err := newRDMA(ctx, r.place, r.plan)
 	if err != nil {
 		return nil, err
 	}
-	if err := c.dial(r.manager, r.server); err != nil {
+	if err := c.dial(r.server); err != nil {
 		return nil, errors.Join(&oob.PeerError{Peer: r.server.String(), Doing: "connect", Err: err}, c.free())
 	}
 	return c, nil
 }
 
-// listenCM listens on a port of the RDMA CM.
-func (r *runner) listenCM() (port int, accept func(context.Context) (guest, error), stop func(), err error) {
-	if err := r.openManager(netip.Addr{}); err != nil {
+// listenCM listens on a port of the RDMA CM, at every address of the machine
+// unless one is given.
+func (r *runner) listenCM() (port int, accept func(context.Context) (visitor, error), stop func(), err error) {
+	skipped := func(err error) { fmt.Fprintf(r.Log, "The RDMA CM does not listen everywhere: %v\n", err) }
+	r.door, err = rdmacm.Connections(rdmacm.Place{Device: r.Device, Open: r.Open}, r.Bind, uint16(r.Port), cm.ListenOptions{}, skipped)
+	if err != nil {
 		return 0, nil, nil, err
 	}
-	if r.listener, err = r.manager.Listen(uint16(r.Port), cm.ListenOptions{}); err != nil {
-		return 0, nil, nil, err
-	}
-	addr := r.listener.Addr()
-	if r.RDMACM && r.Connection == verbs.UD {
-		if r.udListener, err = r.manager.ListenUD(addr.Port(), cm.ListenOptions{}); err != nil {
-			return 0, nil, nil, err
-		}
-	}
-	fmt.Fprintf(r.Log, "The RDMA CM listens on %v\n", addr)
-	accept = func(ctx context.Context) (guest, error) {
-		q, err := r.listener.Accept(ctx)
+	accept = func(ctx context.Context) (visitor, error) {
+		a, err := r.door.Accept(ctx)
 		if err != nil {
 			return nil, err
 		}
-		c, err := newRDMA(ctx, r.dev, r.plan)
+		c, err := newRDMA(ctx, a.End, r.plan)
 		if err != nil {
 			return nil, err
 		}
-		c.asked, c.name = q, q.RemoteAddr().String()
+		c.asked, c.name = a.Request, a.Request.RemoteAddr().String()
 		return c, nil
 	}
-	return int(addr.Port()), accept, func() { r.listener.Close() }, nil
+	return int(r.door.Addrs()[0].Port()), accept, func() { r.door.Stop() }, nil
 }
 
-func (r *runner) openManager(at netip.Addr) (err error) {
-	if err := r.openDevice(at); err != nil {
-		return err
+// receive takes a client that has connected.
+func (r *runner) receive(c *rdma) (err error) {
+	r.guest, r.dev, r.manager = c, c.place.Device, c.place.Manager
+	if r.RDMACM && r.Connection == verbs.UD {
+		r.udListener, err = r.manager.ListenUD(c.conn.LocalAddr().Port(), cm.ListenOptions{})
 	}
-	r.manager, err = cm.New(r.dev, cm.Options{})
 	return err
 }
 
@@ -168,14 +160,15 @@ func (r *runner) acceptQP(ctx context.Context, i int) error {
 // is refused.
 func (r *runner) nextRequest(ctx context.Context) (*cm.Request, error) {
 	for {
-		q, err := r.listener.Accept(ctx)
-		if err != nil || q.RemoteAdapter() == r.adapter {
-			return q, err
-		}
-		r.Dropped(&cm.Error{Op: "accept", Peer: q.RemoteAddr(), Err: errBusy})
-		if err := q.Reject(nil); err != nil {
+		a, err := r.door.Accept(ctx)
+		if err != nil {
 			return nil, err
 		}
+		if a.End == r.guest.place && a.Request.RemoteAdapter() == r.guest.conn.RemoteAdapter() {
+			return a.Request, nil
+		}
+		r.Dropped(&cm.Error{Op: "accept", Peer: a.Request.RemoteAddr(), Err: errBusy})
+		_ = a.Request.Reject(nil) // it may have withdrawn
 	}
 }
 

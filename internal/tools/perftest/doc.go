@@ -4,7 +4,7 @@
 //
 //	o := perftest.Defaults(perftest.Test{perftest.Write, perftest.Bandwidth})
 //	o.Server = "192.0.2.2" // "" is the server
-//	o.Open = func(at netip.Addr) (verbs.Device, error) { ... }
+//	o.Open = func(at netip.AddrPort) (verbs.Device, error) { ... }
 //	o.Out = os.Stdout
 //	result, err := perftest.Run(ctx, o)
 //

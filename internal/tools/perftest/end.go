@@ -36,7 +36,7 @@ func (p *plan) portMTU(dev verbs.Device) (verbs.MTU, error) {
 	switch {
 	case err != nil:
 		return 0, err
-	case port.UDPPort != 0 && port.UDPPort != roceUDPPort:
+	case port.UDPPort != 0 && port.UDPPort != roceUDPPort && !p.RDMACM:
 		return 0, fmt.Errorf("the device listens on UDP port %d, and the handshake has no word for a port: it has to be %d", port.UDPPort, roceUDPPort)
 	case p.MTU > port.ActiveMTU:
 		return 0, &OptionError{"-m", fmt.Sprintf("%d bytes are more than the port's MTU (%d)", p.MTU.Bytes(), port.ActiveMTU.Bytes())}

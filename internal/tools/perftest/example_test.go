@@ -15,7 +15,7 @@ func Example() {
 	ctx := context.Background()
 	o := perftest.Defaults(perftest.Test{Verb: perftest.Write, Metric: perftest.Bandwidth})
 	o.Iters = 100
-	o.Open = func(netip.Addr) (verbs.Device, error) { return rnic.Open(rnic.Options{}) }
+	o.Open = func(netip.AddrPort) (verbs.Device, error) { return rnic.Open(rnic.Options{}) }
 
 	server, port := o, make(chan int)
 	server.Port = 0

@@ -34,21 +34,21 @@ type Options struct {
 	Test Test
 
 	// Where.
-	Server       string    // host; "" is the server itself
-	Port         int       // -p: of TCP, or of the RDMA CM; 0 is any free one, for a server
-	IBPort       int       // -i
-	GIDIndex     int       // -x
-	MTU          verbs.MTU // -m; 0 is the port's
-	SL           int       // -S
-	TrafficClass int       // --tclass
-	FlowLabel    []uint32  // --flow_label: of each queue pair in turn
-	QPTimeout    int       // -u: code of the local ACK timeout
-	RetryCount   int       // --retry_count: of what the RDMA CM connects
-	TOS          int       // -T: of what the RDMA CM connects; -1 is none
-	RDMACM       bool      // -R: the RDMA CM connects, and carries the handshake
-	CommRDMACM   bool      // -z: the RDMA CM carries the handshake
-	NoVersions   bool      // --dont_xchg_versions
-	Bind         string    // --bind_source_ip: our end of the TCP connection
+	Server       string     // host; "" is the server itself
+	Port         int        // -p: of TCP, or of the RDMA CM; 0 is any free one, for a server
+	IBPort       int        // -i
+	GIDIndex     int        // -x
+	MTU          verbs.MTU  // -m; 0 is the port's
+	SL           int        // -S
+	TrafficClass int        // --tclass
+	FlowLabel    []uint32   // --flow_label: of each queue pair in turn
+	QPTimeout    int        // -u: code of the local ACK timeout
+	RetryCount   int        // --retry_count: of what the RDMA CM connects
+	TOS          int        // -T: of what the RDMA CM connects; -1 is none
+	RDMACM       bool       // -R: the RDMA CM connects, and carries the handshake
+	CommRDMACM   bool       // -z: the RDMA CM carries the handshake
+	NoVersions   bool       // --dont_xchg_versions
+	Bind         netip.Addr // --bind_source_ip: our end of the handshake
 	Connection   verbs.QPType
 
 	// What.
@@ -94,10 +94,11 @@ type Options struct {
 	LimitRate  float64  // -y: 0 is none
 
 	// Device is an open device, which stays open. If it is nil, Open is called
-	// once the peer is there, with our address on the way to it, or the zero
-	// Addr for the loopback interface; Run closes the device.
+	// for one at our address on the way to the peer. Port 0 means any port, and
+	// the zero AddrPort any free address of the loopback interface. Run closes
+	// the device.
 	Device verbs.Device
-	Open   func(at netip.Addr) (verbs.Device, error)
+	Open   func(at netip.AddrPort) (verbs.Device, error)
 
 	// Counter reads one of the device's counters by the last part of its name
 	// in sysfs; nil if there are none.

@@ -240,14 +240,14 @@ func TestParsePayload(t *testing.T) {
 func TestOpen(t *testing.T) {
 	o := defaults("send_bw")
 	var opened []verbs.Device
-	o.Open = func(at netip.Addr) (verbs.Device, error) {
+	o.Open = func(at netip.AddrPort) (verbs.Device, error) {
 		require.False(t, at.IsValid(), "the peer is on this machine")
 		dev, err := rnic.Open(rnic.Options{})
 		opened = append(opened, dev)
 		return dev, err
 	}
 	c := o
-	c.Open = func(netip.Addr) (verbs.Device, error) { return rnic.Open(rnic.Options{}) }
+	c.Open = func(netip.AddrPort) (verbs.Device, error) { return rnic.Open(rnic.Options{}) }
 	server, client := play(t, o, c)
 	require.NoError(t, server.err)
 	require.NoError(t, client.err)

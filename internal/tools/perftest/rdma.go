@@ -10,6 +10,7 @@ import (
 
 	"github.com/softrnic/softrnic/cm"
 	"github.com/softrnic/softrnic/internal/tools/oob"
+	"github.com/softrnic/softrnic/internal/tools/rdmacm"
 	"github.com/softrnic/softrnic/verbs"
 )
 
@@ -17,7 +18,7 @@ import (
 // connected. A message is one SEND; a single receive is posted, and anew once
 // the message was taken. One goroutine may read while another writes.
 type rdma struct {
-	dev      verbs.Device
+	place    *rdmacm.End
 	pd       verbs.PD
 	mr       verbs.MR // what comes, and behind it what leaves
 	out, in  verbs.CQ
@@ -33,8 +34,8 @@ type rdma struct {
 }
 
 // newRDMA makes a channel that is not connected yet. It must be closed.
-func newRDMA(ctx context.Context, dev verbs.Device, p *plan) (*rdma, error) {
-	c := &rdma{dev: dev, ctx: ctx, patience: p.Patience}
+func newRDMA(ctx context.Context, place *rdmacm.End, p *plan) (*rdma, error) {
+	c := &rdma{place: place, ctx: ctx, patience: p.Patience}
 	c.options = verbs.ConnectOptions{RetryCnt: orZero(p.RetryCount), RNRRetry: 7, MaxRdAtomic: verbs.Zero, MaxDestRdAtomic: verbs.Zero}
 	if err := c.open(); err != nil {
 		return nil, errors.Join(err, c.free())
@@ -43,16 +44,16 @@ func newRDMA(ctx context.Context, dev verbs.Device, p *plan) (*rdma, error) {
 }
 
 func (c *rdma) open() (err error) {
-	if c.pd, err = c.dev.AllocPD(); err != nil {
+	if c.pd, err = c.place.Device.AllocPD(); err != nil {
 		return err
 	}
 	if c.mr, err = c.pd.RegMR(make([]byte, 2*KeysBinaryLen), verbs.AccessLocalWrite); err != nil {
 		return err
 	}
-	if c.out, err = c.dev.CreateCQ(2); err != nil {
+	if c.out, err = c.place.Device.CreateCQ(2); err != nil {
 		return err
 	}
-	if c.in, err = c.dev.CreateCQ(2); err != nil {
+	if c.in, err = c.place.Device.CreateCQ(2); err != nil {
 		return err
 	}
 	c.qp, err = c.pd.CreateQP(verbs.QPInitAttr{Type: verbs.RC, SendCQ: c.out, RecvCQ: c.in,
@@ -61,11 +62,11 @@ func (c *rdma) open() (err error) {
 }
 
 // dial connects to a server.
-func (c *rdma) dial(m *cm.Manager, peer netip.AddrPort) (err error) {
+func (c *rdma) dial(peer netip.AddrPort) (err error) {
 	ctx, cancel := c.limited()
 	defer cancel()
 	c.name = peer.String()
-	c.conn, err = m.Dial(ctx, peer, cm.DialOptions{QP: c.qp, Prepare: c.post, ConnectOptions: c.options})
+	c.conn, err = c.place.Manager.Dial(ctx, peer, cm.DialOptions{QP: c.qp, Prepare: c.post, ConnectOptions: c.options})
 	return err
 }
 

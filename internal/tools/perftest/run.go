@@ -10,6 +10,7 @@ import (
 
 	"github.com/softrnic/softrnic/cm"
 	"github.com/softrnic/softrnic/internal/tools/oob"
+	"github.com/softrnic/softrnic/internal/tools/rdmacm"
 	"github.com/softrnic/softrnic/verbs"
 )
 
@@ -54,17 +55,22 @@ type runner struct {
 	result *Result
 
 	// With the RDMA CM.
+	place      *rdmacm.End // of a client
+	door       *rdmacm.Server[*cm.Request]
 	manager    *cm.Manager
 	server     netip.AddrPort // that the client connects to
-	listener   *cm.Listener
+	guest      *rdma          // the client that is served
 	udListener *cm.UDListener
-	adapter    netip.AddrPort // of the client that is served
-	conns      []*cm.Conn     // of the queue pairs
+	conns      []*cm.Conn // of the queue pairs
 }
 
 // openDevice opens the device at our address on the way to the peer, unless
 // there is one.
-func (r *runner) openDevice(at netip.Addr) (err error) {
+func (r *runner) openDevice(ip netip.Addr) (err error) {
+	at := netip.AddrPort{}
+	if ip.IsValid() {
+		at = netip.AddrPortFrom(ip, roceUDPPort)
+	}
 	if r.dev = r.Device; r.dev == nil {
 		r.dev, err = r.Open(at)
 	}
@@ -89,7 +95,7 @@ func (r *runner) join(ctx context.Context) error {
 }
 
 func (r *runner) dialTCP(ctx context.Context) (channel, error) {
-	c, err := oob.Dial(ctx, r.Server, r.Port, r.Patience)
+	c, err := oob.Dial(ctx, r.Bind, r.Server, r.Port, r.Patience)
 	if err != nil {
 		return nil, err
 	}
@@ -137,18 +143,18 @@ func (r *runner) host(ctx context.Context) error {
 	}
 }
 
-// guest is a client of ours, from its connection on.
-type guest interface {
+// visitor is a client of ours, from its connection on.
+type visitor interface {
 	channel
 	oob.Client
 }
 
-func (r *runner) listenTCP() (port int, accept func(context.Context) (guest, error), stop func(), err error) {
-	l, err := oob.Listen(r.Port)
+func (r *runner) listenTCP() (port int, accept func(context.Context) (visitor, error), stop func(), err error) {
+	l, err := oob.Listen(r.Bind, r.Port)
 	if err != nil {
 		return 0, nil, nil, err
 	}
-	accept = func(ctx context.Context) (guest, error) {
+	accept = func(ctx context.Context) (visitor, error) {
 		c, err := l.Accept(ctx, min(r.Patience, helloPatience))
 		return tcp{c}, err
 	}
@@ -156,7 +162,7 @@ func (r *runner) listenTCP() (port int, accept func(context.Context) (guest, err
 }
 
 // greet takes a client whose first message has come.
-func (r *runner) greet(ctx context.Context, c guest) error {
+func (r *runner) greet(ctx context.Context, c visitor) error {
 	switch c := c.(type) {
 	case tcp:
 		c.SetPatience(r.Patience)
@@ -164,7 +170,9 @@ func (r *runner) greet(ctx context.Context, c guest) error {
 			return err
 		}
 	case *rdma:
-		r.adapter = c.conn.RemoteAdapter()
+		if err := r.receive(c); err != nil {
+			return err
+		}
 	}
 	return r.prepare(ctx)
 }
@@ -231,7 +239,10 @@ func (r *runner) leave() (err error) {
 	if r.end != nil {
 		err = errors.Join(err, r.end.close())
 	}
-	r.conns, r.talk, r.end = nil, nil, nil
+	if r.udListener != nil {
+		err = errors.Join(err, r.udListener.Close())
+	}
+	r.conns, r.talk, r.end, r.udListener = nil, nil, nil, nil
 	if !r.usesCM() {
 		err = errors.Join(err, r.closeDevice())
 	}
@@ -249,8 +260,11 @@ func (r *runner) closeDevice() (err error) {
 // close ends everything.
 func (r *runner) close() error {
 	err := r.leave()
-	if r.manager != nil {
-		err = errors.Join(err, r.manager.Close())
+	switch {
+	case r.place != nil:
+		err = errors.Join(err, r.place.Close())
+	case r.door != nil:
+		err = errors.Join(err, r.door.Close())
 	}
-	return errors.Join(err, r.closeDevice())
+	return err
 }

@@ -40,7 +40,7 @@ func parseVersion(b []byte) (string, error) {
 }
 
 // hello reads a client's first message.
-func (r *runner) hello(c guest) ([]byte, error) {
+func (r *runner) hello(c visitor) ([]byte, error) {
 	if c, ok := c.(*rdma); ok {
 		if err := c.accept(); err != nil {
 			return nil, err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/netip"
 	"time"
 
 	"github.com/softrnic/softrnic/internal/tools/oob"
@@ -48,7 +49,7 @@ type runner struct {
 
 // join meets the server.
 func (r *runner) join(ctx context.Context) error {
-	c, err := oob.Dial(ctx, r.Server, r.Port, r.Patience)
+	c, err := oob.Dial(ctx, netip.Addr{}, r.Server, r.Port, r.Patience)
 	if err != nil {
 		return err
 	}
@@ -71,7 +72,7 @@ func (r *runner) join(ctx context.Context) error {
 
 // host meets the first client that does its part.
 func (r *runner) host(ctx context.Context) error {
-	l, err := oob.Listen(r.Port)
+	l, err := oob.Listen(netip.Addr{}, r.Port)
 	if err != nil {
 		return err
 	}
