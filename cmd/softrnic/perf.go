@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/netip"
 	"os"
 	"time"
 
@@ -89,8 +90,16 @@ func (a *app) perf(c *cobra.Command, t *tool, f *perfFlags, o perftest.Options) 
 	}
 	if o.Device != nil {
 		defer func() { err = errors.Join(err, o.Device.Close()) }()
+	} else if o.Server == "" && !o.RDMACM && !o.CommRDMACM {
+		if err := t.probe(); err != nil {
+			return err
+		}
 	}
-	o.Open, o.Dropped, o.Counter = t.atPort, t.dropped, deviceCounter
+	o.Open = t.atPort
+	if !o.RDMACM {
+		o.Open = func(at netip.AddrPort) (verbs.Device, error) { return t.at(at.Addr()) }
+	}
+	o.Dropped, o.Counter = t.dropped, deviceCounter
 	o.Out, o.Log = a.stdout, a.stderr
 	if a.json {
 		o.Out = io.Discard

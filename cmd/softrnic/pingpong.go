@@ -103,6 +103,10 @@ func (a *app) pingpongKind(k pingpong.Kind, short string) *cobra.Command {
 		}
 		if o.Device != nil {
 			defer func() { err = errors.Join(err, o.Device.Close()) }()
+		} else if o.Server == "" {
+			if err := t.probe(); err != nil {
+				return err
+			}
 		}
 		o.Open, o.Dropped, o.Out = t.at, t.dropped, a.stdout
 		if a.json {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/softrnic/softrnic/internal/link"
 	"github.com/softrnic/softrnic/rnic"
 	"github.com/softrnic/softrnic/verbs"
 )
@@ -52,8 +53,31 @@ func (t *tool) fixed() (verbs.Device, error) {
 }
 
 // at opens a device at an address of this machine, or anywhere on the loopback
-// interface.
-func (t *tool) at(ip netip.Addr) (verbs.Device, error) { return t.openDevice(ip) }
+// interface, on UDP port 4791: handshakes have no word for another.
+func (t *tool) at(ip netip.Addr) (verbs.Device, error) {
+	dev, err := t.openDevice(ip)
+	if err != nil {
+		return nil, err
+	}
+	port, err := dev.QueryPort(1)
+	if err != nil || port.UDPPort == link.RoCEPort {
+		return dev, err
+	}
+	if err := dev.Close(); err != nil {
+		return nil, err
+	}
+	return t.openDevice(netip.AddrFrom4([4]byte{127, 0, 0, 1})) // says who has the port
+}
+
+// probe finds out, before a server waits, whether a device can be opened at all
+// once a client is there.
+func (t *tool) probe() error {
+	dev, err := t.at(netip.Addr{})
+	if err != nil {
+		return err
+	}
+	return dev.Close()
+}
 
 // atPort is at with a UDP port; 0 is any free one.
 func (t *tool) atPort(at netip.AddrPort) (verbs.Device, error) {

@@ -15,6 +15,9 @@ const RoCEPort = 4791
 func bindError(addr netip.AddrPort, err error) error {
 	var advice string
 	switch {
+	case errors.Is(err, errAddrInUse) && addr.Port() == RoCEPort && rxeHoldsPort():
+		advice = "port 4791 is in use by the kernel's rxe, which takes it on every address of a network namespace; " +
+			"remove it (`rdma link delete NAME`), run in another namespace (`ip netns exec`), or use another port"
 	case errors.Is(err, errAddrInUse) && addr.Port() == RoCEPort:
 		advice = "port 4791 is in use, perhaps by the kernel's rdma_rxe or another softrnic; " + elsewhere(addr)
 	case errors.Is(err, errAddrInUse):
