@@ -108,14 +108,14 @@ func (n *node) complete(ctx context.Context, cq verbs.CQ, what string, beat func
 	var wcs [8]verbs.WC
 	for done := 0; done < n.Count; {
 		k, err := rdmacm.Poll(ctx, cq, wcs[:])
+		if err == nil {
+			beat()
+		}
+		for i := 0; i < k && err == nil; i++ {
+			err = n.judge(ctx, &wcs[i])
+		}
 		if err != nil {
 			return rdmacm.Missing(err, "%d of %d messages %s; give both sides the same -C", done, n.Count, what)
-		}
-		beat()
-		for i := range wcs[:k] {
-			if err := n.judge(ctx, &wcs[i]); err != nil {
-				return err
-			}
 		}
 		done += k
 	}
