@@ -5,6 +5,8 @@
 //	softrnic stat               counters of the devices that processes of the user have open
 //	softrnic history            the last packets and transitions of their queue pairs
 //	softrnic capture            packets of a running process, for Wireshark
+//	softrnic pingpong           as ibv_rc_pingpong and its sisters do
+//	softrnic perf               as perftest's ib_send_bw and its sisters do
 //	softrnic rping              as rping does: RDMA read and write over RDMA-CM
 //	softrnic ucmatose           as ucmatose does: connections and messages over RDMA-CM
 //	softrnic udaddy             as udaddy does: datagrams over RDMA-CM
