@@ -30,7 +30,7 @@ func TestAtomicsOnce(t *testing.T) {
 			{"loss to rxe", lab.Faults{ToGuest: "loss 10%"}},
 			{"duplicates", lab.Faults{FromGuest: "duplicate 20%", ToGuest: "duplicate 20%"}},
 		} {
-			t.Run(fmt.Sprintf("at %s, %s", target, fault.name), func(t *testing.T) {
+			cell(t, behaviourT, "both to "+target, []string{"atomics once each, on one word", fault.name}, fmt.Sprintf("at %s, %s", target, fault.name), func(t *testing.T) {
 				setFaults(t, g, fault.Faults)
 				b := open(t, g, target, families[0], rnic.Options{}, peer.Options{QPs: 2})
 				linux := open(t, g, "rxe", families[0], rnic.Options{}, peer.Options{})

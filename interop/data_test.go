@@ -6,13 +6,11 @@ import (
 	"context"
 	"fmt"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/softrnic/softrnic/interop/lab"
 	"github.com/softrnic/softrnic/interop/peer"
-	"github.com/softrnic/softrnic/rnic"
 	"github.com/softrnic/softrnic/verbs"
 )
 
@@ -45,39 +43,60 @@ func setFaults(t testing.TB, g *lab.Guest, f lab.Faults) {
 	}
 }
 
-// sizes are message sizes around the MTU and up to 8 MiB.
-func sizes(mtu int) []int {
-	return []int{0, 1, 8, mtu - 1, mtu, mtu + 1, 3*mtu + 5, 64<<10 + 3, 1 << 20, 8 << 20}
-}
+// mtus are the path MTUs of the matrix.
+var mtus = []verbs.MTU{verbs.MTU1024, verbs.MTU4096}
+
+// chosen says whether a combination is run: all of them in a full matrix;
+// otherwise one of each four that differ in addresses and MTU only, another one
+// for each n.
+func chosen(n, family, mtu int) bool { return full() || n%4 == 2*family+mtu }
 
 // TestReliableData: SEND, WRITE and READ carry the bytes, in every size.
 func TestReliableData(t *testing.T) {
 	g := lab.Need(t)
-	for _, k := range kinds {
-		for _, f := range families {
-			for _, mtu := range []verbs.MTU{verbs.MTU1024, verbs.MTU4096} {
-				for _, fault := range faults() {
+	n := 0
+	for _, fault := range faults() {
+		for _, k := range kinds {
+			for fi, f := range families {
+				for mi, mtu := range mtus {
+					if !chosen(n, fi, mi) {
+						continue
+					}
 					t.Run(fmt.Sprintf("%v %s MTU %v %s", k, f.name, mtu, fault.name), func(t *testing.T) {
+						checks := 0
+						defer func() {
+							total := checks
+							if t.Failed() {
+								total++
+							}
+							payloadT.Count(fault.name, checks, total, k.String(), f.name, mtu.String())
+						}()
 						setFaults(t, g, fault.Faults)
-						list := sizes(mtu.Bytes())
-						size := list[len(list)-1]
-						a := open(t, g, k.a, f, rnic.Options{}, peer.Options{Memory: size})
-						b := open(t, g, k.b, f, rnic.Options{}, peer.Options{Memory: size})
-						require.NoError(t, peer.Connect(a, b, 1, verbs.ConnectOptions{MTU: mtu}))
-						for _, n := range list {
-							t0 := time.Now()
-							transfer(t, a, b, n)
-							t.Log(n, time.Since(t0))
+						sizes := payloadSizes(mtu.Bytes(), fault.name == "clean" || full())
+						o := peer.Options{Memory: sizes[len(sizes)-1]}
+						a, b := openPair(t, g, k, f, 1, o, o, verbs.ConnectOptions{MTU: mtu})
+						for _, size := range sizes {
+							transfer(t, a, b, size, &checks)
 						}
 					})
 				}
 			}
+			n++
 		}
 	}
 }
 
+// payloadSizes are message sizes around the MTU and up to 8 MiB, or some of
+// them.
+func payloadSizes(mtu int, all bool) []int {
+	if !all {
+		return []int{1, mtu + 1, 64<<10 + 3}
+	}
+	return []int{0, 1, 8, mtu - 1, mtu, mtu + 1, 3*mtu + 5, 64<<10 + 3, 1 << 20, 8 << 20}
+}
+
 // transfer moves n bytes by every operation and compares them.
-func transfer(t testing.TB, a, b peer.End, n int) {
+func transfer(t testing.TB, a, b peer.End, n int, checks *int) {
 	t.Helper()
 	seed := uint32(n)
 	check := func(end peer.End, what string) {
@@ -86,6 +105,7 @@ func transfer(t testing.TB, a, b peer.End, n int) {
 		require.NoError(t, err)
 		require.Equal(t, peer.PatternSum(n, seed), sum, "%s of %d bytes", what, n)
 		seed++
+		*checks++
 	}
 	send := func(wr verbs.SendWR, receives bool) {
 		t.Helper()
@@ -116,4 +136,73 @@ func transfer(t testing.TB, a, b peer.End, n int) {
 	require.NoError(t, a.Fill(0, n, ^seed))
 	send(verbs.SendWR{Opcode: verbs.WRRDMARead}, false)
 	check(a, "READ")
+}
+
+// TestUnreliableData: what arrives by UC and UD is whole. In a clean network
+// everything arrives; in another that may be little, as reordered packets are
+// lost to UC.
+func TestUnreliableData(t *testing.T) {
+	g := lab.Need(t)
+	n := 0
+	for _, fault := range faults() {
+		for _, k := range kinds {
+			if against := map[string]string{"rxe": fault.ToGuest, "softrnic": fault.FromGuest}[k.a]; against != "" {
+				continue // nothing goes that way
+			}
+			for _, typ := range []verbs.QPType{verbs.UC, verbs.UD} {
+				f, mtu := families[n%2], mtus[n/2%2]
+				n++
+				cell(t, datagramT, fault.name, []string{k.String(), typ.String()}, fmt.Sprintf("%v %v %s MTU %v %s", k, typ, f.name, mtu, fault.name), func(t *testing.T) {
+					setFaults(t, g, fault.Faults)
+					shower(t, g, k, f, typ, mtu, fault.name == "clean")
+				})
+			}
+		}
+	}
+}
+
+// shower sends many messages and looks at those that arrive.
+func shower(t *testing.T, g *lab.Guest, k kind, f family, typ verbs.QPType, mtu verbs.MTU, clean bool) {
+	const messages = 20
+	size, front := 3*mtu.Bytes()+5, 0 // of a message, and what is before it in a receive
+	if typ == verbs.UD {
+		size, front = mtu.Bytes()-3, 40
+	}
+	room := front + size
+	o := peer.Options{Type: typ, Memory: messages * room, RecvDepth: messages}
+	a, b := openPair(t, g, k, f, 1, o, o, verbs.ConnectOptions{MTU: mtu})
+	for i := range messages {
+		require.NoError(t, b.PostRecv(0, uint64(i), b.SGE(i*room, room)))
+		require.NoError(t, a.Fill(i*room, size, uint32(i)))
+	}
+	for i := range messages {
+		require.NoError(t, a.PostSend(0, verbs.SendWR{Opcode: verbs.WRSendWithImm, Flags: verbs.SendSignaled, Imm: uint32(i), SGList: a.SGE(i*room, size)}))
+		require.NoError(t, poll(t, a, 1)[0].Err())
+	}
+	// Only a clean network gives everything; in another, time must tell that
+	// there is no more.
+	within := patience
+	if !clean {
+		within = quiet
+	}
+	var arrived []verbs.WC
+	for {
+		wcs, err := b.Poll(1, within)
+		require.NoError(t, err)
+		arrived = append(arrived, wcs...)
+		if len(wcs) == 0 || clean && len(arrived) == messages {
+			break
+		}
+	}
+	for _, wc := range arrived {
+		require.NoError(t, wc.Err())
+		require.EqualValues(t, room, wc.ByteLen)
+		require.Less(t, wc.Imm, uint32(messages))
+		sum, err := b.Sum(int(wc.WRID)*room+front, size)
+		require.NoError(t, err)
+		require.Equal(t, peer.PatternSum(size, wc.Imm), sum, "message %d", wc.Imm)
+	}
+	if clean {
+		require.Len(t, arrived, messages)
+	}
 }

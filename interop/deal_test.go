@@ -28,7 +28,7 @@ func openPair(t testing.TB, g *lab.Guest, k kind, f family, qps int, oa, ob peer
 func TestSolicited(t *testing.T) {
 	g := lab.Need(t)
 	for _, k := range append(kinds, linuxAlone) {
-		t.Run(k.String(), func(t *testing.T) {
+		cell(t, behaviourT, k.String(), []string{"solicited events", ""}, k.String(), func(t *testing.T) {
 			a, b := openPair(t, g, k, families[0], 1, peer.Options{}, peer.Options{}, verbs.ConnectOptions{})
 			for range 5 {
 				require.NoError(t, b.PostRecv(0, 1, b.SGE(0, 64)))
@@ -71,7 +71,7 @@ func TestSolicited(t *testing.T) {
 func TestSharedReceives(t *testing.T) {
 	g := lab.Need(t)
 	for _, k := range append(kinds, linuxAlone) {
-		t.Run(k.String(), func(t *testing.T) {
+		cell(t, behaviourT, k.String(), []string{"shared receive queue: order, limit event, RNR", ""}, k.String(), func(t *testing.T) {
 			a, b := openPair(t, g, k, families[0], 2, peer.Options{}, peer.Options{SRQ: true}, verbs.ConnectOptions{})
 			const n = 8
 			for i := range n {

@@ -18,6 +18,5 @@ func TestLab(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, out, "PORT_ACTIVE")
 	require.Regexp(t, `active_mtu:\s+4096`, out)
-	t.Log(g.Versions())
-	t.Log(g.GIDIndex(lab.GuestIPv4), g.GIDIndex(lab.GuestIPv6))
+	require.NotEmpty(t, lab.Versions())
 }

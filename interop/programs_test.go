@@ -54,7 +54,8 @@ func (r run) String() string {
 
 const runTime = 3 * time.Minute // of a program, at most
 
-// programs are what can be compared. Those that need RDMA-CM are in cm_test.go.
+// programs are those of ibverbs-utils and perftest; see cmPrograms for those of
+// rdmacm-utils.
 func programs() []*program {
 	var list []*program
 	for _, typ := range []string{"rc", "uc", "ud", "srq"} {
@@ -119,7 +120,7 @@ func programs() []*program {
 }
 
 // around are message sizes across the MTU and up to 8 MiB.
-func around(mtu int) []int { return []int{1, mtu, mtu + 1, 64 << 10, 8 << 20} }
+func around(mtu int) []int { return []int{1, mtu, mtu + 1, 64 << 10, 8 << 20} } // the one in the middle counts most
 
 // datagrams are message sizes up to the MTU.
 func datagrams(mtu int) []int { return []int{1, mtu} }
@@ -210,14 +211,49 @@ func startHere(ctx context.Context, args []string) *side {
 // roles.
 func TestPrograms(t *testing.T) {
 	g := lab.Need(t)
+	list := faults()
+	n, picks := 0, 0
 	for _, p := range programs() {
 		for _, softHosts := range []bool{true, false} {
-			for _, f := range families {
-				size := p.sizes(1024)
-				r := run{program: p, softHosts: softHosts, f: f, mtu: 1024, size: size[len(size)/2]}
-				r.iters = itersFor(r.size)
-				t.Run(r.String(), func(t *testing.T) { require.NoError(t, r.play(t, g)) })
+			role := "client"
+			if softHosts {
+				role = "server"
 			}
+			for i, fault := range list {
+				if i > 0 && (!p.reliable || !full() && i != 1+n%(len(list)-1)) {
+					continue
+				}
+				for fi, f := range families {
+					for mi, mtu := range mtus {
+						if !chosen(picks, fi, mi) {
+							continue
+						}
+						for _, size := range p.chosenSizes(mtu.Bytes(), i > 0) {
+							r := run{program: p, softHosts: softHosts, f: f, mtu: mtu.Bytes(), size: size, iters: itersFor(size)}
+							cell(t, programT, fault.name, []string{p.name, role}, r.String()+", "+fault.name, func(t *testing.T) {
+								setFaults(t, g, fault.Faults)
+								require.NoError(t, r.play(t, g))
+							})
+						}
+					}
+				}
+				picks++
+			}
+			n++
 		}
 	}
+}
+
+// chosenSizes are those of the program's sizes that are run; in a part of the
+// matrix, or where packets get lost, not all of them.
+func (p *program) chosenSizes(mtu int, faulty bool) []int {
+	list := p.sizes(mtu)
+	if full() && !faulty {
+		return list
+	}
+	middle := (len(list) - 1) / 2
+	if full() && len(list) > middle+1 {
+		return list[middle : middle+2]
+	}
+	return list[middle : middle+1]
 }

@@ -22,6 +22,7 @@ type statusCase struct {
 	name    string
 	a, b    peer.Options
 	connect verbs.ConnectOptions
+	stray   bool // a is connected to a number that no queue pair has
 	run     func(s *stage)
 
 	// aFails and bFails say whether the queue pair ends in the error state.
@@ -40,7 +41,6 @@ type statusCase struct {
 type stage struct {
 	t            testing.TB
 	a, b         peer.End
-	gone         bool     // b is closed
 	sent, posted []string // what was posted, by the number of its request
 }
 
@@ -160,9 +160,7 @@ func statusCases() []statusCase {
 		{name: "SEND with invalidate, wrong rkey", connect: impatient, run: plain(verbs.WRSendWithInv, 100, func(s *stage, wr *verbs.SendWR) { wr.InvKey = 0x12345600 }),
 			aFails: true, bFails: true,
 			differs: map[string]string{"b": "an invalidation that fails is refused; rxe acknowledges the message and then goes silent"}},
-		{name: "SEND, nobody there", connect: impatient, run: func(s *stage) {
-			require.NoError(s.t, s.b.Close())
-			s.gone = true
+		{name: "SEND, nobody has that number", stray: true, connect: impatient, run: func(s *stage) {
 			s.send(s.to(verbs.WRSend, 100))
 			s.send(s.to(verbs.WRSend, 100))
 		}, aFails: true},
@@ -185,13 +183,18 @@ func play(t *testing.T, g *lab.Guest, k kind, c statusCase) (a, b []string) {
 	s := &stage{t: t}
 	s.a = open(t, g, k.a, families[0], rnic.Options{}, c.a)
 	s.b = open(t, g, k.b, families[0], rnic.Options{}, c.b)
-	require.NoError(t, peer.Connect(s.a, s.b, 1, c.connect))
+	if c.stray {
+		to := s.b.Endpoint(0)
+		to.QPN ^= 0xA5A5A5
+		c.connect.MTU = verbs.MTU4096
+		require.NoError(t, s.a.Connect(0, to, c.connect))
+		require.NoError(t, s.b.Connect(0, s.a.Endpoint(0), c.connect))
+	} else {
+		require.NoError(t, peer.Connect(s.a, s.b, 1, c.connect))
+	}
 	c.run(s)
 	a = tell(poll(t, s.a, len(s.sent)), s.sent)
 	a = append(a, "queue pair "+settle(t, s.a, c.aFails))
-	if s.gone {
-		return a, nil
-	}
 	state := settle(t, s.b, c.bFails)
 	arrived := poll(t, s.b, c.arrives)
 	require.NoError(t, s.b.Fail(0)) // so that all receives complete
@@ -239,22 +242,27 @@ func TestStatus(t *testing.T) {
 			var refA, refB []string
 			t.Run(linuxAlone.String(), func(t *testing.T) {
 				refA, refB = play(t, g, linuxAlone, c)
-				t.Logf("a: %s\nb: %s", strings.Join(refA, ", "), strings.Join(refB, ", "))
+				statusT.Set("a", strings.Join(refA, ", "), c.name)
+				statusT.Set("b", strings.Join(refB, ", "), c.name)
 			})
 			for _, k := range kinds {
-				t.Run(k.String(), func(t *testing.T) {
+				side := "b"
+				if k.a == "softrnic" {
+					side = "a"
+				}
+				why := c.differs[side]
+				text := "same"
+				cell(t, statusT, k.String(), []string{c.name}, k.String(), func(t *testing.T) {
 					a, b := play(t, g, k, c)
-					side := "b"
-					if k.a == "softrnic" {
-						side = "a"
-					}
-					if why := c.differs[side]; why != "" {
-						require.False(t, slices.Equal(refA, a) && slices.Equal(refB, b), "no difference any more: %s", why)
+					if why == "" {
+						require.Equal(t, refA, a, "a")
+						require.Equal(t, refB, b, "b")
 						return
 					}
-					require.Equal(t, refA, a, "a")
-					require.Equal(t, refB, b, "b")
+					require.False(t, slices.Equal(refA, a) && slices.Equal(refB, b), "no difference any more: %s", why)
+					text = fmt.Sprintf("a: %s; b: %s. %s", strings.Join(a, ", "), strings.Join(b, ", "), why)
 				})
+				statusT.Set(k.String(), text, c.name)
 			}
 		})
 	}

@@ -122,11 +122,6 @@ func (g *Guest) Close() {
 	<-g.exited
 }
 
-// Versions are the kernel's release and the packages of the guest.
-func (g *Guest) Versions() []string {
-	return append([]string{"linux " + g.image.Release}, g.image.Versions...)
-}
-
 // Start runs a program in the guest; see control.Client.Start.
 func (g *Guest) Start(ctx context.Context, stdout, stderr io.Writer, args ...string) (*control.Process, error) {
 	return g.control.Start(ctx, control.Command{Args: args}, stdout, stderr)

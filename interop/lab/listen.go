@@ -16,6 +16,13 @@ func (g *Guest) WaitListen(ctx context.Context, port uint16) error {
 	return err
 }
 
+// WaitListenCM waits until a program in the guest listens for connections of
+// RDMA-CM.
+func (g *Guest) WaitListenCM(ctx context.Context) error {
+	_, err := g.Output(ctx, "sh", "-c", "until rdma resource show cm_id | grep -q LISTEN; do usleep 20000; done")
+	return err
+}
+
 // WaitListen waits until a program on this side listens on a TCP port.
 func WaitListen(ctx context.Context, port uint16) error {
 	want := regexp.MustCompile(listening(port))

@@ -174,6 +174,15 @@ func Need(t testing.TB) *Guest {
 	return g
 }
 
+// Versions are the packages of the guest, "perftest 4.5+0.17-1", nil where
+// there is no lab.
+func Versions() []string {
+	if inside == nil {
+		return nil
+	}
+	return inside.Image.Versions
+}
+
 // binaries are the programs built so far, by name.
 var binaries sync.Map // string to func() error
 

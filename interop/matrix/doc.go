@@ -1,0 +1,12 @@
+// Package matrix collects the results of a run of the tests against Linux and
+// writes them as the tables of docs/rxe-matrix.md.
+//
+//	var m matrix.Matrix
+//	programs := m.Table("Programs", "What they are.", "program", "softrnic is")
+//	programs.Count("clean", 1, 1, "ibv_rc_pingpong", "server") // one of those that the cell sums up
+//	statuses.Set("rxe to softrnic", "same", "WRITE, wrong rkey")
+//	err := m.WriteFile("docs/rxe-matrix.md", head)
+//
+// What it writes depends on the results only, so that two runs of the same code
+// give the same text.
+package matrix

@@ -1,0 +1,152 @@
+package matrix
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// Matrix is a list of tables. The zero value is empty; all its methods and
+// those of its tables may be called from any goroutine.
+type Matrix struct {
+	mu     sync.Mutex
+	tables []*Table
+}
+
+// Table has rows with some heading cells each, and columns in the order in
+// which they are first named, as rows are.
+type Table struct {
+	m            *Matrix
+	title, about string
+	heads        []string
+	columns      []string
+	rows         []*row
+}
+
+type row struct {
+	heads []string
+	cells map[string]*cell // by column
+}
+
+// cell is a count of what passed, and perhaps a text to show instead.
+type cell struct {
+	text          string
+	passed, total int
+}
+
+// Table returns the table of a title, made at first use: with a paragraph about
+// it and the heading cells that each row has.
+func (m *Matrix) Table(title, about string, heads ...string) *Table {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, t := range m.tables {
+		if t.title == title {
+			return t
+		}
+	}
+	t := &Table{m: m, title: title, about: about, heads: heads}
+	m.tables = append(m.tables, t)
+	return t
+}
+
+// Count adds results to the cell of a column in the row with these headings.
+func (t *Table) Count(column string, passed, total int, row ...string) {
+	t.m.mu.Lock()
+	defer t.m.mu.Unlock()
+	c := t.cell(column, row)
+	c.passed += passed
+	c.total += total
+}
+
+// Set writes a text into a cell, which it shows unless something failed there.
+func (t *Table) Set(column, text string, row ...string) {
+	t.m.mu.Lock()
+	defer t.m.mu.Unlock()
+	t.cell(column, row).text = text
+}
+
+func (t *Table) cell(column string, heads []string) *cell {
+	if len(heads) != len(t.heads) {
+		panic(fmt.Sprintf("matrix: a row of %q has %d headings, not %d", t.title, len(t.heads), len(heads)))
+	}
+	if !slices.Contains(t.columns, column) {
+		t.columns = append(t.columns, column)
+	}
+	at := slices.IndexFunc(t.rows, func(r *row) bool { return slices.Equal(r.heads, heads) })
+	if at < 0 {
+		at = len(t.rows)
+		t.rows = append(t.rows, &row{slices.Clone(heads), make(map[string]*cell)})
+	}
+	r := t.rows[at]
+	c := r.cells[column]
+	if c == nil {
+		c = &cell{}
+		r.cells[column] = c
+	}
+	return c
+}
+
+// String is the cell as the table shows it: "12", or "11 of 12" if one failed.
+func (c *cell) String() string {
+	switch {
+	case c == nil:
+		return ""
+	case c.passed < c.total:
+		return fmt.Sprintf("**%d of %d**", c.passed, c.total)
+	case c.text != "":
+		return c.text
+	}
+	return fmt.Sprint(c.total)
+}
+
+// Totals are the counts of all cells.
+func (m *Matrix) Totals() (passed, total int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, t := range m.tables {
+		p, n := t.totals()
+		passed, total = passed+p, total+n
+	}
+	return passed, total
+}
+
+func (t *Table) totals() (passed, total int) {
+	for _, r := range t.rows {
+		for _, c := range r.cells {
+			passed, total = passed+c.passed, total+c.total
+		}
+	}
+	return passed, total
+}
+
+// Markdown is the document: a head, the totals, and the tables.
+func (m *Matrix) Markdown(head string) string {
+	passed, total := m.Totals()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var b strings.Builder
+	b.WriteString(strings.TrimSpace(head) + "\n\n")
+	fmt.Fprintf(&b, "**%d of %d checks passed.**\n", passed, total)
+	for _, t := range m.tables {
+		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n", t.title, t.about)
+		line := func(cells []string) { fmt.Fprintf(&b, "| %s |\n", strings.Join(cells, " | ")) }
+		heads := slices.Concat(t.heads, t.columns)
+		line(heads)
+		line(slices.Repeat([]string{"---"}, len(heads)))
+		for _, r := range t.rows {
+			cells := slices.Clone(r.heads)
+			for _, c := range t.columns {
+				cells = append(cells, strings.ReplaceAll(r.cells[c].String(), "|", "\\|"))
+			}
+			line(cells)
+		}
+	}
+	return b.String()
+}
+
+// WriteFile writes the document.
+func (m *Matrix) WriteFile(path, head string) error {
+	return os.WriteFile(path, []byte(m.Markdown(head)), 0o644)
+}
