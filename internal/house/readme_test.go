@@ -2,6 +2,8 @@ package house
 
 import (
 	"bytes"
+	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -70,7 +72,8 @@ func TestReadmeProgram(t *testing.T) {
 		err = c.Run()
 		return o.String(), e.String(), err
 	}
-	for _, addr := range []string{"", "127.0.0.1", "127.0.0.1:21000-21999"} {
+	free := fmt.Sprintf("127.%d.%d.%d", 1+rand.IntN(250), rand.IntN(250), 1+rand.IntN(250)) // other tests use 127.0.0.1
+	for _, addr := range []string{"", free, "127.0.0.1:21000-21999"} {
 		stdout, stderr, err := run("SOFTRNIC_ADDR="+addr, "SOFTRNIC_DEBUG=", "SOFTRNIC_LOG=")
 		require.NoError(t, err, stderr)
 		require.Equal(t, "SUCCESS 42 hello, RDMA\n", stdout)

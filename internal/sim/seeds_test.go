@@ -17,7 +17,7 @@ var oneSeed = flag.String("sim.seed", "", "run TestSeeds with this seed only and
 // Seeds that TestSeeds runs unless SOFTRNIC_SEEDS says otherwise.
 const (
 	seedsLong  = 10_000
-	seedsRace  = 300
+	seedsRace  = 300 // with the race detector a seed takes ten times as long
 	seedsShort = 300
 )
 

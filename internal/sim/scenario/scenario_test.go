@@ -79,7 +79,7 @@ func TestErrors(t *testing.T) {
 		start + "write a wr=1\nrun\nexpect wc a wr=2 SUCCESS\n----\n":               "wr is 1",
 		start + "write a wr=1\nrun\nexpect wc a wr=1 FATAL_ERR\n----\n":             "it is SUCCESS",
 		start + "write a wr=1 len=1 remote=5\nrun\nexpect untouched b 0 10\n----\n": "byte 5 has changed",
-		start + "send a wr=1\nrun\n----\n":                                          "no end to this",
+		"device a\ndevice b\nconnect rc a b min_rnr=31\nsend a wr=1\nrun\n----\n":   "no end to this",
 	} {
 		_, err := scenario.Run(script)
 		require.Error(t, err, script)
