@@ -49,8 +49,8 @@ func ExampleRetry() {
 	}
 	// Output:
 	// 67ms true
-	// 134ms true
-	// 201ms false
+	// 201ms true
+	// 469ms false
 }
 
 // A requester towards a peer that has two receives: the first message is a

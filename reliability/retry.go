@@ -11,6 +11,7 @@ type Retry struct {
 	rnrLimit uint8 // rnr_retry, 7: for ever
 	left     uint8
 	rnrLeft  uint8
+	timeouts uint8 // in a row, up to maxBackoff
 
 	probes   bool // ask early; only towards peers known to like it
 	probed   uint8
@@ -55,7 +56,7 @@ func (r *Retry) Sent(now Time, rtt *RTT) {
 // Progress notes that something new was acknowledged; outstanding tells
 // whether anything is left in flight.
 func (r *Retry) Progress(now Time, outstanding bool, rtt *RTT) {
-	r.left, r.rnrLeft = r.limit, r.rnrLimit
+	r.left, r.rnrLeft, r.timeouts = r.limit, r.rnrLimit, 0
 	r.nakked = false
 	r.probed = 0
 	r.rnr = 0
@@ -81,8 +82,15 @@ func (r *Retry) Deadline() Time {
 	if r.progress == 0 || r.timeout == 0 {
 		return 0
 	}
-	return Earlier(r.progress+Time(r.timeout), r.probe)
+	return Earlier(r.progress+r.patience(), r.probe)
 }
+
+// maxBackoff is how often the timeout doubles while nothing comes back. The
+// timer may run up to four times as long as the attribute says (IBTA volume 1,
+// 9.7.6.1.3), and a peer that is only slow must not cost the connection.
+const maxBackoff = 2
+
+func (r *Retry) patience() Time { return Time(r.timeout << r.timeouts) }
 
 // Expired tells what the passage of time calls for.
 func (r *Retry) Expired(now Time, rtt *RTT) Verdict {
@@ -98,11 +106,12 @@ func (r *Retry) Expired(now Time, rtt *RTT) Verdict {
 	if r.progress == 0 || r.timeout == 0 {
 		return Nothing
 	}
-	if now >= r.progress+Time(r.timeout) {
+	if now >= r.progress+r.patience() {
 		if r.left == 0 {
 			return GiveUp
 		}
 		r.left--
+		r.timeouts = min(r.timeouts+1, maxBackoff)
 		r.nakked = false
 		r.progress = now
 		r.probed = 0
@@ -130,6 +139,7 @@ func (r *Retry) SequenceNAK(now Time, psn wire.PSN, rtt *RTT) Verdict {
 		return GiveUp
 	}
 	r.left--
+	r.timeouts = 0
 	r.nakked, r.nakPSN = true, psn
 	r.progress = now
 	r.probed = 0
@@ -152,6 +162,7 @@ func (r *Retry) RNR(now Time, code uint8) Verdict {
 	}
 	r.rnr = now + Time(wire.RNRNanos(code))
 	r.nakked = false
+	r.timeouts = 0
 	r.probe = 0
 	return GoBack
 }
@@ -167,5 +178,5 @@ func (r *Retry) RNRSpent() int { return int(r.rnrLimit - r.rnrLeft) }
 // Stop forgets everything in flight.
 func (r *Retry) Stop() {
 	r.progress, r.probe, r.rnr, r.nakked = 0, 0, 0, false
-	r.left, r.rnrLeft = r.limit, r.rnrLimit
+	r.left, r.rnrLeft, r.timeouts = r.limit, r.rnrLimit, 0
 }

@@ -17,6 +17,7 @@ type retryModel struct {
 	since            Time // of the last sign of life, 0: nothing in flight
 	rnrEnd           Time
 	answered         int // position of the sequence NAK answered, -1: none
+	silence          int // timeouts without a sign of life
 }
 
 func (m *retryModel) deadline() Time {
@@ -26,7 +27,7 @@ func (m *retryModel) deadline() Time {
 	case m.since == 0 || m.timeout == 0:
 		return 0
 	}
-	return m.since + Time(m.timeout)
+	return m.since + Time([]int64{1, 2, 4}[min(m.silence, 2)]*m.timeout)
 }
 
 func (m *retryModel) spend() Verdict {
@@ -66,7 +67,7 @@ func TestRetryAgainstModel(t *testing.T) {
 				outstanding := rapid.Bool().Draw(t, "outstanding")
 				r.Progress(now, outstanding, &rtt)
 				una++
-				m.used, m.rnrUsed, m.since, m.rnrEnd, m.answered = 0, 0, 0, 0, -1
+				m.used, m.rnrUsed, m.since, m.rnrEnd, m.answered, m.silence = 0, 0, 0, 0, -1, 0
 				if outstanding {
 					m.since = now
 				}
@@ -74,7 +75,7 @@ func TestRetryAgainstModel(t *testing.T) {
 			case 2: // a sequence NAK
 				if m.rnrEnd == 0 && m.answered != una {
 					if want = m.spend(); want == GoBack {
-						m.answered, m.since = una, now
+						m.answered, m.since, m.silence = una, now, 0
 					}
 				}
 				require.Equal(t, want, r.SequenceNAK(now, at(una), &rtt))
@@ -89,7 +90,7 @@ func TestRetryAgainstModel(t *testing.T) {
 						m.rnrUsed++
 					}
 					if want == GoBack {
-						m.rnrEnd, m.answered = now+Time(rnrTable[code]*10_000), -1
+						m.rnrEnd, m.answered, m.silence = now+Time(rnrTable[code]*10_000), -1, 0
 					}
 				}
 				require.Equal(t, want, r.RNR(now, code))
@@ -106,6 +107,7 @@ func TestRetryAgainstModel(t *testing.T) {
 				default:
 					if want = m.spend(); want == GoBack {
 						m.since, m.answered = now, -1
+						m.silence++
 					}
 				}
 				require.Equal(t, want, r.Expired(now, &rtt))
