@@ -69,7 +69,7 @@ func TestProgressResetsRetries(t *testing.T) {
 		p.take(p.a)
 		p.wait(p.a, 4096<<14)
 		p.take(p.a)
-		p.wait(p.a, 4096<<15) // silence doubles it
+		p.wait(p.a, 4096<<15)       // silence doubles it
 		p.give(p.b, p.take(p.a)[0]) // one packet a time, at the last retry
 		p.give(p.a, p.take(p.b)...)
 		require.Equal(t, []string{fmt.Sprintf("%d RDMA_WRITE len=8", i)}, p.a.done())
