@@ -26,9 +26,9 @@ func TestAtomicsOnce(t *testing.T) {
 	for _, target := range []string{"softrnic", "rxe"} {
 		for _, fault := range []fault{
 			{name: "clean"},
-			{"loss from rxe", lab.Faults{FromGuest: "loss 10%"}},
-			{"loss to rxe", lab.Faults{ToGuest: "loss 10%"}},
-			{"duplicates", lab.Faults{FromGuest: "duplicate 20%", ToGuest: "duplicate 20%"}},
+			{name: "loss from rxe", Faults: lab.Faults{FromGuest: "loss 10%"}},
+			{name: "loss to rxe", Faults: lab.Faults{ToGuest: "loss 10%"}},
+			{name: "duplicates", Faults: lab.Faults{FromGuest: "duplicate 20%", ToGuest: "duplicate 20%"}},
 		} {
 			cell(t, behaviourT, "both to "+target, []string{"atomics once each, on one word", fault.name}, fmt.Sprintf("at %s, %s", target, fault.name), func(t *testing.T) {
 				setFaults(t, g, fault.Faults)

@@ -14,13 +14,15 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// fault is one thing that the network does to packets, in one direction.
+// fault is what happens to packets: on the cable, or in softrnic's own link.
 type fault struct {
 	name string
 	lab.Faults
+	impair string // for rnic.Options.Impair
 }
 
-// faults are each of the network's ways, in each direction.
+// faults are each of the network's ways, in each direction, and all of
+// softrnic's at once: it damages packets that are sealed already.
 func faults() []fault {
 	list := []fault{{name: "clean"}}
 	for _, f := range []struct{ name, words string }{
@@ -29,9 +31,11 @@ func faults() []fault {
 		{"duplicate", "duplicate 2%"},
 		{"corrupt", "corrupt 1%"},
 	} {
-		list = append(list, fault{f.name + " from rxe", lab.Faults{FromGuest: f.words}}, fault{f.name + " to rxe", lab.Faults{ToGuest: f.words}})
+		list = append(list,
+			fault{name: f.name + " from rxe", Faults: lab.Faults{FromGuest: f.words}},
+			fault{name: f.name + " to rxe", Faults: lab.Faults{ToGuest: f.words}})
 	}
-	return list
+	return append(list, fault{name: "all by softrnic", impair: "loss 1% duplicate 1% corrupt 1% delay 2ms reorder 99%"})
 }
 
 // setFaults lets a network fail for the time of a test.
@@ -75,6 +79,7 @@ func TestReliableData(t *testing.T) {
 						sizes := payloadSizes(mtu.Bytes(), fault.name == "clean" || full())
 						o := peer.Options{Memory: sizes[len(sizes)-1]}
 						a, b := openPair(t, g, k, f, 1, o, o, verbs.ConnectOptions{MTU: mtu})
+						require.NoError(t, softOf(a, b).Device.SetImpair(fault.impair))
 						for _, size := range sizes {
 							transfer(t, a, b, size, &checks)
 						}
@@ -146,7 +151,7 @@ func TestUnreliableData(t *testing.T) {
 	n := 0
 	for _, fault := range faults() {
 		for _, k := range kinds {
-			if against := map[string]string{"rxe": fault.ToGuest, "softrnic": fault.FromGuest}[k.a]; against != "" {
+			if against := map[string]string{"rxe": fault.ToGuest + fault.impair, "softrnic": fault.FromGuest}[k.a]; against != "" {
 				continue // nothing goes that way
 			}
 			for _, typ := range []verbs.QPType{verbs.UC, verbs.UD} {
@@ -154,7 +159,7 @@ func TestUnreliableData(t *testing.T) {
 				n++
 				cell(t, datagramT, fault.name, []string{k.String(), typ.String()}, fmt.Sprintf("%v %v %s MTU %v %s", k, typ, f.name, mtu, fault.name), func(t *testing.T) {
 					setFaults(t, g, fault.Faults)
-					shower(t, g, k, f, typ, mtu, fault.name == "clean")
+					shower(t, g, k, f, typ, mtu, fault)
 				})
 			}
 		}
@@ -162,8 +167,9 @@ func TestUnreliableData(t *testing.T) {
 }
 
 // shower sends many messages and looks at those that arrive.
-func shower(t *testing.T, g *lab.Guest, k kind, f family, typ verbs.QPType, mtu verbs.MTU, clean bool) {
+func shower(t *testing.T, g *lab.Guest, k kind, f family, typ verbs.QPType, mtu verbs.MTU, fault fault) {
 	const messages = 20
+	clean := fault.name == "clean"
 	size, front := 3*mtu.Bytes()+5, 0 // of a message, and what is before it in a receive
 	if typ == verbs.UD {
 		size, front = mtu.Bytes()-3, 40
@@ -171,6 +177,7 @@ func shower(t *testing.T, g *lab.Guest, k kind, f family, typ verbs.QPType, mtu 
 	room := front + size
 	o := peer.Options{Type: typ, Memory: messages * room, RecvDepth: messages}
 	a, b := openPair(t, g, k, f, 1, o, o, verbs.ConnectOptions{MTU: mtu})
+	require.NoError(t, softOf(a, b).Device.SetImpair(fault.impair))
 	for i := range messages {
 		require.NoError(t, b.PostRecv(0, uint64(i), b.SGE(i*room, room)))
 		require.NoError(t, a.Fill(i*room, size, uint32(i)))

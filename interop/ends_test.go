@@ -21,7 +21,7 @@ import (
 )
 
 const (
-	patience    = time.Minute // for what must happen; a guard only
+	patience    = 3 * time.Minute // for what must happen; a guard only
 	programPort = 4000
 	quiet       = time.Second // when nothing has come for so long, nothing comes any more
 )

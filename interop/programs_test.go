@@ -42,6 +42,7 @@ type run struct {
 	f         family
 	mtu, size int
 	iters     int
+	impair    string // for softrnic's --impair
 }
 
 func (r run) String() string {
@@ -52,7 +53,7 @@ func (r run) String() string {
 	return fmt.Sprintf("%s, %s %s MTU %d, %d bytes", r.program.name, role, r.f.name, r.mtu, r.size)
 }
 
-const runTime = 3 * time.Minute // of a program, at most
+const runTime = 10 * time.Minute // of a program, at most
 
 // programs are those of ibverbs-utils and perftest; see cmPrograms for those of
 // rdmacm-utils.
@@ -136,6 +137,9 @@ func (r run) play(t testing.TB, g *lab.Guest) error {
 	guest = append(guest, r.program.args(r)...)
 	host := append([]string{lab.Binary(t, "softrnic")}, r.program.soft...)
 	host = append(append(host, r.program.args(r)...), "--addr", netip.AddrPortFrom(r.f.host, 4791).String())
+	if r.impair != "" {
+		host = append(host, "--impair", r.impair)
+	}
 
 	inGuest := func(args ...string) *side { return startGuest(ctx, g, append(guest, args...)) }
 	here := func(args ...string) *side { return startHere(ctx, append(host, args...)) }
@@ -229,7 +233,7 @@ func TestPrograms(t *testing.T) {
 							continue
 						}
 						for _, size := range p.chosenSizes(mtu.Bytes(), i > 0) {
-							r := run{program: p, softHosts: softHosts, f: f, mtu: mtu.Bytes(), size: size, iters: itersFor(size)}
+							r := run{program: p, softHosts: softHosts, f: f, mtu: mtu.Bytes(), size: size, iters: itersFor(size), impair: fault.impair}
 							cell(t, programT, fault.name, []string{p.name, role}, r.String()+", "+fault.name, func(t *testing.T) {
 								setFaults(t, g, fault.Faults)
 								require.NoError(t, r.play(t, g))

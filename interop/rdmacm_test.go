@@ -39,14 +39,14 @@ var cmPrograms = []cmProgram{
 var early = regexp.MustCompile(`REJECTED|UNREACHABLE|invalid service id|nobody serves|does not answer`)
 
 // play runs the program on both sides.
-func (p cmProgram) play(t testing.TB, g *lab.Guest, softHosts bool, f family) error {
+func (p cmProgram) play(t testing.TB, g *lab.Guest, softHosts bool, f family, impair string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), runTime)
 	defer cancel()
 	soft := lab.Binary(t, "softrnic")
 	start := func(here bool, args string, server, self netip.Addr) *side {
 		words := strings.Fields(p.name + " " + strings.NewReplacer("SERVER", server.String(), "SELF", self.String()).Replace(args))
 		if here {
-			return startHere(ctx, append([]string{soft}, words...))
+			return startHere(ctx, append([]string{soft, "--impair", impair}, words...))
 		}
 		return startGuest(ctx, g, words)
 	}
@@ -117,7 +117,7 @@ func TestRDMACM(t *testing.T) {
 							require.NoError(t, g.SetMTU(context.Background(), mtu))
 							t.Cleanup(func() { require.NoError(t, g.SetMTU(context.Background(), lab.LargeMTU)) })
 							setFaults(t, g, fault.Faults)
-							require.NoError(t, p.play(t, g, softHosts, f))
+							require.NoError(t, p.play(t, g, softHosts, f, fault.impair))
 						})
 					}
 				}

@@ -1,0 +1,46 @@
+//go:build interop && linux
+
+package interop
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/interop/lab"
+)
+
+// TestBenchPeers: the experiment of that name runs in the guest, and shows
+// perftest on rxe and softrnic on the same rows.
+func TestBenchPeers(t *testing.T) {
+	g := lab.Need(t)
+	if !full() {
+		t.Skip("takes minutes of emulation: run with -matrix full")
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), runTime)
+	defer cancel()
+	program, err := os.ReadFile(lab.Binary(t, "bench"))
+	require.NoError(t, err)
+	require.NoError(t, g.Put(ctx, "/lab/bench", program))
+	out, err := g.Output(ctx, "/lab/bench", "run", "peers", "--quick", "--json", "--set", "beside=rdma", "--set", "rounds=1", "--set", "iters=20", "--set", "time=10ms")
+	require.NoError(t, err)
+	sizes := make(map[string][]float64) // by series
+	for line := range strings.Lines(out) {
+		var row struct {
+			Series string  `json:"series"`
+			X, Y   float64 // size, and time or bandwidth
+		}
+		require.NoError(t, json.Unmarshal([]byte(line), &row), line)
+		if row.Series != "" {
+			require.Positive(t, row.Y, line)
+			sizes[row.Series] = append(sizes[row.Series], row.X)
+		}
+	}
+	for _, series := range []string{"rc-write", "rc-send", lab.Device + "-rc-write", lab.Device + "-rc-send"} {
+		require.Equal(t, []float64{8, 64 << 10}, sizes[series], "%s\n%s", series, out)
+	}
+}
