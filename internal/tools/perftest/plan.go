@@ -144,8 +144,5 @@ func (p *plan) largest() int {
 	return list[len(list)-1]
 }
 
-// duplex reports whether messages go both ways in a bandwidth test.
-func (p *plan) duplex() bool { return p.Bidirectional }
-
 // roundUp rounds n up to a multiple of to.
 func roundUp(n, to int) int { return (n + to - 1) / to * to }
