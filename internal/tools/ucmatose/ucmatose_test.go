@@ -31,7 +31,7 @@ func TestPlay(t *testing.T) {
 		connections, count, size int
 		space                    cm.PortSpace
 	}{
-		{1, 10, 100, cm.TCP}, {1, 1, 1, cm.TCP}, {20, 10, 100, cm.TCP}, {3, 100, 10000, cm.TCP}, {2, 5, 1 << 20, cm.TCP}, {2, 10, 100, cm.IB},
+		{1, 10, 100, cm.TCP}, {1, 1, 1, cm.TCP}, {20, 10, 100, cm.TCP}, {3, 100, 10000, cm.TCP}, {2, 3, 300000, cm.TCP}, {2, 10, 100, cm.IB},
 		{3, 0, 100, cm.TCP}, {3, 10, 0, cm.TCP},
 	} {
 		t.Run(fmt.Sprintf("%d,%d,%d,%v", c.connections, c.count, c.size, c.space), func(t *testing.T) {
