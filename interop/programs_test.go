@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -30,6 +31,7 @@ type program struct {
 
 	gid      string // option that takes the index of the GID
 	v4Only   bool   // the original finds its server by IPv4 only
+	cm       bool   // both sides meet by RDMA-CM, not by TCP
 	reliable bool   // no message gets lost, so it ends under faults, too
 	sizes    func(mtu int) []int
 	proof    func(p run) string // matches what the client prints when it has done everything
@@ -81,43 +83,53 @@ func programs() []*program {
 		list = append(list, p)
 	}
 	for _, test := range []string{"send_bw", "send_lat", "write_bw", "write_lat", "read_bw", "read_lat", "atomic_bw", "atomic_lat"} {
-		verb, _, _ := strings.Cut(test, "_")
-		services := []string{"RC"}
+		verb, kind, _ := strings.Cut(test, "_")
+		list = append(list, perftest(test), perftest(test, "-R"))
 		switch verb {
 		case "send":
-			services = []string{"RC", "UC", "UD"}
+			list = append(list, perftest(test, "-c", "UC"), perftest(test, "-c", "UD"), perftest(test, "-c", "UD", "-R"))
 		case "write":
-			services = []string{"RC", "UC"}
+			list = append(list, perftest(test, "-c", "UC"))
 		}
-		for _, service := range services {
-			p := &program{
-				name: "ib_" + test, soft: []string{"perf", test}, gid: "-x", v4Only: true, reliable: service == "RC",
-				sizes: around,
-				args: func(r run) []string {
-					args := []string{"-m", fmt.Sprint(r.mtu), "-n", fmt.Sprint(r.iters), "-F"}
-					if verb != "atomic" {
-						args = append(args, "-s", fmt.Sprint(r.size))
-					}
-					if service != "RC" {
-						args = append(args, "-c", service)
-					}
-					return args
-				},
-				proof: func(r run) string { return fmt.Sprintf(`(?m)^ %d +%d +(\d|inf)`, r.size, r.iters) },
-			}
-			if service != "RC" {
-				p.name += " -c " + service
-			}
-			switch {
-			case verb == "atomic":
-				p.sizes = func(int) []int { return []int{8} }
-			case service == "UD":
-				p.sizes = datagrams
-			}
-			list = append(list, p)
+		if kind == "bw" {
+			list = append(list, perftest(test, "-b"), perftest(test, "-q", "3"))
 		}
 	}
 	return list
+}
+
+// perftest is a program of perftest with some options.
+func perftest(test string, options ...string) *program {
+	p := &program{
+		name: strings.Join(append([]string{"ib_" + test}, options...), " "), soft: []string{"perf", test},
+		gid: "-x", v4Only: true, cm: slices.Contains(options, "-R"),
+		reliable: !slices.Contains(options, "UC") && !slices.Contains(options, "UD"),
+		sizes:    around,
+		proof:    func(r run) string { return fmt.Sprintf(`(?m)^ %d +%d +(\d|inf)`, r.size, r.iters*r.pairs()) },
+	}
+	atomic := strings.HasPrefix(test, "atomic")
+	switch {
+	case atomic:
+		p.sizes = func(int) []int { return []int{8} }
+	case slices.Contains(options, "UD"):
+		p.sizes = datagrams
+	}
+	p.args = func(r run) []string {
+		args := []string{"-m", fmt.Sprint(r.mtu), "-n", fmt.Sprint(r.iters), "-F"}
+		if !atomic {
+			args = append(args, "-s", fmt.Sprint(r.size))
+		}
+		return append(args, options...)
+	}
+	return p
+}
+
+// pairs is the number of queue pairs, each of which does all iterations.
+func (r run) pairs() int {
+	if strings.HasSuffix(r.program.name, "-q 3") {
+		return 3
+	}
+	return 1
 }
 
 // around are message sizes across the MTU and up to 8 MiB.
@@ -133,7 +145,8 @@ func itersFor(size int) int { return min(50, max(5, 1<<20/size)) }
 func (r run) play(t testing.TB, g *lab.Guest) error {
 	ctx, cancel := context.WithTimeout(context.Background(), runTime)
 	defer cancel()
-	guest := append(strings.Fields(r.program.name)[:1:1], "-d", lab.Device, r.program.gid, fmt.Sprint(g.GIDIndex(r.f.guest)))
+	original, _, _ := strings.Cut(r.program.name, " ")
+	guest := []string{original, "-d", lab.Device, r.program.gid, fmt.Sprint(g.GIDIndex(r.f.guest))}
 	guest = append(guest, r.program.args(r)...)
 	host := append([]string{lab.Binary(t, "softrnic")}, r.program.soft...)
 	host = append(append(host, r.program.args(r)...), "--addr", netip.AddrPortFrom(r.f.host, 4791).String())
@@ -146,22 +159,32 @@ func (r run) play(t testing.TB, g *lab.Guest) error {
 	var server, client *side
 	if r.softHosts {
 		server = here()
-		if err := lab.WaitListen(ctx, tcpPort); err != nil {
-			return fmt.Errorf("%w\n%v", err, server)
+		if !r.program.cm {
+			if err := lab.WaitListen(ctx, tcpPort); err != nil {
+				return fmt.Errorf("%w\n%v", err, server)
+			}
 		}
 		name := r.f.host
-		if r.program.v4Only {
+		if r.program.v4Only && !r.program.cm {
 			name = lab.HostIPv4
 		}
 		client = inGuest(name.String())
 	} else {
 		server = inGuest()
-		if err := g.WaitListen(ctx, tcpPort); err != nil {
+		wait, name := func() error { return g.WaitListen(ctx, tcpPort) }, lab.GuestIPv4 // the originals listen with IPv4
+		if r.program.cm {
+			wait, name = func() error { return g.WaitListenCM(ctx) }, r.f.guest
+		}
+		if err := wait(); err != nil {
 			return fmt.Errorf("%w\n%v", err, server)
 		}
-		client = here(lab.GuestIPv4.String()) // the originals listen with IPv4
+		client = here(name.String())
 	}
 	clientErr := <-client.ended
+	for clientErr != nil && r.softHosts && r.program.cm && early.Match(client.out.Bytes()) && len(server.ended) == 0 && ctx.Err() == nil {
+		client = inGuest(r.f.host.String())
+		clientErr = <-client.ended
+	}
 	if clientErr != nil {
 		cancel() // the server would wait for another
 	}
@@ -232,7 +255,13 @@ func TestPrograms(t *testing.T) {
 						if !chosen(picks, fi, mi) {
 							continue
 						}
-						for _, size := range p.chosenSizes(mtu.Bytes(), i > 0) {
+						if p.cm { // the originals resolve IPv4 only
+							if full() && fi > 0 {
+								continue
+							}
+							f = families[0]
+						}
+						for _, size := range p.chosenSizes(mtu.Bytes(), i > 0, picks) {
 							r := run{program: p, softHosts: softHosts, f: f, mtu: mtu.Bytes(), size: size, iters: itersFor(size), impair: fault.impair}
 							cell(t, programT, fault.name, []string{p.name, role}, r.String()+", "+fault.name, func(t *testing.T) {
 								setFaults(t, g, fault.Faults)
@@ -248,16 +277,18 @@ func TestPrograms(t *testing.T) {
 	}
 }
 
-// chosenSizes are those of the program's sizes that are run; in a part of the
-// matrix, or where packets get lost, not all of them.
-func (p *program) chosenSizes(mtu int, faulty bool) []int {
+// chosenSizes are those of the program's sizes that are run: all of them in a
+// full matrix; where packets get lost only one, another one for each n, and
+// otherwise the middle one.
+func (p *program) chosenSizes(mtu int, faulty bool, n int) []int {
 	list := p.sizes(mtu)
-	if full() && !faulty {
+	middle := (len(list) - 1) / 2
+	switch {
+	case !full():
+		return list[middle : middle+1]
+	case !faulty:
 		return list
 	}
-	middle := (len(list) - 1) / 2
-	if full() && len(list) > middle+1 {
-		return list[middle : middle+2]
-	}
+	middle += n % (len(list) - middle)
 	return list[middle : middle+1]
 }
