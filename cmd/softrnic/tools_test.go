@@ -157,7 +157,7 @@ func TestToolProcesses(t *testing.T) {
 		{"perf send_bw", "-n 20 --data_validation", `\n 65536      20  `},
 		{"perf send_lat", "-n 20 -c UD", `\n 2       20  `},
 		{"perf write_bw", "-n 20 -b -q 2", `\n 65536      40  `},
-		{"perf write_lat", "-n 20", `\n 2       20  `},
+		{"perf write_lat", "-n 20 -s 8", `\n 8       20  `}, // a whole word: shorter ones are copied plainly, which -race sees
 		{"perf read_bw", "-n 20 --report_gbits -s 1000", `\n 1000       20  `},
 		{"perf read_lat", "-n 20", "RDMA_Read Latency Test"},
 		{"perf atomic_bw", "-n 20 -A CMP_AND_SWAP", `\n 8          20  `},
