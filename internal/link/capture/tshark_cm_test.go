@@ -123,7 +123,7 @@ func TestTsharkCM(t *testing.T) {
 		for i, m := range messages {
 			fields := map[string]string{
 				"bth.opcode": "100", "bth.destqp": "0x000001", "deth.srcqp": "0x00000001", "mad.baseversion": "0x01", "mad.mgmtclass": "0x07",
-				"mad.classversion": "0x02", "mad.method": "0x03", "mad.status": "0x0000", "mad.transactionid": fmt.Sprintf("0x%016x", 0xabcd0000+i),
+				"mad.classversion": "0x02", "mad.method": "0x03", "mad.status": "0x0000", "mad.transactionid": fmt.Sprintf("0x%016x", 0xabcd0000+uint64(i)),
 				"mad.attributeid": fmt.Sprintf("0x%04x", uint16(m.attr)), "mad.attributemodifier": "0x00000000",
 			}
 			maps.Copy(fields, m.fields)
