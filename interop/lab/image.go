@@ -302,14 +302,21 @@ func (b *builder) pack() error {
 	return errors.Join(err, f.Close())
 }
 
+// inRoot runs a program of the packages among its like.
 func (b *builder) inRoot(name string, args ...string) (string, error) {
-	return b.run("/", "chroot", append([]string{b.root, name}, args...)...)
+	cmd := exec.CommandContext(b.ctx, "chroot", append([]string{b.root, name}, args...)...)
+	cmd.SysProcAttr = asRoot(&syscall.SysProcAttr{})
+	return output(cmd)
 }
 
 // run runs a command in a folder and returns what it prints.
 func (b *builder) run(dir, name string, args ...string) (string, error) {
 	cmd := exec.CommandContext(b.ctx, name, args...)
 	cmd.Dir = dir
+	return output(cmd)
+}
+
+func output(cmd *exec.Cmd) (string, error) {
 	cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive", "LC_ALL=C.UTF-8", "PYTHONDONTWRITEBYTECODE=")
 	var errs strings.Builder
 	cmd.Stderr = &errs

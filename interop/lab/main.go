@@ -76,13 +76,16 @@ func missing() string {
 	return ""
 }
 
-// namespaces are those in which the tests run. A user who is not root is root
-// in a user namespace.
+// namespaces are those in which the tests run.
 func namespaces() *syscall.SysProcAttr {
-	attr := &syscall.SysProcAttr{
+	return asRoot(&syscall.SysProcAttr{
 		Cloneflags: syscall.CLONE_NEWNET | syscall.CLONE_NEWPID | syscall.CLONE_NEWNS,
 		Pdeathsig:  syscall.SIGKILL,
-	}
+	})
+}
+
+// asRoot makes a user who is not root so, in a user namespace.
+func asRoot(attr *syscall.SysProcAttr) *syscall.SysProcAttr {
 	if uid, gid := os.Geteuid(), os.Getegid(); uid != 0 {
 		attr.Cloneflags |= syscall.CLONE_NEWUSER
 		attr.UidMappings = []syscall.SysProcIDMap{{HostID: uid, Size: 1}}
@@ -135,7 +138,7 @@ func enter() (code int, err error) {
 // build builds a program of this module into a folder, such that it runs in the
 // guest, too, which has another libc.
 func build(ctx context.Context, bin, path string) error {
-	cmd := exec.CommandContext(ctx, "go", "build", "-o", filepath.Join(bin, filepath.Base(path)), "github.com/softrnic/softrnic/"+path)
+	cmd := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-o", filepath.Join(bin, filepath.Base(path)), "github.com/softrnic/softrnic/"+path)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("%s: %w\n%s", strings.Join(cmd.Args, " "), err, out)
