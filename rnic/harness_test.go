@@ -6,7 +6,6 @@ import (
 	"os"
 	"runtime"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -53,8 +52,6 @@ func newEndOf(t testing.TB, o Options, typ verbs.QPType) *end {
 	e.dev, err = Open(o)
 	require.NoError(t, err)
 	t.Cleanup(func() { e.dev.Close() })
-	opened.Store(e.dev, nil)
-	t.Cleanup(func() { opened.Delete(e.dev) })
 	e.pd, err = e.dev.AllocPD()
 	require.NoError(t, err)
 	e.cq = e.newCQ(t, 1024)
@@ -152,23 +149,9 @@ func (e *end) handle(t testing.TB, to *Device) verbs.AH {
 	return ah
 }
 
-// opened are the devices of running tests.
-var opened sync.Map
-
-// orderMemory orders what the test does to memory with what the engines do, in both
-// directions. The network orders them anyway, but in a way that the race
-// detector cannot know: one test holds both ends.
-func orderMemory() {
-	opened.Range(func(d, _ any) bool {
-		d.(*Device).quiesce()
-		return true
-	})
-}
-
 // post posts one signaled request.
 func (e *end) post(t testing.TB, wr verbs.SendWR) {
 	t.Helper()
-	orderMemory()
 	wr.Flags |= verbs.SendSignaled
 	_, err := e.qp.PostSend([]verbs.SendWR{wr})
 	require.NoError(t, err)
@@ -185,7 +168,6 @@ func (e *end) recv(t testing.TB, id uint64, off, n int) {
 func (e *end) poll1(t testing.TB) verbs.WC {
 	t.Helper()
 	wc := e.next(t)
-	orderMemory()
 	require.NoError(t, wc.Err())
 	return wc
 }

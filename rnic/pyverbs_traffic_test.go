@@ -225,7 +225,6 @@ func TestFence(t *testing.T) {
 		want := append([]byte(nil), b.mr.Bytes()[:9000]...)
 		fenced := verbs.SendWR{Opcode: verbs.WRRDMAWrite, Flags: verbs.SendFence | verbs.SendSignaled, SGList: []verbs.SGE{a.mr.SGE(0, 9000)},
 			RemoteAddr: b.mr.Addr() + 100_000, RKey: b.mr.RKey()}
-		orderMemory()
 		_, err := a.qp.PostSend([]verbs.SendWR{
 			{Opcode: verbs.WRRDMARead, SGList: []verbs.SGE{a.mr.SGE(0, 9000)}, RemoteAddr: b.mr.Addr(), RKey: b.mr.RKey()}, fenced,
 		})

@@ -78,6 +78,7 @@ func (c *udp) receive(r *Datagrams) (n int) {
 	}
 	switch {
 	case n > 0:
+		received()
 		rx.fresh.calls++
 	case errno == unix.EAGAIN:
 		rx.count()

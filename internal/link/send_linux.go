@@ -202,6 +202,7 @@ func (c *udp) send(m []mmsghdr, packets int) (n int, errno unix.Errno) {
 	if c.tx.inject != nil {
 		errno = c.tx.inject(packets)
 	}
+	sending()
 	if errno == 0 {
 		n, errno = c.sendNow(m)
 	}

@@ -132,6 +132,7 @@ func (c *portable) WriteBatch(b *Batch) error {
 	}
 	defer c.leave(writing)
 	b.Seal(c.local, false)
+	sending()
 	for i := range b.Len() {
 		to, pkt := b.Packet(i)
 		if err := c.write(pkt, c.class.send(to.TrafficClass), to.Dst); err != nil {
@@ -167,6 +168,9 @@ func (c *portable) ReadBatch(r *Datagrams) (int, error) {
 	r.Reset()
 	c.ring.pop(r)
 	c.leave(reading)
+	if len(r.Msgs()) > 0 {
+		received()
+	}
 	return len(r.Msgs()), nil
 }
 
