@@ -21,6 +21,7 @@ var floors = map[string][]string{
 	"verbs":                    {},
 	"wire":                     {},
 	"wire/mad":                 {},
+	"wire/bsdh":                {},
 	"reliability":              {"wire"},
 	"qp":                       {"verbs", "wire", "reliability"},
 	"internal/link":            {"wire"},
@@ -45,7 +46,7 @@ var floors = map[string][]string{
 // pure lists the parts that are cores without I/O, and what they may not use
 // of the standard library.
 var (
-	pure      = []string{"wire", "wire/mad", "reliability", "qp", "cm/protocol"}
+	pure      = []string{"wire", "wire/mad", "wire/bsdh", "reliability", "qp", "cm/protocol"}
 	forbidden = []string{"net", "os", "sync", "time", "math/rand", "math/rand/v2", "crypto/rand", "syscall", "context", "log", "log/slog"}
 )
 

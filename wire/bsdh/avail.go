@@ -1,0 +1,64 @@
+package bsdh
+
+import "encoding/binary"
+
+// SrcAvail is the extended header of MIDSrcAvail: the sender has data for the
+// receiver to fetch by RDMA READ. Payload of the message is the beginning of
+// that data; the rest is to be read from Addr and the payload's length on.
+//
+//	0  length     4  R_Key     8  virtual address, 64 bits
+type SrcAvail struct {
+	Len  uint32 // of the data in bytes, payload included
+	RKey uint32
+	Addr uint64
+}
+
+// Append appends the extended header to b.
+func (s SrcAvail) Append(b []byte) []byte {
+	b = binary.BigEndian.AppendUint32(b, s.Len)
+	b = binary.BigEndian.AppendUint32(b, s.RKey)
+	return binary.BigEndian.AppendUint64(b, s.Addr)
+}
+
+// ParseSrcAvail reads the extended header from b, which begins behind the base
+// header.
+func ParseSrcAvail(b []byte) (s SrcAvail, err error) {
+	if err := fits(b, "SrcAvail", srcAvailBytes); err != nil {
+		return s, err
+	}
+	return SrcAvail{binary.BigEndian.Uint32(b), binary.BigEndian.Uint32(b[4:]), binary.BigEndian.Uint64(b[8:])}, nil
+}
+
+// SinkAvail is the extended header of MIDSinkAvail: the sender has memory for
+// the receiver's data, to be filled by RDMA WRITE.
+//
+//	0  length     4  R_Key     8  virtual address, 64 bits     16  NonDiscards
+type SinkAvail struct {
+	Len  uint32 // of the memory in bytes
+	RKey uint32
+	Addr uint64
+
+	// NonDiscards is how many messages with data of the stream the sender has
+	// received and kept, modulo 2^32. If the receiver has sent more, those and
+	// the advertisement crossed, and it is void.
+	NonDiscards uint32
+}
+
+// Append appends the extended header to b.
+func (s SinkAvail) Append(b []byte) []byte {
+	b = binary.BigEndian.AppendUint32(b, s.Len)
+	b = binary.BigEndian.AppendUint32(b, s.RKey)
+	b = binary.BigEndian.AppendUint64(b, s.Addr)
+	return binary.BigEndian.AppendUint32(b, s.NonDiscards)
+}
+
+// ParseSinkAvail reads the extended header from b, which begins behind the base
+// header.
+func ParseSinkAvail(b []byte) (s SinkAvail, err error) {
+	if err := fits(b, "SinkAvail", sinkAvailBytes); err != nil {
+		return s, err
+	}
+	return SinkAvail{
+		binary.BigEndian.Uint32(b), binary.BigEndian.Uint32(b[4:]), binary.BigEndian.Uint64(b[8:]), binary.BigEndian.Uint32(b[16:]),
+	}, nil
+}

@@ -1,0 +1,299 @@
+package bsdh_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"net/netip"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/wire/bsdh"
+	"github.com/softrnic/softrnic/wire/mad"
+)
+
+// with returns b with a change.
+func with(b []byte, change func(b []byte)) []byte {
+	b = bytes.Clone(b)
+	change(b)
+	return b
+}
+
+func setLen(n uint32) func(b []byte) {
+	return func(b []byte) { binary.BigEndian.PutUint32(b[4:], n) }
+}
+
+func set(at int, v byte) func(b []byte) { return func(b []byte) { b[at] = v } }
+
+// A length that does not fit is refused, and the error names the numbers.
+func TestLies(t *testing.T) {
+	all := layouts(t)
+	for _, c := range []struct {
+		b    []byte
+		want string
+	}{
+		{nil, "0 bytes arrived, the base header alone takes 16"},
+		{all["Data"][:15], "15 bytes arrived, the base header alone takes 16"},
+		{with(all["Data"], setLen(15)), "Data says that it is 15 bytes long, its headers alone take 16"},
+		{with(all["Data"], setLen(0)), "Data says that it is 0 bytes long, its headers alone take 16"},
+		{with(all["Data"], setLen(22)), "Data says that it is 22 bytes long, 21 arrived"},
+		{with(all["Data"], setLen(1<<32-1)), "Data says that it is 4294967295 bytes long, 21 arrived"},
+		{with(all["SrcAvail"], setLen(31)), "SrcAvail says that it is 31 bytes long, its headers alone take 32"},
+		{all["SrcAvail"][:36], "SrcAvail says that it is 37 bytes long, 36 arrived"},
+		{with(all["DisConn"], set(0, 0x3F))[:10], "10 bytes arrived"},
+		{with(all["Hello"], setLen(91)), "Hello says that it is 91 bytes long, its headers alone take 92"},
+	} {
+		_, err := bsdh.ParseHeader(c.b)
+		require.ErrorIs(t, err, bsdh.ErrMalformed)
+		require.ErrorContains(t, err, c.want)
+	}
+	// A reserved number is for the socket to refuse.
+	h, err := bsdh.ParseHeader(with(all["DisConn"], set(0, 0x3F)))
+	require.NoError(t, err)
+	require.False(t, h.MID.Known())
+	// A header that belongs to other bytes has no payload there.
+	h, err = bsdh.ParseHeader(all["Data"])
+	require.NoError(t, err)
+	require.Empty(t, h.Payload(all["Data"][:20]))
+	require.Empty(t, bsdh.Header{MID: bsdh.MIDSrcAvail, Len: 20}.Payload(all["SrcAvail"]))
+}
+
+func TestBadHello(t *testing.T) {
+	all := layouts(t)
+	for _, c := range []struct {
+		change func(b []byte)
+		want   string
+	}{
+		{set(0, 0xFF), "private data begins with Data instead of Hello"},
+		{setLen(63), "Hello says that it is 63 bytes long, it takes 64 to 92"},
+		{setLen(93), "Hello says that it is 93 bytes long, it takes 64 to 92"},
+		{set(17, 0x00), "Hello of IP version 0, there are 4 and 6"},
+		{set(17, 0x04), "Hello of IP version 0"}, // nibbles the other way round
+		{set(17, 0x50), "Hello of IP version 5"},
+		{set(19, 0), "Hello with MaxAdverts 0, at least 1 must be taken"},
+	} {
+		h, err := bsdh.ParseHello(with(all["Hello"], c.change))
+		require.ErrorIs(t, err, bsdh.ErrMalformed)
+		require.ErrorContains(t, err, c.want)
+		require.Zero(t, h)
+	}
+	_, err := bsdh.ParseHello(all["Hello"][:91])
+	require.ErrorContains(t, err, "91 bytes of private data, Hello takes 92")
+	_, err = bsdh.ParseHello(nil)
+	require.ErrorContains(t, err, "0 bytes of private data")
+
+	for _, c := range []struct {
+		change func(b []byte)
+		want   string
+	}{
+		{set(0, 0), "private data begins with Hello instead of HelloAck"},
+		{setLen(23), "HelloAck says that it is 23 bytes long, it takes 24 to 196"},
+		{setLen(197), "HelloAck says that it is 197 bytes long, it takes 24 to 196"},
+		{set(19, 0), "HelloAck with MaxAdverts 0"},
+	} {
+		h, err := bsdh.ParseHelloAck(with(all["HelloAck"], c.change))
+		require.ErrorIs(t, err, bsdh.ErrMalformed)
+		require.ErrorContains(t, err, c.want)
+		require.Zero(t, h)
+	}
+	_, err = bsdh.ParseHelloAck(all["HelloAck"][:195])
+	require.ErrorContains(t, err, "195 bytes of private data, HelloAck takes 196")
+}
+
+// What lies behind a Hello is not looked at.
+func TestPadding(t *testing.T) {
+	all := layouts(t)
+	want, err := bsdh.ParseHello(all["Hello"])
+	require.NoError(t, err)
+	got, err := bsdh.ParseHello(append(all["Hello"], make([]byte, 50)...))
+	require.NoError(t, err)
+	require.Equal(t, want, got)
+}
+
+// The Hello of OFED 1.5 says that it ends with its last field, at 64, and its
+// HelloAck, at 24 (struct sdp_hh and sdp_hah without reserved bytes at the end).
+func TestEarlyOFED(t *testing.T) {
+	all := layouts(t)
+	want, err := bsdh.ParseHello(all["Hello"])
+	require.NoError(t, err)
+	for _, name := range []string{"Hello", "Hello with an extension"} {
+		got, err := bsdh.ParseHello(with(all[name], setLen(64)))
+		require.NoError(t, err)
+		require.Equal(t, want, got)
+	}
+	ack, err := bsdh.ParseHelloAck(all["HelloAck"])
+	require.NoError(t, err)
+	for _, name := range []string{"HelloAck", "HelloAck with an extension"} {
+		got, err := bsdh.ParseHelloAck(with(all[name], setLen(24)))
+		require.NoError(t, err)
+		require.Equal(t, ack, got)
+	}
+}
+
+// Nothing of ours is seen in what others send, or in what we do not know.
+func TestExtensionAbsent(t *testing.T) {
+	all := layouts(t)
+	at := bsdh.HeaderBytes + 52
+	for _, change := range []func(b []byte){
+		set(at, 0),                         // design none
+		set(at, 3),                         // a design that we do not know
+		set(at+1, 0),                       // no version
+		set(at+1, 2),                       // a later one
+		func(b []byte) { clear(b[at:92]) }, // a plain peer
+	} {
+		h, err := bsdh.ParseHello(with(all["Hello with an extension"], change))
+		require.NoError(t, err)
+		require.Zero(t, h.Extension)
+		require.False(t, h.Extension.Present())
+		require.Equal(t, all["Hello"], h.Append(nil), "an absent one is written as zeros")
+	}
+	h, err := bsdh.ParseHello(with(all["Hello with an extension"], set(at+3, 0xFF)))
+	require.NoError(t, err)
+	require.Equal(t, ring, h.Extension, "reserved bytes are not looked at")
+	require.True(t, h.Extension.Present())
+
+	lost := bsdh.HelloAck{Version: bsdh.Version, MaxAdverts: 1, ActRcvSz: 32784, Bufs: 64, Extension: bsdh.Extension{Ring: 5, Addr: 6}}
+	require.Equal(t, all["HelloAck"], lost.Append(nil), "without a design there is none")
+}
+
+// Addresses of two families make an IPv6 Hello; none at all does not panic.
+func TestAddressFamilies(t *testing.T) {
+	four, six := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("2001:db8::1")
+	mapped := netip.AddrFrom16(four.As16())
+	for _, c := range []struct{ src, dst, wantSrc, wantDst netip.Addr }{
+		{four, four, four, four},
+		{mapped, four, four, four},
+		{six, four, six, four},
+		{four, six, four, six},
+		{six.WithZone("eth0"), six, six, six},
+		{netip.Addr{}, netip.Addr{}, netip.IPv6Unspecified(), netip.IPv6Unspecified()},
+	} {
+		h, err := bsdh.ParseHello((&bsdh.Hello{MaxAdverts: 1, Src: c.src, Dst: c.dst}).Append(nil))
+		require.NoError(t, err)
+		require.Equal(t, []netip.Addr{c.wantSrc, c.wantDst}, []netip.Addr{h.Src, h.Dst})
+	}
+}
+
+func TestShortExtendedHeaders(t *testing.T) {
+	for _, m := range plain {
+		for n := range m.mid.Extended() {
+			_, err := parseExtended(m.mid, make([]byte, n))
+			require.ErrorIs(t, err, bsdh.ErrMalformed)
+			require.ErrorContains(t, err, m.mid.String())
+		}
+	}
+	_, err := bsdh.ParseSrcAvail(make([]byte, 15))
+	require.ErrorContains(t, err, "the extended header of SrcAvail takes 16 bytes, 15 are there")
+}
+
+// The values of ModeChange's first byte, in both drivers' words.
+func TestModes(t *testing.T) {
+	for b, want := range map[byte]string{
+		0x00: "buffered, receive half", 0x10: "combined, receive half", 0x20: "pipelined, receive half",
+		0x80: "buffered, send half", 0x90: "combined, send half", 0xA0: "pipelined, send half",
+		0x2F: "pipelined, receive half", // the low bits are reserved
+	} {
+		c, err := bsdh.ParseModeChange([]byte{b, 1, 2, 3})
+		require.NoError(t, err)
+		require.Equal(t, want, c.String())
+		require.Equal(t, []byte{b & 0xF0, 0, 0, 0}, c.Append(nil))
+	}
+	for _, b := range []byte{0x30, 0x70, 0xB0, 0xF0} {
+		_, err := bsdh.ParseModeChange([]byte{b, 0, 0, 0})
+		require.ErrorIs(t, err, bsdh.ErrMalformed)
+	}
+	_, err := bsdh.ParseModeChange([]byte{0x50, 0, 0, 0})
+	require.ErrorContains(t, err, "ModeChange to mode 5, the last is 2")
+}
+
+func TestServiceIDs(t *testing.T) {
+	require.EqualValues(t, 0x10000+7174, bsdh.ServiceID(7174))
+	for _, port := range []uint16{0, 1, 1 << 15, 1<<16 - 1} {
+		id := bsdh.ServiceID(port)
+		require.EqualValues(t, mad.ServiceIDOf(mad.PortSpaceSDP, port), id)
+		got, ok := bsdh.Port(id)
+		require.True(t, ok)
+		require.Equal(t, port, got)
+	}
+	for _, id := range []uint64{
+		0, 7174, 0x20000, 0x30000, 1<<63 | 0x10001, uint64(mad.ServiceIDOf(mad.PortSpaceTCP, 80)), uint64(mad.ServiceIDOf(mad.PortSpaceUDP, 80)),
+	} {
+		_, ok := bsdh.Port(id)
+		require.False(t, ok, "%#x", id)
+	}
+}
+
+func TestImm(t *testing.T) {
+	require.Equal(t, bsdh.Imm(0x80000005), bsdh.MakeImm(5, true))
+	require.Equal(t, bsdh.Imm(5), bsdh.MakeImm(5, false))
+	for _, offset := range []uint32{0, 1, 1<<31 - 1} {
+		for _, urgent := range []bool{false, true} {
+			i := bsdh.MakeImm(offset, urgent)
+			require.Equal(t, offset, i.Offset())
+			require.Equal(t, urgent, i.Urgent())
+		}
+	}
+	require.False(t, bsdh.MakeImm(bsdh.MaxRing, false).Urgent(), "an offset does not reach the flag")
+}
+
+func TestWords(t *testing.T) {
+	var known, private, carrying []bsdh.MID
+	for m := range 256 {
+		m := bsdh.MID(m)
+		if m.Known() {
+			known = append(known, m)
+			require.NotContains(t, m.String(), "MID")
+		} else {
+			require.Contains(t, m.String(), "MID 0x")
+			require.Zero(t, m.Extended())
+		}
+		if m.Private() {
+			private = append(private, m)
+		}
+		if m.MayCarry() {
+			carrying = append(carrying, m)
+		}
+	}
+	want := []bsdh.MID{bsdh.MIDHello, bsdh.MIDHelloAck}
+	for _, m := range plain {
+		want = append(want, m.mid)
+	}
+	slices.Sort(want)
+	require.Equal(t, slices.Compact(want), known)
+	require.Equal(t, []bsdh.MID{bsdh.MIDRingUpdate, bsdh.MIDRingChange, bsdh.MIDRingSwitched}, private)
+	require.Equal(t, []bsdh.MID{bsdh.MIDSinkAvail, bsdh.MIDSrcAvail, bsdh.MIDData}, carrying)
+	require.Equal(t, "MID 0x3f", bsdh.MID(0x3F).String())
+
+	require.Equal(t, "none", bsdh.Flags(0).String())
+	require.Equal(t, "OOB_PRES|OOB_PEND|REQ_PIPE", (bsdh.OOBPresent | bsdh.OOBPending | bsdh.RequestPipe).String())
+	require.Equal(t, "REQ_PIPE|0xf0", bsdh.Flags(0xF4).String())
+	require.Equal(t, "0x8", bsdh.Flags(8).String())
+	require.Equal(t, "mode 7", bsdh.Mode(7).String())
+	require.Equal(t, []string{"none", "rdma", "nic", "design 9"},
+		[]string{bsdh.DesignNone.String(), bsdh.DesignRDMA.String(), bsdh.DesignNIC.String(), bsdh.Design(9).String()})
+}
+
+func TestNothingIsAllocated(t *testing.T) {
+	all := layouts(t)
+	b := make([]byte, 0, 256)
+	for name, f := range map[string]func(){
+		"Hello":           func() { bsdh.ParseHello(all["Hello with an extension"]) },
+		"HelloAck":        func() { bsdh.ParseHelloAck(all["HelloAck with an extension"]) },
+		"header":          func() { bsdh.ParseHeader(all["SrcAvail"]) },
+		"SrcAvail":        func() { bsdh.ParseSrcAvail(all["SrcAvail"][16:]) },
+		"SinkAvail":       func() { bsdh.ParseSinkAvail(all["SinkAvail"][16:]) },
+		"RdmaCompl":       func() { bsdh.ParseRdmaCompl(all["RdmaRdCompl"][16:]) },
+		"ModeChange":      func() { bsdh.ParseModeChange(all["ModeChange to pipelined, receive half"][16:]) },
+		"ChRcvBuf":        func() { bsdh.ParseChRcvBuf(all["ChRcvBuf"][16:]) },
+		"SuspComm":        func() { bsdh.ParseSuspComm(all["SuspComm"][16:]) },
+		"RingUpdate":      func() { bsdh.ParseRingUpdate(all["RingUpdate"][16:]) },
+		"RingChange":      func() { bsdh.ParseRingChange(all["RingChange"][16:]) },
+		"written message": func() { b = bsdh.SrcAvail{}.Append(bsdh.Header{}.Append(b[:0])) },
+		"written Hello":   func() { b = (&bsdh.Hello{Extension: ring}).Append(b[:0]) },
+		"written plain":   func() { b = (&bsdh.Hello{}).Append(b[:0]) },
+		"written Ack":     func() { b = (&bsdh.HelloAck{}).Append(b[:0]) },
+	} {
+		require.Zero(t, testing.AllocsPerRun(100, f), name)
+	}
+}

@@ -1,0 +1,57 @@
+package bsdh
+
+import "encoding/binary"
+
+// RdmaCompl is the extended header of MIDRdmaWrCompl and MIDRdmaRdCompl: so much
+// was written to the oldest SinkAvail, or read of the SrcAvail, by RDMA.
+type RdmaCompl struct {
+	Len uint32 // bytes
+}
+
+// Append appends the extended header to b.
+func (c RdmaCompl) Append(b []byte) []byte { return binary.BigEndian.AppendUint32(b, c.Len) }
+
+// ParseRdmaCompl reads the extended header from b, which begins behind the base
+// header.
+func ParseRdmaCompl(b []byte) (c RdmaCompl, err error) {
+	if err := fits(b, "RdmaWrCompl and RdmaRdCompl", complBytes); err != nil {
+		return c, err
+	}
+	return RdmaCompl{binary.BigEndian.Uint32(b)}, nil
+}
+
+// ChRcvBuf is the extended header of MIDChRcvBuf, where the size is what the
+// sender wishes of the receiver's buffers, and of MIDChRcvBufAck, where it is
+// what the sender's own have now.
+type ChRcvBuf struct {
+	Size uint32 // of one receive buffer in bytes, headers included
+}
+
+// Append appends the extended header to b.
+func (c ChRcvBuf) Append(b []byte) []byte { return binary.BigEndian.AppendUint32(b, c.Size) }
+
+// ParseChRcvBuf reads the extended header from b, which begins behind the base
+// header.
+func ParseChRcvBuf(b []byte) (c ChRcvBuf, err error) {
+	if err := fits(b, "ChRcvBuf and ChRcvBufAck", rcvBufBytes); err != nil {
+		return c, err
+	}
+	return ChRcvBuf{binary.BigEndian.Uint32(b)}, nil
+}
+
+// SuspComm is the extended header of MIDSuspComm: the connection is to move.
+type SuspComm struct {
+	ServiceID uint64 // where to ask for it anew
+}
+
+// Append appends the extended header to b.
+func (s SuspComm) Append(b []byte) []byte { return binary.BigEndian.AppendUint64(b, s.ServiceID) }
+
+// ParseSuspComm reads the extended header from b, which begins behind the base
+// header.
+func ParseSuspComm(b []byte) (s SuspComm, err error) {
+	if err := fits(b, "SuspComm", suspBytes); err != nil {
+		return s, err
+	}
+	return SuspComm{binary.BigEndian.Uint64(b)}, nil
+}

@@ -1,0 +1,78 @@
+package bsdh
+
+import (
+	"encoding/binary"
+	"strconv"
+)
+
+// Design is how two softrnics control the flow of a socket's data, after the
+// designs of Balaji et al. for SDP over InfiniBand.
+type Design uint8
+
+// Designs.
+const (
+	DesignNone Design = iota // SDP's own, by credits: the Extension is absent
+	DesignRDMA               // the source writes by RDMA where it sees room in the sink's ring
+	DesignNIC                // the same, and its adapter holds back what the sink has no receive for
+)
+
+// String is the design's name: "none", "rdma" or "nic".
+func (d Design) String() string {
+	switch d {
+	case DesignNone:
+		return "none"
+	case DesignRDMA:
+		return "rdma"
+	case DesignNIC:
+		return "nic"
+	}
+	return "design " + strconv.Itoa(int(d))
+}
+
+// Extension is what softrnic adds to Hello and HelloAck, in 24 bytes that are
+// reserved: at 52 of the hello header, at 8 of the hello acknowledgement header.
+// A peer that does not know it leaves them 0, and does not look at them.
+//
+//	0  design     1  version     2  reserved     4  ring size
+//	8  window    12  R_Key      16  virtual address, 64 bits
+//
+// The zero value is an absent one, and is written as zeros.
+type Extension struct {
+	Design Design
+	Ring   uint32 // length of the sender's receive ring in bytes
+	Window uint32 // virtual window: bytes of the ring that one posted receive stands for
+	RKey   uint32 // of the ring
+	Addr   uint64 // of the ring
+}
+
+const (
+	extensionBytes   = 24
+	extensionVersion = 1
+)
+
+// Present reports whether there is an extension.
+func (e Extension) Present() bool { return e.Design != DesignNone }
+
+func (e Extension) append(b []byte) []byte {
+	if !e.Present() {
+		return append(b, make([]byte, extensionBytes)...)
+	}
+	b = append(b, byte(e.Design), extensionVersion, 0, 0)
+	b = binary.BigEndian.AppendUint32(b, e.Ring)
+	b = binary.BigEndian.AppendUint32(b, e.Window)
+	b = binary.BigEndian.AppendUint32(b, e.RKey)
+	return binary.BigEndian.AppendUint64(b, e.Addr)
+}
+
+// parseExtension reads what is at b, extensionBytes at least. A version or a
+// design that we do not know is as good as none.
+func parseExtension(b []byte) Extension {
+	design := Design(b[0])
+	if design == DesignNone || design > DesignNIC || b[1] != extensionVersion {
+		return Extension{}
+	}
+	return Extension{
+		Design: design, Ring: binary.BigEndian.Uint32(b[4:]), Window: binary.BigEndian.Uint32(b[8:]),
+		RKey: binary.BigEndian.Uint32(b[12:]), Addr: binary.BigEndian.Uint64(b[16:]),
+	}
+}

@@ -1,0 +1,70 @@
+package bsdh_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/wire/bsdh"
+)
+
+func seed(f *testing.F) {
+	for _, b := range layouts(f) {
+		f.Add(b)
+	}
+	f.Add([]byte{})
+}
+
+// FuzzParse: whatever the bytes, nothing panics, and a message that is taken is
+// written again to the same bytes, but for what is reserved.
+func FuzzParse(f *testing.F) {
+	seed(f)
+	f.Fuzz(func(t *testing.T, b []byte) {
+		for m := range 256 {
+			parseExtended(bsdh.MID(m), b)
+		}
+		h, err := bsdh.ParseHeader(b)
+		if err != nil {
+			require.ErrorIs(t, err, bsdh.ErrMalformed)
+			require.Zero(t, h)
+			return
+		}
+		payload := h.Payload(b)
+		require.Equal(t, int(h.Len), bsdh.HeaderBytes+h.MID.Extended()+len(payload))
+		require.Equal(t, b[:bsdh.HeaderBytes], h.Append(nil))
+		ext, err := parseExtended(h.MID, b[bsdh.HeaderBytes:])
+		if err != nil {
+			require.Equal(t, bsdh.MIDModeChange, h.MID, "the length was checked")
+			return
+		}
+		if m, ok := ext.(bsdh.ModeChange); ok {
+			again, err := bsdh.ParseModeChange(m.Append(nil))
+			require.NoError(t, err)
+			require.Equal(t, m, again)
+		} else if ext != nil {
+			require.Equal(t, b[bsdh.HeaderBytes:bsdh.HeaderBytes+h.MID.Extended()], ext.(extended).Append(nil))
+		}
+	})
+}
+
+// FuzzHello: whatever the private data, nothing panics, and a Hello or HelloAck
+// that is taken is read again from what is written of it.
+func FuzzHello(f *testing.F) {
+	seed(f)
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if h, err := bsdh.ParseHello(b); err == nil {
+			again, err := bsdh.ParseHello(h.Append(nil))
+			require.NoError(t, err)
+			require.Equal(t, h, again)
+		} else {
+			require.ErrorIs(t, err, bsdh.ErrMalformed)
+		}
+		if h, err := bsdh.ParseHelloAck(b); err == nil {
+			again, err := bsdh.ParseHelloAck(h.Append(nil))
+			require.NoError(t, err)
+			require.Equal(t, h, again)
+		} else {
+			require.ErrorIs(t, err, bsdh.ErrMalformed)
+		}
+	})
+}

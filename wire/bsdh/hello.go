@@ -1,0 +1,132 @@
+package bsdh
+
+import (
+	"encoding/binary"
+	"net/netip"
+)
+
+// HelloBytes is the length of a Hello: all private data of a REQ.
+const HelloBytes = 92
+
+// Version is what Hello and HelloAck of OFED and FreeBSD carry, major version in
+// the high four bits; Topspin's was 0x11. The messages are the same.
+const Version = 0x22
+
+// Capabilities of a socket, 4 bits.
+type Capabilities uint8
+
+// Capabilities.
+const (
+	CapInvalidate         Capabilities = 1 << iota // INVALIDATE_CAP: it takes SENDs with invalidate
+	CapExtendedMaxAdverts                          // EXTENDED_MAXADVERTS: ExtMaxAdverts counts
+)
+
+// Hello asks for a connection. It travels as the private data of a REQ, without
+// RDMA-CM's header. These are the offsets of the hello header (HH), which
+// follows the base header:
+//
+//	 0  version: major 4, minor 4      14  reserved
+//	 1  IP version 4, capabilities 4   16  source address, 128 bits
+//	 2  reserved                       32  destination address, 128 bits
+//	 3  MaxAdverts                     48  reserved
+//	 4  DesRemRcvSz                    50  ExtMaxAdverts
+//	 8  LocalRcvSz                     52  reserved; Extension between softrnics
+//	12  local port                     76  end
+//
+// An IPv4 address is in the last four bytes of its field; the others are 0.
+type Hello struct {
+	Version       uint8 // Version
+	MaxAdverts    uint8 // advertisements for RDMA that the sender takes at a time, at least 1
+	Capabilities  Capabilities
+	ExtMaxAdverts uint16 // instead of MaxAdverts, with CapExtendedMaxAdverts
+
+	DesRemRcvSz uint32 // size that the sender wishes the receiver's buffers to have, bytes
+	LocalRcvSz  uint32 // size of each of the sender's receive buffers, headers included
+	Bufs        uint16 // receives that the sender has posted, from the base header
+
+	LocalPort uint16     // the sender's
+	Src, Dst  netip.Addr // the sender's and the receiver's
+
+	Extension Extension
+}
+
+// Append appends the message, HelloBytes with its base header, to b.
+func (h *Hello) Append(b []byte) []byte {
+	b = Header{MID: MIDHello, Bufs: h.Bufs, Len: HelloBytes}.Append(b)
+	version, src, dst := addresses(h.Src, h.Dst)
+	b = append(b, h.Version, version<<4|byte(h.Capabilities)&0xF, 0, h.MaxAdverts)
+	b = binary.BigEndian.AppendUint32(b, h.DesRemRcvSz)
+	b = binary.BigEndian.AppendUint32(b, h.LocalRcvSz)
+	b = binary.BigEndian.AppendUint16(b, h.LocalPort)
+	b = append(b, 0, 0)
+	b = append(b, src[:]...)
+	b = append(b, dst[:]...)
+	b = append(b, 0, 0)
+	b = binary.BigEndian.AppendUint16(b, h.ExtMaxAdverts)
+	return h.Extension.append(b)
+}
+
+// helloFields is where the last field of early OFED's Hello ends. It says that
+// it is so long, and leaves what follows 0.
+const helloFields = HeaderBytes + 48
+
+// ParseHello reads a Hello from the private data of a REQ. What is behind it is
+// not looked at. It is an error if the private data is no Hello, does not say
+// IPv4 or IPv6, or lets the peer advertise nothing. Version is for the caller to
+// judge.
+func ParseHello(private []byte) (h Hello, err error) {
+	if err := greets(private, MIDHello, helloFields, HelloBytes); err != nil {
+		return h, err
+	}
+	base := header((*[HeaderBytes]byte)(private))
+	b := private[HeaderBytes:]
+	h = Hello{
+		Version: b[0], Capabilities: Capabilities(b[1] & 0xF), MaxAdverts: b[3],
+		DesRemRcvSz: binary.BigEndian.Uint32(b[4:]), LocalRcvSz: binary.BigEndian.Uint32(b[8:]), Bufs: base.Bufs,
+		LocalPort: binary.BigEndian.Uint16(b[12:]),
+	}
+	switch version := b[1] >> 4; version {
+	case 4:
+		h.Src, h.Dst = netip.AddrFrom4([4]byte(b[28:32])), netip.AddrFrom4([4]byte(b[44:48]))
+	case 6:
+		h.Src, h.Dst = netip.AddrFrom16([16]byte(b[16:32])).Unmap(), netip.AddrFrom16([16]byte(b[32:48])).Unmap()
+	default:
+		return Hello{}, malformed("Hello of IP version %d, there are 4 and 6", version)
+	}
+	if h.MaxAdverts == 0 {
+		return Hello{}, malformed("Hello with MaxAdverts 0, at least 1 must be taken")
+	}
+	if base.Len == HelloBytes {
+		h.ExtMaxAdverts = binary.BigEndian.Uint16(b[50:])
+		h.Extension = parseExtension(b[52:])
+	}
+	return h, nil
+}
+
+// greets checks what Hello and HelloAck have in common. Early OFED says that
+// they end where their last field does.
+func greets(private []byte, m MID, fields, whole int) error {
+	if len(private) < whole {
+		return malformed("%d bytes of private data, %v takes %d", len(private), m, whole)
+	}
+	h := header((*[HeaderBytes]byte)(private))
+	if h.MID != m {
+		return malformed("private data begins with %v instead of %v", h.MID, m)
+	}
+	if h.Len < uint32(fields) || h.Len > uint32(whole) {
+		return malformed("%v says that it is %d bytes long, it takes %d to %d", m, h.Len, fields, whole)
+	}
+	return nil
+}
+
+// addresses are IP version and fields of two addresses: IPv4 if both are.
+func addresses(src, dst netip.Addr) (version byte, s, d [16]byte) {
+	src, dst = src.Unmap(), dst.Unmap()
+	if !src.Is4() || !dst.Is4() {
+		return 6, src.As16(), dst.As16()
+	}
+	s4, d4 := src.As4(), dst.As4()
+	copy(s[12:], s4[:])
+	copy(d[12:], d4[:])
+	return 4, s, d
+}

@@ -1,0 +1,67 @@
+package bsdh
+
+import "strconv"
+
+// Mode is how the data of one direction may travel.
+type Mode uint8
+
+// Modes. A connection begins in Combined, both ways.
+const (
+	Buffered  Mode = iota // as Data only
+	Combined              // as Data, or one SrcAvail at a time, with payload
+	Pipelined             // as Data, or several SrcAvail or SinkAvail at a time
+)
+
+// String is the mode's name, for example "pipelined".
+func (m Mode) String() string {
+	switch m {
+	case Buffered:
+		return "buffered"
+	case Combined:
+		return "combined"
+	case Pipelined:
+		return "pipelined"
+	}
+	return "mode " + strconv.Itoa(int(m))
+}
+
+// ModeChange is the extended header of MIDModeChange: the direction that it is
+// about goes on in another mode. It takes effect at once.
+//
+//	0  send half 1, mode 3, reserved 4     1  reserved
+type ModeChange struct {
+	Mode Mode // 3 bits
+
+	// SendHalf: about what the receiver of the message sends. Otherwise about
+	// what it receives, which is what the sender of the message sends.
+	SendHalf bool
+}
+
+// String says for example "pipelined, receive half".
+func (c ModeChange) String() string {
+	if c.SendHalf {
+		return c.Mode.String() + ", send half"
+	}
+	return c.Mode.String() + ", receive half"
+}
+
+// Append appends the extended header to b.
+func (c ModeChange) Append(b []byte) []byte {
+	v := byte(c.Mode&7) << 4
+	if c.SendHalf {
+		v |= 0x80
+	}
+	return append(b, v, 0, 0, 0)
+}
+
+// ParseModeChange reads the extended header from b, which begins behind the base
+// header. A mode that does not exist is an error.
+func ParseModeChange(b []byte) (c ModeChange, err error) {
+	if err := fits(b, "ModeChange", modeBytes); err != nil {
+		return c, err
+	}
+	if mode := Mode(b[0] >> 4 & 7); mode > Pipelined {
+		return c, malformed("ModeChange to %v, the last is %d", mode, Pipelined)
+	}
+	return ModeChange{Mode: Mode(b[0] >> 4 & 7), SendHalf: b[0]&0x80 != 0}, nil
+}
