@@ -25,7 +25,9 @@ func everything(t testing.TB, o Options) map[string]func() error {
 	ah := e.handle(t, e.dev)
 	srq, err := e.pd.CreateSRQ(verbs.SRQInitAttr{MaxWR: 4, MaxSGE: 1})
 	require.NoError(t, err)
-	shared := e.newQPWith(t, verbs.QPInitAttr{Type: verbs.RC, SRQ: srq})
+	ch, told := e.newChannel(t, 1, 4)
+	require.NoError(t, told[0].ReqNotify(false))
+	shared := e.newQPWith(t, verbs.QPInitAttr{Type: verbs.RC, SRQ: srq, RecvCQ: told[0]})
 	connect(t, e.dev, e.qp, e.dev, shared) // to itself
 	_, err = srq.PostRecv(recv0)
 	require.NoError(t, err)
@@ -35,7 +37,7 @@ func everything(t testing.TB, o Options) map[string]func() error {
 	e.poll1(t)
 	e.post(t, empty[0])
 	return map[string]func() error{
-		"device": e.dev.Close, "PD": e.pd.Dealloc, "CQ": e.cq.Destroy, "QP": e.qp.Destroy, "QP with SRQ": shared.Destroy,
+		"device": e.dev.Close, "PD": e.pd.Dealloc, "CQ": e.cq.Destroy, "channel": ch.Destroy, "CQ with channel": told[0].Destroy, "QP": e.qp.Destroy, "QP with SRQ": shared.Destroy,
 		"SRQ": srq.Destroy, "MR": e.mr.Dereg, "MW": mw.Dealloc, "AH": ah.Destroy,
 	}
 }

@@ -13,9 +13,10 @@ import (
 // CQ is a completion queue. The engine adds completions, with its shard's
 // lock held; any goroutine polls.
 type CQ struct {
-	dev   *Device
-	num   uint32
-	shard atomic.Pointer[shard] // whose socket a waiter reads; the shard of the first queue pair
+	dev     *Device
+	num     uint32
+	channel *CompChannel          // gets the armed events, or nil: then Wait does
+	shard   atomic.Pointer[shard] // whose socket a waiter reads; the shard of the first queue pair
 
 	ready  atomic.Int32 // completions waiting: lets Poll see an empty queue without the lock
 	failed atomic.Bool  // closed, overrun, or of a device whose link failed
@@ -30,6 +31,7 @@ type CQ struct {
 	overrun bool
 	closed  bool
 	users   int // queue pairs
+	place   place
 
 	fired   atomic.Bool     // the armed event happened and no Wait has taken it
 	hungry  atomic.Int32    // blocked calls of PollWait: each completion is an event to them
@@ -49,7 +51,9 @@ const (
 
 // CreateCQ makes a completion queue for depth completions. Its memory grows
 // with what waits in it.
-func (d *Device) CreateCQ(depth int) (verbs.CQ, error) {
+func (d *Device) CreateCQ(depth int) (verbs.CQ, error) { return d.createCQ(depth, nil) }
+
+func (d *Device) createCQ(depth int, ch *CompChannel) (verbs.CQ, error) {
 	const op = "create CQ"
 	if depth < 1 || depth > maxCQE {
 		return nil, &verbs.OpError{Op: op, Err: verbs.ErrLimit, Detail: fmt.Sprintf("depth %d is not one of 1 to %d", depth, maxCQE)}
@@ -60,7 +64,13 @@ func (d *Device) CreateCQ(depth int) (verbs.CQ, error) {
 	if err := d.quota.take(kindCQ, op); err != nil {
 		return nil, err
 	}
-	c := &CQ{dev: d, num: d.lastCQ.Add(1), depth: depth}
+	if ch != nil {
+		if err := ch.use(op); err != nil {
+			d.quota.give(kindCQ)
+			return nil, err
+		}
+	}
+	c := &CQ{dev: d, num: d.lastCQ.Add(1), channel: ch, depth: depth}
 	c.shard.Store(d.shards[0])
 	d.track(c)
 	return c, nil
@@ -74,6 +84,10 @@ func (c *CQ) push(wc *verbs.WC, solicited bool) bool {
 		first := !c.overrun
 		c.overrun = true
 		c.failed.Store(true)
+		if c.channel != nil && c.armed != disarmed {
+			c.armed = disarmed
+			c.channel.put(c)
+		}
 		c.mu.Unlock()
 		if first {
 			c.dev.raise(verbs.AsyncEvent{Type: verbs.EventCQErr, CQ: c, Why: &verbs.Failure{
@@ -97,7 +111,12 @@ func (c *CQ) push(wc *verbs.WC, solicited bool) bool {
 	event := c.armed == armedAny || c.armed == armedSolicited && solicited
 	if event {
 		c.armed = disarmed
-		c.fired.Store(true)
+		if c.channel == nil {
+			c.fired.Store(true)
+		} else {
+			c.channel.put(c)
+			event = false // nobody else waits for it
+		}
 	}
 	c.mu.Unlock()
 	if event || c.hungry.Load() > 0 {
@@ -210,10 +229,26 @@ func (c *CQ) state(op string) error {
 	return nil
 }
 
+// lost is the error that comes with the event of a queue that overran.
+func (c *CQ) lost() error {
+	if !c.failed.Load() {
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.overrun {
+		return nil
+	}
+	return &verbs.OpError{Op: "wait for completion channel", Object: c.String(), Err: verbs.ErrCQOverrun}
+}
+
 // String names the queue for errors.
 func (c *CQ) String() string { return fmt.Sprintf("CQ %d", c.num) }
 
-// ReqNotify implements verbs.CQ.
+// Len implements verbs.CQ.
+func (c *CQ) Len() int { return int(c.ready.Load()) }
+
+// ReqNotify implements verbs.CQ. A queue that overran has its event at once.
 func (c *CQ) ReqNotify(solicitedOnly bool) error {
 	const op = "arm CQ"
 	if err := c.dev.usable(op); err != nil {
@@ -223,6 +258,10 @@ func (c *CQ) ReqNotify(solicitedOnly bool) error {
 	defer c.mu.Unlock()
 	if c.closed {
 		return &verbs.OpError{Op: op, Object: c.String(), Err: verbs.ErrClosed}
+	}
+	if c.overrun && c.channel != nil {
+		c.channel.put(c)
+		return nil
 	}
 	want := armedAny
 	if solicitedOnly {
@@ -235,6 +274,14 @@ func (c *CQ) ReqNotify(solicitedOnly bool) error {
 // Wait implements verbs.CQ. The waiter serves the adapter while it waits: the
 // first one reads the socket itself, so that its event costs one wake-up.
 func (c *CQ) Wait(ctx context.Context) error {
+	if c.channel != nil {
+		const op = "wait for CQ"
+		if err := c.state(op); err != nil {
+			return err
+		}
+		return &verbs.OpError{Op: op, Object: c.String(), Err: verbs.ErrInvalid,
+			Detail: fmt.Sprintf("its events go to %v; wait there, or for completions with PollWait", c.channel)}
+	}
 	w := waiter{ctx: ctx, cq: c}
 	return w.wait()
 }
@@ -329,6 +376,9 @@ func (c *CQ) close(force bool) error {
 	}
 	c.closed = true
 	c.failed.Store(true)
+	if c.channel != nil {
+		c.channel.unuse(c, force)
+	}
 	c.mu.Unlock()
 	c.dev.untrack(c)
 	c.dev.quota.give(kindCQ)

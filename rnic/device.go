@@ -30,22 +30,25 @@ type Device struct {
 	rand    func() uint32
 	log     *slog.Logger
 
-	shards  []*shard
-	qps     *qpTable
-	keys    *keyTable
-	quota   *quotas
-	events  *eventQueue
-	drops   dropCounters
-	next    atomic.Uint32 // shard of the next queue pair
-	lastCQ  atomic.Uint32 // number of the newest completion queue
-	downed  atomic.Uint64 // times the link failed
-	retired retiredCounters
-	groups  groups
+	shards      []*shard
+	qps         *qpTable
+	keys        *keyTable
+	quota       *quotas
+	events      *eventQueue
+	drops       dropCounters
+	next        atomic.Uint32 // shard of the next queue pair
+	lastCQ      atomic.Uint32 // number of the newest completion queue
+	lastChannel atomic.Uint32 // number of the newest completion channel
+	downed      atomic.Uint64 // times the link failed
+	retired     retiredCounters
+	groups      groups
 
 	closing  sync.Once
 	closed   atomic.Bool
 	fault    atomic.Pointer[error] // why the link failed, if it has
 	over     atomic.Bool           // closed or failed: nothing works any more
+	ending   sync.Once
+	ended    chan struct{} // closed when over, and after what Close flushes
 	mu       sync.Mutex
 	cqs      map[*CQ]struct{}
 	capture  *capture.File // that runs, or nil
@@ -97,7 +100,7 @@ func newDevice(o Options, conns []link.Conn) *Device {
 	d := &Device{
 		options: o, name: o.Name, clock: o.Clock, rand: o.Rand, log: o.Logger,
 		qps: newQPTable(), events: newEventQueue(), cqs: make(map[*CQ]struct{}),
-		addr: conns[0].LocalAddr(), caps: conns[0].Caps(),
+		ended: make(chan struct{}), addr: conns[0].LocalAddr(), caps: conns[0].Caps(),
 	}
 	if d.name == "" {
 		d.name = fmt.Sprintf("softrnic%d", deviceNumber.Add(1)-1)
@@ -269,6 +272,7 @@ func (d *Device) close() error {
 	}
 	held.CompareAndDelete(d.addr, d.name)
 	d.qps.each((*QP).flush)
+	d.end()
 	d.mu.Lock()
 	errs = append(errs, d.stopCapture())
 	cqs := d.cqs
@@ -348,6 +352,7 @@ func (d *Device) linkFailed(err error) {
 		return
 	}
 	d.over.Store(true)
+	d.end()
 	d.downed.Add(1)
 	d.log.Error("the link failed", "device", d.name, "addr", d.addr, "err", err)
 	d.raise(verbs.AsyncEvent{Type: verbs.EventDeviceFatal, Port: 1, Why: &verbs.Failure{
@@ -355,6 +360,9 @@ func (d *Device) linkFailed(err error) {
 	}})
 	go d.alert() // the list of queues has a lock above those of shards
 }
+
+// end tells those who are parked on completion channels that the device is over.
+func (d *Device) end() { d.ending.Do(func() { close(d.ended) }) }
 
 // alert makes everyone who sleeps on the device look again.
 func (d *Device) alert() {

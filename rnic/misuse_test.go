@@ -191,6 +191,9 @@ func TestForeignObjects(t *testing.T) {
 func TestAfterDestroy(t *testing.T) {
 	e := newEnd(t, Options{})
 	c, q := e.newCQ(t, 4), e.at(t, verbs.RC, verbs.StateRTS)
+	ch, told := e.newChannel(t, 1, 4)
+	require.NoError(t, told[0].Destroy())
+	require.NoError(t, ch.Destroy())
 	require.NoError(t, c.Destroy())
 	require.NoError(t, q.Destroy())
 	pd, err := e.dev.AllocPD()
@@ -199,11 +202,15 @@ func TestAfterDestroy(t *testing.T) {
 	ctx := context.Background()
 	wc := make([]verbs.WC, 1)
 	for name, call := range map[string]func() error{
-		"Poll":      err1(func() (int, error) { return c.Poll(wc) }),
-		"PollWait":  err1(func() (int, error) { return c.PollWait(ctx, wc) }),
-		"Wait":      func() error { return c.Wait(ctx) },
-		"ReqNotify": func() error { return c.ReqNotify(false) },
-		"Resize":    func() error { return c.Resize(2) },
+		"Poll":                       err1(func() (int, error) { return c.Poll(wc) }),
+		"PollWait":                   err1(func() (int, error) { return c.PollWait(ctx, wc) }),
+		"Wait":                       func() error { return c.Wait(ctx) },
+		"ReqNotify":                  func() error { return c.ReqNotify(false) },
+		"CQ with channel, Wait":      func() error { return told[0].Wait(ctx) },
+		"CQ with channel, ReqNotify": func() error { return told[0].ReqNotify(false) },
+		"CompChannel.Wait":           err1(func() (verbs.CQ, error) { return ch.Wait(ctx) }),
+		"CompChannel.CreateCQ":       err1(func() (verbs.CQ, error) { return ch.CreateCQ(1) }),
+		"Resize":                     func() error { return c.Resize(2) },
 		"CreateQP": err1(func() (verbs.QP, error) {
 			return e.pd.CreateQP(verbs.QPInitAttr{Type: verbs.RC, SendCQ: e.cq, RecvCQ: c})
 		}),
@@ -228,19 +235,23 @@ func TestAfterClose(t *testing.T) {
 	srq, err := e.pd.CreateSRQ(verbs.SRQInitAttr{MaxWR: 1})
 	require.NoError(t, err)
 	ud := e.at(t, verbs.UD, verbs.StateRTS)
+	ch, _ := e.newChannel(t, 1, 4)
 	require.NoError(t, e.dev.Close())
 	ctx := context.Background()
 	wc := make([]verbs.WC, 1)
 	for name, call := range map[string]func() error{
-		"AllocPD":       err1(e.dev.AllocPD),
-		"CreateCQ":      err1(func() (verbs.CQ, error) { return e.dev.CreateCQ(1) }),
-		"GetAsyncEvent": err1(func() (verbs.AsyncEvent, error) { return e.dev.GetAsyncEvent(ctx) }),
-		"SetImpair":     func() error { return e.dev.SetImpair("loss 1%") },
-		"StartCapture":  func() error { return e.dev.StartCapture(filepath.Join(t.TempDir(), "c.pcapng")) },
-		"RegMR":         err1(func() (verbs.MR, error) { return e.pd.RegMR(make([]byte, 1), 0) }),
-		"AllocMW":       err1(e.pd.AllocMW),
-		"CreateAH":      err1(func() (verbs.AH, error) { return e.pd.CreateAH(verbs.AHAttr{DGID: gid("127.0.0.1")}) }),
-		"CreateSRQ":     err1(func() (verbs.SRQ, error) { return e.pd.CreateSRQ(verbs.SRQInitAttr{MaxWR: 1}) }),
+		"AllocPD":              err1(e.dev.AllocPD),
+		"CreateCQ":             err1(func() (verbs.CQ, error) { return e.dev.CreateCQ(1) }),
+		"CreateCompChannel":    err1(e.dev.CreateCompChannel),
+		"CompChannel.Wait":     err1(func() (verbs.CQ, error) { return ch.Wait(ctx) }),
+		"CompChannel.CreateCQ": err1(func() (verbs.CQ, error) { return ch.CreateCQ(1) }),
+		"GetAsyncEvent":        err1(func() (verbs.AsyncEvent, error) { return e.dev.GetAsyncEvent(ctx) }),
+		"SetImpair":            func() error { return e.dev.SetImpair("loss 1%") },
+		"StartCapture":         func() error { return e.dev.StartCapture(filepath.Join(t.TempDir(), "c.pcapng")) },
+		"RegMR":                err1(func() (verbs.MR, error) { return e.pd.RegMR(make([]byte, 1), 0) }),
+		"AllocMW":              err1(e.pd.AllocMW),
+		"CreateAH":             err1(func() (verbs.AH, error) { return e.pd.CreateAH(verbs.AHAttr{DGID: gid("127.0.0.1")}) }),
+		"CreateSRQ":            err1(func() (verbs.SRQ, error) { return e.pd.CreateSRQ(verbs.SRQInitAttr{MaxWR: 1}) }),
 		"CreateQP": err1(func() (verbs.QP, error) {
 			return e.pd.CreateQP(verbs.QPInitAttr{Type: verbs.RC, SendCQ: e.cq, RecvCQ: e.cq})
 		}),

@@ -107,6 +107,32 @@ func everythingAtOnce(t *testing.T, o Options, rounds int) {
 		_, err := b.dev.GetAsyncEvent(ctx)
 		done(err)
 	})
+	ch, told := b.newChannel(t, 1, 64)
+	always(func() {
+		c, err := ch.Wait(ctx)
+		if done(err); err == nil {
+			done(c.ReqNotify(false))
+			_, err = c.Poll(make([]verbs.WC, c.Len()))
+			done(err)
+		}
+	})
+	always(func() { // queues of a channel
+		done(told[0].ReqNotify(false))
+		q, err := b.pd.CreateQP(verbs.QPInitAttr{Type: verbs.RC, SendCQ: told[0], RecvCQ: told[0], Cap: sizes})
+		if done(err); err == nil {
+			done(verbs.ToInit(q, verbs.AccessRemote))
+			_, err = q.PostRecv(recv0)
+			done(err)
+			done(q.Modify(verbs.QPAttr{State: verbs.StateErr}, verbs.AttrState))
+			done(q.Destroy())
+		}
+		c, err := ch.CreateCQ(10)
+		if done(err); err == nil {
+			done(c.ReqNotify(true))
+			done(ch.Destroy())
+			done(c.Destroy())
+		}
+	})
 	always(func() { // things that come and go
 		mr, err := b.pd.RegMR(make([]byte, 100), allAccess)
 		if done(err); err == nil {

@@ -24,8 +24,14 @@ type Device interface {
 	AllocPD() (PD, error)
 
 	// CreateCQ makes a completion queue with room for at least depth
-	// completions (ibv_create_cq).
+	// completions (ibv_create_cq). CompChannel.CreateCQ makes one that
+	// reports to a channel.
 	CreateCQ(depth int) (CQ, error)
+
+	// CreateCompChannel makes a completion channel
+	// (ibv_create_comp_channel): one goroutine that waits on it is told of
+	// the completions of any number of queues.
+	CreateCompChannel() (CompChannel, error)
 
 	// GetAsyncEvent waits for the next asynchronous event
 	// (ibv_get_async_event). It returns the context's error, or ErrClosed
@@ -117,7 +123,38 @@ type AH interface {
 	Destroy() error
 }
 
-// CQ is a completion queue (ibv_cq, together with its ibv_comp_channel).
+// CompChannel is a completion channel (ibv_comp_channel): it tells which of the
+// queues made from it have had the event that they were armed for. Nothing but
+// an event costs anything, however many queues there are. The loop of who waits,
+// with the queues armed once before:
+//
+//	cq, err := ch.Wait(ctx)
+//	err = cq.ReqNotify(false) // first, so that nothing is missed
+//	for cq.Len() > 0 {        // Poll alone would drive the adapter once more
+//		n, err := cq.Poll(wc)
+//		...
+//	}
+type CompChannel interface {
+	// CreateCQ makes a completion queue (ibv_create_cq with a channel). The
+	// event that its ReqNotify arms goes to the channel, and CQ.Wait is
+	// ErrInvalid; all else is as with a queue of Device.CreateCQ.
+	CreateCQ(depth int) (CQ, error)
+
+	// Wait blocks until a queue has had its event, and takes it
+	// (ibv_get_cq_event and ibv_ack_cq_events in one): the queue whose event
+	// is the oldest. A queue waits here once at a time, however often it is
+	// armed meanwhile. If it has overrun, ErrCQOverrun comes with it. Without
+	// a queue comes the context's error, ErrClosed of a channel or device
+	// that is closed, or the error of a device that failed; events that are
+	// there already come first. Wait does none of the adapter's work.
+	Wait(ctx context.Context) (CQ, error)
+
+	// Destroy frees the channel (ibv_destroy_comp_channel), ErrBusy while a
+	// CQ reports to it. Blocked waiters return ErrClosed.
+	Destroy() error
+}
+
+// CQ is a completion queue (ibv_cq).
 type CQ interface {
 	// Poll takes up to len(wc) completions, oldest first, and returns how
 	// many (ibv_poll_cq). It never blocks. On an empty queue it drives the
@@ -128,13 +165,15 @@ type CQ interface {
 	Poll(wc []WC) (int, error)
 
 	// ReqNotify arms the queue (ibv_req_notify_cq): the next completion, or
-	// with solicitedOnly the next solicited or failed one, makes Wait
-	// return. One shot. Completions that are already queued do not count, so
-	// poll again after arming and before waiting.
+	// with solicitedOnly the next solicited or failed one, makes Wait return,
+	// CompChannel.Wait if the queue was made from a channel. One shot.
+	// Completions that are already queued do not count, so look at Len, or
+	// poll again, after arming and before waiting.
 	ReqNotify(solicitedOnly bool) error
 
 	// Wait blocks until the event that ReqNotify armed (ibv_get_cq_event and
-	// ibv_ack_cq_events in one), the context's end, or ErrClosed.
+	// ibv_ack_cq_events in one), the context's end, or ErrClosed. For a queue
+	// that reports to a channel it is ErrInvalid.
 	Wait(ctx context.Context) error
 
 	// PollWait is Poll that blocks until there is at least one completion.
@@ -148,7 +187,14 @@ type CQ interface {
 	// Depth is the number of completions the queue holds.
 	Depth() int
 
+	// Len is the number of completions that wait in the queue. Unlike Poll it
+	// does not drive the adapter, so it costs next to nothing. Asked after
+	// ReqNotify it tells of every completion that came too early for the
+	// event (what IB_CQ_REPORT_MISSED_EVENTS is for in Linux).
+	Len() int
+
 	// Destroy frees the queue (ibv_destroy_cq), ErrBusy while a QP uses it.
+	// An event that waits in its channel goes with it.
 	Destroy() error
 }
 

@@ -1,0 +1,184 @@
+package rnic
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/softrnic/softrnic/verbs"
+)
+
+// CompChannel is a completion channel: the list of the queues whose armed event
+// came and was not taken. It has no goroutine, and who waits on it never reads a
+// socket: the engine lists a queue as it adds the completion, whoever runs it.
+type CompChannel struct {
+	dev *Device
+	num uint32
+
+	more chan struct{} // holds a token if a queue may be listed
+	done chan struct{} // closed with the channel
+
+	mu             sync.Mutex // taken after that of a queue
+	oldest, newest *CQ
+	users          int // completion queues
+	closed         bool
+}
+
+// place is a queue's place in the list of its channel, guarded by the
+// channel's lock.
+type place struct {
+	listed       bool
+	older, newer *CQ
+}
+
+// CreateCompChannel implements verbs.Device.
+func (d *Device) CreateCompChannel() (verbs.CompChannel, error) {
+	if err := d.usable("create completion channel"); err != nil {
+		return nil, err
+	}
+	return &CompChannel{
+		dev: d, num: d.lastChannel.Add(1),
+		more: make(chan struct{}, 1), done: make(chan struct{}),
+	}, nil
+}
+
+// CreateCQ implements verbs.CompChannel.
+func (ch *CompChannel) CreateCQ(depth int) (verbs.CQ, error) { return ch.dev.createCQ(depth, ch) }
+
+// Wait implements verbs.CompChannel. The waiter is parked: packets are left to
+// pollers, to those who wait on queues, and to the service. Any number of
+// goroutines may share a channel.
+func (ch *CompChannel) Wait(ctx context.Context) (verbs.CQ, error) {
+	for ended := false; ; {
+		if c := ch.pop(); c != nil {
+			return c, c.lost()
+		}
+		if ended {
+			return nil, ch.state("wait for completion channel")
+		}
+		select {
+		case <-ch.more:
+		case <-ch.done:
+			ended = true
+		case <-ch.dev.ended: // look once more: what was flushed is listed
+			ended = true
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// String names the channel for errors.
+func (ch *CompChannel) String() string { return fmt.Sprintf("completion channel %d", ch.num) }
+
+// state is the error that op gets from a channel that has ended.
+func (ch *CompChannel) state(op string) error {
+	ch.mu.Lock()
+	defer ch.mu.Unlock()
+	if ch.closed {
+		return &verbs.OpError{Op: op, Object: ch.String(), Err: verbs.ErrClosed}
+	}
+	return ch.dev.usable(op)
+}
+
+// put lists a queue, unless it is listed already. The queue's lock is held.
+func (ch *CompChannel) put(c *CQ) {
+	ch.mu.Lock()
+	p := &c.place
+	if p.listed {
+		ch.mu.Unlock()
+		return
+	}
+	p.listed, p.older = true, ch.newest
+	if ch.newest != nil {
+		ch.newest.place.newer = c
+	} else {
+		ch.oldest = c
+	}
+	ch.newest = c
+	ch.mu.Unlock()
+	ch.signal()
+}
+
+// signal lets one waiter look.
+func (ch *CompChannel) signal() {
+	select {
+	case ch.more <- struct{}{}:
+	default:
+	}
+}
+
+// pop takes the oldest queue off the list, or returns nil.
+func (ch *CompChannel) pop() *CQ {
+	ch.mu.Lock()
+	c := ch.oldest
+	if c != nil {
+		ch.remove(c)
+	}
+	left := ch.oldest != nil
+	ch.mu.Unlock()
+	if left {
+		ch.signal()
+	}
+	return c
+}
+
+// remove takes a queue off the list. The lock is held.
+func (ch *CompChannel) remove(c *CQ) {
+	p := c.place
+	if !p.listed {
+		return
+	}
+	if p.older != nil {
+		p.older.place.newer = p.newer
+	} else {
+		ch.oldest = p.newer
+	}
+	if p.newer != nil {
+		p.newer.place.older = p.older
+	} else {
+		ch.newest = p.older
+	}
+	c.place = place{}
+}
+
+// use counts the queues that report to the channel.
+func (ch *CompChannel) use(op string) error {
+	ch.mu.Lock()
+	defer ch.mu.Unlock()
+	if ch.closed {
+		return &verbs.OpError{Op: op, Object: ch.String(), Err: verbs.ErrClosed}
+	}
+	ch.users++
+	return nil
+}
+
+// unuse ends what use began. With keep, a pending event stays: its device has
+// closed, and flushed completions can still be polled. The queue's lock is held.
+func (ch *CompChannel) unuse(c *CQ, keep bool) {
+	ch.mu.Lock()
+	defer ch.mu.Unlock()
+	ch.users--
+	if !keep {
+		ch.remove(c)
+	}
+}
+
+// Destroy implements verbs.CompChannel. Destroying twice is safe.
+func (ch *CompChannel) Destroy() error {
+	ch.mu.Lock()
+	defer ch.mu.Unlock()
+	if ch.closed {
+		return nil
+	}
+	if ch.users > 0 {
+		return &verbs.OpError{Op: "destroy completion channel", Object: ch.String(), Err: verbs.ErrBusy,
+			Detail: fmt.Sprintf("%d completion queues report to it; destroy those first", ch.users)}
+	}
+	for ch.oldest != nil { // of a device that is closed
+		ch.remove(ch.oldest)
+	}
+	ch.closed = true
+	close(ch.done)
+	return nil
+}

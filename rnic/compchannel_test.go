@@ -1,0 +1,610 @@
+package rnic
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"runtime"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/softrnic/softrnic/internal/link"
+	"github.com/softrnic/softrnic/verbs"
+)
+
+// newChannel makes a channel with n queues.
+func (e *end) newChannel(t testing.TB, n, depth int) (verbs.CompChannel, []verbs.CQ) {
+	t.Helper()
+	ch, err := e.dev.CreateCompChannel()
+	require.NoError(t, err)
+	cqs := make([]verbs.CQ, n)
+	for i := range cqs {
+		cqs[i], err = ch.CreateCQ(depth)
+		require.NoError(t, err)
+	}
+	return ch, cqs
+}
+
+// eventOf takes the event that is there, or nil.
+func eventOf(ch verbs.CompChannel) (verbs.CQ, error) {
+	over, cancel := context.WithCancel(context.Background())
+	cancel()
+	c, err := ch.Wait(over)
+	if err == context.Canceled {
+		return nil, nil
+	}
+	return c, err
+}
+
+func TestCreateCQWithCompChannel(t *testing.T) {
+	a, b := newEnd(t, Options{}), newEnd(t, Options{})
+	ch, cqs := b.newChannel(t, 2, 16)
+	b.cq, b.qp = cqs[0], b.newQPWith(t, verbs.QPInitAttr{Type: verbs.RC, SendCQ: cqs[1], RecvCQ: cqs[0]})
+	connect(t, a.dev, a.qp, b.dev, b.qp)
+	ctx := soon(t)
+	for i := range uint64(100) {
+		b.recv(t, i, 0, 64)
+		require.NoError(t, b.cq.ReqNotify(false))
+		require.Zero(t, b.cq.Len())
+		a.post(t, empty[0])
+		c, err := ch.Wait(ctx)
+		require.NoError(t, err)
+		require.Equal(t, b.cq, c)
+		require.Equal(t, 1, c.Len())
+		require.Equal(t, i, b.poll1(t).WRID)
+		a.poll1(t)
+	}
+	err := b.cq.Wait(ctx)
+	require.ErrorIs(t, err, verbs.ErrInvalid)
+	require.ErrorContains(t, err, "wait for CQ on CQ 2: invalid argument: its events go to completion channel 1; wait there")
+
+	b.recv(t, 7, 0, 64)
+	a.post(t, empty[0])
+	require.EqualValues(t, 7, nextOf(t, b.cq).WRID, "PollWait needs no channel")
+	c, err := eventOf(ch)
+	require.NoError(t, err)
+	require.Nil(t, c, "and takes no event from it")
+
+	_, err = ch.CreateCQ(0)
+	require.ErrorIs(t, err, verbs.ErrLimit)
+	err = ch.Destroy()
+	require.ErrorIs(t, err, verbs.ErrBusy)
+	require.ErrorContains(t, err, "2 completion queues report to it")
+	require.NoError(t, b.qp.Destroy())
+	for _, c := range cqs {
+		require.NoError(t, c.Destroy())
+		require.NoError(t, c.Destroy(), "twice is safe")
+	}
+	require.NoError(t, ch.Destroy())
+	require.NoError(t, ch.Destroy(), "twice is safe")
+	_, err = ch.CreateCQ(16)
+	require.ErrorIs(t, err, verbs.ErrClosed)
+	_, err = ch.Wait(ctx)
+	require.ErrorIs(t, err, verbs.ErrClosed)
+	require.Equal(t, 1, b.dev.quota.inUse(kindCQ))
+}
+
+// slowChannel is what a channel has to do, without a thought for time.
+type slowChannel struct {
+	armed   [8]arming
+	queued  [8]int // completions
+	overrun [8]bool
+	gone    [8]bool
+	list    []int
+}
+
+func (s *slowChannel) event(i int) {
+	s.armed[i] = disarmed
+	if !slices.Contains(s.list, i) {
+		s.list = append(s.list, i)
+	}
+}
+
+// TestCompChannelOrder: the oldest event first, each once, none of a queue that
+// is gone, in any order of calls.
+func TestCompChannelOrder(t *testing.T) {
+	const depth = 3
+	e := newEnd(t, Options{})
+	rapid.Check(t, func(t *rapid.T) {
+		var slow slowChannel
+		ch, err := e.dev.CreateCompChannel()
+		require.NoError(t, err)
+		var cqs [len(slow.gone)]verbs.CQ
+		for i := range cqs {
+			cqs[i], err = ch.CreateCQ(depth)
+			require.NoError(t, err)
+		}
+		which := func(t *rapid.T) int { return rapid.IntRange(0, len(cqs)-1).Draw(t, "queue") }
+		t.Repeat(map[string]func(*rapid.T){
+			"arm": func(t *rapid.T) {
+				i, solicited := which(t), rapid.Bool().Draw(t, "solicited")
+				err := cqs[i].ReqNotify(solicited)
+				switch {
+				case slow.gone[i]:
+					require.ErrorIs(t, err, verbs.ErrClosed)
+					return
+				case slow.overrun[i]:
+					slow.event(i)
+				case solicited:
+					slow.armed[i] = max(slow.armed[i], armedSolicited)
+				default:
+					slow.armed[i] = armedAny
+				}
+				require.NoError(t, err)
+			},
+			"complete": func(t *rapid.T) {
+				i, solicited := which(t), rapid.Bool().Draw(t, "solicited")
+				if slow.gone[i] {
+					return
+				}
+				cqs[i].(*CQ).push(&verbs.WC{}, solicited)
+				switch {
+				case slow.overrun[i]:
+				case slow.queued[i] == depth:
+					slow.overrun[i] = true
+					if slow.armed[i] != disarmed {
+						slow.event(i)
+					}
+				default:
+					slow.queued[i]++
+					if slow.armed[i] == armedAny || slow.armed[i] == armedSolicited && solicited {
+						slow.event(i)
+					}
+				}
+			},
+			"poll": func(t *rapid.T) {
+				i := which(t)
+				if slow.queued[i] > 0 {
+					n, err := cqs[i].Poll(make([]verbs.WC, depth))
+					require.NoError(t, err)
+					require.Equal(t, slow.queued[i], n)
+					slow.queued[i] = 0
+				}
+			},
+			"wait": func(t *rapid.T) {
+				// An event that is there comes for sure, whatever the context says.
+				c, err := eventOf(ch)
+				if len(slow.list) == 0 {
+					require.NoError(t, err)
+					require.Nil(t, c)
+					return
+				}
+				i := slow.list[0]
+				slow.list = slow.list[1:]
+				require.Equal(t, cqs[i], c)
+				if slow.overrun[i] {
+					require.ErrorIs(t, err, verbs.ErrCQOverrun)
+				} else {
+					require.NoError(t, err)
+				}
+			},
+			"destroy": func(t *rapid.T) {
+				i := which(t)
+				require.NoError(t, cqs[i].Destroy())
+				slow.gone[i] = true
+				slow.list = slices.DeleteFunc(slow.list, func(k int) bool { return k == i })
+			},
+			"": func(t *rapid.T) {
+				for i, c := range cqs {
+					require.Equal(t, slow.queued[i], c.Len())
+				}
+			},
+		})
+		for _, c := range cqs {
+			require.NoError(t, c.Destroy())
+		}
+		require.NoError(t, ch.Destroy())
+		for { // the overruns
+			over, cancel := context.WithCancel(context.Background())
+			cancel()
+			if _, err := e.dev.GetAsyncEvent(over); err != nil {
+				return
+			}
+		}
+	})
+}
+
+// echo is a server of many connections in one goroutine: it answers each
+// message, until want were answered and the answers are acknowledged. The queues
+// are armed.
+func echo(ctx context.Context, ch verbs.CompChannel, qps map[verbs.CQ]verbs.QP, want int) error {
+	var wc [4]verbs.WC
+	for left := 2 * want; left > 0; {
+		c, err := ch.Wait(ctx)
+		if err != nil {
+			return fmt.Errorf("%d completions are missing: %w", left, err)
+		}
+		if err := c.ReqNotify(false); err != nil {
+			return err
+		}
+		for c.Len() > 0 {
+			n, err := c.Poll(wc[:])
+			if err != nil {
+				return err
+			}
+			left -= n
+			for i := range n {
+				if err := wc[i].Err(); err != nil {
+					return err
+				}
+				if !wc[i].Opcode.IsRecv() {
+					continue
+				}
+				if _, err := qps[c].PostRecv(recv0); err != nil {
+					return err
+				}
+				if _, err := qps[c].PostSend(empty); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// TestNoEventIsLost lets one goroutine look after many connections by their
+// channel, while the peers poll, wait, and arm by hand. If an event is lost, a
+// rally stands still. The server takes no turn of a poller on its own device.
+func TestNoEventIsLost(t *testing.T) {
+	rounds, n := 800, 16
+	if testing.Short() {
+		rounds = 160
+	}
+	eachEngine(t, func(t *testing.T, o Options) {
+		for _, company := range []string{"alone", "poller", "waiter"} {
+			t.Run(company, func(t *testing.T) {
+				a, b := newEnd(t, o), newEnd(t, o)
+				ctx, cancel := context.WithCancel(soon(t))
+				defer cancel()
+				ch, cqs := b.newChannel(t, n, 64)
+				qps := map[verbs.CQ]verbs.QP{}
+				var players sync.WaitGroup
+				stop := attend(o, a, b)
+				for i, c := range cqs {
+					ours, theirs := b.newQPWith(t, verbs.QPInitAttr{Type: verbs.RC, SendCQ: c, RecvCQ: c}), a.newCQ(t, 64)
+					qp := a.newQPWith(t, verbs.QPInitAttr{Type: verbs.RC, SendCQ: theirs, RecvCQ: theirs})
+					connect(t, a.dev, qp, b.dev, ours)
+					_, err := ours.PostRecv(recv0)
+					require.NoError(t, err)
+					_, err = qp.PostRecv(recv0)
+					require.NoError(t, err)
+					require.NoError(t, c.ReqNotify(false))
+					qps[c] = ours
+					next := []func([]verbs.WC) (int, error){waiting(ctx, theirs), armed(ctx, theirs), polling(theirs)}[i%3]
+					players.Go(func() { assert.NoError(t, player{qp, next}.rally(rounds/n, true)) })
+				}
+				var guest sync.WaitGroup
+				switch company {
+				case "poller":
+					guest.Go(func() {
+						for ctx.Err() == nil {
+							b.cq.Poll(make([]verbs.WC, 1))
+							runtime.Gosched()
+						}
+					})
+				case "waiter":
+					guest.Go(func() { b.cq.PollWait(ctx, make([]verbs.WC, 1)) })
+				}
+				require.NoError(t, echo(ctx, ch, qps, rounds/n*n))
+				players.Wait()
+				cancel()
+				guest.Wait()
+				stop()
+			})
+		}
+	})
+}
+
+// TestChannelWaiterNeverLeads waits on a channel beside a packet in the socket:
+// on a device that nobody serves, it stays there.
+func TestChannelWaiterNeverLeads(t *testing.T) {
+	a, b := newEnd(t, Options{}), newEnd(t, Options{NoService: true})
+	ch, cqs := b.newChannel(t, 1, 16)
+	b.qp = b.newQPWith(t, verbs.QPInitAttr{Type: verbs.RC, SendCQ: cqs[0], RecvCQ: cqs[0]})
+	connect(t, a.dev, a.qp, b.dev, b.qp)
+	b.recv(t, 3, 0, 64)
+	require.NoError(t, cqs[0].ReqNotify(false))
+	a.post(t, empty[0])
+	short, cancel := context.WithTimeout(context.Background(), 5*time.Millisecond)
+	defer cancel()
+	_, err := ch.Wait(short)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.Zero(t, b.dev.shards[0].received)
+	require.Zero(t, b.dev.shards[0].polls.Load())
+
+	for cqs[0].Len() == 0 {
+		b.dev.Progress()
+	}
+	c, err := ch.Wait(soon(t))
+	require.NoError(t, err)
+	require.Equal(t, cqs[0], c)
+}
+
+// TestTakersOfOneChannel shares a channel among goroutines: each event goes to
+// one of them, and when the channel is destroyed all return.
+func TestTakersOfOneChannel(t *testing.T) {
+	const takers, queues, rounds = 5, 16, 300
+	e := newEnd(t, Options{})
+	ch, cqs := e.newChannel(t, queues, 4)
+	taken := make(chan verbs.CQ, queues)
+	var wg sync.WaitGroup
+	for range takers {
+		wg.Go(func() {
+			for {
+				c, err := ch.Wait(context.Background())
+				if err != nil {
+					assert.ErrorIs(t, err, verbs.ErrClosed)
+					return
+				}
+				taken <- c
+			}
+		})
+	}
+	for range rounds {
+		for _, c := range cqs {
+			require.NoError(t, c.ReqNotify(false))
+		}
+		for _, c := range cqs {
+			c.(*CQ).push(&verbs.WC{}, false)
+		}
+		got := map[verbs.CQ]bool{}
+		for range cqs {
+			c := <-taken
+			require.False(t, got[c], "taken twice")
+			got[c] = true
+			n, err := c.Poll(make([]verbs.WC, 2))
+			require.NoError(t, err)
+			require.Equal(t, 1, n)
+		}
+	}
+	for _, c := range cqs {
+		require.NoError(t, c.Destroy())
+	}
+	require.NoError(t, ch.Destroy())
+	wg.Wait()
+	require.Empty(t, taken)
+}
+
+// TestChannelOfClosedDevice closes a device under waiters: the events of what
+// was flushed come first, then everyone is told.
+func TestChannelOfClosedDevice(t *testing.T) {
+	eachEngine(t, func(t *testing.T, o Options) {
+		e := newEnd(t, o)
+		idle, _ := e.newChannel(t, 3, 16)
+		ended := make(chan error, 4)
+		for range cap(ended) {
+			go func() { _, err := idle.Wait(context.Background()); ended <- err }()
+		}
+		ch, cqs := e.newChannel(t, 3, 16)
+		q := e.newQPWith(t, verbs.QPInitAttr{Type: verbs.RC, RecvCQ: cqs[1]})
+		connect(t, e.dev, e.qp, e.dev, q)
+		_, err := q.PostRecv(recv0)
+		require.NoError(t, err)
+		for _, c := range cqs {
+			require.NoError(t, c.ReqNotify(false))
+		}
+		require.NoError(t, e.dev.Close())
+		for range cap(ended) {
+			require.ErrorIs(t, <-ended, verbs.ErrClosed)
+		}
+		c, err := ch.Wait(context.Background())
+		require.NoError(t, err)
+		require.Equal(t, cqs[1], c)
+		require.Equal(t, verbs.WCWRFlushErr, nextOf(t, c).Status)
+		for range 2 {
+			_, err = ch.Wait(context.Background())
+			require.ErrorIs(t, err, verbs.ErrClosed)
+		}
+		_, err = ch.CreateCQ(4)
+		require.ErrorIs(t, err, verbs.ErrClosed)
+		require.ErrorIs(t, cqs[0].Wait(context.Background()), verbs.ErrClosed)
+		require.NoError(t, ch.Destroy(), "its queues went with the device")
+		require.NoError(t, idle.Destroy())
+	})
+}
+
+func TestChannelOfFailedDevice(t *testing.T) {
+	conn, err := link.OpenUDP(link.Options{Addr: netip.MustParseAddrPort("127.0.0.1:0")})
+	require.NoError(t, err)
+	wire := &fragileConn{Conn: conn}
+	e := newEnd(t, Options{Conn: wire})
+	ch, cqs := e.newChannel(t, 1, 16)
+	require.NoError(t, cqs[0].ReqNotify(false))
+	ended := make(chan error, 3)
+	for range cap(ended) {
+		go func() { _, err := ch.Wait(context.Background()); ended <- err }()
+	}
+	wire.cut()
+	for range cap(ended) {
+		require.ErrorIs(t, <-ended, errBroken)
+	}
+	_, err = ch.Wait(context.Background())
+	require.ErrorContains(t, err, "close the device and open it again")
+	_, err = e.dev.CreateCompChannel()
+	require.ErrorIs(t, err, errBroken)
+}
+
+// TestChannelOfOverrunQueue: who waits is told which queue is lost, and again
+// when it arms it again.
+func TestChannelOfOverrunQueue(t *testing.T) {
+	e := newEnd(t, Options{})
+	ch, cqs := e.newChannel(t, 2, 1)
+	c := cqs[1].(*CQ)
+	c.push(&verbs.WC{}, false)
+	require.NoError(t, c.ReqNotify(false))
+	c.push(&verbs.WC{}, false)
+	for range 3 {
+		got, err := ch.Wait(soon(t))
+		require.Equal(t, cqs[1], got)
+		require.ErrorIs(t, err, verbs.ErrCQOverrun)
+		require.ErrorContains(t, err, "CQ 3")
+		none, err := eventOf(ch)
+		require.NoError(t, err)
+		require.Nil(t, none)
+		require.NoError(t, c.ReqNotify(true))
+	}
+	require.Equal(t, 1, c.Len())
+	require.NoError(t, c.Destroy())
+	none, err := eventOf(ch)
+	require.NoError(t, err)
+	require.Nil(t, none, "its event went with it")
+}
+
+// TestChannelsComeAndGo makes, arms, completes, waits for and destroys queues
+// and channels from many goroutines at once.
+func TestChannelsComeAndGo(t *testing.T) {
+	rounds := 400
+	if testing.Short() {
+		rounds = 50
+	}
+	e := newEnd(t, Options{})
+	var wg sync.WaitGroup
+	for range 3 {
+		ch, err := e.dev.CreateCompChannel()
+		require.NoError(t, err)
+		var makers sync.WaitGroup
+		for range 3 {
+			makers.Go(func() {
+				for range rounds {
+					c, err := ch.CreateCQ(4)
+					if !assert.NoError(t, err) {
+						return
+					}
+					var both sync.WaitGroup
+					both.Go(func() { c.(*CQ).push(&verbs.WC{}, false) })
+					both.Go(func() { assert.NoError(t, c.ReqNotify(false)) })
+					both.Wait()
+					c.(*CQ).push(&verbs.WC{}, false)
+					assert.NoError(t, c.Destroy())
+				}
+			})
+		}
+		for range 2 {
+			wg.Go(func() {
+				for {
+					c, err := ch.Wait(context.Background())
+					if err != nil {
+						assert.ErrorIs(t, err, verbs.ErrClosed)
+						return
+					}
+					if err := c.ReqNotify(false); err != nil {
+						assert.ErrorIs(t, err, verbs.ErrClosed, "it was destroyed meanwhile")
+					}
+				}
+			})
+		}
+		wg.Go(func() {
+			makers.Wait()
+			none, err := eventOf(ch)
+			assert.NoError(t, err)
+			assert.Nil(t, none)
+			assert.NoError(t, ch.Destroy())
+		})
+	}
+	wg.Wait()
+	require.Equal(t, 1, e.dev.quota.inUse(kindCQ))
+}
+
+// TestNoAllocationByEvents counts allocations of arming, event and waiting.
+func TestNoAllocationByEvents(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector allocates")
+	}
+	e := newEnd(t, Options{})
+	ch, cqs := e.newChannel(t, 100, 4)
+	round := eventRound(t, ch)
+	i := 0
+	require.Zero(t, testing.AllocsPerRun(1000, func() {
+		round(cqs[i%len(cqs)].(*CQ))
+		i++
+	}))
+}
+
+// eventRound arms a queue, completes something on it, waits and polls.
+func eventRound(t testing.TB, ch verbs.CompChannel) func(c *CQ) {
+	var wc verbs.WC
+	got := make([]verbs.WC, 1)
+	ctx := soon(t)
+	return func(c *CQ) {
+		if err := c.ReqNotify(false); err != nil {
+			t.Fatal(err)
+		}
+		c.push(&wc, false)
+		if found, err := ch.Wait(ctx); found != c || err != nil {
+			t.Fatal(found, err)
+		}
+		if n, err := c.Poll(got); n != 1 || err != nil {
+			t.Fatal(n, err)
+		}
+	}
+}
+
+// BenchmarkReqNotify arms a queue of a channel.
+func BenchmarkReqNotify(b *testing.B) {
+	e := newEnd(b, Options{NoService: true})
+	_, cqs := e.newChannel(b, 1, 4)
+	b.ReportAllocs()
+	for b.Loop() {
+		cqs[0].ReqNotify(false)
+	}
+}
+
+// BenchmarkCompChannel is arming, completion, event, Wait and Poll in one
+// goroutine, on one channel with more and more queues that are all armed; and
+// the same with the waiter asleep in another goroutine.
+func BenchmarkCompChannel(b *testing.B) {
+	for _, queues := range []int{1, 100, 10_000} {
+		b.Run(fmt.Sprint(queues), func(b *testing.B) {
+			e := newEnd(b, Options{NoService: true})
+			ch, cqs := e.newChannel(b, queues, 4)
+			round := eventRound(b, ch)
+			for _, c := range cqs {
+				require.NoError(b, c.ReqNotify(false))
+				round(c.(*CQ)) // the queue gets its memory
+				require.NoError(b, c.ReqNotify(false))
+			}
+			i := 0
+			b.ReportAllocs()
+			for b.Loop() {
+				c := cqs[i].(*CQ)
+				round(c)
+				c.ReqNotify(false)
+				if i++; i == len(cqs) {
+					i = 0
+				}
+			}
+		})
+	}
+	b.Run("asleep", func(b *testing.B) {
+		e := newEnd(b, Options{NoService: true})
+		ch, cqs := e.newChannel(b, 1, 4)
+		c := cqs[0].(*CQ)
+		answered := make(chan struct{})
+		go func() {
+			got := make([]verbs.WC, 1)
+			for {
+				if _, err := ch.Wait(context.Background()); err != nil {
+					close(answered)
+					return
+				}
+				c.Poll(got)
+				c.ReqNotify(false)
+				answered <- struct{}{}
+			}
+		}()
+		require.NoError(b, c.ReqNotify(false))
+		b.ReportAllocs()
+		for b.Loop() {
+			c.push(&verbs.WC{}, false)
+			<-answered
+		}
+		e.dev.Close()
+		<-answered
+	})
+}
