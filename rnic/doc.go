@@ -20,7 +20,8 @@
 //	n, err = cq.PollWait(ctx, wc)            // blocks until there is something
 //
 // All methods of all objects may be called from any goroutine. The example
-// below is a whole program.
+// below is a whole program. One goroutine that looks after many queues makes
+// them from a completion channel, dev.CreateCompChannel.
 //
 // # Environment
 //
@@ -59,10 +60,13 @@
 // makes remote writes, reads, acknowledgements and repetitions happen while
 // the program computes or sleeps, and keeps away from the socket while someone
 // polls. Options.NoService does without it: then nothing happens but in calls
-// of Poll, Wait, Progress and the posting verbs.
+// of Poll, CQ.Wait, PollWait, Progress and the posting verbs.
 //
-// The token is taken before the lock; the lock of a completion queue comes
-// last. Acknowledgements that a batch of packets owes are gathered and leave
+// Who waits on a completion channel takes part in none of this. It is parked,
+// and whoever handles the packet lists the queue there and wakes it.
+//
+// The token is taken before the lock; the locks of a completion queue and then
+// of its channel come last. Acknowledgements that a batch of packets owes are gathered and leave
 // behind the reply that the program may be about to post.
 //
 // # Failure

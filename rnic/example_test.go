@@ -67,6 +67,53 @@ func Example() {
 	// hello, remote memory, 42
 }
 
+// One goroutine looks after many connections by a completion channel. Here each
+// queue pair is connected to itself.
+func ExampleCompChannel() {
+	dev, err := rnic.Open(rnic.Options{})
+	check(err)
+	defer dev.Close()
+	pd, err := dev.AllocPD()
+	check(err)
+	ch, err := dev.CreateCompChannel()
+	check(err)
+
+	names := map[verbs.CQ]string{}
+	for _, name := range []string{"one", "two", "three"} {
+		cq, err := ch.CreateCQ(16)
+		check(err)
+		names[cq] = name
+		qp, err := pd.CreateQP(verbs.QPInitAttr{Type: verbs.RC, SendCQ: cq, RecvCQ: cq, Cap: verbs.QPCap{MaxSendWR: 1, MaxRecvWR: 1}})
+		check(err)
+		self, err := verbs.LocalEndpoint(dev, qp, 1000)
+		check(err)
+		check(verbs.Connect(qp, self, self, verbs.ConnectOptions{}))
+		_, err = qp.PostRecv([]verbs.RecvWR{{WRID: 7}})
+		check(err)
+		check(cq.ReqNotify(false)) // before the first completion can come
+		_, err = qp.PostSend([]verbs.SendWR{{Opcode: verbs.WRSend}})
+		check(err)
+	}
+
+	wc := make([]verbs.WC, 4)
+	for range names {
+		cq, err := ch.Wait(context.Background())
+		check(err)
+		check(cq.ReqNotify(false))
+		for cq.Len() > 0 {
+			n, err := cq.Poll(wc)
+			check(err)
+			for _, c := range wc[:n] {
+				fmt.Println(names[cq], c.Opcode, c.Status)
+			}
+		}
+	}
+	// Unordered output:
+	// one RECV SUCCESS
+	// two RECV SUCCESS
+	// three RECV SUCCESS
+}
+
 // What a queue pair did last is at the queue pair: verbs.QP does not have it,
 // *rnic.QP does.
 func ExampleQP_History() {
