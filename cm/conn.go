@@ -28,6 +28,9 @@ type Conn struct {
 	err      error  // why it ended; set before done is closed
 	bye      []byte // private data of the peer's DREQ or DREP
 	timedOut bool   // the peer did not confirm the end; set before released is closed
+
+	afterMu sync.Mutex
+	after   func() // of AfterDone
 }
 
 // QP is the queue pair at this end.
@@ -61,6 +64,30 @@ func (c *Conn) Err() error {
 		return c.err
 	default:
 		return nil
+	}
+}
+
+// AfterDone calls f in a goroutine of its own when the connection has ended,
+// like context.AfterFunc, so that who has many connections needs no goroutine
+// for each. There is one f a connection: nil takes it back.
+func (c *Conn) AfterDone(f func()) {
+	c.afterMu.Lock()
+	c.after = f
+	c.afterMu.Unlock()
+	select {
+	case <-c.done:
+		c.callAfter()
+	default:
+	}
+}
+
+func (c *Conn) callAfter() {
+	c.afterMu.Lock()
+	f := c.after
+	c.after = nil
+	c.afterMu.Unlock()
+	if f != nil {
+		go f()
 	}
 }
 
@@ -111,6 +138,7 @@ func (c *Conn) finish(why error, bye []byte) {
 		fail(c.qp)
 		c.err, c.bye = &Error{Op: "connection", Peer: c.remote, Err: why}, bye
 		close(c.done)
+		c.callAfter()
 	})
 }
 

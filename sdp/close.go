@@ -1,0 +1,114 @@
+package sdp
+
+import (
+	"context"
+	"net"
+	"time"
+)
+
+// Close ends the connection. It returns at once; what was written is still sent,
+// within Options.Linger or what SetLinger says. The peer's Reads end with io.EOF
+// and, if it writes more, its Writes with an error.
+func (c *Conn) Close() error {
+	c.mu.Lock()
+	if c.closed {
+		c.mu.Unlock()
+		return c.opError("close", net.ErrClosed)
+	}
+	c.closed = true
+	c.lingers.Store(true)
+	c.since = time.Now()
+	c.core.CloseWrite()
+	c.post()
+	c.discard()
+	c.readDeadline.interrupt()
+	c.writeLimit.interrupt()
+	c.notify()
+	c.after()
+	if !c.ended {
+		if c.pumping {
+			// A call is on its way out, and leaves the rest to watch.
+		} else {
+			c.arm()
+			c.after()
+		}
+		time.AfterFunc(c.stack.options.Linger, c.abort)
+	}
+	c.mu.Unlock()
+	return nil
+}
+
+// discard drops what comes after Close.
+func (c *Conn) discard() {
+	var waste [4096]byte
+	for n := c.core.Read(waste[:]); n > 0; n = c.core.Read(waste[:]) {
+		c.dropped += uint64(n)
+	}
+	c.core.Refuse()
+	c.post()
+}
+
+// after ends a closed connection when nothing remains to be done. The lock is
+// held.
+func (c *Conn) after() {
+	if !c.closed || c.ended || c.pumping {
+		return
+	}
+	switch {
+	case c.core.Err() != nil:
+	case c.core.Over(): // both halves have ended
+	case c.core.Parted() && c.dropped > 0: // the peer goes on sending to nobody
+	default:
+		return
+	}
+	c.teardown()
+}
+
+// abort ends the connection now.
+func (c *Conn) abort() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ended {
+		return
+	}
+	c.closed = true
+	c.readDeadline.interrupt()
+	c.writeLimit.interrupt()
+	c.core.Fail(net.ErrClosed)
+	c.teardown()
+}
+
+// teardown frees everything, in a goroutine of its own. The lock is held.
+func (c *Conn) teardown() {
+	c.ended = true
+	c.readDeadline.interrupt()
+	c.writeLimit.interrupt()
+	c.notify()
+	go func() {
+		if c.cmConn != nil {
+			ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+			_ = c.cmConn.Disconnect(ctx)
+			cancel()
+		}
+		c.reading.Lock()
+		c.writing.Lock()
+		c.free()
+		c.writing.Unlock()
+		c.reading.Unlock()
+		c.stack.leave(c)
+		close(c.gone)
+	}()
+}
+
+// free gives back what the connection has of the adapter.
+func (c *Conn) free() {
+	if c.qp != nil {
+		_ = c.qp.Destroy()
+	}
+	if c.cq != nil {
+		_ = c.cq.Destroy()
+	}
+	for _, mr := range c.regions {
+		_ = mr.Dereg()
+	}
+}

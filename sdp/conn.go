@@ -1,0 +1,200 @@
+package sdp
+
+import (
+	"io"
+	"net"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/softrnic/softrnic/cm"
+	"github.com/softrnic/softrnic/sdp/flow"
+	"github.com/softrnic/softrnic/sdp/protocol"
+	"github.com/softrnic/softrnic/verbs"
+)
+
+// Conn is a connection: a net.Conn. Its methods may be called from any
+// goroutine; calls in one direction take turns.
+type Conn struct {
+	stack         *Stack
+	local, remote Addr
+	cmConn        *cm.Conn
+	qp            verbs.QP
+	cq            verbs.CQ
+	regions       []verbs.MR
+	zeroCopy      int // from how many bytes on; never if not positive
+
+	reading, writing         sync.Mutex // held by the call of that direction
+	readDeadline, writeLimit *deadline
+
+	mu      sync.Mutex
+	core    *protocol.Core
+	design  flow.Design
+	closed  bool // Close was called
+	pumping bool // a call waits for completions, and handles them for all
+	waiting [waits]*waiter
+	armed   bool   // the queue will tell watch of a completion
+	listed  bool   // the patrol has it
+	calls   uint64 // of the application, and
+	seen    uint64 // at the patrol's last look
+	dropped uint64 // bytes that came after Close
+	since   time.Time
+	ended   bool // teardown has begun
+
+	lingers atomic.Bool
+	gone    chan struct{} // closed when nothing is left of it
+	wcs     [64]verbs.WC  // whoever pumps has it
+}
+
+var (
+	_ net.Conn      = (*Conn)(nil)
+	_ io.ReaderFrom = (*Conn)(nil)
+	_ io.WriterTo   = (*Conn)(nil)
+)
+
+// LocalAddr is our end: an Addr.
+func (c *Conn) LocalAddr() net.Addr { return c.local }
+
+// RemoteAddr is the peer's end: an Addr.
+func (c *Conn) RemoteAddr() net.Addr { return c.remote }
+
+// Design is the flow control of the connection.
+func (c *Conn) Design() Design { return c.design }
+
+// SetDeadline implements net.Conn.
+func (c *Conn) SetDeadline(t time.Time) error {
+	return c.setDeadlines(t, c.readDeadline, c.writeLimit)
+}
+
+// SetReadDeadline implements net.Conn.
+func (c *Conn) SetReadDeadline(t time.Time) error { return c.setDeadlines(t, c.readDeadline) }
+
+// SetWriteDeadline implements net.Conn.
+func (c *Conn) SetWriteDeadline(t time.Time) error { return c.setDeadlines(t, c.writeLimit) }
+
+func (c *Conn) setDeadlines(t time.Time, list ...*deadline) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return c.opError("set", net.ErrClosed)
+	}
+	for _, d := range list {
+		d.set(t)
+	}
+	return nil
+}
+
+// Read implements net.Conn. A Read of at least the zero-copy threshold takes a
+// large Write of the peer straight out of its memory.
+func (c *Conn) Read(p []byte) (int, error) {
+	c.reading.Lock()
+	defer c.reading.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	defer c.leave()
+	n, err := c.read(p)
+	return n, c.opError("read", err)
+}
+
+func (c *Conn) read(p []byte) (int, error) {
+	for {
+		switch {
+		case c.closed:
+			return 0, net.ErrClosed
+		case c.readDeadline.past.Load():
+			return 0, os.ErrDeadlineExceeded
+		case len(p) == 0:
+			return 0, nil
+		}
+		if n := c.core.Read(p); n > 0 {
+			c.post()
+			return n, nil
+		}
+		if c.cq.Len() > 0 {
+			c.poll()
+			continue
+		}
+		switch {
+		case c.core.Finished():
+			return 0, io.EOF
+		case c.core.Err() != nil:
+			return 0, c.core.Err()
+		case c.core.Available() > 0:
+			if n, err := c.fetch(p); n > 0 || err != nil {
+				return n, err
+			}
+			continue
+		case c.shouldSink(p):
+			if n, err := c.sink(p); n > 0 || err != nil {
+				return n, err
+			}
+			continue
+		}
+		c.wait(toRead, c.readDeadline)
+	}
+}
+
+// Write implements net.Conn. It returns when the send buffer has taken the last
+// of p or, if that is large, the peer has read it where it lies.
+func (c *Conn) Write(p []byte) (int, error) {
+	c.writing.Lock()
+	defer c.writing.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	defer c.leave()
+	n, err := c.write(p)
+	return n, c.opError("write", err)
+}
+
+func (c *Conn) write(p []byte) (n int, err error) {
+	direct := c.zeroCopy > 0
+	for {
+		switch {
+		case c.closed:
+			return n, net.ErrClosed
+		case c.core.Closing():
+			return n, errShut
+		case c.writeLimit.past.Load():
+			return n, os.ErrDeadlineExceeded
+		case c.core.Err() != nil:
+			return n, c.core.Err()
+		case n == len(p):
+			return n, nil
+		}
+		if c.cq.Len() > 0 {
+			c.poll()
+		}
+		if direct && len(p)-n >= c.zeroCopy {
+			k, err := c.writeDirect(p[n:])
+			n += k
+			if err != nil {
+				return n, err
+			}
+			direct = k > 0
+			continue
+		}
+		k := c.core.Write(p[n:])
+		n += k
+		c.post()
+		if k == 0 {
+			c.wait(toWrite, c.writeLimit)
+		}
+	}
+}
+
+// CloseWrite ends our half of the stream, as (*net.TCPConn).CloseWrite does: the
+// peer reads what was written before, and then io.EOF.
+func (c *Conn) CloseWrite() error {
+	c.writing.Lock()
+	defer c.writing.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	defer c.leave()
+	if c.closed {
+		return c.opError("close", net.ErrClosed)
+	}
+	c.core.CloseWrite()
+	c.post()
+	return nil
+}

@@ -1,0 +1,165 @@
+package sdp
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/netip"
+
+	"github.com/softrnic/softrnic/cm"
+	"github.com/softrnic/softrnic/sdp/protocol"
+	"github.com/softrnic/softrnic/verbs"
+	"github.com/softrnic/softrnic/wire/bsdh"
+)
+
+// Dialer says how to dial. The zero value does as the stack's options say.
+type Dialer struct {
+	Design  *Design // instead of the stack's
+	UDPPort uint16  // of the peer's adapter, if it is not 4791
+}
+
+// Dial connects to a listener at an address like "192.0.2.1:7471": the peer's
+// adapter and a port of SDP. The network is "sdp".
+func (s *Stack) Dial(network, address string) (net.Conn, error) {
+	return s.DialContext(context.Background(), network, address)
+}
+
+// DialContext is Dial with a context, which counts until the connection is there:
+// what http.Transport wants.
+func (s *Stack) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
+	to, err := resolve(ctx, network, address)
+	if err != nil {
+		return nil, &net.OpError{Op: "dial", Net: "sdp", Err: err}
+	}
+	c, err := s.DialAddr(ctx, to, Dialer{})
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// resolve reads an address.
+func resolve(ctx context.Context, net_, address string) (netip.AddrPort, error) {
+	switch net_ {
+	case network, "tcp", "tcp4", "tcp6":
+	default:
+		return netip.AddrPort{}, net.UnknownNetworkError(net_)
+	}
+	if to, err := netip.ParseAddrPort(address); err == nil {
+		return to, nil
+	}
+	host, service, err := net.SplitHostPort(address)
+	if err != nil {
+		return netip.AddrPort{}, err
+	}
+	port, err := net.DefaultResolver.LookupPort(ctx, "tcp", service)
+	if err != nil {
+		return netip.AddrPort{}, err
+	}
+	ips, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+	if err != nil {
+		return netip.AddrPort{}, err
+	}
+	return netip.AddrPortFrom(ips[0].Unmap(), uint16(port)), nil
+}
+
+// DialAddr connects to a listener. If the peer's SDP knows nothing of the flow
+// control asked for, the connection has that of the standard.
+func (s *Stack) DialAddr(ctx context.Context, to netip.AddrPort, d Dialer) (*Conn, error) {
+	c, err := s.dial(ctx, to, d)
+	if err != nil {
+		return nil, &net.OpError{Op: "dial", Net: network, Addr: Addr{to}, Err: err}
+	}
+	return c, nil
+}
+
+func (s *Stack) dial(ctx context.Context, to netip.AddrPort, d Dialer) (c *Conn, err error) {
+	cfg := s.options.config()
+	if d.Design != nil {
+		cfg.Design = *d.Design
+	}
+	if c, err = s.connection(&cfg); err != nil {
+		return nil, err
+	}
+	local := netip.AddrPortFrom(s.cm.Addr().Addr(), s.ephemeral())
+	conn, err := s.cm.Dial(ctx, to, cm.DialOptions{
+		ConnectOptions: connectOptions(),
+		QP:             c.qp, Prepare: c.prepare, UDPPort: d.UDPPort, PortSpace: cm.SDP, LocalPort: local.Port(),
+		PrivateData: cfg.Hello(local, to.Addr()).Append(nil),
+	})
+	if err != nil {
+		c.drop()
+		return nil, refusal(err)
+	}
+	c.cmConn, c.local, c.remote = conn, Addr{conn.LocalAddr()}, Addr{conn.RemoteAddr()}
+	ack, err := bsdh.ParseHelloAck(conn.PrivateData())
+	if err != nil {
+		c.abort()
+		return nil, err
+	}
+	peer, err := cfg.PeerOfAck(&ack)
+	if err != nil {
+		c.abort()
+		return nil, err
+	}
+	c.start(peer)
+	return c, nil
+}
+
+// connectOptions are those of all connections. A receiver that is out of
+// receives is asked again soon, and for ever: it may be computing.
+func connectOptions() verbs.ConnectOptions {
+	return verbs.ConnectOptions{RNRRetry: 7, MinRNRTimer: 1, MaxRdAtomic: 4, MaxDestRdAtomic: 4}
+}
+
+// refusal is the error of a dial that was refused.
+func refusal(err error) error {
+	var rejected *cm.RejectError
+	if errors.As(err, &rejected) {
+		return errors.Join(errRefused, err)
+	}
+	return err
+}
+
+// start makes the connection work.
+func (c *Conn) start(p protocol.Peer) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.design = p.Design
+	c.core.Start(p)
+	c.post()
+	c.cmConn.AfterDone(c.disconnected)
+	c.leave()
+}
+
+// disconnected is what happens when the peer, or its host, has ended the
+// connection.
+func (c *Conn) disconnected() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ended {
+		return
+	}
+	if c.pumping {
+		// Its receives are flushed. If there is none this one will be.
+		_, _ = c.qp.PostRecv([]verbs.RecvWR{{}})
+		return
+	}
+	c.poll() // what came before
+	c.core.Cut(c.cmConn.Err())
+	c.notify()
+	c.after()
+}
+
+// drop frees a connection that did not come about.
+func (c *Conn) drop() {
+	c.mu.Lock()
+	c.ended = true
+	c.mu.Unlock()
+	c.free()
+	c.stack.leave(c)
+	close(c.gone)
+}
+
+// ephemeral is a port of ours, for the peer to see.
+func (s *Stack) ephemeral() uint16 { return uint16(49152 + s.ports.Add(1)%16384) }

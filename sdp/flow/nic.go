@@ -1,0 +1,61 @@
+package flow
+
+// NICSender is the sending half of NIC-assisted RDMA-based flow control
+// (section 5). A part of the send buffer is the adapter's: what is written
+// there is posted at once, in messages no longer than the virtual window, and
+// waits in the adapter until the peer has posted a receive for it. When that
+// part is full what is written stays with the software, and leaves in messages
+// as large as possible when the adapter completes one (section 5.2), whether
+// the application calls or not.
+//
+// The place of a message in the peer's ring is where the last one ended.
+// Nothing has to be known about the peer: a receive means that there is room.
+type NICSender struct {
+	sendRing
+	window int
+	share  int // bytes of the send buffer that the adapter may have
+}
+
+// NewNICSender makes a sender with the send buffer mem to a ring of remote bytes
+// whose virtual window is window bytes, with at most queue messages in the
+// adapter at a time. The adapter gets half of the buffer, which must hold a
+// window.
+func NewNICSender(mem []byte, remote, window, queue int) *NICSender {
+	return &NICSender{sendRing: newSendRing(mem, remote, queue), window: window, share: len(mem) / 2}
+}
+
+// Next implements Sender. What does not fit in the adapter's part as a whole
+// waits until it does.
+func (s *NICSender) Next() (Message, bool) {
+	if s.inFlight()+min(s.window, s.Unposted()) > s.share {
+		return Message{}, false
+	}
+	return s.next(s.window, s.share)
+}
+
+// NICReceiver is the receiving half: the virtual window scheme (section 5.1).
+// A receive stands for a window of free bytes, not for any particular ones. A
+// message shorter than its window leaves the rest of it free: the windows behind
+// it shift, and what is free behind the last becomes another one as soon as
+// it is long enough.
+type NICReceiver struct {
+	recvRing
+	window, most int
+}
+
+// NewNICReceiver makes a receiver with the ring mem and a virtual window, and at
+// most so many receives.
+func NewNICReceiver(mem []byte, window, most int) *NICReceiver {
+	return &NICReceiver{recvRing: recvRing{ring: ring{mem: mem}}, window: window, most: most}
+}
+
+// Receives implements Receiver: one for each window that is free.
+func (r *NICReceiver) Receives() int { return min(r.room()/r.window, r.most) }
+
+// Arrived implements Receiver.
+func (r *NICReceiver) Arrived(at, n int) error {
+	if n > r.window {
+		return ErrOverrun
+	}
+	return r.recvRing.Arrived(at, n)
+}

@@ -1,0 +1,73 @@
+package flow
+
+// RDMASender is the sending half of RDMA-based flow control (section 4.1). It
+// knows the free bytes of the peer's ring and packs messages into it back to
+// back. While there are any, what is written goes out at once; then it stays
+// here, and leaves as one message when the peer has reported room.
+//
+// Its weakness (section 4.2) is its caller's to show: what stays here leaves in
+// a later call or not at all.
+type RDMASender struct {
+	sendRing
+	credits *Credits
+	freed   uint64 // bytes that the peer has emptied
+}
+
+// NewRDMASender makes a sender with the send buffer mem to a ring of remote
+// bytes, with at most queue messages in the adapter at a time.
+func NewRDMASender(mem []byte, remote, queue int, credits *Credits) *RDMASender {
+	return &RDMASender{sendRing: newSendRing(mem, remote, queue), credits: credits}
+}
+
+// Next implements Sender.
+func (s *RDMASender) Next() (Message, bool) {
+	if s.credits.Left() <= Reserve {
+		return Message{}, false
+	}
+	return s.next(s.remote-int(s.posted-s.freed), len(s.mem))
+}
+
+// Freed takes the peer's report of how many bytes it has emptied since the
+// connection began. It reports whether that can be.
+func (s *RDMASender) Freed(total uint64) bool {
+	if total > s.posted {
+		return false
+	}
+	s.freed = max(s.freed, total)
+	return true
+}
+
+// RDMAReceiver is the receiving half. It has receives for any messages, small
+// as they may be, and reports free room when half of the ring or of the
+// receives have been used since the last report (section 3.1's delayed
+// acknowledgement).
+type RDMAReceiver struct {
+	recvRing
+	receives int
+	reported uint64 // tail at the last report
+	used     int    // receives since then
+}
+
+// NewRDMAReceiver makes a receiver with the ring mem and a number of receives.
+func NewRDMAReceiver(mem []byte, receives int) *RDMAReceiver {
+	return &RDMAReceiver{recvRing: recvRing{ring: ring{mem: mem}}, receives: receives}
+}
+
+// Arrived implements Receiver.
+func (r *RDMAReceiver) Arrived(at, n int) error {
+	r.used++
+	return r.recvRing.Arrived(at, n)
+}
+
+// Receives implements Receiver.
+func (r *RDMAReceiver) Receives() int { return r.receives }
+
+// Report returns how many bytes have been read since the connection began, if
+// it is time to tell the peer.
+func (r *RDMAReceiver) Report() (freed uint64, due bool) {
+	if 2*int(r.tail-r.reported) < len(r.mem) && 2*r.used < r.receives {
+		return 0, false
+	}
+	r.reported, r.used = r.tail, 0
+	return r.tail, true
+}

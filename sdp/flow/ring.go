@@ -1,0 +1,36 @@
+package flow
+
+// ring is a buffer that is filled at one end and emptied at the other. The ends
+// count all bytes that ever passed.
+type ring struct {
+	mem  []byte
+	head uint64 // of what has been put in
+	tail uint64 // of what has been taken out
+}
+
+func (r *ring) len() int  { return int(r.head - r.tail) }
+func (r *ring) room() int { return len(r.mem) - r.len() }
+
+// at is the offset of a position.
+func (r *ring) at(pos uint64) int { return int(pos % uint64(len(r.mem))) }
+
+// span is how many of the n bytes from a position lie in one piece.
+func (r *ring) span(pos uint64, n int) int { return min(n, len(r.mem)-r.at(pos)) }
+
+// put copies in what there is room for.
+func (r *ring) put(p []byte) int {
+	n := min(len(p), r.room())
+	k := copy(r.mem[r.at(r.head):], p[:n])
+	copy(r.mem, p[k:n])
+	r.head += uint64(n)
+	return n
+}
+
+// take copies out what is there.
+func (r *ring) take(p []byte) int {
+	n := min(len(p), r.len())
+	k := copy(p[:n], r.mem[r.at(r.tail):])
+	copy(p[k:n], r.mem)
+	r.tail += uint64(n)
+	return n
+}

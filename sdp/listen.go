@@ -1,0 +1,222 @@
+package sdp
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/softrnic/softrnic/cm"
+	"github.com/softrnic/softrnic/sdp/protocol"
+	"github.com/softrnic/softrnic/verbs"
+	"github.com/softrnic/softrnic/wire/bsdh"
+)
+
+// Listener takes connections: a net.Listener.
+type Listener struct {
+	stack *Stack
+	inner *cm.Listener
+	addr  Addr
+
+	ctx      context.Context
+	cancel   context.CancelFunc
+	done     chan struct{} // closed when no more connections come
+	ready    chan *Conn
+	accepts  sync.WaitGroup
+	deadline *deadline
+	refused  atomic.Uint64
+}
+
+var _ net.Listener = (*Listener)(nil)
+
+// Listen takes connections at an address like ":7471" or "192.0.2.1:7471", whose
+// address is the device's if it is given. Port 0 is a free one. The network is
+// "sdp".
+func (s *Stack) Listen(network, address string) (net.Listener, error) {
+	port, err := s.listenPort(network, address)
+	if err != nil {
+		return nil, &net.OpError{Op: "listen", Net: "sdp", Err: err}
+	}
+	l, err := s.ListenPort(port, 0)
+	if err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+func (s *Stack) listenPort(net_, address string) (uint16, error) {
+	switch net_ {
+	case network, "tcp", "tcp4", "tcp6":
+	default:
+		return 0, net.UnknownNetworkError(net_)
+	}
+	host, service, err := net.SplitHostPort(address)
+	if err != nil {
+		return 0, err
+	}
+	port, err := strconv.ParseUint(service, 10, 16)
+	if err != nil {
+		return 0, fmt.Errorf("port %q: a number from 0 to 65535", service)
+	}
+	if host == "" {
+		return uint16(port), nil
+	}
+	ip, err := netip.ParseAddr(host)
+	if err != nil {
+		return 0, err
+	}
+	if own := s.cm.Addr().Addr(); !ip.IsUnspecified() && ip.Unmap() != own {
+		return 0, fmt.Errorf("the device has address %v, not %v", own, ip)
+	}
+	return uint16(port), nil
+}
+
+// DefaultBacklog is how many connections may wait for Accept.
+const DefaultBacklog = 128
+
+// ListenPort is Listen with a backlog: how many connections may wait for Accept.
+// Others wait longer for an answer, and are refused by nobody but their
+// patience. 0 means DefaultBacklog.
+func (s *Stack) ListenPort(port uint16, backlog int) (*Listener, error) {
+	inner, err := s.cm.Listen(port, cm.ListenOptions{PortSpace: cm.SDP, NoUC: true})
+	if err != nil {
+		return nil, &net.OpError{Op: "listen", Net: network, Addr: Addr{netip.AddrPortFrom(s.cm.Addr().Addr(), port)}, Err: err}
+	}
+	l := &Listener{
+		stack: s, inner: inner, addr: Addr{inner.Addr()},
+		done: make(chan struct{}), ready: make(chan *Conn, cmp.Or(backlog, DefaultBacklog)), deadline: newDeadline(),
+	}
+	l.ctx, l.cancel = context.WithCancel(s.ctx)
+	go l.serve()
+	return l, nil
+}
+
+// handshakes bounds those that are under way at a time.
+const handshakes = 64
+
+// serve answers requests.
+func (l *Listener) serve() {
+	defer close(l.done)
+	slots := make(chan struct{}, handshakes)
+	for {
+		slots <- struct{}{}
+		r, err := l.inner.Accept(l.ctx)
+		if err != nil {
+			break
+		}
+		l.accepts.Add(1)
+		go func() {
+			defer func() { <-slots; l.accepts.Done() }()
+			l.answer(r)
+		}()
+	}
+	l.accepts.Wait()
+}
+
+// answer accepts a request and queues the connection. There is no room for more
+// in the queue: the peer waits.
+func (l *Listener) answer(r *cm.Request) {
+	c, err := l.stack.accept(l.ctx, r)
+	if err != nil {
+		l.refused.Add(1)
+		return
+	}
+	select {
+	case l.ready <- c:
+	case <-l.ctx.Done():
+		c.abort()
+	}
+}
+
+// Refused is how many requests did not become a connection: those of peers that
+// do not keep to the protocol, or went away.
+func (l *Listener) Refused() uint64 { return l.refused.Load() }
+
+// acceptTime bounds an answer to a peer that has gone silent.
+const acceptTime = 10 * time.Second
+
+func (s *Stack) accept(ctx context.Context, r *cm.Request) (*Conn, error) {
+	hello, err := bsdh.ParseHello(r.PrivateData())
+	if err != nil {
+		return nil, errors.Join(err, r.RejectWith(cm.ConsumerReject, nil))
+	}
+	cfg := s.options.config()
+	if cfg, err = cfg.Heed(&hello); err != nil {
+		return nil, errors.Join(err, r.RejectWith(cm.ConsumerReject, nil))
+	}
+	peer, err := protocol.PeerOf(&hello)
+	if err != nil {
+		return nil, errors.Join(err, r.RejectWith(cm.ConsumerReject, nil))
+	}
+	c, err := s.connection(&cfg)
+	if err != nil {
+		return nil, errors.Join(err, r.RejectWith(cm.NoResources, nil))
+	}
+	ctx, cancel := context.WithTimeout(ctx, acceptTime)
+	defer cancel()
+	conn, err := r.Accept(ctx, c.qp, cm.AcceptOptions{
+		ConnectOptions: connectOptions(), Prepare: func(qp verbs.QP) error { return c.prepare(qp) },
+		PrivateData: cfg.HelloAck().Append(nil),
+	})
+	if err != nil {
+		c.drop()
+		return nil, err
+	}
+	c.cmConn, c.local, c.remote = conn, Addr{conn.LocalAddr()}, Addr{conn.RemoteAddr()}
+	c.start(peer)
+	return c, nil
+}
+
+// Accept implements net.Listener.
+func (l *Listener) Accept() (net.Conn, error) {
+	c, err := l.AcceptSDP()
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// AcceptSDP waits for a connection.
+func (l *Listener) AcceptSDP() (*Conn, error) {
+	var why error
+	select {
+	case c := <-l.ready:
+		return c, nil
+	case <-l.deadline.Done():
+		why = l.deadline.Err()
+	case <-l.ctx.Done():
+		why = net.ErrClosed
+	}
+	return nil, &net.OpError{Op: "accept", Net: network, Addr: l.addr, Err: why}
+}
+
+// SetDeadline is how long Accept waits, as (*net.TCPListener).SetDeadline says.
+func (l *Listener) SetDeadline(t time.Time) error {
+	l.deadline.set(t)
+	return nil
+}
+
+// Addr is the address that peers dial: an Addr.
+func (l *Listener) Addr() net.Addr { return l.addr }
+
+// Close ends the listener. Connections that Accept has not returned are ended,
+// others stay.
+func (l *Listener) Close() error {
+	l.cancel()
+	err := l.inner.Close()
+	<-l.done
+	for {
+		select {
+		case c := <-l.ready:
+			c.abort()
+		default:
+			return err
+		}
+	}
+}

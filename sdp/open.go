@@ -1,0 +1,73 @@
+package sdp
+
+import (
+	"fmt"
+
+	"github.com/softrnic/softrnic/sdp/protocol"
+	"github.com/softrnic/softrnic/verbs"
+)
+
+// connection makes the resources of a connection and its core; receives are posted by
+// prepare. The
+// memory is put into cfg.
+func (s *Stack) connection(cfg *protocol.Config) (c *Conn, err error) {
+	c = &Conn{
+		stack: s, zeroCopy: s.options.ZeroCopy, gone: make(chan struct{}),
+		readDeadline: newDeadline(), writeLimit: newDeadline(),
+	}
+	defer func() {
+		if err != nil {
+			c.free()
+			c = nil
+			err = fmt.Errorf("a connection's resources: %w", err)
+		}
+	}()
+	if cfg.Send, err = c.register(cfg.SendBytes(), 0); err != nil {
+		return
+	}
+	if cfg.Slots, err = c.register(cfg.SlotBytes(), verbs.AccessLocalWrite); err != nil {
+		return
+	}
+	if n := cfg.RingBytes(); n > 0 {
+		if cfg.Ring, err = c.register(n, verbs.AccessLocalWrite|verbs.AccessRemoteWrite); err != nil {
+			return
+		}
+	}
+	if c.cq, err = s.channel.CreateCQ(cfg.SendQueue() + cfg.ReceiveQueue()); err != nil {
+		return
+	}
+	c.qp, err = s.pd.CreateQP(verbs.QPInitAttr{
+		Type: verbs.RC, SendCQ: c.cq, RecvCQ: c.cq,
+		Cap: verbs.QPCap{
+			MaxSendWR: cfg.SendQueue(), MaxRecvWR: cfg.ReceiveQueue(),
+			MaxSendSGE: 1, MaxRecvSGE: 1, MaxInlineData: protocol.Inline,
+		},
+	})
+	if err != nil {
+		return
+	}
+	c.core = protocol.New(*cfg)
+	return c, s.enter(c)
+}
+
+func (c *Conn) register(n int, access verbs.AccessFlags) (protocol.Memory, error) {
+	mr, err := c.stack.pd.RegMR(make([]byte, n), access)
+	if err != nil {
+		return protocol.Memory{}, err
+	}
+	c.regions = append(c.regions, mr)
+	return memory(mr), nil
+}
+
+func memory(mr verbs.MR) protocol.Memory {
+	return protocol.Memory{Bytes: mr.Bytes(), Addr: mr.Addr(), LKey: mr.LKey(), RKey: mr.RKey()}
+}
+
+// prepare posts the first receives, as package cm wants it.
+func (c *Conn) prepare(verbs.QP) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_, err := c.qp.PostRecv(c.core.Receives())
+	c.core.Posted()
+	return err
+}

@@ -1,0 +1,90 @@
+package sdp
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	"github.com/softrnic/softrnic/sdp/flow"
+	"github.com/softrnic/softrnic/sdp/protocol"
+)
+
+// Design is a flow control: see package flow.
+type Design = flow.Design
+
+// The flow controls.
+const (
+	NIC    = flow.NIC    // the default
+	RDMA   = flow.RDMA   // progress in calls only
+	Credit = flow.Credit // as the standard has it, and every peer
+)
+
+// Options say how connections work. The zero value is good for most.
+type Options struct {
+	// Design is the flow control that dialed connections ask for. Accepted
+	// ones have what the peer asks for.
+	Design Design
+
+	// Buffers and BufferBytes are the N and S of the designs: so many buffers
+	// of so many bytes on each side, 8 of 32 KiB by default.
+	Buffers, BufferBytes int
+
+	// Window is the virtual window of the NIC design in bytes: the longest
+	// message, and what must be free for a receive to be posted. A quarter of
+	// BufferBytes by default, or 4096 if that is less.
+	Window int
+
+	// ZeroCopy is the number of bytes from which a Write or Read moves them
+	// straight between the two applications' memory, 32 KiB by default.
+	// Negative means never.
+	ZeroCopy int
+
+	// SinkAvail makes a large Read that finds nothing offer its memory to the
+	// peer, whose next large Write goes straight there.
+	SinkAvail bool
+
+	// OfferTime is how long a large Write waits for the peer to read before it
+	// falls back to copying what the buffers take; 1 ms by default.
+	OfferTime time.Duration
+
+	// Linger is how long a closed connection goes on sending what was
+	// written, and waits for the peer to close as well; a minute by default.
+	Linger time.Duration
+
+	// KeepAlive is the time without traffic after which the peer's adapter is
+	// asked whether it is there; 2 hours by default, negative means never.
+	KeepAlive time.Duration
+
+	// Queue and Receives bound the messages that a connection has in the
+	// adapter: sends (96 by default) and receives (256).
+	Queue, Receives int
+}
+
+func (o Options) withDefaults() Options {
+	o.Buffers = cmp.Or(o.Buffers, 8)
+	o.BufferBytes = cmp.Or(o.BufferBytes, 32<<10)
+	o.Window = cmp.Or(o.Window, min(max(o.BufferBytes/4, 4096), o.BufferBytes))
+	o.ZeroCopy = cmp.Or(o.ZeroCopy, 32<<10)
+	o.OfferTime = cmp.Or(o.OfferTime, time.Millisecond)
+	o.Linger = cmp.Or(o.Linger, time.Minute)
+	o.KeepAlive = cmp.Or(o.KeepAlive, 2*time.Hour)
+	o.Queue = cmp.Or(o.Queue, 96)
+	o.Receives = cmp.Or(o.Receives, 256)
+	return o
+}
+
+// config is what a connection is made of, but for its memory.
+func (o *Options) config() protocol.Config {
+	return protocol.Config{
+		Design: o.Design, Buffers: o.Buffers, BufferBytes: o.BufferBytes, Window: o.Window,
+		Queue: o.Queue, Receives: o.Receives, MaxAdverts: 1,
+	}
+}
+
+func (o *Options) validate() error {
+	c := o.config()
+	if err := c.Validate(); err != nil {
+		return fmt.Errorf("sdp: options: %w", err)
+	}
+	return nil
+}

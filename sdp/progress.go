@@ -1,0 +1,214 @@
+package sdp
+
+import (
+	"errors"
+
+	"github.com/softrnic/softrnic/sdp/flow"
+	"github.com/softrnic/softrnic/verbs"
+)
+
+// wish is what a call waits for.
+type wish int
+
+const (
+	toRead  wish = iota // something to read, or the end
+	toWrite             // room in the send buffer
+	toFetch             // the end of an RDMA READ
+	toSink              // of a SinkAvail
+	toPlace             // of an RDMA WRITE
+	toOffer             // of a SrcAvail
+	toClose             // of the connection
+	waits
+)
+
+// granted reports whether a call need not wait any more.
+func (c *Conn) granted(w wish) bool {
+	if c.core.Err() != nil || c.closed && w != toClose {
+		return true
+	}
+	switch w {
+	case toRead:
+		return c.core.Buffered() > 0 || c.core.Finished() || c.core.Available() > 0
+	case toWrite:
+		return c.core.Writable() || c.core.Closing()
+	case toFetch:
+		return !c.core.Fetching()
+	case toSink:
+		return !c.core.Sinking()
+	case toPlace:
+		return !c.core.Placing()
+	case toOffer:
+		return !c.core.Offering() || c.core.Drain() > 0
+	}
+	return c.ended
+}
+
+// waiter is a call that waits.
+type waiter struct {
+	wake chan struct{}
+}
+
+// wait returns when a wish may be granted, or d has ended. The first to wait
+// serves the adapter for all, and hands that on when it has what it wants. The
+// lock is held, but not meanwhile.
+func (c *Conn) wait(w wish, d *deadline) {
+	for !c.granted(w) && !d.past.Load() {
+		if !c.pumping {
+			c.pump(d)
+			continue
+		}
+		me := &waiter{make(chan struct{}, 1)}
+		c.waiting[w] = me
+		done := d.Done()
+		c.mu.Unlock()
+		select {
+		case <-me.wake:
+		case <-done:
+		}
+		c.mu.Lock()
+		c.waiting[w] = nil
+	}
+	c.notify()
+}
+
+// pump waits for completions and handles them.
+func (c *Conn) pump(d *deadline) {
+	c.pumping = true
+	c.mu.Unlock()
+	n, err := c.cq.PollWait(d, c.wcs[:])
+	c.mu.Lock()
+	c.pumping = false
+	c.take(c.wcs[:n])
+	if err != nil && !errors.Is(err, d.Err()) {
+		c.lost(err)
+	}
+}
+
+// poll handles the completions that are there. Whoever pumps does so anyway.
+func (c *Conn) poll() {
+	for !c.pumping && c.cq.Len() > 0 {
+		n, err := c.cq.Poll(c.wcs[:])
+		c.take(c.wcs[:n])
+		if err != nil {
+			c.lost(err)
+			return
+		}
+	}
+}
+
+// take handles completions.
+func (c *Conn) take(wcs []verbs.WC) {
+	for i := range wcs {
+		c.core.Complete(&wcs[i])
+		if len(c.core.Receives()) > 32 {
+			c.post()
+		}
+	}
+	c.post()
+	if c.closed {
+		c.discard()
+	}
+	c.notify()
+}
+
+// notify wakes those who have what they wait for and, if nobody pumps, one who
+// will.
+func (c *Conn) notify() {
+	needed := !c.pumping
+	for w, me := range c.waiting {
+		if me != nil && (needed || c.granted(wish(w))) {
+			needed = false
+			select {
+			case me.wake <- struct{}{}:
+			default:
+			}
+		}
+	}
+}
+
+// post gives the adapter what the core has for it.
+func (c *Conn) post() {
+	if rs := c.core.Receives(); len(rs) > 0 {
+		if _, err := c.qp.PostRecv(rs); err != nil {
+			c.lost(err)
+		}
+	}
+	if ss := c.core.Sends(); len(ss) > 0 {
+		if _, err := c.qp.PostSend(ss); err != nil {
+			c.lost(err)
+		}
+	}
+	c.core.Posted()
+}
+
+// lost ends a connection that the adapter has failed.
+func (c *Conn) lost(err error) { c.core.Fail(err) }
+
+// leave is the end of every call: who looks after the connection now?
+func (c *Conn) leave() {
+	c.calls++
+	switch {
+	case c.ended || c.pumping:
+	case c.urgent():
+		c.arm()
+	case !c.armed && !c.listed:
+		c.listed = true
+		c.stack.list(c)
+	}
+}
+
+// urgent reports whether the next completion should be handled at once, even
+// if no call comes. What the RDMA design holds back waits for one.
+func (c *Conn) urgent() bool {
+	return c.closed || c.core.Closing() || c.design != flow.RDMA && c.core.Held() > 0
+}
+
+// arm makes watch take care of the next completion, and takes care of those
+// that are there.
+func (c *Conn) arm() {
+	for !c.armed {
+		c.armed = true
+		if err := c.cq.ReqNotify(false); err != nil {
+			c.lost(err)
+			return
+		}
+		c.poll()
+	}
+}
+
+// event is watch's: the queue was armed, and there are completions.
+func (c *Conn) event() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.armed = false
+	if c.ended || c.pumping {
+		return // the pump hands over when it leaves
+	}
+	if c.urgent() {
+		c.arm()
+	}
+	c.poll()
+	c.after()
+	if !c.ended && !c.armed && !c.listed {
+		c.listed = true
+		c.stack.list(c)
+	}
+}
+
+// handOver is the patrol's: it reports whether it need not look again.
+func (c *Conn) handOver() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ended || c.armed {
+		c.listed = false
+		return true
+	}
+	if c.pumping || c.calls != c.seen {
+		c.seen = c.calls
+		return false
+	}
+	c.listed = false
+	c.arm()
+	c.after()
+	return true
+}

@@ -1,0 +1,58 @@
+package protocol
+
+import (
+	"errors"
+
+	"github.com/softrnic/softrnic/wire/bsdh"
+)
+
+// How a connection ends before its time.
+var (
+	ErrReset   = errors.New("the connection was reset")
+	ErrAborted = errors.New("the peer has aborted the connection")
+)
+
+// CloseWrite ends our half of the stream: DisConn follows the last byte. What
+// the application has written before is still sent.
+func (c *Core) CloseWrite() {
+	if c.closing || c.err != nil {
+		return
+	}
+	c.closing = true
+	c.say(control{id: bsdh.MIDDisConn, hold: true})
+	c.pump()
+}
+
+// Abort queues a word to the peer that the rest will not come. It reports
+// whether there was a way to say so; if not, ending the connection does.
+func (c *Core) Abort() bool {
+	if c.err != nil || !c.finished {
+		return false // the standard has it only after a DisConn
+	}
+	c.say(control{id: bsdh.MIDAbortConn})
+	c.pump()
+	return true
+}
+
+// Closing reports whether CloseWrite was called.
+func (c *Core) Closing() bool { return c.closing }
+
+// Parted reports whether everything that we wrote, and our DisConn, is with the peer's
+// adapter.
+func (c *Core) Parted() bool { return c.told }
+
+// over reports whether both sides have said that they are done.
+func (c *Core) over() bool { return c.told && c.finished }
+
+// Over reports whether both halves have ended: the connection may go.
+func (c *Core) Over() bool { return c.over() }
+
+// First reports whether our half ended first: then it is for us to disconnect.
+func (c *Core) First() bool { return c.first }
+
+// ended is what the peer's DisConn changes.
+func (c *Core) ended() {
+	if c.avail.live {
+		c.violation("DisConn while a SrcAvail is open")
+	}
+}

@@ -1,0 +1,111 @@
+package protocol
+
+import (
+	"fmt"
+
+	"github.com/softrnic/softrnic/sdp/flow"
+	"github.com/softrnic/softrnic/verbs"
+	"github.com/softrnic/softrnic/wire/bsdh"
+)
+
+// Memory is a registered region.
+type Memory struct {
+	Bytes      []byte
+	Addr       uint64
+	LKey, RKey uint32
+}
+
+// SGE names a part of the region.
+func (m *Memory) SGE(off, n int) verbs.SGE {
+	return verbs.SGE{Addr: m.Addr + uint64(off), Length: uint32(n), LKey: m.LKey}
+}
+
+// Config is what an end of a connection is made of.
+type Config struct {
+	Design      flow.Design // that is asked for
+	Buffers     int         // N
+	BufferBytes int         // S, of data
+	Window      int         // W, the virtual window of the NIC design
+	Queue       int         // messages with data in the adapter at a time
+	Receives    int         // receives at a time, at most
+	MaxAdverts  uint8       // zero-copy advertisements that we take at a time
+
+	Send  Memory // N slots of S bytes and a header
+	Ring  Memory // N x S bytes, which the peer writes to; none with Credit
+	Slots Memory // receives: see SlotBytes
+}
+
+// The sizes of what a connection posts.
+const (
+	smallSlot    = 64 // a receive for a message without data
+	ControlQueue = 32 // messages other than data in the send queue at a time
+	Inline       = 64 // bytes of an inline message, at most
+)
+
+func (c *Config) slotBytes() int { return c.BufferBytes + bsdh.HeaderBytes }
+func (c *Config) ring() int      { return c.Buffers * c.BufferBytes }
+
+// SendBytes, RingBytes and SlotBytes are how much memory a connection needs.
+// Much of it is never touched.
+func (c *Config) SendBytes() int { return c.Buffers * c.slotBytes() }
+
+// RingBytes is the size of the receive ring.
+func (c *Config) RingBytes() int {
+	if c.Design == flow.Credit {
+		return 0
+	}
+	return c.ring()
+}
+
+// SlotBytes is the size of the receives: those of the standard, and behind
+// them small ones.
+func (c *Config) SlotBytes() int { return c.large()*c.slotBytes() + c.Receives*smallSlot }
+
+// large is how many receives have room for data: the standard's N, and some for
+// messages that have no data but need a receive.
+func (c *Config) large() int { return c.Buffers + flow.Reserve }
+
+// SendQueue is the depth of the send queue.
+func (c *Config) SendQueue() int { return c.Queue + ControlQueue + 8 }
+
+// ReceiveQueue is the depth of the receive queue.
+func (c *Config) ReceiveQueue() int { return c.large() + c.Receives }
+
+// initial is how many receives are posted before the design is known.
+func (c *Config) initial() int {
+	if c.Design == flow.Credit {
+		return c.large()
+	}
+	return min(c.Buffers, c.ring()/max(1, c.Window))
+}
+
+// Validate says what is wrong with a configuration.
+func (c *Config) Validate() error {
+	switch {
+	case c.Buffers < 1 || c.Buffers > 1<<14:
+		return fmt.Errorf("%d buffers: 1 to 16384", c.Buffers)
+	case c.BufferBytes < 64 || c.BufferBytes > 1<<24:
+		return fmt.Errorf("buffers of %d bytes: 64 to 16 MiB", c.BufferBytes)
+	case c.ring() > 1<<30:
+		return fmt.Errorf("%d buffers of %d bytes are more than 1 GiB", c.Buffers, c.BufferBytes)
+	case c.Design == flow.NIC && (c.Window < 1 || 2*c.Window > c.ring()):
+		return fmt.Errorf("a window of %d bytes: 1 to half of the buffer of %d", c.Window, c.ring())
+	case c.Queue < 4 || c.Receives < 8:
+		return fmt.Errorf("%d sends and %d receives: at least 4 and 8", c.Queue, c.Receives)
+	case c.Receives > 1<<15:
+		return fmt.Errorf("%d receives: at most 32768", c.Receives)
+	}
+	return nil
+}
+
+// Peer is what the negotiation has found out about the other end.
+type Peer struct {
+	Design      flow.Design // of this connection
+	Bufs        uint16      // receives that it has posted
+	BufferBytes uint32      // size of its receive buffers, with the header
+	MaxAdverts  uint8
+	Ring        uint32 // size of its ring
+	Window      uint32
+	Addr        uint64 // of its ring
+	RKey        uint32
+}

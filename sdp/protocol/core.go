@@ -1,0 +1,178 @@
+package protocol
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/softrnic/softrnic/sdp/flow"
+	"github.com/softrnic/softrnic/verbs"
+	"github.com/softrnic/softrnic/wire/bsdh"
+)
+
+// Core is one end of a connection. It has no lock.
+type Core struct {
+	cfg     Config
+	peer    Peer
+	started bool
+
+	credits  flow.Credits
+	sender   flow.Sender
+	receiver flow.Receiver
+	slots    slots
+
+	out      []verbs.SendWR // to be posted, in this order
+	sges     []verbs.SGE    // of out
+	in       []verbs.RecvWR // to be posted
+	controls controls
+
+	received uint32 // sequence number of the last message that came
+	word     uint32 // the last that the peer was told of
+	carrying uint32 // messages with data that came and were kept (NonDiscards)
+	carried  uint32 // messages with data that were sent
+
+	closing  bool // CloseWrite was called
+	parted   bool // our DisConn is posted
+	told     bool // and has arrived at the peer's adapter
+	finished bool // the peer's DisConn has come
+	first    bool // ours went out before that
+	err      error
+
+	avail avail // the peer's memory with data for us
+	offer offer // our memory with data for the peer
+	sink  sink  // our memory that waits for data
+	drain drain // the peer's memory that waits for data
+	mode  modes
+	urge  urgent
+	stats Stats
+}
+
+// New makes the end of a connection that begins: its receives are there to be
+// posted. [Core.Start] must follow before anything else.
+func New(cfg Config) *Core {
+	c := &Core{cfg: cfg}
+	c.slots.init(cfg)
+	c.post(cfg.initial())
+	return c
+}
+
+// Start begins the exchange with what the negotiation has found out.
+func (c *Core) Start(p Peer) {
+	c.peer, c.started = p, true
+	c.credits.Start(p.Bufs)
+	c.mode = newModes(p.Design)
+	cfg := &c.cfg
+	switch p.Design {
+	case flow.Credit:
+		c.slots.onlyLarge()
+		c.sender = flow.NewCreditSender(cfg.Send.Bytes, cfg.slotBytes(), bsdh.HeaderBytes, int(p.BufferBytes)-bsdh.HeaderBytes, &c.credits)
+		c.receiver = flow.NewCreditReceiver(cfg.Slots.Bytes[:cfg.large()*cfg.slotBytes()], cfg.slotBytes(), bsdh.HeaderBytes)
+	case flow.RDMA:
+		c.sender = flow.NewRDMASender(cfg.Send.Bytes[:cfg.ring()], int(p.Ring), cfg.Queue, &c.credits)
+		c.receiver = flow.NewRDMAReceiver(cfg.Ring.Bytes, cfg.Receives)
+	case flow.NIC:
+		c.sender = flow.NewNICSender(cfg.Send.Bytes[:cfg.ring()], int(p.Ring), min(int(p.Window), cfg.ring()/2), cfg.Queue)
+		c.receiver = flow.NewNICReceiver(cfg.Ring.Bytes, cfg.Window, cfg.Receives)
+	}
+	c.post(c.receiver.Receives() - c.slots.posted)
+	c.pump()
+}
+
+// Err is why the connection failed, nil while it has not.
+func (c *Core) Err() error { return c.err }
+
+// fail ends the connection with the first cause.
+func (c *Core) fail(err error) {
+	if c.err == nil {
+		c.err = err
+	}
+}
+
+// Fail ends the connection because the adapter or the caller cannot go on.
+func (c *Core) Fail(err error) { c.fail(err) }
+
+// Cut ends the connection because the peer has, below SDP. That is as it should
+// be when both halves have ended.
+func (c *Core) Cut(why error) {
+	if !c.over() {
+		c.fail(fmt.Errorf("%w: %w", ErrReset, why))
+	}
+}
+
+// ErrProtocol is in the error of a connection whose peer does not keep to the
+// protocol.
+var ErrProtocol = errors.New("the peer does not keep to SDP")
+
+// violation ends the connection because of what the peer did.
+func (c *Core) violation(format string, args ...any) {
+	c.fail(fmt.Errorf("%w: %s", ErrProtocol, fmt.Sprintf(format, args...)))
+}
+
+// Write takes as much of p as the flow control does, and returns how much that
+// was: 0 if the caller has to wait for a completion.
+func (c *Core) Write(p []byte) (n int) {
+	for n < len(p) && c.err == nil && !c.closing {
+		k := c.sender.Write(p[n:])
+		if k == 0 {
+			break
+		}
+		n += k
+		c.pump()
+	}
+	c.stats.wrote(n)
+	return n
+}
+
+// Read copies out what has come. With nothing there it returns 0; the end of
+// the stream is [Core.Finished].
+func (c *Core) Read(p []byte) (n int) {
+	n = c.receiver.Read(p)
+	if n > 0 {
+		c.stats.read(n)
+		c.repost()
+		c.report()
+		c.pump()
+	}
+	return n
+}
+
+// Buffered is how many bytes wait to be read.
+func (c *Core) Buffered() int { return c.receiver.Buffered() }
+
+// Finished reports whether the peer has sent its last byte and all is read.
+func (c *Core) Finished() bool { return c.finished && c.receiver.Buffered() == 0 }
+
+// Writable reports whether Write would take something.
+func (c *Core) Writable() bool { return c.sender.Room() > 0 }
+
+// Flushed reports whether everything that was written is with the peer's
+// adapter, or on its way and will get there without us.
+func (c *Core) Flushed() bool { return c.sender.Unposted() == 0 }
+
+// Held is how many bytes wait here for the software to post them.
+func (c *Core) Held() int { return c.sender.Unposted() }
+
+// Sends returns the requests to post, in order. They are the caller's until it
+// calls the core again; after Sent, the memory they name still is.
+func (c *Core) Sends() []verbs.SendWR { return c.out }
+
+// Receives returns the receives to post.
+func (c *Core) Receives() []verbs.RecvWR { return c.in }
+
+// Posted empties what Sends and Receives return: all of it has been posted.
+func (c *Core) Posted() {
+	c.out, c.sges, c.in = c.out[:0], c.sges[:0], c.in[:0]
+	c.controls.posted()
+}
+
+// pump turns what may go out into requests: data in its order, and behind it
+// what must not overtake it.
+func (c *Core) pump() {
+	if !c.started || c.err != nil {
+		return
+	}
+	c.pumpControls(false)
+	for m, ok := c.sender.Next(); ok; m, ok = c.sender.Next() {
+		c.postData(m)
+	}
+	c.pumpControls(true)
+}

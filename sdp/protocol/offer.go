@@ -1,0 +1,107 @@
+package protocol
+
+import (
+	"github.com/softrnic/softrnic/wire/bsdh"
+)
+
+// offer is memory of our application that the peer may read (SrcAvail): there is
+// one at a time, and it is the application's again when it is not live.
+type offer struct {
+	live      bool
+	cancelled bool
+	total     int // bytes
+	inline    int // of these, sent with the SrcAvail itself
+	read      int // of these, read by the peer
+}
+
+// CanOffer reports whether the peer takes a SrcAvail now. What has been written
+// before goes first by itself.
+func (c *Core) CanOffer() bool {
+	return c.err == nil && !c.closing && !c.offer.live && c.mode.send != bsdh.Buffered && c.peer.MaxAdverts > 0
+}
+
+// Offer advertises memory that p is the content of, at addr in the peer's terms.
+// The peer may read it until [Core.Offered] says that it is done. CanOffer is
+// true.
+func (c *Core) Offer(p []byte, addr uint64, rkey uint32) {
+	m := control{id: bsdh.MIDSrcAvail, hold: true}
+	bsdh.SrcAvail{Len: uint32(len(p)), RKey: rkey, Addr: addr}.Append(m.ext[:0])
+	c.offer = offer{live: true, total: len(p)}
+	if c.mode.send == bsdh.Combined { // the standard wants a byte with it
+		m.extra = []byte{p[0]}
+		c.offer.inline = 1
+	}
+	c.stats.Offers++
+	c.drain.live = false
+	c.say(m)
+	c.pump()
+}
+
+// Offered reports how many bytes of the offer the peer has, and whether that is
+// the end of it: all, or as many as it wanted.
+func (c *Core) Offered() (n int, done bool) {
+	return c.offer.inline + c.offer.read, !c.offer.live
+}
+
+// Offering reports whether the peer may still read what Offer gave it.
+func (c *Core) Offering() bool { return c.offer.live }
+
+// CancelOffer asks for the memory back. The answer is in Offered.
+func (c *Core) CancelOffer() {
+	if !c.offer.live || c.offer.cancelled {
+		return
+	}
+	c.offer.cancelled = true
+	if c.unsay(bsdh.MIDSrcAvail) {
+		c.offer.inline = 0
+		c.endOffer(true)
+		return
+	}
+	c.say(control{id: bsdh.MIDSrcAvailCancel})
+	c.pump()
+}
+
+func (c *Core) endOffer(refused bool) {
+	c.offer.live = false
+	if refused {
+		c.stats.OffersRefused++
+	}
+}
+
+// offerRead takes the peer's word that it has read n bytes more.
+func (c *Core) offerRead(n uint32, flags bsdh.Flags) {
+	o := &c.offer
+	if !o.live || uint64(n) > uint64(o.total-o.inline-o.read) {
+		c.violation("RdmaRdCompl of %d bytes, which were not offered", n)
+		return
+	}
+	o.read += int(n)
+	c.stats.ZeroCopySent += uint64(n)
+	if o.inline+o.read == o.total {
+		c.endOffer(false)
+	}
+	if flags&bsdh.RequestPipe != 0 {
+		c.goPipelined()
+	}
+}
+
+// offerRefused takes the peer's word that it wants the rest in messages.
+func (c *Core) offerRefused() {
+	if !c.offer.live {
+		c.violation("SendSm without a SrcAvail")
+		return
+	}
+	c.endOffer(true)
+}
+
+// unsay takes back a message that waits, and reports whether it did.
+func (c *Core) unsay(id bsdh.MID) bool {
+	q := &c.controls
+	for i, m := range q.waiting {
+		if m.id == id {
+			q.waiting = append(q.waiting[:i], q.waiting[i+1:]...)
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,145 @@
+package sdp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/softrnic/softrnic/cm"
+	"github.com/softrnic/softrnic/verbs"
+)
+
+// Stack is SDP on a device: it dials, listens, and looks after connections
+// while no call does. Its methods may be called from any goroutine.
+type Stack struct {
+	dev     verbs.Device
+	cm      *cm.Manager
+	ownsCM  bool
+	pd      verbs.PD
+	channel verbs.CompChannel
+	options Options
+
+	ctx    context.Context // ends with the stack
+	cancel context.CancelFunc
+	work   sync.WaitGroup // of its goroutines
+
+	mu     sync.Mutex
+	conns  map[verbs.CQ]*Conn // that have not ended, by their queues
+	recent []*Conn            // that a call has left and nobody looks after
+	closed bool
+	kick   chan struct{} // recent is not empty
+
+	ports atomic.Uint32 // dialed
+}
+
+// New makes a stack on a device. A device has one connection manager: m is that,
+// or nil if nothing else needs one.
+func New(dev verbs.Device, m *cm.Manager, o Options) (*Stack, error) {
+	o = o.withDefaults()
+	if err := o.validate(); err != nil {
+		return nil, err
+	}
+	s := &Stack{dev: dev, cm: m, options: o, conns: make(map[verbs.CQ]*Conn), kick: make(chan struct{}, 1)}
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	if err := s.open(); err != nil {
+		s.free()
+		return nil, fmt.Errorf("sdp: %w", err)
+	}
+	s.work.Add(2)
+	go s.watch()
+	go s.patrol()
+	return s, nil
+}
+
+func (s *Stack) open() (err error) {
+	if s.cm == nil {
+		if s.cm, err = cm.New(s.dev, cm.Options{}); err != nil {
+			return err
+		}
+		s.ownsCM = true
+	}
+	if s.pd, err = s.dev.AllocPD(); err != nil {
+		return err
+	}
+	s.channel, err = s.dev.CreateCompChannel()
+	return err
+}
+
+func (s *Stack) free() (err error) {
+	s.cancel()
+	if s.channel != nil {
+		err = errors.Join(err, s.channel.Destroy())
+	}
+	if s.pd != nil {
+		err = errors.Join(err, s.pd.Dealloc())
+	}
+	if s.ownsCM {
+		err = errors.Join(err, s.cm.Close())
+	}
+	return err
+}
+
+// Close ends all connections at once, and the stack. Connections that are to
+// end well are closed before, and given their time: see [Stack.Drain].
+func (s *Stack) Close() error {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return nil
+	}
+	s.closed = true
+	conns := make([]*Conn, 0, len(s.conns))
+	for _, c := range s.conns {
+		conns = append(conns, c)
+	}
+	s.mu.Unlock()
+	for _, c := range conns {
+		c.abort()
+		<-c.gone
+	}
+	s.cancel()
+	s.work.Wait()
+	return s.free()
+}
+
+// Drain waits until every connection that was closed is gone: what was written
+// to it has arrived, or cannot.
+func (s *Stack) Drain(ctx context.Context) error {
+	s.mu.Lock()
+	var closed []*Conn
+	for _, c := range s.conns {
+		if c.lingers.Load() {
+			closed = append(closed, c)
+		}
+	}
+	s.mu.Unlock()
+	for _, c := range closed {
+		select {
+		case <-c.gone:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// enter adds a connection.
+func (s *Stack) enter(c *Conn) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return errClosedStack
+	}
+	s.conns[c.cq] = c
+	return nil
+}
+
+func (s *Stack) leave(c *Conn) {
+	s.mu.Lock()
+	delete(s.conns, c.cq)
+	s.mu.Unlock()
+}
+
+var errClosedStack = errors.New("the stack is closed")
