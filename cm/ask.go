@@ -7,6 +7,7 @@ import (
 
 	"github.com/softrnic/softrnic/cm/protocol"
 	"github.com/softrnic/softrnic/verbs"
+	"github.com/softrnic/softrnic/wire/bsdh"
 	"github.com/softrnic/softrnic/wire/mad"
 )
 
@@ -111,6 +112,28 @@ func (m *Manager) localAddr(port uint16) netip.AddrPort {
 		port = m.ephemeral()
 	}
 	return netip.AddrPortFrom(m.addr.Addr(), port)
+}
+
+// introduce is our address and port in a request for a connection, and the
+// private data that tells the peer: by RDMA-CM's header, or in SDP by the
+// program's Hello.
+func (m *Manager) introduce(dst netip.Addr, o *DialOptions) (local netip.AddrPort, private []byte, err error) {
+	if o.PortSpace != SDP {
+		local = m.localAddr(o.LocalPort)
+		return local, withHeader(o.PortSpace, mad.CMAHeader{Src: local, Dst: dst}, o.PrivateData), nil
+	}
+	h, err := bsdh.ParseHello(o.PrivateData)
+	switch {
+	case err != nil:
+		return local, nil, fmt.Errorf("%w: DialOptions.PrivateData must be a Hello to SDP: %w", verbs.ErrInvalid, err)
+	case h.Src != m.addr.Addr().WithZone("") || h.Dst != dst.WithZone(""):
+		return local, nil, fmt.Errorf("%w: the Hello in DialOptions.PrivateData is from %v to %v, the request from %v to %v",
+			verbs.ErrInvalid, h.Src, h.Dst, m.addr.Addr(), dst)
+	case o.LocalPort != 0 && o.LocalPort != h.LocalPort:
+		return local, nil, fmt.Errorf("%w: DialOptions.LocalPort is %d, the Hello in DialOptions.PrivateData says %d",
+			verbs.ErrInvalid, o.LocalPort, h.LocalPort)
+	}
+	return netip.AddrPortFrom(m.addr.Addr(), h.LocalPort), o.PrivateData, nil
 }
 
 // psn draws a starting PSN.

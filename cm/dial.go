@@ -43,9 +43,12 @@ func (m *Manager) dial(ctx context.Context, addr netip.AddrPort, o *DialOptions)
 	if err := m.checkDial(peer, o); err != nil {
 		return nil, err
 	}
+	local, private, err := m.introduce(addr.Addr(), o)
+	if err != nil {
+		return nil, err
+	}
 	q := m.request(addr, o)
-	local := m.localAddr(o.LocalPort)
-	q.PrivateData = withHeader(o.PortSpace, mad.CMAHeader{Src: local, Dst: addr.Addr()}, o.PrivateData)
+	q.PrivateData = private
 	if err := begin(o.QP, accessOf(&o.ConnectOptions, q.ResponderResources), o.Prepare); err != nil {
 		return nil, err
 	}

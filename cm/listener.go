@@ -26,7 +26,7 @@ type listener struct {
 type incoming struct {
 	l         *listener
 	peer      netip.AddrPort // its adapter
-	src       netip.AddrPort // what it says of itself in RDMA-CM's header, if it has one
+	src       netip.AddrPort // what it says of itself in RDMA-CM's header or Hello, if it has one
 	params    Params         // of a request for a connection
 	alternate bool           // it asks for an alternate path, too
 	private   []byte
@@ -195,7 +195,7 @@ func (in *incoming) claim() error {
 	return nil
 }
 
-// remote is the address in RDMA-CM's header, or else the adapter's.
+// remote is the address in RDMA-CM's header or Hello, or else the adapter's.
 func (in *incoming) remote() netip.AddrPort {
 	if in.src.IsValid() {
 		return in.src

@@ -226,25 +226,6 @@ func TestOwnPeer(t *testing.T) {
 	<-cb.Done()
 }
 
-// A port space without RDMA-CM's header leaves the private data to programs.
-func TestRawPortSpace(t *testing.T) {
-	a, b := newEnd(t, cm.Options{}), newEnd(t, cm.Options{})
-	l, err := b.m.Listen(9, cm.ListenOptions{PortSpace: cm.SDP})
-	require.NoError(t, err)
-	ch := b.acceptOne(t, l, cm.AcceptOptions{})
-	hello := make([]byte, mad.REQPrivateLen)
-	for i := range hello {
-		hello[i] = byte(i + 1)
-	}
-	_, err = a.dial(t, b, l.Addr(), cm.DialOptions{PortSpace: cm.SDP, PrivateData: hello})
-	require.NoError(t, err)
-	got := <-ch
-	require.NoError(t, got.err)
-	require.Equal(t, hello, got.conn.PrivateData())
-	require.Equal(t, a.m.Addr().Addr(), got.conn.RemoteAddr().Addr())
-	require.Zero(t, got.conn.RemoteAddr().Port())
-}
-
 // The port space of InfiniBand has the header when programs use IP addresses.
 func TestIBPortSpace(t *testing.T) {
 	a, b := newEnd(t, cm.Options{}), newEnd(t, cm.Options{})

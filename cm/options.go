@@ -10,9 +10,10 @@ import (
 // PortSpace is a space of port numbers.
 type PortSpace = mad.PortSpace
 
-// Port spaces. Requests begin with RDMA-CM's header, those to SDP leave the
-// private data to the programs. So do peers' to IB that name themselves by
-// InfiniBand's addresses.
+// Port spaces. Private data of requests begins with RDMA-CM's header, except
+// with peers' to IB that name themselves by InfiniBand's addresses. That of
+// requests to SDP is the program's Hello, see package bsdh: there addresses and
+// the asking port are read.
 const (
 	TCP = mad.PortSpaceTCP // connections, the default of Listen and Dial
 	UDP = mad.PortSpaceUDP // datagrams, that of ListenUD and DialUD
@@ -119,10 +120,10 @@ type DialOptions struct {
 	// hears of it, to post receives.
 	Prepare func(verbs.QP) error
 
-	PrivateData []byte    // up to 56 bytes; 92 in a port space without RDMA-CM's header
+	PrivateData []byte    // up to 56 bytes; to SDP a Hello, 92 bytes
 	UDPPort     uint16    // of the peer's adapter if not 4791
 	PortSpace   PortSpace // TCP unless given
-	LocalPort   uint16    // that the peer sees; one is chosen unless given
+	LocalPort   uint16    // that the peer sees; one is chosen unless given, to SDP that of the Hello
 }
 
 // AcceptOptions say how to accept a connection.

@@ -50,7 +50,7 @@ type Event struct {
 	REP     mad.REP       // EventReply
 	SIDRReq mad.SIDRReq   // EventSIDRRequest
 	SIDRRep mad.SIDRRep   // EventSIDRReply
-	CMA     mad.CMAHeader // EventRequest, EventSIDRRequest: if the port space has it
+	CMA     mad.CMAHeader // EventRequest, EventSIDRRequest: if the port space has it; of SDP, from the Hello
 
 	Reason  mad.Reason // EventRejected; EventDisconnected if by a REJ or a newer connection
 	Info    []byte     // EventRejected

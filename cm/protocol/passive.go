@@ -3,6 +3,7 @@ package protocol
 import (
 	"net/netip"
 
+	"github.com/softrnic/softrnic/wire/bsdh"
 	"github.com/softrnic/softrnic/wire/mad"
 )
 
@@ -24,7 +25,7 @@ func (m *Machine) handleREQ(now Time, from netip.AddrPort, h mad.Header, q mad.R
 		m.refuseREQ(from, h, q, mad.RejInvalidServiceID, nil)
 		return DropNone
 	}
-	cma, reason := m.judge(l, from, q)
+	cma, private, reason := m.judge(l, from, q)
 	if reason != 0 {
 		var info []byte
 		if reason == mad.RejInvalidMTU {
@@ -53,44 +54,56 @@ func (m *Machine) handleREQ(now Time, from netip.AddrPort, h mad.Header, q mad.R
 	e.expires = now + min(patience*Time(1+e.retries)+Time(mad.TimeoutNanos(m.cfg.ServiceTimeout)), pendingLife)
 	m.timers.set(e, now+patience*3/4) // then we send an MRA
 	m.stats.Requests++
-	ev := Event{Kind: EventRequest, REQ: q, CMA: cma, Private: q.PrivateData}
-	if cma.Dst.IsValid() {
-		ev.Private = q.PrivateData[mad.CMAHeaderLen:]
-	}
-	m.raise(e, ev)
+	m.raise(e, Event{Kind: EventRequest, REQ: q, CMA: cma, Private: private})
 	return DropNone
 }
 
-// judge finds what is wrong with a request, 0 if nothing is.
-func (m *Machine) judge(l *service, from netip.AddrPort, q mad.REQ) (cma mad.CMAHeader, reason mad.Reason) {
+// judge finds what is wrong with a request, 0 if nothing is. It returns what the
+// peer says of itself, and the program's private data.
+func (m *Machine) judge(l *service, from netip.AddrPort, q mad.REQ) (cma mad.CMAHeader, private []byte, reason mad.Reason) {
 	switch {
 	case q.Transport > mad.TransportUC || l.types&(1<<q.Transport) == 0:
-		return cma, mad.RejInvalidTransport
+		return cma, nil, mad.RejInvalidTransport
 	case q.Primary.RemoteGID != m.cfg.GID || netip.AddrFrom16(q.Primary.LocalGID).Unmap() != from.Addr():
-		return cma, mad.RejInvalidGID
+		return cma, nil, mad.RejInvalidGID
 	case q.MTU < 1 || q.MTU > m.cfg.MaxMTU:
-		return cma, mad.RejInvalidMTU
+		return cma, nil, mad.RejInvalidMTU
 	}
-	cma, ok := headerOf(q.ServiceID, from, q.PrivateData)
+	introduction := headerOf
+	if _, sdp := bsdh.Port(uint64(q.ServiceID)); sdp {
+		introduction = helloOf
+	}
+	cma, private, ok := introduction(q.ServiceID, from, q.PrivateData)
 	if !ok {
-		return cma, mad.RejUnsupported
+		return cma, nil, mad.RejUnsupported
 	}
-	return cma, 0
+	return cma, private, 0
 }
 
 // headerOf is RDMA-CM's header in front of a request's private data, the zero
-// one if there is none. It returns false if there has to be one and is not, or
-// if it lies.
-func headerOf(id mad.ServiceID, from netip.AddrPort, private []byte) (cma mad.CMAHeader, ok bool) {
+// one if there is none, and what follows it. It returns false if there has to be
+// one and is not, or if it lies.
+func headerOf(id mad.ServiceID, from netip.AddrPort, private []byte) (cma mad.CMAHeader, rest []byte, ok bool) {
 	space, _, ours := id.Split()
 	if !ours || !space.HasHeader() {
-		return cma, true
+		return cma, private, true
 	}
 	cma, ok = mad.ParseCMAHeader(private)
 	if ok && cma.Src.Addr() == from.Addr() {
-		return cma, true
+		return cma, private[mad.CMAHeaderLen:], true
 	}
-	return mad.CMAHeader{}, space == mad.PortSpaceIB
+	return mad.CMAHeader{}, private, space == mad.PortSpaceIB
+}
+
+// helloOf is what RDMA-CM's header would say, from the Hello that is the private
+// data of a request to SDP. The Hello is the program's, and stays whole. It
+// returns false if there is none, or if it lies.
+func helloOf(_ mad.ServiceID, from netip.AddrPort, private []byte) (cma mad.CMAHeader, whole []byte, ok bool) {
+	h, err := bsdh.ParseHello(private)
+	if err != nil || h.Src != from.Addr() {
+		return cma, nil, false
+	}
+	return mad.CMAHeader{Src: netip.AddrPortFrom(h.Src, h.LocalPort), Dst: h.Dst}, private, true
 }
 
 // refuseREQ rejects a request that gets no entry.

@@ -41,14 +41,11 @@ func (m *Machine) handleSIDRReq(now Time, from netip.AddrPort, h mad.Header, q m
 		refuse(mad.SIDRUnsupported)
 		return DropNone
 	}
-	ev := Event{Kind: EventSIDRRequest, SIDRReq: q, Private: q.PrivateData}
+	ev := Event{Kind: EventSIDRRequest, SIDRReq: q}
 	var ok bool
-	if ev.CMA, ok = headerOf(q.ServiceID, from, q.PrivateData); !ok {
+	if ev.CMA, ev.Private, ok = headerOf(q.ServiceID, from, q.PrivateData); !ok {
 		refuse(mad.SIDRReject)
 		return DropNone
-	}
-	if ev.CMA.Dst.IsValid() {
-		ev.Private = q.PrivateData[mad.CMAHeaderLen:]
 	}
 	e := m.newEntry(from, StateSIDRReqRcvd)
 	if e == nil {

@@ -31,7 +31,7 @@ var floors = map[string][]string{
 	"rnic":                     {"verbs", "wire", "reliability", "qp", "internal/link", "internal/debug/endpoint"},
 	"rnic/rnicdebug":           {"rnic", "internal/debug"},
 	"cm":                       {"verbs", "wire", "cm/protocol"},
-	"cm/protocol":              {"wire/mad"},
+	"cm/protocol":              {"wire/mad", "wire/bsdh"},
 	"internal/sim":             {"verbs", "wire", "reliability", "qp", "internal/link", "rnic"},
 	"internal/house":           {},
 	"internal/tools":           {"verbs", "cm"},

@@ -7,7 +7,7 @@ type PortSpace uint16
 
 // Port spaces.
 const (
-	PortSpaceSDP   PortSpace = 0x0001
+	PortSpaceSDP   PortSpace = 0x0001 // sockets; Linux has it no more, OFED and FreeBSD do
 	PortSpaceIPoIB PortSpace = 0x0002
 	PortSpaceTCP   PortSpace = 0x0106 // connections
 	PortSpaceUDP   PortSpace = 0x0111 // datagrams
@@ -33,7 +33,8 @@ func (s PortSpace) String() string {
 
 // HasHeader reports whether private data of requests to this space begins with
 // RDMA-CM's header. In PortSpaceIB it does if the programs name each other by IP
-// addresses; those that do so by InfiniBand's leave it out.
+// addresses; those that do so by InfiniBand's leave it out. In PortSpaceSDP it
+// is a Hello, which has fields for that.
 func (s PortSpace) HasHeader() bool {
 	return s == PortSpaceTCP || s == PortSpaceUDP || s == PortSpaceIPoIB || s == PortSpaceIB
 }
