@@ -13,14 +13,17 @@ import (
 )
 
 // extent says how much of the matrix is run.
-var extent = flag.String("matrix", "ci", "ci for a part in which every program, fault and pair occurs; full for everything, which writes ../docs/rxe-matrix.md and takes hours")
+var extent = flag.String("matrix", "ci", "ci for a part in which every program, fault and pair occurs, in minutes; "+
+	"wide for all of them with each other and with every address, MTU and size, if not in every combination, in an hour; "+
+	"full for everything, in hours. wide and full write ../docs/rxe-matrix.md")
 
 func full() bool { return *extent == "full" }
+func wide() bool { return full() || *extent == "wide" }
 
 func TestMain(m *testing.M) {
 	lab.Main(func() int {
 		code := m.Run()
-		if full() && flag.Lookup("test.run").Value.String() == "" {
+		if wide() && flag.Lookup("test.run").Value.String() == "" {
 			if err := results.WriteFile("../docs/rxe-matrix.md", head()); err != nil {
 				fmt.Fprintln(os.Stderr, "interop:", err)
 				return 1
@@ -61,7 +64,7 @@ var (
 // head is the beginning of the document.
 func head() string {
 	text := "# softrnic beside Linux rxe: the matrix\n\n" +
-		"Written by `go test -tags interop ./interop -matrix full`; see [softrnic and Linux rxe](linux-rxe.md) for how to read and repeat it. " +
+		"Written by `go test -tags interop ./interop -matrix " + *extent + "`; see [softrnic and Linux rxe](linux-rxe.md) for how to read and repeat it. " +
 		"A cell is the number of checks, all of which passed, unless it is bold.\n\nThe guest:"
 	for i, v := range lab.Versions() {
 		if i > 0 {

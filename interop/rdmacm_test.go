@@ -104,12 +104,12 @@ func TestRDMACM(t *testing.T) {
 				role = "server"
 			}
 			for i, fault := range list {
-				if i > 0 && (!p.reliable() || !full() && i != 1+n%(len(list)-1)) {
+				if i > 0 && (!p.reliable() || !wide() && i != 1+n%(len(list)-1)) {
 					continue
 				}
 				for fi, f := range families {
 					for mi, mtu := range []int{lab.SmallMTU, lab.LargeMTU} {
-						if !chosen(picks, fi, mi) {
+						if !chosen(picks, fi, mi, i == 0) {
 							continue
 						}
 						name := fmt.Sprintf("%s %s, softrnic %s, %s, MTU %d, %s", p.name, p.client, role, f.name, mtu, fault.name)
