@@ -102,7 +102,7 @@ func (c *Conn) read(p []byte) (int, error) {
 		switch {
 		case c.closed:
 			return 0, net.ErrClosed
-		case c.readDeadline.past.Load():
+		case c.readDeadline.past():
 			return 0, os.ErrDeadlineExceeded
 		case len(p) == 0:
 			return 0, nil
@@ -111,8 +111,7 @@ func (c *Conn) read(p []byte) (int, error) {
 			c.post()
 			return n, nil
 		}
-		if c.cq.Len() > 0 {
-			c.poll()
+		if c.poll() {
 			continue
 		}
 		switch {
@@ -155,16 +154,14 @@ func (c *Conn) write(p []byte) (n int, err error) {
 			return n, net.ErrClosed
 		case c.core.Closing():
 			return n, errShut
-		case c.writeLimit.past.Load():
+		case c.writeLimit.past():
 			return n, os.ErrDeadlineExceeded
 		case c.core.Err() != nil:
 			return n, c.core.Err()
 		case n == len(p):
 			return n, nil
 		}
-		if c.cq.Len() > 0 {
-			c.poll()
-		}
+		c.poll()
 		if direct && len(p)-n >= c.zeroCopy {
 			k, err := c.writeDirect(p[n:])
 			n += k

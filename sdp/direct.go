@@ -118,7 +118,7 @@ func (c *Conn) failed(lent error) error {
 func (c *Conn) patience(w wish, long time.Duration, d *deadline) {
 	limit := newDeadline()
 	limit.set(time.Now().Add(long))
-	stop := d.AfterFunc(limit.interrupt)
+	stop := d.moment.AfterFunc(limit.moment.end)
 	c.wait(w, limit)
 	stop()
 	limit.set(time.Time{})

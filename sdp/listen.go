@@ -24,13 +24,15 @@ type Listener struct {
 	inner *cm.Listener
 	addr  Addr
 
-	ctx      context.Context
-	cancel   context.CancelFunc
-	done     chan struct{} // closed when no more connections come
-	ready    chan *Conn
-	accepts  sync.WaitGroup
+	ctx     context.Context
+	cancel  context.CancelFunc
+	done    chan struct{} // closed when no more connections come
+	ready   chan *Conn
+	accepts sync.WaitGroup
+	refused atomic.Uint64
+
+	mu       sync.Mutex
 	deadline *deadline
-	refused  atomic.Uint64
 }
 
 var _ net.Listener = (*Listener)(nil)
@@ -185,11 +187,14 @@ func (l *Listener) Accept() (net.Conn, error) {
 // AcceptSDP waits for a connection.
 func (l *Listener) AcceptSDP() (*Conn, error) {
 	var why error
+	l.mu.Lock()
+	limit := l.deadline.moment
+	l.mu.Unlock()
 	select {
 	case c := <-l.ready:
 		return c, nil
-	case <-l.deadline.Done():
-		why = l.deadline.Err()
+	case <-limit.done:
+		why = limit.Err()
 	case <-l.ctx.Done():
 		why = net.ErrClosed
 	}
@@ -198,6 +203,8 @@ func (l *Listener) AcceptSDP() (*Conn, error) {
 
 // SetDeadline is how long Accept waits, as (*net.TCPListener).SetDeadline says.
 func (l *Listener) SetDeadline(t time.Time) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.deadline.set(t)
 	return nil
 }

@@ -2,6 +2,7 @@ package sdp
 
 import (
 	"errors"
+	"os"
 
 	"github.com/softrnic/softrnic/sdp/flow"
 	"github.com/softrnic/softrnic/verbs"
@@ -52,18 +53,18 @@ type waiter struct {
 // serves the adapter for all, and hands that on when it has what it wants. The
 // lock is held, but not meanwhile.
 func (c *Conn) wait(w wish, d *deadline) {
-	for !c.granted(w) && !d.past.Load() {
+	for !c.granted(w) && !d.past() {
 		if !c.pumping {
 			c.pump(d)
 			continue
 		}
 		me := &waiter{make(chan struct{}, 1)}
 		c.waiting[w] = me
-		done := d.Done()
+		m := d.moment
 		c.mu.Unlock()
 		select {
 		case <-me.wake:
-		case <-done:
+		case <-m.done:
 		}
 		c.mu.Lock()
 		c.waiting[w] = nil
@@ -74,26 +75,30 @@ func (c *Conn) wait(w wish, d *deadline) {
 // pump waits for completions and handles them.
 func (c *Conn) pump(d *deadline) {
 	c.pumping = true
+	m := d.moment
 	c.mu.Unlock()
-	n, err := c.cq.PollWait(d, c.wcs[:])
+	n, err := c.cq.PollWait(m, c.wcs[:])
 	c.mu.Lock()
 	c.pumping = false
 	c.take(c.wcs[:n])
-	if err != nil && !errors.Is(err, d.Err()) {
+	if err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
 		c.lost(err)
 	}
 }
 
-// poll handles the completions that are there. Whoever pumps does so anyway.
-func (c *Conn) poll() {
+// poll handles the completions that are there, without a system call, and
+// reports whether there were any. They are the pumping call's if there is one.
+func (c *Conn) poll() (some bool) {
 	for !c.pumping && c.cq.Len() > 0 {
 		n, err := c.cq.Poll(c.wcs[:])
 		c.take(c.wcs[:n])
 		if err != nil {
 			c.lost(err)
-			return
+			return true
 		}
+		some = true
 	}
+	return some
 }
 
 // take handles completions.

@@ -47,7 +47,7 @@ func (c *Core) completed(wc *verbs.WC) {
 		c.sender.Done(value)
 	case kindControl:
 		c.controls.done = value
-		c.told = c.told || c.parted && value == c.controls.sent
+		c.there = c.there || c.parted && value == c.controls.sent
 	case kindRead:
 		c.fetched(int(value))
 	case kindWrite:

@@ -39,10 +39,10 @@ func (c *Core) Closing() bool { return c.closing }
 
 // Parted reports whether everything that we wrote, and our DisConn, is with the peer's
 // adapter.
-func (c *Core) Parted() bool { return c.told }
+func (c *Core) Parted() bool { return c.there }
 
 // over reports whether both sides have said that they are done.
-func (c *Core) over() bool { return c.told && c.finished }
+func (c *Core) over() bool { return c.there && c.finished }
 
 // Over reports whether both halves have ended: the connection may go.
 func (c *Core) Over() bool { return c.over() }

@@ -26,13 +26,14 @@ type Core struct {
 	controls controls
 
 	received uint32 // sequence number of the last message that came
-	word     uint32 // the last that the peer was told of
+	word     uint32 // the last that the peer was told of, and how many
+	told     uint16 // receives there were then
 	carrying uint32 // messages with data that came and were kept (NonDiscards)
 	carried  uint32 // messages with data that were sent
 
 	closing  bool // CloseWrite was called
 	parted   bool // our DisConn is posted
-	told     bool // and has arrived at the peer's adapter
+	there    bool // and has arrived at the peer's adapter
 	finished bool // the peer's DisConn has come
 	first    bool // ours went out before that
 	err      error
@@ -73,7 +74,11 @@ func (c *Core) Start(p Peer) {
 		c.sender = flow.NewNICSender(cfg.Send.Bytes[:cfg.ring()], int(p.Ring), min(int(p.Window), cfg.ring()/2), cfg.Queue)
 		c.receiver = flow.NewNICReceiver(cfg.Ring.Bytes, cfg.Window, cfg.Receives)
 	}
-	c.post(c.receiver.Receives() - c.slots.posted)
+	c.told = uint16(c.slots.posted) // by Hello or HelloAck
+	c.repost()
+	if p.Design == flow.RDMA && c.slots.posted > int(c.told) {
+		c.update(control{id: bsdh.MIDRingUpdate}) // Hello told of fewer
+	}
 	c.pump()
 }
 

@@ -61,10 +61,10 @@ func (c *Core) postData(m flow.Message) {
 
 // header is that of the next message, with a word about our receives.
 func (c *Core) header(id bsdh.MID, payload int, seq uint32) bsdh.Header {
-	c.word = c.received
+	c.word, c.told = c.received, uint16(min(c.slots.posted, 1<<16-1))
 	c.stats.Words++
 	h := bsdh.Header{
-		MID: id, Bufs: uint16(min(c.slots.posted, 1<<16-1)), Seq: seq, Ack: c.received,
+		MID: id, Bufs: c.told, Seq: seq, Ack: c.received,
 		Len: uint32(bsdh.HeaderBytes + id.Extended() + payload),
 	}
 	if c.urge.pending() {
@@ -105,7 +105,7 @@ func (c *Core) report() {
 			c.slots.give(slot)
 			c.post(1)
 		}
-		if 2*int(c.received-c.word) >= c.cfg.Buffers && c.slots.posted > c.cfg.Buffers/2 {
+		if c.creditsDue() {
 			c.update(control{id: bsdh.MIDData})
 		}
 	case *flow.RDMAReceiver:
@@ -115,6 +115,14 @@ func (c *Core) report() {
 			c.update(m)
 		}
 	}
+}
+
+// creditsDue reports whether the peer should hear of our receives: half of them
+// are new, or it knows of none that it may use for data (section 3.1).
+func (c *Core) creditsDue() bool {
+	known := int(c.told) - int(c.received-c.word)
+	fresh := c.slots.posted - known
+	return fresh > 0 && (2*fresh >= c.cfg.Buffers || known <= flow.Reserve)
 }
 
 // update queues a word for the flow control, or brings one that waits already
