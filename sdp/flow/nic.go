@@ -38,6 +38,11 @@ func (s *NICSender) Next() (Message, bool) {
 // message shorter than its window leaves the rest of it free: the windows behind
 // it shift, and what is free behind the last becomes another one as soon as
 // it is long enough.
+//
+// The ring is a window longer than what receives are posted for. An adapter
+// without a credit may send one message all the same, to find out (IBTA volume
+// 1, section 9.7.7.2.5), and the bytes of a WRITE are in place before anybody
+// sees that there is no receive for its immediate data.
 type NICReceiver struct {
 	recvRing
 	window, most int
@@ -50,7 +55,7 @@ func NewNICReceiver(mem []byte, window, most int) *NICReceiver {
 }
 
 // Receives implements Receiver: one for each window that is free.
-func (r *NICReceiver) Receives() int { return min(r.room()/r.window, r.most) }
+func (r *NICReceiver) Receives() int { return max(0, min((r.room()-r.window)/r.window, r.most)) }
 
 // Arrived implements Receiver.
 func (r *NICReceiver) Arrived(at, n int) error {

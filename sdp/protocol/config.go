@@ -51,8 +51,11 @@ func (c *Config) SendBytes() int { return c.Buffers * c.slotBytes() }
 
 // RingBytes is the size of the receive ring.
 func (c *Config) RingBytes() int {
-	if c.Design == flow.Credit {
+	switch c.Design {
+	case flow.Credit:
 		return 0
+	case flow.NIC:
+		return c.ring() + c.Window
 	}
 	return c.ring()
 }
