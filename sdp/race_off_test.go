@@ -1,0 +1,5 @@
+//go:build !race
+
+package sdp_test
+
+const raceEnabled = false
