@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/softrnic/softrnic/internal/link/impair"
+	"github.com/softrnic/softrnic/verbs"
 )
 
 // number gives every uint64 field of v, also of embedded structs, a value of
@@ -104,4 +105,23 @@ func TestFaultCounters(t *testing.T) {
 	}
 	delete(seen, 0)
 	require.Len(t, seen, fields)
+}
+
+// A queue pair tells its counters by name, for floors that do not know the
+// struct.
+func TestHWCounter(t *testing.T) {
+	a, b := pair(t, Options{})
+	b.recv(t, 1, 0, 64)
+	a.post(t, verbs.SendWR{Opcode: verbs.WRSend, SGList: []verbs.SGE{a.mr.SGE(0, 8)}})
+	a.poll1(t)
+	q := a.qp.(*QP)
+	n, ok := q.HWCounter("rdma_sends")
+	require.True(t, ok)
+	require.EqualValues(t, 1, n)
+	for info := range (QPCounters{}).All() {
+		_, ok := q.HWCounter(info.Name)
+		require.True(t, ok, info.Name)
+	}
+	_, ok = q.HWCounter("nosuch")
+	require.False(t, ok)
 }

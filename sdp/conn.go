@@ -39,6 +39,7 @@ type Conn struct {
 	calls   uint64 // of the application, and
 	seen    uint64 // at the patrol's last look
 	dropped uint64 // bytes that came after Close
+	counts  counts
 	since   time.Time
 	ended   bool // teardown has begun
 
@@ -171,10 +172,15 @@ func (c *Conn) write(p []byte) (n int, err error) {
 			direct = k > 0
 			continue
 		}
+		held := c.core.Held()
 		k := c.core.Write(p[n:])
+		if n == 0 && k > 0 && held > 0 {
+			c.counts.coalesced++
+		}
 		n += k
 		c.post()
 		if k == 0 {
+			c.counts.stalls++
 			c.wait(toWrite, c.writeLimit)
 		}
 	}

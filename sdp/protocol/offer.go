@@ -63,6 +63,7 @@ func (c *Core) CancelOffer() {
 
 func (c *Core) endOffer(refused bool) {
 	c.offer.live = false
+	c.stats.BytesWritten += uint64(c.offer.inline)
 	if refused {
 		c.stats.OffersRefused++
 	}
@@ -76,6 +77,7 @@ func (c *Core) offerRead(n uint32, flags bsdh.Flags) {
 		return
 	}
 	o.read += int(n)
+	c.stats.BytesWritten += uint64(n)
 	c.stats.ZeroCopySent += uint64(n)
 	if o.inline+o.read == o.total {
 		c.endOffer(false)

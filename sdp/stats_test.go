@@ -1,0 +1,106 @@
+package sdp_test
+
+import (
+	"io"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/rnic"
+	"github.com/softrnic/softrnic/sdp"
+)
+
+// A peer that does not read lets the buffers fill, and Stats tells of it.
+func TestStatsOfFullBuffers(t *testing.T) {
+	eachDesign(t, func(t *testing.T, o sdp.Options) {
+		o.Buffers, o.BufferBytes, o.ZeroCopy = 8, 8<<10, -1
+		a, b := newEnds(t, rnic.Options{}, o).dial(t)
+		idle := a.Stats()
+		require.Equal(t, o.Design, idle.Design)
+		require.Equal(t, 64<<10, idle.BufferSize)
+		require.Zero(t, idle.SendUsed+idle.Held+idle.ReceiveUsed)
+		require.Greater(t, idle.Registered, 2*idle.BufferSize, "a send buffer, and receives")
+		require.Positive(t, idle.Receives)
+		if o.Design == sdp.NIC {
+			require.Zero(t, idle.Credits, "the adapter has them")
+		} else {
+			require.Positive(t, idle.Credits)
+		}
+
+		const total, piece = 512 << 10, 1 << 10
+		written := make(chan error, 1)
+		go func() {
+			p := make([]byte, piece)
+			for range total / piece {
+				if _, err := a.Write(p); err != nil {
+					written <- err
+					return
+				}
+			}
+			written <- a.CloseWrite()
+		}()
+		// Eight messages of one piece fill the buffers of Credit. The others
+		// fill both sides, but for a part of a window at the peer's (NIC), and
+		// what has arrived there and was not signaled at ours.
+		var full sdp.Stats
+		require.Eventually(t, func() bool {
+			full = a.Stats()
+			if o.Design == sdp.Credit {
+				return full.Stalls > 0 && full.BytesWritten == 8*piece
+			}
+			return full.Stalls > 0 && full.BytesWritten > uint64(full.BufferSize*3/2) && full.SendUsed == full.BufferSize
+		}, hang, hang/10000, "more is written than there is room for")
+		require.LessOrEqual(t, full.Held, full.SendUsed)
+		if o.Design == sdp.Credit {
+			require.Zero(t, full.Held+full.Credits)
+			require.EqualValues(t, 8, full.MessagesSent, "one for each of the peer's buffers")
+		} else {
+			require.Positive(t, full.Held)
+			require.Positive(t, full.Coalesced)
+		}
+
+		n, err := io.Copy(io.Discard, b)
+		require.NoError(t, err)
+		require.EqualValues(t, total, n)
+		require.NoError(t, <-written)
+		sent, received := a.Stats(), b.Stats()
+		require.EqualValues(t, total, sent.BytesWritten)
+		require.EqualValues(t, total, received.BytesRead)
+		require.EqualValues(t, total, received.BytesReceived)
+		require.Equal(t, sent.MessagesSent, received.MessagesReceived)
+		require.Positive(t, received.CreditUpdates+received.Controls+uint64(received.Receives))
+		if o.Design == sdp.Credit {
+			require.EqualValues(t, total/piece, sent.MessagesSent)
+			require.Zero(t, sent.Coalesced)
+		} else {
+			require.Less(t, sent.MessagesSent, uint64(total/piece), "some were coalesced")
+		}
+		require.Zero(t, received.ReceiveUsed)
+		require.Zero(t, sent.ZeroCopySent+received.ZeroCopyReceived)
+	})
+}
+
+// Large Writes to large Reads are counted as zero-copy.
+func TestStatsOfZeroCopy(t *testing.T) {
+	eachDesign(t, func(t *testing.T, o sdp.Options) {
+		o.OfferTime = hang
+		a, b := newEnds(t, rnic.Options{}, o).dial(t)
+		const total = 1 << 20
+		written := make(chan error, 1)
+		go func() {
+			_, err := a.Write(make([]byte, total))
+			written <- err
+		}()
+		_, err := io.ReadFull(b, make([]byte, total))
+		require.NoError(t, err)
+		require.NoError(t, <-written)
+		sent, received := a.Stats(), b.Stats()
+		require.EqualValues(t, total, sent.ZeroCopySent+received.BytesReceived)
+		require.EqualValues(t, total-received.BytesReceived, received.ZeroCopyReceived)
+		require.Positive(t, received.ZeroCopyReceived)
+		require.EqualValues(t, 1, sent.Offers)
+		require.Zero(t, sent.OffersRefused)
+		require.NoError(t, a.Close())
+		require.EqualValues(t, total, a.Stats().BytesWritten, "Stats stays when the connection is closed")
+	})
+}
