@@ -19,6 +19,7 @@ type inbound struct {
 	rkey   uint32
 	length uint32 // WRITE: of the whole message
 	left   uint32 // WRITE: bytes to come
+	pieces uint32 // WRITE: bytes of the pieces before, see inPieces
 }
 
 // takeReceive makes sure that a receive is held.
@@ -54,7 +55,7 @@ func (c *Core) completeRecv(p *wire.Packet, wc verbs.WC) {
 	wc.WRID, wc.QPN, wc.ByteLen = m.wqe.ID, c.num, m.got
 	wc.Opcode = verbs.WCRecv
 	if p.Info.Operation == wire.OpWrite {
-		wc.Opcode, wc.ByteLen = verbs.WCRecvRDMAWithImm, m.length
+		wc.Opcode, wc.ByteLen = verbs.WCRecvRDMAWithImm, m.pieces+m.length
 	}
 	if p.Info.Imm {
 		wc.Flags |= verbs.WCWithImm

@@ -47,18 +47,41 @@ func TestPieces(t *testing.T) {
 	}
 }
 
-// The length of a write with immediate data is told to the receiver, so it
-// stays one message.
-func TestNoPiecesWithImmediate(t *testing.T) {
+// The length of a write with immediate data is told to the receiver: that of
+// the pieces that belong together.
+func TestPiecesWithImmediate(t *testing.T) {
 	p := connect(t, withMTU(verbs.MTU256), withPeerBuffer)
 	p.b.recv(7, 32768, 64)
+	p.b.recv(8, 32768, 64)
+	p.b.recv(9, 32768, 64)
+	imm := func(id uint64, n int) verbs.SendWR {
+		w := p.write(id, 0, 0, n)
+		w.Opcode, w.Imm = verbs.WRRDMAWriteWithImm, 5
+		return w
+	}
+	p.a.post(p.now, imm(1, 600), p.write(2, 0, 0, 300), imm(3, 8), p.send(4, 0, 8))
+	require.Equal(t, []string{
+		"WRITE_ONLY 0 len=256 @0+256", "WRITE_ONLY 1 len=256 @100+256", "WRITE_ONLY_IMM 2 len=88 @200+88 imm=5 A",
+		"WRITE_ONLY 3 len=256 @0+256", "WRITE_ONLY 4 len=44 @100+44 A",
+		"WRITE_ONLY_IMM 5 len=8 @0+8 imm=5 A", "SEND_ONLY 6 len=8 A", "ACKNOWLEDGE 6 1f msn=7",
+	}, p.settle())
+	require.Equal(t, []string{"7 RECV_RDMA_WITH_IMM len=600 imm=5", "8 RECV_RDMA_WITH_IMM len=8 imm=5", "9 RECV len=8"}, p.b.done())
+}
+
+// A write with immediate data takes a receive with its last piece. Until there
+// is one the pieces before it are in place, and counted once.
+func TestPiecesWithImmediateAndNoReceive(t *testing.T) {
+	p := connect(t, withMTU(verbs.MTU256), withPeerBuffer)
 	w := p.write(1, 0, 0, 600)
 	w.Opcode, w.Imm = verbs.WRRDMAWriteWithImm, 5
 	p.a.post(p.now, w)
-	require.Equal(t, []string{
-		"WRITE_FIRST 0 len=256 @0+600", "WRITE_MIDDLE 1 len=256", "WRITE_LAST_IMM 2 len=88 imm=5 A", "ACKNOWLEDGE 2 1f msn=1",
-	}, p.settle())
+	p.settle()
+	require.Empty(t, p.b.done())
+	p.b.recv(7, 32768, 64)
+	p.wait(p.a, 640*reliability.Microsecond)
+	p.settle()
 	require.Equal(t, []string{"7 RECV_RDMA_WITH_IMM len=600 imm=5"}, p.b.done())
+	require.Equal(t, []string{"1 RDMA_WRITE"}, p.a.done())
 }
 
 // Every piece moves the peer's MSN, and the limit of the credits with it, also

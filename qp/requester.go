@@ -168,6 +168,7 @@ func (c *Core) sendData(now Time, out Out, w *sendWQE) outcome {
 		Opcode: info.Opcode, Pad: uint8(pad), PKey: c.pkey, DestQPN: c.attr.DestQPN, PSN: c.next,
 		SE:     last && w.flags&verbs.SendSolicited != 0 && w.consumes(),
 		AckReq: c.typ == verbs.RC && c.asks(w, last, edge),
+		More:   whole && !last && w.op == verbs.WRRDMAWriteWithImm,
 	}
 	bth.Put(b)
 	if info.RETH {
@@ -175,7 +176,7 @@ func (c *Core) sendData(now Time, out Out, w *sendWQE) outcome {
 		if whole {
 			h.VA, h.Length = w.remote+uint64(off), n
 			if !c.next.Less(c.top) {
-				c.credits.Start(false)
+				c.credits.Start(imm)
 			}
 		}
 		h.Put(b[wire.BTHLen:])

@@ -26,6 +26,9 @@ func (c *Core) handleRequest(now Time, p *wire.Packet) wire.Drop {
 	if s, why := c.checkOrder(p); s != 0 {
 		return c.refuse(now, p, s, why)
 	}
+	if p.Info.Operation != wire.OpWrite {
+		c.msg.pieces = 0
+	}
 	switch p.Info.Operation {
 	case wire.OpSend:
 		return c.receiveSend(now, p)
@@ -160,7 +163,7 @@ func (c *Core) receiveWrite(now Time, p *wire.Packet) wire.Drop {
 	// themselves: the region may be gone by then.
 	need := n
 	if p.Info.First {
-		if need = length; need > MaxMessage {
+		if need = length; need > MaxMessage-m.pieces {
 			return c.refuse(now, p, wire.NakInvalidRequest, "the message is longer than 2^31 bytes")
 		}
 	}
@@ -183,6 +186,10 @@ func (c *Core) receiveWrite(now Time, p *wire.Packet) wire.Drop {
 		c.recv.Completed()
 		if p.Info.Imm {
 			c.completeRecv(p, verbs.WC{})
+		}
+		m.pieces += length
+		if !p.BTH.More {
+			m.pieces = 0
 		}
 	}
 	c.accepted(now, p)

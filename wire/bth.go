@@ -14,8 +14,8 @@ const BTHLen = 12
 //	+-+-+-----------+-+-+---+-------+-------------------------------+
 //	|F|B|  reserved |              Destination QPN                  |
 //	+-+-+-----------+-----------------------------------------------+
-//	|A|  reserved   |           Packet Sequence Number              |
-//	+-+-------------+-----------------------------------------------+
+//	|A|M| reserved  |           Packet Sequence Number              |
+//	+-+-+-----------+-----------------------------------------------+
 //
 // Source: Linux, drivers/infiniband/sw/rxe/rxe_hdr.h.
 type BTH struct {
@@ -29,6 +29,7 @@ type BTH struct {
 	BECN    bool   // congestion seen on the way back; set in a CNP
 	DestQPN uint32 // 24 bits; 1 is the GSI, 0xFFFFFF multicast
 	AckReq  bool   // the responder is to acknowledge this packet
+	More    bool   // reserved bit, between softrnics only: a piece of a message that goes on in the next packet
 	PSN     PSN
 }
 
@@ -50,7 +51,7 @@ func (h *BTH) Put(b []byte) {
 	b[1] = bit(h.SE)<<7 | bit(h.MigReq)<<6 | h.Pad&3<<4 | h.TVer&15
 	binary.BigEndian.PutUint16(b[2:], h.PKey)
 	binary.BigEndian.PutUint32(b[4:], uint32(bit(h.FECN)<<7|bit(h.BECN)<<6)<<24|h.DestQPN&QPNMask)
-	binary.BigEndian.PutUint32(b[8:], uint32(bit(h.AckReq))<<31|uint32(h.PSN)&PSNMask)
+	binary.BigEndian.PutUint32(b[8:], uint32(bit(h.AckReq)<<7|bit(h.More)<<6)<<24|uint32(h.PSN)&PSNMask)
 }
 
 // ParseBTH reads the header from b, which must hold BTHLen bytes. Reserved bits
@@ -73,6 +74,7 @@ func (h *BTH) parse(b []byte) {
 	h.BECN = qpn&(1<<30) != 0
 	h.DestQPN = qpn & QPNMask
 	h.AckReq = psn&(1<<31) != 0
+	h.More = psn&(1<<30) != 0
 	h.PSN = PSN(psn & PSNMask)
 }
 

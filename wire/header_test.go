@@ -30,7 +30,7 @@ func parseBTH(b []byte) *wire.BTH {
 // clearReserved clears the reserved bits of a BTH.
 func clearReserved(b []byte) {
 	b[4] &= 0xC0
-	b[8] &= 0x80
+	b[8] &= 0xc0
 }
 
 // checkHeader checks the way from any size bytes to a header and back to the

@@ -122,6 +122,9 @@ func (t *Trace) describe(src, dst *Device, p *wire.Packet) string {
 	if p.Info.Payload != wire.PayloadNone {
 		add("%d bytes", len(p.Payload))
 	}
+	if p.BTH.More {
+		add("more")
+	}
 	if p.BTH.AckReq && !p.Info.Response {
 		add("ackreq")
 	}
