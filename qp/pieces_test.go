@@ -81,7 +81,7 @@ func TestPiecesWithImmediateAndNoReceive(t *testing.T) {
 	p.wait(p.a, 640*reliability.Microsecond)
 	p.settle()
 	require.Equal(t, []string{"7 RECV_RDMA_WITH_IMM len=600 imm=5"}, p.b.done())
-	require.Equal(t, []string{"1 RDMA_WRITE"}, p.a.done())
+	require.Equal(t, []string{"1 RDMA_WRITE len=600"}, p.a.done())
 }
 
 // Every piece moves the peer's MSN, and the limit of the credits with it, also
