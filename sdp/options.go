@@ -30,8 +30,9 @@ type Options struct {
 	Buffers, BufferBytes int
 
 	// Window is the virtual window of the NIC design in bytes: the longest
-	// message, and what must be free for a receive to be posted. A quarter of
-	// BufferBytes by default, or 4096 if that is less.
+	// message, and what must be free for a receive to be posted. By default
+	// half of BufferBytes less 4, which makes full packets of all of a message
+	// (see inPieces in package qp).
 	Window int
 
 	// ZeroCopy is the number of bytes from which a Write or Read moves them
@@ -63,7 +64,7 @@ type Options struct {
 func (o Options) withDefaults() Options {
 	o.Buffers = cmp.Or(o.Buffers, 8)
 	o.BufferBytes = cmp.Or(o.BufferBytes, 32<<10)
-	o.Window = cmp.Or(o.Window, min(max(o.BufferBytes/4, 4096), o.BufferBytes))
+	o.Window = cmp.Or(o.Window, max(o.BufferBytes/2-4, 1))
 	o.ZeroCopy = cmp.Or(o.ZeroCopy, 32<<10)
 	o.OfferTime = cmp.Or(o.OfferTime, time.Millisecond)
 	o.Linger = cmp.Or(o.Linger, time.Minute)
