@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/softrnic/softrnic/internal/bench/measure"
+	"github.com/softrnic/softrnic/internal/bench/payload"
 	"github.com/softrnic/softrnic/internal/bench/proc"
 	"github.com/softrnic/softrnic/rnic"
 	"github.com/softrnic/softrnic/verbs"
@@ -49,7 +50,7 @@ type end struct {
 	path     verbs.MTU
 	dev      *rnic.Device
 	pd       verbs.PD
-	payload  pattern
+	payload  payload.Pattern
 	subjects map[int]runner
 }
 
@@ -126,9 +127,9 @@ func (e *end) peer() int { return 1 - e.Rank }
 func (e *end) handOver() { e.dev.Progress() }
 
 // pattern is at least the first n bytes of the payload of all subjects.
-func (e *end) pattern(n int) pattern {
+func (e *end) pattern(n int) payload.Pattern {
 	if len(e.payload) < n {
-		e.payload = newPattern(n)
+		e.payload = payload.New(n)
 	}
 	return e.payload
 }

@@ -354,7 +354,7 @@ func (p *ping) check() error {
 	if !p.kind.fetches() {
 		end-- // the number
 	}
-	return p.pattern(p.o.Size).check(p.got[:end], false)
+	return p.pattern(p.o.Size).Check(p.got[:end], false)
 }
 
 // lost explains why a wait has ended.

@@ -199,7 +199,7 @@ func (r *root) check() error {
 			return fmt.Errorf("wrong answer: time %d brought sender %d's message of time %d", r.n, i, stamp)
 		}
 		rank := 1 + i
-		if err := want[rank+stampLen:].check(message[stampLen:], false); err != nil {
+		if err := want[rank+stampLen:].Check(message[stampLen:], false); err != nil {
 			return fmt.Errorf("sender %d: %w", i, err)
 		}
 	}

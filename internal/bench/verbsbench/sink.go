@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/softrnic/softrnic/internal/bench/payload"
 	"github.com/softrnic/softrnic/internal/bench/proc"
 	"github.com/softrnic/softrnic/verbs"
 )
@@ -199,14 +200,14 @@ func (s *sink) check(sent roundEnd) error {
 		memory := s.in.memory(slot)
 		if unit == 0 {
 			if !sent.Failed {
-				if err := checkEmpty(memory); err != nil {
+				if err := payload.CheckEmpty(memory); err != nil {
 					return err
 				}
 			}
 			continue
 		}
 		off, n := s.place(unit - 1)
-		if err := s.pattern(off + n)[off:].check(memory[:n], false); err != nil {
+		if err := s.pattern(off + n)[off:].Check(memory[:n], false); err != nil {
 			return fmt.Errorf("message %d: %w", unit-1, err)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/softrnic/softrnic/internal/bench/payload"
 	"github.com/softrnic/softrnic/verbs"
 )
 
@@ -100,7 +101,7 @@ func openStream(ctx context.Context, e *end, o StreamOptions) (runner, error) {
 // verify compares memory with what count messages have put there: nothing but
 // the pattern in the slots that they fill, and nothing behind them. With
 // holes, some may be missing.
-func (p *plan) verify(memory []byte, want pattern, count int64, holes bool) error {
+func (p *plan) verify(memory []byte, want payload.Pattern, count int64, holes bool) error {
 	filled := int(min(count, int64(p.slots))) * p.Size
-	return errors.Join(want.check(memory[:filled], holes), checkEmpty(memory[filled:]))
+	return errors.Join(want.Check(memory[:filled], holes), payload.CheckEmpty(memory[filled:]))
 }

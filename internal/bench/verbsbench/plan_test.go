@@ -5,31 +5,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/softrnic/softrnic/internal/bench/payload"
 	"github.com/softrnic/softrnic/verbs"
 )
-
-func TestPatternCheck(t *testing.T) {
-	p := newPattern(1000)
-	require.Equal(t, p[:10], newPattern(10), "a shorter one is its beginning")
-	require.NotContains(t, p, byte(0))
-	memory := append([]byte(nil), p[:100]...)
-	require.NoError(t, p.check(memory, false))
-
-	memory[17] ^= 1
-	require.ErrorContains(t, p.check(memory, false), "byte 17 of 100")
-	require.ErrorContains(t, p.check(memory, true), "wrong answer")
-	memory[17] = 0
-	require.Error(t, p.check(memory, false))
-	require.NoError(t, p.check(memory, true), "a hole")
-
-	require.NoError(t, checkEmpty(make([]byte, 10)))
-	require.ErrorContains(t, checkEmpty([]byte{0, 0, 5}), "byte 2")
-}
 
 // What a stream's memory must look like when so many messages have come.
 func TestVerify(t *testing.T) {
 	p := &plan{StreamOptions: StreamOptions{Size: 10}, slots: 4}
-	want := newPattern(40)
+	want := payload.New(40)
 	memory := make([]byte, 40)
 	copy(memory, want[:20])
 	require.NoError(t, p.verify(memory, want, 2, false))

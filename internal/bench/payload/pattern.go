@@ -1,17 +1,18 @@
-package verbsbench
+package payload
 
 import (
 	"bytes"
 	"fmt"
 )
 
-// A pattern is payload: no byte of it is 0, which stands for memory that
+// A Pattern is payload: no byte of it is 0, which stands for memory that
 // nothing has arrived in, and it does not repeat at the distance of any packet
 // or message.
-type pattern []byte
+type Pattern []byte
 
-func newPattern(n int) pattern {
-	p := make(pattern, n)
+// New returns the first n bytes of the pattern.
+func New(n int) Pattern {
+	p := make(Pattern, n)
 	x := uint32(2463534242)
 	for i := range p {
 		x ^= x << 13 // Marsaglia's xorshift
@@ -22,9 +23,9 @@ func newPattern(n int) pattern {
 	return p
 }
 
-// check compares memory with the pattern, from its beginning. With holes,
+// Check compares memory with the pattern, from its beginning. With holes,
 // bytes may be missing.
-func (p pattern) check(memory []byte, holes bool) error {
+func (p Pattern) Check(memory []byte, holes bool) error {
 	want := p[:len(memory)]
 	if bytes.Equal(memory, want) {
 		return nil
@@ -37,8 +38,8 @@ func (p pattern) check(memory []byte, holes bool) error {
 	return nil
 }
 
-// checkEmpty makes sure that nothing has been written to memory.
-func checkEmpty(memory []byte) error {
+// CheckEmpty makes sure that nothing has been written to memory.
+func CheckEmpty(memory []byte) error {
 	for i, b := range memory {
 		if b != 0 {
 			return fmt.Errorf("wrong answer: byte %d behind the last message is 0x%02x and was never sent", i, b)
