@@ -40,7 +40,10 @@ func (c *Core) sourceAvailable(ext, payload []byte, slot int) (keeps bool) {
 		if len(payload) > 0 {
 			keeps = c.inlinePart(payload, slot)
 		}
-		c.avail = avail{live: true, addr: s.Addr + uint64(len(payload)), rkey: s.RKey, left: int(s.Len) - len(payload)}
+		c.avail = avail{
+			live: true, addr: s.Addr + uint64(len(payload)), rkey: s.RKey, left: int(s.Len) - len(payload),
+			fetched: c.avail.fetched, // of the one before, and its reader has not looked yet
+		}
 	}
 	return keeps
 }

@@ -115,7 +115,8 @@ func (c *Core) sinkAvailable(ext, payload []byte) {
 			c.unsay(bsdh.MIDSrcAvail)
 			c.endOffer(true)
 		}
-		c.drain = drain{live: true, addr: s.Addr, rkey: s.RKey, len: int(s.Len)}
+		d := &c.drain // whose writer may not have looked yet at how the one before ended
+		d.live, d.addr, d.rkey, d.len = true, s.Addr, s.RKey, int(s.Len)
 	}
 }
 
