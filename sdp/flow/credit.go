@@ -9,6 +9,7 @@ type CreditSender struct {
 	stride  int    // from one slot to the next
 	skip    int    // of a slot, in front of the data
 	size    int    // bytes of data in a message
+	queue   int    // messages in the adapter, at most
 	credits *Credits
 
 	ends   []uint64 // position of the end of the message in each slot
@@ -21,13 +22,19 @@ type CreditSender struct {
 
 // NewCreditSender makes a sender with the send buffer mem, in slots of stride
 // bytes that begin with skip bytes of something else, to a peer whose buffers
-// take at most peer bytes of data.
-func NewCreditSender(mem []byte, stride, skip, peer int, credits *Credits) *CreditSender {
-	return &CreditSender{
-		mem: mem, stride: stride, skip: skip, size: min(peer, stride-skip), credits: credits,
+// take at most peer bytes of data, with at most queue messages in the adapter at
+// a time.
+func NewCreditSender(mem []byte, stride, skip, peer, queue int, credits *Credits) *CreditSender {
+	s := &CreditSender{
+		mem: mem, stride: stride, skip: skip, queue: max(1, queue), credits: credits,
 		ends: make([]uint64, len(mem)/stride),
 	}
+	s.Resize(peer)
+	return s
 }
+
+// Resize makes peer the bytes of data that the peer's buffers take.
+func (s *CreditSender) Resize(peer int) { s.size = min(peer, s.stride-s.skip) }
 
 // slots that may be filled: those that are free and have a credit.
 func (s *CreditSender) slots() int {
@@ -48,17 +55,21 @@ func (s *CreditSender) Write(p []byte) (n int) {
 	return n
 }
 
+// Cut implements Sender: every Write begins another message.
+func (s *CreditSender) Cut() uint64 { return s.written }
+
 func (s *CreditSender) slot(message uint64) int { return int(message % uint64(len(s.ends))) }
 
-// Next implements Sender.
+// Next implements Sender. The credit that a message had when it was written may
+// have gone to another kind of message since.
 func (s *CreditSender) Next() (Message, bool) {
-	if s.taken == s.filled {
+	if s.taken == s.filled || s.taken-s.free >= uint64(s.queue) || s.credits.Left() <= Reserve {
 		return Message{}, false
 	}
 	i, from := s.slot(s.taken), s.posted
 	s.taken++
 	s.posted = s.ends[i]
-	quarter := max(1, uint64(len(s.ends)/4))
+	quarter := uint64(max(1, min(len(s.ends), s.queue)/4))
 	return Message{Pos: from, Len: int(s.posted - from), Local: i*s.stride + s.skip, Signal: s.taken%quarter == 0}, true
 }
 
@@ -82,31 +93,29 @@ func (s *CreditSender) Unsent() int { return int(s.written - s.done) }
 // CreditReceiver is the receiving half: N buffers, each of which is a receive
 // until a message has come, and again when that has been read.
 type CreditReceiver struct {
-	mem    []byte
-	stride int // from one slot to the next
-	skip   int // of a slot, in front of the data
-	slots  int
-	queue  []arrival // not read yet
-	bytes  int       // in queue
-	freed  []int     // slots that have been read and not been taken by Free
+	slots int
+	queue []arrival // not read yet
+	bytes int       // in queue
+	freed []int     // slots that have been read and not been taken by Free
 }
 
-type arrival struct{ slot, off, end int }
-
-// NewCreditReceiver makes a receiver whose slots are stride bytes long and
-// begin with skip bytes of something else.
-func NewCreditReceiver(mem []byte, stride, skip int) *CreditReceiver {
-	return &CreditReceiver{mem: mem, stride: stride, skip: skip, slots: len(mem) / stride}
+// arrival is a message, or what of it is not read yet, and the slot it lies in.
+type arrival struct {
+	slot int
+	data []byte
 }
 
-// Arrived implements Receiver: at is the slot, n counts the data only.
-func (r *CreditReceiver) Arrived(at, n int) error {
-	if at < 0 || at >= r.slots || n > r.stride-r.skip || len(r.queue) == r.slots {
+// NewCreditReceiver makes a receiver with a number of slots.
+func NewCreditReceiver(slots int) *CreditReceiver { return &CreditReceiver{slots: slots} }
+
+// Arrived takes note of a message's data, which lies in a slot. It is ErrOverrun
+// if there are more messages than slots.
+func (r *CreditReceiver) Arrived(slot int, data []byte) error {
+	if len(r.queue)+len(r.freed) >= r.slots {
 		return ErrOverrun
 	}
-	start := at*r.stride + r.skip
-	r.queue = append(r.queue, arrival{at, start, start + n})
-	r.bytes += n
+	r.queue = append(r.queue, arrival{slot, data})
+	r.bytes += len(data)
 	return nil
 }
 
@@ -115,10 +124,10 @@ func (r *CreditReceiver) Read(p []byte) (n int) {
 	done := 0
 	for done < len(r.queue) {
 		a := &r.queue[done]
-		k := copy(p[n:], r.mem[a.off:a.end])
+		k := copy(p[n:], a.data)
 		n += k
-		a.off += k
-		if a.off < a.end {
+		a.data = a.data[k:]
+		if len(a.data) > 0 {
 			break
 		}
 		r.freed = append(r.freed, a.slot)

@@ -11,11 +11,19 @@ type Message struct {
 	Signal bool   // its completion is to be reported by Done
 }
 
+// End is the position behind the message's last byte.
+func (m *Message) End() uint64 { return m.Pos + uint64(m.Len) }
+
 // Sender is the sending half of a flow control.
 type Sender interface {
 	// Write copies what there is room for into the send buffer and returns
 	// how much that was.
 	Write(p []byte) int
+
+	// Cut makes the last byte that was written the last of a message, and
+	// returns the position behind it. Who cuts again before that message is
+	// posted moves the cut.
+	Cut() uint64
 
 	// Next returns the next message to post, and false if there is none that
 	// may be posted now. Who has taken it posts it.
@@ -35,13 +43,9 @@ type Sender interface {
 	Unsent() int
 }
 
-// Receiver is the receiving half of a flow control.
+// Receiver is the receiving half of a flow control. It is told what has arrived
+// by [CreditReceiver.Arrived] or by a [RingReceiver]'s Arrived.
 type Receiver interface {
-	// Arrived takes note of a message of n bytes. Of a ring, at is the offset
-	// in it; of Credit, the slot. It is ErrOverrun or ErrMisplaced if a peer
-	// who keeps to the rules cannot have sent it.
-	Arrived(at, n int) error
-
 	// Read copies out the next bytes.
 	Read(p []byte) int
 
@@ -50,6 +54,28 @@ type Receiver interface {
 
 	// Receives is how many receives should be posted at the peer's disposal.
 	Receives() int
+}
+
+// RingReceiver is the receiving half of a design with a ring.
+type RingReceiver interface {
+	Receiver
+
+	// Arrived takes note of n bytes at an offset of the ring. It is ErrOverrun
+	// or ErrMisplaced if a peer who keeps to the rules cannot have written
+	// them.
+	Arrived(at, n int) error
+
+	// Change prepares another ring, which is at least as long. It is false if
+	// that is not so, or the last change has not ended.
+	Change(mem []byte) bool
+
+	// Switch says that all that arrives from now on is in the ring of Change.
+	// It is false if there is none.
+	Switch() bool
+
+	// Changing is true from Change on until all that was in the ring before
+	// has been read: that one's memory is not used any more.
+	Changing() bool
 }
 
 // What a peer did who does not keep to the rules.

@@ -18,10 +18,15 @@ type NICSender struct {
 
 // NewNICSender makes a sender with the send buffer mem to a ring of remote bytes
 // whose virtual window is window bytes, with at most queue messages in the
-// adapter at a time. The adapter gets half of the buffer, which must hold a
-// window.
+// adapter at a time. The adapter gets half of the buffer, and a message is not
+// longer than that.
 func NewNICSender(mem []byte, remote, window, queue int) *NICSender {
-	return &NICSender{sendRing: newSendRing(mem, remote, queue), window: window, share: len(mem) / 2}
+	share := max(1, len(mem)/2)
+	window = min(window, share)
+	// Of messages that are not signaled no more is in flight than leaves room
+	// for a window.
+	every := min(share/4, share-window+1)
+	return &NICSender{sendRing: newSendRing(mem, remote, queue, every), window: window, share: share}
 }
 
 // Next implements Sender. What does not fit in the adapter's part as a whole
@@ -30,7 +35,7 @@ func (s *NICSender) Next() (Message, bool) {
 	if s.inFlight()+min(s.window, s.Unposted()) > s.share {
 		return Message{}, false
 	}
-	return s.next(s.window, s.share)
+	return s.next(s.window)
 }
 
 // NICReceiver is the receiving half: the virtual window scheme (section 5.1).
@@ -46,6 +51,7 @@ func (s *NICSender) Next() (Message, bool) {
 type NICReceiver struct {
 	recvRing
 	window, most int
+	spilled      spill
 }
 
 // NewNICReceiver makes a receiver with the ring mem and a virtual window, and at
@@ -57,10 +63,19 @@ func NewNICReceiver(mem []byte, window, most int) *NICReceiver {
 // Receives implements Receiver: one for each window that is free.
 func (r *NICReceiver) Receives() int { return max(0, min((r.room()-r.window)/r.window, r.most)) }
 
-// Arrived implements Receiver.
+// Arrived implements RingReceiver.
 func (r *NICReceiver) Arrived(at, n int) error {
 	if n > r.window {
 		return ErrOverrun
 	}
 	return r.recvRing.Arrived(at, n)
 }
+
+// Read implements Receiver.
+func (r *NICReceiver) Read(p []byte) int {
+	n := r.spilled.take(p)
+	return n + r.recvRing.Read(p[n:])
+}
+
+// Buffered implements Receiver.
+func (r *NICReceiver) Buffered() int { return r.spilled.len() + r.recvRing.Buffered() }

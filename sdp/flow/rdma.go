@@ -10,13 +10,13 @@ package flow
 type RDMASender struct {
 	sendRing
 	credits *Credits
-	freed   uint64 // bytes that the peer has emptied
+	freed   uint64 // position up to which the peer has emptied its rings
 }
 
 // NewRDMASender makes a sender with the send buffer mem to a ring of remote
 // bytes, with at most queue messages in the adapter at a time.
 func NewRDMASender(mem []byte, remote, queue int, credits *Credits) *RDMASender {
-	return &RDMASender{sendRing: newSendRing(mem, remote, queue), credits: credits}
+	return &RDMASender{sendRing: newSendRing(mem, remote, queue, len(mem)/4), credits: credits}
 }
 
 // Next implements Sender.
@@ -24,7 +24,7 @@ func (s *RDMASender) Next() (Message, bool) {
 	if s.credits.Left() <= Reserve {
 		return Message{}, false
 	}
-	return s.next(s.remote-int(s.posted-s.freed), len(s.mem))
+	return s.next(s.remote - int(s.posted-max(s.freed, s.begun)))
 }
 
 // Freed takes the peer's report of how many bytes it has emptied since the
@@ -38,14 +38,14 @@ func (s *RDMASender) Freed(total uint64) bool {
 }
 
 // RDMAReceiver is the receiving half. It has receives for any messages, small
-// as they may be, and reports free room when half of the ring or of the
-// receives have been used since the last report (section 3.1's delayed
-// acknowledgement).
+// as they may be, and reports free room when half of the ring has been emptied
+// since the last report (section 3.1's delayed acknowledgement). Half of the
+// receives are a reason, too: its caller, who counts the messages of all kinds,
+// knows when.
 type RDMAReceiver struct {
 	recvRing
 	receives int
-	reported uint64 // tail at the last report
-	used     int    // receives since then
+	reported uint64 // bytes, at the last report
 }
 
 // NewRDMAReceiver makes a receiver with the ring mem and a number of receives.
@@ -53,21 +53,16 @@ func NewRDMAReceiver(mem []byte, receives int) *RDMAReceiver {
 	return &RDMAReceiver{recvRing: recvRing{ring: ring{mem: mem}}, receives: receives}
 }
 
-// Arrived implements Receiver.
-func (r *RDMAReceiver) Arrived(at, n int) error {
-	r.used++
-	return r.recvRing.Arrived(at, n)
-}
-
 // Receives implements Receiver.
 func (r *RDMAReceiver) Receives() int { return r.receives }
 
 // Report returns how many bytes have been read since the connection began, if
-// it is time to tell the peer.
-func (r *RDMAReceiver) Report() (freed uint64, due bool) {
-	if 2*int(r.tail-r.reported) < len(r.mem) && 2*r.used < r.receives {
+// it is time to tell the peer, be it because there are news of receives.
+func (r *RDMAReceiver) Report(news bool) (freed uint64, due bool) {
+	freed = r.emptied()
+	if 2*(freed-r.reported) < uint64(len(r.mem)) && !news {
 		return 0, false
 	}
-	r.reported, r.used = r.tail, 0
-	return r.tail, true
+	r.reported = freed
+	return freed, true
 }

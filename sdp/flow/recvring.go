@@ -1,14 +1,16 @@
 package flow
 
 // recvRing is the receive buffer of the designs that place messages in it from
-// afar.
+// afar. While one ring takes the place of another there are two.
 type recvRing struct {
-	ring
+	ring        // where what arrives is
+	old  ring   // where what arrived before Switch is, until it is read
+	next []byte // of Change, until Switch
 }
 
-// Arrived implements Receiver: at is an offset in the ring.
+// Arrived implements RingReceiver.
 func (r *recvRing) Arrived(at, n int) error {
-	if n > r.room() {
+	if n < 0 || n > r.room() {
 		return ErrOverrun
 	}
 	if at != r.at(r.head) || at+n > len(r.mem) {
@@ -19,10 +21,48 @@ func (r *recvRing) Arrived(at, n int) error {
 }
 
 // Read implements Receiver.
-func (r *recvRing) Read(p []byte) int { return r.take(p) }
+func (r *recvRing) Read(p []byte) int {
+	if r.old.mem == nil {
+		return r.take(p)
+	}
+	n := r.old.take(p)
+	if r.old.len() == 0 {
+		r.old = ring{}
+		n += r.take(p[n:])
+	}
+	return n
+}
 
 // Buffered implements Receiver.
-func (r *recvRing) Buffered() int { return r.len() }
+func (r *recvRing) Buffered() int { return r.old.len() + r.len() }
 
 // Free is how much of the ring is empty.
 func (r *recvRing) Free() int { return r.room() }
+
+// emptied is how many bytes have been read since the beginning.
+func (r *recvRing) emptied() uint64 { return r.head - uint64(r.Buffered()) }
+
+// Change implements RingReceiver.
+func (r *recvRing) Change(mem []byte) bool {
+	if r.Changing() || len(mem) < len(r.mem) {
+		return false
+	}
+	r.next = mem
+	return true
+}
+
+// Switch implements RingReceiver.
+func (r *recvRing) Switch() bool {
+	if r.next == nil {
+		return false
+	}
+	if r.len() > 0 {
+		r.old = r.ring
+	}
+	r.ring = ring{mem: r.next, base: r.head, head: r.head, tail: r.head}
+	r.next = nil
+	return true
+}
+
+// Changing implements RingReceiver.
+func (r *recvRing) Changing() bool { return r.next != nil || r.old.mem != nil }

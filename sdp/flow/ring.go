@@ -1,9 +1,10 @@
 package flow
 
 // ring is a buffer that is filled at one end and emptied at the other. The ends
-// count all bytes that ever passed.
+// count all bytes that ever passed, through this ring and those before it.
 type ring struct {
 	mem  []byte
+	base uint64 // position of what was put in first, at offset 0
 	head uint64 // of what has been put in
 	tail uint64 // of what has been taken out
 }
@@ -12,7 +13,10 @@ func (r *ring) len() int  { return int(r.head - r.tail) }
 func (r *ring) room() int { return len(r.mem) - r.len() }
 
 // at is the offset of a position.
-func (r *ring) at(pos uint64) int { return int(pos % uint64(len(r.mem))) }
+func (r *ring) at(pos uint64) int { return offset(pos, r.base, len(r.mem)) }
+
+// offset is where a position lies in a ring of n bytes that begins with base.
+func offset(pos, base uint64, n int) int { return int((pos - base) % uint64(n)) }
 
 // span is how many of the n bytes from a position lie in one piece.
 func (r *ring) span(pos uint64, n int) int { return min(n, len(r.mem)-r.at(pos)) }
@@ -29,6 +33,9 @@ func (r *ring) put(p []byte) int {
 // take copies out what is there.
 func (r *ring) take(p []byte) int {
 	n := min(len(p), r.len())
+	if n == 0 {
+		return 0 // there may be no mem either
+	}
 	k := copy(p[:n], r.mem[r.at(r.tail):])
 	copy(p[k:n], r.mem)
 	r.tail += uint64(n)

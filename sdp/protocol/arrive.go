@@ -103,7 +103,7 @@ func (c *Core) ringWrite(imm bsdh.Imm, n int) {
 		c.violation("data after DisConn")
 		return
 	}
-	if err := c.receiver.Arrived(int(imm.Offset()), n); err != nil {
+	if err := c.receiver.(flow.RingReceiver).Arrived(int(imm.Offset()), n); err != nil {
 		c.violation("a write of %d bytes at %d of the ring: %v", n, imm.Offset(), err)
 		return
 	}
@@ -191,7 +191,7 @@ func (c *Core) data(h bsdh.Header, payload []byte, slot int) (keeps bool) {
 		c.violation("data after DisConn")
 		return false
 	}
-	if err := r.Arrived(slot, len(payload)); err != nil {
+	if err := r.Arrived(slot, payload); err != nil {
 		c.violation("%v", err)
 		return false
 	}

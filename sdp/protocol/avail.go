@@ -58,9 +58,7 @@ func (c *Core) inlinePart(payload []byte, slot int) (keeps bool) {
 		c.violation("SrcAvail with data in a connection by %v", c.peer.Design)
 		return false
 	}
-	whole := c.slots.bytes(slot, c.cfg.slotBytes())
-	copy(whole[bsdh.HeaderBytes:], payload) // where the receiver looks for data
-	if err := r.Arrived(slot, len(payload)); err != nil {
+	if err := r.Arrived(slot, payload); err != nil {
 		c.violation("%v", err)
 		return false
 	}

@@ -65,8 +65,8 @@ func (c *Core) Start(p Peer) {
 	switch p.Design {
 	case flow.Credit:
 		c.slots.onlyLarge()
-		c.sender = flow.NewCreditSender(cfg.Send.Bytes, cfg.slotBytes(), bsdh.HeaderBytes, int(p.BufferBytes)-bsdh.HeaderBytes, &c.credits)
-		c.receiver = flow.NewCreditReceiver(cfg.Slots.Bytes[:cfg.large()*cfg.slotBytes()], cfg.slotBytes(), bsdh.HeaderBytes)
+		c.sender = flow.NewCreditSender(cfg.Send.Bytes, cfg.slotBytes(), bsdh.HeaderBytes, int(p.BufferBytes)-bsdh.HeaderBytes, cfg.Queue, &c.credits)
+		c.receiver = flow.NewCreditReceiver(cfg.large())
 	case flow.RDMA:
 		c.sender = flow.NewRDMASender(cfg.Send.Bytes[:cfg.ring()], int(p.Ring), cfg.Queue, &c.credits)
 		c.receiver = flow.NewRDMAReceiver(cfg.Ring.Bytes, cfg.Receives)

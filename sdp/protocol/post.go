@@ -109,7 +109,7 @@ func (c *Core) report() {
 			c.update(control{id: bsdh.MIDData})
 		}
 	case *flow.RDMAReceiver:
-		if freed, due := r.Report(); due {
+		if freed, due := r.Report(c.creditsDue()); due {
 			m := control{id: bsdh.MIDRingUpdate}
 			binary.BigEndian.PutUint64(m.ext[:], freed)
 			c.update(m)
@@ -122,7 +122,7 @@ func (c *Core) report() {
 func (c *Core) creditsDue() bool {
 	known := int(c.told) - int(c.received-c.word)
 	fresh := c.slots.posted - known
-	return fresh > 0 && (2*fresh >= c.cfg.Buffers || known <= flow.Reserve)
+	return fresh > 0 && (2*fresh >= c.receiver.Receives() || known <= flow.Reserve)
 }
 
 // update queues a word for the flow control, or brings one that waits already

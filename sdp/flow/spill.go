@@ -1,0 +1,41 @@
+package flow
+
+// spill is what has been moved out of a ring without having been read. Its
+// memory grows as it is needed, and is let go when all of it has been read.
+type spill struct {
+	mem  []byte
+	read int // of mem
+}
+
+func (s *spill) len() int { return len(s.mem) - s.read }
+
+func (s *spill) take(p []byte) int {
+	n := copy(p, s.mem[s.read:])
+	s.read += n
+	if s.read == len(s.mem) {
+		*s = spill{}
+	}
+	return n
+}
+
+// grow makes room for n more bytes, and returns it. What has been read goes.
+func (s *spill) grow(n int) []byte {
+	s.mem = s.mem[:copy(s.mem, s.mem[s.read:])]
+	s.read = 0
+	s.mem = append(s.mem, make([]byte, n)...)
+	return s.mem[len(s.mem)-n:]
+}
+
+// Spill moves what is in the ring out of it, but no more than fits when so much
+// may lie there in all. It returns how much that was: the ring has room for it
+// again. Read goes on in order.
+func (r *NICReceiver) Spill(most int) int {
+	n := min(most-r.spilled.len(), r.recvRing.Buffered())
+	if n <= 0 {
+		return 0
+	}
+	return r.recvRing.Read(r.spilled.grow(n))
+}
+
+// Spilled is how much of what waits to be read is not in the ring.
+func (r *NICReceiver) Spilled() int { return r.spilled.len() }
