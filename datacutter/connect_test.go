@@ -1,0 +1,278 @@
+package datacutter
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// pair is a job of a producer on host x and a consumer on host y.
+func pair(read, view func(Instance) (Filter, error)) Job {
+	return Job{
+		Group: Group{
+			Filters: []FilterDef{{"read", read}, {"view", view}},
+			Streams: []Stream{{Name: "a", From: "read", To: "view", UnitSize: 64}},
+		},
+		Layout: Layout{{Filter: "read", Host: "x"}, {Filter: "view", Host: "y"}},
+	}
+}
+
+// started runs host y of a pair, for a test to be host x, and returns its
+// address and what Run returns.
+func started(t *testing.T, network Network, job Job) (addr string, done func() (Report, error)) {
+	n, err := Listen(guard(t), network)
+	require.NoError(t, err)
+	var wg sync.WaitGroup
+	var report Report
+	wg.Go(func() {
+		report, err = n.Run(guard(t), job, "y", map[string]string{"x": "unused"})
+	})
+	t.Cleanup(wg.Wait)
+	return n.Addr(), func() (Report, error) { wg.Wait(); return report, err }
+}
+
+func dial(t *testing.T, network Network, addr string) net.Conn {
+	c, err := network.Dial(guard(t), addr)
+	require.NoError(t, err)
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+// closeWrite ends what goes to the peer: Close would reset a TCP connection
+// with what the peer has not read.
+func closeWrite(t *testing.T, c net.Conn) {
+	if p, ok := c.(*pipeEnd); ok {
+		p.out.close(&p.out.ended)
+		return
+	}
+	require.NoError(t, c.(*net.TCPConn).CloseWrite())
+}
+
+// said is the reason with which a peer ends a connection.
+func said(t *testing.T, c net.Conn) string {
+	f, err := newFrameReader(c, 0).next()
+	require.NoError(t, err)
+	require.Equal(t, kindAbort, f.kind)
+	return string(f.payload)
+}
+
+// Who is none of the job's is sent away, and told why if it speaks our
+// language; the run goes on.
+func TestStrangers(t *testing.T) {
+	for name, network := range networks() {
+		t.Run(name, func(t *testing.T) {
+			var b bin
+			job := pair(count(3, "a"), b.sink("a"))
+			addr, done := started(t, network, job)
+			good := hello{digest: job.digest()}
+
+			c := dial(t, network, addr)
+			_, err := c.Write([]byte("GET / HTTP/1.1\r\nHost: example.com\r\nUser-Agent: a long name\r\n\r\n"))
+			require.NoError(t, err)
+			_, err = io.Copy(io.Discard, c)
+			if err != nil { // unread bytes reset a TCP connection
+				require.ErrorAs(t, err, new(*net.OpError))
+			}
+
+			c = dial(t, network, addr)
+			closeWrite(t, c)
+			require.Equal(t, "no hello came", said(t, c))
+
+			other := pair(count(3, "a"), b.sink("a"))
+			other.Layout[1].Copies = 2
+			c = dial(t, network, addr)
+			_, err = c.Write(hello{digest: other.digest()}.append(nil))
+			require.NoError(t, err)
+			require.Contains(t, said(t, c), "host y has a different job")
+
+			c = dial(t, network, addr)
+			_, err = c.Write(hello{good.digest, slot{to: 1}}.append(nil))
+			require.NoError(t, err)
+			require.Contains(t, said(t, c), "host y does not wait for a connection of stream 0 from copy 0 to copy 1")
+
+			c = dial(t, network, addr)
+			_, err = c.Write(good.append(nil))
+			require.NoError(t, err)
+			r := newFrameReader(c, 0)
+			f, err := r.next()
+			require.NoError(t, err)
+			require.Equal(t, kindWelcome, f.kind)
+			bytes := appendEnd(appendFrame(nil, kindUnit, []byte("hi")), 0, Counts{1, 2})
+			_, err = c.Write(appendFrame(bytes, kindBye, nil))
+			require.NoError(t, err)
+			f, err = r.next()
+			require.NoError(t, err)
+			require.Equal(t, kindBye, f.kind)
+			report, err := done()
+			require.NoError(t, err)
+			require.Equal(t, 4, report.Strangers)
+			require.Equal(t, []string{"hi"}, b.all())
+		})
+	}
+}
+
+// A peer of the job that does not keep to the protocol ends the run, with an
+// error that says what it did.
+func TestLyingProducer(t *testing.T) {
+	unit := appendFrame(nil, kindUnit, []byte("hi"))
+	for says, bytes := range map[string][]byte{
+		"end of work 0 after 2 units of 4 bytes; here it is work 0, and 1 of 2 bytes arrived": appendEnd(unit, 0, Counts{2, 4}),
+		"end of work 1 after 1 units": appendEnd(unit, 1, Counts{1, 2}),
+		"unit of 65 bytes, 0 to 64":   appendFrame(nil, kindUnit, make([]byte, 65)),
+		"bye where only units":        appendFrame(unit, kindBye, nil),
+		"unit where only bye":         append(appendEnd(unit, 0, Counts{1, 2}), unit...),
+		"hello where only units":      hello{}.append(nil),
+		"header 47 45 54 20":          []byte("GET / HTTP/1.1"),
+		"the connection ended":        unit,
+		"unexpected EOF":              unit[:9],
+		"ended there: no disk":        appendFrame(unit, kindAbort, []byte("no disk")),
+	} {
+		for _, network := range networks() {
+			for copies := 1; copies <= 2; copies++ { // without and with a pump
+				var b bin
+				job := pair(count(3, "a"), b.sink("a"))
+				job.Layout[0].Copies = copies
+				addr, done := started(t, network, job)
+				for c := range copies {
+					conn := dial(t, network, addr)
+					_, err := conn.Write(hello{job.digest(), slot{from: c}}.append(nil))
+					require.NoError(t, err)
+					if c == 0 {
+						defer conn.Close()
+						_, err = conn.Write(bytes)
+						require.NoError(t, err)
+						if says == "the connection ended" || says == "unexpected EOF" {
+							closeWrite(t, conn)
+						}
+						continue
+					}
+					// The other is good and has nothing to say; or it is too late.
+					_, _ = conn.Write(appendFrame(appendEnd(nil, 0, Counts{}), kindBye, nil))
+				}
+				_, err := done()
+				require.ErrorContains(t, err, says)
+				require.ErrorContains(t, err, "view[0] of group 0 on host y: ")
+				require.ErrorContains(t, err, "stream a from read[0] of group 0 on host x: ")
+				if !errors.As(err, new(*RemoteError)) && !errors.Is(err, io.ErrUnexpectedEOF) {
+					require.ErrorIs(t, err, ErrFrame)
+				}
+			}
+		}
+	}
+}
+
+func TestAcknowledgementOfNothing(t *testing.T) {
+	d := &demand{has: []int{1, 0}, err: make([]error, 2)}
+	d.changed.L = &d.mu
+	require.True(t, d.take(0, frame{kind: kindAck}, nil))
+	require.False(t, d.take(0, frame{kind: kindAck}, nil))
+	to, err := d.choose()
+	require.Zero(t, to)
+	require.ErrorIs(t, err, ErrFrame)
+	require.ErrorContains(t, err, "acknowledgement of nothing")
+}
+
+// A consumer that says what it may not.
+func TestLyingConsumer(t *testing.T) {
+	for says, bytes := range map[string][]byte{
+		"bye where only acknowledgements":  appendFrame(nil, kindBye, nil),
+		"unit where only acknowledgements": appendFrame(nil, kindUnit, nil),
+		"0 to 0 are allowed":               appendFrame(nil, kindUnit, []byte{1}),
+	} {
+		wait := make(chan struct{})
+		read := always(func(ctx context.Context, w *Work) error {
+			for {
+				select {
+				case <-ctx.Done():
+					return ctx.Err()
+				case <-wait: // the reader of acknowledgements has seen it
+				}
+				if err := w.Out("a").Send([]byte("hi")); err != nil {
+					return err
+				}
+			}
+		})
+		job := pair(read, new(bin).sink("a"))
+		job.Layout[1].Copies = 2
+		job.Group.Streams[0].Policy = DemandDriven
+		network := new(Memory)
+		y, err := network.Listen(guard(t))
+		require.NoError(t, err)
+		x, err := Listen(guard(t), network)
+		require.NoError(t, err)
+		var wg sync.WaitGroup
+		var failed error
+		wg.Go(func() {
+			_, failed = x.Run(guard(t), job, "x", map[string]string{"y": y.Addr().String()})
+		})
+		for i := range 2 {
+			c, err := y.Accept()
+			require.NoError(t, err)
+			defer c.Close()
+			_, err = io.ReadFull(c, make([]byte, frameHeader+helloLen))
+			require.NoError(t, err)
+			_, err = c.Write(appendFrame(nil, kindWelcome, nil))
+			require.NoError(t, err)
+			if i == 1 {
+				_, err = c.Write(bytes)
+				require.NoError(t, err)
+			}
+		}
+		close(wait)
+		wg.Wait()
+		require.ErrorIs(t, failed, ErrFrame)
+		require.ErrorContains(t, failed, says)
+		require.ErrorContains(t, failed, "stream a to view[1] of group 0 on host y: ")
+		require.NoError(t, y.Close())
+	}
+}
+
+// A host that never comes is waited for until the context ends, and named.
+func TestMissingHost(t *testing.T) {
+	for name, network := range networks() {
+		t.Run(name, func(t *testing.T) {
+			enough := errors.New("enough")
+			job := pair(count(3, "a"), new(bin).sink("a"))
+			n, err := Listen(guard(t), network)
+			require.NoError(t, err)
+			ctx, cancel := context.WithCancelCause(guard(t))
+			// The refusal of a stranger shows that the host waits.
+			var wg sync.WaitGroup
+			wg.Go(func() {
+				c, err := network.Dial(ctx, n.Addr())
+				if err == nil {
+					_, err = c.Write(hello{}.append(nil))
+				}
+				if err == nil {
+					_, err = newFrameReader(c, 0).next()
+					c.Close()
+				}
+				cancel(errors.Join(enough, err))
+			})
+			_, err = n.Run(ctx, job, "y", map[string]string{"x": "unused"})
+			wg.Wait()
+			require.ErrorIs(t, err, enough)
+			require.ErrorContains(t, err, "datacutter: view[0] of group 0 on host y: stream a from read[0] of group 0 on host x: waiting for its connection: enough")
+		})
+	}
+}
+
+// A host that fails before it has dialed tells those who wait for it.
+func TestFailureBeforeConnecting(t *testing.T) {
+	fails := func(Instance) (Filter, error) { return nil, errBoom }
+	for name, network := range networks() {
+		t.Run(name, func(t *testing.T) {
+			errs := each(guard(t), t, network, pair(fails, new(bin).sink("a")))
+			require.ErrorIs(t, errs["x"], errBoom)
+			require.ErrorContains(t, errs["y"], "read[0] of group 0 on host x: new: boom")
+			errs = each(guard(t), t, network, pair(count(3, "a"), fails))
+			require.ErrorIs(t, errs["y"], errBoom)
+			require.Error(t, errs["x"])
+		})
+	}
+}

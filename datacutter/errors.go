@@ -1,0 +1,64 @@
+package datacutter
+
+import "errors"
+
+// Why a run fails, besides errors of filters, networks and contexts. They come
+// wrapped; test with errors.Is.
+var (
+	ErrJob     = errors.New("impossible job")   // what to change follows
+	ErrTooLong = errors.New("unit is too long") // for its stream
+	ErrFrame   = errors.New("bad frame")        // bytes that no peer may send
+)
+
+// FilterError is the failure of an instance of a filter, or of its streams.
+type FilterError struct {
+	Instance Instance
+	Err      error
+}
+
+func (e *FilterError) Error() string { return "datacutter: " + e.reason() }
+func (e *FilterError) reason() string {
+	return e.Instance.String() + ": " + e.Err.Error()
+}
+func (e *FilterError) Unwrap() error { return e.Err }
+
+// StreamError is the failure of a stream between the instance that reports it
+// and its peer.
+type StreamError struct {
+	Stream string
+	To     bool // the instance sends to the peer; otherwise it receives from it
+	Peer   Instance
+	Err    error
+}
+
+func (e *StreamError) Error() string {
+	way := " from "
+	if e.To {
+		way = " to "
+	}
+	return "stream " + e.Stream + way + e.Peer.String() + ": " + e.Err.Error()
+}
+
+func (e *StreamError) Unwrap() error { return e.Err }
+
+// RemoteError is what another host says about why it ended the run, or refused
+// a stream.
+type RemoteError struct {
+	Reason string
+}
+
+func (e *RemoteError) Error() string { return "ended there: " + e.Reason }
+
+// reason is what to tell other hosts about a failure: what happened first,
+// wherever that was.
+func reason(err error) string {
+	var remote *RemoteError
+	if errors.As(err, &remote) {
+		return remote.Reason
+	}
+	var filter *FilterError
+	if errors.As(err, &filter) {
+		return filter.reason()
+	}
+	return err.Error()
+}

@@ -1,0 +1,129 @@
+package datacutter_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log"
+	"strings"
+	"sync/atomic"
+
+	"github.com/softrnic/softrnic/datacutter"
+)
+
+// Two instances of a group count the words of texts; in each, two copies of the
+// filter that does the work take lines on demand.
+func Example() {
+	var total atomic.Int64
+	read := func(ctx context.Context, w *datacutter.Work) error {
+		for line := range strings.Lines(string(w.Query)) {
+			if err := w.Out("lines").Send([]byte(line)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	count := func(ctx context.Context, w *datacutter.Work) error {
+		n := 0
+		for line, err := range w.In("lines").Units() {
+			if err != nil {
+				return err
+			}
+			n += len(bytes.Fields(line))
+		}
+		return w.Out("counts").Send(fmt.Append(nil, n))
+	}
+	sum := func(ctx context.Context, w *datacutter.Work) error {
+		for unit, err := range w.In("counts").Units() {
+			var n int64
+			if err == nil {
+				_, err = fmt.Sscan(string(unit), &n)
+			}
+			if err != nil {
+				return err
+			}
+			total.Add(n)
+		}
+		return nil
+	}
+
+	job := datacutter.Job{
+		Group: datacutter.Group{
+			Filters: []datacutter.FilterDef{{Name: "read", New: filter(read)}, {Name: "count", New: filter(count)}, {Name: "sum", New: filter(sum)}},
+			Streams: []datacutter.Stream{
+				{Name: "lines", From: "read", To: "count", UnitSize: 1024, Policy: datacutter.DemandDriven},
+				{Name: "counts", From: "count", To: "sum", UnitSize: 16},
+			},
+		},
+		Layout: datacutter.Layout{
+			{Group: 0, Filter: "read", Host: "a"}, {Group: 0, Filter: "count", Host: "b", Copies: 2}, {Group: 0, Filter: "sum", Host: "a"},
+			{Group: 1, Filter: "read", Host: "b"}, {Group: 1, Filter: "count", Host: "a", Copies: 2}, {Group: 1, Filter: "sum", Host: "b"},
+		},
+		Works: [][]byte{[]byte("one two\nthree\n"), []byte("four five\n"), []byte("six\nseven eight nine\n")},
+	}
+	report, err := datacutter.Run(context.Background(), datacutter.TCP{}, job)
+	if err != nil {
+		log.Fatal(err) // names the filter
+	}
+	for _, i := range report.Instances {
+		if i.Filter == "read" {
+			fmt.Println(i, "sent", i.Out.Units, "lines")
+		}
+	}
+	fmt.Println(total.Load(), "words")
+	// Output:
+	// read[0] of group 0 on host a sent 4 lines
+	// read[0] of group 1 on host b sent 1 lines
+	// 9 words
+}
+
+func filter(f datacutter.FilterFunc) func(datacutter.Instance) (datacutter.Filter, error) {
+	return func(datacutter.Instance) (datacutter.Filter, error) { return f, nil }
+}
+
+// Hosts that are processes of their own: each listens, learns the addresses of
+// all, and runs its part of the same job.
+func ExampleNode_Run() {
+	greet := func(ctx context.Context, w *datacutter.Work) error {
+		return w.Out("words").Send(fmt.Appendf(nil, "hello from host %s", w.Host))
+	}
+	show := func(ctx context.Context, w *datacutter.Work) error {
+		for unit, err := range w.In("words").Units() {
+			if err != nil {
+				return err
+			}
+			fmt.Printf("%s\n", unit)
+		}
+		return nil
+	}
+	job := datacutter.Job{
+		Group: datacutter.Group{
+			Filters: []datacutter.FilterDef{{Name: "greet", New: filter(greet)}, {Name: "show", New: filter(show)}},
+			Streams: []datacutter.Stream{{Name: "words", From: "greet", To: "show", UnitSize: 64}},
+		},
+		Layout: datacutter.Layout{{Filter: "greet", Host: "a"}, {Filter: "show", Host: "b"}},
+	}
+
+	ctx, network := context.Background(), datacutter.TCP{}
+	a, err := datacutter.Listen(ctx, network)
+	check(err)
+	b, err := datacutter.Listen(ctx, network)
+	check(err)
+	addrs := map[string]string{"a": a.Addr(), "b": b.Addr()} // what processes would exchange
+
+	done := make(chan error)
+	go func() {
+		_, err := a.Run(ctx, job, "a", addrs)
+		done <- err
+	}()
+	_, err = b.Run(ctx, job, "b", addrs)
+	check(err)
+	check(<-done)
+	// Output: hello from host a
+}
+
+func check(err error) {
+	if err != nil {
+		log.Fatal(err)
+	}
+}

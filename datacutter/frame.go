@@ -1,0 +1,176 @@
+package datacutter
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// Every message on a connection is a frame:
+//
+//	 0       1       2               4                               8
+//	+-------+-------+---------------+-------------------------------+---------
+//	| 0xDC  | kind  | reserved, 0   | length of the payload, bytes  | payload
+//	+-------+-------+---------------+-------------------------------+---------
+//
+// Integers are big-endian. The producer of a stream opens the connection and
+// sends hello, units, an end for each work, and bye; the consumer sends
+// welcome, acknowledgements if the stream is demand driven, and bye. Either
+// may end everything by an abort.
+type kind uint8
+
+const (
+	kindHello   kind = iota + 1 // a stream asks to be connected
+	kindWelcome                 // everything from here down is connected
+	kindUnit                    // a unit of data
+	kindEnd                     // no more units of this work
+	kindAck                     // the consumer is done with one unit
+	kindBye                     // every work is done
+	kindAbort                   // the run failed; the payload says why
+	kinds
+)
+
+var kindNames = [kinds]string{"frame of kind 0", "hello", "welcome", "unit", "end", "acknowledgement", "bye", "abort"}
+
+func (k kind) String() string {
+	if k < kinds {
+		return kindNames[k]
+	}
+	return fmt.Sprintf("frame of kind %d", uint8(k))
+}
+
+const (
+	frameMagic  = 0xDC
+	frameHeader = 8
+	endLen      = 20   // work, units, bytes
+	abortMax    = 1024 // of the reason
+	readBuffer  = 32 << 10
+)
+
+// putHeader writes the header of a frame with n bytes of payload.
+func putHeader(b []byte, k kind, n int) {
+	b[0], b[1], b[2], b[3] = frameMagic, byte(k), 0, 0
+	binary.BigEndian.PutUint32(b[4:], uint32(n))
+}
+
+// appendFrame appends a whole frame.
+func appendFrame(b []byte, k kind, payload []byte) []byte {
+	b = append(b, make([]byte, frameHeader)...)
+	putHeader(b[len(b)-frameHeader:], k, len(payload))
+	return append(b, payload...)
+}
+
+// parseHeader returns kind and payload length of a frame. A payload that a
+// frame of its kind cannot have is refused before anything of it is read.
+func parseHeader(b []byte, unitSize int) (kind, int, error) {
+	k, n := kind(b[1]), binary.BigEndian.Uint32(b[4:])
+	if b[0] != frameMagic || b[2] != 0 || b[3] != 0 {
+		return 0, 0, fmt.Errorf("%w: header % x is none of datacutter's", ErrFrame, b[:frameHeader])
+	}
+	lowest, highest := 0, 0
+	switch k {
+	case kindHello:
+		lowest, highest = helloLen, helloLen
+	case kindUnit:
+		highest = unitSize
+	case kindEnd:
+		lowest, highest = endLen, endLen
+	case kindAbort:
+		highest = abortMax
+	case kindWelcome, kindAck, kindBye:
+	default:
+		return 0, 0, fmt.Errorf("%w: unknown %v", ErrFrame, k)
+	}
+	if int64(n) < int64(lowest) || int64(n) > int64(highest) {
+		return 0, 0, fmt.Errorf("%w: %v of %d bytes, %d to %d are allowed", ErrFrame, k, n, lowest, highest)
+	}
+	return k, int(n), nil
+}
+
+// frame is a frame in the buffer of its reader, valid until the next.
+type frame struct {
+	kind    kind
+	payload []byte
+}
+
+// frameReader takes frames from a connection. Payloads are not copied.
+type frameReader struct {
+	from     *bufio.Reader
+	unitSize int
+	held     int // bytes of the last frame, which are still in the buffer
+}
+
+// newFrameReader returns a reader of frames with units of up to unitSize bytes;
+// 0 if there are to be none.
+func newFrameReader(from io.Reader, unitSize int) *frameReader {
+	size := frameHeader + max(unitSize, abortMax)
+	if unitSize > 0 {
+		size = max(size, readBuffer)
+	}
+	return &frameReader{from: bufio.NewReaderSize(from, size), unitSize: unitSize}
+}
+
+// next returns the next frame; it ends the validity of the one before. The
+// error is io.EOF between frames and io.ErrUnexpectedEOF within one.
+func (r *frameReader) next() (frame, error) {
+	if r.held > 0 {
+		if _, err := r.from.Discard(r.held); err != nil {
+			return frame{}, err
+		}
+		r.held = 0
+	}
+	b, err := r.from.Peek(frameHeader)
+	if err != nil {
+		return frame{}, cut(err, len(b))
+	}
+	k, n, err := parseHeader(b, r.unitSize)
+	if err != nil {
+		return frame{}, err
+	}
+	b, err = r.from.Peek(frameHeader + n)
+	if err != nil {
+		return frame{}, cut(err, len(b))
+	}
+	r.held = len(b)
+	return frame{k, b[frameHeader:]}, nil
+}
+
+// cut is the error of a read that ended after n bytes of a frame.
+func cut(err error, n int) error {
+	if n > 0 && errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+// Counts are units and their bytes, without headers.
+type Counts struct {
+	Units, Bytes uint64
+}
+
+func (c *Counts) add(unit []byte) {
+	c.Units++
+	c.Bytes += uint64(len(unit))
+}
+
+// appendEnd appends the end of a work in which c went over the connection.
+func appendEnd(b []byte, work int, c Counts) []byte {
+	b = append(b, make([]byte, frameHeader)...)
+	putHeader(b[len(b)-frameHeader:], kindEnd, endLen)
+	b = binary.BigEndian.AppendUint32(b, uint32(work))
+	b = binary.BigEndian.AppendUint64(b, c.Units)
+	return binary.BigEndian.AppendUint64(b, c.Bytes)
+}
+
+// checkEnd compares what the producer says it sent with what arrived.
+func checkEnd(payload []byte, work int, got Counts) error {
+	n := binary.BigEndian.Uint32(payload)
+	sent := Counts{binary.BigEndian.Uint64(payload[4:]), binary.BigEndian.Uint64(payload[12:])}
+	if n != uint32(work) || sent != got {
+		return fmt.Errorf("%w: end of work %d after %d units of %d bytes; here it is work %d, and %d of %d bytes arrived",
+			ErrFrame, n, sent.Units, sent.Bytes, work, got.Units, got.Bytes)
+	}
+	return nil
+}

@@ -1,0 +1,55 @@
+package datacutter
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+)
+
+// helloLen is the length of a hello's payload.
+const helloLen = digestLen + 4*4
+
+// hello is how the producer's end of a stream introduces itself. The digest of
+// the job shows that both mean the same by the numbers.
+type hello struct {
+	digest digest
+	slot
+}
+
+// slot names a connection: which stream of which instance of the group, and
+// the copies at its ends.
+type slot struct {
+	stream, group, from, to int
+}
+
+func (h hello) append(b []byte) []byte {
+	b = append(b, make([]byte, frameHeader)...)
+	putHeader(b[len(b)-frameHeader:], kindHello, helloLen)
+	b = append(b, h.digest[:]...)
+	for _, n := range []int{h.stream, h.group, h.from, h.to} {
+		b = binary.BigEndian.AppendUint32(b, uint32(n))
+	}
+	return b
+}
+
+// parseHello reads a whole frame.
+func parseHello(b []byte) (h hello, err error) {
+	k, _, err := parseHeader(b, 0)
+	if err != nil {
+		return h, err
+	}
+	if k != kindHello {
+		return h, fmt.Errorf("%w: %v instead of hello", ErrFrame, k)
+	}
+	b = b[frameHeader:]
+	copy(h.digest[:], b)
+	b = b[digestLen:]
+	for i, p := range []*int{&h.stream, &h.group, &h.from, &h.to} {
+		n := binary.BigEndian.Uint32(b[4*i:])
+		if n > math.MaxInt32 {
+			return h, fmt.Errorf("%w: hello with number %d", ErrFrame, n)
+		}
+		*p = int(n)
+	}
+	return h, nil
+}

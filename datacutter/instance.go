@@ -1,0 +1,169 @@
+package datacutter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+)
+
+// instance is an Instance at work.
+type instance struct {
+	Instance
+	run        *run
+	def        FilterDef
+	inputs     []*Input
+	outputs    []*Output
+	start, end time.Time
+}
+
+func newInstance(r *run, at Instance) *instance {
+	i := &instance{Instance: at, run: r}
+	for _, f := range r.plan.Group.Filters {
+		if f.Name == at.Filter {
+			i.def = f
+		}
+	}
+	for n := range r.plan.Group.Streams {
+		s := &r.plan.Group.Streams[n]
+		if s.To == at.Filter {
+			in := &Input{stream: s, from: r.plan.copies[role{at.Group, s.From}], acked: r.plan.acked(s, at.Group)}
+			in.links = make([]*link, len(in.from))
+			for c := range in.from {
+				wanted := make(chan *link, 1)
+				in.slots = append(in.slots, wanted)
+				r.slots[slot{n, at.Group, c, at.Copy}] = wanted
+			}
+			i.inputs = append(i.inputs, in)
+		}
+		if s.From == at.Filter {
+			out := &Output{stream: s, number: n, to: r.plan.copies[role{at.Group, s.To}]}
+			out.links = make([]*link, len(out.to))
+			i.outputs = append(i.outputs, out)
+		}
+	}
+	return i
+}
+
+// do makes the filter, connects it, has it do its works and says bye.
+func (i *instance) do() error {
+	f, err := i.def.New(i.Instance)
+	if err != nil {
+		return fmt.Errorf("new: %w", err)
+	}
+	if f == nil {
+		return fmt.Errorf("%w: New returned no Filter", ErrJob)
+	}
+	err = i.works(f)
+	if c, ok := f.(io.Closer); ok {
+		if failed := c.Close(); err == nil && failed != nil {
+			err = fmt.Errorf("close: %w", failed)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return i.leave()
+}
+
+// leave says bye to the consumers, hears it from them, and only then answers
+// the producers.
+func (i *instance) leave() error {
+	for _, out := range i.outputs {
+		if err := out.bye(); err != nil {
+			return err
+		}
+	}
+	for _, out := range i.outputs {
+		if err := out.waitBye(); err != nil {
+			return err
+		}
+	}
+	for _, in := range i.inputs {
+		if err := in.bye(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (i *instance) works(f Filter) error {
+	if err := i.connect(); err != nil {
+		i.run.waits(&FilterError{Instance: i.Instance, Err: err})
+		return err
+	}
+	for _, in := range i.inputs {
+		in.start(i.run)
+	}
+	for _, out := range i.outputs {
+		out.start(i.run, i.run.plan.acked(out.stream, i.Group))
+	}
+	i.start = time.Now()
+	defer func() { i.end = time.Now() }()
+	return i.run.plan.works(i.Group, func(number int, query []byte) error {
+		for _, in := range i.inputs {
+			in.begin(number)
+		}
+		w := &Work{Instance: i.Instance, Number: number, Query: query, inputs: i.inputs, outputs: i.outputs}
+		if err := f.Process(i.run.ctx, w); err != nil {
+			return fmt.Errorf("work %d: %w", number, err)
+		}
+		if err := i.skip(); err != nil {
+			return err
+		}
+		for _, out := range i.outputs {
+			if err := out.finish(number); err != nil {
+				return err
+			}
+		}
+		return context.Cause(i.run.ctx)
+	})
+}
+
+// skip takes what the filter left of a work. A producer of several streams may
+// wait until one of them has room, so all are taken at once.
+func (i *instance) skip() error {
+	errs := make([]error, len(i.inputs))
+	var wg sync.WaitGroup
+	for n, in := range i.inputs {
+		if n > 0 {
+			wg.Go(func() { errs[n] = in.skip() })
+		}
+	}
+	if len(i.inputs) > 0 {
+		errs[0] = i.inputs[0].skip()
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+// report is what went through the instance. An instance with inputs starts
+// when the first data comes.
+func (i *instance) report() Report {
+	r := InstanceReport{Instance: i.Instance}
+	start := i.start
+	for n, in := range i.inputs {
+		if n == 0 || in.first.Before(start) {
+			start = in.first
+		}
+		for _, l := range in.links {
+			r.In.plus(l)
+		}
+	}
+	for _, out := range i.outputs {
+		for _, l := range out.links {
+			r.Out.plus(l)
+		}
+	}
+	return Report{Start: start, End: i.end, Instances: []InstanceReport{r}}
+}
+
+// plus adds what went over a connection, if it was made.
+func (c *Counts) plus(l *link) {
+	if l != nil {
+		c.Units += l.total.Units
+		c.Bytes += l.total.Bytes
+	}
+}

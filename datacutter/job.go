@@ -1,0 +1,223 @@
+package datacutter
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"slices"
+)
+
+// Job is what the hosts of a run do together. Every host is given the same
+// one, but for what stands behind FilterDef.New; hosts with different jobs
+// refuse one another.
+type Job struct {
+	Group  Group
+	Layout Layout
+
+	// Works are the application's queries. Work i is done by instance i mod n
+	// of the n instances of the group, by each in order. Without any, each
+	// instance does one that has no query.
+	Works [][]byte
+}
+
+// Layout says where the instances of filters run.
+type Layout []Placement
+
+// Placement puts copies of a filter on a host. Copies are numbered from 0 in
+// the order of the layout.
+type Placement struct {
+	Group  int // the instance of the filter group; they are numbered from 0
+	Filter string
+	Host   string
+	Copies int // 0 means 1
+}
+
+// Limits of a job.
+const (
+	maxInstances = 1 << 16
+	maxConns     = 1 << 20
+)
+
+// Spread places instances of a group on hosts in turn, one copy of each filter,
+// so that neighbours in the group are on different hosts if there are several.
+func Spread(g Group, instances int, hosts ...string) (l Layout) {
+	for i := range instances {
+		for _, f := range g.Filters {
+			l = append(l, Placement{Group: i, Filter: f.Name, Host: hosts[len(l)%len(hosts)]})
+		}
+	}
+	return l
+}
+
+// Hosts returns the names of the hosts, sorted.
+func (l Layout) Hosts() (hosts []string) {
+	for _, p := range l {
+		hosts = append(hosts, p.Host)
+	}
+	slices.Sort(hosts)
+	return slices.Compact(hosts)
+}
+
+const digestLen = sha256.Size
+
+// digest is the same on hosts whose jobs are.
+type digest [digestLen]byte
+
+func (j *Job) digest() (d digest) {
+	text, err := json.Marshal(j)
+	if err != nil {
+		panic(err) // strings and numbers only
+	}
+	return sha256.Sum256(text)
+}
+
+// role is a filter in an instance of the group.
+type role struct {
+	group  int
+	filter string
+}
+
+// plan is a job that has been checked, with its instances numbered.
+type plan struct {
+	*Job
+	digest digest
+	groups int                 // instances of the group
+	copies map[role][]Instance // of each filter
+}
+
+// newPlan checks a job.
+func newPlan(j *Job) (*plan, error) {
+	if err := j.Group.check(); err != nil {
+		return nil, err
+	}
+	p := &plan{Job: j, digest: j.digest(), copies: make(map[role][]Instance)}
+	if err := p.place(); err != nil {
+		return nil, err
+	}
+	conns := 0
+	for g := range p.groups {
+		for _, f := range j.Group.Filters {
+			if len(p.copies[role{g, f.Name}]) == 0 {
+				return nil, fmt.Errorf("%w: the layout has no place for filter %s of group %d", ErrJob, f.Name, g)
+			}
+		}
+		for _, s := range j.Group.Streams {
+			conns += len(p.copies[role{g, s.From}]) * len(p.copies[role{g, s.To}])
+		}
+	}
+	if conns > maxConns {
+		return nil, fmt.Errorf("%w: streams of %d connections, at most %d: have fewer copies", ErrJob, conns, maxConns)
+	}
+	return p, nil
+}
+
+// place numbers the instances.
+func (p *plan) place() error {
+	total := 0
+	for i, at := range p.Layout {
+		n := max(at.Copies, 1)
+		total += n
+		switch {
+		case at.Copies < 0, at.Group < 0, n > maxInstances, total > maxInstances:
+			return fmt.Errorf("%w: placement %d: group %d, %d copies: at most %d instances altogether", ErrJob, i, at.Group, at.Copies, maxInstances)
+		case at.Group >= maxInstances:
+			return fmt.Errorf("%w: placement %d: group %d: they are numbered from 0", ErrJob, i, at.Group)
+		case at.Host == "":
+			return fmt.Errorf("%w: placement %d of filter %s names no host", ErrJob, i, at.Filter)
+		case !slices.ContainsFunc(p.Group.Filters, func(f FilterDef) bool { return f.Name == at.Filter }):
+			return fmt.Errorf("%w: placement %d: the group has no filter %q", ErrJob, i, at.Filter)
+		}
+		p.groups = max(p.groups, at.Group+1)
+		r := role{at.Group, at.Filter}
+		for range n {
+			p.copies[r] = append(p.copies[r], Instance{Group: at.Group, Filter: at.Filter, Copy: len(p.copies[r]), Host: at.Host})
+		}
+	}
+	if total == 0 {
+		return fmt.Errorf("%w: the layout is empty", ErrJob)
+	}
+	for _, list := range p.copies {
+		for i := range list {
+			list[i].Copies = len(list)
+		}
+	}
+	return nil
+}
+
+// on returns the instances that run on a host.
+func (p *plan) on(host string) (list []Instance) {
+	for g := range p.groups {
+		for _, f := range p.Group.Filters {
+			for _, i := range p.copies[role{g, f.Name}] {
+				if i.Host == host {
+					list = append(list, i)
+				}
+			}
+		}
+	}
+	return list
+}
+
+// acked reports whether the consumer acknowledges the units of a stream. With
+// one copy there is nothing to choose, so nobody asks.
+func (p *plan) acked(s *Stream, group int) bool {
+	return s.Policy == DemandDriven && len(p.copies[role{group, s.To}]) > 1
+}
+
+// works calls f for each work of an instance of the group, until it fails.
+func (p *plan) works(group int, f func(number int, query []byte) error) error {
+	if len(p.Works) == 0 {
+		return f(group, nil)
+	}
+	for n := group; n < len(p.Works); n += p.groups {
+		if err := f(n, p.Works[n]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// check refuses groups that cannot run.
+func (g *Group) check() error {
+	depth := make(map[string]int) // by filter
+	for _, f := range g.Filters {
+		if _, twice := depth[f.Name]; f.Name == "" || twice {
+			return fmt.Errorf("%w: filter %q: names are unique and not empty", ErrJob, f.Name)
+		}
+		if f.New == nil {
+			return fmt.Errorf("%w: filter %s has no New", ErrJob, f.Name)
+		}
+		depth[f.Name] = 0
+	}
+	names := make(map[string]bool)
+	for _, s := range g.Streams {
+		if s.Name == "" || names[s.Name] {
+			return fmt.Errorf("%w: stream %q: names are unique and not empty", ErrJob, s.Name)
+		}
+		names[s.Name] = true
+		for _, end := range []string{s.From, s.To} {
+			if _, ok := depth[end]; !ok {
+				return fmt.Errorf("%w: stream %s: the group has no filter %q", ErrJob, s.Name, end)
+			}
+		}
+		if s.UnitSize < 1 || s.UnitSize > MaxUnitSize {
+			return fmt.Errorf("%w: stream %s: UnitSize is %d and may be 1 to %d", ErrJob, s.Name, s.UnitSize, MaxUnitSize)
+		}
+		if s.Window < 0 || s.Policy > ByKey {
+			return fmt.Errorf("%w: stream %s: window %d, %v", ErrJob, s.Name, s.Window, s.Policy)
+		}
+	}
+	// Follow the streams as often as there are filters: deeper are cycles only.
+	for range len(g.Filters) + 1 {
+		deeper := false
+		for _, s := range g.Streams {
+			if depth[s.To] <= depth[s.From] {
+				depth[s.To], deeper = depth[s.From]+1, true
+			}
+		}
+		if !deeper {
+			return nil
+		}
+	}
+	return fmt.Errorf("%w: the streams form a cycle", ErrJob)
+}

@@ -1,0 +1,83 @@
+package datacutter
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"strconv"
+	"sync"
+)
+
+// Memory is a Network within the process, for tests and examples. Its zero
+// value is ready.
+type Memory struct {
+	mu        sync.Mutex
+	last      int
+	listeners map[string]*memoryListener
+}
+
+// Listen makes a listener with an address of its own.
+func (m *Memory) Listen(context.Context) (net.Listener, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.last++
+	l := &memoryListener{of: m, addr: memoryAddr("memory:" + strconv.Itoa(m.last)), dialed: make(chan net.Conn), closed: make(chan struct{})}
+	if m.listeners == nil {
+		m.listeners = make(map[string]*memoryListener)
+	}
+	m.listeners[l.addr.String()] = l
+	return l, nil
+}
+
+// Dial connects to a listener, when it accepts.
+func (m *Memory) Dial(ctx context.Context, addr string) (net.Conn, error) {
+	m.mu.Lock()
+	l := m.listeners[addr]
+	m.mu.Unlock()
+	if l == nil {
+		return nil, fmt.Errorf("%s: nobody listens", addr)
+	}
+	here, there := pipe()
+	select {
+	case l.dialed <- there:
+		return here, nil
+	case <-l.closed:
+		return nil, fmt.Errorf("%s: nobody listens", addr)
+	case <-ctx.Done():
+		return nil, fmt.Errorf("%s: %w", addr, context.Cause(ctx))
+	}
+}
+
+type memoryListener struct {
+	of     *Memory
+	addr   memoryAddr
+	dialed chan net.Conn
+	closed chan struct{}
+	once   sync.Once
+}
+
+func (l *memoryListener) Accept() (net.Conn, error) {
+	select {
+	case c := <-l.dialed:
+		return c, nil
+	case <-l.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (l *memoryListener) Close() error {
+	l.once.Do(func() {
+		l.of.mu.Lock()
+		delete(l.of.listeners, l.addr.String())
+		l.of.mu.Unlock()
+		close(l.closed)
+	})
+	return nil
+}
+
+func (l *memoryListener) Addr() net.Addr { return l.addr }
+
+type memoryAddr string
+
+func (memoryAddr) Network() string  { return "memory" }
+func (a memoryAddr) String() string { return string(a) }

@@ -1,0 +1,137 @@
+package datacutter
+
+import "fmt"
+
+// Output is the producer's end of a stream. It belongs to the goroutine that
+// runs the filter's Process, or to one at a time.
+type Output struct {
+	stream *Stream
+	number int        // of the stream
+	to     []Instance // the copies of the consumer
+	links  []*link    // their connections
+	frame  []byte     // room for a header and a unit
+	turn   int        // the copy that is next in turn
+	err    error      // sticky
+	demand *demand    // nil unless the consumers acknowledge
+}
+
+// UnitSize is the most that a unit of the stream can have, in bytes.
+func (out *Output) UnitSize() int { return out.stream.UnitSize }
+
+// Send sends a unit to the copy of the consumer that the stream's policy
+// chooses, and returns when the connection has taken it; that may be long
+// before it arrives. The unit is the caller's again then. It allocates
+// nothing. A stream with policy ByKey wants SendKey.
+func (out *Output) Send(unit []byte) error {
+	if out.err == nil && out.stream.Policy == ByKey {
+		out.err = fmt.Errorf("%w: stream %s chooses by key: use SendKey", ErrJob, out.stream.Name)
+	}
+	return out.SendKey(0, unit)
+}
+
+// SendKey is Send with a key, by which the stream chooses the copy if its
+// policy is ByKey: units with the same key go to the same copy.
+func (out *Output) SendKey(key uint64, unit []byte) error {
+	if out.err != nil {
+		return out.err
+	}
+	if len(unit) > out.stream.UnitSize {
+		out.err = fmt.Errorf("stream %s: %w: %d bytes, at most %d", out.stream.Name, ErrTooLong, len(unit), out.stream.UnitSize)
+		return out.err
+	}
+	to, err := out.choose(key)
+	l := out.links[to]
+	if err != nil {
+		return out.fail(to, err)
+	}
+	putHeader(out.frame, kindUnit, len(unit))
+	n := copy(out.frame[frameHeader:], unit)
+	if err := l.write(out.frame[:frameHeader+n]); err != nil {
+		return out.fail(to, out.why(to, err))
+	}
+	l.work.add(unit)
+	l.total.add(unit)
+	return nil
+}
+
+// slot is the name of the connection from an instance to a copy of the consumer.
+func (out *Output) slot(from Instance, to int) slot {
+	return slot{stream: out.number, group: from.Group, from: from.Copy, to: to}
+}
+
+// choose returns the number of the copy for a unit, by the stream's policy.
+func (out *Output) choose(key uint64) (int, error) {
+	switch {
+	case out.stream.Policy == ByKey:
+		return int(key % uint64(len(out.links))), nil
+	case out.demand != nil:
+		return out.demand.choose()
+	}
+	to := out.turn
+	out.turn = (to + 1) % len(out.links)
+	return to, nil
+}
+
+func (out *Output) fail(to int, err error) error {
+	out.err = &StreamError{Stream: out.stream.Name, To: true, Peer: out.to[to], Err: err}
+	return out.err
+}
+
+// why looks for the peer's reason when a write failed with err; see link.why.
+func (out *Output) why(to int, err error) error {
+	if out.demand != nil {
+		return out.demand.why(to, out.links[to], err)
+	}
+	return out.links[to].why(err)
+}
+
+// finish ends a work.
+func (out *Output) finish(number int) error {
+	if out.err != nil {
+		return out.err // the filter saw it and went on
+	}
+	for to, l := range out.links {
+		if err := l.write(appendEnd(out.frame[:0], number, l.work)); err != nil {
+			return out.fail(to, out.why(to, err))
+		}
+		l.work = Counts{}
+	}
+	return nil
+}
+
+// bye says that no work follows.
+func (out *Output) bye() error {
+	if out.demand != nil {
+		out.demand.leave()
+	}
+	for to, l := range out.links {
+		if err := l.write(appendFrame(nil, kindBye, nil)); err != nil {
+			return out.fail(to, out.why(to, err))
+		}
+	}
+	return nil
+}
+
+// waitBye waits for the consumer's answer to bye; see Input.bye.
+func (out *Output) waitBye() error {
+	for to, l := range out.links {
+		var err error
+		if out.demand != nil {
+			err = out.demand.bye(to)
+		} else {
+			err = l.expect(kindBye)
+		}
+		if err != nil {
+			return out.fail(to, err)
+		}
+	}
+	return nil
+}
+
+// start prepares for the first work.
+func (out *Output) start(r *run, acked bool) {
+	out.frame = make([]byte, frameHeader+max(out.stream.UnitSize, endLen))
+	if acked {
+		out.demand = newDemand(r, out.stream.Window, out.links)
+	}
+}

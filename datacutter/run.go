@@ -1,0 +1,171 @@
+package datacutter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+)
+
+// run is a Node at work. Each instance has a goroutine, in which its filter
+// reads and writes the connections itself; others there are only where one
+// goroutine would have to wait for several connections.
+type run struct {
+	*Node
+	plan  *plan
+	me    string
+	addrs map[string]string
+
+	ctx       context.Context // ends with the first failure, which is its cause
+	end       context.CancelFunc
+	fail      func(error) // ends ctx, or one that it depends on
+	instances []*instance
+	quit      chan struct{}  // closed when the instances have ended
+	pumps     sync.WaitGroup // of inputs and demands
+	greeters  sync.WaitGroup // of accept, and of connections in their handshake
+
+	mu        sync.Mutex
+	slots     map[slot]chan *link // connections that are to come
+	conns     map[net.Conn]bool   // all that are open
+	links     []*link             // those beyond the handshake
+	cut       bool                // the run ends: no new connections
+	waiting   error               // what an instance waited for when the run ended
+	strangers int                 // connections that were refused
+	stranger  string              // why the last was
+}
+
+// newRun prepares a run, which calls fail, to end ctx, at the first failure.
+func newRun(ctx context.Context, fail context.CancelCauseFunc, n *Node, p *plan, me string, addrs map[string]string) *run {
+	r := &run{Node: n, plan: p, me: me, addrs: addrs, fail: fail, quit: make(chan struct{}),
+		slots: make(map[slot]chan *link), conns: make(map[net.Conn]bool)}
+	r.ctx, r.end = context.WithCancel(ctx)
+	for _, at := range p.on(me) {
+		r.instances = append(r.instances, newInstance(r, at))
+	}
+	return r
+}
+
+// run runs everything and leaves nothing behind.
+func (r *run) run() (Report, error) {
+	cut := make(chan struct{})
+	go func() {
+		<-r.ctx.Done()
+		r.cutConns()
+		close(cut)
+	}()
+	tokens := make(chan struct{}, maxGreeters+len(r.slots))
+	r.greeters.Go(func() { r.accept(tokens) })
+	var wg sync.WaitGroup
+	for _, i := range r.instances {
+		wg.Go(func() {
+			if err := i.do(); err != nil {
+				r.fail(&FilterError{Instance: i.Instance, Err: err})
+			}
+		})
+	}
+	wg.Wait()
+	err := r.err()
+	close(r.quit)
+	r.end()
+	<-cut // before new deadlines are set
+	r.pumps.Wait()
+	r.leave(err)
+	r.greeters.Wait()
+	return r.report(), err
+}
+
+// waits notes what an instance waited for when the run ended.
+func (r *run) waits(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.waiting == nil {
+		r.waiting = err
+	}
+}
+
+// err is why the run ended; nil when everything is done.
+func (r *run) err() error {
+	err := context.Cause(r.ctx)
+	if err == nil || errors.As(err, new(*FilterError)) {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.waiting != nil && errors.Is(r.waiting, err) {
+		return r.waiting
+	}
+	return fmt.Errorf("datacutter: host %s: %w", r.me, err)
+}
+
+// cutConns interrupts whoever waits for a connection.
+func (r *run) cutConns() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.cut = true
+	r.listener.Close()
+	for c := range r.conns {
+		_ = c.SetDeadline(time.Unix(1, 0)) // where that fails nobody waits
+	}
+}
+
+// track has a connection cut with the others, and closed at last.
+func (r *run) track(c net.Conn) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.cut {
+		c.Close()
+		return context.Cause(r.ctx)
+	}
+	r.conns[c] = true
+	return nil
+}
+
+func (r *run) drop(c net.Conn) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.conns, c)
+	c.Close()
+}
+
+// leave closes all connections. If the run failed it says why to those who can
+// hear it.
+func (r *run) leave(failed error) {
+	text := ""
+	if failed != nil {
+		text = reason(failed)
+	}
+	var wg sync.WaitGroup
+	for _, i := range r.instances {
+		for _, out := range i.outputs {
+			for c, l := range out.links {
+				if l == nil && failed != nil {
+					wg.Go(func() { r.tell(out.to[c], out.slot(i.Instance, c), text) })
+				}
+			}
+		}
+	}
+	r.mu.Lock()
+	links := r.links
+	r.mu.Unlock()
+	for _, l := range links {
+		wg.Go(func() { l.farewell(text) })
+	}
+	wg.Wait()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for c := range r.conns {
+		c.Close()
+	}
+}
+
+func (r *run) report() (report Report) {
+	for _, i := range r.instances {
+		report = report.Merge(i.report())
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	report.Strangers = r.strangers
+	return report
+}
