@@ -26,13 +26,11 @@ func (c *Conn) Close() error {
 	c.notify()
 	c.after()
 	if !c.ended {
-		if c.pumping {
-			// A call is on its way out, and leaves the rest to watch.
-		} else {
+		c.linger = time.AfterFunc(c.stack.options.Linger, c.abort)
+		if !c.pumping { // else a call is on its way out, and leaves the rest to watch
 			c.arm()
 			c.after()
 		}
-		time.AfterFunc(c.stack.options.Linger, c.abort)
 	}
 	c.mu.Unlock()
 	return nil
@@ -81,6 +79,9 @@ func (c *Conn) abort() {
 // teardown frees everything, in a goroutine of its own. The lock is held.
 func (c *Conn) teardown() {
 	c.ended = true
+	if c.linger != nil {
+		c.linger.Stop() // it would keep all our memory until then
+	}
 	c.readDeadline.interrupt()
 	c.writeLimit.interrupt()
 	c.notify()

@@ -43,6 +43,7 @@ type Conn struct {
 	since   time.Time
 	ended   bool // teardown has begun
 
+	linger  *time.Timer // ends a closed connection; nil before
 	lingers atomic.Bool
 	gone    chan struct{} // closed when nothing is left of it
 	wcs     [64]verbs.WC  // whoever pumps has it

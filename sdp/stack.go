@@ -96,7 +96,9 @@ func (s *Stack) Close() error {
 	}
 	s.mu.Unlock()
 	for _, c := range conns {
-		c.abort()
+		c.abort() // all at a time: peers may be gone, and saying good-bye takes long then
+	}
+	for _, c := range conns {
 		<-c.gone
 	}
 	s.cancel()
