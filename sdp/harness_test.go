@@ -61,8 +61,16 @@ func newEnds(t testing.TB, ro rnic.Options, o sdp.Options) *ends {
 	return e
 }
 
-// dial connects a to b.
+// dial connects a to b until the end of the test.
 func (e *ends) dial(t testing.TB) (a, b *sdp.Conn) {
+	t.Helper()
+	a, b = e.pair(t)
+	t.Cleanup(func() { a.Close(); b.Close() })
+	return a, b
+}
+
+// pair connects a to b.
+func (e *ends) pair(t testing.TB) (a, b *sdp.Conn) {
 	t.Helper()
 	type result struct {
 		c   *sdp.Conn
@@ -79,7 +87,6 @@ func (e *ends) dial(t testing.TB) (a, b *sdp.Conn) {
 	require.NoError(t, err)
 	r := <-accepted
 	require.NoError(t, r.err)
-	t.Cleanup(func() { a.Close(); r.c.Close() })
 	return a, r.c
 }
 

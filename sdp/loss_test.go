@@ -1,0 +1,62 @@
+package sdp_test
+
+import (
+	"fmt"
+	"net"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/net/nettest"
+
+	"github.com/softrnic/softrnic/rnic"
+	"github.com/softrnic/softrnic/sdp"
+)
+
+// lossy is a network that loses every twentieth packet, each way.
+func lossy(t *testing.T, seed uint64) rnic.Options {
+	t.Helper()
+	t.Logf("seed %d", seed)
+	return rnic.Options{Impair: fmt.Sprintf("loss 5%% seed %d", seed)}
+}
+
+// TestLossyConn is nettest's test of a net.Conn on a lossy network.
+func TestLossyConn(t *testing.T) {
+	some := designs
+	if testing.Short() {
+		some = some[:1]
+	}
+	for _, d := range some {
+		t.Run(d.String(), func(t *testing.T) {
+			e := newEnds(t, lossy(t, uint64(time.Now().UnixNano())), sdp.Options{Design: d})
+			nettest.TestConn(t, func() (c1, c2 net.Conn, stop func(), err error) {
+				a, b := e.dial(t)
+				return a, b, func() { a.Close(); b.Close() }, nil
+			})
+		})
+	}
+}
+
+// TestLossyStream sends both ways at once, in all sizes.
+func TestLossyStream(t *testing.T) {
+	eachDesign(t, func(t *testing.T, o sdp.Options) {
+		const size = 2 << 20
+		a, b := newEnds(t, lossy(t, uint64(time.Now().UnixNano())), o).dial(t)
+		var all sync.WaitGroup
+		for i, c := range []*sdp.Conn{a, b} {
+			all.Go(func() {
+				if _, err := c.ReadFrom(stream(int64(i), size)); err != nil {
+					t.Error(err)
+				}
+				if err := c.CloseWrite(); err != nil {
+					t.Error(err)
+				}
+			})
+			all.Go(func() { checkStream(t, c, int64(1-i), size) })
+		}
+		all.Wait()
+		require.NoError(t, a.Close())
+		require.NoError(t, b.Close())
+	})
+}

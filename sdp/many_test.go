@@ -1,0 +1,193 @@
+package sdp_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/rnic"
+	"github.com/softrnic/softrnic/sdp"
+)
+
+// TestManyConnections has thousands of connections between two devices, all idle
+// but one in a hundred. An end of one has a bounded share of the memory, and all
+// of them still work afterwards.
+func TestManyConnections(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		options  sdp.Options
+		conns    int
+		heap     uint64 // bytes of an end, at most
+		resident uint64 // bytes of it that are in use, at most
+	}{
+		{"small", sdp.Options{Buffers: 2, BufferBytes: 1 << 10, Queue: 4, Receives: 8}, 10_000, 24 << 10, 32 << 10},
+		{"default", sdp.Options{}, 1000, 1 << 20, 96 << 10},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			conns := c.conns
+			if testing.Short() || raceEnabled {
+				conns /= 20
+			}
+			e := newEnds(t, rnic.Options{}, c.options)
+			heap, resident := memory(t)
+			as, bs := e.dialMany(t, conns)
+			h, r := memory(t)
+			ends := uint64(2 * conns)
+			h, r = (h-min(h, heap))/ends, (r-min(r, resident))/ends
+			t.Logf("%d connections: an end has %d bytes, %d of them resident", conns, h, r)
+			if !raceEnabled {
+				require.Less(t, h, c.heap)
+				require.Less(t, r, c.resident)
+			}
+
+			for i := 0; i < conns; i += 100 { // some talk
+				pingPong(t, as[i], bs[i], 1000)
+			}
+			var all sync.WaitGroup // and all have stayed what they were
+			room := make(chan struct{}, 16)
+			for i := range conns {
+				room <- struct{}{}
+				all.Go(func() {
+					pingPong(t, as[i], bs[i], 1+i%100)
+					<-room
+				})
+			}
+			all.Wait()
+		})
+	}
+}
+
+// dialMany makes connections, many at a time.
+func (e *ends) dialMany(t *testing.T, n int) (as, bs []*sdp.Conn) {
+	t.Helper()
+	as, bs = make([]*sdp.Conn, n), make([]*sdp.Conn, n)
+	accepted := make(map[string]*sdp.Conn, n)
+	done := make(chan error, 1)
+	go func() {
+		for range n {
+			c, err := e.l.AcceptSDP()
+			if err != nil {
+				done <- err
+				return
+			}
+			accepted[c.RemoteAddr().String()] = c
+		}
+		done <- nil
+	}()
+	ctx, cancel := context.WithTimeout(t.Context(), hang)
+	defer cancel()
+	var all sync.WaitGroup
+	room := make(chan struct{}, 16)
+	for i := range n {
+		room <- struct{}{}
+		all.Go(func() {
+			defer func() { <-room }()
+			var err error
+			if as[i], err = e.a.DialAddr(ctx, e.addr(), sdp.Dialer{UDPPort: e.port}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if t.Failed() {
+		t.FailNow()
+	}
+	require.NoError(t, <-done)
+	for i, a := range as {
+		bs[i] = accepted[a.LocalAddr().String()]
+		require.NotNil(t, bs[i], "%v", a.LocalAddr())
+	}
+	return as, bs
+}
+
+// pingPong sends n bytes there and back.
+func pingPong(t *testing.T, a, b *sdp.Conn, n int) {
+	p, q := make([]byte, n), make([]byte, n)
+	for i := range p {
+		p[i] = byte(i * n)
+	}
+	for _, c := range [][2]*sdp.Conn{{a, b}, {b, a}} {
+		if _, err := c[0].Write(p); err != nil {
+			t.Error(err)
+			return
+		}
+		if _, err := io.ReadFull(c[1], q); err != nil || string(p) != string(q) {
+			t.Errorf("%d bytes: %v", n, err)
+			return
+		}
+	}
+}
+
+// memory is what the process has: of the heap, and in the machine (0 where
+// nothing tells).
+func memory(t *testing.T) (heap, resident uint64) {
+	t.Helper()
+	debug.FreeOSMemory()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	text, err := os.ReadFile("/proc/self/statm")
+	if err == nil {
+		resident, err = strconv.ParseUint(strings.Fields(string(text))[1], 10, 64)
+		require.NoError(t, err)
+	}
+	return m.HeapAlloc + m.StackInuse, resident * uint64(os.Getpagesize())
+}
+
+// TestClosedConnectionsAreFreed keeps nothing of those that were.
+func TestClosedConnectionsAreFreed(t *testing.T) {
+	const conns = 200
+	e := newEnds(t, rnic.Options{}, sdp.Options{})
+	ctx, cancel := context.WithTimeout(t.Context(), hang)
+	defer cancel()
+	round := func() {
+		a, b := e.pair(t)
+		pingPong(t, a, b, 100)
+		require.NoError(t, a.Close())
+		require.NoError(t, b.Close())
+	}
+	round()
+	require.NoError(t, e.a.Drain(ctx))
+	require.NoError(t, e.b.Drain(ctx))
+	before, _ := memory(t)
+	for range conns {
+		round()
+	}
+	require.NoError(t, e.a.Drain(ctx))
+	require.NoError(t, e.b.Drain(ctx))
+	after, _ := memory(t)
+	each := (after - min(after, before)) / (2 * conns)
+	t.Logf("an end that was leaves %d bytes", each)
+	require.Less(t, each, uint64(16<<10))
+}
+
+// TestDialsOneAfterTheOther makes connections as fast as it goes, with ports
+// that are used again.
+func TestDialsOneAfterTheOther(t *testing.T) {
+	e := newEnds(t, rnic.Options{}, sdp.Options{Buffers: 2, BufferBytes: 1 << 10, Queue: 4, Receives: 8})
+	n := 2000
+	if testing.Short() || raceEnabled {
+		n = 200
+	}
+	start := time.Now()
+	for i := range n {
+		a, b := e.pair(t)
+		_, err := fmt.Fprintf(a, "%d", i)
+		require.NoError(t, err)
+		require.NoError(t, a.Close())
+		got, err := io.ReadAll(b)
+		require.NoError(t, err)
+		require.Equal(t, strconv.Itoa(i), string(got))
+		require.NoError(t, b.Close())
+	}
+	t.Logf("%.0f connections a second", float64(n)/time.Since(start).Seconds())
+}
