@@ -39,6 +39,8 @@ type Conn struct {
 	calls   uint64 // of the application, and
 	seen    uint64 // at the patrol's last look
 	dropped uint64 // bytes that came after Close
+	large   bool   // the last bytes that came were not copied
+	sinking bool   // the last bytes that went out went to memory that the peer had offered
 	counts  counts
 	since   time.Time
 	ended   bool // teardown has begun
@@ -110,6 +112,7 @@ func (c *Conn) read(p []byte) (int, error) {
 			return 0, nil
 		}
 		if n := c.core.Read(p); n > 0 {
+			c.large = false
 			c.post()
 			return n, nil
 		}
@@ -170,7 +173,9 @@ func (c *Conn) write(p []byte) (n int, err error) {
 			if err != nil {
 				return n, err
 			}
-			direct = k > 0
+			// What the peer did not want goes as copies, unless it offers
+			// memory of its own.
+			direct = n == len(p) || c.sinking || c.core.Drain() > 0
 			continue
 		}
 		held := c.core.Held()

@@ -1,8 +1,6 @@
 package sdp
 
 import (
-	"net"
-	"os"
 	"time"
 
 	"github.com/softrnic/softrnic/verbs"
@@ -25,12 +23,19 @@ func (c *Conn) lend(p []byte, access verbs.AccessFlags, f func(mr verbs.MR)) err
 // mostDirect bounds one operation.
 const mostDirect = 1 << 30
 
+// sinkTime is how long a Write waits for the peer to offer memory, if it did so
+// the last time: a Read that has just returned is soon called again.
+const sinkTime = 50 * time.Microsecond
+
 // writeDirect gives the peer as much of p as it wants to have without a copy: it
 // writes it where the peer waits for it, or offers it to be read. 0 means that
 // it is to be copied.
 func (c *Conn) writeDirect(p []byte) (n int, err error) {
 	p = p[:min(len(p), mostDirect)]
-	if c.core.Drain() > 0 {
+	if c.sinking && c.core.Drain() == 0 {
+		c.patience(toDrain, sinkTime, c.writeLimit)
+	}
+	if c.sinking = c.core.Drain() > 0; c.sinking {
 		return c.place(p)
 	}
 	if !c.core.CanOffer() {
@@ -47,7 +52,7 @@ func (c *Conn) writeDirect(p []byte) (n int, err error) {
 		c.settle(toOffer)
 		n, _ = c.core.Offered()
 	})
-	return n, c.failed(lent)
+	return n, lent
 }
 
 // place writes to the memory of a waiting peer.
@@ -59,7 +64,7 @@ func (c *Conn) place(p []byte) (n int, err error) {
 		c.settle(toPlace)
 		n, _ = c.core.Placed()
 	})
-	return n, c.failed(lent)
+	return n, lent
 }
 
 // smallest Read that is worth an RDMA READ of its own.
@@ -80,13 +85,14 @@ func (c *Conn) fetch(p []byte) (n int, err error) {
 		c.settle(toFetch)
 		n, _ = c.core.Fetched()
 	})
-	return n, c.failed(lent)
+	c.large = true
+	return n, lent
 }
 
 // shouldSink reports whether a Read is to offer its memory: it is large, and
-// so was what came last.
+// what came last was large enough to come without a copy.
 func (c *Conn) shouldSink(p []byte) bool {
-	return c.zeroCopy > 0 && len(p) >= c.zeroCopy && c.stack.options.SinkAvail && c.core.CanSink()
+	return c.zeroCopy > 0 && len(p) >= c.zeroCopy && c.large && c.core.CanSink()
 }
 
 // sink offers memory to the peer and waits until something is there.
@@ -103,15 +109,8 @@ func (c *Conn) sink(p []byte) (n int, err error) {
 		c.settle(toSink)
 		n, _ = c.core.Sunk()
 	})
-	return n, c.failed(lent)
-}
-
-// failed is what a lending that brought nothing has to say.
-func (c *Conn) failed(lent error) error {
-	if lent != nil {
-		return lent
-	}
-	return nil
+	c.large = n > 0
+	return n, lent
 }
 
 // patience waits for a wish, at most for a time or until d has ended.
@@ -127,12 +126,7 @@ func (c *Conn) patience(w wish, long time.Duration, d *deadline) {
 // settle waits for what the peer or the adapter must answer before the
 // application's memory is its own again, whatever the deadline. The adapter
 // answers in any case: by a failure, if the peer does not.
-func (c *Conn) settle(w wish) {
-	c.wait(w, c.forever())
-}
+func (c *Conn) settle(w wish) { c.wait(w, never) }
 
-// forever is a deadline that never comes, but for the end of the connection.
-func (c *Conn) forever() *deadline { return newDeadline() }
-
-var _ = net.ErrClosed
-var _ = os.ErrDeadlineExceeded
+// never is the deadline that does not come.
+var never = newDeadline()

@@ -18,6 +18,7 @@ const (
 	toSink              // of a SinkAvail
 	toPlace             // of an RDMA WRITE
 	toOffer             // of a SrcAvail
+	toDrain             // memory of the peer to write to
 	toClose             // of the connection
 	waits
 )
@@ -38,6 +39,8 @@ func (c *Conn) granted(w wish) bool {
 		return !c.core.Sinking()
 	case toPlace:
 		return !c.core.Placing()
+	case toDrain:
+		return c.core.Drain() > 0
 	case toOffer:
 		return !c.core.Offering() || c.core.Drain() > 0
 	}

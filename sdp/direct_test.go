@@ -1,0 +1,148 @@
+package sdp_test
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/rnic"
+	"github.com/softrnic/softrnic/sdp"
+)
+
+// random is n bytes that follow from a seed.
+func random(n int, seed uint64) []byte {
+	p := make([]byte, n)
+	r := rand.NewPCG(seed, 0)
+	for i := range p {
+		p[i] = byte(r.Uint64())
+	}
+	return p
+}
+
+// TestZeroCopy: bytes arrive in order, whatever way they go, with Writes and
+// Reads of sizes around the threshold.
+func TestZeroCopy(t *testing.T) {
+	eachDesign(t, func(t *testing.T, o sdp.Options) {
+		o.ZeroCopy = 20_000
+		a, b := newEnds(t, rnic.Options{}, o).dial(t)
+		seed := rand.Uint64()
+		t.Logf("seed %d", seed)
+		sent := random(4<<20, seed)
+		go func() {
+			r := rand.New(rand.NewPCG(seed, 1))
+			for p := sent; len(p) > 0; {
+				n := min(len(p), 1+r.IntN(1<<r.IntN(18)))
+				if k, err := a.Write(p[:n]); k != n || err != nil {
+					t.Errorf("Write: %d of %d, %v", k, n, err)
+				}
+				p = p[n:]
+			}
+			_ = a.CloseWrite()
+		}()
+		r := rand.New(rand.NewPCG(seed, 2))
+		var got bytes.Buffer
+		for {
+			p := make([]byte, 1+r.IntN(1<<r.IntN(18)))
+			n, err := b.Read(p)
+			got.Write(p[:n])
+			if err == io.EOF {
+				break
+			}
+			require.NoError(t, err)
+		}
+		require.True(t, bytes.Equal(sent, got.Bytes()))
+		s, d := a.Stats(), b.Stats()
+		require.Positive(t, s.ZeroCopySent)
+		require.Equal(t, s.ZeroCopySent, d.ZeroCopyReceived)
+		require.EqualValues(t, len(sent), s.BytesWritten)
+		require.EqualValues(t, len(sent), d.BytesRead)
+	})
+}
+
+// TestZeroCopyWithoutReader: a Write that nobody reads falls back to the buffers,
+// and ends with its deadline if these are full. What it says was written is
+// what arrives.
+func TestZeroCopyWithoutReader(t *testing.T) {
+	eachDesign(t, func(t *testing.T, o sdp.Options) {
+		o.ZeroCopy = 20_000
+		a, b := newEnds(t, rnic.Options{}, o).dial(t)
+		sent := random(8<<20, 1)
+		small := 50_000
+		n, err := a.Write(sent[:small]) // fits the buffers
+		require.NoError(t, err)
+		require.Equal(t, small, n)
+		require.NoError(t, a.SetWriteDeadline(time.Now().Add(20*time.Millisecond)))
+		n, err = a.Write(sent[small:])
+		require.True(t, errors.Is(err, os.ErrDeadlineExceeded), "%v", err)
+		require.Less(t, small+n, len(sent))
+		require.NoError(t, a.CloseWrite())
+		got, err := io.ReadAll(b)
+		require.NoError(t, err)
+		require.True(t, bytes.Equal(sent[:small+n], got), "%d bytes of %d", len(got), small+n)
+	})
+}
+
+// TestZeroCopyBothWays: both ends write more than all buffers hold, and read.
+func TestZeroCopyBothWays(t *testing.T) {
+	eachDesign(t, func(t *testing.T, o sdp.Options) {
+		o.ZeroCopy = 20_000
+		a, b := newEnds(t, rnic.Options{}, o).dial(t)
+		sent := random(8<<20, 1)
+		results := make(chan error, 4)
+		for _, c := range []*sdp.Conn{a, b} {
+			go func() {
+				_, err := c.Write(sent)
+				results <- err
+			}()
+			go func() {
+				got := make([]byte, len(sent))
+				_, err := io.ReadFull(c, got)
+				if err == nil && !bytes.Equal(sent, got) {
+					err = errors.New("other bytes")
+				}
+				results <- err
+			}()
+		}
+		for range 4 {
+			require.NoError(t, <-results)
+		}
+	})
+}
+
+// TestZeroCopyReadDeadline: memory that a Read has offered is its own again when
+// the Read returns, and the stream goes on.
+func TestZeroCopyReadDeadline(t *testing.T) {
+	eachDesign(t, func(t *testing.T, o sdp.Options) {
+		o.ZeroCopy = 20_000
+		a, b := newEnds(t, rnic.Options{}, o).dial(t)
+		sent := random(1<<20, 1)
+		got := make([]byte, len(sent))
+		exchange := func() {
+			t.Helper()
+			clear(got)
+			done := make(chan error, 1)
+			go func() {
+				_, err := a.Write(sent)
+				done <- err
+			}()
+			_, err := io.ReadFull(b, got)
+			require.NoError(t, err)
+			require.NoError(t, <-done)
+			require.True(t, bytes.Equal(sent, got))
+		}
+		exchange() // from now on Reads offer memory
+		for range 5 {
+			require.NoError(t, b.SetReadDeadline(time.Now().Add(time.Millisecond)))
+			_, err := b.Read(got)
+			require.True(t, errors.Is(err, os.ErrDeadlineExceeded), "%v", err)
+			require.NoError(t, b.SetReadDeadline(time.Time{}))
+			exchange()
+		}
+	})
+}
