@@ -104,7 +104,7 @@ func TestRDMACM(t *testing.T) {
 				role = "server"
 			}
 			for i, fault := range list {
-				if i > 0 && (!p.reliable() || !wide() && i != 1+n%(len(list)-1)) {
+				if i > 0 && (!p.reliable() || !wide() && !picked(n, i, len(list)-1)) {
 					continue
 				}
 				for fi, f := range families {
