@@ -1,0 +1,71 @@
+package sdp_test
+
+import (
+	"context"
+	"io"
+	"math/rand/v2"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/rnic"
+	"github.com/softrnic/softrnic/sdp"
+)
+
+// TestCloseDelivers: each byte that Write has reported arrives, although Close
+// follows at once, whatever the size and whoever reads how.
+func TestCloseDelivers(t *testing.T) {
+	for name, network := range map[string]struct {
+		impair string
+		conns  int
+	}{"clean": {"", 100}, "lossy": {"loss 5% seed 3", 15}} {
+		t.Run(name, func(t *testing.T) {
+			eachDesign(t, func(t *testing.T, o sdp.Options) {
+				closeDelivers(t, newEnds(t, rnic.Options{Impair: network.impair}, o), network.conns)
+			})
+		})
+	}
+}
+
+func closeDelivers(t *testing.T, e *ends, conns int) {
+	var all sync.WaitGroup
+	room := make(chan struct{}, 10)
+	for i := range int64(conns) {
+		rng := rand.New(rand.NewPCG(uint64(i), 1))
+		size := int64(rng.IntN(1 << rng.IntN(21)))
+		room <- struct{}{}
+		a, b := e.dial(t)
+		all.Go(func() {
+			if n, err := io.Copy(onlyWriter{a}, stream(i, size)); n != size || err != nil {
+				t.Errorf("wrote %d of %d bytes: %v", n, size, err)
+			}
+			if err := a.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+		all.Go(func() {
+			defer func() { <-room }()
+			checkStream(t, b, i, size)
+			if err := b.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	ctx, cancel := context.WithTimeout(t.Context(), hang)
+	defer cancel()
+	require.NoError(t, e.a.Drain(ctx))
+	require.NoError(t, e.b.Drain(ctx))
+}
+
+type onlyWriter struct{ io.Writer }
+
+// TestCloseTwice is an error, as with TCP.
+func TestCloseTwice(t *testing.T) {
+	a, b := newEnds(t, rnic.Options{}, sdp.Options{}).dial(t)
+	require.NoError(t, a.Close())
+	require.Error(t, a.Close())
+	_, err := io.ReadAll(b)
+	require.NoError(t, err)
+}
