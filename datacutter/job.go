@@ -49,6 +49,26 @@ func Spread(g Group, instances int, hosts ...string) (l Layout) {
 	return l
 }
 
+// Gather is Spread with the last filter of every instance on the first host,
+// where results come together; the other filters are on the other hosts, if
+// there are any.
+func Gather(g Group, instances int, hosts ...string) (l Layout) {
+	last := len(g.Filters) - 1
+	rest := hosts[min(1, len(hosts)-1):]
+	next := 0
+	for i := range instances {
+		for n, f := range g.Filters {
+			p := Placement{Group: i, Filter: f.Name, Host: hosts[0]}
+			if n != last {
+				p.Host = rest[next%len(rest)]
+				next++
+			}
+			l = append(l, p)
+		}
+	}
+	return l
+}
+
 // Hosts returns the names of the hosts, sorted.
 func (l Layout) Hosts() (hosts []string) {
 	for _, p := range l {

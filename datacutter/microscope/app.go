@@ -1,0 +1,147 @@
+package microscope
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"image"
+	"image/draw"
+	"sync"
+
+	"github.com/softrnic/softrnic/datacutter"
+)
+
+// Options say what to look at and how the work is shared. The zero value of
+// everything but Slide is what the paper measured, of the whole slide.
+type Options struct {
+	Slide *Slide
+	Query Query // zero: the whole slide, three pixels to one, which takes all of level 0
+
+	// UnitSize is the size of units in bytes, 0 means 1024. TileFor tells
+	// which tiles fit.
+	UnitSize int
+
+	Groups int // instances of the filter group, 0 means 5
+	Works  int // bands of the picture that the groups make, 0 means one for each group
+
+	Hosts  []string          // over which Gather spreads the groups; none means 13
+	Layout datacutter.Layout // instead of Groups and Hosts; view without copies
+
+	Policy datacutter.Policy // of all streams
+}
+
+// App is a microscope that is about to run, as part of one process or all of
+// it.
+type App struct {
+	job     datacutter.Job
+	picture *image.NRGBA
+
+	mu      sync.Mutex
+	missing int // works whose band is not there
+}
+
+// New prepares a run.
+func New(o Options) (*App, error) {
+	if o.Query == (Query{}) {
+		o.Query = Query{Region: o.Slide.Bounds(), Zoom: 3}
+	}
+	setDefault(&o.UnitSize, 1024)
+	setDefault(&o.Groups, 5)
+	if len(o.Hosts) == 0 {
+		for i := range 13 {
+			o.Hosts = append(o.Hosts, fmt.Sprintf("node%02d", i))
+		}
+	}
+	if need := max(tileUnit(o.Slide.edge), pieceLen+o.Slide.longest); need > o.UnitSize {
+		return nil, fmt.Errorf("microscope: units of %d bytes are too small for tiles of %d by %d pixels: use units of %d bytes, or a slide with tiles of %d",
+			o.UnitSize, o.Slide.edge, o.Slide.edge, need, TileFor(o.UnitSize))
+	}
+	v, err := o.Slide.look(o.Query)
+	if err != nil {
+		return nil, err
+	}
+	a := &App{picture: image.NewNRGBA(image.Rectangle{Max: v.size()})}
+	a.job.Group = a.group(o)
+	if a.job.Layout = o.Layout; o.Layout == nil {
+		a.job.Layout = datacutter.Gather(a.job.Group, o.Groups, o.Hosts...)
+	}
+	groups := 0
+	for _, p := range a.job.Layout {
+		groups = max(groups, p.Group+1)
+	}
+	setDefault(&o.Works, groups)
+	for _, band := range v.bands(o.Works) {
+		a.job.Works = append(a.job.Works, band.append(nil))
+	}
+	a.missing = len(a.job.Works)
+	return a, nil
+}
+
+func setDefault(n *int, to int) {
+	if *n == 0 {
+		*n = to
+	}
+}
+
+func (a *App) group(o Options) datacutter.Group {
+	stream := func(name, from, to string) datacutter.Stream {
+		return datacutter.Stream{Name: name, From: from, To: to, UnitSize: o.UnitSize, Policy: o.Policy}
+	}
+	filter := func(name string, f func() (datacutter.Filter, error)) datacutter.FilterDef {
+		return datacutter.FilterDef{Name: name, New: func(i datacutter.Instance) (datacutter.Filter, error) {
+			if name == "view" && i.Copies > 1 {
+				return nil, errors.New("microscope: a group has one view")
+			}
+			return f()
+		}}
+	}
+	return datacutter.Group{
+		Filters: []datacutter.FilterDef{
+			filter("read", func() (datacutter.Filter, error) { return &reader{slide: o.Slide}, nil }),
+			filter("decompress", func() (datacutter.Filter, error) { return newDecompressor(o.Slide) }),
+			filter("clip", func() (datacutter.Filter, error) { return &clipper{slide: o.Slide}, nil }),
+			filter("zoom", func() (datacutter.Filter, error) { return &zoomer{}, nil }),
+			filter("view", func() (datacutter.Filter, error) { return &viewer{show: a.show}, nil }),
+		},
+		Streams: []datacutter.Stream{
+			stream(tiles, "read", "decompress"), stream(pixels, "decompress", "clip"), stream(region, "clip", "zoom"), stream(grid, "zoom", "view"),
+		},
+	}
+}
+
+// Job is what to run, by datacutter.Run or on each host by a Node.
+func (a *App) Job() datacutter.Job { return a.job }
+
+// show takes a band.
+func (a *App) show(v view, band *image.NRGBA) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	draw.Draw(a.picture, band.Rect.Add(image.Pt(0, v.top)), band, image.Point{}, draw.Src)
+	a.missing--
+}
+
+// Picture is what a run made. Of several processes only the one that ran all
+// the views has it; by default that is the first host.
+func (a *App) Picture() (*image.NRGBA, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.missing > 0 {
+		return nil, fmt.Errorf("microscope: %d of %d bands were not made here", a.missing, len(a.job.Works))
+	}
+	return a.picture, nil
+}
+
+// Run runs the microscope with all hosts in this process. Its time is the
+// report's.
+func Run(ctx context.Context, network datacutter.Network, o Options) (*image.NRGBA, datacutter.Report, error) {
+	a, err := New(o)
+	if err != nil {
+		return nil, datacutter.Report{}, err
+	}
+	report, err := datacutter.Run(ctx, network, a.Job())
+	if err != nil {
+		return nil, report, err
+	}
+	picture, err := a.Picture()
+	return picture, report, err
+}

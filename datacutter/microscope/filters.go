@@ -1,0 +1,256 @@
+package microscope
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"image"
+	"io"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/softrnic/softrnic/datacutter"
+)
+
+// Names of the streams.
+const (
+	tiles  = "tiles"  // read to decompress: compressed tiles
+	pixels = "pixels" // decompress to clip: their pixels
+	region = "region" // clip to zoom: those that are wanted
+	grid   = "grid"   // zoom to view: sums for pixels of the picture
+)
+
+// each calls f for every unit of an input, with the query of the work.
+func each(w *datacutter.Work, in string, f func(v view, unit []byte) error) error {
+	v, err := parseView(w.Query)
+	if err != nil {
+		return err
+	}
+	for unit, err := range w.In(in).Units() {
+		if err == nil {
+			err = f(v, unit)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// reader reads the tiles that a view touches; its copies share them.
+type reader struct {
+	slide *Slide
+	unit  []byte
+}
+
+func (r *reader) Process(_ context.Context, w *datacutter.Work) error {
+	v, err := parseView(w.Query)
+	if err != nil {
+		return err
+	}
+	edge, n := r.slide.edge, 0
+	for y := v.rect.Min.Y / edge; y < ceil(v.rect.Max.Y, edge); y++ {
+		for x := v.rect.Min.X / edge; x < ceil(v.rect.Max.X, edge); x++ {
+			if n++; n%w.Copies != w.Copy {
+				continue
+			}
+			at := r.slide.tile(v.level, x, y)
+			r.unit = append(r.unit[:0], make([]byte, pieceLen)...)
+			putPiece(r.unit, at, at.Dx()*at.Dy())
+			if r.unit, err = r.slide.appendTile(r.unit, v.level, x, y); err != nil {
+				return err
+			}
+			if err := w.Out(tiles).SendKey(uint64(n), r.unit); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// decompressor makes pixels of tiles.
+type decompressor struct {
+	slide *Slide
+	zip   *zstd.Decoder
+	unit  []byte
+}
+
+func newDecompressor(s *Slide) (*decompressor, error) {
+	// Pixels beyond the size that the piece says are refused.
+	zip, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecodeAllCapLimit(true))
+	return &decompressor{slide: s, zip: zip, unit: make([]byte, 0, pieceLen+3*s.edge*s.edge)}, err
+}
+
+func (d *decompressor) Close() error {
+	d.zip.Close()
+	return nil
+}
+
+func (d *decompressor) Process(_ context.Context, w *datacutter.Work) error {
+	return each(w, tiles, func(v view, unit []byte) error {
+		at, n, packed, err := parsePiece(unit, image.Rectangle{Max: d.slide.size(v.level)}, 0)
+		if err != nil {
+			return err
+		}
+		raw, err := d.unpack(at, packed)
+		if err != nil {
+			return err
+		}
+		putPiece(raw, at, n)
+		return w.Out(pixels).Send(raw)
+	})
+}
+
+// unpack returns a unit with room for its piece and the pixels of a tile.
+func (d *decompressor) unpack(at image.Rectangle, packed []byte) ([]byte, error) {
+	n := pieceLen + 3*at.Dx()*at.Dy()
+	if at.Dx() > d.slide.edge || at.Dy() > d.slide.edge {
+		return nil, fmt.Errorf("%w: %v is larger than a tile", errPiece, at)
+	}
+	raw, err := d.zip.DecodeAll(packed, d.unit[:pieceLen:n])
+	if err != nil {
+		return nil, fmt.Errorf("tile %v: %w", at, err)
+	}
+	if len(raw) != n {
+		return nil, fmt.Errorf("tile %v: %w", at, io.ErrUnexpectedEOF)
+	}
+	return raw, nil
+}
+
+// clipper leaves out what is not in the region.
+type clipper struct {
+	slide *Slide
+	unit  []byte
+}
+
+func (c *clipper) Process(_ context.Context, w *datacutter.Work) error {
+	return each(w, pixels, func(v view, unit []byte) error {
+		at, _, rgb, err := parsePiece(unit, image.Rectangle{Max: c.slide.size(v.level)}, 3)
+		if err != nil {
+			return err
+		}
+		in := at.Intersect(v.rect)
+		if in.Empty() {
+			return nil
+		}
+		c.unit = append(c.unit[:0], make([]byte, pieceLen)...)
+		putPiece(c.unit, in, in.Dx()*in.Dy())
+		for y := in.Min.Y; y < in.Max.Y; y++ {
+			row := rgb[3*at.Dx()*(y-at.Min.Y):]
+			c.unit = append(c.unit, row[3*(in.Min.X-at.Min.X):3*(in.Max.X-at.Min.X)]...)
+		}
+		return w.Out(region).Send(c.unit)
+	})
+}
+
+// zoomer projects pixels onto the grid of the picture: where several meet it
+// sends their sum, 16 bits a colour, otherwise the pixel. Pixels that a tile
+// has in part are added up by the viewer.
+type zoomer struct {
+	unit []byte
+	sums []uint16 // of a row of the grid
+}
+
+func (z *zoomer) Process(_ context.Context, w *datacutter.Work) error {
+	return each(w, region, func(v view, unit []byte) error {
+		at, n, rgb, err := parsePiece(unit, v.rect, 3)
+		if err != nil {
+			return err
+		}
+		from := at.Sub(v.rect.Min)
+		to := image.Rect(from.Min.X/v.factor, from.Min.Y/v.factor, ceil(from.Max.X, v.factor), ceil(from.Max.Y, v.factor))
+		z.unit = append(z.unit[:0], make([]byte, pieceLen)...)
+		putPiece(z.unit, to, n)
+		if v.factor == 1 {
+			z.unit = append(z.unit, rgb...)
+		} else {
+			z.compose(v.factor, from, to, rgb)
+		}
+		return w.Out(grid).Send(z.unit)
+	})
+}
+
+// compose appends the sums for the grid points to of the pixels at from.
+func (z *zoomer) compose(factor int, from, to image.Rectangle, rgb []byte) {
+	for gy := to.Min.Y; gy < to.Max.Y; gy++ {
+		z.sums = append(z.sums[:0], make([]uint16, 3*to.Dx())...)
+		for y := max(gy*factor, from.Min.Y); y < min((gy+1)*factor, from.Max.Y); y++ {
+			row := rgb[3*from.Dx()*(y-from.Min.Y):][:3*from.Dx()]
+			for i := 0; i < len(row); i += 3 {
+				gx := (from.Min.X+i/3)/factor - to.Min.X
+				sum := z.sums[3*gx : 3*gx+3]
+				sum[0] += uint16(row[i])
+				sum[1] += uint16(row[i+1])
+				sum[2] += uint16(row[i+2])
+			}
+		}
+		for _, s := range z.sums {
+			z.unit = binary.BigEndian.AppendUint16(z.unit, s)
+		}
+	}
+}
+
+// viewer makes the picture of a band and hands it over.
+type viewer struct {
+	show func(v view, picture *image.NRGBA)
+	sums []uint16
+}
+
+func (p *viewer) Process(_ context.Context, w *datacutter.Work) error {
+	v, err := parseView(w.Query)
+	if err != nil {
+		return err
+	}
+	size := v.size()
+	p.sums = append(p.sums[:0], make([]uint16, 3*size.X*size.Y)...)
+	missing := v.rect.Dx() * v.rect.Dy()
+	err = each(w, grid, func(v view, unit []byte) error {
+		n, err := p.add(v, unit)
+		missing -= n
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if missing != 0 {
+		return fmt.Errorf("%d of %d pixels are missing", missing, v.rect.Dx()*v.rect.Dy())
+	}
+	picture := image.NewNRGBA(image.Rectangle{Max: size})
+	for y := range size.Y {
+		for x := range size.X {
+			n := v.count(x, y)
+			i := y*size.X + x
+			for c := range 3 {
+				picture.Pix[4*i+c] = byte((int(p.sums[3*i+c]) + n/2) / n)
+			}
+			picture.Pix[4*i+3] = 255
+		}
+	}
+	p.show(v, picture)
+	return nil
+}
+
+// add adds a unit to the sums, and returns how many pixels of the slide it has.
+func (p *viewer) add(v view, unit []byte) (int, error) {
+	wide := 2
+	if v.factor == 1 {
+		wide = 1
+	}
+	width := v.size().X
+	at, n, data, err := parsePiece(unit, image.Rectangle{Max: v.size()}, 3*wide)
+	if err != nil {
+		return 0, err
+	}
+	for y := at.Min.Y; y < at.Max.Y; y++ {
+		sums := p.sums[3*(y*width+at.Min.X) : 3*(y*width+at.Max.X)]
+		for i := range sums {
+			if wide == 1 {
+				sums[i] += uint16(data[i])
+			} else {
+				sums[i] += binary.BigEndian.Uint16(data[2*i:])
+			}
+		}
+		data = data[wide*len(sums):]
+	}
+	return n, nil
+}
