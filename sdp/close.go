@@ -17,7 +17,12 @@ func (c *Conn) Close() error {
 	}
 	c.closed = true
 	c.lingers.Store(true)
-	c.since = time.Now()
+	if c.lingering == 0 {
+		c.core.Fail(net.ErrClosed)
+		c.teardown()
+		c.mu.Unlock()
+		return nil
+	}
 	c.core.CloseWrite()
 	c.post()
 	c.discard()
@@ -26,7 +31,7 @@ func (c *Conn) Close() error {
 	c.notify()
 	c.after()
 	if !c.ended {
-		c.linger = time.AfterFunc(c.stack.options.Linger, c.abort)
+		c.linger = time.AfterFunc(c.lingering, c.abort)
 		if !c.pumping { // else a call is on its way out, and leaves the rest to watch
 			c.arm()
 			c.after()

@@ -28,22 +28,22 @@ type Conn struct {
 	reading, writing         sync.Mutex // held by the call of that direction
 	readDeadline, writeLimit *deadline
 
-	mu      sync.Mutex
-	core    *protocol.Core
-	design  flow.Design
-	closed  bool // Close was called
-	pumping bool // a call waits for completions, and handles them for all
-	waiting [waits]*waiter
-	armed   bool   // the queue will tell watch of a completion
-	listed  bool   // the patrol has it
-	calls   uint64 // of the application, and
-	seen    uint64 // at the patrol's last look
-	dropped uint64 // bytes that came after Close
-	large   bool   // the last bytes that came were not copied
-	sinking bool   // the last bytes that went out went to memory that the peer had offered
-	counts  counts
-	since   time.Time
-	ended   bool // teardown has begun
+	mu        sync.Mutex
+	core      *protocol.Core
+	design    flow.Design
+	closed    bool // Close was called
+	pumping   bool // a call waits for completions, and handles them for all
+	waiting   [waits]*waiter
+	armed     bool   // the queue will tell watch of a completion
+	listed    bool   // the patrol has it
+	calls     uint64 // of the application, and
+	seen      uint64 // at the patrol's last look
+	dropped   uint64 // bytes that came after Close
+	large     bool   // the last bytes that came were not copied
+	sinking   bool   // the last bytes that went out went to memory that the peer had offered
+	counts    counts
+	lingering time.Duration // how long Close sends on; 0 not at all
+	ended     bool          // teardown has begun
 
 	linger  *time.Timer // ends a closed connection; nil before
 	lingers atomic.Bool

@@ -12,7 +12,7 @@ import (
 // memory is put into cfg.
 func (s *Stack) connection(cfg *protocol.Config) (c *Conn, err error) {
 	c = &Conn{
-		stack: s, zeroCopy: s.options.ZeroCopy, gone: make(chan struct{}),
+		stack: s, zeroCopy: s.options.ZeroCopy, lingering: s.options.Linger, gone: make(chan struct{}),
 		readDeadline: newDeadline(), writeLimit: newDeadline(),
 	}
 	defer func() {

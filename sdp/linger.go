@@ -1,0 +1,23 @@
+package sdp
+
+import (
+	"net"
+	"time"
+)
+
+// SetLinger says what Close does about bytes that are not with the peer yet, as
+// (*net.TCPConn).SetLinger does: with sec < 0, the default, they are sent
+// within Options.Linger; with 0 they are dropped and the connection is reset;
+// otherwise they are sent within so many seconds. Close waits in no case.
+func (c *Conn) SetLinger(sec int) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return c.opError("set", net.ErrClosed)
+	}
+	c.lingering = c.stack.options.Linger
+	if sec >= 0 {
+		c.lingering = time.Duration(sec) * time.Second
+	}
+	return nil
+}

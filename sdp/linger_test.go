@@ -1,0 +1,44 @@
+package sdp_test
+
+import (
+	"errors"
+	"io"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/rnic"
+	"github.com/softrnic/softrnic/sdp"
+)
+
+// TestNoLinger: with no time to linger a Close is a reset.
+func TestNoLinger(t *testing.T) {
+	eachDesign(t, func(t *testing.T, o sdp.Options) {
+		a, b := newEnds(t, rnic.Options{}, o).dial(t)
+		require.NoError(t, a.SetLinger(0))
+		require.NoError(t, a.Close())
+		require.True(t, errors.Is(a.SetLinger(0), net.ErrClosed))
+		require.NoError(t, b.SetReadDeadline(time.Now().Add(hang)))
+		_, err := b.Read(make([]byte, 1))
+		require.True(t, errors.Is(err, sdp.ErrReset), "%v", err)
+	})
+}
+
+// TestLinger: what was written arrives, though the connection is closed at once.
+func TestLinger(t *testing.T) {
+	eachDesign(t, func(t *testing.T, o sdp.Options) {
+		o.ZeroCopy = -1
+		a, b := newEnds(t, rnic.Options{}, o).dial(t)
+		require.NoError(t, a.SetLinger(int(hang/time.Second)))
+		sent := random(200_000, 1) // on the way, or still here
+		n, err := a.Write(sent)
+		require.NoError(t, err)
+		require.NoError(t, a.Close())
+		require.NoError(t, b.SetReadDeadline(time.Now().Add(hang)))
+		got, err := io.ReadAll(b)
+		require.NoError(t, err)
+		require.Equal(t, sent[:n], got)
+	})
+}
