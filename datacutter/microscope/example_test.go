@@ -14,9 +14,9 @@ import (
 // A look at the middle of a slide, four pixels to one, by five groups on four
 // hosts.
 func Example() {
-	slide, err := microscope.NewSlide(microscope.SpecFor(1<<20, 1024))
+	slide, err := microscope.NewSlide(microscope.SpecFor(256<<10, 1024))
 	check(err)
-	query := microscope.Query{Region: image.Rect(200, 200, 400, 360), Zoom: 4}
+	query := microscope.Query{Region: image.Rect(40, 80, 240, 240), Zoom: 4}
 	picture, report, err := microscope.Run(context.Background(), datacutter.TCP{},
 		microscope.Options{Slide: slide, Query: query, Hosts: []string{"client", "a", "b", "c"}})
 	check(err)

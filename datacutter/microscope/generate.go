@@ -60,7 +60,7 @@ func Generate(w io.Writer, spec Spec) error {
 	if err := checkSpec(spec); err != nil {
 		return fmt.Errorf("microscope: Spec: %w", err)
 	}
-	zip, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))
+	zip, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest))
 	if err != nil {
 		return err
 	}

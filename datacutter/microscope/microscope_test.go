@@ -56,9 +56,9 @@ func TestGoldenPictures(t *testing.T) {
 		sum      string // the first 8 bytes of SHA-256
 	}{
 		{64 << 10, 1024, 1, image.Pt(147, 147), "7242d82c29d939d2"},
-		{256 << 10, 1024, 3, image.Pt(99, 99), "b167217dc3150556"},
-		{1 << 20, 1024, 4, image.Pt(148, 148), "39a23ee6c7115d2b"},
-		{1 << 20, 4096, 6, image.Pt(99, 99), "7e5f2f2cd6aaacda"},
+		{128 << 10, 1024, 3, image.Pt(70, 70), "efa9ad897eae72ad"},
+		{256 << 10, 1024, 4, image.Pt(74, 74), "0a3b2282dd971646"},
+		{256 << 10, 4096, 6, image.Pt(50, 50), "81203ac9497d70ea"},
 	} {
 		name := fmt.Sprintf("%d bytes, units of %d, zoom %d", c.bytes, c.unitSize, c.zoom)
 		s := newSlide(t, SpecFor(c.bytes, c.unitSize))

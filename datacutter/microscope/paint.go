@@ -11,34 +11,52 @@ func hash(seed uint64, x, y int) uint32 {
 	return uint32(h >> 32)
 }
 
-// noise varies smoothly from 0 to 255 over 2^scale pixels.
-func noise(seed uint64, scale, x, y int) int {
-	one := 1 << scale
-	gx, gy, fx, fy := x>>scale, y>>scale, x&(one-1), y&(one-1)
-	corner := func(dx, dy int) int { return int(hash(seed+uint64(scale), gx+dx, gy+dy) & 255) }
-	top := corner(0, 0)*(one-fx) + corner(1, 0)*fx
-	bottom := corner(0, 1)*(one-fx) + corner(1, 1)*fx
-	return (top*(one-fy) + bottom*fy) >> (2 * scale)
+// noise varies smoothly from 0 to 255 over 2^scale pixels. It keeps the corners
+// of the last square of the grid.
+type noise struct {
+	seed   uint64
+	scale  int
+	x, y   int // of the square
+	corner [4]int
+	kept   bool
 }
 
-// isTissue is the rest glass?
-func isTissue(seed uint64, x, y int) bool {
-	return 2*noise(seed, 8, x, y)+noise(seed, 6, x, y) > 300
+func (n *noise) at(x, y int) int {
+	one := 1 << n.scale
+	gx, gy, fx, fy := x>>n.scale, y>>n.scale, x&(one-1), y&(one-1)
+	if !n.kept || gx != n.x || gy != n.y {
+		n.x, n.y, n.kept = gx, gy, true
+		for i := range n.corner {
+			n.corner[i] = int(hash(n.seed+uint64(n.scale), gx+i&1, gy+i>>1) & 255)
+		}
+	}
+	top := n.corner[0]*(one-fx) + n.corner[1]*fx
+	bottom := n.corner[2]*(one-fx) + n.corner[3]*fx
+	return (top*(one-fy) + bottom*fy) >> (2 * n.scale)
 }
+
+// tissue is where there is not only glass.
+type tissue struct {
+	coarse, fine noise
+}
+
+func (t *tissue) at(x, y int) bool { return 2*t.coarse.at(x, y)+t.fine.at(x, y) > 300 }
 
 // paint makes level 0.
 func paint(spec Spec) *raster {
 	r := newRaster(spec.Width, spec.Height)
+	where := tissue{noise{seed: spec.Seed, scale: 8}, noise{seed: spec.Seed, scale: 6}}
+	fibres := noise{seed: spec.Seed + 1, scale: 4}
 	for y := range r.height {
 		row := r.row(y)
 		for x := range r.width {
 			p := row[3*x : 3*x+3]
 			grain := int(hash(spec.Seed, x, y) & 7)
-			if !isTissue(spec.Seed, x, y) {
+			if !where.at(x, y) {
 				p[0], p[1], p[2] = byte(236+grain), byte(234+grain), byte(238+grain)
 				continue
 			}
-			fibre := noise(spec.Seed+1, 4, x+y/2, y-x/3) / 3 // 0 to 85
+			fibre := fibres.at(x+y/2, y-x/3) / 3 // 0 to 85
 			p[0], p[1], p[2] = byte(228-fibre/3+grain), byte(190-fibre+grain), byte(212-fibre/2+grain)
 		}
 	}
@@ -47,7 +65,7 @@ func paint(spec Spec) *raster {
 		for cx := range ceil(r.width, cell) {
 			h := hash(spec.Seed+2, cx, cy)
 			x, y, radius := cx*cell+int(h%cell), cy*cell+int(h>>8%cell), 3+int(h>>16%6)
-			if h>>24 < 170 && isTissue(spec.Seed, x, y) {
+			if h>>24 < 170 && where.at(x, y) {
 				r.nucleus(x, y, radius, int(h>>28))
 			}
 		}
