@@ -2,6 +2,7 @@ package protocol
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 
 	"github.com/softrnic/softrnic/sdp/flow"
@@ -9,21 +10,21 @@ import (
 	"github.com/softrnic/softrnic/wire/bsdh"
 )
 
+// errUnposted ends a connection whose driver mixes up its queue pairs.
+var errUnposted = errors.New("a completion of work that was not posted")
+
 // Complete takes a completion of the connection's queue pair.
 func (c *Core) Complete(wc *verbs.WC) {
-	if wc.Status != verbs.WCSuccess {
+	switch {
+	case wc.Status != verbs.WCSuccess:
 		c.broken(wc)
-		return
-	}
-	if wc.Opcode.IsRecv() {
+	case wc.Opcode.IsRecv():
 		c.arrived(wc)
-	} else {
+	default:
 		c.completed(wc)
 	}
-	if c.err == nil {
-		c.repost()
-		c.report()
-		c.pump()
+	if c.started {
+		c.proceed()
 	}
 }
 
@@ -42,25 +43,36 @@ func (c *Core) broken(wc *verbs.WC) {
 
 // completed takes the success of a send request.
 func (c *Core) completed(wc *verbs.WC) {
-	switch k, value := split(wc.WRID); k {
-	case kindData:
+	switch k, value := split(wc.WRID); {
+	case k == kindData && c.started:
 		c.sender.Done(value)
-	case kindControl:
-		c.controls.done = value
-		c.there = c.there || c.parted && value == c.controls.sent
-	case kindRead:
-		c.fetched(int(value))
-	case kindWrite:
-		c.placed(int(value))
+	case k == kindControl:
+		c.controlDone(value)
+	case k == kindRead && c.fetch.reading:
+		c.fetched()
+	case k == kindWrite && c.drain.writing:
+		c.placed()
+	case k == kindAlive && c.asking:
+		c.asking = false
+	default:
+		c.fail(errUnposted)
 	}
 }
 
 // arrived takes a message.
 func (c *Core) arrived(wc *verbs.WC) {
-	slot := int(wc.WRID)
-	c.slots.posted--
+	slot, ok := c.slots.arrived(wc.WRID)
+	if !ok {
+		c.fail(errUnposted)
+		return
+	}
 	if !c.started {
 		c.violation("a message before the connection is there")
+		return
+	}
+	c.received++
+	if c.peer.Design != flow.NIC && c.known() < 0 {
+		c.violation("message %d, and there were receives for %d", c.received, c.words.at+uint32(c.words.told))
 		return
 	}
 	if wc.Opcode == verbs.WCRecvRDMAWithImm {
@@ -68,49 +80,91 @@ func (c *Core) arrived(wc *verbs.WC) {
 		c.ringWrite(bsdh.Imm(wc.Imm), int(wc.ByteLen))
 		return
 	}
-	b := c.slots.bytes(slot, int(wc.ByteLen))
+	if !c.message(c.slots.bytes(slot, int(wc.ByteLen)), slot) {
+		c.slots.give(slot)
+	}
+	if c.slots.isOld(slot) {
+		c.oldUsed()
+	}
+}
+
+// message takes a message of the standard's form, and reports whether it keeps
+// the slot.
+func (c *Core) message(b []byte, slot int) (keeps bool) {
 	h, err := bsdh.ParseHeader(b)
 	if err != nil {
 		c.violation("%v", err)
-		return
+		return false
 	}
 	if int(h.Len) != len(b) {
 		c.violation("%v says %d bytes and has %d", h.MID, h.Len, len(b))
-		return
+		return false
 	}
-	c.received++
 	if h.Seq != c.received {
 		c.violation("%v has number %d; %d was due", h.MID, h.Seq, c.received)
-		return
+		return false
 	}
 	if !c.credits.Update(h.Bufs, h.Ack) {
 		c.violation("%v acknowledges message %d, which was not sent", h.MID, h.Ack)
-		return
+		return false
 	}
-	if !c.dispatch(h, b[bsdh.HeaderBytes:], slot) {
-		c.slots.give(slot)
-	}
+	return c.dispatch(h, b[bsdh.HeaderBytes:], slot)
 }
 
 // ringWrite takes note of data that the peer has written to our ring.
 func (c *Core) ringWrite(imm bsdh.Imm, n int) {
-	c.received++
-	if c.peer.Design == flow.Credit {
+	r, ok := c.receiver.(flow.RingReceiver)
+	if !ok {
 		c.violation("an RDMA WRITE with immediate data in a connection without a ring")
 		return
 	}
-	if c.finished {
-		c.violation("data after DisConn")
+	if !c.mayArrive("a write") {
 		return
 	}
-	if err := c.receiver.(flow.RingReceiver).Arrived(int(imm.Offset()), n); err != nil {
+	if err := r.Arrived(int(imm.Offset()), n); err != nil {
 		c.violation("a write of %d bytes at %d of the ring: %v", n, imm.Offset(), err)
 		return
 	}
+	c.kept(n, imm.Urgent())
+}
+
+// data takes a Data message of the standard.
+func (c *Core) data(h bsdh.Header, payload []byte, slot int) (keeps bool) {
+	r, ok := c.receiver.(*flow.CreditReceiver)
+	if !ok {
+		c.violation("a Data message with %d bytes in a connection by %v", len(payload), c.peer.Design)
+		return false
+	}
+	if !c.mayArrive("a Data message") {
+		return false
+	}
+	if err := r.Arrived(slot, payload); err != nil {
+		c.violation("%v", err)
+		return false
+	}
+	c.kept(len(payload), h.Flags&bsdh.OOBPresent != 0)
+	return true
+}
+
+// mayArrive reports whether data has its place here.
+func (c *Core) mayArrive(what string) bool {
+	switch {
+	case c.finished:
+		c.violation("%s after DisConn", what)
+	case c.avail.live:
+		c.violation("%s behind a SrcAvail that is open", what)
+	default:
+		return true
+	}
+	return false
+}
+
+// kept counts n bytes of data that have been taken.
+func (c *Core) kept(n int, urgent bool) {
 	c.carrying++
 	c.stats.arrived(n)
-	if imm.Urgent() {
-		c.urge.arrive(c.receiver.Buffered())
+	if urgent {
+		c.urge.arrive(c.position + uint64(c.receiver.Buffered()))
 	}
 	c.crossed()
 }
@@ -121,38 +175,29 @@ func (c *Core) dispatch(h bsdh.Header, body []byte, slot int) (keeps bool) {
 	if h.Flags&bsdh.OOBPending != 0 {
 		c.urge.announced = true
 	}
-	if len(payload) > 0 && h.MID != bsdh.MIDData && h.MID != bsdh.MIDSrcAvail && h.MID != bsdh.MIDSinkAvail {
+	if len(payload) > 0 && !h.MID.MayCarry() {
 		c.violation("%v with %d bytes of data", h.MID, len(payload))
+		return false
+	}
+	if h.MID.Private() && c.peer.Design == flow.Credit {
+		c.violation("%v in a connection by %v", h.MID, c.peer.Design)
 		return false
 	}
 	switch h.MID {
 	case bsdh.MIDData:
 		if len(payload) == 0 {
+			c.words.empty++
 			return false
 		}
 		return c.data(h, payload, slot)
 	case bsdh.MIDDisConn:
-		if c.finished {
-			c.violation("DisConn twice")
-			return false
-		}
-		c.finished = true
 		c.ended()
 	case bsdh.MIDAbortConn:
 		c.fail(ErrAborted)
-	case bsdh.MIDRingUpdate:
-		s, ok := c.sender.(*flow.RDMASender)
-		if !ok {
-			c.violation("%v in a connection by %v", h.MID, c.peer.Design)
-			return false
-		}
-		if freed := binary.BigEndian.Uint64(ext); !s.Freed(freed) {
-			c.violation("%v frees %d bytes, more than were sent", h.MID, freed)
-		}
 	case bsdh.MIDSrcAvail:
 		return c.sourceAvailable(ext, payload, slot)
 	case bsdh.MIDSinkAvail:
-		c.sinkAvailable(ext, payload)
+		c.sinkAvailable(h, ext, payload)
 	case bsdh.MIDRdmaRdCompl:
 		c.offerRead(binary.BigEndian.Uint32(ext), h.Flags)
 	case bsdh.MIDRdmaWrCompl:
@@ -168,38 +213,33 @@ func (c *Core) dispatch(h bsdh.Header, body []byte, slot int) (keeps bool) {
 	case bsdh.MIDModeChange:
 		c.modeChange(ext)
 	case bsdh.MIDChRcvBuf:
-		c.resizeAsked(binary.BigEndian.Uint32(ext))
+		c.sizeAsked(binary.BigEndian.Uint32(ext))
 	case bsdh.MIDChRcvBufAck:
-		c.resized(binary.BigEndian.Uint32(ext))
+		c.sizeAnswered(binary.BigEndian.Uint32(ext))
 	case bsdh.MIDSuspComm:
 		// The peer wants to move the connection elsewhere. We stay.
 		c.fail(fmt.Errorf("%w: the peer wants to suspend it (SuspComm), which is not supported", ErrReset))
+	case bsdh.MIDRingUpdate:
+		c.ringFreed(binary.BigEndian.Uint64(ext))
+	case bsdh.MIDRingChange:
+		c.ringOffered(ext)
+	case bsdh.MIDRingSwitched:
+		c.ringSwitched()
 	default:
 		c.violation("%v", h.MID)
 	}
 	return false
 }
 
-// data takes a Data message of the standard.
-func (c *Core) data(h bsdh.Header, payload []byte, slot int) (keeps bool) {
-	r, ok := c.receiver.(*flow.CreditReceiver)
-	switch {
-	case !ok:
-		c.violation("a Data message with %d bytes in a connection by %v", len(payload), c.peer.Design)
-		return false
-	case c.finished:
-		c.violation("data after DisConn")
-		return false
+// ringFreed takes a RingUpdate.
+func (c *Core) ringFreed(freed uint64) {
+	s, ok := c.sender.(*flow.RDMASender)
+	if !ok {
+		c.violation("RingUpdate in a connection by %v", c.peer.Design)
+		return
 	}
-	if err := r.Arrived(slot, payload); err != nil {
-		c.violation("%v", err)
-		return false
+	c.words.empty++
+	if !s.Freed(freed) {
+		c.violation("RingUpdate says that %d bytes are free again, more than were sent", freed)
 	}
-	c.carrying++
-	c.stats.arrived(len(payload))
-	if h.Flags&bsdh.OOBPresent != 0 {
-		c.urge.arrive(r.Buffered())
-	}
-	c.crossed()
-	return true
 }

@@ -1,6 +1,8 @@
 package protocol
 
 import (
+	"errors"
+
 	"github.com/softrnic/softrnic/sdp/flow"
 	"github.com/softrnic/softrnic/verbs"
 	"github.com/softrnic/softrnic/wire/bsdh"
@@ -12,11 +14,17 @@ type avail struct {
 	live      bool
 	addr      uint64
 	rkey      uint32
-	left      int  // bytes not read yet
-	reading   bool // an RDMA READ is under way
-	fetched   int  // bytes that one has brought, not taken by Fetched
-	unsaid    int  // bytes read that the peer has not been told of
-	cancelled bool // the peer wants it back
+	left      uint32 // bytes not read yet
+	unsaid    uint32 // bytes read that the peer has not been told of
+	cancelled bool   // the peer wants it back
+	dropped   bool   // the peer has taken it back, but for what is being read
+}
+
+// fetch is an RDMA READ of it.
+type fetch struct {
+	reading bool
+	asked   int // bytes
+	fetched int // bytes that have come, not taken by Fetched
 }
 
 // sourceAvailable takes a SrcAvail.
@@ -26,89 +34,88 @@ func (c *Core) sourceAvailable(ext, payload []byte, slot int) (keeps bool) {
 	case c.finished:
 		c.violation("SrcAvail after DisConn")
 	case c.mode.recv == bsdh.Buffered:
-		c.violation("SrcAvail in buffered mode")
+		c.violation("SrcAvail in %v mode", c.mode.recv)
 	case c.avail.live:
 		c.violation("a second SrcAvail; %d are taken", c.cfg.MaxAdverts)
 	case c.mode.recv == bsdh.Combined && (len(payload) == 0 || uint64(len(payload)) >= uint64(s.Len)):
 		c.violation("SrcAvail of %d bytes with %d of them, in combined mode", s.Len, len(payload))
 	case c.mode.recv == bsdh.Pipelined && (len(payload) > 0 || s.Len == 0):
 		c.violation("SrcAvail of %d bytes with %d of them, in pipelined mode", s.Len, len(payload))
-	case s.Len > maxAdvert:
-		c.violation("SrcAvail of %d bytes", s.Len)
-	case c.sink.live: // they crossed: the peer drops its own and uses ours
+	case c.sink.live && !c.unsay(bsdh.MIDSinkAvail):
+		// They crossed: the peer drops its own and uses ours.
 	default:
+		c.sink.live = false
 		if len(payload) > 0 {
 			keeps = c.inlinePart(payload, slot)
 		}
-		c.avail = avail{
-			live: true, addr: s.Addr + uint64(len(payload)), rkey: s.RKey, left: int(s.Len) - len(payload),
-			fetched: c.avail.fetched, // of the one before, and its reader has not looked yet
-		}
+		inline := uint32(len(payload))
+		c.avail = avail{live: true, addr: s.Addr + uint64(inline), rkey: s.RKey, left: s.Len - inline}
 	}
 	return keeps
 }
 
-// maxAdvert bounds an advertisement to what an RDMA operation can do.
-const maxAdvert = 1 << 31
-
 // inlinePart takes the data that came with a SrcAvail.
 func (c *Core) inlinePart(payload []byte, slot int) (keeps bool) {
-	r, ok := c.receiver.(*flow.CreditReceiver)
-	if !ok {
-		c.violation("SrcAvail with data in a connection by %v", c.peer.Design)
-		return false
-	}
-	if err := r.Arrived(slot, payload); err != nil {
+	if err := c.receiver.(*flow.CreditReceiver).Arrived(slot, payload); err != nil {
 		c.violation("%v", err)
 		return false
 	}
-	c.carrying++
-	c.stats.arrived(len(payload))
+	c.kept(len(payload), false)
 	return true
 }
+
+// mostAtOnce bounds an RDMA operation.
+const mostAtOnce = 1 << 30
+
+// errBeyond ends a connection whose driver would touch memory of the peer that
+// it may not.
+var errBeyond = errors.New("more than the peer has advertised was asked for")
 
 // Available is how many bytes of the peer's memory can be read now: 0 if there
 // are none, or others to be read first.
 func (c *Core) Available() int {
-	if !c.avail.live || c.avail.reading || c.avail.cancelled || c.Buffered() > 0 || c.err != nil {
+	if !c.avail.live || c.fetch.reading || c.avail.cancelled || c.Buffered() > 0 || c.err != nil {
 		return 0
 	}
-	return c.avail.left
+	return int(min(c.avail.left, mostAtOnce))
 }
 
 // Fetch reads n bytes, at most Available, into the application's memory. The
 // result is in [Core.Fetched].
 func (c *Core) Fetch(into verbs.SGE) {
-	a := &c.avail
-	a.reading = true
+	if int64(into.Length) > int64(c.Available()) {
+		c.fail(errBeyond)
+		return
+	}
+	c.fetch.reading, c.fetch.asked = true, int(into.Length)
 	c.out = append(c.out, verbs.SendWR{
 		WRID: kindRead.wrid(uint64(into.Length)), Opcode: verbs.WRRDMARead, Flags: verbs.SendSignaled,
-		SGList: c.sge(into), RemoteAddr: a.addr, RKey: a.rkey,
+		SGList: c.sge(into), RemoteAddr: c.avail.addr, RKey: c.avail.rkey,
 	})
 }
 
 // Fetched returns what a Fetch has brought, once.
 func (c *Core) Fetched() (n int, done bool) {
-	n, done = c.avail.fetched, !c.avail.reading
-	c.avail.fetched = 0
+	n, done = c.fetch.fetched, !c.fetch.reading
+	c.fetch.fetched = 0
 	return n, done
 }
 
 // Fetching reports whether a Fetch is under way.
-func (c *Core) Fetching() bool { return c.avail.reading }
+func (c *Core) Fetching() bool { return c.fetch.reading }
 
 // fetched takes the completion of a Fetch.
-func (c *Core) fetched(n int) {
-	a := &c.avail
-	a.reading = false
+func (c *Core) fetched() {
+	a, n := &c.avail, uint32(c.fetch.asked)
+	c.fetch.reading = false
+	c.fetch.fetched += int(n)
 	a.addr += uint64(n)
 	a.left -= n
-	a.fetched += n
 	a.unsaid += n
 	c.stats.BytesRead += uint64(n)
 	c.stats.ZeroCopyReceived += uint64(n)
 	switch {
-	case a.left == 0:
+	case a.left == 0 || a.dropped:
 		c.sayRead()
 		a.live = false
 	case a.cancelled:
@@ -122,14 +129,14 @@ func (c *Core) sayRead() {
 	if c.mode.recv == bsdh.Combined {
 		m.flags = bsdh.RequestPipe // who reads large pieces would offer memory for them
 	}
-	bsdh.RdmaCompl{Len: uint32(c.avail.unsaid)}.Append(m.ext[:0])
+	bsdh.RdmaCompl{Len: c.avail.unsaid}.Append(m.ext[:0])
 	c.avail.unsaid = 0
 	c.say(m)
 }
 
 // Refuse asks for the rest in messages.
 func (c *Core) Refuse() {
-	if c.avail.live && !c.avail.reading {
+	if c.avail.live && !c.fetch.reading {
 		c.refuse()
 		c.pump()
 	}
@@ -148,9 +155,16 @@ func (c *Core) refuse() {
 func (c *Core) availCancelled() {
 	switch a := &c.avail; {
 	case !a.live:
-	case a.reading:
+	case c.fetch.reading:
 		a.cancelled = true
 	default:
 		c.refuse()
 	}
+}
+
+// owesAnswer reports whether the peer waits for the end of an RDMA READ. With
+// the adapter to hold messages back the answer goes behind the data that it has,
+// but no more is put in front: the peer has to make room for all of it.
+func (c *Core) owesAnswer() bool {
+	return c.peer.Design == flow.NIC && c.avail.live && c.avail.cancelled
 }

@@ -13,13 +13,15 @@ var (
 )
 
 // CloseWrite ends our half of the stream: DisConn follows the last byte. What
-// the application has written before is still sent.
+// the application has written before is still sent; an offer ends first, and is
+// the caller's to cancel.
 func (c *Core) CloseWrite() {
 	if c.closing || c.err != nil {
 		return
 	}
 	c.closing = true
-	c.say(control{id: bsdh.MIDDisConn, hold: true})
+	c.drain.live = false // DisConn ends it
+	c.say(control{id: bsdh.MIDDisConn})
 	c.pump()
 }
 
@@ -50,9 +52,15 @@ func (c *Core) Over() bool { return c.over() }
 // First reports whether our half ended first: then it is for us to disconnect.
 func (c *Core) First() bool { return c.first }
 
-// ended is what the peer's DisConn changes.
+// ended takes the peer's DisConn.
 func (c *Core) ended() {
-	if c.avail.live {
+	switch {
+	case c.finished:
+		c.violation("DisConn twice")
+	case c.avail.live:
 		c.violation("DisConn while a SrcAvail is open")
+	default:
+		c.finished = true
+		c.crossed() // nobody will write to it
 	}
 }

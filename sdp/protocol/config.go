@@ -30,6 +30,10 @@ type Config struct {
 	Receives    int         // receives at a time, at most
 	MaxAdverts  uint8       // zero-copy advertisements that we take at a time
 
+	// MaxBufferBytes is up to which S the peer may have ours enlarged, with
+	// Credit: see Resize. Not more than BufferBytes means not at all.
+	MaxBufferBytes int
+
 	Send  Memory // N slots of S bytes and a header
 	Ring  Memory // N x S bytes, which the peer writes to; none with Credit
 	Slots Memory // receives: see SlotBytes
@@ -111,4 +115,5 @@ type Peer struct {
 	Window      uint32
 	Addr        uint64 // of its ring
 	RKey        uint32
+	Dialed      bool // it sent the Hello, we the HelloAck
 }

@@ -24,34 +24,38 @@ type Core struct {
 	sges     []verbs.SGE    // of out
 	in       []verbs.RecvWR // to be posted
 	controls controls
+	words    words
 
 	received uint32 // sequence number of the last message that came
-	word     uint32 // the last that the peer was told of, and how many
-	told     uint16 // receives there were then
 	carrying uint32 // messages with data that came and were kept (NonDiscards)
 	carried  uint32 // messages with data that were sent
+	position uint64 // bytes that Read has returned
 
-	closing  bool // CloseWrite was called
-	parted   bool // our DisConn is posted
-	there    bool // and has arrived at the peer's adapter
-	finished bool // the peer's DisConn has come
-	first    bool // ours went out before that
+	closing  bool   // CloseWrite was called
+	parted   uint64 // number of our DisConn among the controls, when it is posted
+	there    bool   // and it has arrived at the peer's adapter
+	finished bool   // the peer's DisConn has come
+	first    bool   // ours went out before that
 	err      error
 
-	avail avail // the peer's memory with data for us
-	offer offer // our memory with data for the peer
-	sink  sink  // our memory that waits for data
-	drain drain // the peer's memory that waits for data
-	mode  modes
-	urge  urgent
-	stats Stats
+	avail  avail // the peer's memory with data for us
+	fetch  fetch // what is read of it
+	offer  offer // our memory with data for the peer
+	sink   sink  // our memory that waits for data
+	drain  drain // the peer's memory that waits for data
+	mode   modes
+	urge   urgent
+	size   resize
+	ring   ringChange
+	asking bool // a keepalive is under way
+	stats  Stats
 }
 
 // New makes the end of a connection that begins: its receives are there to be
 // posted. [Core.Start] must follow before anything else.
 func New(cfg Config) *Core {
 	c := &Core{cfg: cfg}
-	c.slots.init(cfg)
+	c.slots.init(&cfg)
 	c.post(cfg.initial())
 	return c
 }
@@ -67,18 +71,17 @@ func (c *Core) Start(p Peer) {
 		c.slots.onlyLarge()
 		c.sender = flow.NewCreditSender(cfg.Send.Bytes, cfg.slotBytes(), bsdh.HeaderBytes, int(p.BufferBytes)-bsdh.HeaderBytes, cfg.Queue, &c.credits)
 		c.receiver = flow.NewCreditReceiver(cfg.large())
+		c.size.start(cfg, &p)
 	case flow.RDMA:
 		c.sender = flow.NewRDMASender(cfg.Send.Bytes[:cfg.ring()], int(p.Ring), cfg.Queue, &c.credits)
 		c.receiver = flow.NewRDMAReceiver(cfg.Ring.Bytes, cfg.Receives)
 	case flow.NIC:
-		c.sender = flow.NewNICSender(cfg.Send.Bytes[:cfg.ring()], int(p.Ring), min(int(p.Window), cfg.ring()/2), cfg.Queue)
+		c.sender = flow.NewNICSender(cfg.Send.Bytes[:cfg.ring()], int(p.Ring), int(p.Window), cfg.Queue)
 		c.receiver = flow.NewNICReceiver(cfg.Ring.Bytes, cfg.Window, cfg.Receives)
 	}
-	c.told = uint16(c.slots.posted) // by Hello or HelloAck
+	c.words.told = c.slots.posted // by Hello or HelloAck
 	c.repost()
-	if p.Design == flow.RDMA && c.slots.posted > int(c.told) {
-		c.update(control{id: bsdh.MIDRingUpdate}) // Hello told of fewer
-	}
+	c.report()
 	c.pump()
 }
 
@@ -113,14 +116,25 @@ func (c *Core) violation(format string, args ...any) {
 }
 
 // Write takes as much of p as the flow control does, and returns how much that
-// was: 0 if the caller has to wait for a completion.
-func (c *Core) Write(p []byte) (n int) {
-	for n < len(p) && c.err == nil && !c.closing {
+// was: 0 if the caller has to wait for a completion. While memory is offered it
+// is 0, too: what follows must stay behind that.
+func (c *Core) Write(p []byte) int { return c.write(p, false) }
+
+// write is Write, or SendUrgent.
+func (c *Core) write(p []byte, urgent bool) (n int) {
+	if c.err != nil || c.closing || c.offer.live {
+		return 0
+	}
+	for n < len(p) {
 		k := c.sender.Write(p[n:])
 		if k == 0 {
 			break
 		}
 		n += k
+		c.drain.live = false // the data voids it, here and there
+		if urgent && n == len(p) {
+			c.urge.mark(c.sender.Cut())
+		}
 		c.pump()
 	}
 	c.stats.wrote(n)
@@ -132,12 +146,20 @@ func (c *Core) Write(p []byte) (n int) {
 func (c *Core) Read(p []byte) (n int) {
 	n = c.receiver.Read(p)
 	if n > 0 {
+		c.position += uint64(n)
 		c.stats.read(n)
+		c.proceed()
+	}
+	return n
+}
+
+// proceed posts and says what there is to post and say.
+func (c *Core) proceed() {
+	if c.err == nil {
 		c.repost()
 		c.report()
 		c.pump()
 	}
-	return n
 }
 
 // Buffered is how many bytes wait to be read.
@@ -147,7 +169,7 @@ func (c *Core) Buffered() int { return c.receiver.Buffered() }
 func (c *Core) Finished() bool { return c.finished && c.receiver.Buffered() == 0 }
 
 // Writable reports whether Write would take something.
-func (c *Core) Writable() bool { return c.sender.Room() > 0 }
+func (c *Core) Writable() bool { return c.sender.Room() > 0 && !c.offer.live }
 
 // Flushed reports whether everything that was written is with the peer's
 // adapter, or on its way and will get there without us.
@@ -157,27 +179,29 @@ func (c *Core) Flushed() bool { return c.sender.Unposted() == 0 }
 func (c *Core) Held() int { return c.sender.Unposted() }
 
 // Sends returns the requests to post, in order. They are the caller's until it
-// calls the core again; after Sent, the memory they name still is.
+// calls the core again; after Posted, the memory they name still is the core's
+// until they complete.
 func (c *Core) Sends() []verbs.SendWR { return c.out }
 
-// Receives returns the receives to post.
+// Receives returns the receives to post. They go first: what Sends says may
+// promise them.
 func (c *Core) Receives() []verbs.RecvWR { return c.in }
 
 // Posted empties what Sends and Receives return: all of it has been posted.
-func (c *Core) Posted() {
-	c.out, c.sges, c.in = c.out[:0], c.sges[:0], c.in[:0]
-	c.controls.posted()
-}
+func (c *Core) Posted() { c.out, c.sges, c.in = c.out[:0], c.sges[:0], c.in[:0] }
 
-// pump turns what may go out into requests: data in its order, and behind it
-// what must not overtake it.
+// pump turns what may go out into requests: data in its order, and in their
+// places among it the messages that have one.
 func (c *Core) pump() {
 	if !c.started || c.err != nil {
 		return
 	}
-	c.pumpControls(false)
-	for m, ok := c.sender.Next(); ok; m, ok = c.sender.Next() {
-		c.postData(m)
+	c.pumpAside()
+	if c.pumpStream() && !c.owesAnswer() {
+		for m, ok := c.sender.Next(); ok; m, ok = c.sender.Next() {
+			c.postData(m)
+		}
+		c.pumpStream()
 	}
-	c.pumpControls(true)
+	c.pumpWord()
 }

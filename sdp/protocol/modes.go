@@ -8,53 +8,98 @@ import (
 // modes are how each direction's data may travel.
 type modes struct {
 	send, recv bsdh.Mode
+	changed    uint32 // sequence number of our last ModeChange about send
 }
 
 // newModes are those at the start: combined as the standard has it, pipelined
 // for good between ends with a ring.
 func newModes(d flow.Design) modes {
 	if d == flow.Credit {
-		return modes{bsdh.Combined, bsdh.Combined}
+		return modes{send: bsdh.Combined, recv: bsdh.Combined}
 	}
-	return modes{bsdh.Pipelined, bsdh.Pipelined}
+	return modes{send: bsdh.Pipelined, recv: bsdh.Pipelined}
 }
 
-// goPipelined asks the peer to take and give advertisements in our direction.
+// Modes are the modes of what we send and of what we receive.
+func (c *Core) Modes() (send, recv bsdh.Mode) { return c.mode.send, c.mode.recv }
+
+// mayChange is the table of the standard: who asks, from where to where. Of who
+// sends, from combined to buffered or pipelined, and from there back; of who
+// receives, from buffered to combined.
+func mayChange(bySource bool, from, to bsdh.Mode) bool {
+	if !bySource {
+		return from == bsdh.Buffered && to == bsdh.Combined
+	}
+	switch from {
+	case bsdh.Combined:
+		return to == bsdh.Buffered || to == bsdh.Pipelined
+	case bsdh.Pipelined:
+		return to == bsdh.Combined
+	}
+	return false
+}
+
+// ChangeMode changes the mode of what we send or, with SendHalf, asks the peer to
+// send in another one, and reports whether that may be now. It may not in a
+// connection with a ring, nor while memory is offered.
+func (c *Core) ChangeMode(m bsdh.ModeChange) bool {
+	mode := &c.mode.send
+	if m.SendHalf {
+		mode = &c.mode.recv
+	}
+	if c.err != nil || c.closing || c.peer.Design != flow.Credit || c.waits(bsdh.MIDModeChange) ||
+		!mayChange(!m.SendHalf, *mode, m.Mode) || !m.SendHalf && c.offer.live {
+		return false
+	}
+	*mode = m.Mode
+	if !m.SendHalf {
+		c.drain.live = false // the peer drops it, too
+	}
+	say := control{id: bsdh.MIDModeChange}
+	m.Append(say.ext[:0])
+	c.say(say)
+	c.pump()
+	return true
+}
+
+// goPipelined makes the peer take and give advertisements in our direction, as
+// it wishes.
 func (c *Core) goPipelined() {
-	if c.mode.send != bsdh.Combined || c.offer.live {
-		return
+	if c.mode.send == bsdh.Combined {
+		c.ChangeMode(bsdh.ModeChange{Mode: bsdh.Pipelined})
 	}
-	c.mode.send = bsdh.Pipelined
-	m := control{id: bsdh.MIDModeChange, hold: true}
-	bsdh.ModeChange{Mode: bsdh.Pipelined}.Append(m.ext[:0])
-	c.say(m)
 }
 
-// modeChange takes a ModeChange: who asks, from where to where, is in the
-// table of the standard.
+// beforeChange reports whether a message with this Ack was sent before our last
+// ModeChange had arrived, at a peer that knew the mode before.
+func (c *Core) beforeChange(ack uint32) bool {
+	return c.mode.changed > 0 && (c.waits(bsdh.MIDModeChange) || int32(ack-c.mode.changed) < 0)
+}
+
+// modeChange takes a ModeChange.
 func (c *Core) modeChange(ext []byte) {
 	m, err := bsdh.ParseModeChange(ext)
 	if err != nil {
 		c.violation("%v", err)
 		return
 	}
-	if c.peer.Design != flow.Credit {
-		c.violation("ModeChange to %v in a connection by %v", m, c.peer.Design)
-		return
-	}
-	from := &c.mode.recv
+	mode := &c.mode.recv
 	if m.SendHalf {
-		from = &c.mode.send
+		mode = &c.mode.send
 	}
 	switch {
-	case m.SendHalf && *from == bsdh.Buffered && m.Mode == bsdh.Combined:
-	case !m.SendHalf && *from == bsdh.Combined && m.Mode == bsdh.Buffered && !c.avail.live:
-	case !m.SendHalf && *from == bsdh.Combined && m.Mode == bsdh.Pipelined:
-	case !m.SendHalf && *from == bsdh.Pipelined && m.Mode == bsdh.Combined && !c.sink.live:
-		c.avail.live = c.avail.live && c.avail.reading // the peer offers it again
+	case c.peer.Design != flow.Credit:
+		c.violation("ModeChange to %v in a connection by %v", m, c.peer.Design)
+	case !mayChange(!m.SendHalf, *mode, m.Mode):
+		c.violation("ModeChange to %v from %v", m, *mode)
+	case m.Mode == bsdh.Buffered && c.avail.live:
+		c.violation("ModeChange to %v while a SrcAvail is open", m)
 	default:
-		c.violation("ModeChange to %v from %v", m, *from)
-		return
+		if *mode == bsdh.Pipelined {
+			c.crossed()
+			c.avail.dropped = true // the peer offers it again
+			c.avail.live = c.avail.live && c.fetch.reading
+		}
+		*mode = m.Mode
 	}
-	*from = m.Mode
 }

@@ -53,7 +53,7 @@ func (c Config) Heed(h *bsdh.Hello) (Config, error) {
 
 // PeerOf is the peer that sent a Hello.
 func PeerOf(h *bsdh.Hello) (Peer, error) {
-	return peer(Peer{Bufs: h.Bufs, BufferBytes: h.LocalRcvSz, MaxAdverts: h.MaxAdverts}, h.Extension)
+	return peer(Peer{Dialed: true, Bufs: h.Bufs, BufferBytes: h.LocalRcvSz, MaxAdverts: h.MaxAdverts}, h.Extension)
 }
 
 // HelloAck accepts the connection.

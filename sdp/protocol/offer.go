@@ -9,22 +9,25 @@ import (
 type offer struct {
 	live      bool
 	cancelled bool
-	total     int // bytes
-	inline    int // of these, sent with the SrcAvail itself
-	read      int // of these, read by the peer
+	cancel    uint64 // number of the SrcAvailCancel among the controls, when it is posted
+	heard     bool   // and it has arrived at the peer's adapter
+	total     int    // bytes
+	inline    int    // of these, sent with the SrcAvail itself
+	read      int    // of these, read by the peer
 }
 
 // CanOffer reports whether the peer takes a SrcAvail now. What has been written
 // before goes first by itself.
 func (c *Core) CanOffer() bool {
-	return c.err == nil && !c.closing && !c.offer.live && c.mode.send != bsdh.Buffered && c.peer.MaxAdverts > 0
+	return c.err == nil && !c.closing && !c.offer.live && !c.drain.live && !c.drain.writing &&
+		c.mode.send != bsdh.Buffered && c.peer.MaxAdverts > 0 && c.spilled() == 0
 }
 
 // Offer advertises memory that p is the content of, at addr in the peer's terms.
 // The peer may read it until [Core.Offered] says that it is done. CanOffer is
 // true.
 func (c *Core) Offer(p []byte, addr uint64, rkey uint32) {
-	m := control{id: bsdh.MIDSrcAvail, hold: true}
+	m := control{id: bsdh.MIDSrcAvail}
 	bsdh.SrcAvail{Len: uint32(len(p)), RKey: rkey, Addr: addr}.Append(m.ext[:0])
 	c.offer = offer{live: true, total: len(p)}
 	if c.mode.send == bsdh.Combined { // the standard wants a byte with it
@@ -32,7 +35,11 @@ func (c *Core) Offer(p []byte, addr uint64, rkey uint32) {
 		c.offer.inline = 1
 	}
 	c.stats.Offers++
-	c.drain.live = false
+	if c.offer.inline == len(p) { // and others without it
+		c.offer.inline = 0
+		c.endOffer(true)
+		return
+	}
 	c.say(m)
 	c.pump()
 }
@@ -55,14 +62,15 @@ func (c *Core) CancelOffer() {
 	if c.unsay(bsdh.MIDSrcAvail) {
 		c.offer.inline = 0
 		c.endOffer(true)
-		return
+	} else {
+		c.say(control{id: bsdh.MIDSrcAvailCancel})
 	}
-	c.say(control{id: bsdh.MIDSrcAvailCancel})
 	c.pump()
 }
 
 func (c *Core) endOffer(refused bool) {
 	c.offer.live = false
+	c.unsay(bsdh.MIDSrcAvailCancel)
 	c.stats.BytesWritten += uint64(c.offer.inline)
 	if refused {
 		c.stats.OffersRefused++
@@ -72,7 +80,7 @@ func (c *Core) endOffer(refused bool) {
 // offerRead takes the peer's word that it has read n bytes more.
 func (c *Core) offerRead(n uint32, flags bsdh.Flags) {
 	o := &c.offer
-	if !o.live || uint64(n) > uint64(o.total-o.inline-o.read) {
+	if !o.live || c.waits(bsdh.MIDSrcAvail) || uint64(n) > uint64(o.total-o.inline-o.read) {
 		c.violation("RdmaRdCompl of %d bytes, which were not offered", n)
 		return
 	}
@@ -89,21 +97,9 @@ func (c *Core) offerRead(n uint32, flags bsdh.Flags) {
 
 // offerRefused takes the peer's word that it wants the rest in messages.
 func (c *Core) offerRefused() {
-	if !c.offer.live {
+	if !c.offer.live || c.waits(bsdh.MIDSrcAvail) {
 		c.violation("SendSm without a SrcAvail")
 		return
 	}
 	c.endOffer(true)
-}
-
-// unsay takes back a message that waits, and reports whether it did.
-func (c *Core) unsay(id bsdh.MID) bool {
-	q := &c.controls
-	for i, m := range q.waiting {
-		if m.id == id {
-			q.waiting = append(q.waiting[:i], q.waiting[i+1:]...)
-			return true
-		}
-	}
-	return false
 }

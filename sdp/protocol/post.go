@@ -1,8 +1,6 @@
 package protocol
 
 import (
-	"encoding/binary"
-
 	"github.com/softrnic/softrnic/sdp/flow"
 	"github.com/softrnic/softrnic/verbs"
 	"github.com/softrnic/softrnic/wire/bsdh"
@@ -32,11 +30,11 @@ func (c *Core) sge(e verbs.SGE) []verbs.SGE {
 // postData posts a message of the flow control.
 func (c *Core) postData(m flow.Message) {
 	seq := c.credits.Send()
-	wr := verbs.SendWR{WRID: kindData.wrid(m.Pos + uint64(m.Len))}
+	wr := verbs.SendWR{WRID: kindData.wrid(m.End())}
 	if m.Signal {
 		wr.Flags = verbs.SendSignaled
 	}
-	urgent := c.urge.in(m)
+	urgent := c.urge.last(m.End())
 	if c.peer.Design == flow.Credit {
 		h := c.header(bsdh.MIDData, m.Len, seq)
 		if urgent {
@@ -61,135 +59,15 @@ func (c *Core) postData(m flow.Message) {
 
 // header is that of the next message, with a word about our receives.
 func (c *Core) header(id bsdh.MID, payload int, seq uint32) bsdh.Header {
-	c.word, c.told = c.received, uint16(min(c.slots.posted, 1<<16-1))
+	c.words.tell(c.received, c.slots.posted)
 	c.stats.Words++
 	h := bsdh.Header{
-		MID: id, Bufs: c.told, Seq: seq, Ack: c.received,
+		MID: id, Bufs: uint16(c.words.told), Seq: seq, Ack: c.received,
 		Len: uint32(bsdh.HeaderBytes + id.Extended() + payload),
 	}
 	if c.urge.pending() {
 		h.Flags |= bsdh.OOBPending
+		c.urge.told = true
 	}
 	return h
-}
-
-// controls are the messages without data that wait to be posted, and those
-// that are.
-type controls struct {
-	waiting []control
-	inline  [ControlQueue][Inline]byte // of those that are in out
-	used    int                        // of inline
-	sent    uint64                     // posted, since the beginning
-	done    uint64                     // and completed
-}
-
-type control struct {
-	id    bsdh.MID
-	flags bsdh.Flags
-	ext   [24]byte
-	extra []byte // payload
-	hold  bool   // goes behind all data written before
-}
-
-// posted makes room for the next inline messages.
-func (q *controls) posted() { q.used = 0 }
-
-// say queues a message; behind makes it wait for data written before it.
-func (c *Core) say(m control) { c.controls.waiting = append(c.controls.waiting, m) }
-
-// report tells the peer what its flow control waits for, when it is time.
-func (c *Core) report() {
-	switch r := c.receiver.(type) {
-	case *flow.CreditReceiver:
-		for slot, ok := r.Free(); ok; slot, ok = r.Free() {
-			c.slots.give(slot)
-			c.post(1)
-		}
-		if c.creditsDue() {
-			c.update(control{id: bsdh.MIDData})
-		}
-	case *flow.RDMAReceiver:
-		if freed, due := r.Report(c.creditsDue()); due {
-			m := control{id: bsdh.MIDRingUpdate}
-			binary.BigEndian.PutUint64(m.ext[:], freed)
-			c.update(m)
-		}
-	}
-}
-
-// creditsDue reports whether the peer should hear of our receives: half of them
-// are new, or it knows of none that it may use for data (section 3.1).
-func (c *Core) creditsDue() bool {
-	known := int(c.told) - int(c.received-c.word)
-	fresh := c.slots.posted - known
-	return fresh > 0 && (2*fresh >= c.receiver.Receives() || known <= flow.Reserve)
-}
-
-// update queues a word for the flow control, or brings one that waits already
-// up to date.
-func (c *Core) update(m control) {
-	for i := range c.controls.waiting {
-		if w := &c.controls.waiting[i]; w.id == m.id && w.extra == nil {
-			*w = m
-			return
-		}
-	}
-	c.say(m)
-}
-
-// pumpControls posts messages without data: those that may overtake data, or
-// with behind those that may not.
-func (c *Core) pumpControls(behind bool) {
-	q := &c.controls
-	kept := q.waiting[:0]
-	for i, m := range q.waiting {
-		if len(kept) > 0 || m.hold && (!behind || c.sender.Unposted() > 0) || !c.mayControl(m) {
-			kept = append(kept, q.waiting[i])
-			continue
-		}
-		c.postControl(m)
-	}
-	q.waiting = kept
-}
-
-// mayControl reports whether a message has a place in the send queue, and a
-// receive at the peer. The last credit is for a message that gives some.
-func (c *Core) mayControl(m control) bool {
-	q := &c.controls
-	if q.sent-q.done >= ControlQueue || q.used == ControlQueue {
-		return false
-	}
-	if c.peer.Design == flow.NIC {
-		return true // the adapter waits
-	}
-	need := flow.Reserve
-	if m.id == bsdh.MIDData || m.id == bsdh.MIDRingUpdate {
-		need = 1
-	}
-	return c.credits.Left() >= need
-}
-
-func (c *Core) postControl(m control) {
-	q := &c.controls
-	seq := c.credits.Send()
-	h := c.header(m.id, len(m.extra), seq)
-	h.Flags |= m.flags
-	b := h.Append(q.inline[q.used][:0])
-	b = append(b, m.ext[:m.id.Extended()]...)
-	b = append(b, m.extra...)
-	q.used++
-	q.sent++
-	wr := verbs.SendWR{WRID: kindControl.wrid(q.sent), Opcode: verbs.WRSend, Flags: verbs.SendInline, InlineData: b}
-	if q.sent%(ControlQueue/4) == 0 || m.id == bsdh.MIDDisConn {
-		wr.Flags |= verbs.SendSignaled
-	}
-	if m.id != bsdh.MIDData && m.id != bsdh.MIDRingUpdate {
-		wr.Flags |= verbs.SendSolicited
-	}
-	switch m.id {
-	case bsdh.MIDDisConn:
-		c.parted, c.first = true, !c.finished
-	}
-	c.stats.Controls++
-	c.out = append(c.out, wr)
 }

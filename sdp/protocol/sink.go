@@ -1,7 +1,6 @@
 package protocol
 
 import (
-	"github.com/softrnic/softrnic/verbs"
 	"github.com/softrnic/softrnic/wire/bsdh"
 )
 
@@ -56,116 +55,41 @@ func (c *Core) CancelSink() {
 	c.pump()
 }
 
+// endSink ends it: nothing of it need be said any more.
+func (c *Core) endSink() {
+	c.sink.live = false
+	c.unsay(bsdh.MIDSinkAvail)
+	c.unsay(bsdh.MIDSinkAvailCancel)
+}
+
 // sinkWritten takes a RdmaWrCompl.
 func (c *Core) sinkWritten(n uint32) {
 	s := &c.sink
-	if !s.live || uint64(n) > uint64(s.total) {
+	if !s.live || c.waits(bsdh.MIDSinkAvail) || uint64(n) > uint64(s.total) {
 		c.violation("RdmaWrCompl of %d bytes, for which there was no SinkAvail", n)
 		return
 	}
-	s.live, s.written = false, int(n)
+	c.endSink()
+	s.written = int(n)
 	c.stats.BytesRead += uint64(n)
 	c.stats.ZeroCopyReceived += uint64(n)
 }
 
 // sinkCancelled takes a SinkCancelAck.
 func (c *Core) sinkCancelled() {
-	if !c.sink.live || !c.sink.cancelled {
+	if !c.sink.live || !c.sink.cancelled || c.waits(bsdh.MIDSinkAvailCancel) {
 		c.violation("SinkCancelAck, and nothing was cancelled")
 		return
 	}
-	c.sink.live = false
+	c.endSink()
 }
 
 // crossed is what data does to a SinkAvail that is under way: the peer, who had
-// not seen it, drops it, because the count of messages in it is not right.
+// not seen it, drops it, because the count of messages in it is not right. So it
+// does if it had seen it and sends data all the same.
 func (c *Core) crossed() {
 	if c.sink.live {
-		c.sink.live = false
+		c.endSink()
 		c.stats.SinksCrossed++
-	}
-}
-
-// drain is memory of the peer's application that we may write to.
-type drain struct {
-	live    bool
-	addr    uint64
-	rkey    uint32
-	len     int
-	writing bool
-	placed  int // bytes written, not taken by Placed
-}
-
-// sinkAvailable takes a SinkAvail.
-func (c *Core) sinkAvailable(ext, payload []byte) {
-	s, _ := bsdh.ParseSinkAvail(ext)
-	switch {
-	case c.mode.send != bsdh.Pipelined:
-		c.violation("SinkAvail in %v mode", c.mode.send)
-	case len(payload) > 0:
-		c.violation("SinkAvail with %d bytes of data", len(payload))
-	case c.drain.live:
-		c.violation("a second SinkAvail; %d are taken", c.cfg.MaxAdverts)
-	case s.Len == 0 || s.Len > maxAdvert:
-		c.violation("SinkAvail of %d bytes", s.Len)
-	case s.NonDiscards != c.carried || c.sender.Unposted() > 0 || c.closing:
-		// It crossed with data, which the peer will see.
-	default:
-		if c.offer.live { // it crossed with our SrcAvail, and wins
-			c.unsay(bsdh.MIDSrcAvail)
-			c.endOffer(true)
-		}
-		d := &c.drain // whose writer may not have looked yet at how the one before ended
-		d.live, d.addr, d.rkey, d.len = true, s.Addr, s.RKey, int(s.Len)
-	}
-}
-
-// Drain is how many bytes the peer waits for in memory of its own, 0 if it does
-// not.
-func (c *Core) Drain() int {
-	if !c.drain.live || c.err != nil || c.closing {
-		return 0
-	}
-	return c.drain.len
-}
-
-// Place writes the application's memory, at most Drain bytes of it, to the
-// peer's. The result is in [Core.Placed].
-func (c *Core) Place(from verbs.SGE) {
-	d := &c.drain
-	d.live, d.writing = false, true
-	c.out = append(c.out, verbs.SendWR{
-		WRID: kindWrite.wrid(uint64(from.Length)), Opcode: verbs.WRRDMAWrite, Flags: verbs.SendSignaled,
-		SGList: c.sge(from), RemoteAddr: d.addr, RKey: d.rkey,
-	})
-	m := control{id: bsdh.MIDRdmaWrCompl}
-	bsdh.RdmaCompl{Len: from.Length}.Append(m.ext[:0])
-	c.say(m)
-	c.pump()
-}
-
-// Placed returns what a Place has written, once.
-func (c *Core) Placed() (n int, done bool) {
-	n, done = c.drain.placed, !c.drain.writing
-	c.drain.placed = 0
-	return n, done
-}
-
-// Placing reports whether a Place is under way.
-func (c *Core) Placing() bool { return c.drain.writing }
-
-// placed takes the completion of a Place.
-func (c *Core) placed(n int) {
-	c.drain.writing = false
-	c.drain.placed = n
-	c.stats.BytesWritten += uint64(n)
-	c.stats.ZeroCopySent += uint64(n)
-}
-
-// drainCancelled takes a SinkAvailCancel.
-func (c *Core) drainCancelled() {
-	if c.drain.live {
-		c.drain.live = false
-		c.say(control{id: bsdh.MIDSinkCancelAck})
 	}
 }

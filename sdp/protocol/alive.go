@@ -1,0 +1,22 @@
+package protocol
+
+import "github.com/softrnic/softrnic/verbs"
+
+// KeepAlive asks the peer's adapter whether it is there, by an RDMA WRITE of
+// nothing. No message of SDP is sent, and the peer's software does not notice;
+// if there is no answer the queue pair fails. It is false if one is under way
+// already: see [Core.Asking].
+func (c *Core) KeepAlive() bool {
+	if c.asking || c.err != nil || !c.started {
+		return false
+	}
+	c.asking = true
+	c.out = append(c.out, verbs.SendWR{
+		WRID: kindAlive.wrid(0), Opcode: verbs.WRRDMAWrite, Flags: verbs.SendSignaled,
+		RemoteAddr: c.peer.Addr, RKey: c.peer.RKey,
+	})
+	return true
+}
+
+// Asking reports whether the answer to a KeepAlive is outstanding.
+func (c *Core) Asking() bool { return c.asking }
