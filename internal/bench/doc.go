@@ -41,10 +41,13 @@
 // Verdict and no error.
 //
 // Series are named after transport and operation (rc-write, rc-send, rc-read,
-// uc-write, ud-send), with -event where the waiter blocks instead of polling.
-// Units are those of package measure.
+// uc-write, ud-send) or socket and flow control (tcp, sdp-nic, sdp-rdma,
+// sdp-credit), with -event where the waiter blocks instead of polling. Units
+// are those of package measure.
 //
 // The other rooms: package proc runs worker processes, measure takes medians,
-// udpraw is the baseline, env describes the machine, report makes tables,
-// charts and the page. Command bench is the front door.
+// udpraw is the baseline, verbsbench and sdpbench make the traffic that is
+// compared with it and with TCP, payload is what they send, env describes the
+// machine, report makes tables, charts and the page. Command bench is the
+// front door.
 package bench

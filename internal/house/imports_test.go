@@ -32,6 +32,9 @@ var floors = map[string][]string{
 	"rnic/rnicdebug":           {"rnic", "internal/debug"},
 	"cm":                       {"verbs", "wire", "cm/protocol"},
 	"cm/protocol":              {"wire/mad", "wire/bsdh"},
+	"sdp":                      {"verbs", "cm", "wire/bsdh", "sdp/flow", "sdp/protocol"},
+	"sdp/flow":                 {},
+	"sdp/protocol":             {"verbs", "wire/bsdh", "sdp/flow"},
 	"datacutter":               {},
 	"internal/sim":             {"verbs", "wire", "reliability", "qp", "internal/link", "rnic"},
 	"internal/house":           {},
@@ -47,7 +50,7 @@ var floors = map[string][]string{
 // pure lists the parts that are cores without I/O, and what they may not use
 // of the standard library.
 var (
-	pure      = []string{"wire", "wire/mad", "wire/bsdh", "reliability", "qp", "cm/protocol"}
+	pure      = []string{"wire", "wire/mad", "wire/bsdh", "reliability", "qp", "cm/protocol", "sdp/flow", "sdp/protocol"}
 	forbidden = []string{"net", "os", "sync", "time", "math/rand", "math/rand/v2", "crypto/rand", "syscall", "context", "log", "log/slog"}
 )
 

@@ -16,14 +16,16 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// adapterTests are small runs of the adapter's experiments: what is set, and
-// which rows must come, by unit.
-var adapterTests = []struct {
+// smallRun is a small run of an experiment: what is set, and which rows must
+// come, by unit.
+type smallRun struct {
 	name  string
 	long  bool // not with -short
 	set   bench.Settings
 	units map[string][]string // series
-}{
+}
+
+var adapterTests = []smallRun{
 	{
 		name: "verbs-latency",
 		set:  bench.Settings{"sizes": "8,5000", "iters": "50", "rounds": "2"},
@@ -91,53 +93,60 @@ var adapterTests = []struct {
 	},
 }
 
-// Every experiment of the adapter gives the rows that it promises, each
-// baseline among them, and a verdict; whether that holds depends on what else
-// the machine does.
+// Every experiment of the adapter gives the rows that it promises.
 func TestAdapterExperiments(t *testing.T) {
 	for _, c := range adapterTests {
 		t.Run(c.name, func(t *testing.T) {
-			if c.long && testing.Short() {
-				t.Skip("takes some seconds")
-			}
 			found, err := bench.Default.Find(c.name)
 			require.NoError(t, err)
 			require.NotNil(t, found[0].Tour, "it has a place in the tour")
-			res, err := bench.Execute(t.Context(), found[0], bench.Options{Quick: true, Set: c.set})
-			require.NoError(t, err)
-			require.NotEmpty(t, res.Verdict.Why)
-
-			type place struct {
-				series string
-				x      float64
-				unit   string
-			}
-			rows := map[place]bool{}
-			for _, r := range res.Rows {
-				at := place{r.Series, r.X, r.YUnit}
-				require.False(t, rows[at], "%+v comes twice", at)
-				rows[at] = true
-				require.Positive(t, r.Y, "%+v", at)
-			}
-			for _, r := range res.Rows {
-				if r.Against != nil {
-					require.True(t, rows[place{r.Baseline, r.X, r.YUnit}], "baseline %s of %s at %v", r.Baseline, r.Series, r.X)
-					require.Positive(t, r.Ratio)
-				}
-			}
-			for unit, series := range c.units {
-				for _, s := range series {
-					require.Condition(t, func() bool {
-						for at := range rows {
-							if at.series == s && at.unit == unit {
-								return true
-							}
-						}
-						return false
-					}, "no row of %s in %s", s, unit)
-				}
-			}
+			c.check(t)
 		})
+	}
+}
+
+// check runs the experiment. It must give the rows that it promises, each
+// baseline among them, and a verdict; whether that holds depends on what else
+// the machine does.
+func (c smallRun) check(t *testing.T) {
+	if c.long && testing.Short() {
+		t.Skip("takes some seconds")
+	}
+	found, err := bench.Default.Find(c.name)
+	require.NoError(t, err)
+	res, err := bench.Execute(t.Context(), found[0], bench.Options{Quick: true, Set: c.set})
+	require.NoError(t, err)
+	require.NotEmpty(t, res.Verdict.Why)
+
+	type place struct {
+		series string
+		x      float64
+		unit   string
+	}
+	rows := map[place]bool{}
+	for _, r := range res.Rows {
+		at := place{r.Series, r.X, r.YUnit}
+		require.False(t, rows[at], "%+v comes twice", at)
+		rows[at] = true
+		require.Positive(t, r.Y, "%+v", at)
+	}
+	for _, r := range res.Rows {
+		if r.Against != nil {
+			require.True(t, rows[place{r.Baseline, r.X, r.YUnit}], "baseline %s of %s at %v", r.Baseline, r.Series, r.X)
+			require.Positive(t, r.Ratio)
+		}
+	}
+	for unit, series := range c.units {
+		for _, s := range series {
+			require.Condition(t, func() bool {
+				for at := range rows {
+					if at.series == s && at.unit == unit {
+						return true
+					}
+				}
+				return false
+			}, "no row of %s in %s", s, unit)
+		}
 	}
 }
 

@@ -1,0 +1,101 @@
+package experiments
+
+import (
+	"context"
+	"time"
+
+	"github.com/softrnic/softrnic/internal/bench"
+	"github.com/softrnic/softrnic/internal/bench/measure"
+	"github.com/softrnic/softrnic/internal/bench/sdpbench"
+)
+
+func init() {
+	bench.Register(&bench.Experiment{
+		Name:   "sdp-latency",
+		Source: "SDP fig. 6a",
+		Layer:  bench.LayerSDP,
+		Claim: "The three flow controls are within 5 % of one another, for there is nothing to control. " +
+			"A message of 64 bytes takes at most 0.5 times as long as by Go's TCP when SDP's waiters poll, and 1.1 times when they block.",
+		Axes: []bench.Axis{{Name: "message size", Unit: measure.Bytes}},
+		Params: []bench.Param{
+			{Name: "sizes", Kind: bench.Ints, Default: "1,16,64,256,1KiB,2KiB,4KiB", Quick: "64", Doc: "bytes of a message"},
+			{Name: "wait", Kind: bench.Words, Default: "spin,event", Choices: []string{"spin", "event"}, Doc: "poll, or block until a completion comes"},
+			{Name: "rounds", Kind: bench.Int, Default: "15", Quick: "7", Doc: "alternating rounds at each point"},
+			{Name: "iters", Kind: bench.Int, Default: "2000", Quick: "400", Doc: "round trips in a round"},
+		},
+		Tour: bench.Settings{},
+		Run:  sdpLatency,
+	})
+}
+
+const (
+	evenDesigns  = 1.05 // targets: one flow control over another,
+	pollOverTCP  = 0.5  // and over TCP
+	eventOverTCP = 1.1
+	tcpLatencyAt = 64
+	spinForever  = 10 * time.Millisecond // a round trip comes long before
+	eventSuffix  = "-event"
+)
+
+func sdpLatency(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
+	sizes := r.Ints("sizes")
+	r.Plan(1 + len(sizes))
+	r.Step("connections")
+	var variants []variant
+	for _, wait := range r.Words("wait") {
+		v := variant{"", sdpbench.Config{ZeroCopy: -1, Spin: spinForever}}
+		if wait == "event" {
+			v.suffix, v.Spin = eventSuffix, -1
+		}
+		variants = append(variants, v)
+	}
+	all, err := openSockets(ctx, sdpbench.Config{}, variants...)
+	defer all.close()
+	if err != nil {
+		return bench.Verdict{}, err
+	}
+	var j judge
+	apart := make([]extreme, len(variants))
+	for _, size := range sizes {
+		r.Step("%d B", size)
+		var turns lineup
+		for _, s := range all {
+			events := measure.NewLatency()
+			turns.add(s.series, s.PingRounds(size, r.Int("iters"), events))
+			turns.events[len(turns.events)-1] = events
+		}
+		samples, err := turns.run(ctx, r.Int("rounds"))
+		if err != nil {
+			return bench.Verdict{}, err
+		}
+		at := bench.Point{X: float64(size), XUnit: measure.Bytes, YUnit: measure.Microseconds}
+		ratios := r.EmitAgainst(at, samples[0], samples[1:]...)
+		for i, v := range variants {
+			three := samples[1+3*i : 4+3*i]
+			for k := range three {
+				a, b := three[k], three[(k+1)%3]
+				apart[i].most(evenness(a.Figures, b.Figures), "%s and %s at %d B", a.Series, b.Series, size)
+			}
+			if size != tcpLatencyAt {
+				continue
+			}
+			limit := pollOverTCP
+			if v.suffix != "" {
+				limit = eventOverTCP
+			}
+			for k, s := range three {
+				j.atMost(s.Series, ratios[3*i+k], limit)
+			}
+		}
+	}
+	for _, w := range apart {
+		j.atMost("furthest apart are "+w.where+":", w.value, evenDesigns)
+	}
+	return j.verdict(), nil
+}
+
+// evenness is the ratio of the larger of two figures to the smaller.
+func evenness(a, b []float64) float64 {
+	r := measure.MedianRatio(a, b)
+	return max(r, 1/r)
+}

@@ -1,0 +1,114 @@
+package sdpbench
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/netip"
+
+	"github.com/softrnic/softrnic/internal/bench/proc"
+	"github.com/softrnic/softrnic/rnic"
+	"github.com/softrnic/softrnic/sdp"
+)
+
+// sheet is where rank 1 listens.
+type sheet struct {
+	Addr    netip.AddrPort
+	UDPPort uint16 // of its adapter
+}
+
+// connect makes the connection, to a listener at rank 1. The caller calls
+// hangUp.
+func (e *end) connect(ctx context.Context, c Config) (hangUp func(), err error) {
+	if c.Over == TCP {
+		return e.connectTCP(ctx, c)
+	}
+	return e.connectSDP(ctx, c)
+}
+
+func (e *end) connectTCP(ctx context.Context, c Config) (hangUp func(), err error) {
+	var l net.Listener
+	var mine sheet
+	if e.Rank == 1 {
+		if l, err = net.Listen("tcp4", "127.0.0.1:0"); err != nil {
+			return nil, err
+		}
+		defer l.Close()
+		mine.Addr = l.Addr().(*net.TCPAddr).AddrPort()
+	}
+	sheets, err := proc.Exchange(ctx, e.Worker, mine)
+	if err != nil {
+		return nil, err
+	}
+	if e.Rank == 1 {
+		e.conn, err = l.Accept()
+	} else {
+		var d net.Dialer
+		e.conn, err = d.DialContext(ctx, "tcp4", sheets[1].Addr.String())
+	}
+	if err != nil {
+		return nil, err
+	}
+	conn := e.conn.(*net.TCPConn)
+	if n := c.Buffers * c.BufferBytes; n > 0 {
+		n /= doubled
+		if err := errors.Join(conn.SetReadBuffer(n), conn.SetWriteBuffer(n)); err != nil {
+			return nil, err
+		}
+		e.gauge = socketGauge(conn, n*doubled)
+	}
+	return func() { conn.Close() }, nil
+}
+
+func (e *end) connectSDP(ctx context.Context, c Config) (hangUp func(), err error) {
+	o := sdp.Options{Buffers: c.Buffers, BufferBytes: c.BufferBytes, ZeroCopy: c.ZeroCopy}
+	if err := o.Design.UnmarshalText([]byte(c.Over.design())); err != nil {
+		return nil, err
+	}
+	dev, err := rnic.Open(rnic.Options{AnyPort: true, Spin: c.Spin})
+	if err != nil {
+		return nil, err
+	}
+	stack, err := sdp.New(dev, nil, o)
+	if err != nil {
+		return nil, errors.Join(err, dev.Close())
+	}
+	hangUp = func() {
+		stack.Close()
+		dev.Close()
+	}
+	conn, err := e.callSDP(ctx, dev, stack)
+	if err != nil {
+		hangUp()
+		return nil, err
+	}
+	e.conn = conn
+	if c.Buffers > 0 {
+		e.gauge = statsGauge(conn, c.Buffers)
+	}
+	return hangUp, nil
+}
+
+func (e *end) callSDP(ctx context.Context, dev *rnic.Device, stack *sdp.Stack) (*sdp.Conn, error) {
+	var l *sdp.Listener
+	var mine sheet
+	if e.Rank == 1 {
+		port, err := dev.QueryPort(1)
+		if err != nil {
+			return nil, err
+		}
+		if l, err = stack.ListenPort(0, 0); err != nil {
+			return nil, err
+		}
+		defer l.Close()
+		mine = sheet{l.Addr().(sdp.Addr).AddrPort, port.UDPPort}
+	}
+	sheets, err := proc.Exchange(ctx, e.Worker, mine)
+	if err != nil {
+		return nil, err
+	}
+	if e.Rank == 1 {
+		return l.AcceptSDP()
+	}
+	return stack.DialAddr(ctx, sheets[1].Addr, sdp.Dialer{UDPPort: sheets[1].UDPPort})
+}

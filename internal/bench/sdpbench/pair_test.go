@@ -1,0 +1,105 @@
+package sdpbench
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/softrnic/softrnic/internal/bench/measure"
+	"github.com/softrnic/softrnic/internal/bench/proc"
+	"github.com/softrnic/softrnic/sdp"
+)
+
+func TestMain(m *testing.M) {
+	proc.ServeIfWorker()
+	goleak.VerifyTestMain(m)
+}
+
+// carriers are all, TCP first.
+var carriers = append([]Carrier{TCP}, Designs()...)
+
+// Every carrier moves all that there is to move; the workers check the bytes.
+func TestPair(t *testing.T) {
+	for _, over := range carriers {
+		t.Run(string(over), func(t *testing.T) {
+			p, err := Open(t.Context(), Config{Over: over, Buffers: 8, BufferBytes: 8 << 10, ZeroCopy: -1})
+			require.NoError(t, err)
+			defer p.Close()
+			for _, size := range []int{1, 64, 10000} {
+				all := measure.NewLatency()
+				us, err := p.PingRounds(size, 30, all)(t.Context())
+				require.NoError(t, err)
+				require.Positive(t, us)
+				require.EqualValues(t, 30, all.Stats().N)
+				t.Logf("ping of %d: %.1f us", size, us)
+			}
+			for _, o := range []StreamOptions{
+				{Size: 1}, {Size: 700, Greedy: true}, {Size: 4096}, {Size: 1 << 20}, {Size: 1 << 20, Greedy: true}, {Size: 5 << 20},
+			} {
+				f, err := p.Stream(t.Context(), o, 3)
+				require.NoError(t, err, "%+v", o)
+				require.EqualValues(t, 3*o.Size, f.Bytes)
+				require.Positive(t, f.MBps())
+				t.Logf("%+v: %+v", o, f)
+			}
+			us, err := p.BurstRounds(Burst{Messages: 20, Size: 4096, Compute: WorkOf(50 * time.Microsecond)}, 4, nil)(t.Context())
+			require.NoError(t, err)
+			require.Greater(t, us, 10.0)
+			t.Logf("bursts: %.0f us", us)
+		})
+	}
+}
+
+// Looking at the buffers of a stream finds something in them.
+func TestUse(t *testing.T) {
+	for _, over := range carriers {
+		p, err := Open(t.Context(), Config{Over: over, Buffers: 8, BufferBytes: 8 << 10, ZeroCopy: -1})
+		require.NoError(t, err)
+		defer p.Close()
+		s := p.Streamer(StreamOptions{Size: 2048, Sample: 200 * time.Microsecond}, 30*time.Millisecond)
+		f, err := s.Round(t.Context())
+		require.NoError(t, err)
+		require.GreaterOrEqual(t, f.Elapsed, 10*time.Millisecond)
+		require.LessOrEqual(t, f.Use(), 200.0)
+		t.Logf("%s: writer %.0f %%, reader %.0f %%, %.0f MB/s", over, 100*f.SendUse, 100*f.ReceiveUse, f.MBps())
+	}
+}
+
+// A message without a credit is in a buffer that is not free.
+func TestUseOfCredits(t *testing.T) {
+	s := sdp.Stats{Design: sdp.Credit, BufferSize: 8 * 1000, Credits: 2, SendUsed: 1000, ReceiveUsed: 4000}
+	send, receive := use(s, 500, 8)
+	require.InDelta(t, 6*500.0/8000, send, 1e-9)
+	require.InDelta(t, 0.5, receive, 1e-9)
+	send, _ = use(s, 5000, 8)
+	require.InDelta(t, 6*1000.0/8000, send, 1e-9, "a long Write fills its buffers")
+	s.Design = sdp.NIC
+	send, _ = use(s, 500, 8)
+	require.InDelta(t, 0.125, send, 1e-9)
+}
+
+func TestBadCarrier(t *testing.T) {
+	_, err := Open(t.Context(), Config{Over: "pigeon"})
+	require.ErrorContains(t, err, `no carrier "pigeon"`)
+}
+
+func TestNextCount(t *testing.T) {
+	const ms = time.Millisecond
+	require.Equal(t, 200, nextCount(100, 50*ms, 100*ms))
+	require.Equal(t, 1600, nextCount(100, ms, 100*ms))
+	require.Equal(t, 1600, nextCount(100, 0, 100*ms))
+	require.Equal(t, 10, nextCount(100, time.Second, 100*ms))
+	require.Equal(t, 1, nextCount(2, time.Minute, ms))
+}
+
+func TestWork(t *testing.T) {
+	require.Zero(t, WorkOf(0))
+	require.Positive(t, WorkOf(time.Millisecond))
+	before := done
+	Work(0).do()
+	require.Equal(t, before|1, done)
+	Work(1000).do()
+	require.NotEqual(t, before|1, done)
+}

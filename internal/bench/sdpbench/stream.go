@@ -1,0 +1,122 @@
+package sdpbench
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/softrnic/softrnic/internal/bench/payload"
+	"github.com/softrnic/softrnic/internal/bench/proc"
+	"github.com/softrnic/softrnic/sdp"
+)
+
+const (
+	workingSet = 4 << 20  // bytes that messages are taken from and put to in turn
+	greed      = 64 << 10 // what a greedy reader asks for
+	thanks     = 0xA5     // the reader's answer
+)
+
+// stream asks for a stream of so many messages.
+type stream struct {
+	StreamOptions
+	Messages int
+}
+
+// span is the memory that messages are taken from and put to: as many as fit
+// into the working set.
+func (s *stream) span() int { return max(1, workingSet/s.Size) * s.Size }
+
+func (s *stream) total() int64 { return int64(s.Messages) * int64(s.Size) }
+
+func (s *stream) run(ctx context.Context, e *end) (*Flow, error) {
+	want := e.pattern(s.span())
+	var memory []byte
+	if e.Rank == 1 {
+		memory = e.empty(s.span())
+	}
+	if err := proc.Barrier(ctx, e.Worker); err != nil {
+		return nil, err
+	}
+	sampler := e.sample(s.Sample, s.Size)
+	var f *Flow
+	var err error
+	if e.Rank == 0 {
+		f, err = s.write(e, want)
+	} else {
+		f, err = s.read(e, memory)
+	}
+	f.SendUse, f.ReceiveUse = sampler.end()
+	if err == nil && e.Rank == 1 {
+		err = s.check(memory, want)
+	}
+	return f, err
+}
+
+// write sends the messages and waits for thanks.
+func (s *stream) write(e *end, from []byte) (*Flow, error) {
+	f := &Flow{Bytes: s.total()}
+	before := statsOf(e.conn)
+	start := time.Now()
+	for i, at := 0, 0; i < s.Messages; i++ {
+		if _, err := e.conn.Write(from[at : at+s.Size]); err != nil {
+			return f, err
+		}
+		if at += s.Size; at == len(from) {
+			at = 0
+		}
+	}
+	var answer [1]byte
+	_, err := io.ReadFull(e.conn, answer[:])
+	f.Elapsed = time.Since(start)
+	if err == nil && answer[0] != thanks {
+		err = fmt.Errorf("wrong answer: 0x%02x for thanks", answer[0])
+	}
+	after := statsOf(e.conn)
+	f.Messages = int64(after.MessagesSent - before.MessagesSent)
+	f.ZeroCopy = int64(after.ZeroCopySent - before.ZeroCopySent)
+	return f, err
+}
+
+// read takes the messages and gives thanks.
+func (s *stream) read(e *end, memory []byte) (*Flow, error) {
+	f := &Flow{Bytes: s.total()}
+	left := f.Bytes
+	for at := 0; left > 0; {
+		n, err := s.take(e, memory[at:min(int64(len(memory)), int64(at)+left)])
+		if err != nil {
+			return f, err
+		}
+		left -= int64(n)
+		if at += n; at == len(memory) {
+			at = 0
+		}
+	}
+	_, err := e.conn.Write([]byte{thanks})
+	return f, err
+}
+
+// take reads a message, or what is there.
+func (s *stream) take(e *end, memory []byte) (int, error) {
+	if s.Greedy {
+		return e.conn.Read(memory[:min(len(memory), max(greed, s.Size))])
+	}
+	return io.ReadFull(e.conn, memory[:s.Size])
+}
+
+// check compares memory with what the stream has put there.
+func (s *stream) check(memory []byte, want payload.Pattern) error {
+	filled := min(s.total(), int64(len(memory)))
+	if err := want.Check(memory[:filled], false); err != nil {
+		return err
+	}
+	return payload.CheckEmpty(memory[filled:])
+}
+
+// statsOf are the counts of a connection by SDP, and zero of another.
+func statsOf(conn any) (s sdp.Stats) {
+	if c, ok := conn.(*sdp.Conn); ok {
+		s = c.Stats()
+	}
+	return s
+}

@@ -1,0 +1,37 @@
+package sdpbench
+
+import "time"
+
+// Work is an amount of computation, in steps that depend on one another.
+type Work int
+
+// WorkOf is what this machine does in d when nothing disturbs it: as much as in
+// the best of some tries, which take some milliseconds. Subjects that are to be
+// compared are given the same.
+func WorkOf(d time.Duration) Work {
+	const steps, tries = 1 << 20, 12
+	if d <= 0 {
+		return 0
+	}
+	best := time.Duration(1<<63 - 1)
+	for range tries {
+		start := time.Now()
+		Work(steps).do()
+		best = min(best, time.Since(start))
+	}
+	return Work(float64(d) * steps / float64(max(best, 1)))
+}
+
+// done is what all the work has come to, so that none is left out.
+var done uint64
+
+// do does the work.
+func (w Work) do() {
+	x := done | 1
+	for range int(w) {
+		x ^= x << 13 // Marsaglia's xorshift
+		x ^= x >> 7
+		x ^= x << 17
+	}
+	done = x
+}
