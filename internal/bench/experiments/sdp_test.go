@@ -41,6 +41,16 @@ func TestSDPExperiments(t *testing.T) {
 				"% of 256 KiB": {"tcp", "sdp-nic", "sdp-rdma", "sdp-credit"},
 			},
 		},
+		{
+			name: "sdp-zerocopy",
+			set:  bench.Settings{"sizes": "64KiB,1MiB", "rounds": "2", "time": "5ms"},
+			units: map[string][]string{
+				measure.MegabytesPerSec: {
+					"tcp", "sdp-nic", "sdp-rdma", "sdp-credit", "sdp-nic-zero-copy", "sdp-rdma-zero-copy", "sdp-credit-zero-copy",
+				},
+				withoutCopy: {"sdp-nic-zero-copy", "sdp-rdma-zero-copy", "sdp-credit-zero-copy"},
+			},
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.long = c.name != "sdp-latency"

@@ -52,6 +52,26 @@ func TestPair(t *testing.T) {
 	}
 }
 
+// With the default buffers, large messages go without a copy.
+func TestZeroCopy(t *testing.T) {
+	for _, over := range Designs() {
+		for _, c := range []Config{{Over: over}, {Over: over, ZeroCopy: -1}} {
+			p, err := Open(t.Context(), c)
+			require.NoError(t, err)
+			defer p.Close()
+			f, err := p.Stream(t.Context(), StreamOptions{Size: 1 << 20}, 20)
+			require.NoError(t, err)
+			t.Logf("%+v: %.0f MB/s, %.0f %% without a copy, %d messages", c, f.MBps(), f.ZeroCopyPercent(), f.Messages)
+			if c.ZeroCopy < 0 {
+				require.Zero(t, f.ZeroCopy)
+			} else {
+				require.Positive(t, f.ZeroCopy)
+			}
+			p.Close()
+		}
+	}
+}
+
 // Looking at the buffers of a stream finds something in them.
 func TestUse(t *testing.T) {
 	for _, over := range carriers {
