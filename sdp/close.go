@@ -84,6 +84,9 @@ func (c *Conn) abort() {
 // teardown frees everything, in a goroutine of its own. The lock is held.
 func (c *Conn) teardown() {
 	c.ended = true
+	if c.alive != nil {
+		c.alive.Stop()
+	}
 	if c.linger != nil {
 		c.linger.Stop() // it would keep all our memory until then
 	}
@@ -116,5 +119,8 @@ func (c *Conn) free() {
 	}
 	for _, mr := range c.regions {
 		_ = mr.Dereg()
+	}
+	if c.old != nil {
+		_ = c.old.Dereg()
 	}
 }

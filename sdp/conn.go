@@ -18,37 +18,50 @@ import (
 // goroutine; calls in one direction take turns.
 type Conn struct {
 	stack         *Stack
+	cfg           protocol.Config
 	local, remote Addr
 	cmConn        *cm.Conn
 	qp            verbs.QP
 	cq            verbs.CQ
-	regions       []verbs.MR
 	zeroCopy      int // from how many bytes on; never if not positive
+	urgentSignal  chan struct{}
 
 	reading, writing         sync.Mutex // held by the call of that direction
 	readDeadline, writeLimit *deadline
 
-	mu        sync.Mutex
-	core      *protocol.Core
-	design    flow.Design
-	closed    bool // Close was called
-	pumping   bool // a call waits for completions, and handles them for all
-	waiting   [waits]*waiter
-	armed     bool   // the queue will tell watch of a completion
-	listed    bool   // the patrol has it
-	calls     uint64 // of the application, and
-	seen      uint64 // at the patrol's last look
-	dropped   uint64 // bytes that came after Close
-	large     bool   // the last bytes that came were not copied
-	sinking   bool   // the last bytes that went out went to memory that the peer had offered
-	counts    counts
-	lingering time.Duration // how long Close sends on; 0 not at all
-	ended     bool          // teardown has begun
+	mu      sync.Mutex // guards all that follows
+	core    *protocol.Core
+	design  flow.Design
+	regions []verbs.MR // by sendRegion and so on
+	old     verbs.MR   // one that a larger one has replaced, while it is in use
 
-	linger  *time.Timer // ends a closed connection; nil before
-	lingers atomic.Bool
-	gone    chan struct{} // closed when nothing is left of it
-	wcs     [64]verbs.WC  // whoever pumps has it
+	// Who serves the connection: a call that waits (progress.go), else events
+	// (watch.go).
+	pumping bool // a call waits for completions, and handles them for all
+	waiting [waits]*waiter
+	wcs     [64]verbs.WC // whoever pumps or polls has it
+	armed   bool         // the queue will tell watch of a completion
+	listed  bool         // the patrol has it
+	calls   uint64       // of the application, and
+	seen    uint64       // at the patrol's last look
+
+	// What the last bytes were like that came or went, for zero-copy
+	// (direct.go).
+	large   bool // they came without a copy
+	sinking bool // they went to memory that the peer had offered
+
+	urgentKnown, urgentAnnounced bool        // by urgentSignal
+	alive                        *time.Timer // of the keepalive
+	heard, asked                 uint64      // completions: now, and when it last fired
+	counts                       counts
+
+	closed    bool          // Close was called
+	dropped   uint64        // bytes that came after it
+	lingering time.Duration // how long it sends on; 0 not at all
+	linger    *time.Timer   // ends that; nil before
+	lingers   atomic.Bool
+	ended     bool          // teardown has begun
+	gone      chan struct{} // closed when nothing is left of it
 }
 
 var (

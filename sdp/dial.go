@@ -128,6 +128,7 @@ func (c *Conn) start(p protocol.Peer) {
 	c.design = p.Design
 	c.core.Start(p)
 	c.post()
+	c.watchPeer(c.stack.options.KeepAlive)
 	c.cmConn.AfterDone(c.disconnected)
 	c.leave()
 }

@@ -41,7 +41,8 @@ func stack(t testing.TB, ro rnic.Options, o sdp.Options) *sdp.Stack {
 type ends struct {
 	a, b *sdp.Stack
 	l    *sdp.Listener
-	port uint16 // of b's adapter
+	dev  *rnic.Device // b's adapter
+	port uint16       // of that
 }
 
 func newEnds(t testing.TB, ro rnic.Options, o sdp.Options) *ends {
@@ -52,6 +53,7 @@ func newEnds(t testing.TB, ro rnic.Options, o sdp.Options) *ends {
 	e.b, err = sdp.New(dev, nil, o)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, e.b.Close()) })
+	e.dev = dev.(*rnic.Device)
 	port, err := dev.QueryPort(1)
 	require.NoError(t, err)
 	e.port = port.UDPPort

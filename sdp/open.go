@@ -7,13 +7,12 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// connection makes the resources of a connection and its core; receives are posted by
-// prepare. The
-// memory is put into cfg.
+// connection makes the resources of a connection and its core; receives are
+// posted by prepare. The memory is put into cfg.
 func (s *Stack) connection(cfg *protocol.Config) (c *Conn, err error) {
 	c = &Conn{
 		stack: s, zeroCopy: s.options.ZeroCopy, lingering: s.options.Linger, gone: make(chan struct{}),
-		readDeadline: newDeadline(), writeLimit: newDeadline(),
+		readDeadline: newDeadline(), writeLimit: newDeadline(), urgentSignal: make(chan struct{}, 1),
 	}
 	defer func() {
 		if err != nil {
@@ -46,7 +45,7 @@ func (s *Stack) connection(cfg *protocol.Config) (c *Conn, err error) {
 	if err != nil {
 		return
 	}
-	c.core = protocol.New(*cfg)
+	c.cfg, c.core = *cfg, protocol.New(*cfg)
 	return c, s.enter(c)
 }
 

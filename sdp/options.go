@@ -29,6 +29,10 @@ type Options struct {
 	// of so many bytes on each side, 8 of 32 KiB by default.
 	Buffers, BufferBytes int
 
+	// MaxBufferBytes is up to which size a peer may have the buffers of a
+	// connection with Credit enlarged: four times BufferBytes by default.
+	MaxBufferBytes int
+
 	// Window is the virtual window of the NIC design in bytes: the longest
 	// message, and what must be free for a receive to be posted. By default
 	// half of BufferBytes less 4, which makes full packets of all of a message
@@ -61,6 +65,7 @@ type Options struct {
 func (o Options) withDefaults() Options {
 	o.Buffers = cmp.Or(o.Buffers, 8)
 	o.BufferBytes = cmp.Or(o.BufferBytes, 32<<10)
+	o.MaxBufferBytes = cmp.Or(o.MaxBufferBytes, 4*o.BufferBytes)
 	o.Window = cmp.Or(o.Window, max(o.BufferBytes/2-4, 1))
 	o.ZeroCopy = cmp.Or(o.ZeroCopy, 128<<10)
 	o.OfferTime = cmp.Or(o.OfferTime, time.Millisecond)
@@ -75,7 +80,7 @@ func (o Options) withDefaults() Options {
 func (o *Options) config() protocol.Config {
 	return protocol.Config{
 		Design: o.Design, Buffers: o.Buffers, BufferBytes: o.BufferBytes, Window: o.Window,
-		Queue: o.Queue, Receives: o.Receives, MaxAdverts: 1,
+		Queue: o.Queue, Receives: o.Receives, MaxAdverts: 1, MaxBufferBytes: o.MaxBufferBytes,
 	}
 }
 

@@ -112,7 +112,13 @@ func (c *Conn) take(wcs []verbs.WC) {
 			c.post()
 		}
 	}
+	c.heard += uint64(len(wcs))
 	c.post()
+	if c.core.Offering() && c.core.Spill() > 0 {
+		c.post()
+	}
+	c.resize()
+	c.signalUrgent()
 	if c.closed {
 		c.discard()
 	}
@@ -195,7 +201,7 @@ func (c *Conn) event() {
 	if c.urgent() {
 		c.arm()
 	}
-	c.poll()
+	c.aside((*Conn).poll)
 	c.after()
 	if !c.ended && !c.armed && !c.listed {
 		c.listed = true
@@ -216,7 +222,14 @@ func (c *Conn) handOver() bool {
 		return false
 	}
 	c.listed = false
-	c.arm()
+	c.aside(func(c *Conn) bool { c.arm(); return true })
 	c.after()
 	return true
+}
+
+// aside does something outside of any call of the application.
+func (c *Conn) aside(f func(*Conn) bool) {
+	c.core.Calm(c.design == flow.RDMA && !c.closed && !c.core.Closing())
+	f(c)
+	c.core.Calm(false)
 }

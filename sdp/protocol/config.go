@@ -69,8 +69,9 @@ func (c *Config) RingBytes() int {
 func (c *Config) SlotBytes() int { return c.large()*c.slotBytes() + c.Receives*smallSlot }
 
 // large is how many receives have room for data: the standard's N, and some for
-// messages that have no data but need a receive.
-func (c *Config) large() int { return c.Buffers + flow.Reserve }
+// messages that have no data but need a receive. Two for data are the least with
+// which words about receives need no answer (see words).
+func (c *Config) large() int { return max(c.Buffers, 2) + flow.Reserve }
 
 // SendQueue is the depth of the send queue.
 func (c *Config) SendQueue() int { return c.Queue + ControlQueue + 8 }

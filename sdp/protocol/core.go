@@ -37,6 +37,7 @@ type Core struct {
 	finished bool   // the peer's DisConn has come
 	first    bool   // ours went out before that
 	err      error
+	calm     bool
 
 	avail  avail // the peer's memory with data for us
 	fetch  fetch // what is read of it
@@ -178,6 +179,11 @@ func (c *Core) Flushed() bool { return c.sender.Unposted() == 0 }
 // Held is how many bytes wait here for the software to post them.
 func (c *Core) Held() int { return c.sender.Unposted() }
 
+// Calm keeps what is held back where it is, while it is on: what arrives is
+// handled and answered, and no data leaves. So it is outside of calls with the
+// RDMA design, which makes progress in calls only (section 4.2).
+func (c *Core) Calm(on bool) { c.calm = on }
+
 // Sends returns the requests to post, in order. They are the caller's until it
 // calls the core again; after Posted, the memory they name still is the core's
 // until they complete.
@@ -197,6 +203,10 @@ func (c *Core) pump() {
 		return
 	}
 	c.pumpAside()
+	if c.calm {
+		c.pumpWord()
+		return
+	}
 	if c.pumpStream() && !c.owesAnswer() {
 		for m, ok := c.sender.Next(); ok; m, ok = c.sender.Next() {
 			c.postData(m)

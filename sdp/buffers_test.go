@@ -1,0 +1,116 @@
+package sdp_test
+
+import (
+	"bytes"
+	"io"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/rnic"
+	"github.com/softrnic/softrnic/sdp"
+)
+
+// carry writes bytes at a, and wants to read them at b.
+func carry(t *testing.T, a, b io.ReadWriter, sent []byte) {
+	t.Helper()
+	done := make(chan error, 1)
+	go func() {
+		_, err := a.Write(sent)
+		done <- err
+	}()
+	got := make([]byte, len(sent))
+	_, err := io.ReadFull(b, got)
+	require.NoError(t, err)
+	require.NoError(t, <-done)
+	require.True(t, bytes.Equal(sent, got))
+}
+
+// TestLargerRing: a longer ring takes over while data flows, and holds more.
+func TestLargerRing(t *testing.T) {
+	for _, d := range []sdp.Design{sdp.NIC, sdp.RDMA} {
+		t.Run(d.String(), func(t *testing.T) {
+			o := sdp.Options{Design: d, Buffers: 4, BufferBytes: 4096, ZeroCopy: -1}
+			a, b := newEnds(t, rnic.Options{}, o).dial(t)
+			go func() { _, _ = a.Read(make([]byte, 1)) }() // with RDMA what is held back needs a call
+			carry(t, a, b, random(100_000, 1))
+			before := b.Stats()
+			require.Error(t, b.SetReadBuffer(1000), "it would be shorter")
+			require.NoError(t, b.SetReadBuffer(200_000))
+			carry(t, a, b, random(1<<20, 2))
+			require.Greater(t, b.Stats().Registered, before.Registered+100_000)
+			require.NoError(t, a.SetWriteDeadline(time.Now().Add(hang)))
+			sent := random(150_000, 4)
+			_, err := a.Write(sent) // nobody reads: without the longer ring it would block
+			require.NoError(t, err)
+			got := make([]byte, len(sent))
+			_, err = io.ReadFull(b, got)
+			require.NoError(t, err)
+			require.True(t, bytes.Equal(sent, got))
+		})
+	}
+}
+
+// TestLargerMessages: with Credit the peer grants larger buffers, and messages
+// grow.
+func TestLargerMessages(t *testing.T) {
+	o := sdp.Options{Design: sdp.Credit, BufferBytes: 1000, MaxBufferBytes: 4000, ZeroCopy: -1}
+	a, b := newEnds(t, rnic.Options{}, o).dial(t)
+	carry(t, a, b, random(100_000, 1))
+	require.Equal(t, 1000, a.PeerBuffer())
+	require.Error(t, a.SetWriteBuffer(900), "it would be shorter")
+	require.Error(t, a.SetReadBuffer(5000), "the peer asks, not we")
+	require.NoError(t, a.SetWriteBuffer(10_000))
+	carry(t, a, b, random(200_000, 2))
+	carry(t, b, a, random(100_000, 3))
+	require.Equal(t, 4000, a.PeerBuffer(), "as much as the peer grants")
+	require.Equal(t, 1000, b.PeerBuffer())
+}
+
+// TestKeepAlive: who has not heard from its peer asks whether it is there, and
+// the connection ends when it is not.
+func TestKeepAlive(t *testing.T) {
+	e := newEnds(t, rnic.Options{}, sdp.Options{})
+	a, b := e.dial(t)
+	require.NoError(t, a.SetKeepAlive(time.Millisecond))
+	carry(t, a, b, random(1000, 1)) // it does no harm
+	require.NoError(t, e.dev.SetImpair("loss 100%"))
+	require.NoError(t, a.SetReadDeadline(time.Now().Add(hang)))
+	_, err := a.Read(make([]byte, 1))
+	require.ErrorIs(t, err, sdp.ErrReset)
+}
+
+// TestUrgent: the peer learns of an urgent byte before it reads what is in front
+// of it.
+func TestUrgent(t *testing.T) {
+	eachDesign(t, func(t *testing.T, o sdp.Options) {
+		a, b := newEnds(t, rnic.Options{}, o).dial(t)
+		_, err := a.Write([]byte("ordinary"))
+		require.NoError(t, err)
+		_, err = a.WriteUrgent([]byte("urgent!"))
+		require.NoError(t, err)
+		_, err = a.Write([]byte("more"))
+		require.NoError(t, err)
+		select {
+		case <-b.UrgentSignal():
+		case <-time.After(hang):
+			t.Fatal("no signal")
+		}
+		buf := make([]byte, 15)
+		_, err = io.ReadFull(b, buf[:14])
+		require.NoError(t, err)
+		ahead, announced := b.Urgent()
+		require.Equal(t, 1, ahead)
+		require.False(t, announced)
+		_, err = io.ReadFull(b, buf[14:])
+		require.NoError(t, err)
+		require.Equal(t, "ordinaryurgent!", string(buf))
+		ahead, announced = b.Urgent()
+		require.Zero(t, ahead)
+		require.False(t, announced)
+		_, err = io.ReadFull(b, buf[:4])
+		require.NoError(t, err)
+		require.Equal(t, "more", string(buf[:4]))
+	})
+}

@@ -1,0 +1,270 @@
+package protocol
+
+import (
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/verbs"
+	"github.com/softrnic/softrnic/wire/bsdh"
+)
+
+// pattern is the byte at an offset of what an end writes.
+func (e *end) pattern(off int) byte {
+	x := uint32(off)*2654435761 + uint32(e.name[0])
+	return byte(x >> 24)
+}
+
+// fill is n bytes of it.
+func (e *end) fill(p []byte, off int) {
+	for i := range p {
+		p[i] = e.pattern(off + i)
+	}
+}
+
+// writer is an application that writes: by chance in any way there is.
+type writer struct {
+	end      *end
+	off      int // bytes written
+	total    int // to be written
+	direct   bool
+	urgent   []int  // offsets behind urgent bytes
+	lent     Memory // offered, or being written from
+	offering bool
+	placing  bool
+	patient  bool // never cancels
+	spills   bool // while it offers
+	resting  int  // turns
+}
+
+// reader is an application that reads.
+type reader struct {
+	end      *end
+	off      int // bytes read
+	eof      bool
+	direct   bool
+	refuses  bool
+	lent     Memory // lent for a fetch or a sink
+	size     int
+	fetching bool
+	sinking  bool
+	urgent   []int // offsets behind urgent bytes that were seen
+	resting  int
+	buf      [400]byte
+}
+
+// act does something if there is something to do.
+func (a *writer) act() bool {
+	e := a.end
+	c, w := e.core, e.w
+	defer e.post()
+	switch {
+	case a.offering:
+		return a.offered()
+	case a.placing:
+		n, done := c.Placed()
+		if !done {
+			return false
+		}
+		require.Equal(w.t, len(a.lent.Bytes), n)
+		a.off += n
+		a.placing = false
+		w.giveBack(a.lent)
+		return true
+	case a.off == a.total:
+		if c.Closing() {
+			return false
+		}
+		c.CloseWrite()
+		require.Zero(w.t, c.Write([]byte{1}))
+		return true
+	}
+	n := min(a.total-a.off, w.between(1, 400))
+	switch {
+	case a.direct && c.Drain() > 0 && !w.chance(4):
+		n = min(n, c.Drain())
+		a.lend("a place", n)
+		a.placing = true
+		c.Place(a.lent.SGE(0, n))
+		return true
+	case a.direct && c.CanOffer() && w.chance(2):
+		a.lend("an offer", n)
+		a.offering = true
+		c.Offer(a.lent.Bytes, a.lent.Addr, a.lent.RKey)
+		return true
+	}
+	p := make([]byte, n)
+	e.fill(p, a.off)
+	writable := c.Writable()
+	var k int
+	if w.chance(8) {
+		if k = c.SendUrgent(p); k == n {
+			a.urgent = append(a.urgent, a.off+n)
+		}
+	} else {
+		k = c.Write(p)
+	}
+	require.Equal(w.t, writable, k > 0)
+	a.off += k
+	return k > 0
+}
+
+func (a *writer) lend(what string, n int) {
+	a.lent = a.end.w.register(what+" of "+a.end.name, n)
+	a.end.fill(a.lent.Bytes, a.off)
+}
+
+// offered waits for the end of an offer.
+func (a *writer) offered() bool {
+	e := a.end
+	c, w := e.core, e.w
+	n, done := c.Offered()
+	require.Equal(w.t, done, !c.Offering())
+	require.LessOrEqual(w.t, n, len(a.lent.Bytes))
+	if done {
+		a.off += n
+		a.offering = false
+		w.giveBack(a.lent)
+		return true
+	}
+	require.Zero(w.t, c.Write([]byte{1}), "behind what is offered")
+	if a.spills && c.Spill() > 0 {
+		return true
+	}
+	if !a.patient && !c.offer.cancelled && w.chance(20) {
+		c.CancelOffer()
+		return true
+	}
+	return false
+}
+
+// act does something if there is something to do.
+func (a *reader) act() bool {
+	e := a.end
+	c, w := e.core, e.w
+	defer e.post()
+	switch {
+	case a.fetching:
+		n, done := c.Fetched()
+		if !done {
+			return false
+		}
+		require.Equal(w.t, a.size, n)
+		a.fetching = false
+		a.took(a.lent.Bytes)
+		w.giveBack(a.lent)
+		return true
+	case a.sinking:
+		n, done := c.Sunk()
+		if done {
+			a.sinking = false
+			a.took(a.lent.Bytes[:n])
+			w.giveBack(a.lent)
+			return true
+		}
+		if !c.sink.cancelled && w.chance(20) {
+			c.CancelSink()
+			return true
+		}
+		return false
+	case c.Buffered() > 0:
+		e.look()
+		p := a.buf[:w.between(1, len(a.buf))]
+		n := c.Read(p)
+		require.Positive(w.t, n)
+		a.took(p[:n])
+		return true
+	case c.Finished():
+		a.eof = true
+		return false
+	case c.Available() > 0:
+		if a.refuses && w.chance(3) {
+			c.Refuse()
+			require.Zero(w.t, c.Available())
+			return true
+		}
+		a.size = w.between(1, c.Available())
+		a.lent = w.register("a fetch of "+e.name, a.size)
+		a.fetching = true
+		c.Fetch(a.lent.SGE(0, a.size))
+		return true
+	case a.direct && c.CanSink() && w.chance(3):
+		a.size = w.between(1, 500)
+		a.lent = w.register("a sink of "+e.name, a.size)
+		a.sinking = true
+		c.Sink(a.lent.Addr, a.lent.RKey, a.size)
+		return true
+	}
+	return false
+}
+
+// took compares what was read with what was written.
+func (a *reader) took(p []byte) {
+	for i, b := range p {
+		if b != a.end.peer.pattern(a.off+i) {
+			require.Fail(a.end.w.t, "wrong data", "%s read byte %d of %d", a.end.name, a.off+i, a.end.peer.writer.off)
+		}
+	}
+	a.off += len(p)
+}
+
+// look is done after each completion, and before a read: where is the urgent byte?
+func (e *end) look() {
+	a := &e.reader
+	if a.fetching || a.sinking {
+		return // off is not up to date
+	}
+	if ahead, _ := e.core.Urgent(); ahead > 0 {
+		require.LessOrEqual(e.w.t, ahead, e.core.Buffered())
+		at := a.off + ahead
+		require.Contains(e.w.t, e.peer.writer.urgent, at)
+		if n := len(a.urgent); n == 0 || a.urgent[n-1] != at {
+			a.urgent = append(a.urgent, at)
+		}
+	}
+}
+
+// meddle does one of the rarer things.
+func (e *end) meddle(rings map[*end]Memory) {
+	c, w := e.core, e.w
+	defer e.post()
+	switch w.rng.IntN(6) {
+	case 0:
+		c.KeepAlive()
+	case 1:
+		send, recv := c.Modes()
+		m := bsdh.ModeChange{Mode: bsdh.Mode(w.rng.IntN(3)), SendHalf: w.chance(2)}
+		if !c.ChangeMode(m) {
+			s, r := c.Modes()
+			require.Equal(w.t, []bsdh.Mode{send, recv}, []bsdh.Mode{s, r})
+		}
+	case 2:
+		c.AskSize(w.between(64, 400))
+	case 3:
+		if n := c.ResizeWanted(); n > 0 && !c.Resizing() {
+			if w.chance(3) {
+				require.True(w.t, c.Resize(Memory{}, 0))
+				return
+			}
+			n = w.between(c.size.ours-bsdh.HeaderBytes+1, n)
+			require.True(w.t, c.Resize(w.register("larger receives of "+e.name, c.cfg.ResizeBytes(n)), n))
+			require.Zero(w.t, c.ResizeWanted())
+		}
+	case 4:
+		ring, ok := rings[e]
+		if ok && !c.ChangingRing() {
+			w.giveBack(e.cfg.Ring) // it is ours again
+			e.cfg.Ring = ring
+			delete(rings, e)
+			ok = false
+		}
+		if !ok && len(e.cfg.Ring.Bytes) > 0 {
+			ring = w.register("another ring of "+e.name, len(e.cfg.Ring.Bytes)+w.between(0, 40))
+			if c.ChangeRing(ring) {
+				rings[e] = ring
+			}
+		}
+	case 5:
+		require.Zero(w.t, c.Write(nil))
+	}
+}
+
+var _ = verbs.WCSuccess

@@ -1,0 +1,65 @@
+package sdp
+
+import (
+	"net"
+	"os"
+)
+
+// WriteUrgent is Write whose last byte is urgent (SDP's out-of-band data,
+// MSG_OOB of sockets): the peer is told at once that it is coming, even if it
+// reads nothing else. The byte stays in the stream, as with SO_OOBINLINE, and
+// there is one at a time: a later one takes its place.
+func (c *Conn) WriteUrgent(p []byte) (n int, err error) {
+	c.writing.Lock()
+	defer c.writing.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	defer c.leave()
+	for n < len(p) {
+		switch {
+		case c.closed:
+			return n, c.opError("write", net.ErrClosed)
+		case c.core.Closing():
+			return n, c.opError("write", errShut)
+		case c.writeLimit.past():
+			return n, c.opError("write", os.ErrDeadlineExceeded)
+		case c.core.Err() != nil:
+			return n, c.opError("write", c.core.Err())
+		}
+		c.poll()
+		k := c.core.SendUrgent(p[n:])
+		n += k
+		c.post()
+		if k == 0 {
+			c.wait(toWrite, c.writeLimit)
+		}
+	}
+	return n, nil
+}
+
+// Urgent is how many bytes there are to read up to and with the peer's urgent
+// byte, 0 if there is none, and whether one is on its way that has not come:
+// where sockets have SIOCATMARK, at 1 the next byte is it.
+func (c *Conn) Urgent() (ahead int, announced bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.poll()
+	return c.core.Urgent()
+}
+
+// UrgentSignal has an element when what Urgent says may have changed for more: an
+// urgent byte was announced, or has come. It is what SIGURG is to sockets.
+func (c *Conn) UrgentSignal() <-chan struct{} { return c.urgentSignal }
+
+// signalUrgent fills the channel if there are news. The lock is held.
+func (c *Conn) signalUrgent() {
+	ahead, announced := c.core.Urgent()
+	is := ahead > 0 || announced
+	if is && (!c.urgentKnown || announced != c.urgentAnnounced) {
+		select {
+		case c.urgentSignal <- struct{}{}:
+		default:
+		}
+	}
+	c.urgentKnown, c.urgentAnnounced = is, announced
+}
