@@ -1,0 +1,137 @@
+package isosurface
+
+import (
+	"context"
+	"fmt"
+	"image"
+	"sync"
+
+	"github.com/softrnic/softrnic/datacutter"
+)
+
+// Options say what to render and how the work is shared. The zero value of
+// everything but Volume is what the paper measured.
+type Options struct {
+	Volume *Volume
+	Query  Query
+
+	UnitSize int // of units in bytes, at least 76; 0 means 1024
+
+	Groups int // instances of the filter group, 0 means 6
+	Works  int // slabs of the volume that the groups render, 0 means one for each group
+
+	Hosts  []string          // over which Gather spreads the groups; none means 12
+	Layout datacutter.Layout // instead of Groups and Hosts
+
+	Policy datacutter.Policy // of all streams
+}
+
+// App is a rendering that is about to run, as part of one process or all of it.
+type App struct {
+	job   datacutter.Job
+	frame *frame
+
+	mu      sync.Mutex
+	missing int // frames that are not there, one for each work and copy of merge
+	wanted  int
+}
+
+// New prepares a run.
+func New(o Options) (*App, error) {
+	if err := o.Query.fill(); err != nil {
+		return nil, err
+	}
+	setDefault(&o.UnitSize, 1024)
+	setDefault(&o.Groups, 6)
+	if len(o.Hosts) == 0 {
+		for i := range 12 {
+			o.Hosts = append(o.Hosts, fmt.Sprintf("node%02d", i))
+		}
+	}
+	if blockFor(o.UnitSize) == 0 {
+		return nil, fmt.Errorf("isosurface: units of %d bytes have no room for one cell: use 76 bytes at least", o.UnitSize)
+	}
+	a := &App{frame: newFrame(o.Query.Size)}
+	a.job.Group = a.group(o)
+	if a.job.Layout = o.Layout; o.Layout == nil {
+		a.job.Layout = datacutter.Gather(a.job.Group, o.Groups, o.Hosts...)
+	}
+	groups := 0
+	merges := make(map[int]int) // copies, by group
+	for _, p := range a.job.Layout {
+		groups = max(groups, p.Group+1)
+		if p.Filter == "merge" {
+			merges[p.Group] += max(p.Copies, 1)
+		}
+	}
+	setDefault(&o.Works, groups)
+	cells := o.Volume.cells()[2]
+	n := min(o.Works, cells)
+	for i := range n {
+		s := slab{o.Query, i * cells / n, (i + 1) * cells / n}
+		a.job.Works = append(a.job.Works, s.append(nil))
+		a.wanted += merges[i%max(groups, 1)]
+	}
+	a.missing = a.wanted
+	return a, nil
+}
+
+func setDefault(n *int, to int) {
+	if *n == 0 {
+		*n = to
+	}
+}
+
+func (a *App) group(o Options) datacutter.Group {
+	stream := func(name, from, to string) datacutter.Stream {
+		return datacutter.Stream{Name: name, From: from, To: to, UnitSize: o.UnitSize, Policy: o.Policy}
+	}
+	filter := func(name string, f func() datacutter.Filter) datacutter.FilterDef {
+		return datacutter.FilterDef{Name: name, New: func(datacutter.Instance) (datacutter.Filter, error) { return f(), nil }}
+	}
+	return datacutter.Group{
+		Filters: []datacutter.FilterDef{
+			filter("read", func() datacutter.Filter { return &reader{layer: layer{volume: o.Volume}} }),
+			filter("extract", func() datacutter.Filter { return &extractor{volume: o.Volume} }),
+			filter("raster", func() datacutter.Filter { return &shader{volume: o.Volume} }),
+			filter("merge", func() datacutter.Filter { return &merger{show: a.show} }),
+		},
+		Streams: []datacutter.Stream{stream(blocks, "read", "extract"), stream(surface, "extract", "raster"), stream(pixels, "raster", "merge")},
+	}
+}
+
+// Job is what to run, by datacutter.Run or on each host by a Node.
+func (a *App) Job() datacutter.Job { return a.job }
+
+// show merges what is seen of a slab with what is seen of the others.
+func (a *App) show(f *frame) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.frame.merge(f)
+	a.missing--
+}
+
+// Picture is what a run made. Of several processes only the one that ran all
+// the merges has it; by default that is the first host.
+func (a *App) Picture() (*image.NRGBA, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.missing > 0 {
+		return nil, fmt.Errorf("isosurface: %d of %d frames were not made here", a.missing, a.wanted)
+	}
+	return a.frame.image(), nil
+}
+
+// Run renders with all hosts in this process. Its time is the report's.
+func Run(ctx context.Context, network datacutter.Network, o Options) (*image.NRGBA, datacutter.Report, error) {
+	a, err := New(o)
+	if err != nil {
+		return nil, datacutter.Report{}, err
+	}
+	report, err := datacutter.Run(ctx, network, a.Job())
+	if err != nil {
+		return nil, report, err
+	}
+	picture, err := a.Picture()
+	return picture, report, err
+}

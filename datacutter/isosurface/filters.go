@@ -1,0 +1,187 @@
+package isosurface
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+
+	"github.com/softrnic/softrnic/datacutter"
+)
+
+// Names of the streams.
+const (
+	blocks  = "blocks"    // read to extract: samples of a block of cells
+	surface = "triangles" // extract to raster: the surface in a block
+	pixels  = "pixels"    // raster to merge: runs of pixels with depths
+)
+
+// slab is the query of a work: what to render of the cells from z = from up to
+// z = to.
+type slab struct {
+	Query
+	from, to int
+}
+
+const slabLen = 8 * 4
+
+func (s slab) append(b []byte) []byte {
+	for _, n := range []int{s.Iso, s.Rotation[0], s.Rotation[1], s.Rotation[2], s.Rotation[3], s.Size, s.from, s.to} {
+		b = binary.BigEndian.AppendUint32(b, uint32(n))
+	}
+	return b
+}
+
+// parseSlab reads what append wrote. Both ends have the same job, so nothing
+// else can come.
+func parseSlab(b []byte) (s slab, err error) {
+	if len(b) != slabLen {
+		return s, fmt.Errorf("%w: %d bytes", ErrQuery, len(b))
+	}
+	n := func(i int) int { return int(int32(binary.BigEndian.Uint32(b[4*i:]))) }
+	return slab{Query{n(0), [4]int{n(1), n(2), n(3), n(4)}, n(5)}, n(6), n(7)}, nil
+}
+
+// each calls f for every unit of an input.
+func each(w *datacutter.Work, in string, f func(unit []byte) error) error {
+	for unit, err := range w.In(in).Units() {
+		if err == nil {
+			err = f(unit)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// reader sends the samples of a slab, block by block; its copies share the
+// blocks.
+type reader struct {
+	layer layer
+	unit  []byte
+}
+
+func (r *reader) Process(_ context.Context, w *datacutter.Work) error {
+	s, err := parseSlab(w.Query)
+	if err != nil {
+		return err
+	}
+	out := w.Out(blocks)
+	edge, cells, n := blockFor(out.UnitSize()), r.layer.volume.cells(), 0
+	for z := s.from; z < s.to; z += edge {
+		if err := r.layer.read(z, min(edge, s.to-z)); err != nil {
+			return err
+		}
+		for y := 0; y < cells[1]; y += edge {
+			for x := 0; x < cells[0]; x += edge {
+				if n++; n%w.Copies != w.Copy {
+					continue
+				}
+				r.unit = r.layer.appendBlock(r.unit[:0], x, y, min(edge, cells[0]-x), min(edge, cells[1]-y))
+				if err := out.SendKey(uint64(n), r.unit); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// extractor makes the triangles of the surface in each block.
+type extractor struct {
+	volume *Volume
+	pack   packer
+}
+
+func (e *extractor) Process(_ context.Context, w *datacutter.Work) error {
+	s, err := parseSlab(w.Query)
+	if err != nil {
+		return err
+	}
+	e.pack.out, e.pack.head = w.Out(surface), originLen
+	var failed error
+	add := func(t *triangle) {
+		if failed != nil {
+			return
+		}
+		if failed = e.pack.room(triangleLen); failed == nil {
+			e.pack.unit = appendTriangle(e.pack.unit, t)
+		}
+	}
+	return each(w, blocks, func(unit []byte) error {
+		_, part, err := parseBlock(unit, e.volume.dims)
+		if err != nil {
+			return err
+		}
+		e.pack.unit = append(e.pack.unit[:0], unit[:originLen]...)
+		if part.surface(s.Iso, add); failed != nil {
+			return failed
+		}
+		return e.pack.flush()
+	})
+}
+
+// shader turns triangles to the picture, shades them and makes pixels of them.
+type shader struct {
+	volume *Volume
+	raster rasterizer
+	pack   packer
+}
+
+func (r *shader) Process(_ context.Context, w *datacutter.Work) error {
+	s, err := parseSlab(w.Query)
+	if err != nil {
+		return err
+	}
+	r.pack.out, r.pack.unit = w.Out(pixels), r.pack.unit[:0]
+	r.raster.size = int64(s.Size)
+	p := s.projection(r.volume.dims)
+	var points [3]point
+	err = each(w, surface, func(unit []byte) error {
+		return eachTriangle(unit, r.volume.dims, func(t *triangle) error {
+			for i := range t {
+				points[i] = p.project(t[i].at, t[i].normal)
+			}
+			return r.raster.draw(&points, r.add)
+		})
+	})
+	if err != nil {
+		return err
+	}
+	return r.pack.flush()
+}
+
+// add packs a run, in parts if it does not fit.
+func (r *shader) add(x, y int, run []pixel) error {
+	for len(run) > 0 {
+		if err := r.pack.room(runLen + pixelLen); err != nil {
+			return err
+		}
+		n := min(len(run), (r.pack.out.UnitSize()-len(r.pack.unit)-runLen)/pixelLen)
+		r.pack.unit = appendRun(r.pack.unit, x, y, run[:n])
+		x, run = x+n, run[n:]
+	}
+	return nil
+}
+
+// merger keeps of all pixels the nearest, and hands over what is seen of a work.
+type merger struct {
+	show  func(*frame)
+	frame *frame
+}
+
+func (m *merger) Process(_ context.Context, w *datacutter.Work) error {
+	s, err := parseSlab(w.Query)
+	if err != nil {
+		return err
+	}
+	if m.frame == nil {
+		m.frame = newFrame(s.Size)
+	}
+	m.frame.clear()
+	if err := each(w, pixels, m.frame.putRuns); err != nil {
+		return err
+	}
+	m.show(m.frame)
+	return nil
+}

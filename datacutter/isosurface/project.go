@@ -1,0 +1,163 @@
+package isosurface
+
+import (
+	"errors"
+	"fmt"
+	"math/bits"
+)
+
+// ErrQuery is wrapped by what cannot be rendered.
+var ErrQuery = errors.New("isosurface: bad query")
+
+// Query is what to render: a surface, seen from one side.
+type Query struct {
+	Iso int // samples from it on are inside, 1 to 255; 0 means 100
+
+	// Rotation turns the volume: a quaternion, w, x, y and z, of integers
+	// from -30 to 30 of any length. Zero is a view from the side and above.
+	Rotation [4]int
+
+	Size int // of the square picture in pixels, up to 4096; 0 means 512
+}
+
+const (
+	maxTurn = 30
+	maxSize = 4096
+)
+
+// fill sets the defaults.
+func (q *Query) fill() error {
+	if q.Iso == 0 {
+		q.Iso = 100
+	}
+	if q.Rotation == [4]int{} {
+		q.Rotation = [4]int{8, -3, 4, 1}
+	}
+	if q.Size == 0 {
+		q.Size = 512
+	}
+	ok := 0 < q.Iso && q.Iso < 256 && 0 < q.Size && q.Size <= maxSize
+	for _, n := range q.Rotation {
+		ok = ok && -maxTurn <= n && n <= maxTurn
+	}
+	if !ok {
+		return fmt.Errorf("%w: %+v", ErrQuery, *q)
+	}
+	return nil
+}
+
+// projection maps points of a volume to the picture, orthographically: z into
+// the picture, y down, the whole volume in sight whichever way it is turned.
+// It computes with integers, so it gives the same on every machine: the
+// quaternion's matrix times the square of its length has integer elements.
+type projection struct {
+	turn   [3][3]int64
+	length int64 // of a turned vector over that of the vector
+	centre [3]int64
+	across int64 // the volume's diagonal, in units of a doubled position
+	size   int64 // pixels
+}
+
+func (q Query) projection(dims [3]int) projection {
+	w, x, y, z := int64(q.Rotation[0]), int64(q.Rotation[1]), int64(q.Rotation[2]), int64(q.Rotation[3])
+	p := projection{
+		turn: [3][3]int64{
+			{w*w + x*x - y*y - z*z, 2 * (x*y - w*z), 2 * (x*z + w*y)},
+			{2 * (x*y + w*z), w*w - x*x + y*y - z*z, 2 * (y*z - w*x)},
+			{2 * (x*z - w*y), 2 * (y*z + w*x), w*w - x*x - y*y + z*z},
+		},
+		length: w*w + x*x + y*y + z*z,
+		size:   int64(q.Size),
+	}
+	var diagonal uint64
+	for i, n := range dims {
+		p.centre[i] = int64(n-1) << 8
+		diagonal += uint64(n-1) * uint64(n-1)
+	}
+	p.across = int64(sqrt(diagonal)+1) << 9
+	return p
+}
+
+func (p *projection) rotate(v [3]int64) (r [3]int64) {
+	for i, row := range p.turn {
+		r[i] = row[0]*v[0] + row[1]*v[1] + row[2]*v[2]
+	}
+	return r
+}
+
+// point is a vertex in the picture.
+type point struct {
+	x, y  int64 // in 1/16 of a pixel, 0 to 16 times the picture's size
+	depth int64 // 0, which is near, to 2^22
+	color [3]int64
+}
+
+const (
+	depthBits = 22
+	subpixel  = 16
+)
+
+// project returns where a vertex is seen, and shades it. The position is that
+// of the vertex in the volume.
+func (p *projection) project(at [3]int32, normal [3]int16) (out point) {
+	var c [3]int64
+	for i, n := range at {
+		c[i] = 2*int64(n) - p.centre[i]
+	}
+	c = p.rotate(c)
+	d := p.length * p.across
+	out.x = p.size*subpixel/2 + floorDiv(c[0]*p.size*subpixel, d)
+	out.y = p.size*subpixel/2 + floorDiv(c[1]*p.size*subpixel, d)
+	out.depth = 1<<(depthBits-1) + floorDiv(c[2]<<depthBits, d)
+	out.color = shade(p.rotate([3]int64{int64(normal[0]), int64(normal[1]), int64(normal[2])}))
+	return out
+}
+
+// Colours of the surface from outside and inside, and the direction to the
+// light, which has the length 3.
+var (
+	outer = [3]int64{226, 140, 58}
+	inner = [3]int64{80, 112, 160}
+	light = [3]int64{-1, -2, -2}
+)
+
+// shade is the colour of a surface with a normal, seen along z.
+func shade(n [3]int64) (color [3]int64) {
+	base := outer
+	if n[2] > 0 { // away from us
+		base = inner
+		n = [3]int64{-n[0], -n[1], -n[2]}
+	}
+	length := int64(sqrt(uint64(n[0]*n[0] + n[1]*n[1] + n[2]*n[2])))
+	bright := int64(0) // 0 to 256
+	if length > 0 {
+		bright = max(0, (n[0]*light[0]+n[1]*light[1]+n[2]*light[2])*256/(3*length))
+	}
+	gloss := min(bright, 256)
+	for range 4 { // to the 16th power
+		gloss = gloss * gloss >> 8
+	}
+	for i := range color {
+		color[i] = min(255, base[i]*(70+bright*186>>8)>>8+gloss*110>>8)
+	}
+	return color
+}
+
+// sqrt is the integer part of the square root.
+func sqrt(n uint64) (root uint64) {
+	for bit := uint64(1) << (bits.Len64(n) / 2); bit > 0; bit >>= 1 {
+		if r := root | bit; r*r <= n {
+			root = r
+		}
+	}
+	return root
+}
+
+// floorDiv is a/b rounded down, for a positive b.
+func floorDiv(a, b int64) int64 {
+	q := a / b
+	if a%b < 0 {
+		q--
+	}
+	return q
+}

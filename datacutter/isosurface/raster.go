@@ -1,0 +1,119 @@
+package isosurface
+
+import (
+	"image"
+	"math"
+)
+
+// pixel is what is seen at one place: the depth in the high bits, the colour in
+// the low 24. The nearest of two is the lesser; of two at the same depth it is
+// one of them whatever their order, so that a picture does not depend on
+// the order in which it is drawn.
+type pixel uint64
+
+// nothing is behind everything.
+const nothing = pixel(math.MaxUint64)
+
+// pixelLen is how many bytes of a unit a pixel takes.
+const pixelLen = 6
+
+// draw calls f with every run of pixels of a triangle, from top to bottom. The
+// pixels are f's until it returns. A pixel whose centre is on an edge
+// belongs to both triangles there.
+func (r *rasterizer) draw(t *[3]point, f func(x, y int, run []pixel) error) error {
+	a, b, c := &t[0], &t[1], &t[2]
+	area := (b.x-a.x)*(c.y-a.y) - (b.y-a.y)*(c.x-a.x)
+	if area == 0 {
+		return nil
+	}
+	if area < 0 {
+		b, c, area = c, b, -area
+	}
+	left, right := r.span(min(a.x, b.x, c.x), max(a.x, b.x, c.x))
+	top, bottom := r.span(min(a.y, b.y, c.y), max(a.y, b.y, c.y))
+	for y := top; y <= bottom; y++ {
+		r.run = r.run[:0]
+		start := left
+		py := y*subpixel + subpixel/2
+		for x := left; x <= right; x++ {
+			px := x*subpixel + subpixel/2
+			// Twice the areas of the triangles with the centre: they sum up to
+			// area, and weigh the opposite corners.
+			wa := (c.x-b.x)*(py-b.y) - (c.y-b.y)*(px-b.x)
+			wb := (a.x-c.x)*(py-c.y) - (a.y-c.y)*(px-c.x)
+			wc := area - wa - wb
+			if wa < 0 || wb < 0 || wc < 0 {
+				if len(r.run) > 0 {
+					break // a triangle has no gaps
+				}
+				start = x + 1
+				continue
+			}
+			p := pixel((wa*a.depth + wb*b.depth + wc*c.depth) / area)
+			for i := range a.color {
+				p = p<<8 | pixel((wa*a.color[i]+wb*b.color[i]+wc*c.color[i])/area)
+			}
+			r.run = append(r.run, p)
+		}
+		if len(r.run) > 0 {
+			if err := f(int(start), int(y), r.run); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// rasterizer draws into a picture of a size.
+type rasterizer struct {
+	size int64
+	run  []pixel
+}
+
+// span are the first and the last pixel whose centres can be between two
+// positions.
+func (r *rasterizer) span(from, to int64) (first, last int64) {
+	return max(0, floorDiv(from, subpixel)), min(r.size-1, floorDiv(to, subpixel))
+}
+
+// frame is a picture with depths.
+type frame struct {
+	size   int
+	pixels []pixel
+}
+
+func newFrame(size int) *frame {
+	f := &frame{size: size, pixels: make([]pixel, size*size)}
+	f.clear()
+	return f
+}
+
+func (f *frame) clear() {
+	for i := range f.pixels {
+		f.pixels[i] = nothing
+	}
+}
+
+// put merges a run of pixels.
+func (f *frame) put(x, y int, run []pixel) {
+	to := f.pixels[y*f.size+x:][:len(run)]
+	for i, p := range run {
+		to[i] = min(to[i], p)
+	}
+}
+
+// merge merges a frame of the same size.
+func (f *frame) merge(other *frame) { f.put(0, 0, other.pixels) }
+
+// image is what the frame shows, on a dark ground.
+func (f *frame) image() *image.NRGBA {
+	img := image.NewNRGBA(image.Rect(0, 0, f.size, f.size))
+	for i, p := range f.pixels {
+		to := img.Pix[4*i : 4*i+4]
+		if p == nothing {
+			p = 0x16181D
+		}
+		to[0], to[1], to[2], to[3] = byte(p>>16), byte(p>>8), byte(p), 255
+	}
+	return img
+}

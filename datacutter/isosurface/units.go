@@ -1,0 +1,127 @@
+package isosurface
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/softrnic/softrnic/datacutter"
+)
+
+// A unit of triangles begins with the first cell of their block,
+//
+//	x (16)  y (16)  z (16)
+//
+// and each triangle is three vertices of six 16-bit numbers: the position from
+// there, and the normal. A unit of pixels is runs,
+//
+//	x (16)  y (16)  pixels (16)
+//
+// and each pixel has 24 bits of depth and 24 of colour.
+const (
+	originLen   = 6
+	vertexLen   = 12
+	triangleLen = 3 * vertexLen
+	runLen      = 6
+)
+
+// packer fills units with records and sends those that are full.
+type packer struct {
+	out  *datacutter.Output
+	unit []byte
+	head int // bytes that every unit begins with
+	key  uint64
+}
+
+// room returns the unit with room for n bytes more; a full one is sent.
+func (p *packer) room(n int) error {
+	if len(p.unit)+n > p.out.UnitSize() {
+		return p.flush()
+	}
+	return nil
+}
+
+// flush sends the unit, unless it is empty, and begins one with the same head.
+func (p *packer) flush() error {
+	if len(p.unit) == p.head {
+		return nil
+	}
+	p.key++
+	err := p.out.SendKey(p.key, p.unit)
+	p.unit = p.unit[:p.head]
+	return err
+}
+
+// appendTriangle appends a triangle to a unit.
+func appendTriangle(b []byte, t *triangle) []byte {
+	for i := range t {
+		for _, n := range t[i].at {
+			b = binary.BigEndian.AppendUint16(b, uint16(n))
+		}
+		for _, n := range t[i].normal {
+			b = binary.BigEndian.AppendUint16(b, uint16(n))
+		}
+	}
+	return b
+}
+
+// eachTriangle calls f with the triangles of a unit, which lie in the volume;
+// their positions are relative to that.
+func eachTriangle(unit []byte, dims [3]int, f func(*triangle) error) error {
+	if len(unit) < originLen || (len(unit)-originLen)%triangleLen != 0 {
+		return fmt.Errorf("%w: triangles in %d bytes", errUnit, len(unit))
+	}
+	var origin [3]int32
+	for i := range origin {
+		origin[i] = int32(binary.BigEndian.Uint16(unit[2*i:])) << 8
+	}
+	var t triangle
+	for b := unit[originLen:]; len(b) > 0; {
+		for i := range t {
+			for j := range origin {
+				t[i].at[j] = origin[j] + int32(binary.BigEndian.Uint16(b[2*j:]))
+				t[i].normal[j] = int16(binary.BigEndian.Uint16(b[6+2*j:]))
+				if int(t[i].at[j]) > (dims[j]-1)<<8 {
+					return fmt.Errorf("%w: a vertex at %v of a volume of %v samples", errUnit, t[i].at, dims)
+				}
+			}
+			b = b[vertexLen:]
+		}
+		if err := f(&t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// appendRun appends pixels that are side by side.
+func appendRun(b []byte, x, y int, run []pixel) []byte {
+	for _, n := range []int{x, y, len(run)} {
+		b = binary.BigEndian.AppendUint16(b, uint16(n))
+	}
+	for _, p := range run {
+		b = binary.BigEndian.AppendUint16(b, uint16(p>>32))
+		b = binary.BigEndian.AppendUint32(b, uint32(p))
+	}
+	return b
+}
+
+// putRuns merges the pixels of a unit into a frame.
+func (f *frame) putRuns(b []byte) error {
+	for len(b) > 0 {
+		if len(b) < runLen {
+			return fmt.Errorf("%w: %d bytes of a run of pixels", errUnit, len(b))
+		}
+		x, y, n := int(binary.BigEndian.Uint16(b)), int(binary.BigEndian.Uint16(b[2:])), int(binary.BigEndian.Uint16(b[4:]))
+		b = b[runLen:]
+		if n < 1 || x+n > f.size || y >= f.size || len(b) < n*pixelLen {
+			return fmt.Errorf("%w: %d pixels at (%d, %d) of a picture of %d, in %d bytes", errUnit, n, x, y, f.size, len(b))
+		}
+		to := f.pixels[y*f.size+x:][:n]
+		for i := range to {
+			p := pixel(binary.BigEndian.Uint16(b))<<32 | pixel(binary.BigEndian.Uint32(b[2:]))
+			to[i] = min(to[i], p)
+			b = b[pixelLen:]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,88 @@
+package isosurface
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// ErrVolume is wrapped by what is wrong with a file that is to be a volume.
+var ErrVolume = errors.New("isosurface: bad volume")
+
+// Volume is a field of samples on a regular grid, a byte each. The file has a
+// header and the samples, x running fastest, z slowest:
+//
+//	"DCVOLUM1"  samples in x (32)  in y (32)  in z (32)  0 (32)
+//
+// Integers are big-endian.
+type Volume struct {
+	file io.ReaderAt
+	dims [3]int
+}
+
+const (
+	magic     = "DCVOLUM1"
+	headerLen = 24
+	maxSide   = 1 << 15
+)
+
+// Open reads the header of a volume. The file stays in use.
+func Open(file io.ReaderAt, size int64) (*Volume, error) {
+	b := make([]byte, headerLen)
+	if _, err := file.ReadAt(b, 0); size < headerLen || err != nil {
+		return nil, fmt.Errorf("%w: a file of %d bytes without header", ErrVolume, size)
+	}
+	if string(b[:8]) != magic || binary.BigEndian.Uint32(b[20:]) != 0 {
+		return nil, fmt.Errorf("%w: the header is none of a volume's", ErrVolume)
+	}
+	v := &Volume{file: file}
+	n := int64(1)
+	for i := range v.dims {
+		v.dims[i] = int(min(binary.BigEndian.Uint32(b[8+4*i:]), maxSide+1))
+		n *= int64(v.dims[i])
+	}
+	if err := checkDims(v.dims); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrVolume, err)
+	}
+	if n != size-headerLen {
+		return nil, fmt.Errorf("%w: %v samples in %d bytes", ErrVolume, v.dims, size-headerLen)
+	}
+	return v, nil
+}
+
+func checkDims(dims [3]int) error {
+	for _, n := range dims {
+		if n < 2 || n > maxSide {
+			return fmt.Errorf("%v samples: each way there may be 2 to %d", dims, maxSide)
+		}
+	}
+	return nil
+}
+
+// NewVolume generates a volume in memory.
+func NewVolume(spec Spec) (*Volume, error) {
+	var b bytes.Buffer
+	if err := Generate(&b, spec); err != nil {
+		return nil, err
+	}
+	return Open(bytes.NewReader(b.Bytes()), int64(b.Len()))
+}
+
+// Dims is how many samples there are in x, y and z.
+func (v *Volume) Dims() [3]int { return v.dims }
+
+// cells is how many cells there are between the samples.
+func (v *Volume) cells() [3]int { return [3]int{v.dims[0] - 1, v.dims[1] - 1, v.dims[2] - 1} }
+
+// plane reads the samples with one z; beyond the edge they are those at the
+// edge.
+func (v *Volume) plane(to []byte, z int) error {
+	n := v.dims[0] * v.dims[1]
+	z = min(max(z, 0), v.dims[2]-1)
+	if _, err := v.file.ReadAt(to[:n], headerLen+int64(z)*int64(n)); err != nil {
+		return fmt.Errorf("isosurface: samples with z = %d: %w", z, err)
+	}
+	return nil
+}
