@@ -37,13 +37,5 @@ const network = "sdp"
 // Who writes to a connection that is closed for writing is told as with TCP.
 var errShut = &os.SyscallError{Syscall: "write", Err: syscall.EPIPE}
 
-// closedFirst prefers that we closed ourselves over what came of it.
-func (c *Conn) closedFirst(err error) error {
-	if c.closed {
-		return net.ErrClosed
-	}
-	return err
-}
-
 // errRefused is what package net says when nobody listens.
 var errRefused = &os.SyscallError{Syscall: "connect", Err: syscall.ECONNREFUSED}

@@ -38,11 +38,11 @@ var floors = map[string][]string{
 	"datacutter":               {},
 	"internal/sim":             {"verbs", "wire", "reliability", "qp", "internal/link", "rnic"},
 	"internal/house":           {},
-	"internal/tools":           {"verbs", "cm"},
+	"internal/tools":           {"verbs", "cm", "sdp"},
 	"internal/tools/toolstest": {"verbs", "rnic"},
 	"interop":                  {"verbs", "wire", "rnic", "internal/link"},
 	"internal/bench":           {"verbs", "wire", "rnic", "internal/link", "qp", "sdp"},
-	"cmd":                      {"verbs", "wire", "rnic", "internal/link", "internal/bench", "qp", "internal/debug", "internal/tools"},
+	"cmd":                      {"verbs", "wire", "rnic", "internal/link", "internal/bench", "qp", "internal/debug", "internal/tools", "sdp"},
 	"internal/debug":           {"verbs", "wire", "rnic", "qp", "internal/link", "internal/debug/endpoint"},
 	"internal/debug/endpoint":  {},
 }

@@ -18,7 +18,7 @@ type ringChange struct {
 // with a ring, the ring is shorter, or the last change has not ended.
 func (c *Core) ChangeRing(mem Memory) bool {
 	r, ok := c.receiver.(flow.RingReceiver)
-	if !ok || c.err != nil || c.finished || len(mem.Bytes) > bsdh.MaxRing || !r.Change(mem.Bytes) {
+	if !ok || c.err != nil || c.finished || uint64(len(mem.Bytes)) > bsdh.MaxRing || !r.Change(mem.Bytes) {
 		return false
 	}
 	c.ring.offered = true
