@@ -3,6 +3,7 @@ package sdp_test
 import (
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"testing"
 
@@ -38,7 +39,7 @@ func BenchmarkStream(b *testing.B) {
 	for _, size := range []int{64, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 1 << 20} {
 		b.Run(fmt.Sprint(size), func(b *testing.B) {
 			pairs(b, func(b *testing.B, x, y net.Conn) {
-				total := 1 << 62
+				total := math.MaxInt
 				done := make(chan error)
 				go func() {
 					buf := make([]byte, max(size, 64<<10))
