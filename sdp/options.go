@@ -84,6 +84,12 @@ func (o *Options) config() protocol.Config {
 	}
 }
 
+// Validate says what is wrong with the options, as New does.
+func (o Options) Validate() error {
+	o = o.withDefaults()
+	return o.validate()
+}
+
 func (o *Options) validate() error {
 	c := o.config()
 	if err := c.Validate(); err != nil {

@@ -82,7 +82,7 @@ func (a *app) command() *cobra.Command {
 	flags.StringVar(&a.impair, "impair", "", "faults to inject, for example \"loss 1% delay 2ms seed 7\" (env "+rnic.EnvImpair+")")
 	flags.BoolVarP(&a.json, "json", "j", false, "write JSON")
 	root.AddCommand(a.devinfoCommand(), a.doctorCommand(), a.statCommand(), a.historyCommand(), a.captureCommand(),
-		a.pingpongCommand(), a.perfCommand(), a.rpingCommand(), a.ucmatoseCommand(), a.udaddyCommand(), a.versionCommand())
+		a.pingpongCommand(), a.perfCommand(), a.rpingCommand(), a.ucmatoseCommand(), a.udaddyCommand(), a.sdpCommand(), a.versionCommand())
 	return root
 }
 

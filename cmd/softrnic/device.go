@@ -37,6 +37,11 @@ func (a *app) deviceOptions() (rnic.Options, error) {
 	return o, nil
 }
 
+// named reports whether the user has said where a device is to be.
+func (a *app) named() bool {
+	return a.addr != "" || os.Getenv(rnic.EnvAddr) != "" || a.options.Addr.IsValid() || !a.options.Addrs.IsZero() || a.options.Conn != nil
+}
+
 // checkDeviceFlags tells what is wrong with --addr and --impair.
 func (a *app) checkDeviceFlags() error {
 	if _, err := rnic.ParseAddrs(a.addr); a.addr != "" && err != nil {

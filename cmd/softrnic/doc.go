@@ -10,6 +10,8 @@
 //	softrnic rping              as rping does: RDMA read and write over RDMA-CM
 //	softrnic ucmatose           as ucmatose does: connections and messages over RDMA-CM
 //	softrnic udaddy             as udaddy does: datagrams over RDMA-CM
+//	softrnic sdp proxy          passes TCP connections on over SDP, and back
+//	softrnic sdp cat            netcat over SDP
 //	softrnic version
 //
 // Flags of every command: --addr says which address a device opens

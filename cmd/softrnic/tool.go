@@ -4,12 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"os"
 
 	"github.com/spf13/cobra"
 
 	"github.com/softrnic/softrnic/internal/link"
-	"github.com/softrnic/softrnic/rnic"
 	"github.com/softrnic/softrnic/verbs"
 )
 
@@ -46,7 +44,7 @@ func atMostOneHost(c *cobra.Command, args []string) error {
 // fixed returns the device at the address that the user has named, or nil if
 // the address is to follow from the peer's.
 func (t *tool) fixed() (verbs.Device, error) {
-	if t.addr == "" && os.Getenv(rnic.EnvAddr) == "" && !t.options.Addr.IsValid() && t.options.Addrs.IsZero() && t.options.Conn == nil {
+	if !t.named() {
 		return nil, nil
 	}
 	return t.openDevice(netip.Addr{})

@@ -32,6 +32,28 @@ func Towards(p Place, server, bind netip.Addr) (*End, error) {
 	return p.end(at, netip.Addr{})
 }
 
+// At makes an end at an address of this machine for others to find, or where the
+// place opens one for the zero Addr. It must be closed.
+func At(p Place, own netip.Addr) (*End, error) {
+	at := netip.AddrPort{}
+	if own.IsValid() {
+		at = netip.AddrPortFrom(own, RoCEPort)
+	}
+	e, err := p.end(at, own)
+	if err != nil {
+		return nil, err
+	}
+	if port := e.Manager.Addr().Port(); port != RoCEPort {
+		return nil, errors.Join(portError(port), e.Close())
+	}
+	return e, nil
+}
+
+// portError refuses a server's adapter that clients would not find.
+func portError(port uint16) error {
+	return fmt.Errorf("the device listens on UDP port %d, and RDMA-CM has no word for a server's port: it has to be %d", port, RoCEPort)
+}
+
 // beside is where a client's adapter goes. On the server's own address it takes
 // another port, which the server learns.
 func beside(server, bind netip.Addr) (netip.AddrPort, error) {

@@ -96,7 +96,7 @@ func (s *Server[R]) open(p Place, bind netip.Addr, skipped func(error)) error {
 		}
 		s.ends = append(s.ends, e)
 		if port := e.Manager.Addr().Port(); port != RoCEPort {
-			return fmt.Errorf("the device listens on UDP port %d, and RDMA-CM has no word for a server's port: it has to be %d", port, RoCEPort)
+			return portError(port)
 		}
 		return nil
 	}

@@ -1,0 +1,69 @@
+package main
+
+import (
+	"errors"
+	"net/netip"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/softrnic/softrnic/internal/tools/rdmacm"
+	"github.com/softrnic/softrnic/sdp"
+	"github.com/softrnic/softrnic/verbs"
+)
+
+// sdpWhere is the part of the help that says where adapters are.
+const sdpWhere = `By SDP a listener waits at the adapter's address, on UDP port 4791: HOST is an
+address of this machine, or without it a free one of the loopback interface. To dial,
+an adapter opens at an address that leads to the peer. --addr or SOFTRNIC_ADDR name
+another one, for both.`
+
+func (a *app) sdpCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "sdp",
+		Short: "Sockets over RDMA: proxy and netcat",
+		Long: "Sockets by the Sockets Direct Protocol, for programs that know nothing of RDMA. In Go,\n" +
+			"package sdp has them as net.Conn and net.Listener.",
+		Args: unknownCommand,
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	c.AddCommand(a.sdpProxyCommand(), a.sdpCatCommand())
+	return c
+}
+
+// sdpFlags adds the flags of connections by SDP.
+func sdpFlags(f *pflag.FlagSet, o *sdp.Options) {
+	f.TextVar(&o.Design, "design", sdp.NIC, "flow `control` of connections that we dial: nic, rdma or credit")
+	f.IntVar(&o.Buffers, "buffers", 0, "`number` of buffers for each direction (default 8)")
+	f.IntVar(&o.BufferBytes, "buffer-size", 0, "`bytes` of each (default 32768)")
+	f.IntVar(&o.Window, "window", 0, "virtual window of nic in `bytes` (default half a buffer)")
+	f.IntVar(&o.ZeroCopy, "zero-copy", 0, "`bytes` from which nothing is copied; -1 never (default 131072)")
+}
+
+// withSockets runs a tool of SDP in its place.
+func (a *app) withSockets(o *sdp.Options, run func(rdmacm.Place) error) (err error) {
+	if err := o.Validate(); err != nil {
+		return usage("%w", err)
+	}
+	p := rdmacm.Place{Open: a.openVerbs}
+	if a.named() {
+		if p.Device, err = a.openVerbs(netip.AddrPort{}); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, p.Device.Close()) }()
+	}
+	err = run(p)
+	if wrong := (*rdmacm.OptionError)(nil); errors.As(err, &wrong) {
+		return usage("%w", err)
+	}
+	return err
+}
+
+// openVerbs is openAtPort; the zero AddrPort is any address.
+func (a *app) openVerbs(at netip.AddrPort) (verbs.Device, error) {
+	dev, err := a.openAtPort(at)
+	if err != nil {
+		return nil, err
+	}
+	return dev, nil
+}

@@ -1,0 +1,165 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/internal/tools/sdpproxy"
+)
+
+// TestSDPRefusals are told with the reason, and status 2.
+func TestSDPRefusals(t *testing.T) {
+	quiet(t)
+	for line, text := range map[string]string{
+		"sdp nosuch":                           `unknown command "nosuch" for "softrnic sdp"; there are cat, proxy`,
+		"sdp proxy":                            "--listen: say where connections come in",
+		"sdp proxy --listen tcp::1":            "--to: say where they are passed on to",
+		"sdp proxy --listen nowhere":           "want for example sdp:192.0.2.1:7471",
+		"sdp proxy --listen tcp::1 --to sdp:h": "want for example",
+		"sdp proxy --design fast":              "nic, rdma or credit",
+		"sdp proxy --buffers -1":               "-1 buffers: 1 to 16384",
+		"sdp proxy --grace 0s":                 "want times such as 5s",
+		"sdp proxy here":                       "takes no argument",
+		"sdp cat":                              "want for example",
+		"sdp cat 7471":                         "want for example",
+		"sdp cat 127.0.0.1 0":                  "want for example",
+		"sdp cat -l a b c":                     "want for example",
+		"sdp cat 127.0.0.1 ssh":                `port "ssh" is no number`,
+		"sdp cat 127.0.0.1 1 --json":           "--json cannot be",
+		"sdp cat -l 1 --impair slowly":         "--impair: ",
+	} {
+		t.Run(line, func(t *testing.T) {
+			status, stdout, stderr := run(t, newApp(nil, nil), line)
+			require.Equal(t, 2, status, stderr)
+			require.Contains(t, stderr, text)
+			require.Empty(t, stdout)
+		})
+	}
+	for _, line := range []string{"sdp proxy", "sdp cat"} {
+		status, stdout, _ := run(t, newApp(nil, nil), line+" --help")
+		require.Zero(t, status)
+		require.Contains(t, stdout, "softrnic "+line)
+		require.Contains(t, stdout, "By SDP a listener waits at the adapter's address")
+	}
+}
+
+// background is a command that runs until it is interrupted.
+type background struct {
+	cmd  *exec.Cmd
+	out  bytes.Buffer
+	diag *bufio.Reader
+}
+
+func inBackground(t *testing.T, ctx context.Context, line string) *background {
+	t.Helper()
+	p := &background{cmd: exec.CommandContext(ctx, os.Args[0], strings.Fields(line)...)}
+	p.cmd.Env = append(os.Environ(), commandEnv+"=1")
+	p.cmd.Stdout = &p.out
+	diag, err := p.cmd.StderrPipe()
+	require.NoError(t, err)
+	p.diag = bufio.NewReader(diag)
+	require.NoError(t, p.cmd.Start())
+	return p
+}
+
+// interrupt ends it as a user does, and returns what is left of its diagnostics.
+func (p *background) interrupt(t *testing.T) (rest string) {
+	t.Helper()
+	require.NoError(t, p.cmd.Process.Signal(os.Interrupt))
+	text, err := io.ReadAll(p.diag)
+	require.NoError(t, err)
+	require.NoError(t, p.cmd.Wait(), "%s", text)
+	return string(text)
+}
+
+// TestSDPProcesses is what the help shows: two proxies, and a program by TCP on
+// either side.
+func TestSDPProcesses(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("a process cannot be interrupted")
+	}
+	quiet(t)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	go func() {
+		c, err := l.Accept()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		_, _ = io.Copy(c, c)
+		c.Close()
+	}()
+
+	proxy := func(flags string) (p *background, at string) {
+		p = inBackground(t, ctx, "sdp proxy "+flags)
+		line, err := p.diag.ReadString('\n')
+		require.NoError(t, err)
+		at, _, ok := strings.Cut(line, " to ")
+		require.True(t, ok, line)
+		return p, at
+	}
+	far, at := proxy("--listen sdp:127.93.2.1:0 --design credit --to tcp:" + l.Addr().String())
+	require.Regexp(t, `^sdp:127\.93\.2\.1:\d+$`, at)
+	near, at := proxy("--json --listen tcp:127.0.0.1:0 --buffers 4 --buffer-size 8192 --window 4000 --zero-copy -1 --to " + at)
+
+	c, err := net.Dial("tcp", strings.TrimPrefix(at, "tcp:"))
+	require.NoError(t, err)
+	_, err = io.WriteString(c, "through two processes")
+	require.NoError(t, err)
+	require.NoError(t, c.(*net.TCPConn).CloseWrite())
+	text, err := io.ReadAll(c)
+	require.NoError(t, err)
+	require.Equal(t, "through two processes", string(text))
+	require.NoError(t, c.Close())
+	require.NoError(t, l.Close())
+	c, err = net.Dial("tcp", strings.TrimPrefix(at, "tcp:"))
+	require.NoError(t, err)
+	_, err = c.Read(make([]byte, 1))
+	require.ErrorIs(t, err, syscall.ECONNRESET)
+	require.NoError(t, c.Close())
+
+	require.Contains(t, near.interrupt(t), "connection 2 of tcp:127.0.0.1:")
+	require.Contains(t, far.interrupt(t), "connect: connection refused")
+	require.Equal(t, "2 connections, 1 failed; 21 bytes there, 21 back\n", far.out.String())
+	var totals sdpproxy.Totals
+	require.NoError(t, json.Unmarshal(near.out.Bytes(), &totals))
+	require.Equal(t, sdpproxy.Totals{Connections: 2, Failed: 1, BytesTo: 21, BytesFrom: 21}, totals)
+}
+
+// TestSDPCat is what the help of cat shows.
+func TestSDPCat(t *testing.T) {
+	quiet(t)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	server := inBackground(t, ctx, "sdp cat -l -v 127.93.2.2 7471")
+	line, err := server.diag.ReadString('\n')
+	require.NoError(t, err)
+	require.Equal(t, "listening at sdp:127.93.2.2:7471\n", line)
+	client := exec.CommandContext(ctx, os.Args[0], "sdp", "cat", "127.93.2.2", "7471")
+	client.Env = append(os.Environ(), commandEnv+"=1")
+	client.Stdin = strings.NewReader("hello\n")
+	text, err := client.CombinedOutput()
+	require.NoError(t, err, "%s", text)
+	require.Empty(t, text)
+	rest, err := io.ReadAll(server.diag)
+	require.NoError(t, err)
+	require.NoError(t, server.cmd.Wait())
+	require.Equal(t, "hello\n", server.out.String())
+	require.Regexp(t, `^connected to sdp:127\.\S+\n(?s:.*)received 6 bytes\n`, string(rest))
+}

@@ -1,0 +1,61 @@
+package main
+
+import (
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/softrnic/softrnic/internal/tools/rdmacm"
+	"github.com/softrnic/softrnic/internal/tools/sdpproxy"
+	"github.com/softrnic/softrnic/internal/tools/sockets"
+)
+
+const sdpProxyLong = `Passes connections on, from TCP to SDP or from SDP to TCP. With one at each side
+programs that know nothing of RDMA talk over it:
+
+    softrnic sdp proxy --listen sdp:192.0.2.1:7471 --to tcp:localhost:80    # there
+    softrnic sdp proxy --listen tcp:localhost:8080 --to sdp:192.0.2.1:7471  # here
+    curl http://localhost:8080/
+
+Ends of one direction (half-close) and resets are passed on. A connection that fails
+is told on stderr and counted; others go on. After an interrupt no more are taken, and
+those that there are have the time of --grace.
+
+` + sdpWhere
+
+func (a *app) sdpProxyCommand() *cobra.Command {
+	var o sdpproxy.Options
+	c := &cobra.Command{
+		Use:   "proxy --listen POINT --to POINT",
+		Short: "Pass connections on between TCP and SDP",
+		Long:  sdpProxyLong,
+		Args:  noArgs,
+	}
+	f := c.Flags()
+	f.Var(&o.Listen, "listen", "where connections come in: tcp:[HOST]:PORT or sdp:[HOST]:PORT")
+	f.Var(&o.To, "to", "where they are passed on to: tcp:HOST:PORT or sdp:HOST:PORT")
+	f.DurationVar(&o.Patience, "patience", 10*time.Second, "how long a connection to there may take")
+	f.DurationVar(&o.Grace, "grace", 5*time.Second, "how long connections may go on after an interrupt")
+	sdpFlags(f, &o.SDP)
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		if o.Patience <= 0 || o.Grace <= 0 {
+			return usage("--patience %v, --grace %v: want times such as 5s", o.Patience, o.Grace)
+		}
+		return a.withSockets(&o.SDP, func(p rdmacm.Place) error {
+			o.Place, o.Log = p, a.stderr
+			o.Listening = func(at net.Addr) { fmt.Fprintf(a.stderr, "%s to %s\n", sockets.Name(at), o.To) }
+			t, err := sdpproxy.Run(c.Context(), o)
+			if err != nil {
+				return err
+			}
+			if a.json {
+				return a.writeJSON(t)
+			}
+			fmt.Fprintf(a.stdout, "%d connections, %d failed; %d bytes there, %d back\n", t.Connections, t.Failed, t.BytesTo, t.BytesFrom)
+			return nil
+		})
+	}
+	return c
+}
