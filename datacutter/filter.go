@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 )
 
@@ -62,11 +61,13 @@ type Work struct {
 // In returns the input with the name of its stream. A name that the filter
 // does not have gives an Input whose Next says so.
 func (w *Work) In(stream string) *Input {
-	var names []string
 	for _, in := range w.inputs {
 		if in.stream.Name == stream {
 			return in
 		}
+	}
+	var names []string
+	for _, in := range w.inputs {
 		names = append(names, in.stream.Name)
 	}
 	return &Input{err: noStream(w.Instance, "input", stream, names)}
@@ -75,17 +76,18 @@ func (w *Work) In(stream string) *Input {
 // Out returns the output with the name of its stream. A name that the filter
 // does not have gives an Output whose Send says so.
 func (w *Work) Out(stream string) *Output {
-	var names []string
 	for _, out := range w.outputs {
 		if out.stream.Name == stream {
 			return out
 		}
+	}
+	var names []string
+	for _, out := range w.outputs {
 		names = append(names, out.stream.Name)
 	}
 	return &Output{err: noStream(w.Instance, "output", stream, names), stream: &Stream{}}
 }
 
 func noStream(i Instance, what, name string, have []string) error {
-	slices.Sort(have)
 	return fmt.Errorf("%w: filter %s has no %s %q, only %q", ErrJob, i.Filter, what, name, strings.Join(have, ", "))
 }

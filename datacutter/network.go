@@ -5,8 +5,9 @@ import (
 	"net"
 )
 
-// Network makes the connections that streams run over: reliable, in order, and
-// with the deadlines of net.Conn. Its methods can be called at the same time.
+// Network makes the connections that streams run over: reliable, in order, with
+// the deadlines of net.Conn, and a Close that lets the peer read what was
+// written before. Its methods can be called at the same time.
 type Network interface {
 	// Listen begins to take connections. What the listener's address prints
 	// is what Dial wants on every host of the job.

@@ -90,6 +90,7 @@ func (r *reader) Process(_ context.Context, w *datacutter.Work) error {
 // extractor makes the triangles of the surface in each block.
 type extractor struct {
 	volume *Volume
+	part   samples
 	pack   packer
 }
 
@@ -109,12 +110,11 @@ func (e *extractor) Process(_ context.Context, w *datacutter.Work) error {
 		}
 	}
 	return each(w, blocks, func(unit []byte) error {
-		_, part, err := parseBlock(unit, e.volume.dims)
-		if err != nil {
+		if _, e.part, err = parseBlock(unit, e.volume.dims); err != nil {
 			return err
 		}
 		e.pack.unit = append(e.pack.unit[:0], unit[:originLen]...)
-		if part.surface(s.Iso, add); failed != nil {
+		if e.part.surface(s.Iso, add); failed != nil {
 			return failed
 		}
 		return e.pack.flush()
@@ -124,6 +124,7 @@ func (e *extractor) Process(_ context.Context, w *datacutter.Work) error {
 // shader turns triangles to the picture, shades them and makes pixels of them.
 type shader struct {
 	volume *Volume
+	on     triangle
 	raster rasterizer
 	pack   packer
 }
@@ -137,14 +138,14 @@ func (r *shader) Process(_ context.Context, w *datacutter.Work) error {
 	r.raster.size = int64(s.Size)
 	p := s.projection(r.volume.dims)
 	var points [3]point
-	err = each(w, surface, func(unit []byte) error {
-		return eachTriangle(unit, r.volume.dims, func(t *triangle) error {
-			for i := range t {
-				points[i] = p.project(t[i].at, t[i].normal)
-			}
-			return r.raster.draw(&points, r.add)
-		})
-	})
+	add := r.add
+	draw := func() error {
+		for i, v := range r.on {
+			points[i] = p.project(v.at, v.normal)
+		}
+		return r.raster.draw(&points, add)
+	}
+	err = each(w, surface, func(unit []byte) error { return eachTriangle(unit, r.volume.dims, &r.on, draw) })
 	if err != nil {
 		return err
 	}

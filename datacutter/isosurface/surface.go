@@ -13,6 +13,8 @@ type triangle [3]vertex
 type samples struct {
 	data  []byte
 	cells [3]int // of the part; there are three samples more each way
+
+	on triangle // what surface calls f with
 }
 
 func (s *samples) index(x, y, z int) int {
@@ -24,15 +26,14 @@ func (s *samples) index(x, y, z int) int {
 // to the part's first cell. This is marching cubes, and a vertex depends
 // on the samples around it only, so parts that touch fit together.
 func (s *samples) surface(iso int, f func(*triangle)) {
-	var t triangle
 	for z := range s.cells[2] {
 		for y := range s.cells[1] {
 			for x := range s.cells[0] {
 				for _, on := range triangles[s.inside(x, y, z, iso)] {
 					for i, e := range on {
-						t[i] = s.vertex(x, y, z, edges[e], iso)
+						s.on[i] = s.vertex(x, y, z, edges[e], iso)
 					}
-					f(&t)
+					f(&s.on)
 				}
 			}
 		}

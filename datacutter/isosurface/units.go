@@ -64,9 +64,9 @@ func appendTriangle(b []byte, t *triangle) []byte {
 	return b
 }
 
-// eachTriangle calls f with the triangles of a unit, which lie in the volume;
-// their positions are relative to that.
-func eachTriangle(unit []byte, dims [3]int, f func(*triangle) error) error {
+// eachTriangle reads the triangles of a unit, one after the other into t, and
+// calls f. They lie in the volume, and their positions are relative to that.
+func eachTriangle(unit []byte, dims [3]int, t *triangle, f func() error) error {
 	if len(unit) < originLen || (len(unit)-originLen)%triangleLen != 0 {
 		return fmt.Errorf("%w: triangles in %d bytes", errUnit, len(unit))
 	}
@@ -74,7 +74,6 @@ func eachTriangle(unit []byte, dims [3]int, f func(*triangle) error) error {
 	for i := range origin {
 		origin[i] = int32(binary.BigEndian.Uint16(unit[2*i:])) << 8
 	}
-	var t triangle
 	for b := unit[originLen:]; len(b) > 0; {
 		for i := range t {
 			for j := range origin {
@@ -86,7 +85,7 @@ func eachTriangle(unit []byte, dims [3]int, f func(*triangle) error) error {
 			}
 			b = b[vertexLen:]
 		}
-		if err := f(&t); err != nil {
+		if err := f(); err != nil {
 			return err
 		}
 	}

@@ -52,8 +52,9 @@ func TestBlocksFitTogether(t *testing.T) {
 					require.Equal(rt, [3]int{x, y, z}, at)
 					mesh := slices.Clone(unit[:originLen])
 					part.surface(iso, func(on *triangle) { mesh = appendTriangle(mesh, on) })
-					require.NoError(rt, eachTriangle(mesh, v.dims, func(on *triangle) error {
-						got = append(got, *on)
+					var on triangle
+					require.NoError(rt, eachTriangle(mesh, v.dims, &on, func() error {
+						got = append(got, on)
 						return nil
 					}))
 				}
@@ -82,13 +83,13 @@ func TestBadUnits(t *testing.T) {
 		require.ErrorIs(t, err, errUnit, says)
 		require.ErrorContains(t, err, says)
 	}
-	none := func(*triangle) error { return nil }
-	require.ErrorContains(t, eachTriangle(make([]byte, 5), dims, none), "triangles in 5 bytes")
-	require.ErrorContains(t, eachTriangle(make([]byte, 41), dims, none), "triangles in 41 bytes")
+	none := func() error { return nil }
+	require.ErrorContains(t, eachTriangle(make([]byte, 5), dims, new(triangle), none), "triangles in 5 bytes")
+	require.ErrorContains(t, eachTriangle(make([]byte, 41), dims, new(triangle), none), "triangles in 41 bytes")
 	mesh := make([]byte, originLen+triangleLen)
-	require.NoError(t, eachTriangle(mesh, dims, none))
+	require.NoError(t, eachTriangle(mesh, dims, new(triangle), none))
 	mesh[1], mesh[originLen], mesh[originLen+1] = 8, 1, 1 // 8 and 257/256 of 9
-	require.ErrorContains(t, eachTriangle(mesh, dims, none), "a vertex at [2305 0 0] of a volume of [10 10 10] samples")
+	require.ErrorContains(t, eachTriangle(mesh, dims, new(triangle), none), "a vertex at [2305 0 0] of a volume of [10 10 10] samples")
 	for says, unit := range map[string][]byte{
 		"5 bytes of a run":                         make([]byte, 5),
 		"0 pixels at":                              appendRun(nil, 0, 0, nil),
@@ -124,7 +125,8 @@ func FuzzUnits(f *testing.F) {
 		p := Query{Iso: 1, Rotation: [4]int{1, -2, 3, 4}, Size: int(z) + 1}.projection(dims)
 		r := rasterizer{size: int64(z) + 1}
 		picture := newFrame(int(z) + 1)
-		_ = eachTriangle(b, dims, func(on *triangle) error {
+		var on triangle
+		_ = eachTriangle(b, dims, &on, func() error {
 			var points [3]point
 			for i := range on {
 				points[i] = p.project(on[i].at, on[i].normal)

@@ -19,7 +19,7 @@ func newVolume(t require.TestingT, spec Spec) *Volume {
 func drawSpec(rt *rapid.T) (s Spec) {
 	s = Spec{Seed: rapid.Uint64().Draw(rt, "seed"), Blobs: rapid.IntRange(0, 8).Draw(rt, "blobs")}
 	for i := range s.Dims {
-		s.Dims[i] = rapid.IntRange(2, 24).Draw(rt, "dim")
+		s.Dims[i] = rapid.IntRange(2, 18).Draw(rt, "dim")
 	}
 	return s
 }
