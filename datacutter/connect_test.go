@@ -108,6 +108,7 @@ func TestStrangers(t *testing.T) {
 			f, err = r.next()
 			require.NoError(t, err)
 			require.Equal(t, kindBye, f.kind)
+			require.NoError(t, c.Close())
 			report, err := done()
 			require.NoError(t, err)
 			require.Equal(t, 4, report.Strangers)

@@ -194,3 +194,12 @@ func (in *Input) bye() error {
 	}
 	return nil
 }
+
+// end waits, not for ever, until the producers have hung up: then they have the
+// answers, and this host may be gone.
+func (in *Input) end() {
+	for _, l := range in.links {
+		_ = l.conn.SetReadDeadline(time.Now().Add(l.grace)) // where that fails, so does the read
+		_, _ = l.frames.next()                              // nothing can come
+	}
+}

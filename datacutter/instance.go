@@ -86,6 +86,9 @@ func (i *instance) leave() error {
 			return err
 		}
 	}
+	for _, in := range i.inputs {
+		in.end()
+	}
 	return nil
 }
 

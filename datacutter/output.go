@@ -112,7 +112,7 @@ func (out *Output) bye() error {
 	return nil
 }
 
-// waitBye waits for the consumer's answer to bye; see Input.bye.
+// waitBye waits for the consumer's answer to bye, and hangs up; see Input.bye.
 func (out *Output) waitBye() error {
 	for to, l := range out.links {
 		var err error
@@ -124,6 +124,7 @@ func (out *Output) waitBye() error {
 		if err != nil {
 			return out.fail(to, err)
 		}
+		l.conn.Close()
 	}
 	return nil
 }

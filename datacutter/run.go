@@ -113,19 +113,21 @@ func (r *run) cutConns() {
 // track has a connection cut with the others, and closed at last.
 func (r *run) track(c net.Conn) error {
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.cut {
-		c.Close()
+	cut := r.cut
+	r.conns[c] = true
+	r.mu.Unlock()
+	if cut {
+		r.drop(c)
 		return context.Cause(r.ctx)
 	}
-	r.conns[c] = true
 	return nil
 }
 
+// drop closes a connection.
 func (r *run) drop(c net.Conn) {
 	r.mu.Lock()
-	defer r.mu.Unlock()
 	delete(r.conns, c)
+	r.mu.Unlock()
 	c.Close()
 }
 
