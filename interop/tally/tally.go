@@ -43,6 +43,10 @@ type flow struct {
 type progress struct {
 	next wire.PSN // expected
 	gap  bool     // told of a missing packet, which has not come
+
+	// repeats are how often the last request was repeated before there was an
+	// answer to it: duplicates, unless the answer is that it met no receive.
+	repeats int
 }
 
 // New returns an empty tally for traffic of a path MTU in bytes.
@@ -119,13 +123,16 @@ func (t *Tally) request(c *Counts, f flow, p *wire.Packet) {
 	switch d := p.BTH.PSN.Sub(at.next); {
 	case d < 0:
 		c.Duplicates++
+		if d == -1 {
+			at.repeats++
+		}
 	case d > 0:
 		if !at.gap {
 			c.Gaps++
 		}
 		at.gap = true
 	default:
-		at.gap = false
+		at.gap, at.repeats = false, 0
 		at.next = at.next.Add(t.takes(p))
 	}
 }
@@ -149,6 +156,14 @@ func (t *Tally) acknowledge(c *Counts, src, dst netip.Addr, p *wire.Packet) {
 		for f, at := range t.flows {
 			if f.from == dst && f.to == src && at.next == p.BTH.PSN.Add(1) {
 				at.next = p.BTH.PSN
+				t.From(dst).Duplicates -= at.repeats
+				at.repeats = 0
+			}
+		}
+	case wire.KindAck:
+		for f, at := range t.flows { // of a repeated request that met a receive after all
+			if f.from == dst && f.to == src && at.next == p.BTH.PSN {
+				at.next = p.BTH.PSN.Add(1)
 			}
 		}
 	case wire.KindNAK:

@@ -86,6 +86,25 @@ func TestTally(t *testing.T) {
 	require.Zero(t, got.Duplicates+got.Gaps)
 }
 
+// TestTallyOfRepeats: what the sender repeats before it knows that there was no
+// receive is no duplicate.
+func TestTallyOfRepeats(t *testing.T) {
+	sum := tally.New(1024)
+	request := func() { require.NoError(t, sum.Add(frame(t, a, b, wire.RCSendOnly, 5, 0, 0))) }
+	answer := func(s wire.Syndrome) { require.NoError(t, sum.Add(frame(t, b, a, wire.RCAck, 5, 0, s))) }
+	request()
+	request()
+	answer(wire.RNRSyndrome(1)) // to both
+	answer(wire.RNRSyndrome(1))
+	require.Zero(t, sum.From(a).Duplicates)
+	request()
+	request()
+	answer(wire.RNRSyndrome(1)) // to the first
+	answer(wire.AckSyndrome(31))
+	request()
+	require.Equal(t, 1, sum.From(a).Duplicates)
+}
+
 func TestTallyOfDamaged(t *testing.T) {
 	sum := tally.New(1024)
 	f := frame(t, a, b, wire.RCSendFirst, 1, 0, 0)
