@@ -2,8 +2,11 @@ package sdp
 
 import (
 	"context"
+	"errors"
 	"net"
 	"time"
+
+	"github.com/softrnic/softrnic/verbs"
 )
 
 // Close ends the connection. It returns at once; what was written is still sent,
@@ -93,9 +96,10 @@ func (c *Conn) teardown() {
 	c.readDeadline.interrupt()
 	c.writeLimit.interrupt()
 	c.notify()
+	farewell := c.farewell()
 	go func() {
 		if c.cmConn != nil {
-			ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+			ctx, cancel := context.WithTimeout(context.Background(), farewell)
 			_ = c.cmConn.Disconnect(ctx)
 			cancel()
 		}
@@ -107,6 +111,16 @@ func (c *Conn) teardown() {
 		c.stack.leave(c)
 		close(c.gone)
 	}()
+}
+
+// farewell is how long the peer may take to say that it knows of the end: not
+// long, if it has not acknowledged our messages either.
+func (c *Conn) farewell() time.Duration {
+	var failed *verbs.CompletionError
+	if errors.As(c.core.Err(), &failed) && failed.Status == verbs.WCRetryExcErr {
+		return 500 * time.Millisecond
+	}
+	return 5 * time.Second
 }
 
 // free gives back what the connection has of the adapter.

@@ -1,0 +1,11 @@
+//go:build unix
+
+package sdp_test
+
+import (
+	"os"
+	"syscall"
+)
+
+// freeze stops a process where it is.
+var freeze = func(p *os.Process) error { return p.Signal(syscall.SIGSTOP) }

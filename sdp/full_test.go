@@ -1,0 +1,45 @@
+package sdp_test
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/rnic"
+	"github.com/softrnic/softrnic/sdp"
+)
+
+// TestDeadlineOfFullPeer: nobody reads, so writing ends with the deadline, and
+// what it has reported up to then arrives: no byte less, and none more.
+func TestDeadlineOfFullPeer(t *testing.T) {
+	for _, size := range []int{1000, 32 << 10, 1 << 20} {
+		t.Run(fmt.Sprint(size), func(t *testing.T) {
+			eachDesign(t, func(t *testing.T, o sdp.Options) {
+				o.ZeroCopy = 32 << 10 // what is offered has to be taken back
+				a, b := newEnds(t, rnic.Options{}, o).dial(t)
+				require.NoError(t, a.SetWriteDeadline(time.Now().Add(50*time.Millisecond)))
+				source := stream(1, 1<<30)
+				var wrote int64
+				var err error
+				for p := make([]byte, size); err == nil; {
+					_, _ = io.ReadFull(source, p)
+					var n int
+					n, err = a.Write(p)
+					wrote += int64(n)
+				}
+				require.ErrorIs(t, err, os.ErrDeadlineExceeded)
+				var timeout net.Error
+				require.ErrorAs(t, err, &timeout)
+				require.True(t, timeout.Timeout())
+				require.Positive(t, wrote)
+				require.NoError(t, a.Close())
+				checkStream(t, b, 1, wrote)
+			})
+		})
+	}
+}
