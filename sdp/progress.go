@@ -56,6 +56,10 @@ type waiter struct {
 // serves the adapter for all, and hands that on when it has what it wants. The
 // lock is held, but not meanwhile.
 func (c *Conn) wait(w wish, d *deadline) {
+	if c.core.Held() > 0 { // room for it may have come outside of calls
+		c.core.Resume()
+		c.post()
+	}
 	for !c.granted(w) && !d.past() {
 		if !c.pumping {
 			c.pump(d)

@@ -56,6 +56,7 @@ type Core struct {
 // posted. [Core.Start] must follow before anything else.
 func New(cfg Config) *Core {
 	c := &Core{cfg: cfg}
+	c.controls.depth = ControlQueue
 	c.slots.init(&cfg)
 	c.post(cfg.initial())
 	return c
@@ -184,6 +185,9 @@ func (c *Core) Held() int { return c.sender.Unposted() }
 // RDMA design, which makes progress in calls only (section 4.2).
 func (c *Core) Calm(on bool) { c.calm = on }
 
+// Resume lets go what Calm has kept and may leave by now.
+func (c *Core) Resume() { c.pump() }
+
 // Sends returns the requests to post, in order. They are the caller's until it
 // calls the core again; after Posted, the memory they name still is the core's
 // until they complete.
@@ -203,11 +207,7 @@ func (c *Core) pump() {
 		return
 	}
 	c.pumpAside()
-	if c.calm {
-		c.pumpWord()
-		return
-	}
-	if c.pumpStream() && !c.owesAnswer() {
+	if c.pumpStream() && !c.calm && !c.owesAnswer() {
 		for m, ok := c.sender.Next(); ok; m, ok = c.sender.Next() {
 			c.postData(m)
 		}
