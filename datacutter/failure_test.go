@@ -172,9 +172,14 @@ func TestCancel(t *testing.T) {
 				g.Streams[0].Policy = policy
 				l := Spread(g, 2, "x", "y", "z", "v")
 				l[1].Copies, l[2].Copies = 3, 2
+				canceled := 0
 				for host, err := range each(ctx, t, network, Job{Group: g, Layout: l}) {
-					require.ErrorIs(t, err, stuck, host)
+					require.Error(t, err, host) // of a host that another left before it knew itself
+					if errors.Is(err, stuck) {
+						canceled++
+					}
 				}
+				require.Positive(t, canceled)
 			})
 		}
 	}
