@@ -56,7 +56,6 @@ type Core struct {
 // posted. [Core.Start] must follow before anything else.
 func New(cfg Config) *Core {
 	c := &Core{cfg: cfg}
-	c.controls.depth = ControlQueue
 	c.slots.init(&cfg)
 	c.post(cfg.initial())
 	return c
@@ -207,7 +206,11 @@ func (c *Core) pump() {
 		return
 	}
 	c.pumpAside()
-	if c.pumpStream() && !c.calm && !c.owesAnswer() {
+	if c.calm {
+		c.pumpWord()
+		return
+	}
+	if c.pumpStream() && !c.owesAnswer() {
 		for m, ok := c.sender.Next(); ok; m, ok = c.sender.Next() {
 			c.postData(m)
 		}
