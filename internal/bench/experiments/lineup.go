@@ -28,8 +28,13 @@ type pinger interface {
 
 // addPing lines up a ping-pong.
 func (l *lineup) addPing(series string, p pinger, iters int) {
+	l.addEvents(series, func(into *measure.Latency) measure.Round { return p.Rounds(iters, into) })
+}
+
+// addEvents lines up rounds of single events, which they add to into.
+func (l *lineup) addEvents(series string, rounds func(into *measure.Latency) measure.Round) {
 	events := measure.NewLatency()
-	l.add(series, p.Rounds(iters, events))
+	l.add(series, rounds(events))
 	l.events[len(l.events)-1] = events
 }
 

@@ -45,7 +45,7 @@ func sdpLatency(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
 	for _, wait := range r.Words("wait") {
 		v := variant{"", sdpbench.Config{ZeroCopy: -1, Spin: spinForever}}
 		if wait == "event" {
-			v.suffix, v.Spin = eventSuffix, -1
+			v = variant{eventSuffix, sdpbench.Config{ZeroCopy: -1, Spin: -1}}
 		}
 		variants = append(variants, v)
 	}
@@ -58,13 +58,7 @@ func sdpLatency(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
 	apart := make([]extreme, len(variants))
 	for _, size := range sizes {
 		r.Step("%d B", size)
-		var turns lineup
-		for _, s := range all {
-			events := measure.NewLatency()
-			turns.add(s.series, s.PingRounds(size, r.Int("iters"), events))
-			turns.events[len(turns.events)-1] = events
-		}
-		samples, err := turns.run(ctx, r.Int("rounds"))
+		samples, err := sdpPings(ctx, r, all, size)
 		if err != nil {
 			return bench.Verdict{}, err
 		}
@@ -72,26 +66,36 @@ func sdpLatency(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
 		ratios := r.EmitAgainst(at, samples[0], samples[1:]...)
 		for i, v := range variants {
 			three := samples[1+3*i : 4+3*i]
-			for k := range three {
-				a, b := three[k], three[(k+1)%3]
-				apart[i].most(evenness(a.Figures, b.Figures), "%s and %s at %d B", a.Series, b.Series, size)
-			}
-			if size != tcpLatencyAt {
-				continue
-			}
-			limit := pollOverTCP
-			if v.suffix != "" {
-				limit = eventOverTCP
-			}
 			for k, s := range three {
-				j.atMost(s.Series, ratios[3*i+k], limit)
+				next := three[(k+1)%3]
+				apart[i].most(evenness(s.Figures, next.Figures), "%s and %s at %d B", s.Series, next.Series, size)
+				if size == tcpLatencyAt {
+					j.atMost(s.Series, ratios[3*i+k], v.overTCP())
+				}
 			}
 		}
 	}
-	for _, w := range apart {
-		j.atMost("furthest apart are "+w.where+":", w.value, evenDesigns)
+	for _, e := range apart {
+		j.atMost("furthest apart are "+e.where+":", e.value, evenDesigns)
 	}
 	return j.verdict(), nil
+}
+
+// overTCP is what the latency may be in terms of TCP's.
+func (v *variant) overTCP() float64 {
+	if v.suffix == eventSuffix {
+		return eventOverTCP
+	}
+	return pollOverTCP
+}
+
+// sdpPings measures half round trips of one size.
+func sdpPings(ctx context.Context, r *bench.Run, all sockets, size int) ([]bench.Sample, error) {
+	var turns lineup
+	for _, s := range all {
+		turns.addEvents(s.series, func(into *measure.Latency) measure.Round { return s.PingRounds(size, r.Int("iters"), into) })
+	}
+	return turns.run(ctx, r.Int("rounds"))
 }
 
 // evenness is the ratio of the larger of two figures to the smaller.

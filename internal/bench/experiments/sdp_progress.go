@@ -52,45 +52,56 @@ func sdpProgress(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
 	if err != nil {
 		return bench.Verdict{}, err
 	}
-	var j judge
-	var nic extreme
-	var first, last float64 // RDMA-based over NIC-assisted
-	for i, amount := range amounts {
+	var p progress
+	millisecond := sdpbench.WorkOf(time.Millisecond)
+	for _, amount := range amounts {
 		r.Step("%v of computation", amount)
-		samples, err := progressPoint(ctx, r, all, sdpbench.WorkOf(amount))
+		samples, err := sdpBursts(ctx, r, all, millisecond*sdpbench.Work(amount)/sdpbench.Work(time.Millisecond))
 		if err != nil {
 			return bench.Verdict{}, err
 		}
 		at := bench.Point{X: measure.Micros(amount), XUnit: computation, YUnit: measure.Microseconds}
 		r.EmitAgainst(at, samples[0], samples[1:]...)
 		figures := func(c sdpbench.Carrier) []float64 { return samples[all.find(c, "")].Figures }
-		rdma, credit := figures(sdpbench.RDMA), figures(sdpbench.Credit)
-		nic.most(max(measure.MedianRatio(figures(sdpbench.NIC), rdma), measure.MedianRatio(figures(sdpbench.NIC), credit)), "at %v", amount)
-		if last = measure.MedianRatio(rdma, figures(sdpbench.NIC)); i == 0 {
-			first = last
-		}
-		if amount > muchCompute {
-			j.atLeast(fmt.Sprintf("%s over %s at %v", sdpbench.RDMA, sdpbench.Credit, amount), measure.MedianRatio(rdma, credit), 1)
-		}
+		p.see(amount, figures(sdpbench.NIC), figures(sdpbench.RDMA), figures(sdpbench.Credit))
 	}
-	j.atMost(fmt.Sprintf("%s over the better of the others, %s", sdpbench.NIC, nic.where), nic.value, nicOverBetter)
-	if len(amounts) > 1 {
-		j.note(last > first, "%s over %s goes from %.2f at %v to %.2f at %v", sdpbench.RDMA, sdpbench.NIC, first, amounts[0], last, amounts[len(amounts)-1])
-	}
-	return j.verdict(), nil
+	return p.verdict(), nil
 }
 
-// progressPoint lets all exchange bursts with one amount of computation behind
+// sdpBursts lets all exchange bursts with one amount of computation behind
 // each; the figure is half of a round trip.
-func progressPoint(ctx context.Context, r *bench.Run, all sockets, work sdpbench.Work) ([]bench.Sample, error) {
+func sdpBursts(ctx context.Context, r *bench.Run, all sockets, work sdpbench.Work) ([]bench.Sample, error) {
 	burst := sdpbench.Burst{Messages: r.Int("messages"), Size: r.Int("size"), Compute: work}
 	var turns lineup
 	for _, s := range all {
-		events := measure.NewLatency()
-		turns.add(s.series, s.BurstRounds(burst, r.Int("iters"), events))
-		turns.events[len(turns.events)-1] = events
+		turns.addEvents(s.series, func(into *measure.Latency) measure.Round { return s.BurstRounds(burst, r.Int("iters"), into) })
 	}
 	return turns.run(ctx, r.Int("rounds"))
+}
+
+// progress compares the flow controls at each amount of computation.
+type progress struct {
+	judge
+	nic     extreme // over the better of the others
+	amounts []time.Duration
+	behind  []float64 // RDMA-based over NIC-assisted
+}
+
+func (p *progress) see(amount time.Duration, nic, rdma, credit []float64) {
+	p.nic.most(max(measure.MedianRatio(nic, rdma), measure.MedianRatio(nic, credit)), "at %v", amount)
+	p.amounts, p.behind = append(p.amounts, amount), append(p.behind, measure.MedianRatio(rdma, nic))
+	if amount > muchCompute {
+		p.atLeast(fmt.Sprintf("%s over %s at %v", sdpbench.RDMA, sdpbench.Credit, amount), measure.MedianRatio(rdma, credit), 1)
+	}
+}
+
+func (p *progress) verdict() bench.Verdict {
+	p.atMost(fmt.Sprintf("%s over the better of the others %s", sdpbench.NIC, p.nic.where), p.nic.value, nicOverBetter)
+	if last := len(p.behind) - 1; last > 0 {
+		p.note(p.behind[last] > p.behind[0], "%s over %s goes from %.2f at %v to %.2f at %v",
+			sdpbench.RDMA, sdpbench.NIC, p.behind[0], p.amounts[0], p.behind[last], p.amounts[last])
+	}
+	return p.judge.verdict()
 }
 
 // durations reads times from 0 up.

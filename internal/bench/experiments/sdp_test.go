@@ -59,6 +59,19 @@ func TestSDPExperiments(t *testing.T) {
 	}
 }
 
+func TestProgressVerdict(t *testing.T) {
+	var good, bad progress
+	for _, c := range []struct{ nic, rdma, credit float64 }{{1, 1, 1}, {1, 1.5, 1.2}} {
+		amount := time.Duration(len(good.amounts)) * 2 * time.Millisecond
+		good.see(amount, []float64{c.nic}, []float64{c.rdma}, []float64{c.credit})
+		bad.see(amount, []float64{c.rdma}, []float64{c.nic}, []float64{c.credit})
+	}
+	require.Equal(t, bench.Verdict{Holds: true, Why: "sdp-rdma over sdp-credit at 2ms 1.25 (at least 1.00), " +
+		"sdp-nic over the better of the others at 0s 1.00 (at most 1.10), " +
+		"sdp-rdma over sdp-nic goes from 1.00 at 0s to 1.50 at 2ms"}, good.verdict())
+	require.False(t, bad.verdict().Holds)
+}
+
 func TestThreshold(t *testing.T) {
 	sizes := []int{1, 2, 4, 8}
 	for _, c := range []struct {

@@ -18,8 +18,8 @@ func init() {
 		Axes:   []bench.Axis{{Name: "message size", Unit: measure.Bytes}},
 		Params: []bench.Param{
 			{Name: "sizes", Kind: bench.Ints, Default: "4KiB,8KiB,16KiB,32KiB,64KiB,128KiB,256KiB,512KiB,1MiB", Quick: "16KiB,64KiB,1MiB", Min: zeroCopyFrom, Doc: "bytes of a Write, and of the Read that takes it"},
-			{Name: "rounds", Kind: bench.Int, Default: "9", Quick: "3", Doc: "alternating rounds at each point"},
-			{Name: "time", Kind: bench.Duration, Default: "100ms", Quick: "20ms", Doc: "length of a round"},
+			{Name: "rounds", Kind: bench.Int, Default: "7", Quick: "3", Doc: "alternating rounds at each point"},
+			{Name: "time", Kind: bench.Duration, Default: "60ms", Quick: "20ms", Doc: "length of a round"},
 		},
 		Run: sdpZeroCopy,
 	})

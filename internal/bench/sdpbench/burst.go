@@ -48,6 +48,9 @@ func (b *bursts) run(ctx context.Context, e *end) (*measure.Latency, error) {
 		}
 		last = now
 	}
+	if err := e.settle(); err != nil {
+		return nil, err
+	}
 	return half, b.check(e, in)
 }
 

@@ -3,12 +3,16 @@ package sdpbench
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"net"
+	"os"
 	"time"
 
 	"github.com/softrnic/softrnic/internal/bench/measure"
 	"github.com/softrnic/softrnic/internal/bench/payload"
 	"github.com/softrnic/softrnic/internal/bench/proc"
+	"github.com/softrnic/softrnic/sdp"
 )
 
 const (
@@ -64,18 +68,52 @@ func (e *end) serve(ctx context.Context, r request) (reply, error) {
 	if err := e.conn.SetDeadline(time.Now().Add(limit)); err != nil {
 		return reply{}, err
 	}
+	out, err := e.round(ctx, r)
+	if c, ok := e.conn.(*sdp.Conn); ok && errors.Is(err, os.ErrDeadlineExceeded) {
+		err = fmt.Errorf("%w after %v; the connection: %+v", err, limit, c.Stats())
+	}
+	return out, err
+}
+
+func (e *end) round(ctx context.Context, r request) (out reply, err error) {
 	switch {
 	case r.Ping != nil:
-		l, err := r.Ping.run(ctx, e)
-		return reply{Latency: l}, err
+		out.Latency, err = r.Ping.run(ctx, e)
 	case r.Stream != nil:
-		f, err := r.Stream.run(ctx, e)
-		return reply{Flow: f}, err
+		out.Flow, err = r.Stream.run(ctx, e)
 	case r.Burst != nil:
-		l, err := r.Burst.run(ctx, e)
-		return reply{Latency: l}, err
+		out.Latency, err = r.Burst.run(ctx, e)
+	default:
+		err = errors.New("sdpbench: an empty request")
 	}
-	return reply{}, errors.New("sdpbench: an empty request")
+	return out, err
+}
+
+// thanks is what an end says when it has read all of a round.
+const thanks = 0xA5
+
+func (e *end) giveThanks() error {
+	_, err := e.conn.Write([]byte{thanks})
+	return err
+}
+
+// awaitThanks makes sure that what was written before arrives: RDMA-based flow
+// control may keep some of it until the next call.
+func (e *end) awaitThanks() error {
+	var answer [1]byte
+	_, err := io.ReadFull(e.conn, answer[:])
+	if err == nil && answer[0] != thanks {
+		err = fmt.Errorf("wrong answer: 0x%02x for thanks", answer[0])
+	}
+	return err
+}
+
+// settle ends a round of messages to and fro, of which rank 1 wrote the last.
+func (e *end) settle() error {
+	if e.Rank == 0 {
+		return e.giveThanks()
+	}
+	return e.awaitThanks()
 }
 
 // pattern is at least the first n bytes of the payload.

@@ -54,7 +54,10 @@ type Config struct {
 
 // A Pair is two processes with a connection that wait until they are asked for
 // a round. For one goroutine.
-type Pair struct{ g *proc.Group }
+type Pair struct {
+	over Carrier
+	g    *proc.Group
+}
 
 // Open starts the two processes and connects them. The caller closes the pair.
 func Open(ctx context.Context, c Config) (*Pair, error) {
@@ -66,14 +69,18 @@ func Open(ctx context.Context, c Config) (*Pair, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Pair{g}, nil
+	return &Pair{c.Over, g}, nil
 }
 
 // Close ends both processes. Closing twice is safe.
 func (p *Pair) Close() { p.g.Close() }
 
 func (p *Pair) call(ctx context.Context, r request) ([]reply, error) {
-	return proc.Call[request, reply](ctx, p.g, r)
+	ends, err := proc.Call[request, reply](ctx, p.g, r)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", p.over, err)
+	}
+	return ends, nil
 }
 
 // Ping does iters round trips of messages of size bytes, after some that do

@@ -48,5 +48,8 @@ func (p *ping) run(ctx context.Context, e *end) (*measure.Latency, error) {
 		}
 		last = now
 	}
+	if err := e.settle(); err != nil {
+		return nil, err
+	}
 	return half, e.pattern(p.Size).Check(in[:p.Size-1], false)
 }

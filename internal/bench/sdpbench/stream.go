@@ -2,7 +2,6 @@ package sdpbench
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"time"
 
@@ -14,7 +13,6 @@ import (
 const (
 	workingSet = 4 << 20  // bytes that messages are taken from and put to in turn
 	greed      = 64 << 10 // what a greedy reader asks for
-	thanks     = 0xA5     // the reader's answer
 )
 
 // stream asks for a stream of so many messages.
@@ -66,12 +64,8 @@ func (s *stream) write(e *end, from []byte) (*Flow, error) {
 			at = 0
 		}
 	}
-	var answer [1]byte
-	_, err := io.ReadFull(e.conn, answer[:])
+	err := e.awaitThanks()
 	f.Elapsed = time.Since(start)
-	if err == nil && answer[0] != thanks {
-		err = fmt.Errorf("wrong answer: 0x%02x for thanks", answer[0])
-	}
 	after := statsOf(e.conn)
 	f.Messages = int64(after.MessagesSent - before.MessagesSent)
 	f.ZeroCopy = int64(after.ZeroCopySent - before.ZeroCopySent)
@@ -92,8 +86,7 @@ func (s *stream) read(e *end, memory []byte) (*Flow, error) {
 			at = 0
 		}
 	}
-	_, err := e.conn.Write([]byte{thanks})
-	return f, err
+	return f, e.giveThanks()
 }
 
 // take reads a message, or what is there.
