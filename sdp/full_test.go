@@ -36,7 +36,9 @@ func TestDeadlineOfFullPeer(t *testing.T) {
 				var timeout net.Error
 				require.ErrorAs(t, err, &timeout)
 				require.True(t, timeout.Timeout())
-				require.Positive(t, wrote)
+				if size < o.ZeroCopy {
+					require.Positive(t, wrote) // of an offer nothing may have been taken in time
+				}
 				require.NoError(t, a.Close())
 				checkStream(t, b, 1, wrote)
 			})

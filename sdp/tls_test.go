@@ -63,11 +63,12 @@ func TestTLS(t *testing.T) {
 					t.Error(err)
 				}
 				reader.Wait()
+				if err := c.Close(); err != nil { // now: RDMA flow control sends the last of it only in a call
+					t.Error(err)
+				}
 			})
 		}
 		both.Wait()
-		require.NoError(t, client.Close())
-		require.NoError(t, server.Close())
 	})
 }
 
