@@ -30,7 +30,8 @@ type writer struct {
 	lent     Memory // offered, or being written from
 	offering bool
 	placing  bool
-	patient  bool // never cancels
+	patient  bool // never cancels, nor does the reader
+	serial   bool // the reader waits while the writer is about something else than Write
 	spills   bool // while it offers
 	resting  int  // turns
 }
@@ -42,6 +43,7 @@ type reader struct {
 	eof      bool
 	direct   bool
 	refuses  bool
+	piece    int    // bytes of a fetch at most, if not 0
 	lent     Memory // lent for a fetch or a sink
 	size     int
 	fetching bool
@@ -123,13 +125,20 @@ func (a *writer) offered() bool {
 		a.off += n
 		a.offering = false
 		w.giveBack(a.lent)
+		if a.total < 0 {
+			a.total = a.off
+		}
 		return true
 	}
 	require.Zero(w.t, c.Write([]byte{1}), "behind what is offered")
 	if a.spills && c.Spill() > 0 {
 		return true
 	}
-	if !a.patient && !c.offer.cancelled && w.chance(20) {
+	if !a.patient && w.chance(40) { // as if the application had lost interest
+		c.CloseWrite()
+		a.total = -1
+	}
+	if (!a.patient || a.total < 0) && !c.offer.cancelled && w.chance(20) {
 		c.CancelOffer()
 		return true
 	}
@@ -142,6 +151,8 @@ func (a *reader) act() bool {
 	c, w := e.core, e.w
 	defer e.post()
 	switch {
+	case e.writer.serial && (e.writer.offering || e.writer.placing):
+		return false
 	case a.fetching:
 		n, done := c.Fetched()
 		if !done {
@@ -160,7 +171,7 @@ func (a *reader) act() bool {
 			w.giveBack(a.lent)
 			return true
 		}
-		if !c.sink.cancelled && w.chance(20) {
+		if !e.writer.patient && !c.sink.cancelled && w.chance(20) {
 			c.CancelSink()
 			return true
 		}
@@ -182,6 +193,9 @@ func (a *reader) act() bool {
 			return true
 		}
 		a.size = w.between(1, c.Available())
+		if a.piece > 0 {
+			a.size = min(a.piece, c.Available())
+		}
 		a.lent = w.register("a fetch of "+e.name, a.size)
 		a.fetching = true
 		c.Fetch(a.lent.SGE(0, a.size))
@@ -209,8 +223,8 @@ func (a *reader) took(p []byte) {
 // look is done after each completion, and before a read: where is the urgent byte?
 func (e *end) look() {
 	a := &e.reader
-	if a.fetching || a.sinking {
-		return // off is not up to date
+	if a.fetching || a.sinking || e.peer.writer.total == 0 {
+		return // off is not up to date, or the test does without applications
 	}
 	if ahead, _ := e.core.Urgent(); ahead > 0 {
 		require.LessOrEqual(e.w.t, ahead, e.core.Buffered())
@@ -239,14 +253,20 @@ func (e *end) meddle(rings map[*end]Memory) {
 	case 2:
 		c.AskSize(w.between(64, 400))
 	case 3:
+		if e.old.Bytes != nil && !c.Resizing() {
+			w.giveBack(e.old)
+			e.old = Memory{}
+		}
 		if n := c.ResizeWanted(); n > 0 && !c.Resizing() {
 			if w.chance(3) {
 				require.True(w.t, c.Resize(Memory{}, 0))
 				return
 			}
 			n = w.between(c.size.ours-bsdh.HeaderBytes+1, n)
-			require.True(w.t, c.Resize(w.register("larger receives of "+e.name, c.cfg.ResizeBytes(n)), n))
+			larger := w.register("larger receives of "+e.name, c.cfg.ResizeBytes(n))
+			require.True(w.t, c.Resize(larger, n))
 			require.Zero(w.t, c.ResizeWanted())
+			e.old, e.cfg.Slots = e.cfg.Slots, larger
 		}
 	case 4:
 		ring, ok := rings[e]

@@ -16,6 +16,7 @@ type controls struct {
 	word   bool      // the peer should hear about our receives
 
 	inline [ControlQueue][Inline]byte // of message n at n modulo ControlQueue
+	depth  uint64                     // so many may be posted and not completed
 	sent   uint64                     // posted, since the beginning
 	done   uint64                     // and completed
 }
@@ -35,8 +36,7 @@ const maxWaiting = 32
 // written before or after it.
 func inStream(id bsdh.MID) bool {
 	switch id {
-	case bsdh.MIDSrcAvail, bsdh.MIDDisConn, bsdh.MIDModeChange,
-		bsdh.MIDRdmaWrCompl, bsdh.MIDSinkCancelAck, bsdh.MIDRingSwitched:
+	case bsdh.MIDSrcAvail, bsdh.MIDDisConn, bsdh.MIDModeChange, bsdh.MIDRdmaWrCompl, bsdh.MIDSinkCancelAck:
 		return true
 	}
 	return false
@@ -117,7 +117,7 @@ func (c *Core) behindData(m *control) bool {
 // mayControl reports whether a message has a place in the send queue, and a
 // receive at the peer.
 func (c *Core) mayControl(m *control) bool {
-	if c.controls.sent-c.controls.done >= ControlQueue {
+	if c.controls.full() {
 		return false
 	}
 	if c.peer.Design == flow.NIC {
@@ -157,12 +157,14 @@ func (c *Core) postControl(m *control) {
 	if len(m.extra) > 0 {
 		c.carried++
 	}
-	if q.sent%(ControlQueue/4) == 0 {
+	if q.sent%(q.depth/4) == 0 {
 		wr.Flags |= verbs.SendSignaled
 	}
 	c.stats.Controls++
 	c.out = append(c.out, wr)
 }
+
+func (q *controls) full() bool { return q.sent-q.done >= q.depth }
 
 // controlDone takes the completion of all controls up to number n.
 func (c *Core) controlDone(n uint64) {

@@ -56,6 +56,7 @@ type Core struct {
 // posted. [Core.Start] must follow before anything else.
 func New(cfg Config) *Core {
 	c := &Core{cfg: cfg}
+	c.controls.depth = ControlQueue
 	c.slots.init(&cfg)
 	c.post(cfg.initial())
 	return c
@@ -206,11 +207,7 @@ func (c *Core) pump() {
 		return
 	}
 	c.pumpAside()
-	if c.calm {
-		c.pumpWord()
-		return
-	}
-	if c.pumpStream() && !c.owesAnswer() {
+	if c.pumpStream() && !c.calm && !c.owesAnswer() {
 		for m, ok := c.sender.Next(); ok; m, ok = c.sender.Next() {
 			c.postData(m)
 		}

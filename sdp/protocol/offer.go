@@ -19,7 +19,7 @@ type offer struct {
 // CanOffer reports whether the peer takes a SrcAvail now. What has been written
 // before goes first by itself.
 func (c *Core) CanOffer() bool {
-	return c.err == nil && !c.closing && !c.offer.live && !c.drain.live && !c.drain.writing &&
+	return c.err == nil && !c.closing && !c.offer.live && !c.drain.live &&
 		c.mode.send != bsdh.Buffered && c.peer.MaxAdverts > 0 && c.spilled() == 0
 }
 

@@ -64,6 +64,7 @@ type end struct {
 	rq       []verbs.RecvWR
 	order    []*request // those that take a place in the send queue, for all that the core knows
 
+	old    Memory // receives that are going out of use
 	writer writer
 	reader reader
 }
@@ -162,6 +163,9 @@ func (w *world) connect(a, b Config, plain bool) {
 	require.NoError(w.t, err)
 	w.ends[0].peer, w.ends[1].peer = w.ends[1], w.ends[0]
 	for _, e := range w.ends {
+		if w.chance(2) {
+			e.core.controls.depth = uint64(w.between(4, 8))
+		}
 		e.post()
 	}
 	w.ends[0].core.Start(peerB)
@@ -293,6 +297,9 @@ func (e *end) poll(n int) bool {
 		}
 		e.core.Complete(&wc)
 		require.NoError(e.w.t, e.core.Err(), "%s", e.name)
+		if e.core.peer.Design == flow.Credit {
+			require.GreaterOrEqual(e.w.t, e.core.slots.posted, flow.Reserve, "receives for messages without data")
+		}
 		e.look()
 		if e.w.chance(3) {
 			e.post()

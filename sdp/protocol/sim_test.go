@@ -10,8 +10,10 @@ import (
 
 // start gives the ends their applications.
 func (w *world) start(total int, direct bool) {
+	patient := w.chance(3)
+	serial := !patient && w.chance(2)
 	for _, e := range w.ends {
-		e.writer = writer{end: e, total: w.between(0, total), direct: direct, spills: true}
+		e.writer = writer{end: e, total: w.between(0, total), direct: direct, patient: patient, serial: serial, spills: true}
 		e.reader = reader{end: e, direct: direct, refuses: w.chance(2)}
 	}
 }
@@ -102,7 +104,7 @@ func (w *world) run() {
 // ended reports whether both applications have, and both cores know.
 func (w *world) ended() bool {
 	for _, e := range w.ends {
-		if !e.reader.eof || !e.core.Over() {
+		if !e.reader.eof || !e.core.Over() || e.writer.offering {
 			return false
 		}
 	}

@@ -78,7 +78,7 @@ func (c *Core) pumpWord() {
 	notice := c.urge.pending() && !c.urge.told && c.peer.Design != flow.NIC
 	q := &c.controls
 	q.word = q.word && (ring || c.wordDue())
-	if !q.word && !notice || q.sent-q.done >= ControlQueue || !c.maySpend(false) {
+	if !q.word && !notice || q.full() || !c.maySpend(false) {
 		return
 	}
 	m := control{id: bsdh.MIDData}

@@ -1,0 +1,116 @@
+package protocol
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/sdp/flow"
+)
+
+// bothWays is b full of data for a, in a's ring, in b's adapter and in b's send
+// buffer, when a offers memory to b.
+func bothWays(t *testing.T, seed uint64) (w *world, a, b *end) {
+	w = newWorld(t, seed)
+	w.connect(w.drawConfig(flow.NIC), w.drawConfig(flow.NIC), false)
+	a, b = w.ends[0], w.ends[1]
+	a.writer = writer{end: a, total: 300, direct: true, patient: true}
+	a.reader = reader{end: a}
+	b.writer = writer{end: b, total: 10_000}
+	b.reader = reader{end: b}
+	for b.writer.act() || w.move() {
+	}
+	require.Zero(t, len(a.rq), "a's ring is full")
+	require.NotEmpty(t, b.sq, "b's adapter holds messages back")
+	require.Zero(t, b.core.sender.Room(), "b's send buffer is full")
+	for !a.writer.offering { // by chance it does not at first
+		a.writer.total = a.writer.off + 300
+		a.writer.act()
+		for w.move() || b.reader.act() {
+		}
+	}
+	return w, a, b
+}
+
+// With the NIC design an end that does nothing but wait for the answer to its
+// offer must make room for what the other has written: the RDMA READ and the
+// answer are behind that.
+func TestSpill(t *testing.T) {
+	everySeed(t, func(t *testing.T, seed uint64) {
+		for _, spills := range []bool{false, true} {
+			w, a, b := bothWays(t, seed)
+			a.writer.spills = spills
+			for moved := true; moved && a.writer.offering; {
+				for w.move() {
+				}
+				moved = a.writer.act()
+				moved = b.reader.act() || moved
+				moved = w.move() || moved
+				require.LessOrEqual(t, a.core.spilled(), b.cfg.RingBytes()+2*a.cfg.Window)
+				require.LessOrEqual(t, len(a.rq), max(0, (a.core.receiver.(*flow.NICReceiver).Free()-a.cfg.Window)/a.cfg.Window))
+			}
+			require.Equal(t, !spills, a.writer.offering)
+			if !spills {
+				require.True(t, b.reader.fetching, "b waits for its RDMA READ, a for b")
+				require.Zero(t, a.core.spilled())
+				continue
+			}
+			if a.core.spilled() > 0 {
+				require.False(t, a.core.CanOffer(), "while anything lies outside the ring")
+			}
+			for a.reader.act() || w.move() {
+			}
+			require.Zero(t, a.core.spilled())
+			require.True(t, a.core.CanOffer())
+			require.Equal(t, b.writer.off, a.reader.off)
+		}
+	})
+}
+
+// If the other goes on writing, and reads in small pieces, what may be spilled
+// comes to an end; an offer that is cancelled is answered all the same.
+func TestSpillBounded(t *testing.T) {
+	everySeed(t, func(t *testing.T, seed uint64) {
+		w, a, b := bothWays(t, seed)
+		a.writer.spills = true
+		b.writer.total = 1 << 20
+		peer := int(a.core.peer.Ring)
+		b.reader.piece = 3
+		for a.writer.offering && (b.writer.act() || w.move() || b.reader.act() || a.writer.act()) {
+			require.LessOrEqual(t, a.core.spilled(), peer+2*a.cfg.Window)
+		}
+		if !a.writer.offering {
+			return // it was answered before that
+		}
+		a.core.CancelOffer()
+		a.post()
+		for a.writer.offering {
+			moved := w.move() || a.writer.act()
+			moved = b.writer.act() || moved
+			require.True(t, b.reader.act() || moved, "the offer is cancelled, and has no answer")
+			require.LessOrEqual(t, a.core.spilled(), peer+peer/2+4*a.cfg.Window)
+		}
+	})
+}
+
+// Only who waits for the end of an offer spills, and only if the other is held
+// up.
+func TestSpillNot(t *testing.T) {
+	w, a, _ := bothWays(t, 1)
+	require.Positive(t, a.core.Spill())
+	require.Positive(t, a.core.slots.posted)
+	require.Zero(t, a.core.Spill(), "there is a receive")
+
+	w = newWorld(t, 1)
+	w.connect(w.drawConfig(flow.NIC), w.drawConfig(flow.NIC), false)
+	require.Zero(t, w.ends[0].core.Spill())
+	for _, d := range []flow.Design{flow.RDMA, flow.Credit} {
+		w := newWorld(t, 1)
+		w.connect(w.drawConfig(d), w.drawConfig(d), false)
+		c := w.ends[0].core
+		m := w.register("an offer", 10)
+		c.Offer(m.Bytes, m.Addr, m.RKey)
+		require.True(t, c.Offering())
+		require.Zero(t, c.Spill())
+	}
+}
