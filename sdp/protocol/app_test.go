@@ -3,7 +3,6 @@ package protocol
 import (
 	"github.com/stretchr/testify/require"
 
-	"github.com/softrnic/softrnic/verbs"
 	"github.com/softrnic/softrnic/wire/bsdh"
 )
 
@@ -88,10 +87,11 @@ func (a *writer) act() bool {
 		c.Place(a.lent.SGE(0, n))
 		return true
 	case a.direct && c.CanOffer() && w.chance(2):
-		a.lend("an offer", n)
-		a.offering = true
-		c.Offer(a.lent.Bytes, a.lent.Addr, a.lent.RKey)
+		a.offer(n)
 		return true
+	}
+	if a.direct && !c.CanOffer() {
+		c.Ask()
 	}
 	p := make([]byte, n)
 	e.fill(p, a.off)
@@ -107,6 +107,15 @@ func (a *writer) act() bool {
 	require.Equal(w.t, writable, k > 0)
 	a.off += k
 	return k > 0
+}
+
+// offer offers the next n bytes.
+func (a *writer) offer(n int) {
+	require.True(a.end.w.t, a.end.core.CanOffer())
+	a.lend("an offer", n)
+	a.offering = true
+	a.end.core.Offer(a.lent.Bytes, a.lent.Addr, a.lent.RKey)
+	a.end.post()
 }
 
 func (a *writer) lend(what string, n int) {
@@ -286,5 +295,3 @@ func (e *end) meddle(rings map[*end]Memory) {
 		require.Zero(w.t, c.Write(nil))
 	}
 }
-
-var _ = verbs.WCSuccess

@@ -39,17 +39,18 @@ type Core struct {
 	err      error
 	calm     bool
 
-	avail  avail // the peer's memory with data for us
-	fetch  fetch // what is read of it
-	offer  offer // our memory with data for the peer
-	sink   sink  // our memory that waits for data
-	drain  drain // the peer's memory that waits for data
-	mode   modes
-	urge   urgent
-	size   resize
-	ring   ringChange
-	asking bool // a keepalive is under way
-	stats  Stats
+	avail     avail // the peer's memory with data for us
+	fetch     fetch // what is read of it
+	offer     offer // our memory with data for the peer
+	sink      sink  // our memory that waits for data
+	drain     drain // the peer's memory that waits for data
+	mode      modes
+	urge      urgent
+	size      resize
+	ring      ringChange
+	asking    bool // a keepalive is under way
+	questions questions
+	stats     Stats
 }
 
 // New makes the end of a connection that begins: its receives are there to be
@@ -71,9 +72,9 @@ func (c *Core) Start(p Peer) {
 	switch p.Design {
 	case flow.Credit:
 		c.slots.onlyLarge()
-		c.sender = flow.NewCreditSender(cfg.Send.Bytes, cfg.slotBytes(), bsdh.HeaderBytes, int(p.BufferBytes)-bsdh.HeaderBytes, cfg.Queue, &c.credits)
-		c.receiver = flow.NewCreditReceiver(cfg.large())
 		c.size.start(cfg, &p)
+		c.sender = flow.NewCreditSender(cfg.Send.Bytes, cfg.slotBytes(), bsdh.HeaderBytes, c.PeerSize(), cfg.Queue, &c.credits)
+		c.receiver = flow.NewCreditReceiver(cfg.large())
 	case flow.RDMA:
 		c.sender = flow.NewRDMASender(cfg.Send.Bytes[:cfg.ring()], int(p.Ring), cfg.Queue, &c.credits)
 		c.receiver = flow.NewRDMAReceiver(cfg.Ring.Bytes, cfg.Receives)

@@ -45,6 +45,7 @@ func (c Config) Heed(h *bsdh.Hello) (Config, error) {
 		c.Design = flow.RDMA
 	case bsdh.DesignNIC:
 		c.Design = flow.NIC
+		c.Window = max(1, min(c.Window, c.ring()/2)) // that of another design was not looked at
 	default:
 		c.Design = flow.Credit
 	}
@@ -89,7 +90,7 @@ func peer(p Peer, e bsdh.Extension) (Peer, error) {
 	switch {
 	case p.Design == flow.Credit && p.BufferBytes < bsdh.HeaderBytes+smallSlot:
 		return p, fmt.Errorf("%w: receive buffers of %d bytes", ErrProtocol, p.BufferBytes)
-	case p.Design != flow.Credit && (p.Ring == 0 || p.Ring > bsdh.MaxRing):
+	case p.Design != flow.Credit && (p.Ring == 0 || p.Ring >= bsdh.MaxRing):
 		return p, fmt.Errorf("%w: a ring of %d bytes", ErrProtocol, p.Ring)
 	case p.Design == flow.NIC && (p.Window == 0 || p.Window > p.Ring):
 		return p, fmt.Errorf("%w: a window of %d bytes in a ring of %d", ErrProtocol, p.Window, p.Ring)

@@ -18,7 +18,7 @@ import (
 
 var (
 	firstSeed = flag.Uint64("seed", 1, "first seed of the simulations")
-	seeds     = flag.Uint64("seeds", 60, "number of seeds of each")
+	seeds     = flag.Uint64("seeds", 25, "number of seeds of each")
 )
 
 // everySeed runs a simulation for each seed.

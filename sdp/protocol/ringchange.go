@@ -18,7 +18,7 @@ type ringChange struct {
 // with a ring, the ring is shorter, or the last change has not ended.
 func (c *Core) ChangeRing(mem Memory) bool {
 	r, ok := c.receiver.(flow.RingReceiver)
-	if !ok || c.err != nil || c.finished || uint64(len(mem.Bytes)) > bsdh.MaxRing || !r.Change(mem.Bytes) {
+	if !ok || c.err != nil || c.finished || uint64(len(mem.Bytes)) >= bsdh.MaxRing || !r.Change(mem.Bytes) {
 		return false
 	}
 	c.ring.offered = true
@@ -53,7 +53,7 @@ func (c *Core) ringOffered(ext []byte) {
 	switch {
 	case c.ring.peers:
 		c.violation("a second RingChange before the first was answered")
-	case next.Ring < c.peer.Ring || next.Ring > bsdh.MaxRing:
+	case next.Ring < c.peer.Ring || next.Ring >= bsdh.MaxRing:
 		c.violation("RingChange from %d to %d bytes", c.peer.Ring, next.Ring)
 	default:
 		c.ring.peers, c.ring.next = true, next

@@ -16,7 +16,7 @@ type sink struct {
 // or announced.
 func (c *Core) CanSink() bool {
 	return c.err == nil && c.mode.recv == bsdh.Pipelined && !c.sink.live && !c.avail.live && !c.finished &&
-		c.Buffered() == 0 && c.peer.MaxAdverts > 0
+		c.Buffered() == 0 && c.peer.MaxAdverts > 0 && c.mayLend()
 }
 
 // Sink advertises n bytes of memory for the peer to write to, until [Core.Sunk]

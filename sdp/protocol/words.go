@@ -65,6 +65,8 @@ func (c *Core) report() {
 		if c.wordDue() {
 			c.controls.word = true
 		}
+	case *flow.NICReceiver:
+		c.tell()
 	case *flow.RDMAReceiver:
 		if _, due := r.Report(c.wordDue()); due {
 			c.controls.word = true
