@@ -73,9 +73,10 @@ func (p *pipe) spill(most int) {
 	if !ok {
 		return
 	}
-	before, spilled := r.Buffered(), r.Spilled()
+	before, spilled, free := r.Buffered(), r.Spilled(), r.Free()
 	n := r.Spill(most)
-	require.Equal(p.t, max(0, min(most-spilled, before-spilled)), n)
+	require.Equal(p.t, max(0, min(most-spilled, len(p.ring)-free)), n)
+	require.Equal(p.t, free+n, r.Free(), "what is moved makes room")
 	require.Equal(p.t, before, r.Buffered())
 	require.Equal(p.t, spilled+n, r.Spilled())
 	p.repost()

@@ -51,7 +51,6 @@ func (s *NICSender) Next() (Message, bool) {
 type NICReceiver struct {
 	recvRing
 	window, most int
-	spilled      spill
 }
 
 // NewNICReceiver makes a receiver with the ring mem and a virtual window, and at
@@ -70,12 +69,3 @@ func (r *NICReceiver) Arrived(at, n int) error {
 	}
 	return r.recvRing.Arrived(at, n)
 }
-
-// Read implements Receiver.
-func (r *NICReceiver) Read(p []byte) int {
-	n := r.spilled.take(p)
-	return n + r.recvRing.Read(p[n:])
-}
-
-// Buffered implements Receiver.
-func (r *NICReceiver) Buffered() int { return r.spilled.len() + r.recvRing.Buffered() }

@@ -6,6 +6,8 @@ type recvRing struct {
 	ring        // where what arrives is
 	old  ring   // where what arrived before Switch is, until it is read
 	next []byte // of Change, until Switch
+
+	early, late spill // what has been moved out of ring: to be read before old, and after
 }
 
 // Arrived implements RingReceiver.
@@ -22,19 +24,20 @@ func (r *recvRing) Arrived(at, n int) error {
 
 // Read implements Receiver.
 func (r *recvRing) Read(p []byte) int {
-	if r.old.mem == nil {
-		return r.take(p)
+	n := r.early.take(p)
+	if r.old.mem != nil {
+		n += r.old.take(p[n:])
+		if r.old.len() == 0 {
+			r.old = ring{}
+			r.early, r.late = r.late, spill{}
+			n += r.early.take(p[n:])
+		}
 	}
-	n := r.old.take(p)
-	if r.old.len() == 0 {
-		r.old = ring{}
-		n += r.take(p[n:])
-	}
-	return n
+	return n + r.take(p[n:])
 }
 
 // Buffered implements Receiver.
-func (r *recvRing) Buffered() int { return r.old.len() + r.len() }
+func (r *recvRing) Buffered() int { return r.early.len() + r.old.len() + r.late.len() + r.len() }
 
 // Free is how much of the ring is empty.
 func (r *recvRing) Free() int { return r.room() }

@@ -30,12 +30,16 @@ func (s *spill) grow(n int) []byte {
 // may lie there in all. It returns how much that was: the ring has room for it
 // again. Read goes on in order.
 func (r *NICReceiver) Spill(most int) int {
-	n := min(most-r.spilled.len(), r.recvRing.Buffered())
+	n := min(most-r.Spilled(), r.len())
 	if n <= 0 {
 		return 0
 	}
-	return r.recvRing.Read(r.spilled.grow(n))
+	to := &r.early
+	if r.old.mem != nil { // which gives no room, and stays where it is
+		to = &r.late
+	}
+	return r.take(to.grow(n))
 }
 
-// Spilled is how much of what waits to be read is not in the ring.
-func (r *NICReceiver) Spilled() int { return r.spilled.len() }
+// Spilled is how much of what waits to be read Spill has moved.
+func (r *NICReceiver) Spilled() int { return r.early.len() + r.late.len() }

@@ -209,6 +209,8 @@ func (a *reader) act() bool {
 		a.fetching = true
 		c.Fetch(a.lent.SGE(0, a.size))
 		return true
+	case a.direct && !c.CanSink() && w.chance(3):
+		c.Ask()
 	case a.direct && c.CanSink() && w.chance(3):
 		a.size = w.between(1, 500)
 		a.lent = w.register("a sink of "+e.name, a.size)

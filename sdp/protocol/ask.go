@@ -27,15 +27,19 @@ func (c *Core) mayLend() bool {
 	return c.peer.Design != flow.NIC || c.sender.Unposted() == 0 && c.credits.Left() > 0
 }
 
-// Ask makes the peer tell what [Core.CanOffer] and [Core.CanSink] have to know,
-// if it is that. Who would lend, and cannot, asks.
-func (c *Core) Ask() {
-	if c.peer.Design != flow.NIC || c.credits.Left() > 0 || c.questions.asked || c.err != nil || c.closing {
-		return
+// Ask is for who would lend, and cannot. If that is for want of a receive, it
+// makes the peer tell of one, and is true: CanOffer and CanSink may be true when
+// the answer is there, or what lies in front has gone out.
+func (c *Core) Ask() bool {
+	if c.mayLend() || c.err != nil || c.closing {
+		return false
 	}
-	c.questions.asked = true
-	c.say(control{id: bsdh.MIDData, flags: bsdh.RequestPipe})
-	c.pump()
+	if c.credits.Left() <= 0 && !c.questions.asked {
+		c.questions.asked = true
+		c.say(control{id: bsdh.MIDData, flags: bsdh.RequestPipe})
+		c.pump()
+	}
+	return true
 }
 
 // tell answers when there is a receive.

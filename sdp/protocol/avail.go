@@ -162,9 +162,11 @@ func (c *Core) availCancelled() {
 	}
 }
 
-// owesAnswer reports whether the peer waits for the end of an RDMA READ. With
-// the adapter to hold messages back the answer goes behind the data that it has,
-// but no more is put in front: the peer has to make room for all of it.
+// owesAnswer reports whether the peer, who wants its memory back, waits for the
+// end of an RDMA READ or for our word. With the adapter to hold messages back that
+// goes behind the data that it has, but no more is put in front: the peer has
+// to make room for all of it.
 func (c *Core) owesAnswer() bool {
-	return c.peer.Design == flow.NIC && c.avail.live && c.avail.cancelled
+	return c.peer.Design == flow.NIC && (c.avail.live && c.avail.cancelled ||
+		len(c.controls.aside) > 0 && (c.waits(bsdh.MIDRdmaRdCompl) || c.waits(bsdh.MIDSendSm)))
 }

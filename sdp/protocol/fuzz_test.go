@@ -36,7 +36,7 @@ var ids = []bsdh.MID{
 // completion, or a call of the application.
 func (e *evil) step(s *script, at *int) {
 	c := e.core
-	op := s.byte() % 24
+	op := s.byte() % 25
 	if len(e.rq) == 0 && op < 6 {
 		op = 6
 	}
@@ -108,6 +108,10 @@ func (e *evil) step(s *script, at *int) {
 			c.Resize(e.register(c.cfg.ResizeBytes(n)), n)
 		}
 	case 23:
+		c.Ask()
+		c.Calm(s.byte()%2 == 0)
+		c.Resume()
+	case 24:
 		c.ChangeRing(e.register(len(e.cfg.Ring.Bytes) + int(s.byte())))
 	}
 	e.take()
