@@ -38,6 +38,10 @@ func (c *Conn) writeDirect(p []byte) (n int, err error) {
 	if c.sinking = c.core.Drain() > 0; c.sinking {
 		return c.place(p)
 	}
+	if !c.core.CanOffer() && c.core.Ask() {
+		c.post()
+		c.patience(toLend, c.stack.options.OfferTime, c.writeLimit)
+	}
 	if !c.core.CanOffer() {
 		return 0, nil
 	}
@@ -92,7 +96,15 @@ func (c *Conn) fetch(p []byte) (n int, err error) {
 // shouldSink reports whether a Read is to offer its memory: it is large, and
 // what came last was large enough to come without a copy.
 func (c *Conn) shouldSink(p []byte) bool {
-	return c.zeroCopy > 0 && len(p) >= c.zeroCopy && c.large && c.core.CanSink()
+	if c.zeroCopy <= 0 || len(p) < c.zeroCopy || !c.large {
+		return false
+	}
+	if c.core.CanSink() {
+		return true
+	}
+	c.core.Ask()
+	c.post()
+	return false
 }
 
 // sink offers memory to the peer and waits until something is there.

@@ -18,6 +18,7 @@ const (
 	toSink              // of a SinkAvail
 	toPlace             // of an RDMA WRITE
 	toOffer             // of a SrcAvail
+	toLend              // the right time for one
 	toDrain             // memory of the peer to write to
 	toClose             // of the connection
 	waits
@@ -41,6 +42,8 @@ func (c *Conn) granted(w wish) bool {
 		return !c.core.Placing()
 	case toDrain:
 		return c.core.Drain() > 0
+	case toLend:
+		return c.core.CanOffer() || c.core.Drain() > 0
 	case toOffer:
 		return !c.core.Offering() || c.core.Drain() > 0
 	}
