@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"os"
+	"runtime"
 	"testing"
 	"time"
 
@@ -52,4 +53,34 @@ func TestDeadlineOfFullPeer(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestReadDeadlineBesideFullPeer: what is stuck in one direction does not keep a
+// Read of the other beyond its deadline, though it may have lent its memory.
+func TestReadDeadlineBesideFullPeer(t *testing.T) {
+	eachDesign(t, func(t *testing.T, o sdp.Options) {
+		const size = 1 << 20
+		a, b := newEnds(t, rnic.Options{}, o).dial(t)
+		go func() { _, _ = b.Write(make([]byte, size)) }()
+		_, err := io.ReadFull(a, make([]byte, size)) // without copies, so that the next Read lends at once
+		require.NoError(t, err)
+		stuck := make(chan error, 1)
+		go func() {
+			var err error
+			for err == nil {
+				_, err = a.Write(make([]byte, 10_000))
+			}
+			stuck <- err
+		}()
+		for a.Stats().Stalls == 0 {
+			runtime.Gosched() // until nothing goes any more
+		}
+		for range 3 {
+			require.NoError(t, a.SetReadDeadline(time.Now().Add(20*time.Millisecond)))
+			_, err = a.Read(make([]byte, size))
+			require.ErrorIs(t, err, os.ErrDeadlineExceeded)
+		}
+		require.NoError(t, a.Close())
+		require.ErrorIs(t, <-stuck, net.ErrClosed)
+	})
 }
