@@ -23,5 +23,10 @@
 // software reports (RDMA), or the adapter itself, which has no receive to send
 // to until the peer's software has posted one (NIC).
 //
+// A ring may be replaced by a longer one in the middle of the stream: Change at
+// the receiver, Switch at the sender, which says so to the receiver's Switch. And
+// what lies in the ring of the NIC design may be moved out of it to let in what
+// is behind: Spill.
+//
 // Nothing here has a lock, and a connection has one of each kind.
 package flow

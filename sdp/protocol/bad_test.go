@@ -172,6 +172,13 @@ var violations = []struct {
 			e.say(bsdh.MIDSinkAvail, sinkAvail(9, 0)).say(bsdh.MIDSinkAvailCancel, nil)
 		}
 	}, "the peer asks for SinkCancelAck"},
+	{"questions for ever", nic, func(e *evil) {
+		for e.core.Err() == nil {
+			b := e.frame(data, nil, nil)
+			b[1] = byte(bsdh.RequestPipe)
+			e.raw(b)
+		}
+	}, "the peer asks for Data"},
 	{"ChRcvBuf for ever", credit, func(e *evil) {
 		e.bufs = 0
 		for e.core.Err() == nil {
