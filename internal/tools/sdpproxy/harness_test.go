@@ -101,7 +101,7 @@ func between(t *testing.T, server net.Addr, o sdp.Options) (near, far *running) 
 	to, err := sockets.Parse(sockets.Name(server))
 	require.NoError(t, err)
 	// Who has gone answers nothing; nobody else takes so long.
-	each := sdpproxy.Options{SDP: o, Patience: time.Second}
+	each := sdpproxy.Options{SDP: o, Patience: 5 * time.Second}
 	far = start(t, sockets.Point{Network: "sdp"}, to, each)
 	near = start(t, sockets.Point{Network: "tcp", Host: "127.0.0.1"}, far.at, each)
 	return near, far
