@@ -88,6 +88,24 @@ func TestSpillBounded(t *testing.T) {
 	})
 }
 
+// The answer to a cancel goes before data that is written later.
+func TestAnswerFirst(t *testing.T) {
+	w, a, b := pair(t, flow.NIC)
+	a.writer.offer(10)
+	w.settle()
+	hold(b)
+	a.core.CancelOffer()
+	a.post()
+	w.settle()
+	require.Equal(t, 1, b.core.Write([]byte{1}))
+	require.Empty(t, posted(b))
+	release(b)
+	require.Equal(t, []string{"SendSm", "data"}, posted(b))
+	b.post()
+	w.settle()
+	require.False(t, a.core.Offering())
+}
+
 // Only who waits for the end of an offer spills, and only if the other is held
 // up.
 func TestSpillNot(t *testing.T) {

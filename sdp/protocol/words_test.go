@@ -136,23 +136,32 @@ func TestFallbackTells(t *testing.T) {
 	require.Equal(t, 1, w.ends[1].core.Write([]byte{1}))
 }
 
+// posted names what the core has for its queue pair.
+func posted(e *end) (list []string) {
+	for _, wr := range e.core.Sends() {
+		name := "data"
+		if k, _ := split(wr.WRID); k == kindControl {
+			name = bsdh.MID(wr.InlineData[0]).String()
+		} else if k == kindWrite {
+			name = "write"
+		}
+		list = append(list, name)
+	}
+	return list
+}
+
+// hold makes the send queue take no more messages without data, as if those
+// before were not completed.
+func hold(e *end) { e.core.controls.done -= e.core.controls.depth }
+
+func release(e *end) {
+	e.core.controls.done += e.core.controls.depth
+	e.core.pump()
+}
+
 // Data does not overtake what must arrive before it, even if the send queue
 // has no room for that.
 func TestStreamOrder(t *testing.T) {
-	posted := func(e *end) (list []string) {
-		for _, wr := range e.core.Sends() {
-			name := "data"
-			if k, _ := split(wr.WRID); k == kindControl {
-				name = bsdh.MID(wr.InlineData[0]).String()
-			} else if k == kindWrite {
-				name = "write"
-			}
-			list = append(list, name)
-		}
-		return list
-	}
-	hold := func(e *end) { e.core.controls.done -= e.core.controls.depth } // as if so many were not completed
-	release := func(e *end) { e.core.controls.done += e.core.controls.depth; e.core.pump() }
 	for _, d := range []flow.Design{flow.NIC, flow.RDMA} {
 		sinking := func() (w *world, a, b *end) {
 			w, a, b = pair(t, d)
