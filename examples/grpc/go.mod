@@ -1,0 +1,22 @@
+module github.com/softrnic/softrnic/examples/grpc
+
+go 1.26.0
+
+require (
+	github.com/softrnic/softrnic v0.0.0
+	github.com/stretchr/testify v1.12.1
+	google.golang.org/grpc v1.85.0
+)
+
+require (
+	github.com/gopacket/gopacket v1.7.5 // indirect
+	github.com/klauspost/compress v1.20.3 // indirect
+	go.yaml.in/yaml/v3 v3.0.5 // indirect
+	golang.org/x/net v0.62.0 // indirect
+	golang.org/x/sys v0.49.0 // indirect
+	golang.org/x/text v0.43.0 // indirect
+	google.golang.org/genproto/googleapis/rpc v0.0.0-20260817212433-ac3dfec99bb1 // indirect
+	google.golang.org/protobuf v1.36.12 // indirect
+)
+
+replace github.com/softrnic/softrnic => ../..

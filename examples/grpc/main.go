@@ -1,0 +1,84 @@
+// The command is a gRPC server and client over SDP: the health service that gRPC
+// brings along. On one machine:
+//
+//	go run . -listen :7471              # prints its address
+//	go run . -check 127.0.0.1:7471
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/health"
+	"google.golang.org/grpc/health/grpc_health_v1"
+
+	"github.com/softrnic/softrnic/examples/grpc/sdpgrpc"
+	"github.com/softrnic/softrnic/rnic"
+	"github.com/softrnic/softrnic/sdp"
+)
+
+func main() {
+	listen := flag.String("listen", "", "serve at an `address`, for example :7471")
+	check := flag.String("check", "", "ask the server at an `address` how it is")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, *listen, *check, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, listen, check string, out io.Writer) error {
+	if (listen == "") == (check == "") {
+		return fmt.Errorf("give -listen or -check")
+	}
+	dev, err := rnic.Open(rnic.Options{}) // SOFTRNIC_ADDR says where; by default on the loopback interface
+	if err != nil {
+		return err
+	}
+	defer dev.Close()
+	stack, err := sdp.New(dev, nil, sdp.Options{})
+	if err != nil {
+		return err
+	}
+	defer stack.Close()
+	if listen != "" {
+		return serve(ctx, stack, listen, out)
+	}
+	return ask(ctx, stack, check, out)
+}
+
+// serve serves until ctx ends.
+func serve(ctx context.Context, stack *sdp.Stack, addr string, out io.Writer) error {
+	l, err := stack.Listen("sdp", addr)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(out, l.Addr())
+	server := grpc.NewServer()
+	grpc_health_v1.RegisterHealthServer(server, health.NewServer())
+	defer context.AfterFunc(ctx, server.GracefulStop)()
+	return server.Serve(l)
+}
+
+// ask makes one call.
+func ask(ctx context.Context, stack *sdp.Stack, addr string, out io.Writer) error {
+	conn, err := sdpgrpc.NewClient(stack, addr, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	answer, err := grpc_health_v1.NewHealthClient(conn).Check(ctx, &grpc_health_v1.HealthCheckRequest{})
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(out, answer.Status)
+	return nil
+}
