@@ -42,7 +42,7 @@ func TestLargerRing(t *testing.T) {
 			require.Greater(t, b.Stats().Registered, before.Registered+100_000)
 			require.NoError(t, a.SetWriteDeadline(time.Now().Add(hang)))
 			sent := random(90_000, 4) // RDMA may not know of the other half of the ring
-			_, err := a.Write(sent) // nobody reads: in the old ring it would block
+			_, err := a.Write(sent)   // nobody reads: in the old ring it would block
 			require.NoError(t, err)
 			got := make([]byte, len(sent))
 			_, err = io.ReadFull(b, got)

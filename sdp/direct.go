@@ -47,6 +47,7 @@ func (c *Conn) writeDirect(p []byte) (n int, err error) {
 	}
 	lent := c.lend(p, verbs.AccessRemoteRead, func(mr verbs.MR) {
 		c.core.Offer(p, mr.Addr(), mr.RKey())
+		c.core.Spill() // what is here may be in the way of the answer
 		c.post()
 		c.patience(toOffer, c.stack.options.OfferTime, c.writeLimit)
 		if c.core.Drain() == 0 && c.core.Offering() {

@@ -26,9 +26,15 @@ const (
 
 // granted reports whether a call need not wait any more.
 func (c *Conn) granted(w wish) bool {
-	if c.core.Err() != nil || c.closed && w != toClose {
+	if c.core.Err() != nil {
 		return true
 	}
+	switch w {
+	case toRead, toWrite, toDrain:
+		if c.closed {
+			return true
+		}
+	} // others wait for memory that is lent
 	switch w {
 	case toRead:
 		return c.core.Buffered() > 0 || c.core.Finished() || c.core.Available() > 0
