@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -25,11 +27,12 @@ type Stack struct {
 	cancel context.CancelFunc
 	work   sync.WaitGroup // of its goroutines
 
-	mu     sync.Mutex
-	conns  map[verbs.CQ]*Conn // that have not ended, by their queues
-	recent []*Conn            // that a call has left and nobody looks after
-	closed bool
-	kick   chan struct{} // recent is not empty
+	mu      sync.Mutex
+	conns   map[verbs.CQ]*Conn       // that have not ended, by their queues
+	recent  []*Conn                  // that a call has left and nobody looks after
+	packets map[*PacketConn]struct{} // that have not ended
+	closed  bool
+	kick    chan struct{} // recent is not empty
 
 	ports atomic.Uint32 // dialed
 }
@@ -41,7 +44,7 @@ func New(dev verbs.Device, m *cm.Manager, o Options) (*Stack, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
-	s := &Stack{dev: dev, cm: m, options: o, conns: make(map[verbs.CQ]*Conn), kick: make(chan struct{}, 1)}
+	s := &Stack{dev: dev, cm: m, options: o, conns: make(map[verbs.CQ]*Conn), packets: make(map[*PacketConn]struct{}), kick: make(chan struct{}, 1)}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	if err := s.open(); err != nil {
 		s.free()
@@ -94,7 +97,11 @@ func (s *Stack) Close() error {
 	for _, c := range s.conns {
 		conns = append(conns, c)
 	}
+	packets := slices.Collect(maps.Keys(s.packets))
 	s.mu.Unlock()
+	for _, c := range packets {
+		_ = c.Close()
+	}
 	for _, c := range conns {
 		c.abort() // all at a time: peers may be gone, and saying good-bye takes long then
 	}

@@ -32,7 +32,7 @@ var floors = map[string][]string{
 	"rnic/rnicdebug":           {"rnic", "internal/debug"},
 	"cm":                       {"verbs", "wire", "cm/protocol"},
 	"cm/protocol":              {"wire/mad", "wire/bsdh"},
-	"sdp":                      {"verbs", "cm", "wire/bsdh", "sdp/flow", "sdp/protocol"},
+	"sdp":                      {"verbs", "cm", "wire", "wire/bsdh", "sdp/flow", "sdp/protocol"},
 	"sdp/flow":                 {},
 	"sdp/protocol":             {"verbs", "wire/bsdh", "sdp/flow"},
 	"datacutter":               {},

@@ -1,0 +1,29 @@
+package sdp
+
+import "time"
+
+// QueuePair is what peers are told.
+func (c *PacketConn) QueuePair() (qpn, qkey uint32) { return c.qp.Num(), c.qkey }
+
+// SetMaxPeers changes the bound on what is kept of peers.
+func (c *PacketConn) SetMaxPeers(n int) {
+	c.peers.mu.Lock()
+	defer c.peers.mu.Unlock()
+	c.peers.most = n
+}
+
+// Peers is how many peers are kept.
+func (c *PacketConn) Peers() int {
+	c.peers.mu.Lock()
+	defer c.peers.mu.Unlock()
+	return len(c.peers.all)
+}
+
+// AgePeers makes all that is known of peers as old as makes it asked anew.
+func (c *PacketConn) AgePeers() {
+	c.peers.mu.Lock()
+	defer c.peers.mu.Unlock()
+	for _, p := range c.peers.all {
+		p.asked = time.Now().Add(-peerTime - time.Second)
+	}
+}

@@ -1,0 +1,274 @@
+package sdp
+
+import (
+	"errors"
+	"net"
+	"net/netip"
+	"os"
+	"sync"
+	"syscall"
+
+	"github.com/softrnic/softrnic/cm"
+	"github.com/softrnic/softrnic/verbs"
+	"github.com/softrnic/softrnic/wire"
+)
+
+// PacketConn sends and receives datagrams: a net.PacketConn over an unreliable
+// queue pair. They are what they are with UDP: lost, repeated or out of order as
+// the network likes, but never cut, mixed or damaged.
+//
+// Its methods may be called from any goroutine.
+type PacketConn struct {
+	stack  *Stack
+	local  Addr
+	l      *cm.UDListener // tells peers of our queue pair
+	qp     verbs.QP
+	mtu    int
+	qkey   uint32
+	recvCQ verbs.CQ
+	sendCQ verbs.CQ
+	in     verbs.MR // receives, each with room for a GRH
+	out    verbs.MR // sends
+	peers  *peers
+
+	reading sync.Mutex // held by ReadFrom
+	wcs     [packetBatch]verbs.WC
+	ready   []verbs.WC     // of wcs, not returned yet
+	again   []verbs.RecvWR // receives to be posted
+
+	writing sync.Mutex // held while a datagram is posted
+	free    []int      // of out
+
+	mu                       sync.Mutex
+	closed                   bool
+	stats                    PacketStats
+	readDeadline, writeLimit *deadline
+	work                     sync.WaitGroup
+}
+
+var _ net.PacketConn = (*PacketConn)(nil)
+
+// Sizes of a PacketConn. There are more receives than a burst of full packets
+// that a socket's buffer holds by default.
+const (
+	packetReceives = 256
+	packetSends    = 64
+	packetBatch    = 32
+)
+
+// Immediate data tells the port that a datagram comes from, behind a mark that it
+// is one of ours.
+const (
+	packetMark     = 0x5344 << 16 // "SD"
+	packetPortMask = 1<<16 - 1
+)
+
+// PacketStats counts what a PacketConn has done. What the network has lost is in
+// no count, and what arrived while no receive was free is the adapter's.
+type PacketStats struct {
+	Sent, Received uint64 // datagrams
+	Truncated      uint64 // of those received, longer than ReadFrom had room for
+	Foreign        uint64 // dropped: not from a PacketConn
+	Asked          uint64 // times that a peer was asked for its queue pair
+	Refused        uint64 // of these, without a good answer
+}
+
+// Stats returns the counts.
+func (c *PacketConn) Stats() PacketStats {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.stats
+}
+
+// LocalAddr is our address: an Addr.
+func (c *PacketConn) LocalAddr() net.Addr { return c.local }
+
+// MTU is the longest datagram in bytes: what the adapter's path MTU has room for.
+func (c *PacketConn) MTU() int { return c.mtu }
+
+// ReadFrom implements net.PacketConn. Of a datagram that is longer than p the rest
+// is dropped.
+func (c *PacketConn) ReadFrom(p []byte) (int, net.Addr, error) {
+	n, from, err := c.ReadFromAddrPort(p)
+	if err != nil {
+		return n, nil, err
+	}
+	return n, Addr{from}, nil
+}
+
+// ReadFromAddrPort is ReadFrom without an allocation.
+func (c *PacketConn) ReadFromAddrPort(p []byte) (n int, from netip.AddrPort, err error) {
+	c.reading.Lock()
+	defer c.reading.Unlock()
+	for {
+		m, err := c.moment(c.readDeadline)
+		if err != nil {
+			return 0, netip.AddrPort{}, c.opError("read", netip.AddrPort{}, err)
+		}
+		for len(c.ready) > 0 {
+			wc := &c.ready[0]
+			c.ready = c.ready[1:]
+			if err := wc.Err(); err != nil {
+				return 0, netip.AddrPort{}, c.opError("read", netip.AddrPort{}, err)
+			}
+			if n, from, ok := c.take(wc, p); ok {
+				return n, from, nil
+			}
+		}
+		if err := c.repost(); err != nil {
+			return 0, netip.AddrPort{}, c.opError("read", netip.AddrPort{}, err)
+		}
+		k, err := c.recvCQ.PollWait(m, c.wcs[:])
+		c.ready = c.wcs[:k]
+		if err != nil && k == 0 && !m.past.Load() {
+			return 0, netip.AddrPort{}, c.opError("read", netip.AddrPort{}, err)
+		}
+	}
+}
+
+// take copies a datagram out, and reports false for one that is none of ours.
+func (c *PacketConn) take(wc *verbs.WC, p []byte) (n int, from netip.AddrPort, ok bool) {
+	room := wire.GRHLen + c.mtu
+	at := int(wc.WRID) * room
+	b := c.in.Bytes()[at:][:wc.ByteLen]
+	c.again = append(c.again, c.receive(int(wc.WRID)))
+	src, _, _, known := wire.ParseGRH(b)
+	ok = known && wc.Flags&verbs.WCWithImm != 0 && wc.Imm&^packetPortMask == packetMark
+	if ok {
+		n = copy(p, b[wire.GRHLen:])
+		from = netip.AddrPortFrom(src.Unmap(), uint16(wc.Imm&packetPortMask))
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case !ok:
+		c.stats.Foreign++
+	case n < len(b)-wire.GRHLen:
+		c.stats.Truncated++
+		fallthrough
+	default:
+		c.stats.Received++
+	}
+	return n, from, ok
+}
+
+// receive is a receive to be posted.
+func (c *PacketConn) receive(i int) verbs.RecvWR {
+	room := wire.GRHLen + c.mtu
+	return verbs.RecvWR{WRID: uint64(i), SGList: []verbs.SGE{c.in.SGE(i*room, room)}}
+}
+
+func (c *PacketConn) repost() error {
+	if len(c.again) == 0 {
+		return nil
+	}
+	_, err := c.qp.PostRecv(c.again)
+	c.again = c.again[:0]
+	return err
+}
+
+// WriteTo implements net.PacketConn. The address is an Addr or another that has
+// an AddrPort method, as *net.UDPAddr. The first datagram to a peer, and one now
+// and then, asks for the peer's queue pair; who does not answer is
+// syscall.EHOSTUNREACH after a while, and a port that nobody serves
+// syscall.ECONNREFUSED.
+func (c *PacketConn) WriteTo(p []byte, to net.Addr) (int, error) {
+	a, ok := to.(interface{ AddrPort() netip.AddrPort })
+	if addr, isOurs := to.(Addr); isOurs {
+		return c.WriteToAddrPort(p, addr.AddrPort)
+	}
+	if !ok {
+		return 0, c.opError("write", netip.AddrPort{}, &net.AddrError{Err: "not an address of SDP", Addr: to.String()})
+	}
+	return c.WriteToAddrPort(p, a.AddrPort())
+}
+
+// WriteToAddrPort is WriteTo without an allocation.
+func (c *PacketConn) WriteToAddrPort(p []byte, to netip.AddrPort) (int, error) {
+	err := c.write(p, netip.AddrPortFrom(to.Addr().Unmap(), to.Port()))
+	if err != nil {
+		return 0, c.opError("write", to, err)
+	}
+	return len(p), nil
+}
+
+func (c *PacketConn) write(p []byte, to netip.AddrPort) error {
+	if len(p) > c.mtu {
+		return &os.SyscallError{Syscall: "write", Err: syscall.EMSGSIZE}
+	}
+	for {
+		m, err := c.moment(c.writeLimit)
+		if err != nil {
+			return err
+		}
+		peer, err := c.peers.find(m, to)
+		if err != nil {
+			return err
+		}
+		if sent, err := c.post(m, p, peer); sent || err != nil {
+			return err
+		}
+	}
+}
+
+// post sends a datagram. It is false if the peer has left the cache, or there was
+// no room for it in time.
+func (c *PacketConn) post(m *moment, p []byte, to *peer) (sent bool, err error) {
+	c.writing.Lock()
+	defer c.writing.Unlock()
+	if to.gone {
+		return false, nil
+	}
+	for len(c.free) == 0 {
+		var wcs [packetBatch]verbs.WC
+		n, err := c.sendCQ.PollWait(m, wcs[:])
+		for _, wc := range wcs[:n] {
+			c.free = append(c.free, int(wc.WRID))
+		}
+		if err != nil && n == 0 {
+			if m.past.Load() {
+				return false, nil
+			}
+			return false, err
+		}
+	}
+	i := c.free[len(c.free)-1]
+	n := copy(c.out.Bytes()[i*c.mtu:], p)
+	_, err = c.qp.PostSend([]verbs.SendWR{{
+		WRID: uint64(i), Opcode: verbs.WRSendWithImm, Flags: verbs.SendSignaled, Imm: packetMark | uint32(c.local.Port()),
+		SGList: []verbs.SGE{c.out.SGE(i*c.mtu, n)}, AH: to.ah, RemoteQPN: to.qpn, RemoteQKey: to.qkey,
+	}})
+	if err != nil {
+		return false, err
+	}
+	c.free = c.free[:len(c.free)-1]
+	c.mu.Lock()
+	c.stats.Sent++
+	c.mu.Unlock()
+	return true, nil
+}
+
+// moment is that of a deadline, unless it is past.
+func (c *PacketConn) moment(d *deadline) (*moment, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.closed:
+		return nil, net.ErrClosed
+	case d.past():
+		return nil, os.ErrDeadlineExceeded
+	}
+	return d.moment, nil
+}
+
+// opError is what a call returns.
+func (c *PacketConn) opError(op string, to netip.AddrPort, err error) error {
+	if errors.Is(err, verbs.ErrClosed) {
+		err = net.ErrClosed
+	}
+	e := &net.OpError{Op: op, Net: network, Source: c.local, Err: err}
+	if to.IsValid() {
+		e.Addr = Addr{to}
+	}
+	return e
+}

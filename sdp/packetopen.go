@@ -1,0 +1,193 @@
+package sdp
+
+import (
+	"cmp"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"time"
+
+	"github.com/softrnic/softrnic/cm"
+	"github.com/softrnic/softrnic/verbs"
+	"github.com/softrnic/softrnic/wire"
+)
+
+// ListenPacket makes a PacketConn at a port, 0 for a free one. These ports are
+// RDMA-CM's for datagrams (cm.UDP), and have nothing to do with those of
+// Listen.
+func (s *Stack) ListenPacket(port uint16) (*PacketConn, error) {
+	c, err := s.listenPacket(port)
+	if err != nil {
+		return nil, &net.OpError{Op: "listen", Net: network, Addr: Addr{netip.AddrPortFrom(s.cm.Addr().Addr(), port)}, Err: err}
+	}
+	return c, nil
+}
+
+func (s *Stack) listenPacket(port uint16) (_ *PacketConn, err error) {
+	c := &PacketConn{stack: s, readDeadline: newDeadline(), writeLimit: newDeadline()}
+	c.peers = newPeers(c)
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, c.release())
+		}
+	}()
+	if err := c.open(); err != nil {
+		return nil, fmt.Errorf("a queue pair for datagrams: %w", err)
+	}
+	if c.l, err = s.cm.ListenUD(port, cm.ListenOptions{}); err != nil {
+		return nil, err
+	}
+	c.local = Addr{c.l.Addr()}
+	if err := s.enterPacket(c); err != nil {
+		return nil, err
+	}
+	c.work.Go(c.answer)
+	return c, nil
+}
+
+// open makes what the connection has of the adapter.
+func (c *PacketConn) open() (err error) {
+	dev, pd := c.stack.dev, c.stack.pd
+	port, err := dev.QueryPort(1)
+	if err != nil {
+		return err
+	}
+	c.mtu = port.ActiveMTU.Bytes()
+	if c.in, err = pd.RegMR(make([]byte, packetReceives*(wire.GRHLen+c.mtu)), verbs.AccessLocalWrite); err != nil {
+		return err
+	}
+	if c.out, err = pd.RegMR(make([]byte, packetSends*c.mtu), 0); err != nil {
+		return err
+	}
+	for i := range packetSends {
+		c.free = append(c.free, i)
+	}
+	if c.recvCQ, err = dev.CreateCQ(packetReceives); err != nil {
+		return err
+	}
+	if c.sendCQ, err = dev.CreateCQ(packetSends); err != nil {
+		return err
+	}
+	c.qp, err = pd.CreateQP(verbs.QPInitAttr{
+		Type: verbs.UD, SendCQ: c.sendCQ, RecvCQ: c.recvCQ,
+		Cap: verbs.QPCap{MaxSendWR: packetSends, MaxRecvWR: packetReceives, MaxSendSGE: 1, MaxRecvSGE: 1},
+	})
+	if err != nil {
+		return err
+	}
+	// A Q_Key that nobody can guess: who sends has asked.
+	var random [8]byte
+	_, _ = rand.Read(random[:]) // it never fails
+	c.qkey = binary.BigEndian.Uint32(random[:]) &^ (1 << 31)
+	if err := verbs.ActivateUD(c.qp, c.qkey, binary.BigEndian.Uint32(random[4:])&(1<<24-1)); err != nil {
+		return err
+	}
+	for i := range packetReceives {
+		c.again = append(c.again, c.receive(i))
+	}
+	return c.repost()
+}
+
+// answer tells peers of our queue pair.
+func (c *PacketConn) answer() {
+	for {
+		r, err := c.l.Accept(c.peers.ctx)
+		if err != nil {
+			return
+		}
+		if err := r.Accept(cm.UDAcceptOptions{UDQueuePair: cm.UDQueuePair{QP: c.qp}}); err == nil {
+			qpn := binary.BigEndian.Uint32(r.PrivateData())
+			c.peers.heard(r.RemoteAddr(), cmp.Or(r.RemoteAH().UDPPort, usualPort), qpn)
+		}
+	}
+}
+
+// SetDeadline implements net.PacketConn.
+func (c *PacketConn) SetDeadline(t time.Time) error {
+	return c.setDeadlines(t, c.readDeadline, c.writeLimit)
+}
+
+// SetReadDeadline implements net.PacketConn.
+func (c *PacketConn) SetReadDeadline(t time.Time) error { return c.setDeadlines(t, c.readDeadline) }
+
+// SetWriteDeadline implements net.PacketConn. A WriteTo waits only for the answer
+// of a peer that it has to ask, or for the adapter.
+func (c *PacketConn) SetWriteDeadline(t time.Time) error { return c.setDeadlines(t, c.writeLimit) }
+
+func (c *PacketConn) setDeadlines(t time.Time, list ...*deadline) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return c.opError("set", netip.AddrPort{}, net.ErrClosed)
+	}
+	for _, d := range list {
+		d.set(t)
+	}
+	return nil
+}
+
+// Close ends the connection. Calls that wait return net.ErrClosed.
+func (c *PacketConn) Close() error {
+	c.mu.Lock()
+	if c.closed {
+		c.mu.Unlock()
+		return c.opError("close", netip.AddrPort{}, net.ErrClosed)
+	}
+	c.closed = true
+	c.readDeadline.set(time.Time{}) // no timer remains
+	c.writeLimit.set(time.Time{})
+	c.readDeadline.interrupt()
+	c.writeLimit.interrupt()
+	c.mu.Unlock()
+	err := c.release()
+	c.stack.leavePacket(c)
+	return err
+}
+
+// release gives everything back.
+func (c *PacketConn) release() (err error) {
+	c.peers.stop()
+	if c.l != nil {
+		err = c.l.Close()
+	}
+	c.work.Wait()
+	c.peers.close()
+	c.reading.Lock()
+	defer c.reading.Unlock()
+	c.writing.Lock()
+	defer c.writing.Unlock()
+	if c.qp != nil {
+		err = errors.Join(err, c.qp.Destroy())
+	}
+	for _, cq := range []verbs.CQ{c.recvCQ, c.sendCQ} {
+		if cq != nil {
+			err = errors.Join(err, cq.Destroy())
+		}
+	}
+	for _, mr := range []verbs.MR{c.in, c.out} {
+		if mr != nil {
+			err = errors.Join(err, mr.Dereg())
+		}
+	}
+	return err
+}
+
+// enterPacket adds a PacketConn to those that end with the stack.
+func (s *Stack) enterPacket(c *PacketConn) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return errClosedStack
+	}
+	s.packets[c] = struct{}{}
+	return nil
+}
+
+func (s *Stack) leavePacket(c *PacketConn) {
+	s.mu.Lock()
+	delete(s.packets, c)
+	s.mu.Unlock()
+}
