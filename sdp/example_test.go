@@ -1,0 +1,179 @@
+package sdp_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"time"
+
+	"github.com/softrnic/softrnic/rnic"
+	"github.com/softrnic/softrnic/sdp"
+)
+
+// host is a stack with its device.
+type host struct {
+	*sdp.Stack
+	dev *rnic.Device
+}
+
+// open makes a stack on a device, which has a free address of the loopback
+// interface.
+func open() host {
+	dev, err := rnic.Open(rnic.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	stack, err := sdp.New(dev, nil, sdp.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	return host{stack, dev}
+}
+
+// Close ends both.
+func (h host) Close() {
+	h.Stack.Close()
+	h.dev.Close()
+}
+
+// A server that greets, and a client.
+func Example() {
+	there, here := open(), open()
+	l, err := there.Listen("sdp", ":7471")
+	if err != nil {
+		log.Fatal(err)
+	}
+	go func() {
+		c, err := l.Accept()
+		if err != nil {
+			log.Fatal(err)
+		}
+		name, _ := bufio.NewReader(c).ReadString('\n')
+		fmt.Fprintf(c, "hello, %s", name)
+		c.Close() // what was written arrives
+	}()
+
+	c, err := here.Dial("sdp", l.Addr().String())
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Fprintln(c, "sockets")
+	text, err := io.ReadAll(c)
+	fmt.Print(string(text))
+	fmt.Println(err, c.Close())
+	here.Close()
+	there.Close()
+	// Output:
+	// hello, sockets
+	// <nil> <nil>
+}
+
+// Package net/http needs to be told how to dial, and where to accept.
+func ExampleStack_DialContext() {
+	there, here := open(), open()
+	l, err := there.Listen("sdp", ":80")
+	if err != nil {
+		log.Fatal(err)
+	}
+	go http.Serve(l, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprintln(w, "you asked for", r.URL.Path)
+	}))
+
+	client := http.Client{Transport: &http.Transport{DialContext: here.DialContext}}
+	r, err := client.Get("http://" + l.Addr().String() + "/memory")
+	if err != nil {
+		log.Fatal(err)
+	}
+	text, err := io.ReadAll(r.Body)
+	fmt.Print(string(text))
+	fmt.Println(err)
+	here.Close()
+	there.Close()
+	// Output:
+	// you asked for /memory
+	// <nil>
+}
+
+// A connection can have another flow control than the stack's others.
+func ExampleStack_DialAddr() {
+	there, here := open(), open()
+	l, err := there.ListenPort(0, 0)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, d := range []sdp.Design{sdp.NIC, sdp.RDMA, sdp.Credit} {
+		c, err := here.DialAddr(context.Background(), l.Addr().(sdp.Addr).AddrPort, sdp.Dialer{Design: &d})
+		if err != nil {
+			log.Fatal(err)
+		}
+		peer, err := l.AcceptSDP()
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(c.Design(), peer.Design())
+	}
+	here.Close()
+	there.Close()
+	// Output:
+	// nic nic
+	// rdma rdma
+	// credit credit
+}
+
+// A program that ends waits until the peer has what was written last.
+func ExampleStack_Drain() {
+	there, here := open(), open()
+	l, err := there.Listen("sdp", ":0")
+	if err != nil {
+		log.Fatal(err)
+	}
+	c, err := here.Dial("sdp", l.Addr().String())
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Fprint(c, "the last words")
+	c.Close()
+
+	go func() { // the peer takes its time
+		peer, err := l.Accept()
+		if err != nil {
+			log.Fatal(err)
+		}
+		text, _ := io.ReadAll(peer)
+		fmt.Println(string(text))
+		peer.Close()
+	}()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	fmt.Println(here.Drain(ctx))
+	here.Close()
+	there.Close()
+	// Unordered output:
+	// the last words
+	// <nil>
+}
+
+// Datagrams are lost, repeated or out of order as the network likes.
+func ExampleStack_ListenPacket() {
+	there, here := open(), open()
+	server, err := there.ListenPacket(7)
+	if err != nil {
+		log.Fatal(err)
+	}
+	client, err := here.ListenPacket(0)
+	if err != nil {
+		log.Fatal(err)
+	}
+	if _, err := client.WriteTo([]byte("ping"), server.LocalAddr()); err != nil {
+		log.Fatal(err)
+	}
+	p := make([]byte, server.MTU())
+	n, from, err := server.ReadFrom(p)
+	fmt.Println(string(p[:n]), from.String() == client.LocalAddr().String(), err)
+	here.Close()
+	there.Close()
+	// Output: ping true <nil>
+}
