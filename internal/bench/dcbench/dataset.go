@@ -1,0 +1,118 @@
+package dcbench
+
+import (
+	"bufio"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"image"
+	"io"
+	"os"
+	"runtime"
+
+	"github.com/softrnic/softrnic/datacutter"
+)
+
+// An App is one of the applications.
+type App string
+
+// The applications.
+const (
+	Microscope App = "microscope"
+	Isosurface App = "isosurface"
+)
+
+// program is an application: its filters, first to last, in so many groups.
+type program struct {
+	groups  int
+	filters []string
+
+	// generate writes a data set of about n bytes.
+	generate func(w io.Writer, n int64, unitSize int) error
+
+	// reference makes the picture in the plainest way.
+	reference func(file io.ReaderAt, size int64) (*image.NRGBA, error)
+
+	// prepare makes a process's part of a run.
+	prepare func(file io.ReaderAt, size int64, unitSize int, l datacutter.Layout) (part, error)
+}
+
+// part is a process's part of a run; the process with the last filters has the
+// picture.
+type part interface {
+	Job() datacutter.Job
+	Picture() (*image.NRGBA, error)
+}
+
+var programs = map[App]program{Microscope: microscopeProgram, Isosurface: isosurfaceProgram}
+
+// A DataSet is a file for an application, and what the picture of it has to be.
+type DataSet struct {
+	app      App
+	path     string
+	unitSize int
+	picture  picture
+}
+
+// NewDataSet generates a data set of about n bytes, which the application is to
+// process in units of up to unitSize bytes, as a file in a folder. Equal ones
+// are equal on every machine.
+func NewDataSet(dir string, app App, n int64, unitSize int) (*DataSet, error) {
+	p, ok := programs[app]
+	if !ok {
+		return nil, fmt.Errorf("dcbench: no application %q; there are %s and %s", app, Microscope, Isosurface)
+	}
+	file, err := os.CreateTemp(dir, string(app)+"-*")
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	w := bufio.NewWriterSize(file, 1<<20)
+	if err := p.generate(w, n, unitSize); err != nil {
+		return nil, err
+	}
+	if err := w.Flush(); err != nil {
+		return nil, err
+	}
+	d := &DataSet{app: app, path: file.Name(), unitSize: unitSize}
+	size, err := file.Seek(0, io.SeekCurrent)
+	if err != nil {
+		return nil, err
+	}
+	want, err := p.reference(file, size)
+	if err != nil {
+		return nil, err
+	}
+	d.picture = pictureOf(want)
+	return d, nil
+}
+
+// Remove deletes the file.
+func (d *DataSet) Remove() error { return os.Remove(d.path) }
+
+// TempDir makes a folder for data sets, in memory where the system is known to
+// have a place for that. The caller removes it.
+func TempDir() (string, error) {
+	const memory = "/dev/shm"
+	if runtime.GOOS == "linux" {
+		if dir, err := os.MkdirTemp(memory, "dcbench-*"); err == nil {
+			return dir, nil
+		}
+	}
+	return os.MkdirTemp("", "dcbench-*")
+}
+
+// picture is all that processes need to say about one.
+type picture struct {
+	Width, Height int
+	Sum           string // SHA-256 of its pixels
+}
+
+func pictureOf(p *image.NRGBA) picture {
+	sum := sha256.Sum256(p.Pix)
+	return picture{p.Rect.Dx(), p.Rect.Dy(), hex.EncodeToString(sum[:])}
+}
+
+func (p picture) String() string {
+	return fmt.Sprintf("a picture of %d by %d pixels with SHA-256 %.16s", p.Width, p.Height, p.Sum)
+}

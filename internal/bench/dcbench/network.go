@@ -1,0 +1,120 @@
+package dcbench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/softrnic/softrnic/rnic"
+	"github.com/softrnic/softrnic/sdp"
+)
+
+// sockets is a datacutter.Network by SDP on an adapter of its own.
+type sockets struct {
+	dev   *rnic.Device
+	stack *sdp.Stack
+	udp   uint16 // the adapter's port
+
+	mu     sync.Mutex
+	dialed []*sdp.Conn // since the last count
+}
+
+// openSockets opens an adapter with SDP on it. The caller closes it.
+func openSockets(c Config) (*sockets, error) {
+	// The paper is about copies through buffers; units are small besides.
+	o := sdp.Options{Buffers: c.Buffers, BufferBytes: c.BufferBytes, ZeroCopy: -1}
+	if err := o.Design.UnmarshalText([]byte(strings.TrimPrefix(string(c.Over), "sdp-"))); err != nil {
+		return nil, err
+	}
+	dev, err := rnic.Open(rnic.Options{AnyPort: true})
+	if err != nil {
+		return nil, err
+	}
+	port, err := dev.QueryPort(1)
+	if err != nil {
+		return nil, errors.Join(err, dev.Close())
+	}
+	stack, err := sdp.New(dev, nil, o)
+	if err != nil {
+		return nil, errors.Join(err, dev.Close())
+	}
+	return &sockets{dev: dev, stack: stack, udp: port.UDPPort}, nil
+}
+
+func (s *sockets) close() {
+	s.stack.Close()
+	s.dev.Close()
+}
+
+// Listen implements datacutter.Network.
+func (s *sockets) Listen(context.Context) (net.Listener, error) {
+	l, err := s.stack.ListenPort(0, 0)
+	if err != nil {
+		return nil, err
+	}
+	return listener{l, address{l.Addr().(sdp.Addr).AddrPort, s.udp}}, nil
+}
+
+// Dial implements datacutter.Network.
+func (s *sockets) Dial(ctx context.Context, addr string) (net.Conn, error) {
+	to, err := parseAddress(addr)
+	if err != nil {
+		return nil, err
+	}
+	c, err := s.stack.DialAddr(ctx, to.AddrPort, sdp.Dialer{UDPPort: to.udp})
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.dialed = append(s.dialed, c)
+	return c, nil
+}
+
+// messages is how many messages with data have left on dialed connections since
+// the last call. Data goes that way only.
+func (s *sockets) messages() (n uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range s.dialed {
+		n += c.Stats().MessagesSent
+	}
+	s.dialed = nil
+	return n
+}
+
+// listener is one whose address tells the adapter's port as well.
+type listener struct {
+	*sdp.Listener
+	addr address
+}
+
+func (l listener) Addr() net.Addr { return l.addr }
+
+// address is a port of SDP at an adapter: "127.0.0.1:40000/4791".
+type address struct {
+	netip.AddrPort
+	udp uint16
+}
+
+func (address) Network() string { return "sdp" }
+
+func (a address) String() string { return fmt.Sprintf("%v/%d", a.AddrPort, a.udp) }
+
+func parseAddress(s string) (a address, err error) {
+	sdpPart, udpPart, _ := strings.Cut(s, "/")
+	udp, err := strconv.ParseUint(udpPart, 10, 16)
+	if err == nil {
+		a.udp = uint16(udp)
+		a.AddrPort, err = netip.ParseAddrPort(sdpPart)
+	}
+	if err != nil {
+		return a, fmt.Errorf("dcbench: address %q is none like 127.0.0.1:40000/4791: %w", s, err)
+	}
+	return a, nil
+}
