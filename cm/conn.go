@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/netip"
 	"sync"
+	"sync/atomic"
 
 	"github.com/softrnic/softrnic/cm/protocol"
 	"github.com/softrnic/softrnic/verbs"
@@ -25,9 +26,9 @@ type Conn struct {
 	released chan struct{} // closed when the peer knows, or cannot be told
 	end      sync.Once
 	free     sync.Once
-	err      error  // why it ended; set before done is closed
-	bye      []byte // private data of the peer's DREQ or DREP
-	timedOut bool   // the peer did not confirm the end; set before released is closed
+	err      atomic.Pointer[Error] // why it ended; set before the queue pair is in StateErr
+	bye      []byte                // private data of the peer's DREQ or DREP
+	timedOut bool                  // the peer did not confirm the end; set before released is closed
 
 	afterMu sync.Mutex
 	after   func() // of AfterDone
@@ -57,14 +58,13 @@ func (c *Conn) Done() <-chan struct{} { return c.done }
 
 // Err is why the connection ended, nil before it has: ErrDisconnected if the
 // peer ended it, a *RejectError if the peer has forgotten it, ErrClosed if we
-// did.
+// did. It is known before the queue pair goes to StateErr, so who polls a
+// completion that was flushed for that can ask why.
 func (c *Conn) Err() error {
-	select {
-	case <-c.done:
-		return c.err
-	default:
-		return nil
+	if err := c.err.Load(); err != nil {
+		return err
 	}
+	return nil
 }
 
 // AfterDone calls f in a goroutine of its own when the connection has ended,
@@ -135,8 +135,9 @@ func (c *Conn) DisconnectWith(ctx context.Context, private []byte) error {
 // finish ends the connection at this end.
 func (c *Conn) finish(why error, bye []byte) {
 	c.end.Do(func() {
+		c.err.Store(&Error{Op: "connection", Peer: c.remote, Err: why})
 		fail(c.qp)
-		c.err, c.bye = &Error{Op: "connection", Peer: c.remote, Err: why}, bye
+		c.bye = bye
 		close(c.done)
 		c.callAfter()
 	})
