@@ -31,7 +31,8 @@
 // client sends first.
 //
 // Newer perftests (6.28 and up) negotiate more with peers of their age, but
-// speak this with one that announces 6.06.
+// speak this with one that announces 6.06. Over an RDMA connection keys are
+// binary, and to and from 6.29 and up eight bytes longer.
 //
 // # Structure
 //

@@ -27,6 +27,7 @@ type Keys struct {
 const (
 	KeysTextLen   = 108 // over TCP, with a GID and a NUL
 	KeysBinaryLen = 56  // over an RDMA connection
+	KeysLongLen   = 64  // the same to and from perftest 6.29 and up
 	noGIDLen      = 59  // over TCP without a GID, which RoCE cannot do with
 )
 
@@ -73,24 +74,36 @@ func ParseKeysText(b []byte) (k Keys, err error) {
 
 // AppendBinary appends the KeysBinaryLen bytes that travel over an RDMA
 // connection, big-endian.
-func (k Keys) AppendBinary(b []byte) []byte {
+func (k Keys) AppendBinary(b []byte) []byte { return k.appendBinary(b) }
+
+// AppendLong appends the KeysLongLen bytes that perftest 6.29 and up wants
+// there: behind the address is that of the tail markers of its
+// --data_validation, which is not ours and 0.
+func (k Keys) AppendLong(b []byte) []byte { return k.appendBinary(b, make([]byte, tailLen)...) }
+
+// tailLen is how much longer long keys are.
+const tailLen = KeysLongLen - KeysBinaryLen
+
+func (k Keys) appendBinary(b []byte, tail ...byte) []byte {
 	for _, x := range []uint32{uint32(k.LID), k.OutReads, k.QPN, k.PSN, k.RKey, 0} {
 		b = binary.BigEndian.AppendUint32(b, x)
 	}
 	b = binary.BigEndian.AppendUint64(b, k.VAddr)
+	b = append(b, tail...)
 	b = append(b, k.GID[:]...)
 	b = binary.BigEndian.AppendUint32(b, k.SRQN)
 	return binary.BigEndian.AppendUint32(b, k.GIDIndex)
 }
 
-// ParseKeysBinary reads KeysBinaryLen bytes.
+// ParseKeysBinary reads KeysBinaryLen or KeysLongLen bytes.
 func ParseKeysBinary(b []byte) (Keys, error) {
-	if len(b) != KeysBinaryLen {
-		return Keys{}, fmt.Errorf("want %d bytes of keys, not %d", KeysBinaryLen, len(b))
+	if len(b) != KeysBinaryLen && len(b) != KeysLongLen {
+		return Keys{}, fmt.Errorf("want %d or %d bytes of keys, not %d", KeysBinaryLen, KeysLongLen, len(b))
 	}
-	word := func(at int) uint32 { return binary.BigEndian.Uint32(b[at:]) }
-	k := Keys{LID: uint16(word(0)), OutReads: word(4), QPN: word(8), PSN: word(12), RKey: word(16),
-		VAddr: binary.BigEndian.Uint64(b[24:]), GID: verbs.GID(b[32:48]), SRQN: word(48), GIDIndex: word(52)}
+	rest := b[len(b)-KeysBinaryLen:] // where what is behind the address has its usual place
+	word := func(b []byte, at int) uint32 { return binary.BigEndian.Uint32(b[at:]) }
+	k := Keys{LID: uint16(word(b, 0)), OutReads: word(b, 4), QPN: word(b, 8), PSN: word(b, 12), RKey: word(b, 16),
+		VAddr: binary.BigEndian.Uint64(b[24:]), GID: verbs.GID(rest[32:48]), SRQN: word(rest, 48), GIDIndex: word(rest, 52)}
 	if k.QPN >= 1<<24 || k.PSN >= 1<<24 {
 		return Keys{}, errors.New("queue pair and packet sequence numbers have 24 bits")
 	}

@@ -47,7 +47,7 @@ func (c *rdma) open() (err error) {
 	if c.pd, err = c.place.Device.AllocPD(); err != nil {
 		return err
 	}
-	if c.mr, err = c.pd.RegMR(make([]byte, 2*KeysBinaryLen), verbs.AccessLocalWrite); err != nil {
+	if c.mr, err = c.pd.RegMR(make([]byte, 2*KeysLongLen), verbs.AccessLocalWrite); err != nil {
 		return err
 	}
 	if c.out, err = c.place.Device.CreateCQ(2); err != nil {
@@ -83,13 +83,13 @@ func (c *rdma) accept() (err error) {
 
 // post posts the receive.
 func (c *rdma) post(qp verbs.QP) error {
-	_, err := qp.PostRecv([]verbs.RecvWR{{SGList: []verbs.SGE{c.mr.SGE(0, KeysBinaryLen)}}})
+	_, err := qp.PostRecv([]verbs.RecvWR{{SGList: []verbs.SGE{c.mr.SGE(0, KeysLongLen)}}})
 	return err
 }
 
 func (c *rdma) write(b []byte, doing string) error {
-	copy(c.mr.Bytes()[KeysBinaryLen:], b)
-	_, err := c.qp.PostSend([]verbs.SendWR{{Opcode: verbs.WRSend, Flags: verbs.SendSignaled, SGList: []verbs.SGE{c.mr.SGE(KeysBinaryLen, len(b))}}})
+	copy(c.mr.Bytes()[KeysLongLen:], b)
+	_, err := c.qp.PostSend([]verbs.SendWR{{Opcode: verbs.WRSend, Flags: verbs.SendSignaled, SGList: []verbs.SGE{c.mr.SGE(KeysLongLen, len(b))}}})
 	if err != nil {
 		return c.fail(doing, err)
 	}
@@ -113,7 +113,7 @@ func (c *rdma) take(ctx context.Context, b []byte, doing string) error {
 	if err != nil {
 		return err
 	}
-	copy(b, c.mr.Bytes()[:KeysBinaryLen])
+	copy(b, c.mr.Bytes()[:KeysLongLen])
 	if err := c.post(c.qp); err != nil {
 		return c.fail(doing, err)
 	}

@@ -97,6 +97,39 @@ func TestRDMANonsense(t *testing.T) {
 	}
 }
 
+// TestNewerOriginalIsServed: there is room for the keys of perftest 6.29, and
+// it gets such.
+func TestNewerOriginalIsServed(t *testing.T) {
+	o := defaults("write_bw")
+	o.CommRDMACM, o.Device = true, toolstest.Device(t, rnic.Options{})
+	s := serve(t, o)
+	original := newCaller(t)
+	keys := perftest.Keys{OutReads: 1, QPN: original.qp.Num(), GID: verbs.GIDFromAddr(original.m.Addr().Addr())}
+	mr, err := original.pd.RegMR(make([]byte, 64), verbs.AccessLocalWrite)
+	require.NoError(t, err)
+	post := func(qp verbs.QP) error {
+		_, err := qp.PostRecv([]verbs.RecvWR{{SGList: []verbs.SGE{mr.SGE(0, 64)}}})
+		return err
+	}
+	conn, err := original.m.Dial(toolstest.Soon(t), hostOf(t, o.Device, s.port), cm.DialOptions{QP: original.qp, Prepare: post})
+	require.NoError(t, err)
+	for _, m := range []string{"6.29" + strings.Repeat("\x00", 12), "\x00\x00\x10\x00", "\x00\x00\x00\x40", "5\x00", string(keys.AppendLong(nil))} {
+		_, err := original.qp.PostSend([]verbs.SendWR{{Opcode: verbs.WRSend, Flags: verbs.SendInline, InlineData: []byte(m)}})
+		require.NoError(t, err)
+		var wc [1]verbs.WC
+		_, err = original.cq.PollWait(toolstest.Soon(t), wc[:])
+		require.NoError(t, err)
+		require.NoError(t, wc[0].Err())
+		require.EqualValues(t, len(m), wc[0].ByteLen)
+		require.NoError(t, post(original.qp))
+	}
+	ours, err := perftest.ParseKeysBinary(mr.Bytes())
+	require.NoError(t, err)
+	require.Equal(t, hostOf(t, o.Device, 0).Addr(), ours.GID.Addr())
+	require.NoError(t, conn.Disconnect(toolstest.Soon(t)))
+	require.ErrorIs(t, s.Next(t), oob.ErrGone)
+}
+
 // TestRDMAServers that are not there, or say nothing.
 func TestRDMAServers(t *testing.T) {
 	silent := newCaller(t)
@@ -120,7 +153,7 @@ func TestRDMAServers(t *testing.T) {
 	require.ErrorIs(t, (<-ended).err, oob.ErrSilent)
 
 	require.NoError(t, l.Close())
-	o.Device = toolstest.Device(t, rnic.Options{})
+	o.Patience, o.Device = toolstest.Hang, toolstest.Device(t, rnic.Options{})
 	e := run(toolstest.Soon(t), o)
 	var refused *cm.RejectError
 	require.ErrorAs(t, e.err, &refused)

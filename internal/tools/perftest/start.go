@@ -21,6 +21,10 @@ const versionLen = 16
 // oldest is the first version whose handshake this is.
 const oldest = 5.70
 
+// longSince is the first version whose binary keys are long, whatever the
+// version of its peer.
+const longSince = 6.29
+
 // ErrVersion says that the peer is too old.
 var ErrVersion = errors.New("its perftest is older than 5.70")
 
@@ -99,6 +103,9 @@ func (t *talk) start(mtu verbs.MTU, skip bool) (a agreed, err error) {
 	}
 	if a.version, err = parseVersion(theirs); err != nil {
 		return a, t.fail(doing, err)
+	}
+	if v, _ := strconv.ParseFloat(a.version, 64); v >= longSince {
+		t.long = true
 	}
 	cycle, err := t.int32(pageSize, "exchange page sizes")
 	if err != nil {

@@ -35,6 +35,7 @@ func (c tcp) close() error                       { return c.Close() }
 type talk struct {
 	channel
 	client  bool
+	long    bool               // the peer's binary keys are long ones, and it wants such
 	pending *ahead             // a message that is being read
 	patient func(*ahead) error // waits for it, or gives up
 }
@@ -109,10 +110,13 @@ func (t *talk) listen(n int) *ahead {
 }
 
 func (t *talk) keysLen() int {
-	if t.binary() {
-		return KeysBinaryLen
+	switch {
+	case !t.binary():
+		return KeysTextLen
+	case t.long:
+		return KeysLongLen
 	}
-	return KeysTextLen
+	return KeysBinaryLen
 }
 
 // keys exchanges the keys of a queue pair. Later on the same message serves to
@@ -123,6 +127,9 @@ func (t *talk) keys(mine Keys, doing string) (Keys, error) {
 	parse := ParseKeysText
 	if t.binary() {
 		text, parse = mine.AppendBinary, ParseKeysBinary
+	}
+	if t.binary() && t.long {
+		text = mine.AppendLong
 	}
 	if err := t.exchange(text(nil), theirs, doing); err != nil {
 		return Keys{}, err

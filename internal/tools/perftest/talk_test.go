@@ -86,6 +86,36 @@ func TestOriginalOverRDMA(t *testing.T) {
 	require.ErrorIs(t, err, oob.ErrGone)
 }
 
+// TestNewerOriginalOverRDMA: from 6.29 on keys have eight bytes more there, in
+// the layout of perftest's struct pingpong_dest (src/perftest_resources.h at
+// 26.04.17), whatever the version of the peer.
+func TestNewerOriginalOverRDMA(t *testing.T) {
+	theirs, err := hex.DecodeString("00000000000000010000001200d82a8700000077000000000000561040e8a000" + "0000561040e8b000" +
+		"00000000000000000000ffffc6336402" + "0000000500000001")
+	require.NoError(t, err)
+	s := &script{says: [][]byte{[]byte("6.29" + strings.Repeat("\x00", 12)), {0, 0, 16, 0}, {0, 0, 0, 64}, []byte("5\x00"), theirs}}
+	talk := &talk{channel: s}
+	a, err := talk.start(verbs.MTU4096, false)
+	require.NoError(t, err)
+	require.Equal(t, "6.29", a.version)
+	mine := Keys{OutReads: 1, QPN: 5, PSN: 6, VAddr: 7, GID: verbs.GIDFromAddr(netip.MustParseAddr("198.51.100.1")), SRQN: 8, GIDIndex: 9}
+	k, err := talk.keys(mine, "wait")
+	require.NoError(t, err)
+	require.Equal(t, Keys{OutReads: 1, QPN: 0x12, PSN: 0xd82a87, RKey: 0x77, VAddr: 0x561040e8a000,
+		GID: verbs.GIDFromAddr(netip.MustParseAddr("198.51.100.2")), SRQN: 5, GIDIndex: 1}, k)
+	require.Equal(t, "00000000000000010000000500000006000000000000000000000000000000070000000000000000"+
+		"00000000000000000000ffffc6336401"+"0000000800000009", hex.EncodeToString(s.heard[4]))
+	require.Equal(t, KeysLongLen, talk.keysLen())
+
+	s = &script{says: [][]byte{[]byte("6.28" + strings.Repeat("\x00", 12)), {0, 0, 16, 0}, {0, 0, 0, 64}, []byte("5\x00")}}
+	talk.channel, talk.long = s, false
+	_, err = talk.start(verbs.MTU4096, false)
+	require.NoError(t, err)
+	require.Equal(t, KeysBinaryLen, talk.keysLen())
+	s.text = true
+	require.Equal(t, KeysTextLen, talk.keysLen(), "over TCP nothing has changed")
+}
+
 // TestClientFirst: the client tells before it hears.
 func TestClientFirst(t *testing.T) {
 	s := &script{text: true}
