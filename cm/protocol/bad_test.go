@@ -251,6 +251,23 @@ func TestFlood(t *testing.T) {
 	r.m.empty(t)
 }
 
+// Peers that ask for more and more time, by MRA, do not keep others out.
+func TestMRAsGiveWay(t *testing.T) {
+	r := newRig(t, Config{})
+	for i := range byte(8) {
+		from := netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 0, 0, i}), rocePort)
+		require.Equal(t, DropNone, r.takeFrom(from, 1, mad.AttrREQ, r.reqOf(from)))
+		id := r.event(EventRequest).ID
+		require.True(t, r.m.Accept(r.now, id, mad.REP{QPN: 1}))
+		mra := &mad.MRA{LocalID: 77, RemoteID: id, Which: mad.WhichREP, ServiceTimeout: longestService}
+		require.Equal(t, DropNone, r.takeFrom(from, 1, mad.AttrMRA, mra))
+	}
+	require.Equal(t, DropNone, r.takeFrom(stranger, 1, mad.AttrREQ, r.reqOf(stranger)))
+	require.Equal(t, netip.MustParseAddrPort("10.0.0.0:4791"), r.event(EventUnreachable).Peer, "the oldest")
+	require.Equal(t, stranger, r.event(EventRequest).Peer)
+	require.EqualValues(t, 1, r.m.Stats().Evicted)
+}
+
 // TIMEWAIT is not worth more than a new connection.
 func TestTimewaitGivesWay(t *testing.T) {
 	r := newRig(t, Config{MaxTimewait: 2, MaxConns: 3})

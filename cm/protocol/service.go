@@ -76,15 +76,16 @@ func (m *Machine) admit(l *service, e *entry) Drop {
 }
 
 // evict ends a half-open connection that was accepted and whose peer let the
-// REP and its first repetition pass. Few are looked at, so that a flood costs
-// little; they are the oldest.
+// REP and its first repetition pass, or asked for more time by MRA: that may be
+// given while there is room for others. Few are looked at, so that a flood
+// costs little; they are the oldest.
 func (m *Machine) evict(l *service) bool {
 	e := l.half.first
 	for range 8 {
 		if e == nil {
 			break
 		}
-		if e.state == StateREPSent && e.left < e.retries {
+		if e.state == StateMRAREPRcvd || e.state == StateREPSent && e.left < e.retries {
 			m.stats.Evicted++
 			m.raise(e, Event{Kind: EventUnreachable})
 			m.forget(e)
