@@ -42,3 +42,31 @@ func TestConnectAndWrite(t *testing.T) {
 	require.Equal(t, verbs.StateErr, ca.QP().State())
 	require.Equal(t, verbs.StateErr, cb.QP().State())
 }
+
+// watchedQP tells what its connection says at the moment when it fails.
+type watchedQP struct {
+	verbs.QP
+	failing func()
+}
+
+func (q *watchedQP) Modify(a verbs.QPAttr, mask verbs.QPAttrMask) error {
+	if a.State == verbs.StateErr {
+		q.failing()
+	}
+	return q.QP.Modify(a, mask)
+}
+
+// Who polls a flushed completion can ask the connection why: it knows before
+// anything is flushed.
+func TestWhyBeforeFlush(t *testing.T) {
+	a, b := newEnd(t, cm.Options{}), newEnd(t, cm.Options{})
+	var ca *cm.Conn
+	said := make(chan error, 1)
+	qp := &watchedQP{QP: a.newQP(t, verbs.RC), failing: func() { said <- ca.Err() }}
+	ca, cb := connect(t, a, b, cm.DialOptions{QP: qp}, cm.AcceptOptions{})
+	require.NoError(t, ca.Err())
+	require.NoError(t, cb.Disconnect(soon(t)))
+	require.ErrorIs(t, <-said, cm.ErrDisconnected)
+	<-ca.Done()
+	require.ErrorIs(t, ca.Err(), cm.ErrDisconnected)
+}

@@ -24,6 +24,7 @@ type Manager struct {
 	opened  time.Time
 	done    chan struct{} // closed when the goroutine has ended
 	closing sync.Once
+	hide    func() // takes the counters off the device
 
 	mu          sync.Mutex
 	machine     *protocol.Machine
@@ -76,6 +77,7 @@ func New(dev verbs.Device, o Options) (*Manager, error) {
 	if m.gsi, err = openGSI(dev, o.Receives, o.Rand()&0xffffff); err != nil {
 		return nil, &Error{Op: "open manager", Err: err}
 	}
+	m.hide = m.show()
 	go m.run()
 	return m, nil
 }
@@ -188,6 +190,7 @@ func (m *Manager) tell(e *protocol.Event) {
 // Closing twice is safe.
 func (m *Manager) Close() (err error) {
 	m.closing.Do(func() {
+		m.hide()
 		m.mu.Lock()
 		if !m.closed {
 			m.machine.Close(m.now())

@@ -42,6 +42,7 @@ type Device struct {
 	downed      atomic.Uint64 // times the link failed
 	retired     retiredCounters
 	groups      groups
+	layers      layers
 
 	closing  sync.Once
 	closed   atomic.Bool

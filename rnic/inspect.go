@@ -25,6 +25,7 @@ type Snapshot struct {
 	Objects   []ObjectInfo `json:"objects"`
 	QPs       []QPInfo     `json:"qps"` // by number
 	CQs       []CQInfo     `json:"cqs"` // by number
+	Layers    []LayerInfo  `json:"layers,omitempty"`
 }
 
 // DeviceInfo describes an open device.
@@ -145,7 +146,7 @@ func (d *Device) Inspect() Snapshot {
 	for i := range s.QPs {
 		addCounters(&s.Counters.Counters, qp.Counters(s.QPs[i].Counters))
 	}
-	s.Link, s.Faults = LinkCounters(d.linkStats()), d.faultInfo()
+	s.Link, s.Faults, s.Layers = LinkCounters(d.linkStats()), d.faultInfo(), d.layers.inspect()
 	return s
 }
 

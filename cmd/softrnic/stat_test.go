@@ -58,6 +58,12 @@ func TestStatText(t *testing.T) {
 	require.NotContains(t, text, "link_downed", "it is 0")
 	require.Contains(t, stat(t, "stat --all"), "link_downed")
 
+	remove := a.AddLayer("cm", func(yield func(string, uint64, bool)) { yield("sent_req", 3, false); yield("half_open", 0, true) })
+	defer remove()
+	require.Regexp(t, `\n  cm sent_req +3 `, stat(t, "stat"))
+	require.NotContains(t, stat(t, "stat"), "half_open")
+	require.Contains(t, stat(t, "stat --all"), "cm half_open")
+
 	only := stat(t, "stat --of nic1")
 	require.NotContains(t, only, "nic0")
 	require.Equal(t, strings.Count(stat(t, fmt.Sprintf("stat --of %d", os.Getpid())), "process"), 2)

@@ -63,6 +63,7 @@ func (s statText) deviceCounters(t io.Writer, r, before *debug.Report, seconds f
 		fmt.Fprintf(t, "  faults: %s\n", f.Spec)
 		s.counters(t, prefixed("fault ", f.Counters.All()), old.All(), seconds)
 	}
+	s.layers(t, r.Layers, before.Layers, seconds)
 	for _, d := range r.Drops {
 		if d.Packets > 0 {
 			fmt.Fprintf(t, "  dropped %s\t%d\t\t%s\n", d.Reason, d.Packets, d.Why)
@@ -87,9 +88,30 @@ func (s statText) counters(t io.Writer, now, before iter.Seq2[rnic.CounterInfo, 
 		}
 		rate := ""
 		if seconds > 0 {
-			rate = fmt.Sprintf("%.0f/s", float64(n-old)/seconds)
+			rate = fmt.Sprintf("%.0f/s", float64(int64(n-old))/seconds)
 		}
 		fmt.Fprintf(t, "  %s\t%d\t%s\t%s\n", c.Name, n, rate, c.Meaning)
+	}
+}
+
+// layers writes the counters of what runs on the device.
+func (s statText) layers(t io.Writer, now, before []rnic.LayerInfo, seconds float64) {
+	for i, l := range now {
+		var old []rnic.LayerCounter
+		if i < len(before) && before[i].Name == l.Name && len(before[i].Counters) == len(l.Counters) {
+			old = before[i].Counters
+		}
+		s.counters(t, prefixed(l.Name+" ", layerCounters(l.Counters)), layerCounters(old), seconds)
+	}
+}
+
+func layerCounters(list []rnic.LayerCounter) iter.Seq2[rnic.CounterInfo, uint64] {
+	return func(yield func(rnic.CounterInfo, uint64) bool) {
+		for _, c := range list {
+			if !yield(rnic.CounterInfo{Name: c.Name}, c.Value) {
+				return
+			}
+		}
 	}
 }
 

@@ -60,6 +60,8 @@ var (
 	recvDesc    = describe("qp_recv_queued", "Receives posted and not used.", "qp")
 	cqUsedDesc  = describe("cq_completions", "Completions waiting to be polled.", "cq")
 	cqDepthDesc = describe("cq_depth", "Completions that fit into the completion queue.", "cq")
+	layerDesc   = describe("layer_total", "Counters of what runs on the device, as connection management.", "layer", "counter")
+	levelDesc   = describe("layer_level", "What it has at present.", "layer", "level")
 )
 
 // Describe implements prometheus.Collector.
@@ -69,7 +71,7 @@ func (c *collector) Describe(ch chan<- *prometheus.Desc) {
 			ch <- d
 		}
 	}
-	for _, d := range []*prometheus.Desc{deviceDesc, dropsDesc, objectsDesc, cqUsedDesc, cqDepthDesc} {
+	for _, d := range []*prometheus.Desc{deviceDesc, dropsDesc, objectsDesc, cqUsedDesc, cqDepthDesc, layerDesc, levelDesc} {
 		ch <- d
 	}
 	if !c.options.SumQPs {
@@ -110,6 +112,9 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 		m.gauge(cqUsedDesc, q.Used, number)
 		m.gauge(cqDepthDesc, q.Depth, number)
 	}
+	for _, l := range s.Layers {
+		m.layer(l)
+	}
 	if c.options.SumQPs {
 		return
 	}
@@ -143,6 +148,16 @@ func (m metrics) count(desc *prometheus.Desc, n uint64, labels ...string) {
 
 func (m metrics) gauge(desc *prometheus.Desc, n int, labels ...string) {
 	m.send(desc, prometheus.GaugeValue, float64(n), labels)
+}
+
+func (m metrics) layer(l rnic.LayerInfo) {
+	for _, c := range l.Counters {
+		if c.Level {
+			m.gauge(levelDesc, int(c.Value), l.Name, c.Name)
+		} else {
+			m.count(layerDesc, c.Value, l.Name, c.Name)
+		}
+	}
 }
 
 func (m metrics) qp(c rnic.QPCounters, number string) {

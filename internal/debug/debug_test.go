@@ -129,6 +129,18 @@ func TestMetrics(t *testing.T) {
 	require.Zero(t, value(t, families["softrnic_cq_completions"], "cq", "*"))
 	require.Zero(t, value(t, families["softrnic_qp_send_queued"], "qp", "*"))
 
+	remove := dev.AddLayer("cm", func(yield func(string, uint64, bool)) {
+		yield("sent_req", 3, false)
+		yield("half_open", 2, true)
+	})
+	defer remove()
+	for _, path := range []string{"/metrics", "/metrics?per_qp=false"} {
+		families := scrape(t, c, path)
+		require.EqualValues(t, 3, value(t, families["softrnic_layer_total"], "counter", "sent_req"))
+		require.EqualValues(t, 2, value(t, families["softrnic_layer_level"], "level", "half_open"))
+		require.EqualValues(t, 5, value(t, families["softrnic_layer_total"], "layer", "cm")+value(t, families["softrnic_layer_level"], "layer", "cm"))
+	}
+
 	sums := scrape(t, c, "/metrics?per_qp=false")
 	require.EqualValues(t, 7, value(t, sums["softrnic_sent_pkts_total"], "qp", "all"))
 	require.Len(t, sums["softrnic_sent_pkts_total"].Metric, 1)

@@ -1,0 +1,33 @@
+package cm_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/cm"
+)
+
+// What a manager counts is part of what its device shows, while it is open.
+func TestDeviceShowsCounters(t *testing.T) {
+	a, b := newEnd(t, cm.Options{}), newEnd(t, cm.Options{})
+	connect(t, a, b, cm.DialOptions{}, cm.AcceptOptions{})
+	layers := a.dev.Inspect().Layers
+	require.Len(t, layers, 1)
+	require.Equal(t, "cm", layers[0].Name)
+	shown, levels := map[string]uint64{}, map[string]bool{}
+	for _, c := range layers[0].Counters {
+		shown[c.Name] = c.Value
+		if c.Level {
+			levels[c.Name] = true
+		}
+	}
+	stats := a.m.Stats()
+	counted := map[string]uint64{}
+	stats.Each(func(name string, value uint64) { counted[name] = value })
+	require.Equal(t, counted, shown)
+	require.EqualValues(t, 1, shown["connected"])
+	require.Equal(t, map[string]bool{"connections": true, "half_open": true, "timewait": true, "sidr": true}, levels)
+	require.NoError(t, a.m.Close())
+	require.Empty(t, a.dev.Inspect().Layers)
+}
