@@ -10,9 +10,6 @@ import (
 	"github.com/softrnic/softrnic/rnic"
 )
 
-// device is what the commands open.
-type device = rnic.Device
-
 // deviceOptions are what the flags and the environment say of a device. What
 // is wrong with them is a usageError.
 func (a *app) deviceOptions() (rnic.Options, error) {
@@ -63,16 +60,16 @@ func setting(flag, value, env string) (from, text string) {
 
 // open opens the device that the command line asks for. `softrnic stat` finds
 // it, unless SOFTRNIC_DEBUG names another endpoint or is "off".
-func (a *app) open() (*device, error) { return a.openAt(netip.Addr{}) }
+func (a *app) open() (*rnic.Device, error) { return a.openAt(netip.Addr{}) }
 
 // openAt is open for a device that goes to ip unless the command line or the
 // environment names another address.
-func (a *app) openAt(ip netip.Addr) (*device, error) {
+func (a *app) openAt(ip netip.Addr) (*rnic.Device, error) {
 	return a.openAtPort(netip.AddrPortFrom(ip, link.RoCEPort))
 }
 
 // openAtPort is openAt with a UDP port; 0 is any free one.
-func (a *app) openAtPort(at netip.AddrPort) (*device, error) {
+func (a *app) openAtPort(at netip.AddrPort) (*rnic.Device, error) {
 	o, err := a.deviceOptions()
 	if err != nil {
 		return nil, err

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/softrnic/softrnic/internal/link"
+	"github.com/softrnic/softrnic/rnic"
 	"github.com/softrnic/softrnic/verbs"
 )
 
@@ -87,7 +88,7 @@ func (t *tool) openDevice(ip netip.Addr) (verbs.Device, error) {
 }
 
 // checked is a device that was opened, if it is the one with the name.
-func (t *tool) checked(dev *device, err error) (verbs.Device, error) {
+func (t *tool) checked(dev *rnic.Device, err error) (verbs.Device, error) {
 	if wrong := (*usageError)(nil); errors.As(err, &wrong) {
 		err = wrong.err
 	}
