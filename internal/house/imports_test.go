@@ -36,6 +36,8 @@ var floors = map[string][]string{
 	"sdp/flow":                 {},
 	"sdp/protocol":             {"verbs", "wire/bsdh", "sdp/flow"},
 	"datacutter":               {},
+	"mpi/datatype":             {},
+	"mpi/coll":                 {},
 	"internal/sim":             {"verbs", "wire", "reliability", "qp", "internal/link", "rnic"},
 	"internal/house":           {},
 	"internal/tools":           {"verbs", "cm", "sdp"},
@@ -50,7 +52,8 @@ var floors = map[string][]string{
 // pure lists the parts that are cores without I/O, and what they may not use
 // of the standard library.
 var (
-	pure      = []string{"wire", "wire/mad", "wire/bsdh", "reliability", "qp", "cm/protocol", "sdp/flow", "sdp/protocol"}
+	pure = []string{"wire", "wire/mad", "wire/bsdh", "reliability", "qp", "cm/protocol", "sdp/flow", "sdp/protocol",
+		"mpi/datatype", "mpi/coll"}
 	forbidden = []string{"net", "os", "sync", "time", "math/rand", "math/rand/v2", "crypto/rand", "syscall", "context", "log", "log/slog"}
 )
 

@@ -1,0 +1,103 @@
+package datatype
+
+import (
+	"errors"
+	"fmt"
+	"sort"
+)
+
+// ErrLayout is what every description of memory is that cannot be.
+var ErrLayout = errors.New("datatype")
+
+// layout is where the bytes of a message lie: pieces of memory that make an
+// item, and the distance from one item to the next.
+//
+//	        item             item
+//	|<---- extent ---->|
+//	[run]   [run]       [run]   [run]        memory
+//	[run][run][run][run]                     packed
+//	|<-size->|
+//
+// A strided buffer has a run in an item, an indexed one a single item, and of
+// structs each is an item. A layout is not changed once it is in a Buffer.
+type layout struct {
+	runs    []run
+	size    int    // bytes of an item, packed
+	extent  int    // bytes from one item to the next in memory
+	name    string // of structs
+	kinds   []kindRun
+	err     error // nothing else counts
+	overlap error // no receives
+}
+
+// run is a piece of memory.
+type run struct {
+	off  int // in the item
+	size int
+	pos  int // in the packed item
+}
+
+// add appends a piece, which becomes one with that before it if it can.
+func (l *layout) add(off, size int) {
+	if size == 0 {
+		return
+	}
+	if n := len(l.runs); n > 0 && l.runs[n-1].off+l.runs[n-1].size == off {
+		l.runs[n-1].size += size
+	} else {
+		l.runs = append(l.runs, run{off, size, l.size})
+	}
+	l.size += size
+}
+
+// dense reports whether the items lie packed in memory.
+func (l *layout) dense() bool {
+	return l.err == nil && (l.size == 0 || len(l.runs) == 1 && l.runs[0].off == 0 && l.size == l.extent)
+}
+
+// find is the run that a position in the packed item lies in.
+func (l *layout) find(pos int) int {
+	return sort.Search(len(l.runs), func(i int) bool { return l.runs[i].pos > pos }) - 1
+}
+
+// move copies between a packed message and memory.
+func (b Buffer) move(wire []byte, in bool) (done int) {
+	n := min(len(wire), b.Size())
+	if n == 0 {
+		return 0
+	}
+	if mem, ok := b.Contiguous(); ok {
+		if in {
+			return copy(mem, wire[:n])
+		}
+		return copy(wire[:n], mem)
+	}
+	l := b.layout
+	item := b.mem[b.from/l.size*l.extent:]
+	r := l.find(b.from % l.size)
+	skip := b.from%l.size - l.runs[r].pos
+	for {
+		piece := item[l.runs[r].off+skip:][:min(l.runs[r].size-skip, n-done)]
+		if in {
+			copy(piece, wire[done:])
+		} else {
+			copy(wire[done:], piece)
+		}
+		if done += len(piece); done == n {
+			return n
+		}
+		skip = 0
+		if r++; r == len(l.runs) {
+			r, item = 0, item[l.extent:]
+		}
+	}
+}
+
+// bad is a buffer that cannot be used.
+func bad(format string, args ...any) Buffer {
+	return Buffer{layout: &layout{err: layoutError(format, args...)}}
+}
+
+func layoutError(format string, args ...any) error {
+	return fmt.Errorf("%w: "+format, append([]any{ErrLayout}, args...)...)
+}

@@ -1,0 +1,223 @@
+package datatype_test
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/softrnic/softrnic/mpi/datatype"
+)
+
+// described is a buffer of uint16, and which of its slice's elements it has.
+type described struct {
+	memory []uint16
+	buffer datatype.Buffer
+	index  []int
+}
+
+// draw makes up a buffer. Some have elements more than once.
+func draw(t *rapid.T) (d described) {
+	d.memory = make([]uint16, rapid.IntRange(0, 40).Draw(t, "memory"))
+	for i := range d.memory {
+		d.memory[i] = uint16(i + 1)
+	}
+	n := len(d.memory)
+	switch rapid.SampledFrom([]string{"of", "strided", "indexed"}).Draw(t, "form") {
+	case "of":
+		d.buffer = datatype.Of(d.memory)
+		for i := range n {
+			d.index = append(d.index, i)
+		}
+	case "strided":
+		block := rapid.IntRange(0, n).Draw(t, "block")
+		stride := rapid.IntRange(0, n+3).Draw(t, "stride")
+		most := 5
+		if stride > 0 {
+			most = (n-block)/stride + 1
+		}
+		count := rapid.IntRange(0, most).Draw(t, "count")
+		d.buffer = datatype.Strided(d.memory, count, block, stride)
+		for i := range count {
+			for j := range block {
+				d.index = append(d.index, i*stride+j)
+			}
+		}
+	case "indexed":
+		var blocks []datatype.Block
+		for range rapid.IntRange(0, 6).Draw(t, "blocks") {
+			at := rapid.IntRange(0, n).Draw(t, "at")
+			blocks = append(blocks, datatype.Block{At: at, Len: rapid.IntRange(0, min(9, n-at)).Draw(t, "len")})
+		}
+		d.buffer = datatype.Indexed(d.memory, blocks)
+		for _, b := range blocks {
+			for j := range b.Len {
+				d.index = append(d.index, b.At+j)
+			}
+		}
+	}
+	for range rapid.IntRange(0, 2).Draw(t, "slices") {
+		from := rapid.IntRange(0, len(d.index)).Draw(t, "from")
+		to := rapid.IntRange(from, len(d.index)).Draw(t, "to")
+		d.buffer, d.index = d.buffer.Slice(from, to), d.index[from:to]
+	}
+	return d
+}
+
+func (d described) twice() bool {
+	sorted := slices.Clone(d.index)
+	slices.Sort(sorted)
+	return len(slices.Compact(sorted)) < len(d.index)
+}
+
+// Whatever the description, the packed message is its elements in order, of any
+// length, and unpacking reaches these elements and no others.
+func TestPackAndUnpack(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		d := draw(t)
+		require.NoError(t, d.buffer.Err())
+		require.Equal(t, datatype.Uint16, d.buffer.Kind())
+		require.Equal(t, len(d.index), d.buffer.Count())
+		require.Equal(t, 2*len(d.index), d.buffer.Size())
+		require.NotEmpty(t, d.buffer.Describe())
+		if d.twice() {
+			require.ErrorIs(t, d.buffer.RecvErr(), datatype.ErrLayout)
+		}
+
+		var want []uint16
+		for _, i := range d.index {
+			want = append(want, d.memory[i])
+		}
+		wire, _ := datatype.Of(want).Contiguous()
+		packed := make([]byte, rapid.IntRange(0, len(wire)+3).Draw(t, "room"))
+		n := d.buffer.Pack(packed)
+		require.Equal(t, min(len(wire), len(packed)), n)
+		require.Equal(t, string(wire[:n]), string(packed[:n]))
+		require.Equal(t, string(make([]byte, len(packed)-n)), string(packed[n:]), "behind the message")
+		if mem, ok := d.buffer.Contiguous(); ok && len(wire) > 0 {
+			require.Equal(t, wire, mem)
+		}
+
+		src := rapid.SliceOfN(rapid.Byte(), 0, len(wire)+3).Draw(t, "src")
+		after, _ := datatype.Of(slices.Clone(d.memory)).Contiguous()
+		for i, c := range src[:min(len(src), len(wire))] {
+			after[2*d.index[i/2]+i%2] = c
+		}
+		require.Equal(t, min(len(src), len(wire)), d.buffer.Unpack(src))
+		got, _ := datatype.Of(d.memory).Contiguous()
+		require.Equal(t, string(after), string(got))
+	})
+}
+
+// Overlap is found where there is some, and nowhere else.
+func TestOverlap(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		memory := make([]byte, 20)
+		var blocks []datatype.Block
+		used, twice := make([]int, 20), false
+		for range rapid.IntRange(0, 4).Draw(t, "blocks") {
+			b := datatype.Block{At: rapid.IntRange(0, 20).Draw(t, "at")}
+			b.Len = rapid.IntRange(0, min(6, 20-b.At)).Draw(t, "len")
+			blocks = append(blocks, b)
+			for i := range b.Len {
+				used[b.At+i]++
+				twice = twice || used[b.At+i] > 1
+			}
+		}
+		b := datatype.Indexed(memory, blocks)
+		require.NoError(t, b.Err())
+		require.Equal(t, twice, b.RecvErr() != nil, "%v", b.RecvErr())
+	})
+}
+
+// What cannot be says so, in numbers, and has no elements.
+func TestBadDescriptions(t *testing.T) {
+	x := make([]float64, 10)
+	type node struct {
+		Value float64
+		Next  *node
+	}
+	type handle struct{ P uintptr }
+	for _, c := range []struct {
+		buffer datatype.Buffer
+		want   string
+	}{
+		{datatype.Value[int](nil), "the value is nil"},
+		{datatype.Strided(x, -1, 1, 1), "-1 blocks of 1, 1 apart: none of them may be negative"},
+		{datatype.Strided(x, 1, -2, 1), "1 blocks of -2"},
+		{datatype.Strided(x, 1, 1, -3), "-3 apart"},
+		{datatype.Strided(x, 4, 2, 3), "4 blocks of 2, 3 apart, are beyond the end of 10 elements"},
+		{datatype.Strided(x, 1, 11, 1), "beyond the end of 10"},
+		{datatype.Strided(x, math.MaxInt, 1, math.MaxInt), "beyond the end of 10"},
+		{datatype.Strided(x, math.MaxInt/16, 4, 0), "more bytes than there are numbers for"},
+		{datatype.Indexed(x, []datatype.Block{{0, 1}, {-1, 2}}), "block 1: 2 elements at -1: neither may be negative"},
+		{datatype.Indexed(x, []datatype.Block{{0, -1}}), "block 0: -1 elements at 0"},
+		{datatype.Indexed(x, []datatype.Block{{8, 3}}), "block 0: 3 elements at 8 are beyond the end of 10"},
+		{datatype.Indexed(x, []datatype.Block{{math.MaxInt, math.MaxInt}}), "beyond the end"},
+		{datatype.Of(x).Slice(3, 11), "elements [3, 11) of 10"},
+		{datatype.Of(x).Slice(4, 3), "elements [4, 3) of 10"},
+		{datatype.Of(x).Slice(-1, 3), "elements [-1, 3) of 10"},
+		{datatype.Structs([]node{{}}), "field Next of datatype_test.node is a *datatype_test.node, which has pointers"},
+		{datatype.Structs([][2]struct{ S []int }{{}}), "field [].S of [2]struct { S []int } is a []int, which has pointers"},
+		{datatype.Structs([]string{"a"}), "the element is a string, which has pointers"},
+		{datatype.Structs([]handle{{}}), "field P of datatype_test.handle is a uintptr, an address"},
+		{datatype.Structs([]node{{}}, "Value", "Last"), "datatype_test.node has no field Last of its own"},
+		{datatype.Structs([]node{{}}, "Value", "Value"), "field Value of datatype_test.node is named twice"},
+		{datatype.Structs(x, "Value"), "float64 is no struct, and has no field Value"},
+	} {
+		b := c.buffer
+		require.ErrorIs(t, b.Err(), datatype.ErrLayout, c.want)
+		require.ErrorContains(t, b.Err(), c.want)
+		require.ErrorContains(t, b.RecvErr(), c.want)
+		require.Contains(t, b.Describe(), c.want)
+		require.Zero(t, b.Count())
+		require.Zero(t, b.Size())
+		require.Zero(t, b.Pack(make([]byte, 99)))
+		require.Zero(t, b.Unpack(make([]byte, 99)))
+		_, ok := b.Contiguous()
+		require.False(t, ok)
+		require.Equal(t, b.Err(), b.Slice(0, 0).Err())
+	}
+	b := datatype.Strided(x, 3, 3, 2)
+	require.NoError(t, b.Err())
+	require.ErrorContains(t, b.RecvErr(), "blocks of 3, 2 apart, overlap")
+	b = datatype.Indexed(x, []datatype.Block{{4, 2}, {0, 1}, {5, 2}})
+	require.ErrorContains(t, b.RecvErr(), "blocks 0 (2 at 4) and 2 (2 at 5) overlap")
+}
+
+// The empty message, in all its forms.
+func TestEmpty(t *testing.T) {
+	for _, b := range []datatype.Buffer{
+		{}, datatype.Of[int](nil), datatype.Bytes(nil), datatype.Strided([]int{}, 0, 3, 4), datatype.Strided([]int{1}, 9, 0, 4),
+		datatype.Indexed([]int8{}, nil), datatype.Structs([]struct{ X int }{}), datatype.Structs(make([]struct{}, 5)),
+		datatype.Of([]int{1}).Slice(1, 1), datatype.Strided(make([]int, 9), 3, 1, 2).Slice(3, 3),
+	} {
+		require.NoError(t, b.Err())
+		require.Zero(t, b.Size())
+		mem, ok := b.Contiguous()
+		require.True(t, ok)
+		require.Empty(t, mem)
+		require.Zero(t, b.Unpack([]byte{1}))
+	}
+}
+
+// A buffer of a slice costs nothing.
+func TestNoAllocation(t *testing.T) {
+	x, y := make([]float64, 100), 1
+	wire := make([]byte, 800)
+	require.Zero(t, testing.AllocsPerRun(100, func() {
+		b := datatype.Of(x).Slice(1, 99)
+		b.Pack(wire)
+		b.Unpack(wire)
+		_ = datatype.Value(&y).Size()
+		_ = b.Signature().Accept(b.Signature())
+		_ = datatype.Sum.Apply(datatype.Float64, wire[:400], wire[400:])
+	}))
+	columns := datatype.Strided(x, 10, 1, 10)
+	require.Zero(t, testing.AllocsPerRun(100, func() {
+		columns.Pack(wire)
+		columns.Slice(2, 5).Unpack(wire)
+	}))
+}

@@ -1,0 +1,46 @@
+package datatype
+
+import (
+	"encoding/binary"
+	"unsafe"
+)
+
+// located fills in the operations on pairs.
+func located[V int16 | int32 | int64 | float32 | float64](t *table, k Kind) {
+	t[maxLoc][k] = pairwise(func(v, w V) bool { return v > w })
+	t[minLoc][k] = pairwise(func(v, w V) bool { return v < w })
+}
+
+// pairwise makes a loop over packed pairs, whose fields need not be aligned, that
+// keeps the pair whose value goes before. What is not a number goes before all
+// that is, so that the result does not depend on the order.
+func pairwise[V PairValue](before func(v, w V) bool) func(inout, in []byte) {
+	const indexSize = 8
+	valueSize := int(unsafe.Sizeof(*new(V)))
+	return func(inout, in []byte) {
+		for at := 0; at < len(inout); at += valueSize + indexSize {
+			v, w := load[V](in[at:]), load[V](inout[at:])
+			i, j := binary.NativeEndian.Uint64(in[at+valueSize:]), binary.NativeEndian.Uint64(inout[at+valueSize:])
+			vNaN, wNaN := v != v, w != w
+			switch {
+			case vNaN != wNaN:
+				if wNaN {
+					continue
+				}
+			case !vNaN && v != w:
+				if !before(v, w) {
+					continue
+				}
+			case int64(i) >= int64(j):
+				continue
+			}
+			copy(inout[at:], in[at:][:valueSize+indexSize])
+		}
+	}
+}
+
+// load is a value from bytes of any alignment.
+func load[V PairValue](b []byte) (v V) {
+	copy(unsafe.Slice((*byte)(unsafe.Pointer(&v)), unsafe.Sizeof(v)), b)
+	return v
+}

@@ -1,0 +1,142 @@
+package datatype
+
+import (
+	"errors"
+	"fmt"
+)
+
+// ErrOp is an operation on elements that it is not for.
+var ErrOp = errors.New("datatype: operation")
+
+// Op combines elements, one of each message (MPI section 6.9). All are
+// associative, or are taken to be. The zero Op combines nothing.
+type Op struct {
+	name        string
+	code        code
+	commutative bool
+	kind        Kind // of a user's function
+	size        int  // bytes of an element, of a user's function
+	apply       func(inout, in []byte)
+	err         error // of a user's function that cannot be
+}
+
+type code uint8
+
+const (
+	none code = iota
+	sum
+	prod
+	maxOf
+	minOf
+	lAnd
+	lOr
+	lXor
+	bAnd
+	bOr
+	bXor
+	maxLoc
+	minLoc
+	replace
+	noOp
+	user
+	numCodes = user
+)
+
+// The predefined operations, and what they are for (MPI sections 6.9.2, 6.9.4).
+// Max and Min of something that is not a number are not a number.
+var (
+	Sum    = Op{name: "sum", code: sum, commutative: true}       // integers, floating point, complex
+	Prod   = Op{name: "product", code: prod, commutative: true}  // integers, floating point, complex
+	Max    = Op{name: "max", code: maxOf, commutative: true}     // integers, floating point
+	Min    = Op{name: "min", code: minOf, commutative: true}     // integers, floating point
+	LAnd   = Op{name: "land", code: lAnd, commutative: true}     // integers, bool: 0 is false, true is 1
+	LOr    = Op{name: "lor", code: lOr, commutative: true}       // the same
+	LXor   = Op{name: "lxor", code: lXor, commutative: true}     // the same
+	BAnd   = Op{name: "band", code: bAnd, commutative: true}     // integers, bytes
+	BOr    = Op{name: "bor", code: bOr, commutative: true}       // the same
+	BXor   = Op{name: "bxor", code: bXor, commutative: true}     // the same
+	MaxLoc = Op{name: "maxloc", code: maxLoc, commutative: true} // pairs: the greatest, of equals that of the least index
+	MinLoc = Op{name: "minloc", code: minLoc, commutative: true} // pairs: the least, of equals that of the least index
+
+	Replace = Op{name: "replace", code: replace} // everything: what comes in, for one-sided accumulation
+	NoOp    = Op{name: "no-op", code: noOp}      // everything: what was there
+)
+
+// Ops are the predefined operations.
+func Ops() []Op {
+	return []Op{Sum, Prod, Max, Min, LAnd, LOr, LXor, BAnd, BOr, BXor, MaxLoc, MinLoc, Replace, NoOp}
+}
+
+// String is the operation's name.
+func (o Op) String() string {
+	if o.code == none {
+		return "no operation"
+	}
+	return o.name
+}
+
+// Commutative reports whether the order of the operands does not matter. If it
+// does a reduction combines them in the order of the ranks.
+func (o Op) Commutative() bool { return o.commutative }
+
+// Valid is nil if the operation is for elements of a kind, and an ErrOp if not.
+func (o Op) Valid(k Kind) error {
+	switch {
+	case o.code == none:
+		return fmt.Errorf("%w: none was given", ErrOp)
+	case o.err != nil:
+		return o.err
+	case o.code == user && raw(k) != raw(o.kind):
+		return fmt.Errorf("%w: %s is a function of %v, not of %v", ErrOp, o.name, o.kind, k)
+	case o.code == user, o.code == replace, o.code == noOp:
+		return nil
+	case k >= numKinds || loops[o.code][k] == nil:
+		hint := ""
+		if k == Byte {
+			hint = "; a []byte of numbers is datatype.Of"
+		}
+		return fmt.Errorf("%w: there is no %s of %v, only of %s%s", ErrOp, o.name, k, o.domain(), hint)
+	}
+	return nil
+}
+
+// domain names the kinds that the operation is for.
+func (o Op) domain() string {
+	switch o.code {
+	case sum, prod:
+		return "integers, floating point and complex"
+	case maxOf, minOf:
+		return "integers and floating point"
+	case lAnd, lOr, lXor:
+		return "integers and bool"
+	case bAnd, bOr, bXor:
+		return "integers and bytes"
+	}
+	return "Pair"
+}
+
+// Apply makes each element of inout the combination of that of in, on the left,
+// and itself, on the right: inout[i] = in[i] o inout[i]. Both are packed messages
+// of one length. They need not be aligned; aligned ones are faster.
+func (o Op) Apply(k Kind, inout, in []byte) error {
+	if err := o.Valid(k); err != nil {
+		return err
+	}
+	size := k.Size()
+	if o.code == user {
+		size = o.size
+	}
+	if len(inout) != len(in) || size > 0 && len(in)%size != 0 {
+		return fmt.Errorf("%w: %s of %d and %d bytes, of elements of %d", ErrOp, o.name, len(in), len(inout), size)
+	}
+	switch o.code {
+	case replace:
+		copy(inout, in)
+	case noOp:
+	case user:
+		o.apply(inout, in)
+	default:
+		loops[o.code][k](inout, in)
+	}
+	return nil
+}

@@ -1,0 +1,48 @@
+package datatype
+
+import (
+	"reflect"
+	"unsafe"
+)
+
+// PairValue is what MinLoc and MaxLoc compare.
+type PairValue interface {
+	~int16 | ~int32 | ~int64 | ~int | ~float32 | ~float64
+}
+
+// Pair is a value and where it was found, for MinLoc and MaxLoc: MPI_FLOAT_INT
+// and its sisters (MPI section 6.9.4).
+type Pair[V PairValue] struct {
+	Value V
+	Index int64 // a rank, or a place in an array
+}
+
+// Pairs is the buffer of pairs. Their kind is PairInt16 to PairFloat64.
+func Pairs[V PairValue](s []Pair[V]) Buffer {
+	value, _ := basic(reflect.TypeFor[V]())
+	b := Buffer{mem: memory(s), count: len(s), kind: pairKind(value)}
+	var p Pair[V]
+	if unsafe.Sizeof(p) != uintptr(b.kind.Size()) {
+		var l layout
+		l.add(0, int(unsafe.Sizeof(p.Value)))
+		l.add(int(unsafe.Offsetof(p.Index)), int(unsafe.Sizeof(p.Index)))
+		l.extent = int(unsafe.Sizeof(p))
+		b.layout = &l
+	}
+	return b
+}
+
+// pairKind is the kind of a pair by that of its value.
+func pairKind(value Kind) Kind {
+	switch value {
+	case Int16:
+		return PairInt16
+	case Int32:
+		return PairInt32
+	case Int64:
+		return PairInt64
+	case Float32:
+		return PairFloat32
+	}
+	return PairFloat64
+}

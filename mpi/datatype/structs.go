@@ -1,0 +1,102 @@
+package datatype
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// Structs is the buffer of values of any type that has no pointers in it: of
+// structs, which may hold arrays and other structs (MPI_Type_create_struct). Each
+// is one element. Padding and fields named _ are not sent, nor are fields that are
+// not named by fields, if any are. Fields go in the order of their declaration.
+//
+// The layout is found out anew by every call, so a buffer that is used often is
+// better made once.
+func Structs[T any](s []T, fields ...string) Buffer {
+	l := layoutOf(reflect.TypeFor[T](), fields)
+	if l.err != nil {
+		return Buffer{layout: l}
+	}
+	return Buffer{mem: memory(s), layout: l, count: len(s), kind: Struct}
+}
+
+// layoutOf is the layout of a type's values, or one with an error.
+func layoutOf(t reflect.Type, fields []string) *layout {
+	l := &layout{extent: int(t.Size()), name: t.String()}
+	if len(fields) == 0 {
+		l.err = l.walk(t, 0, "")
+		return l
+	}
+	if t.Kind() != reflect.Struct {
+		l.err = layoutError("%v is no struct, and has no field %s", t, fields[0])
+		return l
+	}
+	l.name += "{" + strings.Join(fields, ", ") + "}"
+	for i, name := range fields {
+		if f, ok := t.FieldByName(name); !ok || len(f.Index) != 1 {
+			l.err = layoutError("%v has no field %s of its own", t, name)
+			return l
+		}
+		if slices.Contains(fields[:i], name) {
+			l.err = layoutError("field %s of %v is named twice", name, t)
+			return l
+		}
+	}
+	for i := range t.NumField() {
+		f := t.Field(i)
+		if !slices.Contains(fields, f.Name) {
+			continue
+		}
+		if l.err = l.walk(f.Type, int(f.Offset), f.Name); l.err != nil {
+			return l
+		}
+	}
+	return l
+}
+
+// walk adds a type's bytes, which are at off and called path.
+func (l *layout) walk(t reflect.Type, off int, path string) error {
+	if k, ok := basic(t); ok {
+		l.add(off, k.Size())
+		l.addKind(k, 1)
+		return nil
+	}
+	switch t.Kind() {
+	case reflect.Array:
+		e := t.Elem()
+		if k, ok := basic(e); ok {
+			l.add(off, t.Len()*k.Size())
+			l.addKind(k, t.Len())
+			return nil
+		}
+		for i := range t.Len() {
+			if err := l.walk(e, off+i*int(e.Size()), path+"[]"); err != nil {
+				return err
+			}
+		}
+		return nil
+	case reflect.Struct:
+		for i := range t.NumField() {
+			f := t.Field(i)
+			if f.Name == "_" {
+				continue
+			}
+			if err := l.walk(f.Type, off+int(f.Offset), strings.TrimPrefix(path+"."+f.Name, ".")); err != nil {
+				return err
+			}
+		}
+		return nil
+	case reflect.Uintptr:
+		return layoutError("%s is a %v, an address, and means nothing in another process", l.called(path), t)
+	}
+	return layoutError("%s is a %v, which has pointers: send what it points to, or name the fields to send", l.called(path), t)
+}
+
+// called is a path in front of which stands the type.
+func (l *layout) called(path string) string {
+	if path == "" {
+		return "the element"
+	}
+	return "field " + path + " of " + l.name
+}

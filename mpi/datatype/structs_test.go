@@ -1,0 +1,168 @@
+package datatype_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"testing"
+	"unsafe"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/softrnic/softrnic/mpi/datatype"
+)
+
+type inner struct {
+	A uint16
+	B uint64
+}
+
+type particle struct {
+	ID     int8
+	Pos    [3]float64
+	Charge int16
+	Alive  bool
+	Spin   complex64
+	Inner  [2]inner
+	Last   uint8
+}
+
+// The packed form of a struct is that of encoding/binary, whole or in part.
+func TestStructsAsEncodingBinary(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) particle {
+			return particle{
+				ID: rapid.Int8().Draw(t, "id"), Pos: [3]float64{rapid.Float64().Draw(t, "x"), 2, 3},
+				Charge: rapid.Int16().Draw(t, "charge"), Alive: rapid.Bool().Draw(t, "alive"), Spin: complex(1, 2),
+				Inner: [2]inner{{1, rapid.Uint64().Draw(t, "b")}, {3, 4}}, Last: rapid.Uint8().Draw(t, "last"),
+			}
+		}), 0, 5).Draw(t, "s")
+		var want bytes.Buffer
+		require.NoError(t, binary.Write(&want, binary.NativeEndian, s))
+
+		b := datatype.Structs(s)
+		require.NoError(t, b.RecvErr())
+		require.Equal(t, want.Len(), b.Size())
+		wire := make([]byte, b.Size())
+		require.Equal(t, len(wire), b.Pack(wire))
+		require.Equal(t, want.String(), string(wire))
+
+		again := make([]particle, len(s))
+		require.Equal(t, len(wire), datatype.Structs(again).Unpack(wire))
+		require.Equal(t, s, again)
+		if len(s) > 1 {
+			one := make([]byte, b.ElementSize())
+			require.Equal(t, len(one), b.Slice(1, 2).Pack(one))
+			require.Equal(t, wire[len(one):][:len(one)], one)
+		}
+	})
+}
+
+// Fields that are not named stay as they are, and so does padding that has a name.
+func TestStructsFields(t *testing.T) {
+	s := []particle{{ID: 1, Charge: 2, Last: 3}, {ID: 4, Charge: 5, Last: 6}}
+	b := datatype.Structs(s, "Last", "Charge")
+	require.Equal(t, 3, b.ElementSize())
+	wire := make([]byte, b.Size())
+	b.Pack(wire)
+	var want bytes.Buffer
+	for _, p := range s {
+		_ = binary.Write(&want, binary.NativeEndian, p.Charge) // in the order of declaration
+		want.WriteByte(p.Last)
+	}
+	require.Equal(t, want.Bytes(), wire)
+	r := []particle{{ID: 9}, {ID: 8}}
+	datatype.Structs(r, "Charge", "Last").Unpack(wire)
+	require.Equal(t, []particle{{ID: 9, Charge: 2, Last: 3}, {ID: 8, Charge: 5, Last: 6}}, r)
+	require.Equal(t, fmt.Sprintf("2 datatype_test.particle{Last, Charge} (6 bytes, 3 of each %d)", unsafe.Sizeof(s[0])), b.Describe())
+
+	type padded struct {
+		A byte
+		_ [7]byte
+		B uint64
+	}
+	require.Equal(t, 9, datatype.Structs([]padded{{}}).Size())
+}
+
+// Structs without padding are sent as they lie there.
+func TestStructsContiguous(t *testing.T) {
+	s := []struct{ X, Y float64 }{{1, 2}, {3, 4}, {5, 6}}
+	b := datatype.Structs(s)
+	mem, ok := b.Slice(1, 3).Contiguous()
+	require.True(t, ok)
+	require.Len(t, mem, 32)
+	mem[0] ^= 1
+	require.NotEqual(t, 3.0, s[1].X, "no copy")
+	_, ok = datatype.Structs([]particle{{}}).Contiguous()
+	require.False(t, ok)
+}
+
+// Pairs of any value have nothing between value and index.
+func TestPairs(t *testing.T) {
+	check := func(b datatype.Buffer, kind datatype.Kind, value ...byte) {
+		t.Helper()
+		require.Equal(t, kind, b.Kind())
+		wire := make([]byte, b.Size())
+		b.Pack(wire)
+		require.Equal(t, binary.NativeEndian.AppendUint64(value, 7), wire)
+	}
+	le := binary.NativeEndian
+	check(datatype.Pairs([]datatype.Pair[int16]{{1, 7}}), datatype.PairInt16, le.AppendUint16(nil, 1)...)
+	check(datatype.Pairs([]datatype.Pair[int32]{{1, 7}}), datatype.PairInt32, le.AppendUint32(nil, 1)...)
+	check(datatype.Pairs([]datatype.Pair[int64]{{1, 7}}), datatype.PairInt64, le.AppendUint64(nil, 1)...)
+	check(datatype.Pairs([]datatype.Pair[float32]{{1, 7}}), datatype.PairFloat32, le.AppendUint32(nil, 0x3f800000)...)
+	check(datatype.Pairs([]datatype.Pair[float64]{{1, 7}}), datatype.PairFloat64, le.AppendUint64(nil, 0x3ff0000000000000)...)
+	back := make([]datatype.Pair[float32], 1)
+	datatype.Pairs(back).Unpack(le.AppendUint64(le.AppendUint32(nil, 0x40000000), 9))
+	require.Equal(t, []datatype.Pair[float32]{{2, 9}}, back)
+}
+
+// Types that have a kind have it under any name.
+func TestKinds(t *testing.T) {
+	type celsius float32
+	type id uint8
+	require.Equal(t, datatype.Float32, datatype.KindOf[celsius]())
+	require.Equal(t, datatype.Uint8, datatype.KindOf[id]())
+	require.Equal(t, datatype.Complex128, datatype.KindOf[complex128]())
+	var n int
+	require.Equal(t, datatype.Value(&n).Size(), datatype.KindOf[int]().Size())
+	require.Contains(t, []datatype.Kind{datatype.Int32, datatype.Int64}, datatype.KindOf[int]())
+	require.Contains(t, []datatype.Kind{datatype.Uint32, datatype.Uint64}, datatype.KindOf[uint]())
+	require.Equal(t, datatype.Bool, datatype.Bools([]bool{true}).Kind())
+	require.Equal(t, "float64-index", datatype.PairFloat64.String())
+	require.Equal(t, "Kind(99)", datatype.Kind(99).String())
+	require.Zero(t, datatype.Kind(99).Size())
+}
+
+// Signatures compare what was sent with what is expected.
+func TestSignature(t *testing.T) {
+	accept := func(recv, sent datatype.Buffer) error { return recv.Signature().Accept(sent.Signature()) }
+	x := make([]float64, 10)
+	require.NoError(t, accept(datatype.Of(x), datatype.Strided(x, 3, 1, 4)))
+	require.NoError(t, accept(datatype.Of(x), datatype.Structs(make([][3]float64, 3))))
+	require.NoError(t, accept(datatype.Structs(make([]struct{ X, Y float64 }, 5)), datatype.Of(x)))
+	require.NoError(t, accept(datatype.Bytes(make([]byte, 3)), datatype.Of([]uint8{1})))
+	require.NoError(t, accept(datatype.Of(x), datatype.Of([]int{})), "nothing is of any kind")
+
+	err := accept(datatype.Of(x), datatype.Of(make([]int32, 4)))
+	require.ErrorIs(t, err, datatype.ErrSignature)
+	require.ErrorContains(t, err, "4 int32 were sent to a buffer of 10 float64")
+	require.ErrorContains(t, accept(datatype.Of(x), datatype.Of(make([]float64, 11))), "11 float64 were sent to a buffer of 10")
+	require.ErrorContains(t, accept(datatype.Structs(make([]inner, 2)), datatype.Structs(make([]particle, 1))), "other fields")
+	type sameAsInner struct {
+		C uint16
+		D uint64
+	}
+	require.NoError(t, accept(datatype.Structs(make([]inner, 2)), datatype.Structs(make([]sameAsInner, 2))))
+	require.ErrorContains(t, accept(datatype.Structs(make([]inner, 2)), datatype.Structs(make([]inner, 3))), "3 struct were sent to a buffer of 2")
+	require.Zero(t, datatype.Structs(make([]struct{}, 2)).Signature())
+	long := datatype.Structs(make([]struct {
+		A [300]int16
+		B int8
+	}, 1))
+	require.Error(t, accept(long, datatype.Structs(make([]struct {
+		A [301]int16
+		B int8
+	}, 1))))
+}
