@@ -92,6 +92,11 @@ func (c *counted) end(soft *peer.Softrnic, mtu verbs.MTU) (host, guest *tally.Co
 			c.t.Errorf("%s: the counter says %d, the cable %d", same.what, same.counter, same.wire)
 		}
 	}
+	// Of what rxe sends, some is lost before it comes to the cable.
+	require.GreaterOrEqual(c.t, rxe["send_rnr_err"], uint64(guest.RNRNaks))
+	if lost == 0 {
+		require.Equal(c.t, uint64(guest.RNRNaks), rxe["send_rnr_err"])
+	}
 	// rxe counts a sequence NAK only if it acknowledges something.
 	require.LessOrEqual(c.t, rxe["rcvd_seq_err"], uint64(host.SeqNaks))
 	require.Zero(c.t, host.BadICRC+guest.BadICRC)
