@@ -18,6 +18,12 @@ import (
 func (r *runner) connectCM(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, r.Patience)
 	defer cancel()
+	ctx, gone := context.WithCancelCause(ctx)
+	defer gone(nil)
+	if c, ok := r.talk.channel.(*rdma); ok { // a peer that has left does not connect any more
+		c.conn.AfterDone(func() { gone(oob.ErrGone) })
+		defer c.conn.AfterDone(nil)
+	}
 	for i := range r.end.qps {
 		var err error
 		switch {
@@ -27,6 +33,9 @@ func (r *runner) connectCM(ctx context.Context) error {
 			err = r.dialQP(ctx, i)
 		default:
 			err = r.acceptQP(ctx, i)
+		}
+		if err != nil && errors.Is(context.Cause(ctx), oob.ErrGone) {
+			err = oob.ErrGone
 		}
 		if err != nil {
 			return r.talk.fail("connect to its queue pairs", err)

@@ -97,6 +97,31 @@ func TestRDMANonsense(t *testing.T) {
 	}
 }
 
+// greet plays a client up to its first keys, and checks that answers have their
+// length. It returns the last.
+func (c *caller) greet(t *testing.T, at netip.AddrPort, version string, keys []byte) (*cm.Conn, []byte) {
+	t.Helper()
+	mr, err := c.pd.RegMR(make([]byte, 64), verbs.AccessLocalWrite)
+	require.NoError(t, err)
+	post := func(qp verbs.QP) error {
+		_, err := qp.PostRecv([]verbs.RecvWR{{SGList: []verbs.SGE{mr.SGE(0, 64)}}})
+		return err
+	}
+	conn, err := c.m.Dial(toolstest.Soon(t), at, cm.DialOptions{QP: c.qp, Prepare: post})
+	require.NoError(t, err)
+	for _, m := range []string{version + strings.Repeat("\x00", 12), "\x00\x00\x10\x00", "\x00\x00\x00\x40", "5\x00", string(keys)} {
+		_, err := c.qp.PostSend([]verbs.SendWR{{Opcode: verbs.WRSend, Flags: verbs.SendInline, InlineData: []byte(m)}})
+		require.NoError(t, err)
+		var wc [1]verbs.WC
+		_, err = c.cq.PollWait(toolstest.Soon(t), wc[:])
+		require.NoError(t, err)
+		require.NoError(t, wc[0].Err())
+		require.EqualValues(t, len(m), wc[0].ByteLen)
+		require.NoError(t, post(c.qp))
+	}
+	return conn, mr.Bytes()[:len(keys)]
+}
+
 // TestNewerOriginalIsServed: there is room for the keys of perftest 6.29, and
 // it gets such.
 func TestNewerOriginalIsServed(t *testing.T) {
@@ -105,29 +130,25 @@ func TestNewerOriginalIsServed(t *testing.T) {
 	s := serve(t, o)
 	original := newCaller(t)
 	keys := perftest.Keys{OutReads: 1, QPN: original.qp.Num(), GID: verbs.GIDFromAddr(original.m.Addr().Addr())}
-	mr, err := original.pd.RegMR(make([]byte, 64), verbs.AccessLocalWrite)
-	require.NoError(t, err)
-	post := func(qp verbs.QP) error {
-		_, err := qp.PostRecv([]verbs.RecvWR{{SGList: []verbs.SGE{mr.SGE(0, 64)}}})
-		return err
-	}
-	conn, err := original.m.Dial(toolstest.Soon(t), hostOf(t, o.Device, s.port), cm.DialOptions{QP: original.qp, Prepare: post})
-	require.NoError(t, err)
-	for _, m := range []string{"6.29" + strings.Repeat("\x00", 12), "\x00\x00\x10\x00", "\x00\x00\x00\x40", "5\x00", string(keys.AppendLong(nil))} {
-		_, err := original.qp.PostSend([]verbs.SendWR{{Opcode: verbs.WRSend, Flags: verbs.SendInline, InlineData: []byte(m)}})
-		require.NoError(t, err)
-		var wc [1]verbs.WC
-		_, err = original.cq.PollWait(toolstest.Soon(t), wc[:])
-		require.NoError(t, err)
-		require.NoError(t, wc[0].Err())
-		require.EqualValues(t, len(m), wc[0].ByteLen)
-		require.NoError(t, post(original.qp))
-	}
-	ours, err := perftest.ParseKeysBinary(mr.Bytes())
+	conn, answer := original.greet(t, hostOf(t, o.Device, s.port), "6.29", keys.AppendLong(nil))
+	ours, err := perftest.ParseKeysBinary(answer)
 	require.NoError(t, err)
 	require.Equal(t, hostOf(t, o.Device, 0).Addr(), ours.GID.Addr())
 	require.NoError(t, conn.Disconnect(toolstest.Soon(t)))
 	require.ErrorIs(t, s.Next(t), oob.ErrGone)
+}
+
+// TestLeavesBeforeConnecting: who hangs up instead of connecting its queue
+// pairs is not waited for.
+func TestLeavesBeforeConnecting(t *testing.T) {
+	o := defaults("write_bw")
+	o.RDMACM, o.Patience, o.Device = true, 10*toolstest.Hang, toolstest.Device(t, rnic.Options{})
+	s := serve(t, o)
+	conn, _ := newCaller(t).greet(t, hostOf(t, o.Device, s.port), "6.06", make([]byte, perftest.KeysBinaryLen))
+	require.NoError(t, conn.Disconnect(toolstest.Soon(t)))
+	err := s.Next(t)
+	require.ErrorIs(t, err, oob.ErrGone)
+	require.ErrorContains(t, err, "connect to its queue pairs")
 }
 
 // TestRDMAServers that are not there, or say nothing.
