@@ -13,7 +13,7 @@ func ends(unitSize int) (*Output, *Input) {
 	a, b := pipe()
 	s := &Stream{Name: "a", UnitSize: unitSize}
 	out := &Output{stream: s, to: make([]Instance, 1), links: []*link{{ctx: context.Background(), conn: a, frames: newFrameReader(a, 0)}}}
-	out.start(nil, false)
+	out.start(nil, false, false)
 	in := &Input{stream: s, links: []*link{{ctx: context.Background(), conn: b, frames: newFrameReader(b, unitSize)}}}
 	in.start(nil)
 	in.begin(0)
@@ -43,7 +43,7 @@ func BenchmarkStream(b *testing.B) {
 			from, to int
 			policy   Policy
 		}{{"1-1", 1, 1, RoundRobin}, {"3-1", 3, 1, RoundRobin}, {"1-3 demand", 1, 3, DemandDriven}} {
-			for name, network := range networks() {
+			for name, network := range networks(b) {
 				b.Run(fmt.Sprintf("%s/%s/%d", c.name, name, unitSize), func(b *testing.B) {
 					unit := make([]byte, unitSize)
 					read := always(func(_ context.Context, w *Work) error {

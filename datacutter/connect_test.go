@@ -43,6 +43,14 @@ func dial(t *testing.T, network Network, addr string) net.Conn {
 	return c
 }
 
+// listen reads what comes until the end of the test, so that what is written
+// leaves over any network.
+func listen(t *testing.T, c net.Conn) {
+	var wg sync.WaitGroup
+	wg.Go(func() { _, _ = io.Copy(io.Discard, c) })
+	t.Cleanup(func() { c.Close(); wg.Wait() })
+}
+
 // closeWrite ends what goes to the peer: Close would reset a TCP connection
 // with what the peer has not read.
 func closeWrite(t *testing.T, c net.Conn) {
@@ -50,7 +58,7 @@ func closeWrite(t *testing.T, c net.Conn) {
 		p.out.close(&p.out.ended)
 		return
 	}
-	require.NoError(t, c.(*net.TCPConn).CloseWrite())
+	require.NoError(t, c.(interface{ CloseWrite() error }).CloseWrite())
 }
 
 // said is the reason with which a peer ends a connection.
@@ -64,7 +72,7 @@ func said(t *testing.T, c net.Conn) string {
 // Who is none of the job's is sent away, and told why if it speaks our
 // language; the run goes on.
 func TestStrangers(t *testing.T) {
-	for name, network := range networks() {
+	for name, network := range networks(t) {
 		t.Run(name, func(t *testing.T) {
 			var b bin
 			job := pair(count(3, "a"), b.sink("a"))
@@ -120,7 +128,7 @@ func TestStrangers(t *testing.T) {
 // A peer of the job that does not keep to the protocol ends the run, with an
 // error that says what it did.
 func TestLyingProducer(t *testing.T) {
-	unit := appendFrame(nil, kindUnit, []byte("hi"))
+	unit, all := appendFrame(nil, kindUnit, []byte("hi")), networks(t)
 	for says, bytes := range map[string][]byte{
 		"end of work 0 after 2 units of 4 bytes; here it is work 0, and 1 of 2 bytes arrived": appendEnd(unit, 0, Counts{2, 4}),
 		"end of work 1 after 1 units": appendEnd(unit, 1, Counts{1, 2}),
@@ -133,7 +141,7 @@ func TestLyingProducer(t *testing.T) {
 		"unexpected EOF":              unit[:9],
 		"ended there: no disk":        appendFrame(unit, kindAbort, []byte("no disk")),
 	} {
-		for _, network := range networks() {
+		for _, network := range all {
 			for copies := 1; copies <= 2; copies++ { // without and with a pump
 				var b bin
 				job := pair(count(3, "a"), b.sink("a"))
@@ -143,8 +151,8 @@ func TestLyingProducer(t *testing.T) {
 					conn := dial(t, network, addr)
 					_, err := conn.Write(hello{job.digest(), slot{from: c}}.append(nil))
 					require.NoError(t, err)
+					listen(t, conn)
 					if c == 0 {
-						defer conn.Close()
 						_, err = conn.Write(bytes)
 						require.NoError(t, err)
 						if says == "the connection ended" || says == "unexpected EOF" {
@@ -168,11 +176,11 @@ func TestLyingProducer(t *testing.T) {
 }
 
 func TestAcknowledgementOfNothing(t *testing.T) {
-	d := &demand{has: []int{1, 0}, err: make([]error, 2)}
-	d.changed.L = &d.mu
-	require.True(t, d.take(0, frame{kind: kindAck}, nil))
-	require.False(t, d.take(0, frame{kind: kindAck}, nil))
-	to, err := d.choose()
+	rs := &replies{has: []int{1, 0}, err: make([]error, 2)}
+	rs.changed.L = &rs.mu
+	require.True(t, rs.take(0, frame{kind: kindAck}, nil))
+	require.False(t, rs.take(0, frame{kind: kindAck}, nil))
+	to, err := rs.choose()
 	require.Zero(t, to)
 	require.ErrorIs(t, err, ErrFrame)
 	require.ErrorContains(t, err, "acknowledgement of nothing")
@@ -235,7 +243,7 @@ func TestLyingConsumer(t *testing.T) {
 
 // A host that never comes is waited for until the context ends, and named.
 func TestMissingHost(t *testing.T) {
-	for name, network := range networks() {
+	for name, network := range networks(t) {
 		t.Run(name, func(t *testing.T) {
 			enough := errors.New("enough")
 			job := pair(count(3, "a"), new(bin).sink("a"))
@@ -266,7 +274,7 @@ func TestMissingHost(t *testing.T) {
 // A host that fails before it has dialed tells those who wait for it.
 func TestFailureBeforeConnecting(t *testing.T) {
 	fails := func(Instance) (Filter, error) { return nil, errBoom }
-	for name, network := range networks() {
+	for name, network := range networks(t) {
 		t.Run(name, func(t *testing.T) {
 			errs := each(guard(t), t, network, pair(fails, new(bin).sink("a")))
 			require.ErrorIs(t, errs["x"], errBoom)

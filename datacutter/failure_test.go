@@ -55,7 +55,7 @@ func TestFailureIsHeardEverywhere(t *testing.T) {
 		_, err := w.In("a").Next()
 		return errors.Join(err, errBoom)
 	})
-	for name, network := range networks() {
+	for name, network := range networks(t) {
 		for copies := 1; copies <= 3; copies += 2 {
 			for _, policy := range []Policy{RoundRobin, DemandDriven} {
 				t.Run(fmt.Sprintf("%s %d %v", name, copies, policy), func(t *testing.T) {
@@ -91,7 +91,7 @@ func TestFailureIsHeardEverywhere(t *testing.T) {
 
 // Run with all hosts in one process returns what happened first.
 func TestRunReturnsTheCause(t *testing.T) {
-	for name, network := range networks() {
+	for name, network := range networks(t) {
 		t.Run(name, func(t *testing.T) {
 			boom := always(func(context.Context, *Work) error { return errBoom })
 			_, err := Run(guard(t), network, Job{Group: chain(endless("a"), forward("a", "b"), boom), Layout: Spread(chain(nil, nil, nil), 2, "x", "y", "z", "v")})
@@ -108,7 +108,7 @@ func TestFailureAfterTheProducerIsDone(t *testing.T) {
 		}
 		return errBoom
 	})
-	for name, network := range networks() {
+	for name, network := range networks(t) {
 		t.Run(name, func(t *testing.T) {
 			g := chain(count(3, "a"), forward("a", "b"), late)
 			for host, err := range each(guard(t), t, network, Job{Group: g, Layout: Spread(g, 1, "x", "y", "z")}) {
@@ -157,7 +157,7 @@ func TestFiltersAreClosed(t *testing.T) {
 // looks on.
 func TestCancel(t *testing.T) {
 	stuck := errors.New("enough")
-	for name, network := range networks() {
+	for name, network := range networks(t) {
 		for _, policy := range []Policy{RoundRobin, DemandDriven} {
 			t.Run(name+" "+policy.String(), func(t *testing.T) {
 				ctx, cancel := context.WithCancelCause(guard(t))

@@ -25,8 +25,12 @@ func guard(t *testing.T) context.Context {
 }
 
 // networks are those that tests run over.
-func networks() map[string]Network {
-	return map[string]Network{"memory": new(Memory), "tcp": TCP{}}
+func networks(t testing.TB) map[string]Network {
+	all := map[string]Network{"memory": new(Memory), "tcp": TCP{}}
+	for _, design := range designs {
+		all["sdp-"+design.String()] = newSDP(t, design)
+	}
+	return all
 }
 
 // always makes every instance the same.
@@ -120,7 +124,7 @@ func numbered(n int, works ...int) (all []string) {
 }
 
 func TestChain(t *testing.T) {
-	for name, network := range networks() {
+	for name, network := range networks(t) {
 		t.Run(name, func(t *testing.T) {
 			var b bin
 			g := chain(count(100, "a"), forward("a", "b"), b.sink("b"))

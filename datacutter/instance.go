@@ -101,7 +101,7 @@ func (i *instance) works(f Filter) error {
 		in.start(i.run)
 	}
 	for _, out := range i.outputs {
-		out.start(i.run, i.run.plan.acked(out.stream, i.Group))
+		out.start(i.run, i.run.plan.acked(out.stream, i.Group), !i.run.plan.line[i.Group])
 	}
 	i.start = time.Now()
 	defer func() { i.end = time.Now() }()

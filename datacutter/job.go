@@ -103,6 +103,7 @@ type plan struct {
 	digest digest
 	groups int                 // instances of the group
 	copies map[role][]Instance // of each filter
+	line   []bool              // by instance of the group: it is one line of filters, none with copies
 }
 
 // newPlan checks a job.
@@ -124,6 +125,7 @@ func newPlan(j *Job) (*plan, error) {
 		for _, s := range j.Group.Streams {
 			conns += len(p.copies[role{g, s.From}]) * len(p.copies[role{g, s.To}])
 		}
+		p.line = append(p.line, p.isLine(g))
 	}
 	if conns > maxConns {
 		return nil, fmt.Errorf("%w: streams of %d connections, at most %d: have fewer copies", ErrJob, conns, maxConns)
@@ -176,6 +178,19 @@ func (p *plan) on(host string) (list []Instance) {
 		}
 	}
 	return list
+}
+
+// isLine reports whether no instance of a group sends to several others, or takes
+// from several.
+func (p *plan) isLine(group int) bool {
+	from, to := make(map[string]bool), make(map[string]bool)
+	for _, s := range p.Group.Streams {
+		if from[s.From] || to[s.To] || len(p.copies[role{group, s.From}]) > 1 || len(p.copies[role{group, s.To}]) > 1 {
+			return false
+		}
+		from[s.From], to[s.To] = true, true
+	}
+	return true
 }
 
 // acked reports whether the consumer acknowledges the units of a stream. With

@@ -8,6 +8,10 @@ import (
 // Network makes the connections that streams run over: reliable, in order, with
 // the deadlines of net.Conn, and a Close that lets the peer read what was
 // written before. Its methods can be called at the same time.
+//
+// A connection may hold back what was written until the next call of the writer,
+// as SDP with RDMA-based flow control does: whoever waits for something else
+// then has a Read of it waiting, too.
 type Network interface {
 	// Listen begins to take connections. What the listener's address prints
 	// is what Dial wants on every host of the job.

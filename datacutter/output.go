@@ -5,14 +5,15 @@ import "fmt"
 // Output is the producer's end of a stream. It belongs to the goroutine that
 // runs the filter's Process, or to one at a time.
 type Output struct {
-	stream *Stream
-	number int        // of the stream
-	to     []Instance // the copies of the consumer
-	links  []*link    // their connections
-	frame  []byte     // room for a header and a unit
-	turn   int        // the copy that is next in turn
-	err    error      // sticky
-	demand *demand    // nil unless the consumers acknowledge
+	stream  *Stream
+	number  int        // of the stream
+	to      []Instance // the copies of the consumer
+	links   []*link    // their connections
+	frame   []byte     // room for a header and a unit
+	turn    int        // the copy that is next in turn
+	err     error      // sticky
+	replies *replies   // nil if nobody has to listen before bye
+	acked   bool       // consumers acknowledge units; then there are replies
 }
 
 // UnitSize is the most that a unit of the stream can have, in bytes.
@@ -64,8 +65,8 @@ func (out *Output) choose(key uint64) (int, error) {
 	switch {
 	case out.stream.Policy == ByKey:
 		return int(key % uint64(len(out.links))), nil
-	case out.demand != nil:
-		return out.demand.choose()
+	case out.acked:
+		return out.replies.choose()
 	}
 	to := out.turn
 	out.turn = (to + 1) % len(out.links)
@@ -79,8 +80,8 @@ func (out *Output) fail(to int, err error) error {
 
 // why looks for the peer's reason when a write failed with err; see link.why.
 func (out *Output) why(to int, err error) error {
-	if out.demand != nil {
-		return out.demand.why(to, out.links[to], err)
+	if out.replies != nil {
+		return out.replies.why(to, out.links[to], err)
 	}
 	return out.links[to].why(err)
 }
@@ -101,8 +102,8 @@ func (out *Output) finish(number int) error {
 
 // bye says that no work follows.
 func (out *Output) bye() error {
-	if out.demand != nil {
-		out.demand.leave()
+	if out.replies != nil {
+		out.replies.leave()
 	}
 	for to, l := range out.links {
 		if err := l.write(appendFrame(nil, kindBye, nil)); err != nil {
@@ -116,8 +117,8 @@ func (out *Output) bye() error {
 func (out *Output) waitBye() error {
 	for to, l := range out.links {
 		var err error
-		if out.demand != nil {
-			err = out.demand.bye(to)
+		if out.replies != nil {
+			err = out.replies.bye(to)
 		} else {
 			err = l.expect(kindBye)
 		}
@@ -129,10 +130,12 @@ func (out *Output) waitBye() error {
 	return nil
 }
 
-// start prepares for the first work.
-func (out *Output) start(r *run, acked bool) {
+// start prepares for the first work. Consumers that acknowledge units are
+// listened to.
+func (out *Output) start(r *run, acked, listen bool) {
 	out.frame = make([]byte, frameHeader+max(out.stream.UnitSize, endLen))
-	if acked {
-		out.demand = newDemand(r, out.stream.Window, out.links)
+	out.acked = acked
+	if listen {
+		out.replies = newReplies(r, out.stream.Window, out.links)
 	}
 }

@@ -39,7 +39,7 @@ func keyed(b *bin) func(Instance) (Filter, error) {
 
 func TestPolicies(t *testing.T) {
 	for _, policy := range []Policy{RoundRobin, ByKey, DemandDriven} {
-		for name, network := range networks() {
+		for name, network := range networks(t) {
 			t.Run(policy.String()+" "+name, func(t *testing.T) {
 				var passed, seen bin
 				job := fan(policy, 0, count(90, "a"), keyed(&passed), seen.sink("b"))
@@ -69,7 +69,7 @@ func TestPolicies(t *testing.T) {
 // A copy that does not get on has Window units at most; the others do the rest.
 func TestDemandDrivenSparesTheSlow(t *testing.T) {
 	const units, window = 60, 2
-	for name, network := range networks() {
+	for name, network := range networks(t) {
 		t.Run(name, func(t *testing.T) {
 			var rest sync.WaitGroup
 			rest.Add(units - window)

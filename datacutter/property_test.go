@@ -186,7 +186,7 @@ func (g graph) process(w *Work, f int, b *bin) error {
 // A filter that leaves its inputs unread, or some of them, does not hold up
 // anybody.
 func TestLeftUnread(t *testing.T) {
-	g := chain(count(5000, "a"), forward("a", "b"), always(func(_ context.Context, w *Work) error {
+	g := chain(count(2000, "a"), forward("a", "b"), always(func(_ context.Context, w *Work) error {
 		if w.Number == 1 {
 			return nil
 		}
@@ -195,7 +195,7 @@ func TestLeftUnread(t *testing.T) {
 	}))
 	// A second stream of the producer to the consumer.
 	g.Filters[0].New = always(func(_ context.Context, w *Work) error {
-		for i := range 5000 {
+		for i := range 2000 {
 			if err := errors.Join(w.Out("a").Send(make([]byte, i%64)), w.Out("c").Send(make([]byte, 64))); err != nil {
 				return err
 			}
@@ -203,11 +203,11 @@ func TestLeftUnread(t *testing.T) {
 		return nil
 	})
 	g.Streams = append(g.Streams, Stream{Name: "c", From: "read", To: "view", UnitSize: 64})
-	for name, network := range networks() {
+	for name, network := range networks(t) {
 		t.Run(name, func(t *testing.T) {
 			report, err := Run(guard(t), network, Job{Group: g, Layout: Spread(g, 1, "x", "y", "z"), Works: make([][]byte, 3)})
 			require.NoError(t, err)
-			require.EqualValues(t, 30000, report.Instances[2].In.Units)
+			require.EqualValues(t, 12000, report.Instances[2].In.Units)
 		})
 	}
 }

@@ -23,7 +23,7 @@ type run struct {
 	fail      func(error) // ends ctx, or one that it depends on
 	instances []*instance
 	quit      chan struct{}  // closed when the instances have ended
-	pumps     sync.WaitGroup // of inputs and demands
+	pumps     sync.WaitGroup // of inputs and replies
 	greeters  sync.WaitGroup // of accept, and of connections in their handshake
 
 	mu        sync.Mutex

@@ -1,0 +1,62 @@
+package datacutter
+
+import (
+	"context"
+	"net"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/rnic"
+	"github.com/softrnic/softrnic/sdp"
+)
+
+var designs = []sdp.Design{sdp.NIC, sdp.RDMA, sdp.Credit}
+
+// overSDP is the Network of a stack.
+type overSDP struct{ stack *sdp.Stack }
+
+func (s overSDP) Listen(context.Context) (net.Listener, error) { return s.stack.Listen("sdp", ":0") }
+
+func (s overSDP) Dial(ctx context.Context, addr string) (net.Conn, error) {
+	return s.stack.DialContext(ctx, "sdp", addr)
+}
+
+// newSDP opens an adapter with small buffers, so that they are full soon.
+func newSDP(t testing.TB, design sdp.Design) Network {
+	dev, err := rnic.Open(rnic.Options{})
+	require.NoError(t, err)
+	stack, err := sdp.New(dev, nil, sdp.Options{Design: design, Buffers: 4, BufferBytes: 1 << 10})
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		require.NoError(t, stack.Close())
+		require.NoError(t, dev.Close())
+	})
+	return overSDP{stack}
+}
+
+// A network may keep what was written until the next call, as RDMA-based flow
+// control does. While read here waits to send a work to one copy of pass, it is
+// not calling where the end of the work before may be held back, which view wants
+// before it takes anything of the next.
+func TestNetworkThatWaitsForCalls(t *testing.T) {
+	for _, design := range designs {
+		t.Run(design.String(), func(t *testing.T) {
+			read := always(func(_ context.Context, w *Work) error {
+				for range 2000 {
+					if err := w.Out("a").SendKey(uint64(w.Number), make([]byte, 64)); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+			g := chain(read, forward("a", "b"), new(bin).sink("b"))
+			g.Streams[0].Policy = ByKey
+			report, err := Run(guard(t), newSDP(t, design), Job{Group: g, Layout: Layout{
+				{Filter: "read", Host: "x"}, {Filter: "pass", Host: "y", Copies: 2}, {Filter: "view", Host: "z"},
+			}, Works: make([][]byte, 2)})
+			require.NoError(t, err)
+			require.EqualValues(t, 4000, report.Instances[0].In.Units+report.Instances[1].In.Units)
+		})
+	}
+}
