@@ -56,7 +56,7 @@ var (
 	behaviourT = results.Table("Behaviour", "What needs more than one message to see.", "test", "case")
 	counterT   = results.Table("Counters",
 		"hw_counters of rxe, the counters of softrnic and a capture between the two: packets sent and received, duplicates, gaps, RNR "+
-			"NAKs and sequence NAKs, thirteen numbers, all the same. Losses are on the way out of one side, so the capture is what the "+
+			"NAKs and sequence NAKs, fourteen numbers, all the same. Losses are on the way out of one side, so the capture is what the "+
 			"other one sees. Of rxe's `rcvd_seq_err` the capture is only an upper bound: rxe counts a sequence NAK if it acknowledges something.",
 		"from who asks", "addresses")
 )

@@ -1,0 +1,30 @@
+//go:build interop && linux
+
+package interop
+
+import (
+	"context"
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/interop/lab"
+)
+
+// TestPortOfRXE: a softrnic in the guest, beside rxe, is told who has its port.
+func TestPortOfRXE(t *testing.T) {
+	g := lab.Need(t)
+	ctx, cancel := context.WithTimeout(context.Background(), runTime)
+	defer cancel()
+	program, err := os.ReadFile(lab.Binary(t, "softrnic"))
+	require.NoError(t, err)
+	require.NoError(t, g.Put(ctx, "/lab/softrnic", program))
+	for _, f := range families {
+		_, err := g.Output(ctx, "/lab/softrnic", "pingpong", "rc", "--addr", f.guest.String())
+		require.ErrorContains(t, err, "port 4791 is in use by the kernel's rxe", f.name)
+		require.ErrorContains(t, err, "rdma link delete")
+	}
+	out, err := g.Output(ctx, "/lab/softrnic", "doctor", "--addr", lab.GuestIPv4.String())
+	require.Contains(t, out, "held by the kernel's rdma_rxe ("+lab.Device+")", "%v", err)
+}
