@@ -38,6 +38,8 @@ var floors = map[string][]string{
 	"datacutter":               {},
 	"mpi/datatype":             {},
 	"mpi/coll":                 {},
+	"mpi/pmi":                  {"mpi/pmi/wire"},
+	"mpi/pmi/wire":             {},
 	"internal/sim":             {"verbs", "wire", "reliability", "qp", "internal/link", "rnic"},
 	"internal/house":           {},
 	"internal/tools":           {"verbs", "cm", "sdp"},

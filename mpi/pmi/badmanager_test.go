@@ -1,0 +1,139 @@
+package pmi
+
+import (
+	"bufio"
+	"context"
+	"net"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// scripted is a manager that answers each line with what is written, and vanishes
+// when there is no more.
+func scripted(t *testing.T, answers ...string) *client {
+	ours, theirs := net.Pipe()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer theirs.Close()
+		asked := bufio.NewReader(theirs)
+		for _, answer := range answers {
+			if _, err := asked.ReadString('\n'); err != nil {
+				return
+			}
+			if _, err := theirs.Write([]byte(answer)); err != nil {
+				return
+			}
+		}
+	}()
+	t.Cleanup(func() { ours.Close(); <-done })
+	return &client{dialect: &v1{}, rank: 1, size: 2, conn: newConn(ours, "PMI_FD=3")}
+}
+
+// hello is how a session of PMI-1 begins well.
+var hello = []string{
+	"cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0\n",
+	"cmd=maxes kvsname_max=256 keylen_max=64 vallen_max=1024\n",
+	"cmd=my_kvsname kvsname=kvs_1\n",
+	"cmd=get_result rc=0 msg=success value=(vector,(0,1,1))\n",
+}
+
+func TestManagersThatAnswerNonsenseAtFirst(t *testing.T) {
+	for _, c := range []struct {
+		at   int
+		says string
+		want string
+	}{
+		{0, "cmd=response_to_init pmi_version=2 pmi_subversion=0 rc=-1\n", "refuses"},
+		{0, "HTTP/1.1 400 Bad Request\r\n\r\n", "neither cmd= nor a length"},
+		{0, "cmd=maxes\n", "want response_to_init"},
+		{1, "cmd=maxes keylen_max=64 vallen_max=many\n", "not a number"},
+		{1, "cmd=maxes vallen_max=1024\n", "keylen_max is missing"},
+		{1, "cmd=maxes keylen_max=8 vallen_max=1024\n", "keys of 7 characters"},
+		{1, "cmd=maxes keylen_max=64 vallen_max=8\n", "room for 7 characters"},
+		{2, "cmd=my_kvsname\n", "no name"},
+		{3, "cmd=get_result rc=0 value=(vector,(1,1,1))\n", "PMI_process_mapping"},
+		{3, strings.Repeat("cmd=x ", 20000), "longer than"},
+	} {
+		answers := slices.Clone(hello)
+		answers[c.at] = c.says
+		_, err := scripted(t, answers...).joined(soon(t))
+		require.ErrorContains(t, err, c.want)
+		require.ErrorContains(t, err, "PMI_FD=3")
+	}
+	for vanish := range hello {
+		_, err := scripted(t, hello[:vanish]...).joined(soon(t))
+		require.ErrorIs(t, err, ErrGone)
+	}
+	// A manager may not know where ranks are: then nobody shares memory.
+	for _, says := range []string{"cmd=get_result rc=-1 msg=key_PMI_process_mapping_not_found value=unknown\n", "cmd=get_result rc=0 value=\n"} {
+		m, err := scripted(t, append(hello[:3:3], says)...).joined(soon(t))
+		require.NoError(t, err)
+		require.Equal(t, 1, m.Node(1))
+	}
+	c := scripted(t, hello...)
+	c.size = 1
+	_, err := c.joined(soon(t))
+	require.ErrorContains(t, err, "rank 1 of a job of 1")
+}
+
+func TestManagersThatAnswerNonsenseLater(t *testing.T) {
+	begin := func(says ...string) Manager {
+		m, err := scripted(t, append(append([]string(nil), hello...), says...)...).joined(soon(t))
+		require.NoError(t, err)
+		return m
+	}
+	m := begin("cmd=get_result rc=0 value=x\n")
+	var wrong *ProtocolError
+	require.ErrorAs(t, m.Put("k", "v"), &wrong)
+	require.Equal(t, "want put_result", wrong.Why)
+	require.ErrorAs(t, m.Fence(soon(t)), &wrong) // there is no way on
+	require.ErrorContains(t, m.Abort(1, "x"), "PMI_FD=3")
+
+	require.ErrorContains(t, begin("cmd=put_result rc=-1 msg=duplicate_key_k\n").Put("k", "v"), "duplicate key k")
+
+	for _, says := range []string{"foreign", "t2:a", "b1:*", "t0:"} {
+		_, err := begin("cmd=get_result rc=0 value="+says+"\n", "cmd=get_result rc=-1\n").Get(soon(t), "k")
+		require.Error(t, err, says)
+	}
+	require.ErrorContains(t, begin("cmd=barrier_out rc=-1 msg=no\n").Fence(soon(t)), "refuses")
+
+	for _, call := range map[string]func(m Manager) error{
+		"Put":      func(m Manager) error { return m.Put("k", "v") },
+		"Fence":    func(m Manager) error { return m.Fence(soon(t)) },
+		"Get":      func(m Manager) error { _, err := m.Get(soon(t), "k"); return err },
+		"Finalize": func(m Manager) error { return m.Finalize() },
+	} {
+		m := begin()
+		err := call(m)
+		require.ErrorIs(t, err, ErrGone)
+		require.ErrorIs(t, m.Fence(context.Background()), ErrGone)
+	}
+}
+
+// A part of an answer that came before a call was given up is not lost.
+func TestAnswersInPieces(t *testing.T) {
+	ours, theirs := net.Pipe()
+	defer ours.Close()
+	c := &client{dialect: &v1{}, rank: 0, size: 1, conn: newConn(ours, "x")}
+	ctx, cancel := context.WithCancel(soon(t))
+	first := asked(func() error { _, err := c.ask(ctx, ask1("get_result", "get")); return err })
+	b := make([]byte, 100)
+	_, err := theirs.Read(b)
+	require.NoError(t, err)
+	_, err = theirs.Write([]byte("cmd=get_re")) // returns when it is read
+	require.NoError(t, err)
+	cancel()
+	require.ErrorIs(t, <-first, context.Canceled)
+	go theirs.Write([]byte("sult rc=0\n"))
+	require.NoError(t, c.settled(soon(t)))
+	require.Empty(t, c.buf)
+}
+
+func TestProtocolErrorHasWords(t *testing.T) {
+	err := &ProtocolError{Request: "cmd=get", Answer: "cmd=put_result", Why: "want get_result"}
+	require.EqualError(t, err, `the process manager answers "cmd=get" with "cmd=put_result": want get_result`)
+}

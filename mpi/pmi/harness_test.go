@@ -1,0 +1,121 @@
+package pmi
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/softrnic/softrnic/mpi/pmi/server"
+)
+
+// hang is a time after which a test has failed.
+const hang = time.Minute
+
+// envRole makes this program a rank of a job that a test has started.
+const envRole = "SOFTRNIC_PMI_TEST"
+
+func TestMain(m *testing.M) {
+	if role := os.Getenv(envRole); role != "" {
+		os.Exit(playRole(role))
+	}
+	goleak.VerifyTestMain(m)
+}
+
+func soon(t testing.TB) context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), hang)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// testServed makes a job on our server and a manager for each of its ranks, by
+// connections in memory.
+func testServed(t testing.TB, o server.Options, dialects ...dialect) (*server.Job, []Manager) {
+	job, err := server.New(o)
+	require.NoError(t, err)
+	list := make([]Manager, o.Size)
+	var all sync.WaitGroup
+	for i := range list {
+		ours, theirs := net.Pipe()
+		all.Go(func() { _ = job.Serve(i, theirs) })
+		t.Cleanup(func() { ours.Close() })
+		c := &client{dialect: dialects[i%len(dialects)], rank: i, size: o.Size, conn: newConn(ours, "test")}
+		list[i], err = c.joined(soon(t))
+		require.NoError(t, err)
+	}
+	t.Cleanup(all.Wait) // runs last but one of the above: connections are closed by tests or below
+	t.Cleanup(func() {
+		for _, m := range list {
+			m.(*client).Close()
+		}
+	})
+	return job, list
+}
+
+// kinds are all ways to have the managers of a job.
+var kinds = map[string]func(t testing.TB, n int) []Manager{
+	"local": func(_ testing.TB, n int) []Manager { return NewLocal(n) },
+	"PMI-1": func(t testing.TB, n int) []Manager {
+		_, list := testServed(t, server.Options{Size: n, ID: "kvs_1"}, &v1{})
+		return list
+	},
+	"PMI-2": func(t testing.TB, n int) []Manager {
+		_, list := testServed(t, server.Options{Size: n, ID: "kvs_2"}, v2{})
+		return list
+	},
+	"both": func(t testing.TB, n int) []Manager {
+		_, list := testServed(t, server.Options{Size: n, ID: "kvs_3"}, &v1{}, v2{})
+		return list
+	},
+}
+
+// failer is a test, also one of rapid's.
+type failer interface {
+	require.TestingT
+	Helper()
+	Fatal(...any)
+}
+
+// everyRank runs what each rank does, side by side.
+func everyRank(t failer, list []Manager, do func(m Manager) error) {
+	t.Helper()
+	errs := make(chan error, len(list))
+	for _, m := range list {
+		go func() { errs <- do(m) }()
+	}
+	for range list {
+		select {
+		case err := <-errs:
+			require.NoError(t, err)
+		case <-time.After(hang):
+			t.Fatal("a rank does not end")
+		}
+	}
+}
+
+// exchange is what most programs do: everybody puts, everybody gets everything.
+func exchange(ctx context.Context, m Manager, round int, value func(rank int) string) error {
+	key := func(rank int) string { return fmt.Sprintf("round-%d/rank-%d", round, rank) }
+	if err := m.Put(key(m.Rank()), value(m.Rank())); err != nil {
+		return err
+	}
+	if err := m.Fence(ctx); err != nil {
+		return err
+	}
+	for rank := range m.Size() {
+		got, err := m.Get(ctx, key(rank))
+		if err != nil {
+			return err
+		}
+		if want := value(rank); got != want {
+			return fmt.Errorf("rank %d has of rank %d %.40q, want %.40q", m.Rank(), rank, got, want)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,13 @@
+//go:build !unix
+
+package pmi
+
+import (
+	"errors"
+	"net"
+)
+
+// inherited says that sockets are not inherited here.
+func inherited(int) (net.Conn, error) {
+	return nil, errors.New("sockets are not inherited on this system; a manager here has to use PMI_PORT")
+}

@@ -1,0 +1,28 @@
+//go:build unix
+
+package pmi
+
+import (
+	"errors"
+	"net"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// inherited takes over a socket that the process was started with. Descriptors
+// that Go has opened are closed on exec, so one that is not came from outside; to
+// take another one, by a variable that a rank's child has from its parent, would
+// break whatever it is.
+func inherited(fd int) (net.Conn, error) {
+	flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0)
+	if err != nil || flags&unix.FD_CLOEXEC != 0 {
+		return nil, errors.New("no such descriptor was inherited: it was opened before, or this process was started by a rank and is none (unset PMI_FD then)")
+	}
+	if _, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TYPE); err != nil {
+		return nil, errors.New("the descriptor is no socket")
+	}
+	f := os.NewFile(uintptr(fd), "PMI_FD")
+	defer f.Close() // FileConn has one of its own
+	return net.FileConn(f)
+}

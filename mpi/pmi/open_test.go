@@ -1,0 +1,119 @@
+package pmi
+
+import (
+	"context"
+	"net"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/mpi/pmi/server"
+)
+
+func environment(pairs ...string) func(string) string {
+	m := map[string]string{}
+	for i := 0; i+1 < len(pairs); i += 2 {
+		m[pairs[i]] = pairs[i+1]
+	}
+	return func(name string) string { return m[name] }
+}
+
+func TestOpenAlone(t *testing.T) {
+	for _, env := range []func(string) string{
+		environment(),
+		environment("OMPI_COMM_WORLD_RANK", "0", "OMPI_COMM_WORLD_SIZE", "1", "PMIX_RANK", "0"),
+		environment("SLURM_STEP_NUM_TASKS", "1"),
+	} {
+		m, err := open(soon(t), env)
+		require.NoError(t, err)
+		require.Equal(t, 0, m.Rank())
+		require.Equal(t, 1, m.Size())
+		require.NoError(t, exchange(soon(t), m, 0, func(int) string { return "alone" }))
+		require.NoError(t, m.Finalize())
+	}
+}
+
+func TestOpenInAnEnvironmentWithoutSense(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		env  []string
+	}{
+		{"SOFTRNIC_PMI", []string{"SOFTRNIC_PMI", "3"}},
+		{"PMI_FD", []string{"PMI_FD", "x"}},
+		{"PMI_FD", []string{"PMI_FD", "-1"}},
+		{"PMI_RANK", []string{"PMI_FD", "3"}},
+		{"PMI_SIZE", []string{"PMI_FD", "3", "PMI_RANK", "0", "PMI_SIZE", "0"}},
+		{"PMI_FD", []string{"PMI_FD", "9999", "PMI_RANK", "0", "PMI_SIZE", "2"}},
+		{"PMI_ID", []string{"PMI_PORT", "127.0.0.1:1"}},
+		{"PMI_PORT", []string{"PMI_PORT", "nowhere", "PMI_ID", "0"}},
+		{"OMPI_COMM_WORLD_RANK", []string{"OMPI_COMM_WORLD_RANK", "1", "OMPI_COMM_WORLD_SIZE", "2", "PMIX_RANK", "1"}},
+		{"PMIX_RANK", []string{"PMIX_RANK", "1"}},
+		{"SLURM_STEP_NUM_TASKS", []string{"SLURM_STEP_NUM_TASKS", "2"}},
+	} {
+		_, err := open(soon(t), environment(c.env...))
+		var wrong *EnvironmentError
+		require.ErrorAs(t, err, &wrong, c.name)
+		require.Equal(t, c.name, wrong.Name)
+		require.ErrorContains(t, err, c.name+"=")
+	}
+}
+
+func TestOpenByPort(t *testing.T) {
+	for _, version := range []string{"1", "2"} {
+		job, err := server.New(server.Options{Size: 2, ID: "kvs_port"})
+		require.NoError(t, err)
+		served := make(chan error, 2)
+		port, err := server.Listen(server.PortOptions{Address: "127.0.0.1:0", Size: 2, Secret: "s3cret", Rank: func(rank int, c net.Conn) {
+			go func() { served <- job.Serve(rank, c) }()
+		}})
+		require.NoError(t, err)
+
+		for _, secret := range []string{"", "other"} {
+			_, err = open(soon(t), environment("PMI_PORT", port.Addr(), "PMI_ID", "0", EnvVersion, version, EnvSecret, secret))
+			require.ErrorIs(t, err, ErrGone)
+		}
+		require.Equal(t, uint64(2), port.Refusals())
+
+		var list []Manager
+		for _, id := range []string{"0", "1"} {
+			m, err := open(soon(t), environment("PMI_PORT", port.Addr(), "PMI_ID", id, EnvVersion, version, EnvSecret, "s3cret"))
+			require.NoError(t, err)
+			require.Equal(t, 2, m.Size())
+			list = append(list, m)
+		}
+		everyRank(t, list, func(m Manager) error {
+			return exchange(soon(t), m, 0, func(rank int) string { return "by port" })
+		})
+		everyRank(t, list, Manager.Finalize)
+		require.NoError(t, <-served)
+		require.NoError(t, <-served)
+		require.NoError(t, port.Close())
+	}
+}
+
+// Somebody else's port says nothing, or nonsense.
+func TestOpenAtAWrongPort(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer l.Close()
+	go func() {
+		c, err := l.Accept()
+		if err == nil {
+			c.Write([]byte("220 mail.example.org ESMTP\r\n"))
+			c.Close()
+		}
+		c, err = l.Accept()
+		if err == nil {
+			defer c.Close()
+			c.Read(make([]byte, 100))
+			<-t.Context().Done()
+		}
+	}()
+	env := environment("PMI_PORT", l.Addr().String(), "PMI_ID", "0")
+	_, err = open(soon(t), env)
+	require.Error(t, err)
+	ctx, cancel := context.WithCancel(soon(t))
+	cancel()
+	_, err = open(ctx, env)
+	require.ErrorIs(t, err, context.Canceled)
+}

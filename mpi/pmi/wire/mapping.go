@@ -1,0 +1,179 @@
+package wire
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// MappingKey is the key whose value says which node each rank runs on.
+const MappingKey = "PMI_process_mapping"
+
+// maxDepth is how deep repetitions may be in one another.
+const maxDepth = 8
+
+// ParseMapping reads the value of MappingKey for a job of size ranks and returns
+// the node of each. The value is a list of blocks,
+//
+//	(vector,(0,2,3),2)
+//
+// where (a,b,c) puts c ranks on each of b nodes from node a on, a lone number a
+// one rank on node a, and [...]x4 is its blocks four times. When the list is at its
+// end and there are ranks left, it goes on from the first block that begins at
+// node 0: a manager that knows nothing better says (vector,(0,1,1)).
+func ParseMapping(text string, size int) ([]int, error) {
+	p := &mappingParser{text: text, rest: text, size: size, again: -1, nodes: make([]int, 0, min(size, 1<<16))}
+	p.expect("(")
+	p.expect("vector")
+	for p.err == nil && p.accept(",") {
+		p.block(0)
+	}
+	if p.accept("]") {
+		p.fail("a ] without a [")
+	}
+	// Slurm leaves the last parenthesis away in places.
+	if p.accept(")"); p.rest != "" {
+		p.fail("something is behind the last block")
+	}
+	if p.err == nil && len(p.nodes) < size && p.again < 0 {
+		p.fail(fmt.Sprintf("it is for %d ranks", len(p.nodes)))
+	}
+	if p.err != nil {
+		return nil, p.err
+	}
+	for i := p.again; len(p.nodes) < size; i++ {
+		p.nodes = append(p.nodes, p.nodes[i])
+	}
+	return p.nodes[:size], nil
+}
+
+type mappingParser struct {
+	text, rest string
+	size       int
+	nodes      []int
+	again      int // index in nodes from which they repeat, or -1
+	err        error
+}
+
+func (p *mappingParser) fail(why string) {
+	if p.err == nil {
+		p.err = fmt.Errorf("%s=%.80q does not say where %d ranks are: %s", MappingKey, p.text, p.size, why)
+	}
+}
+
+func (p *mappingParser) accept(what string) bool {
+	rest, ok := strings.CutPrefix(strings.TrimLeft(p.rest, " "), what)
+	if ok && p.err == nil {
+		p.rest = strings.TrimLeft(rest, " ")
+	}
+	return ok && p.err == nil
+}
+
+func (p *mappingParser) expect(what string) {
+	if !p.accept(what) {
+		p.fail(fmt.Sprintf("there is no %s at %.20q", what, p.rest))
+	}
+}
+
+func (p *mappingParser) number() int {
+	end := 0
+	for end < len(p.rest) && p.rest[end] >= '0' && p.rest[end] <= '9' {
+		end++
+	}
+	n, err := strconv.ParseInt(p.rest[:end], 10, 31)
+	if err != nil {
+		p.fail(fmt.Sprintf("there is no number at %.20q", p.rest))
+	}
+	p.rest = strings.TrimLeft(p.rest[end:], " ")
+	return int(n)
+}
+
+// block reads a block and puts its ranks where they are, as far as there are any.
+func (p *mappingParser) block(depth int) {
+	switch {
+	case p.accept("("):
+		first := p.number()
+		p.expect(",")
+		nodes := p.number()
+		p.expect(",")
+		ranks := p.number()
+		p.expect(")")
+		if nodes > 0 && ranks > 0 {
+			p.mark(first)
+		}
+		for node := 0; node < nodes && ranks > 0 && len(p.nodes) < p.size && p.err == nil; node++ {
+			for range min(ranks, p.size-len(p.nodes)) {
+				p.nodes = append(p.nodes, first+node)
+			}
+		}
+	case p.accept("["):
+		if depth == maxDepth {
+			p.fail("too many [ in one another")
+			return
+		}
+		start := len(p.nodes)
+		p.block(depth + 1)
+		for p.accept(",") {
+			p.block(depth + 1)
+		}
+		p.expect("]x")
+		times := p.number()
+		if p.err == nil && times == 0 {
+			p.fail("nothing is there 0 times")
+			return
+		}
+		once := slices.Clone(p.nodes[start:])
+		for i := 1; i < times && len(once) > 0 && len(p.nodes) < p.size; i++ {
+			p.nodes = append(p.nodes, once[:min(len(once), p.size-len(p.nodes))]...)
+		}
+	default:
+		node := p.number()
+		p.mark(node)
+		if p.err == nil && len(p.nodes) < p.size {
+			p.nodes = append(p.nodes, node)
+		}
+	}
+}
+
+// mark remembers the first block that begins at node 0.
+func (p *mappingParser) mark(node int) {
+	if p.again < 0 && node == 0 && len(p.nodes) < p.size {
+		p.again = len(p.nodes)
+	}
+}
+
+// FormatMapping writes the value of MappingKey for ranks on these nodes, in the
+// form that clients of every age read: blocks in parentheses only, and what
+// repeats from node 0 on once.
+func FormatMapping(nodes []int) string {
+	if len(nodes) > 0 && nodes[0] == 0 {
+		period := 1
+		for !slices.Equal(nodes[period:], nodes[:len(nodes)-period]) {
+			period++
+		}
+		nodes = nodes[:period]
+	}
+	type block struct{ first, nodes, ranks int }
+	var blocks []block
+	for i := 0; i < len(nodes); {
+		end := i + 1
+		for end < len(nodes) && nodes[end] == nodes[i] {
+			end++
+		}
+		next := block{nodes[i], 1, end - i}
+		if n := len(blocks); n > 0 && blocks[n-1].ranks == next.ranks && blocks[n-1].first+blocks[n-1].nodes == next.first {
+			blocks[n-1].nodes++
+		} else {
+			blocks = append(blocks, next)
+		}
+		i = end
+	}
+	var b strings.Builder
+	b.WriteString("(vector")
+	for _, x := range blocks {
+		fmt.Fprintf(&b, ",(%d,%d,%d)", x.first, x.nodes, x.ranks)
+	}
+	b.WriteString(")")
+	return b.String()
+}

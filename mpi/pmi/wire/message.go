@@ -1,0 +1,86 @@
+package wire
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Version is a version of the protocol.
+type Version int
+
+// The versions. A manager of PMI-1.1 or 1.2 serves what is said here of PMI-1.
+const (
+	PMI1 Version = 1
+	PMI2 Version = 2
+)
+
+// String returns "PMI-1" or "PMI-2".
+func (v Version) String() string { return "PMI-" + strconv.Itoa(int(v)) }
+
+// Attr is an attribute of a message.
+type Attr struct{ Key, Value string }
+
+// Message is a request or an answer: a command and its attributes, in order.
+type Message struct {
+	Cmd   string
+	Attrs []Attr
+}
+
+// New makes a message of a command and of keys and values in turn.
+func New(cmd string, attrs ...string) Message {
+	m := Message{Cmd: cmd}
+	for i := 0; i+1 < len(attrs); i += 2 {
+		m.Attrs = append(m.Attrs, Attr{attrs[i], attrs[i+1]})
+	}
+	return m
+}
+
+// With returns the message with one attribute more.
+func (m Message) With(key, value string) Message {
+	m.Attrs = append(m.Attrs[:len(m.Attrs):len(m.Attrs)], Attr{key, value})
+	return m
+}
+
+// Get returns the first attribute of a name.
+func (m Message) Get(key string) (string, bool) {
+	for _, a := range m.Attrs {
+		if a.Key == key {
+			return a.Value, true
+		}
+	}
+	return "", false
+}
+
+// Int returns the first attribute of a name as a number. It is an error if there
+// is none, or something else than a number of 32 bits.
+func (m Message) Int(key string) (int, error) {
+	text, ok := m.Get(key)
+	if !ok {
+		return 0, fmt.Errorf("%s is missing in %q", key, m)
+	}
+	n, err := strconv.ParseInt(text, 10, 32)
+	if err != nil {
+		return 0, fmt.Errorf("%s=%s in %q is not a number", key, text, m)
+	}
+	return int(n), nil
+}
+
+// True says whether an attribute is TRUE, as PMI-2 writes it.
+func (m Message) True(key string) bool {
+	text, _ := m.Get(key)
+	return strings.EqualFold(text, "true")
+}
+
+// String writes the message for people, at most 200 characters of it.
+func (m Message) String() string {
+	var b strings.Builder
+	b.WriteString("cmd=" + m.Cmd)
+	for _, a := range m.Attrs {
+		b.WriteString(" " + a.Key + "=" + a.Value)
+		if b.Len() > 200 {
+			return b.String()[:197] + "..."
+		}
+	}
+	return b.String()
+}
