@@ -66,9 +66,12 @@ func programs() []*program {
 			name: "ibv_" + typ + "_pingpong", soft: []string{"pingpong", typ}, gid: "-g", reliable: typ == "rc" || typ == "srq",
 			sizes: around,
 			args: func(r run) []string {
-				args := []string{"-s", fmt.Sprint(r.size), "-n", fmt.Sprint(r.iters), "-c"} // the payload is checked
+				args := []string{"-s", fmt.Sprint(r.size), "-n", fmt.Sprint(r.iters)}
 				if typ != "ud" {
 					args = append(args, "-m", fmt.Sprint(r.mtu))
+				}
+				if typ != "srq" {
+					args = append(args, "-c") // the payload is checked on both sides
 				}
 				if typ == "srq" && r.size > 1<<20 {
 					args = append(args, "-q", "2") // all queue pairs send at once: 16 of them would be too much for the guest
