@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/softrnic/softrnic/internal/tools/mpirun"
 	"github.com/softrnic/softrnic/rnic"
 )
 
@@ -56,6 +57,9 @@ func (a *app) main(ctx context.Context, args []string) int {
 	if wrong := (*usageError)(nil); errors.As(err, &wrong) {
 		return statusUsage
 	}
+	if failed := (*mpirun.Failure)(nil); errors.As(err, &failed) {
+		return failed.Status
+	}
 	return statusFailed
 }
 
@@ -82,7 +86,7 @@ func (a *app) command() *cobra.Command {
 	flags.StringVar(&a.impair, "impair", "", "faults to inject, for example \"loss 1% delay 2ms seed 7\" (env "+rnic.EnvImpair+")")
 	flags.BoolVarP(&a.json, "json", "j", false, "write JSON")
 	root.AddCommand(a.devinfoCommand(), a.doctorCommand(), a.statCommand(), a.historyCommand(), a.captureCommand(),
-		a.pingpongCommand(), a.perfCommand(), a.rpingCommand(), a.ucmatoseCommand(), a.udaddyCommand(), a.sdpCommand(), a.versionCommand())
+		a.pingpongCommand(), a.perfCommand(), a.rpingCommand(), a.ucmatoseCommand(), a.udaddyCommand(), a.sdpCommand(), a.mpirunCommand(), a.versionCommand())
 	return root
 }
 

@@ -12,6 +12,7 @@
 //	softrnic udaddy             as udaddy does: datagrams over RDMA-CM
 //	softrnic sdp proxy          passes TCP connections on over SDP, and back
 //	softrnic sdp cat            netcat over SDP
+//	softrnic mpirun             runs the ranks of an MPI job, here or on other hosts
 //	softrnic version
 //
 // Flags of every command: --addr says which address a device opens
@@ -20,5 +21,6 @@
 // by stat, history and capture when they run with SOFTRNIC_DEBUG=auto.
 //
 // The exit status is 0, 1 when something could not be done or a check failed,
-// and 2 when the command line or a value in it or in the environment was wrong.
+// and 2 when the command line or a value in it or in the environment was wrong;
+// that of mpirun is the first rank's that has failed.
 package main

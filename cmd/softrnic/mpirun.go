@@ -1,0 +1,302 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/softrnic/softrnic/internal/tools/mpirun"
+	"github.com/softrnic/softrnic/internal/tools/mpirun/agent"
+	"github.com/softrnic/softrnic/rnic"
+)
+
+// envNet is the variable that says what MPI's ranks talk by.
+const envNet = "SOFTRNIC_MPI_NET"
+
+const mpirunLong = `Runs N copies of a program, the ranks of a job, and is their process manager: MPI
+programs of softrnic find one another by it, and programs linked with MPICH do too. The
+program is a file, or a Go package or .go file, which is built first. Several programs
+with a : between them are one job.
+
+    softrnic mpirun -n 4 ./examples/mpi/ring
+    softrnic mpirun -n 1 ./leader : -n 3 -x ROLE=worker ./worker
+    softrnic mpirun --hosts node1,node2 --ppn 4 -n 8 ./ring
+
+There are as many ranks as asked for, wherever: no number is too large for a host.
+When a rank fails, all are ended, with everything that they have started, and the first
+failure is told. The exit status is that of the first rank that has failed, 128 and the
+number of a signal, or 124 after --timeout.
+
+Other hosts are reached by ssh, where softrnic has to be at the same path. Options may
+be written with one dash, as mpiexec has them (-np 4, -hosts a,b), and those of Open
+MPI's and hydra's that mean the same have their names there too.`
+
+// mpirunFlags are the flags of the command, read.
+type mpirunFlags struct {
+	mpirun.Options
+	agent                                  bool
+	hosts, hostfile, launcher, remote, net string
+	genv                                   []string
+	timeout, grace                         patience
+}
+
+func (a *app) mpirunCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:                "mpirun [FLAGS] [-n N] PROGRAM [ARG...] [: [-n N] PROGRAM [ARG...]]...",
+		Aliases:            []string{"mpiexec"},
+		Short:              "Run the ranks of an MPI job, here or on other hosts",
+		Long:               mpirunLong,
+		DisableFlagParsing: true, // ranks' arguments are theirs
+	}
+	o := &mpirunFlags{grace: patience(2 * time.Second)}
+	f := c.Flags()
+	f.StringVar(&o.hosts, "hosts", "", "`hosts` to run on, each with its ranks in a row: node1,node2:4")
+	f.StringVarP(&o.hostfile, "hostfile", "f", "", "`file` with a host in each line: node2:4 or node2 slots=4")
+	f.IntVar(&o.PPN, "ppn", 0, "`ranks` in a row on each host")
+	f.StringArrayVar(&o.genv, "genv", nil, "`NAME=VALUE` in the environment of all programs; NAME alone is its value here")
+	f.BoolVarP(&o.Prefix, "prefix", "l", false, "begin lines of output with the rank: [3]")
+	f.StringVar(&o.Outfile, "outfile-pattern", "", "`file` for the output: %r is the rank, %h the host, %n its number, %p the program's number")
+	f.StringVar(&o.Errfile, "errfile-pattern", "", "`file` for the error output")
+	f.Var(&o.timeout, "timeout", "end the job after this `time`: 30s, or a number of seconds")
+	f.Var(&o.grace, "grace", "`time` between SIGTERM and SIGKILL (default 2s)")
+	f.StringVar(&o.net, "net", "", "what ranks talk by, rdma or tcp for example (env "+envNet+")")
+	f.StringVar(&o.launcher, "launcher-exec", "", "`command` instead of ssh, run with the host and a command line")
+	f.StringVar(&o.remote, "agent-exec", "", "`path` of softrnic on the hosts (default: as here)")
+	f.BoolVar(&o.Port, "pmi-port", false, "have ranks connect to the process manager by TCP on their host, not by an inherited socket")
+	f.BoolVar(&o.agent, "agent", false, "be the agent of a launcher")
+	f.Bool("oversubscribe", false, "there is no limit")
+	f.Bool("allow-run-as-root", false, "it is allowed")
+	for _, name := range []string{"agent", "oversubscribe", "allow-run-as-root"} {
+		f.MarkHidden(name)
+	}
+	o.Programs = []mpirun.Program{{}}
+	programFlags(f, &o.Programs[0])
+	f.SetNormalizeFunc(otherNames)
+	f.SetInterspersed(false)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		c.DisableFlagParsing = false
+		if err := c.ParseFlags(twoDashes(f, args)); err != nil {
+			return c.FlagErrorFunc()(c, err)
+		}
+		if help, _ := f.GetBool("help"); help {
+			return c.Help()
+		}
+		if err := a.checkFlags(c); err != nil {
+			return err
+		}
+		if o.agent {
+			return agent.Run(c.InOrStdin(), a.stdout)
+		}
+		return a.mpirun(c, o)
+	}
+	return c
+}
+
+// programFlags adds the flags that each program has its own of.
+func programFlags(f *pflag.FlagSet, p *mpirun.Program) {
+	f.IntVarP(&p.N, "np", "n", 0, "`ranks` of this program (default: 1, or what the hosts say)")
+	f.StringArrayVarP(&p.Environ, "env", "x", nil, "`NAME=VALUE` in the environment of this program; NAME alone is its value here")
+	f.StringVar(&p.Dir, "wdir", "", "`directory` to run this program in")
+}
+
+// otherNames are flags' names with hydra and Open MPI.
+func otherNames(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+	switch name {
+	case "n":
+		name = "np"
+	case "host":
+		name = "hosts"
+	case "machinefile":
+		name = "hostfile"
+	case "npernode", "N":
+		name = "ppn"
+	case "prepend-rank", "tag-output":
+		name = "prefix"
+	case "wd":
+		name = "wdir"
+	}
+	return pflag.NormalizedName(name)
+}
+
+// twoDashes gives flags the second dash that hydra and Open MPI do without, up to
+// the program.
+func twoDashes(f *pflag.FlagSet, args []string) []string {
+	args = slices.Clone(args)
+	for i := 0; i < len(args); i++ {
+		arg := args[i]
+		if len(arg) < 2 || arg[0] != '-' || arg == "--" {
+			break
+		}
+		name, _, hasValue := strings.Cut(strings.TrimLeft(arg, "-"), "=")
+		flag := f.Lookup(name)
+		if flag == nil && len(name) == 1 {
+			flag = f.ShorthandLookup(name)
+		}
+		if len(name) > 1 && flag != nil || name == "N" {
+			args[i] = "--" + strings.TrimLeft(arg, "-")
+		}
+		if flag != nil && flag.NoOptDefVal == "" && !hasValue {
+			i++ // its value
+		}
+	}
+	return args
+}
+
+// mpirun runs a job.
+func (a *app) mpirun(c *cobra.Command, o *mpirunFlags) (err error) {
+	if a.json {
+		return usage("--json cannot be: the output is the ranks'")
+	}
+	if err := o.programs(c); err != nil {
+		return err
+	}
+	if err := o.where(); err != nil {
+		return err
+	}
+	if o.Environ, err = environ(o.genv); err != nil {
+		return err
+	}
+	for _, v := range []struct{ name, value string }{{envNet, o.net}, {rnic.EnvImpair, a.impair}, {rnic.EnvAddr, a.addr}} {
+		if v.value != "" {
+			o.Environ = append(o.Environ, v.name+"="+v.value)
+		}
+	}
+	o.Timeout, o.Grace = time.Duration(o.timeout), time.Duration(o.grace)
+	o.Stdin, o.Stdout, o.Stderr = c.InOrStdin(), a.stdout, a.stderr
+	o.Terminal = terminal(a.stdout) && terminal(a.stderr)
+	signals := make(chan os.Signal, 4)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer signal.Stop(signals)
+	o.Signals = signals
+	err = mpirun.Run(context.WithoutCancel(c.Context()), o.Options) // signals say more than a context
+	if wrong := (*mpirun.OptionError)(nil); errors.As(err, &wrong) {
+		return usage("%w; `%s --help` tells more", err, c.CommandPath())
+	}
+	return err
+}
+
+// programs reads what is behind the flags: programs with their own.
+func (o *mpirunFlags) programs(c *cobra.Command) (err error) {
+	rest := c.Flags().Args()
+	for first := true; first || len(rest) > 0; first = false {
+		p := &o.Programs[0]
+		if !first {
+			o.Programs = append(o.Programs, mpirun.Program{})
+			p = &o.Programs[len(o.Programs)-1]
+			f := pflag.NewFlagSet("program", pflag.ContinueOnError)
+			programFlags(f, p)
+			f.SetNormalizeFunc(otherNames)
+			f.SetInterspersed(false)
+			f.Usage = func() {}
+			if err := f.Parse(twoDashes(f, rest)); err != nil {
+				return usage("%w; after a : there are -n, -x and --wdir", err)
+			}
+			rest = f.Args()
+		}
+		end := slices.Index(rest, ":")
+		if end < 0 {
+			end = len(rest)
+		}
+		p.Args = rest[:end:end]
+		if p.Environ, err = environ(p.Environ); err != nil {
+			return err
+		}
+		if end == len(rest) {
+			return nil
+		}
+		if rest = rest[end+1:]; len(rest) == 0 {
+			return usage("there is no program behind the last :")
+		}
+	}
+	return nil
+}
+
+// where reads the hosts.
+func (o *mpirunFlags) where() (err error) {
+	switch {
+	case o.hosts != "" && o.hostfile != "":
+		return usage("give either --hosts or --hostfile")
+	case o.hosts != "":
+		o.Hosts, err = mpirun.ParseHosts(o.hosts)
+	case o.hostfile != "":
+		var f *os.File
+		if f, err = os.Open(o.hostfile); err == nil {
+			o.Hosts, err = mpirun.ReadHosts(f)
+			f.Close()
+		}
+	}
+	if err != nil {
+		return usage("%w", err)
+	}
+	o.Launch = strings.Fields(o.launcher)
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	o.Agent = []string{self, "mpirun", "--agent"}
+	if o.remote != "" {
+		o.Remote = []string{o.remote, "mpirun", "--agent"}
+	}
+	return nil
+}
+
+// environ gives names without a value the one that they have here.
+func environ(list []string) ([]string, error) {
+	list = slices.Clone(list)
+	for i, v := range list {
+		if strings.Contains(v, "=") {
+			continue
+		}
+		value, ok := os.LookupEnv(v)
+		if !ok {
+			return nil, usage("%s has no value here: want %s=VALUE", v, v)
+		}
+		list[i] = v + "=" + value
+	}
+	return list, nil
+}
+
+// terminal says whether somebody looks at what is written.
+func terminal(w any) bool {
+	f, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	at, err := f.Stat()
+	return err == nil && at.Mode()&os.ModeCharDevice != 0
+}
+
+// patience is a time that can be given as a number of seconds, as Open MPI has it.
+type patience time.Duration
+
+func (s *patience) String() string {
+	if *s == 0 {
+		return ""
+	}
+	return time.Duration(*s).String()
+}
+
+func (s *patience) Type() string { return "time" }
+
+func (s *patience) Set(text string) error {
+	n, err := strconv.ParseFloat(text, 64)
+	d := time.Duration(n * float64(time.Second))
+	if err != nil {
+		d, err = time.ParseDuration(text)
+	}
+	if err != nil || d <= 0 {
+		return fmt.Errorf("want a time such as 30s")
+	}
+	*s = patience(d)
+	return nil
+}

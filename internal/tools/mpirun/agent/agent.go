@@ -1,0 +1,200 @@
+package agent
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/signal"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/softrnic/softrnic/internal/tools/mpirun/frame"
+	"github.com/softrnic/softrnic/mpi/pmi/server"
+)
+
+// grace is how long processes have after SIGTERM when nobody says another time.
+const grace = 2 * time.Second
+
+// agent is what one host runs.
+type agent struct {
+	out  *frame.Writer
+	spec frame.Spec
+	tree *tree
+	port *server.Port // nil where sockets are inherited
+
+	mu    sync.Mutex
+	ranks map[int]*process
+
+	output  sync.WaitGroup // readers of what ranks write
+	running sync.WaitGroup // waiters for their end
+	notes   atomic.Uint64
+}
+
+// Run is the whole life of an agent. It returns when the launcher has said End, or
+// its input has ended, and nothing runs any more. An error is of in and out only.
+func Run(in io.Reader, out io.Writer) error {
+	signals := make(chan os.Signal, 4)
+	signal.Notify(signals, endings...) // SIGPIPE too: who writes to a dead launcher has to clean up
+	defer signal.Stop(signals)
+	if _, err := io.WriteString(out, frame.Hello); err != nil {
+		return err
+	}
+	a := &agent{out: frame.NewWriter(out), ranks: map[int]*process{}}
+	frames := frame.NewReader(in)
+	kind, _, b, err := frames.Next()
+	if errors.Is(err, io.EOF) {
+		return nil // the launcher is gone
+	}
+	if err == nil && kind != frame.Start {
+		err = fmt.Errorf("frame %q comes before a start", kind)
+	}
+	if err == nil {
+		err = json.Unmarshal(b, &a.spec)
+	}
+	if err != nil {
+		return err
+	}
+	ending := make(chan time.Duration, 4)
+	go a.listen(frames, ending)
+
+	// The parent of a process is a thread, with which it dies.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	a.tree = newTree()
+	if err := a.openPort(); err != nil {
+		a.note(fmt.Sprintf("no port for ranks: %v", err))
+	}
+	for _, r := range a.spec.Ranks {
+		a.start(r)
+	}
+	wait := grace
+	for waiting := true; waiting; {
+		select {
+		case wait = <-ending:
+			waiting = false
+		case s := <-signals:
+			waiting = isPipe(s)
+		}
+	}
+	a.end(wait, ending)
+	var refused uint64
+	if a.port != nil {
+		refused = a.port.Refusals()
+	}
+	return a.out.WriteJSON(frame.Bye, 0, frame.Farewell{Refused: refused})
+}
+
+// end ends everything: SIGTERM, and SIGKILL after a while or when told so.
+func (a *agent) end(wait time.Duration, ending <-chan time.Duration) {
+	deadline := time.NewTimer(wait)
+	defer deadline.Stop()
+	kill, told := wait <= 0, false
+	pause := time.Millisecond
+	// Who is born while we look is seen when we look again.
+	for clear := 0; clear < 2; {
+		if a.tree.signal(kill, told) == 0 {
+			clear++
+			continue
+		}
+		clear, told = 0, true
+		select {
+		case wait := <-ending:
+			kill = kill || wait <= 0
+		case <-deadline.C:
+			kill = true
+		case <-time.After(pause):
+			pause = min(2*pause, 100*time.Millisecond)
+		}
+	}
+	a.running.Wait()
+	if a.port != nil {
+		a.port.Close()
+	}
+	a.mu.Lock()
+	for _, p := range a.ranks {
+		p.hurry()
+	}
+	a.mu.Unlock()
+	a.output.Wait()
+}
+
+// listen does what the launcher says, until it says no more.
+func (a *agent) listen(frames *frame.Reader, ending chan<- time.Duration) {
+	say := func(wait time.Duration) {
+		select {
+		case ending <- wait:
+		default:
+		}
+	}
+	for {
+		kind, rank, b, err := frames.Next()
+		if err != nil {
+			say(grace)
+			return
+		}
+		switch kind {
+		case frame.End:
+			var e frame.Ending
+			if err := json.Unmarshal(b, &e); err != nil {
+				a.note(fmt.Sprintf("an end that is not understood: %v", err))
+			}
+			say(time.Duration(e.GraceMillis) * time.Millisecond)
+		case frame.Stdin, frame.PMI:
+			if p := a.rank(rank); p != nil {
+				p.take(kind, b)
+			}
+		default:
+			a.note(fmt.Sprintf("frame %q is not understood", kind))
+		}
+	}
+}
+
+func (a *agent) rank(rank int) *process {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.ranks[rank]
+}
+
+// maxNotes is how much is said of what can happen any number of times.
+const maxNotes = 20
+
+// note tells people something.
+func (a *agent) note(text string) {
+	switch n := a.notes.Add(1); {
+	case n < maxNotes:
+		_ = a.out.Write(frame.Note, 0, []byte(text))
+	case n == maxNotes:
+		_ = a.out.Write(frame.Note, 0, []byte(text+"; no more is said of such"))
+	}
+}
+
+// openPort opens a port on this host for ranks that inherit no socket.
+func (a *agent) openPort() (err error) {
+	if a.spec.Secret == "" {
+		return nil
+	}
+	mine := map[int]bool{}
+	for _, r := range a.spec.Ranks {
+		mine[r.Rank] = true
+	}
+	a.port, err = server.Listen(server.PortOptions{
+		Address: "127.0.0.1:0",
+		Size:    a.spec.Size,
+		Secret:  a.spec.Secret,
+		Expect:  func(rank int) bool { return mine[rank] },
+		Refused: func(err error) { a.note(err.Error()) },
+		Rank: func(rank int, c net.Conn) {
+			if p := a.rank(rank); p != nil {
+				p.carry(c)
+			} else {
+				c.Close()
+			}
+		},
+	})
+	return err
+}

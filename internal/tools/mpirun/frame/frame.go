@@ -1,0 +1,182 @@
+package frame
+
+import (
+	"bufio"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"io"
+	"sync"
+)
+
+// Hello is what an agent writes first. The number counts the versions of what
+// follows: both sides have to be of one.
+const Hello = "\n\x01softrnic-mpirun-agent 1\n"
+
+// Kind says what a frame is.
+type Kind byte
+
+// Kinds of frames from the launcher.
+const (
+	Start Kind = 'S' // a Spec: ranks to start
+	Stdin Kind = 'i' // bytes for a rank's standard input; none is its end
+	End   Kind = 'E' // an Ending: end whatever runs, and say Bye
+)
+
+// PMI has bytes of a rank's connection to its process manager, in both directions;
+// none is its end.
+const PMI Kind = 'p'
+
+// Kinds of frames from an agent.
+const (
+	Started Kind = 'R' // a Process
+	Failed  Kind = 'F' // a Failure: the rank could not be started
+	Stdout  Kind = 'o'
+	Stderr  Kind = 'e'
+	Credit  Kind = 'c' // a number: so many bytes of Stdin are written
+	Exited  Kind = 'X' // an Exit; its output may still come
+	Note    Kind = 'n' // text for people
+	Bye     Kind = 'B' // a Farewell, the last frame
+)
+
+// Spec is what an agent is to start.
+type Spec struct {
+	Host    string   // what the user calls it
+	Size    int      // ranks of the whole job
+	Environ []string // NAME=VALUE of all ranks, beside the agent's own environment
+	Secret  string   // of the port that ranks connect to; without, they inherit a socket
+	Ranks   []Rank
+}
+
+// Rank is one process to start.
+type Rank struct {
+	Rank    int
+	Args    []string // the program and its arguments
+	Dir     string
+	Environ []string
+	Stdin   bool // gets what the launcher reads
+}
+
+// Ending says how long processes have between SIGTERM and SIGKILL.
+type Ending struct{ GraceMillis int }
+
+// Process is a rank that was started.
+type Process struct{ PID int }
+
+// Failure is why a rank could not be started, and the exit status that a shell
+// would have.
+type Failure struct {
+	Why    string
+	Status int
+}
+
+// Exit is how a process has ended.
+type Exit struct {
+	Status int
+	Signal int    // that has ended it, or 0
+	Name   string // of the signal
+	Core   bool
+}
+
+// Farewell is what an agent has counted.
+type Farewell struct{ Refused uint64 }
+
+// Bounds. Bytes of ranks are in frames of at most Chunk bytes.
+const (
+	Chunk    = 32 << 10
+	maxBytes = 16 << 20 // of a Spec with everybody's environment
+	header   = 1 + 4 + 4
+)
+
+// Writer writes frames, from any goroutine.
+type Writer struct {
+	mu sync.Mutex
+	w  io.Writer
+	b  []byte
+}
+
+// NewWriter makes a writer to w.
+func NewWriter(w io.Writer) *Writer { return &Writer{w: w} }
+
+// Write writes a frame in one piece.
+func (w *Writer) Write(kind Kind, rank int, b []byte) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.b = appendFrame(w.b[:0], kind, rank, b)
+	_, err := w.w.Write(w.b)
+	return err
+}
+
+// WriteJSON writes a frame with a value.
+func (w *Writer) WriteJSON(kind Kind, rank int, v any) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	return w.Write(kind, rank, b)
+}
+
+func appendFrame(to []byte, kind Kind, rank int, b []byte) []byte {
+	to = append(to, byte(kind))
+	to = binary.BigEndian.AppendUint32(to, uint32(rank))
+	to = binary.BigEndian.AppendUint32(to, uint32(len(b)))
+	return append(to, b...)
+}
+
+// Reader reads frames.
+type Reader struct {
+	r *bufio.Reader
+	b []byte
+}
+
+// NewReader makes a reader from r.
+func NewReader(r io.Reader) *Reader { return &Reader{r: bufio.NewReaderSize(r, Chunk+header)} }
+
+// Next returns the next frame. The bytes are the caller's until the next call. An
+// end between frames is io.EOF.
+func (r *Reader) Next() (kind Kind, rank int, b []byte, err error) {
+	var h [header]byte
+	if _, err := io.ReadFull(r.r, h[:]); err != nil {
+		return 0, 0, nil, err
+	}
+	size := binary.BigEndian.Uint32(h[5:])
+	if size > maxBytes {
+		return 0, 0, nil, fmt.Errorf("a frame of %d bytes, more than %d", size, maxBytes)
+	}
+	if int(size) > cap(r.b) {
+		r.b = make([]byte, size)
+	}
+	r.b = r.b[:size]
+	if _, err := io.ReadFull(r.r, r.b); err != nil {
+		return 0, 0, nil, fmt.Errorf("within a frame: %w", err)
+	}
+	return Kind(h[0]), int(int32(binary.BigEndian.Uint32(h[1:5]))), r.b, nil
+}
+
+// noise is how much a host may say before its agent.
+const noise = 64 << 10
+
+// Greet reads up to Hello. What was there before, a shell's greeting for example,
+// is given to other, at most 64 KiB of it; an end before Hello is io.ErrUnexpectedEOF.
+func (r *Reader) Greet(other io.Writer) error {
+	var seen []byte
+	for {
+		c, err := r.r.ReadByte()
+		if err == io.EOF {
+			err = io.ErrUnexpectedEOF
+		}
+		if err != nil {
+			other.Write(seen)
+			return err
+		}
+		seen = append(seen, c)
+		if n := len(seen) - len(Hello); n >= 0 && string(seen[n:]) == Hello {
+			_, err := other.Write(seen[:n])
+			return err
+		}
+		if len(seen) > noise {
+			other.Write(seen)
+			return fmt.Errorf("%d bytes came, and no agent of this version of softrnic", len(seen))
+		}
+	}
+}

@@ -1,0 +1,103 @@
+package mpirun
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+)
+
+// Program is one of the programs of a job: several make it MPMD.
+type Program struct {
+	N       int      // ranks; 0 is one for every slot of the hosts
+	Args    []string // the program, or a Go package or .go file, and its arguments
+	Dir     string   // to run in; empty is where mpirun was started
+	Environ []string // NAME=VALUE
+}
+
+// Options say what to run, where and how.
+type Options struct {
+	Programs []Program
+	Environ  []string // NAME=VALUE for all programs; one's own come after
+
+	Hosts []Host // empty is this one
+	PPN   int    // ranks for each host in turn, whatever its slots; 0 is its slots
+
+	// Launch is what starts a command on another host: LAUNCH... HOST COMMAND. Nil
+	// is ssh without questions; with one given, no host but localhost is this one.
+	Launch []string
+
+	// Agent is the command of this program's agent: os.Executable mpirun --agent, for
+	// example. Remote is the same on other hosts, if it is not at the same place.
+	Agent, Remote []string
+
+	Stdin          io.Reader // for rank 0; nil is nothing
+	Stdout, Stderr io.Writer
+	Terminal       bool // somebody looks: beginnings of lines are shown soon
+
+	Prefix           bool   // "[3] " in front of each line of rank 3
+	Outfile, Errfile string // patterns of files for the output: %r rank, %h host, %n node, %p program
+
+	Timeout time.Duration // of the job; 0 is none
+	Grace   time.Duration // between SIGTERM and SIGKILL
+
+	// Port has ranks connect by TCP on their host (PMI_PORT) instead of inheriting
+	// a socket, as they do on systems without such.
+	Port bool
+
+	// Signals are the user's: the first ends the job, the second at once.
+	Signals <-chan os.Signal
+}
+
+// OptionError is a mistake in Options.
+type OptionError struct{ Why string }
+
+// Error says what is wrong.
+func (e *OptionError) Error() string { return e.Why }
+
+func wrong(format string, args ...any) error {
+	return &OptionError{fmt.Sprintf(format, args...)}
+}
+
+// maxRanks is more than one launcher can serve.
+const maxRanks = 1 << 16
+
+// check refuses what makes no sense.
+func (o *Options) check() error {
+	if len(o.Programs) == 0 {
+		return wrong("there is no program to run")
+	}
+	for _, p := range o.Programs {
+		if len(p.Args) == 0 || p.Args[0] == "" {
+			return wrong("there is no program to run")
+		}
+		if p.N < 0 || p.N > maxRanks {
+			return wrong("%s is to run %d times: want 1 to %d", p.Args[0], p.N, maxRanks)
+		}
+		if err := checkEnviron(p.Environ); err != nil {
+			return err
+		}
+	}
+	if o.PPN < 0 || o.Timeout < 0 || o.Grace < 0 {
+		return wrong("%d ranks for each host, %v for the job and %v to end: none can be negative", o.PPN, o.Timeout, o.Grace)
+	}
+	if len(o.Agent) == 0 || o.Stdout == nil || o.Stderr == nil {
+		return errors.New("mpirun: Agent, Stdout and Stderr have to be given")
+	}
+	return checkEnviron(o.Environ)
+}
+
+func checkEnviron(list []string) error {
+	for _, v := range list {
+		name, _, ok := strings.Cut(v, "=")
+		switch {
+		case !ok || name == "" || strings.ContainsRune(v, 0):
+			return wrong("%q for the environment: want NAME=VALUE", v)
+		case strings.HasPrefix(name, "PMI_"):
+			return wrong("%s is set by mpirun itself", name)
+		}
+	}
+	return nil
+}

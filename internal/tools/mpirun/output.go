@@ -1,0 +1,111 @@
+package mpirun
+
+import (
+	"bytes"
+	"io"
+	"sync"
+	"time"
+)
+
+// maxLine is how much of a line is kept until its end comes. A longer one is
+// written as it comes.
+const maxLine = 64 << 10
+
+// shown is after which time the beginning of a line is shown to somebody who
+// looks, a question for example.
+const shown = 100 * time.Millisecond
+
+// sink is where several ranks write, a whole line at a time.
+type sink struct {
+	w io.Writer
+	*line
+}
+
+// line is the last line of a file, or of a terminal that several sinks write to.
+type line struct {
+	mu   sync.Mutex
+	open *stream // has written the beginning of it
+}
+
+// stream is one rank's output or error output.
+type stream struct {
+	to     *sink
+	prefix []byte
+
+	mu    sync.Mutex
+	b     []byte // the beginning of a line
+	timer *time.Timer
+}
+
+func newStream(to *sink, prefix string, terminal bool) *stream {
+	s := &stream{to: to, prefix: []byte(prefix)}
+	if terminal {
+		s.timer = time.AfterFunc(time.Hour, func() { _ = s.flush() })
+		s.timer.Stop()
+	}
+	return s
+}
+
+// Write takes what comes, and writes the lines that are whole.
+func (s *stream) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.b = append(s.b, p...)
+	end := bytes.LastIndexByte(s.b, '\n') + 1
+	if end == 0 && len(s.b) > maxLine {
+		end = len(s.b)
+	}
+	err := s.to.write(s, s.b[:end])
+	s.b = append(s.b[:0], s.b[end:]...)
+	if s.timer != nil {
+		s.timer.Stop()
+		if len(s.b) > 0 {
+			s.timer.Reset(shown)
+		}
+	}
+	return len(p), err
+}
+
+// flush writes the beginning of a line, also if the rest does not come.
+func (s *stream) flush() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	err := s.to.write(s, s.b)
+	s.b = s.b[:0]
+	return err
+}
+
+// close flushes for the last time.
+func (s *stream) close() error {
+	if s.timer != nil {
+		s.timer.Stop()
+	}
+	return s.flush()
+}
+
+// write writes in one piece. A line that another rank has begun is ended before.
+func (k *sink) write(s *stream, b []byte) error {
+	if len(b) == 0 {
+		return nil
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	var out []byte
+	if k.open != nil && k.open != s {
+		out = append(out, '\n')
+	}
+	begins := k.open != s
+	for line := range bytes.Lines(b) {
+		if begins {
+			out = append(out, s.prefix...)
+		}
+		out = append(out, line...)
+		begins = true
+	}
+	k.open = nil
+	if b[len(b)-1] != '\n' {
+		k.open = s
+	}
+	_, err := k.w.Write(out)
+	return err
+}

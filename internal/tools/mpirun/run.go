@@ -1,0 +1,330 @@
+package mpirun
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/softrnic/softrnic/internal/tools/mpirun/frame"
+	"github.com/softrnic/softrnic/mpi/pmi/server"
+)
+
+// run is a job that runs.
+type run struct {
+	Options
+	seats   []seat
+	nodes   []string // names of hosts
+	job     *server.Job
+	verdict *verdict
+	links   []*link
+
+	stderr  *sink
+	streams [][2]*stream // of each rank: output, error output
+	files   []io.Closer
+	refused []bool // ranks whose PMI is nonsense; each is its link's
+
+	lossMu sync.Mutex
+	loss   error // of output
+
+	events chan event
+	over   chan struct{} // closed when nobody takes events any more
+}
+
+// Run runs a job to its end. A failure of the job is a *Failure, a mistake in the
+// options an *OptionError. When ctx ends, the job is ended.
+func Run(ctx context.Context, o Options) (err error) {
+	if err := o.check(); err != nil {
+		return err
+	}
+	build := &builder{stderr: o.Stderr}
+	defer func() {
+		if cleanErr := build.clean(); err == nil {
+			err = cleanErr
+		}
+	}()
+	programs := make([]Program, len(o.Programs))
+	for i, p := range o.Programs {
+		made, err := build.program(ctx, p.Args[0])
+		if err != nil {
+			return err
+		}
+		p.Args = append([]string{made}, p.Args[1:]...)
+		programs[i] = p
+	}
+	o.Programs = programs
+
+	r := &run{Options: o, events: make(chan event), over: make(chan struct{})}
+	r.seats, r.nodes = place(o.Hosts, o.PPN, o.Programs)
+	if len(r.seats) > maxRanks {
+		return wrong("%d ranks are more than %d", len(r.seats), maxRanks)
+	}
+	r.refused = make([]bool, len(r.seats))
+	defer func() {
+		if closeErr := r.close(); err == nil {
+			err = closeErr
+		}
+	}()
+	if err := r.open(); err != nil {
+		return err
+	}
+	return r.whole(ctx)
+}
+
+// open makes what the job needs before anything starts.
+func (r *run) open() (err error) {
+	id := make([]byte, 8)
+	rand.Read(id)
+	o := server.Options{Size: len(r.seats), ID: fmt.Sprintf("softrnic_%d_%s", os.Getpid(), hex.EncodeToString(id)), Notify: func(e server.Event) {
+		r.say(event{job: &e})
+	}}
+	hosts := make([]string, len(r.seats))
+	for rank, s := range r.seats {
+		o.Nodes, o.Apps = append(o.Nodes, s.node), append(o.Apps, s.app)
+		hosts[rank] = r.nodes[s.node]
+	}
+	if r.job, err = server.New(o); err != nil {
+		return err
+	}
+	r.verdict = newVerdict(hosts)
+	return r.openOutput()
+}
+
+// openOutput opens where ranks write.
+func (r *run) openOutput() error {
+	stdout := &sink{r.Stdout, new(line)}
+	r.stderr = &sink{r.Stderr, new(line)}
+	if r.Terminal { // a line of one ends that of the other
+		r.stderr.line = stdout.line
+	}
+	files := map[string]*sink{}
+	for rank := range r.seats {
+		prefix := ""
+		if r.Prefix {
+			prefix = "[" + strconv.Itoa(rank) + "] "
+		}
+		var pair [2]*stream
+		for i, pattern := range []string{r.Outfile, r.Errfile} {
+			to := []*sink{stdout, r.stderr}[i]
+			if pattern != "" {
+				name := r.fileName(pattern, rank)
+				if files[name] == nil {
+					f, err := os.Create(name)
+					if err != nil {
+						return err
+					}
+					r.files = append(r.files, f)
+					files[name] = &sink{f, new(line)}
+				}
+				to = files[name]
+			}
+			pair[i] = newStream(to, prefix, r.Terminal && pattern == "")
+		}
+		r.streams = append(r.streams, pair)
+	}
+	return nil
+}
+
+// fileName is the file of a rank after a pattern.
+func (r *run) fileName(pattern string, rank int) string {
+	s := r.seats[rank]
+	return strings.NewReplacer("%%", "%", "%r", strconv.Itoa(rank), "%h", filepath.Base(r.nodes[s.node]), "%n", strconv.Itoa(s.node),
+		"%p", strconv.Itoa(s.app)).Replace(pattern)
+}
+
+// close closes what open has opened. An error is the first of what could not be
+// written.
+func (r *run) close() error {
+	for _, pair := range r.streams {
+		for _, s := range pair {
+			r.wrote(s.close())
+		}
+	}
+	for _, f := range r.files {
+		r.wrote(f.Close())
+	}
+	r.lossMu.Lock()
+	defer r.lossMu.Unlock()
+	return r.loss
+}
+
+// wrote notes the first error of writing what ranks say.
+func (r *run) wrote(err error) {
+	r.lossMu.Lock()
+	defer r.lossMu.Unlock()
+	if err != nil && r.loss == nil {
+		r.loss = fmt.Errorf("output of ranks is lost: %w", err)
+	}
+}
+
+// say tells the loop what happens.
+func (r *run) say(e event) {
+	select {
+	case r.events <- e:
+	case <-r.over:
+	}
+}
+
+// note tells people something that is no rank's output.
+func (r *run) note(format string, args ...any) {
+	s := newStream(r.stderr, "", false)
+	fmt.Fprintf(s, "softrnic mpirun: "+format+"\n", args...)
+}
+
+// spec is what a host is to start.
+func (r *run) spec(node int) frame.Spec {
+	host := r.nodes[node]
+	dir, _ := os.Getwd()
+	spec := frame.Spec{Host: host, Size: len(r.seats), Environ: r.Environ}
+	if !r.here(host) {
+		spec.Environ = append(exported(os.Environ()), r.Environ...)
+	}
+	if r.Port || !inherits {
+		secret := make([]byte, 16)
+		rand.Read(secret)
+		spec.Secret = hex.EncodeToString(secret)
+	}
+	for rank, s := range r.seats {
+		if s.node != node {
+			continue
+		}
+		p := r.Programs[s.app]
+		at := dir
+		if p.Dir != "" {
+			at = p.Dir
+		}
+		if !filepath.IsAbs(at) {
+			at = filepath.Join(dir, at)
+		}
+		spec.Ranks = append(spec.Ranks, frame.Rank{Rank: rank, Args: p.Args, Dir: at, Environ: p.Environ, Stdin: rank == 0 && r.Stdin != nil})
+	}
+	return spec
+}
+
+// lostTime is how long agents have to end, beyond the time that ranks have.
+const lostTime = 10 * time.Second
+
+// whole runs the loop: what happens comes in, and the verdict says when to end.
+func (r *run) whole(ctx context.Context) error {
+	defer close(r.over)
+	end := func(grace time.Duration) {
+		for _, k := range r.links {
+			_ = k.out.SendJSON(frame.End, 0, frame.Ending{GraceMillis: int(grace.Milliseconds())})
+		}
+	}
+	open := 0
+	for node, host := range r.nodes {
+		k, err := r.link(host, r.spec(node))
+		if err != nil {
+			r.verdict.lost(host, false, err.Error())
+			break
+		}
+		r.links = append(r.links, k)
+		open++
+	}
+	if r.Stdin != nil && len(r.links) > 0 && !r.verdict.ending {
+		inBackground()
+		go r.input(r.links[0])
+	}
+	var timeout, giveUp <-chan time.Time
+	if r.Timeout > 0 {
+		t := time.NewTimer(r.Timeout)
+		defer t.Stop()
+		timeout = t.C
+	}
+	ending, done := false, ctx.Done()
+	for open > 0 {
+		if (r.verdict.ending || r.verdict.done()) && !ending {
+			ending, timeout = true, nil
+			end(r.Grace)
+			t := time.NewTimer(r.Grace + lostTime)
+			defer t.Stop()
+			giveUp = t.C
+		}
+		select {
+		case e := <-r.events:
+			if e.isEnd {
+				open--
+			}
+			r.handle(e)
+		case s := <-r.Signals:
+			number := 0
+			if n, ok := s.(syscall.Signal); ok {
+				number = int(n)
+			}
+			if ending {
+				end(0)
+			}
+			r.verdict.interrupted("ended by the user ("+s.String()+")", number)
+		case <-done:
+			r.verdict.interrupted(context.Cause(ctx).Error(), int(syscall.SIGINT))
+			done = nil
+		case <-timeout:
+			r.verdict.timeout(r.Timeout, r.job.Ranks())
+		case <-giveUp:
+			for _, k := range r.links {
+				_ = k.cmd.Process.Kill()
+			}
+			r.note("some agents do not answer; what they have started may still run")
+		}
+	}
+	if f := r.verdict.failure; f != nil {
+		return f
+	}
+	return nil
+}
+
+// handle tells the verdict and the process manager what has happened.
+func (r *run) handle(e event) {
+	switch {
+	case e.started != nil:
+		r.verdict.started(e.rank, *e.started)
+	case e.failed != nil:
+		r.verdict.notStarted(e.rank, *e.failed)
+		r.ended(e.rank)
+	case e.exited != nil:
+		state := r.job.Ranks()[e.rank].State
+		r.verdict.exited(e.rank, *e.exited, state != server.Silent, state == server.Finalized)
+		r.ended(e.rank)
+	case e.job != nil && e.job.Kind == server.Abort:
+		r.verdict.aborted(e.job.Rank, e.job.Code, e.job.Why)
+	case e.job != nil:
+		r.verdict.stuck(e.job.Waiting, e.job.Gone)
+	case e.lost != nil:
+		r.verdict.lost(e.link.host, e.greeted, e.lost.Error())
+	case e.isEnd && !r.verdict.ending && !r.verdict.done():
+		r.verdict.lost(e.link.host, true, "its agent was ended")
+	}
+}
+
+// ended tells the process manager that a rank has ended. What follows from it
+// comes as an event, which the caller takes: so not in its goroutine.
+func (r *run) ended(rank int) {
+	go r.job.Ended(rank)
+}
+
+// input passes on what the launcher reads to rank 0.
+func (r *run) input(k *link) {
+	b := make([]byte, frame.Chunk)
+	for {
+		n, err := r.Stdin.Read(b)
+		if n > 0 {
+			if !k.stdin.take(n) {
+				return
+			}
+			k.out.Send(frame.Stdin, 0, b[:n])
+		}
+		if err != nil {
+			k.out.Send(frame.Stdin, 0, nil)
+			return
+		}
+	}
+}
