@@ -1,0 +1,83 @@
+package coll
+
+import (
+	"errors"
+	"fmt"
+)
+
+// ErrAlgorithm is a name that is none, and an algorithm that cannot do a call.
+var ErrAlgorithm = errors.New("coll: algorithm")
+
+// Algorithm is a way to do a collective.
+type Algorithm struct {
+	Name   string
+	Source string // who described it, and where
+	Needs  Needs
+
+	run func(c *Call, a *args) error
+}
+
+// Needs is what an algorithm cannot do without.
+type Needs struct {
+	Even        bool // an even number of ranks
+	Commutative bool // a reduction for which order does not matter
+
+	// Network is nil, or reports whether a network has what the algorithm needs
+	// besides the methods of Net. It has to be the same on all ranks.
+	//
+	// This is where algorithms stand that are more than messages: the alltoall whose
+	// ranks write into each other's memory (Mamidala and others 2007, section 4.1),
+	// the one over datagrams, and the hybrid of both (section 4.3). Such an
+	// algorithm asserts that its Net is an interface that extends Net.
+	Network func(Net) bool
+}
+
+// Case is what is known of a call when its algorithm is chosen. It is the same on
+// all ranks, so all choose the same.
+type Case struct {
+	Ranks int
+	// Bytes is the size of the call: of Bcast, Reduce, Allreduce, Scan and Exscan the
+	// vector's, of ReduceScatter and ReduceScatterBlock that of what is reduced, of
+	// Allgather and Allgatherv that of what everyone gets, of Gather, Scatter and
+	// Alltoall that of what one rank has for another. Of the others no rank knows
+	// what the others have, and it is 0.
+	Bytes       int
+	Commutative bool // the reduction, if there is one
+	Net         Net
+}
+
+// Fits is nil if the algorithm can do a call, and an ErrAlgorithm that says what it
+// needs if not.
+func (a *Algorithm) Fits(c Case) error {
+	switch {
+	case a.Needs.Even && c.Ranks%2 != 0:
+		return fmt.Errorf("%w: %s needs an even number of ranks, not %d", ErrAlgorithm, a.Name, c.Ranks)
+	case a.Needs.Commutative && !c.Commutative:
+		return fmt.Errorf("%w: %s needs an operation that is commutative", ErrAlgorithm, a.Name)
+	case a.Needs.Network != nil && !a.Needs.Network(c.Net):
+		return fmt.Errorf("%w: %s needs more of the network than %T has", ErrAlgorithm, a.Name, c.Net)
+	}
+	return nil
+}
+
+// Algorithms lists the algorithms of a collective. The first can do every call.
+func Algorithms(c Collective) []Algorithm {
+	if c >= numCollectives {
+		return nil
+	}
+	return append([]Algorithm(nil), algorithms[c]...)
+}
+
+// find is the algorithm of a name.
+func find(what Collective, name string) (*Algorithm, error) {
+	for i := range algorithms[what] {
+		if a := &algorithms[what][i]; a.Name == name {
+			return a, nil
+		}
+	}
+	var choices []string
+	for _, a := range algorithms[what] {
+		choices = append(choices, a.Name)
+	}
+	return nil, fmt.Errorf("%w: there is no %q of %v: it is %s", ErrAlgorithm, name, what, either(choices))
+}

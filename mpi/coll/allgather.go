@@ -1,0 +1,117 @@
+package coll
+
+// The algorithms of this file work on dense pieces of memory that all ranks have.
+// Our own is there. Those that take a root count ranks from there on.
+
+// allgatherRing: everyone hands on to the next what came from the one before, n-1
+// times. Neighbours are the only ones that talk. Pieces need not be dense.
+//
+// Thakur, Rabenseifner and Gropp 2005.
+func allgatherRing(c *Call, root int, b blocks) error {
+	t := c.tree(root)
+	right, left := t.rank(t.v+1), t.rank(t.v+t.n-1)
+	for i := range t.n - 1 {
+		out, in := (t.v-i+t.n)%t.n, (t.v-i-1+t.n)%t.n
+		if err := c.exchange(right, b.at(out), left, b.at(in)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// allgatherDoubling: in round k ranks whose numbers differ in bit k exchange all
+// they have: log2 n rounds, and two more if n is no power of two.
+//
+// Thakur, Rabenseifner and Gropp 2005.
+func allgatherDoubling(c *Call, root int, b blocks) error {
+	t, f := c.tree(root), foldOf(c.size)
+	partner, paired := f.partner(t.v)
+	if f.out(t.v) {
+		if err := c.send(t.rank(partner), b.at(t.v)); err != nil {
+			return err
+		}
+		return c.recv(t.rank(partner), b.span(0, b.n))
+	}
+	if paired {
+		if err := c.recv(t.rank(partner), b.at(partner)); err != nil {
+			return err
+		}
+	}
+	for id, mask := f.id(t.v), 1; mask < f.size; mask *= 2 {
+		mine, theirs := id&^(mask-1), (id^mask)&^(mask-1)
+		peer := t.rank(f.rank(id ^ mask))
+		err := c.exchange(peer, b.span(f.first(mine), f.first(mine+mask)), peer, b.span(f.first(theirs), f.first(theirs+mask)))
+		if err != nil {
+			return err
+		}
+	}
+	if paired {
+		return c.send(t.rank(partner), b.span(0, b.n))
+	}
+	return nil
+}
+
+// allgatherBruck: in round k every rank gets what the one 2^k further on has: any
+// number of ranks takes ceil(log2 n) rounds. It needs as much scratch memory.
+//
+// Bruck and others, "Efficient algorithms for all-to-all communications in
+// multiport message-passing systems", 1997: the "concatenation".
+func allgatherBruck(c *Call, b blocks) error {
+	n := c.size
+	begin, ours, end := b.start(0), b.start(c.rank), b.start(n)
+	// at is where the piece of the rank i further on lies in scratch memory, which
+	// begins with our own.
+	at := func(i int) int {
+		if c.rank+i <= n {
+			return b.start(c.rank+i) - ours
+		}
+		return end - ours + b.start(c.rank+i-n) - begin
+	}
+	all := c.scratch(end - begin)
+	copy(all, b.at(c.rank))
+	for d := 1; d < n; d *= 2 {
+		count := min(d, n-d)
+		to, from := (c.rank-d+n)%n, (c.rank+d)%n
+		if err := c.exchange(to, all[:at(count)], from, all[at(d):at(d+count)]); err != nil {
+			return err
+		}
+	}
+	copy(b.span(0, c.rank), all[copy(b.span(c.rank, n), all):])
+	return nil
+}
+
+// allgatherNeighbour: every rank exchanges with its two neighbours in turn, the two
+// pieces that came last: n/2 rounds, for even numbers of ranks.
+//
+// Chen and others, "Performance evaluation of allgather algorithms on terascale
+// Linux cluster with Fast Ethernet", 2005.
+func allgatherNeighbour(c *Call, b blocks) error {
+	n, pair := c.size, c.rank&^1
+	// Even ranks begin with the one behind them, and then get the pairs in front of
+	// them from the other side; of odd ranks it is the other way round.
+	peer, step := [2]int{c.rank + 1, (c.rank - 1 + n) % n}, [2]int{2, -2}
+	if c.rank != pair {
+		peer, step = [2]int{c.rank - 1, (c.rank + 1) % n}, [2]int{-2, 2}
+	}
+	if err := c.exchange(peer[0], b.at(c.rank), peer[0], b.at(c.rank^1)); err != nil {
+		return err
+	}
+	have, get := pair, [2]int{pair, pair}
+	for i := 1; i < n/2; i++ {
+		k := i % 2
+		get[k] = (get[k] + step[k] + n) % n
+		if err := c.exchange(peer[k], b.span(have, have+2), peer[k], b.span(get[k], get[k]+2)); err != nil {
+			return err
+		}
+		have = get[k]
+	}
+	return nil
+}
+
+// allgatherGatherBcast: gathered by rank 0, which sends everything to everyone.
+func allgatherGatherBcast(c *Call, b blocks) error {
+	if err := gatherTree(c, b); err != nil {
+		return err
+	}
+	return bcastBinomial(c, 0, b.span(0, b.n))
+}

@@ -1,0 +1,103 @@
+package coll
+
+// In the algorithms of this file buf has our vector, and the result afterwards.
+
+// allreduceDoubling: in round k ranks whose numbers differ in bit k exchange what
+// they have and combine it: log2 n rounds, and two more if n is no power of two. It
+// keeps the order of the ranks.
+//
+// Thakur, Rabenseifner and Gropp 2005.
+func allreduceDoubling(c *Call, buf []byte, op *Reduction) error {
+	f := foldOf(c.size)
+	partner, paired := f.partner(c.rank)
+	if f.out(c.rank) {
+		if err := c.send(partner, buf); err != nil {
+			return err
+		}
+		return c.recv(partner, buf)
+	}
+	in := c.scratch(len(buf))
+	if paired {
+		if err := c.recv(partner, in); err != nil {
+			return err
+		}
+		if err := op.merge(buf, in, partner < c.rank); err != nil {
+			return err
+		}
+	}
+	for id, mask := f.id(c.rank), 1; mask < f.size; mask *= 2 {
+		peer := f.rank(id ^ mask)
+		if err := c.exchange(peer, buf, peer, in); err != nil {
+			return err
+		}
+		if err := op.merge(buf, in, id&mask != 0); err != nil {
+			return err
+		}
+	}
+	if paired {
+		return c.send(partner, buf)
+	}
+	return nil
+}
+
+// allreduceRabenseifner: a reduce-scatter by vector halving and an allgather by
+// vector doubling. Each rank sends about twice the vector, and combines it once. It
+// keeps the order of the ranks.
+//
+// Rabenseifner 2004; Thakur, Rabenseifner and Gropp 2005.
+func allreduceRabenseifner(c *Call, buf []byte, op *Reduction) error {
+	f := foldOf(c.size)
+	partner, paired := f.partner(c.rank)
+	if f.out(c.rank) {
+		if err := c.send(partner, buf); err != nil {
+			return err
+		}
+		return c.recv(partner, buf)
+	}
+	h, err := c.halve(f, buf, op)
+	if err != nil {
+		return err
+	}
+	for mask := f.size / 2; mask > 0; mask /= 2 {
+		peer := f.rank(h.id ^ mask)
+		if err := c.exchange(peer, h.own(), peer, h.sibling(mask)); err != nil {
+			return err
+		}
+		h.grow(mask)
+	}
+	if paired {
+		return c.send(partner, buf)
+	}
+	return nil
+}
+
+// allreduceRing: a piece for each rank goes around and collects, then goes around
+// again and is kept: 2(n-1) rounds between neighbours only. Operands come in the
+// order of the ring, which is not that of the ranks.
+//
+// Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms for clusters of
+// workstations", 2009.
+func allreduceRing(c *Call, buf []byte, op *Reduction) error {
+	n := c.size
+	b := split(buf, op.Size, n)
+	in := c.scratch(len(b.at(0)))
+	right, left := (c.rank+1)%n, (c.rank-1+n)%n
+	for i := range n - 1 {
+		out, ours := (c.rank-1-i+n)%n, b.at((c.rank-2-i+2*n)%n)
+		if err := c.exchange(right, b.at(out), left, in[:len(ours)]); err != nil {
+			return err
+		}
+		if err := op.left(ours, in[:len(ours)]); err != nil {
+			return err
+		}
+	}
+	return allgatherRing(c, 0, b)
+}
+
+// allreduceReduceBcast: reduced at rank 0, which sends the result to everyone.
+func allreduceReduceBcast(c *Call, buf []byte, op *Reduction) error {
+	if err := reduceBinomial(c, 0, buf, buf, op); err != nil {
+		return err
+	}
+	return bcastBinomial(c, 0, buf)
+}

@@ -1,0 +1,71 @@
+package coll
+
+import (
+	"errors"
+	"fmt"
+)
+
+// ErrArgument is a call that cannot be.
+var ErrArgument = errors.New("coll: argument")
+
+// Call does collectives for one rank, one at a time. Its fields may be set between
+// calls, and are the same on all ranks but for Net and Memory. A Call that is used
+// again has its bookkeeping already.
+type Call struct {
+	Net     Net
+	Memory  Memory  // scratch memory; nil: make
+	Choices Choices // algorithms; nil: the defaults
+	Window  int     // messages that Alltoall's direct has under way each way; 0: 32
+	Segment int     // bytes that Bcast's chain hands on at a time; 0: 64 KiB
+
+	rank, size int
+	args       args
+	pending    []Request
+	one        [1]Request
+	taken      [][]byte // scratch memory
+}
+
+// args is what a collective is called with. Each uses some of them.
+type args struct {
+	root       int
+	send, recv blocks
+	inPlace    bool
+	op         Reduction
+}
+
+// begin takes note of who we are.
+func (c *Call) begin(what Collective, root int) error {
+	c.rank, c.size = c.Net.Rank(), c.Net.Size()
+	if root < 0 || root >= c.size {
+		return c.wrong(what, "the root is %d of %d ranks", root, c.size)
+	}
+	return nil
+}
+
+// wrong is an error of the caller's.
+func (c *Call) wrong(what Collective, format string, a ...any) error {
+	return fmt.Errorf("%w: %v at rank %d: %s", ErrArgument, what, c.rank, fmt.Sprintf(format, a...))
+}
+
+// run does a call. bytes is that of Case.
+func (c *Call) run(what Collective, bytes int, a args) error {
+	c.args = a
+	alg, err := c.Choices.choose(what, Case{Ranks: c.size, Bytes: bytes, Commutative: a.op.Commutative, Net: c.Net})
+	if err == nil {
+		if err = alg.run(c, &c.args); err != nil {
+			err = fmt.Errorf("coll: %v by %s at rank %d of %d: %w", what, alg.Name, c.rank, c.size, err)
+		}
+	}
+	if err == nil {
+		for _, b := range c.taken {
+			c.Memory.Put(b)
+		}
+	} else {
+		clear(c.pending)
+		c.pending = c.pending[:0] // the network's, with all memory that it was given
+	}
+	clear(c.taken)
+	c.taken = c.taken[:0]
+	c.args = args{}
+	return err
+}

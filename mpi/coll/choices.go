@@ -1,0 +1,58 @@
+package coll
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Choices are algorithms by name, for some of the collectives. An algorithm that
+// cannot do a call does not do it: then the default does.
+type Choices map[Collective]string
+
+// ParseChoices takes a list such as "allreduce=ring,bcast=chain".
+func ParseChoices(list string) (Choices, error) {
+	ch := Choices{}
+	for item := range strings.SplitSeq(list, ",") {
+		if item = strings.TrimSpace(item); item == "" {
+			continue
+		}
+		what, name, ok := strings.Cut(item, "=")
+		if !ok {
+			return nil, fmt.Errorf("%w: %q is no choice: it is COLLECTIVE=ALGORITHM", ErrAlgorithm, item)
+		}
+		c, err := ParseCollective(what)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := find(c, name); err != nil {
+			return nil, err
+		}
+		ch[c] = name
+	}
+	return ch, nil
+}
+
+// String is the reverse of ParseChoices.
+func (ch Choices) String() string {
+	var items []string
+	for c := range numCollectives {
+		if name, ok := ch[c]; ok {
+			items = append(items, c.String()+"="+name)
+		}
+	}
+	return strings.Join(items, ",")
+}
+
+// choose is the algorithm for a call.
+func (ch Choices) choose(what Collective, c Case) (*Algorithm, error) {
+	if name, ok := ch[what]; ok {
+		a, err := find(what, name)
+		if err != nil {
+			return nil, err
+		}
+		if a.Fits(c) == nil {
+			return a, nil
+		}
+	}
+	return decide(what, c), nil
+}

@@ -1,0 +1,74 @@
+package coll
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Collective is a collective operation (MPI chapter 6).
+type Collective uint8
+
+// The collectives, each of which is a method of Call.
+const (
+	Barrier Collective = iota
+	Bcast
+	Gather
+	Gatherv
+	Scatter
+	Scatterv
+	Allgather
+	Allgatherv
+	Alltoall
+	Alltoallv
+	Alltoallw
+	Reduce
+	Allreduce
+	ReduceScatter
+	ReduceScatterBlock
+	Scan
+	Exscan
+	numCollectives
+)
+
+var names = [numCollectives]string{
+	"barrier", "bcast", "gather", "gatherv", "scatter", "scatterv", "allgather", "allgatherv",
+	"alltoall", "alltoallv", "alltoallw", "reduce", "allreduce", "reduce-scatter", "reduce-scatter-block", "scan", "exscan",
+}
+
+// String is the collective's name, in small letters.
+func (c Collective) String() string {
+	if c < numCollectives {
+		return names[c]
+	}
+	return fmt.Sprintf("Collective(%d)", uint8(c))
+}
+
+// ParseCollective is the reverse of String. It also takes MPI's own spelling, such
+// as reduce_scatter_block.
+func ParseCollective(name string) (Collective, error) {
+	plain := strings.ReplaceAll(strings.ToLower(name), "_", "-")
+	for c, n := range names {
+		if n == plain {
+			return Collective(c), nil
+		}
+	}
+	return 0, fmt.Errorf("%w: there is no collective %q: it is %s", ErrAlgorithm, name, either(names[:]))
+}
+
+// Collectives are all of them.
+func Collectives() []Collective {
+	all := make([]Collective, numCollectives)
+	for i := range all {
+		all[i] = Collective(i)
+	}
+	return all
+}
+
+// either lists choices.
+func either(names []string) string {
+	last := len(names) - 1
+	if last < 1 {
+		return strings.Join(names, "")
+	}
+	return strings.Join(names[:last], ", ") + " or " + names[last]
+}

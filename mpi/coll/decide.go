@@ -1,0 +1,84 @@
+package coll
+
+// rule is for calls of at most so many ranks and bytes; 0 is any number.
+type rule struct {
+	ranks, bytes int
+	power        bool // powers of two of ranks only
+	name         string
+}
+
+// decisions says which algorithm does a call: the first rule that the call agrees
+// with, and whose algorithm fits it. The limits are those that MPICH begins with
+// (Thakur, Rabenseifner and Gropp 2005). Case.Bytes says what is counted.
+var decisions = [numCollectives][]rule{
+	Barrier: {{name: "dissemination"}},
+	Bcast: {
+		{bytes: 12 << 10, name: "binomial"},
+		{ranks: 7, name: "binomial"},
+		{bytes: 512 << 10, power: true, name: "scatter-doubling"},
+		{name: "scatter-ring"},
+	},
+	Gather: {
+		{bytes: 2 << 10, name: "binomial"},
+		{name: "linear"},
+	},
+	Gatherv: {{name: "linear"}},
+	Scatter: {
+		{bytes: 2 << 10, name: "binomial"},
+		{name: "linear"},
+	},
+	Scatterv:   {{name: "linear"}},
+	Allgather:  decideAllgather,
+	Allgatherv: decideAllgather,
+	Alltoall: {
+		{ranks: 7, bytes: 32 << 10, name: "direct"},
+		{bytes: 256, name: "bruck"},
+		{bytes: 32 << 10, name: "direct"},
+		{name: "pairwise"},
+	},
+	Alltoallv: {{name: "direct"}},
+	Alltoallw: {{name: "direct"}},
+	Reduce: {
+		{bytes: 2 << 10, name: "binomial"},
+		{name: "rabenseifner"},
+	},
+	Allreduce: {
+		{bytes: 2 << 10, name: "recursive-doubling"},
+		{name: "rabenseifner"},
+	},
+	ReduceScatter:      decideReduceScatter,
+	ReduceScatterBlock: decideReduceScatter,
+	Scan:               {{name: "recursive-doubling"}},
+	Exscan:             {{name: "recursive-doubling"}},
+}
+
+var decideAllgather = []rule{
+	{bytes: 512 << 10, power: true, name: "recursive-doubling"},
+	{bytes: 80 << 10, name: "bruck"},
+	{name: "ring"},
+}
+
+var decideReduceScatter = []rule{
+	{bytes: 512 << 10, name: "recursive-halving"},
+	{name: "pairwise"},
+}
+
+// Decide is the algorithm that a call is done by if nothing else was chosen.
+func Decide(what Collective, c Case) Algorithm { return *decide(what, c) }
+
+func decide(what Collective, c Case) *Algorithm {
+	for _, r := range decisions[what] {
+		if r.ranks > 0 && c.Ranks > r.ranks || r.bytes > 0 && c.Bytes > r.bytes || r.power && c.Ranks&(c.Ranks-1) != 0 {
+			continue
+		}
+		if a, err := find(what, r.name); err == nil && a.Fits(c) == nil {
+			return a
+		}
+	}
+	return &algorithms[what][0]
+}
+
+const (
+	defaultWindow  = 32       // messages of alltoallDirect each way
+	defaultSegment = 64 << 10 // bytes of a segment of bcastChain
+)

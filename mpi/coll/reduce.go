@@ -1,0 +1,117 @@
+package coll
+
+// reduceBinomial: up a binomial tree in ceil(log2 n) rounds. If the order matters
+// the tree is that of rank 0, which has the ranks in order, and sends the result to
+// the root. recv counts at the root only.
+//
+// Thakur, Rabenseifner and Gropp 2005.
+func reduceBinomial(c *Call, root int, send, recv []byte, op *Reduction) error {
+	top := root
+	if !op.Commutative {
+		top = 0
+	}
+	t := c.tree(top)
+	acc := send
+	switch {
+	case t.v == 0 && root == top:
+		acc = recv
+		place(acc, send)
+	case t.has(1) && t.reach() > 1:
+		acc = c.scratchOf(send)
+	}
+	var in []byte
+	for d := 1; d < t.reach() && t.has(d); d *= 2 {
+		if in == nil {
+			in = c.scratch(len(send))
+		}
+		if err := c.recv(t.child(d), in); err != nil {
+			return err
+		}
+		if err := op.right(acc, in); err != nil {
+			return err
+		}
+	}
+	if t.v != 0 {
+		if err := c.send(t.parent(), acc); err != nil {
+			return err
+		}
+	}
+	switch {
+	case root == top:
+		return nil
+	case c.rank == top:
+		return c.send(root, acc)
+	case c.rank == root:
+		return c.recv(top, recv)
+	}
+	return nil
+}
+
+// reduceLinear: everyone sends to the root, which combines from the last rank to
+// the first.
+func reduceLinear(c *Call, root int, send, recv []byte, op *Reduction) error {
+	if c.rank != root {
+		return c.send(root, send)
+	}
+	own, in := send, c.scratch(len(send))
+	if same(send, recv) && root != c.size-1 {
+		own = c.scratchOf(send)
+	}
+	for i := c.size - 1; i >= 0; i-- {
+		from := own
+		if i != root {
+			from = in
+			if i == c.size-1 {
+				from = recv
+			}
+			if err := c.recv(i, from); err != nil {
+				return err
+			}
+		}
+		if i == c.size-1 {
+			place(recv, from)
+			continue
+		}
+		if err := op.left(recv, from); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// reduceRabenseifner: the vector is halved again and again while ranks of growing
+// distance exchange halves and combine them (a reduce-scatter); then the pieces are
+// gathered at the root. Each rank sends about twice the vector, and combines it
+// once, however many there are. It keeps the order of the ranks.
+//
+// Rabenseifner, "Optimization of collective reduction operations", 2004; Thakur,
+// Rabenseifner and Gropp 2005.
+func reduceRabenseifner(c *Call, root int, send, recv []byte, op *Reduction) error {
+	f := foldOf(c.size)
+	f.keep = root
+	if f.out(c.rank) {
+		partner, _ := f.partner(c.rank)
+		return c.send(partner, send)
+	}
+	acc := recv
+	if c.rank == root {
+		place(acc, send)
+	} else {
+		acc = c.scratchOf(send)
+	}
+	h, err := c.halve(f, acc, op)
+	if err != nil {
+		return err
+	}
+	for mask := f.size / 2; mask > 0; mask /= 2 {
+		peer := f.rank(h.id ^ mask)
+		if (h.id^f.id(root))&mask != 0 {
+			return c.send(peer, h.own())
+		}
+		if err := c.recv(peer, h.sibling(mask)); err != nil {
+			return err
+		}
+		h.grow(mask)
+	}
+	return nil
+}

@@ -1,0 +1,105 @@
+package coll
+
+// In the algorithms of this file send is the vector, in dense pieces for each rank
+// from its beginning on, and recv gets ours of the result. It may be the beginning of send's memory.
+
+// reduceScatterHalving: ranks of shrinking distance exchange the halves of what
+// they still have: log2 n rounds, and two more if n is no power of two. Operands do
+// not come in the order of the ranks.
+//
+// Thakur, Rabenseifner and Gropp 2005, "recursive halving".
+func reduceScatterHalving(c *Call, send blocks, recv []byte, op *Reduction) error {
+	f := foldOf(c.size)
+	partner, paired := f.partner(c.rank)
+	if f.out(c.rank) {
+		if err := c.send(partner, send.span(0, c.size)); err != nil {
+			return err
+		}
+		return c.recv(partner, recv)
+	}
+	acc := c.scratchOf(send.span(0, c.size))
+	in, b := c.scratch(len(acc)), send.over(acc)
+	if paired {
+		if err := c.recv(partner, in); err != nil {
+			return err
+		}
+		if err := op.merge(acc, in, partner < c.rank); err != nil {
+			return err
+		}
+	}
+	id, lo, hi := f.id(c.rank), 0, f.size
+	for mask := f.size / 2; mask > 0; mask /= 2 {
+		mid := (lo + hi) / 2
+		out := b.span(f.first(mid), f.first(hi))
+		if id&mask == 0 {
+			hi = mid
+		} else {
+			out = b.span(f.first(lo), f.first(mid))
+			lo = mid
+		}
+		peer, ours := f.rank(id^mask), b.span(f.first(lo), f.first(hi))
+		if err := c.exchange(peer, out, peer, in[:len(ours)]); err != nil {
+			return err
+		}
+		if err := op.left(ours, in[:len(ours)]); err != nil {
+			return err
+		}
+	}
+	if paired {
+		if err := c.send(partner, b.at(partner)); err != nil {
+			return err
+		}
+	}
+	copy(recv, b.at(c.rank))
+	return nil
+}
+
+// reduceScatterPairwise: in each of n-1 rounds every rank sends one other the piece
+// that is that one's, and combines what it gets itself. Nothing is sent twice. If
+// the order matters, what comes from the ranks behind us is collected apart.
+//
+// Thakur, Rabenseifner and Gropp 2005, "pairwise exchange".
+func reduceScatterPairwise(c *Call, send blocks, recv []byte, op *Reduction) error {
+	n := c.size
+	acc := c.scratchOf(send.at(c.rank))
+	in := c.scratch(len(acc))
+	var behind []byte // of the ranks behind us
+	for i := 1; i < n; i++ {
+		to, from := (c.rank+i)%n, (c.rank-i+n)%n
+		if err := c.exchange(to, send.at(to), from, in); err != nil {
+			return err
+		}
+		sum := acc
+		if from > c.rank && !op.Commutative {
+			if behind == nil {
+				behind = c.scratchOf(in)
+				continue
+			}
+			sum = behind
+		}
+		if err := op.left(sum, in); err != nil {
+			return err
+		}
+	}
+	if behind != nil {
+		if err := op.right(acc, behind); err != nil {
+			return err
+		}
+	}
+	copy(recv, acc)
+	return nil
+}
+
+// reduceScatterReduce: reduced at rank 0, which sends everyone its piece.
+func reduceScatterReduce(c *Call, send blocks, recv []byte, op *Reduction) error {
+	all := send.span(0, c.size)
+	sum := c.scratch(len(all))
+	if err := reduceBinomial(c, 0, all, sum, op); err != nil {
+		return err
+	}
+	if err := scatterTree(c, 0, send.over(sum)); err != nil {
+		return err
+	}
+	copy(recv, send.over(sum).at(c.rank))
+	return nil
+}

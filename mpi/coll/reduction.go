@@ -1,0 +1,40 @@
+package coll
+
+// Reduction is how two vectors become one. It is associative.
+type Reduction struct {
+	// Size is the bytes of an element. Vectors are cut between elements only.
+	Size int
+	// Commutative says that the order of operands does not matter. If it does they
+	// are combined in the order of the ranks.
+	Commutative bool
+	// Reduce makes each element of inout that of in, on the left, combined with
+	// itself. The two are of one length, not empty, and do not overlap.
+	Reduce func(inout, in []byte) error
+}
+
+// left makes acc the combination of other, on the left, and itself.
+func (r *Reduction) left(acc, other []byte) error {
+	if len(acc) == 0 {
+		return nil
+	}
+	return r.Reduce(acc, other)
+}
+
+// right makes acc the combination of itself and other, on the right, whose memory
+// may be used for it.
+func (r *Reduction) right(acc, other []byte) error {
+	if r.Commutative || len(acc) == 0 {
+		return r.left(acc, other)
+	}
+	err := r.Reduce(other, acc)
+	copy(acc, other)
+	return err
+}
+
+// merge is left if the other operand is of lower ranks, and right if not.
+func (r *Reduction) merge(acc, other []byte, lower bool) error {
+	if lower {
+		return r.left(acc, other)
+	}
+	return r.right(acc, other)
+}

@@ -1,0 +1,132 @@
+package coll
+
+// algorithms is all there are, by collective.
+var algorithms = [numCollectives][]Algorithm{
+	Barrier: {
+		{Name: "dissemination", Source: hensgen, run: func(c *Call, _ *args) error { return barrierDissemination(c) }},
+		{Name: "tree", Source: thakur, run: func(c *Call, _ *args) error { return barrierTree(c) }},
+		{Name: "recursive-doubling", Source: thakur, run: func(c *Call, _ *args) error { return barrierDoubling(c) }},
+	},
+	Bcast: {
+		{Name: "binomial", Source: thakur, run: func(c *Call, a *args) error { return bcastBinomial(c, a.root, a.recv.mem) }},
+		{Name: "scatter-ring", Source: thakur, run: func(c *Call, a *args) error {
+			return bcastScatter(c, a.root, a.recv.mem, allgatherRing)
+		}},
+		{Name: "scatter-doubling", Source: thakur, run: func(c *Call, a *args) error {
+			return bcastScatter(c, a.root, a.recv.mem, allgatherDoubling)
+		}},
+		{Name: "chain", Source: worringen, run: func(c *Call, a *args) error { return bcastChain(c, a.root, a.recv.mem) }},
+	},
+	Gather: {
+		{Name: "linear", run: func(c *Call, a *args) error { return gatherLinear(c, a.root, a.send.mem, a.recv) }},
+		{Name: "binomial", Source: thakur, run: func(c *Call, a *args) error { return gatherBinomial(c, a.root, a.send.mem, a.recv) }},
+	},
+	Gatherv: {
+		{Name: "linear", run: func(c *Call, a *args) error { return gatherLinear(c, a.root, a.send.mem, a.recv) }},
+		{Name: "binomial", Source: traff, run: func(c *Call, a *args) error { return gathervBinomial(c, a.root, a.send.mem, a.recv) }},
+	},
+	Scatter: {
+		{Name: "linear", run: func(c *Call, a *args) error { return scatterLinear(c, a.root, a.send, a.recv.mem) }},
+		{Name: "binomial", Source: thakur, run: func(c *Call, a *args) error { return scatterBinomial(c, a.root, a.send, a.recv.mem) }},
+	},
+	Scatterv: {
+		{Name: "linear", run: func(c *Call, a *args) error { return scatterLinear(c, a.root, a.send, a.recv.mem) }},
+		{Name: "binomial", Source: traff, run: func(c *Call, a *args) error { return scattervBinomial(c, a.root, a.send, a.recv.mem) }},
+	},
+	Allgather:  allgathers,
+	Allgatherv: allgathers,
+	Alltoall: {
+		{Name: "pairwise", Source: thakur, run: exchanging(alltoallPairwise)},
+		{Name: "bruck", Source: bruck, run: func(c *Call, a *args) error { return alltoallBruck(c, a.send, a.recv) }},
+		{Name: "direct", Source: sur, run: exchanging(alltoallDirect)},
+		{Name: "linear", run: exchanging(alltoallLinear)},
+	},
+	Alltoallv: alltoalls,
+	Alltoallw: alltoalls,
+	Reduce: {
+		{Name: "binomial", Source: thakur, run: func(c *Call, a *args) error {
+			return reduceBinomial(c, a.root, a.send.mem, a.recv.mem, &a.op)
+		}},
+		{Name: "rabenseifner", Source: rabenseifner, run: func(c *Call, a *args) error {
+			return reduceRabenseifner(c, a.root, a.send.mem, a.recv.mem, &a.op)
+		}},
+		{Name: "linear", run: func(c *Call, a *args) error {
+			return reduceLinear(c, a.root, a.send.mem, a.recv.mem, &a.op)
+		}},
+	},
+	Allreduce: {
+		{Name: "recursive-doubling", Source: thakur, run: func(c *Call, a *args) error { return allreduceDoubling(c, a.recv.mem, &a.op) }},
+		{Name: "rabenseifner", Source: rabenseifner, run: func(c *Call, a *args) error { return allreduceRabenseifner(c, a.recv.mem, &a.op) }},
+		{Name: "ring", Source: patarasuk, Needs: Needs{Commutative: true}, run: func(c *Call, a *args) error {
+			return allreduceRing(c, a.recv.mem, &a.op)
+		}},
+		{Name: "reduce-bcast", run: func(c *Call, a *args) error { return allreduceReduceBcast(c, a.recv.mem, &a.op) }},
+	},
+	ReduceScatter:      reduceScatters,
+	ReduceScatterBlock: reduceScatters,
+	Scan: {
+		{Name: "linear", run: func(c *Call, a *args) error { return scanLinear(c, a.recv.mem, &a.op) }},
+		{Name: "recursive-doubling", Source: hillis, run: func(c *Call, a *args) error { return scanDoubling(c, a.recv.mem, &a.op) }},
+	},
+	Exscan: {
+		{Name: "linear", run: func(c *Call, a *args) error { return exscanLinear(c, a.send.mem, a.recv.mem, &a.op) }},
+		{Name: "recursive-doubling", Source: hillis, run: func(c *Call, a *args) error {
+			return exscanDoubling(c, a.send.mem, a.recv.mem, &a.op)
+		}},
+	},
+}
+
+var allgathers = []Algorithm{
+	{Name: "ring", Source: thakur, run: func(c *Call, a *args) error { return allgatherRing(c, 0, a.recv) }},
+	{Name: "recursive-doubling", Source: thakur, run: func(c *Call, a *args) error {
+		return c.packed(a.recv, func(c *Call, b blocks) error { return allgatherDoubling(c, 0, b) })
+	}},
+	{Name: "bruck", Source: bruck, run: func(c *Call, a *args) error { return c.packed(a.recv, allgatherBruck) }},
+	{Name: "neighbour", Source: chen, Needs: Needs{Even: true}, run: func(c *Call, a *args) error {
+		return c.packed(a.recv, allgatherNeighbour)
+	}},
+	{Name: "gather-bcast", run: func(c *Call, a *args) error { return c.packed(a.recv, allgatherGatherBcast) }},
+}
+
+var alltoalls = []Algorithm{
+	{Name: "pairwise", Source: thakur, run: exchanging(alltoallPairwise)},
+	{Name: "direct", Source: sur, run: exchanging(alltoallDirect)},
+	{Name: "linear", run: exchanging(alltoallLinear)},
+}
+
+// exchanging runs an alltoall whose messages go straight to where they belong. In
+// place they cannot, and the exchange in pairs does it instead.
+func exchanging(run func(c *Call, send, recv blocks) error) func(c *Call, a *args) error {
+	return func(c *Call, a *args) error {
+		if a.inPlace {
+			return alltoallInPlace(c, a.recv)
+		}
+		return run(c, a.send, a.recv)
+	}
+}
+
+var reduceScatters = []Algorithm{
+	{Name: "pairwise", Source: thakur, run: func(c *Call, a *args) error {
+		return reduceScatterPairwise(c, a.send, a.recv.mem, &a.op)
+	}},
+	{Name: "recursive-halving", Source: thakur, Needs: Needs{Commutative: true}, run: func(c *Call, a *args) error {
+		return reduceScatterHalving(c, a.send, a.recv.mem, &a.op)
+	}},
+	{Name: "reduce-scatter", run: func(c *Call, a *args) error {
+		return reduceScatterReduce(c, a.send, a.recv.mem, &a.op)
+	}},
+}
+
+// The sources. Those without one are what the definition says.
+const (
+	bruck        = "Bruck, Ho, Kipnis, Upfal, Weathersby 1997, Efficient algorithms for all-to-all communications in multiport message-passing systems"
+	chen         = "Chen, Zhang, Zhang, Yuan 2005, Performance evaluation of allgather algorithms on terascale Linux cluster with Fast Ethernet"
+	hensgen      = "Hensgen, Finkel, Manber 1988, Two algorithms for barrier synchronization"
+	hillis       = "Hillis, Steele 1986, Data parallel algorithms"
+	patarasuk    = "Patarasuk, Yuan 2009, Bandwidth optimal all-reduce algorithms for clusters of workstations"
+	rabenseifner = "Rabenseifner 2004, Optimization of collective reduction operations"
+	sur          = "Sur, Jin, Panda 2004, Efficient and scalable all-to-all exchange for InfiniBand-based clusters"
+	thakur       = "Thakur, Rabenseifner, Gropp 2005, Optimization of collective communication operations in MPICH"
+	traff        = "Traff 2004, Hierarchical gather/scatter algorithms with graceful degradation"
+	worringen    = "Worringen 2003, Pipelining and overlapping for MPI collective operations"
+)
