@@ -193,7 +193,7 @@ func (l *Listener) AcceptSDP() (*Conn, error) {
 	select {
 	case c := <-l.ready:
 		return c, nil
-	case <-limit.done:
+	case <-limit.Done():
 		why = limit.Err()
 	case <-l.ctx.Done():
 		why = net.ErrClosed

@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"github.com/softrnic/softrnic/cm"
+	"github.com/softrnic/softrnic/internal/moment"
 	"github.com/softrnic/softrnic/verbs"
 	"github.com/softrnic/softrnic/wire"
 )
@@ -101,7 +102,7 @@ func (c *PacketConn) ReadFromAddrPort(p []byte) (n int, from netip.AddrPort, err
 	c.reading.Lock()
 	defer c.reading.Unlock()
 	for {
-		m, err := c.moment(c.readDeadline)
+		m, err := c.until(c.readDeadline)
 		if err != nil {
 			return 0, netip.AddrPort{}, c.opError("read", netip.AddrPort{}, err)
 		}
@@ -120,7 +121,7 @@ func (c *PacketConn) ReadFromAddrPort(p []byte) (n int, from netip.AddrPort, err
 		}
 		k, err := c.recvCQ.PollWait(m, c.wcs[:])
 		c.ready = c.wcs[:k]
-		if err != nil && k == 0 && !m.past.Load() {
+		if err != nil && k == 0 && !m.Past() {
 			return 0, netip.AddrPort{}, c.opError("read", netip.AddrPort{}, err)
 		}
 	}
@@ -197,7 +198,7 @@ func (c *PacketConn) write(p []byte, to netip.AddrPort) error {
 		return &os.SyscallError{Syscall: "write", Err: syscall.EMSGSIZE}
 	}
 	for {
-		m, err := c.moment(c.writeLimit)
+		m, err := c.until(c.writeLimit)
 		if err != nil {
 			return err
 		}
@@ -213,7 +214,7 @@ func (c *PacketConn) write(p []byte, to netip.AddrPort) error {
 
 // post sends a datagram. It is false if the peer has left the cache, or there was
 // no room for it in time.
-func (c *PacketConn) post(m *moment, p []byte, to *peer) (sent bool, err error) {
+func (c *PacketConn) post(m *moment.Moment, p []byte, to *peer) (sent bool, err error) {
 	c.writing.Lock()
 	defer c.writing.Unlock()
 	if to.gone {
@@ -226,7 +227,7 @@ func (c *PacketConn) post(m *moment, p []byte, to *peer) (sent bool, err error) 
 			c.free = append(c.free, int(wc.WRID))
 		}
 		if err != nil && n == 0 {
-			if m.past.Load() {
+			if m.Past() {
 				return false, nil
 			}
 			return false, err
@@ -248,8 +249,8 @@ func (c *PacketConn) post(m *moment, p []byte, to *peer) (sent bool, err error) 
 	return true, nil
 }
 
-// moment is that of a deadline, unless it is past.
-func (c *PacketConn) moment(d *deadline) (*moment, error) {
+// until is the moment of a deadline, unless it is past.
+func (c *PacketConn) until(d *deadline) (*moment.Moment, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/softrnic/softrnic/cm"
+	"github.com/softrnic/softrnic/internal/moment"
 	"github.com/softrnic/softrnic/verbs"
 )
 
@@ -65,12 +66,12 @@ func newPeers(c *PacketConn) *peers {
 }
 
 // find returns the peer at an address, which it may have to ask for first.
-func (s *peers) find(m *moment, addr netip.AddrPort) (*peer, error) {
+func (s *peers) find(m *moment.Moment, addr netip.AddrPort) (*peer, error) {
 	p, dropped := s.enter(addr)
 	s.drop(dropped)
 	select {
 	case <-p.ready:
-	case <-m.done:
+	case <-m.Done():
 		return nil, os.ErrDeadlineExceeded // or closed: who called looks
 	}
 	s.mu.Lock()

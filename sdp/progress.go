@@ -80,7 +80,7 @@ func (c *Conn) wait(w wish, d *deadline) {
 		c.mu.Unlock()
 		select {
 		case <-me.wake:
-		case <-m.done:
+		case <-m.Done():
 		}
 		c.mu.Lock()
 		c.waiting[w] = nil

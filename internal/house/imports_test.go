@@ -32,12 +32,19 @@ var floors = map[string][]string{
 	"rnic/rnicdebug":           {"rnic", "internal/debug"},
 	"cm":                       {"verbs", "wire", "cm/protocol"},
 	"cm/protocol":              {"wire/mad", "wire/bsdh"},
-	"sdp":                      {"verbs", "cm", "wire", "wire/bsdh", "sdp/flow", "sdp/protocol"},
+	"internal/moment":          {},
+	"sdp":                      {"internal/moment", "verbs", "cm", "wire", "wire/bsdh", "sdp/flow", "sdp/protocol"},
 	"sdp/flow":                 {},
 	"sdp/protocol":             {"verbs", "wire/bsdh", "sdp/flow"},
 	"datacutter":               {},
 	"mpi/datatype":             {},
 	"mpi/coll":                 {},
+	"mpi":                      {"verbs", "mpi/coll", "mpi/datatype", "mpi/engine", "mpi/fabric", "mpi/match", "mpi/pmi", "mpi/protocol"},
+	"mpi/engine":               {"internal/moment", "mpi/fabric", "mpi/protocol"},
+	"mpi/fabric":               {"verbs", "cm", "mpi/envelope", "mpi/protocol"},
+	"mpi/protocol":             {"mpi/envelope", "mpi/match"},
+	"mpi/envelope":             {},
+	"mpi/match":                {},
 	"mpi/pmi":                  {"mpi/pmi/wire"},
 	"mpi/pmi/wire":             {},
 	"internal/sim":             {"verbs", "wire", "reliability", "qp", "internal/link", "rnic"},
@@ -55,7 +62,7 @@ var floors = map[string][]string{
 // of the standard library.
 var (
 	pure = []string{"wire", "wire/mad", "wire/bsdh", "reliability", "qp", "cm/protocol", "sdp/flow", "sdp/protocol",
-		"mpi/datatype", "mpi/coll"}
+		"mpi/datatype", "mpi/coll", "mpi/envelope", "mpi/match", "mpi/protocol"}
 	forbidden = []string{"net", "os", "sync", "time", "math/rand", "math/rand/v2", "crypto/rand", "syscall", "context", "log", "log/slog"}
 )
 

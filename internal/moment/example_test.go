@@ -1,0 +1,23 @@
+package moment_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/softrnic/softrnic/internal/moment"
+)
+
+func Example() {
+	m := moment.New(os.ErrDeadlineExceeded)
+	told := make(chan bool)
+	context.AfterFunc(m, func() { close(told) })
+	fmt.Println(m.Err())
+	m.End()
+	<-m.Done()
+	<-told
+	fmt.Println(m.Err())
+	// Output:
+	// <nil>
+	// i/o timeout
+}

@@ -1,0 +1,3 @@
+package mpi
+
+type cart struct{}

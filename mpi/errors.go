@@ -1,0 +1,47 @@
+package mpi
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/softrnic/softrnic/mpi/engine"
+	"github.com/softrnic/softrnic/mpi/protocol"
+)
+
+// What calls can end with. They come wrapped in an *Error: use errors.Is.
+var (
+	ErrTruncated = protocol.ErrTruncated // a message was longer than its receive buffer (MPI_ERR_TRUNCATE)
+	ErrLost      = protocol.ErrLost      // a rank cannot be reached any more (MPI_ERR_PROC_FAILED)
+	ErrCanceled  = protocol.ErrCanceled  // Request.Cancel
+	ErrFinalized = engine.ErrClosed      // World.Finalize was called before
+	ErrRank      = errors.New("no such rank")
+	ErrTag       = errors.New("no such tag")
+	ErrBuffer    = errors.New("no such buffer")
+	ErrRoot      = errors.New("no such root")
+	ErrFreed     = errors.New("the communicator has been freed")
+	ErrRequest   = errors.New("the request cannot do this")
+	ErrMismatch  = errors.New("the ranks of a collective call do not agree")
+)
+
+// Error is the error of a call: what was tried, and with whom.
+type Error struct {
+	Op   string // "send", "allreduce", ...
+	Comm string // name of the communicator
+	Rank int    // in it, that called
+	With string // "to rank 3, tag 5", or ""
+	Err  error
+}
+
+func (e *Error) Error() string {
+	with := ""
+	if e.With != "" {
+		with = " " + e.With
+	}
+	return fmt.Sprintf("mpi: %s%s at rank %d of %s: %v", e.Op, with, e.Rank, e.Comm, e.Err)
+}
+
+func (e *Error) Unwrap() error { return e.Err }
+
+func (c *Comm) fail(op, with string, err error) error {
+	return &Error{Op: op, Comm: c.name, Rank: c.rank, With: with, Err: err}
+}

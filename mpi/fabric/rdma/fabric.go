@@ -1,0 +1,389 @@
+package rdma
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/softrnic/softrnic/cm"
+	"github.com/softrnic/softrnic/mpi/envelope"
+	"github.com/softrnic/softrnic/mpi/fabric"
+	"github.com/softrnic/softrnic/mpi/protocol"
+	"github.com/softrnic/softrnic/verbs"
+)
+
+// inlineMax is the longest packet that travels in its work request.
+const inlineMax = 256
+
+// sendQueue is the depth of a connection's send queue.
+const sendQueue = 128
+
+// Fabric carries packets by SEND over reliable connections, with one queue of
+// receives for all of them (SR of the iWARP paper, section 3), and memory by
+// RDMA.
+type Fabric struct {
+	host fabric.Host
+	book fabric.Book
+	o    Options
+	rank int
+
+	dev verbs.Device
+	pd  verbs.PD
+	cq  verbs.CQ
+	srq verbs.SRQ
+	ud  verbs.QP // for who asks us to connect
+	cm  *cm.Manager
+
+	links []*link          // by rank
+	byQP  map[uint32]*link // by queue pair number
+	recvs slabs
+	sends pool
+	moves moves
+	cache cache
+
+	wcs    [64]verbs.WC
+	ready  int // completions of wcs that Block has found
+	repost []verbs.RecvWR
+	frame  [inlineMax]byte
+	wr     [1]verbs.SendWR
+	sge    [1]verbs.SGE
+	short  []int // ranks whose packets wait for a send buffer
+
+	ctx    context.Context
+	cancel context.CancelFunc
+	work   chan struct{} // closed when the goroutines have ended
+	closed bool
+	stats  stats
+}
+
+var _ fabric.Fabric = (*Fabric)(nil)
+
+// New makes the fabric of a rank on a device, which it does not close. The
+// addresses are in the book once all ranks have called Book.Fence.
+func New(dev verbs.Device, host fabric.Host, book fabric.Book, o Options) (_ *Fabric, err error) {
+	o.fill()
+	f := &Fabric{host: host, book: book, o: o, rank: book.Rank(), dev: dev,
+		links: make([]*link, book.Size()), byQP: map[uint32]*link{}, work: make(chan struct{})}
+	f.ctx, f.cancel = context.WithCancel(context.Background())
+	defer func() {
+		if err != nil {
+			f.cancel()
+		}
+	}()
+	if f.pd, err = dev.AllocPD(); err != nil {
+		return nil, err
+	}
+	if f.cq, err = dev.CreateCQ(64 + o.Receives*4 + sendQueue*8); err != nil {
+		return nil, err
+	}
+	if f.srq, err = f.pd.CreateSRQ(verbs.SRQInitAttr{MaxWR: maxReceives, MaxSGE: 1}); err != nil {
+		return nil, err
+	}
+	size := envelope.Size + o.Eager
+	f.recvs.init(f.pd, f.srq, size)
+	if err := f.recvs.grow(o.Receives); err != nil {
+		return nil, err
+	}
+	if err := f.sends.init(f.pd, o.Sends, size); err != nil {
+		return nil, err
+	}
+	f.cache.pd = f.pd
+	if err := f.listen(); err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// Limits implements protocol.Net.
+func (f *Fabric) Limits(int) protocol.Limits {
+	return protocol.Limits{Eager: f.o.Eager, Rdma: f.o.Rendezvous}
+}
+
+// Send implements protocol.Net.
+func (f *Fabric) Send(rank int, h *envelope.Header, payload []byte) bool {
+	l := f.links[rank]
+	if l == nil || !l.up {
+		f.connect(rank)
+		return false
+	}
+	if l.credits == 0 || l.room() == 0 {
+		l.waiting = true
+		return false
+	}
+	n := envelope.Size + len(payload)
+	h.Credits = l.owed
+	wr := &f.wr[0]
+	if n <= inlineMax {
+		h.Put(f.frame[:])
+		copy(f.frame[envelope.Size:], payload)
+		*wr = verbs.SendWR{Opcode: verbs.WRSend, Flags: verbs.SendInline, InlineData: f.frame[:n], WRID: l.wrid(wrInline, 0)}
+		if l.posted%signalEvery == 0 {
+			wr.Flags |= verbs.SendSignaled
+		}
+	} else {
+		s := f.sends.take()
+		if s < 0 {
+			f.wait(l)
+			return false
+		}
+		b := f.sends.buf(s)
+		h.Put(b)
+		copy(b[envelope.Size:], payload)
+		f.sge[0] = f.sends.sge(s, n)
+		*wr = verbs.SendWR{Opcode: verbs.WRSend, Flags: verbs.SendSignaled, SGList: f.sge[:], WRID: l.wrid(wrBuffer, s)}
+	}
+	if !f.post(l) {
+		return true // lost: the core hears of it by the completion
+	}
+	l.owed = 0
+	l.credits--
+	f.stats.packets++
+	return true
+}
+
+// post posts f.wr.
+func (f *Fabric) post(l *link) bool {
+	if _, err := l.qp.PostSend(f.wr[:]); err != nil {
+		f.lose(l, err)
+		return false
+	}
+	l.posted++
+	return true
+}
+
+// wait makes a rank's packets wait for a send buffer.
+func (f *Fabric) wait(l *link) {
+	if !l.short {
+		l.short = true
+		f.short = append(f.short, l.rank)
+	}
+}
+
+// Fetch implements protocol.Net.
+func (f *Fabric) Fetch(rank int, b []byte, key envelope.Key, move uint64) bool {
+	return f.move(verbs.WRRDMARead, rank, b, key, move)
+}
+
+// Store implements protocol.Net. A packet that is sent after it arrives behind
+// it, for it takes the same queue pair.
+func (f *Fabric) Store(rank int, b []byte, key envelope.Key, move uint64) bool {
+	return f.move(verbs.WRRDMAWrite, rank, b, key, move)
+}
+
+// maxMove is the longest piece of memory that one work request moves.
+const maxMove = 1 << 30
+
+func (f *Fabric) move(op verbs.WROpcode, rank int, b []byte, key envelope.Key, move uint64) bool {
+	l := f.links[rank]
+	if l == nil || !l.up {
+		return false // and Resume follows: the link is on its way down or up
+	}
+	pieces := (len(b) + maxMove - 1) / maxMove
+	if l.room() < pieces {
+		l.waiting = true
+		return false
+	}
+	mr, err := f.cache.get(b)
+	if err != nil {
+		f.host.Core().Moved(move, err)
+		return true
+	}
+	m := f.moves.add(move, mr)
+	for off := 0; off < len(b); off += maxMove {
+		n := min(maxMove, len(b)-off)
+		f.sge[0] = mr.sge(b[off : off+n])
+		f.wr[0] = verbs.SendWR{Opcode: op, SGList: f.sge[:], RemoteAddr: key.Addr + uint64(off), RKey: key.RKey, WRID: l.wrid(wrMove, m)}
+		if off+n == len(b) {
+			f.wr[0].Flags = verbs.SendSignaled
+		}
+		if !f.post(l) {
+			return true
+		}
+	}
+	return true
+}
+
+// Expose implements protocol.Net.
+func (f *Fabric) Expose(_ int, b []byte, _ bool) (envelope.Key, protocol.Exposed, error) {
+	mr, err := f.cache.get(b)
+	if err != nil {
+		return envelope.Key{}, nil, err
+	}
+	return envelope.Key{Addr: mr.sge(b).Addr, RKey: mr.mr.RKey()}, mr, nil
+}
+
+// Hide implements protocol.Net.
+func (f *Fabric) Hide(e protocol.Exposed) { f.cache.put(e.(*region)) }
+
+// Poll implements fabric.Fabric.
+func (f *Fabric) Poll() (some bool) {
+	for {
+		n := f.ready
+		f.ready = 0
+		if n == 0 {
+			var err error
+			if n, err = f.cq.Poll(f.wcs[:]); n == 0 {
+				if err != nil {
+					f.fail(err)
+				}
+				break
+			}
+		}
+		some = true
+		for i := range f.wcs[:n] {
+			f.complete(&f.wcs[i])
+		}
+		f.refill()
+		if n < len(f.wcs) {
+			break
+		}
+	}
+	return some
+}
+
+// Block implements fabric.Fabric.
+func (f *Fabric) Block(ctx context.Context) error {
+	n, err := f.cq.PollWait(ctx, f.wcs[:])
+	f.ready = n
+	if n > 0 || errors.Is(err, verbs.ErrCQOverrun) {
+		return nil
+	}
+	return err
+}
+
+// complete handles a completion.
+func (f *Fabric) complete(wc *verbs.WC) {
+	l := f.byQP[wc.QPN]
+	kind, index, ordinal := unpack(wc.WRID)
+	if kind == wrRecv {
+		if wc.Status == verbs.WCSuccess && l != nil {
+			f.arrived(l, f.recvs.buf(index)[:wc.ByteLen])
+		}
+		f.repost = append(f.repost, f.recvs.wr(index))
+		return
+	}
+	switch kind {
+	case wrBuffer:
+		f.sends.put(index)
+	case wrMove:
+		move, mr := f.moves.remove(index)
+		f.cache.put(mr)
+		f.host.Core().Moved(move, wc.Err())
+	}
+	if l == nil {
+		return
+	}
+	if wc.Status != verbs.WCSuccess {
+		f.lose(l, wc.Err())
+		return
+	}
+	l.completed = ordinal + 1
+	if l.waiting && l.credits > 0 {
+		l.waiting = false
+		f.host.Core().Resume(l.rank)
+	}
+}
+
+// arrived handles a packet.
+func (f *Fabric) arrived(l *link, b []byte) {
+	var h envelope.Header
+	if err := h.Get(b); err != nil {
+		f.lose(l, err)
+		return
+	}
+	if int(h.Source) != l.rank || int(h.Bytes) != len(b)-envelope.Size {
+		f.lose(l, fmt.Errorf("%w: a packet of %d bytes with payload of %d, of rank %d", envelope.ErrMalformed, len(b), h.Bytes, h.Source))
+		return
+	}
+	if int(h.Credits)+int(l.credits) > f.o.Credits {
+		f.lose(l, fmt.Errorf("%w: %d credits more than were used", envelope.ErrMalformed, int(h.Credits)+int(l.credits)-f.o.Credits))
+		return
+	}
+	l.credits += h.Credits
+	if h.Kind == envelope.Credit { // which has not used any itself
+		f.host.Core().Resume(l.rank)
+		return
+	}
+	l.owed++
+	switch h.Kind {
+	case envelope.Hello:
+		f.greeted(l)
+	case envelope.Bye:
+		l.bye = true
+	}
+	if err := f.host.Core().Packet(l.rank, &h, b[envelope.Size:]); err != nil {
+		f.lose(l, err)
+		return
+	}
+	if l.waiting && l.credits > 0 && h.Credits > 0 {
+		l.waiting = false
+		f.host.Core().Resume(l.rank)
+	}
+	if int(l.owed) >= f.o.Credits/2 {
+		f.giveCredits(l)
+	}
+}
+
+// giveCredits tells a rank how many of its packets were dealt with, if there
+// is nothing else to tell it.
+func (f *Fabric) giveCredits(l *link) {
+	if !l.up || l.room() == 0 {
+		return // later
+	}
+	h := envelope.Header{Kind: envelope.Credit, Source: uint32(f.rank), Credits: l.owed}
+	h.Put(f.frame[:])
+	f.wr[0] = verbs.SendWR{Opcode: verbs.WRSend, Flags: verbs.SendInline | verbs.SendSignaled, InlineData: f.frame[:envelope.Size], WRID: l.wrid(wrInline, 0)}
+	if f.post(l) {
+		l.owed = 0
+		f.stats.creditPackets++
+	}
+}
+
+// refill posts the receives that were used, and lets those go on who waited
+// for a send buffer.
+func (f *Fabric) refill() {
+	if len(f.repost) > 0 {
+		if _, err := f.srq.PostRecv(f.repost); err != nil {
+			f.fail(err)
+		}
+		f.repost = f.repost[:0]
+	}
+	for len(f.short) > 0 && f.sends.left() > 0 {
+		rank := f.short[0]
+		f.short = f.short[:copy(f.short, f.short[1:])]
+		f.links[rank].short = false
+		f.host.Core().Resume(rank)
+	}
+}
+
+// lose ends a connection that has failed.
+func (f *Fabric) lose(l *link, why error) {
+	if l.down {
+		return
+	}
+	l.down, l.up = true, false
+	f.host.Core().Lost(l.rank, why)
+}
+
+// fail ends them all.
+func (f *Fabric) fail(why error) {
+	for rank := range f.links {
+		if rank != f.rank {
+			f.host.Core().Lost(rank, why)
+		}
+	}
+}
+
+// Stats implements fabric.Fabric.
+func (f *Fabric) Stats() map[string]uint64 {
+	connected := uint64(0)
+	for _, l := range f.links {
+		if l != nil && l.up {
+			connected++
+		}
+	}
+	return map[string]uint64{"packets": f.stats.packets, "credit_packets": f.stats.creditPackets, "connections": connected,
+		"registrations": f.cache.registered, "registration_hits": f.cache.hits, "receive_buffers": uint64(f.recvs.count)}
+}
+
+type stats struct{ packets, creditPackets uint64 }

@@ -1,0 +1,42 @@
+package mpi
+
+import (
+	"github.com/softrnic/softrnic/mpi/datatype"
+	"github.com/softrnic/softrnic/mpi/match"
+)
+
+// Buffer is the memory of a message: elements of one kind, in a row or as a
+// layout has them. See package datatype.
+type Buffer = datatype.Buffer
+
+// Op combines elements in a reduction.
+type Op = datatype.Op
+
+// Of is the buffer of a slice.
+func Of[T datatype.Element](s []T) Buffer { return datatype.Of(s) }
+
+// Value is the buffer of one value.
+func Value[T datatype.Element](p *T) Buffer { return datatype.Value(p) }
+
+// OpFunc is an operation of the program's (MPI_Op_create): f makes each
+// element of inout the combination of that of in, on the left, and itself.
+func OpFunc[T datatype.Element](name string, commutative bool, f func(in, inout []T)) Op {
+	return datatype.OpFunc(name, commutative, f)
+}
+
+// The predefined operations (MPI 4.1, 6.9.2).
+var (
+	Sum, Prod, Max, Min, MaxLoc, MinLoc = datatype.Sum, datatype.Prod, datatype.Max, datatype.Min, datatype.MaxLoc, datatype.MinLoc
+	LAnd, LOr, LXor                     = datatype.LAnd, datatype.LOr, datatype.LXor
+	BAnd, BOr, BXor                     = datatype.BAnd, datatype.BOr, datatype.BXor
+	Replace, NoOp                       = datatype.Replace, datatype.NoOp
+)
+
+// What ranks and tags can be besides numbers.
+const (
+	AnySource = match.Any // MPI_ANY_SOURCE
+	AnyTag    = match.Any // MPI_ANY_TAG
+	ProcNull  = -2        // MPI_PROC_NULL: nobody; communication with it is done at once
+	Undefined = -3        // MPI_UNDEFINED: no color, no rank
+	MaxTag    = 1<<31 - 1 // MPI_TAG_UB
+)

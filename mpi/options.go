@@ -1,0 +1,60 @@
+package mpi
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/softrnic/softrnic/mpi/coll"
+	"github.com/softrnic/softrnic/mpi/fabric/rdma"
+	"github.com/softrnic/softrnic/mpi/pmi"
+	"github.com/softrnic/softrnic/mpi/protocol"
+)
+
+// Options say how a rank works. The zero value is good for most; variables of
+// the environment fill in what is not set.
+type Options struct {
+	// Manager is the job's process manager; that of the environment unless
+	// given. Finalize finalizes it.
+	Manager pmi.Manager
+
+	// RDMA says how ranks talk. SOFTRNIC_MPI_EAGER sets the longest eager
+	// message in bytes, SOFTRNIC_MPI_RENDEZVOUS read, write or copy.
+	RDMA rdma.Options
+
+	// ConnectAll makes the connections to all ranks at once instead of when
+	// they are needed. SOFTRNIC_MPI_CONNECT=all does, too.
+	ConnectAll bool
+
+	// Algorithms chooses those of collectives. SOFTRNIC_MPI_COLL does, too:
+	// "alltoall=bruck,bcast=chain".
+	Algorithms coll.Choices
+}
+
+func (o *Options) fill() error {
+	if v := os.Getenv("SOFTRNIC_MPI_EAGER"); v != "" && o.RDMA.Eager == 0 {
+		n, err := strconv.Atoi(v)
+		if err != nil || n < 64 || n > 1<<20 {
+			return fmt.Errorf("SOFTRNIC_MPI_EAGER=%s: it takes a number of bytes from 64 to 1048576", v)
+		}
+		o.RDMA.Eager = n
+	}
+	switch v := os.Getenv("SOFTRNIC_MPI_RENDEZVOUS"); strings.ToLower(v) {
+	case "", "read":
+	case "write":
+		o.RDMA.Rendezvous = protocol.Stored
+	case "copy":
+		o.RDMA.Rendezvous = protocol.Packed
+	default:
+		return fmt.Errorf("SOFTRNIC_MPI_RENDEZVOUS=%s: it takes read, write or copy", v)
+	}
+	switch v := os.Getenv("SOFTRNIC_MPI_CONNECT"); v {
+	case "", "demand":
+	case "all":
+		o.ConnectAll = true
+	default:
+		return fmt.Errorf("SOFTRNIC_MPI_CONNECT=%s: it takes all or demand", v)
+	}
+	return nil
+}

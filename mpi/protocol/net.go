@@ -1,0 +1,49 @@
+package protocol
+
+import "github.com/softrnic/softrnic/mpi/envelope"
+
+// Net carries out what a Core decides. Its methods do not block and do not
+// call the Core back: what comes of them is told later, by Core.Packet,
+// Core.Moved, Core.Resume and Core.Lost.
+type Net interface {
+	// Limits says how a rank is reached.
+	Limits(rank int) Limits
+
+	// Send sends a packet. The payload is copied, or has left, when it
+	// returns. It returns false if there is no room now, and Core.Resume
+	// follows when there is.
+	Send(rank int, h *envelope.Header, payload []byte) bool
+
+	// Expose lets a rank read b (or write to it) until the Core takes that
+	// back by Hide.
+	Expose(rank int, b []byte, write bool) (envelope.Key, Exposed, error)
+
+	// Hide ends an Expose.
+	Hide(Exposed)
+
+	// Fetch reads what a key names into b, and Store writes b there; Core.Moved
+	// tells that it is done. They return false if there is no room now.
+	Fetch(rank int, b []byte, key envelope.Key, move uint64) bool
+	Store(rank int, b []byte, key envelope.Key, move uint64) bool
+}
+
+// Exposed is what Net.Expose gave memory away by.
+type Exposed any
+
+// Limits says how a rank is reached.
+type Limits struct {
+	Eager int    // payload of the longest packet, in bytes
+	Rdma  Scheme // how longer messages travel
+}
+
+// Scheme is a way in which a message travels that is too long for a packet:
+// after a handshake, the rendezvous.
+type Scheme uint8
+
+const (
+	Fetched Scheme = iota // the receiver reads it: RTS, RDMA READ, FIN
+	Stored                // the sender writes it: RTS, CTS, RDMA WRITE, FIN
+	Packed                // in packets: RTS, CTS, DATA
+)
+
+func (s Scheme) String() string { return [...]string{"read", "write", "copy"}[s] }

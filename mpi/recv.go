@@ -1,0 +1,210 @@
+package mpi
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/softrnic/softrnic/mpi/match"
+	"github.com/softrnic/softrnic/mpi/protocol"
+)
+
+// pattern is what a receive takes.
+func (c *Comm) pattern(source, tag int) match.Envelope {
+	if source >= 0 {
+		source = c.job(source)
+	}
+	return match.Envelope{Context: c.id, Source: int32(source), Tag: int32(tag)}
+}
+
+// prepare makes r a receive into b.
+func (r *Request) prepare(c *Comm, b Buffer) {
+	r.comm, r.op = c, "receive"
+	mem, ok := b.Contiguous()
+	if !ok {
+		mem = make([]byte, b.Size())
+		r.buf, r.packed = b, mem
+	}
+	r.p.Buf = mem
+}
+
+// receive begins a receive of r.
+func (c *Comm) receive(r *Request, b Buffer, source, tag int) error {
+	r.comm, r.op = c, "receive"
+	if err := c.check(b, source, tag, true); err != nil {
+		return c.fail(r.op, fmt.Sprintf("from %d, tag %d", source, tag), err)
+	}
+	if source == ProcNull {
+		r.null = true
+		return nil
+	}
+	r.prepare(c, b)
+	r.p.Envelope = c.pattern(source, tag)
+	if err := c.eng.Receive(&r.p); err != nil {
+		return c.fail(r.op, r.with(), err)
+	}
+	return nil
+}
+
+// Recv receives a message from source, or AnySource, with tag, or AnyTag
+// (MPI_Recv). A message that is longer than b is cut, and ErrTruncated.
+func (c *Comm) Recv(b Buffer, source, tag int) (Status, error) {
+	r := requests.Get().(*Request)
+	if err := c.receive(r, b, source, tag); err != nil {
+		return Status{}, err
+	}
+	return finish(r)
+}
+
+// RecvContext is Recv that gives up when ctx ends: then no message has been
+// taken.
+func (c *Comm) RecvContext(ctx context.Context, b Buffer, source, tag int) (Status, error) {
+	r, err := c.Irecv(b, source, tag)
+	if err != nil {
+		return Status{}, err
+	}
+	s, err := r.WaitContext(ctx)
+	if ctx.Err() != nil && !r.null && !r.Cancel() {
+		return r.Wait() // it is coming
+	}
+	return s, err
+}
+
+// Irecv begins a Recv (MPI_Irecv).
+func (c *Comm) Irecv(b Buffer, source, tag int) (*Request, error) {
+	r := &Request{}
+	return r, c.receive(r, b, source, tag)
+}
+
+// Sendrecv sends one message and receives another, in any order
+// (MPI_Sendrecv).
+func (c *Comm) Sendrecv(send Buffer, dest, sendTag int, recv Buffer, source, recvTag int) (Status, error) {
+	in := requests.Get().(*Request)
+	if err := c.receive(in, recv, source, recvTag); err != nil {
+		return Status{}, err
+	}
+	if err := c.Send(send, dest, sendTag); err != nil {
+		in.Cancel()
+		return Status{}, err
+	}
+	return finish(in)
+}
+
+// SendrecvReplace is Sendrecv with one buffer for both (MPI_Sendrecv_replace).
+func (c *Comm) SendrecvReplace(b Buffer, dest, sendTag, source, recvTag int) (Status, error) {
+	if err := b.RecvErr(); err != nil {
+		return Status{}, c.fail("sendrecv", "", fmt.Errorf("%w: %w", ErrBuffer, err))
+	}
+	mem := make([]byte, b.Size())
+	b.Pack(mem)
+	return c.Sendrecv(Of(mem), dest, sendTag, b, source, recvTag)
+}
+
+// Probe waits for a message that a receive would take, and leaves it where it
+// is (MPI_Probe).
+func (c *Comm) Probe(source, tag int) (Status, error) {
+	_, s, err := c.probe(source, tag, false)
+	return s, err
+}
+
+// Iprobe looks for one (MPI_Iprobe).
+func (c *Comm) Iprobe(source, tag int) (Status, bool, error) {
+	_, s, ok, err := c.look(source, tag, false)
+	return s, ok, err
+}
+
+// Message is a message that Mprobe has taken: no other receive gets it.
+type Message struct {
+	comm *Comm
+	m    *protocol.Message
+	null bool
+}
+
+// Mprobe is Probe that takes the message (MPI_Mprobe).
+func (c *Comm) Mprobe(source, tag int) (*Message, Status, error) { return c.probe(source, tag, true) }
+
+// Improbe looks for a message and takes it (MPI_Improbe).
+func (c *Comm) Improbe(source, tag int) (*Message, Status, bool, error) {
+	return c.look(source, tag, true)
+}
+
+// Recv receives the message, once (MPI_Mrecv).
+func (m *Message) Recv(b Buffer) (Status, error) {
+	r, err := m.Irecv(b)
+	if err != nil {
+		return Status{}, err
+	}
+	return r.Wait()
+}
+
+// Irecv begins a Recv (MPI_Imrecv).
+func (m *Message) Irecv(b Buffer) (*Request, error) {
+	r := &Request{comm: m.comm, op: "receive"}
+	if err := b.RecvErr(); err != nil {
+		return r, m.comm.fail(r.op, "", fmt.Errorf("%w: %w", ErrBuffer, err))
+	}
+	if m.null {
+		r.null = true
+		return r, nil
+	}
+	if m.m == nil {
+		return r, m.comm.fail(r.op, "of a message that was received before", ErrRequest)
+	}
+	r.prepare(m.comm, b)
+	r.p.Envelope = m.m.Envelope
+	m.comm.eng.Do(func(core *protocol.Core) { core.ReceiveMessage(&r.p, m.m) })
+	m.m = nil
+	return r, nil
+}
+
+// sought is a message that Probe waits for.
+type sought struct {
+	core    *protocol.Core
+	pattern match.Envelope
+	take    bool
+	found   *protocol.Message
+	status  Status
+	comm    *Comm
+}
+
+// Ready implements engine.Waitable.
+func (s *sought) Ready() bool {
+	if s.found != nil {
+		return true
+	}
+	m := s.core.Probe(s.pattern, s.take)
+	if m == nil {
+		return false
+	}
+	s.found = m
+	s.status = Status{Source: s.comm.local(int(m.Envelope.Source)), Tag: int(m.Envelope.Tag), Bytes: int(m.Length)}
+	return true
+}
+
+func (c *Comm) seek(source, tag int, take bool) (*sought, error) {
+	if err := c.check(Buffer{}, source, tag, true); err != nil {
+		return nil, c.fail("probe", fmt.Sprintf("from %d, tag %d", source, tag), err)
+	}
+	return &sought{core: c.eng.Core(), pattern: c.pattern(source, tag), take: take, comm: c}, nil
+}
+
+func (c *Comm) probe(source, tag int, take bool) (*Message, Status, error) {
+	s, err := c.seek(source, tag, take)
+	if err != nil || source == ProcNull {
+		return &Message{comm: c, null: true}, Status{Source: ProcNull, Tag: AnyTag}, err
+	}
+	if err := c.eng.Wait(context.Background(), s); err != nil {
+		return nil, Status{}, c.fail("probe", "", err)
+	}
+	return &Message{comm: c, m: s.found}, s.status, nil
+}
+
+func (c *Comm) look(source, tag int, take bool) (*Message, Status, bool, error) {
+	s, err := c.seek(source, tag, take)
+	if err != nil || source == ProcNull {
+		return &Message{comm: c, null: true}, Status{Source: ProcNull, Tag: AnyTag}, err == nil, err
+	}
+	if !c.eng.Test(s) {
+		return nil, Status{}, false, nil
+	}
+	return &Message{comm: c, m: s.found}, s.status, true, nil
+}

@@ -1,0 +1,224 @@
+package mpi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/softrnic/softrnic/mpi/datatype"
+	"github.com/softrnic/softrnic/mpi/match"
+	"github.com/softrnic/softrnic/mpi/protocol"
+)
+
+// Request is communication that goes on while the program does (MPI_Request).
+// Its buffer is not to be touched, of a send not to be written, until Wait or
+// Test has said that it is done. Ask one request from one goroutine at a time.
+type Request struct {
+	comm   *Comm
+	p      protocol.Request
+	op     string
+	buf    datatype.Buffer // of a receive that is unpacked
+	packed []byte          // what it comes in
+	null   bool            // with ProcNull, or failed before it began
+	work   *work           // of a collective
+	err    error
+	start  func(*Request) // of a persistent one
+	active bool
+}
+
+var requests = sync.Pool{New: func() any { return &Request{} }}
+
+// Ready reports whether the request is done. It is what engines wait for, and
+// says nothing new by itself: Test does.
+func (r *Request) Ready() bool {
+	if r.work != nil {
+		return r.work.Ready()
+	}
+	return r.null || r.p.Done
+}
+
+// Wait waits until the request is done (MPI_Wait).
+func (r *Request) Wait() (Status, error) { return r.WaitContext(context.Background()) }
+
+// WaitContext is Wait that gives up when ctx ends. The request goes on.
+func (r *Request) WaitContext(ctx context.Context) (Status, error) {
+	if !r.null {
+		if err := r.comm.eng.Wait(ctx, r); err != nil {
+			return Status{}, r.comm.fail(r.op, r.with(), err)
+		}
+	}
+	return r.end()
+}
+
+// Test reports whether the request is done, and if so with what (MPI_Test).
+func (r *Request) Test() (Status, bool, error) {
+	if !r.null && !r.comm.eng.Test(r) {
+		return Status{}, false, nil
+	}
+	s, err := r.end()
+	return s, true, err
+}
+
+// Cancel ends a receive that has no message yet (MPI_Cancel); its Wait returns
+// ErrCanceled. Sends cannot be called back.
+func (r *Request) Cancel() bool {
+	cancelled := false
+	r.comm.eng.Do(func(c *protocol.Core) { cancelled = c.Cancel(&r.p) })
+	return cancelled
+}
+
+// end is what comes of a request that is done.
+func (r *Request) end() (Status, error) {
+	r.active = false
+	if r.work != nil {
+		return Status{Source: ProcNull, Tag: AnyTag}, r.work.err
+	}
+	if r.null {
+		if r.err != nil {
+			return Status{}, r.comm.fail(r.op, r.with(), r.err)
+		}
+		return Status{Source: ProcNull, Tag: AnyTag}, nil
+	}
+	c := r.comm
+	s := Status{Source: c.local(int(r.p.Received.Source)), Tag: int(r.p.Received.Tag), Bytes: r.p.Bytes}
+	if r.packed != nil {
+		r.buf.Unpack(r.packed[:r.p.Bytes])
+		r.packed = nil
+	}
+	if r.p.Err != nil {
+		s.Cancelled = errors.Is(r.p.Err, ErrCanceled)
+		return s, c.fail(r.op, r.with(), r.p.Err)
+	}
+	return s, nil
+}
+
+// with says whom the request is with, for errors.
+func (r *Request) with() string {
+	e := r.p.Envelope
+	name := func(n int32) string {
+		if n == match.Any {
+			return "any"
+		}
+		return fmt.Sprint(n)
+	}
+	switch {
+	case r.op == "receive":
+		return fmt.Sprintf("from %s, tag %s", name(int32(r.comm.local(int(e.Source)))), name(e.Tag))
+	case r.work != nil:
+		return ""
+	}
+	return fmt.Sprintf("to %d, tag %s", r.comm.local(r.p.Dest), name(e.Tag))
+}
+
+// WaitAll waits for all requests (MPI_Waitall). The error is that of all that
+// failed; nil requests are done.
+func WaitAll(rs ...*Request) ([]Status, error) {
+	list := make([]Status, len(rs))
+	var errs error
+	for i, r := range rs {
+		if r == nil {
+			list[i] = Status{Source: ProcNull, Tag: AnyTag}
+			continue
+		}
+		var err error
+		list[i], err = r.Wait()
+		errs = errors.Join(errs, err)
+	}
+	return list, errs
+}
+
+// some is done when one of several requests is; which is the first of them.
+type some struct {
+	rs    []*Request
+	which int
+}
+
+// Ready implements engine.Waitable.
+func (s *some) Ready() bool {
+	for i, r := range s.rs {
+		if r != nil && r.Ready() {
+			s.which = i
+			return true
+		}
+	}
+	return false
+}
+
+func commOf(rs []*Request) *Comm {
+	for _, r := range rs {
+		if r != nil {
+			return r.comm
+		}
+	}
+	return nil
+}
+
+// WaitAny waits for one of the requests and returns which (MPI_Waitany), or
+// Undefined if all are nil. Set it to nil before the next call.
+func WaitAny(rs ...*Request) (int, Status, error) {
+	c := commOf(rs)
+	if c == nil {
+		return Undefined, Status{}, nil
+	}
+	one := &some{rs: rs}
+	if err := c.eng.Wait(context.Background(), one); err != nil {
+		return Undefined, Status{}, err
+	}
+	s, err := rs[one.which].end()
+	return one.which, s, err
+}
+
+// WaitSome waits for at least one of the requests, and returns all that are
+// done (MPI_Waitsome).
+func WaitSome(rs ...*Request) (done []int, list []Status, err error) {
+	first, s, err := WaitAny(rs...)
+	if first == Undefined {
+		return nil, nil, err
+	}
+	for i, r := range rs {
+		if i == first {
+			done, list = append(done, i), append(list, s)
+		} else if r != nil {
+			if s, ok, e := r.Test(); ok {
+				done, list, err = append(done, i), append(list, s), errors.Join(err, e)
+			}
+		}
+	}
+	return done, list, err
+}
+
+// TestAll reports whether all requests are done (MPI_Testall).
+func TestAll(rs ...*Request) ([]Status, bool, error) {
+	if c := commOf(rs); c != nil && !c.eng.Test(all(rs)) {
+		return nil, false, nil
+	}
+	list, err := WaitAll(rs...)
+	return list, true, err
+}
+
+// TestAny looks for a request that is done (MPI_Testany).
+func TestAny(rs ...*Request) (int, Status, bool, error) {
+	c := commOf(rs)
+	if c == nil {
+		return Undefined, Status{}, true, nil
+	}
+	one := &some{rs: rs}
+	if !c.eng.Test(one) {
+		return Undefined, Status{}, false, nil
+	}
+	s, err := rs[one.which].end()
+	return one.which, s, true, err
+}
+
+// all is done when all requests are.
+type all []*Request
+
+func (a all) Ready() bool {
+	for _, r := range a {
+		if r != nil && !r.Ready() {
+			return false
+		}
+	}
+	return true
+}

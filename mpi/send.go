@@ -1,0 +1,130 @@
+package mpi
+
+import (
+	"fmt"
+
+	"github.com/softrnic/softrnic/mpi/match"
+)
+
+// check looks at the arguments of a call.
+func (c *Comm) check(b Buffer, rank, tag int, receive bool) error {
+	switch {
+	case c.freed.Load():
+		return ErrFreed
+	case (rank < 0 || rank >= c.size) && rank != ProcNull && !(receive && rank == AnySource):
+		return fmt.Errorf("%w: %d, there are %d", ErrRank, rank, c.size)
+	case tag < 0 && !(receive && tag == AnyTag) || tag > MaxTag:
+		return fmt.Errorf("%w: %d, they go from 0 to %d", ErrTag, tag, MaxTag)
+	}
+	err := b.Err()
+	if receive {
+		err = b.RecvErr()
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrBuffer, err)
+	}
+	return nil
+}
+
+// contiguous is a message in one piece: the buffer's memory, or a packed copy.
+func contiguous(b Buffer) []byte {
+	if mem, ok := b.Contiguous(); ok {
+		return mem
+	}
+	mem := make([]byte, b.Size())
+	b.Pack(mem)
+	return mem
+}
+
+// send begins a send of r.
+func (c *Comm) send(r *Request, b Buffer, dest, tag int, sync bool) error {
+	r.comm, r.op = c, "send"
+	r.p.Envelope = match.Envelope{Context: c.id, Tag: int32(tag)}
+	if err := c.check(b, dest, tag, false); err != nil {
+		r.p.Dest = dest
+		return c.fail(r.op, fmt.Sprintf("to %d, tag %d", dest, tag), err)
+	}
+	if dest == ProcNull {
+		r.null = true
+		return nil
+	}
+	r.p.Dest, r.p.Buf, r.p.Sync = c.job(dest), contiguous(b), sync
+	if err := c.eng.Send(&r.p); err != nil {
+		return c.fail(r.op, r.with(), err)
+	}
+	return nil
+}
+
+// finish is the end of a blocking call: the request is used again.
+func finish(r *Request) (Status, error) {
+	s, err := r.Wait()
+	*r = Request{}
+	requests.Put(r)
+	return s, err
+}
+
+// Send sends a message (MPI_Send). It returns when the buffer may be used
+// again, which of a long message is when its receive is there.
+func (c *Comm) Send(b Buffer, dest, tag int) error {
+	r := requests.Get().(*Request)
+	if err := c.send(r, b, dest, tag, false); err != nil {
+		return err
+	}
+	_, err := finish(r)
+	return err
+}
+
+// Ssend is Send that returns when the message has met its receive (MPI_Ssend).
+func (c *Comm) Ssend(b Buffer, dest, tag int) error {
+	r := requests.Get().(*Request)
+	if err := c.send(r, b, dest, tag, true); err != nil {
+		return err
+	}
+	_, err := finish(r)
+	return err
+}
+
+// Rsend is Send whose receive is known to be there (MPI_Rsend). That is not
+// made use of: a message that comes too early is kept, as with Send.
+func (c *Comm) Rsend(b Buffer, dest, tag int) error { return c.Send(b, dest, tag) }
+
+// Bsend is Send that never waits for the receive: the message is copied
+// (MPI_Bsend). Memory is taken as needed; World.Finalize waits for it to leave.
+func (c *Comm) Bsend(b Buffer, dest, tag int) error {
+	r, err := c.Ibsend(b, dest, tag)
+	if err != nil {
+		return err
+	}
+	_, done, err := r.Test()
+	if !done {
+		c.world.detach(r)
+	}
+	return err
+}
+
+// Isend begins a Send (MPI_Isend). An error is one of the arguments; what
+// fails later is that of Wait.
+func (c *Comm) Isend(b Buffer, dest, tag int) (*Request, error) {
+	r := &Request{}
+	return r, c.send(r, b, dest, tag, false)
+}
+
+// Issend begins an Ssend (MPI_Issend).
+func (c *Comm) Issend(b Buffer, dest, tag int) (*Request, error) {
+	r := &Request{}
+	return r, c.send(r, b, dest, tag, true)
+}
+
+// Irsend begins an Rsend (MPI_Irsend).
+func (c *Comm) Irsend(b Buffer, dest, tag int) (*Request, error) { return c.Isend(b, dest, tag) }
+
+// Ibsend begins a Bsend (MPI_Ibsend): the buffer may be used again at once.
+func (c *Comm) Ibsend(b Buffer, dest, tag int) (*Request, error) {
+	r := &Request{}
+	if b.Err() == nil {
+		mem := make([]byte, b.Size())
+		b.Pack(mem)
+		return r, c.send(r, Of(mem), dest, tag, false)
+	}
+	return r, c.send(r, b, dest, tag, false)
+}

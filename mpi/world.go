@@ -1,0 +1,143 @@
+package mpi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/softrnic/softrnic/mpi/engine"
+	"github.com/softrnic/softrnic/mpi/fabric"
+	"github.com/softrnic/softrnic/mpi/fabric/rdma"
+	"github.com/softrnic/softrnic/mpi/pmi"
+	"github.com/softrnic/softrnic/verbs"
+)
+
+// World is a rank's membership in a job, and the communicator of all its ranks
+// (MPI_COMM_WORLD).
+type World struct {
+	*Comm
+	Self *Comm // of this rank alone (MPI_COMM_SELF)
+
+	eng     *engine.Engine
+	manager pmi.Manager
+	dev     verbs.Device
+	o       Options
+	nextID  uint32 // that a new communicator may have
+
+	mu       sync.Mutex
+	detached []*Request // of Bsend
+}
+
+// Open opens the adapter of a rank: for example
+//
+//	func() (verbs.Device, error) { return rnic.Open(rnic.Options{}) }
+type Open func() (verbs.Device, error)
+
+// Init joins the job that the process was started in (MPI_Init): by softrnic
+// mpirun or another process manager, see package pmi. A program that was
+// started alone is a job of one rank. The adapter is opened if the job has
+// others, and closed by Finalize.
+func Init(open Open, o Options) (*World, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), startTime)
+	defer cancel()
+	if o.Manager == nil {
+		var err error
+		if o.Manager, err = pmi.Open(ctx); err != nil {
+			return nil, fmt.Errorf("mpi: init: %w", err)
+		}
+	}
+	w, err := join(ctx, open, o)
+	if err != nil {
+		return nil, fmt.Errorf("mpi: init at rank %d of %d: %w", o.Manager.Rank(), o.Manager.Size(), err)
+	}
+	return w, nil
+}
+
+// startTime is how long the ranks of a job may take to find one another.
+const startTime = 5 * time.Minute
+
+func join(ctx context.Context, open Open, o Options) (*World, error) {
+	if err := o.fill(); err != nil {
+		return nil, err
+	}
+	w := &World{manager: o.Manager, o: o, nextID: firstID}
+	rank, size := o.Manager.Rank(), o.Manager.Size()
+	var err error
+	w.eng, err = engine.New(rank, size, func(h fabric.Host) (fabric.Fabric, error) {
+		if w.dev, err = open(); err != nil {
+			return nil, err
+		}
+		return rdma.New(w.dev, h, o.Manager, o.RDMA)
+	})
+	if err == nil && size > 1 {
+		err = o.Manager.Fence(ctx)
+	}
+	if err != nil {
+		w.release(ctx)
+		return nil, err
+	}
+	w.Comm = w.comm("world", worldID, nil, rank, size)
+	w.Self = w.comm("self", selfID, []int{rank}, 0, 1)
+	if o.ConnectAll && size > 1 {
+		if err := w.eng.Fabric().ConnectAll(ctx); err != nil {
+			return nil, err
+		}
+		if err := w.Barrier(); err != nil { // closes the connecting (iWARP paper, section 3.1)
+			return nil, err
+		}
+	}
+	return w, nil
+}
+
+// Finalize ends the membership (MPI_Finalize): all ranks call it, and it
+// returns when all have. Requests that are not done are lost.
+func (w *World) Finalize() error {
+	w.mu.Lock()
+	detached := w.detached
+	w.mu.Unlock()
+	_, err := WaitAll(detached...)
+	err = errors.Join(err, w.Barrier())
+	ctx, cancel := context.WithTimeout(context.Background(), startTime)
+	defer cancel()
+	if err == nil {
+		err = w.manager.Fence(ctx) // the last packets of the barrier have arrived everywhere
+	}
+	err = errors.Join(err, w.release(ctx))
+	return errors.Join(err, w.manager.Finalize())
+}
+
+// detach keeps a buffered send until it is done.
+func (w *World) detach(r *Request) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	kept := w.detached[:0]
+	for _, d := range w.detached {
+		if !d.comm.eng.Test(d) {
+			kept = append(kept, d)
+		}
+	}
+	w.detached = append(kept, r)
+}
+
+func (w *World) release(ctx context.Context) (err error) {
+	if w.eng != nil {
+		err = w.eng.Close(ctx)
+	}
+	if w.dev != nil {
+		err = errors.Join(err, w.dev.Close())
+	}
+	return err
+}
+
+// Abort ends all processes of the job (MPI_Abort).
+func (w *World) Abort(code int, why string) error { return w.manager.Abort(code, why) }
+
+// Stats are figures of this rank's communication, by name.
+func (w *World) Stats() map[string]uint64 {
+	if f := w.eng.Fabric(); f != nil {
+		return f.Stats()
+	}
+	return map[string]uint64{}
+}
