@@ -72,10 +72,16 @@ func (b Buffer) move(wire []byte, in bool) (done int) {
 		}
 		return copy(wire[:n], mem)
 	}
-	l := b.layout
-	item := b.mem[b.from/l.size*l.extent:]
-	r := l.find(b.from % l.size)
-	skip := b.from%l.size - l.runs[r].pos
+	l, from := b.layout, b.from
+	if len(l.runs) == 1 && from%l.size == 0 {
+		if done = column(b.mem[from/l.size*l.extent+l.runs[0].off:], wire[:n], l.size, l.extent, in); done == n {
+			return n
+		}
+		from += done
+	}
+	item := b.mem[from/l.size*l.extent:]
+	r := l.find(from % l.size)
+	skip := from%l.size - l.runs[r].pos
 	for {
 		piece := item[l.runs[r].off+skip:][:min(l.runs[r].size-skip, n-done)]
 		if in {

@@ -111,6 +111,36 @@ func TestPackAndUnpack(t *testing.T) {
 	})
 }
 
+// Columns of words are copied word by word, and their ends byte by byte.
+func TestColumns(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		rows, columns := rapid.IntRange(1, 9).Draw(t, "rows"), rapid.IntRange(1, 5).Draw(t, "columns")
+		width := rapid.IntRange(1, columns).Draw(t, "width")
+		m := make([]uint32, rows*columns)
+		for i := range m {
+			m[i] = 0x01020304 * uint32(i+1)
+		}
+		b := datatype.Strided(m, rows, width, columns)
+		var want []uint32
+		for r := range rows {
+			want = append(want, m[r*columns:][:width]...)
+		}
+		wire, _ := datatype.Of(want).Contiguous()
+		from := rapid.IntRange(0, len(want)).Draw(t, "from")
+		n := rapid.IntRange(0, len(wire)-4*from).Draw(t, "bytes")
+		got := make([]byte, n)
+		require.Equal(t, n, b.Slice(from, len(want)).Pack(got))
+		require.Equal(t, string(wire[4*from:][:n]), string(got))
+
+		again := make([]uint32, len(m))
+		r := datatype.Strided(again, rows, width, columns)
+		require.Equal(t, n, r.Slice(from, len(want)).Unpack(got))
+		back := make([]byte, len(wire))
+		r.Pack(back)
+		require.Equal(t, string(make([]byte, 4*from))+string(got)+string(make([]byte, len(wire)-4*from-n)), string(back))
+	})
+}
+
 // Overlap is found where there is some, and nowhere else.
 func TestOverlap(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
