@@ -43,6 +43,8 @@ func barrierTree(c *Call) error {
 
 // barrierDoubling: in round k ranks whose numbers differ in bit k tell each other.
 // Of other numbers than powers of two it has two rounds more, before and after.
+//
+// Brooks, "The butterfly barrier", 1986.
 func barrierDoubling(c *Call) error {
 	f := foldOf(c.size)
 	partner, paired := f.partner(c.rank)

@@ -4,8 +4,8 @@ package coll
 var algorithms = [numCollectives][]Algorithm{
 	Barrier: {
 		{Name: "dissemination", Source: hensgen, run: func(c *Call, _ *args) error { return barrierDissemination(c) }},
-		{Name: "tree", Source: thakur, run: func(c *Call, _ *args) error { return barrierTree(c) }},
-		{Name: "recursive-doubling", Source: thakur, run: func(c *Call, _ *args) error { return barrierDoubling(c) }},
+		{Name: "tree", run: func(c *Call, _ *args) error { return barrierTree(c) }},
+		{Name: "recursive-doubling", Source: brooks, run: func(c *Call, _ *args) error { return barrierDoubling(c) }},
 	},
 	Bcast: {
 		{Name: "binomial", Source: thakur, run: func(c *Call, a *args) error { return bcastBinomial(c, a.root, a.recv.mem) }},
@@ -119,6 +119,7 @@ var reduceScatters = []Algorithm{
 
 // The sources. Those without one are what the definition says.
 const (
+	brooks       = "Brooks 1986, The butterfly barrier"
 	bruck        = "Bruck, Ho, Kipnis, Upfal, Weathersby 1997, Efficient algorithms for all-to-all communications in multiport message-passing systems"
 	chen         = "Chen, Zhang, Zhang, Yuan 2005, Performance evaluation of allgather algorithms on terascale Linux cluster with Fast Ethernet"
 	hensgen      = "Hensgen, Finkel, Manber 1988, Two algorithms for barrier synchronization"
