@@ -113,7 +113,7 @@ func TestCosts(t *testing.T) {
 				continue
 			}
 			seen++
-			for n := 2; n <= 17; n++ {
+			for _, n := range []int{2, 3, 4, 5, 6, 7, 8, 11, 16, 17} {
 				w := measure(t, what, a.Name, n)
 				if w == nil {
 					continue
