@@ -18,6 +18,7 @@ import (
 	"github.com/softrnic/softrnic/interop/peer"
 	"github.com/softrnic/softrnic/interop/tally"
 	"github.com/softrnic/softrnic/verbs"
+	"github.com/softrnic/softrnic/wire"
 )
 
 // counted is a test under observation: what is on the cable, and both
@@ -40,10 +41,11 @@ func count(t testing.TB, g *lab.Guest, f family) *counted {
 	return &counted{t: t, g: g, f: f, capture: c, before: before}
 }
 
-// end waits for silence and compares. It returns what the capture shows of
-// either side.
-func (c *counted) end(soft *peer.Softrnic, mtu verbs.MTU) (host, guest *tally.Counts) {
+// end waits for silence and compares, of the queue pairs 0 of two ends. It
+// returns what the capture shows of either side.
+func (c *counted) end(a, b peer.End, mtu verbs.MTU) (host, guest *tally.Counts) {
 	c.t.Helper()
+	soft := softOf(a, b)
 	rxe := c.settle(soft)
 	frames, err := c.capture.Stop()
 	require.NoError(c.t, err)
@@ -55,6 +57,9 @@ func (c *counted) end(soft *peer.Softrnic, mtu verbs.MTU) (host, guest *tally.Co
 		}
 	}()
 	sum := tally.New(mtu.Bytes())
+	ea, eb := a.Endpoint(0), b.Endpoint(0)
+	sum.Begin(ea.GID.Addr(), eb.GID.Addr(), eb.QPN, wire.PSN(ea.PSN))
+	sum.Begin(eb.GID.Addr(), ea.GID.Addr(), ea.QPN, wire.PSN(eb.PSN))
 	for _, f := range frames {
 		if err := sum.Add(f.Data); !errors.Is(err, tally.ErrNotRoCE) {
 			require.NoError(c.t, err)
@@ -163,7 +168,7 @@ func TestCounters(t *testing.T) {
 					require.NoError(t, soft.Device.SetImpair(c.ours))
 					obs := count(t, g, f)
 					exercise(t, a, b, rounds)
-					host, guest := obs.end(soft, verbs.MTU1024)
+					host, guest := obs.end(a, b, verbs.MTU1024)
 					require.Equal(t, clean, obs.lost == 0, "%d packets lost", obs.lost)
 					if clean {
 						require.Zero(t, host.Duplicates+guest.Duplicates+host.Gaps+guest.Gaps)
@@ -245,7 +250,7 @@ func TestCountersRNR(t *testing.T) {
 				require.NoError(t, poll(t, b, 1)[0].Err())
 				require.NoError(t, poll(t, a, 1)[0].Err())
 			}
-			host, guest := obs.end(soft, verbs.MTU1024)
+			host, guest := obs.end(a, b, verbs.MTU1024)
 			require.GreaterOrEqual(t, host.RNRNaks+guest.RNRNaks, 5)
 		})
 	}

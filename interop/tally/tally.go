@@ -54,6 +54,13 @@ func New(mtu int) *Tally {
 	return &Tally{mtu: mtu, by: make(map[netip.Addr]*Counts), flows: make(map[flow]*progress)}
 }
 
+// Begin tells the PSN of the first request from an address to a queue pair.
+// Without it the first that came to the cable is taken for it, however many
+// were lost before.
+func (t *Tally) Begin(from, to netip.Addr, qpn uint32, psn wire.PSN) {
+	t.flows[flow{from, to, qpn}] = &progress{next: psn}
+}
+
 // From returns what an address sent.
 func (t *Tally) From(a netip.Addr) *Counts {
 	c := t.by[a]

@@ -115,3 +115,24 @@ func TestTallyOfDamaged(t *testing.T) {
 	require.ErrorIs(t, sum.Add(f[:20]), tally.ErrNotRoCE)
 	require.ErrorContains(t, sum.Add(f[:52]), "192.0.2.1") // in the middle of the BTH
 }
+
+// TestBegin: the first packet of a flow can be lost, too.
+func TestBegin(t *testing.T) {
+	for _, known := range []bool{false, true} {
+		sum := tally.New(1024)
+		if known {
+			sum.Begin(a, b, 7, 100)
+		}
+		ack := wire.AckSyndrome(wire.CreditUnlimited)
+		require.NoError(t, sum.Add(frame(t, a, b, wire.RCSendMiddle, 101, 0, ack)))
+		require.NoError(t, sum.Add(frame(t, b, a, wire.RCAck, 100, 0, wire.NakPSNSequence)))
+		require.NoError(t, sum.Add(frame(t, a, b, wire.RCSendFirst, 100, 0, ack)))
+		require.NoError(t, sum.Add(frame(t, a, b, wire.RCSendMiddle, 101, 0, ack)))
+		gaps, duplicates := 0, 2
+		if known {
+			gaps, duplicates = 1, 0
+		}
+		require.Equal(t, gaps, sum.From(a).Gaps)
+		require.Equal(t, duplicates, sum.From(a).Duplicates)
+	}
+}
