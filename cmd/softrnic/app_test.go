@@ -14,7 +14,13 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// This program is also the agent of the mpirun that a test runs.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == "mpirun" {
+		main()
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // run runs a command line and returns its exit status and outputs.
 func run(t *testing.T, a *app, line string) (status int, stdout, stderr string) {

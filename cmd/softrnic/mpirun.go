@@ -52,7 +52,7 @@ type mpirunFlags struct {
 
 func (a *app) mpirunCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use:                "mpirun [FLAGS] [-n N] PROGRAM [ARG...] [: [-n N] PROGRAM [ARG...]]...",
+		Use:                "mpirun [-n N] PROGRAM [ARG...] [: [-n N] PROGRAM [ARG...]]...",
 		Aliases:            []string{"mpiexec"},
 		Short:              "Run the ranks of an MPI job, here or on other hosts",
 		Long:               mpirunLong,
@@ -68,8 +68,8 @@ func (a *app) mpirunCommand() *cobra.Command {
 	f.StringVar(&o.Outfile, "outfile-pattern", "", "`file` for the output: %r is the rank, %h the host, %n its number, %p the program's number")
 	f.StringVar(&o.Errfile, "errfile-pattern", "", "`file` for the error output")
 	f.Var(&o.timeout, "timeout", "end the job after this `time`: 30s, or a number of seconds")
-	f.Var(&o.grace, "grace", "`time` between SIGTERM and SIGKILL (default 2s)")
-	f.StringVar(&o.net, "net", "", "what ranks talk by, rdma or tcp for example (env "+envNet+")")
+	f.Var(&o.grace, "grace", "`time` between SIGTERM and SIGKILL")
+	f.StringVar(&o.net, "net", "", "what ranks talk `by`: rdma or tcp, for example (env "+envNet+")")
 	f.StringVar(&o.launcher, "launcher-exec", "", "`command` instead of ssh, run with the host and a command line")
 	f.StringVar(&o.remote, "agent-exec", "", "`path` of softrnic on the hosts (default: as here)")
 	f.BoolVar(&o.Port, "pmi-port", false, "have ranks connect to the process manager by TCP on their host, not by an inherited socket")

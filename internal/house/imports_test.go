@@ -50,6 +50,7 @@ var floors = map[string][]string{
 	"internal/sim":             {"verbs", "wire", "reliability", "qp", "internal/link", "rnic"},
 	"internal/house":           {},
 	"internal/tools":           {"verbs", "cm", "sdp"},
+	"internal/tools/mpirun":    {"mpi/pmi"},
 	"internal/tools/toolstest": {"verbs", "rnic"},
 	"interop":                  {"verbs", "wire", "rnic", "internal/link"},
 	"internal/bench":           {"verbs", "wire", "rnic", "internal/link", "qp", "sdp", "datacutter"},

@@ -76,8 +76,9 @@ func (r *run) link(host string, spec frame.Spec) (*link, error) {
 const afterwards = time.Second
 
 // serve serves an agent until it and the command that has started it have ended.
-func (k *link) serve(out io.Reader, said *stream) {
+func (k *link) serve(out io.ReadCloser, said *stream) {
 	greeted, lost := k.listen(frame.NewReader(out), said)
+	out.Close() // who still writes has nobody who reads
 	k.out.Close()
 	k.stdin.close()
 	ended := make(chan error, 1)

@@ -155,7 +155,7 @@ func (v *verdict) lost(host string, reached bool, why string) bool {
 		}
 	}
 	if !reached {
-		return v.fail(statusFailed, "%s cannot be reached, where %s should run: %s%s", host, ranksText(ranks), why, v.others())
+		return v.fail(statusFailed, "%s cannot be reached, where %s should run: %s", host, ranksText(ranks), why)
 	}
 	return v.fail(statusFailed, "%s was lost with %s: %s%s", host, ranksText(ranks), why, v.others())
 }

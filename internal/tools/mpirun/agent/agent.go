@@ -17,9 +17,6 @@ import (
 	"github.com/softrnic/softrnic/mpi/pmi/server"
 )
 
-// grace is how long processes have after SIGTERM when nobody says another time.
-const grace = 2 * time.Second
-
 // agent is what one host runs.
 type agent struct {
 	out  *frame.Writer
@@ -27,8 +24,7 @@ type agent struct {
 	tree *tree
 	port *server.Port // nil where sockets are inherited
 
-	mu    sync.Mutex
-	ranks map[int]*process
+	ranks map[int]*process // all of them, from the beginning
 
 	output  sync.WaitGroup // readers of what ranks write
 	running sync.WaitGroup // waiters for their end
@@ -59,6 +55,9 @@ func Run(in io.Reader, out io.Writer) error {
 	if err != nil {
 		return err
 	}
+	for _, r := range a.spec.Ranks { // known before the launcher has something for them
+		a.ranks[r.Rank] = newProcess(a, r)
+	}
 	ending := make(chan time.Duration, 4)
 	go a.listen(frames, ending)
 
@@ -70,9 +69,9 @@ func Run(in io.Reader, out io.Writer) error {
 		a.note(fmt.Sprintf("no port for ranks: %v", err))
 	}
 	for _, r := range a.spec.Ranks {
-		a.start(r)
+		a.ranks[r.Rank].start(r)
 	}
-	wait := grace
+	wait := a.grace()
 	for waiting := true; waiting; {
 		select {
 		case wait = <-ending:
@@ -88,6 +87,9 @@ func Run(in io.Reader, out io.Writer) error {
 	}
 	return a.out.WriteJSON(frame.Bye, 0, frame.Farewell{Refused: refused})
 }
+
+// grace is how long processes have after SIGTERM when nobody says another time.
+func (a *agent) grace() time.Duration { return time.Duration(a.spec.GraceMillis) * time.Millisecond }
 
 // end ends everything: SIGTERM, and SIGKILL after a while or when told so.
 func (a *agent) end(wait time.Duration, ending <-chan time.Duration) {
@@ -115,11 +117,9 @@ func (a *agent) end(wait time.Duration, ending <-chan time.Duration) {
 	if a.port != nil {
 		a.port.Close()
 	}
-	a.mu.Lock()
 	for _, p := range a.ranks {
 		p.hurry()
 	}
-	a.mu.Unlock()
 	a.output.Wait()
 }
 
@@ -134,7 +134,7 @@ func (a *agent) listen(frames *frame.Reader, ending chan<- time.Duration) {
 	for {
 		kind, rank, b, err := frames.Next()
 		if err != nil {
-			say(grace)
+			say(a.grace())
 			return
 		}
 		switch kind {
@@ -145,19 +145,13 @@ func (a *agent) listen(frames *frame.Reader, ending chan<- time.Duration) {
 			}
 			say(time.Duration(e.GraceMillis) * time.Millisecond)
 		case frame.Stdin, frame.PMI:
-			if p := a.rank(rank); p != nil {
+			if p := a.ranks[rank]; p != nil {
 				p.take(kind, b)
 			}
 		default:
 			a.note(fmt.Sprintf("frame %q is not understood", kind))
 		}
 	}
-}
-
-func (a *agent) rank(rank int) *process {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.ranks[rank]
 }
 
 // maxNotes is how much is said of what can happen any number of times.
@@ -178,22 +172,14 @@ func (a *agent) openPort() (err error) {
 	if a.spec.Secret == "" {
 		return nil
 	}
-	mine := map[int]bool{}
-	for _, r := range a.spec.Ranks {
-		mine[r.Rank] = true
-	}
 	a.port, err = server.Listen(server.PortOptions{
 		Address: "127.0.0.1:0",
 		Size:    a.spec.Size,
 		Secret:  a.spec.Secret,
-		Expect:  func(rank int) bool { return mine[rank] },
+		Expect:  func(rank int) bool { return a.ranks[rank] != nil },
 		Refused: func(err error) { a.note(err.Error()) },
 		Rank: func(rank int, c net.Conn) {
-			if p := a.rank(rank); p != nil {
-				p.carry(c)
-			} else {
-				c.Close()
-			}
+			a.ranks[rank].carry(c)
 		},
 	})
 	return err

@@ -21,9 +21,11 @@ import (
 // process is a rank that runs here.
 type process struct {
 	*agent
-	rank  int
-	pipes []io.Closer // ends of ours of its output
-	stdin *outlet
+	rank   int
+	pipes  []io.Closer // ends of ours of its output
+	input  *os.File    // its standard input until it is started; nil is nothing
+	stdin  *outlet     // the other end
+	failed error       // before it is started
 
 	mu      sync.Mutex
 	pmi     *outlet       // its connection to the manager
@@ -31,26 +33,48 @@ type process struct {
 	ended   bool
 }
 
-// start starts a rank and says so.
-func (a *agent) start(r frame.Rank) {
+// newProcess is a rank that is not started.
+func newProcess(a *agent, r frame.Rank) *process {
 	p := &process{agent: a, rank: r.Rank}
-	a.mu.Lock()
-	a.ranks[r.Rank] = p
-	a.mu.Unlock()
+	if r.Stdin {
+		var write *os.File
+		if p.input, write, p.failed = os.Pipe(); p.failed == nil {
+			p.stdin = newOutlet(write, func(n int) {
+				_ = p.out.Write(frame.Credit, p.rank, []byte(strconv.Itoa(n)))
+			})
+		}
+	}
+	return p
+}
+
+// start starts the rank and says so.
+func (p *process) start(r frame.Rank) {
 	cmd, err := p.launch(r)
 	if err != nil {
 		p.hurry()
-		_ = a.out.WriteJSON(frame.Failed, r.Rank, frame.Failure{Why: explain(r, err), Status: notStarted(err)})
+		_ = p.out.WriteJSON(frame.Failed, r.Rank, frame.Failure{Why: explain(r, err), Status: notStarted(err)})
 		return
 	}
-	_ = a.out.WriteJSON(frame.Started, r.Rank, frame.Process{PID: cmd.Process.Pid})
-	a.running.Go(func() { p.wait(cmd) })
+	_ = p.out.WriteJSON(frame.Started, r.Rank, frame.Process{PID: cmd.Process.Pid})
+	p.running.Go(func() { p.wait(cmd) })
 }
 
 // launch starts the program with all that it needs.
 func (p *process) launch(r frame.Rank) (_ *exec.Cmd, err error) {
+	var theirs []*os.File // ends of the rank
+	if p.input != nil {
+		theirs = append(theirs, p.input)
+	}
+	defer func() {
+		for _, f := range theirs {
+			f.Close()
+		}
+	}()
 	if len(r.Args) == 0 {
 		return nil, errors.New("there is no program")
+	}
+	if p.failed != nil {
+		return nil, p.failed
 	}
 	if r.Dir != "" {
 		if at, err := os.Stat(r.Dir); err != nil || !at.IsDir() {
@@ -60,33 +84,20 @@ func (p *process) launch(r frame.Rank) (_ *exec.Cmd, err error) {
 	cmd := exec.Command(r.Args[0], r.Args[1:]...)
 	cmd.Dir = r.Dir
 	cmd.Env = p.environ(r)
-	var theirs []*os.File // ends of the rank
-	defer func() {
-		for _, f := range theirs {
-			f.Close()
-		}
-	}()
+	if p.input != nil {
+		cmd.Stdin = p.input
+	}
+	var outputs []*os.File
 	for _, kind := range []frame.Kind{frame.Stdout, frame.Stderr} {
 		read, write, err := os.Pipe()
 		if err != nil {
 			return nil, err
 		}
-		theirs = append(theirs, write)
+		theirs, outputs = append(theirs, write), append(outputs, write)
 		p.pipes = append(p.pipes, read)
 		p.output.Go(func() { p.read(kind, read) })
 	}
-	cmd.Stdout, cmd.Stderr = theirs[0], theirs[1]
-	if r.Stdin {
-		read, write, err := os.Pipe()
-		if err != nil {
-			return nil, err
-		}
-		theirs = append(theirs, read)
-		cmd.Stdin = read
-		p.stdin = newOutlet(write, func(n int) {
-			_ = p.out.Write(frame.Credit, p.rank, []byte(strconv.Itoa(n)))
-		})
-	}
+	cmd.Stdout, cmd.Stderr = outputs[0], outputs[1]
 	switch {
 	case p.port != nil:
 		cmd.Env = append(cmd.Env, "PMI_PORT="+p.port.Addr(), "PMI_ID="+strconv.Itoa(r.Rank), pmi.EnvSecret+"="+p.spec.Secret)

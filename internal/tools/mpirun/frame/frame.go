@@ -46,6 +46,8 @@ type Spec struct {
 	Environ []string // NAME=VALUE of all ranks, beside the agent's own environment
 	Secret  string   // of the port that ranks connect to; without, they inherit a socket
 	Ranks   []Rank
+
+	GraceMillis int // as in Ending, when the launcher ends without a word
 }
 
 // Rank is one process to start.

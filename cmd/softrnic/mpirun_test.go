@@ -1,0 +1,112 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/pflag"
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/internal/tools/mpirun"
+)
+
+// mpirunLine runs a command line of mpirun, a shell's script being one word.
+func mpirunLine(t *testing.T, args ...string) (status int, stdout, stderr string) {
+	t.Helper()
+	quiet(t)
+	t.Setenv("GORACE", "atexit_sleep_ms=0")
+	if runtime.GOOS == "windows" {
+		t.Skip("needs a POSIX shell")
+	}
+	var out, diag bytes.Buffer
+	a := newApp(&out, &diag)
+	status = a.main(t.Context(), append([]string{"mpirun"}, args...))
+	return status, out.String(), diag.String()
+}
+
+func TestMpirun(t *testing.T) {
+	hosts := filepath.Join(t.TempDir(), "hosts")
+	require.NoError(t, os.WriteFile(hosts, []byte("localhost slots=2 # me\n"), 0o600))
+	t.Setenv("FROM_HERE", "here")
+	say := `echo $PMI_RANK/$PMI_SIZE "$A $B $FROM_HERE $SOFTRNIC_MPI_NET|$SOFTRNIC_IMPAIR|$SOFTRNIC_ADDR"`
+	for _, c := range []struct {
+		args []string
+		want []string
+	}{
+		{[]string{"-n", "1", "echo", "-n", "-x", "--", "a"}, []string{"-x -- a"}},
+		{[]string{"echo", "one"}, []string{"one"}},
+		{[]string{"-np", "2", "-l", "sh", "-c", say}, []string{"[0] 0/2   here ||", "[1] 1/2   here ||"}},
+		{[]string{"-f", hosts, "sh", "-c", say}, []string{"0/2   here ||", "1/2   here ||"}},
+		{[]string{"--allow-run-as-root", "--oversubscribe", "--host", "localhost:3", "--tag-output", "-x", "A=1", "-x", "FROM_HERE", "-n", "1", "sh", "-c", say}, []string{"[0] 0/1 1  here ||"}},
+		{[]string{"--net", "tcp", "--impair", "loss 1% seed 7", "--addr", "127.0.0.0/8", "--genv", "A=all", "-genv", "B=all", "-env", "A=1", "-n", "1", "sh", "-c", say, ":", "-np", "2", "-x", "B=2", "-wdir", "/", "sh", "-c", say + "; pwd"}, []string{
+			"/", "/", "0/3 1 all here tcp|loss 1% seed 7|127.0.0.0/8", "1/3 all 2 here tcp|loss 1% seed 7|127.0.0.0/8", "2/3 all 2 here tcp|loss 1% seed 7|127.0.0.0/8"}},
+	} {
+		status, stdout, stderr := mpirunLine(t, c.args...)
+		require.Zero(t, status, stderr)
+		lines := strings.Split(strings.TrimSuffix(stdout, "\n"), "\n")
+		slices.Sort(lines)
+		require.Equal(t, c.want, lines)
+		require.Empty(t, stderr)
+	}
+}
+
+func TestExitStatusOfMpirun(t *testing.T) {
+	for _, c := range []struct {
+		args   []string
+		status int
+		text   string
+	}{
+		{[]string{"-n", "3", "sh", "-c", "test $PMI_RANK != 1 || exit 42; exec sleep 60"}, 42, "rank 1 on localhost (pid "},
+		{[]string{"-n", "2", "sh", "-c", "test $PMI_RANK != 0 || kill -9 $$; exec sleep 60"}, 137, "was ended by signal 9 (killed); the other rank was ended"},
+		{[]string{"--timeout", "0.2", "sleep", "60"}, 124, "no end after 200ms: has not joined: rank 0"},
+		{[]string{"/nonexistent"}, 127, "could not be started"},
+		{nil, 2, "no program"},
+		{[]string{"-n", "x", "true"}, 2, "--np"},
+		{[]string{"-n", "-1", "true"}, 2, "-1 times"},
+		{[]string{"--nonsense", "true"}, 2, "--nonsense"},
+		{[]string{"--timeout", "soon", "true"}, 2, "a time such as 30s"},
+		{[]string{"--hosts", "a", "-f", "b", "true"}, 2, "either"},
+		{[]string{"--hosts", "a:x", "true"}, 2, `host "a:x"`},
+		{[]string{"-f", "/nonexistent", "true"}, 2, "/nonexistent"},
+		{[]string{"-x", "SOFTRNIC_NO_SUCH", "true"}, 2, "has no value here"},
+		{[]string{"-x", "PMI_FD=3", "true"}, 2, "set by mpirun"},
+		{[]string{"true", ":"}, 2, "behind the last :"},
+		{[]string{"true", ":", "--ppn", "1", "true"}, 2, "after a : there are"},
+		{[]string{"true", ":", "-x", "SOFTRNIC_NO_SUCH", "true"}, 2, "has no value here"},
+		{[]string{"--impair", "nonsense", "true"}, 2, "nonsense"},
+		{[]string{"-j", "true"}, 2, "--json cannot be"},
+	} {
+		status, stdout, stderr := mpirunLine(t, c.args...)
+		require.Equal(t, c.status, status, "%v: %s", c.args, stderr)
+		require.Contains(t, stderr, c.text)
+		require.Empty(t, stdout)
+	}
+	status, stdout, _ := mpirunLine(t, "--help")
+	require.Zero(t, status)
+	require.Contains(t, stdout, "--launcher-exec")
+}
+
+func TestTwoDashes(t *testing.T) {
+	f := pflag.NewFlagSet("x", pflag.ContinueOnError)
+	programFlags(f, new(mpirun.Program))
+	f.BoolP("prefix", "l", false, "")
+	f.Int("ppn", 0, "")
+	f.SetNormalizeFunc(otherNames)
+	for line, want := range map[string]string{
+		"-np 4 prog -np 5":           "--np 4 prog -np 5",
+		"-n 4 -l -wdir /x prog":      "-n 4 -l --wdir /x prog",
+		"-wd=/x -N 2 prog -l":        "--wd=/x --N 2 prog -l",
+		"--np 4 -env A=-np prog":     "--np 4 --env A=-np prog",
+		"-x -np prog -np":            "-x -np prog -np", // the value of -x
+		"-tag-output -np 2 -- -prog": "--tag-output --np 2 -- -prog",
+		"-n4 -l prog":                "-n4 -l prog",
+		"- -np":                      "- -np",
+	} {
+		require.Equal(t, strings.Fields(want), twoDashes(f, strings.Fields(line)), line)
+	}
+}

@@ -1,0 +1,81 @@
+package mpirun
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// namespaces makes two network namespaces with a cable between them, and a command
+// in the place of ssh that runs something in one.
+func namespaces(t *testing.T) (names [2]string, launch []string) {
+	if os.Getuid() != 0 {
+		t.Skip("needs root for network namespaces")
+	}
+	if _, err := exec.LookPath("ip"); err != nil {
+		t.Skip("needs ip (Debian: package iproute2)")
+	}
+	ip := func(args ...string) {
+		t.Helper()
+		out, err := exec.Command("ip", args...).CombinedOutput()
+		require.NoError(t, err, "ip %s: %s", strings.Join(args, " "), out)
+	}
+	for i := range names {
+		names[i] = fmt.Sprintf("mpirun%d%c", os.Getpid(), 'a'+i)
+		if out, err := exec.Command("ip", "netns", "add", names[i]).CombinedOutput(); err != nil {
+			t.Skipf("needs network namespaces, and ip netns says %s", out)
+		}
+		t.Cleanup(func() { ip("netns", "del", names[i]) })
+	}
+	ip("-n", names[0], "link", "add", "cable", "type", "veth", "peer", "name", "cable", "netns", names[1])
+	for i, name := range names {
+		ip("-n", name, "addr", "add", fmt.Sprintf("198.18.0.%d/24", i+1), "dev", "cable")
+		ip("-n", name, "link", "set", "cable", "up")
+		ip("-n", name, "link", "set", "lo", "up")
+	}
+	ssh := filepath.Join(t.TempDir(), "ssh")
+	require.NoError(t, os.WriteFile(ssh, []byte("#!/bin/sh\nexec ip netns exec \"$1\" sh -c \"$2\"\n"), 0o700))
+	return names, []string{ssh}
+}
+
+// Ranks on two hosts, each with its own network, find one another and talk over the
+// cable; none of it is needed to start them.
+func TestTwoHosts(t *testing.T) {
+	names, launch := namespaces(t)
+	hosts := []Host{{names[0], 2}, {names[1], 2}}
+	for _, port := range []bool{false, true} {
+		r := job(t, Options{Programs: []Program{program(4, "exchange")}, Hosts: hosts, Launch: launch, Port: port})
+		require.NoError(t, r.err)
+		lines := r.lines(t)
+		slices.Sort(lines)
+		require.Equal(t, []string{"rank 0 of 4 on node 0 is done", "rank 1 of 4 on node 0 is done", "rank 2 of 4 on node 1 is done", "rank 3 of 4 on node 1 is done"}, lines)
+	}
+
+	// Input, variables and failures cross hosts as well.
+	t.Setenv("SOFTRNIC_TEST_X", "exported")
+	r := job(t, Options{Programs: []Program{program(4, "say", "$SOFTRNIC_TEST_X")}, Hosts: hosts, Launch: launch})
+	require.NoError(t, r.err)
+	require.Equal(t, 4, strings.Count(r.stdout, "exported\n"))
+	r = job(t, Options{Programs: []Program{program(2, "cat")}, Hosts: hosts, PPN: 1, Launch: launch, Stdin: strings.NewReader("to rank 0\n")})
+	require.NoError(t, r.err)
+	require.Equal(t, "to rank 0\n", r.stdout)
+
+	w := newWitness(t)
+	fail := filepath.Join(t.TempDir(), "fail")
+	require.NoError(t, mkfifo(fail))
+	_, done := start(t, Options{Programs: []Program{program(4, "family", w.path, fail)}, Hosts: hosts, Launch: launch, Grace: 1})
+	w.hears(t, 8)
+	f, err := os.OpenFile(fail, os.O_WRONLY, 0)
+	require.NoError(t, err)
+	require.NoError(t, f.Close())
+	failure := (<-done).failed(t)
+	require.Contains(t, failure.Why, "rank 0 on "+names[0])
+	require.Contains(t, failure.Why, "exited with status 3; the other 3 ranks were ended")
+	w.alone(t)
+}

@@ -1,0 +1,106 @@
+package mpirun
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+// Lines of several ranks, in any pieces and any order, come whole, each rank's in
+// order.
+func TestLinesAreWhole(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var out bytes.Buffer
+		to := &sink{&out, new(line)}
+		n := rapid.IntRange(1, 4).Draw(t, "ranks")
+		prefix := rapid.Bool().Draw(t, "prefix")
+		streams, left, want := make([]*stream, n), make([]string, n), make([][]string, n)
+		for i := range streams {
+			name := ""
+			if prefix {
+				name = fmt.Sprintf("[%d] ", i)
+			}
+			streams[i] = newStream(to, name, false)
+			for range rapid.IntRange(0, 5).Draw(t, "lines") {
+				text := string(rune('a'+i)) + strings.Repeat("x", rapid.IntRange(0, 8).Draw(t, "length"))
+				left[i] += text + "\n"
+				want[i] = append(want[i], name+text)
+			}
+		}
+		if rapid.Bool().Draw(t, "no last end") {
+			left[0] = strings.TrimSuffix(left[0], "\n")
+		}
+		for {
+			var some []int
+			for i, text := range left {
+				if text != "" {
+					some = append(some, i)
+				}
+			}
+			if len(some) == 0 {
+				break
+			}
+			i := rapid.SampledFrom(some).Draw(t, "rank")
+			size := rapid.IntRange(1, len(left[i])).Draw(t, "piece")
+			n, err := streams[i].Write([]byte(left[i][:size]))
+			require.NoError(t, err)
+			require.Equal(t, size, n)
+			left[i] = left[i][size:]
+		}
+		for _, s := range streams {
+			require.NoError(t, s.close())
+		}
+		got := make([][]string, n)
+		for text := range strings.Lines(out.String()) {
+			text = strings.TrimSuffix(text, "\n")
+			bare := text
+			if prefix {
+				bare = text[len("[0] "):]
+			}
+			got[bare[0]-'a'] = append(got[bare[0]-'a'], text)
+		}
+		require.Equal(t, want, got)
+	})
+}
+
+// What is shown before its end is there stays readable: another rank's line begins
+// anew.
+func TestQuestions(t *testing.T) {
+	var out, diag bytes.Buffer
+	last := new(line)
+	a := newStream(&sink{&out, last}, "[0] ", false)
+	b := newStream(&sink{&diag, last}, "[1] ", false)
+	write := func(s *stream, text string) {
+		_, err := s.Write([]byte(text))
+		require.NoError(t, err)
+	}
+	write(a, "how many? ")
+	require.Empty(t, out.String())
+	require.NoError(t, a.flush())
+	require.Equal(t, "[0] how many? ", out.String())
+	write(a, "ok\nand")
+	require.Equal(t, "[0] how many? ok\n", out.String())
+	require.NoError(t, a.flush())
+	write(b, "oops\n")
+	require.Equal(t, "\n[1] oops\n", diag.String())
+	write(a, " more\n")
+	require.Equal(t, "[0] how many? ok\n[0] and[0]  more\n", out.String()) // two files here; on a terminal the line before is b's
+}
+
+// A stream without ends of lines passes through as it is.
+func TestBytesWithoutLines(t *testing.T) {
+	var out bytes.Buffer
+	s := newStream(&sink{&out, new(line)}, "", false)
+	block := strings.Repeat("\x00\x01\x02", 50000)
+	for range 4 {
+		_, err := s.Write([]byte(block))
+		require.NoError(t, err)
+		require.LessOrEqual(t, len(s.b), maxLine)
+	}
+	require.NoError(t, s.close())
+	require.Equal(t, strings.Repeat(block, 4), out.String())
+}

@@ -1,0 +1,6 @@
+//go:build unix && !linux
+
+package mpirun
+
+// pdeathsig says whether ranks die with an agent that is killed.
+const pdeathsig = false
