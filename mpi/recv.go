@@ -38,7 +38,7 @@ func (c *Comm) receive(r *Request, b Buffer, source, tag int) error {
 		return nil
 	}
 	r.prepare(c, b)
-	r.p.Envelope = c.pattern(source, tag)
+	r.p.Envelope, r.p.Among = c.pattern(source, tag), c.ranks
 	if err := c.eng.Receive(&r.p); err != nil {
 		return c.fail(r.op, r.with(), err)
 	}
@@ -162,18 +162,20 @@ type sought struct {
 	pattern match.Envelope
 	take    bool
 	found   *protocol.Message
+	err     error // there will never be one
 	status  Status
 	comm    *Comm
 }
 
 // Ready implements engine.Waitable.
 func (s *sought) Ready() bool {
-	if s.found != nil {
+	if s.found != nil || s.err != nil {
 		return true
 	}
 	m := s.core.Probe(s.pattern, s.take)
 	if m == nil {
-		return false
+		s.err = s.core.Hopeless(s.pattern, s.comm.ranks)
+		return s.err != nil
 	}
 	s.found = m
 	s.status = Status{Source: s.comm.local(int(m.Envelope.Source)), Tag: int(m.Envelope.Tag), Bytes: int(m.Length)}
@@ -195,6 +197,9 @@ func (c *Comm) probe(source, tag int, take bool) (*Message, Status, error) {
 	if err := c.eng.Wait(context.Background(), s); err != nil {
 		return nil, Status{}, c.fail("probe", "", err)
 	}
+	if s.err != nil {
+		return nil, Status{}, c.fail("probe", "", s.err)
+	}
 	return &Message{comm: c, m: s.found}, s.status, nil
 }
 
@@ -205,6 +210,9 @@ func (c *Comm) look(source, tag int, take bool) (*Message, Status, bool, error) 
 	}
 	if !c.eng.Test(s) {
 		return nil, Status{}, false, nil
+	}
+	if s.err != nil {
+		return nil, Status{}, false, c.fail("probe", "", s.err)
 	}
 	return &Message{comm: c, m: s.found}, s.status, true, nil
 }

@@ -19,8 +19,9 @@ type Core struct {
 
 	free []*Message // to be used again
 
-	// Handler is given Active packets. The payload is its own until it returns.
-	Handler func(from int, h *envelope.Header, payload []byte)
+	// Handler is given Active packets. Header and payload are its own until it
+	// returns. An error is a breach of the protocol.
+	Handler func(from int, h *envelope.Header, payload []byte) error
 
 	Stats Stats
 }
@@ -203,11 +204,17 @@ func (c *Core) try(to int, o *outgoing) bool {
 		if key.Get(o.key[:]) != nil {
 			return true
 		}
-		if o.op == fetch {
-			return c.net.Fetch(to, o.r.Buf[:o.r.Bytes], key, o.r.id)
+		move := c.net.Fetch
+		if o.op == store {
+			move = c.net.Store
 		}
-		if !c.net.Store(to, o.r.Buf[:o.r.Bytes], key, o.r.id) {
+		if err := move(to, o.r.Buf[:o.r.Bytes], key, o.r.id); err == ErrNoRoom {
 			return false
+		} else if err != nil {
+			c.done(o.r, err)
+			return true
+		} else if o.op == fetch {
+			return true
 		}
 		c.push(to, &outgoing{h: c.header(envelope.Finish, o.r.to)}) // behind it
 		return true
@@ -253,7 +260,7 @@ func (c *Core) Active(to int, h envelope.Header, payload []byte) error {
 	if to == c.rank {
 		c.peers[to].next++
 		if c.Handler != nil {
-			c.Handler(to, &h, payload)
+			return c.Handler(to, &h, payload)
 		}
 		return nil
 	}
@@ -281,7 +288,7 @@ func (c *Core) Lost(rank int, why error) {
 		}
 	}
 	c.posted.Each(func(n *match.Node[*Request]) bool {
-		if n.Envelope.Source == int32(rank) || n.Envelope.Source == match.Any {
+		if n.Item.from(rank) {
 			c.posted.Remove(n)
 			c.done(n.Item, p.lost)
 		}
@@ -297,3 +304,15 @@ func (c *Core) Lost(rank int, why error) {
 
 // LostBecause is why a rank is lost, nil if it is not.
 func (c *Core) LostBecause(rank int) error { return c.peers[rank].lost }
+
+// Hopeless says why a receive, or a probe, might wait for ever: a rank that it
+// can have its message from is lost. Among is as in Request.
+func (c *Core) Hopeless(e match.Envelope, among []int) error {
+	r := Request{Envelope: e, Among: among}
+	for rank := range c.peers {
+		if err := c.peers[rank].lost; err != nil && r.from(rank) {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,10 +1,17 @@
 package protocol
 
-import "github.com/softrnic/softrnic/mpi/envelope"
+import (
+	"errors"
 
-// Net carries out what a Core decides. Its methods do not block and do not
-// call the Core back: what comes of them is told later, by Core.Packet,
-// Core.Moved, Core.Resume and Core.Lost.
+	"github.com/softrnic/softrnic/mpi/envelope"
+)
+
+// Net carries out what a Core decides. Its methods do not block. What comes of
+// them is told later, by Core.Packet, Core.Moved, Core.Resume and Core.Lost, of
+// which the last three may be called from within them.
+//
+// Before Core.Lost is called the rank is cut off: nothing of it comes any more,
+// and it can neither read nor write what it was given by Expose.
 type Net interface {
 	// Limits says how a rank is reached.
 	Limits(rank int) Limits
@@ -21,11 +28,18 @@ type Net interface {
 	// Hide ends an Expose.
 	Hide(Exposed)
 
-	// Fetch reads what a key names into b, and Store writes b there; Core.Moved
-	// tells that it is done. They return false if there is no room now.
-	Fetch(rank int, b []byte, key envelope.Key, move uint64) bool
-	Store(rank int, b []byte, key envelope.Key, move uint64) bool
+	// Fetch reads what a key names into b, and Store writes b there; what is
+	// sent after a Store arrives behind it. If they return nil, b is the net's
+	// until Core.Moved, which follows once, also if the rank is lost. They
+	// return ErrNoRoom if there is no room now, and Core.Resume follows when
+	// there is. Another error says that b cannot be moved so (there may be a
+	// limit to registered memory): the message goes in packets instead.
+	Fetch(rank int, b []byte, key envelope.Key, move uint64) error
+	Store(rank int, b []byte, key envelope.Key, move uint64) error
 }
+
+// ErrNoRoom is what Net.Fetch and Net.Store return when they have to wait.
+var ErrNoRoom = errors.New("no room now")
 
 // Exposed is what Net.Expose gave memory away by.
 type Exposed any

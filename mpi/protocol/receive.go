@@ -15,8 +15,8 @@ func (c *Core) Receive(r *Request) {
 		c.take(r, n.Item)
 		return
 	}
-	if s := r.Envelope.Source; s != match.Any && c.peers[s].lost != nil {
-		c.done(r, c.peers[s].lost)
+	if err := c.Hopeless(r.Envelope, r.Among); err != nil {
+		c.done(r, err)
 		return
 	}
 	r.state = waiting
@@ -236,7 +236,7 @@ func (c *Core) release(from int, p *peer) error {
 func (c *Core) inOrder(from int, h *envelope.Header, payload []byte) error {
 	if h.Kind == envelope.Active {
 		if c.Handler != nil {
-			c.Handler(from, h, payload)
+			return c.Handler(from, h, payload)
 		}
 		return nil
 	}

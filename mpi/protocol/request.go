@@ -3,6 +3,7 @@ package protocol
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/softrnic/softrnic/mpi/envelope"
 	"github.com/softrnic/softrnic/mpi/match"
@@ -15,6 +16,7 @@ type Request struct {
 	Dest     int            // rank, of a send
 	Buf      []byte         // the Core's until Done
 	Sync     bool           // a send is done when its receive is there
+	Among    []int          // of a receive from match.Any: the ranks it can come from; nil is all
 
 	// Results, once Done.
 	Done     bool
@@ -30,6 +32,14 @@ type Request struct {
 	offset  uint64 // of the next byte that leaves (Packed)
 	to      uint64 // the request at the other end
 	state   state
+}
+
+// from reports whether a receive can have its message from a rank.
+func (r *Request) from(rank int) bool {
+	if r.Envelope.Source != match.Any {
+		return int(r.Envelope.Source) == rank
+	}
+	return r.Among == nil || slices.Contains(r.Among, rank)
 }
 
 // Ready reports whether the request is done.

@@ -26,6 +26,7 @@ type link struct {
 	conn      *cm.Conn
 	up        bool // packets may be sent
 	down      bool // for good
+	why       error
 	bye       bool // the other end has nothing more to say
 	waiting   bool // the core waits for room
 	short     bool // for a send buffer

@@ -160,47 +160,48 @@ func (f *Fabric) wait(l *link) {
 }
 
 // Fetch implements protocol.Net.
-func (f *Fabric) Fetch(rank int, b []byte, key envelope.Key, move uint64) bool {
+func (f *Fabric) Fetch(rank int, b []byte, key envelope.Key, move uint64) error {
 	return f.move(verbs.WRRDMARead, rank, b, key, move)
 }
 
 // Store implements protocol.Net. A packet that is sent after it arrives behind
 // it, for it takes the same queue pair.
-func (f *Fabric) Store(rank int, b []byte, key envelope.Key, move uint64) bool {
+func (f *Fabric) Store(rank int, b []byte, key envelope.Key, move uint64) error {
 	return f.move(verbs.WRRDMAWrite, rank, b, key, move)
 }
 
 // maxMove is the longest piece of memory that one work request moves.
 const maxMove = 1 << 30
 
-func (f *Fabric) move(op verbs.WROpcode, rank int, b []byte, key envelope.Key, move uint64) bool {
+func (f *Fabric) move(op verbs.WROpcode, rank int, b []byte, key envelope.Key, move uint64) error {
 	l := f.links[rank]
 	if l == nil || !l.up {
-		return false // and Resume follows: the link is on its way down or up
+		return protocol.ErrNoRoom // and Resume or Lost follows: the link is on its way up or down
 	}
 	pieces := (len(b) + maxMove - 1) / maxMove
 	if l.room() < pieces {
 		l.waiting = true
-		return false
+		return protocol.ErrNoRoom
 	}
 	mr, err := f.cache.get(b)
 	if err != nil {
-		f.host.Core().Moved(move, err)
-		return true
+		return err
 	}
 	m := f.moves.add(move, mr)
 	for off := 0; off < len(b); off += maxMove {
 		n := min(maxMove, len(b)-off)
 		f.sge[0] = mr.sge(b[off : off+n])
-		f.wr[0] = verbs.SendWR{Opcode: op, SGList: f.sge[:], RemoteAddr: key.Addr + uint64(off), RKey: key.RKey, WRID: l.wrid(wrMove, m)}
-		if off+n == len(b) {
-			f.wr[0].Flags = verbs.SendSignaled
+		f.wr[0] = verbs.SendWR{Opcode: op, SGList: f.sge[:], RemoteAddr: key.Addr + uint64(off), RKey: key.RKey, WRID: l.wrid(wrInline, 0)}
+		if off+n == len(b) { // the move's completion is that of its last piece
+			f.wr[0].Flags, f.wr[0].WRID = verbs.SendSignaled, l.wrid(wrMove, m)
 		}
-		if !f.post(l) {
-			return true
+		if !f.post(l) { // and the link is cut: nothing is written any more
+			f.cache.put(mr)
+			f.moves.remove(m)
+			return l.why
 		}
 	}
-	return true
+	return nil
 }
 
 // Expose implements protocol.Net.
@@ -361,7 +362,8 @@ func (f *Fabric) lose(l *link, why error) {
 	if l.down {
 		return
 	}
-	l.down, l.up = true, false
+	l.down, l.up, l.why = true, false, why
+	_ = l.qp.Modify(verbs.QPAttr{State: verbs.StateErr}, verbs.AttrState) // the rank reads and writes nothing any more
 	f.host.Core().Lost(l.rank, why)
 }
 
