@@ -1,157 +1,120 @@
 package mpi
 
-import (
-	"fmt"
+import "github.com/softrnic/softrnic/mpi/coll"
 
-	"github.com/softrnic/softrnic/mpi/coll"
-	"github.com/softrnic/softrnic/mpi/datatype"
-	"github.com/softrnic/softrnic/mpi/match"
-)
-
-// InPlace in the place of a buffer says that the data is in the other one
-// already (MPI_IN_PLACE).
-var InPlace = datatype.Bytes(mark[:])
-
-var mark [1]byte
-
-func isInPlace(b Buffer) bool {
-	mem, ok := b.Contiguous()
-	return ok && len(mem) == 1 && &mem[0] == &mark[0]
-}
-
-// net is what an algorithm sees of a communicator during one call: messages
-// with a tag of their own.
-type net struct {
-	c   *Comm
-	tag int32
-}
-
-func (n net) Rank() int { return n.c.rank }
-func (n net) Size() int { return n.c.size }
-
-// Isend implements coll.Net.
-func (n net) Isend(to int, b []byte) coll.Request {
-	r := n.request("send")
-	r.p.Envelope = match.Envelope{Context: n.c.id + 1, Tag: n.tag}
-	r.p.Dest, r.p.Buf = n.c.job(to), b
-	r.err = n.c.eng.Send(&r.p)
-	return r
-}
-
-// Irecv implements coll.Net.
-func (n net) Irecv(from int, b []byte) coll.Request {
-	r := n.request("receive")
-	r.p.Envelope = match.Envelope{Context: n.c.id + 1, Source: int32(n.c.job(from)), Tag: n.tag}
-	r.p.Buf = b
-	r.err = n.c.eng.Receive(&r.p)
-	return r
-}
-
-func (n net) request(op string) *Request {
-	r := requests.Get().(*Request)
-	r.comm, r.op = n.c, op
-	return r
-}
-
-// Wait implements coll.Net.
-func (n net) Wait(rs ...coll.Request) (err error) {
-	for _, any := range rs {
-		r := any.(*Request)
-		if r.err != nil {
-			return r.err
-		}
-		_, e := r.Wait()
-		if e == nil && r.op == "receive" && r.p.Bytes != len(r.p.Buf) {
-			e = fmt.Errorf("%w: %d bytes came from rank %d, not %d", ErrMismatch, r.p.Bytes, n.c.local(int(r.p.Received.Source)), len(r.p.Buf))
-		}
-		if e != nil {
-			return e
-		}
-		*r = Request{}
-		requests.Put(r)
-	}
-	return nil
-}
-
-// call is a collective call: its place in the communicator's order is taken
-// when it is made.
-func (c *Comm) call() *coll.Call {
-	return &coll.Call{Net: net{c, int32(c.seq.Add(1) & MaxTag)}, Choices: c.world.o.Algorithms}
-}
-
-// collective does one.
-func (c *Comm) collective(op string, f func(*coll.Call) error) error {
-	if c.freed.Load() {
-		return c.fail(op, "", ErrFreed)
-	}
-	if err := f(c.call()); err != nil {
-		return c.fail(op, "", err)
-	}
-	return nil
-}
+// Collective calls are made by all ranks of a communicator, in the same order.
+//
+// Where ranks have a piece each of a buffer the pieces are of one size and lie in
+// the order of the ranks, or as counts and displs say: both in elements, one for
+// each rank. Without displs pieces lie back to back. Buffers that do not count at
+// a rank, such as what Gather receives at others than the root, may be Buffer{}.
+//
+// InPlace takes the place of the buffer of which MPI says so (6.2 ff.): at the
+// root that of Gather, Gatherv and Reduce to send and that of Scatter and Scatterv
+// to receive, else that to send. All that is sent then lies where it would be
+// received.
 
 // Barrier returns when all ranks have called it (MPI_Barrier).
-func (c *Comm) Barrier() error { return c.collective("barrier", (*coll.Call).Barrier) }
-
-// in is a buffer in one piece, to be read; in place that is there.
-func in(b Buffer, there []byte) ([]byte, error) {
-	if isInPlace(b) {
-		return there, nil
-	}
-	if err := b.Err(); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrBuffer, err)
-	}
-	return contiguous(b), nil
-}
-
-// out calls f with a buffer in one piece, to be read and written.
-func out(b Buffer, f func([]byte) error) error {
-	if err := b.RecvErr(); err != nil {
-		return fmt.Errorf("%w: %w", ErrBuffer, err)
-	}
-	mem, ok := b.Contiguous()
-	if ok {
-		return f(mem)
-	}
-	mem = contiguous(b)
-	if err := f(mem); err != nil {
-		return err
-	}
-	b.Unpack(mem)
-	return nil
-}
+func (c *Comm) Barrier() error { return c.do(operation{what: coll.Barrier}) }
 
 // Bcast gives all ranks what is in the root's buffer (MPI_Bcast).
 func (c *Comm) Bcast(b Buffer, root int) error {
-	return c.collective("bcast", func(call *coll.Call) error {
-		return out(b, func(mem []byte) error { return call.Bcast(root, mem) })
-	})
+	return c.do(operation{what: coll.Bcast, recv: b, root: root})
 }
 
-// reduction is an operation on a buffer's elements.
-func reduction(b Buffer, op Op) (coll.Reduction, error) {
-	k := b.Kind()
-	if err := op.Valid(k); err != nil {
-		return coll.Reduction{}, err
-	}
-	return coll.Reduction{Size: b.ElementSize(), Commutative: op.Commutative(),
-		Reduce: func(inout, in []byte) error { return op.Apply(k, inout, in) }}, nil
+// Gather gives the root what all ranks send (MPI_Gather).
+func (c *Comm) Gather(send, recv Buffer, root int) error {
+	return c.do(operation{what: coll.Gather, send: send, recv: recv, root: root})
 }
 
-// Allreduce combines the elements of all ranks' send, and gives all the result
-// (MPI_Allreduce).
+// Gatherv is Gather of pieces that differ in size (MPI_Gatherv). counts and displs
+// are the root's.
+func (c *Comm) Gatherv(send, recv Buffer, counts, displs []int, root int) error {
+	return c.do(operation{what: coll.Gatherv, send: send, recv: recv, recvParts: parts{counts, displs}, root: root})
+}
+
+// Scatter gives each rank its piece of what the root sends (MPI_Scatter).
+func (c *Comm) Scatter(send, recv Buffer, root int) error {
+	return c.do(operation{what: coll.Scatter, send: send, recv: recv, root: root})
+}
+
+// Scatterv is Scatter of pieces that differ in size (MPI_Scatterv). counts and
+// displs are the root's.
+func (c *Comm) Scatterv(send Buffer, counts, displs []int, recv Buffer, root int) error {
+	return c.do(operation{what: coll.Scatterv, send: send, sendParts: parts{counts, displs}, recv: recv, root: root})
+}
+
+// Allgather gives all ranks what all send (MPI_Allgather).
+func (c *Comm) Allgather(send, recv Buffer) error {
+	return c.do(operation{what: coll.Allgather, send: send, recv: recv})
+}
+
+// Allgatherv is Allgather of pieces that differ in size (MPI_Allgatherv). counts
+// are the same on all ranks.
+func (c *Comm) Allgatherv(send, recv Buffer, counts, displs []int) error {
+	return c.do(operation{what: coll.Allgatherv, send: send, recv: recv, recvParts: parts{counts, displs}})
+}
+
+// Alltoall gives each rank its piece of what every rank sends (MPI_Alltoall).
+func (c *Comm) Alltoall(send, recv Buffer) error {
+	return c.do(operation{what: coll.Alltoall, send: send, recv: recv})
+}
+
+// Alltoallv is Alltoall of pieces that differ in size (MPI_Alltoallv).
+func (c *Comm) Alltoallv(send Buffer, sendCounts, sendDispls []int, recv Buffer, recvCounts, recvDispls []int) error {
+	return c.do(operation{what: coll.Alltoallv, send: send, sendParts: parts{sendCounts, sendDispls}, recv: recv, recvParts: parts{recvCounts, recvDispls}})
+}
+
+// Alltoallw is Alltoall of buffers of any kind, one for each rank
+// (MPI_Alltoallw). In place send is InPlace alone.
+func (c *Comm) Alltoallw(send, recv []Buffer) error {
+	return c.do(operation{what: coll.Alltoallw, sends: send, recvs: recv})
+}
+
+// Reduce gives the root the combination of what all ranks send (MPI_Reduce).
+func (c *Comm) Reduce(send, recv Buffer, op Op, root int) error {
+	return c.do(operation{what: coll.Reduce, send: send, recv: recv, op: op, root: root})
+}
+
+// Allreduce gives all ranks the combination of what all send (MPI_Allreduce).
 func (c *Comm) Allreduce(send, recv Buffer, op Op) error {
-	return c.collective("allreduce", func(call *coll.Call) error {
-		red, err := reduction(recv, op)
-		if err != nil {
-			return err
-		}
-		return out(recv, func(mem []byte) error {
-			from, err := in(send, mem)
-			if err != nil {
-				return err
-			}
-			return call.Allreduce(from, mem, red)
-		})
-	})
+	return c.do(operation{what: coll.Allreduce, send: send, recv: recv, op: op})
+}
+
+// ReduceScatter combines what all ranks send, and gives each its piece of the
+// result (MPI_Reduce_scatter): so many elements, back to back. In place the result
+// is at the beginning of recv, and what is behind it of no use.
+func (c *Comm) ReduceScatter(send, recv Buffer, counts []int, op Op) error {
+	return c.do(operation{what: coll.ReduceScatter, send: send, sendParts: parts{counts: counts}, recv: recv, op: op})
+}
+
+// ReduceScatterBlock is ReduceScatter with pieces of one size
+// (MPI_Reduce_scatter_block).
+func (c *Comm) ReduceScatterBlock(send, recv Buffer, op Op) error {
+	return c.do(operation{what: coll.ReduceScatterBlock, send: send, recv: recv, op: op})
+}
+
+// Scan gives each rank the combination of what the ranks up to itself send
+// (MPI_Scan).
+func (c *Comm) Scan(send, recv Buffer, op Op) error {
+	return c.do(operation{what: coll.Scan, send: send, recv: recv, op: op})
+}
+
+// Exscan is Scan without the rank's own (MPI_Exscan). Rank 0 receives nothing: its
+// buffer stays as it was.
+func (c *Comm) Exscan(send, recv Buffer, op Op) error {
+	return c.do(operation{what: coll.Exscan, send: send, recv: recv, op: op})
+}
+
+// do makes a call and waits for it.
+func (c *Comm) do(o operation) error {
+	k, err := c.take(&o)
+	if err == nil {
+		err = k.run()
+		c.give(k, err)
+	}
+	if err != nil {
+		return c.fail(o.what.String(), o.with(), err)
+	}
+	return nil
 }

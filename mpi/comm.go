@@ -2,6 +2,7 @@ package mpi
 
 import (
 	"fmt"
+	"sync"
 	"sync/atomic"
 
 	"github.com/softrnic/softrnic/mpi/engine"
@@ -13,26 +14,28 @@ import (
 type Comm struct {
 	world *World
 	eng   *engine.Engine
-	name  string
+	name  atomic.Pointer[string]
 	id    uint32 // of its messages; id+1 of its collectives'
 	rank  int
 	size  int
 	ranks []int       // of the job, by rank here; nil if they are the same
 	here  map[int]int // the other way round
-	seq   atomic.Uint32
 	freed atomic.Bool
-	cart  *cart
+
+	mu      sync.Mutex
+	seq     uint32  // of the last collective call
+	idle    []*call // to be used again
+	active  int     // calls under way
+	release func()  // gives the number back
 }
 
-// Numbers of communicators: each takes two.
-const (
-	worldID = 0
-	selfID  = 2
-	firstID = 4
-)
+// maxSeq is what collective calls are counted to. Their number is their messages'
+// tag.
+const maxSeq = 1<<29 - 1
 
 func (w *World) comm(name string, id uint32, ranks []int, rank, size int) *Comm {
-	c := &Comm{world: w, eng: w.eng, name: name, id: id, rank: rank, size: size, ranks: ranks}
+	c := &Comm{world: w, eng: w.eng, id: id, rank: rank, size: size, ranks: ranks}
+	c.SetName(name)
 	if ranks != nil {
 		c.here = make(map[int]int, len(ranks))
 		for i, r := range ranks {
@@ -49,12 +52,13 @@ func (c *Comm) Rank() int { return c.rank }
 func (c *Comm) Size() int { return c.size }
 
 // Name is what errors call it (MPI_Comm_get_name).
-func (c *Comm) Name() string { return c.name }
+func (c *Comm) Name() string { return *c.name.Load() }
 
-// SetName gives it another name, which is this rank's own business.
-func (c *Comm) SetName(name string) { c.name = name }
+// SetName gives it another name, which is this rank's own business
+// (MPI_Comm_set_name).
+func (c *Comm) SetName(name string) { c.name.Store(&name) }
 
-func (c *Comm) String() string { return fmt.Sprintf("%s (rank %d of %d)", c.name, c.rank, c.size) }
+func (c *Comm) String() string { return fmt.Sprintf("%s (rank %d of %d)", c.Name(), c.rank, c.size) }
 
 // job is a rank's number in the job.
 func (c *Comm) job(rank int) int {
@@ -75,12 +79,28 @@ func (c *Comm) local(rank int) int {
 	return Undefined
 }
 
-// Free ends the use of a communicator by this rank (MPI_Comm_free). Those of
-// the world stay.
+// Free ends the use of a communicator by this rank (MPI_Comm_free): all ranks
+// call it, when all messages have been received. Collective calls that are under
+// way go on. The world and Self stay.
 func (c *Comm) Free() error {
 	if c.id < firstID {
-		return c.fail("free", "", ErrRequest)
+		return c.fail("free", "", fmt.Errorf("%w: it ends with Finalize", ErrComm))
 	}
-	c.freed.Store(true)
+	if c.freed.Swap(true) {
+		return c.fail("free", "", ErrFreed)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.idle = nil
+	c.retire()
 	return nil
+}
+
+// retire gives the number of a communicator back that nobody uses any more. The
+// caller has the lock.
+func (c *Comm) retire() {
+	if c.active == 0 && c.release != nil && c.freed.Load() {
+		c.release()
+		c.release = nil
+	}
 }

@@ -18,6 +18,12 @@ var (
 	ErrTag       = errors.New("no such tag")
 	ErrBuffer    = errors.New("no such buffer")
 	ErrRoot      = errors.New("no such root")
+	ErrCount     = errors.New("no such number of elements")
+	ErrType      = errors.New("elements of another kind")
+	ErrOp        = errors.New("no such reduction")
+	ErrGroup     = errors.New("no such group")
+	ErrComm      = errors.New("no such communicator")
+	ErrContexts  = errors.New("too many communicators")
 	ErrFreed     = errors.New("the communicator has been freed")
 	ErrRequest   = errors.New("the request cannot do this")
 	ErrMismatch  = errors.New("the ranks of a collective call do not agree")
@@ -43,5 +49,5 @@ func (e *Error) Error() string {
 func (e *Error) Unwrap() error { return e.Err }
 
 func (c *Comm) fail(op, with string, err error) error {
-	return &Error{Op: op, Comm: c.name, Rank: c.rank, With: with, Err: err}
+	return &Error{Op: op, Comm: c.Name(), Rank: c.rank, With: with, Err: err}
 }

@@ -24,7 +24,8 @@ type World struct {
 	manager pmi.Manager
 	dev     verbs.Device
 	o       Options
-	nextID  uint32 // that a new communicator may have
+
+	contexts *contexts
 
 	mu       sync.Mutex
 	detached []*Request // of Bsend
@@ -62,7 +63,7 @@ func join(ctx context.Context, open Open, o Options) (*World, error) {
 	if err := o.fill(); err != nil {
 		return nil, err
 	}
-	w := &World{manager: o.Manager, o: o, nextID: firstID}
+	w := &World{manager: o.Manager, o: o, contexts: newContexts(maxContexts)}
 	rank, size := o.Manager.Rank(), o.Manager.Size()
 	var err error
 	w.eng, err = engine.New(rank, size, func(h fabric.Host) (fabric.Fabric, error) {

@@ -100,6 +100,18 @@ func (o Op) Valid(k Kind) error {
 	return nil
 }
 
+// Fits is Valid for the elements of a buffer. It knows one struct from another,
+// by its size.
+func (o Op) Fits(b Buffer) error {
+	if err := o.Valid(b.kind); err != nil {
+		return err
+	}
+	if o.code == user && o.size != b.ElementSize() {
+		return fmt.Errorf("%w: %s is a function of %d bytes, an element has %d", ErrOp, o.name, o.size, b.ElementSize())
+	}
+	return nil
+}
+
 // domain names the kinds that the operation is for.
 func (o Op) domain() string {
 	switch o.code {

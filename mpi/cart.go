@@ -1,3 +1,0 @@
-package mpi
-
-type cart struct{}

@@ -1,0 +1,152 @@
+package mpi
+
+import (
+	"context"
+	"fmt"
+	"math/bits"
+
+	"github.com/softrnic/softrnic/mpi/coll"
+	"github.com/softrnic/softrnic/mpi/match"
+	"github.com/softrnic/softrnic/mpi/protocol"
+)
+
+// net is what an algorithm sees of a communicator during one call: messages with a
+// tag of their own. It implements coll.Net.
+type net struct {
+	c    *Comm
+	tag  int32
+	free []*message
+	all  []*message
+
+	waiting []coll.Request // those of Wait that are not known to be done
+}
+
+// message is one of an algorithm's.
+type message struct {
+	p       protocol.Request
+	receive bool
+	err     error // why it has not begun
+}
+
+func (n *net) Rank() int { return n.c.rank }
+func (n *net) Size() int { return n.c.size }
+
+// Isend implements coll.Net.
+func (n *net) Isend(to int, b []byte) coll.Request {
+	m := n.message()
+	m.p.Envelope = match.Envelope{Context: n.c.id + 1, Tag: n.tag}
+	m.p.Dest, m.p.Buf = n.c.job(to), b
+	m.err = n.c.eng.Send(&m.p)
+	return m
+}
+
+// Irecv implements coll.Net.
+func (n *net) Irecv(from int, b []byte) coll.Request {
+	m := n.message()
+	m.receive = true
+	m.p.Envelope = match.Envelope{Context: n.c.id + 1, Source: int32(n.c.job(from)), Tag: n.tag}
+	m.p.Buf = b
+	m.err = n.c.eng.Receive(&m.p)
+	return m
+}
+
+func (n *net) message() *message {
+	if last := len(n.free) - 1; last >= 0 {
+		m := n.free[last]
+		n.free = n.free[:last]
+		return m
+	}
+	m := &message{}
+	n.all = append(n.all, m)
+	return m
+}
+
+// Ready implements engine.Waitable.
+func (n *net) Ready() bool {
+	for len(n.waiting) > 0 {
+		if m := n.waiting[0].(*message); m.err == nil && !m.p.Done {
+			return false
+		}
+		n.waiting = n.waiting[1:]
+	}
+	return true
+}
+
+// Wait implements coll.Net.
+func (n *net) Wait(rs ...coll.Request) error {
+	n.waiting = rs
+	err := n.c.eng.Wait(context.Background(), n)
+	n.waiting = nil
+	if err != nil {
+		return err
+	}
+	for _, r := range rs {
+		m := r.(*message)
+		if err := n.result(m); err != nil {
+			return err
+		}
+		*m = message{}
+		n.free = append(n.free, m)
+	}
+	return nil
+}
+
+// result is what has become of a message that is done.
+func (n *net) result(m *message) error {
+	switch {
+	case m.err != nil:
+		return m.err
+	case m.p.Err != nil:
+		return m.p.Err
+	case m.receive && m.p.Bytes != len(m.p.Buf):
+		return fmt.Errorf("%w: %d bytes came from rank %d, not %d", ErrMismatch, m.p.Bytes, n.c.local(int(m.p.Received.Source)), len(m.p.Buf))
+	}
+	return nil
+}
+
+// abandon takes back the receives that nobody will wait for. What else is under
+// way goes on, in memory that has no other use.
+func (n *net) abandon() {
+	n.c.eng.Do(func(core *protocol.Core) {
+		for _, m := range n.all {
+			core.Cancel(&m.p)
+		}
+	})
+}
+
+// scratch is the memory of one call after the other. It is kept, so that it does
+// not have to be registered with the adapter each time. It implements coll.Memory.
+type scratch struct {
+	free [bits.UintSize][][]byte // by the logarithm of their size
+	kept int                     // bytes
+}
+
+const (
+	minScratch = 64       // bytes: aligned for every element
+	maxScratch = 16 << 20 // that are kept
+)
+
+func class(n int) int { return bits.Len(uint(max(n, minScratch) - 1)) }
+
+// Get implements coll.Memory.
+func (s *scratch) Get(n int) []byte {
+	if n == 0 {
+		return nil
+	}
+	free := &s.free[class(n)]
+	if last := len(*free) - 1; last >= 0 {
+		b := (*free)[last]
+		*free = (*free)[:last]
+		s.kept -= cap(b)
+		return b[:n]
+	}
+	return make([]byte, n, 1<<class(n))
+}
+
+// Put implements coll.Memory.
+func (s *scratch) Put(b []byte) {
+	if c := cap(b); c > 0 && s.kept+c <= maxScratch {
+		s.kept += c
+		s.free[class(c)] = append(s.free[class(c)], b)
+	}
+}

@@ -1,0 +1,99 @@
+package mpi_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+
+	"github.com/softrnic/softrnic/mpi"
+	"github.com/softrnic/softrnic/mpi/datatype"
+)
+
+// The models say what comes of a collective call: every rank knows what all others
+// send, and works out what it should receive.
+
+// given is what rank r has at element i.
+func given(r, i int) int64 { return int64((r+3)*(i+5)%1009 - 400) }
+
+// vector is n elements of rank r, from element from on.
+func vector(r, from, n int) []int64 {
+	v := make([]int64, n)
+	for i := range v {
+		v[i] = given(r, from+i)
+	}
+	return v
+}
+
+// sum adds the vectors of ranks from until to.
+func sum(from, to, first, n int) []int64 {
+	v := make([]int64, n)
+	for r := from; r < to; r++ {
+		for i := range v {
+			v[i] += given(r, first+i)
+		}
+	}
+	return v
+}
+
+// pieces says how long the pieces of n ranks are, and where they lie: the same on
+// all ranks, in another order than theirs and with gaps.
+func pieces(n, most int, seed uint64) (counts, displs []int, total int) {
+	rng := rand.New(rand.NewPCG(seed, uint64(n)))
+	counts, displs = make([]int, n), make([]int, n)
+	for _, r := range rng.Perm(n) {
+		total += rng.IntN(2)
+		counts[r], displs[r] = rng.IntN(most+1), total
+		total += counts[r]
+	}
+	return counts, displs, total
+}
+
+// memory is a vector in memory, in a row or with gaps.
+type memory struct {
+	all     []int64
+	strided bool
+	n       int
+}
+
+func newMemory(v []int64, strided bool) *memory {
+	m := &memory{strided: strided, n: len(v), all: make([]int64, 2*len(v)+1)}
+	for i := range m.all {
+		m.all[i] = -77
+	}
+	for i, x := range v {
+		m.all[m.at(i)] = x
+	}
+	return m
+}
+
+func (m *memory) at(i int) int {
+	if m.strided {
+		return 2 * i
+	}
+	return i
+}
+
+func (m *memory) buf() mpi.Buffer {
+	if m.strided {
+		return datatype.Strided(m.all, m.n, 1, 2)
+	}
+	return mpi.Of(m.all[:m.n])
+}
+
+// is compares the memory with what it should be, gaps too.
+func (m *memory) is(what string, want []int64) error {
+	w := newMemory(want, m.strided)
+	if !reflect.DeepEqual(m.all, w.all) {
+		return fmt.Errorf("%s: got %.200s, want %.200s", what, fmt.Sprint(m.all), fmt.Sprint(w.all))
+	}
+	return nil
+}
+
+// blank is n elements that nothing has been received in.
+func blank(n int) []int64 {
+	v := make([]int64, n)
+	for i := range v {
+		v[i] = -1
+	}
+	return v
+}

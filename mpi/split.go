@@ -1,0 +1,81 @@
+package mpi
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
+
+// Dup makes a communicator of the same ranks, whose messages are not mixed up with
+// those of this one (MPI_Comm_dup): for a library, say.
+func (c *Comm) Dup() (*Comm, error) {
+	all := make([]int, c.size)
+	for i := range all {
+		all[i] = i
+	}
+	return c.derive("dup", c.Name()+".dup", all)
+}
+
+// Split makes a communicator of the ranks of each color, in the order of key, and
+// of equal keys in the order of the ranks (MPI_Comm_split). Who has the color
+// Undefined is in none of them, and gets nil.
+func (c *Comm) Split(color, key int) (*Comm, error) {
+	const op = "split"
+	if color < 0 && color != Undefined {
+		return nil, c.fail(op, "", fmt.Errorf("%w: color %d is negative", ErrComm, color))
+	}
+	all := make([]int64, 2*c.size)
+	if err := c.Allgather(Of([]int64{int64(color), int64(key)}), Of(all)); err != nil {
+		return nil, c.fail(op, "", err)
+	}
+	var mine []int
+	if color != Undefined {
+		for r := range c.size {
+			if all[2*r] == int64(color) {
+				mine = append(mine, r)
+			}
+		}
+		slices.SortStableFunc(mine, func(a, b int) int { return cmp.Compare(all[2*a+1], all[2*b+1]) })
+	}
+	return c.derive(op, fmt.Sprintf("%s.split(%d)", c.Name(), color), mine)
+}
+
+// SplitShared makes a communicator of the ranks of each host
+// (MPI_Comm_split_type with MPI_COMM_TYPE_SHARED).
+func (c *Comm) SplitShared() (*Comm, error) {
+	var mine []int
+	nodes := c.world.manager
+	for r := range c.size {
+		if nodes.Node(c.job(r)) == nodes.Node(c.job(c.rank)) {
+			mine = append(mine, r)
+		}
+	}
+	return c.derive("split", c.Name()+".shared", mine)
+}
+
+// derive makes a communicator of some ranks of this one, all of which call it.
+// Each names the ranks of the one that it will be in, or none.
+func (c *Comm) derive(op, name string, members []int) (*Comm, error) {
+	ticket, err := c.agree()
+	if err != nil {
+		return nil, c.fail(op, "", err)
+	}
+	x := c.world.contexts
+	rank := slices.Index(members, c.rank)
+	if rank < 0 {
+		x.release(ticket)
+		return nil, nil
+	}
+	ranks := make([]int, len(members))
+	same := len(ranks) == c.world.size
+	for i, m := range members {
+		ranks[i] = c.job(m)
+		same = same && ranks[i] == i
+	}
+	if same {
+		ranks = nil
+	}
+	d := c.world.comm(name, x.id(ticket), ranks, rank, len(members))
+	d.release = func() { x.release(ticket) }
+	return d, nil
+}
