@@ -125,7 +125,7 @@ func (v *verdict) exited(rank int, e frame.Exit, joined, finalized bool) bool {
 // notStarted is a rank that could not be started.
 func (v *verdict) notStarted(rank int, f frame.Failure) bool {
 	v.end(rank)
-	return v.fail(f.Status, "%s could not be started: %s%s", v.who(rank), f.Why, v.others())
+	return v.fail(f.Status, "%s could not be started: %s", v.who(rank), f.Why)
 }
 
 // aborted is a rank that wants the job to end. It has not ended itself.

@@ -75,7 +75,7 @@ func TestWords(t *testing.T) {
 	}
 	v := newVerdict([]string{"localhost", "localhost"})
 	require.True(t, v.notStarted(1, frame.Failure{Why: "no such file", Status: 127}))
-	require.Equal(t, &Failure{127, "rank 1 on localhost could not be started: no such file; the other rank was ended"}, v.failure)
+	require.Equal(t, &Failure{127, "rank 1 on localhost could not be started: no such file"}, v.failure)
 	require.False(t, v.notStarted(0, frame.Failure{Why: "no such file", Status: 127}))
 	require.True(t, v.done())
 	v = newVerdict([]string{"localhost"})
