@@ -1,6 +1,7 @@
 package mpi_test
 
 import (
+	"bytes"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -11,12 +12,13 @@ import (
 func TestPingPong(t *testing.T) {
 	job(t, 2, mpi.Options{}, func(w *mpi.World) error {
 		for _, n := range []int{0, 1, 100, 5000, 100_000, 3_000_000} {
-			b := make([]byte, n)
+			b, sent := make([]byte, n), make([]byte, n)
+			for i := range sent {
+				sent[i] = byte(i * 7)
+			}
 			for range 3 {
 				if w.Rank() == 0 {
-					for i := range b {
-						b[i] = byte(i * 7)
-					}
+					copy(b, sent)
 					if err := w.Send(mpi.Of(b), 1, 5); err != nil {
 						return err
 					}
@@ -26,9 +28,7 @@ func TestPingPong(t *testing.T) {
 						return err
 					}
 					require.Equal(t, mpi.Status{Source: 1, Tag: 6, Bytes: n}, s)
-					for i := range b {
-						require.Equal(t, byte(i*7), b[i])
-					}
+					require.True(t, bytes.Equal(sent, b), "%d bytes", n)
 				} else {
 					if _, err := w.Recv(mpi.Of(b), mpi.AnySource, mpi.AnyTag); err != nil {
 						return err
