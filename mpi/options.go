@@ -8,6 +8,7 @@ import (
 
 	"github.com/softrnic/softrnic/mpi/coll"
 	"github.com/softrnic/softrnic/mpi/fabric/rdma"
+	"github.com/softrnic/softrnic/mpi/fabric/tcp"
 	"github.com/softrnic/softrnic/mpi/pmi"
 	"github.com/softrnic/softrnic/mpi/protocol"
 )
@@ -19,9 +20,16 @@ type Options struct {
 	// given. Finalize finalizes it.
 	Manager pmi.Manager
 
+	// Net is what carries messages: RDMA, or TCP for comparison.
+	// SOFTRNIC_MPI_NET sets it, to rdma or tcp.
+	Net Net
+
 	// RDMA says how ranks talk. SOFTRNIC_MPI_EAGER sets the longest eager
-	// message in bytes, SOFTRNIC_MPI_RENDEZVOUS read, write or copy.
+	// message in bytes, SOFTRNIC_MPI_RENDEZVOUS read, write or copy,
+	// SOFTRNIC_MPI_FAST on or off.
 	RDMA rdma.Options
+
+	TCP tcp.Options // the same, of TCP
 
 	// ConnectAll makes the connections to all ranks at once instead of when
 	// they are needed. SOFTRNIC_MPI_CONNECT=all does, too.
@@ -32,7 +40,23 @@ type Options struct {
 	Algorithms coll.Choices
 }
 
+// Net is what carries messages.
+type Net uint8
+
+// The nets.
+const (
+	RDMA Net = iota
+	TCP
+)
+
 func (o *Options) fill() error {
+	switch v := os.Getenv("SOFTRNIC_MPI_NET"); strings.ToLower(v) {
+	case "", "rdma":
+	case "tcp":
+		o.Net = TCP
+	default:
+		return fmt.Errorf("SOFTRNIC_MPI_NET=%s: it takes rdma or tcp", v)
+	}
 	if v := os.Getenv("SOFTRNIC_MPI_EAGER"); v != "" && o.RDMA.Eager == 0 {
 		n, err := strconv.Atoi(v)
 		if err != nil || n < 64 || n > 1<<20 {
@@ -48,6 +72,13 @@ func (o *Options) fill() error {
 		o.RDMA.Rendezvous = protocol.Packed
 	default:
 		return fmt.Errorf("SOFTRNIC_MPI_RENDEZVOUS=%s: it takes read, write or copy", v)
+	}
+	switch v := os.Getenv("SOFTRNIC_MPI_FAST"); v {
+	case "", "off":
+	case "on":
+		o.RDMA.Fast = true
+	default:
+		return fmt.Errorf("SOFTRNIC_MPI_FAST=%s: it takes on or off", v)
 	}
 	switch v := os.Getenv("SOFTRNIC_MPI_CONNECT"); v {
 	case "", "demand":

@@ -10,6 +10,7 @@ import (
 	"github.com/softrnic/softrnic/mpi/engine"
 	"github.com/softrnic/softrnic/mpi/fabric"
 	"github.com/softrnic/softrnic/mpi/fabric/rdma"
+	"github.com/softrnic/softrnic/mpi/fabric/tcp"
 	"github.com/softrnic/softrnic/mpi/pmi"
 	"github.com/softrnic/softrnic/verbs"
 )
@@ -67,6 +68,9 @@ func join(ctx context.Context, open Open, o Options) (*World, error) {
 	rank, size := o.Manager.Rank(), o.Manager.Size()
 	var err error
 	w.eng, err = engine.New(rank, size, func(h fabric.Host) (fabric.Fabric, error) {
+		if o.Net == TCP {
+			return tcp.New(h, o.Manager, o.TCP)
+		}
 		if w.dev, err = open(); err != nil {
 			return nil, err
 		}

@@ -32,6 +32,7 @@ type link struct {
 	short     bool // for a send buffer
 	credits   uint16
 	owed      uint16
+	out       view // of the rank's ring
 	posted    uint32
 	completed uint32
 }
@@ -151,7 +152,15 @@ func (f *Fabric) accept(r *cm.Request) {
 		_ = r.Reject([]byte(err.Error()))
 		return
 	}
-	conn, err := r.Accept(f.ctx, l.qp, cm.AcceptOptions{ConnectOptions: f.o.Connect})
+	var v view
+	f.host.Do(func(*protocol.Core) {
+		l.out.get(r.PrivateData()[ticketSize:])
+		v, err = f.offer(l)
+	})
+	var conn *cm.Conn
+	if err == nil {
+		conn, err = r.Accept(f.ctx, l.qp, cm.AcceptOptions{ConnectOptions: f.o.Connect, PrivateData: v.put(nil)})
+	}
 	f.host.Do(func(c *protocol.Core) {
 		if err != nil {
 			if !l.down && l.conn == nil { // the client will try again
@@ -211,6 +220,7 @@ func (f *Fabric) drop(l *link) {
 		f.links[l.rank] = nil
 	}
 	delete(f.byQP, l.qp.Num())
+	f.withdraw(l)
 	_ = l.qp.Destroy()
 }
 
@@ -284,13 +294,18 @@ func (f *Fabric) dial(rank int) {
 		if l, err = f.newLink(rank, true); err != nil {
 			return nil, err
 		}
-		return f.cm.Dial(ctx, a.at, cm.DialOptions{QP: l.qp, PrivateData: f.ticket(), UDPPort: a.udpPort, ConnectOptions: f.o.Connect})
+		var v view
+		if f.host.Do(func(*protocol.Core) { v, err = f.offer(l) }); err != nil {
+			return nil, err
+		}
+		return f.cm.Dial(ctx, a.at, cm.DialOptions{QP: l.qp, PrivateData: v.put(f.ticket()), UDPPort: a.udpPort, ConnectOptions: f.o.Connect})
 	}()
 	f.host.Do(func(c *protocol.Core) {
 		if err != nil {
 			f.unreachable(rank, l, err)
 			return
 		}
+		l.out.get(conn.PrivateData())
 		f.joined(l, conn)
 	})
 }

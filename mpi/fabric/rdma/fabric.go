@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 
 	"github.com/softrnic/softrnic/cm"
 	"github.com/softrnic/softrnic/mpi/envelope"
@@ -40,6 +41,7 @@ type Fabric struct {
 	sends pool
 	moves moves
 	cache cache
+	rings atomic.Pointer[[]*ring] // of the fast path
 
 	wcs    [64]verbs.WC
 	ready  int // completions of wcs that Block has found
@@ -113,9 +115,9 @@ func (f *Fabric) Send(rank int, h *envelope.Header, payload []byte) bool {
 	n := envelope.Size + len(payload)
 	h.Credits = l.owed
 	wr := &f.wr[0]
+	fast := n <= int(l.out.size) && h.Kind != envelope.Hello
 	if n <= inlineMax {
-		h.Put(f.frame[:])
-		copy(f.frame[envelope.Size:], payload)
+		put(f.frame[:n], h, payload, fast)
 		*wr = verbs.SendWR{Opcode: verbs.WRSend, Flags: verbs.SendInline, InlineData: f.frame[:n], WRID: l.wrid(wrInline, 0)}
 		if l.posted%signalEvery == 0 {
 			wr.Flags |= verbs.SendSignaled
@@ -126,11 +128,12 @@ func (f *Fabric) Send(rank int, h *envelope.Header, payload []byte) bool {
 			f.wait(l)
 			return false
 		}
-		b := f.sends.buf(s)
-		h.Put(b)
-		copy(b[envelope.Size:], payload)
+		put(f.sends.buf(s)[:n], h, payload, fast)
 		f.sge[0] = f.sends.sge(s, n)
 		*wr = verbs.SendWR{Opcode: verbs.WRSend, Flags: verbs.SendSignaled, SGList: f.sge[:], WRID: l.wrid(wrBuffer, s)}
+	}
+	if fast {
+		f.place(l, n)
 	}
 	if !f.post(l) {
 		return true // lost: the core hears of it by the completion
@@ -139,6 +142,17 @@ func (f *Fabric) Send(rank int, h *envelope.Header, payload []byte) bool {
 	l.credits--
 	f.stats.packets++
 	return true
+}
+
+// put writes a packet to b: header and payload, or the other way round where
+// the end is what counts.
+func put(b []byte, h *envelope.Header, payload []byte, headerLast bool) {
+	if headerLast {
+		h.Put(b[copy(b, payload):])
+		return
+	}
+	h.Put(b)
+	copy(b[envelope.Size:], payload)
 }
 
 // post posts f.wr.
@@ -191,17 +205,23 @@ func (f *Fabric) move(op verbs.WROpcode, rank int, b []byte, key envelope.Key, m
 	for off := 0; off < len(b); off += maxMove {
 		n := min(maxMove, len(b)-off)
 		f.sge[0] = mr.sge(b[off : off+n])
-		f.wr[0] = verbs.SendWR{Opcode: op, SGList: f.sge[:], RemoteAddr: key.Addr + uint64(off), RKey: key.RKey, WRID: l.wrid(wrInline, 0)}
-		if off+n == len(b) { // the move's completion is that of its last piece
+		f.wr[0] = verbs.SendWR{Opcode: op, SGList: f.sge[:], RemoteAddr: key.Addr + uint64(off), RKey: key.RKey, WRID: l.wrid(wrPart, m)}
+		if off+n == len(b) {
 			f.wr[0].Flags, f.wr[0].WRID = verbs.SendSignaled, l.wrid(wrMove, m)
 		}
-		if !f.post(l) { // and the link is cut: nothing is written any more
-			f.cache.put(mr)
-			f.moves.remove(m)
-			return l.why
+		if !f.post(l) {
+			f.moved(m, l.why)
+			break
 		}
 	}
 	return nil
+}
+
+// moved ends a move.
+func (f *Fabric) moved(index int, err error) {
+	move, mr := f.moves.remove(index)
+	f.cache.put(mr)
+	f.host.Core().Moved(move, err)
 }
 
 // Expose implements protocol.Net.
@@ -218,6 +238,7 @@ func (f *Fabric) Hide(e protocol.Exposed) { f.cache.put(e.(*region)) }
 
 // Poll implements fabric.Fabric.
 func (f *Fabric) Poll() (some bool) {
+	some = f.pollRings()
 	for {
 		n := f.ready
 		f.ready = 0
@@ -244,6 +265,9 @@ func (f *Fabric) Poll() (some bool) {
 
 // Block implements fabric.Fabric.
 func (f *Fabric) Block(ctx context.Context) error {
+	if rings := f.rings.Load(); rings != nil && len(*rings) > 0 {
+		return f.look(ctx)
+	}
 	n, err := f.cq.PollWait(ctx, f.wcs[:])
 	f.ready = n
 	if n > 0 || errors.Is(err, verbs.ErrCQOverrun) {
@@ -267,9 +291,7 @@ func (f *Fabric) complete(wc *verbs.WC) {
 	case wrBuffer:
 		f.sends.put(index)
 	case wrMove:
-		move, mr := f.moves.remove(index)
-		f.cache.put(mr)
-		f.host.Core().Moved(move, wc.Err())
+		f.moved(index, wc.Err())
 	}
 	if l == nil {
 		return
@@ -285,15 +307,24 @@ func (f *Fabric) complete(wc *verbs.WC) {
 	}
 }
 
-// arrived handles a packet.
+// arrived handles a packet that a receive took.
 func (f *Fabric) arrived(l *link, b []byte) {
+	if len(b) < envelope.Size {
+		f.lose(l, fmt.Errorf("%w: %d bytes", envelope.ErrMalformed, len(b)))
+		return
+	}
+	f.handle(l, b[:envelope.Size], b[envelope.Size:])
+}
+
+// handle handles a packet.
+func (f *Fabric) handle(l *link, header, payload []byte) {
 	var h envelope.Header
-	if err := h.Get(b); err != nil {
+	if err := h.Get(header); err != nil {
 		f.lose(l, err)
 		return
 	}
-	if int(h.Source) != l.rank || int(h.Bytes) != len(b)-envelope.Size {
-		f.lose(l, fmt.Errorf("%w: a packet of %d bytes with payload of %d, of rank %d", envelope.ErrMalformed, len(b), h.Bytes, h.Source))
+	if int(h.Source) != l.rank || int(h.Bytes) != len(payload) {
+		f.lose(l, fmt.Errorf("%w: payload of %d bytes, it says %d, of rank %d", envelope.ErrMalformed, len(payload), h.Bytes, h.Source))
 		return
 	}
 	if int(h.Credits)+int(l.credits) > f.o.Credits {
@@ -312,7 +343,7 @@ func (f *Fabric) arrived(l *link, b []byte) {
 	case envelope.Bye:
 		l.bye = true
 	}
-	if err := f.host.Core().Packet(l.rank, &h, b[envelope.Size:]); err != nil {
+	if err := f.host.Core().Packet(l.rank, &h, payload); err != nil {
 		f.lose(l, err)
 		return
 	}
@@ -364,6 +395,7 @@ func (f *Fabric) lose(l *link, why error) {
 	}
 	l.down, l.up, l.why = true, false, why
 	_ = l.qp.Modify(verbs.QPAttr{State: verbs.StateErr}, verbs.AttrState) // the rank reads and writes nothing any more
+	f.withdraw(l)
 	f.host.Core().Lost(l.rank, why)
 }
 

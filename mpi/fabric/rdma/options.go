@@ -26,7 +26,18 @@ type Options struct {
 	// long for their work request. 128 unless given.
 	Sends int
 
-	// Qos of the queue pairs.
+	// Fast lets ranks write short packets into memory that the receiver
+	// polls: the RDMA fast path. It needs an adapter that makes the end of a
+	// write visible last, and waiting is looking again and again: it is for
+	// jobs with a core for every rank.
+	Fast bool
+
+	// FastSize is the length of the longest such packet with its header, in
+	// bytes, a multiple of 64; 1 KiB unless given. FastPeers is how many ranks
+	// are polled at most; others send. 16 unless given.
+	FastSize, FastPeers int
+
+	// Connect are the attributes of the connections.
 	Connect verbs.ConnectOptions
 }
 
@@ -40,4 +51,7 @@ func (o *Options) fill() {
 	def(&o.Credits, 64)
 	def(&o.Receives, 128)
 	def(&o.Sends, 128)
+	def(&o.FastSize, 1<<10)
+	def(&o.FastPeers, 16)
+	o.FastSize &^= 63
 }

@@ -7,6 +7,7 @@ const (
 	wrInline            // nothing
 	wrBuffer            // index: of the send buffer
 	wrMove              // index: of the move
+	wrPart              // a piece of a move that is not the last: nothing
 )
 
 // signalEvery is how many short packets leave for each that is reported.

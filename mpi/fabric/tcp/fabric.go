@@ -1,0 +1,153 @@
+package tcp
+
+import (
+	"context"
+	"errors"
+	"net"
+	"sync"
+
+	"github.com/softrnic/softrnic/mpi/envelope"
+	"github.com/softrnic/softrnic/mpi/fabric"
+	"github.com/softrnic/softrnic/mpi/protocol"
+)
+
+// Options say how ranks talk. The zero value is good for most.
+type Options struct {
+	Eager  int    // payload of the longest packet in bytes; 64 KiB unless given
+	Queue  int    // bytes that may wait for the system to take them, for each rank; 1 MiB unless given
+	Listen string // address to listen at, with port 0; loopback unless given
+}
+
+// Fabric carries packets over TCP.
+type Fabric struct {
+	host  fabric.Host
+	book  fabric.Book
+	o     Options
+	rank  int
+	links []*link // by rank
+
+	listener net.Listener
+	ctx      context.Context
+	cancel   context.CancelFunc
+	work     sync.WaitGroup
+	closed   bool
+	packets  uint64
+}
+
+var _ fabric.Fabric = (*Fabric)(nil)
+
+// New makes the fabric of a rank. The addresses are in the book once all ranks
+// have called Book.Fence.
+func New(host fabric.Host, book fabric.Book, o Options) (*Fabric, error) {
+	if o.Eager <= 0 {
+		o.Eager = 64 << 10
+	}
+	if o.Queue <= 0 {
+		o.Queue = 1 << 20
+	}
+	if o.Listen == "" {
+		o.Listen = "127.0.0.1:0"
+	}
+	f := &Fabric{host: host, book: book, o: o, rank: book.Rank(), links: make([]*link, book.Size())}
+	f.ctx, f.cancel = context.WithCancel(context.Background())
+	var err error
+	if f.listener, err = net.Listen("tcp", o.Listen); err != nil {
+		return nil, err
+	}
+	if err := book.Put(key(f.rank), f.listener.Addr().String()); err != nil {
+		return nil, errors.Join(err, f.listener.Close())
+	}
+	f.work.Go(f.serve)
+	return f, nil
+}
+
+// Limits implements protocol.Net.
+func (f *Fabric) Limits(int) protocol.Limits {
+	return protocol.Limits{Eager: f.o.Eager, Rdma: protocol.Packed}
+}
+
+// Send implements protocol.Net.
+func (f *Fabric) Send(rank int, h *envelope.Header, payload []byte) bool {
+	l := f.links[rank]
+	if l == nil || l.conn == nil {
+		f.connect(rank)
+		return false
+	}
+	if len(l.queue) > f.o.Queue {
+		l.waiting = true
+		return false
+	}
+	f.packets++
+	l.send(h, payload)
+	return true
+}
+
+// Expose, Hide, Fetch and Store implement protocol.Net: there is no RDMA here,
+// and Limits says so.
+func (*Fabric) Expose(int, []byte, bool) (envelope.Key, protocol.Exposed, error) {
+	return envelope.Key{}, nil, errors.ErrUnsupported
+}
+func (*Fabric) Hide(protocol.Exposed)                         {}
+func (*Fabric) Fetch(int, []byte, envelope.Key, uint64) error { return errors.ErrUnsupported }
+func (*Fabric) Store(int, []byte, envelope.Key, uint64) error { return errors.ErrUnsupported }
+
+// Poll implements fabric.Fabric: the goroutines that read have handled what
+// there is.
+func (f *Fabric) Poll() bool { return false }
+
+// Block implements fabric.Fabric. Who waits is told by those goroutines.
+func (f *Fabric) Block(ctx context.Context) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// ConnectAll implements fabric.Fabric.
+func (f *Fabric) ConnectAll(context.Context) error {
+	f.host.Do(func(*protocol.Core) {
+		for rank := f.rank - 1; rank >= 0; rank-- {
+			f.connect(rank)
+		}
+	})
+	return nil
+}
+
+// Stats implements fabric.Fabric.
+func (f *Fabric) Stats() map[string]uint64 {
+	connected := uint64(0)
+	for _, l := range f.links {
+		if l != nil && l.conn != nil {
+			connected++
+		}
+	}
+	return map[string]uint64{"packets": f.packets, "connections": connected}
+}
+
+// lose ends a connection that has failed.
+func (f *Fabric) lose(l *link, why error) {
+	if f.closed || l.down {
+		return
+	}
+	l.down = true
+	f.host.Core().Lost(l.rank, why)
+}
+
+// Close implements fabric.Fabric. What is queued leaves before: the other ranks
+// have had all they waited for, so little is.
+func (f *Fabric) Close(ctx context.Context) error {
+	var conns []*link
+	f.host.Do(func(*protocol.Core) {
+		f.closed = true
+		for _, l := range f.links {
+			if l != nil && l.conn != nil {
+				conns = append(conns, l)
+			}
+		}
+	})
+	f.cancel()
+	err := f.listener.Close()
+	for _, l := range conns {
+		err = errors.Join(err, l.conn.Close())
+	}
+	f.work.Wait()
+	return err
+}
