@@ -22,7 +22,7 @@ func NewLocal(n int) []Manager {
 	j := &localJob{id: "local-" + hex.EncodeToString(id), size: n, known: map[string]string{}, put: map[string]string{}, gate: make(chan struct{}), over: make(chan struct{})}
 	list := make([]Manager, n)
 	for i := range list {
-		list[i] = &local{job: j, rank: i}
+		list[i] = &local{job: j, rank: i, turn: make(chan struct{}, 1)}
 	}
 	return list
 }
@@ -45,6 +45,7 @@ type localJob struct {
 type local struct {
 	job  *localJob
 	rank int
+	turn chan struct{} // full while this rank is in Fence
 
 	// Under the job's lock.
 	at        chan struct{} // the gate of a fence that was given up
@@ -109,6 +110,12 @@ func (l *local) Fence(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return context.Cause(ctx)
 	}
+	select {
+	case l.turn <- struct{}{}:
+		defer func() { <-l.turn }()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 	gate, err := l.arrive()
 	if err != nil {
 		return err
@@ -122,9 +129,7 @@ func (l *local) Fence(ctx context.Context) error {
 	}
 	l.job.mu.Lock()
 	defer l.job.mu.Unlock()
-	if l.at == gate {
-		l.at = nil
-	}
+	l.at = nil
 	return nil
 }
 
