@@ -1,7 +1,5 @@
 package mpi
 
-import "github.com/softrnic/softrnic/mpi/coll"
-
 // Collective calls are made by all ranks of a communicator, in the same order.
 //
 // Where ranks have a piece each of a buffer the pieces are of one size and lie in
@@ -15,96 +13,78 @@ import "github.com/softrnic/softrnic/mpi/coll"
 // received.
 
 // Barrier returns when all ranks have called it (MPI_Barrier).
-func (c *Comm) Barrier() error { return c.do(operation{what: coll.Barrier}) }
+func (c *Comm) Barrier() error { return c.do(barrier()) }
 
 // Bcast gives all ranks what is in the root's buffer (MPI_Bcast).
-func (c *Comm) Bcast(b Buffer, root int) error {
-	return c.do(operation{what: coll.Bcast, recv: b, root: root})
-}
+func (c *Comm) Bcast(b Buffer, root int) error { return c.do(bcast(b, root)) }
 
 // Gather gives the root what all ranks send (MPI_Gather).
-func (c *Comm) Gather(send, recv Buffer, root int) error {
-	return c.do(operation{what: coll.Gather, send: send, recv: recv, root: root})
-}
+func (c *Comm) Gather(send, recv Buffer, root int) error { return c.do(gather(send, recv, root)) }
 
 // Gatherv is Gather of pieces that differ in size (MPI_Gatherv). counts and displs
 // are the root's.
 func (c *Comm) Gatherv(send, recv Buffer, counts, displs []int, root int) error {
-	return c.do(operation{what: coll.Gatherv, send: send, recv: recv, recvParts: parts{counts, displs}, root: root})
+	return c.do(gatherv(send, recv, counts, displs, root))
 }
 
 // Scatter gives each rank its piece of what the root sends (MPI_Scatter).
-func (c *Comm) Scatter(send, recv Buffer, root int) error {
-	return c.do(operation{what: coll.Scatter, send: send, recv: recv, root: root})
-}
+func (c *Comm) Scatter(send, recv Buffer, root int) error { return c.do(scatter(send, recv, root)) }
 
 // Scatterv is Scatter of pieces that differ in size (MPI_Scatterv). counts and
 // displs are the root's.
 func (c *Comm) Scatterv(send Buffer, counts, displs []int, recv Buffer, root int) error {
-	return c.do(operation{what: coll.Scatterv, send: send, sendParts: parts{counts, displs}, recv: recv, root: root})
+	return c.do(scatterv(send, counts, displs, recv, root))
 }
 
 // Allgather gives all ranks what all send (MPI_Allgather).
-func (c *Comm) Allgather(send, recv Buffer) error {
-	return c.do(operation{what: coll.Allgather, send: send, recv: recv})
-}
+func (c *Comm) Allgather(send, recv Buffer) error { return c.do(allgather(send, recv)) }
 
 // Allgatherv is Allgather of pieces that differ in size (MPI_Allgatherv). counts
 // are the same on all ranks.
 func (c *Comm) Allgatherv(send, recv Buffer, counts, displs []int) error {
-	return c.do(operation{what: coll.Allgatherv, send: send, recv: recv, recvParts: parts{counts, displs}})
+	return c.do(allgatherv(send, recv, counts, displs))
 }
 
 // Alltoall gives each rank its piece of what every rank sends (MPI_Alltoall).
-func (c *Comm) Alltoall(send, recv Buffer) error {
-	return c.do(operation{what: coll.Alltoall, send: send, recv: recv})
-}
+func (c *Comm) Alltoall(send, recv Buffer) error { return c.do(alltoall(send, recv)) }
 
 // Alltoallv is Alltoall of pieces that differ in size (MPI_Alltoallv).
 func (c *Comm) Alltoallv(send Buffer, sendCounts, sendDispls []int, recv Buffer, recvCounts, recvDispls []int) error {
-	return c.do(operation{what: coll.Alltoallv, send: send, sendParts: parts{sendCounts, sendDispls}, recv: recv, recvParts: parts{recvCounts, recvDispls}})
+	return c.do(alltoallv(send, sendCounts, sendDispls, recv, recvCounts, recvDispls))
 }
 
 // Alltoallw is Alltoall of buffers of any kind, one for each rank
 // (MPI_Alltoallw). In place send is InPlace alone.
-func (c *Comm) Alltoallw(send, recv []Buffer) error {
-	return c.do(operation{what: coll.Alltoallw, sends: send, recvs: recv})
-}
+func (c *Comm) Alltoallw(send, recv []Buffer) error { return c.do(alltoallw(send, recv)) }
 
 // Reduce gives the root the combination of what all ranks send (MPI_Reduce).
 func (c *Comm) Reduce(send, recv Buffer, op Op, root int) error {
-	return c.do(operation{what: coll.Reduce, send: send, recv: recv, op: op, root: root})
+	return c.do(reduce(send, recv, op, root))
 }
 
 // Allreduce gives all ranks the combination of what all send (MPI_Allreduce).
-func (c *Comm) Allreduce(send, recv Buffer, op Op) error {
-	return c.do(operation{what: coll.Allreduce, send: send, recv: recv, op: op})
-}
+func (c *Comm) Allreduce(send, recv Buffer, op Op) error { return c.do(allreduce(send, recv, op)) }
 
 // ReduceScatter combines what all ranks send, and gives each its piece of the
 // result (MPI_Reduce_scatter): so many elements, back to back. In place the result
 // is at the beginning of recv, and what is behind it of no use.
 func (c *Comm) ReduceScatter(send, recv Buffer, counts []int, op Op) error {
-	return c.do(operation{what: coll.ReduceScatter, send: send, sendParts: parts{counts: counts}, recv: recv, op: op})
+	return c.do(reduceScatter(send, recv, counts, op))
 }
 
 // ReduceScatterBlock is ReduceScatter with pieces of one size
 // (MPI_Reduce_scatter_block).
 func (c *Comm) ReduceScatterBlock(send, recv Buffer, op Op) error {
-	return c.do(operation{what: coll.ReduceScatterBlock, send: send, recv: recv, op: op})
+	return c.do(reduceScatterBlock(send, recv, op))
 }
 
 // Scan gives each rank the combination of what the ranks up to itself send
 // (MPI_Scan).
-func (c *Comm) Scan(send, recv Buffer, op Op) error {
-	return c.do(operation{what: coll.Scan, send: send, recv: recv, op: op})
-}
+func (c *Comm) Scan(send, recv Buffer, op Op) error { return c.do(scan(send, recv, op)) }
 
 // Exscan is Scan without the rank's own (MPI_Exscan). Rank 0 receives nothing: its
 // buffer stays as it was.
-func (c *Comm) Exscan(send, recv Buffer, op Op) error {
-	return c.do(operation{what: coll.Exscan, send: send, recv: recv, op: op})
-}
+func (c *Comm) Exscan(send, recv Buffer, op Op) error { return c.do(exscan(send, recv, op)) }
 
 // do makes a call and waits for it.
 func (c *Comm) do(o operation) error {
@@ -114,7 +94,7 @@ func (c *Comm) do(o operation) error {
 		c.give(k, err)
 	}
 	if err != nil {
-		return c.fail(o.what.String(), o.with(), err)
+		return c.fail(o.name(), o.with(), err)
 	}
 	return nil
 }

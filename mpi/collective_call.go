@@ -63,13 +63,8 @@ func (c *Comm) give(k *call, err error) {
 	if err != nil {
 		k.net.abandon()
 	} else {
+		k.rest()
 		k.op = operation{}
-		clear(k.sends)
-		clear(k.recvs)
-		for _, b := range k.packed {
-			k.scratch.Put(b)
-		}
-		k.packed = k.packed[:0]
 	}
 	c.mu.Lock()
 	if err == nil && len(c.idle) < maxCalls {
@@ -78,6 +73,16 @@ func (c *Comm) give(k *call, err error) {
 	c.active--
 	c.retire()
 	c.mu.Unlock()
+}
+
+// rest forgets the buffers of a call that is done.
+func (k *call) rest() {
+	clear(k.sends)
+	clear(k.recvs)
+	for _, b := range k.packed {
+		k.scratch.Put(b)
+	}
+	k.packed = k.packed[:0]
 }
 
 // run does the call.
@@ -117,6 +122,9 @@ func (k *call) vector() Buffer {
 // algorithm runs it on packed memory.
 func (k *call) algorithm(send, recv []byte) error {
 	o, d, rank := &k.op, &k.do, k.comm.rank
+	if o.cart != nil {
+		return o.cart.exchange(&k.net, o.what, send, recv)
+	}
 	switch o.what {
 	case coll.Barrier:
 		return d.Barrier()

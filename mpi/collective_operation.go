@@ -28,13 +28,43 @@ type operation struct {
 	sendParts, recvParts parts
 	sends, recvs         []Buffer // of Alltoallw
 	op                   Op
-	inPlace              bool // found by valid
+	form                 form
+	cart                 *Cart  // the call is one with neighbours
+	as                   string // what errors call it, if not its name
+	inPlace              bool   // found by valid
 }
 
 // parts says where in a buffer the pieces of the ranks are, in elements.
 type parts struct{ counts, displs []int }
 
-// with says what errors have to know.
+// form is how a call is made.
+type form uint8
+
+const (
+	blocking form = iota
+	background
+	kept
+)
+
+// name is what errors call it.
+func (o *operation) name() string {
+	name := o.what.String()
+	if o.cart != nil {
+		name = "neighbor-" + name
+	}
+	if o.as != "" {
+		name = o.as
+	}
+	switch o.form {
+	case background:
+		return "i" + name
+	case kept:
+		return "persistent " + name
+	}
+	return name
+}
+
+// with says what else errors have to know.
 func (o *operation) with() string {
 	if !shapes[o.what].rooted {
 		return ""
@@ -81,6 +111,9 @@ var shapes = [...]struct {
 // valid looks at a call's arguments, and drops those that do not count at this
 // rank.
 func (c *Comm) valid(o *operation) error {
+	if o.cart != nil {
+		return o.cart.valid(o)
+	}
 	s := &shapes[o.what]
 	if s.rooted {
 		if o.root < 0 || o.root >= c.size {

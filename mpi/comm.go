@@ -29,9 +29,14 @@ type Comm struct {
 	release func()  // gives the number back
 }
 
-// maxSeq is what collective calls are counted to. Their number is their messages'
-// tag.
-const maxSeq = 1<<29 - 1
+// The number of a collective call is its messages' tag. Of persistent ones, which
+// may last, one bit is set, and of messages that compare calls before they are done
+// another.
+const (
+	maxSeq   = 1<<29 - 1
+	keptTag  = 1 << 29
+	checkTag = 1 << 30
+)
 
 func (w *World) comm(name string, id uint32, ranks []int, rank, size int) *Comm {
 	c := &Comm{world: w, eng: w.eng, id: id, rank: rank, size: size, ranks: ranks}

@@ -22,6 +22,7 @@ var (
 	ErrType      = errors.New("elements of another kind")
 	ErrOp        = errors.New("no such reduction")
 	ErrGroup     = errors.New("no such group")
+	ErrGrid      = errors.New("no such grid")
 	ErrComm      = errors.New("no such communicator")
 	ErrContexts  = errors.New("too many communicators")
 	ErrFreed     = errors.New("the communicator has been freed")

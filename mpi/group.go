@@ -6,15 +6,15 @@ import (
 )
 
 // Group is a set of ranks of a job in an order: numbers from 0 for some processes,
-// without communication (MPI_Group). It does not change.
+// without communication (MPI_Group). It does not change. The zero Group is empty.
 type Group struct {
-	me    int   // this process, in the job
-	ranks []int // in the job
+	world *World
+	ranks []int // of the job
 }
 
 // Group is the communicator's ranks (MPI_Comm_group).
 func (c *Comm) Group() *Group {
-	g := &Group{me: c.job(c.rank), ranks: make([]int, c.size)}
+	g := &Group{world: c.world, ranks: make([]int, c.size)}
 	for i := range g.ranks {
 		g.ranks[i] = c.job(i)
 	}
@@ -25,13 +25,188 @@ func (c *Comm) Group() *Group {
 func (g *Group) Size() int { return len(g.ranks) }
 
 // Rank is this process's number in the group, or Undefined (MPI_Group_rank).
-func (g *Group) Rank() int { return g.find(g.me) }
+func (g *Group) Rank() int {
+	if g.world == nil {
+		return Undefined
+	}
+	return find(g.ranks, g.world.rank)
+}
 
-func (g *Group) find(job int) int {
-	if i := slices.Index(g.ranks, job); i >= 0 {
+func find(ranks []int, rank int) int {
+	if i := slices.Index(ranks, rank); i >= 0 {
 		return i
 	}
 	return Undefined
+}
+
+// set is the ranks of a group without their order.
+func (g *Group) set() map[int]int {
+	set := make(map[int]int, len(g.ranks))
+	for i, r := range g.ranks {
+		set[r] = i
+	}
+	return set
+}
+
+// with is the group's ranks that are in another, or are not.
+func (g *Group) with(other *Group, in bool) *Group {
+	d, set := &Group{world: g.world}, other.set()
+	for _, r := range g.ranks {
+		if _, there := set[r]; there == in {
+			d.ranks = append(d.ranks, r)
+		}
+	}
+	return d
+}
+
+// Union is the group's ranks, and behind them those that only the other one has
+// (MPI_Group_union).
+func (g *Group) Union(other *Group) *Group {
+	u := other.with(g, false)
+	u.ranks = append(slices.Clone(g.ranks), u.ranks...)
+	if u.world == nil {
+		u.world = g.world
+	}
+	return u
+}
+
+// Intersection is the group's ranks that the other one has, too
+// (MPI_Group_intersection).
+func (g *Group) Intersection(other *Group) *Group { return g.with(other, true) }
+
+// Difference is the group's ranks that the other one has not
+// (MPI_Group_difference).
+func (g *Group) Difference(other *Group) *Group { return g.with(other, false) }
+
+// Incl is a group of some of its ranks, in this order (MPI_Group_incl).
+func (g *Group) Incl(ranks ...int) (*Group, error) {
+	if err := g.check(ranks); err != nil {
+		return nil, err
+	}
+	d := &Group{world: g.world}
+	for _, r := range ranks {
+		d.ranks = append(d.ranks, g.ranks[r])
+	}
+	return d, nil
+}
+
+// Excl is the group without some of its ranks (MPI_Group_excl).
+func (g *Group) Excl(ranks ...int) (*Group, error) {
+	out, err := g.Incl(ranks...)
+	if err != nil {
+		return nil, err
+	}
+	return g.Difference(out), nil
+}
+
+// check looks for ranks that are not there, or there twice.
+func (g *Group) check(ranks []int) error {
+	seen := make(map[int]bool, len(ranks))
+	for _, r := range ranks {
+		if r < 0 || r >= len(g.ranks) {
+			return fmt.Errorf("mpi: group: %w: %d, there are %d", ErrRank, r, len(g.ranks))
+		}
+		if seen[r] {
+			return fmt.Errorf("mpi: group: %w: %d is named twice", ErrRank, r)
+		}
+		seen[r] = true
+	}
+	return nil
+}
+
+// Range is the ranks First, First+Stride and so on, not beyond Last. Stride may be
+// negative, and not 0.
+type Range struct{ First, Last, Stride int }
+
+// RangeIncl is Incl of the ranks of some ranges (MPI_Group_range_incl).
+func (g *Group) RangeIncl(ranges ...Range) (*Group, error) {
+	ranks, err := g.expand(ranges)
+	if err != nil {
+		return nil, err
+	}
+	return g.Incl(ranks...)
+}
+
+// RangeExcl is Excl of the ranks of some ranges (MPI_Group_range_excl).
+func (g *Group) RangeExcl(ranges ...Range) (*Group, error) {
+	ranks, err := g.expand(ranges)
+	if err != nil {
+		return nil, err
+	}
+	return g.Excl(ranks...)
+}
+
+func (g *Group) expand(ranges []Range) (ranks []int, err error) {
+	for _, x := range ranges {
+		if x.Stride == 0 || x.First < 0 || x.First >= len(g.ranks) || x.Last < 0 || x.Last >= len(g.ranks) {
+			return nil, fmt.Errorf("mpi: group: %w: range %+v, there are %d", ErrRank, x, len(g.ranks))
+		}
+		if (x.Last < x.First) != (x.Stride < 0) && x.Last != x.First {
+			continue
+		}
+		for i := range (x.Last-x.First)/x.Stride + 1 {
+			ranks = append(ranks, x.First+i*x.Stride)
+		}
+	}
+	return ranks, nil
+}
+
+// Translate is the numbers in another group of some of this one's ranks
+// (MPI_Group_translate_ranks): Undefined where it has them not, and ProcNull for
+// ProcNull.
+func (g *Group) Translate(ranks []int, other *Group) ([]int, error) {
+	list, set := make([]int, len(ranks)), other.set()
+	for i, r := range ranks {
+		if r == ProcNull {
+			list[i] = ProcNull
+			continue
+		}
+		if err := g.check(ranks[i : i+1]); err != nil {
+			return nil, err
+		}
+		var there bool
+		if list[i], there = set[g.ranks[r]]; !there {
+			list[i] = Undefined
+		}
+	}
+	return list, nil
+}
+
+// Comparison is what two groups or communicators have in common.
+type Comparison int
+
+const (
+	Identical Comparison = iota // they are the same (MPI_IDENT)
+	Congruent                   // communicators of the same ranks in the same order (MPI_CONGRUENT)
+	Similar                     // the same ranks in another order (MPI_SIMILAR)
+	Unequal                     // other ranks (MPI_UNEQUAL)
+)
+
+func (c Comparison) String() string {
+	return [...]string{"identical", "congruent", "similar", "unequal"}[c]
+}
+
+// Compare compares groups (MPI_Group_compare).
+func (g *Group) Compare(other *Group) Comparison {
+	if slices.Equal(g.ranks, other.ranks) {
+		return Identical
+	}
+	a, b := slices.Sorted(slices.Values(g.ranks)), slices.Sorted(slices.Values(other.ranks))
+	if slices.Equal(a, b) {
+		return Similar
+	}
+	return Unequal
+}
+
+// Compare compares communicators (MPI_Comm_compare).
+func (c *Comm) Compare(other *Comm) Comparison {
+	if c == other {
+		return Identical
+	}
+	if r := c.Group().Compare(other.Group()); r != Identical {
+		return r
+	}
+	return Congruent
 }
 
 // Create makes a communicator of the ranks of a group (MPI_Comm_create). All ranks
@@ -41,7 +216,7 @@ func (c *Comm) Create(g *Group) (*Comm, error) {
 	const op = "create"
 	members := make([]int, len(g.ranks))
 	for i, r := range g.ranks {
-		if members[i] = c.local(r); members[i] == Undefined {
+		if members[i] = c.local(r); members[i] < 0 || members[i] >= c.size {
 			return nil, c.fail(op, "", fmt.Errorf("%w: its rank %d is not one of the communicator", ErrGroup, i))
 		}
 	}

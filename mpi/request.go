@@ -23,8 +23,10 @@ type Request struct {
 	null   bool            // with ProcNull, or failed before it began
 	work   *work           // of a collective
 	err    error
-	start  func(*Request) // of a persistent one
-	active bool
+
+	persistent, active bool
+	start              func(*Request) error // of a persistent one, until it is freed
+	free               func()
 }
 
 var requests = sync.Pool{New: func() any { return &Request{} }}
@@ -32,10 +34,13 @@ var requests = sync.Pool{New: func() any { return &Request{} }}
 // Ready reports whether the request is done. It is what engines wait for, and
 // says nothing new by itself: Test does.
 func (r *Request) Ready() bool {
-	if r.work != nil {
-		return r.work.Ready()
+	switch {
+	case r.null || r.idle():
+		return true
+	case r.work != nil:
+		return r.work.done
 	}
-	return r.null || r.p.Done
+	return r.p.Done
 }
 
 // Wait waits until the request is done (MPI_Wait).
@@ -70,6 +75,9 @@ func (r *Request) Cancel() bool {
 
 // end is what comes of a request that is done.
 func (r *Request) end() (Status, error) {
+	if r.idle() {
+		return Status{Source: AnySource, Tag: AnyTag}, nil
+	}
 	r.active = false
 	if r.work != nil {
 		return Status{Source: ProcNull, Tag: AnyTag}, r.work.err
@@ -137,7 +145,7 @@ type some struct {
 // Ready implements engine.Waitable.
 func (s *some) Ready() bool {
 	for i, r := range s.rs {
-		if r != nil && r.Ready() {
+		if !r.idle() && r.Ready() {
 			s.which = i
 			return true
 		}
@@ -147,7 +155,7 @@ func (s *some) Ready() bool {
 
 func commOf(rs []*Request) *Comm {
 	for _, r := range rs {
-		if r != nil {
+		if !r.idle() {
 			return r.comm
 		}
 	}
@@ -155,7 +163,7 @@ func commOf(rs []*Request) *Comm {
 }
 
 // WaitAny waits for one of the requests and returns which (MPI_Waitany), or
-// Undefined if all are nil. Set it to nil before the next call.
+// Undefined if all are nil or inactive. Set it to nil before the next call.
 func WaitAny(rs ...*Request) (int, Status, error) {
 	c := commOf(rs)
 	if c == nil {
@@ -179,7 +187,7 @@ func WaitSome(rs ...*Request) (done []int, list []Status, err error) {
 	for i, r := range rs {
 		if i == first {
 			done, list = append(done, i), append(list, s)
-		} else if r != nil {
+		} else if !r.idle() {
 			if s, ok, e := r.Test(); ok {
 				done, list, err = append(done, i), append(list, s), errors.Join(err, e)
 			}

@@ -121,10 +121,15 @@ func (c *Comm) Irsend(b Buffer, dest, tag int) (*Request, error) { return c.Isen
 // Ibsend begins a Bsend (MPI_Ibsend): the buffer may be used again at once.
 func (c *Comm) Ibsend(b Buffer, dest, tag int) (*Request, error) {
 	r := &Request{}
+	return r, c.bsend(r, b, dest, tag)
+}
+
+// bsend begins a send of a copy.
+func (c *Comm) bsend(r *Request, b Buffer, dest, tag int) error {
 	if b.Err() == nil {
 		mem := make([]byte, b.Size())
 		b.Pack(mem)
-		return r, c.send(r, Of(mem), dest, tag, false)
+		b = Of(mem)
 	}
-	return r, c.send(r, b, dest, tag, false)
+	return c.send(r, b, dest, tag, false)
 }

@@ -1,0 +1,203 @@
+package mpi
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Cart is a communicator whose ranks are the points of a grid, in row-major order:
+// the last coordinate runs fastest (MPI 4.1, chapter 8).
+type Cart struct {
+	*Comm
+	dims    []int
+	periods []bool
+}
+
+// DimsCreate is a grid of so many ranks (MPI_Dims_create): the dimensions that are
+// 0 are filled in, as equal as can be, the greatest first.
+func DimsCreate(ranks int, dims ...int) ([]int, error) {
+	grid, left, free := slices.Clone(dims), ranks, 0
+	for _, d := range dims {
+		switch {
+		case d < 0:
+			return nil, fmt.Errorf("mpi: %w: a dimension of %d", ErrGrid, d)
+		case d == 0:
+			free++
+		case left%d != 0:
+			return nil, fmt.Errorf("mpi: %w: %d ranks do not make up dimensions %v", ErrGrid, ranks, dims)
+		default:
+			left /= d
+		}
+	}
+	if ranks < 1 || free == 0 && left != 1 {
+		return nil, fmt.Errorf("mpi: %w: %d ranks do not make up dimensions %v", ErrGrid, ranks, dims)
+	}
+	found := factors(left, free)
+	for i := range grid {
+		if grid[i] == 0 {
+			grid[i], found = found[0], found[1:]
+		}
+	}
+	return grid, nil
+}
+
+// factors are k factors of n, the greatest first, and that as small as can be.
+func factors(n, k int) []int {
+	if k == 0 {
+		return nil
+	}
+	for d := 1; ; d++ {
+		if n%d != 0 || !reaches(d, k, n) {
+			continue
+		}
+		if rest := factors(n/d, k-1); k == 1 || rest[0] <= d {
+			return append([]int{d}, rest...)
+		}
+	}
+}
+
+// reaches reports whether d to the power of k is at least n.
+func reaches(d, k, n int) bool {
+	for p := 1; k > 0; k-- {
+		if p *= d; p >= n {
+			return true
+		}
+	}
+	return false
+}
+
+// CartCreate makes a communicator whose ranks are a grid (MPI_Cart_create): the
+// first ones of c, in their order, as many as the grid has points. The others get
+// nil. Along the dimensions that are periodic the last point is next to the first.
+// All ranks call it with the same arguments. reorder allows for other orders, of
+// which no use is made.
+func (c *Comm) CartCreate(dims []int, periods []bool, reorder bool) (*Cart, error) {
+	const op = "cart-create"
+	points := 1
+	for _, d := range dims {
+		if d < 1 || points > c.size/d {
+			return nil, c.fail(op, "", fmt.Errorf("%w: dimensions %v for %d ranks", ErrGrid, dims, c.size))
+		}
+		points *= d
+	}
+	if len(periods) != len(dims) {
+		return nil, c.fail(op, "", fmt.Errorf("%w: %d dimensions are periodic or not, of %d", ErrGrid, len(periods), len(dims)))
+	}
+	members := make([]int, points)
+	for i := range members {
+		members[i] = i
+	}
+	d, err := c.derive(op, c.Name()+".cart", members)
+	if d == nil {
+		return nil, err
+	}
+	return &Cart{d, slices.Clone(dims), slices.Clone(periods)}, nil
+}
+
+// Dup is Comm.Dup with the same grid.
+func (g *Cart) Dup() (*Cart, error) {
+	c, err := g.Comm.Dup()
+	if err != nil {
+		return nil, err
+	}
+	return &Cart{c, g.dims, g.periods}, nil
+}
+
+// Dims are the dimensions (MPI_Cart_get), and Periods which of them are periodic.
+func (g *Cart) Dims() []int     { return slices.Clone(g.dims) }
+func (g *Cart) Periods() []bool { return slices.Clone(g.periods) }
+
+// Coords are the coordinates of a rank (MPI_Cart_coords).
+func (g *Cart) Coords(rank int) ([]int, error) {
+	if rank < 0 || rank >= g.size {
+		return nil, g.fail("coords", "", fmt.Errorf("%w: %d, there are %d", ErrRank, rank, g.size))
+	}
+	return g.coords(rank), nil
+}
+
+func (g *Cart) coords(rank int) []int {
+	at := make([]int, len(g.dims))
+	for i := len(at) - 1; i >= 0; i-- {
+		at[i] = rank % g.dims[i]
+		rank /= g.dims[i]
+	}
+	return at
+}
+
+// RankOf is the rank at some coordinates (MPI_Cart_rank). Along a dimension that is
+// periodic they may be any numbers.
+func (g *Cart) RankOf(coords ...int) (int, error) {
+	rank := Undefined
+	if len(coords) == len(g.dims) {
+		rank = g.rankOf(coords)
+	}
+	if rank < 0 {
+		return Undefined, g.fail("rank-of", "", fmt.Errorf("%w: the grid of %v has no point %v", ErrGrid, g.dims, coords))
+	}
+	return rank, nil
+}
+
+// rankOf is the rank at some coordinates, or ProcNull.
+func (g *Cart) rankOf(coords []int) (rank int) {
+	for i, x := range coords {
+		n := g.dims[i]
+		if g.periods[i] {
+			x = (x%n + n) % n
+		}
+		if x < 0 || x >= n {
+			return ProcNull
+		}
+		rank = rank*n + x
+	}
+	return rank
+}
+
+// Shift says whom a rank receives from and sends to when all send by ranks along a
+// dimension (MPI_Cart_shift). Beyond the edge that is ProcNull.
+func (g *Cart) Shift(dim, by int) (source, dest int, err error) {
+	if dim < 0 || dim >= len(g.dims) {
+		return Undefined, Undefined, g.fail("shift", "", fmt.Errorf("%w: there is no dimension %d of %d", ErrGrid, dim, len(g.dims)))
+	}
+	source, dest = g.shift(dim, by)
+	return source, dest, nil
+}
+
+func (g *Cart) shift(dim, by int) (source, dest int) {
+	at := g.coords(g.rank)
+	x := at[dim]
+	at[dim] = x + by
+	dest = g.rankOf(at)
+	at[dim] = x - by
+	return g.rankOf(at), dest
+}
+
+// Sub cuts the grid into grids of the dimensions that remain (MPI_Cart_sub), of
+// which each rank is in one.
+func (g *Cart) Sub(remain []bool) (*Cart, error) {
+	const op = "cart-sub"
+	if len(remain) != len(g.dims) {
+		return nil, g.fail(op, "", fmt.Errorf("%w: %d dimensions remain or not, of %d", ErrGrid, len(remain), len(g.dims)))
+	}
+	here := g.coords(g.rank)
+	var members []int
+	for r := range g.size {
+		at, same := g.coords(r), true
+		for i := range at {
+			same = same && (remain[i] || at[i] == here[i])
+		}
+		if same {
+			members = append(members, r)
+		}
+	}
+	c, err := g.derive(op, g.Name()+".sub", members)
+	if err != nil {
+		return nil, err
+	}
+	s := &Cart{Comm: c}
+	for i, stays := range remain {
+		if stays {
+			s.dims, s.periods = append(s.dims, g.dims[i]), append(s.periods, g.periods[i])
+		}
+	}
+	return s, nil
+}

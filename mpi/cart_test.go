@@ -1,0 +1,213 @@
+package mpi_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/softrnic/softrnic/mpi"
+)
+
+func TestDimsCreate(t *testing.T) {
+	// The examples of the standard (MPI 4.1, 8.5.2), and others.
+	for _, c := range []struct {
+		ranks      int
+		dims, want []int
+	}{
+		{6, []int{0, 0}, []int{3, 2}},
+		{7, []int{0, 0}, []int{7, 1}},
+		{6, []int{0, 3, 0}, []int{2, 3, 1}},
+		{7, []int{0, 3, 0}, nil},
+		{16, []int{0, 0}, []int{4, 4}},
+		{16, []int{0, 0, 0}, []int{4, 2, 2}},
+		{12, []int{0, 0}, []int{4, 3}},
+		{36, []int{0, 0, 0}, []int{4, 3, 3}},
+		{1, []int{0, 0}, []int{1, 1}},
+		{4, []int{4}, []int{4}},
+		{4, []int{2}, nil},
+		{4, []int{-1, 0}, nil},
+		{0, []int{0}, nil},
+	} {
+		got, err := mpi.DimsCreate(c.ranks, c.dims...)
+		require.Equal(t, c.want, got, "%d ranks, %v", c.ranks, c.dims)
+		if c.want == nil {
+			require.ErrorIs(t, err, mpi.ErrGrid)
+		}
+	}
+}
+
+// Of all ways to write a number as a product, none has a smaller greatest factor.
+func TestDimsAreEqual(t *testing.T) {
+	var least func(n, k int) int
+	least = func(n, k int) int {
+		if k == 1 {
+			return n
+		}
+		best := n
+		for d := 1; d <= n; d++ {
+			if n%d == 0 {
+				best = min(best, max(d, least(n/d, k-1)))
+			}
+		}
+		return best
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		n, k := rapid.IntRange(1, 300).Draw(t, "ranks"), rapid.IntRange(1, 3).Draw(t, "dimensions")
+		dims, err := mpi.DimsCreate(n, make([]int, k)...)
+		require.NoError(t, err)
+		product := 1
+		for _, d := range dims {
+			product *= d
+		}
+		require.Equal(t, n, product)
+		require.True(t, slices.IsSortedFunc(dims, func(a, b int) int { return b - a }), dims)
+		require.Equal(t, least(n, k), dims[0])
+	})
+}
+
+func TestCart(t *testing.T) {
+	job(t, 8, mpi.Options{}, func(w *mpi.World) error {
+		// Seven ranks do not make 2 x 3: one is left over, and one more.
+		g, err := w.CartCreate([]int{2, 3}, []bool{false, true}, true)
+		if err != nil {
+			return err
+		}
+		if w.Rank() >= 6 {
+			require.Nil(t, g)
+			return nil
+		}
+		require.Equal(t, []int{2, 3}, g.Dims())
+		require.Equal(t, []bool{false, true}, g.Periods())
+		for r := range 6 {
+			at, err := g.Coords(r)
+			require.NoError(t, err)
+			require.Equal(t, []int{r / 3, r % 3}, at)
+			back, err := g.RankOf(at[0], at[1]-6)
+			require.NoError(t, err)
+			require.Equal(t, r, back)
+		}
+		_, err = g.Coords(6)
+		require.ErrorIs(t, err, mpi.ErrRank)
+		_, err = g.RankOf(2, 0)
+		require.ErrorIs(t, err, mpi.ErrGrid)
+		_, err = g.RankOf(1)
+		require.ErrorIs(t, err, mpi.ErrGrid)
+
+		x, y := g.Rank()/3, g.Rank()%3
+		source, dest, err := g.Shift(0, 1)
+		require.NoError(t, err)
+		require.Equal(t, []int{mpi.ProcNull, y}[x], source)
+		require.Equal(t, []int{3 + y, mpi.ProcNull}[x], dest)
+		source, dest, err = g.Shift(1, -2)
+		require.NoError(t, err)
+		require.Equal(t, 3*x+(y+2)%3, source)
+		require.Equal(t, 3*x+(y+1)%3, dest)
+		_, _, err = g.Shift(2, 1)
+		require.ErrorIs(t, err, mpi.ErrGrid)
+
+		row, err := g.Sub([]bool{false, true})
+		if err != nil {
+			return err
+		}
+		require.Equal(t, []int{3}, row.Dims())
+		require.Equal(t, []bool{true}, row.Periods())
+		require.Equal(t, y, row.Rank())
+		all := make([]int64, 3)
+		if err := row.Allgather(mpi.Of([]int64{int64(g.Rank())}), mpi.Of(all)); err != nil {
+			return err
+		}
+		require.Equal(t, []int64{int64(3 * x), int64(3*x + 1), int64(3*x + 2)}, all)
+		point, err := g.Sub([]bool{false, false})
+		if err != nil {
+			return err
+		}
+		require.Equal(t, 1, point.Size())
+		same, err := g.Dup()
+		if err != nil {
+			return err
+		}
+		require.Equal(t, mpi.Congruent, g.Compare(same.Comm))
+		return neighbors(same)
+	})
+}
+
+// Grids of one and two points in a dimension, where a rank is its own neighbor, or
+// twice another's.
+func TestNeighbors(t *testing.T) {
+	job(t, 4, mpi.Options{}, func(w *mpi.World) error {
+		for _, dims := range [][]int{{4}, {2, 2}, {1, 4}, {2, 1, 2}, {1}, {}} {
+			for _, periodic := range []bool{false, true} {
+				periods := make([]bool, len(dims))
+				for i := range periods {
+					periods[i] = periodic
+				}
+				g, err := w.CartCreate(dims, periods, false)
+				if err == nil && g != nil {
+					err = neighbors(g)
+				}
+				if err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+}
+
+// neighbors has every rank send a rank, a dimension and a direction.
+func neighbors(g *mpi.Cart) error {
+	dims := len(g.Dims())
+	var out, want, wantAll []int64
+	for d := range dims {
+		before, behind, err := g.Shift(d, 1)
+		if err != nil {
+			return err
+		}
+		for side, r := range []int{before, behind} {
+			out = append(out, int64(100*g.Rank()+10*d+side))
+			if r == mpi.ProcNull {
+				want, wantAll = append(want, -1), append(wantAll, -1)
+				continue
+			}
+			want = append(want, int64(100*r+10*d+1-side)) // what it has sent the other way
+			wantAll = append(wantAll, int64(r))
+		}
+	}
+	for _, strided := range []bool{false, true} {
+		recv := newMemory(blank(2*dims), strided)
+		if err := g.NeighborAlltoall(newMemory(out, strided).buf(), recv.buf()); err != nil {
+			return err
+		}
+		if err := recv.is("neighbor-alltoall", want); err != nil {
+			return err
+		}
+		recv = newMemory(blank(2*dims), strided)
+		if err := g.NeighborAllgather(newMemory([]int64{int64(g.Rank())}, strided).buf(), recv.buf()); err != nil {
+			return err
+		}
+		if err := recv.is("neighbor-allgather", wantAll); err != nil {
+			return err
+		}
+	}
+	a, b := newMemory(blank(2*dims), false), newMemory(blank(2*dims), false)
+	r, err := g.IneighborAlltoall(mpi.Of(out), a.buf())
+	if err != nil {
+		return err
+	}
+	s, err := g.NeighborAllgatherInit(mpi.Of([]int64{int64(g.Rank())}), b.buf())
+	if err != nil {
+		return err
+	}
+	if err := s.Start(); err != nil {
+		return err
+	}
+	if _, err := mpi.WaitAll(s, r); err != nil {
+		return err
+	}
+	if err := a.is("ineighbor-alltoall", want); err != nil {
+		return err
+	}
+	return b.is("persistent neighbor-allgather", wantAll)
+}

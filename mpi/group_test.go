@@ -1,0 +1,156 @@
+package mpi_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/softrnic/softrnic/mpi"
+)
+
+// world8 runs f at rank 2 of a job of eight.
+func world8(t *testing.T, f func(w *mpi.World)) {
+	job(t, 8, mpi.Options{}, func(w *mpi.World) error {
+		if w.Rank() == 2 {
+			f(w)
+		}
+		return nil
+	})
+}
+
+// ranks are a group's ranks in the job.
+func ranks(t require.TestingT, world, g *mpi.Group) []int {
+	all := make([]int, g.Size())
+	for i := range all {
+		all[i] = i
+	}
+	list, err := g.Translate(all, world)
+	require.NoError(t, err)
+	return list
+}
+
+func TestGroups(t *testing.T) {
+	world8(t, func(w *mpi.World) {
+		world := w.Group()
+		require.Equal(t, 8, world.Size())
+		require.Equal(t, 2, world.Rank())
+		g, err := world.RangeIncl(mpi.Range{First: 6, Last: 1, Stride: -2}, mpi.Range{First: 7, Last: 7, Stride: 3}, mpi.Range{First: 3, Last: 1, Stride: 1})
+		require.NoError(t, err)
+		require.Equal(t, []int{6, 4, 2, 7}, ranks(t, world, g))
+		require.Equal(t, 2, g.Rank())
+		g, err = world.RangeExcl(mpi.Range{First: 0, Last: 7, Stride: 3})
+		require.NoError(t, err)
+		require.Equal(t, []int{1, 2, 4, 5, 7}, ranks(t, world, g))
+		h, err := g.Excl(1, 4)
+		require.NoError(t, err)
+		require.Equal(t, []int{1, 4, 5}, ranks(t, world, h))
+		require.Equal(t, mpi.Undefined, h.Rank())
+		list, err := world.Translate([]int{5, mpi.ProcNull, 0}, h)
+		require.NoError(t, err)
+		require.Equal(t, []int{2, mpi.ProcNull, mpi.Undefined}, list)
+
+		for _, bad := range [][]int{{8}, {-1}, {1, 1}} {
+			_, err := world.Incl(bad...)
+			require.ErrorIs(t, err, mpi.ErrRank)
+			_, err = world.Excl(bad...)
+			require.ErrorIs(t, err, mpi.ErrRank)
+		}
+		for _, bad := range []mpi.Range{{First: 0, Last: 3}, {First: 0, Last: 8, Stride: 1}, {First: -1, Last: 3, Stride: 1}} {
+			_, err := world.RangeIncl(bad)
+			require.ErrorIs(t, err, mpi.ErrRank)
+		}
+		_, err = world.Translate([]int{8}, h)
+		require.ErrorIs(t, err, mpi.ErrRank)
+
+		var none mpi.Group
+		require.Zero(t, none.Size())
+		require.Equal(t, mpi.Undefined, none.Rank())
+		require.Equal(t, mpi.Identical, none.Union(world).Compare(world))
+		require.Equal(t, 2, none.Union(world).Rank())
+	})
+}
+
+// Sets of groups against slices.
+func TestGroupSets(t *testing.T) {
+	world8(t, func(w *mpi.World) {
+		world := w.Group()
+		rapid.Check(t, func(t *rapid.T) {
+			draw := func(name string) ([]int, *mpi.Group) {
+				list := rapid.SliceOfNDistinct(rapid.IntRange(0, 7), 0, 8, rapid.ID).Draw(t, name)
+				g, err := world.Incl(list...)
+				require.NoError(t, err)
+				return list, g
+			}
+			a, ga := draw("a")
+			b, gb := draw("b")
+			both, onlyA, union := []int{}, []int{}, slices.Clone(a)
+			for _, r := range a {
+				if slices.Contains(b, r) {
+					both = append(both, r)
+				} else {
+					onlyA = append(onlyA, r)
+				}
+			}
+			for _, r := range b {
+				if !slices.Contains(a, r) {
+					union = append(union, r)
+				}
+			}
+			require.Equal(t, both, ranks(t, world, ga.Intersection(gb)))
+			require.Equal(t, onlyA, ranks(t, world, ga.Difference(gb)))
+			require.Equal(t, append([]int{}, union...), ranks(t, world, ga.Union(gb)))
+			slices.Sort(union)
+			want := mpi.Unequal
+			if slices.Equal(a, b) {
+				want = mpi.Identical
+			} else if len(a) == len(b) && len(both) == len(a) {
+				want = mpi.Similar
+			}
+			require.Equal(t, want, ga.Compare(gb))
+		})
+	})
+}
+
+func TestCreate(t *testing.T) {
+	job(t, 5, mpi.Options{}, func(w *mpi.World) error {
+		g, err := w.Group().Incl(3, 0, 4)
+		require.NoError(t, err)
+		c, err := w.Create(g)
+		if err != nil {
+			return err
+		}
+		require.Equal(t, slices.Contains([]int{0, 3, 4}, w.Rank()), c != nil)
+		if c != nil {
+			require.Equal(t, g.Rank(), c.Rank())
+			require.Equal(t, mpi.Identical, g.Compare(c.Group()))
+			require.Equal(t, mpi.Unequal, w.Compare(c))
+			d, err := c.Split(0, c.Rank())
+			if err != nil {
+				return err
+			}
+			require.Equal(t, mpi.Congruent, d.Compare(c))
+			require.Equal(t, mpi.Identical, d.Compare(d))
+			e, err := c.Split(0, -c.Rank())
+			if err != nil {
+				return err
+			}
+			require.Equal(t, mpi.Similar, e.Compare(c))
+			require.Equal(t, "similar", mpi.Similar.String())
+			_, err = e.Create(w.Group())
+			require.ErrorIs(t, err, mpi.ErrGroup)
+			if err := everyCollective(e, e.Rank(), 3, []trial{{n: 5, root: 1}}); err != nil {
+				return err
+			}
+		}
+		// Two groups at a time.
+		half, err := w.Group().Incl([][]int{{0, 1}, {0, 1}, {4, 3, 2}, {4, 3, 2}, {4, 3, 2}}[w.Rank()]...)
+		require.NoError(t, err)
+		h, err := w.Create(half)
+		if err != nil {
+			return err
+		}
+		return h.Barrier()
+	})
+}
