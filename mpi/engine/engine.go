@@ -124,6 +124,9 @@ func (e *Engine) Wait(ctx context.Context, w Waitable) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
+		if e.fab != nil {
+			e.fab.Flush()
+		}
 		if e.leader == nil {
 			e.lead(ctx, w)
 		} else {

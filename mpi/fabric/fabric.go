@@ -16,6 +16,9 @@ type Fabric interface {
 	// was anything.
 	Poll() bool
 
+	// Flush sends what was kept back to leave together.
+	Flush()
+
 	// Block returns when Poll may find something, or ctx has ended, whose
 	// error it then returns. It is called by one goroutine at a time, without
 	// the lock.

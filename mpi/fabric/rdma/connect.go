@@ -33,6 +33,8 @@ type link struct {
 	credits   uint16
 	owed      uint16
 	out       view // of the rank's ring
+	recent    int  // packets since the last Flush
+	batch     batch
 	posted    uint32
 	completed uint32
 }

@@ -2,9 +2,11 @@ package rdma
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"sync/atomic"
+	"time"
 
 	"github.com/softrnic/softrnic/cm"
 	"github.com/softrnic/softrnic/mpi/envelope"
@@ -41,6 +43,11 @@ type Fabric struct {
 	sends pool
 	moves moves
 	cache cache
+
+	recents []*link     // those that were sent to since the last Flush
+	batched []*link     // those that packets wait for
+	timer   *time.Timer // for their sake
+
 	rings atomic.Pointer[[]*ring] // of the fast path
 
 	wcs    [64]verbs.WC
@@ -67,6 +74,8 @@ func New(dev verbs.Device, host fabric.Host, book fabric.Book, o Options) (_ *Fa
 	f := &Fabric{host: host, book: book, o: o, rank: book.Rank(), dev: dev,
 		links: make([]*link, book.Size()), byQP: map[uint32]*link{}, work: make(chan struct{})}
 	f.ctx, f.cancel = context.WithCancel(context.Background())
+	f.timer = time.AfterFunc(time.Hour, f.late)
+	f.timer.Stop()
 	defer func() {
 		if err != nil {
 			f.cancel()
@@ -112,6 +121,13 @@ func (f *Fabric) Send(rank int, h *envelope.Header, payload []byte) bool {
 		l.waiting = true
 		return false
 	}
+	if f.pack(l, h, payload) {
+		return true
+	}
+	if l.batch.n > 0 && !f.flush(l) || l.credits == 0 || l.room() == 0 {
+		l.waiting = true
+		return false
+	}
 	n := envelope.Size + len(payload)
 	h.Credits = l.owed
 	wr := &f.wr[0]
@@ -141,6 +157,9 @@ func (f *Fabric) Send(rank int, h *envelope.Header, payload []byte) bool {
 	l.owed = 0
 	l.credits--
 	f.stats.packets++
+	if l.recent++; l.recent == 1 {
+		f.recents = append(f.recents, l)
+	}
 	return true
 }
 
@@ -238,6 +257,7 @@ func (f *Fabric) Hide(e protocol.Exposed) { f.cache.put(e.(*region)) }
 
 // Poll implements fabric.Fabric.
 func (f *Fabric) Poll() (some bool) {
+	f.Flush()
 	some = f.pollRings()
 	for {
 		n := f.ready
@@ -301,23 +321,31 @@ func (f *Fabric) complete(wc *verbs.WC) {
 		return
 	}
 	l.completed = ordinal + 1
-	if l.waiting && l.credits > 0 {
-		l.waiting = false
-		f.host.Core().Resume(l.rank)
+	if l.waiting {
+		f.resume(l)
 	}
 }
 
-// arrived handles a packet that a receive took.
+// arrived handles what a receive took: a packet, or several together.
 func (f *Fabric) arrived(l *link, b []byte) {
-	if len(b) < envelope.Size {
-		f.lose(l, fmt.Errorf("%w: %d bytes", envelope.ErrMalformed, len(b)))
-		return
+	for first := true; len(b) > 0 && !l.down; first = false {
+		if len(b) < envelope.Size {
+			f.lose(l, fmt.Errorf("%w: %d bytes", envelope.ErrMalformed, len(b)))
+			return
+		}
+		n := envelope.Size + int(binary.LittleEndian.Uint32(b[28:])) // Header.Bytes
+		if n < 0 || n > len(b) {
+			f.lose(l, fmt.Errorf("%w: a packet of %d bytes in %d", envelope.ErrMalformed, n, len(b)))
+			return
+		}
+		f.handle(l, b[:envelope.Size], b[envelope.Size:n], first)
+		b = b[min(len(b), padded(n)):]
 	}
-	f.handle(l, b[:envelope.Size], b[envelope.Size:])
+	f.owe(l)
 }
 
-// handle handles a packet.
-func (f *Fabric) handle(l *link, header, payload []byte) {
+// handle handles a packet. The first of several brings credits.
+func (f *Fabric) handle(l *link, header, payload []byte, first bool) {
 	var h envelope.Header
 	if err := h.Get(header); err != nil {
 		f.lose(l, err)
@@ -332,11 +360,9 @@ func (f *Fabric) handle(l *link, header, payload []byte) {
 		return
 	}
 	l.credits += h.Credits
-	if h.Kind == envelope.Credit { // which has not used any itself
-		f.host.Core().Resume(l.rank)
-		return
+	if first && h.Kind != envelope.Credit { // which has not used any itself
+		l.owed++
 	}
-	l.owed++
 	switch h.Kind {
 	case envelope.Hello:
 		f.greeted(l)
@@ -347,10 +373,13 @@ func (f *Fabric) handle(l *link, header, payload []byte) {
 		f.lose(l, err)
 		return
 	}
-	if l.waiting && l.credits > 0 && h.Credits > 0 {
-		l.waiting = false
-		f.host.Core().Resume(l.rank)
+	if l.waiting && h.Credits > 0 {
+		f.resume(l)
 	}
+}
+
+// owe gives credits when there are many to give.
+func (f *Fabric) owe(l *link) {
 	if int(l.owed) >= f.o.Credits/2 {
 		f.giveCredits(l)
 	}
@@ -361,6 +390,9 @@ func (f *Fabric) handle(l *link, header, payload []byte) {
 func (f *Fabric) giveCredits(l *link) {
 	if !l.up || l.room() == 0 {
 		return // later
+	}
+	if l.batch.n > 0 && f.flush(l) {
+		return // they went with it
 	}
 	h := envelope.Header{Kind: envelope.Credit, Source: uint32(f.rank), Credits: l.owed}
 	h.Put(f.frame[:])
@@ -416,8 +448,8 @@ func (f *Fabric) Stats() map[string]uint64 {
 			connected++
 		}
 	}
-	return map[string]uint64{"packets": f.stats.packets, "credit_packets": f.stats.creditPackets, "connections": connected,
+	return map[string]uint64{"packets": f.stats.packets, "coalesced": f.stats.coalesced, "credit_packets": f.stats.creditPackets, "connections": connected,
 		"registrations": f.cache.registered, "registration_hits": f.cache.hits, "receive_buffers": uint64(f.recvs.count)}
 }
 
-type stats struct{ packets, creditPackets uint64 }
+type stats struct{ packets, coalesced, creditPackets uint64 }

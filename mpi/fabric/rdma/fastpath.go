@@ -126,7 +126,8 @@ func (f *Fabric) fast(l *link, slot []byte) {
 		f.lose(l, envelope.ErrMalformed)
 		return
 	}
-	f.handle(l, slot[at:], slot[at-n:at])
+	f.handle(l, slot[at:], slot[at-n:at], true)
+	f.owe(l)
 }
 
 // How long a rank that polls looks before it lets others have the processor,

@@ -95,6 +95,9 @@ func (*Fabric) Store(int, []byte, envelope.Key, uint64) error { return errors.Er
 // there is.
 func (f *Fabric) Poll() bool { return false }
 
+// Flush implements fabric.Fabric: nothing is kept back.
+func (*Fabric) Flush() {}
+
 // Block implements fabric.Fabric. Who waits is told by those goroutines.
 func (f *Fabric) Block(ctx context.Context) error {
 	<-ctx.Done()
