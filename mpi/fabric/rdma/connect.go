@@ -120,13 +120,8 @@ func (f *Fabric) listen() (err error) {
 	if err := f.book.Put(key(f.rank), a.String()); err != nil {
 		return err
 	}
-	var both sync.WaitGroup
-	both.Go(func() { f.serve(l) })
-	both.Go(func() { f.answer(asks) })
-	go func() {
-		both.Wait()
-		close(f.work)
-	}()
+	f.work.Go(func() { f.serve(l) })
+	f.work.Go(func() { f.answer(asks) })
 	return nil
 }
 
@@ -137,7 +132,7 @@ func (f *Fabric) serve(l *cm.Listener) {
 		if err != nil {
 			return
 		}
-		go f.accept(r)
+		f.work.Go(func() { f.accept(r) })
 	}
 }
 
@@ -205,8 +200,10 @@ func (f *Fabric) newLink(rank int, client bool) (*link, error) {
 		case old != nil && old.qp != nil && !client:
 			err = fmt.Errorf("%w: rank %d is connected", fabric.ErrRefused, rank)
 		default:
-			f.links[rank] = l
-			f.byQP[qp.Num()] = l
+			if err = f.cq.Resize(f.depth(0)); err == nil {
+				f.links[rank] = l
+				f.byQP[qp.Num()] = l
+			}
 		}
 	})
 	if err != nil {
@@ -264,11 +261,11 @@ func (f *Fabric) connect(rank int) {
 	}
 	if rank < f.rank {
 		f.links[rank] = &link{rank: rank} // being made
-		go f.dial(rank)
+		f.work.Go(func() { f.dial(rank) })
 		return
 	}
 	f.links[rank] = &link{rank: rank}
-	go f.ask(rank)
+	f.work.Go(func() { f.ask(rank) })
 }
 
 // connectTime is how long a rank may take to answer.
@@ -365,7 +362,7 @@ func (f *Fabric) Close(ctx context.Context) error {
 	ends.Wait()
 	f.cancel()
 	err := f.cm.Close()
-	<-f.work
+	f.work.Wait()
 	for _, l := range f.links {
 		if l != nil && l.qp != nil {
 			err = errors.Join(err, l.qp.Destroy())

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -60,7 +61,7 @@ type Fabric struct {
 
 	ctx    context.Context
 	cancel context.CancelFunc
-	work   chan struct{} // closed when the goroutines have ended
+	work   sync.WaitGroup
 	closed bool
 	stats  stats
 }
@@ -72,7 +73,7 @@ var _ fabric.Fabric = (*Fabric)(nil)
 func New(dev verbs.Device, host fabric.Host, book fabric.Book, o Options) (_ *Fabric, err error) {
 	o.fill()
 	f := &Fabric{host: host, book: book, o: o, rank: book.Rank(), dev: dev,
-		links: make([]*link, book.Size()), byQP: map[uint32]*link{}, work: make(chan struct{})}
+		links: make([]*link, book.Size()), byQP: map[uint32]*link{}}
 	f.ctx, f.cancel = context.WithCancel(context.Background())
 	f.timer = time.AfterFunc(time.Hour, f.late)
 	f.timer.Stop()
@@ -84,7 +85,7 @@ func New(dev verbs.Device, host fabric.Host, book fabric.Book, o Options) (_ *Fa
 	if f.pd, err = dev.AllocPD(); err != nil {
 		return nil, err
 	}
-	if f.cq, err = dev.CreateCQ(64 + o.Receives*4 + sendQueue*8); err != nil {
+	if f.cq, err = dev.CreateCQ(f.depth(o.Receives)); err != nil {
 		return nil, err
 	}
 	if f.srq, err = f.pd.CreateSRQ(verbs.SRQInitAttr{MaxWR: maxReceives, MaxSGE: 1}); err != nil {
@@ -95,6 +96,9 @@ func New(dev verbs.Device, host fabric.Host, book fabric.Book, o Options) (_ *Fa
 	if err := f.recvs.grow(o.Receives); err != nil {
 		return nil, err
 	}
+	if err := f.limit(); err != nil {
+		return nil, err
+	}
 	if err := f.sends.init(f.pd, o.Sends, size); err != nil {
 		return nil, err
 	}
@@ -102,7 +106,52 @@ func New(dev verbs.Device, host fabric.Host, book fabric.Book, o Options) (_ *Fa
 	if err := f.listen(); err != nil {
 		return nil, err
 	}
+	f.work.Go(f.watch)
 	return f, nil
+}
+
+// watch adds receive buffers when few are left: by the limit of the shared
+// queue, whose event comes whether the program calls or not.
+func (f *Fabric) watch() {
+	for {
+		ev, err := f.dev.GetAsyncEvent(f.ctx)
+		if err != nil {
+			return
+		}
+		if ev.Type != verbs.EventSRQLimitReached {
+			continue
+		}
+		f.host.Do(func(*protocol.Core) {
+			if err := f.moreReceives(); err != nil {
+				f.fail(err)
+			}
+		})
+	}
+}
+
+// moreReceives adds as many buffers as there were at first, unless there is
+// one for every packet that could come.
+func (f *Fabric) moreReceives() error {
+	if f.closed || f.recvs.count >= len(f.byQP)*f.o.Credits || f.recvs.count >= maxReceives {
+		return nil
+	}
+	if err := f.cq.Resize(f.depth(f.o.Receives)); err != nil {
+		return err
+	}
+	if err := f.recvs.grow(f.o.Receives); err != nil {
+		return err
+	}
+	return f.limit()
+}
+
+// limit arms the event.
+func (f *Fabric) limit() error {
+	return f.srq.Modify(verbs.SRQAttr{Limit: f.o.Receives / 4}, verbs.SRQLimit)
+}
+
+// depth is how many completions there can be, with more receives than now.
+func (f *Fabric) depth(more int) int {
+	return 64 + f.recvs.count + more + (len(f.byQP)+1)*sendQueue
 }
 
 // Limits implements protocol.Net.
