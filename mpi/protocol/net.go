@@ -10,6 +10,10 @@ import (
 // them is told later, by Core.Packet, Core.Moved, Core.Resume and Core.Lost, of
 // which the last three may be called from within them.
 //
+// Packets to a rank may take several ways and overtake one another there, within
+// MaxEarly and MaxEarlyBytes, but none overtakes a Store. Packets are neither lost
+// nor doubled while the rank is not lost.
+//
 // Before Core.Lost is called the rank is cut off: nothing of it comes any more,
 // and it can neither read nor write what it was given by Expose.
 type Net interface {
@@ -22,18 +26,18 @@ type Net interface {
 	Send(rank int, h *envelope.Header, payload []byte) bool
 
 	// Expose lets a rank read b (or write to it) until the Core takes that
-	// back by Hide.
+	// back by Hide. If it returns an error the message goes in packets instead.
 	Expose(rank int, b []byte, write bool) (envelope.Key, Exposed, error)
 
 	// Hide ends an Expose.
 	Hide(Exposed)
 
 	// Fetch reads what a key names into b, and Store writes b there; what is
-	// sent after a Store arrives behind it. If they return nil, b is the net's
-	// until Core.Moved, which follows once, also if the rank is lost. They
-	// return ErrNoRoom if there is no room now, and Core.Resume follows when
-	// there is. Another error says that b cannot be moved so (there may be a
-	// limit to registered memory): the message goes in packets instead.
+	// sent after a Store arrives behind it, and only if it has been done. If they
+	// return nil, b is the net's until Core.Moved, which follows once, also if the
+	// rank is lost. They return ErrNoRoom if there is no room now, and Core.Resume
+	// follows when there is. Another error says that b cannot be moved so (there
+	// may be a limit to registered memory): the message goes in packets instead.
 	Fetch(rank int, b []byte, key envelope.Key, move uint64) error
 	Store(rank int, b []byte, key envelope.Key, move uint64) error
 }
@@ -41,12 +45,12 @@ type Net interface {
 // ErrNoRoom is what Net.Fetch and Net.Store return when they have to wait.
 var ErrNoRoom = errors.New("no room now")
 
-// Exposed is what Net.Expose gave memory away by.
+// Exposed is what Net.Expose gave memory away by. It is not nil.
 type Exposed any
 
 // Limits says how a rank is reached.
 type Limits struct {
-	Eager int    // payload of the longest packet, in bytes
+	Eager int    // payload of the longest packet, in bytes; a key fits in at least
 	Rdma  Scheme // how longer messages travel
 }
 

@@ -9,11 +9,12 @@ import (
 	"github.com/softrnic/softrnic/mpi/match"
 )
 
-// Request is a send or a receive. Who makes it sets the fields of its first
-// group and leaves it alone until Done.
+// Request is a send, a receive, or one-sided communication. Who makes it sets
+// the fields of its first group and leaves it alone until Done. To be used again
+// it has to be zero again.
 type Request struct {
-	Envelope match.Envelope // Source is the sender; of a receive it may be match.Any
-	Dest     int            // rank, of a send
+	Envelope match.Envelope // of a receive, Source is the sender, or match.Any; of a send it does not count
+	Dest     int            // rank, but for a receive
 	Buf      []byte         // the Core's until Done
 	Sync     bool           // a send is done when its receive is there
 	Among    []int          // of a receive from match.Any: the ranks it can come from; nil is all
@@ -25,14 +26,48 @@ type Request struct {
 	Bytes    int            // that came, or went
 
 	node    match.Node[*Request]
-	id      uint64 // in the table of requests that the peer knows
-	exposed Exposed
-	peer    int32  // with whom the message is under way
-	left    uint64 // bytes that have not come yet (Packed)
-	offset  uint64 // of the next byte that leaves (Packed)
-	to      uint64 // the request at the other end
 	state   state
+	scheme  Scheme // how it travels, if it is long
+	alone   bool   // one-sided: the other rank is told nothing
+	peer    int32  // with whom it is under way
+	id      uint64 // in the table of requests that the peer knows
+	to      uint64 // the request at the other end
+	length  uint64 // of the message that a receive has
+	key     envelope.Key
+	exposed Exposed
+	parts   parts  // that have come (Packed)
+	offset  uint64 // of the next byte that leaves (Packed)
 }
+
+// state is where a request stands. A packet, or a call of the net, that does
+// not belong to it changes nothing.
+type state uint8
+
+const (
+	idle      state = iota
+	queued          // its turn on the way to the peer has not come
+	matching        // a send, for Matched
+	offered         // a send, for Clear or Finish
+	storing         // a send, for Net.Store
+	streaming       // a send, in packets
+	waiting         // a receive, for its message; a send to ourselves, for its receive
+	fetching        // a receive, for Net.Fetch
+	placing         // a receive, for Finish of who stores it, or Data
+	filling         // a receive, for Data
+)
+
+// Errors of requests and packets, wrapped with whom they concern.
+var (
+	ErrTruncated = errors.New("message is longer than the receive buffer") // MPI_ERR_TRUNCATE
+	ErrLost      = errors.New("the other rank is lost")                    // MPI_ERR_PROC_FAILED
+	ErrCanceled  = errors.New("canceled")
+	ErrProtocol  = errors.New("the other rank broke the protocol")
+	ErrFlood     = errors.New("too much has come that nobody receives")
+	ErrTooLong   = errors.New("payload is longer than a packet")
+)
+
+// Ready reports whether the request is done.
+func (r *Request) Ready() bool { return r.Done }
 
 // from reports whether a receive can have its message from a rank.
 func (r *Request) from(rank int) bool {
@@ -42,105 +77,7 @@ func (r *Request) from(rank int) bool {
 	return r.Among == nil || slices.Contains(r.Among, rank)
 }
 
-// Ready reports whether the request is done.
-func (r *Request) Ready() bool { return r.Done }
-
-type state uint8
-
-const (
-	idle      state = iota
-	waiting         // in a queue: a receive for its message, a send for room
-	asking          // a send for Matched, or Finish of who fetches it
-	offering        // a send for Clear
-	fetching        // a receive by Net.Fetch
-	storing         // a send by Net.Store
-	placing         // a receive for Finish of who stores it
-	streaming       // a send in packets
-	filling         // a receive in packets
-)
-
-// Errors of requests, wrapped with whom they concern.
-var (
-	ErrTruncated = errors.New("message is longer than the receive buffer") // MPI_ERR_TRUNCATE
-	ErrLost      = errors.New("the other rank is lost")
-	ErrCanceled  = errors.New("canceled")
-	ErrProtocol  = errors.New("the other rank broke the protocol")
-)
-
-func (r *Request) finish(err error) {
-	r.state = idle
-	if r.Err == nil {
-		r.Err = err
-	}
-	r.Done = true
-}
-
-func (r *Request) truncated(length uint64) error {
+func (r *Request) truncated() error {
 	return fmt.Errorf("%w: %d bytes came from rank %d with tag %d, there is room for %d", ErrTruncated,
-		length, r.Received.Source, r.Received.Tag, len(r.Buf))
-}
-
-// Message is a message that has come and has no receive yet.
-type Message struct {
-	Envelope match.Envelope
-	Length   uint64
-
-	data  []byte // of an eager one
-	kind  envelope.Kind
-	flags envelope.Flags
-	id    uint64
-	key   envelope.Key
-	self  *Request // the send of one from ourselves
-	node  match.Node[*Message]
-}
-
-// table gives requests numbers that peers can name. A number that is old or
-// made up finds nothing.
-type table struct {
-	slots []slot
-	free  []uint32
-	used  int
-}
-
-type slot struct {
-	r     *Request
-	epoch uint32
-}
-
-func (t *table) add(r *Request) {
-	if r.id != 0 {
-		return
-	}
-	var i uint32
-	if n := len(t.free); n > 0 {
-		i = t.free[n-1]
-		t.free = t.free[:n-1]
-	} else {
-		i = uint32(len(t.slots))
-		t.slots = append(t.slots, slot{})
-	}
-	s := &t.slots[i]
-	s.epoch++
-	s.r = r
-	r.id = uint64(s.epoch)<<32 | uint64(i)
-	t.used++
-}
-
-func (t *table) get(id uint64) *Request {
-	i := uint32(id)
-	if uint64(i) >= uint64(len(t.slots)) || t.slots[i].epoch != uint32(id>>32) {
-		return nil
-	}
-	return t.slots[i].r
-}
-
-func (t *table) remove(r *Request) {
-	if r.id == 0 {
-		return
-	}
-	i := uint32(r.id)
-	t.slots[i].r = nil
-	t.free = append(t.free, i)
-	r.id = 0
-	t.used--
+		r.length, r.Received.Source, r.Received.Tag, len(r.Buf))
 }

@@ -1,0 +1,104 @@
+package envelope
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+)
+
+// Size is the length of a header in bytes.
+const Size = 40
+
+// MaxMessage is the length of the longest message in bytes: as much as both
+// the field and this machine can hold.
+const MaxMessage = min(1<<47, math.MaxInt)
+
+// Header describes a packet. It is followed by Bytes bytes of payload, or
+// preceded by them where the header lies at the end (see the RDMA fast path).
+//
+// Length is that of the message in bytes; of Clear, how much of it is wanted; of
+// Data, where in the message the payload belongs; of Throttle, 1 or 0. ID is the
+// sender's name for its request in Eager and Ready and what answers them, and the
+// receiver's in Data and in the Finish of who has written. Length, ID, Context,
+// Tag and Flags of Active are its handler's.
+type Header struct {
+	Context uint32 // of the communicator
+	Tag     int32
+	Length  uint64 // of the whole message; see below
+	ID      uint64 // of the request that the packet is about, where it is known by one
+	Source  uint32 // rank in the job
+	Bytes   uint32 // payload of this packet
+	Seq     uint32 // counts the packets of a rank that are Ordered, and apart from them its Throttles
+	Credits uint16 // packets of the other direction that have been dealt with
+	Flags   Flags
+	Kind    Kind
+}
+
+// Put writes the header to b[:Size]. The last aligned word holds sequence
+// number and kind, and is never zero: who polls memory for it sees the rest
+// once it is there.
+func (h *Header) Put(b []byte) {
+	_ = b[Size-1]
+	le := binary.LittleEndian
+	le.PutUint32(b[0:], h.Context)
+	le.PutUint32(b[4:], uint32(h.Tag))
+	le.PutUint64(b[8:], h.Length)
+	le.PutUint64(b[16:], h.ID)
+	le.PutUint32(b[24:], h.Source)
+	le.PutUint32(b[28:], h.Bytes)
+	le.PutUint32(b[32:], h.Seq)
+	le.PutUint16(b[36:], h.Credits)
+	b[38] = byte(h.Flags)
+	b[39] = byte(h.Kind)
+}
+
+// ErrMalformed is what Get returns wrapped.
+var ErrMalformed = errors.New("malformed packet")
+
+// Get reads a header from b[:Size] and checks what can be checked without
+// knowing the sender.
+func (h *Header) Get(b []byte) error {
+	if len(b) < Size {
+		return fmt.Errorf("%w: %d bytes are no header of %d", ErrMalformed, len(b), Size)
+	}
+	le := binary.LittleEndian
+	*h = Header{
+		Context: le.Uint32(b[0:]), Tag: int32(le.Uint32(b[4:])), Length: le.Uint64(b[8:]), ID: le.Uint64(b[16:]),
+		Source: le.Uint32(b[24:]), Bytes: le.Uint32(b[28:]), Seq: le.Uint32(b[32:]), Credits: le.Uint16(b[36:]),
+		Flags: Flags(b[38]), Kind: Kind(b[39]),
+	}
+	return h.check()
+}
+
+// check reports what a header says that cannot be.
+func (h *Header) check() error {
+	switch {
+	case h.Kind == 0 || h.Kind >= last:
+		return fmt.Errorf("%w: %v is unknown", ErrMalformed, h.Kind)
+	case h.Flags&^allowed[h.Kind] != 0 || h.Kind == Ready && h.Flags == Copied|Place:
+		return fmt.Errorf("%w: %v with flags %#x", ErrMalformed, h.Kind, uint8(h.Flags))
+	case h.Length > MaxMessage || h.Kind == Data && h.Length+uint64(h.Bytes) > MaxMessage:
+		return fmt.Errorf("%w: %v of a message of %d bytes and more", ErrMalformed, h.Kind, h.Length)
+	}
+	ok := true
+	switch h.Kind {
+	case Eager:
+		ok = h.Length == uint64(h.Bytes)
+	case Ready:
+		ok = h.Flags == 0 && h.Bytes == KeySize || h.Flags != 0 && h.Bytes == 0
+	case Clear:
+		ok = h.Bytes == KeySize
+	case Data:
+		ok = h.Bytes > 0
+	case Finish, Matched, Throttle:
+		ok = h.Bytes == 0 && (h.Kind != Throttle || h.Length <= 1)
+	}
+	if !ok {
+		return fmt.Errorf("%w: %v of %d with a payload of %d", ErrMalformed, h.Kind, h.Length, h.Bytes)
+	}
+	if h.Tag < 0 && (h.Kind == Eager || h.Kind == Ready) {
+		return fmt.Errorf("%w: %v with tag %d", ErrMalformed, h.Kind, h.Tag)
+	}
+	return nil
+}

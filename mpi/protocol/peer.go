@@ -1,0 +1,96 @@
+package protocol
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/softrnic/softrnic/mpi/envelope"
+	"github.com/softrnic/softrnic/mpi/match"
+)
+
+// peer is what a Core knows of another rank.
+type peer struct {
+	queue fifo[outgoing] // what waits for room on the way to it
+	seq   uint32         // of the next ordered packet to it
+	next  uint32         // that is expected from it
+
+	early      map[uint32]*Message // by number: packets that came before their turn
+	earlyBytes int
+
+	held      int    // bytes that messages of it take here until they are received
+	holding   bool   // so many that it is to announce what it sends
+	told      uint32 // number of the last Throttle to it
+	heard     uint32 // and from it
+	announces bool   // we are to announce what we send
+
+	lost error
+}
+
+// Lost says that a rank is cut off. Whatever waits for it fails; what has come
+// from it and is complete stays. A request whose memory the net still has is
+// done when Moved says so.
+func (c *Core) Lost(rank int, why error) {
+	p := &c.peers[rank]
+	if p.lost != nil {
+		return
+	}
+	p.lost = fmt.Errorf("%w: rank %d: %w", ErrLost, rank, why)
+	c.lost = append(c.lost, rank)
+	l := late{f: (*Core).bury, rank: rank}
+	if c.postpone(l) {
+		return
+	}
+	c.enter()
+	defer c.leave()
+	c.bury(l)
+}
+
+// bury ends everything that waits for a lost rank.
+func (c *Core) bury(l late) {
+	rank, p := l.rank, &c.peers[l.rank]
+	for p.queue.n > 0 {
+		if r := p.queue.pop().r; r != nil {
+			c.done(r, p.lost)
+		}
+	}
+	for _, s := range c.requests.slots {
+		if s.r != nil && int(s.r.peer) == rank && s.r.state != fetching && s.r.state != storing {
+			c.done(s.r, p.lost)
+		}
+	}
+	c.posted.Each(func(n *match.Node[*Request]) bool {
+		if n.Item.from(rank) {
+			c.posted.Remove(n)
+			c.done(n.Item, p.lost)
+		}
+		return true
+	})
+	c.unexpected.Each(func(n *match.Node[*Message]) bool {
+		if int(n.Envelope.Source) == rank && n.Item.h.Kind == envelope.Ready {
+			c.take(n.Item)
+			c.recycle(n.Item)
+		}
+		return true
+	})
+	p.queue, p.early, p.earlyBytes = fifo[outgoing]{}, nil, 0
+}
+
+// LostBecause is why a rank is lost, nil if it is not.
+func (c *Core) LostBecause(rank int) error { return c.peers[rank].lost }
+
+// Hopeless says why a receive, or a probe, might wait for ever: a rank that it
+// can have its message from is lost. Among is as in Request.
+func (c *Core) Hopeless(e match.Envelope, among []int) error {
+	if len(c.lost) == 0 {
+		return nil
+	}
+	if e.Source != match.Any {
+		return c.peers[e.Source].lost
+	}
+	for _, rank := range c.lost {
+		if among == nil || slices.Contains(among, rank) {
+			return c.peers[rank].lost
+		}
+	}
+	return nil
+}

@@ -1,0 +1,56 @@
+package protocol
+
+// table gives requests numbers that peers can name. A number that is old or
+// made up finds nothing.
+type table struct {
+	slots []slot
+	free  []uint32
+	used  int
+}
+
+type slot struct {
+	r     *Request
+	epoch uint32 // of the number it has, or had last
+}
+
+// add gives a request a number, which is not 0.
+func (t *table) add(r *Request) {
+	if r.id != 0 {
+		return
+	}
+	var i uint32
+	if n := len(t.free); n > 0 {
+		i = t.free[n-1]
+		t.free = t.free[:n-1]
+	} else {
+		i = uint32(len(t.slots))
+		t.slots = append(t.slots, slot{})
+	}
+	s := &t.slots[i]
+	if s.epoch++; s.epoch == 0 {
+		s.epoch = 1
+	}
+	s.r = r
+	r.id = uint64(s.epoch)<<32 | uint64(i)
+	t.used++
+}
+
+// get finds the request that has a number, nil if there is none.
+func (t *table) get(id uint64) *Request {
+	i := uint32(id)
+	if uint64(i) >= uint64(len(t.slots)) || t.slots[i].epoch != uint32(id>>32) {
+		return nil
+	}
+	return t.slots[i].r
+}
+
+func (t *table) remove(r *Request) {
+	if r.id == 0 {
+		return
+	}
+	i := uint32(r.id)
+	t.slots[i].r = nil
+	t.free = append(t.free, i)
+	r.id = 0
+	t.used--
+}
