@@ -23,5 +23,5 @@
 //	verdict.go   why a job ends, a state machine
 //	run.go       the loop around it
 //	link.go      an agent, as the launcher sees it
-//	output.go    whole lines, whoever writes at the same time
+//	output.go    whole lines, whoever writes at the same time; files.go says where
 package mpirun

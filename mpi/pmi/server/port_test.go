@@ -56,7 +56,7 @@ func TestStrangersAreSentAway(t *testing.T) {
 		_, err := c.Write([]byte(s.says))
 		require.NoError(t, err)
 		if !strings.HasSuffix(s.says, "\n") {
-			require.NoError(t, c.(*net.TCPConn).CloseWrite())
+			_ = c.(*net.TCPConn).CloseWrite() // it may be sent away already
 		}
 		answer, _ := io.ReadAll(c) // an end or a reset
 		require.Empty(t, answer)
