@@ -68,7 +68,7 @@ func TestDimsAreEqual(t *testing.T) {
 }
 
 func TestCart(t *testing.T) {
-	job(t, 8, mpi.Options{}, func(w *mpi.World) error {
+	job(t, 8, checked, func(w *mpi.World) error {
 		// Seven ranks do not make 2 x 3: one is left over, and one more.
 		g, err := w.CartCreate([]int{2, 3}, []bool{false, true}, true)
 		if err != nil {
@@ -136,7 +136,7 @@ func TestCart(t *testing.T) {
 // Grids of one and two points in a dimension, where a rank is its own neighbor, or
 // twice another's.
 func TestNeighbors(t *testing.T) {
-	job(t, 4, mpi.Options{}, func(w *mpi.World) error {
+	job(t, 4, checked, func(w *mpi.World) error {
 		for _, dims := range [][]int{{4}, {2, 2}, {1, 4}, {2, 1, 2}, {1}, {}} {
 			for _, periodic := range []bool{false, true} {
 				periods := make([]bool, len(dims))

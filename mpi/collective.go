@@ -88,13 +88,17 @@ func (c *Comm) Exscan(send, recv Buffer, op Op) error { return c.do(exscan(send,
 
 // do makes a call and waits for it.
 func (c *Comm) do(o operation) error {
-	k, err := c.take(&o)
+	if err := c.perform(&o); err != nil {
+		return c.fail(o.name(), o.with(), err)
+	}
+	return nil
+}
+
+func (c *Comm) perform(o *operation) error {
+	k, err := c.take(o)
 	if err == nil {
 		err = k.run()
 		c.give(k, err)
 	}
-	if err != nil {
-		return c.fail(o.name(), o.with(), err)
-	}
-	return nil
+	return err
 }

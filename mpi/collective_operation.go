@@ -3,6 +3,7 @@ package mpi
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"unsafe"
 
 	"github.com/softrnic/softrnic/mpi/coll"
@@ -198,6 +199,11 @@ func (c *Comm) validPair(o *operation) error {
 		if theirs, err = c.own(o.recv, recv, o.recvParts, "receive"); err != nil {
 			return err
 		}
+		if recv == part && c.world.o.Check {
+			if err := o.recvParts.apart(); err != nil {
+				return err
+			}
+		}
 	}
 	if o.what == coll.ReduceScatter {
 		if err := o.vector(); err != nil {
@@ -276,11 +282,29 @@ func (p parts) valid(b Buffer, size int, name string) error {
 	return nil
 }
 
+// apart looks for parts that have elements in common.
+func (p parts) apart() error {
+	order := make([]int, 0, len(p.displs)) // without displs they have none
+	for r := range p.displs {
+		if p.counts[r] > 0 {
+			order = append(order, r)
+		}
+	}
+	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(p.displs[a], p.displs[b]) })
+	for i := 1; i < len(order); i++ {
+		if a, b := order[i-1], order[i]; p.displs[a]+p.counts[a] > p.displs[b] {
+			return fmt.Errorf("%w: what is received of ranks %d (%d elements at %d) and %d (%d at %d) overlaps", ErrCount,
+				a, p.counts[a], p.displs[a], b, p.counts[b], p.displs[b])
+		}
+	}
+	return nil
+}
+
 // agree compares what a rank sends to itself with what it receives from itself.
 func agree(send, recv datatype.Signature) error {
 	switch {
 	case send.Count == 0 && recv.Count == 0:
-	case recv.Accept(datatype.Signature{Kind: send.Kind, Unit: send.Unit, Count: min(1, recv.Count)}) != nil:
+	case recv.Count > 0 && recv.Accept(datatype.Signature{Kind: send.Kind, Unit: send.Unit, Count: min(1, send.Count)}) != nil:
 		return fmt.Errorf("%w: %v is sent and %v received", ErrType, send.Kind, recv.Kind)
 	case send.Count != recv.Count:
 		return fmt.Errorf("%w: this rank sends itself %d elements, and receives %d", ErrCount, send.Count, recv.Count)

@@ -333,7 +333,7 @@ func trials(n int, long int) (list []trial) {
 
 func TestCollectives(t *testing.T) {
 	for _, n := range []int{1, 2, 3, 5, 8} {
-		job(t, n, mpi.Options{}, func(w *mpi.World) error { return everyCollective(w.Comm, w.Rank(), n, trials(n, 3000)) })
+		job(t, n, checked, func(w *mpi.World) error { return everyCollective(w.Comm, w.Rank(), n, trials(n, 3000)) })
 	}
 }
 

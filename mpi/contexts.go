@@ -66,8 +66,8 @@ func (x *contexts) release(ticket uint64) {
 
 // agree finds a number that all ranks of c have free, which each has then reserved:
 // the highest of what they propose, as soon as all propose it. Other communicators
-// may be looking for theirs at the same time.
-func (c *Comm) agree() (ticket uint64, err error) {
+// may be looking for theirs at the same time. op is what it is for.
+func (c *Comm) agree(op string) (ticket uint64, err error) {
 	x := c.world.contexts
 	ticket = x.reserve(0)
 	for {
@@ -75,7 +75,9 @@ func (c *Comm) agree() (ticket uint64, err error) {
 		if ticket == noTicket {
 			v[1] = noTicket
 		}
-		if err = c.Allreduce(InPlace, Of(v[:]), Max); err == nil && v[0] == noTicket {
+		o := allreduce(InPlace, Of(v[:]), Max)
+		o.as = op
+		if err = c.perform(&o); err == nil && v[0] == noTicket {
 			err = fmt.Errorf("%w: a rank has %d already", ErrContexts, x.limit)
 		}
 		if err != nil {

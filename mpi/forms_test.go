@@ -102,7 +102,7 @@ func TestForms(t *testing.T) {
 // rank's own, between messages.
 func TestBackground(t *testing.T) {
 	const n, calls = 4, 12
-	job(t, n, mpi.Options{}, func(w *mpi.World) error {
+	job(t, n, checked, func(w *mpi.World) error {
 		rng := rand.New(rand.NewPCG(1, uint64(w.Rank())))
 		for range 5 {
 			var rs []*mpi.Request
@@ -182,7 +182,7 @@ func TestProgress(t *testing.T) {
 
 func TestPersistent(t *testing.T) {
 	const n = 3
-	job(t, n, mpi.Options{}, func(w *mpi.World) error {
+	job(t, n, checked, func(w *mpi.World) error {
 		next, before := (w.Rank()+1)%n, (w.Rank()+n-1)%n
 		out, in, sum := []int64{0}, []int64{0}, []int64{0}
 		send, err := w.SendInit(mpi.Of(out), next, 1)
@@ -221,7 +221,7 @@ func TestPersistent(t *testing.T) {
 
 // The other modes of persistent sends, to nobody and to ourselves.
 func TestPersistentSends(t *testing.T) {
-	job(t, 1, mpi.Options{}, func(w *mpi.World) error {
+	job(t, 1, checked, func(w *mpi.World) error {
 		out, in := []int32{0}, []int32{0}
 		for i, init := range []func(mpi.Buffer, int, int) (*mpi.Request, error){w.SendInit, w.SsendInit, w.RsendInit, w.BsendInit} {
 			send, err := init(mpi.Of(out), 0, i)

@@ -12,7 +12,7 @@ import (
 
 // world8 runs f at rank 2 of a job of eight.
 func world8(t *testing.T, f func(w *mpi.World)) {
-	job(t, 8, mpi.Options{}, func(w *mpi.World) error {
+	job(t, 8, checked, func(w *mpi.World) error {
 		if w.Rank() == 2 {
 			f(w)
 		}
@@ -114,7 +114,7 @@ func TestGroupSets(t *testing.T) {
 }
 
 func TestCreate(t *testing.T) {
-	job(t, 5, mpi.Options{}, func(w *mpi.World) error {
+	job(t, 5, checked, func(w *mpi.World) error {
 		g, err := w.Group().Incl(3, 0, 4)
 		require.NoError(t, err)
 		c, err := w.Create(g)

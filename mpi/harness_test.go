@@ -3,8 +3,8 @@ package mpi_test
 import (
 	"errors"
 	"fmt"
-	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -19,25 +19,54 @@ func open() (verbs.Device, error) { return rnic.Open(rnic.Options{}) }
 // job runs f on n ranks in this process, each with an adapter of its own.
 func job(t testing.TB, n int, o mpi.Options, f func(w *mpi.World) error) {
 	t.Helper()
-	var ranks sync.WaitGroup
-	errs := make([]error, n)
+	jobOn(t, open, n, o, f)
+}
+
+// grace is how long the others may go on when a rank has failed, for which they may
+// wait for ever.
+const grace = 5 * time.Second
+
+// jobOn is job with adapters that open opens.
+func jobOn(t testing.TB, open mpi.Open, n int, o mpi.Options, f func(w *mpi.World) error) {
+	t.Helper()
+	ends := make(chan error, n)
 	for i, m := range pmi.NewLocal(n) {
-		ranks.Go(func() {
-			o := o
-			o.Manager = m
-			w, err := mpi.Init(open, o)
-			if err == nil {
-				if err = f(w); err == nil {
-					err = w.Finalize()
-				} else {
+		go func() {
+			err := errors.New("a test of it has failed")
+			defer func() {
+				if err != nil {
+					err = fmt.Errorf("rank %d: %w", i, err)
 					_ = m.Abort(1, err.Error())
 				}
-			}
-			if err != nil {
-				errs[i] = fmt.Errorf("rank %d: %w", i, err)
-			}
-		})
+				ends <- err
+			}()
+			o := o
+			o.Manager = m
+			err = rank(open, o, f)
+		}()
 	}
-	ranks.Wait()
-	require.NoError(t, errors.Join(errs...))
+	var errs error
+	var over <-chan time.Time
+	for range n {
+		select {
+		case err := <-ends:
+			if errs = errors.Join(errs, err); err != nil && over == nil {
+				over = time.After(grace)
+			}
+		case <-over:
+			require.NoError(t, errors.Join(errs, errors.New("others have not come to an end")))
+		}
+	}
+	require.NoError(t, errs)
+}
+
+func rank(open mpi.Open, o mpi.Options, f func(w *mpi.World) error) error {
+	w, err := mpi.Init(open, o)
+	if err == nil {
+		err = f(w)
+	}
+	if err == nil {
+		err = w.Finalize()
+	}
+	return err
 }

@@ -97,12 +97,16 @@ func (c *Comm) start(o operation) (*Request, error) {
 	if err != nil {
 		return nil, c.fail(o.name(), o.with(), err)
 	}
+	refused := k.refused
 	r := &Request{comm: c, op: o.name(), work: &work{}}
 	go func() {
 		err := k.run()
 		c.give(k, err)
 		r.work.finish(c, &o, err)
 	}()
+	if refused != nil {
+		return nil, c.fail(o.name(), o.with(), refused)
+	}
 	return r, nil
 }
 

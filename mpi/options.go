@@ -38,6 +38,12 @@ type Options struct {
 	// Algorithms chooses those of collectives. SOFTRNIC_MPI_COLL does, too:
 	// "alltoall=bruck,bcast=chain".
 	Algorithms coll.Choices
+
+	// Check has all calls compared before they are done: collective ones with
+	// those of the other ranks, and the elements of a message with those of its
+	// receive. It has to be the same at all ranks, and costs a collective call
+	// more for each. SOFTRNIC_MPI_CHECK=1 does, too.
+	Check bool
 }
 
 // Net is what carries messages.
@@ -86,6 +92,19 @@ func (o *Options) fill() error {
 		o.ConnectAll = true
 	default:
 		return fmt.Errorf("SOFTRNIC_MPI_CONNECT=%s: it takes all or demand", v)
+	}
+	switch v := os.Getenv("SOFTRNIC_MPI_CHECK"); v {
+	case "", "0":
+	case "1":
+		o.Check = true
+	default:
+		return fmt.Errorf("SOFTRNIC_MPI_CHECK=%s: it takes 0 or 1", v)
+	}
+	if v := os.Getenv("SOFTRNIC_MPI_COLL"); v != "" && o.Algorithms == nil {
+		var err error
+		if o.Algorithms, err = coll.ParseChoices(v); err != nil {
+			return fmt.Errorf("SOFTRNIC_MPI_COLL=%s: %w", v, err)
+		}
 	}
 	return nil
 }

@@ -90,6 +90,11 @@ func (c *Comm) ExscanInit(send, recv Buffer, op Op) (*Request, error) {
 func (c *Comm) keep(o operation) (*Request, error) {
 	o.form = kept
 	k, err := c.take(&o)
+	if err == nil {
+		if err = k.check(); err != nil {
+			c.give(k, err)
+		}
+	}
 	if err != nil {
 		return nil, c.fail(o.name(), o.with(), err)
 	}
@@ -103,7 +108,7 @@ func (c *Comm) keep(o operation) (*Request, error) {
 		w := &work{}
 		r.work = w
 		go func() {
-			err := k.run()
+			err := k.again()
 			if k.rest(); err != nil {
 				k.net.abandon()
 				broken = err // seen by who has waited

@@ -14,12 +14,12 @@ import (
 
 // SendInit keeps a Send (MPI_Send_init).
 func (c *Comm) SendInit(b Buffer, dest, tag int) (*Request, error) {
-	return c.sendInit(b, dest, tag, func(r *Request) error { return c.send(r, b, dest, tag, false) })
+	return c.sendInit(b, dest, tag, func(r *Request) error { return c.send(r, b, dest, tag, standard) })
 }
 
 // SsendInit keeps an Ssend (MPI_Ssend_init).
 func (c *Comm) SsendInit(b Buffer, dest, tag int) (*Request, error) {
-	return c.sendInit(b, dest, tag, func(r *Request) error { return c.send(r, b, dest, tag, true) })
+	return c.sendInit(b, dest, tag, func(r *Request) error { return c.send(r, b, dest, tag, synchronous) })
 }
 
 // RsendInit keeps an Rsend (MPI_Rsend_init).
@@ -27,7 +27,7 @@ func (c *Comm) RsendInit(b Buffer, dest, tag int) (*Request, error) { return c.S
 
 // BsendInit keeps a Bsend (MPI_Bsend_init): each Start copies the message.
 func (c *Comm) BsendInit(b Buffer, dest, tag int) (*Request, error) {
-	return c.sendInit(b, dest, tag, func(r *Request) error { return c.bsend(r, b, dest, tag) })
+	return c.sendInit(b, dest, tag, func(r *Request) error { return c.send(r, b, dest, tag, buffered) })
 }
 
 func (c *Comm) sendInit(b Buffer, dest, tag int, start func(*Request) error) (*Request, error) {

@@ -1,6 +1,7 @@
 package mpi
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -20,8 +21,8 @@ func (c *Comm) pattern(source, tag int) match.Envelope {
 func (r *Request) prepare(c *Comm, b Buffer) {
 	r.comm, r.op = c, "receive"
 	mem, ok := b.Contiguous()
-	if !ok {
-		mem = make([]byte, b.Size())
+	if !ok || c.world.o.Check {
+		mem = make([]byte, c.world.mark()+b.Size())
 		r.buf, r.packed = b, mem
 	}
 	r.p.Buf = mem
@@ -91,12 +92,16 @@ func (c *Comm) Sendrecv(send Buffer, dest, sendTag int, recv Buffer, source, rec
 
 // SendrecvReplace is Sendrecv with one buffer for both (MPI_Sendrecv_replace).
 func (c *Comm) SendrecvReplace(b Buffer, dest, sendTag, source, recvTag int) (Status, error) {
-	if err := b.RecvErr(); err != nil {
-		return Status{}, c.fail("sendrecv", "", fmt.Errorf("%w: %w", ErrBuffer, err))
+	if err := c.check(b, source, recvTag, true); err != nil {
+		return Status{}, c.fail("receive", fmt.Sprintf("from %d, tag %d", source, recvTag), err)
 	}
-	mem := make([]byte, b.Size())
-	b.Pack(mem)
-	return c.Sendrecv(Of(mem), dest, sendTag, b, source, recvTag)
+	out, err := c.Ibsend(b, dest, sendTag)
+	if err != nil {
+		return Status{}, err
+	}
+	s, err := c.Recv(b, source, recvTag)
+	_, sent := out.Wait()
+	return s, cmp.Or(err, sent)
 }
 
 // Probe waits for a message that a receive would take, and leaves it where it
@@ -178,7 +183,7 @@ func (s *sought) Ready() bool {
 		return s.err != nil
 	}
 	s.found = m
-	s.status = Status{Source: s.comm.local(int(m.Envelope.Source)), Tag: int(m.Envelope.Tag), Bytes: int(m.Length)}
+	s.status = Status{Source: s.comm.local(int(m.Envelope.Source)), Tag: int(m.Envelope.Tag), Bytes: int(m.Length) - s.comm.world.mark()}
 	return true
 }
 

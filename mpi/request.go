@@ -89,9 +89,11 @@ func (r *Request) end() (Status, error) {
 		return Status{Source: ProcNull, Tag: AnyTag}, nil
 	}
 	c := r.comm
-	s := Status{Source: c.local(int(r.p.Received.Source)), Tag: int(r.p.Received.Tag), Bytes: r.p.Bytes}
+	s := Status{Source: c.local(int(r.p.Received.Source)), Tag: int(r.p.Received.Tag), Bytes: max(0, r.p.Bytes-c.world.mark())}
 	if r.packed != nil {
-		r.buf.Unpack(r.packed[:r.p.Bytes])
+		if err := c.unpack(r.buf, r.packed[:r.p.Bytes]); err != nil && r.p.Err == nil {
+			r.p.Err = err
+		}
 		r.packed = nil
 	}
 	if r.p.Err != nil {

@@ -26,9 +26,12 @@ func (c *Comm) check(b Buffer, rank, tag int, receive bool) error {
 	return nil
 }
 
-// contiguous is a message in one piece: the buffer's memory, or a packed copy.
-func contiguous(b Buffer) []byte {
-	if mem, ok := b.Contiguous(); ok {
+// message is a message in one piece: the buffer's memory, or a copy.
+func (c *Comm) message(b Buffer, copied bool) []byte {
+	if c.world.o.Check {
+		return marked(b)
+	}
+	if mem, ok := b.Contiguous(); ok && !copied {
 		return mem
 	}
 	mem := make([]byte, b.Size())
@@ -36,8 +39,17 @@ func contiguous(b Buffer) []byte {
 	return mem
 }
 
+// mode is how a message is sent.
+type mode uint8
+
+const (
+	standard    mode = iota
+	synchronous      // done when it has met its receive
+	buffered         // copied
+)
+
 // send begins a send of r.
-func (c *Comm) send(r *Request, b Buffer, dest, tag int, sync bool) error {
+func (c *Comm) send(r *Request, b Buffer, dest, tag int, how mode) error {
 	r.comm, r.op = c, "send"
 	r.p.Envelope = match.Envelope{Context: c.id, Tag: int32(tag)}
 	if err := c.check(b, dest, tag, false); err != nil {
@@ -48,7 +60,7 @@ func (c *Comm) send(r *Request, b Buffer, dest, tag int, sync bool) error {
 		r.null = true
 		return nil
 	}
-	r.p.Dest, r.p.Buf, r.p.Sync = c.job(dest), contiguous(b), sync
+	r.p.Dest, r.p.Buf, r.p.Sync = c.job(dest), c.message(b, how == buffered), how == synchronous
 	if err := c.eng.Send(&r.p); err != nil {
 		return c.fail(r.op, r.with(), err)
 	}
@@ -67,7 +79,7 @@ func finish(r *Request) (Status, error) {
 // again, which of a long message is when its receive is there.
 func (c *Comm) Send(b Buffer, dest, tag int) error {
 	r := requests.Get().(*Request)
-	if err := c.send(r, b, dest, tag, false); err != nil {
+	if err := c.send(r, b, dest, tag, standard); err != nil {
 		return err
 	}
 	_, err := finish(r)
@@ -77,7 +89,7 @@ func (c *Comm) Send(b Buffer, dest, tag int) error {
 // Ssend is Send that returns when the message has met its receive (MPI_Ssend).
 func (c *Comm) Ssend(b Buffer, dest, tag int) error {
 	r := requests.Get().(*Request)
-	if err := c.send(r, b, dest, tag, true); err != nil {
+	if err := c.send(r, b, dest, tag, synchronous); err != nil {
 		return err
 	}
 	_, err := finish(r)
@@ -106,13 +118,13 @@ func (c *Comm) Bsend(b Buffer, dest, tag int) error {
 // fails later is that of Wait.
 func (c *Comm) Isend(b Buffer, dest, tag int) (*Request, error) {
 	r := &Request{}
-	return r, c.send(r, b, dest, tag, false)
+	return r, c.send(r, b, dest, tag, standard)
 }
 
 // Issend begins an Ssend (MPI_Issend).
 func (c *Comm) Issend(b Buffer, dest, tag int) (*Request, error) {
 	r := &Request{}
-	return r, c.send(r, b, dest, tag, true)
+	return r, c.send(r, b, dest, tag, synchronous)
 }
 
 // Irsend begins an Rsend (MPI_Irsend).
@@ -121,15 +133,5 @@ func (c *Comm) Irsend(b Buffer, dest, tag int) (*Request, error) { return c.Isen
 // Ibsend begins a Bsend (MPI_Ibsend): the buffer may be used again at once.
 func (c *Comm) Ibsend(b Buffer, dest, tag int) (*Request, error) {
 	r := &Request{}
-	return r, c.bsend(r, b, dest, tag)
-}
-
-// bsend begins a send of a copy.
-func (c *Comm) bsend(r *Request, b Buffer, dest, tag int) error {
-	if b.Err() == nil {
-		mem := make([]byte, b.Size())
-		b.Pack(mem)
-		b = Of(mem)
-	}
-	return c.send(r, b, dest, tag, false)
+	return r, c.send(r, b, dest, tag, buffered)
 }

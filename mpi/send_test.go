@@ -9,8 +9,12 @@ import (
 	"github.com/softrnic/softrnic/mpi"
 )
 
-func TestPingPong(t *testing.T) {
-	job(t, 2, mpi.Options{}, func(w *mpi.World) error {
+func TestPingPong(t *testing.T) { pingPong(t, mpi.Options{}) }
+
+func TestPingPongChecked(t *testing.T) { pingPong(t, checked) }
+
+func pingPong(t *testing.T, o mpi.Options) {
+	job(t, 2, o, func(w *mpi.World) error {
 		for _, n := range []int{0, 1, 100, 5000, 100_000, 3_000_000} {
 			b, sent := make([]byte, n), make([]byte, n)
 			for i := range sent {

@@ -25,7 +25,9 @@ func (c *Comm) Split(color, key int) (*Comm, error) {
 		return nil, c.fail(op, "", fmt.Errorf("%w: color %d is negative", ErrComm, color))
 	}
 	all := make([]int64, 2*c.size)
-	if err := c.Allgather(Of([]int64{int64(color), int64(key)}), Of(all)); err != nil {
+	o := allgather(Of([]int64{int64(color), int64(key)}), Of(all))
+	o.as = op
+	if err := c.perform(&o); err != nil {
 		return nil, c.fail(op, "", err)
 	}
 	var mine []int
@@ -50,13 +52,13 @@ func (c *Comm) SplitShared() (*Comm, error) {
 			mine = append(mine, r)
 		}
 	}
-	return c.derive("split", c.Name()+".shared", mine)
+	return c.derive("split-shared", c.Name()+".shared", mine)
 }
 
 // derive makes a communicator of some ranks of this one, all of which call it.
 // Each names the ranks of the one that it will be in, or none.
 func (c *Comm) derive(op, name string, members []int) (*Comm, error) {
-	ticket, err := c.agree()
+	ticket, err := c.agree(op)
 	if err != nil {
 		return nil, c.fail(op, "", err)
 	}

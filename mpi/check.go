@@ -1,0 +1,243 @@
+package mpi
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/fnv"
+	"strings"
+
+	"github.com/softrnic/softrnic/mpi/coll"
+	"github.com/softrnic/softrnic/mpi/datatype"
+)
+
+// record is what all ranks have to agree about in a collective call. They tell each
+// other before it is done. Fields that may differ, or do not matter, are zero.
+type record struct {
+	Name    [32]byte
+	Refused bool // its arguments cannot be
+	Root    int32
+	Op      [32]byte
+	Data    signature
+	Counts  uint64 // hash of those of all ranks
+}
+
+// signature is a datatype.Signature of fixed size.
+type signature struct {
+	Kind  uint8
+	Unit  uint32
+	Count int64
+}
+
+func signatureOf(b Buffer) signature {
+	s := b.Signature()
+	if s.Count == 0 {
+		return signature{} // of whatever kind they would be
+	}
+	return signature{uint8(s.Kind), s.Unit, int64(s.Count)}
+}
+
+// accept is datatype.Signature.Accept.
+func (s signature) accept(sent signature) error {
+	plain := func(s signature) datatype.Signature {
+		return datatype.Signature{Kind: datatype.Kind(s.Kind), Unit: s.Unit, Count: int(s.Count)}
+	}
+	return plain(s).Accept(plain(sent))
+}
+
+func (s signature) String() string { return fmt.Sprintf("%d %v", s.Count, datatype.Kind(s.Kind)) }
+
+// check compares a call with those of the other ranks.
+func (k *call) check() error {
+	c := k.comm
+	if !c.world.o.Check {
+		return nil
+	}
+	tag := k.net.tag
+	k.net.tag |= checkTag
+	defer func() { k.net.tag = tag }()
+	mine := k.record()
+	if err := k.compare(&mine); err != nil {
+		if k.refused != nil {
+			return k.refused
+		}
+		return err
+	}
+	switch k.op.what {
+	case coll.Gatherv, coll.Scatterv, coll.Alltoallv, coll.Alltoallw:
+		return k.comparePieces()
+	}
+	return nil
+}
+
+// share gives all ranks the records of all.
+func share[T any](k *call, mine *T) ([]T, error) {
+	all := make([]T, k.comm.size)
+	send, err := binary.Append(nil, binary.LittleEndian, mine)
+	if err != nil {
+		return nil, err
+	}
+	recv := make([]byte, len(all)*len(send))
+	if err := k.do.Allgather(send, recv); err != nil {
+		return nil, err
+	}
+	_, err = binary.Decode(recv, binary.LittleEndian, all)
+	return all, err
+}
+
+// compare is an error if not all ranks have the same record.
+func (k *call) compare(mine *record) error {
+	all, err := share(k, mine)
+	if err != nil {
+		return err
+	}
+	who := map[record][]int{}
+	var order []record
+	for r, rec := range all {
+		if len(who[rec]) == 0 {
+			order = append(order, rec)
+		}
+		who[rec] = append(who[rec], r)
+	}
+	if len(order) == 1 && !order[0].Refused {
+		return nil
+	}
+	var list []string
+	for _, rec := range order {
+		if len(list) == maxDifferences {
+			list = append(list, fmt.Sprintf("and %d more", len(order)-len(list)))
+			break
+		}
+		list = append(list, fmt.Sprintf("%s called %v", ranksText(who[rec]), &rec))
+	}
+	return fmt.Errorf("%w: %s", ErrMismatch, strings.Join(list, "; "))
+}
+
+// maxDifferences is how many of them an error tells.
+const maxDifferences = 4
+
+// ranksText is "rank 1", or "ranks 0 to 2 and 5".
+func ranksText(ranks []int) string {
+	if len(ranks) == 1 {
+		return fmt.Sprintf("rank %d", ranks[0])
+	}
+	var runs []string
+	for i := 0; i < len(ranks); {
+		j := i
+		for j+1 < len(ranks) && ranks[j+1] == ranks[j]+1 {
+			j++
+		}
+		switch {
+		case j > i+1:
+			runs = append(runs, fmt.Sprintf("%d to %d", ranks[i], ranks[j]))
+			i = j + 1
+		default:
+			runs = append(runs, fmt.Sprint(ranks[i]))
+			i++
+		}
+		if len(runs) == 2*maxDifferences && i < len(ranks) {
+			runs = append(runs, fmt.Sprintf("%d more", len(ranks)-i))
+			break
+		}
+	}
+	last := len(runs) - 1
+	if last == 0 {
+		return "ranks " + runs[0]
+	}
+	return "ranks " + strings.Join(runs[:last], ", ") + " and " + runs[last]
+}
+
+func (r *record) String() string {
+	text := field(r.Name[:])
+	switch {
+	case r.Refused:
+		return text + " with arguments that cannot be"
+	case r.Data.Count > 0:
+		text += " of " + r.Data.String()
+	}
+	var with []string
+	if r.Op[0] != 0 {
+		with = append(with, field(r.Op[:]))
+	}
+	if r.Root >= 0 {
+		with = append(with, fmt.Sprintf("root %d", r.Root))
+	}
+	if r.Counts != 0 {
+		with = append(with, fmt.Sprintf("counts %04x", r.Counts&0xffff))
+	}
+	if len(with) > 0 {
+		text += " with " + strings.Join(with, ", ")
+	}
+	return text
+}
+
+// field is a text of fixed size.
+func field(b []byte) string { return strings.TrimRight(string(b), "\x00") }
+
+// record is what the others are told of a call.
+func (k *call) record() (r record) {
+	o := &k.op
+	copy(r.Name[:], o.name())
+	r.Root = -1
+	if r.Refused = k.refused != nil; r.Refused {
+		return r
+	}
+	if shapes[o.what].rooted {
+		r.Root = int32(o.root)
+	}
+	if shapes[o.what].op {
+		copy(r.Op[:], o.op.String())
+	}
+	b, pieces := k.common()
+	if pieces == 0 {
+		return r
+	}
+	r.Data = signatureOf(b.Slice(0, b.Count()/pieces))
+	switch o.what {
+	case coll.Allgatherv:
+		r.Counts = o.recvParts.hash(b)
+		r.Data.Count = 0 // displacements may differ, and so what lies between
+	case coll.ReduceScatter:
+		r.Counts = o.sendParts.hash(b)
+	}
+	return r
+}
+
+// common is a buffer of which all ranks have as much, divided by a number of
+// pieces, or 0 if there is none.
+func (k *call) common() (b Buffer, pieces int) {
+	o, n := &k.op, k.comm.size
+	switch {
+	case o.cart != nil:
+		return o.recv, 2 * len(o.cart.dims)
+	case o.what == coll.Bcast:
+		return o.recv, 1
+	case o.what == coll.Allgatherv:
+		return o.recv, 1
+	case o.what == coll.Gather && o.inPlace, o.what == coll.Allgather && o.inPlace, o.what == coll.Alltoall:
+		return o.recv, n
+	case o.what == coll.Scatter && o.inPlace:
+		return o.send, n
+	case o.what == coll.Scatter:
+		return o.recv, 1
+	case o.what == coll.Gather, o.what == coll.Allgather:
+		return o.send, 1
+	case shapes[o.what].op:
+		return k.vector(), 1
+	}
+	return Buffer{}, 0
+}
+
+// hash is one of the counts of all ranks, which is not 0.
+func (p parts) hash(b Buffer) uint64 {
+	unit := 1
+	if b.Count() > 0 {
+		unit = b.Slice(0, 1).Signature().Count
+	}
+	h := fnv.New64a()
+	for _, n := range p.counts {
+		var word [8]byte
+		binary.LittleEndian.PutUint64(word[:], uint64(n*unit))
+		h.Write(word[:])
+	}
+	return h.Sum64() | 1
+}
