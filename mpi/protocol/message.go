@@ -64,11 +64,13 @@ func (c *Core) take(m *Message) {
 
 // message returns a message that holds a packet. Its data is a copy.
 func (c *Core) message(h *envelope.Header, payload []byte) *Message {
-	m := &Message{}
+	var m *Message
 	if n := len(c.free) - 1; n >= 0 {
 		m = c.free[n]
 		c.free[n] = nil
 		c.free = c.free[:n]
+	} else {
+		m = &Message{}
 	}
 	m.Envelope = match.Envelope{Context: h.Context, Source: int32(h.Source), Tag: h.Tag}
 	m.Length, m.h, m.data = h.Length, *h, append(m.data[:0], payload...)

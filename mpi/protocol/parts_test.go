@@ -1,0 +1,111 @@
+package protocol
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+// parts against a byte for each byte.
+func TestPartsAgainstBytes(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		const n = 60
+		var p parts
+		var come [n]bool
+		t.Repeat(map[string]func(*rapid.T){
+			"add": func(t *rapid.T) {
+				from := rapid.IntRange(0, n-1).Draw(t, "from")
+				to := rapid.IntRange(from+1, min(n, from+8)).Draw(t, "to")
+				fresh := true
+				for _, c := range come[from:to] {
+					fresh = fresh && !c
+				}
+				if p.add(uint64(from), uint64(to)) != fresh {
+					t.Fatalf("%d to %d: fresh %v, %+v", from, to, fresh, p)
+				}
+				for i := from; i < to && fresh; i++ {
+					come[i] = true
+				}
+			},
+			"": func(t *rapid.T) {
+				var got [n]bool
+				for i := range p.front {
+					got[i] = true
+				}
+				last := p.front
+				for _, s := range p.ahead {
+					if s.from <= last || s.to <= s.from {
+						t.Fatalf("%+v", p)
+					}
+					last = s.to
+					for i := s.from; i < s.to; i++ {
+						got[i] = true
+					}
+				}
+				if got != come {
+					t.Fatalf("%+v, want %v", p, come)
+				}
+			},
+		})
+	})
+}
+
+func TestFifoAgainstList(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var q fifo[int]
+		var list []int
+		next := 0
+		t.Repeat(map[string]func(*rapid.T){
+			"push": func(t *rapid.T) {
+				for range rapid.IntRange(1, 2*keptRing).Draw(t, "n") {
+					next++
+					q.push(next)
+					list = append(list, next)
+				}
+			},
+			"pop": func(t *rapid.T) {
+				for range min(len(list), rapid.IntRange(1, 3*keptRing).Draw(t, "n")) {
+					if front := q.front(); front != list[0] || q.pop() != front {
+						t.Fatalf("%d, want %d", front, list[0])
+					}
+					list = list[1:]
+				}
+			},
+			"": func(t *rapid.T) {
+				if q.n != len(list) || q.n == 0 && len(q.ring) > keptRing {
+					t.Fatalf("%d in %d, want %d", q.n, len(q.ring), len(list))
+				}
+			},
+		})
+	})
+}
+
+// A number is never 0, and finds nothing any more once its request is done, also
+// when the counter has gone round.
+func TestTable(t *testing.T) {
+	var table table
+	var r, other Request
+	table.add(&other)
+	table.remove(&other)
+	table.slots[0].epoch = 1<<32 - 2
+	old := map[uint64]bool{}
+	for range 5 {
+		table.add(&r)
+		require.NotZero(t, r.id)
+		require.False(t, old[r.id])
+		old[r.id] = true
+		id := r.id
+		table.add(&r)
+		require.Equal(t, id, r.id)
+		require.Same(t, &r, table.get(id))
+		table.remove(&r)
+		table.remove(&r)
+		require.Nil(t, table.get(id))
+		require.Zero(t, table.used)
+	}
+	require.Len(t, table.slots, 1)
+	for _, id := range []uint64{0, 1, 1 << 32, 1<<64 - 1} {
+		require.Nil(t, table.get(id))
+	}
+}
