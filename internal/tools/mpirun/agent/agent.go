@@ -95,15 +95,15 @@ func (a *agent) grace() time.Duration { return time.Duration(a.spec.GraceMillis)
 func (a *agent) end(wait time.Duration, ending <-chan time.Duration) {
 	deadline := time.NewTimer(wait)
 	defer deadline.Stop()
-	kill, told := wait <= 0, false
+	kill := wait <= 0
 	pause := time.Millisecond
 	// Who is born while we look is seen when we look again.
 	for clear := 0; clear < 2; {
-		if a.tree.signal(kill, told) == 0 {
+		if a.tree.signal(kill) == 0 {
 			clear++
 			continue
 		}
-		clear, told = 0, true
+		clear = 0
 		select {
 		case wait := <-ending:
 			kill = kill || wait <= 0

@@ -15,12 +15,13 @@ import (
 type tree struct {
 	mu    sync.Mutex
 	ranks map[int]bool // children that somebody waits for
+	told  map[int]bool // by SIGTERM
 }
 
 // newTree makes this process the parent of who loses its own.
 func newTree() *tree {
 	_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) // Linux 3.4
-	return &tree{ranks: map[int]bool{}}
+	return &tree{ranks: map[int]bool{}, told: map[int]bool{}}
 }
 
 // start starts a rank, which dies with this thread.
@@ -42,9 +43,9 @@ func (t *tree) ended(cmd *exec.Cmd) {
 	delete(t.ranks, cmd.Process.Pid)
 }
 
-// signal ends all that is left, by SIGTERM unless it was told so before, or by
-// SIGKILL, and returns how many processes there are.
-func (t *tree) signal(kill, told bool) int {
+// signal ends all that is left, by one SIGTERM each, or by SIGKILL, and returns how
+// many processes there are.
+func (t *tree) signal(kill bool) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	all, err := below(os.Getpid())
@@ -66,7 +67,8 @@ func (t *tree) signal(kill, told bool) int {
 		switch {
 		case kill:
 			_ = syscall.Kill(p.pid, syscall.SIGKILL)
-		case !told:
+		case !t.told[p.pid]:
+			t.told[p.pid] = true
 			_ = syscall.Kill(p.pid, syscall.SIGTERM)
 			_ = syscall.Kill(p.pid, syscall.SIGCONT) // who is stopped hears it too
 		}

@@ -33,7 +33,7 @@ func (t *tree) ended(cmd *exec.Cmd) {
 }
 
 // signal ends all ranks: there is no gentle way. It returns how many there are.
-func (t *tree) signal(bool, bool) int {
+func (t *tree) signal(bool) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for p := range t.ranks {

@@ -12,9 +12,10 @@ import (
 type tree struct {
 	mu     sync.Mutex
 	groups map[int]bool // and whether the rank itself still runs
+	told   map[int]bool // by SIGTERM
 }
 
-func newTree() *tree { return &tree{groups: map[int]bool{}} }
+func newTree() *tree { return &tree{groups: map[int]bool{}, told: map[int]bool{}} }
 
 // start starts a rank in a group of its own.
 func (t *tree) start(cmd *exec.Cmd) error {
@@ -39,9 +40,9 @@ func (t *tree) ended(cmd *exec.Cmd) {
 	}
 }
 
-// signal ends all that is left, by SIGTERM unless it was told so before, or by
-// SIGKILL, and returns how many groups there are.
-func (t *tree) signal(kill, told bool) int {
+// signal ends all that is left, by one SIGTERM each, or by SIGKILL, and returns how
+// many groups there are.
+func (t *tree) signal(kill bool) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for group, rank := range t.groups {
@@ -51,7 +52,8 @@ func (t *tree) signal(kill, told bool) int {
 			delete(t.groups, group)
 		case kill:
 			_ = syscall.Kill(-group, syscall.SIGKILL)
-		case !told:
+		case !t.told[group]:
+			t.told[group] = true
 			_ = syscall.Kill(-group, syscall.SIGTERM)
 			_ = syscall.Kill(-group, syscall.SIGCONT)
 		}

@@ -1,0 +1,33 @@
+package agent
+
+import (
+	"os"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestBelow(t *testing.T) {
+	// A child that is not waited for is seen, and who it is not waited for by.
+	read, write, err := os.Pipe()
+	require.NoError(t, err)
+	p, err := os.StartProcess("/bin/sh", []string{"sh", "-c", "sleep 60 & read x; exit"}, &os.ProcAttr{Files: []*os.File{read, nil, nil}})
+	require.NoError(t, err)
+	read.Close()
+	for deadline := time.Now().Add(time.Minute); ; {
+		list, err := below(os.Getpid())
+		require.NoError(t, err)
+		if len(list) == 2 { // the child and its child
+			break
+		}
+		require.True(t, time.Now().Before(deadline))
+	}
+	tr := newTree()
+	write.Close()
+	_, err = p.Wait()
+	require.NoError(t, err)
+	require.Equal(t, 1, tr.signal(false)) // it is ours now, and told
+	for tr.signal(true) > 0 {
+	}
+}
