@@ -1,0 +1,64 @@
+package mpitest_test
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/mpi"
+	"github.com/softrnic/softrnic/mpi/mpitest"
+)
+
+func Example() {
+	err := mpitest.Run(3, func(w *mpi.World) error {
+		sum := 0
+		if err := w.Allreduce(mpi.Value(new(w.Rank())), mpi.Value(&sum), mpi.Sum); err != nil {
+			return err
+		}
+		if w.Rank() == 0 {
+			fmt.Println("the ranks' sum is", sum)
+		}
+		return nil
+	})
+	fmt.Println(err)
+	// Output:
+	// the ranks' sum is 3
+	// <nil>
+}
+
+func TestAllRanksRun(t *testing.T) {
+	var ranks atomic.Int64
+	require.NoError(t, mpitest.Run(4, func(w *mpi.World) error {
+		ranks.Add(1 << w.Rank())
+		return w.Barrier()
+	}))
+	require.EqualValues(t, 0b1111, ranks.Load())
+}
+
+// The others wait for the rank that has failed, and are left.
+func TestFailure(t *testing.T) {
+	mpitest.SetGrace(t, 50*time.Millisecond)
+	wrong := errors.New("two and two made five")
+	err := mpitest.Run(3, func(w *mpi.World) error {
+		if w.Rank() == 1 {
+			return wrong
+		}
+		return nil
+	})
+	require.ErrorIs(t, err, wrong)
+	require.ErrorContains(t, err, "rank 1: two and two made five")
+	require.ErrorContains(t, err, "rank 2: no end 50ms after another has failed")
+}
+
+func TestRankThatLeaves(t *testing.T) {
+	err := mpitest.Run(1, func(*mpi.World) error {
+		runtime.Goexit()
+		return nil
+	})
+	require.ErrorContains(t, err, "rank 0: it has left")
+}
