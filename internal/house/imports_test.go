@@ -42,6 +42,7 @@ var floors = map[string][]string{
 	"mpi":                      {"verbs", "mpi/coll", "mpi/datatype", "mpi/engine", "mpi/fabric", "mpi/match", "mpi/pmi", "mpi/protocol"},
 	"mpi/nas":                  {"mpi"},
 	"mpi/mpitest":              {"verbs", "rnic", "mpi"},
+	"examples/mpi":             {"verbs", "rnic", "mpi"},
 	"mpi/engine":               {"internal/moment", "mpi/fabric", "mpi/protocol"},
 	"mpi/fabric":               {"verbs", "cm", "mpi/envelope", "mpi/protocol"},
 	"mpi/protocol":             {"mpi/envelope", "mpi/match"},

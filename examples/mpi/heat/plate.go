@@ -1,0 +1,120 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/softrnic/softrnic/mpi"
+	"github.com/softrnic/softrnic/mpi/datatype"
+)
+
+// plate is a rank's part of the plate: rows x cols points, and a border of one
+// around them, which is the neighbours' or the edge of the whole.
+type plate struct {
+	grid       *mpi.Cart
+	points     int // along each edge of the whole
+	rows, cols int
+	stride     int // from a row to the next
+	now, next  []float64
+}
+
+const (
+	hot  = 100.0 // the upper edge; the others are at 0
+	rate = 0.2   // of a difference that evens out in a step; stable up to 0.25
+)
+
+func newPlate(c *mpi.Comm, points int) (*plate, error) {
+	dims, err := mpi.DimsCreate(c.Size(), 0, 0)
+	if err != nil {
+		return nil, err
+	}
+	if points < dims[0] { // the greatest
+		return nil, fmt.Errorf("%d points along an edge are too few for %d ranks", points, dims[0])
+	}
+	grid, err := c.CartCreate(dims, []bool{false, false}, false)
+	if err != nil {
+		return nil, err
+	}
+	p := &plate{grid: grid, points: points}
+	_, _, p.rows, p.cols = p.part(grid.Rank())
+	p.stride = p.cols + 2
+	p.now, p.next = make([]float64, (p.rows+2)*p.stride), make([]float64, (p.rows+2)*p.stride)
+	if at, _ := grid.Coords(grid.Rank()); at[0] == 0 {
+		for j := range p.stride {
+			p.now[j], p.next[j] = hot, hot
+		}
+	}
+	return p, nil
+}
+
+// part is a rank's part of the whole: where it begins, and its size.
+func (p *plate) part(rank int) (row, col, rows, cols int) {
+	at, _ := p.grid.Coords(rank)
+	dims := p.grid.Dims()
+	cut := func(dim, i int) int { return i * p.points / dims[dim] }
+	row, col = cut(0, at[0]), cut(1, at[1])
+	return row, col, cut(0, at[0]+1) - row, cut(1, at[1]+1) - col
+}
+
+// step goes on by one step in time.
+func (p *plate) step() error {
+	if err := p.exchange(); err != nil {
+		return err
+	}
+	for i := 1; i <= p.rows; i++ {
+		up, row, down := p.now[(i-1)*p.stride:i*p.stride], p.now[i*p.stride:(i+1)*p.stride], p.now[(i+1)*p.stride:(i+2)*p.stride]
+		next := p.next[i*p.stride : (i+1)*p.stride]
+		for j := 1; j <= p.cols; j++ {
+			next[j] = row[j] + rate*(up[j]+down[j]+row[j-1]+row[j+1]-4*row[j])
+		}
+	}
+	p.now, p.next = p.next, p.now
+	return nil
+}
+
+// exchange gives our outermost points to the neighbours, and gets theirs for the
+// border. At the edge of the whole there are none, and nothing is sent.
+func (p *plate) exchange() error {
+	row := func(i int) mpi.Buffer { return mpi.Of(p.now[i*p.stride+1:][:p.cols]) }
+	col := func(j int) mpi.Buffer { return datatype.Strided(p.now[p.stride+j:], p.rows, 1, p.stride) }
+	for _, to := range []struct {
+		dim, by int
+		out, in mpi.Buffer
+	}{
+		{0, -1, row(1), row(p.rows + 1)}, // all send upwards, and get from below
+		{0, +1, row(p.rows), row(0)},
+		{1, -1, col(1), col(p.cols + 1)},
+		{1, +1, col(p.cols), col(0)},
+	} {
+		source, dest, err := p.grid.Shift(to.dim, to.by)
+		if err != nil {
+			return err
+		}
+		if _, err := p.grid.Sendrecv(to.out, dest, 0, to.in, source, 0); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// gather puts the parts together at rank 0. Layouts say where a part lies on both
+// sides: within its border, and in the whole.
+func (p *plate) gather() ([]float64, error) {
+	ours := datatype.Strided(p.now[p.stride+1:], p.rows, p.cols, p.stride)
+	send, err := p.grid.Isend(ours, 0, 1)
+	if err != nil {
+		return nil, err
+	}
+	var whole []float64
+	if p.grid.Rank() == 0 {
+		whole = make([]float64, p.points*p.points)
+		for rank := range p.grid.Size() {
+			row, col, rows, cols := p.part(rank)
+			theirs := datatype.Strided(whole[row*p.points+col:], rows, cols, p.points)
+			if _, err := p.grid.Recv(theirs, rank, 1); err != nil {
+				return nil, err
+			}
+		}
+	}
+	_, err = send.Wait()
+	return whole, err
+}
