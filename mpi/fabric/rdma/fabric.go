@@ -35,7 +35,6 @@ type Fabric struct {
 	pd  verbs.PD
 	cq  verbs.CQ
 	srq verbs.SRQ
-	ud  verbs.QP // for who asks us to connect
 	cm  *cm.Manager
 
 	links []*link          // by rank
