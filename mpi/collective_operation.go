@@ -47,22 +47,24 @@ const (
 	kept
 )
 
+// names are those of the calls, by form.
+var names = func() (list [kept + 1][len(shapes)]string) {
+	for what := range list[blocking] {
+		name := coll.Collective(what).String()
+		list[blocking][what], list[background][what], list[kept][what] = name, "i"+name, "persistent "+name
+	}
+	return list
+}()
+
 // name is what errors call it.
 func (o *operation) name() string {
-	name := o.what.String()
-	if o.cart != nil {
-		name = "neighbor-" + name
+	switch {
+	case o.as != "":
+		return o.as
+	case o.cart != nil:
+		return [...]string{"", "i", "persistent "}[o.form] + "neighbor-" + o.what.String()
 	}
-	if o.as != "" {
-		name = o.as
-	}
-	switch o.form {
-	case background:
-		return "i" + name
-	case kept:
-		return "persistent " + name
-	}
-	return name
+	return names[o.form][o.what]
 }
 
 // with says what else errors have to know.

@@ -339,7 +339,7 @@ func TestCollectives(t *testing.T) {
 
 func everyCollective(c caller, rank, size int, list []trial) error {
 	for _, t := range list {
-		for _, name := range names {
+		for _, name := range everyName {
 			if err := collectives[name](c, rank, size, t); err != nil {
 				return fmt.Errorf("%s: %v: rank %d: %w", name, t, rank, err)
 			}
@@ -348,5 +348,5 @@ func everyCollective(c caller, rank, size int, list []trial) error {
 	return nil
 }
 
-var names = []string{"barrier", "bcast", "gather", "gatherv", "scatter", "scatterv", "allgather", "allgatherv", "alltoall", "alltoallv",
+var everyName = []string{"barrier", "bcast", "gather", "gatherv", "scatter", "scatterv", "allgather", "allgatherv", "alltoall", "alltoallv",
 	"alltoallw", "reduce", "allreduce", "reduce-scatter", "reduce-scatter-block", "scan", "exscan"}

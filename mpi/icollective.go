@@ -1,6 +1,10 @@
 package mpi
 
-import "github.com/softrnic/softrnic/mpi/protocol"
+import (
+	"context"
+
+	"github.com/softrnic/softrnic/mpi/protocol"
+)
 
 // Collective calls in the background: begun here in the same order as blocking
 // ones, done when their Request is. Each has a goroutine, which waits as others do,
@@ -88,6 +92,7 @@ func (c *Comm) Iexscan(send, recv Buffer, op Op) (*Request, error) {
 type work struct {
 	done bool // with the engine's lock held
 	err  error
+	over chan struct{} // closed when it is done
 }
 
 // start begins a call in the background.
@@ -98,11 +103,15 @@ func (c *Comm) start(o operation) (*Request, error) {
 		return nil, c.fail(o.name(), o.with(), err)
 	}
 	refused := k.refused
-	r := &Request{comm: c, op: o.name(), work: &work{}}
+	r := &Request{comm: c, op: o.name()}
+	r.work.over = make(chan struct{})
 	go func() {
 		err := k.run()
+		if err != nil {
+			err = c.fail(k.op.name(), k.op.with(), err)
+		}
 		c.give(k, err)
-		r.work.finish(c, &o, err)
+		r.work.end(c, err)
 	}()
 	if refused != nil {
 		return nil, c.fail(o.name(), o.with(), refused)
@@ -110,10 +119,19 @@ func (c *Comm) start(o operation) (*Request, error) {
 	return r, nil
 }
 
-// finish makes a call known as done.
-func (w *work) finish(c *Comm, o *operation, err error) {
-	if err != nil {
-		err = c.fail(o.name(), o.with(), err)
-	}
+// end makes a call known as done.
+func (w *work) end(c *Comm, err error) {
 	c.eng.Do(func(*protocol.Core) { w.done, w.err = true, err })
+	close(w.over)
+}
+
+// wait waits for a call, and leaves the network to its goroutine, which does not
+// have to be woken then for what has come.
+func (w *work) wait(ctx context.Context) error {
+	select {
+	case <-w.over:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }

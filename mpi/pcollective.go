@@ -105,15 +105,15 @@ func (c *Comm) keep(o operation) (*Request, error) {
 		if broken != nil {
 			return c.fail(o.name(), o.with(), fmt.Errorf("%w: it has failed before: %w", ErrRequest, broken))
 		}
-		w := &work{}
-		r.work = w
+		r.work = work{over: make(chan struct{})}
 		go func() {
 			err := k.again()
 			if k.rest(); err != nil {
 				k.net.abandon()
 				broken = err // seen by who has waited
+				err = c.fail(o.name(), o.with(), err)
 			}
-			w.finish(c, &o, err)
+			r.work.end(c, err)
 		}()
 		return nil
 	}

@@ -21,7 +21,7 @@ type Request struct {
 	buf    datatype.Buffer // of a receive that is unpacked
 	packed []byte          // what it comes in
 	null   bool            // with ProcNull, or failed before it began
-	work   *work           // of a collective
+	work   work            // of a collective call
 	err    error
 
 	persistent, active bool
@@ -37,7 +37,7 @@ func (r *Request) Ready() bool {
 	switch {
 	case r.null || r.idle():
 		return true
-	case r.work != nil:
+	case r.work.over != nil:
 		return r.work.done
 	}
 	return r.p.Done
@@ -48,10 +48,16 @@ func (r *Request) Wait() (Status, error) { return r.WaitContext(context.Backgrou
 
 // WaitContext is Wait that gives up when ctx ends. The request goes on.
 func (r *Request) WaitContext(ctx context.Context) (Status, error) {
-	if !r.null {
-		if err := r.comm.eng.Wait(ctx, r); err != nil {
-			return Status{}, r.comm.fail(r.op, r.with(), err)
-		}
+	var err error
+	switch {
+	case r.null || r.idle():
+	case r.work.over != nil:
+		err = r.work.wait(ctx)
+	default:
+		err = r.comm.eng.Wait(ctx, r)
+	}
+	if err != nil {
+		return Status{}, r.comm.fail(r.op, r.with(), err)
 	}
 	return r.end()
 }
@@ -79,7 +85,7 @@ func (r *Request) end() (Status, error) {
 		return Status{Source: AnySource, Tag: AnyTag}, nil
 	}
 	r.active = false
-	if r.work != nil {
+	if r.work.over != nil {
 		return Status{Source: ProcNull, Tag: AnyTag}, r.work.err
 	}
 	if r.null {
@@ -115,7 +121,7 @@ func (r *Request) with() string {
 	switch {
 	case r.op == "receive":
 		return fmt.Sprintf("from %s, tag %s", name(int32(r.comm.local(int(e.Source)))), name(e.Tag))
-	case r.work != nil:
+	case r.work.over != nil:
 		return ""
 	}
 	return fmt.Sprintf("to %d, tag %s", r.comm.local(r.p.Dest), name(e.Tag))

@@ -1,0 +1,150 @@
+package mpi_test
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/mpi"
+)
+
+// There are numbers for few communicators: they come to be used again, by other
+// ranks than before.
+func TestContextsAreUsedAgain(t *testing.T) {
+	const limit = 5
+	job(t, 4, mpi.Options{}, func(w *mpi.World) error {
+		w.LimitContexts(limit)
+		rng := rand.New(rand.NewPCG(7, 7)) // the same at all ranks
+		var open []*mpi.Comm
+		for round := range 40 {
+			color := rng.IntN(3)
+			if w.Rank()%2 == rng.IntN(2) {
+				color = mpi.Undefined
+			}
+			c, err := w.Split(color, 0)
+			if err != nil {
+				return err
+			}
+			if c == nil {
+				continue
+			}
+			// A number that is some ranks' is none of their others.
+			x := []int64{int64(round)}
+			if err := c.Allreduce(mpi.InPlace, mpi.Of(x), mpi.Sum); err != nil {
+				return err
+			}
+			if x[0] != int64(round*c.Size()) {
+				return fmt.Errorf("round %d: %d, of %d ranks", round, x[0], c.Size())
+			}
+			if open = append(open, c); len(open) == limit-2 {
+				for _, c := range open {
+					require.NoError(t, c.Free())
+				}
+				open = nil
+			}
+		}
+		for _, c := range open {
+			require.NoError(t, c.Free())
+		}
+		return nil
+	})
+}
+
+// It is enough that one rank has too many.
+func TestTooManyCommunicators(t *testing.T) {
+	job(t, 3, checked, func(w *mpi.World) error {
+		w.LimitContexts(4)
+		first, err := w.Dup()
+		if err != nil {
+			return err
+		}
+		if w.Rank() == 1 {
+			for range 3 {
+				require.NoError(t, made(w.Self.Dup()))
+			}
+			require.ErrorIs(t, made(w.Self.Dup()), mpi.ErrContexts)
+		}
+		full := func() {
+			c, err := w.Dup()
+			require.ErrorIs(t, err, mpi.ErrContexts)
+			require.Nil(t, c)
+		}
+		full()
+		// A call that is kept keeps the number of its communicator.
+		r, err := first.Ibarrier()
+		if err != nil {
+			return err
+		}
+		kept, err := first.BarrierInit()
+		require.NoError(t, err)
+		require.NoError(t, first.Free())
+		if _, err := r.Wait(); err != nil {
+			return err
+		}
+		full()
+		require.NoError(t, kept.Free())
+		second, err := w.Dup()
+		if err != nil {
+			return err
+		}
+		return second.Barrier()
+	})
+}
+
+// Goroutines of one rank, each with communicators of its own, which they make and
+// free at the same time as others do.
+func TestGoroutines(t *testing.T) {
+	const ranks, goroutines = 3, 4
+	job(t, ranks, checked, func(w *mpi.World) error {
+		w.LimitContexts(3 * goroutines)
+		comms := make([]*mpi.Comm, goroutines)
+		for i := range comms {
+			var err error
+			if comms[i], err = w.Dup(); err != nil {
+				return err
+			}
+		}
+		errs := make([]error, goroutines)
+		var all sync.WaitGroup
+		for i, c := range comms {
+			all.Go(func() { errs[i] = busy(c, i) })
+		}
+		all.Wait()
+		return errors.Join(errs...)
+	})
+}
+
+// busy makes all sorts of calls.
+func busy(c *mpi.Comm, seed int) error {
+	c.SetName(fmt.Sprint("goroutine ", seed))
+	for round := range 6 {
+		t := trial{n: 3 + 400*(round%2), strided: round%3 == 0, root: round % c.Size()}
+		d, err := c.Split(0, c.Rank()*(seed%2*2-1))
+		if err != nil {
+			return err
+		}
+		for _, name := range []string{"allreduce", "bcast", "alltoallv", "gatherv", "scan"} {
+			if err := collectives[name](d, d.Rank(), d.Size(), t); err != nil {
+				return fmt.Errorf("%v: %v: %w", c, t, err)
+			}
+		}
+		x, y := []int64{int64(c.Rank())}, []int64{0}
+		if _, err := c.Sendrecv(mpi.Of(x), (c.Rank()+1)%c.Size(), seed, mpi.Of(y), mpi.AnySource, mpi.AnyTag); err != nil {
+			return err
+		}
+		if int(y[0]) != (c.Rank()+c.Size()-1)%c.Size() {
+			return fmt.Errorf("%v: a message of rank %d", c, y[0])
+		}
+		if err := collectives["reduce-scatter"](formed{d, round%2 == 0}, d.Rank(), d.Size(), t); err != nil {
+			return err
+		}
+		if err := d.Free(); err != nil {
+			return err
+		}
+	}
+	return nil
+}

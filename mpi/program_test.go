@@ -1,0 +1,205 @@
+package mpi_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/softrnic/softrnic/mpi"
+	"github.com/softrnic/softrnic/rnic"
+	"github.com/softrnic/softrnic/verbs"
+)
+
+// step is one of a program that all ranks run.
+type step struct {
+	name   string // of a collective, or split, free, messages
+	on     int    // which communicator, of those there are
+	form   int    // blocking, in the background, kept
+	t      trial
+	colors []int
+}
+
+func (s step) String() string {
+	return fmt.Sprintf("%s on %d, form %d, %v, colors %v", s.name, s.on, s.form, s.t, s.colors)
+}
+
+// program draws steps for n ranks.
+func program(t *rapid.T, n int) (list []step) {
+	all := append(slices.Clone(everyName), "split", "split", "free", "messages", "messages")
+	for range rapid.IntRange(1, 12).Draw(t, "steps") {
+		s := step{name: rapid.SampledFrom(all).Draw(t, "name"), on: rapid.IntRange(0, 3).Draw(t, "on"), form: rapid.IntRange(0, 2).Draw(t, "form")}
+		s.t = trial{n: rapid.SampledFrom([]int{0, 1, 2, 9, 100, 1500}).Draw(t, "elements"), strided: rapid.Bool().Draw(t, "strided"),
+			inPlace: rapid.Bool().Draw(t, "in place"), root: rapid.IntRange(0, n-1).Draw(t, "root")}
+		if s.name == "split" {
+			s.colors = rapid.SliceOfN(rapid.IntRange(0, 1), n, n).Draw(t, "colors")
+		}
+		list = append(list, s)
+	}
+	return list
+}
+
+// run runs a program at one rank. All ranks have as many communicators.
+func run(w *mpi.World, list []step) error {
+	comms := []*mpi.Comm{w.Comm}
+	for _, s := range list {
+		c := comms[s.on%len(comms)]
+		s.t.root %= c.Size()
+		var err error
+		switch s.name {
+		case "split":
+			var d *mpi.Comm
+			if d, err = c.Split(s.colors[w.Rank()], 3*c.Rank()%7); err == nil {
+				comms = append(comms, d)
+			}
+		case "free":
+			if last := len(comms) - 1; last > 0 {
+				err = comms[last].Free()
+				comms = comms[:last]
+			}
+		case "messages":
+			err = messages(c, s.t.n)
+		default:
+			call := []caller{c, formed{c, false}, formed{c, true}}[s.form]
+			err = collectives[s.name](call, c.Rank(), c.Size(), s.t)
+		}
+		if err != nil {
+			return fmt.Errorf("%v at %v: %w", s, c, err)
+		}
+	}
+	for _, c := range comms[1:] {
+		if err := c.Free(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// messages has all ranks send to all, in the background.
+func messages(c *mpi.Comm, n int) error {
+	var rs []*mpi.Request
+	in := make([][]int64, c.Size())
+	for i := range in {
+		r := (c.Rank() + i) % c.Size()
+		in[r] = make([]int64, n+r)
+		got, err := c.Irecv(mpi.Of(in[r]), r, n)
+		if err != nil {
+			return err
+		}
+		sent, err := c.Isend(mpi.Of(vector(c.Rank(), r, n+c.Rank())), r, n)
+		if err != nil {
+			return err
+		}
+		rs = append(rs, got, sent)
+	}
+	if _, err := mpi.WaitAll(rs...); err != nil {
+		return err
+	}
+	for r, v := range in {
+		if !slices.Equal(v, vector(r, c.Rank(), n+r)) {
+			return fmt.Errorf("what rank %d has sent is not what has come", r)
+		}
+	}
+	return nil
+}
+
+// crew are the ranks of a job that run programs.
+type crew struct {
+	programs []chan []step
+	ends     chan error
+}
+
+func newCrew(n int) *crew {
+	c := &crew{ends: make(chan error, n)}
+	for range n {
+		c.programs = append(c.programs, make(chan []step, 1))
+	}
+	return c
+}
+
+// work is what a rank does until there are no more programs.
+func (c *crew) work(w *mpi.World) error {
+	for list := range c.programs[w.Rank()] {
+		err := run(w, list)
+		c.ends <- err
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// run has all ranks run a program.
+func (c *crew) run(list []step) (errs error) {
+	for _, p := range c.programs {
+		p <- list
+	}
+	for range c.programs {
+		errs = errors.Join(errs, <-c.ends)
+	}
+	return errs
+}
+
+func (c *crew) leave() {
+	for _, p := range c.programs {
+		close(p)
+	}
+}
+
+// Programs of any calls in any order.
+func TestPrograms(t *testing.T) {
+	const n = 4
+	c := newCrew(n)
+	left := make(chan struct{})
+	go func() {
+		defer close(left)
+		defer c.leave()
+		rapid.Check(t, func(t *rapid.T) { require.NoError(t, c.run(program(t, n))) })
+	}()
+	job(t, n, checked, func(w *mpi.World) error {
+		w.LimitContexts(20)
+		return c.work(w)
+	})
+	<-left
+}
+
+// A hundredth of all packets is lost.
+func TestLoss(t *testing.T) {
+	const n, seed = 4, 11
+	t.Logf("seed %d", seed)
+	var list []step
+	for i, name := range append(slices.Clone(everyName), "messages", "split", "messages") {
+		list = append(list, step{name: name, form: i % 3, on: i, t: trial{n: []int{3, 2000}[i%2], strided: i%3 == 1, root: i % n}, colors: []int{0, 1, 1, 0}})
+	}
+	var mu sync.Mutex
+	var devs []*rnic.Device
+	lossy := func() (verbs.Device, error) {
+		d, err := rnic.Open(rnic.Options{Impair: fmt.Sprintf("loss 1%% seed %d", seed)})
+		mu.Lock()
+		defer mu.Unlock()
+		devs = append(devs, d)
+		return d, err
+	}
+	jobOn(t, lossy, n, checked, func(w *mpi.World) error {
+		for range 4 {
+			if err := run(w, list); err != nil {
+				return err
+			}
+		}
+		if err := w.Barrier(); err != nil {
+			return err
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		lost := uint64(0)
+		for _, d := range devs {
+			lost += d.Inspect().Faults.Counters.Lost
+		}
+		require.NotZero(t, lost)
+		return nil
+	})
+}
