@@ -41,6 +41,8 @@ var floors = map[string][]string{
 	"mpi/coll":                 {},
 	"mpi":                      {"verbs", "mpi/coll", "mpi/datatype", "mpi/engine", "mpi/fabric", "mpi/match", "mpi/pmi", "mpi/protocol"},
 	"mpi/nas":                  {"mpi"},
+	"mpi/osu":                  {"mpi"},
+	"mpi/imb":                  {"mpi"},
 	"mpi/mpitest":              {"verbs", "rnic", "mpi"},
 	"examples/mpi":             {"verbs", "rnic", "mpi"},
 	"mpi/engine":               {"internal/moment", "mpi/fabric", "mpi/protocol"},

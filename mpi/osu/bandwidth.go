@@ -1,0 +1,122 @@
+package osu
+
+import (
+	"time"
+
+	"github.com/softrnic/softrnic/mpi"
+)
+
+// bandwidth is that of windows of messages: one way with an answer when all are
+// there, or both ways.
+func (r *runner) bandwidth(x round) (Row, error) {
+	both := r.t.Name == "bibw"
+	ack := make([]byte, 1)
+	requests := make([]*mpi.Request, 0, 2*r.o.Window)
+	moved := float64(x.size) * float64(r.o.Window) * float64(r.pairs) / 1e6 // MB in a round
+	if both {
+		moved *= 2
+	}
+	wrong := 0
+	if err := r.c.Barrier(); err != nil {
+		return Row{}, err
+	}
+	for i := range x.Warmup + x.Iterations {
+		r.prepare(x.size, i)
+		if r.t.pairs || r.o.Validate {
+			if err := r.c.Barrier(); err != nil {
+				return Row{}, err
+			}
+		}
+		start := time.Now()
+		if err := r.window(requests, x.size, ack, both); err != nil {
+			return Row{}, err
+		}
+		if i >= x.Warmup {
+			x.add(time.Since(start))
+		}
+		if both || !r.first {
+			wrong += r.wrong(x.size, i)
+		}
+	}
+	return r.bandwidthRow(x, wrong, moved)
+}
+
+// prepare makes data to be looked at.
+func (r *runner) prepare(size, i int) {
+	if !r.o.Validate {
+		return
+	}
+	for k := range r.send {
+		r.o.Type.fill(r.send[k][:size], i+k, r.c.Rank())
+		clear(r.recv[k][:size])
+	}
+}
+
+// wrong is the number of elements that are.
+func (r *runner) wrong(size, i int) (n int) {
+	if !r.o.Validate || r.partner == mpi.ProcNull {
+		return 0
+	}
+	for k := range r.recv {
+		n += r.o.Type.check(r.recv[k][:size], i+k, r.partner)
+	}
+	return n
+}
+
+// window is one round of a rank. The memory of requests is used again.
+func (r *runner) window(requests []*mpi.Request, size int, ack []byte, both bool) error {
+	if both || !r.first {
+		for k := range r.o.Window {
+			q, err := r.c.Irecv(r.o.Type.of(r.recv[k%len(r.recv)][:size]), r.partner, tagData)
+			if err != nil {
+				return err
+			}
+			requests = append(requests, q)
+		}
+	}
+	if both || r.first {
+		for k := range r.o.Window {
+			q, err := r.c.Isend(r.o.Type.of(r.send[k%len(r.send)][:size]), r.partner, tagData)
+			if err != nil {
+				return err
+			}
+			requests = append(requests, q)
+		}
+	}
+	if _, err := mpi.WaitAll(requests...); err != nil || both {
+		return err
+	}
+	if r.first {
+		_, err := r.c.Recv(mpi.Of(ack), r.partner, tagAck)
+		return err
+	}
+	return r.c.Send(mpi.Of(ack), r.partner, tagAck)
+}
+
+// bandwidthRow takes the time of the senders, on average. moved is of a round, in
+// MB.
+func (r *runner) bandwidthRow(x round, wrong int, moved float64) (Row, error) {
+	wrong, err := r.sum(wrong)
+	if err != nil {
+		return Row{}, err
+	}
+	total := 0.0 // seconds
+	if r.first {
+		total = x.total.Seconds() / float64(r.pairs)
+	}
+	if r.pairs > 1 {
+		if err := r.c.Allreduce(mpi.InPlace, mpi.Value(&total), mpi.Sum); err != nil {
+			return Row{}, err
+		}
+	}
+	row := Row{Size: x.size, Iterations: x.Iterations, Errors: wrong}
+	if total > 0 {
+		row.Bandwidth = moved * float64(x.Iterations) / total
+		row.Rate = float64(r.o.Window) * float64(r.pairs) * float64(x.Iterations) / total
+	}
+	for i, t := range x.samples {
+		x.samples[i] = moved / (t / 1e6)
+	}
+	row.Tail = percentiles(x.samples, r.o.Tail)
+	return row, nil
+}

@@ -1,0 +1,70 @@
+package osu
+
+import (
+	"encoding/binary"
+	"math"
+	"unsafe"
+
+	"github.com/softrnic/softrnic/mpi"
+)
+
+// memory is n bytes, for elements of any type.
+func memory(n int) []byte { return make([]byte, n, (n+7)&^7) }
+
+// of is the buffer of elements of a type in a piece of memory, which begins where
+// such an element may.
+func (t Type) of(b []byte) mpi.Buffer {
+	b = b[:len(b)-len(b)%t.size()]
+	switch t {
+	case Int:
+		return mpi.Of(unsafe.Slice((*int32)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/4))
+	case Float:
+		return mpi.Of(unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/4))
+	}
+	return mpi.Of(unsafe.Slice((*int8)(unsafe.Pointer(unsafe.SliceData(b))), len(b)))
+}
+
+// element is what a rank sends as its j-th element in an iteration: a small number,
+// of which sums are exact, and which is another one at most other places.
+func element(iteration, rank, j int) int {
+	h := uint32(iteration)*2654435761 + uint32(rank)*40503*65599 + uint32(j)*2246822519
+	return int((h ^ h>>15) * 2654435761 >> 29)
+}
+
+// fill writes what a rank sends.
+func (t Type) fill(b []byte, iteration, rank int) {
+	for j := range len(b) / t.size() {
+		t.put(b, j, element(iteration, rank, j))
+	}
+}
+
+// check counts elements that are not what a rank has sent.
+func (t Type) check(b []byte, iteration, rank int) (wrong int) {
+	for j := range len(b) / t.size() {
+		if t.get(b, j) != element(iteration, rank, j) {
+			wrong++
+		}
+	}
+	return wrong
+}
+
+func (t Type) put(b []byte, j, v int) {
+	switch t {
+	case Int:
+		binary.NativeEndian.PutUint32(b[4*j:], uint32(v))
+	case Float:
+		binary.NativeEndian.PutUint32(b[4*j:], math.Float32bits(float32(v)))
+	default:
+		b[j] = byte(v)
+	}
+}
+
+func (t Type) get(b []byte, j int) int {
+	switch t {
+	case Int:
+		return int(int32(binary.NativeEndian.Uint32(b[4*j:])))
+	case Float:
+		return int(math.Float32frombits(binary.NativeEndian.Uint32(b[4*j:])))
+	}
+	return int(int8(b[j]))
+}

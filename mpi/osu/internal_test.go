@@ -1,0 +1,123 @@
+package osu
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/softrnic/softrnic/mpi"
+	"github.com/softrnic/softrnic/mpi/mpitest"
+)
+
+// TestTable: lines as the originals print them. Those of latency and bcast are from
+// outputs that people have published (versions 7.3 and 7.5).
+func TestTable(t *testing.T) {
+	r := &runner{pairs: 2}
+	for _, c := range []struct {
+		name string
+		o    Options
+		row  Row
+		want string
+	}{
+		{"latency", Options{}, Row{Size: 1, Latency: 2.48}, `
+# OSU MPI Latency Test v7.4
+# Datatype: MPI_CHAR.
+# Size       Avg Latency(us)
+1                       2.48
+`},
+		{"bcast", Options{Full: true}, Row{Size: 1, Latency: 7.61, Min: 6.38, Max: 8.84, Iterations: 1000}, `
+# OSU MPI Broadcast Latency Test v7.4
+# Datatype: MPI_CHAR.
+# Size       Avg Latency(us)   Min Latency(us)   Max Latency(us)  Iterations
+1                       7.61              6.38              8.84        1000
+`},
+		{"bw", Options{Type: Float, Validate: true, Tail: []int{9, 50}}, Row{Size: 4194304, Bandwidth: 4000.5, Tail: []float64{1, 2}}, `
+# OSU MPI Bandwidth Test v7.4
+# Datatype: MPI_FLOAT.
+# Size      Bandwidth (MB/s)        Validation  P9 Tail BW(MB/s) P50 Tail BW(MB/s)
+4194304              4000.50              Pass              1.00              2.00
+`},
+		{"mbw_mr", Options{Window: 64}, Row{Size: 8, Bandwidth: 10, Rate: 1.25e6}, `# OSU MPI Multiple Bandwidth / Message Rate Test v7.4
+# [ pairs: 2 ] [ window size: 64 ]
+# Datatype: MPI_CHAR.
+# Size                  MB/s        Messages/s
+8                      10.00        1250000.00
+`},
+		{"mbw_mr", Options{Window: 1, NoRate: true, Validate: true}, Row{Size: 8, Bandwidth: 10, Errors: 1}, `# OSU MPI Multiple Bandwidth / Message Rate Test v7.4
+# [ pairs: 2 ] [ window size: 1 ]
+# Datatype: MPI_CHAR.
+# Size                  MB/s        Validation
+8                      10.00              Fail
+`},
+		{"barrier", Options{Validate: true}, Row{Latency: 12.345}, `
+# OSU MPI Barrier Latency Test v7.4
+# Avg Latency(us)
+            12.35
+`},
+	} {
+		test, err := Find(c.name)
+		require.NoError(t, err)
+		var b bytes.Buffer
+		out := table{&b, test, c.o}
+		require.NoError(t, out.head(r))
+		require.NoError(t, out.row(c.row))
+		require.Equal(t, c.want, b.String())
+	}
+}
+
+func TestPercentiles(t *testing.T) {
+	values := make([]float64, 200)
+	for i := range values {
+		values[i] = float64(200 - i)
+	}
+	require.Equal(t, []float64{1, 2, 100, 198, 200}, percentiles(values, []int{0, 1, 50, 99, 100}))
+	require.Equal(t, []float64{7, 7}, percentiles([]float64{7}, []int{0, 100}))
+	require.Empty(t, percentiles(nil, []int{50}))
+}
+
+// TestCheckSees: data that is not what was sent, or not where it should be, does not
+// pass.
+func TestCheckSees(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		typ := Type(rapid.IntRange(0, 2).Draw(t, "type"))
+		n := rapid.IntRange(32, 200).Draw(t, "elements")
+		iteration, rank := rapid.IntRange(0, 11000).Draw(t, "iteration"), rapid.IntRange(0, 64).Draw(t, "rank")
+		b := memory(n * typ.size())
+		typ.fill(b, iteration, rank)
+		require.Zero(t, typ.check(b, iteration, rank))
+		require.Positive(t, typ.check(b, iteration+1, rank), "the last iteration's")
+		require.Positive(t, typ.check(b, iteration, rank+1), "another's")
+		at := rapid.IntRange(0, n-1).Draw(t, "at")
+		typ.put(b, at, typ.get(b, at)+1)
+		require.Equal(t, 1, typ.check(b, iteration, rank))
+		typ.fill(b, iteration, rank)
+		copy(b, b[typ.size()*rapid.IntRange(1, 16).Draw(t, "by"):])
+		require.Positive(t, typ.check(b, iteration, rank), "moved")
+	})
+}
+
+// TestWrongDataFails: a collective that does nothing fails its validation on all
+// ranks.
+func TestWrongDataFails(t *testing.T) {
+	require.NoError(t, mpitest.Run(3, func(w *mpi.World) error {
+		for _, test := range Tests() {
+			if test.coll == nil || test.coll.do == nil {
+				continue
+			}
+			broken := *test.coll
+			broken.do = func(*call) error { return nil }
+			test.coll = &broken
+			o := Defaults(test)
+			o.Min, o.Max, o.Validate = 256, 512, true
+			o.Small = Rounds{Iterations: 2}
+			rows, err := Run(w.Comm, test, o)
+			require.ErrorIs(t, err, ErrInvalid, test.Name)
+			if w.Rank() == 0 {
+				require.Len(t, rows, 1, "it stops")
+			}
+		}
+		return nil
+	}))
+}

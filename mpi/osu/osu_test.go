@@ -1,0 +1,249 @@
+package osu_test
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/mpi"
+	"github.com/softrnic/softrnic/mpi/mpitest"
+	"github.com/softrnic/softrnic/mpi/osu"
+)
+
+func Example() {
+	err := mpitest.Run(2, func(w *mpi.World) error {
+		t, err := osu.Find("osu_bw")
+		if err != nil {
+			return err
+		}
+		o := osu.Defaults(t)
+		o.Min, o.Max, o.Small.Iterations, o.Validate = 1024, 4096, 2, true
+		rows, err := osu.Run(w.Comm, t, o)
+		for _, r := range rows { // of rank 0
+			fmt.Println(r.Size, "bytes:", r.Errors, "errors,", r.Bandwidth > 0)
+		}
+		return err
+	})
+	fmt.Println(err)
+	// Output:
+	// 1024 bytes: 0 errors, true
+	// 2048 bytes: 0 errors, true
+	// 4096 bytes: 0 errors, true
+	// <nil>
+}
+
+// TestNames: those of the originals.
+func TestNames(t *testing.T) {
+	var names []string
+	for _, test := range osu.Tests() {
+		names = append(names, test.Name)
+		found, err := osu.Find("osu_" + test.Name)
+		require.NoError(t, err)
+		require.Equal(t, test.Title, found.Title)
+	}
+	require.Equal(t, strings.Fields("latency bw bibw mbw_mr multi_lat latency_mt latency_mp allgather allgatherv allreduce "+
+		"alltoall alltoallv alltoallw barrier bcast gather gatherv reduce reduce_scatter reduce_scatter_block scatter scatterv"), names)
+	_, err := osu.Find("osu_nothing")
+	require.ErrorIs(t, err, osu.ErrTest)
+	require.ErrorContains(t, err, "mbw_mr")
+}
+
+// quick are options of few rounds that look at the data, with an eager size and one
+// that is not.
+func quick(test osu.Test) osu.Options {
+	o := osu.Defaults(test)
+	o.Min, o.Max = 1, 64
+	o.Small, o.Large = osu.Rounds{Iterations: 3, Warmup: 1}, osu.Rounds{Iterations: 2, Warmup: 1}
+	o.Window, o.Validate, o.Full, o.Tail = 3, true, true, []int{50, 99}
+	return o
+}
+
+// columns are the numbers of the table's rows, without the verdict.
+func columns(t *testing.T, table string) (rows [][]float64) {
+	for line := range strings.Lines(table) {
+		if strings.HasPrefix(line, "#") || strings.TrimSpace(line) == "" {
+			continue
+		}
+		var row []float64
+		for _, f := range strings.Fields(strings.ReplaceAll(line, "Pass", "")) {
+			var v float64
+			_, err := fmt.Sscan(f, &v)
+			require.NoError(t, err, line)
+			row = append(row, v)
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// TestAll runs every test, with all types of elements, and sizes from one byte to
+// what is not sent at once.
+func TestAll(t *testing.T) {
+	for _, ranks := range []int{2, 5} {
+		out := map[string]*bytes.Buffer{}
+		var tests []osu.Test
+		for _, test := range osu.Tests() {
+			multi := test.Collective() || test.Name == "multi_lat" || test.Name == "mbw_mr"
+			if ranks == 2 || multi {
+				tests = append(tests, test)
+				out[test.Name] = new(bytes.Buffer)
+			}
+		}
+		require.NoError(t, mpitest.Run(ranks, func(w *mpi.World) error {
+			for i, test := range tests {
+				o := quick(test)
+				o.Type = osu.Type((i + ranks) % 3)
+				o.Rotate, o.Multiple = i%2 == 0, i%2 == 0
+				if test.Name == "latency_mt" {
+					o.Senders = o.Replies
+				}
+				for _, max := range []int{64, 40_000} {
+					o.Out = out[test.Name] // of rank 0 only
+					if o.Max = max; max > 64 {
+						o.Min, o.Out = max, nil
+					}
+					rows, err := osu.Run(w.Comm, test, o)
+					if err != nil {
+						return err
+					}
+					for _, r := range rows {
+						require.Positive(t, r.Latency+r.Bandwidth)
+						require.LessOrEqual(t, r.Min, r.Max)
+						require.Len(t, r.Tail, 2)
+					}
+				}
+			}
+			return nil
+		}))
+		for i, test := range tests {
+			text := out[test.Name].String()
+			require.Contains(t, text, "# OSU MPI "+test.Title+" Test v7.4\n")
+			rows := columns(t, text)
+			first := 1
+			if (i+ranks)%3 != 0 {
+				first = 4 // bytes of an element
+			}
+			switch {
+			case test.Name == "barrier":
+				require.Len(t, rows, 1)
+				require.Len(t, rows[0], 1+3+2)
+				continue
+			case test.Name == "latency_mt" || test.Name == "latency_mp":
+				require.Contains(t, text, "# Number of ")
+			}
+			require.EqualValues(t, first, rows[0][0], text)
+			require.EqualValues(t, 64, rows[len(rows)-1][0])
+			for _, row := range rows {
+				require.Len(t, row, len(rows[0]))
+			}
+		}
+	}
+}
+
+// TestThreads: as many senders as wanted, whoever answers.
+func TestThreads(t *testing.T) {
+	test, err := osu.Find("latency_mt")
+	require.NoError(t, err)
+	require.NoError(t, mpitest.Run(2, func(w *mpi.World) error {
+		for _, c := range [][2]int{{1, 1}, {1, 3}, {3, 1}, {2, 5}} {
+			o := quick(test)
+			o.Min, o.Max, o.Validate = 0, 1, false
+			o.Small.Iterations, o.Senders, o.Replies = 11, c[0], c[1]
+			rows, err := osu.Run(w.Comm, test, o)
+			if err != nil {
+				return err
+			}
+			if w.Rank() == 0 {
+				require.Len(t, rows, 2)
+			}
+		}
+		return nil
+	}))
+}
+
+func TestBadOptions(t *testing.T) {
+	find := func(name string) osu.Test {
+		test, err := osu.Find(name)
+		require.NoError(t, err)
+		return test
+	}
+	require.NoError(t, mpitest.Run(3, func(w *mpi.World) error {
+		for _, name := range []string{"latency", "bw", "bibw", "latency_mt", "latency_mp"} {
+			_, err := osu.Run(w.Comm, find(name), osu.Defaults(find(name)))
+			require.ErrorIs(t, err, osu.ErrRanks)
+		}
+		_, err := osu.Run(w.Self, find("bcast"), osu.Defaults(find("bcast")))
+		require.ErrorIs(t, err, osu.ErrRanks)
+		_, err = osu.Run(w.Self, osu.Test{Name: "mine"}, osu.Options{})
+		require.ErrorIs(t, err, osu.ErrTest)
+
+		for _, wrong := range []func(*osu.Options){
+			func(o *osu.Options) { o.Min = -1 },
+			func(o *osu.Options) { o.Min, o.Max = 2, 1 },
+			func(o *osu.Options) { o.Max = 1 << 30; o.Max++ },
+			func(o *osu.Options) { o.Small.Iterations = 0 },
+			func(o *osu.Options) { o.Large.Warmup = -1 },
+			func(o *osu.Options) { o.Window = 0 },
+			func(o *osu.Options) { o.Pairs = 2 },
+			func(o *osu.Options) { o.Root = 3 },
+			func(o *osu.Options) { o.Senders = 0 },
+			func(o *osu.Options) { o.Type = 3 },
+			func(o *osu.Options) { o.Tail = []int{50, 101} },
+		} {
+			o := osu.Defaults(find("mbw_mr"))
+			wrong(&o)
+			_, err := osu.Run(w.Comm, find("mbw_mr"), o)
+			require.ErrorIs(t, err, osu.ErrOptions)
+		}
+		return nil
+	}))
+	_, err := osu.ParseType("mpi_double")
+	require.ErrorIs(t, err, osu.ErrOptions)
+	for _, name := range []string{"mpi_char", "mpi_int", "mpi_float"} {
+		typ, err := osu.ParseType(name)
+		require.NoError(t, err)
+		require.Equal(t, name, typ.String())
+	}
+}
+
+// TestMemLimit: sizes that a collective has no memory for are left out.
+func TestMemLimit(t *testing.T) {
+	test, err := osu.Find("allgather")
+	require.NoError(t, err)
+	require.NoError(t, mpitest.Run(2, func(w *mpi.World) error {
+		o := quick(test)
+		o.Max, o.MemLimit = 1024, 4*128
+		rows, err := osu.Run(w.Comm, test, o)
+		if w.Rank() == 0 {
+			require.Equal(t, 128, rows[len(rows)-1].Size)
+		}
+		return err
+	}))
+}
+
+// TestOutputFails: who cannot write is told.
+func TestOutputFails(t *testing.T) {
+	test, err := osu.Find("barrier")
+	require.NoError(t, err)
+	closed, w := io.Pipe()
+	require.NoError(t, closed.Close())
+	o := quick(test)
+	o.Out = w
+	var failed error
+	_ = mpitest.Run(2, func(w *mpi.World) error {
+		if w.Rank() == 0 {
+			_, failed = osu.Run(w.Comm, test, o)
+			o := o
+			o.Out = nil
+			_, err := osu.Run(w.Comm, test, o)
+			return err
+		}
+		_, err := osu.Run(w.Comm, test, o)
+		return err
+	})
+	require.ErrorIs(t, failed, io.ErrClosedPipe)
+}

@@ -1,0 +1,176 @@
+package osu
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/softrnic/softrnic/mpi"
+)
+
+// Row is what was measured of a size.
+type Row struct {
+	Size       int     // bytes
+	Latency    float64 // us, on average over the ranks that measure
+	Min, Max   float64 // us, of the fastest and the slowest rank
+	Bandwidth  float64 // MB/s, 10^6 bytes
+	Rate       float64 // messages a second
+	Iterations int
+	Tail       []float64 // of Options.Tail, in the unit of the test
+	Errors     int       // elements that are wrong, with Options.Validate
+}
+
+// Run measures: all ranks call it with the same options, and rank 0 gets the rows.
+// It stops at the first size whose data was wrong, with an ErrInvalid.
+func Run(c *mpi.Comm, t Test, o Options) ([]Row, error) {
+	if t.measure == nil {
+		return nil, fmt.Errorf("%w: %q", ErrTest, t.Name)
+	}
+	if err := t.fits(c.Size()); err != nil {
+		return nil, err
+	}
+	if err := o.check(t, c.Size()); err != nil {
+		return nil, err
+	}
+	r := newRunner(c, t, o)
+	out := table{o: o, t: t}
+	if c.Rank() == 0 {
+		out.w = o.Out
+	}
+	if err := out.head(r); err != nil {
+		return nil, err
+	}
+	var rows []Row
+	for size := range r.sizes() {
+		row, err := t.measure(r, r.round(size))
+		if err != nil {
+			return rows, err
+		}
+		if c.Rank() == 0 {
+			rows = append(rows, row)
+			if err := out.row(row); err != nil {
+				return rows, err
+			}
+		}
+		if row.Errors > 0 {
+			return rows, fmt.Errorf("%w: osu_%s with %d bytes: %d elements are wrong", ErrInvalid, t.Name, size, row.Errors)
+		}
+	}
+	return rows, nil
+}
+
+// runner is a rank's part of a test.
+type runner struct {
+	c          *mpi.Comm
+	t          Test
+	o          Options
+	pairs      int // of ranks that measure
+	partner    int // in our pair, or mpi.ProcNull
+	first      bool
+	send, recv [][]byte // one, or with Options.Multiple as many as the window
+}
+
+func newRunner(c *mpi.Comm, t Test, o Options) *runner {
+	r := &runner{c: c, t: t, o: o, pairs: 1, partner: mpi.ProcNull}
+	if t.coll != nil {
+		return r
+	}
+	if t.pairs {
+		if r.pairs = c.Size() / 2; t.shape == showRate && o.Pairs > 0 {
+			r.pairs = o.Pairs
+		}
+	}
+	switch rank := c.Rank(); {
+	case rank < r.pairs:
+		r.first, r.partner = true, rank+r.pairs
+	case rank < 2*r.pairs:
+		r.partner = rank - r.pairs
+	}
+	n := 1
+	if o.Multiple && t.shape != showLatency {
+		n = o.Window
+	}
+	for range n {
+		r.send, r.recv = append(r.send, memory(o.Max)), append(r.recv, memory(o.Max))
+	}
+	return r
+}
+
+// sizes are those that are measured, in bytes: whole elements, and of a collective
+// as long as there is memory for them. One that has no data has one, of 0.
+func (r *runner) sizes() func(func(int) bool) {
+	return func(yield func(int) bool) {
+		if r.t.coll != nil && r.t.coll.do == nil {
+			yield(0)
+			return
+		}
+		for size := r.o.Min; size <= r.o.Max; size = max(1, 2*size) {
+			whole := size >= r.o.Type.size() || size == 0
+			if whole && r.fits(size) && !yield(size) {
+				return
+			}
+		}
+	}
+}
+
+// fits says whether a collective has memory for a size.
+func (r *runner) fits(size int) bool {
+	return r.t.coll == nil || 2*r.t.coll.span(size, r.c.Size()) <= r.o.MemLimit
+}
+
+// round is the measurement of a size.
+type round struct {
+	Rounds
+	size int
+	*watch
+}
+
+func (r *runner) round(size int) round {
+	x := round{r.o.Small, size, &watch{}}
+	if size > largeMessage {
+		x.Rounds = r.o.Large
+	}
+	if len(r.o.Tail) > 0 {
+		x.samples = make([]float64, 0, x.Iterations)
+	}
+	return x
+}
+
+// watch adds up times, and keeps each if somebody wants percentiles.
+type watch struct {
+	total   time.Duration
+	samples []float64 // us
+}
+
+func (w *watch) add(d time.Duration) {
+	w.total += d
+	if w.samples != nil {
+		w.samples = append(w.samples, us(d))
+	}
+}
+
+func us(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1e3 }
+
+// percentiles are those of values, which get sorted.
+func percentiles(values []float64, which []int) []float64 {
+	if len(values) == 0 {
+		return nil
+	}
+	slices.Sort(values)
+	list := make([]float64, len(which))
+	for i, p := range which {
+		at := int(math.Round(float64(len(values)*p)/100)) - 1
+		list[i] = values[max(0, at)]
+	}
+	return list
+}
+
+// sum is that of all ranks' numbers, for all.
+func (r *runner) sum(n int) (int, error) {
+	if !r.o.Validate {
+		return 0, nil
+	}
+	err := r.c.Allreduce(mpi.InPlace, mpi.Value(&n), mpi.Sum)
+	return n, err
+}

@@ -1,0 +1,113 @@
+package osu
+
+import (
+	"fmt"
+	"io"
+	"strings"
+)
+
+// Widths of columns, as the originals are configured.
+const (
+	sizeWidth = 10
+	width     = 18
+	lastWidth = 12 // of iterations
+)
+
+// table writes the output. Without a writer it writes nothing.
+type table struct {
+	w io.Writer
+	t Test
+	o Options
+}
+
+func (t table) print(format string, args ...any) error {
+	if t.w == nil {
+		return nil
+	}
+	_, err := fmt.Fprintf(t.w, format, args...)
+	return err
+}
+
+// head writes what is above the rows.
+func (t table) head(r *runner) error {
+	var b strings.Builder
+	title := fmt.Sprintf("# OSU MPI %s Test v7.4\n", t.t.Title)
+	switch t.t.Name {
+	case "mbw_mr":
+		fmt.Fprintf(&b, "%s# [ pairs: %d ] [ window size: %d ]\n", title, r.pairs, t.o.Window)
+	case "latency_mt":
+		fmt.Fprintf(&b, "# Number of Sender threads: %d \n# Number of Receiver threads: %d\n\n%s", t.o.Senders, t.o.Replies, title)
+	case "latency_mp":
+		fmt.Fprintf(&b, "# Number of forked processes in sender: %d\n# Number of forked processes in receiver: %d\n\n%s", t.o.Senders, t.o.Replies, title)
+	default:
+		b.WriteString("\n" + title)
+	}
+	if t.sizes() {
+		fmt.Fprintf(&b, "# Datatype: %s.\n%-*s", strings.ToUpper(t.o.Type.String()), sizeWidth, "# Size")
+	}
+	switch {
+	case t.t.shape == showBandwidth:
+		fmt.Fprintf(&b, "%*s", width, "Bandwidth (MB/s)")
+	case t.t.shape == showRate && t.o.NoRate:
+		fmt.Fprintf(&b, "%*s", width, "MB/s")
+	case t.t.shape == showRate:
+		fmt.Fprintf(&b, "%*s%*s", width, "MB/s", width, "Messages/s")
+	case t.sizes():
+		fmt.Fprintf(&b, "%*s", width, "Avg Latency(us)")
+	default:
+		b.WriteString("# Avg Latency(us)")
+	}
+	if t.full() {
+		fmt.Fprintf(&b, "%*s%*s%*s", width, "Min Latency(us)", width, "Max Latency(us)", lastWidth, "Iterations")
+	}
+	if t.o.Validate && t.sizes() {
+		fmt.Fprintf(&b, "%*s", width, "Validation")
+	}
+	for _, p := range t.o.Tail {
+		what := "Lat(us)"
+		if t.t.shape != showLatency {
+			what = "BW(MB/s)"
+		}
+		fmt.Fprintf(&b, "%*s", width, fmt.Sprintf("P%d Tail %s", p, what))
+	}
+	return t.print("%s\n", &b)
+}
+
+// sizes says whether rows are of sizes: a barrier has none.
+func (t table) sizes() bool { return t.t.coll == nil || t.t.coll.do != nil }
+
+// full says whether least and most are shown, of tests that have them.
+func (t table) full() bool { return t.o.Full && t.t.shape == showLatency }
+
+// row writes a line.
+func (t table) row(r Row) error {
+	var b strings.Builder
+	if t.sizes() {
+		fmt.Fprintf(&b, "%-*d", sizeWidth, r.Size)
+	}
+	switch {
+	case t.t.shape == showLatency && t.sizes():
+		fmt.Fprintf(&b, "%*.2f", width, r.Latency)
+	case t.t.shape == showLatency:
+		fmt.Fprintf(&b, "%*.2f", len("# Avg Latency(us)"), r.Latency)
+	default:
+		fmt.Fprintf(&b, "%*.2f", width, r.Bandwidth)
+	}
+	if t.t.shape == showRate && !t.o.NoRate {
+		fmt.Fprintf(&b, "%*.2f", width, r.Rate)
+	}
+	if t.full() {
+		fmt.Fprintf(&b, "%*.2f%*.2f%*d", width, r.Min, width, r.Max, lastWidth, r.Iterations)
+	}
+	if t.o.Validate && t.sizes() {
+		verdict := "Pass"
+		if r.Errors > 0 {
+			verdict = "Fail"
+		}
+		fmt.Fprintf(&b, "%*s", width, verdict)
+	}
+	for _, v := range r.Tail {
+		fmt.Fprintf(&b, "%*.2f", width, v)
+	}
+	return t.print("%s\n", &b)
+}
