@@ -189,6 +189,25 @@ func (l limited) Send(rank int, h *envelope.Header, payload []byte) bool {
 	return *l.room >= 0 && l.evil.Send(rank, h, payload)
 }
 
+// The worked example of docs/mpi-protocol.md: what comes first is not matched first.
+func TestWorkedExample(t *testing.T) {
+	e := newEvil(t, Fetched)
+	require.NoError(t, e.raw(1, envelope.Header{Kind: envelope.Eager, Source: 1, Tag: 2, Length: 8, Bytes: 8, Seq: 1}, make([]byte, 8)...))
+	require.EqualValues(t, 1, e.core.Stats.Early)
+	r := &Request{Envelope: match.Envelope{Source: match.Any, Tag: match.Any}, Buf: make([]byte, 30_000)}
+	e.core.Receive(r)
+	require.NoError(t, e.raw(1, envelope.Header{Kind: envelope.Ready, Source: 1, Tag: 1, Length: 30_000, ID: 1 << 32, Bytes: envelope.KeySize}, key(0)...))
+	require.EqualValues(t, 1, e.core.Stats.Unexpected)
+	require.Len(t, e.moves, 1)
+	require.Equal(t, []any{30_000, uint64(1 << 32)}, []any{len(e.moves[0].b), e.moves[0].id})
+	require.Empty(t, e.sent)
+	e.core.Moved(e.moves[0].id, nil)
+	require.Equal(t, packetOut{1, about(envelope.Finish, 1<<32), nil}, e.last())
+	require.Equal(t, match.Envelope{Source: 1, Tag: 1}, r.Received)
+	require.True(t, r.Done)
+	require.NotNil(t, e.core.Probe(match.Envelope{Source: 1, Tag: 2}, false))
+}
+
 // Active packets are handled in order with messages, and so are answers to them.
 func TestActive(t *testing.T) {
 	e := newEvil(t, Packed)

@@ -28,8 +28,6 @@ func (c *Core) moved(l late) {
 		c.push(int(r.peer), outgoing{op: answer, kind: envelope.Finish, id: r.to})
 	}
 	switch {
-	case l.err == nil && r.state == storing && !r.alone:
-		c.done(r, p.lost) // if it is, nobody knows whether Finish has arrived
 	case l.err == nil:
 		c.done(r, nil)
 	case p.lost != nil:

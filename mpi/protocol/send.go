@@ -105,7 +105,7 @@ func (c *Core) clear(from int, h *envelope.Header, payload []byte) error {
 	if err := key.Get(payload); err != nil {
 		return fmt.Errorf("%w: rank %d: %w", ErrProtocol, from, err)
 	}
-	r.key, r.to, r.Bytes, r.state = key, key.ID, int(h.Length), queued
+	r.key, r.to, r.Bytes = key, key.ID, int(h.Length)
 	o := outgoing{op: stream, r: r}
 	if place {
 		o.op = store

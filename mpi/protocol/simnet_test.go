@@ -172,6 +172,7 @@ func (p *pair) progress(m *move) {
 	w.check(m.key.Rail == 7 && m.key.RKey > 0 && int(m.key.RKey) <= len(w.exposures), "a key that nobody gave: %+v", m.key)
 	e := w.exposures[m.key.RKey-1]
 	off := int(m.key.Addr - uint64(m.key.RKey)<<32)
+	w.check(int(m.key.RKey) <= w.windows || len(e.b) == len(m.b) || !m.store, "%d bytes are moved of %d that are exposed", len(m.b), len(e.b))
 	w.check(e.live && e.owner == p.to && e.whom == p.from.id && e.write == m.store && off+len(m.b) <= len(e.b),
 		"%d moves %d bytes of %d, which may not be (store %v, live %v)", p.from.id, len(m.b), p.to.id, m.store, e.live)
 	if m.store {

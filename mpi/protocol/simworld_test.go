@@ -17,6 +17,7 @@ type world struct {
 	nodes     []*node
 	pairs     [][]*pair // by from and to
 	exposures []*exposure
+	windows   int   // of these: they stay
 	some      []int // the ranks of communicator 1
 	eager     int
 	faults    int // one exposure or move in so many fails
@@ -98,6 +99,7 @@ func newWorld(seed uint64, trace func(string)) *world {
 			a.windows[n+b.id] = w.show(b, a, b.constant(), false)
 		}
 	}
+	w.windows = len(w.exposures)
 	return w
 }
 
@@ -358,7 +360,7 @@ func (w *world) finish() {
 		w.seen.add(&n.core.Stats)
 	}
 	for i, e := range w.exposures {
-		w.check(!e.live || i < 2*len(w.nodes)*len(w.nodes) || e.owner.dead, "memory of %d can be reached by %d still", e.owner.id, e.whom)
+		w.check(!e.live || i < w.windows || e.owner.dead, "memory of %d can be reached by %d still", e.owner.id, e.whom)
 	}
 }
 
