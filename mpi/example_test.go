@@ -1,0 +1,184 @@
+package mpi_test
+
+import (
+	"errors"
+	"fmt"
+	"log"
+	"sync"
+
+	"github.com/softrnic/softrnic/mpi"
+	"github.com/softrnic/softrnic/mpi/datatype"
+	"github.com/softrnic/softrnic/mpi/mpitest"
+	"github.com/softrnic/softrnic/rnic"
+	"github.com/softrnic/softrnic/verbs"
+)
+
+// A whole program. Under softrnic mpirun it has more ranks than one.
+func Example() {
+	w, err := mpi.Init(func() (verbs.Device, error) { return rnic.Open(rnic.Options{}) }, mpi.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	x, sum := []float64{1, 2, 3}, make([]float64, 3)
+	if err := w.Allreduce(mpi.Of(x), mpi.Of(sum), mpi.Sum); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("rank", w.Rank(), "of", w.Size(), "has", sum)
+	if err := w.Finalize(); err != nil {
+		log.Fatal(err)
+	}
+	// Output:
+	// rank 0 of 1 has [1 2 3]
+}
+
+// The rows of a matrix are at the ranks; each gets a column.
+func ExampleComm_Alltoall() {
+	_ = mpitest.Run(3, func(w *mpi.World) error {
+		row, column := []int32{int32(10 * w.Rank()), int32(10*w.Rank() + 1), int32(10*w.Rank() + 2)}, make([]int32, 3)
+		err := w.Alltoall(mpi.Of(row), mpi.Of(column))
+		if w.Rank() == 1 {
+			fmt.Println(column)
+		}
+		return err
+	})
+	// Output:
+	// [1 11 21]
+}
+
+// Even and odd ranks, each among themselves.
+func ExampleComm_Split() {
+	var mu sync.Mutex
+	sums := map[string]int{}
+	err := mpitest.Run(5, func(w *mpi.World) error {
+		c, err := w.Split(w.Rank()%2, w.Rank())
+		if err != nil {
+			return err
+		}
+		rank, sum := w.Rank(), 0
+		if err := c.Reduce(mpi.Value(&rank), mpi.Value(&sum), mpi.Sum, 0); err != nil {
+			return err
+		}
+		if c.Rank() == 0 {
+			mu.Lock()
+			sums[c.Name()] = sum
+			mu.Unlock()
+		}
+		return c.Free()
+	})
+	fmt.Println(sums, err)
+	// Output:
+	// map[world.split(0):6 world.split(1):4] <nil>
+}
+
+// A reduction goes on while the program computes, and while it waits for
+// messages.
+func ExampleComm_Iallreduce() {
+	_ = mpitest.Run(4, func(w *mpi.World) error {
+		norm, work := float64(w.Rank()), 0
+		sum, err := w.Iallreduce(mpi.InPlace, mpi.Value(&norm), mpi.Sum)
+		if err != nil {
+			return err
+		}
+		for i := range 1000 { // whatever there is to do
+			work += i
+		}
+		if _, err := sum.Wait(); err != nil {
+			return err
+		}
+		if w.Rank() == 0 {
+			fmt.Println(norm, work)
+		}
+		return nil
+	})
+	// Output:
+	// 6 499500
+}
+
+// Each rank has a strip of a field with a row more at either side, and gets those
+// from its neighbors, again and again. At the ends of the field there is nobody.
+func ExampleComm_SendInit() {
+	_ = mpitest.Run(3, func(w *mpi.World) error {
+		const columns, rows = 4, 2
+		field := make([]float64, (rows+2)*columns)
+		row := func(i int) mpi.Buffer { return mpi.Of(field[i*columns : (i+1)*columns]) }
+		for i := columns; i < (rows+1)*columns; i++ {
+			field[i] = float64(w.Rank() + 1)
+		}
+		g, err := w.CartCreate([]int{w.Size()}, []bool{false}, false)
+		if err != nil {
+			return err
+		}
+		up, down, err := g.Shift(0, 1)
+		if err != nil {
+			return err
+		}
+		var halo []*mpi.Request
+		for _, keep := range []func() (*mpi.Request, error){
+			func() (*mpi.Request, error) { return g.RecvInit(row(0), up, 0) },
+			func() (*mpi.Request, error) { return g.RecvInit(row(rows+1), down, 0) },
+			func() (*mpi.Request, error) { return g.SendInit(row(1), up, 0) },
+			func() (*mpi.Request, error) { return g.SendInit(row(rows), down, 0) },
+		} {
+			r, err := keep()
+			if err != nil {
+				return err
+			}
+			halo = append(halo, r)
+		}
+		for range 3 {
+			if err := mpi.StartAll(halo...); err != nil {
+				return err
+			}
+			if _, err := mpi.WaitAll(halo...); err != nil {
+				return err
+			}
+		}
+		if w.Rank() == 1 {
+			fmt.Println(field)
+		}
+		return nil
+	})
+	// Output:
+	// [1 1 1 1 2 2 2 2 2 2 2 2 3 3 3 3]
+}
+
+// A column of a matrix, from where it lies to a slice.
+func ExampleComm_Send() {
+	_ = mpitest.Run(2, func(w *mpi.World) error {
+		const tag = 7
+		if w.Rank() == 0 {
+			matrix := []int32{
+				1, 2, 3,
+				4, 5, 6,
+			}
+			return w.Send(datatype.Strided(matrix[1:], 2, 1, 3), 1, tag)
+		}
+		column := make([]int32, 10)
+		s, err := w.Recv(mpi.Of(column), mpi.AnySource, mpi.AnyTag)
+		n := s.Count(mpi.Of(column))
+		fmt.Println("rank", s.Source, "has sent", column[:n])
+		return err
+	})
+	// Output:
+	// rank 0 has sent [2 5]
+}
+
+// The ranks do not agree. Unchecked they would wait for ever, or receive what they
+// do not expect.
+func Example_check() {
+	_ = mpitest.RunOptions(3, mpi.Options{Check: true}, func(w *mpi.World) error {
+		x, root := make([]float64, 4), 0
+		if w.Rank() == 2 {
+			root = 1
+		}
+		err := w.Bcast(mpi.Of(x), root)
+		if w.Rank() == 0 {
+			fmt.Println(errors.Is(err, mpi.ErrMismatch))
+			fmt.Println(err)
+		}
+		return nil
+	})
+	// Output:
+	// true
+	// mpi: bcast with root 0 at rank 0 of world: the ranks of a collective call do not agree: ranks 0 and 1 called bcast of 4 float64 with root 0; rank 2 called bcast of 4 float64 with root 1
+}
