@@ -359,7 +359,9 @@ func (f *Fabric) complete(wc *verbs.WC) {
 	case wrBuffer:
 		f.sends.put(index)
 	case wrMove:
-		f.moved(index, wc.Err())
+		if f.moves.list[index].mr != nil { // unless fail has ended it
+			f.moved(index, wc.Err())
+		}
 	}
 	if l == nil {
 		return
@@ -481,9 +483,18 @@ func (f *Fabric) lose(l *link, why error) {
 
 // fail ends them all.
 func (f *Fabric) fail(why error) {
-	for rank := range f.links {
-		if rank != f.rank {
+	for rank, l := range f.links {
+		switch {
+		case rank == f.rank:
+		case l != nil && l.qp != nil:
+			f.lose(l, why)
+		default:
 			f.host.Core().Lost(rank, why)
+		}
+	}
+	for i, m := range f.moves.list { // whose completions may be lost; nothing is moved any more
+		if m.mr != nil {
+			f.moved(i, why)
 		}
 	}
 }
