@@ -1,0 +1,175 @@
+package imb
+
+import (
+	"time"
+
+	"github.com/softrnic/softrnic/mpi"
+)
+
+// Row is what was measured of a size.
+type Row struct {
+	Benchmark   string
+	Ranks       int     // that took part
+	Size        int     // bytes
+	Repetitions int     // 0: there was not enough memory for it
+	Min, Max    float64 // us of a repetition, at the fastest and the slowest rank
+	Avg         float64
+	Bandwidth   float64 // MB/s, 10^6 bytes, by the slowest rank; not of collectives
+	Rate        float64 // messages a second, of Uniband and Biband
+	Needed      int     // bytes of memory of a rank
+}
+
+// Run measures: all ranks call it with the same arguments, and rank 0 gets the rows.
+func Run(c *mpi.Comm, list []Benchmark, o Options) (rows []Row, err error) {
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	t := table{}
+	if c.Rank() == 0 {
+		t.w = o.Out
+	}
+	if err := t.banner(list, o); err != nil {
+		return nil, err
+	}
+	for _, b := range list {
+		if b.do == nil {
+			return rows, ErrBenchmark
+		}
+		groups, err := b.groups(o.Least, c.Size())
+		if err != nil {
+			return rows, err
+		}
+		for _, ranks := range groups {
+			if err := t.head(b, ranks, c.Size()); err != nil {
+				return rows, err
+			}
+			done, err := group(c, b, o, ranks, t)
+			rows = append(rows, done...)
+			if err != nil {
+				return rows, err
+			}
+		}
+	}
+	return rows, t.end()
+}
+
+// group runs a benchmark on the first ranks, while the others wait.
+func group(world *mpi.Comm, b Benchmark, o Options, ranks int, t table) (rows []Row, err error) {
+	color := mpi.Undefined
+	if world.Rank() < ranks {
+		color = 0
+	}
+	c, err := world.Split(color, world.Rank())
+	if err != nil {
+		return nil, err
+	}
+	if c != nil {
+		rows, err = sizes(c, b, o, t)
+		if e := c.Free(); err == nil {
+			err = e
+		}
+		if err != nil {
+			return rows, err
+		}
+	}
+	return rows, world.Barrier()
+}
+
+func sizes(c *mpi.Comm, b Benchmark, o Options, t table) (rows []Row, err error) {
+	for _, size := range o.sizes(b) {
+		row := Row{Benchmark: b.Name, Ranks: c.Size(), Size: size, Needed: b.out(size, c.Size()) + b.in(size, c.Size())}
+		if row.Needed <= o.Memory {
+			if err := measure(newKernel(c, b, o, size), &row); err != nil {
+				return rows, err
+			}
+		}
+		if c.Rank() > 0 {
+			continue
+		}
+		rows = append(rows, row)
+		if err := t.row(b, row); err != nil {
+			return rows, err
+		}
+	}
+	return rows, nil
+}
+
+// measure fills a row in, at rank 0.
+func measure(k *kernel, row *Row) error {
+	n, err := k.repetitions()
+	if err != nil {
+		return err
+	}
+	d, err := k.run(n)
+	if err != nil {
+		return err
+	}
+	mine := float64(d.Nanoseconds()) / 1e3 / float64(n)
+	if k.b.half {
+		mine /= 2
+	}
+	row.Repetitions = n
+	for _, f := range []struct {
+		to *float64
+		op mpi.Op
+	}{{&row.Min, mpi.Min}, {&row.Max, mpi.Max}, {&row.Avg, mpi.Sum}} {
+		if err := k.c.Reduce(mpi.Value(&mine), mpi.Value(f.to), f.op, 0); err != nil {
+			return err
+		}
+	}
+	row.Avg /= float64(k.ranks)
+	switch {
+	case row.Max <= 0: // so at all ranks but 0
+	case k.b.class == rate:
+		row.Rate = k.b.volume * float64(k.o.Window) * float64(k.ranks/2) / row.Max * 1e6
+		row.Bandwidth = row.Rate * float64(k.size) / 1e6
+	case k.b.volume > 0:
+		row.Bandwidth = k.b.volume * float64(k.size) / row.Max
+	}
+	return nil
+}
+
+// repetitions warms up, which shows how many there is time for. All ranks come to
+// the same number.
+func (k *kernel) repetitions() (int, error) {
+	n := k.o.Repetitions
+	if k.size > 0 {
+		n = max(1, min(n, k.o.Volume/k.size))
+	}
+	if k.o.NoWarmUp {
+		return n, nil
+	}
+	limit := func(n int, budget, each time.Duration) int {
+		if k.o.Time == 0 {
+			return n
+		}
+		return int(max(1, min(time.Duration(n), budget/max(1, each))))
+	}
+	first, err := k.slowest(1) // connections are made
+	if err != nil {
+		return 0, err
+	}
+	warm := limit(max(n/10, min(10, n)), k.o.Time/10, first)
+	d, err := k.slowest(warm)
+	return limit(n, k.o.Time, d/time.Duration(warm)), err
+}
+
+// slowest is how long n repetitions take the slowest rank.
+func (k *kernel) slowest(n int) (time.Duration, error) {
+	d, err := k.run(n)
+	if err != nil {
+		return 0, err
+	}
+	err = k.c.Allreduce(mpi.InPlace, mpi.Value(&d), mpi.Max)
+	return d, err
+}
+
+// run is n repetitions, after two barriers.
+func (k *kernel) run(n int) (time.Duration, error) {
+	for range 2 {
+		if err := k.c.Barrier(); err != nil {
+			return 0, err
+		}
+	}
+	return k.b.do(k, n)
+}

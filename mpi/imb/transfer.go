@@ -1,0 +1,200 @@
+package imb
+
+import (
+	"time"
+
+	"github.com/softrnic/softrnic/mpi"
+)
+
+// kernel is a rank's part of a benchmark: its buffers for a size, and what else
+// calls take.
+type kernel struct {
+	c           *mpi.Comm
+	b           Benchmark
+	o           Options
+	rank, ranks int
+	size        int
+	root        int
+	send, recv  mpi.Buffer
+	counts, at  []int // of pieces of one size each
+	share       []int // of a reduction that is scattered
+	requests    []*mpi.Request
+	sendMem     []float32
+	recvMem     []float32
+}
+
+// newKernel makes the buffers: of bytes, or of numbers.
+func newKernel(c *mpi.Comm, b Benchmark, o Options, size int) *kernel {
+	k := &kernel{c: c, b: b, o: o, rank: c.Rank(), ranks: c.Size(), size: size}
+	out, in := b.out(size, k.ranks), b.in(size, k.ranks)
+	n := size
+	if b.reduces {
+		n = size / float
+		for i := range k.ranks {
+			k.share = append(k.share, (i+1)*n/k.ranks-i*n/k.ranks)
+		}
+		in /= float
+		if b.Name == "Reduce_scatter" {
+			in = k.share[k.rank]
+		}
+		k.sendMem, k.recvMem = make([]float32, out/float), make([]float32, in)
+		k.send, k.recv = mpi.Of(k.sendMem), mpi.Of(k.recvMem)
+	} else {
+		k.send, k.recv = mpi.Of(make([]byte, out)), mpi.Of(make([]byte, in))
+	}
+	for i := range k.ranks {
+		k.counts, k.at = append(k.counts, n), append(k.at, i*n)
+	}
+	return k
+}
+
+const tag = 1
+
+// source is a rank, or any, and any tag.
+func source(rank int, anyone bool) int {
+	if anyone {
+		return mpi.AnySource
+	}
+	return rank
+}
+
+// pingPong is a message there and one back.
+func pingPong(anyone bool) func(*kernel, int) (time.Duration, error) {
+	return func(k *kernel, n int) (time.Duration, error) {
+		other := 1 - k.rank
+		from := source(other, anyone)
+		start := time.Now()
+		for range n {
+			if k.rank == 0 {
+				if err := k.c.Send(k.send, other, tag); err != nil {
+					return 0, err
+				}
+			}
+			if _, err := k.c.Recv(k.recv, from, mpi.AnyTag); err != nil {
+				return 0, err
+			}
+			if k.rank == 1 {
+				if err := k.c.Send(k.send, other, tag); err != nil {
+					return 0, err
+				}
+			}
+		}
+		return time.Since(start), nil
+	}
+}
+
+// pingPing is a message each way at the same time.
+func pingPing(anyone bool) func(*kernel, int) (time.Duration, error) {
+	return func(k *kernel, n int) (time.Duration, error) {
+		other := 1 - k.rank
+		from := source(other, anyone)
+		start := time.Now()
+		for range n {
+			r, err := k.c.Isend(k.send, other, tag)
+			if err != nil {
+				return 0, err
+			}
+			if _, err := k.c.Recv(k.recv, from, mpi.AnyTag); err != nil {
+				return 0, err
+			}
+			if _, err := r.Wait(); err != nil {
+				return 0, err
+			}
+		}
+		return time.Since(start), nil
+	}
+}
+
+// sendrecv is a chain: all send to the right, and receive from the left.
+func sendrecv(k *kernel, n int) (time.Duration, error) {
+	left, right := k.neighbours()
+	start := time.Now()
+	for range n {
+		if _, err := k.c.Sendrecv(k.send, right, tag, k.recv, left, mpi.AnyTag); err != nil {
+			return 0, err
+		}
+	}
+	return time.Since(start), nil
+}
+
+// exchange is a chain in which all send to both sides.
+func exchange(k *kernel, n int) (time.Duration, error) {
+	left, right := k.neighbours()
+	toRight, toLeft := k.send.Slice(0, k.size), k.send.Slice(k.size, 2*k.size)
+	start := time.Now()
+	for range n {
+		a, err := k.c.Isend(toRight, right, tag)
+		if err != nil {
+			return 0, err
+		}
+		b, err := k.c.Isend(toLeft, left, tag)
+		if err != nil {
+			return 0, err
+		}
+		for _, from := range [2]int{left, right} {
+			if _, err := k.c.Recv(k.recv, from, mpi.AnyTag); err != nil {
+				return 0, err
+			}
+		}
+		if _, err := mpi.WaitAll(a, b); err != nil {
+			return 0, err
+		}
+	}
+	return time.Since(start), nil
+}
+
+func (k *kernel) neighbours() (left, right int) {
+	return (k.rank + k.ranks - 1) % k.ranks, (k.rank + 1) % k.ranks
+}
+
+// window is many messages from the lower half of the ranks to the upper one, or
+// both ways, and a word when all are there.
+func window(both bool) func(*kernel, int) (time.Duration, error) {
+	return func(k *kernel, n int) (time.Duration, error) {
+		peer, first := k.rank+k.ranks/2, true
+		if k.rank >= k.ranks/2 {
+			peer, first = k.rank-k.ranks/2, false
+		}
+		start := time.Now()
+		for range n {
+			if err := k.window(peer, both || !first, both || first); err != nil {
+				return 0, err
+			}
+			if err := k.acknowledge(peer, first); err != nil {
+				return 0, err
+			}
+		}
+		return time.Since(start), nil
+	}
+}
+
+func (k *kernel) window(peer int, receives, sends bool) error {
+	k.requests = k.requests[:0]
+	for _, way := range []struct {
+		goes  bool
+		begin func() (*mpi.Request, error)
+	}{
+		{receives, func() (*mpi.Request, error) { return k.c.Irecv(k.recv, peer, tag) }},
+		{sends, func() (*mpi.Request, error) { return k.c.Isend(k.send, peer, tag) }},
+	} {
+		for i := 0; way.goes && i < k.o.Window; i++ {
+			r, err := way.begin()
+			if err != nil {
+				return err
+			}
+			k.requests = append(k.requests, r)
+		}
+	}
+	_, err := mpi.WaitAll(k.requests...)
+	return err
+}
+
+// acknowledge is a byte from the upper half.
+func (k *kernel) acknowledge(peer int, first bool) error {
+	ack := [1]byte{}
+	if first {
+		_, err := k.c.Recv(mpi.Of(ack[:]), peer, tag+1)
+		return err
+	}
+	return k.c.Send(mpi.Of(ack[:]), peer, tag+1)
+}
