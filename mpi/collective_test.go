@@ -321,19 +321,23 @@ func (m *memory) begins(what string, want []int64) error {
 	return nil
 }
 
-// trials are those that all calls are tried in, n ranks.
-func trials(n int, long int) (list []trial) {
-	for i, elements := range []int{0, 1, 7, long} {
-		for _, inPlace := range []bool{false, true} {
-			list = append(list, trial{elements, i%2 == 1, inPlace, i % n}, trial{elements, i%2 == 0, inPlace, n - 1})
-		}
+// trials are those that all calls are tried in, on n ranks: with and without
+// elements, and with more of them than a packet holds.
+func trials(n int) []trial {
+	const long = 1100
+	return []trial{
+		{n: 0, root: n - 1},
+		{n: 1, strided: true, inPlace: true, root: n / 2},
+		{n: 7, inPlace: true, root: 0},
+		{n: 7, strided: true, root: n - 1},
+		{n: long, root: 1 % n},
+		{n: long, strided: true, inPlace: true, root: n - 1},
 	}
-	return list
 }
 
 func TestCollectives(t *testing.T) {
 	for _, n := range []int{1, 2, 3, 5, 8} {
-		job(t, n, checked, func(w *mpi.World) error { return everyCollective(w.Comm, w.Rank(), n, trials(n, 3000)) })
+		job(t, n, checked, func(w *mpi.World) error { return everyCollective(w.Comm, w.Rank(), n, trials(n)) })
 	}
 }
 
