@@ -250,20 +250,25 @@ func (o *operation) vector() error {
 
 // own is what a rank has for itself in a buffer.
 func (c *Comm) own(b Buffer, e extent, p parts, name string) (datatype.Signature, error) {
-	n := b.Count()
+	s, n := b.Signature(), b.Count()
 	switch e {
+	case whole:
+		return s, nil
 	case equal:
 		if n%c.size != 0 {
-			return datatype.Signature{}, fmt.Errorf("%w: %d elements to %s are no equal pieces for %d ranks", ErrCount, n, name, c.size)
+			return s, fmt.Errorf("%w: %d elements to %s are no equal pieces for %d ranks", ErrCount, n, name, c.size)
 		}
 		n /= c.size
 	case part:
 		if err := p.valid(b, c.size, name); err != nil {
-			return datatype.Signature{}, err
+			return s, err
 		}
 		n = p.counts[c.rank]
 	}
-	return b.Slice(0, n).Signature(), nil
+	if b.Count() > 0 {
+		s.Count = s.Count / b.Count() * n // a struct may be several elements
+	}
+	return s, nil
 }
 
 // valid looks for parts that are not there.

@@ -1,0 +1,57 @@
+package mpi_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/mpi"
+	"github.com/softrnic/softrnic/mpi/coll"
+	"github.com/softrnic/softrnic/mpi/pmi"
+)
+
+// alone is a job of one rank with the options of the environment.
+func alone(o mpi.Options) (*mpi.World, error) {
+	o.Manager = pmi.NewLocal(1)[0]
+	return mpi.Init(open, o)
+}
+
+func TestEnvironment(t *testing.T) {
+	for name, value := range map[string]string{
+		"SOFTRNIC_MPI_CHECK":      "yes",
+		"SOFTRNIC_MPI_COLL":       "alltoall=fast",
+		"SOFTRNIC_MPI_CONNECT":    "some",
+		"SOFTRNIC_MPI_EAGER":      "1",
+		"SOFTRNIC_MPI_FAST":       "1",
+		"SOFTRNIC_MPI_NET":        "ether",
+		"SOFTRNIC_MPI_RENDEZVOUS": "vous",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv(name, value)
+			_, err := alone(mpi.Options{})
+			require.ErrorContains(t, err, name+"="+value)
+			require.ErrorContains(t, err, "mpi: init at rank 0 of 1")
+		})
+	}
+}
+
+func TestAlgorithmsOfTheEnvironment(t *testing.T) {
+	t.Setenv("SOFTRNIC_MPI_COLL", "alltoall=bruck,bcast=chain")
+	w, err := alone(mpi.Options{})
+	require.NoError(t, err)
+	require.Equal(t, coll.Choices{coll.Alltoall: "bruck", coll.Bcast: "chain"}, w.Algorithms())
+	require.NoError(t, w.Finalize())
+	// What the program says counts more.
+	w, err = alone(mpi.Options{Algorithms: coll.Choices{coll.Bcast: "binomial"}})
+	require.NoError(t, err)
+	require.Equal(t, coll.Choices{coll.Bcast: "binomial"}, w.Algorithms())
+	require.NoError(t, w.Finalize())
+}
+
+func TestCheckOfTheEnvironment(t *testing.T) {
+	t.Setenv("SOFTRNIC_MPI_CHECK", "1")
+	job(t, 2, mpi.Options{}, func(w *mpi.World) error {
+		require.ErrorIs(t, w.Bcast(mpi.Value(new(int)), w.Rank()), mpi.ErrMismatch)
+		return nil
+	})
+}

@@ -1,0 +1,115 @@
+package mpi_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/mpi"
+	"github.com/softrnic/softrnic/mpi/coll"
+	"github.com/softrnic/softrnic/mpi/datatype"
+)
+
+// matrix is of numbers modulo a prime. Products depend on the order.
+type matrix [4]int32
+
+func (a matrix) times(b matrix) matrix {
+	dot := func(r, c int) int32 {
+		return int32((int64(a[2*r])*int64(b[c]) + int64(a[2*r+1])*int64(b[2+c])) % 10007)
+	}
+	return matrix{dot(0, 0), dot(0, 1), dot(1, 0), dot(1, 1)}
+}
+
+var product = datatype.OpStructs("product of matrices", false, func(in, inout []matrix) {
+	for i := range inout {
+		inout[i] = in[i].times(inout[i])
+	}
+})
+
+// matrices are n of a rank's.
+func matrices(rank, n int) []matrix {
+	list := make([]matrix, n)
+	for i := range list {
+		list[i] = matrix{int32(rank + 1), int32(i + 2), int32(3*rank + i), 5}
+	}
+	return list
+}
+
+// products are those of the ranks from until to.
+func products(from, to, n int) []matrix {
+	list := matrices(from, n)
+	for r := from + 1; r < to; r++ {
+		for i, m := range matrices(r, n) {
+			list[i] = list[i].times(m)
+		}
+	}
+	return list
+}
+
+// Operands come in the order of the ranks, whoever is the root.
+func TestOrderOfOperands(t *testing.T) {
+	const ranks = 5
+	job(t, ranks, checked, func(w *mpi.World) error {
+		for _, n := range []int{1, 5, 1000} {
+			mine := matrices(w.Rank(), n)
+			got := make([]matrix, n)
+			expect := func(what string, want []matrix) error {
+				if !slices.Equal(got, want) {
+					return fmt.Errorf("%s of %d matrices at rank %d: %.100v, not %.100v", what, n, w.Rank(), got, want)
+				}
+				return nil
+			}
+			send, recv := datatype.Structs(mine), datatype.Structs(got)
+			if err := w.Allreduce(send, recv, product); err != nil {
+				return err
+			}
+			if err := expect("allreduce", products(0, ranks, n)); err != nil {
+				return err
+			}
+			if err := w.Reduce(send, recv, product, 3); err != nil {
+				return err
+			}
+			if err := expect("reduce", products(0, ranks, n)); w.Rank() == 3 && err != nil {
+				return err
+			}
+			if err := w.Scan(send, recv, product); err != nil {
+				return err
+			}
+			if err := expect("scan", products(0, w.Rank()+1, n)); err != nil {
+				return err
+			}
+			if err := w.Exscan(send, recv, product); err != nil {
+				return err
+			}
+			if w.Rank() == 0 {
+				continue
+			}
+			if err := expect("exscan", products(0, w.Rank(), n)); err != nil {
+				return err
+			}
+		}
+		wrong := datatype.Structs(make([]struct {
+			A int64
+			B int32
+		}, 1))
+		require.ErrorIs(t, w.Allreduce(wrong, mpi.InPlace, product), mpi.ErrBuffer)
+		require.ErrorIs(t, w.Allreduce(mpi.InPlace, wrong, product), mpi.ErrOp)
+		return nil
+	})
+}
+
+// All algorithms, over a real network.
+func TestAlgorithms(t *testing.T) {
+	for i := range 5 {
+		choices := coll.Choices{}
+		for _, c := range coll.Collectives() {
+			list := coll.Algorithms(c)
+			choices[c] = list[i%len(list)].Name
+		}
+		for _, n := range []int{3, 4} {
+			job(t, n, mpi.Options{Algorithms: choices}, func(w *mpi.World) error { return everyCollective(w.Comm, w.Rank(), n, trials(n)) })
+		}
+	}
+}
