@@ -23,6 +23,7 @@ var floors = map[string][]string{
 	"wire/mad":                 {},
 	"wire/bsdh":                {},
 	"reliability":              {"wire"},
+	"reliability/nack":         {"wire", "reliability"},
 	"qp":                       {"verbs", "wire", "reliability"},
 	"internal/link":            {"wire"},
 	"internal/link/memory":     {"wire", "internal/link"},
@@ -67,7 +68,7 @@ var floors = map[string][]string{
 // pure lists the parts that are cores without I/O, and what they may not use
 // of the standard library.
 var (
-	pure = []string{"wire", "wire/mad", "wire/bsdh", "reliability", "qp", "cm/protocol", "sdp/flow", "sdp/protocol",
+	pure = []string{"wire", "wire/mad", "wire/bsdh", "reliability", "reliability/nack", "qp", "cm/protocol", "sdp/flow", "sdp/protocol",
 		"mpi/datatype", "mpi/coll", "mpi/envelope", "mpi/match", "mpi/protocol"}
 	forbidden = []string{"net", "os", "sync", "time", "math/rand", "math/rand/v2", "crypto/rand", "syscall", "context", "log", "log/slog"}
 )

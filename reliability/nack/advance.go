@@ -1,0 +1,72 @@
+package nack
+
+import "github.com/softrnic/softrnic/reliability"
+
+// Deadline is when Advance should be called next, 0 if there is no need to. It
+// may come up early.
+func (c *Core) Deadline() Time {
+	if len(c.timers) == 0 {
+		return 0
+	}
+	return c.timers[0].timer.at
+}
+
+// Advance does what is due.
+func (c *Core) Advance(now Time) {
+	for p := c.timers.due(now); p != nil; p = c.timers.due(now) {
+		if p.owe.at != 0 && p.owe.at <= now {
+			p.owe.ack, p.owe.at = true, 0
+		}
+		switch {
+		case p.in.halfway() && p.in.last+Time(c.o.GiveUp) <= now:
+			c.giveUp(p)
+		case p.out.askAt != 0 && p.out.askAt <= now:
+			c.expire(now, p)
+		}
+		c.activate(p)
+		c.timers.set(p, c.deadline(p))
+	}
+}
+
+// deadline is when something about a peer is due.
+func (c *Core) deadline(p *peer) Time {
+	at := reliability.Earlier(p.owe.at, p.out.askAt)
+	if p.in.halfway() {
+		at = reliability.Earlier(at, p.in.last+Time(c.o.GiveUp))
+	}
+	return at
+}
+
+// giveUp ends what there is with a peer that has taken, or sent, nothing for long.
+func (c *Core) giveUp(p *peer) {
+	c.Stats.GivenUp++
+	c.close(p)
+	c.events.push(Event{Peer: p.number, Kind: Lost})
+}
+
+// patience is how long to wait for an answer until the peer is asked, in
+// nanoseconds: longer each time.
+func (s *sending) patience() Time {
+	return Time(min(min(s.rtt.ProbeAfter(), patient)<<min(s.asks, 10), slowest))
+}
+
+// expire asks a peer that has not told for long what has come, or gives it up.
+func (c *Core) expire(now Time, p *peer) {
+	s := &p.out
+	greeting := p.epoch == 0 && p.waiting
+	if !s.outstanding() && !greeting {
+		s.askAt = 0
+		return
+	}
+	if int64(now-s.progress) >= c.o.GiveUp {
+		c.giveUp(p)
+		return
+	}
+	s.asks = min(s.asks+1, 100)
+	s.rtt.Abandon()
+	if s.asks == 2 {
+		s.window.Collapsed(now)
+	}
+	p.owe.ask = true
+	s.askAt = now + s.patience()
+}

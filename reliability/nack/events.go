@@ -1,0 +1,47 @@
+package nack
+
+// Event is what has become of a peer.
+type Event struct {
+	Peer int
+	Kind EventKind
+}
+
+// EventKind says what it is.
+type EventKind uint8
+
+// The kinds of events.
+const (
+	// Writable: there is room for the message that was ErrNoRoom.
+	Writable EventKind = iota
+	// Restarted: the peer has another life. What it had not acknowledged may
+	// be lost, and what is sent now goes to the new one.
+	Restarted
+	// Lost: the peer has taken nothing for long, or left something undone, and
+	// is closed.
+	Lost
+	// Broken: the peer breaks the rules, and is closed.
+	Broken
+)
+
+func (k EventKind) String() string {
+	return [...]string{"writable", "restarted", "lost", "broken"}[k]
+}
+
+// Next takes an event, if there is one.
+func (c *Core) Next() (e Event, ok bool) {
+	if c.events.n > 0 {
+		return c.events.pop(), true
+	}
+	for c.starved.n > 0 && len(c.slots.free) > 0 {
+		p := c.starved.front()
+		if p.starving && int(p.need) > len(c.slots.free) {
+			return Event{}, false
+		}
+		c.starved.pop()
+		if p.starving {
+			p.starving = false
+			return Event{Peer: p.number, Kind: Writable}, true
+		}
+	}
+	return Event{}, false
+}

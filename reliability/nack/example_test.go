@@ -1,0 +1,60 @@
+package nack_test
+
+import (
+	"fmt"
+
+	"github.com/softrnic/softrnic/reliability/nack"
+)
+
+// Two ends and a network that loses the second of three packets, and then, of
+// another message, the only one.
+func Example() {
+	now := nack.Time(1)
+	var end [2]*nack.Core
+	for i := range end {
+		end[i] = nack.New(nack.Options{Self: uint32(i), Peers: 2, Epoch: uint32(7 + i), MTU: 128})
+	}
+	end[0].Open(now, 1, nack.Peer{Epoch: 8}) // they know each other's epochs
+	end[1].Open(now, 0, nack.Peer{Epoch: 7})
+
+	packets := make([]nack.Packet, 16)
+	travel := func(from int, lost ...int) {
+		for i := range packets[:end[from].Drain(now, packets)] {
+			p := &packets[i]
+			var h nack.Header
+			h.Get(p.Bytes)
+			fmt.Printf("%d sends %v seq %d ack %d have %b", from, h.Kind, h.Seq, h.Ack, h.Have)
+			if len(lost) > 0 && lost[0] == i {
+				fmt.Println(", which gets lost")
+			} else {
+				fmt.Println()
+				end[p.Peer].Handle(now, from, p.Bytes, func(message []byte) { fmt.Printf("%d has got %d bytes\n", p.Peer, len(message)) })
+			}
+			end[from].Done(p.Slot)
+		}
+	}
+
+	_ = end[0].Send(now, 1, make([]byte, 250), nil)
+	travel(0, 1) // the receiver sees the gap
+	travel(1)
+	travel(0)
+	_ = end[0].Send(now, 1, []byte("tail"), nil)
+	travel(0, 0) // nobody sees that, until the sender asks
+	now = end[0].Deadline()
+	end[0].Advance(now)
+	travel(0)
+	travel(1)
+	travel(0)
+	// Output:
+	// 0 sends DATA seq 0 ack 0 have 0
+	// 0 sends DATA seq 1 ack 0 have 0, which gets lost
+	// 0 sends DATA seq 2 ack 0 have 0
+	// 1 sends NACK seq 0 ack 1 have 1
+	// 0 sends DATA seq 1 ack 0 have 0
+	// 1 has got 250 bytes
+	// 0 sends DATA seq 3 ack 0 have 0, which gets lost
+	// 0 sends ASK seq 4 ack 0 have 0
+	// 1 sends NACK seq 0 ack 3 have 0
+	// 0 sends DATA seq 3 ack 0 have 0
+	// 1 has got 4 bytes
+}

@@ -1,0 +1,258 @@
+package nack
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A message arrives, and one acknowledgement that waited a moment is all that
+// it costs.
+func TestOneMessage(t *testing.T) {
+	p := newPair(t, Options{})
+	p.send(0, "hello")
+	p.run(1000 * ms)
+	require.Equal(t, []string{"hello"}, p.got[1])
+	require.Equal(t, []string{
+		"  0.000 ms  a > b  DATA  0 (order 1)",
+		"  1.000 ms  b > a  ACK   1 echo 1",
+	}, p.log)
+	p.requireIdle()
+}
+
+// Who answers by a message acknowledges by it, too.
+func TestPiggyback(t *testing.T) {
+	p := newPair(t, Options{})
+	for range 10 {
+		p.send(0, "ping")
+		p.run(20 * us)
+		p.send(1, "pong")
+		p.run(20 * us)
+	}
+	p.run(1000 * ms)
+	require.Len(t, p.got[0], 10)
+	require.Len(t, p.got[1], 10)
+	require.Equal(t, []uint64{0, 1}, []uint64{p.end[1].Stats.Acks, p.end[0].Stats.Acks}, "of the last pong")
+	p.requireIdle()
+}
+
+// A gap is asked for as soon as it is seen, and nothing else leaves again.
+func TestGap(t *testing.T) {
+	p := newPair(t, Options{})
+	p.lose = once(func(_ int, h *Header) bool { return h.Kind == Data && h.Seq == 2 })
+	for _, m := range strings.Fields("a b c d e") {
+		p.send(0, m)
+	}
+	p.run(1000 * ms)
+	require.Equal(t, strings.Fields("a b c d e"), p.got[1])
+	require.EqualValues(t, 1, p.end[0].Stats.Resent)
+	require.EqualValues(t, 1, p.end[1].Stats.Nacks)
+	require.Zero(t, p.end[0].Stats.Asks, p.log)
+	p.requireIdle()
+}
+
+// A lost tail is nothing that the receiver could know of: the sender asks.
+func TestTail(t *testing.T) {
+	p := newPair(t, Options{})
+	p.lose = once(func(_ int, h *Header) bool { return h.Kind == Data })
+	p.send(0, "tail")
+	p.run(1000 * ms)
+	require.Equal(t, []string{"tail"}, p.got[1])
+	require.Equal(t, []string{
+		"  0.000 ms  a > b  DATA  0 (order 1)  LOST",
+		" 10.000 ms  a > b  ASK   up to 1 (order 2)",
+		" 10.010 ms  b > a  NACK  0 echo 2",
+		" 10.020 ms  a > b  DATA  0 (order 3)",
+		" 11.020 ms  b > a  ACK   1 echo 3",
+	}, p.log)
+	p.requireIdle()
+}
+
+// An acknowledgement that gets lost is asked for; the packets do not leave again.
+func TestLostAck(t *testing.T) {
+	p := newPair(t, Options{})
+	p.lose = once(func(_ int, h *Header) bool { return h.Kind == Ack })
+	p.send(0, "x")
+	p.run(1000 * ms)
+	require.Len(t, p.got[1], 1)
+	require.EqualValues(t, 1, p.end[0].Stats.Asks)
+	require.Zero(t, p.end[0].Stats.Resent)
+	p.requireIdle()
+}
+
+// A long message travels in pieces, here with some lost, and one of no bytes in
+// one packet.
+func TestPieces(t *testing.T) {
+	p := newPair(t, Options{})
+	most := maxPieces * (minMTU - DataSize)
+	long := strings.Repeat("0123456789", most/10+1)[:most]
+	n := 0
+	p.lose = func(_ int, h *Header) bool { n++; return h.Kind == Data && n%5 == 0 }
+	p.send(0, long)
+	p.send(0, "")
+	p.send(0, long[:minMTU-DataSize])
+	require.ErrorIs(t, p.end[0].Send(p.now, 1, []byte(long), []byte{1}), ErrTooLong)
+	p.run(1000 * ms)
+	require.Equal(t, []string{long, "", long[:minMTU-DataSize]}, p.got[1])
+	require.NotZero(t, p.end[0].Stats.Resent)
+	p.requireIdle()
+}
+
+// Of packets to one peer there are no more than the window, and who wants more is
+// told when there is room.
+func TestWindowIsBounded(t *testing.T) {
+	p := newPair(t, Options{})
+	for range Window {
+		p.send(0, "x")
+	}
+	require.ErrorIs(t, p.end[0].Send(p.now, 1, nil, nil), ErrNoRoom)
+	require.Empty(t, p.events(0))
+	p.run(1000 * ms)
+	require.Equal(t, []Event{{1, Writable}}, p.events(0))
+	p.send(0, "y")
+	p.run(1000 * ms)
+	require.Len(t, p.got[1], Window+1)
+	p.requireIdle()
+}
+
+// A peer whose epoch nobody told is asked for it; and before it is opened
+// nothing leaves for it.
+func TestHello(t *testing.T) {
+	p := newPair(t, Options{})
+	p.start(0, 7, Options{})
+	require.ErrorIs(t, p.end[0].Send(p.now, 1, nil, nil), ErrNoRoom)
+	p.run(100 * ms)
+	require.Empty(t, p.log)
+	p.open(0, 0)
+	p.lose = once(func(_ int, h *Header) bool { return h.Kind == Hello })
+	p.run(100 * ms)
+	require.Equal(t, []Event{{1, Writable}}, p.events(0))
+	p.send(0, "hello")
+	p.run(100 * ms)
+	require.Equal(t, []string{"hello"}, p.got[1])
+	require.EqualValues(t, 2, p.end[0].Stats.Asks)
+	p.requireIdle()
+}
+
+// A peer that has been started anew is noticed, by who sends and by who hears
+// from it. What comes then is for the new one, from the first message on.
+func TestRestart(t *testing.T) {
+	for _, first := range []int{0, 1} { // who speaks first
+		p := newPair(t, Options{})
+		p.send(0, "before")
+		p.run(100 * ms)
+		p.start(1, 9, Options{})
+		p.open(1, 7)
+		p.send(first, "lost if to an old life")
+		p.run(100 * ms)
+		require.Equal(t, []Event{{1, Restarted}}, p.events(0))
+		p.send(0, "to the new")
+		p.run(100 * ms)
+		require.Equal(t, []string{"before", "to the new"}, p.got[1])
+		require.Equal(t, first, len(p.got[0]))
+		p.requireIdle()
+	}
+}
+
+// Packets of a life that is over, or for one, are dropped, whenever they come.
+func TestOldEpochs(t *testing.T) {
+	p := newPair(t, Options{})
+	var old [][]byte
+	p.lose = func(from int, h *Header) bool {
+		if h.Kind == Data {
+			b := make([]byte, DataSize+3)
+			h.Put(b)
+			copy(b[DataSize:], "old")
+			old = append(old, b)
+		}
+		return false
+	}
+	p.send(0, "old")
+	p.send(1, "old")
+	p.run(100 * ms)
+	p.start(1, 9, Options{})
+	p.open(1, 7)
+	p.send(1, "new")
+	p.run(100 * ms)
+	require.Equal(t, DropNotUs, p.handle(1, old[0]))
+	require.Equal(t, DropOldEpoch, p.handle(0, old[1]))
+	p.run(100 * ms)
+	require.Equal(t, []string{"old", "new"}, p.got[0])
+	require.Equal(t, []string{"old"}, p.got[1])
+	require.Equal(t, []Event{{1, Restarted}}, p.events(0))
+	p.requireIdle()
+}
+
+// A peer that never answers is given up, and one that has left a message half
+// sent, too. Nothing is kept for them.
+func TestGiveUp(t *testing.T) {
+	p := newPair(t, Options{GiveUp: 900 * ms})
+	p.lose = func(int, *Header) bool { return true }
+	p.send(0, "x")
+	p.run(899 * ms)
+	require.Empty(t, p.events(0))
+	require.Less(t, len(p.log), 15, "asked less and less often")
+	p.run(1000 * ms)
+	require.Equal(t, []Event{{1, Lost}}, p.events(0))
+	require.ErrorIs(t, p.end[0].Send(p.now, 1, nil, nil), ErrGone)
+	p.requireIdle()
+
+	p = newPair(t, Options{GiveUp: 900 * ms})
+	p.send(0, strings.Repeat("x", 3*minMTU))
+	p.lose = func(_ int, h *Header) bool { return h.Seq != 1 && h.Kind == Data || h.Kind == Ask }
+	p.run(1 * ms)
+	p.end[0].Close(1)
+	p.run(2000 * ms)
+	require.Equal(t, []Event{{0, Lost}}, p.events(1))
+	p.requireIdle()
+}
+
+// What is closed says and takes nothing more.
+func TestClose(t *testing.T) {
+	p := newPair(t, Options{})
+	p.send(0, strings.Repeat("x", 3*minMTU))
+	p.send(1, strings.Repeat("y", 3*minMTU))
+	var out [9]Packet
+	n := p.end[0].Drain(p.now, out[:2])
+	require.Equal(t, 2, n)
+	p.end[0].Close(1)
+	require.ErrorIs(t, p.end[0].Send(p.now, 1, nil, nil), ErrGone)
+	require.Zero(t, p.end[0].Drain(p.now, out[2:]))
+	p.run(50 * ms)
+	require.ErrorContains(t, p.end[0].idle(), "2 slots are not free", "the adapter has them still")
+	p.end[0].Done(out[0].Slot)
+	p.end[0].Done(out[1].Slot)
+	require.NoError(t, p.end[0].idle())
+	require.Empty(t, p.got[0])
+	require.NotZero(t, p.end[0].Stats.Dropped[DropGone])
+
+	p.end[0].Open(p.now, 1, Peer{Epoch: 8})
+	require.ErrorIs(t, p.end[0].Send(p.now, 1, nil, nil), ErrGone, "in this life of the peer")
+	p.end[0].Open(p.now, 1, Peer{Epoch: 9})
+	require.NoError(t, p.end[0].Send(p.now, 1, nil, nil))
+}
+
+// A message that its receiver closes its sender about is the last one.
+func TestCloseWhileDelivering(t *testing.T) {
+	p := newPair(t, Options{})
+	p.lose = once(func(_ int, h *Header) bool { return h.Kind == Data })
+	for range 5 {
+		p.send(0, "x")
+	}
+	var out [9]Packet
+	got := 0
+	for _, k := range out[:p.end[0].Drain(p.now, out[:])] {
+		if k.Bytes[19] != 0 { // not the first
+			p.handle(1, k.Bytes)
+		}
+		p.end[0].Done(k.Slot)
+	}
+	require.Equal(t, DropNone, p.end[1].Handle(p.now, 0, out[0].Bytes, func([]byte) {
+		got++
+		p.end[1].Close(0)
+	}))
+	require.Equal(t, 1, got)
+	p.run(50 * ms)
+	require.NoError(t, p.end[1].idle())
+}

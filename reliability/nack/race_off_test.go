@@ -1,0 +1,5 @@
+//go:build !race
+
+package nack
+
+const raceEnabled = false

@@ -1,0 +1,54 @@
+package nack
+
+import (
+	"os"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestSeeds runs random programs on random networks, and lets everything end: all
+// messages have arrived, once and in order, and nothing is left. SOFTRNIC_SEED
+// runs one seed, SOFTRNIC_SEEDS that many. A seed that fails is run again with a
+// trace, of which the end is printed.
+func TestSeeds(t *testing.T) {
+	first, n := uint64(1), uint64(300)
+	switch {
+	case raceEnabled:
+		n = 30
+	case testing.Short():
+		n = 100
+	}
+	if v, err := strconv.ParseUint(os.Getenv("SOFTRNIC_SEEDS"), 10, 64); err == nil {
+		n = v
+	}
+	if v, err := strconv.ParseUint(os.Getenv("SOFTRNIC_SEED"), 10, 64); err == nil {
+		first, n = v, 1
+	}
+	var w world
+	for seed := first; seed < first+n; seed++ {
+		seen, err := runSeed(seed, nil)
+		if err != nil {
+			var lines []string
+			_, again := runSeed(seed, func(s string) { lines = append(lines, s) })
+			for _, s := range lines[max(0, len(lines)-80):] {
+				t.Log(s)
+			}
+			if again == nil || again.Error() != err.Error() {
+				t.Errorf("seed %d: the second run differs: %v", seed, again)
+			}
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		w.add(&seen)
+	}
+	t.Logf("%+v", w.seen)
+	if n < 100 {
+		return
+	}
+	s := w.seen
+	for what, n := range map[string]uint64{"resent": s.Resent, "asks": s.Asks, "acks": s.Acks, "nacks": s.Nacks, "early": s.Early, "restarts": s.Restarts,
+		"not us": s.Dropped[DropNotUs], "old epoch": s.Dropped[DropOldEpoch], "duplicate": s.Dropped[DropDuplicate], "no memory": s.Dropped[DropNoMemory]} {
+		require.NotZero(t, n, "the seeds never have: %s", what)
+	}
+}

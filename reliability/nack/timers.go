@@ -1,0 +1,58 @@
+package nack
+
+import "container/heap"
+
+// timer is a peer's entry among the timers.
+type timer struct {
+	at    Time // 0: none
+	index int
+}
+
+// timers are the deadlines of all peers: a heap with an entry for each peer that
+// has one. A deadline that moves later stays where it is and is corrected when it
+// comes up; so an acknowledgement costs nothing here, and an idle peer either.
+type timers []*peer
+
+// set makes sure that a peer comes up at a time.
+func (t *timers) set(p *peer, at Time) {
+	switch {
+	case at == 0 || p.timer.at != 0 && p.timer.at <= at:
+	case p.timer.at == 0:
+		p.timer.at = at
+		heap.Push(t, p)
+	default:
+		p.timer.at = at
+		heap.Fix(t, p.timer.index)
+	}
+}
+
+// due takes a peer whose time has come, nil if there is none.
+func (t *timers) due(now Time) *peer {
+	if len(*t) == 0 || (*t)[0].timer.at > now {
+		return nil
+	}
+	return heap.Pop(t).(*peer)
+}
+
+// Len, Less, Swap, Push and Pop implement heap.Interface.
+func (t timers) Len() int           { return len(t) }
+func (t timers) Less(i, j int) bool { return t[i].timer.at < t[j].timer.at }
+func (t timers) Swap(i, j int) {
+	t[i], t[j] = t[j], t[i]
+	t[i].timer.index, t[j].timer.index = i, j
+}
+
+func (t *timers) Push(x any) {
+	p := x.(*peer)
+	p.timer.index = len(*t)
+	*t = append(*t, p)
+}
+
+func (t *timers) Pop() any {
+	old := *t
+	p := old[len(old)-1]
+	old[len(old)-1] = nil
+	*t = old[:len(old)-1]
+	p.timer = timer{}
+	return p
+}
