@@ -348,8 +348,15 @@ func (f *Fabric) ConnectAll(ctx context.Context) error {
 	return nil
 }
 
+// farewell is how long a rank may take to hear that we leave: one repetition. It
+// leaves as well. When it was told and its answer got lost it is gone, and nobody
+// would ever answer.
+const farewell = 600 * time.Millisecond
+
 // Close implements fabric.Fabric.
 func (f *Fabric) Close(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, farewell)
+	defer cancel()
 	var ends sync.WaitGroup
 	f.host.Do(func(*protocol.Core) {
 		f.closed = true
