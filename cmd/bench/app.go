@@ -22,6 +22,7 @@ type app struct {
 	registry       *bench.Registry
 	stdout, stderr io.Writer
 	tourTime       time.Duration // after which the tour ends, come what may
+	args           []string      // of the command line
 }
 
 // Exit statuses.
@@ -32,8 +33,9 @@ const (
 
 // main runs the command line and returns the exit status.
 func (a *app) main(ctx context.Context, args []string) int {
+	a.args = imbDashes(args)
 	c := a.command()
-	c.SetArgs(args)
+	c.SetArgs(a.args)
 	err := c.ExecuteContext(ctx)
 	if err == nil {
 		return 0
@@ -62,7 +64,7 @@ func (a *app) command() *cobra.Command {
 	var faults string
 	root.PersistentFlags().StringVar(&faults, "impair", "", "faults of every adapter's link, for example \"loss 1% delay 2ms\"; bare UDP has none")
 	root.PersistentPreRunE = func(*cobra.Command, []string) error { return prepareWorkers(faults) }
-	root.AddCommand(a.listCommand(), a.runCommand(), a.reportCommand())
+	root.AddCommand(a.listCommand(), a.runCommand(), a.reportCommand(), a.osuCommand(), a.imbCommand(), a.nasCommand(), a.agentCommand())
 	return root
 }
 

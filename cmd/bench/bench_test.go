@@ -115,7 +115,7 @@ func TestExitStatus(t *testing.T) {
 		{"run good --set size=huge", 2, `size=huge: "huge" is not a number`},
 		{"run good --set size", 2, "key=value"},
 		{"run good --fast", 2, "unknown flag: --fast; `bench run --help` lists the flags"},
-		{"nosuch", 2, "unknown command \"nosuch\"; there are completion, list, report, run, and without one the tour"},
+		{"nosuch", 2, "unknown command \"nosuch\"; there are completion, imb, list, nas, osu, report, run, and without one the tour"},
 		{"good", 2, "\"good\" is an experiment: `bench run good`"},
 		{"--quick", 2, "unknown flag: --quick: it is a flag of `bench report` and `bench run`"},
 		{"list --set size=1", 2, "unknown flag: --set; `bench list --help` lists the flags"},

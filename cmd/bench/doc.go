@@ -6,6 +6,14 @@
 //	bench run NAME... [--quick] [--json] [--out DIR] [--set key=value ...]
 //	bench report [--out DIR]                 every experiment and one HTML page with its charts, tables and verdicts
 //
+// And benchmarks of MPI that others know, with their options and in the form of
+// their output. They run on the ranks of softrnic mpirun, or of -n processes that
+// they start themselves:
+//
+//	bench osu latency [-m MAX] [-i N] [-c] ...   the OSU micro-benchmarks
+//	bench imb PingPong [-msglog MIN:MAX] ...     the Intel MPI Benchmarks, MPI-1 part
+//	bench nas is [--class S]                     the NAS Parallel Benchmarks is, cg and ep
+//
 // With --json there is one object per line on stdout: experiment, series, x,
 // x_unit, y, y_unit, and where they apply n, p50, p99, min, max, baseline and
 // ratio (this series over the series named baseline, at the same x and in the

@@ -34,6 +34,19 @@ func (a *app) unknownCommand(c *cobra.Command, args []string) error {
 	return usage("unknown command %q; there are %s, and without one the tour (`bench --help`)", args[0], strings.Join(names, ", "))
 }
 
+// subcommand accepts no arguments of a command that has others below it: a word
+// that is none of them ends there.
+func subcommand(c *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	var names []string
+	for _, sub := range c.Commands() {
+		names = append(names, sub.Name())
+	}
+	return usage("unknown command %q of `%s`; there are %s", args[0], c.CommandPath(), strings.Join(names, ", "))
+}
+
 // noArgs accepts no arguments.
 func noArgs(c *cobra.Command, args []string) error {
 	if len(args) > 0 {

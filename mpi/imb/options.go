@@ -32,7 +32,16 @@ func Defaults() Options {
 // maxLog keeps sizes within what can be counted on any machine.
 const maxLog = 29
 
-func (o *Options) check() error {
+// Check says what Run would refuse: an ErrBenchmark, ErrRanks or ErrOptions, or nil.
+func (o Options) Check(list []Benchmark, ranks int) error {
+	for _, b := range list {
+		if b.do == nil {
+			return fmt.Errorf("%w: %q", ErrBenchmark, b.Name)
+		}
+		if _, err := b.groups(1, ranks); err != nil {
+			return err
+		}
+	}
 	wrong := func(format string, args ...any) error {
 		return fmt.Errorf("%w: "+format, append([]any{ErrOptions}, args...)...)
 	}

@@ -21,7 +21,7 @@ type Row struct {
 
 // Run measures: all ranks call it with the same arguments, and rank 0 gets the rows.
 func Run(c *mpi.Comm, list []Benchmark, o Options) (rows []Row, err error) {
-	if err := o.check(); err != nil {
+	if err := o.Check(list, c.Size()); err != nil {
 		return nil, err
 	}
 	t := table{}
@@ -32,9 +32,6 @@ func Run(c *mpi.Comm, list []Benchmark, o Options) (rows []Row, err error) {
 		return nil, err
 	}
 	for _, b := range list {
-		if b.do == nil {
-			return rows, ErrBenchmark
-		}
 		groups, err := b.groups(o.Least, c.Size())
 		if err != nil {
 			return rows, err

@@ -92,7 +92,14 @@ func Defaults(t Test) Options {
 // maxSize keeps sizes within what can be counted on any machine.
 const maxSize = 1 << 30
 
-func (o *Options) check(t Test, ranks int) error {
+// Check says what Run would refuse: an ErrTest, ErrRanks or ErrOptions, or nil.
+func (o Options) Check(t Test, ranks int) error {
+	if t.measure == nil {
+		return fmt.Errorf("%w: %q", ErrTest, t.Name)
+	}
+	if err := t.fits(ranks); err != nil {
+		return err
+	}
 	wrong := func(format string, args ...any) error {
 		return fmt.Errorf("%w: "+format, append([]any{ErrOptions}, args...)...)
 	}

@@ -24,13 +24,7 @@ type Row struct {
 // Run measures: all ranks call it with the same options, and rank 0 gets the rows.
 // It stops at the first size whose data was wrong, with an ErrInvalid.
 func Run(c *mpi.Comm, t Test, o Options) ([]Row, error) {
-	if t.measure == nil {
-		return nil, fmt.Errorf("%w: %q", ErrTest, t.Name)
-	}
-	if err := t.fits(c.Size()); err != nil {
-		return nil, err
-	}
-	if err := o.check(t, c.Size()); err != nil {
+	if err := o.Check(t, c.Size()); err != nil {
 		return nil, err
 	}
 	r := newRunner(c, t, o)

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/softrnic/softrnic/internal/tools/mpirun"
+	"github.com/softrnic/softrnic/internal/tools/mpirun/agent"
+	"github.com/softrnic/softrnic/mpi"
+	"github.com/softrnic/softrnic/rnic"
+	"github.com/softrnic/softrnic/verbs"
+)
+
+// job is what the MPI benchmarks have in common: they run on the ranks of a job,
+// which this program is one of if a process manager has started it, and which it
+// starts itself if not.
+type job struct {
+	ranks int // -n
+}
+
+const jobHelp = `
+
+The ranks are those of the process manager that has started the program:
+
+    softrnic mpirun -n 4 --hosts node1,node2 bench osu alltoall
+
+Without one it starts itself as often as -n says, on this machine.`
+
+func (j *job) add(c *cobra.Command) {
+	c.Flags().IntVarP(&j.ranks, "ranks", "n", j.ranks, "`number` of ranks to start here, if no process manager has")
+}
+
+// run runs f as a rank. What makes no sense is found by check, of so many ranks,
+// before any is started.
+func (j *job) run(a *app, c *cobra.Command, check func(ranks int) error, f func(*mpi.World) error) error {
+	managed := os.Getenv("PMI_FD") != "" || os.Getenv("PMI_PORT") != ""
+	if !managed {
+		if j.ranks < 1 {
+			return usage("-n %d: want at least one rank", j.ranks)
+		}
+		if err := check(j.ranks); err != nil {
+			return usage("%w", err)
+		}
+		if j.ranks > 1 {
+			return a.startRanks(c, j.ranks)
+		}
+	}
+	w, err := mpi.Init(func() (verbs.Device, error) { return rnic.Open(rnic.Options{}) }, mpi.Options{})
+	if err != nil {
+		return err
+	}
+	if c.Flags().Changed("ranks") && j.ranks != w.Size() {
+		return usage("-n %d: the process manager has started %d ranks; leave -n out", j.ranks, w.Size())
+	}
+	if err := check(w.Size()); err != nil {
+		return usage("%w", err)
+	}
+	if err := f(w); err != nil {
+		return err // not finalized, so that the others are ended
+	}
+	return w.Finalize()
+}
+
+// agentCommand is what this program starts of itself to start ranks.
+const agentName = "mpirun-agent"
+
+func (a *app) agentCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: agentName, Hidden: true, Args: noArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return agent.Run(c.InOrStdin(), a.stdout) },
+	}
+}
+
+// startRanks runs this command line n times, as the ranks of a job.
+func (a *app) startRanks(c *cobra.Command, n int) error {
+	self, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("starting ranks: %w", err)
+	}
+	return mpirun.Run(c.Context(), mpirun.Options{
+		Programs: []mpirun.Program{{N: n, Args: append([]string{self}, a.args...)}},
+		Agent:    []string{self, agentName},
+		Stdout:   a.stdout,
+		Stderr:   a.stderr,
+		Grace:    500 * time.Millisecond,
+	})
+}

@@ -1,0 +1,66 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/softrnic/softrnic/mpi"
+	"github.com/softrnic/softrnic/mpi/nas"
+	"github.com/softrnic/softrnic/mpi/nas/cg"
+	"github.com/softrnic/softrnic/mpi/nas/ep"
+	"github.com/softrnic/softrnic/mpi/nas/is"
+)
+
+var errUnverified = errors.New("the result is wrong")
+
+func (a *app) nasCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "nas",
+		Short: "NAS Parallel Benchmarks over MPI: is, cg, ep",
+		Args:  subcommand,
+		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	for _, b := range []struct {
+		name, what string
+		powers     bool // of two
+		run        func(*mpi.Comm, nas.Class) (nas.Report, error)
+	}{
+		{"is", "Integer sort", true, is.Run},
+		{"cg", "Conjugate gradient", true, cg.Run},
+		{"ep", "Embarrassingly parallel: random numbers", false, ep.Run},
+	} {
+		j, class := job{ranks: 4}, ""
+		sub := &cobra.Command{Use: b.name, Short: b.what, Long: b.what + ", with the published results to compare." + jobHelp, Args: noArgs}
+		sub.Flags().StringVar(&class, "class", "S", "`size` of the problem: S, W, A, B or C")
+		j.add(sub)
+		sub.RunE = func(sub *cobra.Command, _ []string) error {
+			size, err := nas.ParseClass(class)
+			if err != nil {
+				return usage("--class: %w", err)
+			}
+			check := func(ranks int) error {
+				if b.powers {
+					return nas.PowerOfTwo(ranks)
+				}
+				return nil
+			}
+			return j.run(a, sub, check, func(w *mpi.World) error {
+				report, err := b.run(w.Comm, size)
+				if err != nil {
+					return err
+				}
+				if w.Rank() == 0 {
+					fmt.Fprint(a.stdout, report)
+				}
+				if !report.Verified() {
+					return errUnverified
+				}
+				return nil
+			})
+		}
+		c.AddCommand(sub)
+	}
+	return c
+}

@@ -1,0 +1,140 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/softrnic/softrnic/mpi"
+	"github.com/softrnic/softrnic/mpi/osu"
+)
+
+func (a *app) osuCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "osu",
+		Short: "OSU micro-benchmarks of MPI",
+		Args:  subcommand,
+		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	for _, t := range osu.Tests() {
+		c.AddCommand(a.osuTest(t))
+	}
+	return c
+}
+
+// osuFlags are the flags as they are written.
+type osuFlags struct {
+	osu.Options
+	iterations, warmup int
+	size, typ, buffers string
+	threads, root      string
+	rate               int
+}
+
+func (a *app) osuTest(t osu.Test) *cobra.Command {
+	o, j := osuFlags{Options: osu.Defaults(t)}, job{ranks: 2}
+	if t.Collective() || t.Name == "mbw_mr" || t.Name == "multi_lat" {
+		j.ranks = 4
+	}
+	c := &cobra.Command{Use: t.Name, Aliases: []string{"osu_" + t.Name}, Short: t.Title, Long: "osu_" + t.Name + ": " + t.Title + "." + jobHelp, Args: noArgs}
+	f := c.Flags()
+	j.add(c)
+	f.StringVarP(&o.size, "message-size", "m", fmt.Sprintf("%d:%d", o.Min, o.Max), "`[MIN:]MAX` bytes of messages")
+	f.IntVarP(&o.iterations, "iterations", "i", 0, fmt.Sprintf("`number` of iterations (default %d, above 8 KiB %d)", o.Small.Iterations, o.Large.Iterations))
+	f.IntVarP(&o.warmup, "warmup", "x", 0, fmt.Sprintf("`number` of iterations before the clock runs (default %d, above 8 KiB %d)", o.Small.Warmup, o.Large.Warmup))
+	f.BoolVarP(&o.Full, "full", "f", false, "show least and most times, and iterations")
+	f.BoolVarP(&o.Validate, "validation", "c", false, "look at the data that comes")
+	f.IntSliceVarP(&o.Tail, "tail-lat", "z", nil, "show `percentiles` (50,90,99 with nothing behind the flag)")
+	f.Lookup("tail-lat").NoOptDefVal = "50,90,99"
+	f.StringVarP(&o.typ, "type", "T", o.Type.String(), "`type` of the elements: mpi_char, mpi_int or mpi_float")
+	switch t.Name {
+	case "bw", "bibw", "mbw_mr":
+		f.IntVarP(&o.Window, "window-size", "W", o.Window, "`number` of messages under way")
+		f.StringVarP(&o.buffers, "buffer-num", "b", "single", "memory of the messages under way: `single` for all or multiple")
+	case "latency_mt", "latency_mp":
+		f.StringVarP(&o.threads, "num-test-calls", "t", fmt.Sprintf("%d:%d", o.Senders, o.Replies), "`[SENDERS:]RECEIVERS`, threads or processes of rank 0 and rank 1")
+	}
+	if t.Name == "mbw_mr" {
+		f.IntVarP(&o.Pairs, "num-pairs", "p", 0, "`number` of pairs of ranks (default all)")
+		f.IntVarP(&o.rate, "print-rate", "R", 1, "`1` to show messages a second, or 0")
+	}
+	if t.Collective() && t.Name != "barrier" {
+		f.IntVarP(&o.MemLimit, "mem-limit", "M", o.MemLimit, "`bytes` that a rank may take for its messages")
+		f.StringVarP(&o.root, "root-rank", "k", "fixed:0", "root of calls that have one: `fixed:RANK` or rotate")
+	}
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		if err := o.read(c); err != nil {
+			return usage("%w", err)
+		}
+		check := func(ranks int) error { return o.Check(t, ranks) }
+		return j.run(a, c, check, func(w *mpi.World) error {
+			o.Out = a.stdout
+			_, err := osu.Run(w.Comm, t, o.Options)
+			return err
+		})
+	}
+	return c
+}
+
+// read reads what is written.
+func (o *osuFlags) read(c *cobra.Command) (err error) {
+	if c.Flags().Changed("message-size") { // MAX, MIN:MAX or MIN:
+		low, high, both := strings.Cut(o.size, ":")
+		if !both {
+			low, high = "", low
+		}
+		if low != "" {
+			o.Min, err = strconv.Atoi(low)
+		}
+		if high != "" && err == nil {
+			o.Max, err = strconv.Atoi(high)
+		}
+		if err != nil || o.size == "" || o.size == ":" {
+			return fmt.Errorf("-m %q: want [MIN:]MAX", o.size)
+		}
+	}
+	if c.Flags().Changed("iterations") {
+		o.Small.Iterations, o.Large.Iterations = o.iterations, o.iterations
+	}
+	if c.Flags().Changed("warmup") {
+		o.Small.Warmup, o.Large.Warmup = o.warmup, o.warmup
+	}
+	if o.Type, err = osu.ParseType(o.typ); err != nil {
+		return fmt.Errorf("-T: %w", err)
+	}
+	switch o.buffers {
+	case "", "single":
+	case "multiple":
+		o.Multiple = true
+	default:
+		return fmt.Errorf("-b %q: want single or multiple", o.buffers)
+	}
+	if o.threads != "" {
+		senders, replies, both := strings.Cut(o.threads, ":")
+		if !both {
+			senders, replies = "1", senders
+		}
+		if o.Senders, err = strconv.Atoi(senders); err == nil {
+			o.Replies, err = strconv.Atoi(replies)
+		}
+		if err != nil {
+			return fmt.Errorf("-t %q: want [SENDERS:]RECEIVERS", o.threads)
+		}
+	}
+	if o.root != "" && o.root != "rotate" {
+		rank, fixed := strings.CutPrefix(o.root, "fixed:")
+		if o.Root, err = strconv.Atoi(rank); err != nil || !fixed {
+			return fmt.Errorf("-k %q: want fixed:RANK or rotate", o.root)
+		}
+	}
+	o.Rotate = o.root == "rotate"
+	if c.Flags().Lookup("print-rate") != nil {
+		if o.rate != 0 && o.rate != 1 {
+			return fmt.Errorf("-R %d: want 0 or 1", o.rate)
+		}
+		o.NoRate = o.rate == 0
+	}
+	return nil
+}
