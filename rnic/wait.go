@@ -150,7 +150,12 @@ func (w *waiter) lead(s *shard) (displaced bool) {
 			return true
 		}
 		if n > 0 || budget > 0 && int64(s.dev.now()) < till {
-			if looks%64 == 63 {
+			if s.followers.Load() > 0 { // those whose completions have come go first
+				runtime.Gosched()
+				if n == 0 {
+					osYield()
+				}
+			} else if looks%64 == 63 {
 				runtime.Gosched()
 			}
 			continue
