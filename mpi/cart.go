@@ -76,12 +76,12 @@ func (c *Comm) CartCreate(dims []int, periods []bool, reorder bool) (*Cart, erro
 	points := 1
 	for _, d := range dims {
 		if d < 1 || points > c.size/d {
-			return nil, c.fail(op, "", fmt.Errorf("%w: dimensions %v for %d ranks", ErrGrid, dims, c.size))
+			return nil, c.refuse(op, fmt.Errorf("%w: dimensions %v for %d ranks", ErrGrid, dims, c.size))
 		}
 		points *= d
 	}
 	if len(periods) != len(dims) {
-		return nil, c.fail(op, "", fmt.Errorf("%w: %d dimensions are periodic or not, of %d", ErrGrid, len(periods), len(dims)))
+		return nil, c.refuse(op, fmt.Errorf("%w: %d dimensions are periodic or not, of %d", ErrGrid, len(periods), len(dims)))
 	}
 	members := make([]int, points)
 	for i := range members {
@@ -176,7 +176,7 @@ func (g *Cart) shift(dim, by int) (source, dest int) {
 func (g *Cart) Sub(remain []bool) (*Cart, error) {
 	const op = "cart-sub"
 	if len(remain) != len(g.dims) {
-		return nil, g.fail(op, "", fmt.Errorf("%w: %d dimensions remain or not, of %d", ErrGrid, len(remain), len(g.dims)))
+		return nil, g.refuse(op, fmt.Errorf("%w: %d dimensions remain or not, of %d", ErrGrid, len(remain), len(g.dims)))
 	}
 	here := g.coords(g.rank)
 	var members []int

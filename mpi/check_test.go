@@ -176,6 +176,17 @@ func TestRefused(t *testing.T) {
 				require.ErrorContains(t, err, "bcast with arguments that cannot be")
 			}
 		}
+		color, dims := 1, []int{3}
+		if w.Rank() == 1 {
+			color, dims = -5, []int{4}
+		}
+		for err, want := range map[error]error{made(w.Split(color, 0)): mpi.ErrComm, made(w.CartCreate(dims, []bool{true}, false)): mpi.ErrGrid} {
+			if w.Rank() != 1 {
+				want = mpi.ErrMismatch
+				require.ErrorContains(t, err, "with arguments that cannot be")
+			}
+			require.ErrorIs(t, err, want)
+		}
 		return w.Barrier()
 	})
 }

@@ -1,5 +1,7 @@
 package mpi
 
+import "github.com/softrnic/softrnic/mpi/coll"
+
 // Collective calls are made by all ranks of a communicator, in the same order.
 //
 // Where ranks have a piece each of a buffer the pieces are of one size and lie in
@@ -101,4 +103,13 @@ func (c *Comm) perform(o *operation) error {
 		c.give(k, err)
 	}
 	return err
+}
+
+// refuse ends a call whose arguments cannot be. Where calls are compared the other
+// ranks are told.
+func (c *Comm) refuse(op string, err error) error {
+	if c.world.o.Check {
+		err = c.perform(&operation{what: coll.Barrier, as: op, wrong: err})
+	}
+	return c.fail(op, "", err)
 }

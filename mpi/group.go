@@ -217,7 +217,7 @@ func (c *Comm) Create(g *Group) (*Comm, error) {
 	members := make([]int, len(g.ranks))
 	for i, r := range g.ranks {
 		if members[i] = c.local(r); members[i] < 0 || members[i] >= c.size {
-			return nil, c.fail(op, "", fmt.Errorf("%w: its rank %d is not one of the communicator", ErrGroup, i))
+			return nil, c.refuse(op, fmt.Errorf("%w: its rank %d is not one of the communicator", ErrGroup, i))
 		}
 	}
 	return c.derive(op, c.Name()+".create", members)

@@ -22,7 +22,7 @@ func (c *Comm) Dup() (*Comm, error) {
 func (c *Comm) Split(color, key int) (*Comm, error) {
 	const op = "split"
 	if color < 0 && color != Undefined {
-		return nil, c.fail(op, "", fmt.Errorf("%w: color %d is negative", ErrComm, color))
+		return nil, c.refuse(op, fmt.Errorf("%w: color %d is negative", ErrComm, color))
 	}
 	all := make([]int64, 2*c.size)
 	o := allgather(Of([]int64{int64(color), int64(key)}), Of(all))
