@@ -347,6 +347,12 @@ func TestBadArguments(t *testing.T) {
 				require.ErrorAs(t, c.err, &e)
 			}
 		}
+		// A request that has not begun has failed for those who wait for it, too.
+		r, err := w.Irecv(x, 2, 0)
+		require.ErrorIs(t, err, mpi.ErrRank)
+		_, again := mpi.WaitAll(r)
+		require.EqualError(t, again, err.Error())
+		require.ErrorContains(t, err, "mpi: receive from 2, tag 0 at rank")
 		return w.Bcast(x, 0)
 	})
 }

@@ -54,7 +54,7 @@ func (r *Request) Start() error {
 	case r.active:
 		return r.comm.fail("start", "", fmt.Errorf("%w: it is active", ErrRequest))
 	}
-	r.p, r.err = protocol.Request{}, nil
+	r.p, r.null, r.err = protocol.Request{}, false, nil
 	if err := r.start(r); err != nil {
 		return err
 	}

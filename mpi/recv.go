@@ -32,7 +32,7 @@ func (r *Request) prepare(c *Comm, b Buffer) {
 func (c *Comm) receive(r *Request, b Buffer, source, tag int) error {
 	r.comm, r.op = c, "receive"
 	if err := c.check(b, source, tag, true); err != nil {
-		return c.fail(r.op, fmt.Sprintf("from %d, tag %d", source, tag), err)
+		return r.refuse(fmt.Sprintf("from %d, tag %d", source, tag), err)
 	}
 	if source == ProcNull {
 		r.null = true
@@ -41,7 +41,7 @@ func (c *Comm) receive(r *Request, b Buffer, source, tag int) error {
 	r.prepare(c, b)
 	r.p.Envelope, r.p.Among = c.pattern(source, tag), c.ranks
 	if err := c.eng.Receive(&r.p); err != nil {
-		return c.fail(r.op, r.with(), err)
+		return r.refuse(r.with(), err)
 	}
 	return nil
 }
@@ -145,14 +145,14 @@ func (m *Message) Recv(b Buffer) (Status, error) {
 func (m *Message) Irecv(b Buffer) (*Request, error) {
 	r := &Request{comm: m.comm, op: "receive"}
 	if err := b.RecvErr(); err != nil {
-		return r, m.comm.fail(r.op, "", fmt.Errorf("%w: %w", ErrBuffer, err))
+		return r, r.refuse("", fmt.Errorf("%w: %w", ErrBuffer, err))
 	}
 	if m.null {
 		r.null = true
 		return r, nil
 	}
 	if m.m == nil {
-		return r, m.comm.fail(r.op, "of a message that was received before", ErrRequest)
+		return r, r.refuse("of a message that was received before", ErrRequest)
 	}
 	r.prepare(m.comm, b)
 	r.p.Envelope = m.m.Envelope

@@ -22,7 +22,7 @@ type Request struct {
 	packed []byte          // what it comes in
 	null   bool            // with ProcNull, or failed before it began
 	work   work            // of a collective call
-	err    error
+	err    error           // why it failed before it began
 
 	persistent, active bool
 	start              func(*Request) error // of a persistent one, until it is freed
@@ -79,6 +79,12 @@ func (r *Request) Cancel() bool {
 	return cancelled
 }
 
+// refuse makes r a request that has failed before it began.
+func (r *Request) refuse(with string, err error) error {
+	r.null, r.err = true, r.comm.fail(r.op, with, err)
+	return r.err
+}
+
 // end is what comes of a request that is done.
 func (r *Request) end() (Status, error) {
 	if r.idle() {
@@ -90,7 +96,7 @@ func (r *Request) end() (Status, error) {
 	}
 	if r.null {
 		if r.err != nil {
-			return Status{}, r.comm.fail(r.op, r.with(), r.err)
+			return Status{}, r.err
 		}
 		return Status{Source: ProcNull, Tag: AnyTag}, nil
 	}

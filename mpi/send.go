@@ -53,8 +53,7 @@ func (c *Comm) send(r *Request, b Buffer, dest, tag int, how mode) error {
 	r.comm, r.op = c, "send"
 	r.p.Envelope = match.Envelope{Context: c.id, Tag: int32(tag)}
 	if err := c.check(b, dest, tag, false); err != nil {
-		r.p.Dest = dest
-		return c.fail(r.op, fmt.Sprintf("to %d, tag %d", dest, tag), err)
+		return r.refuse(fmt.Sprintf("to %d, tag %d", dest, tag), err)
 	}
 	if dest == ProcNull {
 		r.null = true
@@ -62,7 +61,7 @@ func (c *Comm) send(r *Request, b Buffer, dest, tag int, how mode) error {
 	}
 	r.p.Dest, r.p.Buf, r.p.Sync = c.job(dest), c.message(b, how == buffered), how == synchronous
 	if err := c.eng.Send(&r.p); err != nil {
-		return c.fail(r.op, r.with(), err)
+		return r.refuse(r.with(), err)
 	}
 	return nil
 }
