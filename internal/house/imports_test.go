@@ -59,7 +59,7 @@ var floors = map[string][]string{
 	"internal/tools/mpirun":    {"mpi/pmi"},
 	"internal/tools/toolstest": {"verbs", "rnic"},
 	"interop":                  {"verbs", "wire", "rnic", "internal/link"},
-	"internal/bench":           {"verbs", "wire", "rnic", "internal/link", "qp", "sdp", "datacutter"},
+	"internal/bench":           {"verbs", "wire", "rnic", "internal/link", "qp", "sdp", "datacutter", "mpi"},
 	"cmd":                      {"verbs", "wire", "rnic", "internal/link", "internal/bench", "qp", "internal/debug", "internal/tools", "sdp", "mpi"},
 	"internal/debug":           {"verbs", "wire", "rnic", "qp", "internal/link", "internal/debug/endpoint"},
 	"internal/debug/endpoint":  {},

@@ -1,0 +1,52 @@
+package experiments
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/softrnic/softrnic/internal/bench"
+	"github.com/softrnic/softrnic/internal/bench/measure"
+	"github.com/softrnic/softrnic/internal/bench/mpibench"
+)
+
+// jobs are the subjects of the experiments with MPI: over TCP, which is the
+// baseline, and over others.
+type jobs []*mpibench.Job
+
+// overParam is the parameter that says which.
+func overParam(defaults string) bench.Param {
+	return bench.Param{
+		Name: "over", Kind: bench.Words, Default: defaults, Choices: []string{"fast", "rdma"},
+		Doc: "beside mpi-tcp: the RDMA fast path, for which ranks poll, or sends and receives",
+	}
+}
+
+// openJobs opens a job over TCP and those of the parameter over. The caller closes
+// them, also after an error.
+func openJobs(ctx context.Context, r *bench.Run, ranks int) (all jobs, err error) {
+	carriers := []mpibench.Carrier{mpibench.TCP}
+	for _, word := range r.Words("over") {
+		carriers = append(carriers, mpibench.Carrier("mpi-"+word))
+	}
+	for _, over := range carriers {
+		job, err := mpibench.Open(ctx, mpibench.Config{Over: over, Ranks: ranks})
+		if err != nil {
+			return all, fmt.Errorf("%d ranks over %s: %w", ranks, over, err)
+		}
+		all = append(all, job)
+	}
+	return all, nil
+}
+
+func (all jobs) close() {
+	for _, j := range all {
+		j.Close()
+	}
+}
+
+// lineUp lets all of them take turns.
+func (all jobs) lineUp(l *lineup, round func(*mpibench.Job) measure.Round) {
+	for _, j := range all {
+		l.add(string(j.Over), round(j))
+	}
+}
