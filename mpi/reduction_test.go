@@ -108,8 +108,7 @@ func TestAlgorithms(t *testing.T) {
 			list := coll.Algorithms(c)
 			choices[c] = list[i%len(list)].Name
 		}
-		for _, n := range []int{3, 4} {
-			job(t, n, mpi.Options{Algorithms: choices}, func(w *mpi.World) error { return everyCollective(w.Comm, w.Rank(), n, trials(n)) })
-		}
+		n := 3 + i%2
+		job(t, n, mpi.Options{Algorithms: choices}, func(w *mpi.World) error { return everyCollective(w.Comm, w.Rank(), n, trials(n)) })
 	}
 }
