@@ -54,6 +54,7 @@ type Fabric struct {
 	ready  int // completions of wcs that Block has found
 	repost []verbs.RecvWR
 	frame  [inlineMax]byte
+	header envelope.Header // of the packet that is handled
 	wr     [1]verbs.SendWR
 	sge    [1]verbs.SGE
 	short  []int // ranks whose packets wait for a send buffer
@@ -396,7 +397,7 @@ func (f *Fabric) arrived(l *link, b []byte) {
 
 // handle handles a packet. The first of several brings credits.
 func (f *Fabric) handle(l *link, header, payload []byte, first bool) {
-	var h envelope.Header
+	h := &f.header
 	if err := h.Get(header); err != nil {
 		f.lose(l, err)
 		return
@@ -419,7 +420,7 @@ func (f *Fabric) handle(l *link, header, payload []byte, first bool) {
 	case envelope.Bye:
 		l.bye = true
 	}
-	if err := f.host.Core().Packet(l.rank, &h, payload); err != nil {
+	if err := f.host.Core().Packet(l.rank, h, payload); err != nil {
 		f.lose(l, err)
 		return
 	}

@@ -21,6 +21,7 @@ type slabs struct {
 	size  int // of a buffer
 	each  int // buffers of a slab
 	list  []verbs.MR
+	wrs   []verbs.RecvWR // of all buffers
 	count int
 }
 
@@ -39,12 +40,11 @@ func (s *slabs) grow(n int) error {
 			return err
 		}
 		s.list = append(s.list, mr)
-		wrs := make([]verbs.RecvWR, s.each)
-		for i := range wrs {
-			wrs[i] = s.wr(s.count + i)
+		for i := range s.each {
+			s.wrs = append(s.wrs, verbs.RecvWR{WRID: wrid(wrRecv, s.count+i, 0), SGList: []verbs.SGE{mr.SGE(i*s.size, s.size)}})
 		}
 		s.count += s.each
-		if _, err := s.srq.PostRecv(wrs); err != nil {
+		if _, err := s.srq.PostRecv(s.wrs[s.count-s.each:]); err != nil {
 			return fmt.Errorf("%d receives: %w", s.count, err)
 		}
 	}
@@ -56,9 +56,7 @@ func (s *slabs) buf(i int) []byte {
 	return s.list[i/s.each].Bytes()[at : at+s.size]
 }
 
-func (s *slabs) wr(i int) verbs.RecvWR {
-	return verbs.RecvWR{WRID: wrid(wrRecv, i, 0), SGList: []verbs.SGE{s.list[i/s.each].SGE(i%s.each*s.size, s.size)}}
-}
+func (s *slabs) wr(i int) verbs.RecvWR { return s.wrs[i] }
 
 // pool are the send buffers.
 type pool struct {
