@@ -64,6 +64,6 @@
 //	SOFTRNIC_MPI_CONNECT     all: connections are made at the start (Options.ConnectAll)
 //	SOFTRNIC_MPI_EAGER       longest message in bytes that is sent without asking
 //	SOFTRNIC_MPI_FAST        on: short messages by RDMA write, for which their receiver looks
-//	SOFTRNIC_MPI_NET         rdma, or tcp for comparison
+//	SOFTRNIC_MPI_NET         rdma; ud for datagrams by one queue pair; tcp for comparison
 //	SOFTRNIC_MPI_RENDEZVOUS  how longer messages travel: read, write or copy
 package mpi

@@ -1,6 +1,7 @@
 package mpi
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"strconv"
@@ -9,6 +10,7 @@ import (
 	"github.com/softrnic/softrnic/mpi/coll"
 	"github.com/softrnic/softrnic/mpi/fabric/rdma"
 	"github.com/softrnic/softrnic/mpi/fabric/tcp"
+	"github.com/softrnic/softrnic/mpi/fabric/ud"
 	"github.com/softrnic/softrnic/mpi/pmi"
 	"github.com/softrnic/softrnic/mpi/protocol"
 )
@@ -20,8 +22,9 @@ type Options struct {
 	// given. Finalize finalizes it.
 	Manager pmi.Manager
 
-	// Net is what carries messages: RDMA, or TCP for comparison.
-	// SOFTRNIC_MPI_NET sets it, to rdma or tcp.
+	// Net is what carries messages: RDMA, UD for many ranks, whose memory does
+	// not grow with them, or TCP for comparison. SOFTRNIC_MPI_NET sets it, to
+	// rdma, ud or tcp.
 	Net Net
 
 	// RDMA says how ranks talk. SOFTRNIC_MPI_EAGER sets the longest eager
@@ -30,6 +33,7 @@ type Options struct {
 	RDMA rdma.Options
 
 	TCP tcp.Options // the same, of TCP
+	UD  ud.Options  // and of UD, where SOFTRNIC_MPI_EAGER counts as well
 
 	// ConnectAll makes the connections to all ranks at once instead of when
 	// they are needed. SOFTRNIC_MPI_CONNECT=all does, too.
@@ -51,8 +55,9 @@ type Net uint8
 
 // The nets.
 const (
-	RDMA Net = iota
+	RDMA Net = iota // reliable connections
 	TCP
+	UD // datagrams, by one queue pair
 )
 
 func (o *Options) fill() error {
@@ -60,15 +65,17 @@ func (o *Options) fill() error {
 	case "", "rdma":
 	case "tcp":
 		o.Net = TCP
+	case "ud":
+		o.Net = UD
 	default:
-		return fmt.Errorf("SOFTRNIC_MPI_NET=%s: it takes rdma or tcp", v)
+		return fmt.Errorf("SOFTRNIC_MPI_NET=%s: it takes rdma, ud or tcp", v)
 	}
-	if v := os.Getenv("SOFTRNIC_MPI_EAGER"); v != "" && o.RDMA.Eager == 0 {
+	if v := os.Getenv("SOFTRNIC_MPI_EAGER"); v != "" {
 		n, err := strconv.Atoi(v)
 		if err != nil || n < 64 || n > 1<<20 {
 			return fmt.Errorf("SOFTRNIC_MPI_EAGER=%s: it takes a number of bytes from 64 to 1048576", v)
 		}
-		o.RDMA.Eager = n
+		o.RDMA.Eager, o.UD.Eager = cmp.Or(o.RDMA.Eager, n), cmp.Or(o.UD.Eager, n)
 	}
 	switch v := os.Getenv("SOFTRNIC_MPI_RENDEZVOUS"); strings.ToLower(v) {
 	case "", "read":

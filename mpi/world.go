@@ -11,7 +11,9 @@ import (
 	"github.com/softrnic/softrnic/mpi/fabric"
 	"github.com/softrnic/softrnic/mpi/fabric/rdma"
 	"github.com/softrnic/softrnic/mpi/fabric/tcp"
+	"github.com/softrnic/softrnic/mpi/fabric/ud"
 	"github.com/softrnic/softrnic/mpi/pmi"
+	"github.com/softrnic/softrnic/mpi/protocol"
 	"github.com/softrnic/softrnic/verbs"
 )
 
@@ -73,6 +75,9 @@ func join(ctx context.Context, open Open, o Options) (*World, error) {
 		}
 		if w.dev, err = open(); err != nil {
 			return nil, err
+		}
+		if o.Net == UD {
+			return ud.New(w.dev, h, o.Manager, o.UD)
 		}
 		return rdma.New(w.dev, h, o.Manager, o.RDMA)
 	})
@@ -140,9 +145,11 @@ func (w *World) release(ctx context.Context) (err error) {
 func (w *World) Abort(code int, why string) error { return w.manager.Abort(code, why) }
 
 // Stats are figures of this rank's communication, by name.
-func (w *World) Stats() map[string]uint64 {
-	if f := w.eng.Fabric(); f != nil {
-		return f.Stats()
+func (w *World) Stats() (stats map[string]uint64) {
+	f := w.eng.Fabric()
+	if f == nil {
+		return map[string]uint64{}
 	}
-	return map[string]uint64{}
+	w.eng.Do(func(*protocol.Core) { stats = f.Stats() })
+	return stats
 }

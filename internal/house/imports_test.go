@@ -47,7 +47,7 @@ var floors = map[string][]string{
 	"mpi/mpitest":              {"verbs", "rnic", "mpi"},
 	"examples/mpi":             {"verbs", "rnic", "mpi"},
 	"mpi/engine":               {"internal/moment", "mpi/fabric", "mpi/protocol"},
-	"mpi/fabric":               {"verbs", "cm", "mpi/envelope", "mpi/protocol"},
+	"mpi/fabric":               {"verbs", "cm", "reliability/nack", "mpi/envelope", "mpi/protocol"},
 	"mpi/protocol":             {"mpi/envelope", "mpi/match"},
 	"mpi/envelope":             {},
 	"mpi/match":                {},

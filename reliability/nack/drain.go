@@ -4,6 +4,7 @@ package nack
 type Packet struct {
 	Peer  int
 	Slot  int // that Bytes lies in, until Done; -1: in the Packet itself
+	At    int // where it begins in Options.Memory
 	Bytes []byte
 
 	small [FeedbackSize]byte

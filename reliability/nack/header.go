@@ -98,6 +98,15 @@ func (h *Header) Put(b []byte) int {
 	return n
 }
 
+// From reads Header.From of a packet, for a caller who has to know whose it is. It
+// reports whether there is one; Handle checks the rest.
+func From(packet []byte) (from uint32, ok bool) {
+	if len(packet) < askSize {
+		return 0, false
+	}
+	return binary.BigEndian.Uint32(packet[4:]), true
+}
+
 // Get reads the header of a packet and checks what can be checked without
 // knowing the sender. It reports whether the packet is one.
 func (h *Header) Get(b []byte) bool {

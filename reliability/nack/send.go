@@ -110,7 +110,7 @@ func (c *Core) transmit(now Time, p *peer, seq uint32, out *Packet) {
 	}
 	p.covered()
 	c.slots.state[i] |= posted
-	*out = Packet{Peer: p.number, Slot: int(i), Bytes: b}
+	*out = Packet{Peer: p.number, Slot: int(i), At: int(i) * c.slots.stride, Bytes: b}
 }
 
 // wantsAnswer reports whether the packet that leaves is to be answered: one of

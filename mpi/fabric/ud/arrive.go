@@ -1,0 +1,164 @@
+package ud
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/softrnic/softrnic/mpi/envelope"
+	"github.com/softrnic/softrnic/reliability/nack"
+	"github.com/softrnic/softrnic/verbs"
+)
+
+// grhLen is what comes before the payload in a receive of a datagram, in bytes.
+const grhLen = 40
+
+// buffers are what datagrams arrive in.
+type buffers struct {
+	mr   verbs.MR
+	size int // of each
+}
+
+func (b *buffers) init(pd verbs.PD, n, mtu int) (err error) {
+	b.size = (grhLen + mtu + 63) &^ 63
+	b.mr, err = pd.RegMR(make([]byte, n*b.size), verbs.AccessLocalWrite)
+	return err
+}
+
+func (b *buffers) wr(i int) verbs.RecvWR {
+	return verbs.RecvWR{WRID: wrid(wrRecv, i, 0), SGList: []verbs.SGE{b.mr.SGE(i*b.size, b.size)}}
+}
+
+// Poll implements fabric.Fabric.
+func (f *Fabric) Poll() (some bool) {
+	f.Flush()
+	for {
+		n := f.ready
+		f.ready = 0
+		if n == 0 {
+			n = f.poll(f.wcs[:])
+		}
+		if n > 0 {
+			some = true
+			f.look(f.wcs[:n])
+		}
+		if n < len(f.wcs) {
+			break
+		}
+	}
+	if some {
+		f.settle()
+	}
+	return some
+}
+
+func (f *Fabric) poll(wcs []verbs.WC) int {
+	n, err := f.cq.Poll(wcs)
+	if err != nil {
+		f.fail(err)
+	}
+	return n
+}
+
+// Block implements fabric.Fabric.
+func (f *Fabric) Block(ctx context.Context) error {
+	f.blocked.Store(true)
+	defer f.blocked.Store(false)
+	n, err := f.cq.PollWait(ctx, f.wcs[:])
+	f.ready = n
+	if n > 0 || errors.Is(err, verbs.ErrCQOverrun) {
+		return nil
+	}
+	return err
+}
+
+// look handles completions.
+func (f *Fabric) look(wcs []verbs.WC) {
+	f.inside = true
+	now := f.now()
+	for i := range wcs {
+		wc := &wcs[i]
+		kind, index, ordinal := unpack(wc.WRID)
+		if kind != wrRecv {
+			if int32(ordinal+1-f.completed) > 0 { // Block and the timer may have got them in another order
+				f.completed = ordinal + 1
+			}
+			if kind == wrSlot {
+				f.core.Done(index)
+			}
+			if wc.Status != verbs.WCSuccess {
+				f.fail(wc.Err())
+			}
+			continue
+		}
+		if wc.Status == verbs.WCSuccess && wc.ByteLen >= grhLen {
+			at := index * f.recvs.size
+			f.arrived(now, wc, f.recvs.mr.Bytes()[at+grhLen:at+int(wc.ByteLen)])
+		}
+		f.repost = append(f.repost, f.recvs.wr(index))
+	}
+	if len(f.repost) > 0 {
+		if _, err := f.qp.PostRecv(f.repost); err != nil {
+			f.fail(err)
+		}
+		f.repost = f.repost[:0]
+	}
+	f.inside = false
+}
+
+// arrived handles a datagram.
+func (f *Fabric) arrived(now nack.Time, wc *verbs.WC, packet []byte) {
+	from, ok := nack.From(packet)
+	rank := int(from)
+	if !ok || rank >= len(f.links) || rank == f.rank || f.links[rank].state == open && wc.SrcQPN != f.links[rank].qpn {
+		f.stats.strangers++
+		return
+	}
+	f.seek(rank) // to be able to answer
+	f.from = rank
+	f.core.Handle(now, rank, packet, f.deliver)
+}
+
+// message handles a packet of the core that is complete.
+func (f *Fabric) message(b []byte) {
+	var h envelope.Header
+	err := h.Get(b)
+	if err == nil {
+		payload := b[envelope.Size:]
+		if int(h.Source) != f.from || int64(h.Bytes) != int64(len(payload)) {
+			err = fmt.Errorf("%w: payload of %d bytes, it says %d, of rank %d", envelope.ErrMalformed, len(payload), h.Bytes, h.Source)
+		} else {
+			err = f.host.Core().Packet(f.from, &h, payload)
+		}
+	}
+	if err != nil {
+		f.stats.refused++
+		f.lose(f.from, err)
+	}
+}
+
+// What may become of ranks.
+var (
+	errRestarted = errors.New("it has been started anew")
+	errSilent    = errors.New("it does not answer")
+	errBreach    = errors.New("its packets do not fit together")
+)
+
+// settle heeds what has become of ranks, and sends what is to be sent.
+func (f *Fabric) settle() {
+	f.inside = true
+	for e, ok := f.core.Next(); ok; e, ok = f.core.Next() {
+		switch e.Kind {
+		case nack.Writable:
+			f.host.Core().Resume(e.Peer)
+		case nack.Restarted:
+			f.lose(e.Peer, errRestarted)
+		case nack.Lost:
+			f.lose(e.Peer, fmt.Errorf("%w, for %v", errSilent, f.o.GiveUp))
+		case nack.Broken:
+			f.lose(e.Peer, errBreach)
+		}
+	}
+	f.inside = false
+	f.drain(f.now())
+}

@@ -1,0 +1,48 @@
+package ud
+
+import (
+	"time"
+
+	"github.com/softrnic/softrnic/mpi/envelope"
+	"github.com/softrnic/softrnic/reliability/nack"
+)
+
+// Options say how ranks talk. The zero value is good for most.
+type Options struct {
+	// Eager is the payload of the longest message that is sent without asking,
+	// and of the packets of longer ones, in bytes. About 8 KiB unless given,
+	// which is two datagrams of 4 KiB; at most 32 datagrams.
+	Eager int
+
+	// Receives is the number of buffers for datagrams of all ranks; 1024 unless
+	// given. Packets is how many datagrams to all ranks are kept at most,
+	// because they may be asked for again; 1024 unless given. Each takes an MTU.
+	Receives, Packets int
+
+	// GiveUp is how long a rank may answer nothing until it is lost; 30 s
+	// unless given.
+	GiveUp time.Duration
+}
+
+// fill fills in what is not given, for an adapter whose datagrams have mtu bytes.
+func (o *Options) fill(mtu int) {
+	def := func(v *int, d int) {
+		if *v <= 0 {
+			*v = d
+		}
+	}
+	def(&o.Eager, longest(mtu, 8<<10/mtu))
+	o.Eager = max(envelope.KeySize, min(o.Eager, longest(mtu, maxDatagrams)))
+	def(&o.Receives, 1<<10)
+	def(&o.Packets, 1<<10)
+	o.Packets = max(o.Packets, 2*maxDatagrams)
+	if o.GiveUp <= 0 {
+		o.GiveUp = 30 * time.Second
+	}
+}
+
+// maxDatagrams is how many datagrams a packet of the core may be.
+const maxDatagrams = 32
+
+// longest is the payload of a packet that is as many datagrams.
+func longest(mtu, datagrams int) int { return datagrams*(mtu-nack.DataSize) - envelope.Size }

@@ -1,0 +1,80 @@
+package mpi_test
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/mpi"
+	"github.com/softrnic/softrnic/rnic"
+	"github.com/softrnic/softrnic/verbs"
+)
+
+// datagrams has calls compared, over UD.
+var datagrams = mpi.Options{Net: mpi.UD, Check: true}
+
+func TestPingPongUD(t *testing.T) { pingPong(t, mpi.Options{Net: mpi.UD}) }
+
+func TestCollectivesUD(t *testing.T) {
+	for _, n := range []int{2, 5} {
+		job(t, n, datagrams, func(w *mpi.World) error {
+			if err := everyCollective(w.Comm, w.Rank(), n, trials(n)); err != nil {
+				return err
+			}
+			require.NotZero(t, w.Stats()["packets"], "they went by datagrams")
+			return nil
+		})
+	}
+}
+
+// everything is a program with all calls.
+func everything(n int) (list []step) {
+	for i, name := range append(slices.Clone(everyName), "messages", "split", "messages") {
+		list = append(list, step{name: name, form: i % 3, on: i, t: trial{n: []int{3, 2000}[i%2], strided: i%3 == 1, root: i % n}, colors: []int{0, 1, 1, 0}})
+	}
+	return list
+}
+
+// A network that loses a twentieth of all datagrams, doubles some, and delivers
+// others late: what it does to which depends on the seed.
+func TestImpairedUD(t *testing.T) {
+	const n, seed = 4, 5
+	t.Logf("seed %d", seed)
+	var mu sync.Mutex
+	var devs []*rnic.Device
+	bad := func() (verbs.Device, error) {
+		d, err := rnic.Open(rnic.Options{Impair: fmt.Sprintf("loss 5%% duplicate 2%% delay 200us reorder 95%% seed %d", seed)})
+		mu.Lock()
+		defer mu.Unlock()
+		devs = append(devs, d)
+		return d, err
+	}
+	var sum sync.Map
+	jobOn(t, bad, n, datagrams, func(w *mpi.World) error {
+		for range 2 {
+			if err := run(w, everything(n)); err != nil {
+				return err
+			}
+		}
+		for what, n := range w.Stats() {
+			if n > 0 {
+				sum.Store(what, n)
+			}
+		}
+		return w.Barrier()
+	})
+	for _, what := range []string{"resent", "asks", "nacks", "early", "dropped_duplicate"} {
+		_, some := sum.Load(what)
+		require.True(t, some, "nobody has: %s", what)
+	}
+	lost, late := uint64(0), uint64(0)
+	for _, d := range devs {
+		c := d.Inspect().Faults.Counters
+		lost, late = lost+c.Lost, late+c.Delayed
+	}
+	require.NotZero(t, lost)
+	require.NotZero(t, late)
+}
