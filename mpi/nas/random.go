@@ -18,8 +18,9 @@ const (
 // modulo 2^46.
 func (x Random) Next() Random { return x * multiplier % modulus }
 
-// Float64 is the number that was drawn, in (0, 1).
-func (x Random) Float64() float64 { return float64(x) * (1.0 / modulus) }
+// Float64 is the number that was drawn, in (0, 1). Processors convert signed numbers
+// in one step.
+func (x Random) Float64() float64 { return float64(int64(x)) * (1.0 / modulus) }
 
 // Skip is the state after n draws, of which it does about 2 log n.
 func (x Random) Skip(n uint64) Random {

@@ -2,7 +2,6 @@ package ep
 
 import (
 	"fmt"
-	"math"
 	"time"
 
 	"github.com/softrnic/softrnic/mpi"
@@ -60,41 +59,4 @@ func share(m, rank, size int) (first, n uint64) {
 	total := uint64(1) << m
 	first = total * uint64(rank) / uint64(size)
 	return first, total*uint64(rank+1)/uint64(size) - first
-}
-
-// sums are those of some pairs.
-type sums struct {
-	sum   [2]float64 // of X, of Y
-	count [16]int64  // of Gaussian pairs whose larger number is in [i, i+1)
-}
-
-// some sums n pairs up, from one on.
-func some(first, n uint64) (s sums) {
-	x := nas.Random(seed).Skip(2 * first)
-	var sx, sy float64
-	for range n {
-		x = x.Next()
-		a := 2*x.Float64() - 1
-		x = x.Next()
-		b := 2*x.Float64() - 1
-		t := a*a + b*b
-		if t > 1 {
-			continue
-		}
-		f := math.Sqrt(-2 * math.Log(t) / t)
-		a, b = a*f, b*f
-		s.count[int(max(math.Abs(a), math.Abs(b)))&15]++ // none is larger than 12: the least t is 2^-90
-		sx += a
-		sy += b
-	}
-	s.sum = [2]float64{sx, sy}
-	return s
-}
-
-// reduce makes a rank's sums those of all.
-func (s *sums) reduce(c *mpi.Comm) error {
-	if err := c.Allreduce(mpi.InPlace, mpi.Of(s.sum[:]), mpi.Sum); err != nil {
-		return err
-	}
-	return c.Allreduce(mpi.InPlace, mpi.Of(s.count[:]), mpi.Sum)
 }
