@@ -14,6 +14,9 @@
 // of them has to follow. So a program of one goroutine waits in the adapter
 // itself, without a hand-over, and any number of goroutines may call.
 //
+// A rank that is asked for something while it computes, as windows are, has a
+// goroutine call Attend: it leads when nobody else has for a while.
+//
 // A Waitable is anything whose Ready can be asked under the lock: a request,
 // one of several requests, a message that Probe looks for, a collective call
 // in the background.

@@ -24,6 +24,7 @@ type Engine struct {
 	core   *protocol.Core
 	leader Waitable       // of who is in Fabric.Block, or nil
 	kick   *moment.Moment // ends the Block
+	visits uint64         // of those who look or wait, for Attend
 	parked []*waiter      // those who wait for another to lead them
 	closed bool
 }
@@ -110,6 +111,7 @@ func (e *Engine) Test(w Waitable) bool {
 
 // poll looks at the network if nobody else does.
 func (e *Engine) poll() {
+	e.visit()
 	if e.fab != nil && e.leader == nil && e.fab.Poll() {
 		e.notify()
 	}
@@ -124,6 +126,7 @@ func (e *Engine) Wait(ctx context.Context, w Waitable) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
+		e.visit()
 		if e.fab != nil {
 			e.fab.Flush()
 		}

@@ -30,6 +30,7 @@ func (c *Core) Active(to int, h envelope.Header, payload []byte) error {
 		return nil
 	}
 	c.Stats.Stalled++
+	p.actives++
 	p.queue.push(outgoing{op: active, active: &stalled{h, append([]byte(nil), payload...)}})
 	return nil
 }

@@ -20,6 +20,9 @@ type Core struct {
 	// returns. It may call the Core. An error is a breach of the protocol.
 	Handler func(from int, h *envelope.Header, payload []byte) error
 
+	// Gone is told that a rank is lost, when all that waited for it has ended.
+	Gone func(rank int)
+
 	// Stats counts what the Core does.
 	Stats Stats
 
@@ -65,12 +68,16 @@ func (c *Core) Pending() (receives, messages, underway int) {
 // Active packets without end should look at it.
 func (c *Core) Backlog(rank int) int { return c.peers[rank].queue.n }
 
+// ActiveBacklog is how many of them are Active.
+func (c *Core) ActiveBacklog(rank int) int { return c.peers[rank].actives }
+
 // late is what the net told while the Core was about something else.
 type late struct {
 	f    func(*Core, late)
 	rank int
 	move uint64
 	err  error
+	r    *Request
 }
 
 // enter and leave are around all that may call the net. What the net tells in
@@ -115,5 +122,8 @@ func (c *Core) done(r *Request, err error) {
 		r.Err, r.Bytes = err, 0
 	case r.length > uint64(len(r.Buf)):
 		r.Err = r.truncated()
+	}
+	if r.Then != nil {
+		c.late = append(c.late, late{f: func(_ *Core, l late) { l.r.Then(l.r) }, r: r})
 	}
 }

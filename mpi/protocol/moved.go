@@ -61,11 +61,18 @@ func (c *Core) oneSided(r *Request, key envelope.Key, o op) {
 func (c *Core) move(to int, o outgoing) bool {
 	r := o.r
 	c.requests.add(r)
-	move, state := c.net.Store, storing
-	if o.op == get {
-		move, state = c.net.Fetch, fetching
+	var err error
+	state := fetching
+	switch o.op {
+	case get:
+		err = c.net.Fetch(to, r.Buf, r.key, r.id)
+	case put:
+		state = storing
+		err = c.net.Store(to, r.Buf, r.key, r.id)
+	default:
+		err = c.net.(Atomics).Atomic(to, r.Buf, r.key, r.atomic, r.id)
 	}
-	switch err := move(to, r.Buf, r.key, r.id); {
+	switch {
 	case err == ErrNoRoom:
 		return false
 	case err == nil:

@@ -31,6 +31,7 @@ const (
 	active
 	put // one-sided
 	get
+	atomic
 )
 
 // push lets something leave, or makes it wait its turn.
@@ -94,7 +95,9 @@ func (c *Core) resume(l late) {
 			before = o.r.offset
 		}
 		if c.leaves(rank, o) {
-			p.queue.pop()
+			if p.queue.pop().op == active {
+				p.actives--
+			}
 			continue
 		}
 		if o.r != nil && o.r.offset != before { // a long message lets others pass

@@ -10,9 +10,10 @@ import (
 
 // peer is what a Core knows of another rank.
 type peer struct {
-	queue fifo[outgoing] // what waits for room on the way to it
-	seq   uint32         // of the next ordered packet to it
-	next  uint32         // that is expected from it
+	queue   fifo[outgoing] // what waits for room on the way to it
+	actives int            // of these: Active packets
+	seq     uint32         // of the next ordered packet to it
+	next    uint32         // that is expected from it
 
 	early      map[uint32]*Message // by number: packets that came before their turn
 	earlyBytes int
@@ -72,7 +73,10 @@ func (c *Core) bury(l late) {
 		}
 		return true
 	})
-	p.queue, p.early, p.earlyBytes = fifo[outgoing]{}, nil, 0
+	p.queue, p.actives, p.early, p.earlyBytes = fifo[outgoing]{}, 0, nil, 0
+	if c.Gone != nil {
+		c.late = append(c.late, late{f: func(c *Core, l late) { c.Gone(l.rank) }, rank: rank})
+	}
 }
 
 // LostBecause is why a rank is lost, nil if it is not.

@@ -53,6 +53,8 @@ func (c *Core) Cancel(r *Request) bool {
 	if !r.node.Queued() {
 		return false
 	}
+	c.enter()
+	defer c.leave()
 	c.posted.Remove(&r.node)
 	c.done(r, ErrCanceled)
 	return true

@@ -18,6 +18,7 @@ type Request struct {
 	Buf      []byte         // the Core's until Done
 	Sync     bool           // a send is done when its receive is there
 	Among    []int          // of a receive from match.Any: the ranks it can come from; nil is all
+	Then     func(*Request) // called once it is Done, before the call of the Core that it is in returns; it may call the Core
 
 	// Results, once Done.
 	Done     bool
@@ -37,6 +38,7 @@ type Request struct {
 	exposed Exposed
 	parts   parts  // that have come (Packed)
 	offset  uint64 // of the next byte that leaves (Packed)
+	atomic  Atomic
 }
 
 // state is where a request stands. A packet, or a call of the net, that does

@@ -241,57 +241,6 @@ func (f *Fabric) wait(l *link) {
 	}
 }
 
-// Fetch implements protocol.Net.
-func (f *Fabric) Fetch(rank int, b []byte, key envelope.Key, move uint64) error {
-	return f.move(verbs.WRRDMARead, rank, b, key, move)
-}
-
-// Store implements protocol.Net. A packet that is sent after it arrives behind
-// it, for it takes the same queue pair.
-func (f *Fabric) Store(rank int, b []byte, key envelope.Key, move uint64) error {
-	return f.move(verbs.WRRDMAWrite, rank, b, key, move)
-}
-
-// maxMove is the longest piece of memory that one work request moves.
-const maxMove = 1 << 30
-
-func (f *Fabric) move(op verbs.WROpcode, rank int, b []byte, key envelope.Key, move uint64) error {
-	l := f.links[rank]
-	if l == nil || !l.up {
-		return protocol.ErrNoRoom // and Resume or Lost follows: the link is on its way up or down
-	}
-	pieces := (len(b) + maxMove - 1) / maxMove
-	if l.room() < pieces {
-		l.waiting = true
-		return protocol.ErrNoRoom
-	}
-	mr, err := f.cache.get(b)
-	if err != nil {
-		return err
-	}
-	m := f.moves.add(move, mr)
-	for off := 0; off < len(b); off += maxMove {
-		n := min(maxMove, len(b)-off)
-		f.sge[0] = mr.sge(b[off : off+n])
-		f.wr[0] = verbs.SendWR{Opcode: op, SGList: f.sge[:], RemoteAddr: key.Addr + uint64(off), RKey: key.RKey, WRID: l.wrid(wrPart, m)}
-		if off+n == len(b) {
-			f.wr[0].Flags, f.wr[0].WRID = verbs.SendSignaled, l.wrid(wrMove, m)
-		}
-		if !f.post(l) {
-			f.moved(m, l.why)
-			break
-		}
-	}
-	return nil
-}
-
-// moved ends a move.
-func (f *Fabric) moved(index int, err error) {
-	move, mr := f.moves.remove(index)
-	f.cache.put(mr)
-	f.host.Core().Moved(move, err)
-}
-
 // Expose implements protocol.Net.
 func (f *Fabric) Expose(_ int, b []byte, _ bool) (envelope.Key, protocol.Exposed, error) {
 	mr, err := f.cache.get(b)
@@ -360,7 +309,7 @@ func (f *Fabric) complete(wc *verbs.WC) {
 	case wrBuffer:
 		f.sends.put(index)
 	case wrMove:
-		if f.moves.list[index].mr != nil { // unless fail has ended it
+		if f.moves.list[index].live { // unless fail has ended it
 			f.moved(index, wc.Err())
 		}
 	}
@@ -494,7 +443,7 @@ func (f *Fabric) fail(why error) {
 		}
 	}
 	for i, m := range f.moves.list { // whose completions may be lost; nothing is moved any more
-		if m.mr != nil {
+		if m.live {
 			f.moved(i, why)
 		}
 	}

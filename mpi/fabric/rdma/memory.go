@@ -67,7 +67,7 @@ type pool struct {
 
 func (p *pool) init(pd verbs.PD, n, size int) (err error) {
 	p.size = (size + 63) &^ 63
-	p.mr, err = pd.RegMR(make([]byte, n*p.size), 0)
+	p.mr, err = pd.RegMR(make([]byte, n*p.size), verbs.AccessLocalWrite)
 	for i := n - 1; i >= 0; i-- {
 		p.free = append(p.free, i)
 	}
@@ -97,13 +97,8 @@ type moves struct {
 	free []int
 }
 
-type moving struct {
-	id uint64 // the core's
-	mr *region
-}
-
-func (m *moves) add(id uint64, mr *region) int {
-	v := moving{id, mr}
+func (m *moves) add(v moving) int {
+	v.live = true
 	if n := len(m.free) - 1; n >= 0 {
 		i := m.free[n]
 		m.free = m.free[:n]
@@ -114,11 +109,11 @@ func (m *moves) add(id uint64, mr *region) int {
 	return len(m.list) - 1
 }
 
-func (m *moves) remove(i int) (uint64, *region) {
+func (m *moves) remove(i int) moving {
 	v := m.list[i]
 	m.list[i] = moving{}
 	m.free = append(m.free, i)
-	return v.id, v.mr
+	return v
 }
 
 // cache keeps registrations of the program's memory, the last used last, and
@@ -147,8 +142,8 @@ func (r *region) sge(b []byte) verbs.SGE {
 	return r.mr.SGE(int(uintptr(unsafe.Pointer(unsafe.SliceData(b)))-r.base), len(b))
 }
 
-// get returns a registration that b lies in.
-func (c *cache) get(b []byte) (*region, error) {
+// find returns a registration that b lies in, nil if there is none.
+func (c *cache) find(b []byte) *region {
 	at := uintptr(unsafe.Pointer(unsafe.SliceData(b)))
 	for i := len(c.list) - 1; i >= 0; i-- {
 		if r := c.list[i]; r.base <= at && at-r.base+uintptr(len(b)) <= uintptr(r.mr.Len()) {
@@ -156,14 +151,22 @@ func (c *cache) get(b []byte) (*region, error) {
 			c.list[len(c.list)-1] = r
 			r.used++
 			c.hits++
-			return r, nil
+			return r
 		}
+	}
+	return nil
+}
+
+// get returns a registration that b lies in, a new one if there is none.
+func (c *cache) get(b []byte) (*region, error) {
+	if r := c.find(b); r != nil {
+		return r, nil
 	}
 	mr, err := c.pd.RegMR(b, access)
 	if err != nil {
 		return nil, fmt.Errorf("registering %d bytes: %w", len(b), err)
 	}
-	r := &region{mr: mr, base: at, used: 1}
+	r := &region{mr: mr, base: uintptr(unsafe.Pointer(unsafe.SliceData(b))), used: 1}
 	c.list = append(c.list, r)
 	c.bytes += len(b)
 	c.registered++

@@ -85,7 +85,7 @@ func (f *Fabric) join(rank int, conn *net.TCPConn) {
 	f.host.Do(func(c *protocol.Core) {
 		l := f.links[rank]
 		if l == nil {
-			l = &link{f: f, rank: rank}
+			l = newLink(f, rank)
 			f.links[rank] = l
 		}
 		if f.closed || l.down || l.conn != nil {
@@ -104,7 +104,7 @@ func (f *Fabric) connect(rank int) {
 	if f.links[rank] != nil || f.closed {
 		return
 	}
-	f.links[rank] = &link{f: f, rank: rank}
+	f.links[rank] = newLink(f, rank)
 	f.work.Go(func() {
 		if err := f.dial(rank); err != nil {
 			f.host.Do(func(*protocol.Core) { f.lose(f.links[rank], fmt.Errorf("connecting: %w", err)) })

@@ -8,4 +8,8 @@
 // the two. Packets leave in the call that sends them as far as the system takes
 // them; the rest leaves from a goroutine. Another one reads. Longer messages
 // than Options.Eager are asked for, and follow in packets of that size.
+//
+// Memory of other ranks is read, written and changed by atomics in frames that go
+// between the packets. The goroutine that reads does at the other end what an
+// adapter would do, so its program can compute meanwhile.
 package tcp

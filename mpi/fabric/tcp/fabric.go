@@ -26,6 +26,8 @@ type Fabric struct {
 	rank  int
 	links []*link // by rank
 
+	exposed map[uint32]*exposure // by key
+
 	listener net.Listener
 	ctx      context.Context
 	cancel   context.CancelFunc
@@ -48,7 +50,7 @@ func New(host fabric.Host, book fabric.Book, o Options) (*Fabric, error) {
 	if o.Listen == "" {
 		o.Listen = "127.0.0.1:0"
 	}
-	f := &Fabric{host: host, book: book, o: o, rank: book.Rank(), links: make([]*link, book.Size())}
+	f := &Fabric{host: host, book: book, o: o, rank: book.Rank(), links: make([]*link, book.Size()), exposed: map[uint32]*exposure{}}
 	f.ctx, f.cancel = context.WithCancel(context.Background())
 	var err error
 	if f.listener, err = net.Listen("tcp", o.Listen); err != nil {
@@ -68,28 +70,14 @@ func (f *Fabric) Limits(int) protocol.Limits {
 
 // Send implements protocol.Net.
 func (f *Fabric) Send(rank int, h *envelope.Header, payload []byte) bool {
-	l := f.links[rank]
-	if l == nil || l.conn == nil {
-		f.connect(rank)
-		return false
-	}
-	if len(l.queue) > f.o.Queue {
-		l.waiting = true
+	l, err := f.way(rank)
+	if err != nil {
 		return false
 	}
 	f.packets++
 	l.send(h, payload)
 	return true
 }
-
-// Expose, Hide, Fetch and Store implement protocol.Net: there is no RDMA here,
-// and Limits says so.
-func (*Fabric) Expose(int, []byte, bool) (envelope.Key, protocol.Exposed, error) {
-	return envelope.Key{}, nil, errors.ErrUnsupported
-}
-func (*Fabric) Hide(protocol.Exposed)                         {}
-func (*Fabric) Fetch(int, []byte, envelope.Key, uint64) error { return errors.ErrUnsupported }
-func (*Fabric) Store(int, []byte, envelope.Key, uint64) error { return errors.ErrUnsupported }
 
 // Poll implements fabric.Fabric: the goroutines that read have handled what
 // there is.
@@ -131,7 +119,15 @@ func (f *Fabric) lose(l *link, why error) {
 		return
 	}
 	l.down = true
-	f.host.Core().Lost(l.rank, why)
+	if l.conn != nil {
+		_ = l.conn.Close()
+	}
+	c := f.host.Core()
+	c.Lost(l.rank, why)
+	for id := range l.moves {
+		c.Moved(id, why)
+	}
+	l.moves, l.fetches, l.storing = nil, nil, nil
 }
 
 // Close implements fabric.Fabric. What is queued leaves before: the other ranks
@@ -149,7 +145,9 @@ func (f *Fabric) Close(ctx context.Context) error {
 	f.cancel()
 	err := f.listener.Close()
 	for _, l := range conns {
-		err = errors.Join(err, l.conn.Close())
+		if e := l.conn.Close(); !errors.Is(e, net.ErrClosed) { // by the other end, before
+			err = errors.Join(err, e)
+		}
 	}
 	f.work.Wait()
 	return err

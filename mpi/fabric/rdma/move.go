@@ -1,0 +1,140 @@
+package rdma
+
+import (
+	"github.com/softrnic/softrnic/mpi/envelope"
+	"github.com/softrnic/softrnic/mpi/protocol"
+	"github.com/softrnic/softrnic/verbs"
+)
+
+// Fetch implements protocol.Net.
+func (f *Fabric) Fetch(rank int, b []byte, key envelope.Key, move uint64) error {
+	return f.move(verbs.WRRDMARead, rank, b, key, move)
+}
+
+// Store implements protocol.Net. A packet that is sent after it arrives behind
+// it, for it takes the same queue pair.
+func (f *Fabric) Store(rank int, b []byte, key envelope.Key, move uint64) error {
+	return f.move(verbs.WRRDMAWrite, rank, b, key, move)
+}
+
+// Atomic implements protocol.Atomics, in a send buffer.
+func (f *Fabric) Atomic(rank int, b []byte, key envelope.Key, a protocol.Atomic, move uint64) error {
+	l, err := f.way(rank, 1)
+	if err != nil {
+		return err
+	}
+	m := moving{id: move, slot: f.sends.take(), into: b}
+	if m.slot == noSlot {
+		f.wait(l)
+		return protocol.ErrNoRoom
+	}
+	f.sge[0] = f.sends.sge(m.slot, 8)
+	wr := verbs.SendWR{Opcode: verbs.WRAtomicFetchAdd, CompareAdd: a.Operand, RemoteAddr: key.Addr, RKey: key.RKey, SGList: f.sge[:]}
+	if a.Swap {
+		wr.Opcode, wr.Swap = verbs.WRAtomicCmpSwap, a.New
+	}
+	f.begin(l, wr, m)
+	return nil
+}
+
+// way is the connection to a rank, if its send queue has room.
+func (f *Fabric) way(rank, room int) (*link, error) {
+	l := f.links[rank]
+	if l == nil || !l.up {
+		f.connect(rank)
+		return nil, protocol.ErrNoRoom // and Resume or Lost follows
+	}
+	if l.room() < room {
+		l.waiting = true
+		return nil, protocol.ErrNoRoom
+	}
+	return l, nil
+}
+
+// maxMove is the longest piece of memory that one work request moves.
+const maxMove = 1 << 30
+
+// moving is a transfer under way.
+type moving struct {
+	id   uint64  // the core's
+	mr   *region // its memory, or nil
+	slot int     // the send buffer that it goes through, or noSlot
+	into []byte  // where what comes in that belongs
+	live bool
+}
+
+// noSlot is what there is instead of a send buffer.
+const noSlot = -1
+
+// move begins a transfer: of little in its work request or through a send buffer,
+// unless the memory is registered, of much from where it is.
+func (f *Fabric) move(op verbs.WROpcode, rank int, b []byte, key envelope.Key, move uint64) error {
+	pieces := (len(b) + maxMove - 1) / maxMove
+	l, err := f.way(rank, pieces)
+	if err != nil {
+		return err
+	}
+	wr := verbs.SendWR{Opcode: op, RemoteAddr: key.Addr, RKey: key.RKey, SGList: f.sge[:]}
+	m := moving{id: move, slot: noSlot}
+	if op == verbs.WRRDMAWrite && len(b) <= inlineMax {
+		wr.Flags, wr.SGList, wr.InlineData = verbs.SendInline, nil, b
+		f.begin(l, wr, m)
+		return nil
+	}
+	if m.mr = f.cache.find(b); m.mr == nil && len(b) <= f.sends.size {
+		if m.slot = f.sends.take(); m.slot != noSlot {
+			f.sge[0] = f.sends.sge(m.slot, len(b))
+			if op == verbs.WRRDMAWrite {
+				copy(f.sends.buf(m.slot), b)
+			} else {
+				m.into = b
+			}
+			f.begin(l, wr, m)
+			return nil
+		}
+	}
+	if m.mr == nil {
+		if m.mr, err = f.cache.get(b); err != nil {
+			return err
+		}
+	}
+	index := f.moves.add(m)
+	for off := 0; off < len(b); off += maxMove {
+		n := min(maxMove, len(b)-off)
+		f.sge[0] = m.mr.sge(b[off : off+n])
+		wr.RemoteAddr, wr.WRID = key.Addr+uint64(off), l.wrid(wrPart, index)
+		if off+n == len(b) {
+			wr.Flags, wr.WRID = verbs.SendSignaled, l.wrid(wrMove, index)
+		}
+		f.wr[0] = wr
+		if !f.post(l) {
+			f.moved(index, l.why)
+			break
+		}
+	}
+	return nil
+}
+
+// begin posts a transfer that is one work request.
+func (f *Fabric) begin(l *link, wr verbs.SendWR, m moving) {
+	index := f.moves.add(m)
+	wr.Flags |= verbs.SendSignaled
+	wr.WRID = l.wrid(wrMove, index)
+	f.wr[0] = wr
+	if !f.post(l) {
+		f.moved(index, l.why)
+	}
+}
+
+// moved ends a transfer.
+func (f *Fabric) moved(index int, err error) {
+	m := f.moves.remove(index)
+	if m.mr != nil {
+		f.cache.put(m.mr)
+	}
+	if m.slot != noSlot {
+		copy(m.into, f.sends.buf(m.slot))
+		f.sends.put(m.slot)
+	}
+	f.host.Core().Moved(m.id, err)
+}
