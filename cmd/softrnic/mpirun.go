@@ -69,7 +69,7 @@ func (a *app) mpirunCommand() *cobra.Command {
 	f.StringVar(&o.Errfile, "errfile-pattern", "", "`file` for the error output")
 	f.Var(&o.timeout, "timeout", "end the job after this `time`: 30s, or a number of seconds")
 	f.Var(&o.grace, "grace", "`time` between SIGTERM and SIGKILL")
-	f.StringVar(&o.net, "net", "", "what ranks talk `by`: rdma or tcp, for example (env "+envNet+")")
+	f.StringVar(&o.net, "net", "", "what ranks talk `by`: rdma, ud or tcp, for example (env "+envNet+")")
 	f.StringVar(&o.launcher, "launcher-exec", "", "`command` instead of ssh, run with the host and a command line")
 	f.StringVar(&o.remote, "agent-exec", "", "`path` of softrnic on the hosts (default: as here)")
 	f.BoolVar(&o.Port, "pmi-port", false, "have ranks connect to the process manager by TCP on their host, not by an inherited socket")

@@ -1,5 +1,7 @@
 package nack
 
+import "github.com/softrnic/softrnic/wire"
+
 // Packet is what is to leave for a peer.
 type Packet struct {
 	Peer  int
@@ -69,7 +71,7 @@ func (c *Core) leave(now Time, p *peer, out []Packet) (n int) {
 		c.transmit(now, p, seq, &out[n])
 	}
 	if p.owe.ask && n < len(out) {
-		c.ask(p, &out[n])
+		c.ask(now, p, &out[n])
 		n++
 	}
 	if (p.owe.ack || p.owe.nack) && n < len(out) {
@@ -82,8 +84,9 @@ func (c *Core) leave(now Time, p *peer, out []Packet) (n int) {
 }
 
 // ask asks a peer what has come.
-func (c *Core) ask(p *peer, out *Packet) {
+func (c *Core) ask(now Time, p *peer, out *Packet) {
 	p.owe.ask = false
+	p.out.rtt.Sent(now, wire.PSN(p.out.order&wire.PSNMask))
 	c.Stats.Asks++
 	c.control(p, out, Header{Kind: Ask, To: p.epoch, Seq: p.out.fresh, Ack: p.in.expected, Order: p.out.order, Echo: p.in.seen})
 	p.out.order++

@@ -97,8 +97,8 @@ func (c *Core) transmit(now Time, p *peer, seq uint32, out *Packet) {
 	if c.wantsAnswer(s) {
 		flags |= Answer
 		s.unasked = 0
-		s.rtt.Sent(now, wire.PSN(s.order&wire.PSNMask))
 	}
+	s.rtt.Sent(now, wire.PSN(s.order&wire.PSNMask))
 	b[2] = byte(flags)
 	be := binary.BigEndian
 	be.PutUint32(b[20:], p.in.expected)
