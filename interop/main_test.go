@@ -3,10 +3,16 @@
 package interop
 
 import (
+	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
 	"os"
+	"strings"
+	"sync"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 
 	"github.com/softrnic/softrnic/interop/lab"
 	"github.com/softrnic/softrnic/interop/matrix"
@@ -77,9 +83,43 @@ func head() string {
 
 // cell runs a test and counts it in a cell of the matrix.
 func cell(t *testing.T, table *matrix.Table, column string, row []string, name string, f func(t *testing.T)) {
+	test := t.Name() + "/" + strings.ReplaceAll(name, " ", "_")
 	passed := 0
-	if t.Run(name, f) {
+	if table != statusT && kept()[test] {
 		passed = 1
+	} else if t.Run(name, f) {
+		passed = 1
+		note(t, test)
 	}
 	table.Count(column, passed, 1, row...)
+}
+
+var keep = flag.String("keep", "", "a `file` with the names of tests that have passed: those are counted and not run again, and what "+
+	"passes is added. So an interrupted matrix goes on. It is for one state of the sources: remove the file when they change")
+
+// kept are the tests that have passed before.
+var kept = sync.OnceValue(func() map[string]bool {
+	list := map[string]bool{}
+	if *keep == "" {
+		return list
+	}
+	b, err := os.ReadFile(*keep)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		panic(err)
+	}
+	for name := range strings.Lines(string(b)) {
+		list[strings.TrimSpace(name)] = true
+	}
+	return list
+})
+
+// note adds a test to the file.
+func note(t *testing.T, name string) {
+	if *keep == "" {
+		return
+	}
+	f, err := os.OpenFile(*keep, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	require.NoError(t, err)
+	_, err = fmt.Fprintln(f, name)
+	require.NoError(t, errors.Join(err, f.Close()))
 }

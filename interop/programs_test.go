@@ -303,6 +303,9 @@ func picked(n, i, faults int) bool {
 // middle one. Where packets get lost there are many, so not of the small ones.
 func (p *program) chosenSizes(mtu int, faulty bool, n int) []int {
 	list := p.sizes(mtu)
+	if faulty && strings.HasPrefix(p.name, "ib_read") {
+		list[len(list)-1] = 1 << 20 // what rxe reads and loses a part of, it asks for after its timeout
+	}
 	middle := (len(list) - 1) / 2
 	switch {
 	case !wide():
