@@ -155,6 +155,7 @@ func TestEarlyIsBounded(t *testing.T) {
 		require.Equal(t, want, p.handle(1, p.packet(strings.Repeat("x", each), func(h *Header) { h.Seq, h.Order = seq, seq+1 })))
 	}
 	require.Equal(t, room/each*each, p.end[1].early)
+	require.EqualValues(t, room/each+1, p.end[1].peers[0].in.seen, "what is dropped is no sign that others are lost")
 	for i := range uint32(3) { // and again: not kept twice
 		require.Equal(t, DropDuplicate, p.handle(1, p.packet("again", func(h *Header) { h.Seq = i + 1 })))
 	}

@@ -86,8 +86,8 @@ func heapBytes() uint64 {
 // them before others, and is idle now takes at most 2 KiB.
 func TestIdlePeersAreSmall(t *testing.T) {
 	const n, limit = 3000, 2 << 10
-	memory := make([]byte, Memory(256, 1024))
-	c := newCrowd(t, n, Options{Slots: 256, Memory: memory})
+	memory := make([]byte, Memory(512, 1024))
+	c := newCrowd(t, n, Options{Slots: 512, Memory: memory})
 	c.open()
 	message := make([]byte, 3000)
 	for i := range n {
@@ -116,6 +116,7 @@ func TestIdlePeersAreSmall(t *testing.T) {
 	}
 	require.Equal(t, 3*n, c.heard)
 	require.EqualValues(t, n, c.hub.Stats.Early)
+	require.LessOrEqual(t, max(len(c.hub.inboxes), len(c.hub.outboxes), len(c.hub.buffers)), keptFree)
 	with := heapBytes()
 	c.hub = nil
 	each := (with - heapBytes()) / n

@@ -18,7 +18,7 @@ func TestReceiverAgainstModel(t *testing.T) {
 		c.Open(1, 0, Peer{Epoch: 7})
 		come, next, order := map[uint32]bool{}, uint32(0), uint32(0)
 		var got []byte
-		for range rapid.IntRange(1, 400).Draw(t, "packets") {
+		for range rapid.IntRange(1, 250).Draw(t, "packets") {
 			seq := next + uint32(rapid.IntRange(-3, Window+3).Draw(t, "ahead"))
 			if seq >= total {
 				continue

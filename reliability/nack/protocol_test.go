@@ -52,6 +52,125 @@ func TestGap(t *testing.T) {
 	p.requireIdle()
 }
 
+// A gap that has closed before anything could leave is not worth a word.
+func TestGapThatCloses(t *testing.T) {
+	p := newPair(t, Options{})
+	var out [2]Packet
+	p.send(0, "a")
+	p.send(0, "b")
+	require.Equal(t, 2, p.end[0].Drain(p.now, out[:]))
+	p.handle(1, out[1].Bytes)
+	p.handle(1, out[0].Bytes)
+	require.Equal(t, []string{"a", "b"}, p.got[1])
+	p.end[0].Done(out[0].Slot)
+	p.end[0].Done(out[1].Slot)
+	require.Zero(t, p.end[1].Drain(p.now, out[:]))
+	p.run(100 * ms)
+	require.EqualValues(t, 1, p.end[1].Stats.Acks)
+	require.Zero(t, p.end[1].Stats.Nacks)
+	p.requireIdle()
+}
+
+// A packet that is lost before the adapter is through with it leaves again when
+// that has its slot no more.
+func TestSlotOfTheAdapter(t *testing.T) {
+	p := newPair(t, Options{})
+	var out [4]Packet
+	p.send(0, "a")
+	p.send(0, "b")
+	require.Equal(t, 2, p.end[0].Drain(p.now, out[:]))
+	p.handle(1, out[1].Bytes)
+	var reply [1]Packet
+	require.Equal(t, 1, p.end[1].Drain(p.now, reply[:]))
+	p.handle(0, reply[0].Bytes)
+	require.Zero(t, p.end[0].Drain(p.now, out[2:]))
+	p.end[0].Done(out[1].Slot)
+	require.Zero(t, p.end[0].Drain(p.now, out[2:]))
+	p.end[0].Done(out[0].Slot)
+	p.run(100 * ms)
+	require.Equal(t, []string{"a", "b"}, p.got[1])
+	require.EqualValues(t, 1, p.end[0].Stats.Resent)
+	p.requireIdle()
+}
+
+// A packet wants an answer if it is one of many, or the last for which there is
+// room, or if slots are short.
+func TestAnswersAreWanted(t *testing.T) {
+	answers := func(o Options, n int) (list []uint32) {
+		p := newPair(t, o)
+		for range n {
+			p.send(0, "x")
+		}
+		p.lose = func(_ int, h *Header) bool {
+			if h.Kind == Data && h.Flags&Answer != 0 {
+				list = append(list, h.Seq)
+			}
+			return false
+		}
+		p.exchange()
+		p.exchange()
+		p.exchange()
+		p.exchange()
+		return list
+	}
+	require.Equal(t, []uint32{15, 31, 47, 63}, answers(Options{}, Window))
+	require.Empty(t, answers(Options{Slots: 8}, 6))
+	require.Equal(t, []uint32{0, 1, 2, 3, 4, 5, 6}, answers(Options{Slots: 8}, 7))
+}
+
+// Questions without an answer come less and less often and shrink the window. An
+// answer makes the next one come soon, although nothing new has come.
+func TestPatience(t *testing.T) {
+	p := newPair(t, Options{})
+	s := &p.end[0].peers[1].out
+	var asked []Time
+	p.lose = func(_ int, h *Header) bool {
+		if h.Kind == Ask {
+			asked = append(asked, p.now)
+		}
+		return true
+	}
+	p.send(0, "x")
+	p.run(1000 * ms)
+	require.Greater(t, len(asked), 5)
+	for i := 2; i < len(asked); i++ {
+		require.GreaterOrEqual(t, asked[i]-asked[i-1], asked[i-1]-asked[i-2])
+		require.LessOrEqual(t, asked[i]-asked[i-1], Time(slowest))
+	}
+	require.Equal(t, 2*minMTU, s.window.Size())
+	p.lose = func(_ int, h *Header) bool { return h.Kind == Data }
+	p.run(slowest)
+	require.LessOrEqual(t, s.asks, uint8(1))
+	p.lose = nil
+	p.run(1000 * ms)
+	require.Equal(t, []string{"x"}, p.got[1])
+	p.requireIdle()
+}
+
+// Neither what comes from the peer meanwhile nor what is sent puts a question off.
+func TestQuestionsAreNotPutOff(t *testing.T) {
+	p := newPair(t, Options{})
+	p.send(0, "x") // for a round trip that is known
+	p.run(100 * ms)
+	p.lose = func(from int, h *Header) bool { return from == 0 && h.Kind == Data || from == 1 && h.Kind == Nack }
+	p.send(0, "lost")
+	for range 50 {
+		p.send(1, "x")
+		p.run(300 * us)
+	}
+	require.NotZero(t, p.end[0].Stats.Asks)
+	asks := p.end[0].Stats.Asks
+	for range 50 {
+		p.send(0, "lost as well")
+		p.run(300 * us)
+	}
+	require.Greater(t, p.end[0].Stats.Asks, asks)
+	p.lose = nil
+	p.run(1000 * ms)
+	require.Len(t, p.got[1], 52)
+	p.requireIdle()
+}
+
 // A lost tail is nothing that the receiver could know of: the sender asks.
 func TestTail(t *testing.T) {
 	p := newPair(t, Options{})
@@ -177,6 +296,13 @@ func TestOldEpochs(t *testing.T) {
 	p.run(100 * ms)
 	require.Equal(t, DropNotUs, p.handle(1, old[0]))
 	require.Equal(t, DropOldEpoch, p.handle(0, old[1]))
+	require.True(t, p.end[1].peers[0].owe.hello, "it is told")
+	require.False(t, p.end[0].peers[1].owe.hello)
+	h := Header{Kind: Ask, Epoch: 9, To: 70} // our successor's
+	var b [askSize]byte
+	h.Put(b[:])
+	require.Equal(t, DropNotUs, p.handle(0, b[:]))
+	require.False(t, p.end[0].peers[1].owe.hello, "who are we to say")
 	p.run(100 * ms)
 	require.Equal(t, []string{"old", "new"}, p.got[0])
 	require.Equal(t, []string{"old"}, p.got[1])

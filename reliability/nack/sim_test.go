@@ -16,7 +16,7 @@ func TestSeeds(t *testing.T) {
 	first, n := uint64(1), uint64(300)
 	switch {
 	case raceEnabled:
-		n = 30
+		n = 20
 	case testing.Short():
 		n = 100
 	}

@@ -193,10 +193,13 @@ func (v *node) drain() {
 				v.has[slot] = b
 			}
 			v.leaving = max(v.leaving, w.now+w.random(v.slow))
-			w.after(v.leaving-w.now, func() {
-				w.check(inline || bytes.Equal(mem, b), "slot %d has changed while the adapter had it", slot)
-				w.carry(v.id, to, b)
-				if v.core == core && !inline {
+			w.after(v.leaving-w.now, func() { w.carry(v.id, to, b) })
+			if inline {
+				continue
+			}
+			w.after(v.leaving-w.now+w.random(5*w.travel), func() {
+				w.check(bytes.Equal(mem, b), "slot %d has changed while the adapter had it", slot)
+				if v.core == core {
 					delete(v.has, slot)
 					core.Done(int(slot))
 					v.goOn()

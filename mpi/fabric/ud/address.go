@@ -67,7 +67,7 @@ type link struct {
 	ah    verbs.AH // shared by all ranks of an adapter
 	qpn   uint32
 	qkey  uint32
-	eager int // what it can be sent at a time
+	eager int // payload of the longest packet to it, in bytes
 }
 
 type state uint8
@@ -154,12 +154,16 @@ func (f *Fabric) publish(qkey uint32) error {
 func (f *Fabric) ConnectAll(ctx context.Context) error {
 	for i := 1; i < len(f.links); i++ {
 		rank := (f.rank + i) % len(f.links)
-		f.host.Do(func(*protocol.Core) { f.links[rank].state = max(f.links[rank].state, sought) })
 		a, err := f.find(ctx, rank)
 		if err != nil {
 			return fmt.Errorf("rank %d: %w", rank, err)
 		}
-		f.host.Do(func(*protocol.Core) { f.found(rank, a, nil) })
+		f.host.Do(func(*protocol.Core) {
+			if l := &f.links[rank]; l.state == unknown {
+				l.state = sought
+			}
+			f.found(rank, a, nil)
+		})
 	}
 	return nil
 }

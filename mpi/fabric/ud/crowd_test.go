@@ -297,3 +297,26 @@ func TestBadRanks(t *testing.T) {
 	require.ErrorContains(t, lost(e, 2), "started anew")
 	require.NoError(t, lost(e, 3))
 }
+
+// All ranks can be looked up at the start. One of them whose entry is none is an
+// error that names it.
+func TestConnectAll(t *testing.T) {
+	c := newCrowd(t, 3)
+	e := hub(t, c)
+	require.NoError(t, e.Fabric().ConnectAll(context.Background()))
+	c.visit(context.Background(), e, c.all()...)
+
+	dev, err := rnic.Open(rnic.Options{})
+	require.NoError(t, err)
+	defer dev.Close()
+	b := &book{size: 2, entry: func(string) (string, error) { return "nowhere", nil }}
+	e, err = engine.New(0, 2, func(h fabric.Host) (fabric.Fabric, error) { return ud.New(dev, h, b, ud.Options{}) })
+	require.NoError(t, err)
+	require.ErrorContains(t, e.Fabric().ConnectAll(context.Background()), `rank 1: "nowhere" is no address of a rank`)
+	out := &request{protocol.Request{Dest: 1, Buf: make([]byte, 10)}}
+	require.NoError(t, e.Send(&out.Request))
+	require.NoError(t, e.Wait(context.Background(), out))
+	require.ErrorIs(t, out.Err, protocol.ErrLost)
+	require.ErrorContains(t, out.Err, "looking up where it is")
+	require.NoError(t, e.Close(context.Background()))
+}
