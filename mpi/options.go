@@ -35,6 +35,11 @@ type Options struct {
 	TCP tcp.Options // the same, of TCP
 	UD  ud.Options  // and of UD, where SOFTRNIC_MPI_EAGER counts as well
 
+	// OneSided says what carries out operations on windows: the adapter where
+	// it can, or messages, for comparison. SOFTRNIC_MPI_ONESIDED sets it, to
+	// direct or messages.
+	OneSided OneSided
+
 	// ConnectAll makes the connections to all ranks at once instead of when
 	// they are needed. SOFTRNIC_MPI_CONNECT=all does, too.
 	ConnectAll bool
@@ -49,6 +54,15 @@ type Options struct {
 	// more for each. SOFTRNIC_MPI_CHECK=1 does, too.
 	Check bool
 }
+
+// OneSided says what carries out operations on windows.
+type OneSided uint8
+
+// The ways.
+const (
+	Direct   OneSided = iota // the adapter: RDMA and atomics (1SC of the iWARP paper)
+	Messages                 // the target, when packets and messages come (its R and SR)
+)
 
 // Net is what carries messages.
 type Net uint8
@@ -92,6 +106,13 @@ func (o *Options) fill() error {
 		o.RDMA.Fast = true
 	default:
 		return fmt.Errorf("SOFTRNIC_MPI_FAST=%s: it takes on or off", v)
+	}
+	switch v := os.Getenv("SOFTRNIC_MPI_ONESIDED"); strings.ToLower(v) {
+	case "", "direct":
+	case "messages":
+		o.OneSided = Messages
+	default:
+		return fmt.Errorf("SOFTRNIC_MPI_ONESIDED=%s: it takes direct or messages", v)
 	}
 	switch v := os.Getenv("SOFTRNIC_MPI_CONNECT"); v {
 	case "", "demand":

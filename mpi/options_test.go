@@ -24,6 +24,7 @@ func TestEnvironment(t *testing.T) {
 		"SOFTRNIC_MPI_EAGER":      "1",
 		"SOFTRNIC_MPI_FAST":       "1",
 		"SOFTRNIC_MPI_NET":        "ether",
+		"SOFTRNIC_MPI_ONESIDED":   "sided",
 		"SOFTRNIC_MPI_RENDEZVOUS": "vous",
 	} {
 		t.Run(name, func(t *testing.T) {

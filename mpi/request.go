@@ -22,6 +22,7 @@ type Request struct {
 	packed []byte          // what it comes in
 	null   bool            // with ProcNull, or failed before it began
 	work   work            // of a collective call
+	remote *remote         // of an operation on a window
 	err    error           // why it failed before it began
 
 	persistent, active bool
@@ -39,6 +40,8 @@ func (r *Request) Ready() bool {
 		return true
 	case r.work.over != nil:
 		return r.work.done
+	case r.remote != nil:
+		return r.remote.done
 	}
 	return r.p.Done
 }
@@ -94,6 +97,9 @@ func (r *Request) end() (Status, error) {
 	if r.work.over != nil {
 		return Status{Source: ProcNull, Tag: AnyTag}, r.work.err
 	}
+	if r.remote != nil {
+		return Status{Source: ProcNull, Tag: AnyTag}, r.remote.err
+	}
 	if r.null {
 		if r.err != nil {
 			return Status{}, r.err
@@ -127,7 +133,7 @@ func (r *Request) with() string {
 	switch {
 	case r.op == "receive":
 		return fmt.Sprintf("from %s, tag %s", name(int32(r.comm.local(int(e.Source)))), name(e.Tag))
-	case r.work.over != nil:
+	case r.work.over != nil || r.remote != nil:
 		return ""
 	}
 	return fmt.Sprintf("to %d, tag %s", r.comm.local(r.p.Dest), name(e.Tag))

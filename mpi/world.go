@@ -29,6 +29,7 @@ type World struct {
 	o       Options
 
 	contexts *contexts
+	windows  windows
 
 	mu       sync.Mutex
 	detached []*Request // of Bsend
@@ -133,6 +134,7 @@ func (w *World) detach(r *Request) {
 
 func (w *World) release(ctx context.Context) (err error) {
 	if w.eng != nil {
+		w.windows.stop(w)
 		err = w.eng.Close(ctx)
 	}
 	if w.dev != nil {

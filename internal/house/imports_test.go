@@ -40,7 +40,8 @@ var floors = map[string][]string{
 	"datacutter":               {},
 	"mpi/datatype":             {},
 	"mpi/coll":                 {},
-	"mpi":                      {"verbs", "mpi/coll", "mpi/datatype", "mpi/engine", "mpi/fabric", "mpi/match", "mpi/pmi", "mpi/protocol"},
+	"mpi":                      {"verbs", "mpi/coll", "mpi/datatype", "mpi/engine", "mpi/envelope", "mpi/fabric", "mpi/match", "mpi/pmi", "mpi/protocol", "mpi/rma"},
+	"mpi/rma":                  {"mpi/datatype"},
 	"mpi/nas":                  {"mpi"},
 	"mpi/osu":                  {"mpi"},
 	"mpi/imb":                  {"mpi"},
@@ -69,7 +70,7 @@ var floors = map[string][]string{
 // of the standard library.
 var (
 	pure = []string{"wire", "wire/mad", "wire/bsdh", "reliability", "reliability/nack", "qp", "cm/protocol", "sdp/flow", "sdp/protocol",
-		"mpi/datatype", "mpi/coll", "mpi/envelope", "mpi/match", "mpi/protocol"}
+		"mpi/datatype", "mpi/coll", "mpi/envelope", "mpi/match", "mpi/protocol", "mpi/rma"}
 	forbidden = []string{"net", "os", "sync", "time", "math/rand", "math/rand/v2", "crypto/rand", "syscall", "context", "log", "log/slog"}
 )
 

@@ -1,0 +1,198 @@
+package rma
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/softrnic/softrnic/mpi/datatype"
+)
+
+// ErrCount is a place for another number of elements than the message has.
+var ErrCount = errors.New("place for another number of elements")
+
+// Place is where the elements of a message lie in the window of another rank:
+// target displacement, count and datatype of the standard. The zero Place is
+// At(0).
+type Place struct {
+	disp   int // in the units of the target's window
+	layout layout
+	count  int // blocks
+	block  int // elements
+	stride int // elements
+	blocks []datatype.Block
+	total  int // elements
+	err    error
+}
+
+type layout uint8
+
+const (
+	row layout = iota
+	strided
+	indexed
+)
+
+// At is a place where elements lie one behind the other, from a displacement on,
+// as many as the message has.
+func At(disp int) Place {
+	p := Place{disp: disp}
+	if disp < 0 {
+		p.err = fmt.Errorf("%w: displacement %d is negative", ErrRange, disp)
+	}
+	return p
+}
+
+// Strided is a place of count blocks of block elements, whose begins are stride
+// elements apart (MPI_Type_vector).
+func (p Place) Strided(count, block, stride int) Place {
+	p.layout, p.count, p.block, p.stride = strided, count, block, stride
+	if count < 0 || block < 0 || stride < 0 {
+		p.err = fmt.Errorf("%w: %d blocks of %d, %d apart: none of them may be negative", datatype.ErrLayout, count, block, stride)
+	} else if count > 0 && block > math.MaxInt/count {
+		p.err = fmt.Errorf("%w: %d blocks of %d are more than there are numbers for", datatype.ErrLayout, count, block)
+	}
+	p.total = count * block
+	return p
+}
+
+// Indexed is a place of some blocks, in their order, whose indices count from the
+// displacement on (MPI_Type_indexed). It keeps blocks.
+func (p Place) Indexed(blocks []datatype.Block) Place {
+	p.layout, p.blocks, p.total = indexed, blocks, 0
+	for i, b := range blocks {
+		if b.At < 0 || b.Len < 0 {
+			p.err = fmt.Errorf("%w: block %d: %d elements at %d: neither may be negative", datatype.ErrLayout, i, b.Len, b.At)
+			return p
+		}
+		if p.total += b.Len; p.total < 0 {
+			p.err = fmt.Errorf("%w: block %d: there are more elements than there are numbers for", datatype.ErrLayout, i)
+			return p
+		}
+	}
+	return p
+}
+
+// Row reports whether the elements lie one behind the other.
+func (p *Place) Row() bool { return p.layout == row }
+
+// Offset is the byte of a window where the place begins, with a displacement unit.
+func (p *Place) Offset(unit int) int { return p.disp * unit }
+
+// Blocks is the number of blocks that the elements lie in.
+func (p *Place) Blocks() int {
+	switch p.layout {
+	case strided:
+		return p.count
+	case indexed:
+		return len(p.blocks)
+	}
+	return 1
+}
+
+// Fit is nil if the place is for n elements of an extent, and lies inside of a
+// window of size bytes with a displacement unit.
+func (p *Place) Fit(n, extent, unit, size int) error {
+	if p.err != nil {
+		return p.err
+	}
+	if p.layout != row && p.total != n {
+		return fmt.Errorf("%w: there is room for %d elements, the buffer has %d", ErrCount, p.total, n)
+	}
+	if n == 0 {
+		return nil
+	}
+	end := 0 // elements
+	switch p.layout {
+	case row:
+		end = n
+	case strided:
+		if p.stride > 0 && p.count-1 > (math.MaxInt-p.block)/p.stride {
+			end = math.MaxInt
+		} else {
+			end = (p.count-1)*p.stride + p.block
+		}
+	case indexed:
+		for _, b := range p.blocks {
+			if b.Len > 0 {
+				end = max(end, b.At+min(b.Len, math.MaxInt-b.At))
+			}
+		}
+	}
+	if p.disp > size/unit || end > (size-p.disp*unit)/extent {
+		return fmt.Errorf("%w: element %d from displacement %d on, of a window of %d bytes in units of %d", ErrRange, end-1, p.disp, size, unit)
+	}
+	return nil
+}
+
+// String is the place for errors.
+func (p Place) String() string {
+	switch p.layout {
+	case strided:
+		return fmt.Sprintf("%d (%d blocks of %d, %d apart)", p.disp, p.count, p.block, p.stride)
+	case indexed:
+		return fmt.Sprintf("%d (%d blocks)", p.disp, len(p.blocks))
+	}
+	return fmt.Sprint(p.disp)
+}
+
+// Cursor goes through the elements of a place.
+type Cursor struct {
+	block int // of Strided and Indexed
+	skip  int // elements of it
+}
+
+// Next appends vectors for up to n more elements to list, which has room for as
+// many as its capacity, and returns how many elements they are for. Fit has been
+// nil, for the same extent and unit, and c.Next is never asked for more than there
+// are.
+func (p *Place) Next(c *Cursor, list []Vector, n, extent, unit int) ([]Vector, int) {
+	done := 0
+	for done < n {
+		at, block := c.skip, n-done
+		switch p.layout {
+		case strided:
+			if p.block == 0 {
+				return list, done
+			}
+			at, block = c.block*p.stride+c.skip, p.block-c.skip
+		case indexed:
+			at, block = p.blocks[c.block].At+c.skip, p.blocks[c.block].Len-c.skip
+		}
+		take := min(block, n-done)
+		if take > 0 {
+			var ok bool
+			if list, ok = add(list, p.disp*unit+at*extent, take, extent); !ok {
+				break
+			}
+		}
+		done += take
+		if c.skip += take; p.layout != row && take == block {
+			c.block, c.skip = c.block+1, 0
+		}
+	}
+	return list, done
+}
+
+// add appends a block of elements, which becomes part of the last vector if it
+// can. It reports whether there was room.
+func add(list []Vector, off, n, extent int) ([]Vector, bool) {
+	if len(list) > 0 {
+		v := &list[len(list)-1]
+		switch {
+		case v.Count == 1 && v.Off+v.N*extent == off:
+			v.N += n
+			return list, true
+		case v.N == n && v.Count == 1 && off >= v.Off:
+			v.Stride, v.Count = off-v.Off, 2
+			return list, true
+		case v.N == n && v.Count > 1 && off == v.Off+v.Count*v.Stride:
+			v.Count++
+			return list, true
+		}
+	}
+	if len(list) == cap(list) {
+		return list, false
+	}
+	return append(list, Vector{Off: off, N: n, Count: 1}), true
+}

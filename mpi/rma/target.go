@@ -1,0 +1,214 @@
+package rma
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/softrnic/softrnic/mpi/datatype"
+)
+
+// Errors of Target, wrapped with what is wrong.
+var (
+	ErrMalformed = errors.New("malformed one-sided request")
+	ErrRange     = errors.New("beyond the end of the window") // MPI_ERR_RMA_RANGE
+)
+
+// Target is where in a window's memory the elements of a message lie, in their
+// order.
+type Target struct {
+	Element Element
+	Vectors []Vector
+}
+
+// Element is how an element lies in memory.
+type Element struct {
+	Size   int     // bytes of it on the wire
+	Extent int     // bytes from one to the next
+	Pieces []Piece // it is made of; nil: it is one of Size bytes
+}
+
+// Piece is a part of an element.
+type Piece = datatype.Piece
+
+// Plain is an element without gaps.
+func Plain(size int) Element { return Element{Size: size, Extent: size} }
+
+// Vector is blocks of elements: Count of them, of N elements each, Stride bytes
+// apart, from byte Off of the window on.
+type Vector struct {
+	Off, Stride int
+	N, Count    int
+}
+
+// Lengths on the wire: of what is always there, and of each piece and vector.
+const (
+	HeadSize   = 12
+	pieceSize  = 8
+	VectorSize = 24
+)
+
+// maxBytes is more than any window has.
+const maxBytes = min(1<<47, math.MaxInt/2)
+
+// Overhead is the bytes of a target with a number of vectors.
+func (e *Element) Overhead(vectors int) int {
+	return HeadSize + len(e.Pieces)*pieceSize + vectors*VectorSize
+}
+
+// Append appends the target to b.
+func (t *Target) Append(b []byte) []byte {
+	le := binary.LittleEndian
+	b = le.AppendUint32(b, uint32(t.Element.Size))
+	b = le.AppendUint32(b, uint32(t.Element.Extent))
+	b = le.AppendUint16(b, uint16(len(t.Element.Pieces)))
+	b = le.AppendUint16(b, uint16(len(t.Vectors)))
+	for _, p := range t.Element.Pieces {
+		b = le.AppendUint32(b, uint32(p.Off))
+		b = le.AppendUint32(b, uint32(p.Len))
+	}
+	for _, v := range t.Vectors {
+		b = le.AppendUint64(b, uint64(v.Off))
+		b = le.AppendUint64(b, uint64(v.Stride))
+		b = le.AppendUint32(b, uint32(v.N))
+		b = le.AppendUint32(b, uint32(v.Count))
+	}
+	return b
+}
+
+// Decode reads a target from the beginning of b, and returns what is behind it.
+// It uses the memory of t again. What it says has to be checked.
+func (t *Target) Decode(b []byte) ([]byte, error) {
+	le := binary.LittleEndian
+	if len(b) < HeadSize {
+		return nil, fmt.Errorf("%w: %d bytes", ErrMalformed, len(b))
+	}
+	t.Element = Element{Size: int(le.Uint32(b)), Extent: int(le.Uint32(b[4:])), Pieces: t.Element.Pieces[:0]}
+	pieces, vectors := int(le.Uint16(b[8:])), int(le.Uint16(b[10:]))
+	b = b[HeadSize:]
+	if len(b) < pieces*pieceSize+vectors*VectorSize {
+		return nil, fmt.Errorf("%w: %d pieces and %d vectors in %d bytes", ErrMalformed, pieces, vectors, len(b))
+	}
+	for ; pieces > 0; pieces-- {
+		t.Element.Pieces = append(t.Element.Pieces, Piece{Off: int(le.Uint32(b)), Len: int(le.Uint32(b[4:]))})
+		b = b[pieceSize:]
+	}
+	t.Vectors = t.Vectors[:0]
+	for ; vectors > 0; vectors-- {
+		off, stride := le.Uint64(b), le.Uint64(b[8:])
+		if off > maxBytes || stride > maxBytes {
+			return nil, fmt.Errorf("%w: blocks from byte %d on, %d bytes apart", ErrMalformed, off, stride)
+		}
+		t.Vectors = append(t.Vectors, Vector{int(off), int(stride), int(le.Uint32(b[16:])), int(le.Uint32(b[20:]))})
+		b = b[VectorSize:]
+	}
+	return b, nil
+}
+
+// Check is nil if all elements lie inside of a window of size bytes, and are limit
+// bytes on the wire at most.
+func (t *Target) Check(size, limit int) error {
+	e := &t.Element
+	if e.Size <= 0 || e.Extent < e.Size || e.Extent > maxElement {
+		return fmt.Errorf("%w: elements of %d bytes, %d apart", ErrMalformed, e.Size, e.Extent)
+	}
+	sum := 0
+	for _, p := range e.Pieces {
+		if p.Off < 0 || p.Len <= 0 || p.Len > e.Extent-p.Off {
+			return fmt.Errorf("%w: a piece of %d bytes at %d of %d", ErrMalformed, p.Len, p.Off, e.Extent)
+		}
+		sum += p.Len
+	}
+	if len(e.Pieces) > 0 && sum != e.Size {
+		return fmt.Errorf("%w: pieces of %d bytes in all, elements of %d", ErrMalformed, sum, e.Size)
+	}
+	left, end := limit/e.Size, e.end() // elements
+	for _, v := range t.Vectors {
+		if v.N <= 0 || v.Count <= 0 || v.N > left || v.Count > left/v.N {
+			return fmt.Errorf("%w: %d blocks of %d elements, more than %d bytes", ErrMalformed, v.Count, v.N, limit)
+		}
+		left -= v.N * v.Count
+		room := size - v.Off - end // for all but the last element
+		if v.Off < 0 || v.Stride < 0 || room < 0 || v.N-1 > room/e.Extent ||
+			v.Count > 1 && v.Stride > (room-(v.N-1)*e.Extent)/(v.Count-1) {
+			return fmt.Errorf("%w: %d blocks of %d elements of %d bytes, %d bytes apart, from byte %d on, of a window of %d",
+				ErrRange, v.Count, v.N, e.Extent, v.Stride, v.Off, size)
+		}
+	}
+	return nil
+}
+
+// maxElement is the extent of the largest element.
+const maxElement = 1 << 24
+
+// end is where the last byte of an element is, and one.
+func (e *Element) end() int {
+	if len(e.Pieces) == 0 {
+		return e.Size
+	}
+	end := 0
+	for _, p := range e.Pieces {
+		end = max(end, p.Off+p.Len)
+	}
+	return end
+}
+
+// Elements is their number.
+func (t *Target) Elements() int {
+	n := 0
+	for _, v := range t.Vectors {
+		n += v.N * v.Count
+	}
+	return n
+}
+
+// Bytes is what they are on the wire.
+func (t *Target) Bytes() int { return t.Elements() * t.Element.Size }
+
+// Contiguous reports whether the elements lie in one piece of memory, as they go
+// on the wire, and where.
+func (t *Target) Contiguous() (off, n int, ok bool) {
+	if len(t.Vectors) != 1 || t.Vectors[0].Count != 1 || !t.Element.dense() {
+		return 0, 0, false
+	}
+	return t.Vectors[0].Off, t.Bytes(), true
+}
+
+// dense reports whether elements have no gaps in them and between them.
+func (e *Element) dense() bool { return len(e.Pieces) == 0 && e.Size == e.Extent }
+
+// each calls f for every piece of memory, in order.
+func (t *Target) each(mem []byte, f func(piece []byte)) {
+	e := &t.Element
+	for _, v := range t.Vectors {
+		for i := range v.Count {
+			block := mem[v.Off+i*v.Stride:]
+			switch {
+			case e.dense():
+				f(block[:v.N*e.Size])
+			case len(e.Pieces) == 0:
+				for j := range v.N {
+					f(block[j*e.Extent:][:e.Size])
+				}
+			default:
+				for j := range v.N {
+					for _, p := range e.Pieces {
+						f(block[j*e.Extent+p.Off:][:p.Len])
+					}
+				}
+			}
+		}
+	}
+}
+
+// Gather copies the elements from a window's memory, which Check has seen, to dst,
+// as they go on the wire.
+func (t *Target) Gather(dst, mem []byte) {
+	t.each(mem, func(piece []byte) { dst = dst[copy(dst, piece):] })
+}
+
+// Scatter copies elements from src, as they came on the wire, to a window's memory.
+func (t *Target) Scatter(mem, src []byte) {
+	t.each(mem, func(piece []byte) { src = src[copy(piece, src):] })
+}

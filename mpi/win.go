@@ -1,0 +1,302 @@
+package mpi
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"unsafe"
+
+	"github.com/softrnic/softrnic/mpi/datatype"
+	"github.com/softrnic/softrnic/mpi/engine"
+	"github.com/softrnic/softrnic/mpi/envelope"
+	"github.com/softrnic/softrnic/mpi/protocol"
+	"github.com/softrnic/softrnic/mpi/rma"
+)
+
+// Win is a window: memory of the ranks of a communicator that the others read and
+// write without their help (MPI_Win). Its owner sees what they have done, and they
+// what it has, in the order that the calls of synchronisation make: Fence; Post,
+// Start, Complete and Wait; Lock and Unlock.
+//
+// Operations are begun by Put, Get, Accumulate and their like, which do not wait.
+// Their buffers belong to the window until a call of synchronisation, or Wait of
+// their Request, has said that they are done.
+//
+// # What is atomic
+//
+// Accumulate, GetAccumulate, FetchAndOp and CompareAndSwap on elements of one kind
+// at one place are atomic with each other, whoever calls them. Of Int64 and Uint64
+// at a multiple of 8 in memory single elements go by atomics of the adapter, where
+// it has the operation, and all else by operations of the processor at the target.
+// The two are atomic with each other, and with package sync/atomic. Elements of all
+// other kinds, and words at other addresses, are always combined at the target,
+// one call after the other. Put and Get are not atomic.
+type Win struct {
+	comm    *Comm // of its own: its numbers tell packets apart
+	eng     *engine.Engine
+	peers   []winPeer // by rank
+	exposed []protocol.Exposed
+	control []uint64 // see lockWords
+
+	// The engine's lock guards the rest.
+	mem     rma.Memory
+	epochs  epochs
+	fences  []int // by round: signals that have come
+	broken  error // for good
+	freed   bool
+	waits   []*winWait
+	pending map[uint64]*transfer    // that wait for replies, by number
+	asked   map[uint64]func(uint64) // words of locks, the same
+	number  uint64
+	free    []*transfer
+	packet  []byte // that leaves
+	reply   []byte // that leaves
+	in, out rma.Target
+}
+
+// winPeer is a rank of a window.
+type winPeer struct {
+	rank            int // in the window
+	job             int // in the job
+	size, unit      int // of its memory, in bytes
+	kind            datatype.Kind
+	memory, control envelope.Key // for us
+	direct, words   bool         // the adapter moves memory, and has atomics
+	epoch           peerEpoch
+	out             outlet
+	in              inlet
+}
+
+// WinCreate makes a window of memory that each rank of the communicator has, or
+// has not: s may be empty, and of another length and type everywhere
+// (MPI_Win_create). Displacements count elements of s. It may overlap other
+// windows. What values have pointers in them can be no window.
+//
+// Until Free the memory is the window's: see Win.
+func WinCreate[T any](c *Comm, s []T) (*Win, error) {
+	mem, kind, err := datatype.Raw(s)
+	w, werr := c.window(mem, kind, sizeOf[T](), err)
+	if werr != nil {
+		return nil, c.fail("win-create", "", werr)
+	}
+	return w, nil
+}
+
+// WinAllocate is WinCreate of new memory for n elements (MPI_Win_allocate).
+func WinAllocate[T any](c *Comm, n int) (*Win, []T, error) {
+	s := make([]T, max(n, 0))
+	mem, kind, err := datatype.Raw(s)
+	if n < 0 {
+		err = fmt.Errorf("%w: %d elements", ErrCount, n)
+	}
+	w, err := c.window(mem, kind, sizeOf[T](), err)
+	if err != nil {
+		return nil, nil, c.fail("win-allocate", "", err)
+	}
+	return w, s, nil
+}
+
+func sizeOf[T any]() int {
+	var zero T
+	return int(unsafe.Sizeof(zero))
+}
+
+// winShare is what a rank tells another of its window.
+type winShare struct {
+	Size, Unit      uint64
+	Refused         bool // it cannot be one
+	Kind            uint8
+	Memory, Control [envelope.KeySize]byte
+}
+
+// window makes a window of a rank's memory, unless there is something wrong with
+// it or another rank's.
+func (c *Comm) window(mem []byte, kind datatype.Kind, unit int, refused error) (*Win, error) {
+	if c.freed.Load() {
+		return nil, ErrFreed
+	}
+	own, err := c.derive("win-create", c.Name()+".win", ranksBelow(c.size))
+	if err != nil {
+		return nil, err
+	}
+	w := &Win{comm: own, eng: c.eng, mem: rma.Memory{Bytes: mem},
+		control: make([]uint64, lockWords), peers: make([]winPeer, c.size), pending: map[uint64]*transfer{}, asked: map[uint64]func(uint64){}}
+	w.fences = make([]int, rounds(c.size))
+	for r := range w.peers {
+		w.peers[r].rank, w.peers[r].job = r, own.job(r)
+	}
+	w.eng.Do(func(*protocol.Core) {
+		if refused == nil {
+			refused = c.world.windows.add(c.world, w)
+		}
+	})
+	mine, refused := w.shares(kind, unit, refused)
+	theirs := make([]byte, len(mine))
+	if err = c.Alltoall(Of(mine), Of(theirs)); err == nil {
+		err = w.meet(theirs)
+	}
+	if refused != nil {
+		err = refused
+	}
+	if err != nil {
+		w.eng.Do(func(*protocol.Core) { w.remove() })
+		_ = own.Free()
+		return nil, err
+	}
+	return w, nil
+}
+
+// ranksBelow is the numbers below n.
+func ranksBelow(n int) []int {
+	all := make([]int, n)
+	for i := range all {
+		all[i] = i
+	}
+	return all
+}
+
+// shares is what each rank is told. It fails as a whole.
+func (w *Win) shares(kind datatype.Kind, unit int, refused error) (all []byte, err error) {
+	list := make([]winShare, len(w.peers))
+	w.eng.Do(func(*protocol.Core) {
+		for r := range list {
+			list[r] = winShare{Size: uint64(len(w.mem.Bytes)), Unit: uint64(unit), Kind: uint8(kind)}
+			if r != w.comm.rank && refused == nil {
+				if err := w.expose(r, &list[r]); !errors.Is(err, errors.ErrUnsupported) {
+					refused = err
+				}
+			}
+		}
+	})
+	for r := range list {
+		list[r].Refused = refused != nil
+	}
+	all, _ = binary.Append(nil, binary.LittleEndian, list) // which have a fixed size
+	return all, refused
+}
+
+// expose gives a rank the window's memory and the words of its lock, if the fabric
+// can. Else all goes in packets.
+func (w *Win) expose(rank int, s *winShare) error {
+	give := func(b []byte, key *[envelope.KeySize]byte) error {
+		if len(b) == 0 {
+			return nil
+		}
+		k, exposed, err := w.eng.Fabric().Expose(w.comm.job(rank), b, true)
+		if err == nil {
+			w.exposed = append(w.exposed, exposed)
+			k.Put(key[:])
+		}
+		return err
+	}
+	control, _, _ := datatype.Raw(w.control)
+	if err := give(w.mem.Bytes, &s.Memory); err != nil {
+		return err
+	}
+	return give(control, &s.Control) // without which nothing is made of the other
+}
+
+// meet reads what the other ranks have told.
+func (w *Win) meet(shares []byte) error {
+	size := binary.Size(winShare{})
+	var bad error
+	w.eng.Do(func(*protocol.Core) {
+		for r := range w.peers {
+			var s winShare
+			_, _ = binary.Decode(shares[r*size:], binary.LittleEndian, &s)
+			p := &w.peers[r]
+			p.size, p.unit, p.kind = int(s.Size), int(s.Unit), datatype.Kind(s.Kind)
+			_ = p.memory.Get(s.Memory[:]) // which has its length
+			_ = p.control.Get(s.Control[:])
+			if p.direct = w.comm.world.o.OneSided == Direct && p.control != (envelope.Key{}); p.direct {
+				_, p.words = w.eng.Fabric().(protocol.Atomics)
+			}
+			if s.Refused && bad == nil {
+				bad = fmt.Errorf("%w: that of rank %d cannot be one", ErrWin, r)
+			}
+		}
+	})
+	return bad
+}
+
+// Free ends a window (MPI_Win_free): all ranks call it, outside of epochs, and it
+// returns when all have. Of a window that has lost a rank it does not wait.
+func (w *Win) Free() error {
+	if err := w.close(); err != nil {
+		return w.fail("win-free", "", err)
+	}
+	return nil
+}
+
+func (w *Win) close() error {
+	if _, err := w.lock(); err != nil {
+		return err
+	}
+	broken := w.broken
+	var err error
+	if broken == nil {
+		err = w.epochs.none()
+	}
+	w.eng.Unlock()
+	if err != nil {
+		return err
+	}
+	if broken == nil {
+		err = errors.Join(w.flush(w.everyone(), everywhere), w.settle(), w.barrier())
+	}
+	w.eng.Do(func(*protocol.Core) { w.remove() })
+	return errors.Join(err, w.comm.Free())
+}
+
+// settle waits until all locks that were given back are.
+func (w *Win) settle() error {
+	return w.wait(func() bool {
+		for r := range w.peers {
+			if w.peers[r].out.words > 0 {
+				return false
+			}
+		}
+		return true
+	}, w.everyone()...)
+}
+
+// remove takes the window's memory back.
+func (w *Win) remove() {
+	w.freed = true
+	w.comm.world.windows.remove(w)
+	for _, e := range w.exposed {
+		w.eng.Fabric().Hide(e)
+	}
+	w.exposed = nil
+}
+
+// Size is the length of a rank's memory in bytes (MPI_WIN_SIZE).
+func (w *Win) Size(rank int) int { return w.peers[rank].size }
+
+// Unit is what displacements at a rank count, in bytes (MPI_WIN_DISP_UNIT).
+func (w *Win) Unit(rank int) int { return w.peers[rank].unit }
+
+// Group is the window's ranks (MPI_Win_get_group).
+func (w *Win) Group() *Group { return w.comm.Group() }
+
+// Name is what errors call it (MPI_Win_get_name).
+func (w *Win) Name() string { return w.comm.Name() }
+
+// SetName gives it another name, which is this rank's own business
+// (MPI_Win_set_name).
+func (w *Win) SetName(name string) { w.comm.SetName(name) }
+
+func (w *Win) fail(op, with string, err error) error { return w.comm.fail(op, with, err) }
+
+// lock takes the engine's lock for a call.
+func (w *Win) lock() (*protocol.Core, error) {
+	core, err := w.eng.Lock()
+	if err == nil && w.freed {
+		w.eng.Unlock()
+		err = ErrWin
+	}
+	return core, err
+}
+
+// everyone is all ranks.
+func (w *Win) everyone() []int { return ranksBelow(len(w.peers)) }

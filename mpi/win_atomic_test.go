@@ -1,0 +1,121 @@
+package mpi_test
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/mpi"
+	"github.com/softrnic/softrnic/mpi/datatype"
+	"github.com/softrnic/softrnic/rnic"
+	"github.com/softrnic/softrnic/verbs"
+)
+
+// All ranks count at one place, each in every way there is, and nothing gets lost:
+// by atomics of the adapter, in packets, by themselves.
+func TestWinAtomicity(t *testing.T) {
+	winJob(t, 4, func(t *testing.T, w *mpi.World) error { return countTogether(t, w, 40) })
+}
+
+func countTogether(t *testing.T, w *mpi.World, rounds int64) error {
+	n := int64(w.Size())
+	win, mine, err := mpi.WinAllocate[int64](w.Comm, 3)
+	require.NoError(t, err)
+	floats, sums, err := mpi.WinAllocate[float32](w.Comm, 2)
+	require.NoError(t, err)
+	require.NoError(t, win.LockAll())
+	require.NoError(t, floats.LockAll())
+	one, last := []int64{1}, int64(-1)
+	for i := range rounds {
+		switch (i + int64(w.Rank())) % 4 {
+		case 0:
+			require.NoError(t, win.Accumulate(mpi.Of(one), 0, mpi.At(1), mpi.Sum))
+		case 1: // too much for the adapter
+			require.NoError(t, win.Accumulate(mpi.Of([]int64{0, 1, 0}), 0, mpi.At(0), mpi.Sum))
+		case 2:
+			was := int64(-1)
+			require.NoError(t, win.FetchAndOp(mpi.Of(one), mpi.Value(&was), 0, 1, mpi.Sum))
+			require.NoError(t, win.Flush(0))
+			require.Greater(t, was, last)
+			last = was
+		default:
+			var was, is int64
+			require.NoError(t, win.FetchAndOp(mpi.Buffer{}, mpi.Value(&is), 0, 1, mpi.NoOp))
+			require.NoError(t, win.Flush(0))
+			for was = is - 1; was != is; {
+				if was >= 0 {
+					is = was
+				}
+				require.NoError(t, win.CompareAndSwap(mpi.Of([]int64{is + 1}), mpi.Value(&is), mpi.Value(&was), 0, 1))
+				require.NoError(t, win.Flush(0))
+			}
+		}
+		require.NoError(t, floats.Accumulate(mpi.Of([]float32{1, 2}), 0, mpi.At(0), mpi.Sum))
+		require.NoError(t, win.Accumulate(mpi.Of([]int64{i*n + int64(w.Rank())}), 0, mpi.At(2), mpi.Max))
+	}
+	require.NoError(t, win.UnlockAll())
+	require.NoError(t, floats.UnlockAll())
+	require.NoError(t, w.Barrier())
+	if w.Rank() == 0 {
+		require.NoError(t, win.Lock(mpi.LockExclusive, 0))
+		require.Equal(t, []int64{0, n * rounds, n*rounds - 1}, mine)
+		require.NoError(t, win.Unlock(0))
+		require.NoError(t, floats.Lock(mpi.LockExclusive, 0))
+		require.Equal(t, []float32{float32(n * rounds), float32(2 * n * rounds)}, sums)
+		require.NoError(t, floats.Unlock(0))
+	}
+	require.NoError(t, floats.Free())
+	return win.Free()
+}
+
+// Of pairs the greatest counts, and of those the one of the least rank.
+func TestWinMaxLoc(t *testing.T) {
+	winJob(t, 3, func(t *testing.T, w *mpi.World) error {
+		pairs := []datatype.Pair[int16]{{Value: -1}, {Value: -1}}
+		win, err := mpi.WinCreate(w.Comm, pairs)
+		require.NoError(t, err)
+		require.NoError(t, win.Fence())
+		mine := []datatype.Pair[int16]{{Value: 5, Index: int64(w.Rank())}, {Value: int16(w.Rank()), Index: 9}}
+		err = win.Accumulate(datatype.Pairs(mine), 0, mpi.At(0), mpi.MaxLoc)
+		require.NoError(t, err)
+		require.NoError(t, win.Fence(mpi.NoSucceed))
+		if w.Rank() == 0 {
+			require.Equal(t, []datatype.Pair[int16]{{Value: 5, Index: 0}, {Value: 2, Index: 9}}, pairs)
+		}
+		return win.Free()
+	}, "direct", "messages")
+}
+
+// A hundredth of all packets is lost.
+func TestWinLoss(t *testing.T) {
+	const n, seed = 3, 5
+	t.Logf("seed %d", seed)
+	for name, o := range map[string]mpi.Options{"direct": {}, "messages": {OneSided: mpi.Messages}} {
+		t.Run(name, func(t *testing.T) {
+			var mu sync.Mutex
+			var devs []*rnic.Device
+			lossy := func() (verbs.Device, error) {
+				d, err := rnic.Open(rnic.Options{Impair: fmt.Sprintf("loss 1%% seed %d", seed)})
+				mu.Lock()
+				defer mu.Unlock()
+				devs = append(devs, d)
+				return d, err
+			}
+			lost := uint64(0)
+			jobOn(t, lossy, n, o, func(w *mpi.World) error {
+				if err := countTogether(t, w, 100); err != nil {
+					return err
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				for _, d := range devs {
+					lost += d.Inspect().Faults.Counters.Lost
+				}
+				return nil
+			})
+			require.Positive(t, lost)
+		})
+	}
+}

@@ -1,0 +1,115 @@
+package mpi
+
+import (
+	"github.com/softrnic/softrnic/mpi/datatype"
+	"github.com/softrnic/softrnic/mpi/envelope"
+	"github.com/softrnic/softrnic/mpi/protocol"
+	"github.com/softrnic/softrnic/mpi/rma"
+)
+
+// chunk sends as many elements as a packet takes. With the last of them a transfer
+// that has no replies is done.
+func (w *Win) chunk(core *protocol.Core, t *transfer) error {
+	o, e := &t.peer.out, &t.element
+	limit := w.limit(t.peer)
+	carries := e.Size // bytes of an element in the packet
+	switch t.what {
+	case packetGet:
+		carries = 0
+	case packetCompareAndSwap:
+		carries = 2 * e.Size
+	}
+	var n int
+	w.out.Element = *e
+	w.out.Vectors, n = t.vectors(w.out.Vectors[:0], limit, carries)
+	from := t.next
+	t.next += n
+	b := w.out.Append(w.packet[:0])
+	if t.what != packetGet {
+		b = pack(b, t.send.Slice(from, t.next))
+	}
+	if t.what == packetCompareAndSwap {
+		b = pack(b, t.compare)
+	}
+	w.packet = b
+	last := t.next == t.elements
+	h := envelope.Header{Context: w.comm.id, Tag: t.what.tag(t.kind(), t.op), ID: t.number, Length: uint64(from * e.Size)}
+	if t.number != 0 {
+		o.replies++
+	} else {
+		o.count(&h, last && len(o.queue) == 1 && o.flushes > 0)
+	}
+	job, replies := t.peer.job, t.number != 0
+	if last {
+		o.queue[0] = nil
+		o.queue = o.queue[1:]
+	}
+	err := core.Active(job, h, b) // of our own replies come within it
+	if last && !replies {
+		t.finish(err)
+	}
+	if cap(w.packet) > keptPacket {
+		w.packet = nil
+	}
+	return err
+}
+
+// keptPacket is the memory that is kept for packets.
+const keptPacket = 1 << 20
+
+func pack(b []byte, elements Buffer) []byte {
+	n := len(b)
+	b = append(b, make([]byte, elements.Size())...)
+	elements.Pack(b[n:])
+	return b
+}
+
+// kind is that of the elements.
+func (t *transfer) kind() datatype.Kind {
+	if t.what == packetGet {
+		return t.recv.Kind()
+	}
+	return t.send.Kind()
+}
+
+// vectors says where the elements of the next packet belong, and how many there
+// are. Of what the packet holds at most one half are vectors, if there can be more
+// than one.
+func (t *transfer) vectors(list []rma.Vector, limit, carries int) ([]rma.Vector, int) {
+	e := &t.element
+	most := min(limit/e.Size, t.elements-t.next)
+	room := (limit - e.Overhead(0)) / rma.VectorSize
+	if carries > 0 {
+		room /= 2
+		most = min(most, (limit-e.Overhead(1))/carries)
+	}
+	room = min(max(1, room), maxVectors)
+	if cap(list) < room {
+		list = make([]rma.Vector, 0, room)
+	}
+	list = list[:0:room]
+	for {
+		cursor := t.cursor
+		some, n := t.place.Next(&cursor, list, most, e.Extent, t.peer.unit)
+		if len(some) == 1 || e.Overhead(len(some))+n*carries <= limit {
+			t.cursor = cursor
+			return some, n
+		}
+		most = max(1, (limit-e.Overhead(len(some)))/carries)
+		if most == 1 {
+			list = list[:0:1]
+		}
+	}
+}
+
+// maxVectors is how many are made for a packet.
+const maxVectors = 256
+
+// fits reports whether a packet has room for an element.
+func (t *transfer) fits() bool {
+	n := t.element.Size
+	if t.what == packetCompareAndSwap {
+		n *= 2
+	}
+	return t.element.Overhead(1)+n <= t.w.limit(t.peer)
+}

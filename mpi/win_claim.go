@@ -1,0 +1,156 @@
+package mpi
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/softrnic/softrnic/mpi/datatype"
+	"github.com/softrnic/softrnic/mpi/envelope"
+	"github.com/softrnic/softrnic/mpi/protocol"
+)
+
+// The lock of a rank's window is three words of it that all ranks change by atomics
+// of the adapter, so that its owner can compute meanwhile; where there are none, in
+// packets. Who wants it draws a ticket. An exclusive lock is his whose ticket is as
+// high as the turn of those, a shared one his whose ticket is as high as the turn of
+// shared ones. Whoever gives a lock back, of either kind, moves the turn of
+// exclusive ones on; the turn of shared ones is moved on by who gets one, and by
+// who gives an exclusive one back. So locks are got in the order of the tickets, and
+// nobody waits for ever while others have their turn.
+const (
+	ticketWord = iota
+	exclusiveTurn
+	sharedTurn
+	lockWords
+)
+
+// turn is the word that a lock waits for.
+func (k LockKind) turn() int {
+	if k == LockExclusive {
+		return exclusiveTurn
+	}
+	return sharedTurn
+}
+
+// claim is a lock that is not got yet.
+type claim struct {
+	p      *winPeer
+	ticket uint64
+	turn   uint64
+}
+
+// acquire gets locks of some ranks.
+func (w *Win) acquire(kind LockKind, ranks []int) error {
+	claims := make([]claim, len(ranks))
+	flight := 0
+	// Whoever has a lock and is lost will not give it back: all are suspected.
+	x := &winWait{w: w, until: func() bool { return flight == 0 }, suspects: w.everyone(), lasting: true}
+	defer w.eng.Do(func(*protocol.Core) { x.over, x.lasting = true, false })
+	w.eng.Do(func(core *protocol.Core) {
+		for i, r := range ranks {
+			c := &claims[i]
+			c.p = &w.peers[r]
+			w.draw(core, c.p, ticketWord, 1, &c.ticket, &flight)
+			w.draw(core, c.p, kind.turn(), 0, &c.turn, &flight)
+		}
+	})
+	for round := 0; ; round++ {
+		x.over = false
+		if err := w.eng.Wait(context.Background(), x); err != nil || x.err != nil {
+			return errors.Join(err, x.err)
+		}
+		before := uint64(0) // the most turns before one of ours
+		w.eng.Do(func(core *protocol.Core) {
+			kept := claims[:0]
+			for _, c := range claims {
+				switch {
+				case c.turn != c.ticket:
+					before = max(before, c.ticket-c.turn)
+					kept = append(kept, c)
+				case kind == LockShared:
+					w.add(core, c.p, sharedTurn, 1, nil)
+				}
+			}
+			claims = kept
+		})
+		if len(claims) == 0 {
+			return nil
+		}
+		if err := w.backOff(x, round, before); err != nil {
+			return err
+		}
+		w.eng.Do(func(core *protocol.Core) {
+			for i := range claims {
+				c := &claims[i]
+				w.draw(core, c.p, kind.turn(), 0, &c.turn, &flight)
+			}
+		})
+	}
+}
+
+// How long somebody waits before he looks at a lock again.
+const (
+	lookAgain  = 10 * time.Microsecond // for each who is before him
+	lookAtLast = time.Millisecond      // however many they are, and however long they take
+)
+
+// backOff lets time pass, longer if there are more before us, and if we have
+// looked often.
+func (w *Win) backOff(x *winWait, round int, before uint64) error {
+	d := min(time.Duration(min(before, 100))*lookAgain<<min(round, 10), lookAtLast)
+	ctx, cancel := context.WithTimeout(context.Background(), d)
+	defer cancel()
+	until := x.until
+	w.eng.Do(func(*protocol.Core) { x.over, x.until = false, func() bool { return false } })
+	err := w.eng.Wait(ctx, x)
+	w.eng.Do(func(*protocol.Core) { x.until = until })
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = nil
+	}
+	return errors.Join(err, x.err)
+}
+
+// draw is add that keeps what was there before, and is counted until it is known.
+func (w *Win) draw(core *protocol.Core, p *winPeer, word int, n uint64, was *uint64, flight *int) {
+	*flight++
+	w.add(core, p, word, n, func(v uint64) {
+		*was = v
+		*flight--
+	})
+}
+
+// add adds to a word of a rank's lock, and tells then what was there before.
+func (w *Win) add(core *protocol.Core, p *winPeer, word int, n uint64, then func(was uint64)) {
+	if p.rank == w.comm.rank {
+		was := atomic.AddUint64(&w.control[word], n) - n
+		if then != nil {
+			then(was)
+		}
+		return
+	}
+	if !p.words {
+		h := envelope.Header{Context: w.comm.id, Tag: packetWord.tag(datatype.Kind(word), Op{}), Length: n}
+		if then != nil {
+			w.number++
+			h.ID = w.number
+			w.asked[h.ID] = then
+		}
+		_ = core.Active(p.job, h, nil) // if the rank is lost, so is the window
+		return
+	}
+	r := &protocol.Request{Dest: p.job, Buf: make([]byte, 8)}
+	p.out.words++
+	r.Then = func(r *protocol.Request) {
+		p.out.words--
+		if then != nil && r.Err == nil { // else the rank is lost
+			var was uint64
+			_ = datatype.Value(&was).Unpack(r.Buf)
+			then(was)
+		}
+	}
+	key := p.control
+	key.Addr += uint64(8 * word)
+	core.Atomic(r, key, protocol.Atomic{Operand: n})
+}

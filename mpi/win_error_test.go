@@ -1,0 +1,253 @@
+package mpi_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/mpi"
+	"github.com/softrnic/softrnic/mpi/datatype"
+	"github.com/softrnic/softrnic/mpi/pmi"
+)
+
+// What a caller does wrong is told at once, and the window stays as it was.
+func TestWinMisuse(t *testing.T) {
+	job(t, 2, mpi.Options{}, func(w *mpi.World) error {
+		type pointer struct{ P *int }
+		_, err := mpi.WinCreate(w.Comm, []pointer{{}})
+		require.ErrorIs(t, err, datatype.ErrLayout)
+		require.ErrorContains(t, err, "has pointers")
+		_, _, err = mpi.WinAllocate[int8](w.Comm, w.Rank()-1) // of rank 0 only
+		require.ErrorIs(t, err, []error{mpi.ErrCount, mpi.ErrWin}[w.Rank()])
+
+		win, mine, err := mpi.WinAllocate[int64](w.Comm, 10)
+		require.NoError(t, err)
+		floats, _, err := mpi.WinAllocate[float64](w.Comm, 10)
+		require.NoError(t, err)
+		structs, err := mpi.WinCreate(w.Comm, make([]particle, 3))
+		require.NoError(t, err)
+		one, two, none := mpi.Of([]int64{1}), mpi.Of([]int64{1, 2}), mpi.Buffer{}
+		got := mpi.Value(new(int64))
+		half := mpi.Of([]float64{0.5})
+
+		// Without an epoch.
+		other := 1 - w.Rank()
+		for _, err := range []error{win.Put(one, other, mpi.At(0)), win.Complete(), win.Wait(), win.Unlock(other), win.UnlockAll(),
+			win.Flush(other), win.FlushAll(), win.FlushLocal(other), win.FlushLocalAll()} {
+			require.ErrorIs(t, err, mpi.ErrEpoch)
+		}
+		_, err = win.Test()
+		require.ErrorIs(t, err, mpi.ErrEpoch)
+
+		// In one.
+		for _, x := range []*mpi.Win{win, floats, structs} {
+			require.NoError(t, x.Fence())
+		}
+		sum := mpi.OpFunc("sum", true, func(in, inout []int64) {})
+		for _, c := range []struct {
+			err  error
+			want error
+		}{
+			{win.Put(one, 2, mpi.At(0)), mpi.ErrRank},
+			{win.Put(one, -1, mpi.At(0)), mpi.ErrRank},
+			{win.Put(one, other, mpi.At(10)), mpi.ErrRange},
+			{win.Put(two, other, mpi.At(9)), mpi.ErrRange},
+			{win.Put(two, other, mpi.At(-1)), mpi.ErrRange},
+			{win.Get(two, w.Rank(), mpi.At(8).Strided(2, 1, 2)), mpi.ErrRange},
+			{win.Put(one, other, mpi.At(0).Strided(2, 1, 1)), mpi.ErrCount},
+			{win.Put(half, other, mpi.At(0)), mpi.ErrType},
+			{win.Put(datatype.Bytes(make([]byte, 8)), other, mpi.At(0)), mpi.ErrType},
+			{structs.Put(mpi.Of([]float64{1, 2, 3}), other, mpi.At(0)), mpi.ErrType},
+			{structs.Put(datatype.Structs([]struct{ A int32 }{{1}}), other, mpi.At(0)), mpi.ErrType},
+			{structs.Accumulate(datatype.Structs(make([]particle, 1)), other, mpi.At(0), mpi.Replace), mpi.ErrType},
+			{win.Put(datatype.Strided([]int64{1}, 3, 1, 1), other, mpi.At(0)), mpi.ErrBuffer},
+			{win.Get(datatype.Strided([]int64{1, 2}, 3, 1, 0), other, mpi.At(0)), mpi.ErrBuffer},
+			{win.Accumulate(one, other, mpi.At(0), sum), mpi.ErrOp},
+			{win.Accumulate(one, other, mpi.At(0), mpi.MaxLoc), mpi.ErrOp},
+			{floats.Accumulate(half, other, mpi.At(0), mpi.BAnd), mpi.ErrOp},
+			{win.GetAccumulate(one, mpi.Of([]float64{1}), other, mpi.At(0), mpi.Sum), mpi.ErrType},
+			{win.GetAccumulate(two, got, other, mpi.At(0), mpi.Sum), mpi.ErrType},
+			{win.FetchAndOp(two, two, other, 0, mpi.Sum), mpi.ErrCount},
+			{win.CompareAndSwap(two, two, two, other, 0), mpi.ErrCount},
+			{win.CompareAndSwap(one, none, got, other, 0), mpi.ErrType},
+			{floats.CompareAndSwap(half, half, mpi.Value(new(float64)), other, 0), mpi.ErrType},
+			{win.Lock(3, other), mpi.ErrEpoch},
+			{win.Lock(mpi.LockShared, 7), mpi.ErrRank},
+		} {
+			require.ErrorIs(t, c.err, c.want)
+			var e *mpi.Error
+			require.ErrorAs(t, c.err, &e)
+		}
+		require.NoError(t, win.Put(mpi.Of([]int64{}), other, mpi.At(10)))
+
+		// In another.
+		require.NoError(t, win.Put(one, other, mpi.At(4)))
+		require.ErrorIs(t, win.Lock(mpi.LockShared, other), mpi.ErrEpoch)
+		require.ErrorIs(t, win.LockAll(), mpi.ErrEpoch)
+		require.ErrorIs(t, win.Start(win.Group()), mpi.ErrEpoch)
+		require.ErrorIs(t, win.Post(win.Group()), mpi.ErrEpoch)
+		require.ErrorIs(t, win.Fence(mpi.NoPrecede), mpi.ErrEpoch)
+		require.NoError(t, win.Fence(mpi.NoSucceed))
+		require.ErrorIs(t, win.Put(one, other, mpi.At(4)), mpi.ErrEpoch)
+
+		require.NoError(t, win.Lock(mpi.LockShared, other))
+		require.ErrorIs(t, win.Put(one, w.Rank(), mpi.At(4)), mpi.ErrEpoch)
+		require.ErrorIs(t, win.Flush(w.Rank()), mpi.ErrEpoch)
+		for _, err := range []error{win.Lock(mpi.LockShared, other), win.LockAll(), win.UnlockAll(), win.Fence(), win.Start(win.Group()), win.Free()} {
+			require.ErrorIs(t, err, mpi.ErrEpoch)
+		}
+		require.NoError(t, win.Unlock(other))
+		require.NoError(t, win.LockAll())
+		for _, err := range []error{win.Lock(mpi.LockShared, other), win.LockAll(), win.Unlock(other), win.Fence(), win.Free()} {
+			require.ErrorIs(t, err, mpi.ErrEpoch)
+		}
+		require.NoError(t, win.UnlockAll())
+		require.NoError(t, win.Post(win.Group()))
+		require.ErrorIs(t, win.Post(win.Group()), mpi.ErrEpoch)
+		require.NoError(t, win.Start(win.Group()))
+		for _, err := range []error{win.Start(win.Group()), win.Lock(mpi.LockShared, other), win.Fence(), win.Free()} {
+			require.ErrorIs(t, err, mpi.ErrEpoch)
+		}
+		require.NoError(t, win.Complete())
+		require.NoError(t, win.Wait())
+		require.EqualValues(t, 1, mine[4])
+
+		self, _, err := mpi.WinAllocate[int64](w.Self, 1)
+		require.NoError(t, err)
+		require.ErrorIs(t, self.Post(w.Group()), mpi.ErrGroup)
+		for _, x := range []*mpi.Win{self, structs, floats, win} {
+			require.NoError(t, x.Free())
+			for _, err := range []error{x.Free(), x.Fence(), x.Put(one, 0, mpi.At(0)), x.Lock(mpi.LockShared, 0), x.LockAll(), x.Flush(0),
+				x.Sync(), x.Post(w.Self.Group()), x.Start(w.Self.Group()), x.Wait()} {
+				require.ErrorIs(t, err, mpi.ErrWin)
+			}
+		}
+		return nil
+	})
+}
+
+// A rank that is gone is named to all who wait for it, or for those who wait for
+// it, in time.
+func TestWinLost(t *testing.T) {
+	var jobs sync.WaitGroup
+	for name, wait := range map[string]func(w *mpi.World, win *mpi.Win) error{
+		"fence": func(w *mpi.World, win *mpi.Win) error { return win.Fence() },
+		"lock":  func(w *mpi.World, win *mpi.Win) error { return win.Lock(mpi.LockShared, 0) }, // which rank 2 has
+		"put": func(w *mpi.World, win *mpi.Win) error {
+			if w.Rank() == 1 {
+				return win.Lock(mpi.LockShared, 0)
+			}
+			err := win.Lock(mpi.LockShared, 2, mpi.NoCheck)
+			if err == nil {
+				if err = win.Put(mpi.Of([]int64{1}), 2, mpi.At(0)); err == nil {
+					err = win.Unlock(2)
+				}
+			}
+			return err
+		},
+		"accumulate": func(w *mpi.World, win *mpi.Win) error {
+			err := win.LockAll(mpi.NoCheck)
+			if err != nil {
+				return err
+			}
+			r, err := win.RgetAccumulate(mpi.Of([]int64{1, 2}), mpi.Of([]int64{1, 2}), 2, mpi.At(0), mpi.Max)
+			if err == nil {
+				_, err = r.Wait()
+			}
+			return err
+		},
+		"start": func(w *mpi.World, win *mpi.Win) error { return win.Start(win.Group()) },
+		"wait": func(w *mpi.World, win *mpi.Win) error {
+			if w.Rank() == 0 { // it can wait for rank 1 only
+				g, err := win.Group().Incl(1)
+				if err != nil {
+					return err
+				}
+				if err := win.Post(g); err != nil {
+					return err
+				}
+				return win.Wait()
+			}
+			return win.Start(win.Group())
+		},
+	} {
+		for net, o := range map[string]mpi.Options{"direct": {}, "messages": {OneSided: mpi.Messages}, "tcp": {Net: mpi.TCP}} {
+			if net == "messages" && name != "accumulate" {
+				continue // which is the same
+			}
+			jobs.Go(func() {
+				if err := lose(o, wait); err != nil {
+					t.Errorf("%s, %s: %v", name, net, err)
+				}
+			})
+		}
+	}
+	jobs.Wait()
+}
+
+// lose has two ranks wait, and a third one go.
+func lose(o mpi.Options, wait func(*mpi.World, *mpi.Win) error) (errs error) {
+	var gone, told sync.WaitGroup
+	gone.Add(1) // rank 2
+	told.Add(2) // ranks 0 and 1
+	ends := make(chan error, 3)
+	for i, m := range pmi.NewLocal(3) {
+		go func() {
+			o := o
+			o.Manager = m
+			ends <- loseOne(o, i == 2, &gone, &told, wait)
+		}()
+	}
+	over := time.After(time.Minute)
+	for range 3 {
+		select {
+		case err := <-ends:
+			errs = errors.Join(errs, err)
+		case <-over:
+			return errors.Join(errs, errors.New("a rank waits for ever"))
+		}
+	}
+	return errs
+}
+
+func loseOne(o mpi.Options, goes bool, gone, told *sync.WaitGroup, wait func(*mpi.World, *mpi.Win) error) error {
+	w, err := mpi.Init(open, o)
+	if err != nil {
+		return err
+	}
+	defer w.Vanish()
+	win, _, err := mpi.WinAllocate[int64](w.Comm, 4)
+	if err == nil && goes {
+		err = win.Lock(mpi.LockExclusive, 0)
+	}
+	if err == nil {
+		err = w.Barrier()
+	}
+	if err != nil {
+		return err
+	}
+	if goes {
+		w.Vanish()
+		gone.Done()
+		return nil
+	}
+	gone.Wait()
+	err = wait(w, win)
+	told.Done()
+	told.Wait() // nobody else goes before
+	if !errors.Is(err, mpi.ErrLost) || !strings.Contains(err.Error(), "rank 2") {
+		return fmt.Errorf("rank %d was told: %w", w.Rank(), err)
+	}
+	// Nothing can be done with the window, but to free it.
+	for _, err := range []error{win.Lock(mpi.LockShared, 0), win.LockAll(), win.Post(win.Group()), win.Start(win.Group())} {
+		if !errors.Is(err, mpi.ErrLost) {
+			return fmt.Errorf("rank %d was told later: %w", w.Rank(), err)
+		}
+	}
+	return win.Free()
+}

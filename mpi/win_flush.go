@@ -1,0 +1,138 @@
+package mpi
+
+import (
+	"fmt"
+
+	"github.com/softrnic/softrnic/mpi/protocol"
+)
+
+// reach says how far operations have to be when a flush returns.
+type reach uint8
+
+const (
+	locally    reach = iota // their buffers are the program's again
+	everywhere              // they are done
+)
+
+// Flush returns when the operations on a rank are done, there too (MPI_Win_flush).
+// It is for epochs of Lock and LockAll.
+func (w *Win) Flush(target int) error { return w.flushing("flush", target, everywhere) }
+
+// FlushAll is Flush of all ranks (MPI_Win_flush_all).
+func (w *Win) FlushAll() error { return w.flushing("flush-all", every, everywhere) }
+
+// FlushLocal returns when the buffers of the operations on a rank are the program's
+// again (MPI_Win_flush_local).
+func (w *Win) FlushLocal(target int) error { return w.flushing("flush-local", target, locally) }
+
+// FlushLocalAll is FlushLocal of all ranks (MPI_Win_flush_local_all).
+func (w *Win) FlushLocalAll() error { return w.flushing("flush-local-all", every, locally) }
+
+// every stands for all ranks.
+const every = -1
+
+func (w *Win) flushing(op string, target int, how reach) error {
+	ranks, to := w.everyone(), ""
+	if target != every {
+		ranks, to = []int{target}, fmt.Sprintf("to %d", target)
+	}
+	_, err := w.lock()
+	if err == nil {
+		err = w.epochs.passive()
+		if target != every {
+			err = w.locked(target)
+		}
+		w.eng.Unlock()
+	}
+	if err == nil {
+		err = w.flush(ranks, how)
+	}
+	if err != nil {
+		return w.fail(op, to, err)
+	}
+	return nil
+}
+
+// locked is nil if a rank is locked.
+func (w *Win) locked(target int) error {
+	if target < 0 || target >= len(w.peers) {
+		return fmt.Errorf("%w: %d, there are %d", ErrRank, target, len(w.peers))
+	}
+	if !w.epochs.all && w.peers[target].epoch.locked == 0 {
+		return fmt.Errorf("%w: the rank is not locked", ErrEpoch)
+	}
+	return nil
+}
+
+// flush waits for operations. The error is that of the first that has failed.
+func (w *Win) flush(ranks []int, how reach) error {
+	core, err := w.eng.Lock()
+	if err != nil {
+		return err
+	}
+	var busy []int
+	for _, r := range ranks {
+		if !w.peers[r].out.reached(how) {
+			busy = append(busy, r)
+			if how == everywhere {
+				w.peers[r].out.flushes++
+				w.ask(core, &w.peers[r])
+			}
+		}
+	}
+	w.eng.Unlock()
+	if len(busy) > 0 {
+		left := busy
+		err = w.wait(func() bool {
+			for len(left) > 0 && w.peers[left[0]].out.reached(how) {
+				left = left[1:]
+			}
+			return len(left) == 0
+		}, busy...)
+	}
+	w.eng.Do(func(*protocol.Core) {
+		if how == everywhere {
+			for _, r := range busy {
+				w.peers[r].out.flushes--
+			}
+		}
+		for _, r := range ranks {
+			o := &w.peers[r].out
+			if err == nil {
+				err = o.err
+			}
+			o.err = nil
+		}
+		if err == nil {
+			err = w.broken
+		}
+	})
+	return err
+}
+
+// reached reports whether operations are so far.
+func (o *outlet) reached(how reach) bool {
+	return how == everywhere && o.done() || how == locally && o.here()
+}
+
+// ask makes sure that there will be an Ack for all packets that have left.
+func (w *Win) ask(core *protocol.Core, p *winPeer) {
+	o := &p.out
+	if o.asked < o.sent {
+		o.asked = o.sent
+		w.signal(core, p, packetAsk, 0)
+	}
+}
+
+// Sync makes what others have stored by the adapter visible to the program, and
+// what it has stored to them (MPI_Win_sync). In Go memory that others write is read
+// by package sync/atomic until a call of synchronisation has returned; Sync lets
+// the adapter work, so that a loop that looks at memory makes progress.
+func (w *Win) Sync() error {
+	if _, err := w.lock(); err != nil {
+		return w.fail("sync", "", err)
+	}
+	w.eng.Unlock()
+	w.eng.Test(&winWait{w: w, until: func() bool { return false }, listed: true})
+	return nil
+}

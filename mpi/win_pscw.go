@@ -1,0 +1,231 @@
+package mpi
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/softrnic/softrnic/mpi/protocol"
+)
+
+// members are a group's ranks in the window.
+func (w *Win) members(g *Group) ([]int, error) {
+	ranks := make([]int, g.Size())
+	for i, job := range g.ranks {
+		r := w.comm.local(job)
+		if r < 0 || r >= len(w.peers) {
+			return nil, fmt.Errorf("%w: its rank %d is not one of the window", ErrGroup, i)
+		}
+		ranks[i] = r
+	}
+	return ranks, nil
+}
+
+// Post lets the ranks of a group operate on this rank's window, after their Start
+// (MPI_Win_post). It does not wait for them; Wait does.
+func (w *Win) Post(g *Group, as ...Assert) error {
+	ranks, err := w.members(g)
+	if err == nil {
+		err = w.post(ranks, allOf(as))
+	}
+	if err != nil {
+		return w.fail("post", "", err)
+	}
+	return nil
+}
+
+func (w *Win) post(ranks []int, a Assert) error {
+	core, err := w.lock()
+	if err != nil {
+		return err
+	}
+	defer w.eng.Unlock()
+	if w.broken != nil {
+		return w.broken
+	}
+	if w.epochs.posted != nil {
+		return fmt.Errorf("%w: call Wait before", ErrEpoch)
+	}
+	if err := w.epochs.unfenced(); err != nil {
+		return err
+	}
+	w.epochs.posted = append(make([]int, 0, len(ranks)), ranks...)
+	if a&NoCheck == 0 {
+		for _, r := range ranks {
+			w.signal(core, &w.peers[r], packetPost, 0)
+		}
+	}
+	return nil
+}
+
+// Start begins an epoch of operations on the ranks of a group, and waits for the
+// Post of each (MPI_Win_start). Complete ends it.
+func (w *Win) Start(g *Group, as ...Assert) error {
+	ranks, err := w.members(g)
+	if err == nil {
+		err = w.start(ranks, allOf(as))
+	}
+	if err != nil {
+		return w.fail("start", "", err)
+	}
+	return nil
+}
+
+func (w *Win) start(ranks []int, a Assert) error {
+	if _, err := w.lock(); err != nil {
+		return err
+	}
+	e := &w.epochs
+	var err error
+	switch {
+	case w.broken != nil:
+		err = w.broken
+	case e.started != nil:
+		err = fmt.Errorf("%w: call Complete before", ErrEpoch)
+	case e.all || e.locks > 0:
+		err = fmt.Errorf("%w: call Unlock before", ErrEpoch)
+	default:
+		err = e.unfenced()
+	}
+	if err == nil {
+		e.started = append(make([]int, 0, len(ranks)), ranks...)
+	}
+	w.eng.Unlock()
+	if err != nil {
+		return err
+	}
+	if a&NoCheck == 0 {
+		err = w.each(ranks, func(p *winPeer) *int { return &p.epoch.posts })
+	}
+	w.eng.Do(func(*protocol.Core) {
+		for _, r := range ranks {
+			w.peers[r].epoch.started = err == nil
+		}
+		if err != nil {
+			e.started = nil
+		}
+	})
+	return err
+}
+
+// each waits for one of some signals of each rank.
+func (w *Win) each(ranks []int, signals func(*winPeer) *int) error {
+	left := slices.Clone(ranks)
+	return w.wait(func() bool {
+		for len(left) > 0 {
+			n := signals(&w.peers[left[0]])
+			if *n == 0 {
+				return false
+			}
+			*n--
+			left = left[1:]
+		}
+		return true
+	}, ranks...)
+}
+
+// Complete ends the epoch of Start (MPI_Win_complete). It returns when the buffers
+// of the operations are the program's again, and does not wait for the targets'
+// Wait.
+func (w *Win) Complete() error {
+	if err := w.complete(); err != nil {
+		return w.fail("complete", "", err)
+	}
+	return nil
+}
+
+func (w *Win) complete() error {
+	if _, err := w.lock(); err != nil {
+		return err
+	}
+	ranks := w.epochs.started
+	w.eng.Unlock()
+	if ranks == nil {
+		return fmt.Errorf("%w: call Start before", ErrEpoch)
+	}
+	w.eng.Do(func(core *protocol.Core) {
+		for _, r := range ranks {
+			if p := &w.peers[r]; p.out.message > p.out.acked {
+				w.ask(core, p)
+			}
+		}
+	})
+	err := w.wait(func() bool {
+		for _, r := range ranks {
+			if !w.peers[r].out.left() {
+				return false
+			}
+		}
+		return true
+	}, ranks...)
+	w.eng.Do(func(core *protocol.Core) {
+		w.epochs.started = nil
+		for _, r := range ranks {
+			w.peers[r].epoch.started = false
+			if err == nil {
+				w.signal(core, &w.peers[r], packetComplete, 0)
+			}
+		}
+	})
+	if err != nil {
+		return err
+	}
+	return w.flush(ranks, locally)
+}
+
+// Wait returns when all ranks that Post named have called Complete, and what they
+// did is done (MPI_Win_wait).
+func (w *Win) Wait() error {
+	ranks, err := w.exposure()
+	if err == nil {
+		err = w.each(ranks, func(p *winPeer) *int { return &p.epoch.ends })
+		w.eng.Do(func(*protocol.Core) { w.epochs.posted = nil })
+	}
+	if err != nil {
+		return w.fail("wait", "", err)
+	}
+	return nil
+}
+
+// exposure is the ranks that Post named.
+func (w *Win) exposure() ([]int, error) {
+	if _, err := w.lock(); err != nil {
+		return nil, err
+	}
+	defer w.eng.Unlock()
+	if w.epochs.posted == nil {
+		return nil, fmt.Errorf("%w: call Post before", ErrEpoch)
+	}
+	return w.epochs.posted, nil
+}
+
+// Test is Wait that does not wait, and reports whether the epoch is over
+// (MPI_Win_test).
+func (w *Win) Test() (bool, error) {
+	ranks, err := w.exposure()
+	if err != nil {
+		return false, w.fail("test", "", err)
+	}
+	x := &winWait{w: w, listed: true, until: func() bool {
+		for _, r := range ranks {
+			if w.peers[r].epoch.ends == 0 {
+				return false
+			}
+		}
+		return true
+	}}
+	if !w.eng.Test(x) {
+		return false, nil
+	}
+	w.eng.Do(func(*protocol.Core) {
+		w.epochs.posted = nil
+		for _, r := range ranks {
+			if x.err == nil {
+				w.peers[r].epoch.ends--
+			}
+		}
+	})
+	if x.err != nil {
+		return false, w.fail("test", "", x.err)
+	}
+	return true, nil
+}

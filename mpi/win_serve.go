@@ -1,0 +1,131 @@
+package mpi
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"sync/atomic"
+
+	"github.com/softrnic/softrnic/mpi/datatype"
+	"github.com/softrnic/softrnic/mpi/envelope"
+	"github.com/softrnic/softrnic/mpi/match"
+	"github.com/softrnic/softrnic/mpi/protocol"
+)
+
+// limit is the payload of the longest packet to a rank.
+func (w *Win) limit(p *winPeer) int {
+	if p.rank == w.comm.rank {
+		return math.MaxInt32
+	}
+	return w.eng.Fabric().Limits(p.job).Eager
+}
+
+// serve does what a rank asks for to the memory here. Who has the lock does
+// nothing else meanwhile, so that it is atomic.
+func (w *Win) serve(core *protocol.Core, p *winPeer, k winPacket, h *envelope.Header, payload []byte) error {
+	t := &w.in
+	data, err := t.Decode(payload)
+	if err != nil {
+		return err
+	}
+	limit := len(data)
+	if k == packetGet {
+		limit = w.limit(p)
+	}
+	if err := t.Check(len(w.mem.Bytes), limit); err != nil {
+		return err
+	}
+	n := t.Bytes()
+	var old []byte
+	if k != packetPut && k != packetAccumulate {
+		if cap(w.reply) < n {
+			w.reply = make([]byte, n)
+		}
+		old = w.reply[:n]
+	}
+	kind := datatype.Kind(h.Tag >> 8)
+	switch k {
+	case packetPut:
+		if len(data) != n {
+			return fmt.Errorf("%w: %d bytes for %d", protocol.ErrProtocol, len(data), n)
+		}
+		t.Scatter(w.mem.Bytes, data)
+	case packetGet:
+		t.Gather(old, w.mem.Bytes)
+	case packetCompareAndSwap:
+		if len(data) != 2*n {
+			return fmt.Errorf("%w: %d bytes for twice %d", protocol.ErrProtocol, len(data), n)
+		}
+		err = w.mem.CompareAndSwap(t, kind, data[:n], data[n:], old)
+	default:
+		op, _ := datatype.OpOf(uint8(h.Tag >> 16))
+		err = w.mem.Accumulate(t, op, kind, data, old)
+	}
+	switch {
+	case err != nil:
+		return err
+	case old != nil:
+		reply := envelope.Header{Context: w.comm.id, Tag: int32(packetReply), ID: h.ID, Length: h.Length}
+		_ = core.Active(p.job, reply, old) // if it is lost it does not need it
+	default:
+		p.in.received++
+		p.in.handled++
+	}
+	return nil
+}
+
+// serveMessage lets a message come into the memory here, or go out of it.
+func (w *Win) serveMessage(core *protocol.Core, p *winPeer, k winPacket, h *envelope.Header, payload []byte) error {
+	t := &w.in
+	rest, err := t.Decode(payload)
+	if err != nil {
+		return err
+	}
+	if h.Length > uint64(len(w.mem.Bytes)) || h.ID > MaxTag || len(rest) > 0 {
+		return fmt.Errorf("%w: a message of %d bytes, tag %d, and %d bytes", protocol.ErrProtocol, h.Length, h.ID, len(rest))
+	}
+	if err := t.Check(len(w.mem.Bytes), int(h.Length)); err != nil {
+		return err
+	}
+	off, n, ok := t.Contiguous()
+	if !ok || n != int(h.Length) {
+		return fmt.Errorf("%w: a message of %d bytes in pieces", protocol.ErrProtocol, h.Length)
+	}
+	r := &protocol.Request{Buf: w.mem.Bytes[off:][:n], Dest: p.job}
+	r.Envelope = w.envelope(k, p, int32(h.ID))
+	if k == packetFetch {
+		core.Send(r)
+		return nil
+	}
+	p.in.received++
+	r.Then = func(*protocol.Request) {
+		p.in.handled++
+		w.ack(core, p)
+	}
+	core.Receive(r)
+	return nil
+}
+
+// envelope is that of the messages that bring elements to a rank, or fetch them
+// there.
+func (w *Win) envelope(k winPacket, from *winPeer, tag int32) match.Envelope {
+	e := match.Envelope{Context: w.comm.id, Source: int32(from.job), Tag: tag}
+	if k == packetFetch {
+		e.Context++
+	}
+	return e
+}
+
+// serveWord changes a word of the lock here.
+func (w *Win) serveWord(core *protocol.Core, p *winPeer, h *envelope.Header) error {
+	word := int(uint8(h.Tag >> 8))
+	if word >= len(w.control) {
+		return fmt.Errorf("%w: word %d of a lock", protocol.ErrProtocol, word)
+	}
+	was := atomic.AddUint64(&w.control[word], h.Length) - h.Length
+	if h.ID != 0 {
+		answer := envelope.Header{Context: w.comm.id, Tag: int32(packetWas), ID: h.ID}
+		_ = core.Active(p.job, answer, binary.LittleEndian.AppendUint64(w.reply[:0], was))
+	}
+	return nil
+}

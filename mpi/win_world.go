@@ -1,0 +1,105 @@
+package mpi
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/softrnic/softrnic/mpi/envelope"
+	"github.com/softrnic/softrnic/mpi/protocol"
+)
+
+// windows are those of a rank. The engine's lock guards them, but for what stop
+// does.
+type windows struct {
+	all    map[uint32]*Win // by the number of their communicator
+	world  *World
+	watch  *time.Timer
+	cancel context.CancelFunc // of who attends to the network
+	work   sync.WaitGroup
+	closed bool
+}
+
+// add makes a window known to the others. With the first of them a goroutine
+// begins to look at the network while the program does not, and another to look
+// after ranks that are waited for.
+func (ws *windows) add(world *World, w *Win) error {
+	if ws.closed {
+		return ErrFinalized
+	}
+	if len(ws.all) == 0 {
+		ws.all, ws.world = map[uint32]*Win{}, world
+		core := world.eng.Core()
+		core.Handler, core.Gone = ws.handle, ws.gone
+		ctx, cancel := context.WithCancel(context.Background())
+		ws.cancel = cancel
+		ws.work.Go(func() { world.eng.Attend(ctx) })
+		ws.watch = time.AfterFunc(watchTime, ws.look)
+	}
+	ws.all[w.comm.id] = w
+	return nil
+}
+
+func (ws *windows) remove(w *Win) {
+	if ws.all[w.comm.id] != w {
+		return
+	}
+	delete(ws.all, w.comm.id)
+	if len(ws.all) == 0 {
+		ws.watch.Stop()
+		ws.cancel()
+	}
+}
+
+// stop ends the goroutines. Windows that are there have no use any more.
+func (ws *windows) stop(world *World) {
+	world.eng.Do(func(*protocol.Core) {
+		ws.closed = true
+		for _, w := range ws.all {
+			w.remove()
+		}
+	})
+	ws.work.Wait()
+}
+
+// handle is protocol.Core.Handler. What has come for a window that is not there any
+// more, because it has lost a rank, is of no use.
+func (ws *windows) handle(from int, h *envelope.Header, payload []byte) error {
+	w := ws.all[h.Context]
+	if w == nil {
+		return nil
+	}
+	r := w.comm.local(from)
+	if r == Undefined {
+		return fmt.Errorf("window %s: not a rank of it", w.Name())
+	}
+	return w.handle(w.eng.Core(), &w.peers[r], h, payload)
+}
+
+// gone is protocol.Core.Gone.
+func (ws *windows) gone(rank int) {
+	for _, w := range ws.all {
+		if r := w.comm.local(rank); r != Undefined {
+			w.lost(w.eng.Core(), &w.peers[r])
+		}
+	}
+}
+
+// watchTime is how often somebody looks after those who wait.
+const watchTime = 500 * time.Millisecond
+
+// look asks ranks that are waited for for a sign of life: a packet, which nobody
+// but their adapter has to answer. A rank that does not is lost, and everybody is
+// told.
+func (ws *windows) look() {
+	ws.world.eng.Do(func(core *protocol.Core) {
+		if ws.closed || len(ws.all) == 0 {
+			return
+		}
+		for _, w := range ws.all {
+			w.watch(core)
+		}
+		ws.watch.Reset(watchTime)
+	})
+}
