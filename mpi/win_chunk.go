@@ -37,12 +37,11 @@ func (w *Win) chunk(core *protocol.Core, t *transfer) error {
 	if t.number != 0 {
 		o.replies++
 	} else {
-		o.count(&h, last && len(o.queue) == 1 && o.flushes > 0)
+		o.count(&h, last && o.queued() == 1 && o.flushes > 0)
 	}
 	job, replies := t.peer.job, t.number != 0
 	if last {
-		o.queue[0] = nil
-		o.queue = o.queue[1:]
+		o.pop()
 	}
 	err := core.Active(job, h, b) // of our own replies come within it
 	if last && !replies {

@@ -32,9 +32,9 @@ func (w *Win) FlushLocalAll() error { return w.flushing("flush-local-all", every
 const every = -1
 
 func (w *Win) flushing(op string, target int, how reach) error {
-	ranks, to := w.everyone(), ""
-	if target != every {
-		ranks, to = []int{target}, fmt.Sprintf("to %d", target)
+	ranks := []int{target}
+	if target == every {
+		ranks = w.everyone()
 	}
 	_, err := w.lock()
 	if err == nil {
@@ -47,10 +47,13 @@ func (w *Win) flushing(op string, target int, how reach) error {
 	if err == nil {
 		err = w.flush(ranks, how)
 	}
-	if err != nil {
-		return w.fail(op, to, err)
+	switch {
+	case err == nil:
+		return nil
+	case target == every:
+		return w.fail(op, "", err)
 	}
-	return nil
+	return w.fail(op, fmt.Sprintf("to %d", target), err)
 }
 
 // locked is nil if a rank is locked.
@@ -108,6 +111,14 @@ func (w *Win) flush(ranks []int, how reach) error {
 		}
 	})
 	return err
+}
+
+// leave lets everything leave that was begun, since the program may now do something
+// else for long.
+func (w *Win) leave() {
+	if fab := w.eng.Fabric(); fab != nil {
+		w.eng.Do(func(*protocol.Core) { fab.Flush() })
+	}
 }
 
 // reached reports whether operations are so far.

@@ -157,6 +157,7 @@ func (w *Win) unlock(ranks []int, kind LockKind) error {
 		}
 	})
 	err := w.flush(ranks, everywhere)
+	defer w.leave()
 	w.eng.Do(func(core *protocol.Core) {
 		for i, r := range ranks {
 			if !early[i] {

@@ -8,20 +8,21 @@ import (
 // outlet is what goes to a rank. Packets that are not replied to are counted, so
 // that Ack can say up to which they have been dealt with.
 type outlet struct {
-	queue   []*transfer // that go in packets and have not left
-	sent    uint64      // packets without a Reply
-	acked   uint64      // of them
-	asked   uint64      // of them: Ack will tell when so many are
-	message uint64      // of them: the last that announced a message
-	replies int         // that have not come
-	moves   int         // of the adapter, and messages, that are not done
-	reads   int         // of these: what comes here
-	atomics int         // of these
-	words   int         // of its lock that are being changed
-	flushes int         // calls that wait for Ack
-	busy    bool        // in push
-	err     error       // of an operation, for the next call that waits for it
-	tag     int32       // of the last message
+	list    []*transfer // that go in packets and have not left, from first on
+	first   int
+	sent    uint64 // packets without a Reply
+	acked   uint64 // of them
+	asked   uint64 // of them: Ack will tell when so many are
+	message uint64 // of them: the last that announced a message
+	replies int    // that have not come
+	moves   int    // of the adapter, and messages, that are not done
+	reads   int    // of these: what comes here
+	atomics int    // of these
+	words   int    // of its lock that are being changed
+	flushes int    // calls that wait for Ack
+	busy    bool   // in push
+	err     error  // of an operation, for the next call that waits for it
+	tag     int32  // of the last message
 }
 
 // maxChunks is how many packets may be under way to a rank.
@@ -29,15 +30,27 @@ const maxChunks = 32
 
 func (o *outlet) room() bool { return int(o.sent-o.acked)+o.replies < maxChunks }
 
+func (o *outlet) queued() int { return len(o.list) - o.first }
+
+// pop takes the first of those that are queued.
+func (o *outlet) pop() {
+	o.list[o.first] = nil
+	if o.first++; o.first >= len(o.list)/2 { // so many of them are gone
+		n := copy(o.list, o.list[o.first:])
+		clear(o.list[n:])
+		o.list, o.first = o.list[:n], 0
+	}
+}
+
 // left reports whether all has left, and what leaves now is behind it. That is not
 // so of what the adapter reads, and of messages.
-func (o *outlet) left() bool { return len(o.queue) == 0 && o.reads == 0 && o.message <= o.acked }
+func (o *outlet) left() bool { return o.queued() == 0 && o.reads == 0 && o.message <= o.acked }
 
 // here reports whether all buffers are the program's again.
-func (o *outlet) here() bool { return len(o.queue) == 0 && o.replies == 0 && o.moves == 0 }
+func (o *outlet) here() bool { return o.queued() == 0 && o.replies == 0 && o.moves == 0 }
 
 // still reports whether there are no packets that have not been dealt with.
-func (o *outlet) still() bool { return len(o.queue) == 0 && o.replies == 0 && o.sent == o.acked }
+func (o *outlet) still() bool { return o.queued() == 0 && o.replies == 0 && o.sent == o.acked }
 
 // done reports whether all is done.
 func (o *outlet) done() bool { return o.still() && o.moves == 0 }
@@ -45,9 +58,9 @@ func (o *outlet) done() bool { return o.still() && o.moves == 0 }
 // drop ends everything that goes to a lost rank.
 func (w *Win) drop(p *winPeer, why error) {
 	o := &p.out
-	queue := o.queue
-	o.queue = nil
-	for _, t := range queue {
+	for o.queued() > 0 {
+		t := o.list[o.first]
+		o.pop()
 		t.finish(why)
 	}
 	for _, t := range w.pending {
@@ -70,7 +83,7 @@ func (w *Win) queue(core *protocol.Core, t *transfer) {
 			t.mem = make([]byte, t.recv.Size())
 		}
 	}
-	t.peer.out.queue = append(t.peer.out.queue, t)
+	t.peer.out.list = append(t.peer.out.list, t)
 	w.push(core, t.peer)
 }
 
@@ -82,13 +95,13 @@ func (w *Win) push(core *protocol.Core, p *winPeer) {
 	}
 	o.busy = true
 	// An atomic of the adapter may be late, but not behind one that follows.
-	for len(o.queue) > 0 && o.room() && (o.atomics == 0 || !o.queue[0].what.combines()) {
-		if err := w.chunk(core, o.queue[0]); err != nil {
+	for o.queued() > 0 && o.room() && (o.atomics == 0 || !o.list[o.first].what.combines()) {
+		if err := w.chunk(core, o.list[o.first]); err != nil {
 			w.drop(p, err)
 		}
 	}
 	o.busy = false
-	if o.flushes > 0 && len(o.queue) == 0 {
+	if o.flushes > 0 && o.queued() == 0 {
 		w.ask(core, p)
 	}
 }

@@ -26,6 +26,7 @@ func (w *Win) Post(g *Group, as ...Assert) error {
 	ranks, err := w.members(g)
 	if err == nil {
 		err = w.post(ranks, allOf(as))
+		w.leave()
 	}
 	if err != nil {
 		return w.fail("post", "", err)
@@ -169,6 +170,7 @@ func (w *Win) complete() error {
 	if err != nil {
 		return err
 	}
+	w.leave()
 	return w.flush(ranks, locally)
 }
 

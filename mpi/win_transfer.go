@@ -38,12 +38,13 @@ type transfer struct {
 
 // take returns a transfer to a rank that nothing is known of yet.
 func (w *Win) take(p *winPeer) *transfer {
-	t := &transfer{}
+	var t *transfer
 	if n := len(w.free) - 1; n >= 0 {
 		t = w.free[n]
 		w.free[n] = nil
 		w.free = w.free[:n]
 	} else {
+		t = &transfer{}
 		t.then = t.moved
 	}
 	t.w, t.peer, t.whole = w, p, t

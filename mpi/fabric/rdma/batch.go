@@ -81,6 +81,7 @@ func (f *Fabric) flush(l *link) bool {
 func (f *Fabric) Flush() {
 	for _, l := range f.recents {
 		l.recent = 0
+		f.postList(l)
 	}
 	f.recents = f.recents[:0]
 	if len(f.batched) == 0 {

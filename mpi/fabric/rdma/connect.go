@@ -35,6 +35,7 @@ type link struct {
 	out       view // of the rank's ring
 	recent    int  // packets since the last Flush
 	batch     batch
+	list      *list // of transfers, or nil
 	posted    uint32
 	completed uint32
 }

@@ -12,7 +12,7 @@
 //   - R, the fast path: a packet is an RDMA WRITE to a slot of a ring that the
 //     receiver polls, header last (section 3.3). Options.Fast switches it on;
 //     it is for jobs with a core for every rank.
-//   - Short packets in a row leave together.
+//   - Short packets in a row leave together, and so do short transfers.
 //
 // On either way a rank may have Options.Credits packets under way to another
 // that it has not dealt with; credits come back in the headers of packets, or

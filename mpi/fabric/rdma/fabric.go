@@ -206,10 +206,15 @@ func (f *Fabric) Send(rank int, h *envelope.Header, payload []byte) bool {
 	l.owed = 0
 	l.credits--
 	f.stats.packets++
+	f.recent(l)
+	return true
+}
+
+// recent counts what leaves until the next Flush.
+func (f *Fabric) recent(l *link) {
 	if l.recent++; l.recent == 1 {
 		f.recents = append(f.recents, l)
 	}
-	return true
 }
 
 // put writes a packet to b: header and payload, or the other way round where
@@ -225,6 +230,7 @@ func put(b []byte, h *envelope.Header, payload []byte, headerLast bool) {
 
 // post posts f.wr.
 func (f *Fabric) post(l *link) bool {
+	f.postList(l)
 	if _, err := l.qp.PostSend(f.wr[:]); err != nil {
 		f.lose(l, err)
 		return false
@@ -429,6 +435,7 @@ func (f *Fabric) lose(l *link, why error) {
 	_ = l.qp.Modify(verbs.QPAttr{State: verbs.StateErr}, verbs.AttrState) // the rank reads and writes nothing any more
 	f.withdraw(l)
 	f.host.Core().Lost(l.rank, why)
+	f.postList(l)
 }
 
 // fail ends them all.

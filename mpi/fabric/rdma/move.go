@@ -115,15 +115,20 @@ func (f *Fabric) move(op verbs.WROpcode, rank int, b []byte, key envelope.Key, m
 	return nil
 }
 
-// begin posts a transfer that is one work request.
+// begin begins a transfer that is one work request.
 func (f *Fabric) begin(l *link, wr verbs.SendWR, m moving) {
 	index := f.moves.add(m)
 	wr.Flags |= verbs.SendSignaled
 	wr.WRID = l.wrid(wrMove, index)
+	if f.enlist(l, &wr, index) {
+		return
+	}
 	f.wr[0] = wr
 	if !f.post(l) {
 		f.moved(index, l.why)
+		return
 	}
+	f.recent(l)
 }
 
 // moved ends a transfer.
