@@ -25,10 +25,15 @@
 //	row, err := w.Split(w.Rank()/2, w.Rank())          // a communicator of some of the ranks
 //	err = row.Barrier()
 //
+//	win, mine, err := mpi.WinAllocate[float64](row, 100) // memory that the others write to
+//	err = win.Fence()
+//	err = win.Put(mpi.Of(x), 0, mpi.At(10))            // rank 0's mine[10:13], at the next Fence
+//	err = win.Fence()
+//
 //	err = w.Finalize()
 //
 // A [World] is the communicator of all ranks, a [Comm] one of some of them, a [Cart]
-// one whose ranks are a grid. docs/mpi.md says what each MPI_ function is called here.
+// one whose ranks are a grid, a [Win] memory of ranks that others reach. docs/mpi.md says what each MPI_ function is called here.
 //
 // # Buffers
 //
@@ -65,5 +70,6 @@
 //	SOFTRNIC_MPI_EAGER       longest message in bytes that is sent without asking
 //	SOFTRNIC_MPI_FAST        on: short messages by RDMA write, for which their receiver looks
 //	SOFTRNIC_MPI_NET         rdma; ud for datagrams by one queue pair; tcp for comparison
+//	SOFTRNIC_MPI_ONESIDED    messages: windows without RDMA, for comparison (Options.OneSided)
 //	SOFTRNIC_MPI_RENDEZVOUS  how longer messages travel: read, write or copy
 package mpi
