@@ -119,6 +119,7 @@ func TestWordsAreAtomic(t *testing.T) {
 	words := make([]int64, 1)
 	mem, kind, _ := datatype.Raw(words)
 	one, _, _ := datatype.Raw([]int64{1})
+	least, _, _ := datatype.Raw([]int64{0})
 	target := rma.Target{Element: rma.Plain(8), Vectors: []rma.Vector{{N: 1, Count: 1}}}
 	var both sync.WaitGroup
 	both.Go(func() {
@@ -136,7 +137,7 @@ func TestWordsAreAtomic(t *testing.T) {
 	both.Go(func() {
 		m := rma.Memory{Bytes: mem}
 		for range n { // changes nothing, but might overwrite
-			require.NoError(t, m.Accumulate(&target, datatype.Max, kind, one, nil))
+			require.NoError(t, m.Accumulate(&target, datatype.Max, kind, least, nil))
 		}
 	})
 	both.Wait()
