@@ -205,7 +205,7 @@ func TestDisconnect(t *testing.T) {
 	require.Equal(t, "bye", string(dreq.PrivateData[:3]))
 	require.NotEqual(t, uint64(reqTID), h.TID)
 	require.Equal(t, DropWrongTID, r.take(h.TID+1, mad.AttrDREP, &mad.DREP{LocalID: 77, RemoteID: id}))
-	r.pass(sec)
+	r.pass(sec / 2)
 	r.sent(mad.AttrDREQ)
 	require.Equal(t, DropNone, r.take(h.TID, mad.AttrDREP, &mad.DREP{LocalID: 77, RemoteID: id}))
 	e := r.event(EventReleased)
@@ -240,6 +240,20 @@ func TestDREQIsGivenUp(t *testing.T) {
 	require.Equal(t, []string{"DREQ", "DREQ", "DREQ", "DREQ"}, r.drain())
 	require.True(t, r.event(EventReleased).TimedOut)
 	r.m.empty(t)
+}
+
+// A DREQ is repeated soon, however long the peer may take to answer: a program that
+// ends does not wait for that, and a peer that was not told waits for ever.
+func TestDREQIsRepeatedSoon(t *testing.T) {
+	r := newRig(t, Config{})
+	id := r.established()
+	r.m.entries[id].interval = interval(20) // Linux says 4.3 s
+	require.True(t, r.m.Disconnect(r.now, id, nil))
+	h, _ := r.sent(mad.AttrDREQ)
+	r.pass(sec)
+	require.Equal(t, []string{"DREQ", "DREQ"}, r.drain())
+	require.Equal(t, DropNone, r.take(h.TID, mad.AttrDREP, &mad.DREP{LocalID: 77, RemoteID: id}))
+	require.False(t, r.event(EventReleased).TimedOut)
 }
 
 // The peer's DREQ is answered, again and again, also when all is forgotten.

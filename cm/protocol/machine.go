@@ -199,7 +199,7 @@ func (m *Machine) ask(now Time, e *entry, tid uint64, attr mad.Attr, body mad.Me
 	e.question = new([mad.Size]byte)
 	*e.question = d.MAD
 	e.left = e.retries
-	m.timers.set(e, now+m.jitter(e.interval))
+	m.timers.set(e, now+m.jitter(e.pause()))
 }
 
 // again repeats the message that was not answered.

@@ -114,7 +114,7 @@ func (m *Machine) unanswered(now Time, e *entry) {
 	if e.left > 0 {
 		e.left--
 		m.again(now, e)
-		m.timers.set(e, now+m.jitter(e.interval))
+		m.timers.set(e, now+m.jitter(e.pause()))
 		return
 	}
 	m.stats.TimedOut++

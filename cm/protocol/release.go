@@ -27,6 +27,20 @@ func (m *Machine) sendDREQ(now Time, e *entry, private []byte) {
 	})
 }
 
+// firstDREQ is the time until a DREQ is repeated for the first time; each further
+// one takes twice as long, up to what the peer asked for.
+const firstDREQ = Time(250_000_000)
+
+// pause is the time until a message is repeated. What the peer asked for is time
+// for its program to decide; a DREQ is answered by its manager, at once, and
+// programs that end do not stay long to repeat it.
+func (e *entry) pause() Time {
+	if e.state == StateDREQSent && e.left > 0 {
+		return min(e.interval, firstDREQ<<(e.retries-e.left))
+	}
+	return e.interval
+}
+
 // Abandon ends a connection in whatever state, without an event, and tells the
 // peer once.
 func (m *Machine) Abandon(now Time, id uint32) {
