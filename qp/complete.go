@@ -208,6 +208,7 @@ func (c *Core) sequenceError(now Time) {
 	case reliability.GoBack:
 		c.counters.CompleterRetryErr++
 		c.window.Lost(now, c.rtt.Smoothed())
+		c.reads.Lost(now, c.rtt.Smoothed())
 		c.goBack()
 	}
 }
@@ -291,6 +292,7 @@ func (c *Core) answered(now Time, p *wire.Packet, w *sendWQE, n uint32) {
 	w.got += n
 	w.done = w.got == w.length
 	c.count(c.sq.head, 1)
+	c.reads.Acked(int(n))
 	c.una = p.BTH.PSN.Add(1)
 	c.reap(now)
 	c.moved(now)

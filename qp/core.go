@@ -85,9 +85,10 @@ type requester struct {
 	rdOut     uint32 // reads (parts of them) and atomics outstanding
 	rdBytes   uint32 // bytes of reads outstanding
 	readPart  uint32 // a longer read is asked for in parts of this many bytes
-	readLimit uint32 // bytes of reads outstanding at most
+	readLimit uint32 // bytes of reads outstanding at most, what reads may grow to
 
 	window  reliability.Window
+	reads   reliability.Window // of what comes back, as window is of what leaves
 	retry   reliability.Retry
 	rtt     reliability.RTT
 	credits reliability.Credits
@@ -197,7 +198,7 @@ func (c *Core) reset() {
 	c.rdOut, c.rdBytes, c.known = 0, 0, false
 	c.retry.Stop()
 	c.rtt = reliability.RTT{}
-	c.window = reliability.Window{}
+	c.window, c.reads = reliability.Window{}, reliability.Window{}
 	c.acks = reliability.Acks{}
 	c.recv.Reset(0)
 	c.res.Reset(0)

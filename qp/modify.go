@@ -156,6 +156,7 @@ func (c *Core) configure() {
 	c.retry.Configure(int64(verbs.AckTimeout(c.attr.Timeout)), c.attr.RetryCnt, c.attr.RNRRetry, c.known)
 	if c.top == c.una && c.window.Size() == 0 {
 		c.window.Reset(int(c.mtu), peer)
+		c.reads.ResetReads(int(c.mtu), int(c.readLimit), c.known)
 		c.credits.Reset(c.noCredits)
 	}
 	// Reads are asked for in parts so that the answers never overrun our

@@ -99,6 +99,7 @@ func (c *Core) Advance(now Time) {
 			c.counters.Timeouts++
 			c.counters.CompleterRetryErr++
 			c.window.Collapsed(now)
+			c.reads.Collapsed(now)
 		}
 		c.goBack()
 	case reliability.GiveUp:

@@ -273,3 +273,40 @@ func TestLostPartsOfARead(t *testing.T) {
 	require.Equal(t, []string{"1 RDMA_READ len=60000"}, p.a.done())
 	require.True(t, bytes.Equal(p.b.buf[:60_000], p.a.buf[:60_000]))
 }
+
+// A peer that is not an adapter like ours is asked for little at first, for more as
+// it answers, and for a single part after a timeout: one that is slow would
+// otherwise spend its time on answers that have been asked for again.
+func TestReadsOfASlowPeer(t *testing.T) {
+	for _, known := range []bool{false, true} {
+		p := connect(t, withMTU(verbs.MTU4096),
+			withConfig(func(c *Config) { c.LocalBuffer = 1 << 20 }),
+			withAttr(func(a *verbs.QPAttr) {
+				a.MaxRdAtomic, a.MaxDestRdAtomic = 16, 16
+				if known {
+					a.AV.PeerBuffer = 1 << 20
+				}
+			}))
+		const all = 4 << 20
+		for _, n := range []*node{p.a, p.b} {
+			n.base, n.buf = n.base<<1, make([]byte, all)
+			n.key = n.mem.add(n.base, n.buf, allAccess)
+		}
+		p.a.post(p.now, p.read(1, 0, 0, all))
+		asked := p.take(p.a)
+		if known {
+			require.EqualValues(t, reliability.MaxWindow, p.a.rdBytes)
+			continue
+		}
+		require.Len(t, asked, 1)
+		require.LessOrEqual(t, p.a.rdBytes, uint32(reliability.DefaultWindow))
+		for range 12 {
+			p.give(p.b, asked...)
+			p.give(p.a, p.take(p.b)...)
+			asked = p.take(p.a)
+		}
+		require.Greater(t, len(asked), 1, "it has answered")
+		p.skip(p.a)
+		require.Len(t, p.take(p.a), 1, "nothing came in time")
+	}
+}

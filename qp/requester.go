@@ -206,7 +206,7 @@ func (c *Core) sendData(now Time, out Out, w *sendWQE) outcome {
 func (c *Core) sendRead(now Time, out Out, w *sendWQE) outcome {
 	off := uint32(c.next.Sub(w.first)) * c.mtu
 	n := min(c.readPart-off%c.readPart, w.length-off)
-	if c.rdOut >= uint32(c.attr.MaxRdAtomic) || c.rdBytes > 0 && c.rdBytes+n > c.readLimit {
+	if c.rdOut >= uint32(c.attr.MaxRdAtomic) || !c.reads.Allows(int(c.rdBytes), int(n)) {
 		return blocked
 	}
 	info := wire.RCReadRequest.Info()

@@ -37,6 +37,18 @@ func (w *Window) Reset(mtu, peerBuffer int) {
 	w.floor = min(w.floor, w.size)
 }
 
+// ResetReads starts the window for what comes back of READs, up to limit bytes:
+// the buffer it arrives in is our own. An adapter like ours (known) is asked for
+// all of that at once. Of others nobody knows how fast they are, and asking a
+// slow one for more than it can send within the timeout only makes it send
+// everything twice.
+func (w *Window) ResetReads(mtu, limit int, known bool) {
+	*w = Window{floor: min(2*mtu, limit), size: limit, limit: limit}
+	if !known {
+		w.size = min(DefaultWindow, limit)
+	}
+}
+
 // Size is the number of bytes that may be in flight now.
 func (w *Window) Size() int { return w.size }
 
