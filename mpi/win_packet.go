@@ -73,11 +73,18 @@ type inlet struct {
 	received uint64 // packets without a Reply
 	handled  uint64 // of them
 	asked    bool   // Ack is wanted
+	messages int    // that come into the memory here, or go out of it
 }
 
 // maxReplies is how many packets of windows may wait for room on the way to a rank
-// that asks for replies: many more than it asks for in a window at a time.
+// that asks for replies, and how many messages it may have under way here: many more
+// than it asks for in a window at a time.
 const maxReplies = 1 << 14
+
+// maxMessages is how many messages a rank has under way to another, or from there.
+// It knows of their end sooner than the other one may, and so keeps away from
+// maxReplies.
+const maxMessages = maxReplies / 4
 
 // handle handles a packet of a rank. An error is a breach of the protocol.
 func (w *Win) handle(core *protocol.Core, p *winPeer, h *envelope.Header, payload []byte) error {

@@ -182,8 +182,8 @@ func (p *winPeer) fit(b Buffer, at *Place) (rma.Element, error) {
 const directPiece = 1 << 10
 
 // copy begins a Put or a Get: by the adapter, if the elements lie in one piece, or
-// in few; as a message, if the adapter shall not do it and they are many; else in
-// packets.
+// in few; as a message, if the adapter shall not do it and they are many, unless there
+// are too many of those; else in packets.
 func (w *Win) copy(core *protocol.Core, t *transfer) error {
 	p, bytes := t.peer, t.elements*t.element.Size
 	dense := len(t.element.Pieces) == 0
@@ -203,7 +203,7 @@ func (w *Win) copy(core *protocol.Core, t *transfer) error {
 		w.adapter(core, t, t, t.place.Offset(p.unit), t.mem)
 	case p.direct && dense && bytes/t.place.Blocks() >= directPiece:
 		w.pieces(core, t)
-	case !own && row && bytes > w.limit(p)-t.element.Overhead(1):
+	case !own && row && bytes > w.limit(p)-t.element.Overhead(1) && p.out.moves < maxMessages:
 		w.message(core, t)
 	case !t.fits():
 		err := fmt.Errorf("%w: an element of %d bytes is more than a packet takes; raise Options.RDMA.Eager", ErrType, t.element.Size)

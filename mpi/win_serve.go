@@ -91,14 +91,19 @@ func (w *Win) serveMessage(core *protocol.Core, p *winPeer, k winPacket, h *enve
 	if !ok || n != int(h.Length) {
 		return fmt.Errorf("%w: a message of %d bytes in pieces", protocol.ErrProtocol, h.Length)
 	}
+	if p.in.messages++; p.in.messages > maxReplies {
+		return fmt.Errorf("%w: %d messages at a time", protocol.ErrProtocol, p.in.messages)
+	}
 	r := &protocol.Request{Buf: w.mem.Bytes[off:][:n], Dest: p.job}
 	r.Envelope = w.envelope(k, p, int32(h.ID))
 	if k == packetFetch {
+		r.Then = func(*protocol.Request) { p.in.messages-- }
 		core.Send(r)
 		return nil
 	}
 	p.in.received++
 	r.Then = func(*protocol.Request) {
+		p.in.messages--
 		p.in.handled++
 		w.ack(core, p)
 	}

@@ -1,0 +1,55 @@
+package mpi_test
+
+import (
+	"encoding/binary"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/mpi"
+	"github.com/softrnic/softrnic/mpi/datatype"
+	"github.com/softrnic/softrnic/mpi/envelope"
+	"github.com/softrnic/softrnic/mpi/pmi"
+	"github.com/softrnic/softrnic/mpi/rma"
+)
+
+// Whatever a rank sends to a window is refused or done, inside of it. The bytes are
+// packets, one after the other: tag, ID, length, flags, bytes of payload, payload.
+func FuzzWinPacket(f *testing.F) {
+	packet := func(tag, id, length uint32, flags byte, payload []byte) []byte {
+		b := binary.LittleEndian.AppendUint32(nil, tag)
+		b = binary.LittleEndian.AppendUint32(b, id)
+		b = binary.LittleEndian.AppendUint32(b, length)
+		return append(append(b, flags, byte(len(payload))), payload...)
+	}
+	one := (&rma.Target{Element: rma.Plain(8), Vectors: []rma.Vector{{Off: 8, N: 1, Count: 1}}}).Append(nil)
+	word := make([]byte, 8)
+	kind := uint32(datatype.Int64) << 8
+	var all []byte
+	for k := range uint32(20) {
+		for _, payload := range [][]byte{nil, word, one, append(one[:len(one):len(one)], word...), append(one[:len(one):len(one)], make([]byte, 16)...)} {
+			f.Add(packet(k|kind|1<<16, 1, 8, byte(k), payload))
+			all = append(all, packet(k|kind|1<<16, 0, 8, byte(k), payload)...)
+		}
+	}
+	f.Add(all)
+	w, err := mpi.Init(open, mpi.Options{Manager: pmi.NewLocal(1)[0]})
+	require.NoError(f, err)
+	defer func() { require.NoError(f, w.Finalize()) }()
+	f.Fuzz(func(t *testing.T, b []byte) {
+		guarded := make([]byte, 16+64)
+		win, err := mpi.WinCreate(w.Comm, guarded[8:72])
+		require.NoError(t, err)
+		for len(b) >= 14 {
+			h := envelope.Header{Kind: envelope.Active, Tag: int32(binary.LittleEndian.Uint32(b)), ID: uint64(binary.LittleEndian.Uint32(b[4:])),
+				Length: uint64(binary.LittleEndian.Uint32(b[8:])), Flags: envelope.Flags(b[12] & 1)}
+			n := min(int(b[13]), len(b)-14)
+			h.Bytes = uint32(n)
+			_ = win.WinPacket(0, h, b[14:][:n])
+			b = b[14+n:]
+		}
+		require.Equal(t, make([]byte, 8), guarded[:8])
+		require.Equal(t, make([]byte, 8), guarded[72:])
+		_ = win.Free() // it may be broken
+	})
+}
