@@ -41,11 +41,13 @@ func readSource(t *testing.T) *source {
 	t.Helper()
 	s := &source{packages: make(map[string]map[string]*decl), tests: make(map[string]bool)}
 	err := filepath.WalkDir(root, func(name string, e fs.DirEntry, err error) error {
-		if err != nil || e.Name() == ".git" {
-			if err == nil {
-				err = filepath.SkipDir
-			}
+		switch {
+		case err != nil:
 			return err
+		case e.Name() == ".git" && e.IsDir():
+			return filepath.SkipDir
+		case e.Name() == ".git": // of a worktree, a file
+			return nil
 		}
 		rel, err := filepath.Rel(root, name)
 		if err != nil {
