@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 )
@@ -70,8 +71,7 @@ func openMPIs(ctx context.Context, names []string) (string, error) {
 
 // Measure runs a test of measure.c on some ranks and returns its figure.
 func (o *OpenMPI) Measure(ctx context.Context, ranks int, test string, bytes, rounds int) (float64, error) {
-	out, err := run(ctx, []string{o.run, "--allow-run-as-root", "--oversubscribe", "--mca", "btl", "tcp,self", "-n", strconv.Itoa(ranks),
-		o.program, test, strconv.Itoa(bytes), strconv.Itoa(rounds)})
+	out, err := run(ctx, append(overTCP(o.run, ranks), o.program, test, strconv.Itoa(bytes), strconv.Itoa(rounds)))
 	if err != nil {
 		return 0, err
 	}
@@ -80,6 +80,19 @@ func (o *OpenMPI) Measure(ctx context.Context, ranks int, test string, bytes, ro
 		return 0, fmt.Errorf("peers: Open MPI's %s printed %q", test, out)
 	}
 	return v, nil
+}
+
+// overTCP starts ranks that talk by TCP on the loopback interface, as many as
+// there are CPUs on one each, and more in turns.
+func overTCP(mpirun string, ranks int) []string {
+	bind := "core"
+	if ranks > runtime.NumCPU() {
+		bind = "none"
+	}
+	const loopback = "127.0.0.0/8"
+	return []string{mpirun, "--allow-run-as-root", "--oversubscribe", "--bind-to", bind,
+		"--mca", "pml", "ob1", "--mca", "btl", "tcp,self", "--mca", "btl_tcp_if_include", loopback, "--mca", "oob_tcp_if_include", loopback,
+		"-n", strconv.Itoa(ranks)}
 }
 
 // Close removes the program.

@@ -1,6 +1,8 @@
 package peers
 
 import (
+	"os/exec"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -72,4 +74,31 @@ func TestTCP(t *testing.T) {
 	mbps, err := s.Bandwidth(t.Context(), 1<<20)
 	require.NoError(t, err)
 	require.Positive(t, mbps)
+}
+
+// The end of what is.S.x of NPB 3.4 prints.
+const npbOutput = `
+ IS Benchmark Completed
+ Class           =                        S
+ Size            =                    65536
+ Iterations      =                       10
+ Time in seconds =                     0.00
+ Total processes =                        4
+ Active procs    =                        4
+ Mop/s total     =                   154.88
+ Mop/s/process   =                    38.72
+ Operation type  =              keys ranked
+ Verification    =               SUCCESSFUL
+`
+
+func TestParseNPB(t *testing.T) {
+	mops, err := parseNPB(npbOutput)
+	require.NoError(t, err)
+	require.Equal(t, 154.88, mops)
+	for _, bad := range []string{"", strings.ReplaceAll(npbOutput, "  SUCC", "UNSUCC"), strings.ReplaceAll(npbOutput, "154", "many"), "Verification = SUCCESSFUL"} {
+		_, err := parseNPB(bad)
+		require.Error(t, err)
+	}
+	_, err = FindNPB(t.Context(), "nothing", "S")
+	require.ErrorIs(t, err, exec.ErrNotFound)
 }

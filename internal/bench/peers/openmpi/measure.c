@@ -1,10 +1,15 @@
 // What the experiments of MPI do, over any MPI: compiled by mpicc where there
-// is one. Rank 0 prints one number.
+// is one. Rank 0 prints one number. What is done in a row is not synchronised;
+// collectives are timed one by one, with a barrier between that does not count,
+// and are the average over ranks, as the Intel benchmarks have it.
 //
 //	measure latency BYTES ROUNDS      half a round trip of ranks 0 and 1, us
+//	measure put|get BYTES ROUNDS      rank 1's window, one at a time until it is done, us
 //	measure bandwidth BYTES WINDOWS   from rank 0 to 1, 64 sends in a row, MB/s
-//	measure rate BYTES WINDOWS        the same in million messages a second
-//	measure barrier|allreduce|allgather|alltoall BYTES ROUNDS    us
+//	measure put-bandwidth|get-bandwidth BYTES WINDOWS   the same, one-sided
+//	measure rate BYTES WINDOWS        bandwidth in million messages a second
+//	measure allreduce|allgather|alltoall BYTES ROUNDS   us
+//	measure barrier BYTES ROUNDS      in a row, us
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +19,7 @@
 
 static int rank, size, bytes;
 static char *out, *in;
+static MPI_Win win;
 
 static void pingpong(void) {
 	if (rank == 0) {
@@ -42,26 +48,79 @@ static void window(void) {
 		MPI_Send(out, 4, MPI_CHAR, 0, 2, MPI_COMM_WORLD);
 }
 
+// Of one-sided operations rank 1 knows nothing: it is in the barrier behind them.
+static void putin(int n) {
+	if (rank != 0)
+		return;
+	for (int i = 0; i < n; i++)
+		MPI_Put(out, bytes, MPI_CHAR, 1, (MPI_Aint)i * bytes, bytes, MPI_CHAR, win);
+	MPI_Win_flush(1, win);
+}
+
+static void getfrom(int n) {
+	if (rank != 0)
+		return;
+	for (int i = 0; i < n; i++)
+		MPI_Get(in, bytes, MPI_CHAR, 1, (MPI_Aint)i * bytes, bytes, MPI_CHAR, win);
+	MPI_Win_flush(1, win);
+}
+
+static void put(void) { putin(1); }
+static void get(void) { getfrom(1); }
+static void putwindow(void) { putin(WINDOW); }
+static void getwindow(void) { getfrom(WINDOW); }
+
 static void barrier(void) { MPI_Barrier(MPI_COMM_WORLD); }
-static void allreduce(void) { MPI_Allreduce(out, in, bytes / 8, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD); }
+static void allreduce(void) { MPI_Allreduce(out, in, bytes / 4, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD); }
 static void allgather(void) { MPI_Allgather(out, bytes, MPI_CHAR, in, bytes, MPI_CHAR, MPI_COMM_WORLD); }
 static void alltoall(void) { MPI_Alltoall(out, bytes, MPI_CHAR, in, bytes, MPI_CHAR, MPI_COMM_WORLD); }
 
-static struct {
+static const struct test {
 	const char *name;
 	void (*f)(void);
-} tests[] = {{"latency", pingpong}, {"bandwidth", window}, {"rate", window}, {"barrier", barrier},
-	{"allreduce", allreduce}, {"allgather", allgather}, {"alltoall", alltoall}};
+	enum { HALF, WHOLE, RATE, MBPS, ALONE } kind; // ALONE: with a barrier behind each
+	int places;                                   // of BYTES, in rank 1's window
+} tests[] = {
+	{"latency", pingpong, HALF, 0},
+	{"bandwidth", window, MBPS, 0},
+	{"rate", window, RATE, 0},
+	{"put", put, WHOLE, 1},
+	{"get", get, WHOLE, 1},
+	{"put-bandwidth", putwindow, MBPS, WINDOW},
+	{"get-bandwidth", getwindow, MBPS, WINDOW},
+	{"barrier", barrier, WHOLE, 0},
+	{"allreduce", allreduce, ALONE, 0},
+	{"allgather", allgather, ALONE, 0},
+	{"alltoall", alltoall, ALONE, 0},
+};
+
+// repeat returns the seconds of so many rounds.
+static double repeat(const struct test *t, int rounds) {
+	double sum = 0, start = MPI_Wtime();
+	for (int i = 0; i < rounds; i++) {
+		double one = MPI_Wtime();
+		t->f();
+		if (t->kind == ALONE) {
+			sum += MPI_Wtime() - one;
+			MPI_Barrier(MPI_COMM_WORLD);
+		}
+	}
+	if (t->kind != ALONE)
+		return MPI_Wtime() - start;
+	double all = 0;
+	MPI_Reduce(&sum, &all, 1, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
+	return all / size;
+}
 
 int main(int argc, char **argv) {
 	MPI_Init(&argc, &argv);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &size);
-	void (*f)(void) = NULL;
+	const struct test *t = NULL;
 	for (size_t i = 0; argc == 4 && i < sizeof tests / sizeof *tests; i++)
 		if (strcmp(argv[1], tests[i].name) == 0)
-			f = tests[i].f;
-	if (f == NULL) {
+			t = &tests[i];
+	if (t == NULL) {
 		fprintf(stderr, "usage: measure TEST BYTES ROUNDS\n");
 		MPI_Abort(MPI_COMM_WORLD, 2);
 	}
@@ -70,19 +129,28 @@ int main(int argc, char **argv) {
 	size_t room = (size_t)(bytes > 8 ? bytes : 8) * size;
 	out = calloc(1, room);
 	in = calloc(1, room);
-	for (int i = 0; i < rounds / 10 + 2; i++)
-		f();
+	if (t->places > 0) {
+		char *memory;
+		MPI_Win_allocate((MPI_Aint)bytes * t->places, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win);
+		if (rank == 0)
+			MPI_Win_lock(MPI_LOCK_SHARED, 1, 0, win);
+	}
+	repeat(t, rounds / 10 + 2);
 	MPI_Barrier(MPI_COMM_WORLD);
-	double t = MPI_Wtime();
-	for (int i = 0; i < rounds; i++)
-		f();
-	t = MPI_Wtime() - t;
+	double seconds = repeat(t, rounds);
+	if (t->places > 0) {
+		if (rank == 0)
+			MPI_Win_unlock(1, win);
+		MPI_Win_free(&win); // which waits for all
+	}
 	if (rank == 0) {
-		double v = t / rounds * 1e6;
-		if (f == pingpong)
+		double v = seconds / rounds * 1e6;
+		if (t->kind == HALF)
 			v /= 2;
-		else if (f == window)
-			v = (strcmp(argv[1], "rate") == 0 ? 1 : bytes) * (double)WINDOW * rounds / t / 1e6;
+		else if (t->kind == RATE)
+			v = WINDOW / v;
+		else if (t->kind == MBPS)
+			v = WINDOW * (double)bytes / v;
 		printf("%.6f\n", v);
 	}
 	MPI_Finalize();
