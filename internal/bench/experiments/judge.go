@@ -10,8 +10,9 @@ import (
 // judge compares ratios with targets and makes the verdict of them: it holds
 // if all do, and at least one was measured.
 type judge struct {
-	missed int
-	why    []string
+	missed  int
+	why     []string
+	remarks []string // that decide nothing
 }
 
 // atMost wants ratio to be no larger than limit.
@@ -32,9 +33,16 @@ func (j *judge) note(holds bool, format string, args ...any) {
 	j.why = append(j.why, fmt.Sprintf(format, args...))
 }
 
+// remark adds what the reader should know, and decides nothing.
+func (j *judge) remark(format string, args ...any) {
+	j.remarks = append(j.remarks, fmt.Sprintf(format, args...))
+}
+
 func (j *judge) verdict() bench.Verdict {
+	v := bench.Verdict{Holds: j.missed == 0, Why: strings.Join(j.why, ", ")}
 	if len(j.why) == 0 {
-		return bench.Verdict{Why: "nothing that the claim is about was measured"}
+		v = bench.Verdict{Why: "nothing that the claim is about was measured"}
 	}
-	return bench.Verdict{Holds: j.missed == 0, Why: strings.Join(j.why, ", ")}
+	v.Why = strings.Join(append([]string{v.Why}, j.remarks...), "; ")
+	return v
 }

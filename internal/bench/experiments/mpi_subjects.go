@@ -44,6 +44,34 @@ func (all jobs) close() {
 	}
 }
 
+// rankPoint opens jobs of so many ranks, lets them take turns with what else
+// lineUp adds, and emits what is measured.
+func rankPoint(ctx context.Context, r *bench.Run, ranks int, unit string, lineUp func(jobs, *lineup)) ([]bench.Sample, error) {
+	all, err := openJobs(ctx, r, ranks)
+	defer all.close()
+	if err != nil {
+		return nil, err
+	}
+	var turns lineup
+	lineUp(all, &turns)
+	samples, err := turns.run(ctx, r.Int("rounds"))
+	if err != nil {
+		return nil, err
+	}
+	r.EmitAgainst(bench.Point{X: float64(ranks), XUnit: ranksUnit, YUnit: unit}, samples[0], samples[1:]...)
+	return samples, nil
+}
+
+// rdmaOver calls hold with what our own subjects over RDMA measured, over a
+// baseline, of those that took part.
+func rdmaOver(samples []bench.Sample, baseline string, hold func(series string, ratio float64)) {
+	for _, c := range mpibench.Carriers() {
+		if ratio, ok := between(samples, string(c), baseline); ok && c != mpibench.TCP {
+			hold(string(c), ratio)
+		}
+	}
+}
+
 // lineUp lets all of them take turns.
 func (all jobs) lineUp(l *lineup, round func(*mpibench.Job) measure.Round) {
 	for _, j := range all {

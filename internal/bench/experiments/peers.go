@@ -63,7 +63,7 @@ func comparePeers(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
 		}
 	}
 	if c.device == "" && c.beside("rdma") {
-		c.note(true, "no kernel RDMA device with perftest here")
+		c.remark("no kernel RDMA device with perftest here")
 	}
 	return c.verdict(), nil
 }
@@ -167,7 +167,7 @@ func (c *comparison) point(ctx context.Context, turns lineup, size int, unit str
 	rivals = slices.DeleteFunc(rivals, func(r rival) bool {
 		_, err := r.round(ctx) // it warms up, or it does not work here
 		if err != nil && ctx.Err() == nil {
-			c.note(true, "%s left out: %v", r.series, err)
+			c.remark("%s left out: %v", r.series, err)
 		}
 		return err != nil
 	})

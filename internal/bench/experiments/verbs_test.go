@@ -159,6 +159,12 @@ func TestJudge(t *testing.T) {
 	require.Equal(t, bench.Verdict{Holds: true, Why: "a 1.40 (at most 1.40), b 0.80 (at least 0.80)"}, j.verdict())
 	j.atMost("c", 1.41, 1.4)
 	require.False(t, j.verdict().Holds)
+
+	var remarks judge
+	remarks.remark("nobody was %s", "there")
+	require.Equal(t, bench.Verdict{Why: "nothing that the claim is about was measured; nobody was there"}, remarks.verdict())
+	remarks.atMost("a", 1, 1)
+	require.Equal(t, bench.Verdict{Holds: true, Why: "a 1.00 (at most 1.00); nobody was there"}, remarks.verdict())
 }
 
 func TestImpairment(t *testing.T) {
