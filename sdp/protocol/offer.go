@@ -20,7 +20,7 @@ type offer struct {
 // before goes first by itself.
 func (c *Core) CanOffer() bool {
 	return c.err == nil && !c.closing && !c.offer.live && !c.drain.live &&
-		c.mode.send != bsdh.Buffered && c.peer.MaxAdverts > 0 && c.spilled() == 0 && c.mayLend()
+		c.mode.send != bsdh.Buffered && c.peer.MaxAdverts > 0 && c.canSpill() && c.mayLend()
 }
 
 // Offer advertises memory that p is the content of, at addr in the peer's terms.

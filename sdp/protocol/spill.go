@@ -16,19 +16,36 @@ import "github.com/softrnic/softrnic/sdp/flow"
 // What is moved is no more than the peer's send buffer holds, which is enough if
 // the peer writes nothing new. If it does, the offer has to be cancelled. When
 // the peer has got to know that, there is as much room again as its adapter can
-// have: nothing more goes ahead of its answer (see owesAnswer).
+// have: nothing more goes ahead of its answer (see owesAnswer). How long that
+// buffer is the peer says; to one who says more than mostSpilled nothing is
+// offered.
 func (c *Core) Spill() int {
 	r, ok := c.receiver.(*flow.NICReceiver)
 	if !ok || !c.offer.live || c.slots.posted > 0 || c.err != nil {
 		return 0
 	}
-	most := int(c.peer.Ring) + 2*c.cfg.Window // and a receive for the answer
-	if c.offer.heard {
-		most += int(c.peer.Ring)/2 + 2*c.cfg.Window
-	}
-	n := r.Spill(most)
+	n := r.Spill(c.maySpill())
 	c.proceed()
 	return n
+}
+
+// mostSpilled is the longest buffer of a peer that there would be room for.
+const mostSpilled = 64 << 20
+
+// maySpill is how much may lie outside of the ring.
+func (c *Core) maySpill() int {
+	ring := int(min(c.peer.Ring, mostSpilled)) // which may have become longer since the offer
+	most := ring + 2*c.cfg.Window              // and a receive for the answer
+	if c.offer.heard {
+		most += ring/2 + 2*c.cfg.Window
+	}
+	return most
+}
+
+// canSpill reports whether there would be room for what is in the way of the
+// answer to an offer.
+func (c *Core) canSpill() bool {
+	return c.peer.Design != flow.NIC || c.peer.Ring <= mostSpilled && c.spilled() == 0
 }
 
 // spilled is how much lies outside the ring.

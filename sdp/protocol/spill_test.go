@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/softrnic/softrnic/sdp/flow"
+	"github.com/softrnic/softrnic/wire/bsdh"
 )
 
 // bothWays is b full of data for a, in a's ring, in b's adapter and in b's send
@@ -122,4 +123,25 @@ func TestSpillNot(t *testing.T) {
 		require.True(t, a.core.Offering())
 		require.Zero(t, a.core.Spill())
 	}
+}
+
+// A peer's word alone does not make us keep more than a bound for it: who says
+// that its buffer is longer is offered nothing, and who says so later gets no
+// more.
+func TestSpillOfLiars(t *testing.T) {
+	e := newEvil(t, flow.NIC)
+	e.core.Start(Peer{Design: flow.NIC, Bufs: 20, BufferBytes: 116, MaxAdverts: 1, Ring: mostSpilled + 1, Window: 50})
+	require.False(t, e.core.CanOffer())
+
+	e = newEvil(t, flow.NIC).start()
+	require.True(t, e.core.CanOffer())
+	offerOf(e, 9)
+	require.Equal(t, 850+100, e.core.maySpill())
+	e.say(bsdh.MIDRingChange, ringOf(bsdh.MaxRing-1)).finish()
+	require.EqualValues(t, bsdh.MaxRing-1, e.core.peer.Ring)
+	require.Equal(t, mostSpilled+100, e.core.maySpill())
+	e.core.CancelOffer()
+	e.take()
+	e.finish()
+	require.Equal(t, mostSpilled+mostSpilled/2+200, e.core.maySpill())
 }
