@@ -31,6 +31,7 @@ func (c *Core) Complete(wc *verbs.WC) {
 // broken takes a failed completion: the queue pair is in StateErr. Flushed work
 // says nothing about the cause.
 func (c *Core) broken(wc *verbs.WC) {
+	c.aborting = 0
 	if c.over() {
 		return
 	}

@@ -278,6 +278,12 @@ func TestEnds(t *testing.T) {
 	require.False(t, e.core.Abort())
 	require.True(t, e.say(bsdh.MIDDisConn, nil).core.Abort())
 	require.Equal(t, bsdh.MIDAbortConn, bsdh.MID(e.core.Sends()[0].InlineData[0]))
+	require.True(t, e.core.Aborting())
+	e.core.Fail(ErrReset) // it is said all the same
+	e.take()
+	e.finish()
+	require.False(t, e.core.Aborting())
+	e = newEvil(t, nic).start().say(bsdh.MIDDisConn, nil)
 	e.core.Cut(ErrAborted)
 	require.ErrorIs(t, e.core.Err(), ErrReset)
 }

@@ -28,13 +28,16 @@ func (c *Core) CloseWrite() {
 // Abort queues a word to the peer that the rest will not come. It reports
 // whether there was a way to say so; if not, ending the connection does.
 func (c *Core) Abort() bool {
-	if c.err != nil || !c.finished {
-		return false // the standard has it only after a DisConn
+	if c.err != nil || !c.finished || c.there {
+		return false // the standard has it only after a DisConn, and instead of ours
 	}
 	c.say(control{id: bsdh.MIDAbortConn})
 	c.pump()
 	return true
 }
+
+// Aborting reports whether the word of Abort is on its way to the peer's adapter.
+func (c *Core) Aborting() bool { return c.aborting > 0 }
 
 // Closing reports whether CloseWrite was called.
 func (c *Core) Closing() bool { return c.closing }

@@ -146,6 +146,9 @@ func (c *Core) postControl(m *control) {
 	case bsdh.MIDDisConn:
 		c.parted, c.first = q.sent, !c.finished
 		wr.Flags |= verbs.SendSignaled
+	case bsdh.MIDAbortConn:
+		c.aborting = q.sent
+		wr.Flags |= verbs.SendSignaled
 	case bsdh.MIDSrcAvailCancel:
 		c.offer.cancel = q.sent
 		wr.Flags |= verbs.SendSignaled
@@ -174,6 +177,9 @@ func (c *Core) controlDone(n uint64) {
 		return
 	}
 	q.done = n
+	if n >= c.aborting {
+		c.aborting = 0
+	}
 	c.there = c.there || c.parted > 0 && n >= c.parted
 	c.offer.heard = c.offer.heard || c.offer.cancel > 0 && n >= c.offer.cancel
 }

@@ -34,6 +34,7 @@ type Core struct {
 	closing  bool   // CloseWrite was called
 	parted   uint64 // number of our DisConn among the controls, when it is posted
 	there    bool   // and it has arrived at the peer's adapter
+	aborting uint64 // number of our AbortConn among the controls, until it has arrived there; 0 for none
 	finished bool   // the peer's DisConn has come
 	first    bool   // ours went out before that
 	err      error
