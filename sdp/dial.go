@@ -76,7 +76,9 @@ func (s *Stack) DialAddr(ctx context.Context, to netip.AddrPort, d Dialer) (*Con
 func (s *Stack) dial(ctx context.Context, to netip.AddrPort, d Dialer) (c *Conn, err error) {
 	cfg := s.options.config()
 	if d.Design != nil {
-		cfg.Design = *d.Design
+		if cfg = cfg.With(*d.Design); cfg.Validate() != nil {
+			return nil, cfg.Validate()
+		}
 	}
 	if c, err = s.connection(&cfg); err != nil {
 		return nil, err

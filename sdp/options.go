@@ -92,7 +92,15 @@ func (o Options) Validate() error {
 
 func (o *Options) validate() error {
 	c := o.config()
-	if err := c.Validate(); err != nil {
+	err := c.Validate()
+	switch {
+	case err != nil:
+	case o.OfferTime < 0:
+		err = fmt.Errorf("an offer time of %v: it is a time, and ZeroCopy -1 makes no offers", o.OfferTime)
+	case o.Linger < 0:
+		err = fmt.Errorf("a linger of %v: it is a time, and Conn.SetLinger(0) makes Close a reset", o.Linger)
+	}
+	if err != nil {
 		return fmt.Errorf("sdp: options: %w", err)
 	}
 	return nil

@@ -87,9 +87,18 @@ func (c *Config) initial() int {
 	return min(c.Buffers, c.ring()/max(1, c.Window))
 }
 
+// With is the configuration with another design, and a window that fits it.
+func (c Config) With(d flow.Design) Config {
+	c.Design = d
+	c.Window = max(1, min(c.Window, c.ring()/2)) // that of another design was not looked at
+	return c
+}
+
 // Validate says what is wrong with a configuration.
 func (c *Config) Validate() error {
 	switch {
+	case c.Design > flow.Credit:
+		return fmt.Errorf("flow control %v: it is nic, rdma or credit", c.Design)
 	case c.Buffers < 1 || c.Buffers > 1<<14:
 		return fmt.Errorf("%d buffers: 1 to 16384", c.Buffers)
 	case c.BufferBytes < 64 || c.BufferBytes > 1<<24:

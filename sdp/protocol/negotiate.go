@@ -40,16 +40,18 @@ func (c Config) Heed(h *bsdh.Hello) (Config, error) {
 	if h.MaxAdverts == 0 {
 		return c, fmt.Errorf("%w: Hello has no MaxAdverts", ErrProtocol)
 	}
-	switch h.Extension.Design {
+	return c.With(designOf(h.Extension)), nil
+}
+
+// designOf is the flow control that an extension asks for.
+func designOf(e bsdh.Extension) flow.Design {
+	switch e.Design {
 	case bsdh.DesignRDMA:
-		c.Design = flow.RDMA
+		return flow.RDMA
 	case bsdh.DesignNIC:
-		c.Design = flow.NIC
-		c.Window = max(1, min(c.Window, c.ring()/2)) // that of another design was not looked at
-	default:
-		c.Design = flow.Credit
+		return flow.NIC
 	}
-	return c, nil
+	return flow.Credit
 }
 
 // PeerOf is the peer that sent a Hello.
@@ -79,14 +81,7 @@ func (c *Config) PeerOfAck(h *bsdh.HelloAck) (Peer, error) {
 // peer adds the extension, and looks whether one can work with it all.
 func peer(p Peer, e bsdh.Extension) (Peer, error) {
 	p.Ring, p.Window, p.Addr, p.RKey = e.Ring, e.Window, e.Addr, e.RKey
-	switch e.Design {
-	case bsdh.DesignRDMA:
-		p.Design = flow.RDMA
-	case bsdh.DesignNIC:
-		p.Design = flow.NIC
-	default:
-		p.Design = flow.Credit
-	}
+	p.Design = designOf(e)
 	switch {
 	case p.Design == flow.Credit && p.BufferBytes < bsdh.HeaderBytes+smallSlot:
 		return p, fmt.Errorf("%w: receive buffers of %d bytes", ErrProtocol, p.BufferBytes)
