@@ -1,6 +1,7 @@
 package sdp
 
 import (
+	"math"
 	"net"
 	"time"
 )
@@ -17,7 +18,7 @@ func (c *Conn) SetLinger(sec int) error {
 	}
 	c.lingering = c.stack.options.Linger
 	if sec >= 0 {
-		c.lingering = time.Duration(sec) * time.Second
+		c.lingering = time.Duration(min(sec, math.MaxInt32)) * time.Second
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package sdp_test
 import (
 	"errors"
 	"io"
+	"math"
 	"net"
 	"testing"
 	"time"
@@ -30,15 +31,18 @@ func TestNoLinger(t *testing.T) {
 func TestLinger(t *testing.T) {
 	eachDesign(t, func(t *testing.T, o sdp.Options) {
 		o.ZeroCopy = -1
-		a, b := newEnds(t, rnic.Options{}, o).dial(t)
-		require.NoError(t, a.SetLinger(int(hang/time.Second)))
-		sent := random(200_000, 1) // on the way, or still here
-		n, err := a.Write(sent)
-		require.NoError(t, err)
-		require.NoError(t, a.Close())
-		require.NoError(t, b.SetReadDeadline(time.Now().Add(hang)))
-		got, err := io.ReadAll(b)
-		require.NoError(t, err)
-		require.Equal(t, sent[:n], got)
+		e := newEnds(t, rnic.Options{}, o)
+		for _, seconds := range []int{int(hang / time.Second), -1, math.MaxInt} {
+			a, b := e.dial(t)
+			require.NoError(t, a.SetLinger(seconds))
+			sent := random(200_000, 1) // on the way, or still here
+			n, err := a.Write(sent)
+			require.NoError(t, err)
+			require.NoError(t, a.Close())
+			require.NoError(t, b.SetReadDeadline(time.Now().Add(hang)))
+			got, err := io.ReadAll(b)
+			require.NoError(t, err)
+			require.Equal(t, sent[:n], got)
+		}
 	})
 }

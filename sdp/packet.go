@@ -2,6 +2,7 @@ package sdp
 
 import (
 	"errors"
+	"fmt"
 	"net"
 	"net/netip"
 	"os"
@@ -174,14 +175,13 @@ func (c *PacketConn) repost() error {
 // syscall.EHOSTUNREACH after a while, and a port that nobody serves
 // syscall.ECONNREFUSED.
 func (c *PacketConn) WriteTo(p []byte, to net.Addr) (int, error) {
-	a, ok := to.(interface{ AddrPort() netip.AddrPort })
-	if addr, isOurs := to.(Addr); isOurs {
-		return c.WriteToAddrPort(p, addr.AddrPort)
+	switch a := to.(type) {
+	case Addr:
+		return c.WriteToAddrPort(p, a.AddrPort)
+	case interface{ AddrPort() netip.AddrPort }:
+		return c.WriteToAddrPort(p, a.AddrPort())
 	}
-	if !ok {
-		return 0, c.opError("write", netip.AddrPort{}, &net.AddrError{Err: "not an address of SDP", Addr: to.String()})
-	}
-	return c.WriteToAddrPort(p, a.AddrPort())
+	return 0, c.opError("write", netip.AddrPort{}, &net.AddrError{Err: "not an address of SDP", Addr: fmt.Sprint(to)})
 }
 
 // WriteToAddrPort is WriteTo without an allocation.

@@ -187,6 +187,8 @@ func TestPacketNobody(t *testing.T) {
 	require.ErrorIs(t, err, syscall.EHOSTUNREACH)
 	_, err = a.WriteTo([]byte("x"), &net.UnixAddr{Name: "x"})
 	require.ErrorContains(t, err, "not an address of SDP")
+	_, err = a.WriteTo([]byte("x"), nil)
+	require.ErrorContains(t, err, "not an address of SDP")
 	_, err = a.WriteTo([]byte("x"), sdp.Addr{})
 	require.Error(t, err)
 	_, err = a.WriteTo([]byte("x"), sdp.Addr{AddrPort: netip.MustParseAddrPort("[2001:db8::1]:7")})
