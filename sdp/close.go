@@ -98,11 +98,9 @@ func (c *Conn) teardown() {
 	c.notify()
 	farewell := c.farewell()
 	go func() {
-		if c.cmConn != nil {
-			ctx, cancel := context.WithTimeout(context.Background(), farewell)
-			_ = c.cmConn.Disconnect(ctx)
-			cancel()
-		}
+		ctx, cancel := context.WithTimeout(context.Background(), farewell)
+		_ = c.cmConn.Disconnect(ctx)
+		cancel()
 		c.reading.Lock()
 		c.writing.Lock()
 		c.free()

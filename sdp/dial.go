@@ -74,6 +74,13 @@ func (s *Stack) DialAddr(ctx context.Context, to netip.AddrPort, d Dialer) (*Con
 }
 
 func (s *Stack) dial(ctx context.Context, to netip.AddrPort, d Dialer) (c *Conn, err error) {
+	if err := s.begin(); err != nil {
+		return nil, err
+	}
+	defer s.opening.Done()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(s.ctx, cancel)()
 	cfg := s.options.config()
 	if d.Design != nil {
 		if cfg = cfg.With(*d.Design); cfg.Validate() != nil {
@@ -90,10 +97,13 @@ func (s *Stack) dial(ctx context.Context, to netip.AddrPort, d Dialer) (c *Conn,
 		PrivateData: cfg.Hello(local, to.Addr()).Append(nil),
 	})
 	if err != nil {
-		c.drop()
+		c.free()
+		if s.ctx.Err() != nil {
+			return nil, errClosedStack
+		}
 		return nil, refusal(err)
 	}
-	c.cmConn, c.local, c.remote = conn, Addr{conn.LocalAddr()}, Addr{conn.RemoteAddr()}
+	c.establish(conn)
 	ack, err := bsdh.ParseHelloAck(conn.PrivateData())
 	if err != nil {
 		c.abort()
@@ -152,16 +162,6 @@ func (c *Conn) disconnected() {
 	c.core.Cut(c.cmConn.Err())
 	c.notify()
 	c.after()
-}
-
-// drop frees a connection that did not come about.
-func (c *Conn) drop() {
-	c.mu.Lock()
-	c.ended = true
-	c.mu.Unlock()
-	c.free()
-	c.stack.leave(c)
-	close(c.gone)
 }
 
 // ephemeral is a port of ours, for the peer to see.

@@ -1,7 +1,6 @@
 package sdp
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,7 +26,8 @@ type Listener struct {
 	ctx     context.Context
 	cancel  context.CancelFunc
 	done    chan struct{} // closed when no more connections come
-	ready   chan *Conn
+	places  chan struct{} // the backlog: an element for each connection in it, from its handshake on
+	ready   chan *Conn    // those that are established, which Accept has not taken
 	accepts sync.WaitGroup
 	refused atomic.Uint64
 
@@ -82,58 +82,67 @@ func (s *Stack) listenPort(net_, address string) (uint16, error) {
 // DefaultBacklog is how many connections may wait for Accept.
 const DefaultBacklog = 128
 
-// ListenPort is Listen with a backlog: how many connections may wait for Accept.
-// Others wait longer for an answer, and are refused by nobody but their
-// patience. 0 means DefaultBacklog.
+// ListenPort is Listen with a backlog: how many connections may wait for Accept,
+// those whose handshake is under way included. Others wait longer for an
+// answer, and are refused by nobody but their patience. 0 or less means
+// DefaultBacklog.
 func (s *Stack) ListenPort(port uint16, backlog int) (*Listener, error) {
-	inner, err := s.cm.Listen(port, cm.ListenOptions{PortSpace: cm.SDP, NoUC: true})
+	l, err := s.listen(port, backlog)
 	if err != nil {
 		return nil, &net.OpError{Op: "listen", Net: network, Addr: Addr{netip.AddrPortFrom(s.cm.Addr().Addr(), port)}, Err: err}
 	}
-	l := &Listener{
-		stack: s, inner: inner, addr: Addr{inner.Addr()},
-		done: make(chan struct{}), ready: make(chan *Conn, cmp.Or(backlog, DefaultBacklog)), deadline: newDeadline(),
-	}
-	l.ctx, l.cancel = context.WithCancel(s.ctx)
-	go l.serve()
 	return l, nil
 }
 
-// handshakes bounds those that are under way at a time.
-const handshakes = 64
-
-// serve answers requests.
-func (l *Listener) serve() {
-	defer close(l.done)
-	slots := make(chan struct{}, handshakes)
-	for {
-		slots <- struct{}{}
-		r, err := l.inner.Accept(l.ctx)
-		if err != nil {
-			break
-		}
-		l.accepts.Add(1)
-		go func() {
-			defer func() { <-slots; l.accepts.Done() }()
-			l.answer(r)
-		}()
+func (s *Stack) listen(port uint16, backlog int) (*Listener, error) {
+	if err := s.begin(); err != nil {
+		return nil, err
 	}
-	l.accepts.Wait()
+	defer s.opening.Done()
+	inner, err := s.cm.Listen(port, cm.ListenOptions{PortSpace: cm.SDP, NoUC: true})
+	if err != nil {
+		return nil, err
+	}
+	if backlog <= 0 {
+		backlog = DefaultBacklog
+	}
+	l := &Listener{
+		stack: s, inner: inner, addr: Addr{inner.Addr()}, done: make(chan struct{}),
+		places: make(chan struct{}, backlog), ready: make(chan *Conn, backlog), deadline: newDeadline(),
+	}
+	l.ctx, l.cancel = context.WithCancel(s.ctx)
+	s.work.Go(l.serve)
+	return l, nil
 }
 
-// answer accepts a request and queues the connection. There is no room for more
-// in the queue: the peer waits.
+// serve answers requests, when there is a place for one more.
+func (l *Listener) serve() {
+	defer close(l.done)
+	defer l.inner.Close() // which Close has done, unless the stack has ended
+	defer l.accepts.Wait()
+	for {
+		select {
+		case l.places <- struct{}{}:
+		case <-l.ctx.Done():
+			return
+		}
+		r, err := l.inner.Accept(l.ctx)
+		if err != nil {
+			return
+		}
+		l.accepts.Go(func() { l.answer(r) })
+	}
+}
+
+// answer accepts a request and queues the connection, which has a place.
 func (l *Listener) answer(r *cm.Request) {
 	c, err := l.stack.accept(l.ctx, r)
 	if err != nil {
 		l.refused.Add(1)
+		<-l.places
 		return
 	}
-	select {
-	case l.ready <- c:
-	case <-l.ctx.Done():
-		c.abort()
-	}
+	l.ready <- c
 }
 
 // Refused is how many requests did not become a connection: those of peers that
@@ -144,6 +153,10 @@ func (l *Listener) Refused() uint64 { return l.refused.Load() }
 const acceptTime = 10 * time.Second
 
 func (s *Stack) accept(ctx context.Context, r *cm.Request) (*Conn, error) {
+	if err := s.begin(); err != nil {
+		return nil, errors.Join(err, r.RejectWith(cm.ConsumerReject, nil))
+	}
+	defer s.opening.Done()
 	hello, err := bsdh.ParseHello(r.PrivateData())
 	if err != nil {
 		return nil, errors.Join(err, r.RejectWith(cm.ConsumerReject, nil))
@@ -167,10 +180,10 @@ func (s *Stack) accept(ctx context.Context, r *cm.Request) (*Conn, error) {
 		PrivateData: cfg.HelloAck().Append(nil),
 	})
 	if err != nil {
-		c.drop()
+		c.free()
 		return nil, err
 	}
-	c.cmConn, c.local, c.remote = conn, Addr{conn.LocalAddr()}, Addr{conn.RemoteAddr()}
+	c.establish(conn)
 	c.start(peer)
 	return c, nil
 }
@@ -192,6 +205,7 @@ func (l *Listener) AcceptSDP() (*Conn, error) {
 	l.mu.Unlock()
 	select {
 	case c := <-l.ready:
+		<-l.places
 		return c, nil
 	case <-limit.Done():
 		why = limit.Err()

@@ -3,6 +3,7 @@ package sdp
 import (
 	"fmt"
 
+	"github.com/softrnic/softrnic/cm"
 	"github.com/softrnic/softrnic/sdp/protocol"
 	"github.com/softrnic/softrnic/verbs"
 )
@@ -46,7 +47,14 @@ func (s *Stack) connection(cfg *protocol.Config) (c *Conn, err error) {
 		return
 	}
 	c.cfg, c.core = *cfg, protocol.New(*cfg)
-	return c, s.enter(c)
+	return c, nil
+}
+
+// establish is when the peer has agreed: from now on the connection ends by
+// teardown, and with the stack.
+func (c *Conn) establish(conn *cm.Conn) {
+	c.cmConn, c.local, c.remote = conn, Addr{conn.LocalAddr()}, Addr{conn.RemoteAddr()}
+	c.stack.enter(c)
 }
 
 func (c *Conn) register(n int, access verbs.AccessFlags) (protocol.Memory, error) {

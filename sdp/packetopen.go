@@ -27,6 +27,10 @@ func (s *Stack) ListenPacket(port uint16) (*PacketConn, error) {
 }
 
 func (s *Stack) listenPacket(port uint16) (_ *PacketConn, err error) {
+	if err := s.begin(); err != nil {
+		return nil, err
+	}
+	defer s.opening.Done()
 	c := &PacketConn{stack: s, readDeadline: newDeadline(), writeLimit: newDeadline()}
 	c.peers = newPeers(c)
 	defer func() {
@@ -41,9 +45,7 @@ func (s *Stack) listenPacket(port uint16) (_ *PacketConn, err error) {
 		return nil, err
 	}
 	c.local = Addr{c.l.Addr()}
-	if err := s.enterPacket(c); err != nil {
-		return nil, err
-	}
+	s.enterPacket(c)
 	c.work.Go(c.answer)
 	return c, nil
 }
@@ -176,14 +178,10 @@ func (c *PacketConn) release() (err error) {
 }
 
 // enterPacket adds a PacketConn to those that end with the stack.
-func (s *Stack) enterPacket(c *PacketConn) error {
+func (s *Stack) enterPacket(c *PacketConn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed {
-		return errClosedStack
-	}
 	s.packets[c] = struct{}{}
-	return nil
 }
 
 func (s *Stack) leavePacket(c *PacketConn) {

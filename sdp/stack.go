@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -23,12 +24,13 @@ type Stack struct {
 	channel verbs.CompChannel
 	options Options
 
-	ctx    context.Context // ends with the stack
-	cancel context.CancelFunc
-	work   sync.WaitGroup // of its goroutines
+	ctx     context.Context // ends with the stack
+	cancel  context.CancelFunc
+	work    sync.WaitGroup // of its goroutines
+	opening sync.WaitGroup // handshakes, and what else begin has let begin
 
 	mu      sync.Mutex
-	conns   map[verbs.CQ]*Conn       // that have not ended, by their queues
+	conns   map[verbs.CQ]*Conn       // established and not ended, by their queues
 	recent  []*Conn                  // that a call has left and nobody looks after
 	packets map[*PacketConn]struct{} // that have not ended
 	closed  bool
@@ -93,10 +95,12 @@ func (s *Stack) Close() error {
 		return nil
 	}
 	s.closed = true
-	conns := make([]*Conn, 0, len(s.conns))
-	for _, c := range s.conns {
-		conns = append(conns, c)
-	}
+	s.mu.Unlock()
+	s.cancel() // ends listeners and handshakes: nobody enters any more
+	s.opening.Wait()
+	s.work.Wait()
+	s.mu.Lock()
+	conns := slices.Collect(maps.Values(s.conns))
 	packets := slices.Collect(maps.Keys(s.packets))
 	s.mu.Unlock()
 	for _, c := range packets {
@@ -108,8 +112,6 @@ func (s *Stack) Close() error {
 	for _, c := range conns {
 		<-c.gone
 	}
-	s.cancel()
-	s.work.Wait()
 	return s.free()
 }
 
@@ -134,15 +136,23 @@ func (s *Stack) Drain(ctx context.Context) error {
 	return nil
 }
 
-// enter adds a connection.
-func (s *Stack) enter(c *Conn) error {
+// begin is the beginning of something that uses the adapter, and has to end
+// before the stack lets go of it: by opening.Done, unless there is an error.
+func (s *Stack) begin() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
 		return errClosedStack
 	}
-	s.conns[c.cq] = c
+	s.opening.Add(1)
 	return nil
+}
+
+// enter adds a connection that is established: the stack ends it when it ends.
+func (s *Stack) enter(c *Conn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.conns[c.cq] = c
 }
 
 func (s *Stack) leave(c *Conn) {
@@ -151,4 +161,4 @@ func (s *Stack) leave(c *Conn) {
 	s.mu.Unlock()
 }
 
-var errClosedStack = errors.New("the stack is closed")
+var errClosedStack = fmt.Errorf("the stack is closed: %w", net.ErrClosed)

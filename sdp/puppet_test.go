@@ -1,0 +1,188 @@
+package sdp_test
+
+import (
+	"context"
+	"net/netip"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/cm"
+	"github.com/softrnic/softrnic/rnic"
+	"github.com/softrnic/softrnic/sdp"
+	"github.com/softrnic/softrnic/verbs"
+	"github.com/softrnic/softrnic/wire/bsdh"
+)
+
+// puppet is a peer without a stack, on an adapter of its own: it says what a test
+// makes it say.
+type puppet struct {
+	t       *testing.T
+	manager *cm.Manager
+	udpPort uint16
+	l       *cm.Listener
+	pd      verbs.PD
+	cq      verbs.CQ
+	qp      verbs.QP
+	mr      verbs.MR // puppetSlots receives, and a place to send from
+	hello   bsdh.Hello
+	seq     uint32 // of its last message
+	heard   uint32 // messages that came
+	inbox   []verbs.WC
+}
+
+const (
+	puppetSlots = 32
+	puppetSlot  = 4096
+)
+
+// newPuppet makes a puppet that waits for a dial.
+func newPuppet(t *testing.T) *puppet {
+	t.Helper()
+	dev := device(t, rnic.Options{})
+	p := &puppet{t: t}
+	var err error
+	p.manager, err = cm.New(dev, cm.Options{})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, p.manager.Close()) })
+	p.udpPort = p.manager.Addr().Port()
+	p.l, err = p.manager.Listen(0, cm.ListenOptions{PortSpace: cm.SDP})
+	require.NoError(t, err)
+	p.pd, err = dev.AllocPD()
+	require.NoError(t, err)
+	p.mr, err = p.pd.RegMR(make([]byte, (puppetSlots+1)*puppetSlot), verbs.AccessLocalWrite|verbs.AccessRemoteWrite|verbs.AccessRemoteRead)
+	require.NoError(t, err)
+	p.cq, err = dev.CreateCQ(256)
+	require.NoError(t, err)
+	p.qp, err = p.pd.CreateQP(verbs.QPInitAttr{Type: verbs.RC, SendCQ: p.cq, RecvCQ: p.cq,
+		Cap: verbs.QPCap{MaxSendWR: 64, MaxRecvWR: puppetSlots, MaxSendSGE: 1, MaxRecvSGE: 1}})
+	require.NoError(t, err)
+	return p
+}
+
+// dialed connects a stack to the puppet, which answers its Hello with ack.
+func (p *puppet) dialed(s *sdp.Stack, d sdp.Design, ack bsdh.HelloAck) (*sdp.Conn, error) {
+	p.t.Helper()
+	ctx, cancel := context.WithTimeout(p.t.Context(), hang)
+	defer cancel()
+	accepted := make(chan error, 1)
+	go func() {
+		r, err := p.l.Accept(ctx)
+		if err == nil {
+			p.hello, err = bsdh.ParseHello(r.PrivateData())
+		}
+		if err == nil {
+			_, err = r.Accept(ctx, p.qp, cm.AcceptOptions{PrivateData: ack.Append(nil), Prepare: func(verbs.QP) error {
+				for i := range puppetSlots {
+					p.repost(i)
+				}
+				return nil
+			}})
+		}
+		accepted <- err
+	}()
+	c, err := s.DialAddr(ctx, p.addr(), sdp.Dialer{Design: &d, UDPPort: p.udpPort})
+	require.NoError(p.t, <-accepted)
+	return c, err
+}
+
+func (p *puppet) addr() netip.AddrPort { return p.l.Addr() }
+
+// ack is a HelloAck as it should be: with a ring, unless by credits.
+func (p *puppet) ack(d sdp.Design) bsdh.HelloAck {
+	a := bsdh.HelloAck{Version: bsdh.Version, MaxAdverts: 1, ActRcvSz: puppetSlot, Bufs: puppetSlots}
+	e := bsdh.Extension{Ring: puppetSlots * puppetSlot, Window: puppetSlot, RKey: p.mr.RKey(), Addr: p.mr.Addr()}
+	switch d {
+	case sdp.NIC:
+		e.Design = bsdh.DesignNIC
+		a.Extension = e
+	case sdp.RDMA:
+		e.Design = bsdh.DesignRDMA
+		a.Extension = e
+	}
+	return a
+}
+
+func (p *puppet) repost(slot int) {
+	_, err := p.qp.PostRecv([]verbs.RecvWR{{WRID: uint64(slot), SGList: []verbs.SGE{p.mr.SGE(slot*puppetSlot, puppetSlot)}}})
+	require.NoError(p.t, err)
+}
+
+// frame is a message as it should be.
+func (p *puppet) frame(id bsdh.MID, ext, payload []byte) []byte {
+	p.seq++
+	h := bsdh.Header{MID: id, Bufs: puppetSlots, Len: uint32(bsdh.HeaderBytes + len(ext) + len(payload)), Seq: p.seq, Ack: p.heard}
+	return append(append(h.Append(nil), ext...), payload...)
+}
+
+// say sends a message as it should be.
+func (p *puppet) say(id bsdh.MID, ext []byte, payload ...byte) { p.raw(p.frame(id, ext, payload)) }
+
+// raw sends bytes.
+func (p *puppet) raw(b []byte) {
+	p.post(verbs.SendWR{Opcode: verbs.WRSend}, b)
+}
+
+// write writes to the ring of the Hello, and says that it is at an offset.
+func (p *puppet) write(at int, b []byte) {
+	p.seq++
+	p.post(verbs.SendWR{
+		Opcode: verbs.WRRDMAWriteWithImm, RemoteAddr: p.hello.Extension.Addr, RKey: p.hello.Extension.RKey, Imm: uint32(bsdh.MakeImm(uint32(at), false)),
+	}, b)
+}
+
+func (p *puppet) post(wr verbs.SendWR, b []byte) {
+	p.t.Helper()
+	n := copy(p.mr.Bytes()[puppetSlots*puppetSlot:], b)
+	require.Equal(p.t, len(b), n)
+	wr.WRID, wr.Flags, wr.SGList = 1<<32, verbs.SendSignaled, []verbs.SGE{p.mr.SGE(puppetSlots*puppetSlot, n)}
+	_, err := p.qp.PostSend([]verbs.SendWR{wr})
+	require.NoError(p.t, err)
+	for sent := false; !sent; { // the bytes are used again
+		sent = p.poll()
+	}
+}
+
+// poll waits for completions, and reports whether there was that of a send.
+func (p *puppet) poll() (sent bool) {
+	p.t.Helper()
+	ctx, cancel := context.WithTimeout(p.t.Context(), hang)
+	defer cancel()
+	wcs := make([]verbs.WC, 16)
+	n, err := p.cq.PollWait(ctx, wcs)
+	require.NoError(p.t, err)
+	for _, wc := range wcs[:n] {
+		if wc.WRID == 1<<32 {
+			sent = true // or failed: the peer may be gone
+			continue
+		}
+		require.NoError(p.t, wc.Err())
+		p.inbox = append(p.inbox, wc)
+	}
+	return sent
+}
+
+// next waits for a message, and returns its header and what is behind that.
+func (p *puppet) next() (h bsdh.Header, body []byte) {
+	p.t.Helper()
+	for len(p.inbox) == 0 {
+		p.poll()
+	}
+	wc := p.inbox[0]
+	p.inbox = p.inbox[1:]
+	p.heard++
+	slot := int(wc.WRID)
+	b := append([]byte(nil), p.mr.Bytes()[slot*puppetSlot:][:wc.ByteLen]...)
+	p.repost(slot)
+	h, err := bsdh.ParseHeader(b)
+	require.NoError(p.t, err)
+	return h, b[bsdh.HeaderBytes:]
+}
+
+// want waits for a message of a kind.
+func (p *puppet) want(id bsdh.MID) (body []byte) {
+	p.t.Helper()
+	h, body := p.next()
+	require.Equal(p.t, id, h.MID)
+	return body
+}

@@ -1,0 +1,162 @@
+package sdp_test
+
+import (
+	"context"
+	"net"
+	"net/netip"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/cm"
+	"github.com/softrnic/softrnic/rnic"
+	"github.com/softrnic/softrnic/sdp"
+)
+
+// silent is an address where nobody answers.
+var silent = netip.MustParseAddrPort("127.91.91.90:7471")
+
+// TestCloseDuringHandshakes: a stack that ends ends the dials that are under way,
+// and what accepts at its listeners.
+func TestCloseDuringHandshakes(t *testing.T) {
+	s, err := sdp.New(device(t, rnic.Options{}), nil, sdp.Options{})
+	require.NoError(t, err)
+	l, err := s.ListenPort(0, 0)
+	require.NoError(t, err)
+	p := newPuppet(t)
+	errs := make(chan error, 11)
+	for range cap(errs) - 1 {
+		go func() {
+			_, err := s.DialAddr(t.Context(), p.addr(), sdp.Dialer{UDPPort: p.udpPort})
+			errs <- err
+		}()
+	}
+	for range cap(errs) - 1 {
+		_, err := p.l.Accept(t.Context()) // and does not answer
+		require.NoError(t, err)
+	}
+	go func() {
+		_, err := l.Accept()
+		errs <- err
+	}()
+	require.NoError(t, s.Close())
+	for range cap(errs) {
+		require.ErrorIs(t, <-errs, net.ErrClosed)
+	}
+}
+
+// TestCloseAmidDials: a stack ends while others come and go, at any moment.
+func TestCloseAmidDials(t *testing.T) {
+	a := stack(t, rnic.Options{}, sdp.Options{})
+	for range 20 {
+		dev := device(t, rnic.Options{}).(*rnic.Device)
+		port, err := dev.QueryPort(1)
+		require.NoError(t, err)
+		b, err := sdp.New(dev, nil, sdp.Options{Buffers: 2, BufferBytes: 1 << 10, Queue: 4, Receives: 8})
+		require.NoError(t, err)
+		l, err := b.ListenPort(0, 2)
+		require.NoError(t, err)
+		var all sync.WaitGroup
+		ctx, cancel := context.WithTimeout(t.Context(), hang)
+		first := make(chan struct{}, 8)
+		for range cap(first) {
+			all.Go(func() {
+				for {
+					c, err := a.DialAddr(ctx, l.Addr().(sdp.Addr).AddrPort, sdp.Dialer{UDPPort: port.UDPPort})
+					if err != nil {
+						return
+					}
+					c.Close()
+					select {
+					case first <- struct{}{}:
+					default:
+					}
+				}
+			})
+		}
+		all.Go(func() {
+			for {
+				c, err := l.Accept()
+				if err != nil {
+					return
+				}
+				c.Close()
+			}
+		})
+		<-first
+		require.NoError(t, b.Close())
+		cancel()
+		all.Wait()
+	}
+}
+
+// TestClosedStack begins nothing any more, and has left the ports of a manager
+// that is not its own.
+func TestClosedStack(t *testing.T) {
+	dev := device(t, rnic.Options{})
+	m, err := cm.New(dev, cm.Options{})
+	require.NoError(t, err)
+	defer m.Close()
+	s, err := sdp.New(dev, m, sdp.Options{})
+	require.NoError(t, err)
+	l, err := s.ListenPort(0, 0)
+	require.NoError(t, err)
+	require.NoError(t, s.Close())
+	require.NoError(t, s.Close(), "twice")
+	_, err = s.Listen("sdp", ":0")
+	require.ErrorIs(t, err, net.ErrClosed)
+	_, err = s.Dial("sdp", silent.String())
+	require.ErrorIs(t, err, net.ErrClosed)
+	_, err = s.ListenPacket(0)
+	require.ErrorIs(t, err, net.ErrClosed)
+
+	again, err := sdp.New(dev, m, sdp.Options{})
+	require.NoError(t, err)
+	defer again.Close()
+	_, err = again.ListenPort(l.Addr().(sdp.Addr).Port(), 0)
+	require.NoError(t, err, "the port is free")
+	require.NoError(t, l.Close())
+}
+
+// TestBacklog: no more connections are answered than the backlog has places for.
+// Those beyond it wait, and come when Accept makes room.
+func TestBacklog(t *testing.T) {
+	const backlog = 3
+	e := newEnds(t, rnic.Options{}, sdp.Options{})
+	l, err := e.b.ListenPort(0, backlog)
+	require.NoError(t, err)
+	defer l.Close()
+	dial := func(patience time.Duration) error {
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		defer cancel()
+		c, err := e.a.DialAddr(ctx, l.Addr().(sdp.Addr).AddrPort, sdp.Dialer{UDPPort: e.port})
+		if err == nil {
+			t.Cleanup(func() { c.Close() })
+		}
+		return err
+	}
+	for range backlog {
+		require.NoError(t, dial(hang))
+	}
+	require.ErrorIs(t, dial(100*time.Millisecond), context.DeadlineExceeded, "nobody has accepted")
+	more := make(chan error, backlog)
+	for range backlog {
+		go func() { more <- dial(hang) }()
+	}
+	for range 2 * backlog {
+		c, err := l.Accept()
+		require.NoError(t, err)
+		require.NoError(t, c.Close())
+	}
+	for range backlog {
+		require.NoError(t, <-more)
+	}
+
+	for _, backlog := range []int{-1, 0} { // the default
+		l, err := e.b.ListenPort(0, backlog)
+		require.NoError(t, err)
+		require.NoError(t, l.Close())
+	}
+}
