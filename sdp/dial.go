@@ -2,7 +2,6 @@ package sdp
 
 import (
 	"context"
-	"errors"
 	"net"
 	"net/netip"
 
@@ -27,7 +26,7 @@ func (s *Stack) Dial(network, address string) (net.Conn, error) {
 // DialContext is Dial with a context, which counts until the connection is there:
 // what http.Transport wants.
 func (s *Stack) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
-	to, err := resolve(ctx, network, address)
+	to, err := s.resolve(ctx, network, address)
 	if err != nil {
 		return nil, &net.OpError{Op: "dial", Net: "sdp", Err: err}
 	}
@@ -38,8 +37,8 @@ func (s *Stack) DialContext(ctx context.Context, network, address string) (net.C
 	return c, nil
 }
 
-// resolve reads an address.
-func resolve(ctx context.Context, net_, address string) (netip.AddrPort, error) {
+// resolve reads an address. A name has one of the adapter's kind.
+func (s *Stack) resolve(ctx context.Context, net_, address string) (netip.AddrPort, error) {
 	switch net_ {
 	case network, "tcp", "tcp4", "tcp6":
 	default:
@@ -56,7 +55,11 @@ func resolve(ctx context.Context, net_, address string) (netip.AddrPort, error) 
 	if err != nil {
 		return netip.AddrPort{}, err
 	}
-	ips, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+	family := "ip4"
+	if s.cm.Addr().Addr().Is6() {
+		family = "ip6"
+	}
+	ips, err := net.DefaultResolver.LookupNetIP(ctx, family, host)
 	if err != nil {
 		return netip.AddrPort{}, err
 	}
@@ -101,7 +104,7 @@ func (s *Stack) dial(ctx context.Context, to netip.AddrPort, d Dialer) (c *Conn,
 		if s.ctx.Err() != nil {
 			return nil, errClosedStack
 		}
-		return nil, refusal(err)
+		return nil, dialError(err)
 	}
 	c.establish(conn)
 	ack, err := bsdh.ParseHelloAck(conn.PrivateData())
@@ -122,15 +125,6 @@ func (s *Stack) dial(ctx context.Context, to netip.AddrPort, d Dialer) (c *Conn,
 // receives is asked again soon, and for ever: it may be computing.
 func connectOptions() verbs.ConnectOptions {
 	return verbs.ConnectOptions{RNRRetry: 7, MinRNRTimer: 1, MaxRdAtomic: 4, MaxDestRdAtomic: 4}
-}
-
-// refusal is the error of a dial that was refused.
-func refusal(err error) error {
-	var rejected *cm.RejectError
-	if errors.As(err, &rejected) {
-		return errors.Join(errRefused, err)
-	}
-	return err
 }
 
 // start makes the connection work.

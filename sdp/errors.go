@@ -1,22 +1,27 @@
 package sdp
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"io"
 	"net"
 	"os"
 	"syscall"
 
+	"github.com/softrnic/softrnic/cm"
 	"github.com/softrnic/softrnic/sdp/protocol"
 )
 
 // Errors of a connection that has ended before its time. They are in the
 // *net.OpError that a call returns.
 var (
-	// ErrReset is in every such error: the peer or its host is gone, or one
-	// end has closed with data on the way to it.
+	// ErrReset says that the peer or its host is gone, or that one end has
+	// closed with data on the way to it. It is syscall.ECONNRESET, too.
 	ErrReset = protocol.ErrReset
 
-	// ErrAborted says that the peer gave up sending (AbortConn).
+	// ErrAborted says that the peer gave up sending, and said so (AbortConn).
+	// It is syscall.ECONNRESET, too.
 	ErrAborted = protocol.ErrAborted
 
 	// ErrProtocol says that the peer sent what cannot be; the text tells what.
@@ -28,6 +33,9 @@ func (c *Conn) opError(op string, err error) error {
 	if err == nil || err == io.EOF {
 		return err
 	}
+	if errors.Is(err, ErrReset) || errors.Is(err, ErrAborted) {
+		err = reset{err}
+	}
 	return &net.OpError{Op: op, Net: network, Source: c.local, Addr: c.remote, Err: err}
 }
 
@@ -37,5 +45,35 @@ const network = "sdp"
 // Who writes to a connection that is closed for writing is told as with TCP.
 var errShut = &os.SyscallError{Syscall: "write", Err: syscall.EPIPE}
 
-// errRefused is what package net says when nobody listens.
-var errRefused = &os.SyscallError{Syscall: "connect", Err: syscall.ECONNREFUSED}
+// What package net says when nobody listens, and when nobody is there.
+var (
+	errRefused  = &os.SyscallError{Syscall: "connect", Err: syscall.ECONNREFUSED}
+	errNoAnswer = &os.SyscallError{Syscall: "connect", Err: syscall.ETIMEDOUT}
+)
+
+// dialError is the error of a dial in package net's words, and the reason.
+func dialError(err error) error {
+	var rejected *cm.RejectError
+	switch {
+	case errors.As(err, &rejected):
+		return fmt.Errorf("%w: %w", errRefused, err)
+	case errors.Is(err, cm.ErrUnreachable):
+		return timeout{fmt.Errorf("%w: %w", errNoAnswer, err)}
+	case errors.Is(err, context.DeadlineExceeded):
+		return timeout{err}
+	}
+	return err
+}
+
+// timeout is an error of which net.Error's Timeout is true.
+type timeout struct{ error }
+
+func (timeout) Timeout() bool   { return true }
+func (e timeout) Unwrap() error { return e.error }
+
+// reset is an error of a connection that the peer, or its host, has ended: the
+// same to errors.Is as with TCP.
+type reset struct{ error }
+
+func (reset) Is(target error) bool { return target == syscall.ECONNRESET }
+func (e reset) Unwrap() error      { return e.error }

@@ -1,6 +1,10 @@
 package sdp
 
-import "time"
+import (
+	"context"
+	"net/netip"
+	"time"
+)
 
 // QueuePair is what peers are told.
 func (c *PacketConn) QueuePair() (qpn, qkey uint32) { return c.qp.Num(), c.qkey }
@@ -26,4 +30,12 @@ func (c *PacketConn) AgePeers() {
 	for _, p := range c.peers.all {
 		p.asked = time.Now().Add(-peerTime - time.Second)
 	}
+}
+
+// UDPPort is that of the stack's adapter.
+func (s *Stack) UDPPort() uint16 { return s.cm.Addr().Port() }
+
+// Resolve is what Dial makes of an address.
+func (s *Stack) Resolve(ctx context.Context, network, address string) (netip.AddrPort, error) {
+	return s.resolve(ctx, network, address)
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"net/netip"
 	"os"
 	"sync"
@@ -201,9 +202,9 @@ func askError(err error) error {
 	case err == nil:
 		return nil
 	case errors.As(err, &refused):
-		return errors.Join(errRefused, err)
+		return fmt.Errorf("%w: %w", errRefused, err)
 	case errors.Is(err, cm.ErrUnreachable), errors.Is(err, context.DeadlineExceeded):
-		return errors.Join(&os.SyscallError{Syscall: "write", Err: syscall.EHOSTUNREACH}, cm.ErrUnreachable)
+		return fmt.Errorf("%w: %w", &os.SyscallError{Syscall: "write", Err: syscall.EHOSTUNREACH}, cm.ErrUnreachable)
 	}
 	return err
 }
