@@ -2,50 +2,35 @@ package sdp
 
 import (
 	"errors"
+	"fmt"
 	"net"
 
 	"github.com/softrnic/softrnic/sdp/flow"
 	"github.com/softrnic/softrnic/sdp/protocol"
 	"github.com/softrnic/softrnic/verbs"
+	"github.com/softrnic/softrnic/wire/bsdh"
 )
 
-// errSize is for buffers that the flow control does not enlarge.
-var errSize = errors.New("the buffer is not enlarged: it is not shorter than that, a change is under way, or it is the other end's to change (see SetWriteBuffer)")
+// Why a buffer is not enlarged.
+var (
+	errBusy   = errors.New("the last change of its size has not ended; try again when more has been read")
+	errCredit = errors.New("with Credit flow control the other end enlarges it, by SetWriteBuffer")
+	errRing   = fmt.Errorf("at most %d bytes", bsdh.MaxRing-1)
+	errFixed  = errors.New("the send buffer is as long as Options.Buffers and BufferBytes say; only with Credit flow control messages may grow")
+)
 
 // SetReadBuffer makes the receive buffer bytes long at least. The designs with
 // a ring (NIC and RDMA) have the peer go on in a longer one, while what is in
 // the old one is being read. With Credit it is the peer who asks.
-func (c *Conn) SetReadBuffer(bytes int) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	defer c.leave()
-	if c.closed {
-		return c.opError("set", net.ErrClosed)
-	}
-	c.poll()
-	if c.design == flow.Credit || c.old != nil {
-		return c.opError("set", errSize)
-	}
-	if c.design == flow.NIC {
-		bytes += c.cfg.Window
-	}
-	mr, err := c.stack.pd.RegMR(make([]byte, bytes), verbs.AccessLocalWrite|verbs.AccessRemoteWrite)
-	if err != nil {
-		return c.opError("set", err)
-	}
-	if !c.core.ChangeRing(memory(mr)) {
-		_ = mr.Dereg()
-		return c.opError("set", errSize)
-	}
-	c.replace(ringRegion, mr)
-	c.post()
-	return nil
-}
+func (c *Conn) SetReadBuffer(bytes int) error { return c.setBuffer(c.growRing, bytes) }
 
 // SetWriteBuffer asks the peer for receive buffers that take messages of bytes
 // bytes (ChRcvBuf), which the peer may grant: with Credit only, where the size
 // of buffers bounds that of messages, and up to the size of our own buffers.
-func (c *Conn) SetWriteBuffer(bytes int) error {
+func (c *Conn) SetWriteBuffer(bytes int) error { return c.setBuffer(c.growMessages, bytes) }
+
+// setBuffer enlarges a buffer.
+func (c *Conn) setBuffer(grow func(bytes int) error, bytes int) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	defer c.leave()
@@ -53,10 +38,50 @@ func (c *Conn) SetWriteBuffer(bytes int) error {
 		return c.opError("set", net.ErrClosed)
 	}
 	c.poll()
-	if !c.core.AskSize(bytes) {
-		return c.opError("set", errSize)
+	err := c.core.Err()
+	if err == nil {
+		err = grow(bytes)
+		c.post()
 	}
-	c.post()
+	return c.opError("set", err)
+}
+
+func (c *Conn) growRing(bytes int) error {
+	slack := 0
+	if c.design == flow.NIC {
+		slack = c.cfg.Window
+	}
+	switch {
+	case c.design == flow.Credit:
+		return errCredit
+	case bytes <= len(c.regions[ringRegion].Bytes())-slack:
+		return nil
+	case int64(bytes) >= bsdh.MaxRing-int64(slack):
+		return errRing
+	case c.old != nil:
+		return errBusy
+	}
+	mr, err := c.stack.pd.RegMR(make([]byte, bytes+slack), verbs.AccessLocalWrite|verbs.AccessRemoteWrite)
+	if err != nil {
+		return err
+	}
+	if !c.core.ChangeRing(memory(mr)) {
+		_ = mr.Dereg()
+		return errBusy
+	}
+	c.replace(ringRegion, mr)
+	return nil
+}
+
+func (c *Conn) growMessages(bytes int) error {
+	switch {
+	case c.design != flow.Credit && bytes > c.cfg.Buffers*c.cfg.BufferBytes:
+		return errFixed
+	case c.design != flow.Credit || bytes <= c.core.PeerSize():
+		return nil
+	case !c.core.AskSize(bytes):
+		return errBusy
+	}
 	return nil
 }
 

@@ -3,6 +3,7 @@ package sdp_test
 import (
 	"bytes"
 	"io"
+	"math"
 	"testing"
 	"time"
 
@@ -36,7 +37,13 @@ func TestLargerRing(t *testing.T) {
 			go func() { _, _ = a.Read(make([]byte, 1)) }() // with RDMA what is held back needs a call
 			carry(t, a, b, random(100_000, 1))
 			before := b.Stats()
-			require.Error(t, b.SetReadBuffer(1000), "it would be shorter")
+			for _, enough := range []int{math.MinInt, -1, 0, 1000, 4 * 4096} {
+				require.NoError(t, b.SetReadBuffer(enough))
+				require.Equal(t, before.Registered, b.Stats().Registered, "it is long enough")
+			}
+			require.ErrorContains(t, b.SetReadBuffer(math.MaxInt), "at most 2147483647 bytes")
+			require.NoError(t, a.SetWriteBuffer(4*4096))
+			require.ErrorContains(t, a.SetWriteBuffer(4*4096+1), "Options.Buffers")
 			require.NoError(t, b.SetReadBuffer(200_000))
 			carry(t, a, b, random(1<<20, 2))
 			require.Greater(t, b.Stats().Registered, before.Registered+100_000)
@@ -59,13 +66,26 @@ func TestLargerMessages(t *testing.T) {
 	a, b := newEnds(t, rnic.Options{}, o).dial(t)
 	carry(t, a, b, random(100_000, 1))
 	require.Equal(t, 1000, a.PeerBuffer())
-	require.Error(t, a.SetWriteBuffer(900), "it would be shorter")
-	require.Error(t, a.SetReadBuffer(5000), "the peer asks, not we")
+	require.NoError(t, a.SetWriteBuffer(900), "they are long enough")
+	require.ErrorContains(t, a.SetReadBuffer(5000), "by SetWriteBuffer", "the peer asks, not we")
 	require.NoError(t, a.SetWriteBuffer(10_000))
 	carry(t, a, b, random(200_000, 2))
 	carry(t, b, a, random(100_000, 3))
 	require.Equal(t, 4000, a.PeerBuffer(), "as much as the peer grants")
 	require.Equal(t, 1000, b.PeerBuffer())
+}
+
+// TestBufferChangeUnderWay: there is one at a time, and this peer does not answer.
+func TestBufferChangeUnderWay(t *testing.T) {
+	for d, set := range map[sdp.Design]func(c *sdp.Conn, bytes int) error{
+		sdp.NIC: (*sdp.Conn).SetReadBuffer, sdp.RDMA: (*sdp.Conn).SetReadBuffer, sdp.Credit: (*sdp.Conn).SetWriteBuffer,
+	} {
+		p := newPuppet(t)
+		c, err := p.dialed(stack(t, rnic.Options{}, sdp.Options{}), d, p.ack(d))
+		require.NoError(t, err)
+		require.NoError(t, set(c, 1<<20))
+		require.ErrorContains(t, set(c, 2<<20), "has not ended")
+	}
 }
 
 // TestKeepAlive: who has not heard from its peer asks whether it is there, and
