@@ -21,8 +21,7 @@ func (c *Conn) Close() error {
 	c.closed = true
 	c.lingers.Store(true)
 	if c.lingering == 0 {
-		c.core.Fail(net.ErrClosed)
-		c.teardown()
+		c.giveUp()
 		c.mu.Unlock()
 		return nil
 	}
@@ -78,8 +77,14 @@ func (c *Conn) abort() {
 		return
 	}
 	c.closed = true
-	c.readDeadline.interrupt()
-	c.writeLimit.interrupt()
+	c.giveUp()
+}
+
+// giveUp drops what is under way, and resets the connection. The lock is held.
+func (c *Conn) giveUp() {
+	if c.core.Abort() {
+		c.post()
+	}
 	c.core.Fail(net.ErrClosed)
 	c.teardown()
 }
@@ -98,17 +103,34 @@ func (c *Conn) teardown() {
 	c.notify()
 	farewell := c.farewell()
 	go func() {
+		c.reading.Lock() // until the calls are out
+		c.writing.Lock()
+		c.lastWord()
 		ctx, cancel := context.WithTimeout(context.Background(), farewell)
 		_ = c.cmConn.Disconnect(ctx)
 		cancel()
-		c.reading.Lock()
-		c.writing.Lock()
 		c.free()
 		c.writing.Unlock()
 		c.reading.Unlock()
 		c.stack.leave(c)
 		close(c.gone)
 	}()
+}
+
+// lastWord waits, not long, until the peer has the AbortConn that was posted, if
+// one was. No call is there any more.
+func (c *Conn) lastWord() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.core.Aborting() {
+		return
+	}
+	limit := newDeadline()
+	limit.set(time.Now().Add(time.Second))
+	for c.core.Aborting() && !limit.past() {
+		c.pump(limit)
+	}
+	limit.set(time.Time{})
 }
 
 // farewell is how long the peer may take to say that it knows of the end: not

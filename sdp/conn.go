@@ -168,6 +168,8 @@ func (c *Conn) write(p []byte) (n int, err error) {
 	direct := c.zeroCopy > 0
 	for {
 		switch {
+		case n > 0 && n == len(p) && c.core.Err() == nil:
+			return n, nil // whatever has happened meanwhile
 		case c.closed:
 			return n, net.ErrClosed
 		case c.core.Closing():
@@ -206,7 +208,8 @@ func (c *Conn) write(p []byte) (n int, err error) {
 }
 
 // CloseWrite ends our half of the stream, as (*net.TCPConn).CloseWrite does: the
-// peer reads what was written before, and then io.EOF.
+// peer reads what was written before, and then io.EOF. It waits for a Write that
+// is under way.
 func (c *Conn) CloseWrite() error {
 	c.writing.Lock()
 	defer c.writing.Unlock()
@@ -218,5 +221,5 @@ func (c *Conn) CloseWrite() error {
 	}
 	c.core.CloseWrite()
 	c.post()
-	return nil
+	return c.opError("close", c.core.Err())
 }

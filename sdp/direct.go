@@ -1,6 +1,7 @@
 package sdp
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/softrnic/softrnic/verbs"
@@ -50,11 +51,11 @@ func (c *Conn) writeDirect(p []byte) (n int, err error) {
 		c.core.Spill() // what is here may be in the way of the answer
 		c.post()
 		c.patience(toOffer, c.stack.options.OfferTime, c.writeLimit)
-		if c.core.Drain() == 0 && c.core.Offering() {
+		if c.core.Offering() {
 			c.core.CancelOffer()
 			c.post()
 		}
-		c.settle(toOffer)
+		c.reclaim(toOffer, len(p))
 		n, _ = c.core.Offered()
 	})
 	return n, lent
@@ -66,7 +67,8 @@ func (c *Conn) place(p []byte) (n int, err error) {
 	lent := c.lend(p, 0, func(mr verbs.MR) {
 		c.core.Place(mr.SGE(0, len(p)))
 		c.post()
-		c.settle(toPlace)
+		c.wait(toPlace, c.writeLimit)
+		c.reclaim(toPlace, len(p))
 		n, _ = c.core.Placed()
 	})
 	return n, lent
@@ -87,7 +89,8 @@ func (c *Conn) fetch(p []byte) (n int, err error) {
 	lent := c.lend(p, verbs.AccessLocalWrite, func(mr verbs.MR) {
 		c.core.Fetch(mr.SGE(0, len(p)))
 		c.post()
-		c.settle(toFetch)
+		c.wait(toFetch, c.readDeadline)
+		c.reclaim(toFetch, len(p))
 		n, _ = c.core.Fetched()
 	})
 	c.large = true
@@ -119,7 +122,7 @@ func (c *Conn) sink(p []byte) (n int, err error) {
 			c.core.CancelSink()
 			c.post()
 		}
-		c.settle(toSink)
+		c.reclaim(toSink, len(p))
 		n, _ = c.core.Sunk()
 	})
 	c.large = n > 0
@@ -136,10 +139,26 @@ func (c *Conn) patience(w wish, long time.Duration, d *deadline) {
 	limit.set(time.Time{})
 }
 
-// settle waits for what the peer or the adapter must answer before the
-// application's memory is its own again, whatever the deadline. The adapter
-// answers in any case: by a failure, if the peer does not.
-func (c *Conn) settle(w wish) { c.wait(w, never) }
+// returnTime is how long a peer may take to give back lent memory that we want
+// to have back. What has to travel meanwhile gets a second more for each MiB.
+const returnTime = time.Minute
+
+// reclaim waits until memory of so many bytes that was lent is the application's
+// own again, whatever the deadline: until the peer or the adapter has given the
+// answer that it owes. The adapter of a peer that is gone is an answer, too. A
+// peer that is there and gives none does not keep to SDP.
+func (c *Conn) reclaim(w wish, bytes int) {
+	if c.granted(w) {
+		return
+	}
+	long := c.stack.returnTime + time.Duration(bytes>>20)*time.Second
+	c.patience(w, long, never)
+	if !c.granted(w) {
+		c.core.Fail(fmt.Errorf("%w: it has not given back memory that was lent to it, %v after it was asked to", ErrProtocol, long))
+		_ = c.qp.Modify(verbs.QPAttr{State: verbs.StateErr}, verbs.AttrState) // nothing touches it any more
+		c.notify()
+	}
+}
 
 // never is the deadline that does not come.
 var never = newDeadline()

@@ -84,3 +84,33 @@ func TestReadDeadlineBesideFullPeer(t *testing.T) {
 		require.ErrorIs(t, <-stuck, net.ErrClosed)
 	})
 }
+
+// TestWholeWrite: a Write that has taken all of its bytes has no error, also if
+// its deadline has passed meanwhile.
+func TestWholeWrite(t *testing.T) {
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	eachDesign(t, func(t *testing.T, o sdp.Options) {
+		o.ZeroCopy = 16 << 10
+		a, b := newEnds(t, rnic.Options{}, o).dial(t)
+		read := make(chan error, 1)
+		go func() {
+			_, err := io.CopyBuffer(onlyWriter{io.Discard}, onlyReader{b}, make([]byte, 64<<10))
+			read <- err
+		}()
+		rng, p, whole := rand.New(rand.NewPCG(seed, 3)), make([]byte, 64<<10), 0
+		for range 500 {
+			require.NoError(t, a.SetWriteDeadline(time.Now().Add(time.Duration(rng.IntN(400))*time.Microsecond)))
+			n, err := a.Write(p)
+			if n == len(p) {
+				require.NoError(t, err)
+				whole++
+			} else {
+				require.ErrorIs(t, err, os.ErrDeadlineExceeded)
+			}
+		}
+		t.Logf("%d of 500 in time", whole)
+		require.NoError(t, a.Close())
+		require.NoError(t, <-read)
+	})
+}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/softrnic/softrnic/cm"
 	"github.com/softrnic/softrnic/verbs"
@@ -23,6 +24,8 @@ type Stack struct {
 	pd      verbs.PD
 	channel verbs.CompChannel
 	options Options
+
+	returnTime time.Duration // see Conn.reclaim
 
 	ctx     context.Context // ends with the stack
 	cancel  context.CancelFunc
@@ -46,7 +49,7 @@ func New(dev verbs.Device, m *cm.Manager, o Options) (*Stack, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
-	s := &Stack{dev: dev, cm: m, options: o, conns: make(map[verbs.CQ]*Conn), packets: make(map[*PacketConn]struct{}), kick: make(chan struct{}, 1)}
+	s := &Stack{dev: dev, cm: m, options: o, returnTime: returnTime, conns: make(map[verbs.CQ]*Conn), packets: make(map[*PacketConn]struct{}), kick: make(chan struct{}, 1)}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	if err := s.open(); err != nil {
 		s.free()

@@ -1,0 +1,188 @@
+package sdp_test
+
+import (
+	"io"
+	"os"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/rnic"
+	"github.com/softrnic/softrnic/sdp"
+	"github.com/softrnic/softrnic/wire/bsdh"
+)
+
+// TestPlainPeer: a peer that knows nothing of our flow controls gets the
+// standard's, whatever was asked for, byte by byte.
+func TestPlainPeer(t *testing.T) {
+	eachDesign(t, func(t *testing.T, o sdp.Options) {
+		p := newPuppet(t)
+		c, err := p.dialed(stack(t, rnic.Options{}, o), o.Design, p.ack(sdp.Credit))
+		require.NoError(t, err)
+		require.Equal(t, sdp.Credit, c.Design())
+		require.NoError(t, c.SetDeadline(time.Now().Add(hang)))
+		_, err = c.Write([]byte("hello"))
+		require.NoError(t, err)
+		h, body := p.next()
+		require.Equal(t, bsdh.MIDData, h.MID)
+		require.EqualValues(t, 1, h.Seq)
+		require.EqualValues(t, bsdh.HeaderBytes+5, h.Len)
+		require.Zero(t, h.Flags)
+		require.Equal(t, "hello", string(body))
+		p.say(bsdh.MIDData, nil, []byte("you, too")...)
+		got := make([]byte, 8)
+		_, err = io.ReadFull(c, got)
+		require.NoError(t, err)
+		require.Equal(t, "you, too", string(got))
+
+		go c.Write(make([]byte, 200<<10)) // more than the threshold of zero-copy
+		avail, err := bsdh.ParseSrcAvail(p.want(bsdh.MIDSrcAvail))
+		require.NoError(t, err)
+		require.EqualValues(t, 200<<10, avail.Len)
+		p.say(bsdh.MIDSendSm, nil)
+
+		p.say(bsdh.MIDDisConn, nil)
+		_, err = c.Read(got)
+		require.Equal(t, io.EOF, err)
+	})
+}
+
+// lies are what a peer sends that cannot be, and how the connection ends.
+var lies = []struct {
+	name   string
+	design sdp.Design
+	say    func(p *puppet)
+	cause  string
+}{
+	{"a length beyond the message", sdp.Credit, func(p *puppet) { b := p.frame(bsdh.MIDData, nil, []byte{1}); b[7]++; p.raw(b) }, "says that it is 18 bytes long, 17 arrived"},
+	{"a length below the header", sdp.NIC, func(p *puppet) { b := p.frame(bsdh.MIDData, nil, nil); b[7] = 3; p.raw(b) }, "says that it is 3 bytes long"},
+	{"half a header", sdp.RDMA, func(p *puppet) { p.raw(p.frame(bsdh.MIDData, nil, nil)[:7]) }, "7 bytes arrived"},
+	{"nothing", sdp.NIC, func(p *puppet) { p.raw(nil) }, "0 bytes arrived"},
+	{"an unknown id", sdp.NIC, func(p *puppet) { p.say(0x42, nil) }, "MID 0x42"},
+	{"another number", sdp.Credit, func(p *puppet) { p.seq = 5; p.say(bsdh.MIDData, nil, 1) }, "has number 6; 1 was due"},
+	{"credits for what was not sent", sdp.Credit, func(p *puppet) { p.heard = 9; p.say(bsdh.MIDData, nil) }, "acknowledges message 9, which was not sent"},
+	{"an offset outside of the ring", sdp.NIC, func(p *puppet) { p.write(1<<31-1, []byte{1}) }, "a write of 1 bytes at 2147483647 of the ring"},
+	{"an offset inside, but not the next", sdp.RDMA, func(p *puppet) { p.write(100, []byte{1}) }, "a write of 1 bytes at 100 of the ring"},
+	{"more than a window", sdp.NIC, func(p *puppet) { p.hello.Extension.Window = 0; p.write(0, make([]byte, puppetSlot)) }, "more than there is room for"},
+	{"free room that was never used", sdp.RDMA, func(p *puppet) { p.say(bsdh.MIDRingUpdate, bsdh.RingUpdate{Freed: 99}.Append(nil)) }, "99 bytes are free again"},
+	{"a ring that shrinks", sdp.NIC, func(p *puppet) { p.say(bsdh.MIDRingChange, bsdh.RingChange{Ring: 1}.Append(nil)) }, "RingChange from"},
+	{"data after its end", sdp.NIC, func(p *puppet) { p.say(bsdh.MIDDisConn, nil); p.write(0, []byte{1}) }, "a write after DisConn"},
+	{"two ends", sdp.RDMA, func(p *puppet) { p.say(bsdh.MIDDisConn, nil); p.say(bsdh.MIDDisConn, nil) }, "DisConn twice"},
+	{"a completion of nothing", sdp.NIC, func(p *puppet) { p.say(bsdh.MIDRdmaWrCompl, bsdh.RdmaCompl{Len: 1 << 30}.Append(nil)) }, "there was no SinkAvail"},
+}
+
+// TestLiars: the connection to a peer that lies ends with an error that says how
+// it has. Others of the same stack go on.
+func TestLiars(t *testing.T) {
+	e := newEnds(t, rnic.Options{}, sdp.Options{Window: puppetSlot / 2, Buffers: 4, BufferBytes: puppetSlot})
+	a, b := e.dial(t)
+	for _, lie := range lies {
+		t.Run(lie.name, func(t *testing.T) {
+			p := newPuppet(t)
+			c, err := p.dialed(e.a, lie.design, p.ack(lie.design))
+			require.NoError(t, err)
+			defer c.Close()
+			require.NoError(t, c.SetDeadline(time.Now().Add(hang)))
+			lie.say(p)
+			for err == nil || err == io.EOF { // what came before may be read
+				_, err = c.Read(make([]byte, 1))
+				if err == io.EOF {
+					_, err = c.Write([]byte{1})
+				}
+			}
+			require.ErrorIs(t, err, sdp.ErrProtocol)
+			require.ErrorContains(t, err, lie.cause)
+			require.ErrorContains(t, err, p.addr().String())
+			_, again := c.Write([]byte{1})
+			require.ErrorIs(t, again, sdp.ErrProtocol)
+			require.ErrorIs(t, c.CloseWrite(), sdp.ErrProtocol)
+			pingPong(t, a, b, 1000)
+		})
+	}
+}
+
+// TestLyingHelloAck ends a dial, and leaves nothing behind.
+func TestLyingHelloAck(t *testing.T) {
+	s := stack(t, rnic.Options{}, sdp.Options{})
+	for name, lie := range map[string]struct {
+		spoil func(a *bsdh.HelloAck)
+		cause string
+	}{
+		"no adverts":           {func(a *bsdh.HelloAck) { a.MaxAdverts = 0 }, "MaxAdverts 0"},
+		"no receives":          {func(a *bsdh.HelloAck) { a.Bufs = 0 }, "no receives"},
+		"another flow control": {func(a *bsdh.HelloAck) { a.Extension.Design = bsdh.DesignRDMA }, "flow control rdma, and nic was asked for"},
+		"no ring":              {func(a *bsdh.HelloAck) { a.Extension.Ring = 0 }, "a ring of 0 bytes"},
+		"a ring without end":   {func(a *bsdh.HelloAck) { a.Extension.Ring = 1<<32 - 1 }, "a ring of 4294967295 bytes"},
+		"a window beyond it":   {func(a *bsdh.HelloAck) { a.Extension.Window = 1 << 30 }, "a window of 1073741824 bytes"},
+		"tiny buffers":         {func(a *bsdh.HelloAck) { a.Extension, a.ActRcvSz = bsdh.Extension{}, 16 }, "receive buffers of 16 bytes"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPuppet(t)
+			ack := p.ack(sdp.NIC)
+			lie.spoil(&ack)
+			_, err := p.dialed(s, sdp.NIC, ack)
+			require.ErrorContains(t, err, lie.cause)
+			require.ErrorContains(t, err, p.addr().String())
+		})
+	}
+}
+
+// TestMemoryIsNotGivenBack: a peer that never answers a SrcAvailCancel, or a
+// SinkAvailCancel, holds up a call beyond its deadline, but not for ever.
+func TestMemoryIsNotGivenBack(t *testing.T) {
+	const size = 200 << 10
+	s := stack(t, rnic.Options{}, sdp.Options{ZeroCopy: size})
+	s.SetReturnTime(50 * time.Millisecond)
+	t.Run("write", func(t *testing.T) {
+		p := newPuppet(t)
+		c, err := p.dialed(s, sdp.NIC, p.ack(sdp.NIC))
+		require.NoError(t, err)
+		defer c.Close()
+		n, err := c.Write(make([]byte, size))
+		require.ErrorIs(t, err, sdp.ErrProtocol)
+		require.ErrorContains(t, err, "has not given back memory that was lent to it, 50ms after it was asked to")
+		require.Zero(t, n)
+		p.want(bsdh.MIDSrcAvail)
+		p.want(bsdh.MIDSrcAvailCancel)
+	})
+	t.Run("read", func(t *testing.T) {
+		p := newPuppet(t)
+		c, err := p.dialed(s, sdp.NIC, p.ack(sdp.NIC))
+		require.NoError(t, err)
+		defer c.Close()
+		read := make(chan error, 1)
+		go func() { // without a copy, so that the next Read lends at once
+			_, err := io.ReadFull(c, make([]byte, puppetSlot))
+			read <- err
+		}()
+		p.say(bsdh.MIDSrcAvail, bsdh.SrcAvail{Len: puppetSlot, RKey: p.mr.RKey(), Addr: p.mr.Addr()}.Append(nil))
+		p.want(bsdh.MIDRdmaRdCompl)
+		require.NoError(t, <-read)
+		require.NoError(t, c.SetReadDeadline(time.Now().Add(20*time.Millisecond)))
+		_, err = c.Read(make([]byte, size))
+		require.ErrorIs(t, err, os.ErrDeadlineExceeded)
+		require.NoError(t, c.SetReadDeadline(time.Time{}))
+		_, err = c.Read(make([]byte, size))
+		require.ErrorIs(t, err, sdp.ErrProtocol)
+		p.want(bsdh.MIDSinkAvail)
+		p.want(bsdh.MIDSinkAvailCancel)
+	})
+}
+
+// TestAborted: who has had the peer's end, and gives up its own half, says so.
+func TestAborted(t *testing.T) {
+	eachDesign(t, func(t *testing.T, o sdp.Options) {
+		a, b := newEnds(t, rnic.Options{}, o).dial(t)
+		require.NoError(t, a.CloseWrite())
+		_, err := io.ReadAll(b)
+		require.NoError(t, err)
+		require.NoError(t, b.SetLinger(0))
+		require.NoError(t, b.Close())
+		require.NoError(t, a.SetDeadline(time.Now().Add(hang)))
+		_, err = a.Read(make([]byte, 1))
+		require.ErrorIs(t, err, sdp.ErrAborted)
+		require.ErrorIs(t, err, syscall.ECONNRESET)
+	})
+}
