@@ -63,8 +63,10 @@
 //	os.ErrDeadlineExceeded    the deadline, and Timeout is true
 //	ErrReset                  the connection has ended before its time; the text tells why
 //	ErrAborted, ErrProtocol   the peer has given up, or does not speak SDP well
+//	syscall.ECONNRESET        ErrReset and ErrAborted are it, too
 //	syscall.EPIPE             a Write after CloseWrite
 //	syscall.ECONNREFUSED      a Dial that nobody wanted
+//	syscall.ETIMEDOUT         a Dial that nobody answered; Timeout is true
 //
 // A peer that is gone without a word is noticed when something is sent that
 // nobody acknowledges. Who only reads sends nothing: Options.KeepAlive asks.
