@@ -71,5 +71,6 @@
 //	SOFTRNIC_MPI_FAST        on: short messages by RDMA write, for which their receiver looks
 //	SOFTRNIC_MPI_NET         rdma; ud for datagrams by one queue pair; tcp for comparison
 //	SOFTRNIC_MPI_ONESIDED    messages: windows without RDMA, for comparison (Options.OneSided)
+//	SOFTRNIC_MPI_RAILS       queue pairs between two ranks, over which long messages are read
 //	SOFTRNIC_MPI_RENDEZVOUS  how longer messages travel: read, write or copy
 package mpi

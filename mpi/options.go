@@ -29,7 +29,8 @@ type Options struct {
 
 	// RDMA says how ranks talk. SOFTRNIC_MPI_EAGER sets the longest eager
 	// message in bytes, SOFTRNIC_MPI_RENDEZVOUS read, write or copy,
-	// SOFTRNIC_MPI_FAST on or off.
+	// SOFTRNIC_MPI_FAST on or off, SOFTRNIC_MPI_RAILS how many queue pairs
+	// there are between two ranks.
 	RDMA rdma.Options
 
 	TCP tcp.Options // the same, of TCP
@@ -106,6 +107,13 @@ func (o *Options) fill() error {
 		o.RDMA.Fast = true
 	default:
 		return fmt.Errorf("SOFTRNIC_MPI_FAST=%s: it takes on or off", v)
+	}
+	if v := os.Getenv("SOFTRNIC_MPI_RAILS"); v != "" {
+		n, err := strconv.Atoi(v)
+		if err != nil || n < 1 || n > rdma.MaxRails {
+			return fmt.Errorf("SOFTRNIC_MPI_RAILS=%s: it takes a number of queue pairs from 1 to %d", v, rdma.MaxRails)
+		}
+		o.RDMA.Rails = cmp.Or(o.RDMA.Rails, n)
 	}
 	switch v := os.Getenv("SOFTRNIC_MPI_ONESIDED"); strings.ToLower(v) {
 	case "", "direct":

@@ -36,6 +36,7 @@ type link struct {
 	recent    int  // packets since the last Flush
 	batch     batch
 	list      *list // of transfers, or nil
+	rails     []*rail
 	posted    uint32
 	completed uint32
 }
@@ -47,17 +48,19 @@ func (l *link) room() int { return sendQueue - int(l.posted-l.completed) }
 type ticket struct {
 	job  uint64
 	rank uint32
+	rail uint32 // 0: the connection itself
 }
 
 const (
 	ticketMagic = 0x4d504931 // "MPI1"
-	ticketSize  = 16
+	ticketSize  = 20
 )
 
 func (t ticket) bytes() []byte {
 	b := binary.BigEndian.AppendUint32(nil, ticketMagic)
 	b = binary.BigEndian.AppendUint64(b, t.job)
-	return binary.BigEndian.AppendUint32(b, t.rank)
+	b = binary.BigEndian.AppendUint32(b, t.rank)
+	return binary.BigEndian.AppendUint32(b, t.rail)
 }
 
 // check reads a ticket of the job.
@@ -75,13 +78,18 @@ func (f *Fabric) check(b []byte) (rank int, err error) {
 	return rank, nil
 }
 
+// ofRail tells the ticket of a rail, which check has read, from a connection's.
+func ofRail(b []byte) bool { return binary.BigEndian.Uint32(b[16:]) != 0 }
+
 func (f *Fabric) job() uint64 {
 	h := fnv.New64a()
 	h.Write([]byte(f.book.JobID()))
 	return h.Sum64()
 }
 
-func (f *Fabric) ticket() []byte { return ticket{f.job(), uint32(f.rank)}.bytes() }
+func (f *Fabric) ticket(rail int) []byte {
+	return ticket{f.job(), uint32(f.rank), uint32(rail)}.bytes()
+}
 
 // address is where a rank listens, as the book has it.
 type address struct {
@@ -141,6 +149,10 @@ func (f *Fabric) accept(r *cm.Request) {
 	rank, err := f.check(r.PrivateData())
 	if err == nil && rank < f.rank {
 		err = fmt.Errorf("%w: rank %d is a server to rank %d", fabric.ErrRefused, rank, f.rank)
+	}
+	if err == nil && ofRail(r.PrivateData()) {
+		f.acceptRail(r, rank)
+		return
 	}
 	var l *link
 	if err == nil {
@@ -240,6 +252,9 @@ func (f *Fabric) joined(l *link, conn *cm.Conn) {
 	}
 	if l.rank < f.rank { // we are the client: ours is the first packet (section 3.2)
 		l.up = true
+		if f.o.Rails > 1 {
+			f.work.Go(func() { f.dialRails(l) })
+		}
 		f.Send(l.rank, &envelope.Header{Kind: envelope.Hello, Source: uint32(f.rank)}, nil)
 		f.host.Core().Resume(l.rank)
 	}
@@ -298,7 +313,7 @@ func (f *Fabric) dial(rank int) {
 		if f.host.Do(func(*protocol.Core) { v, err = f.offer(l) }); err != nil {
 			return nil, err
 		}
-		return f.cm.Dial(ctx, a.at, cm.DialOptions{QP: l.qp, PrivateData: v.put(f.ticket()), UDPPort: a.udpPort, ConnectOptions: f.o.Connect})
+		return f.cm.Dial(ctx, a.at, cm.DialOptions{QP: l.qp, PrivateData: v.put(f.ticket(0)), UDPPort: a.udpPort, ConnectOptions: f.o.Connect})
 	}()
 	f.host.Do(func(c *protocol.Core) {
 		if err != nil {
@@ -316,7 +331,7 @@ func (f *Fabric) ask(rank int) {
 	defer cancel()
 	a, err := f.find(ctx, rank)
 	if err == nil {
-		_, err = f.cm.DialUD(ctx, a.at, cm.UDDialOptions{UDPPort: a.udpPort, PrivateData: f.ticket()})
+		_, err = f.cm.DialUD(ctx, a.at, cm.UDDialOptions{UDPPort: a.udpPort, PrivateData: f.ticket(0)})
 	}
 	if rejected := (*cm.UDRejectError)(nil); errors.As(err, &rejected) {
 		return // it has heard, and dials
@@ -366,11 +381,19 @@ func (f *Fabric) Close(ctx context.Context) error {
 				ends.Go(func() { _ = l.conn.Disconnect(ctx) })
 			}
 		}
+		for _, r := range f.rails {
+			if r.conn != nil {
+				ends.Go(func() { _ = r.conn.Disconnect(ctx) })
+			}
+		}
 	})
 	ends.Wait()
 	f.cancel()
 	err := f.cm.Close()
 	f.work.Wait()
+	for _, r := range f.rails {
+		err = errors.Join(err, r.qp.Destroy())
+	}
 	for _, l := range f.links {
 		if l != nil && l.qp != nil {
 			err = errors.Join(err, l.qp.Destroy())

@@ -20,7 +20,8 @@
 //
 // Longer messages travel as protocol.Scheme says, by RDMA READ or WRITE from
 // and to the program's memory. Registrations are kept (and memory with them)
-// until 64 others, or 256 MiB, have been used since. One-sided transfers of at most
+// until 64 others, or 256 MiB, have been used since. With Options.Rails they are read
+// over several queue pairs at once (multi-rail). One-sided transfers of at most
 // a packet, from memory that is not registered, go in the work request or through
 // a send buffer, and atomics do, too.
 //

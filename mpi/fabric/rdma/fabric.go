@@ -39,6 +39,7 @@ type Fabric struct {
 
 	links []*link          // by rank
 	byQP  map[uint32]*link // by queue pair number
+	rails map[uint32]*rail // by queue pair number
 	recvs slabs
 	sends pool
 	moves moves
@@ -50,14 +51,15 @@ type Fabric struct {
 
 	rings atomic.Pointer[[]*ring] // of the fast path
 
-	wcs    [64]verbs.WC
-	ready  int // completions of wcs that Block has found
-	repost []verbs.RecvWR
-	frame  [inlineMax]byte
-	header envelope.Header // of the packet that is handled
-	wr     [1]verbs.SendWR
-	sge    [1]verbs.SGE
-	short  []int // ranks whose packets wait for a send buffer
+	wcs      [64]verbs.WC
+	ready    int // completions of wcs that Block has found
+	repost   []verbs.RecvWR
+	striping []*rail // of the message that is moved
+	frame    [inlineMax]byte
+	header   envelope.Header // of the packet that is handled
+	wr       [1]verbs.SendWR
+	sge      [1]verbs.SGE
+	short    []int // ranks whose packets wait for a send buffer
 
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -73,7 +75,7 @@ var _ fabric.Fabric = (*Fabric)(nil)
 func New(dev verbs.Device, host fabric.Host, book fabric.Book, o Options) (_ *Fabric, err error) {
 	o.fill()
 	f := &Fabric{host: host, book: book, o: o, rank: book.Rank(), dev: dev,
-		links: make([]*link, book.Size()), byQP: map[uint32]*link{}}
+		links: make([]*link, book.Size()), byQP: map[uint32]*link{}, rails: map[uint32]*rail{}}
 	f.ctx, f.cancel = context.WithCancel(context.Background())
 	f.timer = time.AfterFunc(time.Hour, f.late)
 	f.timer.Stop()
@@ -151,7 +153,7 @@ func (f *Fabric) limit() error {
 
 // depth is how many completions there can be, with more receives than now.
 func (f *Fabric) depth(more int) int {
-	return 64 + f.recvs.count + more + (len(f.byQP)+1)*sendQueue
+	return 64 + f.recvs.count + more + (len(f.byQP)+1)*sendQueue + len(f.rails)*railQueue
 }
 
 // Limits implements protocol.Net.
@@ -315,9 +317,9 @@ func (f *Fabric) complete(wc *verbs.WC) {
 	case wrBuffer:
 		f.sends.put(index)
 	case wrMove:
-		if f.moves.list[index].live { // unless fail has ended it
-			f.moved(index, wc.Err())
-		}
+		f.part(index, wc.Err()) // unless fail has ended it
+	case wrStripe:
+		f.striped(wc, index)
 	}
 	if l == nil {
 		return
@@ -433,6 +435,7 @@ func (f *Fabric) lose(l *link, why error) {
 	}
 	l.down, l.up, l.why = true, false, why
 	_ = l.qp.Modify(verbs.QPAttr{State: verbs.StateErr}, verbs.AttrState) // the rank reads and writes nothing any more
+	l.tear()
 	f.withdraw(l)
 	f.host.Core().Lost(l.rank, why)
 	f.postList(l)
@@ -465,7 +468,7 @@ func (f *Fabric) Stats() map[string]uint64 {
 		}
 	}
 	return map[string]uint64{"packets": f.stats.packets, "coalesced": f.stats.coalesced, "credit_packets": f.stats.creditPackets, "connections": connected,
-		"registrations": f.cache.registered, "registration_hits": f.cache.hits, "receive_buffers": uint64(f.recvs.count)}
+		"registrations": f.cache.registered, "registration_hits": f.cache.hits, "receive_buffers": uint64(f.recvs.count), "rails": uint64(len(f.rails)), "stripes": f.stats.stripes}
 }
 
-type stats struct{ packets, coalesced, creditPackets uint64 }
+type stats struct{ packets, coalesced, creditPackets, stripes uint64 }

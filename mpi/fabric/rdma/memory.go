@@ -98,7 +98,7 @@ type moves struct {
 }
 
 func (m *moves) add(v moving) int {
-	v.live = true
+	v.live, v.parts = true, 1
 	if n := len(m.free) - 1; n >= 0 {
 		i := m.free[n]
 		m.free = m.free[:n]

@@ -56,11 +56,13 @@ const maxMove = 1 << 30
 
 // moving is a transfer under way.
 type moving struct {
-	id   uint64  // the core's
-	mr   *region // its memory, or nil
-	slot int     // the send buffer that it goes through, or noSlot
-	into []byte  // where what comes in that belongs
-	live bool
+	id    uint64  // the core's
+	mr    *region // its memory, or nil
+	slot  int     // the send buffer that it goes through, or noSlot
+	into  []byte  // where what comes in that belongs
+	parts int     // work requests that are to complete: rails bring some
+	err   error   // of one of them
+	live  bool
 }
 
 // noSlot is what there is instead of a send buffer.
@@ -99,6 +101,9 @@ func (f *Fabric) move(op verbs.WROpcode, rank int, b []byte, key envelope.Key, m
 		}
 	}
 	index := f.moves.add(m)
+	if rails := f.stripes(l, len(b)); op == verbs.WRRDMARead && len(rails) > 0 {
+		b = f.stripe(rails, b, m.mr, index, wr)
+	}
 	for off := 0; off < len(b); off += maxMove {
 		n := min(maxMove, len(b)-off)
 		f.sge[0] = m.mr.sge(b[off : off+n])
@@ -108,7 +113,7 @@ func (f *Fabric) move(op verbs.WROpcode, rank int, b []byte, key envelope.Key, m
 		}
 		f.wr[0] = wr
 		if !f.post(l) {
-			f.moved(index, l.why)
+			f.part(index, l.why)
 			break
 		}
 	}

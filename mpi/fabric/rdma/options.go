@@ -37,6 +37,10 @@ type Options struct {
 	// are polled at most; others send. 16 unless given.
 	FastSize, FastPeers int
 
+	// Rails is the number of queue pairs between two ranks: long messages are
+	// read over all of them. 1 unless given, MaxRails at most; the same at all ranks.
+	Rails int
+
 	// Connect are the attributes of the connections.
 	Connect verbs.ConnectOptions
 }
@@ -54,4 +58,6 @@ func (o *Options) fill() {
 	def(&o.FastSize, 1<<10)
 	def(&o.FastPeers, 16)
 	o.FastSize &^= 63
+	def(&o.Rails, 1)
+	o.Rails = min(o.Rails, MaxRails)
 }

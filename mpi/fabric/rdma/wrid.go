@@ -8,6 +8,7 @@ const (
 	wrBuffer            // index: of the send buffer
 	wrMove              // index: of the move
 	wrPart              // a piece of a move that is not the last: nothing
+	wrStripe            // index: of the move of which a rail brings a part
 )
 
 // signalEvery is how many short packets leave for each that is reported.
