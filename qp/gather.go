@@ -81,7 +81,7 @@ func (c *Core) scatter(list []verbs.SGE, off uint32, src []byte) memFault {
 		if f != NoFault {
 			return memFault{f, *s}
 		}
-		place(dst, src[:k])
+		put(dst, src[:k])
 		src = src[k:]
 		off = 0
 	}

@@ -10,6 +10,8 @@ import (
 	"unsafe"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/internal/place"
 )
 
 // place is copy for every alignment of both sides and every length, and leaves
@@ -25,7 +27,7 @@ func TestPlaceIsCopy(t *testing.T) {
 			for n := range 40 {
 				got := bytes.Repeat([]byte{garbage}, 64)
 				want := bytes.Clone(got)
-				place(got[at:at+n], src[from:from+n])
+				put(got[at:at+n], src[from:from+n])
 				copy(want[at:], src[from:from+n])
 				require.Equal(t, want, got, "%d bytes to %d from %d", n, at, from)
 			}
@@ -38,7 +40,7 @@ func TestPlaceAtTheEndOfAnAllocation(t *testing.T) {
 	for n := 1; n < 600; n++ {
 		src := bytes.Repeat([]byte{7}, n)
 		dst := make([]byte, n)
-		place(dst, src)
+		put(dst, src)
 		require.Equal(t, src, dst)
 	}
 }
@@ -123,7 +125,7 @@ func TestPollerSeesTheLastWordLast(t *testing.T) {
 			}
 		})
 		for r := uint32(1); r <= rounds; r++ {
-			place(mem, bytes.Repeat([]byte{byte(r)}, c.n))
+			put(mem, bytes.Repeat([]byte{byte(r)}, c.n))
 			poll(func() bool { return seen.Load() == r || t.Failed() })
 		}
 		wg.Wait()
@@ -156,7 +158,7 @@ func TestPlaceLeavesNeighboursAlone(t *testing.T) {
 				}
 			})
 			for r := range 20 {
-				place(mem[at:at+n], bytes.Repeat([]byte{byte(r)}, n))
+				put(mem[at:at+n], bytes.Repeat([]byte{byte(r)}, n))
 				runtime.Gosched()
 			}
 			placed.Store(true)
@@ -174,10 +176,10 @@ func TestAtomicsAgainstTheProcessor(t *testing.T) {
 	for range 2 {
 		wg.Go(func() {
 			for range rounds {
-				fetchAdd(&word, 1)
+				place.FetchAdd(&word, 1)
 				for {
 					v := atomic.LoadUint64(&word)
-					if compareSwap(&word, v, v+1) == v {
+					if place.CompareSwap(&word, v, v+1) == v {
 						break
 					}
 				}

@@ -3,6 +3,7 @@ package qp
 import (
 	"fmt"
 
+	"github.com/softrnic/softrnic/internal/place"
 	"github.com/softrnic/softrnic/reliability"
 	"github.com/softrnic/softrnic/verbs"
 	"github.com/softrnic/softrnic/wire"
@@ -178,7 +179,7 @@ func (c *Core) receiveWrite(now Time, p *wire.Packet) wire.Drop {
 	if !fits {
 		return c.refuse(now, p, wire.NakInvalidRequest, "the packets of the message are not as long together as it announced")
 	}
-	place(dst[:n], p.Payload)
+	put(dst[:n], p.Payload)
 	c.counters.RcvdBytes += uint64(n)
 	m.active, m.op = !p.Info.Last, wire.OpWrite
 	m.va, m.rkey, m.left, m.length = va+uint64(n), rkey, left-n, length
@@ -252,9 +253,9 @@ func (c *Core) receiveAtomic(now Time, p *wire.Packet) wire.Drop {
 		return c.refuse(now, p, wire.NakInvalidRequest, "more reads and atomics at a time than max_dest_rd_atomic")
 	}
 	if p.Info.Operation == wire.OpCmpSwap {
-		r.Orig = compareSwap(word, h.Compare, h.SwapAdd)
+		r.Orig = place.CompareSwap(word, h.Compare, h.SwapAdd)
 	} else {
-		r.Orig = fetchAdd(word, h.SwapAdd)
+		r.Orig = place.FetchAdd(word, h.SwapAdd)
 	}
 	c.recv.Completed()
 	r.First, r.Last, r.Atomic, r.MSN = p.BTH.PSN, p.BTH.PSN, true, c.recv.MSN()

@@ -91,7 +91,7 @@ func (c *Core) receiveUCWrite(p *wire.Packet) wire.Drop {
 	if p.Info.Imm && !c.takeReceive() {
 		return wire.DropNoReceive
 	}
-	place(dst[:n], p.Payload)
+	put(dst[:n], p.Payload)
 	c.counters.RcvdBytes += uint64(n)
 	m.va += uint64(n)
 	m.left -= n

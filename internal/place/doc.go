@@ -1,0 +1,5 @@
+// Package place has the three ways in which an adapter, or what takes the place of
+// one, changes memory that others look at meanwhile: [Copy] stores what a peer
+// writes so that its last word can be polled, [CompareSwap] and [FetchAdd] are
+// atomic with respect to sync/atomic.
+package place
