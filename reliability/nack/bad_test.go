@@ -27,7 +27,7 @@ func TestBadPackets(t *testing.T) {
 	}{
 		{"no kind", DropMalformed, "", func(h *Header) { h.Kind = 0 }},
 		{"unknown kind", DropMalformed, "", func(h *Header) { h.Kind = lastKind }},
-		{"unknown flag", DropMalformed, "x", func(h *Header) { h.Flags |= 8 }},
+		{"unknown flag", DropMalformed, "x", func(h *Header) { h.Flags |= 16 }},
 		{"no epoch", DropMalformed, "x", func(h *Header) { h.Epoch = 0 }},
 		{"for nobody", DropMalformed, "x", func(h *Header) { h.To = 0 }},
 		{"HELLO for somebody", DropMalformed, "", func(h *Header) { *h = Header{Kind: Hello, Epoch: 7, To: 8} }},

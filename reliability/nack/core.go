@@ -90,6 +90,9 @@ func (c *Core) restart(p *peer, epoch uint32) {
 
 // peer returns what is known of a peer, which may be nothing yet.
 func (c *Core) peer(number int) *peer {
+	for number >= len(c.peers) {
+		c.peers = append(c.peers, nil)
+	}
 	p := c.peers[number]
 	if p == nil {
 		p = &peer{number: number}
@@ -102,6 +105,13 @@ func (c *Core) peer(number int) *peer {
 // Close ends all there is with a peer. Its packets are dropped until it has
 // another life. Slots that the adapter has stay its until Done.
 func (c *Core) Close(number int) { c.close(c.peer(number)) }
+
+// Forget is Close, and forgets that there was such a peer: whoever gets its number
+// next is another one.
+func (c *Core) Forget(number int) {
+	c.close(c.peer(number))
+	c.peers[number] = nil
+}
 
 func (c *Core) close(p *peer) {
 	p.gone, p.waiting, p.starving = true, false, false

@@ -9,6 +9,11 @@ type Packet struct {
 	At    int // where it begins in Options.Memory
 	Bytes []byte
 
+	// Solicited: it should leave with a solicited event, because it is of a
+	// message that wants that, or because its receiver has let it wait: it asks,
+	// or leaves again.
+	Solicited bool
+
 	small [FeedbackSize]byte
 }
 
@@ -60,6 +65,7 @@ func (c *Core) leave(now Time, p *peer, out []Packet) (n int) {
 	if p.owe.hello || p.owe.ask && p.epoch == 0 {
 		p.owe.hello, p.owe.ask = false, p.owe.ask && p.epoch != 0
 		c.control(p, &out[0], Header{Kind: Hello})
+		out[0].Solicited = true
 		c.Stats.Asks++
 		n++
 	}
@@ -89,6 +95,7 @@ func (c *Core) ask(now Time, p *peer, out *Packet) {
 	p.out.rtt.Sent(now, wire.PSN(p.out.order&wire.PSNMask))
 	c.Stats.Asks++
 	c.control(p, out, Header{Kind: Ask, To: p.epoch, Seq: p.out.fresh, Ack: p.in.expected, Order: p.out.order, Echo: p.in.seen})
+	out.Solicited = true
 	p.out.order++
 	p.covered()
 }

@@ -35,6 +35,7 @@ const (
 	First  Flags = 1 << iota // the message begins here
 	Last                     // and ends here
 	Answer                   // an acknowledgement is wanted now
+	Wake                     // its receiver should look: see Core.SendSolicited
 	knownFlags
 )
 

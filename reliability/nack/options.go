@@ -12,7 +12,7 @@ const Window = 64
 // the others 0 means what is said there.
 type Options struct {
 	Self  uint32 // our name, in every packet: by it the peer knows us
-	Peers int    // how many there are; they are numbered from 0
+	Peers int    // how many there are, numbered from 0; higher numbers that are named are added
 
 	// Epoch tells this life of the end from others, so that a peer notices
 	// that it has been started anew. It is not 0, and newer than that of all

@@ -10,6 +10,16 @@ import (
 // the peer's MTU, which leave by Drain. If it returns ErrNoRoom nothing was
 // taken, and an Event follows when there is room.
 func (c *Core) Send(now Time, to int, head, body []byte) error {
+	return c.send(now, to, head, body, 0)
+}
+
+// SendSolicited is Send of a message whose last packet raises a solicited event: it
+// wakes a receiver that sleeps until there is one.
+func (c *Core) SendSolicited(now Time, to int, head, body []byte) error {
+	return c.send(now, to, head, body, Wake)
+}
+
+func (c *Core) send(now Time, to int, head, body []byte, last Flags) error {
 	p := c.peer(to)
 	s := &p.out
 	n := len(head) + len(body)
@@ -39,7 +49,7 @@ func (c *Core) Send(now Time, to int, head, body []byte) error {
 		payload := min(left, s.fragment())
 		left -= payload
 		if pieces == 1 {
-			h.Flags |= Last
+			h.Flags |= Last | last
 		}
 		h.Seq = s.next
 		slot := c.slots.take(p.number, DataSize+payload)
@@ -84,10 +94,12 @@ func (c *Core) transmit(now Time, p *peer, seq uint32, out *Packet) {
 	if !s.outstanding() {
 		s.progress = now
 	}
+	again := false
 	if seq == s.fresh {
 		s.fresh++
 		c.Stats.Packets++
 	} else {
+		again = true
 		s.ring.lost &^= bit(seq)
 		c.Stats.Resent++
 	}
@@ -110,7 +122,7 @@ func (c *Core) transmit(now Time, p *peer, seq uint32, out *Packet) {
 	}
 	p.covered()
 	c.slots.state[i] |= posted
-	*out = Packet{Peer: p.number, Slot: int(i), At: int(i) * c.slots.stride, Bytes: b}
+	*out = Packet{Peer: p.number, Slot: int(i), At: int(i) * c.slots.stride, Bytes: b, Solicited: again || flags&Wake != 0}
 }
 
 // wantsAnswer reports whether the packet that leaves is to be answered: one of
