@@ -3,60 +3,21 @@ package ud
 import (
 	"context"
 	"fmt"
-	"net/netip"
 	"strconv"
 	"time"
 
 	"github.com/softrnic/softrnic/mpi/fabric"
 	"github.com/softrnic/softrnic/mpi/protocol"
-	"github.com/softrnic/softrnic/reliability/nack"
-	"github.com/softrnic/softrnic/verbs"
+	"github.com/softrnic/softrnic/rdm/datagram"
 )
 
-// address is where a rank is, as the book has it.
-type address struct {
-	at    netip.AddrPort // of its adapter
-	qpn   uint32
-	qkey  uint32
-	epoch uint32
-	mtu   int // bytes of its longest datagram
-}
-
-func (a address) String() string {
-	return fmt.Sprintf("%v/%x/%x/%x/%d", a.at, a.qpn, a.qkey, a.epoch, a.mtu)
-}
-
-func parseAddress(s string) (a address, err error) {
-	var at string
-	rest := s
-	field := func(base int) (v uint64) {
-		var text string
-		if err != nil {
-			return 0
-		}
-		text, rest = cut(rest)
-		v, err = strconv.ParseUint(text, base, 32)
-		return v
-	}
-	at, rest = cut(rest)
-	a.at, err = netip.ParseAddrPort(at)
-	a.qpn, a.qkey, a.epoch, a.mtu = uint32(field(16)), uint32(field(16)), uint32(field(16)), int(field(10))
-	if err == nil && (a.qpn == 0 || a.epoch == 0 || a.mtu < 256 || rest != "") {
-		err = fmt.Errorf("a number is missing, or cannot be")
-	}
+// parseAddress reads where a rank is, as the book has it.
+func parseAddress(s string) (datagram.Address, error) {
+	a, err := datagram.ParseAddress(s)
 	if err != nil {
-		return address{}, fmt.Errorf("%.80q is no address of a rank: %w", s, err)
+		return a, fmt.Errorf("%.80q is no address of a rank: %w", s, err)
 	}
 	return a, nil
-}
-
-func cut(s string) (head, tail string) {
-	for i := range s {
-		if s[i] == '/' {
-			return s[:i], s[i+1:]
-		}
-	}
-	return s, ""
 }
 
 func key(rank int) string { return "ud-" + strconv.Itoa(rank) }
@@ -64,9 +25,7 @@ func key(rank int) string { return "ud-" + strconv.Itoa(rank) }
 // link is what is known of a rank.
 type link struct {
 	state state
-	ah    verbs.AH // shared by all ranks of an adapter
 	qpn   uint32
-	qkey  uint32
 	eager int // payload of the longest packet to it, in bytes
 }
 
@@ -95,7 +54,7 @@ func (f *Fabric) seek(rank int) {
 	}
 }
 
-func (f *Fabric) find(ctx context.Context, rank int) (a address, err error) {
+func (f *Fabric) find(ctx context.Context, rank int) (a datagram.Address, err error) {
 	s, err := f.book.Get(ctx, key(rank))
 	if err != nil {
 		return a, err
@@ -104,49 +63,22 @@ func (f *Fabric) find(ctx context.Context, rank int) (a address, err error) {
 }
 
 // found begins to talk to a rank.
-func (f *Fabric) found(rank int, a address, err error) {
+func (f *Fabric) found(rank int, a datagram.Address, err error) {
 	l := &f.links[rank]
 	if f.closed || l.state != sought {
 		return
 	}
 	if err == nil {
-		l.ah, err = f.handle(a.at)
+		err = f.port.Connect(rank, a)
 	}
 	if err != nil {
 		f.lose(rank, fmt.Errorf("looking up where it is: %w", err))
 		return
 	}
-	mtu := min(a.mtu, f.mtu)
-	l.state, l.qpn, l.qkey, l.eager = open, a.qpn, a.qkey, min(f.o.Eager, longest(mtu, maxDatagrams))
-	f.core.Open(f.now(), rank, nack.Peer{Epoch: a.epoch, MTU: mtu})
+	mtu := min(a.MTU, f.port.Address().MTU)
+	l.state, l.qpn, l.eager = open, a.QPN, min(f.o.Eager, longest(mtu, datagram.MaxDatagrams))
 	f.host.Core().Resume(rank)
 	f.settle()
-}
-
-// handle returns the address handle of an adapter.
-func (f *Fabric) handle(at netip.AddrPort) (verbs.AH, error) {
-	if ah := f.ahs[at]; ah != nil {
-		return ah, nil
-	}
-	ah, err := f.pd.CreateAH(verbs.AHAttr{DGID: verbs.GIDFromAddr(at.Addr()), UDPPort: at.Port()})
-	if err == nil {
-		f.ahs[at] = ah
-	}
-	return ah, err
-}
-
-// publish puts our own address into the book.
-func (f *Fabric) publish(qkey uint32) error {
-	port, err := f.dev.QueryPort(1)
-	if err != nil {
-		return err
-	}
-	gid, err := f.dev.QueryGID(1, 0)
-	if err != nil {
-		return err
-	}
-	a := address{netip.AddrPortFrom(gid.GID.Addr(), port.UDPPort), f.qp.Num(), qkey, f.epoch, f.mtu}
-	return f.book.Put(key(f.rank), a.String())
 }
 
 // ConnectAll implements fabric.Fabric: there are no connections, but all ranks

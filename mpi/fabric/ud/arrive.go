@@ -10,25 +10,6 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// grhLen is what comes before the payload in a receive of a datagram, in bytes.
-const grhLen = 40
-
-// buffers are what datagrams arrive in.
-type buffers struct {
-	mr   verbs.MR
-	size int // of each
-}
-
-func (b *buffers) init(pd verbs.PD, n, mtu int) (err error) {
-	b.size = (grhLen + mtu + 63) &^ 63
-	b.mr, err = pd.RegMR(make([]byte, n*b.size), verbs.AccessLocalWrite)
-	return err
-}
-
-func (b *buffers) wr(i int) verbs.RecvWR {
-	return verbs.RecvWR{WRID: wrid(wrRecv, i, 0), SGList: []verbs.SGE{b.mr.SGE(i*b.size, b.size)}}
-}
-
 // Poll implements fabric.Fabric.
 func (f *Fabric) Poll() (some bool) {
 	f.Flush()
@@ -53,7 +34,7 @@ func (f *Fabric) Poll() (some bool) {
 }
 
 func (f *Fabric) poll(wcs []verbs.WC) int {
-	n, err := f.cq.Poll(wcs)
+	n, err := f.port.CQ.Poll(wcs)
 	if err != nil {
 		f.fail(err)
 	}
@@ -64,7 +45,7 @@ func (f *Fabric) poll(wcs []verbs.WC) int {
 func (f *Fabric) Block(ctx context.Context) error {
 	f.blocked.Store(true)
 	defer f.blocked.Store(false)
-	n, err := f.cq.PollWait(ctx, f.wcs[:])
+	n, err := f.port.CQ.PollWait(ctx, f.wcs[:])
 	f.ready = n
 	if n > 0 || errors.Is(err, verbs.ErrCQOverrun) {
 		return nil
@@ -75,39 +56,12 @@ func (f *Fabric) Block(ctx context.Context) error {
 // look handles completions.
 func (f *Fabric) look(wcs []verbs.WC) {
 	f.inside = true
-	now := f.now()
-	for i := range wcs {
-		wc := &wcs[i]
-		kind, index, ordinal := unpack(wc.WRID)
-		if kind != wrRecv {
-			if int32(ordinal+1-f.completed) > 0 { // Block and the timer may have got them in another order
-				f.completed = ordinal + 1
-			}
-			if kind == wrSlot {
-				f.core.Done(index)
-			}
-			if wc.Status != verbs.WCSuccess {
-				f.fail(wc.Err())
-			}
-			continue
-		}
-		if wc.Status == verbs.WCSuccess && wc.ByteLen >= grhLen {
-			at := index * f.recvs.size
-			f.arrived(now, wc, f.recvs.mr.Bytes()[at+grhLen:at+int(wc.ByteLen)])
-		}
-		f.repost = append(f.repost, f.recvs.wr(index))
-	}
-	if len(f.repost) > 0 {
-		if _, err := f.qp.PostRecv(f.repost); err != nil {
-			f.fail(err)
-		}
-		f.repost = f.repost[:0]
-	}
+	f.port.Look(wcs)
 	f.inside = false
 }
 
 // arrived handles a datagram.
-func (f *Fabric) arrived(now nack.Time, wc *verbs.WC, packet []byte) {
+func (f *Fabric) arrived(now nack.Time, wc *verbs.WC, _, packet []byte) {
 	from, ok := nack.From(packet)
 	rank := int(from)
 	if !ok || rank >= len(f.links) || rank == f.rank || f.links[rank].state == open && wc.SrcQPN != f.links[rank].qpn {

@@ -2,11 +2,7 @@ package ud
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/binary"
 	"errors"
-	"fmt"
-	"net/netip"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -14,40 +10,28 @@ import (
 	"github.com/softrnic/softrnic/mpi/envelope"
 	"github.com/softrnic/softrnic/mpi/fabric"
 	"github.com/softrnic/softrnic/mpi/protocol"
+	"github.com/softrnic/softrnic/rdm/datagram"
 	"github.com/softrnic/softrnic/reliability/nack"
 	"github.com/softrnic/softrnic/verbs"
 )
 
 // Fabric carries packets by datagrams of one UD queue pair.
 type Fabric struct {
-	host  fabric.Host
-	book  fabric.Book
-	o     Options
-	rank  int
-	epoch uint32
-	mtu   int // bytes of our longest datagram
+	host fabric.Host
+	book fabric.Book
+	o    Options
+	rank int
 
-	dev   verbs.Device
-	pd    verbs.PD
-	cq    verbs.CQ
-	qp    verbs.QP
-	recvs buffers
-	slots verbs.MR // memory of core
-	core  *nack.Core
-	start time.Time
+	port *datagram.Port
+	core *nack.Core // the port's
 
 	links []link // by rank
-	ahs   map[netip.AddrPort]verbs.AH
 
 	// What leaves.
-	posted, completed uint32 // work requests
-	kept              int    // messages that wait to leave together
-	recent            bool   // something has been sent since the last Flush
-	inside            bool   // a look at what has come; what that sends leaves at its end
-	packets           [burst]nack.Packet
-	wrs               [burst]verbs.SendWR
-	sges              [burst]verbs.SGE
-	frame             [envelope.Size]byte
+	kept   int  // messages that wait to leave together
+	recent bool // something has been sent since the last Flush
+	inside bool // a look at what has come; what that sends leaves at its end
+	frame  [envelope.Size]byte
 
 	// What comes.
 	wcs     [64]verbs.WC
@@ -55,7 +39,6 @@ type Fabric struct {
 	blocked atomic.Bool
 	from    int // rank of the packet that is handled
 	deliver func(message []byte)
-	repost  []verbs.RecvWR
 
 	timer *time.Timer
 	armed nack.Time    // when it rings, 0 if it does not
@@ -71,77 +54,30 @@ type Fabric struct {
 // New makes the fabric of a rank on a device, which it does not close. The
 // addresses are in the book once all ranks have called Book.Fence.
 func New(dev verbs.Device, host fabric.Host, book fabric.Book, o Options) (_ *Fabric, err error) {
-	port, err := dev.QueryPort(1)
+	attr, err := dev.QueryPort(1)
 	if err != nil {
 		return nil, err
 	}
-	mtu := port.ActiveMTU.Bytes()
-	o.fill(mtu)
-	now := time.Now()
-	f := &Fabric{host: host, book: book, o: o, rank: book.Rank(), mtu: mtu, dev: dev, start: now,
-		epoch: max(1, uint32(now.Unix())), links: make([]link, book.Size()), ahs: map[netip.AddrPort]verbs.AH{}}
+	o.fill(attr.ActiveMTU.Bytes())
+	f := &Fabric{host: host, book: book, o: o, rank: book.Rank(), links: make([]link, book.Size())}
 	f.deliver = f.message
+	f.port, err = datagram.Open(dev, datagram.Options{Self: uint32(f.rank), Peers: book.Size(), Epoch: max(1, uint32(time.Now().Unix())),
+		MaxMessage: envelope.Size + o.Eager, Receives: o.Receives, Packets: o.Packets, GiveUp: o.GiveUp,
+		Arrived: f.arrived, Failed: f.fail})
+	if err != nil {
+		return nil, err
+	}
+	f.core = f.port.Core
+	if err := book.Put(key(f.rank), f.port.Address().String()); err != nil {
+		return nil, errors.Join(err, f.port.Close())
+	}
 	f.ctx, f.cancel = context.WithCancel(context.Background())
-	defer func() {
-		if err != nil {
-			f.cancel()
-			_ = f.destroy()
-		}
-	}()
-	memory := make([]byte, nack.Memory(o.Packets, mtu))
-	f.core = nack.New(nack.Options{Self: uint32(f.rank), Peers: book.Size(), Epoch: f.epoch, MTU: mtu, MaxMessage: envelope.Size + o.Eager,
-		Slots: o.Packets, Memory: memory, GiveUp: int64(o.GiveUp)})
-	if f.pd, err = dev.AllocPD(); err != nil {
-		return nil, err
-	}
-	if f.slots, err = f.pd.RegMR(memory, 0); err != nil {
-		return nil, err
-	}
-	if f.cq, err = dev.CreateCQ(o.Receives + sendQueue + 1); err != nil {
-		return nil, err
-	}
-	if err = f.open(); err != nil {
-		return nil, err
-	}
 	f.timer, f.armed = time.AfterFunc(pulse, f.late), f.now()+nack.Time(pulse)
 	return f, nil
 }
 
-// open makes the queue pair, ready to send and to receive.
-func (f *Fabric) open() (err error) {
-	f.qp, err = f.pd.CreateQP(verbs.QPInitAttr{Type: verbs.UD, SendCQ: f.cq, RecvCQ: f.cq,
-		Cap: verbs.QPCap{MaxSendWR: sendQueue, MaxRecvWR: f.o.Receives, MaxSendSGE: 1, MaxRecvSGE: 1, MaxInlineData: inlineMax}})
-	if err != nil {
-		return err
-	}
-	var random [4]byte
-	rand.Read(random[:])
-	qkey := binary.BigEndian.Uint32(random[:]) &^ (1 << 31) // with which it would mean the sender's own
-	if err := f.qp.Modify(verbs.QPAttr{State: verbs.StateInit, PortNum: 1, QKey: qkey},
-		verbs.AttrState|verbs.AttrPKeyIndex|verbs.AttrPort|verbs.AttrQKey); err != nil {
-		return err
-	}
-	if err := f.recvs.init(f.pd, f.o.Receives, f.mtu); err != nil {
-		return err
-	}
-	wrs := make([]verbs.RecvWR, f.o.Receives)
-	for i := range wrs {
-		wrs[i] = f.recvs.wr(i)
-	}
-	if _, err := f.qp.PostRecv(wrs); err != nil {
-		return err
-	}
-	if err := f.qp.Modify(verbs.QPAttr{State: verbs.StateRTR}, verbs.AttrState); err != nil {
-		return err
-	}
-	if err := f.qp.Modify(verbs.QPAttr{State: verbs.StateRTS}, verbs.AttrState|verbs.AttrSQPSN); err != nil {
-		return err
-	}
-	return f.publish(qkey)
-}
-
 // now is the time of the core's clock, which is never 0.
-func (f *Fabric) now() nack.Time { return nack.Time(time.Since(f.start)) + 1 }
+func (f *Fabric) now() nack.Time { return f.port.Now() }
 
 // Limits implements protocol.Net.
 func (f *Fabric) Limits(rank int) protocol.Limits {
@@ -175,7 +111,7 @@ func (f *Fabric) Send(rank int, h *envelope.Header, payload []byte) bool {
 	if f.inside {
 		return true
 	}
-	if !f.recent || f.kept >= burst {
+	if !f.recent || f.kept >= datagram.Burst {
 		f.recent = true
 		f.drain(now)
 	} else {
@@ -217,7 +153,7 @@ func (f *Fabric) fail(why error) {
 func (f *Fabric) Stats() map[string]uint64 {
 	s := &f.core.Stats
 	m := map[string]uint64{"packets": s.Packets, "resent": s.Resent, "asks": s.Asks, "acks": s.Acks, "nacks": s.Nacks, "nacks_heard": s.NacksHeard,
-		"early": s.Early, "messages_sent": s.Sent, "messages_received": s.Delivered, "address_handles": uint64(len(f.ahs)),
+		"early": s.Early, "messages_sent": s.Sent, "messages_received": s.Delivered, "address_handles": uint64(f.port.AHs()),
 		"strangers": f.stats.strangers, "refused": f.stats.refused}
 	for _, d := range nack.Drops() {
 		m["dropped_"+d.String()] = s.Dropped[d]
@@ -231,33 +167,5 @@ func (f *Fabric) Close(context.Context) error {
 	f.timer.Stop()
 	f.cancel()
 	f.work.Wait()
-	return f.destroy()
-}
-
-// destroy gives back what New has made, as far as it has come.
-func (f *Fabric) destroy() (err error) {
-	try := func(what string, failed error) {
-		if failed != nil {
-			err = errors.Join(err, fmt.Errorf("%s: %w", what, failed))
-		}
-	}
-	if f.qp != nil {
-		try("queue pair", f.qp.Destroy())
-	}
-	for _, ah := range f.ahs {
-		try("address handle", ah.Destroy())
-	}
-	if f.cq != nil {
-		try("completion queue", f.cq.Destroy())
-	}
-	if f.recvs.mr != nil {
-		try("receives", f.recvs.mr.Dereg())
-	}
-	if f.slots != nil {
-		try("packets", f.slots.Dereg())
-	}
-	if f.pd != nil {
-		try("protection domain", f.pd.Dealloc())
-	}
-	return err
+	return f.port.Close()
 }

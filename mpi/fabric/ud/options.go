@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/softrnic/softrnic/mpi/envelope"
-	"github.com/softrnic/softrnic/reliability/nack"
+	"github.com/softrnic/softrnic/rdm/datagram"
 )
 
 // Options say how ranks talk. The zero value is good for most.
@@ -32,17 +32,14 @@ func (o *Options) fill(mtu int) {
 		}
 	}
 	def(&o.Eager, longest(mtu, 8<<10/mtu))
-	o.Eager = max(envelope.KeySize, min(o.Eager, longest(mtu, maxDatagrams)))
+	o.Eager = max(envelope.KeySize, min(o.Eager, longest(mtu, datagram.MaxDatagrams)))
 	def(&o.Receives, 1<<10)
 	def(&o.Packets, 1<<10)
-	o.Packets = max(o.Packets, 2*maxDatagrams)
+	o.Packets = max(o.Packets, 2*datagram.MaxDatagrams)
 	if o.GiveUp <= 0 {
 		o.GiveUp = 30 * time.Second
 	}
 }
 
-// maxDatagrams is how many datagrams a packet of the core may be.
-const maxDatagrams = 32
-
 // longest is the payload of a packet that is as many datagrams.
-func longest(mtu, datagrams int) int { return datagrams*(mtu-nack.DataSize) - envelope.Size }
+func longest(mtu, datagrams int) int { return datagram.Longest(mtu, datagrams) - envelope.Size }

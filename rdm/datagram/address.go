@@ -1,0 +1,60 @@
+package datagram
+
+import (
+	"fmt"
+	"net/netip"
+	"strconv"
+	"strings"
+)
+
+// Address is where a Port is, for others: what they have to know to talk to it.
+type Address struct {
+	At    netip.AddrPort // of its adapter
+	QPN   uint32
+	QKey  uint32 // random: who does not have it is not heard
+	Epoch uint32 // of its life, see nack.Options
+	MTU   int    // bytes of its longest datagram
+}
+
+// String is the address in the form that ParseAddress reads: five fields with
+// slashes between.
+func (a Address) String() string {
+	return fmt.Sprintf("%v/%x/%x/%x/%d", a.At, a.QPN, a.QKey, a.Epoch, a.MTU)
+}
+
+// ParseAddress reads an address.
+func ParseAddress(s string) (a Address, err error) {
+	fields := strings.Split(s, "/")
+	if len(fields) != 5 {
+		return Address{}, fmt.Errorf("%.80q has not the five fields of an address", s)
+	}
+	number := func(text string, base int) (v uint32) {
+		n, e := strconv.ParseUint(text, base, 32)
+		if err == nil {
+			err = e
+		}
+		return uint32(n)
+	}
+	a.At, err = netip.ParseAddrPort(fields[0])
+	a.QPN, a.QKey, a.Epoch, a.MTU = number(fields[1], 16), number(fields[2], 16), number(fields[3], 16), int(number(fields[4], 10))
+	if err == nil {
+		err = a.check()
+	}
+	if err != nil {
+		return Address{}, fmt.Errorf("%.80q is no address: %w", s, err)
+	}
+	return a, nil
+}
+
+// check refuses what no Port has.
+func (a *Address) check() error {
+	switch {
+	case !a.At.IsValid() || a.At.Addr().IsUnspecified() || a.At.Addr().IsMulticast() || a.At.Port() == 0:
+		return fmt.Errorf("%v is not where an adapter can be", a.At)
+	case a.QPN == 0 || a.QPN >= 1<<24:
+		return fmt.Errorf("0x%x is no queue pair", a.QPN)
+	case a.Epoch == 0 || a.MTU < 256 || a.MTU > 1<<16-1:
+		return fmt.Errorf("epoch %d or MTU %d cannot be", a.Epoch, a.MTU)
+	}
+	return nil
+}

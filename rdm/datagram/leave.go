@@ -1,0 +1,102 @@
+package datagram
+
+import (
+	"github.com/softrnic/softrnic/reliability/nack"
+	"github.com/softrnic/softrnic/verbs"
+)
+
+const (
+	sendQueue   = 256 // work requests
+	burst       = Burst
+	inlineMax   = 256 // bytes of a datagram that travels in its work request
+	signalEvery = 32  // of those, one is reported
+)
+
+// Burst is how many datagrams are posted at a time.
+const Burst = 32
+
+// What a work request is, in the top byte of its WRID; then 24 bits of an index
+// that depends on it, and 32 bits of its place in the send queue.
+const (
+	wrRecv   = iota + 1 // index: of the receive buffer
+	wrInline            // nothing
+	wrSlot              // index: of the core's slot
+)
+
+func wrid(kind, index int, ordinal uint32) uint64 {
+	return uint64(kind)<<56 | uint64(index)<<32 | uint64(ordinal)
+}
+
+func unpack(id uint64) (kind, index int, ordinal uint32) {
+	return int(id >> 56), int(id >> 32 & 0xffffff), uint32(id)
+}
+
+// Drain sends what the core has to send, as far as the send queue has room. What
+// is left leaves from Look, when requests have completed.
+func (p *Port) Drain(now nack.Time) {
+	for {
+		room := min(burst, sendQueue-int(p.posted-p.completed))
+		n := p.Core.Drain(now, p.packets[:room])
+		if n == 0 {
+			return
+		}
+		p.post(n)
+	}
+}
+
+// post posts the first n packets. Short ones are copied now; of the others the
+// adapter has the slot until their completion.
+func (p *Port) post(n int) {
+	for i := range p.packets[:n] {
+		k, wr := &p.packets[i], &p.wrs[i]
+		to := &p.peers[k.Peer]
+		ordinal := p.posted + uint32(i)
+		*wr = verbs.SendWR{Opcode: verbs.WRSend, AH: to.ah, RemoteQPN: to.qpn, RemoteQKey: to.qkey}
+		if k.Solicited {
+			wr.Flags = verbs.SendSolicited
+		}
+		if inline(k) {
+			wr.Flags, wr.InlineData, wr.WRID = wr.Flags|verbs.SendInline, k.Bytes, wrid(wrInline, 0, ordinal)
+			if ordinal%signalEvery == 0 {
+				wr.Flags |= verbs.SendSignaled
+			}
+			continue
+		}
+		p.sges[i] = p.slots.SGE(k.At, len(k.Bytes))
+		wr.Flags, wr.SGList, wr.WRID = wr.Flags|verbs.SendSignaled, p.sges[i:i+1], wrid(wrSlot, k.Slot, ordinal)
+	}
+	took, err := p.QP.PostSend(p.wrs[:n])
+	p.posted += uint32(took)
+	for i := range p.packets[:n] {
+		if k := &p.packets[i]; i >= took || inline(k) {
+			p.Core.Done(k.Slot)
+		}
+	}
+	if err != nil {
+		p.fail(err)
+	}
+}
+
+func inline(k *nack.Packet) bool { return k.Slot < 0 || len(k.Bytes) <= inlineMax }
+
+// Post sends a datagram of up to 256 bytes that is none of the core's, unreliably
+// and, if the send queue is full, not at all. It wakes who waits for a solicited
+// event.
+func (p *Port) Post(a Address, b []byte) error {
+	if p.posted-p.completed >= sendQueue {
+		return nil
+	}
+	ah, err := p.AH(a.At)
+	if err != nil {
+		return err
+	}
+	wr := verbs.SendWR{Opcode: verbs.WRSend, AH: ah, RemoteQPN: a.QPN, RemoteQKey: a.QKey, InlineData: b,
+		Flags: verbs.SendInline | verbs.SendSolicited, WRID: wrid(wrInline, 0, p.posted)}
+	if p.posted%signalEvery == 0 {
+		wr.Flags |= verbs.SendSignaled
+	}
+	p.wrs[0] = wr
+	took, err := p.QP.PostSend(p.wrs[:1])
+	p.posted += uint32(took)
+	return err
+}

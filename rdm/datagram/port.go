@@ -1,0 +1,183 @@
+package datagram
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net/netip"
+	"time"
+
+	"github.com/softrnic/softrnic/reliability/nack"
+	"github.com/softrnic/softrnic/verbs"
+)
+
+// Port is a UD queue pair and a nack.Core. One call at a time, but for waiting on
+// CQ.
+type Port struct {
+	Core *nack.Core
+	PD   verbs.PD
+	CQ   verbs.CQ
+	QP   verbs.QP
+
+	o     Options
+	at    Address
+	recvs buffers
+	slots verbs.MR // memory of Core
+	start time.Time
+
+	peers []destination // by number
+	ahs   map[netip.AddrPort]verbs.AH
+
+	// What leaves.
+	posted, completed uint32 // work requests
+	packets           [burst]nack.Packet
+	wrs               [burst]verbs.SendWR
+	sges              [burst]verbs.SGE
+
+	repost []verbs.RecvWR
+}
+
+// destination is where the datagrams of a peer go.
+type destination struct {
+	ah        verbs.AH // shared by all peers of an adapter
+	qpn, qkey uint32
+}
+
+// Open makes a port on a device, which it does not close.
+func Open(dev verbs.Device, o Options) (_ *Port, err error) {
+	attr, err := dev.QueryPort(1)
+	if err != nil {
+		return nil, err
+	}
+	gid, err := dev.QueryGID(1, 0)
+	if err != nil {
+		return nil, err
+	}
+	o.fill()
+	p := &Port{o: o, start: time.Now(), ahs: map[netip.AddrPort]verbs.AH{}}
+	p.at = Address{At: netip.AddrPortFrom(gid.GID.Addr(), attr.UDPPort), Epoch: o.Epoch, MTU: attr.ActiveMTU.Bytes()}
+	defer func() {
+		if err != nil {
+			_ = p.Close()
+		}
+	}()
+	memory := make([]byte, nack.Memory(o.Packets, p.at.MTU))
+	p.Core = nack.New(nack.Options{Self: o.Self, Peers: o.Peers, Epoch: o.Epoch, MTU: p.at.MTU, MaxMessage: o.MaxMessage,
+		Slots: o.Packets, Memory: memory, Early: o.Early, GiveUp: int64(o.GiveUp)})
+	if p.PD, err = dev.AllocPD(); err != nil {
+		return nil, err
+	}
+	if p.slots, err = p.PD.RegMR(memory, 0); err != nil {
+		return nil, err
+	}
+	init := verbs.QPInitAttr{Type: verbs.UD,
+		Cap: verbs.QPCap{MaxSendWR: sendQueue, MaxRecvWR: o.Receives, MaxSendSGE: 1, MaxRecvSGE: 1, MaxInlineData: inlineMax}}
+	if o.QueuePair != nil {
+		o.QueuePair(&init)
+	}
+	if p.CQ, err = dev.CreateCQ(init.Cap.MaxSendWR + sendQueue + init.Cap.MaxRecvWR + 1); err != nil {
+		return nil, err
+	}
+	init.SendCQ, init.RecvCQ = p.CQ, p.CQ
+	if p.QP, err = p.PD.CreateQP(init); err != nil {
+		return nil, err
+	}
+	return p, p.ready()
+}
+
+// ready takes the queue pair to where it sends and receives.
+func (p *Port) ready() (err error) {
+	var random [4]byte
+	rand.Read(random[:])
+	p.at.QPN = p.QP.Num()
+	p.at.QKey = binary.BigEndian.Uint32(random[:]) &^ (1 << 31) // with which it would mean the sender's own
+	if err := p.QP.Modify(verbs.QPAttr{State: verbs.StateInit, PortNum: 1, QKey: p.at.QKey},
+		verbs.AttrState|verbs.AttrPKeyIndex|verbs.AttrPort|verbs.AttrQKey); err != nil {
+		return err
+	}
+	if err := p.recvs.init(p.PD, p.o.Receives, p.at.MTU); err != nil {
+		return err
+	}
+	wrs := make([]verbs.RecvWR, p.o.Receives)
+	for i := range wrs {
+		wrs[i] = p.recvs.wr(i)
+	}
+	if _, err := p.QP.PostRecv(wrs); err != nil {
+		return err
+	}
+	return verbs.ActivateUD(p.QP, p.at.QKey, 0)
+}
+
+// Address is where the port is.
+func (p *Port) Address() Address { return p.at }
+
+// Now is the time of the core's clock, which is never 0.
+func (p *Port) Now() nack.Time { return nack.Time(time.Since(p.start)) + 1 }
+
+// Connect says where the peer with a number is, and lets the core talk to it.
+func (p *Port) Connect(number int, a Address) error {
+	if err := a.check(); err != nil {
+		return err
+	}
+	ah, err := p.AH(a.At)
+	if err != nil {
+		return err
+	}
+	for number >= len(p.peers) {
+		p.peers = append(p.peers, destination{})
+	}
+	p.peers[number] = destination{ah, a.QPN, a.QKey}
+	p.Core.Open(p.Now(), number, nack.Peer{Epoch: a.Epoch, MTU: min(a.MTU, p.at.MTU)})
+	return nil
+}
+
+// AH returns the address handle of an adapter, the same for all that ask.
+func (p *Port) AH(at netip.AddrPort) (verbs.AH, error) {
+	if ah := p.ahs[at]; ah != nil {
+		return ah, nil
+	}
+	ah, err := p.PD.CreateAH(verbs.AHAttr{DGID: verbs.GIDFromAddr(at.Addr()), UDPPort: at.Port()})
+	if err == nil {
+		p.ahs[at] = ah
+	}
+	return ah, err
+}
+
+// AHs is how many address handles there are.
+func (p *Port) AHs() int { return len(p.ahs) }
+
+// fail reports that the queue pair is of no further use.
+func (p *Port) fail(err error) {
+	if p.o.Failed != nil {
+		p.o.Failed(err)
+	}
+}
+
+// Close gives back what Open has made, as far as it has come.
+func (p *Port) Close() (err error) {
+	try := func(what string, failed error) {
+		if failed != nil {
+			err = errors.Join(err, fmt.Errorf("%s: %w", what, failed))
+		}
+	}
+	if p.QP != nil {
+		try("queue pair", p.QP.Destroy())
+	}
+	for _, ah := range p.ahs {
+		try("address handle", ah.Destroy())
+	}
+	if p.CQ != nil {
+		try("completion queue", p.CQ.Destroy())
+	}
+	if p.recvs.mr != nil {
+		try("receives", p.recvs.mr.Dereg())
+	}
+	if p.slots != nil {
+		try("packets", p.slots.Dereg())
+	}
+	if p.PD != nil {
+		try("protection domain", p.PD.Dealloc())
+	}
+	return err
+}
