@@ -167,6 +167,10 @@ type QPInitAttr struct {
 	// SignalAll makes every send request signaled (sq_sig_all).
 	SignalAll bool
 
+	// MaxDatagramRDMA is how many RDMA requests and atomics a UD queue pair may
+	// have under way; with 0 it has none: see DatagramRDMA. An adapter that
+	// cannot do that makes a queue pair that does not implement it.
+	MaxDatagramRDMA int
 	// NoCredits switches end-to-end credits off for an RC queue pair: none
 	// are advertised in its acknowledgements and none heeded from the peer.
 	NoCredits bool

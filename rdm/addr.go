@@ -1,0 +1,77 @@
+package rdm
+
+import (
+	"encoding/binary"
+	"fmt"
+	"net/netip"
+	"strconv"
+	"strings"
+
+	"github.com/softrnic/softrnic/rdm/datagram"
+)
+
+// Addr is where an Endpoint is: all that another one has to know to talk to it.
+// Whoever has it may, so it is told only to them.
+type Addr struct {
+	datagram.Address
+
+	// ID names the endpoint, and a later life of it: Options.ID.
+	ID uint64
+}
+
+// String is the address in the form that ParseAddr reads.
+func (a Addr) String() string { return a.Address.String() + "/" + strconv.FormatUint(a.ID, 16) }
+
+// MarshalText is String.
+func (a Addr) MarshalText() ([]byte, error) { return []byte(a.String()), nil }
+
+// UnmarshalText is ParseAddr.
+func (a *Addr) UnmarshalText(text []byte) error {
+	parsed, err := ParseAddr(string(text))
+	if err == nil {
+		*a = parsed
+	}
+	return err
+}
+
+// ParseAddr reads what String has written.
+func ParseAddr(s string) (a Addr, err error) {
+	i := strings.LastIndexByte(s, '/')
+	if i < 0 {
+		return Addr{}, fmt.Errorf("%.80q is no address of an endpoint", s)
+	}
+	if a.Address, err = datagram.ParseAddress(s[:i]); err != nil {
+		return Addr{}, err
+	}
+	if a.ID, err = strconv.ParseUint(s[i+1:], 16, 64); err != nil {
+		return Addr{}, fmt.Errorf("%.80q is no address of an endpoint: %w", s, err)
+	}
+	return a, nil
+}
+
+// addrSize is the length of an address in packets, in bytes.
+//
+//	 0           16     18    20    24     28      32       40
+//	+-----------+------+-----+-----+------+-------+--------+
+//	| GID       | port | MTU | QPN | Q_Key| epoch | ID     |
+//	+-----------+------+-----+-----+------+-------+--------+
+const addrSize = 40
+
+func (a *Addr) put(b []byte) {
+	be, gid := binary.BigEndian, a.At.Addr().As16()
+	copy(b, gid[:])
+	be.PutUint16(b[16:], a.At.Port())
+	be.PutUint16(b[18:], uint16(a.MTU))
+	be.PutUint32(b[20:], a.QPN)
+	be.PutUint32(b[24:], a.QKey)
+	be.PutUint32(b[28:], a.Epoch)
+	be.PutUint64(b[32:], a.ID)
+}
+
+func (a *Addr) get(b []byte) {
+	be := binary.BigEndian
+	a.At = netip.AddrPortFrom(netip.AddrFrom16([16]byte(b[:16])).Unmap(), be.Uint16(b[16:]))
+	a.MTU = int(be.Uint16(b[18:]))
+	a.QPN, a.QKey, a.Epoch = be.Uint32(b[20:]), be.Uint32(b[24:]), be.Uint32(b[28:])
+	a.ID = be.Uint64(b[32:])
+}

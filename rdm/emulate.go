@@ -1,0 +1,176 @@
+package rdm
+
+import (
+	"github.com/softrnic/softrnic/internal/place"
+	"github.com/softrnic/softrnic/reliability/nack"
+)
+
+// sided is what is under way with the memory of a peer, and with ours for it.
+type sided struct {
+	queue fifo[*Op] // operations that are not, or not all, asked for
+	under int       // operations, those in the queue included
+	asked int       // emulated ones that are asked for and not answered
+
+	replies fifo[reply] // answers that the peer has to get
+	fault   status      // of the write of the peer that is coming
+	native  native
+}
+
+// maxAsked is how many emulated operations are asked for at a time. More than that
+// of a peer are a breach.
+const maxAsked = 64
+
+// rdma is the peer's sided.
+func (p *Peer) rdma() *sided {
+	if p.sided == nil {
+		p.sided = &sided{}
+	}
+	return p.sided
+}
+
+// piece is how many bytes of a read or write fit into a datagram to the peer.
+func (p *Peer) piece() int { return min(p.at.MTU, p.e.mtu) - nack.DataSize - shortSize }
+
+// pump goes on with all that waits for room to a peer.
+func (e *Endpoint) pump(p *Peer) {
+	s := p.sided
+	if s == nil || p.state == gone {
+		return
+	}
+	if !e.answer(p) {
+		return
+	}
+	for s.queue.n > 0 {
+		op := *s.queue.front()
+		switch e.way(p) {
+		case wayUnknown:
+			return // an answer follows
+		case wayNative:
+			if !e.postNative(op) {
+				return
+			}
+			s.queue.pop()
+			continue
+		}
+		if s.asked == maxAsked && op.sent == 0 || !e.ask(op) {
+			return
+		}
+		s.queue.pop()
+	}
+}
+
+// ask asks the peer for an operation, and reports whether all of that has been said.
+func (e *Endpoint) ask(op *Op) bool {
+	r := request{id: op.id, rkey: op.remote.RKey, n: uint32(op.n), addr: op.remote.Addr, a: op.a, b: op.b}
+	switch op.kind {
+	case opRead:
+		r.tag = tagRead
+	case opCompareSwap:
+		r.tag = tagSwap
+	case opFetchAdd:
+		r.tag = tagAdd
+	case opWrite:
+		return e.askWrite(op, r)
+	}
+	if op.n == 0 {
+		e.complete(op, nil)
+		return true
+	}
+	if !e.tell(op.p, &r, nil, true) {
+		return false
+	}
+	op.p.sided.asked++
+	return true
+}
+
+// askWrite sends the pieces of a write, as far as there is room.
+func (e *Endpoint) askWrite(op *Op, r request) bool {
+	if op.n == 0 {
+		e.complete(op, nil)
+		return true
+	}
+	r.tag = tagWrite
+	for op.sent < op.n {
+		n := min(op.p.piece(), op.n-op.sent)
+		last := op.sent+n == op.n
+		r.n, r.addr, r.status = uint32(n), op.remote.Addr+uint64(op.sent), 0
+		if last {
+			r.status = 1
+		}
+		if !e.tell(op.p, &r, op.span.bytes()[op.sent:op.sent+n], last && !e.o.Lazy) {
+			return false
+		}
+		if op.sent == 0 {
+			op.p.sided.asked++
+		}
+		op.sent += n
+	}
+	return true
+}
+
+// tell sends a message about an operation, if there is room.
+func (e *Endpoint) tell(p *Peer, r *request, payload []byte, solicited bool) bool {
+	if p.state == gone {
+		return false
+	}
+	n := r.put(&e.head)
+	send := e.core.Send
+	if solicited {
+		send = e.core.SendSolicited
+	}
+	switch err := send(e.port.Now(), p.number, e.head[:n], payload); err {
+	case nil:
+		return true
+	case nack.ErrNoRoom:
+		p.full = true
+	default:
+		e.lose(p, err)
+	}
+	return false
+}
+
+// answered takes what the peer says of an operation of ours: DATA or END.
+func (e *Endpoint) answered(p *Peer, r *request, payload []byte) {
+	op := e.ops.find(r.id)
+	if op == nil || op.p != p {
+		e.breach(p)
+		return
+	}
+	if r.tag == tagData {
+		if op.kind != opRead || r.addr != uint64(op.got) || len(payload) > op.n-op.got {
+			e.breach(p)
+			return
+		}
+		place.Copy(op.span.bytes()[op.got:op.got+len(payload)], payload)
+		if op.got += len(payload); op.got < op.n {
+			return
+		}
+	} else {
+		if op.kind == opRead && r.status == statusOK || r.status >= statuses {
+			e.breach(p)
+			return
+		}
+		op.old = r.a
+	}
+	p.sided.asked--
+	e.complete(op, r.status.err())
+	e.pump(p)
+}
+
+// abandon fails all that waits for a peer that is gone.
+func (e *Endpoint) abandon(p *Peer) {
+	s := p.sided
+	if s == nil {
+		return
+	}
+	s.queue, s.replies = fifo[*Op]{}, fifo[reply]{}
+	e.endNative(p)
+	if s.under == 0 {
+		return
+	}
+	for _, op := range e.ops.at {
+		if op != nil && op.p == p && !op.posted {
+			e.complete(op, p.err)
+		}
+	}
+}

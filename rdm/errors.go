@@ -1,0 +1,58 @@
+package rdm
+
+import (
+	"errors"
+	"fmt"
+)
+
+// What may become of a peer, and what calls are refused with. They come wrapped in
+// a *PeerError where one peer is concerned, an *OpError where an operation is.
+var (
+	ErrUnreachable = errors.New("nobody answers there")
+	ErrRefused     = errors.New("it does not want to talk to us")
+	ErrSilent      = errors.New("it answers nothing any more")
+	ErrRestarted   = errors.New("it has been started anew; dial it again")
+	ErrBreach      = errors.New("what it sends breaks the protocol")
+	ErrHungUp      = errors.New("it was hung up here")
+	ErrTooMany     = errors.New("there are as many peers as Options.Peers")
+
+	ErrClosed  = errors.New("the endpoint is closed")
+	ErrTooLong = errors.New("longer than Endpoint.MaxMessage; cut it")
+	ErrBusy    = errors.New("as many operations are under way as Options.Ops; wait for some")
+	ErrInUse   = errors.New("an operation that is not complete uses it")
+	ErrLocal   = errors.New("the local memory cannot be used")
+
+	ErrKey    = errors.New("the peer has no region with this key, or has none any more")
+	ErrBounds = errors.New("the range is not inside the peer's region")
+	ErrAccess = errors.New("the peer's region does not permit it")
+	ErrDenied = errors.New("the peer does not permit it to us")
+	ErrAlign  = errors.New("the address of an atomic must be a multiple of 8")
+	ErrRemote = errors.New("the peer's adapter refused the access: wrong or stale key, range, or permission")
+)
+
+// PeerError says what has become of a peer.
+type PeerError struct {
+	Peer Addr
+	Err  error // one of the above
+}
+
+func (e *PeerError) Error() string { return fmt.Sprintf("peer %v: %v", e.Peer.At, e.Err) }
+
+// Unwrap is Err.
+func (e *PeerError) Unwrap() error { return e.Err }
+
+// OpError says which operation failed, and why.
+type OpError struct {
+	Op     string // "read", "write", "compare-swap", "fetch-add"
+	Peer   Addr
+	Remote Remote
+	N      int // bytes
+	Err    error
+}
+
+func (e *OpError) Error() string {
+	return fmt.Sprintf("%s of %d bytes at 0x%x with key 0x%x of peer %v: %v", e.Op, e.N, e.Remote.Addr, e.Remote.RKey, e.Peer.At, e.Err)
+}
+
+// Unwrap is Err.
+func (e *OpError) Unwrap() error { return e.Err }

@@ -1,0 +1,214 @@
+package rdm_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/rdm"
+	"github.com/softrnic/softrnic/verbs"
+)
+
+// Messages of all lengths arrive whole, once and in order, both ways at once,
+// whatever the network does to datagrams.
+func TestMessages(t *testing.T) {
+	rng := seeded(t)
+	for _, faults := range []string{"", faulty(rng)} {
+		a, b := endpoint(t, faults, rdm.Options{}), endpoint(t, faults, rdm.Options{})
+		ctx := guarded(t)
+		pa, pb := dial(t, a, b), dial(t, b, a)
+		const n = 150
+		length := func(i int) int { return []int{0, 1, 200, 4000, 4056, 4057, 9000, a.MaxMessage()}[i%8] }
+		var all sync.WaitGroup
+		errs := make([]error, 4)
+		for side, p := range []*rdm.Peer{pa, pb} {
+			all.Go(func() {
+				m := make([]byte, a.MaxMessage())
+				for i := range n {
+					fill(m[:length(i)], i+side)
+					if errs[side] = p.Send(ctx, m[:length(i)]); errs[side] != nil {
+						return
+					}
+				}
+			})
+		}
+		for side, e := range []*rdm.Endpoint{b, a} {
+			all.Go(func() {
+				got, want := make([]byte, a.MaxMessage()), make([]byte, a.MaxMessage())
+				for i := range n {
+					k, from, err := e.Recv(ctx, got)
+					fill(want[:length(i)], i+side)
+					if err != nil || k != length(i) || string(got[:k]) != string(want[:k]) || from.Addr() != []*rdm.Endpoint{a, b}[side].Addr() {
+						errs[2+side] = fmt.Errorf("message %d: %d bytes, not %d, or others: %w", i, k, length(i), err)
+						return
+					}
+				}
+			})
+		}
+		all.Wait()
+		require.NoError(t, errors.Join(errs...))
+		require.ErrorIs(t, pa.Send(ctx, make([]byte, a.MaxMessage()+1)), rdm.ErrTooLong)
+		if faults != "" {
+			require.NotZero(t, a.Stats().Resent)
+		}
+	}
+}
+
+// A message that is longer than the buffer stays.
+func TestShortBuffer(t *testing.T) {
+	a, b := endpoint(t, "", rdm.Options{}), endpoint(t, "", rdm.Options{})
+	ctx := guarded(t)
+	require.NoError(t, dial(t, a, b).Send(ctx, []byte("twelve bytes")))
+	n, _, err := b.Recv(ctx, make([]byte, 5))
+	require.ErrorIs(t, err, io.ErrShortBuffer)
+	require.Equal(t, 12, n)
+	buf := make([]byte, n)
+	n, from, err := b.Recv(ctx, buf)
+	require.NoError(t, err)
+	require.Equal(t, "twelve bytes", string(buf[:n]))
+	require.Equal(t, a.Addr(), from.Addr())
+	short, cancel := context.WithTimeout(ctx, time.Millisecond)
+	defer cancel()
+	_, _, err = b.Recv(short, buf)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+}
+
+// What nobody receives is bounded, and not lost.
+func TestBacklog(t *testing.T) {
+	a, b := endpoint(t, "", rdm.Options{}), endpoint(t, "", rdm.Options{Backlog: 1000})
+	ctx := guarded(t)
+	p := dial(t, a, b)
+	const n = 200
+	sent := make(chan error, 1)
+	go func() {
+		for i := range n {
+			if err := p.Send(ctx, []byte{byte(i), 100: 0}); err != nil {
+				sent <- err
+				return
+			}
+		}
+		sent <- nil
+	}()
+	for b.Stats().Backlog == 0 {
+		b.Progress()
+	}
+	buf := make([]byte, 200)
+	for i := range n {
+		_, _, err := b.Recv(ctx, buf)
+		require.NoError(t, err)
+		require.Equal(t, byte(i), buf[0])
+	}
+	require.NoError(t, <-sent)
+}
+
+// Nobody there, one who does not want us, and one with another Q_Key.
+func TestDial(t *testing.T) {
+	a := endpoint(t, "", rdm.Options{GiveUp: 100 * time.Millisecond})
+	b := endpoint(t, "", rdm.Options{Allow: func(at rdm.Addr) (verbs.AccessFlags, bool) { return 0, at != a.Addr() }})
+	ctx := guarded(t)
+	_, err := a.Dial(ctx, b.Addr())
+	require.ErrorIs(t, err, rdm.ErrRefused)
+	var pe *rdm.PeerError
+	require.ErrorAs(t, err, &pe)
+	require.Equal(t, b.Addr(), pe.Peer)
+	require.NotZero(t, b.Stats().Refused)
+	nobody := endpoint(t, "", rdm.Options{}).Addr()
+	nobody.QKey ^= 1
+	_, err = a.Dial(ctx, nobody)
+	require.ErrorIs(t, err, rdm.ErrUnreachable)
+	nobody.At = rdm.Addr{}.At
+	_, err = a.Dial(ctx, nobody)
+	require.Error(t, err)
+	ended, cancel := context.WithCancel(ctx)
+	cancel()
+	nobody = endpoint(t, "", rdm.Options{}).Addr()
+	nobody.QKey ^= 1
+	_, err = a.Dial(ended, nobody)
+	require.ErrorIs(t, err, context.Canceled)
+}
+
+// A peer that is started anew, with the same name, is noticed by whoever had to do
+// with the life before, and what waited for that fails.
+func TestRestart(t *testing.T) {
+	dev := device(t, "")
+	a := endpoint(t, "", rdm.Options{})
+	ctx := guarded(t)
+	old := endpointOn(t, dev, rdm.Options{ID: 7})
+	p := dial(t, a, old)
+	require.NoError(t, p.Send(ctx, []byte("before")))
+	_, _, err := old.Recv(ctx, make([]byte, 10))
+	require.NoError(t, err)
+	require.NoError(t, old.Close())
+	waits := make(chan error, 1)
+	go func() {
+		for {
+			if err := p.Send(ctx, make([]byte, a.MaxMessage())); err != nil {
+				waits <- err
+				return
+			}
+		}
+	}()
+	anew := endpointOn(t, dev, rdm.Options{ID: 7})
+	back := dial(t, anew, a)
+	require.ErrorIs(t, <-waits, rdm.ErrRestarted)
+	require.ErrorIs(t, p.Err(), rdm.ErrRestarted)
+	require.NoError(t, back.Send(ctx, []byte("after")))
+	buf := make([]byte, 10)
+	n, from, err := a.Recv(ctx, buf)
+	require.NoError(t, err)
+	require.Equal(t, "after", string(buf[:n]))
+	require.NotSame(t, p, from)
+	require.NoError(t, from.Send(ctx, []byte("hello")))
+	n, _, err = anew.Recv(ctx, buf)
+	require.NoError(t, err)
+	require.Equal(t, "hello", string(buf[:n]))
+	require.Equal(t, 1, a.Stats().Peers)
+}
+
+// A peer that is gone is silent for who sends to it, and for no others.
+func TestSilentPeer(t *testing.T) {
+	dev := device(t, "")
+	a, b := endpoint(t, "", rdm.Options{GiveUp: 200 * time.Millisecond}), endpoint(t, "", rdm.Options{})
+	gone := endpointOn(t, dev, rdm.Options{})
+	ctx := guarded(t)
+	p, q := dial(t, a, gone), dial(t, a, b)
+	require.NoError(t, dev.Close())
+	var err error
+	for err == nil {
+		err = p.Send(ctx, make([]byte, 10_000))
+	}
+	require.ErrorIs(t, err, rdm.ErrSilent)
+	require.NoError(t, q.Send(ctx, []byte("still")))
+	buf := make([]byte, 10)
+	_, _, err = b.Recv(ctx, buf)
+	require.NoError(t, err)
+	_, err = a.Dial(ctx, gone.Addr())
+	require.ErrorIs(t, err, rdm.ErrSilent, "that life of it is over")
+}
+
+// Close ends what waits.
+func TestClose(t *testing.T) {
+	a, b := endpoint(t, "", rdm.Options{}), endpoint(t, "", rdm.Options{})
+	ctx := guarded(t)
+	p := dial(t, a, b)
+	waits := make(chan error)
+	for range 3 {
+		go func() {
+			_, _, err := a.Recv(ctx, make([]byte, 10))
+			waits <- err
+		}()
+	}
+	require.NoError(t, a.Close())
+	for range 3 {
+		require.ErrorIs(t, <-waits, rdm.ErrClosed)
+	}
+	require.ErrorIs(t, p.Send(ctx, nil), rdm.ErrClosed)
+	_, err := a.Dial(ctx, b.Addr())
+	require.ErrorIs(t, err, rdm.ErrClosed)
+}

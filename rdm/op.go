@@ -1,0 +1,196 @@
+package rdm
+
+import (
+	"context"
+	"sync/atomic"
+
+	"github.com/softrnic/softrnic/verbs"
+)
+
+// Op is an operation on memory of a peer. The zero value is ready to be started, and
+// so is one that is complete. It must not be copied.
+type Op struct {
+	busy atomic.Bool
+
+	p      *Peer
+	kind   opKind
+	span   Span
+	remote Remote
+	n      int
+	a, b   uint64 // operands
+
+	id     uint32
+	posted bool // native: the adapter has it
+	sent   int  // emulated writes: bytes that have left
+	got    int  // emulated reads: bytes that have come
+
+	err error
+	old uint64
+}
+
+type opKind uint8
+
+const (
+	opRead opKind = iota
+	opWrite
+	opCompareSwap
+	opFetchAdd
+)
+
+func (k opKind) String() string {
+	return [...]string{"read", "write", "compare-swap", "fetch-add"}[k]
+}
+
+// need is the permission at the peer.
+func (k opKind) need() verbs.AccessFlags {
+	return [...]verbs.AccessFlags{verbs.AccessRemoteRead, verbs.AccessRemoteWrite, verbs.AccessRemoteAtomic, verbs.AccessRemoteAtomic}[k]
+}
+
+// Done reports whether the operation is complete, or was never started. It does not
+// serve the network: Progress and Wait do.
+func (o *Op) Done() bool { return !o.busy.Load() }
+
+// Wait serves the network until the operation is complete and returns Err, or the
+// context's error: then it is still under way.
+func (o *Op) Wait(ctx context.Context) error {
+	if o.busy.Load() {
+		e := o.p.e
+		e.mu.Lock()
+		err := e.wait(ctx, o.Done)
+		e.mu.Unlock()
+		if o.busy.Load() {
+			return err
+		}
+	}
+	return o.err
+}
+
+// Err is nil of an operation that has been carried out, and otherwise an *OpError,
+// of which errors.Is tells the reason. It is for operations that are complete.
+func (o *Op) Err() error { return o.err }
+
+// Old is what an atomic has found, in the peer's byte order, which is ours.
+func (o *Op) Old() uint64 { return o.old }
+
+// Read reads the peer's memory into that of a span. The span is the operation's
+// until it is complete, as that of Write.
+func (p *Peer) Read(op *Op, to Span, from Remote) error {
+	return p.start(op, opRead, to, from, to.n, 0, 0)
+}
+
+// Write writes the memory of a span to the peer's.
+func (p *Peer) Write(op *Op, from Span, to Remote) error {
+	return p.start(op, opWrite, from, to, from.n, 0, 0)
+}
+
+// CompareSwap stores new in 8 bytes of the peer's memory, at a multiple of 8, if they
+// are old; Op.Old is what they were. It is atomic with respect to all operations,
+// and to sync/atomic there.
+func (p *Peer) CompareSwap(op *Op, at Remote, old, new uint64) error {
+	return p.start(op, opCompareSwap, Span{}, at, 8, old, new)
+}
+
+// FetchAdd adds to 8 bytes of the peer's memory, in the same manner.
+func (p *Peer) FetchAdd(op *Op, at Remote, add uint64) error {
+	return p.start(op, opFetchAdd, Span{}, at, 8, add, 0)
+}
+
+// start starts an operation. What is wrong at this end is an error at once.
+func (p *Peer) start(op *Op, kind opKind, span Span, remote Remote, n int, a, b uint64) error {
+	e := p.e
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	refuse := func(err error) error {
+		return &OpError{Op: kind.String(), Peer: p.at, Remote: remote, N: n, Err: err}
+	}
+	local := verbs.AccessFlags(0)
+	if kind == opRead {
+		local = verbs.AccessLocalWrite
+	}
+	switch {
+	case op.busy.Load():
+		return refuse(ErrInUse)
+	case e.err != nil:
+		return refuse(e.err)
+	case p.err != nil:
+		return refuse(p.err)
+	case kind <= opWrite && !span.check(e, local) || n > maxLength:
+		return refuse(ErrLocal)
+	case kind > opWrite && remote.Addr%8 != 0:
+		return refuse(ErrAlign)
+	case !e.ops.take(op):
+		return refuse(ErrBusy)
+	}
+	op.p, op.kind, op.span, op.remote, op.n, op.a, op.b = p, kind, span, remote, n, a, b
+	op.posted, op.sent, op.got, op.err, op.old = false, 0, 0, nil, 0
+	op.busy.Store(true)
+	if span.r != nil {
+		span.r.busy++
+	}
+	s := p.rdma()
+	s.under++
+	s.queue.push(op)
+	e.pump(p)
+	e.flush()
+	return nil
+}
+
+// complete ends an operation.
+func (e *Endpoint) complete(op *Op, err error) {
+	e.ops.give(op)
+	if op.span.r != nil {
+		op.span.r.busy--
+	}
+	if err != nil {
+		op.err = &OpError{Op: op.kind.String(), Peer: op.p.at, Remote: op.remote, N: op.n, Err: err}
+	}
+	op.p.sided.under--
+	op.busy.Store(false)
+	e.changed = true
+}
+
+const (
+	maxOps    = 1 << 15
+	maxLength = 1 << 31 // bytes of an operation
+)
+
+// ops are the operations under way. The number of one is a place and how often that
+// has been used, so that a late answer finds nobody.
+type ops struct {
+	at   []*Op
+	used []uint16
+	free []uint16
+}
+
+func (t *ops) init(n int) {
+	t.at, t.used, t.free = make([]*Op, n), make([]uint16, n), make([]uint16, n)
+	for i := range t.free {
+		t.free[i] = uint16(n - 1 - i)
+	}
+}
+
+func (t *ops) take(op *Op) bool {
+	n := len(t.free)
+	if n == 0 {
+		return false
+	}
+	i := t.free[n-1]
+	t.free = t.free[:n-1]
+	t.used[i]++
+	t.at[i], op.id = op, uint32(t.used[i])<<16|uint32(i)
+	return true
+}
+
+func (t *ops) give(op *Op) {
+	i := uint16(op.id)
+	t.at[i] = nil
+	t.free = append(t.free, i)
+}
+
+// find returns the operation with a number, nil if there is none.
+func (t *ops) find(id uint32) *Op {
+	if i := int(uint16(id)); i < len(t.at) && t.at[i] != nil && t.at[i].id == id {
+		return t.at[i]
+	}
+	return nil
+}

@@ -1,0 +1,142 @@
+package rdm
+
+import (
+	"github.com/softrnic/softrnic/internal/place"
+	"github.com/softrnic/softrnic/verbs"
+)
+
+// reply is an answer that a peer has to get: END, or n bytes of memory.
+type reply struct {
+	request
+	from []byte // what of a read is still to be sent; nil: END
+	key  uint32 // of its region
+}
+
+// request handles a message of a peer about an operation, its own or ours.
+func (e *Endpoint) request(p *Peer, b []byte) {
+	var r request
+	payload, ok := r.get(b)
+	if !ok {
+		e.breach(p)
+		return
+	}
+	switch r.tag {
+	case tagData, tagEnd:
+		e.answered(p, &r, payload)
+	case tagToken:
+		e.negotiated(p, &r)
+	default:
+		e.serveRequest(p, &r, payload)
+	}
+}
+
+// serveRequest carries out what a peer asks for.
+func (e *Endpoint) serveRequest(p *Peer, r *request, payload []byte) {
+	s := p.rdma()
+	if s.replies.n >= maxAsked {
+		e.breach(p)
+		return
+	}
+	need, n := verbs.AccessRemoteAtomic, uint64(8)
+	switch r.tag {
+	case tagRead:
+		need, n = verbs.AccessRemoteRead, uint64(r.n)
+	case tagWrite:
+		need, n = verbs.AccessRemoteWrite, uint64(len(payload))
+	}
+	var mem []byte
+	st := statusDenied
+	if p.access&need != 0 {
+		mem, st = e.memory.at(r.rkey, r.addr, n, need)
+	}
+	end := reply{request: request{tag: tagEnd, id: r.id}}
+	switch {
+	case r.tag == tagWrite:
+		if st == statusOK {
+			place.Copy(mem, payload)
+		} else if s.fault == statusOK {
+			s.fault = st
+		}
+		if r.status == 0 {
+			return // more of it comes
+		}
+		st, s.fault = s.fault, statusOK
+	case st != statusOK:
+	case r.tag == tagRead:
+		end.from, end.key = mem, r.rkey
+	default:
+		word, aligned := place.Word64(mem)
+		switch {
+		case !aligned:
+			st = statusAlign
+		case r.tag == tagSwap:
+			end.a = place.CompareSwap(word, r.a, r.b)
+		default:
+			end.a = place.FetchAdd(word, r.a)
+		}
+	}
+	end.status = st
+	e.stats.Served++
+	if st != statusOK {
+		e.stats.Denied++
+	}
+	s.replies.push(end)
+	e.pump(p)
+}
+
+// answer sends what answers a peer has to get, and reports whether that was all.
+func (e *Endpoint) answer(p *Peer) bool {
+	s := p.sided
+	for s.replies.n > 0 && p.state != gone {
+		r := s.replies.front()
+		if r.from == nil {
+			if !e.tell(p, &r.request, nil, false) {
+				return false
+			}
+			s.replies.pop()
+			continue
+		}
+		if e.memory.regions[r.key] == nil { // deregistered meanwhile
+			r.from, r.status = nil, statusKey
+			continue
+		}
+		n := min(p.piece(), len(r.from))
+		data := request{tag: tagData, id: r.id, n: uint32(n), addr: r.addr}
+		if !e.tell(p, &data, r.from[:n], false) {
+			return false
+		}
+		r.addr += uint64(n)
+		if r.from = r.from[n:]; len(r.from) == 0 {
+			s.replies.pop()
+		}
+	}
+	return p.state != gone
+}
+
+// fifo is a queue, in a ring that grows. The zero value is empty.
+type fifo[T any] struct {
+	ring []T // its length is a power of two
+	head int
+	n    int
+}
+
+func (q *fifo[T]) push(v T) {
+	if q.n == len(q.ring) {
+		ring := make([]T, max(4, 2*q.n))
+		n := copy(ring, q.ring[q.head:])
+		copy(ring[n:], q.ring[:q.head])
+		q.ring, q.head = ring, 0
+	}
+	q.ring[(q.head+q.n)&(len(q.ring)-1)] = v
+	q.n++
+}
+
+// front is the oldest, in its place. There is one.
+func (q *fifo[T]) front() *T { return &q.ring[q.head] }
+
+func (q *fifo[T]) pop() {
+	var zero T
+	q.ring[q.head] = zero
+	q.head = (q.head + 1) & (len(q.ring) - 1)
+	q.n--
+}
