@@ -40,6 +40,10 @@ var floors = map[string][]string{
 	"sdp":                      {"internal/moment", "verbs", "cm", "wire", "wire/bsdh", "sdp/flow", "sdp/protocol"},
 	"sdp/flow":                 {},
 	"sdp/protocol":             {"verbs", "wire/bsdh", "sdp/flow"},
+	"acp":                      {"internal/moment", "verbs", "cm", "mpi/pmi", "acp/fabric", "acp/protocol"},
+	"acp/protocol":             {},
+	"acp/fabric":               {"verbs", "cm"},
+	"acp/acptest":              {"verbs", "rnic", "mpi/pmi", "acp"},
 	"datacutter":               {},
 	"mpi/datatype":             {},
 	"mpi/coll":                 {},
@@ -73,7 +77,7 @@ var floors = map[string][]string{
 // of the standard library.
 var (
 	pure = []string{"wire", "wire/mad", "wire/bsdh", "reliability", "reliability/nack", "qp", "cm/protocol", "sdp/flow", "sdp/protocol",
-		"mpi/datatype", "mpi/coll", "mpi/envelope", "mpi/match", "mpi/protocol", "mpi/rma"}
+		"mpi/datatype", "mpi/coll", "mpi/envelope", "mpi/match", "mpi/protocol", "mpi/rma", "acp/protocol"}
 	forbidden = []string{"net", "os", "sync", "time", "math/rand", "math/rand/v2", "crypto/rand", "syscall", "context", "log", "log/slog"}
 )
 

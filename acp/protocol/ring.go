@@ -1,0 +1,193 @@
+package protocol
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+)
+
+// ErrBroken says that the other end of a channel has told something impossible.
+var ErrBroken = errors.New("the other end of the channel breaks the protocol")
+
+// A message travels as its length in 8 bytes and then its bytes, cut into pieces of
+// the size of a slot: so a slot holds nothing but what it was made for, and a message
+// costs 8 bytes however long it is.
+const (
+	HeaderSize = 8
+
+	// Bye instead of a length says that no message follows (the paper's message of
+	// disconnection).
+	Bye = ^uint64(0)
+)
+
+// Sender is the sending end of a ring: it owns the slots that messages leave from, and
+// counts those of the receiver. All counts are of slots since the channel was made.
+type Sender struct {
+	size        uint32 // bytes of a slot, at both ends
+	slots, ring uint32 // slots here and at the receiver
+	put         uint64 // slots that were filled and put
+	left        uint64 // of these, those that may be filled again
+	taken       uint64 // of these, those that the receiver has taken: its head, mirrored
+	gone        uint64 // bytes of the message at hand that have left, with its header
+}
+
+// NewSender makes an end with slots of size bytes, a multiple of 8 of at least 16.
+func NewSender(size, slots int) *Sender { return &Sender{size: uint32(size), slots: uint32(slots)} }
+
+// Connect tells how many slots the receiver has.
+func (s *Sender) Connect(ring int) { s.ring = uint32(ring) }
+
+// Segment is what goes into a slot.
+type Segment struct {
+	Slot, Ring int  // which slot here, and at the receiver
+	Header     bool // begins with the length of the message
+	Off, N     int  // and then these bytes of it
+	Last       bool // the message ends here
+}
+
+// Bytes is what has to be put: from the beginning of the slot.
+func (g Segment) Bytes() int {
+	if g.Header {
+		return HeaderSize + g.N
+	}
+	return g.N
+}
+
+// Room is how many slots can be filled.
+func (s *Sender) Room() int {
+	return int(min(uint64(s.slots)-(s.put-s.left), uint64(s.ring)-(s.put-s.taken)))
+}
+
+// Next takes the next slot, for a message of n bytes, the same until the segment that is its
+// Last. It is not ok when no slot is free at either end.
+func (s *Sender) Next(n int) (g Segment, ok bool) {
+	if s.Room() <= 0 {
+		return g, false
+	}
+	g = Segment{Slot: int(s.put % uint64(s.slots)), Ring: int(s.put % uint64(s.ring)), Header: s.gone == 0}
+	room := int(s.size)
+	if g.Header {
+		room -= HeaderSize
+		s.gone = HeaderSize
+	}
+	g.Off = int(s.gone - HeaderSize)
+	g.N = min(room, n-g.Off)
+	s.gone += uint64(g.N)
+	if g.Last = g.Off+g.N == n; g.Last {
+		s.gone = 0
+	}
+	s.put++
+	return g, true
+}
+
+// Bye takes the next slot for the word that no message follows.
+func (s *Sender) Bye() (g Segment, ok bool) {
+	if s.Room() <= 0 {
+		return g, false
+	}
+	g = Segment{Slot: int(s.put % uint64(s.slots)), Ring: int(s.put % uint64(s.ring)), Header: true, Last: true}
+	s.put++
+	return g, true
+}
+
+// PutHeader writes the length of a message, or Bye, to the beginning of a slot.
+func PutHeader(slot []byte, length uint64) { binary.LittleEndian.PutUint64(slot, length) }
+
+// Put is how many slots were put: the tail that the receiver mirrors.
+func (s *Sender) Put() uint64 { return s.put }
+
+// Left says that the oldest slot under way has left, and may be filled again.
+func (s *Sender) Left() { s.left++ }
+
+// Quiet reports whether all that was put has left.
+func (s *Sender) Quiet() bool { return s.left == s.put }
+
+// Taken hears the receiver's head: how many slots it has taken in all.
+func (s *Sender) Taken(head uint64) error {
+	if head < s.taken || head > s.put {
+		return fmt.Errorf("%w: %d slots were taken and then %d, of %d", ErrBroken, s.taken, head, s.put)
+	}
+	s.taken = head
+	return nil
+}
+
+// Credit hears that the receiver has taken n more.
+func (s *Sender) Credit(n int) error { return s.Taken(s.taken + uint64(n)) }
+
+// Receiver is the receiving end of a ring.
+type Receiver struct {
+	size, slots uint32
+	come        uint64 // slots that were put: the sender's tail, mirrored
+	taken       uint64 // of these, those that were taken
+	told        uint64 // of these, those that the sender knows of
+	length, off uint64 // of the message at hand, if off is not 0: its length, and what has come with its header
+}
+
+// NewReceiver makes an end with slots of size bytes.
+func NewReceiver(size, slots int) *Receiver {
+	return &Receiver{size: uint32(size), slots: uint32(slots)}
+}
+
+// Come hears the sender's tail: how many slots it has put in all.
+func (r *Receiver) Come(tail uint64) error {
+	if tail < r.come || tail > r.taken+uint64(r.slots) {
+		return fmt.Errorf("%w: %d slots had come and then %d, where %d are taken and there are %d", ErrBroken, r.come, tail, r.taken, r.slots)
+	}
+	r.come = tail
+	return nil
+}
+
+// More hears that one more has come.
+func (r *Receiver) More() error { return r.Come(r.come + 1) }
+
+// Full is how many slots wait to be taken.
+func (r *Receiver) Full() int { return int(r.come - r.taken) }
+
+// Slot is the next to be taken.
+func (r *Receiver) Slot() int { return int(r.taken % uint64(r.slots)) }
+
+// Piece is what a slot holds of a message.
+type Piece struct {
+	Bytes  []byte // in the slot
+	Off    uint64 // where they belong in the message
+	Length uint64 // of the message
+	Last   bool   // the message ends here
+	Bye    bool   // no message follows
+}
+
+// Take reads the next slot, whose memory it is given. It belongs to the sender again when that is
+// told so.
+func (r *Receiver) Take(slot []byte) (p Piece) {
+	if r.off == 0 {
+		r.length = binary.LittleEndian.Uint64(slot)
+		r.off = HeaderSize
+		slot = slot[HeaderSize:]
+	}
+	r.taken++
+	if r.length == Bye {
+		r.off = 0
+		return Piece{Bye: true}
+	}
+	p.Off, p.Length = r.off-HeaderSize, r.length
+	n := min(uint64(len(slot)), r.length-p.Off)
+	p.Bytes = slot[:n]
+	r.off += n
+	if p.Last = p.Off+n == r.length; p.Last {
+		r.off = 0
+	}
+	return p
+}
+
+// Owed is how many slots were taken that the sender does not know of.
+func (r *Receiver) Owed() int { return int(r.taken - r.told) }
+
+// Due reports whether enough are owed that the sender should know. It hears of half of the slots at a time, so
+// at most twice for all that it has not looked at.
+func (r *Receiver) Due() bool { return r.Owed() >= (int(r.slots)+1)/2 }
+
+// Tell is the head that the sender hears of now, and how many slots it adds.
+func (r *Receiver) Tell() (head uint64, n int) {
+	n = r.Owed()
+	r.told = r.taken
+	return r.taken, n
+}
