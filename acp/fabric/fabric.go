@@ -1,0 +1,158 @@
+package fabric
+
+import (
+	"context"
+	"errors"
+
+	"github.com/softrnic/softrnic/verbs"
+)
+
+// Net carries operations of a rank. All methods but Block and Close are called with
+// the host's lock held.
+type Net interface {
+	// Connect finds a rank, if that has not been done yet.
+	Connect(rank int)
+
+	// Post queues an operation on memory of another rank, which belongs to the Net until
+	// its owner hears that it is done. It may be kept until Flush. Nothing is refused: what has to
+	// wait for room waits here.
+	Post(rank int, op *Op)
+
+	// Flush sends what was kept.
+	Flush()
+
+	// Expect makes ready for n more signals at a time, Forget for n less.
+	Expect(n int) error
+	Forget(n int)
+
+	// Poll handles what has come, without waiting, and reports whether there was anything.
+	Poll() bool
+
+	// Block returns when Poll may find something, or ctx has ended, whose error it
+	// then returns. It is called by one goroutine at a time, without the lock.
+	Block(ctx context.Context) error
+
+	// Stats are figures by name.
+	Stats() map[string]uint64
+
+	// Close ends it. Operations that are not done stay so. Without the lock.
+	Close(ctx context.Context) error
+}
+
+// Host is the rank that a Net works for. A Net calls the other methods in a function
+// that it gives to Do, or when it is called itself.
+type Host interface {
+	// Do calls f with the lock held.
+	Do(f func())
+
+	// Met says that a rank is found, and which card it has. It can be said again.
+	Met(rank int, card []byte)
+
+	// Lost says that a rank is lost for good, after all operations on it have ended.
+	Lost(rank int, why error)
+
+	// Signal delivers the immediate data of a put.
+	Signal(rank int, imm uint32)
+}
+
+// Book is where ranks find each other's addresses: a process manager's.
+type Book interface {
+	Rank() int
+	Size() int
+	JobID() string
+	Put(key, value string) error
+	Get(ctx context.Context, key string) (string, error)
+}
+
+// Kind is what an operation does.
+type Kind uint8
+
+// The kinds.
+const (
+	Put         Kind = iota // local memory, or Inline, to remote memory
+	Get                     // remote memory to local memory
+	CompareSwap             // of 8 bytes: if they are Compare they become Operand; Old is what they were
+	FetchAdd                // of 8 bytes: Operand is added; Old is what they were
+)
+
+// InlineMax is the length of Op.Inline at most.
+const InlineMax = 64
+
+// Op is an operation on memory of another rank.
+type Op struct {
+	Kind   Kind
+	Signal bool // a Put that delivers Imm at its target, behind what it has written
+
+	MR     verbs.MR // local memory of Put and Get: N bytes from byte Off of it
+	Off, N int
+
+	Head           verbs.MR // of a Put, what comes before: HeadN bytes from byte HeadOff of it
+	HeadOff, HeadN int
+	Inline         []byte // of a Put, instead
+
+	Addr uint64 // remote memory; a multiple of 8 of atomics
+	RKey uint32
+	Imm  uint32
+
+	Compare, Operand uint64 // of atomics
+	Old              uint64 // what an atomic has found
+
+	Owner Owner
+
+	// The Net's, while it has the operation.
+	Next    *Op
+	Ordinal uint32
+	Cell    int32
+}
+
+// Owner hears when an operation is done, with the host's lock held. The operation is its own
+// again.
+type Owner interface{ OpDone(op *Op, err error) }
+
+// Errors of operations, wrapped with what has happened.
+var (
+	ErrAccess = errors.New("the target's adapter refuses it") // wrong key, bounds or access
+	ErrLost   = errors.New("the rank is lost")
+	ErrClosed = errors.New("finalized")
+)
+
+// List is operations in order.
+type List struct {
+	first, last *Op
+	n           int
+}
+
+// Len is how many there are.
+func (l *List) Len() int { return l.n }
+
+// First is the first, or nil.
+func (l *List) First() *Op { return l.first }
+
+// Push puts one to the end.
+func (l *List) Push(op *Op) {
+	op.Next = nil
+	if l.first == nil {
+		l.first = op
+	} else {
+		l.last.Next = op
+	}
+	l.last = op
+	l.n++
+}
+
+// Pop takes the first, or nil.
+func (l *List) Pop() *Op {
+	op := l.first
+	if op != nil {
+		l.first, op.Next = op.Next, nil
+		l.n--
+	}
+	return op
+}
+
+// Append puts all of another list to the end, which is empty then.
+func (l *List) Append(other *List) {
+	for op := other.Pop(); op != nil; op = other.Pop() {
+		l.Push(op)
+	}
+}
