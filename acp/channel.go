@@ -1,0 +1,253 @@
+package acp
+
+import (
+	"fmt"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/softrnic/softrnic/acp/protocol"
+)
+
+// ChannelOptions say what the end of a channel is made of. The zero value is good for most.
+type ChannelOptions struct {
+	// SlotSize is the length of a slot in bytes, a multiple of 8; 64 KiB unless given.
+	// It is the same at both ends.
+	SlotSize int
+
+	// Slots is how many slots this end has: 2 of a sender and 8 of a receiver unless given.
+	Slots int
+
+	// Imm has the ends signal by immediate data of writes. Without it they mirror indices
+	// in each other's memory, as the paper has it. It is the same at both ends.
+	Imm bool
+
+	// Copy has long messages, too, go through the sender's slots. Without it, messages that are longer than
+	// a few KiB leave from where they are, and their send is complete when they have left.
+	Copy bool
+}
+
+// directMin is the length of messages that leave from where they are.
+const directMin = 8 << 10
+
+// maxSlotSize is the length of a slot at most.
+const maxSlotSize = 1 << 30
+
+func (o *ChannelOptions) fill(sends bool) error {
+	if o.SlotSize == 0 {
+		o.SlotSize = 64 << 10
+	}
+	if o.Slots == 0 {
+		o.Slots = 8
+		if sends {
+			o.Slots = 2
+		}
+	}
+	if o.SlotSize < 16 || o.SlotSize%8 != 0 || o.SlotSize > maxSlotSize {
+		return fmt.Errorf("%w: slots of %d bytes; a multiple of 8 from 16 to 2^30 is wanted", ErrOptions, o.SlotSize)
+	}
+	if o.Slots < 1 || o.Slots > protocol.MaxSlots {
+		return fmt.Errorf("%w: %d slots; 1 to %d are wanted", ErrOptions, o.Slots, protocol.MaxSlots)
+	}
+	return nil
+}
+
+// Channel is an end of a channel (acp_ch_t): a queue of messages from one rank to another. Its methods
+// do not wait. They may be called from any goroutine.
+type Channel struct {
+	p       *Process
+	mem     *Region // control block and slots
+	remote  GA      // control block of the other end
+	send    *protocol.Sender
+	recv    *protocol.Receiver
+	first   *Request // sends or receives that are not done, and at last the freeing
+	last    *Request
+	err     error // why the channel is of no more use
+	peer    int32
+	number  uint32 // of the channels from one rank to another
+	size    uint32 // of a slot
+	id, far uint16 // of this end, and of the other one
+
+	state  channelState
+	imm    bool
+	copies bool
+	active bool  // in channels.active
+	freed  bool  // Free was called
+	asks   bool  // an access for the connecting is under way
+	probe  uint8 // the place in the connection request buffer that is tried next
+	bye    bool  // no message follows: the sender has put that, or the receiver has seen it
+	over   bool  // the receiver writes no more: the sender's memory may go
+	under  int32 // accesses under way
+}
+
+type channelState uint8
+
+const (
+	connecting channelState = iota // sender: to enter the request. Receiver: none has come
+	entered                        // sender: to be answered
+	open
+	gone // its memory is given back
+)
+
+// NewChannel makes this rank's end of a channel from one rank to another (acp_create_ch), of which this
+// one is one. It does not wait for the other end to be made: the channel is connected with the first
+// message. There may be several channels between two ranks: both make them in the same order.
+//
+// From a rank to itself, the first call makes the receiving end and the next one the sending end.
+func (p *Process) NewChannel(sender, receiver int, o ChannelOptions) (*Channel, error) {
+	p.mu.Lock()
+	defer p.unlock()
+	p.visit()
+	ch, err := p.newChannel(sender, receiver, o)
+	if err != nil {
+		return nil, p.wrong("create channel", fmt.Sprintf("from rank %d to rank %d", sender, receiver), err)
+	}
+	p.progress()
+	return ch, nil
+}
+
+func (p *Process) newChannel(sender, receiver int, o ChannelOptions) (*Channel, error) {
+	c := &p.channels
+	e := end{rank: receiver, sends: sender == p.rank}
+	switch {
+	case p.closed:
+		return nil, ErrClosed
+	case sender < 0 || sender >= p.size || receiver < 0 || receiver >= p.size:
+		return nil, fmt.Errorf("%w: there are %d", ErrRank, p.size)
+	case sender == receiver && sender == p.rank:
+		e.sends = c.numbers[end{p.rank, false}] > c.numbers[end{p.rank, true}]
+	case receiver == p.rank:
+		e.rank = sender
+	case sender != p.rank:
+		return nil, fmt.Errorf("%w: it does not concern rank %d", ErrRank, p.rank)
+	}
+	if err := o.fill(e.sends); err != nil {
+		return nil, err
+	}
+	ch := &Channel{p: p, peer: int32(e.rank), number: c.numbers[e], size: uint32(o.SlotSize), imm: o.Imm, copies: o.Copy}
+	control, signals := protocol.ReceiverControl, o.Slots
+	if e.sends {
+		ch.send = protocol.NewSender(o.SlotSize, o.Slots)
+		control, signals = protocol.SenderControl, 3 // two for half of the slots each, and that the end is freed
+	} else {
+		ch.recv = protocol.NewReceiver(o.SlotSize, o.Slots)
+	}
+	if ch.imm {
+		if err := p.net.Expect(signals); err != nil {
+			return nil, err
+		}
+	}
+	var err error
+	if ch.mem, err = p.memory.register(p, make([]byte, control+o.Slots*o.SlotSize)); err != nil {
+		return nil, err
+	}
+	if err := c.add(ch); err != nil {
+		_ = p.memory.unregister(ch.mem)
+		return nil, err
+	}
+	c.numbers[e]++
+	if e.sends {
+		q := protocol.Ask{SlotSize: ch.size, Number: ch.number, ID: ch.id, Imm: ch.imm, To: uint32(e.rank)}
+		for i, w := range q.Words() {
+			atomic.StoreUint64(word(ch.mem.Bytes(), 8*i), w)
+		}
+		c.activate(ch)
+		return ch, nil
+	}
+	name := asking{e.rank, ch.number}
+	if q, ok := c.asked[name]; ok {
+		delete(c.asked, name)
+		ch.accept(q)
+	} else {
+		c.seekers[name] = ch
+	}
+	if r := p.peers[e.rank]; r != nil && r.why != nil {
+		ch.fail(r.why)
+	}
+	return ch, nil
+}
+
+// Memory is what this end takes, in bytes, as it was asked of the allocator: all that there is
+// for as long as the end, whatever its use.
+func (ch *Channel) Memory() int {
+	n := int(unsafe.Sizeof(*ch))
+	if ch.send != nil {
+		n += int(unsafe.Sizeof(*ch.send))
+	} else {
+		n += int(unsafe.Sizeof(*ch.recv))
+	}
+	if ch.mem != nil {
+		n += len(ch.mem.Bytes())
+	}
+	return n
+}
+
+// String names the channel: "channel 0 from rank 2 to rank 3".
+func (ch *Channel) String() string {
+	from, to := ch.p.rank, int(ch.peer)
+	if ch.recv != nil {
+		from, to = to, from
+	}
+	return fmt.Sprintf("channel %d from rank %d to rank %d", ch.number, from, to)
+}
+
+// step does what can be done, and reports whether only memory will tell when there is more.
+func (ch *Channel) step() (watch bool) {
+	switch {
+	case ch.state == gone:
+		return false
+	case ch.err != nil:
+		ch.release()
+		return false
+	case ch.send != nil:
+		return ch.stepSend()
+	default:
+		return ch.stepRecv()
+	}
+}
+
+// fail ends a channel: all that is asked of it fails, and its memory is given back.
+func (ch *Channel) fail(why error) {
+	if ch.err != nil || ch.state == gone {
+		return
+	}
+	ch.err = why
+	if ch.recv != nil {
+		delete(ch.p.channels.seekers, asking{int(ch.peer), ch.number})
+	}
+	for r := ch.pop(); r != nil; r = ch.pop() {
+		r.end(why)
+	}
+	ch.p.turns.events++
+	ch.p.channels.activate(ch) // for release, when nothing is under way any more
+}
+
+// release gives the memory of an end back.
+func (ch *Channel) release() {
+	if ch.under > 0 || ch.asks || ch.state == gone {
+		return
+	}
+	ch.state = gone
+	if ch.imm {
+		n := 3
+		if ch.recv != nil {
+			n = (len(ch.mem.Bytes()) - protocol.ReceiverControl) / int(ch.size)
+		}
+		ch.p.net.Forget(n)
+	}
+	_ = ch.p.memory.unregister(ch.mem) // nothing is under way on it
+	ch.mem = nil
+	ch.p.channels.remove(ch)
+	ch.p.turns.events++
+}
+
+// control is a word of our control block.
+func (ch *Channel) control(off int) uint64 { return ch.mem.LoadUint64(off) }
+
+// slot is the memory of one of our slots, and where it begins.
+func (ch *Channel) slot(i int) (b []byte, off int) {
+	off = protocol.ReceiverControl + i*int(ch.size)
+	if ch.send != nil {
+		off += protocol.SenderControl - protocol.ReceiverControl
+	}
+	return ch.mem.Bytes()[off:][:ch.size], off
+}

@@ -1,0 +1,98 @@
+package acp
+
+import (
+	"fmt"
+
+	"github.com/softrnic/softrnic/acp/protocol"
+)
+
+// Copy copies n bytes from any global address to any other, of whichever ranks they are (acp_copy),
+// when the operations up to after are complete. Memory of this rank is read and written by the adapter
+// until the operation is complete; so is that of the others, whose programs have no part in it.
+//
+// From one other rank to another, or within one, the bytes come through this rank, piece by piece.
+//
+// What is wrong with the addresses is told by Complete.
+func (p *Process) Copy(to, from GA, n int, after Handle) Handle {
+	p.mu.Lock()
+	defer p.unlock()
+	p.visit()
+	putTo := -1
+	if from.Rank() == p.rank && to.Rank() != p.rank {
+		putTo = to.Rank()
+	}
+	return p.issue(&copying{to: to, from: from, n: n}, after, putTo)
+}
+
+// copying is the task of Copy.
+type copying struct {
+	to, from GA
+	n        int
+	o        *operation
+}
+
+func (*copying) name() string { return "copy" }
+
+func (c *copying) what() string {
+	return fmt.Sprintf("of %d bytes to %v, from %v", c.n, c.to, c.from)
+}
+
+// maxMove is the longest piece of memory that one access moves.
+const maxMove = 1 << 30
+
+func (c *copying) begin(o *operation) {
+	c.o = o
+	p := o.p
+	err := p.valid(c.to, c.n)
+	if err == nil {
+		err = p.valid(c.from, c.n)
+	}
+	if err != nil || c.n == 0 {
+		o.finish(err)
+		return
+	}
+	var to, from *Region
+	if c.to.Rank() == p.rank {
+		to, err = p.memory.find(p, c.to, c.n)
+	}
+	if c.from.Rank() == p.rank && err == nil {
+		from, err = p.memory.find(p, c.from, c.n)
+	}
+	switch {
+	case err != nil:
+		o.finish(err)
+	case to != nil && from != nil:
+		copy(to.mr.Bytes()[c.to.Offset():][:c.n], from.mr.Bytes()[c.from.Offset():])
+		o.finish(nil)
+	case to == nil && from == nil:
+		p.relay(c)
+	default:
+		o.parts = (c.n + maxMove - 1) / maxMove
+		for off := 0; off < c.n; off += maxMove {
+			n := min(maxMove, c.n-off)
+			if from != nil {
+				p.start(p.put(c.to.Add(off), from, int(c.from.Offset())+off, n, c))
+			} else {
+				p.start(p.get(to, int(c.to.Offset())+off, c.from.Add(off), n, c))
+			}
+		}
+	}
+}
+
+// accessed implements accessOwner.
+func (c *copying) accessed(_ *access, err error) { c.o.part(err) }
+
+// valid refuses what cannot be n bytes at an address that the program has.
+func (p *Process) valid(ga GA, n int) error {
+	switch {
+	case n < 0:
+		return fmt.Errorf("%w: %d bytes", ErrLength, n)
+	case ga == Null || ga.Region() == 0:
+		return fmt.Errorf("%w: %v", ErrRegion, ga)
+	case ga.Rank() >= p.size:
+		return fmt.Errorf("%w: %v, and there are %d ranks", ErrRank, ga, p.size)
+	case uint64(n) > protocol.MaxLength-ga.Offset(), ga.Region() == starterRegion && ga.Offset() < starterOffset:
+		return fmt.Errorf("%w: %v", ErrRange, ga)
+	}
+	return nil
+}

@@ -1,0 +1,205 @@
+package acp_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/acp"
+	"github.com/softrnic/softrnic/acp/acptest"
+	"github.com/softrnic/softrnic/rnic"
+)
+
+// share has all ranks register memory and tells everyone where it is, through starter memory, as programs do.
+func share(p *acp.Process, buf []byte) (mine *acp.Region, all []acp.GA, err error) {
+	if mine, err = p.Register(buf); err != nil {
+		return nil, nil, err
+	}
+	binary.NativeEndian.PutUint64(p.Starter(), uint64(mine.GA(0)))
+	if err = p.Sync(ctx); err != nil {
+		return nil, nil, err
+	}
+	got, err := p.Register(make([]byte, 8*p.Size()))
+	if err != nil {
+		return nil, nil, err
+	}
+	for rank := range p.Size() {
+		p.Copy(got.GA(8*rank), p.StarterGA(rank), 8, acp.None)
+	}
+	if err = p.Complete(ctx, acp.All); err != nil {
+		return nil, nil, err
+	}
+	for rank := range p.Size() {
+		all = append(all, acp.GA(binary.NativeEndian.Uint64(got.Bytes()[8*rank:])))
+	}
+	return mine, all, p.Sync(ctx)
+}
+
+// TestCopy: rank 0 copies from every rank to every rank, itself included, and between others.
+func TestCopy(t *testing.T) {
+	for name, impair := range map[string]string{"clean": "", "loss": "loss 1% seed 7"} {
+		t.Run(name, func(t *testing.T) {
+			const n, ranks = 300_000, 3
+			require.NoError(t, acptest.RunOptions(ranks, acptest.Options{RNIC: rnic.Options{Impair: impair}}, func(p *acp.Process) error {
+				buf := make([]byte, n*(ranks+1))
+				copy(buf, message(n, p.Rank()))
+				_, all, err := share(p, buf)
+				if err != nil {
+					return err
+				}
+				if p.Rank() == 0 {
+					for from := range ranks {
+						for to := range ranks {
+							p.Copy(all[to].Add(n*(1+from)), all[from], n, acp.None)
+						}
+					}
+				}
+				if err := p.Complete(ctx, acp.All); err != nil {
+					return err
+				}
+				if err := p.Sync(ctx); err != nil {
+					return err
+				}
+				for from := range ranks {
+					if !bytes.Equal(buf[n*(1+from):][:n], message(n, from)) {
+						return fmt.Errorf("what is of rank %d is something else", from)
+					}
+				}
+				return p.Sync(ctx)
+			}))
+		})
+	}
+}
+
+// TestOrder: each operation begins when the one before it is complete, whichever ranks they are about, in a
+// relay that would come out otherwise if one did not.
+func TestOrder(t *testing.T) {
+	const hops = 60
+	for name, order := range map[string]acp.Handle{"all": acp.All, "cont": acp.Cont} {
+		t.Run(name, func(t *testing.T) {
+			require.NoError(t, acptest.Run(3, func(p *acp.Process) error {
+				buf := make([]byte, 8*(hops+1))
+				_, all, err := share(p, buf)
+				if err != nil {
+					return err
+				}
+				if p.Rank() == 0 {
+					copy(buf, "relay...")
+					for i := range hops {
+						p.Copy(all[(i+1)%3].Add(8*(i+1)), all[i%3].Add(8*i), 8, order)
+					}
+					var old uint64
+					if err := p.Complete(ctx, p.Add8(&old, all[hops%3].Add(8*hops), 0, order)); err != nil {
+						return err
+					}
+					if got := string(binary.NativeEndian.AppendUint64(nil, old)); got != "relay..." {
+						return fmt.Errorf("it brings %q", got)
+					}
+				}
+				return p.Sync(ctx)
+			}))
+		})
+	}
+}
+
+// TestHandles: a handle of before is complete, one that was never given is an error, and what waits for a
+// handle of later never begins.
+func TestHandles(t *testing.T) {
+	require.NoError(t, acptest.Run(1, func(p *acp.Process) error {
+		r, err := p.Register(make([]byte, 64))
+		if err != nil {
+			return err
+		}
+		h := p.Copy(r.GA(0), r.GA(32), 32, acp.None)
+		if !p.Inquire(h) || !p.Inquire(acp.All) || !p.Inquire(acp.None) {
+			t.Error("it is complete")
+		}
+		require.NoError(t, p.Complete(ctx, h))
+		require.ErrorIs(t, p.Complete(ctx, h+1), acp.ErrHandle)
+		h = p.Copy(r.GA(0), r.GA(32), 32, h+5)
+		require.ErrorIs(t, p.Complete(ctx, h), acp.ErrHandle)
+		require.NoError(t, p.Complete(ctx, acp.All), "it was told")
+		return nil
+	}))
+}
+
+// TestBadAddresses: each kind is told by name, by the operation that has it, and those around it are
+// done, on the same connection too.
+func TestBadAddresses(t *testing.T) {
+	require.NoError(t, acptest.Run(2, func(p *acp.Process) error {
+		mine, all, err := share(p, make([]byte, 1000))
+		if err != nil {
+			return err
+		}
+		gone, err := p.Register(make([]byte, 1000))
+		if err != nil {
+			return err
+		}
+		binary.NativeEndian.PutUint64(p.Starter()[8:], uint64(gone.GA(0)))
+		if err := p.Sync(ctx); err != nil {
+			return err
+		}
+		if p.Rank() == 0 {
+			p.Copy(mine.GA(0), p.StarterGA(1).Add(8), 8, acp.None)
+			require.NoError(t, p.Complete(ctx, acp.All))
+			theirs := acp.GA(binary.NativeEndian.Uint64(mine.Bytes()))
+			require.NoError(t, p.Complete(ctx, p.Copy(theirs, mine.GA(0), 100, acp.None)), "it is known from now on")
+			if err := p.Sync(ctx); err != nil { // rank 1 unregisters it
+				return err
+			}
+			if err := p.Sync(ctx); err != nil {
+				return err
+			}
+			for i, c := range []struct {
+				to, from acp.GA
+				n        int
+				want     error
+			}{
+				{theirs, mine.GA(0), 8, acp.ErrRegion},
+				{theirs.Add(1 << 20), mine.GA(0), 8, acp.ErrRegion},
+				{mine.GA(0), all[1].Add(993), 8, acp.ErrRange},
+				{mine.GA(993), all[1], 8, acp.ErrRange},
+				{acp.Null, mine.GA(0), 8, acp.ErrRegion},
+				{mine.GA(0), acp.Null, 8, acp.ErrRegion},
+				{mine.GA(0), all[1] + 77<<44, 8, acp.ErrRank},
+				{mine.GA(0), all[1] + 9<<32, 8, acp.ErrRegion},
+				{mine.GA(0) + 9<<32, all[1], 8, acp.ErrRegion},
+				{mine.GA(0), all[1], -1, acp.ErrLength},
+				{p.StarterGA(1).Add(-8), mine.GA(0), 8, acp.ErrRange},
+				{theirs, all[1], 8, acp.ErrRegion},
+			} {
+				var count uint64
+				good := p.Add8(nil, all[1].Add(800), 1, acp.None)
+				bad := p.Copy(c.to, c.from, c.n, acp.None)
+				p.Add8(&count, all[1].Add(800), 1, acp.None)
+				err := p.Complete(ctx, acp.All)
+				require.ErrorIs(t, err, c.want, "case %d", i)
+				var e *acp.Error
+				require.True(t, errors.As(err, &e))
+				require.Equal(t, bad, e.Handle, "case %d: %v", i, err)
+				require.Equal(t, good+1, bad)
+				require.EqualValues(t, 2*i+1, count, "those around it are done once")
+			}
+			for _, h := range []acp.Handle{p.Add8(nil, all[1].Add(804), 1, acp.None), p.Add4(nil, all[1].Add(2), 1, acp.None)} {
+				require.ErrorIs(t, p.Complete(ctx, h), acp.ErrAlign)
+			}
+			require.Positive(t, p.Stats()["repaired"], "an adapter has refused something")
+			return p.Sync(ctx)
+		}
+		if err := p.Sync(ctx); err != nil {
+			return err
+		}
+		if err := gone.Unregister(); err != nil {
+			return err
+		}
+		require.ErrorIs(t, gone.Unregister(), acp.ErrRegion)
+		if err := p.Sync(ctx); err != nil {
+			return err
+		}
+		return p.Sync(ctx)
+	}))
+}

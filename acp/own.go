@@ -1,0 +1,55 @@
+package acp
+
+import (
+	"encoding/binary"
+	"sync/atomic"
+
+	"github.com/softrnic/softrnic/acp/fabric"
+)
+
+// flush sends what was posted, and does what is to be done in memory of this rank.
+func (p *Process) flush() {
+	for a := p.own.pop(); a != nil; a = p.own.pop() {
+		p.ended(a, p.do(a))
+	}
+	p.net.Flush()
+}
+
+// do carries out an access to memory of this rank, by the processor, with whose atomics
+// those of the adapter are atomic.
+func (p *Process) do(a *access) error {
+	r, err := p.memory.find(p, a.ga, a.n)
+	if err != nil {
+		return err
+	}
+	if a.Kind >= fabric.CompareSwap && (r.mr.Addr()+a.ga.Offset())%8 != 0 {
+		return ErrAlign
+	}
+	mem := r.mr.Bytes()[a.ga.Offset():][:a.n]
+	switch {
+	case a.Kind == fabric.Get:
+		copy(a.MR.Bytes()[a.Off:a.Off+a.N], mem)
+	case a.Kind == fabric.Put && a.MR != nil:
+		if a.HeadN > 0 {
+			mem = mem[copy(mem, a.Head.Bytes()[a.HeadOff:a.HeadOff+a.HeadN]):]
+		}
+		copy(mem, a.MR.Bytes()[a.Off:a.Off+a.N])
+	case a.Kind == fabric.Put:
+		for i := 0; i < a.n; i += 8 { // words, which somebody may look at
+			atomic.StoreUint64(word(mem, i), binary.NativeEndian.Uint64(a.Inline[i:]))
+		}
+	case a.Kind == fabric.FetchAdd:
+		a.Old = atomic.AddUint64(word(mem, 0), a.Operand) - a.Operand
+	default:
+		a.Old = a.Compare
+		for !atomic.CompareAndSwapUint64(word(mem, 0), a.Compare, a.Operand) {
+			if a.Old = atomic.LoadUint64(word(mem, 0)); a.Old != a.Compare {
+				break
+			}
+		}
+	}
+	if a.Signal {
+		p.Signal(p.rank, a.Imm)
+	}
+	return nil
+}

@@ -1,0 +1,171 @@
+package acp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/softrnic/softrnic/acp/fabric"
+	"github.com/softrnic/softrnic/acp/fabric/rc"
+	"github.com/softrnic/softrnic/acp/protocol"
+	"github.com/softrnic/softrnic/mpi/pmi"
+	"github.com/softrnic/softrnic/verbs"
+)
+
+// GA is a global address: see package protocol. It is 8 bytes that may be sent to anyone.
+type GA = protocol.GA
+
+// Null is no address.
+const Null = protocol.Null
+
+// Process is a rank of a job. All methods may be called from any goroutine.
+type Process struct {
+	manager    pmi.Manager
+	o          Options
+	rank, size int
+	dev        verbs.Device
+	pd         verbs.PD
+	net        fabric.Net
+
+	mu     sync.Mutex
+	turns  turns
+	closed bool
+
+	memory   memory
+	peers    []*peer // by rank: the table that grows with the job
+	handles  handles
+	relays   relays
+	lines    map[GA][]*modifying // atomics that are loops, by word: the first has its turn
+	barrier  barrier
+	channels channels
+	own      accessList // accesses to memory of this rank
+	accesses *access    // to be used again
+}
+
+// Open opens the adapter of a rank: for example
+//
+//	func() (verbs.Device, error) { return rnic.Open(rnic.Options{}) }
+type Open func() (verbs.Device, error)
+
+// startTime is how long the ranks of a job may take to find one another.
+const startTime = 5 * time.Minute
+
+// Init joins the job that the process was started in (acp_init): by softrnic mpirun or
+// another process manager, see package pmi. A program that was started alone is a job of one
+// rank. The adapter is closed by Finalize.
+func Init(open Open, o Options) (*Process, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), startTime)
+	defer cancel()
+	if o.Manager == nil {
+		var err error
+		if o.Manager, err = pmi.Open(ctx); err != nil {
+			return nil, fmt.Errorf("acp: init: %w", err)
+		}
+	}
+	p := &Process{manager: o.Manager, o: o, rank: o.Manager.Rank(), size: o.Manager.Size()}
+	p.turns.init(&p.mu)
+	if err := p.join(ctx, open); err != nil {
+		return nil, fmt.Errorf("acp: init at rank %d of %d: %w", p.rank, p.size, errors.Join(err, p.release(ctx)))
+	}
+	return p, nil
+}
+
+func (p *Process) join(ctx context.Context, open Open) (err error) {
+	if err = p.o.fill(); err != nil {
+		return err
+	}
+	if p.size > protocol.MaxRanks {
+		return fmt.Errorf("%w: global addresses have room for %d ranks", ErrRank, protocol.MaxRanks)
+	}
+	if p.dev, err = open(); err != nil {
+		return err
+	}
+	if p.dev.QueryDevice().AtomicCap != verbs.AtomicGlob {
+		return fmt.Errorf("%w: the adapter's atomics are not atomic with the processor's, as the owner of memory needs it", verbs.ErrUnsupported)
+	}
+	if p.pd, err = p.dev.AllocPD(); err != nil {
+		return err
+	}
+	if err = p.memory.init(p); err != nil {
+		return err
+	}
+	p.handles.init()
+	p.channels.init()
+	p.peers = make([]*peer, p.size)
+	p.lines = map[GA][]*modifying{}
+	p.mu.Lock() // who connects early has to wait
+	p.net, err = rc.New(p.dev, p.pd, p, p.manager, p.memory.card(), p.o.RC)
+	p.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	if err = p.manager.Fence(ctx); err != nil {
+		return err
+	}
+	if p.o.Progress {
+		p.turns.attending = make(chan struct{})
+		go p.attend()
+	}
+	return nil
+}
+
+// Rank is who this is, from 0 (acp_rank).
+func (p *Process) Rank() int { return p.rank }
+
+// Size is how many ranks the job has (acp_procs).
+func (p *Process) Size() int { return p.size }
+
+// Finalize ends the membership (acp_finalize): all ranks call it, and it returns when all
+// have. Operations and channels that are not done are lost.
+func (p *Process) Finalize() error {
+	ctx, cancel := context.WithTimeout(context.Background(), startTime)
+	defer cancel()
+	err := p.Sync(ctx)
+	if err == nil {
+		err = p.manager.Fence(ctx) // the last puts of Sync have come everywhere
+	}
+	err = errors.Join(err, p.release(ctx))
+	return errors.Join(err, p.manager.Finalize())
+}
+
+// Abort ends all processes of the job (acp_abort).
+func (p *Process) Abort(code int, why string) error { return p.manager.Abort(code, why) }
+
+// release gives everything back.
+func (p *Process) release(ctx context.Context) (err error) {
+	p.mu.Lock()
+	closed := p.closed
+	p.closed = true
+	p.turns.events++
+	p.unlock()
+	if closed {
+		return nil
+	}
+	if p.turns.attending != nil {
+		<-p.turns.attending
+	}
+	if p.net != nil {
+		err = p.net.Close(ctx)
+	}
+	if p.dev != nil {
+		err = errors.Join(err, p.dev.Close())
+	}
+	return err
+}
+
+// Do implements fabric.Host.
+func (p *Process) Do(f func()) {
+	p.mu.Lock()
+	defer p.unlock()
+	f()
+	p.turns.events++
+}
+
+// Stats are figures of this rank's communication, by name.
+func (p *Process) Stats() map[string]uint64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.net.Stats()
+}

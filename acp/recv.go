@@ -1,0 +1,98 @@
+package acp
+
+import (
+	"github.com/softrnic/softrnic/acp/fabric"
+	"github.com/softrnic/softrnic/acp/protocol"
+)
+
+// stepRecv has a receiving end go on, and reports whether only memory will tell when there is more
+// to do.
+func (ch *Channel) stepRecv() (watch bool) {
+	if ch.state != open {
+		return false // the request will tell
+	}
+	if !ch.imm {
+		if err := ch.recv.Come(ch.control(0)); err != nil {
+			ch.fail(err)
+			return false
+		}
+	}
+	for ch.first != nil && !ch.bye && ch.recv.Full() > 0 {
+		ch.take(ch.first)
+		ch.p.turns.events++
+		if ch.recv.Due() {
+			ch.give()
+		}
+	}
+	if ch.bye {
+		ch.leave()
+		return false
+	}
+	if !ch.imm && ch.recv.Owed() > 0 {
+		ch.give()
+	}
+	return !ch.imm && ch.first != nil
+}
+
+// take takes a slot, for a receive, or for nobody if the end is freed.
+func (ch *Channel) take(r *Request) {
+	slot, _ := ch.slot(ch.recv.Slot())
+	g := ch.recv.Take(slot)
+	switch {
+	case g.Bye:
+		ch.bye = true
+	case r.kind == freeing:
+	default:
+		if g.Off < uint64(len(r.buf)) {
+			copy(r.buf[g.Off:], g.Bytes)
+		}
+		if g.Last {
+			r.n = int(min(g.Length, uint64(len(r.buf))))
+			ch.pop().end(nil)
+		}
+	}
+}
+
+// give gives slots that were taken back to the sender.
+func (ch *Channel) give() {
+	head, n := ch.recv.Tell()
+	if ch.imm {
+		ch.signal(protocol.Freed, n)
+		return
+	}
+	ch.under++
+	ch.p.start(ch.p.putWord(ch.remote.Add(protocol.HeadOffset), head, (*answering)(ch)))
+}
+
+// signal tells the sender something by immediate data.
+func (ch *Channel) signal(s protocol.Signal, n int) {
+	a := ch.p.newAccess(ch.remote, 0, (*answering)(ch))
+	a.Kind, a.Signal, a.Imm = fabric.Put, true, protocol.Imm(s, n, ch.far)
+	ch.under++
+	ch.p.start(a)
+}
+
+// leave ends what waits for messages, of which no more come. If the end is freed, it says so, and goes when that has
+// left.
+func (ch *Channel) leave() {
+	for ch.first != nil && ch.first.kind == receiving {
+		ch.pop().end(ErrEnd)
+	}
+	if ch.first == nil {
+		return
+	}
+	if !ch.over {
+		ch.over = true
+		if ch.imm {
+			ch.signal(protocol.Ended, 0)
+		} else {
+			head, _ := ch.recv.Tell()
+			ch.under++
+			ch.p.start(ch.p.putWord(ch.remote.Add(protocol.HeadOffset), head|protocol.HeadBye, (*answering)(ch)))
+		}
+	}
+	if ch.under == 0 {
+		ch.pop().end(nil)
+		ch.release()
+	}
+}
