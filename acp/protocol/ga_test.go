@@ -29,7 +29,7 @@ func TestGA(t *testing.T) {
 		ga := protocol.Make(rank, region, offset)
 		require.Equal(t, []any{rank, region, offset}, []any{ga.Rank(), ga.Region(), ga.Offset()})
 		n := rapid.Int().Draw(t, "n")
-		if sum := int64(offset) + int64(n); sum >= 0 && sum < protocol.MaxLength && n > -protocol.MaxLength && n < protocol.MaxLength {
+		if sum := int64(offset) + int64(n); sum >= 0 && sum < protocol.MaxLength && int64(n) > -protocol.MaxLength && int64(n) < protocol.MaxLength {
 			require.Equal(t, protocol.Make(rank, region, uint64(sum)), ga.Add(n))
 		} else {
 			require.Equal(t, protocol.Null, ga.Add(n))
@@ -151,6 +151,6 @@ func plain[T uint32 | uint64](op protocol.AtomicOp, old, compare, v T) T {
 func TestModifyBigEndian(t *testing.T) {
 	m := protocol.Modify{Op: protocol.Swap, Operand: 7}
 	m.Half(0, true)
-	require.EqualValues(t, 7<<32|9, m.Apply(8<<32|9))
+	require.Equal(t, uint64(7<<32|9), m.Apply(8<<32|9))
 	require.EqualValues(t, 8, m.Old(8<<32|9))
 }
