@@ -30,6 +30,7 @@ type osuFlags struct {
 	iterations, warmup int
 	size, typ, buffers string
 	threads, root      string
+	win, sync          string
 	rate               int
 }
 
@@ -44,12 +45,19 @@ func (a *app) osuTest(t osu.Test) *cobra.Command {
 	f.StringVarP(&o.size, "message-size", "m", fmt.Sprintf("%d:%d", o.Min, o.Max), "`[MIN:]MAX` bytes of messages")
 	f.IntVarP(&o.iterations, "iterations", "i", 0, fmt.Sprintf("`number` of iterations (default %d, above 8 KiB %d)", o.Small.Iterations, o.Large.Iterations))
 	f.IntVarP(&o.warmup, "warmup", "x", 0, fmt.Sprintf("`number` of iterations before the clock runs (default %d, above 8 KiB %d)", o.Small.Warmup, o.Large.Warmup))
-	f.BoolVarP(&o.Full, "full", "f", false, "show least and most times, and iterations")
 	f.BoolVarP(&o.Validate, "validation", "c", false, "look at the data that comes")
 	f.IntSliceVarP(&o.Tail, "tail-lat", "z", nil, "show `percentiles` (50,90,99 with nothing behind the flag)")
 	f.Lookup("tail-lat").NoOptDefVal = "50,90,99"
-	f.StringVarP(&o.typ, "type", "T", o.Type.String(), "`type` of the elements: mpi_char, mpi_int or mpi_float")
+	f.StringVarP(&o.typ, "type", "T", o.Type.String(), "`type` of the elements: mpi_char, mpi_int, mpi_float or mpi_long")
+	if t.OneSided() {
+		f.StringVarP(&o.win, "win-option", "w", "allocate", "how windows are made: `allocate` or create")
+		f.StringVarP(&o.sync, "sync-option", "s", o.Sync.String(), "calls that end operations: lock, `flush`, flush_local, lock_all, pscw or fence")
+	} else {
+		f.BoolVarP(&o.Full, "full", "f", false, "show least and most times, and iterations")
+	}
 	switch t.Name {
+	case "put_bw", "get_bw", "put_bibw":
+		f.IntVarP(&o.Window, "window-size", "W", o.Window, "`number` of operations in a row")
 	case "bw", "bibw", "mbw_mr":
 		f.IntVarP(&o.Window, "window-size", "W", o.Window, "`number` of messages under way")
 		f.StringVarP(&o.buffers, "buffer-num", "b", "single", "memory of the messages under way: `single` for all or multiple")
@@ -103,6 +111,20 @@ func (o *osuFlags) read(c *cobra.Command) (err error) {
 	}
 	if o.Type, err = osu.ParseType(o.typ); err != nil {
 		return fmt.Errorf("-T: %w", err)
+	}
+	if o.sync != "" {
+		if o.Sync, err = osu.ParseSync(o.sync); err != nil {
+			return fmt.Errorf("-s: %w", err)
+		}
+	}
+	switch o.win {
+	case "", "allocate":
+	case "create":
+		o.Create = true
+	case "dynamic":
+		return fmt.Errorf("-w %s: there are no dynamic windows here; want allocate or create", o.win)
+	default:
+		return fmt.Errorf("-w %q: want allocate or create", o.win)
 	}
 	switch o.buffers {
 	case "", "single":

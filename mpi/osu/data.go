@@ -20,6 +20,8 @@ func (t Type) of(b []byte) mpi.Buffer {
 		return mpi.Of(unsafe.Slice((*int32)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/4))
 	case Float:
 		return mpi.Of(unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/4))
+	case Long:
+		return mpi.Of(unsafe.Slice((*int64)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/8))
 	}
 	return mpi.Of(unsafe.Slice((*int8)(unsafe.Pointer(unsafe.SliceData(b))), len(b)))
 }
@@ -54,6 +56,8 @@ func (t Type) put(b []byte, j, v int) {
 		binary.NativeEndian.PutUint32(b[4*j:], uint32(v))
 	case Float:
 		binary.NativeEndian.PutUint32(b[4*j:], math.Float32bits(float32(v)))
+	case Long:
+		binary.NativeEndian.PutUint64(b[8*j:], uint64(v))
 	default:
 		b[j] = byte(v)
 	}
@@ -65,6 +69,8 @@ func (t Type) get(b []byte, j int) int {
 		return int(int32(binary.NativeEndian.Uint32(b[4*j:])))
 	case Float:
 		return int(math.Float32frombits(binary.NativeEndian.Uint32(b[4*j:])))
+	case Long:
+		return int(int64(binary.NativeEndian.Uint64(b[8*j:])))
 	}
 	return int(int8(b[j]))
 }

@@ -1,6 +1,6 @@
 // Package osu has the OSU Micro-Benchmarks for MPI by their names, with their
 // options and in the form of their output (that of version 7.4), so that what reads
-// the one reads the other: point to point, and blocking collectives.
+// the one reads the other: point to point, blocking collectives, and one-sided.
 //
 //	t, err := osu.Find("latency")           // osu_latency
 //	o := osu.Defaults(t)
@@ -15,6 +15,8 @@
 //	latency.go     latency, multi_lat, latency_mt, latency_mp
 //	bandwidth.go   bw, bibw, mbw_mr
 //	collective.go  the 15 collectives
+//	onesided.go    the 9 operations on windows
+//	sync.go        between which calls they are
 //	data.go        what is sent, and whether it has come
 //	table.go       the output
 //
@@ -25,6 +27,8 @@
 // pages of registered memory that the child gets, cannot happen. Its children sleep
 // and so do these.
 //
-// With -c every rank looks at what it has got, in pings and in pongs. The one-sided
-// tests need windows, of which there are none yet.
+// With -c every rank looks at what it has got, in pings and in pongs, and at its
+// window; of the originals some one-sided tests have no -c. They have dynamic windows,
+// of which there are none here, and no mpi_long, which is what adapters have atomic
+// operations of.
 package osu

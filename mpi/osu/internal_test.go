@@ -56,6 +56,34 @@ func TestTable(t *testing.T) {
 # Avg Latency(us)
             12.35
 `},
+		{"put_latency", Options{Full: true}, Row{Size: 1, Latency: 1.5}, `# OSU MPI_Put Latency Test v7.4
+# Window creation: MPI_Win_allocate
+# Synchronization: MPI_Win_flush
+# Datatype: MPI_CHAR.
+# Size          Latency (us)
+1                       1.50
+`},
+		{"put_bibw", Options{Sync: PSCW, Create: true, Tail: []int{50}}, Row{Size: 8, Bandwidth: 12.25, Tail: []float64{12}},
+			`# OSU MPI_Put Bi-directional Bandwidth Test v7.4
+# Window creation: MPI_Win_create
+# Synchronization: MPI_Win_post/start/complete/wait
+# Datatype: MPI_CHAR.
+# Size      Bandwidth (MB/s) P50 Tail BW(MB/s)
+8                      12.25             12.00
+`},
+		{"get_acc_latency", Options{Sync: LockAll}, Row{Size: 8, Latency: 3}, `# OSU MPI_Get_accumulate latency Test v7.4
+# Window creation: MPI_Win_allocate
+# Synchronization: MPI_Win_lock_all/unlock_all
+# Size          Latency (us)
+8                       3.00
+`},
+		{"fop_latency", Options{Type: Int, Validate: true}, Row{Size: 4, Latency: 3}, `# OSU MPI_Fetch_and_op latency Test v7.4
+# Window creation: MPI_Win_allocate
+# Synchronization: MPI_Win_flush
+# Datatype: MPI_INT.
+# Size          Latency (us)        Validation
+4                       3.00            passed
+`},
 	} {
 		test, err := Find(c.name)
 		require.NoError(t, err)
@@ -81,7 +109,7 @@ func TestPercentiles(t *testing.T) {
 // pass.
 func TestCheckSees(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		typ := Type(rapid.IntRange(0, 2).Draw(t, "type"))
+		typ := Type(rapid.IntRange(0, len(types)-1).Draw(t, "type"))
 		n := rapid.IntRange(32, 200).Draw(t, "elements")
 		iteration, rank := rapid.IntRange(0, 11000).Draw(t, "iteration"), rapid.IntRange(0, 64).Draw(t, "rank")
 		b := memory(n * typ.size())
@@ -117,6 +145,37 @@ func TestWrongDataFails(t *testing.T) {
 			if w.Rank() == 0 {
 				require.Len(t, rows, 1, "it stops")
 			}
+		}
+		return nil
+	}))
+}
+
+// TestWrongWindowFails: an operation that does nothing, or at another place, fails
+// its validation at both ranks.
+func TestWrongWindowFails(t *testing.T) {
+	nothing := func(*access, int) error { return nil }
+	elsewhere := func(a *access, k int) error {
+		return a.win.Put(a.out[k], a.partner, a.place((k+1)%a.places))
+	}
+	require.NoError(t, mpitest.Run(2, func(w *mpi.World) error {
+		for _, c := range []struct {
+			name string
+			do   func(*access, int) error
+		}{
+			{"put_latency", nothing}, {"get_latency", nothing}, {"put_bw", nothing}, {"get_bw", nothing}, {"put_bibw", nothing},
+			{"acc_latency", nothing}, {"get_acc_latency", nothing}, {"fop_latency", nothing}, {"cas_latency", nothing},
+			{"put_bw", elsewhere}, {"put_bibw", elsewhere},
+		} {
+			test, err := Find(c.name)
+			require.NoError(t, err)
+			broken := *test.win
+			broken.do = c.do
+			test.win = &broken
+			o := Defaults(test)
+			o.Min, o.Max, o.Validate, o.Window = 256, 512, true, 4
+			o.Small = Rounds{Iterations: 8} // some of which a single element may pass
+			_, err = Run(w.Comm, test, o)
+			require.ErrorIs(t, err, ErrInvalid, c.name)
 		}
 		return nil
 	}))

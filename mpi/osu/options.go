@@ -25,6 +25,8 @@ type Options struct {
 	MemLimit int   // -M: bytes that a collective's rank may take; sizes that need more are left out
 	Full     bool  // -f: show least and most, too
 	Validate bool  // -c: look at the data
+	Sync     Sync  // -s: of operations on windows
+	Create   bool  // -w create: windows of memory that is there; else they bring it
 	Tail     []int // -z: percentiles to show, from 0 to 100
 
 	Out io.Writer // rank 0 writes the table here, if it is not nil
@@ -39,14 +41,16 @@ const largeMessage = 8192
 // Type is what messages are made of.
 type Type uint8
 
-// The types. As in C they have 1, 4 and 4 bytes.
+// The types. As in C they have 1, 4, 4 and 8 bytes. The originals have no Long,
+// which is what adapters have atomic operations of.
 const (
 	Char Type = iota
 	Int
 	Float
+	Long
 )
 
-var types = []string{"mpi_char", "mpi_int", "mpi_float"}
+var types = []string{"mpi_char", "mpi_int", "mpi_float", "mpi_long"}
 
 // String is the name for -T.
 func (t Type) String() string {
@@ -63,13 +67,16 @@ func ParseType(s string) (Type, error) {
 			return Type(i), nil
 		}
 	}
-	return 0, fmt.Errorf("%w: type %q: want mpi_char, mpi_int or mpi_float", ErrOptions, s)
+	return 0, fmt.Errorf("%w: type %q: want mpi_char, mpi_int, mpi_float or mpi_long", ErrOptions, s)
 }
 
 // size is an element's, in bytes.
 func (t Type) size() int {
-	if t == Char {
+	switch t {
+	case Char:
 		return 1
+	case Long:
+		return 8
 	}
 	return 4
 }
@@ -85,6 +92,9 @@ func Defaults(t Test) Options {
 		o.Small, o.Large = Rounds{100, 10}, Rounds{20, 2}
 	case t.Name == "latency_mt" || t.Name == "latency_mp":
 		o.Min = 0
+	}
+	if t.win != nil && t.win.both {
+		o.Sync = PSCW
 	}
 	return o
 }
@@ -117,6 +127,12 @@ func (o Options) Check(t Test, ranks int) error {
 		return wrong("%d senders and %d receivers: want at least one of each", o.Senders, o.Replies)
 	case o.Pairs < 0 || o.Pairs > ranks/2:
 		return wrong("%d pairs of %d ranks", o.Pairs, ranks)
+	case int(o.Sync) >= len(syncs):
+		return wrong("there is no %v", o.Sync)
+	case t.win != nil && t.win.both && o.Sync != PSCW && o.Sync != Fence:
+		return wrong("osu_%s has both ranks put, in epochs of pscw or fence, not %v", t.Name, o.Sync)
+	case t.win != nil && t.win.integer && o.Type == Float:
+		return wrong("osu_%s compares integers, not %v", t.Name, o.Type)
 	case o.Root < 0 || o.Root >= ranks:
 		return wrong("root %d of %d ranks", o.Root, ranks)
 	}

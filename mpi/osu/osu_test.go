@@ -46,7 +46,8 @@ func TestNames(t *testing.T) {
 		require.Equal(t, test.Title, found.Title)
 	}
 	require.Equal(t, strings.Fields("latency bw bibw mbw_mr multi_lat latency_mt latency_mp allgather allgatherv allreduce "+
-		"alltoall alltoallv alltoallw barrier bcast gather gatherv reduce reduce_scatter reduce_scatter_block scatter scatterv"), names)
+		"alltoall alltoallv alltoallw barrier bcast gather gatherv reduce reduce_scatter reduce_scatter_block scatter scatterv "+
+		"put_latency get_latency put_bw get_bw put_bibw acc_latency get_acc_latency fop_latency cas_latency"), names)
 	_, err := osu.Find("osu_nothing")
 	require.ErrorIs(t, err, osu.ErrTest)
 	require.ErrorContains(t, err, "mbw_mr")
@@ -87,6 +88,9 @@ func TestAll(t *testing.T) {
 		out := map[string]*bytes.Buffer{}
 		var tests []osu.Test
 		for _, test := range osu.Tests() {
+			if test.OneSided() {
+				continue // TestOneSided
+			}
 			multi := test.Collective() || test.Name == "multi_lat" || test.Name == "mbw_mr"
 			if ranks == 2 || multi {
 				tests = append(tests, test)
@@ -144,6 +148,56 @@ func TestAll(t *testing.T) {
 	}
 }
 
+// TestOneSided runs every test of windows between all calls of synchronisation, with
+// all types of elements and ways to make windows, over the adapter and in packets.
+func TestOneSided(t *testing.T) {
+	for _, how := range []mpi.OneSided{mpi.Direct, mpi.Messages} {
+		require.NoError(t, mpitest.RunOptions(2, mpi.Options{OneSided: how}, func(w *mpi.World) error {
+			n := 0
+			for _, test := range osu.Tests() {
+				for sync := osu.Flush; sync <= osu.Fence && test.OneSided(); sync++ {
+					o := quick(test)
+					o.Sync, o.Type, o.Create = sync, osu.Type(n%4), n%2 == 0
+					n++
+					if test.Name == "put_bibw" && sync != osu.PSCW && sync != osu.Fence || test.Name == "cas_latency" && o.Type == osu.Float {
+						_, err := osu.Run(w.Comm, test, o)
+						require.ErrorIs(t, err, osu.ErrOptions)
+						continue
+					}
+					for _, size := range []int{8, 40_000} {
+						out := new(bytes.Buffer)
+						o.Out, o.Min, o.Max = out, size, size
+						rows, err := osu.Run(w.Comm, test, o)
+						if err != nil {
+							return fmt.Errorf("%s, %v: %w", test.Name, sync, err)
+						}
+						if w.Rank() == 0 {
+							checkOneSided(t, test, out.String(), rows)
+						}
+					}
+				}
+			}
+			return nil
+		}))
+	}
+}
+
+// checkOneSided: each row has been measured, and stands in the table.
+func checkOneSided(t *testing.T, test osu.Test, text string, rows []osu.Row) {
+	require.Contains(t, text, "# OSU "+test.Title+" Test v7.4\n# Window creation: MPI_Win_")
+	table := columns(t, strings.ReplaceAll(text, "passed", ""))
+	require.Len(t, table, len(rows))
+	require.Len(t, rows, 1)
+	if test.Name == "fop_latency" || test.Name == "cas_latency" {
+		require.LessOrEqual(t, rows[0].Size, 8, "one element")
+	}
+	for i, r := range rows {
+		require.Positive(t, r.Latency+r.Bandwidth)
+		require.EqualValues(t, r.Size, table[i][0])
+		require.Len(t, table[i], 4, "size, figure, two percentiles")
+	}
+}
+
 // TestThreads: as many senders as wanted, whoever answers.
 func TestThreads(t *testing.T) {
 	test, err := osu.Find("latency_mt")
@@ -172,7 +226,7 @@ func TestBadOptions(t *testing.T) {
 		return test
 	}
 	require.NoError(t, mpitest.Run(3, func(w *mpi.World) error {
-		for _, name := range []string{"latency", "bw", "bibw", "latency_mt", "latency_mp"} {
+		for _, name := range []string{"latency", "bw", "bibw", "latency_mt", "latency_mp", "put_bw", "cas_latency"} {
 			_, err := osu.Run(w.Comm, find(name), osu.Defaults(find(name)))
 			require.ErrorIs(t, err, osu.ErrRanks)
 		}
@@ -191,7 +245,8 @@ func TestBadOptions(t *testing.T) {
 			func(o *osu.Options) { o.Pairs = 2 },
 			func(o *osu.Options) { o.Root = 3 },
 			func(o *osu.Options) { o.Senders = 0 },
-			func(o *osu.Options) { o.Type = 3 },
+			func(o *osu.Options) { o.Type = 4 },
+			func(o *osu.Options) { o.Sync = 6 },
 			func(o *osu.Options) { o.Tail = []int{50, 101} },
 		} {
 			o := osu.Defaults(find("mbw_mr"))
@@ -203,7 +258,7 @@ func TestBadOptions(t *testing.T) {
 	}))
 	_, err := osu.ParseType("mpi_double")
 	require.ErrorIs(t, err, osu.ErrOptions)
-	for _, name := range []string{"mpi_char", "mpi_int", "mpi_float"} {
+	for _, name := range []string{"mpi_char", "mpi_int", "mpi_float", "mpi_long"} {
 		typ, err := osu.ParseType(name)
 		require.NoError(t, err)
 		require.Equal(t, name, typ.String())

@@ -70,6 +70,10 @@ func newRunner(c *mpi.Comm, t Test, o Options) *runner {
 	if t.coll != nil {
 		return r
 	}
+	if t.win != nil {
+		r.first, r.partner = c.Rank() == 0, 1-c.Rank()
+		return r
+	}
 	if t.pairs {
 		if r.pairs = c.Size() / 2; t.shape == showRate && o.Pairs > 0 {
 			r.pairs = o.Pairs
@@ -92,11 +96,16 @@ func newRunner(c *mpi.Comm, t Test, o Options) *runner {
 }
 
 // sizes are those that are measured, in bytes: whole elements, and of a collective
-// as long as there is memory for them. One that has no data has one, of 0.
+// as long as there is memory for them. One that has no data has one, of 0, and one
+// of a single element that element's.
 func (r *runner) sizes() func(func(int) bool) {
 	return func(yield func(int) bool) {
 		if r.t.coll != nil && r.t.coll.do == nil {
 			yield(0)
+			return
+		}
+		if r.t.win != nil && r.t.win.single {
+			yield(r.o.Type.size())
 			return
 		}
 		for size := r.o.Min; size <= r.o.Max; size = max(1, 2*size) {

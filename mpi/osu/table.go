@@ -40,10 +40,13 @@ func (t table) head(r *runner) error {
 	case "latency_mp":
 		fmt.Fprintf(&b, "# Number of forked processes in sender: %d\n# Number of forked processes in receiver: %d\n\n%s", t.o.Senders, t.o.Replies, title)
 	default:
-		b.WriteString("\n" + title)
+		b.WriteString(t.title(title))
 	}
 	if t.sizes() {
-		fmt.Fprintf(&b, "# Datatype: %s.\n%-*s", strings.ToUpper(t.o.Type.String()), sizeWidth, "# Size")
+		if t.t.Name != "get_acc_latency" { // whose original has a head of its own
+			fmt.Fprintf(&b, "# Datatype: %s.\n", strings.ToUpper(t.o.Type.String()))
+		}
+		fmt.Fprintf(&b, "%-*s", sizeWidth, "# Size")
 	}
 	switch {
 	case t.t.shape == showBandwidth:
@@ -52,6 +55,8 @@ func (t table) head(r *runner) error {
 		fmt.Fprintf(&b, "%*s", width, "MB/s")
 	case t.t.shape == showRate:
 		fmt.Fprintf(&b, "%*s%*s", width, "MB/s", width, "Messages/s")
+	case t.t.win != nil:
+		fmt.Fprintf(&b, "%*s", width, "Latency (us)")
 	case t.sizes():
 		fmt.Fprintf(&b, "%*s", width, "Avg Latency(us)")
 	default:
@@ -73,11 +78,35 @@ func (t table) head(r *runner) error {
 	return t.print("%s\n", &b)
 }
 
+// title is the beginning, which of one-sided tests says more.
+func (t table) title(line string) string {
+	if t.t.win == nil {
+		return "\n" + line
+	}
+	creation := "MPI_Win_allocate"
+	if t.o.Create {
+		creation = "MPI_Win_create"
+	}
+	return fmt.Sprintf("# OSU %s Test v7.4\n# Window creation: %s\n# Synchronization: %s\n", t.t.Title, creation, syncs[t.o.Sync].title)
+}
+
+// verdict is the word for a row whose data was looked at.
+func (t table) verdict(r Row) string {
+	words := [...]string{"Pass", "Fail"}
+	if t.t.win != nil {
+		words = [...]string{"passed", "failed"}
+	}
+	if r.Errors > 0 {
+		return words[1]
+	}
+	return words[0]
+}
+
 // sizes says whether rows are of sizes: a barrier has none.
 func (t table) sizes() bool { return t.t.coll == nil || t.t.coll.do != nil }
 
 // full says whether least and most are shown, of tests that have them.
-func (t table) full() bool { return t.o.Full && t.t.shape == showLatency }
+func (t table) full() bool { return t.o.Full && t.t.shape == showLatency && t.t.win == nil }
 
 // row writes a line.
 func (t table) row(r Row) error {
@@ -100,11 +129,7 @@ func (t table) row(r Row) error {
 		fmt.Fprintf(&b, "%*.2f%*.2f%*d", width, r.Min, width, r.Max, lastWidth, r.Iterations)
 	}
 	if t.o.Validate && t.sizes() {
-		verdict := "Pass"
-		if r.Errors > 0 {
-			verdict = "Fail"
-		}
-		fmt.Fprintf(&b, "%*s", width, verdict)
+		fmt.Fprintf(&b, "%*s", width, t.verdict(r))
 	}
 	for _, v := range r.Tail {
 		fmt.Fprintf(&b, "%*.2f", width, v)

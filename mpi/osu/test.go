@@ -14,6 +14,7 @@ type Test struct {
 	pairs   bool // of ranks, as many as there are; without it there are two ranks
 	measure func(*runner, round) (Row, error)
 	coll    *collective // of which measure is the same for all
+	win     *oneSided   // likewise
 	shape   shape
 }
 
@@ -36,12 +37,20 @@ var pointToPoint = []Test{
 	{Name: "latency_mp", Title: "Multi-process Latency", measure: (*runner).processes},
 }
 
-// Tests lists the benchmarks: 7 point to point, and 15 collectives.
+// Tests lists the benchmarks: 7 point to point, 15 collectives, and 9 one-sided.
 func Tests() []Test {
 	list := append([]Test(nil), pointToPoint...)
 	for i := range collectives {
 		c := &collectives[i]
 		list = append(list, Test{Name: c.name, Title: c.title + " Latency", measure: (*runner).collective, coll: c})
+	}
+	for i := range oneSideds {
+		w := &oneSideds[i]
+		t := Test{Name: w.name, Title: w.title, measure: (*runner).oneSided, win: w}
+		if w.windows {
+			t.shape = showBandwidth
+		}
+		list = append(list, t)
 	}
 	return list
 }
@@ -68,6 +77,9 @@ func Find(name string) (Test, error) {
 
 // Collective reports whether the test is of a collective.
 func (t Test) Collective() bool { return t.coll != nil }
+
+// OneSided reports whether the test is of operations on windows.
+func (t Test) OneSided() bool { return t.win != nil }
 
 // fits says whether the test can run on so many ranks.
 func (t Test) fits(ranks int) error {
