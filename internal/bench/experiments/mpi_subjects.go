@@ -3,6 +3,7 @@ package experiments
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/softrnic/softrnic/internal/bench"
 	"github.com/softrnic/softrnic/internal/bench/measure"
@@ -28,6 +29,11 @@ func openJobs(ctx context.Context, r *bench.Run, ranks int) (all jobs, err error
 	for _, word := range r.Words("over") {
 		carriers = append(carriers, mpibench.Carrier("mpi-"+word))
 	}
+	return openCarriers(ctx, ranks, carriers...)
+}
+
+// openCarriers opens a job over each. The caller closes them, also after an error.
+func openCarriers(ctx context.Context, ranks int, carriers ...mpibench.Carrier) (all jobs, err error) {
 	for _, over := range carriers {
 		job, err := mpibench.Open(ctx, mpibench.Config{Over: over, Ranks: ranks})
 		if err != nil {
@@ -36,6 +42,11 @@ func openJobs(ctx context.Context, r *bench.Run, ranks int) (all jobs, err error
 		all = append(all, job)
 	}
 	return all, nil
+}
+
+// over is the job over a carrier, which there is.
+func (all jobs) over(c mpibench.Carrier) *mpibench.Job {
+	return all[slices.IndexFunc(all, func(j *mpibench.Job) bool { return j.Over == c })]
 }
 
 func (all jobs) close() {

@@ -30,6 +30,22 @@ func TestMPIExperiments(t *testing.T) {
 			},
 		},
 		{
+			name: "mpi-put",
+			set:  bench.Settings{"beside": "nothing", "latency": "8", "bandwidth": "1KiB,64KiB", "iters": "30", "windows": "1", "rounds": "2", "time": "5ms"},
+			units: map[string][]string{
+				measure.Microseconds:    {"mpi-tcp", "mpi-rdma", "mpi-fast-messages", "mpi-rdma-messages", "mpi-two-sided", "rc-write-round-trip"},
+				measure.MegabytesPerSec: {"mpi-tcp", "mpi-rdma", "mpi-fast-messages", "mpi-rdma-messages", "mpi-two-sided", "rc-write"},
+			},
+		},
+		{
+			name: "mpi-get",
+			set:  bench.Settings{"beside": "nothing", "latency": "5000", "bandwidth": "64KiB", "iters": "30", "windows": "1", "rounds": "2", "time": "5ms"},
+			units: map[string][]string{
+				measure.Microseconds:    {"mpi-tcp", "mpi-rdma", "mpi-fast-messages", "mpi-rdma-messages", "mpi-two-sided", "rc-read"},
+				measure.MegabytesPerSec: {"mpi-tcp", "mpi-rdma", "mpi-fast-messages", "mpi-rdma-messages", "mpi-two-sided", "rc-read"},
+			},
+		},
+		{
 			name:  "imb-allreduce",
 			set:   bench.Settings{"beside": "nothing", "ranks": "4,2", "iters": "10", "rounds": "2"},
 			units: map[string][]string{measure.Microseconds: {"mpi-tcp", "mpi-rdma"}},
@@ -106,6 +122,16 @@ func TestJudgeLatency(t *testing.T) {
 	delete(good, "openmpi-tcp")
 	require.NotContains(t, verdict().Why, "openmpi")
 	require.True(t, verdict().Holds)
+}
+
+func TestJudgeOneSided(t *testing.T) {
+	put := oneSided{latencyOverTCP: 0.26}
+	var j judge
+	put.judgeLatency(&j, figures(map[string]float64{"mpi-rdma": 2.5, "mpi-rdma-messages": 5, "mpi-tcp": 10, "openmpi-tcp": 2.5}))
+	require.Equal(t, bench.Verdict{Holds: true, Why: "mpi-rdma over mpi-rdma-messages 0.50 (at most 1.00), " +
+		"mpi-rdma over openmpi-tcp 1.00 (at most 1.00), mpi-rdma over mpi-tcp 0.25 (at most 0.26)"}, j.verdict())
+	put.judgeLatency(&j, figures(map[string]float64{"mpi-rdma": 2.7, "mpi-tcp": 10}))
+	require.False(t, j.verdict().Holds)
 }
 
 func TestJudgeBandwidth(t *testing.T) {

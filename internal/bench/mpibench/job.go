@@ -35,7 +35,7 @@ type Job struct {
 // of its own. The caller closes the job.
 func Open(ctx context.Context, c Config) (*Job, error) {
 	if _, ok := c.Over.options(); !ok {
-		return nil, fmt.Errorf("mpibench: no carrier %q; there are: %v", c.Over, Carriers())
+		return nil, fmt.Errorf("mpibench: no carrier %q; there are: %v", c.Over, all())
 	}
 	specs := make([]proc.Spec, c.Ranks)
 	for i := range specs {
@@ -109,6 +109,17 @@ func (j *Job) Bandwidth(size, iters int) measure.Round {
 	return j.osuRounds("bw", size, iters, func(r osu.Row) float64 { return r.Bandwidth })
 }
 
+// OneSidedLatency is rounds of osu_put_latency or osu_get_latency, in microseconds
+// until an operation, "put" or "get", is done.
+func (j *Job) OneSidedLatency(op string, size, iters int) measure.Round {
+	return j.osuRounds(op+"_latency", size, iters, func(r osu.Row) float64 { return r.Latency })
+}
+
+// OneSidedBandwidth is rounds of osu_put_bw or osu_get_bw, in MB/s.
+func (j *Job) OneSidedBandwidth(op string, size, iters int) measure.Round {
+	return j.osuRounds(op+"_bw", size, iters, func(r osu.Row) float64 { return r.Bandwidth })
+}
+
 func (j *Job) osuRounds(name string, size, iters int, figure func(osu.Row) float64) measure.Round {
 	checked := false
 	return func(ctx context.Context) (float64, error) {
@@ -130,9 +141,11 @@ func (j *Job) osuRounds(name string, size, iters int, figure func(osu.Row) float
 	}
 }
 
-// look is a few iterations of an OSU benchmark that look at the data.
+// look is a few iterations of an OSU benchmark that look at the data, of not many
+// messages at a time.
 func (j *Job) look(ctx context.Context, t osu.Test, size int) error {
 	o := osu.Defaults(t)
+	o.Window = 4
 	o.Validate, o.Small, o.Large = true, osu.Rounds{Iterations: 3}, osu.Rounds{Iterations: 3}
 	_, err := j.OSU(ctx, t.Name, size, o)
 	return err
