@@ -3,8 +3,9 @@
 //
 //	go run ./cmd/softrnic mpirun -n 4 ./examples/mpi/histogram
 //
-// Each rank counts its numbers for all bins first, and then sends every rank what
-// is that one's.
+// Each rank counts its numbers for all bins first, and then adds what it has to
+// everybody's bins: these are windows, in which the others work without their
+// owner's help. So rank 0 reads the result.
 package main
 
 import (
@@ -41,57 +42,49 @@ func run(c *mpi.Comm, n, bins int, seed uint64, out io.Writer) error {
 			counts[i]++
 		}
 	}
-	ours, err := collect(c, counts)
-	if err != nil {
-		return err
-	}
-	all, err := gather(c, ours, bins)
+	all, err := collect(c, counts)
 	if err != nil || c.Rank() != 0 {
 		return err
 	}
 	return draw(all, out)
 }
 
-// cut is the first bin of a rank; that of the rank behind the last is the end.
-func cut(c *mpi.Comm, bins, rank int) int { return rank * bins / c.Size() }
-
-// collect sends every rank the counts of its bins, and returns those of ours, of
-// all ranks. Who comes first is added first.
-func collect(c *mpi.Comm, counts []int64) ([]int64, error) {
-	part := func(rank int) []int64 { return counts[cut(c, len(counts), rank):cut(c, len(counts), rank+1)] }
-	var sends []*mpi.Request
-	for rank := range c.Size() {
-		if rank == c.Rank() {
-			continue
-		}
-		r, err := c.Isend(mpi.Of(part(rank)), rank, 0)
-		if err != nil {
-			return nil, err
-		}
-		sends = append(sends, r)
-	}
-	ours := part(c.Rank())
-	theirs := make([]int64, len(ours))
-	for range c.Size() - 1 {
-		if _, err := c.Recv(mpi.Of(theirs), mpi.AnySource, 0); err != nil {
-			return nil, err
-		}
-		for i, n := range theirs {
-			ours[i] += n
-		}
-	}
-	_, err := mpi.WaitAll(sends...)
-	return ours, err
+// part is what of the bins is a rank's.
+func part(counts []int64, rank, ranks int) []int64 {
+	return counts[rank*len(counts)/ranks : (rank+1)*len(counts)/ranks]
 }
 
-// gather puts all bins together at rank 0.
-func gather(c *mpi.Comm, ours []int64, bins int) ([]int64, error) {
-	all, counts, displs := make([]int64, bins), make([]int, c.Size()), make([]int, c.Size())
-	for rank := range counts {
-		displs[rank] = cut(c, bins, rank)
-		counts[rank] = cut(c, bins, rank+1) - displs[rank]
+// collect adds up what all ranks have counted, in windows of the bins that are each
+// one's, and returns the sums of all at rank 0. Until a fence the bins are whoever's
+// is quickest; sums do not mind.
+func collect(c *mpi.Comm, counts []int64) (all []int64, err error) {
+	bins, _, err := mpi.WinAllocate[int64](c, len(part(counts, c.Rank(), c.Size())))
+	if err != nil {
+		return nil, err
 	}
-	return all, c.Gatherv(mpi.Of(ours), mpi.Of(all), counts, displs, 0)
+	if err := bins.Fence(); err != nil {
+		return nil, err
+	}
+	for rank := range c.Size() {
+		if err := bins.Accumulate(mpi.Of(part(counts, rank, c.Size())), rank, mpi.At(0), mpi.Sum); err != nil {
+			return nil, err
+		}
+	}
+	if err := bins.Fence(); err != nil { // all have added
+		return nil, err
+	}
+	if c.Rank() == 0 {
+		all = make([]int64, len(counts))
+		for rank := range c.Size() {
+			if err := bins.Get(mpi.Of(part(all, rank, c.Size())), rank, mpi.At(0)); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if err := bins.Fence(mpi.NoSucceed); err != nil { // and rank 0 has read
+		return nil, err
+	}
+	return all, bins.Free()
 }
 
 // draw draws a bar for each bin.
