@@ -27,28 +27,6 @@ func Example() {
 	// <nil>
 }
 
-func TestClassS(t *testing.T) {
-	ranks := []int{1, 4, 2, 8, 16}
-	switch {
-	case raceEnabled:
-		ranks = ranks[1:2]
-	case testing.Short():
-		ranks = ranks[:4]
-	}
-	for _, n := range ranks {
-		require.NoError(t, mpitest.Run(n, func(w *mpi.World) error {
-			r, err := Run(w.Comm, nas.S)
-			if err != nil {
-				return err
-			}
-			if !r.Verified() || r.Time <= 0 || r.Processes != n {
-				return fmt.Errorf("%v", r)
-			}
-			return nil
-		}))
-	}
-}
-
 // TestMatrix: the blocks are the whole, whoever has them, it is symmetric, and has
 // as many elements that are not zero as NPB's.
 func TestMatrix(t *testing.T) {

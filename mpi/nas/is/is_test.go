@@ -30,36 +30,6 @@ func Example() {
 	// <nil>
 }
 
-func TestClassS(t *testing.T) {
-	ranks := []int{1, 2, 4, 8}
-	if !testing.Short() {
-		ranks = append(ranks, 16)
-	}
-	for _, n := range ranks {
-		verified(t, n, nas.S)
-	}
-}
-
-func TestClassW(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a million keys")
-	}
-	verified(t, 4, nas.W)
-}
-
-func verified(t *testing.T, ranks int, class nas.Class) {
-	require.NoError(t, mpitest.Run(ranks, func(w *mpi.World) error {
-		r, err := Run(w.Comm, class)
-		if err != nil {
-			return err
-		}
-		if !r.Verified() || r.Time <= 0 || r.Processes != ranks {
-			return fmt.Errorf("%v", r)
-		}
-		return nil
-	}))
-}
-
 // TestRanksOfTestKeys: the expected ranks are NPB's, as they stand for iterations.
 func TestRanksOfTestKeys(t *testing.T) {
 	require.Equal(t, 18+10, problems[nas.S].tests[1].want(10))

@@ -1,5 +1,5 @@
 //go:build race
 
-package cg
+package nas_test
 
 const raceEnabled = true

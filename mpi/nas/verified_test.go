@@ -1,0 +1,61 @@
+package nas_test
+
+import (
+	"fmt"
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/mpi"
+	"github.com/softrnic/softrnic/mpi/mpitest"
+	"github.com/softrnic/softrnic/mpi/nas"
+	"github.com/softrnic/softrnic/mpi/nas/cg"
+	"github.com/softrnic/softrnic/mpi/nas/ep"
+	"github.com/softrnic/softrnic/mpi/nas/is"
+)
+
+// envAll has TestVerified do what takes minutes.
+const envAll = "SOFTRNIC_NAS_ALL"
+
+// TestVerified: every kernel, in every class that fits a laptop and on every number
+// of ranks, comes to what is published.
+//
+// With -short it does class S only. Class A it does on four ranks, and on all with
+// SOFTRNIC_NAS_ALL=1.
+func TestVerified(t *testing.T) {
+	for _, k := range []struct {
+		name   string
+		run    func(*mpi.Comm, nas.Class) (nas.Report, error)
+		checks int
+	}{
+		{"is", is.Run, 2},
+		{"cg", cg.Run, 1},
+		{"ep", ep.Run, 2},
+	} {
+		for _, class := range []nas.Class{nas.S, nas.W, nas.A} {
+			for _, ranks := range []int{1, 2, 4, 8, 16} {
+				t.Run(fmt.Sprintf("%s/%v/%d", k.name, class, ranks), func(t *testing.T) {
+					switch {
+					case raceEnabled && (class != nas.S || ranks != 4 || k.name == "ep"):
+						t.Skip("takes long with the race detector")
+					case testing.Short() && class != nas.S:
+						t.Skip("takes seconds")
+					case class == nas.A && ranks != 4 && os.Getenv(envAll) == "":
+						t.Skip("takes a minute with all the others: set " + envAll + "=1")
+					}
+					require.NoError(t, mpitest.Run(ranks, func(w *mpi.World) error {
+						r, err := k.run(w.Comm, class)
+						if err != nil {
+							return err
+						}
+						if !r.Verified() || len(r.Checks) != k.checks || r.Class != class || r.Processes != ranks || r.Time <= 0 {
+							return fmt.Errorf("%v", r)
+						}
+						return nil
+					}))
+				})
+			}
+		}
+	}
+}
