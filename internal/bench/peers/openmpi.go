@@ -91,7 +91,8 @@ func overTCP(mpirun string, ranks int) []string {
 	}
 	const loopback = "127.0.0.0/8"
 	return []string{mpirun, "--allow-run-as-root", "--oversubscribe", "--bind-to", bind,
-		"--mca", "pml", "ob1", "--mca", "btl", "tcp,self", "--mca", "btl_tcp_if_include", loopback, "--mca", "oob_tcp_if_include", loopback,
+		"--mca", "pml", "ob1", "--mca", "osc", "^sm,ucx", "--mca", "btl", "tcp,self",
+		"--mca", "btl_tcp_if_include", loopback, "--mca", "oob_tcp_if_include", loopback,
 		"-n", strconv.Itoa(ranks)}
 }
 
