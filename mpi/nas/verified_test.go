@@ -15,23 +15,25 @@ import (
 	"github.com/softrnic/softrnic/mpi/nas/is"
 )
 
-// envAll has TestVerified do what takes minutes.
+// envAll has TestVerified do all there is.
 const envAll = "SOFTRNIC_NAS_ALL"
 
 // TestVerified: every kernel, in every class that fits a laptop and on every number
 // of ranks, comes to what is published.
 //
-// With -short it does class S only. Class A it does on four ranks, and on all with
-// SOFTRNIC_NAS_ALL=1.
+// With -short it does class S only. What takes seconds it does on four ranks, and
+// all there is with SOFTRNIC_NAS_ALL=1.
 func TestVerified(t *testing.T) {
 	for _, k := range []struct {
-		name   string
-		run    func(*mpi.Comm, nas.Class) (nas.Report, error)
-		checks int
+		name    string
+		run     func(*mpi.Comm, nas.Class) (nas.Report, error)
+		checks  int
+		seconds nas.Class // which takes some, on each number of ranks
+		minutes nas.Class // which takes about one, on all of them
 	}{
-		{"is", is.Run, 2},
-		{"cg", cg.Run, 1},
-		{"ep", ep.Run, 2},
+		{name: "is", run: is.Run, checks: 2, seconds: nas.A},
+		{name: "cg", run: cg.Run, checks: 1, seconds: nas.A},
+		{name: "ep", run: ep.Run, checks: 2, seconds: nas.W, minutes: nas.A},
 	} {
 		for _, class := range []nas.Class{nas.S, nas.W, nas.A} {
 			for _, ranks := range []int{1, 2, 4, 8, 16} {
@@ -41,8 +43,8 @@ func TestVerified(t *testing.T) {
 						t.Skip("takes long with the race detector")
 					case testing.Short() && class != nas.S:
 						t.Skip("takes seconds")
-					case class == nas.A && ranks != 4 && os.Getenv(envAll) == "":
-						t.Skip("takes a minute with all the others: set " + envAll + "=1")
+					case (class == k.minutes || class == k.seconds && ranks != 4) && os.Getenv(envAll) == "":
+						t.Skip("takes minutes with all the others: set " + envAll + "=1")
 					}
 					require.NoError(t, mpitest.Run(ranks, func(w *mpi.World) error {
 						r, err := k.run(w.Comm, class)
