@@ -167,19 +167,11 @@ func (c *Conn) Write(p []byte) (int, error) {
 func (c *Conn) write(p []byte) (n int, err error) {
 	direct := c.zeroCopy > 0
 	for {
-		switch {
-		case n > 0 && n == len(p) && c.core.Err() == nil:
+		if n > 0 && n == len(p) && c.core.Err() == nil {
 			return n, nil // whatever has happened meanwhile
-		case c.closed:
-			return n, net.ErrClosed
-		case c.core.Closing():
-			return n, errShut
-		case c.writeLimit.past():
-			return n, os.ErrDeadlineExceeded
-		case c.core.Err() != nil:
-			return n, c.core.Err()
-		case n == len(p):
-			return n, nil
+		}
+		if err := c.mayWrite(); err != nil || n == len(p) {
+			return n, err
 		}
 		c.poll()
 		if direct && len(p)-n >= c.zeroCopy {
@@ -205,6 +197,19 @@ func (c *Conn) write(p []byte) (n int, err error) {
 			c.wait(toWrite, c.writeLimit)
 		}
 	}
+}
+
+// mayWrite is why nothing can be written, nil if something can.
+func (c *Conn) mayWrite() error {
+	switch {
+	case c.closed:
+		return net.ErrClosed
+	case c.core.Closing():
+		return errShut
+	case c.writeLimit.past():
+		return os.ErrDeadlineExceeded
+	}
+	return c.core.Err()
 }
 
 // CloseWrite ends our half of the stream, as (*net.TCPConn).CloseWrite does: the

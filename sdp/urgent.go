@@ -1,10 +1,5 @@
 package sdp
 
-import (
-	"net"
-	"os"
-)
-
 // WriteUrgent is Write whose last byte is urgent (SDP's out-of-band data,
 // MSG_OOB of sockets): the peer is told at once that it is coming, even if it
 // reads nothing else. (With NIC flow control it is told when its ring has room:
@@ -17,15 +12,8 @@ func (c *Conn) WriteUrgent(p []byte) (n int, err error) {
 	defer c.mu.Unlock()
 	defer c.leave()
 	for n < len(p) {
-		switch {
-		case c.closed:
-			return n, c.opError("write", net.ErrClosed)
-		case c.core.Closing():
-			return n, c.opError("write", errShut)
-		case c.writeLimit.past():
-			return n, c.opError("write", os.ErrDeadlineExceeded)
-		case c.core.Err() != nil:
-			return n, c.opError("write", c.core.Err())
+		if err := c.mayWrite(); err != nil {
+			return n, c.opError("write", err)
 		}
 		c.poll()
 		k := c.core.SendUrgent(p[n:])
