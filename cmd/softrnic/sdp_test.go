@@ -163,3 +163,42 @@ func TestSDPCat(t *testing.T) {
 	require.Equal(t, "hello\n", server.out.String())
 	require.Regexp(t, `^connected to sdp:127\.\S+\n(?s:.*)received 6 bytes\n`, string(rest))
 }
+
+// TestSDPCatWithoutReader: when nobody reads what cat writes, its peer is told at
+// once, instead of finding out that nobody is there.
+func TestSDPCatWithoutReader(t *testing.T) {
+	quiet(t)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	server := exec.CommandContext(ctx, os.Args[0], "sdp", "cat", "-l", "-v", "127.93.2.3", "7471")
+	server.Env = append(os.Environ(), commandEnv+"=1")
+	out, err := server.StdoutPipe()
+	require.NoError(t, err)
+	diag, err := server.StderrPipe()
+	require.NoError(t, err)
+	require.NoError(t, server.Start())
+	log := bufio.NewReader(diag)
+	_, err = log.ReadString('\n') // it listens
+	require.NoError(t, err)
+	client := exec.CommandContext(ctx, os.Args[0], "sdp", "cat", "127.93.2.3", "7471")
+	client.Env = append(os.Environ(), commandEnv+"=1")
+	client.Stdin = endless{}
+	var said bytes.Buffer
+	client.Stderr = &said
+	require.NoError(t, client.Start())
+	_, err = io.ReadFull(out, make([]byte, 1000))
+	require.NoError(t, err)
+	require.NoError(t, out.Close())
+	require.Error(t, client.Wait())
+	require.Contains(t, said.String(), "the connection was reset")
+	require.NotContains(t, said.String(), "no acknowledgement")
+	rest, err := io.ReadAll(log)
+	require.NoError(t, err)
+	require.Error(t, server.Wait())
+	require.Contains(t, string(rest), "broken pipe")
+}
+
+// endless is an input without end.
+type endless struct{}
+
+func (endless) Read(p []byte) (int, error) { return len(p), nil }

@@ -2,7 +2,9 @@ package main
 
 import (
 	"net"
+	"os/signal"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -38,6 +40,9 @@ func (a *app) sdpCatCommand() *cobra.Command {
 		if o.At, err = catPoint(args, o.Listen); err != nil {
 			return usage("%w; `%s --help` tells more", err, c.CommandPath())
 		}
+		// Who reads our output may go away: the peer is to be told, which a
+		// process that the signal ends cannot.
+		signal.Ignore(syscall.SIGPIPE)
 		return a.withSockets(&o.SDP, func(p rdmacm.Place) error {
 			o.Place, o.In, o.Out = p, c.InOrStdin(), a.stdout
 			if verbose {
