@@ -8,6 +8,7 @@ import (
 
 	"github.com/softrnic/softrnic/mpi/coll"
 	"github.com/softrnic/softrnic/mpi/datatype"
+	"github.com/softrnic/softrnic/mpi/hang"
 )
 
 // record is what all ranks have to agree about in a collective call. They tell each
@@ -107,44 +108,13 @@ func (k *call) compare(mine *record) error {
 			list = append(list, fmt.Sprintf("and %d more", len(order)-len(list)))
 			break
 		}
-		list = append(list, fmt.Sprintf("%s called %v", ranksText(who[rec]), &rec))
+		list = append(list, fmt.Sprintf("%s called %v", hang.Ranks(who[rec]), &rec))
 	}
 	return fmt.Errorf("%w: %s", ErrMismatch, strings.Join(list, "; "))
 }
 
 // maxDifferences is how many of them an error tells.
 const maxDifferences = 4
-
-// ranksText is "rank 1", or "ranks 0 to 2 and 5".
-func ranksText(ranks []int) string {
-	if len(ranks) == 1 {
-		return fmt.Sprintf("rank %d", ranks[0])
-	}
-	var runs []string
-	for i := 0; i < len(ranks); {
-		j := i
-		for j+1 < len(ranks) && ranks[j+1] == ranks[j]+1 {
-			j++
-		}
-		switch {
-		case j > i+1:
-			runs = append(runs, fmt.Sprintf("%d to %d", ranks[i], ranks[j]))
-			i = j + 1
-		default:
-			runs = append(runs, fmt.Sprint(ranks[i]))
-			i++
-		}
-		if len(runs) == 2*maxDifferences && i < len(ranks) {
-			runs = append(runs, fmt.Sprintf("%d more", len(ranks)-i))
-			break
-		}
-	}
-	last := len(runs) - 1
-	if last == 0 {
-		return "ranks " + runs[0]
-	}
-	return "ranks " + strings.Join(runs[:last], ", ") + " and " + runs[last]
-}
 
 func (r *record) String() string {
 	text := field(r.Name[:])

@@ -19,11 +19,12 @@ type call struct {
 	sends, recvs         [][]byte // of Alltoallw
 	counts               []int    // of ReduceScatter, in bytes
 	packed               [][]byte // scratch memory that buffers were packed in
+	work                 *work    // of a call in the background, or nil
 }
 
 func (c *Comm) newCall() *call {
 	k := &call{comm: c}
-	k.net.c = c
+	k.net.c, k.net.call = c, k
 	k.do = coll.Call{Net: &k.net, Memory: &k.scratch, Choices: c.world.o.Algorithms}
 	k.red.Reduce = func(inout, in []byte) error { return k.op.op.Apply(k.vector().Kind(), inout, in) }
 	return k
@@ -51,6 +52,7 @@ func (c *Comm) take(o *operation) (*call, error) {
 	}
 	c.active++
 	c.seq++
+	c.lastName = o.name()
 	tag := int32(c.seq & maxSeq)
 	c.mu.Unlock()
 	if k == nil {
@@ -67,7 +69,7 @@ func (c *Comm) give(k *call, err error) {
 		k.net.abandon()
 	} else {
 		k.rest()
-		k.op = operation{}
+		k.op, k.work = operation{}, nil
 	}
 	c.mu.Lock()
 	if err == nil && len(c.idle) < maxCalls {

@@ -14,11 +14,13 @@ import (
 // tag of their own. It implements coll.Net.
 type net struct {
 	c    *Comm
+	call *call
 	tag  int32
 	free []*message
 	all  []*message
 
 	waiting []coll.Request // those of Wait that are not known to be done
+	lost    error          // a rank of the communicator is lost
 }
 
 // message is one of an algorithm's.
@@ -61,11 +63,13 @@ func (n *net) message() *message {
 	return m
 }
 
-// Ready implements engine.Waitable.
+// Ready implements engine.Waitable. When a rank of the communicator is lost nothing is
+// waited for any more: those who wait for others may wait for ever, who have given up.
 func (n *net) Ready() bool {
 	for len(n.waiting) > 0 {
 		if m := n.waiting[0].(*message); m.err == nil && !m.p.Done {
-			return false
+			n.lost = n.c.eng.Core().Hopeless(match.Envelope{Source: match.Any}, n.c.ranks)
+			return n.lost != nil
 		}
 		n.waiting = n.waiting[1:]
 	}
@@ -74,11 +78,14 @@ func (n *net) Ready() bool {
 
 // Wait implements coll.Net.
 func (n *net) Wait(rs ...coll.Request) error {
-	n.waiting = rs
+	n.waiting, n.lost = rs, nil
 	err := n.c.eng.Wait(context.Background(), n)
 	n.waiting = nil
 	if err != nil {
 		return err
+	}
+	if n.lost != nil {
+		return n.lost
 	}
 	for _, r := range rs {
 		m := r.(*message)

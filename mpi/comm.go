@@ -22,11 +22,12 @@ type Comm struct {
 	here  map[int]int // the other way round
 	freed atomic.Bool
 
-	mu      sync.Mutex
-	seq     uint32  // of the last collective call
-	idle    []*call // to be used again
-	active  int     // calls under way
-	release func()  // gives the number back
+	mu       sync.Mutex
+	seq      uint32  // of the last collective call
+	lastName string  // of that call
+	idle     []*call // to be used again
+	active   int     // calls under way
+	release  func()  // gives the number back
 }
 
 // The number of a collective call is its messages' tag. Of persistent ones, which
@@ -47,6 +48,7 @@ func (w *World) comm(name string, id uint32, ranks []int, rank, size int) *Comm 
 			c.here[r] = i
 		}
 	}
+	w.comms.add(c)
 	return c
 }
 
@@ -97,6 +99,7 @@ func (c *Comm) Free() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.idle = nil
+	c.world.comms.remove(c)
 	c.retire()
 	return nil
 }

@@ -2,6 +2,8 @@ package mpi
 
 import (
 	"context"
+	"errors"
+	"time"
 
 	"github.com/softrnic/softrnic/mpi/coll"
 	"github.com/softrnic/softrnic/mpi/envelope"
@@ -16,12 +18,34 @@ func (w *World) Algorithms() coll.Choices { return w.o.Algorithms }
 
 // Vanish ends the rank's communication without a word to the others.
 func (w *World) Vanish() {
+	w.lookout.end()
 	w.windows.stop(w)
 	if w.dev != nil {
 		_ = w.dev.Close()
 		return
 	}
 	_ = w.eng.Close(context.Background())
+}
+
+// Lose makes this rank lose all others, so that whatever it waits for ends.
+func (w *World) Lose() {
+	w.eng.Do(func(*protocol.Core) {
+		for rank := range w.eng.Size() {
+			if rank != w.eng.Rank() {
+				w.eng.Fabric().Cut(rank, errors.New("the test is over"))
+			}
+		}
+	})
+}
+
+// SetAlarm sets when a rank has waited for too long, without a wish for a report.
+func (w *World) SetAlarm(d time.Duration) {
+	w.eng.Do(func(*protocol.Core) { w.lookout.alarm = d })
+}
+
+// Raise tells rank 0 that somebody has waited for too long.
+func (w *World) Raise() {
+	w.eng.Do(func(core *protocol.Core) { w.lookout.raise(core, false) })
 }
 
 // What a rank may ask for, and how.

@@ -2,6 +2,7 @@ package mpi
 
 import (
 	"context"
+	"sync/atomic"
 
 	"github.com/softrnic/softrnic/mpi/protocol"
 )
@@ -93,6 +94,8 @@ type work struct {
 	done bool // with the engine's lock held
 	err  error
 	over chan struct{} // closed when it is done
+
+	waiting atomic.Int32 // goroutines that wait for it
 }
 
 // start begins a call in the background.
@@ -105,6 +108,7 @@ func (c *Comm) start(o operation) (*Request, error) {
 	refused := k.refused
 	r := &Request{comm: c, op: o.name()}
 	r.work.over = make(chan struct{})
+	k.work = &r.work
 	go func() {
 		err := k.run()
 		if err != nil {
@@ -128,6 +132,8 @@ func (w *work) end(c *Comm, err error) {
 // wait waits for a call, and leaves the network to its goroutine, which does not
 // have to be woken then for what has come.
 func (w *work) wait(ctx context.Context) error {
+	w.waiting.Add(1)
+	defer w.waiting.Add(-1)
 	select {
 	case <-w.over:
 		return nil

@@ -6,6 +6,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/softrnic/softrnic/mpi/coll"
 	"github.com/softrnic/softrnic/mpi/fabric/rdma"
@@ -48,6 +49,17 @@ type Options struct {
 	// Algorithms chooses those of collectives. SOFTRNIC_MPI_COLL does, too:
 	// "alltoall=bruck,bcast=chain".
 	Algorithms coll.Choices
+
+	// Watchdog says when a call has waited so long that all ranks are asked what
+	// they do: rank 0 prints who waits for whom, and where. Unless given it is a
+	// minute, and only what cannot end well is printed: ranks that wait for one
+	// another, collective calls that do not belong together. Below 0 there is none.
+	// SOFTRNIC_MPI_WATCHDOG sets it, to a time such as 30s, or off.
+	Watchdog time.Duration
+
+	// Report is given what the watchdog has to say. Unless given that goes to
+	// standard error.
+	Report func(text string)
 
 	// Check has all calls compared before they are done: collective ones with
 	// those of the other ranks, and the elements of a message with those of its
@@ -135,6 +147,17 @@ func (o *Options) fill() error {
 		o.Check = true
 	default:
 		return fmt.Errorf("SOFTRNIC_MPI_CHECK=%s: it takes 0 or 1", v)
+	}
+	switch v := os.Getenv("SOFTRNIC_MPI_WATCHDOG"); v {
+	case "":
+	case "off":
+		o.Watchdog = -1
+	default:
+		d, err := time.ParseDuration(v)
+		if err != nil || d <= 0 {
+			return fmt.Errorf("SOFTRNIC_MPI_WATCHDOG=%s: it takes a time such as 30s, or off", v)
+		}
+		o.Watchdog = d
 	}
 	if v := os.Getenv("SOFTRNIC_MPI_COLL"); v != "" && o.Algorithms == nil {
 		var err error

@@ -106,6 +106,7 @@ func (c *Comm) keep(o operation) (*Request, error) {
 			return c.fail(o.name(), o.with(), fmt.Errorf("%w: it has failed before: %w", ErrRequest, broken))
 		}
 		r.work = work{over: make(chan struct{})}
+		k.work = &r.work
 		go func() {
 			err := k.again()
 			if k.rest(); err != nil {

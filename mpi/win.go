@@ -250,14 +250,14 @@ func (w *Win) close() error {
 
 // settle waits until all locks that were given back are.
 func (w *Win) settle() error {
-	return w.wait(func() bool {
+	return w.wait("Free", func() bool {
 		for r := range w.peers {
 			if w.peers[r].out.words > 0 {
 				return false
 			}
 		}
 		return true
-	}, w.everyone()...)
+	}, func(r int) bool { return w.peers[r].out.words > 0 }, w.everyone()...)
 }
 
 // remove takes the window's memory back.

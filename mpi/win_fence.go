@@ -61,7 +61,7 @@ func (w *Win) barrier() error {
 			}
 			return ok
 		}
-		if err := w.wait(come, (w.comm.rank-1<<round+n)%n); err != nil {
+		if err := w.wait("the barrier of Fence or Free", come, nil, (w.comm.rank-1<<round+n)%n); err != nil {
 			return err
 		}
 	}

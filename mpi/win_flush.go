@@ -86,12 +86,12 @@ func (w *Win) flush(ranks []int, how reach) error {
 	w.eng.Unlock()
 	if len(busy) > 0 {
 		left := busy
-		err = w.wait(func() bool {
+		err = w.wait("the end of operations", func() bool {
 			for len(left) > 0 && w.peers[left[0]].out.reached(how) {
 				left = left[1:]
 			}
 			return len(left) == 0
-		}, busy...)
+		}, func(r int) bool { return !w.peers[r].out.reached(how) }, busy...)
 	}
 	w.eng.Do(func(*protocol.Core) {
 		if how == everywhere {

@@ -95,7 +95,7 @@ func (w *Win) start(ranks []int, a Assert) error {
 		return err
 	}
 	if a&NoCheck == 0 {
-		err = w.each(ranks, func(p *winPeer) *int { return &p.epoch.posts })
+		err = w.each("Start", ranks, func(p *winPeer) *int { return &p.epoch.posts })
 	}
 	w.eng.Do(func(*protocol.Core) {
 		for _, r := range ranks {
@@ -109,9 +109,9 @@ func (w *Win) start(ranks []int, a Assert) error {
 }
 
 // each waits for one of some signals of each rank.
-func (w *Win) each(ranks []int, signals func(*winPeer) *int) error {
+func (w *Win) each(what string, ranks []int, signals func(*winPeer) *int) error {
 	left := slices.Clone(ranks)
-	return w.wait(func() bool {
+	return w.wait(what, func() bool {
 		for len(left) > 0 {
 			n := signals(&w.peers[left[0]])
 			if *n == 0 {
@@ -121,7 +121,7 @@ func (w *Win) each(ranks []int, signals func(*winPeer) *int) error {
 			left = left[1:]
 		}
 		return true
-	}, ranks...)
+	}, func(r int) bool { return slices.Contains(left, r) && *signals(&w.peers[r]) == 0 }, ranks...)
 }
 
 // Complete ends the epoch of Start (MPI_Win_complete). It returns when the buffers
@@ -150,14 +150,14 @@ func (w *Win) complete() error {
 			}
 		}
 	})
-	err := w.wait(func() bool {
+	err := w.wait("Complete", func() bool {
 		for _, r := range ranks {
 			if !w.peers[r].out.left() {
 				return false
 			}
 		}
 		return true
-	}, ranks...)
+	}, func(r int) bool { return !w.peers[r].out.left() }, ranks...)
 	w.eng.Do(func(core *protocol.Core) {
 		w.epochs.started = nil
 		for _, r := range ranks {
@@ -179,7 +179,7 @@ func (w *Win) complete() error {
 func (w *Win) Wait() error {
 	ranks, err := w.exposure()
 	if err == nil {
-		err = w.each(ranks, func(p *winPeer) *int { return &p.epoch.ends })
+		err = w.each("Wait", ranks, func(p *winPeer) *int { return &p.epoch.ends })
 		w.eng.Do(func(*protocol.Core) { w.epochs.posted = nil })
 	}
 	if err != nil {

@@ -13,8 +13,11 @@ import (
 // It ends, too, when the window loses a rank.
 type winWait struct {
 	w        *Win
+	what     string // the call
 	until    func() bool
-	suspects []int // ranks of the window that it waits for
+	suspects []int          // ranks of the window that it waits for
+	missing  func(int) bool // those of them that it waits for now; nil is all
+	any      bool           // one of them is enough
 	err      error
 	age      int // how often it was looked after
 	listed   bool
@@ -38,9 +41,10 @@ func (x *winWait) Ready() bool {
 	return x.over
 }
 
-// wait waits until something is so that suspects have to do.
-func (w *Win) wait(until func() bool, suspects ...int) error {
-	x := &winWait{w: w, until: until, suspects: suspects}
+// wait waits, in a call, until something is so that suspects have to do, and that each
+// does for whom missing is not so any more.
+func (w *Win) wait(what string, until func() bool, missing func(int) bool, suspects ...int) error {
+	x := &winWait{w: w, what: what, until: until, missing: missing, suspects: suspects}
 	return errors.Join(w.eng.Wait(context.Background(), x), x.err)
 }
 
@@ -69,7 +73,7 @@ const maxAge = 16
 // ping sends a packet that nobody reads, to see whether it arrives.
 func (w *Win) ping(core *protocol.Core, p *winPeer) {
 	if p.job != w.eng.Rank() && core.Backlog(p.job) == 0 {
-		_ = core.Active(p.job, envelope.Header{}, nil) // that it is lost is told otherwise
+		_ = core.Active(p.job, envelope.Header{Tag: packetSign}, nil) // that it is lost is told otherwise
 	}
 }
 

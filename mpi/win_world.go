@@ -30,8 +30,6 @@ func (ws *windows) add(world *World, w *Win) error {
 	}
 	if len(ws.all) == 0 {
 		ws.all, ws.world = map[uint32]*Win{}, world
-		core := world.eng.Core()
-		core.Handler, core.Gone = ws.handle, ws.gone
 		ctx, cancel := context.WithCancel(context.Background())
 		ws.cancel = cancel
 		ws.work.Go(func() { world.eng.Attend(ctx) })
@@ -63,7 +61,7 @@ func (ws *windows) stop(world *World) {
 	ws.work.Wait()
 }
 
-// handle is protocol.Core.Handler. What has come for a window that is not there any
+// handle handles a packet of a window. What has come for a window that is not there any
 // more, because it has lost a rank, is of no use.
 func (ws *windows) handle(from int, h *envelope.Header, payload []byte) error {
 	w := ws.all[h.Context]
@@ -77,7 +75,7 @@ func (ws *windows) handle(from int, h *envelope.Header, payload []byte) error {
 	return w.handle(w.eng.Core(), &w.peers[r], h, payload)
 }
 
-// gone is protocol.Core.Gone.
+// gone is told of lost ranks.
 func (ws *windows) gone(rank int) {
 	for _, w := range ws.all {
 		if r := w.comm.local(rank); r != Undefined {

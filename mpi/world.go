@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/softrnic/softrnic/mpi/engine"
+	"github.com/softrnic/softrnic/mpi/envelope"
 	"github.com/softrnic/softrnic/mpi/fabric"
 	"github.com/softrnic/softrnic/mpi/fabric/rdma"
 	"github.com/softrnic/softrnic/mpi/fabric/tcp"
@@ -29,7 +30,9 @@ type World struct {
 	o       Options
 
 	contexts *contexts
+	comms    comms
 	windows  windows
+	lookout  *lookout
 
 	mu       sync.Mutex
 	detached []*Request // of Bsend
@@ -91,6 +94,9 @@ func join(ctx context.Context, open Open, o Options) (*World, error) {
 	}
 	w.Comm = w.comm("world", worldID, nil, rank, size)
 	w.Self = w.comm("self", selfID, []int{rank}, 0, 1)
+	w.lookout = newLookout(w)
+	w.eng.Do(func(core *protocol.Core) { core.Handler, core.Gone = w.handle, w.gone })
+	w.lookout.start()
 	if o.ConnectAll && size > 1 {
 		if err := w.eng.Fabric().ConnectAll(ctx); err != nil {
 			return nil, err
@@ -109,7 +115,10 @@ func (w *World) Finalize() error {
 	detached := w.detached
 	w.mu.Unlock()
 	_, err := WaitAll(detached...)
-	err = errors.Join(err, w.Barrier())
+	last := barrier()
+	last.as = "finalize"
+	err = errors.Join(err, w.do(last))
+	w.lookout.end() // nobody is waited for any more; ranks that go are not missed
 	ctx, cancel := context.WithTimeout(context.Background(), startTime)
 	defer cancel()
 	if err == nil {
@@ -117,6 +126,20 @@ func (w *World) Finalize() error {
 	}
 	err = errors.Join(err, w.release(ctx))
 	return errors.Join(err, w.manager.Finalize())
+}
+
+// handle is protocol.Core.Handler: packets of windows, and of those who look out.
+func (w *World) handle(from int, h *envelope.Header, payload []byte) error {
+	if h.Context == worldID {
+		return w.lookout.handle(from, h, payload)
+	}
+	return w.windows.handle(from, h, payload)
+}
+
+// gone is protocol.Core.Gone.
+func (w *World) gone(rank int) {
+	w.lookout.gone(w.eng.Core(), rank)
+	w.windows.gone(rank)
 }
 
 // detach keeps a buffered send until it is done.
@@ -134,6 +157,9 @@ func (w *World) detach(r *Request) {
 
 func (w *World) release(ctx context.Context) (err error) {
 	if w.eng != nil {
+		if w.lookout != nil {
+			w.lookout.end()
+		}
 		w.windows.stop(w)
 		err = w.eng.Close(ctx)
 	}

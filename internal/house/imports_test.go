@@ -47,14 +47,15 @@ var floors = map[string][]string{
 	"datacutter":               {},
 	"mpi/datatype":             {},
 	"mpi/coll":                 {},
-	"mpi":                      {"verbs", "mpi/coll", "mpi/datatype", "mpi/engine", "mpi/envelope", "mpi/fabric", "mpi/match", "mpi/pmi", "mpi/protocol", "mpi/rma"},
+	"mpi":                      {"verbs", "mpi/coll", "mpi/datatype", "mpi/engine", "mpi/envelope", "mpi/fabric", "mpi/hang", "mpi/match", "mpi/pmi", "mpi/protocol", "mpi/rma"},
 	"mpi/rma":                  {"mpi/datatype"},
+	"mpi/hang":                 {},
 	"mpi/nas":                  {"mpi"},
 	"mpi/osu":                  {"mpi"},
 	"mpi/imb":                  {"mpi"},
 	"mpi/mpitest":              {"verbs", "rnic", "mpi"},
 	"examples/mpi":             {"verbs", "rnic", "mpi"},
-	"mpi/engine":               {"internal/moment", "mpi/fabric", "mpi/protocol"},
+	"mpi/engine":               {"internal/moment", "mpi/fabric", "mpi/match", "mpi/protocol"},
 	"mpi/fabric":               {"verbs", "cm", "reliability/nack", "rdm/datagram", "mpi/envelope", "mpi/protocol"},
 	"mpi/protocol":             {"mpi/envelope", "mpi/match"},
 	"mpi/envelope":             {},
@@ -77,7 +78,7 @@ var floors = map[string][]string{
 // of the standard library.
 var (
 	pure = []string{"wire", "wire/mad", "wire/bsdh", "reliability", "reliability/nack", "qp", "cm/protocol", "sdp/flow", "sdp/protocol",
-		"mpi/datatype", "mpi/coll", "mpi/envelope", "mpi/match", "mpi/protocol", "mpi/rma", "acp/protocol"}
+		"mpi/datatype", "mpi/coll", "mpi/envelope", "mpi/match", "mpi/protocol", "mpi/rma", "mpi/hang", "acp/protocol"}
 	forbidden = []string{"net", "os", "sync", "time", "math/rand", "math/rand/v2", "crypto/rand", "syscall", "context", "log", "log/slog"}
 )
 

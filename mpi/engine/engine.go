@@ -23,9 +23,14 @@ type Engine struct {
 	mu     sync.Mutex
 	core   *protocol.Core
 	leader Waitable       // of who is in Fabric.Block, or nil
+	led    uint64         // number of his wait, 0 of who attends
 	kick   *moment.Moment // ends the Block
 	visits uint64         // of those who look or wait, for Attend
 	parked []*waiter      // those who wait for another to lead them
+	waits  uint64         // number of the last wait
+	inside int            // how many are in one
+	last   Last           // of Send and Receive
+	census *census        // under way, or nil
 	closed bool
 }
 
@@ -35,6 +40,7 @@ type Waitable interface{ Ready() bool }
 // waiter is a goroutine that waits and does not lead.
 type waiter struct {
 	Waitable
+	id   uint64 // of the wait
 	wake chan struct{}
 }
 
@@ -81,6 +87,7 @@ func (e *Engine) Send(r *protocol.Request) error {
 	if e.closed {
 		return ErrClosed
 	}
+	e.last = Last{Calls: e.last.Calls + 1, Send: true, Peer: r.Dest, Envelope: r.Envelope}
 	e.core.Send(r)
 	e.notify()
 	return nil
@@ -93,6 +100,7 @@ func (e *Engine) Receive(r *protocol.Request) error {
 	if e.closed {
 		return ErrClosed
 	}
+	e.last = Last{Calls: e.last.Calls + 1, Peer: int(r.Envelope.Source), Envelope: r.Envelope}
 	e.core.Receive(r)
 	e.notify()
 	return nil
@@ -103,6 +111,7 @@ func (e *Engine) Receive(r *protocol.Request) error {
 func (e *Engine) Test(w Waitable) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	e.last.Calls++
 	if !w.Ready() {
 		e.poll()
 	}
@@ -122,27 +131,47 @@ func (e *Engine) poll() {
 func (e *Engine) Wait(ctx context.Context, w Waitable) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for !w.Ready() {
-		if err := ctx.Err(); err != nil {
+	e.last.Calls++
+	if !w.Ready() {
+		if err := e.wait(ctx, w); err != nil {
 			return err
-		}
-		e.visit()
-		if e.fab != nil {
-			e.fab.Flush()
-		}
-		if e.leader == nil {
-			e.lead(ctx, w)
-		} else {
-			e.park(ctx, w)
 		}
 	}
 	e.notify() // somebody else has to lead now
 	return nil
 }
 
+// wait is Wait for something that is not ready.
+func (e *Engine) wait(ctx context.Context, w Waitable) error {
+	e.waits++
+	id := e.waits
+	e.inside++
+	defer func() { e.inside-- }()
+	for {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		e.visit()
+		if e.census != nil {
+			e.census.answer(id)
+		}
+		if e.fab != nil {
+			e.fab.Flush()
+		}
+		if e.leader == nil {
+			e.lead(ctx, w, id)
+		} else {
+			e.park(ctx, w, id)
+		}
+		if w.Ready() {
+			return nil
+		}
+	}
+}
+
 // lead serves the network for all until something has happened.
-func (e *Engine) lead(ctx context.Context, w Waitable) {
-	e.leader = w
+func (e *Engine) lead(ctx context.Context, w Waitable, id uint64) {
+	e.leader, e.led = w, id
 	kick := e.kick
 	e.mu.Unlock()
 	if done := ctx.Done(); done != nil {
@@ -166,9 +195,9 @@ func (e *Engine) lead(ctx context.Context, w Waitable) {
 }
 
 // park waits for who leads.
-func (e *Engine) park(ctx context.Context, w Waitable) {
+func (e *Engine) park(ctx context.Context, w Waitable, id uint64) {
 	me := waiters.Get().(*waiter)
-	me.Waitable = w
+	me.Waitable, me.id = w, id
 	e.parked = append(e.parked, me)
 	e.mu.Unlock()
 	select {

@@ -28,6 +28,10 @@ type Fabric interface {
 	// when they are first needed. Without the lock.
 	ConnectAll(ctx context.Context) error
 
+	// Cut ends the connection to a rank that others have lost, or lets there be
+	// none: Core.Lost follows.
+	Cut(rank int, why error)
+
 	// Stats are figures by name.
 	Stats() map[string]uint64
 

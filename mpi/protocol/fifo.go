@@ -35,3 +35,6 @@ func (q *fifo[T]) pop() T {
 
 // keptRing is the longest ring that is kept while it is empty.
 const keptRing = 1024
+
+// at is the one behind i others. There is one.
+func (q *fifo[T]) at(i int) T { return q.ring[(q.head+i)&(len(q.ring)-1)] }

@@ -210,6 +210,8 @@ func (f *Fabric) newLink(rank int, client bool) (*link, error) {
 		switch old := f.links[rank]; {
 		case f.closed:
 			err = fabric.ErrClosed
+		case old != nil && old.down:
+			err = fmt.Errorf("%w: rank %d is lost: %w", fabric.ErrRefused, rank, old.why)
 		case old != nil && old.qp != nil && !client:
 			err = fmt.Errorf("%w: rank %d is connected", fabric.ErrRefused, rank)
 		default:
@@ -349,8 +351,12 @@ func (f *Fabric) unreachable(rank int, l *link, err error) {
 	if at := f.links[rank]; at != nil && at.up {
 		return
 	}
-	f.links[rank] = &link{rank: rank, down: true}
-	f.host.Core().Lost(rank, fmt.Errorf("connecting: %w", err))
+	if at := f.links[rank]; at != nil && at.down {
+		return
+	}
+	err = fmt.Errorf("connecting: %w", err)
+	f.links[rank] = &link{rank: rank, down: true, why: err}
+	f.host.Core().Lost(rank, err)
 }
 
 // ConnectAll implements fabric.Fabric: every rank asks the ones below it, the

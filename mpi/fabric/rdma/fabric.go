@@ -441,6 +441,16 @@ func (f *Fabric) lose(l *link, why error) {
 	f.postList(l)
 }
 
+// Cut implements fabric.Fabric.
+func (f *Fabric) Cut(rank int, why error) {
+	if l := f.links[rank]; l != nil && l.qp != nil {
+		f.lose(l, why)
+		return
+	}
+	f.links[rank] = &link{rank: rank, down: true, why: why} // who dials gives up
+	f.host.Core().Lost(rank, why)
+}
+
 // fail ends them all.
 func (f *Fabric) fail(why error) {
 	for rank, l := range f.links {

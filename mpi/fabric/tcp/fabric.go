@@ -130,6 +130,14 @@ func (f *Fabric) lose(l *link, why error) {
 	l.moves, l.fetches, l.storing = nil, nil, nil
 }
 
+// Cut implements fabric.Fabric.
+func (f *Fabric) Cut(rank int, why error) {
+	if f.links[rank] == nil {
+		f.links[rank] = newLink(f, rank)
+	}
+	f.lose(f.links[rank], why)
+}
+
 // Close implements fabric.Fabric. What is queued leaves before: the other ranks
 // have had all they waited for, so little is.
 func (f *Fabric) Close(ctx context.Context) error {

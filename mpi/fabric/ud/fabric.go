@@ -140,6 +140,9 @@ func (f *Fabric) lose(rank int, why error) {
 	f.host.Core().Lost(rank, why)
 }
 
+// Cut implements fabric.Fabric.
+func (f *Fabric) Cut(rank int, why error) { f.lose(rank, why) }
+
 // fail cuts all ranks off.
 func (f *Fabric) fail(why error) {
 	for rank := range f.links {

@@ -1,0 +1,242 @@
+package mpi
+
+import (
+	"fmt"
+	"hash/fnv"
+	"slices"
+	"strings"
+
+	"github.com/softrnic/softrnic/mpi/coll"
+	"github.com/softrnic/softrnic/mpi/hang"
+	"github.com/softrnic/softrnic/mpi/match"
+	"github.com/softrnic/softrnic/mpi/protocol"
+)
+
+// describer is something that a goroutine waits for and that can be told of to
+// people: the lookout asks it, with the engine's lock held, while the goroutine waits.
+type describer interface{ describe() hang.Call }
+
+// anyOr is a rank or a tag in words.
+func anyOr(n int) string {
+	if n == match.Any {
+		return "any"
+	}
+	return fmt.Sprint(n)
+}
+
+// whereFrom is what a receive or a probe waits for: ranks of the job, and whether one
+// of them is enough.
+func (c *Comm) whereFrom(e match.Envelope) (ranks []int, any bool) {
+	if e.Source != match.Any {
+		return []int{int(e.Source)}, false
+	}
+	if c.ranks != nil {
+		return c.ranks, true
+	}
+	return ranksBelow(c.size), true
+}
+
+// source is the rank of a receive in words: its number here, and in the job if that is
+// another.
+func (c *Comm) source(job int32) string {
+	here := c.local(int(job))
+	if c.ranks == nil || job < 0 || here == int(job) {
+		return anyOr(here)
+	}
+	return fmt.Sprintf("%d, which is rank %d of the job", here, job)
+}
+
+// describe implements describer.
+func (r *Request) describe() hang.Call {
+	c, p := r.comm, &r.p
+	d := hang.Call{What: r.op, Comm: c.Name()}
+	if r.null || r.work.over != nil || r.remote != nil {
+		return d
+	}
+	stage := p.Stage()
+	d.Unmet = stage != protocol.Moving
+	if r.op == "receive" {
+		d.What = fmt.Sprintf("Recv(source %s, tag %s)", c.source(p.Envelope.Source), anyOr(int(p.Envelope.Tag)))
+		d.For, d.Any = c.whereFrom(p.Envelope)
+		if !d.Unmet {
+			d.Why = fmt.Sprintf("%d bytes with tag %d are on their way", p.Bytes, p.Received.Tag)
+			d.For, d.Any = []int{int(p.Received.Source)}, false
+		}
+		return d
+	}
+	name := "Send"
+	if p.Sync {
+		name = "Ssend"
+	}
+	d.What = fmt.Sprintf("%s(%d bytes, dest %s, tag %d)", name, len(p.Buf)-c.world.mark(), c.source(int32(p.Dest)), p.Envelope.Tag)
+	d.For = []int{p.Dest}
+	switch stage {
+	case protocol.Unsent:
+		d.Why = "there is no room on the way"
+	case protocol.Unmatched:
+		d.Why = "its receive is not there"
+	case protocol.Moving:
+		d.Why = "it is on its way"
+	}
+	return d
+}
+
+// describe implements describer.
+func (s *sought) describe() hang.Call {
+	d := hang.Call{What: fmt.Sprintf("Probe(source %s, tag %s)", s.comm.source(s.pattern.Source), anyOr(int(s.pattern.Tag))), Comm: s.comm.Name(), Unmet: true}
+	d.For, d.Any = s.comm.whereFrom(s.pattern)
+	return d
+}
+
+// describe implements describer. One of the requests is enough.
+func (s *some) describe() hang.Call {
+	d := hang.Call{Any: true}
+	n, all := 0, true
+	for _, r := range s.rs {
+		if r.idle() {
+			continue
+		}
+		one := r.describe()
+		if n++; n == 1 {
+			d.What, d.Comm = one.What, one.Comm
+		}
+		all = all && len(one.For) > 0
+		d.For = append(d.For, one.For...)
+	}
+	d.What = "WaitAny(" + d.What
+	if n > 1 {
+		d.What += fmt.Sprintf(" and %d more", n-1)
+	}
+	d.What += ")"
+	slices.Sort(d.For)
+	if d.For = slices.Compact(d.For); !all { // a call in the background, or a window's: of whom it depends is not known
+		d.For, d.Any = nil, false
+	}
+	return d
+}
+
+// describe implements describer: a collective call waits for those whose messages
+// have not come, or who have not taken ours.
+func (n *net) describe() hang.Call {
+	k := n.call
+	at := k.place()
+	d := hang.Call{What: at.String(), Comm: n.c.Name(), Collective: &at, Unmet: true}
+	d.Aside = k.work != nil && k.work.waiting.Load() == 0
+	for _, r := range n.waiting {
+		m := r.(*message)
+		switch {
+		case m.err != nil || m.p.Done:
+		case m.receive:
+			d.For = append(d.For, int(m.p.Envelope.Source))
+		default:
+			d.For = append(d.For, m.p.Dest)
+		}
+	}
+	slices.Sort(d.For)
+	d.For = slices.Compact(d.For)
+	return d
+}
+
+// place is which call of its communicator this is.
+func (k *call) place() hang.Collective {
+	c := k.comm
+	at := hang.Collective{Comm: c.id, Ranks: c.fingerprint(), Name: c.Name(), Seq: uint32(k.net.tag) & maxSeq, What: k.op.name()}
+	if r := k.record(); !r.Refused {
+		at.With = strings.TrimSpace(strings.TrimPrefix(r.String(), at.What))
+	}
+	return at
+}
+
+// last is the last collective call that was begun on the communicator, if there was
+// one.
+func (c *Comm) last() (at hang.Collective, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.seq == 0 {
+		return at, false
+	}
+	return hang.Collective{Comm: c.id, Ranks: c.fingerprint(), Name: c.Name(), Seq: c.seq & maxSeq, What: c.lastName, Begun: true}, true
+}
+
+// fingerprint tells communicators apart that have the same number on different ranks.
+func (c *Comm) fingerprint() uint64 {
+	h := fnv.New64a()
+	for r := range c.size {
+		fmt.Fprintln(h, c.job(r))
+	}
+	return h.Sum64()
+}
+
+// describe implements describer.
+func (x *winWait) describe() hang.Call {
+	d := hang.Call{What: x.what, Comm: x.w.Name(), Any: x.any}
+	for _, r := range x.suspects {
+		if x.missing == nil || x.missing(r) {
+			d.For = append(d.For, x.w.comm.job(r))
+		}
+	}
+	return d
+}
+
+// message is what is told of one that has no partner, or several.
+func (w *World) message(e match.Envelope, from, to int, bytes int) hang.Message {
+	m := hang.Message{From: from, To: to, Tag: int(e.Tag), Bytes: int64(bytes)}
+	c := w.comms.get(e.Context &^ 1)
+	switch {
+	case c == nil:
+		m.Comm = fmt.Sprintf("communicator %d, which is not there", e.Context&^1)
+	case e.Context&1 != 0:
+		m.Comm, m.Call = c.Name(), uint32(e.Tag)&maxSeq
+	default:
+		m.Comm = c.Name()
+		m.Bytes = max(0, m.Bytes-int64(w.mark()))
+	}
+	return m
+}
+
+// leftovers lists what has no partner yet.
+func (w *World) leftovers(core *protocol.Core, s *hang.State) {
+	add := func(list *[]hang.Message, m hang.Message) bool {
+		if !hang.Add(list, m) {
+			s.More++
+		}
+		return s.More < maxMore
+	}
+	core.EachReceive(func(r *protocol.Request) bool {
+		return add(&s.Receives, w.message(r.Envelope, int(r.Envelope.Source), hang.Any, len(r.Buf)))
+	})
+	core.EachMessage(func(m *protocol.Message, announced bool) bool {
+		x := w.message(m.Envelope, int(m.Envelope.Source), hang.Any, int(m.Length))
+		x.Held = announced
+		return add(&s.Messages, x)
+	})
+	core.EachSend(func(r *protocol.Request) bool {
+		x := w.message(r.Envelope, hang.Any, r.Dest, len(r.Buf))
+		x.Held = r.Stage() == protocol.Unsent
+		return add(&s.Sends, x)
+	})
+}
+
+// maxMore bounds how many are counted beyond those that are listed.
+const maxMore = 1 << 16
+
+// lastCall is what a rank did last, in words.
+func (w *World) lastCall(send bool, peer int, e match.Envelope) string {
+	c := w.comms.get(e.Context &^ 1)
+	switch {
+	case c == nil:
+		return ""
+	case e.Context&1 != 0:
+		if at, ok := c.last(); ok {
+			return at.String()
+		}
+		return "a collective call"
+	case send:
+		return fmt.Sprintf("Send(dest %s, tag %d)", c.source(int32(peer)), e.Tag)
+	}
+	return fmt.Sprintf("Recv(source %s, tag %s)", c.source(e.Source), anyOr(int(e.Tag)))
+}
+
+var _ = []describer{&Request{}, &sought{}, &some{}, &net{}, &winWait{}}
+
+var _ coll.Net = &net{}

@@ -1,0 +1,284 @@
+package hang
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Ranks names ranks: "rank 1", "ranks 0 to 2 and 5". Of many it names the first.
+func Ranks(ranks []int) string {
+	if len(ranks) == 1 {
+		return fmt.Sprintf("rank %d", ranks[0])
+	}
+	var runs []string
+	for i := 0; i < len(ranks); {
+		j := i
+		for j+1 < len(ranks) && ranks[j+1] == ranks[j]+1 {
+			j++
+		}
+		switch {
+		case j > i+1:
+			runs = append(runs, fmt.Sprintf("%d to %d", ranks[i], ranks[j]))
+			i = j + 1
+		default:
+			runs = append(runs, fmt.Sprint(ranks[i]))
+			i++
+		}
+		if len(runs) == maxRuns && i < len(ranks) {
+			runs = append(runs, fmt.Sprintf("%d more", len(ranks)-i))
+			break
+		}
+	}
+	last := len(runs) - 1
+	switch last {
+	case -1:
+		return "no rank"
+	case 0:
+		return "ranks " + runs[0]
+	}
+	return "ranks " + strings.Join(runs[:last], ", ") + " and " + runs[last]
+}
+
+// How much is said: of ranks in a row, of lines of a kind.
+const (
+	maxRuns  = 8
+	maxLines = 40
+)
+
+// String is the report for people. Ranks are those of the job.
+func (r *Report) String() string {
+	var b strings.Builder
+	r.writeMismatches(&b)
+	r.writeKnot(&b)
+	r.writeRanks(&b)
+	r.writeMessages(&b)
+	return b.String()
+}
+
+func (r *Report) writeMismatches(b *strings.Builder) {
+	for _, m := range r.Mismatches {
+		fmt.Fprintf(b, "Collective calls of %s that do not belong together:\n", m.Comm)
+		for _, g := range m.Calls {
+			fmt.Fprintf(b, "    %s: %s%s\n", Ranks(g.Ranks), g.Call.String(), at(g.At))
+		}
+	}
+}
+
+// writeKnot tells who waits for one another.
+func (r *Report) writeKnot(b *strings.Builder) {
+	if len(r.Knot) == 0 {
+		return
+	}
+	who := make([]int, len(r.Cycle))
+	unsent := len(r.Cycle) > 0
+	for i, e := range r.Cycle {
+		who[i] = e.Rank
+		unsent = unsent && e.Call.Unmet && !r.sends(e)
+	}
+	switch len(who) {
+	case 0:
+	case 1:
+		fmt.Fprintf(b, "Deadlock: rank %d waits for itself:\n", who[0])
+	default:
+		sorted := slices.Sorted(slices.Values(who))
+		fmt.Fprintf(b, "Deadlock: %s wait for one another:\n", Ranks(sorted))
+	}
+	for i, e := range r.Cycle {
+		if i == maxLines {
+			fmt.Fprintf(b, "    and %d more\n", len(r.Cycle)-i)
+			break
+		}
+		fmt.Fprintf(b, "    rank %d waits in %s for rank %d, for %s\n", e.Rank, e.Call, e.For, duration(e.Call.Millis))
+	}
+	if unsent {
+		b.WriteString("    None of these messages has been sent.\n")
+	}
+	if more := len(r.Knot) - len(r.Cycle); more > 0 && len(r.Cycle) > 0 {
+		rest := slices.DeleteFunc(slices.Clone(r.Knot), func(rank int) bool { return slices.Contains(who, rank) })
+		fmt.Fprintf(b, "    %s cannot go on without them.\n", Ranks(rest))
+	}
+	b.WriteString("    It ends only if another goroutine of these ranks makes a call.\n")
+}
+
+// sends reports whether the message that an edge waits for is on its way, or the call
+// is not one that waits for a message from somebody.
+func (r *Report) sends(e Edge) bool {
+	if !strings.HasPrefix(e.Call.What, "Recv") {
+		return true
+	}
+	s := r.state[e.For]
+	return s == nil || slices.ContainsFunc(s.Sends, func(m Message) bool { return m.To == e.Rank && m.Comm == e.Call.Comm })
+}
+
+// doing is what a rank does, for how long.
+type doing struct {
+	text   string
+	millis int64
+	ranks  []int
+}
+
+// writeRanks tells what each rank does, those that do the same together.
+func (r *Report) writeRanks(b *strings.Builder) {
+	var lines []doing
+	index := map[string]int{}
+	for _, s := range r.States {
+		for _, d := range s.does() {
+			i, ok := index[d.text]
+			if !ok {
+				i = len(lines)
+				index[d.text] = i
+				lines = append(lines, d)
+			}
+			lines[i].ranks = append(lines[i].ranks, s.Rank)
+			lines[i].millis = max(lines[i].millis, d.millis)
+		}
+	}
+	b.WriteString("What the ranks do:\n")
+	for i, l := range lines {
+		if i == maxLines {
+			fmt.Fprintf(b, "    and %d lines more\n", len(lines)-i)
+			break
+		}
+		fmt.Fprintf(b, "    %s: %s, for %s\n", Ranks(l.ranks), l.text, duration(l.millis))
+	}
+	if len(r.Silent) > 0 {
+		fmt.Fprintf(b, "    %s: no answer\n", Ranks(r.Silent))
+	}
+	for _, s := range r.States {
+		for _, lost := range s.Lost {
+			fmt.Fprintf(b, "    rank %d has lost %s\n", s.Rank, lost)
+		}
+	}
+}
+
+// does is what a rank does, in lines.
+func (s *State) does() (list []doing) {
+	if !s.blocked() {
+		text := "in no call of MPI"
+		if s.Last != "" {
+			text += " after " + s.Last
+		}
+		list = append(list, doing{text: text, millis: s.Quiet})
+	}
+	for i := range s.Calls {
+		c := &s.Calls[i]
+		text := c.String()
+		if len(c.For) > 0 {
+			text += " waits for " + c.whom()
+		}
+		if c.Why != "" {
+			text += " (" + c.Why + ")"
+		}
+		if c.Aside {
+			text = "in the background " + text
+		}
+		list = append(list, doing{text: text, millis: c.Millis})
+	}
+	return list
+}
+
+func (c *Call) whom() string {
+	if c.Any && len(c.For) > 1 {
+		return "any of " + Ranks(c.For)
+	}
+	return Ranks(c.For)
+}
+
+// writeMessages tells what is left over.
+func (r *Report) writeMessages(b *strings.Builder) {
+	more := 0
+	write := func(title string, list func(*State) []Message) {
+		n := 0
+		for _, s := range r.States {
+			for _, m := range list(s) {
+				if n == 0 {
+					b.WriteString(title + ":\n")
+				}
+				if n++; n <= maxLines {
+					fmt.Fprintf(b, "    rank %d: %s\n", s.Rank, m.String())
+				}
+			}
+		}
+		more += max(0, n-maxLines)
+	}
+	write("Messages that have come and have no receive", func(s *State) []Message { return s.Messages })
+	write("Receives that wait for their message", func(s *State) []Message { return s.Receives })
+	write("Sends that wait", func(s *State) []Message { return s.Sends })
+	for _, s := range r.States {
+		more += s.More
+	}
+	if more > 0 {
+		fmt.Fprintf(b, "    and %d more of these\n", more)
+	}
+}
+
+// String is the call and where it is.
+func (c *Call) String() string {
+	text := c.What
+	if c.Comm != "" && c.Comm != "world" {
+		text += " on " + c.Comm
+	}
+	return text + at(c.At)
+}
+
+func at(place string) string {
+	if place == "" {
+		return ""
+	}
+	return " at " + place
+}
+
+// String is the call's name, its number, and its arguments.
+func (c *Collective) String() string {
+	text := fmt.Sprintf("%s #%d", c.What, c.Seq)
+	if c.With != "" {
+		text += " " + c.With
+	}
+	return text
+}
+
+// String says what is told of a message.
+func (m *Message) String() string {
+	name := func(n int) string {
+		if n == Any {
+			return "any"
+		}
+		return fmt.Sprint(n)
+	}
+	text := ""
+	if m.Count > 1 {
+		text = fmt.Sprintf("%d times ", m.Count)
+	}
+	if m.From != Any || m.To == Any {
+		text += "from " + name(m.From)
+	}
+	if m.From != Any && m.To != Any {
+		text += " "
+	}
+	if m.To != Any {
+		text += "to " + name(m.To)
+	}
+	switch {
+	case m.Call > 0:
+		text += fmt.Sprintf(" of collective call #%d", m.Call)
+	default:
+		text += ", tag " + name(m.Tag)
+	}
+	text += fmt.Sprintf(", %d bytes", m.Bytes)
+	if m.Comm != "" && m.Comm != "world" {
+		text += " on " + m.Comm
+	}
+	return text
+}
+
+// duration is a time for people.
+func duration(millis int64) string {
+	switch {
+	case millis < 10_000:
+		return fmt.Sprintf("%.1f s", float64(millis)/1000)
+	case millis < 600_000:
+		return fmt.Sprintf("%d s", millis/1000)
+	}
+	return fmt.Sprintf("%d min", millis/60_000)
+}

@@ -1,0 +1,207 @@
+package mpi
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/softrnic/softrnic/mpi/engine"
+	"github.com/softrnic/softrnic/mpi/envelope"
+	"github.com/softrnic/softrnic/mpi/protocol"
+)
+
+// lookout looks after those who wait, whatever the program does: twice a second a
+// goroutine looks who waits for whom. It
+//
+//   - looks at the network, if nobody does, so that questions of others are answered
+//     while the program computes;
+//   - asks those who are waited for for a sign of life (lookout_lost.go);
+//   - and asks all ranks what they do when one has waited for very long
+//     (lookout_report.go).
+//
+// Who does not wait for long is not concerned: calls note nothing but how many there
+// were. The engine's lock guards what is not the goroutine's.
+type lookout struct {
+	w      *World
+	every  time.Duration // between two looks
+	alarm  time.Duration // after which a wait is too long; 0 is never
+	always bool          // a report is wanted, whatever there is to see
+	print  func(string)
+
+	seen    map[any]*watched // who waits, see identity
+	calls   uint64           // that were made until the last look
+	changed time.Time        // when that was another number
+
+	waiters map[int]int // ranks that wait for us: so many lost ranks they have been told of
+	lost    []lostRank
+	ended   bool
+
+	inquiry  *inquiry  // under way, or nil
+	rounds   uint64    // number of the last one
+	quiet    time.Time // until then no alarm is heeded
+	fallback time.Time // when we ask ourselves, since rank 0 does not; zero is never
+
+	todo chan func() // for the goroutine
+	stop chan struct{}
+	once sync.Once
+	work sync.WaitGroup
+}
+
+// watched is somebody who waits.
+type watched struct {
+	since   time.Time
+	asked   time.Time     // when those he waits for were asked last
+	pause   time.Duration // until they are asked again
+	next    int           // of them
+	alarmed bool
+	missed  int // looks at which he was not there
+}
+
+// Packets of lookouts are Active with the number of the world as Context. Tag says what
+// they are for.
+//
+//	packet  ID     Length          payload
+//	Sign    -      -               none: is there anybody? An answer is not needed, the adapter's will do
+//	Lost    rank   -               why it is lost
+//	Alarm   -      1: in any case  none: somebody has waited for long; to rank 0
+//	Ask     round  -               none: what do you do?
+//	State   round  -               a part of a hang.State; Synchronous says that it is the last
+const (
+	packetSign int32 = iota
+	packetLost
+	packetAlarm
+	packetQuestion
+	packetState
+)
+
+const (
+	lookTime     = 500 * time.Millisecond
+	defaultAlarm = time.Minute // unless Options.Watchdog says something else
+)
+
+func newLookout(w *World) *lookout {
+	l := &lookout{w: w, every: lookTime, alarm: cmp.Or(w.o.Watchdog, defaultAlarm), always: w.o.Watchdog > 0,
+		seen: map[any]*watched{}, waiters: map[int]int{}, changed: time.Now(),
+		todo: make(chan func(), 16), stop: make(chan struct{})}
+	l.alarm = max(0, l.alarm)
+	if l.alarm > 0 {
+		l.every = min(l.every, max(l.alarm/4, time.Millisecond))
+	}
+	if l.print = w.o.Report; l.print == nil {
+		l.print = func(text string) { fmt.Fprint(os.Stderr, text) }
+	}
+	return l
+}
+
+// start begins to look out.
+func (l *lookout) start() { l.work.Go(l.run) }
+
+func (l *lookout) run() {
+	tick := time.NewTicker(l.every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-l.stop:
+			return
+		case f := <-l.todo:
+			f()
+		case <-tick.C:
+			l.w.eng.Look(l.look)
+		}
+	}
+}
+
+// end ends it. It returns when the goroutine has ended.
+func (l *lookout) end() {
+	l.once.Do(func() { close(l.stop) })
+	l.work.Wait()
+	l.w.eng.Do(func(*protocol.Core) { l.ended = true })
+}
+
+// later has the goroutine do something. Who asks for too much gets no answer.
+func (l *lookout) later(f func()) {
+	select {
+	case l.todo <- f:
+	default:
+	}
+}
+
+// identity tells waits apart. Who wants the lock of a window waits many times.
+func identity(w engine.Waiting) any {
+	if x, ok := w.For.(*winWait); ok {
+		return x
+	}
+	return w.ID
+}
+
+// look looks who waits.
+func (l *lookout) look(core *protocol.Core, waiting []engine.Waiting, last engine.Last) {
+	now := time.Now()
+	if last.Calls != l.calls {
+		l.calls, l.changed = last.Calls, now
+	}
+	for _, x := range l.seen {
+		x.missed++
+	}
+	for _, w := range waiting {
+		key := identity(w)
+		x := l.seen[key]
+		if x == nil {
+			x = &watched{since: now, asked: now, pause: lookTime}
+			l.seen[key] = x
+		}
+		x.missed = 0
+		d, ok := w.For.(describer)
+		if !ok {
+			continue
+		}
+		if now.Sub(x.asked) >= x.pause {
+			l.ask(core, x, d.describe(), now)
+		}
+		if l.alarm > 0 && now.Sub(x.since) >= l.alarm && !x.alarmed && !d.describe().Aside {
+			x.alarmed = true
+			l.raise(core, l.always)
+		}
+	}
+	for key, x := range l.seen {
+		if x.missed > 1 {
+			delete(l.seen, key)
+		}
+	}
+	if !l.fallback.IsZero() && now.After(l.fallback) {
+		l.fallback = time.Time{}
+		l.inquire(core, l.always)
+	}
+}
+
+// handle handles a packet of another lookout. An error is a breach of the protocol.
+func (l *lookout) handle(from int, h *envelope.Header, payload []byte) error {
+	core := l.w.eng.Core()
+	switch h.Tag {
+	case packetSign:
+		l.sign(core, from)
+	case packetLost:
+		return l.told(from, h.ID, payload)
+	case packetAlarm:
+		if now := time.Now(); l.inquiry != nil || now.After(l.quiet) {
+			l.inquire(core, h.Length > 0)
+		}
+	case packetQuestion:
+		l.fallback = time.Time{} // somebody asks
+		round := h.ID
+		l.later(func() { l.answer(from, round) })
+	case packetState:
+		return l.answered(from, h, payload)
+	default:
+		return fmt.Errorf("%w: packet %d of a lookout", protocol.ErrProtocol, h.Tag)
+	}
+	return nil
+}
+
+// tell sends a packet to another lookout. That the rank is lost is told otherwise.
+func (l *lookout) tell(core *protocol.Core, to int, h envelope.Header, payload []byte) {
+	h.Context = worldID
+	_ = core.Active(to, h, payload)
+}

@@ -1,0 +1,252 @@
+package mpi
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/softrnic/softrnic/mpi/engine"
+	"github.com/softrnic/softrnic/mpi/envelope"
+	"github.com/softrnic/softrnic/mpi/hang"
+	"github.com/softrnic/softrnic/mpi/protocol"
+)
+
+// Whoever has waited for too long tells rank 0, and rank 0 asks all ranks what they do.
+// All answer, those that compute too: their lookouts do. So there is one report of all,
+// by rank 0; if that asks nobody, the others do, the lowest rank first.
+
+const (
+	answerTime   = 3 * time.Second        // that ranks have to answer
+	fallbackTime = 3 * time.Second        // that rank 0 has to ask
+	fallbackStep = 100 * time.Millisecond // longer for each rank
+	maxState     = 256 << 10              // bytes of an answer
+	settled      = time.Second            // how long a wait has to have lasted to be made something of: no message takes so long
+	quietTimes   = 10                     // times the alarm, until there is another report
+)
+
+// inquiry is the question to all ranks what they do.
+type inquiry struct {
+	round  uint64
+	wanted bool           // by somebody, whatever it says
+	open   map[int]bool   // ranks that have not answered
+	text   map[int][]byte // what has come
+	states []*hang.State
+	report *hang.Report
+}
+
+// Ready implements engine.Waitable.
+func (q *inquiry) Ready() bool { return q.report != nil }
+
+// raise is called when somebody has waited for too long.
+func (l *lookout) raise(core *protocol.Core, wanted bool) {
+	rank := l.w.eng.Rank()
+	if rank == 0 || core.LostBecause(0) != nil {
+		if l.inquiry != nil || time.Now().After(l.quiet) {
+			l.inquire(core, wanted)
+		}
+		return
+	}
+	h := envelope.Header{Tag: packetAlarm}
+	if wanted {
+		h.Length = 1
+	}
+	l.tell(core, 0, h, nil)
+	if l.fallback.IsZero() {
+		l.fallback = time.Now().Add(fallbackTime + time.Duration(min(rank, 100))*fallbackStep)
+	}
+}
+
+// inquire asks all ranks, if that is not being done.
+func (l *lookout) inquire(core *protocol.Core, wanted bool) *inquiry {
+	if q := l.inquiry; q != nil {
+		q.wanted = q.wanted || wanted
+		return q
+	}
+	l.rounds++
+	q := &inquiry{round: l.rounds, wanted: wanted, open: map[int]bool{}, text: map[int][]byte{}}
+	l.inquiry = q
+	for rank := range l.w.eng.Size() {
+		if core.LostBecause(rank) == nil {
+			q.open[rank] = true
+			if rank != l.w.eng.Rank() {
+				l.tell(core, rank, envelope.Header{Tag: packetQuestion, ID: q.round}, nil)
+			}
+		}
+	}
+	l.later(func() { l.answer(l.w.eng.Rank(), q.round) })
+	time.AfterFunc(answerTime, func() { l.w.eng.Do(func(*protocol.Core) { l.conclude(q) }) })
+	return q
+}
+
+// answer tells a rank what this one does.
+func (l *lookout) answer(to int, round uint64) {
+	places := l.w.eng.Census()
+	l.w.eng.Look(func(core *protocol.Core, waiting []engine.Waiting, last engine.Last) {
+		s := l.state(core, waiting, last, places)
+		if to == l.w.eng.Rank() {
+			if q := l.inquiry; q != nil && q.round == round {
+				l.take(q, to, s)
+			}
+			return
+		}
+		b, limit := s.Append(nil), l.w.eng.Fabric().Limits(to).Eager
+		for last := false; !last; {
+			n := min(len(b), limit)
+			h := envelope.Header{Tag: packetState, ID: round}
+			if last = n == len(b); last {
+				h.Flags = envelope.Synchronous
+			}
+			l.tell(core, to, h, b[:n])
+			b = b[n:]
+		}
+	})
+}
+
+// answered takes a part of an answer.
+func (l *lookout) answered(from int, h *envelope.Header, payload []byte) error {
+	q := l.inquiry
+	if q == nil || q.round != h.ID || !q.open[from] {
+		return nil // too late
+	}
+	q.text[from] = append(q.text[from], payload...)
+	switch {
+	case len(q.text[from]) > maxState:
+		return fmt.Errorf("%w: more than %d bytes about what it does", protocol.ErrProtocol, maxState)
+	case h.Flags&envelope.Synchronous == 0:
+		return nil
+	}
+	s, err := hang.Decode(q.text[from])
+	if err != nil || s.Rank != from {
+		return fmt.Errorf("%w: what it says about itself is not understood", protocol.ErrProtocol)
+	}
+	l.take(q, from, s)
+	return nil
+}
+
+// take takes an answer.
+func (l *lookout) take(q *inquiry, from int, s *hang.State) {
+	if !q.open[from] {
+		return
+	}
+	delete(q.open, from)
+	delete(q.text, from)
+	q.states = append(q.states, s)
+	if len(q.open) == 0 {
+		l.conclude(q)
+	}
+}
+
+// conclude ends an inquiry, with the answers that there are.
+func (l *lookout) conclude(q *inquiry) {
+	if l.inquiry != q {
+		return
+	}
+	l.inquiry = nil
+	alarm := l.alarm
+	sure := settled
+	if alarm > 0 {
+		sure = min(sure, alarm/2)
+	}
+	go func() { // which may take long with many ranks, and printing, too
+		r := hang.Analyze(l.w.eng.Size(), q.states, sure.Milliseconds())
+		tell := q.wanted || alarm > 0 && r.Stuck(alarm.Milliseconds()/2)
+		l.w.eng.Do(func(*protocol.Core) {
+			l.quiet = time.Now().Add(alarm / 4)
+			if tell {
+				l.quiet = time.Now().Add(quietTimes * alarm)
+			}
+			q.report = r
+		})
+		if tell {
+			l.print(l.text(r))
+		}
+	}()
+}
+
+// text is a report with what is around it.
+func (l *lookout) text(r *hang.Report) string {
+	return fmt.Sprintf("softrnic mpi: what the %d ranks of the job wait for, asked by rank %d at %s\n%s",
+		l.w.eng.Size(), l.w.eng.Rank(), time.Now().Format(time.TimeOnly), r)
+}
+
+// Report asks all ranks what they do, and returns what they say in words: which calls
+// they wait in and for whom, which ranks wait for one another, which collective calls do
+// not belong together, and which messages have no receive. Ranks that do not answer
+// within some seconds are named. All other ranks go on meanwhile.
+func (w *World) Report(ctx context.Context) (string, error) {
+	core, err := w.eng.Lock()
+	if err != nil {
+		return "", w.fail("report", "", err)
+	}
+	q := w.lookout.inquire(core, false)
+	w.eng.Unlock()
+	if err := w.eng.Wait(ctx, q); err != nil {
+		return "", w.fail("report", "", err)
+	}
+	return w.lookout.text(q.report), nil
+}
+
+// state is what this rank does.
+func (l *lookout) state(core *protocol.Core, waiting []engine.Waiting, last engine.Last, places map[uint64][]uintptr) *hang.State {
+	w, now := l.w, time.Now()
+	if last.Calls != l.calls {
+		l.calls, l.changed = last.Calls, now
+	}
+	s := &hang.State{Rank: w.eng.Rank(), PID: os.Getpid(), Quiet: now.Sub(l.changed).Milliseconds()}
+	s.Host, _ = os.Hostname()
+	for _, x := range waiting {
+		d, ok := x.For.(describer)
+		if !ok || len(s.Calls) == hang.MaxListed {
+			continue
+		}
+		c := d.describe()
+		c.At = caller(places[x.ID])
+		if seen := l.seen[identity(x)]; seen != nil {
+			c.Millis = now.Sub(seen.since).Milliseconds()
+		}
+		s.Calls = append(s.Calls, c)
+	}
+	s.Last = w.lastCall(last.Send, last.Peer, last.Envelope)
+	if last.Calls == 0 {
+		s.Last = ""
+	}
+	for _, c := range w.comms.all() {
+		if at, ok := c.last(); ok && len(s.Collectives) < hang.MaxListed {
+			s.Collectives = append(s.Collectives, at)
+		}
+	}
+	for _, x := range l.lost {
+		s.Lost = append(s.Lost, fmt.Sprintf("rank %d: %s", x.rank, x.why))
+	}
+	w.leftovers(core, s)
+	return s
+}
+
+// ours is where callers are not looked for.
+var ours = [...]string{"github.com/softrnic/softrnic/mpi.", "github.com/softrnic/softrnic/mpi/coll.", "github.com/softrnic/softrnic/mpi/engine."}
+
+// caller is the line of the program that has made a call, with its folder, or "".
+func caller(pcs []uintptr) string {
+	if len(pcs) == 0 {
+		return ""
+	}
+	frames := runtime.CallersFrames(pcs)
+	for {
+		f, more := frames.Next()
+		inside := f.Function == "" || strings.HasPrefix(f.Function, "runtime.")
+		for _, prefix := range ours {
+			inside = inside || strings.HasPrefix(f.Function, prefix)
+		}
+		if !inside {
+			dir, file := path.Split(f.File)
+			return fmt.Sprintf("%s:%d", path.Join(path.Base(dir), file), f.Line)
+		}
+		if !more {
+			return ""
+		}
+	}
+}

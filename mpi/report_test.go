@@ -1,0 +1,230 @@
+package mpi_test
+
+import (
+	"context"
+	"regexp"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/mpi"
+	"github.com/softrnic/softrnic/mpi/pmi"
+)
+
+// soon is after what time a rank of these tests has waited for too long.
+const soon = 200 * time.Millisecond
+
+// hung runs f on n ranks that come to no end, until one of them has reported, and
+// returns the report. Then all ranks are lost.
+func hung(t *testing.T, n int, o mpi.Options, f func(w *mpi.World) error) string {
+	t.Helper()
+	reports := make(chan string, n)
+	o.Report = func(text string) { reports <- text }
+	var all, ready sync.WaitGroup
+	ready.Add(n)
+	over := make(chan struct{})
+	for i, m := range pmi.NewLocal(n) {
+		all.Go(func() {
+			o := o
+			o.Manager = m
+			w, err := mpi.Init(open, o)
+			ready.Done()
+			if err != nil {
+				t.Errorf("rank %d: %v", i, err)
+				return
+			}
+			ended := make(chan struct{})
+			go func() {
+				defer close(ended)
+				_ = f(w) // it may fail when its messages are taken for others
+			}()
+			<-over
+			ready.Wait()
+			w.Lose()
+			<-ended
+			w.Vanish()
+		})
+	}
+	text := ""
+	select {
+	case text = <-reports:
+	case <-time.After(time.Minute):
+		t.Error("nobody reports")
+	}
+	close(over)
+	all.Wait()
+	require.Empty(t, reports, "one report is enough")
+	t.Log(text)
+	return text
+}
+
+// nets are what messages go by.
+var nets = map[string]mpi.Options{"rdma": {}, "ud": {Net: mpi.UD}, "tcp": {Net: mpi.TCP}}
+
+// Two ranks that wait for messages of one another, and a third one that needs one of
+// them.
+func TestReportDeadlock(t *testing.T) {
+	for name, o := range nets {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o.Watchdog = soon
+			text := hung(t, 4, o, func(w *mpi.World) error {
+				x := make([]int64, 2)
+				switch w.Rank() {
+				case 0:
+					if err := w.Send(mpi.Of(x), 1, 8); err != nil {
+						return err
+					}
+					_, err := w.Recv(mpi.Of(x), 1, 5)
+					return err
+				case 1:
+					_, err := w.Recv(mpi.Of(x), 0, 7)
+					return err
+				case 2:
+					return w.Ssend(mpi.Of(x), 0, 3)
+				}
+				return nil // it computes
+			})
+			for _, want := range []string{
+				`Deadlock: ranks 0 and 1 wait for one another:
+    rank 0 waits in Recv\(source 1, tag 5\) at mpi/report_test.go:\d+ for rank 1, for [\d.]+ s
+    rank 1 waits in Recv\(source 0, tag 7\) at mpi/report_test.go:\d+ for rank 0, for [\d.]+ s
+    None of these messages has been sent.
+    rank 2 cannot go on without them.`,
+				`rank 2: Ssend\(16 bytes, dest 0, tag 3\) at mpi/report_test.go:\d+ waits for rank 0 \(its receive is not there\)`,
+				`rank 3: in no call of MPI, for`,
+				`Messages that have come and have no receive:
+    rank 0: from 2, tag 3, 16 bytes
+    rank 1: from 0, tag 8, 16 bytes`,
+				`Receives that wait for their message:
+    rank 0: from 1, tag 5, 16 bytes
+    rank 1: from 0, tag 7, 16 bytes`,
+				`Sends that wait:
+    rank 2: to 0, tag 3, 16 bytes`,
+			} {
+				require.Regexp(t, regexp.MustCompile(want), text)
+			}
+		})
+	}
+}
+
+// Ranks that make another collective call than the others.
+func TestReportMismatch(t *testing.T) {
+	text := hung(t, 4, mpi.Options{Watchdog: soon}, func(w *mpi.World) error {
+		for range 13 {
+			if err := w.Barrier(); err != nil {
+				return err
+			}
+		}
+		if w.Rank() == 3 {
+			return w.Barrier()
+		}
+		x := make([]float64, 8)
+		return w.Allreduce(mpi.InPlace, mpi.Of(x), mpi.Sum)
+	})
+	require.Regexp(t, `Collective calls of world that do not belong together:
+    ranks? [0-9a-z, ]+: allreduce #14 of 8 float64 with sum at mpi/report_test.go:\d+
+`, text)
+	require.Contains(t, text, "    rank 3: barrier #14")
+}
+
+// Calls on other communicators, in the background, persistent; windows; probes.
+func TestReportCalls(t *testing.T) {
+	text := hung(t, 3, mpi.Options{Watchdog: soon}, func(w *mpi.World) error {
+		row, err := w.Split(w.Rank()/2, -w.Rank()) // 1 and 0; 2
+		if err != nil {
+			return err
+		}
+		win, _, err := mpi.WinAllocate[int64](w.Comm, 1)
+		if err != nil {
+			return err
+		}
+		switch w.Rank() {
+		case 0:
+			go func() { _, _ = row.Probe(0, mpi.AnyTag) }()
+			return win.Fence()
+		case 1:
+			r, err := row.Ibcast(mpi.Of([]int32{1, 2}), 1)
+			if err == nil {
+				_, err = r.Wait()
+			}
+			return err
+		}
+		in, err := w.Irecv(mpi.Of([]byte{0}), mpi.AnySource, 4)
+		if err != nil {
+			return err
+		}
+		also, err := w.Irecv(mpi.Of([]byte{0}), 1, 5)
+		if err == nil {
+			_, _, err = mpi.WaitAny(in, also)
+		}
+		return err
+	})
+	for _, want := range []string{
+		`rank 0: Probe\(source 0, which is rank 1 of the job, tag any\) on world.split\(0\) at mpi/report_test.go:\d+ waits for rank 1`,
+		`rank 0: the barrier of Fence or Free on world.win at mpi/report_test.go:\d+ waits for rank 2`,
+		`rank 1: ibcast #\d+ of 2 int32 with root 1 on world.split\(0\) waits for rank 0`,
+		`rank 2: WaitAny\(Recv\(source any, tag 4\) and 1 more\) at mpi/report_test.go:\d+ waits for any of ranks 0 to 2`,
+	} {
+		require.Regexp(t, want, text)
+	}
+}
+
+// A rank alone that waits for itself.
+func TestReportAlone(t *testing.T) {
+	reports := make(chan string, 1)
+	w, err := mpi.Init(open, mpi.Options{Watchdog: soon, Report: func(text string) { reports <- text }})
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		require.Regexp(t, `Deadlock: rank 0 waits for itself:\s+rank 0 waits in Recv\(source 0, tag 1\)`, <-reports)
+		cancel()
+	}()
+	_, err = w.RecvContext(ctx, mpi.Of([]byte{0}), 0, 1)
+	require.ErrorIs(t, err, context.Canceled)
+	require.NoError(t, w.Finalize())
+}
+
+// Without a watchdog of one's own only what cannot end well is told: not that a rank
+// waits for one that computes.
+func TestReportOnlyWhatIsSure(t *testing.T) {
+	job(t, 2, mpi.Options{Report: func(text string) { t.Error(text) }}, func(w *mpi.World) error {
+		w.SetAlarm(50 * time.Millisecond)
+		if w.Rank() == 0 {
+			_, err := w.Recv(mpi.Of([]byte{0}), 1, 1)
+			return err
+		}
+		for range 3 { // it computes, and is asked meanwhile
+			w.Raise()
+			text, err := w.Report(t.Context())
+			require.NoError(t, err)
+			require.Regexp(t, `rank 0: Recv\(source 1, tag 1\) at mpi/report_test.go:\d+ waits for rank 1`, text)
+			require.NotContains(t, text, "Deadlock")
+		}
+		return w.Send(mpi.Of([]byte{1}), 0, 1)
+	})
+}
+
+// A report that somebody asks for, while others work.
+func TestReportWhileOthersWork(t *testing.T) {
+	for name, o := range nets {
+		t.Run(name, func(t *testing.T) {
+			job(t, 3, o, func(w *mpi.World) error {
+				for i := range 6 {
+					if w.Rank() == i%3 {
+						text, err := w.Report(t.Context())
+						require.NoError(t, err)
+						require.NotContains(t, text, "no answer")
+						require.NotContains(t, text, "Deadlock")
+					}
+					if err := w.Allreduce(mpi.Of([]int32{1}), mpi.Of([]int32{0}), mpi.Sum); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+		})
+	}
+}
