@@ -62,6 +62,15 @@
 // get an [ErrMismatch] that names who called what, and a message of float64 that is
 // received in int32 is an [ErrType].
 //
+// # When it hangs
+//
+// After a minute in one call the ranks are asked what they do, and rank 0 says on
+// standard error which of them wait for one another, or make collective calls that do
+// not belong together: with the calls, the lines of the program, and messages that
+// nobody receives. With Options.Watchdog it says what it sees in any case, and at
+// World.Report at once. Who waits for a rank that is gone gets ErrLost in time, since
+// those who are waited for are asked for signs of life (docs/mpi-hangs.md).
+//
 // # Environment
 //
 //	SOFTRNIC_MPI_CHECK       1: calls are compared (Options.Check)
@@ -73,4 +82,6 @@
 //	SOFTRNIC_MPI_ONESIDED    messages: windows without RDMA, for comparison (Options.OneSided)
 //	SOFTRNIC_MPI_RAILS       queue pairs between two ranks, over which long messages are read
 //	SOFTRNIC_MPI_RENDEZVOUS  how longer messages travel: read, write or copy
+//	SOFTRNIC_MPI_REPORT_SIGNAL  USR1 or USR2: at this signal rank 0 reports; softrnic mpirun sets it
+//	SOFTRNIC_MPI_WATCHDOG    30s: a call that waits so long has rank 0 report; off
 package mpi

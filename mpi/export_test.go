@@ -3,6 +3,7 @@ package mpi
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/softrnic/softrnic/mpi/coll"
@@ -45,7 +46,12 @@ func (w *World) SetAlarm(d time.Duration) {
 
 // Raise tells rank 0 that somebody has waited for too long.
 func (w *World) Raise() {
-	w.eng.Do(func(core *protocol.Core) { w.lookout.raise(core, false) })
+	w.eng.Do(func(core *protocol.Core) { w.lookout.raise(core, sure) })
+}
+
+// Address is where a rank takes connections of a net.
+func (w *World) Address(net string, rank int) (string, error) {
+	return w.manager.Get(context.Background(), fmt.Sprintf("%s-%d", net, rank))
 }
 
 // What a rank may ask for, and how.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"os"
+	"os/signal"
 	"sync"
 	"time"
 
@@ -36,12 +37,18 @@ type lookout struct {
 
 	waiters map[int]int // ranks that wait for us: so many lost ranks they have been told of
 	lost    []lostRank
+	heard   map[int]lostRank // from others
 	ended   bool
 
-	inquiry  *inquiry  // under way, or nil
-	rounds   uint64    // number of the last one
-	quiet    time.Time // until then no alarm is heeded
-	fallback time.Time // when we ask ourselves, since rank 0 does not; zero is never
+	inquiry    *inquiry  // under way, or nil
+	rounds     uint64    // number of the last one
+	began      time.Time // the last one
+	quiet      time.Time // until then no alarm is heeded, unless somebody wants to know
+	questioned time.Time // by anybody
+	fallback   time.Time // when we ask ourselves, since rank 0 does not; zero is never
+	urgent     urgency   // why
+
+	signals chan os.Signal // that ask for a report, or nil
 
 	todo chan func() // for the goroutine
 	stop chan struct{}
@@ -64,14 +71,16 @@ type watched struct {
 //
 //	packet  ID     Length          payload
 //	Sign    -      -               none: is there anybody? An answer is not needed, the adapter's will do
-//	Lost    rank   -               why it is lost
-//	Alarm   -      1: in any case  none: somebody has waited for long; to rank 0
+//	Lost    rank   who says so     why it is lost
+//	Alarm   -      an urgency      none: somebody has waited for long; to rank 0
+//	Heard   -      -               none: the answer to that
 //	Ask     round  -               none: what do you do?
 //	State   round  -               a part of a hang.State; Synchronous says that it is the last
 const (
 	packetSign int32 = iota
 	packetLost
 	packetAlarm
+	packetHeard
 	packetQuestion
 	packetState
 )
@@ -83,8 +92,8 @@ const (
 
 func newLookout(w *World) *lookout {
 	l := &lookout{w: w, every: lookTime, alarm: cmp.Or(w.o.Watchdog, defaultAlarm), always: w.o.Watchdog > 0,
-		seen: map[any]*watched{}, waiters: map[int]int{}, changed: time.Now(),
-		todo: make(chan func(), 16), stop: make(chan struct{})}
+		seen: map[any]*watched{}, waiters: map[int]int{}, heard: map[int]lostRank{}, changed: time.Now(),
+		todo: make(chan func(), 16), stop: make(chan struct{}), signals: reportSignals(w.o.reportSignal)}
 	l.alarm = max(0, l.alarm)
 	if l.alarm > 0 {
 		l.every = min(l.every, max(l.alarm/4, time.Millisecond))
@@ -107,6 +116,8 @@ func (l *lookout) run() {
 			return
 		case f := <-l.todo:
 			f()
+		case <-l.signals:
+			l.w.eng.Do(func(core *protocol.Core) { l.raise(core, wanted) })
 		case <-tick.C:
 			l.w.eng.Look(l.look)
 		}
@@ -117,6 +128,9 @@ func (l *lookout) run() {
 func (l *lookout) end() {
 	l.once.Do(func() { close(l.stop) })
 	l.work.Wait()
+	if l.signals != nil {
+		signal.Stop(l.signals)
+	}
 	l.w.eng.Do(func(*protocol.Core) { l.ended = true })
 }
 
@@ -162,7 +176,7 @@ func (l *lookout) look(core *protocol.Core, waiting []engine.Waiting, last engin
 		}
 		if l.alarm > 0 && now.Sub(x.since) >= l.alarm && !x.alarmed && !d.describe().Aside {
 			x.alarmed = true
-			l.raise(core, l.always)
+			l.raise(core, l.urgency())
 		}
 	}
 	for key, x := range l.seen {
@@ -172,7 +186,7 @@ func (l *lookout) look(core *protocol.Core, waiting []engine.Waiting, last engin
 	}
 	if !l.fallback.IsZero() && now.After(l.fallback) {
 		l.fallback = time.Time{}
-		l.inquire(core, l.always)
+		l.inquire(core, l.urgent >= told)
 	}
 }
 
@@ -183,13 +197,14 @@ func (l *lookout) handle(from int, h *envelope.Header, payload []byte) error {
 	case packetSign:
 		l.sign(core, from)
 	case packetLost:
-		return l.told(from, h.ID, payload)
+		return l.told(from, h.ID, h.Length, payload)
 	case packetAlarm:
-		if now := time.Now(); l.inquiry != nil || now.After(l.quiet) {
-			l.inquire(core, h.Length > 0)
-		}
+		l.tell(core, from, envelope.Header{Tag: packetHeard}, nil)
+		l.alarmed(core, urgency(h.Length))
+	case packetHeard:
+		l.fallback = time.Time{}
 	case packetQuestion:
-		l.fallback = time.Time{} // somebody asks
+		l.fallback, l.questioned = time.Time{}, time.Now() // somebody asks
 		round := h.ID
 		l.later(func() { l.answer(from, round) })
 	case packetState:

@@ -3,6 +3,7 @@ package mpi
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/softrnic/softrnic/mpi/envelope"
@@ -22,8 +23,9 @@ import (
 
 // lostRank is a rank that is lost.
 type lostRank struct {
-	rank int
-	why  string
+	rank    int
+	witness int // who has found out
+	why     string
 }
 
 const (
@@ -60,8 +62,12 @@ func (l *lookout) gone(core *protocol.Core, rank int) {
 	if l.ended {
 		return
 	}
-	why := fmt.Sprint(core.LostBecause(rank))
-	l.lost = append(l.lost, lostRank{rank, why[:min(len(why), maxWhy)]})
+	x, heard := l.heard[rank]
+	if !heard {
+		why := strings.TrimPrefix(fmt.Sprint(core.LostBecause(rank)), fmt.Sprintf("%v: rank %d: ", ErrLost, rank))
+		x = lostRank{rank, l.w.eng.Rank(), why[:min(len(why), maxWhy)]}
+	}
+	l.lost = append(l.lost, x)
 	for waiter := range l.waiters {
 		l.inform(core, waiter)
 	}
@@ -78,20 +84,22 @@ func (l *lookout) inform(core *protocol.Core, to int) {
 		if fab := l.w.eng.Fabric(); fab != nil {
 			why = why[:min(len(why), fab.Limits(to).Eager)]
 		}
-		l.tell(core, to, envelope.Header{Tag: packetLost, ID: uint64(x.rank)}, []byte(why))
+		l.tell(core, to, envelope.Header{Tag: packetLost, ID: uint64(x.rank), Length: uint64(x.witness)}, []byte(why))
 	}
 }
 
 // told is called when a rank says that it has lost one.
-func (l *lookout) told(from int, rank uint64, why []byte) error {
+func (l *lookout) told(from int, rank, witness uint64, why []byte) error {
 	e := l.w.eng
-	switch {
-	case rank >= uint64(e.Size()) || int(rank) == from:
-		return fmt.Errorf("%w: it has lost rank %d", protocol.ErrProtocol, rank)
+	switch size := uint64(e.Size()); {
+	case rank >= size || witness >= size || int(rank) == from:
+		return fmt.Errorf("%w: rank %d has lost rank %d", protocol.ErrProtocol, witness, rank)
 	case int(rank) == e.Rank():
 		return errors.New("it has lost us")
 	case e.Core().LostBecause(int(rank)) == nil:
-		e.Fabric().Cut(int(rank), fmt.Errorf("says rank %d, where it is: %.*q", from, maxWhy, why))
+		text := strings.ToValidUTF8(string(why[:min(len(why), maxWhy)]), "?")
+		l.heard[int(rank)] = lostRank{int(rank), int(witness), text}
+		e.Fabric().Cut(int(rank), fmt.Errorf("as rank %d says: %s", witness, text))
 	}
 	return nil
 }

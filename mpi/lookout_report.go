@@ -23,6 +23,7 @@ const (
 	answerTime   = 3 * time.Second        // that ranks have to answer
 	fallbackTime = 3 * time.Second        // that rank 0 has to ask
 	fallbackStep = 100 * time.Millisecond // longer for each rank
+	together     = 2 * time.Second        // between wishes of several ranks that mean the same
 	maxState     = 256 << 10              // bytes of an answer
 	settled      = time.Second            // how long a wait has to have lasted to be made something of: no message takes so long
 	quietTimes   = 10                     // times the alarm, until there is another report
@@ -41,22 +42,41 @@ type inquiry struct {
 // Ready implements engine.Waitable.
 func (q *inquiry) Ready() bool { return q.report != nil }
 
-// raise is called when somebody has waited for too long.
-func (l *lookout) raise(core *protocol.Core, wanted bool) {
-	rank := l.w.eng.Rank()
+// urgency says why there shall be a report.
+type urgency uint64
+
+const (
+	sure   urgency = iota // somebody has waited for long, and only what cannot end well is told
+	told                  // the same, and it is told in any case
+	wanted                // a person wants to know
+)
+
+func (l *lookout) urgency() urgency {
+	if l.always {
+		return told
+	}
+	return sure
+}
+
+// raise is called when somebody has waited for too long, or wants a report.
+func (l *lookout) raise(core *protocol.Core, u urgency) {
+	rank, now := l.w.eng.Rank(), time.Now()
 	if rank == 0 || core.LostBecause(0) != nil {
-		if l.inquiry != nil || time.Now().After(l.quiet) {
-			l.inquire(core, wanted)
-		}
+		l.alarmed(core, u)
 		return
 	}
-	h := envelope.Header{Tag: packetAlarm}
-	if wanted {
-		h.Length = 1
+	l.tell(core, 0, envelope.Header{Tag: packetAlarm, Length: uint64(u)}, nil)
+	if l.fallback.IsZero() && now.Sub(l.questioned) > together {
+		l.fallback = now.Add(fallbackTime + time.Duration(min(rank, 100))*fallbackStep)
+		l.urgent = u
 	}
-	l.tell(core, 0, h, nil)
-	if l.fallback.IsZero() {
-		l.fallback = time.Now().Add(fallbackTime + time.Duration(min(rank, 100))*fallbackStep)
+}
+
+// alarmed asks all ranks, if they have not been asked just now.
+func (l *lookout) alarmed(core *protocol.Core, u urgency) {
+	now := time.Now()
+	if l.inquiry != nil || u == wanted && now.Sub(l.began) > together || u != wanted && now.After(l.quiet) {
+		l.inquire(core, u >= told)
 	}
 }
 
@@ -67,6 +87,7 @@ func (l *lookout) inquire(core *protocol.Core, wanted bool) *inquiry {
 		return q
 	}
 	l.rounds++
+	l.began = time.Now()
 	q := &inquiry{round: l.rounds, wanted: wanted, open: map[int]bool{}, text: map[int][]byte{}}
 	l.inquiry = q
 	for rank := range l.w.eng.Size() {
@@ -147,12 +168,12 @@ func (l *lookout) conclude(q *inquiry) {
 	}
 	l.inquiry = nil
 	alarm := l.alarm
-	sure := settled
+	least := settled
 	if alarm > 0 {
-		sure = min(sure, alarm/2)
+		least = min(least, alarm/2)
 	}
 	go func() { // which may take long with many ranks, and printing, too
-		r := hang.Analyze(l.w.eng.Size(), q.states, sure.Milliseconds())
+		r := hang.Analyze(l.w.eng.Size(), q.states, least.Milliseconds())
 		tell := q.wanted || alarm > 0 && r.Stuck(alarm.Milliseconds()/2)
 		l.w.eng.Do(func(*protocol.Core) {
 			l.quiet = time.Now().Add(alarm / 4)

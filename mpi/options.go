@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -60,6 +61,8 @@ type Options struct {
 	// Report is given what the watchdog has to say. Unless given that goes to
 	// standard error.
 	Report func(text string)
+
+	reportSignal string // that asks for a report: see SOFTRNIC_MPI_REPORT_SIGNAL
 
 	// Check has all calls compared before they are done: collective ones with
 	// those of the other ranks, and the elements of a message with those of its
@@ -147,6 +150,9 @@ func (o *Options) fill() error {
 		o.Check = true
 	default:
 		return fmt.Errorf("SOFTRNIC_MPI_CHECK=%s: it takes 0 or 1", v)
+	}
+	if o.reportSignal = os.Getenv("SOFTRNIC_MPI_REPORT_SIGNAL"); !slices.Contains([]string{"", "USR1", "USR2"}, o.reportSignal) {
+		return fmt.Errorf("SOFTRNIC_MPI_REPORT_SIGNAL=%s: it takes USR1 or USR2", o.reportSignal)
 	}
 	switch v := os.Getenv("SOFTRNIC_MPI_WATCHDOG"); v {
 	case "":

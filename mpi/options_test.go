@@ -18,15 +18,17 @@ func alone(o mpi.Options) (*mpi.World, error) {
 
 func TestEnvironment(t *testing.T) {
 	for name, value := range map[string]string{
-		"SOFTRNIC_MPI_CHECK":      "yes",
-		"SOFTRNIC_MPI_COLL":       "alltoall=fast",
-		"SOFTRNIC_MPI_CONNECT":    "some",
-		"SOFTRNIC_MPI_EAGER":      "1",
-		"SOFTRNIC_MPI_FAST":       "1",
-		"SOFTRNIC_MPI_NET":        "ether",
-		"SOFTRNIC_MPI_ONESIDED":   "sided",
-		"SOFTRNIC_MPI_RAILS":      "9",
-		"SOFTRNIC_MPI_RENDEZVOUS": "vous",
+		"SOFTRNIC_MPI_CHECK":         "yes",
+		"SOFTRNIC_MPI_COLL":          "alltoall=fast",
+		"SOFTRNIC_MPI_CONNECT":       "some",
+		"SOFTRNIC_MPI_EAGER":         "1",
+		"SOFTRNIC_MPI_FAST":          "1",
+		"SOFTRNIC_MPI_NET":           "ether",
+		"SOFTRNIC_MPI_ONESIDED":      "sided",
+		"SOFTRNIC_MPI_RAILS":         "9",
+		"SOFTRNIC_MPI_RENDEZVOUS":    "vous",
+		"SOFTRNIC_MPI_WATCHDOG":      "soon",
+		"SOFTRNIC_MPI_REPORT_SIGNAL": "KILL",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv(name, value)

@@ -23,6 +23,12 @@ import (
 // envNet is the variable that says what MPI's ranks talk by.
 const envNet = "SOFTRNIC_MPI_NET"
 
+// Variables that have ranks say what they wait for.
+const (
+	envWatchdog     = "SOFTRNIC_MPI_WATCHDOG"
+	envReportSignal = "SOFTRNIC_MPI_REPORT_SIGNAL"
+)
+
 const mpirunLong = `Runs N copies of a program, the ranks of a job, and is their process manager: MPI
 programs of softrnic find one another by it, and programs linked with MPICH do too. The
 program is a file, or a Go package or .go file, which is built first. Several programs
@@ -37,6 +43,9 @@ When a rank fails, all are ended, with everything that they have started, and th
 failure is told. The exit status is that of the first rank that has failed, 128 and the
 number of a signal, or 124 after --timeout.
 
+SIGUSR1 and SIGUSR2 are passed on to all ranks. At SIGUSR1 programs of softrnic say who
+waits for whom, and where: kill -USR1 with the process number of mpirun.
+
 Other hosts are reached by ssh, where softrnic has to be at the same path. Options may
 be written with one dash, as mpiexec has them (-np 4, -hosts a,b), and those of Open
 MPI's and hydra's that mean the same have their names there too.`
@@ -47,7 +56,7 @@ type mpirunFlags struct {
 	agent                                  bool
 	hosts, hostfile, launcher, remote, net string
 	genv                                   []string
-	timeout, grace                         patience
+	timeout, grace, report                 patience
 }
 
 func (a *app) mpirunCommand() *cobra.Command {
@@ -68,6 +77,7 @@ func (a *app) mpirunCommand() *cobra.Command {
 	f.StringVar(&o.Outfile, "outfile-pattern", "", "`file` for the output: %r is the rank, %h the host, %n its number, %p the program's number")
 	f.StringVar(&o.Errfile, "errfile-pattern", "", "`file` for the error output")
 	f.Var(&o.timeout, "timeout", "end the job after this `time`: 30s, or a number of seconds")
+	f.Var(&o.report, "report-after", "have rank 0 say what the ranks wait for when one has waited for this `time` (env "+envWatchdog+")")
 	f.Var(&o.grace, "grace", "`time` between SIGTERM and SIGKILL")
 	f.StringVar(&o.net, "net", "", "what ranks talk `by`: rdma, ud or tcp, for example (env "+envNet+")")
 	f.StringVar(&o.launcher, "launcher-exec", "", "`command` instead of ssh, run with the host and a command line")
@@ -166,7 +176,10 @@ func (a *app) mpirun(c *cobra.Command, o *mpirunFlags) (err error) {
 	if o.Environ, err = environ(o.genv); err != nil {
 		return err
 	}
-	for _, v := range []struct{ name, value string }{{envNet, o.net}, {rnic.EnvImpair, a.impair}, {rnic.EnvAddr, a.addr}} {
+	if os.Getenv(envReportSignal) == "" && len(mpirun.Forwarded) > 0 {
+		o.Environ = append([]string{envReportSignal + "=USR1"}, o.Environ...)
+	}
+	for _, v := range []struct{ name, value string }{{envNet, o.net}, {envWatchdog, o.report.String()}, {rnic.EnvImpair, a.impair}, {rnic.EnvAddr, a.addr}} {
 		if v.value != "" {
 			o.Environ = append(o.Environ, v.name+"="+v.value)
 		}
@@ -175,7 +188,7 @@ func (a *app) mpirun(c *cobra.Command, o *mpirunFlags) (err error) {
 	o.Stdin, o.Stdout, o.Stderr = c.InOrStdin(), a.stdout, a.stderr
 	o.Terminal = terminal(a.stdout) && terminal(a.stderr)
 	signals := make(chan os.Signal, 4)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	signal.Notify(signals, append(mpirun.Forwarded, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)...)
 	defer signal.Stop(signals)
 	o.Signals = signals
 	err = mpirun.Run(context.WithoutCancel(c.Context()), o.Options) // signals say more than a context

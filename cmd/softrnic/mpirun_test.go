@@ -33,6 +33,7 @@ func TestMpirun(t *testing.T) {
 	hosts := filepath.Join(t.TempDir(), "hosts")
 	require.NoError(t, os.WriteFile(hosts, []byte("localhost slots=2 # me\n"), 0o600))
 	t.Setenv("FROM_HERE", "here")
+	t.Setenv("SOFTRNIC_MPI_REPORT_SIGNAL", "")
 	say := `echo $PMI_RANK/$PMI_SIZE "$A $B $FROM_HERE $SOFTRNIC_MPI_NET|$SOFTRNIC_IMPAIR|$SOFTRNIC_ADDR"`
 	for _, c := range []struct {
 		args []string
@@ -40,6 +41,8 @@ func TestMpirun(t *testing.T) {
 	}{
 		{[]string{"-n", "1", "echo", "-n", "-x", "--", "a"}, []string{"-x -- a"}},
 		{[]string{"echo", "one"}, []string{"one"}},
+		{[]string{"--report-after", "20", "sh", "-c", "echo $SOFTRNIC_MPI_WATCHDOG $SOFTRNIC_MPI_REPORT_SIGNAL"}, []string{"20s USR1"}},
+		{[]string{"-x", "SOFTRNIC_MPI_REPORT_SIGNAL=USR2", "sh", "-c", "echo $SOFTRNIC_MPI_WATCHDOG $SOFTRNIC_MPI_REPORT_SIGNAL"}, []string{"USR2"}},
 		{[]string{"-np", "2", "-l", "sh", "-c", say}, []string{"[0] 0/2   here ||", "[1] 1/2   here ||"}},
 		{[]string{"-f", hosts, "sh", "-c", say}, []string{"0/2   here ||", "1/2   here ||"}},
 		{[]string{"--allow-run-as-root", "--oversubscribe", "--host", "localhost:3", "--tag-output", "-x", "A=1", "-x", "FROM_HERE", "-n", "1", "sh", "-c", say}, []string{"[0] 0/1 1  here ||"}},

@@ -71,7 +71,7 @@ func TestHere(t *testing.T) {
 func TestAgentCommand(t *testing.T) {
 	o := Options{Agent: []string{"/opt/it's/softrnic", "mpirun", "--agent"}}
 	require.Equal(t, o.Agent, o.agentCommand("localhost").Args)
-	require.Equal(t, []string{"ssh", "-x", "-T", "-o", "BatchMode=yes", "node1", `exec '/opt/it'\''s/softrnic' 'mpirun' '--agent'`}, o.agentCommand("node1").Args)
+	require.Equal(t, []string{"ssh", "-x", "-T", "-o", "BatchMode=yes", "-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=3", "node1", `exec '/opt/it'\''s/softrnic' 'mpirun' '--agent'`}, o.agentCommand("node1").Args)
 	o.Launch, o.Remote = []string{"rsh", "-q"}, []string{"softrnic"}
 	require.Equal(t, []string{"rsh", "-q", "node1", "exec 'softrnic'"}, o.agentCommand("node1").Args)
 }

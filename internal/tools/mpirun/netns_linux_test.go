@@ -44,6 +44,28 @@ func namespaces(t *testing.T) (names [2]string, launch []string) {
 	return names, []string{ssh}
 }
 
+// The cable is cut: all ranks get an error that says so, in time, although they only
+// wait. The launcher, which reaches both hosts another way, notices nothing.
+func TestHostVanishes(t *testing.T) {
+	names, launch := namespaces(t)
+	for _, net := range []string{"rdma", "ud", "tcp"} {
+		signals := make(chan os.Signal, 2)
+		out, err := exec.Command("ip", "-n", names[1], "link", "set", "cable", "up").CombinedOutput()
+		require.NoError(t, err, "%s", out)
+		stdout, done := start(t, Options{Programs: []Program{program(2, "wait")}, Hosts: []Host{{names[0], 1}, {names[1], 1}}, Launch: launch,
+			Environ: []string{"SOFTRNIC_MPI_NET=" + net}, Signals: signals})
+		stdout.wait("ready\n", 2)
+		out, err = exec.Command("ip", "-n", names[1], "link", "set", "cable", "down").CombinedOutput()
+		require.NoError(t, err, "%s", out)
+		stdout.wait("the other rank is lost: rank ", 2)
+		signals <- os.Interrupt
+		r := <-done
+		require.Contains(t, r.stdout, "rank 0 ends: mpi: receive from 1, tag 5 at rank 0 of world: the other rank is lost: rank 1: ")
+		require.Contains(t, r.stdout, "rank 1 ends: mpi: receive from 0, tag 5 at rank 1 of world: the other rank is lost: rank 0: ")
+		require.NotContains(t, r.failed(t).Why, "hangs")
+	}
+}
+
 // Ranks on two hosts, each with its own network, find one another and talk over the
 // cable; none of it is needed to start them.
 func TestTwoHosts(t *testing.T) {

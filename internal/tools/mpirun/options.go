@@ -47,7 +47,8 @@ type Options struct {
 	// a socket, as they do on systems without such.
 	Port bool
 
-	// Signals are the user's: the first ends the job, the second at once.
+	// Signals are the user's: those that are Forwarded are the ranks'. Of others the
+	// first ends the job, the second at once.
 	Signals <-chan os.Signal
 }
 

@@ -163,6 +163,11 @@ func play(role string, args []string) int {
 			syscall.Kill(os.Getppid(), syscall.SIGKILL)
 		}
 		time.Sleep(hang)
+	case "wait": // of a program of softrnic's MPI, for the next rank, for ever
+		if err := waitForNext(); err != nil {
+			fmt.Printf("%v\n", err)
+		}
+		time.Sleep(hang)
 	case "launcher": // a whole launcher, for a test to kill
 		err := Run(ctx, Options{
 			Programs: []Program{program(2, "family", args[0])},

@@ -8,6 +8,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"sync"
 	"syscall"
 	"time"
@@ -190,6 +192,12 @@ func (r *run) whole(ctx context.Context) error {
 			number := 0
 			if n, ok := s.(syscall.Signal); ok {
 				number = int(n)
+			}
+			if slices.Contains(Forwarded, s) {
+				for _, k := range r.links {
+					k.out.Send(frame.Kick, 0, strconv.AppendInt(nil, int64(number), 10))
+				}
+				continue
 			}
 			if ending {
 				end(0)

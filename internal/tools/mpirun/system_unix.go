@@ -3,6 +3,7 @@
 package mpirun
 
 import (
+	"os"
 	"os/exec"
 	"os/signal"
 	"syscall"
@@ -15,6 +16,9 @@ func apart(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 // inBackground makes reading from the terminal an error and no stop, when the
 // launcher runs in the background.
 func inBackground() { signal.Ignore(syscall.SIGTTIN) }
+
+// Forwarded are the signals that are the ranks' and do not end the job.
+var Forwarded = []os.Signal{syscall.SIGUSR1, syscall.SIGUSR2}
 
 // inherits says whether ranks can inherit a socket.
 const inherits = true

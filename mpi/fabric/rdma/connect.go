@@ -114,7 +114,7 @@ func key(rank int) string { return "rdma-" + strconv.Itoa(rank) }
 // listen begins to take connections of higher ranks, and questions of lower
 // ones to be connected.
 func (f *Fabric) listen() (err error) {
-	if f.cm, err = cm.New(f.dev, cm.Options{}); err != nil {
+	if f.cm, err = cm.New(f.dev, cm.Options{Retries: uint8(f.o.Retries)}); err != nil {
 		return err
 	}
 	l, err := f.cm.Listen(0, cm.ListenOptions{NoUC: true})
@@ -336,9 +336,22 @@ func (f *Fabric) ask(rank int) {
 		_, err = f.cm.DialUD(ctx, a.at, cm.UDDialOptions{UDPPort: a.udpPort, PrivateData: f.ticket(0)})
 	}
 	if rejected := (*cm.UDRejectError)(nil); errors.As(err, &rejected) {
-		return // it has heard, and dials
+		time.AfterFunc(connectTime, func() { f.missed(rank) }) // it has heard, and dials
+		return
 	}
 	f.host.Do(func(*protocol.Core) { f.unreachable(rank, nil, err) })
+}
+
+// errUnanswered is a rank that has heard that it is to connect, and has not.
+var errUnanswered = errors.New("it has been asked to, and does not")
+
+// missed is called when a rank that was asked to connect should have.
+func (f *Fabric) missed(rank int) {
+	f.host.Do(func(*protocol.Core) {
+		if l := f.links[rank]; l == nil || l.qp == nil {
+			f.unreachable(rank, nil, errUnanswered)
+		}
+	})
 }
 
 func (f *Fabric) unreachable(rank int, l *link, err error) {

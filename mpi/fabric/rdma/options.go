@@ -43,6 +43,10 @@ type Options struct {
 
 	// Connect are the attributes of the connections.
 	Connect verbs.ConnectOptions
+
+	// Retries is how often a rank that does not answer is asked again to connect,
+	// about twice a second. 15 unless given, and at most.
+	Retries int
 }
 
 func (o *Options) fill() {
@@ -57,6 +61,8 @@ func (o *Options) fill() {
 	def(&o.Sends, 128)
 	def(&o.FastSize, 1<<10)
 	def(&o.FastPeers, 16)
+	def(&o.Retries, 15)
+	o.Retries = min(o.Retries, 15)
 	o.FastSize &^= 63
 	def(&o.Rails, 1)
 	o.Rails = min(o.Rails, MaxRails)

@@ -3,6 +3,7 @@ package tcp
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"io"
@@ -23,8 +24,13 @@ const (
 	toAsk       = 2
 )
 
-// handshakeTime is how long a rank may take to answer, or to say who it is.
-const handshakeTime = 60 * time.Second
+// handshakeTime is how long a rank may take to answer. Whoever connects has less time
+// to say who he is, and there are not many of those at a time: they may be strangers.
+const (
+	handshakeTime = 60 * time.Second
+	helloTime     = 10 * time.Second
+	maxStrangers  = 64
+)
 
 func key(rank int) string { return "tcp-" + strconv.Itoa(rank) }
 
@@ -54,14 +60,23 @@ func (f *Fabric) serve() {
 		if err != nil {
 			return
 		}
-		f.work.Go(func() { f.accept(conn.(*net.TCPConn)) })
+		select {
+		case f.turn <- struct{}{}:
+		case <-f.ctx.Done():
+			conn.Close()
+			return
+		}
+		f.work.Go(func() {
+			defer func() { <-f.turn }()
+			f.accept(conn.(*net.TCPConn))
+		})
 	}
 }
 
 func (f *Fabric) accept(conn *net.TCPConn) {
 	stop := context.AfterFunc(f.ctx, func() { conn.Close() })
 	defer stop()
-	_ = conn.SetReadDeadline(time.Now().Add(handshakeTime))
+	_ = conn.SetReadDeadline(time.Now().Add(helloTime))
 	b := make([]byte, ticketSize)
 	_, err := io.ReadFull(conn, b)
 	var rank int
@@ -93,6 +108,7 @@ func (f *Fabric) join(rank int, conn *net.TCPConn) {
 			return
 		}
 		l.conn = conn
+		f.keepAlive(conn)
 		f.work.Go(l.read)
 		c.Resume(rank)
 	})
@@ -129,8 +145,32 @@ func (f *Fabric) dial(rank int) error {
 	}
 	if _, err := conn.Write(f.ticket(why)); err != nil || why == toAsk {
 		conn.Close()
+		if err == nil {
+			time.AfterFunc(handshakeTime, func() { f.missed(rank) })
+		}
 		return err
 	}
 	f.join(rank, conn.(*net.TCPConn))
 	return nil
+}
+
+// errUnanswered is a rank that has heard that it is to connect, and has not.
+var errUnanswered = errors.New("connecting: it has been asked to, and does not")
+
+// missed is called when a rank that was asked to connect should have.
+func (f *Fabric) missed(rank int) {
+	f.host.Do(func(*protocol.Core) {
+		if l := f.links[rank]; l.conn == nil {
+			f.lose(l, errUnanswered)
+		}
+	})
+}
+
+// keepAlive has the system find out whether the other one is there: what was sent has
+// to be acknowledged in time, and a connection on which nothing is sent is tried.
+func (f *Fabric) keepAlive(conn *net.TCPConn) {
+	const tries = 3
+	every := max(time.Second, f.o.GiveUp/(tries+1))
+	_ = conn.SetKeepAliveConfig(net.KeepAliveConfig{Enable: true, Idle: every, Interval: every, Count: tries})
+	userTimeout(conn, f.o.GiveUp)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"sync"
+	"time"
 
 	"github.com/softrnic/softrnic/mpi/envelope"
 	"github.com/softrnic/softrnic/mpi/fabric"
@@ -16,6 +17,11 @@ type Options struct {
 	Eager  int    // payload of the longest packet in bytes; 64 KiB unless given
 	Queue  int    // bytes that may wait for the system to take them, for each rank; 1 MiB unless given
 	Listen string // address to listen at, with port 0; loopback unless given
+
+	// GiveUp is how long a rank's system may answer nothing until the rank is lost;
+	// 30 s unless given. Where the system knows no such time, other than Linux, it is
+	// so only of connections on which nothing is under way.
+	GiveUp time.Duration
 }
 
 // Fabric carries packets over TCP.
@@ -27,6 +33,8 @@ type Fabric struct {
 	links []*link // by rank
 
 	exposed map[uint32]*exposure // by key
+
+	turn chan struct{} // of those who have not said who they are
 
 	listener net.Listener
 	ctx      context.Context
@@ -47,10 +55,13 @@ func New(host fabric.Host, book fabric.Book, o Options) (*Fabric, error) {
 	if o.Queue <= 0 {
 		o.Queue = 1 << 20
 	}
+	if o.GiveUp <= 0 {
+		o.GiveUp = 30 * time.Second
+	}
 	if o.Listen == "" {
 		o.Listen = "127.0.0.1:0"
 	}
-	f := &Fabric{host: host, book: book, o: o, rank: book.Rank(), links: make([]*link, book.Size()), exposed: map[uint32]*exposure{}}
+	f := &Fabric{host: host, book: book, o: o, rank: book.Rank(), links: make([]*link, book.Size()), exposed: map[uint32]*exposure{}, turn: make(chan struct{}, maxStrangers)}
 	f.ctx, f.cancel = context.WithCancel(context.Background())
 	var err error
 	if f.listener, err = net.Listen("tcp", o.Listen); err != nil {

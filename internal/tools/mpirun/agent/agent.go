@@ -9,8 +9,10 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
+	"strconv"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/softrnic/softrnic/internal/tools/mpirun/frame"
@@ -144,6 +146,15 @@ func (a *agent) listen(frames *frame.Reader, ending chan<- time.Duration) {
 				a.note(fmt.Sprintf("an end that is not understood: %v", err))
 			}
 			say(time.Duration(e.GraceMillis) * time.Millisecond)
+		case frame.Kick:
+			n, err := strconv.Atoi(string(b))
+			if err != nil {
+				a.note(fmt.Sprintf("a signal that is not understood: %v", err))
+				continue
+			}
+			for _, p := range a.ranks {
+				p.kick(syscall.Signal(n))
+			}
 		case frame.Stdin, frame.PMI:
 			if p := a.ranks[rank]; p != nil {
 				p.take(kind, b)

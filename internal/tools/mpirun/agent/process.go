@@ -30,6 +30,7 @@ type process struct {
 	mu      sync.Mutex
 	pmi     *outlet       // its connection to the manager
 	pmiDone chan struct{} // closed when nothing comes from there any more
+	runs    *os.Process   // nil before it is started
 	ended   bool
 }
 
@@ -55,6 +56,9 @@ func (p *process) start(r frame.Rank) {
 		_ = p.out.WriteJSON(frame.Failed, r.Rank, frame.Failure{Why: explain(r, err), Status: notStarted(err)})
 		return
 	}
+	p.mu.Lock()
+	p.runs = cmd.Process
+	p.mu.Unlock()
 	_ = p.out.WriteJSON(frame.Started, r.Rank, frame.Process{PID: cmd.Process.Pid})
 	p.running.Go(func() { p.wait(cmd) })
 }
@@ -183,6 +187,15 @@ func (p *process) take(kind frame.Kind, b []byte) {
 		to.finish()
 	default:
 		to.put(b)
+	}
+}
+
+// kick sends the rank a signal, if it runs.
+func (p *process) kick(s os.Signal) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.runs != nil && !p.ended {
+		_ = p.runs.Signal(s) // it may have ended just now
 	}
 }
 

@@ -9,7 +9,7 @@
 //	kind, rank, b, err := frame.NewReader(in).Next()
 //
 // An agent begins with Hello, since a shell's startup files may have said something
-// before. Then come, from the launcher, Start, and Stdin, PMI and End, and from the
+// before. Then come, from the launcher, Start, and Stdin, PMI, Kick and End, and from the
 // agent Started or Failed for each rank, Stdout, Stderr, PMI, Credit, Note and
 // Exited, and Bye at the end.
 package frame

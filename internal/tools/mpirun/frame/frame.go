@@ -20,6 +20,7 @@ type Kind byte
 const (
 	Start Kind = 'S' // a Spec: ranks to start
 	Stdin Kind = 'i' // bytes for a rank's standard input; none is its end
+	Kick  Kind = 'K' // a number: all ranks get this signal
 	End   Kind = 'E' // an Ending: end whatever runs, and say Bye
 )
 

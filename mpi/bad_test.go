@@ -1,0 +1,71 @@
+package mpi_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/mpi"
+)
+
+// What cannot be is an error of the call, and a message that is too long one of its
+// receive, whatever messages go by and however long they are. What comes next is
+// right.
+func TestBadMessages(t *testing.T) {
+	for name, o := range nets {
+		t.Run(name, func(t *testing.T) {
+			job(t, 2, o, func(w *mpi.World) error {
+				other := 1 - w.Rank()
+				free, err := w.Dup()
+				require.NoError(t, err)
+				require.NoError(t, free.Free())
+				x := make([]byte, 100_000)
+				for i := range x {
+					x[i] = byte(i * 7)
+				}
+				recv := func(c *mpi.Comm, source, tag int) error {
+					_, err := c.Recv(mpi.Of(x), source, tag)
+					return err
+				}
+				probe := func(c *mpi.Comm, source, tag int) error {
+					_, err := c.Probe(source, tag)
+					return err
+				}
+				for i, c := range []struct{ err, want error }{
+					{w.Send(mpi.Of(x), 2, 0), mpi.ErrRank},
+					{w.Send(mpi.Of(x), -1, 0), mpi.ErrRank},
+					{w.Send(mpi.Of(x), mpi.AnySource, 0), mpi.ErrRank},
+					{w.Ssend(mpi.Of(x), 1<<40, 0), mpi.ErrRank},
+					{w.Bsend(mpi.Of(x), other, mpi.AnyTag), mpi.ErrTag},
+					{w.Send(mpi.Of(x), other, mpi.MaxTag+1), mpi.ErrTag},
+					{recv(w.Comm, 2, 0), mpi.ErrRank},
+					{recv(w.Comm, other, -7), mpi.ErrTag},
+					{probe(w.Comm, 5, 0), mpi.ErrRank},
+					{recv(free, other, 0), mpi.ErrFreed},
+					{probe(free, other, 0), mpi.ErrFreed},
+					{free.Send(mpi.Of(x), other, 0), mpi.ErrFreed},
+					{made(free.Ibcast(mpi.Of(x), 0)), mpi.ErrFreed},
+					{made(free.Create(w.Group())), mpi.ErrFreed},
+				} {
+					require.ErrorIs(t, c.err, c.want, i)
+					var e *mpi.Error
+					require.ErrorAs(t, c.err, &e, i)
+				}
+				for tag, long := range []int{2, 300, 7000, 20_000, 100_000} {
+					r, err := w.Isend(mpi.Of(x[:long]), other, tag)
+					require.NoError(t, err)
+					y := make([]byte, long)
+					s, err := w.Recv(mpi.Of(y[:long/2]), other, tag)
+					require.ErrorIs(t, err, mpi.ErrTruncated)
+					require.ErrorContains(t, err, "bytes came from rank")
+					require.Equal(t, long/2, s.Bytes)
+					require.Equal(t, x[:long/2], y[:long/2])
+					require.Equal(t, make([]byte, long-long/2), y[long/2:], "nothing behind the buffer is touched")
+					_, err = r.Wait()
+					require.NoError(t, err)
+				}
+				return w.Barrier()
+			})
+		})
+	}
+}

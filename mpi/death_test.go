@@ -1,0 +1,92 @@
+package mpi_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/softrnic/softrnic/mpi"
+	"github.com/softrnic/softrnic/mpi/fabric/rdma"
+	"github.com/softrnic/softrnic/mpi/fabric/tcp"
+	"github.com/softrnic/softrnic/mpi/fabric/ud"
+)
+
+// envRole makes this program a rank, a process of its own.
+const envRole = "SOFTRNIC_MPI_TEST"
+
+// victim is the rank that dies.
+const victim = 2
+
+// giveUp is how long a rank may be silent in these tests.
+const giveUp = 2 * time.Second
+
+// duties are what the ranks do while one of them dies. The victim says when it can be
+// ended.
+var duties = map[string]func(w *mpi.World, ready func()) error{
+	// Each waits in another way for somebody who does nothing.
+	"wait": func(w *mpi.World, ready func()) error {
+		if w.Rank() == 0 { // who has something of it
+			if _, err := w.Recv(mpi.Of([]byte{0}), victim, 1); err != nil {
+				return err
+			}
+		}
+		if w.Rank() == victim {
+			if err := w.Send(mpi.Of([]byte{1}), 0, 1); err != nil {
+				return err
+			}
+		}
+		ready()
+		var err error
+		switch x := make([]byte, 1<<20); w.Rank() {
+		case 0, 5: // 5 has never heard of it
+			_, err = w.Recv(mpi.Of(x), victim, 2)
+		case 1:
+			_, err = w.Recv(mpi.Of(x), mpi.AnySource, mpi.AnyTag)
+		case victim:
+			select {}
+		case 3:
+			_, err = w.Probe(victim, 3)
+		case 4:
+			err = w.Ssend(mpi.Of(x), victim, 4)
+		}
+		return err
+	},
+	// All are in the middle of a collective call, or soon will be.
+	"allreduce": func(w *mpi.World, ready func()) error {
+		x, sum := make([]float64, 1000), make([]float64, 1000)
+		for i := 0; ; i++ {
+			if i == 20 {
+				ready()
+			}
+			if err := w.Allreduce(mpi.Of(x), mpi.Of(sum), mpi.Sum); err != nil {
+				return err
+			}
+		}
+	},
+	// Two wait for others who wait for the one that is gone: SOFTRNIC_MPI_COLL has made a
+	// chain of them.
+	"chain": func(w *mpi.World, ready func()) error {
+		ready()
+		if w.Rank() == victim {
+			select {}
+		}
+		return w.Bcast(mpi.Of([]int64{1}), victim)
+	},
+}
+
+// playRank is a rank's life: it says ready, and how its duty has ended, and stays until
+// its input ends.
+func playRank(role string) int {
+	w, err := mpi.Init(open, mpi.Options{RDMA: rdma.Options{Retries: 3}, UD: ud.Options{GiveUp: giveUp}, TCP: tcp.Options{GiveUp: giveUp}})
+	if err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	err = duties[role](w, func() { fmt.Println("ready") })
+	fmt.Println(strings.ReplaceAll(fmt.Sprint(errors.Is(err, mpi.ErrLost), " ", err), "\n", "; "))
+	_, _ = io.Copy(io.Discard, os.Stdin)
+	return 0
+}

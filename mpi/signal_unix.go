@@ -1,0 +1,23 @@
+//go:build unix
+
+package mpi
+
+import (
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+// reportSignals is where a signal comes that asks for a report, nil without a name.
+func reportSignals(name string) chan os.Signal {
+	s := syscall.SIGUSR1
+	switch name {
+	case "":
+		return nil
+	case "USR2":
+		s = syscall.SIGUSR2
+	}
+	c := make(chan os.Signal, 1)
+	signal.Notify(c, s)
+	return c
+}
