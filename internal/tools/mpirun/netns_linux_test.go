@@ -48,21 +48,31 @@ func namespaces(t *testing.T) (names [2]string, launch []string) {
 // wait. The launcher, which reaches both hosts another way, notices nothing.
 func TestHostVanishes(t *testing.T) {
 	names, launch := namespaces(t)
+	type running struct {
+		stdout *text
+		done   <-chan result
+	}
+	signals := map[string]chan os.Signal{}
+	jobs := map[string]running{}
 	for _, net := range []string{"rdma", "ud", "tcp"} {
-		signals := make(chan os.Signal, 2)
-		out, err := exec.Command("ip", "-n", names[1], "link", "set", "cable", "up").CombinedOutput()
-		require.NoError(t, err, "%s", out)
+		signals[net] = make(chan os.Signal, 1)
 		stdout, done := start(t, Options{Programs: []Program{program(2, "wait")}, Hosts: []Host{{names[0], 1}, {names[1], 1}}, Launch: launch,
-			Environ: []string{"SOFTRNIC_MPI_NET=" + net}, Signals: signals})
-		stdout.wait("ready\n", 2)
-		out, err = exec.Command("ip", "-n", names[1], "link", "set", "cable", "down").CombinedOutput()
-		require.NoError(t, err, "%s", out)
-		stdout.wait("the other rank is lost: rank ", 2)
-		signals <- os.Interrupt
-		r := <-done
-		require.Contains(t, r.stdout, "rank 0 ends: mpi: receive from 1, tag 5 at rank 0 of world: the other rank is lost: rank 1: ")
-		require.Contains(t, r.stdout, "rank 1 ends: mpi: receive from 0, tag 5 at rank 1 of world: the other rank is lost: rank 0: ")
-		require.NotContains(t, r.failed(t).Why, "hangs")
+			Environ: []string{"SOFTRNIC_MPI_NET=" + net}, Signals: signals[net]})
+		jobs[net] = running{stdout, done}
+	}
+	for _, k := range jobs {
+		k.stdout.wait("ready\n", 2)
+	}
+	out, err := exec.Command("ip", "-n", names[1], "link", "set", "cable", "down").CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	for net, k := range jobs {
+		k.stdout.wait("the other rank is lost: rank ", 2)
+		signals[net] <- os.Interrupt
+		r := <-k.done
+		require.Contains(t, r.stdout, "rank 0 ends: mpi: receive from 1, tag 5 at rank 0 of world: the other rank is lost: rank 1: ", net)
+		require.Contains(t, r.stdout, "rank 1 ends: mpi: receive from 0, tag 5 at rank 1 of world: the other rank is lost: rank 0: ", net)
+		require.NotContains(t, r.failed(t).Why, "hangs", net)
+		t.Logf("%s\n%s", net, r.stdout)
 	}
 }
 
