@@ -130,6 +130,10 @@ func (p *Process) Finalize() error {
 	return errors.Join(err, p.manager.Finalize())
 }
 
+// Close ends the membership without waiting for the others: after an error, when they may not come any more.
+// Those that want something of this rank lose it.
+func (p *Process) Close() error { return p.release(context.Background()) }
+
 // Abort ends all processes of the job (acp_abort).
 func (p *Process) Abort(code int, why string) error { return p.manager.Abort(code, why) }
 

@@ -1,0 +1,152 @@
+package acp_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/acp"
+	"github.com/softrnic/softrnic/acp/acptest"
+)
+
+// TestSlotSizes: both ends hear that they do not fit, with both sizes, and a channel between the same ranks
+// that fits is not disturbed.
+func TestSlotSizes(t *testing.T) {
+	require.NoError(t, acptest.Run(2, func(p *acp.Process) error {
+		o := acp.ChannelOptions{SlotSize: 64 << p.Rank()}
+		bad, err := p.NewChannel(0, 1, o)
+		require.NoError(t, err)
+		mixed, err := p.NewChannel(0, 1, acp.ChannelOptions{SlotSize: 64, Imm: p.Rank() == 1})
+		require.NoError(t, err)
+		good, err := p.NewChannel(0, 1, acp.ChannelOptions{SlotSize: 64})
+		require.NoError(t, err)
+		do := func(ch *acp.Channel) error {
+			if p.Rank() == 0 {
+				r := ch.Send(message(1000, 0))
+				_, err := r.Wait(ctx)
+				return err
+			}
+			n, err := ch.Recv(make([]byte, 1000)).Wait(ctx)
+			if err == nil && n != 1000 {
+				err = fmt.Errorf("%d bytes", n)
+			}
+			return err
+		}
+		err = do(bad)
+		require.ErrorIs(t, err, acp.ErrSlotSize)
+		require.ErrorContains(t, err, fmt.Sprintf("%d bytes here and %d at rank %d", 64<<p.Rank(), 128>>p.Rank(), 1-p.Rank()))
+		require.ErrorIs(t, do(mixed), acp.ErrMixed)
+		require.NoError(t, do(good))
+		_, err = bad.Free().Wait(ctx)
+		require.ErrorIs(t, err, acp.ErrSlotSize)
+		_, err = good.Free().Wait(ctx)
+		return err
+	}))
+}
+
+// TestMisuse: what cannot be asked of a channel is told at once.
+func TestMisuse(t *testing.T) {
+	require.NoError(t, acptest.Run(2, func(p *acp.Process) error {
+		for _, c := range []struct {
+			from, to int
+			o        acp.ChannelOptions
+			want     error
+		}{
+			{0, 2, acp.ChannelOptions{}, acp.ErrRank},
+			{-1, 0, acp.ChannelOptions{}, acp.ErrRank},
+			{1 - p.Rank(), 1 - p.Rank(), acp.ChannelOptions{}, acp.ErrRank},
+			{0, 1, acp.ChannelOptions{SlotSize: 12}, acp.ErrOptions},
+			{0, 1, acp.ChannelOptions{SlotSize: 8}, acp.ErrOptions},
+			{0, 1, acp.ChannelOptions{Slots: -1}, acp.ErrOptions},
+			{0, 1, acp.ChannelOptions{Slots: 1 << 20}, acp.ErrOptions},
+		} {
+			_, err := p.NewChannel(c.from, c.to, c.o)
+			require.ErrorIs(t, err, c.want)
+			var e *acp.Error
+			require.True(t, errors.As(err, &e))
+			require.Equal(t, p.Rank(), e.Rank)
+		}
+		ch, err := p.NewChannel(0, 1, acp.ChannelOptions{SlotSize: 64})
+		require.NoError(t, err)
+		wrong := ch.Recv
+		if p.Rank() == 1 {
+			wrong = ch.Send
+		}
+		_, err = wrong(make([]byte, 8)).Wait(ctx)
+		require.ErrorIs(t, err, acp.ErrRole)
+		free := ch.Free()
+		for _, use := range []func() *acp.Request{func() *acp.Request { return ch.Send(nil) }, func() *acp.Request { return ch.Recv(nil) }, ch.Free} {
+			_, err = use().Wait(ctx)
+			require.ErrorIs(t, err, acp.ErrFreed)
+			require.ErrorContains(t, err, "channel 0 from rank 0 to rank 1")
+		}
+		if _, err := free.Wait(ctx); err != nil {
+			return err
+		}
+		_, err = ch.Free().Wait(ctx)
+		require.ErrorIs(t, err, acp.ErrFreed)
+		return nil
+	}))
+}
+
+// TestReceiverFreesFirst: a receiver that has enough frees its end, and the sender can send all the same, until
+// it frees its own.
+func TestReceiverFreesFirst(t *testing.T) {
+	for name, o := range variants {
+		t.Run(name, func(t *testing.T) {
+			o.SlotSize = 64
+			both(t, o, o, func(_ *acp.Process, ch *acp.Channel) error {
+				for i := range 50 {
+					if _, err := ch.Send(message(200, i)).Wait(ctx); err != nil {
+						return err
+					}
+				}
+				_, err := ch.Free().Wait(ctx)
+				return err
+			}, func(_ *acp.Process, ch *acp.Channel) error {
+				if _, err := ch.Recv(make([]byte, 200)).Wait(ctx); err != nil {
+					return err
+				}
+				_, err := ch.Free().Wait(ctx)
+				return err
+			})
+		})
+	}
+}
+
+// TestMemoryComesBack: channels that are freed leave nothing behind, so there can be any number one after the
+// other: more than there are regions.
+func TestMemoryComesBack(t *testing.T) {
+	for name, o := range variants {
+		t.Run(name, func(t *testing.T) {
+			o.SlotSize, o.Slots = 16, 1
+			require.NoError(t, acptest.Run(1, func(p *acp.Process) error {
+				for i := range 5000 {
+					in, err := p.NewChannel(0, 0, o)
+					if err != nil {
+						return fmt.Errorf("channel %d: %w", i, err)
+					}
+					out, err := p.NewChannel(0, 0, o)
+					if err != nil {
+						return fmt.Errorf("channel %d: %w", i, err)
+					}
+					r := in.Recv(make([]byte, 8))
+					out.Send(make([]byte, 8))
+					if n, err := r.Wait(ctx); n != 8 || err != nil {
+						return fmt.Errorf("channel %d: %d bytes, %w", i, n, err)
+					}
+					f := out.Free()
+					if _, err := in.Free().Wait(ctx); err != nil {
+						return err
+					}
+					if _, err := f.Wait(ctx); err != nil {
+						return err
+					}
+				}
+				return nil
+			}))
+		})
+	}
+}

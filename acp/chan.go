@@ -1,0 +1,105 @@
+package acp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"reflect"
+	"unsafe"
+)
+
+// Chan is an end of a channel of values, in the manner of Go's channels: its methods wait. Values are sent as
+// they are in memory, so T has no pointers, slices, strings, maps, channels, functions or interfaces in it. Its
+// methods may be called from any goroutine.
+type Chan[T any] struct{ ch *Channel }
+
+// NewChan makes this rank's end of a channel of values from one rank to another: see Process.NewChannel.
+func NewChan[T any](p *Process, sender, receiver int, o ChannelOptions) (*Chan[T], error) {
+	if t := reflect.TypeFor[T](); !flat(t) {
+		return nil, p.wrong("create channel", fmt.Sprintf("of %v", t), fmt.Errorf("%w: its values refer to memory of this process", ErrOptions))
+	}
+	ch, err := p.NewChannel(sender, receiver, o)
+	if err != nil {
+		return nil, err
+	}
+	return &Chan[T]{ch}, nil
+}
+
+// flat reports whether values of a type can be sent as they are in memory.
+func flat(t reflect.Type) bool {
+	switch k := t.Kind(); {
+	case k == reflect.Array:
+		return flat(t.Elem())
+	case k == reflect.Struct:
+		for i := range t.NumField() {
+			if !flat(t.Field(i).Type) {
+				return false
+			}
+		}
+		return true
+	default:
+		return k >= reflect.Bool && k <= reflect.Complex128 && k != reflect.Uintptr
+	}
+}
+
+// Channel is the channel of bytes that the values go through.
+func (c *Chan[T]) Channel() *Channel { return c.ch }
+
+// Send sends a value. It returns when the value is in a slot, as far as there are any.
+func (c *Chan[T]) Send(ctx context.Context, v T) error {
+	_, err := c.ch.Send(bytesOf(unsafe.Slice(&v, 1))).Wait(ctx)
+	return err
+}
+
+// SendSlice sends values in one message, to a RecvSlice.
+func (c *Chan[T]) SendSlice(ctx context.Context, v []T) error {
+	_, err := c.ch.Send(bytesOf(v)).Wait(ctx)
+	return err
+}
+
+// Recv receives the next value. When the sender has closed its end, and all is received, it is ErrEnd.
+func (c *Chan[T]) Recv(ctx context.Context) (v T, err error) {
+	n, err := c.ch.Recv(bytesOf(unsafe.Slice(&v, 1))).Wait(ctx)
+	if size := int(unsafe.Sizeof(v)); err == nil && n != size {
+		err = c.ch.p.wrong("receive", "on "+c.ch.String(), fmt.Errorf("%w: a message of %d bytes is no %T of %d", ErrLength, n, v, size))
+	}
+	return v, err
+}
+
+// RecvSlice receives the next message into v, and returns how many values it has brought: the smaller number,
+// if they differ.
+func (c *Chan[T]) RecvSlice(ctx context.Context, v []T) (n int, err error) {
+	n, err = c.ch.Recv(bytesOf(v)).Wait(ctx)
+	var one T
+	if size := int(unsafe.Sizeof(one)); size > 0 {
+		n /= size
+	}
+	return n, err
+}
+
+// All are the values until the sender closes its end. An error is the last.
+//
+//	for v, err := range c.All(ctx) {
+func (c *Chan[T]) All(ctx context.Context) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for {
+			v, err := c.Recv(ctx)
+			if errors.Is(err, ErrEnd) || !yield(v, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// Close frees this end: see Channel.Free. Both ends do so.
+func (c *Chan[T]) Close(ctx context.Context) error {
+	_, err := c.ch.Free().Wait(ctx)
+	return err
+}
+
+// bytesOf is the memory of values.
+func bytesOf[T any](v []T) []byte {
+	var one T
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(v))), len(v)*int(unsafe.Sizeof(one)))
+}
