@@ -1,0 +1,83 @@
+// Ringshift is the program of figure 2 of the ACP paper: an array that is spread over all ranks is
+// shifted by one place, over and over, the last element of each rank's part to its right neighbour by a
+// channel. Two channels are all that a rank has, however many ranks there are.
+//
+//	go run ./cmd/softrnic mpirun -n 4 ./examples/acp/ringshift -steps 10000
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"log"
+	"os"
+	"slices"
+
+	"github.com/softrnic/softrnic/acp"
+	"github.com/softrnic/softrnic/rnic"
+	"github.com/softrnic/softrnic/verbs"
+)
+
+// part is how many elements a rank has.
+const part = 100
+
+func main() {
+	steps := flag.Int("steps", 10000, "how often to shift")
+	imm := flag.Bool("imm", false, "signal by immediate data")
+	flag.Parse()
+	p, err := acp.Init(func() (verbs.Device, error) { return rnic.Open(rnic.Options{}) }, acp.Options{})
+	check(err)
+	check(shift(p, *steps, acp.ChannelOptions{SlotSize: 64, Imm: *imm}, os.Stdout))
+	check(p.Finalize())
+}
+
+// shift does it, and looks whether all is where it has to be.
+func shift(p *acp.Process, steps int, o acp.ChannelOptions, out io.Writer) error {
+	ctx := context.Background()
+	left, right := (p.Rank()+p.Size()-1)%p.Size(), (p.Rank()+1)%p.Size()
+	in, err := acp.NewChan[int64](p, left, p.Rank(), o)
+	if err != nil {
+		return err
+	}
+	to, err := acp.NewChan[int64](p, p.Rank(), right, o)
+	if err != nil {
+		return err
+	}
+	buf := make([]int64, part)
+	for i := range buf {
+		buf[i] = int64(p.Rank()*part + i)
+	}
+	for range steps {
+		if err := to.Send(ctx, buf[part-1]); err != nil { // it is on its way, or in a slot
+			return err
+		}
+		last, err := in.Recv(ctx)
+		if err != nil {
+			return err
+		}
+		buf = slices.Insert(buf[:part-1], 0, last)
+	}
+	if err := to.Close(ctx); err != nil {
+		return err
+	}
+	if err := in.Close(ctx); err != nil {
+		return err
+	}
+	all := p.Size() * part
+	for i, have := range buf {
+		if want := ((p.Rank()*part+i-steps)%all + all) % all; have != int64(want) {
+			return fmt.Errorf("element %d of rank %d is %d, not %d", i, p.Rank(), have, want)
+		}
+	}
+	if p.Rank() == 0 {
+		_, err = fmt.Fprintf(out, "%d elements of %d ranks are shifted by %d.\n", all, p.Size(), steps)
+	}
+	return err
+}
+
+func check(err error) {
+	if err != nil {
+		log.Fatal(err) // mpirun ends the others
+	}
+}
