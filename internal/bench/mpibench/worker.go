@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/softrnic/softrnic/internal/bench/proc"
+	"github.com/softrnic/softrnic/internal/bench/procpmi"
 	"github.com/softrnic/softrnic/mpi"
 	"github.com/softrnic/softrnic/mpi/imb"
 	"github.com/softrnic/softrnic/mpi/nas"
@@ -63,7 +64,7 @@ func init() {
 		if !ok {
 			return fmt.Errorf("mpibench: no carrier %q", c.Over)
 		}
-		if o.Manager, err = newManager(ctx, w); err != nil {
+		if o.Manager, err = procpmi.New(ctx, w); err != nil {
 			return err
 		}
 		world, err := mpi.Init(func() (verbs.Device, error) { return rnic.Open(rnic.Options{}) }, o)

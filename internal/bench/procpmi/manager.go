@@ -1,4 +1,4 @@
-package mpibench
+package procpmi
 
 import (
 	"context"
@@ -22,7 +22,8 @@ type manager struct {
 	known map[string]string
 }
 
-func newManager(ctx context.Context, w *proc.Worker) (*manager, error) {
+// New returns the manager of a worker's rank, which is the worker's. All workers of the group call it.
+func New(ctx context.Context, w *proc.Worker) (pmi.Manager, error) {
 	ids, err := proc.Exchange(ctx, w, rand.Text())
 	if err != nil {
 		return nil, err

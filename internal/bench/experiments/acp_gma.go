@@ -1,0 +1,76 @@
+package experiments
+
+import (
+	"context"
+
+	"github.com/softrnic/softrnic/internal/bench"
+	"github.com/softrnic/softrnic/internal/bench/acpbench"
+	"github.com/softrnic/softrnic/internal/bench/measure"
+	"github.com/softrnic/softrnic/internal/bench/verbsbench"
+)
+
+func init() {
+	bench.Register(&bench.Experiment{
+		Name:   "acp-gma",
+		Source: "ACP fig. 6",
+		Layer:  bench.LayerACP,
+		Claim:  "A copy of 8 bytes from the global memory of another rank takes at most 1.5 times a bare RC read.",
+		Axes:   []bench.Axis{{Name: "length of a copy", Unit: measure.Bytes}},
+		Params: []bench.Param{
+			{Name: "sizes", Kind: bench.Ints, Default: "8,64,1KiB,4KiB,32KiB,256KiB,1MiB", Quick: "8,32KiB", Max: 2 << 20, Doc: "bytes of a copy"},
+			{Name: "ranks", Kind: bench.Int, Default: "3", Quick: "2", Min: 2, Max: 64, Doc: "ranks of the job; with three there also are copies from the second to the third"},
+			{Name: "rounds", Kind: bench.Int, Default: "7", Quick: "3", Doc: "alternating rounds at each point"},
+			{Name: "iters", Kind: bench.Int, Default: "1000", Quick: "300", Doc: "copies in a round"},
+		},
+		Tour: bench.Settings{"sizes": "8"},
+		Run:  acpGMA,
+	})
+}
+
+// copyOverRead is how long a copy may take, over a read: it comes with a handle.
+const copyOverRead = 1.5
+
+func acpGMA(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
+	sizes := r.Ints("sizes")
+	r.Plan(1 + len(sizes))
+	r.Step("%d ranks", r.Int("ranks"))
+	job, err := acpbench.Open(ctx, acpbench.Config{Ranks: r.Int("ranks")})
+	if err != nil {
+		return bench.Verdict{}, err
+	}
+	defer job.Close()
+	pair, err := verbsbench.OpenPair(ctx, verbsbench.Config{})
+	if err != nil {
+		return bench.Verdict{}, err
+	}
+	defer pair.Close()
+	var j judge
+	for _, size := range sizes {
+		r.Step("%d B", size)
+		read, err := pair.PingPong(ctx, verbsbench.PingOptions{Op: verbsbench.RCRead, Size: size})
+		if err != nil {
+			return bench.Verdict{}, err
+		}
+		iters := r.Int("iters")
+		var turns lineup
+		turns.addPing(string(verbsbench.RCRead), read, iters)
+		for _, way := range []acpbench.Way{acpbench.RemoteToLocal, acpbench.LocalToRemote, acpbench.RemoteToRemote} {
+			if way != acpbench.RemoteToRemote || r.Int("ranks") > 2 {
+				turns.add(string(way), job.Copies(way, size, iters))
+			}
+		}
+		samples, err := turns.run(ctx, r.Int("rounds"))
+		if err != nil {
+			return bench.Verdict{}, err
+		}
+		at := bench.Point{X: float64(size), XUnit: measure.Bytes, YUnit: measure.Microseconds}
+		ratios := r.EmitAgainst(at, samples[0], samples[1:]...)
+		if size == 8 {
+			j.atMost("remote-to-local over rc-read", ratios[0], copyOverRead)
+		}
+		if err := read.Close(ctx); err != nil {
+			return bench.Verdict{}, err
+		}
+	}
+	return j.verdict(), nil
+}

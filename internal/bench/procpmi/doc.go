@@ -1,0 +1,9 @@
+// Package procpmi is the process manager of ranks that are workers of package proc: what
+// a rank wants the others to know goes through their parent, in exchanges.
+//
+//	proc.Register("bench", "rank", func(ctx context.Context, w *proc.Worker) error {
+//		m, err := procpmi.New(ctx, w) // a pmi.Manager
+//		world, err := mpi.Init(open, mpi.Options{Manager: m})
+//		...
+//	})
+package procpmi
