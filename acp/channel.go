@@ -214,8 +214,16 @@ func (ch *Channel) fail(why error) {
 	if ch.recv != nil {
 		delete(ch.p.channels.seekers, asking{int(ch.peer), ch.number})
 	}
+	over := ch.recv != nil && ch.bye // all has come that there was: nothing is lost
 	for r := ch.pop(); r != nil; r = ch.pop() {
-		r.end(why)
+		switch {
+		case over && r.kind == freeing:
+			r.end(nil)
+		case over:
+			r.end(ErrEnd)
+		default:
+			r.end(why)
+		}
 	}
 	ch.p.turns.events++
 	ch.p.channels.activate(ch) // for release, when nothing is under way any more

@@ -9,11 +9,12 @@ import (
 
 // stepConnect has a sending end go on with its connection: enter the request, see the answer.
 func (ch *Channel) stepConnect() (watch bool) {
+	if ch.asks {
+		return false // what is under way tells when it is done
+	}
 	if ch.state == connecting {
-		if !ch.asks {
-			ch.enter()
-		}
-		return true
+		ch.enter()
+		return false
 	}
 	state := ch.control(protocol.AnswerOffset) // visible last: the rest may be looked at behind it only
 	if protocol.StateOf(state) == protocol.Asking {
@@ -25,9 +26,9 @@ func (ch *Channel) stepConnect() (watch bool) {
 			ch.fail(fmt.Errorf("%w: its end has %d slots at %v", ErrBroken, a.Slots, a.Control))
 			return false
 		}
-		ch.remote, ch.far, ch.state = a.Control, a.ID, open
+		ch.remote, ch.far = a.Control, a.ID
 		ch.send.Connect(int(a.Slots))
-		return ch.stepSend()
+		ch.touch()
 	case protocol.Refused:
 		ch.fail(fmt.Errorf("%w: %d bytes here and %d at rank %d", ErrSlotSize, ch.size, a.SlotSize, ch.peer))
 	case protocol.Mixed:
@@ -60,6 +61,27 @@ func (e *entering) accessed(a *access, err error) {
 		ch.state = entered
 	default:
 		ch.probe++ // somebody else's: the next one
+	}
+	ch.p.channels.activate(ch)
+}
+
+// touch writes nothing to the receiver's memory, so that it is known from now on where that is: a send is
+// complete when its message is in a slot, and must not need the program any more to leave from there.
+func (ch *Channel) touch() {
+	a := ch.p.newAccess(ch.remote, 0, (*touching)(ch))
+	a.Kind = fabric.Put
+	ch.asks = true
+	ch.p.start(a)
+}
+
+// touching hears that it is known.
+type touching Channel
+
+func (e *touching) accessed(_ *access, err error) {
+	ch := (*Channel)(e)
+	ch.asks = false
+	if ch.state = open; err != nil {
+		ch.fail(fmt.Errorf("connecting: %w", err))
 	}
 	ch.p.channels.activate(ch)
 }

@@ -162,7 +162,9 @@ func (p *Process) lead(ctx context.Context, w waitable) {
 }
 
 // watches reports whether something may happen that nothing tells but memory.
-func (p *Process) watches() bool { return p.barrier.round || len(p.channels.active) > 0 }
+func (p *Process) watches() bool {
+	return p.barrier.round || len(p.channels.active) > 0 || len(p.channels.seekers) > 0
+}
 
 // suspect asks those that are waited for whether they are there.
 func (p *Process) suspect() {

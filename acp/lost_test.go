@@ -1,0 +1,182 @@
+package acp_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/acp"
+	"github.com/softrnic/softrnic/acp/fabric/rc"
+	"github.com/softrnic/softrnic/cm"
+	"github.com/softrnic/softrnic/mpi/pmi"
+	"github.com/softrnic/softrnic/rnic"
+	"github.com/softrnic/softrnic/verbs"
+)
+
+// stage is what two ranks are at when one of them dies.
+type stage string
+
+var stages = []stage{"connecting", "idle", "transfer", "free"}
+
+// TestPeerDies: rank 1 dies in each stage of a channel with rank 0, as sender and as receiver. Rank 0 hears of it
+// by name, whatever it waits for, and its channel with rank 2 loses nothing.
+func TestPeerDies(t *testing.T) {
+	for name, o := range variants {
+		o.SlotSize, o.Slots = 64, 2
+		for _, s := range stages {
+			for _, sends := range []bool{false, true} {
+				t.Run(fmt.Sprintf("%s/%s/%v", name, s, sends), func(t *testing.T) {
+					t.Parallel()
+					die(t, o, s, sends)
+				})
+			}
+		}
+	}
+}
+
+func die(t *testing.T, o acp.ChannelOptions, s stage, sends bool) {
+	from, to := 1, 0
+	if sends { // rank 0 does
+		from, to = 0, 1
+	}
+	ready, dead := make(chan struct{}), make(chan struct{})
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	errs := make(chan error, 3)
+	for rank, m := range pmi.NewLocal(3) {
+		go func() {
+			var dev *rnic.Device
+			p, err := acp.Init(func() (_ verbs.Device, err error) {
+				dev, err = rnic.Open(rnic.Options{})
+				return dev, err
+			}, acp.Options{Manager: m, Patience: 50 * time.Millisecond, RC: rc.Options{
+				CM: cm.Options{Retries: 4}}})
+			if err != nil {
+				errs <- err
+				return
+			}
+			switch rank {
+			case 0:
+				err = survive(ctx, p, from, to, o, s, ready, dead)
+			case 1:
+				err = live(ctx, p, from, to, o, s)
+				if err == nil {
+					<-ready
+				}
+				_ = dev.SetImpair("loss 100%") // nobody hears that it leaves
+				close(dead)
+			case 2:
+				err = bystand(ctx, p, o)
+			}
+			if rank != 1 && err == nil {
+				if lost := p.Finalize(); lost == nil {
+					err = fmt.Errorf("rank %d: nobody has died", rank)
+				}
+			} else {
+				_ = p.Close()
+			}
+			if err != nil {
+				cancel(err) // the others need not wait
+			}
+			errs <- err
+		}()
+	}
+	require.NoError(t, errors.Join(<-errs, <-errs, <-errs))
+}
+
+// live is what rank 1 does before it dies.
+func live(ctx context.Context, p *acp.Process, from, to int, o acp.ChannelOptions, s stage) error {
+	if s == "connecting" {
+		return nil
+	}
+	ch, err := p.NewChannel(from, to, o)
+	if err != nil {
+		return err
+	}
+	r := ch.Recv(make([]byte, 8))
+	if from == 1 {
+		r = ch.Send(make([]byte, 8))
+	}
+	_, err = r.Wait(ctx)
+	return err
+}
+
+// survive is what rank 0 does.
+func survive(ctx context.Context, p *acp.Process, from, to int, o acp.ChannelOptions, s stage, ready, dead chan struct{}) error {
+	ch, err := p.NewChannel(from, to, o)
+	if err != nil {
+		return err
+	}
+	other, err := p.NewChannel(0, 2, o)
+	if err != nil {
+		return err
+	}
+	use := func(n int) *acp.Request {
+		if from == 0 {
+			return ch.Send(make([]byte, n))
+		}
+		return ch.Recv(make([]byte, n))
+	}
+	if s != "connecting" {
+		if _, err := use(8).Wait(ctx); err != nil {
+			return err
+		}
+	}
+	var r *acp.Request
+	if s == "transfer" {
+		r = use(10000)
+	}
+	close(ready)
+	<-dead
+	if r == nil && s != "free" {
+		r = use(10000)
+	}
+	if s == "free" {
+		r = ch.Free()
+	}
+	if _, err := r.Wait(ctx); !lostOrFreed(err, s, from == 0) {
+		return fmt.Errorf("%s: %w", s, err)
+	}
+	for i := range 20 {
+		if _, err := other.Send(message(100, i)).Wait(ctx); err != nil {
+			return fmt.Errorf("with rank 2: %w", err)
+		}
+	}
+	if _, err := other.Free().Wait(ctx); err != nil {
+		return err
+	}
+	if s == "free" {
+		return nil
+	}
+	for _, again := range []*acp.Request{use(8), ch.Free()} {
+		if _, err := again.Wait(ctx); !lostOrFreed(err, s, false) {
+			return fmt.Errorf("%s, once more: %w", s, err)
+		}
+	}
+	return nil
+}
+
+// lostOrFreed reports whether an error names the loss. A sender's end is freed when that has been put.
+func lostOrFreed(err error, s stage, sender bool) bool {
+	return errors.Is(err, acp.ErrLost) || err == nil && s == "free" && sender
+}
+
+// bystand is what rank 2 does: it receives all.
+func bystand(ctx context.Context, p *acp.Process, o acp.ChannelOptions) error {
+	ch, err := p.NewChannel(0, 2, o)
+	if err != nil {
+		return err
+	}
+	buf := make([]byte, 100)
+	for i := range 20 {
+		if n, err := ch.Recv(buf).Wait(ctx); err != nil || string(buf[:n]) != string(message(100, i)) {
+			return fmt.Errorf("message %d at rank 2: %d bytes, %w", i, n, err)
+		}
+	}
+	_, err = ch.Free().Wait(ctx)
+	return err
+}
