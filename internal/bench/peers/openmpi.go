@@ -82,15 +82,16 @@ func (o *OpenMPI) Measure(ctx context.Context, ranks int, test string, bytes, ro
 	return v, nil
 }
 
-// overTCP starts ranks that talk by TCP on the loopback interface, as many as
-// there are CPUs on one each, and more in turns.
+// overTCP starts ranks that talk by TCP on the loopback interface: as many as
+// there are CPUs on one each, where they poll, and more in turns.
 func overTCP(mpirun string, ranks int) []string {
-	bind := "core"
+	bind, yield := "hwthread", "0"
 	if ranks > runtime.NumCPU() {
-		bind = "none"
+		bind, yield = "none", "1"
 	}
 	const loopback = "127.0.0.0/8"
-	return []string{mpirun, "--allow-run-as-root", "--oversubscribe", "--bind-to", bind,
+	return []string{mpirun, "--allow-run-as-root", "--oversubscribe", "--use-hwthread-cpus", "--bind-to", bind,
+		"--mca", "mpi_yield_when_idle", yield,
 		"--mca", "pml", "ob1", "--mca", "osc", "^sm,ucx", "--mca", "btl", "tcp,self",
 		"--mca", "btl_tcp_if_include", loopback, "--mca", "oob_tcp_if_include", loopback,
 		"-n", strconv.Itoa(ranks)}
