@@ -16,6 +16,7 @@ func TestHeadersRoundTrip(t *testing.T) {
 	checkHeader(t, "AETH", wire.AETHLen, wire.ParseAETH, nil)
 	checkHeader(t, "AtomicETH", wire.AtomicETHLen, wire.ParseAtomicETH, nil)
 	checkHeader(t, "AtomicAckETH", wire.AtomicAckETHLen, wire.ParseAtomicAckETH, nil)
+	checkHeader(t, "SackETH", wire.SackETHLen, wire.ParseSackETH, nil)
 	checkHeader(t, "ImmDt", wire.ImmLen, wire.ParseImmDt, nil)
 	checkHeader(t, "IETH", wire.IETHLen, wire.ParseIETH, nil)
 	checkHeader(t, "DETH", wire.DETHLen, wire.ParseDETH, func(b []byte) { b[4] = 0 })

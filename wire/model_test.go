@@ -139,6 +139,9 @@ func encode(p *wire.Packet) []byte {
 	if i.AtomicAckETH {
 		put(wire.AtomicAckETHLen, p.AtomicAckETH())
 	}
+	if i.SackETH {
+		put(wire.SackETHLen, p.SackETH())
+	}
 	if i.Imm {
 		put(wire.ImmLen, wire.ImmDt(p.Imm()))
 	}

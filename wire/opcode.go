@@ -49,6 +49,17 @@ const (
 	UDSendOnlyImm    Opcode = 0x65
 	CNP              Opcode = 0x81
 
+	// RDMA over UD, between softrnics that have agreed on it: see
+	// docs/ud-rdma.md. Codes from 0xC0 on are the manufacturers' (IBTA volume 1,
+	// 9.2.1); these are those of RC with its class bits.
+	UDXWriteOnly    Opcode = 0xCA
+	UDXReadRequest  Opcode = 0xCC
+	UDXReadResponse Opcode = 0xD0
+	UDXAck          Opcode = 0xD1
+	UDXAtomicAck    Opcode = 0xD2
+	UDXCmpSwap      Opcode = 0xD3
+	UDXFetchAdd     Opcode = 0xD4
+
 	// NoOpcode is not a valid code: Compose returns it for what does not exist.
 	NoOpcode Opcode = 0xFF
 )
@@ -62,12 +73,13 @@ const (
 	ClassUC               // unreliable connection
 	ClassUD               // unreliable datagram
 	ClassCNP              // congestion notification, for QPs of every type
+	ClassUDX              // RDMA over UD: ours
 	numClasses
 )
 
-var classNames = [numClasses]string{"RC", "UC", "UD", "CNP"}
+var classNames = [numClasses]string{"RC", "UC", "UD", "CNP", "UDX"}
 
-// String returns "RC", "UC", "UD" or "CNP".
+// String returns "RC", "UC", "UD", "CNP" or "UDX".
 func (c Class) String() string {
 	if c < numClasses {
 		return classNames[c]
@@ -155,7 +167,7 @@ type Info struct {
 	Request, Response bool // CNP is neither
 
 	// Extended headers present, in the order of the wire.
-	DETH, RETH, AtomicETH, AETH, AtomicAckETH, Imm, IETH bool
+	DETH, RETH, AtomicETH, AETH, AtomicAckETH, SackETH, Imm, IETH bool
 
 	HeaderLen    int         // bytes of BTH and extended headers
 	Payload      PayloadRule // what may follow them

@@ -50,6 +50,13 @@ func spec(t *testing.T) map[wire.Opcode]specOpcode {
 		0x64: {"UD_SEND_ONLY", "DETH", "O", true},
 		0x65: {"UD_SEND_ONLY_IMM", "DETH,ImmDt", "O", true},
 		0x81: {"CNP", "-", "-", false},
+		0xCA: {"UDX_WRITE_ONLY", "DETH,RETH", "O", false}, // from here on ours: docs/ud-rdma.md
+		0xCC: {"UDX_READ_REQUEST", "DETH,RETH", "-", false},
+		0xD0: {"UDX_READ_RESPONSE", "DETH,RETH", "O", false},
+		0xD1: {"UDX_ACKNOWLEDGE", "DETH,AETH,SackETH", "-", false},
+		0xD2: {"UDX_ATOMIC_ACKNOWLEDGE", "DETH,AETH,AtomicAckETH", "-", false},
+		0xD3: {"UDX_COMPARE_SWAP", "DETH,AtomicETH", "-", false},
+		0xD4: {"UDX_FETCH_ADD", "DETH,AtomicETH", "-", false},
 	}
 	for line := range strings.Lines(strings.TrimSpace(specOpcodes)) {
 		f := strings.Fields(line)
@@ -73,7 +80,7 @@ func hexByte(t *testing.T, s string) byte {
 }
 
 var headerLens = map[string]int{
-	"-": 0, "DETH": 8, "RETH": 16, "AtomicETH": 28, "AETH": 4, "AtomicAckETH": 8, "ImmDt": 4, "IETH": 4,
+	"-": 0, "DETH": 8, "RETH": 16, "AtomicETH": 28, "AETH": 4, "AtomicAckETH": 8, "SackETH": 8, "ImmDt": 4, "IETH": 4,
 }
 
 func headersOf(i *wire.Info) string {
@@ -83,7 +90,7 @@ func headersOf(i *wire.Info) string {
 		name    string
 	}{
 		{i.DETH, "DETH"}, {i.RETH, "RETH"}, {i.AtomicETH, "AtomicETH"}, {i.AETH, "AETH"},
-		{i.AtomicAckETH, "AtomicAckETH"}, {i.Imm, "ImmDt"}, {i.IETH, "IETH"},
+		{i.AtomicAckETH, "AtomicAckETH"}, {i.SackETH, "SackETH"}, {i.Imm, "ImmDt"}, {i.IETH, "IETH"},
 	} {
 		if x.present {
 			h = append(h, x.name)
@@ -97,7 +104,7 @@ func headersOf(i *wire.Info) string {
 
 func TestOpcodeTable(t *testing.T) {
 	want := spec(t)
-	require.Len(t, want, 23+12+2+1)
+	require.Len(t, want, 23+12+2+1+7)
 	payloads := map[string]wire.PayloadRule{
 		"-": wire.PayloadNone, "P": wire.PayloadMTU, "L": wire.PayloadSome, "O": wire.PayloadAny,
 	}

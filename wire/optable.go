@@ -41,8 +41,9 @@ const (
 	atomicETH
 	aeth
 	atomicAckETH
-	reserved16     // the 16 reserved bytes of a CNP
-	none       ext = 0
+	reserved16 // the 16 reserved bytes of a CNP
+	sackETH
+	none ext = 0
 )
 
 // opcodes is the one table of opcodes.
@@ -100,6 +101,14 @@ var opcodes = func() (t [256]Info) {
 		{UDSendOnly, "UD_SEND_ONLY", ClassUD, OpSend, only, deth, PayloadAny, true},
 		{UDSendOnlyImm, "UD_SEND_ONLY_IMM", ClassUD, OpSend, only | imm, deth, PayloadAny, true},
 
+		{UDXWriteOnly, "UDX_WRITE_ONLY", ClassUDX, OpWrite, only, deth | reth, PayloadAny, false},
+		{UDXReadRequest, "UDX_READ_REQUEST", ClassUDX, OpReadRequest, only, deth | reth, PayloadNone, false},
+		{UDXReadResponse, "UDX_READ_RESPONSE", ClassUDX, OpReadResponse, only, deth | reth, PayloadAny, false},
+		{UDXAck, "UDX_ACKNOWLEDGE", ClassUDX, OpAck, only, deth | aeth | sackETH, PayloadNone, false},
+		{UDXAtomicAck, "UDX_ATOMIC_ACKNOWLEDGE", ClassUDX, OpAtomicAck, only, deth | aeth | atomicAckETH, PayloadNone, false},
+		{UDXCmpSwap, "UDX_COMPARE_SWAP", ClassUDX, OpCmpSwap, only, deth | atomicETH, PayloadNone, false},
+		{UDXFetchAdd, "UDX_FETCH_ADD", ClassUDX, OpFetchAdd, only, deth | atomicETH, PayloadNone, false},
+
 		{CNP, "CNP", ClassCNP, OpCNP, only, reserved16, PayloadNone, false},
 	} {
 		i := &t[r.code]
@@ -119,6 +128,7 @@ var opcodes = func() (t [256]Info) {
 		header(&i.AtomicETH, r.ext&atomicETH != 0, AtomicETHLen)
 		header(&i.AETH, r.ext&aeth != 0, AETHLen)
 		header(&i.AtomicAckETH, r.ext&atomicAckETH != 0, AtomicAckETHLen)
+		header(&i.SackETH, r.ext&sackETH != 0, SackETHLen)
 		header(&i.Imm, r.shape&imm != 0, ImmLen)
 		header(&i.IETH, r.shape&inv != 0, IETHLen)
 		if r.ext&reserved16 != 0 {

@@ -63,17 +63,28 @@ func (p *Packet) LengthFits(mtu int) bool {
 	return p.Info.Payload.Fits(len(p.Payload), mtu) && int(p.BTH.Pad) == PadFor(len(p.Payload))
 }
 
+// extended is what follows BTH and, in datagrams, DETH.
+func (p *Packet) extended() []byte {
+	if p.Info.DETH {
+		return p.Raw[BTHLen+DETHLen:]
+	}
+	return p.Raw[BTHLen:]
+}
+
+// SackETH decodes the header. Info.SackETH must be true.
+func (p *Packet) SackETH() SackETH { return ParseSackETH(p.extended()[AETHLen:]) }
+
 // RETH decodes the header. Info.RETH must be true.
-func (p *Packet) RETH() RETH { return ParseRETH(p.Raw[BTHLen:]) }
+func (p *Packet) RETH() RETH { return ParseRETH(p.extended()) }
 
 // AETH decodes the header. Info.AETH must be true.
-func (p *Packet) AETH() AETH { return ParseAETH(p.Raw[BTHLen:]) }
+func (p *Packet) AETH() AETH { return ParseAETH(p.extended()) }
 
 // AtomicETH decodes the header. Info.AtomicETH must be true.
-func (p *Packet) AtomicETH() AtomicETH { return ParseAtomicETH(p.Raw[BTHLen:]) }
+func (p *Packet) AtomicETH() AtomicETH { return ParseAtomicETH(p.extended()) }
 
 // AtomicAckETH decodes the header. Info.AtomicAckETH must be true.
-func (p *Packet) AtomicAckETH() AtomicAckETH { return ParseAtomicAckETH(p.Raw[BTHLen+AETHLen:]) }
+func (p *Packet) AtomicAckETH() AtomicAckETH { return ParseAtomicAckETH(p.extended()[AETHLen:]) }
 
 // Imm decodes the immediate data, the last header. Info.Imm must be true.
 func (p *Packet) Imm() uint32 { return uint32(ParseImmDt(p.Raw[p.Info.HeaderLen-ImmLen:])) }

@@ -109,6 +109,9 @@ func (t *Trace) describe(src, dst *Device, p *wire.Packet) string {
 	if p.Info.AtomicAckETH {
 		add("was %d", p.AtomicAckETH().Orig)
 	}
+	if p.Info.SackETH {
+		add("done %b", p.SackETH().Done)
+	}
 	if p.Info.DETH {
 		h := p.DETH()
 		add("qkey 0x%x from %s", h.QKey, t.qp(src, h.SrcQPN))

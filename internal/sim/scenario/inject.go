@@ -29,6 +29,7 @@ func (r *runner) inject(w *words) error {
 	at := wire.BTHLen
 	if info.DETH {
 		wire.DETH{QKey: uint32(w.number("qkey", "", uint64(q.qkey))), SrcQPN: uint32(w.number("src", "", 0))}.Put(buf[at:])
+		at += wire.DETHLen
 	}
 	if info.RETH || info.AtomicETH {
 		r.access(w, info, q, buf[at:])
@@ -39,6 +40,9 @@ func (r *runner) inject(w *words) error {
 	}
 	if info.AtomicAckETH {
 		wire.AtomicAckETH{Orig: w.number("was", "", 0)}.Put(buf[at:])
+	}
+	if info.SackETH {
+		wire.SackETH{Done: w.number("done", "", 0)}.Put(buf[at:])
 	}
 	if info.Imm {
 		wire.ImmDt(w.number("imm", "", 0)).Put(buf[info.HeaderLen-wire.ImmLen:])
