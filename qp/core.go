@@ -21,6 +21,7 @@ type Config struct {
 	Shared    SharedQueue // or nil
 	SignalAll bool
 	NoCredits bool
+	MaxRDMA   int // operations that a UD queue pair may have under way; 0: it has none
 
 	// LocalBuffer is what the adapter's own receive buffer holds, in bytes:
 	// it bounds the data that reads ask for at a time.
@@ -58,6 +59,8 @@ type Core struct {
 
 	requester
 	responder
+
+	rdma *rdma // UD: with peers that have agreed on it; nil: none
 
 	counters Counters
 	recorder Recorder
@@ -125,6 +128,9 @@ func New(cfg Config) *Core {
 	c.sq.limit, c.sq.maxSGE, c.sq.maxInline = uint32(cfg.Cap.MaxSendWR), max(1, cfg.Cap.MaxSendSGE), cfg.Cap.MaxInlineData
 	c.rq.limit, c.rq.maxSGE = uint32(cfg.Cap.MaxRecvWR), max(1, cfg.Cap.MaxRecvSGE)
 	c.readLimit = readLimit(cfg.LocalBuffer)
+	if cfg.MaxRDMA > 0 && cfg.Type == verbs.UD {
+		c.rdma = newRDMA(cfg.MaxRDMA)
+	}
 	c.portMTU = MaxMTU
 	if cfg.PortMTU > 0 {
 		c.portMTU = uint32(cfg.PortMTU)
@@ -150,6 +156,9 @@ func (c *Core) Type() verbs.QPType { return c.typ }
 
 // State is the current state.
 func (c *Core) State() verbs.QPState { return c.state }
+
+// HasRDMA reports whether the queue pair, one of UD, has RDMA with peers.
+func (c *Core) HasRDMA() bool { return c.rdma != nil }
 
 // Counters returns what the queue pair has counted so far.
 func (c *Core) Counters() Counters { return c.counters }
@@ -187,6 +196,7 @@ func (c *Core) Queued() (send, recv int) { return c.sq.len(), c.rq.len() }
 // reset forgets all work and every attribute.
 func (c *Core) reset() {
 	c.Abandon()
+	c.resetRDMA()
 	c.state = sReset
 	c.attr = verbs.QPAttr{}
 	c.path = wire.Path{}

@@ -86,6 +86,7 @@ func (c *Core) failResponse(now Time, p *wire.Packet, what string) {
 // flush completes all work with WR_FLUSH_ERR, in order.
 func (c *Core) flush(now Time) {
 	c.retry.Stop()
+	c.flushRDMA()
 	for c.sq.head != c.sq.tail {
 		c.flushHead(now, c.sq.at(c.sq.head))
 	}
@@ -97,6 +98,7 @@ func (c *Core) flush(now Time) {
 
 // flushSends completes all send requests with WR_FLUSH_ERR.
 func (c *Core) flushSends(now Time) {
+	c.flushRDMA()
 	for c.sq.head != c.sq.tail {
 		c.flushOne(c.sq.at(c.sq.head))
 	}

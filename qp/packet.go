@@ -32,6 +32,8 @@ func (c *Core) HandlePacket(now Time, p *wire.Packet) wire.Drop {
 		c.counters.CNPReceived++
 		c.window.Lost(now, max(c.rtt.Smoothed(), cnpSpacing))
 		return wire.DropNone
+	case p.Info.Class == wire.ClassUDX:
+		return c.handleRDMA(now, p)
 	case c.class == wire.ClassUD:
 		return c.handleDatagram(now, p)
 	case c.class == wire.ClassUC:
@@ -53,7 +55,7 @@ func (c *Core) admit(p *wire.Packet) wire.Drop {
 		if c.class == wire.ClassUD {
 			return wire.DropWrongTransport
 		}
-	case p.Info.Class != c.class:
+	case p.Info.Class != c.class && (p.Info.Class != wire.ClassUDX || c.rdma == nil):
 		return wire.DropWrongTransport
 	case !wire.PKeyMatch(p.BTH.PKey, c.pkey):
 		return wire.DropBadPKey
@@ -66,6 +68,9 @@ func (c *Core) admit(p *wire.Packet) wire.Drop {
 
 // Deadline is when Advance has to be called next, or 0 for never.
 func (c *Core) Deadline() Time {
+	if c.rdma != nil {
+		return c.rdma.deadline
+	}
 	if c.typ != verbs.RC || c.state != sRTS && c.state != sSQD {
 		return 0
 	}
@@ -79,6 +84,10 @@ func (c *Core) Deadline() Time {
 // Advance does what the time calls for: RNR waits end, timeouts fire, an
 // acknowledgement that nobody asked for becomes owed.
 func (c *Core) Advance(now Time) {
+	if c.rdma != nil {
+		c.advanceRDMA(now)
+		return
+	}
 	if c.Deadline() == 0 {
 		return // not in a state that answers
 	}

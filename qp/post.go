@@ -32,6 +32,9 @@ func (c *Core) PostSend(now Time, wrs []verbs.SendWR) (int, error) {
 }
 
 func (c *Core) postSend(wr *verbs.SendWR) error {
+	if c.rdma != nil && isRDMA(wr.Opcode) {
+		return c.postRDMA(wr)
+	}
 	if c.sq.full() {
 		return &verbs.OpError{Op: "post send", Object: c.String(), Err: verbs.ErrQueueFull}
 	}

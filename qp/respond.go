@@ -23,16 +23,22 @@ func (c *Core) Drain(now Time, out Out) bool {
 	if c.cnpDue && !c.sendCNP(now, out) {
 		return true
 	}
+	if c.rdma != nil {
+		return c.answerRDMA(now, out) || c.sendRequests(now, out) || c.sendRDMA(now, out)
+	}
 	return c.sendRequests(now, out)
 }
 
 // OwesAck reports whether DrainAck would send something.
-func (c *Core) OwesAck() bool { return c.acks.Owed() }
+func (c *Core) OwesAck() bool { return c.acks.Owed() || c.rdma != nil && len(c.rdma.owing) > 0 }
 
 // DrainAck lays out the acknowledgement that is owed, if any, unless it would
 // overtake responses that Drain has not laid out yet. It returns true when the
 // batch is full.
 func (c *Core) DrainAck(now Time, out Out) bool {
+	if c.rdma != nil {
+		return c.rdma.replies.n == 0 && c.acknowledgeRDMA(now, out)
+	}
 	return c.acks.Owed() && c.res.NextPending() == nil && !c.sendAck(now, out)
 }
 

@@ -22,6 +22,7 @@ type QP struct {
 	signalAll      bool
 	noCredits      bool
 	datagram       bool // UD or GSI: sends name an address handle
+	maxRDMA        int
 
 	// Guarded by the shard's lock.
 	dead       bool // destroyed
@@ -87,7 +88,7 @@ func (d *Device) createQP(pd *PD, a verbs.QPInitAttr) (_ *QP, err error) {
 	}
 	cfg := qp.Config{
 		Type: a.Type, Host: q, Memory: pd, Cap: a.Cap, SignalAll: a.SignalAll, NoCredits: a.NoCredits,
-		LocalBuffer: d.caps.RecvBuffer, PortMTU: d.mtu.Bytes(),
+		LocalBuffer: d.caps.RecvBuffer, PortMTU: d.mtu.Bytes(), MaxRDMA: a.MaxDatagramRDMA,
 	}
 	if q.srq != nil {
 		cfg.Shared = q.srq
@@ -129,13 +130,17 @@ func (q *QP) adopt(op string, a *verbs.QPInitAttr) error {
 			return bad(verbs.ErrInvalid, "SRQ must be a shared receive queue of this device")
 		}
 	}
+	if a.MaxDatagramRDMA != 0 && a.Type != verbs.UD {
+		return bad(verbs.ErrUnsupported, "MaxDatagramRDMA is for UD; %v has RDMA of its own, or none", a.Type)
+	}
+	q.maxRDMA = a.MaxDatagramRDMA
 	for _, l := range []struct {
 		name      string
 		have, max int
 	}{
 		{"MaxSendWR", a.Cap.MaxSendWR, maxQPWR}, {"MaxRecvWR", a.Cap.MaxRecvWR, maxQPWR},
 		{"MaxSendSGE", a.Cap.MaxSendSGE, maxSGE}, {"MaxRecvSGE", a.Cap.MaxRecvSGE, maxSGE},
-		{"MaxInlineData", a.Cap.MaxInlineData, maxInline},
+		{"MaxInlineData", a.Cap.MaxInlineData, maxInline}, {"MaxDatagramRDMA", a.MaxDatagramRDMA, qp.MaxRDMA},
 	} {
 		if l.have < 0 || l.have > l.max {
 			return bad(verbs.ErrLimit, "%s is %d, the device allows 0 to %d", l.name, l.have, l.max)
@@ -219,7 +224,7 @@ func (q *QP) Query() (verbs.QPAttr, verbs.QPInitAttr) {
 	defer q.shard.mu.Unlock()
 	init := verbs.QPInitAttr{
 		Type: q.core.Type(), SendCQ: q.sendCQ, RecvCQ: q.recvCQ, Cap: q.core.Cap(), SignalAll: q.signalAll,
-		NoCredits: q.noCredits,
+		NoCredits: q.noCredits, MaxDatagramRDMA: q.maxRDMA,
 	}
 	if q.srq != nil {
 		init.SRQ = q.srq
@@ -377,8 +382,8 @@ func (q *QP) Event(t verbs.EventType, why *verbs.Failure) {
 
 // report logs the first failure of a queue pair with its flight recorder.
 func (q *QP) report(wc *verbs.WC) {
-	if q.failed || wc.Status == verbs.WCWRFlushErr {
-		return
+	if q.failed || wc.Status == verbs.WCWRFlushErr || q.datagram && wc.Opcode != verbs.WCSend && !wc.Opcode.IsRecv() {
+		return // RDMA of a UD queue pair fails alone
 	}
 	q.failed = true
 	q.dev.log.Warn("queue pair failed", "device", q.dev.name, "qp", fmt.Sprintf("0x%x", q.num),

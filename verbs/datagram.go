@@ -1,5 +1,7 @@
 package verbs
 
+import "time"
+
 // DatagramRDMA is what a UD queue pair is, too, if its adapter can do RDMA without a
 // connection, and it was made with QPInitAttr.MaxDatagramRDMA: an extension, of which
 // the InfiniBand specification has nothing, and which leaves the wire only between
@@ -33,6 +35,10 @@ type PeerAttr struct {
 	QPN    uint32      // its queue pair: requests of others are dropped
 	Access AccessFlags // what it may do: some of AccessRemote
 	MTU    MTU         // of the path; 0: the port's
+
+	// GiveUp is how long it may answer nothing until requests fail with
+	// WCRetryExcErr; 0: 10 s.
+	GiveUp time.Duration
 }
 
 // PeerAH is an address handle of one peer, for RDMA and atomics. Sends to it take an

@@ -1,0 +1,144 @@
+package qp
+
+import (
+	"fmt"
+
+	"github.com/softrnic/softrnic/reliability"
+	"github.com/softrnic/softrnic/verbs"
+	"github.com/softrnic/softrnic/wire"
+)
+
+// handleAnswer takes what a peer says of our requests.
+func (p *Peer) handleAnswer(now Time, k *wire.Packet) wire.Drop {
+	switch k.Info.Operation {
+	case wire.OpAck:
+		return p.handleAck(now, k)
+	case wire.OpReadResponse:
+		return p.handleRead(now, k)
+	}
+	return p.handleAtomic(now, k)
+}
+
+// handleAck takes an acknowledgement of writes, or that a request was refused.
+func (p *Peer) handleAck(now Time, k *wire.Packet) wire.Drop {
+	psn, syndrome, done := k.BTH.PSN, k.AETH().Syndrome, k.SackETH().Done
+	switch {
+	case !psn.Less(p.next):
+		return wire.DropGhostResponse
+	case syndrome.Kind() == wire.KindNAK:
+		return p.refused(now, psn, syndrome)
+	case syndrome.Kind() != wire.KindAck:
+		return wire.DropBadSyndrome
+	}
+	if psn.Less(p.una.Add(-1)) || p.under == 0 {
+		return wire.DropNone // overtaken by a later one
+	}
+	p.heard(now)
+	lost := false
+	patience := Time(max(p.rtt.Smoothed(), 100*reliability.Microsecond))
+	for i := range reliability.ReplayWindow {
+		at := psn.Add(-i)
+		if p.under == 0 || at.Less(p.una) {
+			break
+		}
+		s := p.find(at)
+		switch {
+		case s == nil:
+		case done&(1<<i) == 0: // something that left later has come
+			if !s.lost && now-s.at > patience {
+				p.lose(s)
+				lost = true
+			}
+		case s.op.op == verbs.WRRDMAWrite:
+			p.answered(now, at, s)
+		}
+	}
+	if lost {
+		p.window.Lost(now, int64(patience))
+		p.activate()
+	}
+	return wire.DropNone
+}
+
+// refused takes a NAK: the operation fails, alone.
+func (p *Peer) refused(now Time, psn wire.PSN, syndrome wire.Syndrome) wire.Drop {
+	s := p.find(psn)
+	if s == nil {
+		return wire.DropDuplicate
+	}
+	status, cause := verbs.WCRemOpErr, ""
+	switch syndrome {
+	case wire.NakInvalidRequest:
+		status, cause = verbs.WCRemInvReqErr, "the peer does not permit it to us (verbs.PeerAttr.Access), or the memory of an atomic is not aligned to 8 bytes there"
+	case wire.NakRemoteAccess:
+		status, cause = verbs.WCRemAccessErr, "wrong rkey or a stale one, a range outside the region, or a region of another protection domain or without the permission"
+	}
+	o := s.op
+	o.fail(status, &verbs.Failure{Event: fmt.Sprintf("peer answered %v (0x%02x)", syndrome, uint8(syndrome)), PSN: uint32(psn),
+		Key: o.rkey, Addr: o.remote, Length: o.length, Cause: cause})
+	p.heard(now)
+	p.answered(now, psn, s)
+	return wire.DropNone
+}
+
+// handleRead places a piece of what a read brings.
+func (p *Peer) handleRead(now Time, k *wire.Packet) wire.Drop {
+	s := p.find(k.BTH.PSN)
+	if s == nil {
+		return wire.DropDuplicate
+	}
+	o, h, n := s.op, k.RETH(), uint32(len(k.Payload))
+	off := h.VA - (o.remote + uint64(s.off))
+	if o.op != verbs.WRRDMARead || off >= uint64(max(s.n, 1)) || off%uint64(p.mtu) != 0 || n != min(p.mtu, s.n-uint32(off)) {
+		return wire.DropGhostResponse
+	}
+	piece := uint32(1) << (uint32(off) / p.mtu)
+	if s.got&piece != 0 {
+		return wire.DropDuplicate
+	}
+	c := p.core
+	p.heard(now)
+	if o.status == verbs.WCSuccess {
+		if m := c.scatter(o.sgl, s.off+uint32(off), k.Payload); !m.ok() {
+			o.fail(verbs.WCLocProtErr, localFailure(m))
+		}
+	}
+	c.counters.RcvdBytes += uint64(n)
+	c.reads.Acked(int(n))
+	s.got |= piece
+	order := s.order
+	switch all := uint32(1)<<p.pieces(s) - 1; {
+	case s.got == all:
+		p.answered(now, k.BTH.PSN, s)
+	case off+uint64(n) == uint64(s.n) && !s.lost:
+		p.lose(s) // pieces before the last are missing
+		p.activate()
+	}
+	if p.under > 0 {
+		p.overtaken(now, order)
+	}
+	return wire.DropNone
+}
+
+// handleAtomic takes what an atomic has found.
+func (p *Peer) handleAtomic(now Time, k *wire.Packet) wire.Drop {
+	s := p.find(k.BTH.PSN)
+	if s == nil {
+		return wire.DropDuplicate
+	}
+	if !isAtomic(s.op.op) {
+		return wire.DropGhostResponse
+	}
+	var b [8]byte
+	putHost(b[:], k.AtomicAckETH().Orig)
+	if m := p.core.scatter(s.op.sgl, 0, b[:]); !m.ok() {
+		s.op.fail(verbs.WCLocProtErr, localFailure(m))
+	}
+	p.heard(now)
+	order := s.order
+	p.answered(now, k.BTH.PSN, s)
+	if p.under > 0 {
+		p.overtaken(now, order)
+	}
+	return wire.DropNone
+}

@@ -1,0 +1,216 @@
+package qp
+
+import (
+	"fmt"
+
+	"github.com/softrnic/softrnic/verbs"
+)
+
+// rdmaOp is a posted read, write or atomic of a UD queue pair.
+type rdmaOp struct {
+	peer    *Peer
+	id      uint64
+	op      verbs.WROpcode
+	flags   verbs.SendFlags
+	sgl     []verbs.SGE
+	inline  []byte
+	length  uint32
+	issued  uint32 // bytes that have left at least once
+	started bool   // something has left
+	slots   int    // under way
+	remote  uint64
+	rkey    uint32
+	operand uint64
+	swap    uint64
+
+	status verbs.WCStatus // why it fails, once what is under way is over
+	why    *verbs.Failure
+}
+
+// PeerRoute is what a handle of a peer offers beside verbs.AH.
+type PeerRoute interface {
+	RDMAPeer() *Peer
+}
+
+// isRDMA tells the requests that are posted here.
+func isRDMA(op verbs.WROpcode) bool {
+	return op == verbs.WRRDMARead || op == verbs.WRRDMAWrite || isAtomic(op)
+}
+
+// postRDMA queues a request. It does not take room in the send queue, and nothing
+// else waits for it.
+func (c *Core) postRDMA(wr *verbs.SendWR) error {
+	r := c.rdma
+	n, err := c.rdmaLength(wr)
+	if err != nil {
+		return err
+	}
+	route, ok := wr.AH.(PeerRoute)
+	if !ok || route.RDMAPeer() == nil {
+		return c.invalid("post send", "RDMA of a UD queue pair needs the handle of a peer (verbs.PeerAH)")
+	}
+	p := route.RDMAPeer()
+	switch {
+	case p.core != c:
+		return c.invalid("post send", "the peer is one of another queue pair")
+	case p.closed:
+		return &verbs.OpError{Op: "post send", Object: c.String(), Err: verbs.ErrClosed, Detail: "the peer was destroyed"}
+	case !p.connected:
+		return &verbs.OpError{Op: "post send", Object: c.String(), Err: verbs.ErrNotConnected, Detail: "PeerAH.Connect has not been called"}
+	case r.ops >= r.most:
+		return &verbs.OpError{Op: "post send", Object: c.String(), Err: verbs.ErrQueueFull,
+			Detail: fmt.Sprintf("%d RDMA requests are under way, MaxDatagramRDMA is %d", r.ops, r.most)}
+	}
+	o := new(rdmaOp)
+	if k := len(r.free); k > 0 {
+		o, r.free = r.free[k-1], r.free[:k-1]
+	}
+	*o = rdmaOp{peer: p, id: wr.WRID, op: wr.Opcode, flags: wr.Flags, length: n, remote: wr.RemoteAddr, rkey: wr.RKey, operand: wr.CompareAdd, swap: wr.Swap,
+		sgl: append(o.sgl[:0], wr.SGList...), inline: append(o.inline[:0], wr.InlineData...)}
+	r.ops++
+	p.under++
+	p.waiting.push(o)
+	p.begin()
+	return nil
+}
+
+// rdmaLength checks the data of a request and returns its size in bytes.
+func (c *Core) rdmaLength(wr *verbs.SendWR) (uint32, error) {
+	inline := wr.Flags&verbs.SendInline != 0
+	n := capacity(wr.SGList)
+	switch {
+	case inline && wr.Opcode != verbs.WRRDMAWrite:
+		return 0, c.invalid("post send", "%v brings data back, which cannot be inline", wr.Opcode)
+	case inline && len(wr.SGList) != 0, !inline && len(wr.InlineData) != 0:
+		return 0, c.invalid("post send", "inline data goes into InlineData, with SendInline, and the rest into SGList")
+	case inline && len(wr.InlineData) > c.sq.maxInline:
+		return 0, &verbs.OpError{Op: "post send", Object: c.String(), Err: verbs.ErrLimit,
+			Detail: fmt.Sprintf("%d bytes of inline data, MaxInlineData is %d", len(wr.InlineData), c.sq.maxInline)}
+	case len(wr.SGList) > c.sq.maxSGE:
+		return 0, &verbs.OpError{Op: "post send", Object: c.String(), Err: verbs.ErrLimit,
+			Detail: fmt.Sprintf("%d scatter/gather elements, MaxSendSGE is %d", len(wr.SGList), c.sq.maxSGE)}
+	case n > MaxMessage:
+		return 0, c.tooLong(n, MaxMessage)
+	case isAtomic(wr.Opcode) && n != 8:
+		return 0, c.invalid("post send", "an atomic returns 8 bytes, the list has room for %d", n)
+	}
+	return uint32(n) + uint32(len(wr.InlineData)), nil
+}
+
+// begin makes sure that the peer is among those that are served.
+func (p *Peer) begin() {
+	r := p.core.rdma
+	if p.busyAt == 0 {
+		r.busy = append(r.busy, p)
+		p.busyAt = len(r.busy)
+	}
+	p.activate()
+}
+
+func (p *Peer) activate() {
+	if !p.active && p.under > 0 {
+		p.active = true
+		p.core.rdma.active.push(p)
+	}
+}
+
+// idle takes the peer off the lists when nothing of ours is under way to it.
+func (p *Peer) idle() {
+	r := p.core.rdma
+	if p.under > 0 || p.busyAt == 0 {
+		return
+	}
+	last := r.busy[len(r.busy)-1]
+	r.busy[p.busyAt-1], last.busyAt = last, p.busyAt
+	r.busy[len(r.busy)-1] = nil
+	r.busy = r.busy[:len(r.busy)-1]
+	p.busyAt, p.deadline, p.asks = 0, 0, 0
+	if p.flight != nil {
+		if len(r.flights) < 16 {
+			r.flights = append(r.flights, p.flight)
+		}
+		p.flight = nil
+	}
+	p.waiting = queue[*rdmaOp]{}
+}
+
+// abort ends all requests to the peer with a status. Requests that have left stay
+// carried out, or not.
+func (p *Peer) abort(status verbs.WCStatus, why *verbs.Failure) {
+	for psn := p.una; psn != p.next; psn = psn.Add(1) {
+		if s := p.place(psn); s.op != nil {
+			s.op.fail(status, why)
+			p.settle(s)
+		}
+	}
+	p.una = p.next
+	for p.waiting.n > 0 {
+		o := *p.waiting.front()
+		p.waiting.pop()
+		o.fail(status, why)
+		p.finish(o)
+	}
+	p.idle()
+}
+
+// fail notes why an operation fails: the first reason counts.
+func (o *rdmaOp) fail(status verbs.WCStatus, why *verbs.Failure) {
+	if o.status == verbs.WCSuccess {
+		o.status, o.why = status, why
+	}
+}
+
+// settle ends what is under way in a slot.
+func (p *Peer) settle(s *slot) {
+	r, o := p.core.rdma, s.op
+	if s.lost {
+		p.lost--
+	} else {
+		p.flying -= p.cost(o, s)
+	}
+	if o.op == verbs.WRRDMARead {
+		r.reading -= int(s.n)
+		for _, q := range r.hungry {
+			q.hungry = false
+			q.activate()
+		}
+		r.hungry = r.hungry[:0]
+	}
+	*s = slot{}
+	o.slots--
+	if o.slots > 0 || p.waiting.n > 0 && *p.waiting.front() == o {
+		return
+	}
+	p.finish(o)
+}
+
+// cost is what a request packet counts for in the window.
+func (p *Peer) cost(o *rdmaOp, s *slot) int {
+	if o.op == verbs.WRRDMAWrite {
+		return int(s.n) + PacketCost
+	}
+	return PacketCost
+}
+
+// finish completes an operation of which nothing is under way.
+func (p *Peer) finish(o *rdmaOp) {
+	c, r := p.core, p.core.rdma
+	r.ops--
+	p.under--
+	switch {
+	case o.status != verbs.WCSuccess:
+		c.counters.SendErr++
+		if o.why != flushed {
+			why := *o.why
+			why.Opcode = o.op.String()
+			o.why = &why
+		}
+		c.host.Complete(verbs.WC{WRID: o.id, Status: o.status, Opcode: completionOp[o.op], QPN: c.num, Why: o.why}, true)
+	case o.flags&verbs.SendSignaled != 0 || c.signalAll:
+		c.host.Complete(verbs.WC{WRID: o.id, Opcode: completionOp[o.op], ByteLen: o.length, QPN: c.num}, false)
+	}
+	o.peer, o.why = nil, nil
+	if len(r.free) < 64 {
+		r.free = append(r.free, o)
+	}
+}

@@ -1,0 +1,259 @@
+package qp
+
+import (
+	"github.com/softrnic/softrnic/internal/place"
+	"github.com/softrnic/softrnic/reliability"
+	"github.com/softrnic/softrnic/verbs"
+	"github.com/softrnic/softrnic/wire"
+)
+
+// dgReply is an answer that waits to leave.
+type dgReply struct {
+	peer     *Peer
+	op       wire.Opcode
+	psn      wire.PSN
+	syndrome wire.Syndrome // NAK
+	value    uint64        // atomic: what it found; read: where the next piece is
+	rkey     uint32
+	n        uint32 // read: bytes to come
+}
+
+// maxReplies is how many answers to one peer wait at most. Requests beyond that are
+// dropped: a peer has no more under way, and repeats what it misses.
+const maxReplies = reliability.ReplayWindow
+
+// handleRDMA takes a packet of a peer.
+func (c *Core) handleRDMA(now Time, k *wire.Packet) wire.Drop {
+	h := k.DETH()
+	p := c.rdma.last
+	if p == nil || p.in != h.QKey {
+		if p = c.rdma.peers[h.QKey]; p == nil {
+			return wire.DropBadQKey
+		}
+		c.rdma.last = p
+	}
+	switch {
+	case p.qpn != h.SrcQPN || p.path.Dst.Addr() != k.Src.Addr():
+		return wire.DropWrongSource
+	case !p.connected:
+		return wire.DropQPState
+	case len(k.Payload) > int(p.mtu) || k.Info.Operation == wire.OpWrite && uint32(len(k.Payload)) != k.RETH().Length:
+		return wire.DropBadLength
+	case k.Info.Request:
+		return p.handleRequest(k)
+	case c.state == sRTR:
+		return wire.DropQPState
+	}
+	return p.handleAnswer(now, k)
+}
+
+// handleRequest carries a request out, if it has not been, and answers it.
+func (p *Peer) handleRequest(k *wire.Packet) wire.Drop {
+	c, psn := p.core, k.BTH.PSN
+	fresh := p.replay.Classify(psn)
+	switch {
+	case fresh == reliability.Outdated:
+		return wire.DropDuplicate
+	case fresh == reliability.Premature:
+		return wire.DropOutOfSequence
+	case p.replies >= maxReplies:
+		return wire.DropNoReceive
+	}
+	again := fresh == reliability.Again
+	if again {
+		c.counters.DuplicateRequest++
+	}
+	switch op := k.Info.Operation; {
+	case again && op == wire.OpWrite:
+		p.owe()
+		return wire.DropDuplicate
+	case again && op != wire.OpReadRequest:
+		if p.found == nil {
+			return wire.DropUnknownReplay
+		}
+		p.reply(dgReply{op: wire.UDXAtomicAck, psn: psn, value: p.found[psn%reliability.ReplayWindow]})
+		return wire.DropDuplicate
+	case op == wire.OpReadRequest:
+		return p.serveRead(k)
+	case op == wire.OpWrite:
+		return p.serveWrite(k)
+	}
+	return p.serveAtomic(k)
+}
+
+// nak refuses a request. It counts as not carried out.
+func (p *Peer) nak(psn wire.PSN, s wire.Syndrome) wire.Drop {
+	p.reply(dgReply{op: wire.UDXAck, psn: psn, syndrome: s})
+	return wire.DropAccessDenied
+}
+
+func (p *Peer) serveWrite(k *wire.Packet) wire.Drop {
+	c, h := p.core, k.RETH()
+	if p.access&verbs.AccessRemoteWrite == 0 {
+		return p.nak(k.BTH.PSN, wire.NakInvalidRequest)
+	}
+	if h.Length > 0 {
+		dst, f := c.mem.Remote(h.RKey, h.VA, h.Length, verbs.AccessRemoteWrite, c.num)
+		if f != NoFault {
+			return p.nak(k.BTH.PSN, wire.NakRemoteAccess)
+		}
+		put(dst, k.Payload)
+	}
+	c.counters.RcvdBytes += uint64(h.Length)
+	p.replay.Done(k.BTH.PSN)
+	p.owe()
+	return wire.DropNone
+}
+
+// serveRead answers a read. Doing it twice does no harm.
+func (p *Peer) serveRead(k *wire.Packet) wire.Drop {
+	c, h := p.core, k.RETH()
+	if p.access&verbs.AccessRemoteRead == 0 {
+		return p.nak(k.BTH.PSN, wire.NakInvalidRequest)
+	}
+	if h.Length > readPieces*p.mtu {
+		return p.nak(k.BTH.PSN, wire.NakInvalidRequest)
+	}
+	if h.Length > 0 {
+		if _, f := c.mem.Remote(h.RKey, h.VA, h.Length, verbs.AccessRemoteRead, c.num); f != NoFault {
+			return p.nak(k.BTH.PSN, wire.NakRemoteAccess)
+		}
+	}
+	if p.replay.Classify(k.BTH.PSN) == reliability.Fresh {
+		p.replay.Done(k.BTH.PSN)
+	}
+	p.reply(dgReply{op: wire.UDXReadResponse, psn: k.BTH.PSN, value: h.VA, rkey: h.RKey, n: h.Length})
+	return wire.DropNone
+}
+
+// serveAtomic carries an atomic out, once, and remembers what it found.
+func (p *Peer) serveAtomic(k *wire.Packet) wire.Drop {
+	c, h, psn := p.core, k.AtomicETH(), k.BTH.PSN
+	if p.access&verbs.AccessRemoteAtomic == 0 || h.VA%8 != 0 {
+		return p.nak(psn, wire.NakInvalidRequest)
+	}
+	mem, f := c.mem.Remote(h.RKey, h.VA, 8, verbs.AccessRemoteAtomic, c.num)
+	if f != NoFault && f != FaultMisalign {
+		return p.nak(psn, wire.NakRemoteAccess)
+	}
+	word, ok := word64(mem)
+	if !ok {
+		return p.nak(psn, wire.NakInvalidRequest)
+	}
+	if p.found == nil {
+		p.found = new([reliability.ReplayWindow]uint64)
+	}
+	var orig uint64
+	if k.Info.Operation == wire.OpCmpSwap {
+		orig = place.CompareSwap(word, h.Compare, h.SwapAdd)
+	} else {
+		orig = place.FetchAdd(word, h.SwapAdd)
+	}
+	p.found[psn%reliability.ReplayWindow] = orig
+	p.replay.Done(psn)
+	p.reply(dgReply{op: wire.UDXAtomicAck, psn: psn, value: orig})
+	return wire.DropNone
+}
+
+// reply lets an answer leave with the next Drain.
+func (p *Peer) reply(r dgReply) {
+	r.peer = p
+	p.replies++
+	p.core.rdma.replies.push(r)
+}
+
+// owe lets an acknowledgement leave with the next DrainAck.
+func (p *Peer) owe() {
+	if !p.owing {
+		p.owing = true
+		p.core.rdma.owing = append(p.core.rdma.owing, p)
+	}
+}
+
+// answerRDMA lays out the answers, and reports whether the batch is full.
+func (c *Core) answerRDMA(now Time, out Out) bool {
+	for r := c.rdma; r.replies.n > 0; {
+		a := r.replies.front()
+		if !a.peer.closed && !a.peer.answer(now, out, a) {
+			return true
+		}
+		a.peer.replies--
+		r.replies.pop()
+	}
+	return false
+}
+
+// answer lays out one answer as far as the batch takes it, and reports whether that
+// was all.
+func (p *Peer) answer(now Time, out Out, a *dgReply) bool {
+	c, info := p.core, a.op.Info()
+	if a.op != wire.UDXReadResponse {
+		b := out.Next(&p.path, info.HeaderLen+wire.ICRCLen)
+		if b == nil {
+			return false
+		}
+		p.head(b, a.op, 0, a.psn)
+		h := b[wire.BTHLen+wire.DETHLen:]
+		wire.AETH{Syndrome: a.syndrome}.Put(h)
+		if a.op == wire.UDXAck {
+			wire.SackETH{}.Put(h[wire.AETHLen:])
+		} else {
+			wire.AETH{Syndrome: wire.AckSyndrome(wire.CreditUnlimited)}.Put(h)
+			wire.AtomicAckETH{Orig: a.value}.Put(h[wire.AETHLen:])
+		}
+		c.recorder.packet(now, true, a.op, a.psn, uint8(a.syndrome))
+		return true
+	}
+	for more := true; more; more = a.n > 0 {
+		n := min(p.mtu, a.n)
+		var src []byte
+		if n > 0 {
+			var f Fault
+			if src, f = c.mem.Remote(a.rkey, a.value, n, verbs.AccessRemoteRead, c.num); f != NoFault { // deregistered meanwhile
+				*a = dgReply{peer: p, op: wire.UDXAck, psn: a.psn, syndrome: wire.NakRemoteAccess}
+				return p.answer(now, out, a)
+			}
+		}
+		pad := wire.PadFor(int(n))
+		b := out.Next(&p.path, info.HeaderLen+int(n)+pad+wire.ICRCLen)
+		if b == nil {
+			return false
+		}
+		p.head(b, a.op, pad, a.psn)
+		wire.RETH{VA: a.value, Length: n}.Put(b[wire.BTHLen+wire.DETHLen:])
+		body := b[info.HeaderLen : info.HeaderLen+int(n)+pad]
+		copy(body, src)
+		clear(body[n:])
+		c.counters.SentBytes += uint64(n)
+		c.recorder.packet(now, true, a.op, a.psn, 0)
+		a.value += uint64(n)
+		a.n -= n
+	}
+	return true
+}
+
+// acknowledgeRDMA lays out the acknowledgements that are owed, and reports whether the
+// batch is full. What answers precedes it.
+func (c *Core) acknowledgeRDMA(now Time, out Out) bool {
+	info := wire.UDXAck.Info()
+	for r := c.rdma; len(r.owing) > 0; {
+		last := len(r.owing) - 1
+		p := r.owing[last]
+		if !p.closed {
+			b := out.Next(&p.path, info.HeaderLen+wire.ICRCLen)
+			if b == nil {
+				return true
+			}
+			psn, done := p.replay.Newest()
+			p.head(b, wire.UDXAck, 0, psn)
+			h := b[wire.BTHLen+wire.DETHLen:]
+			wire.AETH{Syndrome: wire.AckSyndrome(wire.CreditUnlimited)}.Put(h)
+			wire.SackETH{Done: done}.Put(h[wire.AETHLen:])
+			c.recorder.packet(now, true, wire.UDXAck, psn, 0)
+		}
+		p.owing = false
+		r.owing[last] = nil
+		r.owing = r.owing[:last]
+	}
+	return false
+}

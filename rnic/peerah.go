@@ -1,0 +1,105 @@
+package rnic
+
+import (
+	"sync/atomic"
+
+	"github.com/softrnic/softrnic/qp"
+	"github.com/softrnic/softrnic/verbs"
+)
+
+// PeerAH is a peer of a UD queue pair that has RDMA with it.
+type PeerAH struct {
+	q      *QP
+	attr   verbs.AHAttr
+	token  uint32
+	peer   *qp.Peer
+	closed atomic.Bool
+}
+
+var (
+	_ verbs.PeerAH       = (*PeerAH)(nil)
+	_ qp.PeerRoute       = (*PeerAH)(nil)
+	_ verbs.DatagramRDMA = (*QP)(nil)
+)
+
+// CreatePeer implements verbs.DatagramRDMA.
+func (q *QP) CreatePeer(a verbs.PeerAttr) (verbs.PeerAH, error) {
+	const op = "create peer"
+	if err := q.pd.addRef(kindAH, op); err != nil {
+		return nil, err
+	}
+	h, err := q.createPeer(op, &a)
+	if err != nil {
+		q.pd.release(kindAH)
+		return nil, err
+	}
+	return h, nil
+}
+
+func (q *QP) createPeer(op string, a *verbs.PeerAttr) (*PeerAH, error) {
+	attr, path, err := resolve(q.dev, a.AH, op)
+	switch {
+	case err != nil:
+		return nil, err
+	case path.Dst.Addr().IsMulticast():
+		return nil, q.refuse(op, verbs.ErrInvalid, "a multicast group is no peer")
+	case a.QPN == 0 || a.QPN >= 1<<24:
+		return nil, q.refuse(op, verbs.ErrInvalid, "QPN is not one of 1 to 0xffffff")
+	case a.Access&^verbs.AccessRemote != 0:
+		return nil, q.refuse(op, verbs.ErrInvalid, "Access may have AccessRemoteRead, AccessRemoteWrite and AccessRemoteAtomic only")
+	case a.MTU > verbs.MTU4096 || a.GiveUp < 0:
+		return nil, q.refuse(op, verbs.ErrInvalid, "MTU or GiveUp is none")
+	}
+	q.shard.mu.Lock()
+	defer q.shard.mu.Unlock()
+	if err := q.usable(op); err != nil {
+		return nil, err
+	}
+	if !q.core.HasRDMA() {
+		return nil, q.refuse(op, verbs.ErrUnsupported, "the queue pair was made without MaxDatagramRDMA")
+	}
+	h := &PeerAH{q: q, attr: attr}
+	for h.peer == nil {
+		h.token = q.dev.random()
+		h.peer = q.core.AddPeer(qp.PeerConfig{Path: path, QPN: a.QPN, Token: h.token, MTU: a.MTU.Bytes(), Access: a.Access,
+			Buffer: int(a.AH.PeerBuffer), GiveUp: int64(a.GiveUp)})
+	}
+	return h, nil
+}
+
+// Attr implements verbs.AH.
+func (h *PeerAH) Attr() verbs.AHAttr { return h.attr }
+
+// RDMAPeer implements qp.PeerRoute.
+func (h *PeerAH) RDMAPeer() *qp.Peer {
+	if h == nil {
+		return nil
+	}
+	return h.peer
+}
+
+// Token implements verbs.PeerAH.
+func (h *PeerAH) Token() uint32 { return h.token }
+
+// Connect implements verbs.PeerAH.
+func (h *PeerAH) Connect(token uint32) error {
+	h.q.shard.mu.Lock()
+	defer h.q.shard.mu.Unlock()
+	if h.closed.Load() {
+		return h.q.refuse("connect peer", verbs.ErrClosed, "")
+	}
+	h.peer.Connect(token)
+	return nil
+}
+
+// Destroy implements verbs.AH.
+func (h *PeerAH) Destroy() error {
+	if h.closed.Swap(true) {
+		return nil
+	}
+	h.q.shard.mu.Lock()
+	h.peer.Remove()
+	h.q.shard.mu.Unlock()
+	h.q.pd.release(kindAH)
+	return nil
+}
