@@ -40,6 +40,9 @@ func (e *Endpoint) pump(p *Peer) {
 	if !e.answer(p) {
 		return
 	}
+	if s.native.state == agreed {
+		s.replies = fifo[reply]{} // there will be no more
+	}
 	for s.queue.n > 0 {
 		op := *s.queue.front()
 		switch e.way(p) {

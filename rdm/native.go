@@ -108,7 +108,7 @@ func (e *Endpoint) nativePeer(p *Peer) (err error) {
 	for mtu < verbs.MTU4096 && (mtu+1).Bytes() <= min(p.at.MTU, e.mtu) {
 		mtu++
 	}
-	n.ah, err = e.native.qp.CreatePeer(verbs.PeerAttr{QPN: p.at.QPN, Access: p.access & verbs.AccessRemote, MTU: mtu,
+	n.ah, err = e.native.qp.CreatePeer(verbs.PeerAttr{QPN: p.at.QPN, Access: p.access & verbs.AccessRemote, MTU: mtu, GiveUp: e.o.GiveUp,
 		AH: verbs.AHAttr{DGID: verbs.GIDFromAddr(p.at.At.Addr()), UDPPort: p.at.At.Port()}})
 	return err
 }

@@ -41,11 +41,6 @@ func (k opKind) String() string {
 	return [...]string{"read", "write", "compare-swap", "fetch-add"}[k]
 }
 
-// need is the permission at the peer.
-func (k opKind) need() verbs.AccessFlags {
-	return [...]verbs.AccessFlags{verbs.AccessRemoteRead, verbs.AccessRemoteWrite, verbs.AccessRemoteAtomic, verbs.AccessRemoteAtomic}[k]
-}
-
 // Done reports whether the operation is complete, or was never started. It does not
 // serve the network: Progress and Wait do.
 func (o *Op) Done() bool { return !o.busy.Load() }
@@ -114,7 +109,7 @@ func (p *Peer) start(op *Op, kind opKind, span Span, remote Remote, n int, a, b 
 		return refuse(e.err)
 	case p.err != nil:
 		return refuse(p.err)
-	case kind <= opWrite && !span.check(e, local) || n > maxLength:
+	case kind <= opWrite && !span.check(e, local) || int64(n) > maxLength:
 		return refuse(ErrLocal)
 	case kind > opWrite && remote.Addr%8 != 0:
 		return refuse(ErrAlign)

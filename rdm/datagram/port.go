@@ -76,7 +76,7 @@ func Open(dev verbs.Device, o Options) (_ *Port, err error) {
 	if o.QueuePair != nil {
 		o.QueuePair(&init)
 	}
-	if p.CQ, err = dev.CreateCQ(init.Cap.MaxSendWR + sendQueue + init.Cap.MaxRecvWR + 1); err != nil {
+	if p.CQ, err = dev.CreateCQ(init.Cap.MaxSendWR + init.MaxDatagramRDMA + init.Cap.MaxRecvWR + 1); err != nil {
 		return nil, err
 	}
 	init.SendCQ, init.RecvCQ = p.CQ, p.CQ

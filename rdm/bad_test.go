@@ -1,0 +1,125 @@
+package rdm
+
+import (
+	"encoding/binary"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/rnic"
+	"github.com/softrnic/softrnic/verbs"
+)
+
+// target is an endpoint with a peer of which there is nothing but its messages.
+func target(t testing.TB) (*Endpoint, *Peer, *Region) {
+	open := func() *Endpoint {
+		dev, err := rnic.Open(rnic.Options{})
+		require.NoError(t, err)
+		e, err := Open(dev, Options{Service: ServeCalls, Emulate: true, Receives: 16, Packets: 64})
+		require.NoError(t, err)
+		t.Cleanup(func() {
+			require.NoError(t, e.Close())
+			require.NoError(t, dev.Close())
+		})
+		return e
+	}
+	e, other := open(), open()
+	r, err := e.Register(make([]byte, 256), verbs.AccessLocalWrite|verbs.AccessRemoteWrite|verbs.AccessRemoteRead)
+	require.NoError(t, err)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	p, err := e.add(other.addr)
+	require.NoError(t, err)
+	e.met(p)
+	return e, p, r
+}
+
+// Messages that make no sense end their peer, and are counted.
+func TestBreaches(t *testing.T) {
+	message := func(r request, payload ...byte) []byte {
+		var b [headSize]byte
+		return append(b[:r.put(&b)], payload...)
+	}
+	for what, b := range map[string][]byte{
+		"empty":                 {},
+		"short":                 {tagRead, 0, 0, 0},
+		"unknown":               message(request{tag: 'x'}),
+		"reserved bits":         func() []byte { b := message(request{tag: tagRead}); b[3] = 1; return b }(),
+		"operands cut":          message(request{tag: tagSwap})[:39],
+		"too long a read":       message(request{tag: tagRead, n: 1<<31 + 1}),
+		"length of a write":     message(request{tag: tagWrite, n: 5}, 1, 2, 3),
+		"a write of nothing":    message(request{tag: tagWrite}),
+		"data of nothing":       message(request{tag: tagData, n: 1, id: 77}, 1),
+		"the end of nothing":    message(request{tag: tagEnd, id: 1 << 16}),
+		"an answer to no token": message(request{tag: tagToken, status: 1, a: 5}),
+	} {
+		e, p, _ := target(t)
+		e.mu.Lock()
+		e.from = p
+		e.message(b)
+		require.ErrorIs(t, p.err, ErrBreach, what)
+		require.EqualValues(t, 1, e.stats.Malformed, what)
+		e.mu.Unlock()
+	}
+}
+
+// Answers for a peer that takes none are bounded: one that asks on is cut off.
+func TestFloodOfRequests(t *testing.T) {
+	e, p, r := target(t)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.inside = true // nothing leaves
+	var b [headSize]byte
+	ask := request{tag: tagRead, n: 256, addr: r.mr.Addr(), rkey: r.mr.RKey()}
+	n := ask.put(&b)
+	asked := 0
+	for ; p.err == nil && asked < 10_000; asked++ {
+		e.from = p
+		e.message(b[:n])
+	}
+	require.ErrorIs(t, p.err, ErrBreach)
+	require.Less(t, asked, 300)
+}
+
+// Whatever a peer sends, its messages write nothing but what they may.
+func FuzzRequests(f *testing.F) {
+	f.Add([]byte{tagRead, 0, 0, 0, 1})
+	f.Add([]byte{tagWrite, 1, 0, 0, 1, 2, 3, 4})
+	e, _, r := target(f)
+	f.Fuzz(func(t *testing.T, in []byte) {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		p := &Peer{e: e, at: e.addr, state: open, access: verbs.AccessRemote}
+		p.number = len(e.peers)
+		e.peers = append(e.peers, p)
+		e.core.Forget(p.number) // nothing leaves for it
+		e.inside = true
+		private := make([]byte, 64)
+		closed, err := e.port.PD.RegMR(private, verbs.AccessLocalWrite)
+		require.NoError(t, err)
+		for len(in) > 0 && p.err == nil {
+			n := min(int(in[0]), len(in)-1)
+			b := append([]byte(nil), in[1:1+n]...)
+			in = in[1+n:]
+			if len(b) >= shortSize && b[1]&2 != 0 { // a request that knows a key
+				b[1] &= 1
+				binary.BigEndian.PutUint32(b[8:], []uint32{r.mr.RKey(), closed.LKey()}[b[7]&1])
+				binary.BigEndian.PutUint64(b[16:], r.mr.Addr()+uint64(b[23]))
+			}
+			e.from = p
+			e.message(b)
+			require.Equal(t, make([]byte, 64), private)
+			require.LessOrEqual(t, len(e.ops.at)-len(e.ops.free), 0)
+		}
+		require.NoError(t, closed.Dereg())
+		if p.err == nil {
+			e.lose(p, ErrHungUp)
+		}
+		for e.inbox.front() != nil {
+			e.inbox.pop()
+		}
+		e.free = e.free[:0]
+		e.peers = e.peers[:p.number]
+		e.inside = false
+	})
+}
