@@ -25,6 +25,7 @@ type request struct {
 	Ping    *PingOptions   `json:",omitempty"`
 	Stream  *StreamOptions `json:",omitempty"`
 	Crowd   *CrowdOptions  `json:",omitempty"`
+	RDM     *RDMOptions    `json:",omitempty"`
 	Iters   int            `json:",omitempty"`
 	For     time.Duration  `json:",omitempty"`
 	Close   bool           `json:",omitempty"`
@@ -102,6 +103,10 @@ func (e *end) serve(ctx context.Context, r request) (reply, error) {
 		return reply{}, err
 	case r.Stream != nil:
 		s, err := openStream(ctx, e, *r.Stream)
+		e.subjects[r.Subject] = s
+		return reply{}, err
+	case r.RDM != nil:
+		s, err := openRDM(ctx, e, *r.RDM)
 		e.subjects[r.Subject] = s
 		return reply{}, err
 	case r.Crowd != nil:
