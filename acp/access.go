@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/softrnic/softrnic/acp/fabric"
+	"github.com/softrnic/softrnic/acp/protocol"
 )
 
 // access is one operation of the adapter on memory of another rank, by its global address.
@@ -15,15 +16,18 @@ type access struct {
 	n       int // bytes there
 	local   *Region
 	owner   accessOwner
-	again   bool     // it has been refused once
-	request *Request // of a channel, whose memory leaves
-	words   [16]byte
+	again   bool            // it has been refused once
+	request *Request        // of a channel, whose memory leaves
+	words   [inlineMax]byte // of Inline
 	next    *access
 }
 
 // accessOwner hears when an access is done, with the lock held. The access is not its own any more when it
 // returns.
 type accessOwner interface{ accessed(a *access, err error) }
+
+// inlineMax is the longest piece of a message that travels in its request.
+const inlineMax = fabric.InlineMax
 
 // newAccess returns an access to n bytes at an address, to be filled in and started.
 func (p *Process) newAccess(ga GA, n int, owner accessOwner) *access {
@@ -40,7 +44,7 @@ func (p *Process) newAccess(ga GA, n int, owner accessOwner) *access {
 
 // use makes n bytes at an offset of a region of ours what the access reads or writes.
 func (a *access) use(r *Region, off, n int) {
-	a.MR, a.Off, a.N, a.local = r.mr, off, n, r
+	a.Mem, a.Off, a.N, a.local = r.mr, off, n, r
 	r.uses++
 }
 
@@ -64,6 +68,13 @@ func (p *Process) get(into *Region, off int, from GA, n int, owner accessOwner) 
 func (p *Process) putWord(to GA, w uint64, owner accessOwner) *access {
 	a := p.newAccess(to, 8, owner)
 	a.Kind, a.Inline = fabric.Put, binary.NativeEndian.AppendUint64(a.words[:0], w)
+	return a
+}
+
+// putLength makes the access a put of the length of a message.
+func (p *Process) putLength(to GA, n uint64, owner accessOwner) *access {
+	a := p.putWord(to, 0, owner)
+	protocol.PutHeader(a.Inline, n)
 	return a
 }
 

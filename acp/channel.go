@@ -71,6 +71,7 @@ type Channel struct {
 	imm    bool
 	copies bool
 	active bool  // in channels.active
+	owes   bool  // in channels.owing
 	freed  bool  // Free was called
 	asks   bool  // an access for the connecting is under way
 	probe  uint8 // the place in the connection request buffer that is tried next

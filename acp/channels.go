@@ -14,6 +14,7 @@ type channels struct {
 	ends    []*Channel          // by id, which others name in immediate data; 0 is nobody's
 	free    []uint16            // ids that are not in use any more
 	active  []*Channel          // that have to look at memory, or have something to do
+	owing   []*Channel          // receiving ends that give slots back with what happens next
 	numbers map[end]uint32      // how many were made to and from a rank
 	asked   map[asking]asked    // requests that have come before their receiving end was made
 	seekers map[asking]*Channel // receiving ends that no request has come for
@@ -122,7 +123,7 @@ func (c *channels) scan(p *Process) {
 func (p *Process) inspect(control GA) {
 	i := &inspection{p: p, control: control, slot: p.memory.landing.take()}
 	a := p.newAccess(control, 16, i)
-	a.Kind, a.MR, a.Off, a.N = fabric.Get, p.memory.landing.mr, i.slot*protocol.EntrySize, 16
+	a.Kind, a.Mem, a.Off, a.N = fabric.Get, p.memory.landing.mr, i.slot*protocol.EntrySize, 16
 	p.start(a)
 }
 

@@ -2,10 +2,15 @@ package acp
 
 import (
 	"fmt"
+	"os"
+	"strings"
 	"time"
 
+	"github.com/softrnic/softrnic/acp/fabric"
 	"github.com/softrnic/softrnic/acp/fabric/rc"
+	"github.com/softrnic/softrnic/acp/fabric/ud"
 	"github.com/softrnic/softrnic/mpi/pmi"
+	"github.com/softrnic/softrnic/verbs"
 )
 
 // Options say how a rank works. The zero value is good for most.
@@ -26,11 +31,39 @@ type Options struct {
 	// whether they are still there; half a second unless given.
 	Patience time.Duration
 
-	// RC says how ranks connect.
-	RC rc.Options
+	// Net is what carries operations: reliable connections, or datagrams for many ranks.
+	// SOFTRNIC_ACP_NET sets it, to rc or ud.
+	Net Net
+
+	RC rc.Options // how ranks connect
+	UD ud.Options // the same, of datagrams
+}
+
+// Net is what carries operations.
+type Net uint8
+
+// The nets.
+const (
+	RC Net = iota // reliable connections, one for each rank that something is wanted of
+	UD            // datagrams by one queue pair, and RDMA over them
+)
+
+// open opens what carries the operations of a rank.
+func (o *Options) open(dev verbs.Device, host fabric.Host, book fabric.Book) (fabric.Net, error) {
+	if o.Net == UD {
+		return ud.New(dev, host, book, o.UD)
+	}
+	return rc.New(dev, host, book, o.RC)
 }
 
 func (o *Options) fill() error {
+	switch v := os.Getenv("SOFTRNIC_ACP_NET"); strings.ToLower(v) {
+	case "", "rc":
+	case "ud":
+		o.Net = UD
+	default:
+		return fmt.Errorf("%w: SOFTRNIC_ACP_NET=%s: it takes rc or ud", ErrOptions, v)
+	}
 	if o.Starter == 0 {
 		o.Starter = 4 << 10
 	}

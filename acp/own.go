@@ -28,16 +28,15 @@ func (p *Process) do(a *access) error {
 	mem := r.mr.Bytes()[a.ga.Offset():][:a.n]
 	switch {
 	case a.Kind == fabric.Get:
-		copy(a.MR.Bytes()[a.Off:a.Off+a.N], mem)
-	case a.Kind == fabric.Put && a.MR != nil:
-		if a.HeadN > 0 {
-			mem = mem[copy(mem, a.Head.Bytes()[a.HeadOff:a.HeadOff+a.HeadN]):]
-		}
-		copy(mem, a.MR.Bytes()[a.Off:a.Off+a.N])
+		copy(a.Mem.Bytes()[a.Off:a.Off+a.N], mem)
+	case a.Kind == fabric.Put && a.Mem != nil:
+		copy(mem, a.Mem.Bytes()[a.Off:a.Off+a.N])
 	case a.Kind == fabric.Put:
-		for i := 0; i < a.n; i += 8 { // words, which somebody may look at
-			atomic.StoreUint64(word(mem, i), binary.NativeEndian.Uint64(a.Inline[i:]))
+		for len(mem) >= 8 { // words, which somebody may look at
+			atomic.StoreUint64(word(mem, 0), binary.NativeEndian.Uint64(a.Inline))
+			mem, a.Inline = mem[8:], a.Inline[8:]
 		}
+		copy(mem, a.Inline)
 	case a.Kind == fabric.FetchAdd:
 		a.Old = atomic.AddUint64(word(mem, 0), a.Operand) - a.Operand
 	default:

@@ -122,7 +122,7 @@ func (p *Process) read(l *lookup) {
 		return
 	}
 	l.slot = m.take()
-	l.op = fabric.Op{Kind: fabric.Get, MR: m.mr, Off: l.slot * protocol.EntrySize, N: protocol.EntrySize,
+	l.op = fabric.Op{Kind: fabric.Get, Mem: m.mr, Off: l.slot * protocol.EntrySize, N: protocol.EntrySize,
 		Addr: l.peer.directory + uint64(l.number)*protocol.EntrySize, RKey: l.peer.rkey, Owner: l}
 	p.net.Post(l.peer.rank, &l.op)
 }

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/softrnic/softrnic/acp/fabric"
-	"github.com/softrnic/softrnic/acp/fabric/rc"
 	"github.com/softrnic/softrnic/acp/protocol"
 	"github.com/softrnic/softrnic/mpi/pmi"
 	"github.com/softrnic/softrnic/verbs"
@@ -26,7 +25,6 @@ type Process struct {
 	o          Options
 	rank, size int
 	dev        verbs.Device
-	pd         verbs.PD
 	net        fabric.Net
 
 	mu     sync.Mutex
@@ -85,20 +83,17 @@ func (p *Process) join(ctx context.Context, open Open) (err error) {
 	if p.dev.QueryDevice().AtomicCap != verbs.AtomicGlob {
 		return fmt.Errorf("%w: the adapter's atomics are not atomic with the processor's, as the owner of memory needs it", verbs.ErrUnsupported)
 	}
-	if p.pd, err = p.dev.AllocPD(); err != nil {
+	p.handles.init()
+	p.channels.init()
+	p.peers = make([]*peer, p.size)
+	p.lines = map[GA][]*modifying{}
+	if p.net, err = p.o.open(p.dev, p, p.manager); err != nil {
 		return err
 	}
 	if err = p.memory.init(p); err != nil {
 		return err
 	}
-	p.handles.init()
-	p.channels.init()
-	p.peers = make([]*peer, p.size)
-	p.lines = map[GA][]*modifying{}
-	p.mu.Lock() // who connects early has to wait
-	p.net, err = rc.New(p.dev, p.pd, p, p.manager, p.memory.card(), p.o.RC)
-	p.mu.Unlock()
-	if err != nil {
+	if err = p.net.Start(p.memory.card()); err != nil {
 		return err
 	}
 	if err = p.manager.Fence(ctx); err != nil {

@@ -18,10 +18,14 @@ func (ch *Channel) stepRecv() (watch bool) {
 		}
 	}
 	for ch.first != nil && !ch.bye && ch.recv.Full() > 0 {
-		ch.take(ch.first)
+		n := ch.take(ch.first)
 		ch.p.turns.events++
-		if ch.recv.Due() {
+		switch {
+		case !ch.recv.Due():
+		case n >= flushMin: // the sender waits for room rather than we for an answer
 			ch.give()
+		default:
+			ch.owe()
 		}
 	}
 	if ch.bye {
@@ -29,13 +33,13 @@ func (ch *Channel) stepRecv() (watch bool) {
 		return false
 	}
 	if !ch.imm && ch.recv.Owed() > 0 {
-		ch.give()
+		ch.owe()
 	}
 	return !ch.imm && ch.first != nil
 }
 
-// take takes a slot, for a receive, or for nobody if the end is freed.
-func (ch *Channel) take(r *Request) {
+// take takes a slot, for a receive, or for nobody if the end is freed, and returns how many bytes were in it.
+func (ch *Channel) take(r *Request) int {
 	slot, _ := ch.slot(ch.recv.Slot())
 	g := ch.recv.Take(slot)
 	switch {
@@ -51,6 +55,28 @@ func (ch *Channel) take(r *Request) {
 			ch.pop().end(nil)
 		}
 	}
+	return len(g.Bytes)
+}
+
+// owe has slots given back to the sender: with what the program does next, its answer perhaps, or when it comes
+// back and waits. Ahead of an answer they would cost a packet that is waited for.
+func (ch *Channel) owe() {
+	if !ch.owes {
+		ch.owes = true
+		ch.p.channels.owing = append(ch.p.channels.owing, ch)
+	}
+}
+
+// pay has all give that owe.
+func (c *channels) pay() {
+	for i, ch := range c.owing {
+		c.owing[i] = nil
+		ch.owes = false
+		if ch.err == nil && ch.state == open && !ch.over {
+			ch.give()
+		}
+	}
+	c.owing = c.owing[:0]
 }
 
 // give gives slots that were taken back to the sender.
@@ -60,14 +86,17 @@ func (ch *Channel) give() {
 		ch.signal(protocol.Freed, n)
 		return
 	}
+	a := ch.p.putWord(ch.remote.Add(protocol.HeadOffset), head, (*answering)(ch))
+	a.Lazy = true
 	ch.under++
-	ch.p.start(ch.p.putWord(ch.remote.Add(protocol.HeadOffset), head, (*answering)(ch)))
+	ch.p.start(a)
 }
 
 // signal tells the sender something by immediate data.
 func (ch *Channel) signal(s protocol.Signal, n int) {
 	a := ch.p.newAccess(ch.remote, 0, (*answering)(ch))
 	a.Kind, a.Signal, a.Imm = fabric.Put, true, protocol.Imm(s, n, ch.far)
+	a.Lazy = s != protocol.Ended
 	ch.under++
 	ch.p.start(a)
 }

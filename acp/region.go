@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"unsafe"
 
+	"github.com/softrnic/softrnic/acp/fabric"
 	"github.com/softrnic/softrnic/acp/protocol"
 	"github.com/softrnic/softrnic/verbs"
 )
@@ -13,7 +14,7 @@ import (
 // Region is memory of this rank that has global addresses.
 type Region struct {
 	p      *Process
-	mr     verbs.MR
+	mr     fabric.Memory
 	number uint16
 	uses   int32 // operations of ours that read or write it
 }
@@ -100,23 +101,23 @@ func (p *Process) LoadStarter(off int) uint64 {
 // memory is what this rank has registered: the regions, and the directory of them that other
 // ranks read.
 type memory struct {
-	directory verbs.MR  // entries by number
-	regions   []*Region // by number; as long as the highest
-	last      int       // that was given away
+	directory fabric.Memory // entries by number
+	regions   []*Region     // by number; as long as the highest
+	last      int           // that was given away
 	live      int
 	starter   *Region
 	landing   landing
 }
 
 func (m *memory) init(p *Process) (err error) {
-	if m.directory, err = p.pd.RegMR(make([]byte, protocol.MaxRegions*protocol.EntrySize), verbs.AccessLocalWrite|verbs.AccessRemoteRead); err != nil {
+	if m.directory, err = p.net.Register(make([]byte, protocol.MaxRegions*protocol.EntrySize), true); err != nil {
 		return err
 	}
 	m.starter, err = m.register(p, make([]byte, starterOffset+p.o.Starter)) // the first: it is number 1
 	if err != nil {
 		return err
 	}
-	return m.landing.init(p.pd)
+	return m.landing.init(p.net)
 }
 
 // register finds a number, the one that was not in use for the longest time, so that addresses of what is no more do not soon mean something else.
@@ -129,7 +130,7 @@ func (m *memory) register(p *Process, buf []byte) (*Region, error) {
 	case m.live == protocol.MaxRegions-1:
 		return nil, fmt.Errorf("%w: a rank has %d regions at most", verbs.ErrLimit, protocol.MaxRegions-1)
 	}
-	mr, err := p.pd.RegMR(buf, verbs.AccessLocalWrite|verbs.AccessRemote)
+	mr, err := p.net.Register(buf, true)
 	if err != nil {
 		return nil, err
 	}
@@ -207,7 +208,7 @@ func word(b []byte, off int) *uint64 { return (*uint64)(unsafe.Pointer(&b[off : 
 
 // landing is memory that entries of directories, and control blocks of channels, are read into.
 type landing struct {
-	mr   verbs.MR
+	mr   fabric.Memory
 	free []int
 	wait []*lookup // for one that is free
 }
@@ -215,8 +216,8 @@ type landing struct {
 // landingCount is how many are read at a time.
 const landingCount = 64
 
-func (l *landing) init(pd verbs.PD) (err error) {
-	l.mr, err = pd.RegMR(make([]byte, landingCount*protocol.EntrySize), verbs.AccessLocalWrite)
+func (l *landing) init(net fabric.Net) (err error) {
+	l.mr, err = net.Register(make([]byte, landingCount*protocol.EntrySize), false)
 	for i := range landingCount {
 		l.free = append(l.free, i)
 	}

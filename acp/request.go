@@ -101,6 +101,9 @@ func (ch *Channel) push(kind requestKind, buf []byte) *Request {
 		if ch.step() {
 			p.channels.activate(ch)
 		}
+		if kind == sending || p.turns.events == p.turns.told { // an answer, or nothing that an answer may follow
+			p.channels.pay()
+		}
 		p.flush()
 	}
 	return r

@@ -3,7 +3,6 @@ package acp
 import (
 	"github.com/softrnic/softrnic/acp/fabric"
 	"github.com/softrnic/softrnic/acp/protocol"
-	"github.com/softrnic/softrnic/verbs"
 )
 
 // flushMin is the length of a segment that leaves before the next one is made.
@@ -27,11 +26,12 @@ func (ch *Channel) stepSend() (watch bool) {
 			}
 			continue
 		}
-		g, ok := ch.send.Next(len(r.buf))
+		direct := !ch.copies && len(r.buf) >= directMin && ch.direct(r)
+		g, ok := ch.send.Next(len(r.buf), direct)
 		if !ok {
 			break
 		}
-		direct := ch.fill(r, g)
+		ch.fill(r, g)
 		if ch.err != nil {
 			return false
 		}
@@ -80,38 +80,46 @@ func (ch *Channel) hear() bool {
 	return true
 }
 
-// fill puts a segment of a message, through its slot, or from where the message is: then direct.
-func (ch *Channel) fill(r *Request, g protocol.Segment) (direct bool) {
+// fill puts a segment of a message, through its slot, or from where the message is, behind its length.
+func (ch *Channel) fill(r *Request, g protocol.Segment) {
+	if g.Slot < 0 {
+		to, n := ch.ring(g.Ring), g.Bytes()
+		if g.Header {
+			a := ch.p.putLength(to, uint64(len(r.buf)), (*answering)(ch))
+			a.Lazy = true
+			ch.under++
+			ch.p.start(a)
+			to, n = to.Add(protocol.HeaderSize), g.N
+		}
+		a := ch.slotPut(to, n)
+		a.Mem, a.Off, a.N, a.request = r.mr.mr, g.Off, g.N, r
+		r.mr.under++
+		ch.p.start(a)
+		return
+	}
 	slot, off := ch.slot(g.Slot)
+	body := slot
 	if g.Header {
 		protocol.PutHeader(slot, uint64(len(r.buf)))
-		slot = slot[protocol.HeaderSize:]
+		body = slot[protocol.HeaderSize:]
 	}
-	if !ch.copies && len(r.buf) >= directMin && ch.direct(r) {
-		a := ch.slotPut(g)
-		head := 0
-		if g.Header {
-			head = protocol.HeaderSize
-		}
-		a.Head, a.HeadOff, a.HeadN = ch.mem.mr, off, head
-		a.MR, a.Off, a.N, a.local = r.mr.mr, g.Off, g.N, ch.mem
-		r.mr.under++
-		a.request = r
-		ch.mem.uses++
-		ch.p.start(a)
-		return true
+	copy(body, r.buf[g.Off:g.Off+g.N])
+	a := ch.slotPut(ch.ring(g.Ring), g.Bytes())
+	if g.Bytes() <= len(a.words) { // it leaves within its request, and the slot is free
+		a.Inline, a.Lazy = append(a.words[:0], slot[:g.Bytes()]...), true
+		ch.send.Left()
+	} else {
+		a.use(ch.mem, off, g.Bytes())
 	}
-	copy(slot, r.buf[g.Off:g.Off+g.N])
-	a := ch.slotPut(g)
-	a.use(ch.mem, off, g.Bytes())
 	ch.p.start(a)
-	return false
 }
 
-// slotPut is the put of a segment, whose memory is to be filled in.
-func (ch *Channel) slotPut(g protocol.Segment) *access {
-	to := ch.remote.Add(protocol.ReceiverControl + g.Ring*int(ch.size))
-	a := ch.p.newAccess(to, g.Bytes(), (*slotPut)(ch))
+// ring is where a slot of the receiver begins.
+func (ch *Channel) ring(i int) GA { return ch.remote.Add(protocol.ReceiverControl + i*int(ch.size)) }
+
+// slotPut is the put of n bytes of a segment, whose memory is to be filled in.
+func (ch *Channel) slotPut(to GA, n int) *access {
+	a := ch.p.newAccess(to, n, (*slotPut)(ch))
 	a.Kind = fabric.Put
 	if ch.imm {
 		a.Signal, a.Imm = true, protocol.Imm(protocol.Filled, 1, ch.far)
@@ -126,7 +134,9 @@ type slotPut Channel
 func (e *slotPut) accessed(a *access, err error) {
 	ch := (*Channel)(e)
 	ch.under--
-	ch.send.Left()
+	if a.local != nil {
+		ch.send.Left()
+	}
 	if r := a.request; r != nil {
 		if r.mr.under--; r.mr.under == 0 && (r.left || ch.err != nil || err != nil) {
 			_ = r.mr.mr.Dereg()
@@ -144,14 +154,14 @@ func (e *slotPut) accessed(a *access, err error) {
 
 // direct is memory of the program that a message leaves from.
 type direct struct {
-	mr    verbs.MR
+	mr    fabric.Memory
 	under int // puts
 }
 
 // direct registers the memory of a message, for the time being.
 func (ch *Channel) direct(r *Request) bool {
 	if r.mr.mr == nil {
-		mr, err := ch.p.pd.RegMR(r.buf, 0)
+		mr, err := ch.p.net.Register(r.buf, false)
 		if err != nil {
 			return false // through the slots, then
 		}
@@ -165,8 +175,10 @@ func (ch *Channel) tell() {
 	if ch.imm {
 		return
 	}
+	a := ch.p.putWord(ch.remote, ch.send.Put(), (*answering)(ch))
+	a.Lazy = true
 	ch.under++
-	ch.p.start(ch.p.putWord(ch.remote, ch.send.Put(), (*answering)(ch)))
+	ch.p.start(a)
 }
 
 // sayBye puts the word that no message follows. With that the end is freed, as far as the program is
@@ -178,7 +190,7 @@ func (ch *Channel) sayBye() bool {
 	}
 	slot, off := ch.slot(g.Slot)
 	protocol.PutHeader(slot, protocol.Bye)
-	a := ch.slotPut(g)
+	a := ch.slotPut(ch.ring(g.Ring), g.Bytes())
 	a.use(ch.mem, off, g.Bytes())
 	ch.p.start(a)
 	ch.bye = true

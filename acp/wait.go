@@ -61,6 +61,10 @@ func (p *Process) progress() bool {
 	if p.closed {
 		return false
 	}
+	if len(p.channels.owing) > 0 {
+		p.channels.pay()
+		p.flush()
+	}
 	if !t.sleeps && p.net.Poll() {
 		t.events++
 	}

@@ -1,11 +1,13 @@
 // Package fabric is what carries the operations of package acp to the memory of other
 // ranks: puts, gets and atomics on keys, and their completion. Package rc does
-// it by reliable connections.
+// it by reliable connections, package ud by datagrams.
 //
-//	net, err := rc.New(dev, host, book, card, rc.Options{}) // a fabric.Net
-//	net.Connect(3)                                          // Host.Met(3, its card) follows, or Host.Lost
-//	net.Post(3, &fabric.Op{Kind: fabric.Put, MR: mr, N: 100, Addr: addr, RKey: rkey, Owner: o})
-//	net.Flush()                                             // o.OpDone follows
+//	net, err := rc.New(dev, host, book, rc.Options{}) // a fabric.Net
+//	mem, err := net.Register(buf, true)
+//	err = net.Start(card)                             // others find us
+//	net.Connect(3)                                    // Host.Met(3, its card) follows, or Host.Lost
+//	net.Post(3, &fabric.Op{Kind: fabric.Put, Mem: mem, N: 100, Addr: addr, RKey: rkey, Owner: o})
+//	net.Flush()                                       // o.OpDone follows
 //
 // # Order
 //

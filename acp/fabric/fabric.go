@@ -3,13 +3,19 @@ package fabric
 import (
 	"context"
 	"errors"
-
-	"github.com/softrnic/softrnic/verbs"
 )
 
 // Net carries operations of a rank. All methods but Block and Close are called with
 // the host's lock held.
 type Net interface {
+	// Register makes memory known to the adapter, for operations of this rank only, or
+	// of all ranks that know its key.
+	Register(buf []byte, shared bool) (Memory, error)
+
+	// Start begins to be found by other ranks, which get the card, at most 128 bytes. When it has returned,
+	// and all ranks have come to a fence, others can be found.
+	Start(card []byte) error
+
 	// Connect finds a rank, if that has not been done yet.
 	Connect(rank int)
 
@@ -64,6 +70,17 @@ type Book interface {
 	Get(ctx context.Context, key string) (string, error)
 }
 
+// Memory is memory that a Net has registered: what verbs.MR has of the same names.
+type Memory interface {
+	Addr() uint64
+	Len() int
+	Bytes() []byte
+	RKey() uint32
+	LoadUint64(off int) uint64
+	LoadUint32(off int) uint32
+	Dereg() error
+}
+
 // Kind is what an operation does.
 type Kind uint8
 
@@ -83,12 +100,12 @@ type Op struct {
 	Kind   Kind
 	Signal bool // a Put that delivers Imm at its target, behind what it has written
 
-	MR     verbs.MR // local memory of Put and Get: N bytes from byte Off of it
+	Mem    Memory // local memory of Put and Get: N bytes from byte Off of it
 	Off, N int
-
-	Head           verbs.MR // of a Put, what comes before: HeadN bytes from byte HeadOff of it
-	HeadOff, HeadN int
-	Inline         []byte // of a Put, instead
+	// Lazy lets the owner hear only when an operation behind it is done that is not, or one in
+	// some: nobody waits for it.
+	Lazy   bool
+	Inline []byte // of a Put, instead
 
 	Addr uint64 // remote memory; a multiple of 8 of atomics
 	RKey uint32

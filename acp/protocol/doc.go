@@ -6,7 +6,7 @@
 //	ga := protocol.Make(rank, region, offset)    // 8 bytes, for any rank
 //
 //	s := protocol.NewSender(slotSize, sendSlots) // after connecting: s.Connect(receiveSlots)
-//	for seg, ok := s.Next(len(message)); ok; seg, ok = s.Next(len(message)) {
+//	for seg, ok := s.Next(len(message), false); ok; seg, ok = s.Next(len(message), false) {
 //		...                                      // copy seg's bytes into the slot, put the slot
 //	}
 //

@@ -25,9 +25,10 @@ const (
 type Sender struct {
 	size        uint32 // bytes of a slot, at both ends
 	slots, ring uint32 // slots here and at the receiver
-	put         uint64 // slots that were filled and put
+	put         uint64 // slots of the receiver that were written
+	taken       uint64 // of these, those that it has taken: its head, mirrored
+	used        uint64 // slots of ours that were filled
 	left        uint64 // of these, those that may be filled again
-	taken       uint64 // of these, those that the receiver has taken: its head, mirrored
 	gone        uint64 // bytes of the message at hand that have left, with its header
 }
 
@@ -39,7 +40,7 @@ func (s *Sender) Connect(ring int) { s.ring = uint32(ring) }
 
 // Segment is what goes into a slot.
 type Segment struct {
-	Slot, Ring int  // which slot here, and at the receiver
+	Slot, Ring int  // which slot here, -1 of none, and at the receiver
 	Header     bool // begins with the length of the message
 	Off, N     int  // and then these bytes of it
 	Last       bool // the message ends here
@@ -53,18 +54,39 @@ func (g Segment) Bytes() int {
 	return g.N
 }
 
-// Room is how many slots can be filled.
-func (s *Sender) Room() int {
-	return int(min(uint64(s.slots)-(s.put-s.left), uint64(s.ring)-(s.put-s.taken)))
+// Room is how many slots of the receiver can be written, through ours.
+func (s *Sender) Room() int { return min(int(s.slots)-int(s.used-s.left), s.free()) }
+
+// free is how many slots the receiver has.
+func (s *Sender) free() int { return int(s.ring) - int(s.put-s.taken) }
+
+// slot takes one of ours, and one of the receiver's.
+func (s *Sender) slot(direct bool) (g Segment, ok bool) {
+	g = Segment{Slot: -1, Ring: int(s.put % uint64(s.ring))}
+	if !direct {
+		if s.Room() <= 0 {
+			return g, false
+		}
+		g.Slot = int(s.used % uint64(s.slots))
+		s.used++
+	} else if s.free() <= 0 {
+		return g, false
+	}
+	s.put++
+	return g, true
 }
 
 // Next takes the next slot, for a message of n bytes, the same until the segment that is its
-// Last. It is not ok when no slot is free at either end.
-func (s *Sender) Next(n int) (g Segment, ok bool) {
-	if s.Room() <= 0 {
+// Last. One that leaves from where it is, direct, takes none of ours. It is not ok when no slot is free at
+// either end.
+func (s *Sender) Next(n int, direct bool) (g Segment, ok bool) {
+	if s.ring == 0 {
 		return g, false
 	}
-	g = Segment{Slot: int(s.put % uint64(s.slots)), Ring: int(s.put % uint64(s.ring)), Header: s.gone == 0}
+	if g, ok = s.slot(direct); !ok {
+		return g, false
+	}
+	g.Header = s.gone == 0
 	room := int(s.size)
 	if g.Header {
 		room -= HeaderSize
@@ -76,18 +98,15 @@ func (s *Sender) Next(n int) (g Segment, ok bool) {
 	if g.Last = g.Off+g.N == n; g.Last {
 		s.gone = 0
 	}
-	s.put++
 	return g, true
 }
 
 // Bye takes the next slot for the word that no message follows.
 func (s *Sender) Bye() (g Segment, ok bool) {
-	if s.Room() <= 0 {
-		return g, false
+	if g, ok = s.slot(false); ok {
+		g.Header, g.Last = true, true
 	}
-	g = Segment{Slot: int(s.put % uint64(s.slots)), Ring: int(s.put % uint64(s.ring)), Header: true, Last: true}
-	s.put++
-	return g, true
+	return g, ok
 }
 
 // PutHeader writes the length of a message, or Bye, to the beginning of a slot.
@@ -96,11 +115,11 @@ func PutHeader(slot []byte, length uint64) { binary.LittleEndian.PutUint64(slot,
 // Put is how many slots were put: the tail that the receiver mirrors.
 func (s *Sender) Put() uint64 { return s.put }
 
-// Left says that the oldest slot under way has left, and may be filled again.
+// Left says that the oldest of our slots under way has left, and may be filled again.
 func (s *Sender) Left() { s.left++ }
 
-// Quiet reports whether all that was put has left.
-func (s *Sender) Quiet() bool { return s.left == s.put }
+// Quiet reports whether all of our slots have left.
+func (s *Sender) Quiet() bool { return s.left == s.used }
 
 // Taken hears the receiver's head: how many slots it has taken in all.
 func (s *Sender) Taken(head uint64) error {

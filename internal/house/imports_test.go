@@ -43,7 +43,7 @@ var floors = map[string][]string{
 	"examples/acp":             {"verbs", "rnic", "acp"},
 	"acp":                      {"internal/moment", "verbs", "cm", "mpi/pmi", "acp/fabric", "acp/protocol"},
 	"acp/protocol":             {},
-	"acp/fabric":               {"verbs", "cm"},
+	"acp/fabric":               {"verbs", "cm", "rdm"},
 	"acp/acptest":              {"verbs", "rnic", "mpi/pmi", "acp"},
 	"datacutter":               {},
 	"mpi/datatype":             {},

@@ -109,7 +109,7 @@ func (n *Net) reach(ctx context.Context, rank int) (verbs.QP, *cm.Conn, error) {
 		return nil, nil, err
 	}
 	qp, err := n.pd.CreateQP(verbs.QPInitAttr{Type: verbs.RC, SendCQ: n.cq, RecvCQ: n.cq, SRQ: n.srq,
-		Cap: verbs.QPCap{MaxSendWR: sendQueue, MaxSendSGE: 2, MaxInlineData: fabric.InlineMax}})
+		Cap: verbs.QPCap{MaxSendWR: sendQueue, MaxSendSGE: 1, MaxInlineData: fabric.InlineMax}})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -171,7 +171,10 @@ func (n *Net) Close(ctx context.Context) error {
 	})
 	ends.Wait()
 	n.cancel()
-	err := n.cm.Close()
+	var err error
+	if n.cm != nil {
+		err = n.cm.Close()
+	}
 	n.work.Wait()
 	err = errors.Join(err, n.in.destroy())
 	for _, l := range n.links {

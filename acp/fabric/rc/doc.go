@@ -1,7 +1,7 @@
 // Package rc carries operations between ranks over reliable connections: RDMA WRITE,
 // READ, COMPARE-SWAP and FETCH-ADD of an adapter, and WRITE with immediate data for signals.
 //
-//	net, err := rc.New(dev, host, book, card, rc.Options{}) // a fabric.Net
+//	net, err := rc.New(dev, host, book, rc.Options{}) // a fabric.Net
 //
 // # Connections
 //

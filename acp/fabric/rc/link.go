@@ -74,6 +74,8 @@ func (n *Net) post(l *link) {
 // layOut makes work requests of the first that wait.
 func (n *Net) layOut(l *link) (k int) {
 	room := min(sendQueue-l.flight.Len(), postMax)
+	report := -1 // the last that somebody waits for
+posts:
 	for op := l.pending.First(); op != nil && k < room; op = op.Next {
 		wr := &n.wrs[k]
 		*wr = verbs.SendWR{WRID: uint64(l.posted) + uint64(k), RemoteAddr: op.Addr, RKey: op.RKey, SGList: n.sges[k][:1]}
@@ -84,17 +86,17 @@ func (n *Net) layOut(l *link) (k int) {
 			if op.Signal {
 				wr.Opcode, wr.Imm = verbs.WRRDMAWriteWithImm, op.Imm
 			}
-			if op.MR == nil {
+			if op.Mem == nil {
 				wr.SGList, wr.InlineData, wr.Flags = nil, op.Inline, verbs.SendInline
 			} else {
-				wr.SGList = gather(n.sges[k][:0], op)
+				n.sges[k][0] = sge(op.Mem, op.Off, op.N)
 			}
 		case fabric.Get:
 			wr.Opcode = verbs.WRRDMARead
-			n.sges[k][0] = op.MR.SGE(op.Off, op.N)
+			n.sges[k][0] = sge(op.Mem, op.Off, op.N)
 		default:
 			if !n.cells.take(n, l, op) { // it waits, and what is behind it
-				return n.last(k)
+				break posts
 			}
 			n.sges[k][0] = n.cells.sge(op)
 			wr.Opcode, wr.CompareAdd = verbs.WRAtomicFetchAdd, op.Operand
@@ -102,29 +104,22 @@ func (n *Net) layOut(l *link) (k int) {
 				wr.Opcode, wr.CompareAdd, wr.Swap = verbs.WRAtomicCmpSwap, op.Compare, op.Operand
 			}
 		}
+		if !op.Lazy {
+			report = k
+		}
 		if (l.posted+uint32(k))%signalEvery == signalEvery-1 {
 			wr.Flags |= verbs.SendSignaled
 		}
 		k++
 	}
-	return n.last(k)
-}
-
-// gather lists the memory of a put.
-func gather(list []verbs.SGE, op *fabric.Op) []verbs.SGE {
-	if op.HeadN > 0 {
-		list = append(list, op.Head.SGE(op.HeadOff, op.HeadN))
-	}
-	return append(list, op.MR.SGE(op.Off, op.N))
-}
-
-// last has the last of k work requests reported.
-func (n *Net) last(k int) int {
-	if k > 0 {
-		n.wrs[k-1].Flags |= verbs.SendSignaled
+	if report >= 0 {
+		n.wrs[report].Flags |= verbs.SendSignaled
 	}
 	return k
 }
+
+// sge names a piece of memory that Register has returned.
+func sge(m fabric.Memory, off, n int) verbs.SGE { return m.(verbs.MR).SGE(off, n) }
 
 // done ends the operations before an ordinal: an adapter reports them in order.
 func (n *Net) done(l *link, before uint32) {

@@ -48,7 +48,7 @@ type Net struct {
 	wcs   [64]verbs.WC
 	ready int // completions of wcs that Block has found
 	wrs   [postMax]verbs.SendWR
-	sges  [postMax][2]verbs.SGE
+	sges  [postMax][1]verbs.SGE
 
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -61,13 +61,12 @@ var _ fabric.Net = (*Net)(nil)
 
 type stats struct{ ops, signals, stray, connects, repaired uint64 }
 
-// New makes the net of a rank on a device, which it does not close. The card is
-// given to who connects, at most 128 bytes. Its address is in the book once all ranks have come to a fence.
-func New(dev verbs.Device, pd verbs.PD, host fabric.Host, book fabric.Book, card []byte, o Options) (_ *Net, err error) {
+// New makes the net of a rank on a device, which it does not close.
+func New(dev verbs.Device, host fabric.Host, book fabric.Book, o Options) (_ *Net, err error) {
 	if o.CM.Receives == 0 {
 		o.CM.Receives = 512
 	}
-	n := &Net{host: host, book: book, card: card, o: o, rank: book.Rank(), dev: dev, pd: pd,
+	n := &Net{host: host, book: book, o: o, rank: book.Rank(), dev: dev,
 		links: make([]*link, book.Size()), byQP: map[uint32]*link{}}
 	n.ctx, n.cancel = context.WithCancel(context.Background())
 	defer func() {
@@ -75,19 +74,31 @@ func New(dev verbs.Device, pd verbs.PD, host fabric.Host, book fabric.Book, card
 			n.cancel()
 		}
 	}()
+	if n.pd, err = dev.AllocPD(); err != nil {
+		return nil, err
+	}
 	if n.cq, err = dev.CreateCQ(n.depth()); err != nil {
 		return nil, err
 	}
-	if n.srq, err = pd.CreateSRQ(verbs.SRQInitAttr{MaxWR: maxReceives, MaxSGE: 1}); err != nil {
+	if n.srq, err = n.pd.CreateSRQ(verbs.SRQInitAttr{MaxWR: maxReceives, MaxSGE: 1}); err != nil {
 		return nil, err
 	}
-	if err = n.cells.init(pd); err != nil {
-		return nil, err
+	return n, n.cells.init(n.pd)
+}
+
+// Register implements fabric.Net.
+func (n *Net) Register(buf []byte, shared bool) (fabric.Memory, error) {
+	access := verbs.AccessLocalWrite
+	if shared {
+		access |= verbs.AccessRemote
 	}
-	if err = n.listen(); err != nil {
-		return nil, err
-	}
-	return n, nil
+	return n.pd.RegMR(buf, access)
+}
+
+// Start implements fabric.Net.
+func (n *Net) Start(card []byte) error {
+	n.card = card
+	return n.listen()
 }
 
 // depth is how many completions there can be.

@@ -9,6 +9,13 @@ import (
 // maxReceives is how many signals can be expected.
 const maxReceives = 1 << 14
 
+// spare is how many receives there are beyond those that are expected, so that they need not be posted
+// one by one: refillMin at a time.
+const (
+	spare     = 32
+	refillMin = 16
+)
+
 // recvID is the WRID of receives, which no operation has.
 const recvID = 1 << 63
 
@@ -27,6 +34,9 @@ func (n *Net) Expect(more int) error {
 	if again := min(more, r.surplus); again > 0 {
 		r.surplus -= again
 		more -= again
+	}
+	if r.posted == 0 && more > 0 {
+		more += spare
 	}
 	if r.posted+more > maxReceives {
 		return fmt.Errorf("%w: %d signals at a time", verbs.ErrLimit, maxReceives)
@@ -51,6 +61,9 @@ func (r *receives) refill(n *Net) {
 		r.surplus -= gone
 		r.used -= gone
 		r.posted -= gone
+	}
+	if r.used < refillMin && r.used < r.posted/2 {
+		return // the spare ones are enough until there are more
 	}
 	for r.used > 0 {
 		k := min(r.used, len(r.wrs))

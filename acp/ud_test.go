@@ -1,0 +1,81 @@
+package acp_test
+
+import (
+	"bytes"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/acp"
+	"github.com/softrnic/softrnic/acp/acptest"
+	"github.com/softrnic/softrnic/acp/fabric/ud"
+	"github.com/softrnic/softrnic/rdm"
+)
+
+// TestOverDatagrams: copies, atomics, wrong addresses and channels of both kinds, without a connection; by the
+// adapters' own RDMA over UD and by emulation.
+func TestOverDatagrams(t *testing.T) {
+	for _, emulate := range []bool{false, true} {
+		t.Run(fmt.Sprintf("emulate %v", emulate), func(t *testing.T) {
+			o := acptest.Options{ACP: acp.Options{Net: acp.UD, UD: ud.Options{RDM: rdm.Options{Emulate: emulate}}}}
+			require.NoError(t, acptest.RunOptions(3, o, func(p *acp.Process) error {
+				const n = 20000
+				buf := make([]byte, 2*n)
+				copy(buf, message(n, p.Rank()))
+				mine, all, err := share(p, buf)
+				if err != nil {
+					return err
+				}
+				left, right := (p.Rank()+2)%3, (p.Rank()+1)%3
+				p.Copy(all[right].Add(n), all[left], n, acp.None) // from one neighbour to the other
+				p.Add8(nil, p.StarterGA(0).Add(16), 1, acp.None)
+				p.Xor4(nil, p.StarterGA(0).Add(24), 1<<p.Rank(), acp.None)
+				require.NoError(t, p.Complete(ctx, acp.All))
+				require.ErrorIs(t, p.Complete(ctx, p.Copy(all[right].Add(2*n), mine.GA(0), 8, acp.None)), acp.ErrRange)
+				require.ErrorIs(t, p.Complete(ctx, p.Copy(all[right]+7<<32, mine.GA(0), 8, acp.None)), acp.ErrRegion)
+				if err := p.Sync(ctx); err != nil {
+					return err
+				}
+				require.Equal(t, message(n, (p.Rank()+1)%3), buf[n:]) // left's left is right
+				if p.Rank() == 0 {
+					require.EqualValues(t, 3, p.LoadStarter(16))
+					require.EqualValues(t, 7, p.LoadStarter(24)|p.LoadStarter(24)>>32)
+				}
+				for _, imm := range []bool{false, true} {
+					if err := around(p, left, right, acp.ChannelOptions{SlotSize: 1024, Imm: imm}); err != nil {
+						return err
+					}
+				}
+				return p.Sync(ctx)
+			}))
+		})
+	}
+}
+
+// around passes a message on to the next rank.
+func around(p *acp.Process, left, right int, o acp.ChannelOptions) error {
+	in, err := p.NewChannel(left, p.Rank(), o)
+	if err != nil {
+		return err
+	}
+	out, err := p.NewChannel(p.Rank(), right, o)
+	if err != nil {
+		return err
+	}
+	sent := out.Send(message(9000, p.Rank()))
+	buf := make([]byte, 10000)
+	n, err := in.Recv(buf).Wait(ctx)
+	if err != nil || !bytes.Equal(buf[:n], message(9000, left)) {
+		return fmt.Errorf("%d bytes, or others: %w", n, err)
+	}
+	if _, err := sent.Wait(ctx); err != nil {
+		return err
+	}
+	free := out.Free()
+	if _, err := in.Free().Wait(ctx); err != nil {
+		return err
+	}
+	_, err = free.Wait(ctx)
+	return err
+}
