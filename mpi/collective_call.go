@@ -20,6 +20,7 @@ type call struct {
 	counts               []int    // of ReduceScatter, in bytes
 	packed               [][]byte // scratch memory that buffers were packed in
 	work                 *work    // of a call in the background, or nil
+	kept                 *lane    // of a persistent call
 }
 
 func (c *Comm) newCall() *call {
@@ -71,6 +72,10 @@ func (c *Comm) give(k *call, err error) {
 		k.rest()
 		k.op, k.work = operation{}, nil
 	}
+	if k.kept != nil {
+		c.world.lanes.end(k.kept)
+		k.kept = nil
+	}
 	c.mu.Lock()
 	if err == nil && len(c.idle) < maxCalls {
 		c.idle = append(c.idle, k)
@@ -115,7 +120,8 @@ func (k *call) again() error {
 	if shapes[o.what].op {
 		k.red.Size, k.red.Commutative = max(1, k.vector().ElementSize()), o.op.Commutative()
 	}
-	if err := k.algorithm(send, recv); err != nil {
+	err := k.algorithm(send, recv)
+	if k.closeLane(err); err != nil {
 		return err
 	}
 	if o.what != coll.Bcast || o.root != k.comm.rank {

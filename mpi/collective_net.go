@@ -11,11 +11,12 @@ import (
 )
 
 // net is what an algorithm sees of a communicator during one call: messages with a
-// tag of their own. It implements coll.Net.
+// tag of their own. It implements coll.Net and coll.Placer.
 type net struct {
 	c    *Comm
 	call *call
 	tag  int32
+	lane *lane // what the call has opened
 	free []*message
 	all  []*message
 
@@ -27,6 +28,7 @@ type net struct {
 type message struct {
 	p       protocol.Request
 	receive bool
+	placed  int   // the rank that has to tell that it has written, and 1
 	err     error // why it has not begun
 }
 
@@ -67,7 +69,7 @@ func (n *net) message() *message {
 // waited for any more: those who wait for others may wait for ever, who have given up.
 func (n *net) Ready() bool {
 	for len(n.waiting) > 0 {
-		if m := n.waiting[0].(*message); m.err == nil && !m.p.Done {
+		if m := n.waiting[0].(*message); !n.over(m) {
 			n.lost = n.c.eng.Core().Hopeless(match.Envelope{Source: match.Any}, n.c.ranks)
 			return n.lost != nil
 		}
@@ -76,8 +78,24 @@ func (n *net) Ready() bool {
 	return true
 }
 
+// over reports whether a message has come to its end, and is asked until it has.
+func (n *net) over(m *message) bool {
+	if m.placed == 0 {
+		return m.p.Done
+	}
+	came := &n.lane.came[m.placed-1]
+	over := *came
+	*came = false
+	return over
+}
+
 // Wait implements coll.Net.
 func (n *net) Wait(rs ...coll.Request) error {
+	for _, r := range rs { // without those that have not begun the call comes to nothing
+		if m := r.(*message); m.err != nil {
+			return m.err
+		}
+	}
 	n.waiting, n.lost = rs, nil
 	err := n.c.eng.Wait(context.Background(), n)
 	n.waiting = nil
@@ -101,8 +119,6 @@ func (n *net) Wait(rs ...coll.Request) error {
 // result is what has become of a message that is done.
 func (n *net) result(m *message) error {
 	switch {
-	case m.err != nil:
-		return m.err
 	case m.p.Err != nil:
 		return m.p.Err
 	case m.receive && m.p.Bytes != len(m.p.Buf):

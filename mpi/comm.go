@@ -27,6 +27,7 @@ type Comm struct {
 	lastName string  // of that call
 	idle     []*call // to be used again
 	active   int     // calls under way
+	lane     *lane   // of blocking calls
 	release  func()  // gives the number back
 }
 
@@ -107,8 +108,13 @@ func (c *Comm) Free() error {
 // retire gives the number of a communicator back that nobody uses any more. The
 // caller has the lock.
 func (c *Comm) retire() {
-	if c.active == 0 && c.release != nil && c.freed.Load() {
-		c.release()
-		c.release = nil
+	if c.active > 0 || c.release == nil || !c.freed.Load() {
+		return
 	}
+	if c.lane != nil {
+		c.world.lanes.end(c.lane)
+		c.lane = nil
+	}
+	c.release()
+	c.release = nil
 }

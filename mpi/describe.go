@@ -125,7 +125,9 @@ func (n *net) describe() hang.Call {
 	for _, r := range n.waiting {
 		m := r.(*message)
 		switch {
-		case m.err != nil || m.p.Done:
+		case m.p.Done || m.p.Dest < 0: // of a queue nobody knows who is next
+		case m.placed > 0:
+			d.For = append(d.For, n.c.job(m.placed-1))
 		case m.receive:
 			d.For = append(d.For, int(m.p.Envelope.Source))
 		default:

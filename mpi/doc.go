@@ -78,9 +78,10 @@
 //	SOFTRNIC_MPI_CONNECT     all: connections are made at the start (Options.ConnectAll)
 //	SOFTRNIC_MPI_EAGER       longest message in bytes that is sent without asking
 //	SOFTRNIC_MPI_FAST        on: short messages by RDMA write, for which their receiver looks
-//	SOFTRNIC_MPI_NET         rdma; ud for datagrams by one queue pair; tcp for comparison
+//	SOFTRNIC_MPI_NET         rdma; ud for datagrams by one queue pair; hybrid for both; tcp for comparison
 //	SOFTRNIC_MPI_ONESIDED    messages: windows without RDMA, for comparison (Options.OneSided)
 //	SOFTRNIC_MPI_RAILS       queue pairs between two ranks, over which long messages are read
+//	SOFTRNIC_MPI_RC_LIMIT    of hybrid: how many ranks a rank is connected with at most (Options.RCLimit)
 //	SOFTRNIC_MPI_RENDEZVOUS  how longer messages travel: read, write or copy
 //	SOFTRNIC_MPI_REPORT_SIGNAL  USR1 or USR2: at this signal rank 0 reports; softrnic mpirun sets it
 //	SOFTRNIC_MPI_WATCHDOG    30s: a call that waits so long has rank 0 report; off

@@ -17,6 +17,9 @@ func (w *World) LimitContexts(n uint64) { w.contexts = newContexts(n) }
 // Algorithms are those that were chosen.
 func (w *World) Algorithms() coll.Choices { return w.o.Algorithms }
 
+// Choose has communicators that are made from now on use other algorithms.
+func (w *World) Choose(ch coll.Choices) { w.o.Algorithms = ch }
+
 // Vanish ends the rank's communication without a word to the others.
 func (w *World) Vanish() {
 	w.lookout.end()

@@ -25,9 +25,13 @@ type Options struct {
 	Manager pmi.Manager
 
 	// Net is what carries messages: RDMA, UD for many ranks, whose memory does
-	// not grow with them, or TCP for comparison. SOFTRNIC_MPI_NET sets it, to
-	// rdma, ud or tcp.
+	// not grow with them, Hybrid for something in between, or TCP for comparison.
+	// SOFTRNIC_MPI_NET sets it, to rdma, ud, hybrid or tcp.
 	Net Net
+
+	// RCLimit is how many ranks a rank is connected with at most, of Hybrid. With
+	// others it talks as with UD. SOFTRNIC_MPI_RC_LIMIT sets it.
+	RCLimit int
 
 	// RDMA says how ranks talk. SOFTRNIC_MPI_EAGER sets the longest eager
 	// message in bytes, SOFTRNIC_MPI_RENDEZVOUS read, write or copy,
@@ -87,8 +91,22 @@ type Net uint8
 const (
 	RDMA Net = iota // reliable connections
 	TCP
-	UD // datagrams, by one queue pair
+	UD     // datagrams, by one queue pair
+	Hybrid // RDMA with some ranks, UD with the others
 )
+
+// carried is what messages of a job of so many ranks travel by.
+func (o *Options) carried(size int) coll.Carried {
+	switch {
+	case o.Net == RDMA, o.Net == Hybrid && o.RCLimit >= size:
+		return coll.ByConnections
+	case o.Net == UD, o.Net == Hybrid && o.RCLimit == 0:
+		return coll.ByDatagrams
+	case o.Net == Hybrid:
+		return coll.ByConnections | coll.ByDatagrams
+	}
+	return 0
+}
 
 func (o *Options) fill() error {
 	switch v := os.Getenv("SOFTRNIC_MPI_NET"); strings.ToLower(v) {
@@ -97,8 +115,20 @@ func (o *Options) fill() error {
 		o.Net = TCP
 	case "ud":
 		o.Net = UD
+	case "hybrid":
+		o.Net = Hybrid
 	default:
-		return fmt.Errorf("SOFTRNIC_MPI_NET=%s: it takes rdma, ud or tcp", v)
+		return fmt.Errorf("SOFTRNIC_MPI_NET=%s: it takes rdma, ud, hybrid or tcp", v)
+	}
+	if v := os.Getenv("SOFTRNIC_MPI_RC_LIMIT"); v != "" {
+		n, err := strconv.Atoi(v)
+		if err != nil || n < 0 {
+			return fmt.Errorf("SOFTRNIC_MPI_RC_LIMIT=%s: it takes a number of ranks", v)
+		}
+		o.RCLimit = n
+	}
+	if o.RCLimit < 0 {
+		return fmt.Errorf("an RCLimit of %d ranks", o.RCLimit)
 	}
 	if v := os.Getenv("SOFTRNIC_MPI_EAGER"); v != "" {
 		n, err := strconv.Atoi(v)

@@ -7,9 +7,11 @@ import (
 	"sync"
 	"time"
 
+	"github.com/softrnic/softrnic/mpi/coll"
 	"github.com/softrnic/softrnic/mpi/engine"
 	"github.com/softrnic/softrnic/mpi/envelope"
 	"github.com/softrnic/softrnic/mpi/fabric"
+	"github.com/softrnic/softrnic/mpi/fabric/hybrid"
 	"github.com/softrnic/softrnic/mpi/fabric/rdma"
 	"github.com/softrnic/softrnic/mpi/fabric/tcp"
 	"github.com/softrnic/softrnic/mpi/fabric/ud"
@@ -33,6 +35,7 @@ type World struct {
 	comms    comms
 	windows  windows
 	lookout  *lookout
+	lanes    lanes
 
 	mu       sync.Mutex
 	detached []*Request // of Bsend
@@ -80,12 +83,16 @@ func join(ctx context.Context, open Open, o Options) (*World, error) {
 		if w.dev, err = open(); err != nil {
 			return nil, err
 		}
-		if o.Net == UD {
+		switch o.carried(size) {
+		case coll.ByConnections:
+			return rdma.New(w.dev, h, o.Manager, o.RDMA)
+		case coll.ByDatagrams:
 			return ud.New(w.dev, h, o.Manager, o.UD)
 		}
-		return rdma.New(w.dev, h, o.Manager, o.RDMA)
+		return hybrid.New(w.dev, h, o.Manager, hybrid.Options{Limit: o.RCLimit, RDMA: o.RDMA, UD: o.UD})
 	})
 	if err == nil && size > 1 {
+		w.eng.Do(func(core *protocol.Core) { core.Noticed = w.lanes.noticed })
 		err = o.Manager.Fence(ctx)
 	}
 	if err != nil {

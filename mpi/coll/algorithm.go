@@ -25,10 +25,8 @@ type Needs struct {
 	// Network is nil, or reports whether a network has what the algorithm needs
 	// besides the methods of Net. It has to be the same on all ranks.
 	//
-	// This is where algorithms stand that are more than messages: the alltoall whose
-	// ranks write into each other's memory (Mamidala and others 2007, section 4.1),
-	// the one over datagrams, and the hybrid of both (section 4.3). Such an
-	// algorithm asserts that its Net is an interface that extends Net.
+	// This is how algorithms say that they are more than messages. Such a one asserts
+	// that its Net is an interface that extends Net, as Placer does.
 	Network func(Net) bool
 }
 

@@ -87,7 +87,7 @@ func (s scenario) String() string {
 func (s scenario) possible() bool {
 	for _, a := range coll.Algorithms(s.what) {
 		if a.Name == s.algorithm {
-			return a.Fits(coll.Case{Ranks: s.n, Commutative: s.op.Commutative}) == nil
+			return a.Fits(coll.Case{Ranks: s.n, Commutative: s.op.Commutative, Net: &rank{}}) == nil
 		}
 	}
 	return s.algorithm == ""

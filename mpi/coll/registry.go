@@ -39,6 +39,10 @@ var algorithms = [numCollectives][]Algorithm{
 		{Name: "pairwise", Source: thakur, run: exchanging(alltoallPairwise)},
 		{Name: "bruck", Source: bruck, run: func(c *Call, a *args) error { return alltoallBruck(c, a.send, a.recv) }},
 		{Name: "direct", Source: sur, run: exchanging(alltoallDirect)},
+		{Name: "rdma", Source: mamidala + ", section 4.1", Needs: Needs{Network: places}, run: exchanging(alltoallRDMA)},
+		{Name: "rtsrtr", Source: mamidala + ", section 2", Needs: Needs{Network: queues}, run: exchanging(alltoallRTSRTR)},
+		{Name: "ud", Source: mamidala + ", section 4.3", Needs: Needs{Network: datagrams}, run: exchanging(alltoallDirect)},
+		{Name: "hybrid", Source: mamidala + ", section 4.3", Needs: Needs{Network: someCarrier}, run: exchanging(alltoallHybrid)},
 		{Name: "linear", run: exchanging(alltoallLinear)},
 	},
 	Alltoallv: alltoalls,
@@ -124,6 +128,7 @@ const (
 	chen         = "Chen, Zhang, Zhang, Yuan 2005, Performance evaluation of allgather algorithms on terascale Linux cluster with Fast Ethernet"
 	hensgen      = "Hensgen, Finkel, Manber 1988, Two algorithms for barrier synchronization"
 	hillis       = "Hillis, Steele 1986, Data parallel algorithms"
+	mamidala     = "Mamidala, Narravula, Vishnu, Santhanaraman, Panda 2007, On using connection-oriented vs. connection-less transport for performance and scalability of collective and one-sided operations"
 	patarasuk    = "Patarasuk, Yuan 2009, Bandwidth optimal all-reduce algorithms for clusters of workstations"
 	rabenseifner = "Rabenseifner 2004, Optimization of collective reduction operations"
 	sur          = "Sur, Jin, Panda 2004, Efficient and scalable all-to-all exchange for InfiniBand-based clusters"

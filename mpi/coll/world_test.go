@@ -20,8 +20,11 @@ import (
 type world struct {
 	rng   *rand.Rand // nil: by the clock
 	ranks []*rank
-	mail  []channel                // by sender and receiver
+	mail  mail
 	fault func(from, to int) error // of messages that fail
+
+	placements mail // what tells of them
+	exposures  []*exposure
 
 	runnable []*rank
 	matched  []*request // sends that have their receive and come next on their way
@@ -33,8 +36,12 @@ type world struct {
 // channel has the messages from one rank to another that wait for their other half.
 type channel struct{ sends, recvs []*request }
 
+// mail are the channels, by sender and receiver.
+type mail []channel
+
 // request is half a message.
 type request struct {
+	on         mail
 	rank, peer int
 	recv       bool
 	b, was     []byte // was: what b has to be, until Wait
@@ -46,6 +53,9 @@ type request struct {
 	end        int // round
 	err        error
 	waited     bool
+
+	place  []byte    // where it is written to, unless it has been
+	opened *exposure // of what tells of a placement
 }
 
 // rank implements coll.Net.
@@ -65,12 +75,18 @@ type rank struct {
 
 	clock, sendFree, recvFree int // rounds
 	begun                     []*request
+
+	queue   []*request // receives that whoever sends takes
+	pinned  []byte
+	exposed *exposure
+	number  int // of it
+	theirs  map[int]*exposure
 }
 
 var errStopped = errors.New("the world has ended")
 
 func newWorld(n int, rng *rand.Rand) *world {
-	w := &world{rng: rng, mail: make([]channel, n*n)}
+	w := &world{rng: rng, mail: make(mail, n*n), placements: make(mail, n*n)}
 	for i := range n {
 		w.ranks = append(w.ranks, &rank{w: w, id: i})
 	}
@@ -159,8 +175,8 @@ func take[T any](list *[]T, i int) T {
 }
 
 // match brings the two halves together that come next on their way.
-func (w *world) match(from, to int) {
-	c := w.channel(from, to)
+func (w *world) match(on mail, from, to int) {
+	c := w.channel(on, from, to)
 	if len(c.sends) > 0 && len(c.recvs) > 0 && c.sends[0].pair == nil {
 		c.sends[0].pair, c.recvs[0].pair = c.recvs[0], c.sends[0]
 		w.matched = append(w.matched, c.sends[0])
@@ -191,21 +207,28 @@ func (w *world) deliver(send *request) {
 	recv := send.pair
 	end := w.begin(send) + 1
 	w.ranks[send.rank].sendFree, w.ranks[recv.rank].recvFree = end, end
-	c := w.channel(send.rank, recv.rank)
+	c := w.channel(send.on, send.rank, recv.rank)
 	c.sends, c.recvs = c.sends[1:], c.recvs[1:]
 	send.check()
 	recv.check()
 	switch {
-	case len(recv.b) != len(send.was):
+	case recv.opened == nil && len(recv.b) != len(send.was):
 		recv.err = fmt.Errorf("rank %d expected %d bytes of %d, %d came", recv.rank, len(recv.b), send.rank, len(send.was))
 	case w.fault != nil:
 		recv.err = w.fault(send.rank, recv.rank)
 	}
-	copy(recv.b, send.was)
-	recv.was = bytes.Clone(send.was)
+	if recv.opened != nil {
+		recv.opened.open--
+	} else {
+		copy(recv.b, send.was)
+		recv.was = bytes.Clone(send.was)
+	}
+	if send.place != nil {
+		send.write()
+	}
 	w.complete(send, end)
 	w.complete(recv, end)
-	w.match(send.rank, recv.rank)
+	w.match(send.on, send.rank, recv.rank)
 }
 
 func (q *request) String() string {
@@ -248,12 +271,12 @@ func (w *world) stuck() string {
 	return strings.Join(lines, "\n")
 }
 
-func (w *world) channel(from, to int) *channel {
+func (w *world) channel(on mail, from, to int) *channel {
 	n := len(w.ranks)
 	if from < 0 || to < 0 || from >= n || to >= n || from == to {
 		panic(fmt.Sprintf("a message from %d to %d", from, to))
 	}
-	return &w.mail[from*n+to]
+	return &on[from*n+to]
 }
 
 // rounds is how long it took until the last rank was through.

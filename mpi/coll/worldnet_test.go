@@ -12,9 +12,11 @@ import (
 func (r *rank) Rank() int { return r.id }
 func (r *rank) Size() int { return len(r.w.ranks) }
 
-func (r *rank) Isend(to int, b []byte) coll.Request {
-	q := &request{rank: r.id, peer: to, b: b, was: bytes.Clone(b), posted: r.clock}
-	c := r.w.channel(r.id, to)
+func (r *rank) Isend(to int, b []byte) coll.Request { return r.isend(r.w.mail, to, b) }
+
+func (r *rank) isend(on mail, to int, b []byte) *request {
+	q := &request{on: on, rank: r.id, peer: to, b: b, was: bytes.Clone(b), posted: r.clock}
+	c := r.w.channel(on, r.id, to)
 	c.sends = append(c.sends, q)
 	r.begun = append(r.begun, q)
 	r.w.messages++
@@ -23,19 +25,21 @@ func (r *rank) Isend(to int, b []byte) coll.Request {
 	r.sent += len(b)
 	// A network may take small messages at once; the memory is its own even so.
 	q.done = r.w.rng != nil && r.w.rng.IntN(2) == 0
-	r.w.match(r.id, to)
+	r.w.match(on, r.id, to)
 	return q
 }
 
-func (r *rank) Irecv(from int, b []byte) coll.Request {
+func (r *rank) Irecv(from int, b []byte) coll.Request { return r.irecv(r.w.mail, from, b) }
+
+func (r *rank) irecv(on mail, from int, b []byte) *request {
 	for i := range b {
 		b[i] = byte(0xa5 + i)
 	}
-	q := &request{rank: r.id, peer: from, recv: true, b: b, was: bytes.Clone(b), posted: r.clock}
-	c := r.w.channel(from, r.id)
+	q := &request{on: on, rank: r.id, peer: from, recv: true, b: b, was: bytes.Clone(b), posted: r.clock}
+	c := r.w.channel(on, from, r.id)
 	c.recvs = append(c.recvs, q)
 	r.begun = append(r.begun, q)
-	r.w.match(from, r.id)
+	r.w.match(on, from, r.id)
 	return q
 }
 

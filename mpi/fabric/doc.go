@@ -1,8 +1,9 @@
 // Package fabric is what carries the packets of ranks, as package engine sees
-// it. There are three:
+// it. There are four:
 //
 //	mpi/fabric/rdma   reliable connections: SEND, or the RDMA fast path; longer messages by RDMA
 //	mpi/fabric/ud     one queue pair for datagrams to all ranks
+//	mpi/fabric/hybrid connections to some ranks, datagrams to the others
 //	mpi/fabric/tcp    sockets, for comparison
 //
 // A Fabric implements protocol.Net, so it sends packets in order or says that

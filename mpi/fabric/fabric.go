@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/softrnic/softrnic/mpi/protocol"
+	"github.com/softrnic/softrnic/verbs"
 )
 
 // Fabric carries the packets of a rank. All methods but Block and Close are
@@ -48,6 +49,14 @@ type Host interface {
 
 	// Core is the protocol of the rank, for methods that have the lock.
 	Core() *protocol.Core
+}
+
+// Queue is a completion queue of another fabric, that one uses which is, as that one,
+// a part of a third. They do not poll it: the third does, and hands each what is its
+// own.
+type Queue struct {
+	CQ     verbs.CQ
+	Others int // completions that there may be of others
 }
 
 // Book is where ranks find each other's addresses: a process manager's.

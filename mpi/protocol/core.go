@@ -20,6 +20,10 @@ type Core struct {
 	// returns. It may call the Core. An error is a breach of the protocol.
 	Handler func(from int, h *envelope.Header, payload []byte) error
 
+	// Noticed is told of writes to memory here, by Notified. An error is a breach of
+	// the protocol.
+	Noticed func(from int, notice uint32) error
+
 	// Gone is told that a rank is lost, when all that waited for it has ended.
 	Gone func(rank int)
 

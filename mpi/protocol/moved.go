@@ -69,6 +69,9 @@ func (c *Core) move(to int, o outgoing) bool {
 	case put:
 		state = storing
 		err = c.net.Store(to, r.Buf, r.key, r.id)
+	case putNotify:
+		state = storing
+		err = c.net.(Notifier).StoreNotify(to, r.Buf, r.key, r.notice, r.id)
 	default:
 		err = c.net.(Atomics).Atomic(to, r.Buf, r.key, r.atomic, r.id)
 	}

@@ -30,6 +30,7 @@ const (
 	throttle
 	active
 	put // one-sided
+	putNotify
 	get
 	atomic
 )

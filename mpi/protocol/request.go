@@ -39,6 +39,7 @@ type Request struct {
 	parts   parts  // that have come (Packed)
 	offset  uint64 // of the next byte that leaves (Packed)
 	atomic  Atomic
+	notice  uint32 // of PutNotify
 }
 
 // state is where a request stands. A packet, or a call of the net, that does

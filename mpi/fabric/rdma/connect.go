@@ -286,6 +286,15 @@ func (f *Fabric) connect(rank int) {
 	f.work.Go(func() { f.ask(rank) })
 }
 
+// Connect makes the connection to a rank, as sending to it does. Without the lock.
+func (f *Fabric) Connect(rank int) {
+	f.host.Do(func(*protocol.Core) {
+		if rank < f.rank {
+			f.connect(rank)
+		}
+	})
+}
+
 // connectTime is how long a rank may take to answer.
 const connectTime = 60 * time.Second
 
@@ -417,6 +426,9 @@ func (f *Fabric) Close(ctx context.Context) error {
 		if l != nil && l.qp != nil {
 			err = errors.Join(err, l.qp.Destroy())
 		}
+	}
+	for _, q := range f.queues {
+		err = errors.Join(err, q.destroy())
 	}
 	return err
 }

@@ -45,6 +45,8 @@ type Fabric struct {
 	moves moves
 	cache cache
 
+	queues []*Queue
+
 	recents []*link     // those that were sent to since the last Flush
 	batched []*link     // those that packets wait for
 	timer   *time.Timer // for their sake
@@ -87,7 +89,13 @@ func New(dev verbs.Device, host fabric.Host, book fabric.Book, o Options) (_ *Fa
 	if f.pd, err = dev.AllocPD(); err != nil {
 		return nil, err
 	}
-	if f.cq, err = dev.CreateCQ(f.depth(o.Receives)); err != nil {
+	if o.Queue != nil {
+		f.cq = o.Queue.CQ
+		err = f.cq.Resize(f.depth(o.Receives))
+	} else {
+		f.cq, err = dev.CreateCQ(f.depth(o.Receives))
+	}
+	if err != nil {
 		return nil, err
 	}
 	if f.srq, err = f.pd.CreateSRQ(verbs.SRQInitAttr{MaxWR: maxReceives, MaxSGE: 1}); err != nil {
@@ -153,7 +161,14 @@ func (f *Fabric) limit() error {
 
 // depth is how many completions there can be, with more receives than now.
 func (f *Fabric) depth(more int) int {
-	return 64 + f.recvs.count + more + (len(f.byQP)+1)*sendQueue + len(f.rails)*railQueue
+	others := 64
+	if f.o.Queue != nil {
+		others += f.o.Queue.Others
+	}
+	for _, q := range f.queues {
+		others += (len(q.qps) + 1) * queueDepth
+	}
+	return others + f.recvs.count + more + (len(f.byQP)+1)*sendQueue + len(f.rails)*railQueue
 }
 
 // Limits implements protocol.Net.
@@ -278,10 +293,7 @@ func (f *Fabric) Poll() (some bool) {
 			}
 		}
 		some = true
-		for i := range f.wcs[:n] {
-			f.complete(&f.wcs[i])
-		}
-		f.refill()
+		f.Complete(f.wcs[:n])
 		if n < len(f.wcs) {
 			break
 		}
@@ -302,12 +314,25 @@ func (f *Fabric) Block(ctx context.Context) error {
 	return err
 }
 
+// Complete handles completions. Who polls Options.Queue calls it, with the engine's
+// lock; Poll and Block are not called then.
+func (f *Fabric) Complete(wcs []verbs.WC) {
+	for i := range wcs {
+		f.complete(&wcs[i])
+	}
+	f.refill()
+}
+
 // complete handles a completion.
 func (f *Fabric) complete(wc *verbs.WC) {
 	l := f.byQP[wc.QPN]
 	kind, index, ordinal := unpack(wc.WRID)
 	if kind == wrRecv {
-		if wc.Status == verbs.WCSuccess && l != nil {
+		switch {
+		case wc.Status != verbs.WCSuccess || l == nil:
+		case wc.Opcode == verbs.WCRecvRDMAWithImm:
+			f.notified(l, wc.Imm)
+		default:
 			f.arrived(l, f.recvs.buf(index)[:wc.ByteLen])
 		}
 		f.repost = append(f.repost, f.recvs.wr(index))
@@ -348,6 +373,19 @@ func (f *Fabric) arrived(l *link, b []byte) {
 		}
 		f.handle(l, b[:envelope.Size], b[envelope.Size:n], first)
 		b = b[min(len(b), padded(n)):]
+	}
+	f.owe(l)
+}
+
+// notified handles a notice, whose receive gave nothing but itself.
+func (f *Fabric) notified(l *link, notice uint32) {
+	if l.down {
+		return
+	}
+	l.owed++
+	if err := f.host.Core().Notified(l.rank, notice); err != nil {
+		f.lose(l, err)
+		return
 	}
 	f.owe(l)
 }
@@ -450,6 +488,9 @@ func (f *Fabric) Cut(rank int, why error) {
 	f.links[rank] = &link{rank: rank, down: true, why: why} // who dials gives up
 	f.host.Core().Lost(rank, why)
 }
+
+// Fail ends them all: nothing comes out of Options.Queue any more.
+func (f *Fabric) Fail(why error) { f.fail(why) }
 
 // fail ends them all.
 func (f *Fabric) fail(why error) {

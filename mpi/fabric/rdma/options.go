@@ -1,6 +1,7 @@
 package rdma
 
 import (
+	"github.com/softrnic/softrnic/mpi/fabric"
 	"github.com/softrnic/softrnic/mpi/protocol"
 	"github.com/softrnic/softrnic/verbs"
 )
@@ -41,6 +42,10 @@ type Options struct {
 	// read over all of them. 1 unless given, MaxRails at most; the same at all ranks.
 	Rails int
 
+	// Queue is for a fabric that is a part of another: see Complete. Then Fast does
+	// not count.
+	Queue *fabric.Queue
+
 	// Connect are the attributes of the connections.
 	Connect verbs.ConnectOptions
 
@@ -55,6 +60,7 @@ func (o *Options) fill() {
 			*v = d
 		}
 	}
+	o.Fast = o.Fast && o.Queue == nil
 	def(&o.Eager, 8<<10)
 	def(&o.Credits, 64)
 	def(&o.Receives, 128)

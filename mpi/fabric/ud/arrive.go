@@ -53,6 +53,12 @@ func (f *Fabric) Block(ctx context.Context) error {
 	return err
 }
 
+// Complete handles completions of Queue, with the engine's lock: see Options.Look.
+func (f *Fabric) Complete(wcs []verbs.WC) {
+	f.look(wcs)
+	f.settle()
+}
+
 // look handles completions.
 func (f *Fabric) look(wcs []verbs.WC) {
 	f.inside = true

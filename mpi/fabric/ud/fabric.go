@@ -143,6 +143,12 @@ func (f *Fabric) lose(rank int, why error) {
 // Cut implements fabric.Fabric.
 func (f *Fabric) Cut(rank int, why error) { f.lose(rank, why) }
 
+// Queue is where its completions are, and QPN what it has in them: see Options.Look.
+func (f *Fabric) Queue() (cq verbs.CQ, qpn uint32) { return f.port.CQ, f.port.QP.Num() }
+
+// Fail cuts all ranks off: nothing comes out of Queue any more.
+func (f *Fabric) Fail(why error) { f.fail(why) }
+
 // fail cuts all ranks off.
 func (f *Fabric) fail(why error) {
 	for rank := range f.links {

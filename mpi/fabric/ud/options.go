@@ -22,6 +22,10 @@ type Options struct {
 	// GiveUp is how long a rank may answer nothing until it is lost; 30 s
 	// unless given.
 	GiveUp time.Duration
+
+	// Look is for a fabric that is a part of another, which polls its queue of
+	// completions: it sees what has come. Poll and Block are not called then.
+	Look func()
 }
 
 // fill fills in what is not given, for an adapter whose datagrams have mtu bytes.

@@ -40,7 +40,10 @@ func (f *Fabric) late() {
 			return
 		}
 		f.armed = 0
-		for n := len(f.mine); n == len(f.mine) && !f.blocked.Load(); {
+		if f.o.Look != nil {
+			f.o.Look()
+		}
+		for n := len(f.mine); n == len(f.mine) && f.o.Look == nil && !f.blocked.Load(); {
 			n = f.poll(f.mine[:])
 			f.look(f.mine[:n])
 		}

@@ -1,0 +1,301 @@
+package mpi_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/mpi"
+	"github.com/softrnic/softrnic/mpi/coll"
+	"github.com/softrnic/softrnic/mpi/datatype"
+	"github.com/softrnic/softrnic/mpi/fabric/ud"
+	"github.com/softrnic/softrnic/mpi/pmi"
+	"github.com/softrnic/softrnic/rnic"
+	"github.com/softrnic/softrnic/verbs"
+)
+
+// exchange is a call of Alltoall, the number-th with this data.
+type exchange struct {
+	rank, size int
+	bytes      int // of a piece
+	number     int
+}
+
+// piece is what one rank sends another.
+func (x exchange) piece(b []byte, from, to int) {
+	for i := range b {
+		b[i] = byte(from*31 + to*7 + x.number*13 + i + i>>8)
+	}
+}
+
+// fill fills a buffer with what is sent.
+func (x exchange) fill(send []byte) {
+	for to := range x.size {
+		x.piece(send[to*x.bytes:][:x.bytes], x.rank, to)
+	}
+}
+
+// check compares a buffer with what should have come.
+func (x exchange) check(recv []byte) error {
+	want := make([]byte, x.bytes)
+	for from := range x.size {
+		if x.piece(want, from, x.rank); !bytes.Equal(want, recv[from*x.bytes:][:x.bytes]) {
+			return fmt.Errorf("%+v: what rank %d has sent is not what has come", x, from)
+		}
+	}
+	return nil
+}
+
+// forms are the ways in which a call is made: blocking, in the background, kept.
+func forms(c *mpi.Comm) []caller { return []caller{c, formed{c, false}, formed{c, true}} }
+
+// exchanges makes calls in a row: into the same memory, into other, and in place,
+// while receives of anything from anybody wait for a message that comes at the end.
+func exchanges(c *mpi.Comm, size int, call caller) error {
+	rank, n := c.Rank(), c.Size()
+	other := []byte{0}
+	any, err := c.Irecv(datatype.Bytes(other), mpi.AnySource, mpi.AnyTag)
+	if err != nil {
+		return err
+	}
+	send := make([]byte, n*size)
+	recv := [2][]byte{make([]byte, n*size), make([]byte, n*size)}
+	for number, into := range []int{0, 0, 1, 1, 0, 1} {
+		x := exchange{rank, n, size, number}
+		x.fill(send)
+		if rank%2 == 0 && number > 3 { // some change it, others do not
+			into = 1 - into
+		}
+		if err := call.Alltoall(datatype.Bytes(send), datatype.Bytes(recv[into])); err != nil {
+			return err
+		}
+		if err := x.check(recv[into]); err != nil {
+			return err
+		}
+		if number == 2 {
+			x.fill(recv[1])
+			if err := call.Alltoall(mpi.InPlace, datatype.Bytes(recv[1])); err != nil {
+				return err
+			}
+			if err := x.check(recv[1]); err != nil {
+				return err
+			}
+		}
+	}
+	if err := c.Send(datatype.Bytes([]byte{byte(7 + rank)}), (rank+1)%n, 5); err != nil {
+		return err
+	}
+	s, err := any.Wait()
+	if err == nil && (s.Source != (rank+n-1)%n || s.Tag != 5 || int(other[0]) != 7+s.Source) {
+		err = fmt.Errorf("%+v has come, with %d", s, other[0])
+	}
+	return err
+}
+
+// everyAlltoall makes calls of all sizes by some algorithms.
+func everyAlltoall(w *mpi.World, sizes []int, algorithms ...string) error {
+	for _, name := range algorithms {
+		w.Choose(coll.Choices{coll.Alltoall: name})
+		c, err := w.Dup()
+		if err != nil {
+			return err
+		}
+		for _, size := range sizes {
+			for form, call := range forms(c) {
+				if err := exchanges(c, size, call); err != nil {
+					return fmt.Errorf("%s, form %d, %d bytes: %w", name, form, size, err)
+				}
+			}
+		}
+		if err := c.Free(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func TestAlltoallRDMA(t *testing.T) {
+	for n := 1; n <= 8; n++ {
+		sizes := []int{0, 1000}
+		if n < 4 {
+			sizes = append(sizes, 255, 70_000)
+		}
+		job(t, n, mpi.Options{}, func(w *mpi.World) error { return everyAlltoall(w, sizes, "rdma") })
+	}
+	job(t, 16, mpi.Options{}, func(w *mpi.World) error { return everyAlltoall(w, []int{64}, "rdma") })
+	job(t, 2, mpi.Options{}, func(w *mpi.World) error {
+		return everyAlltoall(w, []int{1 << 20}, "rdma", "direct", "pairwise", "bruck")
+	})
+}
+
+func TestAlltoallUD(t *testing.T) {
+	for _, n := range []int{2, 3, 8} {
+		job(t, n, mpi.Options{Net: mpi.UD}, func(w *mpi.World) error { return everyAlltoall(w, []int{0, 255, 9000}, "ud") })
+	}
+}
+
+func TestAlltoallHybrid(t *testing.T) {
+	for _, c := range []struct {
+		n, limit, size int
+		name           string
+	}{
+		{2, 1, 40_000, "hybrid"}, {5, 2, 20_000, "hybrid"}, {8, 3, 255, "hybrid"}, {3, 0, 9000, "hybrid"}, {4, 0, 255, "ud"},
+		{3, 9, 9000, "hybrid"}, {3, 9, 9000, "rdma"}, {3, 2, 255, "rdma"}, // for the last one there is a substitute
+	} {
+		job(t, c.n, mpi.Options{Net: mpi.Hybrid, RCLimit: c.limit}, func(w *mpi.World) error {
+			if err := everyAlltoall(w, []int{0, c.size}, c.name); err != nil {
+				return err
+			}
+			require.LessOrEqual(t, w.Stats()["connections"], uint64(c.limit))
+			return nil
+		})
+	}
+}
+
+// Ranks take turns.
+func TestAlltoallRTSRTR(t *testing.T) {
+	for _, n := range []int{2, 3, 8} {
+		job(t, n, mpi.Options{}, func(w *mpi.World) error { return everyAlltoall(w, []int{0, 255, 20_000}, "rtsrtr") })
+	}
+}
+
+// Where there is no RDMA the other algorithms do it.
+func TestAlltoallTCP(t *testing.T) {
+	job(t, 3, mpi.Options{Net: mpi.TCP}, func(w *mpi.World) error {
+		return everyAlltoall(w, []int{255}, "rdma", "rtsrtr", "ud", "hybrid")
+	})
+}
+
+// Memory is registered once, if it does not change.
+func TestAlltoallRegistrations(t *testing.T) {
+	const n, calls = 4, 20
+	job(t, n, mpi.Options{Algorithms: coll.Choices{coll.Alltoall: "rdma"}}, func(w *mpi.World) error {
+		send, recv := make([]byte, n<<14), make([]byte, n<<14)
+		for i := range calls {
+			x := exchange{w.Rank(), n, 1 << 14, i}
+			x.fill(send)
+			if err := w.Alltoall(datatype.Bytes(send), datatype.Bytes(recv)); err != nil {
+				return err
+			}
+			if err := x.check(recv); err != nil {
+				return err
+			}
+		}
+		require.EqualValues(t, 2, w.Stats()["registrations"])
+		return nil
+	})
+}
+
+// Ranks that do not agree about the size write nothing.
+func TestAlltoallMismatch(t *testing.T) {
+	const n = 4
+	job(t, n, mpi.Options{Algorithms: coll.Choices{coll.Alltoall: "rdma"}}, func(w *mpi.World) error {
+		size := 500 + w.Rank()/3
+		memory := make([]byte, 2*n*1000)
+		err := w.Alltoall(datatype.Bytes(make([]byte, n*size)), datatype.Bytes(memory[n*1000:][:n*size]))
+		require.ErrorIs(t, err, mpi.ErrMismatch)
+		require.ErrorContains(t, err, "rank 3")
+		for i, b := range memory[n*1000+n*size:] {
+			require.Zero(t, b, i)
+		}
+		return w.Barrier()
+	})
+}
+
+// lossy opens adapters that lose a hundredth of all packets, which lost counts.
+func lossy(seed int) (open mpi.Open, lost func() uint64) {
+	var mu sync.Mutex
+	var devs []*rnic.Device
+	open = func() (verbs.Device, error) {
+		d, err := rnic.Open(rnic.Options{Impair: fmt.Sprintf("loss 1%% seed %d", seed)})
+		mu.Lock()
+		defer mu.Unlock()
+		devs = append(devs, d)
+		return d, err
+	}
+	return open, func() (n uint64) {
+		mu.Lock()
+		defer mu.Unlock()
+		for _, d := range devs {
+			n += d.Inspect().Faults.Counters.Lost
+		}
+		return n
+	}
+}
+
+func TestAlltoallLoss(t *testing.T) {
+	open, lost := lossy(3)
+	jobOn(t, open, 4, mpi.Options{}, func(w *mpi.World) error {
+		return everyAlltoall(w, []int{40, 30_000}, "rdma", "direct", "rtsrtr")
+	})
+	jobOn(t, open, 4, mpi.Options{Net: mpi.Hybrid, RCLimit: 2}, func(w *mpi.World) error { return everyAlltoall(w, []int{40, 30_000}, "hybrid") })
+	jobOn(t, open, 3, mpi.Options{Net: mpi.UD}, func(w *mpi.World) error { return everyAlltoall(w, []int{40, 30_000}, "ud") })
+	require.NotZero(t, lost())
+}
+
+// A rank is lost in the middle of calls: that is an error of all others, whatever
+// they wait for.
+func TestAlltoallLostRank(t *testing.T) {
+	soon := ud.Options{GiveUp: 2 * time.Second}
+	for name, o := range map[string]mpi.Options{
+		"rdma": {}, "direct": {}, "rtsrtr": {}, "pairwise": {}, "bruck": {}, "ud": {Net: mpi.UD, UD: soon}, "hybrid": {Net: mpi.Hybrid, RCLimit: 2, UD: soon},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o.Algorithms = coll.Choices{coll.Alltoall: name}
+			lostOne(t, 5, o)
+		})
+	}
+}
+
+// lostOne has the last of n ranks vanish after a few calls.
+func lostOne(t *testing.T, n int, o mpi.Options) {
+	t.Helper()
+	ends := make(chan error, n)
+	var told sync.WaitGroup
+	told.Add(n - 1)
+	for _, m := range pmi.NewLocal(n) {
+		o := o
+		o.Manager = m
+		go func() {
+			w, err := mpi.Init(open, o)
+			if err != nil {
+				ends <- err
+				return
+			}
+			defer w.Vanish()
+			send, recv := make([]byte, n*3000), make([]byte, n*3000)
+			for i := 0; err == nil && (i < 3 || w.Rank() < n-1); i++ {
+				err = w.Alltoall(datatype.Bytes(send), datatype.Bytes(recv))
+			}
+			if w.Rank() == n-1 {
+				ends <- err
+				return
+			}
+			if again := w.Alltoall(datatype.Bytes(send), datatype.Bytes(recv)); !errors.Is(again, mpi.ErrLost) {
+				err = fmt.Errorf("rank %d was told later: %w", w.Rank(), again)
+			}
+			told.Done()
+			told.Wait() // nobody else goes before
+			if errors.Is(err, mpi.ErrLost) && strings.Contains(err.Error(), fmt.Sprint("rank ", n-1)) {
+				err = nil
+			}
+			ends <- err
+		}()
+	}
+	hang := time.After(time.Minute)
+	for range n {
+		select {
+		case err := <-ends:
+			require.NoError(t, err)
+		case <-hang:
+			require.Fail(t, "somebody waits for ever")
+		}
+	}
+}
