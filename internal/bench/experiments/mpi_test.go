@@ -75,6 +75,24 @@ func TestMPIExperiments(t *testing.T) {
 			set:   bench.Settings{"ranks": "2", "class": "S", "rounds": "1"},
 			units: map[string][]string{operations: {"mpi-tcp", "mpi-rdma"}},
 		},
+		{
+			name:  "a2a-rdma",
+			set:   bench.Settings{"beside": "nothing", "ranks": "3", "sizes": "100", "iters": "3", "rounds": "2"},
+			units: map[string][]string{"us on 3 ranks": {"direct-srq", "rdma", "rtsrtr"}},
+		},
+		{
+			name:  "a2a-ud",
+			set:   bench.Settings{"beside": "nothing", "ranks": "3", "sizes": "64", "iters": "3", "rounds": "2"},
+			units: map[string][]string{"us on 3 ranks": {"direct-srq", "direct-ud", "bruck", "table"}},
+		},
+		{
+			name: "a2a-hybrid",
+			set:  bench.Settings{"ranks": "3", "limits": "1,2,3", "size": "100", "memory": "2,3", "iters": "3", "rounds": "2"},
+			units: map[string][]string{
+				measure.Microseconds: {"hybrid"},
+				measure.Bytes:        {"memory-per-rank", "memory-per-rank-ud", "memory-per-rank-rc"},
+			},
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.long = c.name != "mpi-latency" && c.name != "nas-is"

@@ -17,8 +17,9 @@ import (
 
 // Config says what a job is.
 type Config struct {
-	Over  Carrier
-	Ranks int
+	Over     Carrier
+	Ranks    int
+	Alltoall *Alltoall // nil: by the table
 }
 
 // limit is how long a round may take.

@@ -23,11 +23,12 @@ const (
 	roleRank = "rank"
 )
 
-// request asks all ranks for one round: one of the three is set.
+// request asks all ranks for one round: one of these is set.
 type request struct {
-	OSU *osuRound `json:",omitempty"`
-	IMB *imbRound `json:",omitempty"`
-	NAS *nasRound `json:",omitempty"`
+	OSU    *osuRound `json:",omitempty"`
+	IMB    *imbRound `json:",omitempty"`
+	NAS    *nasRound `json:",omitempty"`
+	Memory bool      `json:",omitempty"`
 }
 
 type osuRound struct {
@@ -50,6 +51,8 @@ type reply struct {
 	OSU *osu.Row    `json:",omitempty"`
 	IMB *imb.Row    `json:",omitempty"`
 	NAS *nas.Report `json:",omitempty"`
+
+	Memory *Memory `json:",omitempty"` // at every rank
 }
 
 var kernels = map[string]func(*mpi.Comm, nas.Class) (nas.Report, error){"is": is.Run, "cg": cg.Run, "ep": ep.Run}
@@ -63,6 +66,9 @@ func init() {
 		o, ok := c.Over.options()
 		if !ok {
 			return fmt.Errorf("mpibench: no carrier %q", c.Over)
+		}
+		if c.Alltoall != nil {
+			c.Alltoall.choose(&o)
 		}
 		if o.Manager, err = procpmi.New(ctx, w); err != nil {
 			return err
@@ -86,6 +92,8 @@ func (w rank) serve(_ context.Context, r request) (out reply, err error) {
 		out.IMB, err = w.imb(r.IMB)
 	case r.NAS != nil:
 		out.NAS, err = w.nas(r.NAS)
+	case r.Memory:
+		out.Memory, err = w.memory()
 	default:
 		err = errors.New("mpibench: an empty request")
 	}
