@@ -94,10 +94,7 @@ func (c *channels) step(p *Process) {
 			kept = append(kept, ch)
 		}
 	}
-	for _, ch := range c.active {
-		kept = append(kept, ch)
-	}
-	c.active = kept
+	c.active = append(kept, c.active...)
 }
 
 // scan takes requests out of the connection request buffer. Their details are read from those who ask.

@@ -20,7 +20,6 @@ type world struct {
 	wire        []func() // puts that have not come, the oldest first
 	back        []func() // the same of the receiver
 	tail        uint64   // mirrored
-	head        uint64
 	imm, bye    bool
 	sent, queue [][]byte // messages: begun and not received, not all put
 	got         []byte   // of the message at hand
