@@ -120,7 +120,7 @@ func TestDecide(t *testing.T) {
 		{coll.Alltoall, 64, 256, false, "bruck"},
 		{coll.Alltoall, 64, 257, false, "direct"},
 		{coll.Alltoall, 7, 1, false, "direct"},
-		{coll.Alltoall, 64, 32<<10 + 1, false, "pairwise"},
+		{coll.Alltoall, 64, 64<<10 + 1, false, "pairwise"},
 		{coll.Alltoallw, 64, 0, false, "direct"},
 		{coll.Allgather, 64, 1, false, "recursive-doubling"},
 		{coll.Allgatherv, 63, 80 << 10, false, "bruck"},
