@@ -193,6 +193,7 @@ func (r *rdmEnd) play(ctx context.Context, iters int, into *measure.Latency) err
 	if r.o.Op == RDMRead {
 		ways = 1
 	}
+	r.n = r.rounds << 20 // the same at both ends, which a stream has counted differently
 	last := time.Now()
 	for i := range warmup + iters {
 		r.n++
