@@ -55,6 +55,9 @@ func (c *Comm) take(o *operation) (*call, error) {
 	c.seq++
 	c.lastName = o.name()
 	tag := int32(c.seq & maxSeq)
+	if c.tag != 0 {
+		tag = c.tag
+	}
 	c.mu.Unlock()
 	if k == nil {
 		k = c.newCall()

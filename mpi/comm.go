@@ -21,14 +21,18 @@ type Comm struct {
 	ranks []int       // of the job, by rank here; nil if they are the same
 	here  map[int]int // the other way round
 	freed atomic.Bool
+	tag   int32 // of all its collective calls, see CreateGroup; 0 is one for each
+
+	handler atomic.Pointer[func(*Error)]
 
 	mu       sync.Mutex
 	seq      uint32  // of the last collective call
 	lastName string  // of that call
 	idle     []*call // to be used again
-	active   int     // calls under way
-	lane     *lane   // of blocking calls
-	release  func()  // gives the number back
+	attrs    []attrValue
+	active   int    // calls under way
+	lane     *lane  // of blocking calls
+	release  func() // gives the number back
 }
 
 // The number of a collective call is its messages' tag. Of persistent ones, which
@@ -89,7 +93,7 @@ func (c *Comm) local(rank int) int {
 
 // Free ends the use of a communicator by this rank (MPI_Comm_free): all ranks
 // call it, when all messages have been received. Collective calls that are under
-// way go on. The world and Self stay.
+// way go on. Attributes are freed. The world and Self stay.
 func (c *Comm) Free() error {
 	if c.id < firstID {
 		return c.fail("free", "", fmt.Errorf("%w: it ends with Finalize", ErrComm))
@@ -97,6 +101,7 @@ func (c *Comm) Free() error {
 	if c.freed.Swap(true) {
 		return c.fail("free", "", ErrFreed)
 	}
+	c.freeAttrs()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.idle = nil

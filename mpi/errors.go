@@ -1,8 +1,10 @@
 package mpi
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"os"
 
 	"github.com/softrnic/softrnic/mpi/engine"
 	"github.com/softrnic/softrnic/mpi/protocol"
@@ -50,5 +52,33 @@ func (e *Error) Error() string {
 func (e *Error) Unwrap() error { return e.Err }
 
 func (c *Comm) fail(op, with string, err error) error {
-	return &Error{Op: op, Comm: c.Name(), Rank: c.rank, With: with, Err: err}
+	e := &Error{Op: op, Comm: c.Name(), Rank: c.rank, With: with, Err: err}
+	if f := c.handler.Load(); f != nil {
+		(*f)(e)
+	}
+	return e
+}
+
+// SetErrorHandler has f called with every error of a call on the communicator, before
+// the call returns it (MPI_Comm_set_errhandler); nil is nothing, as it is at first
+// (MPI_ERRORS_RETURN). Communicators and windows made of it later have the same. f is
+// called in the goroutine that fails, and may be called by several at once.
+func (c *Comm) SetErrorHandler(f func(*Error)) {
+	if f == nil {
+		c.handler.Store(nil)
+		return
+	}
+	c.handler.Store(&f)
+}
+
+// Fatal is an error handler that ends the job (MPI_ERRORS_ARE_FATAL): it says what is
+// wrong, calls Abort, and ends the process with status 1. What the program itself has
+// cancelled is no reason.
+func (w *World) Fatal(e *Error) {
+	if errors.Is(e, ErrCanceled) || errors.Is(e, context.Canceled) || errors.Is(e, context.DeadlineExceeded) {
+		return
+	}
+	fmt.Fprintln(os.Stderr, e)
+	_ = w.Abort(1, e.Error())
+	os.Exit(1)
 }

@@ -37,6 +37,9 @@ func declared(t *testing.T) (names map[string]bool, comments string) {
 					if p, ok := of.(*ast.StarExpr); ok {
 						of = p.X
 					}
+					if g, ok := of.(*ast.IndexExpr); ok { // of a generic type
+						of = g.X
+					}
 					name = of.(*ast.Ident).Name + "." + name
 				}
 				names[name] = true

@@ -7,13 +7,18 @@ import (
 )
 
 // Dup makes a communicator of the same ranks, whose messages are not mixed up with
-// those of this one (MPI_Comm_dup): for a library, say.
+// those of this one (MPI_Comm_dup): for a library, say. Attributes are
+// copied as their keys say.
 func (c *Comm) Dup() (*Comm, error) {
 	all := make([]int, c.size)
 	for i := range all {
 		all[i] = i
 	}
-	return c.derive("dup", c.Name()+".dup", all)
+	d, err := c.derive("dup", c.Name()+".dup", all)
+	if err == nil {
+		c.copyAttrs(d)
+	}
+	return d, err
 }
 
 // Split makes a communicator of the ranks of each color, in the order of key, and
@@ -62,12 +67,17 @@ func (c *Comm) derive(op, name string, members []int) (*Comm, error) {
 	if err != nil {
 		return nil, c.fail(op, "", err)
 	}
-	x := c.world.contexts
 	rank := slices.Index(members, c.rank)
 	if rank < 0 {
-		x.release(ticket)
+		c.world.contexts.release(ticket)
 		return nil, nil
 	}
+	return c.made(ticket, name, members, rank), nil
+}
+
+// made is a communicator of some ranks of this one that have agreed on a number.
+func (c *Comm) made(ticket uint64, name string, members []int, rank int) *Comm {
+	x := c.world.contexts
 	ranks := make([]int, len(members))
 	same := len(ranks) == c.world.size
 	for i, m := range members {
@@ -79,5 +89,6 @@ func (c *Comm) derive(op, name string, members []int) (*Comm, error) {
 	}
 	d := c.world.comm(name, x.id(ticket), ranks, rank, len(members))
 	d.release = func() { x.release(ticket) }
-	return d, nil
+	d.handler.Store(c.handler.Load())
+	return d
 }

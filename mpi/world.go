@@ -116,8 +116,10 @@ func join(ctx context.Context, open Open, o Options) (*World, error) {
 }
 
 // Finalize ends the membership (MPI_Finalize): all ranks call it, and it
-// returns when all have. Requests that are not done are lost.
+// returns when all have. Requests that are not done are lost. Attributes of Self are
+// freed first.
 func (w *World) Finalize() error {
+	w.Self.freeAttrs()
 	w.mu.Lock()
 	detached := w.detached
 	w.mu.Unlock()

@@ -56,12 +56,11 @@ func TestReport(t *testing.T) {
 	stdout, done := start(t, Options{Programs: []Program{program(3, "wait")}, Environ: []string{"SOFTRNIC_MPI_REPORT_SIGNAL=USR1"}, Signals: signals})
 	stdout.wait("ready\n", 3)
 	signals <- syscall.SIGUSR1
-	stdout.wait("Receives that wait for their message:", 1)
+	stdout.wait("What the ranks do:", 1)
 	signals <- os.Interrupt
 	r := <-done
 	require.Equal(t, 130, r.failed(t).Status)
 	require.Equal(t, 1, strings.Count(r.stdout, "what the 3 ranks of the job wait for, asked by rank 0"))
-	for _, want := range []string{`rank 0: Recv\(source 1, tag 5\) at mpirun/ranks_unix_test.go:\d+ waits for rank 1`, `rank 2: Recv\(source 0, tag 5\)`} {
-		require.Regexp(t, want, r.stdout)
-	}
+	require.Regexp(t, `rank.* 0.*: (Recv\(source 1, tag 5\) at mpirun/ranks_unix_test.go:|in no call of MPI after barrier #1)`, r.stdout)
+	require.NotContains(t, r.stdout, "no answer")
 }

@@ -169,8 +169,11 @@ func play(role string, args []string) int {
 		}
 		time.Sleep(hang)
 	case "launcher": // a whole launcher, for a test to kill
+		signals := make(chan os.Signal, 2)
+		signal.Notify(signals, os.Interrupt)
 		err := Run(ctx, Options{
 			Programs: []Program{program(2, "family", args[0])},
+			Signals:  signals,
 			Agent:    []string{os.Args[0], "agent"},
 			Stdout:   os.Stdout, Stderr: os.Stderr,
 			Grace: 50 * time.Millisecond,

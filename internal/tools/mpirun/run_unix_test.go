@@ -257,6 +257,20 @@ func TestLauncherDies(t *testing.T) {
 	w.alone(t)
 }
 
+// Nor does one that gets Ctrl-C.
+func TestInterrupt(t *testing.T) {
+	w := newWitness(t)
+	c := exec.Command(os.Args[0], "rank", "launcher", w.path)
+	stdout := newText()
+	c.Stdout = stdout
+	require.NoError(t, c.Start())
+	w.hears(t, 4)
+	require.NoError(t, c.Process.Signal(os.Interrupt))
+	require.NoError(t, c.Wait())
+	require.Contains(t, stdout.String(), "ended by the user (interrupt); 2 ranks that still ran were ended")
+	w.alone(t)
+}
+
 func TestHostsThatCannotBeReached(t *testing.T) {
 	missing := job(t, Options{Programs: []Program{program(2, "say")}, Hosts: []Host{{"node1", 1}, {"node2", 1}}, Launch: []string{"/nonexistent/ssh"}}).failed(t)
 	require.Equal(t, "node1 cannot be reached, where rank 0 should run: node1: fork/exec /nonexistent/ssh: no such file or directory", missing.Why)

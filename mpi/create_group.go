@@ -1,0 +1,53 @@
+package mpi
+
+import (
+	"fmt"
+	"slices"
+)
+
+// groupTag marks the messages by which the members of a group find a number for their
+// communicator. They are those of the collective calls of the one that they have in
+// common, which has neither of both bits without the other.
+const groupTag = keptTag | checkTag
+
+// CreateGroup makes a communicator of the ranks of a group (MPI_Comm_create_group).
+// Only they call it, all with the same group; the others of c need not know. Groups that
+// have ranks in common and make communicators at the same time, from several
+// goroutines, have to have other tags, from 0 to 2^28-1.
+func (c *Comm) CreateGroup(g *Group, tag int) (*Comm, error) {
+	d, err := c.createGroup(g, tag)
+	if err != nil {
+		return nil, c.fail("create-group", fmt.Sprintf("with tag %d", tag), err)
+	}
+	return d, nil
+}
+
+func (c *Comm) createGroup(g *Group, tag int) (*Comm, error) {
+	switch {
+	case c.freed.Load():
+		return nil, ErrFreed
+	case tag < 0 || tag > maxSeq>>1:
+		return nil, fmt.Errorf("%w: they go from 0 to %d", ErrTag, maxSeq>>1)
+	}
+	members := make([]int, len(g.ranks))
+	for i, r := range g.ranks {
+		if members[i] = c.local(r); members[i] < 0 || members[i] >= c.size {
+			return nil, fmt.Errorf("%w: its rank %d is not one of the communicator", ErrGroup, i)
+		}
+	}
+	rank := slices.Index(members, c.rank)
+	if rank < 0 {
+		return nil, fmt.Errorf("%w: this rank is not in it", ErrGroup)
+	}
+	// They talk on c, as ranks of the group, until they have a number.
+	p := &Comm{world: c.world, eng: c.eng, id: c.id, rank: rank, size: len(members), ranks: slices.Clone(g.ranks), here: map[int]int{}, tag: groupTag | int32(tag)}
+	for i, r := range g.ranks {
+		p.here[r] = i
+	}
+	p.SetName(c.Name() + ".group")
+	ticket, err := p.agree("create-group")
+	if err != nil {
+		return nil, err
+	}
+	return c.made(ticket, p.Name(), members, rank), nil
+}
