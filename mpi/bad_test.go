@@ -38,7 +38,7 @@ func TestBadMessages(t *testing.T) {
 					{w.Send(mpi.Of(x), mpi.AnySource, 0), mpi.ErrRank},
 					{w.Ssend(mpi.Of(x), math.MaxInt, 0), mpi.ErrRank},
 					{w.Bsend(mpi.Of(x), other, mpi.AnyTag), mpi.ErrTag},
-					{w.Send(mpi.Of(x), other, mpi.MaxTag+1), mpi.ErrTag},
+					{w.Send(mpi.Of(x), other, -mpi.MaxTag), mpi.ErrTag},
 					{recv(w.Comm, 2, 0), mpi.ErrRank},
 					{recv(w.Comm, other, -7), mpi.ErrTag},
 					{probe(w.Comm, 5, 0), mpi.ErrRank},
