@@ -125,7 +125,9 @@ func (n *net) describe() hang.Call {
 	for _, r := range n.waiting {
 		m := r.(*message)
 		switch {
-		case m.p.Done || m.p.Dest < 0: // of a queue nobody knows who is next
+		case m.p.Done:
+		case m.p.Dest < 0: // of a queue: nobody knows who is next
+			d.For, d.Any = append(d.For, n.c.ranks...), true
 		case m.placed > 0:
 			d.For = append(d.For, n.c.job(m.placed-1))
 		case m.receive:
@@ -136,6 +138,9 @@ func (n *net) describe() hang.Call {
 	}
 	slices.Sort(d.For)
 	d.For = slices.Compact(d.For)
+	if self := slices.Index(d.For, n.c.eng.Rank()); self >= 0 && d.Any {
+		d.For = slices.Delete(d.For, self, self+1)
+	}
 	return d
 }
 
