@@ -51,6 +51,8 @@ func die(o acp.ChannelOptions, s stage, sends bool) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	errs := make(chan error, 3)
+	var through sync.WaitGroup // neither of the two leaves before the other is through
+	through.Add(2)
 	for rank, m := range pmi.NewLocal(3) {
 		go func() {
 			var dev *rnic.Device
@@ -60,6 +62,9 @@ func die(o acp.ChannelOptions, s stage, sends bool) error {
 			}, acp.Options{Manager: m, Patience: 50 * time.Millisecond, RC: rc.Options{
 				CM: cm.Options{Retries: 4}}})
 			if err != nil {
+				if rank != 1 {
+					through.Done()
+				}
 				errs <- err
 				return
 			}
@@ -75,6 +80,13 @@ func die(o acp.ChannelOptions, s stage, sends bool) error {
 				close(dead)
 			case 2:
 				err = bystand(ctx, p, o)
+			}
+			if rank != 1 {
+				if err != nil {
+					cancel(err)
+				}
+				through.Done()
+				through.Wait()
 			}
 			if rank != 1 && err == nil {
 				if lost := p.Finalize(); lost == nil {
