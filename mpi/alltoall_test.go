@@ -243,8 +243,8 @@ func TestAlltoallLoss(t *testing.T) {
 // they wait for.
 func TestAlltoallLostRank(t *testing.T) {
 	soon := ud.Options{GiveUp: 2 * time.Second}
-	for name, o := range map[string]mpi.Options{ // not of rtsrtr, which may not notice it (docs/collectives.md)
-		"rdma": {}, "direct": {}, "pairwise": {}, "bruck": {}, "ud": {Net: mpi.UD, UD: soon}, "hybrid": {Net: mpi.Hybrid, RCLimit: 2, UD: soon},
+	for name, o := range map[string]mpi.Options{
+		"rdma": {}, "direct": {}, "rtsrtr": {}, "pairwise": {}, "bruck": {}, "ud": {Net: mpi.UD, UD: soon}, "hybrid": {Net: mpi.Hybrid, RCLimit: 2, UD: soon},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -127,7 +127,8 @@ func (n *net) describe() hang.Call {
 		switch {
 		case m.p.Done:
 		case m.p.Dest < 0: // of a queue: nobody knows who is next
-			d.For, d.Any = append(d.For, n.c.ranks...), true
+			all, _ := n.c.whereFrom(match.Envelope{Source: match.Any})
+			d.For, d.Any = append(d.For, all...), true
 		case m.placed > 0:
 			d.For = append(d.For, n.c.job(m.placed-1))
 		case m.receive:

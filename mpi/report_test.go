@@ -172,7 +172,7 @@ func TestReportCalls(t *testing.T) {
 		return err
 	})
 	for _, want := range []string{
-		`rank 0: Probe\(source 0, which is rank 1 of the job, tag any\) on world.split\(0\)( at mpi/report_test.go:\d+)? waits for rank 1`,
+		`rank 0: Probe\(source 0, which is rank 1 of the job, tag any\) on world.split\(0\) at mpi/report_test.go:\d+ waits for rank 1`,
 		`rank 0: the barrier of Fence or Free on world.win at mpi/report_test.go:\d+ waits for rank 2`,
 		`rank 1: ibcast #\d+ of 2 int32 with root 1 on world.split\(0\) waits for rank 0`,
 		`rank 2: WaitAny\(Recv\(source any, tag 4\) and 1 more\) at mpi/report_test.go:\d+ waits for any of ranks 0 to 2`,
@@ -225,7 +225,7 @@ func TestReportWhileOthersWork(t *testing.T) {
 					if w.Rank() == i%3 {
 						text, err := w.Report(t.Context())
 						require.NoError(t, err)
-						require.Contains(t, text, "What the ranks do:") // who answers in time depends on the machine
+						require.NotContains(t, text, "no answer")
 						require.NotContains(t, text, "Deadlock")
 					}
 					if err := w.Allreduce(mpi.Of([]int32{1}), mpi.Of([]int32{0}), mpi.Sum); err != nil {

@@ -17,6 +17,10 @@ import (
 // guard is how long a test may take before it is taken for hung.
 const guard = time.Minute
 
+// silence is after what time peers of tests are given up: longer than one that lives
+// is kept waiting by a machine with much to do.
+const silence = 2 * time.Second
+
 func guarded(t testing.TB) context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), guard)
 	t.Cleanup(cancel)

@@ -109,7 +109,7 @@ func TestBacklog(t *testing.T) {
 
 // Nobody there, one who does not want us, and one with another Q_Key.
 func TestDial(t *testing.T) {
-	a := endpoint(t, "", rdm.Options{GiveUp: 100 * time.Millisecond})
+	a := endpoint(t, "", rdm.Options{GiveUp: silence})
 	b := endpoint(t, "", rdm.Options{Allow: func(at rdm.Addr) (verbs.AccessFlags, bool) { return 0, at != a.Addr() }})
 	ctx := guarded(t)
 	_, err := a.Dial(ctx, b.Addr())
@@ -174,7 +174,7 @@ func TestRestart(t *testing.T) {
 // A peer that is gone is silent for who sends to it, and for no others.
 func TestSilentPeer(t *testing.T) {
 	dev := device(t, "")
-	a, b := endpoint(t, "", rdm.Options{GiveUp: 200 * time.Millisecond}), endpoint(t, "", rdm.Options{})
+	a, b := endpoint(t, "", rdm.Options{GiveUp: silence}), endpoint(t, "", rdm.Options{})
 	gone := endpointOn(t, dev, rdm.Options{})
 	ctx := guarded(t)
 	p, q := dial(t, a, gone), dial(t, a, b)

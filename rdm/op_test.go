@@ -226,7 +226,7 @@ func TestPeerDies(t *testing.T) {
 	for name, o := range ways {
 		t.Run(name, func(t *testing.T) {
 			dev := device(t, "")
-			o.GiveUp = 300e6
+			o.GiveUp = silence
 			a, alive, dies := endpoint(t, "", o), endpoint(t, "", o), endpointOn(t, dev, o)
 			ctx := guarded(t)
 			mine := region(t, a, 100_000, everything)

@@ -368,7 +368,7 @@ func TestPacketLoss(t *testing.T) {
 		_, err := a.WriteTo(bytes.Repeat([]byte(fmt.Sprintf("%04d", n)), n/4), b.LocalAddr())
 		require.NoError(t, err)
 		if i%100 == 0 {
-			time.Sleep(time.Millisecond) // the reader is to have a chance
+			runtime.Gosched() // the reader is to have a chance
 		}
 	}
 	for over := false; !over; {

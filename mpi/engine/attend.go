@@ -43,7 +43,7 @@ func (e *Engine) Attend(ctx context.Context) {
 		e.mu.Lock()
 		for !e.closed && ctx.Err() == nil && e.leader == nil && e.visits == last {
 			e.fab.Flush()
-			e.lead(ctx, attendant{}, 0)
+			e.lead(ctx, attendant{})
 		}
 		last = e.visits
 		e.mu.Unlock()

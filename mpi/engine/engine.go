@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 
 	"github.com/softrnic/softrnic/internal/moment"
@@ -23,12 +24,11 @@ type Engine struct {
 	mu     sync.Mutex
 	core   *protocol.Core
 	leader Waitable       // of who is in Fabric.Block, or nil
-	led    uint64         // number of his wait, 0 of who attends
 	kick   *moment.Moment // ends the Block
 	visits uint64         // of those who look or wait, for Attend
 	parked []*waiter      // those who wait for another to lead them
 	waits  uint64         // number of the last wait
-	inside int            // how many are in one
+	inside []Waiting      // those who are in one
 	last   Last           // of Send and Receive
 	census *census        // under way, or nil
 	closed bool
@@ -40,7 +40,6 @@ type Waitable interface{ Ready() bool }
 // waiter is a goroutine that waits and does not lead.
 type waiter struct {
 	Waitable
-	id   uint64 // of the wait
 	wake chan struct{}
 }
 
@@ -145,23 +144,21 @@ func (e *Engine) Wait(ctx context.Context, w Waitable) error {
 func (e *Engine) wait(ctx context.Context, w Waitable) error {
 	e.waits++
 	id := e.waits
-	e.inside++
-	defer func() { e.inside-- }()
+	e.inside = append(e.inside, Waiting{id, w})
+	defer e.leave(id)
 	for {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		e.visit()
-		if e.census != nil {
-			e.census.answer(id)
-		}
+		e.census.answer(id)
 		if e.fab != nil {
 			e.fab.Flush()
 		}
 		if e.leader == nil {
-			e.lead(ctx, w, id)
+			e.lead(ctx, w)
 		} else {
-			e.park(ctx, w, id)
+			e.park(ctx, w)
 		}
 		if w.Ready() {
 			return nil
@@ -169,9 +166,15 @@ func (e *Engine) wait(ctx context.Context, w Waitable) error {
 	}
 }
 
+// leave is the end of a wait.
+func (e *Engine) leave(id uint64) {
+	e.inside = slices.DeleteFunc(e.inside, func(w Waiting) bool { return w.ID == id })
+	e.census.gone(id)
+}
+
 // lead serves the network for all until something has happened.
-func (e *Engine) lead(ctx context.Context, w Waitable, id uint64) {
-	e.leader, e.led = w, id
+func (e *Engine) lead(ctx context.Context, w Waitable) {
+	e.leader = w
 	kick := e.kick
 	e.mu.Unlock()
 	if done := ctx.Done(); done != nil {
@@ -195,9 +198,9 @@ func (e *Engine) lead(ctx context.Context, w Waitable, id uint64) {
 }
 
 // park waits for who leads.
-func (e *Engine) park(ctx context.Context, w Waitable, id uint64) {
+func (e *Engine) park(ctx context.Context, w Waitable) {
 	me := waiters.Get().(*waiter)
-	me.Waitable, me.id = w, id
+	me.Waitable = w
 	e.parked = append(e.parked, me)
 	e.mu.Unlock()
 	select {

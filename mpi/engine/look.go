@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"runtime"
+	"slices"
 	"time"
 
 	"github.com/softrnic/softrnic/mpi/match"
@@ -28,14 +29,6 @@ type Last struct {
 func (e *Engine) Look(f func(core *protocol.Core, waiting []Waiting, last Last)) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for range lookAgain { // somebody may be on his way from one place to another
-		if len(e.waiting()) == e.inside {
-			break
-		}
-		e.mu.Unlock()
-		time.Sleep(lookTime)
-		e.mu.Lock()
-	}
 	if e.closed {
 		return
 	}
@@ -44,25 +37,8 @@ func (e *Engine) Look(f func(core *protocol.Core, waiting []Waiting, last Last))
 		e.fab.Poll()
 		e.notify()
 	}
-	f(e.core, e.waiting(), e.last)
+	f(e.core, slices.Clone(e.inside), e.last)
 	e.notify()
-}
-
-const (
-	lookAgain = 20
-	lookTime  = 100 * time.Microsecond
-)
-
-// waiting is who waits.
-func (e *Engine) waiting() []Waiting {
-	list := make([]Waiting, 0, 1+len(e.parked))
-	if e.leader != nil && e.led != 0 {
-		list = append(list, Waiting{e.led, e.leader})
-	}
-	for _, p := range e.parked {
-		list = append(list, Waiting{p.id, p.Waitable})
-	}
-	return list
 }
 
 // census is the question to all who wait where in the program they are. They answer
@@ -78,21 +54,30 @@ type census struct {
 // deep.
 const depth = 32
 
-// answer is called by who waits.
+// answer is called by who waits. There is nothing to say without a census.
 func (c *census) answer(id uint64) {
-	if !c.open[id] {
+	if c == nil || !c.open[id] {
+		return
+	}
+	pcs := make([]uintptr, depth)
+	c.places[id] = pcs[:runtime.Callers(4, pcs)]
+	c.gone(id)
+}
+
+// gone is called by who waits no more, and has no answer.
+func (c *census) gone(id uint64) {
+	if c == nil || !c.open[id] {
 		return
 	}
 	delete(c.open, id)
-	pcs := make([]uintptr, depth)
-	c.places[id] = pcs[:runtime.Callers(4, pcs)]
 	if len(c.open) == 0 {
 		close(c.over)
 	}
 }
 
-// censusTime is how long somebody may take to answer: he has perhaps ended to wait.
-const censusTime = 50 * time.Millisecond
+// censusTime is how long somebody may take to answer: as long as a goroutine that is
+// ready to run may have to wait on a machine with much to do.
+const censusTime = time.Second
 
 // Census says where those who wait are, by Waiting.ID: program counters as
 // runtime.Callers has them, innermost first. Who waits no more has none. It is called
@@ -100,7 +85,7 @@ const censusTime = 50 * time.Millisecond
 func (e *Engine) Census() map[uint64][]uintptr {
 	c := &census{open: map[uint64]bool{}, places: map[uint64][]uintptr{}, over: make(chan struct{})}
 	e.mu.Lock()
-	for _, w := range e.waiting() {
+	for _, w := range e.inside {
 		c.open[w.ID] = true
 	}
 	if len(c.open) == 0 {
