@@ -1,6 +1,7 @@
 package qp
 
 import (
+	"github.com/softrnic/softrnic/internal/fifo"
 	"github.com/softrnic/softrnic/reliability"
 	"github.com/softrnic/softrnic/verbs"
 	"github.com/softrnic/softrnic/wire"
@@ -20,9 +21,9 @@ type rdma struct {
 	most int
 	free []*rdmaOp // to be used again
 
-	busy     []*Peer      // have requests under way
-	active   queue[*Peer] // may have requests to send
-	replies  queue[dgReply]
+	busy     []*Peer           // have requests under way
+	active   fifo.Queue[*Peer] // may have requests to send
+	replies  fifo.Queue[dgReply]
 	owing    []*Peer // have to be told what has been carried out
 	reading  int     // bytes that reads have asked for
 	hungry   []*Peer // wait until that is less
@@ -44,8 +45,8 @@ type Peer struct {
 	connected, closed bool
 
 	// Requests of ours.
-	waiting   queue[*rdmaOp] // not, or not all, sent
-	under     int            // operations
+	waiting   fifo.Queue[*rdmaOp] // not, or not all, sent
+	under     int                 // operations
 	next, una wire.PSN
 	flight    *[reliability.ReplayWindow]slot // by PSN; nil: none is under way
 	flying    int                             // bytes, as the window has them
@@ -166,32 +167,4 @@ func (p *Peer) find(psn wire.PSN) *slot {
 		return s
 	}
 	return nil
-}
-
-// queue is a ring that grows. The zero value is empty.
-type queue[T any] struct {
-	ring []T // its length is a power of two
-	head int
-	n    int
-}
-
-func (q *queue[T]) push(v T) {
-	if q.n == len(q.ring) {
-		ring := make([]T, max(4, 2*q.n))
-		n := copy(ring, q.ring[q.head:])
-		copy(ring[n:], q.ring[:q.head])
-		q.ring, q.head = ring, 0
-	}
-	q.ring[(q.head+q.n)&(len(q.ring)-1)] = v
-	q.n++
-}
-
-// front is the oldest, in its place. There is one.
-func (q *queue[T]) front() *T { return &q.ring[q.head] }
-
-func (q *queue[T]) pop() {
-	var zero T
-	q.ring[q.head] = zero
-	q.head = (q.head + 1) & (len(q.ring) - 1)
-	q.n--
 }

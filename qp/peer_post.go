@@ -3,6 +3,7 @@ package qp
 import (
 	"fmt"
 
+	"github.com/softrnic/softrnic/internal/fifo"
 	"github.com/softrnic/softrnic/verbs"
 )
 
@@ -69,7 +70,7 @@ func (c *Core) postRDMA(wr *verbs.SendWR) error {
 		sgl: append(o.sgl[:0], wr.SGList...), inline: append(o.inline[:0], wr.InlineData...)}
 	r.ops++
 	p.under++
-	p.waiting.push(o)
+	p.waiting.Push(o)
 	p.begin()
 	return nil
 }
@@ -110,7 +111,7 @@ func (p *Peer) begin() {
 func (p *Peer) activate() {
 	if !p.active && p.under > 0 {
 		p.active = true
-		p.core.rdma.active.push(p)
+		p.core.rdma.active.Push(p)
 	}
 }
 
@@ -131,7 +132,7 @@ func (p *Peer) idle() {
 		}
 		p.flight = nil
 	}
-	p.waiting = queue[*rdmaOp]{}
+	p.waiting = fifo.Queue[*rdmaOp]{}
 }
 
 // abort ends all requests to the peer with a status. Requests that have left stay
@@ -144,9 +145,9 @@ func (p *Peer) abort(status verbs.WCStatus, why *verbs.Failure) {
 		}
 	}
 	p.una = p.next
-	for p.waiting.n > 0 {
-		o := *p.waiting.front()
-		p.waiting.pop()
+	for p.waiting.Len() > 0 {
+		o := *p.waiting.Front()
+		p.waiting.Pop()
 		o.fail(status, why)
 		p.finish(o)
 	}
@@ -178,7 +179,7 @@ func (p *Peer) settle(s *slot) {
 	}
 	*s = slot{}
 	o.slots--
-	if o.slots > 0 || p.waiting.n > 0 && *p.waiting.front() == o {
+	if o.slots > 0 || p.waiting.Len() > 0 && *p.waiting.Front() == o {
 		return
 	}
 	p.finish(o)

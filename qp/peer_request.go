@@ -19,8 +19,8 @@ func (c *Core) sendRDMA(now Time, out Out) bool {
 	if c.state != sRTS && c.state != sSQD {
 		return false
 	}
-	for r := c.rdma; r.active.n > 0; {
-		p := *r.active.front()
+	for r := c.rdma; r.active.Len() > 0; {
+		p := *r.active.Front()
 		got := sent
 		for i := 0; i < turn && got == sent; i++ {
 			got = p.send(now, out)
@@ -29,9 +29,9 @@ func (c *Core) sendRDMA(now Time, out Out) bool {
 			return true
 		}
 		p.active = got == sent
-		r.active.pop()
+		r.active.Pop()
 		if p.active {
-			r.active.push(p)
+			r.active.Push(p)
 		}
 	}
 	return false
@@ -51,19 +51,19 @@ func (p *Peer) send(now Time, out Out) outcome {
 			}
 		}
 	}
-	if p.waiting.n == 0 || p.next.Sub(p.una) >= reliability.ReplayWindow || p.core.state == sSQD && !(*p.waiting.front()).started {
+	if p.waiting.Len() == 0 || p.next.Sub(p.una) >= reliability.ReplayWindow || p.core.state == sSQD && !(*p.waiting.Front()).started {
 		return blocked
 	}
-	o := *p.waiting.front()
+	o := *p.waiting.Front()
 	if o.status != verbs.WCSuccess { // of what has left something failed
-		p.waiting.pop()
+		p.waiting.Pop()
 		if o.slots == 0 {
 			p.finish(o)
 			p.idle()
 		}
 		return sent
 	}
-	if o.flags&verbs.SendFence != 0 && !o.started && p.under > p.waiting.n {
+	if o.flags&verbs.SendFence != 0 && !o.started && p.under > p.waiting.Len() {
 		return blocked
 	}
 	if p.flight == nil {
@@ -106,7 +106,7 @@ func (p *Peer) send(now Time, out Out) outcome {
 	o.slots++
 	o.started = true
 	if o.issued += s.n; o.issued >= o.length {
-		p.waiting.pop()
+		p.waiting.Pop()
 	}
 	if o.op == verbs.WRRDMARead {
 		r.reading += int(s.n)

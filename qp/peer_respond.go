@@ -159,7 +159,7 @@ func (p *Peer) serveAtomic(k *wire.Packet) wire.Drop {
 func (p *Peer) reply(r dgReply) {
 	r.peer = p
 	p.replies++
-	p.core.rdma.replies.push(r)
+	p.core.rdma.replies.Push(r)
 }
 
 // owe lets an acknowledgement leave with the next DrainAck.
@@ -172,13 +172,13 @@ func (p *Peer) owe() {
 
 // answerRDMA lays out the answers, and reports whether the batch is full.
 func (c *Core) answerRDMA(now Time, out Out) bool {
-	for r := c.rdma; r.replies.n > 0; {
-		a := r.replies.front()
+	for r := c.rdma; r.replies.Len() > 0; {
+		a := r.replies.Front()
 		if !a.peer.closed && !a.peer.answer(now, out, a) {
 			return true
 		}
 		a.peer.replies--
-		r.replies.pop()
+		r.replies.Pop()
 	}
 	return false
 }

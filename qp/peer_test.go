@@ -309,9 +309,9 @@ func FuzzDatagramRDMA(f *testing.F) {
 						wire.RETH{VA: 1 << 40, RKey: key, Length: uint32(s.below(64))}.Put(h)
 					}
 				})
-				before := len(c.ofA.core.rdma.owing) + c.a.rdma.replies.n
+				before := len(c.ofA.core.rdma.owing) + c.a.rdma.replies.Len()
 				c.give(c.a, k)
-				require.LessOrEqual(t, len(c.a.rdma.owing)+c.a.rdma.replies.n, before+1)
+				require.LessOrEqual(t, len(c.a.rdma.owing)+c.a.rdma.replies.Len(), before+1)
 			}
 			require.LessOrEqual(t, c.ofA.replies, maxReplies)
 			require.Equal(t, make([]byte, 64), private)

@@ -37,7 +37,7 @@ func (c *Core) OwesAck() bool { return c.acks.Owed() || c.rdma != nil && len(c.r
 // batch is full.
 func (c *Core) DrainAck(now Time, out Out) bool {
 	if c.rdma != nil {
-		return c.rdma.replies.n == 0 && c.acknowledgeRDMA(now, out)
+		return c.rdma.replies.Len() == 0 && c.acknowledgeRDMA(now, out)
 	}
 	return c.acks.Owed() && c.res.NextPending() == nil && !c.sendAck(now, out)
 }

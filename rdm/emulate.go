@@ -1,18 +1,19 @@
 package rdm
 
 import (
+	"github.com/softrnic/softrnic/internal/fifo"
 	"github.com/softrnic/softrnic/internal/place"
 	"github.com/softrnic/softrnic/reliability/nack"
 )
 
 // sided is what is under way with the memory of a peer, and with ours for it.
 type sided struct {
-	queue fifo[*Op] // operations that are not, or not all, asked for
-	under int       // operations, those in the queue included
-	asked int       // emulated ones that are asked for and not answered
+	queue fifo.Queue[*Op] // operations that are not, or not all, asked for
+	under int             // operations, those in the queue included
+	asked int             // emulated ones that are asked for and not answered
 
-	replies fifo[reply] // answers that the peer has to get
-	fault   status      // of the write of the peer that is coming
+	replies fifo.Queue[reply] // answers that the peer has to get
+	fault   status            // of the write of the peer that is coming
 	native  native
 }
 
@@ -41,10 +42,10 @@ func (e *Endpoint) pump(p *Peer) {
 		return
 	}
 	if s.native.state == agreed {
-		s.replies = fifo[reply]{} // there will be no more
+		s.replies = fifo.Queue[reply]{} // there will be no more
 	}
-	for s.queue.n > 0 {
-		op := *s.queue.front()
+	for s.queue.Len() > 0 {
+		op := *s.queue.Front()
 		switch e.way(p) {
 		case wayUnknown:
 			return // an answer follows
@@ -52,13 +53,13 @@ func (e *Endpoint) pump(p *Peer) {
 			if !e.postNative(op) {
 				return
 			}
-			s.queue.pop()
+			s.queue.Pop()
 			continue
 		}
 		if s.asked == maxAsked && op.sent == 0 || !e.ask(op) {
 			return
 		}
-		s.queue.pop()
+		s.queue.Pop()
 	}
 }
 
@@ -166,7 +167,7 @@ func (e *Endpoint) abandon(p *Peer) {
 	if s == nil {
 		return
 	}
-	s.queue, s.replies = fifo[*Op]{}, fifo[reply]{}
+	s.queue, s.replies = fifo.Queue[*Op]{}, fifo.Queue[reply]{}
 	e.endNative(p)
 	if s.under == 0 {
 		return

@@ -134,7 +134,7 @@ func (e *Endpoint) negotiated(p *Peer, r *request) {
 		if n.state == agreed {
 			answer.a = uint64(n.ah.Token())
 		}
-		p.sided.replies.push(answer)
+		p.sided.replies.Push(answer)
 	}
 	e.pump(p)
 }
@@ -210,7 +210,7 @@ func (e *Endpoint) nativeDone(wc *verbs.WC) {
 	default:
 		e.complete(op, wc.Err())
 	}
-	if p.sided.queue.n > 0 {
+	if p.sided.queue.Len() > 0 {
 		e.pump(p)
 	}
 }

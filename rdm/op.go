@@ -124,7 +124,7 @@ func (p *Peer) start(op *Op, kind opKind, span Span, remote Remote, n int, a, b 
 	}
 	s := p.rdma()
 	s.under++
-	s.queue.push(op)
+	s.queue.Push(op)
 	e.pump(p)
 	e.flush()
 	return nil

@@ -33,7 +33,7 @@ func (e *Endpoint) request(p *Peer, b []byte) {
 // serveRequest carries out what a peer asks for.
 func (e *Endpoint) serveRequest(p *Peer, r *request, payload []byte) {
 	s := p.rdma()
-	if s.replies.n >= maxAsked {
+	if s.replies.Len() >= maxAsked {
 		e.breach(p)
 		return
 	}
@@ -80,20 +80,20 @@ func (e *Endpoint) serveRequest(p *Peer, r *request, payload []byte) {
 	if st != statusOK {
 		e.stats.Denied++
 	}
-	s.replies.push(end)
+	s.replies.Push(end)
 	e.pump(p)
 }
 
 // answer sends what answers a peer has to get, and reports whether that was all.
 func (e *Endpoint) answer(p *Peer) bool {
 	s := p.sided
-	for s.replies.n > 0 && p.state != gone {
-		r := s.replies.front()
+	for s.replies.Len() > 0 && p.state != gone {
+		r := s.replies.Front()
 		if r.from == nil {
 			if !e.tell(p, &r.request, nil, false) {
 				return false
 			}
-			s.replies.pop()
+			s.replies.Pop()
 			continue
 		}
 		if e.memory.regions[r.key] == nil { // deregistered meanwhile
@@ -107,36 +107,8 @@ func (e *Endpoint) answer(p *Peer) bool {
 		}
 		r.addr += uint64(n)
 		if r.from = r.from[n:]; len(r.from) == 0 {
-			s.replies.pop()
+			s.replies.Pop()
 		}
 	}
 	return p.state != gone
-}
-
-// fifo is a queue, in a ring that grows. The zero value is empty.
-type fifo[T any] struct {
-	ring []T // its length is a power of two
-	head int
-	n    int
-}
-
-func (q *fifo[T]) push(v T) {
-	if q.n == len(q.ring) {
-		ring := make([]T, max(4, 2*q.n))
-		n := copy(ring, q.ring[q.head:])
-		copy(ring[n:], q.ring[:q.head])
-		q.ring, q.head = ring, 0
-	}
-	q.ring[(q.head+q.n)&(len(q.ring)-1)] = v
-	q.n++
-}
-
-// front is the oldest, in its place. There is one.
-func (q *fifo[T]) front() *T { return &q.ring[q.head] }
-
-func (q *fifo[T]) pop() {
-	var zero T
-	q.ring[q.head] = zero
-	q.head = (q.head + 1) & (len(q.ring) - 1)
-	q.n--
 }

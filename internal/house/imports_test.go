@@ -23,9 +23,10 @@ var floors = map[string][]string{
 	"wire/mad":                 {},
 	"wire/bsdh":                {},
 	"reliability":              {"wire"},
-	"reliability/nack":         {"wire", "reliability"},
+	"reliability/nack":         {"wire", "reliability", "internal/fifo"},
+	"internal/fifo":            {},
 	"internal/place":           {},
-	"qp":                       {"verbs", "wire", "reliability", "internal/place"},
+	"qp":                       {"verbs", "wire", "reliability", "internal/fifo", "internal/place"},
 	"internal/link":            {"wire"},
 	"internal/link/memory":     {"wire", "internal/link"},
 	"internal/link/impair":     {"wire", "internal/link"},
@@ -35,7 +36,7 @@ var floors = map[string][]string{
 	"cm":                       {"verbs", "wire", "cm/protocol"},
 	"cm/protocol":              {"wire/mad", "wire/bsdh"},
 	"internal/moment":          {},
-	"rdm":                      {"verbs", "wire", "cm", "reliability", "reliability/nack", "rdm/datagram", "internal/place"},
+	"rdm":                      {"verbs", "wire", "cm", "reliability", "reliability/nack", "rdm/datagram", "internal/fifo", "internal/place"},
 	"rdm/datagram":             {"verbs", "reliability/nack"},
 	"sdp":                      {"internal/moment", "verbs", "cm", "wire", "wire/bsdh", "sdp/flow", "sdp/protocol"},
 	"sdp/flow":                 {},
@@ -58,7 +59,7 @@ var floors = map[string][]string{
 	"examples/mpi":             {"verbs", "rnic", "mpi"},
 	"mpi/engine":               {"internal/moment", "mpi/fabric", "mpi/match", "mpi/protocol"},
 	"mpi/fabric":               {"verbs", "cm", "reliability/nack", "rdm/datagram", "mpi/envelope", "mpi/protocol"},
-	"mpi/protocol":             {"mpi/envelope", "mpi/match"},
+	"mpi/protocol":             {"internal/fifo", "mpi/envelope", "mpi/match"},
 	"mpi/envelope":             {},
 	"mpi/match":                {},
 	"mpi/pmi":                  {"mpi/pmi/wire"},
@@ -78,7 +79,7 @@ var floors = map[string][]string{
 // pure lists the parts that are cores without I/O, and what they may not use
 // of the standard library.
 var (
-	pure = []string{"wire", "wire/mad", "wire/bsdh", "reliability", "reliability/nack", "qp", "cm/protocol", "sdp/flow", "sdp/protocol",
+	pure = []string{"internal/fifo", "wire", "wire/mad", "wire/bsdh", "reliability", "reliability/nack", "qp", "cm/protocol", "sdp/flow", "sdp/protocol",
 		"mpi/datatype", "mpi/coll", "mpi/envelope", "mpi/match", "mpi/protocol", "mpi/rma", "mpi/hang", "acp/protocol"}
 	forbidden = []string{"net", "os", "sync", "time", "math/rand", "math/rand/v2", "crypto/rand", "syscall", "context", "log", "log/slog"}
 )

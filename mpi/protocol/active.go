@@ -26,12 +26,12 @@ func (c *Core) Active(to int, h envelope.Header, payload []byte) error {
 		return fmt.Errorf("%w: %d bytes for the handler of rank %d, there is room for %d", ErrTooLong, len(payload), to, limit)
 	}
 	c.header = h
-	if p.queue.n == 0 && c.sendActive(to, &c.header, payload) {
+	if p.queue.Len() == 0 && c.sendActive(to, &c.header, payload) {
 		return nil
 	}
 	c.Stats.Stalled++
 	p.actives++
-	p.queue.push(outgoing{op: active, active: &stalled{h, append([]byte(nil), payload...)}})
+	p.queue.Push(outgoing{op: active, active: &stalled{h, append([]byte(nil), payload...)}})
 	return nil
 }
 

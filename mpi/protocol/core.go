@@ -70,7 +70,7 @@ func (c *Core) Pending() (receives, messages, underway int) {
 
 // Backlog is how many packets wait for room on the way to a rank. Who sends
 // Active packets without end should look at it.
-func (c *Core) Backlog(rank int) int { return c.peers[rank].queue.n }
+func (c *Core) Backlog(rank int) int { return c.peers[rank].queue.Len() }
 
 // ActiveBacklog is how many of them are Active.
 func (c *Core) ActiveBacklog(rank int) int { return c.peers[rank].actives }

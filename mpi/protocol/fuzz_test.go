@@ -169,7 +169,7 @@ func (f *fuzzed) check() {
 		require.LessOrEqual(f.t, len(p.early), MaxEarly)
 		require.LessOrEqual(f.t, p.earlyBytes, MaxEarlyBytes)
 		require.GreaterOrEqual(f.t, p.held, 0)
-		require.False(f.t, p.lost != nil && (p.queue.n > 0 || len(p.early) > 0))
+		require.False(f.t, p.lost != nil && (p.queue.Len() > 0 || len(p.early) > 0))
 	}
 	require.Zero(f.t, f.core.depth)
 	require.Empty(f.t, f.core.late)

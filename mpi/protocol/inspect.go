@@ -54,8 +54,8 @@ func (c *Core) EachSend(f func(r *Request) bool) {
 	}
 	for rank := range c.peers {
 		q := &c.peers[rank].queue
-		for i := range q.n {
-			if o := q.at(i); o.op == message && !f(o.r) {
+		for i := range q.Len() {
+			if o := q.At(i); o.op == message && !f(o.r) {
 				return
 			}
 		}

@@ -47,9 +47,9 @@ func (c *Core) push(to int, o outgoing) {
 	if o.r != nil {
 		o.r.state = queued
 	}
-	if p.queue.n > 0 || !c.leaves(to, o) {
+	if p.queue.Len() > 0 || !c.leaves(to, o) {
 		c.Stats.Stalled++
-		p.queue.push(o)
+		p.queue.Push(o)
 	}
 }
 
@@ -89,20 +89,20 @@ func (c *Core) Resume(rank int) {
 
 func (c *Core) resume(l late) {
 	rank, p := l.rank, &c.peers[l.rank]
-	for p.lost == nil && p.queue.n > 0 {
-		o := p.queue.front()
+	for p.lost == nil && p.queue.Len() > 0 {
+		o := *p.queue.Front()
 		before := uint64(0)
 		if o.r != nil {
 			before = o.r.offset
 		}
 		if c.leaves(rank, o) {
-			if p.queue.pop().op == active {
+			if p.queue.Pop().op == active {
 				p.actives--
 			}
 			continue
 		}
 		if o.r != nil && o.r.offset != before { // a long message lets others pass
-			p.queue.push(p.queue.pop())
+			p.queue.Push(p.queue.Pop())
 		}
 		return
 	}

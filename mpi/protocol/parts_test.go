@@ -51,36 +51,6 @@ func TestPartsAgainstBytes(t *testing.T) {
 	})
 }
 
-func TestFifoAgainstList(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		var q fifo[int]
-		var list []int
-		next := 0
-		t.Repeat(map[string]func(*rapid.T){
-			"push": func(t *rapid.T) {
-				for range rapid.IntRange(1, 2*keptRing).Draw(t, "n") {
-					next++
-					q.push(next)
-					list = append(list, next)
-				}
-			},
-			"pop": func(t *rapid.T) {
-				for range min(len(list), rapid.IntRange(1, 3*keptRing).Draw(t, "n")) {
-					if front := q.front(); front != list[0] || q.pop() != front {
-						t.Fatalf("%d, want %d", front, list[0])
-					}
-					list = list[1:]
-				}
-			},
-			"": func(t *rapid.T) {
-				if q.n != len(list) || q.n == 0 && len(q.ring) > keptRing {
-					t.Fatalf("%d in %d, want %d", q.n, len(q.ring), len(list))
-				}
-			},
-		})
-	})
-}
-
 // A number is never 0, and finds nothing any more once its request is done, also
 // when the counter has gone round.
 func TestTable(t *testing.T) {

@@ -4,16 +4,17 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/softrnic/softrnic/internal/fifo"
 	"github.com/softrnic/softrnic/mpi/envelope"
 	"github.com/softrnic/softrnic/mpi/match"
 )
 
 // peer is what a Core knows of another rank.
 type peer struct {
-	queue   fifo[outgoing] // what waits for room on the way to it
-	actives int            // of these: Active packets
-	seq     uint32         // of the next ordered packet to it
-	next    uint32         // that is expected from it
+	queue   fifo.Queue[outgoing] // what waits for room on the way to it
+	actives int                  // of these: Active packets
+	seq     uint32               // of the next ordered packet to it
+	next    uint32               // that is expected from it
 
 	early      map[uint32]*Message // by number: packets that came before their turn
 	earlyBytes int
@@ -49,8 +50,8 @@ func (c *Core) Lost(rank int, why error) {
 // bury ends everything that waits for a lost rank.
 func (c *Core) bury(l late) {
 	rank, p := l.rank, &c.peers[l.rank]
-	for p.queue.n > 0 {
-		if r := p.queue.pop().r; r != nil {
+	for p.queue.Len() > 0 {
+		if r := p.queue.Pop().r; r != nil {
 			c.done(r, p.lost)
 		}
 	}
@@ -73,7 +74,7 @@ func (c *Core) bury(l late) {
 		}
 		return true
 	})
-	p.queue, p.actives, p.early, p.earlyBytes = fifo[outgoing]{}, 0, nil, 0
+	p.queue, p.actives, p.early, p.earlyBytes = fifo.Queue[outgoing]{}, 0, nil, 0
 	if c.Gone != nil {
 		c.late = append(c.late, late{f: func(c *Core, l late) { c.Gone(l.rank) }, rank: rank})
 	}

@@ -353,7 +353,7 @@ func (w *world) finish() {
 		}
 		for i := range n.core.peers {
 			p := &n.core.peers[i]
-			w.check(p.held == 0 && !p.holding && p.earlyBytes == 0 && len(p.early) == 0 && p.queue.n == 0, "%d: something is left of %d: %+v", n.id, i, *p)
+			w.check(p.held == 0 && !p.holding && p.earlyBytes == 0 && len(p.early) == 0 && p.queue.Len() == 0, "%d: something is left of %d: %+v", n.id, i, *p)
 			other := &w.nodes[i].core.peers[n.id]
 			w.check(p.lost != nil || other.lost != nil || w.nodes[i].dead || !other.announces, "%d: rank %d is throttled for ever", n.id, i)
 		}

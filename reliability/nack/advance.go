@@ -41,7 +41,7 @@ func (c *Core) deadline(p *peer) Time {
 func (c *Core) giveUp(p *peer) {
 	c.Stats.GivenUp++
 	c.close(p)
-	c.events.push(Event{Peer: p.number, Kind: Lost})
+	c.events.Push(Event{Peer: p.number, Kind: Lost})
 }
 
 // patience is how long to wait for an answer until the peer is asked, in

@@ -1,6 +1,10 @@
 package nack
 
-import "errors"
+import (
+	"errors"
+
+	"github.com/softrnic/softrnic/internal/fifo"
+)
 
 // Core is one end: it has all peers. One call at a time.
 type Core struct {
@@ -9,10 +13,10 @@ type Core struct {
 	slots slots
 	early int // bytes that inboxes hold
 
-	active  fifo[*peer] // may have something to send
-	starved fifo[*peer] // wait for a slot
+	active  fifo.Queue[*peer] // may have something to send
+	starved fifo.Queue[*peer] // wait for a slot
 	timers  timers
-	events  fifo[Event]
+	events  fifo.Queue[Event]
 
 	// To be used again.
 	outboxes []*outbox
@@ -85,7 +89,7 @@ func (c *Core) restart(p *peer, epoch uint32) {
 	p.reset(p.out.mtu, c.first)
 	p.epoch, p.gone = epoch, false
 	c.Stats.Restarts++
-	c.events.push(Event{Peer: p.number, Kind: Restarted})
+	c.events.Push(Event{Peer: p.number, Kind: Restarted})
 }
 
 // peer returns what is known of a peer, which may be nothing yet.

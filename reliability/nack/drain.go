@@ -21,8 +21,8 @@ type Packet struct {
 // Bytes must not be written to, and is the caller's until Done or, without a Slot,
 // until out is used again.
 func (c *Core) Drain(now Time, out []Packet) (n int) {
-	for turns := c.active.n; turns > 0 && n < len(out); turns-- {
-		p := c.active.pop()
+	for turns := c.active.Len(); turns > 0 && n < len(out); turns-- {
+		p := c.active.Pop()
 		p.active = false
 		n += c.leave(now, p, out[n:])
 		c.activate(p)
@@ -55,7 +55,7 @@ func (c *Core) activate(p *peer) {
 	}
 	if wants {
 		p.active = true
-		c.active.push(p)
+		c.active.Push(p)
 	}
 }
 

@@ -29,15 +29,15 @@ func (k EventKind) String() string {
 
 // Next takes an event, if there is one.
 func (c *Core) Next() (e Event, ok bool) {
-	if c.events.n > 0 {
-		return c.events.pop(), true
+	if c.events.Len() > 0 {
+		return c.events.Pop(), true
 	}
-	for c.starved.n > 0 && len(c.slots.free) > 0 {
-		p := c.starved.front()
+	for c.starved.Len() > 0 && len(c.slots.free) > 0 {
+		p := *c.starved.Front()
 		if p.starving && int(p.need) > len(c.slots.free) {
 			return Event{}, false
 		}
-		c.starved.pop()
+		c.starved.Pop()
 		if p.starving {
 			p.starving = false
 			return Event{Peer: p.number, Kind: Writable}, true

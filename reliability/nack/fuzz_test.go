@@ -67,7 +67,7 @@ func FuzzHandle(f *testing.F) {
 			c.invariants(func(ok bool, format string, args ...any) {
 				require.True(t, ok, "%s", fmt.Sprintf(format, args...))
 			})
-			require.LessOrEqual(t, c.active.n, 2)
+			require.LessOrEqual(t, c.active.Len(), 2)
 			require.LessOrEqual(t, len(c.timers), 2)
 		}
 	})

@@ -70,7 +70,7 @@ func (c *Core) settle(now Time, p *peer) {
 			p.out.progress, p.out.askAt = now, now+p.out.patience()
 		case p.epoch != 0 && p.out.room(int(p.need)):
 			p.waiting = false
-			c.events.push(Event{Peer: p.number, Kind: Writable})
+			c.events.Push(Event{Peer: p.number, Kind: Writable})
 		}
 	}
 	c.activate(p)

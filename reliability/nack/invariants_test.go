@@ -72,8 +72,8 @@ func (c *Core) idle() error {
 	if n := len(c.slots.state) - len(c.slots.free); n > 0 {
 		return fmt.Errorf("%d slots are not free", n)
 	}
-	if c.early != 0 || c.active.n != 0 || c.starved.n != 0 || c.events.n != 0 || len(c.timers) != 0 {
-		return fmt.Errorf("early %d, active %d, starved %d, events %d, timers %d", c.early, c.active.n, c.starved.n, c.events.n, len(c.timers))
+	if c.early != 0 || c.active.Len() != 0 || c.starved.Len() != 0 || c.events.Len() != 0 || len(c.timers) != 0 {
+		return fmt.Errorf("early %d, active %d, starved %d, events %d, timers %d", c.early, c.active.Len(), c.starved.Len(), c.events.Len(), len(c.timers))
 	}
 	return nil
 }

@@ -175,7 +175,7 @@ func TestIdlePeersCostNothing(t *testing.T) {
 	c.settle()
 	require.Zero(t, c.hub.Deadline())
 	require.NoError(t, c.send(7, []byte("x")))
-	require.Equal(t, 1, c.hub.active.n)
+	require.Equal(t, 1, c.hub.active.Len())
 	require.Equal(t, 1, c.hub.Drain(c.now, c.out[:]))
 	require.Len(t, c.hub.timers, 1)
 }

@@ -27,7 +27,7 @@ func (c *Core) data(now Time, p *peer, h *Header, payload []byte, deliver func([
 		if !ok {
 			c.Stats.Breaches++
 			c.close(p)
-			c.events.push(Event{Peer: p.number, Kind: Broken})
+			c.events.Push(Event{Peer: p.number, Kind: Broken})
 			return DropLie
 		}
 	}

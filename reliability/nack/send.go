@@ -37,7 +37,7 @@ func (c *Core) send(now Time, to int, head, body []byte, last Flags) error {
 		p.need = uint8(pieces)
 		if !p.starving {
 			p.starving = true
-			c.starved.push(p)
+			c.starved.Push(p)
 		}
 		return ErrNoRoom
 	}
