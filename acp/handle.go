@@ -28,6 +28,7 @@ type operation struct {
 	parts int   // accesses under way
 	err   error // of the first part that failed
 	task  task
+	group *Group // that hears what becomes of it, or nil
 }
 
 // task is what an operation does when it may begin. It calls finish in the end.
@@ -55,9 +56,14 @@ func (h *handles) init() { h.putTo = -1 }
 
 // issue begins an operation, or holds it until it may begin.
 func (p *Process) issue(t task, after Handle, putTo int) Handle {
+	return p.issueFor(nil, t, after, putTo)
+}
+
+// issueFor is issue of an operation of a group.
+func (p *Process) issueFor(g *Group, t task, after Handle, putTo int) Handle {
 	h := &p.handles
 	h.issued++
-	o := &operation{p: p, seq: h.issued, after: after, task: t}
+	o := &operation{p: p, seq: h.issued, after: after, task: t, group: g}
 	switch {
 	case after == Cont && putTo >= 0 && h.putTo == putTo:
 		o.after = None
@@ -88,12 +94,18 @@ func (p *Process) issue(t task, after Handle, putTo int) Handle {
 func (o *operation) finish(err error) {
 	h := &o.p.handles
 	o.done = true
+	var failure *Error
 	if err != nil {
-		if len(h.failed) < failedMax {
-			h.failed = append(h.failed, &Error{Rank: o.p.rank, Op: o.task.name(), What: o.task.what(), Handle: o.seq, Err: err})
-		} else {
-			h.lost++
-		}
+		failure = &Error{Rank: o.p.rank, Op: o.task.name(), What: o.task.what(), Handle: o.seq, Err: err}
+	}
+	switch {
+	case o.group != nil:
+		o.group.ended(failure)
+	case err == nil:
+	case len(h.failed) < failedMax:
+		h.failed = append(h.failed, failure)
+	default:
+		h.lost++
 	}
 	for len(h.under) > 0 && h.under[0].done {
 		h.under[0] = nil

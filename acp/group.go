@@ -1,0 +1,71 @@
+package acp
+
+import (
+	"context"
+	"errors"
+
+	"github.com/softrnic/softrnic/acp/protocol"
+)
+
+// Group is operations on global addresses that somebody waits for together. They begin at once, in no order, and
+// what fails is told to who waits for the group: not by Complete, which tells the failures of all handles up to one, whoever
+// asked for them. So layers above, and goroutines that do not know of each other, do not hear each other's failures.
+//
+// A group is made by Process.NewGroup and used by one goroutine at a time.
+type Group struct {
+	p     *Process
+	under int // operations
+	errs  []error
+}
+
+// NewGroup makes a group without operations.
+func (p *Process) NewGroup() *Group { return &Group{p: p} }
+
+// Copy is Process.Copy, in the group.
+func (g *Group) Copy(to, from GA, n int) { g.issue(&copying{to: to, from: from, n: n}) }
+
+// CompareSwap8 is Process.CompareSwap8, in the group. What was there is in old, which may be nil, when Wait
+// has returned.
+func (g *Group) CompareSwap8(old *uint64, at GA, compare, value uint64) {
+	g.issue(&modifying{old8: old, at: at, m: protocol.Modify{Op: protocol.CompareSwap, Compare: compare, Operand: value}})
+}
+
+// Add8 is Process.Add8, in the group.
+func (g *Group) Add8(old *uint64, at GA, value uint64) {
+	g.issue(&modifying{old8: old, at: at, m: protocol.Modify{Op: protocol.Add, Operand: value}})
+}
+
+func (g *Group) issue(t task) {
+	g.p.mu.Lock()
+	defer g.p.unlock()
+	g.p.visit()
+	g.under++
+	g.p.issueFor(g, t, None, -1)
+}
+
+// Wait returns when all operations of the group are complete, with all that was wrong: each in it is an *Error. The group may then be
+// used again. If ctx ends first, the operations go on, and Wait may be called once more.
+func (g *Group) Wait(ctx context.Context) error {
+	g.p.mu.Lock()
+	defer g.p.unlock()
+	if err := g.p.wait(ctx, g); err != nil {
+		return g.p.wrong("wait", "", err)
+	}
+	if g.under > 0 {
+		return g.p.wrong("wait", "", ErrClosed)
+	}
+	errs := g.errs
+	g.errs = nil
+	return errors.Join(errs...)
+}
+
+// ready implements waitable.
+func (g *Group) ready() bool { return g.under == 0 || g.p.closed }
+
+// ended notes the end of an operation.
+func (g *Group) ended(err *Error) {
+	g.under--
+	if err != nil {
+		g.errs = append(g.errs, err)
+	}
+}
