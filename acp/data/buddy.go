@@ -1,0 +1,260 @@
+package data
+
+import (
+	"fmt"
+	"math/bits"
+
+	"github.com/softrnic/softrnic/acp/protocol"
+)
+
+// buddy is the allocator of a heap, on a sheet of its words: blocks of 64 bytes times a power of two, which begin
+// at multiples of their length. What is free stands in a list for each length, whose links are in the free blocks.
+// A block that is freed is joined with its other half, its buddy, if that is free.
+//
+//	0    lock
+//	8    blocks of 64 bytes
+//	16   allocated blocks, of any length
+//	24   their bytes
+//	32   for each length the number of the first free block of it and 1, or 0
+//	320  the state of each block of 64 bytes, a byte each
+//	     the blocks, from a multiple of 64 on
+//
+// The states are apart from the blocks. So what a program writes beyond its block damages no more than lists of what is free,
+// which is noticed, and an address is known to be that of an allocated block or not, whatever is in memory there.
+type buddy struct {
+	*sheet
+	blocks uint64
+}
+
+const (
+	blockSize  = 64 // bytes
+	offBlocks  = 8
+	offLive    = 16
+	offBytes   = 24
+	offHeads   = 32
+	offStates  = 320
+	orders     = (offStates - offHeads) / 8
+	stateLive  = 0x80 // and the order
+	stateFree  = 1    // plus the order
+	nodeNext   = 8    // words of a free block, behind what tells who looks for a structure there that it was destroyed
+	nodeBefore = 16
+)
+
+// blocksOffset is where the blocks begin.
+func blocksOffset(blocks uint64) uint64 {
+	return (offStates + blocks + blockSize - 1) / blockSize * blockSize
+}
+
+// blocksIn is how many blocks fit into a heap of so many bytes.
+func blocksIn(length uint64) uint64 {
+	n := length / (blockSize + 1)
+	for n > 0 && blocksOffset(n)+n*blockSize > length {
+		n--
+	}
+	return n
+}
+
+// orderOf is the order of the shortest block of at least n bytes.
+func orderOf(n uint64) int { return bits.Len64((max(n, 1) - 1) / blockSize) }
+
+// format makes memory that is all zero a heap in which all is free.
+func format(s *sheet, length uint64) error {
+	b := buddy{s, blocksIn(length)}
+	s.set(offBlocks, b.blocks)
+	for at := uint64(0); at < b.blocks; {
+		order := bits.Len64(b.blocks-at) - 1
+		if at > 0 {
+			order = min(order, bits.TrailingZeros64(at))
+		}
+		if err := b.link(at, order); err != nil {
+			return err
+		}
+		at += 1 << order
+	}
+	return nil
+}
+
+// openBuddy reads what every operation needs.
+func openBuddy(s *sheet) (b buddy, err error) {
+	if err = s.fetch(offBlocks, (offStates-offBlocks)/8); err != nil {
+		return b, err
+	}
+	n, err := s.get(offBlocks)
+	if n == 0 || n > protocol.MaxLength/blockSize {
+		return b, fmt.Errorf("%w: a heap of %d blocks", ErrDamaged, n)
+	}
+	return buddy{s, n}, err
+}
+
+// alloc takes a block of n bytes or more, and returns its offset.
+func (b buddy) alloc(n uint64) (off uint64, err error) {
+	order := orderOf(n)
+	var head uint64
+	from := order
+	for ; from < orders; from++ {
+		if head, err = b.get(offHeads + 8*uint64(from)); err != nil {
+			return 0, err
+		}
+		if head != 0 {
+			break
+		}
+	}
+	if from >= orders {
+		used, err := b.get(offBytes)
+		if err != nil {
+			return 0, err
+		}
+		return 0, fmt.Errorf("%w: %d bytes; %d of %d are in use", ErrNoMemory, n, used, b.blocks*blockSize)
+	}
+	at := head - 1
+	if err := b.unlink(at, from); err != nil {
+		return 0, err
+	}
+	for from > order {
+		from--
+		if err := b.link(at+1<<from, from); err != nil {
+			return 0, err
+		}
+	}
+	if err := b.setState(at, stateLive|byte(order)); err != nil {
+		return 0, err
+	}
+	return blocksOffset(b.blocks) + at*blockSize, b.count(1, order)
+}
+
+// free gives the block that begins at an offset back.
+func (b buddy) free(off uint64) error {
+	order, at, err := b.live(off)
+	if err != nil {
+		return err
+	}
+	if err := b.count(-1, order); err != nil {
+		return err
+	}
+	for order < orders-1 {
+		other := at ^ 1<<order
+		if other+1<<order > b.blocks {
+			break
+		}
+		state, err := b.state(other)
+		if err != nil {
+			return err
+		}
+		if state != stateFree+byte(order) {
+			break
+		}
+		if err := b.unlink(other, order); err != nil {
+			return err
+		}
+		if err := b.setState(max(at, other), 0); err != nil {
+			return err
+		}
+		at = min(at, other)
+		order++
+	}
+	return b.link(at, order)
+}
+
+// live returns order and number of the allocated block that begins at an offset.
+func (b buddy) live(off uint64) (order int, at uint64, err error) {
+	from := blocksOffset(b.blocks)
+	at = (off - from) / blockSize
+	if off < from || at >= b.blocks || (off-from)%blockSize != 0 {
+		return 0, 0, fmt.Errorf("%w: blocks begin at multiples of %d from %d to %d", ErrNotAllocated, blockSize, from, from+b.blocks*blockSize)
+	}
+	state, err := b.state(at)
+	if err == nil && state&stateLive == 0 {
+		err = ErrNotAllocated
+	}
+	order = int(state &^ stateLive)
+	if err == nil && (order >= orders || at+1<<order > b.blocks) {
+		err = fmt.Errorf("%w: a block of order %d at %d", ErrDamaged, order, at)
+	}
+	return order, at, err
+}
+
+// count notes blocks that come and go.
+func (b buddy) count(n int, order int) error {
+	live, err := b.get(offLive)
+	if err != nil {
+		return err
+	}
+	bytes, err := b.get(offBytes)
+	b.set(offLive, live+uint64(n))
+	b.set(offBytes, bytes+uint64(n)*(blockSize<<order))
+	return err
+}
+
+// Lists of free blocks.
+
+// node is the offset of a free block's links.
+func (b buddy) node(at uint64) uint64 { return blocksOffset(b.blocks) + at*blockSize }
+
+// link makes a block the first of its list.
+func (b buddy) link(at uint64, order int) error {
+	head := offHeads + 8*uint64(order)
+	next, err := b.get(head)
+	if err != nil {
+		return err
+	}
+	if next > b.blocks {
+		return fmt.Errorf("%w: free block %d of %d", ErrDamaged, next, b.blocks)
+	}
+	b.set(b.node(at)+nodeNext, next)
+	b.set(b.node(at)+nodeBefore, 0)
+	if next != 0 {
+		b.set(b.node(next-1)+nodeBefore, at+1)
+	}
+	b.set(head, at+1)
+	return b.setState(at, stateFree+byte(order))
+}
+
+// unlink takes a block out of its list.
+func (b buddy) unlink(at uint64, order int) error {
+	if at >= b.blocks {
+		return fmt.Errorf("%w: free block %d of %d", ErrDamaged, at, b.blocks)
+	}
+	state, err := b.state(at)
+	if err != nil {
+		return err
+	}
+	if _, known := b.words[b.node(at)+nodeNext]; !known {
+		if err := b.fetch(b.node(at)+nodeNext, 2); err != nil {
+			return err
+		}
+	}
+	next, err := b.get(b.node(at) + nodeNext)
+	if err != nil {
+		return err
+	}
+	before, err := b.get(b.node(at) + nodeBefore)
+	if err != nil {
+		return err
+	}
+	if state != stateFree+byte(order) || next > b.blocks || before > b.blocks {
+		return fmt.Errorf("%w: free block %d, whose state is %#x, between %d and %d: somebody has written to memory that was freed", ErrDamaged, at, state, before, next)
+	}
+	if before == 0 {
+		b.set(offHeads+8*uint64(order), next)
+	} else {
+		b.set(b.node(before-1)+nodeNext, next)
+	}
+	if next != 0 {
+		b.set(b.node(next-1)+nodeBefore, before)
+	}
+	return b.setState(at, 0)
+}
+
+// States, eight to a word.
+
+func (b buddy) state(at uint64) (byte, error) {
+	w, err := b.get(offStates + at&^7)
+	return byte(w >> (8 * (at & 7))), err
+}
+
+func (b buddy) setState(at uint64, state byte) error {
+	w, err := b.get(offStates + at&^7)
+	shift := 8 * (at & 7)
+	b.set(offStates+at&^7, w&^(0xff<<shift)|uint64(state)<<shift)
+	return err
+}

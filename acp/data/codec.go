@@ -1,0 +1,137 @@
+package data
+
+import (
+	"fmt"
+	"hash/fnv"
+	"reflect"
+	"strconv"
+	"strings"
+	"unsafe"
+)
+
+// codec turns values into bytes and back: those of a fixed size as they are in memory, strings and []byte as the bytes
+// that they have.
+type codec[T any] struct {
+	size   int    // of each value, or anySize
+	layout uint64 // the same for types whose values are the same bytes in memory
+}
+
+// anySize is the size of strings and []byte.
+const anySize = -1
+
+// flatCodec is the codec of a type whose values have a fixed size and refer to nothing.
+func flatCodec[T any]() (c codec[T], err error) {
+	t := reflect.TypeFor[T]()
+	var words strings.Builder
+	if !describe(&words, t) {
+		return c, fmt.Errorf("%w: %v refers to memory of one process", ErrFlat, t)
+	}
+	return codec[T]{size: int(t.Size()), layout: hash([]byte(words.String()))}, nil
+}
+
+// anyCodec is that of strings and []byte as well.
+func anyCodec[T any]() (codec[T], error) {
+	var v T
+	switch any(v).(type) {
+	case string, []byte:
+		return codec[T]{size: anySize, layout: hash([]byte("bytes"))}, nil
+	}
+	return flatCodec[T]()
+}
+
+// keyCodec is that of keys, which are the same if their bytes are: so there may be no bytes that mean nothing, and no
+// numbers that are equal although their bytes are not.
+func keyCodec[T any]() (c codec[T], err error) {
+	if c, err = anyCodec[T](); err == nil && c.size != anySize && !exact(reflect.TypeFor[T]()) {
+		err = fmt.Errorf("%w: a key of type %v has padding or floating point numbers in it, and keys are compared by their bytes", ErrFlat, reflect.TypeFor[T]())
+	}
+	return c, err
+}
+
+// describe writes down how values of a type are laid out, and reports whether they are flat.
+func describe(w *strings.Builder, t reflect.Type) bool {
+	switch k := t.Kind(); {
+	case k == reflect.Array:
+		fmt.Fprintf(w, "[%d]", t.Len())
+		return describe(w, t.Elem())
+	case k == reflect.Struct:
+		w.WriteByte('{')
+		for i := range t.NumField() {
+			w.WriteString(strconv.Itoa(int(t.Field(i).Offset)) + ":")
+			if !describe(w, t.Field(i).Type) {
+				return false
+			}
+		}
+		w.WriteString("}" + strconv.Itoa(int(t.Size())))
+		return true
+	case k == reflect.Int || k == reflect.Uint:
+		w.WriteString(k.String() + strconv.Itoa(int(8*t.Size())))
+		return true
+	default:
+		w.WriteString(k.String())
+		return k >= reflect.Bool && k <= reflect.Complex128 && k != reflect.Uintptr
+	}
+}
+
+// exact reports whether values of a flat type are equal just if their bytes are.
+func exact(t reflect.Type) bool {
+	switch t.Kind() {
+	case reflect.Array:
+		return exact(t.Elem())
+	case reflect.Struct:
+		used := uintptr(0)
+		for i := range t.NumField() {
+			if !exact(t.Field(i).Type) {
+				return false
+			}
+			used += t.Field(i).Type.Size()
+		}
+		return used == t.Size()
+	case reflect.Float32, reflect.Float64, reflect.Complex64, reflect.Complex128:
+		return false
+	default:
+		return true
+	}
+}
+
+// bytes are those of a value. They may be the value's own.
+func (c codec[T]) bytes(v *T) []byte {
+	switch v := any(v).(type) {
+	case *string:
+		return []byte(*v)
+	case *[]byte:
+		return *v
+	}
+	return unsafe.Slice((*byte)(unsafe.Pointer(v)), c.size)
+}
+
+// value is the value that bytes are of, of the length that bytes has returned.
+func (c codec[T]) value(b []byte) (v T) {
+	switch p := any(&v).(type) {
+	case *string:
+		*p = string(b)
+	case *[]byte:
+		*p = append([]byte{}, b...)
+	default:
+		copy(unsafe.Slice((*byte)(unsafe.Pointer(&v)), c.size), b)
+	}
+	return v
+}
+
+// values are those of bytes, all of a fixed size.
+func (c codec[T]) values(b []byte) []T {
+	v := make([]T, len(b)/c.size)
+	copy(c.image(v), b)
+	return v
+}
+
+// image is the memory of values of a fixed size.
+func (c codec[T]) image(v []T) []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(v))), len(v)*c.size)
+}
+
+func hash(b []byte) uint64 {
+	h := fnv.New64a()
+	_, _ = h.Write(b)
+	return h.Sum64()
+}

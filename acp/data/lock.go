@@ -1,0 +1,139 @@
+package data
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/softrnic/softrnic/acp"
+)
+
+// The first word of each structure is its lock and says what it is. From the top: 24 bits of kind, 21 of the rank that holds
+// it and 1, or 0, and 19 that count that rank's locks. So one compare-and-swap locks a structure that is there, is free and
+// is what the caller takes it for, and changes nothing else: a wrong address does no harm.
+const (
+	turnBits   = 19
+	holderBits = 21
+	kindShift  = holderBits + turnBits
+)
+
+// kind is what a structure is: three letters.
+type kind uint64
+
+const (
+	kindHeap   kind = 'h'<<16 | 'e'<<8 | 'p'
+	kindVector kind = 'v'<<16 | 'e'<<8 | 'c'
+	kindDeque  kind = 'd'<<16 | 'e'<<8 | 'q'
+	kindList   kind = 'l'<<16 | 's'<<8 | 't'
+	kindNode   kind = 'n'<<16 | 'o'<<8 | 'd'
+	kindMap    kind = 'm'<<16 | 'a'<<8 | 'p'
+	kindBucket kind = 'b'<<16 | 'k'<<8 | 't'
+	kindDead   kind = 'x'<<16 | 'x'<<8 | 'x' // it was a structure
+)
+
+var kindNames = map[kind]string{kindHeap: "heap", kindVector: "vector", kindDeque: "deque", kindList: "list", kindNode: "element of a list",
+	kindMap: "map", kindBucket: "bucket of a map"}
+
+func (k kind) String() string {
+	if n, ok := kindNames[k]; ok {
+		return n
+	}
+	return fmt.Sprintf("kind %#x", uint64(k))
+}
+
+// free is the word of a structure that nobody holds.
+func (k kind) free() uint64 { return uint64(k) << kindShift }
+
+// isNot says what a word is that is not that of a kind.
+func (k kind) isNot(word uint64) error {
+	switch is := kind(word >> kindShift); {
+	case is == k:
+		return nil
+	case is == kindDead:
+		return ErrDestroyed
+	case kindNames[is] != "":
+		return fmt.Errorf("%w: it is a %v, no %v", ErrKind, is, k)
+	default:
+		return fmt.Errorf("%w: no %v", ErrKind, k)
+	}
+}
+
+// How long one waits before looking at a lock again.
+const (
+	pauseMin = 5 * time.Microsecond
+	pauseMax = time.Millisecond
+)
+
+// heldTurns is how often in a row a holder may be found alive with the same lock.
+const heldTurns = 20
+
+// lock takes the lock of a structure, and returns the word that gives it back. ctx ends the wait only. A holder that is lost
+// ends it as well, and one that does not come to its end.
+func (s *Space) lock(ctx context.Context, at acp.GA, k kind) (mine uint64, err error) {
+	turn := uint64(s.turn.Add(1)) & (1<<turnBits - 1)
+	mine = k.free() | uint64(s.p.Rank()+1)<<turnBits | turn
+	var seen uint64 // holder
+	var since, asked time.Time
+	asks := 0
+	for pause := pauseMin; ; pause = min(2*pause, pauseMax) {
+		found, err := s.swap(at, k.free(), mine)
+		if err != nil {
+			return 0, err
+		}
+		if found == k.free() {
+			return mine, nil
+		}
+		if err := k.isNot(found); err != nil {
+			return 0, err
+		}
+		now := time.Now()
+		if found != seen {
+			seen, since, asked, asks = found, now, now, 0
+		}
+		holder := int(found>>turnBits&(1<<holderBits-1)) - 1
+		if holder < 0 || holder >= s.p.Size() {
+			return 0, fmt.Errorf("%w: the lock at %v is held by rank %d of %d", ErrDamaged, at, holder, s.p.Size())
+		}
+		if now.Sub(asked) >= s.o.Patience {
+			if err := s.ask(holder); err != nil {
+				return 0, &LockError{At: at, Holder: holder, For: time.Since(since), Err: fmt.Errorf("%w: %w", ErrHolderLost, err)}
+			}
+			if asks++; asks == heldTurns {
+				return 0, &LockError{At: at, Holder: holder, For: time.Since(since), Err: ErrHeld}
+			}
+			asked = time.Now()
+		}
+		if err := sleep(ctx, pause); err != nil {
+			return 0, fmt.Errorf("waiting for rank %d, which holds the lock at %v: %w", holder, at, err)
+		}
+	}
+}
+
+// unlock gives a lock back, with the word that the structure has from now on.
+func (s *Space) unlock(at acp.GA, mine, next uint64) error {
+	found, err := s.swap(at, mine, next)
+	if err == nil && found != mine {
+		err = fmt.Errorf("%w: somebody has written over the lock at %v", ErrDamaged, at)
+	}
+	return err
+}
+
+// ask reads a word of a rank, which fails when it is gone.
+func (s *Space) ask(rank int) error {
+	if rank == s.p.Rank() {
+		return nil
+	}
+	return s.get(s.p.StarterGA(rank).Add(s.o.Anchor), make([]byte, 8))
+}
+
+// sleep returns after a while, or when ctx ends, whose error it then returns.
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-t.C:
+		return nil
+	}
+}

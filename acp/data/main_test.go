@@ -1,0 +1,86 @@
+package data_test
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/softrnic/softrnic/acp"
+	"github.com/softrnic/softrnic/acp/acptest"
+	"github.com/softrnic/softrnic/acp/data"
+)
+
+// ctx ends long after everything should be over.
+var ctx context.Context
+
+// TestMain has rapid draw few programs, unless the command line says how many.
+func TestMain(m *testing.M) {
+	if err := flag.Set("rapid.checks", "5"); err != nil {
+		panic(err)
+	}
+	var cancel context.CancelFunc
+	ctx, cancel = context.WithTimeout(context.Background(), 100*time.Second)
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		cancel()
+		os.Exit(code)
+	}))
+}
+
+// nets are what carries operations.
+var nets = map[string]acp.Net{"rc": acp.RC, "ud": acp.UD}
+
+// world is the spaces of all ranks of a job, for one goroutine that acts as each of them.
+func world(t *testing.T, n int, o acptest.Options, heap int, f func(w []*data.Space)) {
+	t.Helper()
+	w := make([]*data.Space, n)
+	over := make(chan struct{})
+	var there sync.WaitGroup
+	there.Add(n)
+	ended := make(chan error, 1)
+	go func() {
+		ended <- acptest.RunOptions(n, o, func(p *acp.Process) (err error) {
+			w[p.Rank()], err = data.Open(ctx, p, data.Options{Heap: heap})
+			there.Done()
+			if err != nil {
+				return err
+			}
+			<-over
+			return w[p.Rank()].Close(ctx)
+		})
+	}()
+	defer func() { require.NoError(t, <-ended) }()
+	defer close(over)
+	there.Wait()
+	for rank, s := range w {
+		require.NotNil(t, s, "rank %d", rank)
+	}
+	f(w)
+}
+
+// worlds are all of them: of 1, 2 and 4 ranks, over both nets.
+func worlds(t *testing.T, heap int, f func(t *testing.T, w []*data.Space)) {
+	for name, net := range nets {
+		for _, n := range []int{1, 2, 4} {
+			t.Run(fmt.Sprintf("%s %d", name, n), func(t *testing.T) {
+				world(t, n, acptest.Options{ACP: acp.Options{Net: net}}, heap, func(w []*data.Space) { f(t, w) })
+			})
+		}
+	}
+}
+
+// empty sees that nothing is allocated anywhere.
+func empty(t require.TestingT, w []*data.Space) {
+	for rank := range w {
+		h, err := w[0].Stats(ctx, rank)
+		require.NoError(t, err)
+		require.Zero(t, h.Blocks)
+		require.Zero(t, h.Bytes)
+	}
+}

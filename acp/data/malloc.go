@@ -1,0 +1,94 @@
+package data
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/softrnic/softrnic/acp"
+)
+
+// Malloc allocates n bytes in the heap of a rank, and returns the address of the first (acp_malloc). It is a multiple of 64 of
+// the heap, so atomics may be used on it. What is there is not cleared. A block takes 64 bytes times a power of two.
+//
+// ctx ends the wait for the heap's lock, as far as others hold it.
+func (s *Space) Malloc(ctx context.Context, rank, n int) (acp.GA, error) {
+	ga, err := s.malloc(ctx, rank, n)
+	return ga, s.wrong("malloc", fmt.Sprintf("%d bytes at rank %d", n, rank), err)
+}
+
+func (s *Space) malloc(ctx context.Context, rank, n int) (ga acp.GA, err error) {
+	if n < 0 {
+		return acp.Null, acp.ErrLength
+	}
+	err = s.inHeap(ctx, rank, func(heap acp.GA, b buddy) error {
+		off, err := b.alloc(uint64(n))
+		ga = heap + acp.GA(off)
+		return err
+	})
+	if err != nil {
+		return acp.Null, err
+	}
+	return ga, nil
+}
+
+// Free gives an allocated block back, from any rank (acp_free). An address where none begins is ErrNotAllocated, and so is
+// one that was freed before and has not been allocated again.
+func (s *Space) Free(ctx context.Context, ga acp.GA) error {
+	return s.wrong("free", ga.String(), s.free(ctx, ga))
+}
+
+func (s *Space) free(ctx context.Context, ga acp.GA) error {
+	if ga == acp.Null {
+		return ErrNotAllocated
+	}
+	return s.inHeap(ctx, ga.Rank(), func(heap acp.GA, b buddy) error {
+		if heap.Region() != ga.Region() {
+			return fmt.Errorf("%w: the heap is region %d", ErrNotAllocated, heap.Region())
+		}
+		return b.free(ga.Offset())
+	})
+}
+
+// HeapStats are figures of a heap.
+type HeapStats struct {
+	Blocks   uint64 // that are allocated
+	Bytes    uint64 // of them, as they are in the heap
+	Capacity uint64 // bytes that all blocks together can have
+}
+
+// Stats tells how full the heap of a rank is.
+func (s *Space) Stats(ctx context.Context, rank int) (h HeapStats, err error) {
+	err = s.inHeap(ctx, rank, func(_ acp.GA, b buddy) (err error) {
+		h.Capacity = b.blocks * blockSize
+		if h.Blocks, err = b.get(offLive); err == nil {
+			h.Bytes, err = b.get(offBytes)
+		}
+		return err
+	})
+	return h, s.wrong("stats", fmt.Sprintf("of the heap of rank %d", rank), err)
+}
+
+// inHeap has f change a heap while nobody else does. What f has changed is written if it has no error.
+func (s *Space) inHeap(ctx context.Context, rank int, f func(heap acp.GA, b buddy) error) error {
+	heap, err := s.heapOf(rank)
+	if err != nil {
+		return err
+	}
+	mine, err := s.lock(ctx, heap, kindHeap)
+	if errors.Is(err, ErrKind) {
+		err = fmt.Errorf("rank %d: %w", rank, ErrNoHeap)
+	}
+	if err != nil {
+		return err
+	}
+	sheet := newSheet(remote{s, heap})
+	b, err := openBuddy(sheet)
+	if err == nil {
+		err = f(heap, b)
+	}
+	if err == nil {
+		err = sheet.commit()
+	}
+	return errors.Join(err, s.unlock(heap, mine, kindHeap.free()))
+}

@@ -1,0 +1,139 @@
+package data
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/softrnic/softrnic/acp"
+)
+
+// object is a structure that is locked as a whole: a vector, a deque or a list. It begins with a header:
+//
+//	0    lock and kind
+//	8    what its elements are
+//	16   bytes of an element, or of each that can be any
+//	24   elements
+//	32   three words of the kind
+type object struct {
+	s      *Space
+	ga     acp.GA
+	kind   kind
+	size   int
+	layout uint64
+}
+
+// header is the words behind the lock.
+type header struct {
+	layout, size, length uint64
+	words                [3]uint64
+	garbage              acp.GA // not in memory: a block to be freed when the header is written
+}
+
+const (
+	headerSize  = 56
+	headerWords = headerSize/8 - 1
+)
+
+func (h *header) pack() [headerWords]uint64 {
+	return [headerWords]uint64{h.layout, h.size, h.length, h.words[0], h.words[1], h.words[2]}
+}
+
+func unpack(w [headerWords]uint64) header {
+	return header{layout: w[0], size: w[1], length: w[2], words: [3]uint64{w[3], w[4], w[5]}}
+}
+
+// GA is the address of the structure, by which other ranks open it.
+func (o *object) GA() acp.GA { return o.ga }
+
+func (o *object) String() string { return fmt.Sprintf("%v at %v", o.kind, o.ga) }
+
+// wrong makes an error of a method.
+func (o *object) wrong(op string, err error) error { return o.s.wrong(op, o.String(), err) }
+
+// create makes an object without elements at a rank.
+func (o *object) create(ctx context.Context, rank int) (err error) {
+	if o.ga, err = o.s.malloc(ctx, rank, headerSize); err != nil {
+		return err
+	}
+	h := header{layout: o.layout, size: uint64(o.size)}
+	w := h.pack()
+	return o.s.put(piece{o.ga, wordBytes(append([]uint64{o.kind.free()}, w[:]...)...)})
+}
+
+// check has a look whether the object is there.
+func (o *object) check(ctx context.Context) error {
+	return o.locked(ctx, func(*header) error { return nil })
+}
+
+// fits compares a header with what the caller takes it for.
+func (o *object) fits(h *header) error {
+	if h.layout != o.layout || h.size != uint64(o.size) {
+		return fmt.Errorf("%w: those there have %s, these %s", ErrType, sizeString(h.size), sizeString(uint64(o.size)))
+	}
+	return nil
+}
+
+func sizeString(size uint64) string {
+	if size == ^uint64(0) {
+		return "any number of bytes"
+	}
+	return fmt.Sprintf("%d bytes each", size)
+}
+
+// locked calls f with the header while nobody else uses the object. What f changes in the header is written
+// if it has no error.
+func (o *object) locked(ctx context.Context, f func(h *header) error) error {
+	mine, err := o.s.lock(ctx, o.ga, o.kind)
+	if err != nil {
+		return err
+	}
+	garbage, err := o.change(f)
+	if err = errors.Join(err, o.s.unlock(o.ga, mine, o.kind.free())); err == nil && garbage != acp.Null {
+		err = o.s.free(context.WithoutCancel(ctx), garbage)
+	}
+	return err
+}
+
+func (o *object) change(f func(h *header) error) (garbage acp.GA, err error) {
+	var was [headerWords]uint64
+	if err := o.s.getWords(o.ga.Add(8), was[:]); err != nil {
+		return acp.Null, err
+	}
+	h := unpack(was)
+	if err := o.fits(&h); err != nil {
+		return acp.Null, err
+	}
+	if err := f(&h); err != nil {
+		return acp.Null, err
+	}
+	if is := h.pack(); is != was {
+		return h.garbage, o.s.put(piece{o.ga.Add(8), wordBytes(is[:]...)})
+	}
+	return h.garbage, nil
+}
+
+// Len is the number of elements.
+func (o *object) Len(ctx context.Context) (n int, err error) {
+	err = o.locked(ctx, func(h *header) error {
+		n = int(h.length)
+		return nil
+	})
+	return n, o.wrong("len", err)
+}
+
+// destroy ends the object: who still uses it hears so, as long as its memory is not used again. contents frees what
+// it has besides.
+func (o *object) destroy(ctx context.Context, contents func(h *header) error) error {
+	mine, err := o.s.lock(ctx, o.ga, o.kind)
+	if err != nil {
+		return err
+	}
+	if _, err := o.change(contents); err != nil {
+		return errors.Join(err, o.s.unlock(o.ga, mine, o.kind.free()))
+	}
+	if err := o.s.unlock(o.ga, mine, kindDead.free()); err != nil {
+		return err
+	}
+	return o.s.free(context.WithoutCancel(ctx), o.ga)
+}

@@ -1,0 +1,294 @@
+package data
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/softrnic/softrnic/acp"
+)
+
+// ring is what vectors and deques are: elements of a fixed size in a block of their own, the body, which is replaced by a longer
+// one when it is full. Those of a vector always begin at the body's beginning.
+type ring struct{ object }
+
+// The words of a ring's header.
+const (
+	ringCap  = iota // elements that the body has room for
+	ringBody        // where it is, or Null
+	ringHead        // the place of the first element
+)
+
+// room is how many elements a ring has room for at first.
+const room = 8
+
+// maxElements bounds what lengths and indices are, so that their sums and products are numbers too.
+const maxElements = 1 << 30
+
+// createRing makes a ring with room for n elements.
+func (r *ring) create(ctx context.Context, rank, n int) error {
+	if n < 0 || n > maxElements {
+		return fmt.Errorf("%w: room for %d elements", acp.ErrLength, n)
+	}
+	if err := r.object.create(ctx, rank); err != nil || n == 0 {
+		return err
+	}
+	err := r.locked(ctx, func(h *header) error { return r.grow(ctx, h, n) })
+	if err != nil {
+		err = errors.Join(err, r.s.free(context.WithoutCancel(ctx), r.ga))
+	}
+	return err
+}
+
+// span is elements that are behind one another in memory.
+type span struct {
+	at acp.GA
+	n  int // bytes
+}
+
+// spans are where n elements from i on are: one piece, or two.
+func (r *ring) spans(h *header, i, n int) []span {
+	room, body := int(h.words[ringCap]), acp.GA(h.words[ringBody])
+	from := int(h.words[ringHead]) + i
+	if from >= room {
+		from -= room
+	}
+	first := min(n, room-from)
+	list := []span{{body + acp.GA(from)*acp.GA(r.size), first * r.size}}
+	if n > first {
+		list = append(list, span{body, (n - first) * r.size})
+	}
+	return list
+}
+
+// read returns n elements from i on.
+func (r *ring) read(h *header, i, n int) ([]byte, error) {
+	b := make([]byte, n*r.size)
+	rest := b
+	if n == 0 {
+		return b, nil
+	}
+	for _, p := range r.spans(h, i, n) {
+		if err := r.s.get(p.at, rest[:p.n]); err != nil {
+			return nil, err
+		}
+		rest = rest[p.n:]
+	}
+	return b, nil
+}
+
+// write puts elements to the places from i on.
+func (r *ring) write(h *header, i int, b []byte) error {
+	if len(b) == 0 {
+		return nil
+	}
+	var pieces []piece
+	for _, p := range r.spans(h, i, len(b)/r.size) {
+		pieces = append(pieces, piece{p.at, b[:p.n]})
+		b = b[p.n:]
+	}
+	return r.s.put(pieces...)
+}
+
+// with is locked, with a header that can be.
+func (r *ring) with(ctx context.Context, f func(h *header) error) error {
+	return r.locked(ctx, func(h *header) error {
+		if room, head := h.words[ringCap], h.words[ringHead]; h.length > room || room > maxElements || head > 0 && head >= room {
+			return fmt.Errorf("%w: %d elements from place %d on of %d", ErrDamaged, h.length, head, room)
+		}
+		return f(h)
+	})
+}
+
+// grow makes room for n elements.
+func (r *ring) grow(ctx context.Context, h *header, n int) error {
+	if n > maxElements {
+		return fmt.Errorf("%w: %d elements; there may be %d", acp.ErrLength, n, maxElements)
+	}
+	if n <= int(h.words[ringCap]) {
+		return nil
+	}
+	if uint64(n)*uint64(r.size) > 1<<31-1 {
+		return fmt.Errorf("%w: %d elements of %d bytes each", ErrNoMemory, n, r.size)
+	}
+	body, err := r.s.malloc(context.WithoutCancel(ctx), r.ga.Rank(), n*r.size)
+	if err != nil {
+		return err
+	}
+	to := body
+	if h.length > 0 {
+		for _, p := range r.spans(h, 0, int(h.length)) {
+			if err := r.s.move(to, p.at, p.n); err != nil {
+				return err
+			}
+			to = to.Add(p.n)
+		}
+	}
+	h.garbage = acp.GA(h.words[ringBody])
+	h.words = [3]uint64{ringCap: uint64(n), ringBody: uint64(body), ringHead: 0}
+	return nil
+}
+
+// more makes room for n more elements, and some, so that it is not made often.
+func (r *ring) more(ctx context.Context, h *header, n int) error {
+	if n > maxElements {
+		return r.grow(ctx, h, n)
+	}
+	need, have := int(h.length)+n, int(h.words[ringCap])
+	if need <= have {
+		return nil
+	}
+	if err := r.grow(ctx, h, max(need, min(2*have, maxElements), room)); !errors.Is(err, ErrNoMemory) {
+		return err
+	}
+	return r.grow(ctx, h, need)
+}
+
+// inside refuses n elements from i on that are not there.
+func inside(h *header, i, n int) error {
+	if i < 0 || n < 0 || uint64(i)+uint64(n) > h.length {
+		return fmt.Errorf("%w: %d from %d on, of %d", ErrIndex, n, i, h.length)
+	}
+	return nil
+}
+
+// The operations on bytes of elements.
+
+func (r *ring) load(ctx context.Context, i, n int) (b []byte, err error) {
+	err = r.with(ctx, func(h *header) error {
+		if err := inside(h, i, n); err != nil {
+			return err
+		}
+		b, err = r.read(h, i, n)
+		return err
+	})
+	return b, err
+}
+
+func (r *ring) loadAll(ctx context.Context) (b []byte, err error) {
+	err = r.with(ctx, func(h *header) (err error) {
+		b, err = r.read(h, 0, int(h.length))
+		return err
+	})
+	return b, err
+}
+
+func (r *ring) store(ctx context.Context, i int, b []byte) error {
+	return r.with(ctx, func(h *header) error {
+		if err := inside(h, i, len(b)/r.size); err != nil {
+			return err
+		}
+		return r.write(h, i, b)
+	})
+}
+
+func (r *ring) pushBack(ctx context.Context, b []byte) error {
+	n := len(b) / r.size
+	return r.with(ctx, func(h *header) error {
+		if err := r.more(ctx, h, n); err != nil {
+			return err
+		}
+		h.length += uint64(n)
+		return r.write(h, int(h.length)-n, b)
+	})
+}
+
+func (r *ring) pushFront(ctx context.Context, b []byte) error {
+	n := len(b) / r.size
+	return r.with(ctx, func(h *header) error {
+		if err := r.more(ctx, h, n); err != nil || n == 0 {
+			return err
+		}
+		h.length += uint64(n)
+		h.words[ringHead] = (h.words[ringHead] + h.words[ringCap] - uint64(n)) % h.words[ringCap]
+		return r.write(h, 0, b)
+	})
+}
+
+func (r *ring) popBack(ctx context.Context) (b []byte, err error) {
+	err = r.with(ctx, func(h *header) error {
+		if h.length == 0 {
+			return ErrEmpty
+		}
+		h.length--
+		b, err = r.read(h, int(h.length), 1)
+		return err
+	})
+	return b, err
+}
+
+func (r *ring) popFront(ctx context.Context) (b []byte, err error) {
+	err = r.with(ctx, func(h *header) error {
+		if h.length == 0 {
+			return ErrEmpty
+		}
+		if b, err = r.read(h, 0, 1); err != nil {
+			return err
+		}
+		h.length--
+		h.words[ringHead] = (h.words[ringHead] + 1) % h.words[ringCap]
+		return nil
+	})
+	return b, err
+}
+
+func (r *ring) insert(ctx context.Context, i int, b []byte) error {
+	n := len(b) / r.size
+	return r.with(ctx, func(h *header) error {
+		if err := inside(h, i, 0); err != nil {
+			return err
+		}
+		if err := r.more(ctx, h, n); err != nil {
+			return err
+		}
+		behind, err := r.read(h, i, int(h.length)-i)
+		if err != nil {
+			return err
+		}
+		h.length += uint64(n)
+		return r.write(h, i, append(append(make([]byte, 0, len(b)+len(behind)), b...), behind...))
+	})
+}
+
+func (r *ring) erase(ctx context.Context, i, n int) error {
+	return r.with(ctx, func(h *header) error {
+		if err := inside(h, i, n); err != nil {
+			return err
+		}
+		behind, err := r.read(h, i+n, int(h.length)-i-n)
+		if err != nil {
+			return err
+		}
+		h.length -= uint64(n)
+		return r.write(h, i, behind)
+	})
+}
+
+func (r *ring) clear(ctx context.Context) error {
+	return r.with(ctx, func(h *header) error {
+		h.length, h.words[ringHead] = 0, 0
+		return nil
+	})
+}
+
+func (r *ring) reserve(ctx context.Context, n int) error {
+	return r.with(ctx, func(h *header) error { return r.grow(ctx, h, n) })
+}
+
+func (r *ring) capacity(ctx context.Context) (n int, err error) {
+	err = r.with(ctx, func(h *header) error {
+		n = int(h.words[ringCap])
+		return nil
+	})
+	return n, err
+}
+
+// dispose frees the ring and its body.
+func (r *ring) dispose(ctx context.Context) error {
+	return r.destroy(ctx, func(h *header) error {
+		if body := acp.GA(h.words[ringBody]); body != acp.Null {
+			return r.s.free(context.WithoutCancel(ctx), body)
+		}
+		return nil
+	})
+}

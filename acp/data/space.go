@@ -1,0 +1,165 @@
+package data
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/bits"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/softrnic/softrnic/acp"
+	"github.com/softrnic/softrnic/acp/protocol"
+)
+
+// Options say how a rank takes part. The zero value is good for most.
+type Options struct {
+	// Heap is how many bytes of this rank's memory all ranks may allocate, administration
+	// included; 1 MiB unless given. Each rank may have as many as it likes.
+	Heap int
+
+	// Anchor is the offset of a word of starter memory that tells where the heap is, a multiple of 8 and the same at
+	// all ranks. 0 means the last word.
+	Anchor int
+
+	// Patience is how long a lock may be seen in the hands of the same holder before that rank is asked whether it is
+	// still there; a second unless given. Twenty times as long it may hold it, alive.
+	Patience time.Duration
+}
+
+// Space is a rank's way into the heaps of all ranks. Its methods, and those of all structures, may be called from any
+// goroutine.
+type Space struct {
+	p    *acp.Process
+	o    Options
+	heap *acp.Region
+	turn atomic.Uint64 // of locks
+
+	mu     sync.Mutex
+	heaps  map[int]acp.GA // by rank, those that are known
+	stages [bits.UintSize][]*acp.Region
+}
+
+// heapMin is the shortest heap, in bytes.
+const heapMin = 1 << 10
+
+func (o *Options) fill(p *acp.Process) error {
+	if o.Heap == 0 {
+		o.Heap = 1 << 20
+	}
+	if o.Anchor == 0 {
+		o.Anchor = len(p.Starter()) - 8
+	}
+	if o.Patience <= 0 {
+		o.Patience = time.Second
+	}
+	switch {
+	case o.Heap < heapMin || uint64(o.Heap) > protocol.MaxLength:
+		return fmt.Errorf("%w: Options.Heap is %d and has to be %d to 2^%d", ErrOptions, o.Heap, heapMin, protocol.OffsetBits)
+	case o.Anchor < 0 || o.Anchor%8 != 0 || o.Anchor > len(p.Starter())-8:
+		return fmt.Errorf("%w: Options.Anchor is %d and has to be a multiple of 8 within starter memory, which has %d bytes", ErrOptions, o.Anchor, len(p.Starter()))
+	}
+	return nil
+}
+
+// Open gives this rank a heap. All ranks call it, and it returns when all have.
+func Open(ctx context.Context, p *acp.Process, o Options) (*Space, error) {
+	s := &Space{p: p, o: o, heaps: map[int]acp.GA{}}
+	if err := s.open(ctx); err != nil {
+		return nil, s.wrong("open", "heaps", err)
+	}
+	return s, nil
+}
+
+func (s *Space) open(ctx context.Context) (err error) {
+	if err = s.o.fill(s.p); err != nil {
+		return err
+	}
+	anchor := s.p.Starter()[s.o.Anchor:][:8]
+	if s.p.LoadStarter(s.o.Anchor) != 0 {
+		return fmt.Errorf("%w: word %d of starter memory is in use; choose another Options.Anchor", ErrOptions, s.o.Anchor)
+	}
+	mem := make([]byte, s.o.Heap)
+	fresh := newSheet(own(mem))
+	if err = format(fresh, uint64(len(mem))); err == nil {
+		fresh.set(0, kindHeap.free())
+		err = fresh.commit()
+	}
+	if err != nil {
+		return err
+	}
+	if s.heap, err = s.p.Register(mem); err != nil {
+		return err
+	}
+	binary.NativeEndian.PutUint64(anchor, uint64(s.heap.GA(0)))
+	if err = s.p.Sync(ctx); err != nil {
+		return errors.Join(err, s.heap.Unregister())
+	}
+	return nil
+}
+
+// own is a store in memory of this rank that no other one knows.
+type own []byte
+
+func (o own) read(off uint64, w []uint64) error {
+	for i := range w {
+		w[i] = binary.NativeEndian.Uint64(o[off+8*uint64(i):])
+	}
+	return nil
+}
+
+func (o own) write(edits map[uint64]uint64) error {
+	for off, w := range edits {
+		binary.NativeEndian.PutUint64(o[off:], w)
+	}
+	return nil
+}
+
+// Process is the rank.
+func (s *Space) Process() *acp.Process { return s.p }
+
+// Close ends this rank's heap, and what is in it. All ranks call it, and it returns when all have. Finalize does without
+// it.
+func (s *Space) Close(ctx context.Context) error {
+	if err := s.p.Sync(ctx); err != nil {
+		return s.wrong("close", "heaps", err)
+	}
+	binary.NativeEndian.PutUint64(s.p.Starter()[s.o.Anchor:], 0)
+	err := s.heap.Unregister()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range s.stages {
+		for _, r := range s.stages[i] {
+			err = errors.Join(err, r.Unregister())
+		}
+		s.stages[i] = nil
+	}
+	return s.wrong("close", "heaps", err)
+}
+
+// heapOf returns where the heap of a rank begins.
+func (s *Space) heapOf(rank int) (acp.GA, error) {
+	if rank < 0 || rank >= s.p.Size() {
+		return acp.Null, fmt.Errorf("%w: %d, and there are %d", acp.ErrRank, rank, s.p.Size())
+	}
+	s.mu.Lock()
+	at, ok := s.heaps[rank]
+	s.mu.Unlock()
+	if ok {
+		return at, nil
+	}
+	var w [1]uint64
+	if err := s.getWords(s.p.StarterGA(rank).Add(s.o.Anchor), w[:]); err != nil {
+		return acp.Null, err
+	}
+	at = acp.GA(w[0])
+	if at == acp.Null || at.Rank() != rank || at.Region() == 0 || at.Offset() != 0 {
+		return acp.Null, fmt.Errorf("rank %d: %w", rank, ErrNoHeap)
+	}
+	s.mu.Lock()
+	s.heaps[rank] = at
+	s.mu.Unlock()
+	return at, nil
+}

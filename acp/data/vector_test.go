@@ -1,0 +1,131 @@
+package data_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/softrnic/softrnic/acp"
+	"github.com/softrnic/softrnic/acp/data"
+)
+
+type particle struct {
+	Kind uint16
+	At   [3]float32
+}
+
+// particles are what vectors and deques of the tests have in them.
+var particles = rapid.SliceOfN(rapid.Custom(func(t *rapid.T) particle {
+	return particle{rapid.Uint16().Draw(t, "kind"), [3]float32{float32(rapid.IntRange(-9, 9).Draw(t, "x")), 1, 2}}
+}), 0, 12)
+
+// TestVector does the same with a vector and a slice, as any of the ranks.
+func TestVector(t *testing.T) {
+	worlds(t, 1<<16, func(t *testing.T, w []*data.Space) {
+		rapid.Check(t, func(t *rapid.T) {
+			who := rapid.IntRange(0, len(w)-1)
+			var model []particle
+			made, err := data.NewVector[particle](ctx, w[who.Draw(t, "by")], who.Draw(t, "at"), rapid.IntRange(0, 10).Draw(t, "capacity"))
+			require.NoError(t, err)
+			as := make([]*data.Vector[particle], len(w))
+			for i := range w {
+				as[i], err = data.OpenVector[particle](ctx, w[i], made.GA())
+				require.NoError(t, err)
+			}
+			v := func(t *rapid.T) *data.Vector[particle] { return as[who.Draw(t, "rank")] }
+			t.Repeat(map[string]func(*rapid.T){
+				"push": func(t *rapid.T) {
+					x := particles.Draw(t, "x")
+					model = append(model, x...)
+					require.NoError(t, v(t).PushBack(ctx, x...))
+				},
+				"pop": func(t *rapid.T) {
+					x, err := v(t).PopBack(ctx)
+					if len(model) == 0 {
+						require.ErrorIs(t, err, data.ErrEmpty)
+						return
+					}
+					require.NoError(t, err)
+					require.Equal(t, model[len(model)-1], x)
+					model = model[:len(model)-1]
+				},
+				"insert": func(t *rapid.T) {
+					i, x := rapid.IntRange(0, len(model)).Draw(t, "i"), particles.Draw(t, "x")
+					model = slices.Insert(model, i, x...)
+					require.NoError(t, v(t).Insert(ctx, i, x...))
+				},
+				"erase": func(t *rapid.T) {
+					i := rapid.IntRange(0, len(model)).Draw(t, "i")
+					n := rapid.IntRange(0, len(model)-i).Draw(t, "n")
+					model = slices.Delete(model, i, i+n)
+					require.NoError(t, v(t).Erase(ctx, i, n))
+				},
+				"set": func(t *rapid.T) {
+					i, x := rapid.IntRange(0, len(model)).Draw(t, "i"), particles.Draw(t, "x")
+					x = x[:min(len(x), len(model)-i)]
+					copy(model[i:], x)
+					require.NoError(t, v(t).Set(ctx, i, x...))
+				},
+				"at": func(t *rapid.T) {
+					i := rapid.IntRange(-1, len(model)).Draw(t, "i")
+					x, err := v(t).At(ctx, i)
+					if i < 0 || i == len(model) {
+						require.ErrorIs(t, err, data.ErrIndex)
+						return
+					}
+					require.NoError(t, err)
+					require.Equal(t, model[i], x)
+				},
+				"reserve": func(t *rapid.T) {
+					n := rapid.IntRange(0, 50).Draw(t, "n")
+					require.NoError(t, v(t).Reserve(ctx, n))
+					room, err := v(t).Cap(ctx)
+					require.NoError(t, err)
+					require.GreaterOrEqual(t, room, max(n, len(model)))
+				},
+				"clear": func(t *rapid.T) {
+					model = model[:0]
+					require.NoError(t, v(t).Clear(ctx))
+				},
+				"": func(t *rapid.T) {
+					n, err := v(t).Len(ctx)
+					require.NoError(t, err)
+					require.Equal(t, len(model), n)
+					have := 0
+					for x, err := range v(t).All(ctx) {
+						require.NoError(t, err)
+						require.Equal(t, model[have], x)
+						have++
+					}
+					require.Equal(t, n, have)
+				},
+			})
+			require.NoError(t, v(t).Destroy(ctx))
+			_, err = v(t).Len(ctx)
+			require.ErrorIs(t, err, data.ErrDestroyed)
+			empty(t, w)
+		})
+	})
+}
+
+// TestVectorAddress: an element is where the vector says, for all.
+func TestVectorAddress(t *testing.T) {
+	worlds(t, 1<<12, func(t *testing.T, w []*data.Space) {
+		last := len(w) - 1
+		v, err := data.NewVector[uint64](ctx, w[0], last, 4)
+		require.NoError(t, err)
+		require.NoError(t, v.PushBack(ctx, 1, 2, 3))
+		at, err := v.Address(ctx, 2)
+		require.NoError(t, err)
+		require.Equal(t, last, at.Rank())
+		p := w[0].Process()
+		require.NoError(t, p.Complete(ctx, p.Add8(nil, at, 39, acp.None)))
+		x, err := v.Slice(ctx, 1, 2)
+		require.NoError(t, err)
+		require.Equal(t, []uint64{2, 42}, x)
+		_, err = v.Address(ctx, 3)
+		require.ErrorIs(t, err, data.ErrIndex)
+	})
+}
