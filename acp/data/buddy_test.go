@@ -10,76 +10,80 @@ import (
 // TestBuddy compares the allocator with a list of what is allocated: blocks are long enough, apart from each
 // other and within the heap; what was not allocated cannot be freed; and when all is freed all is one again.
 func TestBuddy(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		mem := make([]byte, rapid.IntRange(heapMin, 1<<16).Draw(t, "heap"))
-		op := func(f func(b buddy) error) error {
-			s := newSheet(own(mem))
-			b, err := openBuddy(s)
-			require.NoError(t, err)
-			if err = f(b); err == nil {
-				err = s.commit()
-			}
-			return err
-		}
+	for range 20 { // times the checks that TestMain leaves
+		rapid.Check(t, tryBuddy)
+	}
+}
+
+func tryBuddy(t *rapid.T) {
+	mem := make([]byte, rapid.IntRange(heapMin, 1<<16).Draw(t, "heap"))
+	op := func(f func(b buddy) error) error {
 		s := newSheet(own(mem))
-		require.NoError(t, format(s, uint64(len(mem))))
-		require.NoError(t, s.commit())
-		fresh := string(mem[:offStates])
-		live := map[uint64]uint64{} // length by offset
-		free := func(off uint64) error { return op(func(b buddy) error { return b.free(off) }) }
-		t.Repeat(map[string]func(*rapid.T){
-			"alloc": func(t *rapid.T) {
-				n := rapid.OneOf(rapid.Uint64Range(0, 300), rapid.Uint64Range(0, 1<<17)).Draw(t, "n")
-				err := op(func(b buddy) error {
-					off, err := b.alloc(n)
-					if err != nil {
-						return err
-					}
-					require.Zero(t, off%blockSize)
-					require.GreaterOrEqual(t, off, blocksOffset(b.blocks))
-					require.LessOrEqual(t, off+n, uint64(len(mem)))
-					for other, long := range live {
-						require.True(t, off+n <= other || other+long <= off, "%d at %d and %d at %d", n, off, long, other)
-					}
-					live[off] = n
-					for i := range n {
-						mem[off+i] = 0xee // whatever it is, it is the program's
-					}
-					return nil
-				})
-				if err != nil {
-					require.ErrorIs(t, err, ErrNoMemory)
-				}
-			},
-			"free": func(t *rapid.T) {
-				for off := range live {
-					require.NoError(t, free(off))
-					delete(live, off)
-					require.ErrorIs(t, free(off), ErrNotAllocated)
-					return
-				}
-			},
-			"foreign": func(t *rapid.T) {
-				off := rapid.Uint64Range(0, uint64(len(mem))+100).Draw(t, "offset")
-				if _, ok := live[off]; !ok {
-					require.ErrorIs(t, free(off), ErrNotAllocated)
-				}
-			},
-		})
-		for off := range live {
-			require.NoError(t, free(off))
+		b, err := openBuddy(s)
+		require.NoError(t, err)
+		if err = f(b); err == nil {
+			err = s.commit()
 		}
-		require.NoError(t, op(func(b buddy) error {
-			for order := range orders { // the same blocks are free, in another order perhaps
-				head, err := b.get(offHeads + 8*uint64(order))
-				require.NoError(t, err)
-				was, err := buddy{newSheet(own([]byte(fresh))), b.blocks}.get(offHeads + 8*uint64(order))
-				require.NoError(t, err)
-				require.Equal(t, was, head)
+		return err
+	}
+	s := newSheet(own(mem))
+	require.NoError(t, format(s, uint64(len(mem))))
+	require.NoError(t, s.commit())
+	fresh := string(mem[:offStates])
+	live := map[uint64]uint64{} // length by offset
+	free := func(off uint64) error { return op(func(b buddy) error { return b.free(off) }) }
+	t.Repeat(map[string]func(*rapid.T){
+		"alloc": func(t *rapid.T) {
+			n := rapid.OneOf(rapid.Uint64Range(0, 300), rapid.Uint64Range(0, 1<<17)).Draw(t, "n")
+			err := op(func(b buddy) error {
+				off, err := b.alloc(n)
+				if err != nil {
+					return err
+				}
+				require.Zero(t, off%blockSize)
+				require.GreaterOrEqual(t, off, blocksOffset(b.blocks))
+				require.LessOrEqual(t, off+n, uint64(len(mem)))
+				for other, long := range live {
+					require.True(t, off+n <= other || other+long <= off, "%d at %d and %d at %d", n, off, long, other)
+				}
+				live[off] = n
+				for i := range n {
+					mem[off+i] = 0xee // whatever it is, it is the program's
+				}
+				return nil
+			})
+			if err != nil {
+				require.ErrorIs(t, err, ErrNoMemory)
 			}
-			return nil
-		}))
+		},
+		"free": func(t *rapid.T) {
+			for off := range live {
+				require.NoError(t, free(off))
+				delete(live, off)
+				require.ErrorIs(t, free(off), ErrNotAllocated)
+				return
+			}
+		},
+		"foreign": func(t *rapid.T) {
+			off := rapid.Uint64Range(0, uint64(len(mem))+100).Draw(t, "offset")
+			if _, ok := live[off]; !ok {
+				require.ErrorIs(t, free(off), ErrNotAllocated)
+			}
+		},
 	})
+	for off := range live {
+		require.NoError(t, free(off))
+	}
+	require.NoError(t, op(func(b buddy) error {
+		for order := range orders { // the same blocks are free, in another order perhaps
+			head, err := b.get(offHeads + 8*uint64(order))
+			require.NoError(t, err)
+			was, err := buddy{newSheet(own([]byte(fresh))), b.blocks}.get(offHeads + 8*uint64(order))
+			require.NoError(t, err)
+			require.Equal(t, was, head)
+		}
+		return nil
+	}))
 }
 
 // TestDamaged: memory that is written to when it has been freed is noticed, and so is a header that cannot be.

@@ -22,7 +22,7 @@ var ctx context.Context
 
 // TestMain has rapid draw few programs, unless the command line says how many.
 func TestMain(m *testing.M) {
-	if err := flag.Set("rapid.checks", "5"); err != nil {
+	if err := flag.Set("rapid.checks", "2"); err != nil {
 		panic(err)
 	}
 	var cancel context.CancelFunc

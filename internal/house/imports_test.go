@@ -43,6 +43,7 @@ var floors = map[string][]string{
 	"sdp/protocol":             {"verbs", "wire/bsdh", "sdp/flow"},
 	"examples/acp":             {"verbs", "rnic", "acp"},
 	"acp":                      {"internal/moment", "verbs", "cm", "mpi/pmi", "acp/fabric", "acp/protocol"},
+	"acp/data":                 {"acp"},
 	"acp/protocol":             {},
 	"acp/fabric":               {"verbs", "cm", "rdm"},
 	"acp/acptest":              {"verbs", "rnic", "mpi/pmi", "acp"},
