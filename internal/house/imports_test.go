@@ -69,7 +69,7 @@ var floors = map[string][]string{
 	"internal/house":           {},
 	"internal/tools":           {"verbs", "cm", "sdp"},
 	"internal/tools/mpirun":    {"mpi/pmi"},
-	"internal/tools/toolstest": {"verbs", "rnic"},
+	"internal/tools/toolstest": {"verbs", "rnic", "cm"},
 	"interop":                  {"verbs", "wire", "rnic", "internal/link"},
 	"internal/bench":           {"verbs", "wire", "rnic", "internal/link", "qp", "rdm", "sdp", "datacutter", "mpi", "acp"},
 	"cmd":                      {"verbs", "wire", "rnic", "internal/link", "internal/bench", "qp", "internal/debug", "internal/tools", "sdp", "mpi"},

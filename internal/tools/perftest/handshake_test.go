@@ -1,13 +1,10 @@
 package perftest_test
 
 import (
-	"bufio"
-	"fmt"
 	"io"
 	"net"
 	"net/netip"
 	"os"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -24,43 +21,28 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// message is a message of a recorded handshake.
-type message struct {
-	original bool // said by the original
-	text     string
-}
-
 // transcript reads a recorded handshake.
-func transcript(t *testing.T, name string) (list []message) {
-	f, err := os.Open(filepath.Join("testdata", name+".txt"))
-	require.NoError(t, err)
-	defer f.Close()
-	for lines := bufio.NewScanner(f); lines.Scan(); {
-		who, quoted, _ := strings.Cut(lines.Text(), " ")
-		if who == "#" {
-			continue
-		}
+func transcript(t *testing.T, name string) []toolstest.Message {
+	return toolstest.Transcript(t, name, func(quoted string) ([]string, error) {
 		text, err := strconv.Unquote(quoted)
-		require.NoError(t, err)
-		list = append(list, message{who == "original", text})
-	}
-	return list
+		return []string{text}, err
+	})
 }
 
 // speak takes the original's part, until we hang up, and returns how many
 // messages were spoken.
-func speak(t *testing.T, conn net.Conn, list []message) (spoken int) {
+func speak(t *testing.T, conn net.Conn, list []toolstest.Message) (spoken int) {
 	t.Helper()
 	require.NoError(t, conn.SetDeadline(time.Now().Add(toolstest.Hang)))
 	keys := ""
 	for i, m := range list {
-		if m.original {
-			if _, err := io.WriteString(conn, m.text); err != nil {
+		if m.Original {
+			if _, err := io.WriteString(conn, m.Text); err != nil {
 				return i
 			}
 			continue
 		}
-		b := make([]byte, len(m.text))
+		b := make([]byte, len(m.Text))
 		if _, err := io.ReadFull(conn, b); err != nil {
 			require.NotErrorIs(t, err, os.ErrDeadlineExceeded, "message %d", i)
 			return i
@@ -71,10 +53,10 @@ func speak(t *testing.T, conn net.Conn, list []message) (spoken int) {
 				keys = string(b)
 			}
 			require.Equal(t, keys, string(b), "keys stay the same")
-			checkKeys(t, m.text, keys)
+			checkKeys(t, m.Text, keys)
 		case len(b) == 8: // part of a report, different each time
 		default:
-			require.Equal(t, m.text, string(b), "message %d", i)
+			require.Equal(t, m.Text, string(b), "message %d", i)
 		}
 	}
 	return len(list)
@@ -111,12 +93,10 @@ func TestServesOriginal(t *testing.T) {
 			o := defaults(test.String())
 			o.Iters, o.Idle = 5, 100*time.Millisecond
 			s := serve(t, o)
-			conn, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", s.port))
-			require.NoError(t, err)
-			defer conn.Close()
+			conn := toolstest.Dial(t, s.At)
 			spoken := speak(t, conn, list)
 			conn.Close()
-			e := <-s.ended
+			e := <-s.Ended
 			require.Zero(t, s.Len(), "it was sent away")
 			require.Contains(t, e.out, "remote address: LID 0000 QPN 0x0")
 			if test.Metric == perftest.Bandwidth && test.Verb != perftest.Send || test == (perftest.Test{Verb: perftest.Read, Metric: perftest.Latency}) ||
@@ -142,18 +122,10 @@ func TestJoinsOriginal(t *testing.T) {
 		t.Run(test.String(), func(t *testing.T) {
 			t.Parallel()
 			list := transcript(t, test.String()+"-original-is-server")
-			l, err := net.Listen("tcp", "127.0.0.1:0")
-			require.NoError(t, err)
-			defer l.Close()
 			o := defaults(test.String())
 			o.Iters, o.Idle, o.QPTimeout = 5, 100*time.Millisecond, 1
-			o.Server, o.Port = "127.0.0.1", l.Addr().(*net.TCPAddr).Port
 			o.Device = toolstest.Device(t, rnic.Options{Impair: "loss 100%"})
-			ended := make(chan outcome)
-			go func() { ended <- run(toolstest.Soon(t), o) }()
-			conn, err := l.Accept()
-			require.NoError(t, err)
-			defer conn.Close()
+			conn, ended := host(t, o)
 			spoken := speak(t, conn, list)
 			e := <-ended
 			require.Error(t, e.err)
@@ -175,13 +147,13 @@ func TestKeysGolden(t *testing.T) {
 	for _, test := range perftest.Tests {
 		for _, role := range []string{"client", "server"} {
 			for _, m := range transcript(t, test.String()+"-original-is-"+role) {
-				if len(m.text) != perftest.KeysTextLen {
+				if len(m.Text) != perftest.KeysTextLen {
 					continue
 				}
 				n++
-				k, err := perftest.ParseKeysText([]byte(m.text))
+				k, err := perftest.ParseKeysText([]byte(m.Text))
 				require.NoError(t, err)
-				require.Equal(t, m.text, string(k.AppendText(nil)))
+				require.Equal(t, m.Text, string(k.AppendText(nil)))
 			}
 		}
 	}
@@ -266,20 +238,18 @@ func TestNonsense(t *testing.T) {
 			o := defaults("send_bw")
 			o.Patience = 250 * time.Millisecond
 			s := serve(t, o)
-			conn, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", s.port))
-			require.NoError(t, err)
-			defer conn.Close()
-			_, err = io.WriteString(conn, c.text)
+			conn := toolstest.Dial(t, s.At)
+			_, err := io.WriteString(conn, c.text)
 			require.NoError(t, err)
 			err = s.Next(t)
 			require.ErrorIs(t, err, c.kind)
 			require.ErrorContains(t, err, c.why)
 
 			o.Patience = toolstest.Hang
-			o.Server, o.Port, o.Device = "127.0.0.1", s.port, toolstest.Device(t, rnic.Options{})
+			o.Server, o.Port, o.Device = "127.0.0.1", s.At, toolstest.Device(t, rnic.Options{})
 			client := run(toolstest.Soon(t), o)
 			require.NoError(t, client.err)
-			require.NoError(t, (<-s.ended).err)
+			require.NoError(t, (<-s.Ended).err)
 		})
 	}
 }
@@ -294,18 +264,11 @@ func TestServerNonsense(t *testing.T) {
 		{"4.20" + strings.Repeat("\x00", 12), perftest.ErrVersion},
 		{"6.06", oob.ErrSilent},
 	} {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		require.NoError(t, err)
-		defer l.Close()
 		o := defaults("write_bw")
 		o.Patience = 300 * time.Millisecond
-		o.Server, o.Port, o.Device = "127.0.0.1", l.Addr().(*net.TCPAddr).Port, toolstest.Device(t, rnic.Options{})
-		ended := make(chan outcome)
-		go func() { ended <- run(toolstest.Soon(t), o) }()
-		conn, err := l.Accept()
-		require.NoError(t, err)
-		defer conn.Close()
-		_, err = io.WriteString(conn, c.text)
+		o.Device = toolstest.Device(t, rnic.Options{})
+		conn, ended := host(t, o)
+		_, err := io.WriteString(conn, c.text)
 		require.NoError(t, err)
 		require.ErrorIs(t, (<-ended).err, c.kind)
 	}
@@ -317,11 +280,9 @@ func TestSleepingServerGivesUp(t *testing.T) {
 	o := defaults("read_lat")
 	o.Idle = 100 * time.Millisecond
 	s := serve(t, o)
-	conn, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", s.port))
-	require.NoError(t, err)
-	defer conn.Close()
+	conn := toolstest.Dial(t, s.At)
 	require.Equal(t, runs["read_lat"], speak(t, conn, list[:runs["read_lat"]]))
-	e := <-s.ended
+	e := <-s.Ended
 	require.ErrorContains(t, e.err, "wait for its end of the test: nothing happens any more")
 }
 

@@ -3,6 +3,7 @@ package perftest_test
 import (
 	"bytes"
 	"context"
+	"net"
 	"sync"
 	"testing"
 
@@ -38,9 +39,8 @@ type outcome struct {
 
 // server is a server that waits.
 type server struct {
+	*toolstest.Server[int, outcome]
 	*toolstest.Drops
-	port  int
-	ended chan outcome
 }
 
 // output is a buffer that may be looked at while it is written.
@@ -62,28 +62,16 @@ func (o *output) String() string {
 }
 
 // serve starts a server on a device of its own.
-func serve(t *testing.T, o perftest.Options) *server {
+func serve(t *testing.T, o perftest.Options) server {
 	t.Helper()
-	s := &server{Drops: toolstest.NewDrops(), ended: make(chan outcome, 1)}
-	ready := make(chan int, 1)
-	o.Port, o.Listening, o.Dropped = 0, func(port int) { ready <- port }, s.Add
+	drops := toolstest.NewDrops()
 	if o.Device == nil && o.Open == nil {
 		o.Device = toolstest.Device(t, rnic.Options{})
 	}
-	ctx, cancel := context.WithCancel(toolstest.Soon(t))
-	done := make(chan struct{})
-	t.Cleanup(func() { cancel(); <-done })
-	go func() {
-		defer close(done)
-		s.ended <- run(ctx, o)
-	}()
-	select {
-	case s.port = <-ready:
-	case e := <-s.ended:
-		require.NoError(t, e.err)
-		t.Fatal("the server did not wait")
-	}
-	return s
+	return server{toolstest.Serve(t, func(ctx context.Context, listening func(int)) outcome {
+		o.Port, o.Listening, o.Dropped = 0, listening, drops.Add
+		return run(ctx, o)
+	}), drops}
 }
 
 func run(ctx context.Context, o perftest.Options) outcome {
@@ -96,6 +84,14 @@ func run(ctx context.Context, o perftest.Options) outcome {
 	return outcome{result, out.String(), log.String(), err}
 }
 
+// host starts a client whose server is the test itself.
+func host(t *testing.T, o perftest.Options) (net.Conn, <-chan outcome) {
+	return toolstest.Host(t, func(port int) outcome {
+		o.Server, o.Port = "127.0.0.1", port
+		return run(toolstest.Soon(t), o)
+	})
+}
+
 // play runs a server and a client against each other.
 func play(t *testing.T, s, c perftest.Options) (server, client outcome) {
 	t.Helper()
@@ -105,7 +101,7 @@ func play(t *testing.T, s, c perftest.Options) (server, client outcome) {
 		s.Device = toolstest.Device(t, rnic.Options{})
 	}
 	host := serve(t, s)
-	c.Server, c.Port = "127.0.0.1", host.port
+	c.Server, c.Port = "127.0.0.1", host.At
 	if (c.RDMACM || c.CommRDMACM) && s.Device != nil {
 		gid, err := s.Device.QueryGID(1, 0)
 		require.NoError(t, err)
@@ -114,15 +110,7 @@ func play(t *testing.T, s, c perftest.Options) (server, client outcome) {
 	if c.Device == nil && c.Open == nil {
 		c.Device = toolstest.Device(t, rnic.Options{})
 	}
-	clients := make(chan outcome)
-	go func() {
-		e := run(toolstest.Soon(t), c)
-		end.Arrive(1)
-		clients <- e
-	}()
-	server = <-host.ended
-	end.Arrive(0)
-	client = <-clients
+	server, client = toolstest.Play(host.Server, end, func() outcome { return run(toolstest.Soon(t), c) })
 	require.Zero(t, host.Len(), "clients were sent away")
 	return server, client
 }

@@ -113,7 +113,7 @@ func TestDeviceRefuses(t *testing.T) {
 		t.Run(c.text, func(t *testing.T) {
 			o := defaults(c.test)
 			host := serve(t, o)
-			o.Server, o.Port, o.Device = "127.0.0.1", host.port, toolstest.Device(t, rnic.Options{})
+			o.Server, o.Port, o.Device = "127.0.0.1", host.At, toolstest.Device(t, rnic.Options{})
 			c.change(&o)
 			client := run(toolstest.Soon(t), o)
 			require.ErrorContains(t, client.err, c.text)

@@ -225,14 +225,14 @@ func TestInfinite(t *testing.T) {
 			o := defaults(name)
 			o.Infinite, o.Duration, o.Size = true, 20*time.Millisecond, 1000
 			host := serve(t, o)
-			o.Server, o.Port, o.Device = "127.0.0.1", host.port, toolstest.Device(t, rnic.Options{})
+			o.Server, o.Port, o.Device = "127.0.0.1", host.At, toolstest.Device(t, rnic.Options{})
 			ctx, cancel := context.WithCancel(toolstest.Soon(t))
 			out := &reports{done: cancel, left: 3}
 			o.Out = out
 			client := run(ctx, o)
 			require.ErrorIs(t, client.err, context.Canceled)
 			require.GreaterOrEqual(t, len(client.Bandwidth), 3)
-			server := <-host.ended
+			server := <-host.Ended
 			require.NoError(t, server.err)
 			require.Contains(t, server.out, "Client closed connection")
 		})
@@ -318,12 +318,12 @@ func TestPeerDies(t *testing.T) {
 			o.Duration = time.Hour
 			host := serve(t, o)
 			c := o
-			c.Server, c.Port, c.Device = "127.0.0.1", host.port, toolstest.Device(t, rnic.Options{})
+			c.Server, c.Port, c.Device = "127.0.0.1", host.At, toolstest.Device(t, rnic.Options{})
 			ctx, cancel := context.WithCancel(toolstest.Soon(t))
 			c.Out = &header{cancel}
 			client := run(ctx, c)
 			require.ErrorIs(t, client.err, context.Canceled)
-			server := <-host.ended
+			server := <-host.Ended
 			require.ErrorIs(t, server.err, oob.ErrGone)
 		})
 	}

@@ -26,12 +26,9 @@ type caller struct {
 
 func newCaller(t *testing.T) *caller {
 	t.Helper()
-	dev := toolstest.Device(t, rnic.Options{})
-	c := &caller{}
+	dev, m := toolstest.Manager(t)
+	c := &caller{m: m}
 	var err error
-	c.m, err = cm.New(dev, cm.Options{})
-	require.NoError(t, err)
-	t.Cleanup(func() { c.m.Close() })
 	c.pd, err = dev.AllocPD()
 	require.NoError(t, err)
 	c.cq, err = dev.CreateCQ(16)
@@ -71,7 +68,7 @@ func TestRDMANonsense(t *testing.T) {
 			o.RDMACM, o.Patience = true, 300*time.Millisecond
 			o.Device = toolstest.Device(t, rnic.Options{})
 			s := serve(t, o)
-			at := hostOf(t, o.Device, s.port)
+			at := hostOf(t, o.Device, s.At)
 			bad := newCaller(t)
 			conn, err := bad.m.Dial(toolstest.Soon(t), at, cm.DialOptions{QP: bad.qp})
 			require.NoError(t, err)
@@ -89,10 +86,10 @@ func TestRDMANonsense(t *testing.T) {
 			}
 
 			o.Patience = toolstest.Hang
-			o.Server, o.Port, o.Device = at.Addr().String(), s.port, toolstest.Device(t, rnic.Options{})
+			o.Server, o.Port, o.Device = at.Addr().String(), s.At, toolstest.Device(t, rnic.Options{})
 			client := run(toolstest.Soon(t), o)
 			require.NoError(t, client.err)
-			require.NoError(t, (<-s.ended).err)
+			require.NoError(t, (<-s.Ended).err)
 		})
 	}
 }
@@ -130,7 +127,7 @@ func TestNewerOriginalIsServed(t *testing.T) {
 	s := serve(t, o)
 	original := newCaller(t)
 	keys := perftest.Keys{OutReads: 1, QPN: original.qp.Num(), GID: verbs.GIDFromAddr(original.m.Addr().Addr())}
-	conn, answer := original.greet(t, hostOf(t, o.Device, s.port), "6.29", keys.AppendLong(nil))
+	conn, answer := original.greet(t, hostOf(t, o.Device, s.At), "6.29", keys.AppendLong(nil))
 	ours, err := perftest.ParseKeysBinary(answer)
 	require.NoError(t, err)
 	require.Equal(t, hostOf(t, o.Device, 0).Addr(), ours.GID.Addr())
@@ -144,7 +141,7 @@ func TestLeavesBeforeConnecting(t *testing.T) {
 	o := defaults("write_bw")
 	o.RDMACM, o.Patience, o.Device = true, 10*toolstest.Hang, toolstest.Device(t, rnic.Options{})
 	s := serve(t, o)
-	conn, _ := newCaller(t).greet(t, hostOf(t, o.Device, s.port), "6.06", make([]byte, perftest.KeysBinaryLen))
+	conn, _ := newCaller(t).greet(t, hostOf(t, o.Device, s.At), "6.06", make([]byte, perftest.KeysBinaryLen))
 	require.NoError(t, conn.Disconnect(toolstest.Soon(t)))
 	err := s.Next(t)
 	require.ErrorIs(t, err, oob.ErrGone)

@@ -1,14 +1,12 @@
 package pingpong_test
 
 import (
-	"bufio"
 	"encoding/hex"
 	"fmt"
 	"io"
 	"net"
 	"net/netip"
-	"os"
-	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -24,45 +22,29 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// message is a message of a recorded handshake.
-type message struct {
-	original bool // said by the original
-	text     string
-}
-
-// transcript reads a recorded handshake.
-func transcript(t *testing.T, name string) (list []message) {
-	f, err := os.Open(filepath.Join("testdata", name+".txt"))
-	require.NoError(t, err)
-	defer f.Close()
-	for lines := bufio.NewScanner(f); lines.Scan(); {
-		words := strings.Fields(lines.Text())
-		if words[0] == "#" {
-			continue
+// transcript reads a recorded handshake, in which "xN" is N times the same.
+func transcript(t *testing.T, name string) []toolstest.Message {
+	return toolstest.Transcript(t, name, func(what string) ([]string, error) {
+		text, times, many := strings.Cut(what, " x")
+		if !many {
+			return []string{text + "\x00"}, nil
 		}
-		n := 1
-		if len(words) == 3 {
-			n, err = strconv.Atoi(strings.TrimPrefix(words[2], "x"))
-			require.NoError(t, err)
-		}
-		for range n {
-			list = append(list, message{words[0] == "original", words[1] + "\x00"})
-		}
-	}
-	return list
+		n, err := strconv.Atoi(times)
+		return slices.Repeat([]string{text + "\x00"}, n), err
+	})
 }
 
 // speak takes the original's part of a handshake and returns ours.
-func speak(t *testing.T, conn net.Conn, list []message) (ours []string) {
+func speak(t *testing.T, conn net.Conn, list []toolstest.Message) (ours []string) {
 	t.Helper()
 	require.NoError(t, conn.SetDeadline(time.Now().Add(toolstest.Hang)))
 	for _, m := range list {
-		if m.original {
-			_, err := io.WriteString(conn, m.text)
+		if m.Original {
+			_, err := io.WriteString(conn, m.Text)
 			require.NoError(t, err)
 			continue
 		}
-		b := make([]byte, len(m.text))
+		b := make([]byte, len(m.Text))
 		_, err := io.ReadFull(conn, b)
 		require.NoError(t, err)
 		ours = append(ours, string(b))
@@ -80,11 +62,11 @@ func goldenOptions(k pingpong.Kind) pingpong.Options {
 }
 
 // remoteLines are what the originals print of what they were told.
-func remoteLines(list []message, n int, original bool) string {
+func remoteLines(list []toolstest.Message, n int, original bool) string {
 	var b strings.Builder
 	for _, m := range list {
-		r, err := pingpong.ParseRecord([]byte(m.text))
-		if m.original == original && err == nil && n > 0 {
+		r, err := pingpong.ParseRecord([]byte(m.Text))
+		if m.Original == original && err == nil && n > 0 {
 			fmt.Fprintf(&b, "  remote address: LID 0x%04x, QPN 0x%06x, PSN 0x%06x, GID ::ffff:%v\n", r.LID, r.QPN, r.PSN, r.GID.Addr())
 			n--
 		}
@@ -100,12 +82,10 @@ func TestServesOriginal(t *testing.T) {
 			list := transcript(t, string(k)+"-original-is-client")
 			o := goldenOptions(k)
 			s := serve(t, o)
-			conn, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", s.port))
-			require.NoError(t, err)
-			defer conn.Close()
+			conn := toolstest.Dial(t, s.At)
 			ours := speak(t, conn, list)
 			checkOurs(t, ours, list)
-			e := <-s.ended
+			e := <-s.Ended
 			require.ErrorIs(t, e.err, pingpong.ErrIdle)
 			require.Contains(t, e.out, remoteLines(list, o.NumQP, true))
 			require.Zero(t, s.Len())
@@ -120,17 +100,9 @@ func TestJoinsOriginal(t *testing.T) {
 		t.Run(string(k), func(t *testing.T) {
 			t.Parallel()
 			list := transcript(t, string(k)+"-original-is-server")
-			l, err := net.Listen("tcp", "127.0.0.1:0")
-			require.NoError(t, err)
-			defer l.Close()
 			o := goldenOptions(k)
-			o.Server, o.Port = "127.0.0.1", l.Addr().(*net.TCPAddr).Port
 			o.Device = toolstest.Device(t, rnic.Options{Impair: "drop every 1st SEND_FIRST; drop every 1st SEND_MIDDLE; drop every 1st SEND_LAST; drop every 1st SEND_ONLY"})
-			ended := make(chan outcome)
-			go func() { ended <- run(toolstest.Soon(t), o) }()
-			conn, err := l.Accept()
-			require.NoError(t, err)
-			defer conn.Close()
+			conn, ended := host(t, o)
 			ours := speak(t, conn, list)
 			checkOurs(t, ours, list)
 			e := <-ended
@@ -142,15 +114,15 @@ func TestJoinsOriginal(t *testing.T) {
 
 // checkOurs compares what we said with what was said to the original, but for
 // the numbers.
-func checkOurs(t *testing.T, ours []string, list []message) {
+func checkOurs(t *testing.T, ours []string, list []toolstest.Message) {
 	t.Helper()
 	for _, m := range list {
-		if m.original {
+		if m.Original {
 			continue
 		}
-		want, err := pingpong.ParseRecord([]byte(m.text))
+		want, err := pingpong.ParseRecord([]byte(m.Text))
 		if err != nil || want.QPN == 0 {
-			require.Equal(t, m.text, ours[0])
+			require.Equal(t, m.Text, ours[0])
 		} else {
 			got, err := pingpong.ParseRecord([]byte(ours[0]))
 			require.NoError(t, err)
@@ -173,13 +145,13 @@ func TestRecordGolden(t *testing.T) {
 	for _, k := range kinds {
 		for _, role := range []string{"client", "server"} {
 			for _, m := range transcript(t, string(k)+"-original-is-"+role) {
-				if len(m.text) != pingpong.RecordLen {
-					require.Equal(t, "done\x00", m.text)
+				if len(m.Text) != pingpong.RecordLen {
+					require.Equal(t, "done\x00", m.Text)
 					continue
 				}
-				r, err := pingpong.ParseRecord([]byte(m.text))
+				r, err := pingpong.ParseRecord([]byte(m.Text))
 				require.NoError(t, err)
-				require.Equal(t, m.text, string(r.Append(nil)))
+				require.Equal(t, m.Text, string(r.Append(nil)))
 			}
 		}
 	}
@@ -240,10 +212,8 @@ func TestNonsense(t *testing.T) {
 			o := goldenOptions(c.kind)
 			o.Patience, o.Idle, o.Iters = 200*time.Millisecond, toolstest.Hang, 5
 			s := serve(t, o)
-			conn, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", s.port))
-			require.NoError(t, err)
-			defer conn.Close()
-			_, err = io.WriteString(conn, c.text)
+			conn := toolstest.Dial(t, s.At)
+			_, err := io.WriteString(conn, c.text)
 			require.NoError(t, err)
 			err = s.Next(t)
 			require.ErrorContains(t, err, c.why)
@@ -252,10 +222,10 @@ func TestNonsense(t *testing.T) {
 			}
 
 			o.Patience = toolstest.Hang
-			o.Server, o.Port, o.Device = "127.0.0.1", s.port, toolstest.Device(t, rnic.Options{})
+			o.Server, o.Port, o.Device = "127.0.0.1", s.At, toolstest.Device(t, rnic.Options{})
 			client := run(toolstest.Soon(t), o)
 			require.NoError(t, client.err)
-			require.NoError(t, (<-s.ended).err)
+			require.NoError(t, (<-s.Ended).err)
 		})
 	}
 }
@@ -271,18 +241,11 @@ func TestServerNonsense(t *testing.T) {
 		{"0000:", false, oob.ErrSilent},
 		{"0000:", true, oob.ErrGone},
 	} {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		require.NoError(t, err)
-		defer l.Close()
 		o := pingpong.Defaults(pingpong.RC)
 		o.Patience = 300 * time.Millisecond
-		o.Server, o.Port, o.Device = "127.0.0.1", l.Addr().(*net.TCPAddr).Port, toolstest.Device(t, rnic.Options{})
-		ended := make(chan outcome)
-		go func() { ended <- run(toolstest.Soon(t), o) }()
-		conn, err := l.Accept()
-		require.NoError(t, err)
-		defer conn.Close()
-		_, err = io.ReadFull(conn, make([]byte, pingpong.RecordLen)) // or closing would reset
+		o.Device = toolstest.Device(t, rnic.Options{})
+		conn, ended := host(t, o)
+		_, err := io.ReadFull(conn, make([]byte, pingpong.RecordLen)) // or closing would reset
 		require.NoError(t, err)
 		_, err = io.WriteString(conn, c.text)
 		require.NoError(t, err)

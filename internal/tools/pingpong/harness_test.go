@@ -3,6 +3,7 @@ package pingpong_test
 import (
 	"bytes"
 	"context"
+	"net"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -24,34 +25,21 @@ type outcome struct {
 
 // server is a server that waits.
 type server struct {
+	*toolstest.Server[int, outcome]
 	*toolstest.Drops
-	port  int
-	ended chan outcome
 }
 
 // serve starts a server on a device of its own.
-func serve(t *testing.T, o pingpong.Options) *server {
+func serve(t *testing.T, o pingpong.Options) server {
 	t.Helper()
-	s := &server{Drops: toolstest.NewDrops(), ended: make(chan outcome, 1)}
-	ready := make(chan int, 1)
-	o.Port, o.Listening, o.Dropped = 0, func(port int) { ready <- port }, s.Add
+	drops := toolstest.NewDrops()
 	if o.Device == nil && o.Open == nil {
 		o.Device = toolstest.Device(t, rnic.Options{})
 	}
-	ctx, cancel := context.WithCancel(toolstest.Soon(t))
-	done := make(chan struct{})
-	t.Cleanup(func() { cancel(); <-done })
-	go func() {
-		defer close(done)
-		s.ended <- run(ctx, o)
-	}()
-	select {
-	case s.port = <-ready:
-	case e := <-s.ended:
-		require.NoError(t, e.err)
-		t.Fatal("the server did not wait")
-	}
-	return s
+	return server{toolstest.Serve(t, func(ctx context.Context, listening func(int)) outcome {
+		o.Port, o.Listening, o.Dropped = 0, listening, drops.Add
+		return run(ctx, o)
+	}), drops}
 }
 
 func run(ctx context.Context, o pingpong.Options) outcome {
@@ -61,25 +49,25 @@ func run(ctx context.Context, o pingpong.Options) outcome {
 	return outcome{result, out.String(), err}
 }
 
+// host starts a client whose server is the test itself.
+func host(t *testing.T, o pingpong.Options) (net.Conn, <-chan outcome) {
+	return toolstest.Host(t, func(port int) outcome {
+		o.Server, o.Port = "127.0.0.1", port
+		return run(toolstest.Soon(t), o)
+	})
+}
+
 // play runs a server and a client against each other.
 func play(t *testing.T, s, c pingpong.Options) (server, client outcome) {
 	t.Helper()
 	end := toolstest.NewMeeting()
 	s.Stay, c.Stay = end.Stay(0), end.Stay(1)
 	host := serve(t, s)
-	c.Server, c.Port = "127.0.0.1", host.port
+	c.Server, c.Port = "127.0.0.1", host.At
 	if c.Device == nil && c.Open == nil {
 		c.Device = toolstest.Device(t, rnic.Options{})
 	}
-	clients := make(chan outcome)
-	go func() {
-		e := run(toolstest.Soon(t), c)
-		end.Arrive(1)
-		clients <- e
-	}()
-	server = <-host.ended
-	end.Arrive(0)
-	client = <-clients
+	server, client = toolstest.Play(host.Server, end, func() outcome { return run(toolstest.Soon(t), c) })
 	require.Zero(t, host.Len(), "clients were sent away")
 	return server, client
 }

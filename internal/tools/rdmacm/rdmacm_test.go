@@ -131,9 +131,7 @@ func TestArrivals(t *testing.T) {
 	var asked []netip.AddrPort
 	s, err := rdmacm.Datagrams(elsewhere(&asked, func(netip.Addr) bool { return false }), netip.Addr{}, 0, cm.ListenOptions{}, func(error) {})
 	require.NoError(t, err)
-	client, err := cm.New(toolstest.Device(t, rnic.Options{}), cm.Options{})
-	require.NoError(t, err)
-	defer client.Close()
+	_, client := toolstest.Manager(t)
 	ctx := toolstest.Soon(t)
 	dial := func(at netip.AddrPort) <-chan error {
 		ch := make(chan error, 1)

@@ -58,12 +58,12 @@ func TestBadClients(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := newPuppet(t)
-			p.dial(s.addr, bytes.Repeat([]byte{0xa5}, 56)) // private data means nothing to rping
+			p.dial(s.At, bytes.Repeat([]byte{0xa5}, 56)) // private data means nothing to rping
 			c.act(p)
 			err := s.Next(t)
 			require.ErrorContains(t, err, c.why)
 			require.ErrorContains(t, err, "client "+p.conn.LocalAddr().String())
-			good := s.client(t, o)
+			good := towards(t, s.At, o)
 			good.Count = 2
 			require.NoError(t, run(toolstest.Soon(t), good).err)
 		})
@@ -76,14 +76,14 @@ func TestSilentPeers(t *testing.T) {
 	o.Idle = 100 * time.Millisecond
 	s := serve(t, o)
 	p := newPuppet(t)
-	p.dial(s.addr, nil)
-	host := <-s.ended
+	p.dial(s.At, nil)
+	host := <-s.Ended
 	require.ErrorIs(t, host.err, watch.ErrIdle)
 	require.ErrorContains(t, host.err, "waiting for the client to say where to read")
 
 	p = newPuppet(t)
 	addr, done := p.listen(func() {})
-	o = (&server{addr: addr}).client(t, o)
+	o = towards(t, addr, o)
 	client := run(toolstest.Soon(t), o)
 	require.ErrorIs(t, client.err, watch.ErrIdle)
 	require.ErrorContains(t, client.err, "ping 0: nothing happens any more since 100ms: waiting for the server to read")
@@ -111,7 +111,7 @@ func TestBadServers(t *testing.T) {
 			addr, done := p.listen(func() { c.act(p) })
 			o := rping.Defaults()
 			o.Validate, o.Count = true, 1
-			client := run(toolstest.Soon(t), (&server{addr: addr}).client(t, o))
+			client := run(toolstest.Soon(t), towards(t, addr, o))
 			require.ErrorContains(t, client.err, c.why)
 			<-done
 		})
@@ -124,13 +124,13 @@ func TestNobody(t *testing.T) {
 	o := rping.Defaults()
 	o.Count = 1
 	addr := p.m.Addr()
-	err := run(toolstest.Soon(t), (&server{addr: addr}).client(t, o)).err
+	err := run(toolstest.Soon(t), towards(t, addr, o)).err
 	require.ErrorContains(t, err, "connect error: cm: dial")
 	require.ErrorContains(t, err, "nobody listens on that port")
 
 	ctx, cancel := context.WithTimeout(toolstest.Soon(t), 50*time.Millisecond)
 	defer cancel()
 	require.NoError(t, p.m.Close())
-	err = run(ctx, (&server{addr: addr}).client(t, o)).err
+	err = run(ctx, towards(t, addr, o)).err
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 }

@@ -61,7 +61,7 @@ func TestInfo(t *testing.T) {
 func TestDataOfLinux(t *testing.T) {
 	o := rping.Defaults()
 	s := serve(t, o)
-	o = s.client(t, o)
+	o = towards(t, s.At, o)
 	o.Verbose, o.Count = true, 2
 	want := ""
 	for n := range goldenPings {

@@ -33,41 +33,26 @@ func run(ctx context.Context, o rping.Options) outcome {
 
 // server is a server that waits.
 type server struct {
+	*toolstest.Server[netip.AddrPort, outcome]
 	*toolstest.Drops
-	addr  netip.AddrPort
-	stop  context.CancelFunc
-	ended chan outcome
 }
 
 // serve starts a server on a device of its own.
-func serve(t *testing.T, o rping.Options) *server {
+func serve(t *testing.T, o rping.Options) server {
 	t.Helper()
-	s := &server{Drops: toolstest.NewDrops(), ended: make(chan outcome, 1)}
-	ready := make(chan netip.AddrPort, 1)
-	o.Port, o.Listening, o.Dropped = 0, func(list []netip.AddrPort) { ready <- list[0] }, s.Add
+	drops := toolstest.NewDrops()
 	if o.Device == nil {
 		o.Device = toolstest.Device(t, rnic.Options{})
 	}
-	ctx, cancel := context.WithCancel(toolstest.Soon(t))
-	s.stop = cancel
-	done := make(chan struct{})
-	t.Cleanup(func() { cancel(); <-done })
-	go func() {
-		defer close(done)
-		s.ended <- run(ctx, o)
-	}()
-	select {
-	case s.addr = <-ready:
-	case e := <-s.ended:
-		require.NoError(t, e.err)
-		t.Fatal("the server did not wait")
-	}
-	return s
+	return server{toolstest.Serve(t, func(ctx context.Context, listening func(netip.AddrPort)) outcome {
+		o.Port, o.Listening, o.Dropped = 0, func(list []netip.AddrPort) { listening(list[0]) }, drops.Add
+		return run(ctx, o)
+	}), drops}
 }
 
-// client makes options a client's of a server.
-func (s *server) client(t *testing.T, o rping.Options) rping.Options {
-	o.Client, o.Addr, o.Port = true, s.addr.Addr().String(), int(s.addr.Port())
+// towards makes options a client's of the server at an address.
+func towards(t *testing.T, at netip.AddrPort, o rping.Options) rping.Options {
+	o.Client, o.Addr, o.Port = true, at.Addr().String(), int(at.Port())
 	if o.Device == nil {
 		o.Device = toolstest.Device(t, rnic.Options{})
 	}
@@ -86,12 +71,8 @@ type puppet struct {
 
 func newPuppet(t *testing.T) *puppet {
 	t.Helper()
-	p := &puppet{t: t}
-	dev := toolstest.Device(t, rnic.Options{})
-	var err error
-	p.m, err = cm.New(dev, cm.Options{})
-	require.NoError(t, err)
-	t.Cleanup(func() { p.m.Close() })
+	dev, m := toolstest.Manager(t)
+	p := &puppet{t: t, m: m}
 	pd, err := dev.AllocPD()
 	require.NoError(t, err)
 	p.cq, err = dev.CreateCQ(64)

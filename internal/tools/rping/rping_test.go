@@ -22,10 +22,10 @@ func TestPing(t *testing.T) {
 			o := rping.Defaults()
 			o.Size, o.Verbose, o.Validate = size, true, true
 			s := serve(t, o)
-			o = s.client(t, o)
+			o = towards(t, s.At, o)
 			o.Count = 3
 			client := run(toolstest.Soon(t), o)
-			server := <-s.ended
+			server := <-s.Ended
 			require.NoError(t, client.err)
 			require.NoError(t, server.err)
 			require.Equal(t, "client DISCONNECT EVENT...\n", client.log)
@@ -46,17 +46,17 @@ func TestPing(t *testing.T) {
 func TestSizesDiffer(t *testing.T) {
 	o := rping.Defaults()
 	s := serve(t, o)
-	c := s.client(t, o)
+	c := towards(t, s.At, o)
 	c.Size, c.Count, c.Validate = 30, 2, true
 	require.NoError(t, run(toolstest.Soon(t), c).err)
-	require.NoError(t, (<-s.ended).err)
+	require.NoError(t, (<-s.Ended).err)
 
 	s = serve(t, o)
-	c = s.client(t, o)
+	c = towards(t, s.At, o)
 	c.Size, c.Count = 65, 2
 	client := run(toolstest.Soon(t), c)
 	require.ErrorContains(t, client.err, "the peer ended the connection")
-	server := <-s.ended
+	server := <-s.Ended
 	require.ErrorContains(t, server.err, "it has 65 bytes, and there is room for 64; give both sides the same -S")
 }
 
@@ -69,7 +69,7 @@ func TestLoss(t *testing.T) {
 	c.Device = toolstest.Device(t, rnic.Options{Impair: "loss 3% seed 6"})
 	c.Count = 20
 	host := serve(t, s)
-	client := run(toolstest.Soon(t), host.client(t, c))
+	client := run(toolstest.Soon(t), towards(t, host.At, c))
 	require.NoError(t, client.err)
 }
 
@@ -81,7 +81,7 @@ func TestPersistent(t *testing.T) {
 	o.Persistent = false
 	var clients sync.WaitGroup
 	for i := range 8 {
-		c := s.client(t, o)
+		c := towards(t, s.At, o)
 		c.Count = 5 + i
 		clients.Go(func() {
 			if e := run(toolstest.Soon(t), c); e.err != nil {
@@ -90,8 +90,8 @@ func TestPersistent(t *testing.T) {
 		})
 	}
 	clients.Wait()
-	s.stop()
-	require.NoError(t, (<-s.ended).err)
+	s.Stop()
+	require.NoError(t, (<-s.Ended).err)
 	require.Zero(t, s.Len())
 }
 
@@ -100,13 +100,13 @@ func TestOneClient(t *testing.T) {
 	o := rping.Defaults()
 	s := serve(t, o)
 	ctx, stop := context.WithCancel(toolstest.Soon(t))
-	c := s.client(t, o)
+	c := towards(t, s.At, o)
 	out := &signal{first: make(chan struct{})}
 	c.Out, c.Verbose = out, true
 	endless := make(chan error)
 	go func() { endless <- rping.Run(ctx, c) }()
 	<-out.first
-	second := s.client(t, o)
+	second := towards(t, s.At, o)
 	second.Count = 1
 	require.ErrorContains(t, run(toolstest.Soon(t), second).err, "nobody listens on that port")
 
@@ -114,7 +114,7 @@ func TestOneClient(t *testing.T) {
 	stop()
 	require.NoError(t, <-endless)
 	require.Error(t, ctx.Err())
-	server := <-s.ended
+	server := <-s.Ended
 	if server.err != nil { // the client may have been between two steps
 		require.ErrorContains(t, server.err, "the peer ended the connection")
 	}
@@ -136,12 +136,12 @@ func TestDebug(t *testing.T) {
 	o := rping.Defaults()
 	o.Debug = true
 	s := serve(t, o)
-	c := s.client(t, o)
+	c := towards(t, s.At, o)
 	c.Count = 1
 	client := run(toolstest.Soon(t), c)
 	require.NoError(t, client.err)
 	require.Regexp(t, `(?s)rdma_connect successful.*RDMA addr [0-9a-f]+ rkey [0-9a-f]+ len 64.*recv completion`, client.out)
-	require.Regexp(t, `(?s)listening on 127.*Received rkey [0-9a-f]+ addr [0-9a-f]+ len 64 from peer`, (<-s.ended).out)
+	require.Regexp(t, `(?s)listening on 127.*Received rkey [0-9a-f]+ addr [0-9a-f]+ len 64 from peer`, (<-s.Ended).out)
 }
 
 func TestOptions(t *testing.T) {

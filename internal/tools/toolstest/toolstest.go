@@ -1,8 +1,12 @@
 // Package toolstest is what the tests of the tools share.
 //
-//	dev := toolstest.Device(t, rnic.Options{})
 //	meeting := toolstest.NewMeeting()
-//	server.Stay, client.Stay = meeting.Stay(0), meeting.Stay(1)
+//	o.Device, o.Stay = toolstest.Device(t, rnic.Options{}), meeting.Stay(0)
+//	s := toolstest.Serve(t, func(ctx context.Context, listening func(port int)) outcome {
+//		o.Listening = listening
+//		return run(ctx, o)
+//	})
+//	server, client := toolstest.Play(s, meeting, func() outcome { return run(toolstest.Soon(t), to(s.At)) })
 package toolstest
 
 import (
@@ -14,6 +18,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/softrnic/softrnic/cm"
 	"github.com/softrnic/softrnic/rnic"
 	"github.com/softrnic/softrnic/verbs"
 )
@@ -36,6 +41,16 @@ func Device(t testing.TB, o rnic.Options) verbs.Device {
 	require.NoError(t, err)
 	t.Cleanup(func() { dev.Close() })
 	return dev
+}
+
+// Manager opens such a device with a manager of connections.
+func Manager(t testing.TB) (verbs.Device, *cm.Manager) {
+	t.Helper()
+	dev := Device(t, rnic.Options{})
+	m, err := cm.New(dev, cm.Options{})
+	require.NoError(t, err)
+	t.Cleanup(func() { m.Close() })
+	return dev, m
 }
 
 // Meeting is where two sides wait for each other at the end, so that no

@@ -8,7 +8,6 @@ import (
 	"github.com/softrnic/softrnic/cm"
 	"github.com/softrnic/softrnic/internal/tools/toolstest"
 	"github.com/softrnic/softrnic/internal/tools/ucmatose"
-	"github.com/softrnic/softrnic/rnic"
 	"github.com/softrnic/softrnic/verbs"
 )
 
@@ -31,12 +30,12 @@ func TestWrongData(t *testing.T) {
 
 	s := serve(t, o)
 	p := newPuppet(t, 10)
-	conn, err := p.m.Dial(toolstest.Soon(t), s.addr, cm.DialOptions{QP: p.qp, Prepare: p.receives})
+	conn, err := p.m.Dial(toolstest.Soon(t), s.At, cm.DialOptions{QP: p.qp, Prepare: p.receives})
 	require.NoError(t, err)
 	for i := range o.Count {
 		p.send(message(i))
 	}
-	served := <-s.ended
+	served := <-s.Ended
 	var wrong *ucmatose.DataError
 	require.ErrorAs(t, served.err, &wrong)
 	require.Equal(t, want, wrong)
@@ -47,7 +46,7 @@ func TestWrongData(t *testing.T) {
 	l, err := p.m.Listen(0, cm.ListenOptions{})
 	require.NoError(t, err)
 	clients := make(chan outcome)
-	go func() { clients <- run(toolstest.Soon(t), (&server{addr: l.Addr()}).client(t, o)) }()
+	go func() { clients <- run(toolstest.Soon(t), towards(t, l.Addr(), o)) }()
 	r, err := l.Accept(toolstest.Soon(t))
 	require.NoError(t, err)
 	_, err = r.Accept(toolstest.Soon(t), p.qp, cm.AcceptOptions{Prepare: p.receives})
@@ -71,12 +70,8 @@ type puppet struct {
 
 func newPuppet(t *testing.T, receives int) *puppet {
 	t.Helper()
-	p := &puppet{t: t, n: receives}
-	dev := toolstest.Device(t, rnic.Options{})
-	var err error
-	p.m, err = cm.New(dev, cm.Options{})
-	require.NoError(t, err)
-	t.Cleanup(func() { p.m.Close() })
+	dev, m := toolstest.Manager(t)
+	p := &puppet{t: t, m: m, n: receives}
 	pd, err := dev.AllocPD()
 	require.NoError(t, err)
 	cq, err := dev.CreateCQ(2 * receives)

@@ -6,7 +6,6 @@ import (
 	"net/netip"
 	"testing"
 
-	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
 	"github.com/softrnic/softrnic/internal/tools/toolstest"
@@ -29,40 +28,21 @@ func run(ctx context.Context, o ucmatose.Options) outcome {
 	return outcome{out.String(), err}
 }
 
-// server is a server that waits.
-type server struct {
-	addr  netip.AddrPort
-	ended chan outcome
-}
-
 // serve starts a server on a device of its own.
-func serve(t *testing.T, o ucmatose.Options) *server {
+func serve(t *testing.T, o ucmatose.Options) *toolstest.Server[netip.AddrPort, outcome] {
 	t.Helper()
-	s := &server{ended: make(chan outcome, 1)}
-	ready := make(chan netip.AddrPort, 1)
-	o.Port, o.Listening = 0, func(list []netip.AddrPort) { ready <- list[0] }
 	if o.Device == nil {
 		o.Device = toolstest.Device(t, rnic.Options{})
 	}
-	ctx, cancel := context.WithCancel(toolstest.Soon(t))
-	done := make(chan struct{})
-	t.Cleanup(func() { cancel(); <-done })
-	go func() {
-		defer close(done)
-		s.ended <- run(ctx, o)
-	}()
-	select {
-	case s.addr = <-ready:
-	case e := <-s.ended:
-		require.NoError(t, e.err)
-		t.Fatal("the server did not wait")
-	}
-	return s
+	return toolstest.Serve(t, func(ctx context.Context, listening func(netip.AddrPort)) outcome {
+		o.Port, o.Listening = 0, func(list []netip.AddrPort) { listening(list[0]) }
+		return run(ctx, o)
+	})
 }
 
-// client makes options a client's of a server.
-func (s *server) client(t *testing.T, o ucmatose.Options) ucmatose.Options {
-	o.Server, o.Port = s.addr.Addr().String(), int(s.addr.Port())
+// towards makes options a client's of the server at an address.
+func towards(t *testing.T, at netip.AddrPort, o ucmatose.Options) ucmatose.Options {
+	o.Server, o.Port = at.Addr().String(), int(at.Port())
 	if o.Device == nil {
 		o.Device = toolstest.Device(t, rnic.Options{})
 	}
@@ -73,6 +53,6 @@ func (s *server) client(t *testing.T, o ucmatose.Options) ucmatose.Options {
 func play(t *testing.T, so, co ucmatose.Options) (server, client outcome) {
 	t.Helper()
 	s := serve(t, so)
-	client = run(toolstest.Soon(t), s.client(t, co))
-	return <-s.ended, client
+	client = run(toolstest.Soon(t), towards(t, s.At, co))
+	return <-s.Ended, client
 }

@@ -97,10 +97,8 @@ func TestSidesDiffer(t *testing.T) {
 
 // TestNobody listens.
 func TestNobody(t *testing.T) {
-	m, err := cm.New(toolstest.Device(t, rnic.Options{}), cm.Options{})
-	require.NoError(t, err)
-	defer m.Close()
-	client := run(toolstest.Soon(t), (&server{addr: m.Addr()}).client(t, ucmatose.Defaults()))
+	_, m := toolstest.Manager(t)
+	client := run(toolstest.Soon(t), towards(t, m.Addr(), ucmatose.Defaults()))
 	var refused *cm.RejectError
 	require.ErrorAs(t, client.err, &refused)
 	require.Equal(t, "cmatose: starting client\ncmatose: connecting\ntest complete\nreturn status 1\n", client.out)

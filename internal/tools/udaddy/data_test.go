@@ -8,7 +8,6 @@ import (
 	"github.com/softrnic/softrnic/cm"
 	"github.com/softrnic/softrnic/internal/tools/toolstest"
 	"github.com/softrnic/softrnic/internal/tools/udaddy"
-	"github.com/softrnic/softrnic/rnic"
 	"github.com/softrnic/softrnic/verbs"
 )
 
@@ -19,7 +18,7 @@ func TestStrangers(t *testing.T) {
 	o.Count, o.Size = 3, 8
 	s := serve(t, o)
 	p, stranger := newPuppet(t, o.Count), newPuppet(t, o.Count)
-	peer, err := p.m.DialUD(toolstest.Soon(t), s.addr, cm.UDDialOptions{UDQueuePair: p.pair()})
+	peer, err := p.m.DialUD(toolstest.Soon(t), s.At, cm.UDDialOptions{UDQueuePair: p.pair()})
 	require.NoError(t, err)
 	p.towards(peer.AH, peer.QPN)
 	require.NoError(t, verbs.ActivateUD(stranger.qp, cm.UDQKey, 0))
@@ -38,7 +37,7 @@ func TestStrangers(t *testing.T) {
 		require.Equal(t, peer.QPN, wc.Imm)
 		require.EqualValues(t, 40+8, wc.ByteLen)
 	}
-	require.NoError(t, (<-s.ended).err)
+	require.NoError(t, (<-s.Ended).err)
 }
 
 // TestWrongData is found by who receives it.
@@ -60,20 +59,20 @@ func TestWrongData(t *testing.T) {
 
 	s := serve(t, o)
 	p := newPuppet(t, o.Count)
-	peer, err := p.m.DialUD(toolstest.Soon(t), s.addr, cm.UDDialOptions{UDQueuePair: p.pair()})
+	peer, err := p.m.DialUD(toolstest.Soon(t), s.At, cm.UDDialOptions{UDQueuePair: p.pair()})
 	require.NoError(t, err)
 	p.towards(peer.AH, peer.QPN)
 	for i := range o.Count {
 		p.send(message(i), verbs.WRSendWithImm, p.qp.Num())
 	}
-	require.ErrorAs(t, (<-s.ended).err, &wrong)
+	require.ErrorAs(t, (<-s.Ended).err, &wrong)
 	require.Equal(t, want, wrong)
 
 	p = newPuppet(t, o.Count)
 	l, err := p.m.ListenUD(0, cm.ListenOptions{})
 	require.NoError(t, err)
 	clients := make(chan outcome)
-	co := (&server{addr: l.Addr()}).client(t, o)
+	co := towards(t, l.Addr(), o)
 	go func() { clients <- run(toolstest.Soon(t), co) }()
 	r, err := l.Accept(toolstest.Soon(t))
 	require.NoError(t, err)
@@ -103,12 +102,9 @@ type puppet struct {
 
 func newPuppet(t *testing.T, receives int) *puppet {
 	t.Helper()
-	p := &puppet{t: t, n: receives}
-	dev := toolstest.Device(t, rnic.Options{})
+	dev, m := toolstest.Manager(t)
+	p := &puppet{t: t, m: m, n: receives}
 	var err error
-	p.m, err = cm.New(dev, cm.Options{})
-	require.NoError(t, err)
-	t.Cleanup(func() { p.m.Close() })
 	p.pd, err = dev.AllocPD()
 	require.NoError(t, err)
 	p.cq, err = dev.CreateCQ(64)

@@ -95,10 +95,8 @@ func TestSidesDiffer(t *testing.T) {
 
 // TestNobody serves datagrams.
 func TestNobody(t *testing.T) {
-	m, err := cm.New(toolstest.Device(t, rnic.Options{}), cm.Options{})
-	require.NoError(t, err)
-	defer m.Close()
-	client := run(toolstest.Soon(t), (&server{addr: m.Addr()}).client(t, udaddy.Defaults()))
+	_, m := toolstest.Manager(t)
+	client := run(toolstest.Soon(t), towards(t, m.Addr(), udaddy.Defaults()))
 	var refused *cm.UDRejectError
 	require.ErrorAs(t, client.err, &refused)
 	require.Equal(t, "udaddy: starting client\nudaddy: connecting\ntest complete\nreturn status 1\n", client.out)

@@ -1,0 +1,48 @@
+package toolstest
+
+import (
+	"context"
+	"testing"
+)
+
+// Server is a tool's server that waits, in the background. A is how a tool says
+// where: a TCP port, or an address; O is how a run ends.
+type Server[A, O any] struct {
+	At    A
+	Ended <-chan O
+	Stop  context.CancelFunc
+}
+
+// Serve starts a server, which calls listening once it waits. At the end of the test
+// it is stopped and waited for.
+func Serve[A, O any](t testing.TB, run func(ctx context.Context, listening func(A)) O) *Server[A, O] {
+	t.Helper()
+	ready, ended, done := make(chan A, 1), make(chan O, 1), make(chan struct{})
+	ctx, cancel := context.WithCancel(Soon(t))
+	t.Cleanup(func() { cancel(); <-done })
+	go func() {
+		defer close(done)
+		ended <- run(ctx, func(at A) { ready <- at })
+	}()
+	s := &Server[A, O]{Ended: ended, Stop: cancel}
+	select {
+	case s.At = <-ready:
+	case e := <-ended:
+		t.Fatalf("the server did not wait: %+v", e)
+	}
+	return s
+}
+
+// Play runs a client against a server that has been started, both of which Stay at
+// the meeting, as sides 1 and 0.
+func Play[A, O any](s *Server[A, O], end *Meeting, run func() O) (server, client O) {
+	clients := make(chan O)
+	go func() {
+		e := run()
+		end.Arrive(1)
+		clients <- e
+	}()
+	server = <-s.Ended
+	end.Arrive(0)
+	return server, <-clients
+}
