@@ -355,6 +355,7 @@ func TestIdle(t *testing.T) {
 			o.Idle, o.Size = 200*time.Millisecond, 8
 			s := o
 			s.Device = toolstest.Device(t, rnic.Options{Impair: c.impair})
+			o.Idle *= 5 // the server is the first to give up
 			server, client := play(t, s, o)
 			require.ErrorIs(t, server.err, watch.ErrIdle)
 			require.ErrorContains(t, server.err, "what gets lost on the way is not repeated")
