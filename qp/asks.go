@@ -6,13 +6,18 @@ import (
 )
 
 // AckDelay is how long a responder keeps an acknowledgement that its peer, an
-// adapter like ours, has not asked for. It is well below the time after which
-// that peer would probe.
-const AckDelay = 500 * reliability.Microsecond
+// adapter like ours, has not asked for: long enough for most to go with
+// something else, since each costs both ends a turn of their processes, and
+// well below the time after which that peer would probe.
+const AckDelay = reliability.LazyProbe / 3
 
 // maxUnasked is how many packets may follow one another without asking for an
 // acknowledgement.
 const maxUnasked = 16
+
+// carefulFor is how many messages ask for acknowledgements after something was
+// lost, so that the next loss is noticed soon.
+const carefulFor = 256
 
 // asks decides whether a packet of w asks for an acknowledgement: one that
 // uses up the window does (edge), a probe does, every so many others do, so
@@ -20,7 +25,11 @@ const maxUnasked = 16
 // unless nobody waits for that.
 func (c *Core) asks(w *sendWQE, last, edge bool) bool {
 	every := uint32(min(maxUnasked, max(1, c.window.Size()/4/int(c.mtu))))
-	if edge || c.forceAck || c.unasked+1 >= every || last && !c.unawaited(w) {
+	careful := c.careful > 0
+	if careful && last {
+		c.careful--
+	}
+	if edge || c.forceAck || c.unasked+1 >= every || last && (careful || !c.unawaited(w)) {
 		c.forceAck = false
 		c.unasked = 0
 		return true
@@ -34,7 +43,7 @@ func (c *Core) asks(w *sendWQE, last, edge bool) bool {
 // it. The peer, an adapter like ours, acknowledges them after AckDelay, with
 // the next that asks, or with a response; to any other, all messages ask.
 func (c *Core) unawaited(w *sendWQE) bool {
-	if !c.known || c.signalAll || w.flags&verbs.SendSignaled != 0 || 2*uint32(c.sq.len()) >= c.sq.limit {
+	if !c.lazyAcks || c.signalAll || w.flags&verbs.SendSignaled != 0 || 2*uint32(c.sq.len()) >= c.sq.limit {
 		return false
 	}
 	if c.cur+1 != c.sq.tail && c.sq.at(c.cur+1).op == verbs.WRLocalInv {

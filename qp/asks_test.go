@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/softrnic/softrnic/reliability"
 	"github.com/softrnic/softrnic/verbs"
 )
 
@@ -22,6 +23,37 @@ func TestUnawaited(t *testing.T) {
 	p.wait(p.b, AckDelay/2-1) // giving takes a nanosecond
 	require.Equal(t, []string{"ACKNOWLEDGE 1 1f msn=2"}, p.words(p.b, p.take(p.b)), "one, AckDelay after the first")
 	require.Zero(t, p.b.Deadline())
+}
+
+// One that is lost is asked for after LazyProbe, and then messages ask for a while:
+// the next loss is noticed soon.
+func TestUnawaitedLost(t *testing.T) {
+	p := connect(t, withPeerBuffer)
+	p.a.post(p.now, unsignaled(p.write(1, 0, 0, 8)))
+	p.take(p.a) // and lost
+	p.wait(p.a, reliability.LazyProbe)
+	again := p.take(p.a)
+	require.Equal(t, []string{"WRITE_ONLY 0 len=8 @0+8 A"}, p.words(p.a, again))
+	p.give(p.b, again...)
+	p.settle()
+	for i := range carefulFor {
+		p.a.post(p.now, unsignaled(p.write(2, 0, 0, 8)))
+		pkts := p.take(p.a)
+		require.True(t, pkts[0].BTH.AckReq, i)
+		p.give(p.b, pkts...)
+		p.settle()
+	}
+	p.a.post(p.now, unsignaled(p.write(3, 0, 0, 8)))
+	require.False(t, p.take(p.a)[0].BTH.AckReq)
+}
+
+// Where the timeout is short all messages ask: nothing may take so long.
+func TestUnawaitedWithShortTimeout(t *testing.T) {
+	p := connect(t, func(o *options) {
+		o.attr = func(a *verbs.QPAttr) { a.AV.PeerBuffer, a.Timeout = 1<<20, 10 }
+	})
+	p.a.post(p.now, unsignaled(p.write(1, 0, 0, 8)))
+	require.True(t, p.take(p.a)[0].BTH.AckReq)
 }
 
 // One that asks takes those before it along, and so does a response.

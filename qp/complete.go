@@ -92,11 +92,15 @@ func (c *Core) moved(now Time) {
 		c.rtt.Acked(now)
 	}
 	c.probing = false
+	if c.retry.Probed() {
+		c.careful = carefulFor
+	}
 	if c.next.Less(c.una) {
 		c.next = c.una
 		c.skipSent()
 	}
-	c.retry.Progress(now, c.una != c.top, &c.rtt)
+	c.hasAsked = c.hasAsked && c.una.LessEq(c.lastAsk)
+	c.retry.Progress(now, c.una != c.top, c.hasAsked, &c.rtt)
 }
 
 // oldestUnanswered returns the first read or atomic that waits for its
@@ -144,6 +148,7 @@ func (c *Core) handleAck(now Time, p *wire.Packet) wire.Drop {
 		case c.tailLost(psn):
 			c.counters.CompleterRetryErr++
 			c.window.Lost(now, c.rtt.Smoothed())
+			c.careful = carefulFor
 			c.goBack()
 		}
 		return wire.DropNone
@@ -209,6 +214,7 @@ func (c *Core) sequenceError(now Time) {
 		c.counters.CompleterRetryErr++
 		c.window.Lost(now, c.rtt.Smoothed())
 		c.reads.Lost(now, c.rtt.Smoothed())
+		c.careful = carefulFor
 		c.goBack()
 	}
 }

@@ -78,6 +78,10 @@ type requester struct {
 	known    bool     // the peer is an adapter like ours, see inPieces and unawaited
 	unasked  uint32   // packets since one asked for an acknowledgement
 	forceAck bool     // ask with the next packet: it is a probe
+	lazyAcks bool     // the peer acknowledges what does not ask, after AckDelay
+	careful  int      // messages that ask, see carefulFor
+	lastAsk  wire.PSN // the last packet that asked ...
+	hasAsked bool     // ... if any has
 	probing  bool     // send one packet only, and go on at resume
 	stalled  bool     // counted a credit stall for the request at cur
 	drained  bool     // SQ_DRAINED raised
@@ -206,6 +210,7 @@ func (c *Core) reset() {
 	c.cur, c.next, c.una, c.top, c.endPos, c.unasked = 0, 0, 0, 0, 0, 0
 	c.forceAck, c.probing, c.probed, c.stalled, c.drained = false, false, false, false, false
 	c.rdOut, c.rdBytes, c.known = 0, 0, false
+	c.lazyAcks, c.careful, c.hasAsked = false, 0, false
 	c.retry.Stop()
 	c.rtt = reliability.RTT{}
 	c.window, c.reads = reliability.Window{}, reliability.Window{}

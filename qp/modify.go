@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 
+	"github.com/softrnic/softrnic/reliability"
 	"github.com/softrnic/softrnic/verbs"
 	"github.com/softrnic/softrnic/wire"
 )
@@ -153,7 +154,9 @@ func (c *Core) configure() {
 	}
 	peer := int(c.attr.AV.PeerBuffer)
 	c.known = peer > 0
-	c.retry.Configure(int64(verbs.AckTimeout(c.attr.Timeout)), c.attr.RetryCnt, c.attr.RNRRetry, c.known)
+	timeout := int64(verbs.AckTimeout(c.attr.Timeout))
+	c.retry.Configure(timeout, c.attr.RetryCnt, c.attr.RNRRetry, c.known)
+	c.lazyAcks = c.known && (timeout == 0 || timeout >= reliability.LazyProbe)
 	if c.top == c.una && c.window.Size() == 0 {
 		c.window.Reset(int(c.mtu), peer)
 		c.reads.ResetReads(int(c.mtu), int(c.readLimit), c.known)

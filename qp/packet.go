@@ -105,6 +105,7 @@ func (c *Core) Advance(now Time) {
 	case reliability.GoBack:
 		c.forceAck = true
 		if !rnr {
+			c.careful = carefulFor
 			c.counters.Timeouts++
 			c.counters.CompleterRetryErr++
 			c.window.Collapsed(now)

@@ -274,13 +274,14 @@ func (c *Core) departed(now Time, w *sendWQE, op wire.Opcode, psns int, asked bo
 		c.rtt.Abandon()
 	} else if asked && c.typ == verbs.RC {
 		c.rtt.Sent(now, c.next)
+		c.lastAsk, c.hasAsked = c.next, true
 	}
 	c.next = c.next.Add(psns)
 	if c.top.Less(c.next) {
 		c.top = c.next
 	}
 	if c.typ == verbs.RC {
-		c.retry.Sent(now, &c.rtt)
+		c.retry.Sent(now, asked, &c.rtt)
 	}
 	if w.last.Less(c.next) {
 		c.cur++

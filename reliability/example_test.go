@@ -38,7 +38,7 @@ func ExampleRetry() {
 	var retry reliability.Retry
 	var rtt reliability.RTT
 	retry.Configure(int64(67*time.Millisecond), 2, reliability.RNRForever, false)
-	retry.Sent(1, &rtt)
+	retry.Sent(1, true, &rtt)
 	for {
 		now := retry.Deadline()
 		verdict := retry.Expired(now, &rtt)

@@ -15,6 +15,7 @@ type Retry struct {
 
 	probes   bool // ask early; only towards peers known to like it
 	probed   uint8
+	lazy     bool // nothing in flight asks for an acknowledgement: it may take its time
 	progress Time // last sign of progress, or the first packet in flight; 0: idle
 	probe    Time
 	rnr      Time // end of an RNR wait, 0: none
@@ -44,35 +45,51 @@ func (r *Retry) Configure(timeout int64, retryCnt, rnrRetry uint8, probes bool) 
 	r.probes = probes && timeout > 0
 }
 
-// Sent notes that packets are in flight.
-func (r *Retry) Sent(now Time, rtt *RTT) {
-	if r.progress == 0 {
-		r.progress = now
-		r.probed = 0
-		r.armProbe(now, rtt)
+// Sent notes that packets are in flight, and whether they ask for an
+// acknowledgement.
+func (r *Retry) Sent(now Time, asked bool, rtt *RTT) {
+	switch {
+	case r.progress == 0:
+		r.progress, r.probed = now, 0
+	case !asked || !r.lazy:
+		return
 	}
+	r.lazy = !asked
+	r.armProbe(now, rtt)
 }
 
 // Progress notes that something new was acknowledged; outstanding tells
-// whether anything is left in flight.
-func (r *Retry) Progress(now Time, outstanding bool, rtt *RTT) {
+// whether anything is left in flight, and asked whether that asks for an
+// acknowledgement.
+func (r *Retry) Progress(now Time, outstanding, asked bool, rtt *RTT) {
 	r.left, r.rnrLeft, r.timeouts = r.limit, r.rnrLimit, 0
 	r.nakked = false
 	r.probed = 0
 	r.rnr = 0
 	r.progress, r.probe = 0, 0
 	if outstanding {
-		r.progress = now
+		r.progress, r.lazy = now, !asked
 		r.armProbe(now, rtt)
 	}
 }
 
+// LazyProbe is after how many nanoseconds a probe follows packets that asked for no
+// acknowledgement. The peer has to send one well before.
+const LazyProbe = 12 * Millisecond
+
 func (r *Retry) armProbe(now Time, rtt *RTT) {
 	r.probe = 0
-	if after := rtt.ProbeAfter() << r.probed; r.probes && after < r.timeout {
+	after := rtt.ProbeAfter()
+	if r.lazy {
+		after = max(after, LazyProbe)
+	}
+	if after <<= r.probed; r.probes && after < r.timeout {
 		r.probe = now + Time(after)
 	}
 }
+
+// Probed reports whether there has been a probe since the last progress.
+func (r *Retry) Probed() bool { return r.probed > 0 }
 
 // Deadline is when Expired has to be asked next.
 func (r *Retry) Deadline() Time {

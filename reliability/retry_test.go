@@ -58,14 +58,14 @@ func TestRetryAgainstModel(t *testing.T) {
 			want := Nothing
 			switch rapid.IntRange(0, 5).Draw(t, "what") {
 			case 0:
-				r.Sent(now, &rtt)
+				r.Sent(now, true, &rtt)
 				if m.since == 0 {
 					m.since = now
 				}
 				continue
 			case 1:
 				outstanding := rapid.Bool().Draw(t, "outstanding")
-				r.Progress(now, outstanding, &rtt)
+				r.Progress(now, outstanding, true, &rtt)
 				una++
 				m.used, m.rnrUsed, m.since, m.rnrEnd, m.answered, m.silence = 0, 0, 0, 0, -1, 0
 				if outstanding {
@@ -132,7 +132,7 @@ func TestRetryCounts(t *testing.T) {
 			var rtt RTT
 			var r Retry
 			r.Configure(1000, limit, limit, false)
-			r.Sent(1, &rtt)
+			r.Sent(1, true, &rtt)
 			for i := range int(limit) {
 				require.Equal(t, GoBack, r.Expired(r.Deadline(), &rtt), i)
 			}
@@ -160,7 +160,7 @@ func TestProbeSchedule(t *testing.T) {
 	rtt.Acked(1 + 100*Microsecond)
 	var r Retry
 	r.Configure(100*Millisecond, 3, 7, true)
-	r.Sent(1000, &rtt)
+	r.Sent(1000, true, &rtt)
 	start, interval := Time(1000), Time(2*Millisecond)
 	for at := start; interval < 100*Millisecond; interval *= 2 {
 		at += interval
@@ -178,16 +178,44 @@ func TestProbeSchedule(t *testing.T) {
 	require.Equal(t, start+102*Millisecond, r.Deadline(), "and from the beginning")
 }
 
+// What asks for no acknowledgement is probed later, until something asks.
+func TestLazyProbe(t *testing.T) {
+	var rtt RTT
+	rtt.Sent(1, at(0))
+	rtt.Acked(1 + 100*Microsecond)
+	var r Retry
+	r.Configure(100*Millisecond, 3, 7, true)
+	r.Sent(1000, false, &rtt)
+	require.EqualValues(t, 1000+LazyProbe, r.Deadline())
+	r.Sent(2000, false, &rtt)
+	require.EqualValues(t, 1000+LazyProbe, r.Deadline(), "since the first")
+	require.Equal(t, Probe, r.Expired(r.Deadline(), &rtt))
+	require.True(t, r.Probed())
+	require.EqualValues(t, 1000+3*LazyProbe, r.Deadline())
+	const asks = 1000 + LazyProbe + 500
+	r.Sent(asks, true, &rtt)
+	require.EqualValues(t, asks+4*Millisecond, r.Deadline(), "from now on as always, the second probe")
+	r.Sent(asks+1, false, &rtt)
+	require.EqualValues(t, asks+4*Millisecond, r.Deadline())
+	r.Progress(asks+2, true, false, &rtt)
+	require.False(t, r.Probed())
+	require.EqualValues(t, asks+2+LazyProbe, r.Deadline(), "what is left has not asked")
+	r.Progress(asks+3, true, true, &rtt)
+	require.EqualValues(t, asks+3+2*Millisecond, r.Deadline())
+	r.Progress(asks+4, false, false, &rtt)
+	require.Zero(t, r.Deadline())
+}
+
 // Towards strangers, and without a timeout, nothing is asked early.
 func TestNoProbes(t *testing.T) {
 	var rtt RTT
 	var r Retry
 	r.Configure(100*Millisecond, 3, 7, false)
-	r.Sent(5, &rtt)
+	r.Sent(5, true, &rtt)
 	require.EqualValues(t, 5+100*Millisecond, r.Deadline())
 	r = Retry{}
 	r.Configure(0, 3, 7, true)
-	r.Sent(5, &rtt)
+	r.Sent(5, true, &rtt)
 	require.Zero(t, r.Deadline())
 	require.Equal(t, Nothing, r.Expired(1<<60, &rtt))
 }
@@ -197,7 +225,7 @@ func TestProbeAllowsAnotherNAK(t *testing.T) {
 	var rtt RTT
 	var r Retry
 	r.Configure(100*Millisecond, 3, 7, true)
-	r.Sent(5, &rtt)
+	r.Sent(5, true, &rtt)
 	require.Equal(t, GoBack, r.SequenceNAK(6, at(0), &rtt))
 	require.Equal(t, Nothing, r.SequenceNAK(7, at(0), &rtt))
 	require.Equal(t, Probe, r.Expired(r.Deadline(), &rtt))
@@ -209,7 +237,7 @@ func TestRetryStop(t *testing.T) {
 	var rtt RTT
 	var r Retry
 	r.Configure(1000, 3, 3, false)
-	r.Sent(5, &rtt)
+	r.Sent(5, true, &rtt)
 	r.RNR(6, 1)
 	r.Stop()
 	require.Zero(t, r.Deadline())
