@@ -7,11 +7,11 @@ import (
 
 // How long the service looks and sleeps.
 const (
-	serviceSpin   = 50 * time.Microsecond  // looks on after a packet before it blocks
-	servicePolite = 32                     // looks after which it lets other threads run in between
-	standbyShort  = 50 * time.Microsecond  // sleeps while others are at work
-	standbyLong   = 2 * time.Millisecond   // and have been for long
-	parkAfter     = 5                      // standbys behind a sleeping leader before it parks
+	serviceSpin   = 50 * time.Microsecond // looks on after a packet before it blocks
+	servicePolite = 32                    // looks after which it lets other threads run in between
+	standbyShort  = 50 * time.Microsecond // sleeps while others are at work
+	standbyLong   = 2 * time.Millisecond  // and have been for long
+	parkAfter     = 5                     // standbys behind a sleeping leader before it parks
 )
 
 // serve is the service goroutine: the processor of the adapter for
