@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/softrnic/softrnic/internal/tools/cmtool"
 	"github.com/softrnic/softrnic/internal/tools/rdmacm"
 	"github.com/softrnic/softrnic/verbs"
 )
@@ -46,4 +47,13 @@ func (a *app) rdmacmTool(c *cobra.Command, unused *unusedFlags, run func(*cobra.
 		return run(c, rdmacm.Place{Device: dev, Open: t.atPort})
 	}
 	return c
+}
+
+// cmtoolFlags adds the flags that ucmatose and udaddy explain alike.
+func cmtoolFlags(c *cobra.Command, o *cmtool.Options) {
+	f := c.Flags()
+	f.StringVarP(&o.Server, "server", "s", "", "`address` of the server to connect to")
+	f.StringVarP(&o.Bind, "bind", "b", "", "`address` of this side")
+	f.VarP(&o.Format, "format", "f", "how addresses are written: name, ip or ipv6")
+	f.Uint8VarP(&o.TOS, "tos", "t", 0, "type of service (traffic `class`) of our packets")
 }

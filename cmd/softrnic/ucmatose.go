@@ -28,15 +28,12 @@ func (a *app) ucmatoseCommand() *cobra.Command {
 		Short: "Connect by RDMA-CM and send messages both ways (ucmatose)",
 		Long:  ucmatoseLong,
 	}
+	cmtoolFlags(c, &o.Options)
 	f := c.Flags()
-	f.StringVarP(&o.Server, "server", "s", "", "`address` of the server to connect to")
-	f.StringVarP(&o.Bind, "bind", "b", "", "`address` of this side")
-	f.VarP(&o.Format, "format", "f", "how addresses are written: name, ip or ipv6")
 	f.VarP(rdmacm.PortSpace{To: &o.PortSpace}, "port-space", "P", "port space of the connections: tcp or ib")
 	f.IntVarP(&o.Connections, "connections", "c", o.Connections, "number of `connections`")
 	f.IntVarP(&o.Count, "count", "C", o.Count, "`messages` each way on every connection")
 	f.IntVarP(&o.Size, "size", "S", o.Size, "`bytes` of a message")
-	f.Uint8VarP(&o.TOS, "tos", "t", 0, "type of service (traffic `class`) of our packets")
 	f.IntVarP(&o.Port, "port", "p", o.Port, "`port` of RDMA-CM")
 	f.VarP(&o.AckTimeout, "ack-timeout", "a", "ACK timeout of our queue pairs, 4.096 us * 2^`code`")
 	unused.add(f, "migrate", "m", "there are no event channels to migrate between")

@@ -33,14 +33,11 @@ func (a *app) udaddyCommand() *cobra.Command {
 		Short: "Find queue pairs by RDMA-CM and send datagrams both ways (udaddy)",
 		Long:  udaddyLong,
 	}
+	cmtoolFlags(c, &o.Options)
 	f := c.Flags()
-	f.StringVarP(&o.Server, "server", "s", "", "`address` of the server to connect to")
-	f.StringVarP(&o.Bind, "bind", "b", "", "`address` of this side")
-	f.VarP(&o.Format, "format", "f", "how addresses are written: name, ip or ipv6")
 	f.IntVarP(&o.Connections, "connections", "c", o.Connections, "`number` of pairs of queue pairs")
 	f.IntVarP(&o.Count, "count", "C", o.Count, "`datagrams` each way between two of them")
 	f.IntVarP(&o.Size, "size", "S", o.Size, "`bytes` of a datagram, up to the MTU")
-	f.Uint8VarP(&o.TOS, "tos", "t", 0, "type of service (traffic `class`) of our packets")
 	f.StringVarP(&number, "port-space-number", "p", number, "port `space` by its number: 0x111 (UDP)")
 	f.StringVarP(&name, "port-space", "P", name, "port `space`: udp")
 	return a.rdmacmTool(c, &unused, func(c *cobra.Command, p rdmacm.Place) error {

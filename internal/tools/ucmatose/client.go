@@ -13,23 +13,15 @@ import (
 
 // client connects and sends back what comes.
 func (r *runner) client(ctx context.Context) (err error) {
-	r.say("cmatose: starting client")
-	addr, err := rdmacm.Resolve(ctx, r.Server, r.Format)
-	if err != nil {
-		return fmt.Errorf("-s: %w", err)
-	}
-	bind, err := rdmacm.ResolveOwn(ctx, r.Bind, r.Format)
-	if err != nil {
-		return fmt.Errorf("-b: %w", err)
-	}
-	at, err := rdmacm.Towards(r.Place, addr, bind)
+	r.Say("cmatose: starting client")
+	at, addr, err := r.Towards(ctx)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, r.close(), at.Close()) }()
+	defer func() { err = errors.Join(err, r.nodes.Close(), at.Close()) }()
 	defer r.disconnect(ctx)
-	r.say("cmatose: connecting")
-	if err := r.dial(ctx, at, netip.AddrPortFrom(addr, uint16(r.Port))); err != nil {
+	r.Say("cmatose: connecting")
+	if err := r.dial(ctx, at, addr); err != nil {
 		return err
 	}
 	playing, alive := watch.Start(ctx, r.Idle)
@@ -38,13 +30,13 @@ func (r *runner) client(ctx context.Context) (err error) {
 		if err := r.receive(playing, alive); err != nil {
 			return err
 		}
-		r.say("sending replies")
-		if err := r.each((*node).postSends); err != nil {
+		r.Say("sending replies")
+		if err := r.nodes.Each((*node).postSends); err != nil {
 			return err
 		}
-		r.say("data transfers complete")
+		r.Say("data transfers complete")
 	}
-	return r.each(func(n *node) error { return n.released(playing, alive) })
+	return r.nodes.Each(func(n *node) error { return n.released(playing, alive) })
 }
 
 // dial makes all connections.

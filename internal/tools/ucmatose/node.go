@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/softrnic/softrnic/cm"
+	"github.com/softrnic/softrnic/internal/tools/cmtool"
 	"github.com/softrnic/softrnic/internal/tools/rdmacm"
 	"github.com/softrnic/softrnic/verbs"
 )
@@ -26,7 +27,7 @@ type node struct {
 func newNode(o *Options, i int, dev verbs.Device) (*node, error) {
 	n := &node{Options: o, index: i}
 	if err := n.open(dev); err != nil {
-		return nil, errors.Join(err, n.close())
+		return nil, errors.Join(err, n.Close())
 	}
 	return n, nil
 }
@@ -57,17 +58,9 @@ func (n *node) open(dev verbs.Device) (err error) {
 	}
 	n.out, err = n.pd.RegMR(make([]byte, n.Size), 0)
 	if err == nil {
-		n.fill()
+		cmtool.Fill(n.out.Bytes(), n.index)
 	}
 	return err
-}
-
-// fill writes a server's message.
-func (n *node) fill() {
-	b := n.out.Bytes()
-	for i := range b {
-		b[i] = byte(n.index + i + i>>8)
-	}
 }
 
 // message is message i of those that came.
@@ -174,8 +167,8 @@ func (d *DataError) Error() string {
 	return fmt.Sprintf("message %d has wrong data: byte %d is %#02x and should be %#02x", d.Message, d.Offset, d.Got, d.Want)
 }
 
-// close frees everything. Closing twice is safe.
-func (n *node) close() error {
+// Close frees everything. Closing twice is safe.
+func (n *node) Close() error {
 	var errs []error
 	if n.qp != nil {
 		errs = append(errs, n.qp.Destroy())

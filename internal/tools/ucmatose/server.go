@@ -13,16 +13,16 @@ import (
 
 // server waits for all connections and sends first.
 func (r *runner) server(ctx context.Context) (err error) {
-	r.say("cmatose: starting server")
-	bind, err := rdmacm.ResolveOwn(ctx, r.Bind, r.Format)
-	if err != nil {
-		return fmt.Errorf("-b: %w", err)
-	}
-	s, err := rdmacm.Connections(r.Place, bind, uint16(r.Port), r.listen(), r.skipped)
+	r.Say("cmatose: starting server")
+	bind, err := r.Own(ctx)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, r.close(), s.Close()) }()
+	s, err := rdmacm.Connections(r.Place, bind, uint16(r.Port), r.listen(), r.Skipped)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, r.nodes.Close(), s.Close()) }()
 	r.Listening(s.Addrs())
 	first, err := s.Accept(ctx)
 	if err != nil {
@@ -41,11 +41,11 @@ func (r *runner) server(ctx context.Context) (err error) {
 		if err := r.serve(playing, alive); err != nil {
 			return err
 		}
-		r.say("data transfers complete")
+		r.Say("data transfers complete")
 	}
-	r.say("cmatose: disconnecting")
+	r.Say("cmatose: disconnecting")
 	r.disconnect(ctx)
-	r.say("disconnected")
+	r.Say("disconnected")
 	return nil
 }
 
@@ -83,7 +83,7 @@ func (r *runner) accept(ctx context.Context, s *rdmacm.Server[*cm.Request], a rd
 func (r *runner) acceptOne(ctx context.Context, i int, a rdmacm.Arrival[*cm.Request]) error {
 	n, err := newNode(r.Options, i, a.End.Device)
 	if err != nil {
-		r.say("cmatose: failing connection request")
+		r.Say("cmatose: failing connection request")
 		return errors.Join(err, a.Request.RejectWith(cm.NoResources, nil))
 	}
 	r.nodes[i] = n
@@ -96,12 +96,12 @@ func (r *runner) acceptOne(ctx context.Context, i int, a rdmacm.Arrival[*cm.Requ
 
 // serve sends all messages and receives as many.
 func (r *runner) serve(ctx context.Context, alive *watch.Watch) error {
-	r.say("initiating data transfers")
-	if err := r.each((*node).postSends); err != nil {
+	r.Say("initiating data transfers")
+	if err := r.nodes.Each((*node).postSends); err != nil {
 		return err
 	}
-	r.say("completing sends")
-	if err := r.each(func(n *node) error { return n.complete(ctx, n.sends, "sent", alive.Beat) }); err != nil {
+	r.Say("completing sends")
+	if err := r.nodes.Each(func(n *node) error { return n.complete(ctx, n.sends, "sent", alive.Beat) }); err != nil {
 		return err
 	}
 	return r.receive(ctx, alive)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/softrnic/softrnic/cm"
+	"github.com/softrnic/softrnic/internal/tools/cmtool"
 	"github.com/softrnic/softrnic/internal/tools/rdmacm"
 	"github.com/softrnic/softrnic/verbs"
 )
@@ -30,7 +31,7 @@ type node struct {
 func newNode(o *Options, i int, dev verbs.Device) (*node, error) {
 	n := &node{Options: o, index: i}
 	if err := n.open(dev); err != nil {
-		return nil, errors.Join(err, n.close())
+		return nil, errors.Join(err, n.Close())
 	}
 	return n, nil
 }
@@ -59,9 +60,7 @@ func (n *node) open(dev verbs.Device) (err error) {
 	if n.out, err = n.pd.RegMR(make([]byte, n.Size), 0); err != nil {
 		return err
 	}
-	for i, b := 0, n.out.Bytes(); i < len(b); i++ {
-		b[i] = byte(n.index + i + i>>8)
-	}
+	cmtool.Fill(n.out.Bytes(), n.index)
 	return nil
 }
 
@@ -79,9 +78,6 @@ func (n *node) fits(dev verbs.Device) error {
 	}
 	return nil
 }
-
-// room is the length of a receive.
-func (o *Options) room() int { return grhLen + o.Size }
 
 // receive is receive i, from its GRH on.
 func (n *node) receive(i int) []byte { return n.in.Bytes()[i*n.room() : (i+1)*n.room()] }
@@ -215,8 +211,8 @@ func (d *DataError) Error() string {
 	return fmt.Sprintf("datagram %d has wrong data: byte %d is %#02x and should be %#02x", d.Message, d.Offset, d.Got, d.Want)
 }
 
-// close frees everything. Closing twice is safe.
-func (n *node) close() error {
+// Close frees everything. Closing twice is safe.
+func (n *node) Close() error {
 	var errs []error
 	if n.ah != nil {
 		errs = append(errs, n.ah.Destroy())

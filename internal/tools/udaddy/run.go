@@ -7,6 +7,7 @@ import (
 	"net/netip"
 
 	"github.com/softrnic/softrnic/cm"
+	"github.com/softrnic/softrnic/internal/tools/cmtool"
 	"github.com/softrnic/softrnic/internal/tools/rdmacm"
 	"github.com/softrnic/softrnic/internal/tools/watch"
 )
@@ -16,45 +17,20 @@ func Run(ctx context.Context, o Options) error {
 	if err := o.check(); err != nil {
 		return err
 	}
-	o.complete()
-	r := runner{Options: &o, nodes: make([]*node, o.Connections)}
-	part := r.server
-	if o.Server != "" {
-		part = r.client
-	}
-	err := part(ctx)
-	status := 0
-	if err != nil {
-		status = 1
-	}
-	r.say("test complete")
-	r.say("return status %d", status)
-	return err
+	r := runner{Options: &o, nodes: make(cmtool.Nodes[*node], o.Connections)}
+	return o.Run(ctx, r.server, r.client)
 }
 
 // runner is a run under way.
 type runner struct {
 	*Options
-	nodes []*node
-}
-
-// say writes a line.
-func (r *runner) say(format string, args ...any) { fmt.Fprintf(r.Out, format+"\n", args...) }
-
-// each calls do for all nodes, in turn.
-func (r *runner) each(do func(*node) error) error {
-	for i, n := range r.nodes {
-		if err := do(n); err != nil {
-			return fmt.Errorf("connection %d: %w", i, err)
-		}
-	}
-	return nil
+	nodes cmtool.Nodes[*node]
 }
 
 // receive waits for all datagrams and looks at them.
 func (r *runner) receive(ctx context.Context, alive *watch.Watch) error {
-	r.say("receiving data transfers")
-	return r.each(func(n *node) error {
+	r.Say("receiving data transfers")
+	return r.nodes.Each(func(n *node) error {
 		if err := n.complete(ctx, true, alive.Beat); err != nil {
 			return err
 		}
@@ -62,32 +38,18 @@ func (r *runner) receive(ctx context.Context, alive *watch.Watch) error {
 	})
 }
 
-// close frees the nodes.
-func (r *runner) close() error {
-	var errs []error
-	for _, n := range r.nodes {
-		if n != nil {
-			errs = append(errs, n.close())
-		}
-	}
-	return errors.Join(errs...)
-}
-
-// skipped tells of an address without an adapter.
-func (o *Options) skipped(err error) { fmt.Fprintln(o.Log, err) }
-
 // server tells clients queue pairs and sends back what comes.
 func (r *runner) server(ctx context.Context) (err error) {
-	r.say("udaddy: starting server")
-	bind, err := rdmacm.ResolveOwn(ctx, r.Bind, r.Format)
-	if err != nil {
-		return fmt.Errorf("-b: %w", err)
-	}
-	s, err := rdmacm.Datagrams(r.Place, bind, uint16(r.Port), cm.ListenOptions{}, r.skipped)
+	r.Say("udaddy: starting server")
+	bind, err := r.Own(ctx)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, r.close(), s.Close()) }()
+	s, err := rdmacm.Datagrams(r.Place, bind, uint16(r.Port), cm.ListenOptions{}, r.Skipped)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, r.nodes.Close(), s.Close()) }()
 	r.Listening(s.Addrs())
 	a, err := s.Accept(ctx)
 	if err != nil {
@@ -113,21 +75,21 @@ func (r *runner) server(ctx context.Context) (err error) {
 	if err := r.receive(playing, alive); err != nil {
 		return err
 	}
-	r.say("sending replies")
-	if err := r.each((*node).postSends); err != nil {
+	r.Say("sending replies")
+	if err := r.nodes.Each((*node).postSends); err != nil {
 		return err
 	}
-	if err := r.each(func(n *node) error { return n.complete(playing, false, alive.Beat) }); err != nil {
+	if err := r.nodes.Each(func(n *node) error { return n.complete(playing, false, alive.Beat) }); err != nil {
 		return err
 	}
-	r.say("data transfers complete")
+	r.Say("data transfers complete")
 	return nil
 }
 
 // accept tells a client queue pair number i.
 func (r *runner) accept(i int, a rdmacm.Arrival[*cm.UDRequest]) (err error) {
 	if r.nodes[i], err = newNode(r.Options, i, a.End.Device); err != nil {
-		r.say("udaddy: failing connection request")
+		r.Say("udaddy: failing connection request")
 		return errors.Join(err, a.Request.Reject(nil))
 	}
 	n := r.nodes[i]
@@ -140,22 +102,14 @@ func (r *runner) accept(i int, a rdmacm.Arrival[*cm.UDRequest]) (err error) {
 
 // client learns the server's queue pairs and sends first.
 func (r *runner) client(ctx context.Context) (err error) {
-	r.say("udaddy: starting client")
-	addr, err := rdmacm.Resolve(ctx, r.Server, r.Format)
-	if err != nil {
-		return fmt.Errorf("-s: %w", err)
-	}
-	bind, err := rdmacm.ResolveOwn(ctx, r.Bind, r.Format)
-	if err != nil {
-		return fmt.Errorf("-b: %w", err)
-	}
-	at, err := rdmacm.Towards(r.Place, addr, bind)
+	r.Say("udaddy: starting client")
+	at, addr, err := r.Towards(ctx)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, r.close(), at.Close()) }()
-	r.say("udaddy: connecting")
-	if err := r.dial(ctx, at, netip.AddrPortFrom(addr, uint16(r.Port))); err != nil {
+	defer func() { err = errors.Join(err, r.nodes.Close(), at.Close()) }()
+	r.Say("udaddy: connecting")
+	if err := r.dial(ctx, at, addr); err != nil {
 		return err
 	}
 	if r.Count == 0 {
@@ -163,14 +117,14 @@ func (r *runner) client(ctx context.Context) (err error) {
 	}
 	playing, alive := watch.Start(ctx, r.Idle)
 	defer alive.Stop()
-	r.say("initiating data transfers")
-	if err := r.each((*node).postSends); err != nil {
+	r.Say("initiating data transfers")
+	if err := r.nodes.Each((*node).postSends); err != nil {
 		return err
 	}
 	if err := r.receive(playing, alive); err != nil {
 		return err
 	}
-	r.say("data transfers complete")
+	r.Say("data transfers complete")
 	return nil
 }
 
