@@ -10,10 +10,20 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
+// ringsInRow is how often packets in memory alone are enough for Poll: a look at the
+// adapter is a system call, which takes as long as all the rest.
+const ringsInRow = 8
+
 // Poll implements fabric.Fabric.
 func (f *Fabric) Poll() (some bool) {
 	f.Flush()
-	some = f.pollRings()
+	if f.pollRings() {
+		if f.inRow++; f.inRow < ringsInRow && f.ready == 0 {
+			return true
+		}
+		some = true
+	}
+	f.inRow = 0
 	for {
 		n := f.ready
 		f.ready = 0
@@ -183,10 +193,14 @@ func (f *Fabric) giveCredits(l *link) {
 	}
 }
 
+// refillAfter is how many receives are posted together, a quarter of those that there
+// are at most.
+const refillAfter = 16
+
 // refill posts the receives that were used, and lets those go on who waited
 // for a send buffer.
 func (f *Fabric) refill() {
-	if len(f.repost) > 0 {
+	if len(f.repost) >= min(refillAfter, max(1, f.recvs.count/4)) {
 		if _, err := f.srq.PostRecv(f.repost); err != nil {
 			f.fail(err)
 		}

@@ -52,6 +52,7 @@ type Fabric struct {
 
 	wcs      [64]verbs.WC
 	ready    int // completions of wcs that Block has found
+	inRow    int // calls of Poll that have looked at memory only
 	repost   []verbs.RecvWR
 	striping []*rail // of the message that is moved
 	frame    [inlineMax]byte
