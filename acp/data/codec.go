@@ -12,9 +12,19 @@ import (
 // codec turns values into bytes and back: those of a fixed size as they are in memory, strings and []byte as the bytes
 // that they have.
 type codec[T any] struct {
+	form   form
 	size   int    // of each value, or anySize
 	layout uint64 // the same for types whose values are the same bytes in memory
 }
+
+// form is how values are kept.
+type form uint8
+
+const (
+	flat  form = iota // as they are in memory
+	text              // strings
+	bytes             // []byte
+)
 
 // anySize is the size of strings and []byte.
 const anySize = -1
@@ -31,10 +41,11 @@ func flatCodec[T any]() (c codec[T], err error) {
 
 // anyCodec is that of strings and []byte as well.
 func anyCodec[T any]() (codec[T], error) {
-	var v T
-	switch any(v).(type) {
-	case string, []byte:
-		return codec[T]{size: anySize, layout: hash([]byte("bytes"))}, nil
+	switch t := reflect.TypeFor[T](); {
+	case t.Kind() == reflect.String:
+		return codec[T]{text, anySize, hash([]byte("bytes"))}, nil
+	case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8:
+		return codec[T]{bytes, anySize, hash([]byte("bytes"))}, nil
 	}
 	return flatCodec[T]()
 }
@@ -94,26 +105,28 @@ func exact(t reflect.Type) bool {
 	}
 }
 
-// bytes are those of a value. They may be the value's own.
+// bytes are those of a value. They are the value's own.
 func (c codec[T]) bytes(v *T) []byte {
-	switch v := any(v).(type) {
-	case *string:
-		return []byte(*v)
-	case *[]byte:
-		return *v
+	switch c.form {
+	case text:
+		s := *(*string)(unsafe.Pointer(v))
+		return unsafe.Slice(unsafe.StringData(s), len(s))
+	case bytes:
+		return *(*[]byte)(unsafe.Pointer(v))
+	default:
+		return unsafe.Slice((*byte)(unsafe.Pointer(v)), c.size)
 	}
-	return unsafe.Slice((*byte)(unsafe.Pointer(v)), c.size)
 }
 
-// value is the value that bytes are of, of the length that bytes has returned.
+// value is the value that bytes are of, of the length that method bytes has returned.
 func (c codec[T]) value(b []byte) (v T) {
-	switch p := any(&v).(type) {
-	case *string:
-		*p = string(b)
-	case *[]byte:
-		*p = append([]byte{}, b...)
+	switch c.form {
+	case text:
+		*(*string)(unsafe.Pointer(&v)) = string(b)
+	case bytes:
+		*(*[]byte)(unsafe.Pointer(&v)) = append([]byte{}, b...) // not nil, if it is empty
 	default:
-		copy(unsafe.Slice((*byte)(unsafe.Pointer(&v)), c.size), b)
+		copy(c.bytes(&v), b)
 	}
 	return v
 }

@@ -118,10 +118,17 @@ func (s *Space) getWords(from acp.GA, w []uint64) error {
 	if err := s.get(from, b); err != nil {
 		return err
 	}
+	copy(w, words(b))
+	return nil
+}
+
+// words are the words of bytes.
+func words(b []byte) []uint64 {
+	w := make([]uint64, len(b)/8)
 	for i := range w {
 		w[i] = binary.NativeEndian.Uint64(b[8*i:])
 	}
-	return nil
+	return w
 }
 
 // wordBytes are words as they are in memory.

@@ -19,13 +19,12 @@ type Vector[T any] struct {
 
 // NewVector makes a vector at a rank, with room for so many elements (acp_create_vector).
 func NewVector[T any](ctx context.Context, s *Space, rank, capacity int) (*Vector[T], error) {
-	what := fmt.Sprintf("vector of %v at rank %d", reflect.TypeFor[T](), rank)
 	v, err := vector[T](s, acp.Null)
 	if err == nil {
 		err = v.create(ctx, rank, capacity)
 	}
 	if err != nil {
-		return nil, s.wrong("create", what, err)
+		return nil, s.wrong("create", fmt.Sprintf("vector of %v at rank %d", reflect.TypeFor[T](), rank), err)
 	}
 	return v, nil
 }

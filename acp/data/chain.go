@@ -1,0 +1,168 @@
+package data
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/softrnic/softrnic/acp"
+)
+
+// chain is what a list is: elements in blocks of their own, at any rank, each linked with those beside it.
+//
+//	0    kindNode
+//	8    the list
+//	16   the next element, or Null
+//	24   the one before, or Null
+//	32   bytes of the value
+//	40   the value
+type chain struct{ object }
+
+// The words of a list's header.
+const (
+	chainFirst = iota // elements, or Null
+	chainLast
+)
+
+const (
+	nodeSize   = 40 // bytes before the value
+	linkNext   = 16 // words of an element that its neighbours change
+	linkBefore = 24
+	maxValue   = 1 << 30 // bytes
+)
+
+// node is an element.
+type node struct {
+	at           acp.GA
+	next, before acp.GA
+	value        []byte
+}
+
+// load reads an element.
+func (c *chain) load(at acp.GA) (n node, err error) {
+	if at == acp.Null {
+		return n, fmt.Errorf("%w: %v", ErrElement, at)
+	}
+	b := make([]byte, nodeSize+max(c.size, 0))
+	if err := c.s.get(at, b); err != nil {
+		return n, err
+	}
+	w := words(b[:nodeSize])
+	switch {
+	case w[0] != kindNode.free() || acp.GA(w[1]) != c.ga:
+		return n, fmt.Errorf("%w: %v", ErrElement, at)
+	case w[4] > maxValue || c.size >= 0 && w[4] != uint64(c.size):
+		return n, fmt.Errorf("%w: an element of %d bytes at %v", ErrDamaged, w[4], at)
+	}
+	n = node{at: at, next: acp.GA(w[2]), before: acp.GA(w[3]), value: b[nodeSize:]}
+	if c.size < 0 {
+		n.value = make([]byte, w[4])
+		err = c.s.get(at.Add(nodeSize), n.value)
+	}
+	return n, err
+}
+
+// Which element is beside which is written to elements, if there are any, and otherwise to the header: there the first and the last.
+
+func (c *chain) setNext(h *header, of, next acp.GA) []piece {
+	if of == acp.Null {
+		h.words[chainFirst] = uint64(next)
+		return nil
+	}
+	return []piece{{of.Add(linkNext), wordBytes(uint64(next))}}
+}
+
+func (c *chain) setBefore(h *header, of, before acp.GA) []piece {
+	if of == acp.Null {
+		h.words[chainLast] = uint64(before)
+		return nil
+	}
+	return []piece{{of.Add(linkBefore), wordBytes(uint64(before))}}
+}
+
+// insert puts a value before the element that place chooses, at the end if it is Null, in the memory of a rank.
+func (c *chain) insert(ctx context.Context, rank int, value []byte, place func(h *header) (acp.GA, error)) (at acp.GA, err error) {
+	if len(value) > maxValue {
+		return acp.Null, fmt.Errorf("%w: a value of %d bytes", acp.ErrLength, len(value))
+	}
+	if at, err = c.s.malloc(ctx, rank, nodeSize+len(value)); err != nil {
+		return acp.Null, err
+	}
+	err = c.locked(ctx, func(h *header) error {
+		next, err := place(h)
+		if err != nil {
+			return err
+		}
+		before := acp.GA(h.words[chainLast])
+		if next != acp.Null {
+			n, err := c.load(next)
+			if err != nil {
+				return err
+			}
+			before = n.before
+		}
+		pieces := append(c.setNext(h, before, at), c.setBefore(h, next, at)...)
+		mine := wordBytes(kindNode.free(), uint64(c.ga), uint64(next), uint64(before), uint64(len(value)))
+		h.length++
+		return c.s.put(append(pieces, piece{at, append(mine, value...)})...)
+	})
+	if err != nil {
+		return acp.Null, errors.Join(err, c.s.free(context.WithoutCancel(ctx), at))
+	}
+	return at, nil
+}
+
+// remove takes the element out that choose chooses, and returns its value.
+func (c *chain) remove(ctx context.Context, choose func(h *header) (acp.GA, error)) (value []byte, err error) {
+	err = c.locked(ctx, func(h *header) error {
+		at, err := choose(h)
+		if err != nil {
+			return err
+		}
+		n, err := c.load(at)
+		if err != nil {
+			return err
+		}
+		value = n.value
+		h.length--
+		h.garbage = at
+		pieces := append(c.setNext(h, n.before, n.next), c.setBefore(h, n.next, n.before)...)
+		return c.s.put(append(pieces, piece{at, wordBytes(kindDead.free())})...)
+	})
+	return value, err
+}
+
+// walk reads all elements.
+func (c *chain) walk(h *header) (list []node, err error) {
+	at := acp.GA(h.words[chainFirst])
+	for range h.length {
+		n, err := c.load(at)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, n)
+		at = n.next
+	}
+	if at != acp.Null {
+		return nil, fmt.Errorf("%w: a list of %d elements that goes on", ErrDamaged, h.length)
+	}
+	return list, nil
+}
+
+// dispose frees the list and its elements.
+func (c *chain) dispose(ctx context.Context) error {
+	return c.destroy(ctx, func(h *header) error { return c.empty(ctx, h) })
+}
+
+// empty frees the elements.
+func (c *chain) empty(ctx context.Context, h *header) error {
+	list, err := c.walk(h)
+	if err != nil {
+		return err
+	}
+	h.length, h.words = 0, [3]uint64{}
+	for _, n := range list {
+		err = errors.Join(err, c.s.put(piece{n.at, wordBytes(kindDead.free())}), c.s.free(context.WithoutCancel(ctx), n.at))
+	}
+	return err
+}

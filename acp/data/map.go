@@ -1,0 +1,207 @@
+package data
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"reflect"
+
+	"github.com/softrnic/softrnic/acp"
+	"github.com/softrnic/softrnic/acp/protocol"
+)
+
+// Map is a map that is spread over ranks by the hash of its keys (acp_map_t). K and V are types of fixed size, as of a Vector, or
+// string, and V may be []byte. Keys are the same if their bytes are, so there is no padding in them, and no floating point numbers.
+//
+// All methods may be called from all ranks at once. Each that has a key is done as a whole.
+type Map[K comparable, V any] struct {
+	table
+	keys   codec[K]
+	values codec[V]
+}
+
+// MapOptions say how a map is spread.
+type MapOptions struct {
+	// Ranks are those that have a part of the map, all unless given.
+	Ranks []int
+
+	// Buckets are how many there are at each of them, 64 unless given; a pair is looked for in one of them. They do not
+	// become more.
+	Buckets int
+}
+
+func (o *MapOptions) fill(size int) error {
+	if len(o.Ranks) == 0 {
+		for rank := range size {
+			o.Ranks = append(o.Ranks, rank)
+		}
+	}
+	if o.Buckets == 0 {
+		o.Buckets = 64
+	}
+	if o.Buckets < 0 || o.Buckets > maxBuckets || len(o.Ranks) > protocol.MaxRanks {
+		return fmt.Errorf("%w: a map of %d parts with %d buckets each: there may be %d parts and %d buckets", ErrOptions, len(o.Ranks), o.Buckets, protocol.MaxRanks, maxBuckets)
+	}
+	return nil
+}
+
+// NewMap makes a map (acp_create_map). What tells where its parts are lies at the rank.
+func NewMap[K comparable, V any](ctx context.Context, s *Space, rank int, o MapOptions) (*Map[K, V], error) {
+	m, err := mapOf[K, V](s, acp.Null)
+	if err == nil {
+		err = m.create(ctx, rank, o)
+	}
+	if err != nil {
+		return nil, s.wrong("create", fmt.Sprintf("%v at rank %d", reflect.TypeFor[map[K]V](), rank), err)
+	}
+	return m, nil
+}
+
+// OpenMap finds the map that another rank has made.
+func OpenMap[K comparable, V any](ctx context.Context, s *Space, at acp.GA) (*Map[K, V], error) {
+	m, err := mapOf[K, V](s, at)
+	if err == nil {
+		err = m.open(ctx)
+	}
+	if err != nil {
+		return nil, s.wrong("open", fmt.Sprintf("%v at %v", reflect.TypeFor[map[K]V](), at), err)
+	}
+	return m, nil
+}
+
+func mapOf[K comparable, V any](s *Space, at acp.GA) (*Map[K, V], error) {
+	k, err := keyCodec[K]()
+	if err != nil {
+		return nil, err
+	}
+	v, err := anyCodec[V]()
+	return &Map[K, V]{table{s: s, ga: at, key: k.size, value: v.size, layout: 3*k.layout + v.layout}, k, v}, err
+}
+
+// change calls f with the pair of a key, if there is one, while nobody else can get at it.
+func (m *Map[K, V]) change(ctx context.Context, k K, f func(b bucket, key []byte, hash uint64, p pair, found bool) error) error {
+	key := m.keys.bytes(&k)
+	h := hashOf(key)
+	b := m.bucketOf(h)
+	return b.locked(ctx, func() (kind, error) {
+		p, found, err := b.find(key, h)
+		if err == nil {
+			err = f(b, key, h, p, found)
+		}
+		return kindBucket, err
+	})
+}
+
+// Find returns the value of a key (acp_find_map).
+func (m *Map[K, V]) Find(ctx context.Context, k K) (v V, found bool, err error) {
+	err = m.change(ctx, k, func(_ bucket, _ []byte, _ uint64, p pair, ok bool) error {
+		if found = ok; found {
+			v = m.values.value(p.value)
+		}
+		return nil
+	})
+	return v, found, m.wrong("find", err)
+}
+
+// Insert adds a pair, if the key is not there (acp_insert_map), and reports whether it has.
+func (m *Map[K, V]) Insert(ctx context.Context, k K, v V) (added bool, err error) {
+	err = m.change(ctx, k, func(b bucket, key []byte, h uint64, _ pair, found bool) error {
+		if found {
+			return nil
+		}
+		added = true
+		return b.add(ctx, h, key, m.values.bytes(&v))
+	})
+	return added && err == nil, m.wrong("insert", err)
+}
+
+// Set gives a key a value, whether it is there or not.
+func (m *Map[K, V]) Set(ctx context.Context, k K, v V) error {
+	return m.wrong("set", m.update(ctx, k, func(V, bool) V { return v }))
+}
+
+// Update gives a key the value that f makes of that which it has, if it is there. Nobody else gets at the
+// key meanwhile, so f is short and does not use the map.
+func (m *Map[K, V]) Update(ctx context.Context, k K, f func(v V, found bool) V) error {
+	return m.wrong("update", m.update(ctx, k, f))
+}
+
+func (m *Map[K, V]) update(ctx context.Context, k K, f func(v V, found bool) V) error {
+	return m.change(ctx, k, func(b bucket, key []byte, h uint64, p pair, found bool) error {
+		var v V
+		if found {
+			v = m.values.value(p.value)
+		}
+		v = f(v, found)
+		if found {
+			return b.change(ctx, p, h, m.values.bytes(&v))
+		}
+		return b.add(ctx, h, key, m.values.bytes(&v))
+	})
+}
+
+// Erase takes a pair out (acp_remove_map), and reports whether it was there.
+func (m *Map[K, V]) Erase(ctx context.Context, k K) (found bool, err error) {
+	err = m.change(ctx, k, func(b bucket, _ []byte, _ uint64, p pair, ok bool) error {
+		if found = ok; !found {
+			return nil
+		}
+		return b.remove(ctx, p)
+	})
+	return found, m.wrong("erase", err)
+}
+
+// Len is the number of pairs: at some time during the call, if nobody changes it meanwhile.
+func (m *Map[K, V]) Len(context.Context) (int, error) {
+	n, err := m.len()
+	return n, m.wrong("len", err)
+}
+
+// Pair is a key and its value.
+type Pair[K, V any] struct {
+	Key   K
+	Value V
+}
+
+// All are the pairs, in no order: those of each bucket as they are when it is its turn. An error is the last.
+func (m *Map[K, V]) All(ctx context.Context) iter.Seq2[Pair[K, V], error] { return m.all(ctx, -1) }
+
+// Local are the pairs that lie at this rank.
+func (m *Map[K, V]) Local(ctx context.Context) iter.Seq2[Pair[K, V], error] {
+	return m.all(ctx, m.s.p.Rank())
+}
+
+func (m *Map[K, V]) all(ctx context.Context, rank int) iter.Seq2[Pair[K, V], error] {
+	return func(yield func(Pair[K, V], error) bool) {
+		for _, part := range m.parts {
+			if rank >= 0 && part.Rank() != rank {
+				continue
+			}
+			for i := range m.buckets {
+				b := m.bucketAt(part, i)
+				var list []pair
+				err := b.locked(ctx, func() (_ kind, err error) {
+					list, err = b.pairs()
+					return kindBucket, err
+				})
+				if err != nil {
+					yield(Pair[K, V]{}, m.wrong("all", err))
+					return
+				}
+				for _, p := range list {
+					if !yield(Pair[K, V]{m.keys.value(p.key), m.values.value(p.value)}, nil) {
+						return
+					}
+				}
+			}
+		}
+	}
+}
+
+// Clear takes all pairs out, bucket after bucket.
+func (m *Map[K, V]) Clear(ctx context.Context) error {
+	return m.wrong("clear", m.drop(ctx, kindBucket))
+}
+
+// Destroy frees the map (acp_destroy_map), as Vector.Destroy does a vector.
+func (m *Map[K, V]) Destroy(ctx context.Context) error { return m.wrong("destroy", m.dispose(ctx)) }

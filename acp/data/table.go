@@ -1,0 +1,169 @@
+package data
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/softrnic/softrnic/acp"
+	"github.com/softrnic/softrnic/acp/protocol"
+)
+
+// table is what a map is: parts at some ranks, each with as many buckets, and pairs in blocks of their own at the rank of their
+// bucket. The control block, which never changes, tells where the parts are:
+//
+//	0    kindMap, which is locked to destroy the map
+//	8    what keys and values are, 16 and 24 bytes of each
+//	32   parts
+//	40   buckets of each part
+//	48   the addresses of the parts
+//
+// A part begins with the number of its pairs, which atomics change. Each bucket is two words: its lock, and the first of its
+// pairs. So those who use different buckets do not wait for each other.
+type table struct {
+	s          *Space
+	ga         acp.GA
+	key, value int // bytes, or anySize
+	layout     uint64
+	parts      []acp.GA
+	buckets    uint64 // of a part
+}
+
+const (
+	tableWords = 6 // of the control block, before the addresses
+	partHeader = 16
+	bucketSize = 16
+	maxBuckets = 1 << 20 // of a part
+)
+
+// GA is the address of the map, by which other ranks open it.
+func (t *table) GA() acp.GA { return t.ga }
+
+func (t *table) String() string { return fmt.Sprintf("map at %v", t.ga) }
+
+func (t *table) wrong(op string, err error) error { return t.s.wrong(op, t.String(), err) }
+
+// create makes a table without pairs.
+func (t *table) create(ctx context.Context, rank int, o MapOptions) (err error) {
+	if err = o.fill(t.s.p.Size()); err != nil {
+		return err
+	}
+	t.buckets = uint64(o.Buckets)
+	defer func() {
+		if err != nil {
+			for _, part := range append(t.parts, t.ga) {
+				if part != acp.Null {
+					err = errors.Join(err, t.s.free(context.WithoutCancel(ctx), part))
+				}
+			}
+		}
+	}()
+	if t.ga, err = t.s.malloc(ctx, rank, 8*(tableWords+len(o.Ranks))); err != nil {
+		return err
+	}
+	fresh := make([]byte, partHeader, partHeader+bucketSize*o.Buckets)
+	for range o.Buckets {
+		fresh = append(fresh, wordBytes(kindBucket.free(), uint64(acp.Null))...)
+	}
+	w := []uint64{kindMap.free(), t.layout, uint64(t.key), uint64(t.value), uint64(len(o.Ranks)), t.buckets}
+	for _, r := range o.Ranks {
+		part, err := t.s.malloc(ctx, r, len(fresh))
+		if err != nil {
+			return err
+		}
+		t.parts = append(t.parts, part)
+		if err := t.s.put(piece{part, fresh}); err != nil {
+			return err
+		}
+		w = append(w, uint64(part))
+	}
+	return t.s.put(piece{t.ga, wordBytes(w...)})
+}
+
+// open reads the control block.
+func (t *table) open(ctx context.Context) error {
+	mine, err := t.s.lock(ctx, t.ga, kindMap)
+	if err != nil {
+		return err
+	}
+	return errors.Join(t.readControl(), t.s.unlock(t.ga, mine, kindMap.free()))
+}
+
+func (t *table) readControl() error {
+	var w [tableWords - 1]uint64
+	if err := t.s.getWords(t.ga.Add(8), w[:]); err != nil {
+		return err
+	}
+	switch {
+	case w[0] != t.layout || w[1] != uint64(t.key) || w[2] != uint64(t.value):
+		return fmt.Errorf("%w: the keys there have %s and the values %s, these %s and %s", ErrType,
+			sizeString(w[1]), sizeString(w[2]), sizeString(uint64(t.key)), sizeString(uint64(t.value)))
+	case w[3] == 0 || w[3] > protocol.MaxRanks || w[4] == 0 || w[4] > maxBuckets:
+		return fmt.Errorf("%w: a map of %d parts with %d buckets each", ErrDamaged, w[3], w[4])
+	}
+	parts := make([]uint64, w[3])
+	if err := t.s.getWords(t.ga.Add(8*tableWords), parts); err != nil {
+		return err
+	}
+	t.buckets = w[4]
+	for _, at := range parts {
+		t.parts = append(t.parts, acp.GA(at))
+	}
+	return nil
+}
+
+// len is the number of pairs of the parts together.
+func (t *table) len() (n int, err error) {
+	for _, part := range t.parts {
+		w, err := t.s.add(part, 0)
+		if err != nil {
+			return 0, err
+		}
+		n += int(w)
+	}
+	return n, nil
+}
+
+// drop frees all pairs, and makes the buckets be of a kind.
+func (t *table) drop(ctx context.Context, next kind) error {
+	for _, part := range t.parts {
+		for i := range t.buckets {
+			b := t.bucketAt(part, i)
+			err := b.locked(ctx, func() (kind, error) {
+				list, err := b.pairs()
+				if err != nil || len(list) == 0 {
+					return next, err
+				}
+				if err = t.s.put(piece{b.at.Add(8), wordBytes(uint64(acp.Null))}); err == nil {
+					_, err = t.s.add(part, -uint64(len(list)))
+				}
+				for _, p := range list {
+					err = errors.Join(err, t.s.free(context.WithoutCancel(ctx), p.at))
+				}
+				return next, err
+			})
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// dispose frees the table, when all who are in it have left it.
+func (t *table) dispose(ctx context.Context) error {
+	mine, err := t.s.lock(ctx, t.ga, kindMap)
+	if err != nil {
+		return err
+	}
+	if err := t.drop(context.WithoutCancel(ctx), kindDead); err != nil {
+		return errors.Join(err, t.s.unlock(t.ga, mine, kindMap.free()))
+	}
+	if err := t.s.unlock(t.ga, mine, kindDead.free()); err != nil {
+		return err
+	}
+	for _, part := range append(t.parts, t.ga) {
+		err = errors.Join(err, t.s.free(context.WithoutCancel(ctx), part))
+	}
+	return err
+}
