@@ -142,9 +142,8 @@ func (n *Net) ended(l *link, err error) {
 	}
 	n.giveWord(l)
 	l.step = waiting
-	var lost *rdm.PeerError
 	switch {
-	case errors.As(err, &lost):
+	case gone(err):
 		op.Owner.OpDone(op, fmt.Errorf("%w: %w", fabric.ErrLost, err))
 		n.lose(l, err)
 		return
@@ -153,6 +152,13 @@ func (n *Net) ended(l *link, err error) {
 	}
 	op.Owner.OpDone(op, err)
 	n.begin(l)
+}
+
+// gone reports whether an error is the end of a peer: what an operation that was under way then tells, or one that came later.
+func gone(err error) bool {
+	var peer *rdm.PeerError
+	return errors.As(err, &peer) || slices.ContainsFunc([]error{rdm.ErrSilent, rdm.ErrRestarted, rdm.ErrBreach, rdm.ErrHungUp},
+		func(why error) bool { return errors.Is(err, why) })
 }
 
 // refused reports whether the target does not permit what was asked of it.

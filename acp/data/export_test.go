@@ -1,0 +1,40 @@
+package data
+
+import (
+	"context"
+
+	"github.com/softrnic/softrnic/acp"
+)
+
+// HoldHeap takes the lock of a rank's heap, as a malloc does that never comes to its end.
+func (s *Space) HoldHeap(ctx context.Context, rank int) (release func() error, err error) {
+	heap, err := s.heapOf(rank)
+	if err != nil {
+		return nil, err
+	}
+	return s.hold(ctx, heap, kindHeap)
+}
+
+// HoldVector takes the lock of a vector.
+func (s *Space) HoldVector(ctx context.Context, at acp.GA) (release func() error, err error) {
+	return s.hold(ctx, at, kindVector)
+}
+
+// HoldBucket takes the lock of the bucket that a string is in.
+func (m *Map[K, V]) HoldBucket(ctx context.Context, key string) (release func() error, err error) {
+	return m.s.hold(ctx, m.bucketOf(hashOf([]byte(key))).at, kindBucket)
+}
+
+func (s *Space) hold(ctx context.Context, at acp.GA, k kind) (release func() error, err error) {
+	mine, err := s.lock(ctx, at, k)
+	return func() error { return s.unlock(at, mine, k.free()) }, err
+}
+
+// Peek and Poke read and write memory of any rank.
+func (s *Space) Peek(from acp.GA, n int) ([]byte, error) {
+	b := make([]byte, n)
+	return b, s.get(from, b)
+}
+
+// Poke is the other one.
+func (s *Space) Poke(to acp.GA, b []byte) error { return s.put(piece{to, b}) }

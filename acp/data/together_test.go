@@ -1,0 +1,236 @@
+package data_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/acp"
+	"github.com/softrnic/softrnic/acp/acptest"
+	"github.com/softrnic/softrnic/acp/data"
+)
+
+// together has all ranks do the same at the same time, with two goroutines each.
+func together(t *testing.T, w []*data.Space, f func(s *data.Space, who int) error) {
+	t.Helper()
+	var work sync.WaitGroup
+	errs := make([]error, 2*len(w))
+	for who := range errs {
+		work.Go(func() { errs[who] = f(w[who/2], who) })
+	}
+	work.Wait()
+	require.NoError(t, errors.Join(errs...))
+}
+
+// fours are worlds of four ranks, over both nets.
+func fours(t *testing.T, heap int, f func(t *testing.T, w []*data.Space)) {
+	for name, net := range nets {
+		t.Run(name, func(t *testing.T) {
+			world(t, 4, acptest.Options{ACP: acp.Options{Net: net}}, heap, func(w []*data.Space) { f(t, w) })
+		})
+	}
+}
+
+// TestMallocTogether: all allocate and free everywhere at once. A block is that of one of them only, and in the end nothing
+// is allocated. The heaps are short, so now and then there is no memory.
+func TestMallocTogether(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	fours(t, 1<<13, func(t *testing.T, w []*data.Space) {
+		together(t, w, func(s *data.Space, who int) error {
+			r := rand.New(rand.NewPCG(seed, uint64(who)))
+			live := map[acp.GA]int{} // bytes
+			free := func(at acp.GA) error {
+				b, err := s.Peek(at, live[at])
+				if err != nil {
+					return err
+				}
+				if !bytes.Equal(b, bytes.Repeat([]byte{byte(who)}, len(b))) {
+					return fmt.Errorf("the block at %v of %d is also another's", at, who)
+				}
+				delete(live, at)
+				return s.Free(ctx, at)
+			}
+			for range 12 {
+				n := r.IntN(1000)
+				at, err := s.Malloc(ctx, r.IntN(len(w)), n)
+				switch {
+				case errors.Is(err, data.ErrNoMemory):
+				case err != nil:
+					return err
+				default:
+					live[at] = n
+					if err := s.Poke(at, bytes.Repeat([]byte{byte(who)}, n)); err != nil {
+						return err
+					}
+				}
+				for at := range live {
+					if r.IntN(2) == 0 {
+						if err := free(at); err != nil {
+							return err
+						}
+					}
+					break
+				}
+			}
+			for at := range live {
+				if err := free(at); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		empty(t, w)
+		for rank := range w { // all in one piece again
+			h, err := w[0].Stats(ctx, rank)
+			require.NoError(t, err)
+			at, err := w[0].Malloc(ctx, rank, int(h.Capacity)/2)
+			require.NoError(t, err)
+			require.NoError(t, w[0].Free(ctx, at))
+		}
+	})
+}
+
+// TestMapTogether: all insert the same keys, count at them, and erase them at once: one of them inserts and one erases each key, and
+// all are counted.
+func TestMapTogether(t *testing.T) {
+	const keys, rounds = 5, 2
+	fours(t, 1<<15, func(t *testing.T, w []*data.Space) {
+		made, err := data.NewMap[uint16, int](ctx, w[0], 3, data.MapOptions{Buckets: 2})
+		require.NoError(t, err)
+		added, erased, seen := make([]int, 2*len(w)), make([]int, 2*len(w)), make([]int, 2*len(w))
+		sum := func(n []int) (sum int) {
+			for _, n := range n {
+				sum += n
+			}
+			return sum
+		}
+		together(t, w, func(s *data.Space, who int) error {
+			m, err := data.OpenMap[uint16, int](ctx, s, made.GA())
+			if err != nil {
+				return err
+			}
+			for i := range rounds * keys {
+				k := uint16((i + who) % keys)
+				ok, err := m.Insert(ctx, k, 0)
+				if err == nil {
+					err = m.Update(ctx, k, func(v int, found bool) int { return v + 1 })
+				}
+				if err != nil {
+					return err
+				}
+				if ok {
+					added[who]++
+				}
+			}
+			return nil
+		})
+		require.Equal(t, keys, sum(added))
+		for p, err := range made.All(ctx) {
+			require.NoError(t, err)
+			require.Equal(t, rounds*2*len(w), p.Value, "key %d", p.Key)
+		}
+		together(t, w, func(s *data.Space, who int) error {
+			m, err := data.OpenMap[uint16, int](ctx, s, made.GA())
+			if err != nil {
+				return err
+			}
+			for k := range uint16(keys) {
+				v, found, err := m.Find(ctx, k)
+				if err == nil && found && v != rounds*2*len(w) {
+					err = fmt.Errorf("key %d has %d", k, v)
+				}
+				if err != nil {
+					return err
+				}
+				if found, err = m.Erase(ctx, k); err != nil {
+					return err
+				}
+				if found {
+					erased[who]++
+				}
+			}
+			for _, err := range m.All(ctx) {
+				if err != nil {
+					return err
+				}
+				seen[who]++
+			}
+			return nil
+		})
+		require.Equal(t, keys, sum(erased))
+		require.Zero(t, sum(seen))
+		n, err := made.Len(ctx)
+		require.NoError(t, err)
+		require.Zero(t, n)
+		require.NoError(t, made.Destroy(ctx))
+		empty(t, w)
+	})
+}
+
+// TestEndsTogether: all push to a vector, a deque and a list at once, and pop. Each value comes out once.
+func TestEndsTogether(t *testing.T) {
+	const each = 4
+	fours(t, 1<<14, func(t *testing.T, w []*data.Space) {
+		v, err := data.NewVector[int](ctx, w[0], 1, 0)
+		require.NoError(t, err)
+		d, err := data.NewDeque[int](ctx, w[0], 2, 0)
+		require.NoError(t, err)
+		l, err := data.NewList[int](ctx, w[0], 3)
+		require.NoError(t, err)
+		var mu sync.Mutex
+		var out [3][]int
+		together(t, w, func(s *data.Space, who int) (err error) {
+			v, err := data.OpenVector[int](ctx, s, v.GA())
+			if err != nil {
+				return err
+			}
+			d, err := data.OpenDeque[int](ctx, s, d.GA())
+			if err != nil {
+				return err
+			}
+			l, err := data.OpenList[int](ctx, s, l.GA())
+			if err != nil {
+				return err
+			}
+			for i := range each {
+				x := who*each + i
+				_, listed := l.On(s.Process().Rank()).PushFront(ctx, x)
+				if err := errors.Join(v.PushBack(ctx, x), d.PushFront(ctx, x), listed); err != nil {
+					return err
+				}
+				a, err := v.PopBack(ctx)
+				if err != nil {
+					return err
+				}
+				b, err := d.PopBack(ctx)
+				if err != nil {
+					return err
+				}
+				c, err := l.PopBack(ctx)
+				if err != nil {
+					return err
+				}
+				mu.Lock()
+				out[0], out[1], out[2] = append(out[0], a), append(out[1], b), append(out[2], c)
+				mu.Unlock()
+			}
+			return nil
+		})
+		for _, got := range out {
+			slices.Sort(got)
+			require.Len(t, got, 2*len(w)*each)
+			for i, x := range got {
+				require.Equal(t, i, x)
+			}
+		}
+		require.NoError(t, errors.Join(v.Destroy(ctx), d.Destroy(ctx), l.Destroy(ctx)))
+		empty(t, w)
+	})
+}
