@@ -51,74 +51,55 @@ const shortMessage = 8 << 10
 var streamAt = []int{64 << 10, 1 << 20}
 
 func mpiBandwidth(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
-	sizes := r.Ints("sizes")
-	r.Plan(1 + len(sizes))
-	r.Step("connections")
-	all, err := openJobs(ctx, r, 2)
-	defer all.close()
+	m, err := openMPIRun(ctx, r)
+	defer m.close()
 	if err != nil {
 		return bench.Verdict{}, err
 	}
-	sockets, err := sdpbench.Open(ctx, sdpbench.Config{Over: sdpbench.TCP})
-	if err != nil {
-		return bench.Verdict{}, err
-	}
-	defer sockets.Close()
-	pair, err := verbsbench.OpenPair(ctx, verbsbench.Config{})
-	if err != nil {
-		return bench.Verdict{}, err
-	}
-	defer pair.Close()
-	other, err := openOpenMPI(ctx, r)
-	if err != nil {
-		return bench.Verdict{}, err
-	}
-	defer other.close()
-	var j judge
-	peaks := make([]float64, len(all))
-	for _, size := range sizes {
+	peaks := make([]float64, len(m.all))
+	for _, size := range r.Ints("sizes") {
 		r.Step("%d B", size)
-		samples, err := mpiBandwidthPoint(ctx, r, all, sockets, pair, other, size)
+		samples, err := m.bandwidth(ctx, size)
 		if err != nil {
 			return bench.Verdict{}, err
 		}
-		judgeBandwidth(&j, samples, size)
+		judgeBandwidth(&m.judge, samples, size)
 		for i := range peaks {
 			peaks[i] = max(peaks[i], measure.Median(samples[i].Figures))
 		}
 	}
-	judgePeaks(&j, all, peaks)
-	other.explain(&j)
-	return j.verdict(), nil
+	judgePeaks(&m.judge, m.all, peaks)
+	m.other.explain(&m.judge)
+	return m.verdict(), nil
 }
 
-// mpiBandwidthPoint measures one size, of which the smallest is also shown in
+// bandwidth measures one size, of which the smallest is also shown in
 // messages.
-func mpiBandwidthPoint(ctx context.Context, r *bench.Run, all jobs, sockets *sdpbench.Pair, pair *verbsbench.Pair, other openMPI, size int) ([]bench.Sample, error) {
-	write, err := pair.Stream(ctx, verbsbench.StreamOptions{Op: verbsbench.RCWrite, Size: size})
+func (m *mpiRun) bandwidth(ctx context.Context, size int) ([]bench.Sample, error) {
+	write, err := m.pair.Stream(ctx, verbsbench.StreamOptions{Op: verbsbench.RCWrite, Size: size})
 	if err != nil {
 		return nil, err
 	}
 	defer write.Close(ctx)
-	windows := r.Int("windows")
+	windows := m.Int("windows")
 	if size <= shortMessage {
 		windows *= 10
 	}
 	var turns lineup
-	all.lineUp(&turns, func(job *mpibench.Job) measure.Round { return job.Bandwidth(size, windows) })
-	turns.add(string(verbsbench.RCWrite), write.Rounds(r.Duration("time"), verbsbench.Flow.MBps))
-	turns.add(string(sdpbench.TCP), sockets.Streamer(sdpbench.StreamOptions{Size: size, Greedy: true}, r.Duration("time")).Rounds(sdpbench.Flow.MBps))
-	other.lineUp(&turns, 2, "bandwidth", size, windows)
-	samples, err := turns.run(ctx, r.Int("rounds"))
+	m.all.lineUp(&turns, func(job *mpibench.Job) measure.Round { return job.Bandwidth(size, windows) })
+	turns.add(string(verbsbench.RCWrite), write.Rounds(m.Duration("time"), verbsbench.Flow.MBps))
+	turns.add(string(sdpbench.TCP), m.sockets.Streamer(sdpbench.StreamOptions{Size: size, Greedy: true}, m.Duration("time")).Rounds(sdpbench.Flow.MBps))
+	m.other.lineUp(&turns, 2, "bandwidth", size, windows)
+	samples, err := turns.run(ctx, m.Int("rounds"))
 	if err != nil {
 		return nil, err
 	}
 	at := bench.Point{X: float64(size), XUnit: measure.Bytes, YUnit: measure.MegabytesPerSec}
-	r.EmitAgainst(at, samples[0], samples[1:]...)
+	m.EmitAgainst(at, samples[0], samples[1:]...)
 	if size == rateAt {
 		at.YUnit = measure.MessagesPerSecond
 		rates := inMessages(samples, size)
-		r.EmitAgainst(at, rates[0], rates[1:]...)
+		m.EmitAgainst(at, rates[0], rates[1:]...)
 	}
 	return samples, nil
 }

@@ -43,64 +43,45 @@ const (
 )
 
 func mpiLatency(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
-	sizes := r.Ints("sizes")
-	r.Plan(1 + len(sizes))
-	r.Step("connections")
-	all, err := openJobs(ctx, r, 2)
-	defer all.close()
+	m, err := openMPIRun(ctx, r)
+	defer m.close()
 	if err != nil {
 		return bench.Verdict{}, err
 	}
-	sockets, err := sdpbench.Open(ctx, sdpbench.Config{Over: sdpbench.TCP})
-	if err != nil {
-		return bench.Verdict{}, err
-	}
-	defer sockets.Close()
-	pair, err := verbsbench.OpenPair(ctx, verbsbench.Config{})
-	if err != nil {
-		return bench.Verdict{}, err
-	}
-	defer pair.Close()
-	other, err := openOpenMPI(ctx, r)
-	if err != nil {
-		return bench.Verdict{}, err
-	}
-	defer other.close()
-	var j judge
-	for _, size := range sizes {
+	for _, size := range r.Ints("sizes") {
 		r.Step("%d B", size)
-		samples, err := mpiLatencyPoint(ctx, r, all, sockets, pair, other, size)
+		samples, err := m.latency(ctx, size)
 		if err != nil {
 			return bench.Verdict{}, err
 		}
 		if size == claimedAt {
-			judgeLatency(&j, samples)
+			judgeLatency(&m.judge, samples)
 		}
 	}
-	other.explain(&j)
-	return j.verdict(), nil
+	m.other.explain(&m.judge)
+	return m.verdict(), nil
 }
 
-// mpiLatencyPoint measures one size: MPI, below it what it is made of, and beside
+// latency measures one size: MPI, below it what it is made of, and beside
 // it Open MPI.
-func mpiLatencyPoint(ctx context.Context, r *bench.Run, all jobs, sockets *sdpbench.Pair, pair *verbsbench.Pair, other openMPI, size int) ([]bench.Sample, error) {
-	iters := r.Int("iters")
-	write, err := pair.PingPong(ctx, verbsbench.PingOptions{Op: verbsbench.RCWrite, Size: size})
+func (m *mpiRun) latency(ctx context.Context, size int) ([]bench.Sample, error) {
+	iters := m.Int("iters")
+	write, err := m.pair.PingPong(ctx, verbsbench.PingOptions{Op: verbsbench.RCWrite, Size: size})
 	if err != nil {
 		return nil, err
 	}
 	defer write.Close(ctx)
 	var turns lineup
-	all.lineUp(&turns, func(job *mpibench.Job) measure.Round { return job.Latency(size, iters) })
+	m.all.lineUp(&turns, func(job *mpibench.Job) measure.Round { return job.Latency(size, iters) })
 	turns.addPing(string(verbsbench.RCWrite), write, iters)
-	turns.addEvents(string(sdpbench.TCP), func(into *measure.Latency) measure.Round { return sockets.PingRounds(size, iters, into) })
-	other.lineUp(&turns, 2, "latency", size, iters)
-	samples, err := turns.run(ctx, r.Int("rounds"))
+	turns.addEvents(string(sdpbench.TCP), func(into *measure.Latency) measure.Round { return m.sockets.PingRounds(size, iters, into) })
+	m.other.lineUp(&turns, 2, "latency", size, iters)
+	samples, err := turns.run(ctx, m.Int("rounds"))
 	if err != nil {
 		return nil, err
 	}
 	at := bench.Point{X: float64(size), XUnit: measure.Bytes, YUnit: measure.Microseconds}
-	r.EmitAgainst(at, samples[0], samples[1:]...)
+	m.EmitAgainst(at, samples[0], samples[1:]...)
 	return samples, nil
 }
 
