@@ -36,20 +36,12 @@ const (
 )
 
 func acpBandwidth(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
-	sizes := r.Ints("sizes")
-	r.Plan(1 + len(sizes))
-	r.Step("ranks")
-	job, pair, end, err := openACP(ctx, 2)
-	defer end()
+	var best extreme
+	err := acpSizes(ctx, r, 2, func(job *acpbench.Job, pair *verbsbench.Pair, size int) error {
+		return acpBandwidthPoint(ctx, r, job, pair, size, &best)
+	})
 	if err != nil {
 		return bench.Verdict{}, err
-	}
-	var best extreme
-	for _, size := range sizes {
-		r.Step("%d B", size)
-		if err := acpBandwidthPoint(ctx, r, job, pair, size, &best); err != nil {
-			return bench.Verdict{}, err
-		}
 	}
 	var j judge
 	if best.seen {

@@ -31,46 +31,37 @@ func init() {
 const copyOverRead = 1.5
 
 func acpGMA(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
-	sizes := r.Ints("sizes")
-	r.Plan(1 + len(sizes))
-	r.Step("%d ranks", r.Int("ranks"))
-	job, err := acpbench.Open(ctx, acpbench.Config{Ranks: r.Int("ranks")})
-	if err != nil {
-		return bench.Verdict{}, err
-	}
-	defer job.Close()
-	pair, err := verbsbench.OpenPair(ctx, verbsbench.Config{})
-	if err != nil {
-		return bench.Verdict{}, err
-	}
-	defer pair.Close()
 	var j judge
-	for _, size := range sizes {
-		r.Step("%d B", size)
-		read, err := pair.PingPong(ctx, verbsbench.PingOptions{Op: verbsbench.RCRead, Size: size})
-		if err != nil {
-			return bench.Verdict{}, err
-		}
-		iters := r.Int("iters")
-		var turns lineup
-		turns.addPing(string(verbsbench.RCRead), read, iters)
-		for _, way := range []acpbench.Way{acpbench.RemoteToLocal, acpbench.LocalToRemote, acpbench.RemoteToRemote} {
-			if way != acpbench.RemoteToRemote || r.Int("ranks") > 2 {
-				turns.add(string(way), job.Copies(way, size, iters))
-			}
-		}
-		samples, err := turns.run(ctx, r.Int("rounds"))
-		if err != nil {
-			return bench.Verdict{}, err
-		}
-		at := bench.Point{X: float64(size), XUnit: measure.Bytes, YUnit: measure.Microseconds}
-		ratios := r.EmitAgainst(at, samples[0], samples[1:]...)
-		if size == 8 {
-			j.atMost("remote-to-local over rc-read", ratios[0], copyOverRead)
-		}
-		if err := read.Close(ctx); err != nil {
-			return bench.Verdict{}, err
-		}
+	err := acpSizes(ctx, r, r.Int("ranks"), func(job *acpbench.Job, pair *verbsbench.Pair, size int) error {
+		return acpCopyPoint(ctx, r, job, pair, size, &j)
+	})
+	if err != nil {
+		return bench.Verdict{}, err
 	}
 	return j.verdict(), nil
+}
+
+func acpCopyPoint(ctx context.Context, r *bench.Run, job *acpbench.Job, pair *verbsbench.Pair, size int, j *judge) error {
+	read, err := pair.PingPong(ctx, verbsbench.PingOptions{Op: verbsbench.RCRead, Size: size})
+	if err != nil {
+		return err
+	}
+	iters := r.Int("iters")
+	var turns lineup
+	turns.addPing(string(verbsbench.RCRead), read, iters)
+	for _, way := range []acpbench.Way{acpbench.RemoteToLocal, acpbench.LocalToRemote, acpbench.RemoteToRemote} {
+		if way != acpbench.RemoteToRemote || r.Int("ranks") > 2 {
+			turns.add(string(way), job.Copies(way, size, iters))
+		}
+	}
+	samples, err := turns.run(ctx, r.Int("rounds"))
+	if err != nil {
+		return err
+	}
+	at := bench.Point{X: float64(size), XUnit: measure.Bytes, YUnit: measure.Microseconds}
+	ratios := r.EmitAgainst(at, samples[0], samples[1:]...)
+	if size == 8 {
+		j.atMost("remote-to-local over rc-read", ratios[0], copyOverRead)
+	}
+	return read.Close(ctx)
 }

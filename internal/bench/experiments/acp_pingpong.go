@@ -2,7 +2,6 @@ package experiments
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/softrnic/softrnic/internal/bench"
 	"github.com/softrnic/softrnic/internal/bench/acpbench"
@@ -33,25 +32,17 @@ func init() {
 const immOverSend = 1.3
 
 func acpPingPong(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
-	sizes, slots := r.Ints("sizes"), r.Ints("slot-sizes")
-	r.Plan(1 + len(sizes))
-	r.Step("ranks")
-	job, pair, end, err := openACP(ctx, 2)
-	defer end()
+	var j judge
+	err := acpSizes(ctx, r, 2, func(job *acpbench.Job, pair *verbsbench.Pair, size int) error {
+		return acpPingPoint(ctx, r, job, pair, size, &j)
+	})
 	if err != nil {
 		return bench.Verdict{}, err
-	}
-	var j judge
-	for _, size := range sizes {
-		r.Step("%d B", size)
-		if err := acpPingPoint(ctx, r, job, pair, size, slots, &j); err != nil {
-			return bench.Verdict{}, err
-		}
 	}
 	return j.verdict(), nil
 }
 
-func acpPingPoint(ctx context.Context, r *bench.Run, job *acpbench.Job, pair *verbsbench.Pair, size int, slots []int, j *judge) error {
+func acpPingPoint(ctx context.Context, r *bench.Run, job *acpbench.Job, pair *verbsbench.Pair, size int, j *judge) error {
 	iters := r.Int("iters")
 	send, err := pair.PingPong(ctx, verbsbench.PingOptions{Op: verbsbench.RCSend, Size: size})
 	if err != nil {
@@ -59,7 +50,7 @@ func acpPingPoint(ctx context.Context, r *bench.Run, job *acpbench.Job, pair *ve
 	}
 	var turns lineup
 	turns.addPing(string(verbsbench.RCSend), send, iters)
-	for _, slot := range slots {
+	for _, slot := range r.Ints("slot-sizes") {
 		for _, imm := range []bool{true, false} {
 			c := acpbench.Channel{SlotSize: slot, Imm: imm}
 			turns.addEvents(channelSeries(c), func(into *measure.Latency) measure.Round { return job.PingPong(c, size, iters, into) })
@@ -81,44 +72,4 @@ func acpPingPoint(ctx context.Context, r *bench.Run, job *acpbench.Job, pair *ve
 		}
 	}
 	return send.Close(ctx)
-}
-
-// channelSeries names a kind of channel.
-func channelSeries(c acpbench.Channel) string {
-	how := "mirrored"
-	if c.Imm {
-		how = "imm"
-	}
-	if c.Copy {
-		how += "-copy"
-	}
-	return fmt.Sprintf("acp-%s-%s", how, sizeName(c.SlotSize))
-}
-
-// sizeName writes a number of bytes.
-func sizeName(n int) string {
-	switch {
-	case n >= 1<<20 && n%(1<<20) == 0:
-		return fmt.Sprintf("%dMiB", n>>20)
-	case n >= 1<<10 && n%(1<<10) == 0:
-		return fmt.Sprintf("%dKiB", n>>10)
-	default:
-		return fmt.Sprintf("%dB", n)
-	}
-}
-
-// openACP opens a job and the pair of processes that it is compared with. The caller calls end, also after an
-// error.
-func openACP(ctx context.Context, ranks int) (job *acpbench.Job, pair *verbsbench.Pair, end func(), err error) {
-	var open []func()
-	end = func() { closeAll(open) }
-	if job, err = acpbench.Open(ctx, acpbench.Config{Ranks: ranks}); err != nil {
-		return nil, nil, end, err
-	}
-	open = append(open, job.Close)
-	if pair, err = verbsbench.OpenPair(ctx, verbsbench.Config{}); err != nil {
-		return nil, nil, end, err
-	}
-	open = append(open, pair.Close)
-	return job, pair, end, nil
 }
