@@ -17,13 +17,8 @@ func init() {
 		Claim: "An alltoall on 32 ranks that writes straight into the receive buffers takes 0.62 times as long as one " +
 			"that copies out of a shared receive queue; zero-copy by sends and receives, in turns, takes longer than that.",
 		Axes: []bench.Axis{{Name: "bytes of a piece", Unit: measure.Bytes}},
-		Params: []bench.Param{
-			{Name: "ranks", Kind: bench.Int, Default: "32", Quick: "8", Min: 2, Max: 64, Doc: "ranks, each a process"},
-			{Name: "sizes", Kind: bench.Ints, Default: "64,256,1KiB,4KiB,16KiB,64KiB", Quick: "1KiB,16KiB", Min: 1, Max: 1 << 20, Doc: "bytes that a rank has for another"},
-			besideOpenMPI(),
-			{Name: "rounds", Kind: bench.Int, Default: "5", Quick: "3", Doc: "alternating rounds at each point"},
-			{Name: "iters", Kind: bench.Int, Default: "40", Quick: "20", Doc: "calls in a round"},
-		},
+		Params: a2aParams(bench.Param{Kind: bench.Int, Default: "32", Quick: "8"},
+			bench.Param{Default: "64,256,1KiB,4KiB,16KiB,64KiB", Quick: "1KiB,16KiB"}),
 		Run: a2aRDMA,
 	})
 }

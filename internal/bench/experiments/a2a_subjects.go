@@ -15,6 +15,18 @@ type a2aSubject struct {
 	how    mpibench.Alltoall
 }
 
+// a2aParams are ranks, and what a2aSizes asks for.
+func a2aParams(ranks, sizes bench.Param) []bench.Param {
+	ranks.Name, ranks.Min, ranks.Max, ranks.Doc = "ranks", 2, 64, "ranks, each a process"
+	sizes.Name, sizes.Kind, sizes.Min, sizes.Max, sizes.Doc = "sizes", bench.Ints, 1, 1<<20, "bytes that a rank has for another"
+	return []bench.Param{
+		ranks, sizes,
+		besideOpenMPI(),
+		{Name: "rounds", Kind: bench.Int, Default: "5", Quick: "3", Doc: "alternating rounds at each point"},
+		{Name: "iters", Kind: bench.Int, Default: "40", Quick: "20", Doc: "calls in a round"},
+	}
+}
+
 // a2aJobs are jobs that differ in how they do an alltoall.
 type a2aJobs []struct {
 	a2aSubject

@@ -18,13 +18,8 @@ func init() {
 		Claim: "An alltoall of short pieces takes direct over UD at most 0.64 times as long as by Bruck's algorithm, and no longer than direct over RC. " +
 			"With 64 B on 16 ranks, as the table has it, it takes at most 0.5 times as long as by Open MPI over TCP.",
 		Axes: []bench.Axis{{Name: "bytes of a piece", Unit: measure.Bytes}},
-		Params: []bench.Param{
-			{Name: "ranks", Kind: bench.Ints, Default: "16,32,61", Quick: "8", Min: 2, Max: 64, Doc: "ranks, each a process"},
-			{Name: "sizes", Kind: bench.Ints, Default: "8,64,256,1KiB,4KiB,16KiB", Quick: "64,4KiB", Min: 1, Max: 1 << 20, Doc: "bytes that a rank has for another"},
-			besideOpenMPI(),
-			{Name: "rounds", Kind: bench.Int, Default: "5", Quick: "3", Doc: "alternating rounds at each point"},
-			{Name: "iters", Kind: bench.Int, Default: "40", Quick: "20", Doc: "calls in a round"},
-		},
+		Params: a2aParams(bench.Param{Kind: bench.Ints, Default: "16,32,61", Quick: "8"},
+			bench.Param{Default: "8,64,256,1KiB,4KiB,16KiB", Quick: "64,4KiB"}),
 		Run: a2aUD,
 	})
 }
