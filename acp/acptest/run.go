@@ -1,8 +1,6 @@
 package acptest
 
 import (
-	"errors"
-	"fmt"
 	"time"
 
 	"github.com/softrnic/softrnic/acp"
@@ -14,9 +12,6 @@ import (
 // grace is how long the others may go on when a rank has failed. They may wait
 // for it for ever, which no process manager ends here.
 const grace = 10 * time.Second
-
-// errLeft is the error of a rank that has called runtime.Goexit, as t.FailNow does.
-var errLeft = errors.New("it has left f without returning")
 
 // Run calls f as each of n ranks at the same time, between acp.Init and Finalize.
 // The error is that of all ranks that failed. Ranks that do not return after
@@ -31,42 +26,11 @@ type Options struct {
 
 // RunOptions is Run with options.
 func RunOptions(n int, o Options, f func(*acp.Process) error) error {
-	type end struct {
-		rank int
-		err  error
-	}
-	ends := make(chan end, n)
-	waiting := make(map[int]bool, n)
-	for i, m := range pmi.NewLocal(n) {
-		waiting[i] = true
-		go func() {
-			o := o
-			o.ACP.Manager = m
-			e := end{i, errLeft}
-			defer func() { ends <- e }()
-			e.err = rank(o, f)
-		}()
-	}
-	errs := make([]error, n)
-	var over <-chan time.Time
-	for len(waiting) > 0 {
-		select {
-		case e := <-ends:
-			delete(waiting, e.rank)
-			if e.err != nil {
-				errs[e.rank] = fmt.Errorf("rank %d: %w", e.rank, e.err)
-				if over == nil {
-					over = time.After(grace)
-				}
-			}
-		case <-over:
-			for i := range waiting {
-				errs[i] = fmt.Errorf("rank %d: no end %v after another has failed", i, grace)
-			}
-			clear(waiting)
-		}
-	}
-	return errors.Join(errs...)
+	return pmi.RunLocal(n, grace, func(m pmi.Manager) error {
+		o := o
+		o.ACP.Manager = m
+		return rank(o, f)
+	})
 }
 
 // rank is one of them.
