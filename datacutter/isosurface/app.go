@@ -1,6 +1,7 @@
 package isosurface
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"image"
@@ -41,8 +42,8 @@ func New(o Options) (*App, error) {
 	if err := o.Query.fill(); err != nil {
 		return nil, err
 	}
-	setDefault(&o.UnitSize, 1024)
-	setDefault(&o.Groups, 6)
+	o.UnitSize = cmp.Or(o.UnitSize, 1024)
+	o.Groups = cmp.Or(o.Groups, 6)
 	if len(o.Hosts) == 0 {
 		for i := range 12 {
 			o.Hosts = append(o.Hosts, fmt.Sprintf("node%02d", i))
@@ -64,7 +65,7 @@ func New(o Options) (*App, error) {
 			merges[p.Group] += max(p.Copies, 1)
 		}
 	}
-	setDefault(&o.Works, groups)
+	o.Works = cmp.Or(o.Works, groups)
 	cells := o.Volume.cells()[2]
 	n := min(o.Works, cells)
 	for i := range n {
@@ -74,12 +75,6 @@ func New(o Options) (*App, error) {
 	}
 	a.missing = a.wanted
 	return a, nil
-}
-
-func setDefault(n *int, to int) {
-	if *n == 0 {
-		*n = to
-	}
 }
 
 func (a *App) group(o Options) datacutter.Group {

@@ -1,6 +1,7 @@
 package microscope
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -45,8 +46,8 @@ func New(o Options) (*App, error) {
 	if o.Query == (Query{}) {
 		o.Query = Query{Region: o.Slide.Bounds(), Zoom: 3}
 	}
-	setDefault(&o.UnitSize, 1024)
-	setDefault(&o.Groups, 5)
+	o.UnitSize = cmp.Or(o.UnitSize, 1024)
+	o.Groups = cmp.Or(o.Groups, 5)
 	if len(o.Hosts) == 0 {
 		for i := range 13 {
 			o.Hosts = append(o.Hosts, fmt.Sprintf("node%02d", i))
@@ -69,18 +70,12 @@ func New(o Options) (*App, error) {
 	for _, p := range a.job.Layout {
 		groups = max(groups, p.Group+1)
 	}
-	setDefault(&o.Works, groups)
+	o.Works = cmp.Or(o.Works, groups)
 	for _, band := range v.bands(o.Works) {
 		a.job.Works = append(a.job.Works, band.append(nil))
 	}
 	a.missing = len(a.job.Works)
 	return a, nil
-}
-
-func setDefault(n *int, to int) {
-	if *n == 0 {
-		*n = to
-	}
 }
 
 func (a *App) group(o Options) datacutter.Group {
