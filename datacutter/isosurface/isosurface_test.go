@@ -2,42 +2,18 @@ package isosurface
 
 import (
 	"bytes"
-	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"flag"
 	"fmt"
-	"image"
-	"image/draw"
-	"image/png"
-	"os"
-	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 
 	"github.com/softrnic/softrnic/datacutter"
+	"github.com/softrnic/softrnic/datacutter/apptest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-var update = flag.Bool("update", false, "write testdata anew")
-
-// guard is the context of a test that must not hang.
-func guard(t *testing.T) context.Context {
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-	t.Cleanup(cancel)
-	return ctx
-}
-
-func encode(t *testing.T, picture image.Image) []byte {
-	var b bytes.Buffer
-	require.NoError(t, png.Encode(&b, picture))
-	return b.Bytes()
-}
 
 // The pictures of volumes of several sizes: checksums of their pixels, because
 // the bytes of a PNG may change with Go. The first is in testdata as well.
@@ -57,30 +33,16 @@ func TestGoldenPictures(t *testing.T) {
 		v := newVolume(t, SpecFor(c.bytes))
 		want, err := Reference(v, c.query)
 		require.NoError(t, err)
-		sum := sha256.Sum256(want.Pix)
-		require.Equal(t, c.sum, hex.EncodeToString(sum[:8]), name)
+		require.Equal(t, c.sum, apptest.Sum(want), name)
 		if c.query.Size == 200 {
-			requireGolden(t, "testdata/blobs.png", want)
+			apptest.Golden(t, "testdata/blobs.png", want)
 		}
-		got, report, err := Run(guard(t), datacutter.TCP{}, Options{Volume: v, Query: c.query, UnitSize: c.unitSize})
+		got, report, err := Run(apptest.Guard(t), datacutter.TCP{}, Options{Volume: v, Query: c.query, UnitSize: c.unitSize})
 		require.NoError(t, err)
-		require.Equal(t, encode(t, want), encode(t, got), name)
+		require.Equal(t, apptest.Encode(t, want), apptest.Encode(t, got), name)
 		require.Len(t, report.Instances, 24, "the paper's six groups of four filters")
 		require.Positive(t, report.Elapsed())
 	}
-}
-
-func requireGolden(t *testing.T, file string, picture *image.NRGBA) {
-	if *update {
-		require.NoError(t, os.WriteFile(file, encode(t, picture), 0o644))
-	}
-	b, err := os.ReadFile(file)
-	require.NoError(t, err)
-	golden, err := png.Decode(bytes.NewReader(b))
-	require.NoError(t, err)
-	pix := image.NewNRGBA(golden.Bounds())
-	draw.Draw(pix, pix.Rect, golden, image.Point{}, draw.Src)
-	require.Equal(t, pix, picture)
 }
 
 // Any volume, query, layout, policy and unit size: the picture is the
@@ -99,7 +61,7 @@ func TestAnyRunGivesTheReference(t *testing.T) {
 		}
 		want, err := Reference(o.Volume, o.Query)
 		require.NoError(rt, err)
-		got, _, err := Run(guard(t), new(datacutter.Memory), o)
+		got, _, err := Run(apptest.Guard(t), new(datacutter.Memory), o)
 		require.NoError(rt, err)
 		require.Equal(rt, want, got)
 	})
@@ -110,24 +72,14 @@ func TestAnyRunGivesTheReference(t *testing.T) {
 func TestHostsOfTheirOwn(t *testing.T) {
 	v := newVolume(t, SpecFor(16<<10))
 	hosts := []string{"a", "b", "c"}
-	apps, nodes, addrs := make([]*App, 3), make([]*datacutter.Node, 3), make(map[string]string)
-	for i, h := range hosts {
+	apps, jobs := make([]*App, 3), make([]datacutter.Job, 3)
+	for i := range hosts {
 		var err error
 		apps[i], err = New(Options{Volume: v, Query: Query{Size: 50}, Hosts: hosts})
 		require.NoError(t, err)
-		nodes[i], err = datacutter.Listen(guard(t), datacutter.TCP{})
-		require.NoError(t, err)
-		addrs[h] = nodes[i].Addr()
+		jobs[i] = apps[i].Job()
 	}
-	var wg sync.WaitGroup
-	errs := make([]error, 3)
-	for i, h := range hosts {
-		wg.Go(func() { _, errs[i] = nodes[i].Run(guard(t), apps[i].Job(), h, addrs) })
-	}
-	wg.Wait()
-	for i := range hosts {
-		require.NoError(t, errs[i])
-	}
+	require.NoError(t, apptest.OnHosts(apptest.Guard(t), hosts, jobs))
 	want, err := Reference(v, Query{Size: 50})
 	require.NoError(t, err)
 	got, err := apps[0].Picture()
@@ -154,7 +106,7 @@ func TestShortFile(t *testing.T) {
 	b := volumeFile(t)
 	v, err := Open(bytes.NewReader(b[:len(b)-1]), int64(len(b)))
 	require.NoError(t, err)
-	_, _, err = Run(guard(t), new(datacutter.Memory), Options{Volume: v})
+	_, _, err = Run(apptest.Guard(t), new(datacutter.Memory), Options{Volume: v})
 	require.ErrorContains(t, err, "datacutter: read[0] of group ")
 	require.ErrorContains(t, err, "samples with z = 5: ")
 	_, err = Reference(v, Query{})

@@ -1,43 +1,19 @@
 package microscope
 
 import (
-	"bytes"
-	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"flag"
 	"fmt"
 	"image"
-	"image/draw"
-	"image/png"
-	"os"
-	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 
 	"github.com/softrnic/softrnic/datacutter"
+	"github.com/softrnic/softrnic/datacutter/apptest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-var update = flag.Bool("update", false, "write testdata anew")
-
-// guard is the context of a test that must not hang.
-func guard(t *testing.T) context.Context {
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-	t.Cleanup(cancel)
-	return ctx
-}
-
-func encode(t *testing.T, picture image.Image) []byte {
-	var b bytes.Buffer
-	require.NoError(t, png.Encode(&b, picture))
-	return b.Bytes()
-}
 
 func newSlide(t require.TestingT, spec Spec) *Slide {
 	s, err := NewSlide(spec)
@@ -66,30 +42,16 @@ func TestGoldenPictures(t *testing.T) {
 		want, err := Reference(s, q)
 		require.NoError(t, err)
 		require.Equal(t, c.size, want.Rect.Size(), name)
-		sum := sha256.Sum256(want.Pix)
-		require.Equal(t, c.sum, hex.EncodeToString(sum[:8]), name)
+		require.Equal(t, c.sum, apptest.Sum(want), name)
 		if c.zoom == 1 {
-			requireGolden(t, "testdata/slide.png", want)
+			apptest.Golden(t, "testdata/slide.png", want)
 		}
-		got, report, err := Run(guard(t), datacutter.TCP{}, Options{Slide: s, Query: q, UnitSize: c.unitSize})
+		got, report, err := Run(apptest.Guard(t), datacutter.TCP{}, Options{Slide: s, Query: q, UnitSize: c.unitSize})
 		require.NoError(t, err)
-		require.Equal(t, encode(t, want), encode(t, got), name)
+		require.Equal(t, apptest.Encode(t, want), apptest.Encode(t, got), name)
 		require.Len(t, report.Instances, 25, "the paper's five groups of five filters")
 		require.Positive(t, report.Elapsed())
 	}
-}
-
-func requireGolden(t *testing.T, file string, picture *image.NRGBA) {
-	if *update {
-		require.NoError(t, os.WriteFile(file, encode(t, picture), 0o644))
-	}
-	b, err := os.ReadFile(file)
-	require.NoError(t, err)
-	golden, err := png.Decode(bytes.NewReader(b))
-	require.NoError(t, err)
-	pix := image.NewNRGBA(golden.Bounds())
-	draw.Draw(pix, pix.Rect, golden, image.Point{}, draw.Src)
-	require.Equal(t, pix, picture)
 }
 
 // Any slide, query, layout, policy and unit size: the picture is the reference's.
@@ -116,7 +78,7 @@ func TestAnyRunGivesTheReference(t *testing.T) {
 			require.ErrorIs(rt, err, ErrQuery)
 			return
 		}
-		got, _, err := Run(guard(t), new(datacutter.Memory), o)
+		got, _, err := Run(apptest.Guard(t), new(datacutter.Memory), o)
 		require.NoError(rt, err)
 		require.Equal(rt, want, got)
 	})
@@ -144,24 +106,14 @@ func drawQuery(rt *rapid.T, s *Slide) Query {
 func TestHostsOfTheirOwn(t *testing.T) {
 	s := newSlide(t, SpecFor(64<<10, 1024))
 	hosts := []string{"a", "b", "c"}
-	apps, nodes, addrs := make([]*App, 3), make([]*datacutter.Node, 3), make(map[string]string)
-	for i, h := range hosts {
+	apps, jobs := make([]*App, 3), make([]datacutter.Job, 3)
+	for i := range hosts {
 		var err error
 		apps[i], err = New(Options{Slide: s, Hosts: hosts})
 		require.NoError(t, err)
-		nodes[i], err = datacutter.Listen(guard(t), datacutter.TCP{})
-		require.NoError(t, err)
-		addrs[h] = nodes[i].Addr()
+		jobs[i] = apps[i].Job()
 	}
-	var wg sync.WaitGroup
-	errs := make([]error, 3)
-	for i, h := range hosts {
-		wg.Go(func() { _, errs[i] = nodes[i].Run(guard(t), apps[i].Job(), h, addrs) })
-	}
-	wg.Wait()
-	for i := range hosts {
-		require.NoError(t, errs[i])
-	}
+	require.NoError(t, apptest.OnHosts(apptest.Guard(t), hosts, jobs))
 	want, err := Reference(s, Query{s.Bounds(), 3})
 	require.NoError(t, err)
 	got, err := apps[0].Picture()
@@ -186,7 +138,7 @@ func TestOptionsThatCannotRun(t *testing.T) {
 	require.NoError(t, err)
 	l := datacutter.Spread(a.Job().Group, 1, "a")
 	l[4].Copies = 2
-	_, _, err = Run(guard(t), new(datacutter.Memory), Options{Slide: s, Layout: l})
+	_, _, err = Run(apptest.Guard(t), new(datacutter.Memory), Options{Slide: s, Layout: l})
 	require.ErrorContains(t, err, "a group has one view")
 }
 

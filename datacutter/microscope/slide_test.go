@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/softrnic/softrnic/datacutter"
+	"github.com/softrnic/softrnic/datacutter/apptest"
 )
 
 // What was painted is what a file holds, level by level, tile by tile.
@@ -133,7 +134,7 @@ func TestBadTiles(t *testing.T) {
 		change(b)
 		s, err := open(b)
 		require.NoError(t, err)
-		_, _, err = Run(guard(t), new(datacutter.Memory), Options{Slide: s})
+		_, _, err = Run(apptest.Guard(t), new(datacutter.Memory), Options{Slide: s})
 		require.ErrorContains(t, err, "datacutter: decompress[0] of group ")
 		require.ErrorContains(t, err, says)
 		_, err = Reference(s, Query{s.Bounds(), 1})

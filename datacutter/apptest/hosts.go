@@ -1,0 +1,44 @@
+package apptest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/softrnic/softrnic/datacutter"
+)
+
+// Guard is the context of a test that must not hang.
+func Guard(t testing.TB) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// OnHosts runs a job on hosts that share nothing, as in processes: each by a Node of
+// its own over TCP, with its own copy of the job.
+func OnHosts(ctx context.Context, hosts []string, jobs []datacutter.Job) error {
+	nodes, addrs := make([]*datacutter.Node, len(hosts)), make(map[string]string)
+	for i, h := range hosts {
+		n, err := datacutter.Listen(ctx, datacutter.TCP{})
+		if err != nil {
+			return err
+		}
+		defer n.Close() // if it does not Run
+		nodes[i], addrs[h] = n, n.Addr()
+	}
+	var wg sync.WaitGroup
+	errs := make([]error, len(hosts))
+	for i, h := range hosts {
+		wg.Go(func() {
+			if _, err := nodes[i].Run(ctx, jobs[i], h, addrs); err != nil {
+				errs[i] = fmt.Errorf("%s: %w", h, err)
+			}
+		})
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}

@@ -1,0 +1,46 @@
+package apptest
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"flag"
+	"image"
+	"image/draw"
+	"image/png"
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+var update = flag.Bool("update", false, "write testdata anew")
+
+// Encode makes a PNG of a picture. Its bytes may change with Go.
+func Encode(t testing.TB, picture image.Image) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	require.NoError(t, png.Encode(&b, picture))
+	return b.Bytes()
+}
+
+// Sum is a checksum of a picture's pixels: the first 8 bytes of SHA-256, in hex.
+func Sum(picture *image.NRGBA) string {
+	sum := sha256.Sum256(picture.Pix)
+	return hex.EncodeToString(sum[:8])
+}
+
+// Golden compares a picture with the PNG in a file.
+func Golden(t testing.TB, file string, picture *image.NRGBA) {
+	t.Helper()
+	if *update {
+		require.NoError(t, os.WriteFile(file, Encode(t, picture), 0o644))
+	}
+	b, err := os.ReadFile(file)
+	require.NoError(t, err)
+	golden, err := png.Decode(bytes.NewReader(b))
+	require.NoError(t, err)
+	pix := image.NewNRGBA(golden.Bounds())
+	draw.Draw(pix, pix.Rect, golden, image.Point{}, draw.Src)
+	require.Equal(t, pix, picture)
+}
