@@ -22,7 +22,7 @@ const (
 // runtime: a system call that sleeps would keep the runtime's monitor awake,
 // which costs a spinning poller a tenth of its time.
 //
-// How long it sleeps there is learnt: twice as long each time that it was not
+// How long it sleeps there is learnt: a little longer each time that it was not
 // needed, since each look costs a process that has to share its processor a
 // turn, and shortly once it had something to do.
 func (s *shard) serve() {
@@ -33,7 +33,7 @@ func (s *shard) serve() {
 		polls := s.polls.Load()
 		if polls != seen || s.token.Load() {
 			idle = 0
-		} else if idle++; idle == 1 {
+		} else if idle++; idle == 1 && nap >= standbyLong/4 {
 			// Perhaps it is the whole process that has not had a processor.
 			time.Sleep(standbyShort)
 			continue
@@ -50,7 +50,7 @@ func (s *shard) serve() {
 			time.Sleep(nap)
 			continue
 		}
-		nap = min(2*nap, standbyLong)
+		nap = min(nap+nap/8, standbyLong)
 		if polls == seen && s.blocked.Load() {
 			if behind++; behind > parkAfter {
 				s.park()
