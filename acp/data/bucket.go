@@ -34,11 +34,14 @@ func packPair(next acp.GA, hash uint64, key, value []byte) []byte {
 	return append(append(b, make([]byte, valueAt(len(key))-len(b))...), value...)
 }
 
-// bucket is one whose lock is held.
+// bucket is one that somebody uses.
 type bucket struct {
 	t    *table
 	part acp.GA
 	at   acp.GA
+
+	pieces  []piece  // to be written when the lock is given back
+	garbage []acp.GA // to be freed then
 }
 
 // hashOf spreads the hash of a key over all bits.
@@ -49,32 +52,49 @@ func hashOf(key []byte) uint64 {
 }
 
 // bucketOf returns where pairs with a hash are.
-func (t *table) bucketOf(hash uint64) bucket {
+func (t *table) bucketOf(hash uint64) *bucket {
 	n := uint64(len(t.parts))
 	return t.bucketAt(t.parts[hash%n], hash/n%t.buckets)
 }
 
-func (t *table) bucketAt(part acp.GA, i uint64) bucket {
-	return bucket{t, part, part + partHeader + acp.GA(i)*bucketSize}
+func (t *table) bucketAt(part acp.GA, i uint64) *bucket {
+	return &bucket{t: t, part: part, at: part + partHeader + acp.GA(i)*bucketSize}
 }
 
-// locked calls f while nobody else uses the bucket, and leaves it with the word that f returns.
-func (b bucket) locked(ctx context.Context, f func() (next kind, err error)) (err error) {
-	mine, err := b.t.s.lock(ctx, b.at, kindBucket)
+// locked calls f while nobody else uses the bucket, which is of kind next afterwards. What f wants written is, if it has no
+// error.
+func (b *bucket) locked(ctx context.Context, next kind, f func() error) (err error) {
+	s := b.t.s
+	mine, err := s.lock(ctx, b.at, kindBucket)
 	if err != nil {
 		return err
 	}
-	next := kindBucket
-	defer func() { err = errors.Join(err, b.t.s.unlock(b.at, mine, next.free())) }() // whatever f does
-	after, err := f()
-	if err == nil {
-		next = after
+	done := false
+	defer func() { // whatever f does, which is the program's
+		if !done {
+			err = errors.Join(err, s.unlock(b.at, mine, kindBucket.free()))
+		}
+	}()
+	if err = f(); err != nil {
+		return err
+	}
+	done = true
+	err = s.unlock(b.at, mine, next.free(), b.pieces...)
+	for _, at := range b.garbage {
+		if err == nil {
+			err = s.free(context.WithoutCancel(ctx), at)
+		}
 	}
 	return err
 }
 
+func (b *bucket) write(to acp.GA, p []byte) { b.pieces = append(b.pieces, piece{to: to, b: p}) }
+
+// count has the pairs of the part counted.
+func (b *bucket) count(n int) { b.pieces = append(b.pieces, piece{to: b.part, add: uint64(n)}) }
+
 // walk calls f with each pair until it returns true, of which key and value are read if want says so.
-func (b bucket) walk(want func(hash uint64, key int) bool, f func(p pair) (stop bool)) error {
+func (b *bucket) walk(want func(hash uint64, key int) bool, f func(p pair) (stop bool)) error {
 	link := b.at.Add(8)
 	var first [1]uint64
 	if err := b.t.s.getWords(link, first[:]); err != nil {
@@ -99,7 +119,7 @@ func (b bucket) walk(want func(hash uint64, key int) bool, f func(p pair) (stop 
 }
 
 // load reads a pair, at once if its length is known.
-func (b bucket) load(at acp.GA, want func(hash uint64, key int) bool) (p pair, wanted bool, err error) {
+func (b *bucket) load(at acp.GA, want func(hash uint64, key int) bool) (p pair, wanted bool, err error) {
 	t, n := b.t, pairSize
 	if t.key >= 0 && t.value >= 0 {
 		n = valueAt(t.key) + t.value
@@ -129,7 +149,7 @@ func (b bucket) load(at acp.GA, want func(hash uint64, key int) bool) (p pair, w
 }
 
 // find returns the pair of a key.
-func (b bucket) find(key []byte, hash uint64) (found pair, ok bool, err error) {
+func (b *bucket) find(key []byte, hash uint64) (found pair, ok bool, err error) {
 	err = b.walk(func(h uint64, n int) bool { return h == hash && n == len(key) }, func(p pair) bool {
 		if string(p.key) == string(key) {
 			found, ok = p, true
@@ -140,63 +160,48 @@ func (b bucket) find(key []byte, hash uint64) (found pair, ok bool, err error) {
 }
 
 // add makes a pair the first of the bucket.
-func (b bucket) add(ctx context.Context, hash uint64, key, value []byte) error {
+func (b *bucket) add(ctx context.Context, hash uint64, key, value []byte) error {
 	var first [1]uint64
 	if err := b.t.s.getWords(b.at.Add(8), first[:]); err != nil {
 		return err
 	}
-	at, err := b.place(ctx, acp.GA(first[0]), hash, key, value)
-	if err != nil {
-		return err
-	}
-	if err := b.t.s.put(piece{b.at.Add(8), wordBytes(uint64(at))}); err != nil {
-		return err
-	}
-	_, err = b.t.s.add(b.part, 1)
-	return err
+	b.count(1)
+	return b.place(ctx, b.at.Add(8), acp.GA(first[0]), hash, key, value)
 }
 
-// place writes a pair to memory of its own.
-func (b bucket) place(ctx context.Context, next acp.GA, hash uint64, key, value []byte) (acp.GA, error) {
+// place has a pair written to memory of its own, which hangs on a link.
+func (b *bucket) place(ctx context.Context, link, next acp.GA, hash uint64, key, value []byte) error {
 	if len(key) > maxValue || len(value) > maxValue {
-		return acp.Null, fmt.Errorf("%w: a key of %d bytes with a value of %d", acp.ErrLength, len(key), len(value))
+		return fmt.Errorf("%w: a key of %d bytes with a value of %d", acp.ErrLength, len(key), len(value))
 	}
 	mem := packPair(next, hash, key, value)
 	at, err := b.t.s.malloc(ctx, b.at.Rank(), len(mem))
-	if err != nil {
-		return acp.Null, err
+	if err == nil {
+		b.write(at, mem)
+		b.write(link, wordBytes(uint64(at)))
 	}
-	return at, b.t.s.put(piece{at, mem})
+	return err
 }
 
 // change gives a pair another value, in place if it is as long.
-func (b bucket) change(ctx context.Context, p pair, hash uint64, value []byte) error {
+func (b *bucket) change(ctx context.Context, p pair, hash uint64, value []byte) error {
 	if len(value) == len(p.value) {
-		return b.t.s.put(piece{p.at.Add(valueAt(len(p.key))), value})
+		b.write(p.at.Add(valueAt(len(p.key))), value)
+		return nil
 	}
-	at, err := b.place(ctx, p.next, hash, p.key, value)
-	if err != nil {
-		return err
-	}
-	if err := b.t.s.put(piece{p.link, wordBytes(uint64(at))}); err != nil {
-		return err
-	}
-	return b.t.s.free(context.WithoutCancel(ctx), p.at)
+	b.garbage = append(b.garbage, p.at)
+	return b.place(ctx, p.link, p.next, hash, p.key, value)
 }
 
 // remove takes a pair out.
-func (b bucket) remove(ctx context.Context, p pair) error {
-	if err := b.t.s.put(piece{p.link, wordBytes(uint64(p.next))}); err != nil {
-		return err
-	}
-	if _, err := b.t.s.add(b.part, ^uint64(0)); err != nil {
-		return err
-	}
-	return b.t.s.free(context.WithoutCancel(ctx), p.at)
+func (b *bucket) remove(p pair) {
+	b.write(p.link, wordBytes(uint64(p.next)))
+	b.count(-1)
+	b.garbage = append(b.garbage, p.at)
 }
 
 // pairs are all pairs of a bucket.
-func (b bucket) pairs() (list []pair, err error) {
+func (b *bucket) pairs() (list []pair, err error) {
 	err = b.walk(func(uint64, int) bool { return true }, func(p pair) bool {
 		list = append(list, p)
 		return false

@@ -18,17 +18,16 @@ func TestBuddy(t *testing.T) {
 func tryBuddy(t *rapid.T) {
 	mem := make([]byte, rapid.IntRange(heapMin, 1<<16).Draw(t, "heap"))
 	op := func(f func(b buddy) error) error {
-		s := newSheet(own(mem))
-		b, err := openBuddy(s)
+		b, err := openBuddy(newSheet(own(mem)))
 		require.NoError(t, err)
 		if err = f(b); err == nil {
-			err = s.commit()
+			own(mem).write(b.edits)
 		}
 		return err
 	}
 	s := newSheet(own(mem))
 	require.NoError(t, format(s, uint64(len(mem))))
-	require.NoError(t, s.commit())
+	own(mem).write(s.edits)
 	fresh := string(mem[:offStates])
 	live := map[uint64]uint64{} // length by offset
 	free := func(off uint64) error { return op(func(b buddy) error { return b.free(off) }) }
@@ -91,12 +90,12 @@ func TestDamaged(t *testing.T) {
 	mem := make([]byte, 4096)
 	s := newSheet(own(mem))
 	require.NoError(t, format(s, 4096))
-	require.NoError(t, s.commit())
+	own(mem).write(s.edits)
 	b, err := openBuddy(newSheet(own(mem)))
 	require.NoError(t, err)
 	off, err := b.alloc(64)
 	require.NoError(t, err)
-	require.NoError(t, b.commit())
+	own(mem).write(b.edits)
 	for i := range mem[off+64:] {
 		mem[off+64+uint64(i)] = 0xff
 	}

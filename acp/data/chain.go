@@ -64,20 +64,20 @@ func (c *chain) load(at acp.GA) (n node, err error) {
 
 // Which element is beside which is written to elements, if there are any, and otherwise to the header: there the first and the last.
 
-func (c *chain) setNext(h *header, of, next acp.GA) []piece {
+func (c *chain) setNext(h *header, of, next acp.GA) {
 	if of == acp.Null {
 		h.words[chainFirst] = uint64(next)
-		return nil
+	} else {
+		h.pieces = append(h.pieces, piece{to: of.Add(linkNext), b: wordBytes(uint64(next))})
 	}
-	return []piece{{of.Add(linkNext), wordBytes(uint64(next))}}
 }
 
-func (c *chain) setBefore(h *header, of, before acp.GA) []piece {
+func (c *chain) setBefore(h *header, of, before acp.GA) {
 	if of == acp.Null {
 		h.words[chainLast] = uint64(before)
-		return nil
+	} else {
+		h.pieces = append(h.pieces, piece{to: of.Add(linkBefore), b: wordBytes(uint64(before))})
 	}
-	return []piece{{of.Add(linkBefore), wordBytes(uint64(before))}}
 }
 
 // insert puts a value before the element that place chooses, at the end if it is Null, in the memory of a rank.
@@ -101,10 +101,12 @@ func (c *chain) insert(ctx context.Context, rank int, value []byte, place func(h
 			}
 			before = n.before
 		}
-		pieces := append(c.setNext(h, before, at), c.setBefore(h, next, at)...)
+		c.setNext(h, before, at)
+		c.setBefore(h, next, at)
 		mine := wordBytes(kindNode.free(), uint64(c.ga), uint64(next), uint64(before), uint64(len(value)))
 		h.length++
-		return c.s.put(append(pieces, piece{at, append(mine, value...)})...)
+		h.pieces = append(h.pieces, piece{to: at, b: append(mine, value...)})
+		return nil
 	})
 	if err != nil {
 		return acp.Null, errors.Join(err, c.s.free(context.WithoutCancel(ctx), at))
@@ -126,8 +128,10 @@ func (c *chain) remove(ctx context.Context, choose func(h *header) (acp.GA, erro
 		value = n.value
 		h.length--
 		h.garbage = at
-		pieces := append(c.setNext(h, n.before, n.next), c.setBefore(h, n.next, n.before)...)
-		return c.s.put(append(pieces, piece{at, wordBytes(kindDead.free())})...)
+		c.setNext(h, n.before, n.next)
+		c.setBefore(h, n.next, n.before)
+		h.pieces = append(h.pieces, piece{to: at, b: wordBytes(kindDead.free())})
+		return nil
 	})
 	return value, err
 }
@@ -162,7 +166,7 @@ func (c *chain) empty(ctx context.Context, h *header) error {
 	}
 	h.length, h.words = 0, [3]uint64{}
 	for _, n := range list {
-		err = errors.Join(err, c.s.put(piece{n.at, wordBytes(kindDead.free())}), c.s.free(context.WithoutCancel(ctx), n.at))
+		err = errors.Join(err, c.s.put(piece{to: n.at, b: wordBytes(kindDead.free())}), c.s.free(context.WithoutCancel(ctx), n.at))
 	}
 	return err
 }

@@ -33,6 +33,15 @@ func TestDeque(t *testing.T) {
 				require.Equal(t, model[want], x)
 				model = slices.Delete(model, want, want+1)
 			}
+			all := func(t *rapid.T) {
+				have := 0
+				for x, err := range d(t).All(ctx) {
+					require.NoError(t, err)
+					require.Equal(t, model[have], x)
+					have++
+				}
+				require.Equal(t, len(model), have)
+			}
 			t.Repeat(map[string]func(*rapid.T){
 				"push back": func(t *rapid.T) {
 					x := particles.Draw(t, "x")
@@ -76,16 +85,9 @@ func TestDeque(t *testing.T) {
 				"reserve": func(t *rapid.T) {
 					require.NoError(t, d(t).Reserve(ctx, rapid.IntRange(0, 50).Draw(t, "n")))
 				},
-				"": func(t *rapid.T) {
-					have := 0
-					for x, err := range d(t).All(ctx) {
-						require.NoError(t, err)
-						require.Equal(t, model[have], x)
-						have++
-					}
-					require.Equal(t, len(model), have)
-				},
+				"all": all,
 			})
+			all(t)
 			require.NoError(t, d(t).Clear(ctx))
 			n, err := d(t).Len(ctx)
 			require.NoError(t, err)

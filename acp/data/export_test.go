@@ -37,4 +37,4 @@ func (s *Space) Peek(from acp.GA, n int) ([]byte, error) {
 }
 
 // Poke is the other one.
-func (s *Space) Poke(to acp.GA, b []byte) error { return s.put(piece{to, b}) }
+func (s *Space) Poke(to acp.GA, b []byte) error { return s.put(piece{to: to, b: b}) }

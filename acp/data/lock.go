@@ -2,6 +2,7 @@ package data
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -109,13 +110,31 @@ func (s *Space) lock(ctx context.Context, at acp.GA, k kind) (mine uint64, err e
 	}
 }
 
-// unlock gives a lock back, with the word that the structure has from now on.
-func (s *Space) unlock(at acp.GA, mine, next uint64) error {
-	found, err := s.swap(at, mine, next)
-	if err == nil && found != mine {
-		err = fmt.Errorf("%w: somebody has written over the lock at %v", ErrDamaged, at)
+// unlock writes what has changed and gives a lock back, with the word that the structure has from now on. Operations on one
+// region are carried out in order, so pieces there need not be waited for.
+func (s *Space) unlock(at acp.GA, mine, next uint64, pieces ...piece) error {
+	var near, far []piece
+	for _, p := range pieces {
+		if p.to.Rank() == at.Rank() && p.to.Region() == at.Region() {
+			near = append(near, p)
+		} else {
+			far = append(far, p)
+		}
 	}
-	return err
+	if len(far) > 0 {
+		if err := s.put(far...); err != nil {
+			return errors.Join(err, s.unlock(at, mine, next))
+		}
+	}
+	g := s.p.NewGroup()
+	var found uint64
+	if err := s.write(g, near, func() { g.CompareSwap8(&found, at, mine, next) }); err != nil {
+		return err
+	}
+	if found != mine {
+		return fmt.Errorf("%w: somebody has written over the lock at %v", ErrDamaged, at)
+	}
+	return nil
 }
 
 // ask reads a word of a rank, which fails when it is gone.

@@ -25,8 +25,12 @@ import (
 // TestHolderDies: rank 1 takes locks at rank 0 and dies. Rank 0, whose memory it is, and rank 2 hear who has held them and that
 // it is gone; memory and structures that it has not held go on.
 func TestHolderDies(t *testing.T) {
+	t.Parallel()
 	for name, net := range nets {
-		t.Run(name, func(t *testing.T) { holderDies(t, net) })
+		t.Run(name, func(t *testing.T) {
+			t.Parallel() // most of it is waiting
+			holderDies(t, net)
+		})
 	}
 }
 
@@ -131,6 +135,7 @@ func afterwards(s *data.Space, vector, table acp.GA) error {
 
 // TestHeld: a lock that its holder, who is there, does not give back, is waited for until the context ends, or for a while.
 func TestHeld(t *testing.T) {
+	t.Parallel()
 	require.NoError(t, acptest.Run(2, func(p *acp.Process) error {
 		s, err := data.Open(ctx, p, data.Options{Heap: 1 << 13, Patience: 10 * time.Millisecond})
 		if err != nil {

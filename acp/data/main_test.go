@@ -2,6 +2,7 @@ package data_test
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -22,7 +23,7 @@ var ctx context.Context
 
 // TestMain has rapid draw few programs, unless the command line says how many.
 func TestMain(m *testing.M) {
-	if err := flag.Set("rapid.checks", "2"); err != nil {
+	if err := errors.Join(flag.Set("rapid.checks", "2"), flag.Set("rapid.steps", "20")); err != nil {
 		panic(err)
 	}
 	var cancel context.CancelFunc

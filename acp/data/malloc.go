@@ -82,13 +82,13 @@ func (s *Space) inHeap(ctx context.Context, rank int, f func(heap acp.GA, b budd
 	if err != nil {
 		return err
 	}
-	sheet := newSheet(remote{s, heap})
-	b, err := openBuddy(sheet)
+	from := remote{s, heap}
+	b, err := openBuddy(newSheet(from))
 	if err == nil {
 		err = f(heap, b)
 	}
-	if err == nil {
-		err = sheet.commit()
+	if err != nil {
+		return errors.Join(err, s.unlock(heap, mine, kindHeap.free()))
 	}
-	return errors.Join(err, s.unlock(heap, mine, kindHeap.free()))
+	return s.unlock(heap, mine, kindHeap.free(), from.pieces(b.edits)...)
 }

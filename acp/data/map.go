@@ -79,22 +79,22 @@ func mapOf[K comparable, V any](s *Space, at acp.GA) (*Map[K, V], error) {
 }
 
 // change calls f with the pair of a key, if there is one, while nobody else can get at it.
-func (m *Map[K, V]) change(ctx context.Context, k K, f func(b bucket, key []byte, hash uint64, p pair, found bool) error) error {
+func (m *Map[K, V]) change(ctx context.Context, k K, f func(b *bucket, key []byte, hash uint64, p pair, found bool) error) error {
 	key := m.keys.bytes(&k)
 	h := hashOf(key)
 	b := m.bucketOf(h)
-	return b.locked(ctx, func() (kind, error) {
+	return b.locked(ctx, kindBucket, func() error {
 		p, found, err := b.find(key, h)
 		if err == nil {
 			err = f(b, key, h, p, found)
 		}
-		return kindBucket, err
+		return err
 	})
 }
 
 // Find returns the value of a key (acp_find_map).
 func (m *Map[K, V]) Find(ctx context.Context, k K) (v V, found bool, err error) {
-	err = m.change(ctx, k, func(_ bucket, _ []byte, _ uint64, p pair, ok bool) error {
+	err = m.change(ctx, k, func(_ *bucket, _ []byte, _ uint64, p pair, ok bool) error {
 		if found = ok; found {
 			v = m.values.value(p.value)
 		}
@@ -105,7 +105,7 @@ func (m *Map[K, V]) Find(ctx context.Context, k K) (v V, found bool, err error) 
 
 // Insert adds a pair, if the key is not there (acp_insert_map), and reports whether it has.
 func (m *Map[K, V]) Insert(ctx context.Context, k K, v V) (added bool, err error) {
-	err = m.change(ctx, k, func(b bucket, key []byte, h uint64, _ pair, found bool) error {
+	err = m.change(ctx, k, func(b *bucket, key []byte, h uint64, _ pair, found bool) error {
 		if found {
 			return nil
 		}
@@ -127,7 +127,7 @@ func (m *Map[K, V]) Update(ctx context.Context, k K, f func(v V, found bool) V) 
 }
 
 func (m *Map[K, V]) update(ctx context.Context, k K, f func(v V, found bool) V) error {
-	return m.change(ctx, k, func(b bucket, key []byte, h uint64, p pair, found bool) error {
+	return m.change(ctx, k, func(b *bucket, key []byte, h uint64, p pair, found bool) error {
 		var v V
 		if found {
 			v = m.values.value(p.value)
@@ -142,11 +142,11 @@ func (m *Map[K, V]) update(ctx context.Context, k K, f func(v V, found bool) V) 
 
 // Erase takes a pair out (acp_remove_map), and reports whether it was there.
 func (m *Map[K, V]) Erase(ctx context.Context, k K) (found bool, err error) {
-	err = m.change(ctx, k, func(b bucket, _ []byte, _ uint64, p pair, ok bool) error {
-		if found = ok; !found {
-			return nil
+	err = m.change(ctx, k, func(b *bucket, _ []byte, _ uint64, p pair, ok bool) error {
+		if found = ok; found {
+			b.remove(p)
 		}
-		return b.remove(ctx, p)
+		return nil
 	})
 	return found, m.wrong("erase", err)
 }
@@ -180,9 +180,9 @@ func (m *Map[K, V]) all(ctx context.Context, rank int) iter.Seq2[Pair[K, V], err
 			for i := range m.buckets {
 				b := m.bucketAt(part, i)
 				var list []pair
-				err := b.locked(ctx, func() (_ kind, err error) {
+				err := b.locked(ctx, kindBucket, func() (err error) {
 					list, err = b.pairs()
-					return kindBucket, err
+					return err
 				})
 				if err != nil {
 					yield(Pair[K, V]{}, m.wrong("all", err))

@@ -15,11 +15,14 @@ import (
 // bucket has many pairs or few.
 func TestMap(t *testing.T) {
 	worlds(t, 1<<16, func(t *testing.T, w []*data.Space) {
+		texts := rapid.StringMatching("[a-d]{0,2}")
+		arrays := rapid.Custom(func(t *rapid.T) [3]int16 { return [3]int16{rapid.Int16Range(0, 9).Draw(t, "k")} })
 		rapid.Check(t, func(t *rapid.T) {
-			tryMap(t, w, rapid.StringMatching("[a-d]{0,2}"), rapid.StringN(0, 100, -1))
-		})
-		rapid.Check(t, func(t *rapid.T) {
-			tryMap(t, w, rapid.Custom(func(t *rapid.T) [3]int16 { return [3]int16{rapid.Int16Range(0, 9).Draw(t, "k")} }), rapid.Uint64())
+			if rapid.Bool().Draw(t, "text") {
+				tryMap(t, w, texts, rapid.StringN(0, 100, -1))
+			} else {
+				tryMap(t, w, arrays, rapid.Uint64())
+			}
 		})
 	})
 }
@@ -81,7 +84,7 @@ func tryMap[K comparable, V any](t *rapid.T, w []*data.Space, keys *rapid.Genera
 			find(t, k)
 		},
 		"find": func(t *rapid.T) { find(t, keys.Draw(t, "k")) },
-		"": func(t *rapid.T) {
+		"len": func(t *rapid.T) {
 			n, err := m(t).Len(ctx)
 			require.NoError(t, err)
 			require.Equal(t, len(model), n)

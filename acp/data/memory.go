@@ -3,6 +3,7 @@ package data
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"math/bits"
 
 	"github.com/softrnic/softrnic/acp"
@@ -59,33 +60,40 @@ func (s *Space) get(from acp.GA, b []byte) error {
 	return nil
 }
 
-// piece is bytes and where they go.
+// piece is bytes and where they go, or what is added to the word there by an atomic.
 type piece struct {
-	to acp.GA
-	b  []byte
+	to  acp.GA
+	b   []byte
+	add uint64
 }
 
 // put writes memory of any rank: several pieces at the same time.
-func (s *Space) put(pieces ...piece) error {
+func (s *Space) put(pieces ...piece) error { return s.write(s.p.NewGroup(), pieces, func() {}) }
+
+// write is put in a group, and something behind it, whatever comes of it.
+func (s *Space) write(g *acp.Group, pieces []piece, behind func()) error {
 	n := 0
 	for _, p := range pieces {
 		n += len(p.b)
 	}
-	if n == 0 {
-		return nil
-	}
 	r, err := s.stage(n)
 	if err != nil {
-		return err
+		behind()
+		return errors.Join(err, g.Wait(context.Background()))
 	}
 	defer s.unstage(r)
-	g := s.p.NewGroup()
 	off := 0
 	for _, p := range pieces {
-		copy(r.Bytes()[off:], p.b)
-		g.Copy(p.to, r.GA(off), len(p.b))
-		off += len(p.b)
+		if p.add != 0 {
+			g.Add8(nil, p.to, p.add)
+		}
+		if len(p.b) > 0 {
+			copy(r.Bytes()[off:], p.b)
+			g.Copy(p.to, r.GA(off), len(p.b))
+			off += len(p.b)
+		}
 	}
+	behind()
 	return g.Wait(context.Background())
 }
 

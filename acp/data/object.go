@@ -27,7 +27,9 @@ type object struct {
 type header struct {
 	layout, size, length uint64
 	words                [3]uint64
-	garbage              acp.GA // not in memory: a block to be freed when the header is written
+
+	pieces  []piece // not in memory: what is to be written together with the header,
+	garbage acp.GA  // and a block to be freed then
 }
 
 const (
@@ -58,7 +60,7 @@ func (o *object) create(ctx context.Context, rank int) (err error) {
 	}
 	h := header{layout: o.layout, size: uint64(o.size)}
 	w := h.pack()
-	return o.s.put(piece{o.ga, wordBytes(append([]uint64{o.kind.free()}, w[:]...)...)})
+	return o.s.put(piece{to: o.ga, b: wordBytes(append([]uint64{o.kind.free()}, w[:]...)...)})
 }
 
 // check has a look whether the object is there.
@@ -81,36 +83,46 @@ func sizeString(size uint64) string {
 	return fmt.Sprintf("%d bytes each", size)
 }
 
-// locked calls f with the header while nobody else uses the object. What f changes in the header is written
+// locked calls f with the header while nobody else uses the object. What f changes in the header, and its pieces, are written
 // if it has no error.
 func (o *object) locked(ctx context.Context, f func(h *header) error) error {
+	return o.become(ctx, o.kind, f)
+}
+
+// become is locked, and the object is of another kind afterwards.
+func (o *object) become(ctx context.Context, next kind, f func(h *header) error) error {
 	mine, err := o.s.lock(ctx, o.ga, o.kind)
 	if err != nil {
 		return err
 	}
-	garbage, err := o.change(f)
-	if err = errors.Join(err, o.s.unlock(o.ga, mine, o.kind.free())); err == nil && garbage != acp.Null {
-		err = o.s.free(context.WithoutCancel(ctx), garbage)
+	h, err := o.change(f)
+	if err != nil {
+		return errors.Join(err, o.s.unlock(o.ga, mine, o.kind.free()))
+	}
+	err = o.s.unlock(o.ga, mine, next.free(), h.pieces...)
+	if err == nil && h.garbage != acp.Null {
+		err = o.s.free(context.WithoutCancel(ctx), h.garbage)
 	}
 	return err
 }
 
-func (o *object) change(f func(h *header) error) (garbage acp.GA, err error) {
+// change reads the header and calls f with it. The last of its pieces is then the header, if it has changed.
+func (o *object) change(f func(h *header) error) (h header, err error) {
 	var was [headerWords]uint64
-	if err := o.s.getWords(o.ga.Add(8), was[:]); err != nil {
-		return acp.Null, err
+	if err = o.s.getWords(o.ga.Add(8), was[:]); err != nil {
+		return h, err
 	}
-	h := unpack(was)
-	if err := o.fits(&h); err != nil {
-		return acp.Null, err
+	h = unpack(was)
+	if err = o.fits(&h); err != nil {
+		return h, err
 	}
-	if err := f(&h); err != nil {
-		return acp.Null, err
+	if err = f(&h); err != nil {
+		return h, err
 	}
 	if is := h.pack(); is != was {
-		return h.garbage, o.s.put(piece{o.ga.Add(8), wordBytes(is[:]...)})
+		h.pieces = append(h.pieces, piece{to: o.ga.Add(8), b: wordBytes(is[:]...)})
 	}
-	return h.garbage, nil
+	return h, nil
 }
 
 // Len is the number of elements.
@@ -125,15 +137,9 @@ func (o *object) Len(ctx context.Context) (n int, err error) {
 // destroy ends the object: who still uses it hears so, as long as its memory is not used again. contents frees what
 // it has besides.
 func (o *object) destroy(ctx context.Context, contents func(h *header) error) error {
-	mine, err := o.s.lock(ctx, o.ga, o.kind)
-	if err != nil {
-		return err
+	err := o.become(ctx, kindDead, contents)
+	if err == nil {
+		err = o.s.free(context.WithoutCancel(ctx), o.ga)
 	}
-	if _, err := o.change(contents); err != nil {
-		return errors.Join(err, o.s.unlock(o.ga, mine, o.kind.free()))
-	}
-	if err := o.s.unlock(o.ga, mine, kindDead.free()); err != nil {
-		return err
-	}
-	return o.s.free(context.WithoutCancel(ctx), o.ga)
+	return err
 }

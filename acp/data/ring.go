@@ -77,17 +77,15 @@ func (r *ring) read(h *header, i, n int) ([]byte, error) {
 	return b, nil
 }
 
-// write puts elements to the places from i on.
-func (r *ring) write(h *header, i int, b []byte) error {
+// write has elements written to the places from i on.
+func (r *ring) write(h *header, i int, b []byte) {
 	if len(b) == 0 {
-		return nil
+		return
 	}
-	var pieces []piece
 	for _, p := range r.spans(h, i, len(b)/r.size) {
-		pieces = append(pieces, piece{p.at, b[:p.n]})
+		h.pieces = append(h.pieces, piece{to: p.at, b: b[:p.n]})
 		b = b[p.n:]
 	}
-	return r.s.put(pieces...)
 }
 
 // with is locked, with a header that can be.
@@ -178,7 +176,8 @@ func (r *ring) store(ctx context.Context, i int, b []byte) error {
 		if err := inside(h, i, len(b)/r.size); err != nil {
 			return err
 		}
-		return r.write(h, i, b)
+		r.write(h, i, b)
+		return nil
 	})
 }
 
@@ -189,7 +188,8 @@ func (r *ring) pushBack(ctx context.Context, b []byte) error {
 			return err
 		}
 		h.length += uint64(n)
-		return r.write(h, int(h.length)-n, b)
+		r.write(h, int(h.length)-n, b)
+		return nil
 	})
 }
 
@@ -201,7 +201,8 @@ func (r *ring) pushFront(ctx context.Context, b []byte) error {
 		}
 		h.length += uint64(n)
 		h.words[ringHead] = (h.words[ringHead] + h.words[ringCap] - uint64(n)) % h.words[ringCap]
-		return r.write(h, 0, b)
+		r.write(h, 0, b)
+		return nil
 	})
 }
 
@@ -246,7 +247,8 @@ func (r *ring) insert(ctx context.Context, i int, b []byte) error {
 			return err
 		}
 		h.length += uint64(n)
-		return r.write(h, i, append(append(make([]byte, 0, len(b)+len(behind)), b...), behind...))
+		r.write(h, i, append(append(make([]byte, 0, len(b)+len(behind)), b...), behind...))
+		return nil
 	})
 }
 
@@ -260,7 +262,8 @@ func (r *ring) erase(ctx context.Context, i, n int) error {
 			return err
 		}
 		h.length -= uint64(n)
-		return r.write(h, i, behind)
+		r.write(h, i, behind)
+		return nil
 	})
 }
 

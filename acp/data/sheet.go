@@ -1,6 +1,7 @@
 package data
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/softrnic/softrnic/acp"
@@ -9,10 +10,9 @@ import (
 // store is memory of words, by offset in bytes.
 type store interface {
 	read(off uint64, words []uint64) error
-	write(edits map[uint64]uint64) error
 }
 
-// sheet is words of a store that are read once, changed, and written together.
+// sheet is words of a store that are read once and changed, to be written together.
 type sheet struct {
 	from  store
 	words map[uint64]uint64
@@ -51,9 +51,6 @@ func (s *sheet) get(off uint64) (uint64, error) {
 // set changes a word.
 func (s *sheet) set(off, w uint64) { s.words[off], s.edits[off] = w, w }
 
-// commit writes what has changed.
-func (s *sheet) commit() error { return s.from.write(s.edits) }
-
 // remote is a store in memory of any rank.
 type remote struct {
 	s  *Space
@@ -62,14 +59,9 @@ type remote struct {
 
 func (r remote) read(off uint64, w []uint64) error { return r.s.getWords(r.at+acp.GA(off), w) }
 
-// write writes words that are behind one another in one piece.
-func (r remote) write(edits map[uint64]uint64) error {
-	offs := make([]uint64, 0, len(edits))
-	for off := range edits {
-		offs = append(offs, off)
-	}
-	slices.Sort(offs)
-	var pieces []piece
+// pieces are words to be written, those that are behind one another in one piece.
+func (r remote) pieces(edits map[uint64]uint64) (pieces []piece) {
+	offs := slices.Sorted(maps.Keys(edits))
 	for i, off := range offs {
 		if i == 0 || offs[i-1]+8 != off {
 			pieces = append(pieces, piece{to: r.at + acp.GA(off)})
@@ -77,5 +69,5 @@ func (r remote) write(edits map[uint64]uint64) error {
 		last := &pieces[len(pieces)-1]
 		last.b = append(last.b, wordBytes(edits[off])...)
 	}
-	return r.s.put(pieces...)
+	return pieces
 }

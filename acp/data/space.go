@@ -83,13 +83,11 @@ func (s *Space) open(ctx context.Context) (err error) {
 	}
 	mem := make([]byte, s.o.Heap)
 	fresh := newSheet(own(mem))
-	if err = format(fresh, uint64(len(mem))); err == nil {
-		fresh.set(0, kindHeap.free())
-		err = fresh.commit()
-	}
-	if err != nil {
+	if err = format(fresh, uint64(len(mem))); err != nil {
 		return err
 	}
+	fresh.set(0, kindHeap.free())
+	own(mem).write(fresh.edits)
 	if s.heap, err = s.p.Register(mem); err != nil {
 		return err
 	}
@@ -110,11 +108,10 @@ func (o own) read(off uint64, w []uint64) error {
 	return nil
 }
 
-func (o own) write(edits map[uint64]uint64) error {
+func (o own) write(edits map[uint64]uint64) {
 	for off, w := range edits {
 		binary.NativeEndian.PutUint64(o[off:], w)
 	}
-	return nil
 }
 
 // Process is the rank.

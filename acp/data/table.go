@@ -72,12 +72,12 @@ func (t *table) create(ctx context.Context, rank int, o MapOptions) (err error) 
 			return err
 		}
 		t.parts = append(t.parts, part)
-		if err := t.s.put(piece{part, fresh}); err != nil {
+		if err := t.s.put(piece{to: part, b: fresh}); err != nil {
 			return err
 		}
 		w = append(w, uint64(part))
 	}
-	return t.s.put(piece{t.ga, wordBytes(w...)})
+	return t.s.put(piece{to: t.ga, b: wordBytes(w...)})
 }
 
 // open reads the control block.
@@ -129,18 +129,17 @@ func (t *table) drop(ctx context.Context, next kind) error {
 	for _, part := range t.parts {
 		for i := range t.buckets {
 			b := t.bucketAt(part, i)
-			err := b.locked(ctx, func() (kind, error) {
+			err := b.locked(ctx, next, func() error {
 				list, err := b.pairs()
 				if err != nil || len(list) == 0 {
-					return next, err
-				}
-				if err = t.s.put(piece{b.at.Add(8), wordBytes(uint64(acp.Null))}); err == nil {
-					_, err = t.s.add(part, -uint64(len(list)))
+					return err
 				}
 				for _, p := range list {
-					err = errors.Join(err, t.s.free(context.WithoutCancel(ctx), p.at))
+					b.garbage = append(b.garbage, p.at)
 				}
-				return next, err
+				b.write(b.at.Add(8), wordBytes(uint64(acp.Null)))
+				b.count(-len(list))
+				return nil
 			})
 			if err != nil {
 				return err

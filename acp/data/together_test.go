@@ -57,7 +57,7 @@ func TestMallocTogether(t *testing.T) {
 				delete(live, at)
 				return s.Free(ctx, at)
 			}
-			for range 12 {
+			for range 8 {
 				n := r.IntN(1000)
 				at, err := s.Malloc(ctx, r.IntN(len(w)), n)
 				switch {
@@ -100,7 +100,7 @@ func TestMallocTogether(t *testing.T) {
 // TestMapTogether: all insert the same keys, count at them, and erase them at once: one of them inserts and one erases each key, and
 // all are counted.
 func TestMapTogether(t *testing.T) {
-	const keys, rounds = 5, 2
+	const keys, rounds = 4, 2
 	fours(t, 1<<15, func(t *testing.T, w []*data.Space) {
 		made, err := data.NewMap[uint16, int](ctx, w[0], 3, data.MapOptions{Buckets: 2})
 		require.NoError(t, err)
@@ -176,7 +176,7 @@ func TestMapTogether(t *testing.T) {
 
 // TestEndsTogether: all push to a vector, a deque and a list at once, and pop. Each value comes out once.
 func TestEndsTogether(t *testing.T) {
-	const each = 4
+	const each = 3
 	fours(t, 1<<14, func(t *testing.T, w []*data.Space) {
 		v, err := data.NewVector[int](ctx, w[0], 1, 0)
 		require.NoError(t, err)

@@ -35,6 +35,15 @@ func TestVector(t *testing.T) {
 				require.NoError(t, err)
 			}
 			v := func(t *rapid.T) *data.Vector[particle] { return as[who.Draw(t, "rank")] }
+			all := func(t *rapid.T) {
+				have := 0
+				for x, err := range v(t).All(ctx) {
+					require.NoError(t, err)
+					require.Equal(t, model[have], x)
+					have++
+				}
+				require.Equal(t, len(model), have)
+			}
 			t.Repeat(map[string]func(*rapid.T){
 				"push": func(t *rapid.T) {
 					x := particles.Draw(t, "x")
@@ -89,16 +98,9 @@ func TestVector(t *testing.T) {
 					model = model[:0]
 					require.NoError(t, v(t).Clear(ctx))
 				},
-				"": func(t *rapid.T) {
-					have := 0
-					for x, err := range v(t).All(ctx) {
-						require.NoError(t, err)
-						require.Equal(t, model[have], x)
-						have++
-					}
-					require.Equal(t, len(model), have)
-				},
+				"all": all,
 			})
+			all(t)
 			n, err := v(t).Len(ctx)
 			require.NoError(t, err)
 			require.Equal(t, len(model), n)
