@@ -167,7 +167,7 @@ func (b buddy) live(off uint64) (order int, at uint64, err error) {
 		err = ErrNotAllocated
 	}
 	order = int(state &^ stateLive)
-	if err == nil && (order >= orders || at+1<<order > b.blocks) {
+	if err == nil && (order >= orders || 1<<order > b.blocks-at) {
 		err = fmt.Errorf("%w: a block of order %d at %d", ErrDamaged, order, at)
 	}
 	return order, at, err
@@ -211,8 +211,8 @@ func (b buddy) link(at uint64, order int) error {
 
 // unlink takes a block out of its list.
 func (b buddy) unlink(at uint64, order int) error {
-	if at >= b.blocks {
-		return fmt.Errorf("%w: free block %d of %d", ErrDamaged, at, b.blocks)
+	if at >= b.blocks || 1<<order > b.blocks-at {
+		return fmt.Errorf("%w: free block %d of order %d, of %d", ErrDamaged, at, order, b.blocks)
 	}
 	state, err := b.state(at)
 	if err != nil {
