@@ -159,6 +159,8 @@ func typeName(pkg string, typ ast.Expr) (n goName, ok bool) {
 		return typeName(pkg, t.X)
 	case *ast.IndexExpr:
 		return typeName(pkg, t.X)
+	case *ast.IndexListExpr:
+		return typeName(pkg, t.X)
 	case *ast.SelectorExpr:
 		if x, isName := t.X.(*ast.Ident); isName {
 			return goName{pkg: x.Name, name: t.Sel.Name}, true
