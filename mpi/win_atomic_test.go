@@ -1,16 +1,12 @@
 package mpi_test
 
 import (
-	"fmt"
-	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/softrnic/softrnic/mpi"
 	"github.com/softrnic/softrnic/mpi/datatype"
-	"github.com/softrnic/softrnic/rnic"
-	"github.com/softrnic/softrnic/verbs"
 )
 
 // All ranks count at one place, each in every way there is, and nothing gets lost:
@@ -94,28 +90,9 @@ func TestWinLoss(t *testing.T) {
 	t.Logf("seed %d", seed)
 	for name, o := range map[string]mpi.Options{"direct": {}, "messages": {OneSided: mpi.Messages}} {
 		t.Run(name, func(t *testing.T) {
-			var mu sync.Mutex
-			var devs []*rnic.Device
-			lossy := func() (verbs.Device, error) {
-				d, err := rnic.Open(rnic.Options{Impair: fmt.Sprintf("loss 1%% seed %d", seed)})
-				mu.Lock()
-				defer mu.Unlock()
-				devs = append(devs, d)
-				return d, err
-			}
-			lost := uint64(0)
-			jobOn(t, lossy, n, o, func(w *mpi.World) error {
-				if err := countTogether(t, w, 100); err != nil {
-					return err
-				}
-				mu.Lock()
-				defer mu.Unlock()
-				for _, d := range devs {
-					lost += d.Inspect().Faults.Counters.Lost
-				}
-				return nil
-			})
-			require.Positive(t, lost)
+			open, lost := lossy(seed)
+			jobOn(t, open, n, o, func(w *mpi.World) error { return countTogether(t, w, 100) })
+			require.Positive(t, lost())
 		})
 	}
 }
