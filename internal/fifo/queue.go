@@ -10,7 +10,7 @@ type Queue[T any] struct {
 
 const (
 	leastRing = 4
-	keptRing  = 1024 // is the longest ring that is kept while it is empty
+	keptRing  = 1024 // the longest that is kept while it is empty
 )
 
 // Len is how many are in the queue.
