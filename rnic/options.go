@@ -88,4 +88,4 @@ type Options struct {
 
 // DefaultSpin is how long a waiter spins before it blocks, unless Options say
 // otherwise.
-const DefaultSpin = 20 * time.Microsecond
+const DefaultSpin = 50 * time.Microsecond

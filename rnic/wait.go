@@ -32,13 +32,15 @@ func (d *Device) poll(s *shard, c caller) int {
 
 // yieldAfter is how many looks in a row, of a quarter of a microsecond each,
 // find nothing before a poller lets others run.
-const yieldAfter = 128
+const yieldAfter = 64
 
 // yield lets other goroutines and, when there are more threads than
 // processors, other threads run.
 func (s *shard) yield(idle int) {
 	if idle%16 == 0 {
 		runtime.Gosched()
+	}
+	if idle%4 == 0 {
 		osYield()
 	}
 }
@@ -126,13 +128,18 @@ func (w *waiter) done() bool {
 		c.failed.Load() || c.dev.over.Load() || w.ctx.Err() != nil
 }
 
+// aloneFor is how long a leader that looks keeps its processor: as long as a peer that
+// has one of its own takes to answer. Then other processes, of which one may be
+// the peer, go first.
+const aloneFor = 4 * time.Microsecond
+
 // lead serves the socket until the waiter is done or someone wants the token,
 // and reports the latter.
 func (w *waiter) lead(s *shard) (displaced bool) {
 	c := caller{cq: w.cq}
 	budget := s.spin.budget()
 	spun := budget > 0
-	till := int64(s.dev.now()) + budget
+	began := int64(s.dev.now())
 	for looks := 0; ; looks++ {
 		n := 0
 		if spun || looks > 0 { // who does not spin has just polled
@@ -149,14 +156,16 @@ func (w *waiter) lead(s *shard) (displaced bool) {
 		if s.seizing.Load() > 0 {
 			return true
 		}
-		if n > 0 || budget > 0 && int64(s.dev.now()) < till {
-			if s.followers.Load() > 0 { // those whose completions have come go first
+		passed := int64(0)
+		if n == 0 && budget > 0 {
+			passed = int64(s.dev.now()) - began
+		}
+		if n > 0 || passed < budget {
+			if s.followers.Load() > 0 || looks%64 == 63 { // those whose completions have come go first
 				runtime.Gosched()
-				if n == 0 {
-					osYield()
-				}
-			} else if looks%64 == 63 {
-				runtime.Gosched()
+			}
+			if n == 0 && (s.followers.Load() > 0 || passed > int64(aloneFor)) {
+				osYield()
 			}
 			continue
 		}
