@@ -7,11 +7,13 @@ import (
 	"github.com/softrnic/softrnic/acp/protocol"
 )
 
-// Group is operations on global addresses that somebody waits for together. They begin at once. Those that write to one region
-// of one rank, atomics included, are carried out in the order of the calls, others in no order. What fails is told to who waits for the group: not by Complete, which tells the failures of all handles up to one, whoever
-// asked for them. So layers above, and goroutines that do not know of each other, do not hear each other's failures.
+// Group is operations on global addresses that somebody waits for together. They begin at once. Those that write to one
+// region of one rank, atomics included, are carried out in the order of the calls, unless an atomic waits for others of this
+// rank at its word.
 //
-// A group is made by Process.NewGroup and used by one goroutine at a time.
+// What fails is told to who waits for the group: not by Complete, which tells the failures of all handles up to one, whoever
+// asked for them. So layers above, and goroutines that do not know of each other, do not hear each other's failures. A group is used by
+// one goroutine at a time.
 type Group struct {
 	p     *Process
 	under int // operations

@@ -181,9 +181,12 @@ func TestBadMemory(t *testing.T) {
 		e, err := l.PushBack(ctx, "round and round")
 		require.NoError(t, err)
 		require.NoError(t, s.Poke(e.Add(16), word(uint64(e)))) // the next is itself
+		circle := 0
 		for _, err := range l.All(ctx) {
+			circle++
 			require.ErrorIs(t, err, data.ErrDamaged)
 		}
+		require.Equal(t, 1, circle)
 		require.NoError(t, s.Poke(e.Add(32), word(1<<60))) // bytes of the value
 		_, err = l.PopBack(ctx)
 		require.ErrorIs(t, err, data.ErrDamaged)
@@ -193,7 +196,14 @@ func TestBadMemory(t *testing.T) {
 		pair, err := s.Malloc(ctx, 1, 48)
 		require.NoError(t, err)
 		require.NoError(t, s.Free(ctx, pair))
-		require.NoError(t, m.Set(ctx, 1, 2)) // it is there
+		require.NoError(t, m.Set(ctx, 1, 2))                 // it is there
+		require.NoError(t, s.Poke(pair, word(uint64(pair)))) // it follows itself
+		x, found, err := m.Find(ctx, 1)
+		require.NoError(t, err)
+		require.True(t, found)
+		require.EqualValues(t, 2, x)
+		_, _, err = m.Find(ctx, 2)
+		require.ErrorIs(t, err, data.ErrDamaged)
 		require.NoError(t, s.Poke(pair.Add(16), word(9)))
 		_, _, err = m.Find(ctx, 1)
 		require.ErrorIs(t, err, data.ErrDamaged)

@@ -21,10 +21,7 @@ type pair struct {
 	key, value []byte
 }
 
-const (
-	pairSize    = 32      // bytes before the key
-	maxInBucket = 1 << 20 // pairs
-)
+const pairSize = 32 // bytes before the key
 
 func valueAt(key int) int { return pairSize + (key+7)&^7 }
 
@@ -100,10 +97,13 @@ func (b *bucket) walk(want func(hash uint64, key int) bool, f func(p pair) (stop
 	if err := b.t.s.getWords(link, first[:]); err != nil {
 		return err
 	}
-	at := acp.GA(first[0])
-	for n := 0; at != acp.Null; n++ {
-		if n == maxInBucket {
-			return fmt.Errorf("%w: a bucket of more than %d pairs", ErrDamaged, n)
+	at, mark := acp.GA(first[0]), acp.Null
+	for n := 1; at != acp.Null; n++ {
+		if at == mark {
+			return fmt.Errorf("%w: the pair at %v comes once more in its bucket", ErrDamaged, at)
+		}
+		if n&(n-1) == 0 { // in a circle some mark is met again
+			mark = at
 		}
 		p, wanted, err := b.load(at, want)
 		if err != nil {

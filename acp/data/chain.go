@@ -136,19 +136,22 @@ func (c *chain) remove(ctx context.Context, choose func(h *header) (acp.GA, erro
 	return value, err
 }
 
-// walk reads all elements.
+// walk reads all elements. Each has to know which one is before it, so the way does not come back to where it was.
 func (c *chain) walk(h *header) (list []node, err error) {
-	at := acp.GA(h.words[chainFirst])
-	for range h.length {
+	before := acp.Null
+	for at := acp.GA(h.words[chainFirst]); at != acp.Null; {
 		n, err := c.load(at)
+		if err == nil && n.before != before {
+			err = fmt.Errorf("%w: the element at %v is behind %v, and takes itself to be behind %v", ErrDamaged, at, before, n.before)
+		}
 		if err != nil {
 			return nil, err
 		}
 		list = append(list, n)
-		at = n.next
+		before, at = at, n.next
 	}
-	if at != acp.Null {
-		return nil, fmt.Errorf("%w: a list of %d elements that goes on", ErrDamaged, h.length)
+	if uint64(len(list)) != h.length || before != acp.GA(h.words[chainLast]) {
+		return nil, fmt.Errorf("%w: a list of %d elements that ends with element %d", ErrDamaged, h.length, len(list))
 	}
 	return list, nil
 }
