@@ -258,6 +258,19 @@ func TestRowJSON(t *testing.T) {
 	require.Equal(t, full, back)
 }
 
+// A ratio to nothing is none.
+func TestEmitAgainstNothing(t *testing.T) {
+	e := sample("x")
+	e.Run = func(_ context.Context, r *Run) (Verdict, error) {
+		r.EmitAgainst(Point{X: 8, XUnit: "B", YUnit: "%"}, Sample{Series: "tcp", Figures: []float64{0}}, Sample{Series: "sdp", Figures: []float64{3}})
+		return Verdict{Holds: true, Why: "so"}, nil
+	}
+	res, err := Execute(t.Context(), e, Options{})
+	require.NoError(t, err)
+	require.Len(t, res.Rows, 2)
+	require.Nil(t, res.Rows[1].Against)
+}
+
 func TestEmitAgainst(t *testing.T) {
 	e := sample("x")
 	e.Run = func(_ context.Context, r *Run) (Verdict, error) {

@@ -1,6 +1,10 @@
 package bench
 
-import "github.com/softrnic/softrnic/internal/bench/measure"
+import (
+	"math"
+
+	"github.com/softrnic/softrnic/internal/bench/measure"
+)
 
 // A Point is a place on an experiment's axes and what is measured there.
 type Point struct {
@@ -18,13 +22,18 @@ type Sample struct {
 
 // EmitAgainst emits a row for baseline and for each subject: the median of the
 // rounds, and for the subjects the median of the pairwise ratios to the
-// baseline. It returns these ratios.
+// baseline. It returns these ratios. One to a baseline that was 0 says nothing, and
+// is not emitted: TCP may use none of its buffers.
 func (r *Run) EmitAgainst(at Point, baseline Sample, subjects ...Sample) []float64 {
 	r.emitSample(at, baseline, nil)
 	ratios := make([]float64, len(subjects))
 	for i, s := range subjects {
 		ratios[i] = measure.MedianRatio(s.Figures, baseline.Figures)
-		r.emitSample(at, s, &Against{Baseline: baseline.Series, Ratio: ratios[i]})
+		var against *Against
+		if !math.IsInf(ratios[i], 0) && !math.IsNaN(ratios[i]) {
+			against = &Against{Baseline: baseline.Series, Ratio: ratios[i]}
+		}
+		r.emitSample(at, s, against)
 	}
 	return ratios
 }

@@ -35,7 +35,7 @@ func TestSDPExperiments(t *testing.T) {
 		},
 		{
 			name: "sdp-utilization",
-			set:  bench.Settings{"sizes": "512,8KiB", "rounds": "1", "time": "10ms"},
+			set:  bench.Settings{"sizes": "512,8KiB", "rounds": "3", "time": "20ms"},
 			units: map[string][]string{
 				"% of 64 KiB":  {"tcp", "sdp-nic", "sdp-rdma", "sdp-credit"},
 				"% of 256 KiB": {"tcp", "sdp-nic", "sdp-rdma", "sdp-credit"},

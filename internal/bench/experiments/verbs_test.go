@@ -128,7 +128,9 @@ func (c smallRun) check(t *testing.T) {
 		at := place{r.Series, r.X, r.YUnit}
 		require.False(t, rows[at], "%+v comes twice", at)
 		rows[at] = true
-		require.Positive(t, r.Y, "%+v", at)
+		if r.Series != "tcp" || r.YUnit[0] != '%' { // whose reader may keep its buffers empty
+			require.Positive(t, r.Y, "%+v", at)
+		}
 	}
 	for _, r := range res.Rows {
 		if r.Against != nil {
