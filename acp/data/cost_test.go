@@ -6,14 +6,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/softrnic/softrnic/acp"
-	"github.com/softrnic/softrnic/acp/acptest"
 	"github.com/softrnic/softrnic/acp/data"
 )
 
 // TestCosts: how many copies and atomics each operation is, on memory of another rank, that nobody else uses. docs/acp.md has
 // the same figures.
 func TestCosts(t *testing.T) {
-	world(t, 2, acptest.Options{}, 1<<14, func(w []*data.Space) {
+	world(t, 2, patient(acp.RC), 1<<14, func(w []*data.Space) {
 		s := w[0]
 		v, err := data.NewVector[int64](ctx, s, 1, 8)
 		require.NoError(t, err)
