@@ -42,6 +42,11 @@ func TestSDPExperiments(t *testing.T) {
 			},
 		},
 		{
+			name:  "sdp-http",
+			set:   bench.Settings{"connections": "4", "rounds": "2", "time": "10ms"},
+			units: map[string][]string{requestsPerSecond: {"tcp", "sdp-nic", "sdp-rdma", "sdp-credit"}},
+		},
+		{
 			name: "sdp-zerocopy",
 			set:  bench.Settings{"sizes": "64KiB,1MiB", "rounds": "2", "time": "5ms"},
 			units: map[string][]string{

@@ -60,22 +60,28 @@ func (e *end) connectTCP(ctx context.Context, c Config) (hangUp func(), err erro
 	return func() { conn.Close() }, nil
 }
 
-func (e *end) connectSDP(ctx context.Context, c Config) (hangUp func(), err error) {
+// openStack opens an adapter and SDP on it.
+func openStack(c Config) (dev *rnic.Device, stack *sdp.Stack, hangUp func(), err error) {
 	o := sdp.Options{Buffers: c.Buffers, BufferBytes: c.BufferBytes, ZeroCopy: c.ZeroCopy}
 	if err := o.Design.UnmarshalText([]byte(c.Over.design())); err != nil {
-		return nil, err
+		return nil, nil, nil, err
 	}
-	dev, err := rnic.Open(rnic.Options{AnyPort: true, Spin: c.Spin})
-	if err != nil {
-		return nil, err
+	if dev, err = rnic.Open(rnic.Options{AnyPort: true, Spin: c.Spin}); err != nil {
+		return nil, nil, nil, err
 	}
-	stack, err := sdp.New(dev, nil, o)
-	if err != nil {
-		return nil, errors.Join(err, dev.Close())
+	if stack, err = sdp.New(dev, nil, o); err != nil {
+		return nil, nil, nil, errors.Join(err, dev.Close())
 	}
-	hangUp = func() {
+	return dev, stack, func() {
 		stack.Close()
 		dev.Close()
+	}, nil
+}
+
+func (e *end) connectSDP(ctx context.Context, c Config) (hangUp func(), err error) {
+	dev, stack, hangUp, err := openStack(c)
+	if err != nil {
+		return nil, err
 	}
 	conn, err := e.callSDP(ctx, dev, stack)
 	if err != nil {

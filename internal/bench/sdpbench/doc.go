@@ -33,6 +33,11 @@
 // other. Computation is an amount of work, not of time: what the adapter,
 // software as it is, takes of the processor makes it last longer.
 //
+// # HTTP
+//
+// An [HTTP] is another two processes: a server and the clients of package
+// net/http, over many connections.
+//
 // # Answers
 //
 // Every byte is of a [payload.Pattern], and each message of a ping-pong or

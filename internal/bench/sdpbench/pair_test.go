@@ -52,6 +52,24 @@ func TestPair(t *testing.T) {
 	}
 }
 
+// Requests are answered over every carrier; the clients look at the responses.
+func TestHTTP(t *testing.T) {
+	for _, over := range carriers {
+		h, err := OpenHTTP(t.Context(), HTTPConfig{Over: over, Connections: 8, Bytes: 1000})
+		require.NoError(t, err)
+		defer h.Close()
+		for range 2 {
+			n, err := h.Requests(t.Context(), 10*time.Millisecond)
+			require.NoError(t, err)
+			require.Positive(t, n)
+			t.Logf("%s: %.0f requests a second", over, n)
+		}
+		h.Close()
+	}
+	_, err := OpenHTTP(t.Context(), HTTPConfig{Over: TCP})
+	require.ErrorContains(t, err, "0 connections")
+}
+
 // With the default buffers, large messages go without a copy.
 func TestZeroCopy(t *testing.T) {
 	for _, over := range Designs() {
