@@ -255,7 +255,7 @@ func (q *QP) PostSend(wrs []verbs.SendWR) (int, error) {
 		err = bad
 	}
 	s.drain(q, now)
-	if s.cork(q) {
+	if s.cork(q) || s.gather() {
 		s.mu.Unlock()
 		return n, err
 	}

@@ -230,6 +230,22 @@ func (s *shard) cork(q *QP) bool {
 	return true
 }
 
+// crowded is the number of waiters from which on posts wait for those of others.
+const crowded = 4
+
+// gather reports whether the batch may wait for the waiter who serves the socket:
+// he is not asleep, looks again when all that can run have run, and sends what they
+// have posted together. That is for many queue pairs with a goroutine each, of
+// which the last look has woken some.
+func (s *shard) gather() bool {
+	if s.followers.Load() < crowded || s.tx.Len() == 0 || s.tx.Bytes() >= corkBytes || s.tx.Len() >= corkPackets || s.dev.options.NoService {
+		return false
+	}
+	s.corked.Store(true)
+	// A leader who goes to sleep, or leaves, either is seen to, or sees that the batch waits.
+	return s.leader.Load() != nil && !s.blocked.Load()
+}
+
 // uncork sends what waits for company.
 func (s *shard) uncork() {
 	if s.corked.Load() {

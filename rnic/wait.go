@@ -105,6 +105,7 @@ func (w *waiter) wait() error {
 			s.leader.Store(w.cq)
 			displaced = w.lead(s) && !w.cq.dev.options.NoService
 			s.leader.Store(nil)
+			s.uncork() // what was left to us, see gather
 			s.release()
 			continue
 		}
@@ -273,6 +274,7 @@ func (s *shard) sleep(ready func() bool) (wanted bool) {
 	till := s.nextTimer.Load()
 	s.sleepTill.Store(till)
 	s.blocked.Store(true)
+	s.uncork() // what was posted since
 	// Who schedules an earlier timer, or becomes ready, either sees that we
 	// are blocked and wakes us, or did so before this second look.
 	if next := s.nextTimer.Load(); next != till {
