@@ -1,6 +1,7 @@
 package qp
 
 import (
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -30,6 +31,22 @@ func TestDuplicateWritesAndSends(t *testing.T) {
 	require.Empty(t, p.b.done())
 	require.EqualValues(t, len(pkts), p.b.Counters().DuplicateRequest)
 	require.Equal(t, 1, p.b.rq.len(), "no receive was taken")
+}
+
+// A read that comes again may be of memory that its owner writes to meanwhile, since the
+// requester has its answer: the race detector has nothing to say about it.
+func TestDuplicateReadIsNoRace(t *testing.T) {
+	p := connect(t)
+	p.a.post(p.now, p.read(1, 0, 0, 600))
+	req := p.take(p.a)
+	p.give(p.b, req...)
+	p.give(p.a, p.take(p.b)...)
+	require.Len(t, p.a.done(), 1)
+	var owner sync.WaitGroup
+	owner.Go(func() { p.b.buf[0] = 1 })
+	p.give(p.b, req...)
+	require.NotEmpty(t, p.take(p.b))
+	owner.Wait()
 }
 
 // 2.3: a read that comes again is read again, from memory as it is now.

@@ -16,6 +16,7 @@ type dgReply struct {
 	value    uint64        // atomic: what it found; read: where the next piece is
 	rkey     uint32
 	n        uint32 // read: bytes to come
+	again    bool   // read: it has been answered before
 }
 
 // maxReplies is how many answers to one peer wait at most. Requests beyond that are
@@ -74,7 +75,7 @@ func (p *Peer) handleRequest(k *wire.Packet) wire.Drop {
 		p.reply(dgReply{op: wire.UDXAtomicAck, psn: psn, value: p.found[psn%reliability.ReplayWindow]})
 		return wire.DropDuplicate
 	case op == wire.OpReadRequest:
-		return p.serveRead(k)
+		return p.serveRead(k, again)
 	case op == wire.OpWrite:
 		return p.serveWrite(k)
 	}
@@ -106,7 +107,7 @@ func (p *Peer) serveWrite(k *wire.Packet) wire.Drop {
 }
 
 // serveRead answers a read. Doing it twice does no harm.
-func (p *Peer) serveRead(k *wire.Packet) wire.Drop {
+func (p *Peer) serveRead(k *wire.Packet, again bool) wire.Drop {
 	c, h := p.core, k.RETH()
 	if p.access&verbs.AccessRemoteRead == 0 {
 		return p.nak(k.BTH.PSN, wire.NakInvalidRequest)
@@ -119,10 +120,10 @@ func (p *Peer) serveRead(k *wire.Packet) wire.Drop {
 			return p.nak(k.BTH.PSN, wire.NakRemoteAccess)
 		}
 	}
-	if p.replay.Classify(k.BTH.PSN) == reliability.Fresh {
+	if !again {
 		p.replay.Done(k.BTH.PSN)
 	}
-	p.reply(dgReply{op: wire.UDXReadResponse, psn: k.BTH.PSN, value: h.VA, rkey: h.RKey, n: h.Length})
+	p.reply(dgReply{op: wire.UDXReadResponse, psn: k.BTH.PSN, value: h.VA, rkey: h.RKey, n: h.Length, again: again})
 	return wire.DropNone
 }
 
@@ -222,7 +223,11 @@ func (p *Peer) answer(now Time, out Out, a *dgReply) bool {
 		p.head(b, a.op, pad, a.psn)
 		wire.RETH{VA: a.value, Length: n}.Put(b[wire.BTHLen+wire.DETHLen:])
 		body := b[info.HeaderLen : info.HeaderLen+int(n)+pad]
-		copy(body, src)
+		if a.again {
+			copyAgain(body, src)
+		} else {
+			copy(body, src)
+		}
 		clear(body[n:])
 		c.counters.SentBytes += uint64(n)
 		c.recorder.packet(now, true, a.op, a.psn, 0)

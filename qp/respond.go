@@ -131,7 +131,11 @@ func (c *Core) sendResponse(now Time, out Out, r *reliability.Resource) bool {
 		}
 		b[1] |= uint8(pad) << 4
 		body := b[info.HeaderLen : info.HeaderLen+int(n)+pad]
-		copy(body, src)
+		if r.Replay() {
+			copyAgain(body, src)
+		} else {
+			copy(body, src)
+		}
 		clear(body[n:])
 		c.counters.SentBytes += uint64(n)
 		c.acks.Covered(r.Next)

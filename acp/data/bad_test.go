@@ -14,7 +14,7 @@ import (
 
 // TestBadMalloc: what cannot be allocated or freed is an error that says why, and changes nothing.
 func TestBadMalloc(t *testing.T) {
-	world(t, 2, patient(acp.RC), 1<<13, func(w []*data.Space) {
+	world(t, 2, over(acp.RC), 1<<13, func(w []*data.Space) {
 		s := w[0]
 		for _, c := range []struct {
 			rank, n int
@@ -41,7 +41,7 @@ func TestBadMalloc(t *testing.T) {
 
 // TestBadAddresses: what is no structure, or another one, is not changed by who takes it for one.
 func TestBadAddresses(t *testing.T) {
-	world(t, 2, patient(acp.RC), 1<<14, func(w []*data.Space) {
+	world(t, 2, over(acp.RC), 1<<14, func(w []*data.Space) {
 		s := w[0]
 		v, err := data.NewVector[int32](ctx, s, 1, 4)
 		require.NoError(t, err)
@@ -114,7 +114,7 @@ func TestBadTypes(t *testing.T) {
 		A uint8
 		B uint32
 	}
-	world(t, 1, patient(acp.RC), 1<<13, func(w []*data.Space) {
+	world(t, 1, over(acp.RC), 1<<13, func(w []*data.Space) {
 		s := w[0]
 		try := func(want string, err error) {
 			t.Helper()
@@ -166,7 +166,7 @@ func TestBadTypes(t *testing.T) {
 
 // TestBadMemory: structures that somebody has written over are noticed, in time that is bounded.
 func TestBadMemory(t *testing.T) {
-	world(t, 2, patient(acp.RC), 1<<14, func(w []*data.Space) {
+	world(t, 2, over(acp.RC), 1<<14, func(w []*data.Space) {
 		s := w[0]
 		word := func(w uint64) []byte { return binary.NativeEndian.AppendUint64(nil, w) }
 		v, err := data.NewVector[int32](ctx, s, 1, 4)

@@ -12,7 +12,7 @@ import (
 // TestCosts: how many copies and atomics each operation is, on memory of another rank, that nobody else uses. docs/acp.md has
 // the same figures.
 func TestCosts(t *testing.T) {
-	world(t, 2, patient(acp.RC), 1<<14, func(w []*data.Space) {
+	world(t, 2, over(acp.RC), 1<<14, func(w []*data.Space) {
 		s := w[0]
 		v, err := data.NewVector[int64](ctx, s, 1, 8)
 		require.NoError(t, err)

@@ -176,7 +176,7 @@ func TestHeld(t *testing.T) {
 
 // TestPanic: a function that panics while it changes a map leaves the map as it was, for all.
 func TestPanic(t *testing.T) {
-	world(t, 2, patient(acp.RC), 1<<13, func(w []*data.Space) {
+	world(t, 2, over(acp.RC), 1<<13, func(w []*data.Space) {
 		m, err := data.NewMap[string, int](ctx, w[0], 1, data.MapOptions{})
 		require.NoError(t, err)
 		require.NoError(t, m.Set(ctx, "k", 7))

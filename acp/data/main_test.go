@@ -16,8 +16,6 @@ import (
 	"github.com/softrnic/softrnic/acp"
 	"github.com/softrnic/softrnic/acp/acptest"
 	"github.com/softrnic/softrnic/acp/data"
-	"github.com/softrnic/softrnic/acp/fabric/rc"
-	"github.com/softrnic/softrnic/verbs"
 )
 
 // ctx ends long after everything should be over.
@@ -39,11 +37,9 @@ func TestMain(m *testing.M) {
 // nets are what carries operations.
 var nets = map[string]acp.Net{"rc": acp.RC, "ud": acp.UD}
 
-// patient are options of ranks that repeat nothing: on a busy machine a read whose answer is late is asked for again, and
-// carried out again. What that brings is dropped, but its memory may have another owner by then, and the race detector, which
-// sees all ranks as one program, tells of it.
-func patient(net acp.Net) acptest.Options {
-	return acptest.Options{ACP: acp.Options{Net: net, RC: rc.Options{Connect: verbs.ConnectOptions{Timeout: verbs.Zero}}}}
+// over are options of ranks.
+func over(net acp.Net) acptest.Options {
+	return acptest.Options{ACP: acp.Options{Net: net}}
 }
 
 // world is the spaces of all ranks of a job, for one goroutine that acts as each of them.
@@ -79,7 +75,7 @@ func worlds(t *testing.T, heap int, f func(t *testing.T, w []*data.Space)) {
 	for name, net := range nets {
 		for _, n := range []int{1, 2, 4} {
 			t.Run(fmt.Sprintf("%s %d", name, n), func(t *testing.T) {
-				world(t, n, patient(net), heap, func(w []*data.Space) { f(t, w) })
+				world(t, n, over(net), heap, func(w []*data.Space) { f(t, w) })
 			})
 		}
 	}

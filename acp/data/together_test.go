@@ -31,7 +31,7 @@ func together(t *testing.T, w []*data.Space, f func(s *data.Space, who int) erro
 func fours(t *testing.T, heap int, f func(t *testing.T, w []*data.Space)) {
 	for name, net := range nets {
 		t.Run(name, func(t *testing.T) {
-			world(t, 4, patient(net), heap, func(w []*data.Space) { f(t, w) })
+			world(t, 4, over(net), heap, func(w []*data.Space) { f(t, w) })
 		})
 	}
 }
