@@ -63,22 +63,61 @@ func TestBreaches(t *testing.T) {
 	}
 }
 
-// Answers for a peer that takes none are bounded: one that asks on is cut off.
+// Answers for a peer that takes none are bounded: one that asks on is cut off, whatever it asks.
 func TestFloodOfRequests(t *testing.T) {
-	e, p, r := target(t)
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.inside = true // nothing leaves
-	var b [headSize]byte
-	ask := request{tag: tagRead, n: 256, addr: r.mr.Addr(), rkey: r.mr.RKey()}
-	n := ask.put(&b)
-	asked := 0
-	for ; p.err == nil && asked < 10_000; asked++ {
-		e.from = p
-		e.message(b[:n])
+	for what, ask := range map[string]request{
+		"reads":  {tag: tagRead, n: 256},
+		"tokens": {tag: tagToken, a: 5},
+	} {
+		t.Run(what, func(t *testing.T) {
+			e, p, r := target(t)
+			e.mu.Lock()
+			defer e.mu.Unlock()
+			e.inside = true // nothing leaves
+			ask.addr, ask.rkey = r.mr.Addr(), r.mr.RKey()
+			var b [headSize]byte
+			n := ask.put(&b)
+			asked := 0
+			for ; p.err == nil && asked < 10_000; asked++ {
+				e.from = p
+				e.message(b[:n])
+			}
+			require.ErrorIs(t, p.err, ErrBreach)
+			require.Less(t, asked, 300)
+		})
 	}
-	require.ErrorIs(t, p.err, ErrBreach)
-	require.Less(t, asked, 300)
+}
+
+// An answer to an operation that the peer has not been asked for, or not wholly, is a breach, and
+// completes it once: numbers of operations can be guessed.
+func TestAnswersAhead(t *testing.T) {
+	for what, span := range map[string]int{"one that waits": 8, "a write that has left in part": 1 << 20} {
+		t.Run(what, func(t *testing.T) {
+			e, p, _ := target(t)
+			r, err := e.Register(make([]byte, 1<<20), verbs.AccessLocalWrite)
+			require.NoError(t, err)
+			var first, op Op
+			require.NoError(t, p.Write(&first, r.At(0, 1<<20), Remote{})) // more than there is room for
+			if span == 8 {
+				require.NoError(t, p.Write(&op, r.At(0, span), Remote{}))
+			}
+			victim := &first
+			if span == 8 {
+				victim = &op
+			}
+			e.mu.Lock()
+			defer e.mu.Unlock()
+			var b [headSize]byte
+			n := (&request{tag: tagEnd, id: victim.id}).put(&b)
+			e.from = p
+			e.message(b[:n])
+			require.ErrorIs(t, p.err, ErrBreach)
+			require.ErrorIs(t, victim.Err(), ErrBreach)
+			require.Zero(t, p.sided.under)
+			require.Zero(t, r.busy)
+			require.Len(t, e.ops.free, len(e.ops.at)) // each place is free, once
+		})
+	}
 }
 
 // Whatever a peer sends, its messages write nothing but what they may.

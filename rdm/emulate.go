@@ -84,6 +84,7 @@ func (e *Endpoint) ask(op *Op) bool {
 		return false
 	}
 	op.p.sided.asked++
+	op.asked = true
 	return true
 }
 
@@ -109,6 +110,7 @@ func (e *Endpoint) askWrite(op *Op, r request) bool {
 		}
 		op.sent += n
 	}
+	op.asked = true
 	return true
 }
 
@@ -136,7 +138,7 @@ func (e *Endpoint) tell(p *Peer, r *request, payload []byte, solicited bool) boo
 // answered takes what the peer says of an operation of ours: DATA or END.
 func (e *Endpoint) answered(p *Peer, r *request, payload []byte) {
 	op := e.ops.find(r.id)
-	if op == nil || op.p != p {
+	if op == nil || op.p != p || !op.asked { // numbers can be guessed
 		e.breach(p)
 		return
 	}

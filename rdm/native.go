@@ -130,6 +130,10 @@ func (e *Endpoint) negotiated(p *Peer, r *request) {
 		n.state = agreed
 	}
 	if question {
+		if p.sided.replies.Len() >= maxAsked {
+			e.breach(p)
+			return
+		}
 		answer := reply{request: request{tag: tagToken, status: 1}}
 		if n.state == agreed {
 			answer.a = uint64(n.ah.Token())

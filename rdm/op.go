@@ -21,6 +21,7 @@ type Op struct {
 
 	id     uint32
 	posted bool // native: the adapter has it
+	asked  bool // emulated: all of it has been said, and the peer has to answer
 	sent   int  // emulated writes: bytes that have left
 	got    int  // emulated reads: bytes that have come
 
@@ -117,7 +118,7 @@ func (p *Peer) start(op *Op, kind opKind, span Span, remote Remote, n int, a, b 
 		return refuse(ErrBusy)
 	}
 	op.p, op.kind, op.span, op.remote, op.n, op.a, op.b = p, kind, span, remote, n, a, b
-	op.posted, op.sent, op.got, op.err, op.old = false, 0, 0, nil, 0
+	op.posted, op.asked, op.sent, op.got, op.err, op.old = false, false, 0, 0, nil, 0
 	op.busy.Store(true)
 	if span.r != nil {
 		span.r.busy++
