@@ -46,21 +46,24 @@ func flat(t reflect.Type) bool {
 // Channel is the channel of bytes that the values go through.
 func (c *Chan[T]) Channel() *Channel { return c.ch }
 
-// Send sends a value. It returns when the value is in a slot, as far as there are any.
+// Send sends a value. It returns when the value is in a slot, as far as there are any. If ctx ends first, the value
+// is sent all the same.
 func (c *Chan[T]) Send(ctx context.Context, v T) error {
 	_, err := c.ch.Send(bytesOf(unsafe.Slice(&v, 1))).Wait(ctx)
 	return err
 }
 
-// SendSlice sends values in one message, to a RecvSlice.
+// SendSlice sends values in one message, to a RecvSlice. If ctx ends first, they are sent all the same, and are not to be
+// changed until a later Send, SendSlice or Close has returned without an error.
 func (c *Chan[T]) SendSlice(ctx context.Context, v []T) error {
 	_, err := c.ch.Send(bytesOf(v)).Wait(ctx)
 	return err
 }
 
-// Recv receives the next value. When the sender has closed its end, and all is received, it is ErrEnd.
+// Recv receives the next value. When the sender has closed its end, and all is received, it is ErrEnd. If ctx ends first,
+// nothing has been received: what comes is the next Recv's.
 func (c *Chan[T]) Recv(ctx context.Context) (v T, err error) {
-	n, err := c.ch.Recv(bytesOf(unsafe.Slice(&v, 1))).Wait(ctx)
+	n, err := c.receive(ctx, bytesOf(unsafe.Slice(&v, 1)))
 	if size := int(unsafe.Sizeof(v)); err == nil && n != size {
 		err = c.ch.p.wrong("receive", "on "+c.ch.String(), fmt.Errorf("%w: a message of %d bytes is no %T of %d", ErrLength, n, v, size))
 	}
@@ -70,12 +73,22 @@ func (c *Chan[T]) Recv(ctx context.Context) (v T, err error) {
 // RecvSlice receives the next message into v, and returns how many values it has brought: the smaller number,
 // if they differ.
 func (c *Chan[T]) RecvSlice(ctx context.Context, v []T) (n int, err error) {
-	n, err = c.ch.Recv(bytesOf(v)).Wait(ctx)
+	n, err = c.receive(ctx, bytesOf(v))
 	var one T
 	if size := int(unsafe.Sizeof(one)); size > 0 {
 		n /= size
 	}
 	return n, err
+}
+
+// receive receives a message, unless ctx ends before anything of it has come.
+func (c *Chan[T]) receive(ctx context.Context, buf []byte) (int, error) {
+	r := c.ch.Recv(buf)
+	n, err := r.Wait(ctx)
+	if err == nil || ctx.Err() == nil || r.withdraw() {
+		return n, err
+	}
+	return r.Wait(context.WithoutCancel(ctx)) // it is there, or the rest of it is on its way
 }
 
 // All are the values until the sender closes its end. An error is the last.

@@ -80,6 +80,54 @@ func TestChanSlices(t *testing.T) {
 	}))
 }
 
+// TestChanRecvEnds: a receive whose context ends takes no value away from the next one, whichever of several it is.
+func TestChanRecvEnds(t *testing.T) {
+	for name, o := range variants {
+		t.Run(name, func(t *testing.T) {
+			require.NoError(t, acptest.Run(2, func(p *acp.Process) error {
+				c, err := acp.NewChan[int32](p, 0, 1, o)
+				if err != nil {
+					return err
+				}
+				if p.Rank() == 0 {
+					if err := p.Sync(ctx); err != nil { // rank 1 has given up receiving
+						return err
+					}
+					for i := range int32(3) {
+						if err := c.Send(ctx, i); err != nil {
+							return err
+						}
+					}
+					return c.Close(ctx)
+				}
+				over, end := context.WithCancel(ctx)
+				end()
+				_, err = c.Recv(over)
+				require.ErrorIs(t, err, context.Canceled)
+				waits := c.Channel().Recv(make([]byte, 4)) // between two that end
+				for range 2 {
+					_, err = c.RecvSlice(over, make([]int32, 1))
+					require.ErrorIs(t, err, context.Canceled)
+				}
+				if err := p.Sync(ctx); err != nil {
+					return err
+				}
+				n, err := waits.Wait(ctx)
+				require.NoError(t, err)
+				require.Equal(t, 4, n)
+				for want := range int32(2) {
+					v, err := c.Recv(ctx)
+					require.NoError(t, err)
+					require.Equal(t, want+1, v)
+				}
+				_, err = c.Recv(ctx)
+				require.ErrorIs(t, err, acp.ErrEnd)
+				return c.Close(ctx)
+			}))
+		})
+	}
+}
+
 // TestChanTypes: what refers to memory of its process cannot be sent.
 func TestChanTypes(t *testing.T) {
 	require.NoError(t, acptest.Run(1, func(p *acp.Process) error {

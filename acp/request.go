@@ -109,6 +109,32 @@ func (ch *Channel) push(kind requestKind, buf []byte) *Request {
 	return r
 }
 
+// withdraw takes back a receive that nothing has come for yet, so that the next one gets what comes. It reports
+// whether it could.
+func (r *Request) withdraw() bool {
+	ch := r.ch
+	ch.p.mu.Lock()
+	defer ch.p.unlock()
+	if r.done || r == ch.first && ch.recv.Halfway() {
+		return false
+	}
+	var before *Request
+	for q := ch.first; q != nil && q != r; q = q.next {
+		before = q
+	}
+	if before == nil {
+		ch.first = r.next
+	} else {
+		before.next = r.next
+	}
+	if ch.last == r {
+		ch.last = before
+	}
+	r.next = nil
+	r.end(context.Canceled)
+	return true
+}
+
 // pop takes the first request.
 func (ch *Channel) pop() *Request {
 	r := ch.first

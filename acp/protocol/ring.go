@@ -159,6 +159,9 @@ func (r *Receiver) Come(tail uint64) error {
 // More hears that one more has come.
 func (r *Receiver) More() error { return r.Come(r.come + 1) }
 
+// Halfway reports whether a message has been taken in part.
+func (r *Receiver) Halfway() bool { return r.off != 0 }
+
 // Full is how many slots wait to be taken.
 func (r *Receiver) Full() int { return int(r.come - r.taken) }
 
