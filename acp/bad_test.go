@@ -61,6 +61,8 @@ func TestMisuse(t *testing.T) {
 			{0, 1, acp.ChannelOptions{SlotSize: 8}, acp.ErrOptions},
 			{0, 1, acp.ChannelOptions{Slots: -1}, acp.ErrOptions},
 			{0, 1, acp.ChannelOptions{Slots: 1 << 20}, acp.ErrOptions},
+			{0, 1, acp.ChannelOptions{Slots: 1 << 17, SlotSize: 1 << 30}, acp.ErrOptions},
+			{0, 1, acp.ChannelOptions{Slots: 4, SlotSize: 1 << 30, Imm: true}, acp.ErrOptions},
 		} {
 			_, err := p.NewChannel(c.from, c.to, c.o)
 			require.ErrorIs(t, err, c.want)

@@ -2,6 +2,7 @@ package acp
 
 import (
 	"fmt"
+	"math"
 	"sync/atomic"
 	"unsafe"
 
@@ -47,6 +48,9 @@ func (o *ChannelOptions) fill(sends bool) error {
 	}
 	if o.Slots < 1 || o.Slots > protocol.MaxSlots {
 		return fmt.Errorf("%w: %d slots; 1 to %d are wanted", ErrOptions, o.Slots, protocol.MaxSlots)
+	}
+	if n := uint64(o.Slots)*uint64(o.SlotSize) + protocol.SenderControl; n > min(protocol.MaxLength, math.MaxInt) {
+		return fmt.Errorf("%w: %d slots of %d bytes are longer than a region, 2^%d", ErrOptions, o.Slots, o.SlotSize, protocol.OffsetBits)
 	}
 	return nil
 }
@@ -138,11 +142,16 @@ func (p *Process) newChannel(sender, receiver int, o ChannelOptions) (*Channel, 
 		}
 	}
 	var err error
-	if ch.mem, err = p.memory.register(p, make([]byte, control+o.Slots*o.SlotSize)); err != nil {
-		return nil, err
+	ch.mem, err = p.memory.register(p, make([]byte, control+o.Slots*o.SlotSize))
+	if err == nil {
+		if err = c.add(ch); err != nil {
+			_ = p.memory.unregister(ch.mem)
+		}
 	}
-	if err := c.add(ch); err != nil {
-		_ = p.memory.unregister(ch.mem)
+	if err != nil {
+		if ch.imm {
+			p.net.Forget(signals)
+		}
 		return nil, err
 	}
 	c.numbers[e]++
