@@ -195,19 +195,21 @@ func (n *Net) lose(l *link, why error) {
 	n.host.Lost(l.rank, l.why)
 }
 
-// signal delivers a message: the immediate data of a rank, or nothing of one that asks whether we are there.
-func (n *Net) signal(b []byte) {
-	if len(b) != signalSize {
-		if len(b) != signalSize/2 {
-			n.stats.stray++
-		}
+// signal delivers a message: the immediate data of a rank, or nothing of one that asks whether we are there. It has to
+// come from the rank that it names, which we have met: nobody else has an end of a channel with us.
+func (n *Net) signal(from *rdm.Peer, b []byte) {
+	if len(b) == signalSize/2 {
 		return
 	}
-	rank := int(binary.BigEndian.Uint32(b))
-	if rank >= len(n.links) {
+	if len(b) != signalSize {
+		n.stats.stray++
+		return
+	}
+	rank := binary.BigEndian.Uint32(b)
+	if uint64(rank) >= uint64(len(n.links)) || n.links[rank] == nil || n.links[rank].peer != from {
 		n.stats.stray++
 		return
 	}
 	n.stats.signals++
-	n.host.Signal(rank, binary.BigEndian.Uint32(b[4:]))
+	n.host.Signal(int(rank), binary.BigEndian.Uint32(b[4:]))
 }

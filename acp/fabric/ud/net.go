@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"strconv"
 	"strings"
 	"sync"
@@ -41,6 +42,7 @@ type Net struct {
 
 	got     [signalSize]byte // a signal that Block has received
 	gotSize int
+	gotFrom *rdm.Peer
 
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -175,16 +177,23 @@ func (n *Net) Poll() (some bool) {
 	some = n.e.Progress()
 	if n.gotSize > 0 {
 		some = true
-		n.signal(n.got[:n.gotSize])
+		n.signal(n.gotFrom, n.got[:n.gotSize])
 		n.gotSize = 0
 	}
 	for {
-		size, _, err := n.e.Recv(over, n.got[:])
+		size, from, err := n.e.Recv(over, n.got[:])
+		if errors.Is(err, io.ErrShortBuffer) { // no signal: it must not stay before those that are
+			n.stats.stray++
+			if _, _, err = n.e.Recv(over, make([]byte, size)); err == nil {
+				some = true
+				continue
+			}
+		}
 		if err != nil {
 			break // nothing has come
 		}
 		some = true
-		n.signal(n.got[:size])
+		n.signal(from, n.got[:size])
 	}
 	list := n.under
 	n.under = nil
@@ -218,9 +227,12 @@ func (n *Net) Block(ctx context.Context) error {
 		_ = op.Wait(ctx)
 		return ctx.Err()
 	}
-	size, _, err := n.e.Recv(ctx, n.got[:])
-	if err == nil {
-		n.gotSize = size
+	size, from, err := n.e.Recv(ctx, n.got[:])
+	switch {
+	case err == nil:
+		n.gotSize, n.gotFrom = size, from
+	case errors.Is(err, io.ErrShortBuffer):
+		return nil // it is for Poll, which drops it
 	}
 	return err
 }
