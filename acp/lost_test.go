@@ -12,8 +12,10 @@ import (
 
 	"github.com/softrnic/softrnic/acp"
 	"github.com/softrnic/softrnic/acp/fabric/rc"
+	"github.com/softrnic/softrnic/acp/fabric/ud"
 	"github.com/softrnic/softrnic/cm"
 	"github.com/softrnic/softrnic/mpi/pmi"
+	"github.com/softrnic/softrnic/rdm"
 	"github.com/softrnic/softrnic/rnic"
 	"github.com/softrnic/softrnic/verbs"
 )
@@ -42,7 +44,26 @@ func TestPeerDies(t *testing.T) {
 	require.NoError(t, errors.Join(errs[:]...))
 }
 
-func die(o acp.ChannelOptions, s stage, sends bool) error {
+// TestPeerDiesOverDatagrams: the same without connections.
+func TestPeerDiesOverDatagrams(t *testing.T) {
+	var work sync.WaitGroup
+	var errs [8]error
+	for i := range errs {
+		s, sends := stages[i/2], i%2 == 0
+		imm := i/2%2 != i%2
+		work.Go(func() {
+			if err := dieOver(acp.UD, acp.ChannelOptions{SlotSize: 64, Slots: 2, Imm: imm}, s, sends); err != nil {
+				errs[i] = fmt.Errorf("%s, rank 0 sends: %v, imm: %v: %w", s, sends, imm, err)
+			}
+		})
+	}
+	work.Wait()
+	require.NoError(t, errors.Join(errs[:]...))
+}
+
+func die(o acp.ChannelOptions, s stage, sends bool) error { return dieOver(acp.RC, o, s, sends) }
+
+func dieOver(net acp.Net, o acp.ChannelOptions, s stage, sends bool) error {
 	from, to := 1, 0
 	if sends { // rank 0 does
 		from, to = 0, 1
@@ -59,8 +80,9 @@ func die(o acp.ChannelOptions, s stage, sends bool) error {
 			p, err := acp.Init(func() (_ verbs.Device, err error) {
 				dev, err = rnic.Open(rnic.Options{})
 				return dev, err
-			}, acp.Options{Manager: m, Patience: 50 * time.Millisecond, RC: rc.Options{
-				CM: cm.Options{Retries: 4}}})
+			}, acp.Options{Manager: m, Net: net, Patience: 50 * time.Millisecond,
+				RC: rc.Options{CM: cm.Options{Retries: 4}},
+				UD: ud.Options{RDM: rdm.Options{GiveUp: time.Second}}})
 			if err != nil {
 				if rank != 1 {
 					through.Done()

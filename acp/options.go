@@ -24,7 +24,8 @@ type Options struct {
 	Starter int
 
 	// Progress has a goroutine go on with operations and channels while the program does something
-	// else. Without it, things go on in calls of this package only, but for what adapters do by themselves.
+	// else. Without it, things go on in calls of this package only, but for what adapters do by themselves. Over datagrams
+	// there always is such a goroutine, for operations wait for each other there.
 	Progress bool
 
 	// Patience is how long a rank waits for others without hearing of them before it asks

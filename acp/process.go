@@ -99,7 +99,7 @@ func (p *Process) join(ctx context.Context, open Open) (err error) {
 	if err = p.manager.Fence(ctx); err != nil {
 		return err
 	}
-	if p.o.Progress {
+	if p.o.Progress || p.o.Net == UD { // over datagrams, what is queued behind an operation needs somebody to begin it
 		p.turns.attending = make(chan struct{})
 		go p.attend()
 	}

@@ -79,3 +79,46 @@ func around(p *acp.Process, left, right int, o acp.ChannelOptions) error {
 	_, err = free.Wait(ctx)
 	return err
 }
+
+// TestSenderComputes: what a sender has been told is on its way arrives without further calls of it, also where
+// operations are queued behind each other.
+func TestSenderComputes(t *testing.T) {
+	for name, o := range variants {
+		t.Run(name, func(t *testing.T) {
+			o.SlotSize = 64
+			arrived := make(chan struct{})
+			require.NoError(t, acptest.RunOptions(2, acptest.Options{ACP: acp.Options{Net: acp.UD}}, func(p *acp.Process) error {
+				ch, err := p.NewChannel(0, 1, o)
+				if err != nil {
+					return err
+				}
+				if p.Rank() == 0 {
+					for i := range 5 {
+						if _, err := ch.Send(message(100, i)).Wait(ctx); err != nil {
+							return err
+						}
+					}
+					_, err := ch.Free().Wait(ctx)
+					select {
+					case <-arrived:
+					case <-ctx.Done():
+						return ctx.Err()
+					}
+					return err
+				}
+				buf := make([]byte, 100)
+				for i := range 5 {
+					if _, err := ch.Recv(buf).Wait(ctx); err != nil {
+						return err
+					}
+					require.Equal(t, message(100, i), buf)
+				}
+				if _, err := ch.Free().Wait(ctx); err != nil {
+					return err
+				}
+				close(arrived)
+				return nil
+			}))
+		})
+	}
+}
