@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/softrnic/softrnic/reliability/nack"
 	"github.com/softrnic/softrnic/rnic"
 	"github.com/softrnic/softrnic/verbs"
 )
@@ -118,6 +119,30 @@ func TestAnswersAhead(t *testing.T) {
 			require.Len(t, e.ops.free, len(e.ops.at)) // each place is free, once
 		})
 	}
+}
+
+// What the core says of a life that is over is not taken for news of the next one, which has its number.
+func TestNewsOfAFormerLife(t *testing.T) {
+	e, p, _ := target(t)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.inside = true // all of it comes in one look
+	later, number := p.at, p.number
+	later.Epoch++
+	packet := make([]byte, nack.FeedbackSize)
+	n := (&nack.Header{Kind: nack.Hello, Epoch: later.Epoch}).Put(packet)
+	require.Equal(t, nack.DropNone, e.core.Handle(e.port.Now(), number, packet[:n], e.take))
+	var frame [contactSize]byte
+	copy(frame[:], contactMark)
+	frame[4] = greetingFrame
+	later.put(frame[12:])
+	e.heard(lifeOf(&p.at), frame[:])
+	e.settle()
+	require.ErrorIs(t, p.err, ErrRestarted)
+	next := e.byLife[lifeOf(&later)]
+	require.NotNil(t, next)
+	require.Equal(t, number, next.number)
+	require.NoError(t, next.err)
 }
 
 // Whatever a peer sends, its messages write nothing but what they may.

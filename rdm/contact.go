@@ -97,6 +97,7 @@ func (e *Endpoint) heard(src life, b []byte) {
 		return
 	}
 	epoch := uint32(b[8])<<24 | uint32(b[9])<<16 | uint32(b[10])<<8 | uint32(b[11])
+	e.heed() // what is said of a number is not for who gets it now
 	p := e.byLife[src]
 	if p != nil && p.at.Epoch != at.Epoch {
 		if p.state == greeting && b[4] == greetingFrame || int32(at.Epoch-p.at.Epoch) > 0 {

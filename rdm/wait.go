@@ -55,6 +55,17 @@ func (e *Endpoint) look(n int) {
 // it concerns.
 func (e *Endpoint) settle() {
 	e.inside = true
+	e.heed()
+	e.inside = false
+	e.flush()
+	if e.changed {
+		e.changed = false
+		e.rouse()
+	}
+}
+
+// heed heeds what has become of peers.
+func (e *Endpoint) heed() {
 	for ev, ok := e.core.Next(); ok; ev, ok = e.core.Next() {
 		p := e.peers[ev.Peer]
 		if p == nil {
@@ -72,12 +83,6 @@ func (e *Endpoint) settle() {
 		case nack.Broken:
 			e.lose(p, ErrBreach)
 		}
-	}
-	e.inside = false
-	e.flush()
-	if e.changed {
-		e.changed = false
-		e.rouse()
 	}
 }
 
