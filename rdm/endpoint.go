@@ -52,6 +52,8 @@ type Endpoint struct {
 	ops    ops
 	native adapter
 	served chan struct{} // closed when the service has ended; nil if there is none
+	over   context.Context
+	retire context.CancelFunc // of over: nothing more is to be served
 	head   [headSize]byte
 	stats  Stats
 }
@@ -88,6 +90,7 @@ func Open(dev verbs.Device, o Options) (*Endpoint, error) {
 	e.addr = Addr{Address: p.Address(), ID: o.ID}
 	e.mtu = e.addr.MTU
 	e.kick, e.wake = context.WithCancel(context.Background())
+	e.over, e.retire = context.WithCancel(context.Background())
 	e.ops.init(o.Ops)
 	if err := e.nativeInit(); err != nil {
 		_ = p.Close()
@@ -160,6 +163,7 @@ func (e *Endpoint) Close() error {
 	e.err = nil
 	e.fail(ErrClosed)
 	e.timer.Stop()
+	e.retire()
 	e.wake()
 	e.rouse()
 	for e.leading { // nobody may be in the adapter any more

@@ -142,7 +142,7 @@ func (e *Endpoint) lead(ctx context.Context) {
 	if n > 0 {
 		e.look(n)
 	}
-	if n == len(e.wcs) {
+	if n == 0 || n == len(e.wcs) {
 		e.poll() // nothing is left behind: the service, if it sleeps, would not know
 	}
 	if err != nil && !errors.Is(err, context.Canceled) {
@@ -210,7 +210,8 @@ func (e *Endpoint) late() {
 }
 
 // serve is the service goroutine: it carries out what peers ask for while nobody
-// else serves the network.
+// else serves the network. It sleeps on its own: what wakes a leader may be long before
+// the leader has a processor, and is nothing to it.
 func (e *Endpoint) serve(cq verbs.CQ, mode Service) {
 	defer close(e.served)
 	for {
@@ -220,7 +221,7 @@ func (e *Endpoint) serve(cq verbs.CQ, mode Service) {
 			return
 		}
 		some := e.poll()
-		ctx, led := e.kick, e.leading // then the leader finds what has come
+		led := e.leading // then the leader finds what has come
 		armed := error(nil)
 		if mode == ServeEvent && !some {
 			armed = cq.ReqNotify(true)
@@ -232,7 +233,7 @@ func (e *Endpoint) serve(cq verbs.CQ, mode Service) {
 		case mode == ServePoll:
 			runtime.Gosched()
 		case !some && (led || cq.Len() == 0):
-			_ = cq.Wait(ctx)
+			_ = cq.Wait(e.over)
 		}
 	}
 }

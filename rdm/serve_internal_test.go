@@ -1,0 +1,43 @@
+package rdm
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/verbs"
+)
+
+// sleepy is a queue to which nothing comes.
+type sleepy struct {
+	verbs.CQ
+	waits chan error // whether the sleep was over before it began
+}
+
+func (q sleepy) ReqNotify(bool) error { return nil }
+func (q sleepy) Len() int             { return 0 }
+
+func (q sleepy) Wait(ctx context.Context) error {
+	q.waits <- ctx.Err()
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// The service sleeps, too, while a leader that has been woken waits for a processor.
+// It used to look again and again until then, and kept him from it.
+func TestServiceSleepsBehindTheWoken(t *testing.T) {
+	e := &Endpoint{served: make(chan struct{}), leading: true}
+	e.kick, e.wake = context.WithCancel(t.Context())
+	e.over, e.retire = context.WithCancel(t.Context())
+	e.wake()
+	q := sleepy{waits: make(chan error, 1)}
+	go e.serve(q, ServeEvent)
+	require.NoError(t, <-q.waits)
+	e.mu.Lock()
+	e.err = ErrClosed
+	e.mu.Unlock()
+	e.retire()
+	<-e.served
+	require.Empty(t, q.waits)
+}
