@@ -133,7 +133,7 @@ func (f *Fabric) fast(l *link, slot []byte) {
 // How long a rank that polls looks before it lets others have the processor,
 // and before it sleeps in between.
 const (
-	spinRounds  = 10
+	spinRounds  = 200
 	yieldRounds = 5000
 	nap         = 50 * time.Microsecond
 )
