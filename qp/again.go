@@ -2,7 +2,8 @@
 
 package qp
 
-// copyAgain copies memory for a READ that is answered once more. The requester may
-// have its answer and drop this one; then the owner of the memory may write to it at
-// the same time, as with any adapter, and nobody sees what was read.
-func copyAgain(dst, src []byte) { copy(dst, src) }
+// copyRead copies memory that a READ asks for. A READ that comes again has been answered
+// before: the requester may have that answer and drop this one, and then the owner of
+// the memory may write to it at the same time, as with any adapter, and nobody sees
+// what was read.
+func copyRead(dst, src []byte, _ bool) { copy(dst, src) }

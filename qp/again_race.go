@@ -2,10 +2,18 @@
 
 package qp
 
-// copyAgain is what it is without the race detector, which is not to look.
-//
+// copyRead is what it is without the race detector, which is not to look at what is
+// read again.
+func copyRead(dst, src []byte, again bool) {
+	if again {
+		copyUnseen(dst, src)
+	} else {
+		copy(dst, src)
+	}
+}
+
 //go:norace
-func copyAgain(dst, src []byte) {
+func copyUnseen(dst, src []byte) {
 	for i := range src {
 		dst[i] = src[i]
 	}

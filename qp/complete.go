@@ -92,7 +92,7 @@ func (c *Core) moved(now Time) {
 		c.rtt.Acked(now)
 	}
 	c.probing = false
-	if c.retry.Probed() {
+	if c.retry.Probed() { // something of what a probe was for is lost, or its acknowledgement
 		c.careful = carefulFor
 	}
 	if c.next.Less(c.una) {
@@ -148,7 +148,6 @@ func (c *Core) handleAck(now Time, p *wire.Packet) wire.Drop {
 		case c.tailLost(psn):
 			c.counters.CompleterRetryErr++
 			c.window.Lost(now, c.rtt.Smoothed())
-			c.careful = carefulFor
 			c.goBack()
 		}
 		return wire.DropNone

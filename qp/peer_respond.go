@@ -223,11 +223,7 @@ func (p *Peer) answer(now Time, out Out, a *dgReply) bool {
 		p.head(b, a.op, pad, a.psn)
 		wire.RETH{VA: a.value, Length: n}.Put(b[wire.BTHLen+wire.DETHLen:])
 		body := b[info.HeaderLen : info.HeaderLen+int(n)+pad]
-		if a.again {
-			copyAgain(body, src)
-		} else {
-			copy(body, src)
-		}
+		copyRead(body, src, a.again)
 		clear(body[n:])
 		c.counters.SentBytes += uint64(n)
 		c.recorder.packet(now, true, a.op, a.psn, 0)

@@ -131,11 +131,7 @@ func (c *Core) sendResponse(now Time, out Out, r *reliability.Resource) bool {
 		}
 		b[1] |= uint8(pad) << 4
 		body := b[info.HeaderLen : info.HeaderLen+int(n)+pad]
-		if r.Replay() {
-			copyAgain(body, src)
-		} else {
-			copy(body, src)
-		}
+		copyRead(body, src, r.Replay())
 		clear(body[n:])
 		c.counters.SentBytes += uint64(n)
 		c.acks.Covered(r.Next)
