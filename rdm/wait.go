@@ -142,7 +142,7 @@ func (e *Endpoint) lead(ctx context.Context) {
 	if n > 0 {
 		e.look(n)
 	}
-	if n == 0 || n == len(e.wcs) {
+	if e.port.CQ.Len() > 0 {
 		e.poll() // nothing is left behind: the service, if it sleeps, would not know
 	}
 	if err != nil && !errors.Is(err, context.Canceled) {
