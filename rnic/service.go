@@ -28,17 +28,14 @@ const (
 func (s *shard) serve() {
 	defer close(s.done)
 	seen := s.polls.Load()
-	nap, behind, idle := standbyShort, 0, 0
+	nap, behind := standbyShort, 0
 	for !s.dev.over.Load() {
 		polls := s.polls.Load()
-		if polls != seen || s.token.Load() {
-			idle = 0
-		} else if idle++; idle == 1 && nap >= standbyLong/4 {
-			// Perhaps it is the whole process that has not had a processor.
-			time.Sleep(standbyShort)
-			continue
-		} else if s.token.CompareAndSwap(false, true) {
-			idle = 0
+		if polls == seen && !s.token.Load() && nap >= standbyLong/4 {
+			time.Sleep(standbyShort) // perhaps it is the whole process that has had no processor
+			polls = s.polls.Load()
+		}
+		if polls == seen && s.token.CompareAndSwap(false, true) {
 			runtime.LockOSThread()
 			s.serving.Store(true)
 			s.rule(polls)
