@@ -30,11 +30,10 @@ func (e *end) connectTCP(ctx context.Context, c Config) (hangUp func(), err erro
 	var l net.Listener
 	var mine sheet
 	if e.Rank == 1 {
-		if l, err = net.Listen("tcp4", "127.0.0.1:0"); err != nil {
+		if l, mine, err = listenTCP(); err != nil {
 			return nil, err
 		}
 		defer l.Close()
-		mine.Addr = l.Addr().(*net.TCPAddr).AddrPort()
 	}
 	sheets, err := proc.Exchange(ctx, e.Worker, mine)
 	if err != nil {
@@ -43,8 +42,7 @@ func (e *end) connectTCP(ctx context.Context, c Config) (hangUp func(), err erro
 	if e.Rank == 1 {
 		e.conn, err = l.Accept()
 	} else {
-		var d net.Dialer
-		e.conn, err = d.DialContext(ctx, "tcp4", sheets[1].Addr.String())
+		e.conn, err = dialTCP(ctx, sheets[1])
 	}
 	if err != nil {
 		return nil, err
@@ -99,15 +97,11 @@ func (e *end) callSDP(ctx context.Context, dev *rnic.Device, stack *sdp.Stack) (
 	var l *sdp.Listener
 	var mine sheet
 	if e.Rank == 1 {
-		port, err := dev.QueryPort(1)
-		if err != nil {
-			return nil, err
-		}
-		if l, err = stack.ListenPort(0, 0); err != nil {
+		var err error
+		if l, mine, err = listenSDP(dev, stack); err != nil {
 			return nil, err
 		}
 		defer l.Close()
-		mine = sheet{l.Addr().(sdp.Addr).AddrPort, port.UDPPort}
 	}
 	sheets, err := proc.Exchange(ctx, e.Worker, mine)
 	if err != nil {
@@ -116,5 +110,36 @@ func (e *end) callSDP(ctx context.Context, dev *rnic.Device, stack *sdp.Stack) (
 	if e.Rank == 1 {
 		return l.AcceptSDP()
 	}
-	return stack.DialAddr(ctx, sheets[1].Addr, sdp.Dialer{UDPPort: sheets[1].UDPPort})
+	return dialSDP(ctx, stack, sheets[1])
+}
+
+// listenTCP and listenSDP return a listener and where it is, dialTCP and dialSDP a
+// connection to it.
+func listenTCP() (net.Listener, sheet, error) {
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		return nil, sheet{}, err
+	}
+	return l, sheet{Addr: l.Addr().(*net.TCPAddr).AddrPort()}, nil
+}
+
+func listenSDP(dev *rnic.Device, stack *sdp.Stack) (*sdp.Listener, sheet, error) {
+	port, err := dev.QueryPort(1)
+	if err != nil {
+		return nil, sheet{}, err
+	}
+	l, err := stack.ListenPort(0, 0)
+	if err != nil {
+		return nil, sheet{}, err
+	}
+	return l, sheet{l.Addr().(sdp.Addr).AddrPort, port.UDPPort}, nil
+}
+
+func dialTCP(ctx context.Context, to sheet) (net.Conn, error) {
+	var d net.Dialer
+	return d.DialContext(ctx, "tcp4", to.Addr.String())
+}
+
+func dialSDP(ctx context.Context, stack *sdp.Stack, to sheet) (*sdp.Conn, error) {
+	return stack.DialAddr(ctx, to.Addr, sdp.Dialer{UDPPort: to.UDPPort})
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/softrnic/softrnic/internal/bench/measure"
 	"github.com/softrnic/softrnic/internal/bench/payload"
 	"github.com/softrnic/softrnic/internal/bench/proc"
-	"github.com/softrnic/softrnic/sdp"
 )
 
 const roleHTTP = "http"
@@ -116,24 +115,18 @@ func serveHTTP(ctx context.Context, w *proc.Worker, c HTTPConfig) error {
 // listen returns a listener, where it is, and what closes all.
 func listen(c HTTPConfig) (l net.Listener, at sheet, hangUp func(), err error) {
 	if c.Over == TCP {
-		if l, err = net.Listen("tcp4", "127.0.0.1:0"); err != nil {
-			return nil, at, nil, err
-		}
-		return l, sheet{Addr: l.Addr().(*net.TCPAddr).AddrPort()}, func() {}, nil
+		l, at, err = listenTCP()
+		return l, at, func() {}, err
 	}
 	dev, stack, hangUp, err := openStack(Config{Over: c.Over})
 	if err != nil {
 		return nil, at, nil, err
 	}
-	port, err := dev.QueryPort(1)
-	if err == nil {
-		l, err = stack.ListenPort(0, 0)
-	}
-	if err != nil {
+	if l, at, err = listenSDP(dev, stack); err != nil {
 		hangUp()
 		return nil, at, nil, err
 	}
-	return l, sheet{l.Addr().(sdp.Addr).AddrPort, port.UDPPort}, hangUp, nil
+	return l, at, hangUp, nil
 }
 
 // askHTTP is the clients' process.
@@ -143,7 +136,7 @@ func askHTTP(ctx context.Context, w *proc.Worker, c HTTPConfig) error {
 		return err
 	}
 	defer hangUp()
-	sheets, err := proc.Exchange(ctx, w, sheet{Addr: netip.AddrPortFrom(netip.IPv4Unspecified(), 0)})
+	sheets, err := proc.Exchange(ctx, w, sheet{})
 	if err != nil {
 		return err
 	}
@@ -177,18 +170,13 @@ func askHTTP(ctx context.Context, w *proc.Worker, c HTTPConfig) error {
 // dialer returns what dials, and what closes all.
 func dialer(c HTTPConfig) (dial func(context.Context, sheet) (net.Conn, error), hangUp func(), err error) {
 	if c.Over == TCP {
-		var d net.Dialer
-		return func(ctx context.Context, to sheet) (net.Conn, error) {
-			return d.DialContext(ctx, "tcp4", to.Addr.String())
-		}, func() {}, nil
+		return dialTCP, func() {}, nil
 	}
 	_, stack, hangUp, err := openStack(Config{Over: c.Over})
 	if err != nil {
 		return nil, nil, err
 	}
-	return func(ctx context.Context, to sheet) (net.Conn, error) {
-		return stack.DialAddr(ctx, to.Addr, sdp.Dialer{UDPPort: to.UDPPort})
-	}, hangUp, nil
+	return func(ctx context.Context, to sheet) (net.Conn, error) { return dialSDP(ctx, stack, to) }, hangUp, nil
 }
 
 // get does one request.
