@@ -18,11 +18,7 @@ func TestDeque(t *testing.T) {
 			var model []particle
 			made, err := data.NewDeque[particle](ctx, w[who.Draw(t, "by")], who.Draw(t, "at"), rapid.IntRange(0, 10).Draw(t, "capacity"))
 			require.NoError(t, err)
-			as := make([]*data.Deque[particle], len(w))
-			for i := range w {
-				as[i], err = data.OpenDeque[particle](ctx, w[i], made.GA())
-				require.NoError(t, err)
-			}
+			as := each(t, w, func(s *data.Space) (*data.Deque[particle], error) { return data.OpenDeque[particle](ctx, s, made.GA()) })
 			d := func(t *rapid.T) *data.Deque[particle] { return as[who.Draw(t, "rank")] }
 			popped := func(x particle, err error, want int) {
 				if len(model) == 0 {
@@ -33,15 +29,7 @@ func TestDeque(t *testing.T) {
 				require.Equal(t, model[want], x)
 				model = slices.Delete(model, want, want+1)
 			}
-			all := func(t *rapid.T) {
-				have := 0
-				for x, err := range d(t).All(ctx) {
-					require.NoError(t, err)
-					require.Equal(t, model[have], x)
-					have++
-				}
-				require.Equal(t, len(model), have)
-			}
+			all := func(t *rapid.T) { same(t, model, d(t).All(ctx)) }
 			t.Repeat(map[string]func(*rapid.T){
 				"push back": func(t *rapid.T) {
 					x := particles.Draw(t, "x")

@@ -29,11 +29,7 @@ func tryList[T any](t *rapid.T, w []*data.Space, values *rapid.Generator[T]) {
 	var model []data.Element[T]
 	made, err := data.NewList[T](ctx, w[who.Draw(t, "by")], who.Draw(t, "at"))
 	require.NoError(t, err)
-	as := make([]*data.List[T], len(w))
-	for i := range w {
-		as[i], err = data.OpenList[T](ctx, w[i], made.GA())
-		require.NoError(t, err)
-	}
+	as := each(t, w, func(s *data.Space) (*data.List[T], error) { return data.OpenList[T](ctx, s, made.GA()) })
 	l := func(t *rapid.T) *data.List[T] { return as[who.Draw(t, "rank")] }
 	add := func(t *rapid.T, i int, f func(l *data.List[T], v T) (acp.GA, error)) {
 		v, on := values.Draw(t, "v"), who.Draw(t, "on")
@@ -51,15 +47,7 @@ func tryList[T any](t *rapid.T, w []*data.Space, values *rapid.Generator[T]) {
 		require.Equal(t, model[i].Value, v)
 		model = slices.Delete(model, i, i+1)
 	}
-	all := func(t *rapid.T) {
-		have := 0
-		for e, err := range l(t).Elements(ctx) {
-			require.NoError(t, err)
-			require.Equal(t, model[have], e)
-			have++
-		}
-		require.Equal(t, len(model), have)
-	}
+	all := func(t *rapid.T) { same(t, model, l(t).Elements(ctx)) }
 	t.Repeat(map[string]func(*rapid.T){
 		"push back": func(t *rapid.T) {
 			add(t, len(model), func(l *data.List[T], v T) (acp.GA, error) { return l.PushBack(ctx, v) })

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"iter"
 	"os"
 	"sync"
 	"testing"
@@ -79,6 +80,28 @@ func worlds(t *testing.T, heap int, f func(t *testing.T, w []*data.Space)) {
 			})
 		}
 	}
+}
+
+// each opens something at every rank.
+func each[O any](t require.TestingT, w []*data.Space, open func(*data.Space) (O, error)) []O {
+	as := make([]O, len(w))
+	for i := range w {
+		var err error
+		as[i], err = open(w[i])
+		require.NoError(t, err)
+	}
+	return as
+}
+
+// same sees that what is iterated over is that of the model.
+func same[T any](t require.TestingT, model []T, all iter.Seq2[T, error]) {
+	have := 0
+	for x, err := range all {
+		require.NoError(t, err)
+		require.Equal(t, model[have], x)
+		have++
+	}
+	require.Equal(t, len(model), have)
 }
 
 // empty sees that nothing is allocated anywhere.

@@ -29,21 +29,11 @@ func TestVector(t *testing.T) {
 			var model []particle
 			made, err := data.NewVector[particle](ctx, w[who.Draw(t, "by")], who.Draw(t, "at"), rapid.IntRange(0, 10).Draw(t, "capacity"))
 			require.NoError(t, err)
-			as := make([]*data.Vector[particle], len(w))
-			for i := range w {
-				as[i], err = data.OpenVector[particle](ctx, w[i], made.GA())
-				require.NoError(t, err)
-			}
+			as := each(t, w, func(s *data.Space) (*data.Vector[particle], error) {
+				return data.OpenVector[particle](ctx, s, made.GA())
+			})
 			v := func(t *rapid.T) *data.Vector[particle] { return as[who.Draw(t, "rank")] }
-			all := func(t *rapid.T) {
-				have := 0
-				for x, err := range v(t).All(ctx) {
-					require.NoError(t, err)
-					require.Equal(t, model[have], x)
-					have++
-				}
-				require.Equal(t, len(model), have)
-			}
+			all := func(t *rapid.T) { same(t, model, v(t).All(ctx)) }
 			t.Repeat(map[string]func(*rapid.T){
 				"push": func(t *rapid.T) {
 					x := particles.Draw(t, "x")
