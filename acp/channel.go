@@ -158,7 +158,7 @@ func (p *Process) newChannel(sender, receiver int, o ChannelOptions) (*Channel, 
 	if e.sends {
 		q := protocol.Ask{SlotSize: ch.size, Number: ch.number, ID: ch.id, Imm: ch.imm, To: uint32(e.rank)}
 		for i, w := range q.Words() {
-			atomic.StoreUint64(word(ch.mem.Bytes(), 8*i), w)
+			atomic.StoreUint64(word(ch.mem.Bytes(), ch.base()+8*i), w)
 		}
 		c.activate(ch)
 		return ch, nil
@@ -248,7 +248,7 @@ func (ch *Channel) release() {
 	if ch.imm {
 		n := 3
 		if ch.recv != nil {
-			n = (len(ch.mem.Bytes()) - protocol.ReceiverControl) / int(ch.size)
+			n = ch.slots()
 		}
 		ch.p.net.Forget(n)
 	}
@@ -259,13 +259,22 @@ func (ch *Channel) release() {
 }
 
 // control is a word of our control block.
-func (ch *Channel) control(off int) uint64 { return ch.mem.LoadUint64(off) }
+func (ch *Channel) control(off int) uint64 { return ch.mem.LoadUint64(ch.base() + off) }
+
+// slots is how many slots this end has.
+func (ch *Channel) slots() int { return ch.base() / int(ch.size) }
+
+// base is where our control block begins: behind the slots.
+func (ch *Channel) base() int {
+	n := len(ch.mem.Bytes()) - protocol.ReceiverControl
+	if ch.send != nil {
+		n += protocol.ReceiverControl - protocol.SenderControl
+	}
+	return n
+}
 
 // slot is the memory of one of our slots, and where it begins.
 func (ch *Channel) slot(i int) (b []byte, off int) {
-	off = protocol.ReceiverControl + i*int(ch.size)
-	if ch.send != nil {
-		off += protocol.SenderControl - protocol.ReceiverControl
-	}
+	off = i * int(ch.size)
 	return ch.mem.Bytes()[off:][:ch.size], off
 }

@@ -22,7 +22,7 @@ func (ch *Channel) stepConnect() (watch bool) {
 	}
 	switch a := protocol.ParseAnswer([2]uint64{ch.control(0), state}); a.State {
 	case protocol.Accepted:
-		if a.Slots == 0 || a.Control.Rank() != int(ch.peer) {
+		if a.Slots == 0 || a.Control.Rank() != int(ch.peer) || a.Control.Offset() < uint64(a.Slots)*uint64(ch.size) {
 			ch.fail(fmt.Errorf("%w: its end has %d slots at %v", ErrBroken, a.Slots, a.Control))
 			return false
 		}
@@ -43,7 +43,7 @@ func (ch *Channel) stepConnect() (watch bool) {
 func (ch *Channel) enter() {
 	at := (int(ch.probe) + ch.p.rank) % crbSlots
 	a := ch.p.newAccess(protocol.Make(int(ch.peer), starterRegion, crbOffset+8*uint64(at)), 8, (*entering)(ch))
-	a.Kind, a.Operand = fabric.CompareSwap, uint64(ch.mem.GA(0))
+	a.Kind, a.Operand = fabric.CompareSwap, uint64(ch.mem.GA(ch.base()))
 	ch.asks = true
 	ch.p.start(a)
 }
@@ -89,7 +89,7 @@ func (e *touching) accessed(_ *access, err error) {
 // accept has a receiving end answer a request.
 func (ch *Channel) accept(q asked) {
 	ch.remote, ch.far = q.control, q.ID
-	a := protocol.Answer{State: protocol.Accepted, Control: ch.mem.GA(0), Slots: uint32((len(ch.mem.Bytes()) - protocol.ReceiverControl) / int(ch.size)), ID: ch.id}
+	a := protocol.Answer{State: protocol.Accepted, Control: ch.mem.GA(ch.base()), Slots: uint32(ch.slots()), ID: ch.id}
 	var err error
 	switch {
 	case q.SlotSize != ch.size:

@@ -5,8 +5,12 @@ import (
 	"github.com/softrnic/softrnic/acp/protocol"
 )
 
-// flushMin is the length of a segment that leaves before the next one is made.
-const flushMin = 4 << 10
+// Segments leave together, as datagrams that are whole then rather than each with an odd packet
+// at its end. But the first one leaves at once, if it has some length, and has the receiver begin.
+const (
+	flushMin = 4 << 10
+	flushAll = 128 << 10
+)
 
 // stepSend has a sending end go on, and reports whether only memory will tell when there is
 // more to do.
@@ -18,7 +22,10 @@ func (ch *Channel) stepSend() (watch bool) {
 		return false
 	}
 	put := ch.send.Put()
-	told := put
+	told, kept, enough := put, 0, flushMin
+	if ch.under > 0 {
+		enough = flushAll
+	}
 	for r := ch.next(); r != nil; r = ch.next() {
 		if r.kind == freeing {
 			if !ch.sayBye() {
@@ -38,10 +45,11 @@ func (ch *Channel) stepSend() (watch bool) {
 		if r.left = g.Last; g.Last && !direct {
 			r.end(nil) // its bytes are in slots
 		}
-		if g.Bytes() >= flushMin {
+		if kept += g.Bytes(); kept >= enough {
 			ch.tell()
 			told = ch.send.Put()
 			ch.p.net.Flush()
+			kept, enough = 0, flushAll
 		}
 	}
 	if now := ch.send.Put(); now != put {
@@ -84,12 +92,12 @@ func (ch *Channel) hear() bool {
 func (ch *Channel) fill(r *Request, g protocol.Segment) {
 	if g.Slot < 0 {
 		to, n := ch.ring(g.Ring), g.Bytes()
-		if g.Header {
+		if g.Lead > 0 {
 			a := ch.p.putLength(to, uint64(len(r.buf)), (*answering)(ch))
 			a.Lazy = true
 			ch.under++
 			ch.p.start(a)
-			to, n = to.Add(protocol.HeaderSize), g.N
+			to, n = to.Add(g.Lead), g.N
 		}
 		a := ch.slotPut(to, n)
 		a.Mem, a.Off, a.N, a.request = r.mr.mr, g.Off, g.N, r
@@ -98,12 +106,10 @@ func (ch *Channel) fill(r *Request, g protocol.Segment) {
 		return
 	}
 	slot, off := ch.slot(g.Slot)
-	body := slot
-	if g.Header {
+	if g.Lead > 0 {
 		protocol.PutHeader(slot, uint64(len(r.buf)))
-		body = slot[protocol.HeaderSize:]
 	}
-	copy(body, r.buf[g.Off:g.Off+g.N])
+	copy(slot[g.Lead:], r.buf[g.Off:g.Off+g.N])
 	a := ch.slotPut(ch.ring(g.Ring), g.Bytes())
 	if g.Bytes() <= len(a.words) { // it leaves within its request, and the slot is free
 		a.Inline, a.Lazy = append(a.words[:0], slot[:g.Bytes()]...), true
@@ -115,7 +121,7 @@ func (ch *Channel) fill(r *Request, g protocol.Segment) {
 }
 
 // ring is where a slot of the receiver begins.
-func (ch *Channel) ring(i int) GA { return ch.remote.Add(protocol.ReceiverControl + i*int(ch.size)) }
+func (ch *Channel) ring(i int) GA { return ch.remote.Add((i - ch.send.Ring()) * int(ch.size)) }
 
 // slotPut is the put of n bytes of a segment, whose memory is to be filled in.
 func (ch *Channel) slotPut(to GA, n int) *access {

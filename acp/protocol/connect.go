@@ -2,7 +2,7 @@ package protocol
 
 // How the ends of a channel find each other (section III.D.3 of the paper).
 //
-// The sending end has its memory registered. At its beginning are three words, its
+// The sending end has its memory registered. At its end are three words, its
 // control block:
 //
 //	0   what it asks for: Ask. Then the answer: the receiver's control block
@@ -16,11 +16,11 @@ package protocol
 //
 // The receiver takes the word out, reads the block, finds the channel that is meant, the
 // same in the order in which both have made channels from the one to the other,
-// and writes the answer. The receiving end's memory begins with one word, its control block:
+// and writes the answer. The receiving end's memory ends with one word, its control block:
 //
 //	0   tail: the sender mirrors there how many slots it has put
 //
-// Behind the control blocks are the slots.
+// In front of the control blocks are the slots, at the edges of lines of the cache.
 const (
 	SenderControl   = 24 // bytes
 	ReceiverControl = 8

@@ -15,6 +15,11 @@ var ErrBroken = errors.New("the other end of the channel breaks the protocol")
 const (
 	HeaderSize = 8
 
+	// lineSize is where a message begins in its first slot that takes more than that, if they
+	// are of some length: then it has the same place in a line of the cache here as there.
+	lineSize    = 64
+	alignedFrom = 4096
+
 	// Bye instead of a length says that no message follows (the paper's message of
 	// disconnection).
 	Bye = ^uint64(0)
@@ -29,7 +34,15 @@ type Sender struct {
 	taken       uint64 // of these, those that it has taken: its head, mirrored
 	used        uint64 // slots of ours that were filled
 	left        uint64 // of these, those that may be filled again
-	gone        uint64 // bytes of the message at hand that have left, with its header
+	gone        uint64 // bytes of the message at hand that have left, and HeaderSize
+}
+
+// lead is where a message of n bytes begins in its first slot.
+func lead(size uint32, n uint64) int {
+	if size >= alignedFrom && n > uint64(size-HeaderSize) {
+		return lineSize
+	}
+	return HeaderSize
 }
 
 // NewSender makes an end with slots of size bytes, a multiple of 8 of at least 16.
@@ -38,21 +51,19 @@ func NewSender(size, slots int) *Sender { return &Sender{size: uint32(size), slo
 // Connect tells how many slots the receiver has.
 func (s *Sender) Connect(ring int) { s.ring = uint32(ring) }
 
+// Ring is how many slots the receiver has.
+func (s *Sender) Ring() int { return int(s.ring) }
+
 // Segment is what goes into a slot.
 type Segment struct {
 	Slot, Ring int  // which slot here, -1 of none, and at the receiver
-	Header     bool // begins with the length of the message
+	Lead       int  // bytes in front, of which the first HeaderSize are the length of the message: 0 of the others
 	Off, N     int  // and then these bytes of it
 	Last       bool // the message ends here
 }
 
 // Bytes is what has to be put: from the beginning of the slot.
-func (g Segment) Bytes() int {
-	if g.Header {
-		return HeaderSize + g.N
-	}
-	return g.N
-}
+func (g Segment) Bytes() int { return g.Lead + g.N }
 
 // Room is how many slots of the receiver can be written, through ours.
 func (s *Sender) Room() int { return min(int(s.slots)-int(s.used-s.left), s.free()) }
@@ -86,14 +97,12 @@ func (s *Sender) Next(n int, direct bool) (g Segment, ok bool) {
 	if g, ok = s.slot(direct); !ok {
 		return g, false
 	}
-	g.Header = s.gone == 0
-	room := int(s.size)
-	if g.Header {
-		room -= HeaderSize
+	if s.gone == 0 {
+		g.Lead = lead(s.size, uint64(n))
 		s.gone = HeaderSize
 	}
 	g.Off = int(s.gone - HeaderSize)
-	g.N = min(room, n-g.Off)
+	g.N = min(int(s.size)-g.Lead, n-g.Off)
 	s.gone += uint64(g.N)
 	if g.Last = g.Off+g.N == n; g.Last {
 		s.gone = 0
@@ -104,7 +113,7 @@ func (s *Sender) Next(n int, direct bool) (g Segment, ok bool) {
 // Bye takes the next slot for the word that no message follows.
 func (s *Sender) Bye() (g Segment, ok bool) {
 	if g, ok = s.slot(false); ok {
-		g.Header, g.Last = true, true
+		g.Lead, g.Last = HeaderSize, true
 	}
 	return g, ok
 }
@@ -139,7 +148,7 @@ type Receiver struct {
 	come        uint64 // slots that were put: the sender's tail, mirrored
 	taken       uint64 // of these, those that were taken
 	told        uint64 // of these, those that the sender knows of
-	length, off uint64 // of the message at hand, if off is not 0: its length, and what has come with its header
+	length, off uint64 // of the message at hand, if off is not 0: its length, and what has come, and HeaderSize
 }
 
 // NewReceiver makes an end with slots of size bytes.
@@ -180,15 +189,13 @@ type Piece struct {
 // Take reads the next slot, whose memory it is given. It belongs to the sender again when that is
 // told so.
 func (r *Receiver) Take(slot []byte) (p Piece) {
-	if r.off == 0 {
-		r.length = binary.LittleEndian.Uint64(slot)
-		r.off = HeaderSize
-		slot = slot[HeaderSize:]
-	}
 	r.taken++
-	if r.length == Bye {
-		r.off = 0
-		return Piece{Bye: true}
+	if r.off == 0 {
+		if r.length = binary.LittleEndian.Uint64(slot); r.length == Bye {
+			return Piece{Bye: true}
+		}
+		r.off = HeaderSize
+		slot = slot[lead(r.size, r.length):]
 	}
 	p.Off, p.Length = r.off-HeaderSize, r.length
 	n := min(uint64(len(slot)), r.length-p.Off)

@@ -93,9 +93,9 @@ func (w *world) put() {
 	}
 	slot := make([]byte, w.size)
 	b := slot
-	if g.Header {
+	if g.Lead > 0 {
 		protocol.PutHeader(b, uint64(len(m)))
-		b = b[protocol.HeaderSize:]
+		b = b[g.Lead:]
 		w.sent = append(w.sent, m)
 	}
 	copy(b, m[g.Off:g.Off+g.N])
