@@ -5,18 +5,18 @@ import (
 	"errors"
 
 	"github.com/softrnic/softrnic/acp/fabric"
-	"github.com/softrnic/softrnic/acp/protocol"
 )
 
 // access is one operation of the adapter on memory of another rank, by its global address.
 type access struct {
 	fabric.Op
 	p       *Process
-	ga      GA
+	ga      GA  // if known is set, of nothing but the rank: Addr and RKey are given
 	n       int // bytes there
 	local   *Region
 	owner   accessOwner
-	again   bool            // it has been refused once
+	again   bool // it has been refused once, or is not to be tried again
+	known   bool
 	request *Request        // of a channel, whose memory leaves
 	words   [inlineMax]byte // of Inline
 	next    *access
@@ -71,13 +71,6 @@ func (p *Process) putWord(to GA, w uint64, owner accessOwner) *access {
 	return a
 }
 
-// putLength makes the access a put of the length of a message.
-func (p *Process) putLength(to GA, n uint64, owner accessOwner) *access {
-	a := p.putWord(to, 0, owner)
-	protocol.PutHeader(a.Inline, n)
-	return a
-}
-
 // putWords makes the access a put of two words, of which the second becomes visible last.
 func (p *Process) putWords(to GA, w [2]uint64, owner accessOwner) *access {
 	a := p.putWord(to, w[0], owner)
@@ -103,6 +96,9 @@ func (p *Process) start(a *access) {
 		return
 	case !r.met:
 		r.waiting.push(a)
+		return
+	case a.known:
+		p.net.Post(rank, &a.Op)
 		return
 	}
 	number := uint16(a.ga.Region())

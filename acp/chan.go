@@ -83,7 +83,7 @@ func (c *Chan[T]) RecvSlice(ctx context.Context, v []T) (n int, err error) {
 
 // receive receives a message, unless ctx ends before anything of it has come.
 func (c *Chan[T]) receive(ctx context.Context, buf []byte) (int, error) {
-	r := c.ch.Recv(buf)
+	r := c.ch.push(receiving, buf, false)
 	n, err := r.Wait(ctx)
 	if err == nil || ctx.Err() == nil || r.withdraw() {
 		return n, err

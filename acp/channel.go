@@ -177,7 +177,8 @@ func (p *Process) newChannel(sender, receiver int, o ChannelOptions) (*Channel, 
 }
 
 // Memory is what this end takes, in bytes, as it was asked of the allocator: all that there is
-// for as long as the end, whatever its use.
+// for as long as the end. One that long messages leave from, or come to, without going through its slots, takes a
+// little more from the first of them on.
 func (ch *Channel) Memory() int {
 	n := int(unsafe.Sizeof(*ch))
 	if ch.send != nil {
@@ -187,6 +188,9 @@ func (ch *Channel) Memory() int {
 	}
 	if ch.mem != nil {
 		n += len(ch.mem.Bytes())
+	}
+	if b := ch.p.channels.boards[ch]; b != nil {
+		n += b.memory()
 	}
 	return n
 }

@@ -162,9 +162,12 @@ func (p *Process) Do(f func()) {
 	p.turns.events++
 }
 
-// Stats are figures of this rank's communication, by name.
+// Stats are figures of this rank's communication, by name: those of what carries it, and how many messages it
+// has put to where a receive waited for them (placed).
 func (p *Process) Stats() map[string]uint64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.net.Stats()
+	s := p.net.Stats()
+	s["placed"] = p.channels.placed
+	return s
 }

@@ -1,6 +1,8 @@
 package acp
 
 import (
+	"fmt"
+
 	"github.com/softrnic/softrnic/acp/fabric"
 	"github.com/softrnic/softrnic/acp/protocol"
 )
@@ -17,7 +19,7 @@ func (ch *Channel) stepRecv() (watch bool) {
 			return false
 		}
 	}
-	for ch.first != nil && !ch.bye && ch.recv.Full() > 0 {
+	for ch.first != nil && !ch.bye && ch.err == nil && ch.recv.Full() > 0 {
 		n := ch.take(ch.first)
 		ch.p.turns.events++
 		switch {
@@ -27,6 +29,9 @@ func (ch *Channel) stepRecv() (watch bool) {
 		default:
 			ch.owe()
 		}
+	}
+	if ch.err != nil {
+		return false
 	}
 	if ch.bye {
 		ch.leave()
@@ -46,13 +51,16 @@ func (ch *Channel) take(r *Request) int {
 	case g.Bye:
 		ch.bye = true
 	case r.kind == freeing:
+	case g.Placed && r.place == nil:
+		ch.fail(fmt.Errorf("%w: a message is said to be at a place that it was not given", ErrBroken))
 	default:
 		if g.Off < uint64(len(r.buf)) {
 			copy(r.buf[g.Off:], g.Bytes)
 		}
-		if g.Last {
+		if ch.notes(g); g.Last {
 			r.n = int(min(g.Length, uint64(len(r.buf))))
 			ch.pop().end(nil)
+			ch.offer()
 		}
 	}
 	return len(g.Bytes)

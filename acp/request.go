@@ -2,19 +2,24 @@ package acp
 
 import (
 	"context"
+
+	"github.com/softrnic/softrnic/acp/fabric"
 )
 
 // Request is a send, a receive or the freeing of a channel under way (acp_request_t).
 type Request struct {
-	ch   *Channel
-	buf  []byte
-	mr   direct // of a send that leaves from where it is
-	kind requestKind
-	done bool
-	left bool // a send: all of it was put, or copied
-	n    int  // of a receive: bytes that have come
-	err  error
-	next *Request
+	ch  *Channel
+	buf []byte
+	mr  direct // of a send that leaves from where it is
+	// of a receive whose message may come there without going through slots
+	place fabric.Memory
+	stays bool // it cannot be withdrawn
+	kind  requestKind
+	done  bool
+	left  bool // a send: all of it was put, or copied
+	n     int  // of a receive: bytes that have come
+	err   error
+	next  *Request
 }
 
 type requestKind uint8
@@ -69,14 +74,18 @@ func (r *Request) result() (int, error) {
 
 // end ends a request.
 func (r *Request) end(err error) {
+	if r.place != nil { // nobody writes there any more
+		_ = r.place.Dereg()
+		r.place = nil
+	}
 	r.done, r.err, r.buf = true, err, nil
 	r.ch.p.turns.events++
 }
 
 // push puts a request to the end of a channel's, and begins it. One that cannot be is at its end at once.
-func (ch *Channel) push(kind requestKind, buf []byte) *Request {
+func (ch *Channel) push(kind requestKind, buf []byte, stays bool) *Request {
 	p := ch.p
-	r := &Request{ch: ch, buf: buf, kind: kind}
+	r := &Request{ch: ch, buf: buf, kind: kind, stays: stays}
 	p.mu.Lock()
 	defer p.unlock()
 	p.visit()
@@ -101,6 +110,7 @@ func (ch *Channel) push(kind requestKind, buf []byte) *Request {
 		if ch.step() {
 			p.channels.activate(ch)
 		}
+		ch.offer()
 		if kind == sending || p.turns.events == p.turns.told { // an answer, or nothing that an answer may follow
 			p.channels.pay()
 		}
@@ -146,11 +156,11 @@ func (ch *Channel) pop() *Request {
 
 // Free ends the use of this end (acp_nbfree_ch), when what was asked of it before is done. A receiver drops what comes and was not received, until the sender frees its end, too. From now on
 // nothing can be sent or received.
-func (ch *Channel) Free() *Request { return ch.push(freeing, nil) }
+func (ch *Channel) Free() *Request { return ch.push(freeing, nil, true) }
 
 // Send begins to send a message (acp_nbsend_ch). buf is not to be changed until the request is complete.
-func (ch *Channel) Send(buf []byte) *Request { return ch.push(sending, buf) }
+func (ch *Channel) Send(buf []byte) *Request { return ch.push(sending, buf, true) }
 
 // Recv begins to receive the next message (acp_nbrecv_ch). buf is not to be touched until the request is complete. A message
 // that is longer is cut off. ErrEnd says that the sender has freed its end, and no message follows.
-func (ch *Channel) Recv(buf []byte) *Request { return ch.push(receiving, buf) }
+func (ch *Channel) Recv(buf []byte) *Request { return ch.push(receiving, buf, true) }

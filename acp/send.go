@@ -34,6 +34,16 @@ func (ch *Channel) stepSend() (watch bool) {
 			continue
 		}
 		direct := !ch.copies && len(r.buf) >= directMin && ch.direct(r)
+		if at, ok := ch.placeOf(direct); ok {
+			g, ok := ch.send.Place()
+			if !ok {
+				break
+			}
+			ch.toPlace(r, at, g)
+			r.left = true
+			kept += len(r.buf)
+			continue
+		}
 		g, ok := ch.send.Next(len(r.buf), direct)
 		if !ok {
 			break
@@ -93,9 +103,8 @@ func (ch *Channel) fill(r *Request, g protocol.Segment) {
 	if g.Slot < 0 {
 		to, n := ch.ring(g.Ring), g.Bytes()
 		if g.Lead > 0 {
-			a := ch.p.putLength(to, uint64(len(r.buf)), (*answering)(ch))
+			a := ch.putLead(to, g, uint64(len(r.buf)), (*answering)(ch))
 			a.Lazy = true
-			ch.under++
 			ch.p.start(a)
 			to, n = to.Add(g.Lead), g.N
 		}
@@ -107,7 +116,7 @@ func (ch *Channel) fill(r *Request, g protocol.Segment) {
 	}
 	slot, off := ch.slot(g.Slot)
 	if g.Lead > 0 {
-		protocol.PutHeader(slot, uint64(len(r.buf)))
+		g.AppendLead(slot[:0], uint64(len(r.buf)), protocol.Board{})
 	}
 	copy(slot[g.Lead:], r.buf[g.Off:g.Off+g.N])
 	a := ch.slotPut(ch.ring(g.Ring), g.Bytes())
@@ -118,6 +127,18 @@ func (ch *Channel) fill(r *Request, g protocol.Segment) {
 		a.use(ch.mem, off, g.Bytes())
 	}
 	ch.p.start(a)
+}
+
+// putLead is the put of what is in front of a message.
+func (ch *Channel) putLead(to GA, g protocol.Segment, length uint64, owner accessOwner) *access {
+	var b protocol.Board
+	if g.Lead > protocol.HeaderSize {
+		b = ch.board()
+	}
+	a := ch.p.newAccess(to, g.Lead, owner)
+	a.Kind, a.Inline = fabric.Put, g.AppendLead(a.words[:0], length, b)
+	ch.under++
+	return a
 }
 
 // ring is where a slot of the receiver begins.
@@ -195,7 +216,7 @@ func (ch *Channel) sayBye() bool {
 		return false
 	}
 	slot, off := ch.slot(g.Slot)
-	protocol.PutHeader(slot, protocol.Bye)
+	g.AppendLead(slot[:0], protocol.Bye, protocol.Board{})
 	a := ch.slotPut(ch.ring(g.Ring), g.Bytes())
 	a.use(ch.mem, off, g.Bytes())
 	ch.p.start(a)

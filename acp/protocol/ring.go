@@ -23,6 +23,9 @@ const (
 	// Bye instead of a length says that no message follows (the paper's message of
 	// disconnection).
 	Bye = ^uint64(0)
+
+	// Placed in a length says that the message is where the receiver wants it already: see Place.
+	Placed = 1 << 63
 )
 
 // Sender is the sending end of a ring: it owns the slots that messages leave from, and
@@ -30,10 +33,11 @@ const (
 type Sender struct {
 	size        uint32 // bytes of a slot, at both ends
 	slots, ring uint32 // slots here and at the receiver
+	busy        uint32 // slots of ours that were filled, and have not left
 	put         uint64 // slots of the receiver that were written
 	taken       uint64 // of these, those that it has taken: its head, mirrored
 	used        uint64 // slots of ours that were filled
-	left        uint64 // of these, those that may be filled again
+	messages    uint64 // that have left whole
 	gone        uint64 // bytes of the message at hand that have left, and HeaderSize
 }
 
@@ -66,7 +70,7 @@ type Segment struct {
 func (g Segment) Bytes() int { return g.Lead + g.N }
 
 // Room is how many slots of the receiver can be written, through ours.
-func (s *Sender) Room() int { return min(int(s.slots)-int(s.used-s.left), s.free()) }
+func (s *Sender) Room() int { return min(int(s.slots)-int(s.busy), s.free()) }
 
 // free is how many slots the receiver has.
 func (s *Sender) free() int { return int(s.ring) - int(s.put-s.taken) }
@@ -80,6 +84,7 @@ func (s *Sender) slot(direct bool) (g Segment, ok bool) {
 		}
 		g.Slot = int(s.used % uint64(s.slots))
 		s.used++
+		s.busy++
 	} else if s.free() <= 0 {
 		return g, false
 	}
@@ -106,8 +111,21 @@ func (s *Sender) Next(n int, direct bool) (g Segment, ok bool) {
 	s.gone += uint64(g.N)
 	if g.Last = g.Off+g.N == n; g.Last {
 		s.gone = 0
+		s.messages++
 	}
 	return g, true
+}
+
+// Begins is the number of the next message, if no part of one has left.
+func (s *Sender) Begins() (number uint64, ok bool) { return s.messages, s.gone == 0 }
+
+// Place takes the next slot for the word that a message is in its place.
+func (s *Sender) Place() (g Segment, ok bool) {
+	if g, ok = s.slot(true); ok {
+		g.Lead, g.Last = HeaderSize, true
+		s.messages++
+	}
+	return g, ok
 }
 
 // Bye takes the next slot for the word that no message follows.
@@ -118,17 +136,23 @@ func (s *Sender) Bye() (g Segment, ok bool) {
 	return g, ok
 }
 
-// PutHeader writes the length of a message, or Bye, to the beginning of a slot.
-func PutHeader(slot []byte, length uint64) { binary.LittleEndian.PutUint64(slot, length) }
+// AppendLead appends what is in front: the length of a message, or Bye, and the board where there is room.
+func (g Segment) AppendLead(to []byte, length uint64, b Board) []byte {
+	to = binary.LittleEndian.AppendUint64(to, length)
+	if g.Lead > HeaderSize {
+		to = appendBoard(to, b)
+	}
+	return to
+}
 
 // Put is how many slots were put: the tail that the receiver mirrors.
 func (s *Sender) Put() uint64 { return s.put }
 
 // Left says that the oldest of our slots under way has left, and may be filled again.
-func (s *Sender) Left() { s.left++ }
+func (s *Sender) Left() { s.busy-- }
 
 // Quiet reports whether all of our slots have left.
-func (s *Sender) Quiet() bool { return s.left == s.used }
+func (s *Sender) Quiet() bool { return s.busy == 0 }
 
 // Taken hears the receiver's head: how many slots it has taken in all.
 func (s *Sender) Taken(head uint64) error {
@@ -145,9 +169,10 @@ func (s *Sender) Credit(n int) error { return s.Taken(s.taken + uint64(n)) }
 // Receiver is the receiving end of a ring.
 type Receiver struct {
 	size, slots uint32
-	come        uint64 // slots that were put: the sender's tail, mirrored
-	taken       uint64 // of these, those that were taken
-	told        uint64 // of these, those that the sender knows of
+	taken       uint64 // slots
+	full        uint32 // slots that were put besides
+	owed        uint32 // slots that were taken, of which the sender does not know
+	messages    uint64 // that were taken whole
 	length, off uint64 // of the message at hand, if off is not 0: its length, and what has come, and HeaderSize
 }
 
@@ -158,21 +183,21 @@ func NewReceiver(size, slots int) *Receiver {
 
 // Come hears the sender's tail: how many slots it has put in all.
 func (r *Receiver) Come(tail uint64) error {
-	if tail < r.come || tail > r.taken+uint64(r.slots) {
-		return fmt.Errorf("%w: %d slots had come and then %d, where %d are taken and there are %d", ErrBroken, r.come, tail, r.taken, r.slots)
+	if come := r.taken + uint64(r.full); tail < come || tail > r.taken+uint64(r.slots) {
+		return fmt.Errorf("%w: %d slots had come and then %d, where %d are taken and there are %d", ErrBroken, come, tail, r.taken, r.slots)
 	}
-	r.come = tail
+	r.full = uint32(tail - r.taken)
 	return nil
 }
 
 // More hears that one more has come.
-func (r *Receiver) More() error { return r.Come(r.come + 1) }
+func (r *Receiver) More() error { return r.Come(r.taken + uint64(r.full) + 1) }
 
 // Halfway reports whether a message has been taken in part.
 func (r *Receiver) Halfway() bool { return r.off != 0 }
 
 // Full is how many slots wait to be taken.
-func (r *Receiver) Full() int { return int(r.come - r.taken) }
+func (r *Receiver) Full() int { return int(r.full) }
 
 // Slot is the next to be taken.
 func (r *Receiver) Slot() int { return int(r.taken % uint64(r.slots)) }
@@ -184,18 +209,30 @@ type Piece struct {
 	Length uint64 // of the message
 	Last   bool   // the message ends here
 	Bye    bool   // no message follows
+	Placed bool   // all of it is in its place
+	Board  Board  // where to tell of places, if it is set
 }
 
 // Take reads the next slot, whose memory it is given. It belongs to the sender again when that is
 // told so.
 func (r *Receiver) Take(slot []byte) (p Piece) {
 	r.taken++
+	r.full--
+	r.owed++
 	if r.off == 0 {
-		if r.length = binary.LittleEndian.Uint64(slot); r.length == Bye {
+		switch r.length = binary.LittleEndian.Uint64(slot); {
+		case r.length == Bye:
 			return Piece{Bye: true}
+		case r.length&Placed != 0:
+			r.messages++
+			return Piece{Length: r.length &^ Placed, Last: true, Placed: true}
 		}
 		r.off = HeaderSize
-		slot = slot[lead(r.size, r.length):]
+		n := lead(r.size, r.length)
+		if n > HeaderSize {
+			p.Board = parseBoard(slot[HeaderSize:])
+		}
+		slot = slot[n:]
 	}
 	p.Off, p.Length = r.off-HeaderSize, r.length
 	n := min(uint64(len(slot)), r.length-p.Off)
@@ -203,12 +240,16 @@ func (r *Receiver) Take(slot []byte) (p Piece) {
 	r.off += n
 	if p.Last = p.Off+n == r.length; p.Last {
 		r.off = 0
+		r.messages++
 	}
 	return p
 }
 
+// Messages is how many were taken whole.
+func (r *Receiver) Messages() uint64 { return r.messages }
+
 // Owed is how many slots were taken that the sender does not know of.
-func (r *Receiver) Owed() int { return int(r.taken - r.told) }
+func (r *Receiver) Owed() int { return int(r.owed) }
 
 // Due reports whether enough are owed that the sender should know. It hears of half of the slots at a time, so
 // at most twice for all that it has not looked at.
@@ -217,6 +258,6 @@ func (r *Receiver) Due() bool { return r.Owed() >= (int(r.slots)+1)/2 }
 // Tell is the head that the sender hears of now, and how many slots it adds.
 func (r *Receiver) Tell() (head uint64, n int) {
 	n = r.Owed()
-	r.told = r.taken
+	r.owed = 0
 	return r.taken, n
 }

@@ -84,6 +84,16 @@ func (w *world) put() {
 		return
 	}
 	m := w.queue[0]
+	if number, begins := w.s.Begins(); begins && len(m)%5 == 4 {
+		if g, ok := w.s.Place(); ok {
+			require.EqualValues(w.t, w.received+len(w.sent), number)
+			slot := make([]byte, w.size)
+			g.AppendLead(slot[:0], uint64(len(m))|protocol.Placed, protocol.Board{})
+			w.sent, w.queue = append(w.sent, m), w.queue[1:]
+			w.leave(g, slot)
+		}
+		return
+	}
 	g, ok := w.s.Next(len(m), len(m)%3 == 0)
 	if !ok {
 		return
@@ -94,7 +104,7 @@ func (w *world) put() {
 	slot := make([]byte, w.size)
 	b := slot
 	if g.Lead > 0 {
-		protocol.PutHeader(b, uint64(len(m)))
+		g.AppendLead(b[:0], uint64(len(m)), protocol.Board{})
 		b = b[g.Lead:]
 		w.sent = append(w.sent, m)
 	}
@@ -132,7 +142,7 @@ func (w *world) sayBye() {
 	}
 	if g, ok := w.s.Bye(); ok {
 		slot := make([]byte, w.size)
-		protocol.PutHeader(slot, protocol.Bye)
+		g.AppendLead(slot[:0], protocol.Bye, protocol.Board{})
 		w.leave(g, slot)
 		w.bye = true
 	}
@@ -153,11 +163,15 @@ func (w *world) take() {
 	} else {
 		require.EqualValues(w.t, len(w.got), g.Off)
 		require.EqualValues(w.t, len(w.sent[0]), g.Length)
+		if require.Equal(w.t, len(w.sent[0])%5 == 4 && g.Off == 0 && g.Bytes == nil, g.Placed); g.Placed {
+			w.got = w.sent[0]
+		}
 		w.got = append(w.got, g.Bytes...)
 		if g.Last {
 			require.Equal(w.t, string(w.sent[0]), string(w.got))
 			w.sent, w.got = w.sent[1:], nil
 			w.received++
+			require.EqualValues(w.t, w.received, w.r.Messages())
 		}
 	}
 	clear(w.ring[i]) // whoever reads it again is found out
@@ -215,7 +229,7 @@ func TestRingLies(t *testing.T) {
 	require.ErrorIs(t, r.More(), protocol.ErrBroken)
 
 	slot := make([]byte, 16)
-	protocol.PutHeader(slot, 1<<63)
+	protocol.Segment{}.AppendLead(slot[:0], 1<<62, protocol.Board{})
 	g := r.Take(slot)
 	require.False(t, g.Last)
 	require.Len(t, g.Bytes, 8)

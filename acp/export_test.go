@@ -1,0 +1,16 @@
+package acp
+
+import "github.com/softrnic/softrnic/acp/protocol"
+
+// SayPlaced has a sending end say that a message of n bytes is in its place, where it has not put any.
+func (ch *Channel) SayPlaced(n int) bool {
+	ch.p.mu.Lock()
+	defer ch.p.unlock()
+	g, ok := ch.send.Place()
+	if ok {
+		ch.p.start(ch.putLead(ch.ring(g.Ring), g, uint64(n)|protocol.Placed, (*answering)(ch)))
+		ch.tell()
+		ch.p.flush()
+	}
+	return ok
+}

@@ -1,0 +1,184 @@
+package acp_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/acp"
+	"github.com/softrnic/softrnic/acp/acptest"
+)
+
+// TestPlaced: receives that wait get messages of any length, whole and in order, whichever go to their place at once; one
+// that is too short takes what it has room for, and nothing else is written to.
+func TestPlaced(t *testing.T) {
+	const (
+		count  = 60
+		longer = 100 << 10
+		guard  = 0xa5
+	)
+	for _, net := range []acp.Options{{}, {Net: acp.UD}} {
+		for name, o := range variants {
+			seed := rand.Uint64()
+			t.Run(fmt.Sprint(net.Net, name, seed), func(t *testing.T) {
+				o.SlotSize, o.Slots = 4096, 6
+				rng := rand.New(rand.NewPCG(seed, 0))
+				lengths, rooms := make([]int, count), make([]int, count)
+				for i := range lengths {
+					lengths[i] = rng.IntN(longer)
+					if rng.IntN(4) == 0 {
+						lengths[i] = rng.IntN(5000)
+					}
+					rooms[i] = longer
+					if rng.IntN(4) == 0 {
+						rooms[i] = rng.IntN(longer)
+					}
+				}
+				window := 1 + rng.IntN(12)
+				require.NoError(t, acptest.RunOptions(2, acptest.Options{ACP: net}, func(p *acp.Process) error {
+					ch, err := p.NewChannel(0, 1, o)
+					if err != nil {
+						return err
+					}
+					var under []*acp.Request
+					var bufs [][]byte
+					finish := func(i int) error {
+						n, err := under[i].Wait(ctx)
+						if err != nil || p.Rank() == 0 {
+							return err
+						}
+						if want := min(lengths[i], rooms[i]); n != want || !bytes.Equal(bufs[i][:n], message(lengths[i], i)[:n]) {
+							return fmt.Errorf("message %d: %d bytes, not %d, or others", i, n, want)
+						}
+						if rest := bufs[i][n:]; !bytes.Equal(rest, bytes.Repeat([]byte{guard}, len(rest))) {
+							return fmt.Errorf("message %d of %d bytes: more than that was written", i, n)
+						}
+						return nil
+					}
+					for i := range count {
+						if i >= window {
+							if err := finish(i - window); err != nil {
+								return err
+							}
+						}
+						if p.Rank() == 0 {
+							under = append(under, ch.Send(message(lengths[i], i)))
+							continue
+						}
+						bufs = append(bufs, bytes.Repeat([]byte{guard}, rooms[i]))
+						under = append(under, ch.Recv(bufs[i]))
+					}
+					for i := count - window; i < count; i++ {
+						if err := finish(i); err != nil {
+							return err
+						}
+					}
+					_, err = ch.Free().Wait(ctx)
+					return err
+				}))
+			})
+		}
+	}
+}
+
+// TestPlacedIsUsed: messages to receives that have waited before they begin do not go through slots.
+func TestPlacedIsUsed(t *testing.T) {
+	for name, o := range variants {
+		t.Run(name, func(t *testing.T) {
+			const n, count = 200 << 10, 10
+			require.NoError(t, acptest.Run(2, func(p *acp.Process) error {
+				ch, err := p.NewChannel(0, 1, o)
+				if err != nil {
+					return err
+				}
+				for i := range count { // the receive always comes first, but for the first message
+					if p.Rank() == 1 {
+						buf := make([]byte, n)
+						r := ch.Recv(buf)
+						if err := p.Sync(ctx); err != nil {
+							return err
+						}
+						if got, err := r.Wait(ctx); err != nil || got != n || !bytes.Equal(buf, message(n, i)) {
+							return fmt.Errorf("message %d: %d bytes, %w", i, got, err)
+						}
+						continue
+					}
+					if err := p.Sync(ctx); err != nil {
+						return err
+					}
+					if _, err := ch.Send(message(n, i)).Wait(ctx); err != nil {
+						return err
+					}
+				}
+				if p.Rank() == 0 {
+					require.EqualValues(t, count-1, p.Stats()["placed"])
+					require.Less(t, ch.Memory(), 2*64<<10+1000)
+				}
+				return nil
+			}))
+		})
+	}
+}
+
+// TestPlacedAndWithdrawn: a receive of a Chan that is given up leaves its message to the next one, also with long
+// messages.
+func TestPlacedAndWithdrawn(t *testing.T) {
+	const n = 64 << 10
+	require.NoError(t, acptest.Run(2, func(p *acp.Process) error {
+		c, err := acp.NewChan[byte](p, 0, 1, acp.ChannelOptions{})
+		if err != nil {
+			return err
+		}
+		for i := range 10 {
+			if p.Rank() == 0 {
+				if err := p.Sync(ctx); err != nil {
+					return err
+				}
+				if err := c.SendSlice(ctx, message(n, i)); err != nil {
+					return err
+				}
+				continue
+			}
+			canceled, cancel := context.WithCancel(ctx)
+			cancel()
+			if _, err := c.RecvSlice(canceled, make([]byte, n)); !errors.Is(err, context.Canceled) {
+				return fmt.Errorf("receive %d: %w", i, err)
+			}
+			if err := p.Sync(ctx); err != nil {
+				return err
+			}
+			buf := make([]byte, n)
+			if got, err := c.RecvSlice(ctx, buf); err != nil || !bytes.Equal(buf[:got], message(n, i)) {
+				return fmt.Errorf("message %d: %d, %w", i, got, err)
+			}
+		}
+		return nil
+	}))
+}
+
+// TestPlacedLie: a sender that says that a message is in a place that nobody has told fails the channel.
+func TestPlacedLie(t *testing.T) {
+	require.NoError(t, acptest.Run(2, func(p *acp.Process) error {
+		ch, err := p.NewChannel(0, 1, acp.ChannelOptions{SlotSize: 64})
+		if err != nil {
+			return err
+		}
+		if p.Rank() == 0 {
+			if _, err := ch.Send([]byte("first")).Wait(ctx); err != nil {
+				return err
+			}
+			require.True(t, ch.SayPlaced(5))
+			return p.Sync(ctx)
+		}
+		_, err = ch.Recv(make([]byte, 100)).Wait(ctx)
+		require.NoError(t, err)
+		_, err = ch.Recv(make([]byte, 100)).Wait(ctx)
+		require.ErrorIs(t, err, acp.ErrBroken)
+		return p.Sync(ctx)
+	}))
+}
