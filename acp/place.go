@@ -67,7 +67,7 @@ func (ch *Channel) placeOf(direct bool) (at protocol.Place, ok bool) {
 // toPlace puts a message where it is wanted, and behind it the word of that.
 func (ch *Channel) toPlace(r *Request, at protocol.Place, g protocol.Segment) {
 	ch.p.channels.placed++
-	n := min(len(r.buf), int(at.Length))
+	n := int(min(uint64(len(r.buf)), uint64(at.Length)))
 	for off := 0; off < n; off += putMax {
 		a := ch.known(at.Addr+uint64(off), at.RKey, min(n-off, putMax), (*slotPut)(ch))
 		a.Mem, a.Off, a.N, a.request = r.mr.mr, off, a.n, r
@@ -127,7 +127,7 @@ func (ch *Channel) tellPlace(b *board, r *Request, number uint64) {
 		return // through slots, then
 	}
 	r.place = mr
-	at := protocol.Place{Number: number, Addr: mr.Addr(), RKey: mr.RKey(), Length: uint32(min(len(r.buf), math.MaxUint32))}
+	at := protocol.Place{Number: number, Addr: mr.Addr(), RKey: mr.RKey(), Length: uint32(min(uint64(len(r.buf)), math.MaxUint32))}
 	a := ch.known(b.at.At(number), b.at.RKey, protocol.PlaceSize, (*answering)(ch))
 	a.Inline, a.Lazy = a.words[:0], true
 	for _, w := range at.Words() {
