@@ -81,6 +81,8 @@ type Channel struct {
 	probe  uint8 // the place in the connection request buffer that is tried next
 	bye    bool  // no message follows: the sender has put that, or the receiver has seen it
 	over   bool  // the receiver writes no more: the sender's memory may go
+	board  bool  // the sending end has one
+	long   bool  // the last message that came was
 	under  int32 // accesses under way
 }
 
@@ -156,7 +158,8 @@ func (p *Process) newChannel(sender, receiver int, o ChannelOptions) (*Channel, 
 	}
 	c.numbers[e]++
 	if e.sends {
-		q := protocol.Ask{SlotSize: ch.size, Number: ch.number, ID: ch.id, Imm: ch.imm, To: uint32(e.rank)}
+		ch.board = !ch.copies && ch.size >= directMin+protocol.BoardSize && e.rank != p.rank
+		q := protocol.Ask{SlotSize: ch.size, Number: ch.number, ID: ch.id, Imm: ch.imm, Board: ch.board, To: uint32(e.rank)}
 		for i, w := range q.Words() {
 			atomic.StoreUint64(word(ch.mem.Bytes(), ch.base()+8*i), w)
 		}
@@ -177,8 +180,7 @@ func (p *Process) newChannel(sender, receiver int, o ChannelOptions) (*Channel, 
 }
 
 // Memory is what this end takes, in bytes, as it was asked of the allocator: all that there is
-// for as long as the end. One that long messages leave from, or come to, without going through its slots, takes a
-// little more from the first of them on.
+// for as long as the end, whatever its use.
 func (ch *Channel) Memory() int {
 	n := int(unsafe.Sizeof(*ch))
 	if ch.send != nil {
@@ -188,9 +190,6 @@ func (ch *Channel) Memory() int {
 	}
 	if ch.mem != nil {
 		n += len(ch.mem.Bytes())
-	}
-	if b := ch.p.channels.boards[ch]; b != nil {
-		n += b.memory()
 	}
 	return n
 }

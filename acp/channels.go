@@ -18,7 +18,6 @@ type channels struct {
 	numbers map[end]uint32      // how many were made to and from a rank
 	asked   map[asking]asked    // requests that have come before their receiving end was made
 	seekers map[asking]*Channel // receiving ends that no request has come for
-	boards  map[*Channel]*board // of ends with long messages
 	placed  uint64              // messages that were put to their place
 }
 
@@ -46,7 +45,7 @@ const askedMax = 1 << 16
 
 func (c *channels) init() {
 	c.ends = []*Channel{nil}
-	c.numbers, c.asked, c.seekers, c.boards = map[end]uint32{}, map[asking]asked{}, map[asking]*Channel{}, map[*Channel]*board{}
+	c.numbers, c.asked, c.seekers = map[end]uint32{}, map[asking]asked{}, map[asking]*Channel{}
 }
 
 // add gives an end its id.
@@ -66,10 +65,6 @@ func (c *channels) add(ch *Channel) error {
 }
 
 func (c *channels) remove(ch *Channel) {
-	if b := c.boards[ch]; b != nil && b.mr != nil {
-		_ = b.mr.Dereg()
-	}
-	delete(c.boards, ch)
 	c.ends[ch.id] = nil
 	c.free = append(c.free, ch.id)
 }

@@ -104,7 +104,7 @@ func (ch *Channel) accept(q asked) {
 		ch.fail(err)
 		return
 	}
-	ch.state = open
+	ch.state, ch.board = open, q.Board
 	ch.p.channels.activate(ch)
 }
 

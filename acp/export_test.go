@@ -8,7 +8,7 @@ func (ch *Channel) SayPlaced(n int) bool {
 	defer ch.p.unlock()
 	g, ok := ch.send.Place()
 	if ok {
-		ch.p.start(ch.putLead(ch.ring(g.Ring), g, uint64(n)|protocol.Placed, (*answering)(ch)))
+		ch.p.start(ch.putHeader(ch.ring(g.Ring), uint64(n)|protocol.Placed, (*answering)(ch)))
 		ch.tell()
 		ch.p.flush()
 	}

@@ -57,7 +57,7 @@ func (ch *Channel) take(r *Request) int {
 		if g.Off < uint64(len(r.buf)) {
 			copy(r.buf[g.Off:], g.Bytes)
 		}
-		if ch.notes(g); g.Last {
+		if ch.long = g.Length >= placeMin; g.Last {
 			r.n = int(min(g.Length, uint64(len(r.buf))))
 			ch.pop().end(nil)
 			ch.offer()

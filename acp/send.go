@@ -33,8 +33,11 @@ func (ch *Channel) stepSend() (watch bool) {
 			}
 			continue
 		}
-		direct := !ch.copies && len(r.buf) >= directMin && ch.direct(r)
-		if at, ok := ch.placeOf(direct); ok {
+		direct := !ch.copies && len(r.buf) >= directMin
+		if direct && !ch.direct(r) {
+			continue
+		}
+		if at, ok := ch.placeOf(); ok && direct {
 			g, ok := ch.send.Place()
 			if !ok {
 				break
@@ -103,7 +106,7 @@ func (ch *Channel) fill(r *Request, g protocol.Segment) {
 	if g.Slot < 0 {
 		to, n := ch.ring(g.Ring), g.Bytes()
 		if g.Lead > 0 {
-			a := ch.putLead(to, g, uint64(len(r.buf)), (*answering)(ch))
+			a := ch.putHeader(to, uint64(len(r.buf)), (*answering)(ch))
 			a.Lazy = true
 			ch.p.start(a)
 			to, n = to.Add(g.Lead), g.N
@@ -116,7 +119,7 @@ func (ch *Channel) fill(r *Request, g protocol.Segment) {
 	}
 	slot, off := ch.slot(g.Slot)
 	if g.Lead > 0 {
-		g.AppendLead(slot[:0], uint64(len(r.buf)), protocol.Board{})
+		protocol.PutHeader(slot, uint64(len(r.buf)))
 	}
 	copy(slot[g.Lead:], r.buf[g.Off:g.Off+g.N])
 	a := ch.slotPut(ch.ring(g.Ring), g.Bytes())
@@ -129,14 +132,10 @@ func (ch *Channel) fill(r *Request, g protocol.Segment) {
 	ch.p.start(a)
 }
 
-// putLead is the put of what is in front of a message.
-func (ch *Channel) putLead(to GA, g protocol.Segment, length uint64, owner accessOwner) *access {
-	var b protocol.Board
-	if g.Lead > protocol.HeaderSize {
-		b = ch.board()
-	}
-	a := ch.p.newAccess(to, g.Lead, owner)
-	a.Kind, a.Inline = fabric.Put, g.AppendLead(a.words[:0], length, b)
+// putHeader is the put of the length of a message.
+func (ch *Channel) putHeader(to GA, length uint64, owner accessOwner) *access {
+	a := ch.p.putWord(to, 0, owner)
+	protocol.PutHeader(a.Inline, length)
 	ch.under++
 	return a
 }
@@ -185,12 +184,14 @@ type direct struct {
 	under int // puts
 }
 
-// direct registers the memory of a message, for the time being.
+// direct registers the memory of a message, for the time being. If that cannot be, the message does not leave: it is too
+// long for what the end of a slot is used for besides.
 func (ch *Channel) direct(r *Request) bool {
 	if r.mr.mr == nil {
 		mr, err := ch.p.net.Register(r.buf, false)
 		if err != nil {
-			return false // through the slots, then
+			r.end(err)
+			return false
 		}
 		r.mr.mr = mr
 	}
@@ -216,7 +217,7 @@ func (ch *Channel) sayBye() bool {
 		return false
 	}
 	slot, off := ch.slot(g.Slot)
-	g.AppendLead(slot[:0], protocol.Bye, protocol.Board{})
+	protocol.PutHeader(slot, protocol.Bye)
 	a := ch.slotPut(ch.ring(g.Ring), g.Bytes())
 	a.use(ch.mem, off, g.Bytes())
 	ch.p.start(a)

@@ -49,6 +49,7 @@ type Ask struct {
 	Number   uint32 // which channel of those from this rank to that one, from 0
 	ID       uint16 // of the end at its rank, for immediate data
 	Imm      bool   // it signals by immediate data
+	Board    bool   // it looks at its board: see Place
 	To       uint32 // the rank of the receiver
 }
 
@@ -59,12 +60,15 @@ func (a Ask) Words() (w [2]uint64) {
 	if a.Imm {
 		w[1] |= 1 << 48
 	}
+	if a.Board {
+		w[1] |= 1 << 49
+	}
 	return w
 }
 
 // ParseAsk reads it back. It is not ok if it is no question, or not to rank to.
 func ParseAsk(w [2]uint64, to int) (a Ask, ok bool) {
-	a = Ask{SlotSize: uint32(w[0]), Number: uint32(w[0] >> 32), To: uint32(w[1] >> 8 & 0xffffff), ID: uint16(w[1] >> 32), Imm: w[1]>>48 == 1}
+	a = Ask{SlotSize: uint32(w[0]), Number: uint32(w[0] >> 32), To: uint32(w[1] >> 8 & 0xffffff), ID: uint16(w[1] >> 32), Imm: w[1]>>48&1 != 0, Board: w[1]>>49&1 != 0}
 	return a, a.Words() == w && int(a.To) == to
 }
 

@@ -136,14 +136,8 @@ func (s *Sender) Bye() (g Segment, ok bool) {
 	return g, ok
 }
 
-// AppendLead appends what is in front: the length of a message, or Bye, and the board where there is room.
-func (g Segment) AppendLead(to []byte, length uint64, b Board) []byte {
-	to = binary.LittleEndian.AppendUint64(to, length)
-	if g.Lead > HeaderSize {
-		to = appendBoard(to, b)
-	}
-	return to
-}
+// PutHeader writes the length of a message, or Bye, to the beginning of a slot.
+func PutHeader(slot []byte, length uint64) { binary.LittleEndian.PutUint64(slot, length) }
 
 // Put is how many slots were put: the tail that the receiver mirrors.
 func (s *Sender) Put() uint64 { return s.put }
@@ -210,7 +204,6 @@ type Piece struct {
 	Last   bool   // the message ends here
 	Bye    bool   // no message follows
 	Placed bool   // all of it is in its place
-	Board  Board  // where to tell of places, if it is set
 }
 
 // Take reads the next slot, whose memory it is given. It belongs to the sender again when that is
@@ -228,11 +221,7 @@ func (r *Receiver) Take(slot []byte) (p Piece) {
 			return Piece{Length: r.length &^ Placed, Last: true, Placed: true}
 		}
 		r.off = HeaderSize
-		n := lead(r.size, r.length)
-		if n > HeaderSize {
-			p.Board = parseBoard(slot[HeaderSize:])
-		}
-		slot = slot[n:]
+		slot = slot[lead(r.size, r.length):]
 	}
 	p.Off, p.Length = r.off-HeaderSize, r.length
 	n := min(uint64(len(slot)), r.length-p.Off)

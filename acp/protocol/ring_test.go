@@ -88,7 +88,7 @@ func (w *world) put() {
 		if g, ok := w.s.Place(); ok {
 			require.EqualValues(w.t, w.received+len(w.sent), number)
 			slot := make([]byte, w.size)
-			g.AppendLead(slot[:0], uint64(len(m))|protocol.Placed, protocol.Board{})
+			protocol.PutHeader(slot, uint64(len(m))|protocol.Placed)
 			w.sent, w.queue = append(w.sent, m), w.queue[1:]
 			w.leave(g, slot)
 		}
@@ -104,7 +104,7 @@ func (w *world) put() {
 	slot := make([]byte, w.size)
 	b := slot
 	if g.Lead > 0 {
-		g.AppendLead(b[:0], uint64(len(m)), protocol.Board{})
+		protocol.PutHeader(b, uint64(len(m)))
 		b = b[g.Lead:]
 		w.sent = append(w.sent, m)
 	}
@@ -142,7 +142,7 @@ func (w *world) sayBye() {
 	}
 	if g, ok := w.s.Bye(); ok {
 		slot := make([]byte, w.size)
-		g.AppendLead(slot[:0], protocol.Bye, protocol.Board{})
+		protocol.PutHeader(slot, protocol.Bye)
 		w.leave(g, slot)
 		w.bye = true
 	}
@@ -229,7 +229,7 @@ func TestRingLies(t *testing.T) {
 	require.ErrorIs(t, r.More(), protocol.ErrBroken)
 
 	slot := make([]byte, 16)
-	protocol.Segment{}.AppendLead(slot[:0], 1<<62, protocol.Board{})
+	protocol.PutHeader(slot, 1<<62)
 	g := r.Take(slot)
 	require.False(t, g.Last)
 	require.Len(t, g.Bytes, 8)
