@@ -123,6 +123,10 @@ func (n *Net) reached(l *link, qp verbs.QP, conn *cm.Conn, err error) {
 		n.byQP[qp.Num()] = l
 		err = n.cq.Resize(n.depth())
 	}
+	if l.state == down { // everything has ended meanwhile
+		n.work.Go(func() { n.end(&link{qp: qp, conn: conn}) })
+		return
+	}
 	l.qp, l.conn = qp, conn
 	if n.closed {
 		return // Close ends it

@@ -3,6 +3,7 @@ package rc
 import (
 	"errors"
 	"sync"
+	"sync/atomic"
 
 	"github.com/softrnic/softrnic/cm"
 	"github.com/softrnic/softrnic/verbs"
@@ -11,40 +12,76 @@ import (
 // incoming are the connections that other ranks have made: one each, the newest.
 type incoming struct {
 	mu   sync.Mutex
-	byQP map[uint32]int // the rank
+	byQP map[uint32]caller
 	qps  map[int]verbs.QP
+
+	gone  []verbs.QP // destroyed, but what has come on them may still have to be looked at
+	leave atomic.Bool
 }
 
-// rank is who is at the other end of a queue pair.
+// caller is who is at the other end of a queue pair.
+type caller struct {
+	rank int
+	qp   verbs.QP
+}
+
+// rank is who is at the other end of a queue pair, or was.
 func (in *incoming) rank(qpn uint32) (rank int, ok bool) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	rank, ok = in.byQP[qpn]
-	return rank, ok
+	c, ok := in.byQP[qpn]
+	return c.rank, ok
 }
 
-// add notes a rank's queue pair, and returns the one that it had before.
+// add notes a rank's queue pair, and returns the one that it had before, for retire.
 func (in *incoming) add(rank int, qp verbs.QP) (old verbs.QP) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	if in.byQP == nil {
-		in.byQP, in.qps = map[uint32]int{}, map[int]verbs.QP{}
+		in.byQP, in.qps = map[uint32]caller{}, map[int]verbs.QP{}
 	}
-	if old = in.qps[rank]; old != nil {
-		delete(in.byQP, old.Num())
-	}
-	in.byQP[qp.Num()], in.qps[rank] = rank, qp
+	old = in.qps[rank]
+	in.byQP[qp.Num()], in.qps[rank] = caller{rank, qp}, qp
 	return old
 }
 
-// remove forgets a queue pair.
-func (in *incoming) remove(rank int, qp verbs.QP) {
+// retire destroys a queue pair. Signals that have come on it before are still its rank's: a rank that is busy looks at
+// them when the connection has long been made anew.
+func (in *incoming) retire(rank int, qp verbs.QP) {
+	_ = qp.Destroy()
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	delete(in.byQP, qp.Num())
 	if in.qps[rank] == qp {
 		delete(in.qps, rank)
 	}
+	in.gone = append(in.gone, qp)
+	in.leave.Store(true)
+}
+
+// leaving is how many queue pairs are gone: who has looked at all completions after this may forget them.
+func (in *incoming) leaving() int {
+	if !in.leave.Load() {
+		return 0
+	}
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return len(in.gone)
+}
+
+// forget forgets the first k that are gone.
+func (in *incoming) forget(k int) {
+	if k == 0 {
+		return
+	}
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	for _, qp := range in.gone[:k] {
+		if in.byQP[qp.Num()].qp == qp { // else the number is another's by now
+			delete(in.byQP, qp.Num())
+		}
+	}
+	in.gone = append([]verbs.QP(nil), in.gone[k:]...)
+	in.leave.Store(len(in.gone) > 0)
 }
 
 // serve takes connections of other ranks.
@@ -72,13 +109,10 @@ func (n *Net) accept(r *cm.Request) {
 		return
 	}
 	if old := n.in.add(rank, qp); old != nil { // made anew after an operation was refused
-		_ = old.Destroy()
+		n.in.retire(rank, old)
 	}
 	conn, err := r.Accept(n.ctx, qp, cm.AcceptOptions{ConnectOptions: n.o.Connect, PrivateData: n.card})
-	gone := func() {
-		n.in.remove(rank, qp)
-		_ = qp.Destroy()
-	}
+	gone := func() { n.in.retire(rank, qp) }
 	if err != nil {
 		gone()
 		return

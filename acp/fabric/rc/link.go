@@ -62,12 +62,19 @@ func (n *Net) post(l *link) {
 		if done == k {
 			continue
 		}
+		n.takeBack(l, k-done)
 		if errors.Is(err, verbs.ErrState) || errors.Is(err, verbs.ErrClosed) {
 			return // it breaks: a completion tells why, or cm does
 		}
 		op := l.pending.Pop() // the one that cannot be posted
-		n.cells.put(n, op)
 		op.Owner.OpDone(op, err)
+	}
+}
+
+// takeBack takes the cells back of the first k operations that wait, which have been laid out and not posted.
+func (n *Net) takeBack(l *link, k int) {
+	for op := l.pending.First(); k > 0; op, k = op.Next, k-1 {
+		n.cells.put(n, op)
 	}
 }
 

@@ -150,12 +150,15 @@ func (n *Net) Flush() {
 
 // Poll implements fabric.Net.
 func (n *Net) Poll() (some bool) {
+	gone, drained := n.in.leaving(), false
 	for {
 		have := n.ready
 		n.ready = 0
 		if have == 0 {
 			var err error
-			if have, err = n.cq.Poll(n.wcs[:]); have == 0 {
+			have, err = n.cq.Poll(n.wcs[:])
+			drained = have < len(n.wcs)
+			if have == 0 {
 				if err != nil {
 					n.fail(err)
 				}
@@ -169,6 +172,9 @@ func (n *Net) Poll() (some bool) {
 		if have < len(n.wcs) {
 			break
 		}
+	}
+	if drained {
+		n.in.forget(gone)
 	}
 	n.recvs.refill(n)
 	n.Flush()
