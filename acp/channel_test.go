@@ -10,6 +10,7 @@ import (
 
 	"github.com/softrnic/softrnic/acp"
 	"github.com/softrnic/softrnic/acp/acptest"
+	"github.com/softrnic/softrnic/rnic"
 )
 
 // variants are the two ways in which ends signal.
@@ -77,5 +78,48 @@ func TestChannel(t *testing.T) {
 				})
 			})
 		}
+	}
+}
+
+// TestSlotsThatHaveNotLeft: a slot is not filled again before it has left, whatever has left after it: what is lost on
+// the way leaves from there once more.
+func TestSlotsThatHaveNotLeft(t *testing.T) {
+	for name, o := range variants {
+		t.Run(name, func(t *testing.T) {
+			o.SlotSize, o.Slots, o.Copy = 4096, 2, true
+			const count = 200
+			length := func(i int) int { return []int{1000, 0, 10, 4088, 56, 57}[i%6] }
+			require.NoError(t, acptest.RunOptions(2, acptest.Options{RNIC: rnic.Options{Impair: "loss 5% seed 7"}}, func(p *acp.Process) error {
+				ro := o
+				ro.Slots = 16
+				if p.Rank() == 0 {
+					ro.Slots = 2
+				}
+				ch, err := p.NewChannel(0, 1, ro)
+				if err != nil {
+					return err
+				}
+				var under []*acp.Request
+				bufs := make([][]byte, count)
+				for i := range count {
+					if p.Rank() == 0 {
+						under = append(under, ch.Send(message(length(i), i)))
+						continue
+					}
+					bufs[i] = make([]byte, 4096)
+					under = append(under, ch.Recv(bufs[i]))
+				}
+				for i, r := range under {
+					n, err := r.Wait(ctx)
+					if err == nil && p.Rank() == 1 && !bytes.Equal(bufs[i][:n], message(length(i), i)) {
+						err = errors.New("others")
+					}
+					if err != nil {
+						return fmt.Errorf("message %d: %d bytes, not %d: %w", i, n, length(i), err)
+					}
+				}
+				return nil
+			}))
+		})
 	}
 }

@@ -47,7 +47,7 @@ func (ch *Channel) stepSend() (watch bool) {
 			kept += len(r.buf)
 			continue
 		}
-		g, ok := ch.send.Next(len(r.buf), direct)
+		g, ok := ch.send.Next(len(r.buf), direct || ch.send.Ahead(len(r.buf)) <= inlineMax)
 		if !ok {
 			break
 		}
@@ -101,9 +101,10 @@ func (ch *Channel) hear() bool {
 	return true
 }
 
-// fill puts a segment of a message, through its slot, or from where the message is, behind its length.
+// fill puts a segment of a message: from where the message is, behind its length, within the work request, or through
+// its slot.
 func (ch *Channel) fill(r *Request, g protocol.Segment) {
-	if g.Slot < 0 {
+	if r.mr.mr != nil {
 		to, n := ch.ring(g.Ring), g.Bytes()
 		if g.Lead > 0 {
 			a := ch.putHeader(to, uint64(len(r.buf)), (*answering)(ch))
@@ -117,18 +118,20 @@ func (ch *Channel) fill(r *Request, g protocol.Segment) {
 		ch.p.start(a)
 		return
 	}
-	slot, off := ch.slot(g.Slot)
+	a := ch.slotPut(ch.ring(g.Ring), g.Bytes())
+	var slot []byte
+	if g.Slot < 0 {
+		slot = a.words[:g.Bytes()]
+		a.Inline, a.Lazy = slot, true
+	} else {
+		var off int
+		slot, off = ch.slot(g.Slot)
+		a.use(ch.mem, off, g.Bytes())
+	}
 	if g.Lead > 0 {
 		protocol.PutHeader(slot, uint64(len(r.buf)))
 	}
 	copy(slot[g.Lead:], r.buf[g.Off:g.Off+g.N])
-	a := ch.slotPut(ch.ring(g.Ring), g.Bytes())
-	if g.Bytes() <= len(a.words) { // it leaves within its request, and the slot is free
-		a.Inline, a.Lazy = append(a.words[:0], slot[:g.Bytes()]...), true
-		ch.send.Left()
-	} else {
-		a.use(ch.mem, off, g.Bytes())
-	}
 	ch.p.start(a)
 }
 

@@ -93,7 +93,7 @@ func (s *Sender) slot(direct bool) (g Segment, ok bool) {
 }
 
 // Next takes the next slot, for a message of n bytes, the same until the segment that is its
-// Last. One that leaves from where it is, direct, takes none of ours. It is not ok when no slot is free at
+// Last. One that leaves from elsewhere, direct, takes none of ours. It is not ok when no slot is free at
 // either end.
 func (s *Sender) Next(n int, direct bool) (g Segment, ok bool) {
 	if s.ring == 0 {
@@ -114,6 +114,14 @@ func (s *Sender) Next(n int, direct bool) (g Segment, ok bool) {
 		s.messages++
 	}
 	return g, true
+}
+
+// Ahead is how many bytes the next segment of a message of n bytes will be, from the beginning of its slot.
+func (s *Sender) Ahead(n int) int {
+	if s.gone == 0 {
+		return min(int(s.size), n+lead(s.size, uint64(n)))
+	}
+	return min(int(s.size), n-int(s.gone-HeaderSize))
 }
 
 // Begins is the number of the next message, if no part of one has left.

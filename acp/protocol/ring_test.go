@@ -94,10 +94,12 @@ func (w *world) put() {
 		}
 		return
 	}
+	ahead := w.s.Ahead(len(m))
 	g, ok := w.s.Next(len(m), len(m)%3 == 0)
 	if !ok {
 		return
 	}
+	require.Equal(w.t, ahead, g.Bytes())
 	if g.Slot >= 0 {
 		require.Nil(w.t, w.slots[g.Slot], "a slot that has not left")
 	}
