@@ -158,7 +158,7 @@ func (p *Process) newChannel(sender, receiver int, o ChannelOptions) (*Channel, 
 	}
 	c.numbers[e]++
 	if e.sends {
-		ch.board = !ch.copies && ch.size >= directMin+protocol.BoardSize && e.rank != p.rank
+		ch.board = !ch.copies && ch.size >= protocol.HeaderSize+directMin+protocol.BoardSize && e.rank != p.rank
 		q := protocol.Ask{SlotSize: ch.size, Number: ch.number, ID: ch.id, Imm: ch.imm, Board: ch.board, To: uint32(e.rank)}
 		for i, w := range q.Words() {
 			atomic.StoreUint64(word(ch.mem.Bytes(), ch.base()+8*i), w)
@@ -244,7 +244,13 @@ func (ch *Channel) fail(why error) {
 
 // release gives the memory of an end back.
 func (ch *Channel) release() {
-	if ch.under > 0 || ch.asks || ch.state == gone {
+	if ch.state == gone {
+		return
+	}
+	if ch.under > 0 || ch.asks {
+		if int(ch.peer) != ch.p.rank {
+			ch.p.ask(int(ch.peer)) // nobody hears of what is Lazy unless something follows
+		}
 		return
 	}
 	ch.state = gone

@@ -194,6 +194,15 @@ func (c *channels) lost(rank int, why error) {
 	}
 }
 
+// close fails all channels: who waits does so no longer, and no receive's memory is written to.
+func (c *channels) close() {
+	for _, ch := range c.ends {
+		if ch != nil {
+			ch.fail(ErrClosed)
+		}
+	}
+}
+
 // suspect asks the other ends of those channels that somebody waits for.
 func (c *channels) suspect(p *Process) {
 	for _, ch := range c.ends {

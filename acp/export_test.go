@@ -1,6 +1,11 @@
 package acp
 
-import "github.com/softrnic/softrnic/acp/protocol"
+import (
+	"sync/atomic"
+
+	"github.com/softrnic/softrnic/acp/protocol"
+	"github.com/softrnic/softrnic/rnic"
+)
 
 // SayPlaced has a sending end say that a message of n bytes is in its place, where it has not put any.
 func (ch *Channel) SayPlaced(n int) bool {
@@ -14,3 +19,24 @@ func (ch *Channel) SayPlaced(n int) bool {
 	}
 	return ok
 }
+
+// Lie has the other end of a channel that mirrors indices tell one that cannot be.
+func (ch *Channel) Lie() {
+	ch.p.mu.Lock()
+	defer ch.p.unlock()
+	off := 0
+	if ch.send != nil {
+		off = protocol.HeadOffset
+	}
+	atomic.StoreUint64(word(ch.mem.Bytes(), ch.base()+off), 1<<40)
+}
+
+// Done reports whether a request is at its end, without a look at anything.
+func (r *Request) Done() bool {
+	r.ch.p.mu.Lock()
+	defer r.ch.p.mu.Unlock()
+	return r.done
+}
+
+// Registrations is how many memory regions the rank's adapter has.
+func (p *Process) Registrations() int { return p.dev.(*rnic.Device).Stats().MRs }

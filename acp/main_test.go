@@ -2,8 +2,10 @@ package acp_test
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"os"
+	"slices"
 	"testing"
 	"time"
 
@@ -24,4 +26,9 @@ func TestMain(m *testing.M) {
 		cancel()
 		os.Exit(code)
 	}))
+}
+
+// isAny reports whether an error is one of some.
+func isAny(err error, of ...error) bool {
+	return slices.ContainsFunc(of, func(e error) bool { return errors.Is(err, e) })
 }

@@ -57,7 +57,7 @@ func (ch *Channel) offer() {
 	number := ch.recv.Messages()
 	most := number + protocol.Places
 	for r := ch.first; r != nil && r.kind == receiving && r.stays && number < most; r = r.next {
-		if r.place == nil && len(r.buf) >= placeMin && !(r == ch.first && ch.recv.Halfway()) {
+		if r.place == nil && len(r.buf) >= placeMin && uint64(len(r.buf)) <= math.MaxUint32 && !(r == ch.first && ch.recv.Halfway()) {
 			ch.tellPlace(r, number)
 		}
 		number++
@@ -70,7 +70,7 @@ func (ch *Channel) tellPlace(r *Request, number uint64) {
 		return // through slots, then
 	}
 	r.place = mr
-	at := protocol.Place{Number: number, Addr: mr.Addr(), RKey: mr.RKey(), Length: uint32(min(uint64(len(r.buf)), math.MaxUint32))}
+	at := protocol.Place{Number: number, Addr: mr.Addr(), RKey: mr.RKey(), Length: uint32(len(r.buf))}
 	a := ch.p.newAccess(ch.remote.Add(protocol.PlaceOffset(number)), protocol.PlaceSize, (*answering)(ch))
 	a.Kind, a.Inline, a.Lazy = fabric.Put, a.words[:0], true
 	for _, w := range at.Words() {

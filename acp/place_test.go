@@ -12,6 +12,8 @@ import (
 
 	"github.com/softrnic/softrnic/acp"
 	"github.com/softrnic/softrnic/acp/acptest"
+	"github.com/softrnic/softrnic/acp/fabric/ud"
+	"github.com/softrnic/softrnic/rdm"
 )
 
 // TestPlaced: receives that wait get messages of any length, whole and in order, whichever go to their place at once; one
@@ -22,12 +24,12 @@ func TestPlaced(t *testing.T) {
 		longer = 100 << 10
 		guard  = 0xa5
 	)
-	for _, net := range []acp.Options{{}, {Net: acp.UD}} {
+	for i, net := range []acp.Options{{}, {Net: acp.UD}, {Net: acp.UD, UD: ud.Options{RDM: rdm.Options{Emulate: true}}}} {
 		for name, o := range variants {
 			seed := rand.Uint64()
-			t.Run(fmt.Sprint(net.Net, name, seed), func(t *testing.T) {
-				o.SlotSize, o.Slots = 16<<10, 3
+			t.Run(fmt.Sprint(i, name, seed), func(t *testing.T) {
 				rng := rand.New(rand.NewPCG(seed, 0))
+				o.SlotSize, o.Slots = 8<<10+8*rng.IntN(1<<10), 1+rng.IntN(4)
 				lengths, rooms := make([]int, count), make([]int, count)
 				for i := range lengths {
 					lengths[i] = rng.IntN(longer)

@@ -137,6 +137,7 @@ func (p *Process) release(ctx context.Context) (err error) {
 	p.mu.Lock()
 	closed := p.closed
 	p.closed = true
+	p.channels.close()
 	p.turns.events++
 	p.unlock()
 	if closed {

@@ -29,7 +29,7 @@ type plan struct {
 func drawPlan(t *rapid.T, ranks int) plan {
 	c := plan{From: rapid.IntRange(0, ranks-1).Draw(t, "from"), Window: rapid.IntRange(1, 5).Draw(t, "window")}
 	c.To = (c.From + rapid.IntRange(1, ranks-1).Draw(t, "far")) % ranks
-	c.O = acp.ChannelOptions{SlotSize: rapid.SampledFrom([]int{16, 64, 4096}).Draw(t, "slot size"), Slots: rapid.IntRange(1, 4).Draw(t, "send slots"),
+	c.O = acp.ChannelOptions{SlotSize: rapid.SampledFrom([]int{16, 64, 4096, 8400, 16 << 10}).Draw(t, "slot size"), Slots: rapid.IntRange(1, 4).Draw(t, "send slots"),
 		Imm: rapid.Bool().Draw(t, "imm"), Copy: rapid.Bool().Draw(t, "copy")}
 	c.RO = c.O
 	c.RO.Slots = rapid.IntRange(1, 9).Draw(t, "receive slots")

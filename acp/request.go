@@ -74,12 +74,22 @@ func (r *Request) result() (int, error) {
 
 // end ends a request.
 func (r *Request) end(err error) {
-	if r.place != nil { // nobody writes there any more
+	r.withhold()
+	r.done, r.err, r.buf = true, err, nil
+	r.ch.p.turns.events++
+}
+
+// withhold takes the memory of a request from the adapters: nobody writes to the place of a receive any more, and what
+// a send leaves from is known while puts are under way.
+func (r *Request) withhold() {
+	if r.place != nil {
 		_ = r.place.Dereg()
 		r.place = nil
 	}
-	r.done, r.err, r.buf = true, err, nil
-	r.ch.p.turns.events++
+	if r.mr.mr != nil && r.mr.under == 0 {
+		_ = r.mr.mr.Dereg()
+		r.mr.mr = nil
+	}
 }
 
 // push puts a request to the end of a channel's, and begins it. One that cannot be is at its end at once.

@@ -55,9 +55,7 @@ func (ch *Channel) stepSend() (watch bool) {
 		if ch.err != nil {
 			return false
 		}
-		if r.left = g.Last; g.Last && !direct {
-			r.end(nil) // its bytes are in slots
-		}
+		r.left = g.Last
 		if kept += g.Bytes(); kept >= enough {
 			ch.tell()
 			told = ch.send.Put()
@@ -78,10 +76,13 @@ func (ch *Channel) stepSend() (watch bool) {
 	return !ch.imm && (ch.bye || ch.next() != nil)
 }
 
-// next is the first request that has not left yet; those at their end are taken away.
+// next is the first request that has not left yet. Those at their end are taken away: requests end in their order, when
+// nothing leaves from their memory any more.
 func (ch *Channel) next() *Request {
-	for ch.first != nil && ch.first.done {
-		ch.pop()
+	for ch.first != nil && (ch.first.done || ch.first.left && ch.first.mr.mr == nil) {
+		if r := ch.pop(); !r.done {
+			r.end(nil)
+		}
 	}
 	r := ch.first
 	for r != nil && (r.left || r.done) {
@@ -167,12 +168,8 @@ func (e *slotPut) accessed(a *access, err error) {
 		ch.send.Left()
 	}
 	if r := a.request; r != nil {
-		if r.mr.under--; r.mr.under == 0 && (r.left || ch.err != nil || err != nil) {
-			_ = r.mr.mr.Dereg()
-			r.mr.mr = nil
-			if !r.done && err == nil {
-				r.end(nil)
-			}
+		if r.mr.under--; r.mr.under == 0 && (r.left || r.done) {
+			r.withhold() // next ends it, unless the channel has failed
 		}
 	}
 	if err != nil {
@@ -207,7 +204,7 @@ func (ch *Channel) tell() {
 		return
 	}
 	a := ch.p.putWord(ch.remote, ch.send.Put(), (*answering)(ch))
-	a.Lazy = true
+	a.Lazy = !ch.bye // nothing may follow the last
 	ch.under++
 	ch.p.start(a)
 }
@@ -228,7 +225,6 @@ func (ch *Channel) sayBye() bool {
 	for r := ch.first; r != nil; r = r.next {
 		if r.kind == freeing {
 			r.left = true
-			r.end(nil)
 		}
 	}
 	return true

@@ -1,0 +1,244 @@
+package acp_test
+
+import (
+	"bytes"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/acp"
+	"github.com/softrnic/softrnic/acp/acptest"
+)
+
+// TestPlacedRefused: a receiver whose channel breaks while a long message is on its way to its memory takes the key
+// back. The put is refused, at no expense of other channels on the same connection, and nobody keeps memory.
+func TestPlacedRefused(t *testing.T) {
+	const n, rounds, beside = 4 << 20, 6, 40
+	require.NoError(t, acptest.Run(2, func(p *acp.Process) error {
+		var others [2]*acp.Channel
+		for i := range others {
+			var err error
+			if others[i], err = p.NewChannel(0, 1, acp.ChannelOptions{SlotSize: 64, Imm: i == 1}); err != nil {
+				return err
+			}
+		}
+		talk := func(from, to int) error {
+			for i := from; i < to; i++ {
+				for _, ch := range others {
+					if p.Rank() == 0 {
+						if _, err := ch.Send(message(100, i)).Wait(ctx); err != nil {
+							return err
+						}
+						continue
+					}
+					buf := make([]byte, 100)
+					if _, err := ch.Recv(buf).Wait(ctx); err != nil || !bytes.Equal(buf, message(100, i)) {
+						return fmt.Errorf("%v: message %d is another, or %w", ch, i, err)
+					}
+				}
+			}
+			return nil
+		}
+		if err := talk(0, beside); err != nil {
+			return err
+		}
+		base := p.Registrations()
+		for round := range rounds {
+			ch, err := p.NewChannel(0, 1, acp.ChannelOptions{SlotSize: 16 << 10})
+			if err != nil {
+				return err
+			}
+			use := ch.Send
+			if p.Rank() == 1 {
+				use = ch.Recv
+			}
+			if _, err := use(make([]byte, 64<<10)).Wait(ctx); err != nil {
+				return err
+			}
+			buf := make([]byte, n)
+			var r *acp.Request
+			if p.Rank() == 1 {
+				r = use(buf)
+			}
+			if err := p.Sync(ctx); err != nil {
+				return err
+			}
+			if p.Rank() == 0 {
+				r = use(buf)
+			} else {
+				ch.Lie()
+			}
+			if err := talk(beside*(round+1), beside*(round+2)); err != nil {
+				return err
+			}
+			if _, err := r.Wait(ctx); p.Rank() == 1 {
+				require.ErrorIs(t, err, acp.ErrBroken)
+			} else if err != nil {
+				require.True(t, isAny(err, acp.ErrAccess, acp.ErrRegion), "%v", err)
+			}
+			if err := p.Sync(ctx); err != nil {
+				return err
+			}
+			if p.Rank() == 0 { // if it was all put before, this finds the memory gone
+				_, err := ch.Send(buf).Wait(ctx)
+				require.True(t, isAny(err, acp.ErrAccess, acp.ErrRegion), "%v", err)
+			}
+			if err := returned(p, base); err != nil {
+				return err
+			}
+			if err := p.Sync(ctx); err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
+}
+
+// TestLeaseOfMemory: whatever ends a channel, its adapter has all registrations back, of ends, of messages and
+// of receives, also if nothing more is sent between the two.
+func TestLeaseOfMemory(t *testing.T) {
+	const long = 64 << 10
+	for name, end := range map[string]func(p *acp.Process, ch *acp.Channel) error{
+		"freed": func(_ *acp.Process, ch *acp.Channel) error {
+			_, err := ch.Free().Wait(ctx)
+			return err
+		},
+		"receives are left": func(p *acp.Process, ch *acp.Channel) error {
+			if p.Rank() == 1 {
+				r := ch.Recv(make([]byte, long))
+				if _, err := r.Wait(ctx); !isAny(err, acp.ErrEnd) {
+					return fmt.Errorf("receive: %w", err)
+				}
+			}
+			_, err := ch.Free().Wait(ctx)
+			return err
+		},
+		"sender fails with a message half sent": func(p *acp.Process, ch *acp.Channel) error {
+			if p.Rank() == 0 {
+				r := ch.Send(make([]byte, 100*long)) // more than the slots, and nobody receives
+				for range 1000 {
+					p.Progress()
+				}
+				ch.Lie()
+				if _, err := r.Wait(ctx); !isAny(err, acp.ErrBroken) {
+					return fmt.Errorf("send: %w", err)
+				}
+				return p.Sync(ctx)
+			}
+			if err := p.Sync(ctx); err != nil {
+				return err
+			}
+			_, err := ch.Recv(make([]byte, 100*long)).Wait(ctx)
+			if !isAny(err, acp.ErrRegion, acp.ErrAccess) {
+				return fmt.Errorf("receive: %w", err)
+			}
+			return nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			require.NoError(t, acptest.Run(2, func(p *acp.Process) error {
+				if err := p.Sync(ctx); err != nil {
+					return err
+				}
+				base := p.Registrations()
+				ch, err := p.NewChannel(0, 1, acp.ChannelOptions{SlotSize: 16 << 10})
+				if err != nil {
+					return err
+				}
+				use := ch.Send
+				if p.Rank() == 1 {
+					use = ch.Recv
+				}
+				for range 3 {
+					if _, err := use(make([]byte, long)).Wait(ctx); err != nil {
+						return err
+					}
+				}
+				if err := end(p, ch); err != nil {
+					return err
+				}
+				return returned(p, base)
+			}))
+		})
+	}
+}
+
+// returned waits until a rank has no more registrations than it had.
+func returned(p *acp.Process, base int) error {
+	for p.Registrations() > base {
+		if p.Progress(); ctx.Err() != nil {
+			return fmt.Errorf("rank %d has %d regions, and had %d", p.Rank(), p.Registrations(), base)
+		}
+	}
+	return nil
+}
+
+// TestFreeIsLast: an end is freed when what was asked of it before is done.
+func TestFreeIsLast(t *testing.T) {
+	for name, o := range variants {
+		t.Run(name, func(t *testing.T) {
+			o.Slots = 32
+			both(t, o, o, func(_ *acp.Process, ch *acp.Channel) error {
+				if _, err := ch.Send(nil).Wait(ctx); err != nil { // it is connected
+					return err
+				}
+				long, short := ch.Send(make([]byte, 1<<20)), ch.Send(make([]byte, 8))
+				if _, err := short.Wait(ctx); err != nil {
+					return err
+				}
+				require.True(t, long.Done())
+				long = ch.Send(make([]byte, 256<<10))
+				_, err := ch.Free().Wait(ctx)
+				require.True(t, long.Done())
+				return err
+			}, func(_ *acp.Process, ch *acp.Channel) error {
+				for _, n := range []int{0, 1 << 20, 8, 256 << 10} {
+					if _, err := ch.Recv(make([]byte, n)).Wait(ctx); err != nil {
+						return err
+					}
+				}
+				_, err := ch.Free().Wait(ctx)
+				return err
+			})
+		})
+	}
+}
+
+// TestBoardBesideMessages: the board of places and messages through slots do not meet, whatever the slot size.
+func TestBoardBesideMessages(t *testing.T) {
+	for size := 8192 + 184; size <= 8192+208; size += 8 {
+		o := acp.ChannelOptions{SlotSize: size, Slots: 1}
+		both(t, o, o, func(_ *acp.Process, ch *acp.Channel) error {
+			for i, n := range lengthsAtBoard() {
+				if _, err := ch.Send(message(n, i)).Wait(ctx); err != nil {
+					return err
+				}
+			}
+			_, err := ch.Free().Wait(ctx)
+			return err
+		}, func(_ *acp.Process, ch *acp.Channel) error {
+			bufs := make([][]byte, len(lengthsAtBoard()))
+			under := make([]*acp.Request, len(bufs))
+			for i := range bufs { // all wait, and tell their places
+				bufs[i] = make([]byte, 40000)
+				under[i] = ch.Recv(bufs[i])
+			}
+			for i, n := range lengthsAtBoard() {
+				if got, err := under[i].Wait(ctx); err != nil || !bytes.Equal(bufs[i][:got], message(n, i)) {
+					return fmt.Errorf("slots of %d bytes: message %d: %d bytes, not %d, or others: %w", size, i, got, n, err)
+				}
+			}
+			_, err := ch.Free().Wait(ctx)
+			return err
+		})
+	}
+}
+
+// lengthsAtBoard are long messages, which have their receives told, and the longest that are not.
+func lengthsAtBoard() (lengths []int) {
+	for range 10 {
+		lengths = append(lengths, 40000, 8191, 8190, 8185, 8191)
+	}
+	return lengths
+}
