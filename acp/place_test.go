@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -24,7 +25,9 @@ func TestPlaced(t *testing.T) {
 		longer = 100 << 10
 		guard  = 0xa5
 	)
-	for i, net := range []acp.Options{{}, {Net: acp.UD}, {Net: acp.UD, UD: ud.Options{RDM: rdm.Options{Emulate: true}}}} {
+	const never = time.Hour // who is not woken when there is something to do stays asleep
+	for i, net := range []acp.Options{{Patience: never}, {Patience: never, Net: acp.UD},
+		{Patience: never, Net: acp.UD, UD: ud.Options{RDM: rdm.Options{Emulate: true}}}} {
 		for name, o := range variants {
 			seed := rand.Uint64()
 			t.Run(fmt.Sprint(i, name, seed), func(t *testing.T) {

@@ -40,6 +40,8 @@ func (p *Process) unlock() {
 		if t.sleeps {
 			t.kick.End()
 		}
+	} else if t.sleeps && p.o.Net == UD { // who sleeps does not hear of operations that were begun since
+		t.kick.End()
 	}
 	p.mu.Unlock()
 }
@@ -157,11 +159,13 @@ func (p *Process) lead(ctx context.Context, w waitable) {
 			quiet = now
 			p.suspect()
 		}
-		if !p.watches() {
-			nap = p.o.Patience
+		if p.watches() {
+			p.sleep(ctx, nap)
+			nap = min(2*nap, napMax)
+		} else {
+			p.sleep(ctx, p.o.Patience)
+			nap = napMin // somebody may have begun what memory tells of
 		}
-		p.sleep(ctx, nap)
-		nap = min(2*nap, max(napMax, nap))
 	}
 }
 

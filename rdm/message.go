@@ -45,6 +45,14 @@ func (p *Peer) TrySend(message []byte) (bool, error) {
 	return ok, err
 }
 
+// Room waits until there may be room again for what TrySend has refused, or the peer is gone.
+func (p *Peer) Room(ctx context.Context) error {
+	e := p.e
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.wait(ctx, func() bool { return !p.full || p.err != nil })
+}
+
 func (p *Peer) send(message []byte) (bool, error) {
 	e := p.e
 	switch {

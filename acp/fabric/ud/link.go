@@ -89,10 +89,10 @@ func (n *Net) move(l *link) {
 		n.started(l, l.peer.Write(&l.op, n.words.At(at, len(op.Inline)), remote(op)))
 	case op.Signal:
 		l.step = telling
-		n.under = append(n.under, l)
+		n.await(l)
 	default: // an empty put asks whether the rank is there: so does a message, to nobody
 		l.step = telling
-		n.under = append(n.under, l)
+		n.await(l)
 	}
 }
 
@@ -102,7 +102,7 @@ func (n *Net) started(l *link, err error) {
 		n.ended(l, err)
 		return
 	}
-	n.under = append(n.under, l)
+	n.await(l)
 }
 
 // next goes on behind a step that is done. It reports whether there is nothing more to do for the link here.

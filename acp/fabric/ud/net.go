@@ -33,11 +33,12 @@ type Net struct {
 	e     *rdm.Endpoint
 	words *rdm.Region // of Inline, a piece for each link that needs one
 
-	links  []*link                // by rank
-	free   []int                  // pieces of words
-	starve []*link                // that wait for one
-	oldest atomic.Pointer[rdm.Op] // that Poll has left under way, or nil
-	under  []*link                // with an operation under way, or a signal that waits for room
+	links  []*link                  // by rank
+	free   []int                    // pieces of words
+	starve []*link                  // that wait for one
+	oldest atomic.Pointer[rdm.Op]   // one that is under way, or nil
+	full   atomic.Pointer[rdm.Peer] // one that a signal has to leave to, or nil
+	under  []*link                  // with an operation under way, or a signal that waits for room
 	stats  stats
 
 	got     [signalSize]byte // a signal that Block has received
@@ -205,13 +206,27 @@ func (n *Net) Poll() (some bool) {
 		}
 	}
 	n.oldest.Store(nil)
+	n.full.Store(nil)
 	for _, l := range n.under {
-		if !l.op.Done() {
-			n.oldest.Store(&l.op)
-			break
-		}
+		n.heed(l)
 	}
 	return some
+}
+
+// await has Poll look at a link.
+func (n *Net) await(l *link) {
+	n.under = append(n.under, l)
+	n.heed(l)
+}
+
+// heed has Block wait for a link, unless it waits for one like it. What is done by now is waited for as well, for
+// Poll has not seen that.
+func (n *Net) heed(l *link) {
+	if l.step == moving {
+		n.oldest.CompareAndSwap(nil, &l.op)
+	} else {
+		n.full.CompareAndSwap(nil, l.peer)
+	}
 }
 
 // over is a context that has ended: a call with it does not wait.
@@ -221,10 +236,15 @@ var over = func() context.Context {
 	return ctx
 }()
 
-// Block implements fabric.Net. With an operation under way it waits for that, and else for a signal.
+// Block implements fabric.Net. With an operation under way it waits for that, with a signal that has to leave for room, and
+// else for a signal.
 func (n *Net) Block(ctx context.Context) error {
 	if op := n.oldest.Load(); op != nil {
 		_ = op.Wait(ctx)
+		return ctx.Err()
+	}
+	if peer := n.full.Load(); peer != nil {
+		_ = peer.Room(ctx)
 		return ctx.Err()
 	}
 	size, from, err := n.e.Recv(ctx, n.got[:])
