@@ -21,7 +21,7 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	var cancel context.CancelFunc
-	ctx, cancel = context.WithTimeout(context.Background(), 100*time.Second)
+	ctx, cancel = context.WithTimeout(context.Background(), 5*time.Minute)
 	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
 		cancel()
 		os.Exit(code)

@@ -15,7 +15,7 @@ import (
 )
 
 // guard is how long a test may take before it is taken for hung.
-const guard = time.Minute
+const guard = 4 * time.Minute
 
 // silence is after what time peers of tests are given up: longer than one that lives
 // is kept waiting by a machine with much to do.
