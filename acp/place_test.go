@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -13,8 +14,13 @@ import (
 
 	"github.com/softrnic/softrnic/acp"
 	"github.com/softrnic/softrnic/acp/acptest"
+	"github.com/softrnic/softrnic/acp/fabric/rc"
 	"github.com/softrnic/softrnic/acp/fabric/ud"
+	"github.com/softrnic/softrnic/cm"
+	"github.com/softrnic/softrnic/mpi/pmi"
 	"github.com/softrnic/softrnic/rdm"
+	"github.com/softrnic/softrnic/rnic"
+	"github.com/softrnic/softrnic/verbs"
 )
 
 // TestPlaced: receives that wait get messages of any length, whole and in order, whichever go to their place at once; one
@@ -186,4 +192,82 @@ func TestPlacedLie(t *testing.T) {
 		require.ErrorIs(t, err, acp.ErrBroken)
 		return p.Sync(ctx)
 	}))
+}
+
+// TestPlacedPeerDies: a rank is gone in the middle of messages that go to their places, as sender or as receiver of them. The
+// other one hears that at each of its requests.
+func TestPlacedPeerDies(t *testing.T) {
+	const n = 1 << 20
+	for name, o := range variants {
+		for dies, role := range []string{"sender", "receiver"} {
+			t.Run(name+" "+role, func(t *testing.T) {
+				t.Parallel() // it is waiting
+				managers := pmi.NewLocal(2)
+				over := make(chan struct{})
+				run := func(rank int, f func(p *acp.Process, dev *rnic.Device, ch *acp.Channel) error) (err error) {
+					var dev *rnic.Device
+					p, err := acp.Init(func() (_ verbs.Device, err error) {
+						dev, err = rnic.Open(rnic.Options{Logger: slog.New(slog.DiscardHandler)})
+						return dev, err
+					}, acp.Options{Manager: managers[rank], RC: rc.Options{CM: cm.Options{Retries: 4}}})
+					if err != nil {
+						return err
+					}
+					defer func() { err = errors.Join(err, p.Close()) }()
+					ch, err := p.NewChannel(0, 1, o)
+					if err != nil {
+						return err
+					}
+					begin := ch.Send
+					if rank == 1 {
+						begin = ch.Recv
+					}
+					for range 3 { // from the second on, places are known
+						if _, err := begin(make([]byte, n)).Wait(ctx); err != nil {
+							return err
+						}
+					}
+					return f(p, dev, ch)
+				}
+				both := make(chan error, 2)
+				go func() {
+					both <- run(dies, func(_ *acp.Process, dev *rnic.Device, ch *acp.Channel) error {
+						if role == "receiver" {
+							ch.Recv(make([]byte, n))
+						}
+						err := dev.SetImpair("loss 100%") // nobody hears that it leaves
+						if role == "sender" {
+							ch.Send(make([]byte, n))
+						}
+						<-over
+						return err
+					})
+				}()
+				go func() {
+					defer close(over)
+					both <- run(1-dies, func(_ *acp.Process, dev *rnic.Device, ch *acp.Channel) error {
+						var under []*acp.Request
+						for range 4 {
+							if role == "sender" {
+								under = append(under, ch.Recv(make([]byte, n)))
+							} else {
+								under = append(under, ch.Send(make([]byte, n)))
+							}
+						}
+						for i, r := range under {
+							_, err := r.Wait(ctx)
+							if err == nil && i == 0 && role == "receiver" {
+								continue // it was still there
+							}
+							if !errors.Is(err, acp.ErrLost) {
+								return fmt.Errorf("request %d: %w", i, err)
+							}
+						}
+						return nil
+					})
+				}()
+				require.NoError(t, errors.Join(<-both, <-both))
+			})
+		}
+	}
 }
