@@ -15,7 +15,7 @@ type access struct {
 	n       int // bytes there
 	local   *Region
 	owner   accessOwner
-	again   bool // it has been refused once, or is not to be tried again
+	again   bool // it has been refused once
 	known   bool
 	request *Request        // of a channel, whose memory leaves
 	words   [inlineMax]byte // of Inline
@@ -132,7 +132,7 @@ func (p *Process) start(a *access) {
 // OpDone implements fabric.Owner. A refusal may mean that the number of the region is another region's
 // now: its entry is read once more.
 func (a *access) OpDone(_ *fabric.Op, err error) {
-	if errors.Is(err, fabric.ErrAccess) && !a.again {
+	if errors.Is(err, fabric.ErrAccess) && !a.again && !a.known {
 		r := a.p.peer(a.ga.Rank())
 		if number := uint16(a.ga.Region()); r.entries[number] != nil && r.entries[number].known && r.entries[number].RKey == a.RKey {
 			delete(r.entries, number)

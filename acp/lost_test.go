@@ -26,33 +26,21 @@ type stage string
 var stages = []stage{"connecting", "idle", "transfer", "free"}
 
 // TestPeerDies: rank 1 dies in each stage of a channel with rank 0, as sender and as receiver. Rank 0 hears of it
-// by name, whatever it waits for, and its channel with rank 2 loses nothing. All jobs are there at the same time, for most of
-// it is waiting.
-func TestPeerDies(t *testing.T) {
-	var work sync.WaitGroup
-	var errs [8]error
-	for i := range errs {
-		s, sends := stages[i/2], i%2 == 0
-		imm := i/2%2 != i%2
-		work.Go(func() {
-			if err := die(acp.ChannelOptions{SlotSize: 64, Slots: 2, Imm: imm}, s, sends); err != nil {
-				errs[i] = fmt.Errorf("%s, rank 0 sends: %v, imm: %v: %w", s, sends, imm, err)
-			}
-		})
-	}
-	work.Wait()
-	require.NoError(t, errors.Join(errs[:]...))
-}
+// by name, whatever it waits for, and its channel with rank 2 loses nothing.
+func TestPeerDies(t *testing.T) { dieInAll(t, acp.RC) }
 
 // TestPeerDiesOverDatagrams: the same without connections.
-func TestPeerDiesOverDatagrams(t *testing.T) {
+func TestPeerDiesOverDatagrams(t *testing.T) { dieInAll(t, acp.UD) }
+
+// dieInAll has all jobs there at the same time, for most of it is waiting.
+func dieInAll(t *testing.T, net acp.Net) {
 	var work sync.WaitGroup
 	var errs [8]error
 	for i := range errs {
 		s, sends := stages[i/2], i%2 == 0
 		imm := i/2%2 != i%2
 		work.Go(func() {
-			if err := dieOver(acp.UD, acp.ChannelOptions{SlotSize: 64, Slots: 2, Imm: imm}, s, sends); err != nil {
+			if err := die(net, acp.ChannelOptions{SlotSize: 64, Slots: 2, Imm: imm}, s, sends); err != nil {
 				errs[i] = fmt.Errorf("%s, rank 0 sends: %v, imm: %v: %w", s, sends, imm, err)
 			}
 		})
@@ -61,9 +49,7 @@ func TestPeerDiesOverDatagrams(t *testing.T) {
 	require.NoError(t, errors.Join(errs[:]...))
 }
 
-func die(o acp.ChannelOptions, s stage, sends bool) error { return dieOver(acp.RC, o, s, sends) }
-
-func dieOver(net acp.Net, o acp.ChannelOptions, s stage, sends bool) error {
+func die(net acp.Net, o acp.ChannelOptions, s stage, sends bool) error {
 	from, to := 1, 0
 	if sends { // rank 0 does
 		from, to = 0, 1

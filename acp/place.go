@@ -28,9 +28,10 @@ func (ch *Channel) toPlace(r *Request, at protocol.Place, g protocol.Segment) {
 	ch.p.channels.placed++
 	n := int(min(uint64(len(r.buf)), uint64(at.Length)))
 	for off := 0; off < n; off += putMax {
-		a := ch.known(at.Addr+uint64(off), at.RKey, min(n-off, putMax), (*slotPut)(ch))
-		a.Mem, a.Off, a.N, a.request = r.mr.mr, off, a.n, r
-		r.mr.under++
+		a := ch.p.newAccess(protocol.Make(int(ch.peer), 0, 0), min(n-off, putMax), (*slotPut)(ch))
+		a.Kind, a.Addr, a.RKey, a.known = fabric.Put, at.Addr+uint64(off), at.RKey, true
+		a.carry(r, off, a.n)
+		ch.under++
 		ch.p.start(a)
 	}
 	a := ch.putHeader(ch.ring(g.Ring), uint64(len(r.buf))|protocol.Placed, (*answering)(ch))
@@ -38,14 +39,6 @@ func (ch *Channel) toPlace(r *Request, at protocol.Place, g protocol.Segment) {
 		a.Signal, a.Imm = true, protocol.Imm(protocol.Filled, 1, ch.far)
 	}
 	ch.p.start(a)
-}
-
-// known is a put of n bytes to memory at the other end that has no global address.
-func (ch *Channel) known(addr uint64, rkey uint32, n int, owner accessOwner) *access {
-	a := ch.p.newAccess(protocol.Make(int(ch.peer), 0, 0), n, owner)
-	a.Kind, a.Addr, a.RKey, a.known, a.again = fabric.Put, addr, rkey, true, true
-	ch.under++
-	return a
 }
 
 // offer tells the sender where messages are wanted that it has not begun to send, as far as is known. Nothing is

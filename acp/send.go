@@ -33,30 +33,14 @@ func (ch *Channel) stepSend() (watch bool) {
 			}
 			continue
 		}
-		direct := !ch.copies && len(r.buf) >= directMin
-		if direct && !ch.direct(r) {
-			continue
-		}
-		if at, ok := ch.placeOf(); ok && direct {
-			g, ok := ch.send.Place()
-			if !ok {
-				break
-			}
-			ch.toPlace(r, at, g)
-			r.left = true
-			kept += len(r.buf)
-			continue
-		}
-		g, ok := ch.send.Next(len(r.buf), direct || ch.send.Ahead(len(r.buf)) <= inlineMax)
+		n, ok := ch.put(r)
 		if !ok {
 			break
 		}
-		ch.fill(r, g)
 		if ch.err != nil {
 			return false
 		}
-		r.left = g.Last
-		if kept += g.Bytes(); kept >= enough {
+		if kept += n; kept >= enough {
 			ch.tell()
 			told = ch.send.Put()
 			ch.p.net.Flush()
@@ -74,6 +58,29 @@ func (ch *Channel) stepSend() (watch bool) {
 		return false
 	}
 	return !ch.imm && (ch.bye || ch.next() != nil)
+}
+
+// put puts what is next of a message: all of it to its place, if that is known, and else a segment. It returns how much
+// that is, and is not ok without room.
+func (ch *Channel) put(r *Request) (n int, ok bool) {
+	direct := !ch.copies && len(r.buf) >= directMin
+	if direct && !ch.direct(r) {
+		return 0, true // its end
+	}
+	if at, known := ch.placeOf(); known && direct {
+		g, ok := ch.send.Place()
+		if ok {
+			ch.toPlace(r, at, g)
+			r.left = true
+		}
+		return len(r.buf), ok
+	}
+	g, ok := ch.send.Next(len(r.buf), direct || ch.send.Ahead(len(r.buf)) <= inlineMax)
+	if ok {
+		ch.fill(r, g)
+		r.left = g.Last
+	}
+	return g.Bytes(), ok
 }
 
 // next is the first request that has not left yet. Those at their end are taken away: requests end in their order, when
@@ -114,8 +121,7 @@ func (ch *Channel) fill(r *Request, g protocol.Segment) {
 			to, n = to.Add(g.Lead), g.N
 		}
 		a := ch.slotPut(to, n)
-		a.Mem, a.Off, a.N, a.request = r.mr.mr, g.Off, g.N, r
-		r.mr.under++
+		a.carry(r, g.Off, g.N)
 		ch.p.start(a)
 		return
 	}
@@ -134,6 +140,12 @@ func (ch *Channel) fill(r *Request, g protocol.Segment) {
 	}
 	copy(slot[g.Lead:], r.buf[g.Off:g.Off+g.N])
 	ch.p.start(a)
+}
+
+// carry has a put take n bytes of a message from where they are.
+func (a *access) carry(r *Request, off, n int) {
+	a.Mem, a.Off, a.N, a.request = r.mr.mr, off, n, r
+	r.mr.under++
 }
 
 // putHeader is the put of the length of a message.
