@@ -192,7 +192,8 @@ func TestWinLost(t *testing.T) {
 
 // lose has two ranks wait, and a third one go.
 func lose(o mpi.Options, wait func(*mpi.World, *mpi.Win) error) (errs error) {
-	var gone, told sync.WaitGroup
+	var ready, gone, told sync.WaitGroup
+	ready.Add(3)
 	gone.Add(1) // rank 2
 	told.Add(2) // ranks 0 and 1
 	ends := make(chan error, 3)
@@ -200,7 +201,7 @@ func lose(o mpi.Options, wait func(*mpi.World, *mpi.Win) error) (errs error) {
 		go func() {
 			o := o
 			o.Manager = m
-			ends <- loseOne(o, i == 2, &gone, &told, wait)
+			ends <- loseOne(o, i == 2, &ready, &gone, &told, wait)
 		}()
 	}
 	over := time.After(time.Minute)
@@ -215,7 +216,7 @@ func lose(o mpi.Options, wait func(*mpi.World, *mpi.Win) error) (errs error) {
 	return errs
 }
 
-func loseOne(o mpi.Options, goes bool, gone, told *sync.WaitGroup, wait func(*mpi.World, *mpi.Win) error) error {
+func loseOne(o mpi.Options, goes bool, ready, gone, told *sync.WaitGroup, wait func(*mpi.World, *mpi.Win) error) error {
 	w, err := mpi.Init(open, o)
 	if err != nil {
 		return err
@@ -228,10 +229,12 @@ func loseOne(o mpi.Options, goes bool, gone, told *sync.WaitGroup, wait func(*mp
 	if err == nil {
 		err = w.Barrier()
 	}
+	ready.Done()
 	if err != nil {
 		return err
 	}
 	if goes {
+		ready.Wait() // who is still in the barrier would hear of it there
 		w.Vanish()
 		gone.Done()
 		return nil
