@@ -25,6 +25,7 @@ type rdma struct {
 	active   fifo.Queue[*Peer] // may have requests to send
 	replies  fifo.Queue[dgReply]
 	owing    []*Peer // have to be told what has been carried out
+	later    fifo.Queue[laterAck]
 	reading  int     // bytes that reads have asked for
 	hungry   []*Peer // wait until that is less
 	deadline Time
@@ -57,6 +58,9 @@ type Peer struct {
 	asks      uint8 // timeouts since an answer
 	progress  Time
 	deadline  Time
+	asking    int    // packets under way that want an answer at once
+	unasked   uint8  // packets since one did
+	careful   uint16 // packets that have to
 	active    bool
 	hungry    bool
 	busyAt    int // place in rdma.busy and one; 0: not there
@@ -66,6 +70,7 @@ type Peer struct {
 	found   *[reliability.ReplayWindow]uint64 // what atomics found, by PSN; nil: there were none
 	replies int                               // that wait to leave
 	owing   bool
+	oweAt   Time // 0: nothing waits to be owed
 }
 
 // PeerConfig says who a peer is.
@@ -152,6 +157,7 @@ type slot struct {
 	order  uint32
 	at     Time // when it left
 	lost   bool
+	asks   bool // it wants an answer at once
 	again  bool // it has left more than once
 }
 

@@ -9,14 +9,20 @@ import (
 )
 
 // handleAnswer takes what a peer says of our requests.
-func (p *Peer) handleAnswer(now Time, k *wire.Packet) wire.Drop {
+func (p *Peer) handleAnswer(now Time, k *wire.Packet) (drop wire.Drop) {
 	switch k.Info.Operation {
 	case wire.OpAck:
-		return p.handleAck(now, k)
+		drop = p.handleAck(now, k)
 	case wire.OpReadResponse:
-		return p.handleRead(now, k)
+		drop = p.handleRead(now, k)
+	default:
+		drop = p.handleAtomic(now, k)
 	}
-	return p.handleAtomic(now, k)
+	if p.deadline == 0 && p.under > 0 { // it was heard
+		p.setDeadline(now)
+		p.activate()
+	}
+	return drop
 }
 
 // handleAck takes an acknowledgement of writes, or that a request was refused.
@@ -55,6 +61,7 @@ func (p *Peer) handleAck(now Time, k *wire.Packet) wire.Drop {
 	}
 	if lost {
 		p.window.Lost(now, int64(patience))
+		p.careful = carefulFor
 		p.activate()
 	}
 	return wire.DropNone

@@ -125,7 +125,7 @@ func (p *Peer) idle() {
 	r.busy[p.busyAt-1], last.busyAt = last, p.busyAt
 	r.busy[len(r.busy)-1] = nil
 	r.busy = r.busy[:len(r.busy)-1]
-	p.busyAt, p.deadline, p.asks = 0, 0, 0
+	p.busyAt, p.deadline, p.asks, p.unasked = 0, 0, 0, 0
 	if p.flight != nil {
 		if len(r.flights) < 16 {
 			r.flights = append(r.flights, p.flight)
@@ -167,7 +167,7 @@ func (p *Peer) settle(s *slot) {
 	if s.lost {
 		p.lost--
 	} else {
-		p.flying -= p.cost(o, s)
+		p.landed(s)
 	}
 	if o.op == verbs.WRRDMARead {
 		r.reading -= int(s.n)
@@ -183,6 +183,14 @@ func (p *Peer) settle(s *slot) {
 		return
 	}
 	p.finish(o)
+}
+
+// landed takes what is in a slot out of the window.
+func (p *Peer) landed(s *slot) {
+	p.flying -= p.cost(s.op, s)
+	if s.asks {
+		p.asking--
+	}
 }
 
 // cost is what a request packet counts for in the window.

@@ -64,7 +64,11 @@ func (p *Peer) send(now Time, out Out) outcome {
 		return sent
 	}
 	if o.flags&verbs.SendFence != 0 && !o.started && p.under > p.waiting.Len() {
-		return blocked
+		if p.asking > 0 || p.lost > 0 {
+			return blocked
+		}
+		p.lose(p.oldest()) // it asks now
+		return sent
 	}
 	if p.flight == nil {
 		p.takeFlight()
@@ -164,7 +168,8 @@ func (p *Peer) transmit(now Time, out Out, psn wire.PSN, s *slot) outcome {
 	if b == nil {
 		return full
 	}
-	p.head(b, op, pad, psn)
+	s.asks = p.wantsAnswer(s)
+	p.head(b, op, pad, psn, s.asks)
 	h := b[wire.BTHLen+wire.DETHLen:]
 	va := o.remote + uint64(s.off)
 	switch op {
@@ -190,9 +195,29 @@ func (p *Peer) transmit(now Time, out Out, psn wire.PSN, s *slot) outcome {
 	return sent
 }
 
+// wantsAnswer decides whether the packet of a slot asks to be answered at once, as
+// Core.asks does: of writes those that leave again, those that end an operation somebody
+// waits for, and so many others that neither window is used up before an answer comes.
+func (p *Peer) wantsAnswer(s *slot) bool {
+	c, o := p.core, s.op
+	if o.op != verbs.WRRDMAWrite || s.at != 0 || p.careful > 0 {
+		p.unasked = 0
+		p.careful -= min(p.careful, 1)
+		return true
+	}
+	every := min(maxUnasked, max(1, p.window.Size()/4/int(p.mtu)))
+	last := s.off+s.n >= o.length
+	hurried := o.flags&verbs.SendUnhurried == 0 || 2*c.rdma.ops >= c.rdma.most
+	if p.unasked++; int(p.unasked) >= every || last && hurried || !p.window.Allows(p.flying+p.cost(o, s), int(p.mtu)+PacketCost) {
+		p.unasked = 0
+		return true
+	}
+	return false
+}
+
 // head writes BTH and DETH of a packet to the peer.
-func (p *Peer) head(b []byte, op wire.Opcode, pad int, psn wire.PSN) {
-	bth := wire.BTH{Opcode: op, Pad: uint8(pad), PKey: p.core.pkey, DestQPN: p.qpn, PSN: psn}
+func (p *Peer) head(b []byte, op wire.Opcode, pad int, psn wire.PSN, asks bool) {
+	bth := wire.BTH{Opcode: op, AckReq: asks, Pad: uint8(pad), PKey: p.core.pkey, DestQPN: p.qpn, PSN: psn}
 	bth.Put(b)
 	wire.DETH{QKey: p.out, SrcQPN: p.core.num}.Put(b[wire.BTHLen:])
 	p.core.counters.SentPkts++
@@ -206,7 +231,7 @@ func (p *Peer) departed(now Time, op wire.Opcode, psn wire.PSN, s *slot) {
 		s.again = true
 		c.counters.Retransmitted++
 		p.rtt.Abandon()
-	} else {
+	} else if s.asks {
 		p.rtt.Sent(now, psn)
 	}
 	if p.flying == 0 && p.deadline == 0 {
@@ -216,7 +241,10 @@ func (p *Peer) departed(now Time, op wire.Opcode, psn wire.PSN, s *slot) {
 	p.lost--
 	p.order++
 	p.flying += p.cost(s.op, s)
-	if p.deadline == 0 {
+	if s.asks {
+		p.asking++
+	}
+	if p.deadline == 0 || s.asks && p.asking == 1 {
 		p.setDeadline(now)
 	}
 }
@@ -235,7 +263,11 @@ func (p *Peer) missing(s *slot) (first, n uint32) {
 
 // setDeadline sets the time when the oldest request should be asked for again.
 func (p *Peer) setDeadline(now Time) {
-	p.deadline = now + Time(min(p.rtt.ProbeAfter()<<min(p.asks, 6), 320*reliability.Millisecond))
+	after := p.rtt.ProbeAfter()
+	if p.asking == 0 {
+		after = max(after, reliability.LazyProbe)
+	}
+	p.deadline = now + Time(min(after<<min(p.asks, 6), 320*reliability.Millisecond))
 	r := p.core.rdma
 	r.deadline = reliability.Earlier(r.deadline, p.deadline)
 }
@@ -246,12 +278,16 @@ func (c *Core) advanceRDMA(now Time) {
 	if r.deadline == 0 || now < r.deadline {
 		return
 	}
+	r.due(now)
 	for i := len(r.busy) - 1; i >= 0; i-- { // who is given up leaves the list
 		if p := r.busy[i]; p.deadline != 0 && p.deadline <= now {
 			p.expire(now)
 		}
 	}
 	r.deadline = 0
+	if r.later.Len() > 0 {
+		r.deadline = r.later.Front().at
+	}
 	for _, p := range r.busy {
 		r.deadline = reliability.Earlier(r.deadline, p.deadline)
 	}
@@ -278,14 +314,19 @@ func (p *Peer) expire(now Time) {
 	if p.asks == 2 {
 		p.window.Collapsed(now)
 	}
-	for psn := p.una; psn != p.next; psn = psn.Add(1) {
-		if s := p.place(psn); s.op != nil {
-			p.lose(s)
-			break
-		}
-	}
+	p.careful = carefulFor
+	p.lose(p.oldest())
 	p.setDeadline(now)
 	p.activate()
+}
+
+// oldest is the oldest slot that has no answer. There has to be one.
+func (p *Peer) oldest() *slot {
+	psn := p.una
+	for p.place(psn).op == nil {
+		psn = psn.Add(1)
+	}
+	return p.place(psn)
 }
 
 // lose notes that the packet of a slot, or its answer, is lost.
@@ -293,19 +334,12 @@ func (p *Peer) lose(s *slot) {
 	if !s.lost {
 		s.lost = true
 		p.lost++
-		p.flying -= p.cost(s.op, s)
+		p.landed(s)
 	}
 }
 
-// heard notes that the peer answers.
-func (p *Peer) heard(now Time) {
-	p.progress, p.asks = now, 0
-	p.deadline = 0
-	if p.under > 0 {
-		p.setDeadline(now)
-		p.activate()
-	}
-}
+// heard notes that the peer answers. What is under way then decides when to ask again.
+func (p *Peer) heard(now Time) { p.progress, p.asks, p.deadline = now, 0, 0 }
 
 // answered ends a slot whose answer has come, all of it.
 func (p *Peer) answered(now Time, psn wire.PSN, s *slot) {

@@ -41,7 +41,7 @@ func (c *Core) handleRDMA(now Time, k *wire.Packet) wire.Drop {
 	case len(k.Payload) > int(p.mtu) || k.Info.Operation == wire.OpWrite && uint32(len(k.Payload)) != k.RETH().Length:
 		return wire.DropBadLength
 	case k.Info.Request:
-		return p.handleRequest(k)
+		return p.handleRequest(now, k)
 	case c.state == sRTR:
 		return wire.DropQPState
 	}
@@ -49,7 +49,7 @@ func (c *Core) handleRDMA(now Time, k *wire.Packet) wire.Drop {
 }
 
 // handleRequest carries a request out, if it has not been, and answers it.
-func (p *Peer) handleRequest(k *wire.Packet) wire.Drop {
+func (p *Peer) handleRequest(now Time, k *wire.Packet) wire.Drop {
 	c, psn := p.core, k.BTH.PSN
 	fresh := p.replay.Classify(psn)
 	switch {
@@ -77,7 +77,7 @@ func (p *Peer) handleRequest(k *wire.Packet) wire.Drop {
 	case op == wire.OpReadRequest:
 		return p.serveRead(k, again)
 	case op == wire.OpWrite:
-		return p.serveWrite(k)
+		return p.serveWrite(now, k)
 	}
 	return p.serveAtomic(k)
 }
@@ -88,7 +88,7 @@ func (p *Peer) nak(psn wire.PSN, s wire.Syndrome) wire.Drop {
 	return wire.DropAccessDenied
 }
 
-func (p *Peer) serveWrite(k *wire.Packet) wire.Drop {
+func (p *Peer) serveWrite(now Time, k *wire.Packet) wire.Drop {
 	c, h := p.core, k.RETH()
 	if p.access&verbs.AccessRemoteWrite == 0 {
 		return p.nak(k.BTH.PSN, wire.NakInvalidRequest)
@@ -102,7 +102,11 @@ func (p *Peer) serveWrite(k *wire.Packet) wire.Drop {
 	}
 	c.counters.RcvdBytes += uint64(h.Length)
 	p.replay.Done(k.BTH.PSN)
-	p.owe()
+	if k.BTH.AckReq {
+		p.owe()
+	} else {
+		p.oweLater(now)
+	}
 	return wire.DropNone
 }
 
@@ -165,9 +169,43 @@ func (p *Peer) reply(r dgReply) {
 
 // owe lets an acknowledgement leave with the next DrainAck.
 func (p *Peer) owe() {
+	p.oweAt = 0
 	if !p.owing {
 		p.owing = true
 		p.core.rdma.owing = append(p.core.rdma.owing, p)
+	}
+}
+
+// laterAck is an acknowledgement that is owed at a time, unless it has left before.
+type laterAck struct {
+	peer *Peer
+	at   Time
+}
+
+// oweLater lets an acknowledgement that the peer has not asked for leave after AckDelay,
+// or with one that it asks for.
+func (p *Peer) oweLater(now Time) {
+	if p.owing || p.oweAt != 0 {
+		return
+	}
+	r := p.core.rdma
+	p.oweAt = now + AckDelay
+	r.later.Push(laterAck{p, p.oweAt})
+	r.deadline = reliability.Earlier(r.deadline, p.oweAt)
+}
+
+// due owes what was to be owed until now.
+func (r *rdma) due(now Time) {
+	for r.later.Len() > 0 {
+		a := *r.later.Front()
+		mine := a.peer.oweAt == a.at && !a.peer.closed
+		if mine && a.at > now {
+			return
+		}
+		r.later.Pop()
+		if mine {
+			a.peer.owe()
+		}
 	}
 }
 
@@ -193,7 +231,7 @@ func (p *Peer) answer(now Time, out Out, a *dgReply) bool {
 		if b == nil {
 			return false
 		}
-		p.head(b, a.op, 0, a.psn)
+		p.head(b, a.op, 0, a.psn, false)
 		h := b[wire.BTHLen+wire.DETHLen:]
 		wire.AETH{Syndrome: a.syndrome}.Put(h)
 		if a.op == wire.UDXAck {
@@ -220,7 +258,7 @@ func (p *Peer) answer(now Time, out Out, a *dgReply) bool {
 		if b == nil {
 			return false
 		}
-		p.head(b, a.op, pad, a.psn)
+		p.head(b, a.op, pad, a.psn, false)
 		wire.RETH{VA: a.value, Length: n}.Put(b[wire.BTHLen+wire.DETHLen:])
 		body := b[info.HeaderLen : info.HeaderLen+int(n)+pad]
 		copyRead(body, src, a.again)
@@ -246,7 +284,7 @@ func (c *Core) acknowledgeRDMA(now Time, out Out) bool {
 				return true
 			}
 			psn, done := p.replay.Newest()
-			p.head(b, wire.UDXAck, 0, psn)
+			p.head(b, wire.UDXAck, 0, psn, false)
 			h := b[wire.BTHLen+wire.DETHLen:]
 			wire.AETH{Syndrome: wire.AckSyndrome(wire.CreditUnlimited)}.Put(h)
 			wire.SackETH{Done: done}.Put(h[wire.AETHLen:])

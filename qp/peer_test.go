@@ -125,6 +125,9 @@ func playRDMA(t *testing.T, rng *rand.Rand) {
 				wr.SGList[0].Length = 8
 				sum += uint64(posted)
 			}
+			if rng.IntN(2) == 0 {
+				wr.Flags |= verbs.SendUnhurried
+			}
 			if reads[id][1] > 0 {
 				reads[id] = [2]int{off, int(wr.RemoteAddr - c.b.base)}
 			}
@@ -141,8 +144,14 @@ func playRDMA(t *testing.T, rng *rand.Rand) {
 				}
 			}
 		}
-		if len(flying) == 0 && c.a.Deadline() != 0 { // neither has anything to say
-			c.skip(c.a)
+		if len(flying) == 0 { // neither has anything to say
+			first := c.a
+			if b := c.b.Deadline(); b != 0 && b == reliability.Earlier(b, c.a.Deadline()) {
+				first = c.b
+			}
+			if first.Deadline() != 0 {
+				c.skip(first)
+			}
 		}
 		for i := range flying { // some change places
 			if j := rng.IntN(len(flying)); rng.IntN(4) == 0 {

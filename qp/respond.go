@@ -1,6 +1,8 @@
 package qp
 
 import (
+	"math"
+
 	"github.com/softrnic/softrnic/reliability"
 	"github.com/softrnic/softrnic/verbs"
 	"github.com/softrnic/softrnic/wire"
@@ -46,6 +48,9 @@ func (c *Core) DrainAck(now Time, out Out) bool {
 func (c *Core) SettleAck() {
 	if at := c.acks.Deadline(); at != 0 {
 		c.acks.Advance(at)
+	}
+	if c.rdma != nil {
+		c.rdma.due(math.MaxInt64)
 	}
 }
 

@@ -166,6 +166,9 @@ func (e *Endpoint) postNative(op *Op) bool {
 		wr.Opcode = verbs.WRRDMARead
 	case opWrite:
 		wr.Opcode = verbs.WRRDMAWrite
+		if op.Unhurried {
+			wr.Flags |= verbs.SendUnhurried
+		}
 	case opCompareSwap:
 		wr.Opcode = verbs.WRAtomicCmpSwap
 	case opFetchAdd:

@@ -10,6 +10,11 @@ import (
 // Op is an operation on memory of a peer. The zero value is ready to be started, and
 // so is one that is complete. It must not be copied.
 type Op struct {
+	// Unhurried says of a native Write that nobody will wait for it soon. The peer may
+	// keep its acknowledgement for some milliseconds, and has less to send. It is set
+	// before the operation is started.
+	Unhurried bool
+
 	busy atomic.Bool
 
 	p      *Peer

@@ -258,6 +258,7 @@ func (r *rdmEnd) tell(ctx context.Context) error {
 	if err := op.Err(); err != nil {
 		return err
 	}
+	op.Unhurried = true // as unsignaled writes of RC: the next is an answer
 	binary.NativeEndian.PutUint64(r.buf[r.o.Size-8:], uint64(r.n))
 	copy(r.out(r.n), r.buf[:r.o.Size])
 	return r.peer.Write(op, r.region.At(r.outPlace(r.n), r.o.Size), r.theirs.Add(r.place(r.n)))

@@ -1,0 +1,148 @@
+package qp
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/reliability"
+	"github.com/softrnic/softrnic/verbs"
+	"github.com/softrnic/softrnic/wire"
+)
+
+// unhurried is a write of n bytes that nobody waits for.
+func (c *couple) unhurried(id uint64, n int) verbs.SendWR {
+	wr := c.wr(id, verbs.WRRDMAWrite, 0, 0, n)
+	wr.Flags |= verbs.SendUnhurried
+	return wr
+}
+
+// asking tells of packets which of them ask.
+func asking(pkts []*wire.Packet) (asks []bool) {
+	for _, k := range pkts {
+		asks = append(asks, k.BTH.AckReq)
+	}
+	return asks
+}
+
+// Of a write that somebody waits for the last packet asks. One that nobody waits for is
+// acknowledged after AckDelay, with others.
+func TestDatagramRDMAUnhurried(t *testing.T) {
+	c := newCouple(t, 256, verbs.AccessRemote)
+	c.a.post(c.now, c.wr(1, verbs.WRRDMAWrite, 0, 0, 600))
+	pkts := c.take(c.a)
+	require.Equal(t, []bool{false, false, true}, asking(pkts))
+	c.give(c.b, pkts...)
+	c.settle()
+	require.Equal(t, []string{"1 RDMA_WRITE len=600"}, c.a.done())
+
+	c.a.post(c.now, c.unhurried(2, 600))
+	pkts = c.take(c.a)
+	require.Equal(t, []bool{false, false, false}, asking(pkts))
+	c.give(c.b, pkts[0])
+	first := c.now
+	c.now += AckDelay / 2
+	c.give(c.b, pkts[1:]...)
+	require.Empty(t, c.take(c.b))
+	for !c.b.OwesAck() { // it may look for others
+		c.skip(c.b)
+	}
+	require.InDelta(t, AckDelay, float64(c.now-first), 100, "one, AckDelay after the first")
+	pkts = c.take(c.b)
+	require.Len(t, pkts, 1)
+	require.Zero(t, c.b.Deadline())
+	c.give(c.a, pkts...)
+	require.Equal(t, []string{"2 RDMA_WRITE len=600"}, c.a.done())
+	require.Zero(t, c.ofA.deadline)
+}
+
+// One that asks takes along the acknowledgement of those before it, and nothing is owed
+// for them later. So does the end of the queue pair's work.
+func TestDatagramRDMAUnhurriedGoAlong(t *testing.T) {
+	c := newCouple(t, 256, verbs.AccessRemote)
+	c.a.post(c.now, c.unhurried(1, 8), c.wr(2, verbs.WRRDMAWrite, 0, 0, 8))
+	c.settle()
+	require.ElementsMatch(t, []string{"1 RDMA_WRITE len=8", "2 RDMA_WRITE len=8"}, c.a.done())
+	c.skip(c.b)
+	require.Empty(t, c.take(c.b))
+	require.Zero(t, c.b.Deadline())
+
+	c.a.post(c.now, c.unhurried(3, 8))
+	c.give(c.b, c.take(c.a)...)
+	require.Empty(t, c.take(c.b))
+	c.b.SettleAck()
+	require.True(t, c.b.OwesAck())
+	c.give(c.a, c.take(c.b)...)
+	require.Equal(t, []string{"3 RDMA_WRITE len=8"}, c.a.done())
+}
+
+// So many ask that the window moves, and all when the queue is half full.
+func TestDatagramRDMAUnhurriedMany(t *testing.T) {
+	c := newCouple(t, 256, verbs.AccessRemote)
+	for i := range 15 {
+		c.a.post(c.now, c.unhurried(uint64(i), 8))
+	}
+	require.NotContains(t, asking(c.take(c.a)), true)
+	c.a.post(c.now, c.unhurried(15, 8))
+	require.Equal(t, []bool{true}, asking(c.take(c.a)))
+	for i := range 3 {
+		c.a.post(c.now, c.unhurried(uint64(16+i), 8))
+		require.Equal(t, []bool{false}, asking(c.take(c.a)))
+	}
+	c.a.post(c.now, c.unhurried(19, 8))
+	require.Equal(t, []bool{true}, asking(c.take(c.a)), "20 of 40 are under way")
+}
+
+// What a request with a fence waits for is asked about.
+func TestDatagramRDMAUnhurriedFence(t *testing.T) {
+	c := newCouple(t, 256, verbs.AccessRemote)
+	fenced := c.wr(2, verbs.WRRDMARead, 100, 0, 8)
+	fenced.Flags |= verbs.SendFence
+	copy(c.a.buf, "written!")
+	c.a.post(c.now, c.unhurried(1, 8), fenced)
+	begin := c.now
+	c.settle()
+	require.Equal(t, []string{"1 RDMA_WRITE len=8", "2 RDMA_READ len=8"}, c.a.done())
+	require.Equal(t, "written!", string(c.a.buf[100:108]))
+	require.Less(t, c.now-begin, Time(AckDelay))
+}
+
+// One that is lost leaves again after LazyProbe, and then writes ask for a while.
+func TestDatagramRDMAUnhurriedLost(t *testing.T) {
+	c := newCouple(t, 256, verbs.AccessRemote)
+	begin := c.now
+	c.a.post(c.now, c.unhurried(1, 8))
+	c.take(c.a) // and lost
+	c.skip(c.a)
+	require.EqualValues(t, reliability.LazyProbe, c.now-begin)
+	again := c.take(c.a)
+	require.Equal(t, []bool{true}, asking(again))
+	c.give(c.b, again...)
+	c.settle()
+	require.Len(t, c.a.done(), 1)
+	for i := range carefulFor - 1 { // one was the first
+		c.a.post(c.now, c.unhurried(2, 8))
+		pkts := c.take(c.a)
+		require.Equal(t, []bool{true}, asking(pkts), i)
+		c.give(c.b, pkts...)
+		c.settle()
+	}
+	c.a.post(c.now, c.unhurried(3, 8))
+	require.Equal(t, []bool{false}, asking(c.take(c.a)))
+}
+
+// When what asks is answered, the rest is not hurried.
+func TestDatagramRDMAUnhurriedRest(t *testing.T) {
+	c := newCouple(t, 256, verbs.AccessRemote)
+	c.a.post(c.now, c.wr(1, verbs.WRRDMARead, 0, 0, 8))
+	pkts := c.take(c.a)
+	c.a.post(c.now, c.unhurried(2, 8))
+	c.give(c.b, pkts...)
+	c.give(c.b, c.take(c.a)...)
+	c.give(c.a, c.take(c.b)...)
+	require.Equal(t, []string{"1 RDMA_READ len=8"}, c.a.done())
+	require.InDelta(t, reliability.LazyProbe, float64(c.ofA.deadline-c.now), 1000)
+	c.skip(c.b)
+	c.give(c.a, c.take(c.b)...)
+	require.Equal(t, []string{"2 RDMA_WRITE len=8"}, c.a.done())
+}
