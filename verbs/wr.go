@@ -25,7 +25,10 @@ const (
 	SendSignaled                        // produce a completion on success, too
 	SendSolicited                       // raise a solicited event at the peer (messages that take a receive)
 	SendInline                          // data is copied out of InlineData during PostSend, no SGE
-	SendUnhurried                       // RDMA writes of a DatagramRDMA: nobody waits for the completion, which may come some milliseconds late
+
+	// SendUnhurried is for RDMA writes of a DatagramRDMA: nobody waits for the completion,
+	// which may come some milliseconds late. IBTA and libibverbs have no such thing.
+	SendUnhurried SendFlags = 1 << 7
 )
 
 // SGE is a scatter/gather element: Length bytes at Addr of the region with

@@ -25,6 +25,7 @@ var sendFlagWords = [...]word{
 	{"SIGNALED", "report success with a completion, too"},
 	{"SOLICITED", "raise a solicited event at the peer"},
 	{"INLINE", "copy the data while posting, so that its buffer is free at once"},
+	7: {"UNHURRIED", "let the acknowledgement of a write over UD come with others"}, // ours
 }
 
 // String lists the flags as libibverbs names them without IBV_SEND_, joined
