@@ -58,17 +58,29 @@ func (c *Comm) take(o *operation) (*call, error) {
 	if c.tag != 0 {
 		tag = c.tag
 	}
-	c.mu.Unlock()
 	if k == nil {
 		k = c.newCall()
 	}
 	k.op, k.net.tag, k.refused = *o, tag, refused
+	if k.waits() {
+		c.line.join(k)
+	}
+	c.mu.Unlock()
 	return k, nil
 }
+
+// waits reports whether the call has a place in the line of its communicator.
+func (k *call) waits() bool { return k.op.form == background && k.op.exchanges() }
+
+// aside reports whether the call goes on in the background, and nobody waits for it.
+func (k *call) aside() bool { return k.work != nil && k.work.waiting.Load() == 0 }
 
 // give ends a call. One that has failed may still have messages on their way, and
 // is not used again.
 func (c *Comm) give(k *call, err error) {
+	if k.waits() {
+		c.line.leave(k)
+	}
 	if err != nil {
 		k.net.abandon()
 	} else {
@@ -85,7 +97,6 @@ func (c *Comm) give(k *call, err error) {
 	}
 	c.active--
 	c.retire()
-	c.mu.Unlock()
 }
 
 // rest forgets the buffers of a call that is done.

@@ -74,18 +74,13 @@ func (n *net) Placed(from int) coll.Request {
 // openLane is the lane of a call, nil if ranks cannot write into each other's memory.
 func (k *call) openLane() *lane {
 	c := k.comm
-	if _, ok := c.eng.Fabric().(protocol.Notifier); !ok || k.op.what != coll.Alltoall || k.op.cart != nil {
+	if _, ok := c.eng.Fabric().(protocol.Notifier); !ok || !k.op.exchanges() {
 		return nil
 	}
 	var l *lane
 	switch k.op.form {
 	case blocking:
-		c.mu.Lock()
-		if c.lane == nil {
-			c.lane = c.world.lanes.add(c)
-		}
-		l = c.lane
-		c.mu.Unlock()
+		l = c.lanes.last(&c.lanes.blocking, c)
 	case kept:
 		if k.kept == nil {
 			k.kept = c.world.lanes.add(c)
@@ -93,10 +88,14 @@ func (k *call) openLane() *lane {
 		l = k.kept
 	default:
 		l = c.world.lanes.add(c)
+		l.single = true
 	}
 	l.calls.Lock()
 	return l
 }
+
+// exchanges reports whether a call is one that lanes are for.
+func (o *operation) exchanges() bool { return o.what == coll.Alltoall && o.cart == nil }
 
 // closeLane is the end of a call. Of one that has failed in the background the lane
 // stays: who does not know yet may still write to the memory.
@@ -110,7 +109,7 @@ func (k *call) closeLane(err error) {
 		k.comm.eng.Do(func(*protocol.Core) { l.fail(err) })
 	}
 	l.calls.Unlock()
-	if k.op.form == background && err == nil {
+	if l.single && err == nil {
 		k.comm.world.lanes.end(l)
 	}
 }

@@ -10,11 +10,11 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// Queues implements coll.Queuer. A call in the background has no lane that lasts, and
-// so none.
+// Queues implements coll.Queuer. Calls in the background get their lane when it is
+// their turn.
 func (n *net) Queues() bool {
 	_, ok := n.c.eng.Fabric().(*rdma.Fabric)
-	return ok && n.call.op.form != background && n.Places()
+	return ok && (n.call.waits() || n.Places())
 }
 
 // endpointSize is the room for an endpoint, as text.
@@ -23,6 +23,11 @@ const endpointSize = 256
 // Open implements coll.Queuer: ranks tell each other their ends of connections in
 // the first call.
 func (n *net) Open(send, recv []byte) error {
+	if n.lane == nil {
+		if err := n.call.await(); err != nil {
+			return err
+		}
+	}
 	l := n.lane
 	var err error
 	ends := make([]byte, 2*n.c.size*endpointSize)

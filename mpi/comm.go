@@ -31,8 +31,10 @@ type Comm struct {
 	idle     []*call // to be used again
 	attrs    []attrValue
 	active   int    // calls under way
-	lane     *lane  // of blocking calls
 	release  func() // gives the number back
+
+	line  line
+	lanes commLanes
 }
 
 // The number of a collective call is its messages' tag. Of persistent ones, which
@@ -102,24 +104,23 @@ func (c *Comm) Free() error {
 		return c.fail("free", "", ErrFreed)
 	}
 	c.freeAttrs()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.idle = nil
 	c.world.comms.remove(c)
+	c.mu.Lock()
+	c.idle = nil
 	c.retire()
 	return nil
 }
 
 // retire gives the number of a communicator back that nobody uses any more. The
-// caller has the lock.
+// caller has the lock, which is released: who has the engine's may want it.
 func (c *Comm) retire() {
-	if c.active > 0 || c.release == nil || !c.freed.Load() {
+	release := c.release
+	if c.active > 0 || release == nil || !c.freed.Load() {
+		c.mu.Unlock()
 		return
 	}
-	if c.lane != nil {
-		c.world.lanes.end(c.lane)
-		c.lane = nil
-	}
-	c.release()
 	c.release = nil
+	c.mu.Unlock()
+	c.lanes.end(c)
+	release()
 }

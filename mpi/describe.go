@@ -121,7 +121,7 @@ func (n *net) describe() hang.Call {
 	k := n.call
 	at := k.place()
 	d := hang.Call{What: at.String(), Comm: n.c.Name(), Collective: &at, Unmet: true}
-	d.Aside = k.work != nil && k.work.waiting.Load() == 0
+	d.Aside = k.aside()
 	for _, r := range n.waiting {
 		m := r.(*message)
 		switch {
@@ -245,6 +245,6 @@ func (w *World) lastCall(send bool, peer int, e match.Envelope) string {
 	return fmt.Sprintf("Recv(source %s, tag %s)", c.source(e.Source), anyOr(int(e.Tag)))
 }
 
-var _ = []describer{&Request{}, &sought{}, &some{}, &net{}, &winWait{}}
+var _ = []describer{&Request{}, &sought{}, &some{}, &net{}, turn{}, &winWait{}}
 
 var _ coll.Net = &net{}

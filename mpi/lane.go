@@ -17,7 +17,7 @@ import (
 // one, when ranks write into each other's memory: where the memory of the others is,
 // and which of ours they know. A communicator has one for its blocking calls, a
 // persistent call its own; a call in the background has one to itself, since others
-// may overtake it.
+// may overtake it, unless it waits in line (collective_line.go).
 //
 // What the others know stays exposed until they have been told of other memory, and
 // then they write to that. Memory that is exposed stays alive, so that no other can
@@ -26,6 +26,7 @@ type lane struct {
 	calls  sync.Mutex // one call at a time
 	comm   *Comm
 	number uint32 // notices of others have it
+	single bool   // for one call
 
 	mine    hold // the memory that they know of
 	address coll.Address
@@ -44,6 +45,36 @@ type lane struct {
 type lanes struct {
 	all  map[uint32]*lane
 	last uint32
+}
+
+// commLanes are the lanes of a communicator that last, or nil until there is a use
+// for them.
+type commLanes struct {
+	mu       sync.Mutex // taken before the engine's
+	blocking *lane
+	queued   *lane // of calls in the background that have the queue in turns
+}
+
+// last is one of them.
+func (cl *commLanes) last(which **lane, c *Comm) *lane {
+	cl.mu.Lock()
+	defer cl.mu.Unlock()
+	if *which == nil {
+		*which = c.world.lanes.add(c)
+	}
+	return *which
+}
+
+// end gives them up.
+func (cl *commLanes) end(c *Comm) {
+	cl.mu.Lock()
+	defer cl.mu.Unlock()
+	for _, which := range []**lane{&cl.blocking, &cl.queued} {
+		if *which != nil {
+			c.world.lanes.end(*which)
+			*which = nil
+		}
+	}
 }
 
 // add makes a lane for a communicator.

@@ -195,7 +195,7 @@ func (f *Fabric) Stats() map[string]uint64 {
 		}
 	}
 	return map[string]uint64{"packets": f.stats.packets, "coalesced": f.stats.coalesced, "credit_packets": f.stats.creditPackets, "connections": connected,
-		"registrations": f.cache.registered, "registration_hits": f.cache.hits, "receive_buffers": uint64(f.recvs.count), "rails": uint64(len(f.rails)), "stripes": f.stats.stripes}
+		"registrations": f.cache.registered, "registration_hits": f.cache.hits, "receive_buffers": uint64(f.recvs.count), "rails": uint64(len(f.rails)), "queues": uint64(len(f.queues)), "stripes": f.stats.stripes}
 }
 
 type stats struct{ packets, coalesced, creditPackets, stripes uint64 }

@@ -1,0 +1,83 @@
+package mpi
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/softrnic/softrnic/mpi/hang"
+	"github.com/softrnic/softrnic/mpi/match"
+	"github.com/softrnic/softrnic/mpi/protocol"
+)
+
+// line is the alltoalls of a communicator that are under way in the background, as
+// they were made. Those that use its queue of receives do so one after the other: a
+// message takes the first receive, whose call ever it is of.
+//
+// All ranks make the calls of a communicator in one order, and who makes one waits
+// for nobody. So a call whose turn has come at one rank comes to its turn at all, and
+// since each communicator has a line and a queue of its own it does not matter how
+// calls of several follow one another.
+type line struct {
+	mu    sync.Mutex // the engine's lock may be held
+	calls []*call
+}
+
+// join is the beginning of a call. The caller has the communicator's lock, so that
+// calls are in line as they are numbered.
+func (l *line) join(k *call) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.calls = append(l.calls, k)
+}
+
+// leave is the end of a call, and the turn of the next.
+func (l *line) leave(k *call) {
+	l.mu.Lock()
+	l.calls = slices.DeleteFunc(l.calls, func(x *call) bool { return x == k })
+	more := len(l.calls) > 0
+	l.mu.Unlock()
+	if more {
+		k.comm.eng.Do(func(*protocol.Core) {}) // wakes it
+	}
+}
+
+// first is the call whose turn it is.
+func (l *line) first() *call {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.calls[0]
+}
+
+// turn is what a call in the background waits for before it uses the queue.
+type turn struct{ *call }
+
+// Ready implements engine.Waitable.
+func (t turn) Ready() bool { return t.comm.line.first() == t.call }
+
+// await waits for the turn of a call in the background, and takes the lane that these
+// calls have in common.
+func (k *call) await() error {
+	if err := k.comm.eng.Wait(context.Background(), turn{k}); err != nil {
+		return err
+	}
+	k.net.lane = k.comm.lanes.last(&k.comm.lanes.queued, k.comm)
+	k.net.lane.calls.Lock()
+	return nil
+}
+
+// describe implements describer: until the call before has ended nothing is known of
+// whom this one will wait for, but that it is somebody else.
+func (t turn) describe() hang.Call {
+	at, c := t.place(), t.comm
+	d := hang.Call{What: at.String(), Comm: c.Name(), Collective: &at, Aside: t.aside(), Any: true,
+		Why: fmt.Sprintf("after call #%d", uint32(c.line.first().net.tag)&maxSeq)}
+	all, _ := c.whereFrom(match.Envelope{Source: match.Any})
+	for _, rank := range all {
+		if rank != c.eng.Rank() {
+			d.For = append(d.For, rank)
+		}
+	}
+	return d
+}

@@ -1,0 +1,242 @@
+package mpi_test
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/mpi"
+	"github.com/softrnic/softrnic/mpi/coll"
+	"github.com/softrnic/softrnic/mpi/datatype"
+	"github.com/softrnic/softrnic/mpi/pmi"
+)
+
+// inTurns has alltoalls be those that take turns in a queue of receives.
+var inTurns = mpi.Options{Algorithms: coll.Choices{coll.Alltoall: "rtsrtr"}}
+
+// swap is an alltoall with memory of its own.
+type swap struct {
+	exchange
+	send, recv []byte
+	c          *mpi.Comm
+}
+
+func newSwap(c *mpi.Comm, bytes, number int) *swap {
+	s := &swap{exchange: exchange{c.Rank(), c.Size(), bytes, number}, c: c}
+	s.send, s.recv = make([]byte, c.Size()*bytes), make([]byte, c.Size()*bytes)
+	s.fill(s.send)
+	return s
+}
+
+func (s *swap) buffers() (send, recv mpi.Buffer) {
+	return datatype.Bytes(s.send), datatype.Bytes(s.recv)
+}
+
+// over waits for the call, and looks at what has come.
+func (s *swap) over(r *mpi.Request) error {
+	_, err := r.Wait()
+	return errors.Join(err, s.check(s.recv))
+}
+
+// Calls of several communicators under way at once, in the background and persistent,
+// while others block. What each rank does with the communicators follows in an order of
+// its own; what is done with one of them is in the same order everywhere.
+func TestManyInLine(t *testing.T) {
+	const n, rounds = 4, 3
+	loss, lost := lossy(5)
+	for name, open := range map[string]mpi.Open{"clean": open, "loss": loss} {
+		t.Run(name, func(t *testing.T) {
+			jobOn(t, open, n, inTurns, func(w *mpi.World) error {
+				comms := []*mpi.Comm{w.Comm}
+				for i := range 2 {
+					c, err := w.Split(0, []int{w.Rank(), -w.Rank()}[i])
+					if err != nil {
+						return err
+					}
+					comms = append(comms, c)
+				}
+				kept, requests := make([]*swap, len(comms)), make([]*mpi.Request, len(comms))
+				for i, c := range comms {
+					kept[i] = newSwap(c, 700, i)
+					var err error
+					if requests[i], err = c.AlltoallInit(kept[i].buffers()); err != nil {
+						return err
+					}
+				}
+				rng := rand.New(rand.NewPCG(1, uint64(w.Rank())))
+				for round := range rounds {
+					if err := allInLine(rng, round, comms, kept, requests); err != nil {
+						return fmt.Errorf("round %d: %w", round, err)
+					}
+				}
+				// Of each communicator one for blocking calls, one for the background, one kept.
+				require.EqualValues(t, 3*len(comms), w.Stats()["queues"])
+				for i, r := range requests {
+					if err := r.Free(); err != nil {
+						return err
+					}
+					if i > 0 {
+						require.NoError(t, comms[i].Free())
+					}
+				}
+				return nil
+			})
+		})
+	}
+	require.NotZero(t, lost())
+}
+
+// allInLine makes calls of all communicators, and waits for them.
+func allInLine(rng *rand.Rand, round int, comms []*mpi.Comm, kept []*swap, persistent []*mpi.Request) error {
+	var wait []func() error
+	begin := func(c *mpi.Comm, bytes, number int) error {
+		s := newSwap(c, bytes, number)
+		r, err := c.Ialltoall(s.buffers())
+		wait = append(wait, func() error { return s.over(r) })
+		return err
+	}
+	for _, i := range rng.Perm(len(comms)) {
+		for k := range 3 {
+			if err := begin(comms[i], 100+5000*((k+round)%2), round+k); err != nil {
+				return err
+			}
+		}
+		in := newSwap(comms[i], 300, round) // which is done by another algorithm, between those in line
+		in.fill(in.recv)
+		r, err := comms[i].Ialltoall(mpi.InPlace, datatype.Bytes(in.recv))
+		if err != nil {
+			return err
+		}
+		wait = append(wait, func() error { return in.over(r) })
+		if err := begin(comms[i], 9000, round+7); err != nil {
+			return err
+		}
+	}
+	for _, i := range rng.Perm(len(comms)) {
+		kept[i].number += 3
+		kept[i].fill(kept[i].send)
+		if err := persistent[i].Start(); err != nil {
+			return err
+		}
+		wait = append(wait, func() error { return kept[i].over(persistent[i]) })
+	}
+	for _, c := range comms { // blocking ones, which wait for one another, are in one order
+		s := newSwap(c, 2000, round)
+		if err := c.Alltoall(s.buffers()); err != nil {
+			return err
+		}
+		if err := s.check(s.recv); err != nil {
+			return err
+		}
+		if err := begin(c, 50, round+9); err != nil {
+			return err
+		}
+	}
+	for _, i := range rng.Perm(len(wait)) {
+		if err := wait[i](); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// A rank that is lost is the end of all calls, those in line too.
+func TestLostInLine(t *testing.T) {
+	const n, last = 4, 3
+	ends := make(chan error, n)
+	var told sync.WaitGroup
+	told.Add(n - 1)
+	for _, m := range pmi.NewLocal(n) {
+		o := inTurns
+		o.Manager = m
+		go func() {
+			w, err := mpi.Init(open, o)
+			if err != nil {
+				ends <- err
+				return
+			}
+			defer w.Vanish()
+			ends <- func() error {
+				other, err := w.Dup()
+				if err != nil {
+					return err
+				}
+				always := newSwap(w.Comm, 500, 1)
+				persistent, err := w.AlltoallInit(always.buffers())
+				if err != nil {
+					return err
+				}
+				var rs []*mpi.Request
+				for i := range 4 {
+					if i == 1 {
+						if err := always.over(rs[0]); w.Rank() == last || err != nil {
+							return err // after the first call
+						}
+						if err := persistent.Start(); err != nil {
+							return err
+						}
+						rs = []*mpi.Request{persistent}
+					}
+					for _, c := range []*mpi.Comm{w.Comm, other} {
+						s := always
+						if len(rs) > 0 {
+							s = newSwap(c, 2000, i)
+						}
+						r, err := c.Ialltoall(s.buffers())
+						if err != nil {
+							return err
+						}
+						rs = append(rs, r)
+					}
+				}
+				defer told.Wait() // nobody else goes before
+				defer told.Done()
+				for i, r := range rs {
+					if _, err := r.Wait(); !errors.Is(err, mpi.ErrLost) {
+						return fmt.Errorf("rank %d, request %d: %w", w.Rank(), i, err)
+					}
+				}
+				return nil
+			}()
+		}()
+	}
+	hang := time.After(time.Minute)
+	for range n {
+		select {
+		case err := <-ends:
+			require.NoError(t, err)
+		case <-hang:
+			require.Fail(t, "somebody waits for ever")
+		}
+	}
+}
+
+// Calls that wait for their turn say so.
+func TestReportLine(t *testing.T) {
+	o := inTurns
+	o.Watchdog = soon
+	text := hung(t, 2, o, func(w *mpi.World) error {
+		if w.Rank() == 1 {
+			_, err := w.Recv(datatype.Bytes([]byte{0}), 0, 6)
+			return err
+		}
+		var err error
+		var r *mpi.Request
+		for i := 0; err == nil && i < 2; i++ {
+			r, err = w.Ialltoall(newSwap(w.Comm, 8, i).buffers())
+		}
+		if err == nil {
+			_, err = r.Wait()
+		}
+		return err
+	})
+	require.Regexp(t, `Deadlock: ranks 0 and 1 wait for one another`, text)
+	require.Regexp(t, `rank 0: ialltoall #3 of 8 byte .*waits for rank 1 \(after call #2\)`, text)
+	require.Regexp(t, `rank 0: in the background ialltoall #2 of 8 byte .*waits for rank 1`, text)
+	require.Regexp(t, `rank 1: Recv\(source 0, tag 6\) .*waits for rank 0`, text)
+}
