@@ -35,13 +35,7 @@ const (
 
 // At is a place where elements lie one behind the other, from a displacement on,
 // as many as the message has.
-func At(disp int) Place {
-	p := Place{disp: disp}
-	if disp < 0 {
-		p.err = fmt.Errorf("%w: displacement %d is negative", ErrRange, disp)
-	}
-	return p
-}
+func At(disp int) Place { return Place{disp: disp} }
 
 // Strided is a place of count blocks of block elements, whose begins are stride
 // elements apart (MPI_Type_vector).
@@ -90,39 +84,75 @@ func (p *Place) Blocks() int {
 	return 1
 }
 
+// Disp is the displacement.
+func (p *Place) Disp() int { return p.disp }
+
+// From is the same place from another displacement on.
+func (p Place) From(disp int) Place {
+	p.disp = disp
+	return p
+}
+
 // Fit is nil if the place is for n elements of an extent, and lies inside of a
 // window of size bytes with a displacement unit.
 func (p *Place) Fit(n, extent, unit, size int) error {
+	if err := p.holds(n); err != nil || n == 0 && p.disp >= 0 {
+		return err
+	}
+	if p.disp < 0 {
+		return fmt.Errorf("%w: displacement %d is negative", ErrRange, p.disp)
+	}
+	_, end := p.ends(n)
+	if p.disp > size/unit || end > (size-p.disp*unit)/extent {
+		return fmt.Errorf("%w: element %d from displacement %d on, of a window of %d bytes in units of %d", ErrRange, end-1, p.disp, size, unit)
+	}
+	return nil
+}
+
+// Span is where the first of n elements of an extent begins, in bytes from the
+// displacement on, and how many bytes there are from there to the end of the last,
+// with all gaps.
+func (p *Place) Span(n, extent int) (from, size int, err error) {
+	if err := p.holds(n); err != nil || n == 0 {
+		return 0, 0, err
+	}
+	first, end := p.ends(n)
+	if extent > 0 && end > math.MaxInt/extent {
+		return 0, 0, fmt.Errorf("%w: element %d, of %d bytes", ErrRange, end-1, extent)
+	}
+	return first * extent, (end - first) * extent, nil
+}
+
+// holds is nil if the place is for n elements.
+func (p *Place) holds(n int) error {
 	if p.err != nil {
 		return p.err
 	}
 	if p.layout != row && p.total != n {
 		return fmt.Errorf("%w: there is room for %d elements, the buffer has %d", ErrCount, p.total, n)
 	}
-	if n == 0 {
-		return nil
-	}
-	end := 0 // elements
+	return nil
+}
+
+// ends are the first and, and one, the last element of n, the greatest number there
+// is if that is beyond all numbers.
+func (p *Place) ends(n int) (first, end int) {
 	switch p.layout {
-	case row:
-		end = n
 	case strided:
 		if p.stride > 0 && p.count-1 > (math.MaxInt-p.block)/p.stride {
-			end = math.MaxInt
-		} else {
-			end = (p.count-1)*p.stride + p.block
+			return 0, math.MaxInt
 		}
+		return 0, (p.count-1)*p.stride + p.block
 	case indexed:
+		first = math.MaxInt
 		for _, b := range p.blocks {
 			if b.Len > 0 {
-				end = max(end, b.At+min(b.Len, math.MaxInt-b.At))
+				first, end = min(first, b.At), max(end, b.At+min(b.Len, math.MaxInt-b.At))
 			}
 		}
+		return first, end
 	}
-	if p.disp > size/unit || end > (size-p.disp*unit)/extent {
-		return fmt.Errorf("%w: element %d from displacement %d on, of a window of %d bytes in units of %d", ErrRange, end-1, p.disp, size, unit)
-	}
-	return nil
+	return 0, n
 }
 
 // String is the place for errors.

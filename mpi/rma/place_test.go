@@ -2,6 +2,7 @@ package rma_test
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -65,6 +66,14 @@ func (w *where) bytes(e rma.Element, unit int) (list []int, end int) {
 	return list, end
 }
 
+// first is the first byte of an element that is one of it.
+func first(e rma.Element) int {
+	if e.Pieces == nil {
+		return 0
+	}
+	return e.Pieces[0].Off
+}
+
 var elements = []rma.Element{
 	rma.Plain(1), rma.Plain(4), rma.Plain(8),
 	{Size: 12, Extent: 16, Pieces: []rma.Piece{{Off: 0, Len: 4}, {Off: 8, Len: 8}}},
@@ -83,6 +92,15 @@ func TestPlace(t *testing.T) {
 			require.ErrorIs(t, w.place.Fit(w.n+1, e.Extent, unit, end), cond(w.place.Row(), rma.ErrRange, rma.ErrCount))
 		}
 		require.NoError(t, w.place.Fit(w.n, e.Extent, unit, end))
+		from, size, err := w.place.Span(w.n, e.Extent)
+		require.NoError(t, err)
+		if w.n > 0 {
+			require.Equal(t, end, w.disp*unit+from+size)
+			require.Equal(t, slices.Min(want), w.disp*unit+from+first(e))
+			moved := w.place.From(w.disp + 3)
+			require.Equal(t, w.disp+3, moved.Disp())
+			require.NoError(t, moved.Fit(w.n, e.Extent, unit, end+3*unit))
+		}
 
 		mem, src := make([]byte, end), make([]byte, w.n*e.Size)
 		for i := range src {

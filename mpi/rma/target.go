@@ -12,7 +12,7 @@ import (
 // Errors of Target, wrapped with what is wrong.
 var (
 	ErrMalformed = errors.New("malformed one-sided request")
-	ErrRange     = errors.New("beyond the end of the window") // MPI_ERR_RMA_RANGE
+	ErrRange     = errors.New("not inside of the window") // MPI_ERR_RMA_RANGE
 )
 
 // Target is where in a window's memory the elements of a message lie, in their
