@@ -1,7 +1,6 @@
 package mpi
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"unsafe"
@@ -39,7 +38,8 @@ type Win struct {
 	control []uint64 // see lockWords
 
 	// The engine's lock guards the rest.
-	mem     rma.Memory
+	mem     piece    // that it was made of
+	dynamic *dynamic // nil unless its memory is attached
 	epochs  epochs
 	fences  []int // by round: signals that have come
 	broken  error // for good
@@ -56,15 +56,17 @@ type Win struct {
 
 // winPeer is a rank of a window.
 type winPeer struct {
-	rank            int // in the window
-	job             int // in the job
-	size, unit      int // of its memory, in bytes
-	kind            datatype.Kind
-	memory, control envelope.Key // for us
-	direct, words   bool         // the adapter moves memory, and has atomics
-	epoch           peerEpoch
-	out             outlet
-	in              inlet
+	rank          int // in the window
+	job           int // in the job
+	size, unit    int // of its memory, in bytes
+	kind          datatype.Kind
+	whole         region             // its memory, unless the window is dynamic
+	pieces        rma.Spans[*region] // that it has attached and this rank has asked for
+	control       envelope.Key       // for us
+	direct, words bool               // the adapter moves memory, and has atomics
+	epoch         peerEpoch
+	out           outlet
+	in            inlet
 }
 
 // WinCreate makes a window of memory that each rank of the communicator has, or
@@ -75,7 +77,7 @@ type winPeer struct {
 // Until Free the memory is the window's: see Win.
 func WinCreate[T any](c *Comm, s []T) (*Win, error) {
 	mem, kind, err := datatype.Raw(s)
-	w, werr := c.window(mem, kind, sizeOf[T](), err)
+	w, werr := c.window(mem, kind, sizeOf[T](), err, nil)
 	if werr != nil {
 		return nil, c.fail("win-create", "", werr)
 	}
@@ -89,7 +91,7 @@ func WinAllocate[T any](c *Comm, n int) (*Win, []T, error) {
 	if n < 0 {
 		err = fmt.Errorf("%w: %d elements", ErrCount, n)
 	}
-	w, err := c.window(mem, kind, sizeOf[T](), err)
+	w, err := c.window(mem, kind, sizeOf[T](), err, nil)
 	if err != nil {
 		return nil, nil, c.fail("win-allocate", "", err)
 	}
@@ -101,17 +103,9 @@ func sizeOf[T any]() int {
 	return int(unsafe.Sizeof(zero))
 }
 
-// winShare is what a rank tells another of its window.
-type winShare struct {
-	Size, Unit      uint64
-	Refused         bool // it cannot be one
-	Kind            uint8
-	Memory, Control [envelope.KeySize]byte
-}
-
 // window makes a window of a rank's memory, unless there is something wrong with
-// it or another rank's.
-func (c *Comm) window(mem []byte, kind datatype.Kind, unit int, refused error) (*Win, error) {
+// it or another rank's. A dynamic one has none.
+func (c *Comm) window(mem []byte, kind datatype.Kind, unit int, refused error, d *dynamic) (*Win, error) {
 	if c.freed.Load() {
 		return nil, ErrFreed
 	}
@@ -119,7 +113,7 @@ func (c *Comm) window(mem []byte, kind datatype.Kind, unit int, refused error) (
 	if err != nil {
 		return nil, err
 	}
-	w := &Win{comm: own, eng: c.eng, mem: rma.Memory{Bytes: mem},
+	w := &Win{comm: own, eng: c.eng, mem: piece{Memory: rma.Memory{Bytes: mem}}, dynamic: d,
 		control: make([]uint64, lockWords), peers: make([]winPeer, c.size), pending: map[uint64]*transfer{}, asked: map[uint64]func(uint64){}}
 	w.fences = make([]int, rounds(c.size))
 	for r := range w.peers {
@@ -155,72 +149,9 @@ func ranksBelow(n int) []int {
 	return all
 }
 
-// shares is what each rank is told. It fails as a whole.
-func (w *Win) shares(kind datatype.Kind, unit int, refused error) (all []byte, err error) {
-	list := make([]winShare, len(w.peers))
-	w.eng.Do(func(*protocol.Core) {
-		for r := range list {
-			list[r] = winShare{Size: uint64(len(w.mem.Bytes)), Unit: uint64(unit), Kind: uint8(kind)}
-			if r != w.comm.rank && refused == nil {
-				if err := w.expose(r, &list[r]); !errors.Is(err, errors.ErrUnsupported) {
-					refused = err
-				}
-			}
-		}
-	})
-	for r := range list {
-		list[r].Refused = refused != nil
-	}
-	all, _ = binary.Append(nil, binary.LittleEndian, list) // which have a fixed size
-	return all, refused
-}
-
-// expose gives a rank the window's memory and the words of its lock, if the fabric
-// can. Else all goes in packets.
-func (w *Win) expose(rank int, s *winShare) error {
-	give := func(b []byte, key *[envelope.KeySize]byte) error {
-		if len(b) == 0 {
-			return nil
-		}
-		k, exposed, err := w.eng.Fabric().Expose(w.comm.job(rank), b, true)
-		if err == nil {
-			w.exposed = append(w.exposed, exposed)
-			k.Put(key[:])
-		}
-		return err
-	}
-	control, _, _ := datatype.Raw(w.control)
-	if err := give(w.mem.Bytes, &s.Memory); err != nil {
-		return err
-	}
-	return give(control, &s.Control) // without which nothing is made of the other
-}
-
-// meet reads what the other ranks have told.
-func (w *Win) meet(shares []byte) error {
-	size := binary.Size(winShare{})
-	var bad error
-	w.eng.Do(func(*protocol.Core) {
-		for r := range w.peers {
-			var s winShare
-			_, _ = binary.Decode(shares[r*size:], binary.LittleEndian, &s)
-			p := &w.peers[r]
-			p.size, p.unit, p.kind = int(s.Size), int(s.Unit), datatype.Kind(s.Kind)
-			_ = p.memory.Get(s.Memory[:]) // which has its length
-			_ = p.control.Get(s.Control[:])
-			if p.direct = w.comm.world.o.OneSided == Direct && p.control != (envelope.Key{}); p.direct {
-				_, p.words = w.eng.Fabric().(protocol.Atomics)
-			}
-			if s.Refused && bad == nil {
-				bad = fmt.Errorf("%w: that of rank %d cannot be one", ErrWin, r)
-			}
-		}
-	})
-	return bad
-}
-
 // Free ends a window (MPI_Win_free): all ranks call it, outside of epochs, and it
-// returns when all have. Of a window that has lost a rank it does not wait.
+// returns when all have. What is attached to it need not be detached before. Of a
+// window that has lost a rank it does not wait.
 func (w *Win) Free() error {
 	if err := w.close(); err != nil {
 		return w.fail("win-free", "", err)
@@ -268,9 +199,16 @@ func (w *Win) remove() {
 		w.eng.Fabric().Hide(e)
 	}
 	w.exposed = nil
+	if w.dynamic != nil {
+		for _, v := range w.dynamic.pieces {
+			for _, l := range v.known {
+				w.hide(l)
+			}
+		}
+	}
 }
 
-// Size is the length of a rank's memory in bytes (MPI_WIN_SIZE).
+// Size is the length of a rank's memory in bytes (MPI_WIN_SIZE): of a dynamic window 0.
 func (w *Win) Size(rank int) int { return w.peers[rank].size }
 
 // Unit is what displacements at a rank count, in bytes (MPI_WIN_DISP_UNIT).

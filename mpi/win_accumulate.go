@@ -96,8 +96,8 @@ func (o *operating) checkOp() error {
 func (w *Win) combine(core *protocol.Core, t *transfer) error {
 	p := t.peer
 	atomic, ok := t.atomic()
-	if ok && p.words && p.out.still() {
-		key := p.memory
+	if ok && p.words && t.region.direct && p.out.still() {
+		key := t.region.key
 		key.Addr += uint64(t.place.Offset(p.unit))
 		if rma.Word(t.send.Kind(), key.Addr) || t.send.Count() == 0 && rma.Word(t.recv.Kind(), key.Addr) {
 			t.move(t)

@@ -24,7 +24,7 @@ func (w *Win) chunk(core *protocol.Core, t *transfer) error {
 	w.out.Vectors, n = t.vectors(w.out.Vectors[:0], limit, carries)
 	from := t.next
 	t.next += n
-	b := w.out.Append(w.packet[:0])
+	b := w.out.Append(t.region.name(w.packet[:0]))
 	if t.what != packetGet {
 		b = pack(b, t.send.Slice(from, t.next))
 	}

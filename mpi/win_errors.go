@@ -11,4 +11,7 @@ var (
 	ErrWin   = errors.New("no such window")                               // MPI_ERR_WIN
 	ErrEpoch = errors.New("the epoch that the window is in forbids that") // MPI_ERR_RMA_SYNC
 	ErrRange = rma.ErrRange                                               // MPI_ERR_RMA_RANGE
+
+	// MPI_ERR_RMA_ATTACH
+	ErrAttach = errors.New("the memory cannot be attached, or detached")
 )

@@ -28,6 +28,12 @@ import (
 //	Post, Complete  -           -                   none
 //	Fence           round       -                   none
 //	Broken          rank        -                   none: it is lost
+//	Find            question    -                   rma.Span: where is it?
+//	Found           question    -                   found
+//	Recall          piece       address             none: it is to be forgotten
+//	Returned        piece       -                   none: it is
+//
+// In a dynamic window the number of a piece, 8 bytes, comes before the target.
 //
 // Synchronous asks for Ack as soon as all that came so far has been dealt with.
 type winPacket uint8
@@ -49,6 +55,10 @@ const (
 	packetComplete
 	packetFence
 	packetBroken
+	packetFind
+	packetFound
+	packetRecall
+	packetReturned
 )
 
 // combines reports whether elements are combined with others.
@@ -134,6 +144,8 @@ func (w *Win) dispatch(core *protocol.Core, p *winPeer, k winPacket, h *envelope
 		w.fences[h.ID]++
 	case packetBroken:
 		return w.told(p, h.ID)
+	case packetFind, packetFound, packetRecall, packetReturned:
+		return w.dispatchPiece(core, p, k, h, payload)
 	default:
 		return fmt.Errorf("%w: packet %d", protocol.ErrProtocol, k)
 	}

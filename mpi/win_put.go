@@ -5,8 +5,6 @@ import (
 	"fmt"
 
 	"github.com/softrnic/softrnic/mpi/datatype"
-	"github.com/softrnic/softrnic/mpi/envelope"
-	"github.com/softrnic/softrnic/mpi/protocol"
 	"github.com/softrnic/softrnic/mpi/rma"
 )
 
@@ -87,37 +85,61 @@ func (w *Win) try(o *operating, target int, done *remote) error {
 		}
 		return nil
 	}
+	for {
+		unknown, err := w.commence(o, target, done)
+		if err != nil || unknown == (rma.Span{}) {
+			return err
+		}
+		if err := w.find(target, unknown); err != nil {
+			return err
+		}
+	}
+}
+
+// commence begins an operation, unless it is on memory of a dynamic window that this
+// rank does not know: then it says which.
+func (w *Win) commence(o *operating, target int, done *remote) (unknown rma.Span, err error) {
 	core, err := w.lock()
 	if err != nil {
-		return err
+		return unknown, err
 	}
 	defer w.eng.Unlock()
 	switch {
 	case w.broken != nil:
-		return w.broken
+		return unknown, w.broken
 	case target < 0 || target >= len(w.peers):
-		return fmt.Errorf("%w: %d, there are %d", ErrRank, target, len(w.peers))
+		return unknown, fmt.Errorf("%w: %d, there are %d", ErrRank, target, len(w.peers))
 	}
 	p := &w.peers[target]
 	if err := w.epochs.operate(&p.epoch); err != nil {
-		return err
+		return unknown, err
 	}
 	b := o.elements()
-	e, err := p.fit(b, &o.at)
-	if err != nil {
-		return err
+	e, err := p.takes(b)
+	region, at := &p.whole, o.at
+	switch {
+	case err != nil || b.Count() == 0 || e.Size == 0:
+	case w.dynamic == nil:
+		err = p.fit(b.Count(), e.Extent, &at)
+	default:
+		region, at, unknown, err = p.locate(b.Count(), e.Extent, at)
+	}
+	if err != nil || region == nil {
+		return unknown, err
 	}
 	t := w.take(p)
-	t.what, t.op, t.place, t.element, t.elements = o.what, o.op, o.at, e, b.Count()
+	t.what, t.op, t.place, t.element, t.elements = o.what, o.op, at, e, b.Count()
 	t.send, t.compare, t.recv, t.done, t.name = o.send, o.compare, o.recv, done, o.name
+	t.region = region
+	region.users++
 	switch {
 	case t.elements == 0 || e.Size == 0:
 		t.finish(nil)
-		return nil
+		return unknown, nil
 	case o.what == packetPut || o.what == packetGet:
-		return w.copy(core, t)
+		return unknown, w.copy(core, t)
 	}
-	return w.combine(core, t)
+	return unknown, w.combine(core, t)
 }
 
 // elements is the buffer that says how many elements there are.
@@ -144,9 +166,9 @@ func (o *operating) check() error {
 	return nil
 }
 
-// fit is how elements of a buffer lie in the window of a rank, where they have to
-// be of its kind and inside of it.
-func (p *winPeer) fit(b Buffer, at *Place) (rma.Element, error) {
+// takes is how elements of a buffer lie in the window of a rank, where they have to
+// be of its kind.
+func (p *winPeer) takes(b Buffer) (rma.Element, error) {
 	extent, pieces := b.Element()
 	e := rma.Element{Size: b.ElementSize(), Extent: extent, Pieces: pieces}
 	if b.Count() == 0 {
@@ -164,133 +186,24 @@ func (p *winPeer) fit(b Buffer, at *Place) (rma.Element, error) {
 	if !ok {
 		return e, fmt.Errorf("%w: %v, %d bytes each, of a window of %v, %d bytes each; one of bytes takes all", ErrType, b.Kind(), extent, p.kind, p.unit)
 	}
+	return e, nil
+}
+
+// fit is nil if elements lie inside of the window of a rank.
+func (p *winPeer) fit(n, extent int, at *Place) error {
 	if p.unit == 0 {
-		return e, fmt.Errorf("%w: its elements have no bytes", ErrRange)
+		return fmt.Errorf("%w: its elements have no bytes", ErrRange)
 	}
-	err := at.Fit(b.Count(), extent, p.unit, p.size)
+	return placeError(at.Fit(n, extent, p.unit, p.size))
+}
+
+// placeError has the errors of package rma as the package's own.
+func placeError(err error) error {
 	switch {
 	case errors.Is(err, rma.ErrCount):
-		err = fmt.Errorf("%w: %w", ErrCount, err)
+		return fmt.Errorf("%w: %w", ErrCount, err)
 	case errors.Is(err, datatype.ErrLayout):
-		err = fmt.Errorf("%w: %w", ErrBuffer, err)
+		return fmt.Errorf("%w: %w", ErrBuffer, err)
 	}
-	return e, err
-}
-
-// Operations on pieces from this many bytes on go by the adapter one by one, if
-// they lie in pieces; shorter ones together, in packets.
-const directPiece = 1 << 10
-
-// copy begins a Put or a Get: by the adapter, if the elements lie in one piece, or
-// in few; as a message, if the adapter shall not do it and they are many, unless there
-// are too many of those; else in packets.
-func (w *Win) copy(core *protocol.Core, t *transfer) error {
-	p, bytes := t.peer, t.elements*t.element.Size
-	dense := len(t.element.Pieces) == 0
-	row := dense && t.place.Row()
-	own := p.rank == w.comm.rank
-	switch {
-	case own && row:
-		mem := w.mem.Bytes[t.place.Offset(p.unit):][:bytes]
-		if t.what == packetPut {
-			t.send.Pack(mem)
-		} else {
-			t.recv.Unpack(mem)
-		}
-		t.finish(nil)
-	case p.direct && row:
-		t.stage()
-		w.adapter(core, t, t, t.place.Offset(p.unit), t.mem)
-	case p.direct && dense && bytes/t.place.Blocks() >= directPiece:
-		w.pieces(core, t)
-	case !own && row && bytes > w.limit(p)-t.element.Overhead(1) && p.out.moves < maxMessages:
-		w.message(core, t)
-	case !t.fits():
-		err := fmt.Errorf("%w: an element of %d bytes is more than a packet takes; raise Options.RDMA.Eager", ErrType, t.element.Size)
-		t.done = nil
-		t.finish(nil)
-		return err
-	default:
-		if t.what == packetGet {
-			t.left = bytes
-		}
-		w.queue(core, t)
-	}
-	return nil
-}
-
-// stage gives a transfer its memory in one piece: the buffer's, or a copy.
-func (t *transfer) stage() {
-	b := t.recv
-	if t.what == packetPut {
-		b = t.send
-	}
-	mem, ok := b.Contiguous()
-	if !ok {
-		mem = make([]byte, b.Size())
-		if t.what == packetPut {
-			b.Pack(mem)
-		}
-	}
-	t.mem = mem
-}
-
-// adapter lets the adapter move a part of a transfer.
-func (w *Win) adapter(core *protocol.Core, whole, t *transfer, off int, mem []byte) {
-	t.move(whole)
-	t.p.Buf = mem
-	key := t.peer.memory
-	key.Addr += uint64(off)
-	if whole.what == packetPut {
-		core.Put(&t.p, key)
-	} else {
-		core.Get(&t.p, key)
-	}
-}
-
-// pieces lets the adapter move a transfer piece by piece.
-func (w *Win) pieces(core *protocol.Core, t *transfer) {
-	t.stage()
-	t.parts++ // until all have begun
-	e := &t.element
-	var list [16]rma.Vector
-	for mem := t.mem; t.next < t.elements; {
-		vectors, n := t.place.Next(&t.cursor, list[:0], t.elements-t.next, e.Extent, t.peer.unit)
-		t.next += n
-		for _, v := range vectors {
-			for i := range v.Count {
-				n := v.N * e.Size
-				w.adapter(core, t, w.take(t.peer), v.Off+i*v.Stride, mem[:n])
-				mem = mem[n:]
-			}
-		}
-	}
-	t.release()
-}
-
-// message lets the elements go as a message between the ranks.
-func (w *Win) message(core *protocol.Core, t *transfer) {
-	t.stage()
-	p := t.peer
-	p.out.tag = (p.out.tag + 1) & MaxTag
-	what, own := packetSend, &w.peers[w.comm.rank]
-	if t.what == packetGet {
-		what, own = packetFetch, p
-	}
-	w.out = rma.Target{Element: rma.Plain(1), Vectors: append(w.out.Vectors[:0], rma.Vector{Off: t.place.Offset(p.unit), N: len(t.mem), Count: 1})}
-	w.packet = w.out.Append(w.packet[:0])
-	t.move(t)
-	t.p.Buf = t.mem
-	t.p.Envelope = w.envelope(what, own, p.out.tag)
-	h := envelope.Header{Context: w.comm.id, Tag: int32(what), ID: uint64(p.out.tag), Length: uint64(len(t.mem))}
-	if what == packetSend {
-		p.out.count(&h, false)
-		p.out.message = p.out.sent
-	}
-	_ = core.Active(p.job, h, w.packet) // if the rank is lost, what follows says so
-	if t.what == packetGet {
-		core.Receive(&t.p)
-	} else {
-		core.Send(&t.p)
-	}
+	return err
 }

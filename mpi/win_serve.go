@@ -12,18 +12,26 @@ import (
 	"github.com/softrnic/softrnic/mpi/protocol"
 )
 
-// limit is the payload of the longest packet to a rank.
+// limit is the payload of the longest packet to a rank, without the number of a piece.
 func (w *Win) limit(p *winPeer) int {
 	if p.rank == w.comm.rank {
 		return math.MaxInt32
 	}
-	return w.eng.Fabric().Limits(p.job).Eager
+	n := w.eng.Fabric().Limits(p.job).Eager
+	if w.dynamic != nil {
+		n -= nameSize
+	}
+	return n
 }
 
 // serve does what a rank asks for to the memory here. Who has the lock does
 // nothing else meanwhile, so that it is atomic.
 func (w *Win) serve(core *protocol.Core, p *winPeer, k winPacket, h *envelope.Header, payload []byte) error {
 	t := &w.in
+	mem, payload, err := w.named(p, payload)
+	if err != nil {
+		return err
+	}
 	data, err := t.Decode(payload)
 	if err != nil {
 		return err
@@ -32,7 +40,7 @@ func (w *Win) serve(core *protocol.Core, p *winPeer, k winPacket, h *envelope.He
 	if k == packetGet {
 		limit = w.limit(p)
 	}
-	if err := t.Check(len(w.mem.Bytes), limit); err != nil {
+	if err := t.Check(len(mem.Bytes), limit); err != nil {
 		return err
 	}
 	n := t.Bytes()
@@ -49,17 +57,17 @@ func (w *Win) serve(core *protocol.Core, p *winPeer, k winPacket, h *envelope.He
 		if len(data) != n {
 			return fmt.Errorf("%w: %d bytes for %d", protocol.ErrProtocol, len(data), n)
 		}
-		t.Scatter(w.mem.Bytes, data)
+		t.Scatter(mem.Bytes, data)
 	case packetGet:
-		t.Gather(old, w.mem.Bytes)
+		t.Gather(old, mem.Bytes)
 	case packetCompareAndSwap:
 		if len(data) != 2*n {
 			return fmt.Errorf("%w: %d bytes for twice %d", protocol.ErrProtocol, len(data), n)
 		}
-		err = w.mem.CompareAndSwap(t, kind, data[:n], data[n:], old)
+		err = mem.CompareAndSwap(t, kind, data[:n], data[n:], old)
 	default:
 		op, _ := datatype.OpOf(uint8(h.Tag >> 16))
-		err = w.mem.Accumulate(t, op, kind, data, old)
+		err = mem.Accumulate(t, op, kind, data, old)
 	}
 	switch {
 	case err != nil:
@@ -77,14 +85,18 @@ func (w *Win) serve(core *protocol.Core, p *winPeer, k winPacket, h *envelope.He
 // serveMessage lets a message come into the memory here, or go out of it.
 func (w *Win) serveMessage(core *protocol.Core, p *winPeer, k winPacket, h *envelope.Header, payload []byte) error {
 	t := &w.in
+	mem, payload, err := w.named(p, payload)
+	if err != nil {
+		return err
+	}
 	rest, err := t.Decode(payload)
 	if err != nil {
 		return err
 	}
-	if h.Length > uint64(len(w.mem.Bytes)) || h.ID > MaxTag || len(rest) > 0 {
+	if h.Length > uint64(len(mem.Bytes)) || h.ID > MaxTag || len(rest) > 0 {
 		return fmt.Errorf("%w: a message of %d bytes, tag %d, and %d bytes", protocol.ErrProtocol, h.Length, h.ID, len(rest))
 	}
-	if err := t.Check(len(w.mem.Bytes), int(h.Length)); err != nil {
+	if err := t.Check(len(mem.Bytes), int(h.Length)); err != nil {
 		return err
 	}
 	off, n, ok := t.Contiguous()
@@ -94,15 +106,20 @@ func (w *Win) serveMessage(core *protocol.Core, p *winPeer, k winPacket, h *enve
 	if p.in.messages++; p.in.messages > maxReplies {
 		return fmt.Errorf("%w: %d messages at a time", protocol.ErrProtocol, p.in.messages)
 	}
-	r := &protocol.Request{Buf: w.mem.Bytes[off:][:n], Dest: p.job}
+	r := &protocol.Request{Buf: mem.Bytes[off:][:n], Dest: p.job}
 	r.Envelope = w.envelope(k, p, int32(h.ID))
+	mem.messages++
 	if k == packetFetch {
-		r.Then = func(*protocol.Request) { p.in.messages-- }
+		r.Then = func(*protocol.Request) {
+			mem.messages--
+			p.in.messages--
+		}
 		core.Send(r)
 		return nil
 	}
 	p.in.received++
 	r.Then = func(*protocol.Request) {
+		mem.messages--
 		p.in.messages--
 		p.in.handled++
 		w.ack(core, p)

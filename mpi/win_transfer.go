@@ -8,11 +8,12 @@ import (
 // transfer is an operation under way: one of the adapter's, or packets that its
 // elements go in, and replies that they come in.
 type transfer struct {
-	p    protocol.Request // of the adapter, or a message
-	w    *Win
-	peer *winPeer
-	what winPacket
-	op   Op
+	p      protocol.Request // of the adapter, or a message
+	w      *Win
+	peer   *winPeer
+	region *region // of the rank's
+	what   winPacket
+	op     Op
 
 	send    Buffer // elements that go
 	compare Buffer // of CompareAndSwap
@@ -71,13 +72,26 @@ func (t *transfer) finish(err error) {
 	if t.done != nil {
 		t.done.done = true
 		if err != nil {
-			t.done.err = w.fail(t.name, with(t.peer.rank, t.place), err)
+			t.done.err = w.fail(t.name, with(t.peer.rank, t.from()), err)
 		}
 	}
+	g := t.region
 	*t = transfer{then: t.then}
 	if len(w.free) < keptTransfers {
 		w.free = append(w.free, t)
 	}
+	if g != nil { // not a part of another
+		g.users--
+		w.giveBack(w.eng.Core(), g)
+	}
+}
+
+// from is where the caller has said that it goes.
+func (t *transfer) from() Place {
+	if t.region == nil {
+		return t.place
+	}
+	return t.place.From(t.place.Disp() + int(uintptr(t.region.span.Addr)))
 }
 
 // moved is called when the adapter, or a message, has moved a part of a transfer.
