@@ -181,7 +181,7 @@ func TestWinLost(t *testing.T) {
 				continue // which is the same
 			}
 			jobs.Go(func() {
-				if err := lose(o, wait); err != nil {
+				if err := lose(o, lockedByLost(wait)); err != nil {
 					t.Errorf("%s, %s: %v", name, net, err)
 				}
 			})
@@ -190,8 +190,23 @@ func TestWinLost(t *testing.T) {
 	jobs.Wait()
 }
 
+// losing makes a window of a job whose rank 2 is about to go, and says how to wait for
+// it then.
+type losing func(w *mpi.World) (win *mpi.Win, wait func() error, err error)
+
+// lockedByLost has a window of which the rank that goes locks rank 0.
+func lockedByLost(wait func(*mpi.World, *mpi.Win) error) losing {
+	return func(w *mpi.World) (*mpi.Win, func() error, error) {
+		win, _, err := mpi.WinAllocate[int64](w.Comm, 4)
+		if err == nil && w.Rank() == 2 {
+			err = win.Lock(mpi.LockExclusive, 0)
+		}
+		return win, func() error { return wait(w, win) }, err
+	}
+}
+
 // lose has two ranks wait, and a third one go.
-func lose(o mpi.Options, wait func(*mpi.World, *mpi.Win) error) (errs error) {
+func lose(o mpi.Options, setup losing) (errs error) {
 	var ready, gone, told sync.WaitGroup
 	ready.Add(3)
 	gone.Add(1) // rank 2
@@ -201,7 +216,7 @@ func lose(o mpi.Options, wait func(*mpi.World, *mpi.Win) error) (errs error) {
 		go func() {
 			o := o
 			o.Manager = m
-			ends <- loseOne(o, i == 2, &ready, &gone, &told, wait)
+			ends <- loseOne(o, i == 2, &ready, &gone, &told, setup)
 		}()
 	}
 	over := time.After(time.Minute)
@@ -216,16 +231,13 @@ func lose(o mpi.Options, wait func(*mpi.World, *mpi.Win) error) (errs error) {
 	return errs
 }
 
-func loseOne(o mpi.Options, goes bool, ready, gone, told *sync.WaitGroup, wait func(*mpi.World, *mpi.Win) error) error {
+func loseOne(o mpi.Options, goes bool, ready, gone, told *sync.WaitGroup, setup losing) error {
 	w, err := mpi.Init(open, o)
 	if err != nil {
 		return err
 	}
 	defer w.Vanish()
-	win, _, err := mpi.WinAllocate[int64](w.Comm, 4)
-	if err == nil && goes {
-		err = win.Lock(mpi.LockExclusive, 0)
-	}
+	win, wait, err := setup(w)
 	if err == nil {
 		err = w.Barrier()
 	}
@@ -240,7 +252,7 @@ func loseOne(o mpi.Options, goes bool, ready, gone, told *sync.WaitGroup, wait f
 		return nil
 	}
 	gone.Wait()
-	err = wait(w, win)
+	err = wait()
 	told.Done()
 	told.Wait() // nobody else goes before
 	if !errors.Is(err, mpi.ErrLost) || !strings.Contains(err.Error(), "rank 2") {

@@ -90,6 +90,7 @@ const (
 type winMove struct {
 	what   string
 	target int
+	base   int              // of the places that it is drawn from
 	at     []datatype.Block // one element after the other, in this order
 	stride bool             // they are Strided
 	gaps   bool             // in the origin's memory
@@ -145,6 +146,7 @@ func drawWinProgram(rt *rapid.T, n int) *winProgram {
 				case "add":
 					base, room = n*(privatePuts+privateAccs), commonPlaces
 				}
+				m.base = base
 				idx := m.draw(rt, base, room)
 				if m.what == "put" || m.what == "get" {
 					if slices.ContainsFunc(idx, func(i int) bool { return puts[m.target][i] }) {
@@ -225,15 +227,25 @@ func (m *winMove) draw(rt *rapid.T, base, room int) (idx []int) {
 	return idx
 }
 
+// winWhere is the displacement of an element of a rank's window.
+type winWhere func(target, index int) int
+
+// index is that of windows of words.
+func index(_, i int) int { return i }
+
 // place is where a move goes.
-func (m *winMove) place() mpi.Place {
+func (m *winMove) place(where winWhere) mpi.Place {
 	switch {
 	case m.stride:
-		return mpi.At(m.at[0].At).Strided(len(m.at), 1, 2)
+		return mpi.At(where(m.target, m.at[0].At)).Strided(len(m.at), 1, 2)
 	case len(m.at) == 1:
-		return mpi.At(m.at[0].At)
+		return mpi.At(where(m.target, m.at[0].At))
 	}
-	return mpi.At(0).Indexed(m.at)
+	blocks := slices.Clone(m.at)
+	for i := range blocks {
+		blocks[i].At -= m.base
+	}
+	return mpi.At(where(m.target, m.base)).Indexed(blocks)
 }
 
 // winResult is a move's that has to be compared.
@@ -242,22 +254,23 @@ type winResult struct {
 	got *memory
 }
 
-func (m *winMove) do(win *mpi.Win) (*winResult, error) {
+func (m *winMove) do(win *mpi.Win, where winWhere) (*winResult, error) {
+	at, disp := m.place(where), where(m.target, m.at[0].At)
 	send := newMemory(m.send, m.gaps)
 	got := newMemory(blank(len(m.send)), m.gaps)
 	switch m.what {
 	case "put":
-		return nil, win.Put(send.buf(), m.target, m.place())
+		return nil, win.Put(send.buf(), m.target, at)
 	case "get":
-		return &winResult{m, got}, win.Get(got.buf(), m.target, m.place())
+		return &winResult{m, got}, win.Get(got.buf(), m.target, at)
 	case "add", "accumulate":
-		return nil, win.Accumulate(send.buf(), m.target, m.place(), m.op)
+		return nil, win.Accumulate(send.buf(), m.target, at, m.op)
 	case "getacc":
-		return &winResult{m, got}, win.GetAccumulate(send.buf(), got.buf(), m.target, m.place(), m.op)
+		return &winResult{m, got}, win.GetAccumulate(send.buf(), got.buf(), m.target, at, m.op)
 	case "fetch":
-		return &winResult{m, got}, win.FetchAndOp(send.buf(), got.buf(), m.target, m.at[0].At, m.op)
+		return &winResult{m, got}, win.FetchAndOp(send.buf(), got.buf(), m.target, disp, m.op)
 	}
-	return &winResult{m, got}, win.CompareAndSwap(send.buf(), mpi.Value(&m.cmp), got.buf(), m.target, m.at[0].At)
+	return &winResult{m, got}, win.CompareAndSwap(send.buf(), mpi.Value(&m.cmp), got.buf(), m.target, disp)
 }
 
 // run is a rank's part of a program.
@@ -268,7 +281,7 @@ func (p *winProgram) run(w *mpi.World) error {
 		return err
 	}
 	for i, e := range p.epochs {
-		if err := e.run(win, w, p.n); err != nil {
+		if err := e.run(win, w, p.n, index); err != nil {
 			return fmt.Errorf("epoch %d, %s: %w", i, e.how, err)
 		}
 		if err := w.Barrier(); err != nil {
@@ -290,7 +303,7 @@ func (p *winProgram) run(w *mpi.World) error {
 	return win.Free()
 }
 
-func (e *winEpoch) run(win *mpi.Win, w *mpi.World, n int) error {
+func (e *winEpoch) run(win *mpi.Win, w *mpi.World, n int, where winWhere) error {
 	var results []*winResult
 	moves := func(target int) error {
 		for i := range e.moves[w.Rank()] {
@@ -298,7 +311,7 @@ func (e *winEpoch) run(win *mpi.Win, w *mpi.World, n int) error {
 			if target >= 0 && m.target != target {
 				continue
 			}
-			r, err := m.do(win)
+			r, err := m.do(win, where)
 			if err != nil {
 				return fmt.Errorf("%s: %w", m.what, err)
 			}
@@ -357,6 +370,11 @@ func (e *winEpoch) run(win *mpi.Win, w *mpi.World, n int) error {
 // TestWinModel does random operations in random epochs, and compares every result
 // and all memory with what has to come of them.
 func TestWinModel(t *testing.T) {
+	checkWinPrograms(t, func(rt *rapid.T, n int) func(*mpi.World) error { return drawWinProgram(rt, n).run })
+}
+
+// checkWinPrograms draws programs for some ranks, and runs them on all nets.
+func checkWinPrograms(t *testing.T, draw func(rt *rapid.T, n int) func(*mpi.World) error) {
 	for _, names := range [][]string{{"direct"}, {"messages"}, {"tcp"}, {"fast", "short", "ud"}} {
 		t.Run(strings.Join(names, ","), func(t *testing.T) {
 			crews := map[string]*winCrew{}
@@ -366,8 +384,7 @@ func TestWinModel(t *testing.T) {
 				if crews[key] == nil || crews[key].dead {
 					crews[key] = newWinCrew(t, n, winNets[name])
 				}
-				p := drawWinProgram(rt, n)
-				err := crews[key].do(p.run)
+				err := crews[key].do(draw(rt, n))
 				if err != nil {
 					t.Log(err) // rapid may not come by it again
 				}

@@ -1,0 +1,129 @@
+package mpi_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/mpi"
+)
+
+// Memory is taken back while others work on it: what they do before that is done, what
+// they do later fails, and nothing touches it when Detach has returned. Then the same
+// memory is attached again, in another length.
+func TestWinDetachUnderFire(t *testing.T) {
+	winJob(t, 3, func(t *testing.T, w *mpi.World) error {
+		const most = 4096
+		win, err := mpi.WinCreateDynamic(w.Comm)
+		require.NoError(t, err)
+		mine := make([]int64, most)
+		for round := range 4 {
+			n := most >> round
+			at := make([]int, 1)
+			if w.Rank() == 0 {
+				at[0], err = mpi.WinAttach(win, mine[:n])
+				require.NoError(t, err)
+			}
+			require.NoError(t, w.Bcast(mpi.Of(at), 0))
+			require.NoError(t, win.LockAll())
+			if w.Rank() == 0 {
+				for range w.Size() - 1 { // have begun
+					_, err := w.Recv(mpi.Buffer{}, mpi.AnySource, 1)
+					require.NoError(t, err)
+				}
+				require.NoError(t, win.Detach(at[0]))
+				for i := range mine {
+					mine[i] = -1
+				}
+				require.NoError(t, win.UnlockAll())
+				require.NoError(t, w.Barrier())
+				for _, v := range mine {
+					require.EqualValues(t, -1, v)
+				}
+				clear(mine)
+				continue
+			}
+			require.NoError(t, fire(w, win, at[0], n))
+			require.NoError(t, win.UnlockAll())
+			require.NoError(t, w.Barrier())
+		}
+		return win.Free()
+	})
+}
+
+// fire operates on memory of rank 0 in all ways until it is gone.
+func fire(w *mpi.World, win *mpi.Win, at, n int) error {
+	many, some, got := make([]int64, n), []int64{1, 2, 3}, make([]int64, 3)
+	for i := range many {
+		many[i] = int64(i)
+	}
+	for i := 0; ; i++ {
+		var err error
+		switch i % 5 {
+		case 0:
+			err = win.Put(mpi.Of(many), 0, mpi.At(at))
+		case 1:
+			err = win.Accumulate(mpi.Of(some), 0, mpi.At(at+8*(n/2)), mpi.Sum)
+		case 2:
+			err = win.FetchAndOp(mpi.Of(some[:1]), mpi.Of(got[:1]), 0, at, mpi.Sum)
+		case 3:
+			err = win.Put(mpi.Of(some), 0, mpi.At(at+8).Strided(3, 1, n/4))
+		default:
+			err = win.Get(mpi.Of(many), 0, mpi.At(at))
+		}
+		if i == 7 { // with some of it under way
+			if err := w.Send(mpi.Buffer{}, 0, 1); err != nil {
+				return err
+			}
+		}
+		switch {
+		case errors.Is(err, mpi.ErrRange) && i > 7:
+			return win.FlushAll() // of what was begun before nothing has failed
+		case err != nil:
+			return fmt.Errorf("operation %d: %w", i, err)
+		}
+		if i%5 == 4 { // many is filled by it
+			if err := win.Flush(0); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// Nobody's program has to do anything for it: neither the target's when an origin
+// looks for what it has attached, nor the origin's when the target detaches.
+func TestWinDetachPassive(t *testing.T) {
+	for name, o := range winNets {
+		t.Run(name, func(t *testing.T) {
+			put, detached := make(chan struct{}), make(chan struct{})
+			job(t, 2, o, func(w *mpi.World) error {
+				win, err := mpi.WinCreateDynamic(w.Comm)
+				require.NoError(t, err)
+				mine := make([]int64, 600)
+				at, err := mpi.WinAttach(win, mine)
+				require.NoError(t, err)
+				all := addresses(t, w, at)
+				if w.Rank() == 0 {
+					<-put // of which MPI knows nothing
+					require.NoError(t, win.Detach(at))
+					require.EqualValues(t, 5, mine[599])
+					close(detached)
+				} else {
+					require.NoError(t, win.Lock(mpi.LockShared, 0))
+					many := make([]int64, 600)
+					many[599] = 5
+					require.NoError(t, win.Put(mpi.Of(many), 0, mpi.At(all[0])))
+					require.NoError(t, win.Flush(0))
+					close(put)
+					<-detached
+					err := win.Put(mpi.Of(many[:1]), 0, mpi.At(all[0]))
+					require.ErrorIs(t, err, mpi.ErrRange)
+					require.NoError(t, win.Unlock(0))
+				}
+				return win.Free()
+			})
+		})
+	}
+}
