@@ -59,8 +59,13 @@ func (w *World) Address(net string, rank int) (string, error) {
 
 // What a rank may ask for, and how.
 const (
-	MaxReplies = maxReplies
-	PacketSend = int32(packetSend)
+	MaxReplies     = maxReplies
+	PacketPut      = int32(packetPut)
+	PacketSend     = int32(packetSend)
+	PacketFind     = int32(packetFind)
+	PacketFound    = int32(packetFound)
+	PacketRecall   = int32(packetRecall)
+	PacketReturned = int32(packetReturned)
 )
 
 // WinPacket hands a window a packet as if a rank had sent it.

@@ -26,10 +26,15 @@ func FuzzWinPacket(f *testing.F) {
 	word := make([]byte, 8)
 	kind := uint32(datatype.Int64) << 8
 	var all []byte
-	for k := range uint32(20) {
+	for k := range uint32(24) {
 		for _, payload := range [][]byte{nil, word, one, append(one[:len(one):len(one)], word...), append(one[:len(one):len(one)], make([]byte, 16)...)} {
 			f.Add(packet(k|kind|1<<16, 1, 8, byte(k), payload))
 			all = append(all, packet(k|kind|1<<16, 0, 8, byte(k), payload)...)
+		}
+	}
+	for _, payload := range [][]byte{le(1), append(append(le(1), one...), word...), le(1, 64)} {
+		for k := range uint32(24) {
+			f.Add(packet(k|kind|1<<16, 1, 8, byte(k), payload))
 		}
 	}
 	f.Add(all)
@@ -38,18 +43,30 @@ func FuzzWinPacket(f *testing.F) {
 	defer func() { require.NoError(f, w.Finalize()) }()
 	f.Fuzz(func(t *testing.T, b []byte) {
 		guarded := make([]byte, 16+64)
-		win, err := mpi.WinCreate(w.Comm, guarded[8:72])
+		static, err := mpi.WinCreate(w.Comm, guarded[8:72])
 		require.NoError(t, err)
-		for len(b) >= 14 {
-			h := envelope.Header{Kind: envelope.Active, Tag: int32(binary.LittleEndian.Uint32(b)), ID: uint64(binary.LittleEndian.Uint32(b[4:])),
-				Length: uint64(binary.LittleEndian.Uint32(b[8:])), Flags: envelope.Flags(b[12] & 1)}
-			n := min(int(b[13]), len(b)-14)
-			h.Bytes = uint32(n)
-			_ = win.WinPacket(0, h, b[14:][:n])
-			b = b[14+n:]
-		}
+		dynamic, err := mpi.WinCreateDynamic(w.Comm)
+		require.NoError(t, err)
+		at, err := mpi.WinAttach(dynamic, guarded[8:72])
+		require.NoError(t, err)
+		require.NoError(t, dynamic.Fence())
+		require.NoError(t, dynamic.Put(mpi.Of([]byte{1}), 0, mpi.At(at))) // so that it is known
+		handOver(static, b)
+		handOver(dynamic, b)
 		require.Equal(t, make([]byte, 8), guarded[:8])
 		require.Equal(t, make([]byte, 8), guarded[72:])
-		_ = win.Free() // it may be broken
+		_, _ = static.Free(), dynamic.Free() // they may be broken
 	})
+}
+
+// handOver hands packets to a window.
+func handOver(win *mpi.Win, b []byte) {
+	for len(b) >= 14 {
+		h := envelope.Header{Kind: envelope.Active, Tag: int32(binary.LittleEndian.Uint32(b)), ID: uint64(binary.LittleEndian.Uint32(b[4:])),
+			Length: uint64(binary.LittleEndian.Uint32(b[8:])), Flags: envelope.Flags(b[12] & 1)}
+		n := min(int(b[13]), len(b)-14)
+		h.Bytes = uint32(n)
+		_ = win.WinPacket(0, h, b[14:][:n])
+		b = b[14+n:]
+	}
 }
