@@ -50,7 +50,7 @@ func (a *app) osuTest(t osu.Test) *cobra.Command {
 	f.Lookup("tail-lat").NoOptDefVal = "50,90,99"
 	f.StringVarP(&o.typ, "type", "T", o.Type.String(), "`type` of the elements: mpi_char, mpi_int, mpi_float or mpi_long")
 	if t.OneSided() {
-		f.StringVarP(&o.win, "win-option", "w", "allocate", "how windows are made: `allocate` or create")
+		f.StringVarP(&o.win, "win-option", "w", "allocate", "how windows are made: create, `allocate` or dynamic")
 		f.StringVarP(&o.sync, "sync-option", "s", o.Sync.String(), "calls that end operations: lock, `flush`, flush_local, lock_all, pscw or fence")
 	} else {
 		f.BoolVarP(&o.Full, "full", "f", false, "show least and most times, and iterations")
@@ -117,14 +117,10 @@ func (o *osuFlags) read(c *cobra.Command) (err error) {
 			return fmt.Errorf("-s: %w", err)
 		}
 	}
-	switch o.win {
-	case "", "allocate":
-	case "create":
-		o.Create = true
-	case "dynamic":
-		return fmt.Errorf("-w %s: there are no dynamic windows here; want allocate or create", o.win)
-	default:
-		return fmt.Errorf("-w %q: want allocate or create", o.win)
+	if o.win != "" {
+		if o.Creation, err = osu.ParseCreation(o.win); err != nil {
+			return fmt.Errorf("-w: %w", err)
+		}
 	}
 	switch o.buffers {
 	case "", "single":

@@ -16,7 +16,8 @@
 //	bandwidth.go   bw, bibw, mbw_mr
 //	collective.go  the 15 collectives
 //	onesided.go    the 9 operations on windows
-//	sync.go        between which calls they are
+//	creation.go    how windows are made
+//	sync.go        between which calls operations are
 //	data.go        what is sent, and whether it has come
 //	table.go       the output
 //
@@ -28,7 +29,6 @@
 // and so do these.
 //
 // With -c every rank looks at what it has got, in pings and in pongs, and at its
-// window; of the originals some one-sided tests have no -c. They have dynamic windows,
-// of which there are none here, and no mpi_long, which is what adapters have atomic
-// operations of.
+// window; of the originals some one-sided tests have no -c. They have no mpi_long, which
+// is what adapters have atomic operations of.
 package osu

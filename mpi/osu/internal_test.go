@@ -63,13 +63,20 @@ func TestTable(t *testing.T) {
 # Size          Latency (us)
 1                       1.50
 `},
-		{"put_bibw", Options{Sync: PSCW, Create: true, Tail: []int{50}}, Row{Size: 8, Bandwidth: 12.25, Tail: []float64{12}},
+		{"put_bibw", Options{Sync: PSCW, Creation: Create, Tail: []int{50}}, Row{Size: 8, Bandwidth: 12.25, Tail: []float64{12}},
 			`# OSU MPI_Put Bi-directional Bandwidth Test v7.4
 # Window creation: MPI_Win_create
 # Synchronization: MPI_Win_post/start/complete/wait
 # Datatype: MPI_CHAR.
 # Size      Bandwidth (MB/s) P50 Tail BW(MB/s)
 8                      12.25             12.00
+`},
+		{"put_bw", Options{Creation: Dynamic, Sync: Lock}, Row{Size: 8, Bandwidth: 12.25}, `# OSU MPI_Put Bandwidth Test v7.4
+# Window creation: MPI_Win_create_dynamic
+# Synchronization: MPI_Win_lock/unlock
+# Datatype: MPI_CHAR.
+# Size      Bandwidth (MB/s)
+8                      12.25
 `},
 		{"get_acc_latency", Options{Sync: LockAll}, Row{Size: 8, Latency: 3}, `# OSU MPI_Get_accumulate latency Test v7.4
 # Window creation: MPI_Win_allocate

@@ -53,9 +53,11 @@ var oneSideds = []oneSided{
 			return a.win.GetAccumulate(a.out[k], a.in[k], a.partner, a.place(k), mpi.Sum)
 		}},
 	{name: "fop_latency", title: "MPI_Fetch_and_op latency", single: true, brings: true, fetches: true, after: sum,
-		do: func(a *access, _ int) error { return a.win.FetchAndOp(a.out[0], a.in[0], a.partner, 0, mpi.Sum) }},
+		do: func(a *access, _ int) error { return a.win.FetchAndOp(a.out[0], a.in[0], a.partner, a.there, mpi.Sum) }},
 	{name: "cas_latency", title: "MPI_Compare_and_swap latency", single: true, integer: true, brings: true, fetches: true, after: swapped,
-		do: func(a *access, _ int) error { return a.win.CompareAndSwap(a.out[0], a.compare, a.in[0], a.partner, 0) }},
+		do: func(a *access, _ int) error {
+			return a.win.CompareAndSwap(a.out[0], a.compare, a.in[0], a.partner, a.there)
+		}},
 }
 
 // access is a rank's part of a test for a size.
@@ -71,6 +73,7 @@ type access struct {
 	out, in []mpi.Buffer // by place
 	compare mpi.Buffer
 	memory  []byte // that the partner works on
+	there   int    // where the partner's begins
 	data    struct{ out, in, compare []byte }
 	places  int
 	size    int // of each
@@ -108,17 +111,12 @@ func (r *runner) newAccess(size int) (*access, error) {
 	if a.other, err = r.c.Group().Incl(r.partner); err != nil {
 		return nil, err
 	}
-	if r.o.Create {
-		a.memory = memory(room)
-		a.win, err = mpi.WinCreate(r.c, a.memory)
-	} else {
-		a.win, a.memory, err = mpi.WinAllocate[byte](r.c, room)
-	}
+	a.win, a.memory, a.there, err = r.o.Creation.window(r.c, room)
 	return a, err
 }
 
 // place is that of the k-th operation in a row.
-func (a *access) place(k int) mpi.Place { return mpi.At(k * a.size) }
+func (a *access) place(k int) mpi.Place { return mpi.At(a.there + k*a.size) }
 
 // oneSided is how long operations take until they are known to be done, or how much
 // they move.

@@ -14,20 +14,20 @@ type Options struct {
 	// of up to 8 KiB and larger ones.
 	Small, Large Rounds
 
-	Window   int   // -W: messages under way, of the bandwidths
-	Multiple bool  // -b multiple: each of them has memory of its own
-	Pairs    int   // -p: of ranks, of mbw_mr; 0 is all
-	NoRate   bool  // -R 0: mbw_mr shows no messages
-	Senders  int   // -t: threads of rank 0 in latency_mt, processes in latency_mp
-	Replies  int   // -t: of rank 1
-	Root     int   // -k fixed:N: of Bcast, Gather, Reduce, Scatter and their like
-	Rotate   bool  // -k rotate: each time the next
-	MemLimit int   // -M: bytes that a collective's rank may take; sizes that need more are left out
-	Full     bool  // -f: show least and most, too
-	Validate bool  // -c: look at the data
-	Sync     Sync  // -s: of operations on windows
-	Create   bool  // -w create: windows of memory that is there; else they bring it
-	Tail     []int // -z: percentiles to show, from 0 to 100
+	Window   int      // -W: messages under way, of the bandwidths
+	Multiple bool     // -b multiple: each of them has memory of its own
+	Pairs    int      // -p: of ranks, of mbw_mr; 0 is all
+	NoRate   bool     // -R 0: mbw_mr shows no messages
+	Senders  int      // -t: threads of rank 0 in latency_mt, processes in latency_mp
+	Replies  int      // -t: of rank 1
+	Root     int      // -k fixed:N: of Bcast, Gather, Reduce, Scatter and their like
+	Rotate   bool     // -k rotate: each time the next
+	MemLimit int      // -M: bytes that a collective's rank may take; sizes that need more are left out
+	Full     bool     // -f: show least and most, too
+	Validate bool     // -c: look at the data
+	Sync     Sync     // -s: of operations on windows
+	Creation Creation // -w: how windows are made
+	Tail     []int    // -z: percentiles to show, from 0 to 100
 
 	Out io.Writer // rank 0 writes the table here, if it is not nil
 }
@@ -129,6 +129,8 @@ func (o Options) Check(t Test, ranks int) error {
 		return wrong("%d pairs of %d ranks", o.Pairs, ranks)
 	case int(o.Sync) >= len(syncs):
 		return wrong("there is no %v", o.Sync)
+	case int(o.Creation) >= len(creations):
+		return wrong("there is no %v", o.Creation)
 	case t.win != nil && t.win.both && o.Sync != PSCW && o.Sync != Fence:
 		return wrong("osu_%s has both ranks put, in epochs of pscw or fence, not %v", t.Name, o.Sync)
 	case t.win != nil && t.win.integer && o.Type == Float:

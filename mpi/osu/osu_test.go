@@ -157,7 +157,7 @@ func TestOneSided(t *testing.T) {
 			for _, test := range osu.Tests() {
 				for sync := osu.Flush; sync <= osu.Fence && test.OneSided(); sync++ {
 					o := quick(test)
-					o.Sync, o.Type, o.Create = sync, osu.Type(n%4), n%2 == 0
+					o.Sync, o.Type, o.Creation = sync, osu.Type(n%4), osu.Creation((n+n/6)%3)
 					n++
 					if test.Name == "put_bibw" && sync != osu.PSCW && sync != osu.Fence || test.Name == "cas_latency" && o.Type == osu.Float {
 						_, err := osu.Run(w.Comm, test, o)
@@ -179,6 +179,33 @@ func TestOneSided(t *testing.T) {
 			}
 			return nil
 		}))
+	}
+}
+
+// TestDynamic runs every test of windows on memory that is attached to them, on all
+// nets.
+func TestDynamic(t *testing.T) {
+	for name, o := range map[string]mpi.Options{"rdma": {}, "ud": {Net: mpi.UD}, "tcp": {Net: mpi.TCP}, "messages": {OneSided: mpi.Messages}} {
+		t.Run(name, func(t *testing.T) {
+			require.NoError(t, mpitest.RunOptions(2, o, func(w *mpi.World) error {
+				for _, test := range osu.Tests() {
+					if !test.OneSided() {
+						continue
+					}
+					o, out := quick(test), new(bytes.Buffer)
+					o.Creation, o.Min, o.Max, o.Out = osu.Dynamic, 2048, 2048, out
+					rows, err := osu.Run(w.Comm, test, o)
+					if err != nil {
+						return fmt.Errorf("%s: %w", test.Name, err)
+					}
+					if w.Rank() == 0 {
+						checkOneSided(t, test, out.String(), rows)
+						require.Contains(t, out.String(), "# Window creation: MPI_Win_create_dynamic\n")
+					}
+				}
+				return nil
+			}))
+		})
 	}
 }
 
@@ -247,6 +274,7 @@ func TestBadOptions(t *testing.T) {
 			func(o *osu.Options) { o.Senders = 0 },
 			func(o *osu.Options) { o.Type = 4 },
 			func(o *osu.Options) { o.Sync = 6 },
+			func(o *osu.Options) { o.Creation = 3 },
 			func(o *osu.Options) { o.Tail = []int{50, 101} },
 		} {
 			o := osu.Defaults(find("mbw_mr"))
@@ -258,6 +286,13 @@ func TestBadOptions(t *testing.T) {
 	}))
 	_, err := osu.ParseType("mpi_double")
 	require.ErrorIs(t, err, osu.ErrOptions)
+	_, err = osu.ParseCreation("shared")
+	require.ErrorIs(t, err, osu.ErrOptions)
+	for _, name := range []string{"create", "allocate", "dynamic"} {
+		how, err := osu.ParseCreation(name)
+		require.NoError(t, err)
+		require.Equal(t, name, how.String())
+	}
 	for _, name := range []string{"mpi_char", "mpi_int", "mpi_float", "mpi_long"} {
 		typ, err := osu.ParseType(name)
 		require.NoError(t, err)

@@ -83,11 +83,7 @@ func (t table) title(line string) string {
 	if t.t.win == nil {
 		return "\n" + line
 	}
-	creation := "MPI_Win_allocate"
-	if t.o.Create {
-		creation = "MPI_Win_create"
-	}
-	return fmt.Sprintf("# OSU %s Test v7.4\n# Window creation: %s\n# Synchronization: %s\n", t.t.Title, creation, syncs[t.o.Sync].title)
+	return fmt.Sprintf("# OSU %s Test v7.4\n# Window creation: %s\n# Synchronization: %s\n", t.t.Title, creations[t.o.Creation].title, syncs[t.o.Sync].title)
 }
 
 // verdict is the word for a row whose data was looked at.
