@@ -30,6 +30,10 @@
 //	err = win.Put(mpi.Of(x), 0, mpi.At(10))            // rank 0's mine[10:13], at the next Fence
 //	err = win.Fence()
 //
+//	win, err = mpi.WinCreateDynamic(row)               // memory that comes and goes
+//	at, err := mpi.WinAttach(win, x)                   // by which others name it: mpi.At(at)
+//	err = win.Detach(at)
+//
 //	err = w.Finalize()
 //
 // A [World] is the communicator of all ranks, a [Comm] one of some of them, a [Cart]

@@ -3,6 +3,7 @@ package mpi_test
 import (
 	"errors"
 	"fmt"
+	"math"
 	"sync"
 	"testing"
 
@@ -63,7 +64,7 @@ func TestWinDynamicMisuse(t *testing.T) {
 				{win.Get(two, to, mpi.At(wall-8)), mpi.ErrRange}, // across
 				{win.Put(two, to, mpi.At(begin).Strided(2, 1, 10)), mpi.ErrRange},
 				{win.Put(two, to, mpi.At(begin).Indexed([]datatype.Block{{At: 9, Len: 2}})), mpi.ErrRange},
-				{win.Put(one, to, mpi.At(begin).Indexed([]datatype.Block{{At: 1 << 62, Len: 1}})), mpi.ErrRange},
+				{win.Put(one, to, mpi.At(begin).Indexed([]datatype.Block{{At: math.MaxInt / 2, Len: 1}})), mpi.ErrRange},
 				{win.Put(two, to, mpi.At(begin).Strided(3, 1, 1)), mpi.ErrCount},
 				{win.Put(one, to, mpi.At(0)), mpi.ErrRange},
 				{win.Put(one, to, mpi.At(-8)), mpi.ErrRange},

@@ -12,6 +12,6 @@ var (
 	ErrEpoch = errors.New("the epoch that the window is in forbids that") // MPI_ERR_RMA_SYNC
 	ErrRange = rma.ErrRange                                               // MPI_ERR_RMA_RANGE
 
-	// MPI_ERR_RMA_ATTACH
+	// MPI_ERR_RMA_ATTACH: what is said to be attached, or detached, cannot be
 	ErrAttach = errors.New("the memory cannot be attached, or detached")
 )
