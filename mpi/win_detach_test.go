@@ -53,25 +53,25 @@ func TestWinDetachUnderFire(t *testing.T) {
 	})
 }
 
-// fire operates on memory of rank 0 in all ways until it is gone.
+// fire operates on this rank's part of memory of rank 0, in all ways and each at a place
+// of its own, until it is gone.
 func fire(w *mpi.World, win *mpi.Win, at, n int) error {
-	many, some, got := make([]int64, n), []int64{1, 2, 3}, make([]int64, 3)
-	for i := range many {
-		many[i] = int64(i)
-	}
+	q := n / 2 / 4 // ranks, ways
+	place := func(way int) int { return at + 8*q*(4*(w.Rank()-1)+way) }
+	many, some, got, was := make([]int64, q), []int64{1, 2, 3}, make([]int64, q), int64(0)
 	for i := 0; ; i++ {
 		var err error
 		switch i % 5 {
 		case 0:
-			err = win.Put(mpi.Of(many), 0, mpi.At(at))
+			err = win.Put(mpi.Of(many), 0, mpi.At(place(0)))
 		case 1:
-			err = win.Accumulate(mpi.Of(some), 0, mpi.At(at+8*(n/2)), mpi.Sum)
+			err = win.Accumulate(mpi.Of(some), 0, mpi.At(place(1)), mpi.Sum)
 		case 2:
-			err = win.FetchAndOp(mpi.Of(some[:1]), mpi.Of(got[:1]), 0, at, mpi.Sum)
+			err = win.FetchAndOp(mpi.Of(some[:1]), mpi.Value(&was), 0, place(1)+8*(q-1), mpi.Sum)
 		case 3:
-			err = win.Put(mpi.Of(some), 0, mpi.At(at+8).Strided(3, 1, n/4))
+			err = win.Put(mpi.Of(some[:2]), 0, mpi.At(place(2)).Strided(2, 1, q/2))
 		default:
-			err = win.Get(mpi.Of(many), 0, mpi.At(at))
+			err = win.Get(mpi.Of(got), 0, mpi.At(place(3)))
 		}
 		if i == 7 { // with some of it under way
 			if err := w.Send(mpi.Buffer{}, 0, 1); err != nil {
@@ -84,7 +84,7 @@ func fire(w *mpi.World, win *mpi.Win, at, n int) error {
 		case err != nil:
 			return fmt.Errorf("operation %d: %w", i, err)
 		}
-		if i%5 == 4 { // many is filled by it
+		if i%5 == 4 { // it fills got, and was
 			if err := win.Flush(0); err != nil {
 				return err
 			}

@@ -109,7 +109,10 @@ func (w *Win) detach(addr int) error {
 	err = w.wait("Detach", func() bool { return w.freed || v.still() },
 		func(r int) bool { return v.known[r] != nil }, ranks...)
 	if err == nil {
-		w.eng.Do(func(*protocol.Core) { delete(d.pieces, v.id) })
+		w.eng.Do(func(*protocol.Core) {
+			delete(d.pieces, v.id)
+			d.leaving.Remove(v.span.Addr)
+		})
 	}
 	return err
 }
@@ -118,7 +121,8 @@ func (w *Win) detach(addr int) error {
 // guards it.
 type dynamic struct {
 	attached  rma.Spans[*piece]    // that others may ask for
-	pieces    map[uint64]*piece    // by number: those, and those that are being detached
+	leaving   rma.Spans[*piece]    // that are being detached
+	pieces    map[uint64]*piece    // both, by number
 	last      uint64               // number
 	questions map[uint64]*question // of ours that have no answer yet, by number
 }
@@ -126,10 +130,8 @@ type dynamic struct {
 // attach makes a piece of memory.
 func (d *dynamic) attach(mem []byte) error {
 	s := rma.Span{Addr: uint64(Address(mem)), Size: uint64(len(mem))}
-	for _, v := range d.pieces {
-		if v.leaving && v.span.Overlaps(s) {
-			return fmt.Errorf("%w: %v overlap %v, which are being detached", ErrAttach, s, v.span)
-		}
+	if other, ok := d.leaving.Overlap(s); ok {
+		return fmt.Errorf("%w: %v overlap %v, which are being detached", ErrAttach, s, other)
 	}
 	v := &piece{Memory: rma.Memory{Bytes: mem}, id: d.last + 1, span: s, known: map[int]*lease{}}
 	if other, ok := d.attached.Add(s, v); !ok {
@@ -150,6 +152,7 @@ func (d *dynamic) detach(addr uint64) (*piece, error) {
 		return nil, fmt.Errorf("%w: nothing is attached that begins there%s", ErrAttach, nearby(d.attached.Near(addr)))
 	}
 	v.leaving = true
+	d.leaving.Add(v.span, v) // which overlaps nothing: attach has looked
 	return v, nil
 }
 

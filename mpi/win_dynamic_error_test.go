@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -121,28 +120,6 @@ func TestWinDynamicMismatch(t *testing.T) {
 		require.ErrorIs(t, err, mpi.ErrMismatch)
 		return nil
 	})
-}
-
-// Who waits for a rank that is gone, to be told what it has attached or to be given
-// back a piece that it knows, is told so.
-func TestWinDynamicLost(t *testing.T) {
-	var jobs sync.WaitGroup
-	for name, wait := range map[string]func(win *mpi.Win, mine, lost int) error{
-		"find":   func(win *mpi.Win, _, lost int) error { return win.Put(mpi.Of([]int64{1}), 2, mpi.At(lost)) },
-		"detach": func(win *mpi.Win, mine, _ int) error { return win.Detach(mine) },
-	} {
-		for net, o := range winNets {
-			if net == "fast" || net == "short" || net == "ud" {
-				continue // which are the same, or take half a minute to see it
-			}
-			jobs.Go(func() {
-				if err := lose(o, knownToLost(wait)); err != nil {
-					t.Errorf("%s, %s: %v", name, net, err)
-				}
-			})
-		}
-	}
-	jobs.Wait()
 }
 
 // knownToLost has a window in which the rank that goes knows what the others have

@@ -134,7 +134,11 @@ func TestWinMisuse(t *testing.T) {
 // A rank that is gone is named to all who wait for it, or for those who wait for
 // it, in time.
 func TestWinLost(t *testing.T) {
-	var jobs sync.WaitGroup
+	setups := map[string]losing{
+		// To be told what it has attached, or to be given back what it knows.
+		"find":   knownToLost(func(win *mpi.Win, _, lost int) error { return win.Put(mpi.Of([]int64{1}), 2, mpi.At(lost)) }),
+		"detach": knownToLost(func(win *mpi.Win, mine, _ int) error { return win.Detach(mine) }),
+	}
 	for name, wait := range map[string]func(w *mpi.World, win *mpi.Win) error{
 		"fence": func(w *mpi.World, win *mpi.Win) error { return win.Fence() },
 		"lock":  func(w *mpi.World, win *mpi.Win) error { return win.Lock(mpi.LockShared, 0) }, // which rank 2 has
@@ -176,12 +180,16 @@ func TestWinLost(t *testing.T) {
 			return win.Start(win.Group())
 		},
 	} {
+		setups[name] = lockedByLost(wait)
+	}
+	var jobs sync.WaitGroup
+	for name, setup := range setups {
 		for net, o := range map[string]mpi.Options{"direct": {}, "messages": {OneSided: mpi.Messages}, "tcp": {Net: mpi.TCP}} {
-			if net == "messages" && name != "accumulate" {
+			if net == "messages" && name != "accumulate" && name != "detach" {
 				continue // which is the same
 			}
 			jobs.Go(func() {
-				if err := lose(o, lockedByLost(wait)); err != nil {
+				if err := lose(o, setup); err != nil {
 					t.Errorf("%s, %s: %v", name, net, err)
 				}
 			})

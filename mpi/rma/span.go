@@ -57,16 +57,24 @@ func (l *Spans[T]) above(addr uint64) int {
 	return i
 }
 
-// Add adds a Valid span, unless it overlaps one of them, which is returned then.
-func (l *Spans[T]) Add(s Span, item T) (other Span, ok bool) {
+// Overlap returns the first one that a Valid span overlaps.
+func (l *Spans[T]) Overlap(s Span) (other Span, ok bool) {
 	i := l.above(s.Addr)
 	if i > 0 && l.list[i-1].Overlaps(s) {
-		return l.list[i-1].Span, false
+		return l.list[i-1].Span, true
 	}
 	if i < len(l.list) && l.list[i].Overlaps(s) {
-		return l.list[i].Span, false
+		return l.list[i].Span, true
 	}
-	l.list = slices.Insert(l.list, i, spanned[T]{s, item})
+	return Span{}, false
+}
+
+// Add adds a Valid span, unless there is an Overlap, which is returned then.
+func (l *Spans[T]) Add(s Span, item T) (other Span, ok bool) {
+	if other, ok := l.Overlap(s); ok {
+		return other, false
+	}
+	l.list = slices.Insert(l.list, l.above(s.Addr), spanned[T]{s, item})
 	return Span{}, true
 }
 
