@@ -64,6 +64,7 @@ const (
 	PacketSend     = int32(packetSend)
 	PacketFind     = int32(packetFind)
 	PacketFound    = int32(packetFound)
+	PacketMissing  = int32(packetMissing)
 	PacketRecall   = int32(packetRecall)
 	PacketReturned = int32(packetReturned)
 )

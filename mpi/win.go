@@ -123,6 +123,9 @@ func (c *Comm) window(mem []byte, kind datatype.Kind, unit int, refused error, d
 		if refused == nil {
 			refused = c.world.windows.add(c.world, w)
 		}
+		if refused == nil && d != nil {
+			refused = w.roomy()
+		}
 	})
 	mine, refused := w.shares(kind, unit, refused)
 	theirs := make([]byte, len(mine))

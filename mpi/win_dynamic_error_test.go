@@ -10,6 +10,7 @@ import (
 
 	"github.com/softrnic/softrnic/mpi"
 	"github.com/softrnic/softrnic/mpi/datatype"
+	"github.com/softrnic/softrnic/mpi/fabric/rdma"
 )
 
 // What cannot be attached, detached or reached is told, and changes nothing.
@@ -120,6 +121,32 @@ func TestWinDynamicMismatch(t *testing.T) {
 		require.ErrorIs(t, err, mpi.ErrMismatch)
 		return nil
 	})
+}
+
+// The shortest packets that the environment allows are long enough, and of shorter ones
+// every rank is told.
+func TestWinDynamicPackets(t *testing.T) {
+	for eager, want := range map[int]error{64: nil, 47: mpi.ErrWin} {
+		job(t, 2, mpi.Options{OneSided: mpi.Messages, RDMA: rdma.Options{Eager: eager}}, func(w *mpi.World) error {
+			win, err := mpi.WinCreateDynamic(w.Comm)
+			require.ErrorIs(t, err, want)
+			if err != nil {
+				require.ErrorContains(t, err, "raise Options.RDMA.Eager")
+				return nil
+			}
+			mine := make([]int64, 4)
+			at, err := mpi.WinAttach(win, mine)
+			require.NoError(t, err)
+			all := addresses(t, w, at)
+			other := 1 - w.Rank()
+			require.NoError(t, win.Fence())
+			require.NoError(t, win.Put(mpi.Of([]int64{1, 2}), other, mpi.At(all[other]+8)))
+			require.ErrorIs(t, win.Put(mpi.Of([]int64{1, 2}), other, mpi.At(all[other]+8*3)), mpi.ErrRange)
+			require.NoError(t, win.Fence(mpi.NoSucceed))
+			require.Equal(t, []int64{0, 1, 2, 0}, mine)
+			return win.Free()
+		})
+	}
 }
 
 // knownToLost has a window in which the rank that goes knows what the others have

@@ -26,14 +26,14 @@ func FuzzWinPacket(f *testing.F) {
 	word := make([]byte, 8)
 	kind := uint32(datatype.Int64) << 8
 	var all []byte
-	for k := range uint32(24) {
+	for k := range uint32(25) {
 		for _, payload := range [][]byte{nil, word, one, append(one[:len(one):len(one)], word...), append(one[:len(one):len(one)], make([]byte, 16)...)} {
 			f.Add(packet(k|kind|1<<16, 1, 8, byte(k), payload))
 			all = append(all, packet(k|kind|1<<16, 0, 8, byte(k), payload)...)
 		}
 	}
 	for _, payload := range [][]byte{le(1), append(append(le(1), one...), word...), le(1, 64)} {
-		for k := range uint32(24) {
+		for k := range uint32(25) {
 			f.Add(packet(k|kind|1<<16, 1, 8, byte(k), payload))
 		}
 	}

@@ -30,6 +30,7 @@ import (
 //	Broken          rank        -                   none: it is lost
 //	Find            question    -                   rma.Span: where is it?
 //	Found           question    -                   found
+//	Missing         question    -                   missing: nowhere
 //	Recall          piece       address             none: it is to be forgotten
 //	Returned        piece       -                   none: it is
 //
@@ -57,6 +58,7 @@ const (
 	packetBroken
 	packetFind
 	packetFound
+	packetMissing
 	packetRecall
 	packetReturned
 )
@@ -144,7 +146,7 @@ func (w *Win) dispatch(core *protocol.Core, p *winPeer, k winPacket, h *envelope
 		w.fences[h.ID]++
 	case packetBroken:
 		return w.told(p, h.ID)
-	case packetFind, packetFound, packetRecall, packetReturned:
+	case packetFind, packetFound, packetMissing, packetRecall, packetReturned:
 		return w.dispatchPiece(core, p, k, h, payload)
 	default:
 		return fmt.Errorf("%w: packet %d", protocol.ErrProtocol, k)

@@ -12,12 +12,12 @@ import (
 
 // Who operates on a piece of memory that another rank has attached has asked for it
 // before, once: Find names some bytes, and Found brings number, extent and key of the
-// piece they lie in, which is then known to the one who asked until its owner calls
-// it back. Recall does that, before it is detached; who gets it forgets the piece at
-// once, and answers Returned when none of his operations on it is under way any more.
-// That is sent behind them, so memory that nobody knows any more nobody touches.
-// Numbers are never used again: a piece that is attached where another one was is a
-// different one.
+// piece they lie in, or Missing says that they are nowhere. The piece is then known to
+// the one who asked until its owner calls it back. Recall does that, before it is
+// detached; who gets it forgets the piece at once, and answers Returned when none of
+// his operations on it is under way any more. That is sent behind them, so memory that
+// nobody knows any more nobody touches. Numbers are never used again: a piece that is
+// attached where another one was is a different one.
 
 // piece is memory of this rank that is in a window: a part that has been attached, or
 // all of it.
@@ -104,13 +104,27 @@ type question struct {
 	err  error // they are nowhere
 }
 
-// found is the payload of Found. Of bytes that are nowhere ID is 0, and there is only
-// what is Below and Above.
+// found is the payload of Found: the piece.
 type found struct {
-	ID           uint64
-	Span         rma.Span
-	Key          [envelope.KeySize]byte
-	Below, Above rma.Span
+	ID   uint64
+	Span rma.Span
+	Key  [envelope.KeySize]byte
+}
+
+// missing is the payload of Missing: what there is before the bytes and behind them.
+type missing struct{ Below, Above rma.Span }
+
+// roomy is nil if packets to all ranks are long enough for Found.
+func (w *Win) roomy() error {
+	for r := range w.peers {
+		if r == w.comm.rank {
+			continue
+		}
+		if n, most := w.eng.Fabric().Limits(w.peers[r].job).Eager, binary.Size(found{}); n < most {
+			return fmt.Errorf("%w: packets to rank %d have %d bytes, a dynamic one needs %d; raise Options.RDMA.Eager", ErrWin, r, n, most)
+		}
+	}
+	return nil
 }
 
 // find asks a rank for the piece that some bytes lie in, and waits until it is known.
@@ -151,14 +165,10 @@ func (w *Win) dispatchPiece(core *protocol.Core, p *winPeer, k winPacket, h *env
 		if n, err := binary.Decode(payload, binary.LittleEndian, &s); err != nil || n != len(payload) || !s.Valid() {
 			return fmt.Errorf("%w: it looks for %d bytes of something", protocol.ErrProtocol, len(payload))
 		}
-		answer, err := w.answer(p, s)
-		if err != nil {
-			return err
-		}
-		w.tell(core, p, envelope.Header{Tag: int32(packetFound), ID: h.ID}, answer)
+		w.answer(core, p, h.ID, s)
 		return nil
-	case packetFound:
-		return w.found(p, h, payload)
+	case packetFound, packetMissing:
+		return w.answered(p, k, h, payload)
 	case packetRecall:
 		return w.recalled(core, p, h)
 	}
@@ -171,14 +181,14 @@ func (w *Win) dispatchPiece(core *protocol.Core, p *winPeer, k winPacket, h *env
 	return nil
 }
 
-// answer is what a rank is told that asks for some bytes. From then on it knows the
-// piece they lie in.
-func (w *Win) answer(p *winPeer, s rma.Span) (found, error) {
+// answer tells a rank that asks for some bytes what piece they lie in. From then on it
+// knows it.
+func (w *Win) answer(core *protocol.Core, p *winPeer, question uint64, s rma.Span) {
 	v, ok := w.dynamic.attached.Find(s)
 	if !ok {
-		var f found
-		f.Below, f.Above = w.dynamic.attached.Near(s.Addr)
-		return f, nil
+		below, above := w.dynamic.attached.Near(s.Addr)
+		w.tell(core, p, envelope.Header{Tag: int32(packetMissing), ID: question}, missing{below, above})
+		return
 	}
 	l := v.known[p.rank]
 	if l == nil {
@@ -193,23 +203,28 @@ func (w *Win) answer(p *winPeer, s rma.Span) (found, error) {
 	}
 	f := found{ID: v.id, Span: v.span}
 	l.key.Put(f.Key[:])
-	return f, nil
+	w.tell(core, p, envelope.Header{Tag: int32(packetFound), ID: question}, f)
 }
 
-// found handles an answer.
-func (w *Win) found(p *winPeer, h *envelope.Header, payload []byte) error {
-	q := w.dynamic.questions[h.ID]
+// answered handles an answer.
+func (w *Win) answered(p *winPeer, k winPacket, h *envelope.Header, payload []byte) error {
 	var f found
-	if n, err := binary.Decode(payload, binary.LittleEndian, &f); err != nil || n != len(payload) || q == nil || q.peer != p {
+	var m missing
+	into := any(&f)
+	if k == packetMissing {
+		into = &m
+	}
+	q := w.dynamic.questions[h.ID]
+	if n, err := binary.Decode(payload, binary.LittleEndian, into); err != nil || n != len(payload) || q == nil || q.peer != p {
 		return errReply
 	}
 	delete(w.dynamic.questions, h.ID)
 	q.done = true
-	if f.ID == 0 {
-		q.err = fmt.Errorf("%w: rank %d has not attached %v%s", ErrRange, p.rank, q.span, nearby(f.Below, f.Above))
+	if k == packetMissing {
+		q.err = fmt.Errorf("%w: rank %d has not attached %v%s", ErrRange, p.rank, q.span, nearby(m.Below, m.Above))
 		return nil
 	}
-	if !f.Span.Valid() || !f.Span.Contains(q.span) {
+	if f.ID == 0 || !f.Span.Valid() || !f.Span.Contains(q.span) {
 		return fmt.Errorf("%w: %v, which do not have %v", errReply, f.Span, q.span)
 	}
 	if g, ok := p.pieces.Find(q.span); ok && g.id == f.ID { // two have asked at a time

@@ -57,7 +57,8 @@ func TestWinPieceBreaches(t *testing.T) {
 	for _, span := range [][]byte{nil, le(at), le(at, 0), le(1<<64-8, 8), le(at, 8, 8)} {
 		refused(mpi.PacketFind, 9, span)
 	}
-	refused(mpi.PacketFound, 9, append(append(le(1, at, size), key...), le(0, 0, 0, 0)...))
+	refused(mpi.PacketFound, 9, append(le(1, at, size), key...))
+	refused(mpi.PacketMissing, 9, le(0, 0, 0, 0))
 	require.ErrorIs(t, static.WinPacket(0, envelope.Header{Tag: mpi.PacketFind}, le(at, 8)), protocol.ErrProtocol)
 
 	require.NoError(t, win.Lock(mpi.LockShared, 0))
