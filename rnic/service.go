@@ -66,13 +66,20 @@ func (s *shard) serve() {
 func (s *shard) rule(polls uint64) {
 	never := func() bool { return s.dev.over.Load() || s.polls.Load() != polls || s.seizing.Load() > 0 }
 	till := int64(s.dev.now()) + int64(serviceSpin)
+	worked := true
 	for looks := 1; !never(); looks++ {
 		if s.step(caller{}) > 0 {
 			till, looks = int64(s.dev.now())+int64(serviceSpin), 0
+			worked = true
 			continue
 		}
 		if s.followers.Load() > 0 {
 			return
+		}
+		if worked {
+			worked = false
+			letRun()
+			continue
 		}
 		if int64(s.dev.now()) < till {
 			if looks >= servicePolite && looks%8 == 0 {
@@ -85,6 +92,15 @@ func (s *shard) rule(polls uint64) {
 		}
 		till = 0
 	}
+}
+
+// letRun runs whom a packet has made runnable. Where the application computes, such a
+// goroutine waits in the queue of this thread's scheduler, which would go along into
+// the next system call, and come back with it.
+func letRun() {
+	runtime.UnlockOSThread()
+	runtime.Gosched()
+	runtime.LockOSThread()
 }
 
 // sendOwed sends acknowledgements, and posts that wait for company, that a
