@@ -26,7 +26,7 @@ type Options struct {
 	Design Design
 
 	// Buffers and BufferBytes are the N and S of the designs: so many buffers
-	// of so many bytes on each side, 8 of 32 KiB by default.
+	// of so many bytes on each side, 8 of 64 KiB by default.
 	Buffers, BufferBytes int
 
 	// MaxBufferBytes is up to which size a peer may have the buffers of a
@@ -35,8 +35,8 @@ type Options struct {
 
 	// Window is the virtual window of the NIC design in bytes: the longest
 	// message, and what must be free for a receive to be posted. By default
-	// half of BufferBytes less 4, which makes full packets of all of a message
-	// (see inPieces in package qp).
+	// half of BufferBytes, 16 KiB at most, less 4, which makes full packets of
+	// all of a message (see inPieces in package qp).
 	Window int
 
 	// ZeroCopy is the number of bytes from which a Write or Read moves them
@@ -64,9 +64,9 @@ type Options struct {
 
 func (o Options) withDefaults() Options {
 	o.Buffers = cmp.Or(o.Buffers, 8)
-	o.BufferBytes = cmp.Or(o.BufferBytes, 32<<10)
+	o.BufferBytes = cmp.Or(o.BufferBytes, 64<<10)
 	o.MaxBufferBytes = cmp.Or(o.MaxBufferBytes, 4*o.BufferBytes)
-	o.Window = cmp.Or(o.Window, max(o.BufferBytes/2-4, 1))
+	o.Window = cmp.Or(o.Window, max(min(o.BufferBytes/2, 16<<10)-4, 1))
 	o.ZeroCopy = cmp.Or(o.ZeroCopy, 128<<10)
 	o.OfferTime = cmp.Or(o.OfferTime, time.Millisecond)
 	o.Linger = cmp.Or(o.Linger, time.Minute)

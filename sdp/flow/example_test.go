@@ -48,8 +48,6 @@ func Example() {
 	// receives: 2
 	// 2 bytes at 0, 1 receives left
 	// 4 bytes at 2, 0 receives left
-	// "g" waits in the adapter
-	// "h" waits in the adapter
-	// "ij" waits in the adapter
+	// "ghij" waits in the adapter
 	// read "abcdef", receives: 2
 }

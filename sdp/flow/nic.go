@@ -8,31 +8,36 @@ package flow
 // as large as possible when the adapter completes one (section 5.2), whether
 // the application calls or not.
 //
+// That part is small for short messages, since each costs as much as a long one,
+// and large for those as long as the window, which are not worth waiting for.
+//
 // The place of a message in the peer's ring is where the last one ended.
 // Nothing has to be known about the peer: a receive means that there is room.
 type NICSender struct {
 	sendRing
 	window int
-	share  int // bytes of the send buffer that the adapter may have
+	most   int // bytes of the send buffer that the adapter may have
+	few    int // bytes with which it is busy enough for short messages to wait
 }
 
 // NewNICSender makes a sender with the send buffer mem to a ring of remote bytes
 // whose virtual window is window bytes, with at most queue messages in the
-// adapter at a time. The adapter gets half of the buffer, and a message is not
-// longer than that.
+// adapter at a time. The adapter gets seven eighths of the buffer, and a message
+// is not longer than half of it.
 func NewNICSender(mem []byte, remote, window, queue int) *NICSender {
-	share := max(1, len(mem)/2)
-	window = min(window, share)
+	few := max(1, len(mem)/8)
+	most := max(1, len(mem)-few)
+	window = max(1, min(window, len(mem)/2))
 	// Of messages that are not signaled no more is in flight than leaves room
-	// for a window.
-	every := min(share/4, share-window+1)
-	return &NICSender{sendRing: newSendRing(mem, remote, queue, every), window: window, share: share}
+	// for a window, and than would have others wait.
+	every := min(few/2, most-window+1)
+	return &NICSender{sendRing: newSendRing(mem, remote, queue, every), window: window, most: most, few: few}
 }
 
-// Next implements Sender. What does not fit in the adapter's part as a whole
-// waits until it does.
+// Next implements Sender.
 func (s *NICSender) Next() (Message, bool) {
-	if s.inFlight()+min(s.window, s.Unposted()) > s.share {
+	n := min(s.window, s.Unposted())
+	if n < s.window && s.inFlight() >= s.few || s.inFlight()+n > s.most {
 		return Message{}, false
 	}
 	return s.next(s.window)

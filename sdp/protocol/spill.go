@@ -37,7 +37,7 @@ func (c *Core) maySpill() int {
 	ring := int(min(c.peer.Ring, mostSpilled)) // which may have become longer since the offer
 	most := ring + 2*c.cfg.Window              // and a receive for the answer
 	if c.offer.heard {
-		most += ring/2 + 2*c.cfg.Window
+		most += ring + 2*c.cfg.Window
 	}
 	return most
 }

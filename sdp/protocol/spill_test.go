@@ -84,7 +84,7 @@ func TestSpillBounded(t *testing.T) {
 			moved := w.move() || a.writer.act()
 			moved = b.writer.act() || moved
 			require.True(t, b.reader.act() || moved, "the offer is cancelled, and has no answer")
-			require.LessOrEqual(t, a.core.spilled(), peer+peer/2+4*a.cfg.Window)
+			require.LessOrEqual(t, a.core.spilled(), 2*peer+4*a.cfg.Window)
 		}
 	})
 }
@@ -143,5 +143,5 @@ func TestSpillOfLiars(t *testing.T) {
 	e.core.CancelOffer()
 	e.take()
 	e.finish()
-	require.Equal(t, mostSpilled+mostSpilled/2+200, e.core.maySpill())
+	require.Equal(t, 2*mostSpilled+200, e.core.maySpill())
 }
