@@ -33,8 +33,9 @@ type Comm struct {
 	active   int    // calls under way
 	release  func() // gives the number back
 
-	line  line
-	lanes commLanes
+	line   line
+	lanes  commLanes
+	probes probes
 }
 
 // The number of a collective call is its messages' tag. Of persistent ones, which

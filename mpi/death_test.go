@@ -54,6 +54,30 @@ var duties = map[string]func(w *mpi.World, ready func()) error{
 		}
 		return err
 	},
+	// Each asks in another way for something of somebody who does nothing.
+	"poll": func(w *mpi.World, ready func()) error {
+		ready()
+		var r *mpi.Request
+		var err error
+		switch x := make([]byte, 1<<20); w.Rank() {
+		case 0:
+			r, err = w.Irecv(mpi.Of(x), victim, 2)
+		case 1:
+			r, err = w.Irecv(mpi.Of(x), mpi.AnySource, mpi.AnyTag)
+		case victim:
+			select {}
+		case 3:
+			r, err = w.Issend(mpi.Of(x), victim, 4)
+		}
+		for done := false; !done && err == nil; time.Sleep(time.Millisecond) { // so that others have their turn
+			if r == nil {
+				_, done, err = w.Iprobe(victim, 3)
+			} else {
+				_, done, err = r.Test()
+			}
+		}
+		return err
+	},
 	// All are in the middle of a collective call, or soon will be.
 	"allreduce": func(w *mpi.World, ready func()) error {
 		x, sum := make([]float64, 1000), make([]float64, 1000)

@@ -50,6 +50,10 @@ func (c *Comm) source(job int32) string {
 func (r *Request) describe() hang.Call {
 	c, p := r.comm, &r.p
 	d := hang.Call{What: r.op, Comm: c.Name()}
+	d.For, d.Any = r.whom()
+	if len(d.For) > 0 && r.remote != nil {
+		d.What += fmt.Sprintf("(target %s)", c.source(int32(c.job(r.remote.target))))
+	}
 	if r.null || r.work.over != nil || r.remote != nil {
 		return d
 	}
@@ -57,10 +61,8 @@ func (r *Request) describe() hang.Call {
 	d.Unmet = stage != protocol.Moving
 	if r.op == "receive" {
 		d.What = fmt.Sprintf("Recv(source %s, tag %s)", c.source(p.Envelope.Source), anyOr(int(p.Envelope.Tag)))
-		d.For, d.Any = c.whereFrom(p.Envelope)
 		if !d.Unmet {
 			d.Why = fmt.Sprintf("%d bytes with tag %d are on their way", p.Bytes, p.Received.Tag)
-			d.For, d.Any = []int{int(p.Received.Source)}, false
 		}
 		return d
 	}
@@ -69,7 +71,6 @@ func (r *Request) describe() hang.Call {
 		name = "Ssend"
 	}
 	d.What = fmt.Sprintf("%s(%d bytes, dest %s, tag %d)", name, len(p.Buf)-c.world.mark(), c.source(int32(p.Dest)), p.Envelope.Tag)
-	d.For = []int{p.Dest}
 	switch stage {
 	case protocol.Unsent:
 		d.Why = "there is no room on the way"
@@ -79,6 +80,30 @@ func (r *Request) describe() hang.Call {
 		d.Why = "it is on its way"
 	}
 	return d
+}
+
+// whom is for whom a request waits: ranks of the job, none if that is not known, and
+// whether one of them is enough.
+func (r *Request) whom() (ranks []int, any bool) {
+	switch {
+	case r.null || r.work.over != nil || r.remote != nil && r.remote.done:
+		return nil, false
+	case r.remote != nil:
+		return []int{r.comm.job(r.remote.target)}, false
+	case r.op != "receive":
+		return []int{r.p.Dest}, false
+	case r.p.Stage() == protocol.Moving:
+		return []int{int(r.p.Received.Source)}, false
+	}
+	return r.comm.whereFrom(r.p.Envelope)
+}
+
+// company is several requests in words, of which one is known.
+func company(name, one string, n int) string {
+	if n > 1 {
+		one += fmt.Sprintf(" and %d more", n-1)
+	}
+	return name + "(" + one + ")"
 }
 
 // describe implements describer.
@@ -103,11 +128,7 @@ func (s *some) describe() hang.Call {
 		all = all && len(one.For) > 0
 		d.For = append(d.For, one.For...)
 	}
-	d.What = "WaitAny(" + d.What
-	if n > 1 {
-		d.What += fmt.Sprintf(" and %d more", n-1)
-	}
-	d.What += ")"
+	d.What = company("WaitAny", d.What, n)
 	slices.Sort(d.For)
 	if d.For = slices.Compact(d.For); !all { // a call in the background, or a window's: of whom it depends is not known
 		d.For, d.Any = nil, false
@@ -178,7 +199,11 @@ func (c *Comm) fingerprint() uint64 {
 // describe implements describer.
 func (x *winWait) describe() hang.Call {
 	d := hang.Call{What: x.what, Comm: x.w.Name(), Any: x.any}
-	for _, r := range x.suspects {
+	suspects := x.suspects
+	if suspects == nil && x.any { // anybody else
+		suspects = slices.DeleteFunc(x.w.everyone(), func(r int) bool { return r == x.w.comm.rank })
+	}
+	for _, r := range suspects {
 		if x.missing == nil || x.missing(r) {
 			d.For = append(d.For, x.w.comm.job(r))
 		}

@@ -19,6 +19,7 @@ import (
 //   - looks at the network, if nobody does, so that questions of others are answered
 //     while the program computes;
 //   - asks those who are waited for for a sign of life (lookout_lost.go);
+//   - does so for what is asked for again and again, too (lookout_polls.go);
 //   - and asks all ranks what they do when one has waited for very long
 //     (lookout_report.go).
 //
@@ -32,8 +33,9 @@ type lookout struct {
 	print  func(string)
 
 	seen    map[any]*watched // who waits, see identity
-	calls   uint64           // that were made until the last look
-	changed time.Time        // when that was another number
+	polls   polling
+	calls   uint64    // that were made until the last look
+	changed time.Time // when that was another number
 
 	waiters map[int]int // ranks that wait for us: so many lost ranks they have been told of
 	lost    []lostRank
@@ -92,7 +94,7 @@ const (
 
 func newLookout(w *World) *lookout {
 	l := &lookout{w: w, every: lookTime, alarm: cmp.Or(w.o.Watchdog, defaultAlarm), always: w.o.Watchdog > 0,
-		seen: map[any]*watched{}, waiters: map[int]int{}, heard: map[int]lostRank{}, changed: time.Now(),
+		seen: map[any]*watched{}, polls: polling{all: map[any]*polled{}, asked: map[int]*asking{}}, waiters: map[int]int{}, heard: map[int]lostRank{}, changed: time.Now(),
 		todo: make(chan func(), 16), stop: make(chan struct{}), signals: reportSignals(w.o.reportSignal)}
 	l.alarm = max(0, l.alarm)
 	if l.alarm > 0 {
@@ -119,7 +121,7 @@ func (l *lookout) run() {
 		case <-l.signals:
 			l.w.eng.Do(func(core *protocol.Core) { l.raise(core, wanted) })
 		case <-tick.C:
-			l.w.eng.Look(l.look)
+			l.tick()
 		}
 	}
 }
@@ -150,6 +152,16 @@ func identity(w engine.Waiting) any {
 	return w.ID
 }
 
+// tick looks what is polled, and who waits.
+func (l *lookout) tick() {
+	list, more, spent := l.w.eng.Polls()
+	l.w.eng.Look(func(core *protocol.Core, waiting []engine.Waiting, last engine.Last) {
+		l.polls.spent.add(spent)
+		l.lookAtPolls(core, list, more, last.Calls != l.calls, time.Now())
+		l.look(core, waiting, last)
+	})
+}
+
 // look looks who waits.
 func (l *lookout) look(core *protocol.Core, waiting []engine.Waiting, last engine.Last) {
 	now := time.Now()
@@ -174,7 +186,7 @@ func (l *lookout) look(core *protocol.Core, waiting []engine.Waiting, last engin
 		if now.Sub(x.asked) >= x.pause {
 			l.ask(core, x, d.describe(), now)
 		}
-		if l.alarm > 0 && now.Sub(x.since) >= l.alarm && !x.alarmed && !d.describe().Aside {
+		if l.alarm > 0 && now.Sub(x.since) >= l.alarm && !x.alarmed && (!d.describe().Aside || l.polls.of(w.For) != nil) {
 			x.alarmed = true
 			l.raise(core, l.urgency())
 		}

@@ -172,13 +172,13 @@ func (l *lookout) conclude(q *inquiry) {
 	if alarm > 0 {
 		least = min(least, alarm/2)
 	}
+	l.quiet = time.Now().Add(quietTimes * alarm)
 	go func() { // which may take long with many ranks, and printing, too
 		r := hang.Analyze(l.w.eng.Size(), q.states, least.Milliseconds())
 		tell := q.wanted || alarm > 0 && r.Stuck(alarm.Milliseconds()/2)
 		l.w.eng.Do(func(*protocol.Core) {
-			l.quiet = time.Now().Add(alarm / 4)
-			if tell {
-				l.quiet = time.Now().Add(quietTimes * alarm)
+			if !tell {
+				l.quiet = time.Now().Add(alarm / 4)
 			}
 			q.report = r
 		})
@@ -219,6 +219,7 @@ func (l *lookout) state(core *protocol.Core, waiting []engine.Waiting, last engi
 	}
 	s := &hang.State{Rank: w.eng.Rank(), PID: os.Getpid(), Quiet: now.Sub(l.changed).Milliseconds()}
 	s.Host, _ = os.Hostname()
+	told := map[*polled]bool{}
 	for _, x := range waiting {
 		d, ok := x.For.(describer)
 		if !ok || len(s.Calls) == hang.MaxListed {
@@ -226,11 +227,16 @@ func (l *lookout) state(core *protocol.Core, waiting []engine.Waiting, last engi
 		}
 		c := d.describe()
 		c.At = caller(places[x.ID])
+		if p := l.polls.of(x.For); p != nil {
+			l.polls.inBackground(&c, p)
+			told[p] = true
+		}
 		if seen := l.seen[identity(x)]; seen != nil {
 			c.Millis = now.Sub(seen.since).Milliseconds()
 		}
 		s.Calls = append(s.Calls, c)
 	}
+	s.Calls = append(s.Calls, l.polls.calls(now, told)...)
 	s.Last = w.lastCall(last.Send, last.Peer, last.Envelope)
 	if last.Calls == 0 {
 		s.Last = ""

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/softrnic/softrnic/mpi/datatype"
+	"github.com/softrnic/softrnic/mpi/engine"
 	"github.com/softrnic/softrnic/mpi/match"
 	"github.com/softrnic/softrnic/mpi/protocol"
 )
@@ -24,6 +25,8 @@ type Request struct {
 	work   work            // of a collective call
 	remote *remote         // of an operation on a window
 	err    error           // why it failed before it began
+
+	polled, polledAll uint64 // engine.Polls.New, by itself or one of several, and with others
 
 	persistent, active bool
 	start              func(*Request) error // of a persistent one, until it is freed
@@ -66,8 +69,11 @@ func (r *Request) WaitContext(ctx context.Context) (Status, error) {
 }
 
 // Test reports whether the request is done, and if so with what (MPI_Test).
-func (r *Request) Test() (Status, bool, error) {
-	if !r.null && !r.comm.eng.Test(r) {
+func (r *Request) Test() (Status, bool, error) { return r.test(r) }
+
+// test is Test by something that is ready when the request is.
+func (r *Request) test(w engine.Waitable) (Status, bool, error) {
+	if !r.null && !r.comm.eng.Test(w) {
 		return Status{}, false, nil
 	}
 	s, err := r.end()
@@ -208,7 +214,7 @@ func WaitSome(rs ...*Request) (done []int, list []Status, err error) {
 		if i == first {
 			done, list = append(done, i), append(list, s)
 		} else if !r.idle() {
-			if s, ok, e := r.Test(); ok {
+			if s, ok, e := r.test(unseen{r}); ok {
 				done, list, err = append(done, i), append(list, s), errors.Join(err, e)
 			}
 		}

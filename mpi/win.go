@@ -52,6 +52,8 @@ type Win struct {
 	packet  []byte // that leaves
 	reply   []byte // that leaves
 	in, out rma.Target
+
+	tested, synced uint64 // engine.Polls.New of Test and Sync
 }
 
 // winPeer is a rank of a window.

@@ -138,12 +138,16 @@ func (w *Win) ask(core *protocol.Core, p *winPeer) {
 // Sync makes what others have stored by the adapter visible to the program, and
 // what it has stored to them (MPI_Win_sync). In Go memory that others write is read
 // by package sync/atomic until a call of synchronisation has returned; Sync lets
-// the adapter work, so that a loop that looks at memory makes progress.
+// the adapter work, so that a loop that looks at memory makes progress. It fails when
+// the window has lost a rank, for whom such a loop may wait.
 func (w *Win) Sync() error {
 	if _, err := w.lock(); err != nil {
 		return w.fail("sync", "", err)
 	}
 	w.eng.Unlock()
-	w.eng.Test(&winWait{w: w, until: func() bool { return false }, listed: true})
+	x := &winWait{w: w, what: "Sync", until: func() bool { return false }, listed: true, polled: &w.synced, any: true}
+	if w.eng.Test(x) {
+		return w.fail("sync", "", x.err)
+	}
 	return nil
 }

@@ -207,14 +207,9 @@ func (w *Win) Test() (bool, error) {
 	if err != nil {
 		return false, w.fail("test", "", err)
 	}
-	x := &winWait{w: w, listed: true, until: func() bool {
-		for _, r := range ranks {
-			if w.peers[r].epoch.ends == 0 {
-				return false
-			}
-		}
-		return true
-	}}
+	open := func(r int) bool { return w.peers[r].epoch.ends == 0 }
+	x := &winWait{w: w, what: "Test", listed: true, polled: &w.tested, suspects: ranks, missing: open,
+		until: func() bool { return !slices.ContainsFunc(ranks, open) }}
 	if !w.eng.Test(x) {
 		return false, nil
 	}

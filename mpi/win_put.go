@@ -54,13 +54,14 @@ func with(rank int, at Place) string { return fmt.Sprintf("to %d at %v", rank, a
 // remote is what becomes of an operation that has a Request. The engine's lock
 // guards it.
 type remote struct {
-	done bool
-	err  error
+	done   bool
+	err    error
+	target int
 }
 
 // request begins an operation that has a Request.
 func (w *Win) request(o operating, target int) (*Request, error) {
-	r := &Request{comm: w.comm, op: o.name, remote: &remote{}}
+	r := &Request{comm: w.comm, op: o.name, remote: &remote{target: target}}
 	return r, w.begin(o, target, r.remote)
 }
 

@@ -18,6 +18,7 @@ type winWait struct {
 	suspects []int          // ranks of the window that it waits for
 	missing  func(int) bool // those of them that it waits for now; nil is all
 	any      bool           // one of them is enough
+	polled   *uint64        // of a call that does not wait: engine.Polls.New
 	err      error
 	age      int // how often it was looked after
 	listed   bool

@@ -157,7 +157,7 @@ func (w *World) detach(r *Request) {
 	defer w.mu.Unlock()
 	kept := w.detached[:0]
 	for _, d := range w.detached {
-		if !d.comm.eng.Test(d) {
+		if !d.comm.eng.Test(unseen{d}) {
 			kept = append(kept, d)
 		}
 	}

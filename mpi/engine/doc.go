@@ -17,6 +17,9 @@
 // A rank that is asked for something while it computes, as windows are, has a
 // goroutine call Attend: it leads when nobody else has for a while.
 //
+// What programs ask for with Test again and again is noted, too, so that it can be
+// seen who waits like this (Polls).
+//
 // A Waitable is anything whose Ready can be asked under the lock: a request,
 // one of several requests, a message that Probe looks for, a collective call
 // in the background.

@@ -30,6 +30,7 @@ type Engine struct {
 	waits  uint64         // number of the last wait
 	inside []Waiting      // those who are in one
 	last   Last           // of Send and Receive
+	polls  Polls          // of Test
 	census *census        // under way, or nil
 	closed bool
 }
@@ -48,7 +49,7 @@ var waiters = sync.Pool{New: func() any { return &waiter{wake: make(chan struct{
 // New makes the engine of a rank. Open makes its fabric, whose host the engine
 // is; it is not called if there are no others.
 func New(rank, size int, open func(fabric.Host) (fabric.Fabric, error)) (*Engine, error) {
-	e := &Engine{rank: rank, size: size, core: protocol.New(rank, size), kick: moment.New(context.Canceled)}
+	e := &Engine{rank: rank, size: size, core: protocol.New(rank, size), kick: moment.New(context.Canceled), polls: Polls{round: 1}}
 	if size > 1 {
 		e.mu.Lock() // who connects early has to wait for Attach
 		defer e.mu.Unlock()
@@ -110,11 +111,17 @@ func (e *Engine) Receive(r *protocol.Request) error {
 func (e *Engine) Test(w Waitable) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.last.Calls++
 	if !w.Ready() {
+		e.polls.begin()
 		e.poll()
+		if !w.Ready() {
+			e.polls.vain(w)
+			return false
+		}
 	}
-	return w.Ready()
+	e.last.Calls++
+	e.polls.found()
+	return true
 }
 
 // poll looks at the network if nobody else does.

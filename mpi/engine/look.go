@@ -18,7 +18,7 @@ type Waiting struct {
 
 // Last is the last message that was begun to be sent or received.
 type Last struct {
-	Calls    uint64 // of Send, Receive, Test and Wait so far
+	Calls    uint64 // of Send, Receive, Wait, and Test but for those in vain, so far
 	Send     bool
 	Peer     int // rank, or match.Any
 	Envelope match.Envelope

@@ -79,7 +79,7 @@ func (r *Report) findKnot() {
 	}
 	goesOn := func(c *Call) bool {
 		is := func(rank int) bool { return free[rank] || rank < 0 || rank >= r.Size }
-		if c.Millis < r.settled {
+		if c.Millis < r.settled || c.Busy {
 			return true
 		}
 		if c.Any {

@@ -18,6 +18,10 @@
 // if one of its calls can: if those that it waits for can go on, all of them or any. Those
 // that cannot, however long one waits, are the knot of the graph, and in it is a cycle.
 //
+// Who asks again and again instead of waiting, and does nothing else, waits as well.
+// If he does something else in between he is not blocked: nobody knows what that is
+// for.
+//
 // What is not known is what goroutines do that are not in a call of MPI. So a knot is a
 // deadlock of the calls, which ends only if another goroutine of these ranks makes one.
 package hang

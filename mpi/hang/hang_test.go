@@ -28,6 +28,10 @@ func TestKnots(t *testing.T) {
 	aside.Aside = true
 	busy := state(1, call(false, 0))
 	busy.Quiet = 10
+	polls := call(false, 0)
+	polls.Polls = true
+	works := polls
+	works.Busy = true
 	for name, c := range map[string]struct {
 		size   int
 		states []*hang.State
@@ -40,6 +44,9 @@ func TestKnots(t *testing.T) {
 		"one has just begun":                 {2, []*hang.State{state(0, call(false, 1)), state(1, young)}, nil, nil},
 		"one makes calls":                    {2, []*hang.State{state(0, call(false, 1)), busy}, nil, nil},
 		"in the background":                  {2, []*hang.State{state(0, aside), state(1, call(false, 0))}, nil, nil},
+		"one polls":                          {2, []*hang.State{state(0, call(false, 1)), state(1, polls)}, []int{0, 1}, []int{0, 1}},
+		"one polls and works":                {2, []*hang.State{state(0, call(false, 1)), state(1, works)}, nil, nil},
+		"one polls this and that":            {3, []*hang.State{state(0, call(false, 1)), state(1, polls, call(false, 2)), state(2)}, nil, nil},
 		"itself":                             {1, []*hang.State{state(0, call(false, 0))}, []int{0}, []int{0}},
 		"any of those that cannot":           {3, []*hang.State{state(0, call(true, 0, 1, 2)), state(1, call(false, 0)), state(2, call(true, 0, 1))}, []int{0, 1, 2}, []int{0}},
 		"any of whom one computes":           {3, []*hang.State{state(0, call(true, 1, 2)), state(1, call(false, 0)), state(2)}, nil, nil},
@@ -118,6 +125,24 @@ func TestKnotAgainstRuns(t *testing.T) {
 		}
 		_ = r.String()
 	})
+}
+
+// What is polled is told as that.
+func TestPollsInWords(t *testing.T) {
+	polls := hang.Call{What: "Recv(source 1, tag 5)", At: "ring/main.go:9", For: []int{1}, Millis: 5000, Polls: true, Why: "8 bytes are on their way"}
+	works := polls
+	works.Busy, works.For, works.Any, works.Why = true, []int{0, 2}, true, ""
+	text := hang.Analyze(3, []*hang.State{state(0, polls), state(1, works)}, 0).String()
+	require.Equal(t, `What the ranks do:
+    rank 0: polls Recv(source 1, tag 5) at ring/main.go:9, which waits for rank 1 (8 bytes are on their way), for 5.0 s
+    rank 1: polls Recv(source 1, tag 5) at ring/main.go:9, which waits for any of ranks 0 and 2 (it does other things in between), for 5.0 s
+    rank 2: no answer
+`, text)
+	other := polls
+	other.For = []int{0}
+	text = hang.Analyze(2, []*hang.State{state(0, polls), state(1, other)}, 0).String()
+	require.Contains(t, text, "    rank 0 polls Recv(source 1, tag 5) at ring/main.go:9 for rank 1, for 5.0 s\n")
+	require.Contains(t, text, "makes a call, or one that polls gives it up.\n")
 }
 
 func seq(n int) func(func(int) bool) {
@@ -221,6 +246,7 @@ func TestRanks(t *testing.T) {
 
 // Whatever another rank says, there is a report.
 func FuzzReport(f *testing.F) {
+	f.Add(state(1, hang.Call{Polls: true, Busy: true, For: []int{2}}).Append(nil), state(2, hang.Call{Polls: true, For: []int{1}}).Append(nil))
 	f.Add(state(1, call(true, 1, 2)).Append(nil), in(0, collective(1, 2, "bcast", "")).Append(nil))
 	f.Fuzz(func(t *testing.T, a, b []byte) {
 		var states []*hang.State

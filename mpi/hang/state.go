@@ -25,7 +25,7 @@ type State struct {
 	Lost []string // ranks that it has lost, and why
 }
 
-// Call is a call of MPI that waits.
+// Call is a call of MPI that waits, or several that are asked for again and again.
 type Call struct {
 	What   string // "Recv(source 1, tag 5)"
 	Comm   string // name of the communicator
@@ -37,6 +37,8 @@ type Call struct {
 	Why   string
 	Unmet bool // the message, or the receive, is not there
 	Aside bool // it goes on in the background, and nobody waits for it
+	Polls bool // it does not wait: the program asks for it again and again
+	Busy  bool // and does something else for most of the time
 
 	Collective *Collective `json:",omitempty"`
 }

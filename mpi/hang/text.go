@@ -84,12 +84,17 @@ func (r *Report) writeKnot(b *strings.Builder) {
 		sorted := slices.Sorted(slices.Values(who))
 		fmt.Fprintf(b, "Deadlock: %s wait for one another:\n", Ranks(sorted))
 	}
+	polls := false
 	for i, e := range r.Cycle {
 		if i == maxLines {
 			fmt.Fprintf(b, "    and %d more\n", len(r.Cycle)-i)
 			break
 		}
-		fmt.Fprintf(b, "    rank %d waits in %s for rank %d, for %s\n", e.Rank, e.Call, e.For, duration(e.Call.Millis))
+		verb := "waits in"
+		if e.Call.Polls {
+			verb, polls = "polls", true
+		}
+		fmt.Fprintf(b, "    rank %d %s %s for rank %d, for %s\n", e.Rank, verb, e.Call, e.For, duration(e.Call.Millis))
 	}
 	if unsent {
 		b.WriteString("    None of these messages has been sent.\n")
@@ -98,7 +103,11 @@ func (r *Report) writeKnot(b *strings.Builder) {
 		rest := slices.DeleteFunc(slices.Clone(r.Knot), func(rank int) bool { return slices.Contains(who, rank) })
 		fmt.Fprintf(b, "    %s cannot go on without them.\n", Ranks(rest))
 	}
-	b.WriteString("    It ends only if another goroutine of these ranks makes a call.\n")
+	b.WriteString("    It ends only if another goroutine of these ranks makes a call")
+	if polls {
+		b.WriteString(", or one that polls gives it up")
+	}
+	b.WriteString(".\n")
 }
 
 // sends reports whether the message that an edge waits for is on its way, or the call
@@ -163,15 +172,21 @@ func (s *State) does() (list []doing) {
 	}
 	for i := range s.Calls {
 		c := &s.Calls[i]
-		text := c.String()
-		if len(c.For) > 0 {
-			text += " waits for " + c.whom()
-		}
-		if c.Why != "" {
-			text += " (" + c.Why + ")"
-		}
-		if c.Aside {
+		text, waits, why := c.String(), " waits for ", c.Why
+		switch {
+		case c.Aside:
 			text = "in the background " + text
+		case c.Polls:
+			text, waits = "polls "+text, ", which waits for "
+		}
+		if len(c.For) > 0 {
+			text += waits + c.whom()
+		}
+		if c.Busy {
+			why = strings.TrimPrefix(why+"; it does other things in between", "; ")
+		}
+		if why != "" {
+			text += " (" + why + ")"
 		}
 		list = append(list, doing{text: text, millis: c.Millis})
 	}

@@ -1,0 +1,367 @@
+package mpi_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/mpi"
+	"github.com/softrnic/softrnic/mpi/pmi"
+)
+
+// poll asks for a request again and again.
+func poll(r *mpi.Request, err error) error {
+	for done := false; !done && err == nil; {
+		_, done, err = r.Test()
+	}
+	return err
+}
+
+// Ranks that ask for messages of one another.
+func TestReportPolls(t *testing.T) {
+	for name, o := range nets {
+		t.Run(name, func(t *testing.T) {
+			o.Watchdog = soon
+			text := hung(t, 4, o, func(w *mpi.World) error {
+				x := make([]int64, 2)
+				switch w.Rank() {
+				case 0:
+					return poll(w.Irecv(mpi.Of(x), 1, 5))
+				case 1:
+					for {
+						if _, ok, err := w.Iprobe(0, 7); ok || err != nil {
+							return err
+						}
+					}
+				case 2:
+					return poll(w.Issend(mpi.Of(x), 0, 3))
+				}
+				return nil // it computes
+			})
+			for _, want := range []string{
+				`rank 0: polls Recv\(source 1, tag 5\) at mpi/polls_test.go:\d+, which waits for rank 1`,
+				`rank 1: polls Iprobe\(source 0, tag 7\) at mpi/polls_test.go:\d+, which waits for rank 0`,
+				`rank 2: polls Ssend\(16 bytes, dest 0, tag 3\) at mpi/polls_test.go:\d+, which waits for rank 0 \(its receive is not there`,
+				`rank 3: in no call of MPI`,
+			} {
+				require.Regexp(t, regexp.MustCompile(want), text)
+			}
+		})
+	}
+}
+
+// Several requests, calls in the background, persistent ones, and windows.
+func TestReportPolledCalls(t *testing.T) {
+	text := hung(t, 5, mpi.Options{Watchdog: soon}, func(w *mpi.World) error {
+		win, _, err := mpi.WinAllocate[int64](w.Comm, 1)
+		if err != nil {
+			return err
+		}
+		x := make([]byte, 1)
+		var rs []*mpi.Request
+		for tag := 3; tag < 6; tag++ {
+			r, err := w.Irecv(mpi.Of(x), (w.Rank()+tag-2)%w.Size(), tag)
+			if err != nil {
+				return err
+			}
+			rs = append(rs, r)
+		}
+		done := false
+		switch w.Rank() {
+		case 0:
+			for !done && err == nil {
+				_, _, done, err = mpi.TestAny(rs...)
+			}
+		case 1:
+			for !done && err == nil {
+				_, done, err = mpi.TestAll(rs...)
+			}
+		case 2:
+			return poll(w.Ibcast(mpi.Of(x), 3))
+		case 3:
+			err = win.Post(win.Group())
+			for !done && err == nil {
+				done, err = win.Test()
+			}
+		case 4:
+			r, err := w.RecvInit(mpi.Of(x), 0, 9)
+			if err == nil {
+				err = r.Start()
+			}
+			for !done && err == nil { // among others
+				for _, r := range append(rs, r) {
+					if _, done, err = r.Test(); done || err != nil {
+						break
+					}
+				}
+			}
+		}
+		return err
+	})
+	for _, want := range []string{
+		`rank 0: polls TestAny\(Recv\(source 1, tag 3\) and 2 more\) at mpi/polls_test.go:\d+, which waits for any of ranks 1 to 3`,
+		`rank 1: polls TestAll\(Recv\(source 2, tag 3\) and 2 more\) at mpi/polls_test.go:\d+, which waits for ranks 2 to 4`,
+		`rank 2: polls ibcast #\d+ of 1 uint8 with root 3 at mpi/polls_test.go:\d+, which waits for rank \d`,
+		`rank 3: polls Test on world.win at mpi/polls_test.go:\d+, which waits for ranks 0 to 4`,
+		`rank 4: polls Recv\(source \d, tag \d\) and 3 more at mpi/polls_test.go:\d+, which waits for any of ranks 0 to 2`,
+	} {
+		require.Regexp(t, want, text)
+	}
+}
+
+// asked returns a report that says what it shall.
+func asked(ctx context.Context, w *mpi.World, says func(text string) bool) error {
+	before := ""
+	for {
+		text, err := w.Report(ctx)
+		if err != nil {
+			return fmt.Errorf("%w, before: %s", err, before)
+		}
+		if says(text) {
+			return nil
+		}
+		before = text
+	}
+}
+
+// What is asked for is told of, but not when it is not any more.
+func TestPollsEnd(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	job(t, 2, mpi.Options{}, func(w *mpi.World) error {
+		if w.Rank() == 1 {
+			_, err := w.Recv(mpi.Of([]byte{0}), 0, 1)
+			if err == nil {
+				err = w.Send(mpi.Of([]byte{0}), 0, 2)
+			}
+			return err
+		}
+		in, err := w.Irecv(mpi.Of([]byte{0}), 1, 2)
+		if err != nil {
+			return err
+		}
+		const polls = "rank 0: polls Recv(source 1, tag 2) at mpi/polls_test.go:"
+		stop, over := make(chan struct{}), make(chan error)
+		go func() {
+			var err error
+			for done := false; !done && err == nil; {
+				_, done, err = in.Test()
+				select {
+				case <-stop:
+					done = true
+				default:
+				}
+			}
+			over <- err
+		}()
+		if err := asked(ctx, w, func(text string) bool { return strings.Contains(text, polls) }); err != nil {
+			return err
+		}
+		close(stop)
+		if err := <-over; err != nil {
+			return err
+		}
+		if err := asked(ctx, w, func(text string) bool { return !strings.Contains(text, "rank 0: polls") }); err != nil {
+			return err
+		}
+		if err := w.Send(mpi.Of([]byte{0}), 1, 1); err != nil {
+			return err
+		}
+		_, err = in.Wait()
+		return err
+	})
+}
+
+// Ranks that do nothing but ask for messages of one another. What they do with their
+// time is an estimate, so it may take some looks.
+func TestPollsDeadlock(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	over := make(chan struct{})
+	job(t, 3, mpi.Options{}, func(w *mpi.World) error {
+		x := []byte{0}
+		switch w.Rank() {
+		case 0:
+			in, err := w.Irecv(mpi.Of(x), 1, 5)
+			for ; err == nil; _, _, err = in.Test() {
+				select {
+				case <-over:
+					in.Cancel()
+					return nil
+				default:
+				}
+			}
+			return err
+		case 1:
+			for {
+				if _, _, err := w.Iprobe(0, 7); err != nil {
+					return err
+				}
+				select {
+				case <-over:
+					return nil
+				default:
+				}
+			}
+		}
+		defer close(over)
+		wants := regexp.MustCompile(`Deadlock: ranks 0 and 1 wait for one another:
+    rank 0 polls Recv\(source 1, tag 5\) at mpi/polls_test.go:\d+ for rank 1, for [\d.]+ s
+    rank 1 polls Iprobe\(source 0, tag 7\) at mpi/polls_test.go:\d+ for rank 0, for [\d.]+ s
+    It ends only if another goroutine of these ranks makes a call, or one that polls gives it up.
+`)
+		return asked(ctx, w, wants.MatchString)
+	})
+}
+
+// compute does something that takes a while.
+func compute() {
+	for end := time.Now().Add(20 * time.Millisecond); time.Now().Before(end); {
+	}
+}
+
+// Who polls and computes is told of, and not taken for one that cannot go on: the
+// other waits for what he will do.
+func TestPollsOfWhoComputes(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	job(t, 2, mpi.Options{Report: func(text string) { t.Error(text) }}, func(w *mpi.World) error {
+		w.SetAlarm(500 * time.Millisecond)
+		if w.Rank() == 1 {
+			_, err := w.Recv(mpi.Of([]byte{0}), 0, 1)
+			if err == nil {
+				err = w.Send(mpi.Of([]byte{0}), 0, 2)
+			}
+			return err
+		}
+		in, err := w.Irecv(mpi.Of([]byte{0}), 1, 2)
+		if err != nil {
+			return err
+		}
+		seen := make(chan error)
+		go func() {
+			seen <- asked(ctx, w, func(text string) bool {
+				require.NotContains(t, text, "Deadlock")
+				return regexp.MustCompile(`rank 0: polls Recv\(source 1, tag 2\) .*does other things in between\), for [2-9]`).MatchString(text)
+			})
+		}()
+		for over := false; !over; {
+			if _, done, err := in.Test(); done || err != nil {
+				return fmt.Errorf("it is there too early: %w", err)
+			}
+			compute()
+			select {
+			case err := <-seen:
+				if err != nil {
+					return err
+				}
+				over = true
+			default:
+			}
+		}
+		if err := w.Send(mpi.Of([]byte{0}), 1, 1); err != nil {
+			return err
+		}
+		return poll(in, nil)
+	})
+}
+
+// A rank that is lost is the end of what is polled because of it.
+func TestPollsOfLostRank(t *testing.T) {
+	const n, last = 8, 7
+	ends := make(chan error, n)
+	var told sync.WaitGroup
+	told.Add(n - 1)
+	for _, m := range pmi.NewLocal(n) {
+		go func() {
+			w, err := mpi.Init(open, mpi.Options{Manager: m, Algorithms: inTurns.Algorithms})
+			if err != nil {
+				ends <- err
+				return
+			}
+			defer w.Vanish()
+			err = pollLost(w, last)
+			if w.Rank() < last {
+				told.Done()
+				told.Wait() // nobody else goes before
+				if errors.Is(err, mpi.ErrLost) {
+					err = nil
+				} else {
+					err = fmt.Errorf("rank %d: %w", w.Rank(), err)
+				}
+			}
+			ends <- err
+		}()
+	}
+	hang := time.After(time.Minute)
+	for range n {
+		select {
+		case err := <-ends:
+			require.NoError(t, err)
+		case <-hang:
+			require.Fail(t, "somebody polls for ever")
+		}
+	}
+}
+
+// pollLost has each rank poll in another way for one that is going to be lost.
+func pollLost(w *mpi.World, last int) error {
+	x := make([]byte, 100_000)
+	win, _, err := mpi.WinAllocate[int64](w.Comm, 1)
+	if err != nil {
+		return err
+	}
+	some, err := w.Dup()
+	if err != nil {
+		return err
+	}
+	switch w.Rank() {
+	case 0:
+		return poll(w.Irecv(mpi.Of(x), last, 1))
+	case 1:
+		for ok := false; !ok && err == nil; {
+			_, _, ok, err = w.Improbe(last, 2)
+		}
+	case 2:
+		return poll(w.Issend(mpi.Of(x), last, 3))
+	case 3:
+		a, _ := w.Irecv(mpi.Of(x[:1]), last, 1)
+		b, err := w.Irecv(mpi.Of(x[1:]), mpi.AnySource, 9)
+		for done := false; !done && err == nil; {
+			_, done, err = mpi.TestAll(a, b)
+		}
+		return err
+	case 4:
+		a, _ := w.Irecv(mpi.Of(x[:1]), 1, 1)
+		b, err := w.Irecv(mpi.Of(x[1:]), last, 9)
+		for done := false; !done && err == nil; {
+			_, _, done, err = mpi.TestAny(a, b)
+		}
+		return err
+	case 5:
+		return poll(some.Ialltoall(mpi.Of(make([]byte, 8)), mpi.Of(make([]byte, 8))))
+	case 6:
+		if err = win.Post(win.Group()); err != nil {
+			return err
+		}
+		for done := false; !done && err == nil; {
+			done, err = win.Test()
+		}
+		if err == nil {
+			return errors.New("it is over")
+		}
+		if !errors.Is(win.Sync(), mpi.ErrLost) {
+			return errors.New("Sync has heard nothing of it")
+		}
+	}
+	return err
+}
