@@ -37,7 +37,8 @@ func NewNICSender(mem []byte, remote, window, queue int) *NICSender {
 // Next implements Sender.
 func (s *NICSender) Next() (Message, bool) {
 	n := min(s.window, s.Unposted())
-	if n < s.window && s.inFlight() >= s.few || s.inFlight()+n > s.most {
+	short := n < s.window && s.cut <= s.posted // and may wait
+	if short && s.inFlight() >= s.few || s.inFlight()+n > s.most {
 		return Message{}, false
 	}
 	return s.next(s.window)

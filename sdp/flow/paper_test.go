@@ -80,6 +80,17 @@ func TestCoalescing(t *testing.T) {
 	p.drain()
 }
 
+// What ends at a cut does not wait for company.
+func TestCutIsNotHeld(t *testing.T) {
+	p := newPipe(t, sizes{design: flow.NIC, send: 64 * kib, ring: 64 * kib, window: 8 * kib, queue: 100, most: 100})
+	require.Equal(t, 8*kib, p.send(8*kib))
+	require.Equal(t, 10, p.send(10))
+	require.Equal(t, []int{8 * kib}, p.lengths)
+	p.s.Cut()
+	p.post()
+	require.Equal(t, []int{8 * kib, 10}, p.lengths)
+}
+
 // Section 5.2: what the adapter's part does not take is coalesced, and leaves
 // when a message completes. Short messages are coalesced before, once the adapter
 // has something to do.
