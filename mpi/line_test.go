@@ -149,8 +149,9 @@ func allInLine(rng *rand.Rand, round int, comms []*mpi.Comm, kept []*swap, persi
 func TestLostInLine(t *testing.T) {
 	const n, last = 4, 3
 	ends := make(chan error, n)
-	var told sync.WaitGroup
+	var told, first sync.WaitGroup
 	told.Add(n - 1)
+	first.Add(n)
 	for _, m := range pmi.NewLocal(n) {
 		o := inTurns
 		o.Manager = m
@@ -174,8 +175,11 @@ func TestLostInLine(t *testing.T) {
 				var rs []*mpi.Request
 				for i := range 4 {
 					if i == 1 {
-						if err := always.over(rs[0]); w.Rank() == last || err != nil {
-							return err // after the first call
+						err := always.over(rs[0])
+						first.Done()
+						first.Wait() // all have had the first call
+						if w.Rank() == last || err != nil {
+							return err
 						}
 						if err := persistent.Start(); err != nil {
 							return err
