@@ -20,7 +20,7 @@ var soon = func() time.Duration {
 	if os.Getenv("SOFTRNIC_IMPAIR") != "" {
 		return 3 * time.Second
 	}
-	return 500 * time.Millisecond
+	return time.Second
 }()
 
 // hung runs f on n ranks that come to no end, until one of them has reported, and
@@ -29,8 +29,9 @@ func hung(t *testing.T, n int, o mpi.Options, f func(w *mpi.World) error) string
 	t.Helper()
 	reports := make(chan string, n)
 	o.Report = func(text string) { reports <- text }
-	var all, ready sync.WaitGroup
+	var all, ready, calm sync.WaitGroup
 	ready.Add(n)
+	calm.Add(n)
 	over := make(chan struct{})
 	for i, m := range pmi.NewLocal(n) {
 		all.Go(func() {
@@ -39,6 +40,7 @@ func hung(t *testing.T, n int, o mpi.Options, f func(w *mpi.World) error) string
 			w, err := mpi.Init(open, o)
 			ready.Done()
 			if err != nil {
+				calm.Done()
 				t.Errorf("rank %d: %v", i, err)
 				return
 			}
@@ -51,6 +53,9 @@ func hung(t *testing.T, n int, o mpi.Options, f func(w *mpi.World) error) string
 			}()
 			<-over
 			ready.Wait()
+			w.SetAlarm(time.Hour) // the end may take a while, too
+			calm.Done()
+			calm.Wait()
 			w.Lose()
 			<-ended
 			w.Vanish()
