@@ -57,7 +57,6 @@ func (w *Win) acquire(kind LockKind, ranks []int) error {
 		}
 	})
 	for round := 0; ; round++ {
-		x.over = false
 		if err := w.eng.Wait(context.Background(), x); err != nil || x.err != nil {
 			return errors.Join(err, x.err)
 		}
@@ -105,7 +104,7 @@ func (w *Win) backOff(x *winWait, round int, before uint64) error {
 	until := x.until
 	w.eng.Do(func(*protocol.Core) { x.over, x.until = false, func() bool { return false } })
 	err := w.eng.Wait(ctx, x)
-	w.eng.Do(func(*protocol.Core) { x.until = until })
+	w.eng.Do(func(*protocol.Core) { x.over, x.until = false, until }) // watch looks at it meanwhile
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = nil
 	}
