@@ -2,6 +2,7 @@ package verbs_test
 
 import (
 	"go/ast"
+	"go/build"
 	"go/constant"
 	"go/importer"
 	"go/parser"
@@ -9,6 +10,7 @@ import (
 	"go/types"
 	"maps"
 	"os"
+	"os/exec"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -130,6 +132,13 @@ var checkOnce = sync.OnceValues(func() (*types.Package, error) {
 			return nil, err
 		}
 		files = append(files, f)
+	}
+	if build.Default.GOROOT == "" { // with -trimpath a program does not know it
+		root, err := exec.Command("go", "env", "GOROOT").Output()
+		if err != nil {
+			return nil, err
+		}
+		build.Default.GOROOT = strings.TrimSpace(string(root))
 	}
 	conf := types.Config{Importer: importer.ForCompiler(fset, "source", nil)}
 	return conf.Check("verbs", fset, files, nil)
