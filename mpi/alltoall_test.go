@@ -15,7 +15,6 @@ import (
 	"github.com/softrnic/softrnic/mpi/coll"
 	"github.com/softrnic/softrnic/mpi/datatype"
 	"github.com/softrnic/softrnic/mpi/fabric/ud"
-	"github.com/softrnic/softrnic/mpi/pmi"
 	"github.com/softrnic/softrnic/rnic"
 	"github.com/softrnic/softrnic/verbs"
 )
@@ -254,48 +253,29 @@ func TestAlltoallLostRank(t *testing.T) {
 	}
 }
 
-// lostOne has the last of n ranks vanish after a few calls.
+// lostOne has the last of n ranks go after a few calls.
 func lostOne(t *testing.T, n int, o mpi.Options) {
 	t.Helper()
-	ends := make(chan error, n)
-	var told sync.WaitGroup
-	told.Add(n - 1)
-	for _, m := range pmi.NewLocal(n) {
-		o := o
-		o.Manager = m
-		go func() {
-			w, err := mpi.Init(open, o)
-			if err != nil {
-				ends <- err
-				return
+	require.NoError(t, loseLast(n, o, func(w *mpi.World) (func(<-chan struct{}) error, error) {
+		send, recv := make([]byte, n*3000), make([]byte, n*3000)
+		call := func() error { return w.Alltoall(datatype.Bytes(send), datatype.Bytes(recv)) }
+		for range 3 {
+			if err := call(); err != nil {
+				return nil, err
 			}
-			defer w.Vanish()
-			send, recv := make([]byte, n*3000), make([]byte, n*3000)
-			for i := 0; err == nil && (i < 3 || w.Rank() < n-1); i++ {
-				err = w.Alltoall(datatype.Bytes(send), datatype.Bytes(recv))
-			}
-			if w.Rank() == n-1 {
-				ends <- err
-				return
-			}
-			if again := w.Alltoall(datatype.Bytes(send), datatype.Bytes(recv)); !errors.Is(again, mpi.ErrLost) {
-				err = fmt.Errorf("rank %d was told later: %w", w.Rank(), again)
-			}
-			told.Done()
-			told.Wait() // nobody else goes before
-			if errors.Is(err, mpi.ErrLost) && strings.Contains(err.Error(), fmt.Sprint("rank ", n-1)) {
-				err = nil
-			}
-			ends <- err
-		}()
-	}
-	hang := time.After(time.Minute)
-	for range n {
-		select {
-		case err := <-ends:
-			require.NoError(t, err)
-		case <-hang:
-			require.Fail(t, "somebody waits for ever")
 		}
-	}
+		return func(<-chan struct{}) error {
+			var err error
+			for err == nil {
+				err = call()
+			}
+			if !errors.Is(err, mpi.ErrLost) || !strings.Contains(err.Error(), fmt.Sprint("rank ", n-1)) {
+				return err
+			}
+			if again := call(); !errors.Is(again, mpi.ErrLost) {
+				return fmt.Errorf("it was told later: %w", again)
+			}
+			return nil
+		}, nil
+	}))
 }

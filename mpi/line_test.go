@@ -4,16 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/softrnic/softrnic/mpi"
 	"github.com/softrnic/softrnic/mpi/coll"
 	"github.com/softrnic/softrnic/mpi/datatype"
-	"github.com/softrnic/softrnic/mpi/pmi"
 )
 
 // inTurns has alltoalls be those that take turns in a queue of receives.
@@ -147,77 +144,48 @@ func allInLine(rng *rand.Rand, round int, comms []*mpi.Comm, kept []*swap, persi
 
 // A rank that is lost is the end of all calls, those in line too.
 func TestLostInLine(t *testing.T) {
-	const n, last = 4, 3
-	ends := make(chan error, n)
-	var told, first sync.WaitGroup
-	told.Add(n - 1)
-	first.Add(n)
-	for _, m := range pmi.NewLocal(n) {
-		o := inTurns
-		o.Manager = m
-		go func() {
-			w, err := mpi.Init(open, o)
-			if err != nil {
-				ends <- err
-				return
-			}
-			defer w.Vanish()
-			ends <- func() error {
-				other, err := w.Dup()
-				if err != nil {
-					return err
-				}
-				always := newSwap(w.Comm, 500, 1)
-				persistent, err := w.AlltoallInit(always.buffers())
-				if err != nil {
-					return err
-				}
-				var rs []*mpi.Request
-				for i := range 4 {
-					if i == 1 {
-						err := always.over(rs[0])
-						first.Done()
-						first.Wait() // all have had the first call
-						if w.Rank() == last || err != nil {
-							return err
-						}
-						if err := persistent.Start(); err != nil {
-							return err
-						}
-						rs = []*mpi.Request{persistent}
-					}
-					for _, c := range []*mpi.Comm{w.Comm, other} {
-						s := always
-						if len(rs) > 0 {
-							s = newSwap(c, 2000, i)
-						}
-						r, err := c.Ialltoall(s.buffers())
-						if err != nil {
-							return err
-						}
-						rs = append(rs, r)
-					}
-				}
-				defer told.Wait() // nobody else goes before
-				defer told.Done()
-				for i, r := range rs {
-					if _, err := r.Wait(); !errors.Is(err, mpi.ErrLost) {
-						return fmt.Errorf("rank %d, request %d: %w", w.Rank(), i, err)
-					}
-				}
-				return nil
-			}()
-		}()
-	}
-	hang := time.After(time.Minute)
-	for range n {
-		select {
-		case err := <-ends:
-			require.NoError(t, err)
-		case <-hang:
-			require.Fail(t, "somebody waits for ever")
+	require.NoError(t, loseLast(4, inTurns, func(w *mpi.World) (func(<-chan struct{}) error, error) {
+		other, err := w.Dup()
+		if err != nil {
+			return nil, err
 		}
-	}
+		always := newSwap(w.Comm, 500, 1)
+		persistent, err := w.AlltoallInit(always.buffers())
+		if err != nil {
+			return nil, err
+		}
+		for _, c := range []*mpi.Comm{w.Comm, other} {
+			s := newSwap(c, 500, 0)
+			r, err := c.Ialltoall(s.buffers())
+			if err == nil {
+				err = s.over(r)
+			}
+			if err != nil {
+				return nil, err
+			}
+		}
+		return func(<-chan struct{}) error {
+			if err := persistent.Start(); err != nil {
+				return err
+			}
+			rs := []*mpi.Request{persistent}
+			for i := range 3 {
+				for _, c := range []*mpi.Comm{w.Comm, other} {
+					r, err := c.Ialltoall(newSwap(c, 2000, i).buffers())
+					if err != nil {
+						return err
+					}
+					rs = append(rs, r)
+				}
+			}
+			for i, r := range rs {
+				if _, err := r.Wait(); !errors.Is(err, mpi.ErrLost) {
+					return fmt.Errorf("request %d: %w", i, err)
+				}
+			}
+			return nil
+		}, nil
+	}))
 }
 
 // Calls that wait for their turn say so.

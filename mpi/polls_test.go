@@ -6,14 +6,12 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/softrnic/softrnic/mpi"
-	"github.com/softrnic/softrnic/mpi/pmi"
 )
 
 // poll asks for a request again and again.
@@ -131,6 +129,15 @@ func asked(ctx context.Context, w *mpi.World, says func(text string) bool) error
 	}
 }
 
+// reply is what rank 1 does: it answers rank 0, once.
+func reply(w *mpi.World) error {
+	_, err := w.Recv(mpi.Of([]byte{0}), 0, 1)
+	if err == nil {
+		err = w.Send(mpi.Of([]byte{0}), 0, 2)
+	}
+	return err
+}
+
 // What is asked for is told of, but not when it is not any more.
 func TestPollsEnd(t *testing.T) {
 	t.Parallel()
@@ -138,11 +145,7 @@ func TestPollsEnd(t *testing.T) {
 	defer cancel()
 	job(t, 2, mpi.Options{}, func(w *mpi.World) error {
 		if w.Rank() == 1 {
-			_, err := w.Recv(mpi.Of([]byte{0}), 0, 1)
-			if err == nil {
-				err = w.Send(mpi.Of([]byte{0}), 0, 2)
-			}
-			return err
+			return reply(w)
 		}
 		in, err := w.Irecv(mpi.Of([]byte{0}), 1, 2)
 		if err != nil {
@@ -237,11 +240,7 @@ func TestPollsOfWhoComputes(t *testing.T) {
 	job(t, 2, mpi.Options{Report: func(text string) { t.Error(text) }}, func(w *mpi.World) error {
 		w.SetAlarm(500 * time.Millisecond)
 		if w.Rank() == 1 {
-			_, err := w.Recv(mpi.Of([]byte{0}), 0, 1)
-			if err == nil {
-				err = w.Send(mpi.Of([]byte{0}), 0, 2)
-			}
-			return err
+			return reply(w)
 		}
 		in, err := w.Irecv(mpi.Of([]byte{0}), 1, 2)
 		if err != nil {
@@ -277,53 +276,25 @@ func TestPollsOfWhoComputes(t *testing.T) {
 
 // A rank that is lost is the end of what is polled because of it.
 func TestPollsOfLostRank(t *testing.T) {
-	const n, last = 8, 7
-	ends := make(chan error, n)
-	var told sync.WaitGroup
-	told.Add(n - 1)
-	for _, m := range pmi.NewLocal(n) {
-		go func() {
-			w, err := mpi.Init(open, mpi.Options{Manager: m, Algorithms: inTurns.Algorithms})
-			if err != nil {
-				ends <- err
-				return
-			}
-			defer w.Vanish()
-			err = pollLost(w, last)
-			if w.Rank() < last {
-				told.Done()
-				told.Wait() // nobody else goes before
-				if errors.Is(err, mpi.ErrLost) {
-					err = nil
-				} else {
-					err = fmt.Errorf("rank %d: %w", w.Rank(), err)
-				}
-			}
-			ends <- err
-		}()
-	}
-	hang := time.After(time.Minute)
-	for range n {
-		select {
-		case err := <-ends:
-			require.NoError(t, err)
-		case <-hang:
-			require.Fail(t, "somebody polls for ever")
+	const n = 8
+	require.NoError(t, loseLast(n, mpi.Options{Algorithms: inTurns.Algorithms}, func(w *mpi.World) (func(<-chan struct{}) error, error) {
+		win, _, err := mpi.WinAllocate[int64](w.Comm, 1)
+		if err != nil {
+			return nil, err
 		}
-	}
+		some, err := w.Dup()
+		return func(<-chan struct{}) error {
+			if err := pollLost(w, win, some, n-1); !errors.Is(err, mpi.ErrLost) {
+				return fmt.Errorf("it was told: %w", err)
+			}
+			return nil
+		}, err
+	}))
 }
 
 // pollLost has each rank poll in another way for one that is going to be lost.
-func pollLost(w *mpi.World, last int) error {
+func pollLost(w *mpi.World, win *mpi.Win, some *mpi.Comm, last int) (err error) {
 	x := make([]byte, 100_000)
-	win, _, err := mpi.WinAllocate[int64](w.Comm, 1)
-	if err != nil {
-		return err
-	}
-	some, err := w.Dup()
-	if err != nil {
-		return err
-	}
 	switch w.Rank() {
 	case 0:
 		return poll(w.Irecv(mpi.Of(x), last, 1))

@@ -6,13 +6,11 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/softrnic/softrnic/mpi"
 	"github.com/softrnic/softrnic/mpi/datatype"
-	"github.com/softrnic/softrnic/mpi/pmi"
 )
 
 // What a caller does wrong is told at once, and the window stays as it was.
@@ -213,64 +211,25 @@ func lockedByLost(wait func(*mpi.World, *mpi.Win) error) losing {
 	}
 }
 
-// lose has two ranks wait, and a third one go.
-func lose(o mpi.Options, setup losing) (errs error) {
-	var ready, gone, told sync.WaitGroup
-	ready.Add(3)
-	gone.Add(1) // rank 2
-	told.Add(2) // ranks 0 and 1
-	ends := make(chan error, 3)
-	for i, m := range pmi.NewLocal(3) {
-		go func() {
-			o := o
-			o.Manager = m
-			ends <- loseOne(o, i == 2, &ready, &gone, &told, setup)
-		}()
-	}
-	over := time.After(time.Minute)
-	for range 3 {
-		select {
-		case err := <-ends:
-			errs = errors.Join(errs, err)
-		case <-over:
-			return errors.Join(errs, errors.New("a rank waits for ever"))
+// lose has two ranks wait for a third one that is gone.
+func lose(o mpi.Options, setup losing) error {
+	return loseLast(3, o, func(w *mpi.World) (func(<-chan struct{}) error, error) {
+		win, wait, err := setup(w)
+		if err == nil {
+			err = w.Barrier()
 		}
-	}
-	return errs
-}
-
-func loseOne(o mpi.Options, goes bool, ready, gone, told *sync.WaitGroup, setup losing) error {
-	w, err := mpi.Init(open, o)
-	if err != nil {
-		return err
-	}
-	defer w.Vanish()
-	win, wait, err := setup(w)
-	if err == nil {
-		err = w.Barrier()
-	}
-	ready.Done()
-	if err != nil {
-		return err
-	}
-	if goes {
-		ready.Wait() // who is still in the barrier would hear of it there
-		w.Vanish()
-		gone.Done()
-		return nil
-	}
-	gone.Wait()
-	err = wait()
-	told.Done()
-	told.Wait() // nobody else goes before
-	if !errors.Is(err, mpi.ErrLost) || !strings.Contains(err.Error(), "rank 2") {
-		return fmt.Errorf("rank %d was told: %w", w.Rank(), err)
-	}
-	// Nothing can be done with the window, but to free it.
-	for _, err := range []error{win.Lock(mpi.LockShared, 0), win.LockAll(), win.Post(win.Group()), win.Start(win.Group())} {
-		if !errors.Is(err, mpi.ErrLost) {
-			return fmt.Errorf("rank %d was told later: %w", w.Rank(), err)
-		}
-	}
-	return win.Free()
+		return func(gone <-chan struct{}) error {
+			<-gone
+			if err := wait(); !errors.Is(err, mpi.ErrLost) || !strings.Contains(err.Error(), "rank 2") {
+				return fmt.Errorf("it was told: %w", err)
+			}
+			// Nothing can be done with the window, but to free it.
+			for _, err := range []error{win.Lock(mpi.LockShared, 0), win.LockAll(), win.Post(win.Group()), win.Start(win.Group())} {
+				if !errors.Is(err, mpi.ErrLost) {
+					return fmt.Errorf("it was told later: %w", err)
+				}
+			}
+			return win.Free()
+		}, err
+	})
 }
