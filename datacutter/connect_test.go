@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -282,6 +283,50 @@ func TestFailureBeforeConnecting(t *testing.T) {
 			errs = each(guard(t), t, network, pair(count(3, "a"), fails))
 			require.ErrorIs(t, errs["y"], errBoom)
 			require.Error(t, errs["x"])
+		})
+	}
+}
+
+// lateNetwork is a network on which the second connection is made when the first
+// host has ended its run.
+type lateNetwork struct {
+	Network
+	dials atomic.Int32
+	ended chan struct{}
+}
+
+func (l *lateNetwork) Dial(ctx context.Context, addr string) (net.Conn, error) {
+	if l.dials.Add(1) > 1 {
+		<-l.ended
+	}
+	return l.Network.Dial(ctx, addr)
+}
+
+// A host that can no longer be reached has told another instance why.
+func TestFailureBeforeAllIsConnected(t *testing.T) {
+	for name, network := range networks(t) {
+		t.Run(name, func(t *testing.T) {
+			late := &lateNetwork{Network: network, ended: make(chan struct{})}
+			boom := always(func(context.Context, *Work) error { return errBoom })
+			job := pair(endless("a"), boom)
+			job.Layout = append(job.Layout, Placement{Filter: "read", Host: "x", Group: 1}, Placement{Filter: "view", Host: "y", Group: 1})
+			nodes, addrs := map[string]*Node{}, map[string]string{}
+			for _, h := range job.Layout.Hosts() {
+				n, err := Listen(guard(t), late)
+				require.NoError(t, err)
+				n.grace = patience
+				nodes[h], addrs[h] = n, n.Addr()
+			}
+			var wg sync.WaitGroup
+			var failed error
+			wg.Go(func() { _, failed = nodes["x"].Run(guard(t), job, "x", addrs) })
+			wg.Go(func() {
+				defer close(late.ended)
+				_, err := nodes["y"].Run(guard(t), job, "y", addrs)
+				require.ErrorIs(t, err, errBoom)
+			})
+			wg.Wait()
+			require.ErrorContains(t, failed, "boom")
 		})
 	}
 }

@@ -95,6 +95,7 @@ func (i *instance) leave() error {
 func (i *instance) works(f Filter) error {
 	if err := i.connect(); err != nil {
 		i.run.waits(&FilterError{Instance: i.Instance, Err: err})
+		i.run.hear(err)
 		return err
 	}
 	for _, in := range i.inputs {

@@ -85,6 +85,21 @@ func (r *run) waits(err error) {
 	}
 }
 
+// hear waits a while for the reason of a connection that could not be made. A
+// host that failed takes no more, and may have told another instance why: so the
+// one that is told is first to fail here.
+func (r *run) hear(err error) {
+	if errors.As(err, new(*RemoteError)) || len(r.instances) == 1 {
+		return
+	}
+	late := time.NewTimer(r.grace)
+	defer late.Stop()
+	select {
+	case <-r.ctx.Done():
+	case <-late.C:
+	}
+}
+
 // err is why the run ended; nil when everything is done.
 func (r *run) err() error {
 	err := context.Cause(r.ctx)
