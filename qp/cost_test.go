@@ -48,6 +48,15 @@ func (l *loop) Next(_ *wire.Path, n int) []byte {
 	return l.slab[l.used-1][:n]
 }
 
+func (l *loop) NextWith(to *wire.Path, head int, payload []byte) []byte {
+	b := l.Next(to, head+len(payload)+wire.ICRCLen)
+	if b == nil {
+		return nil
+	}
+	copy(b[head:], payload)
+	return b[:head]
+}
+
 // exchange carries packets until neither side has any.
 func (l *loop) exchange() {
 	for idle := 0; idle < 2; {

@@ -33,7 +33,10 @@
 // of credits of the new receives.
 //
 // Packets are laid out straight into memory that [Out] hands over, from BTH to
-// the place of the ICRC, which is stamped when the batch is complete.
+// the place of the ICRC, which is stamped when the batch is complete. The large
+// payloads of RC, whose requests end when they are acknowledged, are not copied
+// there: Out gets the user's memory. What is sent again is, because the
+// acknowledgement of the first packet may come while the second waits.
 //
 // # How a packet travels
 //

@@ -44,6 +44,12 @@ func (m *mailbag) Next(_ *wire.Path, n int) []byte {
 	return b
 }
 
+func (m *mailbag) NextWith(to *wire.Path, head int, payload []byte) []byte {
+	b := m.Next(to, head+len(payload)+wire.ICRCLen)
+	copy(b[head:], payload)
+	return b[:head]
+}
+
 // carry delivers everything that from has to send.
 func carry(from, to *qp.Core, src netip.Addr) {
 	var out mailbag

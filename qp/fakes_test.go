@@ -115,8 +115,15 @@ type batch struct {
 }
 
 type laidOut struct {
-	to  *wire.Path
-	raw []byte
+	to      *wire.Path
+	raw     []byte
+	payload []byte // lies elsewhere until the packet leaves
+}
+
+// leave is the packet as it leaves.
+func (p *laidOut) leave() []byte {
+	copy(p.raw[len(p.raw)-wire.ICRCLen-len(p.payload):], p.payload)
+	return p.raw
 }
 
 const garbage = 0xa5
@@ -129,8 +136,17 @@ func (b *batch) Next(to *wire.Path, n int) []byte {
 	for i := range raw {
 		raw[i] = garbage
 	}
-	b.packets = append(b.packets, laidOut{to, raw})
+	b.packets = append(b.packets, laidOut{to: to, raw: raw})
 	return raw
+}
+
+func (b *batch) NextWith(to *wire.Path, head int, payload []byte) []byte {
+	raw := b.Next(to, head+len(payload)+wire.ICRCLen)
+	if raw == nil {
+		return nil
+	}
+	b.packets[len(b.packets)-1].payload = payload
+	return raw[:head:head]
 }
 
 // handle is an address handle.

@@ -267,6 +267,7 @@ func (p *pair) parse(n *node, out *batch) []*wire.Packet {
 	p.t.Helper()
 	pkts := []*wire.Packet{}
 	for _, d := range out.packets {
+		d.leave()
 		pkt := &wire.Packet{Src: n.addr, Dst: d.to.Dst, TOS: d.to.TrafficClass}
 		require.Equal(p.t, wire.DropNone, pkt.Parse(d.raw))
 		pad := d.raw[len(d.raw)-wire.ICRCLen-int(pkt.BTH.Pad) : len(d.raw)-wire.ICRCLen]

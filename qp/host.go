@@ -7,7 +7,8 @@ import (
 
 // Memory is the registered memory of a queue pair's protection domain. The
 // slices it returns are the user's memory itself and are used only until the
-// next call into the Core returns.
+// next call into the Core returns, or until a packet that [Out.NextWith] was told
+// to take them from has left.
 type Memory interface {
 	// Local returns n bytes at addr of the region with this lkey. write asks
 	// for AccessLocalWrite.
@@ -83,4 +84,10 @@ type Out interface {
 	// path, where the caller writes all but the last four bytes, or nil when
 	// nothing more can be taken for now.
 	Next(to *wire.Path, n int) []byte
+
+	// NextWith is Next for a packet of head bytes, which it returns, a payload
+	// and the ICRC. The payload is the user's memory and may be read until the
+	// packet has left, which has to be before the Core is told of another packet
+	// or of the time: those may end the request that lends it.
+	NextWith(to *wire.Path, head int, payload []byte) []byte
 }

@@ -136,6 +136,7 @@ func (n *network) sendAck(i int) {
 func (n *network) carry(i int, out *batch) {
 	e := n.ends[i]
 	for _, p := range out.packets {
+		p.leave()
 		pkt := &wire.Packet{Src: e.addr, Dst: p.to.Dst}
 		if d := pkt.Parse(p.raw); d != wire.DropNone {
 			e.t.Fatalf("laid out a packet that is none: %v", d)

@@ -123,6 +123,10 @@ func (c *Core) sendPacket(now Time, out Out, w *sendWQE) outcome {
 	return c.sendData(now, out, w)
 }
 
+// leastReferred is the payload, in bytes, from which on it is sent from where it
+// lies.
+const leastReferred = 2048
+
 // sendData lays out one packet of a SEND or WRITE.
 func (c *Core) sendData(now Time, out Out, w *sendWQE) outcome {
 	off := uint32(c.next.Sub(w.first)) * c.mtu
@@ -160,7 +164,13 @@ func (c *Core) sendData(now Time, out Out, w *sendWQE) outcome {
 			return blocked
 		}
 	}
-	b := out.Next(&c.path, total)
+	var b []byte
+	refer := len(src) >= leastReferred && pad == 0 && c.typ == verbs.RC && !c.next.Less(c.top)
+	if refer {
+		b = out.NextWith(&c.path, info.HeaderLen, src)
+	} else {
+		b = out.Next(&c.path, total)
+	}
 	if b == nil {
 		return full
 	}
@@ -187,16 +197,18 @@ func (c *Core) sendData(now Time, out Out, w *sendWQE) outcome {
 	if info.IETH {
 		wire.IETH{RKey: w.immInv}.Put(b[info.HeaderLen-wire.IETHLen:])
 	}
-	body := b[info.HeaderLen : info.HeaderLen+int(n)+pad]
-	switch {
-	case w.inline != 0:
-		copy(body, c.sq.inlineData(c.cur)[off:off+n])
-	case src != nil:
-		copy(body, src)
-	default:
-		c.gather(body[:n], c.sq.sgl(c.cur), off)
+	if !refer {
+		body := b[info.HeaderLen : info.HeaderLen+int(n)+pad]
+		switch {
+		case w.inline != 0:
+			copy(body, c.sq.inlineData(c.cur)[off:off+n])
+		case src != nil:
+			copy(body, src)
+		default:
+			c.gather(body[:n], c.sq.sgl(c.cur), off)
+		}
+		clear(body[n:])
 	}
-	clear(body[n:])
 	c.counters.SentBytes += uint64(n)
 	c.departed(now, w, info.Opcode, 1, bth.AckReq)
 	return sent

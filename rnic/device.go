@@ -330,7 +330,8 @@ func (d *Device) raise(ev verbs.AsyncEvent) {
 func (d *Device) quiesce() {
 	for _, s := range d.shards {
 		s.mu.Lock()
-		s.mu.Unlock() //lint:ignore SA2001 passing through is the point
+		s.letGo()
+		s.mu.Unlock()
 	}
 }
 

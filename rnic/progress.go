@@ -65,6 +65,7 @@ func (s *shard) step(c caller) int {
 		s.mu.Unlock()
 		return 0
 	}
+	s.letGo()
 	if t := s.nextTimer.Load(); t != 0 && int64(now) >= t {
 		s.runTimers(now)
 	}
@@ -143,6 +144,7 @@ func (s *shard) deliver(now reliability.Time, q *QP, p *wire.Packet) {
 	if o != s {
 		s.mu.Unlock()
 		o.mu.Lock()
+		o.letGo()
 	}
 	if q.dead {
 		s.dev.drops.count(wire.DropUnknownQPN)
@@ -161,5 +163,6 @@ func (s *shard) deliver(now reliability.Time, q *QP, p *wire.Packet) {
 		o.flush()
 		o.mu.Unlock()
 		s.mu.Lock()
+		s.letGo()
 	}
 }

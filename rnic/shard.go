@@ -133,6 +133,7 @@ func (s *shard) part(q *QP, now reliability.Time) {
 // drain lays out what q has to send, but no more than drainBatches at a time.
 func (s *shard) drain(q *QP, now reliability.Time) {
 	if q.overran {
+		s.letGo()
 		q.collapse(now)
 	}
 	for batches := 1; q.core.Drain(now, s.tx); batches++ {
@@ -253,6 +254,15 @@ func (s *shard) uncork() {
 		s.acknowledge(s.dev.now())
 		s.flush()
 		s.mu.Unlock()
+	}
+}
+
+// letGo sends a batch that refers to payloads where the users have them. Whoever
+// is about to handle packets or timers does it, because he may end the requests
+// that lend them, and who waits until memory is not touched.
+func (s *shard) letGo() {
+	if s.tx.Refers() {
+		s.flush()
 	}
 }
 

@@ -108,6 +108,18 @@ func (s *Sealer) Seal(pkt []byte, id uint16) {
 	binary.LittleEndian.PutUint32(pkt[len(body):], s.sum(body, id))
 }
 
+// SealParts is Seal of a packet in parts: its headers, from the BTH on, its
+// payload, and the four bytes for the ICRC.
+func (s *Sealer) SealParts(head, payload, icrc []byte, id uint16) {
+	reg := s.start(head, len(head)+len(payload), id)
+	rest := head[BTHLen:]
+	for len(rest) >= 4 {
+		reg = forward4(reg ^ binary.LittleEndian.Uint32(rest))
+		rest = rest[4:]
+	}
+	binary.LittleEndian.PutUint32(icrc, ^crcUpdate(hash(reg, rest...), payload))
+}
+
 // Check compares the ICRC of pkt, BTH to ICRC, with the one computed for the
 // IPv4 identification id. When they differ and the flow is IPv4, it looks for
 // an identification that explains the difference and returns it: a UDP socket
@@ -135,9 +147,10 @@ func (s *Sealer) Check(pkt []byte, id uint16) (ICRCResult, uint16) {
 	return ICRCMember, id ^ bits.ReverseBytes16(uint16(diff))
 }
 
-// sum returns the ICRC of a packet without its last four bytes.
-func (s *Sealer) sum(body []byte, id uint16) uint32 {
-	udp := uint16(UDPLen + len(body) + ICRCLen)
+// start returns the register after the BTH of a packet of n bytes without its
+// last four.
+func (s *Sealer) start(bth []byte, n int, id uint16) uint32 {
+	udp := uint16(UDPLen + n + ICRCLen)
 	reg := s.base
 	if s.v6 {
 		reg ^= payloadLength.of(udp) ^ udpLength.of(udp)
@@ -145,10 +158,14 @@ func (s *Sealer) sum(body []byte, id uint16) uint32 {
 		reg ^= totalLength.of(udp+IPv4Len) ^ udpLength.of(udp) ^ identification.of(id)
 	}
 	const masked = 0xFF // BTH byte 4: FECN, BECN, reserved
-	reg = forward4(reg ^ binary.LittleEndian.Uint32(body[0:]))
-	reg = forward4(reg ^ (binary.LittleEndian.Uint32(body[4:]) | masked))
-	reg = forward4(reg ^ binary.LittleEndian.Uint32(body[8:]))
+	reg = forward4(reg ^ binary.LittleEndian.Uint32(bth[0:]))
+	reg = forward4(reg ^ (binary.LittleEndian.Uint32(bth[4:]) | masked))
+	return forward4(reg ^ binary.LittleEndian.Uint32(bth[8:]))
+}
 
+// sum returns the ICRC of a packet without its last four bytes.
+func (s *Sealer) sum(body []byte, id uint16) uint32 {
+	reg := s.start(body, len(body), id)
 	// From 16 bytes on crcUpdate is faster.
 	rest := body[BTHLen:]
 	if len(rest) >= 16 {

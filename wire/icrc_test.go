@@ -65,6 +65,22 @@ func TestSealEveryLength(t *testing.T) {
 	}
 }
 
+// A packet may lie in parts.
+func TestSealParts(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		src, dst := anyEnds(t)
+		id := rapid.Uint16().Draw(t, "id")
+		pkt := rapid.SliceOfN(rapid.Byte(), wire.MinPacketLen, 9000).Draw(t, "packet")
+		icrc := len(pkt) - wire.ICRCLen
+		head := rapid.IntRange(wire.BTHLen, icrc).Draw(t, "head")
+		s := wire.NewSealer(src, dst)
+		var sealed [wire.ICRCLen]byte
+		s.SealParts(pkt[:head], pkt[head:icrc], sealed[:], id)
+		s.Seal(pkt, id)
+		require.Equal(t, pkt[icrc:], sealed[:])
+	})
+}
+
 // Whatever the identification, Check finds it, at any length; and it writes
 // nothing.
 func TestCheckRecoversEveryID(t *testing.T) {

@@ -15,9 +15,11 @@ const (
 	// maxSegments is UDP_MAX_SEGMENTS of Linux before 6.9 (128 since).
 	maxSegments = 64
 
-	// maxGroup bounds the bytes of one GSO send: the kernel builds a single
-	// IP packet of them first, so MaxPacket holds for the sum as well.
-	maxGroup = MaxPacket
+	// maxGroup bounds the bytes of one GSO send. The kernel builds a single
+	// frame of them first, and cuts it up itself, before any interface, if that
+	// has 65536 bytes (GSO_LEGACY_MAX_SIZE) with the headers of Ethernet, IPv6
+	// and UDP.
+	maxGroup = 1<<16 - 1 - 14 - 40 - 8
 )
 
 // Batch lays packets out for sending. The caller asks for room with Next and
@@ -25,12 +27,17 @@ const (
 // that consecutive packets to one destination can leave as one GSO send
 // without another copy.
 //
+// A large payload need not be copied: NextWith takes it where it lies, and a link
+// that can gather sends it from there. The room for it in the buffer stays, and
+// whoever asks for the packet's bytes finds it filled in.
+//
 // A Batch belongs to one goroutine at a time. Once its buffers have grown to
 // the size of the traffic nothing in it allocates.
 type Batch struct {
 	buf     []byte // packets laid out so far; the capacity never changes
 	packets []packet
 	groups  []group
+	refs    int // packets whose payload lies elsewhere
 
 	src     netip.AddrPort // what the sealed packets were sealed with
 	gso     bool
@@ -40,10 +47,19 @@ type Batch struct {
 	sealers sealers
 }
 
-// packet is the place of one packet: buf[off:end], in groups[group].
+// packet is the place of one packet: buf[off:end], in groups[group]. The payload
+// before its ICRC may lie elsewhere.
 type packet struct {
 	off, end int
 	group    int
+	payload  []byte // nil if it is in buf
+}
+
+// split is where the ICRC of a packet starts in buf, and where a payload that
+// lies elsewhere has its room.
+func (p *packet) split() (payload, icrc int) {
+	icrc = p.end - wire.ICRCLen
+	return icrc - len(p.payload), icrc
 }
 
 // group is a run of packets that GSO can send as one: same destination and
@@ -83,6 +99,33 @@ func (b *Batch) Next(to *wire.Path, n int) []byte {
 	b.join(to, n)
 	b.packets = append(b.packets, packet{off: off, end: end, group: len(b.groups) - 1})
 	return b.buf[off:end:end]
+}
+
+// NextWith is Next for a packet of head bytes, a payload and the ICRC. The caller
+// fills the head, which it gets, and keeps the payload unchanged until Reset.
+func (b *Batch) NextWith(to *wire.Path, head int, payload []byte) []byte {
+	room := b.Next(to, head+len(payload)+wire.ICRCLen)
+	if room == nil {
+		return nil
+	}
+	b.packets[len(b.packets)-1].payload = payload
+	b.refs++
+	return room[:head:head]
+}
+
+// Refers reports whether the payload of a packet lies in memory of others.
+func (b *Batch) Refers() bool { return b.refs > 0 }
+
+// collect copies the payload of packet i to its room in the buffer.
+func (b *Batch) collect(i int) {
+	p := &b.packets[i]
+	if p.payload == nil {
+		return
+	}
+	at, _ := p.split()
+	copy(b.buf[at:], p.payload)
+	p.payload = nil
+	b.refs--
 }
 
 // join counts a packet of n bytes to the last group if it fits there, or else
@@ -133,6 +176,10 @@ func (b *Batch) Append(to *wire.Path, pkt []byte) bool {
 // Reset empties the batch. Slices from Next are invalid from here on.
 func (b *Batch) Reset() {
 	b.buf = b.buf[:0]
+	if b.refs > 0 {
+		clear(b.packets) // so that nobody's memory is held
+		b.refs = 0
+	}
 	b.packets = b.packets[:0]
 	b.groups = b.groups[:0]
 	b.flips = b.flips[:0]
@@ -150,6 +197,7 @@ func (b *Batch) Cap() int { return cap(b.buf) }
 
 // Packet returns packet i, 0 <= i < Len, and where it goes.
 func (b *Batch) Packet(i int) (to *wire.Path, pkt []byte) {
+	b.collect(i)
 	p := b.packets[i]
 	return b.groups[p.group].to, b.buf[p.off:p.end:p.end]
 }
@@ -162,6 +210,9 @@ func (b *Batch) Groups() int { return len(b.groups) }
 // each of seg bytes except that the last may be shorter.
 func (b *Batch) Group(i int) (to *wire.Path, buf []byte, seg int) {
 	g := &b.groups[i]
+	for i := g.first; b.refs > 0 && i < g.first+g.count; i++ {
+		b.collect(i)
+	}
 	off := b.packets[g.first].off
 	return g.to, b.buf[off : off+g.bytes : off+g.bytes], g.seg
 }

@@ -42,9 +42,9 @@ func TestGrouping(t *testing.T) {
 		{"traffic classes", []run{{pathA, 1, 24}, {pathCE, 1, 24}}, []int{1, 1}},
 		{"64 segments", []run{{pathA, 64, 24}, {pathA, 65, 24}}, []int{64, 64, 1}},
 		{"64 segments, a short one does not fit", []run{{pathA, 64, 24}, {pathA, 1, 20}}, []int{64, 1}},
-		{"65507 bytes", []run{{pathA, 16, 4112}}, []int{15, 1}},
-		{"exactly 65507 bytes", []run{{pathA, 2, 32000}, {pathA, 1, MaxPacket - 64000}, {pathA, 1, 16}}, []int{3, 1}},
-		{"a byte too many", []run{{pathA, 2, 32000}, {pathA, 1, MaxPacket - 64000 + 1}}, []int{2, 1}},
+		{"65473 bytes", []run{{pathA, 16, 4112}}, []int{15, 1}},
+		{"exactly 65473 bytes", []run{{pathA, 2, 32000}, {pathA, 1, maxGroup - 64000}, {pathA, 1, 16}}, []int{3, 1}},
+		{"a byte too many", []run{{pathA, 2, 32000}, {pathA, 1, maxGroup - 64000 + 1}}, []int{2, 1}},
 		{"largest packets", []run{{pathA, 2, MaxPacket}}, []int{1, 1}},
 	}
 	for _, test := range tests {
@@ -83,21 +83,24 @@ func TestBatchProperty(t *testing.T) {
 		for range rapid.IntRange(0, 8).Draw(t, "runs") {
 			to := rapid.SampledFrom(paths).Draw(t, "path")
 			n := size.Draw(t, "size")
+			head := rapid.SampledFrom([]int{0, 16, 28}).Draw(t, "head")
 			for range rapid.IntRange(1, 70).Draw(t, "packets") {
 				if rapid.IntRange(0, 9).Draw(t, "other size") == 0 {
 					n = size.Draw(t, "size")
 				}
-				pkt := b.Next(to, n)
+				pkt := lay(b, to, n, uint64(len(want)), head)
 				if pkt == nil {
 					require.Greater(t, bytes+n, b.Cap(), "full")
 					break
 				}
 				bytes += n
-				fill(pkt, uint64(len(want)))
-				want = append(want, sent{to, append([]byte(nil), pkt[:n-4]...)})
+				want = append(want, sent{to, pkt})
 			}
 		}
 		gso := rapid.Bool().Draw(t, "gso")
+		if len(want) > 0 && rapid.Bool().Draw(t, "look first") {
+			b.Packet(rapid.IntRange(0, len(want)-1).Draw(t, "at"))
+		}
 		b.Seal(here, gso)
 
 		require.Equal(t, len(want), b.Len())
@@ -105,7 +108,7 @@ func TestBatchProperty(t *testing.T) {
 		next := 0
 		for i := range b.Groups() {
 			to, buf, seg := b.Group(i)
-			require.LessOrEqual(t, len(buf), maxGroup)
+			require.True(t, len(buf) <= maxGroup || len(buf) == seg)
 			n := 0
 			for ; len(buf) > 0; n++ {
 				w := want[next]
@@ -130,6 +133,7 @@ func TestBatchProperty(t *testing.T) {
 			require.LessOrEqual(t, n, maxSegments)
 		}
 		require.Equal(t, len(want), next)
+		require.False(t, b.Refers(), "all have been looked at")
 	})
 }
 
@@ -178,7 +182,7 @@ func check(b *Batch, i int, id uint16) wire.ICRCResult {
 // TestSealAgain seals piecemeal, for GSO, and for single datagrams after all.
 func TestSealAgain(t *testing.T) {
 	b := NewBatch(4096)
-	next := func() { fill(b.Next(pathA, 100), uint64(b.Len())) }
+	next := func() { lay(b, pathA, 100, uint64(b.Len()), 16*(b.Len()%2)) }
 	next()
 	b.Seal(here, true)
 	next()
@@ -198,7 +202,7 @@ func TestSealAgain(t *testing.T) {
 func TestCorrupt(t *testing.T) {
 	b := NewBatch(4096)
 	for i := range 3 {
-		fill(b.Next(pathA, 100), uint64(i))
+		lay(b, pathA, 100, uint64(i), 16*i)
 	}
 	b.Corrupt(1, 8*50+3)
 	_, pkt := b.Packet(1)

@@ -1,6 +1,7 @@
 package link
 
 import (
+	"bytes"
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
@@ -68,6 +69,28 @@ func fill(pkt []byte, seed uint64) {
 	}
 }
 
+// lay lays out a packet of n bytes that fill has written, and returns all but its
+// ICRC. Below a head of 16 bytes or more its payload stays outside of the batch.
+func lay(b *Batch, to *wire.Path, n int, seed uint64, head int) []byte {
+	if head < 16 || head >= n-wire.ICRCLen {
+		pkt := b.Next(to, n)
+		if pkt == nil {
+			return nil
+		}
+		fill(pkt, seed)
+		return bytes.Clone(pkt[:n-wire.ICRCLen])
+	}
+	pkt := make([]byte, n)
+	fill(pkt, seed)
+	pkt = pkt[:n-wire.ICRCLen]
+	room := b.NextWith(to, head, pkt[head:])
+	if room == nil {
+		return nil
+	}
+	copy(room, pkt)
+	return pkt
+}
+
 // arrival is a copy of one received packet and what is known about it.
 type arrival struct {
 	src   netip.AddrPort
@@ -119,17 +142,20 @@ func TestExchange(t *testing.T) {
 				if rnd.IntN(3) == 0 {
 					size = 16 + rnd.IntN(1<<(4+rnd.IntN(10)))
 				}
-				pkt := batch.Next(to, size)
-				if pkt == nil || len(want) == 200 {
+				if len(want) == 200 {
 					break
 				}
-				fill(pkt, uint64(round<<16+len(want)))
+				pkt := lay(batch, to, size, uint64(round<<16+len(want)), 4*rnd.IntN(20))
+				if pkt == nil {
+					break
+				}
 				want = append(want, pkt)
 			}
 			require.NoError(t, a.WriteBatch(batch))
 			got := receive(t, b, r, batch.Len())
 			require.Len(t, got, batch.Len())
 			for i, g := range got {
+				require.Equal(t, want[i], g.pkt[:len(g.pkt)-wire.ICRCLen], "packet %d of round %d", i, round)
 				_, sent := batch.Packet(i)
 				require.Equal(t, sent, g.pkt, "packet %d of round %d", i, round)
 				require.Equal(t, a.LocalAddr(), g.src)

@@ -23,7 +23,7 @@ type mmsghdr struct {
 func sendmsg(fd int, m *mmsghdr) unix.Errno {
 	var n uintptr
 	var errno unix.Errno
-	if m.Control == nil {
+	if m.Control == nil && m.Iovlen == 1 {
 		n, _, errno = unix.RawSyscall6(unix.SYS_SENDTO, uintptr(fd), uintptr(unsafe.Pointer(m.Iov.Base)), uintptr(m.Iov.Len),
 			unix.MSG_DONTWAIT, uintptr(unsafe.Pointer(m.Name)), uintptr(m.Namelen))
 	} else {

@@ -38,8 +38,13 @@ func (b *Batch) Seal(src netip.AddrPort, gso bool) {
 func (b *Batch) sealGroup(g *group) {
 	s := b.sealers.get(b.src, g.to.Dst)
 	for ; b.sealed < g.first+g.count; b.sealed++ {
-		p := b.packets[b.sealed]
-		s.Seal(b.buf[p.off:p.end], b.ID(b.sealed))
+		p := &b.packets[b.sealed]
+		if p.payload == nil {
+			s.Seal(b.buf[p.off:p.end], b.ID(b.sealed))
+			continue
+		}
+		payload, icrc := p.split()
+		s.SealParts(b.buf[p.off:payload], p.payload, b.buf[icrc:p.end], b.ID(b.sealed))
 	}
 }
 

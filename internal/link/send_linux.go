@@ -20,7 +20,7 @@ const maxSend = 64
 // buffer per message of a sendmmsg, wired together once.
 type sender struct {
 	messages []mmsghdr
-	iovecs   []unix.Iovec
+	iovecs   []unix.Iovec // one per message, or more where payloads lie elsewhere
 	names    []sockaddr
 	controls []sendControl
 	packets  []int // how many packets each message carries
@@ -45,7 +45,7 @@ type sendControl struct {
 
 func (tx *sender) init(v6 bool, tos uint8) {
 	tx.messages = make([]mmsghdr, maxSend)
-	tx.iovecs = make([]unix.Iovec, maxSend)
+	tx.iovecs = make([]unix.Iovec, 0, maxSend)
 	tx.names = make([]sockaddr, maxSend)
 	tx.controls = make([]sendControl, maxSend)
 	tx.packets = make([]int, maxSend)
@@ -56,8 +56,6 @@ func (tx *sender) init(v6 bool, tos uint8) {
 		tx.controls[i].tos = makeCmsg(level, what, 4)
 		m := &tx.messages[i].Msghdr
 		m.Name = (*byte)(unsafe.Pointer(&tx.names[i]))
-		m.Iov = &tx.iovecs[i]
-		m.SetIovlen(1)
 	}
 }
 
@@ -77,6 +75,9 @@ func (c *udp) WriteBatch(b *Batch) error {
 		if refused {
 			next = c.withoutGSO(b, next)
 		}
+	}
+	if b.Refers() {
+		clear(c.tx.iovecs) // the payloads are their owners' again
 	}
 	if c.closed.Load() {
 		return net.ErrClosed
@@ -110,26 +111,48 @@ func (c *udp) withoutGSO(b *Batch, first int) int {
 // is room for: a message per group with GSO, else a message per packet.
 func (tx *sender) layOut(b *Batch, first, last int, gso bool) {
 	tx.laid = 0
+	tx.iovecs = tx.iovecs[:0]
 	for first < last && tx.laid < maxSend {
-		p := b.packets[first]
-		g := &b.groups[p.group]
-		n, bytes := 1, p.end-p.off
+		g := &b.groups[b.packets[first].group]
+		n := 1
 		if gso {
-			n, bytes = g.count, g.bytes
+			n = g.count
 		}
-		tx.add(g, b.buf[p.off:p.off+bytes], n)
+		tx.add(g, n, tx.gather(b, b.packets[first:first+n]))
 		first += n
 	}
 }
 
-// add prepares a message of n packets in buf.
-func (tx *sender) add(g *group, buf []byte, n int) {
+// gather lists the memory of some packets, which stand one behind the other.
+func (tx *sender) gather(b *Batch, packets []packet) []unix.Iovec {
+	first := len(tx.iovecs)
+	from, last := packets[0].off, packets[len(packets)-1].end
+	for i := range packets {
+		if p := &packets[i]; p.payload != nil {
+			payload, icrc := p.split()
+			tx.vector(b.buf[from:payload])
+			tx.vector(p.payload)
+			from = icrc
+		}
+	}
+	tx.vector(b.buf[from:last])
+	return tx.iovecs[first:]
+}
+
+func (tx *sender) vector(buf []byte) {
+	v := unix.Iovec{Base: &buf[0]}
+	v.SetLen(len(buf))
+	tx.iovecs = append(tx.iovecs, v)
+}
+
+// add prepares a message of n packets.
+func (tx *sender) add(g *group, n int, memory []unix.Iovec) {
 	i := tx.laid
 	tx.laid++
 	tx.packets[i] = n
-	tx.iovecs[i].Base = &buf[0]
-	tx.iovecs[i].SetLen(len(buf))
 	m, control := &tx.messages[i].Msghdr, &tx.controls[i]
+	m.Iov = &memory[0]
+	m.SetIovlen(len(memory))
 	m.Namelen = tx.names[i].set(g.to.Dst, &tx.zones)
 	from, controls := &control.segment, 0
 	if n > 1 {
