@@ -61,7 +61,10 @@ func TestReadDeadlineBesideFullPeer(t *testing.T) {
 	eachDesign(t, func(t *testing.T, o sdp.Options) {
 		const size = 1 << 20
 		a, b := newEnds(t, rnic.Options{}, o).dial(t)
-		go func() { _, _ = b.Write(make([]byte, size)) }()
+		go func() {
+			_, _ = b.Write(make([]byte, size))
+			_, _ = b.Read(make([]byte, 1)) // what is still here leaves within a call
+		}()
 		_, err := io.ReadFull(a, make([]byte, size)) // without copies, so that the next Read lends at once
 		require.NoError(t, err)
 		stuck := make(chan error, 1)
