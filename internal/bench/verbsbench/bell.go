@@ -38,7 +38,7 @@ func newBell(e *end) (b *bell, local verbs.Endpoint, err error) {
 
 func (b *bell) connect(mine verbs.Endpoint, peer sheet) error {
 	b.wr[0] = verbs.SendWR{Opcode: verbs.WRRDMAWrite, InlineData: b.word[:], RemoteAddr: peer.Addr, RKey: peer.RKey}
-	return verbs.Connect(b.qp, mine, peer.Bell, verbs.ConnectOptions{})
+	return verbs.Connect(b.qp, mine, peer.Bell, verbs.ConnectOptions{Timeout: ackTimeout})
 }
 
 // ring writes n. It may look at the socket while its queue is full.

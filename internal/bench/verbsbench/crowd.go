@@ -77,7 +77,7 @@ func (c *crowd) connect(ctx context.Context, e *end, o CrowdOptions) (err error)
 		return c.address(e, theirs[0], o.Peers)
 	}
 	for i, qp := range c.qps {
-		if err := verbs.Connect(qp, mine[i], theirs[i], verbs.ConnectOptions{MTU: e.path}); err != nil {
+		if err := verbs.Connect(qp, mine[i], theirs[i], verbs.ConnectOptions{MTU: e.path, Timeout: ackTimeout}); err != nil {
 			return err
 		}
 	}

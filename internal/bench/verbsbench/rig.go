@@ -110,11 +110,15 @@ func (e *end) createQP(a verbs.QPInitAttr) (verbs.QP, verbs.Endpoint, error) {
 	return qp, local, err
 }
 
+// ackTimeout, 0.27 s, makes a queue pair wait for some 7 s in all: a peer may have to
+// share its processor with much else.
+const ackTimeout = 16
+
 func (r *rig) connect(mine sheet) (err error) {
 	if len(r.theirs.QPs) != len(r.qps) {
 		return fmt.Errorf("verbsbench: the peer has %d queue pairs and we have %d", len(r.theirs.QPs), len(r.qps))
 	}
-	path := verbs.ConnectOptions{MTU: r.path}
+	path := verbs.ConnectOptions{MTU: r.path, Timeout: ackTimeout}
 	for i, qp := range r.qps {
 		if r.kind.transport == verbs.UD {
 			break

@@ -90,10 +90,10 @@ func (r *root) connect(ctx context.Context) error {
 	}
 	for i := range data {
 		theirs := sheets[1+i]
-		if err := verbs.Connect(data[i], mine.Data[i], theirs.Data[0], verbs.ConnectOptions{}); err != nil {
+		if err := verbs.Connect(data[i], mine.Data[i], theirs.Data[0], verbs.ConnectOptions{Timeout: ackTimeout}); err != nil {
 			return err
 		}
-		if err := verbs.Connect(r.lines[i].qp, mine.Lines[i], theirs.Lines[0], verbs.ConnectOptions{}); err != nil {
+		if err := verbs.Connect(r.lines[i].qp, mine.Lines[i], theirs.Lines[0], verbs.ConnectOptions{Timeout: ackTimeout}); err != nil {
 			return err
 		}
 	}

@@ -81,10 +81,10 @@ func openSender(ctx context.Context, e *end, o GatherOptions) (s *sender, err er
 		return nil, err
 	}
 	root, me := sheets[0], e.Rank-1
-	if err := verbs.Connect(s.data, mine.Data[0], root.Data[me], verbs.ConnectOptions{}); err != nil {
+	if err := verbs.Connect(s.data, mine.Data[0], root.Data[me], verbs.ConnectOptions{Timeout: ackTimeout}); err != nil {
 		return nil, err
 	}
-	if err := verbs.Connect(s.line.qp, mine.Lines[0], root.Lines[me], verbs.ConnectOptions{}); err != nil {
+	if err := verbs.Connect(s.line.qp, mine.Lines[0], root.Lines[me], verbs.ConnectOptions{Timeout: ackTimeout}); err != nil {
 		return nil, err
 	}
 	return s, proc.Barrier(ctx, e.Worker)
