@@ -1,0 +1,53 @@
+package rnic
+
+import (
+	"bytes"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/verbs"
+)
+
+// TestLentPayloadsLeave: packets that wait for company and refer to the program's
+// memory leave before it is the program's again.
+func TestLentPayloadsLeave(t *testing.T) {
+	for name, give := range map[string]func(a *end, lent verbs.MR) error{
+		"deregister": func(_ *end, lent verbs.MR) error { return lent.Dereg() },
+		"error": func(a *end, _ verbs.MR) error {
+			return a.qp.Modify(verbs.QPAttr{State: verbs.StateErr}, verbs.AttrState)
+		},
+		"destroy": func(a *end, _ verbs.MR) error { return a.qp.Destroy() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			a, b := pair(t, Options{NoService: true})
+			const size = 10_000
+			lent := a.reg(t, size, 0)
+			for i := range size {
+				lent.Bytes()[i] = byte(i * 7)
+			}
+			want := bytes.Clone(lent.Bytes())
+
+			q := a.qp.(*QP)
+			s := q.shard
+			s.mu.Lock()
+			_, err := q.core.PostSend(q.dev.now(), []verbs.SendWR{{
+				Opcode: verbs.WRRDMAWrite, SGList: []verbs.SGE{lent.SGE(0, size)}, RemoteAddr: b.mr.Addr(), RKey: b.mr.RKey(),
+			}})
+			s.drain(q, q.dev.now())
+			refers := s.tx.Refers()
+			s.mu.Unlock()
+			require.NoError(t, err)
+			require.True(t, refers)
+
+			require.NoError(t, give(a, lent))
+			clear(lent.Bytes())
+			for late := time.Now().Add(patience); !bytes.Equal(want, b.mr.Bytes()[:size]); {
+				require.True(t, time.Now().Before(late), "other bytes have come, or none")
+				_, err := b.cq.Poll(make([]verbs.WC, 1))
+				require.NoError(t, err)
+			}
+		})
+	}
+}
