@@ -49,6 +49,7 @@ type shard struct {
 	idle      int    // looks in a row that found nothing
 	streaming bool   // enough came since the last acknowledgement to expect more
 	received  uint64 // packets read from the socket
+	shared    bool   // others wanted the processor when a leader yielded last
 	rested    int64  // when a leader let the runtime's scheduler run for the last time
 
 	polls     atomic.Uint64 // looks by pollers: the service stays away while this moves

@@ -134,6 +134,17 @@ func (w *waiter) done() bool {
 // the peer, go first.
 const aloneFor = 4 * time.Microsecond
 
+// othersRan is how long a yield takes at least in which another thread has run.
+const othersRan = 2 * time.Microsecond
+
+// giveWay lets other threads run, at the time now, and learns whether there are any
+// that want this processor. While there are, a leader need not look for long before it
+// lets them: who is to answer may be one of them.
+func (s *shard) giveWay(now int64) {
+	osYield()
+	s.shared = int64(s.dev.now())-now > int64(othersRan)
+}
+
 // lead serves the socket until the waiter is done or someone wants the token,
 // and reports the latter.
 func (w *waiter) lead(s *shard) (displaced bool) {
@@ -165,8 +176,8 @@ func (w *waiter) lead(s *shard) (displaced bool) {
 			if s.followers.Load() > 0 || looks%64 == 63 { // those whose completions have come go first
 				runtime.Gosched()
 			}
-			if n == 0 && (s.followers.Load() > 0 || passed > int64(aloneFor)) {
-				osYield()
+			if n == 0 && (s.followers.Load() > 0 || s.shared || passed > int64(aloneFor)) {
+				s.giveWay(began + passed)
 			}
 			continue
 		}
