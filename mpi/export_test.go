@@ -31,12 +31,15 @@ func (w *World) Vanish() {
 	_ = w.eng.Close(context.Background())
 }
 
+// LostReason is why ranks are lost by Lose.
+const LostReason = "the test is over"
+
 // Lose makes this rank lose all others, so that whatever it waits for ends.
 func (w *World) Lose() {
 	w.eng.Do(func(*protocol.Core) {
 		for rank := range w.eng.Size() {
 			if rank != w.eng.Rank() {
-				w.eng.Fabric().Cut(rank, errors.New("the test is over"))
+				w.eng.Fabric().Cut(rank, errors.New(LostReason))
 			}
 		}
 	})
