@@ -137,12 +137,13 @@ const aloneFor = 4 * time.Microsecond
 // othersRan is how long a yield takes at least in which another thread has run.
 const othersRan = 2 * time.Microsecond
 
-// giveWay lets other threads run, at the time now, and learns whether there are any
+// giveWay lets other threads run, and learns whether there are any
 // that want this processor. While there are, a leader need not look for long before it
 // lets them: who is to answer may be one of them.
-func (s *shard) giveWay(now int64) {
+func (s *shard) giveWay() {
+	began := s.dev.now()
 	osYield()
-	s.shared = int64(s.dev.now())-now > int64(othersRan)
+	s.shared = int64(s.dev.now()-began) > int64(othersRan)
 }
 
 // lead serves the socket until the waiter is done or someone wants the token,
@@ -177,7 +178,7 @@ func (w *waiter) lead(s *shard) (displaced bool) {
 				runtime.Gosched()
 			}
 			if n == 0 && (s.followers.Load() > 0 || s.shared || passed > int64(aloneFor)) {
-				s.giveWay(began + passed)
+				s.giveWay()
 			}
 			continue
 		}
