@@ -128,9 +128,6 @@ func everyAlltoall(w *mpi.World, sizes []int, algorithms ...string) error {
 
 func TestAlltoallRDMA(t *testing.T) {
 	for n := 1; n <= 8; n++ {
-		if testing.Short() && n > 5 && n < 8 {
-			continue
-		}
 		sizes := []int{0, 1000}
 		if n < 4 {
 			sizes = append(sizes, 255, 70_000)
