@@ -318,14 +318,14 @@ func TestFailureBeforeAllIsConnected(t *testing.T) {
 				nodes[h], addrs[h] = n, n.Addr()
 			}
 			var wg sync.WaitGroup
-			var failed error
+			var failed, first error
 			wg.Go(func() { _, failed = nodes["x"].Run(guard(t), job, "x", addrs) })
 			wg.Go(func() {
 				defer close(late.ended)
-				_, err := nodes["y"].Run(guard(t), job, "y", addrs)
-				require.ErrorIs(t, err, errBoom)
+				_, first = nodes["y"].Run(guard(t), job, "y", addrs)
 			})
 			wg.Wait()
+			require.ErrorIs(t, first, errBoom)
 			require.ErrorContains(t, failed, "boom")
 		})
 	}
