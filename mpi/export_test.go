@@ -20,6 +20,15 @@ func (w *World) Algorithms() coll.Choices { return w.o.Algorithms }
 // Choose has communicators that are made from now on use other algorithms.
 func (w *World) Choose(ch coll.Choices) { w.o.Algorithms = ch }
 
+// CountList counts the numbers of a list of processors.
+var CountList = countList
+
+// MachineProcessors is how many processors this machine has.
+var MachineProcessors = machineProcessors
+
+// ProcessorsOf is how many processors the ranks of a communicator have.
+func ProcessorsOf(c *Comm) int { return c.world.cpus.of(c) }
+
 // Vanish ends the rank's communication without a word to the others.
 func (w *World) Vanish() {
 	w.lookout.end()

@@ -30,6 +30,7 @@ type World struct {
 	manager pmi.Manager
 	dev     verbs.Device
 	o       Options
+	cpus    processors
 
 	contexts *contexts
 	comms    comms
@@ -93,7 +94,7 @@ func join(ctx context.Context, open Open, o Options) (*World, error) {
 	})
 	if err == nil && size > 1 {
 		w.eng.Do(func(core *protocol.Core) { core.Noticed = w.lanes.noticed })
-		err = o.Manager.Fence(ctx)
+		err = w.meet(ctx)
 	}
 	if err != nil {
 		w.release(ctx)
@@ -113,6 +114,18 @@ func join(ctx context.Context, open Open, o Options) (*World, error) {
 		}
 	}
 	return w, nil
+}
+
+// meet is the first fence: what ranks have to know of one another is told before.
+func (w *World) meet(ctx context.Context) (err error) {
+	if err := tellProcessors(w.manager); err != nil {
+		return err
+	}
+	if err := w.manager.Fence(ctx); err != nil {
+		return err
+	}
+	w.cpus, err = hearProcessors(ctx, w.manager)
+	return err
 }
 
 // Finalize ends the membership (MPI_Finalize): all ranks call it, and it

@@ -39,11 +39,14 @@ func (c *Core) asks(w *sendWQE, last, edge bool) bool {
 }
 
 // unawaited tells messages whose acknowledgement nothing waits for: no
-// completion, no room in the send queue, no credit, no local operation behind
+// completion that may not come late, no room in the send queue, no credit, no local operation behind
 // it. The peer, an adapter like ours, acknowledges them after AckDelay, with
 // the next that asks, or with a response; to any other, all messages ask.
 func (c *Core) unawaited(w *sendWQE) bool {
-	if !c.lazyAcks || c.signalAll || w.flags&verbs.SendSignaled != 0 || 2*uint32(c.sq.len()) >= c.sq.limit {
+	if !c.lazyAcks || 2*uint32(c.sq.len()) >= c.sq.limit {
+		return false
+	}
+	if w.flags&verbs.SendUnhurried == 0 && (c.signalAll || w.flags&verbs.SendSignaled != 0) {
 		return false
 	}
 	if c.cur+1 != c.sq.tail && c.sq.at(c.cur+1).op == verbs.WRLocalInv {

@@ -43,3 +43,6 @@ func (s *spinner) miss() {
 		s.skip = spinSkip
 	}
 }
+
+// hogged reports that looking is in vain for some time.
+func (s *spinner) hogged() { s.skip = spinSkip }

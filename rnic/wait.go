@@ -137,14 +137,29 @@ const aloneFor = 4 * time.Microsecond
 // othersRan is how long a yield takes at least in which another thread has run.
 const othersRan = 2 * time.Microsecond
 
+// hogs is how long a yield takes in which another thread computes instead of waiting, too.
+const hogs = 2 * time.Millisecond
+
 // giveWay lets other threads run, and learns whether there are any
 // that want this processor. While there are, a leader need not look for long before it
-// lets them: who is to answer may be one of them.
-func (s *shard) giveWay() {
+// lets them: who is to answer may be one of them. It reports whether one of them
+// keeps the processor to itself: then who sleeps comes first when there is something
+// for it, and who yields comes last.
+func (s *shard) giveWay() (hogged bool) {
 	began := s.dev.now()
 	osYield()
-	s.shared = int64(s.dev.now()-began) > int64(othersRan)
+	took := time.Duration(s.dev.now() - began)
+	s.shared = took > othersRan && took < hogs
+	return took >= hogs
 }
+
+// A leader whose processor others want yields so often before it sleeps, and for so
+// long. Where all wait for one another, a turn of each is cheaper than to put each to
+// sleep and wake it.
+const (
+	sharedTurns = 64
+	sharedFor   = 5 * time.Millisecond
+)
 
 // lead serves the socket until the waiter is done or someone wants the token,
 // and reports the latter.
@@ -153,9 +168,10 @@ func (w *waiter) lead(s *shard) (displaced bool) {
 	budget := s.spin.budget()
 	spun := budget > 0
 	began := int64(s.dev.now())
+	turns := 0 // yields in a row that brought nothing
 	for looks := 0; ; looks++ {
 		n := 0
-		if spun || looks > 0 { // who does not spin has just polled
+		if spun && !s.shared || looks > 0 { // everyone has just polled
 			n = s.step(c)
 		}
 		if w.done() {
@@ -173,12 +189,19 @@ func (w *waiter) lead(s *shard) (displaced bool) {
 		if n == 0 && budget > 0 {
 			passed = int64(s.dev.now()) - began
 		}
-		if n > 0 || passed < budget {
+		if n > 0 {
+			turns = 0
+		}
+		if n > 0 || passed < budget || s.shared && turns < sharedTurns && passed < int64(sharedFor) && budget > 0 {
 			if s.followers.Load() > 0 || looks%64 == 63 { // those whose completions have come go first
 				runtime.Gosched()
 			}
 			if n == 0 && (s.followers.Load() > 0 || s.shared || passed > int64(aloneFor)) {
-				s.giveWay()
+				turns++
+				if s.giveWay() {
+					s.spin.hogged()
+					budget = 0
+				}
 			}
 			continue
 		}

@@ -26,8 +26,9 @@ const (
 	SendSolicited                       // raise a solicited event at the peer (messages that take a receive)
 	SendInline                          // data is copied out of InlineData during PostSend, no SGE
 
-	// SendUnhurried is for RDMA writes of a DatagramRDMA: nobody waits for the completion,
-	// which may come some milliseconds late. IBTA and libibverbs have no such thing.
+	// SendUnhurried is for messages of RC and RDMA writes of a DatagramRDMA: nobody waits
+	// for the completion, which may come some milliseconds late, so the peer need not
+	// acknowledge at once. IBTA and libibverbs have no such thing.
 	SendUnhurried SendFlags = 1 << 7
 )
 

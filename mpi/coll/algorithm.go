@@ -3,6 +3,7 @@ package coll
 import (
 	"errors"
 	"fmt"
+	"math/bits"
 )
 
 // ErrAlgorithm is a name that is none, and an algorithm that cannot do a call.
@@ -41,7 +42,16 @@ type Case struct {
 	// what the others have, and it is 0.
 	Bytes       int
 	Commutative bool // the reduction, if there is one
+	Processors  int  // of all ranks together; 0: one each
 	Net         Net
+}
+
+// crowded reports whether ranks that take turns on few processors are done sooner
+// if one of them is told everything and tells the others. That takes 2(n-1) messages,
+// half of them, of n-1, one after the other at that one. By doubling n ranks send n lg n,
+// which p processors share.
+func (c Case) crowded() bool {
+	return c.Processors > 0 && (c.Ranks-1)*c.Processors < c.Ranks*bits.Len(uint(c.Ranks-1))
 }
 
 // Fits is nil if the algorithm can do a call, and an ErrAlgorithm that says what it

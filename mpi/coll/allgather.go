@@ -115,3 +115,11 @@ func allgatherGatherBcast(c *Call, b blocks) error {
 	}
 	return bcastBinomial(c, 0, b.span(0, b.n))
 }
+
+// allgatherLinear: everyone sends to rank 0, which sends all to everyone.
+func allgatherLinear(c *Call, b blocks) error {
+	if err := gatherLinear(c, 0, b.at(c.rank), b); err != nil {
+		return err
+	}
+	return bcastLinear(c, 0, b.span(0, b.n))
+}

@@ -101,3 +101,12 @@ func allreduceReduceBcast(c *Call, buf []byte, op *Reduction) error {
 	}
 	return bcastBinomial(c, 0, buf)
 }
+
+// allreduceLinear: everyone sends to rank 0, which sends the result to everyone. It
+// keeps the order of the ranks.
+func allreduceLinear(c *Call, buf []byte, op *Reduction) error {
+	if err := reduceLinear(c, 0, buf, buf, op); err != nil {
+		return err
+	}
+	return bcastLinear(c, 0, buf)
+}

@@ -71,3 +71,23 @@ func barrierDoubling(c *Call) error {
 	}
 	return c.wait()
 }
+
+// barrierLinear: everyone tells rank 0, which tells everyone. It has the fewest
+// messages, 2(n-1), as the tree has, and the fewest turns: two of each rank.
+func barrierLinear(c *Call) error {
+	if c.rank != 0 {
+		c.signal(0)
+		c.await(0)
+		return c.wait()
+	}
+	for r := 1; r < c.size; r++ {
+		c.await(r)
+	}
+	if err := c.wait(); err != nil {
+		return err
+	}
+	for r := 1; r < c.size; r++ {
+		c.signal(r)
+	}
+	return c.wait()
+}

@@ -18,6 +18,17 @@ func bcastBinomial(c *Call, root int, buf []byte) error {
 	return c.wait()
 }
 
+// bcastLinear: the root sends to everyone, to the next rank first.
+func bcastLinear(c *Call, root int, buf []byte) error {
+	if c.rank != root {
+		return c.recv(root, buf)
+	}
+	for i := 1; i < c.size; i++ {
+		c.isend((root+i)%c.size, buf)
+	}
+	return c.wait()
+}
+
 // bcastScatter: the buffer is cut into a piece for each rank, which go down a
 // binomial tree, and then are gathered by all. Everyone sends and receives about
 // twice the buffer, however many ranks there are.

@@ -15,8 +15,10 @@ type Call struct {
 	Net     Net
 	Memory  Memory  // scratch memory; nil: make
 	Choices Choices // algorithms; nil: the defaults
-	Window  int     // messages that Alltoall's direct has under way each way; 0: 32
-	Segment int     // bytes that Bcast's chain hands on at a time; 0: 64 KiB
+	// Processors is how many the ranks have together; 0: one each.
+	Processors int
+	Window     int // messages that Alltoall's direct has under way each way; 0: 32
+	Segment    int // bytes that Bcast's chain hands on at a time; 0: 64 KiB
 
 	rank, size int
 	args       args
@@ -50,7 +52,7 @@ func (c *Call) wrong(what Collective, format string, a ...any) error {
 // run does a call. bytes is that of Case.
 func (c *Call) run(what Collective, bytes int, a args) error {
 	c.args = a
-	alg, err := c.Choices.choose(what, Case{Ranks: c.size, Bytes: bytes, Commutative: a.op.Commutative, Net: c.Net})
+	alg, err := c.Choices.choose(what, Case{Ranks: c.size, Processors: c.Processors, Bytes: bytes, Commutative: a.op.Commutative, Net: c.Net})
 	if err == nil {
 		if err = alg.run(c, &c.args); err != nil {
 			err = fmt.Errorf("coll: %v by %s at rank %d of %d: %w", what, alg.Name, c.rank, c.size, err)

@@ -35,11 +35,13 @@ const (
 var costs = map[string]func(n int) (rounds, messages int){
 	"barrier/dissemination": func(n int) (int, int) { return ceilLog(n), n * ceilLog(n) },
 	"barrier/tree":          func(n int) (int, int) { return 2 * ceilLog(n), 2 * (n - 1) },
+	"barrier/linear":        func(n int) (int, int) { return 2 * (n - 1), 2 * (n - 1) },
 	"barrier/recursive-doubling": func(n int) (int, int) {
 		p := 1 << floorLog(n)
 		return doubling(n), p*floorLog(n) + 2*(n-p)
 	},
 	"bcast/binomial":         func(n int) (int, int) { return ceilLog(n), n - 1 },
+	"bcast/linear":           func(n int) (int, int) { return n - 1, n - 1 },
 	"bcast/scatter-ring":     func(n int) (int, int) { return ceilLog(n) + n - 1, n - 1 + n*(n-1) },
 	"bcast/scatter-doubling": func(n int) (int, int) { return ceilLog(n) + doubling(n), 0 },
 	"bcast/chain":            func(n int) (int, int) { return n - 2 + costSegments, (n - 1) * costSegments },
@@ -52,18 +54,20 @@ var costs = map[string]func(n int) (rounds, messages int){
 		p := 1 << floorLog(n)
 		return doubling(n), p*floorLog(n) + 2*(n-p)
 	},
-	"allgather/bruck":        func(n int) (int, int) { return ceilLog(n), n * ceilLog(n) },
-	"allgather/neighbour":    func(n int) (int, int) { return n / 2, n * n / 2 },
-	"allgather/gather-bcast": func(n int) (int, int) { return 2 * ceilLog(n), 2 * (n - 1) },
-	"alltoall/bruck":         func(n int) (int, int) { return ceilLog(n), n * ceilLog(n) },
-	"alltoall/pairwise":      func(n int) (int, int) { return n - 1, n * (n - 1) },
-	"alltoall/direct":        func(n int) (int, int) { return n - 1, n * (n - 1) },
-	"alltoall/rdma":          func(n int) (int, int) { return 0, n*(n-1) + 2*n*ceilLog(n) },
-	"alltoall/ud":            func(n int) (int, int) { return n - 1, n * (n - 1) },
-	"alltoall/hybrid":        func(n int) (int, int) { return 0, n * (n - 1) },
-	"alltoall/linear":        func(n int) (int, int) { return 0, n * (n - 1) },
-	"reduce/binomial":        func(n int) (int, int) { return ceilLog(n), n - 1 },
-	"reduce/linear":          func(n int) (int, int) { return n - 1, n - 1 },
+	"allgather/bruck":         func(n int) (int, int) { return ceilLog(n), n * ceilLog(n) },
+	"allgather/neighbour":     func(n int) (int, int) { return n / 2, n * n / 2 },
+	"allgather/gather-bcast":  func(n int) (int, int) { return 2 * ceilLog(n), 2 * (n - 1) },
+	"allgather/linear":        func(n int) (int, int) { return 2 * (n - 1), 2 * (n - 1) },
+	"alltoall/gather-scatter": func(n int) (int, int) { return 2 * (n - 1), 2 * (n - 1) },
+	"alltoall/bruck":          func(n int) (int, int) { return ceilLog(n), n * ceilLog(n) },
+	"alltoall/pairwise":       func(n int) (int, int) { return n - 1, n * (n - 1) },
+	"alltoall/direct":         func(n int) (int, int) { return n - 1, n * (n - 1) },
+	"alltoall/rdma":           func(n int) (int, int) { return 0, n*(n-1) + 2*n*ceilLog(n) },
+	"alltoall/ud":             func(n int) (int, int) { return n - 1, n * (n - 1) },
+	"alltoall/hybrid":         func(n int) (int, int) { return 0, n * (n - 1) },
+	"alltoall/linear":         func(n int) (int, int) { return 0, n * (n - 1) },
+	"reduce/binomial":         func(n int) (int, int) { return ceilLog(n), n - 1 },
+	"reduce/linear":           func(n int) (int, int) { return n - 1, n - 1 },
 	"reduce/rabenseifner": func(n int) (int, int) {
 		p := 1 << floorLog(n)
 		return doubling(n) + floorLog(n) - min(1, n-p), n - p + p*floorLog(n) + p - 1
@@ -77,6 +81,7 @@ var costs = map[string]func(n int) (rounds, messages int){
 		return doubling(n) + floorLog(n), 2*p*floorLog(n) + 2*(n-p)
 	},
 	"allreduce/ring":         func(n int) (int, int) { return 2 * (n - 1), 2 * n * (n - 1) },
+	"allreduce/linear":       func(n int) (int, int) { return 2 * (n - 1), 2 * (n - 1) },
 	"allreduce/reduce-bcast": func(n int) (int, int) { return 2 * ceilLog(n), 2 * (n - 1) },
 	"reduce-scatter-block/recursive-halving": func(n int) (int, int) {
 		p := 1 << floorLog(n)
@@ -84,6 +89,7 @@ var costs = map[string]func(n int) (rounds, messages int){
 	},
 	"reduce-scatter-block/pairwise":       func(n int) (int, int) { return n - 1, n * (n - 1) },
 	"reduce-scatter-block/reduce-scatter": func(n int) (int, int) { return 2 * ceilLog(n), 2 * (n - 1) },
+	"reduce-scatter-block/linear":         func(n int) (int, int) { return 2 * (n - 1), 2 * (n - 1) },
 	"scan/linear":                         func(n int) (int, int) { return n - 1, n - 1 },
 	"scan/recursive-doubling":             func(n int) (int, int) { return ceilLog(n), 0 },
 	"exscan/linear":                       func(n int) (int, int) { return n - 1, n - 1 },
@@ -177,6 +183,10 @@ func TestScratch(t *testing.T) {
 					vector *= sum.Size
 				}
 				for _, r := range w.ranks {
+					if a.Name == "gather-scatter" && r.id == 0 { // has what all have for all, twice
+						require.LessOrEqual(t, r.memory.most, 2*n*vector)
+						continue
+					}
 					require.LessOrEqual(t, r.memory.most, 3*vector+8*n, "rank %d of %d, %v by %s", r.id, n, what, a.Name)
 				}
 			}

@@ -4,15 +4,19 @@ package coll
 type rule struct {
 	ranks, bytes int
 	power        bool // powers of two of ranks only
+	crowded      bool // Case.crowded only
 	name         string
 }
 
 // decisions says which algorithm does a call: the first rule that the call agrees
 // with, and whose algorithm fits it. The limits are those that MPICH begins with
-// (Thakur, Rabenseifner and Gropp 2005), but for that of alltoall's direct, which was
-// measured: docs/collectives.md. Case.Bytes says what is counted.
+// (Thakur, Rabenseifner and Gropp 2005), but for that of alltoall's direct and those for
+// crowded machines, which were measured: docs/collectives.md. Case.Bytes says what is counted.
 var decisions = [numCollectives][]rule{
-	Barrier: {{name: "dissemination"}},
+	Barrier: {
+		{crowded: true, name: "linear"},
+		{name: "dissemination"},
+	},
 	Bcast: {
 		{bytes: 12 << 10, name: "binomial"},
 		{ranks: 7, name: "binomial"},
@@ -33,6 +37,7 @@ var decisions = [numCollectives][]rule{
 	Allgatherv: decideAllgather,
 	Alltoall: {
 		{ranks: 7, bytes: 64 << 10, name: "direct"},
+		{crowded: true, bytes: 512, name: "gather-scatter"},
 		{bytes: 256, name: "bruck"},
 		{bytes: 64 << 10, name: "direct"},
 		{name: "pairwise"},
@@ -44,6 +49,7 @@ var decisions = [numCollectives][]rule{
 		{name: "rabenseifner"},
 	},
 	Allreduce: {
+		{crowded: true, bytes: 32 << 10, name: "linear"},
 		{bytes: 2 << 10, name: "recursive-doubling"},
 		{name: "rabenseifner"},
 	},
@@ -54,12 +60,14 @@ var decisions = [numCollectives][]rule{
 }
 
 var decideAllgather = []rule{
+	{crowded: true, bytes: 128 << 10, name: "linear"},
 	{bytes: 512 << 10, power: true, name: "recursive-doubling"},
 	{bytes: 80 << 10, name: "bruck"},
 	{name: "ring"},
 }
 
 var decideReduceScatter = []rule{
+	{crowded: true, bytes: 8 << 10, name: "linear"},
 	{bytes: 512 << 10, name: "recursive-halving"},
 	{name: "pairwise"},
 }
@@ -68,8 +76,9 @@ var decideReduceScatter = []rule{
 func Decide(what Collective, c Case) Algorithm { return *decide(what, c) }
 
 func decide(what Collective, c Case) *Algorithm {
+	crowded := c.crowded()
 	for _, r := range decisions[what] {
-		if r.ranks > 0 && c.Ranks > r.ranks || r.bytes > 0 && c.Bytes > r.bytes || r.power && c.Ranks&(c.Ranks-1) != 0 {
+		if r.ranks > 0 && c.Ranks > r.ranks || r.bytes > 0 && c.Bytes > r.bytes || r.power && c.Ranks&(c.Ranks-1) != 0 || r.crowded && !crowded {
 			continue
 		}
 		if a, err := find(what, r.name); err == nil && a.Fits(c) == nil {

@@ -90,7 +90,21 @@ func reduceScatterPairwise(c *Call, send blocks, recv []byte, op *Reduction) err
 	return nil
 }
 
-// reduceScatterReduce: reduced at rank 0, which sends everyone its piece.
+// reduceScatterLinear: everyone sends to rank 0, which sends everyone its piece.
+func reduceScatterLinear(c *Call, send blocks, recv []byte, op *Reduction) error {
+	all := send.span(0, c.size)
+	var sum []byte
+	if c.rank == 0 {
+		sum = c.scratch(len(all))
+	}
+	if err := reduceLinear(c, 0, all, sum, op); err != nil {
+		return err
+	}
+	return scatterLinear(c, 0, send.over(sum), recv)
+}
+
+// reduceScatterReduce: reduced at rank 0, which sends everyone its piece, both by way
+// of others.
 func reduceScatterReduce(c *Call, send blocks, recv []byte, op *Reduction) error {
 	all := send.span(0, c.size)
 	sum := c.scratch(len(all))

@@ -6,6 +6,7 @@ var algorithms = [numCollectives][]Algorithm{
 		{Name: "dissemination", Source: hensgen, run: func(c *Call, _ *args) error { return barrierDissemination(c) }},
 		{Name: "tree", run: func(c *Call, _ *args) error { return barrierTree(c) }},
 		{Name: "recursive-doubling", Source: brooks, run: func(c *Call, _ *args) error { return barrierDoubling(c) }},
+		{Name: "linear", run: func(c *Call, _ *args) error { return barrierLinear(c) }},
 	},
 	Bcast: {
 		{Name: "binomial", Source: thakur, run: func(c *Call, a *args) error { return bcastBinomial(c, a.root, a.recv.mem) }},
@@ -15,6 +16,7 @@ var algorithms = [numCollectives][]Algorithm{
 		{Name: "scatter-doubling", Source: thakur, run: func(c *Call, a *args) error {
 			return bcastScatter(c, a.root, a.recv.mem, allgatherDoubling)
 		}},
+		{Name: "linear", run: func(c *Call, a *args) error { return bcastLinear(c, a.root, a.recv.mem) }},
 		{Name: "chain", Source: worringen, run: func(c *Call, a *args) error { return bcastChain(c, a.root, a.recv.mem) }},
 	},
 	Gather: {
@@ -44,6 +46,7 @@ var algorithms = [numCollectives][]Algorithm{
 		{Name: "ud", Source: mamidala + ", section 4.3", Needs: Needs{Network: datagrams}, run: exchanging(alltoallDirect)},
 		{Name: "hybrid", Source: mamidala + ", section 4.3", Needs: Needs{Network: someCarrier}, run: exchanging(alltoallHybrid)},
 		{Name: "linear", run: exchanging(alltoallLinear)},
+		{Name: "gather-scatter", run: func(c *Call, a *args) error { return alltoallCentral(c, a.send, a.recv) }},
 	},
 	Alltoallv: alltoalls,
 	Alltoallw: alltoalls,
@@ -65,6 +68,7 @@ var algorithms = [numCollectives][]Algorithm{
 			return allreduceRing(c, a.recv.mem, &a.op)
 		}},
 		{Name: "reduce-bcast", run: func(c *Call, a *args) error { return allreduceReduceBcast(c, a.recv.mem, &a.op) }},
+		{Name: "linear", run: func(c *Call, a *args) error { return allreduceLinear(c, a.recv.mem, &a.op) }},
 	},
 	ReduceScatter:      reduceScatters,
 	ReduceScatterBlock: reduceScatters,
@@ -90,6 +94,7 @@ var allgathers = []Algorithm{
 		return c.packed(a.recv, allgatherNeighbour)
 	}},
 	{Name: "gather-bcast", run: func(c *Call, a *args) error { return c.packed(a.recv, allgatherGatherBcast) }},
+	{Name: "linear", run: func(c *Call, a *args) error { return c.packed(a.recv, allgatherLinear) }},
 }
 
 var alltoalls = []Algorithm{
@@ -118,6 +123,9 @@ var reduceScatters = []Algorithm{
 	}},
 	{Name: "reduce-scatter", run: func(c *Call, a *args) error {
 		return reduceScatterReduce(c, a.send, a.recv.mem, &a.op)
+	}},
+	{Name: "linear", run: func(c *Call, a *args) error {
+		return reduceScatterLinear(c, a.send, a.recv.mem, &a.op)
 	}},
 }
 

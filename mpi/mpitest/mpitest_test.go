@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -46,7 +47,11 @@ func TestFailure(t *testing.T) {
 	wrong := errors.New("two and two made five")
 	over := make(chan struct{})
 	defer close(over)
+	var joined sync.WaitGroup // who has not when the job ends fails in Init
+	joined.Add(3)
 	err := mpitest.Run(3, func(w *mpi.World) error {
+		joined.Done()
+		joined.Wait()
 		switch w.Rank() {
 		case 1:
 			return wrong

@@ -67,7 +67,7 @@ func (f *Fabric) flush(l *link) bool {
 	b := f.sends.buf(l.batch.buffer)
 	binary.LittleEndian.PutUint16(b[36:], l.owed) // Header.Credits of the first
 	f.sge[0] = f.sends.sge(l.batch.buffer, l.batch.n)
-	f.wr[0] = verbs.SendWR{Opcode: verbs.WRSend, Flags: verbs.SendSignaled, SGList: f.sge[:], WRID: l.wrid(wrBuffer, l.batch.buffer)}
+	f.wr[0] = verbs.SendWR{Opcode: verbs.WRSend, Flags: f.sends.flags(), SGList: f.sge[:], WRID: l.wrid(wrBuffer, l.batch.buffer)}
 	l.batch = batch{}
 	if f.post(l) {
 		l.owed = 0

@@ -60,13 +60,14 @@ func (s *slabs) wr(i int) verbs.RecvWR { return s.wrs[i] }
 
 // pool are the send buffers.
 type pool struct {
-	mr   verbs.MR
-	size int
-	free []int
+	mr    verbs.MR
+	size  int // of a buffer
+	count int
+	free  []int
 }
 
 func (p *pool) init(pd verbs.PD, n, size int) (err error) {
-	p.size = (size + 63) &^ 63
+	p.size, p.count = (size+63)&^63, n
 	p.mr, err = pd.RegMR(make([]byte, n*p.size), verbs.AccessLocalWrite)
 	for i := n - 1; i >= 0; i-- {
 		p.free = append(p.free, i)
@@ -75,6 +76,15 @@ func (p *pool) init(pd verbs.PD, n, size int) (err error) {
 }
 
 func (p *pool) left() int { return len(p.free) }
+
+// flags are those of a message from a buffer, which comes back with the completion:
+// soon only if they are getting few, since an acknowledgement costs both ends a turn.
+func (p *pool) flags() verbs.SendFlags {
+	if 2*p.left() < p.count {
+		return verbs.SendSignaled
+	}
+	return verbs.SendSignaled | verbs.SendUnhurried
+}
 
 // take returns a free buffer, -1 if there is none.
 func (p *pool) take() int {

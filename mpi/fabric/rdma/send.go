@@ -41,7 +41,7 @@ func (f *Fabric) Send(rank int, h *envelope.Header, payload []byte) bool {
 		}
 		put(f.sends.buf(s)[:n], h, payload, fast)
 		f.sge[0] = f.sends.sge(s, n)
-		*wr = verbs.SendWR{Opcode: verbs.WRSend, Flags: verbs.SendSignaled, SGList: f.sge[:], WRID: l.wrid(wrBuffer, s)}
+		*wr = verbs.SendWR{Opcode: verbs.WRSend, Flags: f.sends.flags(), SGList: f.sge[:], WRID: l.wrid(wrBuffer, s)}
 	}
 	if fast {
 		f.place(l, n)

@@ -1,0 +1,33 @@
+package coll
+
+// alltoallCentral: everyone sends all it has to rank 0, which sends everyone what is
+// for it: 2(n-1) messages of n pieces, which have one size. Rank 0 has memory for two
+// times the pieces of all.
+func alltoallCentral(c *Call, send, recv blocks) error {
+	n, all := c.size, len(send.mem)
+	if c.rank != 0 {
+		if err := c.send(0, send.mem); err != nil {
+			return err
+		}
+		return c.recv(0, recv.mem)
+	}
+	in, out := c.scratch(n*all), c.scratch(n*all)
+	for r := 1; r < n; r++ {
+		c.irecv(r, in[r*all:][:all])
+	}
+	copy(in, send.mem)
+	if err := c.wait(); err != nil {
+		return err
+	}
+	size := all / n
+	for to := range n {
+		for from := range n {
+			copy(out[to*all+from*size:][:size], in[from*all+to*size:])
+		}
+	}
+	for r := 1; r < n; r++ {
+		c.isend(r, out[r*all:][:all])
+	}
+	copy(recv.mem, out[:all])
+	return c.wait()
+}

@@ -1,0 +1,82 @@
+package mpi_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/mpi"
+	"github.com/softrnic/softrnic/mpi/pmi"
+)
+
+func TestCountList(t *testing.T) {
+	for list, n := range map[string]int{"0": 1, "0-3": 4, "0-3,8\n": 5, "2,4-5,7": 4, "": 0, "\n": 0, "3-1": 0, "-1": 0, "x": 0, "1,x": 0} {
+		require.Equal(t, n, mpi.CountList(list), "%q", list)
+	}
+	require.Positive(t, mpi.MachineProcessors())
+}
+
+// nodes is a manager that spreads the ranks over two nodes, of which one has told
+// how many processors it has.
+type nodes struct {
+	pmi.Manager
+	told string // of node 1; of node 0 it is 2
+}
+
+func (n nodes) Node(rank int) int { return rank % 2 }
+
+func (n nodes) Put(key, value string) error {
+	switch key {
+	case "processors/0":
+		value = "2"
+	case "processors/1":
+		value = n.told
+	}
+	return n.Manager.Put(key, value)
+}
+
+// Each communicator has the processors of its ranks, and all ranks agree.
+func TestProcessors(t *testing.T) {
+	run := func(told string) error {
+		return pmi.RunLocal(6, grace, func(m pmi.Manager) error {
+			return rank(open, mpi.Options{Manager: nodes{m, told}, Net: mpi.TCP}, func(w *mpi.World) error {
+				half, err := w.Split(w.Rank()%2, 0)
+				if err != nil {
+					return err
+				}
+				one, err := half.Split(half.Rank(), 0)
+				if err != nil {
+					return err
+				}
+				got := [3]int{mpi.ProcessorsOf(w.Comm), mpi.ProcessorsOf(half), mpi.ProcessorsOf(one)}
+				if want := [3]int{5, []int{2, 3}[w.Rank()%2], 1}; got != want { // 3 ranks on 2, 3 on 8
+					return fmt.Errorf("%v processors, not %v", got, want)
+				}
+				return nil
+			})
+		})
+	}
+	require.NoError(t, run("8"))
+	for _, told := range []string{"0", "many", "-3"} {
+		require.ErrorContains(t, run(told), `processors of node 1: "`+told+`" is not a number of them`)
+	}
+}
+
+// Who cannot hear of the processors does not join.
+func TestProcessorsUnknown(t *testing.T) {
+	err := pmi.RunLocal(2, grace, func(m pmi.Manager) error {
+		return rank(open, mpi.Options{Manager: silent{m}, Net: mpi.TCP}, func(*mpi.World) error { return nil })
+	})
+	require.ErrorIs(t, err, pmi.ErrNotFound)
+}
+
+type silent struct{ pmi.Manager }
+
+func (s silent) Get(ctx context.Context, key string) (string, error) {
+	if key == "processors/0" {
+		return "", pmi.ErrNotFound
+	}
+	return s.Manager.Get(ctx, key)
+}
