@@ -25,6 +25,32 @@ func TestUnawaited(t *testing.T) {
 	require.Zero(t, p.b.Deadline())
 }
 
+// A completion that is not urgent comes with that acknowledgement, or with an earlier one.
+func TestUnhurried(t *testing.T) {
+	unhurried := func(wr verbs.SendWR) verbs.SendWR {
+		wr.Flags |= verbs.SendUnhurried
+		return wr
+	}
+	p := connect(t, withPeerBuffer)
+	p.a.post(p.now, unhurried(p.write(1, 0, 0, 8)))
+	pkts := p.take(p.a)
+	require.False(t, pkts[0].BTH.AckReq)
+	p.give(p.b, pkts...)
+	p.settle()
+	require.Empty(t, p.a.done())
+	p.wait(p.b, AckDelay)
+	p.settle()
+	require.Len(t, p.a.done(), 1)
+
+	p.a.post(p.now, unhurried(p.write(2, 0, 0, 8)), p.write(3, 0, 0, 8))
+	p.settle()
+	require.Len(t, p.a.done(), 2, "the second is urgent")
+
+	p = connect(t)
+	p.a.post(p.now, unhurried(p.write(1, 0, 0, 8)))
+	require.True(t, p.take(p.a)[0].BTH.AckReq, "a stranger")
+}
+
 // One that is lost is asked for after LazyProbe, and then messages ask for a while:
 // the next loss is noticed soon.
 func TestUnawaitedLost(t *testing.T) {

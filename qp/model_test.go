@@ -86,6 +86,9 @@ func (s *side) draw(id uint64, last bool) {
 	if last || s.rng.IntN(3) > 0 {
 		wr.Flags |= verbs.SendSignaled
 	}
+	if s.rng.IntN(4) == 0 {
+		wr.Flags |= verbs.SendUnhurried
+	}
 	if s.rng.IntN(10) == 0 {
 		wr.Flags |= verbs.SendFence
 	}
