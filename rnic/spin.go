@@ -9,6 +9,7 @@ type spinner struct {
 	most   int64 // nanoseconds
 	misses int   // spins in a row that found nothing
 	skip   int   // waits left that do not spin
+	hogs   int   // how many do not after the next yield that takes long
 }
 
 const (
@@ -35,7 +36,7 @@ func (s *spinner) budget() int64 {
 }
 
 // hit and miss report how a spin ended.
-func (s *spinner) hit() { s.misses = 0 }
+func (s *spinner) hit() { s.misses, s.hogs = 0, s.hogs/2 }
 
 func (s *spinner) miss() {
 	if s.misses++; s.misses >= spinMisses {
@@ -44,5 +45,9 @@ func (s *spinner) miss() {
 	}
 }
 
-// hogged reports that looking is in vain for some time.
-func (s *spinner) hogged() { s.skip = spinSkip }
+// hogged reports that another thread has kept the processor for long. Twice in a row
+// it will probably do so again.
+func (s *spinner) hogged() {
+	s.hogs = min(max(4, 2*s.hogs), 2*spinSkip)
+	s.skip = s.hogs
+}

@@ -3,9 +3,16 @@ package coll
 // rule is for calls of at most so many ranks and bytes; 0 is any number.
 type rule struct {
 	ranks, bytes int
+	row          int  // bytes at most, times the ranks
 	power        bool // powers of two of ranks only
 	crowded      bool // Case.crowded only
 	name         string
+}
+
+// fits reports whether the rule is for a call.
+func (r *rule) fits(c Case, crowded bool) bool {
+	return (r.ranks == 0 || c.Ranks <= r.ranks) && (r.bytes == 0 || c.Bytes <= r.bytes) && (r.row == 0 || c.Bytes*c.Ranks <= r.row) &&
+		(!r.power || c.Ranks&(c.Ranks-1) == 0) && (!r.crowded || crowded)
 }
 
 // decisions says which algorithm does a call: the first rule that the call agrees
@@ -37,7 +44,8 @@ var decisions = [numCollectives][]rule{
 	Allgatherv: decideAllgather,
 	Alltoall: {
 		{ranks: 7, bytes: 64 << 10, name: "direct"},
-		{crowded: true, bytes: 512, name: "gather-scatter"},
+		{crowded: true, row: 8 << 10, name: "gather-scatter"},
+		{crowded: true, bytes: 1 << 10, name: "bruck"},
 		{bytes: 256, name: "bruck"},
 		{bytes: 64 << 10, name: "direct"},
 		{name: "pairwise"},
@@ -78,7 +86,7 @@ func Decide(what Collective, c Case) Algorithm { return *decide(what, c) }
 func decide(what Collective, c Case) *Algorithm {
 	crowded := c.crowded()
 	for _, r := range decisions[what] {
-		if r.ranks > 0 && c.Ranks > r.ranks || r.bytes > 0 && c.Bytes > r.bytes || r.power && c.Ranks&(c.Ranks-1) != 0 || r.crowded && !crowded {
+		if !r.fits(c, crowded) {
 			continue
 		}
 		if a, err := find(what, r.name); err == nil && a.Fits(c) == nil {

@@ -42,6 +42,8 @@ func TestDecisionsOnFewProcessors(t *testing.T) {
 	} {
 		require.Equal(t, names, [2]string{Decide(what, few).Name, Decide(what, many).Name}, what)
 	}
+	few.Bytes = 1 << 10
+	require.Equal(t, "bruck", Decide(Alltoall, few).Name, "rank 0 would have much for all")
 	few.Bytes = 1 << 20
 	require.Equal(t, "rabenseifner", Decide(Allreduce, few).Name, "bytes are dearer than messages")
 }
