@@ -1,0 +1,58 @@
+package rnic
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// skipped is how many waits do not spin.
+func (s *spinner) skipped() (n int) {
+	for s.budget() == 0 {
+		n++
+	}
+	return n
+}
+
+// Looking stops for a while when it has been in vain eight times in a row, and then when
+// it is in vain four times more.
+func TestSpinnerMisses(t *testing.T) {
+	var s spinner
+	s.init(time.Millisecond)
+	for range spinMisses - 1 {
+		s.miss()
+		require.Zero(t, s.skipped())
+	}
+	s.hit()
+	for range spinMisses {
+		require.Zero(t, s.skipped())
+		s.miss()
+	}
+	require.Equal(t, spinSkip, s.skipped())
+	for range spinMisses / 2 {
+		require.Zero(t, s.skipped())
+		s.miss()
+	}
+	require.Equal(t, spinSkip, s.skipped())
+	require.EqualValues(t, time.Millisecond, s.budget())
+}
+
+// Beside a thread that computes the pauses grow; where ranks only have long turns
+// they stay short.
+func TestSpinnerHogged(t *testing.T) {
+	var s spinner
+	s.init(0)
+	for _, pause := range []int{4, 8, 16, 32, 64, 64} {
+		s.hogged()
+		require.Equal(t, pause, s.skipped())
+	}
+	for range 10 {
+		s.hit()
+		s.hit()
+		s.hogged()
+		s.skipped()
+	}
+	s.hogged()
+	require.LessOrEqual(t, s.skipped(), 8)
+}
