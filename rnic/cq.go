@@ -271,6 +271,13 @@ func (c *CQ) ReqNotify(solicitedOnly bool) error {
 	return nil
 }
 
+// Disarm implements verbs.CQ.
+func (c *CQ) Disarm() {
+	c.mu.Lock()
+	c.armed = disarmed
+	c.mu.Unlock()
+}
+
 // Wait implements verbs.CQ. The waiter serves the adapter while it waits: the
 // first one reads the socket itself, so that its event costs one wake-up.
 func (c *CQ) Wait(ctx context.Context) error {

@@ -33,6 +33,7 @@ func (c *Conn) SetWriteBuffer(bytes int) error { return c.setBuffer(c.growMessag
 func (c *Conn) setBuffer(grow func(bytes int) error, bytes int) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.enter()
 	defer c.leave()
 	if c.closed {
 		return c.opError("set", net.ErrClosed)

@@ -109,6 +109,7 @@ func (c *Conn) Read(p []byte) (int, error) {
 	defer c.reading.Unlock()
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.enter()
 	defer c.leave()
 	n, err := c.read(p)
 	return n, c.opError("read", err)
@@ -159,6 +160,7 @@ func (c *Conn) Write(p []byte) (int, error) {
 	defer c.writing.Unlock()
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.enter()
 	defer c.leave()
 	n, err := c.write(p)
 	return n, c.opError("write", err)
@@ -220,6 +222,7 @@ func (c *Conn) CloseWrite() error {
 	defer c.writing.Unlock()
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.enter()
 	defer c.leave()
 	if c.closed {
 		return c.opError("close", net.ErrClosed)

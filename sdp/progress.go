@@ -171,6 +171,15 @@ func (c *Conn) post() {
 // lost ends a connection that the adapter has failed.
 func (c *Conn) lost(err error) { c.core.Fail(err) }
 
+// enter is the beginning of every call: it looks after the connection now, so no event
+// need wake watch, which would wait for the lock.
+func (c *Conn) enter() {
+	if c.armed {
+		c.armed = false
+		c.cq.Disarm()
+	}
+}
+
 // leave is the end of every call: who looks after the connection now?
 func (c *Conn) leave() {
 	c.calls++

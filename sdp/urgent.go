@@ -10,6 +10,7 @@ func (c *Conn) WriteUrgent(p []byte) (n int, err error) {
 	defer c.writing.Unlock()
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.enter()
 	defer c.leave()
 	for n < len(p) {
 		if err := c.mayWrite(); err != nil {

@@ -171,6 +171,11 @@ type CQ interface {
 	// poll again, after arming and before waiting.
 	ReqNotify(solicitedOnly bool) error
 
+	// Disarm takes back what ReqNotify asked for: a program that polls again needs no
+	// event, which would wake another of its threads. An event that has happened stays.
+	// libibverbs has no such call.
+	Disarm()
+
 	// Wait blocks until the event that ReqNotify armed (ibv_get_cq_event and
 	// ibv_ack_cq_events in one), the context's end, or ErrClosed. For a queue
 	// that reports to a channel it is ErrInvalid.
