@@ -138,6 +138,11 @@ func TestCompChannelOrder(t *testing.T) {
 				}
 				require.NoError(t, err)
 			},
+			"disarm": func(t *rapid.T) {
+				i := which(t)
+				cqs[i].Disarm()
+				slow.armed[i] = disarmed
+			},
 			"complete": func(t *rapid.T) {
 				i, solicited := which(t), rapid.Bool().Draw(t, "solicited")
 				if slow.gone[i] {

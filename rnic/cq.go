@@ -268,6 +268,9 @@ func (c *CQ) ReqNotify(solicitedOnly bool) error {
 		want = armedSolicited
 	}
 	c.armed = max(c.armed, want)
+	if c.channel != nil {
+		c.shard.Load().hurry() // who asks for an event will not look
+	}
 	return nil
 }
 

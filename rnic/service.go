@@ -7,32 +7,37 @@ import (
 
 // How long the service looks and sleeps.
 const (
-	serviceSpin   = 50 * time.Microsecond // looks on after a packet before it blocks
-	servicePolite = 32                    // looks after which it lets other threads run in between
-	standbyShort  = 50 * time.Microsecond // sleeps while others are at work
-	standbyLong   = 2 * time.Millisecond  // and have been for long
-	parkAfter     = 5                     // standbys behind a sleeping leader before it parks
+	serviceSpin   = 50 * time.Microsecond  // looks on after a packet before it blocks
+	servicePolite = 32                     // looks after which it lets other threads run in between
+	standbyShort  = 50 * time.Microsecond  // sleeps while others are at work
+	standbyUrged  = 200 * time.Microsecond // and leave something to the service, should they not come back
+	standbyLong   = 2 * time.Millisecond   // and have been for long
+	parkAfter     = 5                      // standbys behind a sleeping leader before it parks
 )
 
 // serve is the service goroutine: the processor of the adapter for
 // applications that compute, sleep or just do not poll. It reads the socket
 // whenever nobody else does and stays out of the way while someone does. While
 // it reads it has a thread of its own, because a blocking system call returns
-// sooner than Go's network poller does. On standby it sleeps by a timer of the
-// runtime: a system call that sleeps would keep the runtime's monitor awake,
-// which costs a spinning poller a tenth of its time.
+// sooner than Go's network poller does. On standby it sleeps in the runtime: a system
+// call that sleeps would keep the runtime's monitor awake, which costs a spinning
+// poller a tenth of its time.
 //
 // How long it sleeps there is learnt: a little longer each time that it was not
 // needed, since each look costs a process that has to share its processor a
-// turn, and shortly once it had something to do.
+// turn, and shortly once it had something to do. Where the adapter is left with
+// something unfinished it does not sleep long, and who leaves it rouses the service from a
+// long sleep.
 func (s *shard) serve() {
 	defer close(s.done)
 	seen := s.polls.Load()
 	nap, behind := standbyShort, 0
+	short := newNapper()
+	defer short.close()
 	for !s.dev.over.Load() {
 		polls := s.polls.Load()
 		if polls == seen && !s.token.Load() && nap >= standbyLong/4 {
-			time.Sleep(standbyShort) // perhaps it is the whole process that has had no processor
+			short.sleep(standbyShort) // perhaps it is the whole process that has had no processor
 			polls = s.polls.Load()
 		}
 		if polls == seen && s.token.CompareAndSwap(false, true) {
@@ -44,7 +49,7 @@ func (s *shard) serve() {
 			s.release()
 			seen = s.polls.Load()
 			nap, behind = standbyShort, 0
-			time.Sleep(nap)
+			short.sleep(nap)
 			continue
 		}
 		nap = min(nap+nap/8, standbyLong)
@@ -55,9 +60,48 @@ func (s *shard) serve() {
 			}
 		}
 		seen = polls
-		time.Sleep(nap)
+		if s.urged.Swap(false) {
+			nap = min(nap, standbyUrged)
+			short.sleep(nap)
+		} else if s.doze(nap) {
+			nap = standbyShort
+		}
 		if s.sendOwed() {
 			nap = standbyShort
+		}
+	}
+}
+
+// doze sleeps for long, unless something is left to the service, and reports whether
+// something was.
+func (s *shard) doze(d time.Duration) bool {
+	s.dozing.Store(true)
+	defer s.dozing.Store(false)
+	if s.urged.Load() {
+		return true
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return false
+	case <-s.rouse:
+		return true
+	}
+}
+
+// hurry is called by who leaves something to the service that should not wait for long,
+// in case that no call comes: requests that go on when a packet has come, a batch, an
+// event to be raised. It costs nothing until the service has seen to it.
+func (s *shard) hurry() {
+	if s.urged.Load() {
+		return
+	}
+	s.urged.Store(true)
+	if s.dozing.Load() && s.dozing.CompareAndSwap(true, false) {
+		select {
+		case s.rouse <- struct{}{}:
+		default:
 		}
 	}
 }

@@ -65,6 +65,9 @@ type shard struct {
 
 	parked atomic.Bool // the service sleeps until a leader comes back
 	unpark chan struct{}
+	urged  atomic.Bool // something may have to be done while nobody looks
+	dozing atomic.Bool // the service sleeps until it is roused, or for long
+	rouse  chan struct{}
 	done   chan struct{} // closed when the service has ended
 	spin   spinner
 }
@@ -79,7 +82,7 @@ func newShard(d *Device, conn link.Conn) *shard {
 	s := &shard{
 		dev: d, base: conn, conn: conn,
 		tx: link.NewBatch(txBytes), rx: link.NewDatagrams(rxSlots),
-		baton: make(chan struct{}, 1), unpark: make(chan struct{}, 1), done: make(chan struct{}),
+		baton: make(chan struct{}, 1), unpark: make(chan struct{}, 1), rouse: make(chan struct{}, 1), done: make(chan struct{}),
 	}
 	s.ackEvery = ackSpacing(conn.Caps().RecvBuffer)
 	s.spin.init(d.options.Spin)
@@ -229,6 +232,7 @@ func (s *shard) cork(q *QP) bool {
 		return false
 	}
 	s.corked.Store(true)
+	s.hurry()
 	return true
 }
 
