@@ -176,10 +176,6 @@ func (c *Core) InFlight() int {
 	return c.inFlight()
 }
 
-// Pending reports whether requests wait to be sent, all or in part: for room in the
-// window, a credit, an answer, or their turn.
-func (c *Core) Pending() bool { return c.cur != c.sq.tail }
-
 // Peer is where a connected queue pair sends to.
 func (c *Core) Peer() wire.Path { return c.path }
 

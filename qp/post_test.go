@@ -142,16 +142,3 @@ func TestListsOfWork(t *testing.T) {
 	require.EqualValues(t, 9, p.b.buf[0])
 	require.Len(t, p.a.done(), 10)
 }
-
-// What waits for a credit is pending, what is on its way is not.
-func TestPending(t *testing.T) {
-	p := connect(t, withPeerBuffer, withCredits)
-	require.False(t, p.a.Pending())
-	p.b.recv(7, 32768, 64)
-	p.a.post(p.now, p.send(1, 0, 8))
-	p.take(p.a)
-	require.False(t, p.a.Pending())
-	p.a.post(p.now, p.send(2, 0, 8), p.send(3, 0, 8))
-	p.take(p.a)
-	require.True(t, p.a.Pending(), "one receive, and one message to find out about others")
-}

@@ -255,9 +255,6 @@ func (q *QP) PostSend(wrs []verbs.SendWR) (int, error) {
 		err = bad
 	}
 	s.drain(q, now)
-	if q.core.Pending() {
-		s.hurry() // what they wait for may come while the program computes
-	}
 	if s.cork(q) || s.gather() {
 		s.mu.Unlock()
 		return n, err

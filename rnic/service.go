@@ -10,8 +10,8 @@ const (
 	serviceSpin   = 50 * time.Microsecond  // looks on after a packet before it blocks
 	servicePolite = 32                     // looks after which it lets other threads run in between
 	standbyShort  = 50 * time.Microsecond  // sleeps while others are at work
-	standbyUrged  = 200 * time.Microsecond // and leave something to the service, should they not come back
 	standbyLong   = 2 * time.Millisecond   // and have been for long
+	standbyUrged  = 300 * time.Microsecond // or have left something to it, should they not come back
 	parkAfter     = 5                      // standbys behind a sleeping leader before it parks
 )
 
@@ -31,13 +31,13 @@ const (
 func (s *shard) serve() {
 	defer close(s.done)
 	seen := s.polls.Load()
-	nap, behind := standbyShort, 0
+	nap, urged, behind := standbyShort, standbyUrged, 0
 	short := newNapper()
 	defer short.close()
 	for !s.dev.over.Load() {
 		polls := s.polls.Load()
 		if polls == seen && !s.token.Load() && nap >= standbyLong/4 {
-			short.sleep(standbyShort) // perhaps it is the whole process that has had no processor
+			time.Sleep(standbyShort) // perhaps it is the whole process that has had no processor
 			polls = s.polls.Load()
 		}
 		if polls == seen && s.token.CompareAndSwap(false, true) {
@@ -48,8 +48,12 @@ func (s *shard) serve() {
 			runtime.UnlockOSThread()
 			s.release()
 			seen = s.polls.Load()
-			nap, behind = standbyShort, 0
-			short.sleep(nap)
+			nap, urged, behind = standbyShort, standbyUrged, 0
+			if s.urged.Swap(false) {
+				short.sleep(urged)
+			} else {
+				time.Sleep(nap)
+			}
 			continue
 		}
 		nap = min(nap+nap/8, standbyLong)
@@ -61,10 +65,11 @@ func (s *shard) serve() {
 		}
 		seen = polls
 		if s.urged.Swap(false) {
-			nap = min(nap, standbyUrged)
-			short.sleep(nap)
+			short.sleep(urged)
+			urged = min(urged+urged/2, standbyLong/2)
+			nap = min(nap, urged)
 		} else if s.doze(nap) {
-			nap = standbyShort
+			nap, urged = standbyShort, standbyUrged
 		}
 		if s.sendOwed() {
 			nap = standbyShort
@@ -91,8 +96,7 @@ func (s *shard) doze(d time.Duration) bool {
 }
 
 // hurry is called by who leaves something to the service that should not wait for long,
-// in case that no call comes: requests that go on when a packet has come, a batch, an
-// event to be raised. It costs nothing until the service has seen to it.
+// in case that no call comes: a batch that waits for company, an event to be raised. It costs nothing until the service has seen to it.
 func (s *shard) hurry() {
 	if s.urged.Load() {
 		return

@@ -34,7 +34,7 @@ func TestNapper(t *testing.T) {
 	(&napper{}).sleep(time.Microsecond) // without a timer of its own
 }
 
-// Requests that cannot leave, and an event that is asked for, are left to the service.
+// An event that a channel is asked for is left to the service.
 func TestLeftToService(t *testing.T) {
 	e := newEnd(t, Options{NoService: true}) // which would take note
 	s := e.dev.shards[0]
