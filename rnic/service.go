@@ -96,7 +96,8 @@ func (s *shard) doze(d time.Duration) bool {
 }
 
 // hurry is called by who leaves something to the service that should not wait for long,
-// in case that no call comes: a batch that waits for company, an event to be raised. It costs nothing until the service has seen to it.
+// in case that no call comes: a batch that waits for company, an event to be raised. It
+// costs nothing until the service has seen to it.
 func (s *shard) hurry() {
 	if s.urged.Load() {
 		return
