@@ -39,10 +39,12 @@ func processes(ctx context.Context, n int, environ ...string) (list []*process, 
 		return nil, err
 	}
 	for rank := range n {
-		fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+		fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
 		if err != nil {
 			return list, err
 		}
+		unix.CloseOnExec(fds[0])
+		unix.CloseOnExec(fds[1])
 		ours, theirs := os.NewFile(uintptr(fds[0]), "manager"), os.NewFile(uintptr(fds[1]), "rank")
 		go func() { _ = job.Serve(rank, ours) }()
 		p := &process{cmd: exec.CommandContext(ctx, os.Args[0])}

@@ -162,7 +162,8 @@ func TestJudgeBandwidth(t *testing.T) {
 		{8, 29, 1, 10, false},
 		{64 << 10, 85, 100, 85, true},
 		{64 << 10, 84, 100, 80, false},
-		{1 << 20, 90, 100, 91, false},
+		{1 << 20, 90, 100, 105, true},
+		{1 << 20, 90, 100, 106, false},
 		{4096, 90, 100, 50, false}, // of which nothing is claimed
 	} {
 		var j judge

@@ -15,14 +15,6 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// nobody is a device without anything.
-type nobody struct{}
-
-func (nobody) Stat() any                 { return "nothing" }
-func (nobody) QP(uint32) (any, bool)     { return nil, false }
-func (nobody) StartCapture(string) error { return nil }
-func (nobody) StopCapture() error        { return nil }
-
 // shortDir is a temporary directory whose name leaves room for that of a
 // socket, which t.TempDir does not on macOS.
 func shortDir(t *testing.T) string {

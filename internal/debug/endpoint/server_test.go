@@ -8,6 +8,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// nobody is a device without anything.
+type nobody struct{}
+
+func (nobody) Stat() any                 { return "nothing" }
+func (nobody) QP(uint32) (any, bool)     { return nil, false }
+func (nobody) StartCapture(string) error { return nil }
+func (nobody) StopCapture() error        { return nil }
+
 // TestWithoutMetrics: a program without a metrics library says how to get one.
 func TestWithoutMetrics(t *testing.T) {
 	s, err := Serve(nobody{}, "127.0.0.1:0")
