@@ -2,6 +2,7 @@ package rnic
 
 import (
 	"os"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -9,42 +10,48 @@ import (
 
 // napper sleeps for less than a millisecond, which the runtime's timers do not where
 // a processor is idle: they end with epoll_wait(2), whose time is in milliseconds. A
-// timerfd wakes that by itself.
-type napper struct{ timer *os.File }
+// timerfd wakes that by itself. One goroutine has it.
+type napper struct {
+	timer *os.File // nil: there is none
+	raw   syscall.RawConn
+	set   func(fd uintptr) // makes the timer readable after length
+	count [8]byte
 
-func newNapper() napper {
-	fd, err := unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_NONBLOCK|unix.TFD_CLOEXEC)
-	if err != nil {
-		return napper{}
-	}
-	return napper{os.NewFile(uintptr(fd), "timerfd")}
+	length time.Duration
+	err    error // of set
 }
 
-func (n napper) sleep(d time.Duration) {
-	if n.timer != nil && n.set(d) == nil {
-		var count [8]byte
-		if _, err := n.timer.Read(count[:]); err == nil {
-			return
+func newNapper() *napper {
+	n := &napper{}
+	fd, err := unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_NONBLOCK|unix.TFD_CLOEXEC)
+	if err != nil {
+		return n
+	}
+	n.timer = os.NewFile(uintptr(fd), "timerfd")
+	if n.raw, err = n.timer.SyscallConn(); err != nil {
+		n.close()
+		return &napper{}
+	}
+	n.set = func(fd uintptr) {
+		spec := unix.ItimerSpec{Value: unix.NsecToTimespec(int64(max(n.length, 1)))}
+		n.err = unix.TimerfdSettime(int(fd), 0, &spec, nil)
+	}
+	return n
+}
+
+func (n *napper) sleep(d time.Duration) {
+	if n.timer != nil {
+		n.length = d
+		if err := n.raw.Control(n.set); err == nil && n.err == nil {
+			if _, err := n.timer.Read(n.count[:]); err == nil {
+				return
+			}
 		}
 	}
 	time.Sleep(d)
 }
 
-// set makes the timer readable after d.
-func (n napper) set(d time.Duration) (err error) {
-	raw, err := n.timer.SyscallConn()
-	if err != nil {
-		return err
-	}
-	spec := unix.ItimerSpec{Value: unix.NsecToTimespec(int64(max(d, 1)))}
-	control := raw.Control(func(fd uintptr) { err = unix.TimerfdSettime(int(fd), 0, &spec, nil) })
-	if err == nil {
-		err = control
-	}
-	return err
-}
-
-func (n napper) close() {
+func (n *napper) close() {
 	if n.timer != nil {
 		n.timer.Close()
 	}

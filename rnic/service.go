@@ -32,8 +32,9 @@ func (s *shard) serve() {
 	defer close(s.done)
 	seen := s.polls.Load()
 	nap, urged, behind := standbyShort, standbyUrged, 0
-	short := newNapper()
+	short, long := newNapper(), time.NewTimer(0)
 	defer short.close()
+	defer long.Stop()
 	for !s.dev.over.Load() {
 		polls := s.polls.Load()
 		if polls == seen && !s.token.Load() && nap >= standbyLong/4 {
@@ -68,7 +69,7 @@ func (s *shard) serve() {
 			short.sleep(urged)
 			urged = min(urged+urged/2, standbyLong/2)
 			nap = min(nap, urged)
-		} else if s.doze(nap) {
+		} else if s.doze(long, nap) {
 			nap, urged = standbyShort, standbyUrged
 		}
 		if s.sendOwed() {
@@ -79,14 +80,13 @@ func (s *shard) serve() {
 
 // doze sleeps for long, unless something is left to the service, and reports whether
 // something was.
-func (s *shard) doze(d time.Duration) bool {
+func (s *shard) doze(timer *time.Timer, d time.Duration) bool {
 	s.dozing.Store(true)
 	defer s.dozing.Store(false)
 	if s.urged.Load() {
 		return true
 	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
+	timer.Reset(d)
 	select {
 	case <-timer.C:
 		return false

@@ -10,16 +10,18 @@ import (
 // Whoever leaves something to the service ends its long sleep, however early.
 func TestHurry(t *testing.T) {
 	s := &shard{rouse: make(chan struct{}, 1)}
+	timer := time.NewTimer(0)
+	defer timer.Stop()
 	for range 1000 {
 		s.urged.Store(false)
 		roused := make(chan bool)
-		go func() { roused <- s.doze(time.Hour) }()
+		go func() { roused <- s.doze(timer, time.Hour) }()
 		s.hurry()
 		require.True(t, <-roused)
 	}
 	s.urged.Store(false)
-	s.doze(time.Nanosecond) // takes a token that may be left
-	require.False(t, s.doze(time.Nanosecond))
+	s.doze(timer, time.Nanosecond) // takes a token that may be left
+	require.False(t, s.doze(timer, time.Nanosecond))
 }
 
 // A nap that is over comes back, also a very short one.
@@ -55,4 +57,19 @@ func TestLeftToService(t *testing.T) {
 	require.NoError(t, cq.Destroy())
 	require.NoError(t, plain.Destroy())
 	require.NoError(t, ch.Destroy())
+}
+
+// The service sleeps without a piece of memory for each time.
+func TestNapsAllocateNothing(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector allocates")
+	}
+	n, timer := newNapper(), time.NewTimer(0)
+	defer n.close()
+	defer timer.Stop()
+	s := &shard{rouse: make(chan struct{}, 1)}
+	require.Zero(t, testing.AllocsPerRun(100, func() {
+		n.sleep(time.Microsecond)
+		s.doze(timer, time.Microsecond)
+	}))
 }
