@@ -26,7 +26,7 @@ type call struct {
 func (c *Comm) newCall() *call {
 	k := &call{comm: c}
 	k.net.c, k.net.call = c, k
-	k.do = coll.Call{Net: &k.net, Memory: &k.scratch, Choices: c.world.o.Algorithms, Processors: c.world.cpus.of(c)}
+	k.do = coll.Call{Net: &k.net, Memory: &k.scratch, Choices: c.world.o.Algorithms, Processors: c.cpus}
 	k.red.Reduce = func(inout, in []byte) error { return k.op.op.Apply(k.vector().Kind(), inout, in) }
 	return k
 }

@@ -20,6 +20,7 @@ type Comm struct {
 	size  int
 	ranks []int       // of the job, by rank here; nil if they are the same
 	here  map[int]int // the other way round
+	cpus  int         // of all ranks together
 	freed atomic.Bool
 	tag   int32 // of all its collective calls, see CreateGroup; 0 is one for each
 
@@ -56,6 +57,7 @@ func (w *World) comm(name string, id uint32, ranks []int, rank, size int) *Comm 
 			c.here[r] = i
 		}
 	}
+	c.cpus = w.cpus.of(c)
 	w.comms.add(c)
 	return c
 }

@@ -39,12 +39,16 @@ func processes(ctx context.Context, n int, environ ...string) (list []*process, 
 		return nil, err
 	}
 	for rank := range n {
+		syscall.ForkLock.RLock()
 		fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
+		if err == nil {
+			unix.CloseOnExec(fds[0])
+			unix.CloseOnExec(fds[1])
+		}
+		syscall.ForkLock.RUnlock()
 		if err != nil {
 			return list, err
 		}
-		unix.CloseOnExec(fds[0])
-		unix.CloseOnExec(fds[1])
 		ours, theirs := os.NewFile(uintptr(fds[0]), "manager"), os.NewFile(uintptr(fds[1]), "rank")
 		go func() { _ = job.Serve(rank, ours) }()
 		p := &process{cmd: exec.CommandContext(ctx, os.Args[0])}

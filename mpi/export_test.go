@@ -23,11 +23,14 @@ func (w *World) Choose(ch coll.Choices) { w.o.Algorithms = ch }
 // CountList counts the numbers of a list of processors.
 var CountList = countList
 
+// CountQuota is how many processors a limit on their time allows.
+var CountQuota = countQuota
+
 // MachineProcessors is how many processors this machine has.
 var MachineProcessors = machineProcessors
 
 // ProcessorsOf is how many processors the ranks of a communicator have.
-func ProcessorsOf(c *Comm) int { return c.world.cpus.of(c) }
+func ProcessorsOf(c *Comm) int { return c.cpus }
 
 // Vanish ends the rank's communication without a word to the others.
 func (w *World) Vanish() {

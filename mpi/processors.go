@@ -11,31 +11,41 @@ import (
 	"github.com/softrnic/softrnic/mpi/pmi"
 )
 
-// processors is how many each node of the job has. Algorithms are chosen by it, so
-// all ranks have to think the same: the first rank of each node tells the others.
-type processors []int
+// processors is how many each node of the job has, of those with more than one rank.
+// Algorithms are chosen by it, so all ranks have to think the same: the first rank of
+// each node tells the others.
+type processors map[int]int
 
 func processorsKey(node int) string { return fmt.Sprintf("processors/%d", node) }
 
 // tellProcessors is called before the ranks' first fence.
 func tellProcessors(m pmi.Manager) error {
-	node := m.Node(m.Rank())
-	for r := range m.Rank() {
-		if m.Node(r) == node {
-			return nil // it tells
+	mine, others := m.Node(m.Rank()), false
+	for r := range m.Size() {
+		if r != m.Rank() && m.Node(r) == mine {
+			if r < m.Rank() {
+				return nil // it tells
+			}
+			others = true
 		}
 	}
-	return m.Put(processorsKey(node), strconv.Itoa(machineProcessors()))
+	if !others {
+		return nil
+	}
+	return m.Put(processorsKey(mine), strconv.Itoa(machineProcessors()))
 }
 
 // hearProcessors is called after it.
 func hearProcessors(ctx context.Context, m pmi.Manager) (processors, error) {
-	nodes := 0
+	ranks := map[int]int{}
 	for r := range m.Size() {
-		nodes = max(nodes, m.Node(r)+1)
+		ranks[m.Node(r)]++
 	}
-	p := make(processors, nodes)
-	for node := range p {
+	p := processors{}
+	for node, n := range ranks {
+		if n == 1 {
+			continue
+		}
 		value, err := m.Get(ctx, processorsKey(node))
 		if err != nil {
 			return nil, fmt.Errorf("processors of node %d: %w", node, err)
@@ -47,19 +57,18 @@ func hearProcessors(ctx context.Context, m pmi.Manager) (processors, error) {
 	return p, nil
 }
 
-// of is how many processors the ranks of a communicator have together, 0 if nobody was
-// asked: in a job of one.
+// of is how many processors the ranks of a communicator have together.
 func (p processors) of(c *Comm) int {
-	if len(p) == 0 {
-		return 0
-	}
-	ranks := make([]int, len(p))
+	ranks := map[int]int{}
 	for r := range c.size {
 		ranks[c.world.manager.Node(c.job(r))]++
 	}
 	total := 0
 	for node, n := range ranks {
-		total += min(n, p[node])
+		if cpus, ok := p[node]; ok {
+			n = min(n, cpus)
+		}
+		total += n
 	}
 	return total
 }
@@ -72,11 +81,29 @@ func machineProcessors() int {
 	for _, file := range []string{"/sys/fs/cgroup/cpuset.cpus.effective", "/sys/devices/system/cpu/online"} { // cgroups(7), sysfs
 		if list, err := os.ReadFile(file); err == nil {
 			if listed := countList(string(list)); listed > 0 {
-				return max(n, listed)
+				n = max(n, listed)
+				break
 			}
 		}
 	}
+	if limit, err := os.ReadFile("/sys/fs/cgroup/cpu.max"); err == nil { // of control groups, version 2
+		if most := countQuota(string(limit)); most > 0 {
+			n = min(n, most)
+		}
+	}
 	return n
+}
+
+// countQuota is how many processors "200000 100000" allows, microseconds in so many
+// microseconds; 0 if there is no limit.
+func countQuota(limit string) int {
+	quota, period, _ := strings.Cut(strings.TrimSpace(limit), " ")
+	q, err := strconv.Atoi(quota)
+	p, err2 := strconv.Atoi(period)
+	if err != nil || err2 != nil || q <= 0 || p <= 0 {
+		return 0
+	}
+	return (q-1)/p + 1
 }
 
 // countList is how many numbers a list such as "0-3,8" has (cpuset(7)), 0 if it is

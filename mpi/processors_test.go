@@ -15,6 +15,9 @@ func TestCountList(t *testing.T) {
 	for list, n := range map[string]int{"0": 1, "0-3": 4, "0-3,8\n": 5, "2,4-5,7": 4, "": 0, "\n": 0, "3-1": 0, "-1": 0, "x": 0, "1,x": 0} {
 		require.Equal(t, n, mpi.CountList(list), "%q", list)
 	}
+	for limit, n := range map[string]int{"max 100000\n": 0, "200000 100000\n": 2, "150000 100000": 2, "1 100000": 1, "": 0, "5": 0, "-1 5": 0, "5 0": 0} {
+		require.Equal(t, n, mpi.CountQuota(limit), "%q", limit)
+	}
 	require.Positive(t, mpi.MachineProcessors())
 }
 
@@ -25,7 +28,12 @@ type nodes struct {
 	told string // of node 1; of node 0 it is 2
 }
 
-func (n nodes) Node(rank int) int { return rank % 2 }
+func (n nodes) Node(rank int) int {
+	if rank == 6 {
+		return 1 << 30 // a node of its own, of which nobody need tell
+	}
+	return rank % 2
+}
 
 func (n nodes) Put(key, value string) error {
 	switch key {
@@ -40,7 +48,7 @@ func (n nodes) Put(key, value string) error {
 // Each communicator has the processors of its ranks, and all ranks agree.
 func TestProcessors(t *testing.T) {
 	run := func(told string) error {
-		return pmi.RunLocal(6, grace, func(m pmi.Manager) error {
+		return pmi.RunLocal(7, grace, func(m pmi.Manager) error {
 			return rank(open, mpi.Options{Manager: nodes{m, told}, Net: mpi.TCP}, func(w *mpi.World) error {
 				half, err := w.Split(w.Rank()%2, 0)
 				if err != nil {
@@ -51,7 +59,7 @@ func TestProcessors(t *testing.T) {
 					return err
 				}
 				got := [3]int{mpi.ProcessorsOf(w.Comm), mpi.ProcessorsOf(half), mpi.ProcessorsOf(one)}
-				if want := [3]int{5, []int{2, 3}[w.Rank()%2], 1}; got != want { // 3 ranks on 2, 3 on 8
+				if want := [3]int{6, []int{3, 3}[w.Rank()%2], 1}; got != want { // 3 ranks on 2, 3 on 8, 1
 					return fmt.Errorf("%v processors, not %v", got, want)
 				}
 				return nil

@@ -38,9 +38,9 @@ func (c *Core) asks(w *sendWQE, last, edge bool) bool {
 	return false
 }
 
-// unawaited tells messages whose acknowledgement nothing waits for: no
-// completion that may not come late, no room in the send queue, no credit, no local operation behind
-// it. The peer, an adapter like ours, acknowledges them after AckDelay, with
+// unawaited tells messages whose acknowledgement nothing waits for: nobody is in a
+// hurry for a completion, no room in the send queue, no credit, no local operation
+// behind it. The peer, an adapter like ours, acknowledges them after AckDelay, with
 // the next that asks, or with a response; to any other, all messages ask.
 func (c *Core) unawaited(w *sendWQE) bool {
 	if !c.lazyAcks || 2*uint32(c.sq.len()) >= c.sq.limit {

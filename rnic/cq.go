@@ -269,7 +269,9 @@ func (c *CQ) ReqNotify(solicitedOnly bool) error {
 	}
 	c.armed = max(c.armed, want)
 	if c.channel != nil {
-		c.shard.Load().hurry() // who asks for an event will not look
+		for _, s := range c.dev.shards {
+			s.hurry() // who asks for an event will not look
+		}
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package rnic
 
 import (
+	"errors"
 	"os"
 	"syscall"
 	"time"
@@ -10,7 +11,9 @@ import (
 
 // napper sleeps for less than a millisecond, which the runtime's timers do not where
 // a processor is idle: they end with epoll_wait(2), whose time is in milliseconds. A
-// timerfd wakes that by itself. One goroutine has it.
+// timerfd wakes that by itself. Where goroutines keep all processors busy it is the
+// other way round: timers are looked at with every switch, the network every 10 ms. So
+// both are set. One goroutine has it.
 type napper struct {
 	timer *os.File // nil: there is none
 	raw   syscall.RawConn
@@ -42,8 +45,8 @@ func newNapper() *napper {
 func (n *napper) sleep(d time.Duration) {
 	if n.timer != nil {
 		n.length = d
-		if err := n.raw.Control(n.set); err == nil && n.err == nil {
-			if _, err := n.timer.Read(n.count[:]); err == nil {
+		if n.timer.SetReadDeadline(time.Now().Add(d)) == nil && n.raw.Control(n.set) == nil && n.err == nil {
+			if _, err := n.timer.Read(n.count[:]); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
 				return
 			}
 		}

@@ -31,25 +31,26 @@ const (
 func (s *shard) serve() {
 	defer close(s.done)
 	seen := s.polls.Load()
-	nap, urged, behind := standbyShort, standbyUrged, 0
+	nap, urged, slept, behind := standbyShort, standbyUrged, standbyShort, 0
 	short, long := newNapper(), time.NewTimer(0)
 	defer short.close()
 	defer long.Stop()
 	for !s.dev.over.Load() {
 		polls := s.polls.Load()
-		if polls == seen && !s.token.Load() && nap >= standbyLong/4 {
+		if polls == seen && !s.token.Load() && slept >= standbyLong/4 {
 			time.Sleep(standbyShort) // perhaps it is the whole process that has had no processor
 			polls = s.polls.Load()
 		}
 		if polls == seen && s.token.CompareAndSwap(false, true) {
 			runtime.LockOSThread()
 			s.serving.Store(true)
+			s.urged.Store(false) // it is done now
 			s.rule(polls)
 			s.serving.Store(false)
 			runtime.UnlockOSThread()
 			s.release()
 			seen = s.polls.Load()
-			nap, urged, behind = standbyShort, standbyUrged, 0
+			nap, urged, slept, behind = standbyShort, standbyUrged, standbyShort, 0
 			if s.urged.Swap(false) {
 				short.sleep(urged)
 			} else {
@@ -64,13 +65,17 @@ func (s *shard) serve() {
 				behind = 0
 			}
 		}
-		seen = polls
-		if s.urged.Swap(false) {
+		seen, slept = polls, nap
+		roused := s.urged.Load()
+		if !roused && s.doze(long, nap) {
+			nap, urged, roused = standbyShort, standbyUrged, true
+		}
+		if roused {
+			s.urged.Store(false)
+			seen = s.polls.Load()
 			short.sleep(urged)
-			urged = min(urged+urged/2, standbyLong/2)
-			nap = min(nap, urged)
-		} else if s.doze(long, nap) {
-			nap, urged = standbyShort, standbyUrged
+			slept, urged = urged, min(urged+urged/2, standbyLong/2)
+			nap = min(nap, slept)
 		}
 		if s.sendOwed() {
 			nap = standbyShort

@@ -1,6 +1,7 @@
 package rnic
 
 import (
+	"runtime"
 	"testing"
 	"time"
 
@@ -12,15 +13,21 @@ func TestHurry(t *testing.T) {
 	s := &shard{rouse: make(chan struct{}, 1)}
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	for range 1000 {
+	for i := range 1000 {
 		s.urged.Store(false)
 		roused := make(chan bool)
 		go func() { roused <- s.doze(timer, time.Hour) }()
+		for i%2 == 0 && !s.dozing.Load() { // half of them asleep, or about to
+			runtime.Gosched()
+		}
 		s.hurry()
 		require.True(t, <-roused)
+		select {
+		case <-s.rouse: // it was about to sleep
+		default:
+		}
 	}
 	s.urged.Store(false)
-	s.doze(timer, time.Nanosecond) // takes a token that may be left
 	require.False(t, s.doze(timer, time.Nanosecond))
 }
 

@@ -9,12 +9,14 @@ type spinner struct {
 	most   int64 // nanoseconds
 	misses int   // spins in a row that found nothing
 	skip   int   // waits left that do not spin
-	hogs   int   // how many do not after the next yield that takes long
+	hogs   int   // how many did not after the last yield that took long
+	hits   int   // since then
 }
 
 const (
 	spinMisses = 8
 	spinSkip   = 32
+	hogHits    = 16 // spins that must have found something for a hog to be forgotten by half
 )
 
 func (s *spinner) init(d time.Duration) {
@@ -36,7 +38,12 @@ func (s *spinner) budget() int64 {
 }
 
 // hit and miss report how a spin ended.
-func (s *spinner) hit() { s.misses, s.hogs = 0, s.hogs/2 }
+func (s *spinner) hit() {
+	s.misses = 0
+	if s.hits++; s.hits >= hogHits {
+		s.hits, s.hogs = 0, s.hogs/2
+	}
+}
 
 func (s *spinner) miss() {
 	if s.misses++; s.misses >= spinMisses {
@@ -49,5 +56,5 @@ func (s *spinner) miss() {
 // it will probably do so again.
 func (s *spinner) hogged() {
 	s.hogs = min(max(4, 2*s.hogs), 2*spinSkip)
-	s.skip = s.hogs
+	s.skip, s.hits = s.hogs, 0
 }

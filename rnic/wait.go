@@ -85,7 +85,7 @@ type waiter struct {
 func (w *waiter) wait() error {
 	defer w.stop()
 	displaced := false // a poller took the token from us
-	for {
+	for polled := true; ; polled = false {
 		if w.take() {
 			return nil
 		}
@@ -103,7 +103,7 @@ func (w *waiter) wait() error {
 		if !displaced && s.seizing.Load() == 0 && s.token.CompareAndSwap(false, true) {
 			w.baton = false
 			s.leader.Store(w.cq)
-			displaced = w.lead(s) && !w.cq.dev.options.NoService
+			displaced = w.lead(s, polled) && !w.cq.dev.options.NoService
 			s.leader.Store(nil)
 			s.uncork() // what was left to us, see gather
 			s.release()
@@ -137,8 +137,8 @@ const aloneFor = 4 * time.Microsecond
 // othersRan is how long a yield takes at least in which another thread has run.
 const othersRan = 2 * time.Microsecond
 
-// hogs is how long a yield takes in which another thread computes instead of waiting, too.
-const hogs = 2 * time.Millisecond
+// hogTime is how long a yield takes at least that goes to a thread that computes.
+const hogTime = 2 * time.Millisecond
 
 // giveWay lets other threads run, and learns whether there are any
 // that want this processor. While there are, a leader need not look for long before it
@@ -149,8 +149,8 @@ func (s *shard) giveWay() (hogged bool) {
 	began := s.dev.now()
 	osYield()
 	took := time.Duration(s.dev.now() - began)
-	s.shared = took > othersRan && took < hogs
-	return took >= hogs
+	s.shared = took > othersRan && took < hogTime
+	return took >= hogTime
 }
 
 // A leader whose processor others want yields so often before it sleeps, and for so
@@ -163,7 +163,7 @@ const (
 
 // lead serves the socket until the waiter is done or someone wants the token,
 // and reports the latter.
-func (w *waiter) lead(s *shard) (displaced bool) {
+func (w *waiter) lead(s *shard, polled bool) (displaced bool) {
 	c := caller{cq: w.cq}
 	budget := s.spin.budget()
 	spun := budget > 0
@@ -171,7 +171,7 @@ func (w *waiter) lead(s *shard) (displaced bool) {
 	turns := 0 // yields in a row that brought nothing
 	for looks := 0; ; looks++ {
 		n := 0
-		if spun && !s.shared || looks > 0 { // everyone has just polled
+		if looks > 0 || !polled || spun && !s.shared { // who shares the processor gives way first
 			n = s.step(c)
 		}
 		if w.done() {
@@ -200,7 +200,7 @@ func (w *waiter) lead(s *shard) (displaced bool) {
 				turns++
 				if s.giveWay() {
 					s.spin.hogged()
-					budget = 0
+					budget, spun = 0, false
 				}
 			}
 			continue

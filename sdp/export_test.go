@@ -4,6 +4,8 @@ import (
 	"context"
 	"net/netip"
 	"time"
+
+	"github.com/softrnic/softrnic/verbs"
 )
 
 // QueuePair is what peers are told.
@@ -41,4 +43,28 @@ func (s *Stack) UDPPort() uint16 { return s.cm.Addr().Port() }
 // Resolve is what Dial makes of an address.
 func (s *Stack) Resolve(ctx context.Context, network, address string) (netip.AddrPort, error) {
 	return s.resolve(ctx, network, address)
+}
+
+// counted is a completion queue that counts what is taken back of it.
+type counted struct {
+	verbs.CQ
+	disarms int
+}
+
+func (c *counted) Disarm() {
+	c.disarms++
+	c.CQ.Disarm()
+}
+
+// CountDisarms returns whether the connection is looked after by events, and how often
+// a call has done without them since this was first called.
+func (c *Conn) CountDisarms() (armed bool, disarms int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	cq, ok := c.cq.(*counted)
+	if !ok {
+		cq = &counted{CQ: c.cq}
+		c.cq = cq
+	}
+	return c.armed, cq.disarms
 }

@@ -2,7 +2,7 @@ package coll
 
 // alltoallCentral: everyone sends all it has to rank 0, which sends everyone what is
 // for it: 2(n-1) messages of n pieces, which have one size. Rank 0 has memory for two
-// times the pieces of all.
+// times the pieces of all. In place is no different: nothing comes before all has left.
 func alltoallCentral(c *Call, send, recv blocks) error {
 	n, all := c.size, len(send.mem)
 	if c.rank != 0 {

@@ -11,7 +11,7 @@ type rule struct {
 
 // fits reports whether the rule is for a call.
 func (r *rule) fits(c Case, crowded bool) bool {
-	return (r.ranks == 0 || c.Ranks <= r.ranks) && (r.bytes == 0 || c.Bytes <= r.bytes) && (r.row == 0 || c.Bytes*c.Ranks <= r.row) &&
+	return (r.ranks == 0 || c.Ranks <= r.ranks) && (r.bytes == 0 || c.Bytes <= r.bytes) && (r.row == 0 || c.Bytes <= r.row/c.Ranks) &&
 		(!r.power || c.Ranks&(c.Ranks-1) == 0) && (!r.crowded || crowded)
 }
 

@@ -79,6 +79,7 @@ func (p *pool) left() int { return len(p.free) }
 
 // flags are those of a message from a buffer, which comes back with the completion:
 // soon only if they are getting few, since an acknowledgement costs both ends a turn.
+// That one was lost is noticed later then, after reliability.LazyProbe.
 func (p *pool) flags() verbs.SendFlags {
 	if 2*p.left() < p.count {
 		return verbs.SendSignaled

@@ -1,0 +1,42 @@
+package sdp_test
+
+import (
+	"os"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/rnic"
+	"github.com/softrnic/softrnic/sdp"
+)
+
+// TestNoEventDuringCalls: what is held back is looked after by events while no call is
+// there, and by the call while one is: the event is taken back, and asked for again.
+func TestNoEventDuringCalls(t *testing.T) {
+	a, b := newEnds(t, rnic.Options{}, sdp.Options{Design: sdp.NIC, ZeroCopy: -1}).dial(t)
+	require.NoError(t, a.SetWriteDeadline(time.Now().Add(20*time.Millisecond)))
+	wrote, err := a.Write(make([]byte, 16<<20)) // more than b, which does not read, has room for
+	require.ErrorIs(t, err, os.ErrDeadlineExceeded)
+	require.Positive(t, a.Stats().Held)
+	armed, _ := a.CountDisarms()
+	require.True(t, armed)
+
+	require.NoError(t, a.SetReadDeadline(time.Now().Add(-time.Second)))
+	for calls := 1; calls <= 3; calls++ {
+		_, err = a.Read(make([]byte, 1))
+		require.ErrorIs(t, err, os.ErrDeadlineExceeded)
+		armed, disarms := a.CountDisarms()
+		require.True(t, armed)
+		require.Equal(t, calls, disarms)
+	}
+
+	// The event comes all the same, so all arrives while a does nothing.
+	got := make([]byte, 64<<10)
+	for read := 0; read < wrote; {
+		require.NoError(t, b.SetReadDeadline(time.Now().Add(time.Minute)))
+		n, err := b.Read(got)
+		require.NoError(t, err)
+		read += n
+	}
+}
