@@ -51,7 +51,7 @@ func TestFailure(t *testing.T) {
 	joined.Add(3)
 	err := mpitest.Run(3, func(w *mpi.World) error {
 		joined.Done()
-		joined.Wait() // for ever if one cannot join: then the others, who are told, end the test
+		joined.Wait() // if one cannot join these are left behind, and the test fails
 		switch w.Rank() {
 		case 1:
 			return wrong
