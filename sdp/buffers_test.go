@@ -81,7 +81,7 @@ func TestBufferChangeUnderWay(t *testing.T) {
 		sdp.NIC: (*sdp.Conn).SetReadBuffer, sdp.RDMA: (*sdp.Conn).SetReadBuffer, sdp.Credit: (*sdp.Conn).SetWriteBuffer,
 	} {
 		p := newPuppet(t)
-		c, err := p.dialed(stack(t, rnic.Options{}, sdp.Options{}), d, p.ack(d))
+		c, err := p.dialed(stack(t, rnic.Options{}, sdp.Options{Buffers: 8}), d, p.ack(d))
 		require.NoError(t, err)
 		require.NoError(t, set(c, 1<<20))
 		require.ErrorContains(t, set(c, 2<<20), "has not ended")

@@ -31,7 +31,7 @@ func TestManyConnections(t *testing.T) {
 		resident uint64 // bytes of it that are in use, at most
 	}{
 		{"small", sdp.Options{Buffers: 2, BufferBytes: 1 << 10, Queue: 4, Receives: 8}, 10_000, 24 << 10, 32 << 10},
-		{"default", sdp.Options{}, 1000, 2 << 20, 96 << 10},
+		{"default", sdp.Options{}, 1000, 7 << 19, 96 << 10},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			conns := c.conns

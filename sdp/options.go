@@ -26,7 +26,7 @@ type Options struct {
 	Design Design
 
 	// Buffers and BufferBytes are the N and S of the designs: so many buffers
-	// of so many bytes on each side, 8 of 64 KiB by default.
+	// of so many bytes on each side, 16 of 64 KiB by default.
 	Buffers, BufferBytes int
 
 	// MaxBufferBytes is up to which size a peer may have the buffers of a
@@ -63,7 +63,7 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	o.Buffers = cmp.Or(o.Buffers, 8)
+	o.Buffers = cmp.Or(o.Buffers, 16)
 	o.BufferBytes = cmp.Or(o.BufferBytes, 64<<10)
 	o.MaxBufferBytes = cmp.Or(o.MaxBufferBytes, 4*o.BufferBytes)
 	o.Window = cmp.Or(o.Window, max(min(o.BufferBytes/2, 16<<10)-4, 1))
