@@ -17,8 +17,6 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/softrnic/softrnic/mpi/pmi/server"
 )
 
@@ -39,17 +37,10 @@ func processes(ctx context.Context, n int, environ ...string) (list []*process, 
 		return nil, err
 	}
 	for rank := range n {
-		syscall.ForkLock.RLock()
-		fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
-		if err == nil {
-			unix.CloseOnExec(fds[0])
-			unix.CloseOnExec(fds[1])
-		}
-		syscall.ForkLock.RUnlock()
+		ours, theirs, err := server.Pair()
 		if err != nil {
 			return list, err
 		}
-		ours, theirs := os.NewFile(uintptr(fds[0]), "manager"), os.NewFile(uintptr(fds[1]), "rank")
 		go func() { _ = job.Serve(rank, ours) }()
 		p := &process{cmd: exec.CommandContext(ctx, os.Args[0])}
 		p.cmd.Env = append(append(os.Environ(), "PMI_FD=3", "PMI_RANK="+strconv.Itoa(rank), "PMI_SIZE="+strconv.Itoa(n)), environ...)

@@ -51,6 +51,8 @@ func (s *shard) serve() {
 			s.release()
 			seen = s.polls.Load()
 			nap, urged, slept, behind = standbyShort, standbyUrged, standbyShort, 0
+			// By a timer of the runtime, which takes a millisecond where a processor is idle:
+			// who has just taken over would do so again in the middle of a long copy.
 			if s.urged.Swap(false) {
 				short.sleep(urged)
 			} else {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/softrnic/softrnic/internal/tools/mpirun/frame"
 	"github.com/softrnic/softrnic/mpi/pmi"
+	"github.com/softrnic/softrnic/mpi/pmi/server"
 )
 
 // process is a rank that runs here.
@@ -106,7 +107,7 @@ func (p *process) launch(r frame.Rank) (_ *exec.Cmd, err error) {
 	case p.port != nil:
 		cmd.Env = append(cmd.Env, "PMI_PORT="+p.port.Addr(), "PMI_ID="+strconv.Itoa(r.Rank), pmi.EnvSecret+"="+p.spec.Secret)
 	case p.spec.Secret == "":
-		ours, fd, err := socketPair()
+		ours, fd, err := server.Pair()
 		if err != nil {
 			return nil, err
 		}

@@ -3,8 +3,6 @@
 package agent
 
 import (
-	"errors"
-	"net"
 	"os"
 
 	"github.com/softrnic/softrnic/internal/tools/mpirun/frame"
@@ -14,11 +12,6 @@ import (
 var endings = []os.Signal{os.Interrupt}
 
 func isPipe(os.Signal) bool { return false }
-
-// socketPair says that sockets are not inherited here.
-func socketPair() (net.Conn, *os.File, error) {
-	return nil, nil, errors.New("sockets are not inherited on this system")
-}
 
 // how says how a process has ended.
 func how(s *os.ProcessState) frame.Exit {
