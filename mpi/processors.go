@@ -18,18 +18,22 @@ type processors map[int]int
 
 func processorsKey(node int) string { return fmt.Sprintf("processors/%d", node) }
 
+// ranksOf counts the ranks of each node.
+func ranksOf(m pmi.Manager) map[int]int {
+	ranks := map[int]int{}
+	for r := range m.Size() {
+		ranks[m.Node(r)]++
+	}
+	return ranks
+}
+
 // tellProcessors is called before the ranks' first fence.
 func tellProcessors(m pmi.Manager) error {
-	mine, others := m.Node(m.Rank()), false
-	for r := range m.Size() {
-		if r != m.Rank() && m.Node(r) == mine {
-			if r < m.Rank() {
-				return nil // it tells
-			}
-			others = true
-		}
+	mine, first := m.Node(m.Rank()), 0
+	for m.Node(first) != mine {
+		first++
 	}
-	if !others {
+	if m.Rank() != first || ranksOf(m)[mine] == 1 {
 		return nil
 	}
 	return m.Put(processorsKey(mine), strconv.Itoa(machineProcessors()))
@@ -37,12 +41,8 @@ func tellProcessors(m pmi.Manager) error {
 
 // hearProcessors is called after it.
 func hearProcessors(ctx context.Context, m pmi.Manager) (processors, error) {
-	ranks := map[int]int{}
-	for r := range m.Size() {
-		ranks[m.Node(r)]++
-	}
 	p := processors{}
-	for node, n := range ranks {
+	for node, n := range ranksOf(m) {
 		if n == 1 {
 			continue
 		}

@@ -192,7 +192,8 @@ func (w *waiter) lead(s *shard, polled bool) (displaced bool) {
 		if n > 0 {
 			turns = 0
 		}
-		if n > 0 || passed < budget || s.shared && turns < sharedTurns && passed < int64(sharedFor) && budget > 0 {
+		inTurns := budget > 0 && s.shared && turns < sharedTurns && passed < int64(sharedFor)
+		if n > 0 || passed < budget || inTurns {
 			if s.followers.Load() > 0 || looks%64 == 63 { // those whose completions have come go first
 				runtime.Gosched()
 			}
