@@ -17,6 +17,8 @@ func TestHello(t *testing.T) {
 		a, b := newEnds(t, rnic.Options{}, o).dial(t)
 		require.Equal(t, o.Design, a.Design())
 		require.Equal(t, o.Design, b.Design())
+		require.Equal(t, o.Design == sdp.NIC, a.AdapterCounts())
+		require.Equal(t, o.Design == sdp.NIC, b.AdapterCounts())
 		require.Equal(t, a.LocalAddr(), b.RemoteAddr())
 		n, err := a.Write([]byte("hello"))
 		require.NoError(t, err)

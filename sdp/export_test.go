@@ -45,6 +45,12 @@ func (s *Stack) Resolve(ctx context.Context, network, address string) (netip.Add
 	return s.resolve(ctx, network, address)
 }
 
+// AdapterCounts is whether the connection's queue pair has end-to-end credits.
+func (c *Conn) AdapterCounts() bool {
+	_, init := c.qp.Query()
+	return !init.NoCredits
+}
+
 // counted is a completion queue that counts what is taken back of it.
 type counted struct {
 	verbs.CQ

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/softrnic/softrnic/cm"
+	"github.com/softrnic/softrnic/sdp/flow"
 	"github.com/softrnic/softrnic/sdp/protocol"
 	"github.com/softrnic/softrnic/verbs"
 )
@@ -42,6 +43,7 @@ func (s *Stack) connection(cfg *protocol.Config) (c *Conn, err error) {
 			MaxSendWR: cfg.SendQueue(), MaxRecvWR: cfg.ReceiveQueue(),
 			MaxSendSGE: 1, MaxRecvSGE: 1, MaxInlineData: protocol.Inline,
 		},
+		NoCredits: cfg.Design != flow.NIC, // the others count receives themselves
 	})
 	if err != nil {
 		return

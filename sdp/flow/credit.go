@@ -70,7 +70,10 @@ func (s *CreditSender) Next() (Message, bool) {
 	s.taken++
 	s.posted = s.ends[i]
 	quarter := uint64(max(1, min(len(s.ends), s.queue)/4))
-	return Message{Pos: from, Len: int(s.posted - from), Local: i*s.stride + s.skip, Signal: s.taken%quarter == 0}, true
+	return Message{
+		Pos: from, Len: int(s.posted - from), Local: i*s.stride + s.skip,
+		Signal: s.taken%quarter == 0, Lazy: 2*(s.taken-s.free) < uint64(len(s.ends)),
+	}, true
 }
 
 // Done implements Sender.

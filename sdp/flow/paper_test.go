@@ -110,3 +110,27 @@ func TestAsynchronousProgress(t *testing.T) {
 	require.Equal(t, []int{8 * kib}, p.lengths[adapter:], "as one message")
 	p.drain()
 }
+
+// A buffer that is half free is in no hurry to be emptied.
+func TestLazyWhileHalfIsFree(t *testing.T) {
+	const slots, stride = 8, 64
+	var c flow.Credits
+	c.Start(slots + flow.Reserve)
+	s := flow.NewCreditSender(make([]byte, slots*stride), stride, 0, stride, slots, &c)
+	next := func() flow.Message {
+		require.Equal(t, 1, s.Write([]byte{1}))
+		m, ok := s.Next()
+		require.True(t, ok)
+		return m
+	}
+	var lazy []bool
+	var last flow.Message
+	for range slots {
+		last = next()
+		lazy = append(lazy, last.Lazy)
+	}
+	require.Equal(t, []bool{true, true, true, false, false, false, false, false}, lazy)
+	require.Zero(t, s.Write([]byte{1}))
+	s.Done(last.End())
+	require.True(t, next().Lazy)
+}

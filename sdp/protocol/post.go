@@ -34,6 +34,9 @@ func (c *Core) postData(m flow.Message) {
 	if m.Signal {
 		wr.Flags = verbs.SendSignaled
 	}
+	if m.Lazy {
+		wr.Flags |= verbs.SendUnhurried
+	}
 	urgent := c.urge.last(m.End())
 	if c.peer.Design == flow.Credit {
 		h := c.header(bsdh.MIDData, m.Len, seq)

@@ -19,6 +19,8 @@ func init() {
 		Axes: []bench.Axis{{Name: "message size", Unit: measure.Bytes}},
 		Params: []bench.Param{
 			{Name: "sizes", Kind: bench.Ints, Default: "1,16,64,256,1KiB,2KiB,4KiB", Quick: "64", Doc: "bytes of a message"},
+			{Name: "buffers", Kind: bench.Int, Default: "8", Doc: "of SDP"},
+			{Name: "bytes", Kind: bench.Int, Default: "32KiB", Min: 64, Doc: "of a buffer"},
 			{Name: "wait", Kind: bench.Words, Default: "spin,event", Choices: []string{"spin", "event"}, Doc: "poll, or block until a completion comes"},
 			{Name: "rounds", Kind: bench.Int, Default: "15", Quick: "7", Doc: "alternating rounds at each point"},
 			{Name: "iters", Kind: bench.Int, Default: "2000", Quick: "400", Doc: "round trips in a round"},
@@ -43,9 +45,9 @@ func sdpLatency(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
 	r.Step("connections")
 	var variants []variant
 	for _, wait := range r.Words("wait") {
-		v := variant{"", sdpbench.Config{ZeroCopy: -1, Spin: spinForever}}
+		v := variant{"", sdpbench.Config{Buffers: r.Int("buffers"), BufferBytes: r.Int("bytes"), ZeroCopy: -1, Spin: spinForever}}
 		if wait == "event" {
-			v = variant{eventSuffix, sdpbench.Config{ZeroCopy: -1, Spin: -1}}
+			v.suffix, v.Spin = eventSuffix, -1
 		}
 		variants = append(variants, v)
 	}
