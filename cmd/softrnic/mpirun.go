@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/softrnic/softrnic/internal/cpus"
 	"github.com/softrnic/softrnic/internal/tools/mpirun"
 	"github.com/softrnic/softrnic/internal/tools/mpirun/agent"
 	"github.com/softrnic/softrnic/rnic"
@@ -55,6 +56,7 @@ type mpirunFlags struct {
 	mpirun.Options
 	agent                                  bool
 	hosts, hostfile, launcher, remote, net string
+	bind                                   string
 	genv                                   []string
 	timeout, grace, report                 patience
 }
@@ -72,6 +74,7 @@ func (a *app) mpirunCommand() *cobra.Command {
 	f.StringVar(&o.hosts, "hosts", "", "`hosts` to run on, each with its ranks in a row: node1,node2:4")
 	f.StringVarP(&o.hostfile, "hostfile", "f", "", "`file` with a host in each line: node2:4 or node2 slots=4")
 	f.IntVar(&o.PPN, "ppn", 0, "`ranks` in a row on each host")
+	f.StringVar(&o.bind, "bind-to", string(cpus.Auto), "`processors` that each rank stays on: one (hwthread), those of a core (core), all (none); auto is one where there are more ranks than processors and as many for each")
 	f.StringArrayVar(&o.genv, "genv", nil, "`NAME=VALUE` in the environment of all programs; NAME alone is its value here")
 	f.BoolVarP(&o.Prefix, "prefix", "l", false, "begin lines of output with the rank: [3]")
 	f.StringVar(&o.Outfile, "outfile-pattern", "", "`file` for the output: %r is the rank, %h the host, %n its number, %p the program's number")
@@ -172,6 +175,9 @@ func (a *app) mpirun(c *cobra.Command, o *mpirunFlags) (err error) {
 	}
 	if err := o.where(); err != nil {
 		return err
+	}
+	if o.Bind, err = cpus.ParseBinding(o.bind); err != nil {
+		return usage("--bind-to: %w", err)
 	}
 	if o.Environ, err = environ(o.genv); err != nil {
 		return err

@@ -45,7 +45,7 @@ func TestMpirun(t *testing.T) {
 		{[]string{"-x", "SOFTRNIC_MPI_REPORT_SIGNAL=USR2", "sh", "-c", "echo $SOFTRNIC_MPI_WATCHDOG $SOFTRNIC_MPI_REPORT_SIGNAL"}, []string{"USR2"}},
 		{[]string{"-np", "2", "-l", "sh", "-c", say}, []string{"[0] 0/2   here ||", "[1] 1/2   here ||"}},
 		{[]string{"-f", hosts, "sh", "-c", say}, []string{"0/2   here ||", "1/2   here ||"}},
-		{[]string{"--allow-run-as-root", "--oversubscribe", "--host", "localhost:3", "--tag-output", "-x", "A=1", "-x", "FROM_HERE", "-n", "1", "sh", "-c", say}, []string{"[0] 0/1 1  here ||"}},
+		{[]string{"--allow-run-as-root", "--oversubscribe", "-bind-to", "none:overload-allowed", "--host", "localhost:3", "--tag-output", "-x", "A=1", "-x", "FROM_HERE", "-n", "1", "sh", "-c", say}, []string{"[0] 0/1 1  here ||"}},
 		{[]string{"--net", "tcp", "--impair", "loss 1% seed 7", "--addr", "127.0.0.0/8", "--genv", "A=all", "-genv", "B=all", "-env", "A=1", "-n", "1", "sh", "-c", say, ":", "-np", "2", "-x", "B=2", "-wdir", "/", "sh", "-c", say + "; pwd"}, []string{
 			"/", "/", "0/3 1 all here tcp|loss 1% seed 7|127.0.0.0/8", "1/3 all 2 here tcp|loss 1% seed 7|127.0.0.0/8", "2/3 all 2 here tcp|loss 1% seed 7|127.0.0.0/8"}},
 	} {
@@ -73,6 +73,7 @@ func TestExitStatusOfMpirun(t *testing.T) {
 		{[]string{"-n", "-1", "true"}, 2, "-1 times"},
 		{[]string{"--nonsense", "true"}, 2, "--nonsense"},
 		{[]string{"--timeout", "soon", "true"}, 2, "a time such as 30s"},
+		{[]string{"--bind-to", "socket", "true"}, 2, "want auto, none, core or hwthread"},
 		{[]string{"--hosts", "a", "-f", "b", "true"}, 2, "either"},
 		{[]string{"--hosts", "a:x", "true"}, 2, `host "a:x"`},
 		{[]string{"-f", "/nonexistent", "true"}, 2, "/nonexistent"},

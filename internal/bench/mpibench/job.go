@@ -10,6 +10,7 @@ import (
 
 	"github.com/softrnic/softrnic/internal/bench/measure"
 	"github.com/softrnic/softrnic/internal/bench/proc"
+	"github.com/softrnic/softrnic/internal/cpus"
 	"github.com/softrnic/softrnic/mpi/imb"
 	"github.com/softrnic/softrnic/mpi/nas"
 	"github.com/softrnic/softrnic/mpi/osu"
@@ -33,7 +34,7 @@ type Job struct {
 }
 
 // Open starts the processes, which join. As far as there are enough, each has a CPU
-// of its own. The caller closes the job.
+// of its own; where there are not, they are bound as those of mpirun are. The caller closes the job.
 func Open(ctx context.Context, c Config) (*Job, error) {
 	if _, ok := c.Over.options(); !ok {
 		return nil, fmt.Errorf("mpibench: no carrier %q; there are: %v", c.Over, all())
@@ -42,7 +43,7 @@ func Open(ctx context.Context, c Config) (*Job, error) {
 	for i := range specs {
 		specs[i] = proc.Spec{Name: worker, Role: roleRank, Args: c}
 	}
-	g, err := proc.Start(ctx, proc.Options{Pin: c.Ranks <= runtime.NumCPU(), Timeout: limit}, specs...)
+	g, err := proc.Start(ctx, proc.Options{Pin: c.Ranks <= runtime.NumCPU(), Bind: cpus.Auto, Timeout: limit}, specs...)
 	if err != nil {
 		return nil, err
 	}

@@ -83,11 +83,14 @@ func (o *OpenMPI) Measure(ctx context.Context, ranks int, test string, bytes, ro
 }
 
 // overTCP starts ranks that talk by TCP on the loopback interface: as many as
-// there are CPUs on one each, where they poll, and more in turns.
+// there are CPUs on one each, where they poll, and more in turns, bound as our own are.
 func overTCP(mpirun string, ranks int) []string {
 	bind, yield := "hwthread", "0"
 	if ranks > runtime.NumCPU() {
-		bind, yield = "none", "1"
+		bind, yield = "hwthread:overload-allowed", "1"
+		if ranks%runtime.NumCPU() != 0 {
+			bind = "none"
+		}
 	}
 	const loopback = "127.0.0.0/8"
 	return []string{mpirun, "--allow-run-as-root", "--oversubscribe", "--use-hwthread-cpus", "--bind-to", bind,

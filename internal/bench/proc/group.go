@@ -1,6 +1,7 @@
 package proc
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,6 +10,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"github.com/softrnic/softrnic/internal/cpus"
 )
 
 // grace is how long a worker may take to leave before it is killed.
@@ -28,6 +31,9 @@ type Options struct {
 	// enough. Where two workers wake each other, the system may put them on one
 	// core or on two, and the time of a wake-up differs fourfold. Linux only.
 	Pin bool
+
+	// Bind starts workers on the processors that ranks would be bound to; none if empty.
+	Bind cpus.Binding
 }
 
 type stderrKey struct{}
@@ -78,8 +84,12 @@ func Start(ctx context.Context, o Options, specs ...Spec) (*Group, error) {
 	if err != nil {
 		return nil, err
 	}
+	sets, err := cmp.Or(o.Bind, cpus.None).Sets(len(specs), cpus.Cores())
+	if err != nil {
+		return nil, fmt.Errorf("proc: %w", err)
+	}
 	for i, s := range specs {
-		p, err := launch(exe, s, i)
+		p, err := launch(exe, s, i, cpus.Turn(sets, i))
 		if err != nil {
 			for _, p := range g.procs {
 				p.kill()
@@ -105,9 +115,9 @@ func Start(ctx context.Context, o Options, specs ...Spec) (*Group, error) {
 
 // greet makes the first message to each worker.
 func greet(o Options, specs []Spec) ([]message, error) {
-	var cpus []int
+	var order []int
 	if o.Pin {
-		cpus = pinOrder()
+		order = cpus.Order()
 	}
 	hellos := make([]message, len(specs))
 	for i, s := range specs {
@@ -116,8 +126,8 @@ func greet(o Options, specs []Spec) ([]message, error) {
 			return nil, fmt.Errorf("proc: arguments of worker %s/%s: %w", s.Name, s.Role, err)
 		}
 		h := hello{Rank: i, Size: len(specs), Args: args, Timeout: o.Timeout}
-		if len(cpus) > 0 {
-			h.CPU = &cpus[i%len(cpus)]
+		if len(order) > 0 {
+			h.CPU = &order[i%len(order)]
 		}
 		if hellos[i], err = pack(kindHello, h); err != nil {
 			return nil, err

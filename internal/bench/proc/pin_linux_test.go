@@ -9,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"github.com/softrnic/softrnic/internal/cpus"
 )
 
 func init() {
@@ -49,7 +51,7 @@ type cpusReply struct {
 }
 
 func TestPin(t *testing.T) {
-	order := pinOrder()
+	order := cpus.Order()
 	require.NotEmpty(t, order)
 	role := Spec{Name: "test", Role: "cpus"}
 	g, err := Start(t.Context(), Options{Pin: true}, role, role)

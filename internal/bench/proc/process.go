@@ -10,6 +10,8 @@ import (
 	"os/exec"
 	"sync"
 	"time"
+
+	"github.com/softrnic/softrnic/internal/cpus"
 )
 
 // process is the parent's end of one worker.
@@ -28,8 +30,8 @@ type process struct {
 	gone    chan struct{}        // closed when the process is reaped
 }
 
-// launch starts the worker's process. Nothing is read from it until watch.
-func launch(exe string, spec Spec, rank int) (*process, error) {
+// launch starts the worker's process on a set of processors. Nothing is read from it until watch.
+func launch(exe string, spec Spec, rank int, set []int) (*process, error) {
 	p := &process{
 		spec: spec, rank: rank, cmd: exec.Command(exe, Command, spec.Name, spec.Role),
 		replies: make(chan json.RawMessage, 1),
@@ -43,7 +45,7 @@ func launch(exe string, spec Spec, rank int) (*process, error) {
 	err := errors.Join(err1, err2, err3)
 	if err == nil {
 		p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = inR, outW, errW
-		err = p.cmd.Start()
+		err = cpus.On(set, p.cmd.Start)
 	}
 	for _, f := range []*os.File{inR, outW, errW} {
 		f.Close() // the worker has its own; closing nil is harmless

@@ -9,6 +9,8 @@ import (
 	"os"
 	"os/signal"
 	"time"
+
+	"github.com/softrnic/softrnic/internal/cpus"
 )
 
 // errParentGone ends a worker's context when its stdin is closed.
@@ -86,7 +88,7 @@ func (w *Worker) run(ctx context.Context, name, role string) error {
 	}
 	w.Rank, w.Size, w.args, w.timeout = h.Rank, h.Size, h.Args, h.Timeout
 	if h.CPU != nil {
-		if err := pin(*h.CPU); err != nil {
+		if err := cpus.Stay(*h.CPU); err != nil {
 			return fmt.Errorf("proc: cannot stay on CPU %d: %w", *h.CPU, err)
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"os"
 	"strings"
 	"time"
+
+	"github.com/softrnic/softrnic/internal/cpus"
 )
 
 // Program is one of the programs of a job: several make it MPMD.
@@ -42,6 +44,8 @@ type Options struct {
 
 	Timeout time.Duration // of the job; 0 is none
 	Grace   time.Duration // between SIGTERM and SIGKILL
+
+	Bind cpus.Binding // of ranks to the processors of their host; empty is cpus.Auto
 
 	// Port has ranks connect by TCP on their host (PMI_PORT) instead of inheriting
 	// a socket, as they do on systems without such.

@@ -116,7 +116,7 @@ func (r *run) note(format string, args ...any) {
 func (r *run) spec(node int) frame.Spec {
 	host := r.nodes[node]
 	dir, _ := os.Getwd()
-	spec := frame.Spec{Host: host, Size: len(r.seats), Environ: r.Environ, GraceMillis: int(r.Grace.Milliseconds())}
+	spec := frame.Spec{Host: host, Size: len(r.seats), Environ: r.Environ, Bind: string(r.Bind), GraceMillis: int(r.Grace.Milliseconds())}
 	if !r.here(host) {
 		spec.Environ = append(exported(os.Environ()), r.Environ...)
 	}

@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/softrnic/softrnic/internal/cpus"
 	"github.com/softrnic/softrnic/internal/tools/mpirun/frame"
 	"github.com/softrnic/softrnic/mpi/pmi/server"
 )
@@ -24,6 +25,7 @@ type agent struct {
 	out  *frame.Writer
 	spec frame.Spec
 	tree *tree
+	sets [][]int      // of processors, that ranks get in turn
 	port *server.Port // nil where sockets are inherited
 
 	ranks map[int]*process // all of them, from the beginning
@@ -57,8 +59,18 @@ func Run(in io.Reader, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	for _, r := range a.spec.Ranks { // known before the launcher has something for them
-		a.ranks[r.Rank] = newProcess(a, r)
+	binding, err := cpus.ParseBinding(a.spec.Bind)
+	if err != nil {
+		return err
+	}
+	var unbound error
+	a.sets, unbound = binding.Sets(len(a.spec.Ranks), cpus.Cores())
+	if binding == cpus.Auto && cpus.On(cpus.Turn(a.sets, 0), func() error { return nil }) != nil {
+		a.sets = nil // it is not allowed, and nobody has asked for it
+	}
+	for i, r := range a.spec.Ranks { // known before the launcher has something for them
+		a.ranks[r.Rank] = newProcess(a, r, i)
+		a.ranks[r.Rank].failed = errors.Join(a.ranks[r.Rank].failed, unbound)
 	}
 	ending := make(chan time.Duration, 4)
 	go a.listen(frames, ending)

@@ -57,6 +57,8 @@ func TestLaunchersThatMakeNoSense(t *testing.T) {
 	require.ErrorContains(t, err, "before a start")
 	_, err = said(t, frames(t, frame.Start, "{"))
 	require.Error(t, err)
+	_, err = said(t, frames(t, frame.Start, frame.Spec{Size: 1, Bind: "socket"}))
+	require.ErrorContains(t, err, "no binding")
 	_, err = said(t, []byte("hello"))
 	require.Error(t, err)
 
@@ -82,7 +84,7 @@ func TestRanksThatCannotBe(t *testing.T) {
 }
 
 func errNotFound(t *testing.T) error {
-	p := newProcess(&agent{tree: newTree(), out: frame.NewWriter(io.Discard)}, frame.Rank{})
+	p := newProcess(&agent{tree: newTree(), out: frame.NewWriter(io.Discard)}, frame.Rank{}, 0)
 	_, err := p.launch(frame.Rank{Args: []string{"softrnic-none"}})
 	require.Error(t, err)
 	p.hurry()

@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/softrnic/softrnic/internal/cpus"
 	"github.com/softrnic/softrnic/internal/tools/mpirun/frame"
 	"github.com/softrnic/softrnic/mpi/pmi"
 	"github.com/softrnic/softrnic/mpi/pmi/server"
@@ -23,6 +24,7 @@ import (
 type process struct {
 	*agent
 	rank   int
+	local  int         // its number among those here
 	pipes  []io.Closer // ends of ours of its output
 	input  *os.File    // its standard input until it is started; nil is nothing
 	stdin  *outlet     // the other end
@@ -36,8 +38,8 @@ type process struct {
 }
 
 // newProcess is a rank that is not started.
-func newProcess(a *agent, r frame.Rank) *process {
-	p := &process{agent: a, rank: r.Rank}
+func newProcess(a *agent, r frame.Rank, local int) *process {
+	p := &process{agent: a, rank: r.Rank, local: local}
 	if r.Stdin {
 		var write *os.File
 		if p.input, write, p.failed = os.Pipe(); p.failed == nil {
@@ -118,18 +120,12 @@ func (p *process) launch(r frame.Rank) (_ *exec.Cmd, err error) {
 	default:
 		return nil, errors.New("there is no port for its process manager")
 	}
-	return cmd, p.tree.start(cmd)
+	return cmd, cpus.On(cpus.Turn(p.sets, p.local), func() error { return p.tree.start(cmd) })
 }
 
 // environ is the agent's environment without another job's manager, and what the
 // launcher says.
 func (p *process) environ(r frame.Rank) []string {
-	local := 0
-	for _, other := range p.spec.Ranks {
-		if other.Rank < r.Rank {
-			local++
-		}
-	}
 	var list []string
 	for _, v := range os.Environ() {
 		if !strings.HasPrefix(v, "PMI_") && !strings.HasPrefix(v, pmi.EnvSecret+"=") {
@@ -141,7 +137,7 @@ func (p *process) environ(r frame.Rank) []string {
 	return append(list,
 		"PMI_RANK="+strconv.Itoa(r.Rank), "PMI_SIZE="+strconv.Itoa(p.spec.Size),
 		// As hydra has them; programs choose a device by them.
-		"MPI_LOCALRANKID="+strconv.Itoa(local), "MPI_LOCALNRANKS="+strconv.Itoa(len(p.spec.Ranks)))
+		"MPI_LOCALRANKID="+strconv.Itoa(p.local), "MPI_LOCALNRANKS="+strconv.Itoa(len(p.spec.Ranks)))
 }
 
 // read passes on what the rank writes.

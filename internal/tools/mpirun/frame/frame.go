@@ -47,6 +47,7 @@ type Spec struct {
 	Environ []string // NAME=VALUE of all ranks, beside the agent's own environment
 	Secret  string   // of the port that ranks connect to; without, they inherit a socket
 	Ranks   []Rank
+	Bind    string // a cpus.Binding
 
 	GraceMillis int // as in Ending, when the launcher ends without a word
 }

@@ -1,0 +1,84 @@
+package cpus
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Binding is how processes of one machine are bound to its processors.
+type Binding string
+
+const (
+	// Auto binds each to a processor where there are more of them than processors, and
+	// as many for each. Where they do not come out even, or each may have a
+	// processor to itself, the kernel does better, or as well.
+	Auto Binding = "auto"
+	// None binds nobody.
+	None Binding = "none"
+	// Core binds each to the processors of one core.
+	Core Binding = "core"
+	// Thread binds each to one processor: a hardware thread.
+	Thread Binding = "hwthread"
+)
+
+// ErrUnknown says that the processors of this system are not known.
+var ErrUnknown = errors.New("processes cannot be bound to processors on this system")
+
+// ParseBinding takes a binding's name. Empty is Auto. Behind a colon there may be what
+// Open MPI has to say about more processes than processors, which are allowed anyway.
+func ParseBinding(name string) (Binding, error) {
+	name, _ = strings.CutSuffix(name, ":overload-allowed")
+	switch b := Binding(name); b {
+	case "":
+		return Auto, nil
+	case Auto, None, Core, Thread:
+		return b, nil
+	}
+	return "", fmt.Errorf("no binding %q: want auto, none, core or hwthread", name)
+}
+
+// Sets returns the sets of processors that n processes get in turn, nil if they are
+// bound to none. cores are those of Cores.
+func (b Binding) Sets(n int, cores [][]int) ([][]int, error) {
+	if b == None {
+		return nil, nil
+	}
+	order := inOrder(cores)
+	switch {
+	case b == Auto && (n <= len(order) || len(order) == 0 || n%len(order) != 0):
+		return nil, nil
+	case len(order) == 0:
+		return nil, ErrUnknown
+	case b == Core:
+		return cores, nil
+	}
+	var sets [][]int
+	for _, cpu := range order {
+		sets = append(sets, []int{cpu})
+	}
+	return sets, nil
+}
+
+// Turn is the set of process i, nil if it has none.
+func Turn(sets [][]int, i int) []int {
+	if len(sets) == 0 {
+		return nil
+	}
+	return sets[i%len(sets)]
+}
+
+// Order lists the processors that this process may run on, one of each core first, so
+// that the first processes do not share one. It is empty where they are not known.
+func Order() []int { return inOrder(Cores()) }
+
+func inOrder(cores [][]int) (order []int) {
+	var rest []int
+	for _, core := range cores {
+		order = append(order, core[0])
+		rest = append(rest, core[1:]...)
+	}
+	slices.Sort(rest)
+	return append(order, rest...)
+}

@@ -1,0 +1,85 @@
+package cpus
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// Cores lists the processors that this process may run on, by core.
+func Cores() (cores [][]int) {
+	var allowed unix.CPUSet
+	if unix.SchedGetaffinity(0, &allowed) != nil {
+		return nil
+	}
+	index := map[string]int{}
+	for cpu, left := 0, allowed.Count(); left > 0; cpu++ {
+		if !allowed.IsSet(cpu) {
+			continue
+		}
+		left--
+		threads, err := os.ReadFile(fmt.Sprintf("/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list", cpu))
+		core, known := index[string(threads)]
+		if err != nil || !known {
+			core = len(cores)
+			cores = append(cores, nil)
+			index[string(threads)] = core
+		}
+		cores[core] = append(cores[core], cpu)
+	}
+	return cores
+}
+
+// On calls f in a thread that runs on the processors of a set only, as processes do
+// that it starts. Without a set it only calls f. The error is f's, or that the set
+// cannot be, and then f is not called.
+func On(set []int, f func() error) error {
+	if len(set) == 0 {
+		return f()
+	}
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	var before, there unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &before); err != nil {
+		return os.NewSyscallError("sched_getaffinity", err)
+	}
+	for _, cpu := range set {
+		there.Set(cpu)
+	}
+	if err := unix.SchedSetaffinity(0, &there); err != nil {
+		return fmt.Errorf("cannot be bound to processors %v: %w", set, os.NewSyscallError("sched_setaffinity", err))
+	}
+	defer func() { _ = unix.SchedSetaffinity(0, &before) }() // where it was allowed to be
+	return f()
+}
+
+// Stay keeps every thread of this process on one processor; those to come inherit it.
+// GOMAXPROCS stays what it is: having been set, it no longer follows the number
+// of processors allowed, which the runtime looks up now and then.
+func Stay(cpu int) error {
+	runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	var set unix.CPUSet
+	set.Set(cpu)
+	bound := map[string]bool{}
+	for more := true; more; {
+		more = false
+		threads, err := os.ReadDir("/proc/self/task")
+		if err != nil {
+			return err
+		}
+		for _, t := range threads {
+			tid, err := strconv.Atoi(t.Name())
+			if err != nil || bound[t.Name()] {
+				continue
+			}
+			bound[t.Name()], more = true, true
+			if err := unix.SchedSetaffinity(tid, &set); err != nil && err != unix.ESRCH {
+				return os.NewSyscallError("sched_setaffinity", err)
+			}
+		}
+	}
+	return nil
+}
