@@ -38,6 +38,26 @@ func (l *lineup) addEvents(series string, rounds func(into *measure.Latency) mea
 	l.events[len(l.events)-1] = events
 }
 
+// addMeans lines up rounds of single events whose figure is the mean of each round, for
+// comparison with what only whole rounds are known of: the median of events is less.
+func (l *lineup) addMeans(series string, rounds func(into *measure.Latency) measure.Round) {
+	events := measure.NewLatency()
+	l.add(series, means(rounds, events))
+	l.events[len(l.events)-1] = events
+}
+
+// means makes rounds of single events ones of their mean, and adds the events to all.
+func means(rounds func(into *measure.Latency) measure.Round, all *measure.Latency) measure.Round {
+	return func(ctx context.Context) (float64, error) {
+		round := measure.NewLatency()
+		if _, err := rounds(round)(ctx); err != nil {
+			return 0, err
+		}
+		all.Merge(round)
+		return round.Mean(), nil
+	}
+}
+
 // run lets them take n turns and returns what each measured, in the order of
 // adding.
 func (l *lineup) run(ctx context.Context, n int) ([]bench.Sample, error) {

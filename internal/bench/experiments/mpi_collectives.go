@@ -26,7 +26,7 @@ func init() {
 			overParam("rdma"),
 			besideOpenMPI(),
 			{Name: "rounds", Kind: bench.Int, Default: "7", Quick: "3", Doc: "alternating rounds at each point"},
-			{Name: "iters", Kind: bench.Int, Default: "300", Quick: "50", Doc: "calls in a round"},
+			{Name: "iters", Kind: bench.Int, Default: "1000", Quick: "50", Doc: "calls in a round"},
 		}
 		if c.size != "" {
 			params = append(params, bench.Param{Name: "size", Kind: bench.Int, Default: c.size, Doc: "bytes that a rank brings; a number has 4"})

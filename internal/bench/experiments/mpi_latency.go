@@ -23,7 +23,7 @@ func init() {
 			overParam("fast,rdma"),
 			besideOpenMPI(),
 			{Name: "rounds", Kind: bench.Int, Default: "9", Quick: "3", Doc: "alternating rounds at each point"},
-			{Name: "iters", Kind: bench.Int, Default: "2000", Quick: "400", Doc: "round trips in a round"},
+			{Name: "iters", Kind: bench.Int, Default: "10000", Quick: "2000", Doc: "round trips in a round"},
 		},
 		Tour: bench.Settings{},
 		Run:  mpiLatency,
@@ -73,8 +73,8 @@ func (m *mpiRun) latency(ctx context.Context, size int) ([]bench.Sample, error) 
 	defer write.Close(ctx)
 	var turns lineup
 	m.all.lineUp(&turns, func(job *mpibench.Job) measure.Round { return job.Latency(size, iters) })
-	turns.addPing(string(verbsbench.RCWrite), write, iters)
-	turns.addEvents(string(sdpbench.TCP), func(into *measure.Latency) measure.Round { return m.sockets.PingRounds(size, iters, into) })
+	turns.addMeans(string(verbsbench.RCWrite), func(into *measure.Latency) measure.Round { return write.Rounds(iters, into) })
+	turns.addMeans(string(sdpbench.TCP), func(into *measure.Latency) measure.Round { return m.sockets.PingRounds(size, iters, into) })
 	m.other.lineUp(&turns, 2, "latency", size, iters)
 	samples, err := turns.run(ctx, m.Int("rounds"))
 	if err != nil {

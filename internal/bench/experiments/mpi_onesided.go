@@ -115,10 +115,11 @@ func (x *oneSidedRun) latency(ctx context.Context, size int) ([]bench.Sample, er
 	var turns lineup
 	x.all.lineUp(&turns, func(job *mpibench.Job) measure.Round { return job.OneSidedLatency(x.op, size, iters) })
 	turns.add(overMessages, twice(x.all.over(mpibench.RDMA).Latency(size, iters)))
+	bare := func(into *measure.Latency) measure.Round { return ping.Rounds(iters, into) }
 	if x.bare == verbsbench.RCRead { // which is a whole round trip
-		turns.addPing(string(x.bare), ping, iters)
+		turns.addMeans(string(x.bare), bare)
 	} else {
-		turns.add(string(x.bare)+"-round-trip", twice(ping.Rounds(iters, nil)))
+		turns.add(string(x.bare)+"-round-trip", twice(means(bare, measure.NewLatency())))
 	}
 	x.other.lineUp(&turns, 2, x.op, size, iters)
 	return x.point(ctx, turns, size, measure.Microseconds)

@@ -36,6 +36,9 @@ func (l *Latency) Merge(other *Latency) { l.h.Merge(other.h) }
 // Median is the 50th percentile in microseconds; 0 if nothing is recorded.
 func (l *Latency) Median() float64 { return l.Stats().P50 }
 
+// Mean is the average in microseconds; 0 if nothing is recorded.
+func (l *Latency) Mean() float64 { return l.h.Mean() / 1e3 }
+
 // Stats describes the histogram in microseconds.
 func (l *Latency) Stats() Stats {
 	us := func(ns int64) float64 { return float64(ns) / 1e3 }

@@ -84,6 +84,8 @@ func TestLatencyTravels(t *testing.T) {
 	require.InEpsilon(t, 2, s.P50, 0.002)
 	require.InEpsilon(t, 2, s.P99, 0.002)
 	require.InEpsilon(t, 50, s.Max, 0.002)
+	require.InEpsilon(t, 2.48, a.Mean(), 0.002)
+	require.Zero(t, NewLatency().Mean())
 	require.Error(t, json.Unmarshal([]byte(`"junk"`), &got))
 }
 
