@@ -27,7 +27,8 @@ The ranks are those of the process manager that has started the program:
 
     softrnic mpirun -n 4 --hosts node1,node2 bench osu alltoall
 
-Without one it starts itself as often as -n says, on this machine.`
+Without one it starts itself as often as -n says, on this machine, as
+softrnic mpirun does, which binds ranks to processors where they come out even.`
 
 func (j *job) add(c *cobra.Command) {
 	c.Flags().IntVarP(&j.ranks, "ranks", "n", j.ranks, "`number` of ranks to start here, if no process manager has")

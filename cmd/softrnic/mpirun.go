@@ -74,7 +74,7 @@ func (a *app) mpirunCommand() *cobra.Command {
 	f.StringVar(&o.hosts, "hosts", "", "`hosts` to run on, each with its ranks in a row: node1,node2:4")
 	f.StringVarP(&o.hostfile, "hostfile", "f", "", "`file` with a host in each line: node2:4 or node2 slots=4")
 	f.IntVar(&o.PPN, "ppn", 0, "`ranks` in a row on each host")
-	f.StringVar(&o.bind, "bind-to", string(cpus.Auto), "`processors` that each rank stays on: one (hwthread), those of a core (core), all (none); auto is one where there are more ranks than processors and as many for each")
+	f.StringVar(&o.bind, "bind-to", string(cpus.Auto), "`what` each rank stays on: a processor (hwthread), a core, none; auto is a processor, where there are more ranks than processors and as many for each")
 	f.StringArrayVar(&o.genv, "genv", nil, "`NAME=VALUE` in the environment of all programs; NAME alone is its value here")
 	f.BoolVarP(&o.Prefix, "prefix", "l", false, "begin lines of output with the rank: [3]")
 	f.StringVar(&o.Outfile, "outfile-pattern", "", "`file` for the output: %r is the rank, %h the host, %n its number, %p the program's number")

@@ -26,22 +26,30 @@ const (
 // ErrUnknown says that the processors of this system are not known.
 var ErrUnknown = errors.New("processes cannot be bound to processors on this system")
 
-// ParseBinding takes a binding's name. Empty is Auto. Behind a colon there may be what
-// Open MPI has to say about more processes than processors, which are allowed anyway.
+// ParseBinding takes a binding's name. Behind it there may be what Open MPI has to say
+// about more processes than processors, which are allowed anyway.
 func ParseBinding(name string) (Binding, error) {
-	name, _ = strings.CutSuffix(name, ":overload-allowed")
-	switch b := Binding(name); b {
-	case "":
-		return Auto, nil
+	plain, _ := strings.CutSuffix(name, ":overload-allowed")
+	switch b := Binding(plain); b {
 	case Auto, None, Core, Thread:
 		return b, nil
 	}
 	return "", fmt.Errorf("no binding %q: want auto, none, core or hwthread", name)
 }
 
-// Sets returns the sets of processors that n processes get in turn, nil if they are
-// bound to none. cores are those of Cores.
-func (b Binding) Sets(n int, cores [][]int) ([][]int, error) {
+// Places returns the sets of processors that n processes get in turn, nil if they are
+// bound to none. Auto does without where this process may not choose; with the others
+// that is an error of On.
+func (b Binding) Places(n int) ([][]int, error) {
+	sets, err := b.sets(n, Cores())
+	if b == Auto && On(Turn(sets, 0), func() error { return nil }) != nil {
+		return nil, nil
+	}
+	return sets, err
+}
+
+// sets is Places on a machine of some cores.
+func (b Binding) sets(n int, cores [][]int) ([][]int, error) {
 	if b == None {
 		return nil, nil
 	}

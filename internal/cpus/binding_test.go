@@ -11,14 +11,14 @@ var two = [][]int{{0, 2}, {1, 3}}
 
 func TestParseBinding(t *testing.T) {
 	for name, want := range map[string]Binding{
-		"": Auto, "auto": Auto, "none": None, "core": Core, "hwthread": Thread,
+		"auto": Auto, "none": None, "core": Core, "hwthread": Thread,
 		"core:overload-allowed": Core, "none:overload-allowed": None,
 	} {
 		b, err := ParseBinding(name)
 		require.NoError(t, err)
 		require.Equal(t, want, b, name)
 	}
-	for _, name := range []string{"socket", "Core", "core:", ":overload-allowed:"} {
+	for _, name := range []string{"socket", "Core", "core:", ":overload-allowed", ""} {
 		_, err := ParseBinding(name)
 		require.ErrorContains(t, err, "want auto, none, core or hwthread", name)
 	}
@@ -41,19 +41,31 @@ func TestSets(t *testing.T) {
 		{Auto, 8, threads},
 		{Auto, 16, threads},
 	} {
-		sets, err := c.b.Sets(c.n, two)
+		sets, err := c.b.sets(c.n, two)
 		require.NoError(t, err)
 		require.Equal(t, c.want, sets, "%s of %d", c.b, c.n)
 	}
 	for _, b := range []Binding{Auto, None} {
-		sets, err := b.Sets(8, nil)
+		sets, err := b.sets(8, nil)
 		require.NoError(t, err)
 		require.Nil(t, sets, "of a system that does not tell")
 	}
 	for _, b := range []Binding{Core, Thread} {
-		_, err := b.Sets(8, nil)
+		_, err := b.sets(8, nil)
 		require.ErrorIs(t, err, ErrUnknown)
 	}
+}
+
+// Whatever may be done here, Auto does not fail.
+func TestPlaces(t *testing.T) {
+	sets, err := Auto.Places(1)
+	require.NoError(t, err)
+	require.Nil(t, sets)
+	_, err = Auto.Places(2 * max(1, len(Order())))
+	require.NoError(t, err)
+	sets, err = None.Places(5)
+	require.NoError(t, err)
+	require.Nil(t, sets)
 }
 
 func TestTurn(t *testing.T) {

@@ -35,24 +35,30 @@ func Cores() (cores [][]int) {
 
 // On calls f in a thread that runs on the processors of a set only, as processes do
 // that it starts. Without a set it only calls f. The error is f's, or that the set
-// cannot be, and then f is not called.
+// cannot be, and then f is not called. A thread that cannot go back to where it was ends
+// with its goroutine.
 func On(set []int, f func() error) error {
 	if len(set) == 0 {
 		return f()
 	}
 	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
 	var before, there unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &before); err != nil {
+		runtime.UnlockOSThread()
 		return os.NewSyscallError("sched_getaffinity", err)
 	}
 	for _, cpu := range set {
 		there.Set(cpu)
 	}
 	if err := unix.SchedSetaffinity(0, &there); err != nil {
+		runtime.UnlockOSThread()
 		return fmt.Errorf("cannot be bound to processors %v: %w", set, os.NewSyscallError("sched_setaffinity", err))
 	}
-	defer func() { _ = unix.SchedSetaffinity(0, &before) }() // where it was allowed to be
+	defer func() {
+		if unix.SchedSetaffinity(0, &before) == nil {
+			runtime.UnlockOSThread()
+		}
+	}()
 	return f()
 }
 

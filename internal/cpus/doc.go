@@ -4,7 +4,7 @@
 // meet sooner, if each has its place: the kernel need not find one for it whenever it
 // wakes. A [Binding] says which places ranks get, and [On] starts one there:
 //
-//	sets, err := cpus.Auto.Sets(len(ranks), cpus.Cores())
+//	sets, err := cpus.Auto.Places(len(ranks))
 //	for i, cmd := range ranks {
 //		err := cpus.On(cpus.Turn(sets, i), cmd.Start)
 //	}

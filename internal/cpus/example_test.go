@@ -6,15 +6,15 @@ import (
 	"github.com/softrnic/softrnic/internal/cpus"
 )
 
-// Four ranks on a machine of two cores with a hardware thread each.
-func ExampleBinding_Sets() {
-	sets, err := cpus.Auto.Sets(4, [][]int{{0}, {1}})
+// Four ranks take turns on two processors.
+func ExampleTurn() {
+	sets := [][]int{{0}, {1}} // of Binding.Places
 	for rank := range 4 {
-		fmt.Println(rank, cpus.Turn(sets, rank), err)
+		fmt.Println(rank, cpus.Turn(sets, rank))
 	}
 	// Output:
-	// 0 [0] <nil>
-	// 1 [1] <nil>
-	// 2 [0] <nil>
-	// 3 [1] <nil>
+	// 0 [0]
+	// 1 [1]
+	// 2 [0]
+	// 3 [1]
 }

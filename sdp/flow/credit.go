@@ -69,10 +69,10 @@ func (s *CreditSender) Next() (Message, bool) {
 	i, from := s.slot(s.taken), s.posted
 	s.taken++
 	s.posted = s.ends[i]
-	quarter := uint64(max(1, min(len(s.ends), s.queue)/4))
+	most := min(len(s.ends), s.queue) // messages under way
 	return Message{
 		Pos: from, Len: int(s.posted - from), Local: i*s.stride + s.skip,
-		Signal: s.taken%quarter == 0, Lazy: 2*(s.taken-s.free) < uint64(len(s.ends)),
+		Signal: s.taken%uint64(max(1, most/4)) == 0, Lazy: 2*(s.taken-s.free) < uint64(most),
 	}, true
 }
 

@@ -9,7 +9,7 @@ type Message struct {
 	Local  int    // offset in the send buffer
 	Remote int    // offset in the peer's ring; Credit has none
 	Signal bool   // its completion is to be reported by Done
-	Lazy   bool   // and is in no hurry: half of the send buffer is free
+	Lazy   bool   // and is in no hurry: twice as many may be under way
 }
 
 // End is the position behind the message's last byte.

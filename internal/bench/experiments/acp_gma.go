@@ -48,7 +48,7 @@ func acpCopyPoint(ctx context.Context, r *bench.Run, job *acpbench.Job, pair *ve
 	}
 	iters := r.Int("iters")
 	var turns lineup
-	turns.addPing(string(verbsbench.RCRead), read, iters)
+	turns.addMeans(string(verbsbench.RCRead), func(into *measure.Latency) measure.Round { return read.Rounds(iters, into) })
 	for _, way := range []acpbench.Way{acpbench.RemoteToLocal, acpbench.LocalToRemote, acpbench.RemoteToRemote} {
 		if way != acpbench.RemoteToRemote || r.Int("ranks") > 2 {
 			turns.add(string(way), job.Copies(way, size, iters))

@@ -46,14 +46,17 @@ func (l *lineup) addMeans(series string, rounds func(into *measure.Latency) meas
 	l.events[len(l.events)-1] = events
 }
 
-// means makes rounds of single events ones of their mean, and adds the events to all.
+// means makes rounds of single events ones of their mean, and adds the events to all,
+// unless that is nil.
 func means(rounds func(into *measure.Latency) measure.Round, all *measure.Latency) measure.Round {
 	return func(ctx context.Context) (float64, error) {
 		round := measure.NewLatency()
 		if _, err := rounds(round)(ctx); err != nil {
 			return 0, err
 		}
-		all.Merge(round)
+		if all != nil {
+			all.Merge(round)
+		}
 		return round.Mean(), nil
 	}
 }

@@ -119,7 +119,7 @@ func (x *oneSidedRun) latency(ctx context.Context, size int) ([]bench.Sample, er
 	if x.bare == verbsbench.RCRead { // which is a whole round trip
 		turns.addMeans(string(x.bare), bare)
 	} else {
-		turns.add(string(x.bare)+"-round-trip", twice(means(bare, measure.NewLatency())))
+		turns.add(string(x.bare)+"-round-trip", twice(means(bare, nil)))
 	}
 	x.other.lineUp(&turns, 2, x.op, size, iters)
 	return x.point(ctx, turns, size, measure.Microseconds)

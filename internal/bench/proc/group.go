@@ -32,7 +32,8 @@ type Options struct {
 	// core or on two, and the time of a wake-up differs fourfold. Linux only.
 	Pin bool
 
-	// Bind starts workers on the processors that ranks would be bound to; none if empty.
+	// Bind starts workers on the processors that ranks would be bound to, with as many
+	// threads for Go as they have; none if empty. Pin comes later, and has the last word.
 	Bind cpus.Binding
 }
 
@@ -84,7 +85,7 @@ func Start(ctx context.Context, o Options, specs ...Spec) (*Group, error) {
 	if err != nil {
 		return nil, err
 	}
-	sets, err := cmp.Or(o.Bind, cpus.None).Sets(len(specs), cpus.Cores())
+	sets, err := cmp.Or(o.Bind, cpus.None).Places(len(specs))
 	if err != nil {
 		return nil, fmt.Errorf("proc: %w", err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"runtime"
+	"slices"
 	"strconv"
 	"testing"
 
@@ -48,6 +49,25 @@ func init() {
 type cpusReply struct {
 	CPUs  []int
 	Procs int
+}
+
+// Workers that are bound run like ranks: in turn, and Go knows of one processor.
+func TestBind(t *testing.T) {
+	order := cpus.Order()
+	sets, err := cpus.Auto.Places(2 * len(order))
+	require.NoError(t, err)
+	if len(order) < 2 || len(order) > 16 || sets == nil {
+		t.Skip("there is no choice of processors, or too much of it")
+	}
+	specs := slices.Repeat([]Spec{{Name: "test", Role: "cpus"}}, 2*len(order))
+	g, err := Start(t.Context(), Options{Bind: cpus.Auto}, specs...)
+	require.NoError(t, err)
+	defer g.Close()
+	got, err := Call[int, cpusReply](t.Context(), g, 0)
+	require.NoError(t, err)
+	for i, r := range got {
+		require.Equal(t, cpusReply{CPUs: []int{order[i%len(order)]}, Procs: 1}, r, "rank %d", i)
+	}
 }
 
 func TestPin(t *testing.T) {

@@ -14,6 +14,10 @@ import (
 // Ranks run where they are bound to, in turn.
 func TestBinding(t *testing.T) {
 	order := cpus.Order()
+	if len(order) < 2 || cpus.On(order[:1], func() error { return nil }) != nil {
+		t.Skip("there is one processor to choose from, or none")
+	}
+	const most = 64 // ranks that a test starts
 	all := places(t, 1, cpus.None)[0]
 	for _, c := range []struct {
 		bind  cpus.Binding
@@ -23,9 +27,12 @@ func TestBinding(t *testing.T) {
 		{"", 2 * len(order), true},
 		{"", 2*len(order) + 1, false},
 		{cpus.Auto, len(order), false},
-		{cpus.Thread, len(order) + 1, true},
-		{cpus.None, 2 * len(order), false},
+		{cpus.Thread, min(len(order)+1, most), true},
+		{cpus.None, min(2*len(order), most), false},
 	} {
+		if c.ranks > most {
+			continue
+		}
 		for rank, place := range places(t, c.ranks, c.bind) {
 			want := all
 			if c.bound {

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -59,15 +60,12 @@ func Run(in io.Reader, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	binding, err := cpus.ParseBinding(a.spec.Bind)
+	binding, err := cpus.ParseBinding(cmp.Or(a.spec.Bind, string(cpus.Auto)))
 	if err != nil {
 		return err
 	}
 	var unbound error
-	a.sets, unbound = binding.Sets(len(a.spec.Ranks), cpus.Cores())
-	if binding == cpus.Auto && cpus.On(cpus.Turn(a.sets, 0), func() error { return nil }) != nil {
-		a.sets = nil // it is not allowed, and nobody has asked for it
-	}
+	a.sets, unbound = binding.Places(len(a.spec.Ranks))
 	for i, r := range a.spec.Ranks { // known before the launcher has something for them
 		a.ranks[r.Rank] = newProcess(a, r, i)
 		a.ranks[r.Rank].failed = errors.Join(a.ranks[r.Rank].failed, unbound)
