@@ -137,7 +137,8 @@ const aloneFor = 4 * time.Microsecond
 // othersRan is how long a yield takes at least in which another thread has run.
 const othersRan = 2 * time.Microsecond
 
-// hogTime is how long a yield takes at least that goes to a thread that computes.
+// hogTime is how long a yield takes at least that goes to a thread that computes. One to
+// many ranks, which all have a turn, takes some hundred microseconds.
 const hogTime = 2 * time.Millisecond
 
 // giveWay lets other threads run, and learns whether there are any

@@ -171,8 +171,8 @@ func (c *Conn) post() {
 // lost ends a connection that the adapter has failed.
 func (c *Conn) lost(err error) { c.core.Fail(err) }
 
-// enter is the beginning of every call that ends with leave: it looks after the connection now, so no event
-// need wake watch, which would wait for the lock.
+// enter is the beginning of every call that ends with leave: it looks after the
+// connection now, so no event need wake watch, which would wait for the lock.
 func (c *Conn) enter() {
 	if c.armed {
 		c.armed = false

@@ -34,7 +34,8 @@ type Job struct {
 }
 
 // Open starts the processes, which join. As far as there are enough, each has a CPU
-// of its own; where there are not, they are bound as those of mpirun are. The caller closes the job.
+// of its own; where there are not, they are bound as those of mpirun are. The caller
+// closes the job.
 func Open(ctx context.Context, c Config) (*Job, error) {
 	if _, ok := c.Over.options(); !ok {
 		return nil, fmt.Errorf("mpibench: no carrier %q; there are: %v", c.Over, all())

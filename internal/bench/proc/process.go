@@ -30,7 +30,8 @@ type process struct {
 	gone    chan struct{}        // closed when the process is reaped
 }
 
-// launch starts the worker's process on a set of processors. Nothing is read from it until watch.
+// launch starts the worker's process on a set of processors. Nothing is read from it
+// until watch.
 func launch(exe string, spec Spec, rank int, set []int) (*process, error) {
 	p := &process{
 		spec: spec, rank: rank, cmd: exec.Command(exe, Command, spec.Name, spec.Role),

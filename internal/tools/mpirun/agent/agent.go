@@ -67,8 +67,9 @@ func Run(in io.Reader, out io.Writer) error {
 	var unbound error
 	a.sets, unbound = binding.Places(len(a.spec.Ranks))
 	for i, r := range a.spec.Ranks { // known before the launcher has something for them
-		a.ranks[r.Rank] = newProcess(a, r, i)
-		a.ranks[r.Rank].failed = errors.Join(a.ranks[r.Rank].failed, unbound)
+		p := newProcess(a, r, i)
+		p.failed = errors.Join(p.failed, unbound)
+		a.ranks[r.Rank] = p
 	}
 	ending := make(chan time.Duration, 4)
 	go a.listen(frames, ending)
