@@ -87,6 +87,7 @@ func (c *Comm) give(k *call, err error) {
 		k.rest()
 		k.op, k.work = operation{}, nil
 	}
+	k.closeBoard()
 	if k.kept != nil {
 		c.world.lanes.end(k.kept)
 		k.kept = nil

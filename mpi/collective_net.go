@@ -11,14 +11,15 @@ import (
 )
 
 // net is what an algorithm sees of a communicator during one call: messages with a
-// tag of their own. It implements coll.Net and coll.Placer.
+// tag of their own. It implements coll.Net, and what extends it.
 type net struct {
-	c    *Comm
-	call *call
-	tag  int32
-	lane *lane // what the call has opened
-	free []*message
-	all  []*message
+	c     *Comm
+	call  *call
+	tag   int32
+	lane  *lane // what the call has opened
+	board board
+	free  []*message
+	all   []*message
 
 	waiting []coll.Request // those of Wait that are not known to be done
 	lost    error          // a rank of the communicator is lost
@@ -36,19 +37,23 @@ func (n *net) Rank() int { return n.c.rank }
 func (n *net) Size() int { return n.c.size }
 
 // Isend implements coll.Net.
-func (n *net) Isend(to int, b []byte) coll.Request {
+func (n *net) Isend(to int, b []byte) coll.Request { return n.send(to, b, n.tag) }
+
+func (n *net) send(to int, b []byte, tag int32) coll.Request {
 	m := n.message()
-	m.p.Envelope = match.Envelope{Context: n.c.id + 1, Tag: n.tag}
+	m.p.Envelope = match.Envelope{Context: n.c.id + 1, Tag: tag}
 	m.p.Dest, m.p.Buf = n.c.job(to), b
 	m.err = n.c.eng.Send(&m.p)
 	return m
 }
 
 // Irecv implements coll.Net.
-func (n *net) Irecv(from int, b []byte) coll.Request {
+func (n *net) Irecv(from int, b []byte) coll.Request { return n.receive(from, b, n.tag) }
+
+func (n *net) receive(from int, b []byte, tag int32) coll.Request {
 	m := n.message()
 	m.receive = true
-	m.p.Envelope = match.Envelope{Context: n.c.id + 1, Source: int32(n.c.job(from)), Tag: n.tag}
+	m.p.Envelope = match.Envelope{Context: n.c.id + 1, Source: int32(n.c.job(from)), Tag: tag}
 	m.p.Buf = b
 	m.err = n.c.eng.Receive(&m.p)
 	return m

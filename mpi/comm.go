@@ -12,17 +12,18 @@ import (
 // are not mixed up with those of any other. Its methods may be called from any
 // goroutine; collective calls are made in the same order by all of its ranks.
 type Comm struct {
-	world *World
-	eng   *engine.Engine
-	name  atomic.Pointer[string]
-	id    uint32 // of its messages; id+1 of its collectives'
-	rank  int
-	size  int
-	ranks []int       // of the job, by rank here; nil if they are the same
-	here  map[int]int // the other way round
-	cpus  int         // of all ranks together
-	freed atomic.Bool
-	tag   int32 // of all its collective calls, see CreateGroup; 0 is one for each
+	world  *World
+	eng    *engine.Engine
+	name   atomic.Pointer[string]
+	id     uint32 // of its messages; id+1 of its collectives'
+	rank   int
+	size   int
+	ranks  []int       // of the job, by rank here; nil if they are the same
+	here   map[int]int // the other way round
+	cpus   int         // of all ranks together
+	shares bool        // they may share memory
+	freed  atomic.Bool
+	tag    int32 // of all its collective calls, see CreateGroup; 0 is one for each
 
 	handler atomic.Pointer[func(*Error)]
 
@@ -34,9 +35,10 @@ type Comm struct {
 	active   int    // calls under way
 	release  func() // gives the number back
 
-	line   line
-	lanes  commLanes
-	probes probes
+	sharing sharing
+	line    line
+	lanes   commLanes
+	probes  probes
 }
 
 // The number of a collective call is its messages' tag. Of persistent ones, which
@@ -57,7 +59,7 @@ func (w *World) comm(name string, id uint32, ranks []int, rank, size int) *Comm 
 			c.here[r] = i
 		}
 	}
-	c.cpus = w.cpus.of(c)
+	c.cpus, c.shares = w.cpus.of(c), c.near()
 	w.comms.add(c)
 	return c
 }
@@ -125,5 +127,6 @@ func (c *Comm) retire() {
 	c.release = nil
 	c.mu.Unlock()
 	c.lanes.end(c)
+	c.sharing.end()
 	release()
 }

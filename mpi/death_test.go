@@ -78,17 +78,26 @@ var duties = map[string]func(w *mpi.World, ready func()) error{
 		}
 		return err
 	},
-	// All are in the middle of a collective call, or soon will be.
-	"allreduce": func(w *mpi.World, ready func()) error {
-		x, sum := make([]float64, 1000), make([]float64, 1000)
-		for i := 0; ; i++ {
-			if i == 20 {
-				ready()
-			}
-			if err := w.Allreduce(mpi.Of(x), mpi.Of(sum), mpi.Sum); err != nil {
+	// All are in the middle of a collective call, or soon will be: by messages, and in
+	// memory that they have in common.
+	"allreduce": func(w *mpi.World, ready func()) error { return allreduces(w, 3000, ready) },
+	"shared":    func(w *mpi.World, ready func()) error { return allreduces(w, 1000, ready) },
+	// All sleep until one of them, who does nothing, shows something there.
+	"asleep": func(w *mpi.World, ready func()) error {
+		for range 10 {
+			if err := w.Barrier(); err != nil {
 				return err
 			}
 		}
+		if w.Rank() == victim {
+			for mpi.Sleepers(w.Comm) < w.Size()-1 {
+				time.Sleep(time.Millisecond)
+			}
+			ready()
+			select {}
+		}
+		ready()
+		return w.Barrier()
 	},
 	// Two wait for others who wait for the one that is gone: SOFTRNIC_MPI_COLL has made a
 	// chain of them.
@@ -99,6 +108,19 @@ var duties = map[string]func(w *mpi.World, ready func()) error{
 		}
 		return w.Bcast(mpi.Of([]int64{1}), victim)
 	},
+}
+
+// allreduces is one after the other.
+func allreduces(w *mpi.World, n int, ready func()) error {
+	x, sum := make([]float64, n), make([]float64, n)
+	for i := 0; ; i++ {
+		if i == 20 {
+			ready()
+		}
+		if err := w.Allreduce(mpi.Of(x), mpi.Of(sum), mpi.Sum); err != nil {
+			return err
+		}
+	}
 }
 
 // playRank is a rank's life: it says ready, and how its duty has ended, and stays until

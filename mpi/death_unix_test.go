@@ -106,7 +106,7 @@ func die(n int, role, net string) (said map[int]string, err error) {
 func TestDeath(t *testing.T) {
 	var all sync.WaitGroup
 	for _, net := range []string{"rdma", "ud", "tcp"} {
-		for role, n := range map[string]int{"wait": 6, "poll": 5, "allreduce": 4, "chain": 4} {
+		for role, n := range map[string]int{"wait": 6, "poll": 5, "allreduce": 4, "shared": 4, "asleep": 5, "chain": 4} {
 			if testing.Short() && net != "rdma" {
 				continue
 			}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/softrnic/softrnic/mpi/coll"
 	"github.com/softrnic/softrnic/mpi/engine"
 	"github.com/softrnic/softrnic/mpi/protocol"
 )
@@ -29,7 +30,7 @@ var (
 	ErrContexts  = errors.New("too many communicators")
 	ErrFreed     = errors.New("the communicator has been freed")
 	ErrRequest   = errors.New("the request cannot do this")
-	ErrMismatch  = errors.New("the ranks of a collective call do not agree")
+	ErrMismatch  = coll.ErrMismatch
 )
 
 // Error is the error of a call: what was tried, and with whom.

@@ -9,6 +9,7 @@ import (
 	"github.com/softrnic/softrnic/mpi/coll"
 	"github.com/softrnic/softrnic/mpi/envelope"
 	"github.com/softrnic/softrnic/mpi/protocol"
+	"github.com/softrnic/softrnic/mpi/shm"
 )
 
 // LimitContexts makes room for few communicators.
@@ -31,6 +32,26 @@ var MachineProcessors = machineProcessors
 
 // ProcessorsOf is how many processors the ranks of a communicator have.
 func ProcessorsOf(c *Comm) int { return c.cpus }
+
+// Sleepers is how many ranks sleep until another shows something in the memory that
+// those of a communicator have in common.
+func Sleepers(c *Comm) int { return c.sharing.board.Sleepers() }
+
+// Shares reports whether the ranks of a communicator have such memory by now.
+func Shares(c *Comm) bool { return c.sharing.board != nil }
+
+// BoardRoom is how many bytes a rank can show there, and BoardAfter at which call it is made.
+const (
+	BoardRoom  = boardRoom
+	BoardAfter = boardAfter
+)
+
+// OpenSegments has ranks open memory that others have made by another function.
+func OpenSegments(open func(string, int) (*shm.Segment, error)) (restore func()) {
+	before := openSegment
+	openSegment = open
+	return func() { openSegment = before }
+}
 
 // Vanish ends the rank's communication without a word to the others.
 func (w *World) Vanish() {

@@ -55,6 +55,11 @@ type Options struct {
 	// "alltoall=bruck,bcast=chain".
 	Algorithms coll.Choices
 
+	// NoShared has collectives use messages only, also among ranks that could share
+	// memory. It has to be the same at all ranks. SOFTRNIC_MPI_SHARED sets it, to on or
+	// off.
+	NoShared bool
+
 	// Watchdog says when a call has waited so long that all ranks are asked what
 	// they do: rank 0 prints who waits for whom, and where. Unless given it is a
 	// minute, and only what cannot end well is printed: ranks that wait for one
@@ -173,6 +178,13 @@ func (o *Options) fill() error {
 		o.ConnectAll = true
 	default:
 		return fmt.Errorf("SOFTRNIC_MPI_CONNECT=%s: it takes all or demand", v)
+	}
+	switch v := os.Getenv("SOFTRNIC_MPI_SHARED"); v {
+	case "", "on":
+	case "off":
+		o.NoShared = true
+	default:
+		return fmt.Errorf("SOFTRNIC_MPI_SHARED=%s: it takes on or off", v)
 	}
 	switch v := os.Getenv("SOFTRNIC_MPI_CHECK"); v {
 	case "", "0":

@@ -173,7 +173,7 @@ func TestLoss(t *testing.T) {
 		list = append(list, step{name: name, form: i % 3, on: i, t: trial{n: []int{3, 2000}[i%2], strided: i%3 == 1, root: i % n}, colors: []int{0, 1, 1, 0}})
 	}
 	open, lost := lossy(seed)
-	jobOn(t, open, n, checked, func(w *mpi.World) error {
+	jobOn(t, open, n, mpi.Options{Check: true, NoShared: true}, func(w *mpi.World) error {
 		for range 4 {
 			if err := run(w, list); err != nil {
 				return err

@@ -53,7 +53,9 @@ func TestImpairedUD(t *testing.T) {
 		return d, err
 	}
 	var sum sync.Map
-	jobOn(t, bad, n, datagrams, func(w *mpi.World) error {
+	o := datagrams
+	o.NoShared = true
+	jobOn(t, bad, n, o, func(w *mpi.World) error {
 		for range 2 {
 			if err := run(w, everything(n)); err != nil {
 				return err

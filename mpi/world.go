@@ -185,6 +185,9 @@ func (w *World) release(ctx context.Context) (err error) {
 		w.windows.stop(w)
 		err = w.eng.Close(ctx)
 	}
+	for _, c := range w.comms.all() {
+		c.sharing.end()
+	}
 	if w.dev != nil {
 		err = errors.Join(err, w.dev.Close())
 	}

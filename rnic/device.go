@@ -85,6 +85,7 @@ func Open(o Options) (*Device, error) {
 		return nil, &verbs.OpError{Op: "open device", Object: d.addr.String(), Err: err}
 	}
 	if !o.NoService {
+		makeRoom()
 		for _, s := range d.shards {
 			go s.serve()
 		}

@@ -3,6 +3,8 @@ package rnic
 import (
 	"runtime"
 	"time"
+
+	"github.com/softrnic/softrnic/internal/thread"
 )
 
 // How long the service looks and sleeps.
@@ -139,7 +141,7 @@ func (s *shard) rule(polls uint64) {
 		}
 		if int64(s.dev.now()) < till {
 			if looks >= servicePolite && looks%8 == 0 {
-				osYield()
+				thread.Yield()
 			}
 			continue
 		}

@@ -6,6 +6,8 @@ import (
 	"net"
 	"runtime"
 	"time"
+
+	"github.com/softrnic/softrnic/internal/thread"
 )
 
 // poll takes one look at the socket for a poller, if nobody else is at it.
@@ -41,7 +43,7 @@ func (s *shard) yield(idle int) {
 		runtime.Gosched()
 	}
 	if idle%4 == 0 {
-		osYield()
+		thread.Yield()
 	}
 }
 
@@ -148,7 +150,7 @@ const hogTime = 2 * time.Millisecond
 // for it, and who yields comes last.
 func (s *shard) giveWay() (hogged bool) {
 	began := s.dev.now()
-	osYield()
+	thread.Yield()
 	took := time.Duration(s.dev.now() - began)
 	s.shared = took > othersRan && took < hogTime
 	return took >= hogTime

@@ -38,7 +38,7 @@ func (s surroundings) processors() finding {
 	case s.maxProcs == 1:
 		f.Level = levelWarn
 		f.Detail += ": works, but waiting costs a switch of threads each time"
-	case s.maxProcs > s.cpus:
+	case s.maxProcs > max(2, s.cpus): // a device makes two of one
 		f.Level = levelWarn
 		f.Detail += ": threads that spin take processors from each other"
 		f.Fix = []string{"unset GOMAXPROCS"}

@@ -29,6 +29,10 @@ type Needs struct {
 	// This is how algorithms say that they are more than messages. Such a one asserts
 	// that its Net is an interface that extends Net, as Placer does.
 	Network func(Net) bool
+
+	// Shown is nil, or how many bytes each rank has to show at most: the algorithm
+	// needs a Board with room for them.
+	Shown func(Case) int
 }
 
 // Case is what is known of a call when its algorithm is chosen. It is the same on
@@ -54,16 +58,54 @@ func (c Case) crowded() bool {
 	return c.Processors > 0 && (c.Ranks-1)*c.Processors < c.Ranks*bits.Len(uint(c.Ranks-1))
 }
 
+// lack is what an algorithm needs and a call has not.
+type lack uint8
+
+const (
+	lackNothing lack = iota
+	lackEven
+	lackCommutative
+	lackNetwork
+	lackBoard
+	lackRoom
+)
+
+func (a *Algorithm) lacks(c Case) lack {
+	n := &a.Needs
+	switch {
+	case n.Even && c.Ranks%2 != 0:
+		return lackEven
+	case n.Commutative && !c.Commutative:
+		return lackCommutative
+	case n.Network != nil && !n.Network(c.Net):
+		return lackNetwork
+	case n.Shown == nil:
+		return lackNothing
+	}
+	b := board(c.Net)
+	switch {
+	case b == nil:
+		return lackBoard
+	case n.Shown(c) > b.Room():
+		return lackRoom
+	}
+	return lackNothing
+}
+
 // Fits is nil if the algorithm can do a call, and an ErrAlgorithm that says what it
 // needs if not.
 func (a *Algorithm) Fits(c Case) error {
-	switch {
-	case a.Needs.Even && c.Ranks%2 != 0:
+	switch a.lacks(c) {
+	case lackEven:
 		return fmt.Errorf("%w: %s needs an even number of ranks, not %d", ErrAlgorithm, a.Name, c.Ranks)
-	case a.Needs.Commutative && !c.Commutative:
+	case lackCommutative:
 		return fmt.Errorf("%w: %s needs an operation that is commutative", ErrAlgorithm, a.Name)
-	case a.Needs.Network != nil && !a.Needs.Network(c.Net):
+	case lackNetwork:
 		return fmt.Errorf("%w: %s needs more of the network than %T has", ErrAlgorithm, a.Name, c.Net)
+	case lackBoard:
+		return fmt.Errorf("%w: %s needs memory that the ranks have in common", ErrAlgorithm, a.Name)
+	case lackRoom:
+		return fmt.Errorf("%w: %s has room for %d bytes of each rank, not %d", ErrAlgorithm, a.Name, board(c.Net).Room(), a.Needs.Shown(c))
 	}
 	return nil
 }

@@ -25,6 +25,8 @@ type Call struct {
 	pending    []Request
 	one        [1]Request
 	taken      [][]byte // scratch memory
+	sign       uint64
+	board      Board // that something has been shown on
 }
 
 // args is what a collective is called with. Each uses some of them.
@@ -51,10 +53,15 @@ func (c *Call) wrong(what Collective, format string, a ...any) error {
 
 // run does a call. bytes is that of Case.
 func (c *Call) run(what Collective, bytes int, a args) error {
-	c.args = a
+	c.args, c.sign = a, sign(what, a.root, bytes)
 	alg, err := c.Choices.choose(what, Case{Ranks: c.size, Processors: c.Processors, Bytes: bytes, Commutative: a.op.Commutative, Net: c.Net})
 	if err == nil {
-		if err = alg.run(c, &c.args); err != nil {
+		err = alg.run(c, &c.args)
+		if c.board != nil {
+			err = errors.Join(err, c.board.Done())
+			c.board = nil
+		}
+		if err != nil {
 			err = fmt.Errorf("coll: %v by %s at rank %d of %d: %w", what, alg.Name, c.rank, c.size, err)
 		}
 	}

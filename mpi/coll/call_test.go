@@ -67,7 +67,8 @@ func TestFaults(t *testing.T) {
 			}
 			whole := newWorld(s.n, rand.New(rand.NewPCG(1, 2)))
 			require.NoError(t, s.run(whole))
-			for _, bad := range []int{1, whole.messages/2 + 1, whole.messages} {
+			chances := whole.messages + whole.glances
+			for _, bad := range []int{1, chances/2 + 1, chances} {
 				w := newWorld(s.n, rand.New(rand.NewPCG(1, 2)))
 				delivered, victim := 0, -1
 				w.fault = func(_, to int) error {

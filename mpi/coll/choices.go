@@ -50,7 +50,7 @@ func (ch Choices) choose(what Collective, c Case) (*Algorithm, error) {
 		if err != nil {
 			return nil, err
 		}
-		if a.Fits(c) == nil {
+		if a.lacks(c) == lackNothing {
 			return a, nil
 		}
 	}

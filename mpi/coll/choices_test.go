@@ -53,7 +53,7 @@ func TestChoices(t *testing.T) {
 	for list, want := range map[string]string{
 		"allreduce":      `"allreduce" is no choice: it is COLLECTIVE=ALGORITHM`,
 		"allredce=ring":  `there is no collective "allredce"`,
-		"allreduce=rign": `there is no "rign" of allreduce: it is recursive-doubling, rabenseifner, ring, reduce-bcast or linear`,
+		"allreduce=rign": `there is no "rign" of allreduce: it is recursive-doubling, rabenseifner, ring, reduce-bcast, linear or shared`,
 	} {
 		_, err := coll.ParseChoices(list)
 		require.ErrorIs(t, err, coll.ErrAlgorithm)
@@ -62,7 +62,7 @@ func TestChoices(t *testing.T) {
 
 	w := newWorld(1, nil)
 	err = w.run(func(r *rank) error { return r.call(coll.Choices{coll.Barrier: "tee"}).Barrier() })
-	require.ErrorContains(t, err, `there is no "tee" of barrier: it is dissemination, tree, recursive-doubling or linear`)
+	require.ErrorContains(t, err, `there is no "tee" of barrier: it is dissemination, tree, recursive-doubling, linear or shared`)
 }
 
 // What was chosen is what is done, unless it cannot be.

@@ -21,21 +21,25 @@ func (r *rule) fits(c Case, crowded bool) bool {
 // crowded machines, which were measured: docs/collectives.md. Case.Bytes says what is counted.
 var decisions = [numCollectives][]rule{
 	Barrier: {
+		{name: "shared"},
 		{crowded: true, name: "linear"},
 		{name: "dissemination"},
 	},
 	Bcast: {
+		{name: "shared"},
 		{bytes: 12 << 10, name: "binomial"},
 		{ranks: 7, name: "binomial"},
 		{bytes: 512 << 10, power: true, name: "scatter-doubling"},
 		{name: "scatter-ring"},
 	},
 	Gather: {
+		{name: "shared"},
 		{bytes: 2 << 10, name: "binomial"},
 		{name: "linear"},
 	},
 	Gatherv: {{name: "linear"}},
 	Scatter: {
+		{name: "shared"},
 		{bytes: 2 << 10, name: "binomial"},
 		{name: "linear"},
 	},
@@ -43,6 +47,7 @@ var decisions = [numCollectives][]rule{
 	Allgather:  decideAllgather,
 	Allgatherv: decideAllgather,
 	Alltoall: {
+		{name: "shared"},
 		{ranks: 7, bytes: 64 << 10, name: "direct"},
 		{crowded: true, row: 8 << 10, name: "gather-scatter"},
 		{crowded: true, bytes: 1 << 10, name: "bruck"},
@@ -53,21 +58,29 @@ var decisions = [numCollectives][]rule{
 	Alltoallv: {{name: "direct"}},
 	Alltoallw: {{name: "direct"}},
 	Reduce: {
+		{name: "shared"},
 		{bytes: 2 << 10, name: "binomial"},
 		{name: "rabenseifner"},
 	},
 	Allreduce: {
+		{name: "shared"},
 		{crowded: true, bytes: 32 << 10, name: "linear"},
 		{bytes: 2 << 10, name: "recursive-doubling"},
 		{name: "rabenseifner"},
 	},
 	ReduceScatter:      decideReduceScatter,
 	ReduceScatterBlock: decideReduceScatter,
-	Scan:               {{name: "recursive-doubling"}},
-	Exscan:             {{name: "recursive-doubling"}},
+	Scan:               decideScan,
+	Exscan:             decideScan,
+}
+
+var decideScan = []rule{
+	{name: "shared"},
+	{name: "recursive-doubling"},
 }
 
 var decideAllgather = []rule{
+	{name: "shared"},
 	{crowded: true, bytes: 128 << 10, name: "linear"},
 	{bytes: 512 << 10, power: true, name: "recursive-doubling"},
 	{bytes: 80 << 10, name: "bruck"},
@@ -75,6 +88,7 @@ var decideAllgather = []rule{
 }
 
 var decideReduceScatter = []rule{
+	{name: "shared"},
 	{crowded: true, bytes: 8 << 10, name: "linear"},
 	{bytes: 512 << 10, name: "recursive-halving"},
 	{name: "pairwise"},
@@ -89,7 +103,7 @@ func decide(what Collective, c Case) *Algorithm {
 		if !r.fits(c, crowded) {
 			continue
 		}
-		if a, err := find(what, r.name); err == nil && a.Fits(c) == nil {
+		if a, err := find(what, r.name); err == nil && a.lacks(c) == lackNothing {
 			return a
 		}
 	}

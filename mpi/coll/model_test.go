@@ -87,17 +87,27 @@ func (s scenario) String() string {
 func (s scenario) possible() bool {
 	for _, a := range coll.Algorithms(s.what) {
 		if a.Name == s.algorithm {
-			return a.Fits(coll.Case{Ranks: s.n, Commutative: s.op.Commutative, Net: &rank{}}) == nil
+			r := &rank{}
+			if s.shared() {
+				r.w = &world{boards: &boards{}}
+			}
+			return a.Fits(coll.Case{Ranks: s.n, Commutative: s.op.Commutative, Net: r}) == nil
 		}
 	}
 	return s.algorithm == ""
 }
+
+// shared says that the ranks need memory in common.
+func (s scenario) shared() bool { return s.algorithm == "shared" }
 
 // run does it, in a random order, and compares the outcome with what the
 // definition of the collective says.
 func (s scenario) run(w *world) error {
 	rng := rand.New(rand.NewPCG(s.seed, 1))
 	want := s.expect(rng)
+	if s.shared() {
+		w.share()
+	}
 	return w.run(func(r *rank) error {
 		c := r.call(nil)
 		if s.algorithm != "" {

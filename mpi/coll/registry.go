@@ -7,6 +7,7 @@ var algorithms = [numCollectives][]Algorithm{
 		{Name: "tree", run: func(c *Call, _ *args) error { return barrierTree(c) }},
 		{Name: "recursive-doubling", Source: brooks, run: func(c *Call, _ *args) error { return barrierDoubling(c) }},
 		{Name: "linear", run: func(c *Call, _ *args) error { return barrierLinear(c) }},
+		{Name: "shared", Needs: Needs{Shown: nothing}, run: func(c *Call, _ *args) error { return barrierShared(c) }},
 	},
 	Bcast: {
 		{Name: "binomial", Source: thakur, run: func(c *Call, a *args) error { return bcastBinomial(c, a.root, a.recv.mem) }},
@@ -18,10 +19,12 @@ var algorithms = [numCollectives][]Algorithm{
 		}},
 		{Name: "linear", run: func(c *Call, a *args) error { return bcastLinear(c, a.root, a.recv.mem) }},
 		{Name: "chain", Source: worringen, run: func(c *Call, a *args) error { return bcastChain(c, a.root, a.recv.mem) }},
+		{Name: "shared", Needs: Needs{Shown: oneOf}, run: func(c *Call, a *args) error { return bcastShared(c, a.root, a.recv.mem) }},
 	},
 	Gather: {
 		{Name: "linear", run: func(c *Call, a *args) error { return gatherLinear(c, a.root, a.send.mem, a.recv) }},
 		{Name: "binomial", Source: thakur, run: func(c *Call, a *args) error { return gatherBinomial(c, a.root, a.send.mem, a.recv) }},
+		{Name: "shared", Needs: Needs{Shown: oneOf}, run: func(c *Call, a *args) error { return gatherShared(c, a.root, a.send.mem, a.recv) }},
 	},
 	Gatherv: {
 		{Name: "linear", run: func(c *Call, a *args) error { return gatherLinear(c, a.root, a.send.mem, a.recv) }},
@@ -30,6 +33,7 @@ var algorithms = [numCollectives][]Algorithm{
 	Scatter: {
 		{Name: "linear", run: func(c *Call, a *args) error { return scatterLinear(c, a.root, a.send, a.recv.mem) }},
 		{Name: "binomial", Source: thakur, run: func(c *Call, a *args) error { return scatterBinomial(c, a.root, a.send, a.recv.mem) }},
+		{Name: "shared", Needs: Needs{Shown: oneEach}, run: func(c *Call, a *args) error { return scatterShared(c, a.root, a.send, a.recv.mem) }},
 	},
 	Scatterv: {
 		{Name: "linear", run: func(c *Call, a *args) error { return scatterLinear(c, a.root, a.send, a.recv.mem) }},
@@ -47,6 +51,7 @@ var algorithms = [numCollectives][]Algorithm{
 		{Name: "hybrid", Source: mamidala + ", section 4.3", Needs: Needs{Network: someCarrier}, run: exchanging(alltoallHybrid)},
 		{Name: "linear", run: exchanging(alltoallLinear)},
 		{Name: "gather-scatter", run: func(c *Call, a *args) error { return alltoallCentral(c, a.send, a.recv) }},
+		{Name: "shared", Needs: Needs{Shown: oneEach}, run: func(c *Call, a *args) error { return alltoallShared(c, a.send, a.recv) }},
 	},
 	Alltoallv: alltoalls,
 	Alltoallw: alltoalls,
@@ -60,6 +65,9 @@ var algorithms = [numCollectives][]Algorithm{
 		{Name: "linear", run: func(c *Call, a *args) error {
 			return reduceLinear(c, a.root, a.send.mem, a.recv.mem, &a.op)
 		}},
+		{Name: "shared", Needs: Needs{Shown: oneOf}, run: func(c *Call, a *args) error {
+			return reduceShared(c, a.root, a.send.mem, a.recv.mem, &a.op)
+		}},
 	},
 	Allreduce: {
 		{Name: "recursive-doubling", Source: thakur, run: func(c *Call, a *args) error { return allreduceDoubling(c, a.recv.mem, &a.op) }},
@@ -69,17 +77,22 @@ var algorithms = [numCollectives][]Algorithm{
 		}},
 		{Name: "reduce-bcast", run: func(c *Call, a *args) error { return allreduceReduceBcast(c, a.recv.mem, &a.op) }},
 		{Name: "linear", run: func(c *Call, a *args) error { return allreduceLinear(c, a.recv.mem, &a.op) }},
+		{Name: "shared", Needs: Needs{Shown: oneOf}, run: func(c *Call, a *args) error { return allreduceShared(c, a.recv.mem, &a.op) }},
 	},
 	ReduceScatter:      reduceScatters,
 	ReduceScatterBlock: reduceScatters,
 	Scan: {
 		{Name: "linear", run: func(c *Call, a *args) error { return scanLinear(c, a.recv.mem, &a.op) }},
 		{Name: "recursive-doubling", Source: hillis, run: func(c *Call, a *args) error { return scanDoubling(c, a.recv.mem, &a.op) }},
+		{Name: "shared", Needs: Needs{Shown: oneOf}, run: func(c *Call, a *args) error { return scanShared(c, a.recv.mem, &a.op) }},
 	},
 	Exscan: {
 		{Name: "linear", run: func(c *Call, a *args) error { return exscanLinear(c, a.send.mem, a.recv.mem, &a.op) }},
 		{Name: "recursive-doubling", Source: hillis, run: func(c *Call, a *args) error {
 			return exscanDoubling(c, a.send.mem, a.recv.mem, &a.op)
+		}},
+		{Name: "shared", Needs: Needs{Shown: oneOf}, run: func(c *Call, a *args) error {
+			return exscanShared(c, a.send.mem, a.recv.mem, &a.op)
 		}},
 	},
 }
@@ -95,6 +108,7 @@ var allgathers = []Algorithm{
 	}},
 	{Name: "gather-bcast", run: func(c *Call, a *args) error { return c.packed(a.recv, allgatherGatherBcast) }},
 	{Name: "linear", run: func(c *Call, a *args) error { return c.packed(a.recv, allgatherLinear) }},
+	{Name: "shared", Needs: Needs{Shown: oneOf}, run: func(c *Call, a *args) error { return allgatherShared(c, a.recv) }},
 }
 
 var alltoalls = []Algorithm{
@@ -126,6 +140,9 @@ var reduceScatters = []Algorithm{
 	}},
 	{Name: "linear", run: func(c *Call, a *args) error {
 		return reduceScatterLinear(c, a.send, a.recv.mem, &a.op)
+	}},
+	{Name: "shared", Needs: Needs{Shown: oneOf}, run: func(c *Call, a *args) error {
+		return reduceScatterShared(c, a.send, a.recv.mem, &a.op)
 	}},
 }
 

@@ -25,11 +25,13 @@ type world struct {
 
 	placements mail // what tells of them
 	exposures  []*exposure
+	boards     *boards // nil: no memory in common
 
 	runnable []*rank
 	matched  []*request // sends that have their receive and come next on their way
 
 	messages, bytes int // sent by all
+	glances         int // at what others show
 	failures        []string
 }
 
@@ -257,6 +259,9 @@ func (w *world) stuck() string {
 			if !q.done {
 				what = append(what, q.String())
 			}
+		}
+		if w.boards != nil && w.boards.ranks[r.id].until != nil {
+			what = append(what, w.boards.ranks[r.id].what)
 		}
 		lines = append(lines, fmt.Sprintf("rank %d waits for %s", r.id, strings.Join(what, ", ")))
 	}

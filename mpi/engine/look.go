@@ -41,6 +41,16 @@ func (e *Engine) Look(f func(core *protocol.Core, waiting []Waiting, last Last))
 	e.notify()
 }
 
+// Glance has a look at the network, if nobody else does: for someone who waits
+// elsewhere, while others may wait for what comes.
+func (e *Engine) Glance() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !e.closed {
+		e.poll()
+	}
+}
+
 // census is the question to all who wait where in the program they are. They answer
 // themselves, each in its goroutine, when they are woken for that: so waiting costs
 // nothing when nobody asks.

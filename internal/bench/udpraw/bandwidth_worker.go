@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/softrnic/softrnic/internal/bench/proc"
+	"github.com/softrnic/softrnic/internal/thread"
 )
 
 // The two ends of a bandwidth session: rank 0 is the source, rank 1 the sink.
@@ -171,7 +172,7 @@ func (s *source) awaitWindow(n int64) error {
 		if spins%1024 != 1023 {
 			continue
 		}
-		yield()
+		thread.Yield()
 		switch now := time.Now(); {
 		case s.taken != last:
 			last, since = s.taken, now
@@ -232,7 +233,7 @@ func (s *sink) run(ctx context.Context, r bandwidthRound) (Flow, error) {
 			} else if idle%(restless*64) == 0 && time.Since(heard) > patience {
 				err = errSilence
 			}
-			yield()
+			thread.Yield()
 		case n == markerLen:
 			round := binary.LittleEndian.Uint64(s.buf)
 			if err = s.publish(round); err == nil && round == r.Round {

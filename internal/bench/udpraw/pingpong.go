@@ -9,6 +9,7 @@ import (
 
 	"github.com/softrnic/softrnic/internal/bench/measure"
 	"github.com/softrnic/softrnic/internal/bench/proc"
+	"github.com/softrnic/softrnic/internal/thread"
 )
 
 // A Mode is the way in which both ends of a ping-pong wait.
@@ -167,7 +168,7 @@ func spin(s socket, b []byte) (int, error) {
 			return n, err
 		}
 		if i%restless == 0 {
-			yield()
+			thread.Yield()
 		}
 		if i%glance != 0 {
 			continue

@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/softrnic/softrnic/internal/thread"
 	"github.com/softrnic/softrnic/mpi/envelope"
 	"github.com/softrnic/softrnic/verbs"
 )
@@ -158,7 +159,7 @@ func (f *Fabric) look(ctx context.Context) error {
 		case round < spinRounds:
 		case round < yieldRounds:
 			runtime.Gosched()
-			yield()
+			thread.Yield()
 		default:
 			time.Sleep(nap)
 		}

@@ -1,0 +1,213 @@
+package mpi_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/mpi"
+	"github.com/softrnic/softrnic/mpi/pmi"
+	"github.com/softrnic/softrnic/mpi/shm"
+)
+
+// needBoards leaves tests out where processes have no memory in common.
+func needBoards(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("Windows has no such memory")
+	}
+}
+
+// share has a communicator get its memory.
+func share(c *mpi.Comm) error {
+	for range mpi.BoardAfter {
+		if err := c.Barrier(); err != nil {
+			return err
+		}
+	}
+	if !mpi.Shares(c) {
+		return fmt.Errorf("%s has no memory in common", c.Name())
+	}
+	return nil
+}
+
+// Calls in memory in common do what they should, with and without being compared before.
+func TestBoardCollectives(t *testing.T) {
+	needBoards(t)
+	for _, n := range []int{2, 3, 5, 8} {
+		for _, o := range []mpi.Options{{}, checked} {
+			job(t, n, o, func(w *mpi.World) error {
+				if err := share(w.Comm); err != nil {
+					return err
+				}
+				return everyCollective(w.Comm, w.Rank(), n, trials(n))
+			})
+		}
+	}
+}
+
+// Communicators have memory of their own, calls on several may go on at once, and those
+// in the background beside them. What is Freed gives it back.
+func TestBoardsOfManyCommunicators(t *testing.T) {
+	needBoards(t)
+	const n, comms = 4, 3
+	job(t, n, mpi.Options{}, func(w *mpi.World) error {
+		var list []*mpi.Comm
+		for range comms {
+			c, err := w.Dup()
+			if err != nil {
+				return err
+			}
+			list = append(list, c)
+		}
+		half, err := w.Split(w.Rank()%2, 0)
+		if err != nil {
+			return err
+		}
+		if err := share(half); err != nil {
+			return err
+		}
+		errs := make([]error, comms)
+		var all sync.WaitGroup
+		for i, c := range list {
+			all.Go(func() {
+				for k := range 100 {
+					x := []int64{int64(i*1000 + k)}
+					background, err := c.Ibarrier()
+					if err == nil {
+						err = c.Allreduce(mpi.InPlace, mpi.Of(x), mpi.Sum)
+					}
+					if err == nil {
+						_, err = background.Wait()
+					}
+					if want := int64(n * (i*1000 + k)); err == nil && x[0] != want {
+						err = fmt.Errorf("%d, not %d", x[0], want)
+					}
+					if errs[i] = err; err != nil {
+						return
+					}
+				}
+			})
+		}
+		all.Wait()
+		for i, c := range list {
+			if !mpi.Shares(c) {
+				errs[i] = errors.Join(errs[i], errors.New("it has no memory in common"))
+			}
+			errs = append(errs, c.Free())
+			if mpi.Shares(c) {
+				errs = append(errs, errors.New("it has memory after it was freed"))
+			}
+		}
+		return errors.Join(append(errs, half.Free())...)
+	})
+}
+
+// Those who wait for long sleep, for whom it matters that the network is looked after,
+// and are called.
+func TestBoardSleepers(t *testing.T) {
+	needBoards(t)
+	const n = 4
+	job(t, n, mpi.Options{}, func(w *mpi.World) error {
+		if err := share(w.Comm); err != nil {
+			return err
+		}
+		for late := range 2 * n {
+			if late %= n; w.Rank() == late {
+				for mpi.Sleepers(w.Comm) < n-1 {
+					runtime.Gosched()
+				}
+			}
+			x := []int32{int32(w.Rank())}
+			if err := w.Allreduce(mpi.InPlace, mpi.Of(x), mpi.Sum); err != nil {
+				return err
+			}
+			if x[0] != n*(n-1)/2 {
+				return fmt.Errorf("the sum is %d", x[0])
+			}
+		}
+		return nil
+	})
+}
+
+// Ranks that make different calls all hear of it, where messages would wait for ever.
+func TestBoardMismatch(t *testing.T) {
+	needBoards(t)
+	const n = 3
+	var heard sync.WaitGroup
+	heard.Add(n)
+	job(t, n, mpi.Options{}, func(w *mpi.World) error {
+		if err := share(w.Comm); err != nil {
+			return err
+		}
+		x := make([]byte, 8+w.Rank()/2)
+		err := w.Allreduce(mpi.InPlace, mpi.Of(x), mpi.Sum)
+		heard.Done()
+		heard.Wait()
+		if !errors.Is(err, mpi.ErrMismatch) {
+			return fmt.Errorf("it was %w", err)
+		}
+		if w.Rank() == 2 {
+			require.ErrorContains(t, err, "rank 1 makes another call: allreduce of 8 bytes, not allreduce of 9 bytes")
+		} else {
+			require.ErrorContains(t, err, "rank 2 makes another call: allreduce of 9 bytes, not allreduce of 8 bytes")
+		}
+		return w.Barrier() // is a call of its own
+	})
+}
+
+// Memory is in common where all ranks are on one node, and wish it, and there is some;
+// a name that it had is gone.
+func TestNoBoards(t *testing.T) {
+	needBoards(t)
+	const n = 4
+	without := func(w *mpi.World) error {
+		for range 2 * mpi.BoardAfter {
+			if err := w.Barrier(); err != nil {
+				return err
+			}
+		}
+		if mpi.Shares(w.Comm) {
+			return errors.New("it has memory in common")
+		}
+		return nil
+	}
+	job(t, n, mpi.Options{NoShared: true}, without)
+	t.Run("nodes", func(t *testing.T) {
+		require.NoError(t, pmi.RunLocal(n, grace, func(m pmi.Manager) error {
+			return rank(open, mpi.Options{Manager: nodes{m, "2"}}, func(w *mpi.World) error {
+				half, err := w.Split(w.Rank()%2, 0)
+				if err == nil {
+					err = errors.Join(without(w), share(half))
+				}
+				return err
+			})
+		}))
+	})
+	t.Run("one cannot", func(t *testing.T) {
+		var calls atomic.Int32
+		defer mpi.OpenSegments(func(name string, size int) (*shm.Segment, error) {
+			if calls.Add(1) == 2 {
+				return nil, shm.ErrNone
+			}
+			return shm.Open(name, size)
+		})()
+		job(t, n, mpi.Options{}, without)
+		require.EqualValues(t, n-1, calls.Load())
+	})
+	t.Run("names", func(t *testing.T) {
+		var name atomic.Value
+		defer mpi.OpenSegments(func(x string, size int) (*shm.Segment, error) {
+			name.Store(x)
+			return shm.Open(x, size)
+		})()
+		job(t, 2, mpi.Options{}, func(w *mpi.World) error { return share(w.Comm) })
+		_, err := shm.Open(name.Load().(string), shm.Size(2, mpi.BoardRoom))
+		require.ErrorIs(t, err, os.ErrNotExist)
+	})
+}

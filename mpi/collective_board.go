@@ -1,0 +1,137 @@
+package mpi
+
+import (
+	"bytes"
+	"sync"
+
+	"github.com/softrnic/softrnic/mpi/coll"
+	"github.com/softrnic/softrnic/mpi/shm"
+)
+
+// Ranks of one node have memory in common, and their short collective calls use it:
+// package coll says how, package shm what is in it. Here is how a communicator comes to
+// its memory; how a rank waits there is in collective_wait.go.
+
+const (
+	boardRoom = 16 << 10 // bytes of each rank
+	// boardAfter is at which of the calls that could use it a communicator gets memory.
+	// Most communicators make few.
+	boardAfter = 4
+)
+
+// sharing is a communicator's memory.
+type sharing struct {
+	calls sync.Mutex // one call at a time, and it guards the rest
+	asked int        // so many calls could have used it
+	seg   *shm.Segment
+	board *shm.Board // nil: not yet, or never
+	err   error      // why a wait has failed: ranks may be in different rounds since
+}
+
+// near reports whether all ranks are on one node, and may share memory.
+func (c *Comm) near() bool {
+	if c.world.o.NoShared || c.size < 2 {
+		return false
+	}
+	m := c.world.manager
+	for r := 1; r < c.size; r++ {
+		if m.Node(c.job(r)) != m.Node(c.job(0)) {
+			return false
+		}
+	}
+	return true
+}
+
+// Board implements coll.Sharer.
+func (n *net) Board() coll.Board {
+	if !n.board.asked {
+		n.board = board{n: n, asked: true, on: n.call.openBoard()}
+	}
+	if n.board.on == nil {
+		return nil
+	}
+	return &n.board
+}
+
+// openBoard takes the communicator's board for a call, nil if there is none. All ranks
+// come to the same end. Calls that do not block have none, since several may be under
+// way.
+func (k *call) openBoard() *shm.Board {
+	c, s := k.comm, &k.comm.sharing
+	if !c.shares || k.op.form != blocking || c.tag != 0 {
+		return nil
+	}
+	s.calls.Lock()
+	if s.asked++; s.asked == boardAfter {
+		if s.seg = k.share(shm.Size(c.size, boardRoom)); s.seg != nil {
+			s.board = shm.NewBoard(s.seg.Bytes(), c.size, boardRoom, c.rank)
+		}
+	}
+	if s.board == nil {
+		s.calls.Unlock()
+	}
+	return s.board
+}
+
+// closeBoard is the end of a call.
+func (k *call) closeBoard() {
+	if k.net.board.on != nil {
+		k.comm.sharing.calls.Unlock()
+		if underRace { // else it does not see that what has come by the network before has
+			k.comm.eng.Glance()
+		}
+	}
+	k.net.board = board{}
+}
+
+// end gives the memory back, unless a call is stuck in it.
+func (s *sharing) end() {
+	if !s.calls.TryLock() {
+		return
+	}
+	defer s.calls.Unlock()
+	if s.seg != nil {
+		_ = s.seg.Close()
+	}
+	s.seg, s.board, s.asked = nil, nil, boardAfter
+}
+
+// segmentName is the room for the name of a segment in a message.
+const segmentName = 64
+
+// openSegment is another function in tests.
+var openSegment = shm.Open
+
+// share is a segment that all ranks have: rank 0 makes it and tells the others its
+// name, and all hear whether all have it. It is nil if one has not, or messages fail.
+func (k *call) share(size int) *shm.Segment {
+	var name [segmentName]byte
+	var seg *shm.Segment
+	if k.net.Rank() == 0 {
+		if made, err := shm.Create(size); err == nil {
+			seg = made
+			defer func() { _ = made.Unlink() }()
+			copy(name[:], seg.Name())
+		}
+	}
+	by := coll.Call{Net: struct{ coll.Net }{&k.net}, Memory: &k.scratch} // messages
+	err := by.Bcast(0, name[:])
+	if err == nil && k.net.Rank() != 0 {
+		seg, _ = openSegment(string(name[:max(0, bytes.IndexByte(name[:], 0))]), size)
+	}
+	have := []byte{0}
+	if seg != nil {
+		have[0] = 1
+	}
+	if err == nil {
+		err = by.Allreduce(have, have, coll.Reduction{Size: 1, Commutative: true, Reduce: func(inout, in []byte) error {
+			inout[0] &= in[0]
+			return nil
+		}})
+	}
+	if seg != nil && (err != nil || have[0] == 0) {
+		_ = seg.Close()
+		seg = nil
+	}
+	return seg
+}

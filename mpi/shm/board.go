@@ -1,0 +1,142 @@
+package shm
+
+import (
+	"sync/atomic"
+	"unsafe"
+)
+
+// Board is what one rank sees of memory in which each has a place that the others
+// look at. Its methods are called by one goroutine at a time.
+//
+//	header | line of rank 0 | line of rank 1 ... | even places by rank | odd places by rank
+type Board struct {
+	rank, ranks, room int
+
+	header *header
+	lines  []line // by rank
+	places []byte
+	round  uint64 // ours, counted from 1
+}
+
+// depth is how many rounds have a place of their own, one after the other: so who
+// has shown something may go on while others still look at it.
+const depth = 2
+
+// lineSize is what processors take as one to and from each other, two lines of a
+// cache: what different ranks write is further apart.
+const lineSize = 128
+
+// header is for all.
+type header struct {
+	sleepers atomic.Uint32 // how many are asleep, or about to be
+	_        [lineSize - 4]byte
+}
+
+// line is what a rank says of itself.
+type line struct {
+	shown  atomic.Uint64 // the last round in which it has shown something
+	done   atomic.Uint64 // the last round that it looks at no more
+	sign   [depth]atomic.Uint64
+	asleep atomic.Uint32 // who has to wake it, and 1: others set it to 0
+	_      [lineSize - 36]byte
+}
+
+// Size is the memory that a board takes, with room for so many bytes of each rank.
+func Size(ranks, room int) int { return lineSize + ranks*(lineSize+depth*stride(room)) }
+
+// stride is from one rank's place to the next.
+func stride(room int) int { return (room + lineSize - 1) &^ (lineSize - 1) }
+
+// NewBoard is the board of a rank on memory that all of them have in common, of the Size of
+// ranks and room. It begins with zeros.
+func NewBoard(mem []byte, ranks, room, rank int) *Board {
+	mem = mem[:Size(ranks, room)]
+	lines := mem[lineSize:][:ranks*lineSize]
+	return &Board{
+		rank: rank, ranks: ranks, room: room,
+		header: (*header)(unsafe.Pointer(&mem[0])),
+		lines:  unsafe.Slice((*line)(unsafe.Pointer(&lines[0])), ranks),
+		places: mem[lineSize+len(lines):],
+	}
+}
+
+// Room is how many bytes a rank can show.
+func (b *Board) Room() int { return b.room }
+
+// Begin begins the next round.
+func (b *Board) Begin() { b.round++ }
+
+// Free reports whether a rank looks no more at what was in our place of this round
+// before.
+func (b *Board) Free(rank int) bool {
+	free := b.lines[rank].done.Load()+depth >= b.round
+	happensBefore()
+	return free
+}
+
+// Place is a rank's place in this round.
+func (b *Board) Place(rank int) []byte {
+	at := (int(b.round%depth)*b.ranks + rank) * stride(b.room)
+	return b.places[at:][:b.room:b.room]
+}
+
+// Show shows what is in our place, and a sign.
+func (b *Board) Show(sign uint64) {
+	us := &b.lines[b.rank]
+	us.sign[b.round%depth].Store(sign)
+	happens()
+	us.shown.Store(b.round)
+}
+
+// Shown reports whether a rank has shown what it has in this round.
+func (b *Board) Shown(rank int) bool {
+	shown := b.lines[rank].shown.Load() >= b.round
+	happensBefore()
+	return shown
+}
+
+// Sign is the sign that a rank has shown in this round.
+func (b *Board) Sign(rank int) uint64 { return b.lines[rank].sign[b.round%depth].Load() }
+
+// Done says that we look at no place of this round any more.
+func (b *Board) Done() {
+	happens()
+	b.lines[b.rank].done.Store(b.round)
+}
+
+// Sleep says that we are going to sleep until another rank, the one that wakes, has shown
+// something or is done, and that there reports. It reports whether we have to: then a
+// call of that rank comes, for which we have to wait, and then we are Awake.
+func (b *Board) Sleep(wakes int, there func() bool) bool {
+	us := &b.lines[b.rank].asleep
+	us.Store(uint32(wakes) + 1)
+	b.header.sleepers.Add(1)
+	if there() && us.Swap(0) != 0 {
+		b.header.sleepers.Add(^uint32(0))
+		return false
+	}
+	return true
+}
+
+// Awake is the end of a sleep.
+func (b *Board) Awake() {
+	b.lines[b.rank].asleep.Store(0)
+	b.header.sleepers.Add(^uint32(0))
+}
+
+// Sleepers is how many ranks sleep now, or are about to.
+func (b *Board) Sleepers() int { return int(b.header.sleepers.Load()) }
+
+// Call returns a rank that sleeps and that we have to wake, now that we have shown
+// something or are done, and -1 when there are no more. Nobody else wakes it.
+func (b *Board) Call() int {
+	if b.header.sleepers.Load() == 0 {
+		return -1
+	}
+	for r := range b.lines {
+		if us := uint32(b.rank) + 1; b.lines[r].asleep.Load() == us && b.lines[r].asleep.CompareAndSwap(us, 0) {
+			return r
+		}
+	}
+	return -1
+}

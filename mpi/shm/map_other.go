@@ -1,0 +1,13 @@
+//go:build !unix
+
+package shm
+
+import (
+	"errors"
+	"os"
+)
+
+const supported = false
+
+func mapFile(*os.File, int) ([]byte, error) { return nil, errors.ErrUnsupported }
+func unmap([]byte) error                    { return nil }
