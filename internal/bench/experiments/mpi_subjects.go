@@ -17,8 +17,8 @@ type jobs []*mpibench.Job
 // overParam is the parameter that says which.
 func overParam(defaults string) bench.Param {
 	return bench.Param{
-		Name: "over", Kind: bench.Words, Default: defaults, Choices: []string{"fast", "rdma"},
-		Doc: "beside mpi-tcp: the RDMA fast path, for which ranks poll, or sends and receives",
+		Name: "over", Kind: bench.Words, Default: defaults, Choices: []string{"fast", "rdma", "shared"},
+		Doc: "beside mpi-tcp: the RDMA fast path, for which ranks poll, sends and receives, or these and collective calls in memory that ranks have in common",
 	}
 }
 
@@ -73,7 +73,7 @@ func rankPoint(ctx context.Context, r *bench.Run, ranks int, unit string, lineUp
 	return samples, nil
 }
 
-// rdmaOver calls hold with what our own subjects over RDMA measured, over a
+// rdmaOver calls hold with what our own subjects but TCP measured, over a
 // baseline, of those that took part.
 func rdmaOver(samples []bench.Sample, baseline string, hold func(series string, ratio float64)) {
 	for _, c := range mpibench.Carriers() {

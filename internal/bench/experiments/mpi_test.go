@@ -48,12 +48,12 @@ func TestMPIExperiments(t *testing.T) {
 		{
 			name:  "imb-allreduce",
 			set:   bench.Settings{"beside": "nothing", "ranks": "4,2", "iters": "10", "rounds": "2"},
-			units: map[string][]string{measure.Microseconds: {"mpi-tcp", "mpi-rdma"}},
+			units: map[string][]string{measure.Microseconds: {"mpi-tcp", "mpi-rdma", "mpi-shared"}},
 		},
 		{
 			name:  "imb-allgather",
 			set:   bench.Settings{"beside": "nothing", "ranks": "3", "iters": "10", "rounds": "2", "size": "1000"},
-			units: map[string][]string{measure.Microseconds: {"mpi-tcp", "mpi-rdma"}},
+			units: map[string][]string{measure.Microseconds: {"mpi-tcp", "mpi-rdma", "mpi-shared"}},
 		},
 		{
 			name:  "imb-barrier",
@@ -83,7 +83,7 @@ func TestMPIExperiments(t *testing.T) {
 		{
 			name:  "a2a-ud",
 			set:   bench.Settings{"beside": "nothing", "ranks": "3", "sizes": "64", "iters": "3", "rounds": "2"},
-			units: map[string][]string{"us on 3 ranks": {"direct-srq", "direct-ud", "bruck", "table"}},
+			units: map[string][]string{"us on 3 ranks": {"direct-srq", "direct-ud", "bruck", "table", "shared"}},
 		},
 		{
 			name: "a2a-hybrid",

@@ -15,11 +15,12 @@ import (
 type Alltoall struct {
 	Algorithm string // one of package coll; empty: by the table
 	Net       mpi.Net
-	RCLimit   int // of mpi.Hybrid
+	RCLimit   int  // of mpi.Hybrid
+	Shared    bool // in memory that the ranks have in common, as far as there is room
 }
 
 func (a Alltoall) choose(o *mpi.Options) {
-	o.Net, o.RCLimit = a.Net, a.RCLimit
+	o.Net, o.RCLimit, o.NoShared = a.Net, a.RCLimit, !a.Shared
 	if a.Algorithm != "" {
 		o.Algorithms = coll.Choices{coll.Alltoall: a.Algorithm}
 	}

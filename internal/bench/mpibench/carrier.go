@@ -11,11 +11,13 @@ import (
 type Carrier string
 
 // The carriers of messages. Operations on windows are done by the adapter itself,
-// or by what reads the connection of TCP.
+// or by what reads the connection of TCP. Collective calls are messages, but for those
+// of Shared.
 const (
-	Fast Carrier = "mpi-fast" // RDMA writes into memory that is polled, for short messages
-	RDMA Carrier = "mpi-rdma" // sends and receives; in all carriers but TCP long messages are read
-	TCP  Carrier = "mpi-tcp"
+	Fast   Carrier = "mpi-fast"   // RDMA writes into memory that is polled, for short messages
+	RDMA   Carrier = "mpi-rdma"   // sends and receives; in all carriers but TCP long messages are read
+	Shared Carrier = "mpi-shared" // RDMA, and short collective calls in memory that ranks have in common: MPI's default
+	TCP    Carrier = "mpi-tcp"
 )
 
 // Carriers whose operations on windows are messages as well.
@@ -25,17 +27,18 @@ const (
 )
 
 // Carriers are those of messages.
-func Carriers() []Carrier { return []Carrier{Fast, RDMA, TCP} }
+func Carriers() []Carrier { return []Carrier{Fast, RDMA, Shared, TCP} }
 
 // WindowCarriers are those that differ in how operations on windows are done.
 func WindowCarriers() []Carrier { return []Carrier{RDMA, FastMessages, RDMAMessages, TCP} }
 
 // options are those of a rank.
 func (c Carrier) options() (o mpi.Options, ok bool) {
+	o.NoShared = c != Shared
 	switch c {
 	case Fast, FastMessages:
 		o.RDMA = rdma.Options{Fast: true}
-	case RDMA, RDMAMessages:
+	case RDMA, RDMAMessages, Shared:
 	case TCP:
 		o.Net = mpi.TCP
 	default:
