@@ -88,5 +88,6 @@
 //	SOFTRNIC_MPI_RC_LIMIT    of hybrid: how many ranks a rank is connected with at most (Options.RCLimit)
 //	SOFTRNIC_MPI_RENDEZVOUS  how longer messages travel: read, write or copy
 //	SOFTRNIC_MPI_REPORT_SIGNAL  USR1 or USR2: at this signal rank 0 reports; softrnic mpirun sets it
+//	SOFTRNIC_MPI_SHARED      off: collectives are messages, also among ranks of one machine (Options.NoShared)
 //	SOFTRNIC_MPI_WATCHDOG    30s: a call that waits so long has rank 0 report; off
 package mpi

@@ -25,6 +25,7 @@ func TestEnvironment(t *testing.T) {
 		"SOFTRNIC_MPI_FAST":          "1",
 		"SOFTRNIC_MPI_NET":           "ether",
 		"SOFTRNIC_MPI_ONESIDED":      "sided",
+		"SOFTRNIC_MPI_SHARED":        "no",
 		"SOFTRNIC_MPI_RAILS":         "9",
 		"SOFTRNIC_MPI_RC_LIMIT":      "-1",
 		"SOFTRNIC_MPI_RENDEZVOUS":    "vous",

@@ -21,5 +21,6 @@
 // in a goroutine of its own, with a Call and a Net of its own.
 //
 // Algorithms that need more of a network than messages have a place here too:
-// Needs.Network.
+// Needs.Network. Ranks of one machine that have memory in common do short calls there:
+// [Sharer] and [Board].
 package coll
