@@ -36,6 +36,14 @@ func share(c *mpi.Comm) error {
 	return nil
 }
 
+// The memory of a communicator is bounded.
+func TestBoardRoom(t *testing.T) {
+	for ranks, room := range map[int]int{2: 16 << 10, 16: 16 << 10, 17: 15360, 61: 4288, 256: 1 << 10, 5000: 1 << 10} {
+		require.Equal(t, room, mpi.BoardRoom(ranks), ranks)
+	}
+	require.Less(t, shm.Size(256, mpi.BoardRoom(256)), 600<<10)
+}
+
 // Calls in memory in common do what they should, with and without being compared before.
 func TestBoardCollectives(t *testing.T) {
 	needBoards(t)
@@ -207,7 +215,7 @@ func TestNoBoards(t *testing.T) {
 			return shm.Open(x, size)
 		})()
 		job(t, 2, mpi.Options{}, func(w *mpi.World) error { return share(w.Comm) })
-		_, err := shm.Open(name.Load().(string), shm.Size(2, mpi.BoardRoom))
+		_, err := shm.Open(name.Load().(string), shm.Size(2, mpi.BoardRoom(2)))
 		require.ErrorIs(t, err, os.ErrNotExist)
 	})
 }

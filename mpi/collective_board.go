@@ -12,12 +12,13 @@ import (
 // package coll says how, package shm what is in it. Here is how a communicator comes to
 // its memory; how a rank waits there is in collective_wait.go.
 
-const (
-	boardRoom = 16 << 10 // bytes of each rank
-	// boardAfter is at which of the calls that could use it a communicator gets memory.
-	// Most communicators make few.
-	boardAfter = 4
-)
+// boardAfter is at which of the calls that could use it a communicator gets memory.
+// Most communicators make few.
+const boardAfter = 4
+
+// boardRoom is for how many bytes of each rank there is room: less if they are many,
+// so that a communicator of up to 256 takes half a megabyte.
+func boardRoom(ranks int) int { return min(max(1<<10, 256<<10/ranks&^63), 16<<10) }
 
 // sharing is a communicator's memory.
 type sharing struct {
@@ -63,8 +64,9 @@ func (k *call) openBoard() *shm.Board {
 	}
 	s.calls.Lock()
 	if s.asked++; s.asked == boardAfter {
-		if s.seg = k.share(shm.Size(c.size, boardRoom)); s.seg != nil {
-			s.board = shm.NewBoard(s.seg.Bytes(), c.size, boardRoom, c.rank)
+		room := boardRoom(c.size)
+		if s.seg = k.share(shm.Size(c.size, room)); s.seg != nil {
+			s.board = shm.NewBoard(s.seg.Bytes(), c.size, room, c.rank)
 		}
 	}
 	if s.board == nil {

@@ -40,11 +40,10 @@ func Sleepers(c *Comm) int { return c.sharing.board.Sleepers() }
 // Shares reports whether the ranks of a communicator have such memory by now.
 func Shares(c *Comm) bool { return c.sharing.board != nil }
 
-// BoardRoom is how many bytes a rank can show there, and BoardAfter at which call it is made.
-const (
-	BoardRoom  = boardRoom
-	BoardAfter = boardAfter
-)
+// BoardAfter is at which call it is made, and BoardRoom how many bytes a rank can show there.
+const BoardAfter = boardAfter
+
+var BoardRoom = boardRoom
 
 // OpenSegments has ranks open memory that others have made by another function.
 func OpenSegments(open func(string, int) (*shm.Segment, error)) (restore func()) {
