@@ -7,6 +7,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/softrnic/softrnic/mpi"
+	"github.com/softrnic/softrnic/mpi/pmi"
+	"github.com/softrnic/softrnic/rnic"
+	"github.com/softrnic/softrnic/verbs"
 )
 
 // What cannot be is an error of the call, and a message that is too long one of its
@@ -69,4 +72,14 @@ func TestBadMessages(t *testing.T) {
 			})
 		})
 	}
+}
+
+// An adapter that cannot be opened is the error of Init, with its reason.
+func TestNoAdapter(t *testing.T) {
+	err := pmi.RunLocal(2, grace, func(m pmi.Manager) error {
+		_, err := mpi.Init(func() (verbs.Device, error) { return rnic.Open(rnic.Options{Impair: "bad luck"}) }, mpi.Options{Manager: m})
+		return err
+	})
+	require.ErrorContains(t, err, "mpi: init at rank 0 of 2: ")
+	require.ErrorIs(t, err, verbs.ErrInvalid)
 }

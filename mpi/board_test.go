@@ -3,7 +3,6 @@ package mpi_test
 import (
 	"errors"
 	"fmt"
-	"os"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -169,6 +168,80 @@ func TestBoardMismatch(t *testing.T) {
 	})
 }
 
+// Calls are compared where some ranks make theirs in the background, which has no such memory.
+func TestBoardChecked(t *testing.T) {
+	job(t, 3, checked, func(w *mpi.World) error {
+		if err := share(w.Comm); err != nil {
+			return err
+		}
+		x := []int32{1}
+		if w.Rank() == 1 {
+			_, err := w.Iallreduce(mpi.InPlace, mpi.Of(x), mpi.Sum)
+			require.NoError(t, err)
+			r, err := w.Ibarrier()
+			if err == nil {
+				_, err = r.Wait()
+			}
+			require.NoError(t, err)
+			return nil
+		}
+		require.ErrorIs(t, w.Allreduce(mpi.InPlace, mpi.Of(x), mpi.Sum), mpi.ErrMismatch)
+		r, err := w.Ibarrier()
+		if err == nil {
+			_, err = r.Wait()
+		}
+		return err
+	})
+}
+
+// Finalize belongs to no barrier: who is in one learns that somebody leaves.
+func TestFinalizeIsNoBarrier(t *testing.T) {
+	needBoards(t)
+	err := pmi.RunLocal(3, grace, func(m pmi.Manager) error {
+		w, err := mpi.Init(open, mpi.Options{Manager: m})
+		if err == nil {
+			err = share(w.Comm)
+		}
+		if err != nil {
+			return err
+		}
+		defer w.Vanish()
+		if w.Rank() == 1 {
+			err = w.Finalize()
+			require.ErrorContains(t, err, "makes another call: barrier, not finalize")
+		} else {
+			err = w.Barrier()
+			require.ErrorContains(t, err, "rank 1 makes another call: finalize, not barrier")
+		}
+		require.ErrorIs(t, err, mpi.ErrMismatch)
+		return nil
+	})
+	require.NoError(t, err)
+}
+
+// A rank that panics ends the job in the Finalize that it has deferred.
+func TestFinalizePanics(t *testing.T) {
+	err := pmi.RunLocal(2, grace, func(m pmi.Manager) (err error) {
+		w, err := mpi.Init(open, mpi.Options{Manager: m})
+		if err != nil {
+			return err
+		}
+		defer w.Vanish()
+		if w.Rank() == 0 {
+			_, err := w.Recv(mpi.Of([]byte{0}), 1, 1)
+			return err
+		}
+		defer func() { err = fmt.Errorf("it went on to panic: %v", recover()) }()
+		func() {
+			defer w.Finalize()
+			panic("out of paper")
+		}()
+		return nil
+	})
+	require.ErrorContains(t, err, "it went on to panic: out of paper")
+	require.ErrorContains(t, err, "rank 1 panics: out of paper")
+}
+
 // Memory is in common where all ranks are on one node, and wish it, and there is some;
 // a name that it had is gone.
 func TestNoBoards(t *testing.T) {
@@ -216,6 +289,6 @@ func TestNoBoards(t *testing.T) {
 		})()
 		job(t, 2, mpi.Options{}, func(w *mpi.World) error { return share(w.Comm) })
 		_, err := shm.Open(name.Load().(string), shm.Size(2, mpi.BoardRoom(2)))
-		require.ErrorIs(t, err, os.ErrNotExist)
+		require.ErrorIs(t, err, shm.ErrNone)
 	})
 }

@@ -115,6 +115,9 @@ func (k *call) run() error {
 	if err := k.check(); err != nil {
 		return err
 	}
+	if k.do.Last = k.op.last; k.op.last {
+		k.net.tag |= keptTag // by which no blocking call goes
+	}
 	return k.again()
 }
 

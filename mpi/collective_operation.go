@@ -29,6 +29,7 @@ type operation struct {
 	form                 form
 	cart                 *Cart  // the call is one with neighbors
 	as                   string // what errors call it, if not its name
+	last                 bool   // it is Finalize's, to which no other call belongs
 	wrong                error  // why its arguments cannot be, if that is known
 	inPlace              bool   // found by valid
 }

@@ -227,6 +227,10 @@ func (w *World) message(e match.Envelope, from, to int, bytes int) hang.Message 
 	return m
 }
 
+// wakes reports whether a message is one that only wakes: who waits for it is listed as
+// what it waits for.
+func wakes(e match.Envelope) bool { return e.Context&1 != 0 && e.Tag == wakeTag }
+
 // leftovers lists what has no partner yet.
 func (w *World) leftovers(core *protocol.Core, s *hang.State) {
 	add := func(list *[]hang.Message, m hang.Message) bool {
@@ -236,14 +240,23 @@ func (w *World) leftovers(core *protocol.Core, s *hang.State) {
 		return s.More < maxMore
 	}
 	core.EachReceive(func(r *protocol.Request) bool {
+		if wakes(r.Envelope) {
+			return true
+		}
 		return add(&s.Receives, w.message(r.Envelope, int(r.Envelope.Source), hang.Any, len(r.Buf)))
 	})
 	core.EachMessage(func(m *protocol.Message, announced bool) bool {
+		if wakes(m.Envelope) {
+			return true
+		}
 		x := w.message(m.Envelope, int(m.Envelope.Source), hang.Any, int(m.Length))
 		x.Held = announced
 		return add(&s.Messages, x)
 	})
 	core.EachSend(func(r *protocol.Request) bool {
+		if wakes(r.Envelope) {
+			return true
+		}
 		x := w.message(r.Envelope, hang.Any, r.Dest, len(r.Buf))
 		x.Held = r.Stage() == protocol.Unsent
 		return add(&s.Sends, x)

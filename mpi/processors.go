@@ -13,10 +13,22 @@ import (
 
 // processors is how many each node of the job has, of those with more than one rank.
 // Algorithms are chosen by it, so all ranks have to think the same: the first rank of
-// each node tells the others.
+// each node tells the others. It also tells what of its options has to be the same.
 type processors map[int]int
 
 func processorsKey(node int) string { return fmt.Sprintf("processors/%d", node) }
+
+// alike are the options that have to be the same at all ranks of a node.
+func (o *Options) alike() string {
+	return fmt.Sprintf("SOFTRNIC_MPI_SHARED=%s SOFTRNIC_MPI_CHECK=%d", onOff(!o.NoShared), map[bool]int{true: 1}[o.Check])
+}
+
+func onOff(on bool) string {
+	if on {
+		return "on"
+	}
+	return "off"
+}
 
 // ranksOf counts the ranks of each node.
 func ranksOf(m pmi.Manager) map[int]int {
@@ -28,7 +40,7 @@ func ranksOf(m pmi.Manager) map[int]int {
 }
 
 // tellProcessors is called before the ranks' first fence.
-func tellProcessors(m pmi.Manager) error {
+func tellProcessors(m pmi.Manager, o *Options) error {
 	mine, first := m.Node(m.Rank()), 0
 	for m.Node(first) != mine {
 		first++
@@ -36,11 +48,11 @@ func tellProcessors(m pmi.Manager) error {
 	if m.Rank() != first || ranksOf(m)[mine] == 1 {
 		return nil
 	}
-	return m.Put(processorsKey(mine), strconv.Itoa(machineProcessors()))
+	return m.Put(processorsKey(mine), fmt.Sprintf("%d %s", machineProcessors(), o.alike()))
 }
 
 // hearProcessors is called after it.
-func hearProcessors(ctx context.Context, m pmi.Manager) (processors, error) {
+func hearProcessors(ctx context.Context, m pmi.Manager, o *Options) (processors, error) {
 	p := processors{}
 	for node, n := range ranksOf(m) {
 		if n == 1 {
@@ -50,8 +62,12 @@ func hearProcessors(ctx context.Context, m pmi.Manager) (processors, error) {
 		if err != nil {
 			return nil, fmt.Errorf("processors of node %d: %w", node, err)
 		}
-		if p[node], err = strconv.Atoi(value); err != nil || p[node] < 1 {
-			return nil, fmt.Errorf("processors of node %d: %q is not a number of them", node, value)
+		count, options, _ := strings.Cut(value, " ")
+		if p[node], err = strconv.Atoi(count); err != nil || p[node] < 1 {
+			return nil, fmt.Errorf("processors of node %d: %q is not a number of them", node, count)
+		}
+		if ours := o.alike(); node == m.Node(m.Rank()) && options != ours {
+			return nil, fmt.Errorf("ranks of one node differ: this one has %s, the first one %s", ours, options)
 		}
 	}
 	return p, nil

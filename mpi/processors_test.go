@@ -3,6 +3,7 @@ package mpi_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -36,11 +37,12 @@ func (n nodes) Node(rank int) int {
 }
 
 func (n nodes) Put(key, value string) error {
+	_, options, _ := strings.Cut(value, " ")
 	switch key {
 	case "processors/0":
-		value = "2"
+		value = "2 " + options
 	case "processors/1":
-		value = n.told
+		value = n.told + " " + options
 	}
 	return n.Manager.Put(key, value)
 }
@@ -87,4 +89,28 @@ func (s silent) Get(ctx context.Context, key string) (string, error) {
 		return "", pmi.ErrNotFound
 	}
 	return s.Manager.Get(ctx, key)
+}
+
+// Ranks of a node that would not make calls alike do not join.
+func TestOptionsDiffer(t *testing.T) {
+	for want, o := range map[string]mpi.Options{
+		"this one has SOFTRNIC_MPI_SHARED=off SOFTRNIC_MPI_CHECK=0, the first one SOFTRNIC_MPI_SHARED=on SOFTRNIC_MPI_CHECK=0": {NoShared: true},
+		"this one has SOFTRNIC_MPI_SHARED=on SOFTRNIC_MPI_CHECK=1, the first one SOFTRNIC_MPI_SHARED=on SOFTRNIC_MPI_CHECK=0":  checked,
+	} {
+		err := pmi.RunLocal(3, grace, func(m pmi.Manager) error {
+			mine := mpi.Options{}
+			if m.Rank() == 2 {
+				mine = o
+			}
+			mine.Manager = m
+			w, err := mpi.Init(open, mine)
+			if m.Rank() == 2 {
+				return err
+			}
+			require.NoError(t, err)
+			w.Vanish()
+			return nil
+		})
+		require.ErrorContains(t, err, want)
+	}
 }

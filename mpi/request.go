@@ -210,6 +210,11 @@ func WaitSome(rs ...*Request) (done []int, list []Status, err error) {
 	if first == Undefined {
 		return nil, nil, err
 	}
+	return others(rs, first, s, err)
+}
+
+// others are the requests that are done beside the first that was.
+func others(rs []*Request, first int, s Status, err error) (done []int, list []Status, _ error) {
 	for i, r := range rs {
 		if i == first {
 			done, list = append(done, i), append(list, s)
@@ -243,6 +248,16 @@ func TestAny(rs ...*Request) (int, Status, bool, error) {
 	}
 	s, err := rs[one.which].end()
 	return one.which, s, true, err
+}
+
+// TestSome returns the requests that are done (MPI_Testsome): none if none is, and
+// if there is none that may be.
+func TestSome(rs ...*Request) (done []int, list []Status, err error) {
+	first, s, _, err := TestAny(rs...)
+	if first == Undefined {
+		return nil, nil, err
+	}
+	return others(rs, first, s, err)
 }
 
 // all is done when all requests are.

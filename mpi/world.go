@@ -81,9 +81,11 @@ func join(ctx context.Context, open Open, o Options) (*World, error) {
 		if o.Net == TCP {
 			return tcp.New(h, o.Manager, o.TCP)
 		}
-		if w.dev, err = open(); err != nil {
+		dev, err := open()
+		if err != nil { // and dev a nil that is of a type, as that of rnic.Open
 			return nil, err
 		}
+		w.dev = dev
 		switch o.carried(size) {
 		case coll.ByConnections:
 			return rdma.New(w.dev, h, o.Manager, o.RDMA)
@@ -118,27 +120,32 @@ func join(ctx context.Context, open Open, o Options) (*World, error) {
 
 // meet is the first fence: what ranks have to know of one another is told before.
 func (w *World) meet(ctx context.Context) (err error) {
-	if err := tellProcessors(w.manager); err != nil {
+	if err := tellProcessors(w.manager, &w.o); err != nil {
 		return err
 	}
 	if err := w.manager.Fence(ctx); err != nil {
 		return err
 	}
-	w.cpus, err = hearProcessors(ctx, w.manager)
+	w.cpus, err = hearProcessors(ctx, w.manager, &w.o)
 	return err
 }
 
 // Finalize ends the membership (MPI_Finalize): all ranks call it, and it
 // returns when all have. Requests that are not done are lost. Attributes of Self are
-// freed first.
+// freed first. Deferred, in a rank that panics, it ends the whole job with Abort
+// instead, and goes on to panic.
 func (w *World) Finalize() error {
+	if reason := recover(); reason != nil {
+		_ = w.Abort(panicked, fmt.Sprintf("rank %d panics: %v", w.Rank(), reason))
+		panic(reason)
+	}
 	w.Self.freeAttrs()
 	w.mu.Lock()
 	detached := w.detached
 	w.mu.Unlock()
 	_, err := WaitAll(detached...)
 	last := barrier()
-	last.as = "finalize"
+	last.as, last.last = "finalize", true
 	err = errors.Join(err, w.do(last))
 	w.lookout.end() // nobody is waited for any more; ranks that go are not missed
 	ctx, cancel := context.WithTimeout(context.Background(), startTime)
@@ -149,6 +156,9 @@ func (w *World) Finalize() error {
 	err = errors.Join(err, w.release(ctx))
 	return errors.Join(err, w.manager.Finalize())
 }
+
+// panicked is the exit status of a job one of whose ranks panics: Go's.
+const panicked = 2
 
 // handle is protocol.Core.Handler: packets of windows, and of those who look out.
 func (w *World) handle(from int, h *envelope.Header, payload []byte) error {

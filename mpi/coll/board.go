@@ -55,18 +55,25 @@ func sign(what Collective, root, bytes int) uint64 {
 	return uint64(what)<<56 | uint64(root&0xffff)<<40 | uint64(bytes)&(1<<40-1)
 }
 
+// lastSign is that of a call that is the last.
+const lastSign = uint64(numCollectives) << 56
+
 // signed is a sign in words.
 func signed(s uint64) string {
 	what := Collective(s >> 56)
-	if what >= numCollectives {
+	switch {
+	case s == lastSign:
+		return "finalize"
+	case what >= numCollectives:
 		return "something else"
 	}
 	text := what.String()
-	if bytes := s & (1<<40 - 1); bytes > 0 {
-		text += fmt.Sprintf(" of %d bytes", bytes)
+	if what != Barrier {
+		text += fmt.Sprintf(" of %d bytes", s&(1<<40-1))
 	}
-	if root := s >> 40 & 0xffff; root > 0 {
-		text += fmt.Sprintf(" with root %d", root)
+	switch what {
+	case Bcast, Gather, Scatter, Reduce:
+		text += fmt.Sprintf(" with root %d", s>>40&0xffff)
 	}
 	return text
 }

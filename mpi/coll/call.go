@@ -19,6 +19,9 @@ type Call struct {
 	Processors int
 	Window     int // messages that Alltoall's direct has under way each way; 0: 32
 	Segment    int // bytes that Bcast's chain hands on at a time; 0: 64 KiB
+	// Last says that the next call is the last, to which no call of other ranks belongs
+	// but their last.
+	Last bool
 
 	rank, size int
 	args       args
@@ -53,7 +56,9 @@ func (c *Call) wrong(what Collective, format string, a ...any) error {
 
 // run does a call. bytes is that of Case.
 func (c *Call) run(what Collective, bytes int, a args) error {
-	c.args, c.sign = a, sign(what, a.root, bytes)
+	if c.args, c.sign = a, sign(what, a.root, bytes); c.Last {
+		c.sign = lastSign
+	}
 	alg, err := c.Choices.choose(what, Case{Ranks: c.size, Processors: c.Processors, Bytes: bytes, Commutative: a.op.Commutative, Net: c.Net})
 	if err == nil {
 		err = alg.run(c, &c.args)

@@ -3,6 +3,7 @@
 package shm
 
 import (
+	"fmt"
 	"os"
 
 	"golang.org/x/sys/unix"
@@ -12,7 +13,11 @@ const supported = true
 
 // mapFile is a file as memory (mmap(2)).
 func mapFile(f *os.File, size int) ([]byte, error) {
-	return unix.Mmap(int(f.Fd()), 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	mem, err := unix.Mmap(int(f.Fd()), 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrNone, os.NewSyscallError("mmap", err))
+	}
+	return mem, nil
 }
 
 func unmap(mem []byte) error { return unix.Munmap(mem) }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"strings"
 )
 
@@ -15,37 +14,30 @@ var ErrNone = errors.New("shm: no memory in common")
 // Segment is memory that processes have in common.
 type Segment struct {
 	name string
+	file *os.File // of who has made it, until Unlink
 	mem  []byte
-}
-
-// dir is where segments have their names: in memory where the system has a place
-// for that, else among temporary files.
-func dir() string {
-	const memory = "/dev/shm" // shm_overview(7)
-	if info, err := os.Stat(memory); err == nil && info.IsDir() {
-		return memory
-	}
-	return os.TempDir()
 }
 
 // prefix is that of all names. It changes with the layout of Board: ranks of other
 // versions of this package cannot open it.
-const prefix = "softrnic-board1-"
+const prefix = "board1-"
 
 // Create makes a segment of so many bytes, which are zero. All of them are there: a
-// file system that is full is an error now, and not the end of the process later.
+// lack of memory is an error now, and not the end of the process later. Others can open
+// it until Unlink.
 func Create(size int) (*Segment, error) {
 	if !supported {
 		return nil, ErrNone
 	}
-	f, err := os.CreateTemp(dir(), prefix+"*") // for nobody else: it is made with mode 0600
+	f, name, err := newFile()
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNone, err)
 	}
-	defer f.Close()
-	s := &Segment{name: filepath.Base(f.Name())}
-	if _, err = io.CopyN(f, zeros{}, int64(size)); err == nil {
-		err = s.take(f, size)
+	s := &Segment{name: name, file: f}
+	if _, err = io.CopyN(f, zeros{}, int64(size)); err != nil {
+		err = fmt.Errorf("%w: %w", ErrNone, err)
+	} else {
+		s.mem, err = mapFile(f, size)
 	}
 	if err != nil {
 		return nil, errors.Join(err, s.Unlink())
@@ -61,46 +53,47 @@ func (zeros) Read(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// Open is the segment of a name that another process has made, of so many bytes.
+// Open is the segment of a name that another process of the same user has made, of so
+// many bytes.
 func Open(name string, size int) (*Segment, error) {
-	if !supported || !strings.HasPrefix(name, prefix) || name != filepath.Base(name) {
+	if !supported {
+		return nil, ErrNone
+	}
+	file, ours := strings.CutPrefix(name, prefix)
+	if !ours {
 		return nil, fmt.Errorf("%w: %q is no name of any", ErrNone, name)
 	}
-	f, err := os.OpenFile(filepath.Join(dir(), name), os.O_RDWR, 0)
+	f, err := openFile(file)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNone, err)
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err == nil && info.Size() != int64(size) {
-		err = fmt.Errorf("%w: %s has %d bytes, not %d", ErrNone, name, info.Size(), size)
+	if info, err := f.Stat(); err != nil || info.Size() != int64(size) || !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%w: %s is not a file of %d bytes: %w", ErrNone, name, size, err)
 	}
-	s := &Segment{name: name}
-	if err == nil {
-		err = s.take(f, size)
-	}
-	if err != nil {
+	s := &Segment{name: file}
+	if s.mem, err = mapFile(f, size); err != nil {
 		return nil, err
 	}
 	return s, nil
 }
 
-// take maps the file.
-func (s *Segment) take(f *os.File, size int) (err error) {
-	if s.mem, err = mapFile(f, size); err != nil {
-		err = fmt.Errorf("%w: %s: %w", ErrNone, s.name, err)
-	}
-	return err
-}
-
 // Name is what Open wants to know.
-func (s *Segment) Name() string { return s.name }
+func (s *Segment) Name() string { return prefix + s.name }
 
 // Bytes is the memory, until Close.
 func (s *Segment) Bytes() []byte { return s.mem }
 
-// Unlink takes the name away. Those who have opened the segment keep it.
-func (s *Segment) Unlink() error { return os.Remove(filepath.Join(dir(), s.name)) }
+// Unlink is for who has made the segment: nobody opens it any more. Those who have it
+// keep it.
+func (s *Segment) Unlink() error {
+	f := s.file
+	s.file = nil
+	if f == nil {
+		return os.ErrClosed
+	}
+	return removeFile(f, s.name)
+}
 
 // Close gives the memory back, which nobody may use any more.
 func (s *Segment) Close() error {

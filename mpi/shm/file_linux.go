@@ -1,0 +1,31 @@
+package shm
+
+import (
+	"fmt"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// A file is in memory and has no name (memfd_create(2)), so that nothing is left when
+// its process ends, however. Other processes of its user reach it by its descriptor,
+// as long as that is open (proc(5)).
+
+func newFile() (f *os.File, name string, err error) {
+	fd, err := unix.MemfdCreate("softrnic", unix.MFD_CLOEXEC)
+	if err != nil {
+		return nil, "", os.NewSyscallError("memfd_create", err)
+	}
+	f = os.NewFile(uintptr(fd), "memfd")
+	return f, fmt.Sprintf("%d-%d", os.Getpid(), fd), nil
+}
+
+func openFile(name string) (*os.File, error) {
+	var pid, fd int
+	if n, err := fmt.Sscanf(name, "%d-%d", &pid, &fd); n != 2 || err != nil || fmt.Sprintf("%d-%d", pid, fd) != name {
+		return nil, fmt.Errorf("%q is no name of any", name)
+	}
+	return os.OpenFile(fmt.Sprintf("/proc/%d/fd/%d", pid, fd), os.O_RDWR, 0)
+}
+
+func removeFile(f *os.File, _ string) error { return f.Close() }

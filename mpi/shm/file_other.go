@@ -1,0 +1,32 @@
+//go:build !linux
+
+package shm
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// A file is among temporary ones, for nobody else.
+
+const pattern = "softrnic-*"
+
+func newFile() (f *os.File, name string, err error) {
+	if f, err = os.CreateTemp("", pattern); err != nil { // with mode 0600
+		return nil, "", err
+	}
+	return f, filepath.Base(f.Name()), nil
+}
+
+func openFile(name string) (*os.File, error) {
+	if ours, err := filepath.Match(pattern, name); err != nil || !ours || name != filepath.Base(name) {
+		return nil, fmt.Errorf("%q is no name of any", name)
+	}
+	return os.OpenFile(filepath.Join(os.TempDir(), name), os.O_RDWR, 0)
+}
+
+func removeFile(f *os.File, name string) error {
+	return errors.Join(f.Close(), os.Remove(filepath.Join(os.TempDir(), name)))
+}
