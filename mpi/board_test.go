@@ -3,7 +3,9 @@ package mpi_test
 import (
 	"errors"
 	"fmt"
+	"os"
 	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -240,6 +242,148 @@ func TestFinalizePanics(t *testing.T) {
 	})
 	require.ErrorContains(t, err, "it went on to panic: out of paper")
 	require.ErrorContains(t, err, "rank 1 panics: out of paper")
+}
+
+// The messages that wake are not taken for those of a group, by whatever tag.
+func TestBoardBesideGroup(t *testing.T) {
+	needBoards(t)
+	job(t, 3, mpi.Options{}, func(w *mpi.World) error {
+		if err := share(w.Comm); err != nil {
+			return err
+		}
+		g, err := w.Group().Incl(0, 1)
+		if err != nil {
+			return err
+		}
+		for _, tag := range []int{0, 1, 1<<28 - 1} {
+			asleep := make(chan error, 1)
+			if w.Rank() == 1 { // for whom the others sleep
+				asleep <- nil
+			} else {
+				go func() { asleep <- w.Barrier() }()
+			}
+			for mpi.Sleepers(w.Comm) < 2 {
+				runtime.Gosched()
+			}
+			if w.Rank() < 2 {
+				c, err := w.CreateGroup(g, tag)
+				if err == nil {
+					err = c.Barrier()
+				}
+				if err != nil {
+					return err
+				}
+			}
+			if w.Rank() == 1 {
+				err = w.Barrier()
+			}
+			if err = errors.Join(err, <-asleep); err != nil {
+				return err
+			}
+			if _, err := w.Sendrecv(mpi.Of([]byte{0}), (w.Rank()+1)%3, 1, mpi.Of([]byte{0}), (w.Rank()+2)%3, 1); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// Who always comes last, and finds all that it looks for, looks at the network all the same.
+func TestBoardProgress(t *testing.T) {
+	needBoards(t)
+	job(t, 2, mpi.Options{Net: mpi.TCP}, func(w *mpi.World) error {
+		if err := share(w.Comm); err != nil {
+			return err
+		}
+		var r *mpi.Request
+		var err error
+		if big := make([]byte, 4<<20); w.Rank() == 0 {
+			r, err = w.Isend(mpi.Of(big), 1, 1)
+		} else {
+			r, err = w.Irecv(mpi.Of(big), 0, 1)
+		}
+		if err != nil {
+			return err
+		}
+		done := []int32{0}
+		for calls := 0; done[0] == 0; calls++ {
+			if calls == 200 {
+				return errors.New("the message is still under way after 200 calls")
+			}
+			if w.Rank() == 0 {
+				for mpi.Sleepers(w.Comm) < 1 {
+					runtime.Gosched()
+				}
+			} else if _, ok, err := r.Test(); err != nil {
+				return err
+			} else if ok {
+				done[0] = 1
+			}
+			if err := w.Allreduce(mpi.InPlace, mpi.Of(done), mpi.Sum); err != nil {
+				return err
+			}
+		}
+		_, err = r.Wait()
+		return err
+	})
+}
+
+// The memory of a communicator that nobody has freed goes when the communicator does.
+func TestForgottenBoards(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("reads /proc")
+	}
+	mappings := func() int {
+		maps, err := os.ReadFile("/proc/self/maps") // proc(5)
+		require.NoError(t, err)
+		return strings.Count(string(maps), "memfd:softrnic")
+	}
+	const comms = 5
+	job(t, 2, mpi.Options{}, func(w *mpi.World) error {
+		before := mappings()
+		for range comms {
+			c, err := w.Dup()
+			if err == nil {
+				err = share(c)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		if w.Rank() == 0 {
+			for mappings() > before {
+				runtime.GC()
+			}
+		}
+		return w.Barrier()
+	})
+}
+
+// Functions of the program do not see what others look at: they may write to it.
+func TestBoardUserOps(t *testing.T) {
+	needBoards(t)
+	const n = 4
+	op := mpi.OpFunc("sum", true, func(in, inout []int64) {
+		for i := range in {
+			inout[i] += in[i]
+			in[i] = -1
+		}
+	})
+	job(t, n, mpi.Options{}, func(w *mpi.World) error {
+		if err := share(w.Comm); err != nil {
+			return err
+		}
+		for range 100 {
+			x := []int64{int64(w.Rank())}
+			if err := w.Allreduce(mpi.InPlace, mpi.Of(x), op); err != nil {
+				return err
+			}
+			if x[0] != n*(n-1)/2 {
+				return fmt.Errorf("the sum is %d", x[0])
+			}
+		}
+		return nil
+	})
 }
 
 // Memory is in common where all ranks are on one node, and wish it, and there is some;

@@ -2,6 +2,7 @@ package mpi
 
 import (
 	"bytes"
+	"runtime"
 	"sync"
 
 	"github.com/softrnic/softrnic/mpi/coll"
@@ -23,10 +24,12 @@ func boardRoom(ranks int) int { return min(max(1<<10, 256<<10/ranks&^63), 16<<10
 // sharing is a communicator's memory.
 type sharing struct {
 	calls sync.Mutex // one call at a time, and it guards the rest
-	asked int        // so many calls could have used it
+	asked int        // so many calls could have used it, or have
 	seg   *shm.Segment
 	board *shm.Board // nil: not yet, or never
-	err   error      // why a wait has failed: ranks may be in different rounds since
+
+	forgotten runtime.Cleanup // gives the memory of a communicator back that nobody has freed
+	err       error           // why a wait has failed: ranks may be in different rounds since
 }
 
 // near reports whether all ranks are on one node, and may share memory.
@@ -43,13 +46,20 @@ func (c *Comm) near() bool {
 	return true
 }
 
+// Room implements coll.Sharer. Calls that do not block have no memory in common, since
+// several may be under way, and none by which calls are compared, since others may make
+// theirs in the background.
+func (n *net) Room() int {
+	if c := n.c; !c.shares || n.call.op.form != blocking || c.tag != 0 || n.tag&checkTag != 0 {
+		return 0
+	}
+	return boardRoom(n.c.size)
+}
+
 // Board implements coll.Sharer.
 func (n *net) Board() coll.Board {
-	if n.tag&checkTag != 0 { // calls are compared with others that may have none
-		return nil
-	}
 	if !n.board.asked {
-		n.board = board{n: n, asked: true, on: n.call.openBoard()}
+		n.board = onBoard{n: n, asked: true, on: n.call.openBoard()}
 	}
 	if n.board.on == nil {
 		return nil
@@ -58,18 +68,15 @@ func (n *net) Board() coll.Board {
 }
 
 // openBoard takes the communicator's board for a call, nil if there is none. All ranks
-// come to the same end. Calls that do not block have none, since several may be under
-// way.
+// come to the same end.
 func (k *call) openBoard() *shm.Board {
 	c, s := k.comm, &k.comm.sharing
-	if !c.shares || k.op.form != blocking || c.tag != 0 {
-		return nil
-	}
 	s.calls.Lock()
 	if s.asked++; s.asked == boardAfter {
 		room := boardRoom(c.size)
-		if s.seg = k.share(shm.Size(c.size, room)); s.seg != nil {
-			s.board = shm.NewBoard(s.seg.Bytes(), c.size, room, c.rank)
+		if seg := k.segment(shm.Size(c.size, room)); seg != nil {
+			s.board = shm.NewBoard(seg.Bytes(), c.size, room, c.rank)
+			s.seg, s.forgotten = seg, runtime.AddCleanup(c, func(seg *shm.Segment) { _ = seg.Close() }, seg)
 		}
 	}
 	if s.board == nil {
@@ -81,12 +88,14 @@ func (k *call) openBoard() *shm.Board {
 // closeBoard is the end of a call.
 func (k *call) closeBoard() {
 	if k.net.board.on != nil {
-		k.comm.sharing.calls.Unlock()
-		if underRace { // else it does not see that what has come by the network before has
+		s := &k.comm.sharing
+		look := underRace || s.asked%glances == 0 // the race detector, since it sees no other sign of what has come by the network
+		s.calls.Unlock()
+		if look {
 			k.comm.eng.Glance()
 		}
 	}
-	k.net.board = board{}
+	k.net.board = onBoard{}
 }
 
 // end gives the memory back, unless a call is stuck in it.
@@ -96,6 +105,7 @@ func (s *sharing) end() {
 	}
 	defer s.calls.Unlock()
 	if s.seg != nil {
+		s.forgotten.Stop()
 		_ = s.seg.Close()
 	}
 	s.seg, s.board, s.asked = nil, nil, boardAfter
@@ -107,9 +117,9 @@ const segmentName = 64
 // openSegment is another function in tests.
 var openSegment = shm.Open
 
-// share is a segment that all ranks have: rank 0 makes it and tells the others its
+// segment is memory that all ranks have: rank 0 makes it and tells the others its
 // name, and all hear whether all have it. It is nil if one has not, or messages fail.
-func (k *call) share(size int) *shm.Segment {
+func (k *call) segment(size int) *shm.Segment {
 	var name [segmentName]byte
 	var seg *shm.Segment
 	if k.net.Rank() == 0 {

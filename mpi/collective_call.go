@@ -136,7 +136,7 @@ func (k *call) again() error {
 		recv = k.bytes(o.recv)
 	}
 	if shapes[o.what].op {
-		k.red.Size, k.red.Commutative = max(1, k.vector().ElementSize()), o.op.Commutative()
+		k.red.Size, k.red.Commutative, k.red.Predefined = max(1, k.vector().ElementSize()), o.op.Commutative(), o.op.Predefined()
 	}
 	err := k.algorithm(send, recv)
 	if k.closeLane(err); err != nil {

@@ -17,7 +17,7 @@ type net struct {
 	call  *call
 	tag   int32
 	lane  *lane // what the call has opened
-	board board
+	board onBoard
 	free  []*message
 	all   []*message
 

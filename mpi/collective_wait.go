@@ -10,8 +10,8 @@ import (
 	"github.com/softrnic/softrnic/mpi/shm"
 )
 
-// board is the communicator's board during one call. It implements coll.Board.
-type board struct {
+// onBoard is the communicator's board during one call. It implements coll.Board.
+type onBoard struct {
 	n     *net
 	on    *shm.Board // nil: there is none
 	asked bool       // whether there is one
@@ -25,11 +25,8 @@ const (
 	freed              // it looks no more at what we have shown two rounds before
 )
 
-// Room implements coll.Board.
-func (b *board) Room() int { return b.on.Room() }
-
 // Begin implements coll.Board.
-func (b *board) Begin() ([]byte, error) {
+func (b *onBoard) Begin() ([]byte, error) {
 	if err := b.n.c.sharing.err; err != nil {
 		return nil, err
 	}
@@ -43,13 +40,13 @@ func (b *board) Begin() ([]byte, error) {
 }
 
 // Show implements coll.Board.
-func (b *board) Show(sign uint64) error {
+func (b *onBoard) Show(sign uint64) error {
 	b.on.Show(sign)
 	return b.wake()
 }
 
 // See implements coll.Board.
-func (b *board) See(rank int) (place []byte, sign uint64, err error) {
+func (b *onBoard) See(rank int) (place []byte, sign uint64, err error) {
 	if err := b.await(rank, shown); err != nil {
 		return nil, 0, err
 	}
@@ -57,13 +54,13 @@ func (b *board) See(rank int) (place []byte, sign uint64, err error) {
 }
 
 // Done implements coll.Board.
-func (b *board) Done() error {
+func (b *onBoard) Done() error {
 	b.on.Done()
 	return b.wake()
 }
 
 // there reports whether what we wait for has come.
-func (b *board) there(rank int, e event) bool {
+func (b *onBoard) there(rank int, e event) bool {
 	if e == shown {
 		return b.on.Shown(rank)
 	}
@@ -74,15 +71,20 @@ func (b *board) there(rank int, e event) bool {
 // often the other one is about to come, or wants this processor for it; then it sleeps
 // as all who wait for messages do, and the other one sends it one.
 const (
-	looking  = 100 * time.Microsecond // at least, and
-	looks    = 64                     // at least, but
-	longest  = 5 * time.Millisecond   // at most, and not
-	computed = 2 * time.Millisecond   // when somebody else has kept the processor for so long
-	glances  = 16                     // looks until the next one at the network, where others may wait for us
+	// It looks for so long, and so often where each look takes a turn of others.
+	looking = 100 * time.Microsecond
+	looks   = 64
+	// But it does not look for longer than this in all,
+	longest = 5 * time.Millisecond
+	// nor beside a thread that computes: one that has kept the processor for so long.
+	computed = 2 * time.Millisecond
+	// After so many looks, and so many calls, it has one at the network, where others may
+	// wait for us.
+	glances = 16
 )
 
 // await waits for an event of a rank.
-func (b *board) await(rank int, e event) error {
+func (b *onBoard) await(rank int, e event) error {
 	if b.there(rank, e) {
 		return nil
 	}
@@ -111,11 +113,12 @@ func (b *board) await(rank int, e event) error {
 	return nil
 }
 
-// wakeTag is that of the messages that wake. No call has it.
-const wakeTag = checkTag | keptTag
+// wakeTag is that of the messages that wake. No call has it, nor a group, whose tags end
+// below.
+const wakeTag = groupTag | 1<<28
 
 // sleep waits for the message of a rank that has shown something, or is done.
-func (b *board) sleep(rank int, e event) error {
+func (b *onBoard) sleep(rank int, e event) error {
 	if !b.on.Sleep(rank, func() bool { return b.there(rank, e) }) {
 		return nil
 	}
@@ -124,7 +127,7 @@ func (b *board) sleep(rank int, e event) error {
 }
 
 // wake sends those who sleep for us what they wait for.
-func (b *board) wake() error {
+func (b *onBoard) wake() error {
 	var calls []coll.Request
 	for r := b.on.Call(); r >= 0; r = b.on.Call() {
 		calls = append(calls, b.n.send(r, nil, wakeTag))

@@ -126,7 +126,7 @@ func allreduces(w *mpi.World, n int, ready func()) error {
 // playRank is a rank's life: it says ready, and how its duty has ended, and stays until
 // its input ends.
 func playRank(role string) int {
-	w, err := mpi.Init(open, mpi.Options{RDMA: rdma.Options{Retries: 3}, UD: ud.Options{GiveUp: giveUp}, TCP: tcp.Options{GiveUp: giveUp}})
+	w, err := mpi.Init(open, mpi.Options{RDMA: rdma.Options{Retries: 3, Connect: hasty}, UD: ud.Options{GiveUp: giveUp}, TCP: tcp.Options{GiveUp: giveUp}})
 	if err != nil {
 		fmt.Println(err)
 		return 1

@@ -56,8 +56,8 @@ type Options struct {
 	Algorithms coll.Choices
 
 	// NoShared has collectives use messages only, also among ranks that could share
-	// memory. It has to be the same at all ranks. SOFTRNIC_MPI_SHARED sets it, to on or
-	// off.
+	// memory: else short ones that block do not use the Net there, whatever it is. It has
+	// to be the same at all ranks. SOFTRNIC_MPI_SHARED sets it, to on or off.
 	NoShared bool
 
 	// Watchdog says when a call has waited so long that all ranks are asked what

@@ -64,7 +64,7 @@ func TestRailsOfALostRank(t *testing.T) {
 	ends := make(chan error, 2)
 	for i, m := range pmi.NewLocal(2) {
 		go func() {
-			w, err := mpi.Init(open, mpi.Options{Manager: m, RDMA: rdma.Options{Rails: 4}})
+			w, err := mpi.Init(open, mpi.Options{Manager: m, RDMA: rdma.Options{Rails: 4, Connect: hasty}})
 			if err != nil {
 				ends <- err
 				return

@@ -14,7 +14,7 @@ import (
 )
 
 // datagrams has calls compared, over UD.
-var datagrams = mpi.Options{Net: mpi.UD, Check: true}
+var datagrams = mpi.Options{Net: mpi.UD, Check: true, NoShared: true}
 
 func TestPingPongUD(t *testing.T) { pingPong(t, mpi.Options{Net: mpi.UD}) }
 
@@ -53,9 +53,7 @@ func TestImpairedUD(t *testing.T) {
 		return d, err
 	}
 	var sum sync.Map
-	o := datagrams
-	o.NoShared = true
-	jobOn(t, bad, n, o, func(w *mpi.World) error {
+	jobOn(t, bad, n, datagrams, func(w *mpi.World) error {
 		for range 2 {
 			if err := run(w, everything(n)); err != nil {
 				return err

@@ -22,6 +22,7 @@ type Algorithm struct {
 type Needs struct {
 	Even        bool // an even number of ranks
 	Commutative bool // a reduction for which order does not matter
+	Predefined  bool // a reduction by no function of the program
 
 	// Network is nil, or reports whether a network has what the algorithm needs
 	// besides the methods of Net. It has to be the same on all ranks.
@@ -46,6 +47,7 @@ type Case struct {
 	// what the others have, and it is 0.
 	Bytes       int
 	Commutative bool // the reduction, if there is one
+	Predefined  bool // so is this
 	Processors  int  // of all ranks together; 0: one each
 	Net         Net
 }
@@ -65,6 +67,7 @@ const (
 	lackNothing lack = iota
 	lackEven
 	lackCommutative
+	lackPredefined
 	lackNetwork
 	lackBoard
 	lackRoom
@@ -82,12 +85,15 @@ func (a *Algorithm) lacks(c Case) lack {
 	case n.Shown == nil:
 		return lackNothing
 	}
-	b := board(c.Net)
-	switch {
-	case b == nil:
+	switch most := room(c.Net); {
+	case n.Predefined && !c.Predefined:
+		return lackPredefined
+	case most == 0:
 		return lackBoard
-	case n.Shown(c) > b.Room():
+	case n.Shown(c) > most:
 		return lackRoom
+	case c.Net.(Sharer).Board() == nil:
+		return lackBoard
 	}
 	return lackNothing
 }
@@ -100,12 +106,14 @@ func (a *Algorithm) Fits(c Case) error {
 		return fmt.Errorf("%w: %s needs an even number of ranks, not %d", ErrAlgorithm, a.Name, c.Ranks)
 	case lackCommutative:
 		return fmt.Errorf("%w: %s needs an operation that is commutative", ErrAlgorithm, a.Name)
+	case lackPredefined:
+		return fmt.Errorf("%w: %s needs an operation of MPI's, not one of the program", ErrAlgorithm, a.Name)
 	case lackNetwork:
 		return fmt.Errorf("%w: %s needs more of the network than %T has", ErrAlgorithm, a.Name, c.Net)
 	case lackBoard:
 		return fmt.Errorf("%w: %s needs memory that the ranks have in common", ErrAlgorithm, a.Name)
 	case lackRoom:
-		return fmt.Errorf("%w: %s has room for %d bytes of each rank, not %d", ErrAlgorithm, a.Name, board(c.Net).Room(), a.Needs.Shown(c))
+		return fmt.Errorf("%w: %s has room for %d bytes of each rank, not %d", ErrAlgorithm, a.Name, room(c.Net), a.Needs.Shown(c))
 	}
 	return nil
 }

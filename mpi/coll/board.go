@@ -12,8 +12,11 @@ var ErrMismatch = errors.New("the ranks of a collective call do not agree")
 type Sharer interface {
 	Net
 
-	// Board is that memory, nil if there is none for this call. That is the same on all
-	// ranks.
+	// Room is how many bytes a rank can show in this call, 0 if the ranks have no memory
+	// in common. It is the same on all ranks.
+	Room() int
+	// Board is that memory. It is nil if there is none after all, at all ranks: they may
+	// talk to each other to find out. It is asked for calls for which there is room.
 	Board() Board
 }
 
@@ -22,9 +25,6 @@ type Sharer interface {
 // but that it is there, looks at what others show as far as it needs to, and is done.
 // Nobody gets further than two rounds ahead of another.
 type Board interface {
-	// Room is how many bytes a rank can show.
-	Room() int
-
 	// Begin begins a round: it returns our place when nobody looks at it any more.
 	Begin() ([]byte, error)
 	// Show shows what is there now. What others find with it, sign, says what call it
@@ -36,12 +36,12 @@ type Board interface {
 	Done() error
 }
 
-// board is the one of a call, nil if there is none.
-func board(n Net) Board {
+// room is how many bytes a rank can show in a call.
+func room(n Net) int {
 	if s, ok := n.(Sharer); ok {
-		return s.Board()
+		return s.Room()
 	}
-	return nil
+	return 0
 }
 
 // nothing, oneOf and oneEach are Needs.Shown of those who show nothing, what
@@ -50,9 +50,18 @@ func nothing(Case) int   { return 0 }
 func oneOf(c Case) int   { return c.Bytes }
 func oneEach(c Case) int { return c.Ranks * c.Bytes }
 
-// sign says what a call is: two calls with different ones do not belong together.
-func sign(what Collective, root, bytes int) uint64 {
-	return uint64(what)<<56 | uint64(root&0xffff)<<40 | uint64(bytes)&(1<<40-1)
+// sign says what a call is: two calls with different ones do not belong together. It
+// has the collective, the root, the bytes, which are few where it counts, and a hash of
+// the parts and of the size of elements.
+func sign(what Collective, bytes int, a *args) uint64 {
+	const prime = 16777619 // FNV-1a
+	hash := uint32(2166136261) ^ uint32(a.op.Size)
+	for _, blocks := range []*blocks{&a.send, &a.recv} {
+		for _, p := range blocks.parts {
+			hash = (hash ^ uint32(p.Len)) * prime
+		}
+	}
+	return uint64(what)<<56 | uint64(a.root&0xffff)<<40 | uint64(bytes&0xffff)<<24 | uint64(hash^hash>>24)&(1<<24-1)
 }
 
 // lastSign is that of a call that is the last.
@@ -69,7 +78,7 @@ func signed(s uint64) string {
 	}
 	text := what.String()
 	if what != Barrier {
-		text += fmt.Sprintf(" of %d bytes", s&(1<<40-1))
+		text += fmt.Sprintf(" of %d bytes", s>>24&0xffff)
 	}
 	switch what {
 	case Bcast, Gather, Scatter, Reduce:
@@ -80,7 +89,7 @@ func signed(s uint64) string {
 
 // show begins the call's round, in which the others see b.
 func (c *Call) show(b []byte) error {
-	c.board = board(c.Net)
+	c.board = c.Net.(Sharer).Board()
 	place, err := c.board.Begin()
 	if err != nil {
 		return err
@@ -96,7 +105,11 @@ func (c *Call) see(rank, n int) ([]byte, error) {
 		return nil, err
 	}
 	if theirs != c.sign {
-		return nil, fmt.Errorf("%w: rank %d makes another call: %s, not %s", ErrMismatch, rank, signed(theirs), signed(c.sign))
+		call, ours := signed(theirs), signed(c.sign)
+		if call == ours {
+			call, ours = call+" in other pieces", "the same"
+		}
+		return nil, fmt.Errorf("%w: rank %d makes another call: %s, not %s", ErrMismatch, rank, call, ours)
 	}
 	return place[:n:n], nil
 }

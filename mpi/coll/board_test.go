@@ -78,6 +78,23 @@ func TestOtherCallsOnABoard(t *testing.T) {
 	}
 }
 
+// So are those whose pieces are others.
+func TestOtherPiecesOnABoard(t *testing.T) {
+	w := newWorld(2, nil)
+	w.share()
+	errs := make([]error, 2)
+	require.NoError(t, w.run(func(r *rank) error {
+		cut := 1 + r.id // what rank 0 has, by its own and by the other's word
+		parts := []coll.Part{{At: 0, Len: cut}, {At: cut, Len: 4 - cut}}
+		errs[r.id] = r.call(nil).Allgatherv(make([]byte, parts[r.id].Len), make([]byte, 4), parts)
+		return nil
+	}))
+	for _, err := range errs {
+		require.ErrorIs(t, err, coll.ErrMismatch)
+		require.ErrorContains(t, err, "makes another call: allgatherv of 4 bytes in other pieces, not the same")
+	}
+}
+
 // Memory in common is what a call uses if it is there and has room.
 func TestDecideShared(t *testing.T) {
 	w := newWorld(4, nil)
@@ -87,7 +104,7 @@ func TestDecideShared(t *testing.T) {
 			bytes int
 			want  bool
 		}{{8, true}, {boardRoom + 1, false}} {
-			a := coll.Decide(what, coll.Case{Ranks: 4, Bytes: c.bytes, Commutative: true, Net: w.ranks[0]})
+			a := coll.Decide(what, coll.Case{Ranks: 4, Bytes: c.bytes, Commutative: true, Predefined: true, Net: w.ranks[0]})
 			switch what {
 			case coll.Barrier:
 				require.Equal(t, "shared", a.Name)
@@ -97,6 +114,9 @@ func TestDecideShared(t *testing.T) {
 				require.Equal(t, c.want, a.Name == "shared", "%v of %d bytes", what, c.bytes)
 			}
 			require.NotEqual(t, "shared", coll.Decide(what, coll.Case{Ranks: 4, Bytes: c.bytes, Net: &rank{}}).Name)
+			if reducing(what) { // by a function of the program
+				require.NotEqual(t, "shared", coll.Decide(what, coll.Case{Ranks: 4, Bytes: c.bytes, Net: w.ranks[0]}).Name)
+			}
 		}
 	}
 }

@@ -56,10 +56,10 @@ func (c *Call) wrong(what Collective, format string, a ...any) error {
 
 // run does a call. bytes is that of Case.
 func (c *Call) run(what Collective, bytes int, a args) error {
-	if c.args, c.sign = a, sign(what, a.root, bytes); c.Last {
+	if c.args, c.sign = a, sign(what, bytes, &a); c.Last {
 		c.sign = lastSign
 	}
-	alg, err := c.Choices.choose(what, Case{Ranks: c.size, Processors: c.Processors, Bytes: bytes, Commutative: a.op.Commutative, Net: c.Net})
+	alg, err := c.Choices.choose(what, Case{Ranks: c.size, Processors: c.Processors, Bytes: bytes, Commutative: a.op.Commutative, Predefined: a.op.Predefined, Net: c.Net})
 	if err == nil {
 		err = alg.run(c, &c.args)
 		if c.board != nil {

@@ -58,12 +58,12 @@ var decisions = [numCollectives][]rule{
 	Alltoallv: {{name: "direct"}},
 	Alltoallw: {{name: "direct"}},
 	Reduce: {
-		{name: "shared"},
+		{row: 256 << 10, name: "shared"},
 		{bytes: 2 << 10, name: "binomial"},
 		{name: "rabenseifner"},
 	},
 	Allreduce: {
-		{name: "shared"},
+		{row: 256 << 10, name: "shared"},
 		{crowded: true, bytes: 32 << 10, name: "linear"},
 		{bytes: 2 << 10, name: "recursive-doubling"},
 		{name: "rabenseifner"},

@@ -91,7 +91,7 @@ func (s scenario) possible() bool {
 			if s.shared() {
 				r.w = &world{boards: &boards{}}
 			}
-			return a.Fits(coll.Case{Ranks: s.n, Commutative: s.op.Commutative, Net: r}) == nil
+			return a.Fits(coll.Case{Ranks: s.n, Commutative: s.op.Commutative, Predefined: true, Net: r}) == nil
 		}
 	}
 	return s.algorithm == ""
@@ -103,12 +103,13 @@ func (s scenario) shared() bool { return s.algorithm == "shared" }
 // run does it, in a random order, and compares the outcome with what the
 // definition of the collective says.
 func (s scenario) run(w *world) error {
-	rng := rand.New(rand.NewPCG(s.seed, 1))
-	want := s.expect(rng)
 	if s.shared() {
 		w.share()
+		s.op.Predefined = true
 	}
-	return w.run(func(r *rank) error {
+	rng := rand.New(rand.NewPCG(s.seed, 1))
+	want := s.expect(rng)
+	err := w.run(func(r *rank) error {
 		c := r.call(nil)
 		if s.algorithm != "" {
 			c.Choices = coll.Choices{s.what: s.algorithm}
@@ -123,6 +124,10 @@ func (s scenario) run(w *world) error {
 		}
 		return nil
 	})
+	if err == nil && s.shared() && w.messages > 0 {
+		err = fmt.Errorf("%v: %d messages", s, w.messages)
+	}
+	return err
 }
 
 // expected is how a rank calls, what it has afterwards.

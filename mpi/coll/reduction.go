@@ -7,6 +7,9 @@ type Reduction struct {
 	// Commutative says that the order of operands does not matter. If it does they
 	// are combined in the order of the ranks.
 	Commutative bool
+	// Predefined says that Reduce is quick and does not write to in: it may be memory at
+	// which others look, and be called at all ranks for all vectors.
+	Predefined bool
 	// Reduce makes each element of inout that of in, on the left, combined with
 	// itself. The two are of one length, not empty, and do not overlap.
 	Reduce func(inout, in []byte) error

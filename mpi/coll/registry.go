@@ -65,7 +65,7 @@ var algorithms = [numCollectives][]Algorithm{
 		{Name: "linear", run: func(c *Call, a *args) error {
 			return reduceLinear(c, a.root, a.send.mem, a.recv.mem, &a.op)
 		}},
-		{Name: "shared", Needs: Needs{Shown: oneOf}, run: func(c *Call, a *args) error {
+		{Name: "shared", Needs: Needs{Shown: oneOf, Predefined: true}, run: func(c *Call, a *args) error {
 			return reduceShared(c, a.root, a.send.mem, a.recv.mem, &a.op)
 		}},
 	},
@@ -77,21 +77,21 @@ var algorithms = [numCollectives][]Algorithm{
 		}},
 		{Name: "reduce-bcast", run: func(c *Call, a *args) error { return allreduceReduceBcast(c, a.recv.mem, &a.op) }},
 		{Name: "linear", run: func(c *Call, a *args) error { return allreduceLinear(c, a.recv.mem, &a.op) }},
-		{Name: "shared", Needs: Needs{Shown: oneOf}, run: func(c *Call, a *args) error { return allreduceShared(c, a.recv.mem, &a.op) }},
+		{Name: "shared", Needs: Needs{Shown: oneOf, Predefined: true}, run: func(c *Call, a *args) error { return allreduceShared(c, a.recv.mem, &a.op) }},
 	},
 	ReduceScatter:      reduceScatters,
 	ReduceScatterBlock: reduceScatters,
 	Scan: {
 		{Name: "linear", run: func(c *Call, a *args) error { return scanLinear(c, a.recv.mem, &a.op) }},
 		{Name: "recursive-doubling", Source: hillis, run: func(c *Call, a *args) error { return scanDoubling(c, a.recv.mem, &a.op) }},
-		{Name: "shared", Needs: Needs{Shown: oneOf}, run: func(c *Call, a *args) error { return scanShared(c, a.recv.mem, &a.op) }},
+		{Name: "shared", Needs: Needs{Shown: oneOf, Predefined: true}, run: func(c *Call, a *args) error { return scanShared(c, a.recv.mem, &a.op) }},
 	},
 	Exscan: {
 		{Name: "linear", run: func(c *Call, a *args) error { return exscanLinear(c, a.send.mem, a.recv.mem, &a.op) }},
 		{Name: "recursive-doubling", Source: hillis, run: func(c *Call, a *args) error {
 			return exscanDoubling(c, a.send.mem, a.recv.mem, &a.op)
 		}},
-		{Name: "shared", Needs: Needs{Shown: oneOf}, run: func(c *Call, a *args) error {
+		{Name: "shared", Needs: Needs{Shown: oneOf, Predefined: true}, run: func(c *Call, a *args) error {
 			return exscanShared(c, a.send.mem, a.recv.mem, &a.op)
 		}},
 	},
@@ -141,7 +141,7 @@ var reduceScatters = []Algorithm{
 	{Name: "linear", run: func(c *Call, a *args) error {
 		return reduceScatterLinear(c, a.send, a.recv.mem, &a.op)
 	}},
-	{Name: "shared", Needs: Needs{Shown: oneOf}, run: func(c *Call, a *args) error {
+	{Name: "shared", Needs: Needs{Shown: oneOf, Predefined: true}, run: func(c *Call, a *args) error {
 		return reduceScatterShared(c, a.send, a.recv.mem, &a.op)
 	}},
 }

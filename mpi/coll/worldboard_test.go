@@ -47,18 +47,21 @@ func (w *world) share() {
 	}
 }
 
+// Room implements coll.Sharer.
+func (r *rank) Room() int {
+	if r.w == nil || r.w.boards == nil {
+		return 0
+	}
+	return boardRoom
+}
+
 // Board implements coll.Sharer.
 func (r *rank) Board() coll.Board {
-	if r.w == nil || r.w.boards == nil {
-		return nil
-	}
-	if len(r.w.boards.ranks) == 0 {
-		return &panel{} // to be asked for its room
+	if len(r.w.boards.ranks) == 0 { // of a rank that calls nothing
+		return &panel{}
 	}
 	return r.w.boards.ranks[r.id]
 }
-
-func (*panel) Room() int { return boardRoom }
 
 // Begin implements coll.Board.
 func (p *panel) Begin() ([]byte, error) {

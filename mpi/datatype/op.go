@@ -75,6 +75,9 @@ func (o Op) String() string {
 	return o.name
 }
 
+// Predefined reports whether it is one of MPI's, and no function of the program.
+func (o Op) Predefined() bool { return o.code != user }
+
 // Commutative reports whether the order of the operands does not matter. If it
 // does a reduction combines them in the order of the ranks.
 func (o Op) Commutative() bool { return o.commutative }

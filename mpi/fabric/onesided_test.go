@@ -19,6 +19,7 @@ import (
 	"github.com/softrnic/softrnic/mpi/pmi"
 	"github.com/softrnic/softrnic/mpi/protocol"
 	"github.com/softrnic/softrnic/rnic"
+	"github.com/softrnic/softrnic/verbs"
 )
 
 // pair is two ranks: of rank 1 somebody looks at the network all the time.
@@ -41,7 +42,9 @@ func fabrics(t *testing.T, f func(t *testing.T, p *pair)) {
 					require.NoError(t, err)
 					p.vanish[i] = func() { _ = dev.Close() }
 					t.Cleanup(p.vanish[i])
-					open = func(h fabric.Host) (fabric.Fabric, error) { return rdma.New(dev, h, m, rdma.Options{}) }
+					open = func(h fabric.Host) (fabric.Fabric, error) {
+						return rdma.New(dev, h, m, rdma.Options{Connect: verbs.ConnectOptions{Timeout: 14}})
+					}
 				}
 				both.Go(func() {
 					var err error

@@ -98,6 +98,8 @@ func (s *Segment) Unlink() error {
 // Close gives the memory back, which nobody may use any more.
 func (s *Segment) Close() error {
 	mem := s.mem
-	s.mem = nil
+	if s.mem = nil; mem == nil {
+		return nil
+	}
 	return unmap(mem)
 }

@@ -21,7 +21,7 @@ func init() {
 		if c.overAnother > 0 {
 			claim = fmt.Sprintf("%s takes at most %.2f times as long as by Open MPI over TCP on 4 and on 16 ranks. %s", c.benchmark, c.overAnother, claim)
 		}
-		claim += " So it is by messages over RDMA (mpi-rdma), and in memory in common (mpi-shared), as the ranks of a machine do it by default."
+		claim += " Both by messages (mpi-rdma) and in memory in common (mpi-shared), which is the default among the ranks of a machine."
 		params := []bench.Param{
 			{Name: "ranks", Kind: bench.Ints, Default: "2,4,8,16,32", Quick: "4,16", Min: 2, Max: 64, Doc: "ranks, each a process"},
 			overParam("rdma,shared"),
