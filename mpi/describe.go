@@ -199,6 +199,13 @@ func (c *Comm) fingerprint() uint64 {
 // describe implements describer.
 func (x *winWait) describe() hang.Call {
 	d := hang.Call{What: x.what, Comm: x.w.Name(), Any: x.any}
+	switch len(x.targets) {
+	case 0:
+	case 1:
+		d.What += fmt.Sprintf("(target %s)", x.w.comm.source(int32(x.w.comm.job(x.targets[0]))))
+	default:
+		d.What += fmt.Sprintf("(%d ranks)", len(x.targets))
+	}
 	suspects := x.suspects
 	if suspects == nil && x.any { // anybody else
 		suspects = slices.DeleteFunc(x.w.everyone(), func(r int) bool { return r == x.w.comm.rank })

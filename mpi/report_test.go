@@ -2,6 +2,7 @@ package mpi_test
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"regexp"
 	"strings"
@@ -149,6 +150,26 @@ func TestReportMismatch(t *testing.T) {
     ranks? [0-9a-z, ]+: allreduce #14 of 8 float64 with sum at mpi/report_test.go:\d+
 `, text)
 	require.Contains(t, text, "    rank 3: barrier #14")
+}
+
+// Locks of a window that two ranks want of each other.
+func TestReportLocks(t *testing.T) {
+	text := hung(t, 2, mpi.Options{Watchdog: soon}, func(w *mpi.World) error {
+		win, _, err := mpi.WinAllocate[int64](w.Comm, 1)
+		if err == nil {
+			err = win.Lock(mpi.LockExclusive, w.Rank())
+		}
+		if err == nil {
+			err = w.Barrier()
+		}
+		if err == nil {
+			err = win.Lock(mpi.LockExclusive, 1-w.Rank())
+		}
+		return err
+	})
+	for rank := range 2 {
+		require.Regexp(t, fmt.Sprintf(`rank %d: Lock\(target %d\) on world.win .*waits for`, rank, 1-rank), text)
+	}
 }
 
 // Calls on other communicators, in the background, persistent; windows; probes.

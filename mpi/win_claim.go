@@ -46,7 +46,7 @@ func (w *Win) acquire(kind LockKind, ranks []int) error {
 	claims := make([]claim, len(ranks))
 	flight := 0
 	// Whoever has a lock and is lost will not give it back: all are suspected.
-	x := &winWait{w: w, what: "Lock", until: func() bool { return flight == 0 }, suspects: w.everyone(), any: true, lasting: true}
+	x := &winWait{w: w, what: "Lock", targets: ranks, until: func() bool { return flight == 0 }, suspects: w.everyone(), any: true, lasting: true}
 	defer w.eng.Do(func(*protocol.Core) { x.over, x.lasting = true, false })
 	w.eng.Do(func(core *protocol.Core) {
 		for i, r := range ranks {

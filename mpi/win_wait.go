@@ -14,6 +14,7 @@ import (
 type winWait struct {
 	w        *Win
 	what     string // the call
+	targets  []int  // of a lock
 	until    func() bool
 	suspects []int          // ranks of the window that it waits for
 	missing  func(int) bool // those of them that it waits for now; nil is all

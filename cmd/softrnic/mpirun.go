@@ -117,10 +117,26 @@ func (a *app) mpirunCommand() *cobra.Command {
 
 // programFlags adds the flags that each program has its own of.
 func programFlags(f *pflag.FlagSet, p *mpirun.Program) {
-	f.IntVarP(&p.N, "np", "n", 0, "`ranks` of this program (default: 1, or what the hosts say)")
+	f.VarP((*ranks)(&p.N), "np", "n", "`ranks` of this program (default: 1, or what the hosts say)")
 	f.StringArrayVarP(&p.Environ, "env", "x", nil, "`NAME=VALUE` in the environment of this program; NAME alone is its value here")
 	f.StringVar(&p.Dir, "wdir", "", "`directory` to run this program in")
 }
+
+// ranks is a number of them as a flag's value. Of a program of which nobody says it
+// there are 0, so that cannot be said.
+type ranks int
+
+func (n *ranks) Set(s string) error {
+	v, err := strconv.Atoi(s)
+	if err == nil && v == 0 {
+		err = errors.New("0 ranks are no program")
+	}
+	*n = ranks(v)
+	return err
+}
+
+func (*ranks) Type() string     { return "int" }
+func (n *ranks) String() string { return "" }
 
 // otherNames are flags' names with hydra and Open MPI.
 func otherNames(_ *pflag.FlagSet, name string) pflag.NormalizedName {

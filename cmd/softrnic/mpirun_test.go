@@ -71,6 +71,8 @@ func TestExitStatusOfMpirun(t *testing.T) {
 		{nil, 2, "no program"},
 		{[]string{"-n", "x", "true"}, 2, "--np"},
 		{[]string{"-n", "-1", "true"}, 2, "-1 times"},
+		{[]string{"-n", "0", "true"}, 2, "0 ranks"},
+		{[]string{"true", ":", "-n", "0", "true"}, 2, "0 ranks"},
 		{[]string{"--nonsense", "true"}, 2, "--nonsense"},
 		{[]string{"--timeout", "soon", "true"}, 2, "a time such as 30s"},
 		{[]string{"--bind-to", "socket", "true"}, 2, "want auto, none, core or hwthread"},
