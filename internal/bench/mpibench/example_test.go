@@ -30,5 +30,6 @@ func Example() {
 	// Output:
 	// mpi-fast true true <nil>
 	// mpi-rdma true true <nil>
+	// mpi-shared true true <nil>
 	// mpi-tcp true true <nil>
 }
