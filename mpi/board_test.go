@@ -17,11 +17,13 @@ import (
 	"github.com/softrnic/softrnic/mpi/shm"
 )
 
-// needBoards leaves tests out where processes have no memory in common.
+// needBoards leaves tests out where processes have no memory in common, and overrules
+// an environment that does without.
 func needBoards(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("Windows has no such memory")
 	}
+	t.Setenv("SOFTRNIC_MPI_SHARED", "on")
 }
 
 // share has a communicator get its memory.
@@ -172,6 +174,7 @@ func TestBoardMismatch(t *testing.T) {
 
 // Calls are compared where some ranks make theirs in the background, which has no such memory.
 func TestBoardChecked(t *testing.T) {
+	needBoards(t)
 	job(t, 3, checked, func(w *mpi.World) error {
 		if err := share(w.Comm); err != nil {
 			return err
@@ -333,6 +336,7 @@ func TestForgottenBoards(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("reads /proc")
 	}
+	needBoards(t)
 	mappings := func() int {
 		maps, err := os.ReadFile("/proc/self/maps") // proc(5)
 		require.NoError(t, err)

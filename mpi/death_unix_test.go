@@ -71,7 +71,7 @@ func (p *process) line() (string, error) {
 func die(n int, role, net string) (said map[int]string, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	list, err := processes(ctx, n, envRole+"="+role, "SOFTRNIC_MPI_NET="+net, "SOFTRNIC_MPI_COLL=bcast=chain")
+	list, err := processes(ctx, n, envRole+"="+role, "SOFTRNIC_MPI_NET="+net, "SOFTRNIC_MPI_COLL=bcast=chain", "SOFTRNIC_MPI_SHARED=on")
 	defer func() {
 		for _, p := range list {
 			p.stdin.Close()

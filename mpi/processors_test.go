@@ -93,6 +93,7 @@ func (s silent) Get(ctx context.Context, key string) (string, error) {
 
 // Ranks of a node that would not make calls alike do not join.
 func TestOptionsDiffer(t *testing.T) {
+	t.Setenv("SOFTRNIC_MPI_SHARED", "on")
 	for want, o := range map[string]mpi.Options{
 		"this one has SOFTRNIC_MPI_SHARED=off SOFTRNIC_MPI_CHECK=0, the first one SOFTRNIC_MPI_SHARED=on SOFTRNIC_MPI_CHECK=0": {NoShared: true},
 		"this one has SOFTRNIC_MPI_SHARED=on SOFTRNIC_MPI_CHECK=1, the first one SOFTRNIC_MPI_SHARED=on SOFTRNIC_MPI_CHECK=0":  checked,
