@@ -81,6 +81,8 @@ func (k *call) openBoard() *shm.Board {
 	}
 	if s.board == nil {
 		s.calls.Unlock()
+	} else if underRace {
+		c.eng.Glance()
 	}
 	return s.board
 }
@@ -89,7 +91,7 @@ func (k *call) openBoard() *shm.Board {
 func (k *call) closeBoard() {
 	if k.net.board.on != nil {
 		s := &k.comm.sharing
-		look := underRace || s.asked%glances == 0 // the race detector, since it sees no other sign of what has come by the network
+		look := underRace || s.asked%glances == 0
 		s.calls.Unlock()
 		if look {
 			k.comm.eng.Glance()
