@@ -265,10 +265,10 @@ func TestBoardBesideGroup(t *testing.T) {
 			} else {
 				go func() { asleep <- w.Barrier() }()
 			}
-			for mpi.Sleepers(w.Comm) < 2 {
-				runtime.Gosched()
-			}
 			if w.Rank() < 2 {
+				for mpi.Sleepers(w.Comm) < 2 {
+					runtime.Gosched()
+				}
 				c, err := w.CreateGroup(g, tag)
 				if err == nil {
 					err = c.Barrier()
@@ -344,6 +344,12 @@ func TestForgottenBoards(t *testing.T) {
 	}
 	const comms = 5
 	job(t, 2, mpi.Options{}, func(w *mpi.World) error {
+		if err := share(w.Comm); err != nil { // which stays
+			return err
+		}
+		for range 2 { // what tests before have left
+			runtime.GC()
+		}
 		before := mappings()
 		for range comms {
 			c, err := w.Dup()
