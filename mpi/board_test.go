@@ -39,6 +39,18 @@ func share(c *mpi.Comm) error {
 	return nil
 }
 
+// sumOfRanks has all ranks add up their numbers, with an operation that does.
+func sumOfRanks(c *mpi.Comm, add mpi.Op) error {
+	x := []int64{int64(c.Rank())}
+	if err := c.Allreduce(mpi.InPlace, mpi.Of(x), add); err != nil {
+		return err
+	}
+	if n := int64(c.Size()); x[0] != n*(n-1)/2 {
+		return fmt.Errorf("the sum is %d", x[0])
+	}
+	return nil
+}
+
 // The memory of a communicator is bounded.
 func TestBoardRoom(t *testing.T) {
 	for ranks, room := range map[int]int{2: 16 << 10, 16: 16 << 10, 17: 15360, 61: 4288, 256: 1 << 10, 5000: 1 << 10} {
@@ -134,12 +146,8 @@ func TestBoardSleepers(t *testing.T) {
 					runtime.Gosched()
 				}
 			}
-			x := []int32{int32(w.Rank())}
-			if err := w.Allreduce(mpi.InPlace, mpi.Of(x), mpi.Sum); err != nil {
+			if err := sumOfRanks(w.Comm, mpi.Sum); err != nil {
 				return err
-			}
-			if x[0] != n*(n-1)/2 {
-				return fmt.Errorf("the sum is %d", x[0])
 			}
 		}
 		return nil
@@ -384,12 +392,8 @@ func TestBoardUserOps(t *testing.T) {
 			return err
 		}
 		for range 100 {
-			x := []int64{int64(w.Rank())}
-			if err := w.Allreduce(mpi.InPlace, mpi.Of(x), op); err != nil {
+			if err := sumOfRanks(w.Comm, op); err != nil {
 				return err
-			}
-			if x[0] != n*(n-1)/2 {
-				return fmt.Errorf("the sum is %d", x[0])
 			}
 		}
 		return nil

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime"
 	"strings"
 	"time"
 
@@ -91,7 +92,7 @@ var duties = map[string]func(w *mpi.World, ready func()) error{
 		}
 		if w.Rank() == victim {
 			for mpi.Sleepers(w.Comm) < w.Size()-1 {
-				time.Sleep(time.Millisecond)
+				runtime.Gosched()
 			}
 			ready()
 			select {}

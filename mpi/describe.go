@@ -240,33 +240,24 @@ func wakes(e match.Envelope) bool { return e.Context&1 != 0 && e.Tag == wakeTag 
 
 // leftovers lists what has no partner yet.
 func (w *World) leftovers(core *protocol.Core, s *hang.State) {
-	add := func(list *[]hang.Message, m hang.Message) bool {
-		if !hang.Add(list, m) {
+	add := func(list *[]hang.Message, e match.Envelope, from, to, bytes int, held bool) bool {
+		if wakes(e) {
+			return true
+		}
+		m := w.message(e, from, to, bytes)
+		if m.Held = held; !hang.Add(list, m) {
 			s.More++
 		}
 		return s.More < maxMore
 	}
 	core.EachReceive(func(r *protocol.Request) bool {
-		if wakes(r.Envelope) {
-			return true
-		}
-		return add(&s.Receives, w.message(r.Envelope, int(r.Envelope.Source), hang.Any, len(r.Buf)))
+		return add(&s.Receives, r.Envelope, int(r.Envelope.Source), hang.Any, len(r.Buf), false)
 	})
 	core.EachMessage(func(m *protocol.Message, announced bool) bool {
-		if wakes(m.Envelope) {
-			return true
-		}
-		x := w.message(m.Envelope, int(m.Envelope.Source), hang.Any, int(m.Length))
-		x.Held = announced
-		return add(&s.Messages, x)
+		return add(&s.Messages, m.Envelope, int(m.Envelope.Source), hang.Any, int(m.Length), announced)
 	})
 	core.EachSend(func(r *protocol.Request) bool {
-		if wakes(r.Envelope) {
-			return true
-		}
-		x := w.message(r.Envelope, hang.Any, r.Dest, len(r.Buf))
-		x.Held = r.Stage() == protocol.Unsent
-		return add(&s.Sends, x)
+		return add(&s.Sends, r.Envelope, hang.Any, r.Dest, len(r.Buf), r.Stage() == protocol.Unsent)
 	})
 }
 

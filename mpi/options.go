@@ -151,13 +151,6 @@ func (o *Options) fill() error {
 	default:
 		return fmt.Errorf("SOFTRNIC_MPI_RENDEZVOUS=%s: it takes read, write or copy", v)
 	}
-	switch v := os.Getenv("SOFTRNIC_MPI_FAST"); v {
-	case "", "off":
-	case "on":
-		o.RDMA.Fast = true
-	default:
-		return fmt.Errorf("SOFTRNIC_MPI_FAST=%s: it takes on or off", v)
-	}
 	if v := os.Getenv("SOFTRNIC_MPI_RAILS"); v != "" {
 		n, err := strconv.Atoi(v)
 		if err != nil || n < 1 || n > rdma.MaxRails {
@@ -165,33 +158,23 @@ func (o *Options) fill() error {
 		}
 		o.RDMA.Rails = cmp.Or(o.RDMA.Rails, n)
 	}
-	switch v := os.Getenv("SOFTRNIC_MPI_ONESIDED"); strings.ToLower(v) {
-	case "", "direct":
-	case "messages":
-		o.OneSided = Messages
-	default:
-		return fmt.Errorf("SOFTRNIC_MPI_ONESIDED=%s: it takes direct or messages", v)
-	}
-	switch v := os.Getenv("SOFTRNIC_MPI_CONNECT"); v {
-	case "", "demand":
-	case "all":
-		o.ConnectAll = true
-	default:
-		return fmt.Errorf("SOFTRNIC_MPI_CONNECT=%s: it takes all or demand", v)
-	}
-	switch v := os.Getenv("SOFTRNIC_MPI_SHARED"); v {
-	case "", "on":
-	case "off":
-		o.NoShared = true
-	default:
-		return fmt.Errorf("SOFTRNIC_MPI_SHARED=%s: it takes on or off", v)
-	}
-	switch v := os.Getenv("SOFTRNIC_MPI_CHECK"); v {
-	case "", "0":
-	case "1":
-		o.Check = true
-	default:
-		return fmt.Errorf("SOFTRNIC_MPI_CHECK=%s: it takes 0 or 1", v)
+	for _, v := range []struct {
+		name, usual, other string
+		set                func()
+	}{
+		{"SOFTRNIC_MPI_FAST", "off", "on", func() { o.RDMA.Fast = true }},
+		{"SOFTRNIC_MPI_ONESIDED", "direct", "messages", func() { o.OneSided = Messages }},
+		{"SOFTRNIC_MPI_CONNECT", "demand", "all", func() { o.ConnectAll = true }},
+		{"SOFTRNIC_MPI_SHARED", "on", "off", func() { o.NoShared = true }},
+		{"SOFTRNIC_MPI_CHECK", "0", "1", func() { o.Check = true }},
+	} {
+		switch value := os.Getenv(v.name); strings.ToLower(value) {
+		case "", v.usual:
+		case v.other:
+			v.set()
+		default:
+			return fmt.Errorf("%s=%s: it takes %s or %s", v.name, value, v.usual, v.other)
+		}
 	}
 	if o.reportSignal = os.Getenv("SOFTRNIC_MPI_REPORT_SIGNAL"); !slices.Contains([]string{"", "USR1", "USR2"}, o.reportSignal) {
 		return fmt.Errorf("SOFTRNIC_MPI_REPORT_SIGNAL=%s: it takes USR1 or USR2", o.reportSignal)

@@ -19,16 +19,7 @@ type processors map[int]int
 func processorsKey(node int) string { return fmt.Sprintf("processors/%d", node) }
 
 // alike are the options that have to be the same at all ranks of a node.
-func (o *Options) alike() string {
-	return fmt.Sprintf("SOFTRNIC_MPI_SHARED=%s SOFTRNIC_MPI_CHECK=%d", onOff(!o.NoShared), map[bool]int{true: 1}[o.Check])
-}
-
-func onOff(on bool) string {
-	if on {
-		return "on"
-	}
-	return "off"
-}
+func (o *Options) alike() string { return fmt.Sprintf("NoShared %t, Check %t", o.NoShared, o.Check) }
 
 // ranksOf counts the ranks of each node.
 func ranksOf(m pmi.Manager) map[int]int {
@@ -67,7 +58,7 @@ func hearProcessors(ctx context.Context, m pmi.Manager, o *Options) (processors,
 			return nil, fmt.Errorf("processors of node %d: %q is not a number of them", node, count)
 		}
 		if ours := o.alike(); node == m.Node(m.Rank()) && options != ours {
-			return nil, fmt.Errorf("ranks of one node differ: this one has %s, the first one %s", ours, options)
+			return nil, fmt.Errorf("ranks of one node have other options: this one %s, the first one %s", ours, options)
 		}
 	}
 	return p, nil

@@ -95,8 +95,8 @@ func (s silent) Get(ctx context.Context, key string) (string, error) {
 func TestOptionsDiffer(t *testing.T) {
 	t.Setenv("SOFTRNIC_MPI_SHARED", "on")
 	for want, o := range map[string]mpi.Options{
-		"this one has SOFTRNIC_MPI_SHARED=off SOFTRNIC_MPI_CHECK=0, the first one SOFTRNIC_MPI_SHARED=on SOFTRNIC_MPI_CHECK=0": {NoShared: true},
-		"this one has SOFTRNIC_MPI_SHARED=on SOFTRNIC_MPI_CHECK=1, the first one SOFTRNIC_MPI_SHARED=on SOFTRNIC_MPI_CHECK=0":  checked,
+		"this one NoShared true, Check false, the first one NoShared false, Check false": {NoShared: true},
+		"this one NoShared false, Check true, the first one NoShared false, Check false": checked,
 	} {
 		err := pmi.RunLocal(3, grace, func(m pmi.Manager) error {
 			mine := mpi.Options{}

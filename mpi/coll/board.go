@@ -50,10 +50,14 @@ func nothing(Case) int   { return 0 }
 func oneOf(c Case) int   { return c.Bytes }
 func oneEach(c Case) int { return c.Ranks * c.Bytes }
 
-// sign says what a call is: two calls with different ones do not belong together. It
+// newSign says what the call is: two calls with different ones do not belong together. It
 // has the collective, the root, the bytes, which are few where it counts, and a hash of
 // the parts and of the size of elements.
-func sign(what Collective, bytes int, a *args) uint64 {
+func (c *Call) newSign() uint64 {
+	if c.Last {
+		return lastSign
+	}
+	a := &c.args
 	const prime = 16777619 // FNV-1a
 	hash := uint32(2166136261) ^ uint32(a.op.Size)
 	for _, blocks := range []*blocks{&a.send, &a.recv} {
@@ -61,7 +65,7 @@ func sign(what Collective, bytes int, a *args) uint64 {
 			hash = (hash ^ uint32(p.Len)) * prime
 		}
 	}
-	return uint64(what)<<56 | uint64(a.root&0xffff)<<40 | uint64(bytes&0xffff)<<24 | uint64(hash^hash>>24)&(1<<24-1)
+	return uint64(c.what)<<56 | uint64(a.root&0xffff)<<40 | uint64(c.bytes&0xffff)<<24 | uint64(hash^hash>>24)&(1<<24-1)
 }
 
 // lastSign is that of a call that is the last.
@@ -89,7 +93,7 @@ func signed(s uint64) string {
 
 // show begins the call's round, in which the others see b.
 func (c *Call) show(b []byte) error {
-	c.board = c.Net.(Sharer).Board()
+	c.board, c.sign = c.Net.(Sharer).Board(), c.newSign()
 	place, err := c.board.Begin()
 	if err != nil {
 		return err

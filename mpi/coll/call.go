@@ -24,6 +24,8 @@ type Call struct {
 	Last bool
 
 	rank, size int
+	what       Collective
+	bytes      int // of Case
 	args       args
 	pending    []Request
 	one        [1]Request
@@ -56,9 +58,7 @@ func (c *Call) wrong(what Collective, format string, a ...any) error {
 
 // run does a call. bytes is that of Case.
 func (c *Call) run(what Collective, bytes int, a args) error {
-	if c.args, c.sign = a, sign(what, bytes, &a); c.Last {
-		c.sign = lastSign
-	}
+	c.args, c.what, c.bytes = a, what, bytes
 	alg, err := c.Choices.choose(what, Case{Ranks: c.size, Processors: c.Processors, Bytes: bytes, Commutative: a.op.Commutative, Predefined: a.op.Predefined, Net: c.Net})
 	if err == nil {
 		err = alg.run(c, &c.args)

@@ -60,9 +60,6 @@ func NewBoard(mem []byte, ranks, room, rank int) *Board {
 	}
 }
 
-// Room is how many bytes a rank can show.
-func (b *Board) Room() int { return b.room }
-
 // Begin begins the next round.
 func (b *Board) Begin() { b.round++ }
 

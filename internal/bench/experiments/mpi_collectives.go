@@ -81,7 +81,7 @@ func (c imbExperiment) run(ctx context.Context, r *bench.Run) (bench.Verdict, er
 			return bench.Verdict{}, err
 		}
 		against := func(baseline string, limit float64) {
-			rdmaOver(samples, baseline, func(series string, ratio float64) {
+			oursOver(samples, baseline, func(series string, ratio float64) {
 				j.atMost(fmt.Sprintf("on %d ranks %s over %s", ranks, series, baseline), ratio, limit)
 			})
 		}

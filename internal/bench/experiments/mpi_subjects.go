@@ -73,9 +73,9 @@ func rankPoint(ctx context.Context, r *bench.Run, ranks int, unit string, lineUp
 	return samples, nil
 }
 
-// rdmaOver calls hold with what our own subjects but TCP measured, over a
+// oursOver calls hold with what our own subjects but TCP measured, over a
 // baseline, of those that took part.
-func rdmaOver(samples []bench.Sample, baseline string, hold func(series string, ratio float64)) {
+func oursOver(samples []bench.Sample, baseline string, hold func(series string, ratio float64)) {
 	for _, c := range mpibench.Carriers() {
 		if ratio, ok := between(samples, string(c), baseline); ok && c != mpibench.TCP {
 			hold(string(c), ratio)

@@ -113,7 +113,7 @@ func (k nasExperiment) findNPB(ctx context.Context, r *bench.Run, class nas.Clas
 // judge holds ours over RDMA against the others on so many ranks.
 func (k nasExperiment) judge(j *judge, samples []bench.Sample, class nas.Class, ranks int, most bool) {
 	against := func(baseline string, hold func(what string, ratio, limit float64), limit float64) (compared bool) {
-		rdmaOver(samples, baseline, func(series string, ratio float64) {
+		oursOver(samples, baseline, func(series string, ratio float64) {
 			compared = true
 			hold(fmt.Sprintf("class %v on %d ranks, %s over %s", class, ranks, series, baseline), ratio, limit)
 		})
