@@ -102,6 +102,7 @@ func (ch *CompChannel) put(c *CQ) {
 
 // signal lets one waiter look.
 func (ch *CompChannel) signal() {
+	ch.dev.alerts.Add(1)
 	select {
 	case ch.more <- struct{}{}:
 	default:

@@ -143,6 +143,7 @@ func (c *CQ) alert() {
 	if c.napping.Load() == 0 {
 		return
 	}
+	c.dev.alerts.Add(1)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, wake := range c.parked {

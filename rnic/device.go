@@ -40,6 +40,7 @@ type Device struct {
 	lastCQ      atomic.Uint32 // number of the newest completion queue
 	lastChannel atomic.Uint32 // number of the newest completion channel
 	downed      atomic.Uint64 // times the link failed
+	alerts      atomic.Uint64 // times that somebody who waits may have been woken
 	retired     retiredCounters
 	groups      groups
 	layers      layers
@@ -325,6 +326,7 @@ func (d *Device) raise(ev verbs.AsyncEvent) {
 		}
 		d.log.Debug("asynchronous event", "device", d.name, "event", ev.Type, "why", why)
 	}
+	d.alerts.Add(1)
 	d.events.put(ev)
 }
 

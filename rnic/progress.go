@@ -89,8 +89,9 @@ func (s *shard) step(c caller) int {
 }
 
 // patient reports whether owed acknowledgements should wait although there is
-// nothing to read. Should nobody look again, the service sends them.
-func (s *shard) patient() bool { return s.streaming && s.idle < streamLooks }
+// nothing to read. Should nobody look again, the service sends them. Who shares his
+// processor may not look again for long.
+func (s *shard) patient() bool { return s.streaming && !s.shared && s.idle < streamLooks }
 
 // timerLooks is how many empty looks share one look at the clock.
 const timerLooks = 16

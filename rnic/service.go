@@ -11,19 +11,24 @@ import (
 const (
 	serviceSpin   = 50 * time.Microsecond  // looks on after a packet before it blocks
 	servicePolite = 32                     // looks after which it lets other threads run in between
+	serviceHog    = 200 * time.Microsecond // how long that takes at least where a thread computes
 	standbyShort  = 50 * time.Microsecond  // sleeps while others are at work
 	standbyLong   = 2 * time.Millisecond   // and have been for long
 	standbyUrged  = 300 * time.Microsecond // or have left something to it, should they not come back
+	standbySoon   = 100 * time.Microsecond // the same where it may have a processor of its own
 	parkAfter     = 5                      // standbys behind a sleeping leader before it parks
 )
 
 // serve is the service goroutine: the processor of the adapter for
 // applications that compute, sleep or just do not poll. It reads the socket
-// whenever nobody else does and stays out of the way while someone does. While
-// it reads it has a thread of its own, because a blocking system call returns
-// sooner than Go's network poller does. On standby it sleeps in the runtime: a system
-// call that sleeps would keep the runtime's monitor awake, which costs a spinning
-// poller a tenth of its time.
+// whenever nobody else does and stays out of the way while someone does. On standby it
+// sleeps in the runtime: a system call that sleeps would keep the runtime's monitor
+// awake, which costs a spinning poller a tenth of its time.
+//
+// It has a thread of its own. A blocking system call returns sooner than Go's network
+// poller does; the thread of a program that computes stays on its processor, and that
+// of the service beside it, which they would not if goroutines took turns on both; and
+// the kernel can be told that this one has little to do at a time.
 //
 // How long it sleeps there is learnt: a little longer each time that it was not
 // needed, since each look costs a process that has to share its processor a
@@ -32,8 +37,14 @@ const (
 // long sleep.
 func (s *shard) serve() {
 	defer close(s.done)
+	runtime.LockOSThread() // which ends with the goroutine
+	thread.Prompt()
 	seen := s.polls.Load()
-	nap, urged, slept, behind := standbyShort, standbyUrged, standbyShort, 0
+	soon := standbyUrged
+	if s.apart {
+		soon = standbySoon
+	}
+	nap, urged, slept, behind := standbyShort, soon, standbyShort, 0
 	short, long := newNapper(), time.NewTimer(0)
 	defer short.close()
 	defer long.Stop()
@@ -44,15 +55,13 @@ func (s *shard) serve() {
 			polls = s.polls.Load()
 		}
 		if polls == seen && s.token.CompareAndSwap(false, true) {
-			runtime.LockOSThread()
 			s.serving.Store(true)
 			s.urged.Store(false) // it is done now
 			s.rule(polls)
 			s.serving.Store(false)
-			runtime.UnlockOSThread()
 			s.release()
 			seen = s.polls.Load()
-			nap, urged, slept, behind = standbyShort, standbyUrged, standbyShort, 0
+			nap, urged, slept, behind = standbyShort, soon, standbyShort, 0
 			// By a timer of the runtime, which takes a millisecond where a processor is idle:
 			// who has just taken over would do so again in the middle of a long copy.
 			if s.urged.Swap(false) {
@@ -72,7 +81,7 @@ func (s *shard) serve() {
 		seen, slept = polls, nap
 		roused := s.urged.Load()
 		if !roused && s.doze(long, nap) {
-			nap, urged, roused = standbyShort, standbyUrged, true
+			nap, urged, roused = standbyShort, soon, true
 		}
 		if roused {
 			s.urged.Store(false)
@@ -123,11 +132,14 @@ func (s *shard) hurry() {
 // rule serves the socket until a poller appears. The token is held.
 func (s *shard) rule(polls uint64) {
 	never := func() bool { return s.dev.over.Load() || s.polls.Load() != polls || s.seizing.Load() > 0 }
-	till := int64(s.dev.now()) + int64(serviceSpin)
+	till := int64(s.dev.now()) + s.stay.budget()
 	worked := true
 	for looks := 1; !never(); looks++ {
 		if s.step(caller{}) > 0 {
-			till, looks = int64(s.dev.now())+int64(serviceSpin), 0
+			if looks > 1 {
+				s.stay.hit()
+			}
+			till, looks = int64(s.dev.now())+s.stay.budget(), 0
 			worked = true
 			continue
 		}
@@ -136,12 +148,13 @@ func (s *shard) rule(polls uint64) {
 		}
 		if worked {
 			worked = false
-			letRun()
+			s.letRun()
 			continue
 		}
 		if int64(s.dev.now()) < till {
-			if looks >= servicePolite && looks%8 == 0 {
-				thread.Yield()
+			if looks >= servicePolite && looks%8 == 0 && s.yieldFor() >= serviceHog {
+				s.stay.hogged()
+				till = 0
 			}
 			continue
 		}
@@ -154,11 +167,13 @@ func (s *shard) rule(polls uint64) {
 
 // letRun runs whom a packet has made runnable. Where the application computes, such a
 // goroutine waits in the queue of this thread's scheduler, which would go along into
-// the next system call, and come back with it.
-func letRun() {
-	runtime.UnlockOSThread()
-	runtime.Gosched()
-	runtime.LockOSThread()
+// the next system call, and come back with it. Without one it would be two switches
+// of threads for nothing.
+func (s *shard) letRun() {
+	if alerts := s.dev.alerts.Load(); alerts != s.alerts {
+		s.alerts = alerts
+		runtime.Gosched()
+	}
 }
 
 // sendOwed sends acknowledgements, and posts that wait for company, that a

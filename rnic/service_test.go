@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/verbs"
 )
 
 // Whoever leaves something to the service ends its long sleep, however early.
@@ -79,4 +81,43 @@ func TestNapsAllocateNothing(t *testing.T) {
 		n.sleep(time.Microsecond)
 		s.doze(timer, time.Microsecond)
 	}))
+}
+
+// Who waits gets the token from a service that is asleep in the socket.
+func TestRelieve(t *testing.T) {
+	e := newEnd(t, Options{})
+	s := e.dev.shards[0]
+	for range 20 {
+		for !s.serving.Load() || !s.blocked.Load() {
+			runtime.Gosched()
+		}
+		for !s.relieve() { // it may be back before we have looked
+			runtime.Gosched()
+		}
+		for !s.token.CompareAndSwap(false, true) {
+			runtime.Gosched()
+		}
+		require.False(t, s.serving.Load())
+		s.release()
+	}
+}
+
+// Whoever may have been woken is counted, so that the service lets them run.
+func TestAlertsAreCounted(t *testing.T) {
+	e := newEnd(t, Options{})
+	counted := func(what string, f func()) {
+		before := e.dev.alerts.Load()
+		f()
+		require.Greater(t, e.dev.alerts.Load(), before, what)
+	}
+	counted("a waiter that is parked", func() {
+		cq := e.cq.(*CQ)
+		defer cq.unpark(cq.park())
+		cq.alert()
+	})
+	ch, err := e.dev.CreateCompChannel()
+	require.NoError(t, err)
+	counted("who waits on a channel", func() { ch.(*CompChannel).signal() })
+	counted("who waits for asynchronous events", func() { e.dev.raise(verbs.AsyncEvent{Type: verbs.EventPortActive}) })
+	require.NoError(t, ch.Destroy())
 }

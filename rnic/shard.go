@@ -1,6 +1,7 @@
 package rnic
 
 import (
+	"runtime"
 	"sync"
 	"sync/atomic"
 
@@ -69,7 +70,10 @@ type shard struct {
 	dozing atomic.Bool // the service sleeps until it is roused, or for long
 	rouse  chan struct{}
 	done   chan struct{} // closed when the service has ended
-	spin   spinner
+	alerts uint64        // of the device, when the service last let others run
+	spin   spinner       // how long waiters look, and
+	stay   spinner       // the service
+	apart  bool          // the service may have another processor than those who call
 }
 
 // txBytes is how much one batch holds: four full GSO groups.
@@ -86,6 +90,8 @@ func newShard(d *Device, conn link.Conn) *shard {
 	}
 	s.ackEvery = ackSpacing(conn.Caps().RecvBuffer)
 	s.spin.init(d.options.Spin)
+	s.stay.init(serviceSpin)
+	s.apart = runtime.NumCPU() > 1
 	s.icm = newICMCache(d.options.ICM, d.clock)
 	s.flows.local = conn.LocalAddr()
 	return s

@@ -62,6 +62,24 @@ func (s *shard) displace() {
 	}
 }
 
+// reliefTime is how long who waits expects the service to give way.
+const reliefTime = 50 * time.Microsecond
+
+// relieve asks the service for the token, and reports whether it has let go of it.
+// Who is parked instead runs on where the service does when it hands over: in another
+// thread, perhaps of a processor on which somebody computes.
+func (s *shard) relieve() bool {
+	s.polls.Add(1)
+	s.claim()
+	for till := int64(s.dev.now()) + int64(reliefTime); s.serving.Load(); {
+		if int64(s.dev.now()) > till {
+			return false
+		}
+		thread.Yield()
+	}
+	return !s.token.Load()
+}
+
 // seize takes the token from whoever has it.
 func (s *shard) seize() {
 	s.seizing.Add(1)
@@ -111,6 +129,9 @@ func (w *waiter) wait() error {
 			s.release()
 			continue
 		}
+		if !displaced && s.apart && s.serving.Load() && s.relieve() {
+			continue
+		}
 		w.follow(s, displaced)
 		displaced = false
 	}
@@ -149,11 +170,16 @@ const hogTime = 2 * time.Millisecond
 // keeps the processor to itself: then who sleeps comes first when there is something
 // for it, and who yields comes last.
 func (s *shard) giveWay() (hogged bool) {
-	began := s.dev.now()
-	thread.Yield()
-	took := time.Duration(s.dev.now() - began)
+	took := s.yieldFor()
 	s.shared = took > othersRan && took < hogTime
 	return took >= hogTime
+}
+
+// yieldFor lets other threads run, and returns how long they did.
+func (s *shard) yieldFor() time.Duration {
+	began := s.dev.now()
+	thread.Yield()
+	return time.Duration(s.dev.now() - began)
 }
 
 // A leader whose processor others want yields so often before it sleeps, and for so
@@ -298,6 +324,7 @@ func (s *shard) release() {
 // offer gives the baton to a parked waiter.
 func (s *shard) offer() {
 	if s.followers.Load() > 0 {
+		s.dev.alerts.Add(1)
 		select {
 		case s.baton <- struct{}{}:
 		default:

@@ -66,7 +66,11 @@ type waiter struct {
 // lock is held, but not meanwhile.
 func (c *Conn) wait(w wish, d *deadline) {
 	if c.core.Held() > 0 { // room for it may have come outside of calls
-		c.core.Resume()
+		if w == toRead { // an answer perhaps, and nothing is written meanwhile
+			c.core.Push()
+		} else {
+			c.core.Resume()
+		}
 		c.post()
 	}
 	for !c.granted(w) && !d.past() {
@@ -212,7 +216,8 @@ func (c *Conn) arm() {
 	}
 }
 
-// event is watch's: the queue was armed, and there are completions.
+// event is watch's: the queue was armed, and there are completions. What is held back
+// leaves now, without company (section 5.2): no call has come to bring any.
 func (c *Conn) event() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -224,6 +229,10 @@ func (c *Conn) event() {
 		c.arm()
 	}
 	c.aside((*Conn).poll)
+	if c.urgent() && c.core.Held() > 0 {
+		c.core.Push()
+		c.post()
+	}
 	c.after()
 	if !c.ended && !c.armed && !c.listed {
 		c.listed = true

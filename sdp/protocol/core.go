@@ -190,6 +190,12 @@ func (c *Core) Calm(on bool) { c.calm = on }
 // Resume lets go what Calm has kept and may leave by now.
 func (c *Core) Resume() { c.pump() }
 
+// Push lets what waits for company go without, as far as it may leave by now.
+func (c *Core) Push() {
+	c.sender.Cut()
+	c.pump()
+}
+
 // Sends returns the requests to post, in order. They are the caller's until it
 // calls the core again; after Posted, the memory they name still is the core's
 // until they complete.

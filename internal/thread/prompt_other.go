@@ -1,0 +1,6 @@
+//go:build !linux
+
+package thread
+
+// Prompt does nothing here.
+func Prompt() {}

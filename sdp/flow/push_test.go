@@ -1,0 +1,31 @@
+package flow
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// What waits for company behind what is in flight leaves at a cut, but not more than
+// the adapter may have.
+func TestCutLeavesWithoutCompany(t *testing.T) {
+	s := NewNICSender(make([]byte, 64), 1000, 32, 100) // 8 bytes keep it busy, 56 are the most
+	write := func(n int) (sent int) {
+		require.Equal(t, n, s.Write(make([]byte, n)))
+		for m, ok := s.Next(); ok; m, ok = s.Next() {
+			sent += m.Len
+		}
+		return sent
+	}
+	require.Equal(t, 8, write(8))
+	require.Zero(t, write(4))
+	require.EqualValues(t, 12, s.Cut())
+	require.Equal(t, 4, write(0))
+	require.Zero(t, write(4), "what comes behind it waits again")
+	s.Cut()
+	require.Equal(t, 4, write(0))
+	require.Equal(t, 32, write(32))
+	require.Zero(t, write(16))
+	s.Cut()
+	require.Zero(t, write(0), "there is no room in the adapter")
+}
