@@ -17,6 +17,9 @@ func (c *Credits) Send() uint32 {
 	return c.seq
 }
 
+// Sent is the number of the last message.
+func (c *Credits) Sent() uint32 { return c.seq }
+
 // Update takes a word of the peer, and reports whether it is one that may be
 // said: a peer cannot have received what was not sent.
 func (c *Credits) Update(bufs uint16, ack uint32) bool {

@@ -81,7 +81,14 @@ func (c *Core) arrived(wc *verbs.WC) {
 		c.ringWrite(bsdh.Imm(wc.Imm), int(wc.ByteLen))
 		return
 	}
-	if !c.message(c.slots.bytes(slot, int(wc.ByteLen)), slot) {
+	b := c.slots.bytes(slot, int(wc.ByteLen))
+	keeps := false
+	if wc.Flags&verbs.WCWithImm != 0 {
+		keeps = c.brief(bsdh.Brief(wc.Imm), b, slot)
+	} else {
+		keeps = c.message(b, slot)
+	}
+	if !keeps {
 		c.slots.give(slot)
 	}
 	if c.slots.isOld(slot) {
@@ -105,12 +112,27 @@ func (c *Core) message(b []byte, slot int) (keeps bool) {
 		c.violation("%v has number %d; %d was due", h.MID, h.Seq, c.received)
 		return false
 	}
+	return c.heard(h, b[bsdh.HeaderBytes:], slot)
+}
+
+// heard takes the word about the peer's receives in a header, and the message.
+func (c *Core) heard(h bsdh.Header, body []byte, slot int) (keeps bool) {
 	if !c.credits.Update(h.Bufs, h.Ack) {
 		c.violation("%v acknowledges message %d, which was not sent", h.MID, h.Ack)
 		return false
 	}
 	c.questions.asked = false
-	return c.dispatch(h, b[bsdh.HeaderBytes:], slot)
+	return c.dispatch(h, body, slot)
+}
+
+// brief takes a Data message whose header is immediate data, and reports whether it
+// keeps the slot.
+func (c *Core) brief(b bsdh.Brief, payload []byte, slot int) (keeps bool) {
+	if !c.peer.Brief {
+		c.violation("a SEND with immediate data, which was not agreed on")
+		return false
+	}
+	return c.heard(b.Header(c.received, c.credits.Sent(), len(payload)), payload, slot)
 }
 
 // ringWrite takes note of data that the peer has written to our ring.

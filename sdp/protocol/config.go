@@ -34,6 +34,8 @@ type Config struct {
 	// Credit: see Resize. Not more than BufferBytes means not at all.
 	MaxBufferBytes int
 
+	plain bool // the peer's Hello has no extension, and our HelloAck will not either
+
 	Send  Memory // N slots of S bytes and a header
 	Ring  Memory // N x S bytes, which the peer writes to; none with Credit
 	Slots Memory // receives: see SlotBytes
@@ -126,4 +128,5 @@ type Peer struct {
 	Addr        uint64 // of its ring
 	RKey        uint32
 	Dialed      bool // it sent the Hello, we the HelloAck
+	Brief       bool // with Credit: its Data messages and ours may have their header in immediate data
 }

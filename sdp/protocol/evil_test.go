@@ -34,7 +34,7 @@ func newEvil(t require.TestingT, d flow.Design) *evil {
 }
 
 func (e *evil) start() *evil {
-	e.core.Start(Peer{Design: e.cfg.Design, Bufs: e.bufs, BufferBytes: 116, MaxAdverts: 1, Ring: 850, Window: 50, Addr: 1, RKey: 1})
+	e.core.Start(Peer{Design: e.cfg.Design, Bufs: e.bufs, BufferBytes: 116, MaxAdverts: 1, Ring: 850, Window: 50, Addr: 1, RKey: 1, Brief: e.cfg.Design == flow.Credit})
 	e.take()
 	return e
 }
@@ -77,14 +77,23 @@ func (e *evil) finish() *evil {
 }
 
 // raw delivers bytes.
-func (e *evil) raw(b []byte) *evil {
+func (e *evil) raw(b []byte) *evil { return e.deliver(b, verbs.WC{}) }
+
+// brief delivers data whose header is immediate data.
+func (e *evil) brief(imm uint32, b []byte) *evil {
+	e.seq++
+	return e.deliver(b, verbs.WC{Flags: verbs.WCWithImm, Imm: imm})
+}
+
+func (e *evil) deliver(b []byte, wc verbs.WC) *evil {
 	require.NotEmpty(e.t, e.rq, "no receive")
 	wr := e.rq[0]
 	e.rq = e.rq[1:]
 	s := wr.SGList[0]
 	m := e.mem[s.LKey]
 	n := copy(m.Bytes[s.Addr-m.Addr:][:s.Length], b)
-	e.core.Complete(&verbs.WC{WRID: wr.WRID, Opcode: verbs.WCRecv, ByteLen: uint32(n)})
+	wc.WRID, wc.Opcode, wc.ByteLen = wr.WRID, verbs.WCRecv, uint32(n)
+	e.core.Complete(&wc)
 	e.take()
 	return e
 }

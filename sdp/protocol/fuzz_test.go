@@ -36,8 +36,8 @@ var ids = []bsdh.MID{
 // completion, or a call of the application.
 func (e *evil) step(s *script, at *int) {
 	c := e.core
-	op := s.byte() % 25
-	if len(e.rq) == 0 && op < 6 {
+	op := s.byte() % 27
+	if len(e.rq) == 0 && (op < 6 || op == 25) {
 		op = 6
 	}
 	switch op {
@@ -113,6 +113,11 @@ func (e *evil) step(s *script, at *int) {
 		c.Resume()
 	case 24:
 		c.ChangeRing(e.register(len(e.cfg.Ring.Bytes) + int(s.byte())))
+	case 25: // data with a brief header, good or bad
+		b, _ := bsdh.MakeBrief(bsdh.Header{MID: bsdh.MIDData, Flags: bsdh.Flags(s.byte() & 3), Bufs: e.bufs, Ack: e.heard() + uint32(s.byte()%2)})
+		e.brief(uint32(b), s.take(int(s.byte()%120)))
+	case 26:
+		c.Push()
 	}
 	e.take()
 }
@@ -122,6 +127,7 @@ func (e *evil) step(s *script, at *int) {
 func FuzzCore(f *testing.F) {
 	for d := range byte(3) {
 		f.Add([]byte{d, 8, 200, 4, 9, 10, 9, 6, 19, 1, 0, 0, 0, 0})
+		f.Add([]byte{d, 1, 25, 0, 0, 3, 1, 2, 3, 10, 9, 25, 1, 1, 2, 4, 4})
 		f.Add([]byte{d, 12, 50, 1, 3, 20, 0, 0, 14, 80, 13, 1, 1, 0, 0})
 		f.Add([]byte{d, 1, 11, 30, 0, 0, 0, 16, 9, 6, 18, 20, 2, 1, 23, 9, 21})
 	}

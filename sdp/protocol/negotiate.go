@@ -9,11 +9,14 @@ import (
 )
 
 // designs are the flow controls as Hello and HelloAck name them.
-var designs = map[flow.Design]bsdh.Design{flow.Credit: bsdh.DesignNone, flow.RDMA: bsdh.DesignRDMA, flow.NIC: bsdh.DesignNIC}
+var designs = map[flow.Design]bsdh.Design{flow.Credit: bsdh.DesignBrief, flow.RDMA: bsdh.DesignRDMA, flow.NIC: bsdh.DesignNIC}
 
 func (c *Config) extension() bsdh.Extension {
-	if c.Design == flow.Credit {
+	switch {
+	case c.plain:
 		return bsdh.Extension{}
+	case c.Design == flow.Credit:
+		return bsdh.Extension{Design: bsdh.DesignBrief}
 	}
 	return bsdh.Extension{
 		Design: designs[c.Design], Ring: uint32(len(c.Ring.Bytes)), Window: uint32(c.Window),
@@ -40,6 +43,7 @@ func (c Config) Heed(h *bsdh.Hello) (Config, error) {
 	if h.MaxAdverts == 0 {
 		return c, fmt.Errorf("%w: Hello has no MaxAdverts", ErrProtocol)
 	}
+	c.plain = !h.Extension.Present()
 	return c.With(designOf(h.Extension)), nil
 }
 
@@ -81,7 +85,7 @@ func (c *Config) PeerOfAck(h *bsdh.HelloAck) (Peer, error) {
 // peer adds the extension, and looks whether one can work with it all.
 func peer(p Peer, e bsdh.Extension) (Peer, error) {
 	p.Ring, p.Window, p.Addr, p.RKey = e.Ring, e.Window, e.Addr, e.RKey
-	p.Design = designOf(e)
+	p.Design, p.Brief = designOf(e), e.Design == bsdh.DesignBrief
 	switch {
 	case p.Design == flow.Credit && p.BufferBytes < bsdh.HeaderBytes+smallSlot:
 		return p, fmt.Errorf("%w: receive buffers of %d bytes", ErrProtocol, p.BufferBytes)

@@ -38,6 +38,7 @@ func TestNegotiation(t *testing.T) {
 		switch d {
 		case flow.Credit:
 			wantA.Bufs, wantB.Bufs = 10, 11
+			wantA.Brief, wantB.Brief = true, true
 		case flow.NIC:
 			wantA.Ring, wantB.Ring = 8500, 9500 // a window longer
 		case flow.RDMA:

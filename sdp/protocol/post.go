@@ -43,9 +43,14 @@ func (c *Core) postData(m flow.Message) {
 		if urgent {
 			h.Flags |= bsdh.OOBPresent
 		}
-		h.Append(c.cfg.Send.Bytes[m.Local-bsdh.HeaderBytes : m.Local-bsdh.HeaderBytes])
-		wr.Opcode = verbs.WRSend
-		wr.SGList = c.sge(c.cfg.Send.SGE(m.Local-bsdh.HeaderBytes, m.Len+bsdh.HeaderBytes))
+		if brief, ok := bsdh.MakeBrief(h); ok && c.peer.Brief {
+			wr.Opcode, wr.Imm = verbs.WRSendWithImm, uint32(brief)
+			wr.SGList = c.sge(c.cfg.Send.SGE(m.Local, m.Len))
+		} else {
+			h.Append(c.cfg.Send.Bytes[m.Local-bsdh.HeaderBytes : m.Local-bsdh.HeaderBytes])
+			wr.Opcode = verbs.WRSend
+			wr.SGList = c.sge(c.cfg.Send.SGE(m.Local-bsdh.HeaderBytes, m.Len+bsdh.HeaderBytes))
+		}
 	} else {
 		wr.Opcode = verbs.WRRDMAWriteWithImm
 		wr.SGList = c.sge(c.cfg.Send.SGE(m.Local, m.Len))

@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/softrnic/softrnic/sdp/flow"
-	"github.com/softrnic/softrnic/wire/bsdh"
+	"github.com/softrnic/softrnic/verbs"
 )
 
 // resizing is a whose send buffers are longer than b's receive buffers, and who
@@ -37,7 +37,8 @@ func longest(w *world, a, b *end) (n int) {
 	require.Positive(w.t, a.core.Write(make([]byte, 1000)))
 	for _, wr := range a.core.Sends() {
 		if k, _ := split(wr.WRID); k == kindData {
-			n = max(n, int(wr.SGList[0].Length)-bsdh.HeaderBytes)
+			require.Equal(w.t, verbs.WRSendWithImm, wr.Opcode)
+			n = max(n, int(wr.SGList[0].Length))
 		}
 	}
 	a.post()

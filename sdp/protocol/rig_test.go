@@ -225,8 +225,11 @@ func (e *end) execute() bool {
 	w, r := e.w, e.sq[0]
 	r.intact(w.t, "execution")
 	switch r.Opcode {
-	case verbs.WRSend, verbs.WRRDMAWriteWithImm:
+	case verbs.WRSend, verbs.WRSendWithImm, verbs.WRRDMAWriteWithImm:
 		wc := verbs.WC{Opcode: verbs.WCRecv, ByteLen: uint32(len(r.data))}
+		if r.Opcode == verbs.WRSendWithImm {
+			wc.Flags, wc.Imm = verbs.WCWithImm, r.Imm
+		}
 		if r.Opcode == verbs.WRRDMAWriteWithImm { // the bytes are there before the receive is looked for
 			wc.Opcode, wc.Flags, wc.Imm = verbs.WCRecvRDMAWithImm, verbs.WCWithImm, r.Imm
 			to, off := w.find(r.RKey, r.RemoteAddr, len(r.data), e.name+"'s write")
@@ -239,7 +242,7 @@ func (e *end) execute() bool {
 		}
 		recv := p.rq[0]
 		p.rq = p.rq[1:]
-		if r.Opcode == verbs.WRSend {
+		if r.Opcode != verbs.WRRDMAWriteWithImm {
 			to, off := w.find(recv.SGList[0].LKey, recv.SGList[0].Addr, int(recv.SGList[0].Length), p.name+"'s receive")
 			require.LessOrEqual(w.t, len(r.data), int(recv.SGList[0].Length), "%s sent more than the receive takes", e.name)
 			copy(to.Bytes[off:], r.data)

@@ -137,7 +137,7 @@ func TestExtensionAbsent(t *testing.T) {
 	at := bsdh.HeaderBytes + 52
 	for _, change := range []func(b []byte){
 		set(at, 0),                         // design none
-		set(at, 3),                         // a design that we do not know
+		set(at, 4),                         // a design that we do not know
 		set(at+1, 0),                       // no version
 		set(at+1, 2),                       // a later one
 		func(b []byte) { clear(b[at:92]) }, // a plain peer

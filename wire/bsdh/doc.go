@@ -38,7 +38,8 @@
 //
 // [Extension] and the messages from [MIDRingUpdate] on are not SDP's. They serve
 // sockets that write into a ring at the peer, in bytes of Hello and HelloAck
-// and numbers of messages that the protocol leaves unused. A peer that knows
+// and numbers of messages that the protocol leaves unused. Without a ring [Brief] is
+// for them. A peer that knows
 // nothing of them sends zeros there, and never sees one of the messages.
 //
 // # Sources

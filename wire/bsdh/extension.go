@@ -11,12 +11,13 @@ type Design uint8
 
 // Designs.
 const (
-	DesignNone Design = iota // SDP's own, by credits: the Extension is absent
-	DesignRDMA               // the source writes by RDMA where it sees room in the sink's ring
-	DesignNIC                // the same, and its adapter holds back what the sink has no receive for
+	DesignNone  Design = iota // SDP's own, by credits: the Extension is absent
+	DesignRDMA                // the source writes by RDMA where it sees room in the sink's ring
+	DesignNIC                 // the same, and its adapter holds back what the sink has no receive for
+	DesignBrief               // SDP's own, with the header of a Data message in immediate data: see Brief
 )
 
-// String is the design's name: "none", "rdma" or "nic".
+// String is the design's name: "none", "rdma", "nic" or "brief".
 func (d Design) String() string {
 	switch d {
 	case DesignNone:
@@ -25,6 +26,8 @@ func (d Design) String() string {
 		return "rdma"
 	case DesignNIC:
 		return "nic"
+	case DesignBrief:
+		return "brief"
 	}
 	return "design " + strconv.Itoa(int(d))
 }
@@ -39,7 +42,7 @@ func (d Design) String() string {
 // The zero value is an absent one, and is written as zeros.
 type Extension struct {
 	Design Design
-	Ring   uint32 // length of the sender's receive ring in bytes
+	Ring   uint32 // length of the sender's receive ring in bytes; DesignBrief has none
 	Window uint32 // virtual window: bytes of the ring that one posted receive stands for
 	RKey   uint32 // of the ring
 	Addr   uint64 // of the ring
@@ -68,7 +71,7 @@ func (e Extension) append(b []byte) []byte {
 // design that we do not know is as good as none.
 func parseExtension(b []byte) Extension {
 	design := Design(b[0])
-	if design == DesignNone || design > DesignNIC || b[1] != extensionVersion {
+	if design == DesignNone || design > DesignBrief || b[1] != extensionVersion {
 		return Extension{}
 	}
 	return Extension{

@@ -1,0 +1,44 @@
+package bsdh_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/wire/bsdh"
+)
+
+// The bits are where the description has them.
+func TestBriefBits(t *testing.T) {
+	b, ok := bsdh.MakeBrief(bsdh.Header{MID: bsdh.MIDData, Flags: bsdh.OOBPending, Bufs: 3, Ack: 0x5678_1234})
+	require.True(t, ok)
+	require.EqualValues(t, 0x1234_000E, b)
+	b, ok = bsdh.MakeBrief(bsdh.Header{MID: bsdh.MIDData, Flags: bsdh.OOBPresent, Bufs: 16383})
+	require.True(t, ok)
+	require.EqualValues(t, 0x0000_FFFD, b)
+}
+
+// What was made brief comes back whole, as long as what it acknowledges is one of the
+// last 65536 messages, also where the numbers begin again.
+func TestBriefComesBack(t *testing.T) {
+	for _, sent := range []uint32{0, 1, 65535, 65536, 1 << 31, 1<<32 - 1} {
+		for _, behind := range []uint32{0, 1, 2, 255, 65534, 65535} {
+			h := bsdh.Header{MID: bsdh.MIDData, Flags: bsdh.OOBPresent, Bufs: 77, Len: 16 + 4096, Seq: 9, Ack: sent - behind}
+			b, ok := bsdh.MakeBrief(h)
+			require.True(t, ok)
+			require.Equal(t, h, b.Header(9, sent, 4096))
+		}
+	}
+}
+
+func TestNotBrief(t *testing.T) {
+	for _, h := range []bsdh.Header{
+		{MID: bsdh.MIDSrcAvail},
+		{MID: bsdh.MIDData, Flags: bsdh.RequestPipe},
+		{MID: bsdh.MIDData, Flags: 8},
+		{MID: bsdh.MIDData, Bufs: 16384},
+	} {
+		_, ok := bsdh.MakeBrief(h)
+		require.False(t, ok, "%+v", h)
+	}
+}
