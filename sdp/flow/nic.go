@@ -16,8 +16,9 @@ package flow
 type NICSender struct {
 	sendRing
 	window int
-	most   int // bytes of the send buffer that the adapter may have
-	few    int // bytes with which it is busy enough for short messages to wait
+	most   int    // bytes of the send buffer that the adapter may have
+	few    int    // bytes with which it is busy enough for short messages to wait
+	pushed uint64 // position up to which they do not
 }
 
 // NewNICSender makes a sender with the send buffer mem to a ring of remote bytes
@@ -37,12 +38,15 @@ func NewNICSender(mem []byte, remote, window, queue int) *NICSender {
 // Next implements Sender.
 func (s *NICSender) Next() (Message, bool) {
 	n := min(s.window, s.Unposted())
-	short := n < s.window && s.cut <= s.posted // and may wait
+	short := n < s.window && s.cut <= s.posted && s.pushed <= s.posted // and may wait
 	if short && s.inFlight() >= s.few || s.inFlight()+n > s.most {
 		return Message{}, false
 	}
 	return s.next(s.window)
 }
+
+// Push lets what has been written go without company.
+func (s *NICSender) Push() { s.pushed = s.head }
 
 // NICReceiver is the receiving half: the virtual window scheme (section 5.1).
 // A receive stands for a window of free bytes, not for any particular ones. A

@@ -6,9 +6,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What waits for company behind what is in flight leaves at a cut, but not more than
-// the adapter may have.
-func TestCutLeavesWithoutCompany(t *testing.T) {
+// What waits for company behind what is in flight leaves when it is pushed, or at a cut,
+// but not more than the adapter may have.
+func TestLeavesWithoutCompany(t *testing.T) {
 	s := NewNICSender(make([]byte, 64), 1000, 32, 100) // 8 bytes keep it busy, 56 are the most
 	write := func(n int) (sent int) {
 		require.Equal(t, n, s.Write(make([]byte, n)))
@@ -22,10 +22,28 @@ func TestCutLeavesWithoutCompany(t *testing.T) {
 	require.EqualValues(t, 12, s.Cut())
 	require.Equal(t, 4, write(0))
 	require.Zero(t, write(4), "what comes behind it waits again")
-	s.Cut()
+	s.Push()
 	require.Equal(t, 4, write(0))
 	require.Equal(t, 32, write(32))
 	require.Zero(t, write(16))
-	s.Cut()
+	s.Push()
 	require.Zero(t, write(0), "there is no room in the adapter")
+}
+
+// A push does not move a cut: the message before it ends there all the same.
+func TestPushLeavesCut(t *testing.T) {
+	s := NewNICSender(make([]byte, 64), 1000, 32, 100)
+	s.Write(make([]byte, 8))
+	m, ok := s.Next()
+	require.True(t, ok)
+	require.Equal(t, 8, m.Len)
+	s.Write(make([]byte, 3))
+	require.EqualValues(t, 11, s.Cut())
+	s.Write(make([]byte, 5))
+	s.Push()
+	for _, want := range []int{3, 5} {
+		m, ok = s.Next()
+		require.True(t, ok)
+		require.Equal(t, want, m.Len)
+	}
 }

@@ -192,7 +192,9 @@ func (c *Core) Resume() { c.pump() }
 
 // Push lets what waits for company go without, as far as it may leave by now.
 func (c *Core) Push() {
-	c.sender.Cut()
+	if s, ok := c.sender.(*flow.NICSender); ok {
+		s.Push()
+	}
 	c.pump()
 }
 
