@@ -54,6 +54,7 @@ type Conn struct {
 	alive                        *time.Timer // of the keepalive
 	heard, asked                 uint64      // completions: now, and when it last fired
 	counts                       counts
+	meter                        *meter // of MeasureUse; nil if nobody measures
 
 	closed    bool          // Close was called
 	dropped   uint64        // bytes that came after it

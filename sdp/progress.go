@@ -73,6 +73,7 @@ func (c *Conn) wait(w wish, d *deadline) {
 		}
 		c.post()
 	}
+	c.measure()
 	for !c.granted(w) && !d.past() {
 		if !c.pumping {
 			c.pump(d)
@@ -139,6 +140,7 @@ func (c *Conn) take(wcs []verbs.WC) {
 	if c.closed {
 		c.discard()
 	}
+	c.measure()
 	c.notify()
 }
 
@@ -186,6 +188,7 @@ func (c *Conn) enter() {
 
 // leave is the end of every call: who looks after the connection now?
 func (c *Conn) leave() {
+	c.measure()
 	c.calls++
 	switch {
 	case c.ended || c.pumping:

@@ -1,7 +1,7 @@
 package sdp
 
 // Stats is what a connection has done since it began, and what it holds at the
-// moment.
+// moment; [Conn.MeasureUse] tells what it held over a time.
 type Stats struct {
 	Design Design
 

@@ -93,6 +93,21 @@ func (s *CreditSender) Unposted() int { return int(s.written - s.posted) }
 // Unsent implements Sender.
 func (s *CreditSender) Unsent() int { return int(s.written - s.done) }
 
+// Taken is how much is in messages that no credit has come back for, if they are as long
+// as the last ones: what of the peer's buffers is used, which may be little of them.
+func (s *CreditSender) Taken() int {
+	out := len(s.ends) - max(0, s.credits.Left()-Reserve)
+	out = max(0, min(out, len(s.ends), int(s.filled)))
+	bytes, in := s.written, int(s.filled)
+	if in >= len(s.ends) { // the slot to be filled next has the end of the first of them
+		bytes, in = s.written-s.ends[s.slot(s.filled)], len(s.ends)-1
+	}
+	if in == 0 {
+		return out * s.size
+	}
+	return int(bytes) * out / in
+}
+
 // CreditReceiver is the receiving half: N buffers, each of which is a receive
 // until a message has come, and again when that has been read.
 type CreditReceiver struct {

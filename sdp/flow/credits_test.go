@@ -46,3 +46,38 @@ func TestDesign(t *testing.T) {
 	require.ErrorContains(t, err, `flow control "token": it is nic, rdma or credit`)
 	require.Equal(t, "Design(7)", flow.Design(7).String())
 }
+
+// What no credit has come back for is taken, as long as it is and not as its buffers are.
+func TestTaken(t *testing.T) {
+	var c flow.Credits
+	c.Start(4 + flow.Reserve)
+	s := flow.NewCreditSender(make([]byte, 4*100), 100, 0, 100, 100, &c)
+	require.Zero(t, s.Taken())
+	for n := range 4 {
+		require.Equal(t, 10, s.Write(make([]byte, 10)))
+		_, ok := s.Next()
+		require.True(t, ok)
+		c.Send()
+		require.Equal(t, 10*(n+1), s.Taken())
+	}
+	s.Done(40)
+	require.Equal(t, 40, s.Taken(), "the peer has them")
+	require.True(t, c.Update(2+flow.Reserve, 4))
+	require.Equal(t, 20, s.Taken())
+	require.Equal(t, 30, s.Write(make([]byte, 30)))
+	_, ok := s.Next()
+	require.True(t, ok)
+	c.Send()
+	require.Equal(t, 3*(10+10+30)/3, s.Taken())
+
+	c = flow.Credits{}
+	c.Start(9)
+	r := flow.NewRDMASender(make([]byte, 100), 100, 100, &c)
+	r.Write(make([]byte, 60))
+	require.Zero(t, r.Taken())
+	_, ok = r.Next()
+	require.True(t, ok)
+	require.Equal(t, 60, r.Taken())
+	require.True(t, r.Freed(25))
+	require.Equal(t, 35, r.Taken())
+}

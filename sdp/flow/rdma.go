@@ -24,8 +24,11 @@ func (s *RDMASender) Next() (Message, bool) {
 	if s.credits.Left() <= Reserve {
 		return Message{}, false
 	}
-	return s.next(s.remote - int(s.posted-max(s.freed, s.begun)))
+	return s.next(s.remote - s.Taken())
 }
+
+// Taken is how much of the peer's ring is not free, by its last report.
+func (s *RDMASender) Taken() int { return int(s.posted - max(s.freed, s.begun)) }
 
 // Freed takes the peer's report of how many bytes it has emptied since the
 // connection began. It reports whether that can be.

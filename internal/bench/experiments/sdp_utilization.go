@@ -21,7 +21,7 @@ func init() {
 			{Name: "sizes", Kind: bench.Ints, Default: "16,64,256,512,1KiB,2KiB,4KiB,8KiB", Quick: "512,8KiB", Max: paperBytes, Doc: "bytes of a Write"},
 			{Name: "bytes", Kind: bench.Ints, Default: "8KiB,32KiB", Min: 64, Doc: "of each of 8 buffers"},
 			{Name: "reads", Kind: bench.Words, Default: "message", Choices: []string{"message", "any"}, Doc: "the reader takes one message at a time, or what is there up to 64 KiB"},
-			{Name: "sample", Kind: bench.Duration, Default: "200us", Doc: "time from one look at the buffers to the next"},
+			{Name: "think", Kind: bench.Duration, Default: "2us", Doc: "what the reader computes for each KiB it has read, so that it is the slower of both, as the paper's was; 0: nothing"},
 			{Name: "rounds", Kind: bench.Int, Default: "5", Quick: "3", Doc: "alternating rounds at each point"},
 			{Name: "time", Kind: bench.Duration, Default: "60ms", Quick: "30ms", Doc: "length of a round"},
 		},
@@ -56,13 +56,14 @@ func utilization(ctx context.Context, r *bench.Run, bytes int, j *judge) error {
 		return err
 	}
 	total := fmt.Sprintf("%% of %d KiB", paperBuffers*bytes>>10)
+	think := sdpbench.WorkOf(1024*r.Duration("think")) / 1024
 	full := map[sdpbench.Carrier]*extreme{sdpbench.RDMA: {}, sdpbench.NIC: {}}
 	part, whole := extreme{}, extreme{} // of credit, with messages that do not fill a buffer, and that do
 	for _, size := range r.Ints("sizes") {
 		r.Step("%d B, buffers of %d B", size, bytes)
 		var turns lineup
 		for _, s := range all {
-			o := sdpbench.StreamOptions{Size: size, Greedy: greedy(r), Sample: r.Duration("sample")}
+			o := sdpbench.StreamOptions{Size: size, Greedy: greedy(r), Use: true, Think: think}
 			turns.add(s.series, s.Streamer(o, r.Duration("time")).Rounds(sdpbench.Flow.Use))
 		}
 		samples, err := turns.run(ctx, r.Int("rounds"))

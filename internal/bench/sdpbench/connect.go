@@ -88,7 +88,7 @@ func (e *end) connectSDP(ctx context.Context, c Config) (hangUp func(), err erro
 	}
 	e.conn = conn
 	if c.Buffers > 0 {
-		e.gauge = statsGauge(conn, c.Buffers)
+		e.gauge = meterGauge(conn)
 	}
 	return hangUp, nil
 }

@@ -10,9 +10,10 @@ import (
 
 // StreamOptions say what flows from rank 0 to rank 1. Size is required.
 type StreamOptions struct {
-	Size   int           // bytes of each Write
-	Greedy bool          // the reader takes what is there, up to 64 KiB or one message, instead of one message at a time
-	Sample time.Duration // look at the buffers so often; 0: never
+	Size   int  // bytes of each Write
+	Greedy bool // the reader takes what is there, up to 64 KiB or one message, instead of one message at a time
+	Use    bool // measure how full the buffers are
+	Think  Work // of the reader, for each KiB that it has read
 }
 
 // A Flow is what one round moved.

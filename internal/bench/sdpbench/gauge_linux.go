@@ -17,12 +17,12 @@ func socketGauge(c *net.TCPConn, size int) gauge {
 	if err != nil {
 		return nil
 	}
-	return func(int) (send, receive float64) {
+	return sampleGauge(func() (u usage) {
 		_ = raw.Control(func(fd uintptr) { // fails only if the connection is closed
 			out, _ := unix.IoctlGetInt(int(fd), unix.SIOCOUTQ)
 			in, _ := unix.IoctlGetInt(int(fd), unix.SIOCINQ)
-			send, receive = float64(out)/float64(size), float64(in)/float64(size)
+			u = usage{float64(out) / float64(size), float64(in) / float64(size)}
 		})
-		return send, receive
-	}
+		return u
+	})
 }

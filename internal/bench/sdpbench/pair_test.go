@@ -9,7 +9,6 @@ import (
 
 	"github.com/softrnic/softrnic/internal/bench/measure"
 	"github.com/softrnic/softrnic/internal/bench/proc"
-	"github.com/softrnic/softrnic/sdp"
 )
 
 func TestMain(m *testing.M) {
@@ -99,26 +98,13 @@ func TestUse(t *testing.T) {
 		p, err := Open(t.Context(), Config{Over: over, Buffers: 8, BufferBytes: 8 << 10, ZeroCopy: -1})
 		require.NoError(t, err)
 		defer p.Close()
-		s := p.Streamer(StreamOptions{Size: 2048, Sample: 200 * time.Microsecond}, 30*time.Millisecond)
+		s := p.Streamer(StreamOptions{Size: 2048, Use: true, Think: WorkOf(2 * time.Microsecond)}, 30*time.Millisecond)
 		f, err := s.Round(t.Context())
 		require.NoError(t, err)
 		require.GreaterOrEqual(t, f.Elapsed, 10*time.Millisecond)
 		require.LessOrEqual(t, f.Use(), 200.0)
 		t.Logf("%s: writer %.0f %%, reader %.0f %%, %.0f MB/s", over, 100*f.SendUse, 100*f.ReceiveUse, f.MBps())
 	}
-}
-
-// A message without a credit is in a buffer that is not free.
-func TestUseOfCredits(t *testing.T) {
-	s := sdp.Stats{Design: sdp.Credit, BufferSize: 8 * 1000, Credits: 2, SendUsed: 1000, ReceiveUsed: 4000}
-	send, receive := use(s, 500, 8)
-	require.InDelta(t, 6*500.0/8000, send, 1e-9)
-	require.InDelta(t, 0.5, receive, 1e-9)
-	send, _ = use(s, 5000, 8)
-	require.InDelta(t, 6*1000.0/8000, send, 1e-9, "a long Write fills its buffers")
-	s.Design = sdp.NIC
-	send, _ = use(s, 500, 8)
-	require.InDelta(t, 0.125, send, 1e-9)
 }
 
 func TestBadCarrier(t *testing.T) {
@@ -143,4 +129,5 @@ func TestWork(t *testing.T) {
 	require.Equal(t, before|1, done)
 	Work(1000).do()
 	require.NotEqual(t, before|1, done)
+	require.Equal(t, Work(1500), Work(1000).of(1536))
 }

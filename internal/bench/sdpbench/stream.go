@@ -36,7 +36,7 @@ func (s *stream) run(ctx context.Context, e *end) (*Flow, error) {
 	if err := proc.Barrier(ctx, e.Worker); err != nil {
 		return nil, err
 	}
-	sampler := e.sample(s.Sample, s.Size)
+	measured := e.measure(s.Use)
 	var f *Flow
 	var err error
 	if e.Rank == 0 {
@@ -44,7 +44,8 @@ func (s *stream) run(ctx context.Context, e *end) (*Flow, error) {
 	} else {
 		f, err = s.read(e, memory)
 	}
-	f.SendUse, f.ReceiveUse = sampler.end()
+	u := measured()
+	f.SendUse, f.ReceiveUse = u.send, u.receive
 	if err == nil && e.Rank == 1 {
 		err = s.check(memory, want)
 	}
@@ -82,6 +83,7 @@ func (s *stream) read(e *end, memory []byte) (*Flow, error) {
 			return f, err
 		}
 		left -= int64(n)
+		s.Think.of(n).do()
 		if at += n; at == len(memory) {
 			at = 0
 		}

@@ -22,6 +22,9 @@ func WorkOf(d time.Duration) Work {
 	return Work(float64(d) * steps / float64(max(best, 1)))
 }
 
+// of is the share of n bytes of what is done for each KiB.
+func (w Work) of(n int) Work { return w * Work(n) / 1024 }
+
 // done is what all the work has come to, so that none is left out.
 var done uint64
 
