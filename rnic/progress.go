@@ -89,9 +89,11 @@ func (s *shard) step(c caller) int {
 }
 
 // patient reports whether owed acknowledgements should wait although there is
-// nothing to read. Should nobody look again, the service sends them. Who shares his
+// nothing to read. Should nobody look again, the service sends them. A leader who shares his
 // processor may not look again for long.
-func (s *shard) patient() bool { return s.streaming && !s.shared && s.idle < streamLooks }
+func (s *shard) patient() bool {
+	return s.streaming && s.idle < streamLooks && !(s.shared && s.leader.Load() != nil)
+}
 
 // timerLooks is how many empty looks share one look at the clock.
 const timerLooks = 16

@@ -37,8 +37,13 @@ const (
 // long sleep.
 func (s *shard) serve() {
 	defer close(s.done)
-	runtime.LockOSThread() // which ends with the goroutine
-	thread.Prompt()
+	runtime.LockOSThread()
+	undo := thread.Prompt()
+	defer func() {
+		if undo() { // others may have the thread then; else it ends
+			runtime.UnlockOSThread()
+		}
+	}()
 	seen := s.polls.Load()
 	soon := standbyUrged
 	if s.apart {
@@ -132,14 +137,15 @@ func (s *shard) hurry() {
 // rule serves the socket until a poller appears. The token is held.
 func (s *shard) rule(polls uint64) {
 	never := func() bool { return s.dev.over.Load() || s.polls.Load() != polls || s.seizing.Load() > 0 }
-	till := int64(s.dev.now()) + s.stay.budget()
+	spell := s.stay.budget()
+	till := int64(s.dev.now()) + spell
 	worked := true
 	for looks := 1; !never(); looks++ {
 		if s.step(caller{}) > 0 {
-			if looks > 1 {
+			if looks > 1 && till != 0 {
 				s.stay.hit()
 			}
-			till, looks = int64(s.dev.now())+s.stay.budget(), 0
+			till, looks = int64(s.dev.now())+spell, 0
 			worked = true
 			continue
 		}
@@ -154,24 +160,28 @@ func (s *shard) rule(polls uint64) {
 		if int64(s.dev.now()) < till {
 			if looks >= servicePolite && looks%8 == 0 && s.yieldFor() >= serviceHog {
 				s.stay.hogged()
-				till = 0
+				spell, till = 0, 0
 			}
 			continue
 		}
 		if s.sleep(never) {
 			return
 		}
-		till = 0
+		spell, till = s.stay.budget(), 0
 	}
 }
 
+// letRunEvery is how long at most the service keeps those waiting of whom it does not know.
+const letRunEvery = 100 * time.Microsecond
+
 // letRun runs whom a packet has made runnable. Where the application computes, such a
 // goroutine waits in the queue of this thread's scheduler, which would go along into
-// the next system call, and come back with it. Without one it would be two switches
-// of threads for nothing.
+// the next system call, and come back with it. Others may wait there for other reasons, so
+// it is done now and then in any case; not always, because it is two switches of threads.
 func (s *shard) letRun() {
-	if alerts := s.dev.alerts.Load(); alerts != s.alerts {
-		s.alerts = alerts
+	now, alerts := int64(s.dev.now()), s.dev.alerts.Load()
+	if alerts != s.alerts || now-s.ran > int64(letRunEvery) {
+		s.alerts, s.ran = alerts, now
 		runtime.Gosched()
 	}
 }

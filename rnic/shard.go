@@ -70,7 +70,10 @@ type shard struct {
 	dozing atomic.Bool // the service sleeps until it is roused, or for long
 	rouse  chan struct{}
 	done   chan struct{} // closed when the service has ended
-	alerts uint64        // of the device, when the service last let others run
+	alerts uint64        // of the device, when the service last let others run,
+	ran    int64         // and when that was
+	vain   atomic.Int32  // calls of relieve that are not worth it, after one that was in vain,
+	pause  atomic.Int32  // and how many the last such one made it
 	spin   spinner       // how long waiters look, and
 	stay   spinner       // the service
 	apart  bool          // the service may have another processor than those who call
@@ -91,7 +94,7 @@ func newShard(d *Device, conn link.Conn) *shard {
 	s.ackEvery = ackSpacing(conn.Caps().RecvBuffer)
 	s.spin.init(d.options.Spin)
 	s.stay.init(serviceSpin)
-	s.apart = runtime.NumCPU() > 1
+	s.apart = min(runtime.NumCPU(), runtime.GOMAXPROCS(0)) > 1
 	s.icm = newICMCache(d.options.ICM, d.clock)
 	s.flows.local = conn.LocalAddr()
 	return s

@@ -62,22 +62,34 @@ func (s *shard) displace() {
 	}
 }
 
-// reliefTime is how long who waits expects the service to give way.
-const reliefTime = 50 * time.Microsecond
+// reliefTime is how long who waits expects the service to give way. Where it did not, the
+// next does not expect it, and twice as many each time that it is so again, up to
+// reliefPause.
+const (
+	reliefTime  = 50 * time.Microsecond
+	reliefPause = 32
+)
 
 // relieve asks the service for the token, and reports whether it has let go of it.
 // Who is parked instead runs on where the service does when it hands over: in another
 // thread, perhaps of a processor on which somebody computes.
-func (s *shard) relieve() bool {
+func (s *shard) relieve(done func() bool) bool {
+	if s.vain.Load() > 0 {
+		s.vain.Add(-1)
+		return false
+	}
 	s.polls.Add(1)
 	s.claim()
-	for till := int64(s.dev.now()) + int64(reliefTime); s.serving.Load(); {
-		if int64(s.dev.now()) > till {
+	for till := int64(s.dev.now()) + int64(reliefTime); s.serving.Load() && !done(); {
+		if int64(s.dev.now()) > till { // it has no processor of the runtime's, perhaps
+			s.pause.Store(min(max(1, 2*s.pause.Load()), reliefPause))
+			s.vain.Store(s.pause.Load())
 			return false
 		}
 		thread.Yield()
 	}
-	return !s.token.Load()
+	s.pause.Store(0)
+	return done() || !s.token.Load()
 }
 
 // seize takes the token from whoever has it.
@@ -129,7 +141,7 @@ func (w *waiter) wait() error {
 			s.release()
 			continue
 		}
-		if !displaced && s.apart && s.serving.Load() && s.relieve() {
+		if !displaced && s.apart && s.serving.Load() && s.relieve(w.done) {
 			continue
 		}
 		w.follow(s, displaced)

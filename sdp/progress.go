@@ -66,7 +66,7 @@ type waiter struct {
 // lock is held, but not meanwhile.
 func (c *Conn) wait(w wish, d *deadline) {
 	if c.core.Held() > 0 { // room for it may have come outside of calls
-		if w == toRead { // an answer perhaps, and nothing is written meanwhile
+		if w == toRead { // for an answer, perhaps
 			c.core.Push()
 		} else {
 			c.core.Resume()

@@ -14,13 +14,15 @@ func TestPrompt(t *testing.T) {
 	runtime.LockOSThread() // for good: nobody else is to have this thread
 	before, err := unix.SchedGetAttr(0, 0)
 	require.NoError(t, err)
-	Prompt()
+	undo := Prompt()
 	after, err := unix.SchedGetAttr(0, 0)
 	require.NoError(t, err)
 	if before.Runtime == 0 {
 		t.Skip("this kernel has one length of turns for all")
 	}
 	require.EqualValues(t, promptSlice, after.Runtime)
-	after.Runtime = before.Runtime
+	require.True(t, undo())
+	after, err = unix.SchedGetAttr(0, 0)
+	require.NoError(t, err)
 	require.Equal(t, before, after)
 }

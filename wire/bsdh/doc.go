@@ -38,9 +38,9 @@
 //
 // [Extension] and the messages from [MIDRingUpdate] on are not SDP's. They serve
 // sockets that write into a ring at the peer, in bytes of Hello and HelloAck
-// and numbers of messages that the protocol leaves unused. Without a ring [Brief] is
-// for them. A peer that knows
-// nothing of them sends zeros there, and never sees one of the messages.
+// and numbers of messages that the protocol leaves unused. A peer that knows
+// nothing of them sends zeros there, and never sees one of the messages. Two that have
+// no ring make the header of a Data message immediate data: [Brief].
 //
 // # Sources
 //
