@@ -90,6 +90,29 @@ func TestSilentPeers(t *testing.T) {
 	<-done
 }
 
+// TestUnheardGoodBye ends well: the client had all its pings.
+func TestUnheardGoodBye(t *testing.T) {
+	golden := goldenPing(t, 0)
+	for count, why := range map[int]string{1: "", 2: "ping 1: nothing happens any more"} {
+		o := rping.Defaults()
+		o.Idle, o.Count = time.Second, count
+		s := serve(t, o)
+		p := newPuppet(t)
+		copy(p.mr.Bytes(), golden)
+		p.dial(s.At, nil)
+		p.advertise(0, uint32(len(golden)))
+		p.hear()
+		p.advertise(100, uint32(len(golden)))
+		p.hear()
+		err := (<-s.Ended).err
+		if why == "" {
+			require.NoError(t, err)
+		} else {
+			require.ErrorContains(t, err, why)
+		}
+	}
+}
+
 // TestBadServers end the client.
 func TestBadServers(t *testing.T) {
 	for _, c := range []struct {

@@ -16,7 +16,7 @@ type Options struct {
 	Port       int    // -p: of RDMA-CM; 0 is any free one, for a server
 	Verbose    bool   // -v: print the data
 	Validate   bool   // -V: compare the data
-	Count      int    // -C: pings of a client, 0 for ever
+	Count      int    // -C: pings of a client, 0 for ever; a server takes it that there are no more
 	Size       int    // -S: bytes of a ping, and the most that a server takes
 	Persistent bool   // -P: a server serves any number of clients, at the same time
 	Debug      bool   // -d: say what happens

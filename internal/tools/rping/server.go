@@ -93,7 +93,9 @@ func (o *Options) serve(ctx context.Context, a arrival) (err error) {
 	return nil
 }
 
-// pongs answers pings until the client disconnects between two of them.
+// pongs answers pings until the client disconnects between two of them. Of a program that
+// ends at once the system may say so only once, and that can be lost: who has been heard of
+// as often as Count says, and then no more, has disconnected too.
 func (e *end) pongs(ctx context.Context) error {
 	for n := 0; ; n++ {
 		info, err := e.await(ctx, verbs.WCRecv)
@@ -104,6 +106,9 @@ func (e *end) pongs(ctx context.Context) error {
 			err = e.pong(ctx, n, info)
 		} else {
 			err = e.idle(err, "the client to say where to read")
+			if errors.Is(err, watch.ErrIdle) && e.Count > 0 && n >= e.Count {
+				return nil
+			}
 		}
 		if err != nil {
 			return fmt.Errorf("ping %d: %w", n, err)
