@@ -71,8 +71,8 @@ const (
 )
 
 // relieve asks the service for the token, and reports whether it has let go of it.
-// Who is parked instead runs on where the service does when it hands over: in another
-// thread, perhaps of a processor on which somebody computes.
+// Who is parked instead is woken by the runtime in whichever thread is free, perhaps one
+// of a processor on which somebody computes.
 func (s *shard) relieve(done func() bool) bool {
 	if s.vain.Load() > 0 {
 		s.vain.Add(-1)

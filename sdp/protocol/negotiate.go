@@ -16,7 +16,7 @@ func (c *Config) extension() bsdh.Extension {
 	case c.plain:
 		return bsdh.Extension{}
 	case c.Design == flow.Credit:
-		return bsdh.Extension{Design: bsdh.DesignBrief}
+		return bsdh.Extension{Design: designs[c.Design]}
 	}
 	return bsdh.Extension{
 		Design: designs[c.Design], Ring: uint32(len(c.Ring.Bytes)), Window: uint32(c.Window),

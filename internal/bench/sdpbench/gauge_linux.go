@@ -2,6 +2,7 @@ package sdpbench
 
 import (
 	"net"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -25,4 +26,35 @@ func socketGauge(c *net.TCPConn, size int) gauge {
 		})
 		return u
 	})
+}
+
+// sampleEvery is the time from one look at a socket's buffers to the next.
+const sampleEvery = 200 * time.Microsecond
+
+// sampleGauge is one that looks now and then.
+func sampleGauge(look func() usage) gauge {
+	return func() func() usage {
+		stop, done := make(chan struct{}), make(chan struct{})
+		var sum usage
+		n := 0
+		go func() {
+			defer close(done)
+			ticks := time.NewTicker(sampleEvery)
+			defer ticks.Stop()
+			for {
+				select {
+				case <-ticks.C:
+					u := look()
+					sum.send, sum.receive, n = sum.send+u.send, sum.receive+u.receive, n+1
+				case <-stop:
+					return
+				}
+			}
+		}()
+		return func() usage {
+			close(stop)
+			<-done
+			return usage{sum.send / float64(max(n, 1)), sum.receive / float64(max(n, 1))}
+		}
+	}
 }
