@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"github.com/softrnic/softrnic/verbs"
 )
@@ -18,17 +19,14 @@ type CompChannel struct {
 	more chan struct{} // holds a token if a queue may be listed
 	done chan struct{} // closed with the channel
 
-	mu             sync.Mutex // taken after that of a queue
-	oldest, newest *CQ
-	users          int // completion queues
-	closed         bool
-}
+	handler  atomic.Pointer[func(verbs.CQ) bool] // that the service calls, or nil; see handler.go
+	attended atomic.Int32                        // looks under way whose events are handed to it
 
-// place is a queue's place in the list of its channel, guarded by the
-// channel's lock.
-type place struct {
-	listed       bool
-	older, newer *CQ
+	mu      sync.Mutex // taken after that of a queue
+	waiting eventList  // for Wait
+	offered eventList  // to the handler, until the look of the service ends
+	users   int        // completion queues
+	closed  bool
 }
 
 // CreateCompChannel implements verbs.Device.
@@ -81,23 +79,21 @@ func (ch *CompChannel) state(op string) error {
 	return ch.dev.usable(op)
 }
 
-// put lists a queue, unless it is listed already. The queue's lock is held.
+// put lists a queue, unless it is listed already. The queue's lock is held. If the
+// service is at it, the handler has the first choice.
 func (ch *CompChannel) put(c *CQ) {
+	list := &ch.waiting
 	ch.mu.Lock()
-	p := &c.place
-	if p.listed {
-		ch.mu.Unlock()
-		return
+	if ch.attended.Load() > 0 {
+		list = &ch.offered
 	}
-	p.listed, p.older = true, ch.newest
-	if ch.newest != nil {
-		ch.newest.place.newer = c
-	} else {
-		ch.oldest = c
+	if c.place.list == nil {
+		list.put(c)
 	}
-	ch.newest = c
 	ch.mu.Unlock()
-	ch.signal()
+	if list == &ch.waiting {
+		ch.signal()
+	}
 }
 
 // signal lets one waiter look.
@@ -112,35 +108,13 @@ func (ch *CompChannel) signal() {
 // pop takes the oldest queue off the list, or returns nil.
 func (ch *CompChannel) pop() *CQ {
 	ch.mu.Lock()
-	c := ch.oldest
-	if c != nil {
-		ch.remove(c)
-	}
-	left := ch.oldest != nil
+	c := ch.waiting.pop()
+	left := ch.waiting.oldest != nil
 	ch.mu.Unlock()
 	if left {
 		ch.signal()
 	}
 	return c
-}
-
-// remove takes a queue off the list. The lock is held.
-func (ch *CompChannel) remove(c *CQ) {
-	p := c.place
-	if !p.listed {
-		return
-	}
-	if p.older != nil {
-		p.older.place.newer = p.newer
-	} else {
-		ch.oldest = p.newer
-	}
-	if p.newer != nil {
-		p.newer.place.older = p.older
-	} else {
-		ch.newest = p.older
-	}
-	c.place = place{}
 }
 
 // use counts the queues that report to the channel.
@@ -161,12 +135,20 @@ func (ch *CompChannel) unuse(c *CQ, keep bool) {
 	defer ch.mu.Unlock()
 	ch.users--
 	if !keep {
-		ch.remove(c)
+		c.unlist()
 	}
 }
 
 // Destroy implements verbs.CompChannel. Destroying twice is safe.
 func (ch *CompChannel) Destroy() error {
+	if err := ch.end(); err != nil {
+		return err
+	}
+	ch.unhandle() // without the lock: that of the device is above it
+	return nil
+}
+
+func (ch *CompChannel) end() error {
 	ch.mu.Lock()
 	defer ch.mu.Unlock()
 	if ch.closed {
@@ -176,8 +158,7 @@ func (ch *CompChannel) Destroy() error {
 		return &verbs.OpError{Op: "destroy completion channel", Object: ch.String(), Err: verbs.ErrBusy,
 			Detail: fmt.Sprintf("%d completion queues report to it; destroy those first", ch.users)}
 	}
-	for ch.oldest != nil { // of a device that is closed
-		ch.remove(ch.oldest)
+	for ch.waiting.pop() != nil { // of a device that is closed
 	}
 	ch.closed = true
 	close(ch.done)

@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -215,39 +216,57 @@ func TestCompChannelOrder(t *testing.T) {
 	})
 }
 
-// echo is a server of many connections in one goroutine: it answers each
-// message, until want were answered and the answers are acknowledged. The queues
-// are armed.
-func echo(ctx context.Context, ch verbs.CompChannel, qps map[verbs.CQ]verbs.QP, want int) error {
+// echo is a server of many connections: it answers each message.
+type echo struct {
+	qps  map[verbs.CQ]verbs.QP
+	left atomic.Int64 // messages to answer, and answers to be acknowledged
+	over func()       // called when none is left, if not nil
+}
+
+// serve handles the event of a queue.
+func (e *echo) serve(c verbs.CQ) error {
 	var wc [4]verbs.WC
-	for left := 2 * want; left > 0; {
-		c, err := ch.Wait(ctx)
+	if err := c.ReqNotify(false); err != nil {
+		return err
+	}
+	for c.Len() > 0 {
+		n, err := c.Poll(wc[:])
 		if err != nil {
-			return fmt.Errorf("%d completions are missing: %w", left, err)
-		}
-		if err := c.ReqNotify(false); err != nil {
 			return err
 		}
-		for c.Len() > 0 {
-			n, err := c.Poll(wc[:])
-			if err != nil {
+		for i := range n {
+			if err := wc[i].Err(); err != nil {
 				return err
 			}
-			left -= n
-			for i := range n {
-				if err := wc[i].Err(); err != nil {
-					return err
-				}
-				if !wc[i].Opcode.IsRecv() {
-					continue
-				}
-				if _, err := qps[c].PostRecv(recv0); err != nil {
-					return err
-				}
-				if _, err := qps[c].PostSend(empty); err != nil {
-					return err
-				}
+			if !wc[i].Opcode.IsRecv() {
+				continue
 			}
+			if _, err := e.qps[c].PostRecv(recv0); err != nil {
+				return err
+			}
+			if _, err := e.qps[c].PostSend(empty); err != nil {
+				return err
+			}
+		}
+		if e.left.Add(-int64(n)) == 0 && e.over != nil {
+			e.over()
+		}
+	}
+	return nil
+}
+
+// run serves all in one goroutine, from their channel. The queues are armed.
+func (e *echo) run(ctx context.Context, ch verbs.CompChannel) error {
+	for e.left.Load() > 0 {
+		c, err := ch.Wait(ctx)
+		switch left := e.left.Load(); {
+		case err != nil && left > 0:
+			return fmt.Errorf("%d completions are missing: %w", left, err)
+		case err != nil:
+			return nil
+		}
+		if err := e.serve(c); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -262,13 +281,14 @@ func TestNoEventIsLost(t *testing.T) {
 		rounds = 160
 	}
 	eachEngine(t, func(t *testing.T, o Options) {
-		for _, company := range []string{"alone", "poller", "waiter"} {
+		for _, company := range []string{"alone", "poller", "waiter", "handler"} {
 			t.Run(company, func(t *testing.T) {
 				a, b := newEnd(t, o), newEnd(t, o)
 				ctx, cancel := context.WithCancel(soon(t))
 				defer cancel()
 				ch, cqs := b.newChannel(t, n, 64)
-				qps := map[verbs.CQ]verbs.QP{}
+				server := echo{qps: map[verbs.CQ]verbs.QP{}}
+				server.left.Store(int64(2 * (rounds / n * n)))
 				var players sync.WaitGroup
 				stop := attend(o, a, b)
 				for i, c := range cqs {
@@ -280,11 +300,12 @@ func TestNoEventIsLost(t *testing.T) {
 					_, err = qp.PostRecv(recv0)
 					require.NoError(t, err)
 					require.NoError(t, c.ReqNotify(false))
-					qps[c] = ours
+					server.qps[c] = ours
 					next := []func([]verbs.WC) (int, error){waiting(ctx, theirs), armed(ctx, theirs), polling(theirs)}[i%3]
 					players.Go(func() { assert.NoError(t, player{qp, next}.rally(rounds/n, true)) })
 				}
 				var guest sync.WaitGroup
+				served, over := context.WithCancel(ctx)
 				switch company {
 				case "poller":
 					guest.Go(func() {
@@ -295,8 +316,15 @@ func TestNoEventIsLost(t *testing.T) {
 					})
 				case "waiter":
 					guest.Go(func() { b.cq.PollWait(ctx, make([]verbs.WC, 1)) })
+				case "handler": // takes every other
+					server.over = over
+					var offers atomic.Int64
+					require.NoError(t, ch.Handle(func(c verbs.CQ) bool {
+						return offers.Add(1)%2 == 0 && assert.NoError(t, server.serve(c))
+					}))
 				}
-				require.NoError(t, echo(ctx, ch, qps, rounds/n*n))
+				require.NoError(t, server.run(served, ch))
+				over()
 				players.Wait()
 				cancel()
 				guest.Wait()

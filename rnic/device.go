@@ -36,11 +36,12 @@ type Device struct {
 	quota       *quotas
 	events      *eventQueue
 	drops       dropCounters
-	next        atomic.Uint32 // shard of the next queue pair
-	lastCQ      atomic.Uint32 // number of the newest completion queue
-	lastChannel atomic.Uint32 // number of the newest completion channel
-	downed      atomic.Uint64 // times the link failed
-	alerts      atomic.Uint64 // times that somebody who waits may have been woken
+	next        atomic.Uint32                  // shard of the next queue pair
+	lastCQ      atomic.Uint32                  // number of the newest completion queue
+	lastChannel atomic.Uint32                  // number of the newest completion channel
+	downed      atomic.Uint64                  // times the link failed
+	alerts      atomic.Uint64                  // times that somebody who waits may have been woken
+	handled     atomic.Pointer[[]*CompChannel] // those with a handler; changes with mu held
 	retired     retiredCounters
 	groups      groups
 	layers      layers

@@ -141,7 +141,7 @@ func (s *shard) rule(polls uint64) {
 	till := int64(s.dev.now()) + spell
 	worked := true
 	for looks := 1; !never(); looks++ {
-		if s.step(caller{}) > 0 {
+		if s.look() > 0 {
 			if looks > 1 && till != 0 {
 				s.stay.hit()
 			}

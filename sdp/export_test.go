@@ -74,3 +74,36 @@ func (c *Conn) CountDisarms() (armed bool, disarms int) {
 	}
 	return c.armed, cq.disarms
 }
+
+// HoldBack writes until something of it is held back, and then lets something happen that
+// may see to that, while no completion is handled. It returns what was held before and is
+// behind.
+func (c *Conn) HoldBack(f func(c *Conn)) (before, after int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for c.core.Held() == 0 {
+		c.core.Write(make([]byte, 4000)) // so that bytes are what is short, not requests
+		c.post()
+	}
+	before = c.core.Held()
+	f(c)
+	return before, c.core.Held()
+}
+
+// What may see to what is held back.
+var (
+	// Event is the next completion, while no call is there.
+	Event = (*Conn).event
+	// WaitToRead is a Read that waits, but not for long.
+	WaitToRead = func(c *Conn) {
+		over := newDeadline()
+		over.set(time.Now().Add(-time.Second))
+		c.wait(toRead, over)
+	}
+	// WaitWhileWriting is one beside a Write.
+	WaitWhileWriting = func(c *Conn) {
+		c.writing.Lock()
+		defer c.writing.Unlock()
+		WaitToRead(c)
+	}
+)

@@ -91,7 +91,8 @@ func TestHTTP(t *testing.T) {
 			})
 		}
 		all.Wait()
-		require.LessOrEqual(t, dials.Load(), int64(2*clients), "connections are kept")
+		// A request dials while all connections are busy, and may get another's meanwhile.
+		require.Less(t, dials.Load(), int64(clients*requests/4), "connections are kept")
 	})
 }
 

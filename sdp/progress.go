@@ -66,8 +66,9 @@ type waiter struct {
 // lock is held, but not meanwhile.
 func (c *Conn) wait(w wish, d *deadline) {
 	if c.core.Held() > 0 { // room for it may have come outside of calls
-		if w == toRead { // for an answer, perhaps
+		if w == toRead && c.writing.TryLock() { // for an answer, perhaps; nobody adds to it
 			c.core.Push()
+			c.writing.Unlock()
 		} else {
 			c.core.Resume()
 		}
@@ -219,11 +220,10 @@ func (c *Conn) arm() {
 	}
 }
 
-// event is watch's: the queue was armed, and there are completions. What is held back
-// leaves now, without company (section 5.2): no call has come to bring any.
+// event handles the one that the queue was armed for: there are completions. What is held
+// back leaves now, without company (section 5.2): no call has come to bring any. The
+// lock is held.
 func (c *Conn) event() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	c.armed = false
 	if c.ended || c.pumping {
 		return // the pump hands over when it leaves

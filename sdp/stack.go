@@ -71,8 +71,10 @@ func (s *Stack) open() (err error) {
 	if s.pd, err = s.dev.AllocPD(); err != nil {
 		return err
 	}
-	s.channel, err = s.dev.CreateCompChannel()
-	return err
+	if s.channel, err = s.dev.CreateCompChannel(); err != nil {
+		return err
+	}
+	return s.channel.Handle(s.interrupt)
 }
 
 func (s *Stack) free() (err error) {

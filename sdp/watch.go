@@ -3,10 +3,31 @@ package sdp
 import (
 	"slices"
 	"time"
+
+	"github.com/softrnic/softrnic/verbs"
 )
 
-// watch serves the connections that have an event and no call that would: the
-// interrupt handler of the design (section 5.2).
+// interrupt serves a connection that has an event and no call that would: the interrupt
+// handler of the design (section 5.2). It is the adapter's own goroutine that calls, which
+// must not wait: where it would have to, it leaves the event to watch.
+func (s *Stack) interrupt(cq verbs.CQ) bool {
+	if !s.mu.TryLock() {
+		return false
+	}
+	c := s.conns[cq]
+	s.mu.Unlock()
+	if c == nil {
+		return true
+	}
+	if !c.mu.TryLock() {
+		return false
+	}
+	defer c.mu.Unlock()
+	c.event()
+	return true
+}
+
+// watch serves connections whose events interrupt did not.
 func (s *Stack) watch() {
 	defer s.work.Done()
 	for {
@@ -21,7 +42,9 @@ func (s *Stack) watch() {
 		c := s.conns[cq]
 		s.mu.Unlock()
 		if c != nil {
+			c.mu.Lock()
 			c.event()
+			c.mu.Unlock()
 		}
 	}
 }

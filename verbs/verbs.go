@@ -149,6 +149,17 @@ type CompChannel interface {
 	// there already come first. Wait does none of the adapter's work.
 	Wait(ctx context.Context) (CQ, error)
 
+	// Handle makes the adapter call a function for events that it finds itself,
+	// while no goroutine drives it (comp_handler of the kernel's ib_create_cq): who
+	// waits need not be woken, which takes long where all processors compute. The
+	// function runs in the adapter's own goroutine, for one event at a time if it
+	// has only one engine. It may arm and poll queues and post; it must be short,
+	// and neither wait nor close the device. The event is taken if it returns
+	// true, else Wait gets it, as it gets all events that others find. A
+	// channel has one handler, from then on to its end; ErrInvalid of a second.
+	// In libibverbs there is no such call.
+	Handle(handler func(CQ) bool) error
+
 	// Destroy frees the channel (ibv_destroy_comp_channel), ErrBusy while a
 	// CQ reports to it. Blocked waiters return ErrClosed.
 	Destroy() error

@@ -132,6 +132,10 @@ func (c *Core) brief(b bsdh.Brief, payload []byte, slot int) (keeps bool) {
 		c.violation("a SEND with immediate data, which was not agreed on")
 		return false
 	}
+	if room := cap(payload) - bsdh.HeaderBytes; len(payload) > room { // the slot has room for a header, too
+		c.violation("a brief Data message of %d bytes for a receive of %d", len(payload), room)
+		return false
+	}
 	return c.heard(b.Header(c.received, c.credits.Sent(), len(payload)), payload, slot)
 }
 

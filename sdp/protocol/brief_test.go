@@ -64,6 +64,11 @@ func TestBadBrief(t *testing.T) {
 	e.brief(header(e.heard()+1), []byte("more")) // which is 65535 messages ago
 	require.NoError(t, e.core.Err())
 	require.Equal(t, left, e.core.credits.Left(), "an old word")
+	e.brief(header(e.heard()), make([]byte, e.cfg.BufferBytes))
+	require.NoError(t, e.core.Err())
+	e.brief(header(e.heard()), make([]byte, e.cfg.BufferBytes+1))
+	require.ErrorIs(t, e.core.Err(), ErrProtocol)
+	require.ErrorContains(t, e.core.Err(), "a brief Data message of 101 bytes for a receive of 100")
 
 	e = newEvil(t, flow.NIC).start()
 	e.brief(header(e.heard()), []byte("data"))

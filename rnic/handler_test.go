@@ -1,0 +1,100 @@
+package rnic
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/verbs"
+)
+
+// TestHandler: an event that the service finds goes to the handler, and to who waits
+// only if that does not want it.
+func TestHandler(t *testing.T) {
+	a, b := newEnd(t, Options{}), newEnd(t, Options{})
+	ch, cqs := b.newChannel(t, 1, 16)
+	b.cq, b.qp = cqs[0], b.newQPWith(t, verbs.QPInitAttr{Type: verbs.RC, SendCQ: cqs[0], RecvCQ: cqs[0]})
+	connect(t, a.dev, a.qp, b.dev, b.qp)
+	want, offered := make(chan bool, 1), make(chan verbs.CQ, 1)
+	require.NoError(t, ch.Handle(func(c verbs.CQ) bool {
+		offered <- c
+		return <-want
+	}))
+	for i := range uint64(20) {
+		b.recv(t, i, 0, 64)
+		require.NoError(t, b.cq.ReqNotify(false))
+		want <- i%2 == 0
+		a.post(t, empty[0])
+		require.Equal(t, b.cq, <-offered)
+		if i%2 == 0 {
+			c, err := eventOf(ch)
+			require.NoError(t, err)
+			require.Nil(t, c)
+		} else {
+			c, err := ch.Wait(soon(t))
+			require.NoError(t, err)
+			require.Equal(t, b.cq, c)
+		}
+		require.Equal(t, i, b.poll1(t).WRID)
+		a.poll1(t)
+	}
+
+	err := ch.Handle(func(verbs.CQ) bool { return true })
+	require.ErrorIs(t, err, verbs.ErrInvalid)
+	require.ErrorContains(t, err, "set handler of completion channel on completion channel 1: invalid argument: it has one")
+	require.ErrorIs(t, ch.Handle(nil), verbs.ErrInvalid)
+
+	require.NoError(t, b.qp.Destroy())
+	require.NoError(t, b.cq.Destroy())
+	require.Len(t, *b.dev.handled.Load(), 1)
+	require.NoError(t, ch.Destroy())
+	require.Empty(t, *b.dev.handled.Load())
+	require.ErrorIs(t, ch.Handle(func(verbs.CQ) bool { return true }), verbs.ErrClosed)
+}
+
+// TestHandOver: while the service looks, events wait for it; what it does not want, and
+// what comes behind its look, wakes who waits. An event of a queue that is gone does not
+// come back.
+func TestHandOver(t *testing.T) {
+	e := newEnd(t, Options{NoService: true})
+	some, cqs := e.newChannel(t, 3, 4)
+	ch := some.(*CompChannel)
+	var offered []verbs.CQ
+	require.NoError(t, ch.Handle(func(c verbs.CQ) bool {
+		offered = append(offered, c)
+		switch c {
+		case cqs[0]:
+			return true
+		case cqs[2]:
+			require.NoError(t, c.Destroy())
+		}
+		return false
+	}))
+	list := func() {
+		for _, c := range cqs {
+			c := c.(*CQ)
+			c.mu.Lock()
+			ch.put(c)
+			c.mu.Unlock()
+		}
+	}
+	ch.attended.Add(1)
+	list()
+	require.Empty(t, ch.more, "nobody is told")
+	ch.attended.Add(-1)
+	ch.handle()
+	require.Equal(t, cqs, offered, "each once")
+	require.Len(t, ch.more, 1)
+	c, err := eventOf(ch)
+	require.NoError(t, err)
+	require.Equal(t, cqs[1], c)
+	c, err = eventOf(ch)
+	require.NoError(t, err)
+	require.Nil(t, c)
+
+	offered, cqs = nil, cqs[:2]
+	list()
+	require.Len(t, ch.more, 1, "the service did not look")
+	require.Zero(t, e.dev.shards[0].look())
+	require.Empty(t, offered, "who waits has them")
+}
