@@ -25,7 +25,7 @@ func init() {
 			{Name: "buffers", Kind: bench.Int, Default: "8", Doc: "of SDP"},
 			{Name: "bytes", Kind: bench.Int, Default: "32KiB", Min: 64, Doc: "of a buffer"},
 			{Name: "rounds", Kind: bench.Int, Default: "9", Quick: "5", Doc: "alternating rounds at each point"},
-			{Name: "iters", Kind: bench.Int, Default: "30", Quick: "10", Doc: "bursts to and fro in a round"},
+			{Name: "iters", Kind: bench.Int, Default: "30", Quick: "10", Doc: "bursts to and fro in a round; more where they compute little"},
 		},
 		Run: sdpProgress,
 	})
@@ -35,6 +35,10 @@ const (
 	computation   = "us of computation" // the unit of how much there is
 	nicOverBetter = 1.1                 // target
 	muchCompute   = time.Millisecond    // beyond which RDMA-based is the slowest
+
+	// Who serves whom settles within some milliseconds: a round is not over before.
+	shortestRound = 60 * time.Millisecond
+	burstAlone    = 200 * time.Microsecond // a burst that nothing is computed behind, roughly
 )
 
 func sdpProgress(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
@@ -56,7 +60,8 @@ func sdpProgress(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
 	millisecond := sdpbench.WorkOf(time.Millisecond)
 	for _, amount := range amounts {
 		r.Step("%v of computation", amount)
-		samples, err := sdpBursts(ctx, r, all, millisecond*sdpbench.Work(amount)/sdpbench.Work(time.Millisecond))
+		iters := max(r.Int("iters"), int(shortestRound/(amount+burstAlone)))
+		samples, err := sdpBursts(ctx, r, all, millisecond*sdpbench.Work(amount)/sdpbench.Work(time.Millisecond), iters)
 		if err != nil {
 			return bench.Verdict{}, err
 		}
@@ -70,11 +75,11 @@ func sdpProgress(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
 
 // sdpBursts lets all exchange bursts with one amount of computation behind
 // each; the figure is half of a round trip.
-func sdpBursts(ctx context.Context, r *bench.Run, all sockets, work sdpbench.Work) ([]bench.Sample, error) {
+func sdpBursts(ctx context.Context, r *bench.Run, all sockets, work sdpbench.Work, iters int) ([]bench.Sample, error) {
 	burst := sdpbench.Burst{Messages: r.Int("messages"), Size: r.Int("size"), Compute: work}
 	var turns lineup
 	for _, s := range all {
-		turns.addEvents(s.series, func(into *measure.Latency) measure.Round { return s.BurstRounds(burst, r.Int("iters"), into) })
+		turns.addEvents(s.series, func(into *measure.Latency) measure.Round { return s.BurstRounds(burst, iters, into) })
 	}
 	return turns.run(ctx, r.Int("rounds"))
 }
