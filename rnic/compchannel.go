@@ -9,8 +9,8 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// CompChannel is a completion channel: the list of the queues whose armed event
-// came and was not taken. It has no goroutine, and who waits on it never reads a
+// CompChannel is a completion channel: the queues whose armed event came and was not
+// taken, listed for who waits, or for the handler while the service looks. It has no goroutine, and who waits on it never reads a
 // socket: the engine lists a queue as it adds the completion, whoever runs it.
 type CompChannel struct {
 	dev *Device
@@ -158,7 +158,7 @@ func (ch *CompChannel) end() error {
 		return &verbs.OpError{Op: "destroy completion channel", Object: ch.String(), Err: verbs.ErrBusy,
 			Detail: fmt.Sprintf("%d completion queues report to it; destroy those first", ch.users)}
 	}
-	for ch.waiting.pop() != nil { // of a device that is closed
+	for ch.waiting.pop() != nil { // of a device that is closed; offered is empty when no queue reports
 	}
 	ch.closed = true
 	close(ch.done)

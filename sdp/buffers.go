@@ -95,8 +95,11 @@ func (c *Conn) PeerBuffer() int {
 }
 
 // resize grants the peer larger buffers if it asks, and frees memory that a
-// change has left. The lock is held.
+// change has left. That takes long. The lock is held.
 func (c *Conn) resize() {
+	if c.hasty {
+		return
+	}
 	if data := c.core.ResizeWanted(); data > 0 {
 		mr, err := c.stack.pd.RegMR(make([]byte, c.cfg.ResizeBytes(data)), verbs.AccessLocalWrite)
 		switch {

@@ -34,7 +34,7 @@ func (c *Conn) Close() error {
 	c.after()
 	if !c.ended {
 		c.linger = time.AfterFunc(c.lingering, c.abort)
-		if !c.pumping { // else a call is on its way out, and leaves the rest to watch
+		if !c.pumping { // else a call is on its way out, and leave sees to the rest
 			c.arm()
 			c.after()
 		}
@@ -98,6 +98,7 @@ func (c *Conn) teardown() {
 	if c.linger != nil {
 		c.linger.Stop() // it would keep all our memory until then
 	}
+	c.torn.interrupt()
 	c.readDeadline.interrupt()
 	c.writeLimit.interrupt()
 	c.notify()

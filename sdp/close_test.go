@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"math/rand/v2"
+	"net"
 	"sync"
 	"testing"
 
@@ -65,7 +66,7 @@ type onlyWriter struct{ io.Writer }
 func TestCloseTwice(t *testing.T) {
 	a, b := newEnds(t, rnic.Options{}, sdp.Options{}).dial(t)
 	require.NoError(t, a.Close())
-	require.Error(t, a.Close())
+	require.ErrorIs(t, a.Close(), net.ErrClosed)
 	_, err := io.ReadAll(b)
 	require.NoError(t, err)
 }

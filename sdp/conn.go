@@ -28,6 +28,7 @@ type Conn struct {
 
 	reading, writing         sync.Mutex // held by the call of that direction
 	readDeadline, writeLimit *deadline
+	torn                     *deadline // ends with the connection
 
 	mu      sync.Mutex // guards all that follows
 	core    *protocol.Core
@@ -40,7 +41,8 @@ type Conn struct {
 	pumping bool // a call waits for completions, and handles them for all
 	waiting [waits]*waiter
 	wcs     [64]verbs.WC // whoever pumps or polls has it
-	armed   bool         // the queue will tell watch of a completion
+	armed   bool         // the queue will tell interrupt, or watch, of a completion
+	hasty   bool         // it is interrupt who looks: what takes long waits
 	listed  bool         // the patrol has it
 	calls   uint64       // of the application, and
 	seen    uint64       // at the patrol's last look

@@ -152,7 +152,7 @@ func (c *Conn) reclaim(w wish, bytes int) {
 		return
 	}
 	long := c.stack.returnTime + time.Duration(bytes>>20)*time.Second
-	c.patience(w, long, never)
+	c.patience(w, long, c.torn)
 	if !c.granted(w) {
 		c.core.Fail(fmt.Errorf("%w: it has not given back memory that was lent to it, %v after it was asked to", ErrProtocol, long))
 		_ = c.qp.Modify(verbs.QPAttr{State: verbs.StateErr}, verbs.AttrState) // nothing touches it any more

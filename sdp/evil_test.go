@@ -1,8 +1,11 @@
 package sdp_test
 
 import (
+	"errors"
 	"io"
+	"net"
 	"os"
+	"runtime"
 	"syscall"
 	"testing"
 	"time"
@@ -169,6 +172,68 @@ func TestMemoryIsNotGivenBack(t *testing.T) {
 		p.want(bsdh.MIDSinkAvail)
 		p.want(bsdh.MIDSinkAvailCancel)
 	})
+}
+
+// lent returns a connection whose Write waits for memory that the peer does not give
+// back, and the Write's error to come.
+func lent(t *testing.T, s *sdp.Stack) (p *puppet, c *sdp.Conn, wrote chan error) {
+	p = newPuppet(t)
+	c, err := p.dialed(s, sdp.NIC, p.ack(sdp.NIC))
+	require.NoError(t, err)
+	wrote = make(chan error, 1)
+	go func() {
+		_, err := c.Write(make([]byte, 200<<10))
+		wrote <- err
+	}()
+	p.want(bsdh.MIDSrcAvail)
+	p.want(bsdh.MIDSrcAvailCancel)
+	for { // until the last that could wake it is there
+		if n, waits := c.Heard(); n > 0 && waits {
+			return p, c, wrote
+		}
+		runtime.Gosched()
+	}
+}
+
+// TestEndsWhileLent: who gives a connection up does not wait for the peer to give back
+// memory.
+func TestEndsWhileLent(t *testing.T) {
+	for name, end := range map[string]func(s *sdp.Stack, c *sdp.Conn) error{
+		"reset":  func(_ *sdp.Stack, c *sdp.Conn) error { return errors.Join(c.SetLinger(0), c.Close()) },
+		"linger": func(_ *sdp.Stack, c *sdp.Conn) error { return errors.Join(c.SetLinger(1), c.Close()) },
+		"stack":  func(s *sdp.Stack, _ *sdp.Conn) error { return s.Close() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := stack(t, rnic.Options{}, sdp.Options{ZeroCopy: 200 << 10})
+			s.SetReturnTime(time.Hour)
+			_, c, wrote := lent(t, s)
+			require.NoError(t, end(s, c))
+			select {
+			case err := <-wrote:
+				require.ErrorIs(t, err, net.ErrClosed)
+			case <-soon(t).Done():
+				t.Fatal("it waits for the peer")
+			}
+		})
+	}
+}
+
+// TestPeerLiesWhileWeClose: the last call of a closed connection finds out that it is
+// over, and nothing will come after that.
+func TestPeerLiesWhileWeClose(t *testing.T) {
+	s := stack(t, rnic.Options{}, sdp.Options{ZeroCopy: 200 << 10, Linger: time.Hour})
+	s.SetReturnTime(time.Hour)
+	p, c, wrote := lent(t, s)
+	require.NoError(t, c.Close())
+	for {
+		if _, waits := c.Heard(); waits {
+			break
+		}
+		runtime.Gosched()
+	}
+	p.say(0x42, nil)
+	require.Error(t, <-wrote)
+	require.NoError(t, s.Drain(soon(t)), "it does not linger")
 }
 
 // TestAborted: who has had the peer's end, and gives up its own half, says so.

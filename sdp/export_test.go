@@ -90,6 +90,28 @@ func (c *Conn) HoldBack(f func(c *Conn)) (before, after int) {
 	return before, c.core.Held()
 }
 
+// Heard is how many completions the connection has handled, and whether a call waits
+// for more.
+func (c *Conn) Heard() (n uint64, waits bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.heard, c.pumping
+}
+
+// Interrupt is what the adapter calls for the connection's event, while f runs
+// under one of the locks that it needs, or none: of the stack, of the connection.
+func (c *Conn) Interrupt(ofStack, ofConn bool) (served bool) {
+	if ofStack {
+		c.stack.mu.Lock()
+		defer c.stack.mu.Unlock()
+	}
+	if ofConn {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+	}
+	return c.stack.interrupt(c.cq)
+}
+
 // What may see to what is held back.
 var (
 	// Event is the next completion, while no call is there.

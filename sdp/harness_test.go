@@ -18,6 +18,13 @@ import (
 // hang is a time after which a test has failed.
 const hang = time.Minute
 
+// soon is a context that ends after that.
+func soon(t *testing.T) context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), hang)
+	t.Cleanup(cancel)
+	return ctx
+}
+
 // device opens an adapter on the loopback interface.
 func device(t testing.TB, o rnic.Options) verbs.Device {
 	t.Helper()

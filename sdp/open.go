@@ -14,7 +14,7 @@ import (
 func (s *Stack) connection(cfg *protocol.Config) (c *Conn, err error) {
 	c = &Conn{
 		stack: s, zeroCopy: s.options.ZeroCopy, lingering: s.options.Linger, gone: make(chan struct{}),
-		readDeadline: newDeadline(), writeLimit: newDeadline(), urgentSignal: make(chan struct{}, 1),
+		torn: newDeadline(), readDeadline: newDeadline(), writeLimit: newDeadline(), urgentSignal: make(chan struct{}, 1),
 	}
 	defer func() {
 		if err != nil {

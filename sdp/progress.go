@@ -195,6 +195,7 @@ func (c *Conn) leave() {
 	case c.ended || c.pumping:
 	case c.urgent():
 		c.arm()
+		c.after()
 	case !c.armed && !c.listed:
 		c.listed = true
 		c.stack.list(c)
@@ -207,17 +208,18 @@ func (c *Conn) urgent() bool {
 	return c.closed || c.core.Closing() || c.design != flow.RDMA && c.core.Held() > 0
 }
 
-// arm makes watch take care of the next completion, and takes care of those
-// that are there.
+// arm makes interrupt, or watch, take care of the next completion, and takes care of
+// those that are there.
 func (c *Conn) arm() {
-	for !c.armed {
-		c.armed = true
-		if err := c.cq.ReqNotify(false); err != nil {
-			c.lost(err)
-			return
-		}
-		c.poll()
+	if c.armed {
+		return
 	}
+	c.armed = true
+	if err := c.cq.ReqNotify(false); err != nil {
+		c.lost(err)
+		return
+	}
+	c.poll()
 }
 
 // event handles the one that the queue was armed for: there are completions. What is held
@@ -225,7 +227,11 @@ func (c *Conn) arm() {
 // lock is held.
 func (c *Conn) event() {
 	c.armed = false
-	if c.ended || c.pumping {
+	if c.ended {
+		return
+	}
+	c.resize() // what interrupt has left
+	if c.pumping {
 		return // the pump hands over when it leaves
 	}
 	if c.urgent() {

@@ -29,6 +29,7 @@ type Stack struct {
 
 	ctx     context.Context // ends with the stack
 	cancel  context.CancelFunc
+	end     func() error   // close, once
 	work    sync.WaitGroup // of its goroutines
 	opening sync.WaitGroup // handshakes, and what else begin has let begin
 
@@ -49,7 +50,11 @@ func New(dev verbs.Device, m *cm.Manager, o Options) (*Stack, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
-	s := &Stack{dev: dev, cm: m, options: o, returnTime: returnTime, conns: make(map[verbs.CQ]*Conn), packets: make(map[*PacketConn]struct{}), kick: make(chan struct{}, 1)}
+	s := &Stack{
+		dev: dev, cm: m, options: o, returnTime: returnTime,
+		conns: make(map[verbs.CQ]*Conn), packets: make(map[*PacketConn]struct{}), kick: make(chan struct{}, 1),
+	}
+	s.end = sync.OnceValue(s.close)
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	if err := s.open(); err != nil {
 		s.free()
@@ -92,13 +97,12 @@ func (s *Stack) free() (err error) {
 }
 
 // Close ends all connections at once, and the stack. Connections that are to
-// end well are closed before, and given their time: see [Stack.Drain].
-func (s *Stack) Close() error {
+// end well are closed before, and given their time: see [Stack.Drain]. To close twice is
+// safe; whoever does waits for the end and has the same error.
+func (s *Stack) Close() error { return s.end() }
+
+func (s *Stack) close() error {
 	s.mu.Lock()
-	if s.closed {
-		s.mu.Unlock()
-		return nil
-	}
 	s.closed = true
 	s.mu.Unlock()
 	s.cancel() // ends listeners and handshakes: nobody enters any more

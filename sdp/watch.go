@@ -9,7 +9,7 @@ import (
 
 // interrupt serves a connection that has an event and no call that would: the interrupt
 // handler of the design (section 5.2). It is the adapter's own goroutine that calls, which
-// must not wait: where it would have to, it leaves the event to watch.
+// must not wait, nor do what takes long: it leaves that to watch.
 func (s *Stack) interrupt(cq verbs.CQ) bool {
 	if !s.mu.TryLock() {
 		return false
@@ -23,11 +23,17 @@ func (s *Stack) interrupt(cq verbs.CQ) bool {
 		return false
 	}
 	defer c.mu.Unlock()
+	if c.closed { // it may be the end, which wakes others
+		return false
+	}
+	c.hasty = true
 	c.event()
-	return true
+	c.hasty = false
+	return c.core.ResizeWanted() == 0 && c.old == nil
 }
 
-// watch serves connections whose events interrupt did not.
+// watch serves connections whose events interrupt has left to it, and those of events that
+// came while somebody else served the adapter.
 func (s *Stack) watch() {
 	defer s.work.Done()
 	for {
@@ -54,7 +60,7 @@ func (s *Stack) watch() {
 // wakes anybody for it.
 const patrolEvery = 5 * time.Millisecond
 
-// patrol hands connections over to watch when no call has been there for a while.
+// patrol hands connections over to their events when no call has been there for a while.
 func (s *Stack) patrol() {
 	defer s.work.Done()
 	timer := time.NewTimer(patrolEvery)

@@ -45,3 +45,18 @@ func TestNoEventDuringCalls(t *testing.T) {
 		read += n
 	}
 }
+
+// TestInterrupt: the adapter's own goroutine serves an event unless it would have to wait
+// for a lock, or to wake others.
+func TestInterrupt(t *testing.T) {
+	a, _ := newEnds(t, rnic.Options{}, sdp.Options{Design: sdp.NIC}).dial(t)
+	before, _ := a.HoldBack(func(*sdp.Conn) {})
+	require.Positive(t, before)
+	require.False(t, a.Interrupt(true, false))
+	require.False(t, a.Interrupt(false, true))
+	require.Positive(t, a.Stats().Held)
+	require.True(t, a.Interrupt(false, false))
+	require.Zero(t, a.Stats().Held)
+	require.NoError(t, a.Close())
+	require.False(t, a.Interrupt(false, false), "it may be the end")
+}
