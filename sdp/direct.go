@@ -159,6 +159,3 @@ func (c *Conn) reclaim(w wish, bytes int) {
 		c.notify()
 	}
 }
-
-// never is the deadline that does not come.
-var never = newDeadline()

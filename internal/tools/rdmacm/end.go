@@ -55,7 +55,8 @@ func portError(port uint16) error {
 }
 
 // beside is where a client's adapter goes. On the server's own address it takes
-// another port, which the server learns.
+// another port, which the server learns; and everywhere on the loopback interface, so as
+// not to sit where a server, perhaps this one, is to be.
 func beside(server, bind netip.Addr) (netip.AddrPort, error) {
 	if server.IsUnspecified() || server.IsMulticast() {
 		return netip.AddrPort{}, fmt.Errorf("%v is not the address of one server", server)
@@ -66,11 +67,8 @@ func beside(server, bind netip.Addr) (netip.AddrPort, error) {
 		if own, err = route(server); err != nil {
 			return netip.AddrPort{}, err
 		}
-		if server.IsLoopback() && server.Is4() {
-			return netip.AddrPort{}, nil
-		}
 	}
-	if own == server {
+	if own == server || !bind.IsValid() && own.IsLoopback() {
 		return netip.AddrPortFrom(own, 0), nil
 	}
 	return netip.AddrPortFrom(own, RoCEPort), nil

@@ -52,7 +52,8 @@ func TestResolve(t *testing.T) {
 // TestPlaces are where adapters are opened.
 func TestPlaces(t *testing.T) {
 	for _, c := range []struct{ server, bind, at string }{
-		{"127.0.0.1", "", "invalid AddrPort"}, // any address of the loopback interface
+		{"127.0.0.1", "", "127.0.0.1:0"}, // where a server may come
+		{"127.94.1.1", "", "127.0.0.1:0"},
 		{"127.0.0.1", "127.0.0.9", "127.0.0.9:4791"},
 		{"127.0.0.1", "127.0.0.1", "127.0.0.1:0"}, // beside the server
 		{"192.0.2.77", "192.0.2.1", "192.0.2.1:4791"},

@@ -27,7 +27,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // anywhere opens devices where they are asked for.
 var anywhere = rdmacm.Place{Open: func(at netip.AddrPort) (verbs.Device, error) {
-	return rnic.Open(rnic.Options{Addr: at, Logger: slog.New(slog.DiscardHandler)})
+	return rnic.Open(rnic.Options{Addr: at, AnyPort: true, Logger: slog.New(slog.DiscardHandler)})
 }}
 
 // running is a proxy under way.
