@@ -15,7 +15,6 @@ const (
 	standbyShort  = 50 * time.Microsecond  // sleeps while others are at work
 	standbyLong   = 2 * time.Millisecond   // and have been for long
 	standbyUrged  = 300 * time.Microsecond // or have left something to it, should they not come back
-	standbySoon   = 100 * time.Microsecond // the same where it may have a processor of its own
 	parkAfter     = 5                      // standbys behind a sleeping leader before it parks
 )
 
@@ -45,11 +44,7 @@ func (s *shard) serve() {
 		}
 	}()
 	seen := s.polls.Load()
-	soon := standbyUrged
-	if s.apart {
-		soon = standbySoon
-	}
-	nap, urged, slept, behind := standbyShort, soon, standbyShort, 0
+	nap, urged, slept, behind := standbyShort, standbyUrged, standbyShort, 0
 	short, long := newNapper(), time.NewTimer(0)
 	defer short.close()
 	defer long.Stop()
@@ -66,7 +61,7 @@ func (s *shard) serve() {
 			s.serving.Store(false)
 			s.release()
 			seen = s.polls.Load()
-			nap, urged, slept, behind = standbyShort, soon, standbyShort, 0
+			nap, urged, slept, behind = standbyShort, standbyUrged, standbyShort, 0
 			// By a timer of the runtime, which takes a millisecond where a processor is idle:
 			// who has just taken over would do so again in the middle of a long copy.
 			if s.urged.Swap(false) {
@@ -86,7 +81,7 @@ func (s *shard) serve() {
 		seen, slept = polls, nap
 		roused := s.urged.Load()
 		if !roused && s.doze(long, nap) {
-			nap, urged, roused = standbyShort, soon, true
+			nap, urged, roused = standbyShort, standbyUrged, true
 		}
 		if roused {
 			s.urged.Store(false)
