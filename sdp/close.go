@@ -11,7 +11,9 @@ import (
 
 // Close ends the connection. It returns at once; what was written is still sent,
 // within Options.Linger or what SetLinger says. The peer's Reads end with io.EOF
-// and, if it writes more, its Writes with an error.
+// and, if it writes more, its Writes with an error. If something that has come is
+// unread, both end with ErrReset, as with TCP: its Reads once they have returned
+// what we wrote.
 func (c *Conn) Close() error {
 	c.mu.Lock()
 	if c.closed {
@@ -25,9 +27,11 @@ func (c *Conn) Close() error {
 		c.mu.Unlock()
 		return nil
 	}
-	c.core.CloseWrite()
-	c.post()
-	c.discard()
+	c.poll()
+	if c.discard(); c.dropped == 0 {
+		c.core.CloseWrite()
+		c.post()
+	} // else the peer is not to believe that we have read everything
 	c.readDeadline.interrupt()
 	c.writeLimit.interrupt()
 	c.notify()
@@ -43,7 +47,7 @@ func (c *Conn) Close() error {
 	return nil
 }
 
-// discard drops what comes after Close.
+// discard drops what nobody will read after Close.
 func (c *Conn) discard() {
 	var waste [4096]byte
 	for n := c.core.Read(waste[:]); n > 0; n = c.core.Read(waste[:]) {
@@ -62,7 +66,10 @@ func (c *Conn) after() {
 	switch {
 	case c.core.Err() != nil:
 	case c.core.Over(): // both halves have ended
-	case c.core.Parted() && c.dropped > 0: // the peer goes on sending to nobody
+	case c.dropped > 0 && c.core.Delivered(): // the peer has sent, or goes on sending, to nobody
+		if c.core.Abort() {
+			c.post()
+		}
 	default:
 		return
 	}

@@ -6,7 +6,9 @@ import (
 	"math/rand/v2"
 	"net"
 	"sync"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -69,4 +71,39 @@ func TestCloseTwice(t *testing.T) {
 	require.ErrorIs(t, a.Close(), net.ErrClosed)
 	_, err := io.ReadAll(b)
 	require.NoError(t, err)
+}
+
+// TestCloseUnread: who closes with bytes unread lets the peer know, behind what it has
+// written itself.
+func TestCloseUnread(t *testing.T) {
+	for name, half := range map[string]bool{"peer goes on": false, "peer has ended": true} {
+		t.Run(name, func(t *testing.T) {
+			eachDesign(t, func(t *testing.T, o sdp.Options) {
+				a, b := newEnds(t, rnic.Options{}, o).dial(t)
+				_, err := io.WriteString(a, "two words")
+				require.NoError(t, err)
+				if half {
+					require.NoError(t, a.CloseWrite())
+				}
+				_, err = io.ReadFull(b, make([]byte, 4))
+				require.NoError(t, err)
+				answer := make([]byte, 100_000)
+				require.NoError(t, b.SetDeadline(time.Now().Add(hang)))
+				n, err := b.Write(answer)
+				require.NoError(t, err)
+				require.NoError(t, b.Close())
+				require.NoError(t, a.SetDeadline(time.Now().Add(hang)))
+				got, err := io.ReadAll(a)
+				require.Len(t, got, n)
+				require.ErrorIs(t, err, syscall.ECONNRESET)
+				if half {
+					require.ErrorIs(t, err, sdp.ErrAborted)
+					return
+				}
+				require.ErrorIs(t, err, sdp.ErrReset)
+				_, err = a.Write(answer)
+				require.ErrorIs(t, err, sdp.ErrReset)
+			})
+		})
+	}
 }

@@ -59,7 +59,7 @@ type Conn struct {
 	meter                        *meter // of MeasureUse; nil if nobody measures
 
 	closed    bool          // Close was called
-	dropped   uint64        // bytes that came after it
+	dropped   uint64        // bytes that nobody has read before it
 	lingering time.Duration // how long it sends on; 0 not at all
 	linger    *time.Timer   // ends that; nil before
 	lingers   atomic.Bool

@@ -17,7 +17,7 @@ import (
 // *net.OpError that a call returns.
 var (
 	// ErrReset says that the peer or its host is gone, or that one end has
-	// closed with data on the way to it. It is syscall.ECONNRESET, too.
+	// closed with data unread, or on the way to it. It is syscall.ECONNRESET, too.
 	ErrReset = protocol.ErrReset
 
 	// ErrAborted says that the peer gave up sending, and said so (AbortConn).

@@ -54,7 +54,7 @@ type Options struct {
 	Linger time.Duration
 
 	// KeepAlive is the time without traffic after which the peer's adapter is
-	// asked whether it is there; 2 hours by default, negative means never.
+	// asked whether it is there; a minute by default, negative means never.
 	KeepAlive time.Duration
 
 	// Queue and Receives bound the messages that a connection has in the
@@ -70,7 +70,7 @@ func (o Options) withDefaults() Options {
 	o.ZeroCopy = cmp.Or(o.ZeroCopy, 128<<10)
 	o.OfferTime = cmp.Or(o.OfferTime, time.Millisecond)
 	o.Linger = cmp.Or(o.Linger, time.Minute)
-	o.KeepAlive = cmp.Or(o.KeepAlive, 2*time.Hour)
+	o.KeepAlive = cmp.Or(o.KeepAlive, time.Minute)
 	o.Queue = cmp.Or(o.Queue, 96)
 	o.Receives = cmp.Or(o.Receives, 256)
 	return o

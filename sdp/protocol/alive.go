@@ -5,7 +5,7 @@ import "github.com/softrnic/softrnic/verbs"
 // KeepAlive asks the peer's adapter whether it is there, by an RDMA WRITE of
 // nothing. No message of SDP is sent, and the peer's software does not notice;
 // if there is no answer the queue pair fails. It is false if one is under way
-// already: see [Core.Asking].
+// already.
 func (c *Core) KeepAlive() bool {
 	if c.asking || c.err != nil || !c.started {
 		return false
@@ -17,6 +17,3 @@ func (c *Core) KeepAlive() bool {
 	})
 	return true
 }
-
-// Asking reports whether the answer to a KeepAlive is outstanding.
-func (c *Core) Asking() bool { return c.asking }

@@ -32,14 +32,14 @@ func (c *Core) Complete(wc *verbs.WC) {
 // says nothing about the cause.
 func (c *Core) broken(wc *verbs.WC) {
 	c.aborting = 0
-	if c.over() {
+	if c.Over() {
 		return
 	}
 	if wc.Status == verbs.WCWRFlushErr {
-		c.fail(ErrReset)
+		c.Fail(ErrReset)
 		return
 	}
-	c.fail(fmt.Errorf("%w: %w", ErrReset, wc.Err()))
+	c.Fail(fmt.Errorf("%w: %w", ErrReset, wc.Err()))
 }
 
 // completed takes the success of a send request.
@@ -56,7 +56,7 @@ func (c *Core) completed(wc *verbs.WC) {
 	case k == kindAlive && c.asking:
 		c.asking = false
 	default:
-		c.fail(errUnposted)
+		c.Fail(errUnposted)
 	}
 }
 
@@ -64,7 +64,7 @@ func (c *Core) completed(wc *verbs.WC) {
 func (c *Core) arrived(wc *verbs.WC) {
 	slot, ok := c.slots.arrived(wc.WRID)
 	if !ok {
-		c.fail(errUnposted)
+		c.Fail(errUnposted)
 		return
 	}
 	if !c.started {
@@ -222,7 +222,7 @@ func (c *Core) dispatch(h bsdh.Header, body []byte, slot int) (keeps bool) {
 	case bsdh.MIDDisConn:
 		c.ended()
 	case bsdh.MIDAbortConn:
-		c.fail(ErrAborted)
+		c.Fail(ErrAborted)
 	case bsdh.MIDSrcAvail:
 		return c.sourceAvailable(ext, payload, slot)
 	case bsdh.MIDSinkAvail:
@@ -247,7 +247,7 @@ func (c *Core) dispatch(h bsdh.Header, body []byte, slot int) (keeps bool) {
 		c.sizeAnswered(binary.BigEndian.Uint32(ext))
 	case bsdh.MIDSuspComm:
 		// The peer wants to move the connection elsewhere. We stay.
-		c.fail(fmt.Errorf("%w: the peer wants to suspend it (SuspComm), which is not supported", ErrReset))
+		c.Fail(fmt.Errorf("%w: the peer wants to suspend it (SuspComm), which is not supported", ErrReset))
 	case bsdh.MIDRingUpdate:
 		c.ringFreed(binary.BigEndian.Uint64(ext))
 	case bsdh.MIDRingChange:

@@ -84,7 +84,7 @@ func (c *Core) Available() int {
 // result is in [Core.Fetched].
 func (c *Core) Fetch(into verbs.SGE) {
 	if int64(into.Length) > int64(c.Available()) {
-		c.fail(errBeyond)
+		c.Fail(errBeyond)
 		return
 	}
 	c.fetch.reading, c.fetch.asked = true, int(into.Length)

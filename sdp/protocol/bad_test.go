@@ -265,13 +265,12 @@ func TestEnds(t *testing.T) {
 	require.False(t, e.core.Over())
 	e.core.CloseWrite()
 	e.take()
-	require.False(t, e.core.Parted())
+	require.False(t, e.core.Delivered())
 	e.finish()
 	require.True(t, e.core.Over())
 	e.core.Complete(&verbs.WC{Status: verbs.WCWRFlushErr})
 	e.core.Cut(ErrAborted)
 	require.NoError(t, e.core.Err())
-	require.False(t, e.core.First())
 
 	// AbortConn is for after a DisConn.
 	e = newEvil(t, nic).start()

@@ -42,18 +42,17 @@ func (c *Core) Aborting() bool { return c.aborting > 0 }
 // Closing reports whether CloseWrite was called.
 func (c *Core) Closing() bool { return c.closing }
 
-// Parted reports whether everything that we wrote, and our DisConn, is with the peer's
-// adapter.
-func (c *Core) Parted() bool { return c.there }
-
-// over reports whether both sides have said that they are done.
-func (c *Core) over() bool { return c.there && c.finished }
+// Delivered reports whether everything that we wrote is with the peer's adapter, and
+// our DisConn after CloseWrite.
+func (c *Core) Delivered() bool {
+	if c.closing {
+		return c.there
+	}
+	return c.sender.Unsent() == 0 && !c.offer.live && !c.drain.writing
+}
 
 // Over reports whether both halves have ended: the connection may go.
-func (c *Core) Over() bool { return c.over() }
-
-// First reports whether our half ended first: then it is for us to disconnect.
-func (c *Core) First() bool { return c.first }
+func (c *Core) Over() bool { return c.there && c.finished }
 
 // ended takes the peer's DisConn.
 func (c *Core) ended() {

@@ -144,7 +144,7 @@ func (c *Core) postControl(m *control) {
 	}
 	switch m.id {
 	case bsdh.MIDDisConn:
-		c.parted, c.first = q.sent, !c.finished
+		c.parted = q.sent
 		wr.Flags |= verbs.SendSignaled
 	case bsdh.MIDAbortConn:
 		c.aborting = q.sent
@@ -173,7 +173,7 @@ func (q *controls) full() bool { return q.sent-q.done >= q.depth }
 func (c *Core) controlDone(n uint64) {
 	q := &c.controls
 	if n < q.done || n > q.sent {
-		c.fail(errUnposted)
+		c.Fail(errUnposted)
 		return
 	}
 	q.done = n

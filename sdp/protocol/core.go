@@ -36,7 +36,6 @@ type Core struct {
 	there    bool   // and it has arrived at the peer's adapter
 	aborting uint64 // number of our AbortConn among the controls, until it has arrived there; 0 for none
 	finished bool   // the peer's DisConn has come
-	first    bool   // ours went out before that
 	err      error
 	calm     bool
 
@@ -92,21 +91,18 @@ func (c *Core) Start(p Peer) {
 // Err is why the connection failed, nil while it has not.
 func (c *Core) Err() error { return c.err }
 
-// fail ends the connection with the first cause.
-func (c *Core) fail(err error) {
+// Fail ends the connection. The first cause counts.
+func (c *Core) Fail(err error) {
 	if c.err == nil {
 		c.err = err
 	}
 }
 
-// Fail ends the connection because the adapter or the caller cannot go on.
-func (c *Core) Fail(err error) { c.fail(err) }
-
 // Cut ends the connection because the peer has, below SDP. That is as it should
 // be when both halves have ended.
 func (c *Core) Cut(why error) {
-	if !c.over() {
-		c.fail(fmt.Errorf("%w: %w", ErrReset, why))
+	if !c.Over() {
+		c.Fail(fmt.Errorf("%w: %w", ErrReset, why))
 	}
 }
 
@@ -116,7 +112,7 @@ var ErrProtocol = errors.New("the peer does not keep to SDP")
 
 // violation ends the connection because of what the peer did.
 func (c *Core) violation(format string, args ...any) {
-	c.fail(fmt.Errorf("%w: %s", ErrProtocol, fmt.Sprintf(format, args...)))
+	c.Fail(fmt.Errorf("%w: %s", ErrProtocol, fmt.Sprintf(format, args...)))
 }
 
 // Write takes as much of p as the flow control does, and returns how much that
@@ -174,10 +170,6 @@ func (c *Core) Finished() bool { return c.finished && c.receiver.Buffered() == 0
 
 // Writable reports whether Write would take something.
 func (c *Core) Writable() bool { return c.sender.Room() > 0 && !c.offer.live }
-
-// Flushed reports whether everything that was written is with the peer's
-// adapter, or on its way and will get there without us.
-func (c *Core) Flushed() bool { return c.sender.Unposted() == 0 }
 
 // Held is how many bytes wait here for the software to post them.
 func (c *Core) Held() int { return c.sender.Unposted() }

@@ -60,7 +60,7 @@ func (c *Core) Drain() int {
 func (c *Core) Place(from verbs.SGE) {
 	d := &c.drain
 	if int64(from.Length) > int64(c.Drain()) {
-		c.fail(errBeyond)
+		c.Fail(errBeyond)
 		return
 	}
 	d.live, d.writing, d.asked = false, true, int(from.Length)

@@ -20,9 +20,6 @@ func newModes(d flow.Design) modes {
 	return modes{send: bsdh.Pipelined, recv: bsdh.Pipelined}
 }
 
-// Modes are the modes of what we send and of what we receive.
-func (c *Core) Modes() (send, recv bsdh.Mode) { return c.mode.send, c.mode.recv }
-
 // mayChange is the table of the standard: who asks, from where to where. Of who
 // sends, from combined to buffered or pipelined, and from there back; of who
 // receives, from buffered to combined.

@@ -135,9 +135,9 @@ func TestKeepAlive(t *testing.T) {
 		require.Empty(t, sends[0].SGList)
 		require.Equal(t, verbs.SendSignaled, sends[0].Flags)
 		a.post()
-		require.True(t, a.core.Asking())
+		require.True(t, a.core.asking)
 		w.settle()
-		require.False(t, a.core.Asking())
+		require.False(t, a.core.asking)
 		require.True(t, a.core.KeepAlive())
 		require.Equal(t, received, b.core.received)
 
