@@ -30,8 +30,10 @@ func (c *Conn) Close() error {
 	c.poll()
 	if c.discard(); c.dropped == 0 {
 		c.core.CloseWrite()
-		c.post()
-	} // else the peer is not to believe that we have read everything
+	} else { // the peer is not to believe that all was read
+		c.core.Leave()
+	}
+	c.post()
 	c.readDeadline.interrupt()
 	c.writeLimit.interrupt()
 	c.notify()

@@ -10,10 +10,17 @@ func (c *Core) KeepAlive() bool {
 	if c.asking || c.err != nil || !c.started {
 		return false
 	}
+	c.ask(0)
+	return true
+}
+
+// last is the value of the question behind the last byte: see pumpLast.
+const last = 1
+
+func (c *Core) ask(value uint64) {
 	c.asking = true
 	c.out = append(c.out, verbs.SendWR{
-		WRID: kindAlive.wrid(0), Opcode: verbs.WRRDMAWrite, Flags: verbs.SendSignaled,
+		WRID: kindAlive.wrid(value), Opcode: verbs.WRRDMAWrite, Flags: verbs.SendSignaled,
 		RemoteAddr: c.peer.Addr, RKey: c.peer.RKey,
 	})
-	return true
 }

@@ -54,7 +54,7 @@ func (c *Core) completed(wc *verbs.WC) {
 	case k == kindWrite && c.drain.writing:
 		c.placed()
 	case k == kindAlive && c.asking:
-		c.asking = false
+		c.asking, c.left = false, value == last
 	default:
 		c.Fail(errUnposted)
 	}

@@ -272,6 +272,27 @@ func TestEnds(t *testing.T) {
 	e.core.Cut(ErrAborted)
 	require.NoError(t, e.core.Err())
 
+	// Who leaves asks behind the last byte whether all is there.
+	e = newEvil(t, nic).start()
+	require.Equal(t, 5, e.core.Write(make([]byte, 5)))
+	e.core.Leave()
+	require.False(t, e.core.Delivered())
+	sends := e.core.Sends()
+	require.Equal(t, verbs.WRRDMAWriteWithImm, sends[0].Opcode)
+	require.Equal(t, verbs.WRRDMAWrite, sends[1].Opcode)
+	e.take()
+	e.finish()
+	require.True(t, e.core.Delivered())
+	require.False(t, e.core.Over())
+	require.NoError(t, e.core.Err())
+	e = newEvil(t, nic).start()
+	e.core.CloseWrite()
+	e.core.Leave()
+	e.take()
+	require.False(t, e.core.Delivered())
+	e.finish()
+	require.True(t, e.core.Delivered(), "by the DisConn")
+
 	// AbortConn is for after a DisConn.
 	e = newEvil(t, nic).start()
 	require.False(t, e.core.Abort())

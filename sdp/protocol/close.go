@@ -42,14 +42,24 @@ func (c *Core) Aborting() bool { return c.aborting > 0 }
 // Closing reports whether CloseWrite was called.
 func (c *Core) Closing() bool { return c.closing }
 
-// Delivered reports whether everything that we wrote is with the peer's adapter, and
-// our DisConn after CloseWrite.
-func (c *Core) Delivered() bool {
-	if c.closing {
-		return c.there
-	}
-	return c.sender.Unsent() == 0 && !c.offer.live && !c.drain.writing
+// Leave is instead of CloseWrite when the peer is not to have an end in order, because
+// something of it is unread: what was written is still sent, and [Core.Delivered] tells
+// when the connection may go. After CloseWrite it is too late for that.
+func (c *Core) Leave() {
+	c.leaving = !c.closing
+	c.pump()
 }
+
+// pumpLast asks, behind the last byte before a Leave, for an acknowledgement of all.
+func (c *Core) pumpLast() {
+	if c.leaving && !c.asking && !c.left && c.sender.Unposted() == 0 && !c.offer.live && !c.drain.writing {
+		c.ask(last)
+	}
+}
+
+// Delivered reports whether everything that we wrote is with the peer's adapter, and
+// our DisConn after CloseWrite. Nothing tells before CloseWrite or Leave.
+func (c *Core) Delivered() bool { return c.there || c.left }
 
 // Over reports whether both halves have ended: the connection may go.
 func (c *Core) Over() bool { return c.there && c.finished }

@@ -32,6 +32,8 @@ type Core struct {
 	position uint64 // bytes that Read has returned
 
 	closing  bool   // CloseWrite was called
+	leaving  bool   // Leave was called
+	left     bool   // and all that was written has arrived at the peer's adapter
 	parted   uint64 // number of our DisConn among the controls, when it is posted
 	there    bool   // and it has arrived at the peer's adapter
 	aborting uint64 // number of our AbortConn among the controls, until it has arrived there; 0 for none
@@ -216,4 +218,5 @@ func (c *Core) pump() {
 		c.pumpStream()
 	}
 	c.pumpWord()
+	c.pumpLast()
 }

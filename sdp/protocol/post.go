@@ -14,7 +14,7 @@ const (
 	kindControl                 // value: how many controls are done
 	kindRead                    // of the peer's memory
 	kindWrite                   // to the peer's memory
-	kindAlive                   // keepalive
+	kindAlive                   // nothing: see alive.go
 )
 
 func (k kind) wrid(value uint64) uint64 { return uint64(k)<<56 | value }
