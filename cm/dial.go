@@ -29,10 +29,14 @@ func (m *Manager) Dial(ctx context.Context, addr netip.AddrPort, o DialOptions) 
 
 // hint says what may be wrong when a peer does not answer.
 func (m *Manager) hint(err error, peerPort uint16) string {
-	if errors.Is(err, ErrUnreachable) && m.addr.Port() != rocePort && peerPort == rocePort {
-		return fmt.Sprintf("our adapter listens on UDP port %d, where only a softrnic would answer; others need it on 4791", m.addr.Port())
+	if !errors.Is(err, ErrUnreachable) {
+		return ""
 	}
-	return ""
+	text := fmt.Sprintf("there is no adapter at UDP port %d of that address, or the way to it is blocked", peerPort)
+	if m.addr.Port() != rocePort && peerPort == rocePort {
+		text += fmt.Sprintf("; or it is none of softrnic, which would answer us only on 4791, and ours is on %d", m.addr.Port())
+	}
+	return text
 }
 
 func (m *Manager) dial(ctx context.Context, addr netip.AddrPort, o *DialOptions) (*Conn, error) {

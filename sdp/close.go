@@ -3,6 +3,7 @@ package sdp
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"time"
 
@@ -47,6 +48,19 @@ func (c *Conn) Close() error {
 	}
 	c.mu.Unlock()
 	return nil
+}
+
+// pending tells what a closed connection waits for.
+func (c *Conn) pending() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch n := c.core.Levels().Send; {
+	case c.ended:
+		return "the peer has not acknowledged the end"
+	case n > 0:
+		return fmt.Sprintf("of what was written %d bytes are not known to have arrived", n)
+	}
+	return "the peer has not closed"
 }
 
 // discard drops what nobody will read after Close.

@@ -18,7 +18,8 @@ type Dialer struct {
 }
 
 // Dial connects to a listener at an address like "192.0.2.1:7471": the peer's
-// adapter and a port of SDP. The network is "sdp".
+// adapter and a port of SDP, a number or the name of a service. The network is "sdp";
+// that of TCP will do.
 func (s *Stack) Dial(network, address string) (net.Conn, error) {
 	return s.DialContext(context.Background(), network, address)
 }
@@ -35,35 +36,6 @@ func (s *Stack) DialContext(ctx context.Context, network, address string) (net.C
 		return nil, err
 	}
 	return c, nil
-}
-
-// resolve reads an address. A name has one of the adapter's kind.
-func (s *Stack) resolve(ctx context.Context, net_, address string) (netip.AddrPort, error) {
-	switch net_ {
-	case network, "tcp", "tcp4", "tcp6":
-	default:
-		return netip.AddrPort{}, net.UnknownNetworkError(net_)
-	}
-	if to, err := netip.ParseAddrPort(address); err == nil {
-		return to, nil
-	}
-	host, service, err := net.SplitHostPort(address)
-	if err != nil {
-		return netip.AddrPort{}, err
-	}
-	port, err := net.DefaultResolver.LookupPort(ctx, "tcp", service)
-	if err != nil {
-		return netip.AddrPort{}, err
-	}
-	family := "ip4"
-	if s.cm.Addr().Addr().Is6() {
-		family = "ip6"
-	}
-	ips, err := net.DefaultResolver.LookupNetIP(ctx, family, host)
-	if err != nil {
-		return netip.AddrPort{}, err
-	}
-	return netip.AddrPortFrom(ips[0].Unmap(), uint16(port)), nil
 }
 
 // DialAddr connects to a listener. If the peer's SDP knows nothing of the flow

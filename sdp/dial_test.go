@@ -3,7 +3,6 @@ package sdp_test
 import (
 	"context"
 	"net"
-	"net/netip"
 	"syscall"
 	"testing"
 	"time"
@@ -71,23 +70,4 @@ func TestDialUnreachable(t *testing.T) {
 	require.ErrorAs(t, err, &e)
 	require.True(t, e.Timeout())
 	require.NotContains(t, err.Error(), "\n")
-}
-
-// TestNames: a name has an address of the adapter's kind.
-func TestNames(t *testing.T) {
-	for addr, family := range map[string]string{"127.0.0.1": "ip4", "::1": "ip6"} {
-		ip := netip.MustParseAddr(addr)
-		dev := device(t, rnic.Options{Addr: netip.AddrPortFrom(ip, 0), AnyPort: true})
-		s, err := sdp.New(dev, nil, sdp.Options{})
-		require.NoError(t, err)
-		to, err := s.Resolve(t.Context(), "sdp", "localhost:http")
-		if _, none := net.DefaultResolver.LookupNetIP(t.Context(), family, "localhost"); none != nil {
-			require.Error(t, err)
-		} else {
-			require.NoError(t, err)
-			require.Equal(t, ip, to.Addr())
-			require.EqualValues(t, 80, to.Port())
-		}
-		require.NoError(t, s.Close())
-	}
 }

@@ -3,10 +3,8 @@ package sdp
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"net/netip"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -39,7 +37,7 @@ var _ net.Listener = (*Listener)(nil)
 
 // Listen takes connections at an address like ":7471" or "192.0.2.1:7471", whose
 // address is the device's if it is given. Port 0 is a free one. The network is
-// "sdp".
+// "sdp"; that of TCP will do.
 func (s *Stack) Listen(network, address string) (net.Listener, error) {
 	port, err := s.listenPort(network, address)
 	if err != nil {
@@ -50,33 +48,6 @@ func (s *Stack) Listen(network, address string) (net.Listener, error) {
 		return nil, err
 	}
 	return l, nil
-}
-
-func (s *Stack) listenPort(net_, address string) (uint16, error) {
-	switch net_ {
-	case network, "tcp", "tcp4", "tcp6":
-	default:
-		return 0, net.UnknownNetworkError(net_)
-	}
-	host, service, err := net.SplitHostPort(address)
-	if err != nil {
-		return 0, err
-	}
-	port, err := strconv.ParseUint(service, 10, 16)
-	if err != nil {
-		return 0, fmt.Errorf("port %q: a number from 0 to 65535", service)
-	}
-	if host == "" {
-		return uint16(port), nil
-	}
-	ip, err := netip.ParseAddr(host)
-	if err != nil {
-		return 0, err
-	}
-	if own := s.cm.Addr().Addr(); !ip.IsUnspecified() && ip.Unmap() != own {
-		return 0, fmt.Errorf("the device has address %v, not %v", own, ip)
-	}
-	return uint16(port), nil
 }
 
 // DefaultBacklog is how many connections may wait for Accept.

@@ -19,6 +19,16 @@ const (
 	Credit = flow.Credit // as the standard has it, and every peer
 )
 
+// What the zero values of Options stand for.
+const (
+	DefaultBuffers     = 16
+	DefaultBufferBytes = 64 << 10
+	DefaultZeroCopy    = 128 << 10
+	DefaultOfferTime   = time.Millisecond
+	DefaultLinger      = time.Minute
+	DefaultKeepAlive   = time.Minute
+)
+
 // Options say how connections work. The zero value is good for most.
 type Options struct {
 	// Design is the flow control that dialed connections ask for. Accepted
@@ -63,14 +73,14 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	o.Buffers = cmp.Or(o.Buffers, 16)
-	o.BufferBytes = cmp.Or(o.BufferBytes, 64<<10)
+	o.Buffers = cmp.Or(o.Buffers, DefaultBuffers)
+	o.BufferBytes = cmp.Or(o.BufferBytes, DefaultBufferBytes)
 	o.MaxBufferBytes = cmp.Or(o.MaxBufferBytes, 4*o.BufferBytes)
 	o.Window = cmp.Or(o.Window, max(min(o.BufferBytes/2, 16<<10)-4, 1))
-	o.ZeroCopy = cmp.Or(o.ZeroCopy, 128<<10)
-	o.OfferTime = cmp.Or(o.OfferTime, time.Millisecond)
-	o.Linger = cmp.Or(o.Linger, time.Minute)
-	o.KeepAlive = cmp.Or(o.KeepAlive, time.Minute)
+	o.ZeroCopy = cmp.Or(o.ZeroCopy, DefaultZeroCopy)
+	o.OfferTime = cmp.Or(o.OfferTime, DefaultOfferTime)
+	o.Linger = cmp.Or(o.Linger, DefaultLinger)
+	o.KeepAlive = cmp.Or(o.KeepAlive, DefaultKeepAlive)
 	o.Queue = cmp.Or(o.Queue, 96)
 	o.Receives = cmp.Or(o.Receives, 256)
 	return o

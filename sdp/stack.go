@@ -125,7 +125,8 @@ func (s *Stack) close() error {
 }
 
 // Drain waits until every connection that was closed is gone: what was written
-// to it has arrived, or cannot.
+// to it has arrived, or cannot. If ctx ends before, the error names the first peer that
+// is waited for, and what for.
 func (s *Stack) Drain(ctx context.Context) error {
 	s.mu.Lock()
 	var closed []*Conn
@@ -139,7 +140,7 @@ func (s *Stack) Drain(ctx context.Context) error {
 		select {
 		case <-c.gone:
 		case <-ctx.Done():
-			return ctx.Err()
+			return fmt.Errorf("sdp: the connection with %v is closed, but %s: %w", c.remote, c.pending(), ctx.Err())
 		}
 	}
 	return nil

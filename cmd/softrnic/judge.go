@@ -53,17 +53,17 @@ func (s surroundings) buffer(check, sysctl string, got, limit, want int) finding
 	case got == 0:
 		f.Detail = "the system does not tell its size"
 	case got >= want:
-		f.Detail = size(got)
+		f.Detail = inUnits(got)
 	case s.goos == "linux":
 		f.Level = levelWarn
-		f.Detail = fmt.Sprintf("%s instead of %s (net.core.%s is %d): works, but bursts lose packets that are then sent again", size(got), size(want), sysctl, limit)
+		f.Detail = fmt.Sprintf("%s instead of %s (net.core.%s is %d): works, but bursts lose packets that are then sent again", inUnits(got), inUnits(want), sysctl, limit)
 		f.Fix = []string{
 			fmt.Sprintf("sudo sysctl -w net.core.%s=%d", sysctl, want),
 			fmt.Sprintf("echo net.core.%s=%d | sudo tee -a /etc/sysctl.d/90-softrnic.conf", sysctl, want),
 		}
 	default:
 		f.Level = levelWarn
-		f.Detail = fmt.Sprintf("%s instead of %s: works, but bursts lose packets that are then sent again", size(got), size(want))
+		f.Detail = fmt.Sprintf("%s instead of %s: works, but bursts lose packets that are then sent again", inUnits(got), inUnits(want))
 		if s.goos == "darwin" {
 			f.Fix = []string{fmt.Sprintf("sudo sysctl -w kern.ipc.maxsockbuf=%d", 2*want)}
 		}
@@ -71,8 +71,8 @@ func (s surroundings) buffer(check, sysctl string, got, limit, want int) finding
 	return f
 }
 
-// size writes a number of bytes as the kernel's limits are thought of.
-func size(bytes int) string {
+// inUnits writes a number of bytes as the kernel's limits are thought of.
+func inUnits(bytes int) string {
 	if bytes >= 1<<20 && bytes%(1<<20) == 0 {
 		return fmt.Sprintf("%d MiB", bytes>>20)
 	}

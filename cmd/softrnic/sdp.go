@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/softrnic/softrnic/internal/size"
 	"github.com/softrnic/softrnic/internal/tools/rdmacm"
 	"github.com/softrnic/softrnic/sdp"
 	"github.com/softrnic/softrnic/verbs"
@@ -34,10 +35,12 @@ func (a *app) sdpCommand() *cobra.Command {
 // sdpFlags adds the flags of connections by SDP.
 func sdpFlags(f *pflag.FlagSet, o *sdp.Options) {
 	f.TextVar(&o.Design, "design", sdp.NIC, "flow `control` of connections that we dial: nic, rdma or credit")
-	f.IntVar(&o.Buffers, "buffers", 0, "`number` of buffers for each direction (default 8)")
-	f.IntVar(&o.BufferBytes, "buffer-size", 0, "`bytes` of each (default 32768)")
-	f.IntVar(&o.Window, "window", 0, "virtual window of nic in `bytes` (default half a buffer)")
-	f.IntVar(&o.ZeroCopy, "zero-copy", 0, "`bytes` from which nothing is copied; -1 never (default 131072)")
+	o.Buffers, o.BufferBytes, o.ZeroCopy, o.KeepAlive = sdp.DefaultBuffers, sdp.DefaultBufferBytes, sdp.DefaultZeroCopy, sdp.DefaultKeepAlive
+	f.IntVar(&o.Buffers, "buffers", o.Buffers, "`number` of buffers for each direction")
+	f.Var(size.Var(&o.BufferBytes), "buffer-size", "`bytes` of each, for example 64KiB")
+	f.Var(size.Var(&o.Window), "window", "virtual window of nic in `bytes` (default half a buffer, at most 16 KiB, less 4)")
+	f.Var(size.Var(&o.ZeroCopy), "zero-copy", "`bytes` from which nothing is copied; -1 never")
+	f.DurationVar(&o.KeepAlive, "keepalive", o.KeepAlive, "`time` without traffic after which the peer is asked whether it is there; -1s never")
 }
 
 // withSockets runs a tool of SDP in its place.

@@ -24,22 +24,28 @@ import (
 func TestSDPRefusals(t *testing.T) {
 	quiet(t)
 	for line, text := range map[string]string{
-		"sdp nosuch":                           `unknown command "nosuch" for "softrnic sdp"; there are cat, proxy`,
-		"sdp proxy":                            "--listen: say where connections come in",
-		"sdp proxy --listen tcp::1":            "--to: say where they are passed on to",
-		"sdp proxy --listen nowhere":           "want for example sdp:192.0.2.1:7471",
-		"sdp proxy --listen tcp::1 --to sdp:h": "want for example",
-		"sdp proxy --design fast":              "nic, rdma or credit",
-		"sdp proxy --buffers -1":               "-1 buffers: 1 to 16384",
-		"sdp proxy --grace 0s":                 "want times such as 5s",
-		"sdp proxy here":                       "takes no argument",
-		"sdp cat":                              "want for example",
-		"sdp cat 7471":                         "want for example",
-		"sdp cat 127.0.0.1 0":                  "want for example",
-		"sdp cat -l a b c":                     "want for example",
-		"sdp cat 127.0.0.1 ssh":                `port "ssh" is no number`,
-		"sdp cat 127.0.0.1 1 --json":           "--json cannot be",
-		"sdp cat -l 1 --impair slowly":         "--impair: ",
+		"sdp nosuch":                             `unknown command "nosuch" for "softrnic sdp"; there are cat, proxy`,
+		"sdp proxy":                              "--listen: say where connections come in",
+		"sdp proxy --listen tcp::1":              "--to: say where they are passed on to",
+		"sdp proxy --listen nowhere":             "want for example sdp:192.0.2.1:7471",
+		"sdp proxy --listen tcp::1 --to sdp:h":   "want for example",
+		"sdp proxy --listen tcp::1 --to sdp:h:0": "sdp:h:0 names no port",
+		"sdp proxy --listen tcp::1 --to tcp::80": "tcp::80 names no host",
+		"sdp proxy --design fast":                "nic, rdma or credit",
+		"sdp proxy --buffers -1":                 "-1 buffers: 1 to 16384",
+		"sdp proxy --grace 0s":                   "--grace 0s: want a time such as 5s",
+		"sdp proxy --patience -1s":               "softrnic: --patience -1s: want a time such as 5s",
+		"sdp proxy --buffer-size 64KB":           `"64KB" is not a number like 64, 4K or 1MiB`,
+		"sdp proxy here":                         "takes no argument",
+		"sdp cat":                                "whom to talk to is missing: want `softrnic sdp cat HOST PORT",
+		"sdp cat 7471":                           `"7471" is a host or a port, and both are needed`,
+		"sdp cat 127.0.0.1 0":                    `"127.0.0.1 0" names no port`,
+		"sdp cat :1":                             `":1" names no host`,
+		"sdp cat -l a b c":                       `"c" is too much`,
+		"sdp cat tcp:127.0.0.1:1":                "tcp:127.0.0.1:1 is not of SDP",
+		"sdp cat 127.0.0.1 ssh":                  `port "ssh" is no number`,
+		"sdp cat 127.0.0.1 1 --json":             "--json cannot be",
+		"sdp cat -l 1 --impair slowly":           "--impair: ",
 	} {
 		t.Run(line, func(t *testing.T) {
 			status, stdout, stderr := run(t, newApp(nil, nil), line)
@@ -53,6 +59,8 @@ func TestSDPRefusals(t *testing.T) {
 		require.Zero(t, status)
 		require.Contains(t, stdout, "softrnic "+line)
 		require.Contains(t, stdout, "By SDP a listener waits at the adapter's address")
+		require.Regexp(t, `--buffers number .*\(default 16\)`, stdout)
+		require.Regexp(t, `--zero-copy bytes .*\(default 131072\)`, stdout)
 	}
 }
 

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"errors"
+	"fmt"
 	"net"
 	"os/signal"
 	"strings"
@@ -38,15 +40,18 @@ func (a *app) sdpCatCommand() *cobra.Command {
 			return usage("--json cannot be: the output is the peer's")
 		}
 		if o.At, err = catPoint(args, o.Listen); err != nil {
-			return usage("%w; `%s --help` tells more", err, c.CommandPath())
+			return usage("%w: want `%s`; --help tells more", err, c.UseLine())
 		}
 		// Who reads our output may go away: the peer is to be told, which a
 		// process that the signal ends cannot.
 		signal.Ignore(syscall.SIGPIPE)
 		return a.withSockets(&o.SDP, func(p rdmacm.Place) error {
 			o.Place, o.In, o.Out = p, c.InOrStdin(), a.stdout
-			if verbose {
+			switch {
+			case verbose:
 				o.Log = a.stderr
+			case o.Listen && (o.At.Host == "" || o.At.Port == 0): // who dials cannot know
+				o.Listening = func(at net.Addr) { fmt.Fprintln(a.stderr, "listening at", sockets.Name(at)) }
 			}
 			return sdpcat.Run(c.Context(), o)
 		})
@@ -55,17 +60,29 @@ func (a *app) sdpCatCommand() *cobra.Command {
 }
 
 // catPoint reads HOST PORT, HOST:PORT or, for a listener, PORT.
-func catPoint(args []string, listen bool) (sockets.Point, error) {
-	text := strings.Join(args, " ")
+func catPoint(args []string, listen bool) (p sockets.Point, err error) {
 	switch {
+	case len(args) == 0:
+		return p, errors.New("whom to talk to is missing")
+	case len(args) > 2:
+		return p, fmt.Errorf("%q is too much", args[2])
 	case len(args) == 2:
-		text = net.JoinHostPort(args[0], args[1])
-	case len(args) == 1 && listen && !strings.Contains(text, ":"):
-		text = ":" + text
+		p, err = sockets.Parse(net.JoinHostPort(args[0], args[1]))
+	case listen && !strings.Contains(args[0], ":"):
+		p, err = sockets.Parse(":" + args[0])
+	case !strings.Contains(args[0], ":"):
+		return p, fmt.Errorf("%q is a host or a port, and both are needed", args[0])
+	default:
+		p, err = sockets.Parse(args[0])
 	}
-	p, err := sockets.Parse(text)
-	if err == nil && !listen && (p.Host == "" || p.Port == 0) {
-		_, err = sockets.Parse("")
+	switch {
+	case err != nil:
+	case p.Network != sockets.SDP:
+		err = fmt.Errorf("%v is not of SDP", p)
+	case !listen && p.Host == "":
+		err = fmt.Errorf("%q names no host", strings.Join(args, " "))
+	case !listen && p.Port == 0:
+		err = fmt.Errorf("%q names no port", strings.Join(args, " "))
 	}
 	return p, err
 }

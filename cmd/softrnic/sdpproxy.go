@@ -21,7 +21,7 @@ programs that know nothing of RDMA talk over it:
 
 Ends of one direction (half-close) and resets are passed on. A connection that fails
 is told on stderr and counted; others go on. After an interrupt no more are taken, and
-those that there are have the time of --grace.
+those that there are have the time of --grace; a second one ends them at once.
 
 ` + sdpWhere
 
@@ -40,12 +40,19 @@ func (a *app) sdpProxyCommand() *cobra.Command {
 	f.DurationVar(&o.Grace, "grace", 5*time.Second, "how long connections may go on after an interrupt")
 	sdpFlags(f, &o.SDP)
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		if o.Patience <= 0 || o.Grace <= 0 {
-			return usage("--patience %v, --grace %v: want times such as 5s", o.Patience, o.Grace)
+		for _, name := range []string{"patience", "grace"} {
+			if d, err := c.Flags().GetDuration(name); err != nil || d <= 0 {
+				return usage("--%s %v: want a time such as 5s", name, d)
+			}
 		}
 		return a.withSockets(&o.SDP, func(p rdmacm.Place) error {
 			o.Place, o.Log = p, a.stderr
 			o.Listening = func(at net.Addr) { fmt.Fprintf(a.stderr, "%s to %s\n", sockets.Name(at), o.To) }
+			o.Ending = func(open int) {
+				if open > 0 {
+					fmt.Fprintf(a.stderr, "no more connections are taken; %d have %v to end\n", open, o.Grace)
+				}
+			}
 			t, err := sdpproxy.Run(c.Context(), o)
 			if err != nil {
 				return err

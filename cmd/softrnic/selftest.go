@@ -24,7 +24,7 @@ type testResult struct {
 
 func (r testResult) String() string {
 	return fmt.Sprintf("%v wrote and sent %s to %v in %v, %d packets, %d of them twice",
-		r.from, size(r.bytes), r.to, r.took.Round(time.Microsecond), r.packets, r.retransmitted)
+		r.from, inUnits(r.bytes), r.to, r.took.Round(time.Microsecond), r.packets, r.retransmitted)
 }
 
 // Size of the messages of the self test, and how long it may take.

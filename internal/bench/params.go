@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/softrnic/softrnic/internal/size"
 )
 
 // A Kind is the type of a parameter's value.
@@ -64,11 +66,6 @@ func (p Param) parseWord(s string) (string, error) {
 	return s, nil
 }
 
-var multipliers = []struct {
-	suffix string
-	factor int
-}{{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"K", 1 << 10}, {"M", 1 << 20}}
-
 // parseDuration reads a duration above 0: rounds of no time make no experiment.
 func parseDuration(s string) (time.Duration, error) {
 	d, err := time.ParseDuration(s)
@@ -81,21 +78,13 @@ func parseDuration(s string) (time.Duration, error) {
 // parseInt reads a number within the parameter's bounds, of at least one:
 // sizes, counts and rounds of zero make no experiment.
 func (p Param) parseInt(s string) (int, error) {
-	digits, factor := s, 1
-	for _, m := range multipliers {
-		if rest, ok := strings.CutSuffix(s, m.suffix); ok {
-			digits, factor = rest, m.factor
-			break
-		}
-	}
-	n, err := strconv.Atoi(digits)
+	n, err := size.Parse(s)
 	switch {
 	case err != nil:
-		return 0, fmt.Errorf("%q is not a number like 64, 4K or 1MiB", s)
-	case n < 1 || n > math.MaxInt32/factor:
+		return 0, err
+	case n < 1 || n > math.MaxInt32:
 		return 0, fmt.Errorf("%q is not between 1 and 2^31-1", s)
 	}
-	n *= factor
 	if n < p.Min || p.Max > 0 && n > p.Max {
 		return 0, fmt.Errorf("%q is not between %d and %d", s, max(1, p.Min), cmp.Or(p.Max, math.MaxInt32))
 	}

@@ -37,6 +37,7 @@ var floors = map[string][]string{
 	"cm/protocol":              {"wire/mad", "wire/bsdh"},
 	"internal/cpus":            {},
 	"internal/moment":          {},
+	"internal/size":            {},
 	"internal/thread":          {},
 	"mpi/shm":                  {},
 	"rdm":                      {"verbs", "wire", "cm", "reliability", "reliability/nack", "rdm/datagram", "internal/fifo", "internal/place"},
@@ -74,8 +75,8 @@ var floors = map[string][]string{
 	"internal/tools/mpirun":    {"internal/cpus", "mpi/pmi"},
 	"internal/tools/toolstest": {"verbs", "rnic", "cm"},
 	"interop":                  {"verbs", "wire", "rnic", "internal/link"},
-	"internal/bench":           {"internal/cpus", "internal/thread", "verbs", "wire", "rnic", "internal/link", "qp", "rdm", "sdp", "datacutter", "mpi", "acp"},
-	"cmd":                      {"internal/cpus", "verbs", "wire", "rnic", "internal/link", "internal/bench", "qp", "internal/debug", "internal/tools", "sdp", "mpi"},
+	"internal/bench":           {"internal/cpus", "internal/size", "internal/thread", "verbs", "wire", "rnic", "internal/link", "qp", "rdm", "sdp", "datacutter", "mpi", "acp"},
+	"cmd":                      {"internal/cpus", "internal/size", "verbs", "wire", "rnic", "internal/link", "internal/bench", "qp", "internal/debug", "internal/tools", "sdp", "mpi"},
 	"internal/debug":           {"verbs", "wire", "rnic", "qp", "internal/link", "internal/debug/endpoint"},
 	"internal/debug/endpoint":  {},
 }

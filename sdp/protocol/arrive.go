@@ -39,6 +39,10 @@ func (c *Core) broken(wc *verbs.WC) {
 		c.Fail(ErrReset)
 		return
 	}
+	if wc.Status == verbs.WCRetryExcErr {
+		c.Fail(fmt.Errorf("%w, because the peer does not answer any more: %w", ErrReset, wc.Err()))
+		return
+	}
 	c.Fail(fmt.Errorf("%w: %w", ErrReset, wc.Err()))
 }
 

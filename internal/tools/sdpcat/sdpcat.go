@@ -32,6 +32,9 @@ type Options struct {
 // that was sent.
 const deliver = time.Minute
 
+// tell is how long it may take to tell the peer of an end that the user wants.
+const tell = time.Second
+
 // Run is one connection. It returns when both directions have ended, or one has
 // failed; what In blocks in is not waited for then.
 func Run(ctx context.Context, o Options) (err error) {
@@ -40,7 +43,11 @@ func Run(ctx context.Context, o Options) (err error) {
 	}
 	s := sockets.New(o.Place, o.SDP)
 	defer func() {
-		last, cancel := context.WithTimeout(ctx, deliver)
+		from, patience := ctx, deliver
+		if ctx.Err() != nil { // the connection was reset, and the peer is being told
+			from, patience = context.WithoutCancel(ctx), tell
+		}
+		last, cancel := context.WithTimeout(from, patience)
 		defer cancel()
 		err = errors.Join(err, s.Close(last))
 	}()

@@ -24,6 +24,7 @@ type Options struct {
 
 	Log       io.Writer      // gets a line for each connection that fails; may be nil
 	Listening func(net.Addr) // hears where connections come in; may be nil
+	Ending    func(open int) // hears that no more are taken, and how many there are; may be nil
 }
 
 func (o *Options) check() error {
@@ -32,8 +33,10 @@ func (o *Options) check() error {
 		return rdmacm.Refuse("--listen", "say where connections come in, for example tcp:localhost:8080")
 	case o.To.Network == "":
 		return rdmacm.Refuse("--to", "say where they are passed on to, for example sdp:192.0.2.1:7471")
-	case o.To.Host == "" || o.To.Port == 0:
-		return rdmacm.Refuse("--to", "%v names no host and port", o.To)
+	case o.To.Host == "":
+		return rdmacm.Refuse("--to", "%v names no host", o.To)
+	case o.To.Port == 0:
+		return rdmacm.Refuse("--to", "%v names no port", o.To)
 	}
 	if o.Listen.Network == sockets.TCP && o.To.Network == sockets.TCP {
 		return nil // no adapter
@@ -49,6 +52,9 @@ func (o *Options) complete() {
 	}
 	if o.Listening == nil {
 		o.Listening = func(net.Addr) {}
+	}
+	if o.Ending == nil {
+		o.Ending = func(int) {}
 	}
 }
 

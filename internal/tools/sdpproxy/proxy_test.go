@@ -184,7 +184,8 @@ func TestEnd(t *testing.T) {
 		"none":   {time.Nanosecond, sdpproxy.Totals{Connections: 1, Failed: 1, Cut: 1, BytesTo: 1, BytesFrom: 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := start(t, listen, to, sdpproxy.Options{Grace: c.grace})
+			open := make(chan int, 1)
+			p := start(t, listen, to, sdpproxy.Options{Grace: c.grace, Ending: func(n int) { open <- n }})
 			s := sockets.New(anywhere, sdp.Options{})
 			defer func() { require.NoError(t, s.Close(t.Context())) }()
 			conn, err := s.Dial(t.Context(), p.at)
@@ -193,6 +194,7 @@ func TestEnd(t *testing.T) {
 			require.NoError(t, err)
 			require.NoError(t, readFull(conn, "1"))
 			p.stop()
+			require.Equal(t, 1, <-open)
 			if c.grace == time.Minute {
 				_, err := conn.Write([]byte("2"))
 				require.NoError(t, err)

@@ -69,6 +69,7 @@ func (p *proxy) run(ctx context.Context) (err error) {
 	defer stop()
 	err = p.accept(ctx, l)
 	l.Close()
+	p.Ending(p.open())
 	p.finish()
 	return err
 }
@@ -112,6 +113,13 @@ func (p *proxy) finish() {
 	})
 	p.running.Wait()
 	late.Stop()
+}
+
+// open is how many links there are.
+func (p *proxy) open() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.links)
 }
 
 // enter adds a link that is there, unless no time is left.

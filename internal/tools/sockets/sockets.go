@@ -3,7 +3,6 @@ package sockets
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"net/netip"
 	"sync"
@@ -138,7 +137,7 @@ func (s *Sockets) Close(ctx context.Context) (err error) {
 	defer s.mu.Unlock()
 	for _, e := range s.ends {
 		if late := e.stack.Drain(ctx); late != nil {
-			err = errors.Join(err, fmt.Errorf("%v: some of what was written did not arrive: %w", e.Addr(), late))
+			err = errors.Join(err, late)
 		}
 		err = errors.Join(err, e.stack.Close(), e.End.Close())
 	}

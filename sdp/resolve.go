@@ -1,0 +1,80 @@
+package sdp
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+)
+
+// checkNetwork takes the names of TCP's networks as well: programs that were written for
+// TCP pass them on.
+func checkNetwork(name string) error {
+	switch name {
+	case network, "tcp", "tcp4", "tcp6":
+		return nil
+	}
+	return net.UnknownNetworkError(name)
+}
+
+// resolve reads an address to dial.
+func (s *Stack) resolve(ctx context.Context, network, address string) (netip.AddrPort, error) {
+	host, port, err := split(ctx, network, address)
+	if err != nil {
+		return netip.AddrPort{}, err
+	}
+	ips, err := s.lookup(ctx, host)
+	if err != nil {
+		return netip.AddrPort{}, err
+	}
+	return netip.AddrPortFrom(ips[0], port), nil
+}
+
+// listenPort reads an address to listen at: its host may be left out, and has to be the
+// adapter's otherwise.
+func (s *Stack) listenPort(network, address string) (uint16, error) {
+	ctx := context.Background()
+	host, port, err := split(ctx, network, address)
+	if err != nil || host == "" {
+		return port, err
+	}
+	ips, err := s.lookup(ctx, host)
+	if err != nil {
+		return 0, err
+	}
+	if own := s.cm.Addr().Addr(); !ips[0].IsUnspecified() && !slices.Contains(ips, own) {
+		return 0, fmt.Errorf("the device has address %v, not %v", own, ips[0])
+	}
+	return port, nil
+}
+
+// split reads HOST:PORT. The port may be the name of a service.
+func split(ctx context.Context, network, address string) (host string, port uint16, err error) {
+	if err := checkNetwork(network); err != nil {
+		return "", 0, err
+	}
+	host, service, err := net.SplitHostPort(address)
+	if err != nil {
+		return "", 0, err
+	}
+	n, err := net.DefaultResolver.LookupPort(ctx, "tcp", service)
+	return host, uint16(n), err
+}
+
+// lookup has the addresses of a host, one at least: those of the adapter's kind of a
+// name.
+func (s *Stack) lookup(ctx context.Context, host string) ([]netip.Addr, error) {
+	if ip, err := netip.ParseAddr(host); err == nil {
+		return []netip.Addr{ip.Unmap()}, nil
+	}
+	family := "ip4"
+	if s.cm.Addr().Addr().Is6() {
+		family = "ip6"
+	}
+	ips, err := net.DefaultResolver.LookupNetIP(ctx, family, host)
+	for i := range ips {
+		ips[i] = ips[i].Unmap()
+	}
+	return ips, err
+}
