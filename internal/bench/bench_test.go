@@ -104,6 +104,8 @@ func TestParamValues(t *testing.T) {
 		{Ints, "1, 2,4K", []int{1, 2, 4096}},
 		{Float, "0.5", 0.5},
 		{Duration, "50ms", 50 * time.Millisecond},
+		{Pause, "0", time.Duration(0)},
+		{Pauses, "0, 250us,1ms", []time.Duration{0, 250 * time.Microsecond, time.Millisecond}},
 		{Words, "a,b", []string{"a", "b"}},
 	} {
 		got, err := Param{Name: "p", Kind: c.kind}.parse(c.text)
@@ -116,6 +118,7 @@ func TestParamValues(t *testing.T) {
 	}{
 		{Int, ""}, {Int, "0"}, {Int, "-1"}, {Int, "4G"}, {Int, "2147483648"}, {Int, "2048M"}, {Int, "99999999999999999999"},
 		{Ints, "1,,2"}, {Ints, ""}, {Float, "half"}, {Duration, "50"}, {Duration, "0s"}, {Duration, "-1ms"},
+		{Pause, "-1ms"}, {Pause, "5"}, {Pauses, ""}, {Pauses, "0,soon"},
 	} {
 		_, err := Param{Name: "p", Kind: c.kind}.parse(c.text)
 		require.ErrorContains(t, err, "p="+c.text+": ", "%s %q", c.kind, c.text)

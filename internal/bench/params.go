@@ -20,6 +20,8 @@ const (
 	Ints     Kind = "ints"     // such numbers with commas between
 	Float    Kind = "float"    // a decimal number
 	Duration Kind = "duration" // above 0, as time.ParseDuration has it: 50ms
+	Pause    Kind = "pause"    // 0 or above
+	Pauses   Kind = "pauses"   // such times with commas between
 	Words    Kind = "words"    // words with commas between, out of Param.Choices if there are any
 )
 
@@ -35,7 +37,7 @@ type Param struct {
 	Doc     string   `json:"doc"`
 }
 
-// parse returns the value as int, []int, float64, time.Duration or []string.
+// parse returns the value as int, []int, float64, time.Duration, []time.Duration or []string.
 func (p Param) parse(s string) (any, error) {
 	var v any
 	var err error
@@ -48,6 +50,10 @@ func (p Param) parse(s string) (any, error) {
 		v, err = strconv.ParseFloat(s, 64)
 	case Duration:
 		v, err = parseDuration(s)
+	case Pause:
+		v, err = parsePause(s)
+	case Pauses:
+		v, err = parseList(s, parsePause)
 	case Words:
 		v, err = parseList(s, p.parseWord)
 	default:
@@ -73,6 +79,15 @@ func parseDuration(s string) (time.Duration, error) {
 		err = fmt.Errorf("%q is not above 0", s)
 	}
 	return d, err
+}
+
+// parsePause reads a duration from 0 up.
+func parsePause(s string) (time.Duration, error) {
+	d, err := time.ParseDuration(s)
+	if err != nil || d < 0 {
+		return 0, fmt.Errorf("%q is not a time like 0 or 250us", s)
+	}
+	return d, nil
 }
 
 // parseInt reads a number within the parameter's bounds, of at least one:

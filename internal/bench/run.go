@@ -125,8 +125,11 @@ func (r *Run) Ints(name string) []int { return value[[]int](r, name) }
 // Float is the value of a parameter of kind Float.
 func (r *Run) Float(name string) float64 { return value[float64](r, name) }
 
-// Duration is the value of a parameter of kind Duration.
+// Duration is the value of a parameter of kind Duration or Pause.
 func (r *Run) Duration(name string) time.Duration { return value[time.Duration](r, name) }
+
+// Pauses is the value of a parameter of kind Pauses.
+func (r *Run) Pauses(name string) []time.Duration { return value[[]time.Duration](r, name) }
 
 // Words is the value of a parameter of kind Words.
 func (r *Run) Words(name string) []string { return value[[]string](r, name) }

@@ -51,7 +51,7 @@ func dcParams() []bench.Param {
 		{Name: "sizes", Kind: bench.Ints, Default: "2MiB,4MiB,8MiB,16MiB", Quick: "4MiB", Min: 16 << 10, Doc: "bytes of the data set"},
 		{Name: "unit", Kind: bench.Int, Default: "1KiB", Min: 128, Max: 1 << 20, Doc: "bytes of a unit at most"},
 		{Name: "processes", Kind: bench.Int, Default: "2", Min: 2, Max: 13, Doc: "among which the filters are placed; neighbours are apart"},
-		{Name: "buffers", Kind: bench.Int, Default: "8", Doc: "of SDP"},
+		{Name: "buffers", Kind: bench.Int, Default: "8", Max: 16384, Doc: "of SDP"},
 		{Name: "bytes", Kind: bench.Int, Default: "8KiB", Min: 64, Doc: "of a buffer"},
 		{Name: "rounds", Kind: bench.Int, Default: "7", Quick: "3", Doc: "alternating runs at each point"},
 	}

@@ -19,10 +19,10 @@ func init() {
 			"RDMA-based flow control falls behind as they compute more, and is slower than credit-based beyond 1 ms.",
 		Axes: []bench.Axis{{Name: "computation between bursts", Unit: computation}},
 		Params: []bench.Param{
-			{Name: "compute", Kind: bench.Words, Default: "0,100us,250us,500us,1ms,2ms,4ms", Quick: "0,2ms", Doc: "computation behind each burst, at either end"},
+			{Name: "compute", Kind: bench.Pauses, Default: "0,100us,250us,500us,1ms,2ms,4ms", Quick: "0,2ms", Doc: "computation behind each burst, at either end"},
 			{Name: "messages", Kind: bench.Int, Default: "100", Doc: "messages of a burst"},
 			{Name: "size", Kind: bench.Int, Default: "4KiB", Doc: "bytes of a message"},
-			{Name: "buffers", Kind: bench.Int, Default: "8", Doc: "of SDP"},
+			{Name: "buffers", Kind: bench.Int, Default: "8", Max: 16384, Doc: "of SDP"},
 			{Name: "bytes", Kind: bench.Int, Default: "32KiB", Min: 64, Doc: "of a buffer"},
 			{Name: "rounds", Kind: bench.Int, Default: "9", Quick: "5", Doc: "alternating rounds at each point"},
 			{Name: "iters", Kind: bench.Int, Default: "30", Quick: "10", Doc: "bursts to and fro in a round; more where they compute little"},
@@ -42,10 +42,7 @@ const (
 )
 
 func sdpProgress(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
-	amounts, err := durations(r.Words("compute"))
-	if err != nil {
-		return bench.Verdict{}, err
-	}
+	amounts := r.Pauses("compute")
 	r.Plan(1 + len(amounts))
 	r.Step("connections")
 	// The adapter of the paper is a processor of its own. Ours needs one that
@@ -107,17 +104,4 @@ func (p *progress) verdict() bench.Verdict {
 			sdpbench.RDMA, sdpbench.NIC, p.behind[0], p.amounts[0], p.behind[last], p.amounts[last])
 	}
 	return p.judge.verdict()
-}
-
-// durations reads times from 0 up.
-func durations(words []string) ([]time.Duration, error) {
-	list := make([]time.Duration, len(words))
-	for i, w := range words {
-		d, err := time.ParseDuration(w)
-		if err != nil || d < 0 {
-			return nil, fmt.Errorf("%q is not a time like 0 or 250us", w)
-		}
-		list[i] = d
-	}
-	return list, nil
 }

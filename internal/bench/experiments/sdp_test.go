@@ -95,16 +95,6 @@ func TestThreshold(t *testing.T) {
 	}
 }
 
-func TestDurations(t *testing.T) {
-	d, err := durations([]string{"0", "250us", "1ms"})
-	require.NoError(t, err)
-	require.Equal(t, []time.Duration{0, 250 * time.Microsecond, time.Millisecond}, d)
-	for _, bad := range []string{"", "5", "-1ms", "soon"} {
-		_, err := durations([]string{bad})
-		require.ErrorContains(t, err, "is not a time like 0 or 250us", bad)
-	}
-}
-
 func TestExtreme(t *testing.T) {
 	var most, least extreme
 	for i, v := range []float64{-3, 5, -7} {

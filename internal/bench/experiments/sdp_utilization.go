@@ -21,7 +21,7 @@ func init() {
 			{Name: "sizes", Kind: bench.Ints, Default: "16,64,256,512,1KiB,2KiB,4KiB,8KiB", Quick: "512,8KiB", Max: paperBytes, Doc: "bytes of a Write"},
 			{Name: "bytes", Kind: bench.Ints, Default: "8KiB,32KiB", Min: 64, Doc: "of each of 8 buffers"},
 			{Name: "reads", Kind: bench.Words, Default: "message", Choices: []string{"message", "any"}, Doc: "the reader takes one message at a time, or what is there up to 64 KiB"},
-			{Name: "think", Kind: bench.Duration, Default: "10us", Doc: "what the reader computes for each KiB it has read, so that it is the slower of both, as the paper's was: the faster it is, the more do the moments weigh in which the writer refills; 0: nothing"},
+			{Name: "think", Kind: bench.Pause, Default: "10us", Doc: "what the reader computes for each KiB it has read, so that it is the slower of both, as the paper's was: the faster it is, the more do the moments weigh in which the writer refills; 0: nothing"},
 			{Name: "rounds", Kind: bench.Int, Default: "5", Quick: "3", Doc: "alternating rounds at each point"},
 			{Name: "time", Kind: bench.Duration, Default: "60ms", Quick: "30ms", Doc: "length of a round"},
 		},
