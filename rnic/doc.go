@@ -63,7 +63,8 @@
 // of Poll, CQ.Wait, PollWait, Progress and the posting verbs.
 //
 // Who waits on a completion channel takes part in none of this. It is parked,
-// and whoever handles the packet lists the queue there and wakes it.
+// and whoever handles the packet lists the queue there and wakes it. If the channel
+// has a handler, the service calls that instead at the end of its look, with no lock held.
 //
 // The token is taken before the lock; the locks of a completion queue and then
 // of its channel come last. Acknowledgements that a batch of packets owes are gathered and leave

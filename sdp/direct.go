@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/softrnic/softrnic/sdp/protocol"
 	"github.com/softrnic/softrnic/verbs"
 )
 
@@ -21,9 +22,6 @@ func (c *Conn) lend(p []byte, access verbs.AccessFlags, f func(mr verbs.MR)) err
 	return err
 }
 
-// mostDirect bounds one operation.
-const mostDirect = 1 << 30
-
 // sinkTime is how long a Write waits for the peer to offer memory, if it did so
 // the last time: a Read that has just returned is soon called again.
 const sinkTime = 50 * time.Microsecond
@@ -32,7 +30,7 @@ const sinkTime = 50 * time.Microsecond
 // writes it where the peer waits for it, or offers it to be read. 0 means that
 // it is to be copied.
 func (c *Conn) writeDirect(p []byte) (n int, err error) {
-	p = p[:min(len(p), mostDirect)]
+	p = p[:min(len(p), protocol.MostAtOnce)]
 	if c.sinking && c.core.Drain() == 0 {
 		c.patience(toDrain, sinkTime, c.writeLimit)
 	}
@@ -80,7 +78,7 @@ const fetchLeast = 4 << 10
 // fetch reads what the peer offers. Who asks for a little at a time gets it in
 // messages.
 func (c *Conn) fetch(p []byte) (n int, err error) {
-	p = p[:min(len(p), c.core.Available(), mostDirect)]
+	p = p[:min(len(p), c.core.Available(), protocol.MostAtOnce)]
 	if len(p) < fetchLeast && len(p) < c.core.Available() {
 		c.core.Refuse()
 		c.post()
@@ -113,7 +111,7 @@ func (c *Conn) shouldSink(p []byte) bool {
 
 // sink offers memory to the peer and waits until something is there.
 func (c *Conn) sink(p []byte) (n int, err error) {
-	p = p[:min(len(p), mostDirect)]
+	p = p[:min(len(p), protocol.MostAtOnce)]
 	lent := c.lend(p, verbs.AccessLocalWrite|verbs.AccessRemoteWrite, func(mr verbs.MR) {
 		c.core.Sink(mr.Addr(), mr.RKey(), len(p))
 		c.post()

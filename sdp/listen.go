@@ -123,20 +123,27 @@ func (l *Listener) Refused() uint64 { return l.refused.Load() }
 // acceptTime bounds an answer to a peer that has gone silent.
 const acceptTime = 10 * time.Second
 
+// heed reads a peer's Hello: what it is, and what our end is to be.
+func (s *Stack) heed(r *cm.Request) (cfg protocol.Config, peer protocol.Peer, err error) {
+	hello, err := bsdh.ParseHello(r.PrivateData())
+	if err != nil {
+		return cfg, peer, err
+	}
+	cfg = s.options.config()
+	if cfg, err = cfg.Heed(&hello); err != nil {
+		return cfg, peer, err
+	}
+	peer, err = protocol.PeerOf(&hello)
+	return cfg, peer, err
+}
+
+// accept answers a request, and rejects what cannot be a connection.
 func (s *Stack) accept(ctx context.Context, r *cm.Request) (*Conn, error) {
 	if err := s.begin(); err != nil {
 		return nil, errors.Join(err, r.RejectWith(cm.ConsumerReject, nil))
 	}
 	defer s.opening.Done()
-	hello, err := bsdh.ParseHello(r.PrivateData())
-	if err != nil {
-		return nil, errors.Join(err, r.RejectWith(cm.ConsumerReject, nil))
-	}
-	cfg := s.options.config()
-	if cfg, err = cfg.Heed(&hello); err != nil {
-		return nil, errors.Join(err, r.RejectWith(cm.ConsumerReject, nil))
-	}
-	peer, err := protocol.PeerOf(&hello)
+	cfg, peer, err := s.heed(r)
 	if err != nil {
 		return nil, errors.Join(err, r.RejectWith(cm.ConsumerReject, nil))
 	}

@@ -64,8 +64,8 @@ func (c *Core) inlinePart(payload []byte, slot int) (keeps bool) {
 	return true
 }
 
-// mostAtOnce bounds an RDMA operation.
-const mostAtOnce = 1 << 30
+// MostAtOnce bounds an RDMA operation, and memory that is lent for one, in bytes.
+const MostAtOnce = 1 << 30
 
 // errBeyond ends a connection whose driver would touch memory of the peer that
 // it may not.
@@ -77,7 +77,7 @@ func (c *Core) Available() int {
 	if !c.avail.live || c.fetch.reading || c.avail.cancelled || c.Buffered() > 0 || c.err != nil {
 		return 0
 	}
-	return int(min(c.avail.left, mostAtOnce))
+	return int(min(c.avail.left, MostAtOnce))
 }
 
 // Fetch reads n bytes, at most Available, into the application's memory. The

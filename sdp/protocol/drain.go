@@ -52,7 +52,7 @@ func (c *Core) Drain() int {
 	if !c.drain.live || c.drain.writing || c.err != nil {
 		return 0
 	}
-	return int(min(c.drain.len, mostAtOnce))
+	return int(min(c.drain.len, MostAtOnce))
 }
 
 // Place writes the application's memory, at most Drain bytes of it, to the

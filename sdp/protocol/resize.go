@@ -119,7 +119,7 @@ func (c *Core) AskSize(data int) bool {
 }
 
 // PeerSize is how many bytes of data a receive buffer of the peer takes.
-func (c *Core) PeerSize() int { return int(min(c.size.theirs, mostAtOnce)) - bsdh.HeaderBytes }
+func (c *Core) PeerSize() int { return int(min(c.size.theirs, MostAtOnce)) - bsdh.HeaderBytes }
 
 // sizeAnswered takes a ChRcvBufAck.
 func (c *Core) sizeAnswered(bytes uint32) {
