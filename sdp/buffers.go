@@ -48,29 +48,34 @@ func (c *Conn) setBuffer(grow func(bytes int) error, bytes int) error {
 }
 
 func (c *Conn) growRing(bytes int) error {
-	slack := 0
-	if c.design == flow.NIC {
-		slack = c.cfg.Window
-	}
 	switch {
 	case c.design == flow.Credit:
 		return errCredit
-	case bytes <= len(c.regions[ringRegion].Bytes())-slack:
+	case bytes <= c.core.RingSize():
 		return nil
-	case int64(bytes) >= bsdh.MaxRing-int64(slack):
+	case int64(bytes) >= bsdh.MaxRing-int64(c.cfg.RingSlack()):
 		return errRing
-	case c.old != nil:
+	case c.readBuffer > 0:
 		return errBusy
+	case c.old.MR != nil: // it became longer by itself, and does so once more behind that
+		c.readBuffer = bytes
+		return nil
 	}
-	mr, err := c.stack.pd.RegMR(make([]byte, bytes+slack), verbs.AccessLocalWrite|verbs.AccessRemoteWrite)
+	c.readBuffer = bytes
+	return c.changeRing(bytes)
+}
+
+// changeRing has the peer go on in a ring for so many bytes.
+func (c *Conn) changeRing(bytes int) error {
+	ring, err := c.stack.region(bytes+c.cfg.RingSlack(), verbs.AccessLocalWrite|verbs.AccessRemoteWrite)
 	if err != nil {
 		return err
 	}
-	if !c.core.ChangeRing(memory(mr)) {
-		_ = mr.Dereg()
+	if !c.core.ChangeRing(ring.memory()) {
+		ring.drop()
 		return errBusy
 	}
-	c.replace(ringRegion, mr)
+	c.replace(ringRegion, ring)
 	return nil
 }
 
@@ -94,37 +99,42 @@ func (c *Conn) PeerBuffer() int {
 	return c.core.PeerSize()
 }
 
-// resize grants the peer larger buffers if it asks, and frees memory that a
-// change has left. That takes long. The lock is held.
+// toResize reports whether there is something for resize to do.
+func (c *Conn) toResize() bool {
+	return c.core.ResizeWanted() > 0 || c.core.RingWanted() > 0 || c.old.MR != nil
+}
+
+// resize grants the peer larger buffers if it asks, and a longer ring if ours has been too
+// small, and frees memory that a change has left. That takes long. The lock is held.
 func (c *Conn) resize() {
-	if c.hasty {
+	if c.hasty || !c.toResize() {
 		return
 	}
 	if data := c.core.ResizeWanted(); data > 0 {
-		mr, err := c.stack.pd.RegMR(make([]byte, c.cfg.ResizeBytes(data)), verbs.AccessLocalWrite)
+		slots, err := c.stack.region(c.cfg.ResizeBytes(data), verbs.AccessLocalWrite)
 		switch {
 		case err != nil:
 			c.core.Resize(protocol.Memory{}, 0)
-		case c.old == nil && c.core.Resize(memory(mr), data):
-			c.replace(slotsRegion, mr)
+		case c.old.MR == nil && c.core.Resize(slots.memory(), data):
+			c.replace(slotsRegion, slots)
 		default:
-			_ = mr.Dereg()
+			slots.drop()
 			c.core.Resize(protocol.Memory{}, 0)
 		}
 		c.post()
 	}
-	if c.old != nil && !c.core.Resizing() && !c.core.ChangingRing() {
-		_ = c.old.Dereg()
-		c.old = nil
+	if c.old.MR != nil && !c.core.Resizing() && !c.core.ChangingRing() {
+		c.old.drop()
+		c.old = region{}
+		if c.readBuffer <= c.core.RingSize() {
+			c.readBuffer = 0
+		}
+	}
+	if n := max(c.readBuffer, c.core.RingWanted()); n > 0 && c.old.MR == nil {
+		if c.changeRing(n) != nil { // no memory, or the peer has ended
+			c.readBuffer = 0
+			c.core.KeepRing()
+		}
+		c.post()
 	}
 }
-
-// Conn.regions, in the order in which they are made.
-const (
-	sendRegion = iota
-	slotsRegion
-	ringRegion
-)
-
-// replace puts a region in the place of one that is in use for a while yet.
-func (c *Conn) replace(i int, mr verbs.MR) { c.old, c.regions[i] = c.regions[i], mr }

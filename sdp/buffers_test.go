@@ -59,6 +59,31 @@ func TestLargerRing(t *testing.T) {
 	}
 }
 
+// TestBuffersGrow: an idle connection has few bytes of its buffers, one whose reader is
+// slow has all of them, and the bytes go on in order.
+func TestBuffersGrow(t *testing.T) {
+	for _, d := range []sdp.Design{sdp.NIC, sdp.RDMA} {
+		t.Run(d.String(), func(t *testing.T) {
+			a, b := newEnds(t, rnic.Options{}, sdp.Options{Design: d, ZeroCopy: -1}).dial(t)
+			carry(t, a, b, random(1000, 1))
+			idle := b.Stats().Registered
+			const size = sdp.DefaultBuffers * sdp.DefaultBufferBytes // of each of the two
+			sent := random(size+size/16, 2)                          // which is more than one holds
+			require.NoError(t, a.SetWriteDeadline(time.Now().Add(hang)))
+			_, err := a.Write(sent) // nobody reads
+			require.NoError(t, err)
+			go func() { _, _ = a.Read(make([]byte, 1)) }() // with RDMA what is held back needs a call
+			got := make([]byte, len(sent))
+			_, err = io.ReadFull(b, got)
+			require.NoError(t, err)
+			require.True(t, bytes.Equal(sent, got))
+			require.Greater(t, b.Stats().Registered, idle+size/2)
+			require.NoError(t, b.SetReadBuffer(2*size), "however often it has grown")
+			carry(t, a, b, random(3*size, 3))
+		})
+	}
+}
+
 // TestLargerMessages: with Credit the peer grants larger buffers, and messages
 // grow.
 func TestLargerMessages(t *testing.T) {

@@ -175,10 +175,10 @@ func (c *Conn) free() {
 	if c.cq != nil {
 		_ = c.cq.Destroy()
 	}
-	for _, mr := range c.regions {
-		_ = mr.Dereg()
+	for _, r := range c.regions {
+		r.drop()
 	}
-	if c.old != nil {
-		_ = c.old.Dereg()
+	if c.old.MR != nil {
+		c.old.drop()
 	}
 }

@@ -33,8 +33,10 @@ type Conn struct {
 	mu      sync.Mutex // guards all that follows
 	core    *protocol.Core
 	design  flow.Design
-	regions []verbs.MR // by sendRegion and so on
-	old     verbs.MR   // one that a larger one has replaced, while it is in use
+	regions []region // by sendRegion and so on
+	old     region   // one that a larger one has replaced, while it is in use
+
+	readBuffer int // that SetReadBuffer has asked for, until it is there; 0 for nothing
 
 	// Who serves the connection: a call that waits (progress.go), else events
 	// (watch.go).

@@ -29,8 +29,11 @@ func TestPlainPeer(t *testing.T) {
 		_, err = c.Write([]byte("hello"))
 		require.NoError(t, err)
 		h, body := p.next()
+		if h.Len == bsdh.HeaderBytes { // a word: there are more receives than Hello had for a ring
+			h, body = p.next()
+		}
 		require.Equal(t, bsdh.MIDData, h.MID)
-		require.EqualValues(t, 1, h.Seq)
+		require.Equal(t, p.heard, h.Seq)
 		require.EqualValues(t, bsdh.HeaderBytes+5, h.Len)
 		require.Zero(t, h.Flags)
 		require.Equal(t, "hello", string(body))

@@ -59,19 +59,6 @@ func (c *Conn) establish(conn *cm.Conn) {
 	c.stack.enter(c)
 }
 
-func (c *Conn) register(n int, access verbs.AccessFlags) (protocol.Memory, error) {
-	mr, err := c.stack.pd.RegMR(make([]byte, n), access)
-	if err != nil {
-		return protocol.Memory{}, err
-	}
-	c.regions = append(c.regions, mr)
-	return memory(mr), nil
-}
-
-func memory(mr verbs.MR) protocol.Memory {
-	return protocol.Memory{Bytes: mr.Bytes(), Addr: mr.Addr(), LKey: mr.LKey(), RKey: mr.RKey()}
-}
-
 // prepare posts the first receives, as package cm wants it.
 func (c *Conn) prepare(verbs.QP) error {
 	c.mu.Lock()

@@ -29,6 +29,10 @@ const (
 	DefaultKeepAlive   = time.Minute
 )
 
+// firstBytes are used of each buffer until that is not enough: few pages, which a
+// connection of short messages uses again and again.
+const firstBytes = 128 << 10
+
 // Options say how connections work. The zero value is good for most.
 type Options struct {
 	// Design is the flow control that dialed connections ask for. Accepted
@@ -89,7 +93,7 @@ func (o Options) withDefaults() Options {
 // config is what a connection is made of, but for its memory.
 func (o *Options) config() protocol.Config {
 	return protocol.Config{
-		Design: o.Design, Buffers: o.Buffers, BufferBytes: o.BufferBytes, Window: o.Window,
+		Design: o.Design, Buffers: o.Buffers, BufferBytes: o.BufferBytes, First: firstBytes, Window: o.Window,
 		Queue: o.Queue, Receives: o.Receives, MaxAdverts: 1, MaxBufferBytes: o.MaxBufferBytes,
 	}
 }

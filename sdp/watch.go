@@ -29,7 +29,7 @@ func (s *Stack) interrupt(cq verbs.CQ) bool {
 	c.hasty = true
 	c.event()
 	c.hasty = false
-	return c.core.ResizeWanted() == 0 && c.old == nil
+	return !c.toResize()
 }
 
 // watch serves connections whose events interrupt has left to it, and those of events that

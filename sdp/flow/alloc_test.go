@@ -19,9 +19,9 @@ func TestNoAllocation(t *testing.T) {
 		var r flow.Receiver
 		switch d {
 		case flow.NIC:
-			s, r = flow.NewNICSender(mem, len(ring), 256, 32), flow.NewNICReceiver(ring, 256, 32)
+			s, r = flow.NewNICSender(mem, len(mem), len(ring), 256, 32), flow.NewNICReceiver(ring, 256, 32)
 		case flow.RDMA:
-			s, r = flow.NewRDMASender(mem, len(ring), 32, credits), flow.NewRDMAReceiver(ring, 32)
+			s, r = flow.NewRDMASender(mem, len(mem), len(ring), 32, credits), flow.NewRDMAReceiver(ring, 32)
 		case flow.Credit:
 			s, r = flow.NewCreditSender(mem, 128, 16, 112, 32, credits), flow.NewCreditReceiver(64)
 		}

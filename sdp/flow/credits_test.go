@@ -72,7 +72,7 @@ func TestTaken(t *testing.T) {
 
 	c = flow.Credits{}
 	c.Start(9)
-	r := flow.NewRDMASender(make([]byte, 100), 100, 100, &c)
+	r := flow.NewRDMASender(make([]byte, 100), 0, 100, 100, &c)
 	r.Write(make([]byte, 60))
 	require.Zero(t, r.Taken())
 	_, ok = r.Next()

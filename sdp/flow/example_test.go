@@ -11,7 +11,7 @@ import (
 func Example() {
 	const window = 4
 	send, ring := make([]byte, 16), make([]byte, 2*window+window)
-	s := flow.NewNICSender(send, len(ring), window, 8)
+	s := flow.NewNICSender(send, len(send), len(ring), window, 8)
 	r := flow.NewNICReceiver(ring, window, 8)
 
 	receives := r.Receives() // what the peer has posted

@@ -22,10 +22,12 @@ func drawSizes(t *rapid.T, d flow.Design) sizes {
 	case flow.RDMA:
 		z.send, z.ring = rapid.IntRange(1, 200).Draw(t, "send"), rapid.IntRange(1, 200).Draw(t, "ring")
 		z.most = rapid.IntRange(flow.Reserve+1, 20).Draw(t, "most")
+		z.first = rapid.IntRange(1, z.send).Draw(t, "first")
 	case flow.NIC:
 		z.ring = rapid.IntRange(2, 200).Draw(t, "ring")
 		z.window = rapid.IntRange(1, z.ring/2).Draw(t, "window")
 		z.send = rapid.IntRange(1, 200).Draw(t, "send")
+		z.first = rapid.IntRange(1, z.send).Draw(t, "first")
 		z.most = rapid.IntRange(1, 40).Draw(t, "most")
 	}
 	return z
@@ -208,7 +210,7 @@ func TestLies(t *testing.T) {
 
 	var credits flow.Credits
 	credits.Start(5)
-	s := flow.NewRDMASender(mem, 100, 8, &credits)
+	s := flow.NewRDMASender(mem, len(mem), 100, 8, &credits)
 	s.Write(mem[:20])
 	require.False(t, s.Freed(1), "nothing is posted")
 	_, ok := s.Next()

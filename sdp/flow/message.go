@@ -70,6 +70,9 @@ type RingReceiver interface {
 	// that is not so, or the last change has not ended.
 	Change(mem []byte) bool
 
+	// Crowded is true while more than half of the ring is full.
+	Crowded() bool
+
 	// Switch says that all that arrives from now on is in the ring of Change.
 	// It is false if there is none.
 	Switch() bool

@@ -15,24 +15,41 @@ package flow
 // Nothing has to be known about the peer: a receive means that there is room.
 type NICSender struct {
 	sendRing
-	window int
-	most   int    // bytes of the send buffer that the adapter may have
-	few    int    // bytes with which it is busy enough for short messages to wait
-	pushed uint64 // position up to which they do not
+	virtual int    // window, as the peer has it
+	window  int    // the longest message
+	most    int    // bytes of the send buffer that the adapter may have
+	few     int    // bytes with which it is busy enough for short messages to wait
+	pushed  uint64 // position up to which they do not
 }
 
-// NewNICSender makes a sender with the send buffer mem to a ring of remote bytes
+// NewNICSender makes a sender with the send buffer mem, of which it uses the first
+// bytes until these are not enough, to a ring of remote bytes
 // whose virtual window is window bytes, with at most queue messages in the
 // adapter at a time. The adapter gets seven eighths of the buffer, and a message
 // is not longer than half of it.
-func NewNICSender(mem []byte, remote, window, queue int) *NICSender {
-	few := max(1, len(mem)/8)
-	most := max(1, len(mem)-few)
-	window = max(1, min(window, len(mem)/2))
+func NewNICSender(mem []byte, first, remote, window, queue int) *NICSender {
+	s := &NICSender{sendRing: newSendRing(mem, first, remote, queue), virtual: window}
+	s.fit()
+	return s
+}
+
+// fit is when the ring has another length.
+func (s *NICSender) fit() {
+	n := len(s.mem)
+	s.few = max(1, n/8)
+	s.most = max(1, n-s.few)
+	s.window = max(1, min(s.virtual, n/2))
 	// Of messages that are not signaled no more is in flight than leaves room
 	// for a window, and than would have others wait.
-	every := min(few/2, most-window+1)
-	return &NICSender{sendRing: newSendRing(mem, remote, queue, every), window: window, most: most, few: few}
+	s.every = min(s.few/2, s.most-s.window+1)
+}
+
+// Write implements Sender.
+func (s *NICSender) Write(p []byte) int {
+	if s.stretch(len(p)) {
+		s.fit()
+	}
+	return s.put(p)
 }
 
 // Next implements Sender.

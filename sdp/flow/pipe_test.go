@@ -12,6 +12,7 @@ import (
 type sizes struct {
 	design flow.Design
 	send   int // bytes of the send buffer; of Credit, slots
+	first  int // bytes of it that are used at first; not of Credit
 	ring   int // bytes of the ring; of Credit, slots
 	size   int // Credit: bytes of a slot here
 	peer   int // Credit: bytes of a slot there
@@ -92,11 +93,11 @@ func newPipe(t require.TestingT, z sizes) *pipe {
 	case flow.RDMA:
 		p.mem, p.ring = make([]byte, z.send), make([]byte, z.ring)
 		p.credits.Start(uint16(z.most))
-		p.s = flow.NewRDMASender(p.mem, z.ring, z.queue, p.credits)
+		p.s = flow.NewRDMASender(p.mem, z.first, z.ring, z.queue, p.credits)
 		p.r = flow.NewRDMAReceiver(p.ring, z.most)
 	case flow.NIC:
 		p.mem, p.ring = make([]byte, z.send), make([]byte, z.ring+z.window)
-		p.s = flow.NewNICSender(p.mem, len(p.ring), z.window, z.queue)
+		p.s = flow.NewNICSender(p.mem, z.first, len(p.ring), z.window, z.queue)
 		p.r = flow.NewNICReceiver(p.ring, z.window, z.most)
 	}
 	p.repost()

@@ -9,7 +9,7 @@ import (
 // What waits for company behind what is in flight leaves when it is pushed, or at a cut,
 // but not more than the adapter may have.
 func TestLeavesWithoutCompany(t *testing.T) {
-	s := NewNICSender(make([]byte, 64), 1000, 32, 100) // 8 bytes keep it busy, 56 are the most
+	s := NewNICSender(make([]byte, 64), 64, 1000, 32, 100) // 8 bytes keep it busy, 56 are the most
 	write := func(n int) (sent int) {
 		require.Equal(t, n, s.Write(make([]byte, n)))
 		for m, ok := s.Next(); ok; m, ok = s.Next() {
@@ -32,7 +32,7 @@ func TestLeavesWithoutCompany(t *testing.T) {
 
 // A push does not move a cut: the message before it ends there all the same.
 func TestPushLeavesCut(t *testing.T) {
-	s := NewNICSender(make([]byte, 64), 1000, 32, 100)
+	s := NewNICSender(make([]byte, 64), 64, 1000, 32, 100)
 	s.Write(make([]byte, 8))
 	m, ok := s.Next()
 	require.True(t, ok)

@@ -13,10 +13,24 @@ type RDMASender struct {
 	freed   uint64 // position up to which the peer has emptied its rings
 }
 
-// NewRDMASender makes a sender with the send buffer mem to a ring of remote
-// bytes, with at most queue messages in the adapter at a time.
-func NewRDMASender(mem []byte, remote, queue int, credits *Credits) *RDMASender {
-	return &RDMASender{sendRing: newSendRing(mem, remote, queue, len(mem)/4), credits: credits}
+// NewRDMASender makes a sender with the send buffer mem, of which it uses the
+// first bytes until these are not enough, to a ring of remote bytes, with at most
+// queue messages in the adapter at a time.
+func NewRDMASender(mem []byte, first, remote, queue int, credits *Credits) *RDMASender {
+	s := &RDMASender{sendRing: newSendRing(mem, first, remote, queue), credits: credits}
+	s.fit()
+	return s
+}
+
+// fit is when the ring has another length.
+func (s *RDMASender) fit() { s.every = len(s.mem) / 4 }
+
+// Write implements Sender.
+func (s *RDMASender) Write(p []byte) int {
+	if s.stretch(len(p)) {
+		s.fit()
+	}
+	return s.put(p)
 }
 
 // Next implements Sender.

@@ -67,5 +67,8 @@ func (r *recvRing) Switch() bool {
 	return true
 }
 
+// Crowded implements RingReceiver.
+func (r *recvRing) Crowded() bool { return 2*r.len() > len(r.mem) }
+
 // Changing implements RingReceiver.
 func (r *recvRing) Changing() bool { return r.next != nil || r.old.mem != nil }

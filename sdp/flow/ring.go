@@ -1,5 +1,8 @@
 package flow
 
+// Longer is how many bytes a ring should have instead of n that are not enough.
+func Longer(n int) int { return 8 * n }
+
 // ring is a buffer that is filled at one end and emptied at the other. The ends
 // count all bytes that ever passed, through this ring and those before it.
 type ring struct {

@@ -1,9 +1,19 @@
 package flow
 
+import "cmp"
+
 // sendRing is the send buffer of the designs that place messages in a ring at
 // the peer: what is written, what of that is posted, what of that is done.
+//
+// It goes round in the first part of its memory until that is too small for what is
+// written. So a connection of short messages uses a few pages again and again, which are
+// in the caches, and has no others. A ring that becomes longer goes on behind its end, and
+// comes to its beginning when all that was there then is done.
 type sendRing struct {
-	ring            // head is what has been written, tail what is done
+	ring            // in the first part of all; head is what has been written, tail what is done
+	all      []byte // all the memory there is
+	before   ring   // where what was written before turn lies
+	turn     uint64 // position at which the ring became longer
 	posted   uint64 // given to the adapter
 	remote   int    // size of the peer's ring
 	begun    uint64 // position that lies at offset 0 there
@@ -14,6 +24,7 @@ type sendRing struct {
 	since    int    // of these, after the last signaled one
 	bytes    int    // and in them
 	signals  []mark // signaled messages that are not done
+	signaled uint64 // the end of the last one
 }
 
 // mark is a signaled message and how many messages its completion settles.
@@ -22,12 +33,42 @@ type mark struct {
 	messages int
 }
 
-func newSendRing(mem []byte, remote, queue, every int) sendRing {
-	return sendRing{ring: ring{mem: mem}, remote: remote, queue: max(1, queue), every: every}
+func newSendRing(mem []byte, first, remote, queue int) sendRing {
+	return sendRing{ring: ring{mem: mem[:min(cmp.Or(first, len(mem)), len(mem))]}, all: mem, remote: remote, queue: max(1, queue)}
 }
 
-// Write implements Sender.
-func (s *sendRing) Write(p []byte) int { return s.put(p) }
+// stretch makes the ring longer if n bytes are too much for it, and reports whether it
+// has become so.
+func (s *sendRing) stretch(n int) bool {
+	if n <= s.room() || len(s.mem) == len(s.all) || s.tail < s.turn {
+		return false
+	}
+	s.before, s.turn = s.ring, s.head
+	s.base = s.head - uint64(len(s.mem))
+	s.mem = s.all[:min(Longer(len(s.mem)), len(s.all))]
+	return true
+}
+
+// room is how much may be written: behind the end of the ring as it was, until all is
+// done that lies there.
+func (s *sendRing) room() int {
+	if s.tail < s.turn {
+		return len(s.mem) - len(s.before.mem) - int(s.head-s.turn)
+	}
+	return s.ring.room()
+}
+
+// put copies in what there is room for.
+func (s *sendRing) put(p []byte) int { return s.ring.put(p[:min(len(p), s.room())]) }
+
+// piece is where a position lies, and how many of the n bytes from there do in one piece.
+func (s *sendRing) piece(pos uint64, n int) (at, length int) {
+	r := &s.ring
+	if pos < s.turn {
+		r, n = &s.before, min(n, int(s.turn-pos))
+	}
+	return r.at(pos), r.span(pos, n)
+}
 
 // Cut implements Sender.
 func (s *sendRing) Cut() uint64 {
@@ -52,12 +93,13 @@ func (s *sendRing) inFlight() int { return int(s.posted - s.tail) }
 
 // next makes a message of at most limit bytes of what waits. Signals are so
 // frequent that there is always a completion to come when what may be posted
-// is used up: a quarter of the messages is, and every bytes are.
+// is used up: a quarter of the messages is, every bytes are, and what makes room again
+// after the ring has become longer.
 func (s *sendRing) next(limit int) (Message, bool) {
 	if s.messages >= s.queue {
 		return Message{}, false
 	}
-	n := s.span(s.posted, min(s.Unposted(), limit))
+	local, n := s.piece(s.posted, min(s.Unposted(), limit))
 	at := offset(s.posted, s.begun, s.remote)
 	n = min(n, s.remote-at)
 	if s.cut > s.posted {
@@ -66,13 +108,14 @@ func (s *sendRing) next(limit int) (Message, bool) {
 	if n <= 0 {
 		return Message{}, false
 	}
-	m := Message{Pos: s.posted, Len: n, Local: s.at(s.posted), Remote: at}
+	m := Message{Pos: s.posted, Len: n, Local: local, Remote: at}
 	s.posted += uint64(n)
 	s.messages++
 	s.since++
 	s.bytes += n
-	if s.bytes >= s.every || s.since >= max(1, s.queue/4) {
+	if s.bytes >= s.every || s.since >= max(1, s.queue/4) || s.posted >= s.turn && s.signaled < s.turn {
 		m.Signal = true
+		s.signaled = s.posted
 		s.signals = append(s.signals, mark{s.posted, s.since})
 		s.since, s.bytes = 0, 0
 	}

@@ -287,7 +287,12 @@ func (e *end) meddle(rings map[*end]Memory) {
 			ok = false
 		}
 		if !ok && len(e.cfg.Ring.Bytes) > 0 {
-			ring = w.register("another ring of "+e.name, len(e.cfg.Ring.Bytes)+w.between(0, 40))
+			n := len(e.cfg.Ring.Bytes) + w.between(0, 40)
+			if wanted := c.RingWanted(); wanted > 0 && w.chance(2) {
+				require.Greater(w.t, wanted, c.RingSize())
+				n = wanted + e.cfg.RingSlack()
+			}
+			ring = w.register("another ring of "+e.name, n)
 			if c.ChangeRing(ring) {
 				rings[e] = ring
 			}

@@ -157,6 +157,7 @@ func (c *Core) ringWrite(imm bsdh.Imm, n int) {
 		c.violation("a write of %d bytes at %d of the ring: %v", n, imm.Offset(), err)
 		return
 	}
+	c.crowded(r)
 	c.kept(n, imm.Urgent())
 }
 

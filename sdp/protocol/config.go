@@ -25,6 +25,7 @@ type Config struct {
 	Design      flow.Design // that is asked for
 	Buffers     int         // N
 	BufferBytes int         // S, of data
+	First       int         // bytes that are used of each N x S until that is not enough; 0 for all
 	Window      int         // W, the virtual window of the NIC design
 	Queue       int         // messages with data in the adapter at a time
 	Receives    int         // receives at a time, at most
@@ -37,7 +38,7 @@ type Config struct {
 	plain bool // the peer's Hello has no extension, and our HelloAck will not either
 
 	Send  Memory // N slots of S bytes and a header
-	Ring  Memory // N x S bytes, which the peer writes to; none with Credit
+	Ring  Memory // the first N x S bytes, which the peer writes to; none with Credit
 	Slots Memory // receives: see SlotBytes
 }
 
@@ -55,15 +56,30 @@ func (c *Config) ring() int      { return c.Buffers * c.BufferBytes }
 // Much of it is never touched.
 func (c *Config) SendBytes() int { return c.Buffers * c.slotBytes() }
 
-// RingBytes is the size of the receive ring.
+// RingBytes is the size of the receive ring at first: it becomes longer when that is
+// not enough. See [Core.RingWanted].
 func (c *Config) RingBytes() int {
-	switch c.Design {
-	case flow.Credit:
+	if c.Design == flow.Credit {
 		return 0
-	case flow.NIC:
-		return c.ring() + c.Window
 	}
-	return c.ring()
+	return c.first() + c.RingSlack()
+}
+
+// first is how many bytes a ring is to hold at first: at least two windows.
+func (c *Config) first() int {
+	if c.First == 0 {
+		return c.ring()
+	}
+	return min(c.ring(), max(c.First, 2*c.Window))
+}
+
+// RingSlack is how much longer than the bytes that it is to hold a receive ring is: see
+// [flow.NICReceiver].
+func (c *Config) RingSlack() int {
+	if c.Design == flow.NIC {
+		return c.Window
+	}
+	return 0
 }
 
 // SlotBytes is the size of the receives: those of the standard, and behind
@@ -83,10 +99,13 @@ func (c *Config) ReceiveQueue() int { return c.large() + c.Receives }
 
 // initial is how many receives are posted before the design is known.
 func (c *Config) initial() int {
-	if c.Design == flow.Credit {
+	switch c.Design {
+	case flow.Credit:
 		return c.large()
+	case flow.NIC:
+		return min(c.Buffers, c.first()/c.Window)
 	}
-	return min(c.Buffers, c.ring()/max(1, c.Window))
+	return min(c.Buffers, c.Receives)
 }
 
 // With is the configuration with another design, and a window that fits it.
@@ -111,6 +130,8 @@ func (c *Config) Validate() error {
 		return fmt.Errorf("a window of %d bytes: 1 to half of the buffer of %d", c.Window, c.ring())
 	case c.Queue < 4 || c.Receives < 8:
 		return fmt.Errorf("%d sends and %d receives: at least 4 and 8", c.Queue, c.Receives)
+	case c.First < 0:
+		return fmt.Errorf("%d bytes at first: not less than none", c.First)
 	case c.Receives > 1<<15:
 		return fmt.Errorf("%d receives: at most 32768", c.Receives)
 	}
@@ -127,6 +148,7 @@ type Peer struct {
 	Window      uint32
 	Addr        uint64 // of its ring
 	RKey        uint32
-	Dialed      bool // it sent the Hello, we the HelloAck
-	Brief       bool // with Credit: its Data messages and ours may have their header in immediate data
+	Buffer      uint64 // size of its send buffer, if it has a ring
+	Dialed      bool   // it sent the Hello, we the HelloAck
+	Brief       bool   // with Credit: its Data messages and ours may have their header in immediate data
 }

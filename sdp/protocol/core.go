@@ -71,6 +71,7 @@ func (c *Core) Start(p Peer) {
 	c.credits.Start(p.Bufs)
 	c.mode = newModes(p.Design)
 	cfg := &c.cfg
+	c.ring.size, c.ring.most = len(cfg.Ring.Bytes)-cfg.RingSlack(), cfg.ring()
 	switch p.Design {
 	case flow.Credit:
 		c.slots.onlyLarge()
@@ -78,10 +79,10 @@ func (c *Core) Start(p Peer) {
 		c.sender = flow.NewCreditSender(cfg.Send.Bytes, cfg.slotBytes(), bsdh.HeaderBytes, c.PeerSize(), cfg.Queue, &c.credits)
 		c.receiver = flow.NewCreditReceiver(cfg.large())
 	case flow.RDMA:
-		c.sender = flow.NewRDMASender(cfg.Send.Bytes[:cfg.ring()], int(p.Ring), cfg.Queue, &c.credits)
+		c.sender = flow.NewRDMASender(cfg.Send.Bytes[:cfg.ring()], cfg.first(), int(p.Ring), cfg.Queue, &c.credits)
 		c.receiver = flow.NewRDMAReceiver(cfg.Ring.Bytes, cfg.Receives)
 	case flow.NIC:
-		c.sender = flow.NewNICSender(cfg.Send.Bytes[:cfg.ring()], int(p.Ring), int(p.Window), cfg.Queue)
+		c.sender = flow.NewNICSender(cfg.Send.Bytes[:cfg.ring()], cfg.first(), int(p.Ring), int(p.Window), cfg.Queue)
 		c.receiver = flow.NewNICReceiver(cfg.Ring.Bytes, cfg.Window, cfg.Receives)
 	}
 	c.words.told = c.slots.posted // by Hello or HelloAck

@@ -34,7 +34,7 @@ func newEvil(t require.TestingT, d flow.Design) *evil {
 }
 
 func (e *evil) start() *evil {
-	e.core.Start(Peer{Design: e.cfg.Design, Bufs: e.bufs, BufferBytes: 116, MaxAdverts: 1, Ring: 850, Window: 50, Addr: 1, RKey: 1, Brief: e.cfg.Design == flow.Credit})
+	e.core.Start(Peer{Design: e.cfg.Design, Bufs: e.bufs, BufferBytes: 116, MaxAdverts: 1, Ring: 850, Buffer: 800, Window: 50, Addr: 1, RKey: 1, Brief: e.cfg.Design == flow.Credit})
 	e.take()
 	return e
 }

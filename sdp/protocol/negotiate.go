@@ -19,7 +19,7 @@ func (c *Config) extension() bsdh.Extension {
 		return bsdh.Extension{Design: designs[c.Design]}
 	}
 	return bsdh.Extension{
-		Design: designs[c.Design], Ring: uint32(len(c.Ring.Bytes)), Window: uint32(c.Window),
+		Design: designs[c.Design], Buffers: uint16(c.Buffers), Ring: uint32(len(c.Ring.Bytes)), Window: uint32(c.Window),
 		RKey: c.Ring.RKey, Addr: c.Ring.Addr,
 	}
 }
@@ -86,6 +86,9 @@ func (c *Config) PeerOfAck(h *bsdh.HelloAck) (Peer, error) {
 func peer(p Peer, e bsdh.Extension) (Peer, error) {
 	p.Ring, p.Window, p.Addr, p.RKey = e.Ring, e.Window, e.Addr, e.RKey
 	p.Design, p.Brief = designOf(e), e.Design == bsdh.DesignBrief
+	if p.Design != flow.Credit {
+		p.Buffer = uint64(e.Buffers) * uint64(p.BufferBytes-min(p.BufferBytes, bsdh.HeaderBytes))
+	}
 	switch {
 	case p.Design == flow.Credit && p.BufferBytes < bsdh.HeaderBytes+smallSlot:
 		return p, fmt.Errorf("%w: receive buffers of %d bytes", ErrProtocol, p.BufferBytes)

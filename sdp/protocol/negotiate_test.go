@@ -45,8 +45,8 @@ func TestNegotiation(t *testing.T) {
 			wantA.Ring, wantB.Ring = 8000, 9000
 		}
 		if d != flow.Credit {
-			wantA.Window, wantA.Addr, wantA.RKey = 500, 100, 7
-			wantB.Window, wantB.Addr, wantB.RKey = 500, 200, 8
+			wantA.Window, wantA.Addr, wantA.RKey, wantA.Buffer = 500, 100, 7, 8000
+			wantB.Window, wantB.Addr, wantB.RKey, wantB.Buffer = 500, 200, 8, 9000
 		}
 		require.Equal(t, wantA, ofA)
 		require.Equal(t, wantB, ofB)

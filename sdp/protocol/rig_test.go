@@ -120,6 +120,9 @@ func (w *world) drawConfig(d flow.Design) Config {
 		Design: d, Buffers: w.between(1, 6), BufferBytes: w.between(64, 200),
 		Queue: w.between(4, 24), Receives: w.between(8, 24), MaxAdverts: 1,
 	}
+	if w.chance(2) {
+		c.First = w.between(1, c.ring())
+	}
 	c.Window = w.between(1, c.ring()/2)
 	if w.chance(2) {
 		c.Window = min(c.ring()/2, w.between(16, 64))

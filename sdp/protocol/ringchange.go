@@ -7,9 +7,36 @@ import (
 
 // ringChange is another ring that takes over, ours or the peer's.
 type ringChange struct {
+	size    int  // bytes that ours holds, or will when the change has ended
+	most    int  // that it should hold
+	short   bool // it has been too small
 	offered bool // ours: RingChange was said, and RingSwitched has not come
 	peers   bool // the peer's: RingSwitched is to be said
 	next    bsdh.RingChange
+}
+
+// RingSize is how many bytes our receive ring holds, or will when the change that is under
+// way has ended; 0 without a ring.
+func (c *Core) RingSize() int { return c.ring.size }
+
+// RingWanted is how many bytes our receive ring should hold because it has been too small:
+// what came filled more than half of it, or used up all receives. It is 0 if that has not
+// been, or the ring is as long as the configuration has it.
+func (c *Core) RingWanted() int {
+	if !c.ring.short || c.err != nil {
+		return 0
+	}
+	return min(flow.Longer(c.ring.size), c.ring.most)
+}
+
+// KeepRing ends the wish for a longer ring, for there is no memory for one.
+func (c *Core) KeepRing() { c.ring.most, c.ring.short = c.ring.size, false }
+
+// crowded takes note of whether the ring is too small.
+func (c *Core) crowded(r flow.RingReceiver) {
+	if c.ring.size < c.ring.most && (r.Crowded() || c.slots.posted == 0) {
+		c.ring.short = true
+	}
 }
 
 // ChangeRing gives the peer another ring to write to, at least as long as the
@@ -21,7 +48,7 @@ func (c *Core) ChangeRing(mem Memory) bool {
 	if !ok || c.err != nil || c.finished || uint64(len(mem.Bytes)) >= bsdh.MaxRing || !r.Change(mem.Bytes) {
 		return false
 	}
-	c.ring.offered = true
+	c.ring.size, c.ring.short, c.ring.offered = len(mem.Bytes)-c.cfg.RingSlack(), false, true
 	m := control{id: bsdh.MIDRingChange}
 	bsdh.RingChange{Ring: uint32(len(mem.Bytes)), RKey: mem.RKey, Addr: mem.Addr}.Append(m.ext[:0])
 	c.say(m)

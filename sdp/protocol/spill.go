@@ -34,10 +34,9 @@ const mostSpilled = 64 << 20
 
 // maySpill is how much may lie outside of the ring.
 func (c *Core) maySpill() int {
-	ring := int(min(c.peer.Ring, mostSpilled)) // which may have become longer since the offer
-	most := ring + 2*c.cfg.Window              // and a receive for the answer
+	most := int(min(c.peer.Buffer, mostSpilled)) + 2*c.cfg.Window // and a receive for the answer
 	if c.offer.heard {
-		most += ring + 2*c.cfg.Window
+		most *= 2
 	}
 	return most
 }
@@ -45,7 +44,7 @@ func (c *Core) maySpill() int {
 // canSpill reports whether there would be room for what is in the way of the
 // answer to an offer.
 func (c *Core) canSpill() bool {
-	return c.peer.Design != flow.NIC || c.peer.Ring <= mostSpilled && c.spilled() == 0
+	return c.peer.Design != flow.NIC || c.peer.Buffer <= mostSpilled && c.spilled() == 0
 }
 
 // spilled is how much lies outside the ring.

@@ -42,7 +42,7 @@ func TestSpill(t *testing.T) {
 				moved = a.writer.act()
 				moved = b.reader.act() || moved
 				moved = w.move() || moved
-				require.LessOrEqual(t, a.core.spilled(), b.cfg.RingBytes()+2*a.cfg.Window)
+				require.LessOrEqual(t, a.core.spilled(), b.cfg.ring()+2*a.cfg.Window)
 				require.LessOrEqual(t, len(a.rq), max(0, (a.core.receiver.(*flow.NICReceiver).Free()-a.cfg.Window)/a.cfg.Window))
 			}
 			require.Equal(t, !spills, a.writer.offering)
@@ -70,7 +70,7 @@ func TestSpillBounded(t *testing.T) {
 		w, a, b := bothWays(t, seed)
 		a.writer.spills = true
 		b.writer.total = 1 << 20
-		peer := int(a.core.peer.Ring)
+		peer := int(a.core.peer.Buffer)
 		b.reader.piece = 3
 		for a.writer.offering && (b.writer.act() || w.move() || b.reader.act() || a.writer.act()) {
 			require.LessOrEqual(t, a.core.spilled(), peer+2*a.cfg.Window)
@@ -126,22 +126,21 @@ func TestSpillNot(t *testing.T) {
 }
 
 // A peer's word alone does not make us keep more than a bound for it: who says
-// that its buffer is longer is offered nothing, and who says so later gets no
-// more.
+// that its send buffer is longer is offered nothing.
 func TestSpillOfLiars(t *testing.T) {
 	e := newEvil(t, flow.NIC)
-	e.core.Start(Peer{Design: flow.NIC, Bufs: 20, BufferBytes: 116, MaxAdverts: 1, Ring: mostSpilled + 1, Window: 50})
+	e.core.Start(Peer{Design: flow.NIC, Bufs: 20, BufferBytes: 116, MaxAdverts: 1, Ring: 850, Buffer: mostSpilled + 1, Window: 50})
 	require.False(t, e.core.CanOffer())
 
 	e = newEvil(t, flow.NIC).start()
 	require.True(t, e.core.CanOffer())
 	offerOf(e, 9)
-	require.Equal(t, 850+100, e.core.maySpill())
+	require.Equal(t, 800+100, e.core.maySpill())
 	e.say(bsdh.MIDRingChange, ringOf(bsdh.MaxRing-1)).finish()
 	require.EqualValues(t, bsdh.MaxRing-1, e.core.peer.Ring)
-	require.Equal(t, mostSpilled+100, e.core.maySpill())
+	require.Equal(t, 800+100, e.core.maySpill(), "its ring is no business of ours")
 	e.core.CancelOffer()
 	e.take()
 	e.finish()
-	require.Equal(t, 2*mostSpilled+200, e.core.maySpill())
+	require.Equal(t, 2*(800+100), e.core.maySpill())
 }

@@ -36,21 +36,22 @@ func (d Design) String() string {
 // reserved: at 52 of the hello header, at 8 of the hello acknowledgement header.
 // A peer that does not know it leaves them 0, and does not look at them.
 //
-//	0  design     1  version     2  reserved     4  ring size
+//	0  design     1  version     2  buffers     4  ring size
 //	8  window    12  R_Key      16  virtual address, 64 bits
 //
 // The zero value is an absent one, and is written as zeros.
 type Extension struct {
-	Design Design
-	Ring   uint32 // length of the sender's receive ring in bytes; DesignBrief has none
-	Window uint32 // virtual window: bytes of the ring that one posted receive stands for
-	RKey   uint32 // of the ring
-	Addr   uint64 // of the ring
+	Design  Design
+	Buffers uint16 // of the sender's send buffer, each as long as the data in one of its receive buffers
+	Ring    uint32 // length of the sender's receive ring in bytes; DesignBrief has none
+	Window  uint32 // virtual window: bytes of the ring that one posted receive stands for
+	RKey    uint32 // of the ring
+	Addr    uint64 // of the ring
 }
 
 const (
 	extensionBytes   = 24
-	extensionVersion = 1
+	extensionVersion = 2
 )
 
 // Present reports whether there is an extension.
@@ -60,7 +61,8 @@ func (e Extension) append(b []byte) []byte {
 	if !e.Present() {
 		return append(b, make([]byte, extensionBytes)...)
 	}
-	b = append(b, byte(e.Design), extensionVersion, 0, 0)
+	b = append(b, byte(e.Design), extensionVersion)
+	b = binary.BigEndian.AppendUint16(b, e.Buffers)
 	b = binary.BigEndian.AppendUint32(b, e.Ring)
 	b = binary.BigEndian.AppendUint32(b, e.Window)
 	b = binary.BigEndian.AppendUint32(b, e.RKey)
@@ -75,7 +77,7 @@ func parseExtension(b []byte) Extension {
 		return Extension{}
 	}
 	return Extension{
-		Design: design, Ring: binary.BigEndian.Uint32(b[4:]), Window: binary.BigEndian.Uint32(b[8:]),
+		Design: design, Buffers: binary.BigEndian.Uint16(b[2:]), Ring: binary.BigEndian.Uint32(b[4:]), Window: binary.BigEndian.Uint32(b[8:]),
 		RKey: binary.BigEndian.Uint32(b[12:]), Addr: binary.BigEndian.Uint64(b[16:]),
 	}
 }

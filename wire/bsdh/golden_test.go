@@ -136,7 +136,7 @@ func TestLayouts(t *testing.T) {
 	require.Len(t, all, len(plain)+6)
 }
 
-var ring = bsdh.Extension{Design: bsdh.DesignNIC, Ring: 256 << 10, Window: 8 << 10, RKey: 0x55667788, Addr: 0x7f1234560000}
+var ring = bsdh.Extension{Design: bsdh.DesignNIC, Buffers: 8, Ring: 256 << 10, Window: 8 << 10, RKey: 0x55667788, Addr: 0x7f1234560000}
 
 func TestLayoutsOfHello(t *testing.T) {
 	all := layouts(t)

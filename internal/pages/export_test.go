@@ -1,0 +1,4 @@
+package pages
+
+// Mapped is nil where there are no pages but the heap's.
+var Mapped = alloc
