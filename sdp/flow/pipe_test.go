@@ -111,7 +111,9 @@ func (p *pipe) write(n int, cut bool) int {
 		p.counter = p.counter*5 + 7 // a sequence of period 256
 		p.sent = append(p.sent, p.counter)
 	}
+	room := p.s.Room()
 	k := p.s.Write(p.sent)
+	require.Equal(p.t, min(n, room), k)
 	for range n - k { // back to where it was
 		p.counter = (p.counter - 7) * 205 // 5 * 205 = 1 modulo 256
 	}

@@ -40,13 +40,27 @@ func newSendRing(mem []byte, first, remote, queue int) sendRing {
 // stretch makes the ring longer if n bytes are too much for it, and reports whether it
 // has become so.
 func (s *sendRing) stretch(n int) bool {
-	if n <= s.room() || len(s.mem) == len(s.all) || s.tail < s.turn {
+	if room := s.room(); n <= room || s.more() <= room {
 		return false
 	}
 	s.before, s.turn = s.ring, s.head
 	s.base = s.head - uint64(len(s.mem))
-	s.mem = s.all[:min(Longer(len(s.mem)), len(s.all))]
+	s.mem = s.all[:s.longer()]
 	return true
+}
+
+// longer is the next length of the ring.
+func (s *sendRing) longer() int { return min(Longer(len(s.mem)), len(s.all)) }
+
+// more is the room that there would be in a longer ring.
+func (s *sendRing) more() int {
+	switch {
+	case s.tail < s.turn: // it has become longer, and still uses what it was
+		return 0
+	case s.len() == 0:
+		return s.longer()
+	}
+	return s.longer() - len(s.mem)
 }
 
 // room is how much may be written: behind the end of the ring as it was, until all is
@@ -77,7 +91,7 @@ func (s *sendRing) Cut() uint64 {
 }
 
 // Room implements Sender.
-func (s *sendRing) Room() int { return s.room() }
+func (s *sendRing) Room() int { return max(s.room(), s.more()) }
 
 // Unposted implements Sender.
 func (s *sendRing) Unposted() int { return int(s.head - s.posted) }
