@@ -151,6 +151,9 @@ func (s *shard) drain(q *QP, now reliability.Time) {
 	}
 	for batches := 1; q.core.Drain(now, s.tx); batches++ {
 		s.flush()
+		if !s.serving.Load() {
+			s.polls.Add(1) // somebody is at work: the service need not come
+		}
 		if batches == drainBatches {
 			s.resume(q, now)
 			break

@@ -230,8 +230,11 @@ func (w *waiter) lead(s *shard, polled bool) (displaced bool) {
 		if n == 0 && budget > 0 {
 			passed = int64(s.dev.now()) - began
 		}
-		if n > 0 {
+		if n > 0 { // more is coming: it is from here on that nothing may
 			turns = 0
+			if budget > 0 {
+				began = int64(s.dev.now())
+			}
 		}
 		inTurns := budget > 0 && s.shared && turns < sharedTurns && passed < int64(sharedFor)
 		if n > 0 || passed < budget || inTurns {
