@@ -89,6 +89,7 @@ func Open(o Options) (*Device, error) {
 	if !o.NoService {
 		makeRoom()
 		for _, s := range d.shards {
+			go s.standBy()
 			go s.serve()
 		}
 	}

@@ -69,6 +69,8 @@ type shard struct {
 	urged  atomic.Bool // something may have to be done while nobody looks
 	dozing atomic.Bool // the service sleeps until it is roused, or for long
 	rouse  chan struct{}
+	duty   chan uint64   // has the service serve, with the count of looks; closed at the end
+	off    chan struct{} // and that it has
 	done   chan struct{} // closed when the service has ended
 	alerts uint64        // of the device, when the service last let others run,
 	ran    int64         // and when that was
@@ -89,7 +91,8 @@ func newShard(d *Device, conn link.Conn) *shard {
 	s := &shard{
 		dev: d, base: conn, conn: conn,
 		tx: link.NewBatch(txBytes), rx: link.NewDatagrams(rxSlots),
-		baton: make(chan struct{}, 1), unpark: make(chan struct{}, 1), rouse: make(chan struct{}, 1), done: make(chan struct{}),
+		baton: make(chan struct{}, 1), unpark: make(chan struct{}, 1), rouse: make(chan struct{}, 1),
+		duty: make(chan uint64), off: make(chan struct{}), done: make(chan struct{}),
 	}
 	s.ackEvery = ackSpacing(conn.Caps().RecvBuffer)
 	s.spin.init(d.options.Spin)

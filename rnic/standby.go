@@ -1,0 +1,140 @@
+package rnic
+
+import "time"
+
+// How long the one on standby sleeps.
+const (
+	standbyShort = 50 * time.Microsecond  // while others are at work
+	standbyLong  = 2 * time.Millisecond   // and have been for long
+	standbyUrged = 300 * time.Microsecond // or have left something to it, should they not come back
+	parkAfter    = 5                      // standbys behind a sleeping leader before it parks
+)
+
+// standBy looks now and then whether anybody serves the socket, and has the service do it
+// when nobody does. It has no thread of its own, unlike the service: beside a program that
+// polls, a goroutine that sleeps and looks is run by a thread that has nothing else to do,
+// while to wake a thread of its own the runtime would take the processor away from the
+// program and give it back. It sleeps in the runtime: a system call that sleeps would keep the
+// runtime's monitor awake, which costs a spinning poller a tenth of its time.
+//
+// How long it sleeps is learnt: a little longer each time that the service was not
+// needed, since each look costs a process that has to share its processor a
+// turn, and shortly once it had something to do. Where the adapter is left with
+// something unfinished it does not sleep long, and who leaves it rouses it from a
+// long sleep.
+func (s *shard) standBy() {
+	defer close(s.duty)
+	seen := s.polls.Load()
+	nap, urged, slept, behind := standbyShort, standbyUrged, standbyShort, 0
+	short, long := newNapper(), time.NewTimer(0)
+	defer short.close()
+	defer long.Stop()
+	for !s.dev.over.Load() {
+		polls := s.polls.Load()
+		if polls == seen && !s.token.Load() && slept >= standbyLong/4 {
+			time.Sleep(standbyShort) // perhaps it is the whole process that has had no processor
+			polls = s.polls.Load()
+		}
+		if polls == seen && s.token.CompareAndSwap(false, true) {
+			s.serving.Store(true)
+			s.urged.Store(false) // it is done now
+			s.duty <- polls
+			<-s.off
+			s.release()
+			seen = s.polls.Load()
+			nap, urged, slept, behind = standbyShort, standbyUrged, standbyShort, 0
+			// By a timer of the runtime, which takes a millisecond where a processor is idle:
+			// who has just taken over would do so again in the middle of a long copy.
+			if s.urged.Swap(false) {
+				short.sleep(urged)
+			} else {
+				time.Sleep(nap)
+			}
+			continue
+		}
+		nap = min(nap+nap/8, standbyLong)
+		if polls == seen && s.blocked.Load() {
+			if behind++; behind > parkAfter {
+				s.park()
+				behind = 0
+			}
+		}
+		seen, slept = polls, nap
+		roused := s.urged.Load()
+		if !roused && s.doze(long, nap) {
+			nap, urged, roused = standbyShort, standbyUrged, true
+		}
+		if roused {
+			s.urged.Store(false)
+			seen = s.polls.Load()
+			short.sleep(urged)
+			slept, urged = urged, min(urged+urged/2, standbyLong/2)
+			nap = min(nap, slept)
+		}
+		if s.sendOwed() {
+			nap = standbyShort
+		}
+	}
+}
+
+// doze sleeps for long, unless something is left to the service, and reports whether
+// something was.
+func (s *shard) doze(timer *time.Timer, d time.Duration) bool {
+	s.dozing.Store(true)
+	defer s.dozing.Store(false)
+	if s.urged.Load() {
+		return true
+	}
+	timer.Reset(d)
+	select {
+	case <-timer.C:
+		return false
+	case <-s.rouse:
+		return true
+	}
+}
+
+// hurry is called by who leaves something to the service that should not wait for long,
+// in case that no call comes: a batch that waits for company, an event to be raised. It
+// costs nothing until the service has seen to it.
+func (s *shard) hurry() {
+	if s.urged.Load() {
+		return
+	}
+	s.urged.Store(true)
+	if s.dozing.Load() && s.dozing.CompareAndSwap(true, false) {
+		select {
+		case s.rouse <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// sendOwed sends acknowledgements, and posts that wait for company, that a
+// poller left and did not come back for, and reports whether there were any.
+func (s *shard) sendOwed() bool {
+	if s.owed.Load() == 0 && !s.corked.Load() {
+		return false
+	}
+	s.mu.Lock()
+	s.acknowledge(s.dev.now())
+	s.flush()
+	s.mu.Unlock()
+	return true
+}
+
+// park sleeps until the leader that is asleep in the socket comes back.
+func (s *shard) park() {
+	s.parked.Store(true)
+	if s.blocked.Load() && !s.dev.over.Load() {
+		<-s.unpark
+	}
+	s.parked.Store(false)
+}
+
+func (s *shard) wakeService() {
+	select {
+	case s.unpark <- struct{}{}:
+	default:
+	}
+}
