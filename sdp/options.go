@@ -21,7 +21,7 @@ const (
 
 // What the zero values of Options stand for.
 const (
-	DefaultBuffers     = 16
+	DefaultBuffers     = 32
 	DefaultBufferBytes = 64 << 10
 	DefaultZeroCopy    = 128 << 10
 	DefaultOfferTime   = time.Millisecond
@@ -40,7 +40,8 @@ type Options struct {
 	Design Design
 
 	// Buffers and BufferBytes are the N and S of the designs: so many buffers
-	// of so many bytes on each side, 16 of 64 KiB by default.
+	// of so many bytes on each side, 32 of 64 KiB by default. They take memory as
+	// they are used.
 	Buffers, BufferBytes int
 
 	// MaxBufferBytes is up to which size a peer may have the buffers of a
