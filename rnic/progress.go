@@ -40,6 +40,18 @@ func ackSpacing(buffer int) int {
 	return min(max(buffer/8/qp.MaxMTU, 2), ackPackets)
 }
 
+// learnSpacing is when a look has found nothing, after a run of packets, and somebody wants an
+// acknowledgement. Perhaps a peer has sent all that it may and waits for one: the next time
+// it gets that after half as many packets, and goes on while the second half is handled here.
+// A peer that never waits keeps coming, and makes runs so long that it gets as few as before.
+func (s *shard) learnSpacing() {
+	run := s.run
+	s.run = 0
+	if run >= streamPackets && s.owed.Load() > 0 {
+		s.ackEvery = min((s.ackEvery+max(run/2, streamPackets)+1)/2, s.ackMost)
+	}
+}
+
 // step takes one look at the socket, handles what came, and returns the number
 // of packets. Acknowledgements that are owed leave when there is nothing more
 // to read, so that one stands for all that came at a stretch. The token is
@@ -75,8 +87,12 @@ func (s *shard) step(c caller) int {
 	}
 	s.settle(now)
 	s.unacked += packets
+	s.run += packets
 	s.streaming = s.unacked >= streamPackets && s.ackEvery == ackPackets && !s.dev.options.NoService
 	s.received += uint64(packets)
+	if n == 0 {
+		s.learnSpacing()
+	}
 	switch {
 	case n == 0 || s.unacked >= s.ackEvery && (s.held || !c.mayReply()):
 		s.acknowledge(now)

@@ -35,7 +35,9 @@ type shard struct {
 	timers   timers
 	unacked  int       // packets handled since acknowledgements left
 	held     bool      // enough for one, but the application was about to reply
-	ackEvery int       // ackSpacing of the socket's buffer
+	run      int       // and since a look found nothing
+	ackEvery int       // packets after which they leave; see learnSpacing
+	ackMost  int       // ackSpacing of the socket's buffer
 	icm      *icmCache // nil if there is no such limit
 
 	owed      atomic.Int32 // len(owing)
@@ -94,7 +96,8 @@ func newShard(d *Device, conn link.Conn) *shard {
 		baton: make(chan struct{}, 1), unpark: make(chan struct{}, 1), rouse: make(chan struct{}, 1),
 		duty: make(chan uint64), off: make(chan struct{}), done: make(chan struct{}),
 	}
-	s.ackEvery = ackSpacing(conn.Caps().RecvBuffer)
+	s.ackMost = ackSpacing(conn.Caps().RecvBuffer)
+	s.ackEvery = s.ackMost
 	s.spin.init(d.options.Spin)
 	s.stay.init(serviceSpin)
 	s.apart = min(runtime.NumCPU(), runtime.GOMAXPROCS(0)) > 1
