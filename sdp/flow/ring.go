@@ -1,7 +1,7 @@
 package flow
 
 // Longer is how many bytes a ring should have instead of n that are not enough.
-func Longer(n int) int { return 8 * n }
+func Longer(n int) int { return 16 * n }
 
 // ring is a buffer that is filled at one end and emptied at the other. The ends
 // count all bytes that ever passed, through this ring and those before it.
