@@ -68,7 +68,7 @@ func TestBuffersGrow(t *testing.T) {
 			carry(t, a, b, random(1000, 1))
 			idle := b.Stats().Registered
 			const size = sdp.DefaultBuffers * sdp.DefaultBufferBytes // of each of the two
-			sent := random(size+size/16, 2)                          // which is more than one holds
+			sent := random(size+size/32, 2)                          // which is more than one holds
 			require.NoError(t, a.SetWriteDeadline(time.Now().Add(hang)))
 			_, err := a.Write(sent) // nobody reads
 			require.NoError(t, err)
