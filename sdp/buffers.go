@@ -99,10 +99,19 @@ func (c *Conn) PeerBuffer() int {
 	return c.core.PeerSize()
 }
 
-// toResize reports whether there is something for resize to do.
+// toResize reports whether there is something for resize to do now.
 func (c *Conn) toResize() bool {
-	return c.core.ResizeWanted() > 0 || c.core.RingWanted() > 0 || c.old.MR != nil
+	switch {
+	case c.core.ResizeWanted() > 0:
+		return true
+	case c.old.MR != nil:
+		return c.changed()
+	}
+	return c.core.RingWanted() > 0
 }
+
+// changed reports whether the memory that the last change has left is not in use any more.
+func (c *Conn) changed() bool { return !c.core.Resizing() && !c.core.ChangingRing() }
 
 // resize grants the peer larger buffers if it asks, and a longer ring if ours has been too
 // small, and frees memory that a change has left. That takes long. The lock is held.
@@ -123,7 +132,7 @@ func (c *Conn) resize() {
 		}
 		c.post()
 	}
-	if c.old.MR != nil && !c.core.Resizing() && !c.core.ChangingRing() {
+	if c.old.MR != nil && c.changed() {
 		c.old.drop()
 		c.old = region{}
 		if c.readBuffer <= c.core.RingSize() {
