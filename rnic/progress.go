@@ -66,6 +66,9 @@ func (s *shard) step(c caller) int {
 	if n == 0 {
 		s.idle++
 		if !s.backlog.Load() && !s.timerDue() && (s.owed.Load() == 0 || s.patient()) {
+			if s.owed.Load() == 0 {
+				s.run = 0
+			}
 			return 0
 		}
 	} else {

@@ -35,6 +35,7 @@ func (s *shard) serve() {
 	for polls := range s.duty {
 		s.rule(polls)
 		s.serving.Store(false)
+		s.release()
 		s.off <- struct{}{}
 	}
 }

@@ -38,9 +38,8 @@ func (s *shard) standBy() {
 		if polls == seen && s.token.CompareAndSwap(false, true) {
 			s.serving.Store(true)
 			s.urged.Store(false) // it is done now
-			s.duty <- polls
+			s.duty <- polls      // and the token
 			<-s.off
-			s.release()
 			seen = s.polls.Load()
 			nap, urged, slept, behind = standbyShort, standbyUrged, standbyShort, 0
 			// By a timer of the runtime, which takes a millisecond where a processor is idle:

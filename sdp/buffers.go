@@ -61,8 +61,11 @@ func (c *Conn) growRing(bytes int) error {
 		c.readBuffer = bytes
 		return nil
 	}
+	if err := c.changeRing(bytes); err != nil {
+		return err
+	}
 	c.readBuffer = bytes
-	return c.changeRing(bytes)
+	return nil
 }
 
 // changeRing has the peer go on in a ring for so many bytes.

@@ -107,3 +107,29 @@ func TestCloseUnread(t *testing.T) {
 		})
 	}
 }
+
+// TestAskAfterEnd: what may be asked of a connection does no harm when its memory is gone,
+// although there is something in it that nobody has read.
+func TestAskAfterEnd(t *testing.T) {
+	eachDesign(t, func(t *testing.T, o sdp.Options) {
+		e := newEnds(t, rnic.Options{}, o)
+		a, b := e.dial(t)
+		for range 2 { // of which the second is not even taken note of
+			_, err := a.Write(random(100_000, 1))
+			require.NoError(t, err)
+			require.Eventually(t, func() bool { b.Urgent(); return b.Stats().ReceiveUsed > 0 }, hang, time.Millisecond)
+		}
+		require.NoError(t, b.SetLinger(0))
+		require.NoError(t, b.Close())
+		ctx, cancel := context.WithTimeout(t.Context(), hang)
+		defer cancel()
+		require.NoError(t, e.b.Drain(ctx))
+		b.Urgent()
+		b.PeerBuffer()
+		b.Stats()
+		b.MeasureUse()()
+		require.ErrorIs(t, b.SetReadBuffer(1<<20), net.ErrClosed)
+		_, err := b.Read(make([]byte, 10))
+		require.ErrorIs(t, err, net.ErrClosed)
+	})
+}

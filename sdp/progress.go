@@ -109,9 +109,10 @@ func (c *Conn) pump(d *deadline) {
 }
 
 // poll handles the completions that are there, without a system call, and
-// reports whether there were any. They are the pumping call's if there is one.
+// reports whether there were any. They are the pumping call's if there is one, and nobody's
+// once the connection has ended, whose memory may be gone.
 func (c *Conn) poll() (some bool) {
-	for !c.pumping && c.cq.Len() > 0 {
+	for !c.pumping && !c.ended && c.cq.Len() > 0 {
 		n, err := c.cq.Poll(c.wcs[:])
 		c.take(c.wcs[:n])
 		if err != nil {

@@ -10,5 +10,6 @@ func alloc(n int) (mem []byte, free func()) {
 	if err != nil {
 		return nil, nil
 	}
+	advise(mem)
 	return mem, func() { _ = unix.Munmap(mem) } // it fails for what is no mapping
 }

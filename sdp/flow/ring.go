@@ -1,7 +1,9 @@
 package flow
 
+import "math"
+
 // Longer is how many bytes a ring should have instead of n that are not enough.
-func Longer(n int) int { return 16 * n }
+func Longer(n int) int { return 16 * min(n, math.MaxInt32/16) }
 
 // ring is a buffer that is filled at one end and emptied at the other. The ends
 // count all bytes that ever passed, through this ring and those before it.

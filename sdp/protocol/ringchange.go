@@ -34,7 +34,7 @@ func (c *Core) KeepRing() { c.ring.most, c.ring.short = c.ring.size, false }
 
 // crowded takes note of whether the ring is too small.
 func (c *Core) crowded(r flow.RingReceiver) {
-	if c.ring.size < c.ring.most && (r.Crowded() || c.slots.posted == 0) {
+	if c.ring.size < c.ring.most && !c.ring.offered && (r.Crowded() || c.slots.posted == 0) {
 		c.ring.short = true
 	}
 }

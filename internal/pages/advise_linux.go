@@ -1,0 +1,9 @@
+//go:build !race
+
+package pages
+
+import "golang.org/x/sys/unix"
+
+// advise keeps the first touch of a page from being that of two megabytes, where the system
+// gives huge pages to who does not ask. A kernel without them has nothing to say no to.
+func advise(mem []byte) { _ = unix.Madvise(mem, unix.MADV_NOHUGEPAGE) }
