@@ -270,7 +270,7 @@ func (d *Device) close() error {
 	d.groups.close()
 	for _, s := range d.shards {
 		errs = append(errs, s.base.Close())
-		s.wakeService()
+		s.wakeStandby()
 		if !d.options.NoService {
 			<-s.done
 		}

@@ -44,6 +44,7 @@ func ackSpacing(buffer int) int {
 // acknowledgement. Perhaps a peer has sent all that it may and waits for one: the next time
 // it gets that after half as many packets, and goes on while the second half is handled here.
 // A peer that never waits keeps coming, and makes runs so long that it gets as few as before.
+// Nor does the end of a run wait for company (patient) while peers are thought to wait.
 func (s *shard) learnSpacing() {
 	run := s.run
 	s.run = 0

@@ -33,9 +33,9 @@ type shard struct {
 	active   []*QP // have packets to lay out
 	owing    []*QP // owe an acknowledgement that waits to be coalesced
 	timers   timers
-	unacked  int       // packets handled since acknowledgements left
+	unacked  int       // packets handled since acknowledgements left,
 	held     bool      // enough for one, but the application was about to reply
-	run      int       // and since a look found nothing
+	run      int       // and since a look found nothing; the token's, as is ackEvery
 	ackEvery int       // packets after which they leave; see learnSpacing
 	ackMost  int       // ackSpacing of the socket's buffer
 	icm      *icmCache // nil if there is no such limit
@@ -55,7 +55,7 @@ type shard struct {
 	shared    bool   // others wanted the processor when a leader yielded last
 	rested    int64  // when a leader let the runtime's scheduler run for the last time
 
-	polls     atomic.Uint64 // looks by pollers: the service stays away while this moves
+	polls     atomic.Uint64 // looks by pollers, and batches of long posts: the service stays away while this moves
 	wanted    atomic.Bool   // someone waits for a blocked token holder to give way
 	seizing   atomic.Int32  // calls of seize that have not got the token
 	serving   atomic.Bool   // the token holder is the service
@@ -66,10 +66,10 @@ type shard struct {
 	followers atomic.Int32       // waiters that are parked because another leads
 	baton     chan struct{}      // tells one of them to try for the token
 
-	parked atomic.Bool // the service sleeps until a leader comes back
+	parked atomic.Bool // the one on standby sleeps until a leader comes back
 	unpark chan struct{}
 	urged  atomic.Bool // something may have to be done while nobody looks
-	dozing atomic.Bool // the service sleeps until it is roused, or for long
+	dozing atomic.Bool // the one on standby sleeps until it is roused, or for long
 	rouse  chan struct{}
 	duty   chan uint64   // has the service serve, with the count of looks; closed at the end
 	off    chan struct{} // and that it has

@@ -131,7 +131,7 @@ func (s *shard) park() {
 	s.parked.Store(false)
 }
 
-func (s *shard) wakeService() {
+func (s *shard) wakeStandby() {
 	select {
 	case s.unpark <- struct{}{}:
 	default:

@@ -373,7 +373,7 @@ func (s *shard) sleep(ready func() bool) (wanted bool) {
 	}
 	s.blocked.Store(false)
 	if s.parked.Load() {
-		s.wakeService()
+		s.wakeStandby()
 	}
 	return s.wanted.Swap(false)
 }

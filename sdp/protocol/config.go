@@ -38,7 +38,7 @@ type Config struct {
 	plain bool // the peer's Hello has no extension, and our HelloAck will not either
 
 	Send  Memory // N slots of S bytes and a header
-	Ring  Memory // the first N x S bytes, which the peer writes to; none with Credit
+	Ring  Memory // the first bytes of N x S, which the peer writes to; none with Credit: see RingBytes
 	Slots Memory // receives: see SlotBytes
 }
 
