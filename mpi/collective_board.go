@@ -81,8 +81,6 @@ func (k *call) openBoard() *shm.Board {
 	}
 	if s.board == nil {
 		s.calls.Unlock()
-	} else if underRace {
-		c.eng.Glance()
 	}
 	return s.board
 }
@@ -91,7 +89,7 @@ func (k *call) openBoard() *shm.Board {
 func (k *call) closeBoard() {
 	if k.net.board.on != nil {
 		s := &k.comm.sharing
-		look := underRace || s.asked%glances == 0
+		look := s.asked%glances == 0
 		s.calls.Unlock()
 		if look {
 			k.comm.eng.Glance()

@@ -5,6 +5,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/softrnic/softrnic/internal/order"
 )
 
 // maxReceive bounds the datagrams of one recvmmsg.
@@ -78,7 +80,7 @@ func (c *udp) receive(r *Datagrams) (n int) {
 	}
 	switch {
 	case n > 0:
-		received()
+		order.Arrived()
 		rx.fresh.calls++
 	case errno == unix.EAGAIN:
 		rx.count()

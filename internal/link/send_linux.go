@@ -6,6 +6,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/softrnic/softrnic/internal/order"
 )
 
 // maxBlocked is how long a send may wait for room in the send buffer, which a
@@ -225,7 +227,7 @@ func (c *udp) send(m []mmsghdr, packets int) (n int, errno unix.Errno) {
 	if c.tx.inject != nil {
 		errno = c.tx.inject(packets)
 	}
-	sending()
+	order.Leaving()
 	if errno == 0 {
 		n, errno = c.sendNow(m)
 	}

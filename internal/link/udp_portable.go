@@ -8,6 +8,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/softrnic/softrnic/internal/order"
 )
 
 // portable is the link on Go's net package, for systems without a faster one.
@@ -132,7 +134,7 @@ func (c *portable) WriteBatch(b *Batch) error {
 	}
 	defer c.leave(writing)
 	b.Seal(c.local, false)
-	sending()
+	order.Leaving()
 	for i := range b.Len() {
 		to, pkt := b.Packet(i)
 		if err := c.write(pkt, c.class.send(to.TrafficClass), to.Dst); err != nil {
@@ -169,7 +171,7 @@ func (c *portable) ReadBatch(r *Datagrams) (int, error) {
 	c.ring.pop(r)
 	c.leave(reading)
 	if len(r.Msgs()) > 0 {
-		received()
+		order.Arrived()
 	}
 	return len(r.Msgs()), nil
 }

@@ -3,6 +3,8 @@ package shm
 import (
 	"sync/atomic"
 	"unsafe"
+
+	"github.com/softrnic/softrnic/internal/order"
 )
 
 // Board is what one rank sees of memory in which each has a place that the others
@@ -67,7 +69,7 @@ func (b *Board) Begin() { b.round++ }
 // before.
 func (b *Board) Free(rank int) bool {
 	free := b.lines[rank].done.Load()+depth >= b.round
-	happensBefore()
+	order.Arrived()
 	return free
 }
 
@@ -81,14 +83,14 @@ func (b *Board) Place(rank int) []byte {
 func (b *Board) Show(sign uint64) {
 	us := &b.lines[b.rank]
 	us.sign[b.round%depth].Store(sign)
-	happens()
+	order.Leaving()
 	us.shown.Store(b.round)
 }
 
 // Shown reports whether a rank has shown what it has in this round.
 func (b *Board) Shown(rank int) bool {
 	shown := b.lines[rank].shown.Load() >= b.round
-	happensBefore()
+	order.Arrived()
 	return shown
 }
 
@@ -97,7 +99,7 @@ func (b *Board) Sign(rank int) uint64 { return b.lines[rank].sign[b.round%depth]
 
 // Done says that we look at no place of this round any more.
 func (b *Board) Done() {
-	happens()
+	order.Leaving()
 	b.lines[b.rank].done.Store(b.round)
 }
 

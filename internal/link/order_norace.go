@@ -1,7 +1,0 @@
-//go:build !race
-
-package link
-
-func sending() {}
-
-func received() {}
