@@ -22,6 +22,10 @@ type inbound struct {
 	pieces uint32 // WRITE: bytes of the pieces before, see inPieces
 }
 
+// AmidMessage reports whether more packets of a message of the peer are to come, whether it
+// hears of those before or not.
+func (c *Core) AmidMessage() bool { return c.msg.active }
+
 // takeReceive makes sure that a receive is held.
 func (c *Core) takeReceive() bool {
 	m := &c.msg

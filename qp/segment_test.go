@@ -112,7 +112,11 @@ func testSegmentation(t *testing.T, tr *transfer, typ verbs.QPType, mtu verbs.MT
 		require.EqualValues(t, 0xffff, pkt.BTH.PKey)
 		require.False(t, pkt.BTH.MigReq)
 	}
-	p.give(p.b, pkts...)
+	for i, pkt := range pkts {
+		require.False(t, p.a.AmidMessage())
+		p.give(p.b, pkt)
+		require.Equal(t, i < len(pkts)-1, p.b.AmidMessage())
+	}
 	at := 32768
 	if tr.writes() {
 		at = 8192

@@ -282,6 +282,9 @@ func (c *CQ) Disarm() {
 	c.mu.Lock()
 	c.armed = disarmed
 	c.mu.Unlock()
+	if s := c.shard.Load(); s != nil {
+		s.signs.arms.Add(1)
+	}
 }
 
 // Wait implements verbs.CQ. The waiter serves the adapter while it waits: the

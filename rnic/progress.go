@@ -67,7 +67,7 @@ func (s *shard) step(c caller) int {
 	if n == 0 {
 		s.idle++
 		if !s.backlog.Load() && !s.timerDue() && (s.owed.Load() == 0 || s.patient()) {
-			if s.owed.Load() == 0 {
+			if s.owed.Load() == 0 && !s.inside {
 				s.run = 0
 			}
 			return 0
@@ -92,20 +92,32 @@ func (s *shard) step(c caller) int {
 	s.settle(now)
 	s.unacked += packets
 	s.run += packets
-	s.streaming = s.unacked >= streamPackets && s.ackEvery == ackPackets && !s.dev.options.NoService
+	every := s.spacing()
+	s.streaming = s.unacked >= streamPackets && every == ackPackets && !s.dev.options.NoService
 	s.received += uint64(packets)
-	if n == 0 {
+	if n == 0 && !s.inside {
 		s.learnSpacing()
 	}
 	switch {
-	case n == 0 || s.unacked >= s.ackEvery && (s.held || !c.mayReply()):
+	case n == 0 || s.unacked >= every && (s.held || !c.mayReply()):
 		s.acknowledge(now)
-	case s.unacked >= s.ackEvery:
+	case s.unacked >= every:
 		s.held = true // until the application replies or comes back
 	}
 	s.flush()
 	s.mu.Unlock()
 	return packets
+}
+
+// spacing is after how many packets acknowledgements leave now. In the middle of a message
+// nobody waits for one, if it is the only one that is owed: a peer may have more than ackMost
+// packets in flight, and the rest is coming.
+func (s *shard) spacing() int {
+	s.inside = s.inside && len(s.owing) < 2
+	if s.inside {
+		return s.ackMost
+	}
+	return s.ackEvery
 }
 
 // patient reports whether owed acknowledgements should wait although there is
@@ -178,6 +190,7 @@ func (s *shard) deliver(now reliability.Time, q *QP, p *wire.Packet) {
 		if drop := q.core.HandlePacket(now, p); drop != wire.DropNone {
 			s.dev.drops.count(drop)
 		}
+		s.inside = q.core.AmidMessage()
 		o.activate(q)
 	}
 	if o != s {

@@ -249,6 +249,7 @@ func (q *QP) PostSend(wrs []verbs.SendWR) (int, error) {
 	if s.icm != nil {
 		s.icm.use(q.num)
 	}
+	s.signs.posts++
 	now := q.dev.now()
 	n, err := q.core.PostSend(now, wrs)
 	if err == nil {
@@ -294,6 +295,7 @@ func (q *QP) PostRecv(wrs []verbs.RecvWR) (int, error) {
 		defer s.mu.Unlock()
 		return 0, q.usable("post receive")
 	}
+	s.signs.posts++
 	n, err := q.core.PostRecv(wrs)
 	if q.core.OwesAck() && !q.owing { // the peer had run out of credits
 		now := q.dev.now()

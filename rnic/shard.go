@@ -50,6 +50,7 @@ type shard struct {
 	pkt       wire.Packet
 	flows     flowCache
 	idle      int    // looks in a row that found nothing
+	inside    bool   // what came last was the middle of a message
 	streaming bool   // enough came since the last acknowledgement to expect more
 	received  uint64 // packets read from the socket
 	shared    bool   // others wanted the processor when a leader yielded last
@@ -69,6 +70,7 @@ type shard struct {
 	parked atomic.Bool // the one on standby sleeps until a leader comes back
 	unpark chan struct{}
 	urged  atomic.Bool // something may have to be done while nobody looks
+	signs  signs       // of a program that is there
 	dozing atomic.Bool // the one on standby sleeps until it is roused, or for long
 	rouse  chan struct{}
 	duty   chan uint64   // has the service serve, with the count of looks; closed at the end

@@ -35,3 +35,14 @@ func TestLearnSpacing(t *testing.T) {
 	runs(20, 40)
 	require.Equal(t, 2, s.ackEvery)
 }
+
+// Amid a message acknowledgements come as seldom as ever, unless another peer wants one.
+func TestSpacingAmidMessage(t *testing.T) {
+	s := &shard{ackMost: ackPackets, ackEvery: 9, inside: true}
+	require.Equal(t, ackPackets, s.spacing())
+	s.owing = make([]*QP, 1)
+	require.Equal(t, ackPackets, s.spacing())
+	s.owing = make([]*QP, 2)
+	require.Equal(t, 9, s.spacing())
+	require.False(t, s.inside)
+}

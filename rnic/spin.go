@@ -58,3 +58,13 @@ func (s *spinner) hogged() {
 	s.hogs = min(max(4, 2*s.hogs), 2*spinSkip)
 	s.skip, s.hits = s.hogs, 0
 }
+
+// late reports that a sleep was so short that looking would have done, and returns how long
+// to look on: as long as ever, unless it was a hog that had the processor meanwhile.
+func (s *spinner) late() int64 {
+	if s.hogs > 0 {
+		return 0
+	}
+	s.skip, s.misses = 0, max(0, s.misses-1)
+	return s.most
+}

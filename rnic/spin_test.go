@@ -61,3 +61,23 @@ func TestSpinnerHogged(t *testing.T) {
 	s.hogged()
 	require.Equal(t, 4, s.skipped())
 }
+
+// Where sleeps are short there is looking again, but not beside a thread that computes.
+func TestSpinnerLate(t *testing.T) {
+	var s spinner
+	s.init(time.Millisecond)
+	for range spinMisses {
+		require.Zero(t, s.skipped())
+		s.miss()
+	}
+	require.EqualValues(t, time.Millisecond, s.late())
+	require.Zero(t, s.skipped())
+	for range 10 * spinMisses { // each miss is made good for
+		s.miss()
+		s.late()
+		require.Zero(t, s.skipped())
+	}
+	s.hogged()
+	require.Zero(t, s.late())
+	require.Equal(t, 4, s.skipped())
+}

@@ -1,12 +1,16 @@
 package rnic
 
-import "time"
+import (
+	"sync/atomic"
+	"time"
+)
 
 // How long the one on standby sleeps.
 const (
 	standbyShort = 50 * time.Microsecond  // while others are at work
 	standbyLong  = 2 * time.Millisecond   // and have been for long
 	standbyUrged = 300 * time.Microsecond // or have left something to it, should they not come back
+	watchFor     = 16                     // naps that end early if the program computes, once it has done so for long
 	parkAfter    = 5                      // standbys behind a sleeping leader before it parks
 )
 
@@ -26,6 +30,7 @@ func (s *shard) standBy() {
 	defer close(s.duty)
 	seen := s.polls.Load()
 	nap, urged, slept, behind := standbyShort, standbyUrged, standbyShort, 0
+	watchful := 0 // such naps left
 	short, long := newNapper(), time.NewTimer(0)
 	defer short.close()
 	defer long.Stop()
@@ -38,8 +43,12 @@ func (s *shard) standBy() {
 		if polls == seen && s.token.CompareAndSwap(false, true) {
 			s.serving.Store(true)
 			s.urged.Store(false) // it is done now
-			s.duty <- polls      // and the token
+			began := s.dev.now()
+			s.duty <- polls // and the token
 			<-s.off
+			if time.Duration(s.dev.now()-began) > standbyUrged {
+				watchful = watchFor
+			}
 			seen = s.polls.Load()
 			nap, urged, slept, behind = standbyShort, standbyUrged, standbyShort, 0
 			// By a timer of the runtime, which takes a millisecond where a processor is idle:
@@ -66,7 +75,11 @@ func (s *shard) standBy() {
 		if roused {
 			s.urged.Store(false)
 			seen = s.polls.Load()
-			short.sleep(urged)
+			if watchful == 0 {
+				short.sleep(urged)
+			} else if s.watchOver(short.sleep, urged) {
+				watchful--
+			}
 			slept, urged = urged, min(urged+urged/2, standbyLong/2)
 			nap = min(nap, slept)
 		}
@@ -74,6 +87,39 @@ func (s *shard) standBy() {
 			nap = standbyShort
 		}
 	}
+}
+
+// watchOver sleeps for d, or until the program has given no sign of itself for a good part of
+// that, and does not wait either: then it computes, and what it has left is left for long. It
+// reports whether there was none such. It is several naps for one, so it is for programs that have
+// computed for long before.
+func (s *shard) watchOver(sleep func(time.Duration), d time.Duration) (alive bool) {
+	for step, seen := d/5, s.signsOfLife(); d > 0; step *= 2 {
+		step = min(step, d)
+		sleep(step)
+		d -= step
+		now := s.signsOfLife()
+		if now == seen && !s.token.Load() {
+			return false
+		}
+		seen = now
+	}
+	return true
+}
+
+// signs counts what a program does that is about to come back: it posts, and tells queues to
+// raise an event or not to.
+type signs struct {
+	posts uint64        // guarded by the shard's lock
+	arms  atomic.Uint64 // and work left to the service
+}
+
+// signsOfLife is how many there were, looks included.
+func (s *shard) signsOfLife() uint64 {
+	s.mu.Lock()
+	posts := s.signs.posts
+	s.mu.Unlock()
+	return posts + s.signs.arms.Load() + s.polls.Load()
 }
 
 // doze sleeps for long, unless something is left to the service, and reports whether
@@ -97,6 +143,7 @@ func (s *shard) doze(timer *time.Timer, d time.Duration) bool {
 // in case that no call comes: a batch that waits for company, an event to be raised. It
 // costs nothing until the service has seen to it.
 func (s *shard) hurry() {
+	s.signs.arms.Add(1)
 	if s.urged.Load() {
 		return
 	}

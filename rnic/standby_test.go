@@ -31,6 +31,39 @@ func TestHurry(t *testing.T) {
 	require.False(t, s.doze(timer, time.Nanosecond))
 }
 
+// The sleep ends early for who gives no sign of himself, and for nobody else.
+func TestWatchOver(t *testing.T) {
+	s := &shard{}
+	const d = time.Second
+	slept := func(sign func()) (total time.Duration, alive bool) {
+		alive = s.watchOver(func(d time.Duration) { total += d; sign() }, d)
+		return total, alive
+	}
+	for name, sign := range map[string]func(){
+		"posts": func() { s.signs.posts++ },
+		"asks":  s.hurry,
+		"looks": func() { s.polls.Add(1) },
+		"waits": func() { s.token.Store(true) },
+	} {
+		total, alive := slept(sign)
+		require.True(t, alive, name)
+		require.Equal(t, d, total, name)
+	}
+	s.token.Store(false)
+	total, alive := slept(func() {})
+	require.False(t, alive)
+	require.Equal(t, d/5, total)
+	first := true
+	total, alive = slept(func() {
+		if first {
+			s.signs.posts++
+		}
+		first = false
+	})
+	require.False(t, alive)
+	require.Equal(t, 3*d/5, total)
+}
+
 // A nap that is over comes back, also a very short one.
 func TestNapper(t *testing.T) {
 	n := newNapper()

@@ -209,12 +209,18 @@ func (w *waiter) lead(s *shard, polled bool) (displaced bool) {
 	budget := s.spin.budget()
 	spun := budget > 0
 	began := int64(s.dev.now())
-	turns := 0 // yields in a row that brought nothing
+	turns := 0    // yields in a row that brought nothing
+	soon := false // the last sleep ended so soon that looking would have done
 	for looks := 0; ; looks++ {
 		n := 0
 		if looks > 0 || !polled || spun && !s.shared { // who shares the processor gives way first
 			n = s.step(c)
 		}
+		if soon && n > 0 {
+			budget = s.spin.late()
+			spun = budget > 0
+		}
+		soon = false
 		if w.done() {
 			if spun {
 				s.spin.hit()
@@ -257,9 +263,11 @@ func (w *waiter) lead(s *shard, polled bool) (displaced bool) {
 		budget = 0
 		s.rest()
 		w.watch()
+		slept := int64(s.dev.now())
 		if s.sleep(w.done) {
 			return true
 		}
+		soon = int64(s.dev.now())-slept < s.spin.most
 	}
 }
 

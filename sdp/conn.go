@@ -49,6 +49,8 @@ type Conn struct {
 	calls   uint64       // of the application, and
 	seen    uint64       // at the patrol's last look
 
+	ahead bool // the writer is faster than the reader; see look
+
 	// What the last bytes were like that came or went, for zero-copy
 	// (direct.go).
 	large   bool // they came without a copy
@@ -132,7 +134,11 @@ func (c *Conn) read(p []byte) (int, error) {
 		}
 		if n := c.core.Read(p); n > 0 {
 			c.large = false
+			freed := len(c.core.Receives()) > 0
 			c.post()
+			if freed && c.ahead {
+				c.look()
+			}
 			return n, nil
 		}
 		if c.poll() {

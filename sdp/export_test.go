@@ -51,10 +51,15 @@ func (c *Conn) AdapterCounts() bool {
 	return !init.NoCredits
 }
 
-// counted is a completion queue that counts what is taken back of it.
+// counted is a completion queue that counts what is taken back of it, and the looks.
 type counted struct {
 	verbs.CQ
-	disarms int
+	disarms, polls int
+}
+
+func (c *counted) Poll(wcs []verbs.WC) (int, error) {
+	c.polls++
+	return c.CQ.Poll(wcs)
 }
 
 func (c *counted) Disarm() {
@@ -73,6 +78,36 @@ func (c *Conn) CountDisarms() (armed bool, disarms int) {
 		c.cq = cq
 	}
 	return c.armed, cq.disarms
+}
+
+// Ahead makes the writer seem faster than the reader, or not, and returns how often the
+// connection looks while f runs.
+func (c *Conn) Ahead(is bool, f func()) (looks int) {
+	c.CountDisarms()
+	c.mu.Lock()
+	c.ahead = is
+	cq := c.cq.(*counted)
+	before := cq.polls
+	c.mu.Unlock()
+	f()
+	return cq.polls - before
+}
+
+// IsAhead is whether it seems so now.
+func (c *Conn) IsAhead() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.ahead
+}
+
+// Await polls until there are n bytes to be read.
+func (c *Conn) Await(n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for c.core.Buffered() < n {
+		k, _ := c.cq.Poll(c.wcs[:])
+		c.take(c.wcs[:k])
+	}
 }
 
 // HoldBack writes until something of it is held back, and then lets something happen that

@@ -124,6 +124,20 @@ func (c *Conn) poll() (some bool) {
 	return some
 }
 
+// look has a look at the adapter for a reader who has given the peer a receive while the
+// writer was faster. One who looks only when nothing is left to be read has the writer wait
+// meanwhile, with a full buffer, for half of the adapters' turns.
+func (c *Conn) look() {
+	if c.pumping || c.ended {
+		return
+	}
+	n, err := c.cq.Poll(c.wcs[:])
+	c.take(c.wcs[:n])
+	if err != nil {
+		c.lost(err)
+	}
+}
+
 // take handles completions.
 func (c *Conn) take(wcs []verbs.WC) {
 	for i := range wcs {
@@ -134,6 +148,9 @@ func (c *Conn) take(wcs []verbs.WC) {
 	}
 	c.heard += uint64(len(wcs))
 	c.post()
+	if len(wcs) > 0 {
+		c.ahead = c.design == flow.NIC && c.core.Crowded()
+	}
 	if c.core.Offering() && c.core.Spill() > 0 {
 		c.post()
 	}

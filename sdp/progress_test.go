@@ -1,6 +1,8 @@
 package sdp_test
 
 import (
+	"io"
+	"runtime"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -8,6 +10,40 @@ import (
 	"github.com/softrnic/softrnic/rnic"
 	"github.com/softrnic/softrnic/sdp"
 )
+
+// TestLook: a reader who is slower than the writer looks for more whenever it has given a
+// receive back, before all is read; one who is not waits until there is nothing left.
+func TestLook(t *testing.T) {
+	const window = 4096
+	o := sdp.Options{Design: sdp.NIC, Buffers: 8, BufferBytes: window}
+	a, b := newEnds(t, rnic.Options{}, o).dial(t)
+	read := func(n int) func() {
+		return func() {
+			_, err := io.ReadFull(b, make([]byte, n))
+			require.NoError(t, err)
+		}
+	}
+	written := make(chan error, 1)
+	go func() {
+		_, err := a.Write(make([]byte, 64*window))
+		written <- err
+	}()
+	left := 64 * window
+	for ; !b.IsAhead(); left-- { // until the ring is full
+		require.Positive(t, left)
+		read(1)()
+		runtime.Gosched()
+	}
+	require.Positive(t, b.Ahead(true, read(2*window)), "a window is free again")
+	read(left - 2*window)()
+	require.NoError(t, <-written)
+
+	_, err := a.Write(make([]byte, 2*window))
+	require.NoError(t, err)
+	read(1)() // all is here, or comes while nobody reads
+	b.Await(2*window - 1)
+	require.Zero(t, b.Ahead(false, read(2*window-1)))
+}
 
 // TestPush: what waits for company leaves when none is likely to come: an event while no
 // call is there, or a Read that waits, perhaps for the answer.

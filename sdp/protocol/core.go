@@ -168,6 +168,12 @@ func (c *Core) proceed() {
 // Buffered is how many bytes wait to be read.
 func (c *Core) Buffered() int { return c.receiver.Buffered() }
 
+// Crowded reports whether more than half of our ring waits to be read. Credit has none.
+func (c *Core) Crowded() bool {
+	r, ok := c.receiver.(flow.RingReceiver)
+	return ok && r.Crowded()
+}
+
 // Finished reports whether the peer has sent its last byte and all is read.
 func (c *Core) Finished() bool { return c.finished && c.receiver.Buffered() == 0 }
 

@@ -36,7 +36,6 @@ func (s *stream) run(ctx context.Context, e *end) (*Flow, error) {
 	if err := proc.Barrier(ctx, e.Worker); err != nil {
 		return nil, err
 	}
-	measured := e.measure(s.Use)
 	var f *Flow
 	var err error
 	if e.Rank == 0 {
@@ -44,8 +43,6 @@ func (s *stream) run(ctx context.Context, e *end) (*Flow, error) {
 	} else {
 		f, err = s.read(e, memory)
 	}
-	u := measured()
-	f.SendUse, f.ReceiveUse = u.send, u.receive
 	if err == nil && e.Rank == 1 {
 		err = s.check(memory, want)
 	}
@@ -56,16 +53,13 @@ func (s *stream) run(ctx context.Context, e *end) (*Flow, error) {
 func (s *stream) write(e *end, from []byte) (*Flow, error) {
 	f := &Flow{Bytes: s.total()}
 	before := statsOf(e.conn)
+	measured := e.measure(s.Use)
 	start := time.Now()
-	for i, at := 0, 0; i < s.Messages; i++ {
-		if _, err := e.conn.Write(from[at : at+s.Size]); err != nil {
-			return f, err
-		}
-		if at += s.Size; at == len(from) {
-			at = 0
-		}
+	err := s.writeAll(e, from)
+	f.SendUse = measured().send // what empties from now on nobody wants to fill
+	if err == nil {
+		err = e.awaitThanks()
 	}
-	err := e.awaitThanks()
 	f.Elapsed = time.Since(start)
 	after := statsOf(e.conn)
 	f.Messages = int64(after.MessagesSent - before.MessagesSent)
@@ -73,14 +67,35 @@ func (s *stream) write(e *end, from []byte) (*Flow, error) {
 	return f, err
 }
 
+func (s *stream) writeAll(e *end, from []byte) error {
+	for i, at := 0, 0; i < s.Messages; i++ {
+		if _, err := e.conn.Write(from[at : at+s.Size]); err != nil {
+			return err
+		}
+		if at += s.Size; at == len(from) {
+			at = 0
+		}
+	}
+	return nil
+}
+
 // read takes the messages and gives thanks.
 func (s *stream) read(e *end, memory []byte) (*Flow, error) {
 	f := &Flow{Bytes: s.total()}
-	left := f.Bytes
+	measured := e.measure(s.Use)
+	err := s.readAll(e, memory, f.Bytes)
+	f.ReceiveUse = measured().receive
+	if err == nil {
+		err = e.giveThanks()
+	}
+	return f, err
+}
+
+func (s *stream) readAll(e *end, memory []byte, left int64) error {
 	for at := 0; left > 0; {
 		n, err := s.take(e, memory[at:min(int64(len(memory)), int64(at)+left)])
 		if err != nil {
-			return f, err
+			return err
 		}
 		left -= int64(n)
 		s.Think.of(n).do()
@@ -88,7 +103,7 @@ func (s *stream) read(e *end, memory []byte) (*Flow, error) {
 			at = 0
 		}
 	}
-	return f, e.giveThanks()
+	return nil
 }
 
 // take reads a message, or what is there.
