@@ -10,7 +10,7 @@ const (
 	standbyShort = 50 * time.Microsecond  // while others are at work
 	standbyLong  = 2 * time.Millisecond   // and have been for long
 	standbyUrged = 300 * time.Microsecond // or have left something to it, should they not come back
-	watchFor     = 16                     // naps that end early if the program computes, once it has done so for long
+	watchFor     = 6                      // naps that end early if the program computes, once it has done so for long
 	parkAfter    = 5                      // standbys behind a sleeping leader before it parks
 )
 
@@ -94,12 +94,13 @@ func (s *shard) standBy() {
 // reports whether there was none such. It is several naps for one, so it is for programs that have
 // computed for long before.
 func (s *shard) watchOver(sleep func(time.Duration), d time.Duration) (alive bool) {
-	for step, seen := d/5, s.signsOfLife(); d > 0; step *= 2 {
+	seen, _ := s.signsOfLife()
+	for step := d / 5; d > 0; step *= 2 {
 		step = min(step, d)
 		sleep(step)
 		d -= step
-		now := s.signsOfLife()
-		if now == seen && !s.token.Load() {
+		now, busy := s.signsOfLife()
+		if now == seen && !busy && !s.token.Load() {
 			return false
 		}
 		seen = now
@@ -114,12 +115,16 @@ type signs struct {
 	arms  atomic.Uint64 // and work left to the service
 }
 
-// signsOfLife is how many there were, looks included.
-func (s *shard) signsOfLife() uint64 {
-	s.mu.Lock()
-	posts := s.signs.posts
+// signsOfLife changes with each of them, and with each look. Who has the lock is busy with one,
+// and not kept waiting.
+func (s *shard) signsOfLife() (n uint64, busy bool) {
+	n = s.signs.arms.Load() + s.polls.Load()
+	if !s.mu.TryLock() {
+		return n, true
+	}
+	n += s.signs.posts
 	s.mu.Unlock()
-	return posts + s.signs.arms.Load() + s.polls.Load()
+	return n, false
 }
 
 // doze sleeps for long, unless something is left to the service, and reports whether

@@ -40,16 +40,19 @@ func TestWatchOver(t *testing.T) {
 		return total, alive
 	}
 	for name, sign := range map[string]func(){
-		"posts": func() { s.signs.posts++ },
-		"asks":  s.hurry,
-		"looks": func() { s.polls.Add(1) },
-		"waits": func() { s.token.Store(true) },
+		"posts":    func() { s.signs.posts++ },
+		"asks":     s.hurry,
+		"looks":    func() { s.polls.Add(1) },
+		"waits":    func() { s.token.Store(true) },
+		"is at it": func() { s.mu.TryLock() },
 	} {
 		total, alive := slept(sign)
 		require.True(t, alive, name)
 		require.Equal(t, d, total, name)
+		s.token.Store(false)
+		s.mu.TryLock()
+		s.mu.Unlock()
 	}
-	s.token.Store(false)
 	total, alive := slept(func() {})
 	require.False(t, alive)
 	require.Equal(t, d/5, total)
