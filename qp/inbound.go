@@ -24,7 +24,7 @@ type inbound struct {
 
 // AmidMessage reports whether more packets of a message of the peer are to come, whether it
 // hears of those before or not.
-func (c *Core) AmidMessage() bool { return c.msg.active }
+func (c *Core) AmidMessage() bool { return c.msg.active || c.msg.pieces > 0 }
 
 // takeReceive makes sure that a receive is held.
 func (c *Core) takeReceive() bool {

@@ -14,10 +14,10 @@ import "github.com/softrnic/softrnic/verbs"
 // Any responder takes them, because they are short writes one after the other.
 // What differs is that each counts in the MSN, and that each is checked by
 // itself: of a write that ends beyond its region, what lies in the region may
-// have been written when it fails. The pieces of a write with immediate data
-// are marked, because the receiver is told how long it is altogether: all but
-// the last, which brings the immediate data and takes the receive. Writes of UC
-// stay whole, because they arrive whole or not at all.
+// have been written when it fails. All but the last are marked, because with
+// immediate data, which that one brings, the receiver is told how long the write
+// is altogether, and because nobody waits for an acknowledgement amid a message.
+// Writes of UC stay whole, because they arrive whole or not at all.
 //
 // The last piece of such a write is 4 bytes longer than others of its payload,
 // so who fills pipes with them does well to make them 4 bytes shorter than a

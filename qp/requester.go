@@ -178,7 +178,7 @@ func (c *Core) sendData(now Time, out Out, w *sendWQE) outcome {
 		Opcode: info.Opcode, Pad: uint8(pad), PKey: c.pkey, DestQPN: c.attr.DestQPN, PSN: c.next,
 		SE:     last && w.flags&verbs.SendSolicited != 0 && w.consumes(),
 		AckReq: c.typ == verbs.RC && c.asks(w, last, edge),
-		More:   whole && !last && w.op == verbs.WRRDMAWriteWithImm,
+		More:   whole && !last,
 	}
 	bth.Put(b)
 	if info.RETH {
