@@ -9,7 +9,8 @@ package flow
 // the application calls or not.
 //
 // That part is small for short messages, since each costs as much as a long one,
-// and large for those as long as the window, which are not worth waiting for.
+// and large for those as long as the window, which are not worth waiting for, unless
+// windows are short: then some of them go together, for less than each by itself.
 //
 // The place of a message in the peer's ring is where the last one ended.
 // Nothing has to be known about the peer: a receive means that there is room.
@@ -18,8 +19,9 @@ type NICSender struct {
 	virtual int    // window, as the peer has it
 	window  int    // the longest message
 	most    int    // bytes of the send buffer that the adapter may have
-	few     int    // bytes with which it is busy enough for short messages to wait
-	pushed  uint64 // position up to which they do not
+	few     int    // bytes with which it is busy enough for others to wait
+	batch   int    // until they are so many, or there is no room for more
+	pushed  uint64 // position up to which they do not wait
 }
 
 // NewNICSender makes a sender with the send buffer mem, of which it uses the first
@@ -39,6 +41,7 @@ func (s *NICSender) fit() {
 	s.few = max(1, n/8)
 	s.most = max(1, n-s.few)
 	s.window = max(1, min(s.virtual, n/2))
+	s.batch = max(s.window, min(3*n/8, worthwhile))
 	// Of messages that are not signaled no more is in flight than leaves room
 	// for a window, and than would have others wait.
 	s.every = min(s.few/2, s.most-s.window+1)
@@ -52,14 +55,30 @@ func (s *NICSender) Write(p []byte) int {
 	return s.put(p)
 }
 
+// worthwhile is how many bytes at a time cost the adapter hardly more than half as many.
+const worthwhile = 32 << 10
+
 // Next implements Sender.
 func (s *NICSender) Next() (Message, bool) {
 	n := min(s.window, s.Unposted())
-	short := n < s.window && s.cut <= s.posted && s.pushed <= s.posted // and may wait
-	if short && s.inFlight() >= s.few || s.inFlight()+n > s.most {
+	if s.mayWait() && s.inFlight() >= s.few || s.inFlight()+n > s.most {
 		return Message{}, false
 	}
 	return s.next(s.window)
+}
+
+// mayWait reports whether what is to be posted next may wait for company. Once there are
+// enough, all windows that are full go together.
+func (s *NICSender) mayWait() bool {
+	if s.cut > s.posted || s.pushed > s.posted {
+		return false
+	}
+	n := s.Unposted()
+	if n >= s.batch {
+		s.pushed = s.head - uint64(n%s.window)
+		return false
+	}
+	return n < s.window || s.room() > 0
 }
 
 // Push lets what has been written go without company.

@@ -30,6 +30,27 @@ func TestLeavesWithoutCompany(t *testing.T) {
 	require.Zero(t, write(0), "there is no room in the adapter")
 }
 
+// Short windows go together once three eighths of the buffer are full of them, or all of it,
+// and the adapter has something to do.
+func TestWindowsInCompany(t *testing.T) {
+	s := NewNICSender(make([]byte, 64), 64, 1000, 8, 100)
+	write := func(n int) (sent []int) {
+		require.Equal(t, n, s.Write(make([]byte, n)))
+		for m, ok := s.Next(); ok; m, ok = s.Next() {
+			sent = append(sent, m.Len)
+		}
+		return sent
+	}
+	require.Equal(t, []int{8}, write(8), "nothing is under way")
+	require.Empty(t, write(8))
+	require.Empty(t, write(15))
+	require.Equal(t, []int{8, 8, 8}, write(2))
+	require.Empty(t, write(8), "the ninth byte is of the next three")
+	require.Equal(t, []int{8, 8, 8}, write(64-41), "the buffer is full, and then what the adapter may have")
+	s.Done(32)
+	require.Equal(t, []int{8}, write(0))
+}
+
 // A push does not move a cut: the message before it ends there all the same.
 func TestPushLeavesCut(t *testing.T) {
 	s := NewNICSender(make([]byte, 64), 64, 1000, 32, 100)
