@@ -22,9 +22,9 @@ type inbound struct {
 	pieces uint32 // WRITE: bytes of the pieces before, see inPieces
 }
 
-// AmidMessage reports whether more packets of a message of the peer are to come, whether it
-// hears of those before or not.
-func (c *Core) AmidMessage() bool { return c.msg.active || c.msg.pieces > 0 }
+// AmidMessage reports whether the peer is an adapter like ours, and in the middle of a message:
+// the rest of it comes before any acknowledgement, as far as its window allows.
+func (c *Core) AmidMessage() bool { return c.known && (c.msg.active || c.msg.pieces > 0) }
 
 // takeReceive makes sure that a receive is held.
 func (c *Core) takeReceive() bool {

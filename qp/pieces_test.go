@@ -35,7 +35,12 @@ func TestPieces(t *testing.T) {
 			want = append(want, fmt.Sprintf("READ_REQUEST %d @%x+%d A", k, 20_000, n))
 			requests := p.take(p.a)
 			require.Equal(t, want, p.words(p.a, requests))
-			p.give(p.b, requests...)
+			for i, pkt := range requests {
+				goesOn := i < k-1
+				require.Equal(t, goesOn, pkt.BTH.More, "packet %d", i)
+				p.give(p.b, pkt)
+				require.Equal(t, goesOn, p.b.AmidMessage(), "packet %d", i)
+			}
 			answers := p.take(p.b)
 			require.Equal(t, responses, p.words(p.b, answers))
 			p.give(p.a, answers...)

@@ -113,9 +113,8 @@ func testSegmentation(t *testing.T, tr *transfer, typ verbs.QPType, mtu verbs.MT
 		require.False(t, pkt.BTH.MigReq)
 	}
 	for i, pkt := range pkts {
-		require.False(t, p.a.AmidMessage())
 		p.give(p.b, pkt)
-		require.Equal(t, i < len(pkts)-1, p.b.AmidMessage())
+		require.False(t, p.b.AmidMessage(), "it may be any adapter, packet %d", i)
 	}
 	at := 32768
 	if tr.writes() {

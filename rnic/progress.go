@@ -67,7 +67,7 @@ func (s *shard) step(c caller) int {
 	if n == 0 {
 		s.idle++
 		if !s.backlog.Load() && !s.timerDue() && (s.owed.Load() == 0 || s.patient()) {
-			if s.owed.Load() == 0 && !s.inside {
+			if s.owed.Load() == 0 {
 				s.run = 0
 			}
 			return 0
@@ -92,12 +92,16 @@ func (s *shard) step(c caller) int {
 	s.settle(now)
 	s.unacked += packets
 	s.run += packets
-	every := s.spacing()
-	s.streaming = s.unacked >= streamPackets && every == ackPackets && !s.dev.options.NoService
+	s.streaming = s.unacked >= streamPackets && s.ackEvery == ackPackets && !s.dev.options.NoService
 	s.received += uint64(packets)
-	if n == 0 && !s.inside {
-		s.learnSpacing()
+	if n == 0 {
+		if s.onlyAmid() {
+			s.run = 0 // no news of what this peer waits for
+		} else {
+			s.learnSpacing()
+		}
 	}
+	every := s.spacing()
 	switch {
 	case n == 0 || s.unacked >= every && (s.held || !c.mayReply()):
 		s.acknowledge(now)
@@ -109,16 +113,18 @@ func (s *shard) step(c caller) int {
 	return packets
 }
 
-// spacing is after how many packets acknowledgements leave now. In the middle of a message
-// nobody waits for one, if it is the only one that is owed: a peer may have more than ackMost
-// packets in flight, and the rest is coming.
+// spacing is after how many packets acknowledgements leave now.
 func (s *shard) spacing() int {
-	s.inside = s.inside && len(s.owing) < 2
-	if s.inside {
+	if s.onlyAmid() {
 		return s.ackMost
 	}
 	return s.ackEvery
 }
+
+// onlyAmid reports whether the only one that is owed is for the middle of a message. Nobody
+// waits for it: an adapter like ours may have more than ackMost packets in flight, and the rest
+// is coming.
+func (s *shard) onlyAmid() bool { return len(s.owing) == 1 && s.owing[0] == s.amid }
 
 // patient reports whether owed acknowledgements should wait although there is
 // nothing to read. Should nobody look again, the service sends them. A leader who shares his
@@ -190,7 +196,10 @@ func (s *shard) deliver(now reliability.Time, q *QP, p *wire.Packet) {
 		if drop := q.core.HandlePacket(now, p); drop != wire.DropNone {
 			s.dev.drops.count(drop)
 		}
-		s.inside = q.core.AmidMessage()
+		o.amid = nil
+		if q.core.AmidMessage() {
+			o.amid = q
+		}
 		o.activate(q)
 	}
 	if o != s {

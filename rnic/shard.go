@@ -32,6 +32,7 @@ type shard struct {
 	tx       *link.Batch
 	active   []*QP // have packets to lay out
 	owing    []*QP // owe an acknowledgement that waits to be coalesced
+	amid     *QP   // the middle of a message of its came last; nil if that was something else
 	timers   timers
 	unacked  int       // packets handled since acknowledgements left,
 	held     bool      // enough for one, but the application was about to reply
@@ -50,7 +51,6 @@ type shard struct {
 	pkt       wire.Packet
 	flows     flowCache
 	idle      int    // looks in a row that found nothing
-	inside    bool   // what came last was the middle of a message
 	streaming bool   // enough came since the last acknowledgement to expect more
 	received  uint64 // packets read from the socket
 	shared    bool   // others wanted the processor when a leader yielded last
@@ -308,6 +308,9 @@ func (s *shard) flush() {
 // forget takes a destroyed queue pair out of everything.
 func (s *shard) forget(q *QP) {
 	q.dead = true
+	if s.amid == q {
+		s.amid = nil
+	}
 	s.timers.drop(q)
 	s.nextTimer.Store(int64(s.timers.next()))
 }

@@ -36,13 +36,18 @@ func TestLearnSpacing(t *testing.T) {
 	require.Equal(t, 2, s.ackEvery)
 }
 
-// Amid a message acknowledgements come as seldom as ever, unless another peer wants one.
+// Amid a message acknowledgements come as seldom as ever, unless another peer wants one, or
+// the one that is owed is another's.
 func TestSpacingAmidMessage(t *testing.T) {
-	s := &shard{ackMost: ackPackets, ackEvery: 9, inside: true}
+	a, b := &QP{}, &QP{}
+	s := &shard{ackMost: ackPackets, ackEvery: 9}
+	require.Equal(t, 9, s.spacing(), "nothing is owed")
+	s.owing = []*QP{a}
+	require.Equal(t, 9, s.spacing(), "its message is over")
+	s.amid = a
 	require.Equal(t, ackPackets, s.spacing())
-	s.owing = make([]*QP, 1)
-	require.Equal(t, ackPackets, s.spacing())
-	s.owing = make([]*QP, 2)
+	s.owing = []*QP{b}
 	require.Equal(t, 9, s.spacing())
-	require.False(t, s.inside)
+	s.owing = []*QP{a, b}
+	require.Equal(t, 9, s.spacing())
 }

@@ -59,9 +59,10 @@ func (s *spinner) hogged() {
 	s.skip, s.hits = s.hogs, 0
 }
 
-// late reports that a sleep was so short that looking would have done, and returns how long
-// to look on: as long as ever, unless it was a hog that had the processor meanwhile.
-func (s *spinner) late() int64 {
+// woken reports that a sleep that no looking went before was so short that looking would have
+// done. It returns how long to look now: as long as ever, unless it was a hog that had the
+// processor.
+func (s *spinner) woken() int64 {
 	if s.hogs > 0 {
 		return 0
 	}

@@ -63,21 +63,22 @@ func TestSpinnerHogged(t *testing.T) {
 }
 
 // Where sleeps are short there is looking again, but not beside a thread that computes.
-func TestSpinnerLate(t *testing.T) {
+func TestSpinnerWoken(t *testing.T) {
 	var s spinner
 	s.init(time.Millisecond)
 	for range spinMisses {
 		require.Zero(t, s.skipped())
 		s.miss()
 	}
-	require.EqualValues(t, time.Millisecond, s.late())
+	require.Zero(t, s.budget(), "it does not look now")
+	require.EqualValues(t, time.Millisecond, s.woken())
 	require.Zero(t, s.skipped())
-	for range 10 * spinMisses { // each miss is made good for
-		s.miss()
-		s.late()
+	for range spinMisses/2 + 1 { // it has not forgotten all that was in vain
 		require.Zero(t, s.skipped())
+		s.miss()
 	}
+	require.Equal(t, spinSkip, s.skipped())
 	s.hogged()
-	require.Zero(t, s.late())
+	require.Zero(t, s.woken())
 	require.Equal(t, 4, s.skipped())
 }

@@ -10,7 +10,7 @@ const (
 	standbyShort = 50 * time.Microsecond  // while others are at work
 	standbyLong  = 2 * time.Millisecond   // and have been for long
 	standbyUrged = 300 * time.Microsecond // or have left something to it, should they not come back
-	watchFor     = 6                      // naps that end early if the program computes, once it has done so for long
+	watchFor     = 6                      // naps to the end that might have ended early, since the program has computed for long
 	parkAfter    = 5                      // standbys behind a sleeping leader before it parks
 )
 
@@ -75,12 +75,19 @@ func (s *shard) standBy() {
 		if roused {
 			s.urged.Store(false)
 			seen = s.polls.Load()
-			if watchful == 0 {
+			alive := true
+			if slept = urged; watchful > 0 {
+				if slept, alive = s.watchOver(short.sleep, urged); alive {
+					watchful--
+				}
+			} else {
 				short.sleep(urged)
-			} else if s.watchOver(short.sleep, urged) {
-				watchful--
 			}
-			slept, urged = urged, min(urged+urged/2, standbyLong/2)
+			if alive {
+				urged = min(urged+urged/2, standbyLong/2)
+			} else {
+				seen = s.polls.Load() // it has looked before that, perhaps
+			}
 			nap = min(nap, slept)
 		}
 		if s.sendOwed() {
@@ -91,40 +98,46 @@ func (s *shard) standBy() {
 
 // watchOver sleeps for d, or until the program has given no sign of itself for a good part of
 // that, and does not wait either: then it computes, and what it has left is left for long. It
-// reports whether there was none such. It is several naps for one, so it is for programs that have
-// computed for long before.
-func (s *shard) watchOver(sleep func(time.Duration), d time.Duration) (alive bool) {
-	seen, _ := s.signsOfLife()
-	for step := d / 5; d > 0; step *= 2 {
-		step = min(step, d)
+// returns how long it has slept, and whether the program gave signs to the end. It is several
+// naps for one, so it is for programs that have computed for long before.
+func (s *shard) watchOver(sleep func(time.Duration), d time.Duration) (slept time.Duration, alive bool) {
+	seen := s.signsOfLife()
+	for step := d / 5; slept < d; step *= 2 {
+		step = min(step, d-slept)
 		sleep(step)
-		d -= step
-		now, busy := s.signsOfLife()
-		if now == seen && !busy && !s.token.Load() {
-			return false
+		slept += step
+		now := s.signsOfLife()
+		if now == seen && !now.busy && !s.token.Load() {
+			return slept, false
 		}
 		seen = now
 	}
-	return true
+	return slept, true
 }
 
-// signs counts what a program does that is about to come back: it posts, and tells queues to
-// raise an event or not to.
+// signs counts what a program does that is about to come back: it posts to queue pairs, and
+// tells queues of a channel to raise an event or not to. One that only takes completions which
+// are there already gives none.
 type signs struct {
 	posts uint64        // guarded by the shard's lock
 	arms  atomic.Uint64 // and work left to the service
 }
 
-// signsOfLife changes with each of them, and with each look. Who has the lock is busy with one,
-// and not kept waiting.
-func (s *shard) signsOfLife() (n uint64, busy bool) {
-	n = s.signs.arms.Load() + s.polls.Load()
-	if !s.mu.TryLock() {
-		return n, true
+// life is what can be seen of a program: how often it has given a sign or looked, and whether
+// it is just posting.
+type life struct {
+	signs, posts uint64
+	busy         bool
+}
+
+// signsOfLife looks at the signs. Who has the lock is busy with one, and not kept waiting.
+func (s *shard) signsOfLife() (l life) {
+	l.signs = s.signs.arms.Load() + s.polls.Load()
+	if l.busy = !s.mu.TryLock(); !l.busy {
+		l.posts = s.signs.posts
+		s.mu.Unlock()
 	}
-	n += s.signs.posts
-	s.mu.Unlock()
-	return n, false
+	return l
 }
 
 // doze sleeps for long, unless something is left to the service, and reports whether
@@ -146,7 +159,7 @@ func (s *shard) doze(timer *time.Timer, d time.Duration) bool {
 
 // hurry is called by who leaves something to the service that should not wait for long,
 // in case that no call comes: a batch that waits for company, an event to be raised. It
-// costs nothing until the service has seen to it.
+// costs next to nothing until the service has seen to it.
 func (s *shard) hurry() {
 	s.signs.arms.Add(1)
 	if s.urged.Load() {

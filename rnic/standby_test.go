@@ -36,7 +36,8 @@ func TestWatchOver(t *testing.T) {
 	s := &shard{}
 	const d = time.Second
 	slept := func(sign func()) (total time.Duration, alive bool) {
-		alive = s.watchOver(func(d time.Duration) { total += d; sign() }, d)
+		told, alive := s.watchOver(func(d time.Duration) { total += d; sign() }, d)
+		require.Equal(t, total, told)
 		return total, alive
 	}
 	for name, sign := range map[string]func(){

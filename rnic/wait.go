@@ -209,18 +209,18 @@ func (w *waiter) lead(s *shard, polled bool) (displaced bool) {
 	budget := s.spin.budget()
 	spun := budget > 0
 	began := int64(s.dev.now())
-	turns := 0    // yields in a row that brought nothing
-	soon := false // the last sleep ended so soon that looking would have done
+	turns := 0     // yields in a row that brought nothing
+	brief := false // a sleep that no looking went before was so short that that would have done
 	for looks := 0; ; looks++ {
 		n := 0
 		if looks > 0 || !polled || spun && !s.shared { // who shares the processor gives way first
 			n = s.step(c)
 		}
-		if soon && n > 0 {
-			budget = s.spin.late()
-			spun = budget > 0
+		more := int64(0) // how long to look on behind a short sleep
+		if brief && n > 0 {
+			more = s.spin.woken()
 		}
-		soon = false
+		brief = false
 		if w.done() {
 			if spun {
 				s.spin.hit()
@@ -228,6 +228,9 @@ func (w *waiter) lead(s *shard, polled bool) (displaced bool) {
 				s.sendOwed() // nobody may look again for long
 			}
 			return false
+		}
+		if more > 0 {
+			budget, spun = more, true
 		}
 		if s.seizing.Load() > 0 {
 			return true
@@ -256,6 +259,7 @@ func (w *waiter) lead(s *shard, polled bool) (displaced bool) {
 			}
 			continue
 		}
+		looked := spun
 		if spun {
 			s.spin.miss()
 			spun = false
@@ -263,11 +267,11 @@ func (w *waiter) lead(s *shard, polled bool) (displaced bool) {
 		budget = 0
 		s.rest()
 		w.watch()
-		slept := int64(s.dev.now())
+		asleep := int64(s.dev.now())
 		if s.sleep(w.done) {
 			return true
 		}
-		soon = int64(s.dev.now())-slept < s.spin.most
+		brief = !looked && int64(s.dev.now())-asleep < s.spin.most
 	}
 }
 

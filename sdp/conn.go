@@ -49,7 +49,7 @@ type Conn struct {
 	calls   uint64       // of the application, and
 	seen    uint64       // at the patrol's last look
 
-	ahead bool // the writer is faster than the reader; see look
+	looks int // that are worth it, because the writer is faster than the reader; see look
 
 	// What the last bytes were like that came or went, for zero-copy
 	// (direct.go).
@@ -136,7 +136,7 @@ func (c *Conn) read(p []byte) (int, error) {
 			c.large = false
 			freed := len(c.core.Receives()) > 0
 			c.post()
-			if freed && c.ahead {
+			if freed && c.looks > 0 {
 				c.look()
 			}
 			return n, nil

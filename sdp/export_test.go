@@ -85,11 +85,16 @@ func (c *Conn) CountDisarms() (armed bool, disarms int) {
 func (c *Conn) Ahead(is bool, f func()) (looks int) {
 	c.CountDisarms()
 	c.mu.Lock()
-	c.ahead = is
+	c.looks = 0
+	if is {
+		c.looks = aheadLooks
+	}
 	cq := c.cq.(*counted)
 	before := cq.polls
 	c.mu.Unlock()
 	f()
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	return cq.polls - before
 }
 
@@ -97,17 +102,21 @@ func (c *Conn) Ahead(is bool, f func()) (looks int) {
 func (c *Conn) IsAhead() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.ahead
+	return c.looks > 0
 }
 
-// Await polls until there are n bytes to be read.
-func (c *Conn) Await(n int) {
+// Await polls until there are n bytes to be read, or none will come.
+func (c *Conn) Await(n int) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for c.core.Buffered() < n {
-		k, _ := c.cq.Poll(c.wcs[:])
+		k, err := c.cq.Poll(c.wcs[:])
+		if err != nil {
+			return err
+		}
 		c.take(c.wcs[:k])
 	}
+	return nil
 }
 
 // HoldBack writes until something of it is held back, and then lets something happen that

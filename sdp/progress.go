@@ -124,13 +124,18 @@ func (c *Conn) poll() (some bool) {
 	return some
 }
 
-// look has a look at the adapter for a reader who has given the peer a receive while the
-// writer was faster. One who looks only when nothing is left to be read has the writer wait
-// meanwhile, with a full buffer, for half of the adapters' turns.
+// aheadLooks is how many looks in a row find nothing before a writer is thought to be no
+// faster than the reader.
+const aheadLooks = 4
+
+// look has a look at the adapter for a reader who has given the peer a receive, while the writer
+// is faster. That one has filled what there was and waits for the acknowledgement, which brings
+// word of the receive: a reader who looks when nothing is left to be read has it wait so long.
 func (c *Conn) look() {
 	if c.pumping || c.ended {
 		return
 	}
+	c.looks--
 	n, err := c.cq.Poll(c.wcs[:])
 	c.take(c.wcs[:n])
 	if err != nil {
@@ -149,7 +154,10 @@ func (c *Conn) take(wcs []verbs.WC) {
 	c.heard += uint64(len(wcs))
 	c.post()
 	if len(wcs) > 0 {
-		c.ahead = c.design == flow.NIC && c.core.Crowded()
+		c.looks = 0
+		if c.design == flow.NIC && c.core.Crowded() {
+			c.looks = aheadLooks
+		}
 	}
 	if c.core.Offering() && c.core.Spill() > 0 {
 		c.post()

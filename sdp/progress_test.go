@@ -41,7 +41,7 @@ func TestLook(t *testing.T) {
 	_, err := a.Write(make([]byte, 2*window))
 	require.NoError(t, err)
 	read(1)() // all is here, or comes while nobody reads
-	b.Await(2*window - 1)
+	require.NoError(t, b.Await(2*window-1))
 	require.Zero(t, b.Ahead(false, read(2*window-1)))
 }
 

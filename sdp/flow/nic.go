@@ -24,6 +24,10 @@ type NICSender struct {
 	pushed  uint64 // position up to which they do not wait
 }
 
+// worthwhile is a number of bytes that an adapter sends at a time for little more than half as
+// many: measured with system calls of 5 to 8 us for 8 KiB, and of 10 to 12 for 32.
+const worthwhile = 32 << 10
+
 // NewNICSender makes a sender with the send buffer mem, of which it uses the first
 // bytes until these are not enough, to a ring of remote bytes
 // whose virtual window is window bytes, with at most queue messages in the
@@ -41,7 +45,7 @@ func (s *NICSender) fit() {
 	s.few = max(1, n/8)
 	s.most = max(1, n-s.few)
 	s.window = max(1, min(s.virtual, n/2))
-	s.batch = max(s.window, min(3*n/8, worthwhile))
+	s.batch = max(s.window, min(3*n/8, worthwhile)/s.window*s.window)
 	// Of messages that are not signaled no more is in flight than leaves room
 	// for a window, and than would have others wait.
 	s.every = min(s.few/2, s.most-s.window+1)
@@ -55,30 +59,24 @@ func (s *NICSender) Write(p []byte) int {
 	return s.put(p)
 }
 
-// worthwhile is how many bytes at a time cost the adapter hardly more than half as many.
-const worthwhile = 32 << 10
-
 // Next implements Sender.
 func (s *NICSender) Next() (Message, bool) {
+	s.gather()
 	n := min(s.window, s.Unposted())
-	if s.mayWait() && s.inFlight() >= s.few || s.inFlight()+n > s.most {
+	waits := s.cut <= s.posted && s.pushed <= s.posted && (n < s.window || s.room() > 0)
+	if waits && s.inFlight() >= s.few || s.inFlight()+n > s.most {
 		return Message{}, false
 	}
 	return s.next(s.window)
 }
 
-// mayWait reports whether what is to be posted next may wait for company. Once there are
-// enough, all windows that are full go together.
-func (s *NICSender) mayWait() bool {
-	if s.cut > s.posted || s.pushed > s.posted {
-		return false
-	}
+// gather lets all windows that are full go when they are enough, or the adapter has less to do.
+func (s *NICSender) gather() {
 	n := s.Unposted()
-	if n >= s.batch {
+	enough := n >= s.batch || n >= s.window && s.inFlight() < s.few
+	if enough && s.cut <= s.posted && s.pushed <= s.posted {
 		s.pushed = s.head - uint64(n%s.window)
-		return false
 	}
-	return n < s.window || s.room() > 0
 }
 
 // Push lets what has been written go without company.

@@ -49,6 +49,8 @@ func TestWindowsInCompany(t *testing.T) {
 	require.Equal(t, []int{8, 8, 8}, write(64-41), "the buffer is full, and then what the adapter may have")
 	s.Done(32)
 	require.Equal(t, []int{8}, write(0))
+	s.Done(64)
+	require.Equal(t, []int{8, 8}, write(20), "the adapter had nothing to do when it was asked first")
 }
 
 // A push does not move a cut: the message before it ends there all the same.

@@ -67,6 +67,7 @@ func (s *stream) write(e *end, from []byte) (*Flow, error) {
 	return f, err
 }
 
+// writeAll sends the messages.
 func (s *stream) writeAll(e *end, from []byte) error {
 	for i, at := 0, 0; i < s.Messages; i++ {
 		if _, err := e.conn.Write(from[at : at+s.Size]); err != nil {
@@ -91,6 +92,7 @@ func (s *stream) read(e *end, memory []byte) (*Flow, error) {
 	return f, err
 }
 
+// readAll takes so many bytes.
 func (s *stream) readAll(e *end, memory []byte, left int64) error {
 	for at := 0; left > 0; {
 		n, err := s.take(e, memory[at:min(int64(len(memory)), int64(at)+left)])
