@@ -138,7 +138,9 @@ func (c *Core) handleAck(now Time, p *wire.Packet) wire.Drop {
 	psn, aeth := p.BTH.PSN, p.AETH()
 	switch aeth.Syndrome.Kind() {
 	case wire.KindAck:
-		c.credits.Update(aeth.Syndrome.Value(), aeth.MSN)
+		if c.credits.Update(aeth.Syndrome.Value(), aeth.MSN) && c.known {
+			c.retry.Ready(now)
+		}
 		if psn.Less(c.una) {
 			return wire.DropNone // nothing new but, perhaps, credits
 		}
@@ -164,7 +166,7 @@ func (c *Core) handleAck(now Time, p *wire.Packet) wire.Drop {
 	}
 	if aeth.Syndrome.Kind() == wire.KindRNR {
 		c.counters.RcvdRNRErr++
-		switch c.retry.RNR(now, aeth.Syndrome.Value()) {
+		switch c.retry.RNR(now, aeth.Syndrome.Value(), c.known && c.credits.Counted()) {
 		case reliability.GiveUp:
 			c.counters.RetryRNRExceededErr++
 			c.failRemote(now, verbs.WCRNRRetryExcErr, psn, aeth.Syndrome)

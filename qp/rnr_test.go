@@ -216,3 +216,26 @@ func TestRNRBehindLostResponse(t *testing.T) {
 	p.give(p.a, resp[1])
 	require.Equal(t, []string{"READ_REQUEST 0 @0+8 A", "SEND_ONLY 1 len=8 A"}, p.words(p.a, p.take(p.a)))
 }
+
+// A peer like ours tells when it has a receive: until then it is asked less and less often, and
+// then at once.
+func TestRNROfOneWhoTells(t *testing.T) {
+	p := connect(t, withCredits, withPeerBuffer)
+	p.a.post(p.now, p.send(1, 0, 8))
+	p.settle()
+	for _, wait := range []int64{640, 1280, 2560, 5120, 10_000, 10_000} {
+		p.wait(p.a, wait*reliability.Microsecond)
+		p.settle()
+	}
+	require.EqualValues(t, 7, p.b.Counters().SendRNRErr)
+	p.b.recv(9, 0, 8)
+	require.Equal(t, []string{"ACKNOWLEDGE -1 01 msn=0"}, p.settle())
+	p.wait(p.a, 0)
+	p.settle()
+	require.Equal(t, []string{"1 SEND len=8"}, p.a.done())
+	require.Equal(t, []string{"9 RECV len=8"}, p.b.done())
+
+	p.a.post(p.now, p.send(2, 0, 8))
+	p.settle()
+	p.wait(p.a, 640*reliability.Microsecond) // there was progress
+}

@@ -26,6 +26,9 @@ func (c *Credits) Allows(consumes bool) bool {
 	return diff24(c.ssn+1, c.lsn+1) <= 0
 }
 
+// Counted reports whether the peer counts its receives, and so tells when there is one again.
+func (c *Credits) Counted() bool { return !c.unlimited }
+
 // Low reports whether half of the credits granted last are used up, so that
 // the next acknowledgement should come soon.
 func (c *Credits) Low() bool {

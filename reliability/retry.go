@@ -18,7 +18,8 @@ type Retry struct {
 	lazy     bool // nothing in flight asks for an acknowledgement: it may take its time
 	progress Time // last sign of progress, or the first packet in flight; 0: idle
 	probe    Time
-	rnr      Time // end of an RNR wait, 0: none
+	rnr      Time  // end of an RNR wait, 0: none
+	rnrs     uint8 // waits in a row, as far as each is longer than the one before
 
 	nakked bool     // a sequence NAK was answered with a go-back ...
 	nakPSN wire.PSN // ... to this PSN, and no progress came since
@@ -65,7 +66,7 @@ func (r *Retry) Progress(now Time, outstanding, asked bool, rtt *RTT) {
 	r.left, r.rnrLeft, r.timeouts = r.limit, r.rnrLimit, 0
 	r.nakked = false
 	r.probed = 0
-	r.rnr = 0
+	r.rnr, r.rnrs = 0, 0
 	r.progress, r.probe = 0, 0
 	if outstanding {
 		r.progress, r.lazy = now, !asked
@@ -164,10 +165,15 @@ func (r *Retry) SequenceNAK(now Time, psn wire.PSN, rtt *RTT) Verdict {
 	return GoBack
 }
 
+// RNRLong is how many nanoseconds an RNR wait may become, for a peer that tells when it has
+// a receive again.
+const RNRLong = 10 * Millisecond
+
 // RNR starts the wait that an RNR NAK with this timer code asks for, or
 // reports that rnr_retry is spent. A second NAK during the wait changes
-// nothing.
-func (r *Retry) RNR(now Time, code uint8) Verdict {
+// nothing. The code is the least that the peer wants: one that tells when it has a receive
+// (see [Retry.Ready]) is asked half as often each time, for its reader may have stopped.
+func (r *Retry) RNR(now Time, code uint8, tells bool) Verdict {
 	if r.rnr != 0 {
 		return Nothing
 	}
@@ -177,11 +183,25 @@ func (r *Retry) RNR(now Time, code uint8) Verdict {
 		}
 		r.rnrLeft--
 	}
-	r.rnr = now + Time(wire.RNRNanos(code))
+	wait := wire.RNRNanos(code)
+	if tells && wait < RNRLong {
+		if wait <<= r.rnrs; wait < RNRLong {
+			r.rnrs++
+		}
+		wait = min(wait, RNRLong)
+	}
+	r.rnr = now + Time(wait)
 	r.nakked = false
 	r.timeouts = 0
 	r.probe = 0
 	return GoBack
+}
+
+// Ready ends an RNR wait: the peer has said that it has a receive.
+func (r *Retry) Ready(now Time) {
+	if r.rnr != 0 {
+		r.rnr = min(r.rnr, now)
+	}
 }
 
 // Waiting reports whether an RNR wait holds the queue.
@@ -194,6 +214,6 @@ func (r *Retry) RNRSpent() int { return int(r.rnrLimit - r.rnrLeft) }
 
 // Stop forgets everything in flight.
 func (r *Retry) Stop() {
-	r.progress, r.probe, r.rnr, r.nakked = 0, 0, 0, false
+	r.progress, r.probe, r.rnr, r.rnrs, r.nakked = 0, 0, 0, 0, false
 	r.left, r.rnrLeft, r.timeouts = r.limit, r.rnrLimit, 0
 }

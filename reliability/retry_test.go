@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/wire"
 	"pgregory.net/rapid"
 )
 
@@ -93,7 +95,7 @@ func TestRetryAgainstModel(t *testing.T) {
 						m.rnrEnd, m.answered, m.silence = now+Time(rnrTable[code]*10_000), -1, 0
 					}
 				}
-				require.Equal(t, want, r.RNR(now, code))
+				require.Equal(t, want, r.RNR(now, code, false))
 			case 4: // time passes to the deadline
 				if d := r.Deadline(); d != 0 {
 					now = max(now, d)
@@ -140,14 +142,14 @@ func TestRetryCounts(t *testing.T) {
 
 			r.Configure(1000, limit, limit, false)
 			for i := range int(limit) {
-				require.Equal(t, GoBack, r.RNR(Time(i), 1))
+				require.Equal(t, GoBack, r.RNR(Time(i), 1, false))
 				require.Equal(t, GoBack, r.Expired(r.Deadline(), &rtt))
 			}
 			last := GiveUp
 			if limit == RNRForever {
 				last = GoBack
 			}
-			require.Equal(t, last, r.RNR(1<<40, 1))
+			require.Equal(t, last, r.RNR(1<<40, 1, false))
 		})
 	}
 }
@@ -238,9 +240,47 @@ func TestRetryStop(t *testing.T) {
 	var r Retry
 	r.Configure(1000, 3, 3, false)
 	r.Sent(5, true, &rtt)
-	r.RNR(6, 1)
+	r.RNR(6, 1, false)
 	r.Stop()
 	require.Zero(t, r.Deadline())
 	require.False(t, r.Waiting())
 	require.Zero(t, r.Spent()+r.RNRSpent())
+}
+
+// A peer that tells when it has a receive is asked half as often each time, but not less than
+// every RNRLong, until there is progress; and at once when it has told.
+func TestRNRBacksOff(t *testing.T) {
+	var r Retry
+	var rtt RTT
+	r.Configure(1000*Millisecond, 7, RNRForever, true)
+	now := Time(1)
+	r.Sent(now, true, &rtt)
+	const code = 1 // 10 us
+	wait := func(tells bool) int64 {
+		require.Equal(t, GoBack, r.RNR(now, code, tells))
+		d := r.Deadline() - now
+		now = r.Deadline()
+		require.Equal(t, GoBack, r.Expired(now, &rtt))
+		return int64(d)
+	}
+	least := wire.RNRNanos(code)
+	for want := least; want < RNRLong; want *= 2 {
+		require.Equal(t, want, wait(true))
+	}
+	for range 300 {
+		require.EqualValues(t, RNRLong, wait(true))
+	}
+	require.Equal(t, least, wait(false), "others are asked as they want it")
+	require.EqualValues(t, RNRLong, wait(true))
+
+	require.Equal(t, GoBack, r.RNR(now, code, true))
+	require.Equal(t, Nothing, r.Expired(now, &rtt))
+	r.Ready(now)
+	require.Equal(t, now, r.Deadline())
+	require.Equal(t, GoBack, r.Expired(now, &rtt))
+	r.Ready(now)
+	require.False(t, r.Waiting())
+
+	r.Progress(now, true, true, &rtt)
+	require.Equal(t, least, wait(true))
 }

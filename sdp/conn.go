@@ -56,6 +56,8 @@ type Conn struct {
 	large   bool // they came without a copy
 	sinking bool // they went to memory that the peer had offered
 
+	refusals, abstain int // offers in a row that the peer did not want; Writes left that make none
+
 	urgentKnown, urgentAnnounced bool        // by urgentSignal
 	alive                        *time.Timer // of the keepalive
 	heard, asked                 uint64      // completions: now, and when it last fired
@@ -68,6 +70,7 @@ type Conn struct {
 	linger    *time.Timer   // ends that; nil before
 	lingers   atomic.Bool
 	ended     bool          // teardown has begun
+	undone    error         // what Drain is to tell; written before gone is closed
 	gone      chan struct{} // closed when nothing is left of it
 }
 

@@ -3,6 +3,7 @@ package sdp_test
 import (
 	"context"
 	"net"
+	"strconv"
 	"syscall"
 	"testing"
 	"time"
@@ -70,4 +71,16 @@ func TestDialUnreachable(t *testing.T) {
 	require.ErrorAs(t, err, &e)
 	require.True(t, e.Timeout())
 	require.NotContains(t, err.Error(), "\n")
+}
+
+// TestListenErrors are those of package net, and say what to do.
+func TestListenErrors(t *testing.T) {
+	e := newEnds(t, rnic.Options{}, sdp.Options{})
+	port := e.l.Addr().(sdp.Addr).Port()
+	_, err := e.b.ListenPort(port, 0)
+	require.ErrorIs(t, err, syscall.EADDRINUSE)
+	require.ErrorContains(t, err, strconv.Itoa(int(port)))
+	_, err = e.b.Listen("sdp", "192.0.2.77:80")
+	require.ErrorIs(t, err, syscall.EADDRNOTAVAIL)
+	require.ErrorContains(t, err, "SOFTRNIC_ADDR")
 }

@@ -37,6 +37,10 @@ func (c *Conn) writeDirect(p []byte) (n int, err error) {
 	if c.sinking = c.core.Drain() > 0; c.sinking {
 		return c.place(p)
 	}
+	if c.abstain > 0 {
+		c.abstain--
+		return 0, nil
+	}
 	if !c.core.CanOffer() && c.core.Ask() {
 		c.post()
 		c.patience(toLend, c.stack.options.OfferTime, c.writeLimit)
@@ -56,7 +60,24 @@ func (c *Conn) writeDirect(p []byte) (n int, err error) {
 		c.reclaim(toOffer, len(p))
 		n, _ = c.core.Offered()
 	})
+	c.learnOffers(n == len(p))
 	return n, lent
+}
+
+// mostAbstained is how many Writes go by at most before memory is offered again.
+const mostAbstained = 32
+
+// learnOffers takes note of whether the peer wanted what was offered. One whose Reads are small
+// wants copies: each offer costs it and us several messages, and the time until it is refused.
+// After two in a row the next Writes do without, twice as many each time.
+func (c *Conn) learnOffers(wanted bool) {
+	if wanted {
+		c.refusals = 0
+		return
+	}
+	if c.refusals++; c.refusals > 1 {
+		c.abstain = min(1<<min(c.refusals-1, 16), mostAbstained)
+	}
 }
 
 // place writes to the memory of a waiting peer.
@@ -72,14 +93,15 @@ func (c *Conn) place(p []byte) (n int, err error) {
 	return n, lent
 }
 
-// smallest Read that is worth an RDMA READ of its own.
-const fetchLeast = 4 << 10
-
-// fetch reads what the peer offers. Who asks for a little at a time gets it in
-// messages.
+// fetch reads what the peer offers. Who asks for less at a time than is worth to go
+// without a copy gets it in messages: an RDMA READ for each piece is a round trip for each.
 func (c *Conn) fetch(p []byte) (n int, err error) {
 	p = p[:min(len(p), c.core.Available(), protocol.MostAtOnce)]
-	if len(p) < fetchLeast && len(p) < c.core.Available() {
+	least := c.zeroCopy
+	if least <= 0 {
+		least = DefaultZeroCopy
+	}
+	if len(p) < least && len(p) < c.core.Available() {
 		c.core.Refuse()
 		c.post()
 		return 0, nil

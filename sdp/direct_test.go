@@ -48,7 +48,10 @@ func TestZeroCopy(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 2))
 		var got bytes.Buffer
 		for {
-			p := make([]byte, 1+r.IntN(1<<r.IntN(18)))
+			p := make([]byte, 1<<17)
+			if r.IntN(4) == 0 {
+				p = p[:1+r.IntN(1<<r.IntN(18))]
+			}
 			n, err := b.Read(p)
 			got.Write(p[:n])
 			if err == io.EOF {
@@ -62,6 +65,45 @@ func TestZeroCopy(t *testing.T) {
 		require.Equal(t, s.ZeroCopySent, d.ZeroCopyReceived)
 		require.EqualValues(t, len(sent), s.BytesWritten)
 		require.EqualValues(t, len(sent), d.BytesRead)
+	})
+}
+
+// TestOffersOfSmallReads: a writer of large pieces soon stops to offer them to a reader of small
+// ones, who gets copies, and offers again after a while.
+func TestOffersOfSmallReads(t *testing.T) {
+	eachDesign(t, func(t *testing.T, o sdp.Options) {
+		const piece, pieces = 32 << 10, 100
+		o.ZeroCopy = piece
+		a, b := newEnds(t, rnic.Options{}, o).dial(t)
+		sent := random(piece*pieces, 1)
+		written := make(chan error, 1)
+		write := func() {
+			for at := 0; at < len(sent); at += piece {
+				if _, err := a.Write(sent[at:][:piece]); err != nil {
+					written <- err
+					return
+				}
+			}
+			written <- nil
+		}
+		go write()
+		got := make([]byte, len(sent))
+		for at := 0; at < len(got); at += 1000 {
+			_, err := io.ReadFull(b, got[at:min(at+1000, len(got))])
+			require.NoError(t, err)
+		}
+		require.NoError(t, <-written)
+		require.True(t, bytes.Equal(sent, got))
+		s := a.Stats()
+		require.Zero(t, b.Stats().ZeroCopyReceived)
+		require.Less(t, s.Offers, uint64(pieces/10), "32 Writes without one behind six")
+
+		go write()
+		_, err := io.ReadFull(b, got)
+		require.NoError(t, err)
+		require.NoError(t, <-written)
+		require.True(t, bytes.Equal(sent, got))
+		require.Positive(t, b.Stats().ZeroCopyReceived, "larger Reads")
 	})
 }
 

@@ -45,8 +45,11 @@ const network = "sdp"
 // Who writes to a connection that is closed for writing is told as with TCP.
 var errShut = &os.SyscallError{Syscall: "write", Err: syscall.EPIPE}
 
-// What package net says when nobody listens, and when nobody is there.
+// What package net says when nobody listens, when nobody is there, when somebody else
+// listens, and when that address is not ours.
 var (
+	errInUse    = &os.SyscallError{Syscall: "bind", Err: syscall.EADDRINUSE}
+	errNotOurs  = &os.SyscallError{Syscall: "bind", Err: syscall.EADDRNOTAVAIL}
 	errRefused  = &os.SyscallError{Syscall: "connect", Err: syscall.ECONNREFUSED}
 	errNoAnswer = &os.SyscallError{Syscall: "connect", Err: syscall.ETIMEDOUT}
 )

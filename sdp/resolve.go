@@ -44,7 +44,7 @@ func (s *Stack) listenPort(network, address string) (uint16, error) {
 		return 0, err
 	}
 	if own := s.cm.Addr().Addr(); !ips[0].IsUnspecified() && !slices.Contains(ips, own) {
-		return 0, fmt.Errorf("the device has address %v, not %v", own, ips[0])
+		return 0, fmt.Errorf("%w: the device has address %v, not %v: open one there (SOFTRNIC_ADDR), or leave the host out", errNotOurs, own, ips[0])
 	}
 	return port, nil
 }

@@ -37,6 +37,7 @@ type Stack struct {
 	conns   map[verbs.CQ]*Conn       // established and not ended, by their queues
 	recent  []*Conn                  // that a call has left and nobody looks after
 	packets map[*PacketConn]struct{} // that have not ended
+	lost    []error                  // what Drain has to tell
 	closed  bool
 	kick    chan struct{} // recent is not empty
 
@@ -46,6 +47,9 @@ type Stack struct {
 // New makes a stack on a device. A device has one connection manager: m is that,
 // or nil if nothing else needs one.
 func New(dev verbs.Device, m *cm.Manager, o Options) (*Stack, error) {
+	if dev == nil {
+		return nil, errNoDevice
+	}
 	o = o.withDefaults()
 	if err := o.validate(); err != nil {
 		return nil, err
@@ -124,9 +128,10 @@ func (s *Stack) close() error {
 	return s.free()
 }
 
-// Drain waits until every connection that was closed is gone: what was written
-// to it has arrived, or cannot. If ctx ends before, the error names the first peer that
-// is waited for, and what for.
+// Drain waits until every connection that was closed is gone. It is nil if what was written
+// to those that have gone since the last Drain is with their peers' adapters; else the error
+// names the peers and why. (It keeps mostLost of them, the first.) If ctx ends before, the error
+// names the first peer that is waited for, and what for. What SetLinger(0) drops is not missed.
 func (s *Stack) Drain(ctx context.Context) error {
 	s.mu.Lock()
 	var closed []*Conn
@@ -143,8 +148,15 @@ func (s *Stack) Drain(ctx context.Context) error {
 			return fmt.Errorf("sdp: the connection with %v is closed, but %s: %w", c.remote, c.pending(), ctx.Err())
 		}
 	}
-	return nil
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	lost := s.lost
+	s.lost = nil
+	return errors.Join(lost...)
 }
+
+// mostLost bounds what is kept for a Drain that may never come.
+const mostLost = 16
 
 // begin is the beginning of something that uses the adapter, and has to end
 // before the stack lets go of it: by opening.Done, unless there is an error.
@@ -168,7 +180,12 @@ func (s *Stack) enter(c *Conn) {
 func (s *Stack) leave(c *Conn) {
 	s.mu.Lock()
 	delete(s.conns, c.cq)
+	if c.undone != nil && len(s.lost) < mostLost {
+		s.lost = append(s.lost, c.undone)
+	}
 	s.mu.Unlock()
 }
+
+var errNoDevice = fmt.Errorf("sdp: no device: rnic.Open has failed, perhaps: %w", verbs.ErrInvalid)
 
 var errClosedStack = fmt.Errorf("the stack is closed: %w", net.ErrClosed)

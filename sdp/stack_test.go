@@ -160,3 +160,9 @@ func TestBacklog(t *testing.T) {
 		require.NoError(t, l.Close())
 	}
 }
+
+// TestNoDevice is an error and no panic.
+func TestNoDevice(t *testing.T) {
+	_, err := sdp.New(nil, nil, sdp.Options{})
+	require.ErrorContains(t, err, "no device")
+}

@@ -31,9 +31,9 @@ type Stats struct {
 	Credits, Receives int
 
 	// RNR NAKs: sent because a message found no receive of ours, received
-	// because one of ours found none. With NIC flow control a message waits
-	// in the adapter for a credit instead: CreditStalls are how often. All are
-	// 0 where the device does not tell (see rnic.QP.HWCounter).
+	// because one of ours found none. With NIC flow control messages wait in the
+	// adapter for a credit, CreditStalls times, and one asks now and then whether there
+	// is a receive. All are 0 where the device does not tell (see rnic.QP.HWCounter).
 	RNRSent, RNRReceived, CreditStalls uint64
 
 	Registered int // bytes of the connection's own memory that the adapter has registered

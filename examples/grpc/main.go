@@ -2,7 +2,7 @@
 // brings along. On one machine:
 //
 //	go run . -listen :7471              # prints its address
-//	go run . -check 127.0.0.1:7471
+//	go run . -check ADDRESS # which it has printed
 package main
 
 import (

@@ -27,10 +27,12 @@ func (j *judge) atLeast(what string, ratio, limit float64) {
 
 // note adds a finding.
 func (j *judge) note(holds bool, format string, args ...any) {
+	why := fmt.Sprintf(format, args...)
 	if !holds {
+		why = "NOT " + why
 		j.missed++
 	}
-	j.why = append(j.why, fmt.Sprintf(format, args...))
+	j.why = append(j.why, why)
 }
 
 // remark adds what the reader should know, and decides nothing.
