@@ -115,9 +115,6 @@ func (c *Conn) giveUp() {
 // teardown frees everything, in a goroutine of its own. The lock is held.
 func (c *Conn) teardown() {
 	c.ended = true
-	if n := c.core.Levels().Send; n > 0 && c.lingers.Load() && c.lingering > 0 && c.core.Err() != nil {
-		c.undone = c.missing(n)
-	}
 	if c.alive != nil {
 		c.alive.Stop()
 	}
@@ -142,15 +139,6 @@ func (c *Conn) teardown() {
 		c.stack.leave(c)
 		close(c.gone)
 	}()
-}
-
-// missing is why n bytes have not arrived that were written before Close.
-func (c *Conn) missing(n int) error {
-	why := c.core.Err()
-	if errors.Is(why, net.ErrClosed) {
-		why = fmt.Errorf("the peer has not taken them within %v", c.lingering)
-	}
-	return fmt.Errorf("sdp: of what was written to %v before Close, %d bytes are not known to have arrived: %w", c.remote, n, why)
 }
 
 // lastWord waits, not long, until the peer has the AbortConn that was posted, if

@@ -70,7 +70,6 @@ type Conn struct {
 	linger    *time.Timer   // ends that; nil before
 	lingers   atomic.Bool
 	ended     bool          // teardown has begun
-	undone    error         // what Drain is to tell; written before gone is closed
 	gone      chan struct{} // closed when nothing is left of it
 }
 

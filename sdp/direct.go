@@ -53,14 +53,17 @@ func (c *Conn) writeDirect(p []byte) (n int, err error) {
 		c.core.Spill() // what is here may be in the way of the answer
 		c.post()
 		c.patience(toOffer, c.stack.options.OfferTime, c.writeLimit)
-		if c.core.Offering() {
+		answered := !c.core.Offering()
+		if !answered {
 			c.core.CancelOffer()
 			c.post()
 		}
 		c.reclaim(toOffer, len(p))
 		n, _ = c.core.Offered()
+		if answered {
+			c.learnOffers(n == len(p) || c.core.Drain() > 0) // its own offer won
+		}
 	})
-	c.learnOffers(n == len(p))
 	return n, lent
 }
 

@@ -5,7 +5,6 @@ import (
 	"io"
 	"math"
 	"net"
-	"os"
 	"testing"
 	"time"
 
@@ -45,36 +44,5 @@ func TestLinger(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, sent[:n], got)
 		}
-	})
-}
-
-// TestDrainTellsOfLoss: Close promises to send what was written; Drain tells where that was not
-// possible, once, and not of what was to be dropped.
-func TestDrainTellsOfLoss(t *testing.T) {
-	eachDesign(t, func(t *testing.T, o sdp.Options) {
-		o.ZeroCopy, o.Buffers, o.BufferBytes, o.Linger = -1, 8, 1024, 20*time.Millisecond
-		e := newEnds(t, rnic.Options{}, o)
-		fill := func() *sdp.Conn {
-			a, _ := e.dial(t)
-			require.NoError(t, a.SetWriteDeadline(time.Now().Add(50*time.Millisecond)))
-			_, err := a.Write(make([]byte, 1<<20)) // more than fits anywhere, to one who does not read
-			require.ErrorIs(t, err, os.ErrDeadlineExceeded)
-			return a
-		}
-		a := fill()
-		require.NoError(t, a.Close())
-		err := e.a.Drain(soon(t))
-		if o.Design == sdp.Credit { // whose Write waits for credits: what it has taken is there
-			require.NoError(t, err)
-			return
-		}
-		require.ErrorContains(t, err, "bytes are not known to have arrived")
-		require.ErrorContains(t, err, a.RemoteAddr().String())
-		require.NoError(t, e.a.Drain(soon(t)), "it has been told")
-
-		a = fill()
-		require.NoError(t, a.SetLinger(0))
-		require.NoError(t, a.Close())
-		require.NoError(t, e.a.Drain(soon(t)))
 	})
 }

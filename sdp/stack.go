@@ -37,7 +37,6 @@ type Stack struct {
 	conns   map[verbs.CQ]*Conn       // established and not ended, by their queues
 	recent  []*Conn                  // that a call has left and nobody looks after
 	packets map[*PacketConn]struct{} // that have not ended
-	lost    []error                  // what Drain has to tell
 	closed  bool
 	kick    chan struct{} // recent is not empty
 
@@ -128,10 +127,9 @@ func (s *Stack) close() error {
 	return s.free()
 }
 
-// Drain waits until every connection that was closed is gone. It is nil if what was written
-// to those that have gone since the last Drain is with their peers' adapters; else the error
-// names the peers and why. (It keeps mostLost of them, the first.) If ctx ends before, the error
-// names the first peer that is waited for, and what for. What SetLinger(0) drops is not missed.
+// Drain waits until every connection that was closed is gone: what was written
+// to it has arrived, or cannot, which the log tells of. If ctx ends before, the error names
+// the first peer that is waited for, and what for.
 func (s *Stack) Drain(ctx context.Context) error {
 	s.mu.Lock()
 	var closed []*Conn
@@ -148,15 +146,8 @@ func (s *Stack) Drain(ctx context.Context) error {
 			return fmt.Errorf("sdp: the connection with %v is closed, but %s: %w", c.remote, c.pending(), ctx.Err())
 		}
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	lost := s.lost
-	s.lost = nil
-	return errors.Join(lost...)
+	return nil
 }
-
-// mostLost bounds what is kept for a Drain that may never come.
-const mostLost = 16
 
 // begin is the beginning of something that uses the adapter, and has to end
 // before the stack lets go of it: by opening.Done, unless there is an error.
@@ -180,9 +171,6 @@ func (s *Stack) enter(c *Conn) {
 func (s *Stack) leave(c *Conn) {
 	s.mu.Lock()
 	delete(s.conns, c.cq)
-	if c.undone != nil && len(s.lost) < mostLost {
-		s.lost = append(s.lost, c.undone)
-	}
 	s.mu.Unlock()
 }
 

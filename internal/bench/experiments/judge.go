@@ -25,7 +25,7 @@ func (j *judge) atLeast(what string, ratio, limit float64) {
 	j.note(ratio >= limit, "%s %.2f (at least %.2f)", what, ratio, limit)
 }
 
-// note adds a finding.
+// note adds a finding, and marks one that does not hold.
 func (j *judge) note(holds bool, format string, args ...any) {
 	why := fmt.Sprintf(format, args...)
 	if !holds {
