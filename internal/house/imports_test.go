@@ -65,7 +65,7 @@ var floors = map[string][]string{
 	"mpi/mpitest":              {"verbs", "rnic", "mpi"},
 	"examples/mpi":             {"verbs", "rnic", "mpi"},
 	"mpi/engine":               {"internal/moment", "mpi/fabric", "mpi/match", "mpi/protocol"},
-	"mpi/fabric":               {"internal/thread", "verbs", "cm", "reliability/nack", "rdm/datagram", "mpi/envelope", "mpi/protocol"},
+	"mpi/fabric":               {"internal/order", "internal/thread", "verbs", "cm", "reliability/nack", "rdm/datagram", "mpi/envelope", "mpi/protocol"},
 	"mpi/protocol":             {"internal/fifo", "mpi/envelope", "mpi/match"},
 	"mpi/envelope":             {},
 	"mpi/match":                {},

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 
+	"github.com/softrnic/softrnic/internal/order"
 	"github.com/softrnic/softrnic/mpi/envelope"
 	"github.com/softrnic/softrnic/mpi/protocol"
 )
@@ -49,6 +50,7 @@ func (l *link) leave(payload []byte) {
 	}
 	n := 0
 	if len(l.queue) == 0 && !l.writing {
+		order.Leaving()
 		n = try(l.conn, l.frame[:], payload) // an error comes again
 	}
 	if n < len(l.frame) {
@@ -85,6 +87,7 @@ func (l *link) write() {
 		if len(out) == 0 {
 			return
 		}
+		order.Leaving()
 		if _, err := l.conn.Write(out); err != nil {
 			l.f.host.Do(func(*protocol.Core) { l.f.lose(l, err) })
 			return
@@ -115,6 +118,7 @@ func (l *link) read() {
 		if err == nil {
 			_, err = io.ReadFull(in, payload[:h.Bytes])
 		}
+		order.Arrived()
 		l.f.host.Do(func(c *protocol.Core) {
 			if err == nil {
 				err = c.Packet(l.rank, &h, payload[:h.Bytes])
@@ -137,6 +141,7 @@ func (l *link) readFrame(in io.Reader, header, payload []byte) bool {
 		payload = payload[:h.payload()]
 		_, err = io.ReadFull(in, payload)
 	}
+	order.Arrived()
 	l.f.host.Do(func(c *protocol.Core) {
 		switch {
 		case err != nil:
