@@ -68,46 +68,6 @@ func TestZeroCopy(t *testing.T) {
 	})
 }
 
-// TestOffersOfSmallReads: a writer of large pieces soon stops to offer them to a reader of small
-// ones, who gets copies, and offers again after a while.
-func TestOffersOfSmallReads(t *testing.T) {
-	eachDesign(t, func(t *testing.T, o sdp.Options) {
-		const piece, pieces = 32 << 10, 100
-		o.OfferTime = 100 * time.Millisecond // the answers come, however busy the machine
-		o.ZeroCopy = piece
-		a, b := newEnds(t, rnic.Options{}, o).dial(t)
-		sent := random(piece*pieces, 1)
-		written := make(chan error, 1)
-		write := func() {
-			for at := 0; at < len(sent); at += piece {
-				if _, err := a.Write(sent[at:][:piece]); err != nil {
-					written <- err
-					return
-				}
-			}
-			written <- nil
-		}
-		go write()
-		got := make([]byte, len(sent))
-		for at := 0; at < len(got); at += 1000 {
-			_, err := io.ReadFull(b, got[at:min(at+1000, len(got))])
-			require.NoError(t, err)
-		}
-		require.NoError(t, <-written)
-		require.True(t, bytes.Equal(sent, got))
-		s := a.Stats()
-		require.Zero(t, b.Stats().ZeroCopyReceived)
-		require.Less(t, s.Offers, uint64(pieces/3))
-
-		go write()
-		_, err := io.ReadFull(b, got)
-		require.NoError(t, err)
-		require.NoError(t, <-written)
-		require.True(t, bytes.Equal(sent, got))
-		require.Positive(t, b.Stats().ZeroCopyReceived, "larger Reads")
-	})
-}
-
 // TestZeroCopyWithoutReader: a Write that nobody reads falls back to the buffers,
 // and ends with its deadline if these are full. What it says was written is
 // what arrives.
