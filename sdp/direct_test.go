@@ -68,6 +68,43 @@ func TestZeroCopy(t *testing.T) {
 	})
 }
 
+// TestOffersOfSmallReads: a reader of small pieces gets copies of what a writer of large ones
+// offers, who soon stops to, and offers again for larger Reads.
+func TestOffersOfSmallReads(t *testing.T) {
+	eachDesign(t, func(t *testing.T, o sdp.Options) {
+		const piece, pieces = 32 << 10, 100   // of each half
+		o.ZeroCopy, o.OfferTime = piece, hang // each offer gets its answer, however busy the machine
+		a, b := newEnds(t, rnic.Options{}, o).dial(t)
+		sent := random(2*pieces*piece, 1)
+		written := make(chan error, 1)
+		var offers uint64 // in the first half
+		go func() {
+			for i := range 2 * pieces {
+				if _, err := a.Write(sent[i*piece:][:piece]); err != nil {
+					written <- err
+					return
+				}
+				if i == pieces-1 {
+					offers = a.Stats().Offers
+				}
+			}
+			written <- a.CloseWrite() // what RDMA holds back leaves with a call
+		}()
+		got := make([]byte, len(sent))
+		for at := 0; at < len(got)/2; at += 1000 {
+			_, err := io.ReadFull(b, got[at:min(at+1000, len(got)/2)])
+			require.NoError(t, err)
+		}
+		require.Zero(t, b.Stats().ZeroCopyReceived)
+		_, err := io.ReadFull(b, got[len(got)/2:])
+		require.NoError(t, err)
+		require.NoError(t, <-written)
+		require.True(t, bytes.Equal(sent, got))
+		require.Less(t, offers, uint64(pieces/10), "32 Writes without one behind six")
+		require.Positive(t, b.Stats().ZeroCopyReceived)
+	})
+}
+
 // TestZeroCopyWithoutReader: a Write that nobody reads falls back to the buffers,
 // and ends with its deadline if these are full. What it says was written is
 // what arrives.

@@ -125,7 +125,6 @@ func (c *Core) heard(h bsdh.Header, body []byte, slot int) (keeps bool) {
 		c.violation("%v acknowledges message %d, which was not sent", h.MID, h.Ack)
 		return false
 	}
-	c.questions.asked = false
 	return c.dispatch(h, body, slot)
 }
 
@@ -220,7 +219,7 @@ func (c *Core) dispatch(h bsdh.Header, body []byte, slot int) (keeps bool) {
 	case bsdh.MIDData:
 		if len(payload) == 0 {
 			c.words.empty++
-			c.questions.wanted = c.questions.wanted || h.Flags&bsdh.RequestPipe != 0 && c.peer.Design == flow.NIC
+			c.questions.heard(h.Flags&bsdh.RequestPipe != 0 && c.peer.Design == flow.NIC)
 			return false
 		}
 		return c.data(h, payload, slot)

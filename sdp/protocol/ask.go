@@ -17,8 +17,16 @@ import (
 // Nothing else needs to know, so nobody tells unless asked, by an empty Data with
 // RequestPipe. Until the answer is there bytes are copied.
 type questions struct {
-	asked  bool // we have, and heard nothing since
+	lend   bool // somebody here would lend, and copies nothing meanwhile
+	due    bool // and nobody has asked since, or data has gone out behind the question
+	asked  bool // we have asked, and there is no answer
 	wanted bool // the peer has, and there has been nothing good to tell
+}
+
+// heard is a message without data: a question, or else the answer to ours.
+func (q *questions) heard(question bool) {
+	q.wanted = q.wanted || question
+	q.asked = q.asked && question
 }
 
 // mayLend reports whether the peer is known to have a receive for a message that
@@ -27,19 +35,29 @@ func (c *Core) mayLend() bool {
 	return c.peer.Design != flow.NIC || c.sender.Unposted() == 0 && c.credits.Left() > 0
 }
 
-// Ask is for who would lend, and cannot. If that is for want of a receive, it
-// makes the peer tell of one, and is true: CanOffer and CanSink may be true when
-// the answer is there, or what lies in front has gone out.
+// Ask is for who would lend, and cannot. Until the next Write the peer is made to tell of
+// receives, as often as data that lies in front has used up those it has told of. It is true if
+// CanOffer and CanSink may be true later.
 func (c *Core) Ask() bool {
 	if c.mayLend() || c.err != nil || c.closing {
 		return false
 	}
-	if c.credits.Left() <= 0 && !c.questions.asked {
-		c.questions.asked = true
-		c.say(control{id: bsdh.MIDData, flags: bsdh.RequestPipe})
-		c.pump()
-	}
+	c.questions.lend, c.questions.due = true, true
+	c.pump()
 	return true
+}
+
+// pumpQuestion asks, if somebody would lend and it is a receive that is missing. Answers take
+// receives, too: two ends that asked again because of those would do so for ever.
+func (c *Core) pumpQuestion() {
+	q := &c.questions
+	q.lend = q.lend && !c.mayLend()
+	if !q.lend || !q.due || q.asked || c.closing || c.credits.Left() > 0 {
+		return
+	}
+	q.asked, q.due = true, false
+	c.say(control{id: bsdh.MIDData, flags: bsdh.RequestPipe})
+	c.pumpAside()
 }
 
 // tell answers when there is a receive.

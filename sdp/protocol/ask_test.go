@@ -32,9 +32,8 @@ func TestAsk(t *testing.T) {
 		b.post()
 		w.settle()
 	}
-	a.core.Ask() // by the first answer there were receives for the data that came behind the question
-	a.post()
-	w.settle()
+	// By the first answer there were receives for the data that came behind the question: that
+	// is asked again.
 	require.True(t, a.core.CanOffer())
 	require.True(t, a.core.CanSink())
 	before := b.core.Stats().Controls

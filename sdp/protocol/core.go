@@ -135,6 +135,7 @@ func (c *Core) write(p []byte, urgent bool) (n int) {
 		}
 		n += k
 		c.drain.live = false // the data voids it, here and there
+		c.questions.lend = false
 		if urgent && n == len(p) {
 			c.urge.mark(c.sender.Cut())
 		}
@@ -224,6 +225,7 @@ func (c *Core) pump() {
 		}
 		c.pumpStream()
 	}
+	c.pumpQuestion()
 	c.pumpWord()
 	c.pumpLast()
 }

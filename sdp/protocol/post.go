@@ -61,6 +61,7 @@ func (c *Core) postData(m flow.Message) {
 		wr.Flags |= verbs.SendSolicited
 	}
 	c.carried++
+	c.questions.due = true
 	c.stats.Messages++
 	c.out = append(c.out, wr)
 }
