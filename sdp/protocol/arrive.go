@@ -125,6 +125,7 @@ func (c *Core) heard(h bsdh.Header, body []byte, slot int) (keeps bool) {
 		c.violation("%v acknowledges message %d, which was not sent", h.MID, h.Ack)
 		return false
 	}
+	c.mode.acknowledged(h.Ack)
 	return c.dispatch(h, body, slot)
 }
 
@@ -230,7 +231,7 @@ func (c *Core) dispatch(h bsdh.Header, body []byte, slot int) (keeps bool) {
 	case bsdh.MIDSrcAvail:
 		return c.sourceAvailable(ext, payload, slot)
 	case bsdh.MIDSinkAvail:
-		c.sinkAvailable(h, ext, payload)
+		c.sinkAvailable(ext, payload)
 	case bsdh.MIDRdmaRdCompl:
 		c.offerRead(binary.BigEndian.Uint32(ext), h.Flags)
 	case bsdh.MIDRdmaWrCompl:

@@ -153,7 +153,7 @@ func (c *Core) postControl(m *control) {
 		c.offer.cancel = q.sent
 		wr.Flags |= verbs.SendSignaled
 	case bsdh.MIDModeChange:
-		c.mode.changed = seq
+		c.mode.sent(seq)
 	case bsdh.MIDRingSwitched:
 		c.switched()
 	}

@@ -18,12 +18,12 @@ type drain struct {
 }
 
 // sinkAvailable takes a SinkAvail.
-func (c *Core) sinkAvailable(h bsdh.Header, ext, payload []byte) {
+func (c *Core) sinkAvailable(ext, payload []byte) {
 	s, _ := bsdh.ParseSinkAvail(ext)
 	switch {
 	case len(payload) > 0:
 		c.violation("SinkAvail with %d bytes of data", len(payload))
-	case c.mode.send != bsdh.Pipelined && !c.beforeChange(h.Ack):
+	case c.mode.send != bsdh.Pipelined && !c.mode.unheard:
 		c.violation("SinkAvail in %v mode", c.mode.send)
 	case c.drain.live:
 		c.violation("a second SinkAvail; %d are taken", c.cfg.MaxAdverts)
@@ -31,8 +31,9 @@ func (c *Core) sinkAvailable(h bsdh.Header, ext, payload []byte) {
 		c.violation("SinkAvail of no bytes")
 	case int32(c.carried-s.NonDiscards) < 0:
 		c.violation("SinkAvail after %d messages with data, and %d were sent", s.NonDiscards, c.carried)
-	case c.mode.send != bsdh.Pipelined, s.NonDiscards != c.carried, c.sender.Unposted() > 0:
-		// It crossed with a change of mode or with data, which the peer will see.
+	case c.mode.send != bsdh.Pipelined, c.mode.unheard, s.NonDiscards != c.carried, c.sender.Unposted() > 0:
+		// It crossed with a change of mode (or two, there and back) or with data, which the
+		// peer will see.
 	default:
 		if c.offer.live { // it crossed with our SrcAvail, and wins
 			c.unsay(bsdh.MIDSrcAvail)

@@ -8,7 +8,23 @@ import (
 // modes are how each direction's data may travel.
 type modes struct {
 	send, recv bsdh.Mode
-	changed    uint32 // sequence number of our last ModeChange about send
+	unheard    bool   // the peer has not acknowledged our last ModeChange about send
+	posted     bool   // which has gone out
+	changed    uint32 // as the message of this number
+}
+
+// sent takes note of a ModeChange that goes out as message seq.
+func (m *modes) sent(seq uint32) {
+	if m.unheard && !m.posted {
+		m.posted, m.changed = true, seq
+	}
+}
+
+// acknowledged takes the number of the last message that the peer has heard.
+func (m *modes) acknowledged(seq uint32) {
+	if m.unheard && m.posted && int32(seq-m.changed) >= 0 {
+		m.unheard = false
+	}
 }
 
 // newModes are those at the start: combined as the standard has it, pipelined
@@ -40,17 +56,18 @@ func mayChange(bySource bool, from, to bsdh.Mode) bool {
 // send in another one, and reports whether that may be now. It may not in a
 // connection with a ring, nor while memory is offered.
 func (c *Core) ChangeMode(m bsdh.ModeChange) bool {
-	mode := &c.mode.send
+	half := &c.mode.send
 	if m.SendHalf {
-		mode = &c.mode.recv
+		half = &c.mode.recv
 	}
 	if c.err != nil || c.closing || c.peer.Design != flow.Credit || c.waits(bsdh.MIDModeChange) ||
-		!mayChange(!m.SendHalf, *mode, m.Mode) || !m.SendHalf && c.offer.live {
+		!mayChange(!m.SendHalf, *half, m.Mode) || !m.SendHalf && c.offer.live {
 		return false
 	}
-	*mode = m.Mode
+	*half = m.Mode
 	if !m.SendHalf {
 		c.drain.live = false // the peer drops it, too
+		c.mode.unheard, c.mode.posted = true, false
 	}
 	say := control{id: bsdh.MIDModeChange}
 	m.Append(say.ext[:0])
@@ -65,12 +82,6 @@ func (c *Core) goPipelined() {
 	if c.mode.send == bsdh.Combined {
 		c.ChangeMode(bsdh.ModeChange{Mode: bsdh.Pipelined})
 	}
-}
-
-// beforeChange reports whether a message with this Ack was sent before our last
-// ModeChange had arrived, at a peer that knew the mode before.
-func (c *Core) beforeChange(ack uint32) bool {
-	return c.mode.changed > 0 && (c.waits(bsdh.MIDModeChange) || int32(ack-c.mode.changed) < 0)
 }
 
 // modeChange takes a ModeChange.
