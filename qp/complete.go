@@ -138,8 +138,11 @@ func (c *Core) handleAck(now Time, p *wire.Packet) wire.Drop {
 	psn, aeth := p.BTH.PSN, p.AETH()
 	switch aeth.Syndrome.Kind() {
 	case wire.KindAck:
-		if c.credits.Update(aeth.Syndrome.Value(), aeth.MSN) && c.known {
-			c.retry.Ready(now)
+		c.credits.Update(aeth.Syndrome.Value(), aeth.MSN)
+		// The limit need not have moved: requests behind the refused one that take no receive
+		// have moved it before.
+		if c.known && c.credits.Counted() && aeth.Syndrome.Value() != 0 && c.retry.Ready(now, &c.rtt) {
+			c.forceAck = true
 		}
 		if psn.Less(c.una) {
 			return wire.DropNone // nothing new but, perhaps, credits

@@ -22,9 +22,12 @@ type inbound struct {
 	pieces uint32 // WRITE: bytes of the pieces before, see inPieces
 }
 
-// AmidMessage reports whether the peer is an adapter like ours, and in the middle of a message:
-// the rest of it comes before any acknowledgement, as far as its window allows.
-func (c *Core) AmidMessage() bool { return c.known && (c.msg.active || c.msg.pieces > 0) }
+// AmidMessage reports whether the peer is an adapter like ours, in the middle of a message, and
+// waits for no end of another: the rest of it comes before any acknowledgement, as far as its
+// window allows.
+func (c *Core) AmidMessage() bool {
+	return c.known && (c.msg.active || c.msg.pieces > 0) && !c.acks.Ends()
+}
 
 // takeReceive makes sure that a receive is held.
 func (c *Core) takeReceive() bool {

@@ -112,3 +112,24 @@ func TestPieceBeyondTheRegion(t *testing.T) {
 	require.Equal(t, []string{"1 REM_ACCESS_ERR", "2 WR_FLUSH_ERR"}, p.a.done())
 	require.Equal(t, verbs.StateErr, p.b.State())
 }
+
+// The end of a message is waited for, also while the next comes: only without it is what is owed
+// for the middle of one alone.
+func TestAmidMessage(t *testing.T) {
+	p := connect(t, withMTU(verbs.MTU256), withPeerBuffer)
+	p.a.post(p.now, p.write(1, 0, 0, 600), p.write(2, 1000, 1000, 600))
+	requests := p.take(p.a)
+	require.Len(t, requests, 6)
+	for i, amid := range []bool{true, true, false, false, false, false} {
+		p.give(p.b, requests[i])
+		require.Equal(t, amid, p.b.AmidMessage(), "packet %d", i)
+	}
+	require.Len(t, p.take(p.b), 1)
+
+	p.a.post(p.now, p.write(3, 0, 0, 600), p.write(4, 0, 0, 600))
+	requests = p.take(p.a)
+	p.give(p.b, requests[:3]...)
+	require.Len(t, p.take(p.b), 1)
+	p.give(p.b, requests[3])
+	require.True(t, p.b.AmidMessage(), "the end has been acknowledged")
+}

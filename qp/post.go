@@ -153,7 +153,7 @@ func (c *Core) PostRecv(wrs []verbs.RecvWR) (int, error) {
 	if c.zeroCredits && c.rq.len() > 0 && receives(c.state) {
 		// The peer may be holding a message back for want of a credit.
 		c.zeroCredits = false
-		c.acks.Owe(c.recv.Expected().Add(-1))
+		c.acks.Owe(c.recv.Expected().Add(-1), true)
 	}
 	return len(wrs), nil
 }

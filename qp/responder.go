@@ -92,7 +92,7 @@ func (c *Core) accepted(now Time, p *wire.Packet) {
 		if c.acks.Owed() {
 			c.counters.AckDeferred++
 		}
-		c.acks.Owe(p.BTH.PSN)
+		c.acks.Owe(p.BTH.PSN, p.Info.Last && !p.BTH.More)
 	case c.known:
 		c.acks.OweLater(p.BTH.PSN, now+AckDelay)
 	}
@@ -271,7 +271,7 @@ func (c *Core) handleDuplicate(now Time, p *wire.Packet) wire.Drop {
 	psn := p.BTH.PSN
 	switch p.Info.Operation {
 	case wire.OpSend, wire.OpWrite:
-		c.acks.Owe(c.recv.Expected().Add(-1))
+		c.acks.Owe(c.recv.Expected().Add(-1), true)
 		return wire.DropDuplicate
 	}
 	r := c.res.Find(psn)

@@ -221,6 +221,7 @@ func TestRNRBehindLostResponse(t *testing.T) {
 // then at once.
 func TestRNROfOneWhoTells(t *testing.T) {
 	p := connect(t, withCredits, withPeerBuffer)
+	heardOfReceives(p)
 	p.a.post(p.now, p.send(1, 0, 8))
 	p.settle()
 	for _, wait := range []int64{640, 1280, 2560, 5120, 10_000, 10_000} {
@@ -229,13 +230,50 @@ func TestRNROfOneWhoTells(t *testing.T) {
 	}
 	require.EqualValues(t, 7, p.b.Counters().SendRNRErr)
 	p.b.recv(9, 0, 8)
-	require.Equal(t, []string{"ACKNOWLEDGE -1 01 msn=0"}, p.settle())
-	p.wait(p.a, 0)
-	p.settle()
+	require.Equal(t, []string{"ACKNOWLEDGE 0 01 msn=1", "SEND_ONLY 1 len=8 A", "ACKNOWLEDGE 1 00 msn=2"}, p.settle())
 	require.Equal(t, []string{"1 SEND len=8"}, p.a.done())
 	require.Equal(t, []string{"9 RECV len=8"}, p.b.done())
 
 	p.a.post(p.now, p.send(2, 0, 8))
 	p.settle()
 	p.wait(p.a, 640*reliability.Microsecond) // there was progress
+}
+
+// heardOfReceives makes b tell a how many receives it has: none is left.
+func heardOfReceives(p *pair) {
+	p.b.recv(0, 0, 8)
+	p.a.post(p.now, p.send(0, 0, 8))
+	p.settle()
+	require.Len(p.t, p.a.done(), 1)
+	require.Len(p.t, p.b.done(), 1)
+}
+
+// What waits behind the refused message and takes no receive moves the limit of credits: the
+// word of a receive is heard all the same.
+func TestReceiveHeardWithRequestsBehind(t *testing.T) {
+	p := connect(t, withCredits, withPeerBuffer)
+	heardOfReceives(p)
+	p.a.post(p.now, p.send(1, 0, 8), p.write(2, 0, 0, 8), p.read(3, 0, 0, 8))
+	p.settle()
+	for _, wait := range []int64{640, 1280} {
+		p.wait(p.a, wait*reliability.Microsecond)
+		p.settle()
+	}
+	require.Empty(t, p.a.done())
+	p.b.recv(9, 0, 8)
+	p.settle()
+	require.Equal(t, []string{"1 SEND len=8", "2 RDMA_WRITE len=8", "3 RDMA_READ len=8"}, p.a.done())
+}
+
+// Who has never told of receives is asked as it wants it: it may have a shared queue.
+func TestRNROfOneWhoNeverTold(t *testing.T) {
+	for _, opts := range [][]option{{withCredits, withPeerBuffer, withSRQ}, {withPeerBuffer}} {
+		p := connect(t, opts...)
+		p.a.post(p.now, p.send(1, 0, 8))
+		p.settle()
+		for range 5 {
+			p.wait(p.a, 640*reliability.Microsecond)
+			p.settle()
+		}
+	}
 }

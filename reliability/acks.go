@@ -7,6 +7,7 @@ import "github.com/softrnic/softrnic/wire"
 // before it, and a read or atomic response stands for an acknowledgement.
 type Acks struct {
 	owed     bool
+	ends     bool // what is owed is for the end of a message, or more
 	later    bool // nobody has asked for it: it becomes owed at ...
 	at       Time // ... this time
 	nak      bool // a NAK or RNR NAK is owed instead, and ends what it follows
@@ -14,8 +15,9 @@ type Acks struct {
 	psn      wire.PSN
 }
 
-// Owe notes that everything up to psn has to be acknowledged.
-func (a *Acks) Owe(psn wire.PSN) {
+// Owe notes that everything up to psn has to be acknowledged. ends tells that psn is the end of
+// a message, for which the peer waits.
+func (a *Acks) Owe(psn wire.PSN, ends bool) {
 	if a.nak {
 		a.caughtUp(psn)
 		return
@@ -23,14 +25,14 @@ func (a *Acks) Owe(psn wire.PSN) {
 	if !a.owed && !a.later || a.psn.Less(psn) {
 		a.psn = psn
 	}
-	a.owed, a.later = true, false
+	a.owed, a.later, a.ends = true, false, a.ends || ends
 }
 
 // OweLater notes that everything up to psn has to be acknowledged, but that
 // nobody waits for it: at the time at, unless something else does it before.
 func (a *Acks) OweLater(psn wire.PSN, at Time) {
 	if a.owed {
-		a.Owe(psn)
+		a.Owe(psn, false)
 		return
 	}
 	if !a.later {
@@ -74,7 +76,7 @@ func (a *Acks) Covered(psn wire.PSN) {
 		return
 	}
 	if a.psn.LessEq(psn) {
-		a.owed, a.later = false, false
+		a.owed, a.later, a.ends = false, false, false
 	}
 }
 
@@ -90,6 +92,9 @@ func (a *Acks) caughtUp(psn wire.PSN) {
 // which does not wait to be coalesced.
 func (a *Acks) Owed() bool   { return a.owed }
 func (a *Acks) Urgent() bool { return a.nak }
+
+// Ends reports whether somebody waits for the end of a message, which what is owed acknowledges.
+func (a *Acks) Ends() bool { return a.ends }
 
 // Take returns what is owed and settles it. For an acknowledgement the
 // syndrome carries the credit code given.

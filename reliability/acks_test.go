@@ -118,7 +118,7 @@ func TestAcksAgainstModel(t *testing.T) {
 			switch rapid.IntRange(0, 6).Draw(t, "what") {
 			case 0, 1:
 				old := max(0, pos-rapid.IntRange(0, 4).Draw(t, "behind"))
-				a.Owe(at(old))
+				a.Owe(at(old), true)
 				m.owe(old, 0)
 			case 5:
 				old := max(0, pos-rapid.IntRange(0, 4).Draw(t, "behind"))
@@ -163,20 +163,20 @@ func TestAcksPriorities(t *testing.T) {
 		want wire.Syndrome
 		psn  int
 	}{
-		"the newest acknowledgement":               {func(a *Acks) { a.Owe(at(3)); a.Owe(at(5)); a.Owe(at(4)) }, 9, 5},
-		"a NAK replaces an acknowledgement":        {func(a *Acks) { a.Owe(at(3)); a.OweNAK(seqNAK, at(4)) }, seqNAK, 4},
-		"an acknowledgement replaces no NAK":       {func(a *Acks) { a.OweNAK(rnrNAK, at(4)); a.Owe(at(6)) }, rnrNAK, 4},
+		"the newest acknowledgement":               {func(a *Acks) { a.Owe(at(3), true); a.Owe(at(5), true); a.Owe(at(4), true) }, 9, 5},
+		"a NAK replaces an acknowledgement":        {func(a *Acks) { a.Owe(at(3), true); a.OweNAK(seqNAK, at(4)) }, seqNAK, 4},
+		"an acknowledgement replaces no NAK":       {func(a *Acks) { a.OweNAK(rnrNAK, at(4)); a.Owe(at(6), true) }, rnrNAK, 4},
 		"an RNR NAK replaces a sequence NAK":       {func(a *Acks) { a.OweNAK(seqNAK, at(4)); a.OweNAK(rnrNAK, at(4)) }, rnrNAK, 4},
 		"a sequence NAK replaces no RNR NAK":       {func(a *Acks) { a.OweNAK(rnrNAK, at(4)); a.OweNAK(seqNAK, at(4)) }, rnrNAK, 4},
 		"a fatal NAK replaces all":                 {func(a *Acks) { a.OweNAK(rnrNAK, at(4)); a.OweNAK(fatalNAK, at(5)) }, fatalNAK, 5},
-		"a closed gap moves the NAK":               {func(a *Acks) { a.OweNAK(seqNAK, at(4)); a.Owe(at(6)) }, seqNAK, 7},
+		"a closed gap moves the NAK":               {func(a *Acks) { a.OweNAK(seqNAK, at(4)); a.Owe(at(6), true) }, seqNAK, 7},
 		"a response that closes the gap, too":      {func(a *Acks) { a.OweNAK(seqNAK, at(4)); a.Covered(at(4)) }, seqNAK, 5},
-		"an old acknowledgement leaves it":         {func(a *Acks) { a.OweNAK(seqNAK, at(4)); a.Owe(at(3)) }, seqNAK, 4},
-		"a response covers what is up to it":       {func(a *Acks) { a.Owe(at(3)); a.Covered(at(3)); a.Owe(at(5)); a.Covered(at(4)) }, 9, 5},
+		"an old acknowledgement leaves it":         {func(a *Acks) { a.OweNAK(seqNAK, at(4)); a.Owe(at(3), true) }, seqNAK, 4},
+		"a response covers what is up to it":       {func(a *Acks) { a.Owe(at(3), true); a.Covered(at(3)); a.Owe(at(5), true); a.Covered(at(4)) }, 9, 5},
 		"a NAK is not covered":                     {func(a *Acks) { a.OweNAK(fatalNAK, at(3)); a.Covered(at(9)) }, fatalNAK, 3},
-		"what was taken is settled":                {func(a *Acks) { a.OweNAK(seqNAK, at(3)); a.Take(0); a.Owe(at(4)) }, 9, 4},
-		"an acknowledgement may wrap":              {func(a *Acks) { a.Owe(at(14)); a.Owe(at(17)) }, 9, 17},
-		"an acknowledgement before the wrap stays": {func(a *Acks) { a.Owe(at(17)); a.Owe(at(14)) }, 9, 17},
+		"what was taken is settled":                {func(a *Acks) { a.OweNAK(seqNAK, at(3)); a.Take(0); a.Owe(at(4), true) }, 9, 4},
+		"an acknowledgement may wrap":              {func(a *Acks) { a.Owe(at(14), true); a.Owe(at(17), true) }, 9, 17},
+		"an acknowledgement before the wrap stays": {func(a *Acks) { a.Owe(at(17), true); a.Owe(at(14), true) }, 9, 17},
 	} {
 		var a Acks
 		c.do(&a)
@@ -186,7 +186,7 @@ func TestAcksPriorities(t *testing.T) {
 		require.Equal(t, at(c.psn), psn, what)
 	}
 	var a Acks
-	a.Owe(at(3))
+	a.Owe(at(3), true)
 	a.Covered(at(3))
 	require.False(t, a.Owed())
 }

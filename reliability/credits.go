@@ -12,6 +12,7 @@ type Credits struct {
 	lsn       uint32 // limit sequence number, 24 bits
 	granted   uint32 // by the last update that moved the limit
 	unlimited bool
+	counted   bool // the peer has told a number
 }
 
 // Reset starts a connection; unlimited ignores credits altogether.
@@ -26,8 +27,9 @@ func (c *Credits) Allows(consumes bool) bool {
 	return diff24(c.ssn+1, c.lsn+1) <= 0
 }
 
-// Counted reports whether the peer counts its receives, and so tells when there is one again.
-func (c *Credits) Counted() bool { return !c.unlimited }
+// Counted reports whether the peer has told how many receives it has, and so tells when there
+// is one again.
+func (c *Credits) Counted() bool { return c.counted && !c.unlimited }
 
 // Low reports whether half of the credits granted last are used up, so that
 // the next acknowledgement should come soon.
@@ -55,6 +57,7 @@ func (c *Credits) Update(code uint8, msn uint32) bool {
 		c.unlimited = true
 		return true
 	}
+	c.counted = true
 	limit := (msn + uint32(n)) & 0xffffff
 	if diff24(limit, c.lsn) <= 0 {
 		return false

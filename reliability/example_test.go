@@ -18,7 +18,7 @@ func Example_responder() {
 		switch recv.Classify(psn) {
 		case reliability.InOrder:
 			recv.Advance(1)
-			acks.Owe(psn)
+			acks.Owe(psn, true)
 		case reliability.Gap:
 			acks.OweNAK(wire.NakPSNSequence, recv.Expected())
 		}

@@ -116,9 +116,7 @@ func (r *Retry) Expired(now Time, rtt *RTT) Verdict {
 		if now < r.rnr {
 			return Nothing
 		}
-		r.rnr = 0
-		r.progress = now
-		r.armProbe(now, rtt)
+		r.resume(now, rtt)
 		return GoBack
 	}
 	if r.progress == 0 || r.timeout == 0 {
@@ -197,11 +195,21 @@ func (r *Retry) RNR(now Time, code uint8, tells bool) Verdict {
 	return GoBack
 }
 
-// Ready ends an RNR wait: the peer has said that it has a receive.
-func (r *Retry) Ready(now Time) {
-	if r.rnr != 0 {
-		r.rnr = min(r.rnr, now)
+// Ready ends an RNR wait, because the peer has said that it has a receive, and reports whether
+// there was one: what has been gone back to may be sent now.
+func (r *Retry) Ready(now Time, rtt *RTT) bool {
+	if r.rnr == 0 {
+		return false
 	}
+	r.resume(now, rtt)
+	return true
+}
+
+// resume starts the timers anew behind an RNR wait.
+func (r *Retry) resume(now Time, rtt *RTT) {
+	r.rnr = 0
+	r.progress = now
+	r.armProbe(now, rtt)
 }
 
 // Waiting reports whether an RNR wait holds the queue.

@@ -5,9 +5,9 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 
 	"github.com/softrnic/softrnic/wire"
-	"pgregory.net/rapid"
 )
 
 // retryModel is Retry's rules once more, written from the fact sheet: counters
@@ -20,6 +20,7 @@ type retryModel struct {
 	rnrEnd           Time
 	answered         int // position of the sequence NAK answered, -1: none
 	silence          int // timeouts without a sign of life
+	refused          int // RNR waits for one that tells, since then
 }
 
 func (m *retryModel) deadline() Time {
@@ -58,7 +59,14 @@ func TestRetryAgainstModel(t *testing.T) {
 			}
 			now += Time(rapid.Int64Range(0, 3000).Draw(t, "passes"))
 			want := Nothing
-			switch rapid.IntRange(0, 5).Draw(t, "what") {
+			switch rapid.IntRange(0, 6).Draw(t, "what") {
+			case 6: // the peer tells of a receive
+				waits := m.rnrEnd != 0
+				if waits {
+					m.rnrEnd, m.since = 0, now
+				}
+				require.Equal(t, waits, r.Ready(now, &rtt))
+				continue
 			case 0:
 				r.Sent(now, true, &rtt)
 				if m.since == 0 {
@@ -69,7 +77,7 @@ func TestRetryAgainstModel(t *testing.T) {
 				outstanding := rapid.Bool().Draw(t, "outstanding")
 				r.Progress(now, outstanding, true, &rtt)
 				una++
-				m.used, m.rnrUsed, m.since, m.rnrEnd, m.answered, m.silence = 0, 0, 0, 0, -1, 0
+				m.used, m.rnrUsed, m.since, m.rnrEnd, m.answered, m.silence, m.refused = 0, 0, 0, 0, -1, 0, 0
 				if outstanding {
 					m.since = now
 				}
@@ -83,6 +91,7 @@ func TestRetryAgainstModel(t *testing.T) {
 				require.Equal(t, want, r.SequenceNAK(now, at(una), &rtt))
 			case 3: // an RNR NAK
 				code := uint8(rapid.IntRange(0, 31).Draw(t, "code"))
+				tells := rapid.Bool().Draw(t, "tells")
 				if m.rnrEnd == 0 {
 					want = GoBack
 					if m.rnrCnt != RNRForever {
@@ -92,10 +101,17 @@ func TestRetryAgainstModel(t *testing.T) {
 						m.rnrUsed++
 					}
 					if want == GoBack {
-						m.rnrEnd, m.answered, m.silence = now+Time(rnrTable[code]*10_000), -1, 0
+						wait := rnrTable[code] * 10_000
+						if tells && wait < 10_000_000 {
+							for range m.refused {
+								wait = min(2*wait, 10_000_000)
+							}
+							m.refused++
+						}
+						m.rnrEnd, m.answered, m.silence = now+Time(wait), -1, 0
 					}
 				}
-				require.Equal(t, want, r.RNR(now, code, false))
+				require.Equal(t, want, r.RNR(now, code, tells))
 			case 4: // time passes to the deadline
 				if d := r.Deadline(); d != 0 {
 					now = max(now, d)
@@ -275,11 +291,10 @@ func TestRNRBacksOff(t *testing.T) {
 
 	require.Equal(t, GoBack, r.RNR(now, code, true))
 	require.Equal(t, Nothing, r.Expired(now, &rtt))
-	r.Ready(now)
-	require.Equal(t, now, r.Deadline())
-	require.Equal(t, GoBack, r.Expired(now, &rtt))
-	r.Ready(now)
+	require.True(t, r.Ready(now, &rtt))
 	require.False(t, r.Waiting())
+	require.False(t, r.Ready(now, &rtt))
+	require.Greater(t, r.Deadline(), now, "what is sent again has its timers")
 
 	r.Progress(now, true, true, &rtt)
 	require.Equal(t, least, wait(true))

@@ -124,7 +124,7 @@ func (s *shard) spacing() int {
 // onlyAmid reports whether the only one that is owed is for the middle of a message. Nobody
 // waits for it: an adapter like ours may have more than ackMost packets in flight, and the rest
 // is coming.
-func (s *shard) onlyAmid() bool { return len(s.owing) == 1 && s.owing[0] == s.amid }
+func (s *shard) onlyAmid() bool { return len(s.owing) == 1 && s.owing[0].core.AmidMessage() }
 
 // patient reports whether owed acknowledgements should wait although there is
 // nothing to read. Should nobody look again, the service sends them. A leader who shares his
@@ -195,10 +195,6 @@ func (s *shard) deliver(now reliability.Time, q *QP, p *wire.Packet) {
 		}
 		if drop := q.core.HandlePacket(now, p); drop != wire.DropNone {
 			s.dev.drops.count(drop)
-		}
-		o.amid = nil
-		if q.core.AmidMessage() {
-			o.amid = q
 		}
 		o.activate(q)
 	}

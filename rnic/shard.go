@@ -32,7 +32,6 @@ type shard struct {
 	tx       *link.Batch
 	active   []*QP // have packets to lay out
 	owing    []*QP // owe an acknowledgement that waits to be coalesced
-	amid     *QP   // the middle of a message of its came last; nil if that was something else
 	timers   timers
 	unacked  int       // packets handled since acknowledgements left,
 	held     bool      // enough for one, but the application was about to reply
@@ -308,9 +307,6 @@ func (s *shard) flush() {
 // forget takes a destroyed queue pair out of everything.
 func (s *shard) forget(q *QP) {
 	q.dead = true
-	if s.amid == q {
-		s.amid = nil
-	}
 	s.timers.drop(q)
 	s.nextTimer.Store(int64(s.timers.next()))
 }

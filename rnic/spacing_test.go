@@ -4,6 +4,9 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/verbs"
+	"github.com/softrnic/softrnic/wire"
 )
 
 // A peer that waits for acknowledgements gets them after half of what it sends at a time; one
@@ -36,18 +39,42 @@ func TestLearnSpacing(t *testing.T) {
 	require.Equal(t, 2, s.ackEvery)
 }
 
-// Amid a message acknowledgements come as seldom as ever, unless another peer wants one, or
-// the one that is owed is another's.
+// Amid a message acknowledgements come as seldom as ever, unless somebody waits for the end of
+// another: the same peer, or one more.
 func TestSpacingAmidMessage(t *testing.T) {
-	a, b := &QP{}, &QP{}
-	s := &shard{ackMost: ackPackets, ackEvery: 9}
+	a, b := pair(t, Options{NoService: true})
+	q, other := b.qp.(*QP), b.newQP(t, verbs.RC).(*QP)
+	s := q.shard
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ackEvery = 9
 	require.Equal(t, 9, s.spacing(), "nothing is owed")
-	s.owing = []*QP{a}
+	piece(t, a, b, 0, true)
+	require.Equal(t, []*QP{q}, s.owing)
+	require.Equal(t, s.ackMost, s.spacing())
+	s.owing = []*QP{q, other}
+	require.Equal(t, 9, s.spacing())
+	s.owing = []*QP{other}
+	require.Equal(t, 9, s.spacing())
+	s.owing = []*QP{q}
+	piece(t, a, b, 1, false)
 	require.Equal(t, 9, s.spacing(), "its message is over")
-	s.amid = a
-	require.Equal(t, ackPackets, s.spacing())
-	s.owing = []*QP{b}
-	require.Equal(t, 9, s.spacing())
-	s.owing = []*QP{a, b}
-	require.Equal(t, 9, s.spacing())
+	piece(t, a, b, 2, true)
+	require.Equal(t, 9, s.spacing(), "as is the one before this")
+}
+
+// piece hands b packet n of a's, a write that is a whole message or has more behind it.
+func piece(t *testing.T, a, b *end, n wire.PSN, more bool) {
+	q := b.qp.(*QP)
+	now, s := q.dev.now(), q.shard
+	info := wire.RCWriteOnly.Info()
+	raw := make([]byte, info.HeaderLen+8+wire.ICRCLen)
+	h := wire.BTH{Opcode: wire.RCWriteOnly, PKey: wire.DefaultPKey, DestQPN: q.num, PSN: 100 + n, AckReq: true, More: more}
+	h.Put(raw)
+	wire.RETH{VA: b.mr.Addr(), RKey: b.mr.RKey(), Length: 8}.Put(raw[wire.BTHLen:])
+	p := &s.pkt
+	p.Src, p.Dst = a.dev.Addr(), b.dev.Addr()
+	require.Equal(t, wire.DropNone, p.Parse(raw))
+	s.deliver(now, q, p)
+	s.settle(now)
 }
