@@ -60,7 +60,7 @@ type Conn struct {
 
 	urgentKnown, urgentAnnounced bool        // by urgentSignal
 	alive                        *time.Timer // of the keepalive
-	heard, asked                 uint64      // completions: now, and when it last fired
+	heard                        uint64      // completions so far
 	counts                       counts
 	meter                        *meter // of MeasureUse; nil if nobody measures
 

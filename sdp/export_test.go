@@ -51,6 +51,12 @@ func (c *Conn) AdapterCounts() bool {
 	return !init.NoCredits
 }
 
+// Looks is how many of them make the time of a keepalive.
+const Looks = looks
+
+// NewVigil is what a keepalive's looks at the completions tell: whether to ask.
+func NewVigil() (look func(heard uint64) (ask bool)) { return new(vigil).look }
+
 // counted is a completion queue that counts what is taken back of it, and the looks.
 type counted struct {
 	verbs.CQ

@@ -7,7 +7,8 @@ import (
 
 // SetKeepAlive changes Options.KeepAlive for this connection: the time without
 // traffic after which the peer's adapter is asked whether it is there. Negative
-// means never. What comes of no answer is ErrReset.
+// means never. The question comes an eighth of that later at most, and when the
+// adapter has repeated it in vain, for about 2 s, the connection ends with ErrReset.
 func (c *Conn) SetKeepAlive(d time.Duration) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -16,6 +17,32 @@ func (c *Conn) SetKeepAlive(d time.Duration) error {
 	}
 	c.watchPeer(d)
 	return nil
+}
+
+// looks is how many of them in a row have to find nothing new before the peer is
+// asked. Nobody notes when the last word came, which would cost every one of them a
+// look at the clock: so it is known to a part in so many.
+const looks = 8
+
+// vigil finds out that a peer has been silent, by looks at equal distances.
+type vigil struct {
+	heard uint64 // completions at the last look
+	quiet int    // looks since then that have found no more
+}
+
+// look reports whether it is time to ask: a completion was the last word of the peer,
+// the answer to a question as well.
+func (v *vigil) look(heard uint64) (ask bool) {
+	if heard != v.heard {
+		*v = vigil{heard: heard}
+		return false
+	}
+	v.quiet++
+	if v.quiet < looks {
+		return false
+	}
+	v.quiet = 0
+	return true
 }
 
 // watchPeer begins to ask. The lock is held.
@@ -27,21 +54,21 @@ func (c *Conn) watchPeer(every time.Duration) {
 	if every <= 0 || c.ended {
 		return
 	}
+	step, v := max(every/looks, 1), vigil{heard: c.heard}
 	var timer *time.Timer
-	timer = time.AfterFunc(every, func() {
+	timer = time.AfterFunc(step, func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		if c.alive != timer || c.ended {
 			return
 		}
-		if c.heard == c.asked && c.core.KeepAlive() {
+		if v.look(c.heard) && c.core.KeepAlive() {
 			c.post()
 			if !c.pumping {
 				c.arm() // to hear of it if there is no answer
 			}
 		}
-		c.asked = c.heard
-		timer.Reset(every)
+		timer.Reset(step)
 	})
 	c.alive = timer
 }

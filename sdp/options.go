@@ -69,7 +69,8 @@ type Options struct {
 	Linger time.Duration
 
 	// KeepAlive is the time without traffic after which the peer's adapter is
-	// asked whether it is there; a minute by default, negative means never.
+	// asked whether it is there; a minute by default, negative means never. See
+	// Conn.SetKeepAlive for how soon one that is gone is noticed.
 	KeepAlive time.Duration
 
 	// Queue and Receives bound the messages that a connection has in the

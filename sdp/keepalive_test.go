@@ -1,0 +1,34 @@
+package sdp_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/sdp"
+)
+
+// TestKeepAliveTime: a peer is asked when it was silent for the time of the keepalive,
+// and an eighth of that later at most: after data, and after its last answer.
+func TestKeepAliveTime(t *testing.T) {
+	for _, talks := range []int{0, 1, 2, sdp.Looks, 3*sdp.Looks + 1} { // looks that find data
+		for _, answers := range []int{0, 1, 2, 5} { // questions that the peer answers before it dies
+			look := sdp.NewVigil()
+			var heard uint64
+			for range talks {
+				heard += 3
+				require.False(t, look(heard))
+			}
+			most := sdp.Looks // the first look after the last word may find that word
+			for asked := 0; asked <= answers; asked++ {
+				n := 1
+				for ; !look(heard); n++ {
+					require.Less(t, n, most, "asked %d times", asked)
+				}
+				require.GreaterOrEqual(t, n, sdp.Looks, "not before its time")
+				heard++
+				most = sdp.Looks + 1
+			}
+		}
+	}
+}
