@@ -15,18 +15,19 @@ import (
 var (
 	errBusy   = errors.New("the last change of its size has not ended; try again when more has been read")
 	errCredit = errors.New("with Credit flow control the other end enlarges it, by SetWriteBuffer")
-	errRing   = fmt.Errorf("at most %d bytes", bsdh.MaxRing-1)
 	errFixed  = errors.New("the send buffer is as long as Options.Buffers and BufferBytes say; only with Credit flow control messages may grow")
 )
 
 // SetReadBuffer makes the receive buffer bytes long at least. The designs with
 // a ring (NIC and RDMA) have the peer go on in a longer one, while what is in
-// the old one is being read. With Credit it is the peer who asks.
+// the old one is being read. With Credit it is the peer who asks. What cannot be is
+// syscall.EINVAL.
 func (c *Conn) SetReadBuffer(bytes int) error { return c.setBuffer(c.growRing, bytes) }
 
 // SetWriteBuffer asks the peer for receive buffers that take messages of bytes
 // bytes (ChRcvBuf), which the peer may grant: with Credit only, where the size
-// of buffers bounds that of messages, and up to the size of our own buffers.
+// of buffers bounds that of messages, and up to the size of our own buffers. What
+// cannot be is syscall.EINVAL.
 func (c *Conn) SetWriteBuffer(bytes int) error { return c.setBuffer(c.growMessages, bytes) }
 
 // setBuffer enlarges a buffer.
@@ -40,6 +41,9 @@ func (c *Conn) setBuffer(grow func(bytes int) error, bytes int) error {
 	}
 	c.poll()
 	err := c.core.Err()
+	if most := bsdh.MaxRing - 1 - int64(c.cfg.RingSlack()); err == nil && (bytes < 0 || int64(bytes) > most) {
+		err = fmt.Errorf("%w: a buffer of %d bytes: 0 to %d", errInvalid, bytes, most)
+	}
 	if err == nil {
 		err = grow(bytes)
 		c.post()
@@ -53,8 +57,6 @@ func (c *Conn) growRing(bytes int) error {
 		return errCredit
 	case bytes <= c.core.RingSize():
 		return nil
-	case int64(bytes) >= bsdh.MaxRing-int64(c.cfg.RingSlack()):
-		return errRing
 	case c.readBuffer > 0:
 		return errBusy
 	case c.old.MR != nil: // it became longer by itself, and does so once more behind that

@@ -1,9 +1,11 @@
 package sdp
 
 import (
+	"cmp"
 	"context"
 	"net"
 	"net/netip"
+	"time"
 
 	"github.com/softrnic/softrnic/cm"
 	"github.com/softrnic/softrnic/sdp/protocol"
@@ -20,12 +22,17 @@ type Dialer struct {
 // Dial connects to a listener at an address like "192.0.2.1:7471": the peer's
 // adapter and a port of SDP, a number or the name of a service. The network is "sdp";
 // that of TCP will do.
+//
+// Where nobody answers it asks 16 times, and fails with syscall.ETIMEDOUT after about
+// 10 s. DialContext gives up sooner; a manager of your own with other [cm.Options] asks
+// less often.
 func (s *Stack) Dial(network, address string) (net.Conn, error) {
 	return s.DialContext(context.Background(), network, address)
 }
 
 // DialContext is Dial with a context, which counts until the connection is there:
-// what http.Transport wants.
+// what http.Transport wants. One that ends first is in the error, which says that
+// there was no answer until then.
 func (s *Stack) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	to, err := s.resolve(ctx, network, address)
 	if err != nil {
@@ -66,6 +73,7 @@ func (s *Stack) dial(ctx context.Context, to netip.AddrPort, d Dialer) (c *Conn,
 		return nil, err
 	}
 	local := netip.AddrPortFrom(s.cm.Addr().Addr(), s.ephemeral())
+	began := time.Now()
 	conn, err := s.cm.Dial(ctx, to, cm.DialOptions{
 		ConnectOptions: connectOptions(),
 		QP:             c.qp, Prepare: c.prepare, UDPPort: d.UDPPort, PortSpace: cm.SDP, LocalPort: local.Port(),
@@ -76,7 +84,7 @@ func (s *Stack) dial(ctx context.Context, to netip.AddrPort, d Dialer) (c *Conn,
 		if s.ctx.Err() != nil {
 			return nil, errClosedStack
 		}
-		return nil, dialError(err)
+		return nil, dialError(err, netip.AddrPortFrom(to.Addr().Unmap(), cmp.Or(d.UDPPort, usualPort)), time.Since(began))
 	}
 	c.establish(conn)
 	ack, err := bsdh.ParseHelloAck(conn.PrivateData())

@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/netip"
 	"os"
 	"syscall"
+	"time"
 
 	"github.com/softrnic/softrnic/cm"
 	"github.com/softrnic/softrnic/sdp/protocol"
@@ -46,16 +48,18 @@ const network = "sdp"
 var errShut = &os.SyscallError{Syscall: "write", Err: syscall.EPIPE}
 
 // What package net says when nobody listens, when nobody is there, when somebody else
-// listens, and when that address is not ours.
+// listens, when that address is not ours, and of a value that cannot be.
 var (
 	errInUse    = &os.SyscallError{Syscall: "bind", Err: syscall.EADDRINUSE}
 	errNotOurs  = &os.SyscallError{Syscall: "bind", Err: syscall.EADDRNOTAVAIL}
 	errRefused  = &os.SyscallError{Syscall: "connect", Err: syscall.ECONNREFUSED}
 	errNoAnswer = &os.SyscallError{Syscall: "connect", Err: syscall.ETIMEDOUT}
+	errInvalid  = &os.SyscallError{Syscall: "setsockopt", Err: syscall.EINVAL}
 )
 
-// dialError is the error of a dial in package net's words, and the reason.
-func dialError(err error) error {
+// dialError is the error of a dial in package net's words, and the reason. The adapter
+// was asked for so long.
+func dialError(err error, adapter netip.AddrPort, asked time.Duration) error {
 	var rejected *cm.RejectError
 	switch {
 	case errors.As(err, &rejected):
@@ -63,9 +67,20 @@ func dialError(err error) error {
 	case errors.Is(err, cm.ErrUnreachable):
 		return timeout{fmt.Errorf("%w: %w", errNoAnswer, err)}
 	case errors.Is(err, context.DeadlineExceeded):
-		return timeout{err}
+		return timeout{noAnswer(err, adapter, asked)}
+	case errors.Is(err, context.Canceled):
+		return noAnswer(err, adapter, asked)
 	}
 	return err
+}
+
+// noAnswer is the error of a dial that the caller's context has ended: it could have
+// been too short, or nobody be there.
+func noAnswer(err error, adapter netip.AddrPort, asked time.Duration) error {
+	if e := (*cm.Error)(nil); errors.As(err, &e) {
+		err = e.Err // the address is said already
+	}
+	return fmt.Errorf("no answer from the adapter at %v within %v: %w", adapter, asked.Round(time.Millisecond), err)
 }
 
 // timeout is an error of which net.Error's Timeout is true.

@@ -186,7 +186,8 @@ func (c *PacketConn) WriteTo(p []byte, to net.Addr) (int, error) {
 
 // WriteToAddrPort is WriteTo without an allocation.
 func (c *PacketConn) WriteToAddrPort(p []byte, to netip.AddrPort) (int, error) {
-	err := c.write(p, netip.AddrPortFrom(to.Addr().Unmap(), to.Port()))
+	to = netip.AddrPortFrom(to.Addr().Unmap(), to.Port())
+	err := c.write(p, to)
 	if err != nil {
 		return 0, c.opError("write", to, err)
 	}

@@ -32,6 +32,11 @@ func packetConn(t testing.TB, ro rnic.Options) *sdp.PacketConn {
 	return c
 }
 
+// mapped is an IPv4 address as IPv6 has it, and so *net.UDPAddr.
+func mapped(a sdp.Addr) netip.AddrPort {
+	return netip.AddrPortFrom(netip.AddrFrom16(a.Addr().As16()), a.Port())
+}
+
 func addrPort(c net.PacketConn) netip.AddrPort { return c.LocalAddr().(sdp.Addr).AddrPort }
 
 // receive reads a datagram.
@@ -179,6 +184,10 @@ func TestPacketNobody(t *testing.T) {
 	_, err := a.WriteTo([]byte("x"), to)
 	require.ErrorIs(t, err, syscall.ECONNREFUSED)
 	require.ErrorContains(t, err, to.String())
+	_, err = a.WriteTo([]byte("x"), net.UDPAddrFromAddrPort(mapped(to.(sdp.Addr))))
+	require.ErrorIs(t, err, syscall.ECONNREFUSED)
+	require.ErrorContains(t, err, to.String())
+	require.NotContains(t, err.Error(), "::ffff", "the same address in other words")
 	_, err = a.WriteTo([]byte("x"), to) // at once, from memory
 	require.ErrorIs(t, err, syscall.ECONNREFUSED)
 	require.EqualValues(t, 1, a.Stats().Refused)

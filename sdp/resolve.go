@@ -24,6 +24,9 @@ func (s *Stack) resolve(ctx context.Context, network, address string) (netip.Add
 	if err != nil {
 		return netip.AddrPort{}, err
 	}
+	if host == "" {
+		return netip.AddrPort{}, &net.AddrError{Err: "no host: say the peer's adapter, for example 192.0.2.1" + address + "; Listener.Addr has it", Addr: address}
+	}
 	ips, err := s.lookup(ctx, host)
 	if err != nil {
 		return netip.AddrPort{}, err

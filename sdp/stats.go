@@ -40,8 +40,13 @@ type Stats struct {
 
 	// Zero-copy, in bytes, and in the messages that arrange it: memory that
 	// was offered to the peer to read (SrcAvail), or to write to (SinkAvail),
-	// and what of these came to nothing because the peer preferred copies, or
-	// data was under way already.
+	// and what of these came to nothing: OffersRefused because the peer preferred
+	// copies or did not read in time, SinksCrossed because data was under way already.
+	//
+	// An offer that nobody has read within Options.OfferTime, or until the deadline of
+	// the Write, is taken back, and the bytes go as copies. It counts as refused
+	// unless the peer has read all of it after all; what it has read of it is in
+	// ZeroCopySent.
 	ZeroCopySent, ZeroCopyReceived uint64
 	Offers, OffersRefused          uint64
 	Sinks, SinksCrossed            uint64

@@ -1,8 +1,10 @@
 package sdp_test
 
 import (
+	"bytes"
 	"io"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -102,5 +104,28 @@ func TestStatsOfZeroCopy(t *testing.T) {
 		require.Zero(t, sent.OffersRefused)
 		require.NoError(t, a.Close())
 		require.EqualValues(t, total, a.Stats().BytesWritten, "Stats stays when the connection is closed")
+	})
+}
+
+// TestOfferTakenBack: memory that nobody reads in time is taken back, which counts as a
+// refusal, and the bytes go as copies.
+func TestOfferTakenBack(t *testing.T) {
+	eachDesign(t, func(t *testing.T, o sdp.Options) {
+		a, b := newEnds(t, rnic.Options{}, o).dial(t)
+		require.NoError(t, a.SetDeadline(time.Now().Add(hang)))
+		require.NoError(t, b.SetDeadline(time.Now().Add(hang)))
+		sent := random(sdp.DefaultZeroCopy, 1)
+		_, err := a.Write(sent) // nobody reads
+		require.NoError(t, err)
+		s := a.Stats()
+		require.EqualValues(t, 1, s.Offers)
+		require.EqualValues(t, 1, s.OffersRefused)
+		require.Zero(t, s.ZeroCopySent)
+		require.EqualValues(t, len(sent), s.BytesWritten)
+		go func() { _, _ = a.Read(make([]byte, 1)) }() // with RDMA what is held back needs a call
+		got := make([]byte, len(sent))
+		_, err = io.ReadFull(b, got)
+		require.NoError(t, err)
+		require.True(t, bytes.Equal(sent, got))
 	})
 }

@@ -123,11 +123,11 @@ func (c *Config) Validate() error {
 	case c.Buffers < 1 || c.Buffers > 1<<14:
 		return fmt.Errorf("%d buffers: 1 to 16384", c.Buffers)
 	case c.BufferBytes < 64 || c.BufferBytes > 1<<24:
-		return fmt.Errorf("buffers of %d bytes: 64 to 16 MiB", c.BufferBytes)
+		return fmt.Errorf("buffers of %d bytes: 64 to 16777216", c.BufferBytes)
 	case c.ring() > 1<<30:
-		return fmt.Errorf("%d buffers of %d bytes are more than 1 GiB", c.Buffers, c.BufferBytes)
+		return fmt.Errorf("%d buffers of %d bytes: together at most 1073741824", c.Buffers, c.BufferBytes)
 	case c.Design == flow.NIC && (c.Window < 1 || 2*c.Window > c.ring()):
-		return fmt.Errorf("a window of %d bytes: 1 to half of the buffer of %d", c.Window, c.ring())
+		return fmt.Errorf("a window of %d bytes: 1 to %d, half of all buffers", c.Window, c.ring()/2)
 	case c.Queue < 4 || c.Receives < 8:
 		return fmt.Errorf("%d sends and %d receives: at least 4 and 8", c.Queue, c.Receives)
 	case c.First < 0:
