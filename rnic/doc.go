@@ -73,8 +73,8 @@
 // # Failure
 //
 // Misuse of a call is a *verbs.OpError at once. Failed work is a completion
-// that explains itself (verbs.WC.Why), with the queue pair's last packets in
-// the log (Options.Logger), in Device.InspectQP, and at the queue pair itself:
+// that explains itself (verbs.WC.Why), with a line in the log (Options.Logger) and
+// the queue pair's last packets there at level debug, in Device.InspectQP, and at the queue pair itself:
 // every verbs.QP of this package is a *QP, so qp.(*rnic.QP).History() has them.
 // A bad packet is counted under its reason and dropped (Device.Inspect). When the socket itself fails,
 // EventDeviceFatal tells.

@@ -68,10 +68,11 @@ type Options struct {
 	// in .gz or .zst).
 	Capture string
 
-	// Logger hears about failures of queue pairs, with their last packets, and
-	// of the link (warnings, errors), and about devices that come and go
-	// (information) and asynchronous events (debugging). If it is nil, failures
-	// go to slog's default logger, some of each device; see EnvLog.
+	// Logger hears about failures of queue pairs and of the link (warnings,
+	// errors), about devices that come and go (information), and about
+	// asynchronous events and the last packets of queue pairs that failed
+	// (debugging). If it is nil, failures go to slog's default logger, some of
+	// each device; see EnvLog.
 	Logger *slog.Logger
 
 	// Debug is where one can look into the device while it runs: see

@@ -1,7 +1,9 @@
 package rnic
 
 import (
+	"context"
 	"fmt"
+	"log/slog"
 
 	"github.com/softrnic/softrnic/qp"
 	"github.com/softrnic/softrnic/reliability"
@@ -382,14 +384,18 @@ func (q *QP) Event(t verbs.EventType, why *verbs.Failure) {
 	q.dev.raise(verbs.AsyncEvent{Type: t, QP: q, Why: why})
 }
 
-// report logs the first failure of a queue pair with its flight recorder.
+// report logs the first failure of a queue pair: a line, since many fail when one peer dies,
+// and its flight recorder for who debugs.
 func (q *QP) report(wc *verbs.WC) {
 	if q.failed || wc.Status == verbs.WCWRFlushErr || q.datagram && wc.Opcode != verbs.WCSend && !wc.Opcode.IsRecv() {
 		return // RDMA of a UD queue pair fails alone
 	}
 	q.failed = true
-	q.dev.log.Warn("queue pair failed", "device", q.dev.name, "qp", fmt.Sprintf("0x%x", q.num),
-		"why", wc.Err(), "history", recordLog(q.core.Records()))
+	log := q.dev.log.With("device", q.dev.name, "qp", fmt.Sprintf("0x%x", q.num))
+	log.Warn("queue pair failed", "why", wc.Err())
+	if log.Enabled(context.Background(), slog.LevelDebug) {
+		log.Debug("its last packets", "history", recordLog(q.core.Records()))
+	}
 }
 
 // recordLog writes a flight recorder for a log, one record an element.
