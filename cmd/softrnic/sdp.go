@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"net/netip"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -43,8 +44,29 @@ func sdpFlags(f *pflag.FlagSet, o *sdp.Options) {
 	f.DurationVar(&o.KeepAlive, "keepalive", o.KeepAlive, "`time` without traffic after which the peer is asked whether it is there; -1s never")
 }
 
-// withSockets runs a tool of SDP in its place.
-func (a *app) withSockets(o *sdp.Options, run func(rdmacm.Place) error) (err error) {
+// checkSDPFlags refuses values that sdp.Options would take for no value, and those that
+// look like a number and mean never.
+func checkSDPFlags(f *pflag.FlagSet, o *sdp.Options) error {
+	switch {
+	case o.Buffers == 0:
+		return usage("--buffers 0: want 1 to 16384 of them")
+	case o.BufferBytes == 0:
+		return usage("--buffer-size 0: want 64 to 16777216 bytes")
+	case o.Window <= 0 && f.Changed("window"):
+		return usage("--window %d: want the bytes of one", o.Window)
+	case o.ZeroCopy < -1 || o.ZeroCopy == 0:
+		return usage("--zero-copy %d: want the bytes from which nothing is copied, at least 1, or -1 for never", o.ZeroCopy)
+	case o.KeepAlive <= 0 && o.KeepAlive != -time.Second:
+		return usage("--keepalive %v: want a time such as 30s, or -1s for never", o.KeepAlive)
+	}
+	return nil
+}
+
+// withSockets runs a tool of SDP in its place, with the options that its flags have set.
+func (a *app) withSockets(f *pflag.FlagSet, o *sdp.Options, run func(rdmacm.Place) error) (err error) {
+	if err := checkSDPFlags(f, o); err != nil {
+		return err
+	}
 	if err := o.Validate(); err != nil {
 		return usage("%w", err)
 	}

@@ -45,7 +45,7 @@ func (a *app) sdpCatCommand() *cobra.Command {
 		// Who reads our output may go away: the peer is to be told, which a
 		// process that the signal ends cannot.
 		signal.Ignore(syscall.SIGPIPE)
-		return a.withSockets(&o.SDP, func(p rdmacm.Place) error {
+		return a.withSockets(c.Flags(), &o.SDP, func(p rdmacm.Place) error {
 			o.Place, o.In, o.Out = p, c.InOrStdin(), a.stdout
 			switch {
 			case verbose:

@@ -45,7 +45,7 @@ func (a *app) sdpProxyCommand() *cobra.Command {
 				return usage("--%s %v: want a time such as 5s", name, d)
 			}
 		}
-		return a.withSockets(&o.SDP, func(p rdmacm.Place) error {
+		return a.withSockets(c.Flags(), &o.SDP, func(p rdmacm.Place) error {
 			o.Place, o.Log = p, a.stderr
 			o.Listening = func(at net.Addr) { fmt.Fprintf(a.stderr, "%s to %s\n", sockets.Name(at), o.To) }
 			o.Ending = func(open int) {

@@ -3,6 +3,7 @@ package sockets
 import (
 	"fmt"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -20,10 +21,20 @@ type Point struct {
 	Port    uint16
 }
 
+// strangers are networks that programs have elsewhere. A host of such a name needs its
+// network in front of it.
+var strangers = []string{"udp", "udp4", "udp6", "tcp4", "tcp6", "unix", "http", "https", "rdma", "ib"}
+
+// forms are what Parse reads.
+const forms = "want sdp:[HOST]:PORT or tcp:[HOST]:PORT, for example sdp:192.0.2.1:7471, tcp:localhost:80 or tcp::8080"
+
 // Parse reads a point: the network, which may be left out for sdp, a host and a
 // port.
 func Parse(text string) (Point, error) {
 	network, rest := SDP, text
+	if word, _, _ := strings.Cut(text, ":"); slices.Contains(strangers, word) {
+		return Point{}, fmt.Errorf("%q: %s is no network of this: %s", text, word, forms)
+	}
 	for _, n := range []string{SDP, TCP} {
 		if after, ok := strings.CutPrefix(text, n+":"); ok {
 			network, rest = n, after
@@ -31,7 +42,7 @@ func Parse(text string) (Point, error) {
 	}
 	host, service, err := net.SplitHostPort(rest)
 	if err != nil {
-		return Point{}, fmt.Errorf("%q: want for example sdp:192.0.2.1:7471, tcp:localhost:80 or tcp::8080", text)
+		return Point{}, fmt.Errorf("%q: %s", text, forms)
 	}
 	port, err := strconv.ParseUint(service, 10, 16)
 	if err != nil {

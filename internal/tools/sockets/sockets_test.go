@@ -34,6 +34,7 @@ func TestParse(t *testing.T) {
 		"192.0.2.1:7471":      {Network: "sdp", Host: "192.0.2.1", Port: 7471},
 		"tcp:localhost:80":    {Network: "tcp", Host: "localhost", Port: 80},
 		"tcp::8080":           {Network: "tcp", Port: 8080},
+		"sdp:udp:1":           {Network: "sdp", Host: "udp", Port: 1},
 		":0":                  {Network: "sdp"},
 		"sdp:[2001:db8::1]:1": {Network: "sdp", Host: "2001:db8::1", Port: 1},
 	} {
@@ -48,12 +49,13 @@ func TestParse(t *testing.T) {
 		require.Equal(t, want, flag)
 	}
 	for text, why := range map[string]string{
-		"":                "want for example sdp:192.0.2.1:7471",
-		"tcp:localhost":   "want for example",
-		"udp:localhost:1": "want for example",
+		"":                "want sdp:[HOST]:PORT or tcp:[HOST]:PORT",
+		"tcp:localhost":   "for example sdp:192.0.2.1:7471",
+		"udp:localhost:1": `"udp:localhost:1": udp is no network of this: want sdp:[HOST]:PORT or tcp:[HOST]:PORT`,
+		"udp:1":           "udp is no network of this: want sdp:[HOST]:PORT",
 		"sdp:h:http":      `port "http" is no number`,
 		"sdp:h:70000":     `port "70000" is no number`,
-		"::1:80":          "want for example",
+		"::1:80":          "for example sdp:192.0.2.1:7471",
 	} {
 		_, err := sockets.Parse(text)
 		require.ErrorContains(t, err, why, text)
