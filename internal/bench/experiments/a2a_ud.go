@@ -74,8 +74,10 @@ func a2aUD(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
 			return bench.Verdict{}, err
 		}
 		if overBruck.seen {
-			j.note(overBruck.value <= udOverBruck, "on %d ranks %s over %s %.2f %s (at most %.2f)", ranks, a2aDatagrams, a2aBruck, overBruck.value, overBruck.where, udOverBruck)
-			j.note(overRC.value <= udOverRC, "over %s %.2f %s (at most %.2f)", a2aDirect, overRC.value, overRC.where, udOverRC)
+			holds := overBruck.value <= udOverBruck
+			j.note(holds, "on %d ranks %s over %s %s %s (at most %.2f)", ranks, a2aDatagrams, a2aBruck, apart(overBruck.value, udOverBruck, 2, holds), overBruck.where, udOverBruck)
+			holds = overRC.value <= udOverRC
+			j.note(holds, "over %s %s %s (at most %.2f)", a2aDirect, apart(overRC.value, udOverRC, 2, holds), overRC.where, udOverRC)
 		}
 	}
 	if j.missed > 0 {

@@ -2,6 +2,7 @@ package experiments
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/softrnic/softrnic/internal/bench"
@@ -17,12 +18,22 @@ type judge struct {
 
 // atMost wants ratio to be no larger than limit.
 func (j *judge) atMost(what string, ratio, limit float64) {
-	j.note(ratio <= limit, "%s %.2f (at most %.2f)", what, ratio, limit)
+	j.note(ratio <= limit, "%s %s (at most %.2f)", what, apart(ratio, limit, 2, ratio <= limit), limit)
 }
 
 // atLeast wants ratio to be no smaller than limit.
 func (j *judge) atLeast(what string, ratio, limit float64) {
-	j.note(ratio >= limit, "%s %.2f (at least %.2f)", what, ratio, limit)
+	j.note(ratio >= limit, "%s %s (at least %.2f)", what, apart(ratio, limit, 2, ratio >= limit), limit)
+}
+
+// apart is a figure for a reader, with so many decimals. One that does not hold has as
+// many as tell it from its limit: 1.05 is not more than 1.05.
+func apart(figure, limit float64, decimals int, holds bool) string {
+	text := func(f float64) string { return strconv.FormatFloat(f, 'f', decimals, 64) }
+	for !holds && figure != limit && text(figure) == text(limit) {
+		decimals++
+	}
+	return text(figure)
 }
 
 // note adds a finding, and marks one that does not hold.

@@ -100,8 +100,9 @@ func (p *progress) see(amount time.Duration, nic, rdma, credit []float64) {
 func (p *progress) verdict() bench.Verdict {
 	p.atMost(fmt.Sprintf("%s over the better of the others %s", sdpbench.NIC, p.nic.where), p.nic.value, nicOverBetter)
 	if last := len(p.behind) - 1; last > 0 {
-		p.note(p.behind[last] > p.behind[0], "%s over %s goes from %.2f at %v to %.2f at %v",
-			sdpbench.RDMA, sdpbench.NIC, p.behind[0], p.amounts[0], p.behind[last], p.amounts[last])
+		holds := p.behind[last] > p.behind[0]
+		p.note(holds, "%s over %s goes from %.2f at %v to %s at %v",
+			sdpbench.RDMA, sdpbench.NIC, p.behind[0], p.amounts[0], apart(p.behind[last], p.behind[0], 2, holds), p.amounts[last])
 	}
 	return p.judge.verdict()
 }
