@@ -119,7 +119,9 @@ func TestExitStatus(t *testing.T) {
 		{"good", 2, "\"good\" is an experiment: `bench run good`"},
 		{"--quick", 2, "unknown flag: --quick: it is a flag of `bench report` and `bench run`"},
 		{"list --set size=1", 2, "unknown flag: --set; `bench list --help` lists the flags"},
-		{"list extra", 2, "bench list takes no argument, but there is \"extra\""},
+		{"list goo *r", 0, ""},
+		{"list extra", 2, "no experiment is called extra; there are: good, crash, other, wrong"},
+		{"list good [", 2, "\"[\" is no pattern such as sdp-*"},
 		{"report all", 2, "bench report takes no argument, but there is \"all\""},
 	} {
 		t.Run(c.args, func(t *testing.T) {
@@ -183,6 +185,15 @@ func TestList(t *testing.T) {
 	_, stdout, _ = runBench(t, four(), "list", "--json")
 	lines := strings.Split(strings.TrimSpace(stdout), "\n")
 	require.Len(t, lines, 4)
+	for names, want := range map[string][]string{
+		"o": {"other"}, "*o*": {"good", "other", "wrong"}, "crash go": {"good", "crash"}, "wrong": {"wrong"},
+	} {
+		_, stdout, _ := runBench(t, four(), append(strings.Fields("list --json"), strings.Fields(names)...)...)
+		require.Equal(t, len(want), strings.Count(stdout, "\n"), stdout)
+		for _, name := range want {
+			require.Contains(t, stdout, `"experiment":"`+name+`"`)
+		}
+	}
 	for _, line := range lines {
 		var e struct{ Experiment, Source, Claim string }
 		require.NoError(t, json.Unmarshal([]byte(line), &e))

@@ -2,7 +2,7 @@
 // beside what UDP itself does in the same run.
 //
 //	go run ./cmd/bench                       the tour, at most 60 s: real processes on this machine, a table per layer
-//	bench list [--json]                      every experiment with its source and claim
+//	bench list [NAME...] [--json]            every experiment with its source and claim; of sdp, or of 'sdp-*', those
 //	bench run NAME... [--quick] [--json] [--out DIR] [--set key=value ...]
 //	bench report [--out DIR]                 every experiment and one HTML page with its charts, tables and verdicts
 //

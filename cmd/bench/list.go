@@ -13,14 +13,21 @@ import (
 func (a *app) listCommand() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
-		Use:   "list",
-		Short: "Every experiment with its source and claim",
-		Args:  noArgs,
-		RunE: func(*cobra.Command, []string) error {
-			if asJSON {
-				return a.listJSON()
+		Use:   "list [NAME...]",
+		Short: "Every experiment with its source and claim, or those of these names",
+		Long: "Experiments with their sources and claims, and what --set changes: all of them, or those\n" +
+			"whose names begin with a NAME, or are of its form:\n\n" +
+			"    bench list sdp\n" +
+			"    bench list 'mpi-*' '*-latency'",
+		RunE: func(_ *cobra.Command, names []string) error {
+			experiments, err := a.registry.Match(names...)
+			if err != nil {
+				return usage("%w", err)
 			}
-			for _, e := range a.registry.All() {
+			if asJSON {
+				return a.listJSON(experiments)
+			}
+			for _, e := range experiments {
 				fmt.Fprint(a.stdout, describe(e))
 			}
 			return nil
@@ -30,9 +37,9 @@ func (a *app) listCommand() *cobra.Command {
 	return c
 }
 
-func (a *app) listJSON() error {
+func (a *app) listJSON(experiments []*bench.Experiment) error {
 	enc := json.NewEncoder(a.stdout)
-	for _, e := range a.registry.All() {
+	for _, e := range experiments {
 		if err := enc.Encode(e); err != nil {
 			return err
 		}

@@ -3,6 +3,7 @@ package bench
 import (
 	"cmp"
 	"fmt"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -67,13 +68,45 @@ func (g *Registry) Find(names ...string) ([]*Experiment, error) {
 	for _, name := range names {
 		e, ok := g.byName[name]
 		if !ok {
-			var known []string
-			for _, e := range g.All() {
-				known = append(known, e.Name)
-			}
-			return nil, fmt.Errorf("unknown experiment %q; there are: %s", name, strings.Join(known, ", "))
+			return nil, fmt.Errorf("unknown experiment %q; there are: %s", name, g.names())
 		}
 		found = append(found, e)
 	}
 	return found, nil
+}
+
+// Match returns the experiments, in the order of All, whose names begin with one of the
+// patterns or are of its form (path.Match: "*-latency"); all of them if there are no
+// patterns. One that no name matches is an error, which lists those that exist.
+func (g *Registry) Match(patterns ...string) ([]*Experiment, error) {
+	all := g.All()
+	if len(patterns) == 0 {
+		return all, nil
+	}
+	wanted := map[*Experiment]bool{}
+	for _, p := range patterns {
+		some := false
+		for _, e := range all {
+			fits, err := path.Match(p, e.Name)
+			if err != nil {
+				return nil, fmt.Errorf("%q is no pattern such as sdp-* (%w)", p, err)
+			}
+			if fits || strings.HasPrefix(e.Name, p) {
+				wanted[e], some = true, true
+			}
+		}
+		if !some {
+			return nil, fmt.Errorf("no experiment is called %s; there are: %s", p, g.names())
+		}
+	}
+	return slices.DeleteFunc(all, func(e *Experiment) bool { return !wanted[e] }), nil
+}
+
+// names are those of all experiments.
+func (g *Registry) names() string {
+	var known []string
+	for _, e := range g.All() {
+		known = append(known, e.Name)
+	}
+	return strings.Join(known, ", ")
 }
