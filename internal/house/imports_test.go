@@ -48,6 +48,7 @@ var floors = map[string][]string{
 	"sdp/flow":                 {},
 	"sdp/protocol":             {"verbs", "wire/bsdh", "sdp/flow"},
 	"examples/acp":             {"verbs", "rnic", "acp"},
+	"examples/sdp":             {"rnic", "sdp"},
 	"acp":                      {"internal/moment", "verbs", "cm", "mpi/pmi", "acp/fabric", "acp/protocol"},
 	"acp/data":                 {"acp"},
 	"acp/protocol":             {},

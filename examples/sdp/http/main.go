@@ -1,0 +1,88 @@
+// The command is a web server and a client of package net/http over SDP: files of a
+// folder, and one of them. On one machine:
+//
+//	go run ./examples/sdp/http -listen :8080             # this folder; prints its address
+//	go run ./examples/sdp/http -get http://ADDRESS/go.mod # which it has printed
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/signal"
+
+	"github.com/softrnic/softrnic/rnic"
+	"github.com/softrnic/softrnic/sdp"
+)
+
+func main() {
+	listen := flag.String("listen", "", "serve files at an `address`, for example :8080")
+	dir := flag.String("dir", ".", "the `folder` that they are in")
+	get := flag.String("get", "", "write what is at a `URL` to stdout")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, *listen, *dir, *get, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, listen, dir, get string, out io.Writer) error {
+	if (listen == "") == (get == "") {
+		return errors.New("give -listen or -get")
+	}
+	dev, err := rnic.Open(rnic.Options{}) // SOFTRNIC_ADDR says where; by default on the loopback interface
+	if err != nil {
+		return err
+	}
+	defer dev.Close()
+	stack, err := sdp.New(dev, nil, sdp.Options{})
+	if err != nil {
+		return err
+	}
+	defer stack.Close()
+	if listen != "" {
+		return serve(ctx, stack, listen, dir, out)
+	}
+	return fetch(ctx, stack, get, out)
+}
+
+// serve serves until ctx ends: all that is different over SDP is where Accept is.
+func serve(ctx context.Context, stack *sdp.Stack, addr, dir string, out io.Writer) error {
+	l, err := stack.Listen("sdp", addr)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(out, l.Addr())
+	server := http.Server{Handler: http.FileServer(http.Dir(dir))}
+	defer context.AfterFunc(ctx, func() { server.Close() })()
+	if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}
+
+// fetch copies a body: all that is different is how the client dials.
+func fetch(ctx context.Context, stack *sdp.Stack, url string, out io.Writer) error {
+	transport := &http.Transport{DialContext: stack.DialContext}
+	defer transport.CloseIdleConnections()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return err
+	}
+	answer, err := transport.RoundTrip(request)
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s: %s", url, answer.Status)
+	}
+	_, err = io.Copy(out, answer.Body)
+	return err
+}
