@@ -23,10 +23,13 @@
 //
 //	job := datacutter.Job{
 //		Group: datacutter.Group{
-//			Filters: []datacutter.FilterDef{{Name: "read", New: newReader}, {Name: "count", New: newCounter}},
-//			Streams: []datacutter.Stream{{Name: "lines", From: "read", To: "count", UnitSize: 1024}},
+//			Filters: []datacutter.FilterDef{{Name: "read", New: newReader}, {Name: "count", New: newCounter}, {Name: "show", New: newShow}},
+//			Streams: []datacutter.Stream{
+//				{Name: "lines", From: "read", To: "count", UnitSize: 1024},
+//				{Name: "sizes", From: "count", To: "show", UnitSize: 16},
+//			},
 //		},
-//		Layout: datacutter.Layout{{Filter: "read", Host: "a"}, {Filter: "count", Host: "b", Copies: 2}},
+//		Layout: datacutter.Layout{{Filter: "read", Host: "a"}, {Filter: "count", Host: "b", Copies: 2}, {Filter: "show", Host: "a"}},
 //		Works:  [][]byte{[]byte("first.txt"), []byte("second.txt")},
 //	}
 //
@@ -42,17 +45,55 @@
 // host data goes through memory; to have it go over a network give each
 // instance a host of its own.
 //
-// A filter loops over units:
+// # Writing a filter
 //
-//	func (c *counter) Process(ctx context.Context, w *datacutter.Work) error {
-//		for unit, err := range w.In("lines").Units() {
-//			if err != nil {
+// FilterDef.New makes the Filter of an instance, once for each copy. Its Process is called
+// for one work after the other. A filter without inputs is where data begins: it finds in
+// the query what to read, and returns when all is sent. Nothing else tells that the work
+// ends.
+//
+//	func newReader(datacutter.Instance) (datacutter.Filter, error) { return datacutter.FilterFunc(read), nil }
+//
+//	func read(ctx context.Context, w *datacutter.Work) error {
+//		f, err := os.Open(string(w.Query))
+//		if err != nil {
+//			return err
+//		}
+//		defer f.Close()
+//		lines := bufio.NewScanner(f)
+//		for lines.Scan() {
+//			if err := w.Out("lines").Send(lines.Bytes()); err != nil { // a unit
 //				return err
 //			}
-//			c.n += len(unit)
 //		}
-//		return nil
+//		return lines.Err()
 //	}
+//
+// Others loop over units. The loop ends when every copy of the producer has ended this
+// work; with [Input.Next] that is io.EOF. What counts for one work is a variable of
+// Process, what counts for all of them a field of the Filter, which its instance has to
+// itself:
+//
+//	func newCounter(datacutter.Instance) (datacutter.Filter, error) { return new(counter), nil }
+//
+//	type counter struct{ lines int } // of all works
+//
+//	func (c *counter) Process(ctx context.Context, w *datacutter.Work) error {
+//		bytes := 0 // of this one
+//		for unit, err := range w.In("lines").Units() {
+//			if err != nil {
+//				return err // it names the stream and the peer
+//			}
+//			c.lines++
+//			bytes += len(unit)
+//		}
+//		return w.Out("sizes").Send(fmt.Append(nil, bytes)) // behind the last unit
+//	}
+//
+// A unit that was sent arrives as one, so who counts units counts what DataCutter calls
+// buffers. With copies each has its part of them. The runtime counts as well: in
+// [Report.Instances] stands how many units and bytes each instance took and sent, in all
+// works together.
 //
 // # Who owns what
 //

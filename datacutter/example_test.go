@@ -1,6 +1,7 @@
 package datacutter_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"fmt"
@@ -75,6 +76,67 @@ func Example() {
 	// read[0] of group 0 on host a sent 4 lines
 	// read[0] of group 1 on host b sent 1 lines
 	// 9 words
+}
+
+// counter counts lines: it has a value for one work, and one for all.
+type counter struct{ units int }
+
+func (c *counter) Process(ctx context.Context, w *datacutter.Work) error {
+	size := 0
+	for unit, err := range w.In("lines").Units() { // until the work ends
+		if err != nil {
+			return err
+		}
+		c.units++
+		size += len(unit)
+	}
+	fmt.Printf("work %d: %d bytes\n", w.Number, size)
+	return nil
+}
+
+// Close is called behind the last work.
+func (c *counter) Close() error {
+	fmt.Println(c.units, "units in all")
+	return nil
+}
+
+// A filter that reads where data begins, and one that counts what comes; the runtime
+// counts as well.
+func ExampleFilter() {
+	read := func(ctx context.Context, w *datacutter.Work) error {
+		lines := bufio.NewScanner(bytes.NewReader(w.Query)) // or the file of that name
+		for lines.Scan() {
+			if err := w.Out("lines").Send(lines.Bytes()); err != nil {
+				return err
+			}
+		}
+		return lines.Err() // nil: the work ends
+	}
+	job := datacutter.Job{
+		Group: datacutter.Group{
+			Filters: []datacutter.FilterDef{
+				{Name: "read", New: filter(read)},
+				{Name: "count", New: func(datacutter.Instance) (datacutter.Filter, error) { return new(counter), nil }},
+			},
+			Streams: []datacutter.Stream{{Name: "lines", From: "read", To: "count", UnitSize: 1024}},
+		},
+		Layout: datacutter.Layout{{Filter: "read", Host: "a"}, {Filter: "count", Host: "b"}},
+		Works:  [][]byte{[]byte("one\ntwo\n"), nil, []byte("three\n")},
+	}
+	report, err := datacutter.Run(context.Background(), new(datacutter.Memory), job)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, i := range report.Instances {
+		fmt.Println(i, "took", i.In.Units, "units of", i.In.Bytes, "bytes and sent", i.Out.Units)
+	}
+	// Output:
+	// work 0: 6 bytes
+	// work 1: 0 bytes
+	// work 2: 5 bytes
+	// 3 units in all
+	// count[0] of group 0 on host b took 3 units of 11 bytes and sent 0
+	// read[0] of group 0 on host a took 0 units of 0 bytes and sent 3
 }
 
 func filter(f datacutter.FilterFunc) func(datacutter.Instance) (datacutter.Filter, error) {
