@@ -7,6 +7,7 @@ import (
 	"io"
 	"log"
 	"net/http"
+	"os"
 	"time"
 
 	"github.com/softrnic/softrnic/rnic"
@@ -95,6 +96,40 @@ func ExampleStack_DialContext() {
 	// Output:
 	// you asked for /memory
 	// <nil>
+}
+
+// Why is it not faster? Stats and MeasureUse tell of the connection.
+func ExampleConn_MeasureUse() {
+	there, here := open(), open()
+	l, err := there.Listen("sdp", ":0")
+	if err != nil {
+		log.Fatal(err)
+	}
+	go func() {
+		if c, err := l.Accept(); err == nil {
+			io.Copy(io.Discard, c)
+			c.Close()
+		}
+	}()
+	conn, err := here.Dial("sdp", l.Addr().String())
+	if err != nil {
+		log.Fatal(err)
+	}
+	c := conn.(*sdp.Conn)
+
+	stop := c.MeasureUse()
+	for range 10_000 {
+		if _, err := c.Write(make([]byte, 1000)); err != nil {
+			log.Fatal(err)
+		}
+	}
+	u, s := stop(), c.Stats()
+	fmt.Fprintf(os.Stderr, "%v: %.0f %% of %d bytes in use over %v; %d Writes of %d waited; %d messages\n",
+		s.Design, 100*u.Send/float64(s.BufferSize), s.BufferSize, u.Over, s.Stalls, 10_000, s.MessagesSent)
+	fmt.Println(s.BytesWritten, "bytes;", u.Send <= float64(s.BufferSize))
+	here.Close()
+	there.Close()
+	// Output: 10000000 bytes; true
 }
 
 // A connection can have another flow control than the stack's others.
