@@ -60,6 +60,7 @@ type Conn struct {
 
 	urgentKnown, urgentAnnounced bool        // by urgentSignal
 	alive                        *time.Timer // of the keepalive
+	vigil                        vigil       // what that knows
 	heard                        uint64      // completions so far
 	counts                       counts
 	meter                        *meter // of MeasureUse; nil if nobody measures

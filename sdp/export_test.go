@@ -55,7 +55,7 @@ func (c *Conn) AdapterCounts() bool {
 const Looks = looks
 
 // NewVigil is what a keepalive's looks at the completions tell: whether to ask.
-func NewVigil() (look func(heard uint64) (ask bool)) { return new(vigil).look }
+func NewVigil() (look func(heard uint32) (ask bool)) { return new(vigil).look }
 
 // counted is a completion queue that counts what is taken back of it, and the looks.
 type counted struct {

@@ -26,13 +26,13 @@ const looks = 8
 
 // vigil finds out that a peer has been silent, by looks at equal distances.
 type vigil struct {
-	heard uint64 // completions at the last look
-	quiet int    // looks since then that have found no more
+	heard uint32 // completions at the last look: it matters only that there are others
+	quiet uint32 // looks since then that have found no more
 }
 
 // look reports whether it is time to ask: a completion was the last word of the peer,
 // the answer to a question as well.
-func (v *vigil) look(heard uint64) (ask bool) {
+func (v *vigil) look(heard uint32) (ask bool) {
 	if heard != v.heard {
 		*v = vigil{heard: heard}
 		return false
@@ -54,7 +54,8 @@ func (c *Conn) watchPeer(every time.Duration) {
 	if every <= 0 || c.ended {
 		return
 	}
-	step, v := max(every/looks, 1), vigil{heard: c.heard}
+	step := max(every/looks, 1)
+	c.vigil = vigil{heard: uint32(c.heard)}
 	var timer *time.Timer
 	timer = time.AfterFunc(step, func() {
 		c.mu.Lock()
@@ -62,7 +63,7 @@ func (c *Conn) watchPeer(every time.Duration) {
 		if c.alive != timer || c.ended {
 			return
 		}
-		if v.look(c.heard) && c.core.KeepAlive() {
+		if c.vigil.look(uint32(c.heard)) && c.core.KeepAlive() {
 			c.post()
 			if !c.pumping {
 				c.arm() // to hear of it if there is no answer

@@ -14,7 +14,7 @@ func TestKeepAliveTime(t *testing.T) {
 	for _, talks := range []int{0, 1, 2, sdp.Looks, 3*sdp.Looks + 1} { // looks that find data
 		for _, answers := range []int{0, 1, 2, 5} { // questions that the peer answers before it dies
 			look := sdp.NewVigil()
-			var heard uint64
+			var heard uint32
 			for range talks {
 				heard += 3
 				require.False(t, look(heard))
