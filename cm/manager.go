@@ -3,7 +3,9 @@ package cm
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/netip"
+	"reflect"
 	"sync"
 	"time"
 
@@ -48,6 +50,9 @@ type party interface {
 // New makes the manager of a device, which must have no queue pair of type GSI
 // yet.
 func New(dev verbs.Device, o Options) (*Manager, error) {
+	if none(dev) {
+		return nil, &Error{Op: "open manager", Err: fmt.Errorf("no device: what did the call that opens it return? %w", verbs.ErrInvalid)}
+	}
 	if err := o.check(); err != nil {
 		return nil, &Error{Op: "open manager", Err: err}
 	}
@@ -80,6 +85,12 @@ func New(dev verbs.Device, o Options) (*Manager, error) {
 	m.hide = m.show()
 	go m.run()
 	return m, nil
+}
+
+// none reports whether there is no device: nil, or the nil pointer of who looked at no error.
+func none(dev verbs.Device) bool {
+	v := reflect.ValueOf(dev)
+	return !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil()
 }
 
 // rocePort is where adapters listen unless told otherwise.

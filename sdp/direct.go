@@ -61,14 +61,14 @@ func (c *Conn) writeDirect(p []byte) (n int, err error) {
 		c.reclaim(toOffer, len(p))
 		n, _ = c.core.Offered()
 		if answered {
-			c.learnOffers(n == len(p) || c.core.Drain() > 0) // its own offer won
+			c.learnOffers(!c.core.OfferRefused())
 		}
 	})
 	return n, lent
 }
 
-// mostAbstained is how many Writes go by at most before memory is offered again.
-const mostAbstained = 32
+// mostRefusals are counted: 32 Writes go by at most before memory is offered again.
+const mostRefusals = 6
 
 // learnOffers takes note of whether the peer wanted what was offered. One whose Reads are small
 // wants copies: each offer costs it and us several messages, and the time until it is refused.
@@ -78,8 +78,8 @@ func (c *Conn) learnOffers(wanted bool) {
 		c.refusals = 0
 		return
 	}
-	if c.refusals++; c.refusals > 1 {
-		c.abstain = min(1<<min(c.refusals-1, 16), mostAbstained)
+	if c.refusals = min(c.refusals+1, mostRefusals); c.refusals > 1 {
+		c.abstain = 1 << (c.refusals - 1)
 	}
 }
 
@@ -100,11 +100,7 @@ func (c *Conn) place(p []byte) (n int, err error) {
 // without a copy gets it in messages: an RDMA READ for each piece is a round trip for each.
 func (c *Conn) fetch(p []byte) (n int, err error) {
 	p = p[:min(len(p), c.core.Available(), protocol.MostAtOnce)]
-	least := c.zeroCopy
-	if least <= 0 {
-		least = DefaultZeroCopy
-	}
-	if len(p) < least && len(p) < c.core.Available() {
+	if c.zeroCopy <= 0 || len(p) < c.zeroCopy && len(p) < c.core.Available() {
 		c.core.Refuse()
 		c.post()
 		return 0, nil

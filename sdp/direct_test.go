@@ -2,6 +2,7 @@ package sdp_test
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"io"
 	"math/rand/v2"
@@ -103,6 +104,27 @@ func TestOffersOfSmallReads(t *testing.T) {
 		require.Less(t, offers, uint64(pieces/10), "32 Writes without one behind six")
 		require.Positive(t, b.Stats().ZeroCopyReceived)
 	})
+}
+
+// TestNeverDirect: who wants no zero-copy gets messages, whatever the peer offers.
+func TestNeverDirect(t *testing.T) {
+	for _, d := range []sdp.Design{sdp.NIC, sdp.RDMA, sdp.Credit} {
+		e := newEnds(t, rnic.Options{}, sdp.Options{Design: d, ZeroCopy: -1})
+		e.a = stack(t, rnic.Options{}, sdp.Options{Design: d, ZeroCopy: 32 << 10, OfferTime: hang})
+		a, b := e.dial(t)
+		sent := random(1<<20, 1)
+		written := make(chan error, 1)
+		go func() {
+			_, err := a.Write(sent)
+			written <- cmp.Or(err, a.CloseWrite())
+		}()
+		got, err := io.ReadAll(b)
+		require.NoError(t, err)
+		require.NoError(t, <-written)
+		require.True(t, bytes.Equal(sent, got))
+		require.Positive(t, a.Stats().Offers)
+		require.Zero(t, b.Stats().ZeroCopyReceived)
+	}
 }
 
 // TestZeroCopyWithoutReader: a Write that nobody reads falls back to the buffers,

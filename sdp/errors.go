@@ -57,6 +57,14 @@ var (
 	errInvalid  = &os.SyscallError{Syscall: "setsockopt", Err: syscall.EINVAL}
 )
 
+// listenError is the error of a listen in package net's words, and the reason.
+func (s *Stack) listenError(port uint16, err error) error {
+	if errors.Is(err, cm.ErrInUse) {
+		err = fmt.Errorf("%w: %w", errInUse, err)
+	}
+	return &net.OpError{Op: "listen", Net: network, Addr: Addr{netip.AddrPortFrom(s.cm.Addr().Addr(), port)}, Err: err}
+}
+
 // dialError is the error of a dial in package net's words, and the reason. The adapter
 // was asked for so long.
 func dialError(err error, adapter netip.AddrPort, asked time.Duration) error {

@@ -3,9 +3,7 @@ package sdp
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
-	"net/netip"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -60,11 +58,8 @@ const DefaultBacklog = 128
 // DefaultBacklog.
 func (s *Stack) ListenPort(port uint16, backlog int) (*Listener, error) {
 	l, err := s.listen(port, backlog)
-	if errors.Is(err, cm.ErrInUse) {
-		err = fmt.Errorf("%w: %w", errInUse, err)
-	}
 	if err != nil {
-		return nil, &net.OpError{Op: "listen", Net: network, Addr: Addr{netip.AddrPortFrom(s.cm.Addr().Addr(), port)}, Err: err}
+		return nil, s.listenError(port, err)
 	}
 	return l, nil
 }

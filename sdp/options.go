@@ -55,7 +55,8 @@ type Options struct {
 	Window int
 
 	// ZeroCopy is the number of bytes from which a Write or Read moves them
-	// straight between the two applications' memory. Negative means never. The
+	// straight between the two applications' memory. Negative means never: no
+	// memory is offered, and what the peer offers is asked for in messages. The
 	// default is 128 KiB: adapters in hardware gain from 32 KiB on, where a copy
 	// is as dear as two round trips (see the experiment sdp-zerocopy).
 	ZeroCopy int

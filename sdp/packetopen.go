@@ -21,7 +21,7 @@ import (
 func (s *Stack) ListenPacket(port uint16) (*PacketConn, error) {
 	c, err := s.listenPacket(port)
 	if err != nil {
-		return nil, &net.OpError{Op: "listen", Net: network, Addr: Addr{netip.AddrPortFrom(s.cm.Addr().Addr(), port)}, Err: err}
+		return nil, s.listenError(port, err)
 	}
 	return c, nil
 }

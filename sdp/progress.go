@@ -137,7 +137,9 @@ func (c *Conn) look() {
 	}
 	c.looks--
 	n, err := c.cq.Poll(c.wcs[:])
-	c.take(c.wcs[:n])
+	if n > 0 {
+		c.take(c.wcs[:n])
+	}
 	if err != nil {
 		c.lost(err)
 	}

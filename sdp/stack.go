@@ -46,9 +46,6 @@ type Stack struct {
 // New makes a stack on a device. A device has one connection manager: m is that,
 // or nil if nothing else needs one.
 func New(dev verbs.Device, m *cm.Manager, o Options) (*Stack, error) {
-	if dev == nil {
-		return nil, errNoDevice
-	}
 	o = o.withDefaults()
 	if err := o.validate(); err != nil {
 		return nil, err
@@ -173,7 +170,5 @@ func (s *Stack) leave(c *Conn) {
 	delete(s.conns, c.cq)
 	s.mu.Unlock()
 }
-
-var errNoDevice = fmt.Errorf("sdp: no device: rnic.Open has failed, perhaps: %w", verbs.ErrInvalid)
 
 var errClosedStack = fmt.Errorf("the stack is closed: %w", net.ErrClosed)

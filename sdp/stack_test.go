@@ -13,6 +13,7 @@ import (
 	"github.com/softrnic/softrnic/cm"
 	"github.com/softrnic/softrnic/rnic"
 	"github.com/softrnic/softrnic/sdp"
+	"github.com/softrnic/softrnic/verbs"
 )
 
 // silent is an address where nobody answers.
@@ -163,6 +164,11 @@ func TestBacklog(t *testing.T) {
 
 // TestNoDevice is an error and no panic.
 func TestNoDevice(t *testing.T) {
-	_, err := sdp.New(nil, nil, sdp.Options{})
-	require.ErrorContains(t, err, "no device")
+	missing, err := rnic.Open(rnic.Options{Addr: netip.MustParseAddrPort("192.0.2.77:0")})
+	require.Error(t, err)
+	for _, dev := range []verbs.Device{nil, missing} {
+		_, err := sdp.New(dev, nil, sdp.Options{})
+		require.ErrorContains(t, err, "no device")
+		require.ErrorIs(t, err, verbs.ErrInvalid)
+	}
 }

@@ -14,6 +14,7 @@ type offer struct {
 	total     int    // bytes
 	inline    int    // of these, sent with the SrcAvail itself
 	read      int    // of these, read by the peer
+	refused   bool   // the peer wants the rest in messages
 }
 
 // CanOffer reports whether the peer takes a SrcAvail now. What has been written
@@ -49,6 +50,9 @@ func (c *Core) Offer(p []byte, addr uint64, rkey uint32) {
 func (c *Core) Offered() (n int, done bool) {
 	return c.offer.inline + c.offer.read, !c.offer.live
 }
+
+// OfferRefused reports whether the peer wanted the last offer, or the rest of it, in messages.
+func (c *Core) OfferRefused() bool { return c.offer.refused }
 
 // Offering reports whether the peer may still read what Offer gave it.
 func (c *Core) Offering() bool { return c.offer.live }
@@ -101,5 +105,6 @@ func (c *Core) offerRefused() {
 		c.violation("SendSm without a SrcAvail")
 		return
 	}
+	c.offer.refused = true
 	c.endOffer(true)
 }
