@@ -230,14 +230,14 @@ func (s *shard) runTimers(now reliability.Time) {
 	s.nextTimer.Store(int64(s.timers.next()))
 }
 
-// When posts of a stream wait for company: the batch is not large yet, and at
-// least four times of what it holds, and a little more, is on the wire already.
-// The acknowledgement of that will come, and send the batch if nothing else does
-// before: another post, a look of a poller, or the service.
+// When posts of a stream wait for company: the batch is not large yet, and more than a
+// little is on the wire already. The acknowledgement of that will come, and send the batch if
+// nothing else does before: another post, a look of a poller, or the service. A system call
+// for some packets more takes as long as one for many, so the batch may become as large as
+// it gets meanwhile.
 const (
 	corkBytes   = 48 << 10
 	corkPackets = 48
-	corkShare   = 5
 	corkFloor   = 8 << 10
 )
 
@@ -247,7 +247,7 @@ func (s *shard) cork(q *QP) bool {
 	if packets == 0 || bytes >= corkBytes || packets >= corkPackets || s.dev.options.NoService {
 		return false
 	}
-	if q.core.InFlight() < corkShare*(bytes+packets*qp.PacketCost)+corkFloor {
+	if q.core.InFlight() < bytes+packets*qp.PacketCost+corkFloor { // what is in the batch is in flight, too
 		return false
 	}
 	s.corked.Store(true)
