@@ -179,3 +179,13 @@ var (
 		WaitToRead(c)
 	}
 )
+
+// HandOver is what the patrol does, and whether that was the last time for now.
+func (c *Conn) HandOver() bool { return c.handOver() }
+
+// LookedAfter is whether an event or the patrol looks after the connection.
+func (c *Conn) LookedAfter() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.armed || c.listed
+}

@@ -281,11 +281,11 @@ func (c *Conn) event() {
 func (c *Conn) handOver() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.ended || c.armed {
+	if c.ended || c.armed || c.pumping { // a call that waits lists it again when it leaves
 		c.listed = false
 		return true
 	}
-	if c.pumping || c.calls != c.seen {
+	if c.calls != c.seen {
 		c.seen = c.calls
 		return false
 	}

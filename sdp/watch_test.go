@@ -2,6 +2,7 @@ package sdp_test
 
 import (
 	"os"
+	"runtime"
 	"testing"
 	"time"
 
@@ -59,4 +60,25 @@ func TestInterrupt(t *testing.T) {
 	require.Zero(t, a.Stats().Held)
 	require.NoError(t, a.Close())
 	require.False(t, a.Interrupt(false, false), "it may be the end")
+}
+
+// TestNoPatrolDuringReads: nobody looks again and again after a connection whose Read waits, be it
+// for hours; when that has ended somebody does.
+func TestNoPatrolDuringReads(t *testing.T) {
+	a, b := newEnds(t, rnic.Options{}, sdp.Options{Design: sdp.NIC}).dial(t)
+	for range 2 {
+		read := make(chan error, 1)
+		go func() {
+			_, err := b.Read(make([]byte, 1))
+			read <- err
+		}()
+		for waits := false; !waits; _, waits = b.Heard() {
+			runtime.Gosched()
+		}
+		require.True(t, b.HandOver())
+		_, err := a.Write([]byte{1})
+		require.NoError(t, err)
+		require.NoError(t, <-read)
+		require.True(t, b.LookedAfter())
+	}
 }
