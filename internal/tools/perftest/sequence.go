@@ -342,6 +342,10 @@ func (r *runner) latencyRun(ctx context.Context, alive *watch.Watch, size int, p
 	}
 	defer stop()
 	if err := t.run(during, alive); err != nil {
+		if r.takesReceives() && !r.timed && t.got == int64(r.Iters) {
+			// The peer has what we have, and may have left because that is wrong.
+			return errors.Join(r.end.validate(size, r.Iters, 0), err)
+		}
 		return err
 	}
 	row := t.row(perUnit)
