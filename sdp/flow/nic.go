@@ -63,7 +63,7 @@ func (s *NICSender) Write(p []byte) int {
 func (s *NICSender) Next() (Message, bool) {
 	s.gather()
 	n := min(s.window, s.Unposted())
-	waits := s.cut <= s.posted && s.pushed <= s.posted && (n < s.window || s.room() > 0)
+	waits := s.cut <= s.posted && s.pushed <= s.posted
 	if waits && s.inFlight() >= s.few || s.inFlight()+n > s.most {
 		return Message{}, false
 	}
