@@ -79,18 +79,22 @@ func (m *Manager) await(ctx context.Context, d *dialing) (answer, error) {
 	case a := <-d.heard:
 		return a, a.err
 	case <-ctx.Done():
-		m.abandon(d.id)
+		if m.abandon(d.id) == protocol.StateMRAREQRcvd {
+			return answer{}, fmt.Errorf("%w: %w", ErrPending, ctx.Err())
+		}
 		return answer{}, ctx.Err()
 	}
 }
 
-// abandon ends a connection or a question, and tells the peer.
-func (m *Manager) abandon(id uint32) {
+// abandon ends a connection or a question, and tells the peer. It returns how far it had come.
+func (m *Manager) abandon(id uint32) (was protocol.State) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.parties, id)
+	was = m.machine.State(id)
 	m.machine.Abandon(m.now(), id)
 	m.settle()
+	return was
 }
 
 // reachable refuses peers that no datagram can be sent to.

@@ -11,9 +11,10 @@ import (
 // What calls can end with besides a *RejectError and the context's error. They
 // come wrapped in an *Error that names the peer; test with errors.Is.
 var (
-	ErrClosed       = errors.New("closed")                                       // the manager, listener or connection
-	ErrUnreachable  = errors.New("the peer does not answer")                     // however often it was asked
-	ErrWithdrawn    = errors.New("the peer withdrew its request, or it expired") // before Accept or Reject
+	ErrClosed       = errors.New("closed")                                                               // the manager, listener or connection
+	ErrUnreachable  = errors.New("the peer does not answer")                                             // however often it was asked
+	ErrPending      = errors.New("the peer's adapter has the request, and its program has not answered") // before the context ended
+	ErrWithdrawn    = errors.New("the peer withdrew its request, or it expired")                         // before Accept or Reject
 	ErrDisconnected = errors.New("the peer ended the connection")
 	ErrInUse        = errors.New("port is in use")
 	ErrTooMany      = errors.New("too many connections")

@@ -121,6 +121,29 @@ func TestContexts(t *testing.T) {
 	require.Equal(t, mad.RejConsumer, mad.ParseREJ(body).Reason)
 }
 
+// A program that does not answer is not taken for an adapter that is not there, once the
+// adapter has said so.
+func TestPending(t *testing.T) {
+	a, b := newEnd(t, cm.Options{ResponseTimeout: 10}), newEnd(t, cm.Options{ResponseTimeout: 10}) // 4 ms
+	l, err := b.m.Listen(0, cm.ListenOptions{})
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(soon(t))
+	dialed := make(chan error, 1)
+	qp := a.newQP(t, verbs.RC)
+	go func() {
+		_, err := a.m.Dial(ctx, l.Addr(), cm.DialOptions{QP: qp, UDPPort: b.m.Addr().Port()})
+		dialed <- err
+	}()
+	for a.m.Stats().Received[mad.AttrMRA-mad.AttrREQ] == 0 {
+		require.NoError(t, ctx.Err())
+		runtime.Gosched()
+	}
+	cancel()
+	err = <-dialed
+	require.ErrorIs(t, err, cm.ErrPending)
+	require.ErrorIs(t, err, context.Canceled)
+}
+
 // Closing ends all that is under way, at both ends, and every call returns.
 func TestManagerCloses(t *testing.T) {
 	a, b := newEnd(t, cm.Options{}), newEnd(t, cm.Options{})

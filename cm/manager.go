@@ -50,8 +50,8 @@ type party interface {
 // New makes the manager of a device, which must have no queue pair of type GSI
 // yet.
 func New(dev verbs.Device, o Options) (*Manager, error) {
-	if none(dev) {
-		return nil, &Error{Op: "open manager", Err: fmt.Errorf("no device: what did the call that opens it return? %w", verbs.ErrInvalid)}
+	if err := CheckDevice(dev); err != nil {
+		return nil, &Error{Op: "open manager", Err: err}
 	}
 	if err := o.check(); err != nil {
 		return nil, &Error{Op: "open manager", Err: err}
@@ -87,10 +87,13 @@ func New(dev verbs.Device, o Options) (*Manager, error) {
 	return m, nil
 }
 
-// none reports whether there is no device: nil, or the nil pointer of who looked at no error.
-func none(dev verbs.Device) bool {
-	v := reflect.ValueOf(dev)
-	return !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil()
+// CheckDevice returns an error if there is no device: nil, or the nil pointer of who looked at
+// no error of the call that opens it.
+func CheckDevice(dev verbs.Device) error {
+	if v := reflect.ValueOf(dev); v.IsValid() && !(v.Kind() == reflect.Pointer && v.IsNil()) {
+		return nil
+	}
+	return fmt.Errorf("no device: what did the call that opens it return? %w", verbs.ErrInvalid)
 }
 
 // rocePort is where adapters listen unless told otherwise.

@@ -106,7 +106,9 @@ func TestRetryAgainstModel(t *testing.T) {
 							for range m.refused {
 								wait = min(2*wait, 10_000_000)
 							}
-							m.refused++
+							if wait < 10_000_000 {
+								m.refused++
+							}
 						}
 						m.rnrEnd, m.answered, m.silence = now+Time(wait), -1, 0
 					}

@@ -5,6 +5,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net"
+	"runtime"
 	"sync"
 	"syscall"
 	"testing"
@@ -132,4 +133,29 @@ func TestAskAfterEnd(t *testing.T) {
 		_, err := b.Read(make([]byte, 10))
 		require.ErrorIs(t, err, net.ErrClosed)
 	})
+}
+
+// A peer that has all, and has not closed, is what Drain waits for, not data: the last
+// messages of which no completion was asked for went before the end of the stream.
+func TestNothingButTheEndIsMissing(t *testing.T) {
+	for _, d := range designs {
+		t.Run(d.String(), func(t *testing.T) {
+			e := newEnds(t, rnic.Options{}, sdp.Options{Design: d, ZeroCopy: -1})
+			for _, size := range []int{1, 100, 100_000} {
+				a, b := e.dial(t)
+				n, err := a.Write(make([]byte, size))
+				require.Equal(t, size, n)
+				require.NoError(t, err)
+				require.NoError(t, a.CloseWrite())
+				got, err := io.Copy(io.Discard, b)
+				require.NoError(t, err)
+				require.EqualValues(t, size, got)
+				for began := time.Now(); a.Stats().SendUsed > 0; runtime.Gosched() {
+					require.Less(t, time.Since(began), hang, "%d bytes of %d are in use", a.Stats().SendUsed, size)
+				}
+				require.NoError(t, b.Close())
+				require.NoError(t, a.Close())
+			}
+		})
+	}
 }

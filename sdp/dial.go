@@ -24,15 +24,16 @@ type Dialer struct {
 // that of TCP will do.
 //
 // Where nobody answers it asks 16 times, and fails with syscall.ETIMEDOUT after about
-// 10 s. DialContext gives up sooner; a manager of your own with other [cm.Options] asks
-// less often.
+// 10 s. Where an adapter answers, and the program behind it does not accept, that is after
+// half a minute. DialContext gives up sooner; a manager of your own with other [cm.Options]
+// asks less often.
 func (s *Stack) Dial(network, address string) (net.Conn, error) {
 	return s.DialContext(context.Background(), network, address)
 }
 
 // DialContext is Dial with a context, which counts until the connection is there:
-// what http.Transport wants. One that ends first is in the error, which says that
-// there was no answer until then.
+// what http.Transport wants. One that ends first is in the error, which says who had
+// not answered until then: the adapter, or the program behind it.
 func (s *Stack) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	to, err := s.resolve(ctx, network, address)
 	if err != nil {
@@ -73,6 +74,11 @@ func (s *Stack) dial(ctx context.Context, to netip.AddrPort, d Dialer) (c *Conn,
 		return nil, err
 	}
 	local := netip.AddrPortFrom(s.cm.Addr().Addr(), s.ephemeral())
+	adapter := netip.AddrPortFrom(to.Addr().Unmap(), cmp.Or(d.UDPPort, usualPort))
+	if err := ctx.Err(); err != nil {
+		c.free()
+		return nil, s.ended(notAsked(err, adapter))
+	}
 	began := time.Now()
 	conn, err := s.cm.Dial(ctx, to, cm.DialOptions{
 		ConnectOptions: connectOptions(),
@@ -81,10 +87,7 @@ func (s *Stack) dial(ctx context.Context, to netip.AddrPort, d Dialer) (c *Conn,
 	})
 	if err != nil {
 		c.free()
-		if s.ctx.Err() != nil {
-			return nil, errClosedStack
-		}
-		return nil, dialError(err, netip.AddrPortFrom(to.Addr().Unmap(), cmp.Or(d.UDPPort, usualPort)), time.Since(began))
+		return nil, s.ended(dialError(err, adapter, time.Since(began)))
 	}
 	c.establish(conn)
 	ack, err := bsdh.ParseHelloAck(conn.PrivateData())
@@ -99,6 +102,14 @@ func (s *Stack) dial(ctx context.Context, to netip.AddrPort, d Dialer) (c *Conn,
 	}
 	c.start(peer)
 	return c, nil
+}
+
+// ended is err, unless it came of the end of the stack.
+func (s *Stack) ended(err error) error {
+	if s.ctx.Err() != nil {
+		return errClosedStack
+	}
+	return err
 }
 
 // connectOptions are those of all connections. A receiver that is out of

@@ -13,6 +13,7 @@ import (
 
 	"github.com/softrnic/softrnic/cm"
 	"github.com/softrnic/softrnic/sdp/protocol"
+	"github.com/softrnic/softrnic/wire/mad"
 )
 
 // Errors of a connection that has ended before its time. They are in the
@@ -70,6 +71,8 @@ func (s *Stack) listenError(port uint16, err error) error {
 func dialError(err error, adapter netip.AddrPort, asked time.Duration) error {
 	var rejected *cm.RejectError
 	switch {
+	case errors.As(err, &rejected) && rejected.Reason == mad.RejTimeout: // its program did not accept
+		return timeout{fmt.Errorf("%w: %w", errNoAnswer, err)}
 	case errors.As(err, &rejected):
 		return fmt.Errorf("%w: %w", errRefused, err)
 	case errors.Is(err, cm.ErrUnreachable):
@@ -83,12 +86,25 @@ func dialError(err error, adapter netip.AddrPort, asked time.Duration) error {
 }
 
 // noAnswer is the error of a dial that the caller's context has ended: it could have
-// been too short, or nobody be there.
+// been too short, nobody be there, or the program there not accept.
 func noAnswer(err error, adapter netip.AddrPort, asked time.Duration) error {
 	if e := (*cm.Error)(nil); errors.As(err, &e) {
 		err = e.Err // the address is said already
 	}
-	return fmt.Errorf("no answer from the adapter at %v within %v: %w", adapter, asked.Round(time.Millisecond), err)
+	who := "no answer from the adapter"
+	if errors.Is(err, cm.ErrPending) {
+		who = "no answer from the program behind the adapter"
+	}
+	return fmt.Errorf("%s at %v within %v: %w", who, adapter, asked.Round(time.Millisecond), err)
+}
+
+// notAsked is the error of a dial whose context had ended before the peer was asked.
+func notAsked(err error, adapter netip.AddrPort) error {
+	err = fmt.Errorf("the adapter at %v was not asked: %w", adapter, err)
+	if errors.Is(err, context.DeadlineExceeded) {
+		return timeout{err}
+	}
+	return err
 }
 
 // timeout is an error of which net.Error's Timeout is true.

@@ -7,7 +7,6 @@ import (
 	"io"
 	"log"
 	"net/http"
-	"os"
 	"time"
 
 	"github.com/softrnic/softrnic/rnic"
@@ -124,7 +123,7 @@ func ExampleConn_MeasureUse() {
 		}
 	}
 	u, s := stop(), c.Stats()
-	fmt.Fprintf(os.Stderr, "%v: %.0f %% of %d bytes in use over %v; %d Writes of %d waited; %d messages\n",
+	fmt.Fprintf(io.Discard /* os.Stdout, in your program */, "%v: %.0f %% of %d bytes in use over %v; %d Writes of %d waited; %d messages\n",
 		s.Design, 100*u.Send/float64(s.BufferSize), s.BufferSize, u.Over, s.Stalls, 10_000, s.MessagesSent)
 	fmt.Println(s.BytesWritten, "bytes;", u.Send <= float64(s.BufferSize))
 	here.Close()

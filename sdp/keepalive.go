@@ -26,15 +26,21 @@ const looks = 8
 
 // vigil finds out that a peer has been silent, by looks at equal distances.
 type vigil struct {
-	heard uint32 // completions at the last look: it matters only that there are others
-	quiet uint32 // looks since then that have found no more
+	step  time.Duration // between looks
+	heard uint32        // completions at the last look: it matters only that there are others
+	quiet uint32        // looks since then that have found no more
+}
+
+// newVigil is over a peer that may be silent for so long, and was heard until now.
+func newVigil(silence time.Duration, heard uint32) vigil {
+	return vigil{step: max(silence/looks, 1), heard: heard}
 }
 
 // look reports whether it is time to ask: a completion was the last word of the peer,
 // the answer to a question as well.
 func (v *vigil) look(heard uint32) (ask bool) {
 	if heard != v.heard {
-		*v = vigil{heard: heard}
+		v.heard, v.quiet = heard, 0
 		return false
 	}
 	v.quiet++
@@ -54,10 +60,9 @@ func (c *Conn) watchPeer(every time.Duration) {
 	if every <= 0 || c.ended {
 		return
 	}
-	step := max(every/looks, 1)
-	c.vigil = vigil{heard: uint32(c.heard)}
+	c.vigil = newVigil(every, uint32(c.heard))
 	var timer *time.Timer
-	timer = time.AfterFunc(step, func() {
+	timer = time.AfterFunc(c.vigil.step, func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		if c.alive != timer || c.ended {
@@ -69,7 +74,7 @@ func (c *Conn) watchPeer(every time.Duration) {
 				c.arm() // to hear of it if there is no answer
 			}
 		}
-		timer.Reset(step)
+		timer.Reset(c.vigil.step)
 	})
 	c.alive = timer
 }

@@ -2,9 +2,11 @@ package sdp_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/softrnic/softrnic/rnic"
 	"github.com/softrnic/softrnic/sdp"
 )
 
@@ -13,7 +15,8 @@ import (
 func TestKeepAliveTime(t *testing.T) {
 	for _, talks := range []int{0, 1, 2, sdp.Looks, 3*sdp.Looks + 1} { // looks that find data
 		for _, answers := range []int{0, 1, 2, 5} { // questions that the peer answers before it dies
-			look := sdp.NewVigil()
+			step, look := sdp.NewVigil(time.Minute)
+			require.Equal(t, time.Minute, sdp.Looks*step)
 			var heard uint32
 			for range talks {
 				heard += 3
@@ -31,4 +34,15 @@ func TestKeepAliveTime(t *testing.T) {
 			}
 		}
 	}
+}
+
+// The looks of a connection are those of its keepalive, also of one that is changed.
+func TestKeepAliveLooks(t *testing.T) {
+	e := newEnds(t, rnic.Options{}, sdp.Options{KeepAlive: time.Hour})
+	a, _ := e.dial(t)
+	require.Equal(t, time.Hour, sdp.Looks*a.WatchedEvery())
+	require.NoError(t, a.SetKeepAlive(time.Minute))
+	require.Equal(t, time.Minute, sdp.Looks*a.WatchedEvery())
+	require.NoError(t, a.SetKeepAlive(-1))
+	require.Zero(t, a.WatchedEvery())
 }

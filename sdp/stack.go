@@ -50,6 +50,9 @@ func New(dev verbs.Device, m *cm.Manager, o Options) (*Stack, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
+	if err := cm.CheckDevice(dev); err != nil {
+		return nil, fmt.Errorf("sdp: %w", err)
+	}
 	s := &Stack{
 		dev: dev, cm: m, options: o, returnTime: returnTime,
 		conns: make(map[verbs.CQ]*Conn), packets: make(map[*PacketConn]struct{}), kick: make(chan struct{}, 1),

@@ -166,9 +166,14 @@ func TestBacklog(t *testing.T) {
 func TestNoDevice(t *testing.T) {
 	missing, err := rnic.Open(rnic.Options{Addr: netip.MustParseAddrPort("192.0.2.77:0")})
 	require.Error(t, err)
+	m, err := cm.New(device(t, rnic.Options{}), cm.Options{})
+	require.NoError(t, err)
+	defer m.Close()
 	for _, dev := range []verbs.Device{nil, missing} {
-		_, err := sdp.New(dev, nil, sdp.Options{})
-		require.ErrorContains(t, err, "no device")
-		require.ErrorIs(t, err, verbs.ErrInvalid)
+		for _, m := range []*cm.Manager{nil, m} {
+			_, err := sdp.New(dev, m, sdp.Options{})
+			require.ErrorContains(t, err, "sdp: no device")
+			require.ErrorIs(t, err, verbs.ErrInvalid)
+		}
 	}
 }

@@ -1,6 +1,9 @@
 package flow
 
-import "errors"
+import (
+	"errors"
+	"math"
+)
 
 // Message is one message of data for the adapter to send.
 type Message struct {
@@ -14,6 +17,9 @@ type Message struct {
 
 // End is the position behind the message's last byte.
 func (m *Message) End() uint64 { return m.Pos + uint64(m.Len) }
+
+// Everything is a position behind all messages.
+const Everything = math.MaxUint64
 
 // Sender is the sending half of a flow control.
 type Sender interface {
@@ -31,7 +37,7 @@ type Sender interface {
 	Next() (Message, bool)
 
 	// Done says that the messages before a position have been sent: their part of the
-	// send buffer is free.
+	// send buffer is free. At Everything it says so of all that Next has returned.
 	Done(pos uint64)
 
 	// Room is how many bytes Write would take now.

@@ -20,7 +20,7 @@ type NICSender struct {
 	window  int    // the longest message
 	most    int    // bytes of the send buffer that the adapter may have
 	few     int    // bytes with which it is busy enough for others to wait
-	batch   int    // until they are so many, or there is no room for more
+	batch   int    // until they are so many
 	pushed  uint64 // position up to which they do not wait
 }
 

@@ -30,8 +30,8 @@ func TestLeavesWithoutCompany(t *testing.T) {
 	require.Zero(t, write(0), "there is no room in the adapter")
 }
 
-// Short windows go together once three eighths of the buffer are full of them, or all of it,
-// and the adapter has something to do.
+// Short windows go together once three eighths of the buffer are full of them, be it full or
+// not, while the adapter has something to do.
 func TestWindowsInCompany(t *testing.T) {
 	s := NewNICSender(make([]byte, 64), 64, 1000, 8, 100)
 	write := func(n int) (sent []int) {
@@ -51,6 +51,16 @@ func TestWindowsInCompany(t *testing.T) {
 	require.Equal(t, []int{8}, write(0))
 	s.Done(64)
 	require.Equal(t, []int{8, 8}, write(20), "the adapter had nothing to do when it was asked first")
+
+	s = NewNICSender(make([]byte, 64), 64, 1000, 8, 100)
+	require.Equal(t, []int{8}, write(8))
+	require.Equal(t, []int{8, 8, 8}, write(24))
+	require.Empty(t, write(16))
+	s.Push()
+	require.Equal(t, []int{8, 8}, write(0))
+	require.Empty(t, write(16), "the buffer is full, and a completion will come")
+	s.Done(48)
+	require.Equal(t, []int{8, 8}, write(0))
 }
 
 // A push does not move a cut: the message before it ends there all the same.

@@ -145,4 +145,9 @@ func (s *sendRing) Done(pos uint64) {
 		n++
 	}
 	s.signals = s.signals[:copy(s.signals, s.signals[n:])]
+	if pos >= s.posted { // those behind the last signal, too
+		s.messages -= s.since
+		s.tail, s.signaled = s.posted, s.posted
+		s.since, s.bytes = 0, 0
+	}
 }

@@ -180,6 +180,9 @@ func (c *Core) controlDone(n uint64) {
 	if n >= c.aborting {
 		c.aborting = 0
 	}
-	c.there = c.there || c.parted > 0 && n >= c.parted
+	if !c.there && c.parted > 0 && n >= c.parted {
+		c.there = true
+		c.sender.Done(flow.Everything) // it went behind all data
+	}
 	c.offer.heard = c.offer.heard || c.offer.cancel > 0 && n >= c.offer.cancel
 }

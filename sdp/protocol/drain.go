@@ -37,7 +37,7 @@ func (c *Core) sinkAvailable(ext, payload []byte) {
 	default:
 		if c.offer.live { // it crossed with our SrcAvail, and wins
 			c.unsay(bsdh.MIDSrcAvail)
-			c.endOffer(true)
+			c.endOffer(false) // it is not refused: what was offered goes to the sink
 		}
 		if c.closing {
 			return // DisConn ends it

@@ -91,7 +91,12 @@ func TestServesOriginal(t *testing.T) {
 			t.Parallel()
 			list := transcript(t, test.String()+"-original-is-client")
 			o := defaults(test.String())
+			sleeps := test.Metric == perftest.Bandwidth && test.Verb != perftest.Send || test == (perftest.Test{Verb: perftest.Read, Metric: perftest.Latency}) ||
+				test == (perftest.Test{Verb: perftest.Atomic, Metric: perftest.Latency})
 			o.Iters, o.Idle = 5, 100*time.Millisecond
+			if sleeps {
+				o.Idle = toolstest.Hang
+			}
 			s := serve(t, o)
 			conn := toolstest.Dial(t, s.At)
 			spoken := speak(t, conn, list)
@@ -99,8 +104,7 @@ func TestServesOriginal(t *testing.T) {
 			e := <-s.Ended
 			require.Zero(t, s.Len(), "it was sent away")
 			require.Contains(t, e.out, "remote address: LID 0000 QPN 0x0")
-			if test.Metric == perftest.Bandwidth && test.Verb != perftest.Send || test == (perftest.Test{Verb: perftest.Read, Metric: perftest.Latency}) ||
-				test == (perftest.Test{Verb: perftest.Atomic, Metric: perftest.Latency}) {
+			if sleeps {
 				require.NoError(t, e.err)
 				require.Equal(t, len(list), spoken)
 				if test.Metric == perftest.Bandwidth {
@@ -236,7 +240,7 @@ func TestNonsense(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			o := defaults("send_bw")
-			o.Patience = 250 * time.Millisecond
+			o.Patience = toolstest.Patience(c.kind)
 			s := serve(t, o)
 			conn := toolstest.Dial(t, s.At)
 			_, err := io.WriteString(conn, c.text)

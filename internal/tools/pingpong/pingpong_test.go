@@ -164,7 +164,7 @@ func TestSizesDiffer(t *testing.T) {
 		o.Size = 512
 		c := o
 		c.Size = 256
-		o.Idle, c.Idle = 100*time.Millisecond, 100*time.Millisecond
+		o.Idle, c.Idle = time.Second, time.Second
 		server, _ := play(t, o, c)
 		require.ErrorContains(t, server.err, "a message of 256 bytes came, and they are 512; give both sides the same -s", k)
 	}

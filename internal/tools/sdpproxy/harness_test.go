@@ -98,10 +98,15 @@ func (p *running) end(t *testing.T) {
 // server.
 func between(t *testing.T, server net.Addr, o sdp.Options) (near, far *running) {
 	t.Helper()
+	return betweenPatient(t, server, o, toolstest.Hang)
+}
+
+// betweenPatient is between with proxies that wait so long for who does not answer.
+func betweenPatient(t *testing.T, server net.Addr, o sdp.Options, patience time.Duration) (near, far *running) {
+	t.Helper()
 	to, err := sockets.Parse(sockets.Name(server))
 	require.NoError(t, err)
-	// Who has gone answers nothing; nobody else takes so long.
-	each := sdpproxy.Options{SDP: o, Patience: 5 * time.Second}
+	each := sdpproxy.Options{SDP: o, Patience: patience}
 	far = start(t, sockets.Point{Network: "sdp"}, to, each)
 	near = start(t, sockets.Point{Network: "tcp", Host: "127.0.0.1"}, far.at, each)
 	return near, far

@@ -153,7 +153,7 @@ func readFull(r io.Reader, want string) error {
 func TestNobodyThere(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	near, far := between(t, l.Addr(), sdp.Options{})
+	near, far := betweenPatient(t, l.Addr(), sdp.Options{}, 5*time.Second) // nobody will answer
 	require.NoError(t, l.Close())
 	for range 2 {
 		c := near.dial(t)

@@ -19,12 +19,22 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/softrnic/softrnic/cm"
+	"github.com/softrnic/softrnic/internal/tools/oob"
 	"github.com/softrnic/softrnic/rnic"
 	"github.com/softrnic/softrnic/verbs"
 )
 
 // Hang is a time after which a test has failed.
 const Hang = time.Minute
+
+// Patience is a server's with a client that fails by cause: short where it is to be found
+// silent, and still enough for the next one, which does its part.
+func Patience(cause error) time.Duration {
+	if cause == oob.ErrSilent {
+		return 2 * time.Second
+	}
+	return Hang
+}
 
 // Soon is a context that ends with the test, or when it hangs.
 func Soon(t testing.TB) context.Context {
