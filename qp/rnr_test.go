@@ -265,6 +265,24 @@ func TestReceiveHeardWithRequestsBehind(t *testing.T) {
 	require.Equal(t, []string{"1 SEND len=8", "2 RDMA_WRITE len=8", "3 RDMA_READ len=8"}, p.a.done())
 }
 
+// What goes out at such a word asks for an acknowledgement, be it in a hurry or not: until then
+// nobody knows that the peer was ready.
+func TestReadyAsks(t *testing.T) {
+	p := connect(t, withCredits, withPeerBuffer)
+	heardOfReceives(p)
+	wr := p.send(1, 0, 8)
+	wr.Flags |= verbs.SendUnhurried
+	p.a.post(p.now, wr)
+	p.settle()
+	for i := range uint64(16) { // more than half of these are left
+		p.b.recv(10+i, 0, 8)
+	}
+	p.give(p.a, p.take(p.b)...)
+	pkts := p.take(p.a)
+	require.Len(t, pkts, 1)
+	require.True(t, pkts[0].BTH.AckReq)
+}
+
 // Who has never told of receives is asked as it wants it: it may have a shared queue.
 func TestRNROfOneWhoNeverTold(t *testing.T) {
 	for _, opts := range [][]option{{withCredits, withPeerBuffer, withSRQ}, {withPeerBuffer}} {

@@ -7,7 +7,8 @@ import "github.com/softrnic/softrnic/wire"
 // before it, and a read or atomic response stands for an acknowledgement.
 type Acks struct {
 	owed     bool
-	ends     bool // what is owed is for the end of a message, or more
+	ends     bool // what is owed is for the end of a message, or more: the newest is at ...
+	end      wire.PSN
 	later    bool // nobody has asked for it: it becomes owed at ...
 	at       Time // ... this time
 	nak      bool // a NAK or RNR NAK is owed instead, and ends what it follows
@@ -25,7 +26,10 @@ func (a *Acks) Owe(psn wire.PSN, ends bool) {
 	if !a.owed && !a.later || a.psn.Less(psn) {
 		a.psn = psn
 	}
-	a.owed, a.later, a.ends = true, false, a.ends || ends
+	if ends && (!a.ends || a.end.Less(psn)) {
+		a.ends, a.end = true, psn
+	}
+	a.owed, a.later = true, false
 }
 
 // OweLater notes that everything up to psn has to be acknowledged, but that
@@ -76,8 +80,9 @@ func (a *Acks) Covered(psn wire.PSN) {
 		return
 	}
 	if a.psn.LessEq(psn) {
-		a.owed, a.later, a.ends = false, false, false
+		a.owed, a.later = false, false
 	}
+	a.ends = a.ends && psn.Less(a.end)
 }
 
 // caughtUp moves a sequence NAK that has not left behind psn, which has come

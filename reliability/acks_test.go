@@ -2,6 +2,7 @@ package reliability
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -23,6 +24,7 @@ const (
 type slowAcks struct {
 	acks []slowAck
 	naks []slowNAK
+	ends []int // positions of those that end messages
 }
 
 type slowAck struct {
@@ -78,6 +80,9 @@ func (m *slowAcks) covered(pos int) {
 		}
 	}
 	m.acks = left
+	if _, nak := m.nak(); !nak {
+		m.ends = slices.DeleteFunc(m.ends, func(end int) bool { return end <= pos })
+	}
 	m.caughtUp(pos)
 }
 
@@ -118,8 +123,12 @@ func TestAcksAgainstModel(t *testing.T) {
 			switch rapid.IntRange(0, 6).Draw(t, "what") {
 			case 0, 1:
 				old := max(0, pos-rapid.IntRange(0, 4).Draw(t, "behind"))
-				a.Owe(at(old), true)
+				ends := rapid.Bool().Draw(t, "ends")
+				a.Owe(at(old), ends)
 				m.owe(old, 0)
+				if _, nak := m.nak(); ends && !nak {
+					m.ends = append(m.ends, old)
+				}
 			case 5:
 				old := max(0, pos-rapid.IntRange(0, 4).Draw(t, "behind"))
 				due := now + Time(rapid.IntRange(1, 5).Draw(t, "delay"))
@@ -151,6 +160,9 @@ func TestAcksAgainstModel(t *testing.T) {
 				require.Equal(t, at(p), gotP)
 				require.False(t, a.Owed())
 				require.False(t, a.Urgent())
+			}
+			if _, nak := m.nak(); !nak {
+				require.Equal(t, len(m.ends) > 0, a.Ends())
 			}
 		}
 	})

@@ -78,3 +78,27 @@ func piece(t *testing.T, a, b *end, n wire.PSN, more bool) {
 	s.deliver(now, q, p)
 	s.settle(now)
 }
+
+// A batch waits while twice as much is on the wire, and a little more; a larger one does not.
+func TestCork(t *testing.T) {
+	a, b := newEnd(t, Options{}), newEnd(t, Options{NoService: true}) // who acknowledges nothing
+	connect(t, a.dev, a.qp, b.dev, b.qp)
+	q := a.qp.(*QP)
+	s := q.shard
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	post := func(n int) (waits bool) {
+		now := a.dev.now()
+		_, err := q.core.PostSend(now, []verbs.SendWR{{Opcode: verbs.WRRDMAWrite, RemoteAddr: b.mr.Addr(), RKey: b.mr.RKey(), SGList: []verbs.SGE{a.mr.SGE(0, n)}}})
+		require.NoError(t, err)
+		s.drain(q, now)
+		defer s.flush()
+		return s.cork(q)
+	}
+	require.False(t, post(1000), "nothing is on the wire")
+	require.False(t, post(20<<10), "little is")
+	require.False(t, post(20<<10), "not twice as much is")
+	require.True(t, post(10<<10), "40 KiB are, and 24 with the batch's own would do")
+	require.False(t, post(47<<10), "half as much is")
+	require.False(t, s.cork(q), "there is no batch")
+}

@@ -19,7 +19,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/softrnic/softrnic/cm"
-	"github.com/softrnic/softrnic/internal/tools/oob"
 	"github.com/softrnic/softrnic/rnic"
 	"github.com/softrnic/softrnic/verbs"
 )
@@ -27,10 +26,10 @@ import (
 // Hang is a time after which a test has failed.
 const Hang = time.Minute
 
-// Patience is a server's with a client that fails by cause: short where it is to be found
+// Patience is a server's with a client that does not do its part: short where it is to be found
 // silent, and still enough for the next one, which does its part.
-func Patience(cause error) time.Duration {
-	if cause == oob.ErrSilent {
+func Patience(silent bool) time.Duration {
+	if silent {
 		return 2 * time.Second
 	}
 	return Hang
