@@ -34,7 +34,7 @@ func (m *Manager) hint(err error, peerPort uint16) string {
 	}
 	text := fmt.Sprintf("there is no adapter at UDP port %d of that address, or the way to it is blocked", peerPort)
 	if m.addr.Port() != rocePort && peerPort == rocePort {
-		text += fmt.Sprintf("; or it is none of softrnic, which would answer us only on 4791, and ours is on %d", m.addr.Port())
+		text += fmt.Sprintf("; or there is an adapter that is no softrnic: it would send its answers to UDP port 4791 of ours, which listens on %d", m.addr.Port())
 	}
 	return text
 }

@@ -71,7 +71,10 @@ func New(dev verbs.Device, m *cm.Manager, o Options) (*Stack, error) {
 
 func (s *Stack) open() (err error) {
 	if s.cm == nil {
-		if s.cm, err = cm.New(s.dev, cm.Options{}); err != nil {
+		switch s.cm, err = cm.New(s.dev, cm.Options{}); {
+		case errors.Is(err, verbs.ErrBusy):
+			return fmt.Errorf("the device has a connection manager already, another Stack's perhaps: share that Stack, or give both the manager: %w", err)
+		case err != nil:
 			return err
 		}
 		s.ownsCM = true

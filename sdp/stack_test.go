@@ -177,3 +177,19 @@ func TestNoDevice(t *testing.T) {
 		}
 	}
 }
+
+// A device has one manager of connections: who makes a second stack is told how they share it.
+func TestSecondStack(t *testing.T) {
+	dev := device(t, rnic.Options{})
+	m, err := cm.New(dev, cm.Options{})
+	require.NoError(t, err)
+	defer m.Close()
+	_, err = sdp.New(dev, nil, sdp.Options{})
+	require.ErrorIs(t, err, verbs.ErrBusy)
+	require.ErrorContains(t, err, "give both the manager")
+	for range 2 {
+		s, err := sdp.New(dev, m, sdp.Options{})
+		require.NoError(t, err)
+		defer s.Close()
+	}
+}
