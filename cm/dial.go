@@ -14,7 +14,8 @@ import (
 
 // Dial connects o.QP to who listens at addr, and waits until the connection is
 // there. A peer that refuses is a *RejectError, one that does not answer
-// ErrUnreachable or the context's error. Then the queue pair is in any state on
+// ErrUnreachable or the context's error, with ErrPending if its adapter has said that
+// its program takes longer. Then the queue pair is in any state on
 // the way; Modify to StateReset starts anew.
 //
 // If the peer's path MTU is smaller than what was asked for, and o.MTU leaves it
