@@ -124,7 +124,7 @@ func TestContexts(t *testing.T) {
 // A program that does not answer is not taken for an adapter that is not there, once the
 // adapter has said so.
 func TestPending(t *testing.T) {
-	a, b := newEnd(t, cm.Options{ResponseTimeout: 10}), newEnd(t, cm.Options{ResponseTimeout: 10}) // 4 ms
+	a, b := newEnd(t, cm.Options{ResponseTimeout: 14}), newEnd(t, cm.Options{}) // 67 ms
 	l, err := b.m.Listen(0, cm.ListenOptions{})
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(soon(t))

@@ -2,7 +2,10 @@ package sdp_test
 
 import (
 	"context"
+	"fmt"
 	"net"
+	"net/netip"
+	"runtime"
 	"strconv"
 	"syscall"
 	"testing"
@@ -13,6 +16,8 @@ import (
 	"github.com/softrnic/softrnic/cm"
 	"github.com/softrnic/softrnic/rnic"
 	"github.com/softrnic/softrnic/sdp"
+	"github.com/softrnic/softrnic/verbs"
+	"github.com/softrnic/softrnic/wire/mad"
 )
 
 // TestDialErrors are those of package net.
@@ -33,7 +38,7 @@ func TestDialErrors(t *testing.T) {
 	defer cancel()
 	_, err := s.DialContext(ctx, "sdp", silent.String())
 	is(err, true, context.DeadlineExceeded)
-	require.ErrorContains(t, err, "dial sdp "+silent.String()+": no answer from the adapter at 127.91.91.90:4791 within ")
+	require.Regexp(t, "dial sdp "+silent.String()+": (no answer from the adapter at 127.91.91.90:4791 within |the adapter at 127.91.91.90:4791 was not asked: )", err.Error())
 	ctx, cancel = context.WithCancel(t.Context())
 	cancel()
 	_, err = s.DialContext(ctx, "sdp", silent.String())
@@ -57,6 +62,63 @@ func TestDialErrors(t *testing.T) {
 	require.NoError(t, l.Close())
 	_, err = s.DialAddr(t.Context(), to, sdp.Dialer{UDPPort: s.UDPPort()})
 	is(err, false, syscall.ECONNREFUSED)
+}
+
+// TestDialAnswers: who has not answered, an adapter or the program behind one, is in the error.
+func TestDialAnswers(t *testing.T) {
+	t.Parallel()
+	manager := func(dev verbs.Device, o cm.Options) *cm.Manager {
+		m, err := cm.New(dev, o)
+		require.NoError(t, err)
+		t.Cleanup(func() { m.Close() })
+		return m
+	}
+	dialer := func(o cm.Options) (*sdp.Stack, *cm.Manager) {
+		dev := device(t, rnic.Options{})
+		m := manager(dev, o)
+		s, err := sdp.New(dev, m, sdp.Options{})
+		require.NoError(t, err)
+		t.Cleanup(func() { s.Close() })
+		return s, m
+	}
+	idle := func(o cm.Options) (at netip.AddrPort, d sdp.Dialer) { // it never accepts
+		m := manager(device(t, rnic.Options{}), o)
+		l, err := m.Listen(0, cm.ListenOptions{PortSpace: cm.SDP})
+		require.NoError(t, err)
+		return l.Addr(), sdp.Dialer{UDPPort: m.Addr().Port()}
+	}
+	// until dials, and gives up as soon as something has happened.
+	until := func(s *sdp.Stack, m *cm.Manager, to netip.AddrPort, d sdp.Dialer, happened func(cm.Stats) bool) error {
+		ctx, cancel := context.WithCancel(soon(t))
+		ended := make(chan error, 1)
+		go func() {
+			_, err := s.DialAddr(ctx, to, d)
+			ended <- err
+		}()
+		for !happened(m.Stats()) {
+			require.NoError(t, ctx.Err())
+			runtime.Gosched()
+		}
+		cancel()
+		return <-ended
+	}
+	s, m := dialer(cm.Options{})
+	err := until(s, m, silent, sdp.Dialer{}, func(s cm.Stats) bool { return s.Sent[mad.AttrREQ-mad.AttrREQ] > 0 })
+	require.ErrorIs(t, err, context.Canceled)
+	require.ErrorContains(t, err, ": no answer from the adapter at 127.91.91.90:4791 within ")
+
+	s, m = dialer(cm.Options{ResponseTimeout: 14}) // 67 ms, and 15 times more
+	to, behind := idle(cm.Options{})
+	err = until(s, m, to, behind, func(s cm.Stats) bool { return s.Received[mad.AttrMRA-mad.AttrREQ] > 0 })
+	require.ErrorIs(t, err, context.Canceled)
+	require.ErrorIs(t, err, cm.ErrPending)
+	require.ErrorContains(t, err, fmt.Sprintf(": no answer from the program behind the adapter at %v:%d within ", to.Addr(), behind.UDPPort))
+
+	to, behind = idle(cm.Options{ServiceTimeout: 10}) // 4 ms more than that
+	_, err = s.DialAddr(soon(t), to, behind)
+	require.ErrorIs(t, err, syscall.ETIMEDOUT)
+	var rejected *cm.RejectError
+	require.ErrorAs(t, err, &rejected)
 }
 
 // TestDialUnreachable takes the time of all repetitions.
