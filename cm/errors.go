@@ -53,6 +53,7 @@ const (
 	StaleConn        = mad.RejStaleConn        // try again with a new queue pair
 	InvalidMTU       = mad.RejInvalidMTU
 	ConsumerReject   = mad.RejConsumer // the program refused
+	Timeout          = mad.RejTimeout  // the program neither accepted nor refused
 )
 
 // RejectError is a refusal by the peer.

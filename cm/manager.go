@@ -3,9 +3,7 @@ package cm
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/netip"
-	"reflect"
 	"sync"
 	"time"
 
@@ -50,7 +48,7 @@ type party interface {
 // New makes the manager of a device, which must have no queue pair of type GSI
 // yet.
 func New(dev verbs.Device, o Options) (*Manager, error) {
-	if err := CheckDevice(dev); err != nil {
+	if err := verbs.CheckDevice(dev); err != nil {
 		return nil, &Error{Op: "open manager", Err: err}
 	}
 	if err := o.check(); err != nil {
@@ -85,15 +83,6 @@ func New(dev verbs.Device, o Options) (*Manager, error) {
 	m.hide = m.show()
 	go m.run()
 	return m, nil
-}
-
-// CheckDevice returns an error if there is no device: nil, or the nil pointer of who looked at
-// no error of the call that opens it.
-func CheckDevice(dev verbs.Device) error {
-	if v := reflect.ValueOf(dev); v.IsValid() && !(v.Kind() == reflect.Pointer && v.IsNil()) {
-		return nil
-	}
-	return fmt.Errorf("no device: what did the call that opens it return? %w", verbs.ErrInvalid)
 }
 
 // rocePort is where adapters listen unless told otherwise.

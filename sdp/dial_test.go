@@ -103,7 +103,7 @@ func TestDialAnswers(t *testing.T) {
 		return <-ended
 	}
 	s, m := dialer(cm.Options{})
-	err := until(s, m, silent, sdp.Dialer{}, func(s cm.Stats) bool { return s.Sent[mad.AttrREQ-mad.AttrREQ] > 0 })
+	err := until(s, m, silent, sdp.Dialer{}, func(s cm.Stats) bool { return s.Sent[0] > 0 }) // the REQ
 	require.ErrorIs(t, err, context.Canceled)
 	require.ErrorContains(t, err, ": no answer from the adapter at 127.91.91.90:4791 within ")
 

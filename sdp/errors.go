@@ -13,7 +13,6 @@ import (
 
 	"github.com/softrnic/softrnic/cm"
 	"github.com/softrnic/softrnic/sdp/protocol"
-	"github.com/softrnic/softrnic/wire/mad"
 )
 
 // Errors of a connection that has ended before its time. They are in the
@@ -71,16 +70,12 @@ func (s *Stack) listenError(port uint16, err error) error {
 func dialError(err error, adapter netip.AddrPort, asked time.Duration) error {
 	var rejected *cm.RejectError
 	switch {
-	case errors.As(err, &rejected) && rejected.Reason == mad.RejTimeout: // its program did not accept
+	case errors.Is(err, cm.ErrUnreachable), errors.As(err, &rejected) && rejected.Reason == cm.Timeout:
 		return timeout{fmt.Errorf("%w: %w", errNoAnswer, err)}
-	case errors.As(err, &rejected):
+	case rejected != nil:
 		return fmt.Errorf("%w: %w", errRefused, err)
-	case errors.Is(err, cm.ErrUnreachable):
-		return timeout{fmt.Errorf("%w: %w", errNoAnswer, err)}
-	case errors.Is(err, context.DeadlineExceeded):
-		return timeout{noAnswer(err, adapter, asked)}
-	case errors.Is(err, context.Canceled):
-		return noAnswer(err, adapter, asked)
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+		return late(noAnswer(err, adapter, asked))
 	}
 	return err
 }
@@ -100,7 +95,11 @@ func noAnswer(err error, adapter netip.AddrPort, asked time.Duration) error {
 
 // notAsked is the error of a dial whose context had ended before the peer was asked.
 func notAsked(err error, adapter netip.AddrPort) error {
-	err = fmt.Errorf("the adapter at %v was not asked: %w", adapter, err)
+	return late(fmt.Errorf("the adapter at %v was not asked: %w", adapter, err))
+}
+
+// late is the error of what a context has ended, a timeout if that was its deadline.
+func late(err error) error {
 	if errors.Is(err, context.DeadlineExceeded) {
 		return timeout{err}
 	}

@@ -54,12 +54,8 @@ func (c *Conn) AdapterCounts() bool {
 // Looks is how many of them make the time of a keepalive.
 const Looks = looks
 
-// NewVigil is the time between a keepalive's looks at the completions, and what they tell:
-// whether to ask.
-func NewVigil(silence time.Duration) (step time.Duration, look func(heard uint32) (ask bool)) {
-	v := newVigil(silence, 0)
-	return v.step, v.look
-}
+// NewVigil is what a keepalive's looks at the completions tell: whether to ask.
+func NewVigil() (look func(heard uint32) (ask bool)) { return new(vigil).look }
 
 // WatchedEvery is the time between the looks of a connection's keepalive, 0 if it has none.
 func (c *Conn) WatchedEvery() time.Duration {

@@ -31,11 +31,6 @@ type vigil struct {
 	quiet uint32        // looks since then that have found no more
 }
 
-// newVigil is over a peer that may be silent for so long, and was heard until now.
-func newVigil(silence time.Duration, heard uint32) vigil {
-	return vigil{step: max(silence/looks, 1), heard: heard}
-}
-
 // look reports whether it is time to ask: a completion was the last word of the peer,
 // the answer to a question as well.
 func (v *vigil) look(heard uint32) (ask bool) {
@@ -60,7 +55,7 @@ func (c *Conn) watchPeer(every time.Duration) {
 	if every <= 0 || c.ended {
 		return
 	}
-	c.vigil = newVigil(every, uint32(c.heard))
+	c.vigil = vigil{step: max(every/looks, 1), heard: uint32(c.heard)}
 	var timer *time.Timer
 	timer = time.AfterFunc(c.vigil.step, func() {
 		c.mu.Lock()

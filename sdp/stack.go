@@ -50,7 +50,7 @@ func New(dev verbs.Device, m *cm.Manager, o Options) (*Stack, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
-	if err := cm.CheckDevice(dev); err != nil {
+	if err := verbs.CheckDevice(dev); err != nil {
 		return nil, fmt.Errorf("sdp: %w", err)
 	}
 	s := &Stack{

@@ -19,8 +19,8 @@ type Stats struct {
 	Stalls        uint64 // times that a Write waited for room in the send buffer or for credits
 
 	// Buffers, in bytes: what is used of each, and the size of either. Bytes
-	// use the send buffer until it is known that the peer's adapter has them, of
-	// the last ones when more are written or CloseWrite is, and the receive
+	// use the send buffer until it is known that the peer's adapter has them (of
+	// the last ones not before more is written, or CloseWrite called), and the receive
 	// buffer from the time that SDP has seen them until they are read. Held
 	// is what of SendUsed SDP has not given to the adapter, to coalesce it.
 	SendUsed, Held, ReceiveUsed int

@@ -3,6 +3,7 @@ package verbs
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 )
 
@@ -76,3 +77,12 @@ func (e *TransitionError) Error() string {
 
 // Unwrap makes errors.Is(err, ErrInvalid) hold.
 func (e *TransitionError) Unwrap() error { return ErrInvalid }
+
+// CheckDevice returns an error (ErrInvalid) if there is no device: nil, or the nil pointer of who
+// looked at no error of the call that opens it.
+func CheckDevice(dev Device) error {
+	if v := reflect.ValueOf(dev); v.IsValid() && !(v.Kind() == reflect.Pointer && v.IsNil()) {
+		return nil
+	}
+	return fmt.Errorf("no device: what did the call that opens it return? %w", ErrInvalid)
+}

@@ -53,6 +53,7 @@ func TestSDPRefusals(t *testing.T) {
 		"sdp cat :1":                             `":1" names no host`,
 		"sdp cat -l a b c":                       `"c" is too much`,
 		"sdp cat tcp:127.0.0.1:1":                "tcp:127.0.0.1:1 is not of SDP",
+		"sdp cat [::1 7471":                      `"[::1:7471": want sdp:[HOST]:PORT`,
 		"sdp cat [::1] ssh":                      `"[::1]:ssh": port "ssh" is no number`,
 		"sdp cat 127.0.0.1 ssh":                  `port "ssh" is no number`,
 		"sdp cat 127.0.0.1 1 --json":             "--json cannot be",

@@ -66,8 +66,10 @@ func catPoint(args []string, listen bool) (p sockets.Point, err error) {
 		return p, errors.New("whom to talk to is missing")
 	case len(args) > 2:
 		return p, fmt.Errorf("%q is too much", args[2])
+	case len(args) == 2 && strings.HasPrefix(args[0], "["):
+		p, err = sockets.Parse(args[0] + ":" + args[1])
 	case len(args) == 2:
-		p, err = sockets.Parse(net.JoinHostPort(strings.Trim(args[0], "[]"), args[1]))
+		p, err = sockets.Parse(net.JoinHostPort(args[0], args[1]))
 	case listen && !strings.Contains(args[0], ":"):
 		p, err = sockets.Parse(":" + args[0])
 	case !strings.Contains(args[0], ":"):

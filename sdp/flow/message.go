@@ -19,7 +19,7 @@ type Message struct {
 func (m *Message) End() uint64 { return m.Pos + uint64(m.Len) }
 
 // Everything is a position behind all messages.
-const Everything = math.MaxUint64
+const Everything uint64 = math.MaxUint64
 
 // Sender is the sending half of a flow control.
 type Sender interface {

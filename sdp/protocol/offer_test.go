@@ -56,6 +56,7 @@ func TestOfferRefused(t *testing.T) {
 			w.settle()
 			require.False(t, a.core.Offering())
 			require.Equal(t, c.refused, a.core.OfferRefused())
+			require.Equal(t, c.refused, a.core.stats.OffersRefused > 0)
 		})
 	}
 }
