@@ -97,10 +97,7 @@ func TestAddrEnvironmentForSeveral(t *testing.T) {
 		}
 		return dev, err
 	}
-	host := "127.0.0.1"
-	if runtime.GOOS == "linux" {
-		host = "127.45.0.1"
-	}
+	host := ownHost(45).String()
 	first, err := open(host)
 	require.NoError(t, err)
 	require.EqualValues(t, 4791, first.Addr().Port())

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"net/netip"
 	"os"
 	"runtime"
 	"sync"
@@ -94,7 +95,7 @@ func TestCloseAtOnce(t *testing.T) {
 	var ours Addrs // nobody else's of this machine, so that the address stays free
 	if runtime.GOOS == "linux" {
 		var err error
-		ours, err = ParseAddrs("127.46.0.0/16")
+		ours, err = ParseAddrs(netip.PrefixFrom(ownHost(46), 24).Masked().String())
 		require.NoError(t, err)
 	}
 	for range 20 {
