@@ -23,7 +23,7 @@ const (
 const (
 	DefaultBuffers     = 32
 	DefaultBufferBytes = 64 << 10
-	DefaultZeroCopy    = 128 << 10
+	DefaultZeroCopy    = 1 << 20
 	DefaultOfferTime   = time.Millisecond
 	DefaultLinger      = time.Minute
 	DefaultKeepAlive   = time.Minute
@@ -57,7 +57,7 @@ type Options struct {
 	// ZeroCopy is the number of bytes from which a Write or Read moves them
 	// straight between the two applications' memory. Negative means never: no
 	// memory is offered, and what the peer offers is asked for in messages. The
-	// default is 128 KiB: adapters in hardware gain from 32 KiB on, where a copy
+	// default is 1 MiB: adapters in hardware gain from 32 KiB on, where a copy
 	// is as dear as two round trips (see the experiment sdp-zerocopy).
 	ZeroCopy int
 

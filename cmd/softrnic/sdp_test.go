@@ -72,7 +72,7 @@ func TestSDPRefusals(t *testing.T) {
 		require.Contains(t, stdout, "softrnic "+line)
 		require.Contains(t, stdout, "By SDP a listener waits at the adapter's address")
 		require.Regexp(t, `--buffers number .*\(default 32\)`, stdout)
-		require.Regexp(t, `--zero-copy bytes .*\(default 131072\)`, stdout)
+		require.Regexp(t, `--zero-copy bytes .*\(default 1048576\)`, stdout)
 	}
 }
 
