@@ -19,6 +19,8 @@ const (
 	seedsLong  = 10_000
 	seedsRace  = 300 // with the race detector a seed takes ten times as long
 	seedsShort = 300
+
+	seedsCover = 2000 // so many see everything that can happen
 )
 
 // TestSeeds runs random programs on random networks. A seed that fails is run
@@ -41,7 +43,7 @@ func TestSeeds(t *testing.T) {
 	next.Store(first - 1)
 	seen := &coverage{n: make(map[string]uint64)}
 	t.Cleanup(func() {
-		if last-first >= seedsShort-1 && next.Load() > last && !t.Failed() {
+		if last-first >= seedsCover-1 && next.Load() > last && !t.Failed() {
 			seen.check(t)
 		}
 	})
