@@ -109,3 +109,21 @@ func TestUnlimited(t *testing.T) {
 	c.Start(true)
 	require.True(t, c.Allows(true))
 }
+
+// TestCreditsLow: a requester who sends messages one by one asks for an acknowledgement in
+// time, but not for each.
+func TestCreditsLow(t *testing.T) {
+	for granted, want := range map[int]int{0: 1, 1: 1, 2: 1, 4: 2, 8: 6, 16: 12, 32: 24} { // the first to ask
+		var c Credits
+		c.Reset(false)
+		require.Equal(t, granted > 0, c.Update(wire.CreditCode(granted), 0))
+		n := 1
+		for c.Start(true); !c.Low(); c.Start(true) {
+			n++
+		}
+		require.Equal(t, want, n, "%d credits", granted)
+	}
+	var c Credits
+	c.Reset(true)
+	require.False(t, c.Low())
+}
