@@ -1,13 +1,19 @@
 package measure
 
-import "context"
+import (
+	"context"
+	"math/rand/v2"
+	"slices"
+)
 
 // A Round measures once, for a short while, and returns the figure.
 type Round func(ctx context.Context) (float64, error)
 
 // Alternate runs every round n times, taking turns, and returns the figures:
-// result[i][k] is what rounds[i] measured in turn k. The order is reversed
-// every other turn, so that none always runs first after a pause.
+// result[i][k] is what rounds[i] measured in turn k. The order is drawn anew every
+// other turn and reversed in between, the same way in each call: so none always runs
+// first after a pause, nor behind the same other one, which may have left the processors
+// warm, busy or asleep.
 //
 // It stops at the first error, or when ctx ends.
 func Alternate(ctx context.Context, n int, rounds ...Round) ([][]float64, error) {
@@ -15,12 +21,14 @@ func Alternate(ctx context.Context, n int, rounds ...Round) ([][]float64, error)
 	for i := range out {
 		out[i] = make([]float64, 0, n)
 	}
+	var order []int
 	for turn := range n {
-		for k := range rounds {
-			i := k
-			if turn%2 == 1 {
-				i = len(rounds) - 1 - k
-			}
+		if turn%2 == 0 {
+			order = rand.New(rand.NewPCG(uint64(turn), 0)).Perm(len(rounds))
+		} else {
+			slices.Reverse(order)
+		}
+		for _, i := range order {
 			if err := context.Cause(ctx); err != nil {
 				return nil, err
 			}

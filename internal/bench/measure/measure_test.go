@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -39,17 +40,41 @@ func TestMedianRatioCancelsDrift(t *testing.T) {
 }
 
 func TestAlternateTakesTurns(t *testing.T) {
+	const n, turns = 4, 100
 	var order []int
 	round := func(id int) Round {
 		return func(context.Context) (float64, error) {
 			order = append(order, id)
-			return float64(10*id + len(order)), nil
+			return float64(1000*id + len(order)), nil
 		}
 	}
-	v, err := Alternate(t.Context(), 3, round(0), round(1), round(2))
+	v, err := Alternate(t.Context(), turns, round(0), round(1), round(2), round(3))
 	require.NoError(t, err)
-	require.Equal(t, []int{0, 1, 2, 2, 1, 0, 0, 1, 2}, order)
-	require.Equal(t, [][]float64{{1, 6, 7}, {12, 15, 18}, {23, 24, 29}}, v)
+	behind := map[[2]int]int{}
+	for turn := range turns {
+		now := order[n*turn:][:n]
+		require.ElementsMatch(t, []int{0, 1, 2, 3}, now)
+		if turn%2 == 1 {
+			before := slices.Clone(order[n*(turn-1):][:n])
+			slices.Reverse(before)
+			require.Equal(t, before, now)
+		}
+		for k, id := range now {
+			require.InDelta(t, 1000*id+n*turn+k+1, v[id][turn], 0)
+			if k > 0 {
+				behind[[2]int{now[k-1], id}]++
+			}
+		}
+	}
+	require.Len(t, behind, n*(n-1), "each runs behind each other one")
+	for pair, times := range behind {
+		require.Greater(t, times, turns*(n-1)/(n*(n-1))/2, pair)
+	}
+	first := slices.Clone(order)
+	order = nil
+	_, err = Alternate(t.Context(), turns, round(0), round(1), round(2), round(3))
+	require.NoError(t, err)
+	require.Equal(t, first, order, "the same in each call")
 }
 
 func TestAlternateStops(t *testing.T) {
