@@ -21,6 +21,7 @@ import (
 // standard's, whatever was asked for, byte by byte.
 func TestPlainPeer(t *testing.T) {
 	eachDesign(t, func(t *testing.T, o sdp.Options) {
+		o.ZeroCopy = 100 << 10
 		p := newPuppet(t)
 		c, err := p.dialed(stack(t, rnic.Options{}, o), o.Design, p.ack(sdp.Credit))
 		require.NoError(t, err)
@@ -43,7 +44,7 @@ func TestPlainPeer(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, "you, too", string(got))
 
-		go c.Write(make([]byte, 200<<10)) // more than the threshold of zero-copy
+		go c.Write(make([]byte, 200<<10))
 		avail, err := bsdh.ParseSrcAvail(p.want(bsdh.MIDSrcAvail))
 		require.NoError(t, err)
 		require.EqualValues(t, 200<<10, avail.Len)

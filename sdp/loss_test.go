@@ -38,25 +38,39 @@ func TestLossyConn(t *testing.T) {
 	}
 }
 
-// TestLossyStream sends both ways at once, in all sizes.
+// TestLossyStream sends both ways at once, by copies and without them.
 func TestLossyStream(t *testing.T) {
 	eachDesign(t, func(t *testing.T, o sdp.Options) {
-		const size = 2 << 20
-		a, b := newEnds(t, lossy(t, uint64(time.Now().UnixNano())), o).dial(t)
-		var all sync.WaitGroup
-		for i, c := range []*sdp.Conn{a, b} {
-			all.Go(func() {
-				if _, err := c.ReadFrom(stream(int64(i), size)); err != nil {
-					t.Error(err)
-				}
-				if err := c.CloseWrite(); err != nil {
-					t.Error(err)
-				}
-			})
-			all.Go(func() { checkStream(t, c, int64(1-i), size) })
-		}
-		all.Wait()
-		require.NoError(t, a.Close())
-		require.NoError(t, b.Close())
+		lossyStream(t, o)
 	})
+	eachDesign(t, func(t *testing.T, o sdp.Options) {
+		o.ZeroCopy, o.OfferTime = 64<<10, hang
+		for _, c := range lossyStream(t, o) {
+			require.Positive(t, c.Stats().ZeroCopySent)
+		}
+	})
+}
+
+// lossyStream sends both ways at once in pieces of 256 KiB.
+func lossyStream(t *testing.T, o sdp.Options) [2]*sdp.Conn {
+	t.Helper()
+	const size = 2 << 20
+	a, b := newEnds(t, lossy(t, uint64(time.Now().UnixNano())), o).dial(t)
+	ends := [2]*sdp.Conn{a, b}
+	var all sync.WaitGroup
+	for i, c := range ends {
+		all.Go(func() {
+			if _, err := c.ReadFrom(stream(int64(i), size)); err != nil {
+				t.Error(err)
+			}
+			if err := c.CloseWrite(); err != nil {
+				t.Error(err)
+			}
+		})
+		all.Go(func() { checkStream(t, c, int64(1-i), size) })
+	}
+	all.Wait()
+	require.NoError(t, a.Close())
+	require.NoError(t, b.Close())
+	return ends
 }

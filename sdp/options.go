@@ -57,8 +57,10 @@ type Options struct {
 	// ZeroCopy is the number of bytes from which a Write or Read moves them
 	// straight between the two applications' memory. Negative means never: no
 	// memory is offered, and what the peer offers is asked for in messages. The
-	// default is 1 MiB: adapters in hardware gain from 32 KiB on, where a copy
-	// is as dear as two round trips (see the experiment sdp-zerocopy).
+	// default is 1 MiB, where both take as long between two processes of one
+	// machine; adapters in hardware gain from 32 KiB on (see the experiment
+	// sdp-zerocopy). ReadFrom, WriteTo and so io.Copy move 256 KiB at a time:
+	// these go without a copy if ZeroCopy is not more than that.
 	ZeroCopy int
 
 	// OfferTime is how long a large Write waits for the peer to read before it
@@ -112,6 +114,8 @@ func (o *Options) validate() error {
 	err := c.Validate()
 	switch {
 	case err != nil:
+	case o.MaxBufferBytes < 0:
+		err = fmt.Errorf("enlarged buffers of %d bytes: BufferBytes or less means that they stay as they are", o.MaxBufferBytes)
 	case o.OfferTime < 0:
 		err = fmt.Errorf("an offer time of %v: it is a time, and ZeroCopy -1 makes no offers", o.OfferTime)
 	case o.Linger < 0:

@@ -19,6 +19,7 @@ func TestOptions(t *testing.T) {
 		"buffers of 7 bytes":       {BufferBytes: 7},
 		"a window of -3 bytes":     {Window: -3},
 		"an offer time of -1s":     {OfferTime: -time.Second},
+		"buffers of -1 bytes":      {MaxBufferBytes: -1},
 		"a linger of -1ns":         {Linger: -1},
 		"2 sends and 256 receives": {Queue: 2},
 	} {

@@ -40,7 +40,7 @@ func sdpFlags(f *pflag.FlagSet, o *sdp.Options) {
 	f.IntVar(&o.Buffers, "buffers", o.Buffers, "`number` of buffers for each direction")
 	f.Var(size.Var(&o.BufferBytes), "buffer-size", "`bytes` of each, for example 64KiB")
 	f.Var(size.Var(&o.Window), "window", "virtual window of nic in `bytes` (default half a buffer, at most 16 KiB, less 4)")
-	f.Var(size.Var(&o.ZeroCopy), "zero-copy", "`bytes` from which nothing is copied; -1 never")
+	f.Var(size.Var(&o.ZeroCopy), "zero-copy", "`bytes` from which nothing is copied, of pieces of 256 KiB; -1 never")
 	f.DurationVar(&o.KeepAlive, "keepalive", o.KeepAlive, "`time` without traffic after which the peer is asked whether it is there; -1s never")
 }
 
