@@ -32,8 +32,8 @@ func (c *Credits) Allows(consumes bool) bool {
 func (c *Credits) Counted() bool { return c.counted && !c.unlimited }
 
 // Low reports whether the next acknowledgement should come soon: a quarter is left of the
-// credits granted last, or two. Who asks at half, as it was, gets one for every fourth
-// message from a peer with eight receives, and an answer by message takes 4 % longer.
+// credits granted last, or two. Who asks at half of them gets one for every fourth message
+// from a peer with eight receives, and question and answer by message take 4 % longer.
 func (c *Credits) Low() bool {
 	return !c.unlimited && diff24(c.lsn, c.ssn) <= max(2, int32(c.granted/4))
 }

@@ -41,7 +41,7 @@ func checkStream(t testing.TB, r io.Reader, seed, n int64) {
 func TestCopy(t *testing.T) {
 	eachDesign(t, func(t *testing.T, o sdp.Options) {
 		const size = 10<<20 + 1
-		o.ZeroCopy = 128 << 10 // some pieces go without a copy
+		o.ZeroCopy, o.OfferTime = 128<<10, hang
 		e := newEnds(t, rnic.Options{}, o)
 		a, middle1 := e.dial(t)
 		middle2, b := e.dial(t)
@@ -59,6 +59,8 @@ func TestCopy(t *testing.T) {
 		require.EqualValues(t, size, n)
 		require.NoError(t, a.CloseWrite())
 		all.Wait()
+		require.Positive(t, a.Stats().ZeroCopySent)
+		require.Positive(t, middle2.Stats().ZeroCopySent)
 	})
 }
 
