@@ -68,9 +68,11 @@ func (e *end) newQP(t testing.TB, typ verbs.QPType) verbs.QP {
 	return e.newQPWith(t, verbs.QPInitAttr{Type: typ})
 }
 
-// newQPWith makes a queue pair; what the attributes leave out is the end's.
+// newQPWith makes a queue pair; what the attributes leave out is the end's. Unless they
+// ask for SignalAll only requests with SendSignaled complete.
 func (e *end) newQPWith(t testing.TB, a verbs.QPInitAttr) verbs.QP {
 	t.Helper()
+	a.SelectiveSignaling = !a.SignalAll
 	if a.SendCQ == nil {
 		a.SendCQ = e.cq
 	}

@@ -160,6 +160,7 @@ func TestForeignObjects(t *testing.T) {
 		"send CQ of another device":    {create(verbs.QPInitAttr{Type: verbs.RC, SendCQ: b.cq, RecvCQ: a.cq}), verbs.ErrInvalid, "SendCQ must be a completion queue of this device"},
 		"receive CQ of another device": {create(verbs.QPInitAttr{Type: verbs.RC, SendCQ: a.cq, RecvCQ: b.cq}), verbs.ErrInvalid, "RecvCQ must be a completion queue of this device"},
 		"no CQ":                        {create(verbs.QPInitAttr{Type: verbs.RC}), verbs.ErrInvalid, "SendCQ must be"},
+		"both kinds of signaling":      {create(verbs.QPInitAttr{Type: verbs.RC, SendCQ: a.cq, RecvCQ: a.cq, SelectiveSignaling: true, SignalAll: true}), verbs.ErrInvalid, "exclude each other"},
 		"no type":                      {create(verbs.QPInitAttr{SendCQ: a.cq, RecvCQ: a.cq}), verbs.ErrUnsupported, "queue pair type QPType(0)"},
 		"SRQ of another domain":        {create(verbs.QPInitAttr{Type: verbs.RC, SendCQ: a.cq, RecvCQ: a.cq, SRQ: srq}), verbs.ErrDomain, "make both in one protection domain"},
 		"SRQ of another device":        {create(verbs.QPInitAttr{Type: verbs.RC, SendCQ: a.cq, RecvCQ: a.cq, SRQ: theirSRQ}), verbs.ErrDomain, "make both in one protection domain"},

@@ -59,6 +59,7 @@ func TestQueryQP(t *testing.T) {
 		for _, init := range []verbs.QPInitAttr{
 			{Type: typ, SendCQ: e.cq, RecvCQ: e.newCQ(t, 1), Cap: sizes},
 			{Type: typ, SendCQ: e.newCQ(t, 1), RecvCQ: e.cq, Cap: sizes, SRQ: srq, SignalAll: true, NoCredits: true},
+			{Type: typ, SendCQ: e.cq, RecvCQ: e.cq, Cap: sizes, SelectiveSignaling: true},
 		} {
 			q, err := e.pd.CreateQP(init)
 			require.NoError(t, err)

@@ -206,14 +206,36 @@ func TestUnsignaled(t *testing.T) {
 	require.Equal(t, verbs.WCRemAccessErr, wc.Status)
 }
 
-func TestSignalAll(t *testing.T) {
-	a, b := newEnd(t, Options{}), newEnd(t, Options{})
-	a.qp = a.newQPWith(t, verbs.QPInitAttr{Type: verbs.RC, SignalAll: true})
-	connect(t, a.dev, a.qp, b.dev, b.qp)
-	_, err := a.qp.PostSend([]verbs.SendWR{writeTo(a, b.mr, 8), writeTo(a, b.mr, 8)})
-	require.NoError(t, err)
-	a.poll1(t)
-	a.poll1(t)
+// TestSignaling posts an unsignaled and a signaled request, and counts which of them complete.
+func TestSignaling(t *testing.T) {
+	for name, c := range map[string]struct {
+		init verbs.QPInitAttr
+		want []uint64
+	}{
+		"by default":           {verbs.QPInitAttr{}, []uint64{1, 2}},
+		"with all signaled":    {verbs.QPInitAttr{SignalAll: true}, []uint64{1, 2}},
+		"selectively signaled": {verbs.QPInitAttr{SelectiveSignaling: true}, []uint64{2}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, typ := range []verbs.QPType{verbs.RC, verbs.UC} {
+				a, b := newEnd(t, Options{}), newEnd(t, Options{})
+				c.init.Type, c.init.SendCQ, c.init.RecvCQ, c.init.Cap = typ, a.cq, a.cq, sizes
+				var err error
+				a.qp, err = a.pd.CreateQP(c.init)
+				require.NoError(t, err)
+				b.qp = b.newQP(t, typ)
+				connect(t, a.dev, a.qp, b.dev, b.qp)
+				plain, signaled := writeTo(a, b.mr, 8), writeTo(a, b.mr, 8)
+				plain.WRID, signaled.WRID, signaled.Flags = 1, 2, verbs.SendSignaled
+				_, err = a.qp.PostSend([]verbs.SendWR{plain, signaled})
+				require.NoError(t, err)
+				for _, id := range c.want {
+					require.Equal(t, id, a.poll1(t).WRID, "%v", typ)
+				}
+				require.Zero(t, a.cq.Len(), "%v", typ)
+			}
+		})
+	}
 }
 
 // TestFence reads what the request behind it overwrites at the peer, and sends

@@ -21,7 +21,8 @@ type QP struct {
 	shard          *shard
 	sendCQ, recvCQ *CQ
 	srq            *SRQ
-	signalAll      bool
+	selective      bool // verbs.QPInitAttr.SelectiveSignaling
+	signalAll      bool // verbs.QPInitAttr.SignalAll
 	noCredits      bool
 	datagram       bool // UD or GSI: sends name an address handle
 	maxRDMA        int
@@ -56,7 +57,7 @@ func (pd *PD) CreateQP(a verbs.QPInitAttr) (verbs.QP, error) {
 
 func (d *Device) createQP(pd *PD, a verbs.QPInitAttr) (_ *QP, err error) {
 	const op = "create QP"
-	q := &QP{dev: d, pd: pd, signalAll: a.SignalAll, noCredits: a.NoCredits, datagram: a.Type == verbs.UD || a.Type == verbs.GSI}
+	q := &QP{dev: d, pd: pd, selective: a.SelectiveSignaling, signalAll: a.SignalAll, noCredits: a.NoCredits, datagram: a.Type == verbs.UD || a.Type == verbs.GSI}
 	if err := q.adopt(op, &a); err != nil {
 		return nil, err
 	}
@@ -89,7 +90,7 @@ func (d *Device) createQP(pd *PD, a verbs.QPInitAttr) (_ *QP, err error) {
 		undo = append(undo, q.srq.detach)
 	}
 	cfg := qp.Config{
-		Type: a.Type, Host: q, Memory: pd, Cap: a.Cap, SignalAll: a.SignalAll, NoCredits: a.NoCredits,
+		Type: a.Type, Host: q, Memory: pd, Cap: a.Cap, SignalAll: !a.SelectiveSignaling, NoCredits: a.NoCredits,
 		LocalBuffer: d.caps.RecvBuffer, PortMTU: d.mtu.Bytes(), MaxRDMA: a.MaxDatagramRDMA,
 	}
 	if q.srq != nil {
@@ -120,6 +121,9 @@ func (q *QP) adopt(op string, a *verbs.QPInitAttr) error {
 	case verbs.RC, verbs.UC, verbs.UD, verbs.GSI:
 	default:
 		return bad(verbs.ErrUnsupported, "queue pair type %v", a.Type)
+	}
+	if a.SelectiveSignaling && a.SignalAll {
+		return bad(verbs.ErrInvalid, "SelectiveSignaling and SignalAll exclude each other")
 	}
 	if q.sendCQ, ok = a.SendCQ.(*CQ); !ok || q.sendCQ == nil || q.sendCQ.dev != q.dev {
 		return bad(verbs.ErrInvalid, "SendCQ must be a completion queue of this device")
@@ -225,8 +229,8 @@ func (q *QP) Query() (verbs.QPAttr, verbs.QPInitAttr) {
 	q.shard.mu.Lock()
 	defer q.shard.mu.Unlock()
 	init := verbs.QPInitAttr{
-		Type: q.core.Type(), SendCQ: q.sendCQ, RecvCQ: q.recvCQ, Cap: q.core.Cap(), SignalAll: q.signalAll,
-		NoCredits: q.noCredits, MaxDatagramRDMA: q.maxRDMA,
+		Type: q.core.Type(), SendCQ: q.sendCQ, RecvCQ: q.recvCQ, Cap: q.core.Cap(),
+		SelectiveSignaling: q.selective, SignalAll: q.signalAll, NoCredits: q.noCredits, MaxDatagramRDMA: q.maxRDMA,
 	}
 	if q.srq != nil {
 		init.SRQ = q.srq

@@ -43,7 +43,8 @@ func (s *Stack) connection(cfg *protocol.Config) (c *Conn, err error) {
 			MaxSendWR: cfg.SendQueue(), MaxRecvWR: cfg.ReceiveQueue(),
 			MaxSendSGE: 1, MaxRecvSGE: 1, MaxInlineData: protocol.Inline,
 		},
-		NoCredits: cfg.Design != flow.NIC, // the others count receives themselves
+		SelectiveSignaling: true,
+		NoCredits:          cfg.Design != flow.NIC, // the others count receives themselves
 	})
 	if err != nil {
 		return

@@ -54,7 +54,7 @@ func newPuppet(t *testing.T) *puppet {
 	require.NoError(t, err)
 	p.cq, err = dev.CreateCQ(256)
 	require.NoError(t, err)
-	p.qp, err = p.pd.CreateQP(verbs.QPInitAttr{Type: verbs.RC, SendCQ: p.cq, RecvCQ: p.cq,
+	p.qp, err = p.pd.CreateQP(verbs.QPInitAttr{Type: verbs.RC, SendCQ: p.cq, RecvCQ: p.cq, SelectiveSignaling: true,
 		Cap: verbs.QPCap{MaxSendWR: 64, MaxRecvWR: puppetSlots, MaxSendSGE: 1, MaxRecvSGE: 1}})
 	require.NoError(t, err)
 	return p

@@ -164,7 +164,13 @@ type QPInitAttr struct {
 	SRQ    SRQ // or nil
 	Cap    QPCap
 
-	// SignalAll makes every send request signaled (sq_sig_all).
+	// SelectiveSignaling makes a successful send request complete only if its
+	// flags have SendSignaled (sq_sig_all = 0). Without it every send request
+	// completes. A request that fails completes in either case.
+	SelectiveSignaling bool
+
+	// SignalAll asks for the default explicitly (sq_sig_all = 1): every send
+	// request completes. ErrInvalid together with SelectiveSignaling.
 	SignalAll bool
 
 	// MaxDatagramRDMA is how many RDMA requests and atomics a UD queue pair may

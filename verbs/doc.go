@@ -18,6 +18,14 @@
 //	n, err := qp.PostSend([]verbs.SendWR{{WRID: 1, Opcode: verbs.WRSend, SGList: ...}})
 //	n, err = cq.Poll(wc)
 //
+// # Completions
+//
+// Every send request produces a completion in the queue pair's SendCQ, and every receive that
+// a message takes one in its RecvCQ, so queues have to be deep enough for both. A program
+// that wants fewer creates its queue pair with QPInitAttr.SelectiveSignaling: then a send request that
+// succeeds completes only if it has SendSignaled. One that fails always completes. (In libibverbs the
+// default is the other way round: sq_sig_all = 0.)
+//
 // # Errors
 //
 // They have three lanes. Misuse of a call returns an *OpError at once. Work

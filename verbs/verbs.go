@@ -192,7 +192,10 @@ type CQ interface {
 	// that reports to a channel it is ErrInvalid.
 	Wait(ctx context.Context) error
 
-	// PollWait is Poll that blocks until there is at least one completion.
+	// PollWait is Poll that blocks until there is at least one completion. It
+	// blocks for ever, or until ctx ends, if nothing can complete: receives complete when a
+	// message takes them, send requests always, except those without SendSignaled of
+	// a queue pair with QPInitAttr.SelectiveSignaling.
 	PollWait(ctx context.Context, wc []WC) (int, error)
 
 	// Resize changes the room to at least depth (ibv_resize_cq); ErrInvalid
@@ -243,7 +246,8 @@ type QP interface {
 	// Query returns the current attributes (ibv_query_qp).
 	Query() (QPAttr, QPInitAttr)
 
-	// PostSend posts a list of requests and returns how many were accepted
+	// PostSend posts a list of requests, each of which produces a completion unless the
+	// queue pair has QPInitAttr.SelectiveSignaling, and returns how many were accepted
 	// (the role of bad_wr in ibv_post_send); err explains the first that was
 	// not. The list itself may be reused at once. The memory that its SGEs
 	// name belongs to the adapter until the completion; inline data does not.

@@ -17,12 +17,15 @@ const (
 	WRSendWithInv      WROpcode = 9 // message that also invalidates a memory window of the peer
 )
 
-// SendFlags modify a send work request (enum ibv_send_flags).
+// SendFlags modify a send work request (enum ibv_send_flags). No flag is needed
+// for a completion: every request completes, except on a queue pair that was
+// created with QPInitAttr.SelectiveSignaling. There a request that succeeds
+// completes only with SendSignaled, and one without it completes only if it fails.
 type SendFlags uint8
 
 const (
 	SendFence     SendFlags = 1 << iota // start only when all earlier reads and atomics are complete
-	SendSignaled                        // produce a completion on success, too
+	SendSignaled                        // complete on success, with QPInitAttr.SelectiveSignaling; others always do
 	SendSolicited                       // raise a solicited event at the peer (messages that take a receive)
 	SendInline                          // data is copied out of InlineData during PostSend, no SGE
 
@@ -40,9 +43,12 @@ type SGE struct {
 	LKey   uint32
 }
 
-// SendWR is a send work request (struct ibv_send_wr). Which fields count
-// depends on the opcode. SGList and InlineData may be reused when PostSend
-// returns; the memory that the SGEs name may not until the completion.
+// SendWR is a send work request (struct ibv_send_wr). Each produces a completion
+// in the queue pair's SendCQ, unless the queue pair was created with
+// QPInitAttr.SelectiveSignaling: then only requests with SendSignaled in Flags do,
+// and those that fail. The opcode decides which fields count. SGList and
+// InlineData may be reused when PostSend returns; the memory that the SGEs name
+// may not until the completion.
 type SendWR struct {
 	WRID   uint64 // returned in the completion
 	Opcode WROpcode

@@ -126,9 +126,9 @@ func (h *half) create() {
 	w := h.world
 	init := verbs.QPInitAttr{
 		Type: h.typ, SendCQ: pick(w, h.host.cqs...), RecvCQ: pick(w, h.host.cqs...), Cap: h.cap,
-		SignalAll: w.chance(10), NoCredits: w.chance(20),
+		SelectiveSignaling: !w.chance(10), NoCredits: w.chance(20),
 	}
-	h.signalAll = init.SignalAll
+	h.signalAll = !init.SelectiveSignaling
 	if s := h.srq(); s != nil {
 		init.SRQ = s.queue
 	}

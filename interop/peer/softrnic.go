@@ -57,7 +57,7 @@ func (s *Softrnic) open(o Options) (err error) {
 		}
 	}
 	for range o.QPs {
-		qp, err := s.pd.CreateQP(verbs.QPInitAttr{Type: o.Type, SendCQ: s.cq, RecvCQ: s.cq, SRQ: s.srq,
+		qp, err := s.pd.CreateQP(verbs.QPInitAttr{Type: o.Type, SendCQ: s.cq, RecvCQ: s.cq, SRQ: s.srq, SelectiveSignaling: true,
 			Cap: verbs.QPCap{MaxSendWR: o.SendDepth, MaxRecvWR: o.RecvDepth, MaxSendSGE: 1, MaxRecvSGE: 1}})
 		if err != nil {
 			return err

@@ -71,7 +71,7 @@ func Open(dev verbs.Device, o Options) (_ *Port, err error) {
 	if p.slots, err = p.PD.RegMR(memory, 0); err != nil {
 		return nil, err
 	}
-	init := verbs.QPInitAttr{Type: verbs.UD,
+	init := verbs.QPInitAttr{Type: verbs.UD, SelectiveSignaling: true,
 		Cap: verbs.QPCap{MaxSendWR: sendQueue, MaxRecvWR: o.Receives, MaxSendSGE: 1, MaxRecvSGE: 1, MaxInlineData: inlineMax}}
 	if o.QueuePair != nil {
 		o.QueuePair(&init)

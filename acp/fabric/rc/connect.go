@@ -108,7 +108,7 @@ func (n *Net) reach(ctx context.Context, rank int) (verbs.QP, *cm.Conn, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	qp, err := n.pd.CreateQP(verbs.QPInitAttr{Type: verbs.RC, SendCQ: n.cq, RecvCQ: n.cq, SRQ: n.srq,
+	qp, err := n.pd.CreateQP(verbs.QPInitAttr{Type: verbs.RC, SendCQ: n.cq, RecvCQ: n.cq, SRQ: n.srq, SelectiveSignaling: true,
 		Cap: verbs.QPCap{MaxSendWR: sendQueue, MaxSendSGE: 1, MaxInlineData: fabric.InlineMax}})
 	if err != nil {
 		return nil, nil, err

@@ -92,8 +92,9 @@ func openRig(ctx context.Context, e *end, o rigOptions) (_ *rig, err error) {
 }
 
 // createQP makes a queue pair to which receives can be posted, and its
-// endpoint.
+// endpoint. Only requests with SendSignaled complete.
 func (e *end) createQP(a verbs.QPInitAttr) (verbs.QP, verbs.Endpoint, error) {
+	a.SelectiveSignaling = true
 	qp, err := e.pd.CreateQP(a)
 	if err != nil {
 		return nil, verbs.Endpoint{}, err

@@ -179,7 +179,8 @@ func (r *runner) create(name string, typ verbs.QPType, w *words) (*qp, error) {
 		return nil, w.err
 	}
 	init := verbs.QPInitAttr{
-		Type: typ, SendCQ: d.cq, RecvCQ: d.cq, NoCredits: w.text("credits", name, "on") == "off",
+		Type: typ, SendCQ: d.cq, RecvCQ: d.cq, SelectiveSignaling: true,
+		NoCredits: w.text("credits", name, "on") == "off",
 		Cap: verbs.QPCap{
 			MaxSendWR: int(w.number("send_wr", name, queueSize)), MaxRecvWR: int(w.number("recv_wr", name, queueSize)),
 			MaxSendSGE: 4, MaxRecvSGE: 4, MaxInlineData: 256,

@@ -106,7 +106,7 @@ func (e *end) fits() error {
 
 // addQP makes queue pair i, to which receives can be posted.
 func (e *end) addQP(i int) error {
-	a := verbs.QPInitAttr{Type: e.Connection, SendCQ: e.cq, RecvCQ: e.cq, SRQ: e.srq,
+	a := verbs.QPInitAttr{Type: e.Connection, SendCQ: e.cq, RecvCQ: e.cq, SRQ: e.srq, SelectiveSignaling: true,
 		Cap: verbs.QPCap{MaxSendWR: e.txDepth, MaxSendSGE: 1, MaxInlineData: e.inline}}
 	if e.srq == nil && e.receives {
 		a.Cap.MaxRecvWR, a.Cap.MaxRecvSGE = max(e.rxDepth, e.RecvPostList), 1

@@ -33,7 +33,7 @@ func newCaller(t *testing.T) *caller {
 	require.NoError(t, err)
 	c.cq, err = dev.CreateCQ(16)
 	require.NoError(t, err)
-	c.qp, err = c.pd.CreateQP(verbs.QPInitAttr{Type: verbs.RC, SendCQ: c.cq, RecvCQ: c.cq,
+	c.qp, err = c.pd.CreateQP(verbs.QPInitAttr{Type: verbs.RC, SendCQ: c.cq, RecvCQ: c.cq, SelectiveSignaling: true,
 		Cap: verbs.QPCap{MaxSendWR: 4, MaxRecvWR: 4, MaxSendSGE: 1, MaxRecvSGE: 1, MaxInlineData: 64}})
 	require.NoError(t, err)
 	return c

@@ -77,7 +77,7 @@ func newPuppet(t *testing.T) *puppet {
 	require.NoError(t, err)
 	p.cq, err = dev.CreateCQ(64)
 	require.NoError(t, err)
-	p.qp, err = pd.CreateQP(verbs.QPInitAttr{Type: verbs.RC, SendCQ: p.cq, RecvCQ: p.cq,
+	p.qp, err = pd.CreateQP(verbs.QPInitAttr{Type: verbs.RC, SendCQ: p.cq, RecvCQ: p.cq, SelectiveSignaling: true,
 		Cap: verbs.QPCap{MaxSendWR: 8, MaxRecvWR: 8, MaxSendSGE: 1, MaxRecvSGE: 1, MaxInlineData: 64}})
 	require.NoError(t, err)
 	p.mr, err = pd.RegMR(make([]byte, 4096), verbs.AccessLocalWrite|verbs.AccessRemoteRead|verbs.AccessRemoteWrite)

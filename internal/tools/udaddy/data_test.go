@@ -109,7 +109,7 @@ func newPuppet(t *testing.T, receives int) *puppet {
 	require.NoError(t, err)
 	p.cq, err = dev.CreateCQ(64)
 	require.NoError(t, err)
-	p.qp, err = p.pd.CreateQP(verbs.QPInitAttr{Type: verbs.UD, SendCQ: p.cq, RecvCQ: p.cq,
+	p.qp, err = p.pd.CreateQP(verbs.QPInitAttr{Type: verbs.UD, SendCQ: p.cq, RecvCQ: p.cq, SelectiveSignaling: true,
 		Cap: verbs.QPCap{MaxSendWR: 16, MaxRecvWR: receives, MaxSendSGE: 1, MaxRecvSGE: 1, MaxInlineData: 64}})
 	require.NoError(t, err)
 	p.mr, err = p.pd.RegMR(make([]byte, 128), verbs.AccessLocalWrite)

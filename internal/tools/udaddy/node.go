@@ -47,7 +47,7 @@ func (n *node) open(dev verbs.Device) (err error) {
 	if n.cq, err = dev.CreateCQ(sends + receives); err != nil {
 		return err
 	}
-	if n.qp, err = n.pd.CreateQP(verbs.QPInitAttr{Type: verbs.UD, SendCQ: n.cq, RecvCQ: n.cq,
+	if n.qp, err = n.pd.CreateQP(verbs.QPInitAttr{Type: verbs.UD, SendCQ: n.cq, RecvCQ: n.cq, SelectiveSignaling: true,
 		Cap: verbs.QPCap{MaxSendWR: sends, MaxRecvWR: receives, MaxSendSGE: 1, MaxRecvSGE: 1}}); err != nil {
 		return err
 	}

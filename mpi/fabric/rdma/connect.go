@@ -200,7 +200,7 @@ func (f *Fabric) answer(asks *cm.UDListener) {
 // newLink makes a connection's queue pair. There is one to a rank, but a
 // client whose first try got lost comes again.
 func (f *Fabric) newLink(rank int, client bool) (*link, error) {
-	qp, err := f.pd.CreateQP(verbs.QPInitAttr{Type: verbs.RC, SendCQ: f.cq, RecvCQ: f.cq, SRQ: f.srq,
+	qp, err := f.pd.CreateQP(verbs.QPInitAttr{Type: verbs.RC, SendCQ: f.cq, RecvCQ: f.cq, SRQ: f.srq, SelectiveSignaling: true,
 		Cap: verbs.QPCap{MaxSendWR: sendQueue, MaxSendSGE: 1, MaxInlineData: inlineMax}})
 	if err != nil {
 		return nil, err
