@@ -73,6 +73,7 @@ func (ch *CompChannel) handle() {
 		if c == nil {
 			return
 		}
+		ch.dev.alerts.Add(1) // the handler may make a goroutine runnable
 		if !handler(c) {
 			ch.leave(c)
 		}

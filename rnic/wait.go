@@ -211,6 +211,7 @@ func (w *waiter) lead(s *shard, polled bool) (displaced bool) {
 	began := int64(s.dev.now())
 	turns := 0     // yields in a row that brought nothing
 	brief := false // a sleep that no looking went before was so short that that would have done
+	called := true // the application has run since the last sleep
 	for looks := 0; ; looks++ {
 		n := 0
 		if looks > 0 || !polled || spun && !s.shared { // who shares the processor gives way first
@@ -265,7 +266,8 @@ func (w *waiter) lead(s *shard, polled bool) (displaced bool) {
 			spun = false
 		}
 		budget = 0
-		s.rest()
+		s.runReady(called)
+		called = false
 		w.watch()
 		asleep := int64(s.dev.now())
 		if s.sleep(w.done) {
@@ -275,16 +277,23 @@ func (w *waiter) lead(s *shard, polled bool) (displaced bool) {
 	}
 }
 
-// restEvery is how often a leader that sleeps again and again calls the scheduler.
+// restEvery is the longest time that a leader sleeps again and again without a call of
+// the scheduler. A goroutine that only ever makes system calls looks to the runtime's
+// monitor like one that has been in the same one for long: after 10 ms it would take the
+// processor away in each, and look after it every 20 us from then on. That made a sleep
+// half as dear again.
 const restEvery = 5 * time.Millisecond
 
-// rest calls the scheduler before a sleep, if that has not been for long. A goroutine
-// that only ever makes system calls looks to the runtime's monitor like one that has
-// been in the same one for long: after 10 ms it would take its processor away in each,
-// and look after it every 20 us from then on. That made a sleep half as dear again.
-func (s *shard) rest() {
-	if now := int64(s.dev.now()); now-s.rested > int64(restEvery) {
-		s.rested = now
+// runReady lets other goroutines run before a leader sleeps in the socket, if there may be
+// any: the application has called, an alert has made a waiter runnable, or restEvery has
+// passed. A goroutine that is left in the run queue goes along into the blocking system
+// call. If no other processor of the runtime is idle then, only its monitor gets the
+// goroutine out, after up to 20 ms. The token is held.
+func (s *shard) runReady(called bool) {
+	now, alerts := int64(s.dev.now()), s.dev.alerts.Load()
+	if called || alerts != s.alerts || now-s.rested > int64(restEvery) {
+		s.alerts, s.rested = alerts, now
+		runtime.Gosched()
 		runtime.Gosched()
 	}
 }
