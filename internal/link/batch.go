@@ -45,6 +45,8 @@ type Batch struct {
 	flips   []flip
 	flipped int // flips [0, flipped) are in the bytes
 	sealers sealers
+
+	refusals []Refusal // of the last WriteBatch
 }
 
 // packet is the place of one packet: buf[off:end], in groups[group]. The payload
@@ -183,6 +185,7 @@ func (b *Batch) Reset() {
 	b.packets = b.packets[:0]
 	b.groups = b.groups[:0]
 	b.flips = b.flips[:0]
+	b.refusals = b.refusals[:0]
 	b.sealed, b.flipped = 0, 0
 }
 

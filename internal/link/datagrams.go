@@ -10,6 +10,8 @@ const slotBytes = 1 << 16
 type Datagrams struct {
 	msgs  []Datagram // filled so far; the capacity is the number of slots
 	slots [][]byte   // 64 KiB each, nil until first used
+
+	refusals []Refusal
 }
 
 // NewDatagrams returns room for the given number of datagrams, at least one.
@@ -28,7 +30,7 @@ func (r *Datagrams) Cap() int { return len(r.slots) }
 
 // Reset forgets the datagrams; the memory of the slots stays. A link calls it
 // at the start of ReadBatch.
-func (r *Datagrams) Reset() { r.msgs = r.msgs[:0] }
+func (r *Datagrams) Reset() { r.msgs, r.refusals = r.msgs[:0], r.refusals[:0] }
 
 // Full reports whether every slot is filled.
 func (r *Datagrams) Full() bool { return len(r.msgs) == len(r.slots) }

@@ -41,8 +41,8 @@
 // sendmmsg in some sandboxes, none of it on other systems. The environment
 // variable SOFTRNIC_LINK switches them off one by one: "nogso", "nogro",
 // "nommsg", "portable", in a list with commas. What the system refuses to send
-// is lost on the wire as far as the adapter is concerned, and is counted in
-// [Stats].
+// is counted in [Stats] and reported as a [Refusal]; so is, on Linux, an ICMP error
+// that comes back.
 //
 // # Waiting
 //

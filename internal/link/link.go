@@ -23,14 +23,15 @@ type Conn interface {
 	// WriteBatch seals every packet of b that is not sealed yet (see
 	// Batch.Seal) and sends them in order. The batch may be reset when
 	// WriteBatch returns. A datagram that the system refuses is counted and
-	// treated as lost on the wire: the transport recovers. The error is not
-	// nil only when the link is unusable (closed).
+	// reported in b (see Batch.Refusals); the others are sent all the same. The
+	// error is not nil only when the link is unusable (closed).
 	WriteBatch(b *Batch) error
 
 	// ReadBatch fills r with what has already arrived, never blocks, and
 	// returns the number of datagrams, 0 if there is none. It may leave some
 	// behind although r has room: nothing is there any more only when it
-	// returns 0. The buffers in r are valid until the next ReadBatch with the
+	// returns 0. ICMP errors that have arrived are in r.Refusals, also if no
+	// datagram has. The buffers in r are valid until the next ReadBatch with the
 	// same r. The error is not nil only when the link is closed.
 	ReadBatch(r *Datagrams) (int, error)
 

@@ -60,6 +60,9 @@ func (c *udp) ReadBatch(r *Datagrams) (int, error) {
 	}
 	r.Reset()
 	n := c.receive(r)
+	if n == 0 && len(r.Refusals()) > 0 { // an error came first
+		n = c.receive(r)
+	}
 	for i := range n {
 		r.Add(c.rx.datagram(i, r.Slot(i)))
 	}
@@ -84,13 +87,23 @@ func (c *udp) receive(r *Datagrams) (n int) {
 		rx.fresh.calls++
 	case errno == unix.EAGAIN:
 		rx.count()
+		if c.errored.Load() {
+			c.reportErrors(r)
+		}
 	case errno == unix.ENOSYS: // some sandboxes lack recvmmsg
 		c.mmsg.Store(false)
-	case errno != unix.EINTR:
-		rx.counters.icmp.Add(1) // the answer to an earlier packet
+	case errno != unix.EINTR: // the answer to an earlier packet; what has come is read next
+		c.reportErrors(r)
+		rx.counters.icmp.Add(uint64(max(1, len(r.Refusals()))))
 	}
 	rx.adapt(n, want, c.mmsg.Load())
 	return n
+}
+
+// reportErrors moves the error queue into r.
+func (c *udp) reportErrors(r *Datagrams) {
+	c.errored.Store(false)
+	r.refusals = c.readErrors(r.refusals, &c.rx.zones)
 }
 
 // count adds what is fresh to the counters.

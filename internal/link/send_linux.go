@@ -28,7 +28,8 @@ type sender struct {
 	packets  []int // how many packets each message carries
 	laid     int   // messages laid out
 
-	tos      uint8 // what packets carry without a control message
+	tos      uint8     // what packets carry without a control message
+	icmp     []Refusal // read from the error queue by the current WriteBatch
 	zones    zones
 	counters sendCounters
 
@@ -72,11 +73,15 @@ func (c *udp) WriteBatch(b *Batch) error {
 		gso := c.gso.Load()
 		b.Seal(c.local, gso)
 		c.tx.layOut(b, next, b.Len(), gso)
-		done, refused := c.submit()
+		done, refused := c.submit(b, next)
 		next += done
 		if refused {
 			next = c.withoutGSO(b, next)
 		}
+	}
+	if len(c.tx.icmp) > 0 {
+		b.AddRefusals(c.tx.icmp)
+		c.tx.icmp = c.tx.icmp[:0]
 	}
 	if b.Refers() {
 		clear(c.tx.iovecs) // the payloads are their owners' again
@@ -96,14 +101,14 @@ func (c *udp) withoutGSO(b *Batch, first int) int {
 	b.Seal(c.local, false)
 	before := c.tx.counters.packets.Load()
 	c.tx.layOut(b, first, first+1, false)
-	c.submit()
+	c.submit(b, first)
 	if c.tx.counters.packets.Load() > before {
 		c.gso.Store(false)
 		c.tx.counters.gsoFallbacks.Add(1)
 	}
 	for next := first + 1; next < g.first+g.count; {
 		c.tx.layOut(b, next, g.first+g.count, false)
-		done, _ := c.submit()
+		done, _ := c.submit(b, next)
 		next += done
 	}
 	return g.first + g.count
@@ -174,10 +179,11 @@ func (tx *sender) add(g *group, n int, memory []unix.Iovec) {
 	m.SetControllen(controls * cmsgBytes)
 }
 
-// submit sends the messages laid out and returns how many packets are done
-// with: sent, or refused and counted. It stops at a message of several packets
-// that the system may have refused because of GSO.
-func (c *udp) submit() (done int, gsoRefused bool) {
+// submit sends the messages laid out, which begin with packet first of b, and
+// returns how many packets are done with: sent, or refused, counted and reported
+// in b. It stops at a message of several packets that the system may have refused
+// because of GSO.
+func (c *udp) submit(b *Batch, first int) (done int, gsoRefused bool) {
 	tx := &c.tx
 	for i := 0; i < tx.laid; {
 		n, errno := c.send(tx.messages[i:tx.laid], tx.packets[i])
@@ -187,6 +193,7 @@ func (c *udp) submit() (done int, gsoRefused bool) {
 				return done, true
 			}
 			tx.counters.lost(errno, packets)
+			c.refuse(b, first+done, packets, errno)
 			done += packets
 			i++
 			continue
@@ -200,6 +207,18 @@ func (c *udp) submit() (done int, gsoRefused bool) {
 		}
 	}
 	return done, false
+}
+
+// refuse reports packets of one message that the system did not send.
+func (c *udp) refuse(b *Batch, first, packets int, errno unix.Errno) {
+	mtu := 0
+	if errno == unix.EMSGSIZE {
+		to, _ := b.Packet(first)
+		mtu, _ = c.PathMTU(to.Dst) // its error would be this one
+	}
+	for i := range packets {
+		b.Refuse(first+i, errno, mtu)
+	}
 }
 
 // gsoErrors tells the errors that a group may get and its packets may not:
@@ -232,21 +251,34 @@ func (c *udp) send(m []mmsghdr, packets int) (n int, errno unix.Errno) {
 		n, errno = c.sendNow(m)
 	}
 	switch errno {
+	case 0:
+		return n, 0
 	case unix.ENOSYS: // some sandboxes lack sendmmsg
 		c.mmsg.Store(false)
 		errno = sendBlocking(c.fd, &m[0])
 	case unix.EAGAIN:
 		c.tx.counters.blocked.Add(1)
 		errno = sendBlocking(c.fd, &m[0])
-	case unix.ECONNREFUSED:
-		// The answer to an earlier packet, handed out now; this one was not tried.
-		c.tx.counters.icmp.Add(1)
+	}
+	if errno != 0 && c.readICMP(errno) {
 		errno = sendBlocking(c.fd, &m[0])
-	default:
-		return n, errno
 	}
 	if errno != 0 {
 		return 0, errno
 	}
 	return 1, 0
+}
+
+// readICMP reads the error queue after a send has failed, and reports whether the
+// error may be the answer to an earlier packet, handed out now: then this one was
+// not tried.
+func (c *udp) readICMP(errno unix.Errno) bool {
+	before := len(c.tx.icmp)
+	c.tx.icmp = c.readErrors(c.tx.icmp, &c.tx.zones)
+	found := len(c.tx.icmp) - before
+	if found == 0 && errno != unix.ECONNREFUSED {
+		return false
+	}
+	c.tx.counters.icmp.Add(uint64(max(1, found)))
+	return true
 }

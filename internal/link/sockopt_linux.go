@@ -8,7 +8,9 @@ import (
 
 // requiredOptions are those without which packets would be wrong: an IPv4
 // identification of 0 takes an unconnected socket with don't-fragment, and
-// peers like rdma_rxe send IPv6 datagrams without a checksum.
+// peers like rdma_rxe send IPv6 datagrams without a checksum. With RECVERR the
+// kernel tells which packets drew ICMP errors, and does not hide that a queue of
+// the interface was full (ENOBUFS).
 func requiredOptions(v6, noTOS bool) []socketOption {
 	wantTOS := 1
 	if noTOS {
@@ -17,6 +19,7 @@ func requiredOptions(v6, noTOS bool) []socketOption {
 	if v6 {
 		return []socketOption{
 			dontFragmentOption(v6),
+			{"IPV6_RECVERR", unix.IPPROTO_IPV6, unix.IPV6_RECVERR, 1},
 			{"IPV6_V6ONLY", unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, 1},
 			{"IPV6_RECVTCLASS", unix.IPPROTO_IPV6, unix.IPV6_RECVTCLASS, wantTOS},
 			{"UDP_NO_CHECK6_RX", unix.IPPROTO_UDP, unix.UDP_NO_CHECK6_RX, 1},
@@ -24,6 +27,7 @@ func requiredOptions(v6, noTOS bool) []socketOption {
 	}
 	return []socketOption{
 		dontFragmentOption(v6),
+		{"IP_RECVERR", unix.IPPROTO_IP, unix.IP_RECVERR, 1},
 		{"IP_RECVTOS", unix.IPPROTO_IP, unix.IP_RECVTOS, wantTOS},
 	}
 }

@@ -23,6 +23,8 @@ type udp struct {
 
 	tx sender
 	rx receiver
+
+	errored atomic.Bool // the error queue holds something
 	waiter
 }
 

@@ -141,7 +141,7 @@ func (c *portable) WriteBatch(b *Batch) error {
 			if errors.Is(err, net.ErrClosed) {
 				return net.ErrClosed
 			}
-			c.tx.refused(err)
+			b.Refuse(i, c.tx.refused(err), 0)
 			continue
 		}
 		c.tx.calls.Add(1)
@@ -220,9 +220,10 @@ func (c *portable) Close() error {
 	return nil
 }
 
-// refused counts a packet that the system did not take.
-func (tx *sendCounters) refused(err error) {
-	var errno syscall.Errno
+// refused counts a packet that the system did not take, and returns why.
+func (tx *sendCounters) refused(err error) syscall.Errno {
+	errno := syscall.EIO // what is no system call's
 	errors.As(err, &errno)
 	tx.lost(errno, 1)
+	return errno
 }

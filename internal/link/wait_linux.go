@@ -130,6 +130,9 @@ func (c *udp) poll(timeout time.Duration) (readable, signalled bool, err error) 
 		switch int(e.Fd) {
 		case c.fd:
 			readable = true
+			if e.Events&unix.EPOLLERR != 0 {
+				c.errored.Store(true)
+			}
 		case c.alarm.fd:
 			c.rang()
 		case c.event:

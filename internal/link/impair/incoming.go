@@ -54,6 +54,7 @@ func (c *Conn) ReadBatch(r *link.Datagrams) (int, error) {
 		var err error
 		if len(r.Msgs()) == 0 {
 			n, err = c.inner.ReadBatch(in.read)
+			r.AddRefusals(in.read.Refusals())
 			for _, d := range in.read.Msgs() {
 				c.receive(now, &d)
 			}

@@ -25,6 +25,8 @@ type outgoing struct {
 	batch *link.Batch // what leaves instead of the caller's batch
 	taken []*held     // those whose packets are in the batch
 	paths map[wire.Path]*wire.Path
+
+	refusals []link.Refusal // of batches that were made here, for the caller's next
 }
 
 // held is a packet held back.
@@ -56,6 +58,7 @@ func (c *Conn) WriteBatch(b *link.Batch) error {
 	if c.closed.Load() {
 		return net.ErrClosed // also if everything would be held back
 	}
+	defer o.report(b)
 	now := c.clock()
 	if err := c.flush(now); err != nil {
 		return err
@@ -94,6 +97,14 @@ func (c *Conn) WriteBatch(b *link.Batch) error {
 	at, ok := o.queue.Next()
 	c.scheduled(&o.next, at, ok)
 	return c.write()
+}
+
+// report moves the refusals of the batches that were made here to b.
+func (o *outgoing) report(b *link.Batch) {
+	if len(o.refusals) > 0 {
+		b.AddRefusals(o.refusals)
+		o.refusals = o.refusals[:0]
+	}
 }
 
 // decide asks rules and netem what becomes of a packet.
@@ -189,6 +200,7 @@ func (c *Conn) write() error {
 		return nil
 	}
 	err := c.inner.WriteBatch(o.batch)
+	o.refusals = append(o.refusals, o.batch.Refusals()...)
 	o.batch.Reset()
 	o.free = append(o.free, o.taken...)
 	o.taken = o.taken[:0]

@@ -4,6 +4,7 @@ import (
 	"net"
 	"net/netip"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/softrnic/softrnic/internal/link"
@@ -36,6 +37,7 @@ type Conn struct {
 	queued int         // bytes in the queue
 	closed bool
 	stats  link.Stats
+	refuse map[netip.AddrPort]syscall.Errno // see RefuseTo
 
 	ready chan struct{} // something arrived
 	woken chan struct{} // Wake was called
@@ -85,36 +87,58 @@ func (c *Conn) WriteBatch(b *link.Batch) error {
 	}
 	gso := !c.options.NoGSO
 	b.Seal(c.addr, gso)
-	if gso {
-		for i := range b.Groups() {
-			to, buf, seg := b.Group(i)
-			c.send(to, buf, seg)
+	if !gso {
+		for i := range b.Len() {
+			to, pkt := b.Packet(i)
+			c.send(b, i, to, pkt, len(pkt))
 		}
 		return nil
 	}
-	for i := range b.Len() {
-		to, pkt := b.Packet(i)
-		c.send(to, pkt, len(pkt))
+	first := 0
+	for i := range b.Groups() {
+		to, buf, seg := b.Group(i)
+		first += c.send(b, first, to, buf, seg)
 	}
 	return nil
 }
 
-// send hands a datagram or group to the network, if it fits the MTU.
-func (c *Conn) send(to *wire.Path, buf []byte, seg int) {
-	packets := uint64((len(buf) + seg - 1) / seg)
-	tooBig := seg+headers(c.addr.Addr()) > c.options.MTU
+// RefuseTo makes further sends to dst fail with errno, as the system does without
+// a route; 0 makes them pass again.
+func (c *Conn) RefuseTo(dst netip.AddrPort, errno syscall.Errno) {
 	c.mu.Lock()
-	if tooBig {
-		c.stats.SendTooBig += packets
-	} else {
+	defer c.mu.Unlock()
+	if c.refuse == nil {
+		c.refuse = make(map[netip.AddrPort]syscall.Errno)
+	}
+	c.refuse[dst] = errno
+}
+
+// send hands a datagram or group, which begins with packet first of b, to the
+// network, if it fits the MTU, and returns its number of packets.
+func (c *Conn) send(b *link.Batch, first int, to *wire.Path, buf []byte, seg int) int {
+	packets := (len(buf) + seg - 1) / seg
+	c.mu.Lock()
+	errno, mtu := c.refuse[to.Dst], 0
+	switch {
+	case errno != 0:
+		c.stats.SendUnreachable += uint64(packets)
+	case seg+headers(c.addr.Addr()) > c.options.MTU:
+		errno, mtu = syscall.EMSGSIZE, c.options.MTU
+		c.stats.SendTooBig += uint64(packets)
+	default:
 		c.stats.SendCalls++
-		c.stats.SentPackets += packets
+		c.stats.SentPackets += uint64(packets)
 		c.stats.SentBytes += uint64(len(buf))
 	}
 	c.mu.Unlock()
-	if !tooBig {
+	if errno == 0 {
 		c.fabric.carry(c, to, buf, seg)
+		return packets
 	}
+	for i := range packets {
+		b.Refuse(first+i, errno, mtu)
+	}
+	return packets
 }
 
 // unreachable counts packets of this sender that nobody was there to receive.
