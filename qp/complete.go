@@ -15,7 +15,7 @@ var completionOp = [...]verbs.WCOpcode{
 }
 
 // finish takes the request at the head of the queue off with success.
-func (c *Core) finish(now Time, w *sendWQE) {
+func (c *Core) finish(w *sendWQE) {
 	if w.consumes() || c.typ != verbs.RC && !w.isLocal() {
 		c.counters.RDMASends++
 	}
@@ -46,7 +46,7 @@ func (c *Core) reap(now Time) {
 		if !w.isLocal() {
 			c.una = w.last.Add(1)
 		}
-		c.finish(now, w)
+		c.finish(w)
 	}
 	c.checkDrained()
 }
@@ -62,7 +62,7 @@ func (c *Core) acknowledged(now Time, psn wire.PSN) (lost bool) {
 			break
 		}
 		if w.isLocal() {
-			c.finish(now, w)
+			c.finish(w)
 			continue
 		}
 		acked := psn.Sub(c.una) // what is older than una is -1; so half of all PSNs can be told apart
@@ -71,7 +71,7 @@ func (c *Core) acknowledged(now Time, psn wire.PSN) (lost bool) {
 			lost = w.first.Sub(c.una) <= acked
 		case w.last.Sub(c.una) <= acked:
 			c.una = w.last.Add(1)
-			c.finish(now, w)
+			c.finish(w)
 			continue
 		case acked >= 0:
 			c.una = psn.Add(1)
@@ -91,7 +91,7 @@ func (c *Core) moved(now Time) {
 	if timed, ok := c.rtt.Timing(); ok && timed.Less(c.una) {
 		c.rtt.Acked(now)
 	}
-	c.probing = false
+	c.probing, c.refusal = false, nil
 	if c.retry.Probed() { // something of what a probe was for is lost, or its acknowledgement
 		c.careful = carefulFor
 	}

@@ -23,6 +23,10 @@ type Config struct {
 	NoCredits bool
 	MaxRDMA   int // operations that a UD queue pair may have under way; 0: it has none
 
+	// ConfirmSends has requests of UC and UD complete when ConfirmSent is called, after
+	// their packets have left or been refused, instead of when they are laid out.
+	ConfirmSends bool
+
 	// LocalBuffer is what the adapter's own receive buffer holds, in bytes:
 	// it bounds the data that reads ask for at a time.
 	LocalBuffer int
@@ -48,14 +52,15 @@ type Core struct {
 	class  wire.Class
 	state  verbs.QPState
 
-	signalAll bool
-	noCredits bool
-	attr      verbs.QPAttr
-	cap       verbs.QPCap
-	path      wire.Path // of the peer (RC, UC)
-	mtu       uint32    // of the path
-	portMTU   uint32
-	pkey      uint16
+	signalAll    bool
+	noCredits    bool
+	confirmSends bool
+	attr         verbs.QPAttr
+	cap          verbs.QPCap
+	path         wire.Path // of the peer (RC, UC)
+	mtu          uint32    // of the path
+	portMTU      uint32
+	pkey         uint16
 
 	requester
 	responder
@@ -94,6 +99,9 @@ type requester struct {
 	readPart  uint32 // a longer read is asked for in parts of this many bytes
 	readLimit uint32 // bytes of reads outstanding at most, what reads may grow to
 
+	refusal *verbs.RefusedError // RC: last refused packet since an answer, or nil
+	unsent  []unsent            // UC, UD: refused packets of requests not confirmed
+
 	window  reliability.Window
 	reads   reliability.Window // of what comes back, as window is of what leaves
 	retry   reliability.Retry
@@ -111,6 +119,7 @@ type responder struct {
 	cnpDue  bool
 	cnpLast Time
 
+	heardPeer   bool // a packet has come
 	zeroCredits bool // the last acknowledgement advertised no credit
 	established bool // COMM_EST raised
 }
@@ -119,7 +128,7 @@ type responder struct {
 func New(cfg Config) *Core {
 	c := &Core{
 		host: cfg.Host, mem: cfg.Memory, shared: cfg.Shared, num: cfg.Num, typ: cfg.Type,
-		signalAll: cfg.SignalAll, noCredits: cfg.NoCredits, cap: cfg.Cap, pkey: wire.DefaultPKey,
+		signalAll: cfg.SignalAll, noCredits: cfg.NoCredits, confirmSends: cfg.ConfirmSends && cfg.Type != verbs.RC, cap: cfg.Cap, pkey: wire.DefaultPKey,
 	}
 	switch cfg.Type {
 	case verbs.RC:
@@ -211,6 +220,8 @@ func (c *Core) reset() {
 	c.forceAck, c.probing, c.probed, c.stalled, c.drained = false, false, false, false, false
 	c.rdOut, c.rdBytes, c.known = 0, 0, false
 	c.lazyAcks, c.careful, c.hasAsked = false, 0, false
+	c.refusal, c.unsent = nil, nil
+	c.heardPeer = false
 	c.retry.Stop()
 	c.rtt = reliability.RTT{}
 	c.window, c.reads = reliability.Window{}, reliability.Window{}

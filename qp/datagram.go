@@ -16,7 +16,9 @@ func (c *Core) sendDatagram(now Time, out Out, w *sendWQE) outcome {
 	pad := wire.PadFor(n)
 	if w.inline == 0 {
 		if m := c.checkList(c.sq.sgl(c.cur), 0, w.length, false); !m.ok() {
-			c.failLocal(now, w, m)
+			if c.cur == c.sq.head { // what was posted before completes first
+				c.failLocal(now, w, m)
+			}
 			return blocked
 		}
 	}

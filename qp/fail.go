@@ -67,12 +67,25 @@ func (c *Core) failRetries(now Time) {
 	if c.sq.head == c.sq.tail {
 		return
 	}
-	w := c.sq.at(c.sq.head)
-	c.failSend(now, w, verbs.WCRetryExcErr, &verbs.Failure{
-		Event: fmt.Sprintf("no acknowledgement from %v", c.path.Dst), PSN: uint32(c.una), Retries: c.retry.Spent(),
-		Cause: fmt.Sprintf("the peer is gone, its queue pair 0x%x is not in RTR or RTS or is connected to someone else, the address is wrong, or timeout %d with retry_cnt %d is too short for the path",
-			c.attr.DestQPN, c.attr.Timeout, c.attr.RetryCnt),
-	})
+	f := c.noAnswer()
+	f.PSN, f.Retries = uint32(c.una), c.retry.Spent()
+	c.failSend(now, c.sq.at(c.sq.head), verbs.WCRetryExcErr, f)
+}
+
+// noAnswer returns why a peer has not acknowledged: the refusal that is known, or else the
+// likeliest cause.
+func (c *Core) noAnswer() *verbs.Failure {
+	if c.refusal != nil {
+		return c.refusal.Failure()
+	}
+	f := &verbs.Failure{Event: fmt.Sprintf("no acknowledgement from %v", c.path.Dst)}
+	if c.heardPeer {
+		f.Cause = fmt.Sprintf("its process or host is gone, or its queue pair 0x%x has failed or is destroyed", c.attr.DestQPN)
+	} else {
+		f.Cause = fmt.Sprintf("its queue pair 0x%x has never answered; a firewall may block UDP port %d, or the address or the number is wrong",
+			c.attr.DestQPN, c.path.Dst.Port())
+	}
+	return f
 }
 
 // failResponse fails the oldest request for a nonsensical response.
@@ -86,6 +99,7 @@ func (c *Core) failResponse(now Time, p *wire.Packet, what string) {
 // flush completes all work with WR_FLUSH_ERR, in order.
 func (c *Core) flush(now Time) {
 	c.retry.Stop()
+	c.ConfirmSent()
 	c.flushRDMA()
 	for c.sq.head != c.sq.tail {
 		c.flushHead(now, c.sq.at(c.sq.head))
@@ -98,6 +112,7 @@ func (c *Core) flush(now Time) {
 
 // flushSends completes all send requests with WR_FLUSH_ERR.
 func (c *Core) flushSends(now Time) {
+	c.ConfirmSent()
 	c.flushRDMA()
 	for c.sq.head != c.sq.tail {
 		c.flushOne(c.sq.at(c.sq.head))
@@ -109,7 +124,7 @@ func (c *Core) flushSends(now Time) {
 // that has been carried out is complete.
 func (c *Core) flushHead(now Time, w *sendWQE) {
 	if w.started && w.isLocal() {
-		c.finish(now, w)
+		c.finish(w)
 		return
 	}
 	c.flushOne(w)

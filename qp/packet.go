@@ -15,6 +15,7 @@ func (c *Core) HandlePacket(now Time, p *wire.Packet) wire.Drop {
 		return d
 	}
 	c.counters.RcvdPkts++
+	c.heardPeer = true
 	var s uint8
 	if p.Info.AETH {
 		s = uint8(p.AETH().Syndrome)
@@ -95,7 +96,7 @@ func (c *Core) Advance(now Time) {
 	if d := c.retry.Deadline(); d == 0 || now < d {
 		return
 	}
-	rnr := c.retry.Waiting()
+	rnr, refused := c.retry.Waiting(), c.retry.WasRefused()
 	switch c.retry.Expired(now, &c.rtt) {
 	case reliability.Probe:
 		c.counters.Probes++
@@ -106,7 +107,9 @@ func (c *Core) Advance(now Time) {
 		c.forceAck = true
 		if !rnr {
 			c.careful = carefulFor
-			c.counters.Timeouts++
+			if !refused {
+				c.counters.Timeouts++
+			}
 			c.counters.CompleterRetryErr++
 			c.window.Collapsed(now)
 			c.reads.Collapsed(now)

@@ -71,6 +71,10 @@ type Peer struct {
 	replies int                               // that wait to leave
 	owing   bool
 	oweAt   Time // 0: nothing waits to be owed
+
+	refusal        *verbs.RefusedError // last refused packet since an answer, or nil
+	refusals       uint8               // attempts that were refused since then
+	attemptRefused bool                // the current one was
 }
 
 // PeerConfig says who a peer is.

@@ -303,12 +303,17 @@ func (p *Peer) expire(now Time) {
 	}
 	if int64(now-p.progress) >= p.giveUp {
 		c.counters.RetryExceededErr++
-		p.abort(verbs.WCRetryExcErr, &verbs.Failure{
-			Event: fmt.Sprintf("no answer from %v", p.path.Dst), PSN: uint32(p.una), Retries: int(p.asks),
-			Cause: "the peer is gone, or does not know us (any more)",
-		})
+		f := &verbs.Failure{
+			Event: fmt.Sprintf("no answer from %v", p.path.Dst), Cause: "the peer is gone, or does not know us (any more)",
+		}
+		if p.refusal != nil {
+			f = p.refusal.Failure()
+		}
+		f.PSN, f.Retries = uint32(p.una), int(p.asks)
+		p.abort(verbs.WCRetryExcErr, f)
 		return
 	}
+	p.attemptRefused = false
 	p.asks = min(p.asks+1, 100)
 	c.counters.Timeouts++
 	if p.asks == 2 {
@@ -339,7 +344,10 @@ func (p *Peer) lose(s *slot) {
 }
 
 // heard notes that the peer answers. What is under way then decides when to ask again.
-func (p *Peer) heard(now Time) { p.progress, p.asks, p.deadline = now, 0, 0 }
+func (p *Peer) heard(now Time) {
+	p.progress, p.asks, p.deadline = now, 0, 0
+	p.refusal, p.refusals, p.attemptRefused = nil, 0, false
+}
 
 // answered ends a slot whose answer has come, all of it.
 func (p *Peer) answered(now Time, psn wire.PSN, s *slot) {

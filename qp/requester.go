@@ -299,8 +299,10 @@ func (c *Core) departed(now Time, w *sendWQE, op wire.Opcode, psns int, asked bo
 		c.cur++
 		if c.typ != verbs.RC {
 			c.una = c.next
-			c.finish(now, w)
-			c.checkDrained()
+			if !c.confirmSends {
+				c.finish(w)
+				c.checkDrained()
+			}
 		}
 	}
 }

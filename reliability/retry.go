@@ -21,6 +21,9 @@ type Retry struct {
 	rnr      Time  // end of an RNR wait, 0: none
 	rnrs     uint8 // waits in a row, as far as each is longer than the one before
 
+	refused   bool // the system did not send the current attempt ...
+	refusedAt Time // ... and this is when
+
 	nakked bool     // a sequence NAK was answered with a go-back ...
 	nakPSN wire.PSN // ... to this PSN, and no progress came since
 }
@@ -64,7 +67,7 @@ func (r *Retry) Sent(now Time, asked bool, rtt *RTT) {
 // acknowledgement.
 func (r *Retry) Progress(now Time, outstanding, asked bool, rtt *RTT) {
 	r.left, r.rnrLeft, r.timeouts = r.limit, r.rnrLimit, 0
-	r.nakked = false
+	r.nakked, r.refused = false, false
 	r.probed = 0
 	r.rnr, r.rnrs = 0, 0
 	r.progress, r.probe = 0, 0
@@ -97,11 +100,37 @@ func (r *Retry) Deadline() Time {
 	if r.rnr != 0 {
 		return r.rnr
 	}
+	if r.refused {
+		return r.refusedAt + RefusedPause
+	}
 	if r.progress == 0 || r.timeout == 0 {
 		return 0
 	}
 	return Earlier(r.progress+r.patience(), r.probe)
 }
+
+// RefusedPause is the number of nanoseconds between attempts that the system
+// refuses to send: the next need not wait for the timeout, and a route that flaps has
+// retry_cnt times as long to come back.
+const RefusedPause = 5 * Millisecond
+
+// Refused notes that the system refused to send the current attempt, or that the
+// network returned it. Each attempt counts once, whatever its number of packets, and
+// uses up a retry after RefusedPause, also without a timeout. The verdict is GiveUp
+// if none is left.
+func (r *Retry) Refused(now Time) Verdict {
+	switch {
+	case r.refused || r.progress == 0 || r.rnr != 0:
+		return Nothing
+	case r.left == 0:
+		return GiveUp
+	}
+	r.refused, r.refusedAt = true, now
+	return Nothing
+}
+
+// WasRefused reports whether the current attempt has been refused.
+func (r *Retry) WasRefused() bool { return r.refused }
 
 // maxBackoff is how often the timeout doubles while nothing comes back. The
 // timer may run up to four times as long as the attribute says (IBTA volume 1,
@@ -117,6 +146,16 @@ func (r *Retry) Expired(now Time, rtt *RTT) Verdict {
 			return Nothing
 		}
 		r.resume(now, rtt)
+		return GoBack
+	}
+	if r.refused {
+		if now < r.refusedAt+RefusedPause {
+			return Nothing
+		}
+		r.left--
+		r.refused, r.nakked = false, false
+		r.progress, r.probed = now, 0
+		r.armProbe(now, rtt)
 		return GoBack
 	}
 	if r.progress == 0 || r.timeout == 0 {
@@ -156,7 +195,7 @@ func (r *Retry) SequenceNAK(now Time, psn wire.PSN, rtt *RTT) Verdict {
 	}
 	r.left--
 	r.timeouts = 0
-	r.nakked, r.nakPSN = true, psn
+	r.nakked, r.nakPSN, r.refused = true, psn, false
 	r.progress = now
 	r.probed = 0
 	r.armProbe(now, rtt)
@@ -189,7 +228,7 @@ func (r *Retry) RNR(now Time, code uint8, tells bool) Verdict {
 		wait = min(wait, RNRLong)
 	}
 	r.rnr = now + Time(wait)
-	r.nakked = false
+	r.nakked, r.refused = false, false
 	r.timeouts = 0
 	r.probe = 0
 	return GoBack
@@ -222,6 +261,7 @@ func (r *Retry) RNRSpent() int { return int(r.rnrLimit - r.rnrLeft) }
 
 // Stop forgets everything in flight.
 func (r *Retry) Stop() {
-	r.progress, r.probe, r.rnr, r.rnrs, r.nakked = 0, 0, 0, 0, false
+	r.progress, r.probe, r.rnr, r.rnrs = 0, 0, 0, 0
+	r.nakked, r.refused = false, false
 	r.left, r.rnrLeft, r.timeouts = r.limit, r.rnrLimit, 0
 }

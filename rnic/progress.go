@@ -64,6 +64,9 @@ func (s *shard) step(c caller) int {
 		s.dev.linkFailed(err)
 		return 0
 	}
+	if list := s.rx.Refusals(); len(list) > 0 {
+		s.dev.handleICMP(list)
+	}
 	if n == 0 {
 		s.idle++
 		if !s.backlog.Load() && !s.timerDue() && (s.owed.Load() == 0 || s.patient()) {

@@ -33,13 +33,17 @@ type QP struct {
 	owing      bool // in shard.owing
 	failed     bool // its first failure has been reported
 	overran    bool // a completion is lost
+	leaving    bool // in shard.leaving
+	blocked    bool // its next request waits for those in the batch to complete
+	onRefusal  func(*verbs.RefusedError)
 	timerAt    reliability.Time
 	timerIndex int
 }
 
 var (
-	_ verbs.QP = (*QP)(nil)
-	_ qp.Host  = (*QP)(nil)
+	_ verbs.QP              = (*QP)(nil)
+	_ verbs.RefusalReporter = (*QP)(nil)
+	_ qp.Host               = (*QP)(nil)
 )
 
 // CreateQP implements verbs.PD.
@@ -92,6 +96,7 @@ func (d *Device) createQP(pd *PD, a verbs.QPInitAttr) (_ *QP, err error) {
 	cfg := qp.Config{
 		Type: a.Type, Host: q, Memory: pd, Cap: a.Cap, SignalAll: !a.SelectiveSignaling, NoCredits: a.NoCredits,
 		LocalBuffer: d.caps.RecvBuffer, PortMTU: d.mtu.Bytes(), MaxRDMA: a.MaxDatagramRDMA,
+		ConfirmSends: true,
 	}
 	if q.srq != nil {
 		cfg.Shared = q.srq

@@ -32,6 +32,7 @@ type shard struct {
 	tx       *link.Batch
 	active   []*QP // have packets to lay out
 	owing    []*QP // owe an acknowledgement that waits to be coalesced
+	leaving  []*QP // of datagrams, with requests in the batch
 	timers   timers
 	unacked  int       // packets handled since acknowledgements left,
 	held     bool      // enough for one, but the application was about to reply
@@ -157,6 +158,7 @@ func (s *shard) drain(q *QP, now reliability.Time) {
 		q.collapse(now)
 	}
 	for batches := 1; q.core.Drain(now, s.tx); batches++ {
+		s.await(q)
 		s.flush()
 		if !s.serving.Load() {
 			s.polls.Add(1) // somebody is at work: the service need not come
@@ -166,12 +168,22 @@ func (s *shard) drain(q *QP, now reliability.Time) {
 			break
 		}
 	}
+	s.await(q)
+	q.blocked = q.core.HasUnsent()
 	if q.core.OwesAck() && !q.owing {
 		q.owing = true
 		s.owing = append(s.owing, q)
 		s.owed.Store(int32(len(s.owing)))
 	}
 	s.schedule(q)
+}
+
+// await has q's requests that are in the batch complete when it has left.
+func (s *shard) await(q *QP) {
+	if q.core.AwaitsConfirm() && !q.leaving {
+		q.leaving = true
+		s.leaving = append(s.leaving, q)
+	}
 }
 
 // schedule sets q's timer.
@@ -291,7 +303,7 @@ func (s *shard) letGo() {
 	}
 }
 
-// flush sends the batch.
+// flush sends the batch, and completes what ends with it.
 func (s *shard) flush() {
 	if s.tx.Len() == 0 {
 		return
@@ -302,7 +314,13 @@ func (s *shard) flush() {
 	if err := s.conn.WriteBatch(s.tx); err != nil {
 		s.dev.linkFailed(err)
 	}
+	if list := s.tx.Refusals(); len(list) > 0 {
+		s.handleRefusals(s.dev.now(), list)
+	}
 	s.tx.Reset()
+	if len(s.leaving) > 0 {
+		s.confirm()
+	}
 }
 
 // forget takes a destroyed queue pair out of everything.

@@ -96,6 +96,7 @@ type Failure struct {
 	Addr    uint64 // address involved
 	Length  uint32
 	Cause   string // likely cause and what to do
+	Err     error  // error that is behind it, for example a *RefusedError, or nil
 }
 
 // CompletionError is a failed completion as an error.
@@ -118,6 +119,14 @@ func (e *CompletionError) Error() string {
 	default:
 		return s + w.String()
 	}
+}
+
+// Unwrap returns the error behind the failure, Failure.Err, or nil.
+func (e *CompletionError) Unwrap() error {
+	if e.Why == nil {
+		return nil
+	}
+	return e.Why.Err
 }
 
 // String tells the story in one line.

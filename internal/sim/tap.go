@@ -86,7 +86,9 @@ func (t *topTap) readOne(r *link.Datagrams) (int, error) {
 	}
 	if !t.pending() {
 		t.next, t.packet = 0, 0
-		if n, err := t.Conn.ReadBatch(t.read); n == 0 {
+		n, err := t.Conn.ReadBatch(t.read)
+		r.AddRefusals(t.read.Refusals())
+		if n == 0 {
 			return 0, err
 		}
 	}

@@ -1,0 +1,136 @@
+package qp
+
+import (
+	"github.com/softrnic/softrnic/reliability"
+	"github.com/softrnic/softrnic/verbs"
+	"github.com/softrnic/softrnic/wire"
+)
+
+// unsent is a packet of UC or UD that the system refused to send, of a request that has not
+// been confirmed.
+type unsent struct {
+	psn wire.PSN
+	why *verbs.RefusedError
+}
+
+// Refused notes that a packet of the queue pair was not sent, or came back by ICMP.
+// head is what is known of the packet, from its BTH on: a packet that is not in
+// flight is ignored, so that an ICMP message has to know its PSN.
+//
+// RC spends a retry after [reliability.RefusedPause], and fails the oldest request
+// when none is left; so does RDMA over UD. A request of UC or UD fails alone when
+// [Core.ConfirmSent] is called, and the queue pair stays in its state. A transient
+// error is not counted: the packet is lost, and retransmitted where the transport
+// does that.
+func (c *Core) Refused(now Time, head []byte, why *verbs.RefusedError) {
+	if len(head) < wire.BTHLen {
+		return
+	}
+	bth := wire.ParseBTH(head)
+	info := bth.Opcode.Info()
+	switch {
+	case !info.Valid || !info.Request:
+	case info.Class == wire.ClassUDX:
+		if c.rdma != nil {
+			c.rdma.refused(now, bth, why)
+		}
+	case info.Class != c.class:
+	case c.typ == verbs.RC:
+		c.refusedRequest(now, bth.PSN, why)
+	case !why.Transient() && !why.ICMP:
+		c.unsent = append(c.unsent, unsent{bth.PSN, why})
+	}
+}
+
+// refusedRequest notes a refused packet of an RC requester.
+func (c *Core) refusedRequest(now Time, psn wire.PSN, why *verbs.RefusedError) {
+	if c.state != sRTS && c.state != sSQD || psn.Less(c.una) || !psn.Less(c.top) {
+		return
+	}
+	c.refusal = why
+	if !why.Transient() && c.retry.Refused(now) == reliability.GiveUp {
+		c.giveUp(now)
+	}
+}
+
+// ConfirmSent completes the requests of UC and UD whose packets have all been laid
+// out: those of which [Core.Refused] named a packet with an error, the others with
+// success. With Config.ConfirmSends, it has to be called when the batch has left.
+func (c *Core) ConfirmSent() {
+	if !c.confirmSends {
+		return
+	}
+	for c.sq.head != c.cur {
+		w := c.sq.at(c.sq.head)
+		if why := c.unsentOf(w); why != nil {
+			c.failHead(w, verbs.WCGeneralErr, why.Failure())
+		} else {
+			c.finish(w)
+		}
+	}
+	c.forgetUnsent()
+	c.checkDrained()
+}
+
+// AwaitsConfirm reports whether ConfirmSent has something to do.
+func (c *Core) AwaitsConfirm() bool { return c.confirmSends && c.sq.head != c.cur }
+
+// HasUnsent reports whether a request of UC or UD waits for ConfirmSent to end those before it.
+func (c *Core) HasUnsent() bool { return c.confirmSends && c.cur != c.sq.tail && c.state == sRTS }
+
+// unsentOf returns why a packet of w was not sent, nil if all were.
+func (c *Core) unsentOf(w *sendWQE) *verbs.RefusedError {
+	for _, u := range c.unsent {
+		if !w.isLocal() && u.psn.Sub(w.first) >= 0 && u.psn.LessEq(w.last) {
+			return u.why
+		}
+	}
+	return nil
+}
+
+// forgetUnsent drops what belongs to requests that are complete. The request at
+// the head may have begun to leave.
+func (c *Core) forgetUnsent() {
+	if len(c.unsent) == 0 {
+		return
+	}
+	if c.sq.head != c.sq.tail {
+		if w := c.sq.at(c.sq.head); w.started && c.unsentOf(w) != nil {
+			c.unsent = append(c.unsent[:0], c.unsent[len(c.unsent)-1])
+			return
+		}
+	}
+	c.unsent = nil
+}
+
+// refused notes a refused packet of a peer's request.
+func (r *rdma) refused(now Time, bth wire.BTH, why *verbs.RefusedError) {
+	for _, p := range r.busy {
+		if p.qpn == bth.DestQPN && p.path.Dst == why.Peer && p.find(bth.PSN) != nil {
+			p.refusedRequest(now, why)
+			return
+		}
+	}
+}
+
+// refusedRetries is the number of attempts of a request that the system may refuse
+// before the requests to the peer fail, as with retry_cnt 7.
+const refusedRetries = 7
+
+// refusedRequest counts an attempt that the system refused, once.
+func (p *Peer) refusedRequest(now Time, why *verbs.RefusedError) {
+	p.refusal = why
+	if why.Transient() || p.attemptRefused {
+		return
+	}
+	if p.refusals++; p.refusals > refusedRetries {
+		p.core.counters.RetryExceededErr++
+		f := why.Failure()
+		f.PSN, f.Retries = uint32(p.una), refusedRetries
+		p.abort(verbs.WCRetryExcErr, f)
+		return
+	}
+	p.attemptRefused = true
+	p.deadline = now + reliability.RefusedPause
+	p.core.rdma.deadline = reliability.Earlier(p.core.rdma.deadline, p.deadline)
+}

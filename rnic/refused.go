@@ -1,0 +1,134 @@
+package rnic
+
+import (
+	"net/netip"
+
+	"github.com/softrnic/softrnic/internal/link"
+	"github.com/softrnic/softrnic/reliability"
+	"github.com/softrnic/softrnic/verbs"
+	"github.com/softrnic/softrnic/wire"
+)
+
+// The link reports packets by destination and head. They belong to the connected
+// queue pair with that peer, or to the queue pair of datagrams that sent them.
+
+// peerKey identifies the peer of a connected queue pair.
+type peerKey struct {
+	dst netip.AddrPort
+	qpn uint32
+}
+
+// keyOf returns the key of a peer. What the kernel reports may have a zone, and a
+// path may have none.
+func keyOf(dst netip.AddrPort, qpn uint32) peerKey {
+	return peerKey{netip.AddrPortFrom(dst.Addr().WithZone(""), dst.Port()), qpn}
+}
+
+// groupByPeer sorts the indices of refusals: those of connected queue pairs by peer, and
+// those of datagrams.
+func groupByPeer(list []link.Refusal) (connected map[peerKey][]int, datagrams []int) {
+	for i := range list {
+		head := list[i].Head()
+		if len(head) < wire.BTHLen {
+			continue
+		}
+		bth := wire.ParseBTH(head)
+		switch info := bth.Opcode.Info(); {
+		case !info.Valid:
+		case info.Class == wire.ClassUD || info.Class == wire.ClassUDX:
+			datagrams = append(datagrams, i)
+		default:
+			if connected == nil {
+				connected = make(map[peerKey][]int)
+			}
+			k := keyOf(list[i].Dst, bth.DestQPN)
+			connected[k] = append(connected[k], i)
+		}
+	}
+	return connected, datagrams
+}
+
+// handleRefusals tells the queue pairs of the shard of packets that were refused.
+// The lock is held, and the batch must not lend memory.
+func (s *shard) handleRefusals(now reliability.Time, list []link.Refusal) {
+	connected, datagrams := groupByPeer(list)
+	for _, i := range datagrams {
+		r := &list[i]
+		if len(r.Head()) < wire.BTHLen+wire.DETHLen {
+			continue
+		}
+		q := s.dev.qps.lookup(wire.ParseDETH(r.Head()[wire.BTHLen:]).SrcQPN)
+		if q == nil || q.shard != s || q.dead {
+			continue
+		}
+		why := refusedError(r)
+		q.refused(now, r, why)
+		if q.onRefusal != nil && !why.Transient() {
+			q.onRefusal(why)
+		}
+	}
+	if connected == nil {
+		return
+	}
+	s.dev.qps.each(func(q *QP) {
+		if q.shard != s || q.dead || q.datagram {
+			return
+		}
+		path := q.core.Peer()
+		for _, i := range connected[keyOf(path.Dst, q.core.DestQPN())] {
+			q.refused(now, &list[i], refusedError(&list[i]))
+		}
+	})
+}
+
+// refused tells the core of one packet. The lock is held.
+func (q *QP) refused(now reliability.Time, r *link.Refusal, why *verbs.RefusedError) {
+	q.core.Refused(now, r.Head(), why)
+	if q.overran {
+		q.shard.resume(q, now)
+	}
+	q.shard.schedule(q)
+}
+
+// refusedError converts a link's report.
+func refusedError(r *link.Refusal) *verbs.RefusedError {
+	return &verbs.RefusedError{Peer: r.Dst, Err: r.Err, ICMP: r.ICMP, Size: r.Size, MTU: r.MTU}
+}
+
+// handleICMP tells the queue pairs of all shards of ICMP errors: the kernel need not
+// have steered them to the shard that sent the packet. No lock is held.
+func (d *Device) handleICMP(list []link.Refusal) {
+	now := d.now()
+	for _, s := range d.shards {
+		s.mu.Lock()
+		if !d.over.Load() {
+			s.letGo()
+			s.handleRefusals(now, list)
+		}
+		s.mu.Unlock()
+	}
+}
+
+// confirm completes the datagrams that have left with the batch. The lock is held.
+func (s *shard) confirm() {
+	for i, q := range s.leaving {
+		q.leaving = false
+		s.leaving[i] = nil
+		if q.dead {
+			continue
+		}
+		q.core.ConfirmSent()
+		if q.overran || q.blocked {
+			q.blocked = false
+			s.resume(q, s.dev.now())
+		}
+	}
+	s.leaving = s.leaving[:0]
+}
+
+// OnRefusal implements verbs.RefusalReporter.
+func (q *QP) OnRefusal(f func(*verbs.RefusedError)) {
+	q.shard.mu.Lock()
+	q.onRefusal = f
+	q.shard.mu.Unlock()
+}

@@ -1,0 +1,97 @@
+package verbs
+
+import (
+	"fmt"
+	"net/netip"
+	"syscall"
+)
+
+// A RefusedError reports that the operating system did not send packets to a peer,
+// or that the network sent an ICMP error back for them. It is the cause of failed
+// completions (see Failure.Err) and of calls that connect. errors.Is finds the
+// system's error number in it, for example syscall.ENETUNREACH.
+type RefusedError struct {
+	Peer netip.AddrPort // address and UDP port of the peer's adapter
+	Err  syscall.Errno
+	ICMP bool // a router or the peer's host answered; false: this system did not send
+	Size int  // EMSGSIZE: bytes of the IP packet; 0 if unknown
+	MTU  int  // EMSGSIZE: bytes that the path carries; 0 if unknown
+}
+
+// Error names the peer, the system's error and its usual cause.
+func (e *RefusedError) Error() string { return e.event() + ": " + e.reason() }
+
+// Unwrap returns Err.
+func (e *RefusedError) Unwrap() error { return e.Err }
+
+// Transient reports whether the error is one of a system that is busy (ENOBUFS,
+// ENOMEM, EAGAIN): a later packet may well pass.
+func (e *RefusedError) Transient() bool {
+	return e.Err == syscall.ENOBUFS || e.Err == syscall.ENOMEM || e.Err == syscall.EAGAIN
+}
+
+// Failure returns the story of a work request that e ended.
+func (e *RefusedError) Failure() *Failure {
+	if e.ICMP {
+		return &Failure{Event: fmt.Sprintf("no acknowledgement from %v", e.Peer), Cause: e.reason(), Err: e}
+	}
+	return &Failure{Event: e.event(), Cause: e.reason(), Err: e}
+}
+
+// event returns what happened, without the reason.
+func (e *RefusedError) event() string {
+	if e.ICMP {
+		return fmt.Sprintf("nothing is delivered to %v", e.Peer)
+	}
+	return fmt.Sprintf("the system refuses to send to %v", e.Peer)
+}
+
+// reason returns the system's error with what to look at.
+func (e *RefusedError) reason() string {
+	if e.ICMP {
+		return "an ICMP answer says: " + e.Err.Error() + e.advice()
+	}
+	return e.Err.Error() + e.advice()
+}
+
+// advice returns what to look at, with the separator before it, or "".
+func (e *RefusedError) advice() string {
+	switch e.Err {
+	case syscall.EMSGSIZE:
+		return e.sizes()
+	case syscall.ECONNREFUSED:
+		return "; no adapter is open at that port"
+	case syscall.ENETUNREACH, syscall.EHOSTUNREACH:
+		if e.ICMP {
+			return "; the address is wrong, or its host is down"
+		}
+		return "; no route leads there"
+	case syscall.EINVAL:
+		return "; a device on a loopback address reaches this machine only, and a blackhole route reaches nothing"
+	case syscall.EPERM, syscall.EACCES:
+		return "; a firewall or a route forbids it"
+	}
+	return ""
+}
+
+// sizes tells the two sizes of EMSGSIZE.
+func (e *RefusedError) sizes() string {
+	switch {
+	case e.Size > 0 && e.MTU > 0:
+		return fmt.Sprintf("; the IP packet has %d bytes, the path carries %d: connect with a smaller MTU", e.Size, e.MTU)
+	case e.MTU > 0:
+		return fmt.Sprintf("; the path carries IP packets of %d bytes: connect with a smaller MTU", e.MTU)
+	}
+	return "; the packet is larger than the path's MTU: connect with a smaller one"
+}
+
+// A RefusalReporter is a queue pair of datagrams (UD, GSI) that tells of peers to
+// which it cannot send. A datagram completes before the network can answer it by
+// ICMP, so the completion alone does not tell.
+type RefusalReporter interface {
+	// OnRefusal has f called for each packet of the queue pair that the system does
+	// not send, or that draws an ICMP error, unless the error is transient. There is one f, and
+	// nil takes it back. f is called with locks of the device held: it must not
+	// block and must not call the device or its objects.
+	OnRefusal(f func(*RefusedError))
+}
