@@ -10,6 +10,7 @@ import (
 
 	"github.com/softrnic/softrnic/internal/size"
 	"github.com/softrnic/softrnic/internal/tools/rdmacm"
+	"github.com/softrnic/softrnic/internal/tools/sockets"
 	"github.com/softrnic/softrnic/sdp"
 	"github.com/softrnic/softrnic/verbs"
 )
@@ -36,7 +37,7 @@ func (a *app) sdpCommand() *cobra.Command {
 // sdpFlags adds the flags of connections by SDP.
 func sdpFlags(f *pflag.FlagSet, o *sdp.Options) {
 	f.TextVar(&o.Design, "design", sdp.NIC, "flow `control` of connections that we dial: nic, rdma or credit")
-	o.Buffers, o.BufferBytes, o.ZeroCopy, o.KeepAlive = sdp.DefaultBuffers, sdp.DefaultBufferBytes, sdp.DefaultZeroCopy, sdp.DefaultKeepAlive
+	o.Buffers, o.BufferBytes, o.ZeroCopy, o.KeepAlive = sdp.DefaultBuffers, sdp.DefaultBufferBytes, sdp.DefaultZeroCopy, sockets.KeepAlive
 	f.IntVar(&o.Buffers, "buffers", o.Buffers, "`number` of buffers for each direction")
 	f.Var(size.Var(&o.BufferBytes), "buffer-size", "`bytes` of each, for example 64KiB")
 	f.Var(size.Var(&o.Window), "window", "virtual window of nic in `bytes` (default half a buffer, at most 16 KiB, less 4)")

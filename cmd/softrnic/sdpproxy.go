@@ -19,8 +19,9 @@ programs that know nothing of RDMA talk over it:
     softrnic sdp proxy --listen tcp:localhost:8080 --to sdp:192.0.2.1:7471  # here
     curl http://localhost:8080/
 
-Ends of one direction (half-close) and resets are passed on. A connection that fails
-is told on stderr and counted; others go on. After an interrupt no more are taken, and
+Ends of one direction (half-close) and resets are passed on. A peer that has died is
+noticed within 5 s, and what it leaves is reset. A connection that fails is told on
+stderr and counted, a client that has just gone only with --verbose; others go on. After an interrupt no more are taken, and
 those that there are have the time of --grace; a second one ends them at once.
 
 ` + sdpWhere
@@ -36,8 +37,9 @@ func (a *app) sdpProxyCommand() *cobra.Command {
 	f := c.Flags()
 	f.Var(&o.Listen, "listen", "where connections come in: tcp:[HOST]:PORT or sdp:[HOST]:PORT")
 	f.Var(&o.To, "to", "where they are passed on to: tcp:HOST:PORT or sdp:HOST:PORT")
-	f.DurationVar(&o.Patience, "patience", 10*time.Second, "how long a connection to there may take")
+	f.DurationVar(&o.Patience, "patience", sdpproxy.DefaultPatience, "how long a connection to there may take")
 	f.DurationVar(&o.Grace, "grace", 5*time.Second, "how long connections may go on after an interrupt")
+	f.BoolVarP(&o.Verbose, "verbose", "v", false, "say also which clients have gone")
 	sdpFlags(f, &o.SDP)
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		for _, name := range []string{"patience", "grace"} {

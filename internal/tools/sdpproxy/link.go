@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net"
 	"sync"
 	"sync/atomic"
+	"syscall"
 
 	"github.com/softrnic/softrnic/internal/tools/sockets"
+	"github.com/softrnic/softrnic/verbs"
 )
 
 // link is a connection that came in, with the one that it is passed on by.
@@ -73,11 +76,35 @@ func (k *link) end(why error) {
 	})
 }
 
-// fail counts and tells of a link that has not ended well.
+// fail counts a link that has not ended well, and logs it unless its client has gone.
 func (k *link) fail(err error) {
 	k.failed.Add(1)
 	if err == errCut {
 		k.cut.Add(1)
 	}
+	if k.isClientGone(err) && !k.Verbose {
+		return
+	}
 	k.say("connection %d of %v: %v", k.number, sockets.Name(k.in.RemoteAddr()), err)
 }
+
+// isClientGone reports whether err says that the client has closed or reset its
+// connection, as clients do that have seen enough. A client whose host or process has
+// vanished is not one of these.
+func (k *link) isClientGone(err error) bool {
+	if !errors.Is(err, syscall.EPIPE) && !errors.Is(err, syscall.ECONNRESET) {
+		return false
+	}
+	var vanished *verbs.CompletionError
+	if errors.As(err, &vanished) {
+		return false
+	}
+	// A copy between two connections wraps the error of one in that of the other.
+	var inner *net.OpError
+	for e := (*net.OpError)(nil); errors.As(err, &e); err = e.Err {
+		inner = e
+	}
+	return inner != nil && equalAddr(inner.Source, k.in.LocalAddr()) && equalAddr(inner.Addr, k.in.RemoteAddr())
+}
+
+func equalAddr(a, b net.Addr) bool { return a != nil && b != nil && sockets.Name(a) == sockets.Name(b) }

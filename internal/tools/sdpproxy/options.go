@@ -11,18 +11,23 @@ import (
 	"github.com/softrnic/softrnic/sdp"
 )
 
+// DefaultPatience is the time after which a client is reset if the other side does not
+// answer.
+const DefaultPatience = 4 * time.Second
+
 // Options say what to pass on.
 type Options struct {
 	rdmacm.Place
 
 	Listen sockets.Point // where connections come in
 	To     sockets.Point // where they are passed on to
-	SDP    sdp.Options   // of connections by SDP
+	SDP    sdp.Options   // of connections by SDP; KeepAlive is sockets.KeepAlive by default
 
-	Patience time.Duration // how long a connection to To may take, 10 s by default
+	Patience time.Duration // how long a connection to To may take, DefaultPatience by default
 	Grace    time.Duration // how long connections go on after the end, 5 s by default
 
 	Log       io.Writer      // gets a line for each connection that fails; may be nil
+	Verbose   bool           // a line also for each client that has gone
 	Listening func(net.Addr) // hears where connections come in; may be nil
 	Ending    func(open int) // hears that no more are taken, and how many there are; may be nil
 }
@@ -45,7 +50,7 @@ func (o *Options) check() error {
 }
 
 func (o *Options) complete() {
-	o.Patience = cmp.Or(o.Patience, 10*time.Second)
+	o.Patience = cmp.Or(o.Patience, DefaultPatience)
 	o.Grace = cmp.Or(o.Grace, 5*time.Second)
 	if o.Log == nil {
 		o.Log = io.Discard

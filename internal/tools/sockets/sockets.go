@@ -1,17 +1,29 @@
 package sockets
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net"
 	"net/netip"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/softrnic/softrnic/internal/tools/rdmacm"
 	"github.com/softrnic/softrnic/sdp"
 	"github.com/softrnic/softrnic/verbs"
 )
+
+// KeepAlive is the default of [sdp.Options.KeepAlive] for the tools. A tool has nothing else
+// to do than to pass bytes on, so it probes a silent peer sooner than a program that has its
+// own deadlines: a peer that has died is an error within 5 s, of which the adapter takes
+// about 2 s for its retries.
+const KeepAlive = 1500 * time.Millisecond
+
+// tcpKeepAlive is the same for TCP: a host that has vanished is an error after 4 s without
+// traffic.
+var tcpKeepAlive = net.KeepAliveConfig{Enable: true, Idle: 2 * time.Second, Interval: time.Second, Count: 2}
 
 // Conn is a stream: a *sdp.Conn or a *net.TCPConn.
 type Conn interface {
@@ -37,8 +49,9 @@ type end struct {
 }
 
 // New makes a maker of streams, with the options that its connections by SDP
-// have. It must be closed.
+// have; a KeepAlive of 0 means [KeepAlive]. It must be closed.
 func New(p rdmacm.Place, o sdp.Options) *Sockets {
+	o.KeepAlive = cmp.Or(o.KeepAlive, KeepAlive)
 	return &Sockets{place: p, options: o, toward: make(map[netip.Addr]*sdp.Stack)}
 }
 
@@ -46,7 +59,7 @@ func New(p rdmacm.Place, o sdp.Options) *Sockets {
 // address; without one it is where the place opens a device.
 func (s *Sockets) Listen(ctx context.Context, at Point) (net.Listener, error) {
 	if at.Network == TCP {
-		var l net.ListenConfig
+		l := net.ListenConfig{KeepAliveConfig: tcpKeepAlive}
 		return l.Listen(ctx, "tcp", at.address())
 	}
 	bind, err := rdmacm.ResolveOwn(ctx, at.Host, "")
@@ -66,7 +79,7 @@ func (s *Sockets) Listen(ctx context.Context, at Point) (net.Listener, error) {
 // that leads there.
 func (s *Sockets) Dial(ctx context.Context, to Point) (Conn, error) {
 	if to.Network == TCP {
-		var d net.Dialer
+		d := net.Dialer{KeepAliveConfig: tcpKeepAlive}
 		c, err := d.DialContext(ctx, "tcp", to.address())
 		if err != nil {
 			return nil, err
