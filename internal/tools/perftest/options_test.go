@@ -112,6 +112,7 @@ func TestDeviceRefuses(t *testing.T) {
 	} {
 		t.Run(c.text, func(t *testing.T) {
 			o := defaults(c.test)
+			o.NoVersions = true // the ends need not fit
 			host := serve(t, o)
 			o.Server, o.Port, o.Device = "127.0.0.1", host.At, toolstest.Device(t, rnic.Options{})
 			c.change(&o)

@@ -297,11 +297,12 @@ func TestWrongData(t *testing.T) {
 	require.ErrorContains(t, server.err, "wrong data: at offset 0 of queue pair 0 is 0x3c and should be 0x32")
 }
 
-// TestSizesDiffer says so.
+// TestSizesDiffer finds sizes that differ by the first message where no versions, and
+// so no terms, are exchanged.
 func TestSizesDiffer(t *testing.T) {
 	for _, name := range sends {
 		o := defaults(name)
-		o.Size = 512
+		o.Size, o.NoVersions = 512, true
 		c := o
 		c.Size = 256
 		server, client := play(t, o, c)
@@ -310,11 +311,13 @@ func TestSizesDiffer(t *testing.T) {
 	}
 }
 
-// TestPeerDies ends the other side at once.
+// TestPeerDies ends a client in the middle of each test: its server ends, too, and says
+// that the client is gone.
 func TestPeerDies(t *testing.T) {
-	for _, name := range []string{"send_bw", "write_bw", "read_lat", "send_lat"} {
-		t.Run(name, func(t *testing.T) {
-			o := defaults(name)
+	for _, test := range perftest.Tests {
+		t.Run(test.String(), func(t *testing.T) {
+			t.Parallel()
+			o := defaults(test.String())
 			o.Duration = time.Hour
 			host := serve(t, o)
 			c := o

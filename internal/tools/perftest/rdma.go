@@ -33,6 +33,9 @@ type rdma struct {
 	ctx context.Context
 }
 
+// maxMessage is the length of the longest message in bytes.
+const maxMessage = max(KeysLongLen, oob.TermsLen)
+
 // newRDMA makes a channel that is not connected yet. It must be closed.
 func newRDMA(ctx context.Context, place *rdmacm.End, p *plan) (*rdma, error) {
 	c := &rdma{place: place, ctx: ctx, patience: p.Patience}
@@ -47,7 +50,7 @@ func (c *rdma) open() (err error) {
 	if c.pd, err = c.place.Device.AllocPD(); err != nil {
 		return err
 	}
-	if c.mr, err = c.pd.RegMR(make([]byte, 2*KeysLongLen), verbs.AccessLocalWrite); err != nil {
+	if c.mr, err = c.pd.RegMR(make([]byte, 2*maxMessage), verbs.AccessLocalWrite); err != nil {
 		return err
 	}
 	if c.out, err = c.place.Device.CreateCQ(2); err != nil {
@@ -83,13 +86,13 @@ func (c *rdma) accept() (err error) {
 
 // post posts the receive.
 func (c *rdma) post(qp verbs.QP) error {
-	_, err := qp.PostRecv([]verbs.RecvWR{{SGList: []verbs.SGE{c.mr.SGE(0, KeysLongLen)}}})
+	_, err := qp.PostRecv([]verbs.RecvWR{{SGList: []verbs.SGE{c.mr.SGE(0, maxMessage)}}})
 	return err
 }
 
 func (c *rdma) write(b []byte, doing string) error {
-	copy(c.mr.Bytes()[KeysLongLen:], b)
-	_, err := c.qp.PostSend([]verbs.SendWR{{Opcode: verbs.WRSend, Flags: verbs.SendSignaled, SGList: []verbs.SGE{c.mr.SGE(KeysLongLen, len(b))}}})
+	copy(c.mr.Bytes()[maxMessage:], b)
+	_, err := c.qp.PostSend([]verbs.SendWR{{Opcode: verbs.WRSend, Flags: verbs.SendSignaled, SGList: []verbs.SGE{c.mr.SGE(maxMessage, len(b))}}})
 	if err != nil {
 		return c.fail(doing, err)
 	}
@@ -113,7 +116,7 @@ func (c *rdma) take(ctx context.Context, b []byte, doing string) error {
 	if err != nil {
 		return err
 	}
-	copy(b, c.mr.Bytes()[:KeysLongLen])
+	copy(b, c.mr.Bytes()[:maxMessage])
 	if err := c.post(c.qp); err != nil {
 		return c.fail(doing, err)
 	}

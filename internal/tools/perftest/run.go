@@ -87,7 +87,7 @@ func (r *runner) join(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.talk = &talk{channel: c, client: true}
+	r.talk = &talk{channel: c, client: true, terms: r.terms()}
 	if err := r.prepare(ctx); err != nil {
 		return err
 	}
@@ -126,7 +126,7 @@ func (r *runner) host(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		r.talk = &talk{channel: c}
+		r.talk = &talk{channel: c, terms: r.terms()}
 		r.talk.said(first)
 		if err = r.greet(ctx, c); err == nil {
 			stop()

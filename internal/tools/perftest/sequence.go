@@ -192,7 +192,7 @@ func (r *runner) bandwidthRun(ctx context.Context, alive *watch.Watch, size int)
 		return none, err
 	}
 	next := r.talk.listen(r.nextLen())
-	during, stop := r.talk.watchPeer(ctx, next)
+	during, stop := r.talk.watchPeer(ctx, next, 0)
 	defer stop()
 	whole, stopLoss := t.watchLoss(during, alive, next.done)
 	defer stopLoss()
@@ -321,6 +321,10 @@ func (r *runner) latencyTest(ctx context.Context, alive *watch.Watch) error {
 	return r.finish()
 }
 
+// closeGrace is the time in which a side of write_lat completes after its peer has
+// closed the connection, which it does without a word: several retransmission timeouts.
+const closeGrace = time.Second
+
 // latencyRun is one size of a latency test.
 func (r *runner) latencyRun(ctx context.Context, alive *watch.Watch, size int, perUnit float64) error {
 	t, err := r.end.newRounds(size)
@@ -336,10 +340,11 @@ func (r *runner) latencyRun(ctx context.Context, alive *watch.Watch, size int, p
 	if err != nil {
 		return err
 	}
-	during, stop := ctx, func() {}
-	if r.Test.Verb != Write { // whose peer may be gone before our last acknowledgement
-		during, stop = r.talk.watchPeer(ctx, r.talk.listen(r.talk.keysLen()))
+	var grace time.Duration
+	if r.Test.Verb == Write {
+		grace = closeGrace
 	}
+	during, stop := r.talk.watchPeer(ctx, r.talk.listen(r.talk.keysLen()), grace)
 	defer stop()
 	if err := t.run(during, alive); err != nil {
 		if r.takesReceives() && !r.timed && t.got == int64(r.Iters) {

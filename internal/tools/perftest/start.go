@@ -28,7 +28,26 @@ const longSince = 6.29
 // ErrVersion says that the peer is too old.
 var ErrVersion = errors.New("its perftest is older than 5.70")
 
-var versionRE = regexp.MustCompile(`^(\d{1,4}\.\d{1,4})\x00+$`)
+var versionRE = regexp.MustCompile(`^(\d{1,4}\.\d{1,4})\x00(softrnic)?\x00*$`)
+
+// termsMark follows the NUL of a version and says that the sender exchanges
+// oob.Terms next, with a peer that says so, too. An original reads up to the NUL.
+const termsMark = "softrnic"
+
+// encodeVersion returns the versionLen bytes of our version.
+func (t *talk) encodeVersion() []byte {
+	b := make([]byte, versionLen)
+	n := copy(b, Version)
+	if t.terms != nil {
+		copy(b[n+1:], termsMark)
+	}
+	return b
+}
+
+// hasTerms reports whether the sender of a version exchanges terms.
+func hasTerms(version []byte) bool {
+	return bytes.Contains(version, []byte("\x00"+termsMark))
+}
 
 // parseVersion checks the 16 bytes of a peer's version.
 func parseVersion(b []byte) (string, error) {
@@ -98,11 +117,16 @@ func (t *talk) start(mtu verbs.MTU, skip bool) (a agreed, err error) {
 	}
 	const doing = "exchange versions"
 	theirs := make([]byte, versionLen)
-	if err := t.exchange(append([]byte(Version), make([]byte, versionLen-len(Version))...), theirs, doing); err != nil {
+	if err := t.exchange(t.encodeVersion(), theirs, doing); err != nil {
 		return a, err
 	}
 	if a.version, err = parseVersion(theirs); err != nil {
 		return a, t.fail(doing, err)
+	}
+	if t.terms != nil && hasTerms(theirs) {
+		if err := t.exchangeTerms(); err != nil {
+			return a, err
+		}
 	}
 	if v, _ := strconv.ParseFloat(a.version, 64); v >= longSince {
 		t.long = true

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"time"
 
 	"github.com/softrnic/softrnic/internal/tools/oob"
 )
@@ -38,6 +39,7 @@ type talk struct {
 	long    bool               // the peer's binary keys are long ones, and it wants such
 	pending *ahead             // a message that is being read
 	patient func(*ahead) error // waits for it, or gives up
+	terms   oob.Terms          // of our test; nil are never exchanged
 }
 
 // ahead is a message that is read while the test runs.
@@ -162,15 +164,22 @@ func (t *talk) int32(mine int, doing string) (int, error) {
 	return int(int32(binary.BigEndian.Uint32(theirs[:]))), nil
 }
 
-// watchPeer ends ctx with what goes wrong on the channel during the test.
-func (t *talk) watchPeer(ctx context.Context, a *ahead) (context.Context, func()) {
+// watchPeer returns a context that is canceled when reading a fails during the
+// test, grace later: a peer that is through may close before our last message is
+// acknowledged.
+func (t *talk) watchPeer(ctx context.Context, a *ahead, grace time.Duration) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	go func() {
 		select {
 		case <-a.done:
-			if a.err != nil {
-				cancel(fmt.Errorf("the peer gave up: %w", a.err))
-			}
+		case <-ctx.Done():
+		}
+		if ctx.Err() != nil || a.err == nil {
+			return
+		}
+		select {
+		case <-time.After(grace):
+			cancel(fmt.Errorf("the peer gave up: %w", a.err))
 		case <-ctx.Done():
 		}
 	}()

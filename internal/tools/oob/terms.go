@@ -1,0 +1,93 @@
+package oob
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// TermsLen is the length of encoded [Terms] in bytes.
+const TermsLen = 256
+
+// ErrTerms reports that the two ends were started with parameters that do not
+// fit. It comes wrapped in an error that lists the differences.
+var ErrTerms = errors.New("the two ends do not fit")
+
+// Terms are the parameters of a test that must be the same at both ends, in the
+// order in which differences are reported. Ends of this project exchange them
+// before the first message of the test; the original programs do not have them.
+type Terms []Term
+
+// A Term is one parameter: the option that sets it, such as "-s", and its value
+// as text. Neither contains a line feed or a NUL.
+type Term struct{ Option, Value string }
+
+// Add appends a term.
+func (t *Terms) Add(option, value string) { *t = append(*t, Term{option, value}) }
+
+// termsMagic begins encoded terms. Its last digit is the version of the format.
+const termsMagic = "softrnic terms 1\n"
+
+// Encode returns t as TermsLen bytes: termsMagic, a line "option=value" for each
+// term, and NULs. It panics if t needs more, which the caller's list of terms decides.
+func (t Terms) Encode() []byte {
+	b := []byte(termsMagic)
+	for _, term := range t {
+		b = fmt.Appendf(b, "%s=%s\n", term.Option, term.Value)
+	}
+	if len(b) > TermsLen {
+		panic(fmt.Sprintf("oob: terms: %d bytes, limit %d", len(b), TermsLen))
+	}
+	return append(b, make([]byte, TermsLen-len(b))...)
+}
+
+// errTermsForm reports bytes that are no encoded Terms.
+var errTermsForm = errors.New("terms: want " + strings.TrimSpace(termsMagic) + " and lines option=value")
+
+// ParseTerms decodes terms that Encode has written.
+func ParseTerms(b []byte) (Terms, error) {
+	text, magic := bytes.CutPrefix(b, []byte(termsMagic))
+	text, padding, _ := bytes.Cut(text, []byte{0})
+	if len(b) != TermsLen || !magic || len(bytes.Trim(padding, "\x00")) > 0 {
+		return nil, errTermsForm
+	}
+	var t Terms
+	for line := range strings.Lines(string(text)) {
+		option, value, ok := strings.Cut(line, "=")
+		if !ok || option == "" || !strings.HasSuffix(value, "\n") {
+			return nil, errTermsForm
+		}
+		t = append(t, Term{option, strings.TrimSuffix(value, "\n")})
+	}
+	return t, nil
+}
+
+// Check compares the terms of this end with the peer's and returns an error that
+// wraps ErrTerms and names every difference. A term that one end does not have
+// is a difference, too: it depends on the others.
+func (t Terms) Check(peer Terms) error {
+	theirs := make(map[string]string, len(peer))
+	for _, term := range peer {
+		theirs[term.Option] = term.Value
+	}
+	var list []string
+	for _, mine := range t {
+		value, ok := theirs[mine.Option]
+		if !ok {
+			value = "not set"
+		}
+		if delete(theirs, mine.Option); !ok || value != mine.Value {
+			list = append(list, fmt.Sprintf("%s is %s here and %s at the peer", mine.Option, mine.Value, value))
+		}
+	}
+	for _, term := range peer {
+		if value, left := theirs[term.Option]; left {
+			list = append(list, fmt.Sprintf("%s is not set here and %s at the peer", term.Option, value))
+		}
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%w: %s", ErrTerms, strings.Join(list, ", "))
+}
