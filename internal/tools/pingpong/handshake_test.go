@@ -84,6 +84,7 @@ func TestServesOriginal(t *testing.T) {
 			s := serve(t, o)
 			conn := toolstest.Dial(t, s.At)
 			ours := speak(t, conn, list)
+			require.NoError(t, conn.Close()) // as the originals do
 			checkOurs(t, ours, list)
 			e := <-s.Ended
 			require.ErrorIs(t, e.err, pingpong.ErrIdle)
@@ -104,6 +105,7 @@ func TestJoinsOriginal(t *testing.T) {
 			o.Device = toolstest.Device(t, rnic.Options{Impair: "drop every 1st SEND_FIRST; drop every 1st SEND_MIDDLE; drop every 1st SEND_LAST; drop every 1st SEND_ONLY"})
 			conn, ended := host(t, o)
 			ours := speak(t, conn, list)
+			require.NoError(t, conn.Close()) // as the originals do
 			checkOurs(t, ours, list)
 			e := <-ended
 			require.ErrorIs(t, e.err, pingpong.ErrIdle)

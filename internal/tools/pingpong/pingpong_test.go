@@ -1,6 +1,7 @@
 package pingpong_test
 
 import (
+	"context"
 	"fmt"
 	"net/netip"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/softrnic/softrnic/internal/tools/oob"
 	"github.com/softrnic/softrnic/internal/tools/pingpong"
 	"github.com/softrnic/softrnic/internal/tools/toolstest"
 	"github.com/softrnic/softrnic/rnic"
@@ -122,21 +124,6 @@ func TestOpen(t *testing.T) {
 	require.ErrorIs(t, err, verbs.ErrClosed)
 }
 
-// TestWrongData is found on both sides: the client sends without Check what
-// the server looks for, and the server never sends what the client looks for.
-func TestWrongData(t *testing.T) {
-	plain, checking := pingpong.Defaults(pingpong.RC), pingpong.Defaults(pingpong.RC)
-	plain.Iters, checking.Iters = 5, 5
-	checking.Check = true
-	server, client := play(t, checking, plain)
-	require.NoError(t, client.err)
-	var wrong *pingpong.DataError
-	require.ErrorAs(t, server.err, &wrong)
-	require.Equal(t, &pingpong.DataError{Page: 0, Offset: 0, Got: 0x7b, Want: 0}, wrong)
-	require.ErrorContains(t, server.err, "invalid data in page 0")
-	require.Positive(t, server.result.Elapsed, "the result is there, too")
-}
-
 // TestIdle ends when messages stop coming.
 func TestIdle(t *testing.T) {
 	for _, k := range []pingpong.Kind{pingpong.UC, pingpong.UD} {
@@ -157,16 +144,63 @@ func TestIdle(t *testing.T) {
 	}
 }
 
-// TestSizesDiffer says so.
-func TestSizesDiffer(t *testing.T) {
-	for _, k := range []pingpong.Kind{pingpong.RC, pingpong.UD} {
+// TestEndsThatDoNotFit starts both ends with parameters that differ: both refuse before
+// the first message and name the difference.
+func TestEndsThatDoNotFit(t *testing.T) {
+	options := func(k pingpong.Kind, change func(*pingpong.Options)) pingpong.Options {
 		o := pingpong.Defaults(k)
-		o.Size = 512
-		c := o
-		c.Size = 256
-		o.Idle, c.Idle = time.Second, time.Second
-		server, _ := play(t, o, c)
-		require.ErrorContains(t, server.err, "a message of 256 bytes came, and they are 512; give both sides the same -s", k)
+		if change != nil {
+			change(&o)
+		}
+		return o
+	}
+	for _, c := range []struct {
+		name           string
+		server, client pingpong.Options
+		want           string // of the server's error
+	}{
+		{"rc, uc", options(pingpong.RC, nil), options(pingpong.UC, nil), "kind is rc here and uc at the peer"},
+		{"uc, rc", options(pingpong.UC, nil), options(pingpong.RC, nil), "kind is uc here and rc at the peer"},
+		{"ud, rc", options(pingpong.UD, nil), options(pingpong.RC, nil), "kind is ud here and rc at the peer"},
+		{"rc, srq", options(pingpong.RC, nil), options(pingpong.SRQ, nil), "kind is rc here and srq at the peer"},
+		{"srq, uc", options(pingpong.SRQ, nil), options(pingpong.UC, nil), "kind is srq here and uc at the peer"},
+		{"size", options(pingpong.UD, func(o *pingpong.Options) { o.Size = 512 }), options(pingpong.UD, nil), "-s is 512 here and 1024 at the peer"},
+		{"messages", options(pingpong.RC, func(o *pingpong.Options) { o.Iters = 7 }), options(pingpong.RC, nil), "-n is 7 here and 1000 at the peer"},
+		{"MTU", options(pingpong.UC, func(o *pingpong.Options) { o.MTU = verbs.MTU256 }), options(pingpong.UC, nil), "-m is 256 here and 1024 at the peer"},
+		{"check", options(pingpong.RC, func(o *pingpong.Options) { o.Check = true }), options(pingpong.RC, nil), "-c is on here and not set at the peer"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			server, client := play(t, c.server, c.client)
+			require.ErrorIs(t, server.err, oob.ErrTerms)
+			require.ErrorContains(t, server.err, c.want)
+			require.ErrorIs(t, client.err, oob.ErrTerms)
+			require.NotContains(t, server.out+client.out, "bytes in")
+		})
+	}
+}
+
+// TestPeerDies ends a client in the middle: its server ends, too, and says that the
+// client is gone.
+func TestPeerDies(t *testing.T) {
+	for _, k := range kinds {
+		t.Run(string(k), func(t *testing.T) {
+			t.Parallel()
+			o := pingpong.Defaults(k)
+			o.Iters, o.Idle = 1e9, toolstest.Hang
+			dev := toolstest.Device(t, rnic.Options{})
+			c := o
+			o.Device = dev
+			s := serve(t, o)
+			c.Server, c.Port, c.Device = "127.0.0.1", s.At, toolstest.Device(t, rnic.Options{})
+			ctx, kill := context.WithCancel(toolstest.Soon(t))
+			ended := make(chan outcome, 1)
+			go func() { ended <- run(ctx, c) }()
+			require.Eventually(t, func() bool { return dev.(*rnic.Device).Inspect().Counters.RcvdPkts > 100 }, toolstest.Hang, time.Millisecond)
+			kill()
+			require.ErrorIs(t, (<-ended).err, context.Canceled)
+			require.ErrorIs(t, (<-s.Ended).err, oob.ErrGone)
+		})
 	}
 }
 

@@ -1,6 +1,7 @@
 package pingpong
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -45,6 +46,7 @@ type runner struct {
 	*Options
 	end    *end
 	opened verbs.Device // by us
+	peer   *oob.Conn    // kept during the test if the peer keeps it, too; or nil
 }
 
 // join meets the server.
@@ -53,21 +55,34 @@ func (r *runner) join(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer c.Close()
+	r.peer = c
 	if err := r.prepare(c); err != nil {
 		return err
 	}
-	if err := writeRecords(c, r.Kind, r.end.local); err != nil {
+	if err := writeRecords(c, r.Kind.records(), r.end.local); err != nil {
 		return err
 	}
-	remote, err := readRecords(c, r.Kind, r.NumQP)
+	remote, err := readRecords(c, r.Options)
 	if err != nil {
 		return err
 	}
 	if err := c.Write([]byte(done), "say that we are done"); err != nil {
 		return err
 	}
+	if err := r.agree(); err != nil {
+		return err
+	}
 	return r.connect(remote)
+}
+
+// agree exchanges terms with the peer, and closes the connection if it has none.
+func (r *runner) agree() error {
+	exchanged, err := exchangeTerms(r.peer, r.Options)
+	if !exchanged {
+		err = errors.Join(err, r.peer.Close())
+		r.peer = nil
+	}
+	return err
 }
 
 // host meets the first client that does its part.
@@ -85,15 +100,21 @@ func (r *runner) host(ctx context.Context) error {
 	}
 	for {
 		accept := func(ctx context.Context) (*oob.Conn, error) { return l.Accept(ctx, r.Patience) }
-		hello := func(c *oob.Conn) ([]Record, error) { return readRecords(c, r.Kind, r.NumQP) }
-		c, remote, err := oob.First(ctx, accept, hello, r.Dropped)
+		hello := func(c *oob.Conn) (greeting, error) {
+			remote, err := readRecords(c, r.Options)
+			if errors.Is(err, oob.ErrTerms) {
+				return greeting{unfit: err}, nil
+			}
+			return greeting{remote: remote}, err
+		}
+		c, g, err := oob.First(ctx, accept, hello, r.Dropped)
 		if err != nil {
 			return err
 		}
-		err = r.receive(c, remote)
-		c.Close()
+		r.peer = c
+		err = r.receive(c, g)
 		var wrong *oob.PeerError
-		if !errors.As(err, &wrong) {
+		if !errors.As(err, &wrong) || errors.Is(err, oob.ErrTerms) {
 			return err
 		}
 		r.Dropped(err)
@@ -103,23 +124,39 @@ func (r *runner) host(ctx context.Context) error {
 	}
 }
 
-// receive meets a client that has told its queue pairs.
-func (r *runner) receive(c *oob.Conn, remote []Record) error {
+// greeting is what a client's first message comes to: its queue pairs, or the reason
+// why it does not fit.
+type greeting struct {
+	remote []Record
+	unfit  error
+}
+
+// receive completes the handshake with a client that has told its queue pairs.
+func (r *runner) receive(c *oob.Conn, g greeting) error {
 	if r.end == nil {
 		if err := r.prepare(c); err != nil {
 			return err
 		}
 	}
-	if err := r.end.connect(remote); err != nil {
+	records := r.Kind.records()
+	if g.unfit != nil {
+		records = 1 // as it expects, to learn our terms
+	} else if err := r.end.connect(g.remote); err != nil {
 		return &oob.PeerError{Peer: c.Peer().String(), Doing: "connect to its queue pairs", Err: err}
 	}
-	if err := writeRecords(c, r.Kind, r.end.local); err != nil {
+	if err := writeRecords(c, records, r.end.local); err != nil {
 		return err
 	}
-	if err := c.Read(make([]byte, len(done)), `read its "done"`); err != nil {
+	if err := readDone(c, r.Options); errors.Is(err, oob.ErrTerms) {
+		_, _ = exchangeTerms(c, r.Options) // for the client to report
 		return err
+	} else if err != nil {
+		return cmp.Or(g.unfit, err)
 	}
-	r.print("remote", remote)
+	if err := r.agree(); err != nil || g.unfit != nil {
+		return cmp.Or(err, g.unfit)
+	}
+	r.print("remote", g.remote)
 	return nil
 }
 
@@ -152,7 +189,9 @@ func (r *runner) print(which string, records []Record) {
 
 // play exchanges the messages and reports.
 func (r *runner) play(ctx context.Context) (Result, error) {
-	elapsed, err := r.end.play(ctx)
+	watched, stop := r.watchPeer(ctx)
+	elapsed, err := r.end.play(watched)
+	stop()
 	if err != nil {
 		return Result{}, err
 	}
@@ -170,6 +209,29 @@ func (r *runner) play(ctx context.Context) (Result, error) {
 	return result, r.end.check(message)
 }
 
+// closeGrace is the time in which the test completes after the peer has closed the
+// connection, which it does when it is through and has stayed for retransmissions.
+const closeGrace = time.Second
+
+// watchPeer returns a context that is canceled closeGrace after the peer is gone, as far
+// as its TCP connection tells.
+func (r *runner) watchPeer(ctx context.Context) (context.Context, func()) {
+	peer := r.peer
+	if peer == nil {
+		return ctx, func() {}
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	go func() {
+		err := peer.Await(make([]byte, 1), "wait for its end of the test")
+		select {
+		case <-time.After(closeGrace):
+			cancel(err)
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() { cancel(nil) }
+}
+
 // report writes the originals' two lines.
 func (r Result) report(w io.Writer) {
 	seconds, usec := r.Elapsed.Seconds(), float64(r.Elapsed)/1e3
@@ -185,6 +247,9 @@ func (r *runner) close() (err error) {
 	if r.opened != nil {
 		err = errors.Join(err, r.opened.Close())
 	}
-	r.end, r.opened = nil, nil
+	if r.peer != nil {
+		err = errors.Join(err, r.peer.Close())
+	}
+	r.end, r.opened, r.peer = nil, nil, nil
 	return err
 }

@@ -1,0 +1,38 @@
+package pingpong
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestCheck finds the first byte that differs from what Check expects.
+func TestCheck(t *testing.T) {
+	for _, c := range []struct {
+		kind Kind
+		at   int // of the wrong byte
+		want *DataError
+	}{
+		{RC, -1, nil},
+		{RC, 0, &DataError{Page: 0, Offset: 0, Got: 0x55, Want: 0}},
+		{RC, 4096, &DataError{Page: 1, Offset: 4096, Got: 0x55, Want: 0}},
+		{UD, 4097, &DataError{Page: 1, Offset: 4097, Got: 0x55, Want: fill}},
+		{SRQ, 7, &DataError{Page: 0, Offset: 7, Got: 0x55, Want: 0}},
+	} {
+		e := &end{Options: &Options{Kind: c.kind, Check: true}}
+		message := make([]byte, 5000)
+		if c.kind != SRQ {
+			message = bytes.Repeat([]byte{fill}, len(message))
+			message[0], message[page] = 0, 0
+		}
+		if c.want == nil {
+			require.NoError(t, e.check(message))
+			continue
+		}
+		message[c.at] = 0x55
+		var wrong *DataError
+		require.ErrorAs(t, e.check(message), &wrong)
+		require.Equal(t, c.want, wrong)
+	}
+}
