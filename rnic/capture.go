@@ -41,8 +41,8 @@ func (d *Device) StartCapture(path string) error {
 	return nil
 }
 
-// StopCapture ends the capture and closes its file. Without one it does
-// nothing.
+// StopCapture ends the capture, closes its file, and returns the first error of
+// writing it, such as ENOSPC. Without a capture it does nothing.
 func (d *Device) StopCapture() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -31,12 +31,13 @@ func (a *app) captureCommand() *cobra.Command {
 			"receives to a pcapng file, until interrupted or for as long as --for says. No privilege\n" +
 			"is needed. A name that ends in .gz or .zst makes a compressed file, which Wireshark\n" +
 			"reads as well. Several devices have a file each, with their names before the ending:\n" +
-			"x.softrnic0.pcapng and x.softrnic1.pcapng. --of 4711/softrnic0 takes one of them.",
+			"x.softrnic0.pcapng and x.softrnic1.pcapng. --of 4711/softrnic0 takes one of them.\n" +
+			"-w - writes one device's packets to stdout: softrnic capture --of 4711 -w - | wireshark -k -i -",
 		Args: func(c *cobra.Command, args []string) error { return hintOf(args, noArgs(c, args)) },
 		RunE: func(c *cobra.Command, _ []string) error { return a.capture(c.Context(), f) },
 	}
 	c.Flags().StringVar(&f.of, "of", "", "the process, device or endpoint: 4711, softrnic0, 4711/softrnic0, unix:/path")
-	c.Flags().StringVarP(&f.file, "write", "w", "", "the file, which the process creates or overwrites")
+	c.Flags().StringVarP(&f.file, "write", "w", "", "the `file`, which the process creates or overwrites; - is stdout")
 	c.Flags().DurationVar(&f.time, "for", 0, "end after this time, for example 10s")
 	return c
 }
@@ -50,19 +51,47 @@ func (a *app) capture(ctx context.Context, f captureFlags) error {
 	case f.time < 0:
 		return usage("--for %v: want a time such as 10s", f.time)
 	}
-	path, err := filepath.Abs(f.file)
-	if err != nil {
-		return err
-	}
 	peers, err := debug.Find(ctx, f.of)
 	if err != nil {
 		return err
 	}
+	if f.file == "-" {
+		return a.captureToStdout(ctx, peers, f.time)
+	}
+	path, err := filepath.Abs(f.file)
+	if err != nil {
+		return err
+	}
 	files := captureFiles(path, peers)
-	if err := a.captureAll(ctx, peers, files, f.time); err != nil {
+	if err := a.captureAll(ctx, peers, files, f.time, nil); err != nil {
 		return err
 	}
 	return a.captured(files)
+}
+
+// captureToStdout makes a device write to a pipe, and copies that to stdout.
+func (a *app) captureToStdout(ctx context.Context, peers []debug.Peer, limit time.Duration) (err error) {
+	if len(peers) > 1 {
+		return usage("capture: -w -: %d devices cannot share stdout; name one, for example --of %d/%s", len(peers), peers[0].PID, peers[0].Report.Device.Name)
+	}
+	pipe, err := newCapturePipe()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, pipe.close()) }()
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	var copying sync.WaitGroup
+	var copyErr error
+	err = a.captureAll(ctx, peers, []string{pipe.path}, limit, func() {
+		copying.Go(func() {
+			if copyErr = pipe.copyTo(a.stdout); copyErr != nil {
+				end() // nobody reads stdout any more
+			}
+		})
+	})
+	copying.Wait()
+	return cmp.Or(copyErr, err)
 }
 
 // captureFiles are the files of the peers: the path itself for one, and for
@@ -91,8 +120,9 @@ func captureFiles(path string, peers []debug.Peer) []string {
 }
 
 // captureAll makes every peer write its file until ctx ends, or for a time if
-// that is not 0. When one cannot, it ends the others.
-func (a *app) captureAll(ctx context.Context, peers []debug.Peer, files []string, limit time.Duration) error {
+// that is not 0. When one cannot, it ends the others. It calls writing, if that is
+// not nil, once all write.
+func (a *app) captureAll(ctx context.Context, peers []debug.Peer, files []string, limit time.Duration, writing func()) error {
 	ctx, end := context.WithCancel(ctx)
 	defer end()
 	errs := make([]error, len(peers))
@@ -105,6 +135,10 @@ func (a *app) captureAll(ctx context.Context, peers []debug.Peer, files []string
 			if errs[i] = p.Err; p.Err == nil {
 				errs[i] = p.Client.Capture(ctx, files[i], started)
 			}
+			if errors.Is(errs[i], debug.ErrEnded) {
+				fmt.Fprintf(a.stderr, "%s of process %d: the device was closed, or the process ended\n", p.Report.Device.Name, p.PID)
+				errs[i] = nil
+			}
 			if errs[i] != nil {
 				end()
 			}
@@ -112,6 +146,9 @@ func (a *app) captureAll(ctx context.Context, peers []debug.Peer, files []string
 	}
 	starting.Wait()
 	if ctx.Err() == nil {
+		if writing != nil {
+			writing()
+		}
 		for i, p := range peers {
 			fmt.Fprintf(a.stderr, "capturing %s of process %d to %s\n", p.Report.Device.Name, p.PID, files[i])
 		}

@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -222,6 +223,55 @@ func TestCapture(t *testing.T) {
 	status, _, stderr = run(t, newApp(nil, nil), "capture --of nic0 -w /nonexistent/x")
 	require.Equal(t, 1, status)
 	require.Contains(t, stderr, "/nonexistent/x")
+}
+
+// TestCaptureDiskFull ends with status 1 and the system's reason.
+func TestCaptureDiskFull(t *testing.T) {
+	if _, err := os.Stat("/dev/full"); err != nil {
+		t.Skip(err)
+	}
+	a, b := live(t)
+	ctx, interrupt := context.WithCancel(t.Context())
+	diag := &untilWriter{text: "interrupt to end\n", times: 1, end: sync.OnceFunc(func() {
+		require.NoError(t, exchange(t.Context(), a, b))
+		interrupt()
+	})}
+	var stdout bytes.Buffer
+	require.Equal(t, 1, newApp(&stdout, diag).main(ctx, []string{"capture", "--of", "nic0", "-w", "/dev/full"}))
+	require.Contains(t, diag.String(), "no space left on device")
+	require.Empty(t, stdout.String())
+}
+
+// TestCaptureToStdout streams a capture through a pipe.
+func TestCaptureToStdout(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("no named pipes")
+	}
+	a, b := live(t)
+	ctx, interrupt := context.WithCancel(t.Context())
+	diag := &untilWriter{text: "interrupt to end\n", times: 1, end: sync.OnceFunc(func() {
+		require.NoError(t, exchange(t.Context(), a, b))
+		interrupt()
+	})}
+	var stdout bytes.Buffer
+	require.Zero(t, newApp(&stdout, diag).main(ctx, []string{"capture", "--of", "nic0", "-w", "-"}))
+	require.Greater(t, stdout.Len(), 2*selfTestBytes, "the whole exchange, and nothing else")
+	require.Equal(t, []byte{0x0a, 0x0d, 0x0d, 0x0a}, stdout.Bytes()[:4], "a section header block of pcapng")
+
+	status, _, stderr := run(t, newApp(nil, nil), fmt.Sprintf("capture --of %d -w -", os.Getpid()))
+	require.Equal(t, 2, status)
+	require.Contains(t, stderr, "2 devices cannot share stdout")
+}
+
+// TestCaptureOfClosedDevice ends well when the device is closed: the file has what came.
+func TestCaptureOfClosedDevice(t *testing.T) {
+	a, _ := live(t)
+	file := filepath.Join(t.TempDir(), "out.pcapng")
+	diag := &untilWriter{text: "interrupt to end\n", times: 1, end: sync.OnceFunc(func() { go a.Close() })}
+	var stdout bytes.Buffer
+	require.Zero(t, newApp(&stdout, diag).main(t.Context(), []string{"capture", "--of", "nic0", "-w", file}))
+	require.Contains(t, diag.String(), "nic0 of process")
+	require.Contains(t, stdout.String(), file+": ")
 }
 
 // TestCaptureProcess captures a process with two devices: a file each.

@@ -71,9 +71,13 @@ func (c *Client) QP(ctx context.Context, num uint32) (rnic.QPInfo, error) {
 	return q, err
 }
 
+// ErrEnded reports that the device of an endpoint was closed, or that its process ended.
+var ErrEnded = errors.New("the device was closed, or its process ended")
+
 // Capture makes the process write the device's packets to a file, which it
 // creates, until ctx ends, and calls started when it does so. path is
-// absolute. When Capture returns nil the file is complete.
+// absolute. When Capture returns nil the file is complete. ErrEnded reports that the
+// process or the device ended first: the file has what was captured until then.
 func (c *Client) Capture(ctx context.Context, path string, started func()) error {
 	// Once started, the request outlives ctx: hanging up would end the
 	// capture, too, but leave open whether the file is complete.
@@ -94,8 +98,11 @@ func (c *Client) Capture(ctx context.Context, path string, started func()) error
 	}()
 	select {
 	case err := <-ended:
+		if _, gone := c.Report(ctx); gone != nil {
+			return fmt.Errorf("debug endpoint %s: %w", c.addr, ErrEnded)
+		}
 		if err == nil {
-			err = fmt.Errorf("debug endpoint %s: the capture was ended by another tool, or the device was closed", c.addr)
+			err = fmt.Errorf("debug endpoint %s: the capture was ended by another tool", c.addr)
 		}
 		return err
 	case <-ctx.Done():

@@ -287,7 +287,8 @@ func TestWriteError(t *testing.T) {
 		for range 20 {
 			w.exchange(t) // not disturbed
 		}
-		require.NoError(t, f.Close(), "told already")
+		require.ErrorIs(t, f.Close(), errDisk)
+		require.NoError(t, f.Close())
 		require.ErrorIs(t, <-reports, errDisk)
 		require.Empty(t, reports, "once")
 
@@ -298,6 +299,56 @@ func TestWriteError(t *testing.T) {
 		w.exchange(t)
 		require.ErrorIs(t, f.Close(), errDisk)
 		require.NoError(t, f.Close())
+	}
+}
+
+// TestTruncateToBlocks cuts a file anywhere: what is left has whole packets only.
+func TestTruncateToBlocks(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.pcapng")
+	f, err := Create(path, nil)
+	require.NoError(t, err)
+	w := connect(t, addr4A, addr4B)
+	w.tap.Add(f)
+	packets := w.exchange(t)
+	require.NoError(t, f.Close())
+	whole, err := os.ReadFile(path)
+	require.NoError(t, err)
+	most := 0
+	for size := 0; size < len(whole); size += 1 + size/50 {
+		require.NoError(t, os.WriteFile(path, whole[:size], 0o666))
+		file, err := os.OpenFile(path, os.O_RDWR, 0)
+		require.NoError(t, err)
+		require.NoError(t, truncateToBlocks(file))
+		require.NoError(t, file.Close())
+		cut, err := os.ReadFile(path)
+		require.NoError(t, err)
+		require.Equal(t, whole[:len(cut)], cut)
+		if len(cut) == 0 {
+			continue
+		}
+		got := readAll(t, cut)
+		require.GreaterOrEqual(t, got, most)
+		most = got
+	}
+	require.Positive(t, most)
+	require.LessOrEqual(t, most, packets)
+}
+
+// readAll returns the number of packets in a capture that ends behind a whole block.
+func readAll(t *testing.T, b []byte) (packets int) {
+	t.Helper()
+	r, err := pcapgo.NewNgReader(bytes.NewReader(b), pcapgo.DefaultNgReaderOptions)
+	if errors.Is(err, io.EOF) {
+		return 0 // no interface yet
+	}
+	require.NoError(t, err)
+	for {
+		_, _, err := r.ReadPacketData()
+		if err == io.EOF {
+			return packets
+		}
+		require.NoError(t, err)
+		packets++
 	}
 }
 

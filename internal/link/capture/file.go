@@ -1,6 +1,7 @@
 package capture
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -26,11 +27,12 @@ const (
 type File struct {
 	onError func(error)
 	closers []io.Closer // in the order of closing
+	file    *os.File    // of an uncompressed capture in a regular file, or nil
 
 	mu      sync.Mutex
 	filling *buffer
 	closed  bool  // takes no more packets
-	err     error // for Close, if there is no onError
+	err     error // of writing, for Close
 
 	recorded, dropped atomic.Uint64
 	wake              chan struct{} // the goroutine has something to do
@@ -44,12 +46,18 @@ type buffer struct {
 }
 
 // Create opens a capture file, which the caller must Close. A name that ends in
-// .zst or .gz makes it compressed; Wireshark reads those as well.
+// .zst or .gz makes it compressed; Wireshark reads those as well. A named pipe has to
+// have a reader.
 //
-// A write error ends the capture and nothing else; onError is told, once, from
-// another goroutine. With onError nil, Close returns it.
+// A write error ends the capture and nothing else. It is passed to onError, if that
+// is not nil, once, from another goroutine, and Close returns it. What has been
+// written up to then is cut to whole packets, except in a compressed file.
 func Create(name string, onError func(error)) (*File, error) {
-	f, err := os.Create(name)
+	flags := os.O_RDWR
+	if info, err := os.Stat(name); err == nil && info.Mode()&os.ModeNamedPipe != 0 {
+		flags = os.O_WRONLY // so that writing fails, and does not wait for ever, when the reader is gone
+	}
+	f, err := os.OpenFile(name, flags|os.O_CREATE|os.O_TRUNC, 0o666)
 	if err != nil {
 		return nil, fmt.Errorf("capture: %w", err)
 	}
@@ -65,7 +73,11 @@ func Create(name string, onError func(error)) (*File, error) {
 		z := gzip.NewWriter(f)
 		return NewFile(z, onError, z, f), nil
 	}
-	return NewFile(f, onError, f), nil
+	file := NewFile(f, onError, f)
+	if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
+		file.file = f
+	}
+	return file, nil
 }
 
 // NewFile is Create for any writer. Close closes the closers one after the
@@ -149,11 +161,11 @@ func (f *File) drain(b *buffer, out *pcapng) error {
 // fail ends the capture.
 func (f *File) fail(err error) {
 	err = fmt.Errorf("capture: stopped after %d packets: %w", f.recorded.Load(), err)
-	f.mu.Lock()
-	f.closed = true
-	if f.onError == nil {
-		f.err = err
+	if f.file != nil {
+		err = errors.Join(err, truncateToBlocks(f.file))
 	}
+	f.mu.Lock()
+	f.closed, f.err = true, err
 	f.mu.Unlock()
 	if f.onError != nil {
 		f.onError(err)
@@ -166,8 +178,31 @@ func (f *File) Recorded() uint64 { return f.recorded.Load() }
 // Dropped is the number of packets that came too fast to be written.
 func (f *File) Dropped() uint64 { return f.dropped.Load() }
 
-// Close writes what has been recorded and closes the file. Closing twice is
-// safe, and so are taps that still have the File: it takes no more packets.
+// truncateToBlocks removes the incomplete block at the end of a pcapng file that this
+// machine has written.
+func truncateToBlocks(f *os.File) error {
+	const headerLen, trailerLen = 8, 4 // type and length, and the length again
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	var end int64
+	for {
+		var header [headerLen]byte
+		if _, err := f.ReadAt(header[:], end); err != nil && !errors.Is(err, io.EOF) {
+			return err
+		}
+		n := int64(binary.LittleEndian.Uint32(header[4:]))
+		if n < headerLen+trailerLen || end+n > info.Size() {
+			return f.Truncate(end)
+		}
+		end += n
+	}
+}
+
+// Close writes what has been recorded, closes the file, and returns the first error
+// of writing, flushing or closing. Closing twice is safe, and so are taps that still
+// have the File: it takes no more packets.
 func (f *File) Close() error {
 	f.mu.Lock()
 	f.closed = true
