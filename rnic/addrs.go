@@ -54,7 +54,7 @@ func parseChoice(s string) (addrChoice, bool) {
 	one := func(ip netip.Addr) addrChoice {
 		return addrChoice{prefix: netip.PrefixFrom(ip.WithZone(""), ip.BitLen()), zone: ip.Zone()}
 	}
-	if ip, err := netip.ParseAddr(s); err == nil {
+	if ip, err := netip.ParseAddr(unbracket(s)); err == nil {
 		return one(ip), true
 	}
 	if p, err := netip.ParsePrefix(s); err == nil {
@@ -77,6 +77,14 @@ func parseChoice(s string) (addrChoice, bool) {
 	c := one(at.Addr())
 	c.ports, c.first, c.last = true, at.Port(), uint16(last)
 	return c, true
+}
+
+// unbracket removes the brackets around an IPv6 address without a port.
+func unbracket(s string) string {
+	if inner, ok := strings.CutPrefix(s, "["); ok && strings.HasSuffix(inner, "]") && strings.Contains(inner, ":") {
+		return inner[:len(inner)-1]
+	}
+	return s
 }
 
 // IsZero reports whether there are no addresses.

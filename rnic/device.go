@@ -157,7 +157,7 @@ func ParseAddr(s string) (netip.AddrPort, error) {
 	if ap, err := netip.ParseAddrPort(s); err == nil {
 		return ap, nil
 	}
-	a, err := netip.ParseAddr(s)
+	a, err := netip.ParseAddr(unbracket(s))
 	if err != nil {
 		return netip.AddrPort{}, fmt.Errorf("%q is not an address: want for example 192.0.2.1, 127.0.0.2:4791 or [2001:db8::1]:4791 (%w)",
 			s, verbs.ErrInvalid)

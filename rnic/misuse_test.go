@@ -127,7 +127,7 @@ func TestParseAddr(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, want, got.String())
 	}
-	for _, text := range []string{"", "host", "1.2.3", "1.2.3.4:x", "1.2.3.4:99999", "[::1]"} {
+	for _, text := range []string{"", "host", "1.2.3", "1.2.3.4:x", "1.2.3.4:99999", "[::1", "[1.2.3.4]", "[]"} {
 		_, err := ParseAddr(text)
 		require.ErrorIs(t, err, verbs.ErrInvalid)
 		require.ErrorContains(t, err, "want for example 192.0.2.1")
