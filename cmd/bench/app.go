@@ -13,6 +13,7 @@ import (
 
 	"github.com/softrnic/softrnic/internal/bench"
 	"github.com/softrnic/softrnic/internal/bench/env"
+	"github.com/softrnic/softrnic/internal/cmdline"
 	"github.com/softrnic/softrnic/internal/link/impair"
 	"github.com/softrnic/softrnic/rnic"
 )
@@ -34,9 +35,14 @@ const (
 // main runs the command line and returns the exit status.
 func (a *app) main(ctx context.Context, args []string) int {
 	a.args = imbDashes(args)
+	out := cmdline.NewOutput(a.stdout)
+	a.stdout = out
 	c := a.command()
 	c.SetArgs(a.args)
 	err := c.ExecuteContext(ctx)
+	if lost := out.Err(); !errors.Is(err, lost) {
+		err = errors.Join(err, lost)
+	}
 	if err == nil {
 		return 0
 	}
@@ -49,8 +55,9 @@ func (a *app) main(ctx context.Context, args []string) int {
 
 func (a *app) command() *cobra.Command {
 	root := &cobra.Command{
-		Use:   "bench",
-		Short: "What the adapter does on this machine, beside what UDP itself does",
+		Use:     "bench",
+		Version: cmdline.ReadVersion().String(),
+		Short:   "What the adapter does on this machine, beside what UDP itself does",
 		Long: "Without a command: the tour, at most 60 s, with real processes on this machine\n" +
 			"and a table per layer.",
 		Args:          a.unknownCommand,
@@ -58,6 +65,7 @@ func (a *app) command() *cobra.Command {
 		SilenceErrors: true,
 		RunE:          func(c *cobra.Command, _ []string) error { return a.tour(c.Context()) },
 	}
+	root.SetVersionTemplate("{{.Name}} {{.Version}}\n")
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
 	root.SetFlagErrorFunc(flagError)

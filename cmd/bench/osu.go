@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/softrnic/softrnic/internal/size"
 	"github.com/softrnic/softrnic/mpi"
 	"github.com/softrnic/softrnic/mpi/osu"
 )
@@ -69,7 +70,7 @@ func (a *app) osuTest(t osu.Test) *cobra.Command {
 		f.IntVarP(&o.rate, "print-rate", "R", 1, "`1` to show messages a second, or 0")
 	}
 	if t.Collective() && t.Name != "barrier" {
-		f.IntVarP(&o.MemLimit, "mem-limit", "M", o.MemLimit, "`bytes` that a rank may take for its messages")
+		f.VarP(size.Var(&o.MemLimit), "mem-limit", "M", "`bytes` that a rank may take for its messages")
 		f.StringVarP(&o.root, "root-rank", "k", "fixed:0", "root of calls that have one: `fixed:RANK` or rotate")
 	}
 	c.RunE = func(c *cobra.Command, _ []string) error {
@@ -94,13 +95,13 @@ func (o *osuFlags) read(c *cobra.Command) (err error) {
 			low, high = "", low
 		}
 		if low != "" {
-			o.Min, err = strconv.Atoi(low)
+			o.Min, err = size.Parse(low)
 		}
 		if high != "" && err == nil {
-			o.Max, err = strconv.Atoi(high)
+			o.Max, err = size.Parse(high)
 		}
 		if err != nil || o.size == "" || o.size == ":" {
-			return fmt.Errorf("-m %q: want [MIN:]MAX", o.size)
+			return fmt.Errorf("-m %q: want [MIN:]MAX in bytes, such as 1:4K", o.size)
 		}
 	}
 	if c.Flags().Changed("iterations") {

@@ -7,6 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/softrnic/softrnic/internal/cmdline"
 )
 
 // usageError is a mistake in the command line or in the environment.
@@ -68,5 +70,5 @@ func flagError(c *cobra.Command, err error) error {
 			return usage("%w: it is a flag of %s", err, strings.Join(owners, " and "))
 		}
 	}
-	return usage("%w; `%s --help` lists the flags", err, c.CommandPath())
+	return &usageError{cmdline.FlagError(c, err)}
 }

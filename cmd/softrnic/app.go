@@ -10,7 +10,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/softrnic/softrnic/internal/cmdline"
 	"github.com/softrnic/softrnic/internal/tools/mpirun"
+	"github.com/softrnic/softrnic/internal/tools/perftest"
+	"github.com/softrnic/softrnic/internal/tools/pingpong"
+	"github.com/softrnic/softrnic/internal/tools/rdmacm"
 	"github.com/softrnic/softrnic/rnic"
 )
 
@@ -45,16 +49,31 @@ func (e *usageError) Unwrap() error { return e.err }
 
 func usage(format string, args ...any) error { return &usageError{fmt.Errorf(format, args...)} }
 
+// isUsage reports whether err is a mistake in the command line or in the environment,
+// also one that a tool has found in its options.
+func isUsage(err error) bool {
+	var mistake *usageError
+	var pingpongOption *pingpong.OptionError
+	var perftestOption *perftest.OptionError
+	var rdmacmOption *rdmacm.OptionError
+	return errors.As(err, &mistake) || errors.As(err, &pingpongOption) || errors.As(err, &perftestOption) || errors.As(err, &rdmacmOption)
+}
+
 // main runs the command line and returns the exit status.
 func (a *app) main(ctx context.Context, args []string) int {
+	out := cmdline.NewOutput(a.stdout)
+	a.stdout = out
 	c := a.command()
 	c.SetArgs(args)
 	err := c.ExecuteContext(ctx)
+	if lost := out.Err(); !errors.Is(err, lost) {
+		err = errors.Join(err, lost)
+	}
 	if err == nil {
 		return 0
 	}
 	fmt.Fprintln(a.stderr, "softrnic:", err)
-	if wrong := (*usageError)(nil); errors.As(err, &wrong) {
+	if isUsage(err) {
 		return statusUsage
 	}
 	if failed := (*mpirun.Failure)(nil); errors.As(err, &failed) {
@@ -66,19 +85,19 @@ func (a *app) main(ctx context.Context, args []string) int {
 func (a *app) command() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "softrnic",
+		Version:       cmdline.ReadVersion().String(),
 		Short:         "A RoCE v2 adapter in user space: look at it, test it, use it",
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Args:          unknownCommand,
 		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
 
-		PersistentPreRunE: func(c *cobra.Command, _ []string) error { return a.checkFlags(c) },
+		PersistentPreRunE: func(*cobra.Command, []string) error { return a.checkDeviceFlags() },
 	}
+	root.SetVersionTemplate("{{.Name}} {{.Version}}\n")
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
-	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return usage("%w; `%s --help` lists the flags", err, c.CommandPath())
-	})
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return &usageError{cmdline.FlagError(c, err)} })
 	flags := root.PersistentFlags()
 	flags.StringVar(&a.addr, "addr", "", "address to open a device on, for example 192.0.2.1 or [2001:db8::1]:4791;\n"+
 		"the first free one of a prefix (127.0.0.0/8), of a range of ports (192.0.2.1:4791-4799), or of a list\n"+
@@ -88,16 +107,6 @@ func (a *app) command() *cobra.Command {
 	root.AddCommand(a.devinfoCommand(), a.doctorCommand(), a.statCommand(), a.historyCommand(), a.captureCommand(),
 		a.pingpongCommand(), a.perfCommand(), a.rpingCommand(), a.ucmatoseCommand(), a.udaddyCommand(), a.sdpCommand(), a.mpirunCommand(), a.versionCommand())
 	return root
-}
-
-// checkFlags refuses values of the flags that all commands have, also where
-// the command has no use for them.
-func (a *app) checkFlags(c *cobra.Command) error {
-	err := a.checkDeviceFlags()
-	if wrong := (*usageError)(nil); c.Annotations[exitStatus] == asOriginals && errors.As(err, &wrong) {
-		return wrong.err
-	}
-	return err
 }
 
 // unknownCommand accepts no arguments: a word that is no command ends there.

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -71,6 +72,8 @@ func TestExitStatus(t *testing.T) {
 		{"stat history", 0, ""},
 		{"devinfo", 0, ""},
 		{"devinfo --addr 127.0.0.77", 0, ""},
+		{"version --addr [::1]", 0, ""},
+		{"version --addr [127.0.0.1]", 2, "is not an address"},
 		{"devinfo --addr 203.0.113.1,127.0.0.1:4791-4899", 1, "no interface of this machine has that address"},
 		{"devinfo --addr 127.0.0.1:4900-4999", 0, ""},
 		{"devinfo -d other", 1, `IB device "other" wasn't found; there is softrnic`},
@@ -97,18 +100,18 @@ func TestExitStatus(t *testing.T) {
 		{"version --impair nonsense", 2, "--impair: "},
 		{"stat --impair nonsense", 2, "--impair: "},
 		{"version --addr nowhere", 2, `--addr: "nowhere" is not an address`},
-		{"pingpong rc --impair nonsense", 1, "--impair: "},
+		{"pingpong rc --impair nonsense", 2, "--impair: "},
 		{"version now", 2, "takes no argument"},
 		{"doctor --fast", 2, "unknown flag: --fast; `softrnic doctor --help` lists the flags"},
 		{"devinfo --ib-port", 2, "flag needs an argument"},
-		{"devinfo --ib-port one", 2, `invalid argument "one"`},
+		{"devinfo --ib-port one", 2, `-i, --ib-port: "one": want a whole number`},
 		{"devinfo --ib-port 2", 2, "--ib-port 2: this adapter has one port, 1"},
 		{"devinfo --addr 127.0.0.1:x", 2, `--addr: "127.0.0.1:x" is not an address: want for example`},
 		{"devinfo --addr localhost", 2, "is not an address"},
 		{"devinfo --impair slowly", 2, "--impair: "},
 		{"doctor --impair slowly", 2, "--impair: "},
 		{"stat --qp 0x1000000", 2, "--qp: queue pair number"},
-		{"stat --watch soon", 2, `invalid argument "soon"`},
+		{"stat --watch soon", 2, `-w, --watch: "soon": want a time such as 10s or 1m30s`},
 		{"stat --watch -1s", 2, "--watch -1s: want an interval such as 1s"},
 		{"stat --prometheus --json", 2, "--prometheus goes with --of only"},
 		{"capture", 2, "capture needs --of"},
@@ -191,4 +194,49 @@ func TestVersion(t *testing.T) {
 	require.Regexp(t, `^softrnic \S+(| \w+), go1\S+ \w+/\w+\n$`, stdout)
 	_, stdout, _ = run(t, newApp(nil, nil), "version -j")
 	require.Contains(t, stdout, `"version": `)
+}
+
+// TestSizes checks that every flag that counts bytes takes 1024, 1K and 1KiB alike: a value
+// that is refused is told in bytes.
+func TestSizes(t *testing.T) {
+	quiet(t)
+	for _, c := range []struct{ line, want string }{
+		{"pingpong rc -s %s", "-s: messages of -1024 bytes cannot be"},
+		{"pingpong uc -m %s", "-m -1024: the MTU is"},
+		{"perf send_bw -s %s", "-s: -1024 is not one of"},
+		{"perf send_bw -m %s", "-m -1024: the MTU is"},
+		{"perf send_lat -I %s", "-I: -1024 is not one of"},
+		{"rping -s -S %s", "-S: invalid size -1024"},
+		{"ucmatose -S %s", "-1024 bytes"},
+		{"udaddy -S %s", "-S: messages of -1024 bytes"},
+		{"sdp cat -l 127.0.0.1:1 --buffer-size %s", "-1024"},
+	} {
+		for _, size := range []string{"-1024", "-1K", "-1KiB"} {
+			line := fmt.Sprintf(c.line, size)
+			status, _, stderr := run(t, newApp(nil, nil), line)
+			require.Equal(t, 2, status, "%s: %s", line, stderr)
+			require.Contains(t, stderr, c.want, line)
+		}
+	}
+}
+
+// TestVersionFlag prints one line.
+func TestVersionFlag(t *testing.T) {
+	status, stdout, _ := run(t, newApp(nil, nil), "--version")
+	require.Zero(t, status)
+	require.Regexp(t, `^softrnic \S+.* go1\S* \w+/\w+\n$`, stdout)
+}
+
+// TestLostOutput fails when standard output cannot be written.
+func TestLostOutput(t *testing.T) {
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Skip(err)
+	}
+	defer full.Close()
+	for _, line := range []string{"version", "version --json", "devinfo", "--version"} {
+		var diag bytes.Buffer
+		require.Equal(t, 1, newApp(full, &diag).main(t.Context(), strings.Fields(line)), line)
+		require.Contains(t, diag.String(), "no space left on device")
+	}
 }

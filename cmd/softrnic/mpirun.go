@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/softrnic/softrnic/internal/cmdline"
 	"github.com/softrnic/softrnic/internal/cpus"
 	"github.com/softrnic/softrnic/internal/tools/mpirun"
 	"github.com/softrnic/softrnic/internal/tools/mpirun/agent"
@@ -104,7 +105,7 @@ func (a *app) mpirunCommand() *cobra.Command {
 		if help, _ := f.GetBool("help"); help {
 			return c.Help()
 		}
-		if err := a.checkFlags(c); err != nil {
+		if err := a.checkDeviceFlags(); err != nil {
 			return err
 		}
 		if o.agent {
@@ -208,7 +209,7 @@ func (a *app) mpirun(c *cobra.Command, o *mpirunFlags) (err error) {
 	}
 	o.Timeout, o.Grace = time.Duration(o.timeout), time.Duration(o.grace)
 	o.Stdin, o.Stdout, o.Stderr = c.InOrStdin(), a.stdout, a.stderr
-	o.Terminal = terminal(a.stdout) && terminal(a.stderr)
+	o.Terminal = cmdline.IsTerminal(a.stdout) && cmdline.IsTerminal(a.stderr)
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, append(mpirun.Forwarded, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)...)
 	defer signal.Stop(signals)
@@ -299,16 +300,6 @@ func environ(list []string) ([]string, error) {
 		list[i] = v + "=" + value
 	}
 	return list, nil
-}
-
-// terminal says whether somebody looks at what is written.
-func terminal(w any) bool {
-	f, ok := w.(*os.File)
-	if !ok {
-		return false
-	}
-	at, err := f.Stat()
-	return err == nil && at.Mode()&os.ModeCharDevice != 0
 }
 
 // patience is a time that can be given as a number of seconds, as Open MPI has it.

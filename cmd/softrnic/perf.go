@@ -57,12 +57,12 @@ func (a *app) perfTest(test perftest.Test) *cobra.Command {
 	what += [...]string{"sends", "RDMA writes", "RDMA reads", "atomics"}[test.Verb]
 	t := &tool{app: a}
 	f := newPerfFlags(test)
-	c := asOriginal(&cobra.Command{
+	c := &cobra.Command{
 		Use:   test.String() + " [HOST]",
 		Short: "Measure " + what + " (ib_" + test.String() + ")",
 		Long:  fmt.Sprintf(perfLong, test, what),
 		Args:  atMostOneHost,
-	})
+	}
 	f.define(c.Flags())
 	c.Flags().BoolVar(&a.json, "json", false, "write JSON instead")
 	c.Flags().StringVarP(&t.name, "ib-dev", "d", "", "use the `device` of this name")
@@ -100,6 +100,13 @@ func (a *app) perf(c *cobra.Command, t *tool, f *perfFlags, o perftest.Options) 
 		o.Open = func(at netip.AddrPort) (verbs.Device, error) { return t.at(at.Addr()) }
 	}
 	o.Dropped, o.Counter = t.dropped, deviceCounter
+	o.Listening = func(port int) {
+		if o.RDMACM || o.CommRDMACM {
+			t.waiting(fmt.Sprintf("port %d of RDMA-CM", port))
+		} else {
+			t.waitingTCP(port)
+		}
+	}
 	o.Out, o.Log = a.stdout, a.stderr
 	if a.json {
 		o.Out = io.Discard

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/softrnic/softrnic/internal/size"
 	"github.com/softrnic/softrnic/internal/tools/perftest"
 	"github.com/softrnic/softrnic/verbs"
 )
@@ -67,7 +68,7 @@ func (p *perfFlags) defineWhere(f *pflag.FlagSet) {
 	f.IntVarP(&o.Port, "port", "p", o.Port, "listen on/connect to `port`")
 	f.IntVarP(&o.IBPort, "ib-port", "i", o.IBPort, "use this `port` of the device")
 	f.IntVarP(&o.GIDIndex, "gid-index", "x", o.GIDIndex, "`index` into the port's GID table")
-	f.IntVarP(&p.mtu, "mtu", "m", 0, "path MTU in `bytes`, 256 to 4096 (default port mtu)")
+	f.VarP(size.Var(&p.mtu), "mtu", "m", "path MTU in `bytes`, 256 to 4096 (default port mtu)")
 	f.IntVarP(&o.SL, "sl", "S", o.SL, "service `level`")
 	f.IntVar(&o.TrafficClass, "tclass", o.TrafficClass, "traffic `class` of what is sent")
 	f.UintSliceVar(&p.flowLabels, "flow_label", nil, "flow `labels` of the queue pairs in turn")
@@ -91,7 +92,7 @@ func (p *perfFlags) defineWork(f *pflag.FlagSet) {
 	f.StringVar(&p.payload, "payload_file_path", "", "send what this text `file` says: 0xaaaaaaaa,0xbbbbbbbb,... (little endian)")
 	f.BoolVar(&o.Reversed, "reversed", false, "let the server send")
 	if o.Test.Verb != perftest.Atomic {
-		f.IntVarP(&o.Size, "size", "s", o.Size, "`bytes` of a message")
+		f.VarP(size.Var(&o.Size), "size", "s", "`bytes` of a message")
 		f.BoolVarP(&o.All, "all", "a", false, "run sizes from 2 to 2^23")
 	}
 	f.BoolVarP(&o.Events, "events", "e", false, "sleep until completions come, instead of polling")
@@ -142,7 +143,7 @@ func (p *perfFlags) defineVerb(f *pflag.FlagSet) {
 		f.StringVarP(&p.atomic, "atomic_type", "A", p.atomic, "`operation`: FETCH_AND_ADD or CMP_AND_SWAP")
 	}
 	if o.Test.Verb == perftest.Send || o.Test.Verb == perftest.Write {
-		f.IntVarP(&o.Inline, "inline_size", "I", o.Inline, "send messages up to so many `bytes` inline")
+		f.VarP(size.Var(&o.Inline), "inline_size", "I", "send messages up to so many `bytes` inline")
 	} else {
 		f.IntVarP(&o.OutReads, "outs", "o", 0, "reads or atomics outstanding (default the device's `most`)")
 	}
@@ -215,37 +216,37 @@ func (p *perfFlags) options(c *cobra.Command, log io.Writer) (perftest.Options, 
 	o := p.o
 	if p.mtu != 0 {
 		if err := o.MTU.UnmarshalText([]byte(strconv.Itoa(p.mtu))); err != nil {
-			return o, fmt.Errorf("-m %d: the MTU is 256, 512, 1024, 2048 or 4096", p.mtu)
+			return o, usage("-m %d: the MTU is 256, 512, 1024, 2048 or 4096", p.mtu)
 		}
 	}
 	if p.bind != "" {
 		var err error
 		if o.Bind, err = netip.ParseAddr(p.bind); err != nil {
-			return o, fmt.Errorf("--bind_source_ip: %q is not an address", p.bind)
+			return o, usage("--bind_source_ip: %q is not an address", p.bind)
 		}
 	}
 	types := map[string]verbs.QPType{"RC": verbs.RC, "UC": verbs.UC, "UD": verbs.UD}
 	var known bool
 	if o.Connection, known = types[p.connection]; !known {
-		return o, fmt.Errorf("-c %s: there are RC, UC and UD", p.connection)
+		return o, usage("-c %s: there are RC, UC and UD", p.connection)
 	}
 	if c.Flags().Changed("duration") && p.duration <= 0 {
-		return o, fmt.Errorf("-D %v: give a number of seconds", p.duration)
+		return o, usage("-D %v: give a number of seconds", p.duration)
 	}
 	o.Duration, o.Margin, o.Infinite = seconds(p.duration), seconds(p.margin), p.infinite
 	for _, label := range p.flowLabels {
 		if label >= 1<<20 {
-			return o, fmt.Errorf("--flow_label %d: it has 20 bits", label)
+			return o, usage("--flow_label %d: it has 20 bits", label)
 		}
 		o.FlowLabel = append(o.FlowLabel, uint32(label))
 	}
 	o.Atomic, o.Gap, o.Output, o.Counters = perftest.AtomicType(p.atomic), time.Duration(p.gap)*time.Microsecond, perftest.Output(p.output), p.counters
 	o.Rate.Units = perftest.RateUnit(p.units)
 	if p.limitType != "SW" {
-		return o, fmt.Errorf("--rate_limit_type %s: the rate is limited by software (SW)", p.limitType)
+		return o, usage("--rate_limit_type %s: the rate is limited by software (SW)", p.limitType)
 	}
 	if !strings.Contains("Mgp", p.units) || len(p.units) != 1 {
-		return o, fmt.Errorf("--rate_units %q: there are M, g and p", p.units)
+		return o, usage("--rate_units %q: there are M, g and p", p.units)
 	}
 	if p.payload == "" {
 		return o, nil

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/softrnic/softrnic/internal/size"
 	"github.com/softrnic/softrnic/internal/tools/pingpong"
 	"github.com/softrnic/softrnic/verbs"
 )
@@ -55,17 +56,17 @@ func (a *app) pingpongKind(k pingpong.Kind, short string) *cobra.Command {
 	t := &tool{app: a}
 	mtu := o.MTU.Bytes()
 	var unused unusedFlags
-	c := asOriginal(&cobra.Command{
+	c := &cobra.Command{
 		Use:   string(k) + " [HOST]",
 		Short: "Exchange messages " + short,
 		Long:  fmt.Sprintf(pingpongLong, k),
 		Args:  atMostOneHost,
-	})
+	}
 	f := c.Flags()
 	f.IntVarP(&o.Port, "port", "p", o.Port, "listen on/connect to TCP `port`")
 	f.StringVarP(&t.name, "ib-dev", "d", "", "use the `device` of this name")
 	f.IntVarP(&o.IBPort, "ib-port", "i", o.IBPort, "use this `port` of the device")
-	f.IntVarP(&o.Size, "size", "s", o.Size, "`bytes` of a message")
+	f.VarP(size.Var(&o.Size), "size", "s", "`bytes` of a message")
 	f.IntVarP(&o.RxDepth, "rx-depth", "r", o.RxDepth, "`receives` posted at a time")
 	f.IntVarP(&o.Iters, "iters", "n", o.Iters, "`messages` each way")
 	f.IntVarP(&o.SL, "sl", "l", o.SL, "service `level`")
@@ -74,7 +75,7 @@ func (a *app) pingpongKind(k pingpong.Kind, short string) *cobra.Command {
 	f.BoolVarP(&o.Check, "chk", "c", false, "compare what came with what was sent")
 	f.BoolVar(&a.json, "json", false, "write JSON instead")
 	if k != pingpong.UD {
-		f.IntVarP(&mtu, "mtu", "m", mtu, "path MTU in `bytes`")
+		f.VarP(size.Var(&mtu), "mtu", "m", "path MTU in `bytes`")
 	}
 	switch k {
 	case pingpong.SRQ:
@@ -93,7 +94,7 @@ func (a *app) pingpongKind(k pingpong.Kind, short string) *cobra.Command {
 			return err
 		}
 		if err := o.MTU.UnmarshalText(fmt.Append(nil, mtu)); err != nil || mtu == 0 {
-			return fmt.Errorf("-m %d: the MTU is 256, 512, 1024, 2048 or 4096", mtu)
+			return usage("-m %d: the MTU is 256, 512, 1024, 2048 or 4096", mtu)
 		}
 		if len(args) == 1 {
 			o.Server = args[0]
@@ -108,7 +109,7 @@ func (a *app) pingpongKind(k pingpong.Kind, short string) *cobra.Command {
 				return err
 			}
 		}
-		o.Open, o.Dropped, o.Out = t.at, t.dropped, a.stdout
+		o.Open, o.Dropped, o.Listening, o.Out = t.at, t.dropped, t.waitingTCP, a.stdout
 		if a.json {
 			o.Out = io.Discard
 		}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -23,10 +22,9 @@ leads to the server. --addr or SOFTRNIC_ADDR name another one.`
 // where it runs.
 func (a *app) rdmacmTool(c *cobra.Command, unused *unusedFlags, run func(*cobra.Command, rdmacm.Place) error) *cobra.Command {
 	t := &tool{app: a}
-	asOriginal(c)
 	c.Args = func(c *cobra.Command, args []string) error {
 		if len(args) > 0 {
-			return fmt.Errorf("%s takes no argument, but there is %q; `%s --help` lists the flags", c.CommandPath(), args[0], c.CommandPath())
+			return usage("%s takes no argument, but there is %q; `%s --help` lists the flags", c.CommandPath(), args[0], c.CommandPath())
 		}
 		return nil
 	}
@@ -35,7 +33,7 @@ func (a *app) rdmacmTool(c *cobra.Command, unused *unusedFlags, run func(*cobra.
 			return err
 		}
 		if a.json {
-			return errors.New("--json cannot be: there are no figures to write")
+			return usage("--json: there are no figures to write")
 		}
 		var dev verbs.Device
 		if dev, err = t.fixed(); err != nil {

@@ -1,10 +1,9 @@
 package main
 
 import (
-	"errors"
-
 	"github.com/spf13/cobra"
 
+	"github.com/softrnic/softrnic/internal/size"
 	"github.com/softrnic/softrnic/internal/tools/rdmacm"
 	"github.com/softrnic/softrnic/internal/tools/rping"
 )
@@ -41,14 +40,15 @@ func (a *app) rpingCommand() *cobra.Command {
 	f.BoolVarP(&o.Validate, "validate", "V", false, "compare the data")
 	f.BoolVarP(&o.Debug, "debug", "d", false, "say what happens")
 	f.IntVarP(&o.Count, "count", "C", 0, "`pings` of a client (default: for ever)")
-	f.IntVarP(&o.Size, "size", "S", o.Size, "`bytes` of a ping")
+	f.VarP(size.Var(&o.Size), "size", "S", "`bytes` of a ping")
 	f.BoolVarP(&o.Persistent, "persistent", "P", false, "serve any number of clients, until killed")
 	unused.add(f, "self-create-qp", "q", "there is one way to make queue pairs, the program's own")
 	return a.rdmacmTool(c, &unused, func(c *cobra.Command, p rdmacm.Place) error {
 		if server == o.Client {
-			return errors.New("give either -s, to be the server, or -c, to be the client")
+			return usage("give either -s, to be the server, or -c, to be the client")
 		}
-		o.Place, o.Out, o.Log, o.Dropped = p, a.stdout, a.stderr, (&tool{app: a}).dropped
+		t := &tool{app: a}
+		o.Place, o.Out, o.Log, o.Dropped, o.Listening = p, a.stdout, a.stderr, t.dropped, t.waitingCM
 		return rping.Run(c.Context(), o)
 	})
 }

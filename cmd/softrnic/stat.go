@@ -3,12 +3,12 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
 	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/softrnic/softrnic/internal/cmdline"
 	"github.com/softrnic/softrnic/internal/debug"
 	"github.com/softrnic/softrnic/rnic"
 )
@@ -101,7 +101,7 @@ func (a *app) show(peers, before []debug.Peer, f statFlags) error {
 	case a.json:
 		return a.writeJSON(reports(peers))
 	}
-	if f.watch > 0 && isTerminal(a.stdout) {
+	if f.watch > 0 && cmdline.IsTerminal(a.stdout) {
 		fmt.Fprint(a.stdout, "\x1b[H\x1b[2J") // cursor to the top, rest erased
 	}
 	s := statText{w: a.stdout, all: f.all}
@@ -184,14 +184,4 @@ func reportBefore(before []debug.Peer, p *debug.Peer) *debug.Report {
 		}
 	}
 	return nil
-}
-
-// isTerminal reports whether w is a screen.
-func isTerminal(w any) bool {
-	f, ok := w.(*os.File)
-	if !ok {
-		return false
-	}
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }

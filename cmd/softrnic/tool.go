@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -13,31 +14,16 @@ import (
 )
 
 // tool is what the commands that stand in for RDMA's known programs share: how
-// they come to a device. Their exit status is 0 or 1, as the originals'.
+// they come to a device.
 type tool struct {
 	*app
 	name string // of the device, or "" for any
 }
 
-// The annotation of a command that ends with the original's exit statuses.
-const (
-	exitStatus  = "exit status"
-	asOriginals = "as the original's"
-)
-
-// asOriginal makes mistakes in the command line end with status 1.
-func asOriginal(c *cobra.Command) *cobra.Command {
-	c.Annotations = map[string]string{exitStatus: asOriginals}
-	c.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return fmt.Errorf("%w; `%s --help` lists the flags", err, c.CommandPath())
-	})
-	return c
-}
-
 // atMostOneHost accepts the server's name, or nothing.
 func atMostOneHost(c *cobra.Command, args []string) error {
 	if len(args) > 1 {
-		return fmt.Errorf("%s takes one host at most, but there are %q", c.CommandPath(), args)
+		return usage("%s takes one host at most, but there are %q", c.CommandPath(), args)
 	}
 	return nil
 }
@@ -89,9 +75,6 @@ func (t *tool) openDevice(ip netip.Addr) (verbs.Device, error) {
 
 // checked is a device that was opened, if it is the one with the name.
 func (t *tool) checked(dev *rnic.Device, err error) (verbs.Device, error) {
-	if wrong := (*usageError)(nil); errors.As(err, &wrong) {
-		err = wrong.err
-	}
 	if err != nil {
 		return nil, err
 	}
@@ -100,6 +83,21 @@ func (t *tool) checked(dev *rnic.Device, err error) (verbs.Device, error) {
 		return nil, errors.Join(err, dev.Close())
 	}
 	return dev, nil
+}
+
+// waiting says where a server waits, on stderr: stdout is the original's.
+func (t *tool) waiting(at any) { fmt.Fprintln(t.stderr, "softrnic: waiting for a client on", at) }
+
+// waitingTCP is waiting for a server's TCP port.
+func (t *tool) waitingTCP(port int) { t.waiting(fmt.Sprintf("TCP port %d", port)) }
+
+// waitingCM is waiting for the ports of RDMA-CM that a server listens on.
+func (t *tool) waitingCM(at []netip.AddrPort) {
+	names := make([]string, len(at))
+	for i, a := range at {
+		names[i] = a.String()
+	}
+	t.waiting(strings.Join(names, " "))
 }
 
 // dropped tells of a client that was sent away.

@@ -3,6 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/softrnic/softrnic/internal/size"
 	"github.com/softrnic/softrnic/internal/tools/rdmacm"
 	"github.com/softrnic/softrnic/internal/tools/ucmatose"
 )
@@ -33,12 +34,13 @@ func (a *app) ucmatoseCommand() *cobra.Command {
 	f.VarP(rdmacm.PortSpace{To: &o.PortSpace}, "port-space", "P", "port space of the connections: tcp or ib")
 	f.IntVarP(&o.Connections, "connections", "c", o.Connections, "number of `connections`")
 	f.IntVarP(&o.Count, "count", "C", o.Count, "`messages` each way on every connection")
-	f.IntVarP(&o.Size, "size", "S", o.Size, "`bytes` of a message")
+	f.VarP(size.Var(&o.Size), "size", "S", "`bytes` of a message")
 	f.IntVarP(&o.Port, "port", "p", o.Port, "`port` of RDMA-CM")
 	f.VarP(&o.AckTimeout, "ack-timeout", "a", "ACK timeout of our queue pairs, 4.096 us * 2^`code`")
 	unused.add(f, "migrate", "m", "there are no event channels to migrate between")
 	return a.rdmacmTool(c, &unused, func(c *cobra.Command, p rdmacm.Place) error {
 		o.Place, o.Out, o.Log = p, a.stdout, a.stderr
+		o.Listening = (&tool{app: a}).waitingCM
 		return ucmatose.Run(c.Context(), o)
 	})
 }

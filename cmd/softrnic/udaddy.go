@@ -1,12 +1,12 @@
 package main
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/softrnic/softrnic/internal/size"
 	"github.com/softrnic/softrnic/internal/tools/rdmacm"
 	"github.com/softrnic/softrnic/internal/tools/udaddy"
 )
@@ -37,7 +37,7 @@ func (a *app) udaddyCommand() *cobra.Command {
 	f := c.Flags()
 	f.IntVarP(&o.Connections, "connections", "c", o.Connections, "`number` of pairs of queue pairs")
 	f.IntVarP(&o.Count, "count", "C", o.Count, "`datagrams` each way between two of them")
-	f.IntVarP(&o.Size, "size", "S", o.Size, "`bytes` of a datagram, up to the MTU")
+	f.VarP(size.Var(&o.Size), "size", "S", "`bytes` of a datagram, up to the MTU")
 	f.StringVarP(&number, "port-space-number", "p", number, "port `space` by its number: 0x111 (UDP)")
 	f.StringVarP(&name, "port-space", "P", name, "port `space`: udp")
 	return a.rdmacmTool(c, &unused, func(c *cobra.Command, p rdmacm.Place) error {
@@ -45,6 +45,7 @@ func (a *app) udaddyCommand() *cobra.Command {
 			return err
 		}
 		o.Place, o.Out, o.Log = p, a.stdout, a.stderr
+		o.Listening = (&tool{app: a}).waitingCM
 		return udaddy.Run(c.Context(), o)
 	})
 }
@@ -55,11 +56,11 @@ func udaddySpace(number, name string) error {
 	n, err := strconv.ParseUint(number, 0, 16)
 	switch {
 	case err != nil || n != ipoib && n != udp:
-		return fmt.Errorf("-p %s: the port space is 0x111 (UDP)", number)
+		return usage("-p %s: the port space is 0x111 (UDP)", number)
 	case n == ipoib || strings.EqualFold(name, "ipoib"):
-		return fmt.Errorf("the port space of IPoIB cannot be: it is for IP over InfiniBand, and this is Ethernet")
+		return usage("the port space of IPoIB cannot be: it is for IP over InfiniBand, and this is Ethernet")
 	case !strings.EqualFold(name, "udp"):
-		return fmt.Errorf("-P %s: the port space is udp", name)
+		return usage("-P %s: the port space is udp", name)
 	}
 	return nil
 }

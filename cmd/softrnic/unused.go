@@ -1,8 +1,6 @@
 package main
 
 import (
-	"fmt"
-
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -27,7 +25,7 @@ func (u *unusedFlags) add(f *pflag.FlagSet, name, letter, why string) {
 func (u unusedFlags) check(c *cobra.Command) error {
 	for _, flag := range u {
 		if c.Flags().Changed(flag.name) {
-			return fmt.Errorf("--%s cannot be: %s", flag.name, flag.why)
+			return usage("--%s cannot be: %s", flag.name, flag.why)
 		}
 	}
 	return nil

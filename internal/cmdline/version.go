@@ -1,39 +1,22 @@
-package main
+package cmdline
 
 import (
-	"fmt"
 	"runtime"
 	"runtime/debug"
-
-	"github.com/spf13/cobra"
 )
 
-// versionInfo says which build this is.
-type versionInfo struct {
-	Version  string `json:"version"`            // of the module, "(devel)" in a checkout
+// Version identifies a build.
+type Version struct {
+	Version  string `json:"version"`            // of the module, "(devel)" if it is not known
 	Revision string `json:"revision,omitempty"` // of the repository, if it was built there
+	Modified bool   `json:"modified,omitempty"` // the build has changes that are not in Revision
 	Go       string `json:"go"`
-	System   string `json:"system"`
+	System   string `json:"system"` // GOOS/GOARCH
 }
 
-func (a *app) versionCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "version",
-		Short: "Print the version",
-		Args:  noArgs,
-		RunE: func(*cobra.Command, []string) error {
-			v := readVersion()
-			if a.json {
-				return a.writeJSON(v)
-			}
-			fmt.Fprintln(a.stdout, v)
-			return nil
-		},
-	}
-}
-
-func readVersion() versionInfo {
-	v := versionInfo{Version: "(devel)", Go: runtime.Version(), System: runtime.GOOS + "/" + runtime.GOARCH}
+// ReadVersion returns the version of this program.
+func ReadVersion() Version {
+	v := Version{Version: "(devel)", Go: runtime.Version(), System: runtime.GOOS + "/" + runtime.GOARCH}
 	build, ok := debug.ReadBuildInfo()
 	if !ok {
 		return v
@@ -42,17 +25,24 @@ func readVersion() versionInfo {
 		v.Version = build.Main.Version
 	}
 	for _, s := range build.Settings {
-		if s.Key == "vcs.revision" {
+		switch s.Key {
+		case "vcs.revision":
 			v.Revision = s.Value
+		case "vcs.modified":
+			v.Modified = s.Value == "true"
 		}
 	}
 	return v
 }
 
-func (v versionInfo) String() string {
-	s := "softrnic " + v.Version
+// String returns the version in one line, without the name of the program.
+func (v Version) String() string {
+	s := v.Version
 	if v.Revision != "" {
 		s += " " + v.Revision
+	}
+	if v.Modified {
+		s += " (modified)"
 	}
 	return s + ", " + v.Go + " " + v.System
 }

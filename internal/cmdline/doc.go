@@ -1,0 +1,12 @@
+// Package cmdline has what the project's commands share on the command line: the
+// texts of mistakes in flags, the version of the build, and a standard output whose
+// lost data is an error.
+//
+//	out := cmdline.NewOutput(os.Stdout)
+//	root := &cobra.Command{Use: "tool", Version: cmdline.ReadVersion().String()}
+//	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return cmdline.FlagError(c, err) })
+//	root.SetOut(out)
+//	err := errors.Join(root.Execute(), out.Err())
+//
+// Flags that count bytes are those of package size: 1024, 1K and 1KiB are the same.
+package cmdline
