@@ -47,15 +47,16 @@ func (d *Device) changeHandled(change func([]*CompChannel) []*CompChannel) {
 // handled. Where the application computes, whoever waits for them would first have to
 // get a processor.
 func (s *shard) look() int {
-	list := s.dev.handled.Load()
-	if list == nil || len(*list) == 0 {
-		return s.step(caller{})
+	var list []*CompChannel
+	if l := s.dev.handled.Load(); l != nil {
+		list = *l
 	}
-	for _, ch := range *list {
+	for _, ch := range list {
 		ch.attended.Add(1)
 	}
 	n := s.step(caller{})
-	for _, ch := range *list {
+	s.served += uint64(n)
+	for _, ch := range list {
 		ch.attended.Add(-1) // first: what is listed from now on is signaled
 		ch.handle()
 	}

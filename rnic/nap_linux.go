@@ -17,7 +17,8 @@ import (
 type napper struct {
 	timer *os.File // nil: there is none
 	raw   syscall.RawConn
-	set   func(fd uintptr) // makes the timer readable after length
+	set   func(fd uintptr)      // makes the timer readable after length
+	rang  func(fd uintptr) bool // reads the timer; os.File.Read would allocate its error
 	count [8]byte
 
 	length time.Duration
@@ -39,6 +40,10 @@ func newNapper() *napper {
 		spec := unix.ItimerSpec{Value: unix.NsecToTimespec(int64(max(n.length, 1)))}
 		n.err = unix.TimerfdSettime(int(fd), 0, &spec, nil)
 	}
+	n.rang = func(fd uintptr) bool {
+		_, err := unix.Read(int(fd), n.count[:])
+		return err == nil
+	}
 	return n
 }
 
@@ -46,7 +51,7 @@ func (n *napper) sleep(d time.Duration) {
 	if n.timer != nil {
 		n.length = d
 		if n.timer.SetReadDeadline(time.Now().Add(d)) == nil && n.raw.Control(n.set) == nil && n.err == nil {
-			if _, err := n.timer.Read(n.count[:]); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+			if err := n.raw.Read(n.rang); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
 				return
 			}
 		}

@@ -32,17 +32,18 @@ func (s *shard) serve() {
 			runtime.UnlockOSThread()
 		}
 	}()
-	for polls := range s.duty {
-		s.rule(polls)
+	for range s.duty {
+		s.rule()
 		s.serving.Store(false)
 		s.release()
 		s.off <- struct{}{}
 	}
 }
 
-// rule serves the socket until a poller appears. The token is held.
-func (s *shard) rule(polls uint64) {
-	never := func() bool { return s.dev.over.Load() || s.polls.Load() != polls || s.seizing.Load() > 0 }
+// rule serves the socket until it is recalled, by a poller that looks often or by a waiter. The
+// token is held.
+func (s *shard) rule() {
+	never := func() bool { return s.dev.over.Load() || s.recalled.Load() || s.seizing.Load() > 0 }
 	spell := s.stay.budget()
 	till := int64(s.dev.now()) + spell
 	worked := true

@@ -52,11 +52,15 @@ type shard struct {
 	flows     flowCache
 	idle      int    // looks in a row that found nothing
 	streaming bool   // enough came since the last acknowledgement to expect more
-	received  uint64 // packets read from the socket
+	received  uint64 // packets read from the socket,
+	served    uint64 // of these by the service
 	shared    bool   // others wanted the processor when a leader yielded last
 	rested    int64  // when a leader let the runtime's scheduler run for the last time
 
-	polls     atomic.Uint64 // looks by pollers, and batches of long posts: the service stays away while this moves
+	polls     atomic.Uint64 // looks by pollers, waiters that lead, and batches of long posts: the service stays away while this moves
+	claimed   atomic.Int64  // when a poller found the token taken, the first time in claimWindow,
+	claims    atomic.Int32  // and how often it has since
+	recalled  atomic.Bool   // the service is to give up the token
 	wanted    atomic.Bool   // someone waits for a blocked token holder to give way
 	seizing   atomic.Int32  // calls of seize that have not got the token
 	serving   atomic.Bool   // the token holder is the service
@@ -73,7 +77,7 @@ type shard struct {
 	signs  signs       // of a program that is there
 	dozing atomic.Bool // the one on standby sleeps until it is roused, or for long
 	rouse  chan struct{}
-	duty   chan uint64   // has the service serve, with the count of looks; closed at the end
+	duty   chan struct{} // has the service serve; closed at the end
 	off    chan struct{} // and that it has
 	done   chan struct{} // closed when the service has ended
 	alerts uint64        // of the device, when the service last let others run,
@@ -96,7 +100,7 @@ func newShard(d *Device, conn link.Conn) *shard {
 		dev: d, base: conn, conn: conn,
 		tx: link.NewBatch(txBytes), rx: link.NewDatagrams(rxSlots),
 		baton: make(chan struct{}, 1), unpark: make(chan struct{}, 1), rouse: make(chan struct{}, 1),
-		duty: make(chan uint64), off: make(chan struct{}), done: make(chan struct{}),
+		duty: make(chan struct{}), off: make(chan struct{}), done: make(chan struct{}),
 	}
 	s.ackMost = ackSpacing(conn.Caps().RecvBuffer)
 	s.ackEvery = s.ackMost

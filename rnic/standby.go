@@ -8,6 +8,7 @@ import (
 // How long the one on standby sleeps.
 const (
 	standbyShort = 50 * time.Microsecond  // while others are at work
+	standbyGap   = 20 * time.Microsecond  // between their looks on average: more are too few to do without the service
 	standbyLong  = 2 * time.Millisecond   // and have been for long
 	standbyUrged = 300 * time.Microsecond // or have left something to it, should they not come back
 	watchFor     = 6                      // naps to the end that might have ended early, since the program has computed for long
@@ -36,28 +37,28 @@ func (s *shard) standBy() {
 	defer long.Stop()
 	for !s.dev.over.Load() {
 		polls := s.polls.Load()
-		if polls == seen && !s.token.Load() && slept >= standbyLong/4 {
-			time.Sleep(standbyShort) // perhaps it is the whole process that has had no processor
+		rare := polls-seen < uint64(slept/standbyGap)
+		if rare && (polls != seen || slept > standbyShort) && !s.token.Load() {
+			seen = polls // of a while, or perhaps the whole process has had no processor
+			short.sleep(standbyShort)
 			polls = s.polls.Load()
 		}
-		if polls == seen && s.token.CompareAndSwap(false, true) {
+		if rare && polls == seen && s.token.CompareAndSwap(false, true) {
+			s.recalled.Store(false)
 			s.serving.Store(true)
 			s.urged.Store(false) // it is done now
 			began := s.dev.now()
-			s.duty <- polls // and the token
+			s.duty <- struct{}{} // and the token
 			<-s.off
 			if time.Duration(s.dev.now()-began) > standbyUrged {
 				watchful = watchFor
 			}
 			seen = s.polls.Load()
 			nap, urged, slept, behind = standbyShort, standbyUrged, standbyShort, 0
-			// By a timer of the runtime, which takes a millisecond where a processor is idle:
-			// who has just taken over would do so again in the middle of a long copy.
 			if s.urged.Swap(false) {
-				short.sleep(urged)
-			} else {
-				time.Sleep(nap)
+				slept = urged
 			}
+			short.sleep(slept)
 			continue
 		}
 		nap = min(nap+nap/8, standbyLong)
@@ -69,7 +70,11 @@ func (s *shard) standBy() {
 		}
 		seen, slept = polls, nap
 		roused := s.urged.Load()
-		if !roused && s.doze(long, nap) {
+		switch {
+		case roused:
+		case nap < standbyUrged:
+			short.sleep(nap)
+		case s.doze(long, nap):
 			nap, urged, roused = standbyShort, standbyUrged, true
 		}
 		if roused {

@@ -47,12 +47,38 @@ func (s *shard) yield(idle int) {
 	}
 }
 
-// claim asks a token holder that sleeps in the socket to give way. Without a
-// service to fall back on it may keep the token: it serves everybody.
+// A poller gets the token from a holder that serves everybody, the service or a
+// sleeping leader, once it has looked claimLooks times within claimWindow. One that looks
+// less often does not need it: packets are handled as they come, and their
+// completions are there when it looks. Were the service to leave for each look, packets
+// would wait until it is back.
+const (
+	claimWindow = 50 * time.Microsecond
+	claimLooks  = 8
+)
+
+// claim is called by a poller that found the token taken. It makes a holder that serves
+// everybody give way if the poller looks often. On a device without a service the holder
+// keeps the token.
 func (s *shard) claim() {
-	if !s.dev.options.NoService {
-		s.displace()
+	if s.dev.options.NoService || !s.serving.Load() && !s.blocked.Load() {
+		return
 	}
+	now := int64(s.dev.now())
+	if now-s.claimed.Load() > int64(claimWindow) {
+		s.claimed.Store(now)
+		s.claims.Store(1)
+		return
+	}
+	if s.claims.Add(1) >= claimLooks {
+		s.recall()
+	}
+}
+
+// recall makes the service, or a leader that sleeps in the socket, give up the token.
+func (s *shard) recall() {
+	s.recalled.Store(true)
+	s.displace()
 }
 
 // displace makes a token holder that sleeps in the socket give way.
@@ -79,7 +105,7 @@ func (s *shard) relieve(done func() bool) bool {
 		return false
 	}
 	s.polls.Add(1)
-	s.claim()
+	s.recall()
 	for till := int64(s.dev.now()) + int64(reliefTime); s.serving.Load() && !done(); {
 		if int64(s.dev.now()) > till { // it has no processor of the runtime's, perhaps
 			s.pause.Store(min(max(1, 2*s.pause.Load()), reliefPause))
@@ -134,6 +160,7 @@ func (w *waiter) wait() error {
 		}
 		if !displaced && s.seizing.Load() == 0 && s.token.CompareAndSwap(false, true) {
 			w.baton = false
+			s.polls.Add(1)
 			s.leader.Store(w.cq)
 			displaced = w.lead(s, polled) && !w.cq.dev.options.NoService
 			s.leader.Store(nil)
@@ -322,7 +349,7 @@ func (w *waiter) follow(s *shard, displaced bool) {
 	s.followers.Add(1)
 	defer s.followers.Add(-1)
 	if s.serving.Load() {
-		s.claim()
+		s.displace()
 	}
 	wake := w.cq.park()
 	defer w.cq.unpark(wake)
