@@ -55,7 +55,9 @@ func (s *shard) look() int {
 		ch.attended.Add(1)
 	}
 	n := s.step(caller{})
-	s.served += uint64(n)
+	if n > 0 {
+		s.served.Add(uint64(n))
+	}
 	for _, ch := range list {
 		ch.attended.Add(-1) // first: what is listed from now on is signaled
 		ch.handle()

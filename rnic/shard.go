@@ -50,17 +50,18 @@ type shard struct {
 	rx        *link.Datagrams // the token holder's, like all up to flows
 	pkt       wire.Packet
 	flows     flowCache
-	idle      int    // looks in a row that found nothing
-	streaming bool   // enough came since the last acknowledgement to expect more
-	received  uint64 // packets read from the socket,
-	served    uint64 // of these by the service
-	shared    bool   // others wanted the processor when a leader yielded last
-	rested    int64  // when a leader let the runtime's scheduler run for the last time
+	idle      int           // looks in a row that found nothing
+	streaming bool          // enough came since the last acknowledgement to expect more
+	received  uint64        // packets read from the socket,
+	served    atomic.Uint64 // of these by the service
+	shared    bool          // others wanted the processor when a leader yielded last
+	rested    int64         // when a leader let the runtime's scheduler run for the last time
 
 	polls     atomic.Uint64 // looks by pollers, waiters that lead, and batches of long posts: the service stays away while this moves
 	claimed   atomic.Int64  // when a poller found the token taken, the first time in claimWindow,
 	claims    atomic.Int32  // and how often it has since
 	recalled  atomic.Bool   // the service is to give up the token
+	stints    atomic.Uint64 // times that the service got it
 	wanted    atomic.Bool   // someone waits for a blocked token holder to give way
 	seizing   atomic.Int32  // calls of seize that have not got the token
 	serving   atomic.Bool   // the token holder is the service

@@ -45,6 +45,7 @@ func (s *shard) standBy() {
 		}
 		if rare && polls == seen && s.token.CompareAndSwap(false, true) {
 			s.recalled.Store(false)
+			s.stints.Add(1)
 			s.serving.Store(true)
 			s.urged.Store(false) // it is done now
 			began := s.dev.now()
