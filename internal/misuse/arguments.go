@@ -1,0 +1,116 @@
+package misuse
+
+import (
+	"context"
+	"math"
+	"reflect"
+	"time"
+)
+
+// arguments returns the lists of arguments that a function is called with: all zero
+// unless the receiver is usable, each argument out of range by itself, and all of them
+// at once.
+func (s *Surface) arguments(f reflect.Type, usable bool) (lists [][]reflect.Value) {
+	n := f.NumIn()
+	if f.IsVariadic() {
+		n--
+	}
+	base := make([]reflect.Value, n)
+	bad := make([][]reflect.Value, f.NumIn())
+	most := 0
+	for i := range f.NumIn() {
+		if i < n {
+			base[i] = neutral(f.In(i))
+		}
+		bad[i] = s.outOfRange(f.In(i))
+		most = max(most, len(bad[i]))
+	}
+	if !usable || f.NumIn() == 0 {
+		lists = append(lists, base)
+	}
+	for i := range n {
+		for _, v := range bad[i] {
+			if usable && v.Kind() == reflect.Interface && v.IsNil() && f.In(i) == reflect.TypeFor[context.Context]() {
+				continue // it may wait for ever
+			}
+			list := append([]reflect.Value(nil), base...)
+			list[i] = v
+			lists = append(lists, list)
+		}
+	}
+	if f.IsVariadic() {
+		for _, v := range s.outOfRange(f.In(n).Elem()) {
+			lists = append(lists, append(append([]reflect.Value(nil), base...), v))
+		}
+	}
+	for k := range most {
+		list := make([]reflect.Value, n)
+		for i := range list {
+			list[i] = base[i]
+			if len(bad[i]) > 0 {
+				list[i] = bad[i][k%len(bad[i])]
+			}
+		}
+		if n > 1 {
+			lists = append(lists, list)
+		}
+	}
+	return lists
+}
+
+// neutral returns the zero value of a parameter, but for a context one that has not
+// ended.
+func neutral(t reflect.Type) reflect.Value {
+	if t == reflect.TypeFor[context.Context]() {
+		return reflect.ValueOf(context.Background())
+	}
+	return reflect.Zero(t)
+}
+
+// ended returns a context that has ended.
+func ended() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return ctx
+}
+
+// outOfRange returns values of a parameter that no call can make use of.
+func (s *Surface) outOfRange(t reflect.Type) (list []reflect.Value) {
+	for _, v := range s.Values {
+		if reflect.TypeOf(v) == t {
+			list = append(list, reflect.ValueOf(v))
+		}
+	}
+	if t == reflect.TypeFor[context.Context]() {
+		list = append(list, reflect.ValueOf(ended()))
+	}
+	number := func(n int64) { list = append(list, reflect.ValueOf(n).Convert(t)) }
+	switch t.Kind() {
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		if t == reflect.TypeFor[time.Duration]() {
+			number(-7)
+			break
+		}
+		bits := t.Bits() - 1
+		for _, n := range []int64{-7, math.MinInt64 >> (63 - bits), math.MaxInt64 >> (63 - bits)} {
+			number(n)
+		}
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr:
+		number(-1)
+	case reflect.Float32, reflect.Float64:
+		list = append(list, reflect.ValueOf(math.NaN()).Convert(t))
+	case reflect.Pointer, reflect.Map, reflect.Chan, reflect.Func, reflect.Interface:
+		list = append(list, reflect.Zero(t))
+	case reflect.Slice:
+		one := reflect.MakeSlice(t, 1, 1)
+		list = append(list, reflect.Zero(t), one)
+		for _, v := range s.outOfRange(t.Elem()) {
+			if t.Elem().Kind() != reflect.Uint8 {
+				many := reflect.MakeSlice(t, 1, 1)
+				many.Index(0).Set(v)
+				list = append(list, many)
+			}
+		}
+	}
+	return list
+}

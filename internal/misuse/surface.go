@@ -1,0 +1,258 @@
+package misuse
+
+import (
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"reflect"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A Surface is the exported surface of a package and how it is called.
+type Surface struct {
+	// Dir is the directory of the package's source.
+	Dir string
+
+	// Funcs has every exported function by name, generic ones instantiated.
+	Funcs map[string]any
+
+	// Types has the receivers of every exported type with methods. For each handle
+	// that is a pointer the nil pointer and a pointer to the zero value are added.
+	Types map[string][]Receiver
+
+	// Values are further arguments, tried for every parameter of their type.
+	Values []any
+
+	// Except names functions ("Init"), types ("Place"), methods ("Comm.Recv"), and
+	// methods on receivers ("Comm.Recv on live") that are not called, with the reason.
+	Except map[string]string
+
+	// Errors are those that methods of unusable receivers return, any if there are none.
+	Errors []error
+
+	// Quiet names methods ("Request.Wait"), or methods on receivers ("Cart.Shift on
+	// freed"), that return no error although the receiver is unusable, with the reason.
+	// All others whose last result is an error have to return one.
+	Quiet map[string]string
+}
+
+// A Receiver is a value whose methods are called.
+type Receiver struct {
+	Name string
+
+	// Make returns a new value for each call.
+	Make func() any
+
+	// Usable reports that calls with valid arguments work, and may therefore wait:
+	// every call has at least one argument that is out of range, or none at all.
+	Usable bool
+}
+
+// limit is the time that a call may take. It bounds a failing test only.
+const limit = 20 * time.Second
+
+// Check calls the surface and reports panics, hangs, missing errors and missing
+// entries.
+func (s *Surface) Check(t *testing.T) {
+	src := s.read(t)
+	used := map[string]bool{}
+	except := func(names ...string) bool {
+		for _, n := range names {
+			if _, ok := s.Except[n]; ok {
+				used[n] = true
+				return true
+			}
+		}
+		return false
+	}
+	for _, name := range src.funcs {
+		f, ok := s.Funcs[name]
+		switch {
+		case except(name):
+		case !ok:
+			t.Errorf("function %s: no entry in Surface.Funcs", name)
+		default:
+			s.call(t, name, reflect.ValueOf(f), false, false)
+		}
+	}
+	for _, name := range src.types {
+		list, ok := s.Types[name]
+		if except(name) {
+			continue
+		}
+		if !ok {
+			t.Errorf("type %s: no entry in Surface.Types", name)
+		}
+		for _, r := range withNull(list) {
+			typ := reflect.TypeOf(r.Make())
+			for i := range typ.NumMethod() {
+				method := name + "." + typ.Method(i).Name
+				if src.testOnly[typ.Method(i).Name] || r.Name == "nil" && src.byValue[method] { // of which the language itself panics
+					continue
+				}
+				if except(method, method+" on "+r.Name) {
+					continue
+				}
+				_, always := s.Quiet[method]
+				_, quiet := s.Quiet[method+" on "+r.Name]
+				quiet = quiet || always
+				used[method], used[method+" on "+r.Name] = true, true
+				run := func() reflect.Value { return reflect.ValueOf(r.Make()).Method(i) }
+				s.callEach(t, method+" on "+r.Name, run, r.Usable, !r.Usable && !quiet)
+			}
+		}
+	}
+	for name := range s.Except {
+		if !used[name] {
+			t.Errorf("exception %s: no such function or method", name)
+		}
+	}
+	for name := range s.Quiet {
+		if !used[name] {
+			t.Errorf("quiet %s: no such method", name)
+		}
+	}
+}
+
+// withNull adds the nil pointer and the zero value of each pointer type.
+func withNull(list []Receiver) (all []Receiver) {
+	seen := map[reflect.Type]bool{}
+	for _, r := range list {
+		typ := reflect.TypeOf(r.Make())
+		if typ.Kind() == reflect.Pointer && !seen[typ] {
+			seen[typ] = true
+			all = append(all,
+				Receiver{Name: "nil", Make: func() any { return reflect.Zero(typ).Interface() }},
+				Receiver{Name: "zero", Make: func() any { return reflect.New(typ.Elem()).Interface() }})
+		}
+	}
+	return append(all, list...)
+}
+
+// source is the exported surface as the source has it.
+type source struct {
+	funcs, types []string
+	byValue      map[string]bool // methods whose receiver is no pointer
+	testOnly     map[string]bool // names of methods that tests of the package declare
+}
+
+func (s *Surface) read(t *testing.T) (src source) {
+	t.Helper()
+	src.byValue, src.testOnly = map[string]bool{}, map[string]bool{}
+	pkgs, err := parser.ParseDir(token.NewFileSet(), s.Dir, nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range pkgs {
+		for name, f := range p.Files {
+			for _, d := range f.Decls {
+				d, ok := d.(*ast.FuncDecl)
+				switch {
+				case !ok || !d.Name.IsExported():
+				case !strings.HasSuffix(name, "_test.go"):
+					src.add(d)
+				case d.Recv != nil:
+					src.testOnly[d.Name.Name] = true
+				}
+			}
+		}
+	}
+	slices.Sort(src.funcs)
+	slices.Sort(src.types)
+	src.types = slices.Compact(src.types)
+	if len(src.funcs)+len(src.types) == 0 {
+		t.Fatalf("%s: no exported functions", s.Dir)
+	}
+	return src
+}
+
+func (src *source) add(d *ast.FuncDecl) {
+	if d.Recv == nil {
+		src.funcs = append(src.funcs, d.Name.Name)
+		return
+	}
+	typ, pointer := d.Recv.List[0].Type, false
+	for {
+		switch x := typ.(type) {
+		case *ast.StarExpr:
+			typ, pointer = x.X, true
+			continue
+		case *ast.IndexExpr:
+			typ = x.X
+			continue
+		case *ast.IndexListExpr:
+			typ = x.X
+			continue
+		case *ast.Ident:
+			if x.IsExported() {
+				src.types = append(src.types, x.Name)
+				src.byValue[x.Name+"."+d.Name.Name] = !pointer
+			}
+		}
+		return
+	}
+}
+
+func (s *Surface) call(t *testing.T, name string, f reflect.Value, usable, fails bool) {
+	s.callEach(t, name, func() reflect.Value { return f }, usable, fails)
+}
+
+// callEach calls a function with each list of arguments.
+func (s *Surface) callEach(t *testing.T, name string, f func() reflect.Value, usable, fails bool) {
+	typ := f().Type()
+	for _, args := range s.arguments(typ, usable) {
+		failure := make(chan string, 1)
+		go func() {
+			defer func() {
+				if p := recover(); p != nil {
+					failure <- fmt.Sprintf("panics: %v\n%s", p, debug.Stack())
+				}
+			}()
+			out := f().Call(args)
+			text := ""
+			if n := len(out); fails && n > 0 && typ.Out(n-1) == reflect.TypeFor[error]() {
+				err, _ := out[n-1].Interface().(error)
+				text = s.judge(err)
+			}
+			failure <- text
+		}()
+		select {
+		case text := <-failure:
+			if text != "" {
+				t.Errorf("%s(%s): %s", name, describe(args), text)
+				return // one of its failures is enough
+			}
+		case <-time.After(limit):
+			t.Fatalf("%s(%s): hangs", name, describe(args))
+		}
+	}
+}
+
+// judge returns the failure of a method that returns err for an unusable receiver.
+func (s *Surface) judge(err error) string {
+	switch {
+	case err == nil:
+		return "returns no error"
+	case len(s.Errors) > 0 && !slices.ContainsFunc(s.Errors, func(want error) bool { return errors.Is(err, want) }):
+		return fmt.Sprintf("returns an error that is none of the package's: %v", err)
+	}
+	return ""
+}
+
+func describe(args []reflect.Value) string {
+	var list []string
+	for _, a := range args {
+		text := fmt.Sprintf("%v", a)
+		if a.Kind() == reflect.Struct || len(text) > 40 {
+			text = a.Type().String() + "{...}"
+		}
+		list = append(list, text)
+	}
+	return strings.Join(list, ", ")
+}
