@@ -42,8 +42,12 @@ func (a *Attr[T]) freed(c *Comm, v any) {
 	}
 }
 
-// Set keeps a value with a communicator (MPI_Comm_set_attr).
+// Set keeps a value with a communicator (MPI_Comm_set_attr). With a null key, or the
+// null communicator, nothing is kept.
 func (a *Attr[T]) Set(c *Comm, v T) {
+	if a == nil || c.isNull() {
+		return
+	}
 	a.Delete(c)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -52,6 +56,9 @@ func (a *Attr[T]) Set(c *Comm, v T) {
 
 // Get returns the value, and whether there is one (MPI_Comm_get_attr).
 func (a *Attr[T]) Get(c *Comm) (v T, ok bool) {
+	if a == nil || c.isNull() {
+		return v, false
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, x := range c.attrs {
@@ -64,6 +71,9 @@ func (a *Attr[T]) Get(c *Comm) (v T, ok bool) {
 
 // Delete forgets the value, if there is one (MPI_Comm_delete_attr).
 func (a *Attr[T]) Delete(c *Comm) {
+	if a == nil || c.isNull() {
+		return
+	}
 	c.mu.Lock()
 	i := slices.IndexFunc(c.attrs, func(x attrValue) bool { return x.key == attrKey(a) })
 	var v any

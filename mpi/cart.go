@@ -29,10 +29,13 @@ func DimsCreate(ranks int, dims ...int) ([]int, error) {
 			left /= d
 		}
 	}
+	if ranks > maxPoints {
+		return nil, fmt.Errorf("mpi: %w: %d ranks, the limit is %d", ErrGrid, ranks, maxPoints)
+	}
 	if ranks < 1 || free == 0 && left != 1 {
 		return nil, fmt.Errorf("mpi: %w: %d ranks do not make up dimensions %v", ErrGrid, ranks, dims)
 	}
-	found := factors(left, free)
+	found := factors(left, free, divisors(left))
 	for i := range grid {
 		if grid[i] == 0 {
 			grid[i], found = found[0], found[1:]
@@ -41,19 +44,38 @@ func DimsCreate(ranks int, dims ...int) ([]int, error) {
 	return grid, nil
 }
 
-// factors are k factors of n, the greatest first, and that as small as can be.
-func factors(n, k int) []int {
+// maxPoints is the maximum number of ranks of a grid: MPI counts them in a C int.
+const maxPoints = 1<<31 - 1
+
+// divisors returns the divisors of n, the least first.
+func divisors(n int) (list []int) {
+	for d := 1; d*d <= n; d++ {
+		if n%d == 0 {
+			list = append(list, d)
+			if d*d < n {
+				list = append(list, n/d)
+			}
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+// factors are k factors of n, the greatest first, and that as small as can be. They are
+// among the divisors of a multiple of n.
+func factors(n, k int, among []int) []int {
 	if k == 0 {
 		return nil
 	}
-	for d := 1; ; d++ {
+	for _, d := range among {
 		if n%d != 0 || !reaches(d, k, n) {
 			continue
 		}
-		if rest := factors(n/d, k-1); k == 1 || rest[0] <= d {
+		if rest := factors(n/d, k-1, among); k == 1 || rest[0] <= d {
 			return append([]int{d}, rest...)
 		}
 	}
+	return nil
 }
 
 // reaches reports whether d to the power of k is at least n.
@@ -73,6 +95,9 @@ func reaches(d, k, n int) bool {
 // which no use is made.
 func (c *Comm) CartCreate(dims []int, periods []bool, reorder bool) (*Cart, error) {
 	const op = "cart-create"
+	if c.isNull() {
+		return nil, c.fail(op, "", errNullComm)
+	}
 	points := 1
 	for _, d := range dims {
 		if d < 1 || points > c.size/d {
@@ -96,19 +121,35 @@ func (c *Comm) CartCreate(dims []int, periods []bool, reorder bool) (*Cart, erro
 
 // Dup is Comm.Dup with the same grid.
 func (g *Cart) Dup() (*Cart, error) {
-	c, err := g.Comm.Dup()
+	c, err := g.asComm().Dup()
 	if err != nil {
 		return nil, err
 	}
 	return &Cart{c, g.dims, g.periods}, nil
 }
 
-// Dims are the dimensions (MPI_Cart_get), and Periods which of them are periodic.
-func (g *Cart) Dims() []int     { return slices.Clone(g.dims) }
-func (g *Cart) Periods() []bool { return slices.Clone(g.periods) }
+// Dims returns the number of points along each dimension (MPI_Cart_get), none of the
+// null communicator.
+func (g *Cart) Dims() []int {
+	if g == nil {
+		return nil
+	}
+	return slices.Clone(g.dims)
+}
+
+// Periods reports of each dimension whether it is periodic (MPI_Cart_get).
+func (g *Cart) Periods() []bool {
+	if g == nil {
+		return nil
+	}
+	return slices.Clone(g.periods)
+}
 
 // Coords are the coordinates of a rank (MPI_Cart_coords).
 func (g *Cart) Coords(rank int) ([]int, error) {
+	if g.asComm().isNull() {
+		return nil, g.asComm().fail("coords", "", errNullComm)
+	}
 	if rank < 0 || rank >= g.size {
 		return nil, g.fail("coords", "", fmt.Errorf("%w: %d, there are %d", ErrRank, rank, g.size))
 	}
@@ -127,6 +168,9 @@ func (g *Cart) coords(rank int) []int {
 // RankOf is the rank at some coordinates (MPI_Cart_rank). Along a dimension that is
 // periodic they may be any numbers.
 func (g *Cart) RankOf(coords ...int) (int, error) {
+	if g.asComm().isNull() {
+		return Undefined, g.asComm().fail("rank-of", "", errNullComm)
+	}
 	rank := Undefined
 	if len(coords) == len(g.dims) {
 		rank = g.rankOf(coords)
@@ -155,6 +199,9 @@ func (g *Cart) rankOf(coords []int) (rank int) {
 // Shift says whom a rank receives from and sends to when all send by ranks along a
 // dimension (MPI_Cart_shift). Beyond the edge that is ProcNull.
 func (g *Cart) Shift(dim, by int) (source, dest int, err error) {
+	if g.asComm().isNull() {
+		return Undefined, Undefined, g.asComm().fail("shift", "", errNullComm)
+	}
 	if dim < 0 || dim >= len(g.dims) {
 		return Undefined, Undefined, g.fail("shift", "", fmt.Errorf("%w: there is no dimension %d of %d", ErrGrid, dim, len(g.dims)))
 	}
@@ -175,6 +222,9 @@ func (g *Cart) shift(dim, by int) (source, dest int) {
 // which each rank is in one.
 func (g *Cart) Sub(remain []bool) (*Cart, error) {
 	const op = "cart-sub"
+	if g.asComm().isNull() {
+		return nil, g.asComm().fail(op, "", errNullComm)
+	}
 	if len(remain) != len(g.dims) {
 		return nil, g.refuse(op, fmt.Errorf("%w: %d dimensions remain or not, of %d", ErrGrid, len(remain), len(g.dims)))
 	}

@@ -13,32 +13,32 @@ import (
 // NeighborAllgather gives each neighbor what the rank sends
 // (MPI_Neighbor_allgather).
 func (g *Cart) NeighborAllgather(send, recv Buffer) error {
-	return g.do(g.neighbors(coll.Allgather, send, recv))
+	return g.asComm().do(g.neighbors(coll.Allgather, send, recv))
 }
 
 // NeighborAlltoall gives each neighbor its piece (MPI_Neighbor_alltoall).
 func (g *Cart) NeighborAlltoall(send, recv Buffer) error {
-	return g.do(g.neighbors(coll.Alltoall, send, recv))
+	return g.asComm().do(g.neighbors(coll.Alltoall, send, recv))
 }
 
 // IneighborAllgather begins a NeighborAllgather (MPI_Ineighbor_allgather).
 func (g *Cart) IneighborAllgather(send, recv Buffer) (*Request, error) {
-	return g.start(g.neighbors(coll.Allgather, send, recv))
+	return g.asComm().start(g.neighbors(coll.Allgather, send, recv))
 }
 
 // IneighborAlltoall begins a NeighborAlltoall (MPI_Ineighbor_alltoall).
 func (g *Cart) IneighborAlltoall(send, recv Buffer) (*Request, error) {
-	return g.start(g.neighbors(coll.Alltoall, send, recv))
+	return g.asComm().start(g.neighbors(coll.Alltoall, send, recv))
 }
 
 // NeighborAllgatherInit keeps a NeighborAllgather (MPI_Neighbor_allgather_init).
 func (g *Cart) NeighborAllgatherInit(send, recv Buffer) (*Request, error) {
-	return g.keep(g.neighbors(coll.Allgather, send, recv))
+	return g.asComm().keep(g.neighbors(coll.Allgather, send, recv))
 }
 
 // NeighborAlltoallInit keeps a NeighborAlltoall (MPI_Neighbor_alltoall_init).
 func (g *Cart) NeighborAlltoallInit(send, recv Buffer) (*Request, error) {
-	return g.keep(g.neighbors(coll.Alltoall, send, recv))
+	return g.asComm().keep(g.neighbors(coll.Alltoall, send, recv))
 }
 
 func (g *Cart) neighbors(what coll.Collective, send, recv Buffer) operation {

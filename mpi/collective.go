@@ -108,7 +108,7 @@ func (c *Comm) perform(o *operation) error {
 // refuse ends a call whose arguments cannot be. Where calls are compared the other
 // ranks are told.
 func (c *Comm) refuse(op string, err error) error {
-	if c.world.o.Check {
+	if !c.isNull() && c.world.o.Check {
 		err = c.perform(&operation{what: coll.Barrier, as: op, wrong: err})
 	}
 	return c.fail(op, "", err)

@@ -37,6 +37,9 @@ const maxCalls = 16
 // take begins a call: its place among those of the communicator is taken. Where
 // calls are compared those whose arguments cannot be take part in that.
 func (c *Comm) take(o *operation) (*call, error) {
+	if err := c.usable(); err != nil {
+		return nil, err
+	}
 	refused := c.valid(o)
 	if refused != nil && !c.world.o.Check {
 		return nil, refused

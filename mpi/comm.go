@@ -65,19 +65,45 @@ func (w *World) comm(name string, id uint32, ranks []int, rank, size int) *Comm 
 }
 
 // Rank is this process's number in the communicator (MPI_Comm_rank).
-func (c *Comm) Rank() int { return c.rank }
+// In the null communicator it is Undefined.
+func (c *Comm) Rank() int {
+	if c.isNull() {
+		return Undefined
+	}
+	return c.rank
+}
 
-// Size is the number of its ranks (MPI_Comm_size).
-func (c *Comm) Size() int { return c.size }
+// Size is the number of its ranks (MPI_Comm_size), 0 of the null communicator.
+func (c *Comm) Size() int {
+	if c == nil {
+		return 0
+	}
+	return c.size
+}
 
-// Name is what errors call it (MPI_Comm_get_name).
-func (c *Comm) Name() string { return *c.name.Load() }
+// Name is what errors call it (MPI_Comm_get_name), "null" of the null communicator.
+func (c *Comm) Name() string {
+	if c.isNull() {
+		return "null"
+	}
+	return *c.name.Load()
+}
 
 // SetName gives it another name, which is this rank's own business
-// (MPI_Comm_set_name).
-func (c *Comm) SetName(name string) { c.name.Store(&name) }
+// (MPI_Comm_set_name). The null communicator keeps its own.
+func (c *Comm) SetName(name string) {
+	if c != nil {
+		c.name.Store(&name)
+	}
+}
 
-func (c *Comm) String() string { return fmt.Sprintf("%s (rank %d of %d)", c.Name(), c.rank, c.size) }
+// String returns the name with the rank and the size.
+func (c *Comm) String() string {
+	if c.isNull() {
+		return "null communicator"
+	}
+	return fmt.Sprintf("%s (rank %d of %d)", c.Name(), c.rank, c.size)
+}
 
 // job is a rank's number in the job.
 func (c *Comm) job(rank int) int {
@@ -102,6 +128,9 @@ func (c *Comm) local(rank int) int {
 // call it, when all messages have been received. Collective calls that are under
 // way go on. Attributes are freed. The world and Self stay.
 func (c *Comm) Free() error {
+	if c.isNull() {
+		return c.fail("free", "", errNullComm)
+	}
 	if c.id < firstID {
 		return c.fail("free", "", fmt.Errorf("%w: it ends with Finalize", ErrComm))
 	}

@@ -23,17 +23,16 @@ func (c *Comm) CreateGroup(g *Group, tag int) (*Comm, error) {
 }
 
 func (c *Comm) createGroup(g *Group, tag int) (*Comm, error) {
+	if err := c.usable(); err != nil {
+		return nil, err
+	}
 	switch {
-	case c.freed.Load():
-		return nil, ErrFreed
 	case tag < 0 || tag > maxSeq>>1:
 		return nil, fmt.Errorf("%w: they go from 0 to %d", ErrTag, maxSeq>>1)
 	}
-	members := make([]int, len(g.ranks))
-	for i, r := range g.ranks {
-		if members[i] = c.local(r); members[i] < 0 || members[i] >= c.size {
-			return nil, fmt.Errorf("%w: its rank %d is not one of the communicator", ErrGroup, i)
-		}
+	members, err := c.membersOf(g)
+	if err != nil {
+		return nil, err
 	}
 	rank := slices.Index(members, c.rank)
 	if rank < 0 {

@@ -36,23 +36,39 @@ var (
 // Error is the error of a call: what was tried, and with whom.
 type Error struct {
 	Op   string // "send", "allreduce", ...
-	Comm string // name of the communicator
-	Rank int    // in it, that called
+	Comm string // name of the communicator; "" if the handle was null
+	Rank int    // in it, that called; Undefined if the handle was null
 	With string // "to rank 3, tag 5", or ""
 	Err  error
 }
 
+// Error returns the call, the rank that made it, and the cause.
 func (e *Error) Error() string {
+	if e == nil {
+		return "<nil>"
+	}
 	with := ""
 	if e.With != "" {
 		with = " " + e.With
 	}
+	if e.Comm == "" { // of a handle that is null
+		return fmt.Sprintf("mpi: %s%s: %v", e.Op, with, e.Err)
+	}
 	return fmt.Sprintf("mpi: %s%s at rank %d of %s: %v", e.Op, with, e.Rank, e.Comm, e.Err)
 }
 
-func (e *Error) Unwrap() error { return e.Err }
+// Unwrap returns Err.
+func (e *Error) Unwrap() error {
+	if e == nil {
+		return nil
+	}
+	return e.Err
+}
 
 func (c *Comm) fail(op, with string, err error) error {
+	if c.isNull() {
+		return &Error{Op: op, Rank: Undefined, With: with, Err: err}
+	}
 	e := &Error{Op: op, Comm: c.Name(), Rank: c.rank, With: with, Err: err}
 	if f := c.handler.Load(); f != nil {
 		(*f)(e)
@@ -65,18 +81,20 @@ func (c *Comm) fail(op, with string, err error) error {
 // (MPI_ERRORS_RETURN). Communicators and windows made of it later have the same. f is
 // called in the goroutine that fails, and may be called by several at once.
 func (c *Comm) SetErrorHandler(f func(*Error)) {
-	if f == nil {
+	switch {
+	case c.isNull():
+	case f == nil:
 		c.handler.Store(nil)
-		return
+	default:
+		c.handler.Store(&f)
 	}
-	c.handler.Store(&f)
 }
 
 // Fatal is an error handler that ends the job (MPI_ERRORS_ARE_FATAL): it says what is
 // wrong, calls Abort, and ends the process with status 1. What the program itself has
-// cancelled is no reason.
+// cancelled, and nil, is no reason.
 func (w *World) Fatal(e *Error) {
-	if errors.Is(e, ErrCanceled) || errors.Is(e, context.Canceled) || errors.Is(e, context.DeadlineExceeded) {
+	if e == nil || errors.Is(e, ErrCanceled) || errors.Is(e, context.Canceled) || errors.Is(e, context.DeadlineExceeded) {
 		return
 	}
 	fmt.Fprintln(os.Stderr, e)

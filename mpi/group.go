@@ -6,14 +6,20 @@ import (
 )
 
 // Group is a set of ranks of a job in an order: numbers from 0 for some processes,
-// without communication (MPI_Group). It does not change. The zero Group is empty.
+// without communication (MPI_Group). It does not change. The zero Group is empty
+// (MPI_GROUP_EMPTY), the nil pointer the null group (MPI_GROUP_NULL): calls that take it
+// are an ErrGroup, or return the null group where they return no error.
 type Group struct {
 	world *World
 	ranks []int // of the job
 }
 
-// Group is the communicator's ranks (MPI_Comm_group).
+// Group is the communicator's ranks (MPI_Comm_group), the null group of the null
+// communicator.
 func (c *Comm) Group() *Group {
+	if c.isNull() {
+		return nil
+	}
 	g := &Group{world: c.world, ranks: make([]int, c.size)}
 	for i := range g.ranks {
 		g.ranks[i] = c.job(i)
@@ -21,12 +27,17 @@ func (c *Comm) Group() *Group {
 	return g
 }
 
-// Size is the number of its ranks (MPI_Group_size).
-func (g *Group) Size() int { return len(g.ranks) }
+// Size is the number of its ranks (MPI_Group_size), 0 of the null group.
+func (g *Group) Size() int {
+	if g == nil {
+		return 0
+	}
+	return len(g.ranks)
+}
 
 // Rank is this process's number in the group, or Undefined (MPI_Group_rank).
 func (g *Group) Rank() int {
-	if g.world == nil {
+	if g == nil || g.world == nil {
 		return Undefined
 	}
 	return find(g.ranks, g.world.rank)
@@ -50,6 +61,9 @@ func (g *Group) set() map[int]int {
 
 // with is the group's ranks that are in another, or are not.
 func (g *Group) with(other *Group, in bool) *Group {
+	if g == nil || other == nil {
+		return nil
+	}
 	d, set := &Group{world: g.world}, other.set()
 	for _, r := range g.ranks {
 		if _, there := set[r]; there == in {
@@ -63,6 +77,9 @@ func (g *Group) with(other *Group, in bool) *Group {
 // (MPI_Group_union).
 func (g *Group) Union(other *Group) *Group {
 	u := other.with(g, false)
+	if u == nil {
+		return nil
+	}
 	u.ranks = append(slices.Clone(g.ranks), u.ranks...)
 	if u.world == nil {
 		u.world = g.world
@@ -101,6 +118,9 @@ func (g *Group) Excl(ranks ...int) (*Group, error) {
 
 // check looks for ranks that are not there, or there twice.
 func (g *Group) check(ranks []int) error {
+	if g == nil {
+		return fmt.Errorf("mpi: group: %w", errNullGroup)
+	}
 	seen := make(map[int]bool, len(ranks))
 	for _, r := range ranks {
 		if r < 0 || r >= len(g.ranks) {
@@ -137,6 +157,9 @@ func (g *Group) RangeExcl(ranges ...Range) (*Group, error) {
 }
 
 func (g *Group) expand(ranges []Range) (ranks []int, err error) {
+	if g == nil {
+		return nil, fmt.Errorf("mpi: group: %w", errNullGroup)
+	}
 	for _, x := range ranges {
 		if x.Stride == 0 || x.First < 0 || x.First >= len(g.ranks) || x.Last < 0 || x.Last >= len(g.ranks) {
 			return nil, fmt.Errorf("mpi: group: %w: range %+v, there are %d", ErrRank, x, len(g.ranks))
@@ -155,6 +178,9 @@ func (g *Group) expand(ranges []Range) (ranks []int, err error) {
 // (MPI_Group_translate_ranks): Undefined where it has them not, and ProcNull for
 // ProcNull.
 func (g *Group) Translate(ranks []int, other *Group) ([]int, error) {
+	if g == nil || other == nil {
+		return nil, fmt.Errorf("mpi: group: %w", errNullGroup)
+	}
 	list, set := make([]int, len(ranks)), other.set()
 	for i, r := range ranks {
 		if r == ProcNull {
@@ -182,12 +208,23 @@ const (
 	Unequal                     // other ranks (MPI_UNEQUAL)
 )
 
+// String returns the comparison's name.
 func (c Comparison) String() string {
+	if c < Identical || c > Unequal {
+		return fmt.Sprintf("Comparison(%d)", int(c))
+	}
 	return [...]string{"identical", "congruent", "similar", "unequal"}[c]
 }
 
-// Compare compares groups (MPI_Group_compare).
+// Compare compares groups (MPI_Group_compare). The null group is Identical to itself,
+// and Unequal to all others.
 func (g *Group) Compare(other *Group) Comparison {
+	switch {
+	case g == other:
+		return Identical
+	case g == nil || other == nil:
+		return Unequal
+	}
 	if slices.Equal(g.ranks, other.ranks) {
 		return Identical
 	}
@@ -198,10 +235,14 @@ func (g *Group) Compare(other *Group) Comparison {
 	return Unequal
 }
 
-// Compare compares communicators (MPI_Comm_compare).
+// Compare compares communicators (MPI_Comm_compare). The null communicator is
+// Identical to itself, and Unequal to all others.
 func (c *Comm) Compare(other *Comm) Comparison {
-	if c == other {
+	switch {
+	case c == other || c.isNull() && other.isNull():
 		return Identical
+	case c.isNull() || other.isNull():
+		return Unequal
 	}
 	if r := c.Group().Compare(other.Group()); r != Identical {
 		return r
@@ -214,11 +255,26 @@ func (c *Comm) Compare(other *Comm) Comparison {
 // in its group gets nil.
 func (c *Comm) Create(g *Group) (*Comm, error) {
 	const op = "create"
+	members, err := c.membersOf(g)
+	if err != nil {
+		return nil, c.refuse(op, err)
+	}
+	return c.derive(op, c.Name()+".create", members)
+}
+
+// membersOf returns the numbers in c of a group's ranks.
+func (c *Comm) membersOf(g *Group) ([]int, error) {
+	switch {
+	case c.isNull():
+		return nil, errNullComm
+	case g == nil:
+		return nil, errNullGroup
+	}
 	members := make([]int, len(g.ranks))
 	for i, r := range g.ranks {
 		if members[i] = c.local(r); members[i] < 0 || members[i] >= c.size {
-			return nil, c.refuse(op, fmt.Errorf("%w: its rank %d is not one of the communicator", ErrGroup, i))
+			return nil, fmt.Errorf("%w: its rank %d is not one of the communicator", ErrGroup, i)
 		}
 	}
-	return c.derive(op, c.Name()+".create", members)
+	return members, nil
 }

@@ -197,8 +197,15 @@ func (l *lookout) text(r *hang.Report) string {
 // Report asks all ranks what they do, and returns what they say in words: which calls
 // they wait in and for whom, which ranks wait for one another, which collective calls do
 // not belong together, and which messages have no receive. Ranks that do not answer
-// within some seconds are named. All other ranks go on meanwhile.
+// within some seconds are named. All other ranks go on meanwhile. It gives up when ctx
+// ends, or never if it is nil.
 func (w *World) Report(ctx context.Context) (string, error) {
+	if w.asComm().isNull() {
+		return "", (*Comm)(nil).fail("report", "", errNullComm)
+	}
+	if ctx == nil {
+		ctx = context.Background()
+	}
 	core, err := w.eng.Lock()
 	if err != nil {
 		return "", w.fail("report", "", err)

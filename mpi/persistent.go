@@ -46,9 +46,12 @@ func (c *Comm) RecvInit(b Buffer, source, tag int) (*Request, error) {
 	return &Request{comm: c, op: "receive", persistent: true, start: start}, nil
 }
 
-// Start begins the communication of a persistent request (MPI_Start).
+// Start begins the communication of a persistent request (MPI_Start). It is an
+// ErrRequest if r is null, active, freed or not persistent.
 func (r *Request) Start() error {
 	switch {
+	case r.isNull():
+		return (*Comm)(nil).fail("start", "", errNullRequest)
 	case r.start == nil:
 		return r.comm.fail("start", "", fmt.Errorf("%w: it is not persistent, or was freed", ErrRequest))
 	case r.active:
@@ -70,8 +73,12 @@ func StartAll(rs ...*Request) (errs error) {
 	return errs
 }
 
-// Free gives up a persistent request that is not active (MPI_Request_free).
+// Free gives up a persistent request that is not active (MPI_Request_free). It is an
+// ErrRequest if r is null or any other.
 func (r *Request) Free() error {
+	if r.isNull() {
+		return (*Comm)(nil).fail("free", "", errNullRequest)
+	}
 	if !r.persistent || r.active || r.start == nil {
 		return r.comm.fail("free", "", fmt.Errorf("%w: it is not persistent, or active, or was freed", ErrRequest))
 	}
@@ -83,4 +90,4 @@ func (r *Request) Free() error {
 }
 
 // idle reports whether there is nothing to wait for.
-func (r *Request) idle() bool { return r == nil || r.persistent && !r.active }
+func (r *Request) idle() bool { return r.isNull() || r.persistent && !r.active }

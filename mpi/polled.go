@@ -26,7 +26,7 @@ func note(d hang.Call, over func() bool) *inVain { return &inVain{d, d.For, over
 
 // Polled implements engine.Polled.
 func (r *Request) Polled(p *engine.Polls) {
-	if p.New(&r.polled) {
+	if p != nil && !r.idle() && p.New(&r.polled) {
 		r.poll(p)
 	}
 }

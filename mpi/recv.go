@@ -56,12 +56,15 @@ func (c *Comm) Recv(b Buffer, source, tag int) (Status, error) {
 	return finish(r)
 }
 
-// RecvContext is Recv that gives up when ctx ends: then no message has been
-// taken.
+// RecvContext is Recv that gives up when ctx ends, or never if it is nil: then no
+// message has been taken.
 func (c *Comm) RecvContext(ctx context.Context, b Buffer, source, tag int) (Status, error) {
 	r, err := c.Irecv(b, source, tag)
 	if err != nil {
 		return Status{}, err
+	}
+	if ctx == nil {
+		ctx = context.Background()
 	}
 	s, err := r.WaitContext(ctx)
 	if ctx.Err() != nil && !r.null && !r.Cancel() {
@@ -132,7 +135,8 @@ func (c *Comm) Improbe(source, tag int) (*Message, Status, bool, error) {
 	return c.look(source, tag, true)
 }
 
-// Recv receives the message, once (MPI_Mrecv).
+// Recv receives the message, once (MPI_Mrecv). It is an ErrRequest if m is nil
+// (MPI_MESSAGE_NULL) or was received before.
 func (m *Message) Recv(b Buffer) (Status, error) {
 	r, err := m.Irecv(b)
 	if err != nil {
@@ -143,6 +147,10 @@ func (m *Message) Recv(b Buffer) (Status, error) {
 
 // Irecv begins a Recv (MPI_Imrecv).
 func (m *Message) Irecv(b Buffer) (*Request, error) {
+	if m == nil || m.comm.isNull() {
+		r := &Request{op: "receive"}
+		return r, r.refuse("of a message", errNullRequest)
+	}
 	r := &Request{comm: m.comm, op: "receive"}
 	if err := b.RecvErr(); err != nil {
 		return r, r.refuse("", fmt.Errorf("%w: %w", ErrBuffer, err))

@@ -15,6 +15,9 @@ import (
 // Request is communication that goes on while the program does (MPI_Request).
 // Its buffer is not to be touched, of a send not to be written, until Wait or
 // Test has said that it is done. Ask one request from one goroutine at a time.
+//
+// The nil pointer is the null request (MPI_REQUEST_NULL). It is done, with the empty
+// status: of AnySource, with AnyTag and no bytes.
 type Request struct {
 	comm   *Comm
 	p      protocol.Request
@@ -39,7 +42,7 @@ var requests = sync.Pool{New: func() any { return &Request{} }}
 // says nothing new by itself: Test does.
 func (r *Request) Ready() bool {
 	switch {
-	case r.null || r.idle():
+	case r.idle() || r.null:
 		return true
 	case r.work.over != nil:
 		return r.work.done
@@ -52,11 +55,15 @@ func (r *Request) Ready() bool {
 // Wait waits until the request is done (MPI_Wait).
 func (r *Request) Wait() (Status, error) { return r.WaitContext(context.Background()) }
 
-// WaitContext is Wait that gives up when ctx ends. The request goes on.
+// WaitContext is Wait that gives up when ctx ends, or never if it is nil. The request
+// goes on.
 func (r *Request) WaitContext(ctx context.Context) (Status, error) {
+	if ctx == nil {
+		ctx = context.Background()
+	}
 	var err error
 	switch {
-	case r.null || r.idle():
+	case r.idle() || r.null:
 	case r.work.over != nil:
 		err = r.work.wait(ctx)
 	default:
@@ -73,7 +80,7 @@ func (r *Request) Test() (Status, bool, error) { return r.test(r) }
 
 // test is Test by something that is ready when the request is.
 func (r *Request) test(w engine.Waitable) (Status, bool, error) {
-	if !r.null && !r.comm.eng.Test(w) {
+	if !r.idle() && !r.null && !r.comm.eng.Test(w) {
 		return Status{}, false, nil
 	}
 	s, err := r.end()
@@ -83,6 +90,9 @@ func (r *Request) test(w engine.Waitable) (Status, bool, error) {
 // Cancel ends a receive that has no message yet (MPI_Cancel); its Wait returns
 // ErrCanceled. Sends cannot be called back.
 func (r *Request) Cancel() bool {
+	if r.idle() || r.null {
+		return false
+	}
 	cancelled := false
 	r.comm.eng.Do(func(c *protocol.Core) { cancelled = c.Cancel(&r.p) })
 	return cancelled
@@ -97,7 +107,7 @@ func (r *Request) refuse(with string, err error) error {
 // end is what comes of a request that is done.
 func (r *Request) end() (Status, error) {
 	if r.idle() {
-		return Status{Source: AnySource, Tag: AnyTag}, nil
+		return emptyStatus(), nil
 	}
 	r.active = false
 	if r.work.over != nil {
@@ -151,10 +161,6 @@ func WaitAll(rs ...*Request) ([]Status, error) {
 	list := make([]Status, len(rs))
 	var errs error
 	for i, r := range rs {
-		if r == nil {
-			list[i] = Status{Source: ProcNull, Tag: AnyTag}
-			continue
-		}
 		var err error
 		list[i], err = r.Wait()
 		errs = errors.Join(errs, err)
@@ -179,13 +185,27 @@ func (s *some) Ready() bool {
 	return false
 }
 
+// commOf returns the communicator of the first request that is active and has one.
 func commOf(rs []*Request) *Comm {
 	for _, r := range rs {
-		if !r.idle() {
+		if !r.idle() && r.comm != nil {
 			return r.comm
 		}
 	}
 	return nil
+}
+
+// anyWithoutEngine returns the first of some requests that have failed before they
+// began, since their handle of a communicator was null, or Undefined if all are null or
+// inactive.
+func anyWithoutEngine(rs []*Request) (int, Status, error) {
+	for i, r := range rs {
+		if !r.idle() {
+			s, err := r.end()
+			return i, s, err
+		}
+	}
+	return Undefined, emptyStatus(), nil
 }
 
 // WaitAny waits for one of the requests and returns which (MPI_Waitany), or
@@ -193,7 +213,7 @@ func commOf(rs []*Request) *Comm {
 func WaitAny(rs ...*Request) (int, Status, error) {
 	c := commOf(rs)
 	if c == nil {
-		return Undefined, Status{}, nil
+		return anyWithoutEngine(rs)
 	}
 	one := &some{rs: rs}
 	if err := c.eng.Wait(context.Background(), one); err != nil {
@@ -240,7 +260,8 @@ func TestAll(rs ...*Request) ([]Status, bool, error) {
 func TestAny(rs ...*Request) (int, Status, bool, error) {
 	c := commOf(rs)
 	if c == nil {
-		return Undefined, Status{}, true, nil
+		i, s, err := anyWithoutEngine(rs)
+		return i, s, true, err
 	}
 	one := &some{rs: rs}
 	if !c.eng.Test(one) {

@@ -8,9 +8,10 @@ import (
 
 // check looks at the arguments of a call.
 func (c *Comm) check(b Buffer, rank, tag int, receive bool) error {
+	if err := c.usable(); err != nil {
+		return err
+	}
 	switch {
-	case c.freed.Load():
-		return ErrFreed
 	case (rank < 0 || rank >= c.size) && rank != ProcNull && !(receive && rank == AnySource):
 		return fmt.Errorf("%w: %d, there are %d", ErrRank, rank, c.size)
 	case tag < 0 && !(receive && tag == AnyTag) || tag > MaxTag:
@@ -51,10 +52,10 @@ const (
 // send begins a send of r.
 func (c *Comm) send(r *Request, b Buffer, dest, tag int, how mode) error {
 	r.comm, r.op = c, "send"
-	r.p.Envelope = match.Envelope{Context: c.id, Tag: int32(tag)}
 	if err := c.check(b, dest, tag, false); err != nil {
 		return r.refuse(fmt.Sprintf("to %d, tag %d", dest, tag), err)
 	}
+	r.p.Envelope = match.Envelope{Context: c.id, Tag: int32(tag)}
 	if dest == ProcNull {
 		r.null = true
 		return nil

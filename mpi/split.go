@@ -10,6 +10,9 @@ import (
 // those of this one (MPI_Comm_dup): for a library, say. Attributes are
 // copied as their keys say.
 func (c *Comm) Dup() (*Comm, error) {
+	if c.isNull() {
+		return nil, c.fail("dup", "", errNullComm)
+	}
 	all := make([]int, c.size)
 	for i := range all {
 		all[i] = i
@@ -26,6 +29,9 @@ func (c *Comm) Dup() (*Comm, error) {
 // Undefined is in none of them, and gets nil.
 func (c *Comm) Split(color, key int) (*Comm, error) {
 	const op = "split"
+	if c.isNull() {
+		return nil, c.fail(op, "", errNullComm)
+	}
 	if color < 0 && color != Undefined {
 		return nil, c.refuse(op, fmt.Errorf("%w: color %d is negative", ErrComm, color))
 	}
@@ -50,6 +56,9 @@ func (c *Comm) Split(color, key int) (*Comm, error) {
 // SplitShared makes a communicator of the ranks of each host
 // (MPI_Comm_split_type with MPI_COMM_TYPE_SHARED).
 func (c *Comm) SplitShared() (*Comm, error) {
+	if c.isNull() {
+		return nil, c.fail("split-shared", "", errNullComm)
+	}
 	var mine []int
 	nodes := c.world.manager
 	for r := range c.size {

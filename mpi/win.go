@@ -1,6 +1,7 @@
 package mpi
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"unsafe"
@@ -88,16 +89,24 @@ func WinCreate[T any](c *Comm, s []T) (*Win, error) {
 
 // WinAllocate is WinCreate of new memory for n elements (MPI_Win_allocate).
 func WinAllocate[T any](c *Comm, n int) (*Win, []T, error) {
-	s := make([]T, max(n, 0))
-	mem, kind, err := datatype.Raw(s)
-	if n < 0 {
-		err = fmt.Errorf("%w: %d elements", ErrCount, n)
-	}
+	s, err := allocate[T](n)
+	mem, kind, rawErr := datatype.Raw(s)
+	err = cmp.Or(err, rawErr)
 	w, err := c.window(mem, kind, sizeOf[T](), err, nil)
 	if err != nil {
 		return nil, nil, c.fail("win-allocate", "", err)
 	}
 	return w, s, nil
+}
+
+// allocate returns memory for n elements.
+func allocate[T any](n int) (s []T, err error) {
+	defer func() {
+		if recover() != nil { // more than an address can tell
+			err = fmt.Errorf("%w: %d elements of %d bytes", ErrCount, n, sizeOf[T]())
+		}
+	}()
+	return make([]T, n), nil
 }
 
 func sizeOf[T any]() int {
@@ -108,8 +117,8 @@ func sizeOf[T any]() int {
 // window makes a window of a rank's memory, unless there is something wrong with
 // it or another rank's. A dynamic one has none.
 func (c *Comm) window(mem []byte, kind datatype.Kind, unit int, refused error, d *dynamic) (*Win, error) {
-	if c.freed.Load() {
-		return nil, ErrFreed
+	if err := c.usable(); err != nil {
+		return nil, err
 	}
 	own, err := c.derive("win-create", c.Name()+".win", ranksBelow(c.size))
 	if err != nil {
@@ -213,26 +222,52 @@ func (w *Win) remove() {
 	}
 }
 
-// Size is the length of a rank's memory in bytes (MPI_WIN_SIZE): of a dynamic window 0.
-func (w *Win) Size(rank int) int { return w.peers[rank].size }
+// Size is the length of a rank's memory in bytes (MPI_WIN_SIZE): of a dynamic window 0,
+// and Undefined of a rank that is not there.
+func (w *Win) Size(rank int) int {
+	if !w.has(rank) {
+		return Undefined
+	}
+	return w.peers[rank].size
+}
 
-// Unit is what displacements at a rank count, in bytes (MPI_WIN_DISP_UNIT).
-func (w *Win) Unit(rank int) int { return w.peers[rank].unit }
+// Unit is what displacements at a rank count, in bytes (MPI_WIN_DISP_UNIT), Undefined of
+// a rank that is not there.
+func (w *Win) Unit(rank int) int {
+	if !w.has(rank) {
+		return Undefined
+	}
+	return w.peers[rank].unit
+}
 
-// Group is the window's ranks (MPI_Win_get_group).
-func (w *Win) Group() *Group { return w.comm.Group() }
+// has reports whether a rank is one of the window.
+func (w *Win) has(rank int) bool { return !w.isNull() && rank >= 0 && rank < len(w.peers) }
 
-// Name is what errors call it (MPI_Win_get_name).
-func (w *Win) Name() string { return w.comm.Name() }
+// asComm returns the window's own communicator, the null communicator of the null window.
+func (w *Win) asComm() *Comm {
+	if w == nil {
+		return nil
+	}
+	return w.comm
+}
+
+// Group is the window's ranks (MPI_Win_get_group), the null group of the null window.
+func (w *Win) Group() *Group { return w.asComm().Group() }
+
+// Name is what errors call it (MPI_Win_get_name), "null" of the null window.
+func (w *Win) Name() string { return w.asComm().Name() }
 
 // SetName gives it another name, which is this rank's own business
 // (MPI_Win_set_name).
-func (w *Win) SetName(name string) { w.comm.SetName(name) }
+func (w *Win) SetName(name string) { w.asComm().SetName(name) }
 
-func (w *Win) fail(op, with string, err error) error { return w.comm.fail(op, with, err) }
+func (w *Win) fail(op, with string, err error) error { return w.asComm().fail(op, with, err) }
 
 // lock takes the engine's lock for a call.
 func (w *Win) lock() (*protocol.Core, error) {
+	if w.isNull() {
+		return nil, errNullWin
+	}
 	core, err := w.eng.Lock()
 	if err == nil && w.freed {
 		w.eng.Unlock()

@@ -28,6 +28,8 @@ type epochs struct {
 	locks   int   // Locks
 	started []int // by Start; nil if it has not been called
 	posted  []int // by Post; nil if it has not been called
+
+	null peerEpoch // of ProcNull
 }
 
 // peerEpoch is what of it concerns a rank.

@@ -16,55 +16,68 @@ const (
 
 // Flush returns when the operations on a rank are done, there too (MPI_Win_flush).
 // It is for epochs of Lock and LockAll.
-func (w *Win) Flush(target int) error { return w.flushing("flush", target, everywhere) }
+func (w *Win) Flush(target int) error { return w.flushRank("flush", target, everywhere) }
 
 // FlushAll is Flush of all ranks (MPI_Win_flush_all).
-func (w *Win) FlushAll() error { return w.flushing("flush-all", every, everywhere) }
+func (w *Win) FlushAll() error { return w.flushEvery("flush-all", everywhere) }
 
 // FlushLocal returns when the buffers of the operations on a rank are the program's
 // again (MPI_Win_flush_local).
-func (w *Win) FlushLocal(target int) error { return w.flushing("flush-local", target, locally) }
+func (w *Win) FlushLocal(target int) error { return w.flushRank("flush-local", target, locally) }
 
 // FlushLocalAll is FlushLocal of all ranks (MPI_Win_flush_local_all).
-func (w *Win) FlushLocalAll() error { return w.flushing("flush-local-all", every, locally) }
+func (w *Win) FlushLocalAll() error { return w.flushEvery("flush-local-all", locally) }
 
-// every stands for all ranks.
-const every = -1
-
-func (w *Win) flushing(op string, target int, how reach) error {
-	ranks := []int{target}
-	if target == every {
-		ranks = w.everyone()
+// flushRank flushes the operations on one rank.
+func (w *Win) flushRank(op string, target int, how reach) error {
+	_, err := w.lock()
+	if err == nil {
+		err = w.locked(target)
+		w.eng.Unlock()
 	}
+	if err == nil && target != ProcNull {
+		err = w.flush([]int{target}, how)
+	}
+	if err != nil {
+		return w.fail(op, fmt.Sprintf("to %d", target), err)
+	}
+	return nil
+}
+
+// flushEvery flushes the operations on all ranks.
+func (w *Win) flushEvery(op string, how reach) error {
 	_, err := w.lock()
 	if err == nil {
 		err = w.epochs.passive()
-		if target != every {
-			err = w.locked(target)
-		}
 		w.eng.Unlock()
 	}
 	if err == nil {
-		err = w.flush(ranks, how)
+		err = w.flush(w.everyone(), how)
 	}
-	switch {
-	case err == nil:
-		return nil
-	case target == every:
+	if err != nil {
 		return w.fail(op, "", err)
 	}
-	return w.fail(op, fmt.Sprintf("to %d", target), err)
+	return nil
 }
 
 // locked is nil if a rank is locked.
 func (w *Win) locked(target int) error {
-	if target < 0 || target >= len(w.peers) {
-		return fmt.Errorf("%w: %d, there are %d", ErrRank, target, len(w.peers))
+	e, err := w.epochOf(target)
+	if err == nil && !w.epochs.all && e.locked == 0 {
+		err = fmt.Errorf("%w: the rank is not locked", ErrEpoch)
 	}
-	if !w.epochs.all && w.peers[target].epoch.locked == 0 {
-		return fmt.Errorf("%w: the rank is not locked", ErrEpoch)
+	return err
+}
+
+// epochOf returns the epoch of a rank, or of ProcNull.
+func (w *Win) epochOf(target int) (*peerEpoch, error) {
+	switch {
+	case target == ProcNull:
+		return &w.epochs.null, nil
+	case !w.has(target):
+		return nil, fmt.Errorf("%w: %d, there are %d", ErrRank, target, len(w.peers))
 	}
-	return nil
+	return &w.peers[target].epoch, nil
 }
 
 // flush waits for operations. The error is that of the first that has failed.

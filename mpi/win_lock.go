@@ -17,7 +17,7 @@ const (
 // Lock begins an epoch of operations on a rank, which takes no part in it
 // (MPI_Win_lock). It returns when this rank has the lock. A rank that stores to or
 // loads from its own window locks it too. Several ranks can be locked, one after
-// the other.
+// the other. ProcNull can be locked as well: nothing is waited for.
 func (w *Win) Lock(kind LockKind, target int, as ...Assert) error {
 	if err := w.lockRank(kind, target, allOf(as)); err != nil {
 		return w.fail("lock", fmt.Sprintf("of %d", target), err)
@@ -26,13 +26,13 @@ func (w *Win) Lock(kind LockKind, target int, as ...Assert) error {
 }
 
 func (w *Win) lockRank(kind LockKind, target int, a Assert) error {
-	if kind != LockShared && kind != LockExclusive {
-		return fmt.Errorf("%w: lock of kind %d", ErrEpoch, kind)
-	}
 	if _, err := w.lock(); err != nil {
 		return err
 	}
-	err := w.lockable(target)
+	e, err := w.lockable(target)
+	if kind != LockShared && kind != LockExclusive {
+		err = fmt.Errorf("%w: lock of kind %d", ErrEpoch, kind)
+	}
 	if err == nil {
 		w.epochs.locks++ // nobody else begins another epoch
 	}
@@ -40,7 +40,7 @@ func (w *Win) lockRank(kind LockKind, target int, a Assert) error {
 	if err != nil {
 		return err
 	}
-	if a&NoCheck == 0 {
+	if a&NoCheck == 0 && target != ProcNull {
 		err = w.acquire(kind, []int{target})
 	}
 	w.eng.Do(func(*protocol.Core) {
@@ -48,23 +48,30 @@ func (w *Win) lockRank(kind LockKind, target int, a Assert) error {
 			w.epochs.locks--
 			return
 		}
-		w.peers[target].epoch.locked, w.peers[target].epoch.nocheck = kind, a&NoCheck != 0
+		e.locked, e.nocheck = kind, a&NoCheck != 0
 	})
 	return err
 }
 
-// lockable is nil if a rank can be locked now.
-func (w *Win) lockable(target int) error {
+// lockable returns the epoch of a rank that can be locked now.
+func (w *Win) lockable(target int) (*peerEpoch, error) {
+	e, err := w.epochOf(target)
+	if err == nil {
+		err = w.unlocked(e)
+	}
+	return e, err
+}
+
+// unlocked is nil if a lock can begin an epoch now.
+func (w *Win) unlocked(e *peerEpoch) error {
 	switch {
-	case target < 0 || target >= len(w.peers):
-		return fmt.Errorf("%w: %d, there are %d", ErrRank, target, len(w.peers))
 	case w.broken != nil:
 		return w.broken
 	case w.epochs.all:
 		return fmt.Errorf("%w: all ranks are locked", ErrEpoch)
 	case w.epochs.started != nil:
 		return fmt.Errorf("%w: call Complete before", ErrEpoch)
-	case w.peers[target].epoch.locked != 0:
+	case e.locked != 0:
 		return fmt.Errorf("%w: the rank is locked", ErrEpoch)
 	}
 	return w.epochs.unfenced()
@@ -76,7 +83,7 @@ func (w *Win) LockAll(as ...Assert) error {
 	_, err := w.lock()
 	if err == nil {
 		e := &w.epochs
-		if err = w.lockable(w.comm.rank); err == nil && e.locks > 0 {
+		if _, err = w.lockable(w.comm.rank); err == nil && e.locks > 0 {
 			err = fmt.Errorf("%w: call Unlock before, of %d ranks", ErrEpoch, e.locks)
 		}
 		if err == nil {
@@ -112,10 +119,13 @@ func (w *Win) Unlock(target int) error {
 		w.eng.Unlock()
 	}
 	if err == nil {
-		err = w.unlock([]int{target}, w.peers[target].epoch.locked)
+		e, _ := w.epochOf(target)
+		if target != ProcNull {
+			err = w.unlock([]int{target}, e.locked)
+		}
 		w.eng.Do(func(*protocol.Core) {
 			w.epochs.locks--
-			w.peers[target].epoch.locked = 0
+			e.locked = 0
 		})
 	}
 	if err != nil {

@@ -9,15 +9,10 @@ import (
 
 // members are a group's ranks in the window.
 func (w *Win) members(g *Group) ([]int, error) {
-	ranks := make([]int, g.Size())
-	for i, job := range g.ranks {
-		r := w.comm.local(job)
-		if r < 0 || r >= len(w.peers) {
-			return nil, fmt.Errorf("%w: its rank %d is not one of the window", ErrGroup, i)
-		}
-		ranks[i] = r
+	if w.isNull() {
+		return nil, errNullWin
 	}
-	return ranks, nil
+	return w.comm.membersOf(g)
 }
 
 // Post lets the ranks of a group operate on this rank's window, after their Start

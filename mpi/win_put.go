@@ -61,8 +61,12 @@ type remote struct {
 
 // request begins an operation that has a Request.
 func (w *Win) request(o operating, target int) (*Request, error) {
-	r := &Request{comm: w.comm, op: o.name, remote: &remote{target: target}}
-	return r, w.begin(o, target, r.remote)
+	r := &Request{comm: w.asComm(), op: o.name, remote: &remote{target: target}}
+	err := w.begin(o, target, r.remote)
+	if w.isNull() {
+		r.null, r.err = true, err
+	}
+	return r, err
 }
 
 // begin begins an operation.
@@ -80,12 +84,6 @@ func (w *Win) try(o *operating, target int, done *remote) error {
 	if err := o.check(); err != nil {
 		return err
 	}
-	if target == ProcNull {
-		if done != nil {
-			done.done = true
-		}
-		return nil
-	}
 	for {
 		unknown, err := w.commence(o, target, done)
 		if err != nil || unknown == (rma.Span{}) {
@@ -97,7 +95,7 @@ func (w *Win) try(o *operating, target int, done *remote) error {
 	}
 }
 
-// commence begins an operation, unless it is on memory of a dynamic window that this
+// commence begins an operation, which on ProcNull is done at once (MPI 4.1, 12.3), unless it is on memory of a dynamic window that this
 // rank does not know: then it says which.
 func (w *Win) commence(o *operating, target int, done *remote) (unknown rma.Span, err error) {
 	core, err := w.lock()
@@ -108,6 +106,11 @@ func (w *Win) commence(o *operating, target int, done *remote) (unknown rma.Span
 	switch {
 	case w.broken != nil:
 		return unknown, w.broken
+	case target == ProcNull:
+		if done != nil {
+			done.done = true
+		}
+		return unknown, nil
 	case target < 0 || target >= len(w.peers):
 		return unknown, fmt.Errorf("%w: %d, there are %d", ErrRank, target, len(w.peers))
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/softrnic/softrnic/mpi/coll"
@@ -37,6 +38,8 @@ type World struct {
 	windows  windows
 	lookout  *lookout
 	lanes    lanes
+
+	finalized atomic.Bool
 
 	mu       sync.Mutex
 	detached []*Request // of Bsend
@@ -81,7 +84,13 @@ func join(ctx context.Context, open Open, o Options) (*World, error) {
 		if o.Net == TCP {
 			return tcp.New(h, o.Manager, o.TCP)
 		}
+		if open == nil {
+			return nil, errors.New("open: nil, and the job has other ranks")
+		}
 		dev, err := open()
+		if err == nil && dev == nil {
+			err = errors.New("open: returned neither a device nor an error")
+		}
 		if err != nil { // and dev a nil that is of a type, as that of rnic.Open
 			return nil, err
 		}
@@ -139,6 +148,9 @@ func (w *World) Finalize() error {
 		_ = w.Abort(panicked, fmt.Sprintf("rank %d panics: %v", w.Rank(), reason))
 		panic(reason)
 	}
+	if w.asComm().isNull() {
+		return (*Comm)(nil).fail("finalize", "", errNullComm)
+	}
 	w.Self.freeAttrs()
 	w.mu.Lock()
 	detached := w.detached
@@ -188,6 +200,7 @@ func (w *World) detach(r *Request) {
 }
 
 func (w *World) release(ctx context.Context) (err error) {
+	w.finalized.Store(true)
 	if w.eng != nil {
 		if w.lookout != nil {
 			w.lookout.end()
@@ -205,10 +218,18 @@ func (w *World) release(ctx context.Context) (err error) {
 }
 
 // Abort ends all processes of the job (MPI_Abort).
-func (w *World) Abort(code int, why string) error { return w.manager.Abort(code, why) }
+func (w *World) Abort(code int, why string) error {
+	if w == nil || w.manager == nil {
+		return (*Comm)(nil).fail("abort", "", errNullComm)
+	}
+	return w.manager.Abort(code, why)
+}
 
 // Stats are figures of this rank's communication, by name.
 func (w *World) Stats() (stats map[string]uint64) {
+	if w.asComm().isNull() {
+		return map[string]uint64{}
+	}
 	f := w.eng.Fabric()
 	if f == nil {
 		return map[string]uint64{}

@@ -9,17 +9,29 @@ import (
 // OpFunc is an operation of the user's (MPI_Op_create): f makes each element of
 // inout the combination of that of in, on the left, and itself, on the right. It
 // has to be associative, and must not keep the slices, which may be any part of a
-// message. If it is not commutative operands come in the order of the ranks.
+// message. If it is not commutative operands come in the order of the ranks. Of a
+// nil f Valid and Apply are errors.
 func OpFunc[T Element](name string, commutative bool, f func(in, inout []T)) Op {
 	k := KindOf[T]()
+	if f == nil {
+		return badOp(name)
+	}
 	loop := typed(func(inout, in []T) { f(in, inout) })
 	return Op{name: name, code: user, commutative: commutative, kind: k, size: k.Size(), apply: loop}
+}
+
+// badOp returns an operation without a function, whose Valid tells so.
+func badOp(name string) Op {
+	return Op{name: name, code: user, err: fmt.Errorf("%w: %s: the function is nil", ErrOp, name)}
 }
 
 // OpStructs is an operation of the user's on the elements of a Buffer that
 // Structs[T] made without naming fields. What f sees of padding is anything. For a
 // T with pointers Valid and Apply are errors.
 func OpStructs[T any](name string, commutative bool, f func(in, inout []T)) Op {
+	if f == nil {
+		return badOp(name)
+	}
 	l := layoutOf(reflect.TypeFor[T](), nil)
 	if l.err != nil {
 		return Op{name: name, code: user, err: fmt.Errorf("%w: %s: %w", ErrOp, name, l.err)}

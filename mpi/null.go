@@ -1,0 +1,62 @@
+package mpi
+
+import "fmt"
+
+// Null handles. A nil pointer is MPI's null handle, and a pointer to a zero value is one
+// as well, but for Group, whose zero value is the empty group (MPI_GROUP_EMPTY). Calls
+// on the null communicator, window, group and message are errors (MPI 4.1, 2.5.1); to
+// wait for the null request is none (MPI 4.1, 3.7.3).
+//
+// World and Cart are handles of a communicator. They have its methods by name, since
+// those that Go promotes cannot be called by a nil pointer.
+
+//go:generate go run ../internal/forward -handle World -embedded Comm -out world_comm.go
+//go:generate go run ../internal/forward -handle Cart -embedded Comm -out cart_comm.go
+
+var (
+	errNullRequest = fmt.Errorf("%w: the handle is null", ErrRequest)
+	errNullComm    = fmt.Errorf("%w: the handle is null", ErrComm)
+	errNullGroup   = fmt.Errorf("%w: the handle is null", ErrGroup)
+	errNullWin     = fmt.Errorf("%w: the handle is null", ErrWin)
+)
+
+// emptyStatus returns the status of a request that is null or inactive (MPI 4.1, 3.7.3).
+func emptyStatus() Status { return Status{Source: AnySource, Tag: AnyTag} }
+
+// isNull reports whether c is the null communicator (MPI_COMM_NULL).
+func (c *Comm) isNull() bool { return c == nil || c.world == nil }
+
+// usable returns the error of a call that c cannot be used for, or nil.
+func (c *Comm) usable() error {
+	switch {
+	case c.isNull():
+		return errNullComm
+	case c.freed.Load():
+		return ErrFreed
+	case c.world.finalized.Load():
+		return ErrFinalized
+	}
+	return nil
+}
+
+// asComm returns the communicator of all ranks, or the null communicator.
+func (w *World) asComm() *Comm {
+	if w == nil {
+		return nil
+	}
+	return w.Comm
+}
+
+// asComm returns the communicator whose ranks are the grid, or the null communicator.
+func (g *Cart) asComm() *Comm {
+	if g == nil {
+		return nil
+	}
+	return g.Comm
+}
+
+// isNull reports whether r is the null request (MPI_REQUEST_NULL).
+func (r *Request) isNull() bool { return r == nil || r.comm == nil && r.err == nil }
+
+// isNull reports whether w is the null window (MPI_WIN_NULL).
+func (w *Win) isNull() bool { return w == nil || w.comm == nil }
