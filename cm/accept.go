@@ -67,7 +67,7 @@ func (a *accepting) hear(e *protocol.Event) {
 	case protocol.EventDisconnected:
 		err = ErrDisconnected
 	default:
-		err = ErrUnreachable
+		err = unreachable(e.Err)
 	}
 	a.heard <- err
 }

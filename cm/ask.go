@@ -40,7 +40,7 @@ func (d *dialing) hear(e *protocol.Event) {
 	case protocol.EventDisconnected, protocol.EventWithdrawn:
 		a.err = ErrDisconnected
 	case protocol.EventUnreachable:
-		a.err = ErrUnreachable
+		a.err = unreachable(e.Err)
 	}
 	select {
 	case d.heard <- a:

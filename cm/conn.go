@@ -162,7 +162,7 @@ func (c *Conn) hear(e *protocol.Event) {
 		c.finish(why, append([]byte(nil), e.Private...))
 		c.release(false)
 	case protocol.EventReleased, protocol.EventUnreachable, protocol.EventRejected:
-		c.finish(ErrUnreachable, nil)
+		c.finish(unreachable(e.Err), nil)
 		c.release(e.TimedOut)
 	}
 }

@@ -30,7 +30,8 @@ func (m *Manager) Dial(ctx context.Context, addr netip.AddrPort, o DialOptions) 
 
 // hint says what may be wrong when a peer does not answer.
 func (m *Manager) hint(err error, peerPort uint16) string {
-	if !errors.Is(err, ErrUnreachable) {
+	var refused *verbs.RefusedError
+	if !errors.Is(err, ErrUnreachable) || errors.As(err, &refused) { // the latter tells itself
 		return ""
 	}
 	text := fmt.Sprintf("there is no adapter at UDP port %d of that address, or the way to it is blocked", peerPort)

@@ -12,7 +12,7 @@ import (
 // come wrapped in an *Error that names the peer; test with errors.Is.
 var (
 	ErrClosed       = errors.New("closed")                                                               // the manager, listener or connection
-	ErrUnreachable  = errors.New("the peer does not answer")                                             // however often it was asked
+	ErrUnreachable  = errors.New("the peer does not answer")                                             // however often it was asked, or cannot be sent to
 	ErrPending      = errors.New("the peer's adapter has the request, and its program has not answered") // before the context ended
 	ErrWithdrawn    = errors.New("the peer withdrew its request, or it expired")                         // before Accept or Reject
 	ErrDisconnected = errors.New("the peer ended the connection")
@@ -42,6 +42,20 @@ func (e *Error) Error() string {
 }
 
 func (e *Error) Unwrap() error { return e.Err }
+
+// unreachable returns ErrUnreachable for the reason err, or without one if it is nil. The
+// text is that of the reason alone, which names the peer's adapter.
+func unreachable(err error) error {
+	if err == nil {
+		return ErrUnreachable
+	}
+	return unreachableError{err}
+}
+
+type unreachableError struct{ error }
+
+func (unreachableError) Is(target error) bool { return target == ErrUnreachable }
+func (e unreachableError) Unwrap() error      { return e.error }
 
 // Reason is why a connection was refused.
 type Reason = mad.Reason

@@ -26,6 +26,8 @@ type Manager struct {
 	closing sync.Once
 	hide    func() // takes the counters off the device
 
+	refusals refusals // of queue pair 1, for the goroutine
+
 	mu          sync.Mutex
 	machine     *protocol.Machine
 	parties     map[uint32]party // who is told about a connection or request
@@ -80,6 +82,7 @@ func New(dev verbs.Device, o Options) (*Manager, error) {
 	if m.gsi, err = openGSI(dev, o.Receives, o.Rand()&0xffffff); err != nil {
 		return nil, &Error{Op: "open manager", Err: err}
 	}
+	m.watchRefusals()
 	m.hide = m.show()
 	go m.run()
 	return m, nil
@@ -120,7 +123,7 @@ func (m *Manager) sleep() (ctx context.Context, cancel context.CancelFunc) {
 		ctx, cancel = context.WithTimeout(context.Background(), time.Duration(till-m.now()))
 	}
 	m.sleepTill, m.wake = till, cancel
-	if m.closed {
+	if m.refusals.wakeWith(cancel) || m.closed {
 		cancel()
 	}
 	return ctx, cancel
@@ -142,6 +145,9 @@ func (m *Manager) work(wcs []verbs.WC) error {
 		}
 		m.machine.Handle(now, from, b)
 		m.settle()
+	}
+	for _, r := range m.refusals.take() {
+		m.machine.Refused(now, r.Peer, r)
 	}
 	m.machine.Advance(now)
 	m.settle()

@@ -106,7 +106,7 @@ func (c *Core) forgetUnsent() {
 // refused notes a refused packet of a peer's request.
 func (r *rdma) refused(now Time, bth wire.BTH, why *verbs.RefusedError) {
 	for _, p := range r.busy {
-		if p.qpn == bth.DestQPN && p.path.Dst == why.Peer && p.find(bth.PSN) != nil {
+		if p.qpn == bth.DestQPN && p.path.Dst.Addr().WithZone("") == why.Peer.Addr().WithZone("") && p.find(bth.PSN) != nil {
 			p.refusedRequest(now, why)
 			return
 		}

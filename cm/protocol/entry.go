@@ -29,6 +29,9 @@ type entry struct {
 	timewait Time // how long
 	expires  Time // when an unanswered request of a peer ends
 
+	refusal        error // why messages to the peer are refused, nil if they are not
+	attemptRefused bool  // the last repetition of this one was
+
 	question *[mad.Size]byte // what is repeated until it is answered
 	ready    []byte          // active: private data of the RTU, to repeat it
 	service  *service        // passive, while half-open

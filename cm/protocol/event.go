@@ -56,6 +56,9 @@ type Event struct {
 	Info    []byte     // EventRejected
 	Private []byte     // of the message behind the event, without RDMA-CM's header
 
+	// Err, of EventUnreachable, is why messages to the peer are refused; nil if it is silent.
+	Err error
+
 	// TimedOut, of EventReleased, tells that the peer never confirmed.
 	TimedOut bool
 }

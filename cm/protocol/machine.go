@@ -199,11 +199,13 @@ func (m *Machine) ask(now Time, e *entry, tid uint64, attr mad.Attr, body mad.Me
 	e.question = new([mad.Size]byte)
 	*e.question = d.MAD
 	e.left = e.retries
+	e.refusal, e.attemptRefused = nil, false
 	m.timers.set(e, now+m.jitter(e.pause()))
 }
 
 // again repeats the message that was not answered.
 func (m *Machine) again(now Time, e *entry) {
+	e.attemptRefused = false
 	m.out = append(m.out, Datagram{To: e.peer, MAD: *e.question})
 	h, _, _ := mad.Parse(e.question[:])
 	m.stats.Sent[h.Attr-mad.AttrREQ]++

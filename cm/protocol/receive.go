@@ -117,16 +117,21 @@ func (m *Machine) unanswered(now Time, e *entry) {
 		m.timers.set(e, now+m.jitter(e.pause()))
 		return
 	}
+	m.giveUp(now, e)
+}
+
+// giveUp ends what the peer has not answered.
+func (m *Machine) giveUp(now Time, e *entry) {
 	m.stats.TimedOut++
 	switch e.state {
 	case StateREPSent, StateMRAREPRcvd:
-		m.raise(e, Event{Kind: EventUnreachable})
+		m.raise(e, Event{Kind: EventUnreachable, Err: e.refusal})
 		m.rest(now, e)
 	case StateDREQSent:
 		m.raise(e, Event{Kind: EventReleased, TimedOut: true})
 		m.rest(now, e)
 	default: // REQ and SIDR_REQ
-		m.raise(e, Event{Kind: EventUnreachable})
+		m.raise(e, Event{Kind: EventUnreachable, Err: e.refusal})
 		m.forget(e)
 	}
 }
