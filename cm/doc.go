@@ -41,6 +41,7 @@
 // # Errors
 //
 // A refusal by the peer is a [*RejectError] with its reason; a peer that does
-// not answer is [ErrUnreachable]. Bad and foreign datagrams are dropped and
+// not answer is [ErrUnreachable], at once where the system refuses to send to it (then it is
+// a *[verbs.RefusedError], too). Bad and foreign datagrams are dropped and
 // counted, see [Manager.Stats].
 package cm

@@ -1,6 +1,8 @@
 package rdm
 
 import (
+	"fmt"
+
 	"github.com/softrnic/softrnic/reliability"
 	"github.com/softrnic/softrnic/reliability/nack"
 	"github.com/softrnic/softrnic/verbs"
@@ -66,6 +68,21 @@ func (e *Endpoint) greetAgain(now nack.Time) {
 		}
 		i++
 	}
+}
+
+// refused notes that the system refuses to send to a peer: one that has not answered yet is
+// greeted once more after greetFirst, and given up when that is refused, too.
+func (e *Endpoint) refused(now nack.Time, number int, why *verbs.RefusedError) {
+	p := e.peers[number]
+	if p == nil || p.state != greeting || p.refusedAt == p.greetings {
+		return
+	}
+	if p.refusedAt != 0 {
+		e.lose(p, fmt.Errorf("%w: %w", ErrUnreachable, why))
+		return
+	}
+	p.refusedAt = p.greetings
+	p.greetAt = min(p.greetAt, now+nack.Time(greetFirst))
 }
 
 // met notes that the peer has answered.

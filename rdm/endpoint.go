@@ -82,7 +82,8 @@ func Open(dev verbs.Device, o Options) (*Endpoint, error) {
 	// Epochs are sixteenths of a second: a later life has a later one, for 4 years.
 	epoch := max(1, uint32(time.Now().UnixMilli()*16/1000))
 	p, err := datagram.Open(dev, datagram.Options{Self: uint32(o.ID), Epoch: epoch, Receives: o.Receives, Packets: o.Packets, GiveUp: o.GiveUp,
-		QueuePair: e.nativeQueuePair, Arrived: e.arrived, Others: e.nativeDone, Failed: e.fail})
+		QueuePair: e.nativeQueuePair, Arrived: e.arrived, Others: e.nativeDone, Failed: e.fail,
+		Refused: e.refused, Wake: func() { e.timer.Reset(0) }})
 	if err != nil {
 		return nil, err
 	}

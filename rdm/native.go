@@ -2,6 +2,7 @@ package rdm
 
 import (
 	"encoding/binary"
+	"fmt"
 
 	"github.com/softrnic/softrnic/verbs"
 )
@@ -212,8 +213,12 @@ func (e *Endpoint) nativeDone(wc *verbs.WC) {
 		}
 		e.complete(op, why)
 	case verbs.WCRetryExcErr:
-		e.complete(op, ErrSilent)
-		e.lose(p, ErrSilent)
+		why := error(ErrSilent)
+		if wc.Why != nil && wc.Why.Err != nil {
+			why = fmt.Errorf("%w: %w", ErrSilent, wc.Why.Err)
+		}
+		e.complete(op, why)
+		e.lose(p, why)
 	default:
 		e.complete(op, wc.Err())
 	}

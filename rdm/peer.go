@@ -19,6 +19,7 @@ type Peer struct {
 
 	greetAt, greetedAt nack.Time // when to greet again, when we did first
 	greetings          int
+	refusedAt          int // greetings when one was refused first, 0: none was
 
 	access verbs.AccessFlags // what it may do with our memory
 	sided  *sided            // operations on memory; nil if there were none
@@ -44,7 +45,7 @@ func (p *Peer) Err() error {
 
 // Dial makes contact with an endpoint and returns the peer, which is the same for
 // all that dial it. Nobody there is a *PeerError with ErrUnreachable, after
-// Options.GiveUp, or the context's error.
+// Options.GiveUp or, where the system refuses to send, at once; or the context's error.
 func (e *Endpoint) Dial(ctx context.Context, at Addr) (*Peer, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

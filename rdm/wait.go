@@ -3,6 +3,7 @@ package rdm
 import (
 	"context"
 	"errors"
+	"fmt"
 	"runtime"
 	"slices"
 	"time"
@@ -55,6 +56,7 @@ func (e *Endpoint) look(n int) {
 // it concerns.
 func (e *Endpoint) settle() {
 	e.inside = true
+	e.port.HandleRefusals()
 	e.heed()
 	e.inside = false
 	e.flush()
@@ -79,11 +81,20 @@ func (e *Endpoint) heed() {
 		case nack.Restarted:
 			e.lose(p, ErrRestarted)
 		case nack.Lost:
-			e.lose(p, ErrSilent)
+			e.lose(p, e.silent(p))
 		case nack.Broken:
 			e.lose(p, ErrBreach)
 		}
 	}
+}
+
+// silent is the error of a peer that answers nothing any more: ErrSilent, with what the
+// system says of packets to it.
+func (e *Endpoint) silent(p *Peer) error {
+	if why := e.port.Refusal(p.number); why != nil {
+		return fmt.Errorf("%w: %w", ErrSilent, why)
+	}
+	return ErrSilent
 }
 
 // flush sends what the core has to send.

@@ -23,6 +23,9 @@ type Dialer struct {
 // adapter and a port of SDP, a number or the name of a service. The network is "sdp";
 // that of TCP will do.
 //
+// What the system does not send, or a host returns because the port is closed, fails within
+// 50 ms with the system's error, for example syscall.ECONNREFUSED or ENETUNREACH.
+//
 // Where nobody answers it asks 16 times, and fails with syscall.ETIMEDOUT after about
 // 10 s. Where an adapter answers, and the program behind it does not accept, that is after
 // half a minute. DialContext gives up sooner; a manager of your own with other [cm.Options]

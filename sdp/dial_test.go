@@ -36,12 +36,12 @@ func TestDialErrors(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
-	_, err := s.DialContext(ctx, "sdp", silent.String())
+	_, err := s.DialContext(ctx, "sdp", silent().String())
 	is(err, true, context.DeadlineExceeded)
-	require.Regexp(t, "dial sdp "+silent.String()+": (no answer from the adapter at 127.91.91.90:4791 within |the adapter at 127.91.91.90:4791 was not asked: )", err.Error())
+	require.Regexp(t, "dial sdp "+silent().String()+": (no answer from the adapter at 127.91.91.90:4791 within |the adapter at 127.91.91.90:4791 was not asked: )", err.Error())
 	ctx, cancel = context.WithCancel(t.Context())
 	cancel()
-	_, err = s.DialContext(ctx, "sdp", silent.String())
+	_, err = s.DialContext(ctx, "sdp", silent().String())
 	is(err, false, context.Canceled)
 	require.ErrorContains(t, err, "the adapter at 127.91.91.90:4791 was not asked: context canceled")
 	_, err = s.Dial("sdp", ":7471")
@@ -52,7 +52,7 @@ func TestDialErrors(t *testing.T) {
 	_, err = s.Dial("udp", "127.0.0.1:1")
 	is(err, false, net.UnknownNetworkError("udp"))
 	nowhere := sdp.Design(7)
-	_, err = s.DialAddr(t.Context(), silent, sdp.Dialer{Design: &nowhere})
+	_, err = s.DialAddr(t.Context(), silent(), sdp.Dialer{Design: &nowhere})
 	is(err, false)
 	require.ErrorContains(t, err, "flow control Design(7): it is nic, rdma or credit")
 
@@ -103,7 +103,7 @@ func TestDialAnswers(t *testing.T) {
 		return <-ended
 	}
 	s, m := dialer(cm.Options{})
-	err := until(s, m, silent, sdp.Dialer{}, func(s cm.Stats) bool { return s.Sent[0] > 0 }) // the REQ
+	err := until(s, m, silent(), sdp.Dialer{}, func(s cm.Stats) bool { return s.Sent[0] > 0 }) // the REQ
 	require.ErrorIs(t, err, context.Canceled)
 	require.ErrorContains(t, err, ": no answer from the adapter at 127.91.91.90:4791 within ")
 
@@ -131,7 +131,7 @@ func TestDialUnreachable(t *testing.T) {
 	s, err := sdp.New(dev, m, sdp.Options{})
 	require.NoError(t, err)
 	defer s.Close()
-	_, err = s.DialAddr(t.Context(), silent, sdp.Dialer{})
+	_, err = s.DialAddr(t.Context(), silent(), sdp.Dialer{})
 	require.ErrorIs(t, err, cm.ErrUnreachable)
 	require.ErrorIs(t, err, syscall.ETIMEDOUT)
 	var e net.Error

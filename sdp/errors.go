@@ -13,6 +13,7 @@ import (
 
 	"github.com/softrnic/softrnic/cm"
 	"github.com/softrnic/softrnic/sdp/protocol"
+	"github.com/softrnic/softrnic/verbs"
 )
 
 // Errors of a connection that has ended before its time. They are in the
@@ -69,7 +70,10 @@ func (s *Stack) listenError(port uint16, err error) error {
 // was asked for so long.
 func dialError(err error, adapter netip.AddrPort, asked time.Duration) error {
 	var rejected *cm.RejectError
+	var refused *verbs.RefusedError
 	switch {
+	case errors.As(err, &refused):
+		return withoutAddress(err)
 	case errors.Is(err, cm.ErrUnreachable), errors.As(err, &rejected) && rejected.Reason == cm.Timeout:
 		return timeout{fmt.Errorf("%w: %w", errNoAnswer, err)}
 	case rejected != nil:
@@ -83,14 +87,21 @@ func dialError(err error, adapter netip.AddrPort, asked time.Duration) error {
 // noAnswer is the error of a dial that the caller's context has ended: it could have
 // been too short, nobody be there, or the program there not accept.
 func noAnswer(err error, adapter netip.AddrPort, asked time.Duration) error {
-	if e := (*cm.Error)(nil); errors.As(err, &e) {
-		err = e.Err // the address is said already
-	}
+	err = withoutAddress(err)
 	who := "no answer from the adapter"
 	if errors.Is(err, cm.ErrPending) {
 		who = "no answer from the program behind the adapter"
 	}
 	return fmt.Errorf("%s at %v within %v: %w", who, adapter, asked.Round(time.Millisecond), err)
+}
+
+// withoutAddress takes off what the manager says of the address, which the error of the
+// call says already.
+func withoutAddress(err error) error {
+	if e := (*cm.Error)(nil); errors.As(err, &e) {
+		return e.Err
+	}
+	return err
 }
 
 // notAsked is the error of a dial whose context had ended before the peer was asked.

@@ -143,7 +143,7 @@ func TestPacketDeadlines(t *testing.T) {
 	require.NoError(t, read())
 
 	// Nobody answers at that address.
-	silent := sdp.Addr{AddrPort: netip.MustParseAddrPort("127.91.91.91:7")}
+	silent := sdp.Addr{AddrPort: netip.AddrPortFrom(silentAdapter(91), 7)}
 	require.NoError(t, c.SetWriteDeadline(time.Now().Add(20*time.Millisecond)))
 	_, err = c.WriteTo([]byte("x"), silent)
 	timedOut(err)
@@ -152,7 +152,7 @@ func TestPacketDeadlines(t *testing.T) {
 // TestPacketClose ends calls that wait, and everything later.
 func TestPacketClose(t *testing.T) {
 	c := packetConn(t, rnic.Options{})
-	silent := sdp.Addr{AddrPort: netip.MustParseAddrPort("127.91.91.92:7")}
+	silent := sdp.Addr{AddrPort: netip.AddrPortFrom(silentAdapter(92), 7)}
 	ended := make(chan error, 3)
 	for range 2 {
 		go func() {
@@ -192,8 +192,11 @@ func TestPacketNobody(t *testing.T) {
 	require.ErrorIs(t, err, syscall.ECONNREFUSED)
 	require.EqualValues(t, 1, a.Stats().Refused)
 
-	_, err = a.WriteTo([]byte("x"), sdp.Addr{AddrPort: netip.MustParseAddrPort("127.91.91.93:7")})
+	_, err = a.WriteTo([]byte("x"), sdp.Addr{AddrPort: netip.AddrPortFrom(silentAdapter(93), 7)})
 	require.ErrorIs(t, err, syscall.EHOSTUNREACH)
+	_, err = a.WriteTo([]byte("x"), sdp.Addr{AddrPort: netip.MustParseAddrPort("127.91.91.95:7")}) // no adapter
+	require.ErrorIs(t, err, syscall.ECONNREFUSED)
+	require.ErrorContains(t, err, "127.91.91.95:4791")
 	_, err = a.WriteTo([]byte("x"), &net.UnixAddr{Name: "x"})
 	require.ErrorContains(t, err, "not an address of SDP")
 	_, err = a.WriteTo([]byte("x"), nil)

@@ -197,11 +197,14 @@ func (s *peers) aim(p *peer, at *cm.UDPeer) error {
 
 // askError makes an error what package net has for it.
 func askError(err error) error {
-	var refused *cm.UDRejectError
+	var rejected *cm.UDRejectError
+	var refused *verbs.RefusedError
 	switch {
 	case err == nil:
 		return nil
 	case errors.As(err, &refused):
+		return withoutAddress(err)
+	case errors.As(err, &rejected):
 		return fmt.Errorf("%w: %w", errRefused, err)
 	case errors.Is(err, cm.ErrUnreachable), errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("%w: %w", &os.SyscallError{Syscall: "write", Err: syscall.EHOSTUNREACH}, cm.ErrUnreachable)

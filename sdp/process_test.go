@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -179,6 +180,9 @@ func peerDies(t *testing.T, how string, d sdp.Design) {
 		_, err = writer.Write(buf)
 	}
 	p.requireGone(t, "write", err)
+	if how == "killed" { // its port is closed
+		require.ErrorIs(t, err, syscall.ECONNREFUSED)
+	}
 	p.requireGone(t, "read", <-failed)
 	_, err = writer.Write([]byte("more"))
 	p.requireGone(t, "write", err)

@@ -16,8 +16,22 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// silent is an address where nobody answers.
-var silent = netip.MustParseAddrPort("127.91.91.90:7471")
+// silent returns the address of an adapter that takes packets and never answers: a closed
+// port would refuse them.
+func silent() netip.AddrPort { return netip.AddrPortFrom(silentAdapter(90), 7471) }
+
+var silentSockets sync.Map // host to *net.UDPConn, open until the end
+
+// silentAdapter returns the address of a socket that nobody reads, on the usual port of
+// adapters.
+func silentAdapter(host byte) netip.Addr {
+	ip := netip.AddrFrom4([4]byte{127, 91, 91, host})
+	c, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(netip.AddrPortFrom(ip, 4791)))
+	if err == nil { // else another test has opened it
+		silentSockets.Store(host, c)
+	}
+	return ip
+}
 
 // TestCloseDuringHandshakes: a stack that ends ends the dials that are under way,
 // and what accepts at its listeners.
@@ -108,7 +122,7 @@ func TestClosedStack(t *testing.T) {
 	require.NoError(t, s.Close(), "twice")
 	_, err = s.Listen("sdp", ":0")
 	require.ErrorIs(t, err, net.ErrClosed)
-	_, err = s.Dial("sdp", silent.String())
+	_, err = s.Dial("sdp", silent().String())
 	require.ErrorIs(t, err, net.ErrClosed)
 	_, err = s.ListenPacket(0)
 	require.ErrorIs(t, err, net.ErrClosed)

@@ -47,7 +47,7 @@ func (p *Port) Look(wcs []verbs.WC) {
 			if kind == wrSlot {
 				p.Core.Done(index)
 			}
-			if wc.Status != verbs.WCSuccess {
+			if wc.Status != verbs.WCSuccess && !isRefused(wc) {
 				p.fail(wc.Err())
 			}
 			continue

@@ -32,10 +32,14 @@ type Options struct {
 	// Arrived gets each datagram, without the GRH, which is the 40 bytes before
 	// it; both are the port's again when it returns. Others gets the completions
 	// of requests that the port has not posted: their WRID is below 1<<56.
-	// Failed is told that the queue pair is of no further use.
+	// Failed is told that the queue pair is of no further use. Refused gets the number of each peer to
+	// which the system refuses to send. Wake is called when there are such peers, with
+	// locks of the device held: it must not block, and has HandleRefusals called soon.
 	Arrived func(now nack.Time, wc *verbs.WC, grh, packet []byte)
 	Others  func(wc *verbs.WC)
 	Failed  func(error)
+	Refused func(now nack.Time, number int, why *verbs.RefusedError)
+	Wake    func()
 }
 
 // MaxDatagrams is how many datagrams a message may be.

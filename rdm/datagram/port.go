@@ -36,12 +36,16 @@ type Port struct {
 	sges              [burst]verbs.SGE
 
 	repost []verbs.RecvWR
+
+	refusals refusals
 }
 
 // destination is where the datagrams of a peer go.
 type destination struct {
 	ah        verbs.AH // shared by all peers of an adapter
 	qpn, qkey uint32
+	refused   *verbs.RefusedError // the last, or nil
+	refusedAt nack.Time
 }
 
 // Open makes a port on a device, which it does not close.
@@ -83,6 +87,7 @@ func Open(dev verbs.Device, o Options) (_ *Port, err error) {
 	if p.QP, err = p.PD.CreateQP(init); err != nil {
 		return nil, err
 	}
+	p.watchRefusals()
 	return p, p.ready()
 }
 
@@ -127,7 +132,7 @@ func (p *Port) Connect(number int, a Address) error {
 	for number >= len(p.peers) {
 		p.peers = append(p.peers, destination{})
 	}
-	p.peers[number] = destination{ah, a.QPN, a.QKey}
+	p.peers[number] = destination{ah: ah, qpn: a.QPN, qkey: a.QKey}
 	p.Core.Open(p.Now(), number, nack.Peer{Epoch: a.Epoch, MTU: min(a.MTU, p.at.MTU)})
 	return nil
 }

@@ -44,6 +44,29 @@ func (c *Core) giveUp(p *peer) {
 	c.events.Push(Event{Peer: p.number, Kind: Lost})
 }
 
+// refusedRetries is the number of attempts beside the first that the system may refuse to
+// send until a peer is given up, as with retry_cnt 7 of a connection.
+const refusedRetries = 7
+
+// Refused notes that packets to a peer were not sent, or came back by ICMP. Each
+// attempt counts once, the next one follows after [reliability.RefusedPause], and any answer
+// of the peer makes good for all. Without unanswered packets nothing happens.
+func (c *Core) Refused(now Time, number int) {
+	p := c.peer(number)
+	s := &p.out
+	if p.gone || s.refused || !s.outstanding() && !(p.epoch == 0 && p.waiting) {
+		return
+	}
+	if s.refusals == refusedRetries {
+		c.giveUp(p)
+		return
+	}
+	s.refused = true
+	s.refusals++
+	s.askAt = now + reliability.RefusedPause
+	c.timers.set(p, c.deadline(p))
+}
+
 // patience is how long to wait for an answer until the peer is asked, in
 // nanoseconds: longer each time.
 func (s *sending) patience() Time {
@@ -62,6 +85,7 @@ func (c *Core) expire(now Time, p *peer) {
 		c.giveUp(p)
 		return
 	}
+	s.refused = false
 	s.asks = min(s.asks+1, 100)
 	s.rtt.Abandon()
 	if s.asks == 2 {

@@ -17,6 +17,7 @@ func (c *Core) heed(now Time, p *peer, h *Header, full bool) Drop {
 	}
 	if after(h.Echo, s.echo) {
 		s.echo, s.asks = h.Echo, 0
+		s.refusals, s.refused = 0, false
 		if psn, ok := s.rtt.Timing(); ok && wire.PSN(h.Echo&wire.PSNMask).Sub(psn) >= 0 {
 			s.rtt.Acked(now)
 		}

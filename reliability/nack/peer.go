@@ -38,6 +38,8 @@ type sending struct {
 	mtu              uint16
 	unasked          uint8 // packets since one that wanted an answer
 	asks             uint8 // since an answer
+	refusals         uint8 // attempts since then that the system did not send
+	refused          bool  // the current one was
 	askAt            Time  // when to ask
 	progress         Time  // when una moved last, or something left after a pause
 }

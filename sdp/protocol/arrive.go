@@ -39,7 +39,8 @@ func (c *Core) broken(wc *verbs.WC) {
 		c.Fail(ErrReset)
 		return
 	}
-	if wc.Status == verbs.WCRetryExcErr {
+	var refused *verbs.RefusedError
+	if wc.Status == verbs.WCRetryExcErr && !errors.As(wc.Err(), &refused) {
 		c.Fail(fmt.Errorf("%w, because the peer does not answer any more: %w", ErrReset, wc.Err()))
 		return
 	}

@@ -104,9 +104,19 @@ var (
 	errBreach    = errors.New("its packets do not fit together")
 )
 
+// silent is the error of a rank that does not answer: what the system says of packets to
+// it, or else for how long.
+func (f *Fabric) silent(rank int) error {
+	if why := f.port.Refusal(rank); why != nil {
+		return fmt.Errorf("%w: %w", errSilent, why)
+	}
+	return fmt.Errorf("%w, for %v", errSilent, f.o.GiveUp)
+}
+
 // settle heeds what has become of ranks, and sends what is to be sent.
 func (f *Fabric) settle() {
 	f.inside = true
+	f.port.HandleRefusals()
 	for e, ok := f.core.Next(); ok; e, ok = f.core.Next() {
 		switch e.Kind {
 		case nack.Writable:
@@ -114,7 +124,7 @@ func (f *Fabric) settle() {
 		case nack.Restarted:
 			f.lose(e.Peer, errRestarted)
 		case nack.Lost:
-			f.lose(e.Peer, fmt.Errorf("%w, for %v", errSilent, f.o.GiveUp))
+			f.lose(e.Peer, f.silent(e.Peer))
 		case nack.Broken:
 			f.lose(e.Peer, errBreach)
 		}

@@ -63,7 +63,7 @@ func New(dev verbs.Device, host fabric.Host, book fabric.Book, o Options) (_ *Fa
 	f.deliver = f.message
 	f.port, err = datagram.Open(dev, datagram.Options{Self: uint32(f.rank), Peers: book.Size(), Epoch: max(1, uint32(time.Now().Unix())),
 		MaxMessage: envelope.Size + o.Eager, Receives: o.Receives, Packets: o.Packets, GiveUp: o.GiveUp,
-		Arrived: f.arrived, Failed: f.fail})
+		Arrived: f.arrived, Failed: f.fail, Wake: func() { f.timer.Reset(0) }})
 	if err != nil {
 		return nil, err
 	}

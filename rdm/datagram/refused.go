@@ -1,0 +1,97 @@
+package datagram
+
+import (
+	"errors"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+
+	"github.com/softrnic/softrnic/reliability"
+	"github.com/softrnic/softrnic/verbs"
+)
+
+// refusals are the packets that the system has refused since the last call of HandleRefusals. The adapter
+// reports them with its locks held.
+type refusals struct {
+	waiting atomic.Bool
+	mu      sync.Mutex
+	list    []*verbs.RefusedError
+}
+
+// refusalsKept bounds the list: a peer that is not in it is refused again.
+const refusalsKept = 64
+
+// watchRefusals has the queue pair report.
+func (p *Port) watchRefusals() {
+	if q, ok := p.QP.(verbs.RefusalReporter); ok {
+		q.OnRefusal(p.noteRefusal)
+	}
+}
+
+func (p *Port) noteRefusal(e *verbs.RefusedError) {
+	p.refusals.mu.Lock()
+	if len(p.refusals.list) < refusalsKept {
+		p.refusals.list = append(p.refusals.list, e)
+	}
+	p.refusals.mu.Unlock()
+	if !p.refusals.waiting.Swap(true) && p.o.Wake != nil {
+		p.o.Wake()
+	}
+}
+
+// HandleRefusals tells the core and Options.Refused of the peers at addresses to which the
+// system has refused to send.
+func (p *Port) HandleRefusals() {
+	if !p.refusals.waiting.Load() {
+		return
+	}
+	now := p.Now()
+	p.refusals.mu.Lock()
+	list := p.refusals.list
+	p.refusals.list = nil
+	p.refusals.waiting.Store(false)
+	p.refusals.mu.Unlock()
+	why := make(map[netip.AddrPort]*verbs.RefusedError, 1)
+	for _, e := range list {
+		why[withoutZone(e.Peer)] = e
+	}
+	for number := range p.peers {
+		to := &p.peers[number]
+		if to.ah == nil {
+			continue
+		}
+		attr := to.ah.Attr()
+		e := why[netip.AddrPortFrom(attr.DGID.Addr().WithZone(""), attr.UDPPort)]
+		if e == nil {
+			continue
+		}
+		to.refused, to.refusedAt = e, now
+		p.Core.Refused(now, number)
+		if p.o.Refused != nil {
+			p.o.Refused(now, number, e)
+		}
+	}
+}
+
+// refusalTime is how long a refusal explains the silence of a peer.
+const refusalTime = 1000 * reliability.Millisecond
+
+// Refusal returns the error with which the system refused to send to a peer within the last
+// second, nil if there was none.
+func (p *Port) Refusal(number int) error {
+	if number >= len(p.peers) || p.peers[number].refused == nil || p.Now() > p.peers[number].refusedAt+refusalTime {
+		return nil
+	}
+	return p.peers[number].refused
+}
+
+func withoutZone(a netip.AddrPort) netip.AddrPort {
+	return netip.AddrPortFrom(a.Addr().WithZone(""), a.Port())
+}
+
+// isRefused tells a datagram that the system did not send: the packet is lost, and the
+// queue pair goes on.
+func isRefused(wc *verbs.WC) bool {
+	var refused *verbs.RefusedError
+	return errors.As(wc.Err(), &refused)
+}
