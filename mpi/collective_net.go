@@ -1,9 +1,12 @@
 package mpi
 
 import (
+	"cmp"
 	"context"
-	"fmt"
+	"errors"
 	"math/bits"
+	"slices"
+	"sync/atomic"
 
 	"github.com/softrnic/softrnic/mpi/coll"
 	"github.com/softrnic/softrnic/mpi/match"
@@ -21,8 +24,10 @@ type net struct {
 	free  []*message
 	all   []*message
 
-	waiting []coll.Request // those of Wait that are not known to be done
-	lost    error          // a rank of the communicator is lost
+	met     int                   // messages that had come before their receive
+	waiting []coll.Request        // those of Wait that are not known to be done
+	lost    error                 // a rank of the communicator is lost, or the call is wrong
+	ended   atomic.Pointer[[]int] // ranks of the job that are through with the call
 }
 
 // message is one of an algorithm's.
@@ -42,7 +47,7 @@ func (n *net) Isend(to int, b []byte) coll.Request { return n.send(to, b, n.tag)
 func (n *net) send(to int, b []byte, tag int32) coll.Request {
 	m := n.message()
 	m.p.Envelope = match.Envelope{Context: n.c.id + 1, Tag: tag}
-	m.p.Dest, m.p.Buf = n.c.job(to), b
+	m.p.Dest, m.p.Buf, m.p.Sign = n.c.job(to), b, n.signOf(tag)|n.kindOf((*call).gives, to)
 	m.err = n.c.eng.Send(&m.p)
 	return m
 }
@@ -54,8 +59,10 @@ func (n *net) receive(from int, b []byte, tag int32) coll.Request {
 	m := n.message()
 	m.receive = true
 	m.p.Envelope = match.Envelope{Context: n.c.id + 1, Source: int32(n.c.job(from)), Tag: tag}
-	m.p.Buf = b
-	m.err = n.c.eng.Receive(&m.p)
+	m.p.Buf, m.p.Sign = b, n.signOf(tag)|n.kindOf((*call).expects, from)
+	if m.err = n.c.eng.Receive(&m.p); m.p.Late && m.p.Sign != 0 {
+		n.met++
+	}
 	return m
 }
 
@@ -73,14 +80,53 @@ func (n *net) message() *message {
 // Ready implements engine.Waitable. When a rank of the communicator is lost nothing is
 // waited for any more: those who wait for others may wait for ever, who have given up.
 func (n *net) Ready() bool {
+	if bad := n.call.bad.Load(); bad != nil && len(n.waiting) > 0 {
+		n.lost = bad
+		return true
+	}
 	for len(n.waiting) > 0 {
 		if m := n.waiting[0].(*message); !n.over(m) {
 			n.lost = n.c.eng.Core().Hopeless(match.Envelope{Source: match.Any}, n.c.ranks)
-			return n.lost != nil
+			return n.lost != nil || n.missing(m)
 		}
 		n.waiting = n.waiting[1:]
 	}
 	return true
+}
+
+// missing reports whether a message is waited for that will never come: its sender is
+// through with the call.
+func (n *net) missing(m *message) bool {
+	source := int(m.p.Envelope.Source)
+	ended := n.ended.Load()
+	if ended == nil || !m.receive || m.p.Envelope.Tag == wakeTag || m.p.Stage() != protocol.Unmatched || !slices.Contains(*ended, source) {
+		return false
+	}
+	k := n.call
+	d := &disagreement{Number: uint32(n.tag) & maxSeq, Rank: uint32(n.c.local(source)), Other: uint32(n.c.rank), Sign: k.sign, Theirs: k.sign, Sends: -1}
+	n.c.disagree(n.c.eng.Core(), d)
+	n.lost = d
+	return true
+}
+
+// kindOf is the kind of the elements of a piece, in a sign, where every two ranks may
+// exchange another.
+func (n *net) kindOf(piece func(*call, int) Buffer, rank int) uint64 {
+	if k := n.call; k.sign != 0 && (k.op.what == coll.Alltoallv || k.op.what == coll.Alltoallw) && k.op.cart == nil {
+		return uint64(dataSign(piece(k, rank).Signature())) >> countBits << countBits
+	}
+	return 0
+}
+
+// sign is what the messages of the call have; of those by which calls are compared it is
+// 0.
+func (n *net) sign() callSign { return callSign(n.signOf(n.tag)) }
+
+func (n *net) signOf(tag int32) uint64 {
+	if tag == wakeTag || tag&groupTag == checkTag {
+		return 0
+	}
+	return uint64(n.call.sign)
 }
 
 // over reports whether a message has come to its end, and is asked until it has.
@@ -123,13 +169,20 @@ func (n *net) Wait(rs ...coll.Request) error {
 
 // result is what has become of a message that is done.
 func (n *net) result(m *message) error {
+	theirs := callSign(m.p.Sent)
+	truncated := errors.Is(m.p.Err, ErrTruncated)
 	switch {
-	case m.p.Err != nil:
+	case m.p.Err != nil && !truncated:
 		return m.p.Err
-	case m.receive && m.p.Bytes != len(m.p.Buf):
-		return fmt.Errorf("%w: %d bytes came from rank %d, not %d", ErrMismatch, m.p.Bytes, n.c.local(int(m.p.Received.Source)), len(m.p.Buf))
+	case !m.receive || m.p.Bytes == len(m.p.Buf) && !truncated && callSign(m.p.Sign).agrees(theirs):
+		return nil
 	}
-	return nil
+	d := &disagreement{Number: uint32(n.tag) & maxSeq, Rank: uint32(n.c.local(int(m.p.Received.Source))), Other: uint32(n.c.rank),
+		Sign: cmp.Or(theirs, n.sign()), Theirs: callSign(m.p.Sign), Sends: int64(m.p.Length()), Expects: int64(len(m.p.Buf))}
+	if n.c.tag == 0 && n.call.sign != 0 {
+		n.c.eng.Do(func(core *protocol.Core) { n.c.disagree(core, d) })
+	}
+	return d
 }
 
 // abandon takes back the receives that nobody will wait for. What else is under

@@ -31,6 +31,7 @@ type operation struct {
 	as                   string // what errors call it, if not its name
 	last                 bool   // it is Finalize's, to which no other call belongs
 	wrong                error  // why its arguments cannot be, if that is known
+	made                 uint16 // hash of what all ranks make a communicator of, 0 if there is nothing
 	inPlace              bool   // found by valid
 }
 

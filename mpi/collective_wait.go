@@ -1,12 +1,15 @@
 package mpi
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"time"
 
 	"github.com/softrnic/softrnic/internal/thread"
 	"github.com/softrnic/softrnic/mpi/coll"
+	"github.com/softrnic/softrnic/mpi/protocol"
 	"github.com/softrnic/softrnic/mpi/shm"
 )
 
@@ -30,7 +33,7 @@ func (b *onBoard) Begin() ([]byte, error) {
 	if err := b.n.c.sharing.err; err != nil {
 		return nil, err
 	}
-	b.on.Begin()
+	b.on.BeginRound(b.n.call.round)
 	for r := range b.n.c.size {
 		if err := b.await(r, freed); err != nil {
 			return nil, err
@@ -50,14 +53,58 @@ func (b *onBoard) See(rank int) (place []byte, sign uint64, err error) {
 	if err := b.await(rank, shown); err != nil {
 		return nil, 0, err
 	}
+	if err := b.compare(rank); err != nil {
+		return nil, 0, err
+	}
 	return b.on.Place(rank), b.on.Sign(rank), nil
 }
 
-// Done implements coll.Board.
+// Done implements coll.Board. Of two ranks that make calls that do not belong together,
+// and do not look at each other, the one that comes later finds out here.
 func (b *onBoard) Done() error {
+	bad := &b.n.call.bad
+	for r := 0; r < b.n.c.size && bad.Load() == nil; r++ {
+		if b.on.Shown(r) {
+			_ = b.compare(r) // which call.again returns
+		}
+	}
 	b.on.Done()
-	return b.wake()
+	if err := b.wake(); err != nil && bad.Load() == nil {
+		return err
+	}
+	return nil
 }
+
+// compare compares what we have shown with what a rank shows.
+func (b *onBoard) compare(rank int) error {
+	k := b.n.call
+	theirs, ok := b.on.SignOf(rank, k.round)
+	if k.sign == 0 || ok && callSign(theirs).agrees(k.sign) {
+		return nil
+	}
+	c := b.n.c
+	if !ok { // it knows why, and all are told
+		ctx, cancel := context.WithTimeout(context.Background(), wordTime)
+		_ = c.eng.Wait(ctx, disagreed{k})
+		cancel()
+	}
+	if bad := k.bad.Load(); bad != nil {
+		return bad
+	}
+	d := &disagreement{Number: uint32(b.n.tag) & maxSeq, Rank: uint32(rank), Other: uint32(c.rank), Sign: callSign(theirs), Theirs: k.sign, Sends: -1}
+	c.eng.Do(func(core *protocol.Core) { c.disagree(core, d) })
+	return d
+}
+
+// wordTime is how long a rank waits for the word of what is wrong with its call, which
+// another rank has left out for it.
+const wordTime = time.Second
+
+// disagreed is what it waits for.
+type disagreed struct{ *call }
+
+// Ready implements engine.Waitable.
+func (d disagreed) Ready() bool { return d.bad.Load() != nil }
 
 // there reports whether what we wait for has come.
 func (b *onBoard) there(rank int, e event) bool {
@@ -98,6 +145,9 @@ func (b *onBoard) await(rank int, e event) error {
 		if b.there(rank, e) {
 			return nil
 		}
+		if bad := b.n.call.bad.Load(); bad != nil {
+			return bad
+		}
 		now := time.Now()
 		passed, away := now.Sub(began), now.Sub(last)
 		if last = now; i >= looks && passed >= looking || passed >= longest || away >= computed {
@@ -106,7 +156,9 @@ func (b *onBoard) await(rank int, e event) error {
 	}
 	for !b.there(rank, e) {
 		if err := b.sleep(rank, e); err != nil {
-			b.n.c.sharing.err = fmt.Errorf("a call of %s has failed before: %w", b.n.c.Name(), err)
+			if !errors.Is(err, ErrMismatch) {
+				b.n.c.sharing.err = fmt.Errorf("a call of %s has failed before: %w", b.n.c.Name(), err)
+			}
 			return err
 		}
 	}

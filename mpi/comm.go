@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/softrnic/softrnic/mpi/engine"
+	"github.com/softrnic/softrnic/mpi/protocol"
 )
 
 // Comm is a communicator: some ranks of a job, numbered from 0, whose messages
@@ -29,6 +30,8 @@ type Comm struct {
 
 	mu       sync.Mutex
 	seq      uint32  // of the last collective call
+	rounds   uint64  // so many collective calls have begun
+	log      callLog // what is known of them
 	lastName string  // of that call
 	idle     []*call // to be used again
 	attrs    []attrValue
@@ -60,7 +63,10 @@ func (w *World) comm(name string, id uint32, ranks []int, rank, size int) *Comm 
 		}
 	}
 	c.cpus, c.shares = w.cpus.of(c), c.near()
-	w.comms.add(c)
+	w.eng.Do(func(core *protocol.Core) {
+		w.comms.add(c)
+		c.compareEarly(core)
+	})
 	return c
 }
 

@@ -11,6 +11,8 @@ import (
 type comms struct {
 	mu   sync.Mutex
 	list map[uint32]weak.Pointer[Comm]
+
+	early map[uint32]*disagreement // about a call of one that is not made here yet
 }
 
 func (x *comms) add(c *Comm) {
@@ -20,6 +22,26 @@ func (x *comms) add(c *Comm) {
 		x.list = map[uint32]weak.Pointer[Comm]{}
 	}
 	x.list[c.id] = weak.Make(c)
+	if d := x.early[c.id]; d != nil {
+		c.log.note(d, 0)
+		delete(x.early, c.id)
+	}
+}
+
+// maxEarly is how many disagreements are kept for communicators that are not made yet.
+const maxEarly = 64
+
+// keepEarly keeps the first disagreement about calls of a communicator that this rank has
+// not made yet, which others have.
+func (x *comms) keepEarly(id uint32, d *disagreement) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.early == nil {
+		x.early = map[uint32]*disagreement{}
+	}
+	if x.early[id] == nil && len(x.early) < maxEarly {
+		x.early[id] = d
+	}
 }
 
 func (x *comms) remove(c *Comm) {

@@ -66,8 +66,9 @@ func (x *contexts) release(ticket uint64) {
 
 // agree finds a number that all ranks of c have free, which each has then reserved:
 // the highest of what they propose, as soon as all propose it. Other communicators
-// may be looking for theirs at the same time. op is what it is for.
-func (c *Comm) agree(op string) (ticket uint64, err error) {
+// may be looking for theirs at the same time. op is what it is for, and args what all
+// ranks give to it alike.
+func (c *Comm) agree(op string, args ...any) (ticket uint64, err error) {
 	x := c.world.contexts
 	ticket = x.reserve(0)
 	for {
@@ -76,7 +77,7 @@ func (c *Comm) agree(op string) (ticket uint64, err error) {
 			v[1] = noTicket
 		}
 		o := allreduce(InPlace, Of(v[:]), Max)
-		o.as = op
+		o.as, o.made = op, argumentsSign(args...)
 		if err = c.perform(&o); err == nil && v[0] == noTicket {
 			err = fmt.Errorf("%w: a rank has %d already", ErrContexts, x.limit)
 		}

@@ -44,7 +44,7 @@ func (c *Comm) createGroup(g *Group, tag int) (*Comm, error) {
 		p.here[r] = i
 	}
 	p.SetName(c.Name() + ".group")
-	ticket, err := p.agree("create-group")
+	ticket, err := p.agree("create-group", g.ranks)
 	if err != nil {
 		return nil, err
 	}

@@ -110,3 +110,10 @@ func (w *Win) WinPacket(from int, h envelope.Header, payload []byte) (err error)
 	w.eng.Do(func(*protocol.Core) { err = w.comm.world.windows.handle(w.comm.job(from), &h, payload) })
 	return err
 }
+
+// Late is the error of a call of the communicator that was over when it was found to be
+// wrong, which the next call would return.
+func (c *Comm) Late() error {
+	c.eng.Glance()
+	return c.lateDisagreement()
+}

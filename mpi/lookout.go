@@ -78,6 +78,11 @@ type watched struct {
 //	Heard   -      -               none: the answer to that
 //	Ask     round  -               none: what do you do?
 //	State   round  -               a part of a hang.State; Synchronous says that it is the last
+//	Disagree comm  -               a disagreement
+//	Ended    comm  -               a callProbe: that call is over here
+//
+// A Sign of a rank that waits in a collective call has its communicator as ID and a
+// callProbe as payload.
 const (
 	packetSign int32 = iota
 	packetLost
@@ -85,6 +90,8 @@ const (
 	packetHeard
 	packetQuestion
 	packetState
+	packetDisagree
+	packetEnded
 )
 
 const (
@@ -184,7 +191,7 @@ func (l *lookout) look(core *protocol.Core, waiting []engine.Waiting, last engin
 			continue
 		}
 		if now.Sub(x.asked) >= x.pause {
-			l.ask(core, x, d.describe(), now)
+			l.ask(core, x, w.For, d.describe(), now)
 		}
 		if l.alarm > 0 && now.Sub(x.since) >= l.alarm && !x.alarmed && (!d.describe().Aside || l.polls.of(w.For) != nil) {
 			x.alarmed = true
@@ -208,6 +215,13 @@ func (l *lookout) handle(from int, h *envelope.Header, payload []byte) error {
 	switch h.Tag {
 	case packetSign:
 		l.sign(core, from)
+		if len(payload) > 0 {
+			return l.w.probed(core, from, h, payload)
+		}
+	case packetDisagree:
+		return l.w.toldDisagreement(h, payload)
+	case packetEnded:
+		return l.w.ended(from, h, payload)
 	case packetLost:
 		return l.told(from, h.ID, h.Length, payload)
 	case packetAlarm:

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/softrnic/softrnic/mpi/engine"
 	"github.com/softrnic/softrnic/mpi/envelope"
 	"github.com/softrnic/softrnic/mpi/hang"
 	"github.com/softrnic/softrnic/mpi/protocol"
@@ -36,11 +37,15 @@ const (
 
 // ask asks those that a call waits for for a sign of life: soon, and then less and less
 // often.
-func (l *lookout) ask(core *protocol.Core, x *watched, c hang.Call, now time.Time) {
+func (l *lookout) ask(core *protocol.Core, x *watched, waits engine.Waitable, c hang.Call, now time.Time) {
+	h, payload := envelope.Header{Tag: packetSign}, []byte(nil)
+	if n, ok := waits.(*net); ok && n.sign() != 0 && n.c.tag == 0 {
+		h.ID, payload = uint64(n.c.id), n.call.probe()
+	}
 	for range min(len(c.For), maxSigns) {
 		rank := c.For[x.next%len(c.For)]
 		if x.next++; rank != l.w.eng.Rank() && core.Backlog(rank) == 0 {
-			l.tell(core, rank, envelope.Header{Tag: packetSign}, nil)
+			l.tell(core, rank, h, payload)
 		}
 	}
 	x.asked = now

@@ -25,7 +25,7 @@ func (r *Request) prepare(c *Comm, b Buffer) {
 		mem = make([]byte, c.world.mark()+b.Size())
 		r.buf, r.packed = b, mem
 	}
-	r.p.Buf = mem
+	r.p.Buf, r.p.Sign = mem, messageSign(b)
 }
 
 // receive begins a receive of r.

@@ -70,9 +70,10 @@ func (c *Comm) SplitShared() (*Comm, error) {
 }
 
 // derive makes a communicator of some ranks of this one, all of which call it.
-// Each names the ranks of the one that it will be in, or none.
-func (c *Comm) derive(op, name string, members []int) (*Comm, error) {
-	ticket, err := c.agree(op)
+// Each names the ranks of the one that it will be in, or none. args are what all give
+// alike.
+func (c *Comm) derive(op, name string, members []int, args ...any) (*Comm, error) {
+	ticket, err := c.agree(op, args...)
 	if err != nil {
 		return nil, c.fail(op, "", err)
 	}

@@ -111,10 +111,10 @@ func join(ctx context.Context, open Open, o Options) (*World, error) {
 		w.release(ctx)
 		return nil, err
 	}
+	w.lookout = newLookout(w)
 	w.Comm = w.comm("world", worldID, nil, rank, size)
 	w.Self = w.comm("self", selfID, []int{rank}, 0, 1)
-	w.lookout = newLookout(w)
-	w.eng.Do(func(core *protocol.Core) { core.Handler, core.Gone = w.handle, w.gone })
+	w.eng.Do(func(core *protocol.Core) { core.Handler, core.Gone, core.Strange = w.handle, w.gone, w.strange })
 	w.lookout.start()
 	if o.ConnectAll && size > 1 {
 		if err := w.eng.Fabric().ConnectAll(ctx); err != nil {
@@ -141,7 +141,8 @@ func (w *World) meet(ctx context.Context) (err error) {
 
 // Finalize ends the membership (MPI_Finalize): all ranks call it, and it
 // returns when all have. Requests that are not done are lost. Attributes of Self are
-// freed first. Deferred, in a rank that panics, it ends the whole job with Abort
+// freed first. A collective call of which it came out too late that ranks did not agree
+// about it is an ErrMismatch here (docs/mpi.md). Deferred, in a rank that panics, it ends the whole job with Abort
 // instead, and goes on to panic.
 func (w *World) Finalize() error {
 	if reason := recover(); reason != nil {
@@ -164,6 +165,12 @@ func (w *World) Finalize() error {
 	defer cancel()
 	if err == nil {
 		err = w.manager.Fence(ctx) // the last packets of the barrier have arrived everywhere
+		w.eng.Glance()
+	}
+	for _, c := range w.comms.all() {
+		if late := c.lateDisagreement(); late != nil {
+			err = errors.Join(err, c.fail("finalize", "", late))
+		}
 	}
 	err = errors.Join(err, w.release(ctx))
 	return errors.Join(err, w.manager.Finalize())

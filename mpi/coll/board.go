@@ -54,6 +54,9 @@ func oneEach(c Case) int { return c.Ranks * c.Bytes }
 // has the collective, the root, the bytes, which are few where it counts, and a hash of
 // the parts and of the size of elements.
 func (c *Call) newSign() uint64 {
+	if c.Sign != 0 {
+		return c.Sign
+	}
 	if c.Last {
 		return lastSign
 	}

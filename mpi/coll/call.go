@@ -22,6 +22,9 @@ type Call struct {
 	// Last says that the next call is the last, to which no call of other ranks belongs
 	// but their last.
 	Last bool
+	// Sign says what the next call is, for ranks that compare their calls on a Board:
+	// calls with different signs do not belong together. 0: what Call knows itself.
+	Sign uint64
 
 	rank, size int
 	what       Collective

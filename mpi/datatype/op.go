@@ -75,6 +75,15 @@ func (o Op) String() string {
 	return o.name
 }
 
+// Number tells the predefined operations apart: from 1 on, in the order of Ops. It is 0
+// of an operation of the program, and of none.
+func (o Op) Number() int {
+	if o.code == user {
+		return 0
+	}
+	return int(o.code)
+}
+
 // Predefined reports whether it is one of MPI's, and no function of the program.
 func (o Op) Predefined() bool { return o.code != user }
 

@@ -16,8 +16,9 @@
 //
 //	kind      flags            payload     who sends it
 //	EAGER     SYNCHRONOUS      message     sender of a short message
+//	          and 5 bits of its Signature
 //	RTS       none             key         sender of a long one, to be fetched
-//	RTS       COPIED, PLACE    none        the same, to be asked for
+//	RTS       COPIED, PLACE    signature   the same, to be asked for
 //	CTS       PLACE or none    key         receiver, to ask for it
 //	DATA                       part        sender
 //	FIN                        none        who has read, or written

@@ -84,9 +84,9 @@ func (h *Header) check() error {
 	ok := true
 	switch h.Kind {
 	case Eager:
-		ok = h.Length == uint64(h.Bytes)
+		ok = h.Length == uint64(h.Bytes) && (h.Flags == 0 || h.Flags&Synchronous != 0)
 	case Ready:
-		ok = h.Flags == 0 && h.Bytes == KeySize || h.Flags != 0 && h.Bytes == 0
+		ok = h.Flags == 0 && h.Bytes == KeySize || h.Flags != 0 && (h.Bytes == 0 || h.Bytes == SignatureSize)
 	case Clear:
 		ok = h.Bytes == KeySize
 	case Data:

@@ -47,8 +47,12 @@ const (
 	// written to.
 	Place
 	known = Synchronous | Copied | Place
+
+	// ShortSignature are the bits that hold Header.Signature of a Synchronous
+	// Eager message.
+	ShortSignature Flags = 0xf8
 )
 
 // allowed are the flags that a kind may have. An Active packet's are its
 // handler's.
-var allowed = [last]Flags{Eager: Synchronous, Ready: Copied | Place, Clear: Place, Active: known}
+var allowed = [last]Flags{Eager: Synchronous | ShortSignature, Ready: Copied | Place, Clear: Place, Active: known}

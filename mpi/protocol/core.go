@@ -24,6 +24,11 @@ type Core struct {
 	// the protocol.
 	Noticed func(from int, notice uint32) error
 
+	// Strange is called with a message of another rank that has a signature and no
+	// receive yet (r is nil), or one that expects another signature: such a message is
+	// received all the same.
+	Strange func(from int, e match.Envelope, sign uint64, r *Request)
+
 	// Gone is told that a rank is lost, when all that waited for it has ended.
 	Gone func(rank int)
 

@@ -32,6 +32,10 @@ func (r *Request) Stage() Stage {
 	return Moving
 }
 
+// Length is that of the message of a receive, in bytes: also of what there was no room
+// for.
+func (r *Request) Length() uint64 { return r.length }
+
 // EachReceive calls f for the receives that wait for a message, oldest first, until
 // it returns false. f changes nothing.
 func (c *Core) EachReceive(f func(r *Request) bool) {

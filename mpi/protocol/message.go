@@ -19,6 +19,9 @@ type Message struct {
 	node match.Node[*Message]
 }
 
+// Signature is what the sender has given the message as Request.Sign.
+func (m *Message) Signature() uint64 { return m.h.Signature(m.data) }
+
 // What a rank's messages may take here until they are received.
 const (
 	// From maxHeld on the rank is asked to announce what it sends, until less

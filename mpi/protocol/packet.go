@@ -130,14 +130,24 @@ func (c *Core) inOrder(from int, h *envelope.Header, payload []byte, m *Message)
 			if m == nil {
 				m = c.message(h, payload)
 			}
-			return c.hold(from, m)
+			sign := h.Signature(payload)
+			if err := c.hold(from, m); err != nil || sign == 0 || c.Strange == nil {
+				return err
+			}
+			c.Strange(from, e, sign, nil)
+			return nil
 		}
-		c.expected(n.Item, e, h.Length)
+		r := n.Item
+		c.expected(r, e, h.Length)
+		r.Sent = h.Signature(payload)
+		if r.Sent != r.Sign && r.Sent != 0 && r.Sign != 0 && c.Strange != nil {
+			c.Strange(from, e, r.Sent, r)
+		}
 		if h.Kind == envelope.Eager {
 			c.matched(h)
-			c.deliver(n.Item, payload)
+			c.deliver(r, payload)
 		} else {
-			c.fetchOrAsk(n.Item, h, payload)
+			c.fetchOrAsk(r, h, payload)
 		}
 	} else if err := c.handle(from, h, payload); err != nil {
 		return err

@@ -13,6 +13,7 @@ func (c *Core) Receive(r *Request) {
 	defer c.leave()
 	if n := c.unexpected.Message(r.Envelope); n != nil {
 		c.take(n.Item)
+		r.Late = true
 		c.receive(r, n.Item)
 		return
 	}
@@ -72,12 +73,15 @@ func (c *Core) receive(r *Request, m *Message) {
 	r.Received, r.length = m.Envelope, m.Length
 	switch {
 	case m.self != nil:
+		r.Sent = m.self.Sign
 		c.deliver(r, m.self.Buf)
 		c.done(m.self, nil)
 	case m.h.Kind == envelope.Eager:
+		r.Sent = m.h.Signature(m.data)
 		c.matched(&m.h)
 		c.deliver(r, m.data)
 	default:
+		r.Sent = m.h.Signature(m.data)
 		c.fetchOrAsk(r, &m.h, m.data)
 	}
 	c.recycle(m)

@@ -17,6 +17,7 @@ type Request struct {
 	Dest     int            // rank, but for a receive
 	Buf      []byte         // the Core's until Done
 	Sync     bool           // a send is done when its receive is there
+	Sign     uint64         // signature of a send's message; what a receive expects, 0 for any (see Core.Strange)
 	Among    []int          // of a receive from match.Any: the ranks it can come from; nil is all
 	Then     func(*Request) // called once it is Done, before the call of the Core that it is in returns; it may call the Core
 
@@ -25,6 +26,8 @@ type Request struct {
 	Err      error
 	Received match.Envelope // of the message
 	Bytes    int            // that came, or went
+	Sent     uint64         // of a receive: the signature of its message, 0 if the sender gave none
+	Late     bool           // of a receive: its message was there before it, which Core.Receive finds
 
 	node    match.Node[*Request]
 	state   state

@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"encoding/binary"
 	"fmt"
 
 	"github.com/softrnic/softrnic/mpi/envelope"
@@ -40,6 +41,7 @@ func (c *Core) sendEager(to int, r *Request) bool {
 		c.requests.add(r)
 		h.ID, h.Flags = r.id, envelope.Synchronous
 	}
+	h.SetSignature(r.Sign)
 	if !c.send(to, h, r.Buf) {
 		return false
 	}
@@ -69,12 +71,17 @@ func (c *Core) announce(to int, r *Request, scheme Scheme) bool {
 	var payload []byte
 	switch scheme {
 	case Fetched:
+		r.key.ID = r.Sign
 		r.key.Put(c.key[:])
 		payload = c.key[:]
 	case Stored:
 		h.Flags = envelope.Place
 	case Packed:
 		h.Flags = envelope.Copied
+	}
+	if scheme != Fetched && r.Sign != 0 {
+		payload = c.key[:envelope.SignatureSize]
+		binary.LittleEndian.PutUint64(payload, r.Sign)
 	}
 	h.Bytes = uint32(len(payload))
 	if !c.send(to, h, payload) {
@@ -158,12 +165,14 @@ func (c *Core) sendSelf(r *Request) {
 	e := match.Envelope{Context: r.Envelope.Context, Source: int32(c.rank), Tag: r.Envelope.Tag}
 	if n := c.posted.Receive(e); n != nil {
 		c.expected(n.Item, e, uint64(len(r.Buf)))
+		n.Item.Sent = r.Sign
 		c.deliver(n.Item, r.Buf)
 		c.done(r, nil)
 		return
 	}
 	h := c.begin(envelope.Eager, 0)
 	h.Context, h.Tag, h.Length = e.Context, e.Tag, uint64(len(r.Buf))
+	h.SetSignature(r.Sign)
 	m := c.message(h, nil)
 	if r.Sync || len(r.Buf) > selfCopy {
 		m.self, r.state = r, waiting

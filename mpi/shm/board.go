@@ -17,7 +17,8 @@ type Board struct {
 	header *header
 	lines  []line // by rank
 	places []byte
-	round  uint64 // ours, counted from 1
+	round  uint64        // ours, counted from 1
+	before [depth]uint64 // the last rounds of each parity that we have shown something in
 }
 
 // depth is how many rounds have a place of their own, one after the other: so who
@@ -38,10 +39,17 @@ type header struct {
 type line struct {
 	shown  atomic.Uint64 // the last round in which it has shown something
 	done   atomic.Uint64 // the last round that it looks at no more
-	sign   [depth]atomic.Uint64
+	signs  [signs]sign   // of the last rounds
 	asleep atomic.Uint32 // who has to wake it, and 1: others set it to 0
-	_      [lineSize - 36]byte
+	_      [lineSize - 20 - 16*signs]byte
 }
+
+// signs is how many rounds a sign stays: nobody is more than two rounds ahead of a rank
+// that begins one, which so finds those of the round before the last one, too.
+const signs = 4
+
+// sign is what a rank has shown in a round. round is 0 while the sign changes.
+type sign struct{ round, sign atomic.Uint64 }
 
 // Size is the memory that a board takes, with room for so many bytes of each rank.
 func Size(ranks, room int) int { return lineSize + ranks*(lineSize+depth*stride(room)) }
@@ -63,12 +71,20 @@ func NewBoard(mem []byte, ranks, room, rank int) *Board {
 }
 
 // Begin begins the next round.
-func (b *Board) Begin() { b.round++ }
+func (b *Board) Begin() { b.BeginRound(b.round + 1) }
+
+// BeginRound begins a round of any number greater than the last one's. Ranks that leave
+// out different rounds meet again in the next one that all of them begin.
+func (b *Board) BeginRound(round uint64) {
+	order.Leaving()
+	b.lines[b.rank].done.Store(round - 1)
+	b.round = round
+}
 
 // Free reports whether a rank looks no more at what was in our place of this round
 // before.
 func (b *Board) Free(rank int) bool {
-	free := b.lines[rank].done.Load()+depth >= b.round
+	free := b.lines[rank].done.Load() >= b.before[b.round%depth]
 	order.Arrived()
 	return free
 }
@@ -82,9 +98,13 @@ func (b *Board) Place(rank int) []byte {
 // Show shows what is in our place, and a sign.
 func (b *Board) Show(sign uint64) {
 	us := &b.lines[b.rank]
-	us.sign[b.round%depth].Store(sign)
+	slot := &us.signs[b.round%signs]
+	slot.round.Store(0)
+	slot.sign.Store(sign)
+	slot.round.Store(b.round)
 	order.Leaving()
 	us.shown.Store(b.round)
+	b.before[b.round%depth] = b.round
 }
 
 // Shown reports whether a rank has shown what it has in this round.
@@ -94,8 +114,22 @@ func (b *Board) Shown(rank int) bool {
 	return shown
 }
 
-// Sign is the sign that a rank has shown in this round.
-func (b *Board) Sign(rank int) uint64 { return b.lines[rank].sign[b.round%depth].Load() }
+// Sign is the sign that a rank has shown in this round, 0 if it has left the round out.
+func (b *Board) Sign(rank int) uint64 {
+	sign, _ := b.SignOf(rank, b.round)
+	return sign
+}
+
+// SignOf returns the sign that a rank has shown in a round, and whether there is one:
+// not before it has shown something, nor for more than a few rounds after that.
+func (b *Board) SignOf(rank int, round uint64) (sign uint64, ok bool) {
+	slot := &b.lines[rank].signs[round%signs]
+	if slot.round.Load() != round {
+		return 0, false
+	}
+	sign = slot.sign.Load()
+	return sign, slot.round.Load() == round
+}
 
 // Done says that we look at no place of this round any more.
 func (b *Board) Done() {

@@ -1,0 +1,109 @@
+package mpi_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/mpi"
+	"github.com/softrnic/softrnic/mpi/datatype"
+	"github.com/softrnic/softrnic/mpi/pmi"
+)
+
+// A message of another kind than its receive is for is an error of the receive, however
+// it is sent, long or short, early or late, and over whatever net. Nothing is compared
+// beforehand.
+func TestKinds(t *testing.T) {
+	type pair struct {
+		A int32
+		B float64
+	}
+	type other struct {
+		A float64
+		B int32
+	}
+	for name, o := range map[string]mpi.Options{"rdma": {}, "ud": {Net: mpi.UD}, "tcp": {Net: mpi.TCP}} {
+		t.Run(name, func(t *testing.T) {
+			job(t, 2, o, func(w *mpi.World) error {
+				for _, n := range []int{1, 20_000} {
+					for _, c := range []struct {
+						send, recv mpi.Buffer
+						want       string // "" is no error
+					}{
+						{mpi.Of(make([]float64, n)), mpi.Of(make([]float64, n)), ""},
+						{mpi.Of(make([]byte, n)), datatype.Bytes(make([]byte, n)), ""},
+						{mpi.Of(make([]int, n)), mpi.Of(make([]int64, n)), ""},
+						{mpi.Of(make([]float64, n)), mpi.Of(make([]int64, n)), "float64 elements were sent by rank 0 with tag 3 to a buffer of int64 elements"},
+						{mpi.Of(make([]uint32, n)), mpi.Of(make([]int32, n)), "uint32 elements"},
+						{datatype.Bytes(make([]byte, 8*n)), mpi.Of(make([]float64, n)), "uint8 elements"},
+						{datatype.Structs(make([]pair, n)), datatype.Structs(make([]pair, n)), ""},
+						{datatype.Structs(make([]pair, n)), datatype.Structs(make([]other, n)), "structs of fields"},
+						{datatype.Structs(make([]pair, n)), datatype.Bytes(make([]byte, 12*n)), "structs"},
+					} {
+						for way, send := range []func() error{
+							func() error { return w.Send(c.send, 1, 3) },
+							func() error { return w.Ssend(c.send, 1, 3) },
+						} {
+							for late := range 2 {
+								if w.Rank() == 0 {
+									if late == 0 { // the receive is there
+										if _, err := w.Recv(mpi.Buffer{}, 1, 4); err != nil {
+											return err
+										}
+									}
+									if err := send(); err != nil {
+										return err
+									}
+									continue
+								}
+								if late == 1 {
+									if _, err := w.Probe(0, 3); err != nil {
+										return err
+									}
+								}
+								r, err := w.Irecv(c.recv, mpi.AnySource, 3)
+								if err == nil && late == 0 {
+									err = w.Send(mpi.Buffer{}, 0, 4)
+								}
+								if err != nil {
+									return err
+								}
+								_, err = r.Wait()
+								if c.want == "" || way == 1 && n == 1 && c.want == "structs of fields" { // only the kind is told
+									require.NoError(t, err, "%v to %v", c.send.Signature(), c.recv.Signature())
+									continue
+								}
+								require.ErrorIs(t, err, mpi.ErrType, "%v to %v", c.send.Signature(), c.recv.Signature())
+								require.ErrorContains(t, err, c.want)
+							}
+						}
+					}
+				}
+				return nil
+			})
+		})
+	}
+}
+
+// What came too late for the call that was wrong is an error of Finalize.
+func TestFinalizeTellsDisagreement(t *testing.T) {
+	for _, o := range []mpi.Options{{}, {NoShared: true}} {
+		ends := make(chan error, 2)
+		managers := pmi.NewLocal(2)
+		for i := range 2 {
+			go func() {
+				o := o
+				o.Manager = managers[i]
+				w, err := mpi.Init(open, o)
+				if err == nil {
+					_ = w.Bcast(mpi.Of([]float64{1}), w.Rank()) // both send
+					err = w.Finalize()
+				}
+				ends <- err
+			}()
+		}
+		for range 2 {
+			require.ErrorIs(t, <-ends, mpi.ErrMismatch)
+		}
+	}
+}
