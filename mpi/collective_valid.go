@@ -64,8 +64,12 @@ func alone(b Buffer, receives bool) error {
 	return nil
 }
 
-// combines looks at the operation of a reduction.
+// combines looks at the operation of a reduction. Replace and NoOp are for one-sided
+// operations alone (MPI 4.1, 12.3.4).
 func (o *operation) combines(b Buffer) error {
+	if same(o.op, Replace) || same(o.op, NoOp) {
+		return fmt.Errorf("%w: %v is for one-sided operations", ErrOp, o.op)
+	}
 	if err := o.op.Fits(b); err != nil {
 		return fmt.Errorf("%w: %w", ErrOp, err)
 	}

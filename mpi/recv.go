@@ -82,6 +82,9 @@ func (c *Comm) Irecv(b Buffer, source, tag int) (*Request, error) {
 // Sendrecv sends one message and receives another, in any order
 // (MPI_Sendrecv).
 func (c *Comm) Sendrecv(send Buffer, dest, sendTag int, recv Buffer, source, recvTag int) (Status, error) {
+	if err := c.check(send, dest, sendTag, false); err != nil { // before the receive takes a message
+		return Status{}, c.fail("send", fmt.Sprintf("to %d, tag %d", dest, sendTag), err)
+	}
 	in := requests.Get().(*Request)
 	if err := c.receive(in, recv, source, recvTag); err != nil {
 		return Status{}, err
@@ -152,8 +155,8 @@ func (m *Message) Irecv(b Buffer) (*Request, error) {
 		return r, r.refuse("of a message", errNullRequest)
 	}
 	r := &Request{comm: m.comm, op: "receive"}
-	if err := b.RecvErr(); err != nil {
-		return r, r.refuse("", fmt.Errorf("%w: %w", ErrBuffer, err))
+	if err := alone(b, true); err != nil {
+		return r, r.refuse("", err)
 	}
 	if m.null {
 		r.null = true
@@ -204,8 +207,11 @@ func (c *Comm) seek(source, tag int, take bool) (*sought, error) {
 
 func (c *Comm) probe(source, tag int, take bool) (*Message, Status, error) {
 	s, err := c.seek(source, tag, take)
-	if err != nil || source == ProcNull {
-		return &Message{comm: c, null: true}, Status{Source: ProcNull, Tag: AnyTag}, err
+	switch {
+	case err != nil:
+		return nil, Status{}, err
+	case source == ProcNull:
+		return &Message{comm: c, null: true}, Status{Source: ProcNull, Tag: AnyTag}, nil
 	}
 	if err := c.eng.Wait(context.Background(), s); err != nil {
 		return nil, Status{}, c.fail("probe", "", err)
@@ -218,8 +224,11 @@ func (c *Comm) probe(source, tag int, take bool) (*Message, Status, error) {
 
 func (c *Comm) look(source, tag int, take bool) (*Message, Status, bool, error) {
 	s, err := c.seek(source, tag, take)
-	if err != nil || source == ProcNull {
-		return &Message{comm: c, null: true}, Status{Source: ProcNull, Tag: AnyTag}, err == nil, err
+	switch {
+	case err != nil:
+		return nil, Status{}, false, err
+	case source == ProcNull:
+		return &Message{comm: c, null: true}, Status{Source: ProcNull, Tag: AnyTag}, true, nil
 	}
 	if !c.eng.Test(s) {
 		return nil, Status{}, false, nil

@@ -17,14 +17,7 @@ func (c *Comm) check(b Buffer, rank, tag int, receive bool) error {
 	case tag < 0 && !(receive && tag == AnyTag) || tag > MaxTag:
 		return fmt.Errorf("%w: %d, they go from 0 to %d", ErrTag, tag, MaxTag)
 	}
-	err := b.Err()
-	if receive {
-		err = b.RecvErr()
-	}
-	if err != nil {
-		return fmt.Errorf("%w: %w", ErrBuffer, err)
-	}
-	return nil
+	return alone(b, receive)
 }
 
 // message is a message in one piece: the buffer's memory, or a copy.

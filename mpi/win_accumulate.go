@@ -10,7 +10,7 @@ import (
 )
 
 // Accumulate combines elements with those at a place in the window of a rank, by a
-// predefined operation (MPI_Accumulate). Of two calls for the same place that a
+// predefined operation but NoOp (MPI_Accumulate). Of two calls for the same place that a
 // rank makes the first is done first. See Win for what is atomic.
 func (w *Win) Accumulate(b Buffer, target int, at Place, op Op) error {
 	return w.begin(operating{name: "accumulate", what: packetAccumulate, send: b, at: at, op: op}, target, nil)
@@ -61,6 +61,9 @@ func (o *operating) checkOp() error {
 	b := o.elements()
 	if _, ok := o.op.Code(); !ok {
 		return fmt.Errorf("%w: %v, it has to be a predefined one", ErrOp, o.op)
+	}
+	if o.what == packetAccumulate && same(o.op, NoOp) { // MPI 4.1, 12.3.4
+		return fmt.Errorf("%w: %v is for operations that read", ErrOp, o.op)
 	}
 	if err := o.op.Fits(b); err != nil {
 		return fmt.Errorf("%w: %w", ErrOp, err)

@@ -116,6 +116,7 @@ type winProgram struct {
 
 func winPlaces(n int) int { return n*(privatePuts+privateAccs) + commonPlaces }
 
+// winOps are the operations of reads; NoOp, the last, is of no other.
 var winOps = []mpi.Op{mpi.Sum, mpi.Prod, mpi.Max, mpi.Min, mpi.BAnd, mpi.BOr, mpi.BXor, mpi.LXor, mpi.Replace, mpi.NoOp}
 
 // drawWinProgram works out a program and its end.
@@ -157,7 +158,11 @@ func drawWinProgram(rt *rapid.T, n int) *winProgram {
 					}
 				}
 				if m.what == "accumulate" || m.what == "getacc" || m.what == "fetch" {
-					m.op = rapid.SampledFrom(winOps).Draw(rt, "op")
+					ops := winOps
+					if m.what == "accumulate" {
+						ops = ops[:len(ops)-1]
+					}
+					m.op = rapid.SampledFrom(ops).Draw(rt, "op")
 				}
 				m.cmp = rapid.SampledFrom([]int64{to[idx[0]], 7}).Draw(rt, "compare")
 				for _, i := range idx {

@@ -157,12 +157,12 @@ func (o *operating) elements() Buffer {
 // check looks at the buffers.
 func (o *operating) check() error {
 	for _, b := range []Buffer{o.send, o.compare} {
-		if err := b.Err(); err != nil {
-			return fmt.Errorf("%w: %w", ErrBuffer, err)
+		if err := alone(b, false); err != nil {
+			return err
 		}
 	}
-	if err := o.recv.RecvErr(); err != nil {
-		return fmt.Errorf("%w: %w", ErrBuffer, err)
+	if err := alone(o.recv, true); err != nil {
+		return err
 	}
 	if o.what.combines() {
 		return o.checkOp()
