@@ -240,29 +240,26 @@ func wakes(e match.Envelope) bool { return e.Context&1 != 0 && e.Tag == wakeTag 
 
 // leftovers lists what has no partner yet.
 func (w *World) leftovers(core *protocol.Core, s *hang.State) {
-	add := func(list *[]hang.Message, e match.Envelope, from, to, bytes int, held bool) bool {
+	add := func(list *[]hang.Message, left *int, e match.Envelope, from, to, bytes int, held bool) bool {
 		if wakes(e) {
 			return true
 		}
 		m := w.message(e, from, to, bytes)
 		if m.Held = held; !hang.Add(list, m) {
-			s.More++
+			*left++
 		}
-		return s.More < maxMore
+		return *left < hang.MaxLeft
 	}
 	core.EachReceive(func(r *protocol.Request) bool {
-		return add(&s.Receives, r.Envelope, int(r.Envelope.Source), hang.Any, len(r.Buf), false)
+		return add(&s.Receives, &s.Left.Receives, r.Envelope, int(r.Envelope.Source), hang.Any, len(r.Buf), false)
 	})
 	core.EachMessage(func(m *protocol.Message, announced bool) bool {
-		return add(&s.Messages, m.Envelope, int(m.Envelope.Source), hang.Any, int(m.Length), announced)
+		return add(&s.Messages, &s.Left.Messages, m.Envelope, int(m.Envelope.Source), hang.Any, int(m.Length), announced)
 	})
 	core.EachSend(func(r *protocol.Request) bool {
-		return add(&s.Sends, r.Envelope, hang.Any, r.Dest, len(r.Buf), r.Stage() == protocol.Unsent)
+		return add(&s.Sends, &s.Left.Sends, r.Envelope, hang.Any, r.Dest, len(r.Buf), r.Stage() == protocol.Unsent)
 	})
 }
-
-// maxMore bounds how many are counted beyond those that are listed.
-const maxMore = 1 << 16
 
 // lastCall is what a rank did last, in words.
 func (w *World) lastCall(send bool, peer int, e match.Envelope) string {

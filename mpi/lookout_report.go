@@ -229,7 +229,11 @@ func (l *lookout) state(core *protocol.Core, waiting []engine.Waiting, last engi
 	told := map[*polled]bool{}
 	for _, x := range waiting {
 		d, ok := x.For.(describer)
-		if !ok || len(s.Calls) == hang.MaxListed {
+		switch {
+		case !ok:
+			continue
+		case len(s.Calls) == hang.MaxListed:
+			s.MoreCalls++
 			continue
 		}
 		c := d.describe()

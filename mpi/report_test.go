@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/softrnic/softrnic/mpi"
+	"github.com/softrnic/softrnic/mpi/hang"
 	"github.com/softrnic/softrnic/mpi/pmi"
 )
 
@@ -227,6 +228,55 @@ func TestReportAlone(t *testing.T) {
 	}()
 	_, err = w.RecvContext(ctx, mpi.Of([]byte{0}), 0, 1)
 	require.ErrorIs(t, err, context.Canceled)
+	require.NoError(t, w.Finalize())
+}
+
+// TestReportAnySource: two ranks that both wait for any source are told why nobody sends.
+func TestReportAnySource(t *testing.T) {
+	text := hung(t, 2, mpi.Options{Watchdog: soon}, func(w *mpi.World) error {
+		_, err := w.Recv(mpi.Of([]byte{0}), mpi.AnySource, w.Rank()+1)
+		return err
+	})
+	require.Regexp(t, `Deadlock: ranks 0 and 1 wait for one another:
+    rank 0 waits in Recv\(source any, tag 1\) at mpi/report_test.go:\d+ for any of ranks 0 and 1, for \S+ s
+    rank 1 waits in Recv\(source any, tag 2\) at mpi/report_test.go:\d+ for any of ranks 0 and 1, for \S+ s
+    None of those that rank 0 waits for sends, because all of them wait: rank 0 in this call; rank 1 in Recv\(source any, tag 2\) at mpi/report_test.go:\d+.
+    None of those that rank 1 waits for sends, because all of them wait: rank 0 in Recv\(source any, tag 1\) at mpi/report_test.go:\d+; rank 1 in this call.
+    None of these messages has been sent.
+`, text)
+}
+
+// TestReportLeftOff: messages that are not listed are counted as messages, and receives as
+// receives.
+func TestReportLeftOff(t *testing.T) {
+	const listed, messages, receives = hang.MaxListed, 30, 7
+	w := aloneWorld(t)
+	b, err := w.Dup()
+	require.NoError(t, err)
+	var rs []*mpi.Request
+	for tag := range listed + messages {
+		r, err := w.Ibsend(mpi.Of([]byte{1}), 0, tag)
+		require.NoError(t, err)
+		rs = append(rs, r)
+	}
+	for tag := range listed + receives {
+		r, err := b.Irecv(mpi.Of([]byte{1}), 0, tag)
+		require.NoError(t, err)
+		rs = append(rs, r)
+	}
+	text, err := w.Report(t.Context())
+	require.NoError(t, err)
+	require.Regexp(t, fmt.Sprintf(`(?s)have no receive:\n(    rank 0: [^\n]*\n){%d}    and %d more of these\nReceives that wait for their message:\n(    rank 0: [^\n]*\n){%d}    and %d more of these\n`,
+		listed, messages, listed, receives), text)
+	for tag := range listed + messages {
+		_, err := w.Recv(mpi.Of([]byte{1}), 0, tag)
+		require.NoError(t, err)
+	}
+	for tag := range listed + receives {
+		require.NoError(t, b.Send(mpi.Of([]byte{1}), 0, tag))
+	}
+	_, err = mpi.WaitAll(rs...)
+	require.NoError(t, err)
 	require.NoError(t, w.Finalize())
 }
 

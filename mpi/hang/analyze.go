@@ -75,7 +75,7 @@ func (r *Report) findKnot() {
 		free[rank] = true
 	}
 	for _, s := range r.States {
-		free[s.Rank] = !s.blocked() || s.Quiet < r.settled
+		free[s.Rank] = !s.blocked() || s.Quiet < r.settled || s.MoreCalls > 0
 	}
 	goesOn := func(c *Call) bool {
 		is := func(rank int) bool { return free[rank] || rank < 0 || rank >= r.Size }
@@ -131,17 +131,26 @@ func (r *Report) findCycle() {
 	}
 }
 
-// edge is a call of a rank of the knot, and one of the knot that it waits for.
-func (r *Report) edge(rank int) (Edge, bool) {
+// edge is a call of a rank of the knot, and one of the knot that it waits for: itself
+// only if a call waits for nobody else.
+func (r *Report) edge(rank int) (self Edge, ok bool) {
 	s := r.state[rank]
 	for i := range s.Calls {
 		for _, other := range s.Calls[i].For {
-			if _, in := slices.BinarySearch(r.Knot, other); in {
-				return Edge{rank, other, &s.Calls[i]}, true
+			if _, in := slices.BinarySearch(r.Knot, other); !in {
+				continue
+			}
+			if e := (Edge{rank, other, &s.Calls[i]}); other != rank {
+				return e, true
+			} else if !ok {
+				self, ok = e, true
 			}
 		}
+		if ok {
+			return self, true
+		}
 	}
-	return Edge{}, false
+	return self, ok
 }
 
 // place is one among a communicator's collective calls.

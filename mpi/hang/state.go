@@ -20,10 +20,21 @@ type State struct {
 	Receives []Message // that wait for a message
 	Messages []Message // that wait for a receive
 	Sends    []Message // that wait for their receive, or for room
-	More     int       // of these that are left off
+	Left     Left      // of these, that are not listed
+	More     int       // the same, of no list in particular
+
+	MoreCalls int // that wait and are not in Calls: nothing is known of them
 
 	Lost []string // ranks that it has lost, and why
 }
+
+// Left counts what is not listed for want of room. A count of MaxLeft means as many or
+// more.
+type Left struct{ Receives, Messages, Sends int }
+
+// MaxLeft is the maximum of a count of Left: beyond it nothing is counted, since the
+// rank stands still meanwhile.
+const MaxLeft = 1 << 16
 
 // Call is a call of MPI that waits, or several that are asked for again and again.
 type Call struct {

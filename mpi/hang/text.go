@@ -79,7 +79,11 @@ func (r *Report) writeKnot(b *strings.Builder) {
 	switch len(who) {
 	case 0:
 	case 1:
-		fmt.Fprintf(b, "Deadlock: rank %d waits for itself:\n", who[0])
+		title := "waits for itself"
+		if r.Cycle[0].Call.Any {
+			title = "waits for a message of any rank, and is the only rank that could send it"
+		}
+		fmt.Fprintf(b, "Deadlock: rank %d %s:\n", who[0], title)
 	default:
 		sorted := slices.Sorted(slices.Values(who))
 		fmt.Fprintf(b, "Deadlock: %s wait for one another:\n", Ranks(sorted))
@@ -94,8 +98,9 @@ func (r *Report) writeKnot(b *strings.Builder) {
 		if e.Call.Polls {
 			verb, polls = "polls", true
 		}
-		fmt.Fprintf(b, "    rank %d %s %s for rank %d, for %s\n", e.Rank, verb, e.Call, e.For, duration(e.Call.Millis))
+		fmt.Fprintf(b, "    rank %d %s %s for %s, for %s\n", e.Rank, verb, e.Call, e.whom(), duration(e.Call.Millis))
 	}
+	r.writeSilent(b)
 	if unsent {
 		b.WriteString("    None of these messages has been sent.\n")
 	}
@@ -110,14 +115,93 @@ func (r *Report) writeKnot(b *strings.Builder) {
 	b.WriteString(".\n")
 }
 
-// sends reports whether the message that an edge waits for is on its way, or the call
-// is not one that waits for a message from somebody.
+// whom names the ranks of which an edge waits for one.
+func (e *Edge) whom() string {
+	switch {
+	case !e.Call.Any:
+		return fmt.Sprintf("rank %d", e.For)
+	case len(e.Call.For) == 1 && e.For == e.Rank:
+		return "itself"
+	}
+	return e.Call.whom()
+}
+
+// writeSilent tells of each rank of the cycle that waits for any of several why none of
+// them does what it waits for.
+func (r *Report) writeSilent(b *strings.Builder) {
+	for i, e := range r.Cycle {
+		if !e.Call.Any || len(e.Call.For) < 2 {
+			continue
+		}
+		if i == maxLines {
+			break
+		}
+		verb := "does what it waits for"
+		if e.Call.receives() {
+			verb = "sends"
+		}
+		fmt.Fprintf(b, "    None of those that rank %d waits for %s, because all of them wait: %s.\n", e.Rank, verb, r.reasons(e))
+	}
+}
+
+// reasons tells what the ranks that an edge waits for do instead, those that do the same
+// together.
+func (r *Report) reasons(e Edge) string {
+	var order []string
+	ranks := map[string][]int{}
+	for _, rank := range e.Call.For {
+		text := "in this call"
+		if rank != e.Rank {
+			text = r.waits(rank)
+		}
+		if ranks[text] == nil {
+			order = append(order, text)
+		}
+		ranks[text] = append(ranks[text], rank)
+	}
+	var list []string
+	for i, text := range order {
+		if i == maxRuns {
+			list = append(list, fmt.Sprintf("and %d more", len(order)-i))
+			break
+		}
+		list = append(list, Ranks(ranks[text])+" "+text)
+	}
+	return strings.Join(list, "; ")
+}
+
+// waits tells in which call a rank waits, the first one that has a waiter.
+func (r *Report) waits(rank int) string {
+	if s := r.state[rank]; s != nil {
+		for i := range s.Calls {
+			if c := &s.Calls[i]; !c.Aside {
+				return "in " + c.String()
+			}
+		}
+	}
+	return "in a call that is not known"
+}
+
+// receives reports whether a call waits for a message alone.
+func (c *Call) receives() bool {
+	return strings.HasPrefix(c.What, "Recv") || strings.HasPrefix(c.What, "Probe")
+}
+
+// sends reports whether the message that an edge waits for may be on its way, or the
+// call is not one that waits for a message from somebody.
 func (r *Report) sends(e Edge) bool {
 	if !strings.HasPrefix(e.Call.What, "Recv") {
 		return true
 	}
-	s := r.state[e.For]
-	return s == nil || slices.ContainsFunc(s.Sends, func(m Message) bool { return m.To == e.Rank && m.Comm == e.Call.Comm })
+	from := []int{e.For}
+	if e.Call.Any {
+		from = e.Call.For
+	}
+	return slices.ContainsFunc(from, func(rank int) bool {
+		s := r.state[rank]
+		return s == nil || s.Left.Sends+s.More > 0 ||
+			slices.ContainsFunc(s.Sends, func(m Message) bool { return m.To == e.Rank && m.Comm == e.Call.Comm })
+	})
 }
 
 // doing is what a rank does, for how long.
@@ -154,10 +238,16 @@ func (r *Report) writeRanks(b *strings.Builder) {
 	if len(r.Silent) > 0 {
 		fmt.Fprintf(b, "    %s: no answer\n", Ranks(r.Silent))
 	}
+	losses := 0
 	for _, s := range r.States {
 		for _, lost := range s.Lost {
-			fmt.Fprintf(b, "    rank %d has lost %s\n", s.Rank, lost)
+			if losses++; losses <= maxLines {
+				fmt.Fprintf(b, "    rank %d has lost %s\n", s.Rank, lost)
+			}
 		}
+	}
+	if losses > maxLines {
+		fmt.Fprintf(b, "    and %d more lost ranks\n", losses-maxLines)
 	}
 }
 
@@ -190,6 +280,9 @@ func (s *State) does() (list []doing) {
 		}
 		list = append(list, doing{text: text, millis: c.Millis})
 	}
+	if s.MoreCalls > 0 {
+		list = append(list, doing{text: fmt.Sprintf("in %d more calls, of which nothing is known", s.MoreCalls), millis: s.Quiet})
+	}
 	return list
 }
 
@@ -200,31 +293,42 @@ func (c *Call) whom() string {
 	return Ranks(c.For)
 }
 
-// writeMessages tells what is left over.
+// writeMessages tells what is left over. Each list counts what it leaves off itself: that
+// one, not lines.
 func (r *Report) writeMessages(b *strings.Builder) {
-	more := 0
-	write := func(title string, list func(*State) []Message) {
-		n := 0
+	write := func(title string, list func(*State) ([]Message, int)) {
+		var lines []string
+		more, least := 0, ""
 		for _, s := range r.States {
-			for _, m := range list(s) {
-				if n == 0 {
-					b.WriteString(title + ":\n")
-				}
-				if n++; n <= maxLines {
-					fmt.Fprintf(b, "    rank %d: %s\n", s.Rank, m.String())
+			messages, left := list(s)
+			for _, m := range messages {
+				if len(lines) < maxLines {
+					lines = append(lines, fmt.Sprintf("    rank %d: %s\n", s.Rank, m.String()))
+				} else {
+					more += max(1, m.Count)
 				}
 			}
+			if more += left; left >= MaxLeft {
+				least = "at least "
+			}
 		}
-		more += max(0, n-maxLines)
+		if len(lines) == 0 && more == 0 {
+			return
+		}
+		b.WriteString(title + ":\n" + strings.Join(lines, ""))
+		if more > 0 {
+			fmt.Fprintf(b, "    and %s%d more of these\n", least, more)
+		}
 	}
-	write("Messages that have come and have no receive", func(s *State) []Message { return s.Messages })
-	write("Receives that wait for their message", func(s *State) []Message { return s.Receives })
-	write("Sends that wait", func(s *State) []Message { return s.Sends })
+	write("Messages that have come and have no receive", func(s *State) ([]Message, int) { return s.Messages, s.Left.Messages })
+	write("Receives that wait for their message", func(s *State) ([]Message, int) { return s.Receives, s.Left.Receives })
+	write("Sends that wait", func(s *State) ([]Message, int) { return s.Sends, s.Left.Sends })
+	more := 0
 	for _, s := range r.States {
 		more += s.More
 	}
 	if more > 0 {
-		fmt.Fprintf(b, "    and %d more of these\n", more)
+		fmt.Fprintf(b, "And %d more messages, receives and sends that are not listed.\n", more)
 	}
 }
 
