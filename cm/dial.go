@@ -113,6 +113,11 @@ func (m *Manager) checkDial(peer netip.AddrPort, o *DialOptions) error {
 	if err := checkOptions(&o.ConnectOptions); err != nil {
 		return err
 	}
+	if o.MTU != 0 {
+		if err := verbs.CheckPathMTU(m.dev, handleTo(peer), o.MTU); err != nil {
+			return err
+		}
+	}
 	return m.reachable(peer)
 }
 
@@ -126,7 +131,7 @@ func (m *Manager) request(addr netip.AddrPort, o *DialOptions) *mad.REQ {
 		RemoteResponseTimeout: m.options.ResponseTimeout, LocalResponseTimeout: m.options.ResponseTimeout,
 		MaxCMRetries: m.options.Retries, FlowControl: credits, SRQ: shared,
 		StartingPSN: m.psn(), RetryCount: orDefault(o.RetryCnt, defaultRetries), RNRRetry: orDefault(o.RNRRetry, defaultRetries),
-		PKey: 0xffff, MTU: uint8(orDefault(o.MTU, m.port.ActiveMTU)),
+		PKey: 0xffff, MTU: uint8(orDefault(o.MTU, verbs.FitPathMTU(m.dev, handleTo(netip.AddrPortFrom(addr.Addr(), o.UDPPort)), m.port.ActiveMTU))),
 		Primary: mad.Path{
 			LocalLID: mad.LIDPermissive, RemoteLID: mad.LIDPermissive,
 			LocalGID: verbs.GIDFromAddr(m.addr.Addr()), RemoteGID: verbs.GIDFromAddr(addr.Addr()),

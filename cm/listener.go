@@ -6,6 +6,7 @@ import (
 	"net/netip"
 
 	"github.com/softrnic/softrnic/cm/protocol"
+	"github.com/softrnic/softrnic/verbs"
 	"github.com/softrnic/softrnic/wire/mad"
 )
 
@@ -77,6 +78,9 @@ func (m *Manager) offer(e *protocol.Event, id mad.ServiceID) {
 		m.machine.Abandon(m.now(), e.ID)
 		return
 	}
+	if e.Kind == protocol.EventRequest && m.rejectMTU(e) {
+		return
+	}
 	in := &incoming{l: l, peer: e.Peer, src: e.CMA.Src, id: e.ID, private: append([]byte(nil), e.Private...)}
 	if e.Kind == protocol.EventRequest {
 		in.params = paramsOfREQ(&e.REQ)
@@ -85,6 +89,18 @@ func (m *Manager) offer(e *protocol.Event, id mad.ServiceID) {
 	m.parties[e.ID] = in
 	in.place = l.waiting.PushBack(in)
 	l.signal()
+}
+
+// rejectMTU rejects a request for an MTU above that of the path to the peer, and tells the
+// peer what would fit. It reports whether it did.
+func (m *Manager) rejectMTU(e *protocol.Event) bool {
+	asked := verbs.MTU(e.REQ.MTU)
+	fits := verbs.FitPathMTU(m.dev, handleTo(e.Peer), asked)
+	if fits == asked {
+		return false
+	}
+	m.machine.Reject(m.now(), e.ID, mad.REJ{Reason: InvalidMTU, Info: []byte{uint8(fits) << 4}})
+	return true
 }
 
 func (l *listener) signal() {

@@ -45,6 +45,7 @@ type Device struct {
 	retired     retiredCounters
 	groups      groups
 	layers      layers
+	paths       pathCache
 
 	closing  sync.Once
 	closed   atomic.Bool

@@ -16,7 +16,9 @@ type ConnectOptions struct {
 	// default. A queue pair that is in StateInit already keeps what it has.
 	Access AccessFlags
 
-	// MTU of the path; by default the smaller of both ends' active ones.
+	// MTU of the path; by default the largest that both ends' ports and, as far as the
+	// system knows it, the path from here carry. Both ends must have the same: set it where
+	// the paths there and back differ. One that does not fit the path is ErrLimit.
 	MTU MTU
 
 	// These are for RC only; UC does not acknowledge, read or retry.
@@ -132,6 +134,13 @@ func connect(qp QP, local, remote Endpoint, o ConnectOptions) error {
 	}
 	a, err := o.attrs(local, remote)
 	if err != nil {
+		return err
+	}
+
+	if o.MTU == 0 {
+		a.PathMTU = FitPathMTU(qp, a.AV, a.PathMTU)
+	}
+	if err := CheckPathMTU(qp, a.AV, a.PathMTU); err != nil {
 		return err
 	}
 

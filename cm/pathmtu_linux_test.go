@@ -1,0 +1,159 @@
+package cm_test
+
+import (
+	"net/netip"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/cm"
+	"github.com/softrnic/softrnic/rnic"
+	"github.com/softrnic/softrnic/verbs"
+)
+
+// inNamespace runs the test that calls it in a process of its own with an empty network
+// namespace, where the loopback interface is up, and reports whether this is that process.
+func inNamespace(t *testing.T) bool {
+	const env = "CM_TEST_NAMESPACE"
+	if os.Getenv(env) != "" {
+		ip(t, "link set lo up")
+		return true
+	}
+	if _, err := exec.LookPath("ip"); err != nil {
+		t.Skip("needs ip (Debian: package iproute2)")
+	}
+	c := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")
+	c.Env = append(os.Environ(), env+"=1")
+	c.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET}
+	out, err := c.CombinedOutput()
+	if err != nil && len(out) == 0 {
+		t.Skip("needs a network namespace: ", err)
+	}
+	require.NoError(t, err, "%s", out)
+	return false
+}
+
+// ip runs ip(8) with the words of args.
+func ip(t *testing.T, args string) {
+	t.Helper()
+	out, err := exec.Command("ip", strings.Fields(args)...).CombinedOutput()
+	require.NoError(t, err, "ip %s: %s", args, out)
+}
+
+func endAt(t *testing.T, addr string) *end {
+	return newEndOn(t, rnic.Options{Addr: netip.AddrPortFrom(netip.MustParseAddr(addr), 0)}, cm.Options{})
+}
+
+// dialTo dials b's manager from a and returns the error, and the connection's MTU at the
+// peer.
+func dialTo(t *testing.T, a, b *end, o cm.DialOptions) (verbs.MTU, error) {
+	l, err := b.m.Listen(0, cm.ListenOptions{})
+	require.NoError(t, err)
+	defer l.Close()
+	accepted := make(chan *cm.Conn, 1)
+	go func() {
+		defer close(accepted)
+		if r, err := l.Accept(soon(t)); err == nil {
+			if c, err := r.Accept(soon(t), b.newQP(t, verbs.RC), cm.AcceptOptions{}); err == nil {
+				accepted <- c
+			}
+		}
+	}()
+	o.QP = a.newQP(t, verbs.RC)
+	c, err := a.m.Dial(soon(t), l.Addr(), o)
+	if err != nil {
+		l.Close()
+		<-accepted
+		return 0, err
+	}
+	peer := <-accepted
+	mtu := peer.Params().MTU
+	require.Equal(t, mtu, c.Params().MTU)
+	require.NoError(t, c.Disconnect(soon(t)))
+	return mtu, nil
+}
+
+// The MTU that both ends' ports have does not fit a path with a smaller one, wherever that is
+// known: who connects chooses what fits, or refuses what was asked for.
+func TestPathMTU(t *testing.T) {
+	if !inNamespace(t) {
+		return
+	}
+	wide, narrow := endAt(t, "127.1.0.1"), endAt(t, "127.1.0.2")
+	mtu, err := dialTo(t, wide, narrow, cm.DialOptions{})
+	require.NoError(t, err)
+	require.Equal(t, verbs.MTU4096, mtu)
+
+	there, back := endAt(t, "127.1.0.3"), endAt(t, "127.1.0.4")
+	ip(t, "route add local 127.1.0.4 dev lo mtu 1500") // from there only
+	for _, dial := range []func() (verbs.MTU, error){
+		func() (verbs.MTU, error) { return dialTo(t, there, back, cm.DialOptions{}) },
+		func() (verbs.MTU, error) { return dialTo(t, back, there, cm.DialOptions{}) }, // the listener knows
+	} {
+		mtu, err = dial()
+		require.NoError(t, err)
+		require.Equal(t, verbs.MTU1024, mtu)
+	}
+	_, err = dialTo(t, there, back, cm.DialOptions{ConnectOptions: verbs.ConnectOptions{MTU: verbs.MTU2048}})
+	require.ErrorIs(t, err, verbs.ErrLimit)
+	require.ErrorContains(t, err, "path MTU 2048 to 127.1.0.4, which carries IP packets of 1500 bytes: use MTU 1024 at both ends")
+
+	local, remote := endpointOf(t, there), endpointOf(t, back)
+	qp := there.newQP(t, verbs.RC)
+	local.QPN = qp.Num()
+	require.NoError(t, verbs.Connect(qp, local, remote, verbs.ConnectOptions{}))
+	attr, _ := qp.Query()
+	require.Equal(t, verbs.MTU1024, attr.PathMTU)
+	qp = there.newQP(t, verbs.RC)
+	local.QPN = qp.Num()
+	require.ErrorIs(t, verbs.Connect(qp, local, remote, verbs.ConnectOptions{MTU: verbs.MTU4096}), verbs.ErrLimit)
+}
+
+// A path that becomes narrower than the queue pair's MTU is named with both sizes, and so is
+// one that goes away.
+func TestPathChanges(t *testing.T) {
+	if !inNamespace(t) {
+		return
+	}
+	for _, test := range []struct {
+		addr, route string
+		errno       syscall.Errno
+		text        string
+	}{
+		{"127.1.1.2", "route add local 127.1.1.2 dev lo mtu 1500", syscall.EMSGSIZE,
+			"the IP packet has 4140 bytes, the path carries 1500: connect with a smaller MTU"},
+		{"127.1.1.3", "route add unreachable 127.1.1.3 table local", syscall.EHOSTUNREACH, "no route leads there"},
+		{"127.1.1.4", "route add blackhole 127.1.1.4 table local", syscall.EINVAL, "blackhole"},
+		{"127.1.1.5", "route add prohibit 127.1.1.5 table local", syscall.EACCES, "a firewall or a route forbids it"},
+	} {
+		a, b := newEnd(t, cm.Options{}), endAt(t, test.addr)
+		qp := a.newQP(t, verbs.RC)
+		local := endpointOf(t, a)
+		local.QPN = qp.Num()
+		require.NoError(t, verbs.Connect(qp, local, endpointOf(t, b), verbs.ConnectOptions{}))
+		ip(t, test.route)
+		mr := a.reg(t, 4096)
+		_, err := qp.PostSend([]verbs.SendWR{{Opcode: verbs.WRSend, Flags: verbs.SendSignaled, SGList: []verbs.SGE{mr.SGE(0, 4096)}}})
+		require.NoError(t, err)
+		var wc [1]verbs.WC
+		_, err = a.cq.PollWait(soon(t), wc[:])
+		require.NoError(t, err)
+		require.Equal(t, verbs.WCRetryExcErr, wc[0].Status)
+		require.ErrorIs(t, wc[0].Err(), test.errno)
+		require.ErrorContains(t, wc[0].Err(), test.text)
+		require.Less(t, len(wc[0].Err().Error()), 250)
+	}
+	a := newEnd(t, cm.Options{})
+	_, err := a.m.Dial(soon(t), netip.MustParseAddrPort("192.0.2.1:7"), cm.DialOptions{QP: a.newQP(t, verbs.RC)})
+	require.ErrorIs(t, err, syscall.ENETUNREACH)
+}
+
+func endpointOf(t *testing.T, e *end) verbs.Endpoint {
+	ep, err := verbs.LocalEndpoint(e.dev, e.newQP(t, verbs.RC), 1)
+	require.NoError(t, err)
+	return ep
+}

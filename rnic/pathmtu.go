@@ -1,0 +1,69 @@
+package rnic
+
+import (
+	"net/netip"
+	"sync"
+
+	"github.com/softrnic/softrnic/internal/link"
+	"github.com/softrnic/softrnic/reliability"
+	"github.com/softrnic/softrnic/verbs"
+	"github.com/softrnic/softrnic/wire"
+)
+
+// pathCache remembers the MTUs of paths for a second, for programs that connect many queue
+// pairs to one adapter.
+type pathCache struct {
+	mu    sync.Mutex
+	paths map[netip.AddrPort]pathEntry
+}
+
+type pathEntry struct {
+	bytes int
+	until reliability.Time
+}
+
+const (
+	pathLife  = 1000 * reliability.Millisecond
+	pathsKept = 256
+)
+
+var (
+	_ verbs.PathProber = (*Device)(nil)
+	_ verbs.PathProber = (*QP)(nil)
+)
+
+// PathMTU implements verbs.PathProber.
+func (d *Device) PathMTU(av verbs.AHAttr) (verbs.MTU, int) {
+	_, path, err := resolve(d, av, "")
+	if err != nil || path.Dst.Addr().IsMulticast() {
+		return 0, 0
+	}
+	bytes := d.pathBytes(path.Dst)
+	if bytes == 0 {
+		return 0, 0
+	}
+	return verbs.MTU(wire.MTUEnum(wire.ForInterface(bytes, !path.Dst.Addr().Unmap().Is4()))), bytes
+}
+
+// PathMTU implements verbs.PathProber.
+func (q *QP) PathMTU(av verbs.AHAttr) (verbs.MTU, int) { return q.dev.PathMTU(av) }
+
+// pathBytes asks the link for the MTU of a path, 0 if it is not known. Where nothing can be
+// sent at all, the completions tell.
+func (d *Device) pathBytes(dst netip.AddrPort) int {
+	c, now := &d.paths, d.now()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if e, ok := c.paths[dst]; ok && now < e.until {
+		return e.bytes
+	}
+	bytes, err := link.PathMTU(d.shards[0].base, dst)
+	if err != nil {
+		bytes = 0
+	}
+	if len(c.paths) >= pathsKept || c.paths == nil {
+		c.paths = make(map[netip.AddrPort]pathEntry)
+	}
+	c.paths[dst] = pathEntry{bytes, now + pathLife}
+	return bytes
+}
