@@ -3,10 +3,12 @@ package rnic
 import (
 	"net/netip"
 	"runtime"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/softrnic/softrnic/internal/hostaddr"
 	"github.com/softrnic/softrnic/internal/link"
 	"github.com/softrnic/softrnic/verbs"
 )
@@ -22,6 +24,9 @@ func TestParseAddrs(t *testing.T) {
 		"fe80::1%eth-0":                   {"[fe80::1%eth-0]:4791"},
 		"192.0.2.1:65535-65535,192.0.2.2": {"192.0.2.1:65535", "192.0.2.2:4791"},
 		"127.0.0.1/32":                    {"127.0.0.1:4791"},
+		"127.0.0.1/32:7-8":                {"127.0.0.1:7", "127.0.0.1:8"},
+		"[2001:db8::1/128]:7":             {"[2001:db8::1]:7"},
+		"203.0.113.0/24,192.0.2.1":        {"192.0.2.1:4791"}, // nothing in the prefix here, other hosts have it
 	} {
 		a, err := ParseAddrs(text)
 		require.NoError(t, err, text)
@@ -36,7 +41,7 @@ func TestParseAddrs(t *testing.T) {
 		require.NoError(t, err, a.String())
 		require.Equal(t, a, again)
 	}
-	for _, text := range []string{"", ",", "192.0.2.1,", "host", "1.2.3.4:5-4", "1.2.3.4:0-9", "1.2.3.4:5-70000", "1.2.3.4:-5", "1.2.3.4/33", "0.0.0.0", "[::]:1", "224.0.0.1", "0.0.0.0/0"} {
+	for _, text := range []string{"", ",", "192.0.2.1,", "host", "1.2.3.4:5-4", "1.2.3.4:0-9", "1.2.3.4:5-70000", "1.2.3.4:-5", "1.2.3.4/33", "1.2.3.4/33:1-2", "1.2.3.4/24:", "1.2.3.4/24:2-1", "2001:db8::/64:1-2", "[2001:db8::/64:1-2", "[2001:db8::]/64:1-2", "0.0.0.0", "[::]:1", "224.0.0.1", "0.0.0.0/0"} {
 		_, err := ParseAddrs(text)
 		require.ErrorIs(t, err, verbs.ErrInvalid, text)
 	}
@@ -84,6 +89,60 @@ func TestAddrsPrefix(t *testing.T) {
 		seen[dev.Addr()] = true
 	}
 	require.Len(t, seen, 3)
+}
+
+// TestAddrsOfSeveralHosts opens devices by lists that serve several hosts: addresses
+// of others are left out, and all ranks of one host find a port.
+func TestAddrsOfSeveralHosts(t *testing.T) {
+	own, err := hostaddr.Own()
+	require.NoError(t, err)
+	mine := ownHost(47)
+	lists := map[string]string{
+		"addresses":           "203.0.113.7,203.0.113.8," + mine.String(),
+		"ranges":              "203.0.113.7:4791-4999,[2001:db8::7]:4791-4999," + mine.String() + ":4791-4999",
+		"own address first":   mine.String() + ":4791-4999,203.0.113.7:4791-4999",
+		"prefix with ports":   netip.PrefixFrom(mine, 32).String() + ":4791-4999",
+		"a prefix elsewhere":  "203.0.113.0/24," + mine.String(),
+		"prefix of loopback":  "127.47.0.0/16:4791-4799",
+		"prefix without port": "",
+	}
+	if i := slices.IndexFunc(own, func(ip netip.Addr) bool { return ip.Is4() && !ip.IsLoopback() }); i >= 0 {
+		lists["prefix without port"] = netip.PrefixFrom(own[i], 24).Masked().String()
+	}
+	for name, text := range lists {
+		t.Run(name, func(t *testing.T) {
+			if text == "" {
+				t.Skip("this machine has the loopback interface only")
+			}
+			a, err := ParseAddrs(text)
+			require.NoError(t, err)
+			seen := map[netip.AddrPort]bool{}
+			for range 3 {
+				dev, err := Open(Options{Addrs: a})
+				require.NoError(t, err)
+				defer dev.Close()
+				seen[dev.Addr()] = true
+			}
+			require.Len(t, seen, 3)
+		})
+	}
+	for text, want := range map[string]string{
+		"203.0.113.7,203.0.113.8:5000": "203.0.113.7:4791: no interface of this machine has that address",
+		"203.0.113.0/24,198.51.0.0/16": "203.0.113.0/24",
+	} {
+		a, err := ParseAddrs(text)
+		require.NoError(t, err)
+		_, err = Open(Options{Addrs: a})
+		require.ErrorContains(t, err, want)
+		require.True(t, typed(err))
+	}
+	held, err := Open(Options{Addr: netip.AddrPortFrom(mine, 4791)})
+	require.NoError(t, err)
+	defer held.Close()
+	a, err := ParseAddrs("203.0.113.7," + mine.String() + ":4791,203.0.113.8")
+	require.NoError(t, err)
+	_, err = Open(Options{Addrs: a})
+	require.True(t, link.InUse(err), "%v", err)
 }
 
 // TestAddrEnvironmentForSeveral: one variable serves several devices of a

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/softrnic/softrnic/internal/hostaddr"
 	"github.com/softrnic/softrnic/internal/link"
 	"github.com/softrnic/softrnic/internal/link/capture"
 	"github.com/softrnic/softrnic/reliability"
@@ -158,7 +159,7 @@ func ParseAddr(s string) (netip.AddrPort, error) {
 	if ap, err := netip.ParseAddrPort(s); err == nil {
 		return ap, nil
 	}
-	a, err := netip.ParseAddr(unbracket(s))
+	a, err := netip.ParseAddr(hostaddr.Unbracket(s))
 	if err != nil {
 		return netip.AddrPort{}, fmt.Errorf("%q is not an address: want for example 192.0.2.1, 127.0.0.2:4791 or [2001:db8::1]:4791 (%w)",
 			s, verbs.ErrInvalid)

@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"github.com/softrnic/softrnic/internal/debug/endpoint"
+	"github.com/softrnic/softrnic/internal/hostaddr"
 	"github.com/softrnic/softrnic/internal/link"
 	"github.com/softrnic/softrnic/verbs"
 )
@@ -82,18 +83,32 @@ func (o *Options) open() ([]link.Conn, error) {
 	if err != nil {
 		return nil, &verbs.OpError{Op: "open device", Err: err}
 	}
+	// An address that is another host's does not end the search, and where one of
+	// this host's is in use, that is the error.
+	var foreign netip.Addr
+	var failed error
+	var failedAt netip.AddrPort
 	for _, a := range candidates {
+		if a.Addr() == foreign {
+			continue
+		}
 		lo.Addr = a
 		lo.NoTOS = a.Addr().IsLoopback() // where nothing marks packets on their way
-		var conns []link.Conn
-		if conns, err = link.OpenGroup(lo, max(1, o.Shards)); err == nil {
+		conns, err := link.OpenGroup(lo, max(1, o.Shards))
+		if err == nil {
 			return conns, nil
 		}
-		if !link.InUse(err) {
+		notOurs := link.NotOurs(err)
+		if failed == nil || !notOurs {
+			failed, failedAt = err, a
+		}
+		if notOurs {
+			foreign = a.Addr()
+		} else if !link.InUse(err) {
 			break
 		}
 	}
-	return nil, o.openError(lo.Addr, err)
+	return nil, o.openError(failedAt, failed)
 }
 
 // openError says why no address could be opened; at was the last of them.
@@ -141,10 +156,6 @@ func holder(at netip.AddrPort) (name string, ours bool) {
 // maxShards bounds Options.Shards.
 const maxShards = 256
 
-// loopbackTries is how many addresses of 127.0.0.0/8 are tried for a device
-// that was given none.
-const loopbackTries = 64
-
 // candidates lists the addresses to try, in order.
 func (o *Options) candidates() ([]netip.AddrPort, error) {
 	switch {
@@ -160,7 +171,7 @@ func (o *Options) candidates() ([]netip.AddrPort, error) {
 	localhost := netip.AddrFrom4([4]byte{127, 0, 0, 1})
 	ips := []netip.Addr{localhost}
 	if runtime.GOOS == "linux" { // where every address of 127.0.0.0/8 is the machine's own
-		ips = drawLoopback(netip.PrefixFrom(localhost, 8))
+		ips = hostaddr.DrawLoopback(netip.PrefixFrom(localhost, 8))
 	}
 	var list []netip.AddrPort
 	for _, ip := range ips {

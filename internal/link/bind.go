@@ -40,6 +40,12 @@ func bindError(addr netip.AddrPort, err error) error {
 // use.
 func InUse(err error) bool { return errors.Is(err, errAddrInUse) }
 
+// NotOurs reports whether a link could not be opened because this host does not
+// have its address, or no addresses of that family.
+func NotOurs(err error) bool {
+	return errors.Is(err, errAddrNotAvail) || errors.Is(err, errNoFamily)
+}
+
 // elsewhere says which other address could be free.
 func elsewhere(addr netip.AddrPort) string {
 	if addr.Addr().Is4() && addr.Addr().IsLoopback() {

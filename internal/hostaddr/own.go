@@ -1,0 +1,65 @@
+package hostaddr
+
+import (
+	"net"
+	"net/netip"
+)
+
+// Own returns the unicast addresses of this host's interfaces that are up, in the
+// system's order. IPv6 link-local addresses carry their interface as zone.
+func Own() ([]netip.Addr, error) {
+	interfaces, err := net.Interfaces()
+	if err != nil {
+		return nil, err
+	}
+	var list []netip.Addr
+	for _, i := range interfaces {
+		if i.Flags&net.FlagUp == 0 {
+			continue
+		}
+		addrs, err := i.Addrs()
+		if err != nil {
+			return nil, err
+		}
+		for _, a := range addrs {
+			p, err := netip.ParsePrefix(a.String())
+			if err != nil {
+				continue
+			}
+			ip := p.Addr().Unmap()
+			if ip.Is6() && ip.IsLinkLocalUnicast() {
+				ip = ip.WithZone(i.Name)
+			}
+			list = append(list, ip)
+		}
+	}
+	return list, nil
+}
+
+// Usable reports whether a socket of this host can be bound to ip: whether ip is an
+// address of one of its interfaces, or else one that the system takes for its own,
+// such as 127.0.0.2 on Linux. The unspecified address is not usable.
+func Usable(ip netip.Addr) bool {
+	if !ip.IsValid() || ip.IsUnspecified() || ip.IsMulticast() {
+		return false
+	}
+	c, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(netip.AddrPortFrom(ip, 0)))
+	if err != nil {
+		return false
+	}
+	c.Close()
+	return true
+}
+
+// Toward returns the source address of this host's route to peer, by a UDP socket
+// that is connected and sends nothing. The error is the system's when there is no
+// route.
+func Toward(peer netip.Addr) (netip.Addr, error) {
+	const discard = 9 // any port will do, nothing is sent
+	c, err := net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(netip.AddrPortFrom(peer, discard)))
+	if err != nil {
+		return netip.Addr{}, err
+	}
+	defer c.Close()
+	return c.LocalAddr().(*net.UDPAddr).AddrPort().Addr().Unmap(), nil
+}
