@@ -39,8 +39,10 @@ type Options struct {
 	// there are between two ranks.
 	RDMA rdma.Options
 
-	TCP tcp.Options // the same, of TCP
-	UD  ud.Options  // and of UD, where SOFTRNIC_MPI_EAGER counts as well
+	// TCP is the same, of TCP. Its Addrs are those of SOFTRNIC_ADDR unless given, as an
+	// adapter's are.
+	TCP tcp.Options
+	UD  ud.Options // and of UD, where SOFTRNIC_MPI_EAGER counts as well
 
 	// OneSided says what carries out operations on windows: the adapter where
 	// it can, or messages, for comparison. SOFTRNIC_MPI_ONESIDED sets it, to
@@ -125,6 +127,7 @@ func (o *Options) fill() error {
 	default:
 		return fmt.Errorf("SOFTRNIC_MPI_NET=%s: it takes rdma, ud, hybrid or tcp", v)
 	}
+	o.TCP.Addrs = cmp.Or(o.TCP.Addrs, os.Getenv("SOFTRNIC_ADDR"))
 	if v := os.Getenv("SOFTRNIC_MPI_RC_LIMIT"); v != "" {
 		n, err := strconv.Atoi(v)
 		if err != nil || n < 0 {

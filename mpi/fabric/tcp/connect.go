@@ -135,7 +135,7 @@ func (f *Fabric) dial(rank int) error {
 	if err != nil {
 		return err
 	}
-	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", addr)
+	conn, err := f.dialAddress(ctx, addr)
 	if err != nil {
 		return err
 	}

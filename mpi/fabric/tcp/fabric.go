@@ -16,7 +16,12 @@ import (
 type Options struct {
 	Eager  int    // payload of the longest packet in bytes; 64 KiB unless given
 	Queue  int    // bytes that may wait for the system to take them, for each rank; 1 MiB unless given
-	Listen string // address to listen at, with port 0; loopback unless given
+	Listen string // address to listen at, with port 0; the first of Addrs, or loopback, unless given
+
+	// Addrs is a list of addresses in the form of SOFTRNIC_ADDR, of which the first
+	// that this host has is listened at if Listen is empty: at a free port of its
+	// range, or one of the system's choice if it has none.
+	Addrs string
 
 	// GiveUp is how long a rank's system may answer nothing until the rank is lost;
 	// 30 s unless given. Where the system knows no such time, other than Linux, it is
@@ -58,16 +63,13 @@ func New(host fabric.Host, book fabric.Book, o Options) (*Fabric, error) {
 	if o.GiveUp <= 0 {
 		o.GiveUp = 30 * time.Second
 	}
-	if o.Listen == "" {
-		o.Listen = "127.0.0.1:0"
-	}
 	f := &Fabric{host: host, book: book, o: o, rank: book.Rank(), links: make([]*link, book.Size()), exposed: map[uint32]*exposure{}, turn: make(chan struct{}, maxStrangers)}
 	f.ctx, f.cancel = context.WithCancel(context.Background())
 	var err error
-	if f.listener, err = net.Listen("tcp", o.Listen); err != nil {
+	if f.listener, err = f.o.listen(); err != nil {
 		return nil, err
 	}
-	if err := book.Put(key(f.rank), f.listener.Addr().String()); err != nil {
+	if err := book.Put(key(f.rank), f.announcement()); err != nil {
 		return nil, errors.Join(err, f.listener.Close())
 	}
 	f.work.Go(f.serve)

@@ -1,0 +1,71 @@
+package tcp
+
+import (
+	"net"
+	"net/netip"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestListenAtTheHostsAddress(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer taken.Close()
+	port := taken.Addr().(*net.TCPAddr).Port
+	if port == 65535 {
+		t.Skip("no port above")
+	}
+	for _, c := range []struct {
+		o     Options
+		at    string
+		ports bool // at the given port or above
+	}{
+		{Options{}, "127.0.0.1", false},
+		{Options{Addrs: "127.0.0.1"}, "127.0.0.1", false},
+		{Options{Addrs: "127.0.0.1:4791"}, "127.0.0.1", false}, // of the adapter; several ranks share the address
+		{Options{Addrs: "127.0.0.0/8"}, "127.0.0.1", false},
+		{Options{Addrs: "203.0.113.0/24,203.0.113.7:4791-4799,127.0.0.1"}, "127.0.0.1", false},
+		{Options{Addrs: "127.0.0.1:" + strconv.Itoa(port) + "-65535"}, "127.0.0.1", true},
+		{Options{Addrs: "203.0.113.7", Listen: "127.0.0.1:0"}, "127.0.0.1", false},
+	} {
+		l, err := c.o.listen()
+		require.NoError(t, err, c.o)
+		at := l.Addr().(*net.TCPAddr).AddrPort()
+		require.NoError(t, l.Close())
+		require.Equal(t, netip.MustParseAddr(c.at), at.Addr(), c.o)
+		if c.ports {
+			require.Greater(t, int(at.Port()), port)
+		}
+	}
+	for text, want := range map[string]string{
+		"203.0.113.7,203.0.113.0/24": "listen at 203.0.113.7,203.0.113.0/24: no interface of this host has the address 203.0.113.7",
+		"nowhere":                    `"nowhere" is not an address`,
+		"127.0.0.1:" + strconv.Itoa(port) + "-" + strconv.Itoa(port): "", // one port is the adapter's, as above
+	} {
+		o := Options{Addrs: text}
+		l, err := o.listen()
+		if want == "" {
+			require.NoError(t, err)
+			require.NoError(t, l.Close())
+			continue
+		}
+		require.ErrorContains(t, err, want)
+	}
+}
+
+// Ranks learn of a link-local address without the zone, which is the other host's.
+func TestLinkLocalAddressOfOtherHosts(t *testing.T) {
+	f := &Fabric{listener: zoned{}}
+	require.Equal(t, "[fe80::1]:7", f.announcement())
+	_, err := f.dialAddress(t.Context(), "[fe80::2]:9")
+	require.ErrorContains(t, err, "fe80::2%no-such-if]:9")
+}
+
+// zoned is a listener at a link-local address.
+type zoned struct{ net.Listener }
+
+func (zoned) Addr() net.Addr {
+	return &net.TCPAddr{IP: net.ParseIP("fe80::1"), Port: 7, Zone: "no-such-if"}
+}
