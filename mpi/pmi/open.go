@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"os"
 	"strconv"
@@ -60,6 +61,9 @@ func open(ctx context.Context, getenv func(string) string) (Manager, error) {
 	default:
 		if err := foreign(getenv); err != nil {
 			return nil, err
+		}
+		if hint := lonelyHint(getenv); hint != "" {
+			slog.Warn(hint)
 		}
 		return NewLocal(1)[0], nil
 	}
@@ -172,20 +176,67 @@ func (c *client) introduce(ctx context.Context, id int, secret string) error {
 	return nil
 }
 
-// foreign is an error if a launcher has started this process that does not speak
-// PMI, among others: each would be a job of its own.
+// foreign returns an error if the environment is that of a rank whose launcher does not
+// speak PMI, among others: each rank would be a job of its own.
 func foreign(getenv func(string) string) error {
-	if getenv("OMPI_COMM_WORLD_SIZE") == "1" || getenv("SLURM_STEP_NUM_TASKS") == "1" {
-		return nil
-	}
-	for _, l := range []struct{ name, who, instead string }{
-		{"OMPI_COMM_WORLD_RANK", "mpirun of Open MPI", "softrnic mpirun or mpiexec.hydra"},
-		{"PMIX_RANK", "a launcher that speaks PMIx only", "softrnic mpirun, mpiexec.hydra or srun --mpi=pmi2"},
-		{"SLURM_STEP_NUM_TASKS", "srun without a process manager", "srun --mpi=pmi2"},
-	} {
-		if value := getenv(l.name); value != "" {
-			return &EnvironmentError{l.name, value, fmt.Sprintf("started by %s, with which ranks cannot find one another; use %s (or unset it for a job of one rank)", l.who, l.instead)}
+	for _, l := range launchers {
+		rank := getenv(l.rank)
+		if rank == "" {
+			continue
 		}
+		size := ""
+		for _, name := range l.size {
+			if size = getenv(name); size != "" {
+				break
+			}
+		}
+		if size == "1" {
+			return nil
+		}
+		if l.rank == slurmRank && (size == "" || inBatchScript(getenv)) {
+			continue
+		}
+		of := ""
+		if size != "" {
+			of = " of a job of " + size
+		}
+		return &EnvironmentError{l.rank, rank, fmt.Sprintf("a rank%s started by %s, where ranks cannot find one another; use %s (or unset %s for a job of one rank)",
+			of, l.name, l.instead, l.rank)}
 	}
 	return nil
+}
+
+// launchers are those that do not speak PMI, with the variables that they give a rank:
+// its number, and the size of the job, the first of which counts.
+var launchers = []struct {
+	rank          string
+	size          []string
+	name, instead string
+}{
+	{"OMPI_COMM_WORLD_RANK", []string{"OMPI_COMM_WORLD_SIZE"}, "mpirun of Open MPI", "softrnic mpirun or mpiexec.hydra"},
+	{"PMIX_RANK", []string{"OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS"}, "a launcher that speaks PMIx only", "softrnic mpirun, mpiexec.hydra or srun --mpi=pmi2"},
+	{"PMI_RANK", []string{"PMI_SIZE"}, "a process manager that gives it no connection (PMI_FD or PMI_PORT)", "softrnic mpirun, mpiexec.hydra or srun --mpi=pmi2"},
+	{slurmRank, []string{"SLURM_STEP_NUM_TASKS", "SLURM_NTASKS", "SLURM_NPROCS"}, "srun without a process manager", "srun --mpi=pmi2"},
+	{"MV2_COMM_WORLD_RANK", []string{"MV2_COMM_WORLD_SIZE"}, "mpirun_rsh of MVAPICH", "softrnic mpirun or mpiexec.hydra"},
+	{"JSM_NAMESPACE_RANK", []string{"JSM_NAMESPACE_SIZE"}, "jsrun", "softrnic mpirun"},
+	{"FLUX_TASK_RANK", []string{"FLUX_JOB_SIZE"}, "flux run without its PMI", "flux run -o pmi=simple"},
+}
+
+// slurmRank is the rank that Slurm gives a task, and also a batch script, which is none.
+const slurmRank = "SLURM_PROCID"
+
+// inBatchScript reports whether this process belongs to a batch script of Slurm and not
+// to a step of srun in it. A program in a script is started alone, as it is elsewhere.
+func inBatchScript(getenv func(string) string) bool {
+	return getenv("ENVIRONMENT") == "BATCH" && getenv("SLURM_STEP_ID") == "" && getenv("SLURM_STEPID") == "" && getenv("SLURM_STEP_NUM_TASKS") == ""
+}
+
+// lonelyHint returns a word for a job of one rank that is alone where a batch system
+// has more tasks, or "": the user has perhaps forgotten the launcher.
+func lonelyHint(getenv func(string) string) string {
+	n := getenv("SLURM_NTASKS")
+	if n == "" || n == "1" || getenv("SLURM_JOB_ID") == "" || getenv("SLURM_STEP_NUM_TASKS") != "" {
+		return ""
+	}
+	return fmt.Sprintf("a job of one rank in Slurm job %s, which has %s tasks: `softrnic mpirun` or `srun --mpi=pmi2` starts a rank for each", getenv("SLURM_JOB_ID"), n)
 }

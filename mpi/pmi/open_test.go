@@ -10,11 +10,16 @@ import (
 	"github.com/softrnic/softrnic/mpi/pmi/server"
 )
 
-func environment(pairs ...string) func(string) string {
+func environmentOf(pairs []string) map[string]string {
 	m := map[string]string{}
 	for i := 0; i+1 < len(pairs); i += 2 {
 		m[pairs[i]] = pairs[i+1]
 	}
+	return m
+}
+
+func environment(pairs ...string) func(string) string {
+	m := environmentOf(pairs)
 	return func(name string) string { return m[name] }
 }
 
@@ -22,7 +27,13 @@ func TestOpenAlone(t *testing.T) {
 	for _, env := range []func(string) string{
 		environment(),
 		environment("OMPI_COMM_WORLD_RANK", "0", "OMPI_COMM_WORLD_SIZE", "1", "PMIX_RANK", "0"),
-		environment("SLURM_STEP_NUM_TASKS", "1"),
+		environment("SLURM_PROCID", "0", "SLURM_STEP_NUM_TASKS", "1", "SLURM_NTASKS", "4"),
+		environment("SLURM_PROCID", "0", "SLURM_NTASKS", "1"),
+		environment("SLURM_PROCID", "0"),
+		environment("SLURM_JOB_ID", "7", "SLURM_NTASKS", "4"),                                              // the shell of salloc
+		environment("SLURM_JOB_ID", "7", "SLURM_NTASKS", "4", "SLURM_PROCID", "0", "ENVIRONMENT", "BATCH"), // a batch script
+		environment("SLURM_STEP_ID", "0", "SLURM_STEP_NUM_TASKS", "1", "PMIX_RANK", "0", "SLURM_PROCID", "0"),
+		environment("PMI_RANK", "0", "PMI_SIZE", "1"),
 	} {
 		m, err := open(soon(t), env)
 		require.NoError(t, err)
@@ -48,13 +59,27 @@ func TestOpenInAnEnvironmentWithoutSense(t *testing.T) {
 		{"PMI_PORT", []string{"PMI_PORT", "nowhere", "PMI_ID", "0"}},
 		{"OMPI_COMM_WORLD_RANK", []string{"OMPI_COMM_WORLD_RANK", "1", "OMPI_COMM_WORLD_SIZE", "2", "PMIX_RANK", "1"}},
 		{"PMIX_RANK", []string{"PMIX_RANK", "1"}},
-		{"SLURM_STEP_NUM_TASKS", []string{"SLURM_STEP_NUM_TASKS", "2"}},
+		{"PMIX_RANK", []string{"PMIX_RANK", "0", "SLURM_PROCID", "0", "SLURM_STEP_NUM_TASKS", "2"}},
+		{"PMI_RANK", []string{"PMI_RANK", "1", "PMI_SIZE", "2"}},
+		{"PMI_RANK", []string{"PMI_RANK", "0"}},
+		{"SLURM_PROCID", []string{"SLURM_PROCID", "0", "SLURM_NTASKS", "4"}},
+		{"SLURM_PROCID", []string{"SLURM_PROCID", "0", "SLURM_NPROCS", "4"}},
+		{"SLURM_PROCID", []string{"SLURM_PROCID", "1", "SLURM_STEP_NUM_TASKS", "2"}},
+		{"SLURM_PROCID", []string{"SLURM_JOB_ID", "7", "SLURM_PROCID", "0", "SLURM_NTASKS", "4"}},
+		{"SLURM_PROCID", []string{"SLURM_PROCID", "0", "SLURM_NTASKS", "4", "ENVIRONMENT", "BATCH", "SLURM_STEP_ID", "0"}},
+		{"MV2_COMM_WORLD_RANK", []string{"MV2_COMM_WORLD_RANK", "0", "MV2_COMM_WORLD_SIZE", "2"}},
+		{"JSM_NAMESPACE_RANK", []string{"JSM_NAMESPACE_RANK", "0", "JSM_NAMESPACE_SIZE", "2"}},
+		{"FLUX_TASK_RANK", []string{"FLUX_TASK_RANK", "0", "FLUX_JOB_SIZE", "2"}},
 	} {
 		_, err := open(soon(t), environment(c.env...))
 		var wrong *EnvironmentError
 		require.ErrorAs(t, err, &wrong, c.name)
 		require.Equal(t, c.name, wrong.Name)
 		require.ErrorContains(t, err, c.name+"=")
+		if _, rank := environmentOf(c.env)["PMI_FD"]; !rank && c.name != "PMI_ID" && c.name != "PMI_PORT" && c.name != "SOFTRNIC_PMI" {
+			require.ErrorContains(t, err, "; use ")
+			require.ErrorContains(t, err, "(or unset "+c.name)
+		}
 	}
 }
 
