@@ -59,7 +59,7 @@ type mpirunFlags struct {
 	hosts, hostfile, launcher, remote, net string
 	bind                                   string
 	genv                                   []string
-	timeout, grace, report                 patience
+	timeout, grace, report, launch         patience
 }
 
 func (a *app) mpirunCommand() *cobra.Command {
@@ -82,15 +82,16 @@ func (a *app) mpirunCommand() *cobra.Command {
 	f.StringVar(&o.Errfile, "errfile-pattern", "", "`file` for the error output")
 	f.Var(&o.timeout, "timeout", "end the job after this `time`: 30s, or a number of seconds")
 	f.Var(&o.report, "report-after", "have rank 0 say what the ranks wait for when one has waited for this `time` (env "+envWatchdog+")")
+	f.Var(&o.launch, "launch-timeout", "end the job when a host has not answered in this `time` (default 30s)")
 	f.Var(&o.grace, "grace", "`time` between SIGTERM and SIGKILL")
 	f.StringVar(&o.net, "net", "", "what ranks talk `by`: rdma, ud or tcp, for example (env "+envNet+")")
 	f.StringVar(&o.launcher, "launcher-exec", "", "`command` instead of ssh, run with the host and a command line")
 	f.StringVar(&o.remote, "agent-exec", "", "`path` of softrnic on the hosts (default: as here)")
 	f.BoolVar(&o.Port, "pmi-port", false, "have ranks connect to the process manager by TCP on their host, not by an inherited socket")
 	f.BoolVar(&o.agent, "agent", false, "be the agent of a launcher")
-	f.Bool("oversubscribe", false, "there is no limit")
+	f.BoolVar(&o.Oversubscribe, "oversubscribe", false, "run more ranks than a batch system has allocated")
 	f.Bool("allow-run-as-root", false, "it is allowed")
-	for _, name := range []string{"agent", "oversubscribe", "allow-run-as-root"} {
+	for _, name := range []string{"agent", "allow-run-as-root"} {
 		f.MarkHidden(name)
 	}
 	o.Programs = []mpirun.Program{{}}
@@ -207,7 +208,7 @@ func (a *app) mpirun(c *cobra.Command, o *mpirunFlags) (err error) {
 			o.Environ = append(o.Environ, v.name+"="+v.value)
 		}
 	}
-	o.Timeout, o.Grace = time.Duration(o.timeout), time.Duration(o.grace)
+	o.Timeout, o.Grace, o.LaunchTimeout = time.Duration(o.timeout), time.Duration(o.grace), time.Duration(o.launch)
 	o.Stdin, o.Stdout, o.Stderr = c.InOrStdin(), a.stdout, a.stderr
 	o.Terminal = cmdline.IsTerminal(a.stdout) && cmdline.IsTerminal(a.stderr)
 	signals := make(chan os.Signal, 4)
@@ -267,9 +268,11 @@ func (o *mpirunFlags) where() (err error) {
 	case o.hostfile != "":
 		var f *os.File
 		if f, err = os.Open(o.hostfile); err == nil {
-			o.Hosts, err = mpirun.ReadHosts(f)
+			o.Hosts, err = mpirun.ReadHosts(o.hostfile, f)
 			f.Close()
 		}
+	default:
+		o.Allocation, err = mpirun.ReadAllocation(os.Getenv)
 	}
 	if err != nil {
 		return usage("%w", err)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -58,6 +59,26 @@ func TestMpirun(t *testing.T) {
 	}
 }
 
+// A job of a batch system has as many ranks as that has tasks, unless the user says
+// otherwise.
+func TestMpirunInABatchJob(t *testing.T) {
+	for name, value := range map[string]string{"SLURM_JOB_ID": "1", "SLURM_NTASKS": "4", "SLURM_PROCID": "0", "ENVIRONMENT": "BATCH"} {
+		t.Setenv(name, value)
+	}
+	for line, want := range map[string]int{"": 4, "-n 2": 2, "-n 5 --oversubscribe": 5, "--hosts localhost:3": 3, "--hosts localhost -n 6": 6} {
+		status, stdout, stderr := mpirunLine(t, append(strings.Fields(line), "sh", "-c", "echo of $PMI_SIZE")...)
+		require.Zero(t, status, stderr)
+		require.Equal(t, strings.Repeat(fmt.Sprintf("of %d\n", want), want), stdout, line)
+	}
+	status, _, stderr := mpirunLine(t, "-n", "5", "true")
+	require.Equal(t, 2, status)
+	require.Contains(t, stderr, "5 ranks are more than the 4 that Slurm job 1 has allocated; --oversubscribe")
+	t.Setenv("SLURM_NTASKS", "four")
+	status, _, stderr = mpirunLine(t, "true")
+	require.Equal(t, 2, status)
+	require.Contains(t, stderr, "SLURM_NTASKS=four")
+}
+
 func TestExitStatusOfMpirun(t *testing.T) {
 	for _, c := range []struct {
 		args   []string
@@ -77,7 +98,7 @@ func TestExitStatusOfMpirun(t *testing.T) {
 		{[]string{"--timeout", "soon", "true"}, 2, "a time such as 30s"},
 		{[]string{"--bind-to", "socket", "true"}, 2, "want auto, none, core or hwthread"},
 		{[]string{"--hosts", "a", "-f", "b", "true"}, 2, "either"},
-		{[]string{"--hosts", "a:x", "true"}, 2, `host "a:x"`},
+		{[]string{"--hosts", "a:x", "true"}, 2, `--hosts a:x: entry 1: host "a:x": want a number of ranks`},
 		{[]string{"-f", "/nonexistent", "true"}, 2, "/nonexistent"},
 		{[]string{"-x", "SOFTRNIC_NO_SUCH", "true"}, 2, "has no value here"},
 		{[]string{"-x", "PMI_FD=3", "true"}, 2, "set by mpirun"},

@@ -7,12 +7,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestOwnAddressesAreUsable(t *testing.T) {
+func TestOwnAddressesAreIsOwn(t *testing.T) {
 	own, err := Own()
 	require.NoError(t, err)
 	require.NotEmpty(t, own)
 	for _, ip := range own {
-		require.True(t, Usable(ip), ip)
+		require.True(t, IsOwn(ip), ip)
 		require.Equal(t, ip.Is6() && ip.IsLinkLocalUnicast(), ip.Zone() != "", ip)
 		if p, err := ip.Prefix(ip.BitLen()); err == nil && ip.Zone() == "" {
 			list, err := Entry{Prefix: p}.Addrs()
@@ -21,9 +21,9 @@ func TestOwnAddressesAreUsable(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"203.0.113.1", "2001:db8::1", "0.0.0.0", "::", "224.0.0.1"} {
-		require.False(t, Usable(netip.MustParseAddr(text)), text)
+		require.False(t, IsOwn(netip.MustParseAddr(text)), text)
 	}
-	require.False(t, Usable(netip.Addr{}))
+	require.False(t, IsOwn(netip.Addr{}))
 }
 
 func TestTowardOwnAddress(t *testing.T) {

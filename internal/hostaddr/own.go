@@ -3,6 +3,7 @@ package hostaddr
 import (
 	"net"
 	"net/netip"
+	"slices"
 )
 
 // Own returns the unicast addresses of this host's interfaces that are up, in the
@@ -36,19 +37,20 @@ func Own() ([]netip.Addr, error) {
 	return list, nil
 }
 
-// Usable reports whether a socket of this host can be bound to ip: whether ip is an
-// address of one of its interfaces, or else one that the system takes for its own,
-// such as 127.0.0.2 on Linux. The unspecified address is not usable.
-func Usable(ip netip.Addr) bool {
-	if !ip.IsValid() || ip.IsUnspecified() || ip.IsMulticast() {
-		return false
+// IsOwn reports whether ip is an address of this host: of an interface that is up, or
+// one of the loopback network that a socket can be bound to, such as 127.0.0.2 on
+// Linux.
+func IsOwn(ip netip.Addr) bool {
+	ip = ip.Unmap()
+	if ip.IsLoopback() {
+		c, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(netip.AddrPortFrom(ip, 0)))
+		if err == nil {
+			c.Close()
+		}
+		return err == nil
 	}
-	c, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(netip.AddrPortFrom(ip, 0)))
-	if err != nil {
-		return false
-	}
-	c.Close()
-	return true
+	own, err := Own()
+	return err == nil && slices.Contains(own, ip)
 }
 
 // Toward returns the source address of this host's route to peer, by a UDP socket

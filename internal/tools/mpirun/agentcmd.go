@@ -1,33 +1,57 @@
 package mpirun
 
 import (
+	"os"
 	"os/exec"
+	"slices"
 	"strings"
 )
 
-// ssh is what reaches other hosts: without a terminal, X11 or questions, which
-// nobody would see. A host that says nothing for 15 s is lost.
-var ssh = []string{"ssh", "-x", "-T", "-o", "BatchMode=yes", "-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=3"}
+// ssh is the command that reaches other hosts: without a terminal, X11 or questions, which
+// nobody would see. A host that does not answer in 10 s is not there, and one that says
+// nothing for 15 s is lost.
+var ssh = []string{"ssh", "-x", "-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=3"}
 
-// agentCommand is the command that runs an agent on a host.
+// agentCommand returns the command that runs an agent on a host.
 func (o *Options) agentCommand(host string) *exec.Cmd {
-	if o.here(host) {
-		return exec.Command(o.Agent[0], o.Agent[1:]...)
-	}
-	launch := o.Launch
-	if len(launch) == 0 {
-		launch = ssh
-	}
 	agent := o.Agent
 	if len(o.Remote) > 0 {
 		agent = o.Remote
 	}
-	words := make([]string, len(agent))
-	for i, word := range agent {
-		words[i] = quote(word)
+	words, own := []string(nil), ownVariables
+	switch {
+	case o.here(host):
+		words, own = o.Agent, own[:1]
+	case len(o.Launch) > 0:
+		words = append(slices.Clone(o.Launch), host, shellCommand(agent))
+	case len(o.Hosts) == 0 && o.Allocation != nil && o.Allocation.command != nil:
+		words = o.Allocation.command(host, agent)
+	default:
+		words = append(slices.Clone(ssh), host, shellCommand(agent))
 	}
-	args := append(launch[1:len(launch):len(launch)], host, "exec "+strings.Join(words, " "))
-	return exec.Command(launch[0], args...)
+	cmd := exec.Command(words[0], words[1:]...)
+	for _, v := range os.Environ() {
+		if name, _, _ := strings.Cut(v, "="); !slices.Contains(own, name) {
+			cmd.Env = append(cmd.Env, v)
+		}
+	}
+	return cmd
+}
+
+// ownVariables are those of the launcher's environment that must not reach an agent.
+// The first tells an agent how its own ssh came; the launcher's was the user's.
+// Commands such as srun carry the whole environment to other hosts, where
+// SOFTRNIC_ADDR is wrong, and what srun takes from the others is meant for ranks, not
+// for the one agent of a host.
+var ownVariables = []string{"SSH_CONNECTION", "SOFTRNIC_ADDR", "SLURM_NTASKS_PER_NODE", "SLURM_DISTRIBUTION", "SLURM_HOSTFILE"}
+
+// shellCommand writes a command for a POSIX shell.
+func shellCommand(words []string) string {
+	quoted := make([]string, len(words))
+	for i, word := range words {
+		quoted[i] = quote(word)
+	}
+	return "exec " + strings.Join(quoted, " ")
 }
 
 // quote writes a word for a POSIX shell.

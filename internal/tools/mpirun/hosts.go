@@ -2,12 +2,18 @@ package mpirun
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"io"
+	"net"
 	"net/netip"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
+
+	"github.com/softrnic/softrnic/internal/hostaddr"
 )
 
 // Host is where ranks can run.
@@ -16,23 +22,32 @@ type Host struct {
 	Slots int    // ranks in a row
 }
 
+// Forms of hosts, for error messages.
+const (
+	listForm = "want HOST or HOST:RANKS with commas between, such as node1,node2:4,user@192.0.2.1,[2001:db8::1]:2"
+	fileForm = "want HOST, HOST:RANKS or HOST slots=RANKS [max_slots=RANKS] in each line, and # before a comment"
+)
+
 // ParseHosts reads a list of hosts with commas, each with its ranks in a row if
-// they are not one: node1,node2:4,user@192.0.2.1,[2001:db8::1]:2.
+// they are not one: node1,node2:4,user@192.0.2.1,[2001:db8::1]:2. An error is an
+// *OptionError that names the entry and the syntax.
 func ParseHosts(text string) ([]Host, error) {
 	var list []Host
 	for word := range strings.SplitSeq(text, ",") {
 		h, err := parseHost(strings.TrimSpace(word))
 		if err != nil {
-			return nil, err
+			return nil, wrong("--hosts %s: entry %d: %v; %s", text, len(list)+1, err, listForm)
 		}
 		list = append(list, h)
 	}
 	return list, nil
 }
 
-// ReadHosts reads a file with a host in each line: "node1", "node1:4" as hydra has
-// it, or "node1 slots=4" as Open MPI has it. What follows # does not count.
-func ReadHosts(r io.Reader) (list []Host, err error) {
+// ReadHosts reads the hosts file of a name, with a host in each line: "node1",
+// "node1:4" as hydra has it, or "node1 slots=4" as Open MPI has it. What follows # does
+// not count. An error is an *OptionError that names the file, the line and the
+// syntax, or that of r.
+func ReadHosts(file string, r io.Reader) (list []Host, err error) {
 	lines := bufio.NewScanner(r)
 	for n := 1; lines.Scan(); n++ {
 		text, _, _ := strings.Cut(lines.Text(), "#")
@@ -44,51 +59,74 @@ func ReadHosts(r io.Reader) (list []Host, err error) {
 		for _, word := range words[1:] {
 			name, value, _ := strings.Cut(word, "=")
 			switch slots, numberErr := strconv.Atoi(value); {
+			case err != nil:
 			case name != "slots" && name != "max_slots" && name != "max-slots":
-				err = fmt.Errorf("%q is not understood", word)
-			case numberErr != nil || slots < 1:
-				err = fmt.Errorf("%q is no number of ranks", word)
+				err = fmt.Errorf("unexpected %q", word)
+			case numberErr != nil || slots < 1 || slots > maxRanks:
+				err = fmt.Errorf("%q: want 1 to %d ranks", word, maxRanks)
 			case name == "slots":
 				h.Slots = slots
 			}
 		}
 		if err != nil {
-			return nil, wrong("line %d of the hosts: %v", n, err)
+			return nil, wrong("%s:%d: %v; %s", file, n, err, fileForm)
 		}
 		list = append(list, h)
 	}
 	if err := lines.Err(); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s: %w", file, err)
 	}
 	if len(list) == 0 {
-		return nil, wrong("there is no host in the file")
+		return nil, wrong("%s: no host; %s", file, fileForm)
 	}
 	return list, nil
 }
 
+// parseHost parses [USER@]HOST[:RANKS], where an IPv6 address with ranks is in brackets.
 func parseHost(word string) (Host, error) {
-	h := Host{Name: word, Slots: 1}
-	if _, err := netip.ParseAddr(word); err == nil {
-		return h, nil // also ::1, which has colons
+	user, rest, isUser := strings.Cut(word, "@")
+	if !isUser {
+		user, rest = "", word
+	} else {
+		user += "@"
 	}
-	if i := strings.LastIndexByte(word, ':'); i >= 0 {
-		slots, err := strconv.Atoi(word[i+1:])
-		if err != nil || slots < 1 || slots > maxRanks {
-			return h, wrong("host %q: want NAME or NAME:RANKS", word)
+	if _, err := netip.ParseAddr(rest); err == nil {
+		return Host{user + rest, 1}, nil // also ::1, which has colons
+	}
+	name, slots := rest, ""
+	if inner, ok := strings.CutPrefix(rest, "["); ok {
+		if name, slots, ok = strings.Cut(inner, "]"); ok && slots != "" {
+			slots, ok = strings.CutPrefix(slots, ":")
 		}
-		h = Host{word[:i], slots}
+		if _, err := netip.ParseAddr(name); !ok || err != nil {
+			return Host{}, fmt.Errorf("host %q: want an IPv6 address in the brackets", word)
+		}
+		if strings.HasSuffix(rest, ":") {
+			slots = ":"
+		}
+	} else if i := strings.IndexByte(rest, ':'); i >= 0 {
+		name, slots = rest[:i], rest[i+1:]
+		if slots == "" {
+			slots = ":"
+		}
 	}
-	if inner, ok := strings.CutPrefix(h.Name, "["); ok {
-		h.Name = strings.TrimSuffix(inner, "]")
-	}
+	h := Host{user + name, 1}
 	// A name that looks like an option would be one of ssh's.
-	if h.Name == "" || strings.HasPrefix(h.Name, "-") || strings.ContainsAny(h.Name, " \t\n'\"\\$`;&|<>()") {
-		return h, wrong("%q is no name of a host", word)
+	if name == "" || user == "@" || strings.HasPrefix(h.Name, "-") || strings.ContainsAny(h.Name, " \t\n'\"\\$`;&|<>()=/") || strings.Contains(name, "@") {
+		return Host{}, fmt.Errorf("host %q: no name of a host", word)
+	}
+	if slots != "" {
+		n, err := strconv.Atoi(slots)
+		if err != nil || n < 1 || n > maxRanks {
+			return Host{}, fmt.Errorf("host %q: want a number of ranks from 1 to %d behind the colon", word, maxRanks)
+		}
+		h.Slots = n
 	}
 	return h, nil
 }
 
-// here says whether a host is the one that we run on.
+// here reports whether a host is the one that we run on: by its name, or as an address
+// of one of its interfaces.
 func (o *Options) here(name string) bool {
 	if name == "localhost" {
 		return true
@@ -96,10 +134,51 @@ func (o *Options) here(name string) bool {
 	if len(o.Launch) > 0 {
 		return false
 	}
-	own, err := os.Hostname()
-	if err == nil && name == own {
+	if len(o.Hosts) == 0 && o.Allocation != nil && o.Allocation.Here == name {
 		return true
 	}
-	ip, err := netip.ParseAddr(name)
-	return err == nil && ip.IsLoopback()
+	if ip, err := netip.ParseAddr(name); err == nil {
+		return ip.IsLoopback() || hostaddr.IsOwn(ip)
+	}
+	own, err := os.Hostname()
+	return err == nil && sameHost(name, own)
+}
+
+// sameHost reports whether name is this host's own name, with or without its domain.
+func sameHost(name, own string) bool {
+	if strings.EqualFold(name, own) {
+		return true
+	}
+	short, _, full := strings.Cut(name, ".")
+	ownShort, _, ownFull := strings.Cut(own, ".")
+	if full == ownFull || !strings.EqualFold(short, ownShort) {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), lookupTime)
+	defer cancel()
+	ips, _ := net.DefaultResolver.LookupNetIP(ctx, "ip", name)
+	return slices.ContainsFunc(ips, hostaddr.IsOwn)
+}
+
+// lookupTime bounds the look-up of a name that may be this host's.
+const lookupTime = 2 * time.Second
+
+// hostPart returns the host of [USER@]HOST.
+func hostPart(name string) string { return name[strings.LastIndexByte(name, '@')+1:] }
+
+func isAddress(host string) bool {
+	_, err := netip.ParseAddr(host)
+	return err == nil
+}
+
+// familyOf returns the IP version of an address, 4 or 6, or 0 if it is none.
+func familyOf(text string) int {
+	ip, err := netip.ParseAddr(text)
+	switch {
+	case err != nil:
+		return 0
+	case ip.Unmap().Is4():
+		return 4
+	}
+	return 6
 }

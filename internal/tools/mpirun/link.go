@@ -22,6 +22,7 @@ type event struct {
 	failed  *frame.Failure
 	exited  *frame.Exit
 	job     *server.Event
+	arrived *frame.Arrival
 	lost    error // how a link was lost; its end is said as well
 	greeted bool  // after the agent's hello
 	isEnd   bool  // of a link
@@ -33,16 +34,18 @@ type event struct {
 // link is an agent on a host.
 type link struct {
 	*run
-	host string
-	cmd  *exec.Cmd
-	out  *frame.Queue
+	host    string
+	cmd     *exec.Cmd
+	out     *frame.Queue
+	arrival *frame.Arrival // nil until the agent has said where it is; the loop's
+	started bool           // the agent knows what to run; the loop's
 
 	sessions map[int]*server.Session // of ranks that speak PMI; the reader's
 	stdin    *credit
 }
 
-// start starts the agent of a host and tells it what to run.
-func (r *run) link(host string, spec frame.Spec) (*link, error) {
+// link starts the agent of a host.
+func (r *run) link(host string) (*link, error) {
 	k := &link{run: r, host: host, cmd: r.agentCommand(host), sessions: map[int]*server.Session{}, stdin: newCredit()}
 	apart(k.cmd)
 	k.cmd.WaitDelay = afterwards
@@ -64,11 +67,21 @@ func (r *run) link(host string, spec frame.Spec) (*link, error) {
 		return nil, fmt.Errorf("%s: %w", host, err)
 	}
 	k.out = frame.NewQueue(in)
-	if err := k.out.SendJSON(frame.Start, 0, spec); err != nil {
-		return nil, err
-	}
 	go k.serve(out, said)
 	return k, nil
+}
+
+// end has the agent end its ranks. One that has not been told what to run is ended by
+// the end of its input, and the command that should start it is killed.
+func (k *link) end(grace time.Duration) {
+	if k.started {
+		_ = k.out.SendJSON(frame.End, 0, frame.Ending{GraceMillis: int(grace.Milliseconds())})
+		return
+	}
+	k.out.Close()
+	if k.arrival == nil {
+		_ = k.cmd.Process.Kill()
+	}
 }
 
 // afterwards is how long an agent's command may take to end, and what holds its
@@ -118,7 +131,7 @@ func (k *link) listen(frames *frame.Reader, noise io.Writer) (greeted bool, err 
 			}
 			return true, err
 		}
-		if kind != frame.Note && kind != frame.Bye && (rank < 0 || rank >= len(k.seats) || k.nodes[k.seats[rank].node] != k.host) {
+		if kind != frame.Arrived && kind != frame.Note && kind != frame.Bye && (rank < 0 || rank >= len(k.seats) || k.nodes[k.seats[rank].node] != k.host) {
 			return true, fmt.Errorf("its agent speaks of rank %d, which is not there", rank)
 		}
 		bye, err := k.take(kind, rank, b)
@@ -148,6 +161,9 @@ func (k *link) take(kind frame.Kind, rank int, b []byte) (bye bool, err error) {
 		k.stdin.give(n)
 	case frame.Note:
 		k.note("%s: %s", k.host, bytes.TrimSpace(b))
+	case frame.Arrived:
+		e.arrived = new(frame.Arrival)
+		err = json.Unmarshal(b, e.arrived)
 	case frame.Started:
 		e.started = new(frame.Process)
 		err = json.Unmarshal(b, e.started)
@@ -169,7 +185,7 @@ func (k *link) take(kind frame.Kind, rank int, b []byte) (bye bool, err error) {
 	default:
 		err = fmt.Errorf("its agent says %q, which is not understood", kind)
 	}
-	if err == nil && (e.started != nil || e.failed != nil || e.exited != nil) {
+	if err == nil && (e.arrived != nil || e.started != nil || e.failed != nil || e.exited != nil) {
 		k.say(e)
 	}
 	return false, err

@@ -1,6 +1,7 @@
 package mpirun
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -24,12 +25,21 @@ type Options struct {
 	Programs []Program
 	Environ  []string // NAME=VALUE for all programs; one's own come after
 
-	Hosts []Host // empty is this one
+	Hosts []Host // empty are those of Allocation, or this one
 	PPN   int    // ranks for each host in turn, whatever its slots; 0 is its slots
 
-	// Launch is what starts a command on another host: LAUNCH... HOST COMMAND. Nil
-	// is ssh without questions; with one given, no host but localhost is this one.
+	// Allocation is the batch system's, for which Hosts are not given; nil is none. More
+	// ranks than it has are an error unless Oversubscribe is set.
+	Allocation    *Allocation
+	Oversubscribe bool
+
+	// Launch is the command that starts another on a host: LAUNCH... HOST COMMAND. Nil
+	// is the batch system's own, or ssh without questions; with one given, no host but
+	// localhost is this one.
 	Launch []string
+
+	// LaunchTimeout is the time in which agents on all hosts have to answer; 0 is 30 s.
+	LaunchTimeout time.Duration
 
 	// Agent is the command of this program's agent: os.Executable mpirun --agent, for
 	// example. Remote is the same on other hosts, if it is not at the same place.
@@ -66,6 +76,9 @@ func wrong(format string, args ...any) error {
 	return &OptionError{fmt.Sprintf(format, args...)}
 }
 
+// launchTimeout is the default of Options.LaunchTimeout.
+const launchTimeout = 30 * time.Second
+
 // maxRanks is more than one launcher can serve.
 const maxRanks = 1 << 16
 
@@ -85,9 +98,10 @@ func (o *Options) check() error {
 			return err
 		}
 	}
-	if o.PPN < 0 || o.Timeout < 0 || o.Grace < 0 {
-		return wrong("%d ranks for each host, %v for the job and %v to end: none can be negative", o.PPN, o.Timeout, o.Grace)
+	if o.PPN < 0 || o.Timeout < 0 || o.Grace < 0 || o.LaunchTimeout < 0 {
+		return wrong("%d ranks for each host, %v for the job, %v to end and %v to start: none can be negative", o.PPN, o.Timeout, o.Grace, o.LaunchTimeout)
 	}
+	o.LaunchTimeout = cmp.Or(o.LaunchTimeout, launchTimeout)
 	if len(o.Agent) == 0 || o.Stdout == nil || o.Stderr == nil {
 		return errors.New("mpirun: Agent, Stdout and Stderr have to be given")
 	}

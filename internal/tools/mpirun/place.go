@@ -1,19 +1,63 @@
 package mpirun
 
-// seat is where a rank runs and what.
+import "slices"
+
+// seat is the place of a rank: a host and a program.
 type seat struct{ node, app int }
 
+// placeRanks gives every rank its place on Hosts, those of the Allocation, or this
+// host. nodes are the hosts that got any, in order; the same name twice is one. An
+// error is an *OptionError: an allocation is too small.
+func (o *Options) placeRanks() (seats []seat, nodes []string, err error) {
+	hosts, programs := o.Hosts, o.Programs
+	a := o.Allocation
+	if len(hosts) > 0 {
+		a = nil
+	}
+	if a != nil {
+		hosts = a.Hosts
+		if programs, err = a.fillCounts(programs, o.PPN); err != nil {
+			return nil, nil, err
+		}
+	}
+	if n := countRanks(hosts, o.PPN, programs); n > maxRanks {
+		return nil, nil, wrong("%d ranks are more than %d", n, maxRanks)
+	}
+	seats, nodes = place(hosts, o.PPN, programs)
+	if a != nil && !o.Oversubscribe {
+		err = a.checkRoom(seats, nodes)
+	}
+	return seats, nodes, err
+}
+
+// countRanks returns the number of ranks that place will place.
+func countRanks(hosts []Host, ppn int, programs []Program) (n int) {
+	for _, p := range programs {
+		if p.N > 0 {
+			n += p.N
+		} else {
+			n += totalSlots(hosts, ppn)
+		}
+	}
+	return n
+}
+
+// totalSlots returns the number of ranks that the hosts get in one turn.
+func totalSlots(hosts []Host, ppn int) int {
+	n := 0
+	for _, h := range hosts {
+		n += block(h, ppn)
+	}
+	return max(n, 1)
+}
+
 // place gives every rank its place: block by block over the hosts, and from the
-// first again when all are full. There is no such thing as too many. nodes are the
-// hosts that got any, in order; the same name twice is one.
+// first again when all are full.
 func place(hosts []Host, ppn int, programs []Program) (seats []seat, nodes []string) {
 	if len(hosts) == 0 {
 		hosts = []Host{{Name: "localhost", Slots: 1}}
 	}
-	slots := 0
-	for _, h := range hosts {
-		slots += block(h, ppn)
-	}
+	slots := totalSlots(hosts, ppn)
 	index := map[string]int{}
 	host, used := 0, 0
 	for app, p := range programs {
@@ -39,10 +83,57 @@ func place(hosts []Host, ppn int, programs []Program) (seats []seat, nodes []str
 	return seats, nodes
 }
 
-// block is how many ranks a host gets in a row.
+// block returns the number of ranks that a host gets in a row.
 func block(h Host, ppn int) int {
 	if ppn > 0 {
 		return ppn
 	}
 	return max(h.Slots, 1)
+}
+
+// maxPeers bounds the other hosts of which an agent is told.
+const maxPeers = 4
+
+// peers returns addresses and names of hosts other than a node's, by which its agent
+// finds its own address, and the IP version that it has to be of (0 for any). They are
+// none if all ranks are on one host. All agents have arrived.
+func (r *run) peers(node int) (list []string, family int) {
+	hosts := 0
+	for other, name := range r.nodes {
+		if other == node || hosts == maxPeers || r.local[other] && r.local[node] {
+			continue
+		}
+		hosts++
+		arrival := r.links[other].arrival
+		switch host := hostPart(name); {
+		case isAddress(host) && !r.local[other]: // with the zone of this host, if any
+			list = append(list, host)
+		case arrival.Here != "":
+			list = append(list, arrival.Here)
+		case !r.local[other]:
+			list = append(list, host)
+		}
+		list = append(list, arrival.Addrs...)
+	}
+	return list, r.commonFamily()
+}
+
+// commonFamily returns 4 or 6 if hosts were reached by different IP versions and all
+// have addresses of that one, and else 0.
+func (r *run) commonFamily() int {
+	reached := map[int]bool{}
+	for _, k := range r.links {
+		if k.arrival.Here != "" {
+			reached[familyOf(k.arrival.Here)] = true
+		}
+	}
+	for _, family := range []int{4, 6} {
+		missing := slices.ContainsFunc(r.links, func(k *link) bool {
+			return familyOf(k.arrival.Here) != family && !slices.ContainsFunc(k.arrival.Addrs, func(a string) bool { return familyOf(a) == family })
+		})
+		if len(reached) > 1 && !missing {
+			return family
+		}
+	}
+	return 0
 }

@@ -23,6 +23,7 @@ type run struct {
 	Options
 	seats   []seat
 	nodes   []string // names of hosts
+	local   []bool   // of nodes: the host is this one
 	job     *server.Job
 	verdict *verdict
 	links   []*link
@@ -63,9 +64,11 @@ func Run(ctx context.Context, o Options) (err error) {
 	o.Programs = programs
 
 	r := &run{Options: o, events: make(chan event), over: make(chan struct{})}
-	r.seats, r.nodes = place(o.Hosts, o.PPN, o.Programs)
-	if len(r.seats) > maxRanks {
-		return wrong("%d ranks are more than %d", len(r.seats), maxRanks)
+	if r.seats, r.nodes, err = o.placeRanks(); err != nil {
+		return err
+	}
+	for _, name := range r.nodes {
+		r.local = append(r.local, r.here(name))
 	}
 	r.refused = make([]bool, len(r.seats))
 	defer func() {
@@ -114,10 +117,10 @@ func (r *run) note(format string, args ...any) {
 
 // spec is what a host is to start.
 func (r *run) spec(node int) frame.Spec {
-	host := r.nodes[node]
 	dir, _ := os.Getwd()
-	spec := frame.Spec{Host: host, Size: len(r.seats), Environ: r.Environ, Bind: string(r.Bind), GraceMillis: int(r.Grace.Milliseconds())}
-	if !r.here(host) {
+	spec := frame.Spec{Host: r.nodes[node], Size: len(r.seats), Environ: r.Environ, Bind: string(r.Bind), GraceMillis: int(r.Grace.Milliseconds())}
+	spec.Peers, spec.Family = r.peers(node)
+	if !r.local[node] {
 		spec.Environ = append(exported(os.Environ()), r.Environ...)
 	}
 	if r.Port || !inherits {
@@ -150,12 +153,12 @@ func (r *run) whole(ctx context.Context) error {
 	defer close(r.over)
 	end := func(grace time.Duration) {
 		for _, k := range r.links {
-			_ = k.out.SendJSON(frame.End, 0, frame.Ending{GraceMillis: int(grace.Milliseconds())})
+			k.end(grace)
 		}
 	}
 	open := 0
-	for node, host := range r.nodes {
-		k, err := r.link(host, r.spec(node))
+	for _, host := range r.nodes {
+		k, err := r.link(host)
 		if err != nil {
 			r.verdict.lost(host, false, err.Error())
 			break
@@ -163,11 +166,10 @@ func (r *run) whole(ctx context.Context) error {
 		r.links = append(r.links, k)
 		open++
 	}
-	if r.Stdin != nil && len(r.links) > 0 && !r.verdict.ending {
-		inBackground()
-		go r.input(r.links[0])
-	}
 	var timeout, giveUp <-chan time.Time
+	launch := time.NewTimer(r.LaunchTimeout)
+	defer launch.Stop()
+	missing := len(r.links) // agents that have not arrived
 	if r.Timeout > 0 {
 		t := time.NewTimer(r.Timeout)
 		defer t.Stop()
@@ -187,6 +189,12 @@ func (r *run) whole(ctx context.Context) error {
 			if e.isEnd {
 				open--
 			}
+			if e.arrived != nil && e.link.arrival == nil {
+				e.link.arrival = e.arrived
+				if missing--; missing == 0 && !ending {
+					r.startRanks()
+				}
+			}
 			r.handle(e)
 		case s := <-r.Signals:
 			number := 0
@@ -195,7 +203,9 @@ func (r *run) whole(ctx context.Context) error {
 			}
 			if slices.Contains(Forwarded, s) {
 				for _, k := range r.links {
-					k.out.Send(frame.Kick, 0, strconv.AppendInt(nil, int64(number), 10))
+					if k.started {
+						k.out.Send(frame.Kick, 0, strconv.AppendInt(nil, int64(number), 10))
+					}
 				}
 				continue
 			}
@@ -208,6 +218,8 @@ func (r *run) whole(ctx context.Context) error {
 			done = nil
 		case <-timeout:
 			r.verdict.timeout(r.Timeout, r.job.Ranks())
+		case <-launch.C:
+			r.launchTimedOut()
 		case <-giveUp:
 			for _, k := range r.links {
 				_ = k.cmd.Process.Kill()
@@ -219,6 +231,35 @@ func (r *run) whole(ctx context.Context) error {
 		return f
 	}
 	return nil
+}
+
+// startRanks tells all agents what to run. All have arrived, so each can be told where
+// the others are.
+func (r *run) startRanks() {
+	for node, k := range r.links {
+		k.started = true
+		if err := k.out.SendJSON(frame.Start, 0, r.spec(node)); err != nil {
+			r.verdict.lost(k.host, true, err.Error())
+			return
+		}
+	}
+	if r.Stdin != nil {
+		inBackground()
+		go r.input(r.links[0])
+	}
+}
+
+// launchTimedOut fails the job if there are agents that have not arrived.
+func (r *run) launchTimedOut() {
+	var hosts []string
+	for _, k := range r.links {
+		if k.arrival == nil {
+			hosts = append(hosts, k.host)
+		}
+	}
+	if len(hosts) > 0 {
+		r.verdict.unreachable(hosts, r.LaunchTimeout)
+	}
 }
 
 // handle tells the verdict and the process manager what has happened.

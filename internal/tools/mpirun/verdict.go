@@ -2,6 +2,7 @@ package mpirun
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -158,6 +159,17 @@ func (v *verdict) lost(host string, reached bool, why string) bool {
 		return v.fail(statusFailed, "%s cannot be reached, where %s should run: %s", host, ranksText(ranks), why)
 	}
 	return v.fail(statusFailed, "%s was lost with %s: %s%s", host, ranksText(ranks), why, v.others())
+}
+
+// unreachable is the failure of hosts whose agents do not answer in time.
+func (v *verdict) unreachable(hosts []string, after time.Duration) bool {
+	var ranks []int
+	for i, r := range v.ranks {
+		if slices.Contains(hosts, r.host) && v.end(i) {
+			ranks = append(ranks, i)
+		}
+	}
+	return v.fail(statusFailed, "%s cannot be reached, where %s should run: no answer within %v", strings.Join(hosts, ", "), ranksText(ranks), after)
 }
 
 // stuck are ranks that wait for others that have ended.

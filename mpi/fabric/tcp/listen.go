@@ -35,7 +35,7 @@ func (o *Options) listen() (net.Listener, error) {
 			first, last = int(e.First), int(e.Last)
 		}
 		for _, ip := range ips {
-			if !hostaddr.Usable(ip) {
+			if !hostaddr.IsOwn(ip) {
 				failed = errors.Join(failed, fmt.Errorf("no interface of this host has the address %v", ip))
 				continue
 			}

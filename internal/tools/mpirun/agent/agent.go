@@ -28,6 +28,7 @@ type agent struct {
 	tree *tree
 	sets [][]int      // of processors, that ranks get in turn
 	port *server.Port // nil where sockets are inherited
+	addr string       // SOFTRNIC_ADDR for ranks to which the user gives none; may be empty
 
 	ranks map[int]*process // all of them, from the beginning
 
@@ -46,6 +47,9 @@ func Run(in io.Reader, out io.Writer) error {
 		return err
 	}
 	a := &agent{out: frame.NewWriter(out), ranks: map[int]*process{}}
+	if err := a.out.WriteJSON(frame.Arrived, 0, arrival()); err != nil {
+		return err
+	}
 	frames := frame.NewReader(in)
 	kind, _, b, err := frames.Next()
 	if errors.Is(err, io.EOF) {
@@ -81,6 +85,7 @@ func Run(in io.Reader, out io.Writer) error {
 	if err := a.openPort(); err != nil {
 		a.note(fmt.Sprintf("no port for ranks: %v", err))
 	}
+	a.findAddress()
 	for _, r := range a.spec.Ranks {
 		a.ranks[r.Rank].start(r)
 	}

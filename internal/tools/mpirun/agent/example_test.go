@@ -22,6 +22,8 @@ func Example() {
 	w, r := frame.NewWriter(launcher), frame.NewReader(answers)
 	var noise bytes.Buffer
 	fmt.Println("greeted:", r.Greet(&noise))
+	kind, _, _, err := r.Next()
+	fmt.Println("arrived:", kind == frame.Arrived, err)
 	w.WriteJSON(frame.Start, 0, frame.Spec{Size: 1, Ranks: []frame.Rank{{Args: []string{"sh", "-c", "exit $PMI_SIZE"}}}})
 	for {
 		kind, rank, b, err := r.Next()
@@ -41,6 +43,7 @@ func Example() {
 	}
 	// Output:
 	// greeted: <nil>
+	// arrived: true <nil>
 	// rank 0 {"Status":1,"Signal":0,"Name":"","Core":false}
 	// bye: <nil>
 }

@@ -134,6 +134,9 @@ func (p *process) environ(r frame.Rank) []string {
 	}
 	list = append(list, p.spec.Environ...)
 	list = append(list, r.Environ...)
+	if addr := p.addressFor(list); addr != "" {
+		list = append(list, envAddr+"="+addr)
+	}
 	return append(list,
 		"PMI_RANK="+strconv.Itoa(r.Rank), "PMI_SIZE="+strconv.Itoa(p.spec.Size),
 		// As hydra has them; programs choose a device by them.

@@ -9,9 +9,9 @@ import (
 	"sync"
 )
 
-// Hello is what an agent writes first. The number counts the versions of what
-// follows: both sides have to be of one.
-const Hello = "\n\x01softrnic-mpirun-agent 1\n"
+// Hello is the first thing that an agent writes. The number counts the versions of the
+// protocol that follows: both sides have to be of one.
+const Hello = "\n\x01softrnic-mpirun-agent 2\n"
 
 // Kind says what a frame is.
 type Kind byte
@@ -30,6 +30,7 @@ const PMI Kind = 'p'
 
 // Kinds of frames from an agent.
 const (
+	Arrived Kind = 'A' // an Arrival, the first frame
 	Started Kind = 'R' // a Process
 	Failed  Kind = 'F' // a Failure: the rank could not be started
 	Stdout  Kind = 'o'
@@ -50,6 +51,18 @@ type Spec struct {
 	Bind    string // a cpus.Binding
 
 	GraceMillis int // as in Ending, when the launcher ends without a word
+
+	// Peers are addresses and names of the other hosts of the job, the best first; none
+	// if its ranks are all on this one. The ranks' own address is the one by which those
+	// reach it. Family is 4 or 6 if it has to be of that IP version, and else 0.
+	Peers  []string
+	Family int
+}
+
+// Arrival tells the launcher where an agent's host is.
+type Arrival struct {
+	Here  string   // the address that the launcher's ssh came to; empty without ssh
+	Addrs []string // of the host's interfaces, without loopback and link-local ones
 }
 
 // Rank is one process to start.
@@ -102,7 +115,8 @@ type Writer struct {
 // NewWriter makes a writer to w.
 func NewWriter(w io.Writer) *Writer { return &Writer{w: w} }
 
-// Write writes a frame in one piece.
+// Write writes a frame in one piece. A line feed follows every frame: srun passes on
+// the output of a step line by line.
 func (w *Writer) Write(kind Kind, rank int, b []byte) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -124,7 +138,8 @@ func appendFrame(to []byte, kind Kind, rank int, b []byte) []byte {
 	to = append(to, byte(kind))
 	to = binary.BigEndian.AppendUint32(to, uint32(rank))
 	to = binary.BigEndian.AppendUint32(to, uint32(len(b)))
-	return append(to, b...)
+	to = append(to, b...)
+	return append(to, '\n')
 }
 
 // Reader reads frames.
@@ -153,6 +168,9 @@ func (r *Reader) Next() (kind Kind, rank int, b []byte, err error) {
 	r.b = r.b[:size]
 	if _, err := io.ReadFull(r.r, r.b); err != nil {
 		return 0, 0, nil, fmt.Errorf("within a frame: %w", err)
+	}
+	if end, err := r.r.ReadByte(); err != nil || end != '\n' {
+		return 0, 0, nil, fmt.Errorf("frame %q of %d bytes has no line feed behind it: %v", h[0], size, err)
 	}
 	return Kind(h[0]), int(int32(binary.BigEndian.Uint32(h[1:5]))), r.b, nil
 }

@@ -55,7 +55,7 @@ func TestFramesComeAsTheyWent(t *testing.T) {
 
 func TestGreet(t *testing.T) {
 	var other strings.Builder
-	r := frame.NewReader(strings.NewReader("welcome to node1" + frame.Hello + "B\x00\x00\x00\x00\x00\x00\x00\x00"))
+	r := frame.NewReader(strings.NewReader("welcome to node1" + frame.Hello + "B\x00\x00\x00\x00\x00\x00\x00\x00\n"))
 	require.NoError(t, r.Greet(&other))
 	require.Equal(t, "welcome to node1", other.String())
 	kind, _, _, err := r.Next()
