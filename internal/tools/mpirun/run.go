@@ -98,6 +98,7 @@ func (r *run) open() (err error) {
 		return err
 	}
 	r.verdict = newVerdict(hosts)
+	r.verdict.hosts = len(r.nodes) > 1
 	return r.openOutput()
 }
 
@@ -148,6 +149,10 @@ func (r *run) spec(node int) frame.Spec {
 // lostTime is how long agents have to end, beyond the time that ranks have.
 const lostTime = 10 * time.Second
 
+// causeTime is the time that the news of a killed rank may take longer than that of ranks
+// on other hosts which have lost it.
+const causeTime = 500 * time.Millisecond
+
 // whole runs the loop: what happens comes in, and the verdict says when to end.
 func (r *run) whole(ctx context.Context) error {
 	defer close(r.over)
@@ -176,8 +181,14 @@ func (r *run) whole(ctx context.Context) error {
 		timeout = t.C
 	}
 	ending, done := false, ctx.Done()
+	var cause <-chan time.Time // the end of the wait for the cause of a failure
 	for open > 0 {
-		if (r.verdict.ending || r.verdict.done()) && !ending {
+		if r.verdict.pending && cause == nil {
+			t := time.NewTimer(causeTime)
+			defer t.Stop()
+			cause = t.C
+		}
+		if (r.verdict.ending && !r.verdict.pending || r.verdict.done()) && !ending {
 			ending, timeout = true, nil
 			end(r.Grace)
 			t := time.NewTimer(r.Grace + lostTime)
@@ -218,6 +229,8 @@ func (r *run) whole(ctx context.Context) error {
 			done = nil
 		case <-timeout:
 			r.verdict.timeout(r.Timeout, r.job.Ranks())
+		case <-cause:
+			r.verdict.pending = false
 		case <-launch.C:
 			r.launchTimedOut()
 		case <-giveUp:

@@ -34,6 +34,11 @@ type verdict struct {
 	left    int // ranks that have not ended
 	failure *Failure
 	ending  bool // what ends now is our doing
+
+	// Ranks on several hosts notice the loss of one before its own host has told of it,
+	// and exit. So with hosts, the exit of a rank is pending for a while, in which a rank
+	// that was killed or a host that was lost is the failure instead.
+	hosts, pending bool
 }
 
 type rankState struct {
@@ -53,6 +58,13 @@ func newVerdict(hosts []string) *verdict {
 
 // done says that all ranks have ended.
 func (v *verdict) done() bool { return v.left == 0 }
+
+// supersede drops a failure that is pending, for the one that has caused it.
+func (v *verdict) supersede() {
+	if v.pending {
+		v.pending, v.ending = false, false
+	}
+}
 
 // fail notes the first failure.
 func (v *verdict) fail(status int, format string, args ...any) bool {
@@ -110,13 +122,16 @@ func (v *verdict) exited(rank int, e frame.Exit, joined, finalized bool) bool {
 	v.ranks[rank].status = e.Status
 	switch {
 	case e.Signal != 0:
+		v.supersede()
 		core := ""
 		if e.Core {
 			core = ", core dumped"
 		}
 		return v.fail(statusSignal+e.Signal, "%s was ended by signal %d (%s%s)%s", v.who(rank), e.Signal, e.Name, core, v.others())
 	case e.Status != 0:
-		return v.fail(e.Status, "%s exited with status %d%s", v.who(rank), e.Status, v.others())
+		failed := v.fail(e.Status, "%s exited with status %d%s", v.who(rank), e.Status, v.others())
+		v.pending = v.pending || failed && v.hosts
+		return failed
 	case joined && !finalized:
 		return v.fail(statusFailed, "%s exited with status 0 in the middle of the job, without MPI_Finalize%s", v.who(rank), v.others())
 	}
@@ -155,6 +170,7 @@ func (v *verdict) lost(host string, reached bool, why string) bool {
 			ranks = append(ranks, i)
 		}
 	}
+	v.supersede()
 	if !reached {
 		return v.fail(statusFailed, "%s cannot be reached, where %s should run: %s", host, ranksText(ranks), why)
 	}

@@ -35,6 +35,24 @@ func TestWords(t *testing.T) {
 			v.exited(1, status(0), false, false)
 			v.exited(3, status(2), true, false)
 		}},
+		"rank 4 on node1 (pid 4712) was ended by signal 9 (killed); 6 ranks that still ran were ended": {137, func(v *verdict) {
+			v.hosts = true
+			v.exited(0, status(1), true, false) // it has lost rank 4
+			v.exited(4, frame.Exit{Signal: 9, Name: "killed"}, true, false)
+			v.exited(5, frame.Exit{Signal: 15, Name: "terminated"}, true, false)
+		}},
+		"node1 was lost with ranks 3-7: no answer; 1 rank that still ran was ended": {1, func(v *verdict) {
+			v.hosts = true
+			v.exited(0, status(1), true, false)
+			v.exited(2, status(7), true, false)
+			v.lost("node1", true, "no answer")
+		}},
+		"rank 0 on node0 (pid 4708) exited with status 3; the other 7 ranks were ended": {3, func(v *verdict) {
+			v.hosts = true
+			v.exited(0, status(3), true, false)
+			v.pending = false // the wait is over
+			v.exited(4, frame.Exit{Signal: 15, Name: "terminated"}, true, false)
+		}},
 		"rank 0 on node0 (pid 4708) was ended by signal 11 (segmentation fault, core dumped); the other 7 ranks were ended": {139, func(v *verdict) {
 			v.exited(0, frame.Exit{Signal: 11, Name: "segmentation fault", Core: true}, true, false)
 		}},

@@ -42,6 +42,7 @@ type Fabric struct {
 	turn chan struct{} // of those who have not said who they are
 
 	listener net.Listener
+	zone     string // of a link-local address of this rank
 	ctx      context.Context
 	cancel   context.CancelFunc
 	work     sync.WaitGroup
@@ -66,7 +67,7 @@ func New(host fabric.Host, book fabric.Book, o Options) (*Fabric, error) {
 	f := &Fabric{host: host, book: book, o: o, rank: book.Rank(), links: make([]*link, book.Size()), exposed: map[uint32]*exposure{}, turn: make(chan struct{}, maxStrangers)}
 	f.ctx, f.cancel = context.WithCancel(context.Background())
 	var err error
-	if f.listener, err = f.o.listen(); err != nil {
+	if f.listener, f.zone, err = f.o.listen(); err != nil {
 		return nil, err
 	}
 	if err := book.Put(key(f.rank), f.announcement()); err != nil {

@@ -11,17 +11,22 @@ import (
 )
 
 // listen opens the listener of a rank: at Listen if that is given, and else at the
-// first address of Addrs that this host has.
-func (o *Options) listen() (net.Listener, error) {
+// first address of Addrs that this host has. The zone is that of a link-local address,
+// which not every system tells of a socket.
+func (o *Options) listen() (l net.Listener, zone string, err error) {
 	if o.Listen != "" || o.Addrs == "" {
 		if o.Listen == "" {
 			o.Listen = "127.0.0.1:0"
 		}
-		return net.Listen("tcp", o.Listen)
+		if at, err := netip.ParseAddrPort(o.Listen); err == nil {
+			zone = at.Addr().Zone()
+		}
+		l, err = net.Listen("tcp", o.Listen)
+		return l, zone, err
 	}
 	entries, err := hostaddr.Parse(o.Addrs)
 	if err != nil {
-		return nil, fmt.Errorf("mpi/fabric/tcp: addresses %s: %w", o.Addrs, err)
+		return nil, "", fmt.Errorf("mpi/fabric/tcp: addresses %s: %w", o.Addrs, err)
 	}
 	var failed error
 	for _, e := range entries {
@@ -42,7 +47,7 @@ func (o *Options) listen() (net.Listener, error) {
 			for port := first; port <= last; port++ {
 				l, err := net.Listen("tcp", netip.AddrPortFrom(ip, uint16(port)).String())
 				if err == nil {
-					return l, nil
+					return l, ip.Zone(), nil
 				}
 				if port == last {
 					failed = errors.Join(failed, err)
@@ -50,7 +55,7 @@ func (o *Options) listen() (net.Listener, error) {
 			}
 		}
 	}
-	return nil, fmt.Errorf("mpi/fabric/tcp: listen at %s: %w", o.Addrs, failed)
+	return nil, "", fmt.Errorf("mpi/fabric/tcp: listen at %s: %w", o.Addrs, failed)
 }
 
 // announcement returns the listener's address for other ranks. The zone of a
@@ -64,8 +69,7 @@ func (f *Fabric) announcement() string {
 // reached through the interface of this rank's own.
 func (f *Fabric) dialAddress(ctx context.Context, addr string) (net.Conn, error) {
 	if at, err := netip.ParseAddrPort(addr); err == nil && at.Addr().Is6() && at.Addr().IsLinkLocalUnicast() {
-		own := f.listener.Addr().(*net.TCPAddr).AddrPort().Addr()
-		addr = netip.AddrPortFrom(at.Addr().WithZone(own.Zone()), at.Port()).String()
+		addr = netip.AddrPortFrom(at.Addr().WithZone(f.zone), at.Port()).String()
 	}
 	return (&net.Dialer{}).DialContext(ctx, "tcp", addr)
 }
