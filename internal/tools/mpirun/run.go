@@ -121,6 +121,9 @@ func (r *run) spec(node int) frame.Spec {
 	dir, _ := os.Getwd()
 	spec := frame.Spec{Host: r.nodes[node], Size: len(r.seats), Environ: r.Environ, Bind: string(r.Bind), GraceMillis: int(r.Grace.Milliseconds())}
 	spec.Peers, spec.Family = r.peers(node)
+	if r.local[node] && isAddress(r.nodes[node]) {
+		spec.Here = r.nodes[node]
+	}
 	if !r.local[node] {
 		spec.Environ = append(exported(os.Environ()), r.Environ...)
 	}

@@ -57,8 +57,8 @@ func sshAddress() netip.Addr {
 const lookupTime = 2 * time.Second
 
 // findAddress sets the address of the ranks here to the one that reaches the other
-// hosts of the job: the one that ssh came to, or else the source of the route to
-// the first peer. If all ranks are on this host it stays empty.
+// hosts of the job: the one by which the user names this host or that ssh came to, or
+// else the source of the route to the first peer. If all ranks are on this host it stays empty.
 func (a *agent) findAddress() {
 	if len(a.spec.Peers) == 0 {
 		return
@@ -67,6 +67,9 @@ func (a *agent) findAddress() {
 		return ip.IsValid() && !ip.IsLoopback() && (a.spec.Family == 0 || ip.Is4() == (a.spec.Family == 4))
 	}
 	here := sshAddress()
+	if named, err := netip.ParseAddr(a.spec.Here); err == nil {
+		here = named
+	}
 	if fits(here) {
 		a.setAddress(here)
 		return

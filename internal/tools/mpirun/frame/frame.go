@@ -55,8 +55,10 @@ type Spec struct {
 	// Peers are addresses and names of the other hosts of the job, the best first; none
 	// if its ranks are all on this one. The ranks' own address is the one by which those
 	// reach it. Family is 4 or 6 if it has to be of that IP version, and else 0.
+	// Here is their own address where the user has named the host by it, or empty.
 	Peers  []string
 	Family int
+	Here   string
 }
 
 // Arrival tells the launcher where an agent's host is.

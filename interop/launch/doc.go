@@ -1,0 +1,11 @@
+// Package launch holds the tests of MPI jobs on several hosts: softrnic mpirun over
+// OpenSSH's sshd in network namespaces, and the commands of Slurm over daemons that
+// the tests start.
+//
+//	go test -tags interop -count=1 ./interop/launch
+//
+// They need root, ip (iproute2), sshd (openssh-server) and Slurm (slurm-wlm, munge).
+// Where one of these is missing, the tests that need it are skipped and say so. The test
+// binary runs itself again in namespaces of its own for network, processes, mounts and
+// the host name, so nothing stays, however it ends.
+package launch
