@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"syscall"
 
 	"github.com/softrnic/softrnic/sdp/flow"
 	"github.com/softrnic/softrnic/sdp/protocol"
@@ -32,12 +33,15 @@ func (c *Conn) SetWriteBuffer(bytes int) error { return c.setBuffer(c.growMessag
 
 // setBuffer enlarges a buffer.
 func (c *Conn) setBuffer(grow func(bytes int) error, bytes int) error {
+	if !c.isOpen() {
+		return syscall.EINVAL
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.enter()
 	defer c.leave()
 	if c.closed {
-		return c.opError("set", net.ErrClosed)
+		return c.socketError(net.ErrClosed)
 	}
 	c.poll()
 	err := c.core.Err()
@@ -48,7 +52,7 @@ func (c *Conn) setBuffer(grow func(bytes int) error, bytes int) error {
 		err = grow(bytes)
 		c.post()
 	}
-	return c.opError("set", err)
+	return c.socketError(err)
 }
 
 func (c *Conn) growRing(bytes int) error {

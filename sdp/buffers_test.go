@@ -127,7 +127,7 @@ func TestBufferChangeUnderWay(t *testing.T) {
 func TestKeepAlive(t *testing.T) {
 	e := newEnds(t, rnic.Options{}, sdp.Options{})
 	a, b := e.dial(t)
-	require.NoError(t, a.SetKeepAlive(time.Millisecond))
+	require.NoError(t, a.SetKeepAlivePeriod(time.Millisecond))
 	carry(t, a, b, random(1000, 1)) // it does no harm
 	require.NoError(t, e.dev.SetImpair("loss 100%"))
 	require.NoError(t, a.SetReadDeadline(time.Now().Add(hang)))

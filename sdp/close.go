@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"syscall"
 	"time"
 
 	"github.com/softrnic/softrnic/verbs"
@@ -16,6 +17,9 @@ import (
 // unread, both end with ErrReset, as with TCP: its Reads once they have returned
 // what we wrote.
 func (c *Conn) Close() error {
+	if !c.isOpen() {
+		return syscall.EINVAL
+	}
 	c.mu.Lock()
 	if c.closed {
 		c.mu.Unlock()

@@ -6,6 +6,7 @@ import (
 	"os"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/softrnic/softrnic/cm"
@@ -58,13 +59,16 @@ type Conn struct {
 
 	refusals, abstain int // offers in a row that the peer did not want; Writes left that make none
 
-	urgentKnown, urgentAnnounced bool        // by urgentSignal
+	urgentKnown, urgentAnnounced bool // by urgentSignal
+	keepAlive                    keepAlive
 	alive                        *time.Timer // of the keepalive
 	vigil                        vigil       // what that knows
 	heard                        uint64      // completions so far
 	counts                       counts
 	meter                        *meter // of MeasureUse; nil if nobody measures
 
+	readShut  bool          // CloseRead was called
+	writeShut bool          // CloseWrite was called
 	closed    bool          // Close was called
 	dropped   uint64        // bytes that nobody has read before it
 	lingering time.Duration // how long it sends on; 0 not at all
@@ -81,40 +85,58 @@ var (
 )
 
 // LocalAddr is our end: an Addr.
-func (c *Conn) LocalAddr() net.Addr { return c.local }
+func (c *Conn) LocalAddr() net.Addr {
+	if !c.isOpen() {
+		return nil
+	}
+	return c.local
+}
 
 // RemoteAddr is the peer's end: an Addr.
-func (c *Conn) RemoteAddr() net.Addr { return c.remote }
+func (c *Conn) RemoteAddr() net.Addr {
+	if !c.isOpen() {
+		return nil
+	}
+	return c.remote
+}
 
 // Design is the flow control of the connection.
 func (c *Conn) Design() Design { return c.design }
 
 // SetDeadline implements net.Conn.
 func (c *Conn) SetDeadline(t time.Time) error {
-	return c.setDeadlines(t, c.readDeadline, c.writeLimit)
+	return c.setDeadlines(func() { c.readDeadline.set(t); c.writeLimit.set(t) })
 }
 
 // SetReadDeadline implements net.Conn.
-func (c *Conn) SetReadDeadline(t time.Time) error { return c.setDeadlines(t, c.readDeadline) }
+func (c *Conn) SetReadDeadline(t time.Time) error {
+	return c.setDeadlines(func() { c.readDeadline.set(t) })
+}
 
 // SetWriteDeadline implements net.Conn.
-func (c *Conn) SetWriteDeadline(t time.Time) error { return c.setDeadlines(t, c.writeLimit) }
+func (c *Conn) SetWriteDeadline(t time.Time) error {
+	return c.setDeadlines(func() { c.writeLimit.set(t) })
+}
 
-func (c *Conn) setDeadlines(t time.Time, list ...*deadline) error {
+func (c *Conn) setDeadlines(set func()) error {
+	if !c.isOpen() {
+		return syscall.EINVAL
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
-		return c.opError("set", net.ErrClosed)
+		return c.socketError(net.ErrClosed)
 	}
-	for _, d := range list {
-		d.set(t)
-	}
+	set()
 	return nil
 }
 
 // Read implements net.Conn. A Read of at least the zero-copy threshold takes a
 // large Write of the peer straight out of its memory.
 func (c *Conn) Read(p []byte) (int, error) {
+	if !c.isOpen() {
+		return 0, syscall.EINVAL
+	}
 	c.reading.Lock()
 	defer c.reading.Unlock()
 	c.mu.Lock()
@@ -130,10 +152,10 @@ func (c *Conn) read(p []byte) (int, error) {
 		switch {
 		case c.closed:
 			return 0, net.ErrClosed
-		case c.readDeadline.past():
-			return 0, os.ErrDeadlineExceeded
 		case len(p) == 0:
 			return 0, nil
+		case c.readDeadline.past():
+			return 0, os.ErrDeadlineExceeded
 		}
 		if n := c.core.Read(p); n > 0 {
 			c.large = false
@@ -157,6 +179,8 @@ func (c *Conn) read(p []byte) (int, error) {
 				return n, err
 			}
 			continue
+		case c.readShut:
+			return 0, io.EOF
 		case c.shouldSink(p):
 			if n, err := c.sink(p); n > 0 || err != nil {
 				return n, err
@@ -170,6 +194,9 @@ func (c *Conn) read(p []byte) (int, error) {
 // Write implements net.Conn. It returns when the send buffer has taken the last
 // of p or, if that is large, the peer has read it where it lies.
 func (c *Conn) Write(p []byte) (int, error) {
+	if !c.isOpen() {
+		return 0, syscall.EINVAL
+	}
 	c.writing.Lock()
 	defer c.writing.Unlock()
 	c.mu.Lock()
@@ -220,18 +247,27 @@ func (c *Conn) mayWrite() error {
 	switch {
 	case c.closed:
 		return net.ErrClosed
-	case c.core.Closing():
-		return errShut
 	case c.writeLimit.past():
 		return os.ErrDeadlineExceeded
+	case c.writeShut, c.core.Closing():
+		return errShut
 	}
 	return c.core.Err()
 }
 
 // CloseWrite ends our half of the stream, as (*net.TCPConn).CloseWrite does: the
-// peer reads what was written before, and then io.EOF. It waits for a Write that
-// is under way.
+// peer reads what was written before, and then io.EOF. A Write that waits returns
+// syscall.EPIPE.
 func (c *Conn) CloseWrite() error {
+	if !c.isOpen() {
+		return syscall.EINVAL
+	}
+	c.mu.Lock()
+	if !c.closed && !c.writeShut {
+		c.writeShut = true
+		c.writeLimit.recheck()
+	}
+	c.mu.Unlock()
 	c.writing.Lock()
 	defer c.writing.Unlock()
 	c.mu.Lock()
@@ -244,4 +280,23 @@ func (c *Conn) CloseWrite() error {
 	c.core.CloseWrite()
 	c.post()
 	return c.opError("close", c.core.Err())
+}
+
+// CloseRead ends the other half for this end only, as (*net.TCPConn).CloseRead does: Reads
+// return what has arrived, and then io.EOF. The peer does not learn of it. A Read that waits
+// returns.
+func (c *Conn) CloseRead() error {
+	if !c.isOpen() {
+		return syscall.EINVAL
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return c.opError("close", net.ErrClosed)
+	}
+	if !c.readShut {
+		c.readShut = true
+		c.readDeadline.recheck()
+	}
+	return nil
 }

@@ -1,15 +1,26 @@
 package sdp
 
-import "io"
+import (
+	"io"
+	"syscall"
+)
 
 // ReadFrom implements io.ReaderFrom by reading into a buffer of its own.
 func (c *Conn) ReadFrom(r io.Reader) (n int64, err error) {
-	return io.CopyBuffer(onlyWriter{c}, r, make([]byte, copyBytes))
+	if !c.isOpen() {
+		return 0, syscall.EINVAL
+	}
+	n, err = io.CopyBuffer(onlyWriter{c}, r, make([]byte, copyBytes))
+	return n, c.opError("readfrom", err)
 }
 
 // WriteTo implements io.WriterTo.
 func (c *Conn) WriteTo(w io.Writer) (n int64, err error) {
-	return io.CopyBuffer(w, onlyReader{c}, make([]byte, copyBytes))
+	if !c.isOpen() {
+		return 0, syscall.EINVAL
+	}
+	n, err = io.CopyBuffer(w, onlyReader{c}, make([]byte, copyBytes))
+	return n, c.opError("writeto", err)
 }
 
 const copyBytes = 256 << 10

@@ -11,6 +11,7 @@ import (
 type deadline struct {
 	moment *moment.Moment // who waits now waits for this one
 	timer  *time.Timer    // which ends it, or nil
+	at     time.Time      // when that is, or zero
 }
 
 func newDeadline() *deadline { return &deadline{moment: moment.New(os.ErrDeadlineExceeded)} }
@@ -23,7 +24,7 @@ func (d *deadline) set(t time.Time) {
 	if d.timer != nil && !d.timer.Stop() {
 		d.moment.End() // its timer was about to
 	}
-	d.timer = nil
+	d.timer, d.at = nil, t
 	wait := time.Until(t)
 	if !t.IsZero() && wait <= 0 {
 		d.moment.End()
@@ -34,6 +35,14 @@ func (d *deadline) set(t time.Time) {
 	}
 	if !t.IsZero() {
 		d.timer = time.AfterFunc(wait, d.moment.End)
+	}
+}
+
+// recheck has the waiter look again, and keeps the time.
+func (d *deadline) recheck() {
+	if !d.past() {
+		d.moment.End()
+		d.set(d.at)
 	}
 }
 

@@ -3,6 +3,7 @@ package sdp
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"net"
 	"net/netip"
 	"time"
@@ -17,6 +18,61 @@ import (
 type Dialer struct {
 	Design  *Design // instead of the stack's
 	UDPPort uint16  // of the peer's adapter, if it is not 4791
+
+	// These are as in [net.Dialer].
+	LocalAddr       net.Addr            // our port: an Addr or a *net.TCPAddr, whose address is the device's or none
+	Timeout         time.Duration       // how long the dial may take
+	Deadline        time.Time           // until when
+	KeepAlive       time.Duration       // instead of Options.KeepAlive; negative means never, 0 as the stack has it
+	KeepAliveConfig net.KeepAliveConfig // instead of KeepAlive, if it is enabled
+}
+
+// localPort is the port that LocalAddr says for a device at own, 0 for any.
+func (d *Dialer) localPort(own netip.Addr) (uint16, error) {
+	var at netip.AddrPort
+	switch a := d.LocalAddr.(type) {
+	case nil:
+		return 0, nil
+	case Addr:
+		at = a.AddrPort
+	case *net.TCPAddr:
+		if a == nil {
+			return 0, nil
+		}
+		at = a.AddrPort()
+	default:
+		return 0, &net.AddrError{Err: "mismatched local address type", Addr: d.LocalAddr.String()}
+	}
+	if ip := at.Addr().Unmap(); ip.IsValid() && !ip.IsUnspecified() && ip != own {
+		return 0, fmt.Errorf("%w: the device has address %v, not %v", errNotOurs, own, ip)
+	}
+	return at.Port(), nil
+}
+
+// bound is ctx with the dialer's Timeout and Deadline.
+func (d *Dialer) bound(ctx context.Context) (context.Context, context.CancelFunc) {
+	until := d.Deadline
+	if d.Timeout != 0 {
+		if t := time.Now().Add(d.Timeout); until.IsZero() || t.Before(until) {
+			until = t
+		}
+	}
+	if until.IsZero() {
+		return context.WithCancel(ctx)
+	}
+	return context.WithDeadline(ctx, until)
+}
+
+// keepAlive is the setting of the keepalive of a connection on a stack with this period.
+func (d *Dialer) keepAlive(period time.Duration) keepAlive {
+	k := newKeepAlive(cmp.Or(d.KeepAlive, period))
+	if c := d.KeepAliveConfig; c.Enable {
+		k = newKeepAlive(period)
+		if k.enabled = true; c.Idle > 0 {
+			k.period = c.Idle
+		}
+	}
+	return k
 }
 
 // Dial connects to a listener at an address like "192.0.2.1:7471": the peer's
@@ -54,7 +110,7 @@ func (s *Stack) DialContext(ctx context.Context, network, address string) (net.C
 func (s *Stack) DialAddr(ctx context.Context, to netip.AddrPort, d Dialer) (*Conn, error) {
 	c, err := s.dial(ctx, to, d)
 	if err != nil {
-		return nil, &net.OpError{Op: "dial", Net: network, Addr: Addr{to}, Err: err}
+		return nil, &net.OpError{Op: "dial", Net: network, Source: d.LocalAddr, Addr: Addr{to}, Err: err}
 	}
 	return c, nil
 }
@@ -64,7 +120,7 @@ func (s *Stack) dial(ctx context.Context, to netip.AddrPort, d Dialer) (c *Conn,
 		return nil, err
 	}
 	defer s.opening.Done()
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := d.bound(ctx)
 	defer cancel()
 	defer context.AfterFunc(s.ctx, cancel)()
 	cfg := s.options.config()
@@ -73,10 +129,15 @@ func (s *Stack) dial(ctx context.Context, to netip.AddrPort, d Dialer) (c *Conn,
 			return nil, cfg.Validate()
 		}
 	}
+	port, err := d.localPort(s.cm.Addr().Addr())
+	if err != nil {
+		return nil, err
+	}
 	if c, err = s.connection(&cfg); err != nil {
 		return nil, err
 	}
-	local := netip.AddrPortFrom(s.cm.Addr().Addr(), s.ephemeral())
+	c.keepAlive = d.keepAlive(s.options.KeepAlive)
+	local := netip.AddrPortFrom(s.cm.Addr().Addr(), cmp.Or(port, s.ephemeral()))
 	adapter := netip.AddrPortFrom(to.Addr().Unmap(), cmp.Or(d.UDPPort, usualPort))
 	if err := ctx.Err(); err != nil {
 		c.free()
@@ -128,7 +189,7 @@ func (c *Conn) start(p protocol.Peer) {
 	c.design = p.Design
 	c.core.Start(p)
 	c.post()
-	c.watchPeer(c.stack.options.KeepAlive)
+	c.applyKeepAlive()
 	c.cmConn.AfterDone(c.disconnected)
 	c.leave()
 }

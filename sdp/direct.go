@@ -136,7 +136,7 @@ func (c *Conn) sink(p []byte) (n int, err error) {
 	lent := c.lend(p, verbs.AccessLocalWrite|verbs.AccessRemoteWrite, func(mr verbs.MR) {
 		c.core.Sink(mr.Addr(), mr.RKey(), len(p))
 		c.post()
-		c.wait(toSink, c.readDeadline)
+		c.wait(toSunk, c.readDeadline)
 		if c.core.Sinking() {
 			c.core.CancelSink()
 			c.post()

@@ -42,6 +42,18 @@ func (c *Conn) opError(op string, err error) error {
 	return &net.OpError{Op: op, Net: network, Source: c.local, Addr: c.remote, Err: err}
 }
 
+// socketError is what a setting of deadlines and buffers returns: package net gives it our
+// address alone.
+func (c *Conn) socketError(err error) error {
+	if err == nil {
+		return nil
+	}
+	if errors.Is(err, ErrReset) || errors.Is(err, ErrAborted) {
+		err = reset{err}
+	}
+	return &net.OpError{Op: "set", Net: network, Addr: c.local, Err: err}
+}
+
 // network is the name of the network in addresses and errors.
 const network = "sdp"
 

@@ -1,23 +1,6 @@
 package sdp
 
-import (
-	"net"
-	"time"
-)
-
-// SetKeepAlive changes Options.KeepAlive for this connection: the time without
-// traffic after which the peer's adapter is asked whether it is there. Negative
-// means never. The question comes an eighth of that later at most, and when the
-// adapter has repeated it in vain, for about 2 s, the connection ends with ErrReset.
-func (c *Conn) SetKeepAlive(d time.Duration) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.closed {
-		return c.opError("set", net.ErrClosed)
-	}
-	c.watchPeer(d)
-	return nil
-}
+import "time"
 
 // looks is how many of them in a row have to find nothing new before the peer is
 // asked. Nobody notes when the last word came, which would cost every one of them a

@@ -1,6 +1,7 @@
 package sdp_test
 
 import (
+	"net"
 	"testing"
 	"time"
 
@@ -40,8 +41,27 @@ func TestKeepAliveLooks(t *testing.T) {
 	e := newEnds(t, rnic.Options{}, sdp.Options{KeepAlive: time.Hour})
 	a, _ := e.dial(t)
 	require.Equal(t, time.Hour, sdp.Looks*a.WatchedEvery())
-	require.NoError(t, a.SetKeepAlive(time.Minute))
-	require.Equal(t, time.Minute, sdp.Looks*a.WatchedEvery())
-	require.NoError(t, a.SetKeepAlive(-1))
+	for _, c := range []struct {
+		set  func() error
+		want time.Duration
+	}{
+		{func() error { return a.SetKeepAlivePeriod(time.Minute) }, time.Minute},
+		{func() error { return a.SetKeepAlive(false) }, 0},
+		{func() error { return a.SetKeepAlivePeriod(2 * time.Minute) }, 0},
+		{func() error { return a.SetKeepAlive(true) }, 2 * time.Minute},
+		{func() error { return a.SetKeepAlivePeriod(-1) }, 2 * time.Minute},
+		{func() error { return a.SetKeepAlivePeriod(0) }, time.Hour},
+		{func() error { return a.SetKeepAliveConfig(net.KeepAliveConfig{Enable: true, Idle: 3 * time.Second}) }, 3 * time.Second},
+		{func() error { return a.SetKeepAliveConfig(net.KeepAliveConfig{Enable: true, Idle: -1}) }, 3 * time.Second},
+		{func() error { return a.SetKeepAliveConfig(net.KeepAliveConfig{Enable: true}) }, time.Hour},
+		{func() error { return a.SetKeepAliveConfig(net.KeepAliveConfig{}) }, 0},
+	} {
+		require.NoError(t, c.set())
+		require.Equal(t, c.want, sdp.Looks*a.WatchedEvery())
+	}
+	never := newEnds(t, rnic.Options{}, sdp.Options{KeepAlive: -1})
+	a, _ = never.dial(t)
 	require.Zero(t, a.WatchedEvery())
+	require.NoError(t, a.SetKeepAlive(true))
+	require.Equal(t, sdp.DefaultKeepAlive, sdp.Looks*a.WatchedEvery())
 }

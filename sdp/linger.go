@@ -2,7 +2,6 @@ package sdp
 
 import (
 	"math"
-	"net"
 	"time"
 )
 
@@ -11,14 +10,11 @@ import (
 // within Options.Linger; with 0 they are dropped and the connection is reset;
 // otherwise they are sent within so many seconds. Close waits in no case.
 func (c *Conn) SetLinger(sec int) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.closed {
-		return c.opError("set", net.ErrClosed)
-	}
-	c.lingering = c.stack.options.Linger
-	if sec >= 0 {
-		c.lingering = time.Duration(min(sec, math.MaxInt32)) * time.Second
-	}
-	return nil
+	return c.setOption(func() error {
+		c.lingering = c.stack.options.Linger
+		if sec >= 0 {
+			c.lingering = time.Duration(min(sec, math.MaxInt32)) * time.Second
+		}
+		return nil
+	})
 }

@@ -6,6 +6,7 @@ import (
 	"net"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/softrnic/softrnic/cm"
@@ -30,6 +31,7 @@ type Listener struct {
 
 	mu       sync.Mutex
 	deadline *deadline
+	closed   bool // by Close
 }
 
 var _ net.Listener = (*Listener)(nil)
@@ -176,10 +178,19 @@ func (l *Listener) Accept() (net.Conn, error) {
 
 // AcceptSDP waits for a connection.
 func (l *Listener) AcceptSDP() (*Conn, error) {
+	if !l.isOpen() {
+		return nil, syscall.EINVAL
+	}
 	var why error
 	l.mu.Lock()
 	limit := l.deadline.moment
 	l.mu.Unlock()
+	switch { // these go before connections that are ready
+	case l.ctx.Err() != nil:
+		return nil, l.opError("accept", net.ErrClosed)
+	case limit.Past():
+		return nil, l.opError("accept", limit.Err())
+	}
 	select {
 	case c := <-l.ready:
 		<-l.places
@@ -189,13 +200,27 @@ func (l *Listener) AcceptSDP() (*Conn, error) {
 	case <-l.ctx.Done():
 		why = net.ErrClosed
 	}
-	return nil, &net.OpError{Op: "accept", Net: network, Addr: l.addr, Err: why}
+	return nil, l.opError("accept", why)
+}
+
+// isOpen reports whether l is a listener: calls on nil return syscall.EINVAL.
+func (l *Listener) isOpen() bool { return l != nil && l.stack != nil }
+
+// opError is what a call on l returns.
+func (l *Listener) opError(op string, err error) error {
+	return &net.OpError{Op: op, Net: network, Addr: l.addr, Err: err}
 }
 
 // SetDeadline is how long Accept waits, as (*net.TCPListener).SetDeadline says.
 func (l *Listener) SetDeadline(t time.Time) error {
+	if !l.isOpen() {
+		return syscall.EINVAL
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.ctx.Err() != nil {
+		return l.opError("set", net.ErrClosed)
+	}
 	l.deadline.set(t)
 	return nil
 }
@@ -204,9 +229,20 @@ func (l *Listener) SetDeadline(t time.Time) error {
 func (l *Listener) Addr() net.Addr { return l.addr }
 
 // Close ends the listener. Connections that Accept has not returned are ended,
-// others stay.
+// others stay. A second Close is net.ErrClosed.
 func (l *Listener) Close() error {
+	if !l.isOpen() {
+		return syscall.EINVAL
+	}
+	l.mu.Lock()
+	if l.closed {
+		l.mu.Unlock()
+		return l.opError("close", net.ErrClosed)
+	}
+	l.closed = true
 	l.cancel()
+	l.deadline.set(time.Time{}) // no timer remains
+	l.mu.Unlock()
 	err := l.inner.Close()
 	<-l.done
 	for {

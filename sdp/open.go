@@ -14,7 +14,8 @@ import (
 func (s *Stack) connection(cfg *protocol.Config) (c *Conn, err error) {
 	c = &Conn{
 		stack: s, zeroCopy: s.options.ZeroCopy, lingering: s.options.Linger, gone: make(chan struct{}),
-		torn: newDeadline(), readDeadline: newDeadline(), writeLimit: newDeadline(), urgentSignal: make(chan struct{}, 1),
+		keepAlive: newKeepAlive(s.options.KeepAlive),
+		torn:      newDeadline(), readDeadline: newDeadline(), writeLimit: newDeadline(), urgentSignal: make(chan struct{}, 1),
 	}
 	defer func() {
 		if err != nil {

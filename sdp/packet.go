@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"reflect"
 	"sync"
 	"syscall"
 
@@ -82,8 +83,17 @@ func (c *PacketConn) Stats() PacketStats {
 	return c.stats
 }
 
+// isOpen reports whether c is a connection: calls on nil and on the zero value return
+// syscall.EINVAL, as package net's do.
+func (c *PacketConn) isOpen() bool { return c != nil && c.stack != nil }
+
 // LocalAddr is our address: an Addr.
-func (c *PacketConn) LocalAddr() net.Addr { return c.local }
+func (c *PacketConn) LocalAddr() net.Addr {
+	if !c.isOpen() {
+		return nil
+	}
+	return c.local
+}
 
 // MTU is the longest datagram in bytes: what the adapter's path MTU has room for.
 func (c *PacketConn) MTU() int { return c.mtu }
@@ -98,8 +108,16 @@ func (c *PacketConn) ReadFrom(p []byte) (int, net.Addr, error) {
 	return n, Addr{from}, nil
 }
 
+// ReadFromUDPAddrPort is ReadFromAddrPort by the name that *net.UDPConn has for it.
+func (c *PacketConn) ReadFromUDPAddrPort(p []byte) (n int, from netip.AddrPort, err error) {
+	return c.ReadFromAddrPort(p)
+}
+
 // ReadFromAddrPort is ReadFrom without an allocation.
 func (c *PacketConn) ReadFromAddrPort(p []byte) (n int, from netip.AddrPort, err error) {
+	if !c.isOpen() {
+		return 0, netip.AddrPort{}, syscall.EINVAL
+	}
 	c.reading.Lock()
 	defer c.reading.Unlock()
 	for {
@@ -175,17 +193,32 @@ func (c *PacketConn) repost() error {
 // syscall.EHOSTUNREACH after a while, and a port that nobody serves
 // syscall.ECONNREFUSED.
 func (c *PacketConn) WriteTo(p []byte, to net.Addr) (int, error) {
+	if !c.isOpen() {
+		return 0, syscall.EINVAL
+	}
 	switch a := to.(type) {
 	case Addr:
 		return c.WriteToAddrPort(p, a.AddrPort)
 	case interface{ AddrPort() netip.AddrPort }:
-		return c.WriteToAddrPort(p, a.AddrPort())
+		if v := reflect.ValueOf(a); v.Kind() != reflect.Pointer || !v.IsNil() {
+			return c.WriteToAddrPort(p, a.AddrPort())
+		}
+		to = nil
 	}
-	return 0, c.opError("write", netip.AddrPort{}, &net.AddrError{Err: "not an address of SDP", Addr: fmt.Sprint(to)})
+	why := fmt.Errorf("%w: %w", syscall.EINVAL, &net.AddrError{Err: "not an address of SDP", Addr: fmt.Sprint(to)})
+	return 0, &net.OpError{Op: "write", Net: network, Source: c.local, Addr: to, Err: why}
+}
+
+// WriteToUDPAddrPort is WriteToAddrPort by the name that *net.UDPConn has for it.
+func (c *PacketConn) WriteToUDPAddrPort(p []byte, to netip.AddrPort) (int, error) {
+	return c.WriteToAddrPort(p, to)
 }
 
 // WriteToAddrPort is WriteTo without an allocation.
 func (c *PacketConn) WriteToAddrPort(p []byte, to netip.AddrPort) (int, error) {
+	if !c.isOpen() {
+		return 0, syscall.EINVAL
+	}
 	to = netip.AddrPortFrom(to.Addr().Unmap(), to.Port())
 	err := c.write(p, to)
 	if err != nil {
@@ -195,13 +228,15 @@ func (c *PacketConn) WriteToAddrPort(p []byte, to netip.AddrPort) (int, error) {
 }
 
 func (c *PacketConn) write(p []byte, to netip.AddrPort) error {
-	if len(p) > c.mtu {
-		return &os.SyscallError{Syscall: "write", Err: syscall.EMSGSIZE}
-	}
 	for {
 		m, err := c.until(c.writeLimit)
-		if err != nil {
+		switch {
+		case err != nil:
 			return err
+		case len(p) > c.mtu:
+			return &os.SyscallError{Syscall: "write", Err: syscall.EMSGSIZE}
+		case !to.IsValid() || to.Port() == 0:
+			return &os.SyscallError{Syscall: "write", Err: syscall.EINVAL}
 		}
 		peer, err := c.peers.find(m, to)
 		if err != nil {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"syscall"
 	"time"
 
 	"github.com/softrnic/softrnic/cm"
@@ -109,30 +110,46 @@ func (c *PacketConn) answer() {
 
 // SetDeadline implements net.PacketConn.
 func (c *PacketConn) SetDeadline(t time.Time) error {
-	return c.setDeadlines(t, c.readDeadline, c.writeLimit)
+	return c.setDeadlines(func() { c.readDeadline.set(t); c.writeLimit.set(t) })
 }
 
 // SetReadDeadline implements net.PacketConn.
-func (c *PacketConn) SetReadDeadline(t time.Time) error { return c.setDeadlines(t, c.readDeadline) }
+func (c *PacketConn) SetReadDeadline(t time.Time) error {
+	return c.setDeadlines(func() { c.readDeadline.set(t) })
+}
 
 // SetWriteDeadline implements net.PacketConn. A WriteTo waits only for the answer
 // of a peer that it has to ask, or for the adapter.
-func (c *PacketConn) SetWriteDeadline(t time.Time) error { return c.setDeadlines(t, c.writeLimit) }
+func (c *PacketConn) SetWriteDeadline(t time.Time) error {
+	return c.setDeadlines(func() { c.writeLimit.set(t) })
+}
 
-func (c *PacketConn) setDeadlines(t time.Time, list ...*deadline) error {
+// SetReadBuffer implements the method of *net.UDPConn. It has no effect: receives for 256
+// datagrams are always posted.
+func (c *PacketConn) SetReadBuffer(int) error { return c.setDeadlines(func() {}) }
+
+// SetWriteBuffer implements the method of *net.UDPConn. It has no effect: there is memory
+// for 64 datagrams.
+func (c *PacketConn) SetWriteBuffer(int) error { return c.setDeadlines(func() {}) }
+
+func (c *PacketConn) setDeadlines(set func()) error {
+	if !c.isOpen() {
+		return syscall.EINVAL
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
-		return c.opError("set", netip.AddrPort{}, net.ErrClosed)
+		return &net.OpError{Op: "set", Net: network, Addr: c.local, Err: net.ErrClosed}
 	}
-	for _, d := range list {
-		d.set(t)
-	}
+	set()
 	return nil
 }
 
 // Close ends the connection. Calls that wait return net.ErrClosed.
 func (c *PacketConn) Close() error {
+	if !c.isOpen() {
+		return syscall.EINVAL
+	}
 	c.mu.Lock()
 	if c.closed {
 		c.mu.Unlock()

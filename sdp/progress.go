@@ -16,6 +16,7 @@ const (
 	toWrite             // room in the send buffer
 	toFetch             // the end of an RDMA READ
 	toSink              // of a SinkAvail
+	toSunk              // the same, or the end of reading
 	toPlace             // of an RDMA WRITE
 	toOffer             // of a SrcAvail
 	toLend              // the right time for one
@@ -31,7 +32,11 @@ func (c *Conn) granted(w wish) bool {
 	}
 	switch w {
 	case toRead, toWrite, toDrain:
-		if c.closed {
+		if c.closed || w == toRead && c.readShut || w != toRead && c.writeShut {
+			return true
+		}
+	case toSunk:
+		if c.closed || c.readShut {
 			return true
 		}
 	} // others wait for memory that is lent
@@ -42,7 +47,7 @@ func (c *Conn) granted(w wish) bool {
 		return c.core.Writable() || c.core.Closing()
 	case toFetch:
 		return !c.core.Fetching()
-	case toSink:
+	case toSink, toSunk:
 		return !c.core.Sinking()
 	case toPlace:
 		return !c.core.Placing()

@@ -1,11 +1,16 @@
 package sdp
 
+import "syscall"
+
 // WriteUrgent is Write whose last byte is urgent (SDP's out-of-band data,
 // MSG_OOB of sockets): the peer is told at once that it is coming, even if it
 // reads nothing else. (With NIC flow control it is told when its ring has room:
 // nothing passes what the adapters hold.) The byte stays in the stream, as with
 // SO_OOBINLINE, and there is one at a time: a later one takes its place.
 func (c *Conn) WriteUrgent(p []byte) (n int, err error) {
+	if !c.isOpen() {
+		return 0, syscall.EINVAL
+	}
 	c.writing.Lock()
 	defer c.writing.Unlock()
 	c.mu.Lock()
