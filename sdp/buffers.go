@@ -57,6 +57,8 @@ func (c *Conn) setBuffer(grow func(bytes int) error, bytes int) error {
 
 func (c *Conn) growRing(bytes int) error {
 	switch {
+	case c.design == flow.Credit && bytes <= c.cfg.BufferBytes:
+		return nil
 	case c.design == flow.Credit:
 		return errCredit
 	case bytes <= c.core.RingSize():

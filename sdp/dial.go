@@ -27,12 +27,19 @@ type Dialer struct {
 	KeepAliveConfig net.KeepAliveConfig // instead of KeepAlive, if it is enabled
 }
 
+// checkLocalAddr refuses addresses of other networks.
+func (d *Dialer) checkLocalAddr() error {
+	switch d.LocalAddr.(type) {
+	case nil, Addr, *net.TCPAddr:
+		return nil
+	}
+	return &net.AddrError{Err: "mismatched local address type", Addr: d.LocalAddr.String()}
+}
+
 // localPort is the port that LocalAddr says for a device at own, 0 for any.
 func (d *Dialer) localPort(own netip.Addr) (uint16, error) {
 	var at netip.AddrPort
 	switch a := d.LocalAddr.(type) {
-	case nil:
-		return 0, nil
 	case Addr:
 		at = a.AddrPort
 	case *net.TCPAddr:
@@ -40,8 +47,6 @@ func (d *Dialer) localPort(own netip.Addr) (uint16, error) {
 			return 0, nil
 		}
 		at = a.AddrPort()
-	default:
-		return 0, &net.AddrError{Err: "mismatched local address type", Addr: d.LocalAddr.String()}
 	}
 	if ip := at.Addr().Unmap(); ip.IsValid() && !ip.IsUnspecified() && ip != own {
 		return 0, fmt.Errorf("%w: the device has address %v, not %v", errNotOurs, own, ip)
@@ -96,7 +101,7 @@ func (s *Stack) Dial(network, address string) (net.Conn, error) {
 func (s *Stack) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	to, err := s.resolve(ctx, network, address)
 	if err != nil {
-		return nil, &net.OpError{Op: "dial", Net: "sdp", Err: err}
+		return nil, openError("dial", network, to, err)
 	}
 	c, err := s.DialAddr(ctx, to, Dialer{})
 	if err != nil {
@@ -108,6 +113,9 @@ func (s *Stack) DialContext(ctx context.Context, network, address string) (net.C
 // DialAddr connects to a listener. If the peer's SDP knows nothing of the flow
 // control asked for, the connection has that of the standard.
 func (s *Stack) DialAddr(ctx context.Context, to netip.AddrPort, d Dialer) (*Conn, error) {
+	if err := d.checkLocalAddr(); err != nil {
+		return nil, openError("dial", network, netip.AddrPort{}, err)
+	}
 	c, err := s.dial(ctx, to, d)
 	if err != nil {
 		return nil, &net.OpError{Op: "dial", Net: network, Source: d.LocalAddr, Addr: Addr{to}, Err: err}

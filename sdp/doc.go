@@ -25,8 +25,8 @@
 //	client := http.Client{Transport: &http.Transport{DialContext: stack.DialContext}}
 //	err = http.Serve(l, handler)
 //
-// A *Conn does what a *net.TCPConn does: deadlines, CloseWrite, SetLinger,
-// io.ReaderFrom and io.WriterTo. There is no file descriptor below, and so no
+// A *Conn does what a *net.TCPConn does: deadlines, CloseRead, CloseWrite, SetLinger,
+// SetKeepAlive, io.ReaderFrom and io.WriterTo. There is no file descriptor below, and so no
 // SyscallConn and no File.
 //
 // # Flow control

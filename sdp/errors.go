@@ -70,6 +70,19 @@ var (
 	errInvalid  = &os.SyscallError{Syscall: "setsockopt", Err: syscall.EINVAL}
 )
 
+// openError is the error of a dial or a listen on a network of that name, at an address if
+// it is known.
+func openError(op, name string, at netip.AddrPort, err error) error {
+	e := &net.OpError{Op: op, Net: network, Err: err}
+	if _, unknown := err.(net.UnknownNetworkError); unknown {
+		e.Net = name
+	}
+	if at.IsValid() {
+		e.Addr = Addr{at}
+	}
+	return e
+}
+
 // listenError is the error of a listen in package net's words, and the reason.
 func (s *Stack) listenError(port uint16, err error) error {
 	if errors.Is(err, cm.ErrInUse) {

@@ -40,11 +40,11 @@ var _ net.Listener = (*Listener)(nil)
 // address is the device's if it is given. Port 0 is a free one. The network is
 // "sdp"; that of TCP will do.
 func (s *Stack) Listen(network, address string) (net.Listener, error) {
-	port, err := s.listenPort(network, address)
+	at, err := s.listenAddr(network, address)
 	if err != nil {
-		return nil, &net.OpError{Op: "listen", Net: "sdp", Err: err}
+		return nil, openError("listen", network, at, err)
 	}
-	l, err := s.ListenPort(port, 0)
+	l, err := s.ListenPort(at.Port(), 0)
 	if err != nil {
 		return nil, err
 	}
@@ -219,7 +219,7 @@ func (l *Listener) SetDeadline(t time.Time) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.ctx.Err() != nil {
-		return l.opError("set", net.ErrClosed)
+		return net.ErrClosed // bare, as with *net.TCPListener
 	}
 	l.deadline.set(t)
 	return nil

@@ -34,22 +34,27 @@ func (s *Stack) resolve(ctx context.Context, network, address string) (netip.Add
 	return netip.AddrPortFrom(ips[0], port), nil
 }
 
-// listenPort reads an address to listen at: its host may be left out, and has to be the
-// adapter's otherwise.
-func (s *Stack) listenPort(network, address string) (uint16, error) {
+// listenAddr reads an address to listen at: its host may be left out, and has to be the
+// adapter's otherwise. The result is the adapter's, or with syscall.EADDRNOTAVAIL the one
+// that is not.
+func (s *Stack) listenAddr(network, address string) (netip.AddrPort, error) {
 	ctx := context.Background()
+	own := s.cm.Addr().Addr()
 	host, port, err := split(ctx, network, address)
-	if err != nil || host == "" {
-		return port, err
+	if err != nil {
+		return netip.AddrPort{}, err
+	}
+	if host == "" {
+		return netip.AddrPortFrom(own, port), nil
 	}
 	ips, err := s.lookup(ctx, host)
 	if err != nil {
-		return 0, err
+		return netip.AddrPort{}, err
 	}
-	if own := s.cm.Addr().Addr(); !ips[0].IsUnspecified() && !slices.Contains(ips, own) {
-		return 0, fmt.Errorf("%w: the device has address %v, not %v: open one there (SOFTRNIC_ADDR), or leave the host out", errNotOurs, own, ips[0])
+	if !ips[0].IsUnspecified() && !slices.Contains(ips, own) {
+		return netip.AddrPortFrom(ips[0], port), fmt.Errorf("%w: the device has address %v, not %v: open one there (SOFTRNIC_ADDR), or leave the host out", errNotOurs, own, ips[0])
 	}
-	return port, nil
+	return netip.AddrPortFrom(own, port), nil
 }
 
 // split reads HOST:PORT. The port may be the name of a service.
