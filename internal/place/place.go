@@ -2,6 +2,7 @@ package place
 
 import (
 	"encoding/binary"
+	"runtime/debug"
 	"sync/atomic"
 	"unsafe"
 )
@@ -13,11 +14,15 @@ import (
 // a word ends at a multiple of 8, otherwise 4. Bytes behind it, of an end that
 // is not aligned, and a dst without a whole word are copied plainly: beside
 // them in their word there may be memory that is somebody else's.
-func Copy(dst, src []byte) {
+//
+// It reports whether all of dst and src could be accessed, see [Try]. If not, a
+// part of dst may have been written.
+func Copy(dst, src []byte) (ok bool) {
 	n := len(src)
 	if n == 0 {
-		return
+		return true
 	}
+	defer endTry(debug.SetPanicOnFault(true))
 	end := uintptr(unsafe.Pointer(unsafe.SliceData(dst))) + uintptr(n)
 	if odd := int(end % 4); odd != 0 {
 		n = max(0, n-odd)
@@ -34,6 +39,7 @@ func Copy(dst, src []byte) {
 	default:
 		copy(dst[:n], src)
 	}
+	return true
 }
 
 // Word64 returns the 8-byte aligned memory b as a word for atomics, or false.
