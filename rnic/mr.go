@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"unsafe"
 
+	"github.com/softrnic/softrnic/internal/pages"
 	"github.com/softrnic/softrnic/verbs"
 )
 
@@ -26,11 +27,19 @@ const knownAccess = verbs.AccessLocalWrite | verbs.AccessRemote | verbs.AccessMW
 // RegMR registers buf, which stays the caller's: it is not copied, and the
 // adapter reads and writes it as work requests and peers ask, until Dereg.
 // Both keys are new with every registration.
+//
+// Memory that the process cannot read, or with AccessLocalWrite cannot write, is
+// refused with verbs.ErrFault (ibv_reg_mr(3): EFAULT). Systems other than Linux
+// do not tell: there, as with memory that is unmapped or protected later, the
+// work requests that touch it fail.
 func (pd *PD) RegMR(buf []byte, access verbs.AccessFlags) (verbs.MR, error) {
 	const op = "register MR"
 	if err := checkRegion(buf, access, pd.host.QueryDevice().MaxMRSize); err != nil {
 		err.Op = op
 		return nil, err
+	}
+	if err := pages.CheckAccess(buf, access&verbs.AccessLocalWrite != 0); err != nil {
+		return nil, &verbs.OpError{Op: op, Err: verbs.ErrFault, Detail: err.Error()}
 	}
 	if err := pd.addRef(kindMR, op); err != nil {
 		return nil, err

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+	"syscall"
 )
 
 // What a call can be refused with. Calls wrap these in an *OpError that names
@@ -20,6 +21,7 @@ var (
 	ErrNoMemory     = errors.New("the device has no more objects of this kind")                                                            // [ENOMEM]
 	ErrDomain       = errors.New("object belongs to another protection domain or device")                                                  // [EINVAL]
 	ErrCQOverrun    = errors.New("completion queue overran and lost completions; destroy it with its queue pairs and create a deeper one") // CQ error state
+	ErrFault        = fmt.Errorf("memory is not mapped or does not permit the access: %w", syscall.EFAULT)                                 // [EFAULT]
 	ErrNotConnected = errors.New("queue pair has no peer")                                                                                 // [ENOTCONN]
 )
 

@@ -54,7 +54,10 @@ type Device interface {
 type PD interface {
 	// RegMR registers buf (ibv_reg_mr). The memory is not copied, and stays
 	// in place and alive until Dereg. An empty buffer, or remote write or
-	// atomic access without local write, is refused.
+	// atomic access without local write, is refused; so is, with ErrFault,
+	// memory that is not mapped, or not writable with AccessLocalWrite. Memory
+	// that becomes so later fails the work that touches it: WCLocProtErr at
+	// this end, WCRemOpErr at a peer that writes or reads it.
 	RegMR(buf []byte, access AccessFlags) (MR, error)
 
 	// AllocMW allocates a memory window of type 2B (ibv_alloc_mw), unbound.

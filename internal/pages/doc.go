@@ -1,4 +1,5 @@
-// Package pages is for large buffers that live long: memory that is not the Go heap's.
+// Package pages is for large buffers that live long: memory that is not the Go heap's;
+// and [CheckAccess] finds out what memory permits.
 //
 // The garbage collector lets garbage grow as large as what lives, by default. A program with
 // hundreds of megabytes of buffers, most of which it never touches, would walk through as

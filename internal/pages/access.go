@@ -1,0 +1,52 @@
+package pages
+
+import (
+	"errors"
+	"fmt"
+	"unsafe"
+)
+
+// The reasons of an [AccessError].
+var (
+	ErrUnmapped    = errors.New("not mapped")
+	ErrNotReadable = errors.New("mapped without permission to read")
+	ErrNotWritable = errors.New("mapped without permission to write")
+	ErrBeyondFile  = errors.New("mapped beyond the end of its file")
+)
+
+// An AccessError says where memory does not permit the access asked for.
+type AccessError struct {
+	Addr uint64
+	Err  error // one of the above
+}
+
+// Error names the address and the reason.
+func (e *AccessError) Error() string { return fmt.Sprintf("the memory at 0x%x is %v", e.Addr, e.Err) }
+
+// Unwrap returns the reason.
+func (e *AccessError) Unwrap() error { return e.Err }
+
+// CheckAccess returns an [AccessError] if a page of mem is not mapped, or is
+// mapped without permission to read, or with write without permission to
+// write; and, of a mapped file, if mem reaches beyond its end. It touches no
+// memory but one byte of each such file, so it neither allocates pages nor
+// disturbs the users of mem, and takes the longer the more mappings mem
+// crosses, however large they are.
+//
+// On Linux it asks the kernel for the mappings (PROCMAP_QUERY since Linux 6.11,
+// before that /proc/self/maps); without /proc it permits everything. On other
+// systems it only finds out whether the first and the last byte can be read.
+func CheckAccess(mem []byte, write bool) error {
+	if len(mem) == 0 {
+		return nil
+	}
+	if err := checkAccess(mem, write); err != nil {
+		return err
+	}
+	return nil
+}
+
+// addressOf is the address of the first byte of mem.
+func addressOf(mem []byte) uint64 {
+	return uint64(uintptr(unsafe.Pointer(unsafe.SliceData(mem))))
+}
