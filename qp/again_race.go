@@ -2,14 +2,15 @@
 
 package qp
 
-// copyRead is what it is without the race detector, which is not to look at what is
+import "github.com/softrnic/softrnic/internal/place"
+
+// loadForRead is as without the race detector, which is not to look at what is
 // read again.
-func copyRead(dst, src []byte, again bool) {
+func loadForRead(dst, src []byte, again bool) bool {
 	if again {
-		copyUnseen(dst, src)
-	} else {
-		copy(dst, src)
+		return place.Try(func() { copyUnseen(dst, src) })
 	}
+	return place.Load(dst, src)
 }
 
 //go:norace

@@ -26,6 +26,11 @@ func (c *Core) sendDatagram(now Time, out Out, w *sendWQE) outcome {
 	if b == nil {
 		return full
 	}
+	if m := c.fillPayload(b[info.HeaderLen:info.HeaderLen+n+pad], w, nil, 0, w.length); !m.ok() {
+		cancel(out, b)
+		c.failLocal(now, w, m)
+		return blocked
+	}
 	bth := wire.BTH{
 		Opcode: info.Opcode, Pad: uint8(pad), PKey: c.pkey, DestQPN: w.qpn, PSN: c.next,
 		SE: w.flags&verbs.SendSolicited != 0,
@@ -41,13 +46,6 @@ func (c *Core) sendDatagram(now Time, out Out, w *sendWQE) outcome {
 	if info.Imm {
 		wire.ImmDt(w.immInv).Put(b[info.HeaderLen-wire.ImmLen:])
 	}
-	body := b[info.HeaderLen : info.HeaderLen+n+pad]
-	if w.inline != 0 {
-		copy(body, c.sq.inlineData(c.cur))
-	} else {
-		c.gather(body[:n], c.sq.sgl(c.cur), 0)
-	}
-	clear(body[n:])
 	c.counters.SentBytes += uint64(n)
 	c.departed(now, w, info.Opcode, 1, false)
 	return sent

@@ -46,9 +46,14 @@ func localCause(f Fault) string {
 		return "the element reaches beyond the region; check address and length"
 	case FaultAccess:
 		return "receives and read results need AccessLocalWrite on the region"
+	case FaultMemory:
+		return memoryCause
 	}
 	return ""
 }
+
+// memoryCause is the likely cause of a FaultMemory.
+const memoryCause = "the memory was unmapped or protected after it was registered, or its file was truncated; deregister first"
 
 // failBind fails a bind or local invalidate.
 func (c *Core) failBind(now Time, w *sendWQE, f Fault) {

@@ -1,6 +1,9 @@
 package qp
 
-import "github.com/softrnic/softrnic/verbs"
+import (
+	"github.com/softrnic/softrnic/internal/place"
+	"github.com/softrnic/softrnic/verbs"
+)
 
 // memFault says which element of a scatter/gather list failed and why.
 type memFault struct {
@@ -42,12 +45,46 @@ func (c *Core) source(list []verbs.SGE, off, n uint32) ([]byte, memFault) {
 	return src, memFault{f, list[0]}
 }
 
+// probeAhead is how many bytes of a message are touched at a time before packets
+// refer to them: a multiple of every MTU.
+const probeAhead = 64 << 10
+
+// probeSource reports whether the memory at offset off of the element, of a message of
+// n bytes, can be read: probeAhead bytes, or to the end of the message.
+func (c *Core) probeSource(s *verbs.SGE, off, n uint32) memFault {
+	src, f := c.mem.Local(s.LKey, s.Addr+uint64(off), min(probeAhead, n-off), false)
+	if f == NoFault && !place.Readable(src) {
+		f = FaultMemory
+	}
+	return memFault{f, *s}
+}
+
+// fillPayload fills body with n bytes at offset off of w, the request at cur,
+// and with zeros behind them. The bytes are src, or if that is nil, inline data
+// or those of the list.
+func (c *Core) fillPayload(body []byte, w *sendWQE, src []byte, off, n uint32) memFault {
+	switch {
+	case w.inline != 0:
+		copy(body, c.sq.inlineData(c.cur)[off:off+n])
+	case src != nil:
+		if !place.Load(body[:n], src) {
+			return memFault{FaultMemory, c.sq.sgl(c.cur)[0]}
+		}
+	default:
+		if m := c.gather(body[:n], c.sq.sgl(c.cur), off); !m.ok() {
+			return m
+		}
+	}
+	clear(body[n:])
+	return memFault{}
+}
+
 // gather copies len(dst) bytes at offset off of the list, which has passed
 // checkList, to dst.
-func (c *Core) gather(dst []byte, list []verbs.SGE, off uint32) {
+func (c *Core) gather(dst []byte, list []verbs.SGE, off uint32) memFault {
 	for i := range list {
 		if len(dst) == 0 {
-			return
+			break
 		}
 		s := &list[i]
 		if off >= s.Length {
@@ -56,12 +93,16 @@ func (c *Core) gather(dst []byte, list []verbs.SGE, off uint32) {
 		}
 		k := min(uint32(len(dst)), s.Length-off)
 		src, f := c.mem.Local(s.LKey, s.Addr+uint64(off), k, false)
-		if f == NoFault {
-			copy(dst, src)
+		if f == NoFault && !place.Load(dst[:k], src) {
+			f = FaultMemory
+		}
+		if f != NoFault {
+			return memFault{f, *s}
 		}
 		dst = dst[k:]
 		off = 0
 	}
+	return memFault{}
 }
 
 // scatter copies src to offset off of the list. If an element may not be
@@ -78,10 +119,12 @@ func (c *Core) scatter(list []verbs.SGE, off uint32, src []byte) memFault {
 		}
 		k := min(uint32(len(src)), s.Length-off)
 		dst, f := c.mem.Local(s.LKey, s.Addr+uint64(off), k, true)
+		if f == NoFault && !put(dst, src[:k]) {
+			f = FaultMemory
+		}
 		if f != NoFault {
 			return memFault{f, *s}
 		}
-		put(dst, src[:k])
 		src = src[k:]
 		off = 0
 	}

@@ -38,11 +38,13 @@ const (
 	FaultAccess         // the permission was not granted
 	FaultUnbound        // the window is not bound, or already bound
 	FaultMisalign       // an atomic's memory is not 8-byte aligned
+	FaultMemory         // the system refuses the access: the memory was unmapped, protected, or lost its file
 )
 
 func (f Fault) String() string {
 	return [...]string{"no fault", "no such key", "other protection domain", "window bound to another queue pair",
-		"range outside the region", "permission not granted", "window not in the state needed", "memory not 8-byte aligned"}[f]
+		"range outside the region", "permission not granted", "window not in the state needed", "memory not 8-byte aligned",
+		"the system refuses access to the memory"}[f]
 }
 
 // Host is the adapter that a queue pair lives in.
@@ -90,4 +92,21 @@ type Out interface {
 	// packet has left, which has to be before the Core is told of another packet
 	// or of the time: those may end the request that lends it.
 	NextWith(to *wire.Path, head int, payload []byte) []byte
+}
+
+// Canceler is an [Out] that can take back the last packet. One that cannot gets
+// a packet of zeros instead, which no peer takes.
+type Canceler interface {
+	// Cancel takes back the packet that Next returned last. It has to be the
+	// last call of Next.
+	Cancel()
+}
+
+// cancel takes back the packet b, the last that out made room for.
+func cancel(out Out, b []byte) {
+	if c, ok := out.(Canceler); ok {
+		c.Cancel()
+		return
+	}
+	clear(b)
 }

@@ -86,7 +86,7 @@ func (c *Core) failReceive(now Time, status verbs.WCStatus, why *verbs.Failure) 
 		c.completeRecvErr(status, why)
 	} else {
 		ev := verbs.EventQPReqErr
-		if status == verbs.WCRemAccessErr {
+		if status == verbs.WCRemAccessErr || status == verbs.WCLocProtErr {
 			ev = verbs.EventQPAccessErr
 		}
 		c.host.Event(ev, why)

@@ -77,6 +77,8 @@ func (p *Peer) refused(now Time, psn wire.PSN, syndrome wire.Syndrome) wire.Drop
 	switch syndrome {
 	case wire.NakInvalidRequest:
 		status, cause = verbs.WCRemInvReqErr, "the peer does not permit it to us (verbs.PeerAttr.Access), or the memory of an atomic is not aligned to 8 bytes there"
+	case wire.NakRemoteOperational:
+		cause = "the peer cannot access its own memory: it was unmapped or protected after it was registered, or its file was truncated"
 	case wire.NakRemoteAccess:
 		status, cause = verbs.WCRemAccessErr, "wrong rkey or a stale one, a range outside the region, or a region of another protection domain or without the permission"
 	}

@@ -2,8 +2,10 @@ package qp
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/softrnic/softrnic/internal/fifo"
+	"github.com/softrnic/softrnic/internal/place"
 	"github.com/softrnic/softrnic/verbs"
 )
 
@@ -67,7 +69,11 @@ func (c *Core) postRDMA(wr *verbs.SendWR) error {
 		o, r.free = r.free[k-1], r.free[:k-1]
 	}
 	*o = rdmaOp{peer: p, id: wr.WRID, op: wr.Opcode, flags: wr.Flags, length: n, remote: wr.RemoteAddr, rkey: wr.RKey, operand: wr.CompareAdd, swap: wr.Swap,
-		sgl: append(o.sgl[:0], wr.SGList...), inline: append(o.inline[:0], wr.InlineData...)}
+		sgl: append(o.sgl[:0], wr.SGList...), inline: slices.Grow(o.inline[:0], len(wr.InlineData))[:len(wr.InlineData)]}
+	if !place.Load(o.inline, wr.InlineData) {
+		r.free = append(r.free, o)
+		return c.unreadableInline()
+	}
 	r.ops++
 	p.under++
 	p.waiting.Push(o)

@@ -47,7 +47,13 @@ func (p *Peer) send(now Time, out Out) outcome {
 					p.advance(now)
 					return sent
 				}
-				return p.transmit(now, out, psn, s)
+				got := p.transmit(now, out, psn, s)
+				if got == blocked { // it cannot be read after all
+					p.settle(s)
+					p.advance(now)
+					return sent
+				}
+				return got
 			}
 		}
 	}
@@ -101,10 +107,15 @@ func (p *Peer) send(now Time, out Out) outcome {
 	*at = s
 	at.lost = true // until it leaves
 	p.lost++
-	if p.transmit(now, out, psn, at) == full {
+	switch p.transmit(now, out, psn, at) {
+	case full:
 		p.lost--
 		*at = slot{}
 		return full
+	case blocked: // it cannot be read after all
+		p.lost--
+		*at = slot{}
+		return sent
 	}
 	p.next = psn.Add(1)
 	o.slots++
@@ -147,6 +158,7 @@ func localFailure(m memFault) *verbs.Failure {
 }
 
 // transmit lays out the packet of a slot, which leaves for the first time or again.
+// It returns blocked, and has failed the operation, if the data cannot be read.
 func (p *Peer) transmit(now Time, out Out, psn wire.PSN, s *slot) outcome {
 	c, o := p.core, s.op
 	op := wire.UDXWriteOnly
@@ -168,6 +180,17 @@ func (p *Peer) transmit(now Time, out Out, psn wire.PSN, s *slot) outcome {
 	if b == nil {
 		return full
 	}
+	if op == wire.UDXWriteOnly {
+		body := b[info.HeaderLen : info.HeaderLen+payload+pad]
+		if len(o.inline) > 0 {
+			copy(body, o.inline[s.off:s.off+s.n])
+		} else if m := c.gather(body[:payload], o.sgl, s.off); !m.ok() {
+			cancel(out, b)
+			o.fail(verbs.WCLocProtErr, localFailure(m))
+			return blocked
+		}
+		clear(body[payload:])
+	}
 	s.asks = p.wantsAnswer(s)
 	p.head(b, op, pad, psn, s.asks)
 	h := b[wire.BTHLen+wire.DETHLen:]
@@ -175,13 +198,6 @@ func (p *Peer) transmit(now Time, out Out, psn wire.PSN, s *slot) outcome {
 	switch op {
 	case wire.UDXWriteOnly:
 		wire.RETH{VA: va, RKey: o.rkey, Length: s.n}.Put(h)
-		body := b[info.HeaderLen : info.HeaderLen+payload+pad]
-		if len(o.inline) > 0 {
-			copy(body, o.inline[s.off:s.off+s.n])
-		} else {
-			c.gather(body[:payload], o.sgl, s.off)
-		}
-		clear(body[payload:])
 		c.counters.SentBytes += uint64(payload)
 	case wire.UDXReadRequest:
 		first, n := p.missing(s)

@@ -1,7 +1,6 @@
 package qp
 
 import (
-	"github.com/softrnic/softrnic/internal/place"
 	"github.com/softrnic/softrnic/reliability"
 	"github.com/softrnic/softrnic/verbs"
 	"github.com/softrnic/softrnic/wire"
@@ -98,7 +97,9 @@ func (p *Peer) serveWrite(now Time, k *wire.Packet) wire.Drop {
 		if f != NoFault {
 			return p.nak(k.BTH.PSN, wire.NakRemoteAccess)
 		}
-		put(dst, k.Payload)
+		if !put(dst, k.Payload) {
+			return p.nak(k.BTH.PSN, wire.NakRemoteOperational)
+		}
 	}
 	c.counters.RcvdBytes += uint64(h.Length)
 	p.replay.Done(k.BTH.PSN)
@@ -148,11 +149,9 @@ func (p *Peer) serveAtomic(k *wire.Packet) wire.Drop {
 	if p.found == nil {
 		p.found = new([reliability.ReplayWindow]uint64)
 	}
-	var orig uint64
-	if k.Info.Operation == wire.OpCmpSwap {
-		orig = place.CompareSwap(word, h.Compare, h.SwapAdd)
-	} else {
-		orig = place.FetchAdd(word, h.SwapAdd)
+	orig, ok := execute(word, k)
+	if !ok {
+		return p.nak(psn, wire.NakRemoteOperational)
 	}
 	p.found[psn%reliability.ReplayWindow] = orig
 	p.replay.Done(psn)
@@ -258,11 +257,15 @@ func (p *Peer) answer(now Time, out Out, a *dgReply) bool {
 		if b == nil {
 			return false
 		}
+		body := b[info.HeaderLen : info.HeaderLen+int(n)+pad]
+		if !loadForRead(body[:n], src, a.again) {
+			cancel(out, b)
+			*a = dgReply{peer: p, op: wire.UDXAck, psn: a.psn, syndrome: wire.NakRemoteOperational}
+			return p.answer(now, out, a)
+		}
+		clear(body[n:])
 		p.head(b, a.op, pad, a.psn, false)
 		wire.RETH{VA: a.value, Length: n}.Put(b[wire.BTHLen+wire.DETHLen:])
-		body := b[info.HeaderLen : info.HeaderLen+int(n)+pad]
-		copyRead(body, src, a.again)
-		clear(body[n:])
 		c.counters.SentBytes += uint64(n)
 		c.recorder.packet(now, true, a.op, a.psn, 0)
 		a.value += uint64(n)

@@ -8,7 +8,7 @@ import (
 
 // Short names for what changes memory that others look at.
 
-func put(dst, src []byte) { place.Copy(dst, src) }
+func put(dst, src []byte) (ok bool) { return place.Copy(dst, src) }
 
 func word64(b []byte) (*uint64, bool) { return place.Word64(b) }
 

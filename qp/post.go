@@ -3,6 +3,7 @@ package qp
 import (
 	"fmt"
 
+	"github.com/softrnic/softrnic/internal/place"
 	"github.com/softrnic/softrnic/verbs"
 	"github.com/softrnic/softrnic/wire"
 )
@@ -76,12 +77,20 @@ func (c *Core) postSend(wr *verbs.SendWR) error {
 	}
 	if inline {
 		w.inline = uint16(n)
-		copy(c.sq.inlineData(i), wr.InlineData)
+		if !place.Load(c.sq.inlineData(i), wr.InlineData) {
+			c.sq.tail--
+			return c.unreadableInline()
+		}
 	} else {
 		w.nsge = uint8(len(wr.SGList))
 		copy(c.sq.sgl(i), wr.SGList)
 	}
 	return nil
+}
+
+// unreadableInline is the error of a post whose inline data cannot be read.
+func (c *Core) unreadableInline() error {
+	return &verbs.OpError{Op: "post send", Object: c.String(), Err: verbs.ErrFault, Detail: "InlineData cannot be read"}
 }
 
 // messageLength checks the data of a request and returns its size in bytes.

@@ -158,21 +158,29 @@ func (c *Core) sendData(now Time, out Out, w *sendWQE) outcome {
 	if w.inline == 0 {
 		var m memFault
 		if src, m = c.source(c.sq.sgl(c.cur), off, n); !m.ok() {
-			if c.cur == c.sq.head { // what was posted before completes first
-				c.failLocal(now, w, m)
-			}
-			return blocked
+			return c.failSource(now, w, m)
 		}
 	}
 	var b []byte
 	refer := len(src) >= leastReferred && pad == 0 && c.typ == verbs.RC && !c.next.Less(c.top)
 	if refer {
+		if off%probeAhead == 0 {
+			if m := c.probeSource(&c.sq.sgl(c.cur)[0], off, w.length); !m.ok() {
+				return c.failSource(now, w, m)
+			}
+		}
 		b = out.NextWith(&c.path, info.HeaderLen, src)
 	} else {
 		b = out.Next(&c.path, total)
 	}
 	if b == nil {
 		return full
+	}
+	if !refer {
+		if m := c.fillPayload(b[info.HeaderLen:info.HeaderLen+int(n)+pad], w, src, off, n); !m.ok() {
+			cancel(out, b)
+			return c.failSource(now, w, m)
+		}
 	}
 	bth := wire.BTH{
 		Opcode: info.Opcode, Pad: uint8(pad), PKey: c.pkey, DestQPN: c.attr.DestQPN, PSN: c.next,
@@ -197,21 +205,18 @@ func (c *Core) sendData(now Time, out Out, w *sendWQE) outcome {
 	if info.IETH {
 		wire.IETH{RKey: w.immInv}.Put(b[info.HeaderLen-wire.IETHLen:])
 	}
-	if !refer {
-		body := b[info.HeaderLen : info.HeaderLen+int(n)+pad]
-		switch {
-		case w.inline != 0:
-			copy(body, c.sq.inlineData(c.cur)[off:off+n])
-		case src != nil:
-			copy(body, src)
-		default:
-			c.gather(body[:n], c.sq.sgl(c.cur), off)
-		}
-		clear(body[n:])
-	}
 	c.counters.SentBytes += uint64(n)
 	c.departed(now, w, info.Opcode, 1, bth.AckReq)
 	return sent
+}
+
+// failSource fails w, the request at cur, because its data cannot be read, once
+// what was posted before it is complete.
+func (c *Core) failSource(now Time, w *sendWQE, m memFault) outcome {
+	if c.cur == c.sq.head {
+		c.failLocal(now, w, m)
+	}
+	return blocked
 }
 
 // sendRead lays out a request for the next part of a read.

@@ -126,6 +126,13 @@ func (c *Core) sendResponse(now Time, out Out, r *reliability.Resource) bool {
 		if b == nil {
 			return false
 		}
+		body := b[info.HeaderLen : info.HeaderLen+int(n)+pad]
+		if !loadForRead(body[:n], src, r.Replay()) {
+			cancel(out, b)
+			c.vanished(now, r, FaultMemory)
+			return true
+		}
+		clear(body[n:])
 		if info.AETH {
 			c.putAETH(now, b, info.Opcode, r.Next, wire.AckSyndrome(c.creditCode()), r.MSN)
 		} else {
@@ -135,9 +142,6 @@ func (c *Core) sendResponse(now Time, out Out, r *reliability.Resource) bool {
 			c.recorder.packet(now, true, info.Opcode, r.Next, 0)
 		}
 		b[1] |= uint8(pad) << 4
-		body := b[info.HeaderLen : info.HeaderLen+int(n)+pad]
-		copyRead(body, src, r.Replay())
-		clear(body[n:])
 		c.counters.SentBytes += uint64(n)
 		c.acks.Covered(r.Next)
 		c.res.Sent(r)
@@ -145,7 +149,8 @@ func (c *Core) sendResponse(now Time, out Out, r *reliability.Resource) bool {
 	return true
 }
 
-// vanished ends a read whose memory was deregistered while it was answered. A
+// vanished ends a read whose memory was deregistered while it was answered, or
+// cannot be accessed any more. A
 // repeated one is forgotten in silence: the peer may long have the answer.
 func (c *Core) vanished(now Time, r *reliability.Resource, f Fault) {
 	if r.Replay() {
@@ -153,13 +158,17 @@ func (c *Core) vanished(now Time, r *reliability.Resource, f Fault) {
 		return
 	}
 	c.res.DropAll()
-	c.acks.OweNAK(wire.NakRemoteAccess, r.Next)
+	s, status, cause := wire.NakRemoteAccess, verbs.WCRemAccessErr, "deregister memory only when the peer is done with it"
+	if f == FaultMemory {
+		s, status, cause = wire.NakRemoteOperational, verbs.WCLocProtErr, memoryCause
+	}
+	c.acks.OweNAK(s, r.Next)
 	if c.state == sErr {
 		return
 	}
-	c.failReceive(now, verbs.WCRemAccessErr, &verbs.Failure{
+	c.failReceive(now, status, &verbs.Failure{
 		Event: "memory that the peer was reading is gone: " + f.String(), PSN: uint32(r.Next),
-		Key: r.RKey, Addr: r.VA, Length: r.Length, Cause: "deregister memory only when the peer is done with it",
+		Key: r.RKey, Addr: r.VA, Length: r.Length, Cause: cause,
 	})
 }
 

@@ -60,11 +60,14 @@ func (c *Core) checkOrder(p *wire.Packet) (wire.Syndrome, string) {
 // refuse answers a request with a fatal NAK and goes to ERR.
 func (c *Core) refuse(now Time, p *wire.Packet, s wire.Syndrome, why string) wire.Drop {
 	c.acks.OweNAK(s, p.BTH.PSN)
-	status := verbs.WCRemInvReqErr
-	if s == wire.NakRemoteAccess {
+	status, cause := verbs.WCRemInvReqErr, ""
+	switch s {
+	case wire.NakRemoteAccess:
 		status = verbs.WCRemAccessErr
+	case wire.NakRemoteOperational:
+		status, cause = verbs.WCLocProtErr, memoryCause
 	}
-	f := &verbs.Failure{Event: "refused the peer's request: " + why, Opcode: p.Info.Name, PSN: uint32(p.BTH.PSN)}
+	f := &verbs.Failure{Event: "refused the peer's request: " + why, Opcode: p.Info.Name, PSN: uint32(p.BTH.PSN), Cause: cause}
 	if p.Info.RETH {
 		h := p.RETH()
 		f.Key, f.Addr, f.Length = h.RKey, h.VA, h.Length
@@ -179,7 +182,9 @@ func (c *Core) receiveWrite(now Time, p *wire.Packet) wire.Drop {
 	if !fits {
 		return c.refuse(now, p, wire.NakInvalidRequest, "the packets of the message are not as long together as it announced")
 	}
-	put(dst[:n], p.Payload)
+	if !put(dst[:n], p.Payload) {
+		return c.refuse(now, p, wire.NakRemoteOperational, FaultMemory.String())
+	}
 	c.counters.RcvdBytes += uint64(n)
 	m.active, m.op = !p.Info.Last, wire.OpWrite
 	m.va, m.rkey, m.left, m.length = va+uint64(n), rkey, left-n, length
@@ -252,16 +257,28 @@ func (c *Core) receiveAtomic(now Time, p *wire.Packet) wire.Drop {
 	if r == nil {
 		return c.refuse(now, p, wire.NakInvalidRequest, "more reads and atomics at a time than max_dest_rd_atomic")
 	}
-	if p.Info.Operation == wire.OpCmpSwap {
-		r.Orig = place.CompareSwap(word, h.Compare, h.SwapAdd)
-	} else {
-		r.Orig = place.FetchAdd(word, h.SwapAdd)
+	if r.Orig, ok = execute(word, p); !ok {
+		return c.refuse(now, p, wire.NakRemoteOperational, FaultMemory.String())
 	}
 	c.recv.Completed()
 	r.First, r.Last, r.Atomic, r.MSN = p.BTH.PSN, p.BTH.PSN, true, c.recv.MSN()
 	c.res.Respond(r, r.First, r.Last, false)
 	c.recv.Advance(1)
 	return wire.DropNone
+}
+
+// execute carries out the atomic that p asks for on word, and returns the
+// word's value before it, or false if the word cannot be accessed.
+func execute(word *uint64, p *wire.Packet) (orig uint64, ok bool) {
+	h := p.AtomicETH()
+	ok = place.Try(func() {
+		if p.Info.Operation == wire.OpCmpSwap {
+			orig = place.CompareSwap(word, h.Compare, h.SwapAdd)
+		} else {
+			orig = place.FetchAdd(word, h.SwapAdd)
+		}
+	})
+	return orig, ok
 }
 
 // handleDuplicate takes a request that was received before: a SEND or WRITE is

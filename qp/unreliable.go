@@ -33,7 +33,7 @@ func (c *Core) handleUC(now Time, p *wire.Packet) wire.Drop {
 	if i.Operation == wire.OpSend {
 		d = c.receiveUCSend(now, p)
 	} else {
-		d = c.receiveUCWrite(p)
+		d = c.receiveUCWrite(now, p)
 	}
 	if d != wire.DropNone {
 		m.active = false
@@ -63,7 +63,7 @@ func (c *Core) receiveUCSend(now Time, p *wire.Packet) wire.Drop {
 	return wire.DropNone
 }
 
-func (c *Core) receiveUCWrite(p *wire.Packet) wire.Drop {
+func (c *Core) receiveUCWrite(now Time, p *wire.Packet) wire.Drop {
 	m := &c.msg
 	if c.attr.AccessFlags&verbs.AccessRemoteWrite == 0 {
 		return wire.DropAccessDenied
@@ -91,7 +91,13 @@ func (c *Core) receiveUCWrite(p *wire.Packet) wire.Drop {
 	if p.Info.Imm && !c.takeReceive() {
 		return wire.DropNoReceive
 	}
-	put(dst[:n], p.Payload)
+	if !put(dst[:n], p.Payload) {
+		c.failReceive(now, verbs.WCLocProtErr, &verbs.Failure{
+			Event: "memory that the peer writes to: " + FaultMemory.String(), Opcode: p.Info.Name, PSN: uint32(p.BTH.PSN),
+			Key: m.rkey, Addr: m.va, Length: n, Cause: memoryCause,
+		})
+		return wire.DropNone
+	}
 	c.counters.RcvdBytes += uint64(n)
 	m.va += uint64(n)
 	m.left -= n

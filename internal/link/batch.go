@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 
+	"github.com/softrnic/softrnic/internal/place"
 	"github.com/softrnic/softrnic/wire"
 )
 
@@ -115,17 +116,51 @@ func (b *Batch) NextWith(to *wire.Path, head int, payload []byte) []byte {
 	return room[:head:head]
 }
 
+// Cancel takes back the packet that Next or NextWith returned last. It must be
+// the last call of them, and the packet must not be sealed.
+func (b *Batch) Cancel() {
+	last := len(b.packets) - 1
+	p := &b.packets[last]
+	if p.payload != nil {
+		p.payload = nil
+		b.refs--
+	}
+	g := &b.groups[p.group]
+	g.count--
+	g.bytes -= p.end - p.off
+	g.closed = false // else the packet would not be in it
+	if g.count == 0 {
+		b.groups = b.groups[:p.group]
+	}
+	b.buf = b.buf[:p.off]
+	b.packets = b.packets[:last]
+}
+
 // Refers reports whether the payload of a packet lies in memory of others.
 func (b *Batch) Refers() bool { return b.refs > 0 }
 
-// collect copies the payload of packet i to its room in the buffer.
+// collect copies the payload of packet i to its room in the buffer. If it cannot
+// be read, the packet is damaged.
 func (b *Batch) collect(i int) {
 	p := &b.packets[i]
 	if p.payload == nil {
 		return
 	}
 	at, _ := p.split()
-	copy(b.buf[at:], p.payload)
+	if !place.Load(b.buf[at:at+len(p.payload)], p.payload) {
+		b.damage(i)
+		return
+	}
+	p.payload = nil
+	b.refs--
+}
+
+// damage makes packet i, whose payload cannot be read any more, one of zeros,
+// which no receiver takes. It is lost, and its sender finds out when it is to be
+// sent again.
+func (b *Batch) damage(i int) {
+	p := &b.packets[i]
+	clear(b.buf[p.off:p.end])
 	p.payload = nil
 	b.refs--
 }

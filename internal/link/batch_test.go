@@ -88,6 +88,11 @@ func TestBatchProperty(t *testing.T) {
 				if rapid.IntRange(0, 9).Draw(t, "other size") == 0 {
 					n = size.Draw(t, "size")
 				}
+				if rapid.IntRange(0, 9).Draw(t, "cancel") == 0 {
+					if lay(b, rapid.SampledFrom(paths).Draw(t, "canceled path"), size.Draw(t, "canceled size"), 0, head) != nil {
+						b.Cancel()
+					}
+				}
 				pkt := lay(b, to, n, uint64(len(want)), head)
 				if pkt == nil {
 					require.Greater(t, bytes+n, b.Cap(), "full")

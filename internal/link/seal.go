@@ -3,6 +3,7 @@ package link
 import (
 	"net/netip"
 
+	"github.com/softrnic/softrnic/internal/place"
 	"github.com/softrnic/softrnic/wire"
 )
 
@@ -28,9 +29,20 @@ func (b *Batch) Seal(src netip.AddrPort, gso bool) {
 	}
 	b.gso = gso
 	for b.sealed < len(b.packets) {
-		b.sealGroup(&b.groups[b.packets[b.sealed].group])
+		if b.refs == 0 {
+			b.sealRest()
+		} else if !place.Try(b.sealRest) {
+			b.damage(b.sealed)
+		}
 	}
 	b.flip()
+}
+
+// sealRest seals the packets from b.sealed on.
+func (b *Batch) sealRest() {
+	for b.sealed < len(b.packets) {
+		b.sealGroup(&b.groups[b.packets[b.sealed].group])
+	}
 }
 
 // sealGroup seals the packets of g that are not sealed yet: they are the next
