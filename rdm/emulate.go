@@ -12,9 +12,10 @@ type sided struct {
 	under int             // operations, those in the queue included
 	asked int             // emulated ones that are asked for and not answered
 
-	replies fifo.Queue[reply] // answers that the peer has to get
-	fault   status            // of the write of the peer that is coming
-	native  native
+	replies    fifo.Queue[reply] // answers that the peer has to get
+	fault      status            // of the write of the peer that is coming
+	unreadable bool              // the memory of what tell did not send
+	native     native
 }
 
 // maxAsked is how many emulated operations are asked for at a time. More than that
@@ -103,6 +104,10 @@ func (e *Endpoint) askWrite(op *Op, r request) bool {
 			r.status = 1
 		}
 		if !e.tell(op.p, &r, op.span.bytes()[op.sent:op.sent+n], last && !e.o.Lazy) {
+			if op.p.sided.takeFault() {
+				e.failWrite(op)
+				return true
+			}
 			return false
 		}
 		if op.sent == 0 {
@@ -114,7 +119,23 @@ func (e *Endpoint) askWrite(op *Op, r request) bool {
 	return true
 }
 
-// tell sends a message about an operation, if there is room.
+// takeFault reports whether the last message was not sent because the system
+// refuses access to its memory.
+func (s *sided) takeFault() (fault bool) {
+	fault, s.unreadable = s.unreadable, false
+	return fault
+}
+
+// failWrite ends an emulated write whose memory cannot be read.
+func (e *Endpoint) failWrite(op *Op) {
+	if op.sent > 0 {
+		op.p.sided.asked--
+	}
+	e.complete(op, ErrLocal)
+}
+
+// tell sends a message about an operation, if there is room, and its memory can be
+// read: see takeFault.
 func (e *Endpoint) tell(p *Peer, r *request, payload []byte, solicited bool) bool {
 	if p.state == gone {
 		return false
@@ -129,6 +150,8 @@ func (e *Endpoint) tell(p *Peer, r *request, payload []byte, solicited bool) boo
 		return true
 	case nack.ErrNoRoom:
 		p.full = true
+	case nack.ErrFault:
+		p.sided.unreadable = true
 	default:
 		e.lose(p, err)
 	}
@@ -147,7 +170,7 @@ func (e *Endpoint) answered(p *Peer, r *request, payload []byte) {
 			e.breach(p)
 			return
 		}
-		place.Copy(op.span.bytes()[op.got:op.got+len(payload)], payload)
+		op.faulty = !place.Copy(op.span.bytes()[op.got:op.got+len(payload)], payload) || op.faulty
 		if op.got += len(payload); op.got < op.n {
 			return
 		}
@@ -159,7 +182,11 @@ func (e *Endpoint) answered(p *Peer, r *request, payload []byte) {
 		op.old = r.a
 	}
 	p.sided.asked--
-	e.complete(op, r.status.err())
+	err := r.status.err()
+	if op.faulty {
+		err = ErrLocal
+	}
+	e.complete(op, err)
 	e.pump(p)
 }
 

@@ -27,6 +27,7 @@ var (
 	ErrAccess = errors.New("the peer's region does not permit it")
 	ErrDenied = errors.New("the peer does not permit it to us")
 	ErrAlign  = errors.New("the address of an atomic must be a multiple of 8")
+	ErrFault  = errors.New("the peer cannot access its memory: unmapped or protected after it was registered, or its file was truncated")
 	ErrRemote = errors.New("the peer's adapter refused the access: wrong or stale key, range, or permission")
 )
 

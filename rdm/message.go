@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 
+	"github.com/softrnic/softrnic/internal/place"
 	"github.com/softrnic/softrnic/reliability/nack"
 )
 
@@ -71,6 +72,8 @@ func (p *Peer) send(message []byte) (bool, error) {
 		return false, nil
 	case nack.ErrTooLong:
 		return false, ErrTooLong
+	case nack.ErrFault:
+		return false, ErrLocal
 	default:
 		return false, &PeerError{p.at, err}
 	}
@@ -87,7 +90,9 @@ func (e *Endpoint) Recv(ctx context.Context, buf []byte) (n int, from *Peer, err
 			if n = len(m.b); n > len(buf) {
 				return n, m.from, io.ErrShortBuffer
 			}
-			copy(buf, m.b)
+			if !place.Load(buf[:n], m.b) {
+				return 0, m.from, ErrLocal
+			}
 			from = m.from
 			e.inbox.pop()
 			return n, from, nil
@@ -138,8 +143,12 @@ func cost(b []byte) int { return len(b) + 64 }
 
 func (q *inbox) put(from *Peer, b []byte) {
 	if s := q.sink; s != nil && q.head == len(q.queue) && len(b) <= len(s.buf) {
-		s.n, s.from, q.sink = copy(s.buf, b), from, nil
-		return
+		q.sink = nil
+		if place.Load(s.buf[:len(b)], b) {
+			s.n, s.from = len(b), from
+			return
+		}
+		// Recv finds it in the queue, and fails.
 	}
 	var m []byte
 	if n := len(q.spare); n > 0 {

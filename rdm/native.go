@@ -206,6 +206,10 @@ func (e *Endpoint) nativeDone(wc *verbs.WC) {
 		e.complete(op, ErrRemote)
 	case verbs.WCRemInvReqErr:
 		e.complete(op, ErrDenied)
+	case verbs.WCRemOpErr:
+		e.complete(op, ErrFault)
+	case verbs.WCLocProtErr:
+		e.complete(op, ErrLocal)
 	case verbs.WCWRFlushErr:
 		why := error(ErrSilent)
 		if p.err != nil {

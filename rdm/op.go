@@ -29,6 +29,7 @@ type Op struct {
 	asked  bool // emulated: all of it has been said, and the peer has to answer
 	sent   int  // emulated writes: bytes that have left
 	got    int  // emulated reads: bytes that have come
+	faulty bool // emulated reads: some of them could not be stored
 
 	err error
 	old uint64
@@ -123,7 +124,7 @@ func (p *Peer) start(op *Op, kind opKind, span Span, remote Remote, n int, a, b 
 		return refuse(ErrBusy)
 	}
 	op.p, op.kind, op.span, op.remote, op.n, op.a, op.b = p, kind, span, remote, n, a, b
-	op.posted, op.asked, op.sent, op.got, op.err, op.old = false, false, 0, 0, nil, 0
+	op.posted, op.asked, op.faulty, op.sent, op.got, op.err, op.old = false, false, false, 0, 0, nil, 0
 	op.busy.Store(true)
 	if span.r != nil {
 		span.r.busy++

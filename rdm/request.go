@@ -39,6 +39,7 @@ const (
 	statusAccess
 	statusDenied
 	statusAlign
+	statusFault
 	statuses
 )
 
@@ -47,7 +48,7 @@ func (s status) err() error {
 	if s >= statuses {
 		return ErrBreach
 	}
-	return [statuses]error{nil, ErrKey, ErrBounds, ErrAccess, ErrDenied, ErrAlign}[s]
+	return [statuses]error{nil, ErrKey, ErrBounds, ErrAccess, ErrDenied, ErrAlign, ErrFault}[s]
 }
 
 // request is a message about an operation.

@@ -52,9 +52,10 @@ func (e *Endpoint) serveRequest(p *Peer, r *request, payload []byte) {
 	end := reply{request: request{tag: tagEnd, id: r.id}}
 	switch {
 	case r.tag == tagWrite:
-		if st == statusOK {
-			place.Copy(mem, payload)
-		} else if s.fault == statusOK {
+		if st == statusOK && !place.Copy(mem, payload) {
+			st = statusFault
+		}
+		if st != statusOK && s.fault == statusOK {
 			s.fault = st
 		}
 		if r.status == 0 {
@@ -65,15 +66,7 @@ func (e *Endpoint) serveRequest(p *Peer, r *request, payload []byte) {
 	case r.tag == tagRead:
 		end.from, end.key = mem, r.rkey
 	default:
-		word, aligned := place.Word64(mem)
-		switch {
-		case !aligned:
-			st = statusAlign
-		case r.tag == tagSwap:
-			end.a = place.CompareSwap(word, r.a, r.b)
-		default:
-			end.a = place.FetchAdd(word, r.a)
-		}
+		end.a, st = executeAtomic(r, mem)
 	}
 	end.status = st
 	e.stats.Served++
@@ -82,6 +75,25 @@ func (e *Endpoint) serveRequest(p *Peer, r *request, payload []byte) {
 	}
 	s.replies.Push(end)
 	e.pump(p)
+}
+
+// executeAtomic carries out the atomic r on mem, and returns the value before it.
+func executeAtomic(r *request, mem []byte) (old uint64, st status) {
+	word, ok := place.Word64(mem)
+	if !ok {
+		return 0, statusAlign
+	}
+	ok = place.Try(func() {
+		if r.tag == tagSwap {
+			old = place.CompareSwap(word, r.a, r.b)
+		} else {
+			old = place.FetchAdd(word, r.a)
+		}
+	})
+	if !ok {
+		return 0, statusFault
+	}
+	return old, statusOK
 }
 
 // answer sends what answers a peer has to get, and reports whether that was all.
@@ -103,6 +115,10 @@ func (e *Endpoint) answer(p *Peer) bool {
 		n := min(p.piece(), len(r.from))
 		data := request{tag: tagData, id: r.id, n: uint32(n), addr: r.addr}
 		if !e.tell(p, &data, r.from[:n], false) {
+			if s.takeFault() {
+				r.from, r.status = nil, statusFault
+				continue
+			}
 			return false
 		}
 		r.addr += uint64(n)

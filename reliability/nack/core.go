@@ -31,9 +31,10 @@ type Core struct {
 
 // Errors of Send.
 var (
-	ErrNoRoom  = errors.New("no room now")          // an Event follows when there is
-	ErrTooLong = errors.New("message is too long")  // see Options.MaxMessage
-	ErrGone    = errors.New("peer is closed, lost") // or has been started anew, and not opened since
+	ErrNoRoom  = errors.New("no room now")            // an Event follows when there is
+	ErrTooLong = errors.New("message is too long")    // see Options.MaxMessage
+	ErrFault   = errors.New("message cannot be read") // the system refuses access to its memory; nothing was taken
+	ErrGone    = errors.New("peer is closed, lost")   // or has been started anew, and not opened since
 )
 
 // Stats counts what an end has done.

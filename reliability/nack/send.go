@@ -3,12 +3,14 @@ package nack
 import (
 	"encoding/binary"
 
+	memory "github.com/softrnic/softrnic/internal/place"
 	"github.com/softrnic/softrnic/wire"
 )
 
 // Send sends a message, head and body together, which are copied: in packets of
 // the peer's MTU, which leave by Drain. If it returns ErrNoRoom nothing was
-// taken, and an Event follows when there is room.
+// taken, and an Event follows when there is room. With ErrFault nothing was taken
+// either.
 func (c *Core) Send(now Time, to int, head, body []byte) error {
 	return c.send(now, to, head, body, 0)
 }
@@ -45,6 +47,7 @@ func (c *Core) send(now Time, to int, head, body []byte, last Flags) error {
 	c.Stats.Sent++
 	r := c.outbox(p)
 	h := Header{Kind: Data, Flags: First, From: c.o.Self, Epoch: c.o.Epoch, To: p.epoch, Length: uint32(n)}
+	first := s.next
 	for left := n; pieces > 0; pieces-- {
 		payload := min(left, s.fragment())
 		left -= payload
@@ -56,13 +59,30 @@ func (c *Core) send(now Time, to int, head, body []byte, last Flags) error {
 		b := c.slots.bytes(slot)
 		b = b[h.Put(b):]
 		k := copy(b, head)
-		head, body = head[k:], body[copy(b[k:], body):]
+		m := min(len(b)-k, len(body))
+		if !memory.Load(b[k:k+m], body[:m]) {
+			c.slots.clear(slot, kept)
+			c.takeBack(p, first)
+			return ErrFault
+		}
+		head, body = head[k:], body[m:]
 		r.slot[place(s.next)] = slot
 		s.next++
 		h.Flags = 0
 	}
 	c.activate(p)
 	return nil
+}
+
+// takeBack frees the packets from seq on of a message that could not be read to
+// its end. They have not left.
+func (c *Core) takeBack(p *peer, seq uint32) {
+	s := &p.out
+	for i := seq; i != s.next; i++ {
+		c.slots.clear(s.ring.slot[place(i)], kept)
+	}
+	s.next = seq
+	c.Stats.Sent--
 }
 
 // ready returns the number of the next packet that may leave: one that is to
