@@ -200,6 +200,28 @@ func (c *CQ) take(wc []verbs.WC) int {
 	return n
 }
 
+// purge drops the completions of a queue pair, and keeps the order of the
+// others. What they have already raised stays: an event may find nothing.
+func (c *CQ) purge(qpn uint32) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	at := func(i int) *verbs.WC { return &c.ring[(c.head+i)%len(c.ring)] }
+	kept := 0
+	for i := range c.n {
+		if wc := at(i); wc.QPN != qpn {
+			if i != kept {
+				*at(kept) = *wc
+			}
+			kept++
+		}
+	}
+	for i := kept; i < c.n; i++ {
+		at(i).Why = nil
+	}
+	c.n = kept
+	c.ready.Store(int32(kept))
+}
+
 // Poll implements verbs.CQ. An empty queue makes it read the socket once.
 func (c *CQ) Poll(wc []verbs.WC) (int, error) {
 	if c.ready.Load() == 0 && len(wc) > 0 {

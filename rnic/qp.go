@@ -229,9 +229,22 @@ func (q *QP) Modify(attr verbs.QPAttr, mask verbs.QPAttrMask) error {
 	if err := q.core.Modify(now, &attr, mask); err != nil {
 		return err
 	}
+	if q.core.State() == verbs.StateReset {
+		q.purge()
+	}
 	s.drain(q, now)
 	s.flush()
 	return nil
+}
+
+// purge takes the completions that nobody has polled out of the queues, and
+// forgets failures: they are of a life that is over. The lock is held.
+func (q *QP) purge() {
+	q.sendCQ.purge(q.num)
+	if q.recvCQ != q.sendCQ {
+		q.recvCQ.purge(q.num)
+	}
+	q.failed, q.overran = false, false
 }
 
 // Query implements verbs.QP.
@@ -335,6 +348,7 @@ func (q *QP) Destroy() error {
 		s.part(q, q.dev.now())
 	}
 	q.core.Abandon()
+	q.purge()
 	s.forget(q)
 	q.pd.unbindQP(q.num) // before another queue pair can get the number
 	q.dev.qps.remove(q)

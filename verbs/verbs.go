@@ -243,7 +243,10 @@ type QP interface {
 
 	// Modify changes the attributes that mask names (ibv_modify_qp). A
 	// transition needs the attributes that the state table lists and accepts
-	// no others: *TransitionError says which are missing or too many.
+	// no others: *TransitionError says which are missing or too many. To
+	// StateReset drops all outstanding work without completions, and the queue
+	// pair's completions that have not been polled, out of both queues, as
+	// drivers of hardware do: none of an earlier life is found in the next.
 	Modify(attr QPAttr, mask QPAttrMask) error
 
 	// Query returns the current attributes (ibv_query_qp).
@@ -265,8 +268,9 @@ type QP interface {
 	AttachMcast(group GID) error
 	DetachMcast(group GID) error
 
-	// Destroy frees the queue pair (ibv_destroy_qp). Outstanding work is
-	// dropped without completions, as by a Modify to StateReset; a receive of
+	// Destroy frees the queue pair (ibv_destroy_qp). Outstanding work and
+	// completions that have not been polled are dropped, as by a Modify to
+	// StateReset, and its number is not given again for long; a receive of
 	// an SRQ that an unfinished message has taken goes back there. Destroying
 	// twice is safe.
 	Destroy() error
