@@ -16,6 +16,9 @@ type qpTable struct {
 	mu     sync.Mutex // guards changes
 	filled int
 	live   int
+	begun  bool
+	block  uint32 // of numbers, of which one was allocated last, once begun
+	step   uint32 // to the next; 0: not drawn yet
 }
 
 var goneQP = new(QP) // its number, 0, is never looked for
@@ -55,17 +58,47 @@ func (t *qpTable) insert(q *QP) bool {
 	return true
 }
 
-// allocate gives q a free random number from 16 up (0 and 1 are the management
-// queue pairs, 0xFFFFFF is multicast) and adds it. The number modulo the
-// number of shards is the index of q's shard.
+// allocate gives q a free number from 16 up (0 and 1 are the management queue
+// pairs, 0xFFFFFF is multicast) and adds it. The number modulo the number of
+// shards, which is the same in all calls, is the index of q's shard.
+//
+// Numbers are spread over all there are, from a random start with a random step,
+// and come back only when all others have been given: what is late for a queue
+// pair that was destroyed, a packet or a completion, does not find another.
 func (t *qpTable) allocate(q *QP, shard, shards int, rand func() uint32) {
 	for {
-		n := rand() & wire.QPNMask
-		q.num = n - n%uint32(shards) + uint32(shard)
+		q.num = t.nextBlock(uint32(shards), rand)*uint32(shards) + uint32(shard)
 		if q.num >= 16 && q.num < wire.QPNMulticast && t.insert(q) {
 			return
 		}
 	}
+}
+
+// nextBlock returns which of the blocks of n numbers, one for each shard, is
+// next.
+func (t *qpTable) nextBlock(n uint32, rand func() uint32) uint32 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	blocks := (wire.QPNMask + 1) / n
+	switch {
+	case !t.begun:
+		t.begun = true
+		t.block = (rand() & wire.QPNMask) / n % blocks
+		return t.block
+	case t.step == 0:
+		for t.step = rand() % blocks; !coprime(t.step, blocks); t.step = (t.step + 1) % blocks {
+		}
+	}
+	t.block = (t.block + t.step) % blocks
+	return t.block
+}
+
+// coprime reports whether a and b have no common divisor but 1.
+func coprime(a, b uint32) bool {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return a == 1
 }
 
 func (t *qpTable) rebuild() {

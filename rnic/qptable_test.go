@@ -11,7 +11,7 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// Numbers are random, free, within their range, and of the right shard.
+// Numbers are spread, free, within their range, and of the right shard.
 func TestAllocateNumbers(t *testing.T) {
 	for _, shards := range []int{1, 3, 256} {
 		table := newQPTable()
@@ -34,19 +34,37 @@ func TestAllocateNumbers(t *testing.T) {
 	}
 }
 
-// A source that repeats itself and draws what is reserved or taken does not
-// lead to a number that is.
+// TestAllocateAvoidsReserved: what is reserved or taken is passed over.
 func TestAllocateAvoidsReserved(t *testing.T) {
-	draws := []uint32{0, 1, 15, 0xffffff, 0xff000005, 16, 16, 16, 0xfffffe, 0xfffffe, 77}
+	draws := []uint32{0xfffffe, 1} // where to start, and the step
 	table := newQPTable()
 	next := func() (v uint32) { v, draws = draws[0], draws[1:]; return v }
+	require.True(t, table.insert(&QP{num: 17}))
 	var got []uint32
 	for range 3 {
 		q := &QP{}
 		table.allocate(q, 0, 1, next)
 		got = append(got, q.num)
 	}
-	require.Equal(t, []uint32{16, 0xfffffe, 77}, got)
+	require.Equal(t, []uint32{0xfffffe, 16, 18}, got)
+}
+
+// TestNumbersRest: the number of a queue pair that is gone comes back when all
+// others of its shard have been given, whatever the draws.
+func TestNumbersRest(t *testing.T) {
+	for _, shards := range []int{255, 256} {
+		for _, draw := range []uint32{0, 51, 1 << 12, 0xffffffff} {
+			table := newQPTable()
+			seen := make([]bool, wire.QPNMask+1)
+			for range (wire.QPNMask+1)/shards - 18 { // some are reserved
+				q := &QP{}
+				table.allocate(q, 7, shards, func() uint32 { return draw })
+				require.False(t, seen[q.num], "number 0x%x comes back", q.num)
+				seen[q.num] = true
+				table.remove(q)
+			}
+		}
+	}
 }
 
 func TestQPTableAgainstMap(t *testing.T) {
