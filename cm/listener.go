@@ -65,10 +65,17 @@ func (m *Manager) listen(space PortSpace, port uint16, s protocol.Serve) (*liste
 	}
 }
 
-// ephemeral draws a port from the dynamic ones of RFC 6335.
+// ephemeral returns the next port of the dynamic ones of RFC 6335: in steps from a
+// random one, so that the port of a listener that is closed comes back when all
+// others have been given, and who is late for it does not find another service.
 func (m *Manager) ephemeral() uint16 {
-	const first = 49152
-	return first + uint16(m.options.Rand()%(1<<16-first))
+	const first, count = 49152, 1<<16 - 49152
+	if m.freeStep == 0 {
+		m.freePort = uint16(m.options.Rand() % count)
+		m.freeStep = uint16(m.options.Rand()%count) | 1 // without a common divisor
+	}
+	m.freePort = (m.freePort + m.freeStep) % count
+	return first + m.freePort
 }
 
 // offer puts a peer's request before the program. The lock is held.

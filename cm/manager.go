@@ -33,6 +33,8 @@ type Manager struct {
 	parties     map[uint32]party // who is told about a connection or request
 	listeners   map[mad.ServiceID]*listener
 	unconfirmed map[verbs.QP]uint32 // connections that are being accepted
+	freePort    uint16              // of the listeners at any port, the last that was tried, from the first of them
+	freeStep    uint16              // to the next; 0: none was tried
 	sleepTill   protocol.Time       // when the goroutine wakes at the latest, 0 for never
 	wake        context.CancelFunc
 	foreign     uint64 // datagrams that are not from a queue pair 1

@@ -1,0 +1,23 @@
+package cm_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/cm"
+)
+
+// TestPortsRest: the port of a listener that is closed is not given again while
+// there are others.
+func TestPortsRest(t *testing.T) {
+	e := newEnd(t, cm.Options{})
+	seen := map[uint16]bool{}
+	for range 2000 {
+		l, err := e.m.Listen(0, cm.ListenOptions{})
+		require.NoError(t, err)
+		require.False(t, seen[l.Addr().Port()], "port %v comes back", l.Addr())
+		seen[l.Addr().Port()] = true
+		require.NoError(t, l.Close())
+	}
+}
