@@ -127,7 +127,8 @@ func (r *Request) check(qp verbs.QP, o *AcceptOptions) error {
 	if err := checkPrivate(o.PrivateData, mad.REPPrivateLen); err != nil {
 		return err
 	}
-	return checkOptions(&o.ConnectOptions)
+	o.MTU = 0 // it is what the peer asked for
+	return checkOptions(&o.ConnectOptions, r.Transport)
 }
 
 // failoverUnsupported in a REP says that there are no alternate paths.

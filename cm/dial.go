@@ -110,7 +110,7 @@ func (m *Manager) checkDial(peer netip.AddrPort, o *DialOptions) error {
 	if err := checkPrivate(o.PrivateData, privateRoom(o.PortSpace, mad.REQPrivateLen)); err != nil {
 		return err
 	}
-	if err := checkOptions(&o.ConnectOptions); err != nil {
+	if err := checkOptions(&o.ConnectOptions, o.QP.Type()); err != nil {
 		return err
 	}
 	if o.MTU != 0 {

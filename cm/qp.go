@@ -25,8 +25,12 @@ func orDefault[T ~uint8 | ~uint32](v, def T) T {
 	return v
 }
 
-// checkOptions refuses options that no field has room for.
-func checkOptions(o *verbs.ConnectOptions) error {
+// checkOptions refuses options that no field has room for. Those that do not count
+// for the type of queue pair it clears.
+func checkOptions(o *verbs.ConnectOptions, typ verbs.QPType) error {
+	if typ == verbs.UC {
+		o.Timeout, o.MinRNRTimer, o.RetryCnt, o.RNRRetry, o.MaxRdAtomic, o.MaxDestRdAtomic = 0, 0, 0, 0, 0, 0
+	}
 	for _, f := range []struct {
 		name      string
 		have, max uint8

@@ -68,9 +68,13 @@ func (c *Core) postRDMA(wr *verbs.SendWR) error {
 	if k := len(r.free); k > 0 {
 		o, r.free = r.free[k-1], r.free[:k-1]
 	}
+	var inline []byte
+	if wr.Flags&verbs.SendInline != 0 {
+		inline = wr.InlineData
+	}
 	*o = rdmaOp{peer: p, id: wr.WRID, op: wr.Opcode, flags: wr.Flags, length: n, remote: wr.RemoteAddr, rkey: wr.RKey, operand: wr.CompareAdd, swap: wr.Swap,
-		sgl: append(o.sgl[:0], wr.SGList...), inline: slices.Grow(o.inline[:0], len(wr.InlineData))[:len(wr.InlineData)]}
-	if !place.Load(o.inline, wr.InlineData) {
+		sgl: append(o.sgl[:0], wr.SGList...), inline: slices.Grow(o.inline[:0], len(inline))[:len(inline)]}
+	if !place.Load(o.inline, inline) {
 		r.free = append(r.free, o)
 		return c.unreadableInline()
 	}
@@ -88,8 +92,8 @@ func (c *Core) rdmaLength(wr *verbs.SendWR) (uint32, error) {
 	switch {
 	case inline && wr.Opcode != verbs.WRRDMAWrite:
 		return 0, c.invalid("post send", "%v brings data back, which cannot be inline", wr.Opcode)
-	case inline && len(wr.SGList) != 0, !inline && len(wr.InlineData) != 0:
-		return 0, c.invalid("post send", "inline data goes into InlineData, with SendInline, and the rest into SGList")
+	case inline && len(wr.SGList) != 0:
+		return 0, c.invalid("post send", "inline data goes into InlineData, not into SGList")
 	case inline && len(wr.InlineData) > c.sq.maxInline:
 		return 0, &verbs.OpError{Op: "post send", Object: c.String(), Err: verbs.ErrLimit,
 			Detail: fmt.Sprintf("%d bytes of inline data, MaxInlineData is %d", len(wr.InlineData), c.sq.maxInline)}
@@ -101,7 +105,10 @@ func (c *Core) rdmaLength(wr *verbs.SendWR) (uint32, error) {
 	case isAtomic(wr.Opcode) && n != 8:
 		return 0, c.invalid("post send", "an atomic returns 8 bytes, the list has room for %d", n)
 	}
-	return uint32(n) + uint32(len(wr.InlineData)), nil
+	if inline {
+		return uint32(len(wr.InlineData)), nil
+	}
+	return uint32(n), nil
 }
 
 // begin makes sure that the peer is among those that are served.

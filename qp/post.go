@@ -42,7 +42,7 @@ func (c *Core) postSend(wr *verbs.SendWR) error {
 	if !supports(c.typ, wr.Opcode) {
 		return &verbs.OpError{Op: "post send", Object: c.String(), Err: verbs.ErrUnsupported, Detail: wr.Opcode.String()}
 	}
-	if c.attr.MaxRdAtomic == 0 && (wr.Opcode == verbs.WRRDMARead || isAtomic(wr.Opcode)) {
+	if c.attr.MaxRdAtomic == 0 && c.state != sErr && (wr.Opcode == verbs.WRRDMARead || isAtomic(wr.Opcode)) {
 		return c.invalid("post send", "%v needs max_rd_atomic of at least 1", wr.Opcode)
 	}
 	n, err := c.messageLength(wr)
@@ -60,7 +60,7 @@ func (c *Core) postSend(wr *verbs.SendWR) error {
 		}
 		route = r.Path()
 	}
-	inline := wr.Flags&verbs.SendInline != 0
+	inline := wr.Flags&verbs.SendInline != 0 && !isLocal(wr.Opcode)
 	i := c.sq.push(inline)
 	w := c.sq.at(i)
 	*w = sendWQE{
@@ -74,6 +74,9 @@ func (c *Core) postSend(wr *verbs.SendWR) error {
 	if wr.Opcode == verbs.WRBindMW {
 		b := wr.Bind
 		w.bind = &b
+	}
+	if w.isLocal() {
+		return nil
 	}
 	if inline {
 		w.inline = uint16(n)
@@ -95,6 +98,9 @@ func (c *Core) unreadableInline() error {
 
 // messageLength checks the data of a request and returns its size in bytes.
 func (c *Core) messageLength(wr *verbs.SendWR) (uint32, error) {
+	if isLocal(wr.Opcode) {
+		return 0, nil // it has none
+	}
 	if wr.Flags&verbs.SendInline != 0 {
 		n := len(wr.InlineData)
 		switch {

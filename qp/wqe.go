@@ -43,8 +43,10 @@ func isAtomic(op verbs.WROpcode) bool {
 }
 
 // isLocal tells operations that send nothing.
-func (w *sendWQE) isLocal() bool {
-	return w.op == verbs.WRLocalInv || w.op == verbs.WRBindMW
+func (w *sendWQE) isLocal() bool { return isLocal(w.op) }
+
+func isLocal(op verbs.WROpcode) bool {
+	return op == verbs.WRLocalInv || op == verbs.WRBindMW
 }
 
 // consumes tells requests that take a receive at the peer.

@@ -3,6 +3,7 @@ package rnic
 import (
 	"os"
 	"path/filepath"
+	"strconv"
 	"syscall"
 	"testing"
 	"unsafe"
@@ -33,7 +34,8 @@ var losses = map[string]func(t testing.TB) losable{
 	},
 	"unmapped": func(t testing.TB) losable {
 		// Far from where the system maps what others ask for, so that nobody else gets it.
-		p, err := unix.MmapPtr(-1, 0, unsafe.Add(unsafe.Pointer(nil), 0x1_2345_0000_0000), losableBytes, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
+		far := uint64(0x1_2345_0000_0000)
+		p, err := unix.MmapPtr(-1, 0, unsafe.Add(unsafe.Pointer(nil), uintptr(far)), losableBytes, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
 		require.NoError(t, err)
 		t.Cleanup(func() { unix.MunmapPtr(p, 4096) })
 		return losable{unsafe.Slice((*byte)(p), losableBytes), func() {
@@ -237,18 +239,7 @@ func (c *faultCase) connect(t *testing.T, qa, qb *end) verbs.AH {
 	if !c.rdma {
 		return qa.handle(t, qb.dev)
 	}
-	toB, toA := qa.peer(t, qb), qb.peer(t, qa)
-	require.NoError(t, toB.Connect(toA.Token()))
-	require.NoError(t, toA.Connect(toB.Token()))
-	return toB
-}
-
-// peer makes the handle of a UD queue pair that has RDMA with the one of e.
-func (e *end) peer(t *testing.T, other *end) verbs.PeerAH {
-	attr := e.handle(t, other.dev).Attr()
-	h, err := e.qp.(verbs.DatagramRDMA).CreatePeer(verbs.PeerAttr{AH: attr, QPN: other.qp.Num(), Access: verbs.AccessRemote})
-	require.NoError(t, err)
-	return h
+	return connectPeers(t, qa, qb)
 }
 
 // TestFaultOfInlineData: inline data that cannot be read is refused by the post,
@@ -353,7 +344,7 @@ func TestRegisterOnlyWhatMayBeAccessed(t *testing.T) {
 			return m.mem
 		}, verbs.AccessRemoteRead, pages.ErrBeyondFile},
 		{"large and never touched", func(t *testing.T) []byte {
-			mem, err := unix.Mmap(-1, 0, 1<<40, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE|unix.MAP_NORESERVE)
+			mem, err := unix.Mmap(-1, 0, 1<<(strconv.IntSize/2+8), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE|unix.MAP_NORESERVE)
 			if err != nil {
 				t.Skip("no address space: ", err)
 			}

@@ -151,6 +151,24 @@ func (e *end) handle(t testing.TB, to *Device) verbs.AH {
 	return ah
 }
 
+// connectPeers lets two UD queue pairs have RDMA with each other, and returns the
+// handle of b for a.
+func connectPeers(t testing.TB, a, b *end) verbs.PeerAH {
+	t.Helper()
+	toB, toA := a.peer(t, b), b.peer(t, a)
+	require.NoError(t, toB.Connect(toA.Token()))
+	require.NoError(t, toA.Connect(toB.Token()))
+	return toB
+}
+
+// peer makes the handle of a UD queue pair that has RDMA with the one of e.
+func (e *end) peer(t testing.TB, other *end) verbs.PeerAH {
+	attr := e.handle(t, other.dev).Attr()
+	h, err := e.qp.(verbs.DatagramRDMA).CreatePeer(verbs.PeerAttr{AH: attr, QPN: other.qp.Num(), Access: verbs.AccessRemote})
+	require.NoError(t, err)
+	return h
+}
+
 // post posts one signaled request.
 func (e *end) post(t testing.TB, wr verbs.SendWR) {
 	t.Helper()

@@ -34,6 +34,7 @@ const knownAccess = verbs.AccessLocalWrite | verbs.AccessRemote | verbs.AccessMW
 // work requests that touch it fail.
 func (pd *PD) RegMR(buf []byte, access verbs.AccessFlags) (verbs.MR, error) {
 	const op = "register MR"
+	access &^= verbs.AccessOptional
 	if err := checkRegion(buf, access, pd.host.QueryDevice().MaxMRSize); err != nil {
 		err.Op = op
 		return nil, err

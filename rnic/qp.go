@@ -145,13 +145,17 @@ func (q *QP) adopt(op string, a *verbs.QPInitAttr) error {
 		return bad(verbs.ErrUnsupported, "MaxDatagramRDMA is for UD; %v has RDMA of its own, or none", a.Type)
 	}
 	q.maxRDMA = a.MaxDatagramRDMA
+	size := a.Cap
+	if q.srq != nil { // it has the receives
+		size.MaxRecvWR, size.MaxRecvSGE = 0, 0
+	}
 	for _, l := range []struct {
 		name      string
 		have, max int
 	}{
-		{"MaxSendWR", a.Cap.MaxSendWR, maxQPWR}, {"MaxRecvWR", a.Cap.MaxRecvWR, maxQPWR},
-		{"MaxSendSGE", a.Cap.MaxSendSGE, maxSGE}, {"MaxRecvSGE", a.Cap.MaxRecvSGE, maxSGE},
-		{"MaxInlineData", a.Cap.MaxInlineData, maxInline}, {"MaxDatagramRDMA", a.MaxDatagramRDMA, qp.MaxRDMA},
+		{"MaxSendWR", size.MaxSendWR, maxQPWR}, {"MaxRecvWR", size.MaxRecvWR, maxQPWR},
+		{"MaxSendSGE", size.MaxSendSGE, maxSGE}, {"MaxRecvSGE", size.MaxRecvSGE, maxSGE},
+		{"MaxInlineData", size.MaxInlineData, maxInline}, {"MaxDatagramRDMA", a.MaxDatagramRDMA, qp.MaxRDMA},
 	} {
 		if l.have < 0 || l.have > l.max {
 			return bad(verbs.ErrLimit, "%s is %d, the device allows 0 to %d", l.name, l.have, l.max)

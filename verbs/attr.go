@@ -18,6 +18,11 @@ const (
 	AccessZeroBased    AccessFlags = 1 << 5 // addresses count from 0 instead of being real
 )
 
+// AccessOptional are the flags that an adapter without the feature ignores
+// (IBV_ACCESS_OPTIONAL_RANGE), such as relaxed ordering on the PCI bus. This one
+// has none of them.
+const AccessOptional AccessFlags = 0x3ff00000
+
 // AccessRemote is every remote permission.
 const AccessRemote = AccessRemoteWrite | AccessRemoteRead | AccessRemoteAtomic
 
@@ -152,7 +157,7 @@ type QPCap struct {
 	MaxSendWR     int // requests
 	MaxRecvWR     int // requests; ignored with an SRQ
 	MaxSendSGE    int // elements a request
-	MaxRecvSGE    int // elements a request
+	MaxRecvSGE    int // elements a request; ignored with an SRQ
 	MaxInlineData int // bytes
 }
 

@@ -21,7 +21,8 @@ type ConnectOptions struct {
 	// the paths there and back differ. One that does not fit the path is ErrLimit.
 	MTU MTU
 
-	// These are for RC only; UC does not acknowledge, read or retry.
+	// These are for RC only; UC does not acknowledge, read or retry, and
+	// ignores them.
 	Timeout         uint8 // code of the local ACK timeout, 14 (67 ms) by default; Zero waits for ever
 	RetryCnt        uint8 // repetitions after a timeout or a NAK, 7 by default
 	RNRRetry        uint8 // repetitions after an RNR NAK, 7 (for ever) by default
@@ -47,6 +48,12 @@ func orDefault[T ~uint8 | ~uint32](v, def T) T {
 		return 0
 	}
 	return v
+}
+
+// withoutRC returns the options that count for UC.
+func (o ConnectOptions) withoutRC() ConnectOptions {
+	o.Timeout, o.RetryCnt, o.RNRRetry, o.MinRNRTimer, o.MaxRdAtomic, o.MaxDestRdAtomic = 0, 0, 0, 0, 0, 0
+	return o
 }
 
 // attrs returns the attributes of a queue pair that these options connect.
@@ -131,6 +138,9 @@ func connect(qp QP, local, remote Endpoint, o ConnectOptions) error {
 	}
 	if local.QPN != qp.Num() {
 		return fmt.Errorf("%w: the local endpoint is that of %s; are local and remote exchanged?", ErrInvalid, objectQP(local.QPN))
+	}
+	if typ == UC {
+		o, remote.RdAtomic = o.withoutRC(), 0
 	}
 	a, err := o.attrs(local, remote)
 	if err != nil {

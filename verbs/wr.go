@@ -46,16 +46,16 @@ type SGE struct {
 // SendWR is a send work request (struct ibv_send_wr). Each produces a completion
 // in the queue pair's SendCQ, unless the queue pair was created with
 // QPInitAttr.SelectiveSignaling: then only requests with SendSignaled in Flags do,
-// and those that fail. The opcode decides which fields count. SGList and
-// InlineData may be reused when PostSend returns; the memory that the SGEs name
-// may not until the completion.
+// and those that fail. The opcode decides which fields count; the others are
+// ignored. SGList and InlineData may be reused when PostSend returns; the memory
+// that the SGEs name may not until the completion.
 type SendWR struct {
 	WRID   uint64 // returned in the completion
 	Opcode WROpcode
 	Flags  SendFlags
 	SGList []SGE
 
-	InlineData []byte // the message itself, with SendInline instead of SGList
+	InlineData []byte // the message itself, with SendInline; then SGList must be empty
 
 	Imm    uint32 // WithImm: delivered as it is (host value, big-endian on the wire)
 	InvKey uint32 // SendWithInv: rkey at the peer; LocalInv: rkey of a window here

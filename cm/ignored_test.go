@@ -1,0 +1,50 @@
+package cm_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/cm"
+	"github.com/softrnic/softrnic/verbs"
+)
+
+// TestUnusedOptions: options that do not count for the type of queue pair, or for
+// the side that accepts, change nothing.
+func TestUnusedOptions(t *testing.T) {
+	a, b := newEnd(t, cm.Options{}), newEnd(t, cm.Options{})
+	l, err := b.m.Listen(0, cm.ListenOptions{})
+	require.NoError(t, err)
+	unused := verbs.ConnectOptions{Timeout: 99, RetryCnt: 99, RNRRetry: 99, MinRNRTimer: 99, MaxRdAtomic: 200, MaxDestRdAtomic: 200}
+	for name, c := range map[string]struct {
+		typ              verbs.QPType
+		dialing, accepts verbs.ConnectOptions
+	}{
+		"plain UC":          {typ: verbs.UC},
+		"RC's to UC":        {verbs.UC, unused, unused},
+		"an acceptor's MTU": {typ: verbs.RC, accepts: verbs.ConnectOptions{MTU: 99}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			accepted := make(chan error, 1)
+			qb := b.newQP(t, c.typ)
+			go func() {
+				r, err := l.Accept(soon(t))
+				if err == nil {
+					_, err = r.Accept(soon(t), qb, cm.AcceptOptions{ConnectOptions: c.accepts})
+				}
+				accepted <- err
+			}()
+			qa := a.newQP(t, c.typ)
+			_, err := a.m.Dial(soon(t), l.Addr(), cm.DialOptions{ConnectOptions: c.dialing, QP: qa, UDPPort: b.dev.Addr().Port()})
+			require.NoError(t, err)
+			require.NoError(t, <-accepted)
+			if c.typ == verbs.UC {
+				for _, q := range []verbs.QP{qa, qb} {
+					got, _ := q.Query()
+					require.Equal(t, verbs.AccessRemoteWrite, got.AccessFlags)
+					require.Zero(t, got.MaxRdAtomic)
+				}
+			}
+		})
+	}
+}
