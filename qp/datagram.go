@@ -16,10 +16,7 @@ func (c *Core) sendDatagram(now Time, out Out, w *sendWQE) outcome {
 	pad := wire.PadFor(n)
 	if w.inline == 0 {
 		if m := c.checkList(c.sq.sgl(c.cur), 0, w.length, false); !m.ok() {
-			if c.cur == c.sq.head { // what was posted before completes first
-				c.failLocal(now, w, m)
-			}
-			return blocked
+			return c.failSource(now, w, m)
 		}
 	}
 	b := out.Next(w.path, info.HeaderLen+n+pad+wire.ICRCLen)
@@ -28,8 +25,7 @@ func (c *Core) sendDatagram(now Time, out Out, w *sendWQE) outcome {
 	}
 	if m := c.fillPayload(b[info.HeaderLen:info.HeaderLen+n+pad], w, nil, 0, w.length); !m.ok() {
 		cancel(out, b)
-		c.failLocal(now, w, m)
-		return blocked
+		return c.failSource(now, w, m)
 	}
 	bth := wire.BTH{
 		Opcode: info.Opcode, Pad: uint8(pad), PKey: c.pkey, DestQPN: w.qpn, PSN: c.next,

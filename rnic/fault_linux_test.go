@@ -1,6 +1,7 @@
 package rnic
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -257,6 +258,37 @@ func TestFaultOfInlineData(t *testing.T) {
 			require.EqualValues(t, 5, a.poll1(t).WRID)
 			require.EqualValues(t, 8, b.poll1(t).ByteLen)
 		})
+	}
+}
+
+// TestFaultAmidRequests: what was posted before completes first, what was posted
+// behind is flushed.
+func TestFaultAmidRequests(t *testing.T) {
+	for _, typ := range []verbs.QPType{verbs.RC, verbs.UC, verbs.UD} {
+		for _, n := range []int{100, 3000} {
+			t.Run(fmt.Sprint(typ, n), func(t *testing.T) {
+				a, b := pairOf(t, Options{}, typ)
+				m := losses["truncated file"](t)
+				lost, err := a.pd.RegMR(m.mem, verbs.AccessLocalWrite)
+				require.NoError(t, err)
+				m.lose()
+				var wrs []verbs.SendWR
+				for i, mr := range []verbs.MR{a.mr, a.mr, lost, a.mr} {
+					b.recv(t, uint64(i), 0, 4096)
+					wrs = append(wrs, verbs.SendWR{WRID: uint64(i), Opcode: verbs.WRSend, Flags: verbs.SendSignaled, SGList: []verbs.SGE{mr.SGE(8192, n)}})
+					if typ == verbs.UD {
+						wrs[i].AH, wrs[i].RemoteQPN, wrs[i].RemoteQKey = a.handle(t, b.dev), b.qp.Num(), qkey
+					}
+				}
+				_, err = a.qp.PostSend(wrs)
+				require.NoError(t, err)
+				for i, want := range []verbs.WCStatus{verbs.WCSuccess, verbs.WCSuccess, verbs.WCLocProtErr, verbs.WCWRFlushErr} {
+					wc := a.next(t)
+					require.EqualValues(t, i, wc.WRID)
+					require.Equal(t, want, wc.Status, wc.Err())
+				}
+			})
+		}
 	}
 }
 
