@@ -50,7 +50,7 @@ func (a *app) main(ctx context.Context, args []string) int {
 	if wrong := (*usageError)(nil); errors.As(err, &wrong) {
 		return statusUsage
 	}
-	return statusFailed
+	return cmdline.FailureStatus(ctx, statusFailed)
 }
 
 func (a *app) command() *cobra.Command {

@@ -79,7 +79,7 @@ func (a *app) main(ctx context.Context, args []string) int {
 	if failed := (*mpirun.Failure)(nil); errors.As(err, &failed) {
 		return failed.Status
 	}
-	return statusFailed
+	return cmdline.FailureStatus(ctx, statusFailed)
 }
 
 func (a *app) command() *cobra.Command {

@@ -3,13 +3,12 @@ package main
 import (
 	"context"
 	"os"
-	"os/signal"
-	"syscall"
+
+	"github.com/softrnic/softrnic/internal/cmdline"
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second one ends the process
+	ctx, stop := cmdline.NotifyContext(context.Background())
 	status := newApp(os.Stdout, os.Stderr).main(ctx, os.Args[1:])
 	stop()
 	os.Exit(status)

@@ -87,7 +87,7 @@ func (f *first[C, T]) serve(ctx context.Context) error {
 		select {
 		case room <- struct{}{}:
 		case <-ctx.Done():
-			return ctx.Err()
+			return context.Cause(ctx)
 		}
 		client, err := f.accept(ctx)
 		if err != nil {

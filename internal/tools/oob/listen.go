@@ -54,7 +54,7 @@ func (l *Listener) Accept(ctx context.Context, patience time.Duration) (*Conn, e
 		case err == nil:
 			return newConn(ctx, conn, patience), nil
 		case ctx.Err() != nil:
-			return nil, ctx.Err()
+			return nil, context.Cause(ctx)
 		case !errors.Is(err, os.ErrDeadlineExceeded): // of a context before this one
 			return nil, err
 		}

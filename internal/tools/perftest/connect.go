@@ -133,7 +133,7 @@ func again(ctx context.Context, f func() error) error {
 		select {
 		case <-time.After(dialPause):
 		case <-ctx.Done():
-			return ctx.Err()
+			return context.Cause(ctx)
 		}
 	}
 }

@@ -14,7 +14,8 @@
 // the client tells first and the server answers with a message of the same
 // length:
 //
-//	version       16 bytes  "6.06"
+//	version       16 bytes  "6.06", and behind its NUL "softrnic" of an end of ours
+//	terms        256        oob.Terms, text, if both versions have "softrnic"
 //	page size      4        big-endian; the larger counts
 //	cache line     4        big-endian; the larger counts
 //	MTU            2        "5"; the smaller counts

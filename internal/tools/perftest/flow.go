@@ -21,6 +21,18 @@ func (t *traffic) flow() flow {
 	return f
 }
 
+// partialFlow returns what a run has moved that was ended before its time.
+func (t *traffic) partialFlow() flow {
+	messages := t.completed
+	if !t.sends {
+		messages = t.received
+	}
+	if t.timed {
+		return flow{int64(t.size), t.counted, 0, t.from, min(t.to, t.now())}
+	}
+	return flow{int64(t.size), messages, 0, t.first, t.last}
+}
+
 // BandwidthRow is a row of a bandwidth test's report.
 type BandwidthRow struct {
 	Size    int64

@@ -32,13 +32,13 @@ func (r *rounds) row(perUnit float64) LatencyRow {
 	ways := r.Test.roundTrips()
 	if r.timed {
 		row.Iters = r.counted
-		if seconds := float64(r.to-r.from) / 1e9; r.counted > 0 {
+		if seconds := float64(min(r.to, r.now())-r.from) / 1e9; r.counted > 0 {
 			row.Average = seconds * 1e9 / perUnit / ways / float64(r.counted)
 			row.TPS = float64(r.counted) / seconds
 		}
 		return row
 	}
-	row.Iters = int64(r.Iters)
+	row.Iters = int64(len(r.times)) // all, unless the test was ended
 	for i := 1; i < len(r.times); i++ {
 		row.order = append(row.order, float64(r.times[i]-r.times[i-1])/perUnit/ways)
 	}

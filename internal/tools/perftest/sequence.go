@@ -202,7 +202,7 @@ func (r *runner) bandwidthRun(ctx context.Context, alive *watch.Watch, size int)
 		return none, nil
 	}
 	if err != nil {
-		return none, err
+		return none, r.reportInterrupted(ctx, t, err)
 	}
 	if t.lost > 0 {
 		fmt.Fprintf(r.Log, "%d of %d messages were lost: what gets lost on the way is not repeated\n", t.lost, t.total)
@@ -219,6 +219,24 @@ func (r *runner) bandwidthRun(ctx context.Context, alive *watch.Watch, size int)
 		return mine, err
 	}
 	return mine, r.end.validate(size, r.Iters, 0)
+}
+
+// reportInterrupted writes the row of what a bandwidth run has moved until a signal, or
+// another end of ctx that is not the watch's, ended it, and returns err.
+func (r *runner) reportInterrupted(ctx context.Context, t *traffic, err error) error {
+	if !interrupted(ctx) {
+		return err
+	}
+	if f := t.partialFlow(); f.messages > 0 && f.to > f.from {
+		r.tellBandwidth(r.row(f))
+		r.rule()
+	}
+	return err
+}
+
+// interrupted reports whether something else than idleness ended the context of a test.
+func interrupted(ctx context.Context) bool {
+	return ctx.Err() != nil && !errors.Is(context.Cause(ctx), watch.ErrIdle)
 }
 
 // nextLen is the length of the peer's next message behind a run.
@@ -350,6 +368,13 @@ func (r *runner) latencyRun(ctx context.Context, alive *watch.Watch, size int, p
 		if r.takesReceives() && !r.timed && t.got == int64(r.Iters) {
 			// The peer has what we have, and may have left because that is wrong.
 			return errors.Join(r.end.validate(size, r.Iters, 0), err)
+		}
+		if interrupted(ctx) {
+			if row := t.row(perUnit); row.Average > 0 {
+				r.result.Latency = append(r.result.Latency, row)
+				r.latency(row)
+				r.rule()
+			}
 		}
 		return err
 	}

@@ -1,6 +1,7 @@
 package perftest_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -8,6 +9,8 @@ import (
 
 	"github.com/softrnic/softrnic/internal/tools/oob"
 	"github.com/softrnic/softrnic/internal/tools/perftest"
+	"github.com/softrnic/softrnic/internal/tools/toolstest"
+	"github.com/softrnic/softrnic/rnic"
 	"github.com/softrnic/softrnic/verbs"
 )
 
@@ -70,4 +73,33 @@ func TestTermsThatFit(t *testing.T) {
 	s, c := play(t, server, defaults("write_bw"))
 	require.NoError(t, s.err)
 	require.NoError(t, c.err)
+}
+
+// TestInterrupted ends each test in the middle: it reports what was measured until then.
+func TestInterrupted(t *testing.T) {
+	for _, test := range perftest.Tests {
+		t.Run(test.String(), func(t *testing.T) {
+			t.Parallel()
+			o := apply(defaults(test.String()), func(o *perftest.Options) { o.Iters = 1e7 })
+			dev := toolstest.Device(t, rnic.Options{})
+			s := serve(t, apply(o, func(o *perftest.Options) { o.Device = dev }))
+			ctx, interrupt := context.WithCancel(toolstest.Soon(t))
+			ended := make(chan outcome, 1)
+			o.Server, o.Port, o.Device = "127.0.0.1", s.At, toolstest.Device(t, rnic.Options{})
+			go func() { ended <- run(ctx, o) }()
+			require.Eventually(t, func() bool { return dev.(*rnic.Device).Inspect().Counters.RcvdPkts > 1000 }, toolstest.Hang, time.Millisecond)
+			interrupt()
+			e := <-ended
+			require.ErrorIs(t, e.err, context.Canceled)
+			if test.Metric == perftest.Latency {
+				require.Len(t, e.Latency, 1)
+				require.Positive(t, e.Latency[0].Average)
+			} else {
+				require.Len(t, e.Bandwidth, 1)
+				require.Positive(t, e.Bandwidth[0].Average)
+				require.Less(t, e.Bandwidth[0].Iters, int64(1e7))
+			}
+			require.ErrorIs(t, (<-s.Ended).err, oob.ErrGone)
+		})
+	}
 }

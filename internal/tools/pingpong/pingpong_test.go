@@ -180,8 +180,8 @@ func TestEndsThatDoNotFit(t *testing.T) {
 	}
 }
 
-// TestPeerDies ends a client in the middle: its server ends, too, and says that the
-// client is gone.
+// TestPeerDies ends a client in the middle: it reports what was measured until then, and
+// its server ends, too, and says that the client is gone.
 func TestPeerDies(t *testing.T) {
 	for _, k := range kinds {
 		t.Run(string(k), func(t *testing.T) {
@@ -198,7 +198,10 @@ func TestPeerDies(t *testing.T) {
 			go func() { ended <- run(ctx, c) }()
 			require.Eventually(t, func() bool { return dev.(*rnic.Device).Inspect().Counters.RcvdPkts > 100 }, toolstest.Hang, time.Millisecond)
 			kill()
-			require.ErrorIs(t, (<-ended).err, context.Canceled)
+			e := <-ended
+			require.ErrorIs(t, e.err, context.Canceled)
+			require.Contains(t, e.out, "bytes in", "what was measured until then")
+			require.Positive(t, e.result.Iters)
 			require.ErrorIs(t, (<-s.Ended).err, oob.ErrGone)
 		})
 	}

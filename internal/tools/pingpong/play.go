@@ -30,15 +30,16 @@ type game struct {
 	received int
 }
 
-// play exchanges the messages and returns the time it took.
-func (e *end) play(ctx context.Context) (time.Duration, error) {
+// play exchanges the messages and returns how many went each way and the time it took,
+// also when ctx has ended it before all had.
+func (e *end) play(ctx context.Context) (iters int, elapsed time.Duration, err error) {
 	ctx, alive := watch.Start(ctx, e.Idle)
 	defer alive.Stop()
 	g := e.newGame()
 	if e.Server != "" {
 		for i := range e.qps {
 			if err := g.serve(i); err != nil {
-				return 0, err
+				return 0, 0, err
 			}
 		}
 	}
@@ -47,16 +48,16 @@ func (e *end) play(ctx context.Context) (time.Duration, error) {
 	for g.sent < e.Iters || g.received < e.Iters {
 		n, err := e.wait(ctx, wcs)
 		if err != nil {
-			return 0, g.explain(err)
+			return min(g.sent, g.received), time.Since(start), g.explain(err)
 		}
 		alive.Beat()
 		for i := range wcs[:n] {
 			if err := g.take(&wcs[i]); err != nil {
-				return 0, err
+				return 0, 0, err
 			}
 		}
 	}
-	return time.Since(start), nil
+	return e.Iters, time.Since(start), nil
 }
 
 func (e *end) newGame() *game {

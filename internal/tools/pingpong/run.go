@@ -190,13 +190,16 @@ func (r *runner) print(which string, records []Record) {
 // play exchanges the messages and reports.
 func (r *runner) play(ctx context.Context) (Result, error) {
 	watched, stop := r.watchPeer(ctx)
-	elapsed, err := r.end.play(watched)
+	iters, elapsed, err := r.end.play(watched)
 	stop()
-	if err != nil {
+	if err != nil && (ctx.Err() == nil || iters == 0) {
 		return Result{}, err
 	}
-	result := Result{r.end.local, r.end.remote, 2 * int64(r.Size) * int64(r.Iters), r.Iters, elapsed}
+	result := Result{r.end.local, r.end.remote, 2 * int64(r.Size) * int64(iters), iters, elapsed}
 	result.report(r.Out)
+	if err != nil { // the end of ctx, which leaves what was measured so far
+		return result, err
+	}
 	r.Stay(ctx)
 	if !r.Check {
 		return result, nil
