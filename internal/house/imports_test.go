@@ -41,6 +41,7 @@ var floors = map[string][]string{
 	"internal/order":           {},
 	"internal/pages":           {},
 	"internal/size":            {},
+	"internal/cmdline":         {},
 	"internal/thread":          {},
 	"mpi/shm":                  {"internal/order"},
 	"rdm":                      {"verbs", "wire", "cm", "reliability", "reliability/nack", "rdm/datagram", "internal/fifo", "internal/place"},
@@ -82,7 +83,7 @@ var floors = map[string][]string{
 	"internal/tools/toolstest": {"verbs", "rnic", "cm"},
 	"interop":                  {"verbs", "wire", "rnic", "internal/link"},
 	"internal/bench":           {"internal/cpus", "internal/size", "internal/thread", "verbs", "wire", "rnic", "internal/link", "qp", "rdm", "sdp", "datacutter", "mpi", "acp"},
-	"cmd":                      {"internal/cpus", "internal/size", "verbs", "wire", "rnic", "internal/link", "internal/bench", "qp", "internal/debug", "internal/tools", "sdp", "mpi"},
+	"cmd":                      {"internal/cmdline", "internal/cpus", "internal/size", "verbs", "wire", "rnic", "internal/link", "internal/bench", "qp", "internal/debug", "internal/tools", "sdp", "mpi"},
 	"internal/debug":           {"verbs", "wire", "rnic", "qp", "internal/link", "internal/debug/endpoint"},
 	"internal/debug/endpoint":  {},
 }
