@@ -108,7 +108,6 @@ func TestMisuse(t *testing.T) {
 		Errors: []error{mpi.ErrComm, mpi.ErrGroup, mpi.ErrRequest, mpi.ErrWin, mpi.ErrFreed, mpi.ErrFinalized, mpi.ErrRank, mpi.ErrTag,
 			mpi.ErrBuffer, mpi.ErrRoot, mpi.ErrCount, mpi.ErrOp, mpi.ErrGrid},
 		Quiet: map[string]string{
-			"Error.Unwrap":            "an error that has no cause",
 			"Cart.Coords on freed":    "asks nobody",
 			"Cart.RankOf on freed":    "asks nobody",
 			"Cart.Shift on freed":     "asks nobody",

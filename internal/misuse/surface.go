@@ -23,7 +23,8 @@ type Surface struct {
 	Funcs map[string]any
 
 	// Types has the receivers of every exported type with methods. For each handle
-	// that is a pointer the nil pointer and a pointer to the zero value are added.
+	// that is a pointer the nil pointer and a pointer to the zero value are added, but
+	// for errors.
 	Types map[string][]Receiver
 
 	// Values are further arguments, tried for every parameter of their type.
@@ -120,12 +121,13 @@ func (s *Surface) Check(t *testing.T) {
 	}
 }
 
-// withNull adds the nil pointer and the zero value of each pointer type.
+// withNull adds the nil pointer and the zero value of each pointer type that is no
+// error's: no error is a nil pointer in an interface.
 func withNull(list []Receiver) (all []Receiver) {
 	seen := map[reflect.Type]bool{}
 	for _, r := range list {
 		typ := reflect.TypeOf(r.Make())
-		if typ.Kind() == reflect.Pointer && !seen[typ] {
+		if typ.Kind() == reflect.Pointer && !seen[typ] && !typ.Implements(reflect.TypeFor[error]()) {
 			seen[typ] = true
 			all = append(all,
 				Receiver{Name: "nil", Make: func() any { return reflect.Zero(typ).Interface() }},

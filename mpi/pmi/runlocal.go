@@ -9,11 +9,20 @@ import (
 // errLeft is the error of a rank that has called runtime.Goexit, as t.FailNow does.
 var errLeft = errors.New("it has left f without returning")
 
+// maxLocal is the maximum number of ranks of RunLocal: goroutines of one process.
+const maxLocal = 1 << 20
+
 // RunLocal calls f as each of n ranks of NewLocal at the same time. The error is that
 // of all ranks that failed. The others may wait for them for ever, and no process
 // manager ends that here: who has not returned grace after the first failure is left
-// behind, and the error names it.
+// behind, and the error names it. It is an error as well if n is less than 1, or f nil.
 func RunLocal(n int, grace time.Duration, f func(Manager) error) error {
+	switch {
+	case n < 1 || n > maxLocal:
+		return fmt.Errorf("pmi: local job: %d ranks, want 1 to %d", n, maxLocal)
+	case f == nil:
+		return errors.New("pmi: local job: the function of its ranks is nil")
+	}
 	type end struct {
 		rank int
 		err  error
