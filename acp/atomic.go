@@ -77,6 +77,9 @@ func (p *Process) And4(old *uint32, at GA, value uint32, after Handle) Handle {
 }
 
 func (p *Process) modify(t *modifying, after Handle) Handle {
+	if p.isNull() {
+		return None
+	}
 	p.mu.Lock()
 	defer p.unlock()
 	p.visit()

@@ -44,19 +44,19 @@ func flat(t reflect.Type) bool {
 }
 
 // Channel is the channel of bytes that the values go through.
-func (c *Chan[T]) Channel() *Channel { return c.ch }
+func (c *Chan[T]) Channel() *Channel { return c.channel() }
 
 // Send sends a value. It returns when the value is in a slot, as far as there are any. If ctx ends first, the value
 // is sent all the same.
 func (c *Chan[T]) Send(ctx context.Context, v T) error {
-	_, err := c.ch.Send(bytesOf(unsafe.Slice(&v, 1))).Wait(ctx)
+	_, err := c.channel().Send(bytesOf(unsafe.Slice(&v, 1))).Wait(ctx)
 	return err
 }
 
 // SendSlice sends values in one message, to a RecvSlice. If ctx ends first, they are sent all the same, and are not to be
 // changed until a later Send, SendSlice or Close has returned without an error.
 func (c *Chan[T]) SendSlice(ctx context.Context, v []T) error {
-	_, err := c.ch.Send(bytesOf(v)).Wait(ctx)
+	_, err := c.channel().Send(bytesOf(v)).Wait(ctx)
 	return err
 }
 
@@ -83,9 +83,9 @@ func (c *Chan[T]) RecvSlice(ctx context.Context, v []T) (n int, err error) {
 
 // receive receives a message, unless ctx ends before anything of it has come.
 func (c *Chan[T]) receive(ctx context.Context, buf []byte) (int, error) {
-	r := c.ch.push(receiving, buf, false)
+	r := c.channel().push(receiving, buf, false)
 	n, err := r.Wait(ctx)
-	if err == nil || ctx.Err() == nil || r.withdraw() {
+	if err == nil || r == nil || ctx == nil || ctx.Err() == nil || r.withdraw() {
 		return n, err
 	}
 	return r.Wait(context.WithoutCancel(ctx)) // it is there, or the rest of it is on its way
@@ -107,7 +107,7 @@ func (c *Chan[T]) All(ctx context.Context) iter.Seq2[T, error] {
 
 // Close frees this end: see Channel.Free. Both ends do so.
 func (c *Chan[T]) Close(ctx context.Context) error {
-	_, err := c.ch.Free().Wait(ctx)
+	_, err := c.channel().Free().Wait(ctx)
 	return err
 }
 

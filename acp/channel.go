@@ -101,6 +101,9 @@ const (
 //
 // From a rank to itself, the first call makes the receiving end and the next one the sending end.
 func (p *Process) NewChannel(sender, receiver int, o ChannelOptions) (*Channel, error) {
+	if p.isNull() {
+		return nil, p.wrong("create channel", "", ErrNull)
+	}
 	p.mu.Lock()
 	defer p.unlock()
 	p.visit()
@@ -182,6 +185,9 @@ func (p *Process) newChannel(sender, receiver int, o ChannelOptions) (*Channel, 
 // Memory is what this end takes, in bytes, as it was asked of the allocator: all that there is
 // for as long as the end, whatever its use.
 func (ch *Channel) Memory() int {
+	if ch.isNull() {
+		return 0
+	}
 	n := int(unsafe.Sizeof(*ch))
 	if ch.send != nil {
 		n += int(unsafe.Sizeof(*ch.send))
@@ -196,6 +202,9 @@ func (ch *Channel) Memory() int {
 
 // String names the channel: "channel 0 from rank 2 to rank 3".
 func (ch *Channel) String() string {
+	if ch.isNull() {
+		return "null channel"
+	}
 	from, to := ch.p.rank, int(ch.peer)
 	if ch.recv != nil {
 		from, to = to, from

@@ -154,6 +154,9 @@ func (i *inspection) accessed(_ *access, err error) {
 
 // Signal implements fabric.Host.
 func (p *Process) Signal(rank int, imm uint32) {
+	if p.isNull() {
+		return
+	}
 	s, count, id := protocol.ParseImm(imm)
 	if int(id) >= len(p.channels.ends) {
 		return

@@ -14,6 +14,9 @@ import (
 //
 // What is wrong with the addresses is told by Complete.
 func (p *Process) Copy(to, from GA, n int, after Handle) Handle {
+	if p.isNull() {
+		return None
+	}
 	p.mu.Lock()
 	defer p.unlock()
 	p.visit()

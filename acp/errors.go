@@ -26,12 +26,13 @@ var (
 	ErrMixed    = errors.New("one end of the channel signals by immediate data and the other one does not")
 	ErrBroken   = protocol.ErrBroken // the other end tells something impossible
 	ErrRole     = errors.New("this is the other end of the channel")
+	ErrNull     = errors.New("the handle is null")
 	ErrOptions  = errors.New("no such options")
 )
 
 // Error says what has failed: the call, or the operation that a handle stands for.
 type Error struct {
-	Rank   int    // whose call it was
+	Rank   int    // whose call it was, -1 if the handle was null
 	Op     string // "copy", "cas8", "register", "send", ...
 	What   string // of what, to where, in words; or ""
 	Handle Handle // of an operation on global addresses, or None
@@ -40,11 +41,14 @@ type Error struct {
 
 // Error says who has called what, and what came of it.
 func (e *Error) Error() string {
-	s := fmt.Sprintf("acp: rank %d: %s", e.Rank, e.Op)
+	s := "acp: " + e.Op
+	if e.Rank >= 0 {
+		s = fmt.Sprintf("acp: rank %d: %s", e.Rank, e.Op)
+	}
 	if e.What != "" {
 		s += " " + e.What
 	}
-	return s + ": " + e.Err.Error()
+	return fmt.Sprintf("%s: %v", s, e.Err)
 }
 
 // Unwrap returns what is wrong.
@@ -52,5 +56,8 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // wrong makes an error of a call.
 func (p *Process) wrong(op, what string, err error) error {
+	if p.isNull() {
+		return &Error{Rank: -1, Op: op, What: what, Err: err}
+	}
 	return &Error{Rank: p.rank, Op: op, What: what, Err: err}
 }

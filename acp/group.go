@@ -38,6 +38,9 @@ func (g *Group) Add8(old *uint64, at GA, value uint64) {
 }
 
 func (g *Group) issue(t task) {
+	if g.isNull() {
+		return
+	}
 	g.p.mu.Lock()
 	defer g.p.unlock()
 	g.p.visit()
@@ -48,6 +51,9 @@ func (g *Group) issue(t task) {
 // Wait returns when all operations of the group are complete, with all that was wrong: each in it is an *Error. The group may then be
 // used again. If ctx ends first, the operations go on, and Wait may be called once more.
 func (g *Group) Wait(ctx context.Context) error {
+	if g.isNull() {
+		return (*Process)(nil).wrong("wait", "for a group", ErrNull)
+	}
 	g.p.mu.Lock()
 	defer g.p.unlock()
 	if err := g.p.wait(ctx, g); err != nil {

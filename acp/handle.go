@@ -133,6 +133,9 @@ func (o *operation) part(err error) {
 // all there are (acp_complete). Its error is that of all operations up to it that have failed and
 // whose failure was not told before: each in it is an *Error.
 func (p *Process) Complete(ctx context.Context, h Handle) error {
+	if p.isNull() {
+		return p.wrong("complete", "", ErrNull)
+	}
 	p.mu.Lock()
 	defer p.unlock()
 	switch {
@@ -150,6 +153,9 @@ func (p *Process) Complete(ctx context.Context, h Handle) error {
 // Inquire reports whether the operation and all before it are complete (acp_inquire). It has a
 // look at the network. What has failed is told by Complete.
 func (p *Process) Inquire(h Handle) bool {
+	if p.isNull() {
+		return true
+	}
 	p.mu.Lock()
 	defer p.unlock()
 	p.visit()

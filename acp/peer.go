@@ -41,6 +41,9 @@ func (p *Process) peer(rank int) *peer {
 
 // Met implements fabric.Host.
 func (p *Process) Met(rank int, card []byte) {
+	if !p.has(rank) {
+		return
+	}
 	r := p.peer(rank)
 	if r.met || r.why != nil {
 		return
@@ -58,6 +61,9 @@ func (p *Process) Met(rank int, card []byte) {
 
 // Lost implements fabric.Host.
 func (p *Process) Lost(rank int, why error) {
+	if !p.has(rank) {
+		return
+	}
 	r := p.peer(rank)
 	if r.why != nil {
 		return

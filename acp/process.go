@@ -77,6 +77,9 @@ func (p *Process) join(ctx context.Context, open Open) (err error) {
 	if p.size > protocol.MaxRanks {
 		return fmt.Errorf("%w: global addresses have room for %d ranks", ErrRank, protocol.MaxRanks)
 	}
+	if open == nil {
+		return fmt.Errorf("%w: open is nil", ErrOptions)
+	}
 	if p.dev, err = open(); err != nil {
 		return err
 	}
@@ -107,14 +110,28 @@ func (p *Process) join(ctx context.Context, open Open) (err error) {
 }
 
 // Rank is who this is, from 0 (acp_rank).
-func (p *Process) Rank() int { return p.rank }
+// It is -1 of the null handle.
+func (p *Process) Rank() int {
+	if p.isNull() {
+		return -1
+	}
+	return p.rank
+}
 
 // Size is how many ranks the job has (acp_procs).
-func (p *Process) Size() int { return p.size }
+func (p *Process) Size() int {
+	if p == nil {
+		return 0
+	}
+	return p.size
+}
 
 // Finalize ends the membership (acp_finalize): all ranks call it, and it returns when all
 // have. Operations and channels that are not done are lost.
 func (p *Process) Finalize() error {
+	if p.isNull() {
+		return p.wrong("finalize", "", ErrNull)
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), startTime)
 	defer cancel()
 	err := p.Sync(ctx)
@@ -127,10 +144,20 @@ func (p *Process) Finalize() error {
 
 // Close ends the membership without waiting for the others: after an error, when they may not come any more.
 // Those that want something of this rank lose it.
-func (p *Process) Close() error { return p.release(context.Background()) }
+func (p *Process) Close() error {
+	if p.isNull() {
+		return p.wrong("close", "", ErrNull)
+	}
+	return p.release(context.Background())
+}
 
 // Abort ends all processes of the job (acp_abort).
-func (p *Process) Abort(code int, why string) error { return p.manager.Abort(code, why) }
+func (p *Process) Abort(code int, why string) error {
+	if p.isNull() {
+		return p.wrong("abort", "", ErrNull)
+	}
+	return p.manager.Abort(code, why)
+}
 
 // release gives everything back.
 func (p *Process) release(ctx context.Context) (err error) {
@@ -157,6 +184,9 @@ func (p *Process) release(ctx context.Context) (err error) {
 
 // Do implements fabric.Host.
 func (p *Process) Do(f func()) {
+	if p.isNull() || f == nil {
+		return
+	}
 	p.mu.Lock()
 	defer p.unlock()
 	f()
@@ -166,6 +196,9 @@ func (p *Process) Do(f func()) {
 // Stats are figures of this rank's communication, by name: those of what carries it, and how many messages it
 // has put to where a receive waited for them (placed).
 func (p *Process) Stats() map[string]uint64 {
+	if p.isNull() {
+		return map[string]uint64{}
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s := p.net.Stats()

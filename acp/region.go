@@ -23,6 +23,9 @@ type Region struct {
 // alive, and belongs to all ranks until Unregister. Its first byte has to be at a multiple of 8 if atomics
 // are to be used on it.
 func (p *Process) Register(buf []byte) (*Region, error) {
+	if p.isNull() {
+		return nil, p.wrong("register", "", ErrNull)
+	}
 	p.mu.Lock()
 	defer p.unlock()
 	r, err := p.memory.register(p, buf)
@@ -35,6 +38,9 @@ func (p *Process) Register(buf []byte) (*Region, error) {
 // Unregister ends the addresses (acp_unregister_memory). Others that use them still have an
 // error. With an operation of this rank under way on the memory it is ErrBusy.
 func (r *Region) Unregister() error {
+	if r.isNull() {
+		return (*Process)(nil).wrong("unregister", "", ErrNull)
+	}
 	r.p.mu.Lock()
 	defer r.p.unlock()
 	if err := r.p.memory.unregister(r); err != nil {
@@ -44,13 +50,24 @@ func (r *Region) Unregister() error {
 }
 
 // GA is the global address of byte off of the region (acp_query_ga).
-func (r *Region) GA(off int) GA { return protocol.Make(r.p.rank, int(r.number), 0).Add(off) }
+func (r *Region) GA(off int) GA {
+	if r.isNull() {
+		return Null
+	}
+	return protocol.Make(r.p.rank, int(r.number), 0).Add(off)
+}
 
 // Bytes is the memory.
-func (r *Region) Bytes() []byte { return r.mr.Bytes() }
+func (r *Region) Bytes() []byte {
+	if r.isNull() {
+		return nil
+	}
+	return r.mr.Bytes()
+}
 
 // LoadUint64 reads the 8 bytes at offset off, a multiple of 8, in the byte order of the machine, so
 // that what other ranks put before is seen as well: to wait for them by looking, with Progress in between.
+// It panics if they do not lie in the region, as an index of a slice does.
 func (r *Region) LoadUint64(off int) uint64 { return r.mr.LoadUint64(off) }
 
 // LoadUint32 is LoadUint64 of 4 bytes.
@@ -58,6 +75,9 @@ func (r *Region) LoadUint32(off int) uint32 { return r.mr.LoadUint32(off) }
 
 // Local is the memory at an address of this rank, nil if there is none (acp_query_address).
 func (p *Process) Local(ga GA, n int) []byte {
+	if p.isNull() {
+		return nil
+	}
 	p.mu.Lock()
 	defer p.unlock()
 	r, err := p.memory.find(p, ga, n)
@@ -84,14 +104,19 @@ const (
 // StarterGA is the address of a rank's starter memory (acp_query_starter_ga), which
 // every rank knows. It is Null if there is no such rank.
 func (p *Process) StarterGA(rank int) GA {
-	if rank < 0 || rank >= p.size {
+	if !p.has(rank) {
 		return Null
 	}
 	return protocol.Make(rank, starterRegion, starterOffset)
 }
 
 // Starter is this rank's starter memory.
-func (p *Process) Starter() []byte { return p.memory.starter.mr.Bytes()[starterOffset:] }
+func (p *Process) Starter() []byte {
+	if p.isNull() {
+		return nil
+	}
+	return p.memory.starter.mr.Bytes()[starterOffset:]
+}
 
 // LoadStarter is Region.LoadUint64 of starter memory.
 func (p *Process) LoadStarter(off int) uint64 {

@@ -40,6 +40,9 @@ func (r *Request) ready() bool { return r.done || r.ch.p.closed }
 // buffer differ. A sender's end is freed when it has told the receiver, a receiver's when it has
 // heard of that.
 func (r *Request) Wait(ctx context.Context) (n int, err error) {
+	if r == nil || r.ch.isNull() {
+		return 0, (*Process)(nil).wrong("wait", "for a request", ErrNull)
+	}
 	p := r.ch.p
 	p.mu.Lock()
 	defer p.unlock()
@@ -52,6 +55,9 @@ func (r *Request) Wait(ctx context.Context) (n int, err error) {
 // Test reports whether the request has come to its end, after a look at the network. Then Wait returns at
 // once.
 func (r *Request) Test() bool {
+	if r == nil || r.ch.isNull() {
+		return true
+	}
 	p := r.ch.p
 	p.mu.Lock()
 	defer p.unlock()
@@ -94,6 +100,9 @@ func (r *Request) withhold() {
 
 // push puts a request to the end of a channel's, and begins it. One that cannot be is at its end at once.
 func (ch *Channel) push(kind requestKind, buf []byte, stays bool) *Request {
+	if ch.isNull() {
+		return nil
+	}
 	p := ch.p
 	r := &Request{ch: ch, buf: buf, kind: kind, stays: stays}
 	p.mu.Lock()

@@ -22,6 +22,9 @@ type barrier struct {
 // Sync returns when all ranks have called it (acp_sync). Operations are not waited for: what others shall
 // see of them is to be completed before. If ctx ends first, the next call goes on with the same.
 func (p *Process) Sync(ctx context.Context) error {
+	if p.isNull() {
+		return p.wrong("sync", "", ErrNull)
+	}
 	p.mu.Lock()
 	defer p.unlock()
 	b := &p.barrier

@@ -78,6 +78,9 @@ func (p *Process) progress() bool {
 // Progress has operations and channels go on without waiting for anything: for programs that look at memory
 // until others have changed it.
 func (p *Process) Progress() {
+	if p.isNull() {
+		return
+	}
 	p.mu.Lock()
 	defer p.unlock()
 	p.visit()
@@ -87,6 +90,9 @@ func (p *Process) Progress() {
 // wait returns when something is ready, or ctx has ended, whose error it then returns. The
 // lock is held, but not while it waits.
 func (p *Process) wait(ctx context.Context, w waitable) error {
+	if ctx == nil {
+		ctx = context.Background()
+	}
 	t := &p.turns
 	for !w.ready() {
 		if err := ctx.Err(); err != nil {
