@@ -79,7 +79,7 @@ func (b *bucket) locked(ctx context.Context, next kind, f func() error) (err err
 	err = s.unlock(b.at, mine, next.free(), b.pieces...)
 	for _, at := range b.garbage {
 		if err == nil {
-			err = s.free(context.WithoutCancel(ctx), at)
+			err = s.free(uncancelled(ctx), at)
 		}
 	}
 	return err

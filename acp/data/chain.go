@@ -109,7 +109,7 @@ func (c *chain) insert(ctx context.Context, rank int, value []byte, place func(h
 		return nil
 	})
 	if err != nil {
-		return acp.Null, errors.Join(err, c.s.free(context.WithoutCancel(ctx), at))
+		return acp.Null, errors.Join(err, c.s.free(uncancelled(ctx), at))
 	}
 	return at, nil
 }
@@ -169,7 +169,7 @@ func (c *chain) empty(ctx context.Context, h *header) error {
 	}
 	h.length, h.words = 0, [3]uint64{}
 	for _, n := range list {
-		err = errors.Join(err, c.s.put(piece{to: n.at, b: wordBytes(kindDead.free())}), c.s.free(context.WithoutCancel(ctx), n.at))
+		err = errors.Join(err, c.s.put(piece{to: n.at, b: wordBytes(kindDead.free())}), c.s.free(uncancelled(ctx), n.at))
 	}
 	return err
 }

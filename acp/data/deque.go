@@ -1,6 +1,7 @@
 package data
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -42,7 +43,7 @@ func OpenDeque[T any](ctx context.Context, s *Space, at acp.GA) (*Deque[T], erro
 
 func deque[T any](s *Space, at acp.GA) (*Deque[T], error) {
 	c, err := elementCodec[T]()
-	return &Deque[T]{ring{object{s: s, ga: at, kind: kindDeque, size: c.size, layout: c.layout}}, c}, err
+	return &Deque[T]{ring{object{s: s, ga: at, kind: kindDeque, size: c.size, layout: c.layout}}, c}, cmp.Or(s.usable(), err)
 }
 
 // PushBack adds elements at the end (acp_push_back_deque).

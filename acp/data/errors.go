@@ -49,5 +49,5 @@ func (s *Space) wrong(op, what string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return &acp.Error{Rank: s.p.Rank(), Op: op, What: what, Err: err}
+	return &acp.Error{Rank: s.Process().Rank(), Op: op, What: what, Err: err}
 }

@@ -1,6 +1,7 @@
 package data
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -46,7 +47,7 @@ func OpenList[T any](ctx context.Context, s *Space, at acp.GA) (*List[T], error)
 
 func list[T any](s *Space, at acp.GA) (*List[T], error) {
 	c, err := anyCodec[T]()
-	return &List[T]{chain: chain{object{s: s, ga: at, kind: kindList, size: c.size, layout: c.layout}}, codec: c}, err
+	return &List[T]{chain: chain{object{s: s, ga: at, kind: kindList, size: c.size, layout: c.layout}}, codec: c}, cmp.Or(s.usable(), err)
 }
 
 // On is the same list; elements that are added by it lie at that rank. Without On they do where the list does.

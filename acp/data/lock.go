@@ -149,10 +149,22 @@ func (s *Space) ask(rank int) error {
 func sleep(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()
+	if ctx == nil {
+		ctx = context.Background()
+	}
 	select {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	case <-t.C:
 		return nil
 	}
+}
+
+// uncancelled returns ctx, or the background for nil, without its end: for work that
+// leaves memory in order.
+func uncancelled(ctx context.Context) context.Context {
+	if ctx == nil {
+		return context.Background()
+	}
+	return context.WithoutCancel(ctx)
 }

@@ -1,6 +1,7 @@
 package data
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -75,7 +76,7 @@ func mapOf[K comparable, V any](s *Space, at acp.GA) (*Map[K, V], error) {
 		return nil, err
 	}
 	v, err := anyCodec[V]()
-	return &Map[K, V]{table{s: s, ga: at, key: k.size, value: v.size, layout: 3*k.layout + v.layout}, k, v}, err
+	return &Map[K, V]{table{s: s, ga: at, key: k.size, value: v.size, layout: 3*k.layout + v.layout}, k, v}, cmp.Or(s.usable(), err)
 }
 
 // change calls f with the pair of a key, if there is one, while nobody else can get at it.
@@ -121,8 +122,11 @@ func (m *Map[K, V]) Set(ctx context.Context, k K, v V) error {
 }
 
 // Update gives a key the value that f makes of that which it has, if it is there. Nobody else gets at the
-// key meanwhile, so f is short and does not use the map.
+// key meanwhile, so f is short and does not use the map. It is an ErrOptions if f is nil.
 func (m *Map[K, V]) Update(ctx context.Context, k K, f func(v V, found bool) V) error {
+	if f == nil {
+		return m.wrong("update", fmt.Errorf("%w: the function is nil", ErrOptions))
+	}
 	return m.wrong("update", m.update(ctx, k, f))
 }
 

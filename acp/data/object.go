@@ -101,7 +101,7 @@ func (o *object) become(ctx context.Context, next kind, f func(h *header) error)
 	}
 	err = o.s.unlock(o.ga, mine, next.free(), h.pieces...)
 	if err == nil && h.garbage != acp.Null {
-		err = o.s.free(context.WithoutCancel(ctx), h.garbage)
+		err = o.s.free(uncancelled(ctx), h.garbage)
 	}
 	return err
 }
@@ -139,7 +139,7 @@ func (o *object) Len(ctx context.Context) (n int, err error) {
 func (o *object) destroy(ctx context.Context, contents func(h *header) error) error {
 	err := o.become(ctx, kindDead, contents)
 	if err == nil {
-		err = o.s.free(context.WithoutCancel(ctx), o.ga)
+		err = o.s.free(uncancelled(ctx), o.ga)
 	}
 	return err
 }

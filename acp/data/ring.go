@@ -35,7 +35,7 @@ func (r *ring) create(ctx context.Context, rank, n int) error {
 	}
 	err := r.locked(ctx, func(h *header) error { return r.grow(ctx, h, n) })
 	if err != nil {
-		err = errors.Join(err, r.s.free(context.WithoutCancel(ctx), r.ga))
+		err = errors.Join(err, r.s.free(uncancelled(ctx), r.ga))
 	}
 	return err
 }
@@ -109,7 +109,7 @@ func (r *ring) grow(ctx context.Context, h *header, n int) error {
 	if uint64(n)*uint64(r.size) > 1<<31-1 {
 		return fmt.Errorf("%w: %d elements of %d bytes each", ErrNoMemory, n, r.size)
 	}
-	body, err := r.s.malloc(context.WithoutCancel(ctx), r.ga.Rank(), n*r.size)
+	body, err := r.s.malloc(uncancelled(ctx), r.ga.Rank(), n*r.size)
 	if err != nil {
 		return err
 	}
@@ -290,7 +290,7 @@ func (r *ring) capacity(ctx context.Context) (n int, err error) {
 func (r *ring) dispose(ctx context.Context) error {
 	return r.destroy(ctx, func(h *header) error {
 		if body := acp.GA(h.words[ringBody]); body != acp.Null {
-			return r.s.free(context.WithoutCancel(ctx), body)
+			return r.s.free(uncancelled(ctx), body)
 		}
 		return nil
 	})

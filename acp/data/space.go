@@ -67,6 +67,9 @@ func (o *Options) fill(p *acp.Process) error {
 // Open gives this rank a heap. All ranks call it, and it returns when all have.
 func Open(ctx context.Context, p *acp.Process, o Options) (*Space, error) {
 	s := &Space{p: p, o: o, heaps: map[int]acp.GA{}}
+	if err := s.usable(); err != nil {
+		return nil, s.wrong("open", "heaps", err)
+	}
 	if err := s.open(ctx); err != nil {
 		return nil, s.wrong("open", "heaps", err)
 	}
@@ -115,11 +118,27 @@ func (o own) write(edits map[uint64]uint64) {
 }
 
 // Process is the rank.
-func (s *Space) Process() *acp.Process { return s.p }
+func (s *Space) Process() *acp.Process {
+	if s == nil {
+		return nil
+	}
+	return s.p
+}
+
+// usable returns ErrNull for a space that is nil or zero.
+func (s *Space) usable() error {
+	if s == nil || s.p == nil {
+		return acp.ErrNull
+	}
+	return nil
+}
 
 // Close ends this rank's heap, and what is in it. All ranks call it, and it returns when all have. Finalize does without
 // it.
 func (s *Space) Close(ctx context.Context) error {
+	if err := s.usable(); err != nil {
+		return s.wrong("close", "heaps", err)
+	}
 	if err := s.p.Sync(ctx); err != nil {
 		return s.wrong("close", "heaps", err)
 	}
@@ -138,6 +157,9 @@ func (s *Space) Close(ctx context.Context) error {
 
 // heapOf returns where the heap of a rank begins.
 func (s *Space) heapOf(rank int) (acp.GA, error) {
+	if err := s.usable(); err != nil {
+		return acp.Null, err
+	}
 	if rank < 0 || rank >= s.p.Size() {
 		return acp.Null, fmt.Errorf("%w: %d, and there are %d", acp.ErrRank, rank, s.p.Size())
 	}

@@ -53,7 +53,7 @@ func (t *table) create(ctx context.Context, rank int, o MapOptions) (err error) 
 		if err != nil {
 			for _, part := range append(t.parts, t.ga) {
 				if part != acp.Null {
-					err = errors.Join(err, t.s.free(context.WithoutCancel(ctx), part))
+					err = errors.Join(err, t.s.free(uncancelled(ctx), part))
 				}
 			}
 		}
@@ -155,14 +155,14 @@ func (t *table) dispose(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := t.drop(context.WithoutCancel(ctx), kindDead); err != nil {
+	if err := t.drop(uncancelled(ctx), kindDead); err != nil {
 		return errors.Join(err, t.s.unlock(t.ga, mine, kindMap.free()))
 	}
 	if err := t.s.unlock(t.ga, mine, kindDead.free()); err != nil {
 		return err
 	}
 	for _, part := range append(t.parts, t.ga) {
-		err = errors.Join(err, t.s.free(context.WithoutCancel(ctx), part))
+		err = errors.Join(err, t.s.free(uncancelled(ctx), part))
 	}
 	return err
 }

@@ -1,6 +1,7 @@
 package data
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -43,7 +44,7 @@ func OpenVector[T any](ctx context.Context, s *Space, at acp.GA) (*Vector[T], er
 
 func vector[T any](s *Space, at acp.GA) (*Vector[T], error) {
 	c, err := elementCodec[T]()
-	return &Vector[T]{ring{object{s: s, ga: at, kind: kindVector, size: c.size, layout: c.layout}}, c}, err
+	return &Vector[T]{ring{object{s: s, ga: at, kind: kindVector, size: c.size, layout: c.layout}}, c}, cmp.Or(s.usable(), err)
 }
 
 // At returns element i.

@@ -30,8 +30,9 @@ type Surface struct {
 	// Values are further arguments, tried for every parameter of their type.
 	Values []any
 
-	// Except names functions ("Init"), types ("Place"), methods ("Comm.Recv"), and
-	// methods on receivers ("Comm.Recv on live") that are not called, with the reason.
+	// Except names functions ("Init"), types ("Place"), receivers ("Deque on nil"), methods
+	// ("Comm.Recv"), and methods on receivers ("Comm.Recv on live") that are not called,
+	// with the reason.
 	Except map[string]string
 
 	// Errors are those that methods of unusable receivers return, any if there are none.
@@ -97,7 +98,7 @@ func (s *Surface) Check(t *testing.T) {
 				if src.testOnly[typ.Method(i).Name] || r.Name == "nil" && src.byValue[method] { // of which the language itself panics
 					continue
 				}
-				if except(method, method+" on "+r.Name) {
+				if except(method, name+" on "+r.Name, method+" on "+r.Name) {
 					continue
 				}
 				_, always := s.Quiet[method]
