@@ -3,6 +3,7 @@ package rdm
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/netip"
 	"sync"
 	"time"
@@ -74,8 +75,12 @@ type identity struct {
 // others are answered, and do not take us for lost.
 const pulse = 20 * time.Millisecond
 
-// Open makes an endpoint on a device, which it does not close.
+// Open makes an endpoint on a device, which it does not close. Without a device it is a
+// verbs.ErrInvalid.
 func Open(dev verbs.Device, o Options) (*Endpoint, error) {
+	if err := verbs.CheckDevice(dev); err != nil {
+		return nil, fmt.Errorf("rdm: open: %w", err)
+	}
 	o.fill()
 	e := &Endpoint{o: o, byLife: map[life]*Peer{}, byID: map[identity]*Peer{}}
 	e.take = e.message

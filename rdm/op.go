@@ -2,6 +2,7 @@ package rdm
 
 import (
 	"context"
+	"fmt"
 	"sync/atomic"
 
 	"github.com/softrnic/softrnic/verbs"
@@ -110,6 +111,8 @@ func (p *Peer) start(op *Op, kind opKind, span Span, remote Remote, n int, a, b 
 		local = verbs.AccessLocalWrite
 	}
 	switch {
+	case op == nil:
+		return refuse(fmt.Errorf("the operation is nil: %w", verbs.ErrInvalid))
 	case op.busy.Load():
 		return refuse(ErrInUse)
 	case e.err != nil:

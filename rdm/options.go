@@ -3,6 +3,7 @@ package rdm
 import (
 	"crypto/rand"
 	"encoding/binary"
+	"fmt"
 	"time"
 
 	"github.com/softrnic/softrnic/verbs"
@@ -66,7 +67,13 @@ const (
 	ServeCalls
 )
 
-func (s Service) String() string { return [...]string{"event", "poll", "calls"}[s] }
+// String returns the name of the service.
+func (s Service) String() string {
+	if s > ServeCalls {
+		return fmt.Sprintf("Service(%d)", uint8(s))
+	}
+	return [...]string{"event", "poll", "calls"}[s]
+}
 
 func (o *Options) fill() {
 	def := func(v *int, d int) {

@@ -11,8 +11,11 @@ import (
 
 // Serve tells who asks on a port of the connection manager where the endpoint is,
 // by SIDR, until the context ends or the listener is closed, whose errors it
-// returns. See Resolve.
+// returns. A nil listener is a verbs.ErrInvalid. See Resolve.
 func (e *Endpoint) Serve(ctx context.Context, l *cm.UDListener) error {
+	if l == nil {
+		return fmt.Errorf("rdm: serve: the listener is nil: %w", verbs.ErrInvalid)
+	}
 	private := make([]byte, addrSize)
 	e.addr.put(private)
 	for {
@@ -26,8 +29,11 @@ func (e *Endpoint) Serve(ctx context.Context, l *cm.UDListener) error {
 }
 
 // Resolve asks the connection manager of an address and port which endpoint serves
-// it. What answers and is none is ErrInvalid.
+// it. What answers and is none is ErrInvalid, and so is a nil manager.
 func Resolve(ctx context.Context, m *cm.Manager, at netip.AddrPort, o cm.UDDialOptions) (a Addr, err error) {
+	if m == nil {
+		return a, fmt.Errorf("rdm: resolve %v: the manager is nil: %w", at, verbs.ErrInvalid)
+	}
 	p, err := m.DialUD(ctx, at, o)
 	if err != nil {
 		return a, err

@@ -27,6 +27,10 @@ type Surface struct {
 	// for errors.
 	Types map[string][]Receiver
 
+	// NoNull is the reason why the package has no null handles: then nil pointers and
+	// pointers to zero values are not added.
+	NoNull string
+
 	// Values are further arguments, tried for every parameter of their type.
 	Values []any
 
@@ -91,7 +95,10 @@ func (s *Surface) Check(t *testing.T) {
 		if !ok {
 			t.Errorf("type %s: no entry in Surface.Types", name)
 		}
-		for _, r := range withNull(list) {
+		if s.NoNull == "" {
+			list = withNull(list)
+		}
+		for _, r := range list {
 			typ := reflect.TypeOf(r.Make())
 			for i := range typ.NumMethod() {
 				method := name + "." + typ.Method(i).Name
