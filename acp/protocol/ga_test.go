@@ -154,3 +154,9 @@ func TestModifyBigEndian(t *testing.T) {
 	require.Equal(t, uint64(7<<32|9), m.Apply(8<<32|9))
 	require.EqualValues(t, 8, m.Old(8<<32|9))
 }
+
+// TestUnknownAtomic: an operation that is none has a name that tells its number.
+func TestUnknownAtomic(t *testing.T) {
+	require.Equal(t, "AtomicOp(200)", protocol.AtomicOp(200).String())
+	require.Equal(t, "cas", protocol.CompareSwap.String())
+}

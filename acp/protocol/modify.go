@@ -1,5 +1,7 @@
 package protocol
 
+import "fmt"
+
 // AtomicOp is what an atomic operation does with the value that it finds.
 type AtomicOp uint8
 
@@ -14,7 +16,13 @@ const (
 )
 
 // String is the name of ACP's function without the width.
-func (o AtomicOp) String() string { return [...]string{"cas", "swap", "add", "xor", "or", "and"}[o] }
+func (o AtomicOp) String() string {
+	names := [...]string{"cas", "swap", "add", "xor", "or", "and"}
+	if int(o) >= len(names) {
+		return fmt.Sprintf("AtomicOp(%d)", uint8(o))
+	}
+	return names[o]
+}
 
 // Modify is an atomic operation of 4 or 8 bytes, made of what an adapter has:
 // compare-and-swap and fetch-and-add of aligned words of 8 bytes. All operations are

@@ -355,3 +355,9 @@ func TestPacketsOfLostRank(t *testing.T) {
 	require.False(t, r.Done)
 	require.False(t, e.core.peers[1].announces)
 }
+
+// TestUnknownScheme: a scheme that is none has a name that tells its number.
+func TestUnknownScheme(t *testing.T) {
+	require.Equal(t, "Scheme(200)", Scheme(200).String())
+	require.Equal(t, "copy", Packed.String())
+}

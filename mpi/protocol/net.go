@@ -2,6 +2,7 @@ package protocol
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/softrnic/softrnic/mpi/envelope"
 )
@@ -64,4 +65,10 @@ const (
 	Packed                // in packets: RTS, CTS, DATA
 )
 
-func (s Scheme) String() string { return [...]string{"read", "write", "copy"}[s] }
+func (s Scheme) String() string {
+	names := [...]string{"read", "write", "copy"}
+	if int(s) >= len(names) {
+		return fmt.Sprintf("Scheme(%d)", uint8(s))
+	}
+	return names[s]
+}

@@ -180,3 +180,10 @@ func TestOptions(t *testing.T) {
 	require.Equal(t, 3*(1000-DataSize), c.o.MaxMessage)
 	require.Len(t, c.slots.state, 3)
 }
+
+// TestUnknownNames: events and drops that are none have names that tell their number.
+func TestUnknownNames(t *testing.T) {
+	require.Equal(t, "EventKind(200)", EventKind(200).String())
+	require.Equal(t, "Drop(200)", Drop(200).String())
+	require.Equal(t, "broken", Broken.String())
+}

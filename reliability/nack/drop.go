@@ -1,5 +1,7 @@
 package nack
 
+import "fmt"
+
 // Drop is why a packet was not heeded.
 type Drop uint8
 
@@ -21,7 +23,12 @@ const (
 
 var dropNames = [drops]string{"none", "malformed", "too_long", "not_us", "old_epoch", "gone", "duplicate", "too_far", "no_memory", "never_sent", "lie"}
 
-func (d Drop) String() string { return dropNames[d] }
+func (d Drop) String() string {
+	if int(d) >= len(dropNames) {
+		return fmt.Sprintf("Drop(%d)", uint8(d))
+	}
+	return dropNames[d]
+}
 
 // Drops are the reasons to drop a packet.
 func Drops() (list []Drop) {

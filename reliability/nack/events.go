@@ -1,5 +1,7 @@
 package nack
 
+import "fmt"
+
 // Event is what has become of a peer.
 type Event struct {
 	Peer int
@@ -24,7 +26,11 @@ const (
 )
 
 func (k EventKind) String() string {
-	return [...]string{"writable", "restarted", "lost", "broken"}[k]
+	names := [...]string{"writable", "restarted", "lost", "broken"}
+	if int(k) >= len(names) {
+		return fmt.Sprintf("EventKind(%d)", uint8(k))
+	}
+	return names[k]
 }
 
 // Next takes an event, if there is one.
