@@ -1,6 +1,9 @@
 package datacutter
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+)
 
 // Why a run fails, besides errors of filters, networks and contexts. They come
 // wrapped; test with errors.Is.
@@ -18,7 +21,7 @@ type FilterError struct {
 
 func (e *FilterError) Error() string { return "datacutter: " + e.reason() }
 func (e *FilterError) reason() string {
-	return e.Instance.String() + ": " + e.Err.Error()
+	return e.Instance.String() + ": " + fmt.Sprint(e.Err)
 }
 func (e *FilterError) Unwrap() error { return e.Err }
 
@@ -36,7 +39,7 @@ func (e *StreamError) Error() string {
 	if e.To {
 		way = " to "
 	}
-	return "stream " + e.Stream + way + e.Peer.String() + ": " + e.Err.Error()
+	return "stream " + e.Stream + way + e.Peer.String() + ": " + fmt.Sprint(e.Err)
 }
 
 func (e *StreamError) Unwrap() error { return e.Err }

@@ -27,7 +27,12 @@ type Filter interface {
 type FilterFunc func(ctx context.Context, w *Work) error
 
 // Process calls f.
-func (f FilterFunc) Process(ctx context.Context, w *Work) error { return f(ctx, w) }
+func (f FilterFunc) Process(ctx context.Context, w *Work) error {
+	if f == nil {
+		return fmt.Errorf("%w: the filter's function is nil", ErrJob)
+	}
+	return f(ctx, w)
+}
 
 // Instance is one copy of a filter at its place.
 type Instance struct {

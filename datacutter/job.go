@@ -39,9 +39,14 @@ const (
 )
 
 // Spread places instances of a group on hosts in turn, one copy of each filter,
-// so that neighbours in the group are on different hosts if there are several.
+// so that neighbours in the group are on different hosts if there are several. Without
+// hosts the layout is empty, and of more instances than a job may have it has one too
+// many: Run refuses both with ErrJob.
 func Spread(g Group, instances int, hosts ...string) (l Layout) {
-	for i := range instances {
+	if len(hosts) == 0 {
+		return nil
+	}
+	for i := range min(instances, maxInstances+1) {
 		for _, f := range g.Filters {
 			l = append(l, Placement{Group: i, Filter: f.Name, Host: hosts[len(l)%len(hosts)]})
 		}
@@ -53,10 +58,13 @@ func Spread(g Group, instances int, hosts ...string) (l Layout) {
 // where results come together; the other filters are on the other hosts, if
 // there are any.
 func Gather(g Group, instances int, hosts ...string) (l Layout) {
+	if len(hosts) == 0 {
+		return nil
+	}
 	last := len(g.Filters) - 1
 	rest := hosts[min(1, len(hosts)-1):]
 	next := 0
-	for i := range instances {
+	for i := range min(instances, maxInstances+1) {
 		for n, f := range g.Filters {
 			p := Placement{Group: i, Filter: f.Name, Host: hosts[0]}
 			if n != last {

@@ -38,6 +38,9 @@ func (t TCP) Listen(ctx context.Context) (net.Listener, error) {
 
 // Dial connects to host:port.
 func (t TCP) Dial(ctx context.Context, addr string) (net.Conn, error) {
+	if ctx == nil {
+		ctx = context.Background()
+	}
 	var d net.Dialer
 	return d.DialContext(ctx, "tcp", addr)
 }

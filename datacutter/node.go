@@ -22,6 +22,9 @@ type Node struct {
 // Listen makes a Node, which listens on the network. Tell the others its Addr,
 // and Run it; or Close it.
 func Listen(ctx context.Context, network Network) (*Node, error) {
+	if network == nil {
+		return nil, fmt.Errorf("datacutter: listen: %w: the network is nil", ErrJob)
+	}
 	l, err := network.Listen(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("datacutter: listen: %w", err)

@@ -102,7 +102,7 @@ func (s *Surface) Check(t *testing.T) {
 			typ := reflect.TypeOf(r.Make())
 			for i := range typ.NumMethod() {
 				method := name + "." + typ.Method(i).Name
-				if src.testOnly[typ.Method(i).Name] || r.Name == "nil" && src.byValue[method] { // of which the language itself panics
+				if src.testOnly[method] || r.Name == "nil" && src.byValue[method] { // of which the language itself panics
 					continue
 				}
 				if except(method, name+" on "+r.Name, method+" on "+r.Name) {
@@ -149,7 +149,7 @@ func withNull(list []Receiver) (all []Receiver) {
 type source struct {
 	funcs, types []string
 	byValue      map[string]bool // methods whose receiver is no pointer
-	testOnly     map[string]bool // names of methods that tests of the package declare
+	testOnly     map[string]bool // methods that tests of the package declare
 }
 
 func (s *Surface) read(t *testing.T) (src source) {
@@ -168,7 +168,8 @@ func (s *Surface) read(t *testing.T) (src source) {
 				case !strings.HasSuffix(name, "_test.go"):
 					src.add(d)
 				case d.Recv != nil:
-					src.testOnly[d.Name.Name] = true
+					typ, _ := receiverOf(d)
+					src.testOnly[typ+"."+d.Name.Name] = true
 				}
 			}
 		}
@@ -187,25 +188,28 @@ func (src *source) add(d *ast.FuncDecl) {
 		src.funcs = append(src.funcs, d.Name.Name)
 		return
 	}
-	typ, pointer := d.Recv.List[0].Type, false
+	if typ, pointer := receiverOf(d); ast.IsExported(typ) {
+		src.types = append(src.types, typ)
+		src.byValue[typ+"."+d.Name.Name] = !pointer
+	}
+}
+
+// receiverOf returns the type of a method, and whether its receiver is a pointer.
+func receiverOf(d *ast.FuncDecl) (name string, pointer bool) {
+	typ := d.Recv.List[0].Type
 	for {
 		switch x := typ.(type) {
 		case *ast.StarExpr:
 			typ, pointer = x.X, true
-			continue
 		case *ast.IndexExpr:
 			typ = x.X
-			continue
 		case *ast.IndexListExpr:
 			typ = x.X
-			continue
 		case *ast.Ident:
-			if x.IsExported() {
-				src.types = append(src.types, x.Name)
-				src.byValue[x.Name+"."+d.Name.Name] = !pointer
-			}
+			return x.Name, pointer
+		default:
+			return "", pointer
 		}
-		return
 	}
 }
 
