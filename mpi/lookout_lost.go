@@ -30,9 +30,8 @@ type lostRank struct {
 }
 
 const (
-	maxPause = 8 * time.Second // between two signs of life of one rank
-	maxSigns = 32              // that are asked for at a time, by one who waits for any of many
-	maxWhy   = 200             // bytes of a reason
+	maxSigns = 32  // that are asked for at a time, by one who waits for any of many
+	maxWhy   = 200 // bytes of a reason
 )
 
 // ask asks those that a call waits for for a sign of life: soon, and then less and less
@@ -51,7 +50,7 @@ func (l *lookout) ask(core *protocol.Core, x *watched, waits engine.Waitable, c 
 	x.asked = now
 	if x.next >= len(c.For) { // all of them
 		x.next = 0
-		x.pause = min(2*x.pause, maxPause)
+		x.pause = min(2*x.pause, l.w.o.maxPause())
 	}
 }
 
@@ -69,7 +68,10 @@ func (l *lookout) gone(core *protocol.Core, rank int) {
 	}
 	x, heard := l.heard[rank]
 	if !heard {
-		why := strings.TrimPrefix(fmt.Sprint(core.LostBecause(rank)), fmt.Sprintf("%v: rank %d: ", ErrLost, rank))
+		why := ""
+		if lost := (*protocol.LostError)(nil); errors.As(core.LostBecause(rank), &lost) {
+			why = lost.Why.Error()
+		}
 		x = lostRank{rank, l.w.eng.Rank(), why[:min(len(why), maxWhy)]}
 	}
 	l.lost = append(l.lost, x)

@@ -102,6 +102,9 @@ func (c *Comm) keep(o operation) (*Request, error) {
 	var broken error
 	r := &Request{comm: c, op: o.name(), persistent: true}
 	r.start = func(r *Request) error {
+		if err := c.usable(); err != nil {
+			return c.fail(o.name(), o.with(), err)
+		}
 		if broken != nil {
 			return c.fail(o.name(), o.with(), fmt.Errorf("%w: it has failed before: %w", ErrRequest, broken))
 		}

@@ -1,6 +1,7 @@
 package mpi
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -104,7 +105,8 @@ func join(ctx context.Context, open Open, o Options) (*World, error) {
 		return hybrid.New(w.dev, h, o.Manager, hybrid.Options{Limit: o.RCLimit, RDMA: o.RDMA, UD: o.UD})
 	})
 	if err == nil && size > 1 {
-		w.eng.Do(func(core *protocol.Core) { core.Noticed = w.lanes.noticed })
+		where := &whereabouts{manager: o.Manager}
+		w.eng.Do(func(core *protocol.Core) { core.Noticed, core.Name = w.lanes.noticed, where.of })
 		err = w.meet(ctx)
 	}
 	if err != nil {
@@ -129,7 +131,7 @@ func join(ctx context.Context, open Open, o Options) (*World, error) {
 
 // meet is the first fence: what ranks have to know of one another is told before.
 func (w *World) meet(ctx context.Context) (err error) {
-	if err := tellProcessors(w.manager, &w.o); err != nil {
+	if err := cmp.Or(tellProcessors(w.manager, &w.o), tellWhereabouts(w.manager)); err != nil {
 		return err
 	}
 	if err := w.manager.Fence(ctx); err != nil {
@@ -140,8 +142,8 @@ func (w *World) meet(ctx context.Context) (err error) {
 }
 
 // Finalize ends the membership (MPI_Finalize): all ranks call it, and it
-// returns when all have. Requests that are not done are lost. Attributes of Self are
-// freed first. A collective call of which it came out too late that ranks did not agree
+// returns when all have. Requests that are not done, and all calls after it, end with
+// ErrFinalized. Attributes of Self are freed first. A collective call of which it came out too late that ranks did not agree
 // about it is an ErrMismatch here (docs/mpi.md). Deferred, in a rank that panics, it ends the whole job with Abort
 // instead, and goes on to panic.
 func (w *World) Finalize() error {
@@ -161,6 +163,7 @@ func (w *World) Finalize() error {
 	last.as, last.last = "finalize", true
 	err = errors.Join(err, w.do(last))
 	w.lookout.end() // nobody is waited for any more; ranks that go are not missed
+	w.eng.End()
 	ctx, cancel := context.WithTimeout(context.Background(), startTime)
 	defer cancel()
 	if err == nil {

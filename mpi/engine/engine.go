@@ -111,13 +111,15 @@ func (e *Engine) Receive(r *protocol.Request) error {
 func (e *Engine) Test(w Waitable) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if !w.Ready() {
+	if !w.Ready() && !e.closed {
 		e.polls.begin()
 		e.poll()
 		if !w.Ready() {
 			e.polls.vain(w)
 			return false
 		}
+	} else if e.closed {
+		return w.Ready()
 	}
 	e.last.Calls++
 	e.polls.found()
@@ -156,6 +158,9 @@ func (e *Engine) wait(ctx context.Context, w Waitable) error {
 	for {
 		if err := ctx.Err(); err != nil {
 			return err
+		}
+		if e.closed {
+			return ErrClosed
 		}
 		e.visit()
 		e.census.answer(id)
@@ -251,11 +256,25 @@ func (e *Engine) notify() {
 	e.parked = kept
 }
 
-// Close ends the engine and its fabric. Requests that are not done stay so.
+// End ends all requests that are not done, with ErrClosed, and all that begin from now
+// on. Packets that others need are dealt with until Close.
+func (e *Engine) End() { e.Do(func(core *protocol.Core) { core.End(ErrClosed) }) }
+
+// Close ends the engine and its fabric. Whoever waits, or comes to wait for what is not
+// done, has ErrClosed.
 func (e *Engine) Close(ctx context.Context) error {
 	e.mu.Lock()
 	closed := e.closed
-	e.closed = true
+	if !closed {
+		e.core.End(ErrClosed)
+		e.closed = true
+		for _, p := range e.parked {
+			p.wake <- struct{}{}
+		}
+		clear(e.parked)
+		e.parked = e.parked[:0]
+		e.kick.End()
+	}
 	e.mu.Unlock()
 	if closed || e.fab == nil {
 		return nil

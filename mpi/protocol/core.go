@@ -11,6 +11,7 @@ type Core struct {
 	rank  int
 	peers []peer
 	lost  []int // ranks
+	ended error // why nothing begins or waits any more: End
 
 	posted     match.Queue[*Request] // receives that wait for a message
 	unexpected match.Queue[*Message] // messages that wait for a receive
@@ -28,6 +29,10 @@ type Core struct {
 	// receive yet (r is nil), or one that expects another signature: such a message is
 	// received all the same.
 	Strange func(from int, e match.Envelope, sign uint64, r *Request)
+
+	// Name, if it is set, says where and which process a rank is, for errors. It is called
+	// by LostError.Error, in any goroutine.
+	Name func(rank int) string
 
 	// Gone is told that a rank is lost, when all that waited for it has ended.
 	Gone func(rank int)

@@ -85,7 +85,7 @@ func TestLost(t *testing.T) {
 			}
 			require.True(t, r.Done)
 			require.ErrorIs(t, r.Err, ErrLost)
-			require.ErrorContains(t, r.Err, "rank 1: cut")
+			require.ErrorContains(t, r.Err, "rank 1 is lost: cut")
 			require.Zero(t, r.Bytes)
 			require.Empty(t, e.exposed)
 			require.False(t, bystander.Done)
@@ -157,7 +157,7 @@ func TestMoveFails(t *testing.T) {
 	for _, r := range []*Request{in, out} {
 		require.True(t, r.Done)
 		require.ErrorIs(t, r.Err, ErrLost)
-		require.ErrorContains(t, r.Err, "rank 1: remote access error")
+		require.ErrorContains(t, r.Err, "rank 1 is lost: remote access error")
 	}
 	e.core.Moved(1<<32, nil)
 	e.core.Moved(0, nil)

@@ -33,7 +33,7 @@ func (c *Core) moved(l late) {
 	case p.lost != nil:
 		c.done(r, p.lost)
 	default:
-		c.done(r, fmt.Errorf("%w: rank %d: %w", ErrLost, r.peer, l.err))
+		c.done(r, c.lossOf(int(r.peer), l.err))
 	}
 }
 

@@ -36,7 +36,7 @@ func (c *Core) Lost(rank int, why error) {
 	if p.lost != nil {
 		return
 	}
-	p.lost = fmt.Errorf("%w: rank %d: %w", ErrLost, rank, why)
+	p.lost = c.lossOf(rank, why)
 	c.lost = append(c.lost, rank)
 	l := late{f: (*Core).bury, rank: rank}
 	if c.postpone(l) {
@@ -46,6 +46,36 @@ func (c *Core) Lost(rank int, why error) {
 	defer c.leave()
 	c.bury(l)
 }
+
+// lossOf is the error of what waits for a rank that is lost.
+func (c *Core) lossOf(rank int, why error) error {
+	if c.ended != nil {
+		return c.ended
+	}
+	return &LostError{Rank: rank, Why: why, Name: c.Name}
+}
+
+// LostError is the error of what waits for a lost rank: an ErrLost.
+type LostError struct {
+	Rank int
+	Why  error            // what the net says
+	Name func(int) string // where and which process the rank is, nil or "" if unknown
+}
+
+// Error implements error. It calls Name, and so may take as long as that.
+func (e *LostError) Error() string {
+	name := ""
+	if e.Name != nil {
+		name = e.Name(e.Rank)
+	}
+	if name != "" {
+		name = " (" + name + ")"
+	}
+	return fmt.Sprintf("rank %d%s is lost: %v", e.Rank, name, e.Why)
+}
+
+// Unwrap returns ErrLost and what the net says.
+func (e *LostError) Unwrap() []error { return []error{ErrLost, e.Why} }
 
 // bury ends everything that waits for a lost rank.
 func (c *Core) bury(l late) {
@@ -77,6 +107,44 @@ func (c *Core) bury(l late) {
 	p.queue, p.actives, p.early, p.earlyBytes = fifo.Queue[outgoing]{}, 0, nil, 0
 	if c.Gone != nil {
 		c.late = append(c.late, late{f: func(c *Core, l late) { c.Gone(l.rank) }, rank: rank})
+	}
+}
+
+// End ends all requests that wait for a packet or their turn, and all that begin from now
+// on, with an error: the program wants no more. Those whose memory the net has are done
+// when Moved says so. Ranks that are lost from now on end nothing otherwise.
+func (c *Core) End(why error) {
+	c.enter()
+	defer c.leave()
+	c.ended = why
+	c.posted.Each(func(n *match.Node[*Request]) bool {
+		c.posted.Remove(n)
+		c.done(n.Item, why)
+		return true
+	})
+	for _, s := range c.requests.slots {
+		if s.r != nil && s.r.state != fetching && s.r.state != storing {
+			c.done(s.r, why)
+		}
+	}
+	c.unexpected.Each(func(n *match.Node[*Message]) bool {
+		if self := n.Item.self; self != nil {
+			c.take(n.Item)
+			c.done(self, why)
+		}
+		return true
+	})
+	for rank := range c.peers {
+		q := &c.peers[rank].queue
+		for range q.Len() {
+			o := q.Pop()
+			if o.r != nil && !o.r.Done {
+				c.done(o.r, why)
+			}
+			if o.r == nil {
+				q.Push(o)
+			}
+		}
 	}
 }
 

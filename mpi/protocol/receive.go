@@ -11,6 +11,10 @@ import (
 func (c *Core) Receive(r *Request) {
 	c.enter()
 	defer c.leave()
+	if c.ended != nil {
+		c.done(r, c.ended)
+		return
+	}
 	if n := c.unexpected.Message(r.Envelope); n != nil {
 		c.take(n.Item)
 		r.Late = true

@@ -13,6 +13,10 @@ func (c *Core) Send(r *Request) {
 	c.enter()
 	defer c.leave()
 	r.peer, r.Bytes = int32(r.Dest), len(r.Buf)
+	if c.ended != nil {
+		c.done(r, c.ended)
+		return
+	}
 	if r.Dest == c.rank {
 		c.sendSelf(r)
 		return

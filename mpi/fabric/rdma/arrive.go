@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/softrnic/softrnic/mpi/envelope"
+	"github.com/softrnic/softrnic/mpi/fabric"
 	"github.com/softrnic/softrnic/verbs"
 )
 
@@ -82,11 +83,15 @@ func (f *Fabric) complete(wc *verbs.WC) {
 		f.repost = append(f.repost, f.recvs.wr(index))
 		return
 	}
+	why := wc.Err()
+	if why != nil && l != nil {
+		why = fabric.NewLoss(l.rank, why)
+	}
 	switch kind {
 	case wrBuffer:
 		f.sends.put(index)
 	case wrMove:
-		f.part(index, wc.Err()) // unless fail has ended it
+		f.part(index, why) // unless fail has ended it
 	case wrStripe:
 		f.striped(wc, index)
 	}
@@ -94,7 +99,7 @@ func (f *Fabric) complete(wc *verbs.WC) {
 		return
 	}
 	if wc.Status != verbs.WCSuccess {
-		f.lose(l, wc.Err())
+		f.lose(l, why)
 		return
 	}
 	l.completed = ordinal + 1

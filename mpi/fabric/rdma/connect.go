@@ -246,7 +246,7 @@ func (f *Fabric) joined(l *link, conn *cm.Conn) {
 			if f.closed || l.bye {
 				return
 			}
-			f.lose(l, conn.Err())
+			f.lose(l, fabric.NewLoss(l.rank, conn.Err()))
 		})
 	})
 	if l.bye || l.down {
@@ -298,6 +298,9 @@ func (f *Fabric) Connect(rank int) {
 // connectTime is how long a rank may take to answer.
 const connectTime = 60 * time.Second
 
+// dialTime is how long a rank that has heard that it is to connect may take.
+const dialTime = 10 * time.Second
+
 // find looks a rank up.
 func (f *Fabric) find(ctx context.Context, rank int) (address, error) {
 	s, err := f.book.Get(ctx, key(rank))
@@ -345,7 +348,7 @@ func (f *Fabric) ask(rank int) {
 		_, err = f.cm.DialUD(ctx, a.at, cm.UDDialOptions{UDPPort: a.udpPort, PrivateData: f.ticket(0)})
 	}
 	if rejected := (*cm.UDRejectError)(nil); errors.As(err, &rejected) {
-		time.AfterFunc(connectTime, func() { f.missed(rank) }) // it has heard, and dials
+		time.AfterFunc(dialTime, func() { f.missed(rank) }) // it has heard, and dials
 		return
 	}
 	f.host.Do(func(*protocol.Core) { f.unreachable(rank, nil, err) })
@@ -376,7 +379,7 @@ func (f *Fabric) unreachable(rank int, l *link, err error) {
 	if at := f.links[rank]; at != nil && at.down {
 		return
 	}
-	err = fmt.Errorf("connecting: %w", err)
+	err = fmt.Errorf("connecting: %w", fabric.NewLoss(rank, err))
 	f.links[rank] = &link{rank: rank, down: true, why: err}
 	f.host.Core().Lost(rank, err)
 }

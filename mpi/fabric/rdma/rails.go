@@ -76,9 +76,13 @@ func (f *Fabric) striped(wc *verbs.WC, index int) {
 	if r != nil {
 		r.flying--
 	}
-	f.part(index, wc.Err())
-	if r != nil && wc.Status != verbs.WCSuccess {
-		f.lose(r.link, wc.Err())
+	why := wc.Err()
+	if why != nil && r != nil {
+		why = fabric.NewLoss(r.link.rank, why)
+	}
+	f.part(index, why)
+	if why != nil && r != nil {
+		f.lose(r.link, why)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/softrnic/softrnic/mpi/envelope"
+	"github.com/softrnic/softrnic/mpi/fabric"
 	"github.com/softrnic/softrnic/reliability/nack"
 	"github.com/softrnic/softrnic/verbs"
 )
@@ -100,7 +101,7 @@ func (f *Fabric) message(b []byte) {
 // What may become of ranks.
 var (
 	errRestarted = errors.New("it has been started anew")
-	errSilent    = errors.New("it does not answer")
+	errSilent    = errors.New("no answer")
 	errBreach    = errors.New("its packets do not fit together")
 )
 
@@ -108,9 +109,9 @@ var (
 // it, or else for how long.
 func (f *Fabric) silent(rank int) error {
 	if why := f.port.Refusal(rank); why != nil {
-		return fmt.Errorf("%w: %w", errSilent, why)
+		return fabric.NewLoss(rank, fmt.Errorf("%w: %w", errSilent, why))
 	}
-	return fmt.Errorf("%w, for %v", errSilent, f.o.GiveUp)
+	return fmt.Errorf("%w for %v", errSilent, f.o.GiveUp)
 }
 
 // settle heeds what has become of ranks, and sends what is to be sent.

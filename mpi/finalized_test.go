@@ -1,0 +1,115 @@
+package mpi_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/mpi"
+	"github.com/softrnic/softrnic/mpi/pmi"
+)
+
+// What is under way at Finalize, and every call after it, ends with ErrFinalized: no rank
+// is blamed for it.
+func TestFinalized(t *testing.T) {
+	for name, o := range map[string]mpi.Options{"rdma": {}, "ud": {Net: mpi.UD}, "tcp": {Net: mpi.TCP}, "hybrid": {Net: mpi.Hybrid, RCLimit: 1}, "checked": checked} {
+		t.Run(name, func(t *testing.T) {
+			err := pmi.RunLocal(3, grace, func(m pmi.Manager) error {
+				o := o
+				o.Manager = m
+				w, err := mpi.Init(open, o)
+				if err != nil {
+					return err
+				}
+				finalized(t, w)
+				return nil
+			})
+			require.NoError(t, err)
+		})
+	}
+}
+
+// TestFinalizedAlone has nobody else.
+func TestFinalizedAlone(t *testing.T) {
+	w, err := alone(mpi.Options{})
+	require.NoError(t, err)
+	finalized(t, w)
+}
+
+func finalized(t *testing.T, w *mpi.World) {
+	b, long := func() mpi.Buffer { return mpi.Of(make([]int64, 1)) }, func() mpi.Buffer { return mpi.Of(make([]int64, 1<<16)) }
+	next := (w.Rank() + 1) % w.Size()
+	dup, err := w.Dup()
+	require.NoError(t, err)
+	win, _, err := mpi.WinAllocate[int64](w.Comm, 1)
+	require.NoError(t, err)
+	all := make([]mpi.Buffer, w.Size())
+	for i := range all {
+		all[i] = b()
+	}
+	begin := func(r *mpi.Request, err error) *mpi.Request {
+		require.NoError(t, err)
+		return r
+	}
+	kept := begin(w.RecvInit(b(), next, 9))
+	active := begin(w.RecvInit(b(), next, 10))
+	require.NoError(t, active.Start())
+	barrier := begin(w.BarrierInit())
+	background := begin(dup.Irecv(b(), mpi.AnySource, 2))
+	under := map[string]*mpi.Request{
+		"receive": begin(w.Irecv(b(), next, 1)), "persistent": active,
+		"synchronous": begin(w.Issend(b(), next, 3)), "long": begin(dup.Isend(long(), next, 4)), "in another communicator": background,
+	}
+	waits := make(chan error, 2)
+	go func() {
+		_, err := w.Recv(b(), next, 5)
+		waits <- err
+	}()
+	go func() {
+		_, err := w.Probe(next, 6)
+		waits <- err
+	}()
+	require.NoError(t, w.Finalize())
+	for range 2 {
+		require.ErrorIs(t, <-waits, mpi.ErrFinalized)
+	}
+	for name, r := range under {
+		_, err := r.Wait()
+		require.ErrorIs(t, err, mpi.ErrFinalized, name)
+		require.NotErrorIs(t, err, mpi.ErrLost, name)
+	}
+	for i, call := range []func() error{
+		func() error { return w.Send(b(), next, 1) },
+		func() error { return w.Ssend(b(), next, 1) },
+		func() error { return made(w.Isend(b(), next, 1)) },
+		func() error { return made(w.Recv(b(), next, 1)) },
+		func() error { return made(w.Irecv(b(), mpi.AnySource, 1)) },
+		func() error { return made(w.Sendrecv(b(), next, 1, b(), next, 1)) },
+		func() error { return made(w.Probe(next, 1)) },
+		func() error { _, _, err := w.Iprobe(next, 1); return err },
+		func() error { _, _, err := w.Mprobe(next, 1); return err },
+		func() error { _, _, _, err := w.Improbe(next, 1); return err },
+		kept.Start,
+		func() error { return wait(barrier, barrier.Start()) },
+		w.Barrier, dup.Barrier, w.Self.Barrier,
+		func() error { return wait(w.Ibarrier()) },
+		func() error { return made(w.BarrierInit()) },
+		func() error { return w.Bcast(b(), 0) },
+		func() error { return w.Allreduce(b(), b(), mpi.Sum) },
+		func() error { return w.Alltoallw(all, all) },
+		func() error { return made(w.Dup()) },
+		func() error { return made(w.Split(0, 0)) },
+		func() error { return made(w.SplitShared()) },
+		func() error { return made(w.Create(w.Group())) },
+		func() error { return made(w.CreateGroup(w.Group(), 0)) },
+		func() error { return made(w.CartCreate([]int{1}, []bool{false}, false)) },
+		func() error { _, _, err := mpi.WinAllocate[int64](w.Comm, 1); return err },
+		func() error { return win.Put(b(), next, mpi.At(0)) },
+		func() error { return win.Fence() },
+		func() error { return win.Lock(mpi.LockShared, next) },
+		win.Free,
+		w.Finalize,
+	} {
+		require.ErrorIs(t, call(), mpi.ErrFinalized, "call %d", i)
+	}
+}
