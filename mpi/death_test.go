@@ -18,6 +18,9 @@ import (
 // envRole makes this program a rank, a process of its own.
 const envRole = "SOFTRNIC_MPI_TEST"
 
+// envPatient has a rank be silent for as long as it may be by default.
+const envPatient = "SOFTRNIC_MPI_TEST_PATIENT"
+
 // victim is the rank that dies.
 const victim = 2
 
@@ -127,7 +130,11 @@ func allreduces(w *mpi.World, n int, ready func()) error {
 // playRank is a rank's life: it says ready, and how its duty has ended, and stays until
 // its input ends.
 func playRank(role string) int {
-	w, err := mpi.Init(open, mpi.Options{RDMA: rdma.Options{Retries: 3, Connect: hasty}, UD: ud.Options{GiveUp: giveUp}, TCP: tcp.Options{GiveUp: giveUp}})
+	o := mpi.Options{RDMA: rdma.Options{Retries: 3, Connect: hasty}, UD: ud.Options{GiveUp: giveUp}, TCP: tcp.Options{GiveUp: giveUp}}
+	if os.Getenv(envPatient) != "" {
+		o = mpi.Options{}
+	}
+	w, err := mpi.Init(open, o)
 	if err != nil {
 		fmt.Println(err)
 		return 1

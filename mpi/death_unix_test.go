@@ -10,8 +10,8 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"regexp"
 	"strconv"
-	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -67,38 +67,60 @@ func (p *process) line() (string, error) {
 	return p.lines.Text(), nil
 }
 
-// die runs a job in which the victim is killed, and returns what the others say of it.
-func die(n int, role, net string) (said map[int]string, err error) {
+// fate is what becomes of the victim, and what the others say of it.
+type fate struct {
+	said map[int]string
+	pid  int
+	took time.Duration // until all have said so
+}
+
+// strike runs a job in which a signal ends or stops the victim.
+func strike(n int, role, net string, sig syscall.Signal, environ ...string) (f fate, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	list, err := processes(ctx, n, envRole+"="+role, "SOFTRNIC_MPI_NET="+net, "SOFTRNIC_MPI_COLL=bcast=chain", "SOFTRNIC_MPI_SHARED=on")
+	list, err := processes(ctx, n, append(environ, envRole+"="+role, "SOFTRNIC_MPI_NET="+net, "SOFTRNIC_MPI_RC_LIMIT=1", "SOFTRNIC_MPI_COLL=bcast=chain", "SOFTRNIC_MPI_SHARED=on")...)
 	defer func() {
-		for _, p := range list {
-			p.stdin.Close()
+		for rank, p := range list {
+			if p.stdin.Close(); rank == victim {
+				_ = p.cmd.Process.Kill()
+			}
 			_ = p.cmd.Wait()
 		}
 	}()
 	if err != nil {
-		return nil, err
+		return f, err
 	}
 	for rank, p := range list {
 		if text, err := p.line(); err != nil || text != "ready" {
-			return nil, fmt.Errorf("rank %d says %q before it is ready: %w", rank, text, err)
+			return f, fmt.Errorf("rank %d says %q before it is ready: %w", rank, text, err)
 		}
 	}
-	if err := list[victim].cmd.Process.Signal(syscall.SIGKILL); err != nil {
-		return nil, err
+	begin := time.Now()
+	if err := list[victim].cmd.Process.Signal(sig); err != nil {
+		return f, err
 	}
-	said = map[int]string{}
+	f = fate{said: map[int]string{}, pid: list[victim].cmd.Process.Pid}
 	for rank, p := range list {
 		if rank == victim {
 			continue
 		}
-		if said[rank], err = p.line(); err != nil {
-			return said, fmt.Errorf("rank %d: %w", rank, err)
+		if f.said[rank], err = p.line(); err != nil {
+			return f, fmt.Errorf("rank %d: %w", rank, err)
 		}
 	}
-	return said, nil
+	f.took = time.Since(begin)
+	return f, nil
+}
+
+// names looks whether all ranks name the victim, its host and its process.
+func (f fate) names(t *testing.T, role, net string) {
+	want := regexp.MustCompile(fmt.Sprintf(`^true .*rank %d \([^ ]+, pid %d\) is lost: `, victim, f.pid))
+	for rank, text := range f.said {
+		if !want.MatchString(text) {
+			t.Errorf("%s, %s: rank %d says %s", role, net, rank, text)
+		}
+	}
+	t.Logf("%s, %s: %v\n%v", role, net, f.took, f.said)
 }
 
 // A rank that is killed ends what the others wait for, whatever that is, with an error
@@ -111,17 +133,40 @@ func TestDeath(t *testing.T) {
 				continue
 			}
 			all.Go(func() {
-				begin := time.Now()
-				said, err := die(n, role, net)
+				f, err := strike(n, role, net, syscall.SIGKILL)
 				if err != nil {
-					t.Errorf("%s, %s: %v; they say %v", role, net, err, said)
+					t.Errorf("%s, %s: %v; they say %v", role, net, err, f.said)
 				}
-				for rank, text := range said {
-					if !strings.HasPrefix(text, "true ") || !strings.Contains(text, "the other rank is lost: rank 2: ") {
-						t.Errorf("%s, %s: rank %d says %s", role, net, rank, text)
-					}
+				f.names(t, role, net)
+			})
+		}
+	}
+	all.Wait()
+}
+
+// slack is what a machine with other work may add to a time that is promised.
+const slack = 3 * time.Second
+
+// A rank that is stopped is lost when the time that the options promise is over, over
+// every net, and no sooner than half of it: it may be one that has no processor.
+func TestStopped(t *testing.T) {
+	giveUp, environ := 10*time.Second, []string{envPatient + "=1"}
+	if testing.Short() {
+		giveUp, environ = 3*time.Second, append(environ, "SOFTRNIC_MPI_GIVE_UP=3s")
+	}
+	var all sync.WaitGroup
+	for _, net := range []string{"rdma", "ud", "tcp", "hybrid"} {
+		for _, role := range []string{"allreduce", "asleep", "chain"} {
+			all.Go(func() {
+				f, err := strike(3, role, net, syscall.SIGSTOP, environ...)
+				if err != nil {
+					t.Errorf("%s, %s: %v; they say %v", role, net, err, f.said)
+					return
 				}
-				t.Logf("%s, %s: %v\n%v", role, net, time.Since(begin), said)
+				f.names(t, role, net)
+				if f.took > giveUp+slack || f.took < giveUp/3 {
+					t.Errorf("%s, %s: it took %v, not %v", role, net, f.took, giveUp)
+				}
 			})
 		}
 	}

@@ -77,6 +77,7 @@
 //
 // # Environment
 //
+//	SOFTRNIC_MPI_GIVE_UP     how long a rank may show no sign of life: 10s (Options.GiveUp)
 //	SOFTRNIC_MPI_CHECK       1: calls are compared (Options.Check)
 //	SOFTRNIC_MPI_COLL        algorithms: "alltoall=bruck,bcast=chain" (Options.Algorithms)
 //	SOFTRNIC_MPI_CONNECT     all: connections are made at the start (Options.ConnectAll)

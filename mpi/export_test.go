@@ -117,3 +117,9 @@ func (c *Comm) Late() error {
 	c.eng.Glance()
 	return c.lateDisagreement()
 }
+
+// GiveUps are the times after which each fabric gives up a rank that is silent.
+func (o Options) GiveUps() (ud, tcp time.Duration, rdmaTimeout uint8, rdmaRetries int, pause time.Duration) {
+	o.fillGiveUp()
+	return o.UD.GiveUp, o.TCP.GiveUp, o.RDMA.Connect.Timeout, o.RDMA.Retries, o.maxPause()
+}

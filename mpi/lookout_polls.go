@@ -138,7 +138,7 @@ func (l *lookout) askPolled(core *protocol.Core, now time.Time) {
 		if other && n < maxSigns && now.Sub(a.last) >= a.pause && core.Backlog(rank) == 0 {
 			l.tell(core, rank, envelope.Header{Tag: packetSign}, nil)
 			if !a.last.IsZero() {
-				a.pause = min(2*a.pause, maxPause)
+				a.pause = min(2*a.pause, l.w.o.maxPause())
 			}
 			a.last = now
 			p.asked[rank] = a

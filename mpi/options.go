@@ -69,6 +69,13 @@ type Options struct {
 	// SOFTRNIC_MPI_WATCHDOG sets it, to a time such as 30s, or off.
 	Watchdog time.Duration
 
+	// GiveUp is how long the process of a rank may show no sign of life, to a rank that
+	// waits for it or sends to it, until it is lost: 10 s unless given. A program that
+	// computes gives such signs, and one that is stopped does not; under a debugger it
+	// should be long. SOFTRNIC_MPI_GIVE_UP sets it. RDMA.Connect.Timeout, UD.GiveUp and
+	// TCP.GiveUp are chosen to match unless given.
+	GiveUp time.Duration
+
 	// Report is given what the watchdog has to say. Unless given that goes to
 	// standard error.
 	Report func(text string)
@@ -193,6 +200,14 @@ func (o *Options) fill() error {
 		}
 		o.Watchdog = d
 	}
+	if v := os.Getenv("SOFTRNIC_MPI_GIVE_UP"); v != "" {
+		d, err := time.ParseDuration(v)
+		if err != nil || d < minGiveUp {
+			return fmt.Errorf("SOFTRNIC_MPI_GIVE_UP=%s: it takes a time such as 30s, %v at least", v, minGiveUp)
+		}
+		o.GiveUp = d
+	}
+	o.fillGiveUp()
 	if v := os.Getenv("SOFTRNIC_MPI_COLL"); v != "" && o.Algorithms == nil {
 		var err error
 		if o.Algorithms, err = coll.ParseChoices(v); err != nil {

@@ -24,12 +24,11 @@ const (
 	toAsk       = 2
 )
 
-// handshakeTime is how long a rank may take to answer. Whoever connects has less time
-// to say who he is, and there are not many of those at a time: they may be strangers.
+// Whoever connects has a while to say who he is, and there are not many of those at a
+// time: they may be strangers.
 const (
-	handshakeTime = 60 * time.Second
-	helloTime     = 10 * time.Second
-	maxStrangers  = 64
+	helloTime    = 10 * time.Second
+	maxStrangers = 64
 )
 
 func key(rank int) string { return "tcp-" + strconv.Itoa(rank) }
@@ -129,7 +128,7 @@ func (f *Fabric) connect(rank int) {
 }
 
 func (f *Fabric) dial(rank int) error {
-	ctx, cancel := context.WithTimeout(f.ctx, handshakeTime)
+	ctx, cancel := context.WithTimeout(f.ctx, f.o.GiveUp)
 	defer cancel()
 	addr, err := f.book.Get(ctx, key(rank))
 	if err != nil {
@@ -146,7 +145,7 @@ func (f *Fabric) dial(rank int) error {
 	if _, err := conn.Write(f.ticket(why)); err != nil || why == toAsk {
 		conn.Close()
 		if err == nil {
-			time.AfterFunc(handshakeTime, func() { f.missed(rank) })
+			time.AfterFunc(f.o.GiveUp, func() { f.missed(rank) })
 		}
 		return err
 	}

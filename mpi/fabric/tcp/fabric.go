@@ -23,9 +23,8 @@ type Options struct {
 	// range, or one of the system's choice if it has none.
 	Addrs string
 
-	// GiveUp is how long a rank's system may answer nothing until the rank is lost;
-	// 30 s unless given. Where the system knows no such time, other than Linux, it is
-	// so only of connections on which nothing is under way.
+	// GiveUp is how long the process of a rank may answer nothing until the rank is
+	// lost; 10 s unless given. What it takes in is an answer, too.
 	GiveUp time.Duration
 }
 
@@ -62,7 +61,7 @@ func New(host fabric.Host, book fabric.Book, o Options) (*Fabric, error) {
 		o.Queue = 1 << 20
 	}
 	if o.GiveUp <= 0 {
-		o.GiveUp = 30 * time.Second
+		o.GiveUp = 10 * time.Second
 	}
 	f := &Fabric{host: host, book: book, o: o, rank: book.Rank(), links: make([]*link, book.Size()), exposed: map[uint32]*exposure{}, turn: make(chan struct{}, maxStrangers)}
 	f.ctx, f.cancel = context.WithCancel(context.Background())
@@ -74,6 +73,7 @@ func New(host fabric.Host, book fabric.Book, o Options) (*Fabric, error) {
 		return nil, errors.Join(err, f.listener.Close())
 	}
 	f.work.Go(f.serve)
+	f.work.Go(f.watch)
 	return f, nil
 }
 

@@ -29,6 +29,8 @@ const (
 	addFrame                 // Done is wanted
 	swapFrame                // the same
 	doneFrame
+	pingFrame // Pong is wanted
+	pongFrame
 	lastFrame
 )
 

@@ -26,6 +26,8 @@ type link struct {
 	storing *moving            // a Store that has not left yet, before everything that follows
 	fetches []*moving          // that are not asked for yet
 	asked   int                // bytes that are and have not come
+
+	alive alive
 }
 
 func newLink(f *Fabric, rank int) *link { return &link{f: f, rank: rank, moves: map[uint64]*moving{}} }
@@ -48,6 +50,7 @@ func (l *link) leave(payload []byte) {
 	if l.down {
 		return
 	}
+	l.alive.sent = true
 	n := 0
 	if len(l.queue) == 0 && !l.writing {
 		order.Leaving()
@@ -120,6 +123,7 @@ func (l *link) read() {
 		}
 		order.Arrived()
 		l.f.host.Do(func(c *protocol.Core) {
+			l.heard()
 			if err == nil {
 				err = c.Packet(l.rank, &h, payload[:h.Bytes])
 			}
@@ -143,8 +147,13 @@ func (l *link) readFrame(in io.Reader, header, payload []byte) bool {
 	}
 	order.Arrived()
 	l.f.host.Do(func(c *protocol.Core) {
+		l.heard()
 		switch {
 		case err != nil:
+		case h.Kind == pingFrame:
+			l.sendFrame(&frame{Kind: pongFrame}, nil)
+			l.heard() // a Pong wants no answer
+		case h.Kind == pongFrame:
 		case h.Kind == dataFrame || h.Kind == doneFrame:
 			err = l.answered(c, &h, payload)
 		default:

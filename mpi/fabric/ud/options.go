@@ -19,7 +19,7 @@ type Options struct {
 	// because they may be asked for again; 1024 unless given. Each takes an MTU.
 	Receives, Packets int
 
-	// GiveUp is how long a rank may answer nothing until it is lost; 30 s
+	// GiveUp is how long a rank may answer nothing until it is lost; 10 s
 	// unless given.
 	GiveUp time.Duration
 
@@ -41,7 +41,7 @@ func (o *Options) fill(mtu int) {
 	def(&o.Packets, 1<<10)
 	o.Packets = max(o.Packets, 2*datagram.MaxDatagrams)
 	if o.GiveUp <= 0 {
-		o.GiveUp = 30 * time.Second
+		o.GiveUp = 10 * time.Second
 	}
 }
 

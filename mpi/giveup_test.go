@@ -1,0 +1,39 @@
+package mpi_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/mpi"
+)
+
+// The times of all fabrics follow GiveUp: the longest pause between two questions, the
+// silence, and a look of half a second are no longer together.
+func TestGiveUp(t *testing.T) {
+	for give, want := range map[time.Duration]struct {
+		timeout uint8
+		retries int
+	}{0: {16, 11}, time.Second: {12, 1}, 3 * time.Second: {14, 3}, 20 * time.Second: {17, 15}, time.Hour: {24, 15}} {
+		ud, tcp, timeout, retries, pause := mpi.Options{GiveUp: give}.GiveUps()
+		if give == 0 {
+			give = 10 * time.Second
+		}
+		require.Equal(t, ud, tcp)
+		require.LessOrEqual(t, ud+pause, give+time.Second/2, give)
+		require.Equal(t, want.timeout, timeout, give)
+		require.Equal(t, want.retries, retries, give)
+		require.LessOrEqual(t, 7*time.Second<<timeout>>16, ud, give)
+	}
+	// What the program says counts more.
+	o := mpi.Options{GiveUp: time.Minute}
+	o.UD.GiveUp, o.RDMA.Connect.Timeout = time.Second, 9
+	ud, tcp, timeout, _, _ := o.GiveUps()
+	require.Equal(t, time.Second, ud)
+	require.Equal(t, 45*time.Second, tcp)
+	require.EqualValues(t, 9, timeout)
+	t.Setenv("SOFTRNIC_MPI_GIVE_UP", "0.1s")
+	_, err := alone(mpi.Options{})
+	require.ErrorContains(t, err, "SOFTRNIC_MPI_GIVE_UP=0.1s: it takes a time such as 30s, 1s at least")
+}
