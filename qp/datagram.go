@@ -66,6 +66,9 @@ func (c *Core) handleDatagram(now Time, p *wire.Packet) wire.Drop {
 	}
 	var grh [wire.GRHLen]byte
 	wire.PutGRH(grh[:], p.Src.Addr(), p.Dst.Addr(), p.TOS, 8+len(p.Raw))
+	if p.HopLimit != 0 {
+		wire.SetGRHHops(grh[:], p.HopLimit, p.FlowLabel)
+	}
 	f := c.scatter(m.wqe.SGList, 0, grh[:])
 	if f.ok() {
 		f = c.scatter(m.wqe.SGList, wire.GRHLen, p.Payload)

@@ -141,6 +141,23 @@ func TestDrain(t *testing.T) {
 	}
 }
 
+// TestDrainInSilence: EnSQDAsyncNotify decides whether there is an event, which a
+// Modify that does not name it wants.
+func TestDrainInSilence(t *testing.T) {
+	for _, c := range []struct {
+		name       string
+		mask       verbs.QPAttrMask
+		set, event bool
+	}{{"left out", 0, false, true}, {"wanted", verbs.AttrEnSQDAsyncNotify, true, true}, {"not wanted", verbs.AttrEnSQDAsyncNotify, false, false}, {"left out again", 0, false, true}} {
+		for _, typ := range []verbs.QPType{verbs.RC, verbs.UC, verbs.UD} {
+			p := connect(t, ofType(typ))
+			require.NoError(t, p.a.Modify(p.now, &verbs.QPAttr{State: verbs.StateSQD, EnSQDAsyncNotify: c.set}, verbs.AttrState|c.mask))
+			require.Equal(t, c.event, len(p.a.raised()) == 1, c.name)
+			require.Equal(t, c.event, p.a.Query().EnSQDAsyncNotify)
+		}
+	}
+}
+
 // Timers run on in SQD: a lost packet does not keep it from draining.
 func TestDrainUnderLoss(t *testing.T) {
 	p := connect(t)

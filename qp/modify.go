@@ -12,13 +12,18 @@ import (
 // Port is RoCE v2's UDP port.
 const Port = 4791
 
+// FlowLabelMask are the bits of a flow label that count: hardware takes the low
+// 20 of what it is given.
+const FlowLabelMask = 1<<20 - 1
+
 // PathTo resolves an address vector.
 func PathTo(av *verbs.AHAttr) wire.Path {
 	port := av.UDPPort
 	if port == 0 {
 		port = Port
 	}
-	return wire.Path{Dst: netip.AddrPortFrom(av.DGID.Addr(), port), TrafficClass: av.TrafficClass}
+	return wire.Path{Dst: netip.AddrPortFrom(av.DGID.Addr(), port), TrafficClass: av.TrafficClass, HopLimit: av.HopLimit,
+		FlowLabel: av.FlowLabel & FlowLabelMask}
 }
 
 // Modify changes the attributes that mask names, as verbs.QP.Modify.
@@ -39,6 +44,9 @@ func (c *Core) Modify(now Time, a *verbs.QPAttr, mask verbs.QPAttrMask) error {
 	}
 	if err := c.checkAttrs(a, mask); err != nil {
 		return err
+	}
+	if to == sSQD && c.state != sSQD && mask&verbs.AttrEnSQDAsyncNotify == 0 {
+		c.attr.EnSQDAsyncNotify = true
 	}
 	c.setAttrs(a, mask)
 	c.enter(now, to)
@@ -179,6 +187,8 @@ func (c *Core) sqIdle() bool {
 func (c *Core) checkDrained() {
 	if c.state == sSQD && !c.drained && c.sqIdle() {
 		c.drained = true
-		c.host.Event(verbs.EventSQDrained, nil)
+		if c.attr.EnSQDAsyncNotify {
+			c.host.Event(verbs.EventSQDrained, nil)
+		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"sync/atomic"
 
+	"github.com/softrnic/softrnic/internal/link"
 	"github.com/softrnic/softrnic/qp"
 	"github.com/softrnic/softrnic/verbs"
 	"github.com/softrnic/softrnic/wire"
@@ -64,7 +65,8 @@ func (ah *AH) Destroy() error {
 func resolve(host pdHost, attr verbs.AHAttr, op string) (verbs.AHAttr, wire.Path, error) {
 	setDefault(&attr.PortNum, 1)
 	setDefault(&attr.UDPPort, roceUDPPort)
-	setDefault(&attr.HopLimit, 64)
+	setDefault(&attr.HopLimit, link.HopLimit)
+	attr.FlowLabel &= qp.FlowLabelMask
 
 	refuse := func(detail string, args ...any) (verbs.AHAttr, wire.Path, error) {
 		return verbs.AHAttr{}, wire.Path{}, &verbs.OpError{Op: op, Err: verbs.ErrInvalid, Detail: fmt.Sprintf(detail, args...)}
@@ -80,13 +82,8 @@ func resolve(host pdHost, attr verbs.AHAttr, op string) (verbs.AHAttr, wire.Path
 	case from.Is4() != to.Is4():
 		return refuse("DGID %v is an %s address and ours, GID %d, is %v; open the device on an %[2]s address or take the peer's %[5]s one",
 			to, family(to), attr.SGIDIndex, from, family(from))
-	case attr.FlowLabel >= 1<<20:
-		return refuse("FlowLabel 0x%x has more than 20 bits", attr.FlowLabel)
-	case attr.SL >= 1<<4:
-		return refuse("SL %d has more than 4 bits", attr.SL)
 	}
-	path := wire.Path{Dst: netip.AddrPortFrom(to, attr.UDPPort), TrafficClass: attr.TrafficClass}
-	return attr, path, nil
+	return attr, qp.PathTo(&attr), nil
 }
 
 func setDefault[T comparable](field *T, value T) {

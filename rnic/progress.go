@@ -154,7 +154,7 @@ func (s *shard) receive(now reliability.Time, d *link.Datagram) int {
 	n := d.Count()
 	flow := s.flows.get(d.Src)
 	p := &s.pkt
-	p.Src, p.Dst, p.TOS = d.Src, s.flows.local, d.TOS
+	p.Src, p.Dst, p.TOS, p.HopLimit, p.FlowLabel = d.Src, s.flows.local, d.TOS, d.HopLimit, d.FlowLabel
 	var q *QP
 	for i := range n {
 		raw := d.Packet(i)

@@ -123,7 +123,6 @@ func TestModifyQPBadFlow(t *testing.T) {
 		"cannot lead to the multicast group":  func(a *verbs.QPAttr) { a.AV.DGID, _ = verbs.ParseGID("239.0.0.1") },
 		"IPv6 address and ours":               func(a *verbs.QPAttr) { a.AV.DGID, _ = verbs.ParseGID("fd00::1") },
 		"there is port 1":                     func(a *verbs.QPAttr) { a.AV.PortNum = 2 },
-		"FlowLabel 0x100000 has more than":    func(a *verbs.QPAttr) { a.AV.FlowLabel = 1 << 20 },
 		"from INIT to RTS":                    func(a *verbs.QPAttr) { a.State = verbs.StateRTS },
 		"cannot go from INIT to QPState(9)":   func(a *verbs.QPAttr) { a.State = 9 },
 	} {

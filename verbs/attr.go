@@ -116,10 +116,10 @@ type AHAttr struct {
 	UDPPort      uint16 // of the peer's adapter; 0 means 4791
 	SGIDIndex    int    // our own entry of the GID table
 	TrafficClass uint8
-	FlowLabel    uint32
-	HopLimit     uint8 // 0 means 64
-	SL           uint8
-	PortNum      uint8 // our port, 0 means 1
+	FlowLabel    uint32 // IPv6: the low 20 bits count, 0 leaves it to the system; IPv4 has none
+	HopLimit     uint8  // IPv4 TTL or IPv6 hop limit; 0 means 64
+	SL           uint8  // kept and not used: TrafficClass has RoCE v2's priority, and a UDP socket none of the VLAN
+	PortNum      uint8  // our port, 0 means 1
 
 	// PeerBuffer is the size in bytes of the peer's socket receive buffer
 	// (its PortAttr.RecvBuffer). It bounds what an RC queue pair keeps in
@@ -141,7 +141,7 @@ type QPAttr struct {
 	AccessFlags      AccessFlags // what the peer may do through this queue pair
 	AV               AHAttr
 	PKeyIndex        uint16
-	EnSQDAsyncNotify bool
+	EnSQDAsyncNotify bool  // raise EventSQDrained; a Modify to StateSQD that does not name it sets it
 	SQDraining       bool  // query only
 	MaxRdAtomic      uint8 // reads and atomics we may have outstanding; 0 is refused while some are queued
 	MaxDestRdAtomic  uint8 // reads and atomics we serve at a time

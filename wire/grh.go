@@ -27,7 +27,8 @@ const (
 //	IPv6:  | IPv6 header, 40 bytes                     |
 //	IPv4:  | 20 zero bytes       | IPv4 header, 20 bytes |
 //
-// Identification and flow label are 0, the hop limit is 64, DF is set. The
+// Identification and flow label are 0, the hop limit is 64, DF is set; what is
+// known of them is for SetGRHHops. The
 // layout is that of Linux rdma_rxe, which leaves the first 20 bytes zero for
 // IPv4, where the specification leaves them undefined.
 func PutGRH(b []byte, src, dst netip.Addr, tos uint8, udpLen int) {
@@ -53,6 +54,27 @@ func PutGRH(b []byte, src, dst netip.Addr, tos uint8, udpLen int) {
 	copy(ip[16:], d[:])
 	binary.BigEndian.PutUint16(ip[10:], checksum(ip))
 }
+
+// SetGRHHops replaces the hop limit, unless it is 0, and of IPv6 the flow label in
+// a header that PutGRH has written.
+func SetGRHHops(b []byte, hopLimit uint8, flowLabel uint32) {
+	if b[0]>>4 == 6 {
+		binary.BigEndian.PutUint32(b, binary.BigEndian.Uint32(b)&^flowLabelMask|flowLabel&flowLabelMask)
+		if hopLimit != 0 {
+			b[7] = hopLimit
+		}
+		return
+	}
+	ip := b[GRHLen-IPv4Len : GRHLen]
+	if hopLimit != 0 {
+		ip[8] = hopLimit
+		ip[10], ip[11] = 0, 0
+		binary.BigEndian.PutUint16(ip[10:], checksum(ip))
+	}
+}
+
+// flowLabelMask are the bits of a flow label in the first word of an IPv6 header.
+const flowLabelMask = 1<<20 - 1
 
 // ParseGRH reads source, destination and traffic class from the first GRHLen
 // bytes of a UD receive buffer. ok is false when there is no IP header in it.

@@ -12,6 +12,9 @@ type Packet struct {
 	Src, Dst netip.AddrPort // of the datagram, set by who received it
 	TOS      uint8          // IPv4 TOS or IPv6 traffic class as received
 
+	HopLimit  uint8  // as received; 0 where the link does not tell, as sockets
+	FlowLabel uint32 // of IPv6, in the same manner
+
 	Raw     []byte // BTH to ICRC
 	Payload []byte // without padding and ICRC
 }

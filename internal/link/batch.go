@@ -65,8 +65,8 @@ func (p *packet) split() (payload, icrc int) {
 	return icrc - len(p.payload), icrc
 }
 
-// group is a run of packets that GSO can send as one: same destination and
-// traffic class, all of seg bytes, except that the last may be shorter.
+// group is a run of packets that GSO can send as one: same destination and IP
+// header, all of seg bytes, except that the last may be shorter.
 type group struct {
 	to           *wire.Path
 	first, count int // packets [first, first+count)
@@ -194,7 +194,7 @@ func (g *group) takes(n int) bool {
 
 // samePath reports whether packets to a and b can share one send.
 func samePath(a, b *wire.Path) bool {
-	return a == b || a.Dst == b.Dst && a.TrafficClass == b.TrafficClass
+	return a == b || *a == *b
 }
 
 // Append copies a finished packet into the batch, the way of wrappers that

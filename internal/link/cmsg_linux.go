@@ -23,6 +23,7 @@ func makeCmsg(level, kind, dataLen int) (c cmsg) {
 	return c
 }
 
-func (c *cmsg) put16(v uint16) { binary.NativeEndian.PutUint16(c.data[:], v) }
-func (c *cmsg) put32(v uint32) { binary.NativeEndian.PutUint32(c.data[:], v) }
-func (c *cmsg) get32() uint32  { return binary.NativeEndian.Uint32(c.data[:]) }
+func (c *cmsg) put16(v uint16)    { binary.NativeEndian.PutUint16(c.data[:], v) }
+func (c *cmsg) put32(v uint32)    { binary.NativeEndian.PutUint32(c.data[:], v) }
+func (c *cmsg) putBig32(v uint32) { binary.BigEndian.PutUint32(c.data[:], v) }
+func (c *cmsg) get32() uint32     { return binary.NativeEndian.Uint32(c.data[:]) }

@@ -68,4 +68,7 @@ type Datagram struct {
 	Buf []byte // BTH..ICRC of one packet, or several packets of Seg bytes each
 	Seg int    // segment size; equal to len(Buf) for a single packet
 	ID  uint16 // IPv4 identification of the first segment, if Caps.ExactID
+
+	HopLimit  uint8  // IPv4 TTL or IPv6 hop limit; 0 where the link does not tell, as sockets
+	FlowLabel uint32 // of IPv6, in the same manner
 }

@@ -24,14 +24,16 @@ type sender struct {
 	messages []mmsghdr
 	iovecs   []unix.Iovec // one per message, or more where payloads lie elsewhere
 	names    []sockaddr
-	controls []sendControl
+	controls [][maxControls]cmsg
 	packets  []int // how many packets each message carries
 	laid     int   // messages laid out
 
-	tos      uint8     // what packets carry without a control message
-	icmp     []Refusal // read from the error queue by the current WriteBatch
-	zones    zones
-	counters sendCounters
+	v6        bool
+	tos, hops uint8        // what packets carry without a control message
+	blank     sendControls // to be filled in
+	icmp      []Refusal    // read from the error queue by the current WriteBatch
+	zones     zones
+	counters  sendCounters
 
 	// inject, if not nil, is asked before each system call, with the number of
 	// packets in its first message, for an error to report in its place. Tests
@@ -39,26 +41,44 @@ type sender struct {
 	inject func(packets int) unix.Errno
 }
 
-// sendControl are the two control messages a send may need, in the order that
-// lets a message carry both or either one.
-type sendControl struct {
-	segment cmsg // UDP_SEGMENT: a group of several packets
-	tos     cmsg // a traffic class other than the socket's
+// sendControls are the control messages that a send may need: for a group of
+// several packets, and for what differs from the socket's.
+type sendControls struct {
+	segment cmsg // UDP_SEGMENT
+	tos     cmsg // IP_TOS or IPV6_TCLASS
+	hops    cmsg // IP_TTL or IPV6_HOPLIMIT
+	flow    cmsg // IPV6_FLOWINFO
 }
 
-func (tx *sender) init(v6 bool, tos uint8) {
+const maxControls = 4
+
+// ipv6FlowInfo is IPV6_FLOWINFO of linux/in6.h: as a control message of a send, it
+// needs no lease of the label.
+const ipv6FlowInfo = 11
+
+func makeSendControls(v6 bool) sendControls {
+	level, tos := tosOption(v6)
+	_, hops := hopsMessage(v6)
+	return sendControls{
+		segment: makeCmsg(unix.IPPROTO_UDP, unix.UDP_SEGMENT, 2),
+		tos:     makeCmsg(level, tos, 4),
+		hops:    makeCmsg(level, hops, 4),
+		flow:    makeCmsg(unix.IPPROTO_IPV6, ipv6FlowInfo, 4),
+	}
+}
+
+func (tx *sender) init(v6 bool, tos, hops uint8) {
 	tx.messages = make([]mmsghdr, maxSend)
 	tx.iovecs = make([]unix.Iovec, 0, maxSend)
 	tx.names = make([]sockaddr, maxSend)
-	tx.controls = make([]sendControl, maxSend)
+	tx.controls = make([][maxControls]cmsg, maxSend)
 	tx.packets = make([]int, maxSend)
-	tx.tos = tos
-	level, what := tosOption(v6)
+	tx.v6, tx.tos, tx.hops = v6, tos, hops
+	tx.blank = makeSendControls(v6)
 	for i := range tx.messages {
-		tx.controls[i].segment = makeCmsg(unix.IPPROTO_UDP, unix.UDP_SEGMENT, 2)
-		tx.controls[i].tos = makeCmsg(level, what, 4)
 		m := &tx.messages[i].Msghdr
 		m.Name = (*byte)(unsafe.Pointer(&tx.names[i]))
+		m.Control = (*byte)(unsafe.Pointer(&tx.controls[i]))
 	}
 }
 
@@ -157,26 +177,37 @@ func (tx *sender) add(g *group, n int, memory []unix.Iovec) {
 	i := tx.laid
 	tx.laid++
 	tx.packets[i] = n
-	m, control := &tx.messages[i].Msghdr, &tx.controls[i]
+	m := &tx.messages[i].Msghdr
 	m.Iov = &memory[0]
 	m.SetIovlen(len(memory))
 	m.Namelen = tx.names[i].set(g.to.Dst, &tx.zones)
-	from, controls := &control.segment, 0
+	m.SetControllen(tx.control(&tx.controls[i], g, n) * cmsgBytes)
+}
+
+// control fills in the control messages that n packets of a group need, and
+// returns how many there are.
+func (tx *sender) control(list *[maxControls]cmsg, g *group, n int) (used int) {
 	if n > 1 {
-		control.segment.put16(uint16(g.seg))
-		controls++
-	} else {
-		from = &control.tos
+		list[used] = tx.blank.segment
+		list[used].put16(uint16(g.seg))
+		used++
 	}
 	if g.to.TrafficClass != tx.tos {
-		control.tos.put32(uint32(g.to.TrafficClass))
-		controls++
+		list[used] = tx.blank.tos
+		list[used].put32(uint32(g.to.TrafficClass))
+		used++
 	}
-	m.Control = nil
-	if controls > 0 {
-		m.Control = (*byte)(unsafe.Pointer(from))
+	if hops := g.to.HopLimit; hops != 0 && (hops != tx.hops || g.to.Dst.Addr().IsMulticast()) {
+		list[used] = tx.blank.hops
+		list[used].put32(uint32(hops))
+		used++
 	}
-	m.SetControllen(controls * cmsgBytes)
+	if g.to.FlowLabel != 0 && tx.v6 {
+		list[used] = tx.blank.flow
+		list[used].putBig32(g.to.FlowLabel)
+		used++
+	}
+	return used
 }
 
 // submit sends the messages laid out, which begin with packet first of b, and

@@ -54,6 +54,34 @@ func tosOption(v6 bool) (level, what int) {
 	return unix.IPPROTO_IP, unix.IP_TOS
 }
 
+// hopsOption is the socket option of the hop limit of what is sent to one
+// address, hopsMessage the control message of any.
+func hopsOption(v6 bool) (level, what int) {
+	if v6 {
+		return unix.IPPROTO_IPV6, unix.IPV6_UNICAST_HOPS
+	}
+	return unix.IPPROTO_IP, unix.IP_TTL
+}
+
+func hopsMessage(v6 bool) (level, what int) {
+	if v6 {
+		return unix.IPPROTO_IPV6, unix.IPV6_HOPLIMIT
+	}
+	return unix.IPPROTO_IP, unix.IP_TTL
+}
+
+// setHops sets the hop limit of the socket to HopLimit, whatever the system's
+// default, and returns what it is.
+func setHops(fd int, v6 bool) uint8 {
+	level, what := hopsOption(v6)
+	unix.SetsockoptInt(fd, level, what, HopLimit)
+	is, err := unix.GetsockoptInt(fd, level, what)
+	if err != nil {
+		return 0 // then each packet says it
+	}
+	return uint8(is)
+}
+
 // hasGSO asks whether the kernel knows UDP_SEGMENT (Linux 4.18). An older one
 // ignores the control message and would send a group as one datagram.
 func hasGSO(fd int) bool {

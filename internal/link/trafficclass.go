@@ -6,52 +6,73 @@ import (
 
 	"golang.org/x/net/ipv4"
 	"golang.org/x/net/ipv6"
+
+	"github.com/softrnic/softrnic/wire"
 )
 
-// trafficClass sets and reads the traffic class on the portable link as far
-// as x/net can: for IPv6 by control messages, for IPv4 by a socket option when
-// it changes and not on receive.
+// trafficClass sets traffic class and hop limit on the portable link, and reads
+// the traffic class, as far as x/net can: for IPv6 by control messages, for IPv4
+// by socket options when they change and not on receive. There is no way to set a
+// flow label.
 type trafficClass struct {
 	conn *net.UDPConn
 	v6   bool
-	own  uint8 // IPv4: class of the socket
+	own  ipHeader // IPv4: of the socket
 
-	messages [256][]byte // IPv6: control message per class, made when first sent
+	messages map[ipHeader][]byte // IPv6: control messages, made when first sent
 
 	last      []byte // IPv6: control message last received
 	lastClass uint8  // and what it said; x/net's parser allocates
 }
 
+// ipHeader is what an IP header may have other than the socket's.
+type ipHeader struct{ tos, hops uint8 }
+
 func (t *trafficClass) init(tos uint8) {
 	if t.v6 {
+		t.messages = make(map[ipHeader][]byte)
 		ipv6.NewPacketConn(t.conn).SetControlMessage(ipv6.FlagTrafficClass, true)
+		ipv6.NewConn(t.conn).SetHopLimit(HopLimit)
 	} else {
-		t.set(tos)
+		t.set(ipHeader{tos, HopLimit})
 	}
 }
 
-// set changes the class of the socket, IPv4.
-func (t *trafficClass) set(tos uint8) {
-	if tos != t.own {
-		ipv4.NewConn(t.conn).SetTOS(int(tos))
-		t.own = tos
+// set changes the header of the socket, IPv4. To multicast groups the hop limit
+// stays the system's.
+func (t *trafficClass) set(h ipHeader) {
+	if h.tos != t.own.tos {
+		ipv4.NewConn(t.conn).SetTOS(int(h.tos))
 	}
+	if h.hops != t.own.hops {
+		ipv4.NewConn(t.conn).SetTTL(int(h.hops))
+	}
+	t.own = h
 }
 
-// send makes the next packet carry tos and returns the control message it
-// needs for that, nil for none.
-func (t *trafficClass) send(tos uint8) []byte {
+// send makes the next packet carry what the path says and returns the control
+// message it needs for that, nil for none.
+func (t *trafficClass) send(to *wire.Path) []byte {
+	h := ipHeader{to.TrafficClass, to.HopLimit}
 	if !t.v6 {
-		t.set(tos)
+		if h.hops == 0 {
+			h.hops = HopLimit
+		}
+		t.set(h)
 		return nil
 	}
-	if tos == 0 { // the socket's; x/net takes it for no control message
+	if h.hops == HopLimit {
+		h.hops = 0
+	}
+	if h == (ipHeader{}) { // the socket's; x/net takes it for no control message
 		return nil
 	}
-	if t.messages[tos] == nil {
-		t.messages[tos] = (&ipv6.ControlMessage{TrafficClass: int(tos)}).Marshal()
+	m := t.messages[h]
+	if m == nil {
+		m = (&ipv6.ControlMessage{TrafficClass: int(h.tos), HopLimit: int(h.hops)}).Marshal()
+		t.messages[h] = m
 	}
-	return t.messages[tos]
+	return m
 }
 
 // received reads the traffic class from the control messages of a datagram, 0

@@ -87,7 +87,7 @@ func openUDP(o Options) (c *udp, err error) {
 		return nil, err
 	}
 	sendMulticastFrom(fd, o.Addr.Addr())
-	c.tx.init(v6, o.TOS)
+	c.tx.init(v6, o.TOS, setHops(fd, v6))
 	c.rx.init()
 	return c, nil
 }

@@ -137,7 +137,7 @@ func (c *portable) WriteBatch(b *Batch) error {
 	order.Leaving()
 	for i := range b.Len() {
 		to, pkt := b.Packet(i)
-		if err := c.write(pkt, c.class.send(to.TrafficClass), to.Dst); err != nil {
+		if err := c.write(pkt, c.class.send(to), to.Dst); err != nil {
 			if errors.Is(err, net.ErrClosed) {
 				return net.ErrClosed
 			}

@@ -134,6 +134,7 @@ func appendFrame(b []byte, p *Packet, id uint16) []byte {
 	var grh [wire.GRHLen]byte
 	udpLen := wire.UDPLen + len(p.Data)
 	wire.PutGRH(grh[:], p.Src.Addr(), p.Dst.Addr(), p.TrafficClass, udpLen)
+	wire.SetGRHHops(grh[:], p.HopLimit, p.FlowLabel)
 	v4 := p.Src.Addr().Unmap().Is4()
 	if v4 {
 		ip := grh[wire.GRHLen-wire.IPv4Len:]

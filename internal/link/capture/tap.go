@@ -1,6 +1,7 @@
 package capture
 
 import (
+	"cmp"
 	"net/netip"
 	"slices"
 	"sync"
@@ -25,6 +26,8 @@ type Packet struct {
 	Direction    Direction
 	Src, Dst     netip.AddrPort
 	TrafficClass uint8
+	HopLimit     uint8  // 0: not known, or the link's
+	FlowLabel    uint32 // of IPv6; 0: not known, or the system's choice
 	ID           uint16 // IPv4 identification
 	GuessedID    bool   // the link does not show it: ID is what it probably was
 	Data         []byte // BTH to ICRC
@@ -115,6 +118,7 @@ func (t *Tap) WriteBatch(b *link.Batch) error {
 	for i := range b.Len() {
 		to, pkt := b.Packet(i)
 		p.Dst, p.TrafficClass, p.ID, p.Data = to.Dst, to.TrafficClass, b.ID(i), pkt
+		p.HopLimit, p.FlowLabel = cmp.Or(to.HopLimit, link.HopLimit), to.FlowLabel
 		p.record(*list)
 	}
 	return t.inner.WriteBatch(b)
@@ -131,7 +135,7 @@ func (t *Tap) ReadBatch(r *link.Datagrams) (int, error) {
 	p.Time, p.Direction, p.Dst = t.clock(), In, t.LocalAddr()
 	p.GuessedID = !t.Caps().ExactID
 	for _, d := range r.Msgs() {
-		p.Src, p.TrafficClass = d.Src, d.TOS
+		p.Src, p.TrafficClass, p.HopLimit, p.FlowLabel = d.Src, d.TOS, d.HopLimit, d.FlowLabel
 		for i := range d.Count() {
 			p.ID, p.Data = d.ID+uint16(i), d.Packet(i)
 			p.record(*list)

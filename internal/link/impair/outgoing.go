@@ -180,7 +180,8 @@ func (c *Conn) append(to *wire.Path, pkt []byte, f *fate) error {
 // marked returns the path with Congestion Experienced, valid for as long as it
 // is referred to.
 func (o *outgoing) marked(to *wire.Path) *wire.Path {
-	with := wire.Path{Dst: to.Dst, TrafficClass: to.TrafficClass | ecnCE}
+	with := *to
+	with.TrafficClass |= ecnCE
 	if p := o.paths[with]; p != nil {
 		return p
 	}

@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"cmp"
 	"net"
 	"net/netip"
 	"sync"
@@ -150,14 +151,18 @@ func (c *Conn) unreachable(packets int) {
 
 // arrivals calls arrive for every datagram that c receives of what left as
 // one: itself, or each of its packets if c does not merge.
-func (c *Conn) arrivals(from netip.AddrPort, tos uint8, buf []byte, seg int, arrive func(*datagram)) {
+func (c *Conn) arrivals(from netip.AddrPort, path *wire.Path, buf []byte, seg int, arrive func(*datagram)) {
 	piece := len(buf)
 	if c.options.NoGRO {
 		piece = seg
 	}
 	for off := 0; off < len(buf); off += piece {
 		d := c.pool.get(buf[off:min(off+piece, len(buf))])
-		d.src, d.tos, d.id, d.seg = from, tos, uint16(off/seg), min(seg, len(d.buf))
+		d.src, d.tos, d.id, d.seg = from, path.TrafficClass, uint16(off/seg), min(seg, len(d.buf))
+		d.hops, d.flow = cmp.Or(path.HopLimit, link.HopLimit), 0
+		if !from.Addr().Is4() {
+			d.flow = path.FlowLabel
+		}
 		arrive(d)
 	}
 }
@@ -207,7 +212,7 @@ func (c *Conn) ReadBatch(r *link.Datagrams) (int, error) {
 		c.queue[c.head] = nil
 		c.head++
 		size := copy(r.Slot(n), d.buf)
-		r.Add(link.Datagram{Src: d.src, TOS: d.tos, Buf: r.Slot(n)[:size], Seg: d.seg, ID: d.id})
+		r.Add(link.Datagram{Src: d.src, TOS: d.tos, Buf: r.Slot(n)[:size], Seg: d.seg, ID: d.id, HopLimit: d.hops, FlowLabel: d.flow})
 		c.queued -= size
 		c.stats.ReceivedDatagrams++
 		c.stats.ReceivedPackets += uint64(d.packets())

@@ -9,11 +9,13 @@ import (
 
 // datagram is what travels: one packet, or a group that left as one.
 type datagram struct {
-	src netip.AddrPort
-	tos uint8
-	id  uint16 // IPv4 identification of the first packet
-	seg int
-	buf []byte // the datagram's own memory
+	src  netip.AddrPort
+	tos  uint8
+	hops uint8
+	flow uint32
+	id   uint16 // IPv4 identification of the first packet
+	seg  int
+	buf  []byte // the datagram's own memory
 }
 
 // packets is the number of packets in the datagram.

@@ -49,7 +49,7 @@ func (l *Live) carry(from *Conn, path *wire.Path, buf []byte, seg int) {
 		from.unreachable((len(buf) + seg - 1) / seg)
 		return
 	}
-	to.arrivals(from.addr, path.TrafficClass, buf, seg, func(d *datagram) {
+	to.arrivals(from.addr, path, buf, seg, func(d *datagram) {
 		if !to.deliver(d) {
 			from.unreachable(d.packets())
 			l.pool.put(d)

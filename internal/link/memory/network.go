@@ -128,7 +128,7 @@ func (n *Network) carry(from *Conn, path *wire.Path, buf []byte, seg int) {
 		buf = to.transmit(arrival, buf, seg)
 		arrival = to.wireFree
 	}
-	to.arrivals(from.addr, path.TrafficClass, buf, seg, func(d *datagram) {
+	to.arrivals(from.addr, path, buf, seg, func(d *datagram) {
 		n.events.Put(arrival, event{datagram: d, from: from, to: to})
 	})
 }
