@@ -217,7 +217,7 @@ func (q *QP) Modify(attr verbs.QPAttr, mask verbs.QPAttrMask) error {
 		return &verbs.OpError{Op: op, Object: q.core.String(), Err: verbs.ErrLimit,
 			Detail: fmt.Sprintf("path MTU %d, the port's active MTU is %d", attr.PathMTU.Bytes(), q.dev.mtu.Bytes())}
 	}
-	if mask&(verbs.AttrAV|verbs.AttrPathMTU) == verbs.AttrAV|verbs.AttrPathMTU {
+	if mask&(verbs.AttrAV|verbs.AttrPathMTU) == verbs.AttrAV|verbs.AttrPathMTU && attr.PathMTU.Bytes() > 0 {
 		if err := verbs.CheckPathMTU(q, attr.AV, attr.PathMTU); err != nil {
 			return &verbs.OpError{Op: op, Object: q.core.String(), Err: err}
 		}
