@@ -102,7 +102,7 @@ func (s *Surface) Check(t *testing.T) {
 			typ := reflect.TypeOf(r.Make())
 			for i := range typ.NumMethod() {
 				method := name + "." + typ.Method(i).Name
-				if src.testOnly[method] || r.Name == "nil" && src.byValue[method] { // of which the language itself panics
+				if src.ofTests(name, typ.Method(i).Name) || r.Name == "nil" && src.byValue[method] { // of which the language itself panics
 					continue
 				}
 				if except(method, name+" on "+r.Name, method+" on "+r.Name) {
@@ -149,12 +149,13 @@ func withNull(list []Receiver) (all []Receiver) {
 type source struct {
 	funcs, types []string
 	byValue      map[string]bool // methods whose receiver is no pointer
-	testOnly     map[string]bool // methods that tests of the package declare
+	methods      map[string]bool // names of methods
+	testOnly     map[string]bool // methods that tests of the package declare, with and without their type
 }
 
 func (s *Surface) read(t *testing.T) (src source) {
 	t.Helper()
-	src.byValue, src.testOnly = map[string]bool{}, map[string]bool{}
+	src.byValue, src.methods, src.testOnly = map[string]bool{}, map[string]bool{}, map[string]bool{}
 	pkgs, err := parser.ParseDir(token.NewFileSet(), s.Dir, nil, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -169,7 +170,7 @@ func (s *Surface) read(t *testing.T) (src source) {
 					src.add(d)
 				case d.Recv != nil:
 					typ, _ := receiverOf(d)
-					src.testOnly[typ+"."+d.Name.Name] = true
+					src.testOnly[typ+"."+d.Name.Name], src.testOnly[d.Name.Name] = true, true
 				}
 			}
 		}
@@ -188,10 +189,16 @@ func (src *source) add(d *ast.FuncDecl) {
 		src.funcs = append(src.funcs, d.Name.Name)
 		return
 	}
+	src.methods[d.Name.Name] = true
 	if typ, pointer := receiverOf(d); ast.IsExported(typ) {
 		src.types = append(src.types, typ)
 		src.byValue[typ+"."+d.Name.Name] = !pointer
 	}
+}
+
+// ofTests reports whether only tests declare a method of a type, or of one that it embeds.
+func (src *source) ofTests(typ, method string) bool {
+	return src.testOnly[typ+"."+method] || src.testOnly[method] && !src.methods[method]
 }
 
 // receiverOf returns the type of a method, and whether its receiver is a pointer.
