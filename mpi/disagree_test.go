@@ -234,7 +234,7 @@ func disagree(t *testing.T, o mpi.Options, calls []wrongCall) {
 			all.Go(func() {
 				err := call.do(c, w.Rank() == odd)
 				for limit := time.Now().Add(10 * time.Second); !errors.Is(err, mpi.ErrMismatch) && time.Now().Before(limit); {
-					if err = c.Late(); err == nil {
+					if err = mpi.Late(c); err == nil {
 						time.Sleep(time.Millisecond)
 					}
 				}

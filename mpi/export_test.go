@@ -113,13 +113,13 @@ func (w *Win) WinPacket(from int, h envelope.Header, payload []byte) (err error)
 
 // Late is the error of a call of the communicator that was over when it was found to be
 // wrong, which the next call would return.
-func (c *Comm) Late() error {
+func Late(c *Comm) error {
 	c.eng.Glance()
 	return c.lateDisagreement()
 }
 
 // GiveUps are the times after which each fabric gives up a rank that is silent.
-func (o Options) GiveUps() (ud, tcp time.Duration, rdmaTimeout uint8, rdmaRetries int, pause time.Duration) {
+func GiveUps(o Options) (ud, tcp time.Duration, rdmaTimeout uint8, rdmaRetries int, pause time.Duration) {
 	o.fillGiveUp()
 	return o.UD.GiveUp, o.TCP.GiveUp, o.RDMA.Connect.Timeout, o.RDMA.Retries, o.maxPause()
 }

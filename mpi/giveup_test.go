@@ -16,7 +16,7 @@ func TestGiveUp(t *testing.T) {
 		timeout uint8
 		retries int
 	}{0: {16, 11}, time.Second: {12, 1}, 3 * time.Second: {14, 3}, 20 * time.Second: {17, 15}, time.Hour: {24, 15}} {
-		ud, tcp, timeout, retries, pause := mpi.Options{GiveUp: give}.GiveUps()
+		ud, tcp, timeout, retries, pause := mpi.GiveUps(mpi.Options{GiveUp: give})
 		if give == 0 {
 			give = 10 * time.Second
 		}
@@ -29,7 +29,7 @@ func TestGiveUp(t *testing.T) {
 	// What the program says counts more.
 	o := mpi.Options{GiveUp: time.Minute}
 	o.UD.GiveUp, o.RDMA.Connect.Timeout = time.Second, 9
-	ud, tcp, timeout, _, _ := o.GiveUps()
+	ud, tcp, timeout, _, _ := mpi.GiveUps(o)
 	require.Equal(t, time.Second, ud)
 	require.Equal(t, 45*time.Second, tcp)
 	require.EqualValues(t, 9, timeout)

@@ -310,6 +310,17 @@ func TestOldEpochs(t *testing.T) {
 	p.requireIdle()
 }
 
+// Without another time in the options a peer that never answers is given up after 30 s.
+func TestGiveUpByDefault(t *testing.T) {
+	p := newPair(t, Options{})
+	p.lose = func(int, *Header) bool { return true }
+	p.send(0, "x")
+	p.run(29_900 * ms)
+	require.Empty(t, p.events(0))
+	p.run(30_300 * ms)
+	require.Equal(t, []Event{{1, Lost}}, p.events(0))
+}
+
 // A peer that never answers is given up, and one that has left a message half
 // sent, too. Nothing is kept for them.
 func TestGiveUp(t *testing.T) {
