@@ -40,7 +40,8 @@ with a : between them are one job.
     softrnic mpirun -n 1 ./leader : -n 3 -x ROLE=worker ./worker
     softrnic mpirun --hosts node1,node2 --ppn 4 -n 8 ./ring
 
-There are as many ranks as asked for, wherever: no number is too large for a host.
+Without hosts, those of Slurm's, PBS's, LSF's or Grid Engine's allocation are taken,
+with a rank for each task. Elsewhere no number of ranks is too large for a host.
 When a rank fails, all are ended, with everything that they have started, and the first
 failure is told. The exit status is that of the first rank that has failed, 128 and the
 number of a signal, or 124 after --timeout.
@@ -48,7 +49,9 @@ number of a signal, or 124 after --timeout.
 SIGUSR1 and SIGUSR2 are passed on to all ranks. At SIGUSR1 programs of softrnic say who
 waits for whom, and where: kill -USR1 with the process number of mpirun.
 
-Other hosts are reached by ssh, where softrnic has to be at the same path. Options may
+Other hosts are reached by ssh, where softrnic has to be at the same path. Ranks on
+several hosts open their adapters at the address that ssh came to, unless --addr or
+SOFTRNIC_ADDR names another, a prefix such as 10.77.0.0/24 for example. Options may
 be written with one dash, as mpiexec has them (-np 4, -hosts a,b), and those of Open
 MPI's and hydra's that mean the same have their names there too.`
 

@@ -126,7 +126,11 @@ func (c *cluster) mpirun(t *testing.T, role string, options ...string) (r result
 		t.Fatal(err)
 	}
 	r = result{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String(), time.Since(begin)}
-	t.Logf("%s: status %d after %v\n%s%s", strings.Join(options, " "), r.status, r.took, r.stdout, r.stderr)
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("%s: status %d after %v\n%s%s", strings.Join(options, " "), r.status, r.took, r.stdout, r.stderr)
+		}
+	})
 	return r
 }
 
