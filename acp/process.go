@@ -9,6 +9,7 @@ import (
 
 	"github.com/softrnic/softrnic/acp/fabric"
 	"github.com/softrnic/softrnic/acp/protocol"
+	"github.com/softrnic/softrnic/internal/rankaddr"
 	"github.com/softrnic/softrnic/mpi/pmi"
 	"github.com/softrnic/softrnic/verbs"
 )
@@ -79,6 +80,9 @@ func (p *Process) join(ctx context.Context, open Open) (err error) {
 	}
 	if open == nil {
 		return fmt.Errorf("%w: open is nil", ErrOptions)
+	}
+	if err = rankaddr.Choose(ctx, p.manager); err != nil {
+		return err
 	}
 	if p.dev, err = open(); err != nil {
 		return err

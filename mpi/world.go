@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/softrnic/softrnic/internal/rankaddr"
 	"github.com/softrnic/softrnic/mpi/coll"
 	"github.com/softrnic/softrnic/mpi/engine"
 	"github.com/softrnic/softrnic/mpi/envelope"
@@ -75,6 +76,9 @@ func Init(open Open, o Options) (*World, error) {
 const startTime = 5 * time.Minute
 
 func join(ctx context.Context, open Open, o Options) (*World, error) {
+	if err := rankaddr.Choose(ctx, o.Manager); err != nil {
+		return nil, err
+	}
 	if err := o.fill(); err != nil {
 		return nil, err
 	}

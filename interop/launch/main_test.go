@@ -3,6 +3,7 @@
 package launch
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -32,6 +33,11 @@ func TestMain(m *testing.M) {
 	if os.Getenv(envInside) != "" {
 		if err := enterNamespaces(); err != nil {
 			fmt.Fprintln(os.Stderr, "launch: namespaces:", err)
+			os.Exit(1)
+		}
+		flag.Parse()
+		if err := flag.Set("test.parallel", "6"); err != nil { // jobs wait a lot
+			fmt.Fprintln(os.Stderr, "launch:", err)
 			os.Exit(1)
 		}
 		os.Exit(m.Run())

@@ -134,6 +134,27 @@ func (c *cluster) mpirun(t *testing.T, role string, options ...string) (r result
 	return r
 }
 
+// runHydra runs a job on two hosts by another launcher, which sets no address.
+func (c *cluster) runHydra(t *testing.T, net string) (r result) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), jobTime)
+	defer cancel()
+	self, err := os.Executable()
+	require.NoError(t, err)
+	cmd := c.in(ctx, 0, "mpiexec.hydra", "-iface", "eth0", "-launcher", "ssh", "-hosts", "10.77.0.1,10.77.0.2", "-ppn", "2", "-n", "4",
+		"-genv", "SOFTRNIC_MPI_NET", net, self, "rank", "sum")
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err = cmd.Run()
+	r = result{status: cmd.ProcessState.ExitCode(), stdout: stdout.String(), stderr: stderr.String()}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("hydra: %v\n%s%s", err, r.stdout, r.stderr)
+		}
+	})
+	return r
+}
+
 // ended checks that n ranks ended well, each at an address of its host that matches.
 func (r result) ended(t *testing.T, n int, addr string) {
 	t.Helper()
@@ -148,6 +169,7 @@ func (r result) ended(t *testing.T, n int, addr string) {
 }
 
 func TestHosts(t *testing.T) {
+	t.Parallel()
 	need(t, "openssh-server, openssh-client, iproute2", "sshd", "ssh", "ssh-keygen", "ip", "nsenter")
 	c := newCluster(t)
 	const ipv4, ipv6 = `10\.77\.0\.\d:4791-5790`, `\[fd77::\d\]:4791-5790`
@@ -184,6 +206,11 @@ func TestHosts(t *testing.T) {
 			})
 		}
 		for _, net := range []string{"rdma", "tcp", "ud"} {
+			t.Run("under hydra, "+net, func(t *testing.T) {
+				t.Parallel()
+				need(t, "mpich", "mpiexec.hydra")
+				c.runHydra(t, net).ended(t, 4, ipv4)
+			})
 			t.Run("a killed rank, "+net, func(t *testing.T) {
 				t.Parallel()
 				r := c.mpirun(t, "killrank", "--net", net, "--hosts", "10.77.0.1,10.77.0.2:2")

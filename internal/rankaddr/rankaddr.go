@@ -1,0 +1,94 @@
+// Package rankaddr chooses the address at which ranks on several hosts open their
+// adapters, where their launcher has not set SOFTRNIC_ADDR: mpiexec.hydra and srun do
+// not.
+//
+//	err := rankaddr.Choose(ctx, manager) // before the adapter is opened, at all ranks
+package rankaddr
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/softrnic/softrnic/internal/hostaddr"
+	"github.com/softrnic/softrnic/mpi/pmi"
+)
+
+// EnvAddr is the variable that adapters take their address from.
+const EnvAddr = "SOFTRNIC_ADDR"
+
+// Ports is the range that the ranks of a host share.
+const Ports = "4791-5790"
+
+// maxAddrs bounds the addresses that a rank tells.
+const maxAddrs = 8
+
+// Choose sets SOFTRNIC_ADDR to the address of this host on the route to another host of
+// the job, unless it is set, the job is on one host, or there is no such route. All
+// ranks of a job call it: it has a fence if the job is on several hosts.
+func Choose(ctx context.Context, m pmi.Manager) error {
+	other := -1
+	for rank := range m.Size() {
+		if m.Node(rank) != m.Node(m.Rank()) {
+			other = rank
+			break
+		}
+	}
+	if other < 0 {
+		return nil
+	}
+	own, err := hostaddr.Own()
+	if err != nil {
+		return err
+	}
+	var words []string
+	for _, ip := range own {
+		if !ip.IsLoopback() && !ip.IsLinkLocalUnicast() && len(words) < maxAddrs {
+			words = append(words, ip.String())
+		}
+	}
+	if err := m.Put(key(m.Rank()), strings.Join(words, ",")); err != nil {
+		return err
+	}
+	if err := m.Fence(ctx); err != nil {
+		return err
+	}
+	text, err := m.Get(ctx, key(other))
+	if err != nil {
+		return err
+	}
+	if ip := sourceToward(text); ip.IsValid() && os.Getenv(EnvAddr) == "" {
+		return os.Setenv(EnvAddr, atPorts(ip))
+	}
+	return nil
+}
+
+// sourceToward returns the source address of the route to the first address of a list
+// that is another host's, of IPv4 if there is one, or the zero Addr.
+func sourceToward(list string) netip.Addr {
+	for _, four := range []bool{true, false} {
+		for word := range strings.SplitSeq(list, ",") {
+			ip, err := netip.ParseAddr(word)
+			if err != nil || ip.Is4() != four || hostaddr.IsOwn(ip) {
+				continue
+			}
+			if from, err := hostaddr.Toward(ip); err == nil && !from.IsLoopback() {
+				return from
+			}
+		}
+	}
+	return netip.Addr{}
+}
+
+func key(rank int) string { return "host-addresses-" + strconv.Itoa(rank) }
+
+// atPorts writes an address with the range of ports.
+func atPorts(ip netip.Addr) string {
+	if ip.Is6() {
+		return fmt.Sprintf("[%v]:%s", ip, Ports)
+	}
+	return fmt.Sprintf("%v:%s", ip, Ports)
+}
