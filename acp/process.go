@@ -59,7 +59,10 @@ func Init(open Open, o Options) (*Process, error) {
 	defer cancel()
 	if o.Manager == nil {
 		var err error
-		if o.Manager, err = pmi.Open(ctx); err != nil {
+		if o.Manager, err = pmi.Open(ctx); err == nil {
+			err = rankaddr.Choose(ctx, o.Manager)
+		}
+		if err != nil {
 			return nil, fmt.Errorf("acp: init: %w", err)
 		}
 	}
@@ -80,9 +83,6 @@ func (p *Process) join(ctx context.Context, open Open) (err error) {
 	}
 	if open == nil {
 		return fmt.Errorf("%w: open is nil", ErrOptions)
-	}
-	if err = rankaddr.Choose(ctx, p.manager); err != nil {
-		return err
 	}
 	if p.dev, err = open(); err != nil {
 		return err

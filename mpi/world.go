@@ -61,7 +61,10 @@ func Init(open Open, o Options) (*World, error) {
 	defer cancel()
 	if o.Manager == nil {
 		var err error
-		if o.Manager, err = pmi.Open(ctx); err != nil {
+		if o.Manager, err = pmi.Open(ctx); err == nil {
+			err = rankaddr.Choose(ctx, o.Manager)
+		}
+		if err != nil {
 			return nil, fmt.Errorf("mpi: init: %w", err)
 		}
 	}
@@ -76,9 +79,6 @@ func Init(open Open, o Options) (*World, error) {
 const startTime = 5 * time.Minute
 
 func join(ctx context.Context, open Open, o Options) (*World, error) {
-	if err := rankaddr.Choose(ctx, o.Manager); err != nil {
-		return nil, err
-	}
 	if err := o.fill(); err != nil {
 		return nil, err
 	}
