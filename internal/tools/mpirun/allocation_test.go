@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 )
 
 // environment returns a getenv of the variables.
@@ -116,11 +117,19 @@ func TestExpandNodeList(t *testing.T) {
 	}
 }
 
-func FuzzExpandNodeList(f *testing.F) {
-	f.Add("r[1-2]n[01-02]-ib,login")
-	f.Fuzz(func(t *testing.T, text string) {
-		if names, err := expandNodeList(text); err == nil {
-			require.LessOrEqual(t, len(names), maxRanks)
+// Whatever is in brackets is an error or a bounded list, in which every name is one.
+func TestExpandNodeListOfAnything(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text := rapid.StringMatching(`[nm0-9\[\],-]{0,24}`).Draw(t, "list")
+		names, err := expandNodeList(text)
+		if err != nil {
+			return
+		}
+		require.LessOrEqual(t, len(names), maxRanks)
+		for _, name := range names {
+			require.NotEmpty(t, name)
+			require.NotContains(t, name, "[")
+			require.NotContains(t, name, ",")
 		}
 	})
 }
