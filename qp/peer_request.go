@@ -310,13 +310,15 @@ func (c *Core) advanceRDMA(now Time) {
 }
 
 // expire asks again for the oldest request: its answer shows what of the others is
-// lost. In the end it gives up.
+// lost. In the end it gives up. The time by which it is called late does not count: the
+// process did not run, or did not read what had arrived.
 func (p *Peer) expire(now Time) {
 	c := p.core
 	if p.flying == 0 && p.lost == 0 {
 		p.deadline = 0
 		return
 	}
+	p.progress += now - p.deadline
 	if int64(now-p.progress) >= p.giveUp {
 		c.counters.RetryExceededErr++
 		f := &verbs.Failure{

@@ -12,6 +12,7 @@ type Retry struct {
 	left     uint8
 	rnrLeft  uint8
 	timeouts uint8 // in a row, up to maxBackoff
+	excused  uint8 // timeouts since the last progress that came too late to count
 
 	probes   bool // ask early; only towards peers known to like it
 	probed   uint8
@@ -66,7 +67,7 @@ func (r *Retry) Sent(now Time, asked bool, rtt *RTT) {
 // whether anything is left in flight, and asked whether that asks for an
 // acknowledgement.
 func (r *Retry) Progress(now Time, outstanding, asked bool, rtt *RTT) {
-	r.left, r.rnrLeft, r.timeouts = r.limit, r.rnrLimit, 0
+	r.left, r.rnrLeft, r.timeouts, r.excused = r.limit, r.rnrLimit, 0, 0
 	r.nakked, r.refused = false, false
 	r.probed = 0
 	r.rnr, r.rnrs = 0, 0
@@ -139,7 +140,12 @@ const maxBackoff = 2
 
 func (r *Retry) patience() Time { return Time(r.timeout << r.timeouts) }
 
-// Expired tells what the passage of time calls for.
+// Expired tells what the passage of time calls for. The caller must have handled
+// everything that had arrived by now. A timeout that is noticed late by more than its own
+// length shows that the process did not run meanwhile, and perhaps sent nothing, either: it
+// causes a GoBack and spends no retry, up to retry_cnt times in a row (once if that is 0). So a
+// peer that is gone is given up by a process that never runs in time, too, after twice the
+// number of timeouts.
 func (r *Retry) Expired(now Time, rtt *RTT) Verdict {
 	if r.rnr != 0 {
 		if now < r.rnr {
@@ -161,11 +167,15 @@ func (r *Retry) Expired(now Time, rtt *RTT) Verdict {
 	if r.progress == 0 || r.timeout == 0 {
 		return Nothing
 	}
-	if now >= r.progress+r.patience() {
-		if r.left == 0 {
+	if due := r.progress + r.patience(); now >= due {
+		switch {
+		case now-due > r.patience() && r.excused < max(r.limit, 1):
+			r.excused++
+		case r.left == 0:
 			return GiveUp
+		default:
+			r.left--
 		}
-		r.left--
 		r.timeouts = min(r.timeouts+1, maxBackoff)
 		r.nakked = false
 		r.progress = now
@@ -263,5 +273,5 @@ func (r *Retry) RNRSpent() int { return int(r.rnrLimit - r.rnrLeft) }
 func (r *Retry) Stop() {
 	r.progress, r.probe, r.rnr, r.rnrs = 0, 0, 0, 0
 	r.nakked, r.refused = false, false
-	r.left, r.rnrLeft, r.timeouts = r.limit, r.rnrLimit, 0
+	r.left, r.rnrLeft, r.timeouts, r.excused = r.limit, r.rnrLimit, 0, 0
 }

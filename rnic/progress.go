@@ -85,12 +85,14 @@ func (s *shard) step(c caller) int {
 		return 0
 	}
 	s.letGo()
-	if t := s.nextTimer.Load(); t != 0 && int64(now) >= t {
-		s.runTimers(now)
-	}
 	packets := 0
 	for i := range n {
 		packets += s.receive(now, &s.rx.Msgs()[i])
+	}
+	if t := s.nextTimer.Load(); t != 0 && int64(now) >= t {
+		s.runTimers(now, n == 0 || s.timersWaited(now))
+	} else {
+		s.timersHeld = 0
 	}
 	s.settle(now)
 	s.unacked += packets
@@ -147,6 +149,19 @@ func (s *shard) timerDue() bool {
 		return false
 	}
 	return int64(s.dev.now()) >= t
+}
+
+// timersWait is how long timers that are due wait for the socket to be empty, in nanoseconds: as
+// long as it takes to handle what a large receive buffer holds.
+const timersWait = 20 * reliability.Millisecond
+
+// timersWaited reports whether timers that are due should wait no longer for a look that finds
+// nothing. After the process has not run for a while, what they wait for is in the socket.
+func (s *shard) timersWaited(now reliability.Time) bool {
+	if s.timersHeld == 0 {
+		s.timersHeld = now
+	}
+	return now-s.timersHeld > timersWait
 }
 
 // receive handles the packets of one datagram. Token and lock are held.

@@ -28,12 +28,15 @@ type shard struct {
 	faults atomic.Pointer[impair.Conn] // part of conn, once faults have been asked for
 	tap    *capture.Tap                // part of conn, once a capture has; guarded by the device's lock
 
-	mu       sync.Mutex
-	tx       *link.Batch
-	active   []*QP // have packets to lay out
-	owing    []*QP // owe an acknowledgement that waits to be coalesced
-	leaving  []*QP // of datagrams, with requests in the batch
-	timers   timers
+	mu      sync.Mutex
+	tx      *link.Batch
+	active  []*QP // have packets to lay out
+	owing   []*QP // owe an acknowledgement that waits to be coalesced
+	leaving []*QP // of datagrams, with requests in the batch
+	timers  timers
+
+	timersHeld reliability.Time // since when timers that are due wait for the socket to be empty, or 0
+
 	unacked  int       // packets handled since acknowledgements left,
 	held     bool      // enough for one, but the application was about to reply
 	run      int       // and since a look found nothing; the token's, as is ackEvery
@@ -237,11 +240,17 @@ func (s *shard) acknowledge(now reliability.Time) {
 	s.owed.Store(0)
 }
 
-// runTimers advances the queue pairs whose time has come.
-func (s *shard) runTimers(now reliability.Time) {
+// runTimers resumes the queue pairs that wait for their turn, and, if advance is set, advances those
+// whose time has come. Without it those wait: the socket has more to read.
+func (s *shard) runTimers(now reliability.Time, advance bool) {
 	s.backlog.Store(false)
+	if advance {
+		s.timersHeld = 0
+	}
 	for q := s.timers.due(now); q != nil; q = s.timers.due(now) {
-		q.core.Advance(now)
+		if advance {
+			q.core.Advance(now)
+		}
 		s.activate(q)
 	}
 	s.nextTimer.Store(int64(s.timers.next()))

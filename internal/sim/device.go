@@ -45,13 +45,14 @@ type Device struct {
 	// got from it.
 	Sent, Received Tally
 
-	sim    *Sim
-	index  int
-	port   *memory.Conn
-	impair *impair.Conn
-	top    *topTap
-	delay  time.Duration // to here on the network
-	awake  bool          // work has to look, although nothing came
+	sim     *Sim
+	index   int
+	port    *memory.Conn
+	impair  *impair.Conn
+	top     *topTap
+	delay   time.Duration // to here on the network
+	awake   bool          // work has to look, although nothing came
+	stopped int64         // until when the host does not run; 0: it does
 }
 
 // AddDevice opens an adapter on the network.
@@ -124,8 +125,21 @@ func (d *Device) At(t time.Duration, f func()) {
 	})
 }
 
+// StopFor stops the host of the adapter, as SIGSTOP or a scheduler does that gives it no
+// processor: for the given time neither adapter nor application runs. Packets wait in its port.
+func (d *Device) StopFor(t time.Duration) {
+	d.stopped = max(d.stopped, d.sim.net.Now()+int64(t))
+	d.sim.net.At(d.stopped, func() { d.awake = true })
+}
+
+// runs reports whether the host runs at a time.
+func (d *Device) runs(now int64) bool { return d.stopped <= now }
+
 // nextEvent is when the adapter has something to do by itself, or 0.
 func (d *Device) nextEvent() int64 {
+	if !d.runs(d.sim.net.Now()) {
+		return d.stopped
+	}
 	t := d.NextTimer()
 	if due := d.impair.NextDue(); due != 0 && (t == 0 || due < t) {
 		t = due
@@ -135,6 +149,9 @@ func (d *Device) nextEvent() int64 {
 
 // busy reports whether the adapter has something to do now.
 func (d *Device) busy(now int64) bool {
+	if !d.runs(now) {
+		return false
+	}
 	if d.awake || d.top.pending() || d.port.Readable() {
 		return true
 	}

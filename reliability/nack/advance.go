@@ -11,7 +11,8 @@ func (c *Core) Deadline() Time {
 	return c.timers[0].timer.at
 }
 
-// Advance does what is due.
+// Advance does what is due. The caller must have handled the datagrams that had arrived by
+// now. The time by which it calls late does not count towards Options.GiveUp: its process did not run.
 func (c *Core) Advance(now Time) {
 	for p := c.timers.due(now); p != nil; p = c.timers.due(now) {
 		if p.owe.at != 0 && p.owe.at <= now {
@@ -19,6 +20,10 @@ func (c *Core) Advance(now Time) {
 		}
 		switch {
 		case p.in.halfway() && p.in.last+Time(c.o.GiveUp) <= now:
+			if late := now - p.in.last - Time(c.o.GiveUp); late > slowest {
+				p.in.last += late + slowest // the sender asks again by then
+				break
+			}
 			c.giveUp(p)
 		case p.out.askAt != 0 && p.out.askAt <= now:
 			c.expire(now, p)
@@ -81,6 +86,7 @@ func (c *Core) expire(now Time, p *peer) {
 		s.askAt = 0
 		return
 	}
+	s.progress += now - s.askAt
 	if int64(now-s.progress) >= c.o.GiveUp {
 		c.giveUp(p)
 		return
