@@ -37,4 +37,8 @@
 //		case reliability.GiveUp: // fail the oldest request
 //		}
 //	}
+//
+// Before it asks, the caller has handled every packet that had arrived by now: what
+// its process has not read yet must not count as an answer that is missing. Now is the clock's, however
+// late: by how much it is past the Deadline shows how long the process did not run.
 package reliability

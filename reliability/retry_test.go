@@ -301,3 +301,41 @@ func TestRNRBacksOff(t *testing.T) {
 	r.Progress(now, true, true, &rtt)
 	require.Equal(t, least, wait(true))
 }
+
+// A timeout that is noticed late by more than its own length spends no retry, as often as there
+// are retries; one that is noticed a little late does, and so does each of a peer that is gone.
+func TestLateTimeoutsSpendNoRetry(t *testing.T) {
+	const timeout = 1000
+	for _, c := range []struct {
+		name    string
+		retries uint8
+		late    int64 // in timeouts, which grow as they double
+		verdict []Verdict
+		spent   int
+	}{
+		{"in time", 2, 0, []Verdict{GoBack, GoBack, GiveUp}, 2},
+		{"a little late", 2, 1, []Verdict{GoBack, GoBack, GiveUp}, 2},
+		{"late", 2, 2, []Verdict{GoBack, GoBack, GoBack, GoBack, GiveUp}, 2},
+		{"late without retries", 0, 2, []Verdict{GoBack, GiveUp}, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var r Retry
+			var rtt RTT
+			r.Configure(timeout, c.retries, RNRForever, false)
+			now := Time(1)
+			r.Sent(now, true, &rtt)
+			for _, want := range c.verdict {
+				due := r.Deadline()
+				now = due + (due-now)*Time(c.late)
+				require.Equal(t, want, r.Expired(now, &rtt))
+			}
+			require.Equal(t, c.spent, r.Spent())
+			r.Progress(now, true, true, &rtt)
+			require.Equal(t, now+timeout, r.Deadline())
+			if c.late > 1 {
+				require.Equal(t, GoBack, r.Expired(now+3*timeout+1, &rtt))
+				require.Zero(t, r.Spent(), "progress restores that, too")
+			}
+		})
+	}
+}

@@ -393,3 +393,27 @@ func TestCloseWhileDelivering(t *testing.T) {
 	p.run(50 * ms)
 	require.NoError(t, p.end[1].idle())
 }
+
+// The time for which this end does not run does not count towards GiveUp, of a peer that does
+// not answer and of a message that has come half way.
+func TestStopIsNoSilence(t *testing.T) {
+	const giveUp, stop = 900 * ms, 10_000 * ms
+	for name, lost := range map[string]func(from int, h *Header) bool{
+		"no answer":      func(int, *Header) bool { return true },
+		"half a message": func(_ int, h *Header) bool { return h.Kind == Data && h.Flags&Last != 0 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPair(t, Options{GiveUp: giveUp})
+			p.lose = lost
+			p.send(0, strings.Repeat("x", 3*minMTU))
+			p.run(10 * ms)
+			p.now += stop // neither end runs, so nothing has come meanwhile
+			p.lose = nil
+			p.run(2000 * ms)
+			require.Empty(t, p.events(0))
+			require.Empty(t, p.events(1))
+			require.Len(t, p.got[1], 1)
+			p.requireIdle()
+		})
+	}
+}
