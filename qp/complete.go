@@ -23,6 +23,8 @@ func (c *Core) finish(w *sendWQE) {
 		c.host.Complete(verbs.WC{
 			WRID: w.id, Status: verbs.WCSuccess, Opcode: completionOp[w.op], ByteLen: w.length, QPN: c.num,
 		}, false)
+	} else {
+		c.counters.Unsignaled++
 	}
 	c.pop()
 }

@@ -206,6 +206,13 @@ func (c *Core) Cap() verbs.QPCap { return c.cap }
 // Queued returns the number of send and receive requests not yet complete.
 func (c *Core) Queued() (send, recv int) { return c.sq.len(), c.rq.len() }
 
+// CanComplete reports whether send requests are outstanding and whether a receive is posted or taken
+// by a message that is arriving: without either nothing completes before the next post. Receives of
+// a shared queue are the queue's.
+func (c *Core) CanComplete() (send, recv bool) {
+	return c.sq.len() > 0 || c.rdma != nil && c.rdma.ops > 0, c.rq.len() > 0 || c.msg.held
+}
+
 // reset forgets all work and every attribute.
 func (c *Core) reset() {
 	c.Abandon()

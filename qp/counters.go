@@ -26,4 +26,5 @@ type Counters struct {
 	CNPSent, CNPReceived uint64
 	ECNMarked            uint64 // packets that arrived with the congestion mark
 	CreditStalls         uint64 // times a message had to wait for a credit
+	Unsignaled           uint64 // requests that succeeded without a completion
 }

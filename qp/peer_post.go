@@ -230,6 +230,8 @@ func (p *Peer) finish(o *rdmaOp) {
 		c.host.Complete(verbs.WC{WRID: o.id, Status: o.status, Opcode: completionOp[o.op], QPN: c.num, Why: o.why}, true)
 	case o.flags&verbs.SendSignaled != 0 || c.signalAll:
 		c.host.Complete(verbs.WC{WRID: o.id, Opcode: completionOp[o.op], ByteLen: o.length, QPN: c.num}, false)
+	default:
+		c.counters.Unsignaled++
 	}
 	o.peer, o.why = nil, nil
 	if len(r.free) < 64 {

@@ -31,6 +31,7 @@ const (
 	recordIn recordKind = iota
 	recordOut
 	recordState
+	recordWaiter
 )
 
 func (r *Recorder) add(e record) {
@@ -54,6 +55,9 @@ func (r *Recorder) state(now Time, s verbs.QPState) {
 	r.add(record{at: now, aux: uint8(s), kind: recordState})
 }
 
+// NoteWaiter records that the program waits for a completion, and nothing can complete.
+func (c *Core) NoteWaiter(now Time) { c.recorder.add(record{at: now, kind: recordWaiter}) }
+
 // Record is one entry of a flight recorder.
 type Record struct {
 	At   Time   // on the adapter's clock, nanoseconds
@@ -73,6 +77,9 @@ func (c *Core) Records() []Record {
 }
 
 func (e record) String() string {
+	if e.kind == recordWaiter {
+		return "a waiter waits on a completion queue into which nothing can complete"
+	}
 	if e.kind == recordState {
 		return "state " + verbs.QPState(e.aux).String()
 	}

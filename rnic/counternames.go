@@ -41,6 +41,7 @@ var counterNames = []struct {
 	{c("retransmitted_pkts", "Packets sent again."), func(c *qp.Counters) *uint64 { return &c.Retransmitted }, nil},
 	{c("probes", "Times that an acknowledgement was asked for before the timeout."), func(c *qp.Counters) *uint64 { return &c.Probes }, nil},
 	{c("credit_stalls", "Times that a message waited for an end-to-end credit."), func(c *qp.Counters) *uint64 { return &c.CreditStalls }, nil},
+	{c("unsignaled", "Send requests that succeeded without a completion, because they were not signaled."), func(c *qp.Counters) *uint64 { return &c.Unsignaled }, nil},
 	{c("icrc_member", "Packets whose ICRC holds for another IPv4 identification than assumed; a socket does not show the real one."), nil, func(c *Counters) *uint64 { return &c.ICRCMember }},
 	{c("events_lost", "Asynchronous events lost because the program did not ask for them."), nil, func(c *Counters) *uint64 { return &c.EventsLost }},
 }

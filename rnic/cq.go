@@ -33,6 +33,11 @@ type CQ struct {
 	users   int // queue pairs
 	place   place
 
+	pushed  uint64                 // completions ever,
+	watched uint64                 // and when findStuck looked last
+	waiting atomic.Int32           // blocked calls of Wait and PollWait
+	hint    atomic.Pointer[string] // why nothing could complete while somebody waited
+
 	fired   atomic.Bool     // the armed event happened and no Wait has taken it
 	hungry  atomic.Int32    // blocked calls of PollWait: each completion is an event to them
 	parked  []chan struct{} // waiters that are asleep and not in a socket
@@ -107,6 +112,7 @@ func (c *CQ) push(wc *verbs.WC, solicited bool) bool {
 	}
 	c.ring[at] = *wc
 	c.n++
+	c.pushed++
 	c.ready.Store(int32(c.n))
 	event := c.armed == armedAny || c.armed == armedSolicited && solicited
 	if event {

@@ -30,6 +30,7 @@ type Device struct {
 	clock   func() int64
 	rand    func() uint32
 	log     *slog.Logger
+	stuck   stuckWatch
 
 	shards      []*shard
 	qps         *qpTable

@@ -127,6 +127,9 @@ type CQInfo struct {
 	Armed   string `json:"armed"` // "no", "solicited", "any"
 	Overrun bool   `json:"overrun,omitempty"`
 	Users   int    `json:"users"` // send and receive queues that report to it
+
+	Unsignaled uint64 `json:"unsignaled,omitempty"` // requests of its queue pairs that succeeded without a completion
+	Hint       string `json:"hint,omitempty"`       // why a waiter has waited in vain, if one has
 }
 
 // objectKinds are the names of the kinds in a snapshot, as rdma-resource(8)
@@ -139,6 +142,11 @@ var objectKinds = [kinds]string{"pd", "cq", "qp", "srq", "mr", "mw", "ah"}
 func (d *Device) Inspect() Snapshot {
 	s := Snapshot{Device: d.info(), Now: int64(d.now()), Drops: d.dropInfo(), Objects: d.objects(), CQs: d.inspectCQs()}
 	s.QPs, s.Destroyed = d.inspectQPs()
+	for _, q := range s.QPs {
+		if i, ok := slices.BinarySearchFunc(s.CQs, q.SendCQ, func(c CQInfo, n uint32) int { return cmp.Compare(c.Num, n) }); ok {
+			s.CQs[i].Unsignaled += q.Counters.Unsignaled
+		}
+	}
 	s.Counters = Counters{
 		Counters: qp.Counters(s.Destroyed), LinkDowned: d.downed.Load(), ICRCMember: d.drops.member.Load(),
 		EventsLost: d.events.lostEvents(),
@@ -207,7 +215,11 @@ func (c *CQ) info() CQInfo {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	armed := [...]string{disarmed: "no", armedSolicited: "solicited", armedAny: "any"}
-	return CQInfo{Num: c.num, Depth: c.depth, Used: c.n, Armed: armed[c.armed], Overrun: c.overrun, Users: c.users}
+	i := CQInfo{Num: c.num, Depth: c.depth, Used: c.n, Armed: armed[c.armed], Overrun: c.overrun, Users: c.users}
+	if why := c.hint.Load(); why != nil {
+		i.Hint = *why
+	}
+	return i
 }
 
 // inspectQPs describes the queue pairs that live and sums up those that do not

@@ -218,6 +218,13 @@ func (s *SRQ) detach() {
 }
 
 // dead reports whether the queue or its device is gone.
+// posted returns the number of receives that wait.
+func (s *SRQ) posted() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.queue.n
+}
+
 func (s *SRQ) dead() bool { return s.closed || s.pd.host.isClosed() }
 
 func (s *SRQ) refuse(op string, err error, detail string) error {

@@ -141,6 +141,7 @@ type waiter struct {
 // token and sleeps in the socket; others park until they are alerted, or until
 // it is their turn.
 func (w *waiter) wait() error {
+	w.cq.enterWait()
 	defer w.stop()
 	displaced := false // a poller took the token from us
 	for polled := true; ; polled = false {
@@ -335,6 +336,7 @@ func (w *waiter) watch() {
 
 // stop passes on what the waiter was given and does not need.
 func (w *waiter) stop() {
+	w.cq.leaveWait()
 	if w.cancel != nil {
 		w.cancel()
 	}

@@ -183,9 +183,17 @@ func (s statText) completionQueues(list []rnic.CQInfo) {
 		if q.Overrun {
 			used += " overrun"
 		}
+		if q.Unsignaled > 0 {
+			used += fmt.Sprintf(", %d successes unsignaled", q.Unsignaled)
+		}
 		fmt.Fprintf(t, "  %d\t%s\t%s\t%d\n", q.Num, used, q.Armed, q.Users)
 	}
 	t.Flush()
+	for _, q := range list {
+		if q.Hint != "" {
+			fmt.Fprintf(s.w, "  CQ %d was waited on in vain: %s\n", q.Num, q.Hint)
+		}
+	}
 }
 
 // linkWords say how packets travel.

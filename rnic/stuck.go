@@ -1,0 +1,140 @@
+package rnic
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// stuckAfter is how often waiters are looked at: one that waits in vain is told of after one to two
+// of these.
+const stuckAfter = time.Second
+
+// stuckWatch finds waiters of completion queues into which nothing can complete. It is off unless
+// somebody waits, and costs a call of Wait or PollWait two atomic counts.
+type stuckWatch struct {
+	on    atomic.Bool
+	mu    sync.Mutex
+	timer *time.Timer
+}
+
+// enterWait counts a waiter, and starts the watch if it is off.
+func (c *CQ) enterWait() {
+	c.waiting.Add(1)
+	if w := &c.dev.stuck; !w.on.Load() && w.on.CompareAndSwap(false, true) {
+		w.mu.Lock()
+		if w.timer == nil {
+			w.timer = time.AfterFunc(stuckAfter, c.dev.findStuck)
+		} else {
+			w.timer.Reset(stuckAfter)
+		}
+		w.mu.Unlock()
+	}
+}
+
+func (c *CQ) leaveWait() { c.waiting.Add(-1) }
+
+// findStuck looks at the queues that are waited on, and comes again as long as there are any.
+func (d *Device) findStuck() {
+	d.mu.Lock()
+	var list []*CQ
+	for c := range d.cqs {
+		if c.waiting.Load() > 0 {
+			list = append(list, c)
+		}
+	}
+	d.mu.Unlock()
+	for _, c := range list {
+		if waited := c.waitedSince(); waited && c.hint.Load() == nil {
+			if why := c.cannotComplete(); why != "" {
+				d.tellStuck(c, why)
+			}
+		}
+	}
+	w := &d.stuck
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(list) == 0 || d.over.Load() {
+		w.on.Store(false)
+		return
+	}
+	w.timer.Reset(stuckAfter)
+}
+
+// waitedSince reports whether nothing has completed since it was called last.
+func (c *CQ) waitedSince() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	same := c.pushed == c.watched
+	c.watched = c.pushed
+	return same && c.n == 0
+}
+
+// cannotComplete says why nothing can complete into the queue without another call of the program, or
+// is "" if something can.
+func (c *CQ) cannotComplete() string {
+	sends, receives, unsignaled := 0, 0, uint64(0)
+	can := false
+	c.dev.qps.each(func(q *QP) {
+		if q.sendCQ != c && q.recvCQ != c {
+			return
+		}
+		q.shard.mu.Lock()
+		defer q.shard.mu.Unlock()
+		if q.dead {
+			return
+		}
+		send, recv := q.core.CanComplete()
+		if q.srq != nil {
+			recv = recv || q.srq.posted() > 0
+		}
+		if q.sendCQ == c {
+			sends++
+			unsignaled += q.core.Counters().Unsignaled
+			can = can || send
+		}
+		if q.recvCQ == c {
+			receives++
+			can = can || recv
+		}
+	})
+	switch {
+	case can:
+		return ""
+	case sends+receives == 0:
+		return "no queue pair reports to it"
+	case unsignaled > 0:
+		return fmt.Sprintf("nothing is outstanding; %d requests have succeeded without a completion, because they are not signaled; "+
+			"set SendSignaled, or create the queue pair without SelectiveSignaling", unsignaled)
+	case receives == 0:
+		return "no request is outstanding"
+	case sends == 0:
+		return "no receive is posted"
+	default:
+		return "no request is outstanding and no receive is posted"
+	}
+}
+
+// tellStuck notes in the log, and in the flight recorders of the queue pairs that report to it, that
+// a queue is waited on in vain: once a queue. A queue without queue pairs may wait for the program's
+// first connection, so that is no warning.
+func (d *Device) tellStuck(c *CQ, why string) {
+	if !c.hint.CompareAndSwap(nil, &why) {
+		return
+	}
+	some := false
+	d.qps.each(func(q *QP) {
+		if q.sendCQ == c || q.recvCQ == c {
+			q.shard.mu.Lock()
+			q.core.NoteWaiter(d.now())
+			q.shard.mu.Unlock()
+			some = true
+		}
+	})
+	log := d.log.Info
+	if some {
+		log = d.log.Warn
+	}
+	log("a waiter waits on a completion queue into which nothing can complete", "device", d.name, "cq", c.num, "why", why)
+}

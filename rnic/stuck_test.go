@@ -1,0 +1,121 @@
+package rnic
+
+import (
+	"context"
+	"log/slog"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/verbs"
+)
+
+// TestWaiterInVainIsTold: a waiter on a queue into which nothing can complete is told of once, in the
+// log, in the flight recorder and in the description of the queue; one that waits for something is not.
+func TestWaiterInVainIsTold(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		want string // of the hint; "": none
+		make func(t *testing.T, a, b *end) verbs.CQ
+	}{
+		{"unsignaled request done", "1 requests have succeeded without a completion", func(t *testing.T, a, b *end) verbs.CQ {
+			wr := writeTo(a, b.mr, 8)
+			wr.Flags &^= verbs.SendSignaled
+			_, err := a.qp.PostSend([]verbs.SendWR{wr})
+			require.NoError(t, err)
+			for a.qp.(*QP).Counters().Unsignaled == 0 {
+				pollTimes(a, 1)
+			}
+			return a.cq
+		}},
+		{"no queue pair", "no queue pair reports to it", func(t *testing.T, a, _ *end) verbs.CQ { return a.newCQ(t, 1) }},
+		{"nothing posted", "no request is outstanding and no receive is posted", func(_ *testing.T, a, _ *end) verbs.CQ { return a.cq }},
+		{"send queue", "no request is outstanding", func(t *testing.T, a, _ *end) verbs.CQ {
+			cq := a.newCQ(t, 1)
+			a.newQPWith(t, verbs.QPInitAttr{Type: verbs.RC, SendCQ: cq})
+			return cq
+		}},
+		{"receive queue", "no receive is posted", func(t *testing.T, a, _ *end) verbs.CQ {
+			cq := a.newCQ(t, 1)
+			a.newQPWith(t, verbs.QPInitAttr{Type: verbs.RC, RecvCQ: cq})
+			return cq
+		}},
+		{"receive posted", "", func(t *testing.T, a, _ *end) verbs.CQ {
+			_, err := a.qp.PostRecv([]verbs.RecvWR{{}})
+			require.NoError(t, err)
+			return a.cq
+		}},
+		{"shared receive posted", "", func(t *testing.T, a, _ *end) verbs.CQ {
+			srq, err := a.pd.CreateSRQ(verbs.SRQInitAttr{MaxWR: 1})
+			require.NoError(t, err)
+			_, err = srq.PostRecv([]verbs.RecvWR{{}})
+			require.NoError(t, err)
+			cq := a.newCQ(t, 1)
+			a.newQPWith(t, verbs.QPInitAttr{Type: verbs.RC, RecvCQ: cq, SRQ: srq})
+			return cq
+		}},
+		{"request outstanding", "", func(t *testing.T, a, b *end) verbs.CQ {
+			require.NoError(t, b.dev.SetImpair("loss 100%"))
+			wr := writeTo(a, b.mr, 8)
+			wr.Flags &^= verbs.SendSignaled // it may fail
+			_, err := a.qp.PostSend([]verbs.SendWR{wr})
+			require.NoError(t, err)
+			return a.cq
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var text logBuffer
+			a, b := newEnd(t, Options{Logger: slog.New(slog.NewTextHandler(&text, nil))}), newEnd(t, Options{})
+			connectWith(t, a.dev, a.qp, b.dev, b.qp, verbs.ConnectOptions{Timeout: 20})
+			cq := c.make(t, a, b)
+			ctx, cancel := context.WithCancel(context.Background())
+			ended := make(chan struct{})
+			go func() {
+				defer close(ended)
+				_, _ = cq.PollWait(ctx, make([]verbs.WC, 1))
+			}()
+			for cq.(*CQ).waiting.Load() == 0 {
+				runtime.Gosched()
+			}
+			for range 4 {
+				a.dev.findStuck()
+			}
+			cancel()
+			<-ended
+			lines := strings.Count(text.String(), "waits on a completion queue")
+			hint := cq.(*CQ).info().Hint
+			if c.want == "" {
+				require.Empty(t, hint)
+				require.Zero(t, lines)
+				return
+			}
+			require.Contains(t, hint, c.want)
+			require.Equal(t, 1, lines)
+			if cq == a.cq {
+				records := a.qp.(*QP).History()
+				require.Contains(t, records[len(records)-1].What, "a waiter waits on a completion queue")
+			}
+		})
+	}
+}
+
+// TestWatchOfWaiters: the watch runs while somebody waits, by itself, and ends then.
+func TestWatchOfWaiters(t *testing.T) {
+	e := newEnd(t, Options{})
+	cq := e.newCQ(t, 1).(*CQ)
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_, _ = cq.PollWait(ctx, make([]verbs.WC, 1))
+	}()
+	for !e.dev.stuck.on.Load() {
+		runtime.Gosched()
+	}
+	cancel()
+	<-ended
+	e.dev.findStuck()
+	require.False(t, e.dev.stuck.on.Load())
+}
