@@ -125,7 +125,7 @@ func TestBufferChangeUnderWay(t *testing.T) {
 // TestKeepAlive: who has not heard from its peer asks whether it is there, and
 // the connection ends when it is not.
 func TestKeepAlive(t *testing.T) {
-	e := newEnds(t, rnic.Options{}, sdp.Options{})
+	e := newEnds(t, rnic.Options{}, sdp.Options{KeepAlive: time.Second}) // so that the adapter gives up soon
 	a, b := e.dial(t)
 	require.NoError(t, a.SetKeepAlivePeriod(time.Millisecond))
 	carry(t, a, b, random(1000, 1)) // it does no harm

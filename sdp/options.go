@@ -72,7 +72,8 @@ type Options struct {
 	Linger time.Duration
 
 	// KeepAlive is the time without traffic after which the peer's adapter is
-	// asked whether it is there; a minute by default, negative means never. See
+	// asked whether it is there; a minute by default, negative means never. If it is
+	// below 10 s a peer that answers nothing is given up after 2 s instead of 7. See
 	// Conn.SetKeepAlive for how soon one that is gone is noticed.
 	KeepAlive time.Duration
 
