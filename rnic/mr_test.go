@@ -46,7 +46,7 @@ func TestRegMRMisuse(t *testing.T) {
 		{nil, 0, verbs.ErrInvalid, "empty"},
 		{[]byte{}, 0, verbs.ErrInvalid, "empty"},
 		{make([]byte, 4097), 0, verbs.ErrLimit, "4096"},
-		{make([]byte, 1), 1 << 20, verbs.ErrInvalid, "0x100000"},
+		{make([]byte, 1), 1 << 10, verbs.ErrInvalid, "0x400"},
 		{make([]byte, 1), verbs.AccessRemoteWrite, verbs.ErrInvalid, "AccessLocalWrite"},
 		{make([]byte, 1), verbs.AccessRemoteAtomic | verbs.AccessRemoteRead, verbs.ErrInvalid, "AccessLocalWrite"},
 		{odd, verbs.AccessLocalWrite | verbs.AccessRemoteAtomic | verbs.AccessZeroBased, verbs.ErrInvalid, "multiple of 8"},
