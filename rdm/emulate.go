@@ -31,7 +31,7 @@ func (p *Peer) rdma() *sided {
 }
 
 // piece is how many bytes of a read or write fit into a datagram to the peer.
-func (p *Peer) piece() int { return min(p.at.MTU, p.e.mtu) - nack.DataSize - shortSize }
+func (p *Peer) piece() int { return p.e.port.MTU(p.number) - nack.DataSize - shortSize }
 
 // pump goes on with all that waits for room to a peer.
 func (e *Endpoint) pump(p *Peer) {

@@ -44,6 +44,7 @@ type Port struct {
 type destination struct {
 	ah        verbs.AH // shared by all peers of an adapter
 	qpn, qkey uint32
+	mtu       int                 // bytes of a datagram to there
 	refused   *verbs.RefusedError // the last, or nil
 	refusedAt nack.Time
 }
@@ -132,10 +133,15 @@ func (p *Port) Connect(number int, a Address) error {
 	for number >= len(p.peers) {
 		p.peers = append(p.peers, destination{})
 	}
-	p.peers[number] = destination{ah: ah, qpn: a.QPN, qkey: a.QKey}
-	p.Core.Open(p.Now(), number, nack.Peer{Epoch: a.Epoch, MTU: min(a.MTU, p.at.MTU)})
+	mtu := min(a.MTU, p.at.MTU, verbs.FitPathMTU(p.QP, ah.Attr(), verbs.MTU4096).Bytes())
+	p.peers[number] = destination{ah: ah, qpn: a.QPN, qkey: a.QKey, mtu: mtu}
+	p.Core.Open(p.Now(), number, nack.Peer{Epoch: a.Epoch, MTU: mtu})
 	return nil
 }
+
+// MTU returns the bytes of the longest datagram to a connected peer: what both ends' ports and,
+// as far as the system knows it, the path carry.
+func (p *Port) MTU(number int) int { return p.peers[number].mtu }
 
 // AH returns the address handle of an adapter, the same for all that ask.
 func (p *Port) AH(at netip.AddrPort) (verbs.AH, error) {

@@ -75,8 +75,7 @@ func (f *Fabric) found(rank int, a datagram.Address, err error) {
 		f.lose(rank, fmt.Errorf("looking up where it is: %w", err))
 		return
 	}
-	mtu := min(a.MTU, f.port.Address().MTU)
-	l.state, l.qpn, l.eager = open, a.QPN, min(f.o.Eager, longest(mtu, datagram.MaxDatagrams))
+	l.state, l.qpn, l.eager = open, a.QPN, min(f.o.Eager, longest(f.port.MTU(rank), datagram.MaxDatagrams))
 	f.host.Core().Resume(rank)
 	f.settle()
 }
