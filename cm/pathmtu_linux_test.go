@@ -125,7 +125,7 @@ func TestPathChanges(t *testing.T) {
 		text        string
 	}{
 		{"127.1.1.2", "route add local 127.1.1.2 dev lo mtu 1500", syscall.EMSGSIZE,
-			"the IP packet has 4140 bytes, the path carries 1500: connect with a smaller MTU"},
+			"the IP packet has 4140 bytes, the path carries 1500; use a smaller MTU"},
 		{"127.1.1.3", "route add unreachable 127.1.1.3 table local", syscall.EHOSTUNREACH, "no route leads there"},
 		{"127.1.1.4", "route add blackhole 127.1.1.4 table local", syscall.EINVAL, "blackhole"},
 		{"127.1.1.5", "route add prohibit 127.1.1.5 table local", syscall.EACCES, "a firewall or a route forbids it"},

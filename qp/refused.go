@@ -79,9 +79,9 @@ func invalidCause(w *sendWQE) string {
 	forbidden := "the peer's queue pair does not permit the operation (it needs " + permission(w) + ")"
 	switch {
 	case w.responds():
-		cause := forbidden + ", or serves fewer reads and atomics at a time than our max_rd_atomic (its max_dest_rd_atomic)"
+		cause := forbidden + ", or serves fewer at a time (max_dest_rd_atomic)"
 		if w.isAtomic() {
-			cause += ", or the memory there is not aligned to 8 bytes"
+			cause += ", or the memory there is not 8-byte aligned"
 		}
 		return cause
 	case permission(w) != "":
@@ -95,5 +95,5 @@ func accessCause(w *sendWQE) string {
 	if w.op == verbs.WRSendWithInv {
 		return "the key to invalidate is not that of a memory window bound to the peer's queue pair"
 	}
-	return "wrong rkey or a stale one, a range outside the region, or a region of another protection domain or without " + permission(w)
+	return "wrong rkey or a stale one, or a region that is too short, of another domain or without " + permission(w)
 }

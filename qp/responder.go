@@ -57,10 +57,18 @@ func (c *Core) checkOrder(p *wire.Packet) (wire.Syndrome, string) {
 	return 0, ""
 }
 
+// refusalCause says whose fault it is that a responder refused a request.
+func refusalCause(s wire.Syndrome) string {
+	if s == wire.NakRemoteAccess {
+		return "correct the peer's key or range, or the region's access here"
+	}
+	return "correct the peer, or the attributes of the queue pair here"
+}
+
 // refuse answers a request with a fatal NAK and goes to ERR.
 func (c *Core) refuse(now Time, p *wire.Packet, s wire.Syndrome, why string) wire.Drop {
 	c.acks.OweNAK(s, p.BTH.PSN)
-	status, cause := verbs.WCRemInvReqErr, ""
+	status, cause := verbs.WCRemInvReqErr, refusalCause(s)
 	switch s {
 	case wire.NakRemoteAccess:
 		status = verbs.WCRemAccessErr

@@ -68,11 +68,11 @@ type Options struct {
 	// in .gz or .zst).
 	Capture string
 
-	// Logger hears about failures of queue pairs and of the link (warnings,
-	// errors), about devices that come and go (information), and about
-	// asynchronous events and the last packets of queue pairs that failed
-	// (debugging). If it is nil, failures go to slog's default logger, some of
-	// each device; see EnvLog.
+	// Logger gets failures that no call returns, of the link, a capture or the debug
+	// endpoint (warnings, errors), devices that open and close (information), and
+	// asynchronous events and failures of queue pairs, which completions tell, with their
+	// last packets (debugging). If it is nil, warnings and errors go to slog's default
+	// logger, some of each device; see EnvLog.
 	Logger *slog.Logger
 
 	// Debug is where one can look into the device while it runs: see

@@ -416,17 +416,16 @@ func (q *QP) Event(t verbs.EventType, why *verbs.Failure) {
 	q.dev.raise(verbs.AsyncEvent{Type: t, QP: q, Why: why})
 }
 
-// report logs the first failure of a queue pair: a line, since many fail when one peer dies,
-// and its flight recorder for who debugs.
+// report logs the first failure of a queue pair with its flight recorder, for debugging only:
+// the program gets the failure as a completion.
 func (q *QP) report(wc *verbs.WC) {
 	if q.failed || wc.Status == verbs.WCWRFlushErr || q.datagram && wc.Opcode != verbs.WCSend && !wc.Opcode.IsRecv() {
 		return // RDMA of a UD queue pair fails alone
 	}
 	q.failed = true
-	log := q.dev.log.With("device", q.dev.name, "qp", fmt.Sprintf("0x%x", q.num))
-	log.Warn("queue pair failed", "why", wc.Err())
-	if log.Enabled(context.Background(), slog.LevelDebug) {
-		log.Debug("its last packets", "history", recordLog(q.core.Records()))
+	if q.dev.log.Enabled(context.Background(), slog.LevelDebug) {
+		q.dev.log.Debug("queue pair failed", "device", q.dev.name, "qp", fmt.Sprintf("0x%x", q.num), "why", wc.Err(),
+			"history", recordLog(q.core.Records()))
 	}
 }
 

@@ -58,10 +58,15 @@ func (o ConnectOptions) withoutRC() ConnectOptions {
 
 // attrs returns the attributes of a queue pair that these options connect.
 func (o ConnectOptions) attrs(local, remote Endpoint) (QPAttr, error) {
-	for _, end := range []Endpoint{local, remote} {
-		if err := end.check(); err != nil {
-			return QPAttr{}, err
-		}
+	if err := local.check(); err != nil {
+		return QPAttr{}, fmt.Errorf("local endpoint: %w", err)
+	}
+	err := remote.check()
+	if remote.GID.Addr().IsUnspecified() {
+		err = remote.invalid("it has no address; take what LocalEndpoint returned at the peer")
+	}
+	if err != nil {
+		return QPAttr{}, fmt.Errorf("remote endpoint: %w", err)
 	}
 	if from, to := local.GID.Addr(), remote.GID.Addr(); from.Is4() != to.Is4() {
 		return QPAttr{}, fmt.Errorf("%w: addresses %v and %v are of different families", ErrInvalid, from, to)

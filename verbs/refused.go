@@ -49,7 +49,7 @@ func (e *RefusedError) event() string {
 // reason returns the system's error with what to look at.
 func (e *RefusedError) reason() string {
 	if e.ICMP {
-		return "an ICMP answer says: " + e.Err.Error() + e.advice()
+		return "ICMP says: " + e.Err.Error() + e.advice()
 	}
 	return e.Err.Error() + e.advice()
 }
@@ -66,8 +66,13 @@ func (e *RefusedError) advice() string {
 			return "; the address is wrong, or its host is down"
 		}
 		return "; no route leads there"
+	}
+	if e.ICMP {
+		return ""
+	}
+	switch e.Err {
 	case syscall.EINVAL:
-		return "; a device on a loopback address reaches this machine only, and a blackhole route reaches nothing"
+		return "; a loopback address reaches this machine only, a blackhole route nothing"
 	case syscall.EPERM, syscall.EACCES:
 		return "; a firewall or a route forbids it"
 	}
@@ -78,11 +83,11 @@ func (e *RefusedError) advice() string {
 func (e *RefusedError) sizes() string {
 	switch {
 	case e.Size > 0 && e.MTU > 0:
-		return fmt.Sprintf("; the IP packet has %d bytes, the path carries %d: connect with a smaller MTU", e.Size, e.MTU)
+		return fmt.Sprintf("; the IP packet has %d bytes, the path carries %d; use a smaller MTU", e.Size, e.MTU)
 	case e.MTU > 0:
-		return fmt.Sprintf("; the path carries IP packets of %d bytes: connect with a smaller MTU", e.MTU)
+		return fmt.Sprintf("; the path carries IP packets of %d bytes; use a smaller MTU", e.MTU)
 	}
-	return "; the packet is larger than the path's MTU: connect with a smaller one"
+	return "; the packet is larger than the path's MTU; use a smaller one"
 }
 
 // A RefusalReporter is a queue pair of datagrams (UD, GSI) that tells of peers to

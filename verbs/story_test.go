@@ -1,0 +1,59 @@
+package verbs_test
+
+import (
+	"net/netip"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/verbs"
+)
+
+// maxStory is the length in bytes that the text of a failed completion may have.
+const maxStory = 250
+
+// checkStory holds the text of an error to what a reader wants: short, no sentence twice.
+func checkStory(t *testing.T, text string) {
+	t.Helper()
+	require.LessOrEqual(t, len(text), maxStory, text)
+	seen := map[string]bool{}
+	for _, part := range strings.FieldsFunc(text, func(r rune) bool { return r == ':' || r == ';' }) {
+		part = strings.TrimSpace(part)
+		require.False(t, len(part) > 4 && seen[part], "%q is there twice: %s", part, text)
+		seen[part] = true
+	}
+}
+
+// Every status, without a story of its own, is explained within bounds.
+func TestStatusStories(t *testing.T) {
+	for s := verbs.WCLocLenErr; s <= verbs.WCTMRndvIncomplete; s++ {
+		wc := verbs.WC{WRID: 7, QPN: 0xffffff, Status: s}
+		text := wc.Err().Error()
+		checkStory(t, text)
+		require.Contains(t, text, "QP 0xffffff")
+		require.Contains(t, text, s.String())
+	}
+}
+
+// What the system refuses names the peer, the error and what to look at.
+func TestRefusedStories(t *testing.T) {
+	peer := netip.MustParseAddrPort("[2001:db8::6666]:4791")
+	for _, errno := range []syscall.Errno{syscall.ENETUNREACH, syscall.EHOSTUNREACH, syscall.EINVAL, syscall.EPERM, syscall.EACCES,
+		syscall.EMSGSIZE, syscall.ENOBUFS, syscall.EAGAIN, syscall.ECONNREFUSED, syscall.ENETDOWN} {
+		for _, icmp := range []bool{false, true} {
+			e := &verbs.RefusedError{Peer: peer, Err: errno, ICMP: icmp, Size: 4164, MTU: 1500}
+			why := e.Failure()
+			why.Opcode, why.PSN, why.Retries = "RDMA_WRITE_WITH_IMM", 1<<24-1, 7
+			wc := verbs.WC{WRID: 7, QPN: 0xffffff, Status: verbs.WCRetryExcErr, Why: why}
+			for _, text := range []string{e.Error(), wc.Err().Error()} {
+				checkStory(t, text)
+				require.Contains(t, text, peer.String())
+				require.Contains(t, text, errno.Error())
+			}
+			require.ErrorIs(t, wc.Err(), errno)
+			require.ErrorIs(t, e, errno)
+		}
+	}
+}
