@@ -182,7 +182,7 @@ func TestExecute(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []Row{{Experiment: "x", Series: "one", X: 8, XUnit: "B", Y: 1, YUnit: "us"}}, res.Rows)
 	require.Equal(t, res.Rows, seen)
-	require.Equal(t, Verdict{true, "it is 1"}, res.Verdict)
+	require.Equal(t, Verdict{Holds: true, Why: "it is 1"}, res.Verdict)
 	require.Equal(t, 1, p.plan)
 	require.Equal(t, []string{"size 8"}, p.steps)
 

@@ -72,9 +72,3 @@ func nonNil[T any](s []T) []T {
 	}
 	return s
 }
-
-// A Verdict says whether the claim holds here, and why.
-type Verdict struct {
-	Holds bool
-	Why   string // the figures that decide it, in a sentence
-}

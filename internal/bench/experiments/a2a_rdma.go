@@ -55,9 +55,9 @@ func a2aRDMA(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
 	}
 	var j judge
 	holds := best.value <= writesOver
-	j.note(holds, "on %d ranks %s takes %s times as long as %s %s (at most %.2f), and %.2f %s",
+	j.check(best.value, writesOver, holds, "on %d ranks %s takes %s times as long as %s %s (at most %.2f), and %.2f %s",
 		ranks, a2aWrites, apart(best.value, writesOver, 2, holds), a2aDirect, best.where, writesOver, worst.value, worst.where)
 	holds = inTurns.value >= 1
-	j.note(holds, "%s at best %s times as long %s (at least 1)", a2aSends, apart(inTurns.value, 1, 2, holds), inTurns.where)
+	j.check(inTurns.value, 1, holds, "%s at best %s times as long %s (at least 1)", a2aSends, apart(inTurns.value, 1, 2, holds), inTurns.where)
 	return j.verdict(), nil
 }

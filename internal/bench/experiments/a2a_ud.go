@@ -75,12 +75,12 @@ func a2aUD(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
 		}
 		if overBruck.seen {
 			holds := overBruck.value <= udOverBruck
-			j.note(holds, "on %d ranks %s over %s %s %s (at most %.2f)", ranks, a2aDatagrams, a2aBruck, apart(overBruck.value, udOverBruck, 2, holds), overBruck.where, udOverBruck)
+			j.check(overBruck.value, udOverBruck, holds, "on %d ranks %s over %s %s %s (at most %.2f)", ranks, a2aDatagrams, a2aBruck, apart(overBruck.value, udOverBruck, 2, holds), overBruck.where, udOverBruck)
 			holds = overRC.value <= udOverRC
-			j.note(holds, "over %s %s %s (at most %.2f)", a2aDirect, apart(overRC.value, udOverRC, 2, holds), overRC.where, udOverRC)
+			j.check(overRC.value, udOverRC, holds, "over %s %s %s (at most %.2f)", a2aDirect, apart(overRC.value, udOverRC, 2, holds), overRC.where, udOverRC)
 		}
 	}
-	if j.missed > 0 {
+	if v := j.verdict(); !v.Holds {
 		j.remark("%s", "in the paper UD gains since the adapter keeps few contexts of connections in its cache, and a rank has a processor; "+
 			"here an adapter has none to miss (ib-qp-latency), ranks share processors, and reliability over UD is work of theirs")
 	}

@@ -33,10 +33,10 @@ func TestApplicationVerdict(t *testing.T) {
 		slow.see(size, []float64{80 + float64(15*i)}, []float64{80 + float64(15*i)}, credit)
 		apart.see(size, []float64{60 + float64(10*i)}, []float64{70}, credit)
 	}
-	require.Equal(t, bench.Verdict{Holds: true, Why: "sdp-nic over sdp-credit at worst with 2 MiB 0.84 (at most 0.90), " +
+	requireVerdict(t, bench.Verdict{Holds: true, Why: "sdp-nic over sdp-credit at worst with 2 MiB 0.84 (at most 0.90), " +
 		"sdp-rdma over sdp-credit at worst with 97.66 KiB 0.84 (at most 0.90), " +
 		"the slower of sdp-nic and sdp-rdma over the other at worst with 97.66 KiB 1.05 (at most 1.10)"}, good.verdict())
-	require.Equal(t, bench.Verdict{Why: "NOT sdp-nic over sdp-credit at worst with 2 MiB 0.94 (at most 0.90), " +
+	requireVerdict(t, bench.Verdict{Why: "NOT sdp-nic over sdp-credit at worst with 2 MiB 0.94 (at most 0.90), " +
 		"NOT sdp-rdma over sdp-credit at worst with 2 MiB 0.94 (at most 0.90), " +
 		"the slower of sdp-nic and sdp-rdma over the other at worst with 97.66 KiB 1.00 (at most 1.10)"}, slow.verdict())
 	require.False(t, apart.verdict().Holds)

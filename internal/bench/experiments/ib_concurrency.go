@@ -46,7 +46,7 @@ func ibConcurrency(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
 		if err != nil {
 			return bench.Verdict{}, err
 		}
-		j.note(ratio > 1, "with %d senders zero-copy takes %s times as long as copy", n, apart(ratio, 1, 2, ratio > 1))
+		j.check(ratio, 1, ratio > 1, "with %d senders zero-copy takes %s times as long as copy", n, apart(ratio, 1, 2, ratio > 1))
 	}
 	return j.verdict(), nil
 }

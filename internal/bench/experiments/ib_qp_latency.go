@@ -75,6 +75,10 @@ func ibQPLatency(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
 		Holds: climb > flatWithin && drift <= flatWithin,
 		Why: fmt.Sprintf("beyond %d queue pairs the latency is %.2f times that up to there with the cache (a miss takes %v) and %.2f times without",
 			entries, climb, r.Duration("penalty"), drift),
+		Checks: []bench.Check{
+			{What: fmt.Sprintf("with the cache %.2f (above %.2f)", climb, flatWithin), Figure: climb, Limit: flatWithin, Holds: climb > flatWithin},
+			{What: fmt.Sprintf("without %.2f (at most %.2f)", drift, flatWithin), Figure: drift, Limit: flatWithin, Holds: drift <= flatWithin},
+		},
 	}, nil
 }
 

@@ -11,19 +11,18 @@ import (
 // judge compares ratios with targets and makes the verdict of them: it holds
 // if all do, and at least one was measured.
 type judge struct {
-	missed  int
-	why     []string
+	checks  []bench.Check
 	remarks []string // that decide nothing
 }
 
 // atMost wants ratio to be no larger than limit.
 func (j *judge) atMost(what string, ratio, limit float64) {
-	j.note(ratio <= limit, "%s %s (at most %.2f)", what, apart(ratio, limit, 2, ratio <= limit), limit)
+	j.check(ratio, limit, ratio <= limit, "%s %s (at most %.2f)", what, apart(ratio, limit, 2, ratio <= limit), limit)
 }
 
 // atLeast wants ratio to be no smaller than limit.
 func (j *judge) atLeast(what string, ratio, limit float64) {
-	j.note(ratio >= limit, "%s %s (at least %.2f)", what, apart(ratio, limit, 2, ratio >= limit), limit)
+	j.check(ratio, limit, ratio >= limit, "%s %s (at least %.2f)", what, apart(ratio, limit, 2, ratio >= limit), limit)
 }
 
 // apart is a figure for a reader, with so many decimals. One that does not hold has as
@@ -36,14 +35,12 @@ func apart(figure, limit float64, decimals int, holds bool) string {
 	return text(figure)
 }
 
-// note adds a finding, and marks one that does not hold.
-func (j *judge) note(holds bool, format string, args ...any) {
-	why := fmt.Sprintf(format, args...)
-	if !holds {
-		why = "NOT " + why
-		j.missed++
-	}
-	j.why = append(j.why, why)
+// note adds a finding that no limit decides.
+func (j *judge) note(holds bool, format string, args ...any) { j.check(0, 0, holds, format, args...) }
+
+// check adds the comparison of a figure with its limit, in words.
+func (j *judge) check(figure, limit float64, holds bool, format string, args ...any) {
+	j.checks = append(j.checks, bench.Check{What: fmt.Sprintf(format, args...), Figure: figure, Limit: limit, Holds: holds})
 }
 
 // remark adds what the reader should know, and decides nothing.
@@ -51,9 +48,18 @@ func (j *judge) remark(format string, args ...any) {
 	j.remarks = append(j.remarks, fmt.Sprintf(format, args...))
 }
 
+// verdict marks the checks that do not hold.
 func (j *judge) verdict() bench.Verdict {
-	v := bench.Verdict{Holds: j.missed == 0, Why: strings.Join(j.why, ", ")}
-	if len(j.why) == 0 {
+	v := bench.Verdict{Holds: true, Checks: j.checks}
+	why := make([]string, len(j.checks))
+	for i, c := range j.checks {
+		why[i] = c.What
+		if !c.Holds {
+			v.Holds, why[i] = false, "NOT "+c.What
+		}
+	}
+	v.Why = strings.Join(why, ", ")
+	if len(why) == 0 {
 		v = bench.Verdict{Why: "nothing that the claim is about was measured"}
 	}
 	v.Why = strings.Join(append([]string{v.Why}, j.remarks...), "; ")

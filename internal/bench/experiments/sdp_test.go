@@ -71,7 +71,7 @@ func TestProgressVerdict(t *testing.T) {
 		good.see(amount, []float64{c.nic}, []float64{c.rdma}, []float64{c.credit})
 		bad.see(amount, []float64{c.rdma}, []float64{c.nic}, []float64{c.credit})
 	}
-	require.Equal(t, bench.Verdict{Holds: true, Why: "sdp-rdma over sdp-credit at 2ms 1.25 (at least 1.00), " +
+	requireVerdict(t, bench.Verdict{Holds: true, Why: "sdp-rdma over sdp-credit at 2ms 1.25 (at least 1.00), " +
 		"sdp-nic over the better of the others at 0s 1.00 (at most 1.10), " +
 		"sdp-rdma over sdp-nic goes from 1.00 at 0s to 1.50 at 2ms"}, good.verdict())
 	require.False(t, bad.verdict().Holds)

@@ -85,17 +85,17 @@ func utilization(ctx context.Context, r *bench.Run, bytes int, j *judge) error {
 	}
 	for _, d := range []sdpbench.Carrier{sdpbench.RDMA, sdpbench.NIC} {
 		if e := full[d]; e.seen {
-			j.note(e.value >= fullUse, "%s %s %s %s (at least %d)", d, apart(e.value, fullUse, 1, e.value >= fullUse), total, e.where, fullUse)
+			j.check(e.value, fullUse, e.value >= fullUse, "%s %s %s %s (at least %d)", d, apart(e.value, fullUse, 1, e.value >= fullUse), total, e.where, fullUse)
 		}
 	}
 	if whole.seen {
-		j.note(whole.value >= fullUse, "%s %s %s %s (at least %d)", sdpbench.Credit, apart(whole.value, fullUse, 1, whole.value >= fullUse), total, whole.where, fullUse)
+		j.check(whole.value, fullUse, whole.value >= fullUse, "%s %s %s %s (at least %d)", sdpbench.Credit, apart(whole.value, fullUse, 1, whole.value >= fullUse), total, whole.where, fullUse)
 	}
 	switch {
 	case part.seen && bytes == largerBytes:
-		j.note(part.value <= partUse, "%s %s %s %s (at most %d)", sdpbench.Credit, apart(part.value, partUse, 1, part.value <= partUse), total, part.where, partUse)
+		j.check(part.value, partUse, part.value <= partUse, "%s %s %s %s (at most %d)", sdpbench.Credit, apart(part.value, partUse, 1, part.value <= partUse), total, part.where, partUse)
 	case part.seen:
-		j.note(part.value < fullUse, "%s %s %s %s (below %d)", sdpbench.Credit, apart(part.value, fullUse, 1, part.value < fullUse), total, part.where, fullUse)
+		j.check(part.value, fullUse, part.value < fullUse, "%s %s %s %s (below %d)", sdpbench.Credit, apart(part.value, fullUse, 1, part.value < fullUse), total, part.where, fullUse)
 	}
 	return nil
 }

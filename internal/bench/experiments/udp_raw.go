@@ -82,6 +82,10 @@ func udpRaw(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
 	return bench.Verdict{
 		Holds: gain >= 4 && wait >= 3,
 		Why:   fmt.Sprintf("GSO and GRO carry %.1f times the payload; blocking takes %.1f times as long as spinning", gain, wait),
+		Checks: []bench.Check{
+			{What: fmt.Sprintf("GSO and GRO carry %.1f times the payload (at least 4)", gain), Figure: gain, Limit: 4, Holds: gain >= 4},
+			{What: fmt.Sprintf("blocking takes %.1f times as long (at least 3)", wait), Figure: wait, Limit: 3, Holds: wait >= 3},
+		},
 	}, nil
 }
 

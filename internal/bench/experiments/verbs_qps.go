@@ -104,7 +104,7 @@ func qpsPoint(ctx context.Context, r *bench.Run, n int, base *udpraw.PingPong, o
 	r.EmitAgainst(at, samples[0], samples[1:]...)
 	if n == manyQPs {
 		perQP := math.Ceil(float64(max(crowd.HeapBytes[0], crowd.HeapBytes[1])) / float64(n))
-		j.note(perQP <= qpMemory, "%.0f bytes (at most %d)", perQP, qpMemory)
+		j.check(perQP, qpMemory, perQP <= qpMemory, "%.0f bytes (at most %d)", perQP, qpMemory)
 		j.atMost("latency over that alone", measure.MedianRatio(samples[2].Figures, samples[1].Figures), qpLatency)
 	}
 	return nil

@@ -65,7 +65,7 @@ func verbsRate(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
 		r.EmitAgainst(at, samples[0], samples[1:]...)
 		for _, s := range samples {
 			if rate := measure.Median(s.Figures); s.Series == "rc-write" && size == 8 && list == rateTargetList {
-				j.note(rate >= rateTarget, "%s million a second", apart(rate/1e6, rateTarget/1e6, 2, rate >= rateTarget))
+				j.check(rate, rateTarget, rate >= rateTarget, "%s million a second", apart(rate/1e6, rateTarget/1e6, 2, rate >= rateTarget))
 			}
 		}
 	}
