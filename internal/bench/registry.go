@@ -61,23 +61,37 @@ func (g *Registry) All() []*Experiment {
 	return all
 }
 
-// Find returns the named experiments in the order of names. The error lists
-// those that exist.
+// Find returns the named experiments in the order of names, each once. A name may also be
+// a source: a paper or its figure, "RCUD fig. 6a", for all experiments that come from
+// there. The error lists the names that exist.
 func (g *Registry) Find(names ...string) ([]*Experiment, error) {
 	found := make([]*Experiment, 0, len(names))
 	for _, name := range names {
-		e, ok := g.byName[name]
-		if !ok {
+		named := g.fromSource(name)
+		if e, ok := g.byName[name]; ok {
+			named = []*Experiment{e}
+		}
+		if len(named) == 0 {
 			return nil, fmt.Errorf("unknown experiment %q; there are: %s", name, g.names())
 		}
-		found = append(found, e)
+		for _, e := range named {
+			if !slices.Contains(found, e) {
+				found = append(found, e)
+			}
+		}
 	}
 	return found, nil
 }
 
+// fromSource returns the experiments that come from a paper or figure.
+func (g *Registry) fromSource(pattern string) []*Experiment {
+	return slices.DeleteFunc(g.All(), func(e *Experiment) bool { return !e.fromSource(pattern) })
+}
+
 // Match returns the experiments, in the order of All, whose names begin with one of the
-// patterns or are of its form (path.Match: "*-latency"); all of them if there are no
-// patterns. One that no name matches is an error, which lists those that exist.
+// patterns or are of its form (path.Match: "*-latency"), or where there is no such name
+// those whose source it is, as in Find; all of them if there are no patterns. A pattern
+// that matches nothing is an error, which lists the names that exist.
 func (g *Registry) Match(patterns ...string) ([]*Experiment, error) {
 	all := g.All()
 	if len(patterns) == 0 {
@@ -92,6 +106,11 @@ func (g *Registry) Match(patterns ...string) ([]*Experiment, error) {
 				return nil, fmt.Errorf("%q is no pattern such as sdp-* (%w)", p, err)
 			}
 			if fits || strings.HasPrefix(e.Name, p) {
+				wanted[e], some = true, true
+			}
+		}
+		if !some {
+			for _, e := range g.fromSource(p) {
 				wanted[e], some = true, true
 			}
 		}
