@@ -219,7 +219,7 @@ func TestReport(t *testing.T) {
 }
 
 func TestTour(t *testing.T) {
-	status, stdout, _ := runBench(t, four()[:2])
+	status, stdout, _ := runBench(t, four()[:2], "-v")
 	require.Zero(t, status)
 	require.Regexp(t, `(?m)^│ UDP +│$`, stdout)
 	require.Regexp(t, `(?m)^│ verbs +│$`, stdout)
@@ -227,13 +227,36 @@ func TestTour(t *testing.T) {
 
 	absent := experiment("absent", bench.LayerUDP, wrong)
 	absent.Tour = nil
-	status, stdout, _ = runBench(t, []*bench.Experiment{absent, experiment("good", bench.LayerUDP, holds)})
+	status, stdout, _ = runBench(t, []*bench.Experiment{absent, experiment("good", bench.LayerUDP, holds)}, "-v")
 	require.Zero(t, status)
 	require.NotContains(t, stdout, "absent")
 
-	status, _, stderr := runBench(t, four())
+	status, stdout, stderr := runBench(t, four())
 	require.Equal(t, 1, status)
-	require.Contains(t, stderr, "2 of 3 experiments failed: crash, wrong")
+	require.Contains(t, stderr, "2 of 4 experiments failed: crash, wrong")
+	require.Contains(t, stdout, "  failed: crash, wrong\n")
+}
+
+// The tour is one screen, with the figures that are measured first.
+func TestTourScreen(t *testing.T) {
+	latency := experiment("verbs-latency", bench.LayerVerbs, holds)
+	latency.Params[0].Default = "8"
+	run := latency.Run
+	latency.Run = func(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
+		r.Emit(bench.Row{Series: "udp-spin", X: 8, XUnit: measure.Bytes, Y: 3, YUnit: measure.Microseconds})
+		return run(ctx, r)
+	}
+	figure := experiment("a-figure", bench.LayerUDP, differs)
+	figure.Source = "RCUD fig. 6a"
+	status, stdout, stderr := runBench(t, []*bench.Experiment{figure, latency})
+	require.Zero(t, status)
+	require.Contains(t, stdout, "  bare UDP, polling        8 B    3.00 us          -\n")
+	require.Contains(t, stdout, "PAPERS: 1 figures, 1 run, quick: 0 agree, 1 need `bench run`, 0 differ\n  need run: a-figure\n")
+	require.LessOrEqual(t, strings.Count(stdout, "\n"), 26)
+	for line := range strings.Lines(stdout) {
+		require.LessOrEqual(t, len(line), 81, line)
+	}
+	require.Less(t, strings.Index(stderr, "verbs-latency 1/1"), strings.Index(stderr, "a-figure 1/1"), "the screen's figures come first")
 }
 
 // The tour ends in time: what is left out is no failure.
@@ -246,9 +269,11 @@ func TestTourTime(t *testing.T) {
 	g.Register(experiment("late", bench.LayerVerbs, holds))
 	var out, diag bytes.Buffer
 	a := &app{registry: &g, stdout: &out, stderr: &diag, tourTime: time.Millisecond}
-	require.Zero(t, a.main(t.Context(), nil), diag.String())
+	require.Zero(t, a.main(t.Context(), []string{"-v"}), diag.String())
 	require.Contains(t, out.String(), "endless\nwas not done when the tour's time was over")
 	require.NotContains(t, out.String(), "Claim of late.")
+	require.Zero(t, a.main(t.Context(), nil), diag.String())
+	require.Contains(t, out.String(), "No time for endless, late.\n")
 }
 
 func TestInterrupt(t *testing.T) {

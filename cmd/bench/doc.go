@@ -1,7 +1,8 @@
 // Command bench runs the experiments: what this adapter does on this machine,
 // beside what UDP itself does in the same run.
 //
-//	go run ./cmd/bench                       the tour, at most 60 s: real processes on this machine, a table per layer
+//	go run ./cmd/bench                       the tour, at most 60 s: real processes on this machine, one screen of figures
+//	bench -v                                 the same with every figure and claim, in a table per layer
 //	bench list [NAME...] [--json]            every experiment with its source and claim; of sdp, or of 'sdp-*', those
 //	bench run NAME... [--quick] [--json] [--out DIR] [--set key=value ...]
 //	bench report [--out DIR]                 every experiment and one HTML page with its charts, tables and verdicts

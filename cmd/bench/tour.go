@@ -1,13 +1,21 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/softrnic/softrnic/internal/bench"
+	"github.com/softrnic/softrnic/internal/bench/env"
 	"github.com/softrnic/softrnic/internal/bench/report"
+	"github.com/softrnic/softrnic/internal/cmdline"
+	"github.com/softrnic/softrnic/internal/link"
 )
 
 // tourTime leaves some seconds of the promised minute for starting and ending
@@ -16,60 +24,109 @@ const tourTime = 55 * time.Second
 
 var errTourOver = errors.New("the tour's time is over")
 
-// tour runs the experiments that have a place in it, briefly, and prints a
-// table per layer. What does not fit into its time is left out, which is no
-// failure.
-func (a *app) tour(ctx context.Context) error {
-	a.describeMachine()
+// tour runs the experiments that have a place in it, briefly, and prints one screen of
+// what they show, or with tables every figure and claim by layer. An experiment that does
+// not fit into the tour's time is left out, which is no failure.
+func (a *app) tour(ctx context.Context, tables bool) error {
+	machine := a.describeMachine()
 	ctx, cancel := context.WithTimeoutCause(ctx, a.tourTime, errTourOver)
 	defer cancel()
-	var failures []error
-	for _, layer := range a.tourLayers() {
-		err := a.tourLayer(ctx, layer)
-		if errors.Is(err, errTourOver) {
-			break
-		}
-		failures = append(failures, err)
-		if ctx.Err() != nil {
-			break
-		}
-	}
-	fmt.Fprintln(a.stdout, "`bench list` shows all experiments, `bench run NAME` measures one thoroughly, `bench report` makes a page of all.")
-	return errors.Join(failures...)
-}
-
-// tourLayers are the experiments of the tour, those of a layer together.
-func (a *app) tourLayers() (layers [][]*bench.Experiment) {
-	for _, e := range a.registry.All() {
-		switch n := len(layers); {
-		case e.Tour == nil:
-		case n > 0 && layers[n-1][0].Layer == e.Layer:
-			layers[n-1] = append(layers[n-1], e)
-		default:
-			layers = append(layers, []*bench.Experiment{e})
-		}
-	}
-	return layers
-}
-
-func (a *app) tourLayer(ctx context.Context, experiments []*bench.Experiment) error {
 	var results []*bench.Result
+	experiments := a.tourExperiments()
 	err := a.runAll(ctx, experiments, tourOptions, func(res *bench.Result) error {
 		results = append(results, res)
 		return nil
 	})
-	fmt.Fprintln(a.stdout, report.LayerTable(experiments[0].Layer, results))
-	for _, res := range results {
-		if errors.Is(res.Err, errTourOver) {
-			fmt.Fprintf(a.stdout, "%s\nwas not done when the tour's time was over\n\n", res.Experiment.Name)
-			continue
-		}
-		fmt.Fprintf(a.stdout, "%s\n%s\n\n", res.Experiment.Name, report.Outcome(res))
+	if errors.Is(err, errTourOver) {
+		err = summarizeFailures(results)
 	}
+	if tables {
+		a.printLayers(results)
+		return err
+	}
+	fmt.Fprintln(a.stdout, report.Summary(tourTitle(machine), completed(results), a.registry.All(), tourNotes(machine, experiments, results)))
 	return err
+}
+
+// tourExperiments returns the experiments of the tour: those that the screen shows first,
+// for the time may not suffice for all.
+func (a *app) tourExperiments() []*bench.Experiment {
+	var first, then []*bench.Experiment
+	shown := report.HeadlineExperiments()
+	for _, e := range a.registry.All() {
+		switch {
+		case e.Tour == nil:
+		case slices.Contains(shown, e.Name):
+			first = append(first, e)
+		default:
+			then = append(then, e)
+		}
+	}
+	return append(first, then...)
 }
 
 // tourOptions run an experiment briefly, with its own settings for the tour.
 func tourOptions(e *bench.Experiment) bench.Options {
 	return bench.Options{Quick: true, Set: e.Tour}
+}
+
+// completed returns the results but for those that the end of the tour's time cut short.
+func completed(results []*bench.Result) []*bench.Result {
+	return slices.DeleteFunc(slices.Clone(results), func(res *bench.Result) bool { return errors.Is(res.Err, errTourOver) })
+}
+
+// printLayers prints a table of every layer, and the claims of its experiments.
+func (a *app) printLayers(results []*bench.Result) {
+	byLayer := func(x, y *bench.Result) int { return int(x.Experiment.Layer - y.Experiment.Layer) }
+	results = slices.SortedStableFunc(slices.Values(results), byLayer)
+	for len(results) > 0 {
+		layer := results[0].Experiment.Layer
+		n := slices.IndexFunc(results, func(res *bench.Result) bool { return res.Experiment.Layer != layer })
+		if n < 0 {
+			n = len(results)
+		}
+		fmt.Fprintln(a.stdout, report.LayerTable(layer, results[:n]))
+		for _, res := range results[:n] {
+			outcome := report.Outcome(res)
+			if errors.Is(res.Err, errTourOver) {
+				outcome = "was not done when the tour's time was over"
+			}
+			fmt.Fprintf(a.stdout, "%s\n%s\n\n", res.Experiment.Name, outcome)
+		}
+		results = results[n:]
+	}
+}
+
+// tourTitle names the version and the machine.
+func tourTitle(machine env.Fingerprint) string {
+	title := fmt.Sprintf("softrnic %s on %s x %s", cmp.Or(machine.Get("revision"), cmdline.ReadVersion().Version), machine.Get("cores"),
+		cmp.Or(machine.Get("cpu"), machine.Get("system")))
+	for _, fact := range []string{"kernel", "go"} {
+		if value := machine.Get(fact); value != "" {
+			title += ", " + value
+		}
+	}
+	return title
+}
+
+// tourNotes say what the screen's figures suffer from, and how to go on.
+func tourNotes(machine env.Fingerprint, experiments []*bench.Experiment, results []*bench.Result) (notes []string) {
+	var late []string
+	done := completed(results)
+	for _, e := range experiments {
+		if !slices.ContainsFunc(done, func(res *bench.Result) bool { return res.Experiment == e }) {
+			late = append(late, e.Name)
+		}
+	}
+	if len(late) > 0 {
+		notes = append(notes, fmt.Sprintf("No time for %s.", strings.Join(late, ", ")))
+	}
+	if probe := link.Probe(); probe.RecvBuffer > 0 && probe.RecvBuffer < link.DefaultRecvBuffer {
+		notes = append(notes, fmt.Sprintf("Socket buffers of %d KiB, %d KiB help: `softrnic doctor` says how.",
+			probe.RecvBuffer>>10, link.DefaultRecvBuffer>>10))
+	}
+	if load, err := strconv.ParseFloat(machine.Get("load"), 64); err == nil && load > float64(runtime.NumCPU()) {
+		notes = append(notes, fmt.Sprintf("The machine was busy (load %.1f on %d cores): do not trust small differences.", load, runtime.NumCPU()))
+	}
+	return append(notes, "All figures: bench -v. One measured well: bench run NAME. A page: bench report.")
 }

@@ -50,6 +50,16 @@ func (f Fingerprint) String() string {
 	return strings.Join(parts, ", ")
 }
 
+// Get returns the value of the fact of that name, "" if it is not known.
+func (f Fingerprint) Get(name string) string {
+	for _, fact := range f {
+		if fact.Name == name {
+			return fact.Value
+		}
+	}
+	return ""
+}
+
 func cores() string {
 	n, p := runtime.NumCPU(), runtime.GOMAXPROCS(0)
 	if n == p {

@@ -29,7 +29,7 @@ func init() {
 			{Name: "windows", Kind: bench.Int, Default: "20", Quick: "4", Doc: "windows of 64 messages in a round; ten times as many of messages of up to 8 KiB"},
 			{Name: "time", Kind: bench.Duration, Default: "60ms", Quick: "20ms", Doc: "length of a round of the bare streams"},
 		},
-		Tour: bench.Settings{"sizes": "8,64KiB", "beside": "nothing"}, // which mpi-latency has
+		Tour: bench.Settings{"sizes": "8,64KiB,1MiB", "beside": "nothing"}, // which mpi-latency has
 		Run:  mpiBandwidth,
 	})
 }

@@ -32,14 +32,18 @@ func init() {
 		if c.size != "" {
 			params = append(params, bench.Param{Name: "size", Kind: bench.Int, Default: c.size, Doc: "bytes that a rank brings; a number has 4"})
 		}
+		var tour bench.Settings
+		if c.benchmark == "Barrier" {
+			tour = bench.Settings{"beside": "nothing"} // which takes processes of its own each time
+		}
 		bench.Register(&bench.Experiment{
 			Name:   "imb-" + strings.ToLower(c.benchmark),
 			Source: "IWARP fig. " + c.figure,
 			Layer:  bench.LayerMPI,
 			Claim:  claim,
 			Axes:   []bench.Axis{{Name: "ranks", Unit: ranksUnit}},
-			Params: params,
-			Run:    c.run,
+			Params: params, Tour: tour,
+			Run: c.run,
 		})
 	}
 }
