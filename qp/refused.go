@@ -95,5 +95,5 @@ func accessCause(w *sendWQE) string {
 	if w.op == verbs.WRSendWithInv {
 		return "the key to invalidate is not that of a memory window bound to the peer's queue pair"
 	}
-	return "wrong rkey or a stale one, or a region that is too short, of another domain or without " + permission(w)
+	return "wrong rkey or a stale one, a range outside the region, or one of another PD or without " + permission(w)
 }
