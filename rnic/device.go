@@ -110,6 +110,7 @@ func newDevice(o Options, conns []link.Conn) *Device {
 		qps: newQPTable(), events: newEventQueue(), cqs: make(map[*CQ]struct{}),
 		ended: make(chan struct{}), addr: conns[0].LocalAddr(), caps: conns[0].Caps(),
 	}
+	d.addr = d.caps.BoundAddr(d.addr)
 	if d.name == "" {
 		d.name = fmt.Sprintf("softrnic%d", deviceNumber.Add(1)-1)
 	}
@@ -155,17 +156,18 @@ func activeMTU(interfaceMTU int, a netip.Addr) verbs.MTU {
 }
 
 // ParseAddr parses "192.0.2.1", "192.0.2.1:4791", "2001:db8::1" or
-// "[2001:db8::1]:4791". Without a port it is 4791.
+// "[2001:db8::1]:4791". Without a port it is 4791. An IPv6 link-local address
+// needs its interface, "fe80::1%eth0"; an IPv4-mapped one is the IPv4 address.
 func ParseAddr(s string) (netip.AddrPort, error) {
 	if ap, err := netip.ParseAddrPort(s); err == nil {
-		return ap, nil
+		return normalizeBind(ap), nil
 	}
 	a, err := netip.ParseAddr(hostaddr.Unbracket(s))
 	if err != nil {
 		return netip.AddrPort{}, fmt.Errorf("%q is not an address: want for example 192.0.2.1, 127.0.0.2:4791 or [2001:db8::1]:4791 (%w)",
 			s, verbs.ErrInvalid)
 	}
-	return netip.AddrPortFrom(a, roceUDPPort), nil
+	return normalizeBind(netip.AddrPortFrom(a, roceUDPPort)), nil
 }
 
 // now is the time on the device's clock.
@@ -181,7 +183,9 @@ func (d *Device) random() uint32 {
 // Name implements verbs.Device.
 func (d *Device) Name() string { return d.name }
 
-// Addr is the address and port the device is bound to.
+// Addr is the address and port the device is bound to. An IPv6 link-local
+// address has its interface as zone, so that another device can be opened at
+// it; what peers are told, the GID, has none.
 func (d *Device) Addr() netip.AddrPort { return d.addr }
 
 // Link tells which accelerations the device's socket uses.

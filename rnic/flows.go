@@ -9,7 +9,7 @@ import (
 // flowCache keeps what checks the ICRC of packets from a peer: the last peers
 // that were heard, by a hash of their address.
 type flowCache struct {
-	local   netip.AddrPort
+	local   netip.AddrPort // canonical, as the sources are
 	entries [64]flow
 }
 

@@ -44,8 +44,10 @@ func (o *Options) fromEnvironment() error {
 	return nil
 }
 
-// check refuses options that make no sense.
+// check brings Addr into the form that a socket is bound to, and refuses options
+// that make no sense.
 func (o *Options) check() error {
+	o.Addr = normalizeBind(o.Addr)
 	refuse := func(format string, args ...any) error {
 		return &verbs.OpError{Op: "open device", Err: verbs.ErrInvalid, Detail: fmt.Sprintf(format, args...)}
 	}
@@ -89,6 +91,7 @@ func (o *Options) open() ([]link.Conn, error) {
 	var failed error
 	var failedAt netip.AddrPort
 	for _, a := range candidates {
+		a = normalizeBind(a)
 		if a.Addr() == foreign {
 			continue
 		}
@@ -143,12 +146,18 @@ func cause(err error) error {
 	return err
 }
 
-// held are the addresses that devices of this process have, with their names.
+// held are the addresses that devices of this process have, as Device.Addr gives
+// them, with their names.
 var held sync.Map // netip.AddrPort to string
+
+// normalizeBind is link.NormalizeBind with a port, and keeps the zero AddrPort.
+func normalizeBind(at netip.AddrPort) netip.AddrPort {
+	return netip.AddrPortFrom(link.NormalizeBind(at.Addr()), at.Port())
+}
 
 // holder tells which device of this process has an address.
 func holder(at netip.AddrPort) (name string, ours bool) {
-	v, ours := held.Load(at)
+	v, ours := held.Load(normalizeBind(at))
 	name, _ = v.(string)
 	return name, ours
 }

@@ -21,7 +21,8 @@ const (
 // interface, at the first address of 127.0.0.0/8 whose port 4791 is free.
 type Options struct {
 	// Addr is the address the device is bound to, and so its GID. Port 0 means
-	// 4791. Several devices can share an address by having a port each.
+	// 4791. Several devices can share an address by having a port each. An IPv6
+	// link-local address needs its interface as zone.
 	Addr netip.AddrPort
 
 	// Addrs are several addresses, of which the device takes the first that is

@@ -9,7 +9,7 @@ type Packet struct {
 	BTH  BTH
 	Info *Info // of BTH.Opcode
 
-	Src, Dst netip.AddrPort // of the datagram, set by who received it
+	Src, Dst netip.AddrPort // of the datagram, canonical, set by the receiving link
 	TOS      uint8          // IPv4 TOS or IPv6 traffic class as received
 
 	HopLimit  uint8  // as received; 0 where the link does not tell, as sockets

@@ -3,7 +3,6 @@ package link
 import (
 	"errors"
 	"fmt"
-	"net"
 	"net/netip"
 	"syscall"
 )
@@ -29,7 +28,7 @@ func bindError(addr netip.AddrPort, err error) error {
 	case errors.Is(err, errNoFamily):
 		advice = "this system has no such address family; use an address of the other one"
 	case errors.Is(err, syscall.EINVAL) && addr.Addr().IsLinkLocalUnicast() && addr.Addr().Is6():
-		advice = "a link-local address needs its interface, as in fe80::1%eth0"
+		advice = "a link-local address needs its interface, as in " + withInterface(addr.Addr())
 	default:
 		return fmt.Errorf("link: bind %v: %w", addr, err)
 	}
@@ -52,31 +51,4 @@ func elsewhere(addr netip.AddrPort) string {
 		return "use another address of 127.0.0.0/8 or another port"
 	}
 	return "use another address of this machine or another port"
-}
-
-// interfaceMTU returns the MTU in bytes of the interface that has the address,
-// or on whose subnet it lies (127.0.0.2 on the loopback interface); 0 if none.
-func interfaceMTU(ip netip.Addr) int {
-	interfaces, err := net.Interfaces()
-	if err != nil {
-		return 0
-	}
-	mtu := 0
-	for _, i := range interfaces {
-		addrs, err := i.Addrs()
-		if err != nil {
-			continue
-		}
-		for _, a := range addrs {
-			prefix, err := netip.ParsePrefix(a.String())
-			switch {
-			case err != nil:
-			case prefix.Addr() == ip.WithZone(""):
-				return i.MTU
-			case prefix.Contains(ip.WithZone("")):
-				mtu = i.MTU
-			}
-		}
-	}
-	return mtu
 }

@@ -17,8 +17,8 @@ import (
 const errorsRead = 64
 
 // readErrors takes the errors from the queue and appends those that came by ICMP
-// to list. z belongs to the caller.
-func (c *udp) readErrors(list []Refusal, z *zones) []Refusal {
+// to list.
+func (c *udp) readErrors(list []Refusal) []Refusal {
 	var payload [512]byte
 	var control [256]byte
 	for range errorsRead {
@@ -30,7 +30,7 @@ func (c *udp) readErrors(list []Refusal, z *zones) []Refusal {
 		if !ok || ee.Origin != unix.SO_EE_ORIGIN_ICMP && ee.Origin != unix.SO_EE_ORIGIN_ICMP6 {
 			continue // of a send that has returned the same error
 		}
-		r := Refusal{Err: syscall.Errno(ee.Errno), ICMP: true, Dst: sockaddrAddrPort(from, z)}
+		r := Refusal{Err: syscall.Errno(ee.Errno), ICMP: true, Dst: sockaddrAddrPort(from)}
 		if r.Err == syscall.EMSGSIZE {
 			r.MTU = int(ee.Info)
 		}
@@ -59,17 +59,13 @@ func extendedError(control []byte) (ee unix.SockExtendedErr, ok bool) {
 	return ee, false
 }
 
-// sockaddrAddrPort converts what package unix returns.
-func sockaddrAddrPort(sa unix.Sockaddr, z *zones) netip.AddrPort {
+// sockaddrAddrPort converts what package unix returns to canonical form.
+func sockaddrAddrPort(sa unix.Sockaddr) netip.AddrPort {
 	switch sa := sa.(type) {
 	case *unix.SockaddrInet4:
 		return netip.AddrPortFrom(netip.AddrFrom4(sa.Addr), uint16(sa.Port))
 	case *unix.SockaddrInet6:
-		ip := netip.AddrFrom16(sa.Addr)
-		if sa.ZoneId != 0 {
-			ip = z.addr(sa.Addr, sa.ZoneId)
-		}
-		return netip.AddrPortFrom(ip, uint16(sa.Port))
+		return netip.AddrPortFrom(netip.AddrFrom16(sa.Addr), uint16(sa.Port))
 	}
 	return netip.AddrPort{}
 }
@@ -86,11 +82,10 @@ func (c *udp) PathMTU(dst netip.AddrPort) (int, error) {
 		return 0, nil // out of descriptors tells nothing of the path
 	}
 	defer unix.Close(fd)
-	var z zones
-	if unix.Bind(fd, sockaddrOf(netip.AddrPortFrom(c.local.Addr(), 0), &z)) != nil {
+	if unix.Bind(fd, c.sockaddrOf(netip.AddrPortFrom(c.local.Addr(), 0))) != nil {
 		return 0, nil
 	}
-	if err := unix.Connect(fd, sockaddrOf(dst, &z)); err != nil {
+	if err := unix.Connect(fd, c.sockaddrOf(dst)); err != nil {
 		return 0, err
 	}
 	mtu, err := unix.GetsockoptInt(fd, level, what)
@@ -100,15 +95,16 @@ func (c *udp) PathMTU(dst netip.AddrPort) (int, error) {
 	return mtu, nil
 }
 
-// sockaddrOf converts an address for package unix.
-func sockaddrOf(ap netip.AddrPort, z *zones) unix.Sockaddr {
+// sockaddrOf converts an address for package unix; a link-local one is on the
+// link's interface.
+func (c *udp) sockaddrOf(ap netip.AddrPort) unix.Sockaddr {
 	ip := ap.Addr().Unmap()
 	if ip.Is4() {
 		return &unix.SockaddrInet4{Addr: ip.As4(), Port: int(ap.Port())}
 	}
 	sa := &unix.SockaddrInet6{Addr: ip.As16(), Port: int(ap.Port())}
-	if ip.Zone() != "" {
-		sa.ZoneId = z.index(ip.Zone())
+	if needsZone(ip) {
+		sa.ZoneId = uint32(c.caps.Index)
 	}
 	return sa
 }

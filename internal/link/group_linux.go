@@ -2,6 +2,7 @@ package link
 
 import (
 	"fmt"
+	"net/netip"
 	"os"
 
 	"golang.org/x/sys/unix"
@@ -33,7 +34,7 @@ func OpenGroup(o Options, n int) ([]Conn, error) {
 		return nil, err
 	}
 	o.group = true
-	o.Addr = c.LocalAddr() // the system may have chosen the port
+	o.Addr = netip.AddrPortFrom(o.Addr.Addr(), c.LocalAddr().Port()) // the system may have chosen the port
 	for range n - 1 {
 		c, err := OpenUDP(o)
 		if err != nil {

@@ -9,6 +9,9 @@ import (
 // headers) between adapters. Implementations: UDP sockets and an in-memory
 // network; fault injection and capture wrap any of them.
 //
+// All addresses that a Conn takes or gives are canonical (wire.CanonicalAddr):
+// the interface of link-local ones is that of the address the Conn is bound to.
+//
 // WriteBatch may be called by one goroutine at a time, ReadBatch by one
 // goroutine at a time, both at once. Wait, Wake and Close are free-threaded.
 type Conn interface {
@@ -56,6 +59,8 @@ type Caps struct {
 	RecvBuffer     int    // bytes the receive buffer really holds (Linux: half of what SO_RCVBUF reports)
 	SendBuffer     int    // bytes
 	MTU            int    // of the interface, bytes; 0 when unknown
+	Interface      string // that has the address, and the zone of link-local ones; "" when unknown
+	Index          int    // of the interface; 0 when unknown
 	ExactID        bool   // IPv4 identification of received packets is known (memory network)
 	Name           string // "udp-linux", "udp-portable", "memory"
 }

@@ -2,7 +2,6 @@ package link
 
 import (
 	"fmt"
-	"net"
 	"net/netip"
 	"os"
 
@@ -47,34 +46,10 @@ func (m membership) apply(fd int) error {
 	return nil
 }
 
-// sendMulticastFrom makes multicasts leave by the interface of the address.
-// Without one they leave by the route, so a failure costs nothing else.
-func sendMulticastFrom(fd int, a netip.Addr) {
-	if ifc := interfaceOf(a); ifc != nil && a.Is4() {
-		_ = unix.SetsockoptIPMreqn(fd, unix.IPPROTO_IP, unix.IP_MULTICAST_IF, &unix.IPMreqn{Ifindex: int32(ifc.Index)})
+// sendMulticastFrom makes IPv4 multicasts leave by an interface. Without one
+// they leave by the route, so a failure costs nothing else.
+func sendMulticastFrom(fd, index int) {
+	if index != 0 {
+		_ = unix.SetsockoptIPMreqn(fd, unix.IPPROTO_IP, unix.IP_MULTICAST_IF, &unix.IPMreqn{Ifindex: int32(index)})
 	}
-}
-
-// interfaceOf returns the interface with the address. Those of 127.0.0.0/8
-// all belong to the loopback.
-func interfaceOf(a netip.Addr) *net.Interface {
-	list, err := net.Interfaces()
-	if err != nil {
-		return nil
-	}
-	for i := range list {
-		if a.IsLoopback() && list[i].Flags&net.FlagLoopback != 0 {
-			return &list[i]
-		}
-		addrs, err := list[i].Addrs()
-		if err != nil {
-			continue
-		}
-		for _, n := range addrs {
-			if p, err := netip.ParsePrefix(n.String()); err == nil && p.Addr().Unmap() == a.WithZone("") {
-				return &list[i]
-			}
-		}
-	}
-	return nil
 }

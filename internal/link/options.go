@@ -28,7 +28,8 @@ const SystemDefault = -1
 type Options struct {
 	// Addr is the address to bind: a definite IP address, because the ICRC
 	// covers the source address, and a port; port 0 lets the system choose.
-	// An IPv6 link-local address needs its zone.
+	// An IPv6 link-local address needs its zone, the name or the number of the
+	// interface.
 	Addr netip.AddrPort
 
 	NoGSO    bool // one datagram per packet, no UDP_SEGMENT
@@ -52,10 +53,10 @@ func OpenUDP(o Options) (Conn, error) {
 	if err := o.merge(os.Getenv(EnvVar)); err != nil {
 		return nil, err
 	}
+	o = o.resolve()
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
-	o = o.resolve()
 	if o.Portable {
 		return openPortable(o)
 	}
@@ -64,7 +65,7 @@ func OpenUDP(o Options) (Conn, error) {
 
 // resolve replaces zero values by what they stand for.
 func (o Options) resolve() Options {
-	o.Addr = netip.AddrPortFrom(o.Addr.Addr().Unmap(), o.Addr.Port())
+	o.Addr = netip.AddrPortFrom(NormalizeBind(o.Addr.Addr()), o.Addr.Port())
 	if o.RecvBuffer == 0 {
 		o.RecvBuffer = DefaultRecvBuffer
 	}

@@ -32,7 +32,6 @@ type receiver struct {
 	fresh struct{ calls, datagrams, packets, bytes uint64 }
 
 	overflow uint32 // last value of the kernel's drop counter
-	zones    zones
 	counters receiveCounters
 }
 
@@ -103,7 +102,7 @@ func (c *udp) receive(r *Datagrams) (n int) {
 // reportErrors moves the error queue into r.
 func (c *udp) reportErrors(r *Datagrams) {
 	c.errored.Store(false)
-	r.refusals = c.readErrors(r.refusals, &c.rx.zones)
+	r.refusals = c.readErrors(r.refusals)
 }
 
 // count adds what is fresh to the counters.
@@ -144,7 +143,7 @@ func (rx *receiver) adapt(n, asked int, mmsg bool) {
 // datagram describes what message i brought into buf.
 func (rx *receiver) datagram(i int, buf []byte) Datagram {
 	m := &rx.messages[i]
-	d := Datagram{Src: rx.names[i].get(&rx.zones), Buf: buf[:m.bytes], Seg: int(m.bytes)}
+	d := Datagram{Src: rx.names[i].get(), Buf: buf[:m.bytes], Seg: int(m.bytes)}
 	for k := range int(m.Controllen) / cmsgBytes {
 		switch c := &rx.controls[i][k]; {
 		case c.Level == unix.IPPROTO_IP && c.Type == unix.IP_TOS:

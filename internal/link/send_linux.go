@@ -32,7 +32,7 @@ type sender struct {
 	tos, hops uint8        // what packets carry without a control message
 	blank     sendControls // to be filled in
 	icmp      []Refusal    // read from the error queue by the current WriteBatch
-	zones     zones
+	scope     uint32       // interface of link-local destinations
 	counters  sendCounters
 
 	// inject, if not nil, is asked before each system call, with the number of
@@ -180,7 +180,7 @@ func (tx *sender) add(g *group, n int, memory []unix.Iovec) {
 	m := &tx.messages[i].Msghdr
 	m.Iov = &memory[0]
 	m.SetIovlen(len(memory))
-	m.Namelen = tx.names[i].set(g.to.Dst, &tx.zones)
+	m.Namelen = tx.names[i].set(g.to.Dst, tx.scope)
 	m.SetControllen(tx.control(&tx.controls[i], g, n) * cmsgBytes)
 }
 
@@ -305,7 +305,7 @@ func (c *udp) send(m []mmsghdr, packets int) (n int, errno unix.Errno) {
 // not tried.
 func (c *udp) readICMP(errno unix.Errno) bool {
 	before := len(c.tx.icmp)
-	c.tx.icmp = c.readErrors(c.tx.icmp, &c.tx.zones)
+	c.tx.icmp = c.readErrors(c.tx.icmp)
 	found := len(c.tx.icmp) - before
 	if found == 0 && errno != unix.ECONNREFUSED {
 		return false

@@ -74,9 +74,9 @@ func openUDP(o Options) (c *udp, err error) {
 	c.mmsg.Store(!o.NoMMsg)
 	c.caps = Caps{
 		GRO:  !o.NoGRO && enableGRO(fd),
-		MTU:  interfaceMTU(o.Addr.Addr()),
 		Name: "udp-linux",
 	}
+	c.caps.setInterface(o.Addr.Addr())
 	c.caps.RecvBuffer, c.caps.SendBuffer = setBuffers(fd, o.RecvBuffer, o.SendBuffer)
 	unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RXQ_OVFL, 1) // a counter: do without if need be
 	limit := unix.NsecToTimeval(int64(maxBlocked))
@@ -86,8 +86,11 @@ func openUDP(o Options) (c *udp, err error) {
 	if err := c.bind(o.Addr); err != nil {
 		return nil, err
 	}
-	sendMulticastFrom(fd, o.Addr.Addr())
+	if !v6 {
+		sendMulticastFrom(fd, c.caps.Index)
+	}
 	c.tx.init(v6, o.TOS, setHops(fd, v6))
+	c.tx.scope = uint32(c.caps.Index)
 	c.rx.init()
 	return c, nil
 }
@@ -98,15 +101,15 @@ func (c *udp) bind(addr netip.AddrPort) error {
 		err = unix.Bind(c.fd, &unix.SockaddrInet4{Addr: addr.Addr().As4(), Port: int(addr.Port())})
 	} else {
 		sa := &unix.SockaddrInet6{Addr: addr.Addr().As16(), Port: int(addr.Port())}
-		if zone := addr.Addr().Zone(); zone != "" {
-			sa.ZoneId = c.rx.zones.index(zone)
+		if addr.Addr().Zone() != "" {
+			sa.ZoneId = uint32(c.caps.Index)
 		}
 		err = unix.Bind(c.fd, sa)
 	}
 	if err != nil {
 		return bindError(addr, os.NewSyscallError("bind", err))
 	}
-	c.local, err = localAddr(c.fd, &c.rx.zones)
+	c.local, err = localAddr(c.fd)
 	return err
 }
 

@@ -249,43 +249,6 @@ func TestPortableBuffers(t *testing.T) {
 	require.Equal(t, min(DefaultSendBuffer, sysctl("wmem_max")), caps.SendBuffer)
 }
 
-// TestLinkLocal needs zones both ways, and no allocation for them.
-func TestLinkLocal(t *testing.T) {
-	o := Options{Addr: netip.AddrPortFrom(linkLocal(t), 0)}
-	a, b := openPair(t, o)
-	require.Equal(t, o.Addr.Addr(), a.LocalAddr().Addr())
-	batch, r := NewBatch(4096), NewDatagrams(4)
-	fill(batch.Next(pathTo(b), 100), 0)
-	lap := func() {
-		if a.WriteBatch(batch) != nil {
-			panic("closed")
-		}
-		for n := 0; n == 0; {
-			n, _ = b.ReadBatch(r)
-		}
-	}
-	lap()
-	require.Equal(t, a.LocalAddr(), r.Msgs()[0].Src)
-	require.Zero(t, testing.AllocsPerRun(100, lap))
-}
-
-// linkLocal finds a link-local address of this machine.
-func linkLocal(t *testing.T) netip.Addr {
-	interfaces, err := net.Interfaces()
-	require.NoError(t, err)
-	for _, i := range interfaces {
-		addrs, err := i.Addrs()
-		require.NoError(t, err)
-		for _, a := range addrs {
-			if ip := netip.MustParsePrefix(a.String()).Addr(); ip.Is6() && ip.IsLinkLocalUnicast() && i.Flags&net.FlagUp != 0 {
-				return ip.WithZone(i.Name)
-			}
-		}
-	}
-	t.Skip("no link-local address")
-	return netip.Addr{}
-}
-
 // TestZeroChecksumIPv6 receives what rdma_rxe sends over IPv6: no checksum.
 func TestZeroChecksumIPv6(t *testing.T) {
 	c := open(t, Options{Addr: netip.MustParseAddrPort("[::1]:0")})

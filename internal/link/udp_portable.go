@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/softrnic/softrnic/internal/order"
+	"github.com/softrnic/softrnic/wire"
 )
 
 // portable is the link on Go's net package, for systems without a faster one.
@@ -56,11 +57,11 @@ func openPortable(o Options) (Conn, error) {
 		done:  make(chan struct{}),
 	}
 	c.gates.init()
-	c.local = conn.LocalAddr().(*net.UDPAddr).AddrPort()
-	c.local = netip.AddrPortFrom(c.local.Addr().Unmap(), c.local.Port())
+	c.local = wire.CanonicalAddrPort(conn.LocalAddr().(*net.UDPAddr).AddrPort())
 	dontFragment(conn, v6)
 	c.class.init(o.TOS)
-	c.caps = Caps{MTU: interfaceMTU(o.Addr.Addr()), Name: "udp-portable"}
+	c.caps = Caps{Name: "udp-portable"}
+	c.caps.setInterface(o.Addr.Addr())
 	c.caps.RecvBuffer, c.caps.SendBuffer = askBuffers(conn, o.RecvBuffer, o.SendBuffer)
 	c.idle.Go(c.read)
 	return c, nil
@@ -97,7 +98,7 @@ func (c *portable) read() {
 			c.rx.icmp.Add(1) // the answer to an earlier packet
 			continue
 		}
-		src = netip.AddrPortFrom(src.Addr().Unmap(), src.Port())
+		src = wire.CanonicalAddrPort(src)
 		if !c.ring.push(src, c.class.received(oob[:oobn]), buf[:n]) {
 			c.rx.overflow.Add(1)
 			continue
@@ -154,6 +155,9 @@ func (c *portable) WriteBatch(b *Batch) error {
 // write sends one datagram. Without a control message it takes the call of
 // package net that does not allocate.
 func (c *portable) write(pkt, oob []byte, to netip.AddrPort) (err error) {
+	if needsZone(to.Addr()) { // systems other than Linux don't know it from the socket
+		to = netip.AddrPortFrom(to.Addr().WithZone(c.caps.Interface), to.Port())
+	}
 	if oob == nil {
 		_, err = c.conn.WriteToUDPAddrPort(pkt, to)
 	} else {

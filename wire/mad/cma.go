@@ -59,6 +59,6 @@ func ParseCMAHeader(b []byte) (h CMAHeader, ok bool) {
 	default:
 		return h, false
 	}
-	h.Src = netip.AddrPortFrom(src, binary.BigEndian.Uint16(b[2:]))
+	h.Src, h.Dst = netip.AddrPortFrom(src.Unmap(), binary.BigEndian.Uint16(b[2:])), h.Dst.Unmap()
 	return h, true
 }

@@ -3,6 +3,8 @@ package memory
 import (
 	"fmt"
 	"net/netip"
+
+	"github.com/softrnic/softrnic/wire"
 )
 
 // ports is the address table of a network.
@@ -13,7 +15,7 @@ const ephemeral = 49152
 
 // attach enters a new Conn under its address.
 func (p ports) attach(f fabric, pool *pool, addr netip.AddrPort, o Options) (*Conn, error) {
-	addr = netip.AddrPortFrom(addr.Addr().Unmap(), addr.Port())
+	addr = wire.CanonicalAddrPort(addr)
 	if err := o.resolve(addr); err != nil {
 		return nil, err
 	}
