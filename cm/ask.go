@@ -130,7 +130,7 @@ func (m *Manager) introduce(dst netip.Addr, o *DialOptions) (local netip.AddrPor
 	switch {
 	case err != nil:
 		return local, nil, fmt.Errorf("%w: DialOptions.PrivateData must be a Hello to SDP: %w", verbs.ErrInvalid, err)
-	case h.Src != m.addr.Addr().WithZone("") || h.Dst != dst.WithZone(""):
+	case h.Src != m.addr.Addr() || h.Dst != dst:
 		return local, nil, fmt.Errorf("%w: the Hello in DialOptions.PrivateData is from %v to %v, the request from %v to %v",
 			verbs.ErrInvalid, h.Src, h.Dst, m.addr.Addr(), dst)
 	case o.LocalPort != 0 && o.LocalPort != h.LocalPort:

@@ -9,6 +9,7 @@ import (
 
 	"github.com/softrnic/softrnic/cm/protocol"
 	"github.com/softrnic/softrnic/verbs"
+	"github.com/softrnic/softrnic/wire"
 	"github.com/softrnic/softrnic/wire/mad"
 )
 
@@ -44,7 +45,7 @@ func (m *Manager) hint(err error, peerPort uint16) string {
 func (m *Manager) dial(ctx context.Context, addr netip.AddrPort, o *DialOptions) (*Conn, error) {
 	setDefault(&o.UDPPort, rocePort)
 	setDefault(&o.PortSpace, TCP)
-	addr = netip.AddrPortFrom(addr.Addr().Unmap(), addr.Port())
+	addr = wire.CanonicalAddrPort(addr)
 	peer := netip.AddrPortFrom(addr.Addr(), o.UDPPort)
 	if err := m.checkDial(peer, o); err != nil {
 		return nil, err

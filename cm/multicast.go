@@ -20,7 +20,7 @@ type Multicast struct {
 // learns of members by IGMP. Datagrams to the group carry the Q_Key of the port
 // space, UDQKey.
 func (m *Manager) Join(group netip.Addr, u UDQueuePair) (*Multicast, error) {
-	group = group.Unmap()
+	group = wire.CanonicalAddr(group)
 	qkey, err := u.activate(m)
 	if err == nil {
 		err = u.QP.AttachMcast(verbs.GIDFromAddr(group))

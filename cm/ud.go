@@ -7,6 +7,7 @@ import (
 
 	"github.com/softrnic/softrnic/cm/protocol"
 	"github.com/softrnic/softrnic/verbs"
+	"github.com/softrnic/softrnic/wire"
 	"github.com/softrnic/softrnic/wire/mad"
 )
 
@@ -188,7 +189,7 @@ func (m *Manager) DialUD(ctx context.Context, addr netip.AddrPort, o UDDialOptio
 func (m *Manager) dialUD(ctx context.Context, addr netip.AddrPort, o *UDDialOptions) (*UDPeer, error) {
 	setDefault(&o.UDPPort, rocePort)
 	setDefault(&o.PortSpace, UDP)
-	addr = netip.AddrPortFrom(addr.Addr().Unmap(), addr.Port())
+	addr = wire.CanonicalAddrPort(addr)
 	peer := netip.AddrPortFrom(addr.Addr(), o.UDPPort)
 	if err := checkPrivate(o.PrivateData, privateRoom(o.PortSpace, mad.SIDRReqPrivateLen)); err != nil {
 		return nil, err

@@ -11,6 +11,7 @@ import (
 	"github.com/softrnic/softrnic/cm"
 	"github.com/softrnic/softrnic/sdp/protocol"
 	"github.com/softrnic/softrnic/verbs"
+	"github.com/softrnic/softrnic/wire"
 	"github.com/softrnic/softrnic/wire/bsdh"
 )
 
@@ -144,9 +145,10 @@ func (s *Stack) dial(ctx context.Context, to netip.AddrPort, d Dialer) (c *Conn,
 	if c, err = s.connection(&cfg); err != nil {
 		return nil, err
 	}
+	to = wire.CanonicalAddrPort(to)
 	c.keepAlive = d.keepAlive(s.options.KeepAlive)
 	local := netip.AddrPortFrom(s.cm.Addr().Addr(), cmp.Or(port, s.ephemeral()))
-	adapter := netip.AddrPortFrom(to.Addr().Unmap(), cmp.Or(d.UDPPort, usualPort))
+	adapter := netip.AddrPortFrom(to.Addr(), cmp.Or(d.UDPPort, usualPort))
 	if err := ctx.Err(); err != nil {
 		c.free()
 		return nil, s.ended(notAsked(err, adapter))

@@ -156,7 +156,7 @@ func (c *PacketConn) take(wc *verbs.WC, p []byte) (n int, from netip.AddrPort, o
 	ok = known && wc.Flags&verbs.WCWithImm != 0 && wc.Imm&^packetPortMask == packetMark
 	if ok {
 		n = copy(p, b[wire.GRHLen:])
-		from = netip.AddrPortFrom(src.Unmap(), uint16(wc.Imm&packetPortMask))
+		from = netip.AddrPortFrom(src, uint16(wc.Imm&packetPortMask))
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -219,7 +219,7 @@ func (c *PacketConn) WriteToAddrPort(p []byte, to netip.AddrPort) (int, error) {
 	if !c.isOpen() {
 		return 0, syscall.EINVAL
 	}
-	to = netip.AddrPortFrom(to.Addr().Unmap(), to.Port())
+	to = wire.CanonicalAddrPort(to)
 	err := c.write(p, to)
 	if err != nil {
 		return 0, c.opError("write", to, err)

@@ -6,6 +6,8 @@ import (
 	"net"
 	"net/netip"
 	"slices"
+
+	"github.com/softrnic/softrnic/wire"
 )
 
 // checkNetwork takes the names of TCP's networks as well: programs that were written for
@@ -18,7 +20,8 @@ func checkNetwork(name string) error {
 	return net.UnknownNetworkError(name)
 }
 
-// resolve reads an address to dial.
+// resolve reads an address to dial. The zone of a link-local one does not count:
+// packets leave by the interface that has the adapter's address.
 func (s *Stack) resolve(ctx context.Context, network, address string) (netip.AddrPort, error) {
 	host, port, err := split(ctx, network, address)
 	if err != nil {
@@ -74,7 +77,7 @@ func split(ctx context.Context, network, address string) (host string, port uint
 // name.
 func (s *Stack) lookup(ctx context.Context, host string) ([]netip.Addr, error) {
 	if ip, err := netip.ParseAddr(host); err == nil {
-		return []netip.Addr{ip.Unmap()}, nil
+		return []netip.Addr{wire.CanonicalAddr(ip)}, nil
 	}
 	family := "ip4"
 	if s.cm.Addr().Addr().Is6() {
@@ -82,7 +85,7 @@ func (s *Stack) lookup(ctx context.Context, host string) ([]netip.Addr, error) {
 	}
 	ips, err := net.DefaultResolver.LookupNetIP(ctx, family, host)
 	for i := range ips {
-		ips[i] = ips[i].Unmap()
+		ips[i] = wire.CanonicalAddr(ips[i])
 	}
 	return ips, err
 }

@@ -5,6 +5,8 @@ import (
 	"net/netip"
 	"strconv"
 	"strings"
+
+	"github.com/softrnic/softrnic/wire"
 )
 
 // Address is where a Port is, for others: what they have to know to talk to it.
@@ -36,6 +38,7 @@ func ParseAddress(s string) (a Address, err error) {
 		return uint32(n)
 	}
 	a.At, err = netip.ParseAddrPort(fields[0])
+	a.At = wire.CanonicalAddrPort(a.At)
 	a.QPN, a.QKey, a.Epoch, a.MTU = number(fields[1], 16), number(fields[2], 16), number(fields[3], 16), int(number(fields[4], 10))
 	if err == nil {
 		err = a.check()

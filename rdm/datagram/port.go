@@ -10,6 +10,7 @@ import (
 
 	"github.com/softrnic/softrnic/reliability/nack"
 	"github.com/softrnic/softrnic/verbs"
+	"github.com/softrnic/softrnic/wire"
 )
 
 // Port is a UD queue pair and a nack.Core. One call at a time, but for waiting on
@@ -145,6 +146,7 @@ func (p *Port) MTU(number int) int { return p.peers[number].mtu }
 
 // AH returns the address handle of an adapter, the same for all that ask.
 func (p *Port) AH(at netip.AddrPort) (verbs.AH, error) {
+	at = wire.CanonicalAddrPort(at)
 	if ah := p.ahs[at]; ah != nil {
 		return ah, nil
 	}
