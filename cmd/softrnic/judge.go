@@ -147,9 +147,6 @@ func (s surroundings) addressFindings() []finding {
 	var list []finding
 	others := 0
 	for _, a := range s.addresses {
-		if a.ip.IsLinkLocalUnicast() {
-			continue // a GID has no zone, so peers could not answer
-		}
 		if !a.ip.IsLoopback() {
 			others++
 		}

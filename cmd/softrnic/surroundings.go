@@ -91,7 +91,8 @@ func addresses() []address {
 		}
 		for _, a := range addrs {
 			if prefix, err := netip.ParsePrefix(a.String()); err == nil {
-				list = append(list, address{prefix.Addr().Unmap(), i.Name, i.MTU})
+				ip := link.NormalizeBind(prefix.Addr().WithZone(i.Name)) // as --addr wants it
+				list = append(list, address{ip, i.Name, i.MTU})
 			}
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/softrnic/softrnic/cm"
 	"github.com/softrnic/softrnic/verbs"
+	"github.com/softrnic/softrnic/wire"
 )
 
 // RoCEPort is the UDP port at which programs expect a server's adapter.
@@ -68,7 +69,7 @@ func beside(server, bind netip.Addr) (netip.AddrPort, error) {
 			return netip.AddrPort{}, err
 		}
 	}
-	if own == server || !bind.IsValid() && own.IsLoopback() {
+	if wire.CanonicalAddr(own) == wire.CanonicalAddr(server) || !bind.IsValid() && own.IsLoopback() {
 		return netip.AddrPortFrom(own, 0), nil
 	}
 	return netip.AddrPortFrom(own, RoCEPort), nil
@@ -87,7 +88,7 @@ func (p *Place) end(at netip.AddrPort, want netip.Addr) (_ *End, err error) {
 	if e.Manager, err = cm.New(e.Device, cm.Options{}); err != nil {
 		return nil, errors.Join(err, e.Close())
 	}
-	if is := e.Addr(); p.Device != nil && want.IsValid() && !want.IsUnspecified() && want != is {
+	if is := e.Addr(); p.Device != nil && want.IsValid() && !want.IsUnspecified() && wire.CanonicalAddr(want) != is {
 		return nil, errors.Join(fmt.Errorf("the device is at %v and cannot be bound to %v; name one address", is, want), e.Close())
 	}
 	return e, nil

@@ -34,7 +34,8 @@ func TestResolve(t *testing.T) {
 		{"localhost", rdmacm.Name, "127.0.0.1"},
 		{"localhost", rdmacm.IP, `-f ip: "localhost" is no address`},
 		{"192.0.2.1", rdmacm.IPv6, "-f ipv6: 192.0.2.1 is no IPv6 address"},
-		{"fe80::1%eth0", "", "fe80::1%eth0: an adapter has no link-local address"},
+		{"fe80::1%eth0", "", "fe80::1%eth0"},
+		{"2001:db8::1%eth0", "", "2001:db8::1"},
 		{"host.invalid", "", `"host.invalid" is neither an address nor the name of a host`},
 	} {
 		got, err := rdmacm.Resolve(toolstest.Soon(t), c.host, c.format)

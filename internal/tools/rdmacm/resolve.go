@@ -5,19 +5,20 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+
+	"github.com/softrnic/softrnic/internal/link"
 )
 
 // Resolve returns the address of a host, which is a name unless the format says
-// that it is an address. Of several it is the first by IPv4, or else by IPv6.
+// that it is an address. Of several it is the first by IPv4, or else by IPv6. A
+// link-local address keeps its zone, by which the route to it is found.
 func Resolve(ctx context.Context, host string, f Format) (netip.Addr, error) {
 	addr, err := netip.ParseAddr(host)
 	switch {
-	case err == nil && addr.Zone() != "":
-		return netip.Addr{}, fmt.Errorf("%s: an adapter has no link-local address with a zone; give another address of that machine", host)
 	case err == nil && f == IPv6 && !addr.Is6():
 		return netip.Addr{}, fmt.Errorf("-f ipv6: %s is no IPv6 address", host)
 	case err == nil:
-		return addr.Unmap(), nil
+		return link.NormalizeBind(addr), nil
 	case f == IP || f == IPv6:
 		return netip.Addr{}, fmt.Errorf("-f %s: %q is no address", f, host)
 	}
@@ -25,9 +26,9 @@ func Resolve(ctx context.Context, host string, f Format) (netip.Addr, error) {
 	if err != nil {
 		return netip.Addr{}, fmt.Errorf("%q is neither an address nor the name of a host: %w", host, err)
 	}
-	best := list[0].Unmap()
+	best := link.NormalizeBind(list[0])
 	for _, a := range list {
-		if a = a.Unmap(); a.Is4() {
+		if a = link.NormalizeBind(a); a.Is4() {
 			best = a
 			break
 		}
@@ -53,21 +54,25 @@ func route(to netip.Addr) (netip.Addr, error) {
 	return conn.LocalAddr().(*net.UDPAddr).AddrPort().Addr().Unmap(), nil
 }
 
-// ownAddrs are the addresses of this machine at which a server is reached. Of
-// the loopback interface it is one of each family.
+// ownAddrs are the addresses of this machine at which a server is reached, with
+// the zones of link-local ones. Of the loopback interface it is one of each
+// family.
 func ownAddrs() ([]netip.Addr, error) {
-	list, err := net.InterfaceAddrs()
+	interfaces, err := net.Interfaces()
 	if err != nil {
 		return nil, err
 	}
 	var own []netip.Addr
-	for _, a := range list {
-		n, ok := a.(*net.IPNet)
-		if !ok {
-			continue
+	for _, i := range interfaces {
+		list, err := i.Addrs()
+		if err != nil {
+			return nil, err
 		}
-		if ip, ok := netip.AddrFromSlice(n.IP); ok && !ip.IsLinkLocalUnicast() {
-			own = append(own, ip.Unmap())
+		for _, a := range list {
+			p, err := netip.ParsePrefix(a.String())
+			if err == nil {
+				own = append(own, link.NormalizeBind(p.Addr().WithZone(i.Name)))
+			}
 		}
 	}
 	return own, nil

@@ -173,7 +173,7 @@ func TestOptions(t *testing.T) {
 		text   string
 	}{
 		{func(o *rping.Options) { o.Addr = "127.77.7.7" }, "cannot be bound to 127.77.7.7"},
-		{func(o *rping.Options) { o.Addr = "fe80::1%lo" }, "-a: fe80::1%lo: an adapter has no link-local address"},
+		{func(o *rping.Options) { o.Addr = "fe80::1%lo" }, "cannot be bound to fe80::1%lo"},
 		{func(o *rping.Options) { o.Client, o.Addr = true, "no such host" }, `-a: "no such host" is neither`},
 		{func(o *rping.Options) { o.Client, o.Addr, o.Source = true, "127.0.0.1", "no such host" }, `-I: "no such host" is neither`},
 		{func(o *rping.Options) { o.Client, o.Addr = true, "2001:db8::1" }, "connect error"},
