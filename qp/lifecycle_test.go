@@ -184,7 +184,7 @@ func TestAttributesChangeInSQD(t *testing.T) {
 	require.NoError(t, p.modify(p.a, verbs.StateRTS))
 	p.a.post(p.now, p.read(1, 0, 0, 8), p.read(2, 0, 0, 8))
 	require.Len(t, p.take(p.a), 1)
-	p.wait(p.a, 4096<<10)
+	p.wait(p.a, MinAckTimeout)
 	require.Equal(t, []string{"1 RETRY_EXC_ERR", "2 WR_FLUSH_ERR"}, p.a.done())
 }
 

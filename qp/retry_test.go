@@ -11,7 +11,8 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// 1.4: the local ACK timeout is 4.096 us * 2^timeout, 0 is none.
+// 1.4: the local ACK timeout is 4.096 us * 2^timeout, but not shorter than
+// MinAckTimeout, and 0 is none. Queries return the code that was given.
 func TestTimeoutTable(t *testing.T) {
 	for code := uint8(0); code < 32; code++ {
 		p := connect(t, withAttr(func(a *verbs.QPAttr) { a.Timeout = code }))
@@ -22,7 +23,33 @@ func TestTimeoutTable(t *testing.T) {
 			require.Zero(t, p.a.Deadline(), "no timeout at all")
 			continue
 		}
-		require.EqualValues(t, int64(4096)<<code, p.a.Deadline()-p.now)
+		require.EqualValues(t, max(int64(4096)<<code, MinAckTimeout), p.a.Deadline()-p.now)
+		require.Equal(t, code, p.a.Query().Timeout)
+	}
+}
+
+// A peer that is gone is found in bounded time with the shortest code, and one that
+// answers within the device's least timeout is not given up, in spite of it.
+func TestShortestTimeout(t *testing.T) {
+	for code := uint8(1); code <= 12; code++ {
+		p := connect(t, withAttr(func(a *verbs.QPAttr) { a.Timeout = code }))
+		start := p.now
+		p.a.post(p.now, p.write(1, 0, 0, 8))
+		p.take(p.a)
+		for p.a.Deadline() != 0 {
+			p.skip(p.a)
+			p.take(p.a) // all of it is lost
+		}
+		require.Equal(t, []string{"1 RETRY_EXC_ERR"}, p.a.done(), code)
+		require.EqualValues(t, (1+2+6*4)*MinAckTimeout, p.now-start, "timeout code %d", code)
+
+		p = connect(t, withAttr(func(a *verbs.QPAttr) { a.Timeout, a.RetryCnt = code, 0 }))
+		p.a.post(p.now, p.write(1, 0, 0, 8))
+		request := p.take(p.a)
+		p.now += MinAckTimeout - 1
+		p.give(p.b, request...)
+		p.settle()
+		require.Equal(t, []string{"1 RDMA_WRITE len=8"}, p.a.done(), code)
 	}
 }
 

@@ -147,7 +147,7 @@ type QPAttr struct {
 	MaxDestRdAtomic  uint8 // reads and atomics we serve at a time
 	MinRNRTimer      uint8 // code 0..31 sent in RNR NAKs; 0 is 655 ms
 	PortNum          uint8
-	Timeout          uint8 // local ACK timeout: 4.096 us * 2^Timeout; 0 means none
+	Timeout          uint8 // local ACK timeout: 4.096 us * 2^Timeout, at least 16.8 ms (code 12); 0 means none
 	RetryCnt         uint8 // 0..7
 	RNRRetry         uint8 // 0..7, 7 means for ever
 }
@@ -298,7 +298,8 @@ type GIDEntry struct {
 }
 
 // AckTimeout is the time that a Timeout code stands for: 4.096 us * 2^code,
-// or 0 (no timeout) for code 0.
+// or 0 (no timeout) for code 0. Adapters round short ones up: rnic waits 16.8 ms
+// at least, the time of code 12 (qp.MinAckTimeout).
 func AckTimeout(code uint8) time.Duration {
 	if code == 0 {
 		return 0

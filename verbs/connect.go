@@ -23,7 +23,7 @@ type ConnectOptions struct {
 
 	// These are for RC only; UC does not acknowledge, read or retry, and
 	// ignores them.
-	Timeout         uint8 // code of the local ACK timeout, 14 (67 ms) by default; Zero waits for ever
+	Timeout         uint8 // code of the local ACK timeout, 14 (67 ms) by default, in effect 12 (16.8 ms) at least; Zero waits for ever
 	RetryCnt        uint8 // repetitions after a timeout or a NAK, 7 by default
 	RNRRetry        uint8 // repetitions after an RNR NAK, 7 (for ever) by default
 	MinRNRTimer     uint8 // code of the wait that our RNR NAKs ask for, 12 (0.64 ms) by default; Zero is 655 ms
