@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 
 	"github.com/softrnic/softrnic/internal/hostaddr"
+	"github.com/softrnic/softrnic/internal/ifwatch"
 	"github.com/softrnic/softrnic/internal/link"
 	"github.com/softrnic/softrnic/internal/link/capture"
 	"github.com/softrnic/softrnic/reliability"
@@ -26,7 +27,7 @@ type Device struct {
 	caps    link.Caps
 	guid    uint64
 	attr    verbs.DeviceAttr
-	mtu     verbs.MTU
+	port    port
 	clock   func() int64
 	rand    func() uint32
 	log     *slog.Logger
@@ -96,11 +97,12 @@ func Open(o Options) (*Device, error) {
 			go s.serve()
 		}
 	}
+	d.watchPort()
 	if err := d.openDebug(); err != nil {
 		d.Close()
 		return nil, err
 	}
-	d.log.Info("device open", "device", d.name, "addr", d.addr, "link", d.caps.Name, "mtu", d.mtu.Bytes(), "debug", d.DebugAddr())
+	d.log.Info("device open", "device", d.name, "addr", d.addr, "link", d.caps.Name, "mtu", d.activeMTU().Bytes(), "debug", d.DebugAddr())
 	return d, nil
 }
 
@@ -124,7 +126,8 @@ func newDevice(o Options, conns []link.Conn) *Device {
 	d.guid = uint64(d.random())<<32 | uint64(d.random())
 	d.attr = d.deviceAttr()
 	d.quota = newQuotas(d.attr)
-	d.mtu = activeMTU(d.caps.MTU, d.addr.Addr())
+	known := o.Conn == nil && d.caps.Index != 0
+	d.port.state.Store(&ifwatch.State{HasAddr: true, Up: !known || d.caps.Up, MTU: d.caps.MTU})
 	if o.Conn == nil {
 		held.Store(d.addr, d.name)
 	}
@@ -145,9 +148,9 @@ func (d *Device) dress() error {
 	return d.StartCapture(d.options.Capture)
 }
 
-// activeMTU is the largest RoCE MTU that the interface carries. An interface
+// mtuOfInterface is the largest RoCE MTU that an interface carries. An interface
 // of unknown MTU is taken for a loopback.
-func activeMTU(interfaceMTU int, a netip.Addr) verbs.MTU {
+func mtuOfInterface(interfaceMTU int, a netip.Addr) verbs.MTU {
 	if interfaceMTU == 0 {
 		return verbs.MTU4096
 	}
@@ -200,13 +203,10 @@ func (d *Device) QueryPort(port int) (verbs.PortAttr, error) {
 		return verbs.PortAttr{}, &verbs.OpError{Op: "query port", Object: d.name, Err: verbs.ErrInvalid,
 			Detail: fmt.Sprintf("port %d does not exist; the adapter has port 1", port)}
 	}
-	state := verbs.PortActive
-	if d.over.Load() {
-		state = verbs.PortDown
-	}
+	state, phys := d.portState()
 	return verbs.PortAttr{
-		State: state, MaxMTU: verbs.MTU4096, ActiveMTU: d.mtu, GIDTableLen: gidTableLen, PKeyTableLen: pkeyTableLen,
-		MaxMsgSize: maxMessage, MaxVLNum: 1, ActiveWidth: 2, ActiveSpeed: 32, PhysState: 5, LinkLayer: "Ethernet",
+		State: state, MaxMTU: verbs.MTU4096, ActiveMTU: d.activeMTU(), GIDTableLen: gidTableLen, PKeyTableLen: pkeyTableLen,
+		MaxMsgSize: maxMessage, MaxVLNum: 1, ActiveWidth: 2, ActiveSpeed: 32, PhysState: phys, LinkLayer: "Ethernet",
 		QKeyViolCntr: uint32(d.drops.n[wire.DropBadQKey].Load()), BadPKeyCntr: uint32(d.drops.n[wire.DropBadPKey].Load()),
 		UDPPort: d.addr.Port(), RecvBuffer: uint32(max(0, d.caps.RecvBuffer)),
 	}, nil
@@ -271,6 +271,9 @@ func (d *Device) Close() (err error) {
 
 func (d *Device) close() error {
 	errs := []error{d.closeDebug()}
+	if d.port.watcher != nil {
+		errs = append(errs, d.port.watcher.Close())
+	}
 	d.closed.Store(true)
 	d.qps.each((*QP).part)
 	d.over.Store(true)

@@ -174,7 +174,7 @@ func (d *Device) info() DeviceInfo {
 	caps := d.shards[0].base.Caps()
 	return DeviceInfo{
 		Name: d.name, Addr: d.addr.String(), GID: verbs.GIDFromAddr(d.addr.Addr()).String(), FWVer: attr.FWVer,
-		State: port.State.String(), ActiveMTU: d.mtu.Bytes(), InterfaceMTU: caps.MTU,
+		State: port.State.String(), ActiveMTU: port.ActiveMTU.Bytes(), InterfaceMTU: d.port.state.Load().MTU,
 		Shards: len(d.shards), Service: !d.options.NoService,
 		Link: LinkInfo{Name: caps.Name, GSO: caps.GSO, GRO: caps.GRO, MMsg: caps.MMsg, RecvBuffer: caps.RecvBuffer, SendBuffer: caps.SendBuffer},
 		Limits: Limits{

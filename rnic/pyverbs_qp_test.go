@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/softrnic/softrnic/internal/ifwatch"
 	"github.com/softrnic/softrnic/verbs"
 )
 
@@ -148,7 +149,7 @@ func TestModifyQPBadFlow(t *testing.T) {
 // A larger path MTU than the interface carries is refused.
 func TestModifyQPMTULimit(t *testing.T) {
 	e := newEnd(t, Options{})
-	e.dev.mtu = verbs.MTU1024 // as on an Ethernet of 1500 bytes
+	e.dev.port.state.Store(&ifwatch.State{HasAddr: true, Up: true, MTU: 1500})
 	require.NoError(t, verbs.ToInit(e.qp, 0))
 	err := e.qp.Modify(verbs.QPAttr{State: verbs.StateRTR, PathMTU: verbs.MTU2048}, verbs.AttrState|verbs.AttrPathMTU)
 	require.ErrorIs(t, err, verbs.ErrLimit)

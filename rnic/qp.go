@@ -95,7 +95,7 @@ func (d *Device) createQP(pd *PD, a verbs.QPInitAttr) (_ *QP, err error) {
 	}
 	cfg := qp.Config{
 		Type: a.Type, Host: q, Memory: pd, Cap: a.Cap, SignalAll: !a.SelectiveSignaling, NoCredits: a.NoCredits,
-		LocalBuffer: d.caps.RecvBuffer, PortMTU: d.mtu.Bytes(), MaxRDMA: a.MaxDatagramRDMA,
+		LocalBuffer: d.caps.RecvBuffer, PortMTU: d.activeMTU().Bytes(), MaxRDMA: a.MaxDatagramRDMA,
 		ConfirmSends: true,
 	}
 	if q.srq != nil {
@@ -213,9 +213,9 @@ func (q *QP) Modify(attr verbs.QPAttr, mask verbs.QPAttrMask) error {
 		}
 		attr.AV = full
 	}
-	if mask&verbs.AttrPathMTU != 0 && attr.PathMTU > q.dev.mtu && attr.PathMTU <= verbs.MTU4096 {
+	if mask&verbs.AttrPathMTU != 0 && attr.PathMTU > q.dev.activeMTU() && attr.PathMTU <= verbs.MTU4096 {
 		return &verbs.OpError{Op: op, Object: q.core.String(), Err: verbs.ErrLimit,
-			Detail: fmt.Sprintf("path MTU %d, the port's active MTU is %d", attr.PathMTU.Bytes(), q.dev.mtu.Bytes())}
+			Detail: fmt.Sprintf("path MTU %d, the port's active MTU is %d", attr.PathMTU.Bytes(), q.dev.activeMTU().Bytes())}
 	}
 	if mask&(verbs.AttrAV|verbs.AttrPathMTU) == verbs.AttrAV|verbs.AttrPathMTU && attr.PathMTU.Bytes() > 0 {
 		if err := verbs.CheckPathMTU(q, attr.AV, attr.PathMTU); err != nil {

@@ -35,6 +35,7 @@ func NormalizeBind(a netip.Addr) netip.Addr {
 func (c *Caps) setInterface(a netip.Addr) {
 	if ifc := interfaceOf(a); ifc != nil {
 		c.Interface, c.Index, c.MTU = ifc.Name, ifc.Index, ifc.MTU
+		c.Up = ifc.Flags&net.FlagUp != 0 && ifc.Flags&net.FlagRunning != 0
 	}
 }
 

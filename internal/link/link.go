@@ -61,6 +61,7 @@ type Caps struct {
 	MTU            int    // of the interface, bytes; 0 when unknown
 	Interface      string // that has the address, and the zone of link-local ones; "" when unknown
 	Index          int    // of the interface; 0 when unknown
+	Up             bool   // the interface was up and had a carrier at open
 	ExactID        bool   // IPv4 identification of received packets is known (memory network)
 	Name           string // "udp-linux", "udp-portable", "memory"
 }

@@ -1,0 +1,22 @@
+// Package ifwatch follows the interface that has an address of this host: its link,
+// its MTU, and whether it still has the address.
+//
+//	w, err := ifwatch.Watch(ip, index, current, func(s ifwatch.State) { ... })
+//	defer w.Close()
+package ifwatch
+
+import "net/netip"
+
+// State is what is known of an address and of the interface that has it.
+type State struct {
+	HasAddr bool // an interface of this host has the address
+	Up      bool // that interface is up and has a carrier
+	MTU     int  // of that interface, bytes; the last one known while there is none
+}
+
+// Usable reports whether packets can be sent from the address and received.
+func (s State) Usable() bool { return s.HasAddr && s.Up }
+
+// needsInterface reports whether an address belongs to one interface only, so that
+// another one that gets it does not replace the first (RFC 4007).
+func needsInterface(ip netip.Addr) bool { return ip.Is6() && ip.IsLinkLocalUnicast() }

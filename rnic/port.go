@@ -1,0 +1,80 @@
+package rnic
+
+import (
+	"context"
+	"log/slog"
+	"sync/atomic"
+
+	"github.com/softrnic/softrnic/internal/ifwatch"
+	"github.com/softrnic/softrnic/verbs"
+)
+
+// port is the state of a device's port: that of the interface that has the
+// device's address.
+type port struct {
+	state   atomic.Pointer[ifwatch.State]
+	watcher *ifwatch.Watcher // or nil: the state does not change
+}
+
+// Physical states of a port (IBTA volume 1, PortInfo:PortPhysicalState).
+const (
+	physDisabled = 3
+	physLinkUp   = 5
+)
+
+// watchPort follows the interface from here on. Without an interface (a network in
+// memory), or where the system does not tell of changes, the port stays as it is.
+func (d *Device) watchPort() {
+	if d.options.Conn != nil || d.caps.Index == 0 {
+		return
+	}
+	w, err := ifwatch.Watch(d.addr.Addr(), d.caps.Index, *d.port.state.Load(), d.portChanged)
+	if err != nil {
+		d.log.Debug("the state of the port is not followed", "device", d.name, "err", err)
+		return
+	}
+	d.port.watcher = w
+}
+
+// portChanged is called by the watcher for every change, one at a time.
+func (d *Device) portChanged(s ifwatch.State) {
+	was := d.port.state.Swap(&s)
+	if d.over.Load() {
+		return
+	}
+	event := func(t verbs.EventType, why string) {
+		level := slog.LevelWarn
+		if s.Usable() {
+			level = slog.LevelInfo
+		}
+		d.log.Log(context.Background(), level, "the port changed", "device", d.name, "addr", d.addr, "event", t, "why", why)
+		d.raise(verbs.AsyncEvent{Type: t, Port: 1, Why: &verbs.Failure{Event: why}})
+	}
+	switch {
+	case was.HasAddr && !s.HasAddr:
+		event(verbs.EventGIDChange, "no interface has the address "+d.addr.Addr().String()+" any more")
+	case !was.HasAddr && s.HasAddr:
+		event(verbs.EventGIDChange, "an interface has the address "+d.addr.Addr().String()+" again")
+	}
+	switch {
+	case was.Usable() && !s.Usable():
+		why := "the interface is down or has no carrier"
+		if !s.HasAddr {
+			why = "the address is gone"
+		}
+		event(verbs.EventPortErr, why)
+	case !was.Usable() && s.Usable():
+		event(verbs.EventPortActive, "the interface is up")
+	}
+}
+
+// portState returns what QueryPort says of the port.
+func (d *Device) portState() (state verbs.PortState, phys uint8) {
+	if d.over.Load() || !d.port.state.Load().Usable() {
+		return verbs.PortDown, physDisabled
+	}
+	return verbs.PortActive, physLinkUp
+}
+
+// activeMTU returns the largest RoCE MTU that the interface carries now.
+func (d *Device) activeMTU() verbs.MTU { return mtuOfInterface(d.port.state.Load().MTU, d.addr.Addr()) }
