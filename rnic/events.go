@@ -123,8 +123,7 @@ func (q *eventQueue) lostEvents() uint64 {
 // isError tells events that report a failure from notices.
 func isError(t verbs.EventType) bool {
 	switch t {
-	case verbs.EventCQErr, verbs.EventQPFatal, verbs.EventQPReqErr, verbs.EventQPAccessErr, verbs.EventPathMigErr,
-		verbs.EventDeviceFatal, verbs.EventPortErr, verbs.EventSRQErr, verbs.EventWQFatal:
+	case verbs.EventCQErr, verbs.EventQPFatal, verbs.EventQPReqErr, verbs.EventQPAccessErr, verbs.EventDeviceFatal, verbs.EventPortErr:
 		return true
 	}
 	return false

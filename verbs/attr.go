@@ -253,6 +253,8 @@ const (
 // PortState is the state of a port (enum ibv_port_state).
 type PortState uint8
 
+// The states. On RoCE there are PortDown and PortActive only: the others are steps
+// of InfiniBand's subnet manager.
 const (
 	PortNOP PortState = iota
 	PortDown

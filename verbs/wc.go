@@ -6,6 +6,10 @@ import "fmt"
 // are the same).
 type WCStatus uint8
 
+// The statuses. Queue pairs of this module never have WCLocQPOpErr, WCLocEECOpErr,
+// WCLocAccessErr, WCLocRDDViolErr, WCRemAbortErr, WCInvEECNErr, WCInvEECStateErr,
+// WCFatalErr, WCRespTimeoutErr, WCTMErr and WCTMRndvIncomplete; the table in
+// docs/verbs.md says why.
 const (
 	WCSuccess WCStatus = iota
 	WCLocLenErr

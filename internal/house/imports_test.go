@@ -48,7 +48,7 @@ var floors = map[string][]string{
 	"internal/thread":          {},
 	"mpi/shm":                  {"internal/order"},
 	"rdm":                      {"verbs", "wire", "cm", "reliability", "reliability/nack", "rdm/datagram", "internal/fifo", "internal/place"},
-	"rdm/datagram":             {"verbs", "wire", "reliability/nack"},
+	"rdm/datagram":             {"verbs", "wire", "reliability", "reliability/nack"},
 	"sdp":                      {"internal/moment", "internal/pages", "verbs", "cm", "wire", "wire/bsdh", "sdp/flow", "sdp/protocol"},
 	"sdp/flow":                 {},
 	"sdp/protocol":             {"verbs", "wire/bsdh", "sdp/flow"},

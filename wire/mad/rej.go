@@ -54,7 +54,11 @@ func ParseREJ(b []byte) (m REJ) {
 // Reason is why a connection was refused (enum ib_cm_rej_reason).
 type Reason uint16
 
-// Reasons.
+// Reasons. Package cm sends RejNoResources, RejTimeout, RejUnsupported,
+// RejInvalidCommID, RejInvalidServiceID, RejInvalidTransport, RejStaleConn,
+// RejInvalidGID, RejInvalidMTU, RejNoRespResources and RejConsumer. The others come
+// from other implementations only: they are about alternate paths, redirection,
+// reliable datagrams and fields of InfiniBand paths, which cm does not judge.
 const (
 	RejNoQP                Reason = 1
 	RejNoEEC               Reason = 2

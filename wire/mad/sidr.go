@@ -97,7 +97,8 @@ func ParseSIDRRep(b []byte) (m SIDRRep) {
 // SIDRStatus is the answer to a SIDR_REQ (enum ib_cm_sidr_status).
 type SIDRStatus uint8
 
-// Answers.
+// Answers. Package cm sends SIDRSuccess, SIDRUnsupported and SIDRReject; the others
+// come from other implementations only.
 const (
 	SIDRSuccess SIDRStatus = iota
 	SIDRUnsupported
