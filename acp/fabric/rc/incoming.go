@@ -45,10 +45,9 @@ func (in *incoming) add(rank int, qp verbs.QP) (old verbs.QP) {
 	return old
 }
 
-// retire destroys a queue pair. Signals that have come on it before are still its rank's: a rank that is busy looks at
-// them when the connection has long been made anew.
+// retire gives up a queue pair, which forget destroys. Signals that have come on it before are still its rank's: a rank
+// that is busy polls them when the connection has long been made anew, and with the queue pair they would go.
 func (in *incoming) retire(rank int, qp verbs.QP) {
-	_ = qp.Destroy()
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	if in.qps[rank] == qp {
@@ -68,13 +67,16 @@ func (in *incoming) leaving() int {
 	return len(in.gone)
 }
 
-// forget forgets the first k that are gone.
+// forget forgets and destroys the first k that are gone.
 func (in *incoming) forget(k int) {
 	if k == 0 {
 		return
 	}
 	in.mu.Lock()
 	defer in.mu.Unlock()
+	for _, qp := range in.gone[:k] {
+		_ = qp.Destroy()
+	}
 	for _, qp := range in.gone[:k] {
 		if in.byQP[qp.Num()].qp == qp { // else the number is another's by now
 			delete(in.byQP, qp.Num())
@@ -125,6 +127,9 @@ func (in *incoming) destroy() (err error) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	for _, qp := range in.qps {
+		err = errors.Join(err, qp.Destroy())
+	}
+	for _, qp := range in.gone {
 		err = errors.Join(err, qp.Destroy())
 	}
 	return err
