@@ -176,11 +176,14 @@ func TestRunOut(t *testing.T) {
 
 func TestList(t *testing.T) {
 	_, stdout, _ := runBench(t, four(), "list")
+	require.Equal(t, 4, strings.Count(stdout, "\n"))
+	require.Contains(t, stdout, "good             adapter           Claim of good.\n")
+	_, stdout, _ = runBench(t, four(), "list", "-v")
 	require.Contains(t, stdout, "good  [UDP; the adapter itself]\n    Claim of good.\n    over size (B)\n      --set size=64                   bytes\n\n")
 	long := experiment("long", bench.LayerUDP, holds)
 	long.Params[0].Kind, long.Params[0].Default = bench.Ints, "1,2,4,8,16,32,64,128,256,512"
 	long.Axes[0] = bench.Axis{Name: "queue pairs that take turns", Unit: "queue pairs"}
-	_, stdout, _ = runBench(t, []*bench.Experiment{long}, "list")
+	_, stdout, _ = runBench(t, []*bench.Experiment{long}, "list", "-v")
 	require.Contains(t, stdout, "    over queue pairs that take turns\n      --set size=1,2,4,8,16,32,64,128,256,512\n"+strings.Repeat(" ", 38)+"bytes\n")
 	_, stdout, _ = runBench(t, four(), "list", "--json")
 	lines := strings.Split(strings.TrimSpace(stdout), "\n")
@@ -201,6 +204,38 @@ func TestList(t *testing.T) {
 		require.NotEmpty(t, e.Source)
 		require.NotEmpty(t, e.Claim)
 	}
+}
+
+// TestListPapers checks the list of the real experiments: a line for each, the papers
+// below, and what each figure's paper reports.
+func TestListPapers(t *testing.T) {
+	all := len(bench.Default.All())
+	_, stdout, _ := runRegistry(t.Context(), &bench.Default, "list")
+	require.LessOrEqual(t, strings.Count(stdout, "\n"), all+1+4*len(bench.Papers))
+	lines := strings.Split(stdout, "\n")
+	for i, e := range bench.Default.All() {
+		require.True(t, strings.HasPrefix(lines[i], e.Name+" "), lines[i])
+		require.LessOrEqual(t, len(lines[i]), 80, lines[i])
+		if p := e.Paper(); p != nil {
+			require.Contains(t, strings.Join(strings.Fields(stdout), " "), p.String())
+			require.NotEmpty(t, p.Found[e.Source], "what the paper reports in %s", e.Source)
+		}
+	}
+	for args, want := range map[string]int{"fig. 6a": 2, "rcud": 9, "IWARP fig. 8b": 2, "Figure 12": 1} {
+		_, stdout, _ := runRegistry(t.Context(), &bench.Default, "list", "--json", args)
+		require.Equal(t, want, strings.Count(stdout, "\n"), stdout)
+	}
+	status, stdout, _ := runBench(t, []*bench.Experiment{figure("one", "RCUD fig. 6a"), figure("two", "RCUD fig. 6b")}, "run", "rcud fig 6a")
+	require.Zero(t, status)
+	require.Contains(t, stdout, "Claim of one.")
+	require.NotContains(t, stdout, "Claim of two.")
+}
+
+// figure is an experiment that comes from a paper.
+func figure(name, source string) *bench.Experiment {
+	e := experiment(name, bench.LayerVerbs, holds)
+	e.Source = source
+	return e
 }
 
 func TestReport(t *testing.T) {

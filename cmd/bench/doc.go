@@ -3,7 +3,8 @@
 //
 //	go run ./cmd/bench                       the tour, at most 60 s: real processes on this machine, one screen of figures
 //	bench -v                                 the same with every figure and claim, in a table per layer
-//	bench list [NAME...] [--json]            every experiment with its source and claim; of sdp, or of 'sdp-*', those
+//	bench list [NAME...] [-v] [--json]       every experiment with its source and claim; of sdp, of 'sdp-*', or of a
+//	                                         paper's figure, "RCUD fig. 6a", those
 //	bench run NAME... [--quick] [--json] [--out DIR] [--set key=value ...]
 //	bench report [--out DIR]                 every experiment and one HTML page with its charts, tables and verdicts
 //

@@ -3,22 +3,26 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/softrnic/softrnic/internal/bench"
+	"github.com/softrnic/softrnic/internal/bench/report"
 )
 
 func (a *app) listCommand() *cobra.Command {
-	var asJSON bool
+	var asJSON, verbose bool
 	c := &cobra.Command{
 		Use:   "list [NAME...]",
 		Short: "Every experiment with its source and claim, or those of these names",
-		Long: "Experiments with their sources and claims, and what --set changes: all of them, or those\n" +
-			"whose names begin with a NAME, or are of its form:\n\n" +
+		Long: "Experiments, one a line, and the papers that they come from: all of them, or those\n" +
+			"whose names begin with a NAME or are of its form, or that come from this figure or paper.\n" +
+			"With -v whole claims, and what --set changes.\n\n" +
 			"    bench list sdp\n" +
-			"    bench list 'mpi-*' '*-latency'",
+			"    bench list -v 'mpi-*' '*-latency'\n" +
+			"    bench list 'RCUD fig. 6a'",
 		RunE: func(_ *cobra.Command, names []string) error {
 			experiments, err := a.registry.Match(names...)
 			if err != nil {
@@ -27,12 +31,17 @@ func (a *app) listCommand() *cobra.Command {
 			if asJSON {
 				return a.listJSON(experiments)
 			}
-			for _, e := range experiments {
-				fmt.Fprint(a.stdout, describe(e))
+			if verbose {
+				for _, e := range experiments {
+					fmt.Fprint(a.stdout, describe(e))
+				}
+				return nil
 			}
+			fmt.Fprint(a.stdout, listShort(experiments))
 			return nil
 		},
 	}
+	c.Flags().BoolVarP(&verbose, "verbose", "v", false, "with claims and parameters")
 	c.Flags().BoolVar(&asJSON, "json", false, "one JSON object per line")
 	return c
 }
@@ -47,6 +56,30 @@ func (a *app) listJSON(experiments []*bench.Experiment) error {
 	return nil
 }
 
+// listShort writes a line for each experiment, with as much of its claim as has room, and
+// below them the papers.
+func listShort(experiments []*bench.Experiment) string {
+	var lines []string
+	var papers []*bench.Paper
+	for _, e := range experiments {
+		source := e.Source
+		if source == bench.Adapter {
+			source = "adapter"
+		}
+		lines = append(lines, report.Wrap(e.Claim, fmt.Sprintf("%-15s  %-16s  ", e.Name, source), "", 1)...)
+		if p := e.Paper(); p != nil && !slices.Contains(papers, p) {
+			papers = append(papers, p)
+		}
+	}
+	if len(papers) > 0 {
+		lines = append(lines, "")
+	}
+	for _, p := range papers {
+		lines = append(lines, report.Wrap(p.String(), fmt.Sprintf("%-5s  ", p.Short), "       ", 4)...)
+	}
+	return strings.Join(lines, "\n") + "\n"
+}
+
 // settingColumn is how wide a setting may be that has its meaning beside it;
 // one that is longer has it below.
 const settingColumn = 24
@@ -54,6 +87,12 @@ const settingColumn = 24
 func describe(e *bench.Experiment) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s  [%s; %s]\n    %s\n", e.Name, e.Layer, e.Source, e.Claim)
+	if p := e.Paper(); p != nil {
+		fmt.Fprintf(&b, "    %s\n", p)
+		if found := p.Found[e.Source]; found != "" {
+			fmt.Fprintf(&b, "    the paper: %s\n", found)
+		}
+	}
 	for _, x := range e.Axes {
 		fmt.Fprintf(&b, "    over %s", x.Name)
 		if !strings.HasPrefix(x.Name, x.Unit) { // not "queue pairs (queue pairs)"

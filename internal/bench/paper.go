@@ -55,7 +55,8 @@ var Papers = []*Paper{
 			"SDP fig. 6b":  "RDMA-based and NIC-assisted almost 10 times credit-based from 256 B to 4 KB",
 			"SDP fig. 8":   "RDMA-based falls behind as the reader computes, NIC-assisted stays good",
 			"SDP fig. 9":   "credit-based fills its buffers at 8 KB only, the others from 512 B",
-			"SDP fig. 10":  "10 % (microscope) and 20 % (iso-surface) better than credit-based",
+			"SDP fig. 10a": "10 % better than credit-based",
+			"SDP fig. 10b": "20 % better than credit-based",
 			"SDP sec. 2.2": "zero-copy pays above 32 KB",
 		},
 	},
@@ -64,12 +65,22 @@ var Papers = []*Paper{
 		Authors: "Nanri, Soga",
 		Found: map[string]string{
 			"ACP tables I, II, III": "176 B a process and 2 MB; a channel's ends 168 + 16 n + n s and 160 + n s bytes",
+			"ACP fig. 6":            "times of a copy either way, over its size",
 			"ACP fig. 7":            "full speed from slots of 64 KB",
 			"ACP fig. 8":            "4 times the network's latency",
 			"ACP figs. 9, 10":       "slots have no effect",
 			"ACP figs. 11, 12":      "time grows with the size of the buffers",
 		},
 	},
+}
+
+// String returns authors, title and place in one line.
+func (p *Paper) String() string {
+	s := p.Authors + ": " + p.Title
+	if p.Where != "" {
+		s += ", " + p.Where
+	}
+	return s
 }
 
 // Paper returns the publication that e comes from; nil if it comes from none.

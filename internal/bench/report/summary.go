@@ -17,7 +17,7 @@ const (
 // baselines, how many of the papers' figures agree, and below them the notes. Where a
 // figure was not measured there is the command that does.
 func Summary(title string, results []*bench.Result, all []*bench.Experiment, notes []string) string {
-	lines := append(wrap(title, "", "  ", 2), fmt.Sprintf("%-40s %8s %10s", "LATENCY, half a round trip", "p50", "p99"))
+	lines := append(Wrap(title, "", "  ", 2), fmt.Sprintf("%-40s %8s %10s", "LATENCY, half a round trip", "p50", "p99"))
 	for _, h := range latencies {
 		lines = append(lines, h.latencyLine(results))
 	}
@@ -31,7 +31,7 @@ func Summary(title string, results []*bench.Result, all []*bench.Experiment, not
 	}
 	lines = append(lines, paperLines(results, all, screenLines-len(lines)-len(notes))...)
 	for _, note := range notes {
-		lines = append(lines, wrap(note, "", "", 1)...)
+		lines = append(lines, Wrap(note, "", "", 1)...)
 	}
 	for i, line := range lines {
 		lines[i] = strings.TrimRight(line, " ")
@@ -62,7 +62,7 @@ func paperLines(results []*bench.Result, all []*bench.Experiment, room int) []st
 		word  string
 	}{{bench.Failed, "failed"}, {bench.Differs, "differ"}, {bench.NeedRun, "need run"}} {
 		if names := by[kind.state]; len(names) > 0 && room > len(lines) {
-			lines = append(lines, wrap(kind.word+": "+strings.Join(names, ", "), "  ", "    ", min(2, room-len(lines)))...)
+			lines = append(lines, Wrap(kind.word+": "+strings.Join(names, ", "), "  ", "    ", min(2, room-len(lines)))...)
 		}
 	}
 	return lines
@@ -76,9 +76,9 @@ func describeState(res *bench.Result, state bench.State) string {
 	return res.Experiment.Name
 }
 
-// wrap breaks text between words into at most n lines of the screen's width, which begin
+// Wrap breaks text between words into at most n lines of the screen's width, which begin
 // with first and then with indent. Dots stand for what has no room.
-func wrap(text, first, indent string, n int) []string {
+func Wrap(text, first, indent string, n int) []string {
 	const dots = " ..."
 	var lines []string
 	words := strings.Fields(text)
@@ -89,7 +89,7 @@ func wrap(text, first, indent string, n int) []string {
 			limit -= len(dots)
 		}
 		switch {
-		case line == first && len(lines) == 0 && i == 0:
+		case i == 0:
 			line += word
 		case len(line)+1+len(word) <= limit:
 			line += " " + word

@@ -100,8 +100,8 @@ func TestSummary(t *testing.T) {
 
 func TestWrap(t *testing.T) {
 	long := strings.TrimSpace(strings.Repeat("123456789 ", 20))
-	require.Equal(t, []string{"a b"}, wrap("a  b", "", "", 1))
-	require.Equal(t, []string{strings.Repeat("123456789 ", 7) + "123456789"}, wrap(long[:79], "", "", 1))
-	require.Equal(t, []string{strings.Repeat("123456789 ", 7)[:69] + " ..."}, wrap(long, "", "", 1))
-	require.Len(t, wrap(long, "", "    ", 9), 3)
+	require.Equal(t, []string{"a b"}, Wrap("a  b", "", "", 1))
+	require.Equal(t, []string{strings.Repeat("123456789 ", 7) + "123456789"}, Wrap(long[:79], "", "", 1))
+	require.Equal(t, []string{strings.Repeat("123456789 ", 7)[:69] + " ..."}, Wrap(long, "", "", 1))
+	require.Len(t, Wrap(long, "", "    ", 9), 3)
 }
