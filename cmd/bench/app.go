@@ -109,16 +109,28 @@ func (a *app) describeMachine() env.Fingerprint {
 
 // runAll runs the experiments one after the other and hands each result to
 // done, that of a failed one too. A failure does not stop the others, but the
-// end of ctx does. The error sums the failures up, which done has told of.
-func (a *app) runAll(ctx context.Context, experiments []*bench.Experiment, options func(*bench.Experiment) bench.Options, done func(*bench.Result) error) error {
+// end of ctx does. The error sums the failures up, which done has told of. Where there
+// are several, stderr tells how many are done, and with an estimate how long the others
+// take.
+func (a *app) runAll(ctx context.Context, experiments []*bench.Experiment, options func(*bench.Experiment) bench.Options, left *estimate, done func(*bench.Result) error) error {
 	var results []*bench.Result
-	for _, e := range experiments {
+	for i, e := range experiments {
 		o := options(e)
-		p := startProgress(a.stderr, e.Name)
+		name := e.Name
+		if len(experiments) > 1 {
+			name = fmt.Sprintf("[%d/%d] %s", i+1, len(experiments), e.Name)
+			if left != nil {
+				fmt.Fprintf(a.stderr, "%s, %s\n", name, left)
+			}
+		}
+		p := startProgress(a.stderr, name)
 		o.Progress = p
 		res, _ := bench.Execute(ctx, e, o)
 		p.end()
 		results = append(results, res)
+		if left != nil {
+			left.finish(res.Elapsed)
+		}
 		if err := done(res); err != nil {
 			return err
 		}

@@ -146,12 +146,12 @@ func TestRunOut(t *testing.T) {
 	dir := t.TempDir()
 	status, _, _ := runBench(t, four(), "run", "good", "--out", dir)
 	require.Zero(t, status)
-	for _, ext := range []string{"jsonl", "txt", "svg"} {
+	for _, ext := range []string{"json", "jsonl", "csv", "txt", "svg"} {
 		require.FileExists(t, filepath.Join(dir, "good."+ext))
 	}
 	names, err := os.ReadDir(dir)
 	require.NoError(t, err)
-	require.Len(t, names, 3, "and nothing else")
+	require.Len(t, names, 5, "and nothing else")
 
 	// What cannot be written is found out before anything is measured.
 	for _, command := range [][]string{{"run", "good"}, {"report"}} {
@@ -249,8 +249,58 @@ func TestReport(t *testing.T) {
 		require.Contains(t, string(page), want)
 	}
 
-	status, _, _ = runBench(t, four()[:2], "report", "--quick", "--out", dir)
+	status, _, stderr := runBench(t, four()[:2], "report", "--quick", "--out", dir)
 	require.Zero(t, status, "a claim that does not hold is no failure")
+	require.Contains(t, stderr, "[1/2] good, about ")
+	require.Contains(t, stderr, "[2/2] other, about ")
+}
+
+// The page is there, with what was measured, as soon as the first experiment is done.
+func TestReportWhileRunning(t *testing.T) {
+	dir := t.TempDir()
+	page := filepath.Join(dir, "report.html")
+	second := experiment("second", bench.LayerVerbs, func(context.Context) (bench.Verdict, error) {
+		html, err := os.ReadFile(page)
+		require.NoError(t, err)
+		require.Contains(t, string(html), "Claim of good.")
+		require.Contains(t, string(html), "not run")
+		return bench.Verdict{Holds: true, Why: "so"}, nil
+	})
+	status, _, stderr := runBench(t, []*bench.Experiment{four()[0], second}, "report", "--out", dir)
+	require.Zero(t, status, stderr)
+	html, err := os.ReadFile(page)
+	require.NoError(t, err)
+	require.NotContains(t, string(html), "not run")
+}
+
+// The page of the files is that of the run.
+func TestReportFrom(t *testing.T) {
+	dir := t.TempDir()
+	status, _, _ := runBench(t, four(), "report", "--quick", "--set", "size=128", "--out", dir)
+	require.Equal(t, 1, status)
+	page := filepath.Join(dir, "report.html")
+	before, err := os.ReadFile(page)
+	require.NoError(t, err)
+	require.NoError(t, os.Remove(page))
+	status, stdout, stderr := runBench(t, four(), "report", "--from", dir)
+	require.Zero(t, status, stderr)
+	require.Equal(t, page+"\n", stdout)
+	after, err := os.ReadFile(page)
+	require.NoError(t, err)
+	require.Equal(t, string(before), string(after))
+
+	other := t.TempDir()
+	status, stdout, _ = runBench(t, four(), "report", "--from", dir, "--out", other)
+	require.Zero(t, status)
+	require.Equal(t, filepath.Join(other, "report.html")+"\n", stdout)
+
+	empty := t.TempDir()
+	status, _, stderr = runBench(t, four(), "report", "--from", empty)
+	require.Equal(t, 1, status)
+	require.Contains(t, stderr, "--from: "+empty+": no files of")
+	status, _, stderr = runBench(t, four(), "report", "--from", dir, "--quick")
+	require.Equal(t, 2, status)
+	require.Contains(t, stderr, "there is no --quick")
 }
 
 func TestTour(t *testing.T) {

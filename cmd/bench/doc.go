@@ -6,7 +6,8 @@
 //	bench list [NAME...] [-v] [--json]       every experiment with its source and claim; of sdp, of 'sdp-*', or of a
 //	                                         paper's figure, "RCUD fig. 6a", those
 //	bench run NAME... [--quick] [--json] [--out DIR] [--set key=value ...]
-//	bench report [--out DIR]                 every experiment and one HTML page with its charts, tables and verdicts
+//	bench report [--out DIR]                 every experiment and one HTML page with its charts, tables and verdicts,
+//	                                         which is kept up to date while they run; --from DIR makes it of files
 //
 // And benchmarks of MPI that others know, with their options and in the form of
 // their output. They run on the ranks of softrnic mpirun, or of -n processes that

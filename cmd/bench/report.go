@@ -15,11 +15,26 @@ const saveDir = "bench-out"
 
 func (a *app) reportCommand() *cobra.Command {
 	f := runFlags{out: saveDir}
+	var from string
 	c := &cobra.Command{
 		Use:   "report",
 		Short: "Run every experiment and write one HTML page",
-		Args:  noArgs,
+		Long: "Runs every experiment and writes one HTML page, which is kept up to date while they run:\n" +
+			"after an interrupt it has what was measured so far. With --from the page is made of files\n" +
+			"that report or `bench run --out` wrote, and nothing is run.",
+		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
+			if from != "" {
+				for _, name := range []string{"quick", "set"} {
+					if c.Flags().Changed(name) {
+						return usage("--from %s runs nothing, so there is no --%s", from, name)
+					}
+				}
+				if !c.Flags().Changed("out") {
+					f.out = from
+				}
+				return a.reportFrom(from, f.out)
+			}
 			experiments := a.registry.All()
 			o, err := f.options(experiments)
 			if err != nil {
@@ -29,27 +44,48 @@ func (a *app) reportCommand() *cobra.Command {
 		},
 	}
 	f.add(c.Flags())
+	c.Flags().StringVar(&from, "from", "", "make the page of the files in `DIR`")
 	return c
 }
 
-// report writes the page also when experiments failed: it says so.
+// report writes the page after each experiment, also of those that failed: it says so.
 func (a *app) report(c *cobra.Command, experiments []*bench.Experiment, o bench.Options, out string) error {
 	machine := a.describeMachine()
-	var results []*bench.Result
-	var unwritten error
-	failed := a.runAll(c.Context(), experiments, same(o), func(res *bench.Result) error {
-		results = append(results, res)
-		if _, unwritten = fmt.Fprintln(a.stdout, report.Text(res)); unwritten == nil {
-			unwritten = report.Save(out, machine, res)
+	results := make([]*bench.Result, len(experiments))
+	for i, e := range experiments {
+		results[i] = &bench.Result{Experiment: e, Err: report.ErrNotRun}
+	}
+	var page string
+	n := 0
+	err := a.runAll(c.Context(), experiments, same(o), newEstimate(experiments, o, out), func(res *bench.Result) error {
+		results[n] = res
+		n++
+		_, err := fmt.Fprintln(a.stdout, report.Text(res))
+		if err == nil {
+			err = report.Save(out, machine, res)
 		}
-		return unwritten
+		if err == nil {
+			page, err = report.SavePage(out, machine, results)
+		}
+		return err
 	})
-	if unwritten != nil {
-		return unwritten
+	if page != "" {
+		_, lost := fmt.Fprintln(a.stdout, page)
+		err = errors.Join(err, lost)
+	}
+	return err
+}
+
+// reportFrom writes the page of the files in dir.
+func (a *app) reportFrom(dir, out string) error {
+	results, machine, err := report.Load(dir, a.registry)
+	if err != nil {
+		return fmt.Errorf("--from: %w", err)
 	}
 	page, err := report.SavePage(out, machine, results)
-	if err == nil {
-		_, err = fmt.Fprintln(a.stdout, page)
+	if err != nil {
+		return err
 	}
-	return errors.Join(failed, err)
+	_, err = fmt.Fprintln(a.stdout, page)
+	return err
 }

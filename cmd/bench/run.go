@@ -21,7 +21,7 @@ type runFlags struct {
 func (f *runFlags) add(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.quick, "quick", false, "fewer and shorter rounds")
 	flags.StringArrayVar(&f.set, "set", nil, "change a parameter, `key=value`; may be repeated (list shows them)")
-	flags.StringVar(&f.out, "out", f.out, "write NAME.jsonl, NAME.txt and NAME.svg into `DIR`")
+	flags.StringVar(&f.out, "out", f.out, "write NAME.jsonl, NAME.csv, NAME.txt and NAME.svg into `DIR`")
 }
 
 // options checks --set against the experiments that are to run, and that there
@@ -86,7 +86,7 @@ func (a *app) run(c *cobra.Command, experiments []*bench.Experiment, o bench.Opt
 		enc := json.NewEncoder(a.stdout)
 		o.OnRow = func(r bench.Row) error { return enc.Encode(r) }
 	}
-	return a.runAll(c.Context(), experiments, same(o), func(res *bench.Result) error {
+	return a.runAll(c.Context(), experiments, same(o), newEstimate(experiments, o, out), func(res *bench.Result) error {
 		var err error
 		switch {
 		case !asJSON:

@@ -33,7 +33,7 @@ func (a *app) tour(ctx context.Context, tables bool) error {
 	defer cancel()
 	var results []*bench.Result
 	experiments := a.tourExperiments()
-	err := a.runAll(ctx, experiments, tourOptions, func(res *bench.Result) error {
+	err := a.runAll(ctx, experiments, tourOptions, nil, func(res *bench.Result) error {
 		results = append(results, res)
 		return nil
 	})

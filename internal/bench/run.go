@@ -41,7 +41,9 @@ type Run struct {
 // A Result is what an experiment gave.
 type Result struct {
 	Experiment *Experiment
-	Rows       []Row // also those from before an error
+	Quick      bool     // as it was run
+	Set        Settings // parameters that were changed
+	Rows       []Row    // also those from before an error
 	Verdict    Verdict
 	Elapsed    time.Duration
 	Err        error // could not run, or an answer was wrong; then there is no verdict
@@ -49,7 +51,7 @@ type Result struct {
 
 // Execute runs e. The result is never nil; its Err is also returned.
 func Execute(ctx context.Context, e *Experiment, o Options) (*Result, error) {
-	res := &Result{Experiment: e}
+	res := &Result{Experiment: e, Quick: o.Quick, Set: o.Set}
 	start := time.Now()
 	res.Rows, res.Verdict, res.Err = execute(ctx, e, o)
 	res.Elapsed = time.Since(start)

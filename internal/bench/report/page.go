@@ -3,6 +3,7 @@ package report
 import (
 	"bytes"
 	_ "embed"
+	"errors"
 	"html/template"
 	"io"
 	"time"
@@ -45,8 +46,13 @@ func Page(w io.Writer, machine env.Fingerprint, results []*bench.Result) error {
 	}{machine, sections, RatioNote})
 }
 
+// ErrNotRun is the error of a result that is still to come, or never came.
+var ErrNotRun = errors.New("not run")
+
 func state(res *bench.Result) string {
 	switch {
+	case errors.Is(res.Err, ErrNotRun):
+		return "not run"
 	case res.Err != nil:
 		return "failed"
 	case res.Verdict.Holds:

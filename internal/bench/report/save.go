@@ -50,22 +50,28 @@ func CheckDir(dir string) error {
 	return errors.Join(f.Close(), os.Remove(f.Name()))
 }
 
-// Save writes NAME.jsonl, NAME.txt and NAME.svg into dir, which it makes if it
-// has to.
+// Save writes NAME.jsonl, NAME.csv, NAME.txt and NAME.svg into dir, which it makes if it
+// has to, and NAME.json, which says how they were measured.
 func Save(dir string, machine env.Fingerprint, res *bench.Result) error {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return err
 	}
-	var lines bytes.Buffer
-	if err := WriteJSON(&lines, res); err != nil {
+	var lines, table bytes.Buffer
+	if err := errors.Join(WriteJSON(&lines, res), WriteCSV(&table, res.Rows)); err != nil {
 		return err
 	}
 	svg, err := SVG(res.Rows)
 	if err != nil {
 		return err
 	}
+	how, err := json.MarshalIndent(newRecord(machine, res), "", "  ")
+	if err != nil {
+		return err
+	}
 	for ext, data := range map[string][]byte{
+		"json":  append(how, '\n'),
 		"jsonl": lines.Bytes(),
+		"csv":   table.Bytes(),
 		"txt":   []byte(machine.String() + "\n\n" + Text(res)),
 		"svg":   svg,
 	} {
@@ -81,7 +87,11 @@ func Save(dir string, machine env.Fingerprint, res *bench.Result) error {
 	return nil
 }
 
-// SavePage writes report.html into dir and returns its path.
+// pageName is the name of the page's file, and so of no experiment.
+const pageName = "report"
+
+// SavePage writes report.html into dir and returns its path. An earlier page is there
+// until the new one is complete.
 func SavePage(dir string, machine env.Fingerprint, results []*bench.Result) (path string, err error) {
 	var page bytes.Buffer
 	if err := Page(&page, machine, results); err != nil {
@@ -90,6 +100,9 @@ func SavePage(dir string, machine env.Fingerprint, results []*bench.Result) (pat
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return "", err
 	}
-	path = filepath.Join(dir, "report.html")
-	return path, os.WriteFile(path, page.Bytes(), 0o666)
+	path = filepath.Join(dir, pageName+".html")
+	if err := os.WriteFile(path+".new", page.Bytes(), 0o666); err != nil {
+		return "", errors.Join(err, os.Remove(path+".new"))
+	}
+	return path, os.Rename(path+".new", path)
 }

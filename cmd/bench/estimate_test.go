@@ -1,0 +1,37 @@
+package main
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/internal/bench"
+	"github.com/softrnic/softrnic/internal/bench/report"
+)
+
+// The estimate begins with a guess and follows what the experiments take.
+func TestEstimate(t *testing.T) {
+	all := four()[:3]
+	e := newEstimate(all, bench.Options{Quick: true}, "")
+	require.Equal(t, "about 24 s left", e.String())
+	e.finish(16 * time.Second)
+	require.Equal(t, "about 32 s left", e.String())
+	e.finish(8 * time.Second)
+	require.Equal(t, "about 12 s left", e.String())
+	e.finish(time.Second)
+	require.Zero(t, e.remaining())
+
+	require.Equal(t, "about 3 min left", newEstimate(all, bench.Options{}, "").String())
+	e.left = []time.Duration{70 * time.Minute}
+	e.expected = 0
+	require.Equal(t, "about 1 h 10 min left", e.String())
+
+	// An earlier run of the same kind tells better.
+	dir := t.TempDir()
+	res := &bench.Result{Experiment: all[0], Quick: true, Elapsed: 50 * time.Second, Verdict: bench.Verdict{Why: "so"}}
+	require.NoError(t, report.Save(dir, nil, res))
+	require.Equal(t, "about 66 s left", newEstimate(all, bench.Options{Quick: true}, dir).String())
+	require.Equal(t, "about 24 s left", newEstimate(all, bench.Options{Quick: true, Set: bench.Settings{"size": "8"}}, dir).String())
+	require.Equal(t, "about 3 min left", newEstimate(all, bench.Options{}, dir).String())
+}
