@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -73,5 +74,34 @@ func TestRDMACMTools(t *testing.T) {
 			require.Contains(t, out.String(), c.serverOut)
 			require.Contains(t, stdout, c.clientOut)
 		})
+	}
+}
+
+// TestRDMACMMisfits runs ends of different tests against each other: both end at once, with
+// status 1 and the difference.
+func TestRDMACMMisfits(t *testing.T) {
+	quiet(t)
+	for i, c := range []struct{ server, client, serverSays, clientSays string }{
+		{"rping -s -a %s", "ucmatose -s %s -p 7174", "test is rping here and ucmatose at the peer", "test is ucmatose here and rping at the peer"},
+		{"ucmatose -b %s -p 7174 -c 2", "rping -c -a %s -C 1", "test is ucmatose here and rping at the peer", "test is rping here and ucmatose at the peer"},
+		{"ucmatose -b %s", "ucmatose -s %s -c 2 -S 1K", "-c is 1 here and 2 at the peer, -S is 100 here and 1024 at the peer", "-c is 2 here and 1 at the peer"},
+		{"udaddy -b %s -C 3", "udaddy -s %s", "-C is 3 here and 10 at the peer", "-C is 10 here and 3 at the peer"},
+	} {
+		addr := fmt.Sprintf("127.93.2.%d", i+1)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		server := start(t, ctx, fmt.Sprintf(c.server, addr))
+		status, diag := 0, ""
+		for ctx.Err() == nil { // until the server is there
+			status, _, diag = run(t, newApp(nil, nil), fmt.Sprintf(c.client, addr))
+			if strings.Contains(diag, "do not fit") {
+				break
+			}
+		}
+		require.Equal(t, 1, status, diag)
+		require.Contains(t, diag, c.clientSays)
+		require.Error(t, server.cmd.Wait())
+		require.Equal(t, 1, server.cmd.ProcessState.ExitCode())
+		require.Contains(t, server.diag.String(), c.serverSays)
+		cancel()
 	}
 }

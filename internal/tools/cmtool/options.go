@@ -25,6 +25,7 @@ type Options struct {
 	Out       io.Writer              // gets what the original writes
 	Log       io.Writer              // gets what it writes to stderr
 	Listening func([]netip.AddrPort) // hears where the server waits; may be nil
+	NoTerms   bool                   // a client sends no parameters, as the originals
 
 	Idle time.Duration // how long nothing may happen
 }

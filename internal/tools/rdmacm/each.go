@@ -33,6 +33,15 @@ func Each(ctx context.Context, n int, do func(ctx context.Context, i int) error)
 	return context.Cause(ctx)
 }
 
+// FirstAndEach is Each that calls do for 0 alone before all others, so that what refuses
+// every connection, such as parameters that do not fit, is the error of the first.
+func FirstAndEach(ctx context.Context, n int, do func(ctx context.Context, i int) error) error {
+	if err := do(ctx, 0); err != nil {
+		return err
+	}
+	return Each(ctx, n-1, func(ctx context.Context, i int) error { return do(ctx, i+1) })
+}
+
 // Poll waits for completions as PollWait does, and gives the context's cause if
 // that ends.
 func Poll(ctx context.Context, cq verbs.CQ, wcs []verbs.WC) (int, error) {

@@ -32,10 +32,10 @@ func (o *Options) client(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, e.close()) }()
 	e.conn, err = at.Manager.Dial(ctx, netip.AddrPortFrom(addr, uint16(o.Port)), cm.DialOptions{
-		ConnectOptions: o.connection(), QP: e.qp, Prepare: e.prepare,
+		ConnectOptions: o.connection(), QP: e.qp, Prepare: e.prepare, PrivateData: rdmacm.EncodeTerms(o.terms()),
 	})
 	if err != nil {
-		return fmt.Errorf("connect error: %w", err)
+		return fmt.Errorf("connect error: %w", rdmacm.ExplainRejection(err, o.terms()))
 	}
 	o.debugf("rdma_connect successful\n")
 	err = e.talk(ctx, e.pings)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/softrnic/softrnic/internal/tools/oob"
 	"github.com/softrnic/softrnic/internal/tools/rdmacm"
 	"github.com/softrnic/softrnic/internal/tools/rping"
 	"github.com/softrnic/softrnic/internal/tools/toolstest"
@@ -42,8 +43,8 @@ func TestPing(t *testing.T) {
 	}
 }
 
-// TestSizesDiffer serves what is smaller, and says what is larger.
-func TestSizesDiffer(t *testing.T) {
+// TestMisfits serves what is smaller, and refuses what differs otherwise at both ends.
+func TestMisfits(t *testing.T) {
 	o := rping.Defaults()
 	s := serve(t, o)
 	c := towards(t, s.At, o)
@@ -51,13 +52,25 @@ func TestSizesDiffer(t *testing.T) {
 	require.NoError(t, run(toolstest.Soon(t), c).err)
 	require.NoError(t, (<-s.Ended).err)
 
-	s = serve(t, o)
-	c = towards(t, s.At, o)
-	c.Size, c.Count = 65, 2
-	client := run(toolstest.Soon(t), c)
-	require.ErrorContains(t, client.err, "the peer ended the connection")
-	server := <-s.Ended
-	require.ErrorContains(t, server.err, "it has 65 bytes, and there is room for 64; give both sides the same -S")
+	for _, m := range []struct {
+		size, count    int
+		server, client string
+	}{
+		{65, 3, "-S is 64 here and 65 at the peer", "-S is 65 here and 64 at the peer"},
+		{64, 2, "-C is 3 here and 2 at the peer", "-C is 2 here and 3 at the peer"},
+		{64, 0, "-C is 3 here and not set at the peer", "-C is not set here and 3 at the peer"},
+	} {
+		o.Count = 3
+		s = serve(t, o)
+		c = towards(t, s.At, o)
+		c.Size, c.Count = m.size, m.count
+		client := run(toolstest.Soon(t), c)
+		require.ErrorIs(t, client.err, oob.ErrTerms)
+		require.ErrorContains(t, client.err, m.client)
+		server := <-s.Ended
+		require.ErrorIs(t, server.err, oob.ErrTerms)
+		require.ErrorContains(t, server.err, m.server)
+	}
 }
 
 // TestLoss repeats what gets lost.

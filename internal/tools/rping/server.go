@@ -77,6 +77,9 @@ func (o *Options) serveAll(ctx context.Context, s *rdmacm.Server[*cm.Request]) e
 
 // serve serves a client to its end.
 func (o *Options) serve(ctx context.Context, a arrival) (err error) {
+	if err := rdmacm.RejectMisfit(a.Request, o.termsFor); err != nil {
+		return fmt.Errorf("client %v: %w", a.Request.RemoteAddr(), err)
+	}
 	e, err := newEnd(o, a.End.Device)
 	if err != nil {
 		return errors.Join(err, a.Request.RejectWith(cm.NoResources, nil))

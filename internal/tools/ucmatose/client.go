@@ -41,17 +41,17 @@ func (r *runner) client(ctx context.Context) (err error) {
 
 // dial makes all connections.
 func (r *runner) dial(ctx context.Context, at *rdmacm.End, addr netip.AddrPort) error {
-	return rdmacm.Each(ctx, r.Connections, func(ctx context.Context, i int) error {
+	return rdmacm.FirstAndEach(ctx, r.Connections, func(ctx context.Context, i int) error {
 		n, err := newNode(r.Options, i, at.Device)
 		if err != nil {
 			return err
 		}
 		r.nodes[i] = n
 		n.conn, err = at.Manager.Dial(ctx, addr, cm.DialOptions{
-			ConnectOptions: n.connection(), QP: n.qp, Prepare: n.prepare, PortSpace: r.PortSpace,
+			ConnectOptions: n.connection(), QP: n.qp, Prepare: n.prepare, PortSpace: r.PortSpace, PrivateData: r.PrivateData(test),
 		})
 		if err != nil {
-			return fmt.Errorf("connection %d: %w", i, err)
+			return fmt.Errorf("connection %d: %w", i, rdmacm.ExplainRejection(err, r.Terms(test)))
 		}
 		return nil
 	})

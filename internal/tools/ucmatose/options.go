@@ -13,6 +13,9 @@ type Options struct {
 	AckTimeout rdmacm.TimeoutCode // -a: of our queue pairs
 }
 
+// test names the test to the peer.
+const test = "ucmatose"
+
 // Defaults are those of the original.
 func Defaults() Options {
 	return Options{Options: cmtool.Defaults(7471), PortSpace: cm.TCP}

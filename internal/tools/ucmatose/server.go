@@ -81,6 +81,9 @@ func (r *runner) accept(ctx context.Context, s *rdmacm.Server[*cm.Request], a rd
 }
 
 func (r *runner) acceptOne(ctx context.Context, i int, a rdmacm.Arrival[*cm.Request]) error {
+	if err := r.RejectMisfit(a.Request, test); err != nil {
+		return err
+	}
 	n, err := newNode(r.Options, i, a.End.Device)
 	if err != nil {
 		r.Say("cmatose: failing connection request")

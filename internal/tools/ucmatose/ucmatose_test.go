@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/softrnic/softrnic/cm"
+	"github.com/softrnic/softrnic/internal/tools/oob"
 	"github.com/softrnic/softrnic/internal/tools/rdmacm"
 	"github.com/softrnic/softrnic/internal/tools/toolstest"
 	"github.com/softrnic/softrnic/internal/tools/ucmatose"
@@ -64,7 +65,7 @@ func TestLoss(t *testing.T) {
 	require.NoError(t, client.err)
 }
 
-// TestSidesDiffer says what has to be the same.
+// TestSidesDiffer says what has to be the same, to a client that sends no parameters.
 func TestSidesDiffer(t *testing.T) {
 	for _, c := range []struct {
 		name           string
@@ -81,6 +82,7 @@ func TestSidesDiffer(t *testing.T) {
 			o := ucmatose.Defaults()
 			o.Connections, o.Idle = 2, 200*time.Millisecond
 			co := o
+			co.NoTerms = true
 			c.change(&co)
 			server, client := play(t, o, co)
 			if c.server != "" {
@@ -92,6 +94,29 @@ func TestSidesDiffer(t *testing.T) {
 				require.Contains(t, client.out, "test complete\nreturn status 1\n")
 			}
 		})
+	}
+}
+
+// TestMisfits are refused at both ends before the first message.
+func TestMisfits(t *testing.T) {
+	for _, c := range []struct {
+		change         func(client *ucmatose.Options)
+		server, client string
+	}{
+		{func(o *ucmatose.Options) { o.Connections = 1 }, "-c is 2 here and 1 at the peer", "-c is 1 here and 2 at the peer"},
+		{func(o *ucmatose.Options) { o.Connections = 3 }, "-c is 2 here and 3 at the peer", "-c is 3 here and 2 at the peer"},
+		{func(o *ucmatose.Options) { o.Size = 0 }, "-C is 10 here and 0 at the peer, -S is 100 here and 0 at the peer",
+			"-C is 0 here and 10 at the peer, -S is 0 here and 100 at the peer"},
+	} {
+		o := ucmatose.Defaults()
+		o.Connections = 2
+		co := o
+		c.change(&co)
+		server, client := play(t, o, co)
+		require.ErrorIs(t, server.err, oob.ErrTerms)
+		require.ErrorContains(t, server.err, c.server)
+		require.ErrorIs(t, client.err, oob.ErrTerms)
+		require.ErrorContains(t, client.err, c.client)
 	}
 }
 
@@ -150,14 +175,14 @@ func TestIdle(t *testing.T) {
 	o := ucmatose.Defaults()
 	o.Idle = 100 * time.Millisecond
 	co := o
-	co.Count, co.Idle = 0, toolstest.Hang // it has no receives
+	co.NoTerms, co.Count, co.Idle = true, 0, toolstest.Hang // it has no receives
 	server, client := play(t, o, co)
 	require.NoError(t, client.err, "the server disconnects, which is the end")
 	require.ErrorIs(t, server.err, watch.ErrIdle)
 	require.ErrorContains(t, server.err, "connection 0: nothing happens any more: 0 of 10 messages sent")
 
 	so := o
-	so.Count, so.Idle = 1, toolstest.Hang
+	so.Count, so.Idle, o.NoTerms = 1, toolstest.Hang, true
 	server, client = play(t, so, o)
 	require.ErrorIs(t, client.err, watch.ErrIdle)
 	require.ErrorContains(t, client.err, "1 of 10 messages received; give both sides the same -C")

@@ -11,6 +11,9 @@ type Options struct {
 	cmtool.Options
 }
 
+// test names the test to the peer.
+const test = "udaddy"
+
 // Defaults are those of the original.
 func Defaults() Options { return Options{cmtool.Defaults(7174)} }
 

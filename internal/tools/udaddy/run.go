@@ -88,6 +88,9 @@ func (r *runner) server(ctx context.Context) (err error) {
 
 // accept tells a client queue pair number i.
 func (r *runner) accept(i int, a rdmacm.Arrival[*cm.UDRequest]) (err error) {
+	if err := r.RejectMisfit(a.Request, test); err != nil {
+		return err
+	}
 	if r.nodes[i], err = newNode(r.Options, i, a.End.Device); err != nil {
 		r.Say("udaddy: failing connection request")
 		return errors.Join(err, a.Request.Reject(nil))
@@ -130,15 +133,15 @@ func (r *runner) client(ctx context.Context) (err error) {
 
 // dial asks for all queue pairs.
 func (r *runner) dial(ctx context.Context, at *rdmacm.End, addr netip.AddrPort) error {
-	return rdmacm.Each(ctx, r.Connections, func(ctx context.Context, i int) error {
+	return rdmacm.FirstAndEach(ctx, r.Connections, func(ctx context.Context, i int) error {
 		n, err := newNode(r.Options, i, at.Device)
 		if err != nil {
 			return err
 		}
 		r.nodes[i] = n
-		peer, err := at.Manager.DialUD(ctx, addr, cm.UDDialOptions{UDQueuePair: n.pair()})
+		peer, err := at.Manager.DialUD(ctx, addr, cm.UDDialOptions{UDQueuePair: n.pair(), PrivateData: r.PrivateData(test)})
 		if err != nil {
-			return fmt.Errorf("connection %d: %w", i, err)
+			return fmt.Errorf("connection %d: %w", i, rdmacm.ExplainRejection(err, r.Terms(test)))
 		}
 		n.qpn, n.qkey = peer.QPN, peer.QKey
 		return n.reach(peer.AH)

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/softrnic/softrnic/cm"
+	"github.com/softrnic/softrnic/internal/tools/oob"
 	"github.com/softrnic/softrnic/internal/tools/rdmacm"
 	"github.com/softrnic/softrnic/internal/tools/toolstest"
 	"github.com/softrnic/softrnic/internal/tools/udaddy"
@@ -68,7 +69,7 @@ func TestLoss(t *testing.T) {
 	require.NoError(t, client.err)
 }
 
-// TestSidesDiffer says what has to be the same.
+// TestSidesDiffer says what has to be the same, to a client that sends no parameters.
 func TestSidesDiffer(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -84,12 +85,35 @@ func TestSidesDiffer(t *testing.T) {
 			o := udaddy.Defaults()
 			o.Connections, o.Idle = 2, 200*time.Millisecond
 			co := o
+			co.NoTerms = true
 			c.change(&co)
 			server, client := play(t, o, co)
 			require.ErrorContains(t, server.err, c.server)
 			require.Contains(t, server.out, "test complete\nreturn status 1\n")
 			require.ErrorIs(t, client.err, watch.ErrIdle)
 		})
+	}
+}
+
+// TestMisfits are refused at both ends before the first datagram.
+func TestMisfits(t *testing.T) {
+	for _, c := range []struct {
+		change         func(client *udaddy.Options)
+		server, client string
+	}{
+		{func(o *udaddy.Options) { o.Connections = 1 }, "-c is 2 here and 1 at the peer", "-c is 1 here and 2 at the peer"},
+		{func(o *udaddy.Options) { o.Count, o.Size = 9, 101 }, "-C is 10 here and 9 at the peer, -S is 100 here and 101 at the peer",
+			"-C is 9 here and 10 at the peer, -S is 101 here and 100 at the peer"},
+	} {
+		o := udaddy.Defaults()
+		o.Connections = 2
+		co := o
+		c.change(&co)
+		server, client := play(t, o, co)
+		require.ErrorIs(t, server.err, oob.ErrTerms)
+		require.ErrorContains(t, server.err, c.server)
+		require.ErrorIs(t, client.err, oob.ErrTerms)
+		require.ErrorContains(t, client.err, c.client)
 	}
 }
 
@@ -130,7 +154,7 @@ func TestOptions(t *testing.T) {
 	// What a server finds out when a client is there.
 	o := udaddy.Defaults()
 	so := o
-	so.Size = 5000
+	so.Size, o.NoTerms = 5000, true
 	server, client := play(t, so, o)
 	require.ErrorContains(t, server.err, "message_size 5000 is larger than active mtu 4096")
 	require.Contains(t, server.out, "udaddy: failing connection request\n")
