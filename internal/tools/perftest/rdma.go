@@ -29,8 +29,11 @@ type rdma struct {
 	name     string // of the peer
 	patience time.Duration
 
-	mu  sync.Mutex // guards ctx
-	ctx context.Context
+	unwatch func() // ends the watch of the peer's process; nil before there is a connection
+
+	mu   sync.Mutex // guards what follows
+	ctx  context.Context
+	gone error // why the peer's process is known to have ended
 }
 
 // maxMessage is the length of the longest message in bytes.
@@ -70,6 +73,9 @@ func (c *rdma) dial(peer netip.AddrPort) (err error) {
 	defer cancel()
 	c.name = peer.String()
 	c.conn, err = c.place.Manager.Dial(ctx, peer, cm.DialOptions{QP: c.qp, Prepare: c.post, ConnectOptions: c.options})
+	if err == nil {
+		c.watchPeer()
+	}
 	return err
 }
 
@@ -79,9 +85,28 @@ func (c *rdma) accept() (err error) {
 	defer cancel()
 	c.conn, err = c.asked.Accept(ctx, c.qp, cm.AcceptOptions{Prepare: c.post, ConnectOptions: c.options})
 	if err != nil {
-		err = c.fail("connect", err)
+		return c.fail("connect", err)
 	}
-	return err
+	c.watchPeer()
+	return nil
+}
+
+// watchPeer ends the connection when the peer's process has ended, as the system does with
+// the connection of TCP.
+func (c *rdma) watchPeer() {
+	c.unwatch = rdmacm.WatchPeer(context.Background(), c.place.Manager, c.conn.RemoteAdapter(), nil, func(why error) {
+		c.mu.Lock()
+		c.gone = why
+		c.mu.Unlock()
+		hangUp(c.conn)
+	})
+}
+
+// peerGone returns why the peer's process is known to have ended, or nil.
+func (c *rdma) peerGone() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.gone
 }
 
 // post posts the receive.
@@ -139,6 +164,8 @@ func (c *rdma) completion(ctx context.Context, q verbs.CQ, doing string) (verbs.
 		err = c.fail(doing, fmt.Errorf("%w for %v", oob.ErrSilent, c.patience))
 	case ctx.Err() != nil:
 		err = c.fail(doing, context.Cause(c.context()))
+	case c.peerGone() != nil:
+		err = c.fail(doing, c.peerGone())
 	case c.conn.Err() != nil:
 		err = c.fail(doing, fmt.Errorf("%w; its own output says why", oob.ErrGone))
 	default:
@@ -177,6 +204,9 @@ func (c *rdma) peer() string { return c.name }
 // Close implements oob.Client. The peer is told, but not waited for longer than
 // goodbye.
 func (c *rdma) Close() error {
+	if c.unwatch != nil {
+		c.unwatch()
+	}
 	if c.conn != nil {
 		hangUp(c.conn)
 	} else if c.asked != nil {

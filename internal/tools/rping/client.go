@@ -38,7 +38,7 @@ func (o *Options) client(ctx context.Context) (err error) {
 		return fmt.Errorf("connect error: %w", rdmacm.ExplainRejection(err, o.terms()))
 	}
 	o.debugf("rdma_connect successful\n")
-	err = e.talk(ctx, e.pings)
+	err = e.talk(ctx, at.Manager, e.pings)
 	if o.Count == 0 && (ctx.Err() != nil || errors.Is(err, cm.ErrDisconnected)) {
 		return nil // there is no other end
 	}

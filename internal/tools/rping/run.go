@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/softrnic/softrnic/cm"
+	"github.com/softrnic/softrnic/internal/tools/rdmacm"
 	"github.com/softrnic/softrnic/internal/tools/watch"
 	"github.com/softrnic/softrnic/verbs"
 )
@@ -57,9 +58,9 @@ func (o *Options) connection() verbs.ConnectOptions {
 }
 
 // talk lets play use a connection until it ends, and ends it.
-func (e *end) talk(ctx context.Context, play func(context.Context) error) error {
-	playing, alive := watch.Start(ctx, e.Idle)
-	defer alive.Stop()
+func (e *end) talk(ctx context.Context, m *cm.Manager, play func(context.Context) error) error {
+	playing, alive, stop := rdmacm.Play(ctx, e.Idle, m, e.conn.RemoteAdapter())
+	defer stop()
 	e.alive = alive
 	err := play(playing)
 	bye, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewell)

@@ -90,7 +90,7 @@ func (o *Options) serve(ctx context.Context, a arrival) (err error) {
 	if err != nil {
 		return fmt.Errorf("connect error: %w", err)
 	}
-	if err := e.talk(ctx, e.pongs); err != nil {
+	if err := e.talk(ctx, a.End.Manager, e.pongs); err != nil {
 		return fmt.Errorf("client %v: %w", a.Request.RemoteAddr(), err)
 	}
 	return nil
@@ -109,7 +109,7 @@ func (e *end) pongs(ctx context.Context) error {
 			err = e.pong(ctx, n, info)
 		} else {
 			err = e.idle(err, "the client to say where to read")
-			if errors.Is(err, watch.ErrIdle) && e.Count > 0 && n >= e.Count {
+			if silent := errors.Is(err, watch.ErrIdle) || errors.Is(err, rdmacm.ErrPeerGone); silent && e.Count > 0 && n >= e.Count {
 				return nil
 			}
 		}

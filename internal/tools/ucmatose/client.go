@@ -24,8 +24,8 @@ func (r *runner) client(ctx context.Context) (err error) {
 	if err := r.dial(ctx, at, addr); err != nil {
 		return err
 	}
-	playing, alive := watch.Start(ctx, r.Idle)
-	defer alive.Stop()
+	playing, alive, stop := rdmacm.Play(ctx, r.Idle, at.Manager, r.nodes[0].conn.RemoteAdapter())
+	defer stop()
 	if r.Count > 0 {
 		if err := r.receive(playing, alive); err != nil {
 			return err

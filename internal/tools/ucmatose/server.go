@@ -28,8 +28,8 @@ func (r *runner) server(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	playing, alive := watch.Start(ctx, r.Idle)
-	defer alive.Stop()
+	playing, alive, stop := rdmacm.Play(ctx, r.Idle, first.End.Manager, first.Request.RemoteAdapter())
+	defer stop()
 	defer r.disconnect(ctx)
 	if err := r.accept(playing, s, first, alive); err != nil {
 		return err

@@ -55,8 +55,8 @@ func (r *runner) server(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	playing, alive := watch.Start(ctx, r.Idle)
-	defer alive.Stop()
+	playing, alive, stop := rdmacm.Play(ctx, r.Idle, a.End.Manager, rdmacm.AdapterOf(a.Request.RemoteAH()))
+	defer stop()
 	for i := 0; ; i++ {
 		if err := r.accept(i, a); err != nil {
 			return err
@@ -118,8 +118,8 @@ func (r *runner) client(ctx context.Context) (err error) {
 	if r.Count == 0 {
 		return nil
 	}
-	playing, alive := watch.Start(ctx, r.Idle)
-	defer alive.Stop()
+	playing, alive, stop := rdmacm.Play(ctx, r.Idle, at.Manager, netip.AddrPortFrom(addr.Addr(), rdmacm.RoCEPort))
+	defer stop()
 	r.Say("initiating data transfers")
 	if err := r.nodes.Each((*node).postSends); err != nil {
 		return err
