@@ -58,6 +58,9 @@ type Options struct {
 // DefaultResponseTimeout is 0.54 s.
 const DefaultResponseTimeout = 17
 
+// defaultRepetitions is the default of Options.Retries, the most that a REQ can say.
+const defaultRepetitions = 15
+
 // check refuses options that no field has room for, and fills in the defaults.
 func (o *Options) check() error {
 	for _, f := range []struct {
@@ -72,7 +75,7 @@ func (o *Options) check() error {
 		}
 	}
 	setDefault(&o.ResponseTimeout, DefaultResponseTimeout)
-	setDefault(&o.Retries, 15)
+	setDefault(&o.Retries, defaultRepetitions)
 	setDefault(&o.Receives, 2048)
 	if o.Rand == nil {
 		o.Rand = secureRandom

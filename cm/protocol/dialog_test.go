@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"cmp"
 	"encoding/binary"
 	"slices"
 	"testing"
@@ -37,6 +38,20 @@ func TestREQIsRepeated(t *testing.T) {
 	r.m.empty(t)
 	require.EqualValues(t, 5, r.m.Stats().Repeated)
 	require.EqualValues(t, 1, r.m.Stats().TimedOut)
+}
+
+// A REQ with the defaults of package cm is sent 16 times, and given up after 8.6 to 10.7 s.
+func TestDefaultRepetitions(t *testing.T) {
+	r := newRig(t, Config{})
+	id, ok := r.m.Connect(r.now, r.peer, mad.REQ{QPN: 600, RemoteResponseTimeout: 17, MaxCMRetries: 15})
+	require.True(t, ok)
+	least := 16 * Time(mad.TimeoutNanos(17))
+	r.pass(least - 1)
+	_, happened := r.m.NextEvent()
+	require.False(t, happened)
+	r.pass(least/4 + 1)
+	require.Equal(t, id, r.event(EventUnreachable).ID)
+	require.Equal(t, slices.Repeat([]string{"REQ"}, 16), r.drain())
 }
 
 // The program gets what a request says, without RDMA-CM's header.
@@ -137,6 +152,30 @@ func TestSlowProgram(t *testing.T) {
 	require.False(t, r.m.Reject(r.now, id, mad.REJ{}))
 	r.silent()
 	r.m.empty(t)
+}
+
+// A request that the program leaves alone is rejected when the peer has repeated it in vain
+// and has waited for as long as our MRA asked for, which is 17 s unless configured, and after
+// 2 minutes at most.
+func TestRequestLeftAlone(t *testing.T) {
+	repeated := 16 * Time(mad.TimeoutNanos(17))
+	for asked, want := range map[uint8]Time{0: repeated + Time(mad.TimeoutNanos(22)), 20: repeated + Time(mad.TimeoutNanos(20)), 31: 120 * sec} {
+		r := newRig(t, Config{ServiceTimeout: asked})
+		q := r.req()
+		q.MaxCMRetries = 15
+		require.Equal(t, DropNone, r.take(reqTID, mad.AttrREQ, q))
+		id, begin := r.event(EventRequest).ID, r.now
+		r.pass(Time(mad.TimeoutNanos(17)))
+		_, body := r.sent(mad.AttrMRA)
+		require.Equal(t, cmp.Or(asked, 22), mad.ParseMRA(body).ServiceTimeout)
+		r.pass(begin + want - 1 - r.now)
+		r.silent()
+		r.pass(1)
+		require.Equal(t, id, r.event(EventWithdrawn).ID)
+		_, body = r.sent(mad.AttrREJ)
+		require.Equal(t, mad.RejTimeout, mad.ParseREJ(body).Reason)
+		r.m.empty(t)
+	}
 }
 
 // A duplicate REQ ahead of that draws the MRA at once, and the request stays.
