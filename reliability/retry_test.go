@@ -172,6 +172,25 @@ func TestRetryCounts(t *testing.T) {
 	}
 }
 
+// A peer that answers nothing is given up after 27 timeouts with retry_cnt 7: the first
+// attempt waits for one, the first repetition for two, and six more for four each.
+func TestRetryBudget(t *testing.T) {
+	for code, want := range map[int]int64{14: 1812 * Millisecond, 16: 7248 * Millisecond} {
+		var rtt RTT
+		var r Retry
+		r.Configure(4096<<code, 7, 7, true)
+		const begin = Time(1)
+		r.Sent(begin, true, &rtt)
+		now, verdict := begin, Nothing
+		for verdict != GiveUp {
+			now = r.Deadline()
+			verdict = r.Expired(now, &rtt)
+		}
+		require.EqualValues(t, 27*4096<<code, now-begin)
+		require.InDelta(t, want, int64(now-begin), Millisecond)
+	}
+}
+
 // Probes come at growing intervals, each at least what the round trip suggests,
 // never behind the timeout, and are no retries.
 func TestProbeSchedule(t *testing.T) {

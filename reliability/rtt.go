@@ -49,9 +49,13 @@ func (r *RTT) Smoothed() int64 { return r.smoothed }
 // again, in nanoseconds: four variations above the estimate, and never so
 // short that a peer whose process is not scheduled would be asked.
 func (r *RTT) ProbeAfter() int64 {
-	const floor = 2 * Millisecond
 	if r.smoothed == 0 {
-		return 10 * Millisecond
+		return firstProbe
 	}
-	return max(2*r.smoothed+4*r.variation, floor)
+	return max(2*r.smoothed+4*r.variation, leastProbe)
 }
+
+const (
+	firstProbe = 10 * Millisecond // before the first sample
+	leastProbe = 2 * Millisecond
+)
