@@ -82,6 +82,21 @@ func (w *World) SetAlarm(d time.Duration) {
 	w.eng.Do(func(*protocol.Core) { w.lookout.alarm = d })
 }
 
+// LookoutTimes returns the times between two looks of a lookout, after which a wait is too
+// long, and for which it waits for the answers of ranks.
+func LookoutTimes(o Options) (every, alarm, patience time.Duration) {
+	l := newLookout(&World{o: o})
+	return l.every, l.alarm, l.patience
+}
+
+// SetPatience sets how long this rank waits for the answers of ranks to what they do.
+func (w *World) SetPatience(d time.Duration) {
+	w.eng.Do(func(*protocol.Core) { w.lookout.patience = d })
+}
+
+// EndLookout ends the lookout of this rank, so that it answers nothing.
+func (w *World) EndLookout() { w.lookout.end() }
+
 // Raise tells rank 0 that somebody has waited for too long.
 func (w *World) Raise() {
 	w.eng.Do(func(core *protocol.Core) { w.lookout.raise(core, sure) })

@@ -26,11 +26,12 @@ import (
 // Who does not wait for long is not concerned: calls note nothing but how many there
 // were. The engine's lock guards what is not the goroutine's.
 type lookout struct {
-	w      *World
-	every  time.Duration // between two looks
-	alarm  time.Duration // after which a wait is too long; 0 is never
-	always bool          // a report is wanted, whatever there is to see
-	print  func(string)
+	w        *World
+	every    time.Duration // between two looks
+	alarm    time.Duration // after which a wait is too long; 0 is never
+	patience time.Duration // with ranks that do not say what they do
+	always   bool          // a report is wanted, whatever there is to see
+	print    func(string)
 
 	seen    map[any]*watched // who waits, see identity
 	polls   polling
@@ -100,7 +101,7 @@ const (
 )
 
 func newLookout(w *World) *lookout {
-	l := &lookout{w: w, every: lookTime, alarm: cmp.Or(w.o.Watchdog, defaultAlarm), always: w.o.Watchdog > 0,
+	l := &lookout{w: w, every: lookTime, alarm: cmp.Or(w.o.Watchdog, defaultAlarm), patience: answerTime, always: w.o.Watchdog > 0,
 		seen: map[any]*watched{}, polls: polling{all: map[any]*polled{}, asked: map[int]*asking{}}, waiters: map[int]int{}, heard: map[int]lostRank{}, changed: time.Now(),
 		todo: make(chan func(), 16), stop: make(chan struct{}), signals: reportSignals(w.o.reportSignal)}
 	l.alarm = max(0, l.alarm)

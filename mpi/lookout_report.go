@@ -20,7 +20,7 @@ import (
 // by rank 0; if that asks nobody, the others do, the lowest rank first.
 
 const (
-	answerTime   = 3 * time.Second        // that ranks have to answer
+	answerTime   = 3 * time.Second        // that ranks have to say what they do
 	fallbackTime = 3 * time.Second        // that rank 0 has to ask
 	fallbackStep = 100 * time.Millisecond // longer for each rank
 	together     = 2 * time.Second        // between wishes of several ranks that mean the same
@@ -99,7 +99,7 @@ func (l *lookout) inquire(core *protocol.Core, wanted bool) *inquiry {
 		}
 	}
 	l.later(func() { l.answer(l.w.eng.Rank(), q.round) })
-	time.AfterFunc(answerTime, func() { l.w.eng.Do(func(*protocol.Core) { l.conclude(q) }) })
+	time.AfterFunc(l.patience, func() { l.w.eng.Do(func(*protocol.Core) { l.conclude(q) }) })
 	return q
 }
 
