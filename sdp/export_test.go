@@ -37,6 +37,9 @@ func (c *PacketConn) AgePeers() {
 // SetReturnTime changes how long peers may take to give back memory.
 func (s *Stack) SetReturnTime(d time.Duration) { s.returnTime = d }
 
+// SetAcceptTime changes how long the handshake of a connection that comes in may take.
+func (s *Stack) SetAcceptTime(d time.Duration) { s.acceptTime = d }
+
 // UDPPort is that of the stack's adapter.
 func (s *Stack) UDPPort() uint16 { return s.cm.Addr().Port() }
 

@@ -152,7 +152,7 @@ func (s *Stack) accept(ctx context.Context, r *cm.Request) (*Conn, error) {
 	if err != nil {
 		return nil, errors.Join(err, r.RejectWith(cm.NoResources, nil))
 	}
-	ctx, cancel := context.WithTimeout(ctx, acceptTime)
+	ctx, cancel := context.WithTimeout(ctx, s.acceptTime)
 	defer cancel()
 	conn, err := r.Accept(ctx, c.qp, cm.AcceptOptions{
 		ConnectOptions: connectOptions(s.options.KeepAlive), Prepare: func(qp verbs.QP) error { return c.prepare(qp) },

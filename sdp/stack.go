@@ -26,6 +26,7 @@ type Stack struct {
 	options Options
 
 	returnTime time.Duration // see Conn.reclaim
+	acceptTime time.Duration // see Stack.accept
 
 	ctx     context.Context // ends with the stack
 	cancel  context.CancelFunc
@@ -54,7 +55,7 @@ func New(dev verbs.Device, m *cm.Manager, o Options) (*Stack, error) {
 		return nil, fmt.Errorf("sdp: %w", err)
 	}
 	s := &Stack{
-		dev: dev, cm: m, options: o, returnTime: returnTime,
+		dev: dev, cm: m, options: o, returnTime: returnTime, acceptTime: acceptTime,
 		conns: make(map[verbs.CQ]*Conn), packets: make(map[*PacketConn]struct{}), kick: make(chan struct{}, 1),
 	}
 	s.end = sync.OnceValue(s.close)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 	"net/netip"
+	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"github.com/softrnic/softrnic/rnic"
 	"github.com/softrnic/softrnic/sdp"
 	"github.com/softrnic/softrnic/verbs"
+	"github.com/softrnic/softrnic/wire/bsdh"
 )
 
 // silent returns the address of an adapter that takes packets and never answers: a closed
@@ -206,4 +208,46 @@ func TestSecondStack(t *testing.T) {
 		require.NoError(t, err)
 		defer s.Close()
 	}
+}
+
+// stuckQP is a queue pair that does not become ready to receive until it is released.
+type stuckQP struct {
+	verbs.QP
+	release <-chan struct{}
+}
+
+func (q stuckQP) Modify(a verbs.QPAttr, mask verbs.QPAttrMask) error {
+	if a.State == verbs.StateRTR {
+		<-q.release
+	}
+	return q.QP.Modify(a, mask)
+}
+
+// TestHandshakeIsBounded: a peer that falls silent in the middle of its handshake is let go
+// after a while, and takes no place of the backlog any more.
+func TestHandshakeIsBounded(t *testing.T) {
+	s := stack(t, rnic.Options{}, sdp.Options{})
+	s.SetAcceptTime(50 * time.Millisecond)
+	l, err := s.ListenPort(0, 1)
+	require.NoError(t, err)
+	defer l.Close()
+	p := newPuppet(t)
+	release, dialed := make(chan struct{}), make(chan error, 1)
+	go func() {
+		at := l.Addr().(sdp.Addr).AddrPort
+		hello := bsdh.Hello{Version: bsdh.Version, LocalPort: 7, Src: p.manager.Addr().Addr(), Dst: at.Addr(), MaxAdverts: 1, DesRemRcvSz: puppetSlot, LocalRcvSz: puppetSlot, Bufs: puppetSlots}
+		_, err := p.manager.Dial(t.Context(), at, cm.DialOptions{QP: stuckQP{p.qp, release}, PortSpace: cm.SDP, UDPPort: s.UDPPort(), PrivateData: hello.Append(nil)})
+		dialed <- err
+	}()
+	for l.Refused() == 0 {
+		select {
+		case err := <-dialed:
+			require.NoError(t, err)
+			t.Fatal("the handshake is over")
+		default:
+			runtime.Gosched()
+		}
+	}
+	close(release)
+	require.Error(t, <-dialed)
 }
