@@ -167,13 +167,16 @@ func (p *Process) lead(ctx context.Context, w waitable) {
 		}
 		if p.watches() {
 			p.sleep(ctx, nap)
-			nap = min(2*nap, napMax)
+			nap = nextNap(nap)
 		} else {
 			p.sleep(ctx, p.o.Patience)
 			nap = napMin // somebody may have begun what memory tells of
 		}
 	}
 }
+
+// nextNap returns the time to sleep after a nap in which nothing has happened.
+func nextNap(nap time.Duration) time.Duration { return min(2*nap, napMax) }
 
 // watches reports whether something may happen that nothing tells but memory.
 func (p *Process) watches() bool {

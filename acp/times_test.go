@@ -1,0 +1,20 @@
+package acp
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestWaitTimes: a rank that only memory tells of something sleeps twice as long each time, up
+// to a millisecond.
+func TestWaitTimes(t *testing.T) {
+	naps := 1
+	for nap := napMin; nap < napMax; nap = nextNap(nap) {
+		require.Equal(t, min(2*nap, time.Millisecond), nextNap(nap))
+		naps++
+	}
+	require.Equal(t, 7, naps, "naps until the longest")
+	require.Equal(t, napMax, nextNap(napMax))
+}
