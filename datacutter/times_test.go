@@ -1,0 +1,37 @@
+package datacutter
+
+import (
+	"net"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestGrace: a peer that reads nothing holds up the end of a failed run for a second.
+func TestGrace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		conn, peer := net.Pipe()
+		defer peer.Close()
+		begin := time.Now()
+		(&link{ctx: t.Context(), conn: conn, grace: defaultGrace}).farewell("boom")
+		require.Equal(t, time.Second, time.Since(begin))
+	})
+}
+
+// TestSilentStranger: a connection that says nothing is refused after 10 s.
+func TestSilentStranger(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		conn, peer := net.Pipe()
+		defer peer.Close()
+		r := &run{Node: &Node{grace: defaultGrace}, ctx: t.Context()}
+		begin := time.Now()
+		go r.greet(conn)
+		f, err := newFrameReader(peer, 0).next()
+		require.NoError(t, err)
+		require.Equal(t, kindAbort, f.kind)
+		require.Equal(t, "no hello came", string(f.payload))
+		require.Equal(t, 10*time.Second, time.Since(begin))
+	})
+}
