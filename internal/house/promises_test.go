@@ -1,0 +1,205 @@
+package house
+
+import (
+	"go/ast"
+	"testing"
+	"time"
+
+	"github.com/softrnic/softrnic/verbs"
+	"github.com/softrnic/softrnic/wire"
+)
+
+// times are those of a document.
+type times struct {
+	promises []promise
+	others   []string // text with times that are measured, examples, or of other programs
+	measured bool     // the document has so many of these that they are not listed
+}
+
+// timesOf returns the promised times by document, without the folder.
+func timesOf(t *testing.T) map[string]times {
+	k := &constants{t: t, packages: map[string][]*ast.File{}}
+	code := func(name string) time.Duration { return verbs.AckTimeout(uint8(k.get(name))) }
+	// retries returns the time that seven retries take: timeouts of 1, 2 and six times 4.
+	retries := func(timeout uint8) time.Duration { return 27 * verbs.AckTimeout(timeout) }
+	giveUp, second := k.time("mpi.defaultGiveUp"), time.Second
+	// A message of connection management is repeated with up to a quarter of jitter.
+	unanswered := time.Duration(1+k.get("cm.defaultRepetitions")) * code("cm.DefaultResponseTimeout")
+
+	return map[string]times{
+		"connection-management.md": {[]promise{
+			{"Our RNR timer is [0.64 ms]", time.Duration(wire.RNRNanos(uint8(k.get("cm.defaultMinRNRTimer")))), true, "TestDefaults TestRNRTimers"},
+			{"Codes of peers below [4 ms]", code("cm/protocol.shortestInterval"), true, "TestTimeoutsAreBounded"},
+			{"above [8.6 s] are cut", code("cm/protocol.longestInterval"), true, "TestTimeoutsAreBounded"},
+			{"repeated after [a quarter of a second] already", k.time("cm/protocol.firstDREQ"), false, "TestDREQIsRepeatedSoon"},
+			{"an MRA asks it for [17 s] more", code("cm/protocol.DefaultServiceTimeout"), true, "TestRequestLeftAlone"},
+			{"rejected (timeout) after [2 minutes] at most", k.time("cm/protocol.pendingLife"), false, "TestRequestLeftAlone"},
+			{"as many as repetitions, [69 s] each", code("cm/protocol.longestService"), true, "TestMRAIsHeeded"},
+			{"[0.54 s] here", code("cm.DefaultResponseTimeout"), true, "TestStrangersAreToldNothing"},
+			{"costs [10 s] instead of 98", unanswered * 9 / 8, true, "TestDefaultRepetitions"},
+		}, []string{"leaves it at 655 ms", "response timeout of 4.3 s", "take 2.2 s"}, false},
+
+		"mpi-hangs.md": {[]promise{
+			{"has waited for [a minute] has the others asked", k.time("mpi.defaultAlarm"), false, "TestHangTimes TestReportAlone"},
+			{"message. [Twice a second] a goroutine", k.time("mpi.lookTime"), false, "TestHangTimes TestReportWhileOthersWork"},
+			{"so it answers within [half a second], and", k.time("mpi.lookTime"), false, "TestHangTimes TestReportWhileOthersWork"},
+			{"without an answer after [3 s] is named", k.time("mpi.answerTime"), false, "TestHangTimes"},
+			{"has waited for less than [a second], or has made", k.time("mpi.settled"), false, "TestHangTimes TestReportOnlyWhatIsSure"},
+			{"of the knot have to have waited for [half a minute]", k.time("mpi.defaultAlarm") / 2, false, "TestHangTimes TestReportOnlyWhatIsSure"},
+			{"most pauses last [20 us] or longer", k.time("mpi/engine.something"), false, "TestPollsOfWhoComputes"},
+			{"by ssh, after [15 s]", 15 * second, false, "TestAgentCommand"},
+			{"Who has waited for [half a second] sends", k.time("mpi.lookTime"), false, "TestHangTimes TestGiveUp"},
+			{"at last every [2 s]", giveUp / 5, false, "TestGiveUp"},
+			{"the rank is lost: [10 s] after", giveUp, false, "TestGiveUp TestStopped"},
+			{"that want to know, one within [2 s]", k.time("mpi.together"), false, "TestHangTimes"},
+			{"taken for its end | [7.5 s] of 10 s", giveUp * 3 / 4, false, "TestGiveUp TestStopped"},
+			{"by connections [7 s], which", retries(16), true, "TestGiveUp TestStopped"},
+			{"on every net: [10 s], or what", giveUp, false, "TestGiveUp TestStopped"},
+			{"one look, [twice a second]; 32", k.time("mpi.lookTime"), false, "TestHangTimes"},
+			{"errors of the calls](mpi.md#checks), [within a second].", 2 * k.time("mpi.lookTime"), false, "TestMismatch TestHangTimes"},
+			{"polls less than [once in a second] is", 2 * k.time("mpi.lookTime"), false, "TestPollsEnd"},
+			{"that takes [a second].", 2 * k.time("mpi.lookTime"), false, "TestDeath"},
+		}, []string{"no answer for 7.5s", "of 10 s (`mpi", "GIVE_UP=1h", "delay 200us"}, false},
+
+		"sdp.md": {[]promise{
+			{"and fails after about [10 s];", unanswered * 9 / 8, true, "TestDefaultRepetitions"},
+			{"no call has been there for [5 ms] its", k.time("sdp.patrolEvery"), false, "TestNoPatrolDuringReads TestNoEventDuringCalls"},
+			{"`OfferTime` ([1 ms])", k.time("sdp.DefaultOfferTime"), false, "TestOptions TestOfferTakenBack"},
+			{"gives none for [a minute] after it was asked", k.time("sdp.returnTime"), false, "TestMemoryIsNotGivenBack"},
+			{"up to `Linger` ([a minute])", k.time("sdp.DefaultLinger"), false, "TestOptions TestLinger"},
+			{"has the error within [7.2 s] or so", retries(16), true, "TestPatienceWithPeers TestRetryBudget"},
+			{"or [1.8 s] if", retries(14), true, "TestPatienceWithPeers TestRetryBudget"},
+			{"`sdp.Options.KeepAlive` is below [10 s]; who", k.time("sdp.impatient"), false, "TestPatienceWithPeers"},
+			{"by `KeepAlive` ([a minute] by default", k.time("sdp.DefaultKeepAlive"), false, "TestOptions TestKeepAliveLooks TestKeepAliveTime"},
+			{"of 3 s the error comes about [5 s] after", 3*second*17/16 + retries(14), true, "TestKeepAliveTime TestRetryBudget"},
+			{"within [50 ms] | start", 7 * k.time("reliability.RefusedPause") * 10 / 7, true, "TestDialRefusedBySystem"},
+			{"nobody answers at that address, in about [10 s]", unanswered * 9 / 8, true, "TestDefaultRepetitions"},
+			{"did not accept, in about [26 s]", unanswered + code("cm/protocol.DefaultServiceTimeout"), true, "TestRequestLeftAlone"},
+			{"as every packet, for about [7 s], or", retries(16), true, "TestRetryBudget"},
+			{"or [2 s] with a short `KeepAlive`", retries(14), true, "TestRetryBudget"},
+			{"and a WriteTo after [10 s] asks again", k.time("sdp.peerTime"), false, "TestPacketAsksAgain"},
+			{"after it was asked for | [a minute], and", k.time("sdp.returnTime"), false, "TestMemoryIsNotGivenBack"},
+			{"A handshake may take [10 s] |", k.time("sdp.acceptTime"), false, "TestHandshakeIsBounded"},
+			{"has died resets what is left, within [5 s] by", 5 * second, false, "TestSDPProxyKilled TestSDPProxyTimes"},
+		}, []string{"`sdp.Options.KeepAlive` of 3 s", "A writer waits 3 us for an offer"}, false},
+
+		"acp.md": {[]promise{
+			{"to look, after [20 us] at first", k.time("acp.napMin"), false, "TestWaitTimes"},
+			{"and [each millisecond] in the end", k.time("acp.napMax"), false, "TestWaitTimes"},
+			{"after `acp.Options.Patience` ([half a second] by default)", k.time("acp.Patience"), false, "TestPeerDies TestPeerDiesOverDatagrams"},
+			{"turn for `data.Options.Patience` ([a second] by default)", k.time("acp/data.Patience"), false, "TestHolderDies TestHeld"},
+		}, nil, false},
+
+		"datacutter.md": {[]promise{
+			{"[within a second], by an abort", k.time("datacutter.defaultGrace"), false, "TestGrace TestFailureIsHeardEverywhere"},
+			{"than are to come, each [10 s] |", k.time("datacutter.helloTime"), false, "TestSilentStranger"},
+		}, nil, false},
+
+		"tools.md": {[]promise{
+			{"the other ends within [two seconds].", retries(14), true, "TestPeerDies TestRetryBudget"},
+			{"A client that says nothing for [10 s], nonsense", k.time("internal/tools/pingpong.Patience"), false, "TestNonsense"},
+			{"When no message comes for [30 s] it", k.time("internal/tools/pingpong.Idle"), false, "TestIdle"},
+			{"stays for [a quarter of a second] after", 4 * verbs.AckTimeout(14), true, "TestPlay"},
+			{"receives nothing for [a minute], fails", k.time("internal/tools/perftest.Idle"), false, "TestIdle"},
+			{"seven times [67 ms] to answer", verbs.AckTimeout(14), true, "TestTimeoutTable"},
+			{"its next step within [30 s] is", k.time("internal/tools/rping.Idle"), false, "TestSilentPeers"},
+			{"when nothing comes for [30 s] it is an error with the number of those that came. The", k.time("internal/tools/cmtool.Idle"), false, "TestIdle"},
+			{"`--patience` ([4 s])", k.time("internal/tools/sdpproxy.DefaultPatience"), false, "TestSDPProxyTimes TestNobodyThere"},
+			{"noticed within [5 s] also", 5 * second, false, "TestSDPProxyTimes TestSDPProxyKilled"},
+			{"`--keepalive` ([1.5 s])", k.time("internal/tools/sockets.KeepAlive"), false, "TestSDPProxyTimes"},
+			{"retries take about [2 s]; a", retries(14), true, "TestRetryBudget TestPatienceWithPeers"},
+			{"idle connection after [4 s].", k.time("internal/tools/sockets.Idle") + time.Duration(k.get("internal/tools/sockets.Count"))*k.time("internal/tools/sockets.Interval"), false, "TestSDPProxyTimes"},
+		}, []string{"perftest waits for two minutes"}, false},
+
+		"ud-messages.md": {[]promise{
+			{"an ACK leaves after [1 ms].", time.Millisecond, false, "TestDocumentedExample TestAnswersAreWanted"},
+			{"([10 ms] at first", 10 * time.Millisecond, false, "TestPatience TestDocumentedExample"},
+			{"twice as long, up to [256 ms].", k.time("reliability/nack.slowest"), false, "TestPatience TestTail"},
+			{"takes nothing for [30 s] is lost", k.time("reliability/nack.GiveUp"), false, "TestGiveUpByDefault TestGiveUp"},
+			{"at the latest after [50 us].", k.time("mpi/fabric/ud.batchTime"), false, "TestBurst"},
+			{"Every [20 ms] it looks", k.time("mpi/fabric/ud.pulse"), false, "TestLostTail"},
+			{"silent for [7.5 s] (`mpi", giveUp * 3 / 4, false, "TestGiveUp TestStopped"},
+		}, []string{"a network that takes 10 us", "after a millisecond. Later"}, false},
+
+		"ud-rdma.md": {[]promise{
+			{"a timer every [20 ms].", k.time("rdm.pulse"), false, "TestDatagramRDMA"},
+			{"others within [4 ms] (`qp.AckDelay`)", k.time("qp.AckDelay"), false, "TestUnhurried TestDatagramRDMAUnhurried"},
+			{"and [2 ms] at least", k.time("reliability.leastProbe"), false, "TestRTTEstimates"},
+			{"after [12 ms] where", k.time("reliability.LazyProbe"), false, "TestLazyProbe TestDatagramRDMAUnhurriedLost"},
+		}, nil, false},
+
+		"mpi.md": {[]promise{
+			{"looks at the adapter for [50 us], lets", k.time("rnic.DefaultSpin"), false, "TestSpinnerMisses"},
+			{"from [4 us] on", k.time("rnic.aloneFor"), false, "TestSpinnerMisses"},
+			{"and sleep [50 us] in between", k.time("mpi/fabric/rdma.nap"), false, "TestPrograms"},
+			{"0.5 to [1 s], when", 2 * k.time("mpi.lookTime"), false, "TestMismatch TestHangTimes"},
+			{"A rank that has waited for [a minute] has", k.time("mpi.defaultAlarm"), false, "TestHangTimes"},
+		}, []string{"delay 200us"}, false},
+
+		"mpirun.md": {[]promise{
+			{"waits [half a second] for the news", k.time("internal/tools/mpirun.causeTime"), false, "TestFailures"},
+			{"shown after [a tenth of a second], a", k.time("internal/tools/mpirun.shown"), false, "TestQuestions"},
+			{"`--launch-timeout` ([30 s], and", k.time("internal/tools/mpirun.launchTimeout"), false, "TestHostsThatCannotBeReached"},
+			{"SIGTERM and SIGKILL, [2 s] |", k.time("cmd/softrnic.grace"), false, "TestSignals"},
+			{"for the hosts to answer, [30 s] |", k.time("internal/tools/mpirun.launchTimeout"), false, "TestHostsThatCannotBeReached"},
+			{"silent for [15 s] later", 15 * second, false, "TestAgentCommand"},
+		}, []string{"`30s`, or seconds"}, false},
+
+		"mpi-onesided.md": {[]promise{
+			{"after [10 us] for each lock", k.time("mpi.lookAgain"), false, "TestWinMutualExclusion"},
+			{"and [1 ms] at last", k.time("mpi.lookAtLast"), false, "TestWinMutualExclusion"},
+			{"when nobody has for [2 ms] (`engine", k.time("mpi/engine.patience"), false, "TestWinPassiveTarget"},
+			{"first packet after 2 to [4 ms],", 2 * k.time("mpi/engine.patience"), false, "TestWinPassiveTarget"},
+			{"who has waited for [half a second] sends", k.time("mpi.watchTime"), false, "TestWinLost"},
+		}, nil, false},
+
+		"queue-pair.md": {[]promise{
+			{"one retry each [5 ms] until", k.time("reliability.RefusedPause"), false, "TestDialRefusedBySystem TestRefusedSends"},
+			{"RETRY_EXC_ERR: [35 ms] with", 7 * k.time("reliability.RefusedPause"), false, "TestDialRefusedBySystem TestRefusedSends"},
+		}, nil, false},
+
+		"reliability.md": {[]promise{
+			{"doubles it, up to [10 ms]: its", k.time("reliability.RNRLong"), false, "TestRNRBacksOff TestRNROfOneWhoTells"},
+			{"[10 ms] before the first measurement", k.time("reliability.firstProbe"), false, "TestRTTEstimates"},
+			{"at least [2 ms]; ", k.time("reliability.leastProbe"), false, "TestRTTEstimates"},
+			{"unasked, [4 ms] after", k.time("qp.AckDelay"), false, "TestUnawaited TestUnhurried"},
+			{"the probe, which takes [12 ms] as", k.time("reliability.LazyProbe"), false, "TestLazyProbe"},
+			{"the timeout is below [12 ms].", k.time("reliability.LazyProbe"), false, "TestUnawaitedWithShortTimeout"},
+			{"for [20 ms] at most, lest", k.time("rnic.timersWait"), false, "TestTimersOfManyQPs"},
+			{"the attribute: [1.8 s] with", retries(14), true, "TestRetryBudget"},
+			{"verbs.ConnectOptions` and of connection management, [7.2 s] with", retries(16), true, "TestRetryBudget TestPatienceWithPeers"},
+			{"`GiveUp`, [10 s] by default", k.time("qp.giveUp"), false, "TestDatagramRDMAGivesUp"},
+			{"is the user's ([67 ms] by default)", verbs.AckTimeout(14), true, "TestTimeoutTable"},
+		}, []string{"Without progress for 4.096 us", "ask every 10 us", "sleeps 10 ms at a time is late by up to 5 s"}, false},
+
+		"observability.md": {[]promise{
+			{"after one to [two seconds]: a warning", 2 * k.time("rnic.stuckAfter"), false, "TestWaiterInVainIsTold TestWatchOfWaiters"},
+		}, []string{"--watch 1s"}, false},
+
+		"link.md": {[]promise{
+			{"blocks for up to [10 ms]; an", k.time("internal/link.maxBlocked"), false, "TestRetriedSends TestRefusedSends"},
+		}, []string{"38 to 44 us"}, false},
+
+		"collectives.md": {[]promise{
+			{"looks again, for [100 us] and", k.time("mpi.looking"), false, "TestBoardSleepers"},
+			{"64 times, [5 ms] at most", k.time("mpi.longest"), false, "TestBoardSleepers"},
+		}, []string{"30 to 38 us"}, false},
+
+		"engine.md": {[]promise{
+			{"within [50 us] (`claim`", k.time("rnic.claimWindow"), false, "TestRelieve"},
+			{"up to [50 us] after the last packet", k.time("rnic.DefaultSpin"), false, "TestSpinnerMisses"},
+			{"in between from [4 us] on", k.time("rnic.aloneFor"), false, "TestSpinnerMisses"},
+			{"more than [2 us] tells", k.time("rnic.othersRan"), false, "TestSpinnerHogged"},
+			{"64 yields or [5 ms] before", k.time("rnic.sharedFor"), false, "TestSpinnerHogged"},
+			{"A yield of [2 ms] and more", k.time("rnic.hogTime"), false, "TestSpinnerHogged"},
+			{"at least every [5 ms].", k.time("rnic.restEvery"), false, "TestSpinnerMisses"},
+			{"it looks on for [50 us], but", k.time("rnic.serviceSpin"), false, "TestHandOver"},
+			{"it sleeps [50 us], an", k.time("rnic.standbyShort"), false, "TestNapper"},
+			{"not needed, up to [2 ms]. If", k.time("rnic.standbyLong"), false, "TestNapper"},
+			{"one look in [20 us] of", k.time("rnic.standbyGap"), false, "TestLeftToService"},
+			{"the next one takes [300 us], half", k.time("rnic.standbyUrged"), false, "TestHurry"},
+			{"or after [4 ms];", k.time("qp.AckDelay"), false, "TestUnhurried"},
+			{"give way and looks for [50 us], instead", k.time("rnic.reliefTime"), false, "TestRelieve"},
+		}, nil, true},
+	}
+}
