@@ -119,6 +119,15 @@ func TestCloseDropsEvents(t *testing.T) {
 	require.ErrorIs(t, err, verbs.ErrClosed)
 }
 
+// TestEventsLostCounted shows what the queue has lost in the device's counters.
+func TestEventsLostCounted(t *testing.T) {
+	d := newEnd(t, Options{}).dev
+	for range eventsKept + 3 {
+		d.events.put(verbs.AsyncEvent{Type: verbs.EventCommEst})
+	}
+	require.EqualValues(t, 3, d.Inspect().Counters.EventsLost)
+}
+
 // A flood of notices loses the oldest notices, and no error.
 func TestEventOverflow(t *testing.T) {
 	q := newEventQueue()

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
@@ -128,4 +129,22 @@ func walkGo(t *testing.T, dir string, f func(path string, text []byte)) {
 		return err
 	})
 	require.NoError(t, err)
+}
+
+// TestCountersHappen holds every counter of the tables in rnic/counternames.go: code
+// counts it, and a test names it by its field or by its name.
+func TestCountersHappen(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(root, "rnic", "counternames.go"))
+	require.NoError(t, err)
+	code, tests := goText(t, "qp", "rnic", "internal/link", "rdm"), testText(t)
+	rows := regexp.MustCompile(`\{c\("(\w+)".*&\w+\.(\w+)`).FindAllStringSubmatch(string(text), -1)
+	require.Greater(t, len(rows), 45)
+	for _, row := range rows {
+		name, field := row[1], row[2]
+		// Counted itself, or taken over from what counts it.
+		counted := regexp.MustCompile(`\b` + field + `(\+\+| \+= |: +\w+(\.\w+)+)`)
+		assert.True(t, counted.MatchString(code), "%s: no code counts %s", name, field)
+		tested := regexp.MustCompile(`\b(` + field + `|` + name + `)\b`)
+		assert.True(t, tested.MatchString(tests), "%s: no test names it", name)
+	}
 }

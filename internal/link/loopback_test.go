@@ -204,6 +204,13 @@ func TestManyDestinations(t *testing.T) {
 		require.NoError(t, err)
 		require.Zero(t, n, "what was received is counted when there is nothing more")
 		require.EqualValues(t, len(sent[0]), StatsOf(links[0]).ReceivedPackets)
+
+		tx, rx := StatsOf(from), StatsOf(links[0])
+		require.Positive(t, tx.SendCalls)
+		require.LessOrEqual(t, tx.SendCalls, uint64(packets))
+		require.Positive(t, rx.ReceivedDatagrams)
+		require.LessOrEqual(t, rx.ReceivedDatagrams, rx.ReceivedPackets)
+		require.Positive(t, rx.ReceiveCalls)
 	})
 }
 
