@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"image/color"
 	"math"
+	"slices"
 	"strings"
 
 	"gonum.org/v1/plot"
@@ -16,46 +17,55 @@ import (
 	"github.com/softrnic/softrnic/internal/bench"
 )
 
-// The size of one chart; an experiment's charts stand under one another.
+// The size of one chart; an experiment's charts stand under one another. Bars make it as
+// high as they need.
 const (
 	chartWidth  = 660
-	chartHeight = 300
+	lineHeight  = 300
+	barHeight   = 22
+	barMargin   = 64
 	legendWidth = 170
 )
 
-// A chart of fewer places than this shows bars, for lines would suggest more.
-const fewPlaces = 3
-
-// colors tell series apart, also for most who see colours differently (Okabe
-// and Ito's palette).
-var colors = []color.RGBA{
-	{0, 114, 178, 255}, {213, 94, 0, 255}, {0, 158, 115, 255}, {204, 121, 167, 255},
-	{230, 159, 0, 255}, {86, 180, 233, 255}, {90, 90, 90, 255}, {150, 130, 0, 255},
-}
-
 var shapes = []draw.GlyphDrawer{
-	draw.CircleGlyph{}, draw.BoxGlyph{}, draw.PyramidGlyph{}, draw.CrossGlyph{}, draw.RingGlyph{}, draw.PlusGlyph{},
+	draw.CircleGlyph{}, draw.BoxGlyph{}, draw.PyramidGlyph{}, draw.CrossGlyph{}, draw.RingGlyph{}, draw.PlusGlyph{}, draw.SquareGlyph{},
 }
 
-// SVG draws the rows, a chart for each pair of units. It is a whole SVG
+// SVG draws the rows, at least a chart for each pair of units. It is a whole SVG
 // document, and nil if there is nothing to draw.
 func SVG(rows []bench.Row) ([]byte, error) {
-	gs := groups(rows)
-	if len(gs) == 0 {
+	var all []*panel
+	for _, g := range groups(rows) {
+		all = append(all, g.panels()...)
+	}
+	return drawPanels(all)
+}
+
+// drawPanels draws charts under one another; nil if there are none.
+func drawPanels(panels []*panel) ([]byte, error) {
+	if len(panels) == 0 {
 		return nil, nil
 	}
-	height := vg.Length(chartHeight * len(gs))
+	height := vg.Length(0)
+	for _, p := range panels {
+		height += p.height()
+	}
 	c := vgsvg.New(chartWidth, height)
 	all := draw.New(c)
-	for i, g := range gs {
-		p, legend, err := g.chart()
+	top := vg.Length(0)
+	for _, p := range panels {
+		drawn, legend, err := p.chart()
 		if err != nil {
 			return nil, err
 		}
-		top := vg.Length(chartHeight * i)
-		panel := draw.Crop(all, 0, 0, height-top-chartHeight, -top)
-		p.Draw(draw.Crop(panel, 6, -legendWidth, 6, -6))
-		legend.Draw(draw.Crop(panel, chartWidth-legendWidth+10, 0, 40, -24))
+		area := draw.Crop(all, 0, 0, height-top-p.height(), -top)
+		top += p.height()
+		if p.isBars() {
+			drawn.Draw(draw.Crop(area, 6, -12, 6, -6))
+			continue
+		}
+		drawn.Draw(draw.Crop(area, 6, -legendWidth, 6, -6))
+		legend.Draw(draw.Crop(area, chartWidth-legendWidth+10, 0, 40, -24))
 	}
 	var b bytes.Buffer
 	if _, err := c.WriteTo(&b); err != nil {
@@ -67,110 +77,187 @@ func SVG(rows []bench.Row) ([]byte, error) {
 		[]byte("font-family:Liberation Sans,Arial,Helvetica,sans-serif;")), nil
 }
 
-func (g *group) chart() (*plot.Plot, *plot.Legend, error) {
-	p := plot.New()
+// height is how much room the chart takes.
+func (p *panel) height() vg.Length {
+	if p.isBars() {
+		return vg.Length(barMargin + barHeight*len(p.series))
+	}
+	return lineHeight
+}
+
+func (p *panel) chart() (*plot.Plot, *plot.Legend, error) {
+	chart := plot.New()
 	legend := plot.NewLegend()
 	legend.Top, legend.Left, legend.Padding = true, true, 3
 	for _, t := range []*font.Font{
-		&p.Title.TextStyle.Font, &p.X.Label.TextStyle.Font, &p.Y.Label.TextStyle.Font,
-		&p.X.Tick.Label.Font, &p.Y.Tick.Label.Font, &legend.TextStyle.Font,
+		&chart.Title.TextStyle.Font, &chart.X.Label.TextStyle.Font, &chart.Y.Label.TextStyle.Font,
+		&chart.X.Tick.Label.Font, &chart.Y.Tick.Label.Font, &legend.TextStyle.Font,
 	} {
 		t.Variant, t.Size = "Sans", 11
 	}
-	p.Title.Text = g.yUnit
-	p.X.Label.Text = g.xUnit
+	chart.Title.Text = p.yUnit
 	grid := plotter.NewGrid()
-	grid.Vertical.Width = 0
-	grid.Horizontal.Color = color.Gray{225}
-	p.Add(grid)
-
-	draw := g.lines
-	if len(g.xs) < fewPlaces {
-		draw = g.bars
+	grid.Vertical.Color, grid.Horizontal.Color = color.Gray{225}, color.Gray{225}
+	draw := p.lines
+	if p.isBars() {
+		draw = p.bars
+		chart.Title.Text = p.title()
+		grid.Horizontal.Width = 0
+	} else {
+		chart.X.Label.Text = p.xUnit
+		grid.Vertical.Width = 0
 	}
-	if err := draw(p, &legend); err != nil {
-		return nil, nil, err
-	}
-	return p, &legend, nil
+	chart.Add(grid)
+	return chart, &legend, draw(chart, &legend)
 }
 
-// bars draws the series side by side at each place.
-func (g *group) bars(p *plot.Plot, legend *plot.Legend) error {
-	const room = (chartWidth - legendWidth - 60) * 0.8
-	width := vg.Length(room / float64(len(g.xs)*len(g.series)))
-	for i, s := range g.series {
-		ys := make(plotter.Values, len(g.xs))
-		for k, x := range g.xs {
-			r, _ := g.at(s, x) // no row, no bar
-			ys[k] = r.Y
-		}
-		bar, err := plotter.NewBarChart(ys, width)
+// clampFactor is how far beyond the largest figure, and below the smallest, a band or a
+// whisker is drawn: a single event that took a thousand times as long would leave nothing
+// of the figures.
+const clampFactor = 1.3
+
+// spread returns the smallest figure and the 99th percentile of a row, clamped to what the
+// chart shows; false if there is no sample.
+func (p *panel) spread(r bench.Row) (low, high float64, ok bool) {
+	if r.Stats == nil || r.N < 2 || r.Min > r.Y || r.P99 < r.Y {
+		return 0, 0, false
+	}
+	least, most := p.span()
+	low, high = max(r.Min, min(least, least/clampFactor)), min(r.P99, max(most, most*clampFactor))
+	return min(low, r.Y), max(high, r.Y), true
+}
+
+// bars draws a bar for each series under one another, with whiskers from the smallest
+// figure to the 99th percentile.
+func (p *panel) bars(chart *plot.Plot, _ *plot.Legend) error {
+	colors := p.colors()
+	n := len(p.series)
+	names := make([]string, n)
+	labels := plotter.XYLabels{}
+	var whiskers struct {
+		plotter.XYs
+		plotter.XErrors
+	}
+	for i, s := range p.series {
+		r, _ := p.at(s, p.xs[0])
+		position := float64(n - 1 - i)
+		names[n-1-i] = s
+		bar, err := plotter.NewBarChart(plotter.Values{r.Y}, barHeight*0.7)
 		if err != nil {
 			return err
 		}
-		bar.Color = colors[i%len(colors)]
+		bar.Horizontal, bar.XMin = true, position
+		bar.Color = colors[s]
 		bar.LineStyle.Width = 0
-		bar.Offset = width * vg.Length(float64(i)-float64(len(g.series)-1)/2)
-		p.Add(bar)
-		legend.Add(s, bar)
+		chart.Add(bar)
+		end := max(r.Y, 0)
+		if low, high, ok := p.spread(r); ok {
+			whiskers.XYs = append(whiskers.XYs, plotter.XY{X: r.Y, Y: position})
+			whiskers.XErrors = append(whiskers.XErrors, struct{ Low, High float64 }{r.Y - low, high - r.Y})
+			end = high
+		}
+		labels.XYs = append(labels.XYs, plotter.XY{X: end, Y: position})
+		text := number(r.Y)
+		if r.Against != nil {
+			text += "  " + ratio(r.Ratio)
+		}
+		labels.Labels = append(labels.Labels, text)
 	}
-	names := make([]string, len(g.xs))
-	for k, x := range g.xs {
-		names[k] = place(x, g.xUnit)
+	if len(whiskers.XYs) > 0 {
+		errors, err := plotter.NewXErrorBars(whiskers)
+		if err != nil {
+			return err
+		}
+		errors.Color = color.Gray{60}
+		chart.Add(errors)
 	}
-	p.NominalX(names...)
-	p.X.Min, p.X.Max = -0.5, float64(len(g.xs))-0.5
-	p.X.Label.Text = ""
-	p.Y.Min = min(p.Y.Min, 0)
+	figures, err := plotter.NewLabels(labels)
+	if err != nil {
+		return err
+	}
+	figures.Offset = vg.Point{X: 5, Y: -4}
+	for i := range figures.TextStyle {
+		figures.TextStyle[i].Font.Variant, figures.TextStyle[i].Font.Size = "Sans", 10
+	}
+	chart.Add(figures)
+	chart.NominalY(names...)
+	chart.Y.Min, chart.Y.Max = -0.5, float64(n)-0.5
+	chart.X.Min = min(chart.X.Min, 0)
+	chart.X.Max += (chart.X.Max - chart.X.Min) * 0.2 // for the figures at the bars' ends
+	if chart.X.Max <= chart.X.Min {
+		chart.X.Max = chart.X.Min + 1
+	}
 	return nil
 }
 
-// lines draws a line for each series, with logarithmic axes where the figures
-// spread too far for linear ones.
-func (g *group) lines(p *plot.Plot, legend *plot.Legend) error {
-	low, high := math.Inf(1), math.Inf(-1)
-	for i, s := range g.series {
-		var xys plotter.XYs
-		for _, x := range g.xs {
-			if r, ok := g.at(s, x); ok {
-				xys = append(xys, plotter.XY{X: x, Y: r.Y})
-				low, high = min(low, r.Y), max(high, r.Y)
+// lines draws a line for each series in a band from the smallest figure to the 99th
+// percentile, baselines dashed, with logarithmic axes where the figures spread too far for
+// linear ones.
+func (p *panel) lines(chart *plot.Plot, legend *plot.Legend) error {
+	colors := p.colors()
+	for i, s := range p.series {
+		var xys, above, below plotter.XYs
+		for _, x := range p.xs {
+			r, ok := p.at(s, x)
+			if !ok {
+				continue
 			}
+			xys = append(xys, plotter.XY{X: x, Y: r.Y})
+			if low, high, ok := p.spread(r); ok {
+				above = append(above, plotter.XY{X: x, Y: high})
+				below = append(below, plotter.XY{X: x, Y: low})
+			}
+		}
+		if len(above) > 1 && !slices.Contains(p.baselines, s) {
+			slices.Reverse(below)
+			band, err := plotter.NewPolygon(append(above, below...))
+			if err != nil {
+				return err
+			}
+			c := colors[s]
+			band.Color, band.LineStyle.Width = color.NRGBA{c.R, c.G, c.B, 30}, 0
+			chart.Add(band)
 		}
 		line, points, err := plotter.NewLinePoints(xys)
 		if err != nil {
 			return err
 		}
-		line.Color = colors[i%len(colors)]
+		line.Color = colors[s]
 		line.Width = 1.5
+		if slices.Contains(p.baselines, s) {
+			line.Dashes = []vg.Length{5, 3}
+		}
 		points.Color = line.Color
 		points.Shape = shapes[i%len(shapes)]
 		points.Radius = 3
-		p.Add(line, points)
+		chart.Add(line, points)
 		legend.Add(s, line, points)
 	}
-	if g.xs[0] > 0 && g.xs[len(g.xs)-1] >= 8*g.xs[0] {
-		p.X.Scale = plot.LogScale{}
-		p.X.Tick.Marker = g.sparseTicks()
+	if p.xs[0] > 0 && p.xs[len(p.xs)-1] >= 8*p.xs[0] {
+		chart.X.Scale = plot.LogScale{}
+		chart.X.Tick.Marker = p.sparseTicks()
+	} else if len(p.xs) == 2 {
+		chart.X.Tick.Marker = p.sparseTicks()
 	}
-	if low > 0 && high > 50*low {
-		p.Y.Scale = plot.LogScale{}
-		p.Y.Tick.Marker = plot.LogTicks{Prec: -1}
+	if low, high := p.span(); low > 0 && high > 50*low {
+		chart.Y.Scale = plot.LogScale{}
+		chart.Y.Tick.Marker = plot.LogTicks{Prec: -1}
+		chart.Y.Min = max(chart.Y.Min, math.SmallestNonzeroFloat64)
 	} else {
-		p.Y.Min = min(p.Y.Min, 0)
+		chart.Y.Min = min(chart.Y.Min, 0)
 	}
 	return nil
 }
 
 // sparseTicks marks every place and names as many as there is room for.
-func (g *group) sparseTicks() plot.ConstantTicks {
+func (p *panel) sparseTicks() plot.ConstantTicks {
 	const room = 9
-	every := (len(g.xs) + room - 1) / room
-	ticks := make(plot.ConstantTicks, len(g.xs))
-	for i, x := range g.xs {
+	every := (len(p.xs) + room - 1) / room
+	ticks := make(plot.ConstantTicks, len(p.xs))
+	for i, x := range p.xs {
 		ticks[i].Value = x
 		if i%every == 0 {
-			ticks[i].Label = strings.ReplaceAll(place(x, g.xUnit), " "+g.xUnit, "")
+			ticks[i].Label = strings.ReplaceAll(place(x, p.xUnit), " "+p.xUnit, "")
 		}
 	}
 	return ticks

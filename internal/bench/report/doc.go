@@ -2,9 +2,11 @@
 // tables, charts as SVG, and one HTML page that needs no network.
 //
 //	fmt.Print(report.Text(result))               // tables and verdict
-//	err := report.Save(dir, env.Read(), result)  // NAME.jsonl, NAME.txt, NAME.svg
+//	err := report.Save(dir, env.Read(), result)  // NAME.jsonl, NAME.csv, NAME.txt, NAME.svg, NAME.json
 //	err = report.Page(file, env.Read(), results) // everything
+//	results, machine, err := report.Load(dir, &bench.Default)
+//	fmt.Println(report.Summary(title, results, bench.Default.All(), notes)) // one screen
 //
-// Rows are grouped by their units: a table and a chart for each pair of an x
-// and a y unit.
+// Rows are grouped by their units: a table for each pair of an x and a y unit, and a chart
+// for each baseline, with the series that are compared with it.
 package report

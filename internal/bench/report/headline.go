@@ -119,6 +119,8 @@ func quantity(v float64, unit string) string {
 		return strconv.FormatFloat(v/1000, 'f', 2, 64) + " GB/s"
 	case unit == measure.MessagesPerSecond && v >= 1e6:
 		return strconv.FormatFloat(v/1e6, 'f', 2, 64) + " M/s"
+	case unit == measure.Bytes && v >= 1e6:
+		return strconv.FormatFloat(v/1e6, 'f', 2, 64) + " MB"
 	case unit == measure.MessagesPerSecond:
 		return number(v) + " /s"
 	}

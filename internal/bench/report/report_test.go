@@ -124,7 +124,7 @@ func TestSVG(t *testing.T) {
 	svg, err := SVG(result().Rows)
 	require.NoError(t, err)
 	words := texts(t, svg)
-	for _, want := range []string{"MB/s", "us", "rc-write", "rc-read", "udp", "<ud&send>", "1 KiB", "4 KiB"} {
+	for _, want := range []string{"MB/s at 1 KiB", "MB/s at 4 KiB", "us", "rc-write", "rc-read", "udp", "<ud&send>", "4 KiB"} {
 		require.Contains(t, words, want)
 	}
 	require.NotContains(t, string(svg), "NaN")
@@ -160,7 +160,11 @@ func TestPage(t *testing.T) {
 	doc, err := html.Parse(&b)
 	require.NoError(t, err)
 
-	var svgs, rows int
+	var svgs, rows, headings int
+	links := map[string]bool{}
+	files := map[string]bool{ // beside the page
+		"report.jsonl": true, "report.csv": true, "./": true, "verbs-x.csv": true, "verbs-x.jsonl": true, "verbs-x.svg": true,
+	}
 	ids := map[string]bool{}
 	var text strings.Builder
 	for n := range doc.Descendants() {
@@ -172,6 +176,8 @@ func TestPage(t *testing.T) {
 			svgs++
 		case "tr":
 			rows++
+		case "h2":
+			headings++
 		case "script", "link", "img", "iframe":
 			require.Fail(t, "the page is to be whole without a network", n.Data)
 		}
@@ -180,14 +186,23 @@ func TestPage(t *testing.T) {
 				ids[a.Val] = true
 			}
 			if a.Key == "href" || a.Key == "src" {
-				require.True(t, strings.HasPrefix(a.Val, "#"), a.Val)
+				links[a.Val] = true
 			}
 		}
 	}
-	require.Equal(t, 1, svgs)
-	require.Equal(t, map[string]bool{"verbs-x": true, "verbs-y": true}, ids)
-	require.Equal(t, 2+3+1+len(result().Rows)+1, rows)
-	for _, want := range []string{`<fast> & "new"`, "RC & UD are <even>.", "0.9 × is enough", "holds", "worker <rank 1> fell over", "0.90× udp", "1.2s"} {
+	require.Equal(t, 3, svgs)
+	require.Equal(t, 2, headings, "one an experiment")
+	for _, id := range []string{"verbs-x", "verbs-y", "source-RCUD", "source-ours", "differing", "all"} {
+		require.True(t, ids[id], id)
+	}
+	for href := range links {
+		target, isID := strings.CutPrefix(href, "#")
+		require.True(t, isID && ids[target] || files[href], href)
+	}
+	require.Equal(t, 2+2*2+1+len(result().Rows), rows)
+	for _, want := range []string{`<fast> & "new"`, "RC & UD are <even>.", "0.9 × is enough", "holds", "worker <rank 1> fell over", "0.90× udp", "1.2s",
+		"writes of 64 KiB", "1 hold, 1 failed", "UD even up to one MTU, behind above", "rc-write changes most: 3.01 us at 1 B, 10489 us at 1 MiB.",
+		"bench run verbs-x"} {
 		require.Contains(t, text.String(), want)
 	}
 }

@@ -90,8 +90,9 @@ func Save(dir string, machine env.Fingerprint, res *bench.Result) error {
 // pageName is the name of the page's file, and so of no experiment.
 const pageName = "report"
 
-// SavePage writes report.html into dir and returns its path. An earlier page is there
-// until the new one is complete.
+// SavePage writes report.html into dir and returns its path, and the rows of all results
+// into report.jsonl and report.csv beside it. An earlier page is there until the new one is
+// complete.
 func SavePage(dir string, machine env.Fingerprint, results []*bench.Result) (path string, err error) {
 	var page bytes.Buffer
 	if err := Page(&page, machine, results); err != nil {
@@ -100,9 +101,23 @@ func SavePage(dir string, machine env.Fingerprint, results []*bench.Result) (pat
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return "", err
 	}
-	path = filepath.Join(dir, pageName+".html")
-	if err := os.WriteFile(path+".new", page.Bytes(), 0o666); err != nil {
-		return "", errors.Join(err, os.Remove(path+".new"))
+	path = filepath.Join(dir, pageName)
+	var lines, table bytes.Buffer
+	var rows []bench.Row
+	for _, res := range results {
+		rows = append(rows, res.Rows...)
+		if err := WriteJSON(&lines, res); err != nil {
+			return "", err
+		}
 	}
-	return path, os.Rename(path+".new", path)
+	err = errors.Join(WriteCSV(&table, rows), replaceFile(path+".jsonl", lines.Bytes()), replaceFile(path+".csv", table.Bytes()))
+	return path + ".html", errors.Join(err, replaceFile(path+".html", page.Bytes()))
+}
+
+// replaceFile writes a file that has its old content until it has the new one.
+func replaceFile(path string, data []byte) error {
+	if err := os.WriteFile(path+".new", data, 0o666); err != nil {
+		return errors.Join(err, os.Remove(path+".new"))
+	}
+	return os.Rename(path+".new", path)
 }

@@ -1,0 +1,210 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+)
+
+// panelSeries is how many series a chart has at most, the baseline among them: more cannot
+// be told apart.
+const panelSeries = 7
+
+// A panel is a part of a group that has a chart of its own.
+type panel struct {
+	*group
+	series    []string // with the baselines
+	baselines []string // those of the series that others are compared with
+	xs        []float64
+}
+
+// panels parts the group into charts: series that are compared with one baseline stand
+// together. What fits into one chart, with figures of the same order, shares it.
+func (g *group) panels() []*panel {
+	byBaseline := map[string]*panel{}
+	var all []*panel
+	at := func(baseline string) *panel {
+		p := byBaseline[baseline]
+		if p == nil {
+			p = &panel{group: g}
+			byBaseline[baseline], all = p, append(all, p)
+			if baseline != "" {
+				p.series, p.baselines = []string{baseline}, []string{baseline}
+			}
+		}
+		return p
+	}
+	isBaseline := g.baselineSeries()
+	for _, s := range g.series {
+		switch b := g.baselineOf(s); {
+		case b != "":
+			p := at(b)
+			p.series = append(p.series, s)
+		case isBaseline[s]:
+			at(s)
+		default:
+			p := at("")
+			p.series = append(p.series, s)
+		}
+	}
+	var parted []*panel
+	for _, p := range all {
+		parted = append(parted, p.split()...)
+	}
+	return mergePanels(parted)
+}
+
+// baselineOf returns the series that s is compared with; "" if there is none in the group.
+func (g *group) baselineOf(s string) string {
+	for _, x := range g.xs {
+		if r, ok := g.at(s, x); ok && r.Against != nil && slices.Contains(g.series, r.Baseline) {
+			return r.Baseline
+		}
+	}
+	return ""
+}
+
+// baselineSeries are the series that others are compared with.
+func (g *group) baselineSeries() map[string]bool {
+	is := map[string]bool{}
+	for _, s := range g.series {
+		is[g.baselineOf(s)] = true
+	}
+	return is
+}
+
+// split parts a panel with too many series; each part has the baseline.
+func (p *panel) split() []*panel {
+	rest := p.series[len(p.baselines):]
+	if len(rest) == 0 {
+		return []*panel{p}
+	}
+	room := panelSeries - len(p.baselines)
+	var parts []*panel
+	n := (len(rest) + room - 1) / room
+	for part := range slices.Chunk(rest, (len(rest)+n-1)/n) {
+		parts = append(parts, &panel{group: p.group, series: slices.Concat(p.baselines, part), baselines: p.baselines})
+	}
+	return parts
+}
+
+// comparable is by what factor the figures of panels differ at most that share a chart.
+const comparable = 8
+
+// mergePanels puts panels together that have room for one another, and says where each
+// has figures.
+func mergePanels(all []*panel) (merged []*panel) {
+	for _, p := range all {
+		if n := len(merged); n > 0 && len(merged[n-1].series)+len(p.series) <= panelSeries {
+			last := merged[n-1]
+			low, high := last.span()
+			low2, high2 := p.span()
+			if max(high, high2) <= comparable*min(low, low2) || last.baselines == nil && p.baselines == nil {
+				last.series = append(last.series, p.series...)
+				last.baselines = append(last.baselines, p.baselines...)
+				continue
+			}
+		}
+		merged = append(merged, &panel{group: p.group, series: slices.Clone(p.series), baselines: slices.Clone(p.baselines)})
+	}
+	for _, p := range merged {
+		for _, x := range p.group.xs {
+			if slices.ContainsFunc(p.series, func(s string) bool { _, ok := p.at(s, x); return ok }) {
+				p.xs = append(p.xs, x)
+			}
+		}
+	}
+	return merged
+}
+
+// span returns the smallest and the largest figure.
+func (p *panel) span() (low, high float64) {
+	low, high = math.Inf(1), math.Inf(-1)
+	for _, s := range p.series {
+		for _, x := range p.group.xs {
+			if r, ok := p.at(s, x); ok {
+				low, high = min(low, r.Y), max(high, r.Y)
+			}
+		}
+	}
+	return low, high
+}
+
+// isBars reports whether the panel has one place only, which makes no line.
+func (p *panel) isBars() bool { return len(p.xs) == 1 }
+
+// title names what the chart shows.
+func (p *panel) title() string {
+	title := p.yUnit
+	if p.isBars() {
+		title += " at " + place(p.xs[0], p.xUnit)
+	} else {
+		title += " over " + p.xUnit
+	}
+	return title
+}
+
+// sentence says what a chart shows: the extremes of bars, and of lines the one that
+// changes most.
+func (p *panel) sentence() string {
+	subjects := slices.DeleteFunc(slices.Clone(p.series), func(s string) bool { return slices.Contains(p.baselines, s) })
+	if len(subjects) == 0 {
+		subjects = p.series
+	}
+	if !p.isBars() {
+		return p.steepest(subjects)
+	}
+	x := p.xs[0]
+	figure := func(s string) float64 { r, _ := p.at(s, x); return r.Y }
+	byFigure := func(a, b string) int {
+		switch fa, fb := figure(a), figure(b); {
+		case fa < fb:
+			return -1
+		case fa > fb:
+			return 1
+		}
+		return 0
+	}
+	low, high := slices.MinFunc(subjects, byFigure), slices.MaxFunc(subjects, byFigure)
+	text := fmt.Sprintf("%s has %s", low, quantity(figure(low), p.yUnit))
+	if low != high {
+		text = fmt.Sprintf("From %s of %s to %s of %s", quantity(figure(low), p.yUnit), low, quantity(figure(high), p.yUnit), high)
+	}
+	if len(p.baselines) > 0 && !slices.Contains(subjects, p.baselines[0]) {
+		var beside []string
+		for _, b := range p.baselines {
+			beside = append(beside, fmt.Sprintf("%s of %s", quantity(figure(b), p.yUnit), b))
+		}
+		text += ", beside " + strings.Join(beside, " and ")
+	}
+	return text + "."
+}
+
+// steepest describes the series whose last figure differs most from its first.
+func (p *panel) steepest(series []string) string {
+	text, most := "", 0.0
+	for _, s := range series {
+		var xs []float64
+		for _, x := range p.xs {
+			if _, ok := p.at(s, x); ok {
+				xs = append(xs, x)
+			}
+		}
+		if len(xs) < 2 {
+			continue
+		}
+		first, _ := p.at(s, xs[0])
+		last, _ := p.at(s, xs[len(xs)-1])
+		change := math.Abs(last.Y - first.Y)
+		if first.Y > 0 && last.Y > 0 {
+			change = math.Abs(math.Log(last.Y / first.Y))
+		}
+		if text == "" || change > most {
+			most = change
+			text = fmt.Sprintf("%s changes most: %s at %s, %s at %s.", s, quantity(first.Y, p.yUnit), place(first.X, p.xUnit),
+				quantity(last.Y, p.yUnit), place(last.X, p.xUnit))
+		}
+	}
+	return text
+}
