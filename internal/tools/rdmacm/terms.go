@@ -3,10 +3,12 @@ package rdmacm
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/softrnic/softrnic/cm"
 	"github.com/softrnic/softrnic/internal/tools/oob"
+	"github.com/softrnic/softrnic/wire/mad"
 )
 
 // TermsLen is the most bytes that encoded terms may have: the private data of a REQ behind
@@ -76,7 +78,8 @@ func RejectMisfit(r TermsRequest, mine func(peer oob.Terms) oob.Terms) error {
 }
 
 // ExplainRejection returns the difference of terms that made a server reject a client with
-// the terms mine, or err if that is something else.
+// the terms mine, or err if that is something else. Where the peer's adapter has no listener on the port
+// it says so.
 func ExplainRejection(err error, mine oob.Terms) error {
 	var private []byte
 	var connection *cm.RejectError
@@ -86,6 +89,9 @@ func ExplainRejection(err error, mine oob.Terms) error {
 		private = connection.PrivateData
 	case errors.As(err, &datagrams):
 		private = datagrams.PrivateData
+	}
+	if connection != nil && connection.Reason == cm.InvalidServiceID || datagrams != nil && datagrams.Status == mad.SIDRUnsupported {
+		return fmt.Errorf("%w; the adapter there is that of a program that serves other ports or none", err)
 	}
 	if peer, ok := ParseTerms(private); ok {
 		if misfit := CheckTerms(mine, peer); misfit != nil {
