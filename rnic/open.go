@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"github.com/softrnic/softrnic/internal/debug/endpoint"
+	"github.com/softrnic/softrnic/internal/environment"
 	"github.com/softrnic/softrnic/internal/hostaddr"
 	"github.com/softrnic/softrnic/internal/link"
 	"github.com/softrnic/softrnic/verbs"
@@ -41,6 +42,7 @@ func (o *Options) fromEnvironment() error {
 	if o.Logger, err = newLogger(o); err != nil {
 		return refuse(EnvLog, err)
 	}
+	environment.WarnUnknown(func(text string) { o.Logger.Warn(text) })
 	return nil
 }
 
