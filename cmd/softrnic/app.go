@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/softrnic/softrnic/internal/cmdline"
+	"github.com/softrnic/softrnic/internal/environment"
 	"github.com/softrnic/softrnic/internal/tools/mpirun"
 	"github.com/softrnic/softrnic/internal/tools/perftest"
 	"github.com/softrnic/softrnic/internal/tools/pingpong"
@@ -63,6 +64,7 @@ func isUsage(err error) bool {
 func (a *app) main(ctx context.Context, args []string) int {
 	out := cmdline.NewOutput(a.stdout)
 	a.stdout = out
+	environment.WarnUnknown(func(text string) { fmt.Fprintln(a.stderr, "softrnic: warning:", text) })
 	c := a.command()
 	c.SetArgs(args)
 	err := c.ExecuteContext(ctx)
@@ -92,7 +94,8 @@ func (a *app) command() *cobra.Command {
 		Args:          unknownCommand,
 		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
 
-		PersistentPreRunE: func(*cobra.Command, []string) error { return a.checkDeviceFlags() },
+		Example:           rootExample,
+		PersistentPreRunE: func(c *cobra.Command, _ []string) error { return errors.Join(checkNoEffect(c), a.checkDeviceFlags()) },
 	}
 	root.SetVersionTemplate("{{.Name}} {{.Version}}\n")
 	root.SetOut(a.stdout)
@@ -104,8 +107,14 @@ func (a *app) command() *cobra.Command {
 		"with commas (env "+rnic.EnvAddr+")")
 	flags.StringVar(&a.impair, "impair", "", "faults to inject, for example \"loss 1% delay 2ms seed 7\" (env "+rnic.EnvImpair+")")
 	flags.BoolVarP(&a.json, "json", "j", false, "write JSON")
-	root.AddCommand(a.devinfoCommand(), a.doctorCommand(), a.statCommand(), a.historyCommand(), a.captureCommand(),
-		a.pingpongCommand(), a.perfCommand(), a.rpingCommand(), a.ucmatoseCommand(), a.udaddyCommand(), a.sdpCommand(), a.mpirunCommand(), a.versionCommand())
+	root.AddGroup(groups...)
+	group(root, "look", a.devinfoCommand(), a.doctorCommand(), a.statCommand(), a.historyCommand(), a.captureCommand())
+	group(root, "test", a.pingpongCommand(), a.perfCommand(), a.rpingCommand(), a.ucmatoseCommand(), a.udaddyCommand())
+	group(root, "use", a.sdpCommand())
+	group(root, "mpi", a.mpirunCommand())
+	root.AddCommand(a.versionCommand())
+	root.SetHelpFunc(helpOf(root.HelpFunc()))
+	completeValues(root)
 	return root
 }
 

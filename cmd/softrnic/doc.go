@@ -15,7 +15,7 @@
 //	softrnic mpirun             runs the ranks of an MPI job, here or on other hosts
 //	softrnic version
 //
-// Flags of every command: --addr says which address a device opens
+// Flags of the commands that open a device: --addr says which address a device opens
 // (SOFTRNIC_ADDR; a free one on the loopback interface unless given), --impair
 // injects faults (SOFTRNIC_IMPAIR), --json writes JSON. Programs are to be seen
 // by stat, history and capture when they run with SOFTRNIC_DEBUG=auto.

@@ -82,6 +82,7 @@ func TestDoctorFindings(t *testing.T) {
 		"port taken":       {func(s *surroundings) { s.probe.RoCEPort = busy }, levelWarn, []string{"port 4791 is in use", "ss -ulpn sport = :4791"}},
 		"RDMA hardware":    {func(s *surroundings) { s.rdmaDevices = []string{"mlx5_0"} }, levelOK, []string{"free; the kernel has RDMA devices of its own: mlx5_0"}},
 		"Ethernet":         {func(s *surroundings) { s.addresses[2].mtu = 1500 }, levelOK, []string{"interface MTU 1500, RoCE MTU 1024", "ip link set dev eth0 mtu 4180"}},
+		"busy machine":     {func(s *surroundings) { s.test.retransmitted = 9 }, levelWarn, []string{"9 of them twice: slow, or retransmitted without a network between", "is the machine busy"}},
 		"tiny MTU":         {func(s *surroundings) { s.addresses[2].mtu = 300 }, levelWarn, []string{"interface MTU 300 is too small for any RoCE packet"}},
 		"loopback only":    {func(s *surroundings) { s.addresses = s.addresses[:1] }, levelWarn, []string{"peers on this machine only"}},
 		"no address":       {func(s *surroundings) { s.addresses = nil }, levelFail, []string{"no interface that is up has an address"}},

@@ -194,5 +194,9 @@ func (s surroundings) selfTestFinding() finding {
 	if s.test.err != nil {
 		return finding{levelFail, "self test", s.test.err.Error(), nil}
 	}
+	if s.test.retransmitted*100 > s.test.packets || s.test.took > selfTestSlow {
+		return finding{levelWarn, "self test", s.test.String() + ": slow, or retransmitted without a network between",
+			[]string{"is the machine busy (uptime), or are the socket buffers small (above)?"}}
+	}
 	return finding{levelOK, "self test", s.test.String(), nil}
 }

@@ -143,5 +143,8 @@ func deviceCounter(dev verbs.Device, name string) (uint64, bool) {
 	return 0, false
 }
 
+// maxSeconds is the longest test, eleven days; NaN and what overflows time.Duration is refused.
+const maxSeconds = 1e6
+
 // seconds is a flag's number of seconds.
 func seconds(n float64) time.Duration { return time.Duration(n * float64(time.Second)) }

@@ -230,8 +230,11 @@ func (p *perfFlags) options(c *cobra.Command, log io.Writer) (perftest.Options, 
 	if o.Connection, known = types[p.connection]; !known {
 		return o, usage("-c %s: there are RC, UC and UD", p.connection)
 	}
-	if c.Flags().Changed("duration") && p.duration <= 0 {
-		return o, usage("-D %v: give a number of seconds", p.duration)
+	if c.Flags().Changed("duration") && !(p.duration > 0 && p.duration <= maxSeconds) {
+		return o, usage("-D %v: give a number of seconds up to %v", p.duration, maxSeconds)
+	}
+	if c.Flags().Changed("margin") && !(p.margin <= maxSeconds) {
+		return o, usage("-f %v: give a number of seconds up to %v", p.margin, maxSeconds)
 	}
 	o.Duration, o.Margin, o.Infinite = seconds(p.duration), seconds(p.margin), p.infinite
 	for _, label := range p.flowLabels {

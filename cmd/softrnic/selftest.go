@@ -27,10 +27,11 @@ func (r testResult) String() string {
 		r.from, inUnits(r.bytes), r.to, r.took.Round(time.Microsecond), r.packets, r.retransmitted)
 }
 
-// Size of the messages of the self test, and how long it may take.
+// Size of the messages of the self test, how long it may take, and from when on that is a finding.
 const (
 	selfTestBytes = 1 << 20
 	selfTestTime  = 5 * time.Second
+	selfTestSlow  = 250 * time.Millisecond // it takes 1 to 10 ms on an idle machine
 )
 
 // selfTest lets two devices of this process exchange an RDMA write and a
@@ -160,6 +161,9 @@ func completions(ctx context.Context, cq verbs.CQ, n int) error {
 	wc := make([]verbs.WC, n)
 	for got := 0; got < n; {
 		k, err := cq.PollWait(ctx, wc[got:])
+		if ctx.Err() != nil {
+			return fmt.Errorf("waiting for a completion: none within %v", selfTestTime)
+		}
 		if err != nil {
 			return fmt.Errorf("waiting for a completion: %w", err)
 		}

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/softrnic/softrnic/internal/debug"
+)
+
+// The groups of commands in the help.
+var groups = []*cobra.Group{
+	{ID: "look", Title: "Look at this machine and at running processes:"},
+	{ID: "test", Title: "Test, against softrnic or the original of the name:"},
+	{ID: "use", Title: "Use:"},
+	{ID: "mpi", Title: "Run MPI:"},
+}
+
+const rootExample = `  softrnic doctor                                  # is this machine fine?
+  softrnic perf write_bw & sleep 1; softrnic perf write_bw localhost
+  SOFTRNIC_DEBUG=auto ./program & softrnic stat    # what does it do?`
+
+// group adds commands to a group of the root command.
+func group(root *cobra.Command, id string, list ...*cobra.Command) {
+	for _, c := range list {
+		c.GroupID = id
+		root.AddCommand(c)
+	}
+}
+
+// noDevice names the commands that open no device: --addr and --impair have no effect there.
+var noDevice = []string{"stat", "history", "capture", "version", "completion", "help"}
+
+// noFigures names the commands with the output of another program: --json has no effect, and
+// they refuse it with the reason.
+var noFigures = []string{"rping", "ucmatose", "udaddy", "cat", "mpirun", "completion", "help"}
+
+// opensDevice reports whether c or one of its subcommands may open a device.
+func opensDevice(c *cobra.Command) bool { return !isOrIsIn(c, noDevice) }
+
+// isOrIsIn reports whether c or a command above it has one of the names.
+func isOrIsIn(c *cobra.Command, names []string) bool {
+	for ; c.HasParent(); c = c.Parent() {
+		if slices.Contains(names, c.Name()) {
+			return true
+		}
+	}
+	return false
+}
+
+// checkNoEffect refuses the flags of a device for a command that opens none.
+func checkNoEffect(c *cobra.Command) error {
+	for _, name := range []string{"addr", "impair"} {
+		if c.Flags().Changed(name) && !opensDevice(c) {
+			return usage("--%s: %s opens no device", name, c.CommandPath())
+		}
+	}
+	return nil
+}
+
+// helpOf writes the help of a command without the global flags that have no effect on it.
+func helpOf(standard func(*cobra.Command, []string)) func(*cobra.Command, []string) {
+	return func(c *cobra.Command, args []string) {
+		hide := func(name string, hidden bool) {
+			if f := c.Root().PersistentFlags().Lookup(name); f != nil {
+				f.Hidden = hidden
+			}
+		}
+		hide("addr", !opensDevice(c))
+		hide("impair", !opensDevice(c))
+		hide("json", isOrIsIn(c, noFigures))
+		standard(c, args)
+	}
+}
+
+// flagValues are the values that the shell completes, by the name of the flag.
+var flagValues = map[string][]cobra.Completion{
+	"mtu":        {"256", "512", "1024", "2048", "4096"},
+	"connection": {"RC", "UC", "UD"},
+	"format":     {"name", "ip", "ipv6"},
+}
+
+// completeValues registers the completion of the values of flags with c and its subcommands.
+func completeValues(c *cobra.Command) {
+	c.LocalFlags().VisitAll(func(f *pflag.Flag) {
+		switch values, known := flagValues[f.Name]; {
+		case known:
+			_ = c.RegisterFlagCompletionFunc(f.Name, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
+		case f.Name == "of":
+			_ = c.RegisterFlagCompletionFunc(f.Name, completeProcesses)
+		}
+	})
+	for _, sub := range c.Commands() {
+		completeValues(sub)
+	}
+}
+
+// completeProcesses completes the value of --of: the processes with a debug endpoint.
+func completeProcesses(c *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	peers, err := debug.Discover(c.Context())
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	list := make([]cobra.Completion, len(peers))
+	for i, p := range peers {
+		list[i] = cobra.CompletionWithDesc(strconv.Itoa(p.PID), p.Report.Device.Name)
+	}
+	return slices.Compact(list), cobra.ShellCompDirectiveNoFileComp
+}
