@@ -117,6 +117,7 @@ func TestExitStatus(t *testing.T) {
 		{"run good --fast", 2, "unknown flag: --fast; `bench run --help` lists the flags"},
 		{"nosuch", 2, "unknown command \"nosuch\"; there are completion, imb, list, nas, osu, report, run, and without one the tour"},
 		{"good", 2, "\"good\" is an experiment: `bench run good`"},
+		{"adapter", 2, "\"adapter\" is a source of experiments: `bench run \"adapter\"`"},
 		{"--quick", 2, "unknown flag: --quick: it is a flag of `bench report` and `bench run`"},
 		{"list --set size=1", 2, "unknown flag: --set; `bench list --help` lists the flags"},
 		{"list goo *r", 0, ""},
@@ -268,6 +269,7 @@ func TestReportWhileRunning(t *testing.T) {
 	})
 	status, _, stderr := runBench(t, []*bench.Experiment{four()[0], second}, "report", "--out", dir)
 	require.Zero(t, status, stderr)
+	require.Equal(t, 1, strings.Count(stderr, page+" shows what is done so far\n"))
 	html, err := os.ReadFile(page)
 	require.NoError(t, err)
 	require.NotContains(t, string(html), "not run")
@@ -293,6 +295,7 @@ func TestReportFrom(t *testing.T) {
 	status, stdout, _ = runBench(t, four(), "report", "--from", dir, "--out", other)
 	require.Zero(t, status)
 	require.Equal(t, filepath.Join(other, "report.html")+"\n", stdout)
+	require.FileExists(t, filepath.Join(other, "good.csv"), "which the page links to")
 
 	empty := t.TempDir()
 	status, _, stderr = runBench(t, four(), "report", "--from", empty)

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -64,8 +65,12 @@ func (a *app) report(c *cobra.Command, experiments []*bench.Experiment, o bench.
 		if err == nil {
 			err = report.Save(out, machine, res)
 		}
-		if err == nil {
-			page, err = report.SavePage(out, machine, results)
+		if err != nil {
+			return err
+		}
+		page, err = report.SavePage(out, machine, results)
+		if n == 1 && err == nil {
+			fmt.Fprintf(a.stderr, "%s shows what is done so far\n", page)
 		}
 		return err
 	})
@@ -76,11 +81,18 @@ func (a *app) report(c *cobra.Command, experiments []*bench.Experiment, o bench.
 	return err
 }
 
-// reportFrom writes the page of the files in dir.
+// reportFrom writes the page of the files in dir; elsewhere with the files that it links to.
 func (a *app) reportFrom(dir, out string) error {
 	results, machine, err := report.Load(dir, a.registry)
 	if err != nil {
 		return fmt.Errorf("--from: %w", err)
+	}
+	if filepath.Clean(out) != filepath.Clean(dir) {
+		for _, res := range results {
+			if err := report.Save(out, machine, res); err != nil {
+				return err
+			}
+		}
 	}
 	page, err := report.SavePage(out, machine, results)
 	if err != nil {

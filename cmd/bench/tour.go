@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"regexp"
 	"runtime"
 	"slices"
 	"strconv"
@@ -44,9 +46,16 @@ func (a *app) tour(ctx context.Context, tables bool) error {
 		a.printLayers(results)
 		return err
 	}
-	fmt.Fprintln(a.stdout, report.Summary(tourTitle(machine), completed(results), a.registry.All(), tourNotes(machine, experiments, results)))
+	screen := report.Summary(tourTitle(machine), completed(results), a.registry.All(), tourNotes(machine, experiments, results))
+	if cmdline.IsTerminal(a.stdout) && os.Getenv("NO_COLOR") == "" {
+		screen = headings.ReplaceAllString(screen, "\x1b[1m$0\x1b[m") // bold
+	}
+	fmt.Fprintln(a.stdout, screen)
 	return err
 }
+
+// headings are the words that begin the parts of the screen.
+var headings = regexp.MustCompile(`(?m)^[A-Z]{2,}( [A-Z]{2,})*\b`)
 
 // tourExperiments returns the experiments of the tour: those that the screen shows first,
 // for the time may not suffice for all.

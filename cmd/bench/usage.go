@@ -24,8 +24,11 @@ func (a *app) unknownCommand(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	if _, err := a.registry.Find(args[0]); err == nil {
+	switch found, err := a.registry.Find(args[0]); {
+	case err == nil && len(found) == 1 && found[0].Name == args[0]:
 		return usage("%q is an experiment: `bench run %[1]s`", args[0])
+	case err == nil:
+		return usage("%q is a source of experiments: `bench run %[1]q`", args[0])
 	}
 	var names []string
 	for _, sub := range c.Commands() {
