@@ -19,16 +19,16 @@ type Request struct {
 
 // PrivateData is what the peer's program sent along, with the trailing zeros of
 // the field.
-func (r *Request) PrivateData() []byte { return r.in.private }
+func (r *Request) PrivateData() []byte { return r.orClosed().private }
 
 // RemoteAddr is the peer's address and port.
-func (r *Request) RemoteAddr() netip.AddrPort { return r.in.remote() }
+func (r *Request) RemoteAddr() netip.AddrPort { return r.orClosed().remote() }
 
 // RemoteAdapter is the address and UDP port of the peer's adapter.
-func (r *Request) RemoteAdapter() netip.AddrPort { return r.in.peer }
+func (r *Request) RemoteAdapter() netip.AddrPort { return r.orClosed().peer }
 
 // LocalAddr is the address and port that the peer dialed.
-func (r *Request) LocalAddr() netip.AddrPort { return r.in.l.addr }
+func (r *Request) LocalAddr() netip.AddrPort { return r.orClosed().l.addr }
 
 // Reject refuses the request. The peer's program gets up to 148 bytes of private
 // data.
@@ -39,13 +39,14 @@ func (r *Request) RejectWith(reason Reason, private []byte) error {
 	if err := checkPrivate(private, mad.REJPrivateLen); err != nil {
 		return errOf("reject", r.RemoteAddr(), err, "")
 	}
-	m := r.in.l.m
+	in := r.orClosed()
+	m := in.l.m
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if err := r.in.claim(); err != nil {
+	if err := in.claim(); err != nil {
 		return errOf("reject", r.RemoteAddr(), err, "")
 	}
-	m.machine.Reject(m.now(), r.in.id, mad.REJ{Reason: reason, PrivateData: private})
+	m.machine.Reject(m.now(), in.id, mad.REJ{Reason: reason, PrivateData: private})
 	m.settle()
 	return nil
 }
@@ -85,7 +86,7 @@ func (a *accepting) lost() {
 // error the queue pair may be in any state; Modify to StateReset starts anew. A
 // peer can let us wait here, so requests should be accepted concurrently.
 func (r *Request) Accept(ctx context.Context, qp verbs.QP, o AcceptOptions) (*Conn, error) {
-	c, err := r.accept(ctx, qp, &o)
+	c, err := r.accept(orBackground(ctx), qp, &o)
 	if err != nil {
 		return nil, errOf("accept", r.RemoteAddr(), err, "")
 	}
@@ -118,6 +119,9 @@ func (r *Request) accept(ctx context.Context, qp verbs.QP, o *AcceptOptions) (*C
 
 // check refuses what the request cannot be accepted with.
 func (r *Request) check(qp verbs.QP, o *AcceptOptions) error {
+	if r.orClosed() == closedRequest {
+		return ErrClosed
+	}
 	if qp == nil {
 		return fmt.Errorf("%w: no queue pair is given", verbs.ErrInvalid)
 	}
@@ -188,6 +192,7 @@ func (c *Conn) await(ctx context.Context, in *incoming, rep mad.REP) error {
 // (rdma_notify): the peer considers the connection established, so Accept need
 // not wait for a message that says so and may be late or lost.
 func (m *Manager) Notify(qp verbs.QP) {
+	m = m.orClosed()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if id, ok := m.unconfirmed[qp]; ok {

@@ -12,7 +12,8 @@ import (
 )
 
 // Conn is a connection. Its queue pair is in StateRTS until the connection
-// ends, and then in StateErr.
+// ends, and then in StateErr. Nil and the zero value are connections that have
+// ended, of which Disconnect returns ErrClosed.
 type Conn struct {
 	m             *Manager
 	id            uint32
@@ -35,33 +36,33 @@ type Conn struct {
 }
 
 // QP is the queue pair at this end.
-func (c *Conn) QP() verbs.QP { return c.qp }
+func (c *Conn) QP() verbs.QP { return c.orEnded().qp }
 
 // PrivateData is what the peer sent with its REQ or REP, with the trailing
 // zeros of the field.
-func (c *Conn) PrivateData() []byte { return c.private }
+func (c *Conn) PrivateData() []byte { return c.orEnded().private }
 
 // Params is what the peer said about its end.
-func (c *Conn) Params() Params { return c.params }
+func (c *Conn) Params() Params { return c.orEnded().params }
 
 // LocalAddr is our address and port.
-func (c *Conn) LocalAddr() netip.AddrPort { return c.local }
+func (c *Conn) LocalAddr() netip.AddrPort { return c.orEnded().local }
 
 // RemoteAddr is the peer's address and port.
-func (c *Conn) RemoteAddr() netip.AddrPort { return c.remote }
+func (c *Conn) RemoteAddr() netip.AddrPort { return c.orEnded().remote }
 
 // RemoteAdapter is the address and UDP port of the peer's adapter.
-func (c *Conn) RemoteAdapter() netip.AddrPort { return c.adapter }
+func (c *Conn) RemoteAdapter() netip.AddrPort { return c.orEnded().adapter }
 
 // Done is closed when the connection has ended; Err says why.
-func (c *Conn) Done() <-chan struct{} { return c.done }
+func (c *Conn) Done() <-chan struct{} { return c.orEnded().done }
 
 // Err is why the connection ended, nil before it has: ErrDisconnected if the
 // peer ended it, a *RejectError if the peer has forgotten it, ErrClosed if we
 // did. It is known before the queue pair goes to StateErr, so who polls a
 // completion that was flushed for that can ask why.
 func (c *Conn) Err() error {
-	if err := c.err.Load(); err != nil {
+	if err := c.orEnded().err.Load(); err != nil {
 		return err
 	}
 	return nil
@@ -71,6 +72,7 @@ func (c *Conn) Err() error {
 // like context.AfterFunc, so that who has many connections needs no goroutine
 // for each. There is one f a connection: nil takes it back.
 func (c *Conn) AfterDone(f func()) {
+	c = c.orEnded()
 	c.afterMu.Lock()
 	c.after = f
 	c.afterMu.Unlock()
@@ -94,6 +96,7 @@ func (c *Conn) callAfter() {
 // ByePrivateData is what the peer sent with the message that ended the
 // connection, nil before that.
 func (c *Conn) ByePrivateData() []byte {
+	c = c.orEnded()
 	select {
 	case <-c.done:
 		return c.bye
@@ -105,11 +108,15 @@ func (c *Conn) ByePrivateData() []byte {
 // Disconnect takes the queue pair to StateErr, tells the peer, and waits until
 // the peer has confirmed. It returns ErrUnreachable if the peer does not; the
 // connection is over all the same. If ctx ends first the peer is still told.
-// Disconnecting what has ended returns nil.
+// Disconnecting what has ended returns nil. A ctx that is nil never ends.
 func (c *Conn) Disconnect(ctx context.Context) error { return c.DisconnectWith(ctx, nil) }
 
 // DisconnectWith is Disconnect with up to 220 bytes of private data.
 func (c *Conn) DisconnectWith(ctx context.Context, private []byte) error {
+	c, ctx = c.orEnded(), orBackground(ctx)
+	if c.m == closedManager {
+		return &Error{Op: "disconnect", Err: ErrClosed}
+	}
 	if err := checkPrivate(private, mad.DREQPrivateLen); err != nil {
 		return errOf("disconnect", c.remote, err, "")
 	}

@@ -19,10 +19,11 @@ import (
 // its program takes longer. Then the queue pair is in any state on
 // the way; Modify to StateReset starts anew.
 //
-// If the peer's path MTU is smaller than what was asked for, and o.MTU leaves it
+// A ctx that is nil never ends. If the peer's path MTU is smaller than what was asked for, and o.MTU leaves it
 // open, it is asked once more with that.
 func (m *Manager) Dial(ctx context.Context, addr netip.AddrPort, o DialOptions) (*Conn, error) {
-	c, err := m.dial(ctx, addr, &o)
+	m = m.orClosed()
+	c, err := m.dial(orBackground(ctx), addr, &o)
 	if err != nil {
 		return nil, errOf("dial", addr, err, m.hint(err, o.UDPPort))
 	}

@@ -119,9 +119,15 @@ func (l *listener) signal() {
 
 // accept waits for a request.
 func (l *listener) accept(ctx context.Context) (*incoming, error) {
+	ctx = orBackground(ctx)
 	for {
 		if in := l.take(); in != nil {
 			return in, nil
+		}
+		select {
+		case <-l.done:
+			return nil, &Error{Op: "accept", Peer: l.addr, Err: ErrClosed}
+		default:
 		}
 		select {
 		case <-l.more:
@@ -137,6 +143,9 @@ func (l *listener) accept(ctx context.Context) (*incoming, error) {
 func (l *listener) take() *incoming {
 	l.m.mu.Lock()
 	defer l.m.mu.Unlock()
+	if l.ended {
+		return nil
+	}
 	first := l.waiting.Front()
 	if first == nil {
 		return nil
@@ -226,12 +235,13 @@ func (in *incoming) remote() netip.AddrPort {
 	return netip.AddrPortFrom(in.peer.Addr(), 0)
 }
 
-// Listener takes requests for connections.
+// Listener takes requests for connections. Nil and the zero value are closed.
 type Listener struct{ l *listener }
 
 // Listen begins to take requests for connections on a port; 0 means any that is
 // free.
 func (m *Manager) Listen(port uint16, o ListenOptions) (*Listener, error) {
+	m = m.orClosed()
 	setDefault(&o.PortSpace, TCP)
 	setDefault(&o.Backlog, DefaultBacklog)
 	l, err := m.listen(o.PortSpace, port, protocol.Serve{RC: !o.NoRC, UC: !o.NoUC, Backlog: o.Backlog})
@@ -244,7 +254,7 @@ func (m *Manager) Listen(port uint16, o ListenOptions) (*Listener, error) {
 // Accept waits for a request, which must be accepted or rejected. It returns
 // ErrClosed once the listener or the manager is closed.
 func (l *Listener) Accept(ctx context.Context) (*Request, error) {
-	in, err := l.l.accept(ctx)
+	in, err := l.orClosed().accept(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -252,8 +262,8 @@ func (l *Listener) Accept(ctx context.Context) (*Request, error) {
 }
 
 // Addr is the address and port that peers dial.
-func (l *Listener) Addr() netip.AddrPort { return l.l.addr }
+func (l *Listener) Addr() netip.AddrPort { return l.orClosed().addr }
 
 // Close ends the listener: requests that Accept has not returned are rejected,
 // connections stay. Closing twice is safe.
-func (l *Listener) Close() error { return l.l.close() }
+func (l *Listener) Close() error { return l.orClosed().close() }

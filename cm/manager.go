@@ -13,7 +13,7 @@ import (
 )
 
 // Manager makes and ends the connections of a device. All methods may be
-// called from any goroutine.
+// called from any goroutine. Nil and the zero value are managers that were closed.
 type Manager struct {
 	dev     verbs.Device
 	options Options
@@ -94,7 +94,7 @@ func New(dev verbs.Device, o Options) (*Manager, error) {
 const rocePort = 4791
 
 // Addr is the address of the device and the UDP port of its adapter.
-func (m *Manager) Addr() netip.AddrPort { return m.addr }
+func (m *Manager) Addr() netip.AddrPort { return m.orClosed().addr }
 
 // now is the time on the manager's clock, never 0.
 func (m *Manager) now() protocol.Time { return protocol.Time(time.Since(m.opened)) + 1 }
@@ -200,6 +200,7 @@ func (m *Manager) tell(e *protocol.Event) {
 // rejected, peers of connections get a DREQ, whose answer is not waited for.
 // Closing twice is safe.
 func (m *Manager) Close() (err error) {
+	m = m.orClosed()
 	m.closing.Do(func() {
 		m.hide()
 		m.mu.Lock()

@@ -21,7 +21,7 @@ type Multicast struct {
 // space, UDQKey.
 func (m *Manager) Join(group netip.Addr, u UDQueuePair) (*Multicast, error) {
 	group = wire.CanonicalAddr(group)
-	qkey, err := u.activate(m)
+	qkey, err := u.activate(m.orClosed())
 	if err == nil {
 		err = u.QP.AttachMcast(verbs.GIDFromAddr(group))
 	}
@@ -35,6 +35,9 @@ func (m *Manager) Join(group netip.Addr, u UDQueuePair) (*Multicast, error) {
 
 // Leave ends the membership.
 func (g *Multicast) Leave() error {
+	if g == nil || g.qp == nil {
+		return &Error{Op: "leave group", Err: ErrClosed}
+	}
 	if err := g.qp.DetachMcast(verbs.GIDFromAddr(g.Group)); err != nil {
 		return errOf("leave group", netip.AddrPortFrom(g.Group, 0), err, "")
 	}

@@ -17,6 +17,7 @@ type Stats struct {
 
 // Stats returns what was counted.
 func (m *Manager) Stats() Stats {
+	m = m.orClosed()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return Stats{Stats: m.machine.Stats(), Foreign: m.foreign, Unsent: m.unsent}

@@ -15,12 +15,14 @@ import (
 // another.
 const UDQKey = mad.UDPQKey
 
-// UDListener takes questions which queue pair serves datagrams on a port.
+// UDListener takes questions which queue pair serves datagrams on a port. Nil and the
+// zero value are closed.
 type UDListener struct{ l *listener }
 
 // ListenUD begins to serve a port of datagrams; 0 means any that is free.
 // NoRC and NoUC of the options do not count.
 func (m *Manager) ListenUD(port uint16, o ListenOptions) (*UDListener, error) {
+	m = m.orClosed()
 	setDefault(&o.PortSpace, UDP)
 	setDefault(&o.Backlog, DefaultBacklog)
 	l, err := m.listen(o.PortSpace, port, protocol.Serve{Backlog: o.Backlog})
@@ -33,7 +35,7 @@ func (m *Manager) ListenUD(port uint16, o ListenOptions) (*UDListener, error) {
 // Accept waits for a question, which must be accepted or rejected. It returns
 // ErrClosed once the listener or the manager is closed.
 func (l *UDListener) Accept(ctx context.Context) (*UDRequest, error) {
-	in, err := l.l.accept(ctx)
+	in, err := l.orClosed().accept(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -41,11 +43,11 @@ func (l *UDListener) Accept(ctx context.Context) (*UDRequest, error) {
 }
 
 // Addr is the address and port that peers dial.
-func (l *UDListener) Addr() netip.AddrPort { return l.l.addr }
+func (l *UDListener) Addr() netip.AddrPort { return l.orClosed().addr }
 
 // Close ends the listener: questions that Accept has not returned are rejected.
 // Closing twice is safe.
-func (l *UDListener) Close() error { return l.l.close() }
+func (l *UDListener) Close() error { return l.orClosed().close() }
 
 // UDRequest is a peer's question which queue pair serves datagrams, to be
 // accepted or rejected once.
@@ -53,17 +55,17 @@ type UDRequest struct{ in *incoming }
 
 // PrivateData is what the peer's program sent along, with the trailing zeros of
 // the field.
-func (r *UDRequest) PrivateData() []byte { return r.in.private }
+func (r *UDRequest) PrivateData() []byte { return r.orClosed().private }
 
 // RemoteAddr is the peer's address and port.
-func (r *UDRequest) RemoteAddr() netip.AddrPort { return r.in.remote() }
+func (r *UDRequest) RemoteAddr() netip.AddrPort { return r.orClosed().remote() }
 
 // LocalAddr is the address and port that the peer dialed.
-func (r *UDRequest) LocalAddr() netip.AddrPort { return r.in.l.addr }
+func (r *UDRequest) LocalAddr() netip.AddrPort { return r.orClosed().l.addr }
 
 // RemoteAH is where datagrams to the peer go. Its queue pair number comes with
 // its first datagram (verbs.WC.SrcQPN).
-func (r *UDRequest) RemoteAH() verbs.AHAttr { return handleTo(r.in.peer) }
+func (r *UDRequest) RemoteAH() verbs.AHAttr { return handleTo(r.orClosed().peer) }
 
 func handleTo(peer netip.AddrPort) verbs.AHAttr {
 	return verbs.AHAttr{DGID: verbs.GIDFromAddr(peer.Addr()), UDPPort: peer.Port(), PortNum: 1}
@@ -90,6 +92,9 @@ type UDQueuePair struct {
 
 // activate makes the queue pair ready and returns its Q_Key.
 func (u *UDQueuePair) activate(m *Manager) (qkey uint32, err error) {
+	if m.isClosed() {
+		return 0, ErrClosed
+	}
 	if u.QP == nil {
 		return 0, fmt.Errorf("%w: QP is not set", verbs.ErrInvalid)
 	}
@@ -118,7 +123,7 @@ func (u *UDQueuePair) activate(m *Manager) (qkey uint32, err error) {
 
 // Accept tells the peer that o.QP serves it.
 func (r *UDRequest) Accept(o UDAcceptOptions) error {
-	qkey, err := o.activate(r.in.l.m)
+	qkey, err := o.activate(r.orClosed().l.m)
 	if err == nil {
 		err = r.reply(mad.SIDRRep{QPN: o.QP.Num(), QKey: qkey, PrivateData: o.PrivateData})
 	}
@@ -146,13 +151,14 @@ func (r *UDRequest) reply(rep mad.SIDRRep) error {
 	if err := checkPrivate(rep.PrivateData, mad.SIDRRepPrivateLen); err != nil {
 		return err
 	}
-	m := r.in.l.m
+	in := r.orClosed()
+	m := in.l.m
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if err := r.in.claim(); err != nil {
+	if err := in.claim(); err != nil {
 		return err
 	}
-	m.machine.Reply(r.in.id, rep)
+	m.machine.Reply(in.id, rep)
 	m.settle()
 	return nil
 }
@@ -179,7 +185,8 @@ type UDPeer struct {
 // that refuses is a *UDRejectError, one that does not answer ErrUnreachable or
 // the context's error.
 func (m *Manager) DialUD(ctx context.Context, addr netip.AddrPort, o UDDialOptions) (*UDPeer, error) {
-	p, err := m.dialUD(ctx, addr, &o)
+	m = m.orClosed()
+	p, err := m.dialUD(orBackground(ctx), addr, &o)
 	if err != nil {
 		return nil, errOf("dial datagrams of", addr, err, m.hint(err, o.UDPPort))
 	}

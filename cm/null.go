@@ -1,0 +1,82 @@
+package cm
+
+import (
+	"context"
+
+	"github.com/softrnic/softrnic/cm/protocol"
+)
+
+// Null handles, which are nil or the zero value of their type, act as those of a closed
+// manager: a program that goes on after an error gets ErrClosed, and no panic.
+
+// closedManager is the manager of null handles.
+var closedManager = func() *Manager {
+	m := &Manager{closed: true, machine: protocol.New(protocol.Config{Rand: func() uint32 { return 1 }}), wake: func() {}}
+	m.options.Rand = func() uint32 { return 1 }
+	m.closing.Do(func() {})
+	return m
+}()
+
+var (
+	closedListener = &listener{m: closedManager, done: closedChannel, ended: true}
+	closedRequest  = &incoming{l: closedListener, gone: true}
+	closedChannel  = func() chan struct{} { c := make(chan struct{}); close(c); return c }()
+)
+
+// orClosed returns m, or the closed manager if m is null.
+func (m *Manager) orClosed() *Manager {
+	if m == nil || m.machine == nil {
+		return closedManager
+	}
+	return m
+}
+
+// orEnded returns c, or a connection that has ended if c is null.
+func (c *Conn) orEnded() *Conn {
+	if c != nil && c.m != nil {
+		return c
+	}
+	c = &Conn{m: closedManager, done: closedChannel, released: closedChannel}
+	c.end.Do(func() {})
+	c.free.Do(func() {})
+	c.err.Store(&Error{Op: "use connection", Err: ErrClosed})
+	return c
+}
+
+func (l *Listener) orClosed() *listener {
+	if l == nil || l.l == nil {
+		return closedListener
+	}
+	return l.l
+}
+
+func (l *UDListener) orClosed() *listener { return (*Listener)(l).orClosed() }
+
+func (r *Request) orClosed() *incoming {
+	if r == nil || r.in == nil {
+		return closedRequest
+	}
+	return r.in
+}
+
+func (r *UDRequest) orClosed() *incoming {
+	if r == nil || r.in == nil {
+		return closedRequest
+	}
+	return r.in
+}
+
+// isClosed reports whether the manager was closed.
+func (m *Manager) isClosed() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.closed
+}
+
+// orBackground returns ctx, or a context that never ends if it is nil.
+func orBackground(ctx context.Context) context.Context {
+	if ctx == nil {
+		return context.Background()
+	}
+	return ctx
+}
