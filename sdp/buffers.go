@@ -104,6 +104,9 @@ func (c *Conn) growMessages(bytes int) error {
 
 // PeerBuffer is how many bytes the longest message with Credit may have by now.
 func (c *Conn) PeerBuffer() int {
+	if !c.isOpen() {
+		return 0
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.poll()

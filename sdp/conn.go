@@ -101,7 +101,12 @@ func (c *Conn) RemoteAddr() net.Addr {
 }
 
 // Design is the flow control of the connection.
-func (c *Conn) Design() Design { return c.design }
+func (c *Conn) Design() Design {
+	if !c.isOpen() {
+		return 0
+	}
+	return c.design
+}
 
 // SetDeadline implements net.Conn.
 func (c *Conn) SetDeadline(t time.Time) error {

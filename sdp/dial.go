@@ -90,7 +90,7 @@ func (d *Dialer) keepAlive(period time.Duration) keepAlive {
 //
 // Where nobody answers it asks 16 times, and fails with syscall.ETIMEDOUT after about
 // 10 s. Where an adapter answers, and the program behind it does not accept, that is after
-// half a minute. DialContext gives up sooner; a manager of your own with other [cm.Options]
+// 26 s. DialContext gives up sooner; a manager of your own with other [cm.Options]
 // asks less often.
 func (s *Stack) Dial(network, address string) (net.Conn, error) {
 	return s.DialContext(context.Background(), network, address)
@@ -98,8 +98,14 @@ func (s *Stack) Dial(network, address string) (net.Conn, error) {
 
 // DialContext is Dial with a context, which counts until the connection is there:
 // what http.Transport wants. One that ends first is in the error, which says who had
-// not answered until then: the adapter, or the program behind it.
+// not answered until then: the adapter, or the program behind it. A nil context never ends.
 func (s *Stack) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
+	if s.isClosed() {
+		return nil, openError("dial", network, netip.AddrPort{}, errClosedStack)
+	}
+	if ctx == nil {
+		ctx = context.Background()
+	}
 	to, err := s.resolve(ctx, network, address)
 	if err != nil {
 		return nil, openError("dial", network, to, err)
@@ -129,6 +135,9 @@ func (s *Stack) dial(ctx context.Context, to netip.AddrPort, d Dialer) (c *Conn,
 		return nil, err
 	}
 	defer s.opening.Done()
+	if ctx == nil {
+		ctx = context.Background()
+	}
 	ctx, cancel := d.bound(ctx)
 	defer cancel()
 	defer context.AfterFunc(s.ctx, cancel)()

@@ -88,7 +88,11 @@ func (s *Stack) listenError(port uint16, err error) error {
 	if errors.Is(err, cm.ErrInUse) {
 		err = fmt.Errorf("%w: %w", errInUse, err)
 	}
-	return &net.OpError{Op: "listen", Net: network, Addr: Addr{netip.AddrPortFrom(s.cm.Addr().Addr(), port)}, Err: err}
+	var adapter netip.Addr
+	if s.isOpen() {
+		adapter = s.cm.Addr().Addr()
+	}
+	return openError("listen", network, netip.AddrPortFrom(adapter, port), err)
 }
 
 // dialError is the error of a dial in package net's words, and the reason. The adapter

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"net/netip"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -40,6 +41,9 @@ var _ net.Listener = (*Listener)(nil)
 // address is the device's if it is given. Port 0 is a free one. The network is
 // "sdp"; that of TCP will do.
 func (s *Stack) Listen(network, address string) (net.Listener, error) {
+	if s.isClosed() {
+		return nil, openError("listen", network, netip.AddrPort{}, errClosedStack)
+	}
 	at, err := s.listenAddr(network, address)
 	if err != nil {
 		return nil, openError("listen", network, at, err)
@@ -54,10 +58,13 @@ func (s *Stack) Listen(network, address string) (net.Listener, error) {
 // DefaultBacklog is how many connections may wait for Accept.
 const DefaultBacklog = 128
 
+// maxBacklog is the most that a program gets of what it asks for, as of listen(2).
+const maxBacklog = 1 << 16
+
 // ListenPort is Listen with a backlog: how many connections may wait for Accept,
 // those whose handshake is under way included. Others wait longer for an
 // answer, and are refused by nobody but their patience. 0 or less means
-// DefaultBacklog.
+// DefaultBacklog, and more than 65536 that.
 func (s *Stack) ListenPort(port uint16, backlog int) (*Listener, error) {
 	l, err := s.listen(port, backlog)
 	if err != nil {
@@ -78,6 +85,7 @@ func (s *Stack) listen(port uint16, backlog int) (*Listener, error) {
 	if backlog <= 0 {
 		backlog = DefaultBacklog
 	}
+	backlog = min(backlog, maxBacklog)
 	l := &Listener{
 		stack: s, inner: inner, addr: Addr{inner.Addr()}, done: make(chan struct{}),
 		places: make(chan struct{}, backlog), ready: make(chan *Conn, backlog), deadline: newDeadline(),
@@ -119,7 +127,12 @@ func (l *Listener) answer(r *cm.Request) {
 
 // Refused is how many requests did not become a connection: those of peers that
 // do not keep to the protocol, or went away.
-func (l *Listener) Refused() uint64 { return l.refused.Load() }
+func (l *Listener) Refused() uint64 {
+	if !l.isOpen() {
+		return 0
+	}
+	return l.refused.Load()
+}
 
 // acceptTime bounds an answer to a peer that has gone silent.
 const acceptTime = 10 * time.Second
@@ -226,7 +239,12 @@ func (l *Listener) SetDeadline(t time.Time) error {
 }
 
 // Addr is the address that peers dial: an Addr.
-func (l *Listener) Addr() net.Addr { return l.addr }
+func (l *Listener) Addr() net.Addr {
+	if !l.isOpen() {
+		return nil
+	}
+	return l.addr
+}
 
 // Close ends the listener. Connections that Accept has not returned are ended,
 // others stay. A second Close is net.ErrClosed.

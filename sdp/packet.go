@@ -78,6 +78,9 @@ type PacketStats struct {
 
 // Stats returns the counts.
 func (c *PacketConn) Stats() PacketStats {
+	if !c.isOpen() {
+		return PacketStats{}
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.stats
@@ -96,7 +99,12 @@ func (c *PacketConn) LocalAddr() net.Addr {
 }
 
 // MTU is the longest datagram in bytes: what the adapter's path MTU has room for.
-func (c *PacketConn) MTU() int { return c.mtu }
+func (c *PacketConn) MTU() int {
+	if !c.isOpen() {
+		return 0
+	}
+	return c.mtu
+}
 
 // ReadFrom implements net.PacketConn. Of a datagram that is longer than p the rest
 // is dropped.

@@ -106,7 +106,25 @@ func (s *Stack) free() (err error) {
 // Close ends all connections at once, and the stack. Connections that are to
 // end well are closed before, and given their time: see [Stack.Drain]. To close twice is
 // safe; whoever does waits for the end and has the same error.
-func (s *Stack) Close() error { return s.end() }
+func (s *Stack) Close() error {
+	if !s.isOpen() {
+		return errClosedStack
+	}
+	return s.end()
+}
+
+// isOpen reports whether New has made s: nil and the zero value act as closed stacks.
+func (s *Stack) isOpen() bool { return s != nil && s.end != nil }
+
+// isClosed reports whether nothing can be opened any more.
+func (s *Stack) isClosed() bool {
+	if !s.isOpen() {
+		return true
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.closed
+}
 
 func (s *Stack) close() error {
 	s.mu.Lock()
@@ -133,8 +151,14 @@ func (s *Stack) close() error {
 
 // Drain waits until every connection that was closed is gone: what was written
 // to it has arrived, or cannot, which the log tells of. If ctx ends before, the error names
-// the first peer that is waited for, and what for.
+// the first peer that is waited for, and what for. A nil context never ends.
 func (s *Stack) Drain(ctx context.Context) error {
+	if !s.isOpen() {
+		return errClosedStack
+	}
+	if ctx == nil {
+		ctx = context.Background()
+	}
 	s.mu.Lock()
 	var closed []*Conn
 	for _, c := range s.conns {
@@ -156,6 +180,9 @@ func (s *Stack) Drain(ctx context.Context) error {
 // begin is the beginning of something that uses the adapter, and has to end
 // before the stack lets go of it: by opening.Done, unless there is an error.
 func (s *Stack) begin() error {
+	if !s.isOpen() {
+		return errClosedStack
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {

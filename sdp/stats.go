@@ -61,6 +61,9 @@ type counts struct {
 // Stats returns the counts, which keep their last values when the connection is
 // closed.
 func (c *Conn) Stats() Stats {
+	if !c.isOpen() {
+		return Stats{}
+	}
 	s := c.snapshot()
 	if a, ok := c.qp.(hwCounter); ok {
 		s.RNRSent, _ = a.HWCounter("send_rnr_err")

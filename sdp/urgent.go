@@ -17,6 +17,9 @@ func (c *Conn) WriteUrgent(p []byte) (n int, err error) {
 	defer c.mu.Unlock()
 	c.enter()
 	defer c.leave()
+	if err := c.mayWrite(); err != nil {
+		return 0, c.opError("write", err)
+	}
 	for n < len(p) {
 		if err := c.mayWrite(); err != nil {
 			return n, c.opError("write", err)
@@ -36,6 +39,9 @@ func (c *Conn) WriteUrgent(p []byte) (n int, err error) {
 // byte, 0 if there is none, and whether one is on its way that has not come:
 // where sockets have SIOCATMARK, at 1 the next byte is it.
 func (c *Conn) Urgent() (ahead int, announced bool) {
+	if !c.isOpen() {
+		return 0, false
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.poll()
@@ -44,7 +50,12 @@ func (c *Conn) Urgent() (ahead int, announced bool) {
 
 // UrgentSignal has an element when what Urgent says may have changed for more: an
 // urgent byte was announced, or has come. It is what SIGURG is to sockets.
-func (c *Conn) UrgentSignal() <-chan struct{} { return c.urgentSignal }
+func (c *Conn) UrgentSignal() <-chan struct{} {
+	if !c.isOpen() {
+		return nil
+	}
+	return c.urgentSignal
+}
 
 // signalUrgent fills the channel if there are news. The lock is held.
 func (c *Conn) signalUrgent() {

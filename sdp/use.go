@@ -23,6 +23,9 @@ type Use struct {
 // that and tells. One such measurement at a time can be under way: a second one ends the
 // first, which then tells of nothing after that. Each call looks at the clock meanwhile.
 func (c *Conn) MeasureUse() (stop func() Use) {
+	if !c.isOpen() {
+		return func() Use { return Use{} }
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	m := &meter{began: time.Now()}

@@ -1,0 +1,68 @@
+package rnic
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	calls "github.com/softrnic/softrnic/internal/misuse"
+	"github.com/softrnic/softrnic/verbs"
+)
+
+// someObjects makes an object of each type, and what destroys them in the order of users first.
+func someObjects(t *testing.T, far *end) (objects map[string]any, destroy func()) {
+	e := newEndOf(t, Options{}, verbs.UD)
+	ch, err := e.dev.CreateCompChannel()
+	require.NoError(t, err)
+	srq, err := e.pd.CreateSRQ(verbs.SRQInitAttr{MaxWR: 4, MaxSGE: 1})
+	require.NoError(t, err)
+	mr := e.reg(t, 64, verbs.AccessLocalWrite)
+	mw, err := e.pd.AllocMW()
+	require.NoError(t, err)
+	pd, err := e.dev.AllocPD()
+	require.NoError(t, err)
+	cq, qp, ud, ah := e.newCQ(t, 4), e.at(t, verbs.RC, verbs.StateRTS), e.newQPWith(t, verbs.QPInitAttr{Type: verbs.UD, MaxDatagramRDMA: 4}), e.handle(t, far.dev)
+	peer, err := ud.(verbs.DatagramRDMA).CreatePeer(verbs.PeerAttr{AH: ah.Attr(), QPN: far.qp.Num()})
+	require.NoError(t, err)
+	return map[string]any{"AH": ah, "CQ": cq, "CompChannel": ch, "Device": e.dev, "MR": mr, "MW": mw, "PD": pd, "PeerAH": peer, "QP": qp, "SRQ": srq}, func() {
+		for _, f := range []func() error{peer.Destroy, ah.Destroy, ud.Destroy, qp.Destroy, cq.Destroy, ch.Destroy, srq.Destroy, mw.Dealloc, mr.Dereg, pd.Dealloc} {
+			require.NoError(t, f())
+		}
+	}
+}
+
+// TestUnusable calls every exported function and method with destroyed objects, with those of
+// a closed device, and with arguments out of range: each returns, and with an error where it
+// has one.
+func TestUnusable(t *testing.T) {
+	far := newEndOf(t, Options{}, verbs.UD)
+	live, _ := someObjects(t, far)
+	destroyed, destroy := someObjects(t, far)
+	destroy()
+	delete(destroyed, "Device")
+	closed, _ := someObjects(t, far)
+	require.NoError(t, closed["Device"].(*Device).Close())
+
+	s := &calls.Surface{
+		Dir:    ".",
+		NoNull: "objects come of Open and of one another's methods alone, with an error if there is none, as those of libibverbs do",
+		Funcs:  map[string]any{"Open": Open, "ParseAddr": ParseAddr, "ParseAddrs": ParseAddrs},
+		Types:  map[string][]calls.Receiver{},
+		Values: []any{verbs.QPInitAttr{}, verbs.QPInitAttr{Type: 99}, verbs.SRQInitAttr{MaxWR: -1}, verbs.SRQAttr{MaxWR: -1}, verbs.QPAttr{State: 99}, verbs.AHAttr{PortNum: 99},
+			verbs.PeerAttr{}, Options{Shards: -1}, []verbs.SendWR{{Opcode: 99}}, []verbs.RecvWR{{SGList: []verbs.SGE{{Length: 1}}}}, "nonsense"},
+		Except: map[string]string{
+			"Device.Close on live": "ends the device of this test",
+		},
+		Errors: []error{verbs.ErrClosed, verbs.ErrInvalid, verbs.ErrBusy},
+		Quiet:  map[string]string{},
+	}
+	for name, objects := range map[string]map[string]any{"live": live, "destroyed": destroyed, "of a closed device": closed} {
+		for typ, object := range objects {
+			s.Types[typ] = append(s.Types[typ], calls.Receiver{Name: name, Usable: name == "live", Make: func() any { return object }})
+		}
+	}
+	for typ, value := range map[string]any{"Addrs": Addrs{}, "Counters": &Counters{}, "QPCounters": &QPCounters{}, "LinkCounters": &LinkCounters{}, "FaultCounters": &FaultCounters{}} {
+		s.Types[typ] = []calls.Receiver{{Name: "zero", Usable: true, Make: func() any { return value }}}
+	}
+	s.Check(t)
+}

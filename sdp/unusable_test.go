@@ -1,0 +1,80 @@
+package sdp_test
+
+import (
+	"net"
+	"net/netip"
+	"os"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/internal/misuse"
+	"github.com/softrnic/softrnic/rnic"
+	"github.com/softrnic/softrnic/sdp"
+	"github.com/softrnic/softrnic/verbs"
+)
+
+// TestUnusable calls every exported function and method with nil, zero and closed handles
+// and with arguments out of range: each returns, and with an error where it has one.
+func TestUnusable(t *testing.T) {
+	e := newEnds(t, rnic.Options{}, sdp.Options{})
+	closedStack, err := sdp.New(device(t, rnic.Options{}), nil, sdp.Options{})
+	require.NoError(t, err)
+	require.NoError(t, closedStack.Close())
+	conn, _ := e.dial(t)
+	closed, _ := e.dial(t)
+	require.NoError(t, closed.Close())
+	l, err := e.a.ListenPort(0, 1)
+	require.NoError(t, err)
+	defer l.Close()
+	closedListener, err := e.a.ListenPort(0, 1)
+	require.NoError(t, err)
+	require.NoError(t, closedListener.Close())
+	p, err := e.a.ListenPacket(0)
+	require.NoError(t, err)
+	defer p.Close()
+	closedPacket, err := e.a.ListenPacket(0)
+	require.NoError(t, err)
+	require.NoError(t, closedPacket.Close())
+
+	live := func(v any) misuse.Receiver {
+		return misuse.Receiver{Name: "live", Usable: true, Make: func() any { return v }}
+	}
+	waiting := func(v interface{ SetDeadline(time.Time) error }) misuse.Receiver {
+		return misuse.Receiver{Name: "live", Usable: true, Make: func() any {
+			_ = v.SetDeadline(time.Unix(1, 0)) // what waits has an end
+			return v
+		}}
+	}
+	dead := func(name string, v any) misuse.Receiver {
+		return misuse.Receiver{Name: name, Make: func() any { return v }}
+	}
+	s := &misuse.Surface{
+		Dir:   ".",
+		Funcs: map[string]any{"New": sdp.New},
+		Types: map[string][]misuse.Receiver{
+			"Addr":       {live(sdp.Addr{})},
+			"Conn":       {waiting(conn), dead("closed", closed)},
+			"Listener":   {waiting(l), dead("closed", closedListener)},
+			"Options":    {live(sdp.Options{})},
+			"PacketConn": {waiting(p), dead("closed", closedPacket)},
+			"Stack":      {live(e.a), dead("closed", closedStack)},
+		},
+		Values: []any{netip.AddrPort{}, netip.MustParseAddrPort("0.0.0.0:0"), make([]byte, 1<<20), sdp.Options{Buffers: -1}, sdp.Dialer{}, "", "udp", ":x", "nowhere:", time.Unix(1, 0)},
+		Except: map[string]string{
+			"Conn.ReadFrom on live":    "panics as io.Copy of a nil reader does",
+			"Conn.ReadFrom on closed":  "panics as io.Copy of a nil reader does",
+			"Conn.Close on live":       "ends the connection of this test",
+			"Listener.Close on live":   "ends the listener of this test",
+			"PacketConn.Close on live": "ends the connection of this test",
+			"Stack.Close on live":      "ends the stack of this test",
+		},
+		Quiet: map[string]string{
+			"Stack.Close on closed": "may be called again", "Stack.Drain on closed": "there is nothing to wait for",
+		},
+		Errors: []error{net.ErrClosed, syscall.EINVAL, os.ErrDeadlineExceeded, verbs.ErrInvalid},
+	}
+	s.Check(t)
+}
