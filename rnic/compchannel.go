@@ -47,6 +47,7 @@ func (ch *CompChannel) CreateCQ(depth int) (verbs.CQ, error) { return ch.dev.cre
 // pollers, to those who wait on queues, and to the service. Any number of
 // goroutines may share a channel.
 func (ch *CompChannel) Wait(ctx context.Context) (verbs.CQ, error) {
+	ctx = orBackground(ctx)
 	for ended := false; ; {
 		if c := ch.pop(); c != nil {
 			return c, c.lost()
@@ -61,6 +62,9 @@ func (ch *CompChannel) Wait(ctx context.Context) (verbs.CQ, error) {
 		case <-ch.dev.ended: // look once more: what was flushed is listed
 			ended = true
 		case <-ctx.Done():
+			if err := ch.state("wait for completion channel"); err != nil {
+				return nil, err
+			}
 			return nil, ctx.Err()
 		}
 	}

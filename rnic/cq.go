@@ -230,8 +230,10 @@ func (c *CQ) purge(qpn uint32) {
 
 // Poll implements verbs.CQ. An empty queue makes it read the socket once.
 func (c *CQ) Poll(wc []verbs.WC) (int, error) {
-	if c.ready.Load() == 0 && len(wc) > 0 {
-		c.dev.poll(c.shard.Load(), caller{cq: c})
+	if c.ready.Load() == 0 {
+		if len(wc) > 0 {
+			c.dev.poll(c.shard.Load(), caller{cq: c})
+		}
 		if c.ready.Load() == 0 {
 			return 0, c.state("poll CQ")
 		}
@@ -326,7 +328,7 @@ func (c *CQ) Wait(ctx context.Context) error {
 		return &verbs.OpError{Op: op, Object: c.String(), Err: verbs.ErrInvalid,
 			Detail: fmt.Sprintf("its events go to %v; wait there, or for completions with PollWait", c.channel)}
 	}
-	w := waiter{ctx: ctx, cq: c}
+	w := waiter{ctx: orBackground(ctx), cq: c}
 	return w.wait()
 }
 
@@ -338,7 +340,7 @@ func (c *CQ) PollWait(ctx context.Context, wc []verbs.WC) (int, error) {
 		if n, err := c.Poll(wc); n > 0 || err != nil || len(wc) == 0 {
 			return n, err
 		}
-		w := waiter{ctx: ctx, cq: c, hungry: true}
+		w := waiter{ctx: orBackground(ctx), cq: c, hungry: true}
 		c.hungry.Add(1)
 		err := w.wait()
 		c.hungry.Add(-1)
@@ -346,6 +348,14 @@ func (c *CQ) PollWait(ctx context.Context, wc []verbs.WC) (int, error) {
 			return 0, err
 		}
 	}
+}
+
+// orBackground returns ctx, or a context that never ends if it is nil.
+func orBackground(ctx context.Context) context.Context {
+	if ctx == nil {
+		return context.Background()
+	}
+	return ctx
 }
 
 // Resize implements verbs.CQ. A queue that overran stays lost.

@@ -67,6 +67,8 @@ func (q *eventQueue) signal() {
 // of ctx or for close. An event that is there already is returned even if ctx
 // has ended, so that an ended context makes get a poll.
 func (q *eventQueue) get(ctx context.Context) (verbs.AsyncEvent, error) {
+	ctx = orBackground(ctx)
+	closed := &verbs.OpError{Op: "get async event", Err: verbs.ErrClosed, Detail: "the device was closed"}
 	for {
 		if ev, ok := q.poll(); ok {
 			return ev, nil
@@ -74,8 +76,13 @@ func (q *eventQueue) get(ctx context.Context) (verbs.AsyncEvent, error) {
 		select {
 		case <-q.more:
 		case <-q.done:
-			return verbs.AsyncEvent{}, &verbs.OpError{Op: "get async event", Err: verbs.ErrClosed, Detail: "the device was closed"}
+			return verbs.AsyncEvent{}, closed
 		case <-ctx.Done():
+			select {
+			case <-q.done:
+				return verbs.AsyncEvent{}, closed
+			default:
+			}
 			return verbs.AsyncEvent{}, ctx.Err()
 		}
 	}

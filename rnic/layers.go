@@ -34,8 +34,11 @@ type layer struct {
 // snapshots, and so of `softrnic stat` and of Prometheus, until remove is
 // called; twice is safe. Names are in snake case. each calls yield for every
 // counter, always in the same order. It is called from any goroutine, with no
-// lock of the device held.
+// lock of the device held. A nil function adds nothing.
 func (d *Device) AddLayer(name string, each func(yield func(name string, value uint64, level bool))) (remove func()) {
+	if each == nil {
+		return func() {}
+	}
 	l := &layer{name, each}
 	d.layers.mu.Lock()
 	defer d.layers.mu.Unlock()

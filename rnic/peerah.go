@@ -83,6 +83,9 @@ func (h *PeerAH) Token() uint32 { return h.token }
 
 // Connect implements verbs.PeerAH.
 func (h *PeerAH) Connect(token uint32) error {
+	if err := h.q.dev.usable("connect peer"); err != nil {
+		return err
+	}
 	h.q.shard.mu.Lock()
 	defer h.q.shard.mu.Unlock()
 	if h.closed.Load() {
