@@ -84,9 +84,14 @@ func (p *Process) join(ctx context.Context, open Open) (err error) {
 	if open == nil {
 		return fmt.Errorf("%w: open is nil", ErrOptions)
 	}
-	if p.dev, err = open(); err != nil {
+	dev, err := open()
+	if err == nil {
+		err = verbs.CheckDevice(dev)
+	}
+	if err != nil { // and dev a nil that is of a type, as that of rnic.Open
 		return err
 	}
+	p.dev = dev
 	if p.dev.QueryDevice().AtomicCap != verbs.AtomicGlob {
 		return fmt.Errorf("%w: the adapter's atomics are not atomic with the processor's, as the owner of memory needs it", verbs.ErrUnsupported)
 	}

@@ -90,11 +90,11 @@ func join(ctx context.Context, open Open, o Options) (*World, error) {
 			return tcp.New(h, o.Manager, o.TCP)
 		}
 		if open == nil {
-			return nil, errors.New("open: nil, and the job has other ranks")
+			return nil, fmt.Errorf("open: nil, and the job has other ranks: %w", verbs.ErrInvalid)
 		}
 		dev, err := open()
-		if err == nil && dev == nil {
-			err = errors.New("open: returned neither a device nor an error")
+		if err == nil {
+			err = verbs.CheckDevice(dev)
 		}
 		if err != nil { // and dev a nil that is of a type, as that of rnic.Open
 			return nil, err
