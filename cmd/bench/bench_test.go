@@ -377,6 +377,8 @@ func TestInterrupt(t *testing.T) {
 		require.Equal(t, 1, status)
 		require.Contains(t, stderr, "stopped at first")
 		require.NotContains(t, stdout, "Claim of second.")
+		require.NotContains(t, stdout, "failed: first")
+		require.Equal(t, len(args) == 0, strings.Contains(stdout, "Interrupted before first, second.\n"))
 	}
 }
 

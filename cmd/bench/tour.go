@@ -46,7 +46,16 @@ func (a *app) tour(ctx context.Context, tables bool) error {
 		a.printLayers(results)
 		return err
 	}
-	screen := report.Summary(tourTitle(machine), completed(results), a.registry.All(), tourNotes(machine, experiments, results))
+	done := completed(results, context.Cause(ctx))
+	notes := tourNotes(machine)
+	if left := namesWithout(experiments, done); len(left) > 0 {
+		why := "No time for"
+		if !errors.Is(context.Cause(ctx), errTourOver) {
+			why = "Interrupted before"
+		}
+		notes = append([]string{fmt.Sprintf("%s %s.", why, strings.Join(left, ", "))}, notes...)
+	}
+	screen := report.Summary(tourTitle(machine), done, a.registry.All(), notes)
 	if cmdline.IsTerminal(a.stdout) && os.Getenv("NO_COLOR") == "" {
 		screen = headings.ReplaceAllString(screen, "\x1b[1m$0\x1b[m") // bold
 	}
@@ -79,9 +88,19 @@ func tourOptions(e *bench.Experiment) bench.Options {
 	return bench.Options{Quick: true, Set: e.Tour}
 }
 
-// completed returns the results but for those that the end of the tour's time cut short.
-func completed(results []*bench.Result) []*bench.Result {
-	return slices.DeleteFunc(slices.Clone(results), func(res *bench.Result) bool { return errors.Is(res.Err, errTourOver) })
+// completed returns the results but for those that the end of the tour cut short.
+func completed(results []*bench.Result, end error) []*bench.Result {
+	return slices.DeleteFunc(slices.Clone(results), func(res *bench.Result) bool { return end != nil && errors.Is(res.Err, end) })
+}
+
+// namesWithout returns the names of the experiments that have no result.
+func namesWithout(experiments []*bench.Experiment, results []*bench.Result) (names []string) {
+	for _, e := range experiments {
+		if !slices.ContainsFunc(results, func(res *bench.Result) bool { return res.Experiment == e }) {
+			names = append(names, e.Name)
+		}
+	}
+	return names
 }
 
 // printLayers prints a table of every layer, and the claims of its experiments.
@@ -119,17 +138,7 @@ func tourTitle(machine env.Fingerprint) string {
 }
 
 // tourNotes say what the screen's figures suffer from, and how to go on.
-func tourNotes(machine env.Fingerprint, experiments []*bench.Experiment, results []*bench.Result) (notes []string) {
-	var late []string
-	done := completed(results)
-	for _, e := range experiments {
-		if !slices.ContainsFunc(done, func(res *bench.Result) bool { return res.Experiment == e }) {
-			late = append(late, e.Name)
-		}
-	}
-	if len(late) > 0 {
-		notes = append(notes, fmt.Sprintf("No time for %s.", strings.Join(late, ", ")))
-	}
+func tourNotes(machine env.Fingerprint) (notes []string) {
 	if probe := link.Probe(); probe.RecvBuffer > 0 && probe.RecvBuffer < link.DefaultRecvBuffer {
 		notes = append(notes, fmt.Sprintf("Socket buffers of %d KiB, %d KiB help: `softrnic doctor` says how.",
 			probe.RecvBuffer>>10, link.DefaultRecvBuffer>>10))
