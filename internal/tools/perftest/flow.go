@@ -21,13 +21,14 @@ func (t *traffic) flow() flow {
 	return f
 }
 
-// partialFlow returns what a run has moved that was ended before its time.
+// partialFlow returns what a run has moved that was ended before its time. Within the first
+// margin of -D, where nothing counts yet, it is what was moved so far.
 func (t *traffic) partialFlow() flow {
 	messages := t.completed
 	if !t.sends {
 		messages = t.received
 	}
-	if t.timed {
+	if t.timed && t.counted > 0 {
 		return flow{int64(t.size), t.counted, 0, t.from, min(t.to, t.now())}
 	}
 	return flow{int64(t.size), messages, 0, t.first, t.last}
