@@ -217,7 +217,6 @@ func (s *SRQ) detach() {
 	s.attached--
 }
 
-// dead reports whether the queue or its device is gone.
 // posted returns the number of receives that wait.
 func (s *SRQ) posted() int {
 	s.mu.Lock()
@@ -225,6 +224,7 @@ func (s *SRQ) posted() int {
 	return s.queue.n
 }
 
+// dead reports whether the queue or its device is gone.
 func (s *SRQ) dead() bool { return s.closed || s.pd.host.isClosed() }
 
 func (s *SRQ) refuse(op string, err error, detail string) error {
