@@ -22,21 +22,14 @@ type stuckWatch struct {
 // enterWait counts a waiter, and starts the watch if it is off.
 func (c *CQ) enterWait() {
 	c.waiting.Add(1)
-	if w := &c.dev.stuck; !w.on.Load() && w.on.CompareAndSwap(false, true) {
-		w.mu.Lock()
-		if w.timer == nil {
-			w.timer = time.AfterFunc(stuckAfter, c.dev.findStuck)
-		} else {
-			w.timer.Reset(stuckAfter)
-		}
-		w.mu.Unlock()
-	}
+	c.dev.startStuckWatch()
 }
 
 func (c *CQ) leaveWait() { c.waiting.Add(-1) }
 
 // findStuck looks at the queues that are waited on, and comes again as long as there are any.
 func (d *Device) findStuck() {
+	d.stuck.on.Store(false) // first: a waiter that is not seen below starts the watch again
 	d.mu.Lock()
 	var list []*CQ
 	for c := range d.cqs {
@@ -47,19 +40,29 @@ func (d *Device) findStuck() {
 	d.mu.Unlock()
 	for _, c := range list {
 		if waited := c.waitedSince(); waited && c.hint.Load() == nil {
-			if why := c.cannotComplete(); why != "" {
-				d.tellStuck(c, why)
+			if why, grave := c.cannotComplete(); why != "" {
+				d.tellStuck(c, why, grave)
 			}
 		}
 	}
+	if len(list) > 0 && !d.over.Load() {
+		d.startStuckWatch()
+	}
+}
+
+// startStuckWatch has findStuck called after stuckAfter, if that is not on its way.
+func (d *Device) startStuckWatch() {
 	w := &d.stuck
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if len(list) == 0 || d.over.Load() {
-		w.on.Store(false)
+	if w.on.Load() || !w.on.CompareAndSwap(false, true) {
 		return
 	}
-	w.timer.Reset(stuckAfter)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.timer == nil {
+		w.timer = time.AfterFunc(stuckAfter, d.findStuck)
+	} else {
+		w.timer.Reset(stuckAfter)
+	}
 }
 
 // waitedSince reports whether nothing has completed since it was called last.
@@ -71,9 +74,11 @@ func (c *CQ) waitedSince() bool {
 	return same && c.n == 0
 }
 
-// cannotComplete says why nothing can complete into the queue without another call of the program, or
-// is "" if something can.
-func (c *CQ) cannotComplete() string {
+// cannotComplete returns why nothing can complete into the queue without another call of the program,
+// or "" if something can. It is grave if that is a likely mistake: requests were not signaled, or a
+// queue that messages report to has never got one. Otherwise the waiter may be one that serves
+// requests that other goroutines will post.
+func (c *CQ) cannotComplete() (why string, grave bool) {
 	sends, receives, unsignaled := 0, 0, uint64(0)
 	can := false
 	c.dev.qps.each(func(q *QP) {
@@ -99,41 +104,41 @@ func (c *CQ) cannotComplete() string {
 			can = can || recv
 		}
 	})
+	c.mu.Lock()
+	unused := c.pushed == 0
+	c.mu.Unlock()
 	switch {
 	case can:
-		return ""
+		return "", false
 	case sends+receives == 0:
-		return "no queue pair reports to it"
+		return "no queue pair reports to it", false
 	case unsignaled > 0:
 		return fmt.Sprintf("nothing is outstanding; %d requests have succeeded without a completion, because they are not signaled; "+
-			"set SendSignaled, or create the queue pair without SelectiveSignaling", unsignaled)
+			"set SendSignaled, or create the queue pair without SelectiveSignaling", unsignaled), true
 	case receives == 0:
-		return "no request is outstanding"
+		return "no request is outstanding", false
 	case sends == 0:
-		return "no receive is posted"
+		return "no receive is posted", unused
 	default:
-		return "no request is outstanding and no receive is posted"
+		return "no request is outstanding and no receive is posted", unused
 	}
 }
 
 // tellStuck notes in the log, and in the flight recorders of the queue pairs that report to it, that
-// a queue is waited on in vain: once a queue. A queue without queue pairs may wait for the program's
-// first connection, so that is no warning.
-func (d *Device) tellStuck(c *CQ, why string) {
+// a queue is waited on in vain: once a queue. It is a warning if grave.
+func (d *Device) tellStuck(c *CQ, why string, grave bool) {
 	if !c.hint.CompareAndSwap(nil, &why) {
 		return
 	}
-	some := false
 	d.qps.each(func(q *QP) {
 		if q.sendCQ == c || q.recvCQ == c {
 			q.shard.mu.Lock()
 			q.core.NoteWaiter(d.now())
 			q.shard.mu.Unlock()
-			some = true
 		}
 	})
 	log := d.log.Info
-	if some {
+	if grave {
 		log = d.log.Warn
 	}
 	log("a waiter waits on a completion queue into which nothing can complete", "device", d.name, "cq", c.num, "why", why)

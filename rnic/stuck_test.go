@@ -18,9 +18,10 @@ func TestWaiterInVainIsTold(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		want string // of the hint; "": none
+		warn bool   // the log entry is a warning
 		make func(t *testing.T, a, b *end) verbs.CQ
 	}{
-		{"unsignaled request done", "1 requests have succeeded without a completion", func(t *testing.T, a, b *end) verbs.CQ {
+		{"unsignaled request done", "1 requests have succeeded without a completion", true, func(t *testing.T, a, b *end) verbs.CQ {
 			wr := writeTo(a, b.mr, 8)
 			wr.Flags &^= verbs.SendSignaled
 			_, err := a.qp.PostSend([]verbs.SendWR{wr})
@@ -30,24 +31,32 @@ func TestWaiterInVainIsTold(t *testing.T) {
 			}
 			return a.cq
 		}},
-		{"no queue pair", "no queue pair reports to it", func(t *testing.T, a, _ *end) verbs.CQ { return a.newCQ(t, 1) }},
-		{"nothing posted", "no request is outstanding and no receive is posted", func(_ *testing.T, a, _ *end) verbs.CQ { return a.cq }},
-		{"send queue", "no request is outstanding", func(t *testing.T, a, _ *end) verbs.CQ {
+		{"no queue pair", "no queue pair reports to it", false, func(t *testing.T, a, _ *end) verbs.CQ { return a.newCQ(t, 1) }},
+		{"nothing posted", "no request is outstanding and no receive is posted", true, func(_ *testing.T, a, _ *end) verbs.CQ { return a.cq }},
+		{"send queue", "no request is outstanding", false, func(t *testing.T, a, _ *end) verbs.CQ {
 			cq := a.newCQ(t, 1)
 			a.newQPWith(t, verbs.QPInitAttr{Type: verbs.RC, SendCQ: cq})
 			return cq
 		}},
-		{"receive queue", "no receive is posted", func(t *testing.T, a, _ *end) verbs.CQ {
+		{"receive queue", "no receive is posted", true, func(t *testing.T, a, _ *end) verbs.CQ {
 			cq := a.newCQ(t, 1)
 			a.newQPWith(t, verbs.QPInitAttr{Type: verbs.RC, RecvCQ: cq})
 			return cq
 		}},
-		{"receive posted", "", func(t *testing.T, a, _ *end) verbs.CQ {
+		{"idle after work", "no request is outstanding and no receive is posted", false, func(t *testing.T, a, b *end) verbs.CQ {
+			wr := writeTo(a, b.mr, 8)
+			wr.Flags = verbs.SendSignaled
+			_, err := a.qp.PostSend([]verbs.SendWR{wr})
+			require.NoError(t, err)
+			a.poll1(t)
+			return a.cq
+		}},
+		{"receive posted", "", false, func(t *testing.T, a, _ *end) verbs.CQ {
 			_, err := a.qp.PostRecv([]verbs.RecvWR{{}})
 			require.NoError(t, err)
 			return a.cq
 		}},
-		{"shared receive posted", "", func(t *testing.T, a, _ *end) verbs.CQ {
+		{"shared receive posted", "", false, func(t *testing.T, a, _ *end) verbs.CQ {
 			srq, err := a.pd.CreateSRQ(verbs.SRQInitAttr{MaxWR: 1})
 			require.NoError(t, err)
 			_, err = srq.PostRecv([]verbs.RecvWR{{}})
@@ -56,7 +65,7 @@ func TestWaiterInVainIsTold(t *testing.T) {
 			a.newQPWith(t, verbs.QPInitAttr{Type: verbs.RC, RecvCQ: cq, SRQ: srq})
 			return cq
 		}},
-		{"request outstanding", "", func(t *testing.T, a, b *end) verbs.CQ {
+		{"request outstanding", "", false, func(t *testing.T, a, b *end) verbs.CQ {
 			require.NoError(t, b.dev.SetImpair("loss 100%"))
 			wr := writeTo(a, b.mr, 8)
 			wr.Flags &^= verbs.SendSignaled // it may fail
@@ -93,6 +102,7 @@ func TestWaiterInVainIsTold(t *testing.T) {
 			}
 			require.Contains(t, hint, c.want)
 			require.Equal(t, 1, lines)
+			require.Equal(t, c.warn, strings.Contains(text.String(), "WARN"))
 			if cq == a.cq {
 				records := a.qp.(*QP).History()
 				require.Contains(t, records[len(records)-1].What, "a waiter waits on a completion queue")
