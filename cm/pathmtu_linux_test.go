@@ -1,6 +1,8 @@
 package cm_test
 
 import (
+	"bytes"
+	"log/slog"
 	"net/netip"
 	"os"
 	"os/exec"
@@ -156,4 +158,60 @@ func endpointOf(t *testing.T, e *end) verbs.Endpoint {
 	ep, err := verbs.LocalEndpoint(e.dev, e.newQP(t, verbs.RC), 1)
 	require.NoError(t, err)
 	return ep
+}
+
+// Responses that the responder's system refuses to send are named: by a NAK and an event where
+// the path became too narrow for them, in the responder's log where nothing can be sent.
+func TestPathBackChanges(t *testing.T) {
+	if !inNamespace(t) {
+		return
+	}
+	for _, test := range []struct {
+		addr   string
+		change []string
+		status verbs.WCStatus
+		text   string
+	}{
+		{"127.1.2.1", []string{"route add local 127.1.2.1 dev lo mtu 1500"}, verbs.WCRemOpErr, "the path from there does not carry the MTU"},
+		{"127.1.2.2", []string{"rule add pref 2 lookup local", "rule del pref 0", "rule add pref 1 to 127.1.2.2 prohibit"}, verbs.WCRetryExcErr, "its system does not send the replies"},
+	} {
+		var log bytes.Buffer // written with a lock of the device held, which Close takes
+		a := endAt(t, test.addr)
+		b := newEndOn(t, rnic.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}, cm.Options{})
+		qa, qb := a.newQP(t, verbs.RC), b.newQP(t, verbs.RC)
+		at, to := endpointOf(t, a), endpointOf(t, b)
+		at.QPN, to.QPN = qa.Num(), qb.Num()
+		o := verbs.ConnectOptions{RetryCnt: 1, Timeout: 12}
+		require.NoError(t, verbs.Connect(qa, at, to, o))
+		require.NoError(t, verbs.Connect(qb, to, at, o))
+		mine, theirs := a.reg(t, 8192), b.reg(t, 8192)
+		read := func(n int) verbs.WC {
+			_, err := qa.PostSend([]verbs.SendWR{{Opcode: verbs.WRRDMARead, SGList: []verbs.SGE{mine.SGE(0, n)}, RemoteAddr: theirs.Addr(), RKey: theirs.RKey()}})
+			require.NoError(t, err)
+			var wc [1]verbs.WC
+			_, err = a.cq.PollWait(soon(t), wc[:])
+			require.NoError(t, err)
+			return wc[0]
+		}
+		before := read(8)
+		require.NoError(t, before.Err())
+		for _, args := range test.change {
+			ip(t, args)
+		}
+		wc := read(8192)
+		require.Equal(t, test.status, wc.Status, wc.Err())
+		require.ErrorContains(t, wc.Err(), test.text)
+		if test.status == verbs.WCRemOpErr {
+			ev, err := b.dev.GetAsyncEvent(soon(t))
+			for err == nil && ev.Type != verbs.EventQPReqErr {
+				ev, err = b.dev.GetAsyncEvent(soon(t))
+			}
+			require.NoError(t, err)
+			require.ErrorIs(t, ev.Why.Err, syscall.EMSGSIZE)
+			require.Equal(t, verbs.StateErr, qb.State())
+		}
+		require.NoError(t, b.m.Close())
+		require.NoError(t, b.dev.Close())
+		require.Equal(t, test.status == verbs.WCRetryExcErr, strings.Contains(log.String(), "responses to a peer are lost"), log.String())
+	}
 }

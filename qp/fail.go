@@ -85,7 +85,7 @@ func (c *Core) noAnswer() *verbs.Failure {
 	}
 	f := &verbs.Failure{Event: fmt.Sprintf("no acknowledgement from %v", c.path.Dst)}
 	if c.heardPeer {
-		f.Cause = fmt.Sprintf("its process or host is gone, or its queue pair 0x%x has failed or is destroyed", c.attr.DestQPN)
+		f.Cause = fmt.Sprintf("its process or host is gone, its queue pair 0x%x has failed or is destroyed, or its system does not send the replies", c.attr.DestQPN)
 	} else {
 		f.Cause = fmt.Sprintf("its queue pair 0x%x has never answered; a firewall may block UDP port %d, or the address or the number is wrong",
 			c.attr.DestQPN, c.path.Dst.Port())

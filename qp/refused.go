@@ -31,7 +31,7 @@ func (c *Core) failRemote(now Time, status verbs.WCStatus, psn wire.PSN, s wire.
 	case verbs.WCRemAccessErr:
 		why.Cause = accessCause(w)
 	case verbs.WCRemOpErr:
-		why.Cause = "the peer could not carry it out, for instance because its receive list is bad or too short"
+		why.Cause = operationalCause(w)
 	case verbs.WCRNRRetryExcErr:
 		why.Retries = c.retry.RNRSpent()
 		why.Key, why.Addr = 0, 0
@@ -96,4 +96,15 @@ func accessCause(w *sendWQE) string {
 		return "the key to invalidate is not that of a memory window bound to the peer's queue pair"
 	}
 	return "wrong rkey or a stale one, a range outside the region, or one of another PD or without " + permission(w)
+}
+
+// operationalCause is why a responder may be unable to carry a request out.
+func operationalCause(w *sendWQE) string {
+	switch {
+	case w.op == verbs.WRRDMARead:
+		return "the peer could not carry it out: its memory was unmapped since, or the path from there does not carry the MTU"
+	case w.consumes():
+		return "the peer could not carry it out: its receive list is bad or too short, or memory in it was unmapped since"
+	}
+	return "the peer could not carry it out: its memory was unmapped or protected since"
 }

@@ -21,7 +21,8 @@ type unsent struct {
 // when none is left; so does RDMA over UD. A request of UC or UD fails alone when
 // [Core.ConfirmSent] is called, and the queue pair stays in its state. A transient
 // error is not counted: the packet is lost, and retransmitted where the transport
-// does that.
+// does that. A READ response of RC that the path does not carry ends the queue pair
+// with a NAK: the requester would wait in vain. Other responses are lost.
 func (c *Core) Refused(now Time, head []byte, why *verbs.RefusedError) {
 	if len(head) < wire.BTHLen {
 		return
@@ -29,12 +30,16 @@ func (c *Core) Refused(now Time, head []byte, why *verbs.RefusedError) {
 	bth := wire.ParseBTH(head)
 	info := bth.Opcode.Info()
 	switch {
-	case !info.Valid || !info.Request:
+	case !info.Valid:
 	case info.Class == wire.ClassUDX:
-		if c.rdma != nil {
+		if c.rdma != nil && info.Request {
 			c.rdma.refused(now, bth, why)
 		}
 	case info.Class != c.class:
+	case !info.Request:
+		if info.Operation == wire.OpReadResponse && why.TooLarge() {
+			c.refusedResponse(now, bth.PSN, why)
+		}
 	case c.typ == verbs.RC:
 		c.refusedRequest(now, bth.PSN, why)
 	case !why.Transient() && !why.ICMP:
@@ -51,6 +56,18 @@ func (c *Core) refusedRequest(now Time, psn wire.PSN, why *verbs.RefusedError) {
 	if !why.Transient() && c.retry.Refused(now) == reliability.GiveUp {
 		c.giveUp(now)
 	}
+}
+
+// refusedResponse answers a READ, whose response is too large to be sent, with a NAK.
+func (c *Core) refusedResponse(now Time, psn wire.PSN, why *verbs.RefusedError) {
+	if c.state == sErr || c.res.Find(psn) == nil {
+		return
+	}
+	c.res.DropAll()
+	c.acks.OweNAK(wire.NakRemoteOperational, psn)
+	f := why.Failure()
+	f.PSN = uint32(psn)
+	c.failReceive(now, verbs.WCRemOpErr, f)
 }
 
 // ConfirmSent completes the requests of UC and UD whose packets have all been laid

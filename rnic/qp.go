@@ -32,6 +32,7 @@ type QP struct {
 	active     bool // in shard.active
 	owing      bool // in shard.owing
 	failed     bool // its first failure has been reported
+	mute       bool // the system has refused responses of it, which has been logged
 	overran    bool // a completion is lost
 	leaving    bool // in shard.leaving
 	blocked    bool // its next request waits for those in the batch to complete
@@ -248,7 +249,7 @@ func (q *QP) purge() {
 	if q.recvCQ != q.sendCQ {
 		q.recvCQ.purge(q.num)
 	}
-	q.failed, q.overran = false, false
+	q.failed, q.overran, q.mute = false, false, false
 }
 
 // Query implements verbs.QP.

@@ -1,6 +1,7 @@
 package rnic
 
 import (
+	"fmt"
 	"net/netip"
 
 	"github.com/softrnic/softrnic/internal/link"
@@ -84,10 +85,20 @@ func (s *shard) handleRefusals(now reliability.Time, list []link.Refusal) {
 // refused tells the core of one packet. The lock is held.
 func (q *QP) refused(now reliability.Time, r *link.Refusal, why *verbs.RefusedError) {
 	q.core.Refused(now, r.Head(), why)
-	if q.overran {
+	if q.overran || q.core.OwesAck() {
 		q.shard.resume(q, now)
 	}
+	if response := !q.datagram && !wire.ParseBTH(r.Head()).Opcode.Info().Request; response && !q.mute && silences(why) {
+		q.mute = true
+		q.dev.log.Warn("responses to a peer are lost", "device", q.dev.name, "qp", fmt.Sprintf("0x%x", q.num), "why", why)
+	}
 	q.shard.schedule(q)
+}
+
+// silences reports whether a peer learns nothing of a response that was refused. By ICMP
+// comes that the peer is gone; of one that is too large, the core tells it.
+func silences(why *verbs.RefusedError) bool {
+	return !why.ICMP && !why.Transient() && !why.TooLarge()
 }
 
 // refusedError converts a link's report.

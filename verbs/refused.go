@@ -30,6 +30,9 @@ func (e *RefusedError) Transient() bool {
 	return e.Err == syscall.ENOBUFS || e.Err == syscall.ENOMEM || e.Err == syscall.EAGAIN
 }
 
+// TooLarge reports whether the packet was larger than the path carries (EMSGSIZE).
+func (e *RefusedError) TooLarge() bool { return e.Err == syscall.EMSGSIZE }
+
 // Failure returns the story of a work request that e ended.
 func (e *RefusedError) Failure() *Failure {
 	if e.ICMP {
