@@ -66,8 +66,8 @@ func (m *Manager) listen(space PortSpace, port uint16, s protocol.Serve) (*liste
 }
 
 // ephemeral returns the next port of the dynamic ones of RFC 6335: in steps from a
-// random one, so that the port of a listener that is closed comes back when all
-// others have been given, and who is late for it does not find another service.
+// random one, so that the port of a closed listener is reused only after all others:
+// a late request for it does not reach another service.
 func (m *Manager) ephemeral() uint16 {
 	const first, count = 49152, 1<<16 - 49152
 	if m.freeStep == 0 {

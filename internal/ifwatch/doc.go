@@ -7,7 +7,7 @@ package ifwatch
 
 import "net/netip"
 
-// State is what is known of an address and of the interface that has it.
+// State describes an address and the interface that has it.
 type State struct {
 	HasAddr bool // an interface of this host has the address
 	Up      bool // that interface is up and has a carrier

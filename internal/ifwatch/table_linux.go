@@ -6,8 +6,8 @@ import (
 	"syscall"
 )
 
-// table is what the kernel has told of interfaces and of an address: rtnetlink(7)
-// messages, applied in order. The zero table of an address knows nothing.
+// table is the state of interfaces and of an address that rtnetlink(7) messages,
+// applied in order, describe. A new one knows nothing.
 type table struct {
 	ip    netip.Addr // canonical
 	index int        // of the interface at first; the only one that counts for a link-local address
@@ -19,7 +19,7 @@ type table struct {
 	own   bool            // an interface had the address itself, not only its subnet
 }
 
-// linkState is what an RTM_NEWLINK says.
+// linkState is the state of an interface in an RTM_NEWLINK message.
 type linkState struct {
 	up  bool
 	mtu int

@@ -25,7 +25,7 @@ type trafficClass struct {
 	lastClass uint8  // and what it said; x/net's parser allocates
 }
 
-// ipHeader is what an IP header may have other than the socket's.
+// ipHeader has the fields of an IP header that a packet can set.
 type ipHeader struct{ tos, hops uint8 }
 
 func (t *trafficClass) init(tos uint8) {

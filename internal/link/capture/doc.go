@@ -11,9 +11,9 @@
 //	err = file.Close()
 //
 // A UDP socket shows no headers, so they are made again: addresses, ports,
-// lengths and traffic class as they were, DF set, TTL and flow label
-// of what is sent as its path has them, of what was received 64 and 0, UDP checksum 0 with
-// IPv4 and right with IPv6. The IPv4 identification, which the ICRC covers, is
+// lengths and traffic class as they were, DF set, TTL and flow label of the path
+// (64 and 0 of received packets where the link does not show them), UDP checksum 0
+// with IPv4 and right with IPv6. The IPv4 identification, which the ICRC covers, is
 // the one a packet was sealed for; of received packets it is worked out from the
 // ICRC where the link does not show it. Received packets whose ICRC is wrong have
 // a comment that says so. Each tap is an interface of the file, named after its
