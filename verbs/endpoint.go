@@ -69,7 +69,7 @@ func localError(qp QP, err error) error {
 func (e Endpoint) check() error {
 	switch {
 	case e.GID.Addr().IsUnspecified():
-		return e.invalid("it has no address; was it filled in, and is the device that it is of bound to the address by which peers reach it?")
+		return e.invalid("it has no address; fill in the peer's, or at that end bind the device to the address by which peers reach it")
 	case e.GID.IsMulticast():
 		return e.invalid("a multicast group cannot be connected to")
 	case e.QPN == 0 || e.QPN > maxUint24:
