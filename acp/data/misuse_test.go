@@ -14,8 +14,8 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// TestUnusable calls every exported function and method with null handles and with
-// arguments out of range: each returns, and with an error where it has one.
+// TestUnusable calls every exported function and method with null handles, with
+// structures that were destroyed or whose space was closed, and with arguments out of range: each returns, and with an error where it has one.
 func TestUnusable(t *testing.T) {
 	p, err := acp.Init(func() (verbs.Device, error) { return rnic.Open(rnic.Options{}) }, acp.Options{Manager: pmi.NewLocal(1)[0]})
 	require.NoError(t, err)
@@ -23,12 +23,22 @@ func TestUnusable(t *testing.T) {
 	ctx := context.Background()
 	space, err := data.Open(ctx, p, data.Options{})
 	require.NoError(t, err)
-	live := func(make func() (any, error)) []misuse.Receiver {
-		return []misuse.Receiver{{Name: "live", Usable: true, Make: func() any {
-			v, err := make()
+	closed, graves := closedSpace(t), closedSpace(t)
+	var destroyed []any // when all are made: else the next takes the memory of the one before
+	live := func(make func(*data.Space) (any, error)) []misuse.Receiver {
+		on := func(s *data.Space) any {
+			v, err := make(s)
 			require.NoError(t, err)
 			return v
-		}}}
+		}
+		list := []misuse.Receiver{{Name: "live", Usable: true, Make: func() any { return on(space) }}}
+		if _, is := on(space).(interface{ Destroy(context.Context) error }); is {
+			object, gone := on(graves.space), on(closed.space)
+			destroyed = append(destroyed, object)
+			list = append(list, misuse.Receiver{Name: "destroyed", Make: func() any { return object }},
+				misuse.Receiver{Name: "of a closed space", Make: func() any { return gone }})
+		}
+		return list
 	}
 	s := &misuse.Surface{
 		Dir: ".",
@@ -38,13 +48,13 @@ func TestUnusable(t *testing.T) {
 			"NewVector": data.NewVector[int64], "OpenVector": data.OpenVector[int64],
 		},
 		Types: map[string][]misuse.Receiver{
-			"Deque":     live(func() (any, error) { return data.NewDeque[int64](ctx, space, 0, 4) }),
-			"List":      live(func() (any, error) { return data.NewList[int64](ctx, space, 0) }),
-			"LockError": live(func() (any, error) { return &data.LockError{}, nil }),
-			"Map":       live(func() (any, error) { return data.NewMap[int64, int64](ctx, space, 0, data.MapOptions{}) }),
-			"Set":       live(func() (any, error) { return data.NewSet[int64](ctx, space, 0, data.MapOptions{}) }),
-			"Space":     {{Name: "live", Usable: true, Make: func() any { return space }}},
-			"Vector":    live(func() (any, error) { return data.NewVector[int64](ctx, space, 0, 4) }),
+			"Deque":     live(func(s *data.Space) (any, error) { return data.NewDeque[int64](ctx, s, 0, 4) }),
+			"List":      live(func(s *data.Space) (any, error) { return data.NewList[int64](ctx, s, 0) }),
+			"LockError": live(func(*data.Space) (any, error) { return &data.LockError{}, nil }),
+			"Map":       live(func(s *data.Space) (any, error) { return data.NewMap[int64, int64](ctx, s, 0, data.MapOptions{}) }),
+			"Set":       live(func(s *data.Space) (any, error) { return data.NewSet[int64](ctx, s, 0, data.MapOptions{}) }),
+			"Space":     {{Name: "live", Usable: true, Make: func() any { return space }}, {Name: "closed", Make: func() any { return closed.space }}},
+			"Vector":    live(func(s *data.Space) (any, error) { return data.NewVector[int64](ctx, s, 0, 4) }),
 		},
 		Values: []any{^acp.GA(0)},
 		Except: map[string]string{
@@ -60,7 +70,30 @@ func TestUnusable(t *testing.T) {
 			"Vector on nil":       "comes of an error that was not looked at: the document names no null container",
 			"Vector on zero":      "comes of an error that was not looked at: the document names no null container",
 		},
-		Errors: []error{acp.ErrNull, acp.ErrLength, data.ErrNotAllocated},
+		Quiet: map[string]string{
+			"Map.Len on destroyed": "adds up the counts of the parts and takes no lock, which alone would tell",
+			"Set.Len on destroyed": "adds up the counts of the parts and takes no lock, which alone would tell",
+		},
+		Errors: []error{acp.ErrNull, acp.ErrLength, acp.ErrRegion, acp.ErrRank, data.ErrNotAllocated, data.ErrDestroyed, data.ErrKind, data.ErrIndex, data.ErrOptions},
+	}
+	closed.close()
+	for _, object := range destroyed {
+		require.NoError(t, object.(interface{ Destroy(context.Context) error }).Destroy(ctx))
 	}
 	s.Check(t)
+}
+
+// aSpace is a heap that is closed when the structures in it have been made.
+type aSpace struct {
+	space *data.Space
+	close func()
+}
+
+func closedSpace(t *testing.T) aSpace {
+	p, err := acp.Init(func() (verbs.Device, error) { return rnic.Open(rnic.Options{}) }, acp.Options{Manager: pmi.NewLocal(1)[0]})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, p.Close()) })
+	s, err := data.Open(t.Context(), p, data.Options{})
+	require.NoError(t, err)
+	return aSpace{s, func() { require.NoError(t, s.Close(t.Context())) }}
 }

@@ -29,6 +29,9 @@ func Create(size int) (*Segment, error) {
 	if !supported {
 		return nil, ErrNone
 	}
+	if size <= 0 {
+		return nil, fmt.Errorf("%w: segment of %d bytes", ErrNone, size)
+	}
 	f, name, err := newFile()
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNone, err)
@@ -68,7 +71,7 @@ func Open(name string, size int) (*Segment, error) {
 		return nil, fmt.Errorf("%w: %w", ErrNone, err)
 	}
 	defer f.Close()
-	if info, err := f.Stat(); err != nil || info.Size() != int64(size) || !info.Mode().IsRegular() {
+	if info, err := f.Stat(); size <= 0 || err != nil || info.Size() != int64(size) || !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("%w: %s is not a file of %d bytes: %w", ErrNone, name, size, err)
 	}
 	s := &Segment{name: file}
@@ -79,14 +82,27 @@ func Open(name string, size int) (*Segment, error) {
 }
 
 // Name is what Open wants to know.
-func (s *Segment) Name() string { return prefix + s.name }
+func (s *Segment) Name() string {
+	if s == nil {
+		return ""
+	}
+	return prefix + s.name
+}
 
 // Bytes is the memory, until Close.
-func (s *Segment) Bytes() []byte { return s.mem }
+func (s *Segment) Bytes() []byte {
+	if s == nil {
+		return nil
+	}
+	return s.mem
+}
 
 // Unlink is for who has made the segment: nobody opens it any more. Those who have it
 // keep it.
 func (s *Segment) Unlink() error {
+	if s == nil {
+		return os.ErrClosed
+	}
 	f := s.file
 	s.file = nil
 	if f == nil {
@@ -97,6 +113,9 @@ func (s *Segment) Unlink() error {
 
 // Close gives the memory back, which nobody may use any more.
 func (s *Segment) Close() error {
+	if s == nil {
+		return nil
+	}
 	mem := s.mem
 	if s.mem = nil; mem == nil {
 		return nil
