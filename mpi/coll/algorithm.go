@@ -101,6 +101,9 @@ func (a *Algorithm) lacks(c Case) lack {
 // Fits is nil if the algorithm can do a call, and an ErrAlgorithm that says what it
 // needs if not.
 func (a *Algorithm) Fits(c Case) error {
+	if a == nil {
+		return fmt.Errorf("%w: nil", ErrAlgorithm)
+	}
 	switch a.lacks(c) {
 	case lackEven:
 		return fmt.Errorf("%w: %s needs an even number of ranks, not %d", ErrAlgorithm, a.Name, c.Ranks)

@@ -47,6 +47,9 @@ type args struct {
 
 // begin takes note of who we are.
 func (c *Call) begin(what Collective, root int) error {
+	if c == nil || c.Net == nil {
+		return fmt.Errorf("%w: %v: no Call, or one without Net", ErrArgument, what)
+	}
 	c.rank, c.size = c.Net.Rank(), c.Net.Size()
 	if root < 0 || root >= c.size {
 		return c.wrong(what, "the root is %d of %d ranks", root, c.size)

@@ -94,8 +94,14 @@ var decideReduceScatter = []rule{
 	{name: "pairwise"},
 }
 
-// Decide is the algorithm that a call is done by if nothing else was chosen.
-func Decide(what Collective, c Case) Algorithm { return *decide(what, c) }
+// Decide is the algorithm that a call is done by if nothing else was chosen, the zero
+// value for a collective that is not there.
+func Decide(what Collective, c Case) Algorithm {
+	if int(what) >= len(algorithms) {
+		return Algorithm{}
+	}
+	return *decide(what, c)
+}
 
 func decide(what Collective, c Case) *Algorithm {
 	crowded := c.crowded()

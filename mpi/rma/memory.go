@@ -26,6 +26,9 @@ var ErrKind = errors.New("elements of a kind that this cannot be done with")
 // that came (MPI 4.1, 12.3.4), and copies what was there before to old, unless that
 // is nil. Check has seen the target; data and old have its length.
 func (m *Memory) Accumulate(t *Target, op datatype.Op, kind datatype.Kind, data, old []byte) error {
+	if t == nil {
+		return fmt.Errorf("%w: no target", ErrMalformed)
+	}
 	if t.Element.Size != kind.Size() || len(data) != t.Bytes() {
 		return fmt.Errorf("%w: %d bytes for %d elements of %d, which are %v", ErrMalformed, len(data), t.Elements(), t.Element.Size, kind)
 	}
@@ -123,6 +126,9 @@ func word(b []byte) (*uint64, bool) {
 func (m *Memory) CompareAndSwap(t *Target, kind datatype.Kind, data, compare, old []byte) error {
 	if err := Swappable(kind); err != nil {
 		return err
+	}
+	if t == nil {
+		return fmt.Errorf("%w: no target", ErrMalformed)
 	}
 	off, n, ok := t.Contiguous()
 	if !ok || n != kind.Size() || len(data) != n || len(compare) != n || len(old) != n {

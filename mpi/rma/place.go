@@ -99,6 +99,9 @@ func (p *Place) Fit(n, extent, unit, size int) error {
 	if err := p.holds(n); err != nil || n == 0 && p.disp >= 0 {
 		return err
 	}
+	if extent <= 0 || unit <= 0 {
+		return fmt.Errorf("%w: extent %d, displacement unit %d", ErrRange, extent, unit)
+	}
 	if p.disp < 0 {
 		return fmt.Errorf("%w: displacement %d is negative", ErrRange, p.disp)
 	}
