@@ -32,8 +32,36 @@ func (l *layout) addKind(k Kind, count int) {
 	}
 }
 
-// Signature is the buffer's signature. Structs whose fields are all of one kind
-// have that of an array.
+// findPeriod finds the shortest sequence of elements that makes all when it is repeated,
+// and how often it is: n runs, and the last one where merged is set, since the last kind of
+// a sequence is the first of the next. Equal elements have equal signatures by it, however
+// they are divided into structs (MPI 4.1, 3.3.1).
+func findPeriod(runs []kindRun) (n, times int, merged bool) {
+	last := len(runs) - 1
+	merged = runs[0].kind == runs[last].kind
+	all := len(runs)
+	if merged {
+		all = last
+	}
+	repeats := func(n int) bool {
+		for i := n; i < all; i++ {
+			run := runs[i-n]
+			if i == n && merged {
+				run.count += runs[last].count
+			}
+			if runs[i] != run {
+				return false
+			}
+		}
+		return true
+	}
+	for n = 1; all%n != 0 || !repeats(n); n++ {
+	}
+	return n, all / n, merged
+}
+
+// Signature is the buffer's signature. Structs whose fields are all of one kind have that
+// of an array, and structs of equal structs have that of these.
 func (b Buffer) Signature() Signature {
 	if b.kind != Struct || b.layout == nil {
 		return Signature{Kind: b.kind, Count: b.count}
@@ -46,7 +74,7 @@ func (b Buffer) Signature() Signature {
 	default:
 		hash := uint32(2166136261) // FNV-1a
 		mix := func(c byte) { hash = (hash ^ uint32(c)) * 16777619 }
-		for _, r := range runs {
+		add := func(r kindRun) {
 			mix(byte(r.kind))
 			for n := r.count; ; n >>= 8 {
 				mix(byte(n))
@@ -55,7 +83,14 @@ func (b Buffer) Signature() Signature {
 				}
 			}
 		}
-		return Signature{Kind: Struct, Unit: hash, Count: b.count}
+		n, times, merged := findPeriod(runs)
+		for _, r := range runs[:n] {
+			add(r)
+		}
+		if merged {
+			add(runs[len(runs)-1])
+		}
+		return Signature{Kind: Struct, Unit: hash, Count: times * b.count}
 	}
 }
 
