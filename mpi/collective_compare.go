@@ -256,6 +256,7 @@ func (c *Comm) compare(core *protocol.Core, from int, number uint32, sign callSi
 	if rank < 0 || rank >= c.size || c.world.o.Check {
 		return
 	}
+	sign = sign.withoutPieces()
 	c.mu.Lock()
 	x := c.log.find(number, c.seq&maxSeq)
 	var d *disagreement

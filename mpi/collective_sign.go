@@ -38,6 +38,7 @@ const (
 	callShift  = rootShift + rootBits
 	userOp     = 16 // and above: operations of the program, by a hash of their names
 	otherCalls = 127
+	kindMask   = callSign(1<<kindBits-1) << kindShift
 )
 
 // otherNames are those of calls that are made of collectives, in errors.
@@ -225,8 +226,16 @@ func (s callSign) agrees(other callSign) bool {
 	if s == other || s == 0 || other == 0 {
 		return true
 	}
-	const kind = callSign(1<<kindBits-1) << kindShift
-	return (s^other)&^kind == 0 && s.count() == 0 && (s.kind() == 0 || other.kind() == 0)
+	return (s^other)&^kindMask == 0 && s.count() == 0 && (s.kind() == 0 || other.kind() == 0)
+}
+
+// withoutPieces is the sign of the call of a message. Where every two ranks may exchange
+// another kind of elements (net.kindOf), the message's own is the business of these two.
+func (s callSign) withoutPieces() callSign {
+	if what, ok := s.collective(); ok && (what == coll.Alltoallv || what == coll.Alltoallw) {
+		return s &^ kindMask
+	}
+	return s
 }
 
 // collective is the call's collective, if it has one.

@@ -61,7 +61,8 @@ func (b Buffer) Contiguous() ([]byte, bool) {
 	return nil, b.count == 0 && b.layout.err == nil
 }
 
-// Pack copies the message into dst, as much as fits, and returns how many bytes.
+// Pack copies the message into dst, as much as fits, and returns how many bytes. Sent as
+// bytes, they have to be received as bytes, too, and brought back by Unpack.
 func (b Buffer) Pack(dst []byte) int { return b.move(dst, false) }
 
 // Unpack copies a message into the buffer's memory and returns how many bytes. A
