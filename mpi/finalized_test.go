@@ -1,8 +1,12 @@
 package mpi_test
 
 import (
+	"context"
+	"errors"
 	"testing"
+	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/softrnic/softrnic/mpi"
@@ -27,6 +31,44 @@ func TestFinalized(t *testing.T) {
 			require.NoError(t, err)
 		})
 	}
+}
+
+// stoppedAtEnd is a process manager of a rank that does not come to its second fence.
+type stoppedAtEnd struct {
+	pmi.Manager
+	fences int
+	over   <-chan struct{}
+}
+
+func (m *stoppedAtEnd) Fence(ctx context.Context) error {
+	if m.fences++; m.fences > 1 {
+		<-m.over
+		return errors.New("stopped")
+	}
+	return m.Manager.Fence(ctx)
+}
+
+// A rank that stops between the last barrier and the end does not keep the others.
+func TestStoppedAtEnd(t *testing.T) {
+	over := make(chan struct{})
+	_ = pmi.RunLocal(2, grace, func(m pmi.Manager) error {
+		o := mpi.Options{GiveUp: time.Second, Manager: m}
+		if m.Rank() == 1 {
+			o.Manager = &stoppedAtEnd{Manager: m, over: over}
+		}
+		w, err := mpi.Init(open, o)
+		if err != nil {
+			return err
+		}
+		began := time.Now()
+		err = w.Finalize()
+		if w.Rank() == 0 {
+			assert.ErrorIs(t, err, mpi.ErrLost)
+			assert.Less(t, time.Since(began), 10*time.Second)
+			close(over)
+		}
+		return err
+	})
 }
 
 // TestFinalizedAlone has nobody else.

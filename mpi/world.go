@@ -168,19 +168,37 @@ func (w *World) Finalize() error {
 	err = errors.Join(err, w.do(last))
 	w.lookout.end() // nobody is waited for any more; ranks that go are not missed
 	w.eng.End()
-	ctx, cancel := context.WithTimeout(context.Background(), startTime)
-	defer cancel()
+	stopped := false // a rank that does not come to the last fence
 	if err == nil {
-		err = w.manager.Fence(ctx) // the last packets of the barrier have arrived everywhere
+		err = w.waitLastFence()
+		stopped = errors.Is(err, ErrLost)
 		w.eng.Glance()
 	}
+	ctx, cancel := context.WithTimeout(context.Background(), startTime)
+	defer cancel()
 	for _, c := range w.comms.all() {
 		if late := c.lateDisagreement(); late != nil {
 			err = errors.Join(err, c.fail("finalize", "", late))
 		}
 	}
 	err = errors.Join(err, w.release(ctx))
+	if stopped { // the process manager may answer nobody until the fence is over
+		return err
+	}
 	return errors.Join(err, w.manager.Finalize())
+}
+
+// waitLastFence waits until the last packets of the last barrier have arrived everywhere.
+// All ranks have made all their calls by then, so that one that does not come is stopped.
+// Nothing but the fence tells of it: nobody is asked for a sign of life any more.
+func (w *World) waitLastFence() error {
+	ctx, cancel := context.WithTimeout(context.Background(), w.o.GiveUp)
+	defer cancel()
+	err := w.manager.Fence(ctx)
+	if err != nil && ctx.Err() != nil {
+		return fmt.Errorf("mpi: finalize: fence: %w: not all ranks have come %v after their last barrier: one is stopped", ErrLost, w.o.GiveUp)
+	}
+	return err
 }
 
 // panicked is the exit status of a job one of whose ranks panics: Go's.
