@@ -253,10 +253,11 @@ func (t *traffic) take(block bool) error {
 	} else {
 		n, err = t.cq.Poll(t.wcs)
 	}
+	// Without a peer to wait for, as with UC and UD, no look may ever be empty.
+	if t.looks++; (n > 0 || t.looks%glance == 0 || err != nil) && t.ctx.Err() != nil {
+		return context.Cause(t.ctx)
+	}
 	if n == 0 {
-		if t.looks++; (t.looks%glance == 0 || err != nil) && t.ctx.Err() != nil {
-			return context.Cause(t.ctx)
-		}
 		return err
 	}
 	t.alive.Beat()
@@ -269,7 +270,7 @@ func (t *traffic) take(block bool) error {
 	return nil
 }
 
-// glance is how many empty looks share one at the context.
+// glance is how many looks share one at the context at most, if they are empty.
 const glance = 1 << 10
 
 // complete handles a completion.

@@ -31,6 +31,7 @@ type end struct {
 
 	local, remote []Record
 	receives      []verbs.RecvWR // RxDepth of them, all the same
+	looks         int            // at the completion queue
 }
 
 // newEnd makes a side on dev, with receives posted. It must be closed.

@@ -1,0 +1,29 @@
+package pingpong
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/verbs"
+)
+
+// busyCQ has a completion at each look.
+type busyCQ struct{ verbs.CQ }
+
+func (busyCQ) Poll([]verbs.WC) (int, error) { return 1, nil }
+
+// TestWaitEndsOnFastPath ends the context of a test that never waits for a completion.
+func TestWaitEndsOnFastPath(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	e := &end{Options: &Options{}, cq: busyCQ{}}
+	for calls := 1; ; calls++ {
+		if _, err := e.wait(ctx, make([]verbs.WC, 1)); err != nil {
+			require.ErrorIs(t, err, context.Canceled)
+			return
+		}
+		require.LessOrEqual(t, calls, glance)
+	}
+}
