@@ -32,6 +32,15 @@ func (p *phases) begin(now int64) {
 	}
 }
 
+// measured returns the time that a test which ends at now has measured. One that ends in
+// the first margin has nothing better than that, and early is true.
+func (p *phases) measured(now int64) (from, to int64, early bool) {
+	if now < p.from {
+		return p.from - p.margin, now, true
+	}
+	return p.from, min(p.to, now), false
+}
+
 // counts reports whether what happens now counts.
 func (p *phases) counts(now int64) bool { return p.begun && now >= p.from && now < p.to }
 

@@ -28,10 +28,14 @@ func (t *traffic) partialFlow() flow {
 	if !t.sends {
 		messages = t.received
 	}
-	if t.timed && t.counted > 0 {
-		return flow{int64(t.size), t.counted, 0, t.from, min(t.to, t.now())}
+	if !t.timed {
+		return flow{int64(t.size), messages, 0, t.first, t.last}
 	}
-	return flow{int64(t.size), messages, 0, t.first, t.last}
+	from, to, early := t.measured(t.now())
+	if !early {
+		messages = t.counted
+	}
+	return flow{int64(t.size), messages, 0, from, to}
 }
 
 // BandwidthRow is a row of a bandwidth test's report.

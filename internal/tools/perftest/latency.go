@@ -31,10 +31,14 @@ func (r *rounds) row(perUnit float64) LatencyRow {
 	row := LatencyRow{Size: int64(r.size)}
 	ways := r.Test.roundTrips()
 	if r.timed {
+		from, to, early := r.measured(r.now())
 		row.Iters = r.counted
-		if seconds := float64(min(r.to, r.now())-r.from) / 1e9; r.counted > 0 {
-			row.Average = seconds * 1e9 / perUnit / ways / float64(r.counted)
-			row.TPS = float64(r.counted) / seconds
+		if early {
+			row.Iters = r.completed
+		}
+		if seconds := float64(to-from) / 1e9; row.Iters > 0 {
+			row.Average = seconds * 1e9 / perUnit / ways / float64(row.Iters)
+			row.TPS = float64(row.Iters) / seconds
 		}
 		return row
 	}

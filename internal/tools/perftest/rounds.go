@@ -16,16 +16,17 @@ type rounds struct {
 	alive *watch.Watch
 	clock
 	phases
-	size    int
-	wr      []verbs.SendWR
-	rwr     []verbs.RecvWR
-	wc      []verbs.WC
-	looks   int
-	sent    int64
-	got     int64
-	acked   int64
-	counted int64   // rounds in the time that counts
-	times   []int64 // of each post; nil if timed
+	size      int
+	wr        []verbs.SendWR
+	rwr       []verbs.RecvWR
+	wc        []verbs.WC
+	looks     int
+	sent      int64
+	got       int64
+	acked     int64
+	completed int64   // rounds
+	counted   int64   // of these, in the time that counts
+	times     []int64 // of each post; nil if timed
 }
 
 // newRounds prepares a run of messages of a size, with receives posted.
@@ -108,6 +109,7 @@ func (r *rounds) fetch() error {
 
 // count counts a round that is over.
 func (r *rounds) count() {
+	r.completed++
 	if r.timed && r.counts(r.now()) {
 		r.counted++
 	}

@@ -2,6 +2,7 @@ package perftest_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -75,19 +76,37 @@ func TestTermsThatFit(t *testing.T) {
 	require.NoError(t, c.err)
 }
 
-// TestInterrupted ends each test in the middle: it reports what was measured until then.
+// TestInterrupted ends each test in the middle: it reports what was measured until then,
+// also in the first margin of a test of a given duration, and where nothing acknowledges
+// messages, so that no look for a completion is in vain.
 func TestInterrupted(t *testing.T) {
+	iters := func(o *perftest.Options) { o.Iters = 1e7 }
+	timed := func(o *perftest.Options) { o.Duration = time.Hour }
+	type row struct {
+		test    perftest.Test
+		changes []change
+	}
+	var rows []row
 	for _, test := range perftest.Tests {
-		t.Run(test.String(), func(t *testing.T) {
+		rows = append(rows, row{test, []change{iters}})
+	}
+	for name, typ := range map[string]verbs.QPType{"send_lat": verbs.RC, "send_bw": verbs.UC, "write_bw": verbs.UC} {
+		test, err := perftest.ParseTest(name)
+		require.NoError(t, err)
+		rows = append(rows, row{test, []change{timed, connection(typ)}})
+	}
+	for i, c := range rows {
+		test := c.test
+		t.Run(fmt.Sprintf("%v,%d", test, i), func(t *testing.T) {
 			t.Parallel()
-			o := apply(defaults(test.String()), func(o *perftest.Options) { o.Iters = 1e7 })
+			o := apply(defaults(test.String()), c.changes...)
 			dev := toolstest.Device(t, rnic.Options{})
 			s := serve(t, apply(o, func(o *perftest.Options) { o.Device = dev }))
 			ctx, interrupt := context.WithCancel(toolstest.Soon(t))
 			ended := make(chan outcome, 1)
 			o.Server, o.Port, o.Device = "127.0.0.1", s.At, toolstest.Device(t, rnic.Options{})
 			go func() { ended <- run(ctx, o) }()
-			require.Eventually(t, func() bool { return dev.(*rnic.Device).Inspect().Counters.RcvdPkts > 1000 }, toolstest.Hang, time.Millisecond)
+			require.Eventually(t, func() bool { return dev.(*rnic.Device).Inspect().Counters.RcvdPkts > 3000 }, toolstest.Hang, time.Millisecond)
 			interrupt()
 			e := <-ended
 			require.ErrorIs(t, e.err, context.Canceled)
