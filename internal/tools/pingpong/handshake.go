@@ -39,8 +39,13 @@ func writeRecords(c *oob.Conn, n int, local []Record) error {
 // first has come. All are sent at once, so a peer that stays silent has one only.
 const restPatience = 1500 * time.Millisecond
 
+// errQueuePairs reports a peer with another number of queue pairs. One of this project
+// tells the difference in its terms.
+var errQueuePairs = errors.New("give both sides the same -q")
+
 // readRecords reads the peer's records and returns the first n. If the peer runs a kind
-// with another number of records, as far as can be told, the error wraps oob.ErrTerms.
+// with another number of records, as far as can be told, the error wraps oob.ErrTerms; if
+// it runs the same kind with another number of queue pairs, errQueuePairs.
 func readRecords(c *oob.Conn, o *Options) ([]Record, error) {
 	const doing = "read its address"
 	b := make([]byte, o.Kind.records()*RecordLen)
@@ -61,7 +66,10 @@ func readRecords(c *oob.Conn, o *Options) ([]Record, error) {
 			return nil, oob.Nonsense(c.Peer(), doing, "%q: %v", text, err)
 		}
 	}
-	if err := checkRecords(list, o.NumQP); err != nil {
+	if theirs := countQueuePairs(list); theirs != o.NumQP && len(list) > 1 {
+		return nil, fmt.Errorf("%w; %w", oob.Nonsense(c.Peer(), doing, "it has %d queue pairs and we have %d", theirs, o.NumQP), errQueuePairs)
+	}
+	if err := checkRecords(list[:o.NumQP]); err != nil {
 		return nil, oob.Nonsense(c.Peer(), doing, "%v", err)
 	}
 	return list[:o.NumQP], nil
@@ -152,21 +160,22 @@ func exchangeTerms(c *oob.Conn, o *Options) (exchanged bool, err error) {
 	return true, mine.Check(peer)
 }
 
-// checkRecords refuses peers that we cannot connect to.
-func checkRecords(list []Record, n int) error {
-	theirs := 0
+// countQueuePairs returns how many of the records are of a queue pair.
+func countQueuePairs(list []Record) (n int) {
 	for _, r := range list {
 		if r.QPN != 0 {
-			theirs++
+			n++
 		}
 	}
-	switch {
-	case theirs != n && len(list) > 1:
-		return fmt.Errorf("it has %d queue pairs and we have %d; give both sides the same -q", theirs, n)
-	case theirs != n:
+	return n
+}
+
+// checkRecords refuses peers that we cannot connect to.
+func checkRecords(list []Record) error {
+	if countQueuePairs(list) == 0 {
 		return fmt.Errorf("it names no queue pair")
 	}
-	for _, r := range list[:n] {
+	for _, r := range list {
 		if [8]byte(r.GID[8:]) == [8]byte{} {
 			return fmt.Errorf("it names no GID, without which RoCE cannot reach it; start it with -g and the index of a RoCE v2 GID (ibv_devinfo -v lists them)")
 		}

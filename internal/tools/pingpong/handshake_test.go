@@ -217,6 +217,9 @@ func TestNonsense(t *testing.T) {
 			conn := toolstest.Dial(t, s.At)
 			_, err := io.WriteString(conn, c.text)
 			require.NoError(t, err)
+			if c.kind2 != oob.ErrSilent {
+				require.NoError(t, conn.(*net.TCPConn).CloseWrite())
+			}
 			err = s.Next(t)
 			require.ErrorContains(t, err, c.why)
 			if c.kind2 != nil {

@@ -167,6 +167,7 @@ func TestEndsThatDoNotFit(t *testing.T) {
 		{"size", options(pingpong.UD, func(o *pingpong.Options) { o.Size = 512 }), options(pingpong.UD, nil), "-s is 512 here and 1024 at the peer"},
 		{"messages", options(pingpong.RC, func(o *pingpong.Options) { o.Iters = 7 }), options(pingpong.RC, nil), "-n is 7 here and 1000 at the peer"},
 		{"MTU", options(pingpong.UC, func(o *pingpong.Options) { o.MTU = verbs.MTU256 }), options(pingpong.UC, nil), "-m is 256 here and 1024 at the peer"},
+		{"queue pairs", options(pingpong.SRQ, func(o *pingpong.Options) { o.NumQP = 4 }), options(pingpong.SRQ, nil), "-q is 4 here and 16 at the peer"},
 		{"check", options(pingpong.RC, func(o *pingpong.Options) { o.Check = true }), options(pingpong.RC, nil), "-c is on here and not set at the peer"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

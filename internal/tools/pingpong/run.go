@@ -62,15 +62,15 @@ func (r *runner) join(ctx context.Context) error {
 	if err := writeRecords(c, r.Kind.records(), r.end.local); err != nil {
 		return err
 	}
-	remote, err := readRecords(c, r.Options)
-	if err != nil {
-		return err
+	remote, unfit := readRecords(c, r.Options)
+	if unfit != nil && !errors.Is(unfit, errQueuePairs) {
+		return unfit
 	}
 	if err := c.Write([]byte(done), "say that we are done"); err != nil {
 		return err
 	}
-	if err := r.agree(); err != nil {
-		return err
+	if err := r.agree(); err != nil || unfit != nil {
+		return cmp.Or(err, unfit)
 	}
 	return r.connect(remote)
 }
@@ -102,7 +102,7 @@ func (r *runner) host(ctx context.Context) error {
 		accept := func(ctx context.Context) (*oob.Conn, error) { return l.Accept(ctx, r.Patience) }
 		hello := func(c *oob.Conn) (greeting, error) {
 			remote, err := readRecords(c, r.Options)
-			if errors.Is(err, oob.ErrTerms) {
+			if errors.Is(err, oob.ErrTerms) || errors.Is(err, errQueuePairs) {
 				return greeting{unfit: err}, nil
 			}
 			return greeting{remote: remote}, err
@@ -139,10 +139,13 @@ func (r *runner) receive(c *oob.Conn, g greeting) error {
 		}
 	}
 	records := r.Kind.records()
-	if g.unfit != nil {
+	if errors.Is(g.unfit, oob.ErrTerms) {
 		records = 1 // as it expects, to learn our terms
-	} else if err := r.end.connect(g.remote); err != nil {
-		return &oob.PeerError{Peer: c.Peer().String(), Doing: "connect to its queue pairs", Err: err}
+	}
+	if g.unfit == nil {
+		if err := r.end.connect(g.remote); err != nil {
+			return &oob.PeerError{Peer: c.Peer().String(), Doing: "connect to its queue pairs", Err: err}
+		}
 	}
 	if err := writeRecords(c, records, r.end.local); err != nil {
 		return err
