@@ -67,7 +67,7 @@ func TestOutput(t *testing.T) {
 	require.NoError(t, o.Err())
 	_, err = io.WriteString(o, "two")
 	require.ErrorIs(t, err, io.ErrShortWrite)
-	require.ErrorIs(t, o.Err(), io.ErrShortWrite)
+	require.ErrorIs(t, err, o.Err(), "told once")
 
 	require.False(t, cmdline.IsTerminal(cmdline.NewOutput(&bytes.Buffer{})))
 	null, err := os.Open(os.DevNull)

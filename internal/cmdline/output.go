@@ -19,13 +19,17 @@ type Output struct {
 // NewOutput returns an Output that writes to w.
 func NewOutput(w io.Writer) *Output { return &Output{w: w} }
 
-// Write implements io.Writer.
+// Write implements io.Writer. Its first error is that of Err, so that a caller that returns
+// it has not to be told of it again.
 func (o *Output) Write(b []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	n, err := o.w.Write(b)
-	if err != nil && o.err == nil {
-		o.err = fmt.Errorf("stdout: %w", err)
+	if err != nil {
+		err = fmt.Errorf("stdout: %w", err)
+		if o.err == nil {
+			o.err = err
+		}
 	}
 	return n, err
 }
