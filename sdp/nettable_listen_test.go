@@ -148,6 +148,8 @@ var dialRows = []dialRow{
 	{name: "Dialer.Timeout of a nanosecond", dialer: func(string) net.Dialer { return net.Dialer{Timeout: 1} }},
 	{name: "unknown network", network: "carrier pigeon"},
 	{name: "no port", address: "127.0.0.1"},
+	{name: "IPv4 address, network of IPv6", network: "tcp6", address: "127.0.0.1:1"},
+	{name: "IPv6 address, network of IPv4", network: "tcp4", address: "[::1]:1"},
 	{name: "LocalAddr of another kind", dialer: func(string) net.Dialer {
 		return net.Dialer{LocalAddr: &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)}}
 	}},
@@ -228,6 +230,7 @@ func TestNetListen(t *testing.T) {
 		"taken":           func(taken string) (string, string) { return "", taken },
 		"unknown network": func(string) (string, string) { return "carrier pigeon", "127.0.0.1:0" },
 		"no port":         func(string) (string, string) { return "", "127.0.0.1" },
+		"another kind":    func(taken string) (string, string) { return "tcp6", taken },
 		"another host":    func(string) (string, string) { return "", "203.0.113.1:0" },
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -95,7 +95,7 @@ func (n *notes) err(err error) string {
 	var op *net.OpError
 	for rest := err; errors.As(rest, &op); rest = op.Err {
 		network := op.Net
-		if network == n.network {
+		if network == n.network || n.network == "tcp" && (network == "tcp4" || network == "tcp6") {
 			network = "ours"
 		}
 		words = append(words, fmt.Sprintf("%s(%s %s>%s)", op.Op, network, n.addr(op.Source), n.addr(op.Addr)))

@@ -30,7 +30,7 @@ func (s *Stack) resolve(ctx context.Context, network, address string) (netip.Add
 	if host == "" {
 		return netip.AddrPort{}, &net.AddrError{Err: "no host: say the peer's adapter, for example 192.0.2.1" + address + "; Listener.Addr has it", Addr: address}
 	}
-	ips, err := s.lookup(ctx, host)
+	ips, err := s.lookup(ctx, network, host)
 	if err != nil {
 		return netip.AddrPort{}, err
 	}
@@ -50,7 +50,7 @@ func (s *Stack) listenAddr(network, address string) (netip.AddrPort, error) {
 	if host == "" {
 		return netip.AddrPortFrom(own, port), nil
 	}
-	ips, err := s.lookup(ctx, host)
+	ips, err := s.lookup(ctx, network, host)
 	if err != nil {
 		return netip.AddrPort{}, err
 	}
@@ -74,18 +74,30 @@ func split(ctx context.Context, network, address string) (host string, port uint
 }
 
 // lookup has the addresses of a host, one at least: those of the adapter's kind of a
-// name.
-func (s *Stack) lookup(ctx context.Context, host string) ([]netip.Addr, error) {
+// name. An address of another kind than a network of TCP has is an error.
+func (s *Stack) lookup(ctx context.Context, network, host string) ([]netip.Addr, error) {
 	if ip, err := netip.ParseAddr(host); err == nil {
-		return []netip.Addr{wire.CanonicalAddr(ip)}, nil
+		ip = wire.CanonicalAddr(ip)
+		if network == "tcp4" && ip.Is6() || network == "tcp6" && ip.Is4() {
+			return nil, errUnsuitable(host)
+		}
+		return []netip.Addr{ip}, nil
 	}
 	family := "ip4"
 	if s.cm.Addr().Addr().Is6() {
 		family = "ip6"
+	}
+	if network == "tcp4" && family == "ip6" || network == "tcp6" && family == "ip4" {
+		return nil, errUnsuitable(host)
 	}
 	ips, err := net.DefaultResolver.LookupNetIP(ctx, family, host)
 	for i := range ips {
 		ips[i] = wire.CanonicalAddr(ips[i])
 	}
 	return ips, err
+}
+
+// errUnsuitable is package net's error for an address of another kind than the network's.
+func errUnsuitable(host string) error {
+	return &net.AddrError{Err: "no suitable address found", Addr: host}
 }
