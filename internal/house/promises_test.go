@@ -96,7 +96,9 @@ func timesOf(t *testing.T) map[string]times {
 		}, nil, false},
 
 		"tools.md": {[]promise{
-			{"the other ends within [two seconds].", retries(14), true, "TestPeerDies TestRetryBudget"},
+			{"the other ends within [two seconds]:", retries(14), true, "TestPeerDies TestRetryBudget TestKilledEnds"},
+			{"waits asks for that [twice a second] (", k.time("internal/tools/rdmacm.probeEvery"), false, "TestKilledEnds"},
+			{"Where no ICMP passes it takes [30 s].", k.time("internal/tools/rping.Idle"), false, "TestSilentPeers"},
 			{"A client that says nothing for [10 s], nonsense", k.time("internal/tools/pingpong.Patience"), false, "TestNonsense"},
 			{"When no message comes for [30 s] it", k.time("internal/tools/pingpong.Idle"), false, "TestIdle"},
 			{"stays for [a quarter of a second] after", 4 * verbs.AckTimeout(14), true, "TestPlay"},
@@ -159,6 +161,9 @@ func timesOf(t *testing.T) map[string]times {
 		}, nil, false},
 
 		"reliability.md": {[]promise{
+			{"2^timeout, [16.8 ms] at least", k.time("qp.MinAckTimeout"), true, "TestTimeoutTable"},
+			{"gone is found after [0.45 s] with", 27 * k.time("qp.MinAckTimeout"), true, "TestTimeoutTable TestRetryBudget"},
+			{"after [1.8 s] with 14, the default.", retries(14), true, "TestRetryBudget"},
 			{"doubles it, up to [10 ms]: its", k.time("reliability.RNRLong"), false, "TestRNRBacksOff TestRNROfOneWhoTells"},
 			{"[10 ms] before the first measurement", k.time("reliability.firstProbe"), false, "TestRTTEstimates"},
 			{"at least [2 ms]; ", k.time("reliability.leastProbe"), false, "TestRTTEstimates"},
@@ -170,10 +175,10 @@ func timesOf(t *testing.T) map[string]times {
 			{"verbs.ConnectOptions` and of connection management, [7.2 s] with", retries(16), true, "TestRetryBudget TestPatienceWithPeers"},
 			{"`GiveUp`, [10 s] by default", k.time("qp.giveUp"), false, "TestDatagramRDMAGivesUp"},
 			{"is the user's ([67 ms] by default)", verbs.AckTimeout(14), true, "TestTimeoutTable"},
-		}, []string{"Without progress for 4.096 us", "ask every 10 us", "sleeps 10 ms at a time is late by up to 5 s"}, false},
+		}, []string{"Without progress for 4.096 us", "spent within 3.5 ms", "ask every 10 us", "sleeps 10 ms at a time is late by up to 5 s"}, false},
 
 		"observability.md": {[]promise{
-			{"after one to [two seconds]: a warning", 2 * k.time("rnic.stuckAfter"), false, "TestWaiterInVainIsTold TestWatchOfWaiters"},
+			{"once a queue after one to [two seconds]:", 2 * k.time("rnic.stuckAfter"), false, "TestWaiterInVainIsTold TestWatchOfWaiters"},
 		}, []string{"--watch 1s"}, false},
 
 		"link.md": {[]promise{
