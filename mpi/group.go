@@ -1,8 +1,12 @@
 package mpi
 
 import (
+	"encoding/binary"
 	"fmt"
+	"hash/fnv"
 	"slices"
+
+	"github.com/softrnic/softrnic/mpi/datatype"
 )
 
 // Group is a set of ranks of a job in an order: numbers from 0 for some processes,
@@ -251,15 +255,48 @@ func (c *Comm) Compare(other *Comm) Comparison {
 }
 
 // Create makes a communicator of the ranks of a group (MPI_Comm_create). All ranks
-// of c call it, with groups that are the same at all of their members. Who is not
-// in its group gets nil.
+// of c call it, with groups that are the same at all of their members, or get an
+// ErrMismatch. A rank that is not in its group gets nil.
 func (c *Comm) Create(g *Group) (*Comm, error) {
 	const op = "create"
 	members, err := c.membersOf(g)
 	if err != nil {
 		return nil, c.refuse(op, err)
 	}
+	if err := c.compareGroups(op, members); err != nil {
+		return nil, c.fail(op, "", err)
+	}
 	return c.derive(op, c.Name()+".create", members)
+}
+
+// compareGroups returns an ErrMismatch at all ranks unless the members of each group of a
+// call of Create have given the same group. Others may give others (MPI 4.1, 7.4.2).
+func (c *Comm) compareGroups(op string, members []int) error {
+	type group struct{ hash, size, member uint64 }
+	h := fnv.New64a()
+	for _, m := range members {
+		h.Write(binary.LittleEndian.AppendUint64(nil, uint64(m)))
+	}
+	mine := group{hash: h.Sum64(), size: uint64(len(members))}
+	if slices.Contains(members, c.rank) {
+		mine.member = 1
+	}
+	all := make([]group, c.size)
+	o := allgather(datatype.Structs([]group{mine}), datatype.Structs(all))
+	o.as = op
+	if err := c.perform(&o); err != nil {
+		return err
+	}
+	given := map[group]uint64{} // by its members
+	for _, g := range all {
+		given[group{g.hash, g.size, 1}] += g.member
+	}
+	for r, g := range all {
+		if n := given[group{g.hash, g.size, 1}]; n != g.size {
+			return fmt.Errorf("%w: rank %d gives a group of %d ranks, of which %d give the same", ErrMismatch, r, g.size, n)
+		}
+	}
+	return nil
 }
 
 // membersOf returns the numbers in c of a group's ranks.

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
@@ -153,4 +154,34 @@ func TestCreate(t *testing.T) {
 		}
 		return h.Barrier()
 	})
+}
+
+// Members of a group that give another one, or leave one out, are told of it, and so are
+// the others.
+func TestCreateDisagreements(t *testing.T) {
+	for name, groups := range map[string][][]int{
+		"order":     {{0, 1}, {1, 0}, {0, 1}},
+		"one less":  {{0, 1}, {1}, {}},
+		"outsider":  {{0}, {1}, {0, 1}},
+		"all empty": {{}, {}, {}},
+		"disjoint":  {{0, 2}, {1}, {0, 2}},
+		"the same":  {{2, 0}, {2, 0}, {2, 0}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			job(t, 3, mpi.Options{}, func(w *mpi.World) error {
+				g, err := w.Group().Incl(groups[w.Rank()]...)
+				if err != nil {
+					return err
+				}
+				_, err = w.Create(g)
+				switch name {
+				case "order", "one less", "outsider":
+					assert.ErrorIs(t, err, mpi.ErrMismatch)
+				default:
+					assert.NoError(t, err)
+				}
+				return w.Barrier()
+			})
+		})
+	}
 }
