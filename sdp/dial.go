@@ -164,7 +164,7 @@ func (s *Stack) dial(ctx context.Context, to netip.AddrPort, d Dialer) (c *Conn,
 	}
 	began := time.Now()
 	conn, err := s.cm.Dial(ctx, to, cm.DialOptions{
-		ConnectOptions: connectOptions(s.options.KeepAlive),
+		ConnectOptions: connectOptions(c.keepAlive),
 		QP:             c.qp, Prepare: c.prepare, UDPPort: d.UDPPort, PortSpace: cm.SDP, LocalPort: local.Port(),
 		PrivateData: cfg.Hello(local, to.Addr()).Append(nil),
 	})
@@ -195,16 +195,16 @@ func (s *Stack) ended(err error) error {
 	return err
 }
 
-// impatient is the KeepAlive below which a connection wants to know soon that its peer has gone.
+// impatient is the period of the keepalive below which a connection wants to know soon that its peer has gone.
 const impatient = 10 * time.Second
 
-// connectOptions returns the options of all connections of a stack with this KeepAlive. A receiver
+// connectOptions returns the options of a connection with this keepalive. A receiver
 // that is out of receives is asked again soon, and for ever: it may be computing. A peer whose process gets
 // no processor on a busy machine has 7.2 s until it is taken for gone, or 1.8 s if the
-// KeepAlive is short (docs/reliability.md).
-func connectOptions(keepAlive time.Duration) verbs.ConnectOptions {
+// period of the keepalive is short (docs/reliability.md).
+func connectOptions(k keepAlive) verbs.ConnectOptions {
 	o := verbs.ConnectOptions{Timeout: 16, RNRRetry: 7, MinRNRTimer: 1, MaxRdAtomic: 4, MaxDestRdAtomic: 4}
-	if keepAlive > 0 && keepAlive < impatient {
+	if k.enabled && k.period < impatient {
 		o.Timeout = 14
 	}
 	return o

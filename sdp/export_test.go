@@ -202,3 +202,9 @@ func (c *Conn) LookedAfter() bool {
 	defer c.mu.Unlock()
 	return c.armed || c.listed
 }
+
+// AckTimeout returns the acknowledgement timeout of the connection's queue pair.
+func (c *Conn) AckTimeout() uint8 {
+	attr, _ := c.qp.Query()
+	return attr.Timeout
+}

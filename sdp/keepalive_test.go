@@ -65,3 +65,17 @@ func TestKeepAliveLooks(t *testing.T) {
 	require.NoError(t, a.SetKeepAlive(true))
 	require.Equal(t, sdp.DefaultKeepAlive, sdp.Looks*a.WatchedEvery())
 }
+
+// A dialer's keepalive decides how soon its connection gives a silent peer up.
+func TestKeepAliveOfDialer(t *testing.T) {
+	e := newEnds(t, rnic.Options{}, sdp.Options{KeepAlive: time.Minute})
+	l, err := e.b.ListenPort(0, 0)
+	require.NoError(t, err)
+	defer l.Close()
+	for keepAlive, timeout := range map[time.Duration]uint8{0: 16, time.Second: 14, time.Hour: 16} {
+		c, err := e.a.DialAddr(t.Context(), l.Addr().(sdp.Addr).AddrPort, sdp.Dialer{UDPPort: e.port, KeepAlive: keepAlive})
+		require.NoError(t, err)
+		require.Equal(t, timeout, c.AckTimeout(), "%v", keepAlive)
+		require.NoError(t, c.Close())
+	}
+}

@@ -168,7 +168,7 @@ func (s *Stack) accept(ctx context.Context, r *cm.Request) (*Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.acceptTime)
 	defer cancel()
 	conn, err := r.Accept(ctx, c.qp, cm.AcceptOptions{
-		ConnectOptions: connectOptions(s.options.KeepAlive), Prepare: func(qp verbs.QP) error { return c.prepare(qp) },
+		ConnectOptions: connectOptions(c.keepAlive), Prepare: func(qp verbs.QP) error { return c.prepare(qp) },
 		PrivateData: cfg.HelloAck().Append(nil),
 	})
 	if err != nil {

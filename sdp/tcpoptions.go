@@ -30,7 +30,8 @@ func (c *Conn) SetNoDelay(bool) error { return c.setOption(func() error { return
 // SetKeepAlive turns the keepalive on or off, with the period that Options.KeepAlive or
 // SetKeepAlivePeriod say, [DefaultKeepAlive] if neither does. The probe comes an eighth later
 // than the period at most, and when the peer's adapter has not acknowledged its
-// retransmissions, for about 2 s, the connection ends with ErrReset.
+// retransmissions, for 7 s, or 2 s where the period was below 10 s when the connection was
+// made, the connection ends with ErrReset.
 func (c *Conn) SetKeepAlive(keepalive bool) error {
 	return c.setOption(func() error {
 		c.keepAlive.enabled = keepalive
