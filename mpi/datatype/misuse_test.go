@@ -1,6 +1,7 @@
 package datatype_test
 
 import (
+	"math"
 	"testing"
 
 	"github.com/softrnic/softrnic/internal/misuse"
@@ -48,7 +49,7 @@ func TestMisuse(t *testing.T) {
 			},
 			"Signature": {{Name: "zero", Make: live(datatype.Signature{}), Usable: true}, {Name: "unknown", Make: live(datatype.Signature{Kind: 200, Count: -7}), Usable: true}},
 		},
-		Values: []any{bad, datatype.Kind(200), datatype.Block{At: -7, Len: 1}, datatype.Block{At: 0, Len: -7}, datatype.Block{At: 1 << 62, Len: 1 << 62}, datatype.Signature{Kind: 200, Unit: 1 << 31, Count: -7}},
+		Values: []any{bad, datatype.Kind(200), datatype.Block{At: -7, Len: 1}, datatype.Block{At: 0, Len: -7}, datatype.Block{At: math.MaxInt/2 + 1, Len: math.MaxInt/2 + 1}, datatype.Signature{Kind: 200, Unit: 1 << 31, Count: -7}},
 	}
 	s.Check(t)
 }

@@ -22,7 +22,7 @@ func listTerms(words ...string) (t oob.Terms) {
 func TestTerms(t *testing.T) {
 	for _, terms := range []oob.Terms{
 		listTerms("test", "rping"),
-		listTerms("test", "rping", "-S", "65535", "-C", strconv.Itoa(math.MaxInt64)),
+		listTerms("test", "rping", "-S", "65535", "-C", strconv.Itoa(math.MaxInt)),
 		listTerms("test", "ucmatose", "-c", "65536", "-C", "1073741824", "-S", "1073741824"),
 	} {
 		b := rdmacm.EncodeTerms(terms)
