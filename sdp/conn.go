@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/softrnic/softrnic/cm"
+	"github.com/softrnic/softrnic/internal/place"
 	"github.com/softrnic/softrnic/sdp/flow"
 	"github.com/softrnic/softrnic/sdp/protocol"
 	"github.com/softrnic/softrnic/verbs"
@@ -162,6 +163,9 @@ func (c *Conn) read(p []byte) (int, error) {
 		case c.readDeadline.past():
 			return 0, os.ErrDeadlineExceeded
 		}
+		if !place.Readable(p[:min(len(p), c.core.Buffered())]) {
+			return 0, syscall.EFAULT
+		}
 		if n := c.core.Read(p); n > 0 {
 			c.large = false
 			freed := len(c.core.Receives()) > 0
@@ -220,6 +224,9 @@ func (c *Conn) write(p []byte) (n int, err error) {
 		}
 		if err := c.mayWrite(); err != nil || n == len(p) {
 			return n, err
+		}
+		if n == 0 && !place.Readable(p) {
+			return 0, syscall.EFAULT
 		}
 		c.poll()
 		if direct && len(p)-n >= c.zeroCopy {

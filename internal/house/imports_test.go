@@ -50,7 +50,7 @@ var floors = map[string][]string{
 	"mpi/shm":                  {"internal/order"},
 	"rdm":                      {"verbs", "wire", "cm", "reliability", "reliability/nack", "rdm/datagram", "internal/fifo", "internal/place"},
 	"rdm/datagram":             {"verbs", "wire", "reliability", "reliability/nack"},
-	"sdp":                      {"internal/moment", "internal/pages", "verbs", "cm", "wire", "wire/bsdh", "sdp/flow", "sdp/protocol"},
+	"sdp":                      {"internal/moment", "internal/pages", "internal/place", "verbs", "cm", "wire", "wire/bsdh", "sdp/flow", "sdp/protocol"},
 	"sdp/flow":                 {},
 	"sdp/protocol":             {"verbs", "wire/bsdh", "sdp/flow"},
 	"examples/acp":             {"verbs", "rnic", "acp"},
