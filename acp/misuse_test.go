@@ -1,6 +1,7 @@
 package acp_test
 
 import (
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -56,7 +57,7 @@ func TestUnusable(t *testing.T) {
 			},
 			"Request": {{Name: "refused", Make: func() any { return freedEnd().Send(nil) }}},
 		},
-		Values: []any{acp.GA(0), ^acp.GA(0), acp.ChannelOptions{SlotSize: -8}, acp.ChannelOptions{Slots: 1 << 62}},
+		Values: []any{acp.GA(0), ^acp.GA(0), acp.ChannelOptions{SlotSize: -8}, acp.ChannelOptions{Slots: math.MaxInt/2 + 1}},
 		Except: map[string]string{
 			"Chan.RecvSlice on live":   "waits for a message, also into an empty slice",
 			"Process.LoadStarter":      "panics as an index of a slice does",

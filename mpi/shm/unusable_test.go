@@ -1,6 +1,7 @@
 package shm_test
 
 import (
+	"math"
 	"os"
 	"testing"
 
@@ -42,7 +43,7 @@ func TestUnusable(t *testing.T) {
 		t.Skip("no memory in common: ", err)
 	}
 	s.Check(t)
-	for _, size := range []int{0, -1, -1 << 63} {
+	for _, size := range []int{0, -1, math.MinInt} {
 		_, err := shm.Create(size)
 		require.ErrorIs(t, err, shm.ErrNone)
 	}
