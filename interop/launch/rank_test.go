@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"syscall"
+	"time"
 
 	"github.com/softrnic/softrnic/mpi"
 	"github.com/softrnic/softrnic/rnic"
@@ -56,6 +57,7 @@ func playRole(w *mpi.World, role string) error {
 	case role == "hang":
 		fmt.Println("hangs")
 	}
+	from := time.Now()
 	_, err := w.Recv(mpi.Of([]byte{0}), 1, 3) // what never comes
-	return err
+	return fmt.Errorf("waited for %d ms: %w", time.Since(from).Milliseconds(), err)
 }
