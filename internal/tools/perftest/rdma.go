@@ -28,6 +28,7 @@ type rdma struct {
 	options  verbs.ConnectOptions
 	name     string // of the peer
 	patience time.Duration
+	freed    bool
 
 	unwatch func() // ends the watch of the peer's process; nil before there is a connection
 
@@ -228,8 +229,13 @@ func hangUp(conn *cm.Conn) {
 	_ = conn.Disconnect(ctx)
 }
 
-// free frees what the channel has of the verbs. Freeing twice is safe.
+// free frees what the channel has of the verbs, which ends a read that still waits.
+// Freeing twice is safe.
 func (c *rdma) free() error {
+	if c.freed {
+		return nil
+	}
+	c.freed = true
 	var errs []error
 	if c.qp != nil {
 		errs = append(errs, c.qp.Destroy())
@@ -245,6 +251,5 @@ func (c *rdma) free() error {
 	if c.pd != nil {
 		errs = append(errs, c.pd.Dealloc())
 	}
-	c.qp, c.out, c.in, c.mr, c.pd = nil, nil, nil, nil, nil
 	return errors.Join(errs...)
 }

@@ -12,6 +12,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/softrnic/softrnic/internal/tools/oob"
+	"github.com/softrnic/softrnic/internal/tools/rdmacm"
+	"github.com/softrnic/softrnic/internal/tools/toolstest"
+	"github.com/softrnic/softrnic/rnic"
 	"github.com/softrnic/softrnic/verbs"
 )
 
@@ -126,4 +129,16 @@ func TestClientFirst(t *testing.T) {
 	_, err = (&talk{channel: s}).start(verbs.MTU1024, false)
 	require.ErrorIs(t, err, oob.ErrGone)
 	require.Empty(t, s.heard)
+}
+
+// TestAwaitBesideClose reads ahead from a channel that is closed before the read begins, as
+// at the end of a test.
+func TestAwaitBesideClose(t *testing.T) {
+	dev := toolstest.Device(t, rnic.Options{})
+	o := Defaults(Test{Write, Latency})
+	c, err := newRDMA(toolstest.Soon(t), &rdmacm.End{Device: dev}, &plan{Options: &o})
+	require.NoError(t, err)
+	require.NoError(t, c.free())
+	require.NoError(t, c.free())
+	require.Error(t, c.await(make([]byte, KeysBinaryLen), "wait for its end of the test"))
 }
