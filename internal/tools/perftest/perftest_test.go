@@ -80,9 +80,6 @@ func TestPlay(t *testing.T) {
 			t.Run(name+", "+v.name, func(t *testing.T) {
 				o := defaults(name)
 				o.Validate = true
-				if raceEnabled && name == "write_lat" {
-					o.Size = 8 // the detector knows no memory that is polled by the byte
-				}
 				v.change(&o)
 				switch {
 				case o.All && (raceEnabled || testing.Short()) && o.Connection != verbs.UD:
