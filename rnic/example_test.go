@@ -83,7 +83,8 @@ func ExampleCompChannel() {
 		cq, err := ch.CreateCQ(16)
 		check(err)
 		names[cq] = name
-		qp, err := pd.CreateQP(verbs.QPInitAttr{Type: verbs.RC, SendCQ: cq, RecvCQ: cq, Cap: verbs.QPCap{MaxSendWR: 1, MaxRecvWR: 1}})
+		qp, err := pd.CreateQP(verbs.QPInitAttr{Type: verbs.RC, SendCQ: cq, RecvCQ: cq, Cap: verbs.QPCap{MaxSendWR: 1, MaxRecvWR: 1},
+			SelectiveSignaling: true}) // only the receives complete
 		check(err)
 		self, err := verbs.LocalEndpoint(dev, qp, 1000)
 		check(err)
