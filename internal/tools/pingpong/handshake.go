@@ -49,8 +49,16 @@ var errQueuePairs = errors.New("give both sides the same -q")
 func readRecords(c *oob.Conn, o *Options) ([]Record, error) {
 	const doing = "read its address"
 	b := make([]byte, o.Kind.records()*RecordLen)
-	// The first record alone, so that nonsense shows before much is waited for.
-	if err := c.Read(b[:RecordLen], doing); err != nil {
+	// The first record alone, and its beginning first, so that nonsense shows before
+	// much is waited for.
+	const lid = len("0000:")
+	if err := c.Read(b[:lid], doing); err != nil {
+		return nil, err
+	}
+	if b[lid-1] != ':' {
+		return nil, oob.Nonsense(c.Peer(), doing, "%q...: %v%s", b[:lid], errForm, otherProgram(b[:lid]))
+	}
+	if err := c.Read(b[lid:RecordLen], doing); err != nil {
 		return nil, err
 	}
 	list := make([]Record, o.Kind.records())
@@ -73,6 +81,14 @@ func readRecords(c *oob.Conn, o *Options) ([]Record, error) {
 		return nil, oob.Nonsense(c.Peer(), doing, "%v", err)
 	}
 	return list[:o.NumQP], nil
+}
+
+// otherProgram returns what is known of a client by the beginning of its first message.
+func otherProgram(b []byte) string {
+	if b[0] >= '0' && b[0] <= '9' && b[1] == '.' && b[len(b)-1] == 0 {
+		return "; it runs perftest or softrnic perf"
+	}
+	return ""
 }
 
 // readRest reads the records behind the first. A peer of another kind has none; a server

@@ -204,9 +204,10 @@ func TestNonsense(t *testing.T) {
 		{pingpong.UC, "0000:000011:f6c11c:00000000000000000000000000000000\x00", oob.ErrNonsense, "start it with -g"},
 		{pingpong.SRQ, strings.Repeat(good, 256), oob.ErrNonsense, "it has 256 queue pairs and we have 2; give both sides the same -q"},
 		{pingpong.RC, "0000:000011:f6c11c:20010db8000000000000000000000001\x00", nil, "different families"},
-		{pingpong.RC, good[:20], oob.ErrSilent, "20 of 52 bytes"},
+		{pingpong.RC, "6.06\x00softrnic\x00\x00\x00", oob.ErrNonsense, "it runs perftest or softrnic perf"},
+		{pingpong.RC, good[:20], oob.ErrSilent, "15 of 47 bytes"},
 		{pingpong.SRQ, strings.Repeat(good, 2) + good[:10], oob.ErrSilent, "bytes within"},
-		{pingpong.RC, "", oob.ErrSilent, "0 of 52 bytes"},
+		{pingpong.RC, "", oob.ErrSilent, "0 of 5 bytes"},
 		{pingpong.RC, good, oob.ErrSilent, `read its "done": it stays silent: 0 of 5 bytes`},
 	} {
 		t.Run(string(c.kind)+c.why, func(t *testing.T) {
