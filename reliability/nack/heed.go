@@ -9,11 +9,13 @@ import (
 // that is to be said (full), or else no more than what came in a row.
 func (c *Core) heed(now Time, p *peer, h *Header, full bool) Drop {
 	s := &p.out
+	overtaken := after(s.una, h.Ack)
 	switch {
-	case after(h.Ack, s.fresh) || !after(s.order, h.Echo) || h.Have != 0 && !after(s.fresh, h.Ack+1+highest(h.Have)):
+	// By distance: a number half the space away is neither before nor after another.
+	case !overtaken && h.Ack-s.una > s.fresh-s.una || !after(s.order, h.Echo) || h.Have != 0 && !after(s.fresh, h.Ack+1+highest(h.Have)):
 		return DropNeverSent
-	case after(s.una, h.Ack):
-		return DropNone // overtaken by a later one
+	case overtaken:
+		return DropNone // by a later one
 	}
 	if after(h.Echo, s.echo) {
 		s.echo, s.asks = h.Echo, 0
