@@ -25,11 +25,11 @@ import (
 // with the error at all ranks; where the call is over already the next one has it, or
 // Finalize.
 
-// recentCalls is how many calls of a communicator are compared with what comes late, or
+// recentCalls is the number of calls of a communicator that are compared with signs that come late, or
 // early.
 const recentCalls = 64
 
-// disagreement is what two ranks have called that does not belong together.
+// A disagreement is a pair of calls of two ranks that do not match.
 type disagreement struct {
 	Number       uint32 // of the call
 	Rank, Other  uint32 // in the communicator
@@ -65,7 +65,7 @@ func (d *disagreement) Unwrap() []error {
 	return []error{ErrMismatch}
 }
 
-// knownCall is what a rank knows of a call of a communicator.
+// A knownCall is the knowledge of a rank about one call of a communicator.
 type knownCall struct {
 	number uint32
 	begun  bool // here: sign is ours, and else that of the first rank that has sent something
@@ -76,14 +76,14 @@ type knownCall struct {
 	bad    *disagreement
 }
 
-// callLog is what is known of the calls of a communicator, whose lock guards it.
+// A callLog holds the known calls of a communicator. The communicator's lock guards it.
 type callLog struct {
 	recent [recentCalls]knownCall // by number
 	older  map[uint32]*knownCall  // under way for longer: in the background, or persistent
 	late   *disagreement          // of a call that is over, for the next one
 }
 
-// find is what is known of a call, nil if that is nothing. last is the number of the last
+// find returns the entry of a call, nil if there is none. last is the number of the last
 // call that has begun here; of later ones notes are begun.
 func (l *callLog) find(number, last uint32) *knownCall {
 	x := &l.recent[number%recentCalls]
@@ -293,7 +293,7 @@ func (c *Comm) compareEarly(core *protocol.Core) {
 	}
 }
 
-// callProbe is what a rank that waits in a call tells those that it waits for.
+// A callProbe is the message of a rank that waits in a call to the ranks that it waits for.
 type callProbe struct {
 	Number uint32
 	Sign   callSign

@@ -118,7 +118,7 @@ func (n *net) kindOf(piece func(*call, int) Buffer, rank int) uint64 {
 	return 0
 }
 
-// sign is what the messages of the call have; of those by which calls are compared it is
+// sign returns the sign of the messages of the call; of those by which calls are compared it is
 // 0.
 func (n *net) sign() callSign { return callSign(n.signOf(n.tag)) }
 

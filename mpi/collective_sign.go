@@ -247,7 +247,7 @@ func (s callSign) collective() (what coll.Collective, ok bool) {
 	return coll.Collective(n % len(shapes)), true
 }
 
-// aspects are what two calls of one name may differ in, in words.
+// aspects returns, in words, the properties in which two calls of one name may differ.
 func (s callSign) aspects() (list [4]string) {
 	what, known := s.collective()
 	if kind := s.kind(); kind > 0 {
@@ -316,7 +316,7 @@ func sameKind(sent, expected uint64) bool {
 	return sent == expected || sent == 0 || expected == 0 || sent <= envelope.MaxShortSignature && sent == expected&envelope.MaxShortSignature
 }
 
-// kindText is what elements are, by the signature of their message.
+// kindText returns the name of the element kind in the signature of a message.
 func kindText(sign uint64) string {
 	kind := datatype.Kind(sign&envelope.MaxShortSignature - 1)
 	if kind == datatype.Struct {

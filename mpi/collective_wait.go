@@ -96,11 +96,11 @@ func (b *onBoard) compare(rank int) error {
 	return d
 }
 
-// wordTime is how long a rank waits for the word of what is wrong with its call, which
+// wordTime is the time that a rank waits to be told of the disagreement in its call, which
 // another rank has left out for it.
 const wordTime = time.Second
 
-// disagreed is what it waits for.
+// disagreed is the condition of that wait.
 type disagreed struct{ *call }
 
 // Ready implements engine.Waitable.

@@ -87,7 +87,7 @@ func (c *Comm) Size() int {
 	return c.size
 }
 
-// Name is what errors call it (MPI_Comm_get_name), "null" of the null communicator.
+// Name returns the name of the communicator in errors (MPI_Comm_get_name), "null" of the null communicator.
 func (c *Comm) Name() string {
 	if c.isNull() {
 		return "null"

@@ -28,7 +28,7 @@ func (x *comms) add(c *Comm) {
 	}
 }
 
-// maxEarly is how many disagreements are kept for communicators that are not made yet.
+// maxEarly is the maximum number of disagreements kept for communicators that do not exist yet.
 const maxEarly = 64
 
 // keepEarly keeps the first disagreement about calls of a communicator that this rank has

@@ -69,7 +69,7 @@ type Options struct {
 	// SOFTRNIC_MPI_WATCHDOG sets it, to a time such as 30s, or off.
 	Watchdog time.Duration
 
-	// GiveUp is how long the process of a rank may show no sign of life, to a rank that
+	// GiveUp is the time without a sign of life of the process of a rank, to a rank that
 	// waits for it or sends to it, until it is lost: 10 s unless given. A program that
 	// computes gives such signs, and one that is stopped does not; under a debugger it
 	// should be long. SOFTRNIC_MPI_GIVE_UP sets it. RDMA.Connect.Timeout, UD.GiveUp and

@@ -26,7 +26,7 @@ func tellWhereabouts(m pmi.Manager) error {
 	return m.Put(whereaboutsKey(m.Rank()), fmt.Sprintf("%s, pid %d", cmp.Or(host, "unknown host"), os.Getpid()))
 }
 
-// whereaboutsTime is how long the process manager may take to tell.
+// whereaboutsTime is the time in which the process manager must reply.
 const whereaboutsTime = time.Second
 
 // of returns host and process of a rank, "" if the process manager does not tell.

@@ -231,7 +231,7 @@ func (w *Win) Size(rank int) int {
 	return w.peers[rank].size
 }
 
-// Unit is what displacements at a rank count, in bytes (MPI_WIN_DISP_UNIT), Undefined of
+// Unit returns the displacement unit of a rank in bytes (MPI_WIN_DISP_UNIT), Undefined of
 // a rank that is not there.
 func (w *Win) Unit(rank int) int {
 	if !w.has(rank) {
@@ -254,7 +254,7 @@ func (w *Win) asComm() *Comm {
 // Group is the window's ranks (MPI_Win_get_group), the null group of the null window.
 func (w *Win) Group() *Group { return w.asComm().Group() }
 
-// Name is what errors call it (MPI_Win_get_name), "null" of the null window.
+// Name returns the name of the window in errors (MPI_Win_get_name), "null" of the null window.
 func (w *Win) Name() string { return w.asComm().Name() }
 
 // SetName gives it another name, which is this rank's own business

@@ -45,7 +45,7 @@ func (c *Core) source(list []verbs.SGE, off, n uint32) ([]byte, memFault) {
 	return src, memFault{f, list[0]}
 }
 
-// probeAhead is how many bytes of a message are touched at a time before packets
+// probeAhead is the number of bytes of a message that are touched at a time before packets
 // refer to them: a multiple of every MTU.
 const probeAhead = 64 << 10
 

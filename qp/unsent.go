@@ -14,7 +14,7 @@ type unsent struct {
 }
 
 // Refused notes that a packet of the queue pair was not sent, or came back by ICMP.
-// head is what is known of the packet, from its BTH on: a packet that is not in
+// head is the known beginning of the packet, from its BTH on: a packet that is not in
 // flight is ignored, so that an ICMP message has to know its PSN.
 //
 // RC spends a retry after [reliability.RefusedPause], and fails the oldest request

@@ -151,7 +151,7 @@ func (s *shard) timerDue() bool {
 	return int64(s.dev.now()) >= t
 }
 
-// timersWait is how long timers that are due wait for the socket to be empty, in nanoseconds: as
+// timersWait is the maximum time that expired timers wait for the socket to be empty, in nanoseconds: as
 // long as it takes to handle what a large receive buffer holds.
 const timersWait = 20 * reliability.Millisecond
 

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// stuckAfter is how often waiters are looked at: one that waits in vain is told of after one to two
+// stuckAfter is the interval of the checks of waiters: one that waits in vain is reported after one to two
 // of these.
 const stuckAfter = time.Second
 

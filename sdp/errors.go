@@ -42,7 +42,7 @@ func (c *Conn) opError(op string, err error) error {
 	return &net.OpError{Op: op, Net: network, Source: c.local, Addr: c.remote, Err: err}
 }
 
-// socketError is what a setting of deadlines and buffers returns: package net gives it our
+// socketError returns err as the error of a setting of deadlines and buffers: package net gives it our
 // address alone.
 func (c *Conn) socketError(err error) error {
 	if err == nil {

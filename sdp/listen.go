@@ -219,7 +219,7 @@ func (l *Listener) AcceptSDP() (*Conn, error) {
 // isOpen reports whether l is a listener: calls on nil return syscall.EINVAL.
 func (l *Listener) isOpen() bool { return l != nil && l.stack != nil }
 
-// opError is what a call on l returns.
+// opError returns err as the *net.OpError of a call on l.
 func (l *Listener) opError(op string, err error) error {
 	return &net.OpError{Op: op, Net: network, Addr: l.addr, Err: err}
 }

@@ -19,7 +19,7 @@ type Message struct {
 	node match.Node[*Message]
 }
 
-// Signature is what the sender has given the message as Request.Sign.
+// Signature returns the Request.Sign that the sender has given the message.
 func (m *Message) Signature() uint64 { return m.h.Signature(m.data) }
 
 // What a rank's messages may take here until they are received.

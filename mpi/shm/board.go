@@ -44,11 +44,11 @@ type line struct {
 	_      [lineSize - 20 - 16*signs]byte
 }
 
-// signs is how many rounds a sign stays: nobody is more than two rounds ahead of a rank
+// signs is the number of rounds that a sign stays: no rank is more than two rounds ahead of one
 // that begins one, which so finds those of the round before the last one, too.
 const signs = 4
 
-// sign is what a rank has shown in a round. round is 0 while the sign changes.
+// A sign is the sign that a rank has shown in a round. round is 0 while the sign changes.
 type sign struct{ round, sign atomic.Uint64 }
 
 // Size is the memory that a board takes, with room for so many bytes of each rank.

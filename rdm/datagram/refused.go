@@ -73,7 +73,7 @@ func (p *Port) HandleRefusals() {
 	}
 }
 
-// refusalTime is how long a refusal explains the silence of a peer.
+// refusalTime is the time for which a refusal explains the silence of a peer.
 const refusalTime = 1000 * reliability.Millisecond
 
 // Refusal returns the error with which the system refused to send to a peer within the last

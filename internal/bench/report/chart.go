@@ -77,7 +77,7 @@ func drawPanels(panels []*panel) ([]byte, error) {
 		[]byte("font-family:Liberation Sans,Arial,Helvetica,sans-serif;")), nil
 }
 
-// height is how much room the chart takes.
+// height returns the height of the chart.
 func (p *panel) height() vg.Length {
 	if p.isBars() {
 		return vg.Length(barMargin + barHeight*len(p.series))
@@ -111,7 +111,7 @@ func (p *panel) chart() (*plot.Plot, *plot.Legend, error) {
 	return chart, &legend, draw(chart, &legend)
 }
 
-// clampFactor is how far beyond the largest figure, and below the smallest, a band or a
+// clampFactor bounds the distance beyond the largest figure, and below the smallest, a band or a
 // whisker is drawn: a single event that took a thousand times as long would leave nothing
 // of the figures.
 const clampFactor = 1.3

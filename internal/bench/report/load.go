@@ -18,7 +18,7 @@ import (
 	"github.com/softrnic/softrnic/internal/bench/env"
 )
 
-// record is what NAME.json keeps of a run beside its figures.
+// A record is the content of NAME.json: the facts of a run beside its figures.
 type record struct {
 	Experiment string          `json:"experiment"`
 	Source     string          `json:"source"`

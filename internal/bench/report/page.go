@@ -72,7 +72,7 @@ type source struct {
 // headCell is a figure at the head of the page.
 type headCell struct{ Figure, What, Beside string }
 
-// page is what the template shows.
+// page is the data of the template.
 type page struct {
 	Machine   env.Fingerprint
 	Date      string
@@ -247,7 +247,7 @@ func (s section) figureNumber() (n int, letter string) {
 	return n, rest
 }
 
-// Reported is what the paper says of the figure.
+// Reported returns the result that the paper reports for the figure.
 func (s section) Reported() string {
 	if p := s.Experiment.Paper(); p != nil {
 		return p.Found[s.Experiment.Source]

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// panelSeries is how many series a chart has at most, the baseline among them: more cannot
+// panelSeries is the maximum number of series of a chart, the baseline among them: more cannot
 // be told apart.
 const panelSeries = 7
 

@@ -270,7 +270,7 @@ func (t *traffic) take(block bool) error {
 	return nil
 }
 
-// glance is how many looks share one at the context at most, if they are empty.
+// glance is the maximum number of empty polls between two checks of the context.
 const glance = 1 << 10
 
 // complete handles a completion.

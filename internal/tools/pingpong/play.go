@@ -16,7 +16,7 @@ const (
 	sendWork = 2
 )
 
-// glance is how many looks share one at the context.
+// glance is the number of polls between two checks of the context.
 const glance = 1 << 10
 
 // game is a side while messages go to and fro.

@@ -124,7 +124,7 @@ func (r *runner) host(ctx context.Context) error {
 	}
 }
 
-// greeting is what a client's first message comes to: its queue pairs, or the reason
+// A greeting is the result of a client's first message: its queue pairs, or the reason
 // why it does not fit.
 type greeting struct {
 	remote []Record

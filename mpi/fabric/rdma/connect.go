@@ -298,7 +298,7 @@ func (f *Fabric) Connect(rank int) {
 // connectTime is how long a rank may take to answer.
 const connectTime = 60 * time.Second
 
-// dialTime is how long a rank that has heard that it is to connect may take.
+// dialTime is the time in which a rank that has been asked to connect must do so.
 const dialTime = 10 * time.Second
 
 // find looks a rank up.

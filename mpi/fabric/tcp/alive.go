@@ -12,7 +12,7 @@ import (
 // the goroutine that reads answers, whatever the program does. A rank from which nothing
 // comes, and whose system takes nothing more either, is lost after Options.GiveUp.
 
-// watches is how often in GiveUp connections are looked at.
+// watches is the number of liveness checks of a connection within GiveUp.
 const watches = 20
 
 // watch looks after all connections, until the fabric is closed.
@@ -38,7 +38,7 @@ func (f *Fabric) watch() {
 	}
 }
 
-// alive is what is known of the other end of a connection. The engine's lock guards it.
+// alive is the liveness state of the other end of a connection. The engine's lock guards it.
 type alive struct {
 	sent    bool          // something, since the other end has shown that it is there
 	pinged  bool          // so has a ping been

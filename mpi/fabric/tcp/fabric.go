@@ -23,7 +23,7 @@ type Options struct {
 	// range, or one of the system's choice if it has none.
 	Addrs string
 
-	// GiveUp is how long the process of a rank may answer nothing until the rank is
+	// GiveUp is the time without an answer of the process of a rank until the rank is
 	// lost; 10 s unless given. What it takes in is an answer, too.
 	GiveUp time.Duration
 }

@@ -19,7 +19,7 @@ type Options struct {
 	// because they may be asked for again; 1024 unless given. Each takes an MTU.
 	Receives, Packets int
 
-	// GiveUp is how long a rank may answer nothing until it is lost; 10 s
+	// GiveUp is the time without an answer of a rank until it is lost; 10 s
 	// unless given.
 	GiveUp time.Duration
 
