@@ -73,7 +73,7 @@ func (c *Comm) take(o *operation) (*call, error) {
 		k = c.newCall()
 	}
 	k.op, k.net.tag, k.refused, k.round = *o, tag, refused, c.rounds
-	if k.sign = 0; !c.world.o.Check {
+	if k.sign = 0; c.size > 1 && !c.world.o.Check {
 		k.sign = k.newSign()
 	}
 	var bad *disagreement
