@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 
-	"github.com/softrnic/softrnic/acp/fabric"
+	"github.com/softrnic/softrnic/acp/internal/fabric"
 )
 
 // access is one operation of the adapter on memory of another rank, by its global address.

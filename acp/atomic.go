@@ -3,8 +3,8 @@ package acp
 import (
 	"fmt"
 
-	"github.com/softrnic/softrnic/acp/fabric"
-	"github.com/softrnic/softrnic/acp/protocol"
+	"github.com/softrnic/softrnic/acp/internal/fabric"
+	"github.com/softrnic/softrnic/acp/internal/protocol"
 )
 
 // Atomic operations on 8 or 4 bytes at a global address of any rank, a multiple of as many

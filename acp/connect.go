@@ -3,8 +3,8 @@ package acp
 import (
 	"fmt"
 
-	"github.com/softrnic/softrnic/acp/fabric"
-	"github.com/softrnic/softrnic/acp/protocol"
+	"github.com/softrnic/softrnic/acp/internal/fabric"
+	"github.com/softrnic/softrnic/acp/internal/protocol"
 )
 
 // stepConnect has a sending end go on with its connection: enter the request, see the answer.

@@ -3,7 +3,7 @@ package acp
 import (
 	"fmt"
 
-	"github.com/softrnic/softrnic/acp/protocol"
+	"github.com/softrnic/softrnic/acp/internal/protocol"
 )
 
 // Copy copies n bytes from any global address to any other, of whichever ranks they are (acp_copy),

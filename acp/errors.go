@@ -4,8 +4,8 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/softrnic/softrnic/acp/fabric"
-	"github.com/softrnic/softrnic/acp/protocol"
+	"github.com/softrnic/softrnic/acp/internal/fabric"
+	"github.com/softrnic/softrnic/acp/internal/protocol"
 )
 
 // What can be wrong. Errors of calls have more words around these: use errors.Is.

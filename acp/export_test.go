@@ -3,7 +3,7 @@ package acp
 import (
 	"sync/atomic"
 
-	"github.com/softrnic/softrnic/acp/protocol"
+	"github.com/softrnic/softrnic/acp/internal/protocol"
 	"github.com/softrnic/softrnic/rnic"
 )
 

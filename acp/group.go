@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"github.com/softrnic/softrnic/acp/protocol"
+	"github.com/softrnic/softrnic/acp/internal/protocol"
 )
 
 // Group is operations on global addresses that somebody waits for together. They begin at once. Those that write to one

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/softrnic/softrnic/acp/fabric"
-	"github.com/softrnic/softrnic/acp/fabric/rc"
-	"github.com/softrnic/softrnic/acp/fabric/ud"
+	"github.com/softrnic/softrnic/acp/internal/fabric"
+	"github.com/softrnic/softrnic/acp/internal/fabric/rc"
+	"github.com/softrnic/softrnic/acp/internal/fabric/ud"
 	"github.com/softrnic/softrnic/mpi/pmi"
 	"github.com/softrnic/softrnic/verbs"
 )

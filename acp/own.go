@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 	"sync/atomic"
 
-	"github.com/softrnic/softrnic/acp/fabric"
+	"github.com/softrnic/softrnic/acp/internal/fabric"
 )
 
 // flush sends what was posted, and does what is to be done in memory of this rank.

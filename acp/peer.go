@@ -4,8 +4,8 @@ import (
 	"encoding/binary"
 	"fmt"
 
-	"github.com/softrnic/softrnic/acp/fabric"
-	"github.com/softrnic/softrnic/acp/protocol"
+	"github.com/softrnic/softrnic/acp/internal/fabric"
+	"github.com/softrnic/softrnic/acp/internal/protocol"
 )
 
 // peer is another rank that something is wanted of.

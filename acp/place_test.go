@@ -14,8 +14,8 @@ import (
 
 	"github.com/softrnic/softrnic/acp"
 	"github.com/softrnic/softrnic/acp/acptest"
-	"github.com/softrnic/softrnic/acp/fabric/rc"
-	"github.com/softrnic/softrnic/acp/fabric/ud"
+	"github.com/softrnic/softrnic/acp/internal/fabric/rc"
+	"github.com/softrnic/softrnic/acp/internal/fabric/ud"
 	"github.com/softrnic/softrnic/cm"
 	"github.com/softrnic/softrnic/mpi/pmi"
 	"github.com/softrnic/softrnic/rdm"

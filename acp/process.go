@@ -7,8 +7,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/softrnic/softrnic/acp/fabric"
-	"github.com/softrnic/softrnic/acp/protocol"
+	"github.com/softrnic/softrnic/acp/internal/fabric"
+	"github.com/softrnic/softrnic/acp/internal/protocol"
 	"github.com/softrnic/softrnic/internal/rankaddr"
 	"github.com/softrnic/softrnic/mpi/pmi"
 	"github.com/softrnic/softrnic/verbs"

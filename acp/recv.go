@@ -3,8 +3,8 @@ package acp
 import (
 	"fmt"
 
-	"github.com/softrnic/softrnic/acp/fabric"
-	"github.com/softrnic/softrnic/acp/protocol"
+	"github.com/softrnic/softrnic/acp/internal/fabric"
+	"github.com/softrnic/softrnic/acp/internal/protocol"
 )
 
 // stepRecv has a receiving end go on, and reports whether only memory will tell when there is more

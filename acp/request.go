@@ -3,7 +3,7 @@ package acp
 import (
 	"context"
 
-	"github.com/softrnic/softrnic/acp/fabric"
+	"github.com/softrnic/softrnic/acp/internal/fabric"
 )
 
 // Request is a send, a receive or the freeing of a channel under way (acp_request_t).

@@ -1,8 +1,8 @@
 package acp
 
 import (
-	"github.com/softrnic/softrnic/acp/fabric"
-	"github.com/softrnic/softrnic/acp/protocol"
+	"github.com/softrnic/softrnic/acp/internal/fabric"
+	"github.com/softrnic/softrnic/acp/internal/protocol"
 )
 
 // Segments leave together, as datagrams that are whole then rather than each with an odd packet

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/softrnic/softrnic/acp/protocol"
+	"github.com/softrnic/softrnic/acp/internal/protocol"
 )
 
 // barrier is Sync under way. In round k a rank puts the number of the call to the rank 2^k

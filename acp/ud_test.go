@@ -9,7 +9,7 @@ import (
 
 	"github.com/softrnic/softrnic/acp"
 	"github.com/softrnic/softrnic/acp/acptest"
-	"github.com/softrnic/softrnic/acp/fabric/ud"
+	"github.com/softrnic/softrnic/acp/internal/fabric/ud"
 	"github.com/softrnic/softrnic/rdm"
 )
 

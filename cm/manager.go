@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/softrnic/softrnic/cm/protocol"
+	"github.com/softrnic/softrnic/cm/internal/protocol"
 	"github.com/softrnic/softrnic/verbs"
 	"github.com/softrnic/softrnic/wire/mad"
 )

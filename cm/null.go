@@ -3,7 +3,7 @@ package cm
 import (
 	"context"
 
-	"github.com/softrnic/softrnic/cm/protocol"
+	"github.com/softrnic/softrnic/cm/internal/protocol"
 )
 
 // Null handles, which are nil or the zero value of their type, act as those of a closed

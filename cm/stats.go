@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/softrnic/softrnic/cm/protocol"
+	"github.com/softrnic/softrnic/cm/internal/protocol"
 	"github.com/softrnic/softrnic/wire/mad"
 )
 

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 
-	"github.com/softrnic/softrnic/cm/protocol"
+	"github.com/softrnic/softrnic/cm/internal/protocol"
 	"github.com/softrnic/softrnic/verbs"
 	"github.com/softrnic/softrnic/wire"
 	"github.com/softrnic/softrnic/wire/mad"

@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/softrnic/softrnic/mpi"
+	"github.com/softrnic/softrnic/mpi/internal/shm"
 	"github.com/softrnic/softrnic/mpi/pmi"
-	"github.com/softrnic/softrnic/mpi/shm"
 )
 
 // needBoards leaves tests out where processes have no memory in common, and overrules

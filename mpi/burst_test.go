@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/softrnic/softrnic/mpi"
-	"github.com/softrnic/softrnic/mpi/fabric/rdma"
+	"github.com/softrnic/softrnic/mpi/internal/fabric/rdma"
 )
 
 // TestBurst: many ranks send more to one than it has buffers for, while it

@@ -3,7 +3,7 @@ package mpi
 import (
 	"fmt"
 
-	"github.com/softrnic/softrnic/mpi/coll"
+	"github.com/softrnic/softrnic/mpi/internal/coll"
 )
 
 // The neighbors of a rank are the two in each dimension, the one before first (MPI

@@ -6,9 +6,9 @@ import (
 	"hash/fnv"
 	"strings"
 
-	"github.com/softrnic/softrnic/mpi/coll"
 	"github.com/softrnic/softrnic/mpi/datatype"
-	"github.com/softrnic/softrnic/mpi/hang"
+	"github.com/softrnic/softrnic/mpi/internal/coll"
+	"github.com/softrnic/softrnic/mpi/internal/hang"
 )
 
 // record is what all ranks have to agree about in a collective call. They tell each

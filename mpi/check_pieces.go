@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/softrnic/softrnic/mpi/coll"
+	"github.com/softrnic/softrnic/mpi/internal/coll"
 )
 
 // Where every two ranks may exchange something else, each tells each what it will

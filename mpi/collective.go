@@ -1,6 +1,6 @@
 package mpi
 
-import "github.com/softrnic/softrnic/mpi/coll"
+import "github.com/softrnic/softrnic/mpi/internal/coll"
 
 // Collective calls are made by all ranks of a communicator, in the same order.
 //

@@ -5,8 +5,8 @@ import (
 	"runtime"
 	"sync"
 
-	"github.com/softrnic/softrnic/mpi/coll"
-	"github.com/softrnic/softrnic/mpi/shm"
+	"github.com/softrnic/softrnic/mpi/internal/coll"
+	"github.com/softrnic/softrnic/mpi/internal/shm"
 )
 
 // Ranks of one node have memory in common, and their short collective calls use it:

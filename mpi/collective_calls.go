@@ -1,6 +1,6 @@
 package mpi
 
-import "github.com/softrnic/softrnic/mpi/coll"
+import "github.com/softrnic/softrnic/mpi/internal/coll"
 
 // The calls, in whatever form they are made: blocking, in the background, or kept
 // to be made again and again.

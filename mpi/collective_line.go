@@ -6,9 +6,9 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/softrnic/softrnic/mpi/hang"
-	"github.com/softrnic/softrnic/mpi/match"
-	"github.com/softrnic/softrnic/mpi/protocol"
+	"github.com/softrnic/softrnic/mpi/internal/hang"
+	"github.com/softrnic/softrnic/mpi/internal/match"
+	"github.com/softrnic/softrnic/mpi/internal/protocol"
 )
 
 // line is the alltoalls of a communicator that are under way in the background, as

@@ -8,9 +8,9 @@ import (
 	"slices"
 	"sync/atomic"
 
-	"github.com/softrnic/softrnic/mpi/coll"
-	"github.com/softrnic/softrnic/mpi/match"
-	"github.com/softrnic/softrnic/mpi/protocol"
+	"github.com/softrnic/softrnic/mpi/internal/coll"
+	"github.com/softrnic/softrnic/mpi/internal/match"
+	"github.com/softrnic/softrnic/mpi/internal/protocol"
 )
 
 // net is what an algorithm sees of a communicator during one call: messages with a

@@ -3,8 +3,8 @@ package mpi
 import (
 	"fmt"
 
-	"github.com/softrnic/softrnic/mpi/coll"
 	"github.com/softrnic/softrnic/mpi/datatype"
+	"github.com/softrnic/softrnic/mpi/internal/coll"
 )
 
 // InPlace in the place of a buffer says that the data is in the other one

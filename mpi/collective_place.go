@@ -1,8 +1,8 @@
 package mpi
 
 import (
-	"github.com/softrnic/softrnic/mpi/coll"
-	"github.com/softrnic/softrnic/mpi/protocol"
+	"github.com/softrnic/softrnic/mpi/internal/coll"
+	"github.com/softrnic/softrnic/mpi/internal/protocol"
 )
 
 // Carried implements coll.Carrier.

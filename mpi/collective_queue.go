@@ -4,9 +4,9 @@ import (
 	"bytes"
 	"fmt"
 
-	"github.com/softrnic/softrnic/mpi/coll"
-	"github.com/softrnic/softrnic/mpi/fabric/rdma"
-	"github.com/softrnic/softrnic/mpi/protocol"
+	"github.com/softrnic/softrnic/mpi/internal/coll"
+	"github.com/softrnic/softrnic/mpi/internal/fabric/rdma"
+	"github.com/softrnic/softrnic/mpi/internal/protocol"
 	"github.com/softrnic/softrnic/verbs"
 )
 

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/softrnic/softrnic/mpi/coll"
 	"github.com/softrnic/softrnic/mpi/datatype"
-	"github.com/softrnic/softrnic/mpi/envelope"
+	"github.com/softrnic/softrnic/mpi/internal/coll"
+	"github.com/softrnic/softrnic/mpi/internal/envelope"
 )
 
 // callSign says in 64 bits what all ranks of a collective call have to agree about. It

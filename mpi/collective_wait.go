@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/softrnic/softrnic/internal/thread"
-	"github.com/softrnic/softrnic/mpi/coll"
-	"github.com/softrnic/softrnic/mpi/protocol"
-	"github.com/softrnic/softrnic/mpi/shm"
+	"github.com/softrnic/softrnic/mpi/internal/coll"
+	"github.com/softrnic/softrnic/mpi/internal/protocol"
+	"github.com/softrnic/softrnic/mpi/internal/shm"
 )
 
 // onBoard is the communicator's board during one call. It implements coll.Board.

@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/softrnic/softrnic/mpi"
-	"github.com/softrnic/softrnic/mpi/fabric/rdma"
-	"github.com/softrnic/softrnic/mpi/fabric/tcp"
-	"github.com/softrnic/softrnic/mpi/fabric/ud"
+	"github.com/softrnic/softrnic/mpi/internal/fabric/rdma"
+	"github.com/softrnic/softrnic/mpi/internal/fabric/tcp"
+	"github.com/softrnic/softrnic/mpi/internal/fabric/ud"
 )
 
 // envRole makes this program a rank, a process of its own.

@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/softrnic/softrnic/mpi/pmi/server"
+	"github.com/softrnic/softrnic/internal/pmi/server"
 )
 
 // process is a rank that runs.

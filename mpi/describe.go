@@ -6,10 +6,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/softrnic/softrnic/mpi/coll"
-	"github.com/softrnic/softrnic/mpi/hang"
-	"github.com/softrnic/softrnic/mpi/match"
-	"github.com/softrnic/softrnic/mpi/protocol"
+	"github.com/softrnic/softrnic/mpi/internal/coll"
+	"github.com/softrnic/softrnic/mpi/internal/hang"
+	"github.com/softrnic/softrnic/mpi/internal/match"
+	"github.com/softrnic/softrnic/mpi/internal/protocol"
 )
 
 // describer is something that a goroutine waits for and that can be told of to

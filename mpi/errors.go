@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/softrnic/softrnic/mpi/coll"
-	"github.com/softrnic/softrnic/mpi/engine"
-	"github.com/softrnic/softrnic/mpi/protocol"
+	"github.com/softrnic/softrnic/mpi/internal/coll"
+	"github.com/softrnic/softrnic/mpi/internal/engine"
+	"github.com/softrnic/softrnic/mpi/internal/protocol"
 )
 
 // What calls can end with. They come wrapped in an *Error: use errors.Is.

@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/softrnic/softrnic/mpi/coll"
-	"github.com/softrnic/softrnic/mpi/envelope"
-	"github.com/softrnic/softrnic/mpi/protocol"
-	"github.com/softrnic/softrnic/mpi/shm"
+	"github.com/softrnic/softrnic/mpi/internal/coll"
+	"github.com/softrnic/softrnic/mpi/internal/envelope"
+	"github.com/softrnic/softrnic/mpi/internal/protocol"
+	"github.com/softrnic/softrnic/mpi/internal/shm"
 )
 
 // LimitContexts makes room for few communicators.

@@ -8,9 +8,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/softrnic/softrnic/mpi/engine"
-	"github.com/softrnic/softrnic/mpi/envelope"
-	"github.com/softrnic/softrnic/mpi/protocol"
+	"github.com/softrnic/softrnic/mpi/internal/engine"
+	"github.com/softrnic/softrnic/mpi/internal/envelope"
+	"github.com/softrnic/softrnic/mpi/internal/protocol"
 )
 
 // lookout looks after those who wait, whatever the program does: twice a second a

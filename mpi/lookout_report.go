@@ -9,10 +9,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/softrnic/softrnic/mpi/engine"
-	"github.com/softrnic/softrnic/mpi/envelope"
-	"github.com/softrnic/softrnic/mpi/hang"
-	"github.com/softrnic/softrnic/mpi/protocol"
+	"github.com/softrnic/softrnic/mpi/internal/engine"
+	"github.com/softrnic/softrnic/mpi/internal/envelope"
+	"github.com/softrnic/softrnic/mpi/internal/hang"
+	"github.com/softrnic/softrnic/mpi/internal/protocol"
 )
 
 // Whoever has waited for too long tells rank 0, and rank 0 asks all ranks what they do.
@@ -265,7 +265,7 @@ func (l *lookout) state(core *protocol.Core, waiting []engine.Waiting, last engi
 }
 
 // ours is where callers are not looked for.
-var ours = [...]string{"github.com/softrnic/softrnic/mpi.", "github.com/softrnic/softrnic/mpi/coll.", "github.com/softrnic/softrnic/mpi/engine."}
+var ours = [...]string{"github.com/softrnic/softrnic/mpi.", "github.com/softrnic/softrnic/mpi/internal/coll.", "github.com/softrnic/softrnic/mpi/internal/engine."}
 
 // caller is the line of the program that has made a call, with its folder, or "".
 func caller(pcs []uintptr) string {

@@ -2,7 +2,7 @@ package mpi
 
 import (
 	"github.com/softrnic/softrnic/mpi/datatype"
-	"github.com/softrnic/softrnic/mpi/match"
+	"github.com/softrnic/softrnic/mpi/internal/match"
 )
 
 // Buffer is the memory of a message: elements of one kind, in a row or as a

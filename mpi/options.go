@@ -9,13 +9,24 @@ import (
 	"strings"
 	"time"
 
-	"github.com/softrnic/softrnic/mpi/coll"
-	"github.com/softrnic/softrnic/mpi/fabric/rdma"
-	"github.com/softrnic/softrnic/mpi/fabric/tcp"
-	"github.com/softrnic/softrnic/mpi/fabric/ud"
+	"github.com/softrnic/softrnic/mpi/internal/coll"
+	"github.com/softrnic/softrnic/mpi/internal/fabric/rdma"
+	"github.com/softrnic/softrnic/mpi/internal/fabric/tcp"
+	"github.com/softrnic/softrnic/mpi/internal/fabric/ud"
+	"github.com/softrnic/softrnic/mpi/internal/protocol"
 	"github.com/softrnic/softrnic/mpi/pmi"
-	"github.com/softrnic/softrnic/mpi/protocol"
 )
+
+// Options of each transport, and the algorithm of each collective.
+type (
+	RDMAOptions = rdma.Options
+	UDOptions   = ud.Options
+	TCPOptions  = tcp.Options
+	Algorithms  = coll.Choices
+)
+
+// Alltoall is the all-to-all exchange in Algorithms.
+const Alltoall = coll.Alltoall
 
 // Options say how a rank works. The zero value is good for most; variables of
 // the environment fill in what is not set.
@@ -37,12 +48,12 @@ type Options struct {
 	// message in bytes, SOFTRNIC_MPI_RENDEZVOUS read, write or copy,
 	// SOFTRNIC_MPI_FAST on or off, SOFTRNIC_MPI_RAILS how many queue pairs
 	// there are between two ranks.
-	RDMA rdma.Options
+	RDMA RDMAOptions
 
 	// TCP is the same, of TCP. Its Addrs are those of SOFTRNIC_ADDR unless given, as an
 	// adapter's are.
-	TCP tcp.Options
-	UD  ud.Options // and of UD, where SOFTRNIC_MPI_EAGER counts as well
+	TCP TCPOptions
+	UD  UDOptions // and of UD, where SOFTRNIC_MPI_EAGER counts as well
 
 	// OneSided says what carries out operations on windows: the adapter where
 	// it can, or messages, for comparison. SOFTRNIC_MPI_ONESIDED sets it, to
@@ -55,7 +66,7 @@ type Options struct {
 
 	// Algorithms chooses those of collectives. SOFTRNIC_MPI_COLL does, too:
 	// "alltoall=bruck,bcast=chain".
-	Algorithms coll.Choices
+	Algorithms Algorithms
 
 	// NoShared has collectives use messages only, also among ranks that could share
 	// memory: else short ones that block do not use the Net there, whatever it is. It has

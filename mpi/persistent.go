@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/softrnic/softrnic/mpi/protocol"
+	"github.com/softrnic/softrnic/mpi/internal/protocol"
 )
 
 // Persistent requests: communication whose arguments are given once, and which is

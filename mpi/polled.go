@@ -4,9 +4,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/softrnic/softrnic/mpi/engine"
-	"github.com/softrnic/softrnic/mpi/hang"
-	"github.com/softrnic/softrnic/mpi/match"
+	"github.com/softrnic/softrnic/mpi/internal/engine"
+	"github.com/softrnic/softrnic/mpi/internal/hang"
+	"github.com/softrnic/softrnic/mpi/internal/match"
 )
 
 // What programs ask for in vain tells of itself, as engine.Polled, once in a while: in

@@ -5,8 +5,8 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/softrnic/softrnic/mpi/match"
-	"github.com/softrnic/softrnic/mpi/protocol"
+	"github.com/softrnic/softrnic/mpi/internal/match"
+	"github.com/softrnic/softrnic/mpi/internal/protocol"
 )
 
 // pattern is what a receive takes.

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/softrnic/softrnic/mpi"
-	"github.com/softrnic/softrnic/mpi/hang"
+	"github.com/softrnic/softrnic/mpi/internal/hang"
 	"github.com/softrnic/softrnic/mpi/pmi"
 )
 

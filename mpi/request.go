@@ -7,9 +7,9 @@ import (
 	"sync"
 
 	"github.com/softrnic/softrnic/mpi/datatype"
-	"github.com/softrnic/softrnic/mpi/engine"
-	"github.com/softrnic/softrnic/mpi/match"
-	"github.com/softrnic/softrnic/mpi/protocol"
+	"github.com/softrnic/softrnic/mpi/internal/engine"
+	"github.com/softrnic/softrnic/mpi/internal/match"
+	"github.com/softrnic/softrnic/mpi/internal/protocol"
 )
 
 // Request is communication that goes on while the program does (MPI_Request).

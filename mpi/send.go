@@ -3,7 +3,7 @@ package mpi
 import (
 	"fmt"
 
-	"github.com/softrnic/softrnic/mpi/match"
+	"github.com/softrnic/softrnic/mpi/internal/match"
 )
 
 // check looks at the arguments of a call.

@@ -2,9 +2,9 @@ package mpi
 
 import (
 	"github.com/softrnic/softrnic/mpi/datatype"
-	"github.com/softrnic/softrnic/mpi/envelope"
-	"github.com/softrnic/softrnic/mpi/protocol"
-	"github.com/softrnic/softrnic/mpi/rma"
+	"github.com/softrnic/softrnic/mpi/internal/envelope"
+	"github.com/softrnic/softrnic/mpi/internal/protocol"
+	"github.com/softrnic/softrnic/mpi/internal/rma"
 )
 
 // chunk sends as many elements as a packet takes. With the last of them a transfer

@@ -5,8 +5,8 @@ import (
 	"unsafe"
 
 	"github.com/softrnic/softrnic/mpi/datatype"
-	"github.com/softrnic/softrnic/mpi/protocol"
-	"github.com/softrnic/softrnic/mpi/rma"
+	"github.com/softrnic/softrnic/mpi/internal/protocol"
+	"github.com/softrnic/softrnic/mpi/internal/rma"
 )
 
 // WinCreateDynamic makes a window that has no memory yet (MPI_Win_create_dynamic):

@@ -10,7 +10,7 @@ import (
 
 	"github.com/softrnic/softrnic/mpi"
 	"github.com/softrnic/softrnic/mpi/datatype"
-	"github.com/softrnic/softrnic/mpi/fabric/rdma"
+	"github.com/softrnic/softrnic/mpi/internal/fabric/rdma"
 )
 
 // What cannot be attached, detached or reached is told, and changes nothing.

@@ -3,7 +3,7 @@ package mpi
 import (
 	"errors"
 
-	"github.com/softrnic/softrnic/mpi/rma"
+	"github.com/softrnic/softrnic/mpi/internal/rma"
 )
 
 // Errors of windows. They come wrapped in an *Error.

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"math/bits"
 
-	"github.com/softrnic/softrnic/mpi/protocol"
+	"github.com/softrnic/softrnic/mpi/internal/protocol"
 )
 
 // Fence ends the operations of all ranks since the last Fence, and begins an epoch

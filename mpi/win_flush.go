@@ -3,7 +3,7 @@ package mpi
 import (
 	"fmt"
 
-	"github.com/softrnic/softrnic/mpi/protocol"
+	"github.com/softrnic/softrnic/mpi/internal/protocol"
 )
 
 // reach says how far operations have to be when a flush returns.

@@ -8,9 +8,9 @@ import (
 
 	"github.com/softrnic/softrnic/mpi"
 	"github.com/softrnic/softrnic/mpi/datatype"
-	"github.com/softrnic/softrnic/mpi/envelope"
+	"github.com/softrnic/softrnic/mpi/internal/envelope"
+	"github.com/softrnic/softrnic/mpi/internal/rma"
 	"github.com/softrnic/softrnic/mpi/pmi"
-	"github.com/softrnic/softrnic/mpi/rma"
 )
 
 // Whatever a rank sends to a window is refused or done, inside of it. The bytes are

@@ -3,7 +3,7 @@ package mpi
 import (
 	"fmt"
 
-	"github.com/softrnic/softrnic/mpi/protocol"
+	"github.com/softrnic/softrnic/mpi/internal/protocol"
 )
 
 // LockKind says who else may have a lock.

@@ -6,10 +6,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/softrnic/softrnic/mpi"
-	"github.com/softrnic/softrnic/mpi/envelope"
-	"github.com/softrnic/softrnic/mpi/fabric/rdma"
-	"github.com/softrnic/softrnic/mpi/protocol"
-	"github.com/softrnic/softrnic/mpi/rma"
+	"github.com/softrnic/softrnic/mpi/internal/envelope"
+	"github.com/softrnic/softrnic/mpi/internal/fabric/rdma"
+	"github.com/softrnic/softrnic/mpi/internal/protocol"
+	"github.com/softrnic/softrnic/mpi/internal/rma"
 )
 
 // More Puts that go as messages than a rank may have under way to another: what is

@@ -1,8 +1,8 @@
 package mpi
 
 import (
-	"github.com/softrnic/softrnic/mpi/envelope"
-	"github.com/softrnic/softrnic/mpi/protocol"
+	"github.com/softrnic/softrnic/mpi/internal/envelope"
+	"github.com/softrnic/softrnic/mpi/internal/protocol"
 )
 
 // outlet is what goes to a rank. Packets that are not replied to are counted, so

@@ -5,8 +5,8 @@ import (
 	"fmt"
 
 	"github.com/softrnic/softrnic/mpi/datatype"
-	"github.com/softrnic/softrnic/mpi/envelope"
-	"github.com/softrnic/softrnic/mpi/protocol"
+	"github.com/softrnic/softrnic/mpi/internal/envelope"
+	"github.com/softrnic/softrnic/mpi/internal/protocol"
 )
 
 // Packets of windows are Active: Context is the window's number, Tag says what

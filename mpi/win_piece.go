@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/softrnic/softrnic/mpi/envelope"
-	"github.com/softrnic/softrnic/mpi/protocol"
-	"github.com/softrnic/softrnic/mpi/rma"
+	"github.com/softrnic/softrnic/mpi/internal/envelope"
+	"github.com/softrnic/softrnic/mpi/internal/protocol"
+	"github.com/softrnic/softrnic/mpi/internal/rma"
 )
 
 // Who operates on a piece of memory that another rank has attached has asked for it

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/softrnic/softrnic/mpi/datatype"
-	"github.com/softrnic/softrnic/mpi/rma"
+	"github.com/softrnic/softrnic/mpi/internal/rma"
 )
 
 // Place is where the elements of an operation lie in a target's window.

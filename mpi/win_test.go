@@ -9,8 +9,8 @@ import (
 
 	"github.com/softrnic/softrnic/mpi"
 	"github.com/softrnic/softrnic/mpi/datatype"
-	"github.com/softrnic/softrnic/mpi/fabric/rdma"
-	"github.com/softrnic/softrnic/mpi/protocol"
+	"github.com/softrnic/softrnic/mpi/internal/fabric/rdma"
+	"github.com/softrnic/softrnic/mpi/internal/protocol"
 )
 
 // winNets are what windows are tried on.

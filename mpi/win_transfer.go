@@ -1,8 +1,8 @@
 package mpi
 
 import (
-	"github.com/softrnic/softrnic/mpi/protocol"
-	"github.com/softrnic/softrnic/mpi/rma"
+	"github.com/softrnic/softrnic/mpi/internal/protocol"
+	"github.com/softrnic/softrnic/mpi/internal/rma"
 )
 
 // transfer is an operation under way: one of the adapter's, or packets that its

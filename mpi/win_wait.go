@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/softrnic/softrnic/mpi/envelope"
-	"github.com/softrnic/softrnic/mpi/protocol"
+	"github.com/softrnic/softrnic/mpi/internal/envelope"
+	"github.com/softrnic/softrnic/mpi/internal/protocol"
 )
 
 // winWait is a call that waits for something that ranks of a window have to do.

@@ -6,8 +6,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/softrnic/softrnic/mpi/envelope"
-	"github.com/softrnic/softrnic/mpi/protocol"
+	"github.com/softrnic/softrnic/mpi/internal/envelope"
+	"github.com/softrnic/softrnic/mpi/internal/protocol"
 )
 
 // windows are those of a rank. The engine's lock guards them, but for what stop

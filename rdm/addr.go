@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/softrnic/softrnic/rdm/datagram"
+	"github.com/softrnic/softrnic/internal/datagram"
 )
 
 // Addr is where an Endpoint is: all that another one has to know to talk to it.

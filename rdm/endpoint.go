@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/softrnic/softrnic/rdm/datagram"
+	"github.com/softrnic/softrnic/internal/datagram"
 	"github.com/softrnic/softrnic/reliability/nack"
 	"github.com/softrnic/softrnic/verbs"
 )

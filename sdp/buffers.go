@@ -6,8 +6,8 @@ import (
 	"net"
 	"syscall"
 
-	"github.com/softrnic/softrnic/sdp/flow"
-	"github.com/softrnic/softrnic/sdp/protocol"
+	"github.com/softrnic/softrnic/sdp/internal/flow"
+	"github.com/softrnic/softrnic/sdp/internal/protocol"
 	"github.com/softrnic/softrnic/verbs"
 	"github.com/softrnic/softrnic/wire/bsdh"
 )

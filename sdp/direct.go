@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/softrnic/softrnic/sdp/protocol"
+	"github.com/softrnic/softrnic/sdp/internal/protocol"
 	"github.com/softrnic/softrnic/verbs"
 )
 

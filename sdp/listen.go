@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/softrnic/softrnic/cm"
-	"github.com/softrnic/softrnic/sdp/protocol"
+	"github.com/softrnic/softrnic/sdp/internal/protocol"
 	"github.com/softrnic/softrnic/verbs"
 	"github.com/softrnic/softrnic/wire/bsdh"
 )

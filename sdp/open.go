@@ -4,8 +4,8 @@ import (
 	"fmt"
 
 	"github.com/softrnic/softrnic/cm"
-	"github.com/softrnic/softrnic/sdp/flow"
-	"github.com/softrnic/softrnic/sdp/protocol"
+	"github.com/softrnic/softrnic/sdp/internal/flow"
+	"github.com/softrnic/softrnic/sdp/internal/protocol"
 	"github.com/softrnic/softrnic/verbs"
 )
 

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/softrnic/softrnic/sdp/flow"
-	"github.com/softrnic/softrnic/sdp/protocol"
+	"github.com/softrnic/softrnic/sdp/internal/flow"
+	"github.com/softrnic/softrnic/sdp/internal/protocol"
 )
 
 // Design is a flow control: see package flow.

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"os"
 
-	"github.com/softrnic/softrnic/sdp/flow"
+	"github.com/softrnic/softrnic/sdp/internal/flow"
 	"github.com/softrnic/softrnic/verbs"
 )
 

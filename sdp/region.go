@@ -2,7 +2,7 @@ package sdp
 
 import (
 	"github.com/softrnic/softrnic/internal/pages"
-	"github.com/softrnic/softrnic/sdp/protocol"
+	"github.com/softrnic/softrnic/sdp/internal/protocol"
 	"github.com/softrnic/softrnic/verbs"
 )
 

@@ -3,7 +3,7 @@ package sdp
 import (
 	"time"
 
-	"github.com/softrnic/softrnic/sdp/protocol"
+	"github.com/softrnic/softrnic/sdp/internal/protocol"
 )
 
 // Use is how much of a connection's buffers was used over a time: exact means, in bytes,

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math/bits"
 
-	"github.com/softrnic/softrnic/acp/protocol"
+	"github.com/softrnic/softrnic/acp/internal/protocol"
 )
 
 // buddy is the allocator of a heap, on a sheet of its words: blocks of 64 bytes times a power of two, which begin

@@ -8,7 +8,7 @@ import (
 	"reflect"
 
 	"github.com/softrnic/softrnic/acp"
-	"github.com/softrnic/softrnic/acp/protocol"
+	"github.com/softrnic/softrnic/acp/internal/protocol"
 )
 
 // Map is a map that is spread over ranks by the hash of its keys (acp_map_t). K and V are types of fixed size, as of a Vector, or

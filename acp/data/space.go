@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/softrnic/softrnic/acp"
-	"github.com/softrnic/softrnic/acp/protocol"
+	"github.com/softrnic/softrnic/acp/internal/protocol"
 )
 
 // Options say how a rank takes part. The zero value is good for most.

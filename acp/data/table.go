@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"github.com/softrnic/softrnic/acp"
-	"github.com/softrnic/softrnic/acp/protocol"
+	"github.com/softrnic/softrnic/acp/internal/protocol"
 )
 
 // table is what a map is: parts at some ranks, each with as many buckets, and pairs in blocks of their own at the rank of their

@@ -11,8 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/softrnic/softrnic/internal/bench"
-	"github.com/softrnic/softrnic/internal/bench/env"
+	"github.com/softrnic/softrnic/cmd/bench/internal/bench"
+	"github.com/softrnic/softrnic/cmd/bench/internal/env"
 	"github.com/softrnic/softrnic/internal/cmdline"
 	"github.com/softrnic/softrnic/internal/link/impair"
 	"github.com/softrnic/softrnic/rnic"

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/softrnic/softrnic/internal/bench"
-	"github.com/softrnic/softrnic/internal/bench/report"
+	"github.com/softrnic/softrnic/cmd/bench/internal/bench"
+	"github.com/softrnic/softrnic/cmd/bench/internal/report"
 )
 
 // How long an experiment takes at a guess.

@@ -6,8 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/softrnic/softrnic/internal/bench"
-	"github.com/softrnic/softrnic/internal/bench/report"
+	"github.com/softrnic/softrnic/cmd/bench/internal/bench"
+	"github.com/softrnic/softrnic/cmd/bench/internal/report"
 )
 
 // The estimate begins with a guess and follows what the experiments take.

@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/softrnic/softrnic/cmd/bench/internal/imb"
 	"github.com/softrnic/softrnic/mpi"
-	"github.com/softrnic/softrnic/mpi/imb"
 )
 
 // imbFlags are the flags as they are written.

@@ -4,9 +4,9 @@ import (
 	"context"
 	"os"
 
-	"github.com/softrnic/softrnic/internal/bench"
-	_ "github.com/softrnic/softrnic/internal/bench/experiments"
-	"github.com/softrnic/softrnic/internal/bench/proc"
+	"github.com/softrnic/softrnic/cmd/bench/internal/bench"
+	_ "github.com/softrnic/softrnic/cmd/bench/internal/experiments"
+	"github.com/softrnic/softrnic/cmd/bench/internal/proc"
 	"github.com/softrnic/softrnic/internal/cmdline"
 )
 

@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/softrnic/softrnic/internal/bench"
+	"github.com/softrnic/softrnic/cmd/bench/internal/bench"
 )
 
 // commandEnv makes the test binary the command, as which it starts itself.

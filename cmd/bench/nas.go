@@ -6,11 +6,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/softrnic/softrnic/cmd/bench/internal/nas"
+	"github.com/softrnic/softrnic/cmd/bench/internal/nas/cg"
+	"github.com/softrnic/softrnic/cmd/bench/internal/nas/ep"
+	"github.com/softrnic/softrnic/cmd/bench/internal/nas/is"
 	"github.com/softrnic/softrnic/mpi"
-	"github.com/softrnic/softrnic/mpi/nas"
-	"github.com/softrnic/softrnic/mpi/nas/cg"
-	"github.com/softrnic/softrnic/mpi/nas/ep"
-	"github.com/softrnic/softrnic/mpi/nas/is"
 )
 
 var errUnverified = errors.New("the result is wrong")

@@ -7,9 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/softrnic/softrnic/cmd/bench/internal/osu"
 	"github.com/softrnic/softrnic/internal/size"
 	"github.com/softrnic/softrnic/mpi"
-	"github.com/softrnic/softrnic/mpi/osu"
 )
 
 func (a *app) osuCommand() *cobra.Command {

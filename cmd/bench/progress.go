@@ -11,7 +11,7 @@ import (
 	"github.com/vbauerster/mpb/v8/cwriter"
 	"github.com/vbauerster/mpb/v8/decor"
 
-	"github.com/softrnic/softrnic/internal/bench"
+	"github.com/softrnic/softrnic/cmd/bench/internal/bench"
 )
 
 // progress shows how one experiment goes on.

@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/softrnic/softrnic/internal/bench"
-	"github.com/softrnic/softrnic/internal/bench/report"
+	"github.com/softrnic/softrnic/cmd/bench/internal/bench"
+	"github.com/softrnic/softrnic/cmd/bench/internal/report"
 )
 
 // saveDir is where report writes unless --out says otherwise.

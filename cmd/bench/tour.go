@@ -13,9 +13,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/softrnic/softrnic/internal/bench"
-	"github.com/softrnic/softrnic/internal/bench/env"
-	"github.com/softrnic/softrnic/internal/bench/report"
+	"github.com/softrnic/softrnic/cmd/bench/internal/bench"
+	"github.com/softrnic/softrnic/cmd/bench/internal/env"
+	"github.com/softrnic/softrnic/cmd/bench/internal/report"
 	"github.com/softrnic/softrnic/internal/cmdline"
 	"github.com/softrnic/softrnic/internal/link"
 )

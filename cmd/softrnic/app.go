@@ -10,12 +10,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/softrnic/softrnic/cmd/softrnic/internal/perftest"
+	"github.com/softrnic/softrnic/cmd/softrnic/internal/pingpong"
+	"github.com/softrnic/softrnic/cmd/softrnic/internal/rdmacm"
 	"github.com/softrnic/softrnic/internal/cmdline"
 	"github.com/softrnic/softrnic/internal/environment"
-	"github.com/softrnic/softrnic/internal/tools/mpirun"
-	"github.com/softrnic/softrnic/internal/tools/perftest"
-	"github.com/softrnic/softrnic/internal/tools/pingpong"
-	"github.com/softrnic/softrnic/internal/tools/rdmacm"
+	"github.com/softrnic/softrnic/internal/mpirun"
 	"github.com/softrnic/softrnic/rnic"
 )
 

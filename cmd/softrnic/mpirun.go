@@ -17,8 +17,8 @@ import (
 
 	"github.com/softrnic/softrnic/internal/cmdline"
 	"github.com/softrnic/softrnic/internal/cpus"
-	"github.com/softrnic/softrnic/internal/tools/mpirun"
-	"github.com/softrnic/softrnic/internal/tools/mpirun/agent"
+	"github.com/softrnic/softrnic/internal/mpirun"
+	"github.com/softrnic/softrnic/internal/mpirun/agent"
 	"github.com/softrnic/softrnic/rnic"
 )
 

@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/softrnic/softrnic/internal/tools/perftest"
+	"github.com/softrnic/softrnic/cmd/softrnic/internal/perftest"
 	"github.com/softrnic/softrnic/rnic"
 	"github.com/softrnic/softrnic/verbs"
 )

@@ -3,9 +3,9 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/softrnic/softrnic/cmd/softrnic/internal/rdmacm"
+	"github.com/softrnic/softrnic/cmd/softrnic/internal/rping"
 	"github.com/softrnic/softrnic/internal/size"
-	"github.com/softrnic/softrnic/internal/tools/rdmacm"
-	"github.com/softrnic/softrnic/internal/tools/rping"
 )
 
 const rpingLong = `Connects by RDMA-CM and lets the server read and write the client's memory: with

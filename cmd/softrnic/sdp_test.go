@@ -17,7 +17,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/softrnic/softrnic/internal/tools/sdpproxy"
+	"github.com/softrnic/softrnic/cmd/softrnic/internal/sdpproxy"
 )
 
 // TestSDPRefusals are told with the reason, and status 2.

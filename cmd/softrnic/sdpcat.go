@@ -10,9 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/softrnic/softrnic/internal/tools/rdmacm"
-	"github.com/softrnic/softrnic/internal/tools/sdpcat"
-	"github.com/softrnic/softrnic/internal/tools/sockets"
+	"github.com/softrnic/softrnic/cmd/softrnic/internal/rdmacm"
+	"github.com/softrnic/softrnic/cmd/softrnic/internal/sdpcat"
+	"github.com/softrnic/softrnic/cmd/softrnic/internal/sockets"
 )
 
 const sdpCatLong = `Netcat over SDP: sends what it reads, and writes what comes. The end of the input is

@@ -12,8 +12,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/softrnic/softrnic/internal/tools/sdpproxy"
-	"github.com/softrnic/softrnic/internal/tools/sockets"
+	"github.com/softrnic/softrnic/cmd/softrnic/internal/sdpproxy"
+	"github.com/softrnic/softrnic/cmd/softrnic/internal/sockets"
 )
 
 // tcpEnds are the two ends of a connection through a pair of proxies.

@@ -7,9 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/softrnic/softrnic/internal/tools/rdmacm"
-	"github.com/softrnic/softrnic/internal/tools/sdpproxy"
-	"github.com/softrnic/softrnic/internal/tools/sockets"
+	"github.com/softrnic/softrnic/cmd/softrnic/internal/rdmacm"
+	"github.com/softrnic/softrnic/cmd/softrnic/internal/sdpproxy"
+	"github.com/softrnic/softrnic/cmd/softrnic/internal/sockets"
 )
 
 const sdpProxyLong = `Passes connections on, from TCP to SDP or from SDP to TCP. With one at each side

@@ -16,7 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/softrnic/softrnic/internal/tools/perftest"
+	"github.com/softrnic/softrnic/cmd/softrnic/internal/perftest"
 )
 
 // commandEnv makes the test binary the command.

@@ -3,9 +3,9 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/softrnic/softrnic/cmd/softrnic/internal/rdmacm"
+	"github.com/softrnic/softrnic/cmd/softrnic/internal/ucmatose"
 	"github.com/softrnic/softrnic/internal/size"
-	"github.com/softrnic/softrnic/internal/tools/rdmacm"
-	"github.com/softrnic/softrnic/internal/tools/ucmatose"
 )
 
 const ucmatoseLong = `Makes a number of connections by RDMA-CM and sends messages both ways: with softrnic

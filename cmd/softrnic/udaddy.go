@@ -6,9 +6,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/softrnic/softrnic/cmd/softrnic/internal/rdmacm"
+	"github.com/softrnic/softrnic/cmd/softrnic/internal/udaddy"
 	"github.com/softrnic/softrnic/internal/size"
-	"github.com/softrnic/softrnic/internal/tools/rdmacm"
-	"github.com/softrnic/softrnic/internal/tools/udaddy"
 )
 
 const udaddyLong = `Finds queue pairs for datagrams by RDMA-CM and sends datagrams both ways: with

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/softrnic/softrnic/mpi/pmi/wire"
+	"github.com/softrnic/softrnic/internal/pmi/wire"
 )
 
 // maxSize is more ranks than a job has. It bounds what a manager's word makes us

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/softrnic/softrnic/mpi/pmi/wire"
+	"github.com/softrnic/softrnic/internal/pmi/wire"
 )
 
 // patience is how long a manager may take to answer what it can answer at once.

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/softrnic/softrnic/mpi/pmi/wire"
+	"github.com/softrnic/softrnic/internal/pmi/wire"
 )
 
 // dialect is a version of the protocol: how things are asked in it.

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"github.com/softrnic/softrnic/mpi/pmi/server"
+	"github.com/softrnic/softrnic/internal/pmi/server"
 )
 
 // hang is a time after which a test has failed.

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/softrnic/softrnic/mpi/pmi/server"
+	"github.com/softrnic/softrnic/internal/pmi/server"
 )
 
 // forEachKind runs a test of what all managers have in common.

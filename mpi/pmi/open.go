@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"sync/atomic"
 
-	"github.com/softrnic/softrnic/mpi/pmi/wire"
+	"github.com/softrnic/softrnic/internal/pmi/wire"
 )
 
 // Variables of the environment that Open reads, beside PMI_FD, PMI_RANK, PMI_SIZE,

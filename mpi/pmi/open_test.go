@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/softrnic/softrnic/mpi/pmi/server"
+	"github.com/softrnic/softrnic/internal/pmi/server"
 )
 
 func environmentOf(pairs []string) map[string]string {

@@ -1,0 +1,238 @@
+package rc
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/softrnic/softrnic/acp/internal/fabric"
+	"github.com/softrnic/softrnic/cm"
+	"github.com/softrnic/softrnic/verbs"
+)
+
+// sendQueue is the depth of a connection's send queue.
+const sendQueue = 128
+
+// Options say how ranks connect. The zero value is good for most.
+type Options struct {
+	// Connect are the attributes of the connections.
+	Connect verbs.ConnectOptions
+
+	// CM says how they are made. Receives is 512 unless given.
+	CM cm.Options
+}
+
+// Net is a fabric.Net of reliable connections.
+type Net struct {
+	host fabric.Host
+	book fabric.Book
+	card []byte
+	o    Options
+	rank int
+
+	dev verbs.Device
+	pd  verbs.PD
+	cq  verbs.CQ
+	srq verbs.SRQ
+	cm  *cm.Manager
+
+	links []*link          // by rank: the table that grows with the job
+	byQP  map[uint32]*link // by number of their queue pair
+	in    incoming
+	cells cells
+
+	dirty   []*link // that operations wait at, for Flush
+	starved []*link // that wait for a cell
+	recvs   receives
+
+	wcs   [64]verbs.WC
+	ready int // completions of wcs that Block has found
+	wrs   [postMax]verbs.SendWR
+	sges  [postMax][1]verbs.SGE
+
+	ctx    context.Context
+	cancel context.CancelFunc
+	work   sync.WaitGroup
+	closed bool
+	stats  stats
+}
+
+var _ fabric.Net = (*Net)(nil)
+
+type stats struct{ ops, signals, stray, connects, repaired uint64 }
+
+// New makes the net of a rank on a device, which it does not close.
+func New(dev verbs.Device, host fabric.Host, book fabric.Book, o Options) (_ *Net, err error) {
+	if o.CM.Receives == 0 {
+		o.CM.Receives = 512
+	}
+	n := &Net{host: host, book: book, o: o, rank: book.Rank(), dev: dev,
+		links: make([]*link, book.Size()), byQP: map[uint32]*link{}}
+	n.ctx, n.cancel = context.WithCancel(context.Background())
+	defer func() {
+		if err != nil {
+			n.cancel()
+		}
+	}()
+	if n.pd, err = dev.AllocPD(); err != nil {
+		return nil, err
+	}
+	if n.cq, err = dev.CreateCQ(n.depth()); err != nil {
+		return nil, err
+	}
+	if n.srq, err = n.pd.CreateSRQ(verbs.SRQInitAttr{MaxWR: maxReceives, MaxSGE: 1}); err != nil {
+		return nil, err
+	}
+	return n, n.cells.init(n.pd)
+}
+
+// Register implements fabric.Net.
+func (n *Net) Register(buf []byte, shared bool) (fabric.Memory, error) {
+	access := verbs.AccessLocalWrite
+	if shared {
+		access |= verbs.AccessRemote
+	}
+	return n.pd.RegMR(buf, access)
+}
+
+// Start implements fabric.Net.
+func (n *Net) Start(card []byte) error {
+	n.card = card
+	return n.listen()
+}
+
+// depth is how many completions there can be.
+func (n *Net) depth() int { return 64 + n.recvs.posted + (len(n.byQP)+1)*sendQueue }
+
+// Connect implements fabric.Net.
+func (n *Net) Connect(rank int) { n.link(rank) }
+
+// link is the connection to a rank, perhaps to be.
+func (n *Net) link(rank int) *link {
+	l := n.links[rank]
+	if l == nil {
+		l = &link{rank: rank}
+		n.links[rank] = l
+		n.dial(l)
+	}
+	return l
+}
+
+// Post implements fabric.Net.
+func (n *Net) Post(rank int, op *fabric.Op) {
+	l := n.link(rank)
+	if l.state == down || n.closed {
+		op.Owner.OpDone(op, l.lost())
+		return
+	}
+	n.stats.ops++
+	l.pending.Push(op)
+	n.soil(l)
+}
+
+// soil puts a link to those that Flush looks at.
+func (n *Net) soil(l *link) {
+	if !l.dirty {
+		l.dirty = true
+		n.dirty = append(n.dirty, l)
+	}
+}
+
+// Flush implements fabric.Net.
+func (n *Net) Flush() {
+	for i := 0; i < len(n.dirty); i++ {
+		l := n.dirty[i]
+		l.dirty = false
+		n.post(l)
+	}
+	n.dirty = n.dirty[:0]
+}
+
+// Poll implements fabric.Net.
+func (n *Net) Poll() (some bool) {
+	gone, drained := n.in.leaving(), false
+	for {
+		have := n.ready
+		n.ready = 0
+		if have == 0 {
+			var err error
+			have, err = n.cq.Poll(n.wcs[:])
+			drained = have < len(n.wcs)
+			if have == 0 {
+				if err != nil {
+					n.fail(err)
+				}
+				break
+			}
+		}
+		some = true
+		for i := range n.wcs[:have] {
+			n.complete(&n.wcs[i])
+		}
+		if have < len(n.wcs) {
+			break
+		}
+	}
+	if drained {
+		n.in.forget(gone)
+	}
+	n.recvs.refill(n)
+	n.Flush()
+	return some
+}
+
+// Block implements fabric.Net.
+func (n *Net) Block(ctx context.Context) error {
+	have, err := n.cq.PollWait(ctx, n.wcs[:])
+	n.ready = have
+	if have > 0 || errors.Is(err, verbs.ErrCQOverrun) {
+		return nil
+	}
+	return err
+}
+
+// complete handles a completion.
+func (n *Net) complete(wc *verbs.WC) {
+	if wc.WRID == recvID {
+		n.recvs.used++
+		if wc.Status == verbs.WCSuccess && wc.Flags&verbs.WCWithImm != 0 {
+			n.signal(wc)
+		}
+		return
+	}
+	l := n.byQP[wc.QPN]
+	if l == nil {
+		return // of a connection that is no more
+	}
+	if wc.Status != verbs.WCSuccess {
+		n.failed(l, uint32(wc.WRID), wc)
+		return
+	}
+	n.done(l, uint32(wc.WRID)+1)
+}
+
+// signal delivers immediate data.
+func (n *Net) signal(wc *verbs.WC) {
+	rank, ok := n.in.rank(wc.QPN)
+	if !ok {
+		n.stats.stray++
+		return
+	}
+	n.stats.signals++
+	n.host.Signal(rank, wc.Imm)
+}
+
+// fail ends everything: there are no completions any more.
+func (n *Net) fail(why error) {
+	for rank := range n.links {
+		if rank != n.rank {
+			n.lose(n.link(rank), why)
+		}
+	}
+}
+
+// Stats implements fabric.Net.
+func (n *Net) Stats() map[string]uint64 {
+	return map[string]uint64{"operations": n.stats.ops, "signals": n.stats.signals, "stray_signals": n.stats.stray,
+		"connections": uint64(len(n.byQP)), "connects": n.stats.connects, "repaired": n.stats.repaired, "receives": uint64(n.recvs.posted)}
+}

@@ -1,0 +1,293 @@
+package rc
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/acp/internal/fabric"
+	"github.com/softrnic/softrnic/cm"
+	"github.com/softrnic/softrnic/mpi/pmi"
+	"github.com/softrnic/softrnic/rnic"
+	"github.com/softrnic/softrnic/verbs"
+)
+
+// rank is a rank that notes what it hears, and its net.
+type rank struct {
+	sync.Mutex
+	net     *Net
+	dev     *rnic.Device
+	mem     fabric.Memory
+	cards   map[int]string
+	signals []uint32
+	lost    map[int]error
+}
+
+func (r *rank) Do(f func()) {
+	r.Lock()
+	defer r.Unlock()
+	f()
+}
+func (r *rank) Met(rank int, card []byte)   { r.cards[rank] = string(card) }
+func (r *rank) Lost(rank int, why error)    { r.lost[rank] = why }
+func (r *rank) Signal(from int, imm uint32) { r.signals = append(r.signals, imm) }
+
+// outcome hears how an operation ends.
+type outcome struct {
+	ends int
+	err  error
+}
+
+func (o *outcome) OpDone(_ *fabric.Op, err error) { o.ends, o.err = o.ends+1, err }
+
+// job is ranks with memory that all may use.
+type job struct {
+	t     *testing.T
+	ctx   context.Context
+	ranks []*rank
+}
+
+const memory = 4 << 10
+
+func start(t *testing.T, size int) *job {
+	ctx, cancel := context.WithTimeout(context.Background(), 4*time.Minute)
+	t.Cleanup(cancel)
+	j := &job{t: t, ctx: ctx}
+	var fences sync.WaitGroup
+	for i, m := range pmi.NewLocal(size) {
+		dev, err := rnic.Open(rnic.Options{Logger: slog.New(slog.DiscardHandler)}) // queue pairs are made to fail
+		require.NoError(t, err)
+		r := &rank{dev: dev, cards: map[int]string{}, lost: map[int]error{}}
+		r.net, err = New(dev, r, m, Options{})
+		require.NoError(t, err)
+		t.Cleanup(func() {
+			_ = r.net.Close(ctx)
+			_ = dev.Close()
+		})
+		r.mem, err = r.net.Register(make([]byte, memory), true)
+		require.NoError(t, err)
+		require.NoError(t, r.net.Expect(4))
+		require.NoError(t, r.net.Start(fmt.Appendf(nil, "card of %d", i)))
+		j.ranks = append(j.ranks, r)
+		fences.Go(func() { _ = m.Fence(ctx) })
+	}
+	fences.Wait()
+	return j
+}
+
+// until has all ranks look at the network until something is there.
+func (j *job) until(ready func() bool) {
+	j.t.Helper()
+	for there := false; !there; {
+		for _, r := range j.ranks {
+			r.Do(func() { r.net.Poll() })
+		}
+		j.ranks[0].Do(func() { there = ready() })
+		require.NoError(j.t, j.ctx.Err())
+	}
+}
+
+// do has rank 0 carry operations on memory of rank 1 out, and returns how they end.
+func (j *job) do(ops ...*fabric.Op) []outcome {
+	j.t.Helper()
+	ends := make([]outcome, len(ops))
+	r := j.ranks[0]
+	r.Do(func() {
+		for i, op := range ops {
+			op.Owner = &ends[i]
+			r.net.Post(1, op)
+		}
+		r.net.Flush()
+	})
+	j.until(func() bool {
+		for _, e := range ends {
+			if e.ends == 0 {
+				return false
+			}
+		}
+		return true
+	})
+	return ends
+}
+
+// op is an operation of rank 0 at an offset of rank 1's memory.
+func (j *job) op(kind fabric.Kind, at int) *fabric.Op {
+	to := j.ranks[1].mem
+	return &fabric.Op{Kind: kind, Addr: to.Addr() + uint64(at), RKey: to.RKey()}
+}
+
+// Operations of all kinds, drawn at random, do what they would do to plain memory, in their order. Gets come behind
+// the others: what follows one that is not waited for may be there before it is answered: the standard wants a fence.
+func TestOperations(t *testing.T) {
+	j := start(t, 2)
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	rng := rand.New(rand.NewPCG(seed, 0))
+	model, own := make([]byte, memory), j.ranks[0].mem.Bytes()
+	for round := range 30 {
+		var ops, gets []*fabric.Op
+		var checks []func()
+		free := 0 // of own, in this round
+		for free < memory-200 && len(ops) < 100 {
+			n := 1 + rng.IntN(200)
+			at := 8 * rng.IntN((memory-200)/8)
+			op := j.op(fabric.Kind(rng.IntN(4)), at)
+			op.Mem, op.Off, op.N = j.ranks[0].mem, free, n
+			op.Operand, op.Compare, op.Lazy = rng.Uint64(), rng.Uint64N(2), rng.IntN(3) == 0
+			place := own[free : free+n]
+			word := binary.NativeEndian.Uint64(model[at:])
+			switch op.Kind {
+			case fabric.Put:
+				for i := range place {
+					place[i] = byte(rng.Uint32())
+				}
+				copy(model[at:], place)
+				if n <= fabric.InlineMax && rng.IntN(2) == 0 {
+					op.Mem, op.N, op.Inline = nil, 0, append([]byte(nil), place...)
+				}
+			case fabric.Get:
+				checks = append(checks, func() { require.Equal(t, model[at:at+n], place) })
+				gets = append(gets, op)
+			case fabric.CompareSwap:
+				if rng.IntN(2) == 0 {
+					op.Compare = word
+				}
+				if op.Compare == word {
+					binary.NativeEndian.PutUint64(model[at:], op.Operand)
+				}
+			case fabric.FetchAdd:
+				binary.NativeEndian.PutUint64(model[at:], word+op.Operand)
+			}
+			if op.Kind >= fabric.CompareSwap {
+				checks = append(checks, func() { require.Equal(t, word, op.Old) })
+			}
+			free += n
+			if op.Kind != fabric.Get {
+				ops = append(ops, op)
+			}
+		}
+		last := j.op(fabric.FetchAdd, memory-8) // what is lazy is told with it
+		for i, e := range j.do(append(append(ops, gets...), last)...) {
+			require.NoError(t, e.err, "round %d, operation %d", round, i)
+			require.Equal(t, 1, e.ends)
+		}
+		for _, check := range checks {
+			check()
+		}
+		require.Equal(t, model, j.ranks[1].mem.Bytes(), "round %d", round)
+	}
+	require.Regexp(t, "^card of 1\x00*$", j.ranks[0].cards[1], "as long as the private data of a message")
+	require.Empty(t, j.ranks[1].cards, "nothing connects back by itself")
+}
+
+// More atomics at a time than there are cells wait for one, and each finds what the one before has left.
+func TestMoreAtomicsThanCells(t *testing.T) {
+	j := start(t, 2)
+	ops := make([]*fabric.Op, 3*cellCount)
+	for i := range ops {
+		ops[i] = j.op(fabric.FetchAdd, 0)
+		ops[i].Operand = 1
+	}
+	for i, e := range j.do(ops...) {
+		require.NoError(t, e.err)
+		require.EqualValues(t, i, ops[i].Old)
+	}
+	require.Len(t, j.ranks[0].net.cells.free, cellCount, "all are given back")
+}
+
+// An operation that the target refuses fails alone: those before and behind it are carried out once, over a
+// connection that is made anew, and signals come in order.
+func TestRefused(t *testing.T) {
+	j := start(t, 2)
+	for round := range 3 {
+		bad := map[int]func(op *fabric.Op){
+			7:  func(op *fabric.Op) { op.RKey++ },
+			20: func(op *fabric.Op) { op.Addr += memory },
+			21: func(op *fabric.Op) { op.Addr += 4 }, // an atomic that is not aligned
+		}
+		ops := make([]*fabric.Op, 40)
+		for i := range ops {
+			ops[i] = j.op(fabric.FetchAdd, 8)
+			ops[i].Operand = 1
+			if i%20 == 10 {
+				ops[i] = j.op(fabric.Put, 0)
+				ops[i].Signal, ops[i].Imm = true, uint32(round<<8|i)
+			}
+			if spoil := bad[i]; spoil != nil {
+				spoil(ops[i])
+			}
+		}
+		for i, e := range j.do(ops...) {
+			require.Equal(t, 1, e.ends)
+			if bad[i] == nil {
+				require.NoError(t, e.err, "operation %d", i)
+			} else {
+				require.ErrorIs(t, e.err, fabric.ErrAccess, "operation %d", i)
+			}
+		}
+		require.EqualValues(t, 35*(round+1), binary.NativeEndian.Uint64(j.ranks[1].mem.Bytes()[8:]))
+	}
+	j.until(func() bool {
+		n := 0
+		j.ranks[1].Do(func() { n = len(j.ranks[1].signals) })
+		return n == 6
+	})
+	require.Equal(t, []uint32{10, 30, 1<<8 | 10, 1<<8 | 30, 2<<8 | 10, 2<<8 | 30}, j.ranks[1].signals)
+	require.EqualValues(t, 9, j.ranks[0].net.Stats()["repaired"])
+	require.Zero(t, j.ranks[1].net.Stats()["stray_signals"])
+	require.Len(t, j.ranks[0].net.cells.free, cellCount)
+}
+
+// A rank that goes is lost with what is under way to it, and what is posted afterwards ends at once. Others
+// do not notice.
+func TestLost(t *testing.T) {
+	j := start(t, 3)
+	require.NoError(t, j.do(j.op(fabric.FetchAdd, 0))[0].err)
+	require.NoError(t, j.ranks[1].net.Close(j.ctx))
+	gone := j.ranks[1]
+	j.ranks = []*rank{j.ranks[0], j.ranks[2]}
+	r := j.ranks[0]
+	j.until(func() bool { return r.lost[1] != nil })
+	require.ErrorIs(t, r.lost[1], fabric.ErrLost)
+	var o, p outcome
+	r.Do(func() {
+		r.net.Post(1, &fabric.Op{Kind: fabric.FetchAdd, Addr: gone.mem.Addr(), RKey: gone.mem.RKey(), Owner: &o})
+		other := j.ranks[1].mem
+		r.net.Post(2, &fabric.Op{Kind: fabric.FetchAdd, Addr: other.Addr(), RKey: other.RKey(), Owner: &p})
+		r.net.Flush()
+	})
+	require.ErrorIs(t, o.err, fabric.ErrLost)
+	j.until(func() bool { return p.ends == 1 })
+	require.NoError(t, p.err)
+}
+
+// Who is no rank of the job is not let in, and told why not by a rejection.
+func TestStrangers(t *testing.T) {
+	j := start(t, 2)
+	r := j.ranks[0]
+	at, port, err := r.net.find(j.ctx, 1)
+	require.NoError(t, err)
+	tickets := map[string][]byte{
+		"nothing":        nil,
+		"something else": make([]byte, ticketSize),
+		"itself":         j.ranks[1].net.ticket(),
+		"another job":    append(r.net.ticket()[:8], 1, 2, 3, 4, 0, 0, 0, 0),
+		"rank 2 of two":  append(r.net.ticket()[:12], 0, 0, 0, 2),
+	}
+	for name, ticket := range tickets {
+		qp, err := r.net.pd.CreateQP(verbs.QPInitAttr{Type: verbs.RC, SendCQ: r.net.cq, RecvCQ: r.net.cq, Cap: verbs.QPCap{MaxSendWR: 1, MaxSendSGE: 1}})
+		require.NoError(t, err)
+		_, err = r.net.cm.Dial(j.ctx, at, cm.DialOptions{QP: qp, PrivateData: ticket, UDPPort: port})
+		var rejected *cm.RejectError
+		require.ErrorAs(t, err, &rejected, name)
+		require.NoError(t, qp.Destroy())
+	}
+	require.NoError(t, j.do(j.op(fabric.FetchAdd, 0))[0].err, "a rank is")
+}

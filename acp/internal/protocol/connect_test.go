@@ -1,0 +1,53 @@
+package protocol_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/softrnic/softrnic/acp/internal/protocol"
+)
+
+// TestConnectWords: what two ends tell each other comes out as it went in, and a question is no answer.
+func TestConnectWords(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		q := protocol.Ask{SlotSize: rapid.Uint32().Draw(t, "size"), Number: rapid.Uint32().Draw(t, "number"), ID: rapid.Uint16().Draw(t, "id"),
+			Imm: rapid.Bool().Draw(t, "imm"), To: uint32(rapid.IntRange(0, protocol.MaxRanks-1).Draw(t, "to"))}
+		got, ok := protocol.ParseAsk(q.Words(), int(q.To))
+		require.True(t, ok)
+		require.Equal(t, q, got)
+		_, ok = protocol.ParseAsk(q.Words(), int(q.To)+1)
+		require.False(t, ok)
+		require.Equal(t, protocol.Asking, protocol.StateOf(q.Words()[1]))
+
+		a := protocol.Answer{State: protocol.Accepted, Control: protocol.GA(rapid.Uint64().Draw(t, "control")),
+			Slots: uint32(rapid.IntRange(1, protocol.MaxSlots).Draw(t, "slots")), ID: q.ID}
+		require.Equal(t, a, protocol.ParseAnswer(a.Words()))
+		a.State, a.Control, a.SlotSize = protocol.Refused, 0, q.SlotSize
+		require.Equal(t, a, protocol.ParseAnswer(a.Words()))
+	})
+}
+
+// TestParseAnything: whatever words there are, they are read without harm.
+func TestParseAnything(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := [2]uint64{rapid.Uint64().Draw(t, "first"), rapid.Uint64().Draw(t, "second")}
+		if q, ok := protocol.ParseAsk(w, int(w[1]>>8&0xffffff)); ok {
+			require.Equal(t, w, q.Words())
+		}
+		a := protocol.ParseAnswer(w)
+		require.Equal(t, protocol.StateOf(w[1]), a.State)
+	})
+}
+
+// TestImm: immediate data says what happened, of how many slots, at which end.
+func TestImm(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := protocol.Signal(rapid.IntRange(0, 2).Draw(t, "signal"))
+		n := rapid.IntRange(0, protocol.MaxSlots).Draw(t, "count")
+		id := uint16(rapid.IntRange(0, protocol.MaxRegions-1).Draw(t, "id"))
+		gs, gn, gid := protocol.ParseImm(protocol.Imm(s, n, id))
+		require.Equal(t, []any{s, n, id}, []any{gs, gn, gid})
+	})
+}

@@ -1,0 +1,238 @@
+package protocol_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/softrnic/softrnic/acp/internal/protocol"
+)
+
+// world is two ends of a ring whose writes arrive late, but in order.
+type world struct {
+	t           *rapid.T
+	s           *protocol.Sender
+	r           *protocol.Receiver
+	size        int
+	ring        [][]byte // the receiver's slots
+	slots       [][]byte // the sender's
+	wire        []func() // puts that have not come, the oldest first
+	back        []func() // the same of the receiver
+	tail        uint64   // mirrored
+	imm, bye    bool
+	sent, queue [][]byte // messages: begun and not received, not all put
+	got         []byte   // of the message at hand
+	received    int
+	end         bool
+}
+
+// TestRing: two ends, whose steps and whose network's are mixed in any way, are a queue. No slot is written
+// that holds something, and none left that may be filled.
+func TestRing(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := &world{t: t, size: 8 * rapid.IntRange(2, 5).Draw(t, "size"), imm: rapid.Bool().Draw(t, "imm")}
+		slots, ring := rapid.IntRange(1, 5).Draw(t, "send slots"), rapid.IntRange(1, 5).Draw(t, "receive slots")
+		w.s, w.r = protocol.NewSender(w.size, slots), protocol.NewReceiver(w.size, ring)
+		w.s.Connect(ring)
+		w.ring, w.slots = make([][]byte, ring), make([][]byte, slots)
+		for i := range w.ring {
+			w.ring[i] = make([]byte, w.size)
+		}
+		total := 0
+		t.Repeat(map[string]func(*rapid.T){
+			"send": func(t *rapid.T) {
+				if w.bye {
+					t.Skip("it is over")
+				}
+				w.queue = append(w.queue, rapid.SliceOfN(rapid.Byte(), 0, 4*w.size).Draw(t, "message"))
+				total++
+			},
+			"put":     func(*rapid.T) { w.put() },
+			"bye":     func(*rapid.T) { w.sayBye() },
+			"deliver": func(*rapid.T) { deliver(&w.wire) },
+			"return":  func(*rapid.T) { deliver(&w.back) },
+			"take":    func(*rapid.T) { w.take() },
+			"": func(*rapid.T) {
+				require.LessOrEqual(t, w.s.Room(), min(slots, ring))
+				require.LessOrEqual(t, w.r.Full(), ring)
+			},
+		})
+		for range 1000 { // all that is under way comes
+			w.put()
+			deliver(&w.wire)
+			w.take()
+			deliver(&w.back)
+		}
+		require.Equal(t, total, w.received)
+		require.Empty(t, w.queue)
+		require.True(t, w.s.Quiet())
+		require.Equal(t, w.bye, w.end)
+	})
+}
+
+func deliver(wire *[]func()) {
+	if len(*wire) > 0 {
+		(*wire)[0]()
+		*wire = (*wire)[1:]
+	}
+}
+
+// put fills a slot, if there is a message and room.
+func (w *world) put() {
+	if len(w.queue) == 0 {
+		return
+	}
+	m := w.queue[0]
+	if number, begins := w.s.Begins(); begins && len(m)%5 == 4 {
+		if g, ok := w.s.Place(); ok {
+			require.EqualValues(w.t, w.received+len(w.sent), number)
+			slot := make([]byte, w.size)
+			protocol.PutHeader(slot, uint64(len(m))|protocol.Placed)
+			w.sent, w.queue = append(w.sent, m), w.queue[1:]
+			w.leave(g, slot)
+		}
+		return
+	}
+	ahead := w.s.Ahead(len(m))
+	g, ok := w.s.Next(len(m), len(m)%3 == 0)
+	if !ok {
+		return
+	}
+	require.Equal(w.t, ahead, g.Bytes())
+	if g.Slot >= 0 {
+		require.Nil(w.t, w.slots[g.Slot], "a slot that has not left")
+	}
+	slot := make([]byte, w.size)
+	b := slot
+	if g.Lead > 0 {
+		protocol.PutHeader(b, uint64(len(m)))
+		b = b[g.Lead:]
+		w.sent = append(w.sent, m)
+	}
+	copy(b, m[g.Off:g.Off+g.N])
+	w.leave(g, slot)
+	if g.Last {
+		w.queue = w.queue[1:]
+	}
+}
+
+// leave puts a slot on the wire, and the tail behind it.
+func (w *world) leave(g protocol.Segment, slot []byte) {
+	if g.Slot >= 0 {
+		w.slots[g.Slot] = slot
+	}
+	tail := w.s.Put()
+	w.wire = append(w.wire, func() {
+		copy(w.ring[g.Ring], slot[:g.Bytes()])
+		if g.Slot >= 0 {
+			w.slots[g.Slot] = nil
+			w.s.Left()
+		}
+		if w.imm {
+			require.NoError(w.t, w.r.More())
+		}
+	})
+	if !w.imm {
+		w.wire = append(w.wire, func() { w.tail = tail })
+	}
+}
+
+func (w *world) sayBye() {
+	if w.bye || len(w.queue) > 0 {
+		return
+	}
+	if g, ok := w.s.Bye(); ok {
+		slot := make([]byte, w.size)
+		protocol.PutHeader(slot, protocol.Bye)
+		w.leave(g, slot)
+		w.bye = true
+	}
+}
+
+// take takes a slot, and gives slots back.
+func (w *world) take() {
+	if !w.imm {
+		require.NoError(w.t, w.r.Come(w.tail))
+	}
+	if w.r.Full() == 0 {
+		return
+	}
+	i := w.r.Slot()
+	g := w.r.Take(w.ring[i])
+	if g.Bye {
+		w.end = true
+	} else {
+		require.EqualValues(w.t, len(w.got), g.Off)
+		require.EqualValues(w.t, len(w.sent[0]), g.Length)
+		if require.Equal(w.t, len(w.sent[0])%5 == 4 && g.Off == 0 && g.Bytes == nil, g.Placed); g.Placed {
+			w.got = w.sent[0]
+		}
+		w.got = append(w.got, g.Bytes...)
+		if g.Last {
+			require.Equal(w.t, string(w.sent[0]), string(w.got))
+			w.sent, w.got = w.sent[1:], nil
+			w.received++
+			require.EqualValues(w.t, w.received, w.r.Messages())
+		}
+	}
+	clear(w.ring[i]) // whoever reads it again is found out
+	if w.imm && !w.r.Due() {
+		return
+	}
+	head, n := w.r.Tell()
+	w.back = append(w.back, func() {
+		if w.imm {
+			require.NoError(w.t, w.s.Credit(n))
+		} else {
+			require.NoError(w.t, w.s.Taken(head))
+		}
+	})
+	require.LessOrEqual(w.t, len(w.back), 1000)
+}
+
+// TestRingCredits: without mirrored indices the sender has two notices at most that it has not looked at.
+func TestRingCredits(t *testing.T) {
+	for ring := 1; ring < 20; ring++ {
+		s, r := protocol.NewSender(16, 100), protocol.NewReceiver(16, ring)
+		s.Connect(ring)
+		slot := make([]byte, 16)
+		notices := 0
+		for range 1000 {
+			if _, ok := s.Next(0, false); !ok {
+				break
+			}
+			s.Left()
+			require.NoError(t, r.More())
+			require.True(t, r.Take(slot).Last)
+			if r.Due() {
+				r.Tell()
+				notices++
+			}
+		}
+		require.Positive(t, notices)
+		require.LessOrEqual(t, notices, 2)
+	}
+}
+
+// TestRingLies: indices that cannot be are told apart from those that can.
+func TestRingLies(t *testing.T) {
+	s, r := protocol.NewSender(16, 2), protocol.NewReceiver(16, 4)
+	s.Connect(4)
+	_, ok := s.Next(0, false)
+	require.True(t, ok)
+	require.ErrorIs(t, s.Taken(2), protocol.ErrBroken)
+	require.NoError(t, s.Taken(1))
+	require.ErrorIs(t, s.Taken(0), protocol.ErrBroken)
+	require.ErrorIs(t, s.Credit(1), protocol.ErrBroken)
+	require.ErrorIs(t, r.Come(5), protocol.ErrBroken)
+	require.NoError(t, r.Come(4))
+	require.ErrorIs(t, r.Come(3), protocol.ErrBroken)
+	require.ErrorIs(t, r.More(), protocol.ErrBroken)
+
+	slot := make([]byte, 16)
+	protocol.PutHeader(slot, 1<<62)
+	g := r.Take(slot)
+	require.False(t, g.Last)
+	require.Len(t, g.Bytes, 8)
+}

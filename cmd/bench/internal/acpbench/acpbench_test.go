@@ -1,0 +1,66 @@
+package acpbench_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/softrnic/softrnic/cmd/bench/internal/acpbench"
+	"github.com/softrnic/softrnic/cmd/bench/internal/measure"
+	"github.com/softrnic/softrnic/cmd/bench/internal/proc"
+)
+
+func TestMain(m *testing.M) {
+	proc.ServeIfWorker()
+	goleak.VerifyTestMain(m)
+}
+
+// A job of two processes. The parent's program must call proc.ServeIfWorker first thing.
+func Example() {
+	ctx := context.Background()
+	job, err := acpbench.Open(ctx, acpbench.Config{Ranks: 2})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer job.Close()
+	us, err := job.PingPong(acpbench.Channel{SlotSize: 4096, Imm: true}, 8, 10, nil)(ctx)
+	fmt.Println(us > 0, err)
+	// Output: true <nil>
+}
+
+// TestRounds: figures of all kinds, over and over, of three ranks.
+func TestRounds(t *testing.T) {
+	job, err := acpbench.Open(t.Context(), acpbench.Config{Ranks: 3})
+	require.NoError(t, err)
+	defer job.Close()
+	events := measure.NewLatency()
+	c := acpbench.Channel{SlotSize: 4096}
+	for range 2 {
+		for _, round := range []measure.Round{
+			job.PingPong(c, 10000, 5, events), job.Stream(c, 50000, 9), job.Copies(acpbench.RemoteToLocal, 100, 5),
+			job.Copies(acpbench.LocalToRemote, 300000, 5), job.Copies(acpbench.RemoteToRemote, 300000, 5),
+		} {
+			v, err := round(t.Context())
+			require.NoError(t, err)
+			require.Positive(t, v)
+		}
+		connect, free, err := job.Connect(t.Context(), acpbench.Channel{SlotSize: 64, SendSlots: 1, RecvSlots: 1, Imm: true}, 3)
+		require.NoError(t, err)
+		require.Positive(t, connect)
+		require.Positive(t, free)
+	}
+	require.EqualValues(t, 10, events.Stats().N)
+}
+
+// TestFailure ends the job, with the reason.
+func TestFailure(t *testing.T) {
+	job, err := acpbench.Open(t.Context(), acpbench.Config{Ranks: 2})
+	require.NoError(t, err)
+	defer job.Close()
+	_, err = job.Copies(acpbench.RemoteToRemote, 8, 1)(t.Context())
+	require.ErrorContains(t, err, "takes 3 ranks")
+}

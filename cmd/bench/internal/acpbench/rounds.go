@@ -1,0 +1,221 @@
+package acpbench
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/softrnic/softrnic/acp"
+	"github.com/softrnic/softrnic/cmd/bench/internal/measure"
+)
+
+// warmup is how many of each come before those that count.
+const warmup = 20
+
+type ping struct {
+	Channel
+	Size, Iters int
+}
+
+func (r *rank) ping(ctx context.Context, q ping) (*measure.Latency, error) {
+	half := measure.NewLatency()
+	if r.Rank() > 1 {
+		return half, nil
+	}
+	c, err := r.pair(q.Channel)
+	if err != nil {
+		return nil, err
+	}
+	out, in := pattern(q.Size, 0), make([]byte, q.Size)
+	n := 0
+	last := time.Now()
+	for i := range warmup + q.Iters {
+		if r.Rank() == 0 {
+			if _, err := c.to.Send(out).Wait(ctx); err != nil {
+				return nil, err
+			}
+		}
+		if n, err = c.from.Recv(in).Wait(ctx); err != nil {
+			return nil, err
+		}
+		if r.Rank() == 1 {
+			if _, err := c.to.Send(in).Wait(ctx); err != nil {
+				return nil, err
+			}
+		}
+		now := time.Now()
+		if i >= warmup {
+			half.Record(now.Sub(last) / 2)
+		}
+		last = now
+	}
+	return half, look(in, n, out)
+}
+
+type stream struct {
+	Channel
+	Size, Count int
+}
+
+// workingSet is the memory that messages are sent from and received into in turn: what bare streams
+// have (verbsbench), so that caches do as much for the one as for the other.
+const workingSet = 4 << 20
+
+// window is how many messages are under way at a time.
+func window(size int) int { return max(2, min(workingSet/max(1, size), 64)) }
+
+// stream ends with a short message back: until then it is measured.
+func (r *rank) stream(ctx context.Context, q stream) (float64, error) {
+	if r.Rank() > 1 {
+		return 0, nil
+	}
+	c, err := r.pair(q.Channel)
+	if err != nil {
+		return 0, err
+	}
+	window := window(q.Size)
+	bufs, under := make([][]byte, window), make([]*acp.Request, window)
+	for i := range bufs {
+		bufs[i] = pattern(q.Size, 0)
+		if r.Rank() == 1 {
+			clear(bufs[i])
+		}
+	}
+	var began time.Time
+	n := 0
+	for i := range window + q.Count {
+		if i == window { // all channels are connected
+			began = time.Now()
+		}
+		k := i % window
+		if under[k] != nil {
+			if n, err = under[k].Wait(ctx); err != nil {
+				return 0, err
+			}
+		}
+		if r.Rank() == 0 {
+			under[k] = c.to.Send(bufs[k])
+		} else {
+			under[k] = c.from.Recv(bufs[k])
+		}
+	}
+	for i := range window {
+		k := (q.Count + i) % window
+		if n, err = under[k].Wait(ctx); err != nil {
+			return 0, err
+		}
+	}
+	if r.Rank() == 1 {
+		if _, err := c.to.Send([]byte{1}).Wait(ctx); err != nil {
+			return 0, err
+		}
+		return 0, look(bufs[0], n, pattern(q.Size, 0))
+	}
+	if _, err := c.from.Recv(make([]byte, 1)).Wait(ctx); err != nil {
+		return 0, err
+	}
+	return measure.MBps(int64(q.Size)*int64(q.Count), time.Since(began)), nil
+}
+
+type copies struct {
+	Way         Way
+	Size, Iters int
+}
+
+// arena is the memory of a rank that copies are about.
+const arena = 8 << 20
+
+// share makes the memory, and tells all where it is, by starter memory.
+func (r *rank) share(ctx context.Context) (err error) {
+	if r.memory != nil {
+		return nil
+	}
+	if r.memory, err = r.Register(pattern(arena, r.Rank())); err != nil {
+		return err
+	}
+	ga := uint64(r.memory.GA(0))
+	for rank := range r.Size() {
+		r.Swap8(nil, r.StarterGA(rank).Add(8*r.Rank()), ga, acp.None)
+	}
+	if err := r.Complete(ctx, acp.All); err != nil {
+		return err
+	}
+	if err := r.Sync(ctx); err != nil {
+		return err
+	}
+	for rank := range r.Size() {
+		r.all = append(r.all, acp.GA(r.LoadStarter(8*rank)))
+	}
+	return nil
+}
+
+func (r *rank) copies(ctx context.Context, q copies) (float64, error) {
+	if err := r.share(ctx); err != nil || r.Rank() > 0 {
+		return 0, err
+	}
+	to, from := r.all[0], r.all[1]
+	switch q.Way {
+	case LocalToRemote:
+		to, from = from, to
+	case RemoteToRemote:
+		if r.Size() < 3 {
+			return 0, fmt.Errorf("acpbench: %s takes 3 ranks", q.Way)
+		}
+		to = r.all[2]
+	}
+	to = to.Add(arena / 2)
+	var began time.Time
+	for i := range warmup + q.Iters {
+		if i == warmup {
+			began = time.Now()
+		}
+		if err := r.Complete(ctx, r.Copy(to, from, q.Size, acp.None)); err != nil {
+			return 0, err
+		}
+	}
+	us := measure.Micros(time.Since(began)) / float64(q.Iters)
+	back := r.all[0].Add(arena - q.Size)
+	if err := r.Complete(ctx, r.Copy(back, to, q.Size, acp.None)); err != nil {
+		return 0, err
+	}
+	return us, look(r.memory.Bytes()[arena-q.Size:], q.Size, pattern(q.Size, from.Rank()))
+}
+
+type connects struct {
+	Channel
+	Count int
+}
+
+func (r *rank) connects(ctx context.Context, q connects) (*measure.Latency, error) {
+	took := measure.NewLatency()
+	slots := [2]int{q.SendSlots, q.RecvSlots}
+	for range q.Count {
+		if err := r.Sync(ctx); err != nil {
+			return nil, err
+		}
+		if r.Rank() > 1 {
+			continue
+		}
+		began := time.Now()
+		ch, err := r.NewChannel(0, 1, q.options(slots[r.Rank()]))
+		if err != nil {
+			return nil, err
+		}
+		if r.Rank() == 0 {
+			if _, err := ch.Send([]byte{1}).Wait(ctx); err != nil {
+				return nil, err
+			}
+			took.Record(time.Since(began))
+		} else if _, err := ch.Recv(make([]byte, 1)).Wait(ctx); err != nil {
+			return nil, err
+		}
+		began = time.Now()
+		if _, err := ch.Free().Wait(ctx); err != nil {
+			return nil, err
+		}
+		if r.Rank() == 1 {
+			took.Record(time.Since(began))
+		}
+	}
+	return took, nil
+}

@@ -1,0 +1,77 @@
+package apptest_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"image"
+	"image/color"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/softrnic/softrnic/cmd/bench/internal/apptest"
+	"github.com/softrnic/softrnic/datacutter"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// greeting is a job in which x sends to y, which hands what has come to say.
+func greeting(say func(string) error) datacutter.Job {
+	filter := func(process func(*datacutter.Work) error) func(datacutter.Instance) (datacutter.Filter, error) {
+		return func(datacutter.Instance) (datacutter.Filter, error) {
+			return datacutter.FilterFunc(func(_ context.Context, w *datacutter.Work) error { return process(w) }), nil
+		}
+	}
+	return datacutter.Job{
+		Group: datacutter.Group{
+			Filters: []datacutter.FilterDef{
+				{Name: "send", New: filter(func(w *datacutter.Work) error { return w.Out("words").Send([]byte("hello")) })},
+				{Name: "say", New: filter(func(w *datacutter.Work) error {
+					for unit, err := range w.In("words").Units() {
+						if err = errors.Join(err, say(string(unit))); err != nil {
+							return err
+						}
+					}
+					return nil
+				})},
+			},
+			Streams: []datacutter.Stream{{Name: "words", From: "send", To: "say", UnitSize: 64}},
+		},
+		Layout: datacutter.Layout{{Filter: "send", Host: "x"}, {Filter: "say", Host: "y"}},
+		Works:  [][]byte{nil},
+	}
+}
+
+// Two hosts, each with the job.
+func ExampleOnHosts() {
+	job := greeting(func(word string) error {
+		fmt.Println(word)
+		return nil
+	})
+	fmt.Println(apptest.OnHosts(context.Background(), []string{"x", "y"}, []datacutter.Job{job, job}))
+	// Output:
+	// hello
+	// <nil>
+}
+
+func TestOnHostsFails(t *testing.T) {
+	job := greeting(func(string) error { return errors.New("it is hoarse") })
+	err := apptest.OnHosts(apptest.Guard(t), []string{"x", "y"}, []datacutter.Job{job, job})
+	require.ErrorContains(t, err, "it is hoarse")
+}
+
+// TestGolden reads what Encode has written, whatever the kind of the PNG.
+func TestGolden(t *testing.T) {
+	picture := image.NewNRGBA(image.Rect(0, 0, 3, 2))
+	picture.Set(1, 1, color.NRGBA{1, 2, 3, 255})
+	file := filepath.Join(t.TempDir(), "picture.png")
+	require.NoError(t, os.WriteFile(file, apptest.Encode(t, picture), 0o600))
+	apptest.Golden(t, file, picture)
+	before := apptest.Sum(picture)
+	picture.Set(0, 0, color.White)
+	require.NotEqual(t, before, apptest.Sum(picture))
+}

@@ -1,0 +1,292 @@
+package bench
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/cmd/bench/internal/measure"
+)
+
+// sample is a complete experiment that measures what its parameter says.
+func sample(name string) *Experiment {
+	return &Experiment{
+		Name: name, Source: Adapter, Claim: "One is one.", Layer: LayerVerbs,
+		Axes: []Axis{{Name: "size", Unit: measure.Bytes}},
+		Params: []Param{
+			{Name: "size", Kind: Int, Default: "64", Quick: "8", Doc: "bytes"},
+			{Name: "ops", Kind: Words, Default: "read,write", Choices: []string{"read", "write"}, Doc: "operations"},
+		},
+		Run: func(_ context.Context, r *Run) (Verdict, error) {
+			r.Plan(1)
+			r.Step("size %d", r.Int("size"))
+			r.Emit(Row{Series: "one", X: float64(r.Int("size")), XUnit: measure.Bytes, Y: 1, YUnit: measure.Microseconds})
+			return Verdict{Holds: true, Why: "it is 1"}, nil
+		},
+	}
+}
+
+func TestRegistry(t *testing.T) {
+	var g Registry
+	require.Empty(t, g.All())
+	low := sample("z-low")
+	low.Layer = LayerUDP
+	for _, e := range []*Experiment{sample("b"), low, sample("a")} {
+		g.Register(e)
+	}
+	var names []string
+	for _, e := range g.All() {
+		names = append(names, e.Name)
+	}
+	require.Equal(t, []string{"z-low", "a", "b"}, names, "by layer, then by name")
+
+	found, err := g.Find("b", "z-low")
+	require.NoError(t, err)
+	require.Equal(t, "b", found[0].Name)
+	require.Same(t, low, found[1])
+	_, err = g.Find("a", "nosuch")
+	require.EqualError(t, err, `unknown experiment "nosuch"; there are: z-low, a, b`)
+}
+
+func TestRegisterRefuses(t *testing.T) {
+	for name, spoil := range map[string]func(*Experiment){
+		"name":    func(e *Experiment) { e.Name = "Not So" },
+		"claim":   func(e *Experiment) { e.Claim = "" },
+		"axes":    func(e *Experiment) { e.Axes = nil },
+		"run":     func(e *Experiment) { e.Run = nil },
+		"default": func(e *Experiment) { e.Params[0].Default = "many" },
+		"quick":   func(e *Experiment) { e.Params[0].Quick = "few" },
+		"kind":    func(e *Experiment) { e.Params[0].Kind = "number" },
+		"choice":  func(e *Experiment) { e.Params[1].Default = "shout" },
+		"tour":    func(e *Experiment) { e.Tour = Settings{"nosuch": "1"} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			var g Registry
+			e := sample("x")
+			spoil(e)
+			require.Panics(t, func() { g.Register(e) })
+			require.Empty(t, g.All())
+		})
+	}
+	var g Registry
+	g.Register(sample("x"))
+	require.Panics(t, func() { g.Register(sample("x")) }, "twice")
+}
+
+func TestExperimentJSON(t *testing.T) {
+	b, err := json.Marshal(sample("x"))
+	require.NoError(t, err)
+	require.JSONEq(t, `{"experiment":"x","source":"the adapter itself","claim":"One is one.","layer":"verbs","tour":false,
+		"axes":[{"name":"size","unit":"B"}],
+		"params":[{"name":"size","kind":"int","default":"64","quick":"8","doc":"bytes"},
+			{"name":"ops","kind":"words","default":"read,write","choices":["read","write"],"doc":"operations"}]}`, string(b))
+	require.Equal(t, "Layer(99)", Layer(99).String())
+}
+
+func TestParamValues(t *testing.T) {
+	for _, c := range []struct {
+		kind Kind
+		text string
+		want any
+	}{
+		{Int, "7", 7},
+		{Int, "4K", 4096},
+		{Int, "64KiB", 65536},
+		{Int, "1MiB", 1 << 20},
+		{Int, "2147483647", math.MaxInt32},
+		{Ints, "1, 2,4K", []int{1, 2, 4096}},
+		{Float, "0.5", 0.5},
+		{Duration, "50ms", 50 * time.Millisecond},
+		{Pause, "0", time.Duration(0)},
+		{Pauses, "0, 250us,1ms", []time.Duration{0, 250 * time.Microsecond, time.Millisecond}},
+		{Words, "a,b", []string{"a", "b"}},
+	} {
+		got, err := Param{Name: "p", Kind: c.kind}.parse(c.text)
+		require.NoError(t, err, c.text)
+		require.Equal(t, c.want, got)
+	}
+	for _, c := range []struct {
+		kind Kind
+		text string
+	}{
+		{Int, ""}, {Int, "0"}, {Int, "-1"}, {Int, "4G"}, {Int, "2147483648"}, {Int, "2048M"}, {Int, "99999999999999999999"},
+		{Ints, "1,,2"}, {Ints, ""}, {Float, "half"}, {Duration, "50"}, {Duration, "0s"}, {Duration, "-1ms"},
+		{Pause, "-1ms"}, {Pause, "5"}, {Pauses, ""}, {Pauses, "0,soon"},
+	} {
+		_, err := Param{Name: "p", Kind: c.kind}.parse(c.text)
+		require.ErrorContains(t, err, "p="+c.text+": ", "%s %q", c.kind, c.text)
+	}
+}
+
+func TestParamBounds(t *testing.T) {
+	p := Param{Name: "p", Kind: Ints, Min: 16, Max: 4096}
+	v, err := p.parse("16,4K")
+	require.NoError(t, err)
+	require.Equal(t, []int{16, 4096}, v)
+	for _, text := range []string{"15", "64,4097", "8K"} {
+		_, err := p.parse(text)
+		require.ErrorContains(t, err, "is not between 16 and 4096", text)
+	}
+	_, err = Param{Name: "p", Kind: Int, Min: 8}.parse("7")
+	require.EqualError(t, err, `p=7: "7" is not between 8 and 2147483647`)
+	_, err = Param{Name: "p", Kind: Int, Max: 8}.parse("9")
+	require.EqualError(t, err, `p=9: "9" is not between 1 and 8`)
+}
+
+func TestSettings(t *testing.T) {
+	s, err := ParseSettings([]string{"a=1", "b=x=y", "a=2", "c="})
+	require.NoError(t, err)
+	require.Equal(t, Settings{"a": "2", "b": "x=y", "c": ""}, s)
+	for _, bad := range []string{"a", "=1", ""} {
+		_, err := ParseSettings([]string{bad})
+		require.ErrorContains(t, err, "key=value")
+	}
+
+	other := sample("other")
+	other.Params = []Param{{Name: "depth", Kind: Int, Default: "1", Doc: "of the queue"}}
+	both := []*Experiment{sample("x"), other}
+	require.NoError(t, CheckSettings(both, Settings{"depth": "4", "size": "8"}), "each knows one of them")
+	err = CheckSettings(both, Settings{"deep": "4"})
+	require.ErrorContains(t, err, `unknown parameter "deep"`)
+	require.ErrorContains(t, err, "x: size=64")
+	require.ErrorContains(t, err, "read, write")
+	require.ErrorContains(t, err, "other: depth=1")
+	require.ErrorContains(t, CheckSettings(both, Settings{"depth": "0"}), "other: depth=0: ")
+}
+
+// log is a Progress that remembers.
+type log struct {
+	bytes.Buffer
+	plan  int
+	steps []string
+}
+
+func (l *log) Plan(n int)        { l.plan = n }
+func (l *log) Step(s string)     { l.steps = append(l.steps, s) }
+func (l *log) Writer() io.Writer { return l }
+
+func TestExecute(t *testing.T) {
+	var p log
+	var seen []Row
+	res, err := Execute(t.Context(), sample("x"), Options{
+		Quick: true, Progress: &p,
+		OnRow: func(r Row) error { seen = append(seen, r); return nil },
+	})
+	require.NoError(t, err)
+	require.Equal(t, []Row{{Experiment: "x", Series: "one", X: 8, XUnit: "B", Y: 1, YUnit: "us"}}, res.Rows)
+	require.Equal(t, res.Rows, seen)
+	require.Equal(t, Verdict{Holds: true, Why: "it is 1"}, res.Verdict)
+	require.Equal(t, 1, p.plan)
+	require.Equal(t, []string{"size 8"}, p.steps)
+
+	res, err = Execute(t.Context(), sample("x"), Options{Set: Settings{"size": "1K", "unrelated": "1"}})
+	require.NoError(t, err)
+	require.Equal(t, 1024.0, res.Rows[0].X)
+}
+
+func TestExecuteFails(t *testing.T) {
+	bad := errors.New("the answer was wrong")
+	for want, run := range map[string]func(context.Context, *Run) (Verdict, error){
+		"the answer was wrong": func(context.Context, *Run) (Verdict, error) { return Verdict{}, bad },
+		"it measured nothing":  func(context.Context, *Run) (Verdict, error) { return Verdict{Why: "so"}, nil },
+		"gives no reason": func(_ context.Context, r *Run) (Verdict, error) {
+			r.Emit(Row{Series: "s", XUnit: "B", YUnit: "us"})
+			return Verdict{}, nil
+		},
+		"not a number": func(_ context.Context, r *Run) (Verdict, error) {
+			r.EmitAgainst(Point{XUnit: "B", YUnit: "us"}, Sample{Series: "s"})
+			return Verdict{Why: "so"}, nil
+		},
+		"without series or units": func(_ context.Context, r *Run) (Verdict, error) {
+			r.Emit(Row{Series: "s", XUnit: "B"})
+			return Verdict{Why: "so"}, nil
+		},
+	} {
+		e := sample("x")
+		e.Run = run
+		res, err := Execute(t.Context(), e, Options{})
+		require.ErrorContains(t, err, "x: ")
+		require.ErrorContains(t, err, want)
+		require.Equal(t, err, res.Err)
+	}
+
+	_, err := Execute(t.Context(), sample("x"), Options{Set: Settings{"size": "big"}})
+	require.ErrorContains(t, err, "size=big")
+	full := errors.New("disk full")
+	_, err = Execute(t.Context(), sample("x"), Options{OnRow: func(Row) error { return full }})
+	require.ErrorIs(t, err, full)
+}
+
+func TestUndeclaredParameterPanics(t *testing.T) {
+	e := sample("x")
+	e.Run = func(_ context.Context, r *Run) (Verdict, error) {
+		for _, use := range []func(){
+			func() { r.Int("nosuch") },
+			func() { r.Float("size") },
+			func() { r.Ints("size") },
+			func() { r.Duration("size") },
+			func() { r.Words("size") },
+		} {
+			require.Panics(t, use)
+		}
+		return Verdict{}, errors.New("end")
+	}
+	_, err := Execute(t.Context(), e, Options{})
+	require.EqualError(t, err, "x: end")
+}
+
+// A row says nothing of what does not apply to it, and all of what does.
+func TestRowJSON(t *testing.T) {
+	bare := Row{Experiment: "x", Series: "s", X: 1, XUnit: "B", Y: 2.5, YUnit: "us"}
+	b, err := json.Marshal(bare)
+	require.NoError(t, err)
+	require.JSONEq(t, `{"experiment":"x","series":"s","x":1,"x_unit":"B","y":2.5,"y_unit":"us"}`, string(b))
+
+	full := bare
+	full.Stats = &measure.Stats{N: 3, P50: 2.5, P99: 4, Max: 4}
+	full.Against = &Against{Baseline: "udp", Ratio: 0.5}
+	b, err = json.Marshal(full)
+	require.NoError(t, err)
+	require.JSONEq(t, `{"experiment":"x","series":"s","x":1,"x_unit":"B","y":2.5,"y_unit":"us",
+		"n":3,"p50":2.5,"p99":4,"min":0,"max":4,"baseline":"udp","ratio":0.5}`, string(b))
+	var back Row
+	require.NoError(t, json.Unmarshal(b, &back))
+	require.Equal(t, full, back)
+}
+
+// A ratio to nothing is none.
+func TestEmitAgainstNothing(t *testing.T) {
+	e := sample("x")
+	e.Run = func(_ context.Context, r *Run) (Verdict, error) {
+		r.EmitAgainst(Point{X: 8, XUnit: "B", YUnit: "%"}, Sample{Series: "tcp", Figures: []float64{0}}, Sample{Series: "sdp", Figures: []float64{3}})
+		return Verdict{Holds: true, Why: "so"}, nil
+	}
+	res, err := Execute(t.Context(), e, Options{})
+	require.NoError(t, err)
+	require.Len(t, res.Rows, 2)
+	require.Nil(t, res.Rows[1].Against)
+}
+
+func TestEmitAgainst(t *testing.T) {
+	e := sample("x")
+	e.Run = func(_ context.Context, r *Run) (Verdict, error) {
+		ratios := r.EmitAgainst(Point{X: 8, XUnit: "B", YUnit: "us"},
+			Sample{Series: "udp", Figures: []float64{2, 4, 1}},
+			Sample{Series: "rc-write", Figures: []float64{3, 6, 1}, Stats: &measure.Stats{N: 300}})
+		require.Equal(t, []float64{1.5}, ratios)
+		return Verdict{Holds: true, Why: "so"}, nil
+	}
+	res, err := Execute(t.Context(), e, Options{})
+	require.NoError(t, err)
+	require.Equal(t, []Row{
+		{Experiment: "x", Series: "udp", X: 8, XUnit: "B", Y: 2, YUnit: "us", Stats: &measure.Stats{N: 3, P50: 2, P99: 4, Min: 1, Max: 4}},
+		{Experiment: "x", Series: "rc-write", X: 8, XUnit: "B", Y: 3, YUnit: "us", Stats: &measure.Stats{N: 300}, Against: &Against{"udp", 1.5}},
+	}, res.Rows)
+}

@@ -1,0 +1,55 @@
+package bench
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/softrnic/softrnic/cmd/bench/internal/measure"
+)
+
+// A Row is one figure: one line of --json.
+type Row struct {
+	Experiment string  `json:"experiment"` // filled in by Run.Emit
+	Series     string  `json:"series"`
+	X          float64 `json:"x"`
+	XUnit      string  `json:"x_unit"`
+	Y          float64 `json:"y"`
+	YUnit      string  `json:"y_unit"`
+
+	*measure.Stats // n, p50, p99, min, max in YUnit, where the figure is of a sample
+	*Against       // baseline and ratio, where there is something to compare with
+}
+
+// Against compares a row with a baseline measured in the same run.
+type Against struct {
+	Baseline string  `json:"baseline"` // a series of the same experiment, at the same X
+	Ratio    float64 `json:"ratio"`    // this series over the baseline
+}
+
+// check refuses rows that no reader could use.
+func (r Row) check() error {
+	if r.Series == "" || r.XUnit == "" || r.YUnit == "" {
+		return fmt.Errorf("bench: row without series or units: %+v", r)
+	}
+	figures := []float64{r.X, r.Y}
+	if r.Stats != nil {
+		figures = append(figures, r.P50, r.P99, r.Min, r.Max)
+	}
+	if r.Against != nil {
+		figures = append(figures, r.Ratio)
+	}
+	for _, f := range figures {
+		if math.IsNaN(f) || math.IsInf(f, 0) {
+			return fmt.Errorf("bench: series %q at %v %s has a figure that is not a number", r.Series, r.X, r.XUnit)
+		}
+	}
+	return nil
+}
+
+// A VerdictLine is the last line of an experiment in --json.
+type VerdictLine struct {
+	Experiment string `json:"experiment"`
+	Claim      string `json:"claim"`
+	Holds      bool   `json:"holds"`
+	Why        string `json:"why"`
+}

@@ -1,0 +1,60 @@
+package dcbench
+
+import (
+	"image"
+	"io"
+
+	"github.com/softrnic/softrnic/cmd/bench/internal/isosurface"
+	"github.com/softrnic/softrnic/cmd/bench/internal/microscope"
+	"github.com/softrnic/softrnic/datacutter"
+)
+
+var microscopeProgram = program{
+	groups:  5,
+	filters: []string{"read", "decompress", "clip", "zoom", "view"},
+	generate: func(w io.Writer, n int64, unitSize int) error {
+		return microscope.Generate(w, microscope.SpecFor(n, unitSize))
+	},
+	reference: func(file io.ReaderAt, size int64) (*image.NRGBA, error) {
+		slide, err := microscope.Open(file, size)
+		if err != nil {
+			return nil, err
+		}
+		return microscope.Reference(slide, wholeSlide(slide))
+	},
+	prepare: func(file io.ReaderAt, size int64, unitSize int, l datacutter.Layout) (part, error) {
+		slide, err := microscope.Open(file, size)
+		if err != nil {
+			return nil, err
+		}
+		return microscope.New(microscope.Options{Slide: slide, Query: wholeSlide(slide), UnitSize: unitSize, Layout: l})
+	},
+}
+
+// wholeSlide takes all of the highest resolution, and composes nine of its
+// pixels to one.
+func wholeSlide(s *microscope.Slide) microscope.Query {
+	return microscope.Query{Region: s.Bounds(), Zoom: 3}
+}
+
+var isosurfaceProgram = program{
+	groups:  6,
+	filters: []string{"read", "extract", "raster", "merge"},
+	generate: func(w io.Writer, n int64, _ int) error {
+		return isosurface.Generate(w, isosurface.SpecFor(n))
+	},
+	reference: func(file io.ReaderAt, size int64) (*image.NRGBA, error) {
+		volume, err := isosurface.Open(file, size)
+		if err != nil {
+			return nil, err
+		}
+		return isosurface.Reference(volume, isosurface.Query{})
+	},
+	prepare: func(file io.ReaderAt, size int64, unitSize int, l datacutter.Layout) (part, error) {
+		volume, err := isosurface.Open(file, size)
+		if err != nil {
+			return nil, err
+		}
+		return isosurface.New(isosurface.Options{Volume: volume, UnitSize: unitSize, Layout: l})
+	},
+}

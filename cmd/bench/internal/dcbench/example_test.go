@@ -1,0 +1,44 @@
+package dcbench_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/softrnic/softrnic/cmd/bench/internal/dcbench"
+	"github.com/softrnic/softrnic/cmd/bench/internal/sdpbench"
+)
+
+// One cluster of processes for each subject. The parent's program must call
+// proc.ServeIfWorker first thing.
+func Example() {
+	ctx := context.Background()
+	dir, err := dcbench.TempDir()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.RemoveAll(dir)
+	slide, err := dcbench.NewDataSet(dir, dcbench.Microscope, 256<<10, 1<<10)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, over := range []sdpbench.Carrier{sdpbench.TCP, sdpbench.NIC} {
+		cluster, err := dcbench.Open(ctx, dcbench.Config{Over: over})
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		defer cluster.Close()
+		res, err := cluster.Run(ctx, slide)
+		if err != nil { // also when the picture is another
+			fmt.Println(err)
+			return
+		}
+		fmt.Println(over, res.Units, "units", res.Elapsed > 0)
+	}
+	// Output:
+	// tcp 1428 units true
+	// sdp-nic 1428 units true
+}

@@ -1,0 +1,121 @@
+package dcbench
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/softrnic/softrnic/cmd/bench/internal/proc"
+	"github.com/softrnic/softrnic/cmd/bench/internal/sdpbench"
+	"github.com/softrnic/softrnic/datacutter"
+)
+
+const (
+	worker     = "dcbench"
+	roleMember = "member"
+)
+
+// limit is how long a run may take. It ends one that hangs with an error that
+// names a filter, before the parent ends the process.
+const limit = 5 * time.Minute
+
+// request asks all members for one run.
+type request struct {
+	App      App
+	Path     string // of the data set
+	UnitSize int
+}
+
+// reply is what a member did.
+type reply struct {
+	Report   datacutter.Report
+	Messages uint64
+	Picture  *picture `json:",omitempty"` // rank 0 has it
+}
+
+// member is one of the processes.
+type member struct {
+	*proc.Worker
+	network datacutter.Network
+	sockets *sockets // the network, unless that is TCP
+}
+
+func init() {
+	proc.Register(worker, roleMember, func(ctx context.Context, w *proc.Worker) error {
+		c, err := proc.Args[Config](w)
+		if err != nil {
+			return err
+		}
+		m := &member{Worker: w, network: datacutter.TCP{}}
+		if c.Over != sdpbench.TCP {
+			if m.sockets, err = openSockets(c); err != nil {
+				return err
+			}
+			defer m.sockets.close()
+			m.network = m.sockets
+		}
+		return proc.Serve(ctx, w, m.run)
+	})
+}
+
+// run runs this process's filters.
+func (m *member) run(ctx context.Context, r request) (out reply, err error) {
+	late := fmt.Errorf("the run is not over after %v", limit)
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, late)
+	defer cancel()
+	file, err := os.Open(r.Path)
+	if err != nil {
+		return out, err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return out, err
+	}
+	p, ok := programs[r.App]
+	if !ok {
+		return out, fmt.Errorf("dcbench: no application %q", r.App)
+	}
+	part, err := p.prepare(file, info.Size(), r.UnitSize, p.layout(m.Size))
+	if err != nil {
+		return out, err
+	}
+	if out.Report, err = m.join(ctx, part.Job()); err != nil {
+		return out, err
+	}
+	if m.Rank == 0 {
+		made, err := part.Picture()
+		if err != nil {
+			return out, err
+		}
+		sum := pictureOf(made)
+		out.Picture = &sum
+	}
+	if m.sockets != nil {
+		// What still goes on would disturb whose turn is next.
+		if err := m.sockets.stack.Drain(ctx); err != nil {
+			return out, fmt.Errorf("dcbench: connections have not ended: %w", err)
+		}
+		out.Messages = m.sockets.messages()
+	}
+	return out, nil
+}
+
+// join tells the others where this process is, and runs with them.
+func (m *member) join(ctx context.Context, job datacutter.Job) (datacutter.Report, error) {
+	node, err := datacutter.Listen(ctx, m.network)
+	if err != nil {
+		return datacutter.Report{}, err
+	}
+	all, err := proc.Exchange(ctx, m.Worker, node.Addr())
+	if err != nil {
+		node.Close()
+		return datacutter.Report{}, err
+	}
+	addrs := make(map[string]string, len(all))
+	for rank, addr := range all {
+		addrs[host(rank)] = addr
+	}
+	return node.Run(ctx, job, host(m.Rank), addrs)
+}

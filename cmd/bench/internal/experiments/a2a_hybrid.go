@@ -1,0 +1,128 @@
+package experiments
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/softrnic/softrnic/cmd/bench/internal/bench"
+	"github.com/softrnic/softrnic/cmd/bench/internal/measure"
+	"github.com/softrnic/softrnic/cmd/bench/internal/mpibench"
+	"github.com/softrnic/softrnic/mpi"
+)
+
+func init() {
+	bench.Register(&bench.Experiment{
+		Name:   "a2a-hybrid",
+		Source: "RCUD fig. 7b",
+		Layer:  bench.LayerMPI,
+		Claim: "The more ranks a rank is connected with, the rest being reached by UD, the less time the hybrid alltoall takes, and the more memory the rank. " +
+			"By UD alone memory does not grow with the ranks.",
+		Axes: []bench.Axis{{Name: "rc-limit", Unit: limitUnit}},
+		Params: []bench.Param{
+			{Name: "ranks", Kind: bench.Int, Default: "16", Quick: "8", Min: 2, Max: 64, Doc: "ranks, each a process"},
+			{Name: "limits", Kind: bench.Ints, Default: "2,4,8,12,16", Quick: "2,6,8", Max: 64, Doc: "how many ranks a rank is connected with at most, beside none"},
+			{Name: "size", Kind: bench.Int, Default: "16KiB", Min: 1, Max: 1 << 20, Doc: "bytes that a rank has for another"},
+			{Name: "memory", Kind: bench.Ints, Default: "8,32,61", Quick: "4,16", Min: 2, Max: 64, Doc: "ranks for which memory is measured, all connected and by UD alone"},
+			{Name: "rounds", Kind: bench.Int, Default: "5", Quick: "3", Doc: "alternating rounds at each point"},
+			{Name: "iters", Kind: bench.Int, Default: "20", Quick: "10", Doc: "calls in a round"},
+		},
+		Run: a2aHybrid,
+	})
+}
+
+const (
+	limitUnit    = "ranks connected with" // the unit of rc-limit
+	hybridSeries = "hybrid"
+	heapSeries   = "memory-per-rank"
+	flatHeap     = 1.1 // how far memory by UD may differ between numbers of ranks
+)
+
+func a2aHybrid(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
+	limits := slices.Sorted(slices.Values(append([]int{0}, r.Ints("limits")...)))
+	r.Plan(1 + len(r.Ints("memory")))
+	var j judge
+	if err := hybridTimes(ctx, r, limits, &j); err != nil {
+		return bench.Verdict{}, err
+	}
+	if err := ranksMemory(ctx, r, &j); err != nil {
+		return bench.Verdict{}, err
+	}
+	return j.verdict(), nil
+}
+
+// hybridTimes measures time and memory with each limit.
+func hybridTimes(ctx context.Context, r *bench.Run, limits []int, j *judge) error {
+	ranks := r.Int("ranks")
+	r.Step("%d ranks", ranks)
+	var subjects []a2aSubject
+	for _, limit := range limits {
+		subjects = append(subjects, a2aSubject{hybridSeries, mpibench.Alltoall{Algorithm: "hybrid", Net: mpi.Hybrid, RCLimit: limit}})
+	}
+	all, err := openA2A(ctx, ranks, subjects)
+	defer all.close()
+	if err != nil {
+		return err
+	}
+	var turns lineup
+	all.lineUp(&turns, r.Int("size"), r.Int("iters"))
+	samples, err := turns.run(ctx, r.Int("rounds"))
+	if err != nil {
+		return err
+	}
+	var mixed []float64 // memory with both ways in use
+	for i, limit := range limits {
+		memory, err := all[i].job.Memory(ctx)
+		if err != nil {
+			return err
+		}
+		if limit > 0 && limit < ranks {
+			mixed = append(mixed, memory.Heap)
+		}
+		stats := measure.Summarize(samples[i].Figures)
+		r.Emit(bench.Row{Series: hybridSeries, X: float64(limit), XUnit: limitUnit, Y: measure.Median(samples[i].Figures), YUnit: measure.Microseconds, Stats: &stats})
+		r.Emit(bench.Row{Series: heapSeries, X: float64(limit), XUnit: limitUnit, Y: memory.Heap, YUnit: measure.Bytes})
+	}
+	if last := len(limits) - 1; last > 0 {
+		what := fmt.Sprintf("time on %d ranks with rc-limit %d over %d", ranks, limits[last], limits[0])
+		j.atMost(what, measure.MedianRatio(samples[last].Figures, samples[0].Figures), 1)
+	}
+	if last := len(mixed) - 1; last > 0 {
+		grown := mixed[last] - mixed[0]
+		j.note(grown > 0, "memory grows by %.0f KiB from the lowest to the highest limit that leaves both ways in use", grown/1024)
+	}
+	return nil
+}
+
+// ranksMemory measures what a rank takes in jobs of more and more ranks that all
+// have talked to all, by connections and by UD.
+func ranksMemory(ctx context.Context, r *bench.Run, j *judge) error {
+	subjects := []a2aSubject{
+		{heapSeries + "-ud", mpibench.Alltoall{Algorithm: "ud", Net: mpi.UD}},
+		{heapSeries + "-rc", mpibench.Alltoall{Algorithm: "direct"}},
+	}
+	counts := slices.Sorted(slices.Values(r.Ints("memory")))
+	heaps := make([][2]float64, len(counts))
+	for i, ranks := range counts {
+		r.Step("memory of %d ranks", ranks)
+		for k, s := range subjects {
+			all, err := openA2A(ctx, ranks, []a2aSubject{s})
+			var memory mpibench.Memory
+			if err == nil {
+				memory, err = all[0].job.Memory(ctx)
+			}
+			all.close()
+			if err != nil {
+				return err
+			}
+			heaps[i][k] = memory.Heap
+			r.Emit(bench.Row{Series: s.series, X: float64(ranks), XUnit: ranksUnit, Y: memory.Heap, YUnit: measure.Bytes})
+		}
+	}
+	first, last := heaps[0], heaps[len(heaps)-1]
+	if len(counts) > 1 {
+		j.atMost(fmt.Sprintf("memory of a rank by UD, of %d over %d ranks", counts[len(counts)-1], counts[0]), last[0]/first[0], flatHeap)
+		j.note(true, "all connected it takes %.2f times as much, and with %d ranks %.1f times what it does by UD", last[1]/first[1], counts[len(counts)-1], last[1]/last[0])
+	}
+	return nil
+}

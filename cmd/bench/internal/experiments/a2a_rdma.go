@@ -1,0 +1,63 @@
+package experiments
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/softrnic/softrnic/cmd/bench/internal/bench"
+	"github.com/softrnic/softrnic/cmd/bench/internal/measure"
+	"github.com/softrnic/softrnic/cmd/bench/internal/mpibench"
+)
+
+func init() {
+	bench.Register(&bench.Experiment{
+		Name:   "a2a-rdma",
+		Source: "RCUD fig. 7a",
+		Layer:  bench.LayerMPI,
+		Claim: "An alltoall on 32 ranks that writes straight into the receive buffers takes 0.62 times as long as one " +
+			"that copies out of a shared receive queue; zero-copy by sends and receives, in turns, takes longer than that.",
+		Axes: []bench.Axis{{Name: "bytes of a piece", Unit: measure.Bytes}},
+		Params: a2aParams(bench.Param{Kind: bench.Int, Default: "32", Quick: "8"},
+			bench.Param{Default: "64,256,1KiB,4KiB,16KiB,64KiB", Quick: "1KiB,16KiB"}),
+		Run: a2aRDMA,
+	})
+}
+
+// Series of alltoalls over connections.
+const (
+	a2aDirect  = "direct-srq"
+	a2aWrites  = "rdma"
+	a2aSends   = "rtsrtr"
+	writesOver = 0.62 // direct, in the paper
+)
+
+func a2aRDMA(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
+	ranks := r.Int("ranks")
+	r.Plan(1 + len(r.Ints("sizes")))
+	subjects := []a2aSubject{
+		{a2aDirect, mpibench.Alltoall{Algorithm: "direct"}},
+		{a2aWrites, mpibench.Alltoall{Algorithm: "rdma"}},
+		{a2aSends, mpibench.Alltoall{Algorithm: "rtsrtr"}},
+	}
+	var best, worst, inTurns extreme
+	err := a2aSizes(ctx, r, ranks, subjects, func(size int, samples []bench.Sample) {
+		where := fmt.Sprintf("with %d B", size)
+		if ratio, ok := between(samples, a2aWrites, a2aDirect); ok {
+			best.least(ratio, "%s", where)
+			worst.most(ratio, "%s", where)
+		}
+		if ratio, ok := between(samples, a2aSends, a2aDirect); ok {
+			inTurns.least(ratio, "%s", where)
+		}
+	})
+	if err != nil {
+		return bench.Verdict{}, err
+	}
+	var j judge
+	holds := best.value <= writesOver
+	j.check(best.value, writesOver, holds, "on %d ranks %s takes %s times as long as %s %s (at most %.2f), and %.2f %s",
+		ranks, a2aWrites, apart(best.value, writesOver, 2, holds), a2aDirect, best.where, writesOver, worst.value, worst.where)
+	holds = inTurns.value >= 1
+	j.check(inTurns.value, 1, holds, "%s at best %s times as long %s (at least 1)", a2aSends, apart(inTurns.value, 1, 2, holds), inTurns.where)
+	return j.verdict(), nil
+}

@@ -1,0 +1,92 @@
+package experiments
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/softrnic/softrnic/cmd/bench/internal/bench"
+	"github.com/softrnic/softrnic/cmd/bench/internal/measure"
+	"github.com/softrnic/softrnic/cmd/bench/internal/mpibench"
+)
+
+// a2aSubject is a way to do an alltoall, with the name of its series.
+type a2aSubject struct {
+	series string
+	how    mpibench.Alltoall
+}
+
+// a2aParams are ranks, and what a2aSizes asks for.
+func a2aParams(ranks, sizes bench.Param) []bench.Param {
+	ranks.Name, ranks.Min, ranks.Max, ranks.Doc = "ranks", 2, 64, "ranks, each a process"
+	sizes.Name, sizes.Kind, sizes.Min, sizes.Max, sizes.Doc = "sizes", bench.Ints, 1, 1<<20, "bytes that a rank has for another"
+	return []bench.Param{
+		ranks, sizes,
+		besideOpenMPI(),
+		{Name: "rounds", Kind: bench.Int, Default: "5", Quick: "3", Doc: "alternating rounds at each point"},
+		{Name: "iters", Kind: bench.Int, Default: "40", Quick: "20", Doc: "calls in a round"},
+	}
+}
+
+// a2aJobs are jobs that differ in how they do an alltoall.
+type a2aJobs []struct {
+	a2aSubject
+	job *mpibench.Job
+}
+
+// openA2A opens a job for each subject. The caller closes them, also after an error.
+func openA2A(ctx context.Context, ranks int, subjects []a2aSubject) (all a2aJobs, err error) {
+	for _, s := range subjects {
+		job, err := mpibench.Open(ctx, mpibench.Config{Over: mpibench.RDMA, Ranks: ranks, Alltoall: &s.how})
+		if err != nil {
+			return all, fmt.Errorf("%d ranks, %s: %w", ranks, s.series, err)
+		}
+		all = append(all, struct {
+			a2aSubject
+			job *mpibench.Job
+		}{s, job})
+	}
+	return all, nil
+}
+
+func (all a2aJobs) close() {
+	for _, s := range all {
+		s.job.Close()
+	}
+}
+
+// lineUp lets all of them take turns.
+func (all a2aJobs) lineUp(l *lineup, size, iters int) {
+	for _, s := range all {
+		l.add(s.series, s.job.Collective("Alltoall", size, iters))
+	}
+}
+
+// a2aSizes measures subjects on so many ranks, the first of which is the baseline,
+// and calls judge with what each size has brought.
+func a2aSizes(ctx context.Context, r *bench.Run, ranks int, subjects []a2aSubject, judge func(size int, samples []bench.Sample)) error {
+	r.Step("%d ranks", ranks)
+	other, err := openOpenMPI(ctx, r)
+	if err != nil {
+		return err
+	}
+	defer other.close()
+	all, err := openA2A(ctx, ranks, subjects)
+	defer all.close()
+	if err != nil {
+		return err
+	}
+	for _, size := range r.Ints("sizes") {
+		r.Step("%d B on %d ranks", size, ranks)
+		var turns lineup
+		all.lineUp(&turns, size, r.Int("iters"))
+		other.lineUp(&turns, ranks, "alltoall", size, r.Int("iters"))
+		samples, err := turns.run(ctx, r.Int("rounds"))
+		if err != nil {
+			return err
+		}
+		unit := fmt.Sprintf("%s on %d ranks", measure.Microseconds, ranks)
+		r.EmitAgainst(bench.Point{X: float64(size), XUnit: measure.Bytes, YUnit: unit}, samples[0], samples[1:]...)
+		judge(size, samples)
+	}
+	return nil
+}

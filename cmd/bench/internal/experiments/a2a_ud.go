@@ -1,0 +1,88 @@
+package experiments
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/softrnic/softrnic/cmd/bench/internal/bench"
+	"github.com/softrnic/softrnic/cmd/bench/internal/measure"
+	"github.com/softrnic/softrnic/cmd/bench/internal/mpibench"
+	"github.com/softrnic/softrnic/mpi"
+)
+
+func init() {
+	bench.Register(&bench.Experiment{
+		Name:   "a2a-ud",
+		Source: "RCUD fig. 9",
+		Layer:  bench.LayerMPI,
+		Claim: "An alltoall of short pieces takes direct over UD at most 0.64 times as long as by Bruck's algorithm, and no longer than direct over RC. " +
+			"With 64 B on 16 ranks it takes at most 0.5 times as long as by Open MPI over TCP, by messages as the table has it and in memory in common.",
+		Axes: []bench.Axis{{Name: "bytes of a piece", Unit: measure.Bytes}},
+		Params: a2aParams(bench.Param{Kind: bench.Ints, Default: "16,32,61", Quick: "8"},
+			bench.Param{Default: "8,64,256,1KiB,4KiB,16KiB", Quick: "64,4KiB"}),
+		Run: a2aUD,
+	})
+}
+
+// Series of alltoalls, over connections unless it says otherwise.
+const (
+	a2aDatagrams = "direct-ud"
+	a2aBruck     = "bruck"
+	a2aTable     = "table"  // the best of messages
+	a2aShared    = "shared" // in memory in common, as far as there is room
+)
+
+// What is claimed.
+const (
+	udOverBruck    = 0.64 // in the paper, of pieces up to shortPiece
+	udOverRC       = 1.0  // the same
+	shortPiece     = 256  // bytes
+	tableOverOther = 0.5  // Open MPI, of otherPiece on otherRanks
+	otherPiece     = 64
+	otherRanks     = 16
+)
+
+func a2aUD(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
+	subjects := []a2aSubject{
+		{a2aDirect, mpibench.Alltoall{Algorithm: "direct"}},
+		{a2aDatagrams, mpibench.Alltoall{Algorithm: "ud", Net: mpi.UD}},
+		{a2aBruck, mpibench.Alltoall{Algorithm: "bruck"}},
+		{a2aTable, mpibench.Alltoall{}},
+		{a2aShared, mpibench.Alltoall{Shared: true}},
+	}
+	r.Plan(len(r.Ints("ranks")) * (1 + len(r.Ints("sizes"))))
+	var j judge
+	for _, ranks := range r.Ints("ranks") {
+		var overBruck, overRC extreme // with what is worst for UD
+		err := a2aSizes(ctx, r, ranks, subjects, func(size int, samples []bench.Sample) {
+			if size <= shortPiece {
+				over := func(e *extreme, baseline string) {
+					if ratio, ok := between(samples, a2aDatagrams, baseline); ok {
+						e.most(ratio, "with %d B", size)
+					}
+				}
+				over(&overBruck, a2aBruck)
+				over(&overRC, a2aDirect)
+			}
+			for _, ours := range []string{a2aTable, a2aShared} {
+				if ratio, ok := between(samples, ours, overOpenMPI); ok && size == otherPiece && ranks == otherRanks {
+					j.atMost(fmt.Sprintf("%d B on %d ranks by %s over Open MPI", size, ranks, ours), ratio, tableOverOther)
+				}
+			}
+		})
+		if err != nil {
+			return bench.Verdict{}, err
+		}
+		if overBruck.seen {
+			holds := overBruck.value <= udOverBruck
+			j.check(overBruck.value, udOverBruck, holds, "on %d ranks %s over %s %s %s (at most %.2f)", ranks, a2aDatagrams, a2aBruck, apart(overBruck.value, udOverBruck, 2, holds), overBruck.where, udOverBruck)
+			holds = overRC.value <= udOverRC
+			j.check(overRC.value, udOverRC, holds, "over %s %s %s (at most %.2f)", a2aDirect, apart(overRC.value, udOverRC, 2, holds), overRC.where, udOverRC)
+		}
+	}
+	if v := j.verdict(); !v.Holds {
+		j.remark("%s", "in the paper UD gains since the adapter keeps few contexts of connections in its cache, and a rank has a processor; "+
+			"here an adapter has none to miss (ib-qp-latency), ranks share processors, and reliability over UD is work of theirs")
+	}
+	return j.verdict(), nil
+}

@@ -1,0 +1,137 @@
+package experiments
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+
+	"github.com/softrnic/softrnic/acp"
+	"github.com/softrnic/softrnic/cmd/bench/internal/bench"
+	"github.com/softrnic/softrnic/cmd/bench/internal/measure"
+	"github.com/softrnic/softrnic/mpi/pmi"
+	"github.com/softrnic/softrnic/rnic"
+	"github.com/softrnic/softrnic/verbs"
+)
+
+func init() {
+	bench.Register(&bench.Experiment{
+		Name:   "acp-memory",
+		Source: "ACP tables I, II, III",
+		Layer:  bench.LayerACP,
+		Claim: "A rank has at most 176 bytes for each other one, and at most 2 MB besides; a channel's ends take at most " +
+			"168 + 16 n + n s bytes (sender) and 160 + n s (receiver), with n slots of s bytes.",
+		Axes: []bench.Axis{{Name: "ranks", Unit: ranksUnit}, {Name: "slot size", Unit: measure.Bytes}},
+		Params: []bench.Param{
+			{Name: "ranks", Kind: bench.Ints, Default: "1000,100000,1000000", Quick: "1000,1000000", Max: 1 << 20, Doc: "ranks of the job"},
+			{Name: "slot-sizes", Kind: bench.Ints, Default: "4KiB,16KiB,64KiB,256KiB,1MiB", Quick: "4KiB,64KiB", Doc: "bytes of a slot"},
+			{Name: "slots", Kind: bench.Ints, Default: "2,4,8", Doc: "slots of an end"},
+		},
+		Tour: bench.Settings{},
+		Run:  acpMemory,
+	})
+}
+
+// What the paper has.
+const (
+	paperRank    = 176     // bytes for each other rank
+	paperConst   = 2 << 20 // bytes besides
+	paperSender  = 168
+	paperSlot    = 16
+	paperReceive = 160
+)
+
+func acpMemory(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
+	counts := r.Ints("ranks")
+	r.Plan(len(counts) + len(r.Ints("slot-sizes")))
+	var j judge
+	var sizes []float64
+	for _, n := range counts {
+		r.Step("%d ranks", n)
+		bytes, err := rankMemory(n)
+		if err != nil {
+			return bench.Verdict{}, err
+		}
+		sizes = append(sizes, bytes)
+		r.Emit(bench.Row{Series: "basic-layer", X: float64(n), XUnit: ranksUnit, Y: bytes, YUnit: measure.Bytes})
+	}
+	if first, last := 0, len(counts)-1; counts[last] > counts[first] {
+		each := (sizes[last] - sizes[first]) / float64(counts[last]-counts[first])
+		j.atMost("bytes for each rank:", each, paperRank)
+		j.atMost("MB besides:", (sizes[first]-each*float64(counts[first]))/1e6, paperConst/1e6)
+	}
+	if err := channelMemory(r, &j); err != nil {
+		return bench.Verdict{}, err
+	}
+	return j.verdict(), nil
+}
+
+// alone is the process manager of a rank of a large job, of which there is no other.
+type alone struct {
+	pmi.Manager
+	size int
+}
+
+func (a alone) Size() int                 { return a.size }
+func (alone) Fence(context.Context) error { return nil }
+
+// rankMemory is what a rank of a job of n takes, in bytes: all that Go's heap has more than before, but for
+// the adapter itself.
+func rankMemory(n int) (float64, error) {
+	dev, err := rnic.Open(rnic.Options{})
+	if err != nil {
+		return 0, err
+	}
+	defer dev.Close()
+	before := heap()
+	p, err := acp.Init(func() (verbs.Device, error) { return dev, nil }, acp.Options{Manager: alone{pmi.NewLocal(1)[0], n}})
+	if err != nil {
+		return 0, err
+	}
+	bytes := float64(heap() - before)
+	return bytes, p.Close()
+}
+
+// heap is how many bytes of Go's heap are in use.
+func heap() int64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.GC() // what the first one has let go
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+// channelMemory emits what the ends of channels take, as they ask the allocator, and all that the heap has
+// more for one, with the adapter's part.
+func channelMemory(r *bench.Run, j *judge) error {
+	dev, err := rnic.Open(rnic.Options{})
+	if err != nil {
+		return err
+	}
+	p, err := acp.Init(func() (verbs.Device, error) { return dev, nil }, acp.Options{Manager: pmi.NewLocal(1)[0]})
+	if err != nil {
+		return err
+	}
+	defer p.Close()
+	var over extreme
+	for _, size := range r.Ints("slot-sizes") {
+		r.Step("slots of %s", sizeName(size))
+		for _, n := range r.Ints("slots") {
+			for i, formula := range []int{paperReceive + n*size, paperSender + paperSlot*n + n*size} {
+				before := heap()
+				ch, err := p.NewChannel(0, 0, acp.ChannelOptions{SlotSize: size, Slots: n}) // the receiving end first
+				if err != nil {
+					return err
+				}
+				all := float64(heap() - before)
+				role := []string{"receiver", "sender"}[i]
+				row := bench.Row{Series: fmt.Sprintf("%s-%d-slots", role, n), X: float64(size), XUnit: measure.Bytes, Y: float64(ch.Memory()), YUnit: measure.Bytes}
+				r.Emit(row)
+				over.most(float64(ch.Memory()-formula), "%s with %d slots of %s", role, n, sizeName(size))
+				row.Series, row.Y = row.Series+"-heap", all
+				r.Emit(row)
+			}
+		}
+	}
+	j.note(over.value <= 0, "%s takes %+.0f bytes over the formula (at most 0)", over.where, over.value)
+	return nil
+}

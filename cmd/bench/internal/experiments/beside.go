@@ -1,0 +1,64 @@
+package experiments
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/softrnic/softrnic/cmd/bench/internal/udpraw"
+	"github.com/softrnic/softrnic/cmd/bench/internal/verbsbench"
+)
+
+// besidePing lines up the bare ping-pong that spins and ours of ops, all of
+// size bytes. The caller calls end, also after an error.
+func besidePing(ctx context.Context, pair *verbsbench.Pair, size, iters int, ops ...verbsbench.Op) (l lineup, end func(), err error) {
+	var open []func()
+	end = func() { closeAll(open) }
+	base, err := openPing(ctx, udpraw.Spin, size)
+	if err != nil {
+		return l, end, err
+	}
+	open = append(open, base.Close)
+	l.addPing("udp-spin", base, iters)
+	for _, op := range ops {
+		ping, err := pair.PingPong(ctx, verbsbench.PingOptions{Op: op, Size: size})
+		if err != nil {
+			return l, end, fmt.Errorf("%s: %w", op, err)
+		}
+		open = append(open, func() { ping.Close(ctx) })
+		l.addPing(string(op), ping, iters)
+	}
+	return l, end, nil
+}
+
+// besideStream lines up the bare stream of packets and ours of ops, of
+// messages of size bytes, each round of length d. The caller calls end, also
+// after an error.
+func besideStream(ctx context.Context, pair *verbsbench.Pair, size int, d time.Duration, ops ...verbsbench.Op) (l lineup, end func(), err error) {
+	var open []func()
+	end = func() { closeAll(open) }
+	base, err := udpraw.OpenBandwidth(ctx, udpraw.BandwidthOptions{
+		Payload: min(size, maxMTU), Offload: udpraw.HasOffload(), RecvBuffer: largeBuffer,
+	})
+	if err != nil {
+		return l, end, err
+	}
+	open = append(open, base.Close)
+	l.add("udp", base.Rounds(d, udpraw.Flow.MBps))
+	for _, op := range ops {
+		s, err := pair.Stream(ctx, verbsbench.StreamOptions{Op: op, Size: size})
+		if err != nil {
+			return l, end, fmt.Errorf("%s: %w", op, err)
+		}
+		open = append(open, func() { s.Close(ctx) })
+		l.add(string(op), s.Rounds(d, verbsbench.Flow.MBps))
+	}
+	return l, end, nil
+}
+
+// closeAll closes in the reverse order of opening.
+func closeAll(open []func()) {
+	for i := range open {
+		open[len(open)-1-i]()
+	}
+}

@@ -1,0 +1,184 @@
+package experiments
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/softrnic/softrnic/cmd/bench/internal/bench"
+	"github.com/softrnic/softrnic/cmd/bench/internal/dcbench"
+	"github.com/softrnic/softrnic/cmd/bench/internal/measure"
+	"github.com/softrnic/softrnic/cmd/bench/internal/sdpbench"
+)
+
+// Units of the applications' figures.
+const (
+	milliseconds    = "ms"              // from the first unit to the end of the last work
+	unitsPerMessage = "units a message" // of SDP
+)
+
+const sameDesigns = 1.1 // target: the slower of RDMA-based and NIC-assisted over the other
+
+func init() {
+	for _, a := range []struct {
+		app          dcbench.App
+		source, name string
+		limit        float64 // target: run time over that with credit-based flow control
+	}{
+		{dcbench.Microscope, "SDP fig. 10a", "the virtual microscope", 0.9},
+		{dcbench.Isosurface, "SDP fig. 10b", "iso-surface rendering", 0.8},
+	} {
+		bench.Register(&bench.Experiment{
+			Name:   "dc-" + string(a.app),
+			Source: a.source,
+			Layer:  bench.LayerDomain,
+			Claim: fmt.Sprintf("With units of 1 KB %s takes at least %.0f %% less time by RDMA-based and NIC-assisted flow control than by credit-based, "+
+				"whatever the size of the data set, and these two are within 10 %% of one another.", a.name, 100*(1-a.limit)),
+			Axes:   []bench.Axis{{Name: "data-set size", Unit: measure.Bytes}},
+			Params: dcParams(),
+			Tour:   bench.Settings{"sizes": "1MiB"},
+			Run: func(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
+				return runApplication(ctx, r, a.app, a.limit)
+			},
+		})
+	}
+}
+
+// dcParams are what both applications can be told. The defaults are the
+// paper's, but for the sizes: it has up to 1 GB on 13 nodes.
+func dcParams() []bench.Param {
+	return []bench.Param{
+		{Name: "sizes", Kind: bench.Ints, Default: "2MiB,4MiB,8MiB,16MiB", Quick: "4MiB", Min: 16 << 10, Doc: "bytes of the data set"},
+		{Name: "unit", Kind: bench.Int, Default: "1KiB", Min: 128, Max: 1 << 20, Doc: "bytes of a unit at most"},
+		{Name: "processes", Kind: bench.Int, Default: "2", Min: 2, Max: 13, Doc: "among which the filters are placed; neighbours are apart"},
+		{Name: "buffers", Kind: bench.Int, Default: "8", Max: 16384, Doc: "of SDP"},
+		{Name: "bytes", Kind: bench.Int, Default: "8KiB", Min: 64, Doc: "of a buffer"},
+		{Name: "rounds", Kind: bench.Int, Default: "7", Quick: "3", Doc: "alternating runs at each point"},
+	}
+}
+
+// runApplication measures run times over the size of the data set; the others
+// are to take at most so much of what credit-based flow control takes.
+func runApplication(ctx context.Context, r *bench.Run, app dcbench.App, limit float64) (bench.Verdict, error) {
+	sizes := r.Ints("sizes")
+	r.Plan(1 + 2*len(sizes))
+	dir, err := dcbench.TempDir()
+	if err != nil {
+		return bench.Verdict{}, err
+	}
+	defer os.RemoveAll(dir)
+	r.Step("processes")
+	all, err := openClusters(ctx, r)
+	defer all.close()
+	if err != nil {
+		return bench.Verdict{}, err
+	}
+	v := appVerdict{limit: limit}
+	for _, size := range sizes {
+		r.Step("a data set of %s", kib(size))
+		data, err := dcbench.NewDataSet(dir, app, int64(size), r.Int("unit"))
+		if err != nil {
+			return bench.Verdict{}, err
+		}
+		r.Step("runs with %s", kib(size))
+		samples, err := all.runs(ctx, r, data, size)
+		if err != nil {
+			return bench.Verdict{}, err
+		}
+		if err := data.Remove(); err != nil {
+			return bench.Verdict{}, err
+		}
+		v.see(size, samples[sdpbench.NIC], samples[sdpbench.RDMA], samples[sdpbench.Credit])
+	}
+	return v.verdict(), nil
+}
+
+// kib writes a size for people.
+func kib(bytes int) string {
+	if bytes%(1<<20) == 0 {
+		return fmt.Sprintf("%d MiB", bytes>>20)
+	}
+	return fmt.Sprintf("%.4g KiB", float64(bytes)/1024)
+}
+
+// clusters are the subjects that take turns, TCP first.
+type clusters []cluster
+
+type cluster struct {
+	over sdpbench.Carrier
+	*dcbench.Cluster
+}
+
+// openClusters opens TCP and the three flow controls. The caller closes them,
+// also after an error.
+func openClusters(ctx context.Context, r *bench.Run) (all clusters, err error) {
+	for _, over := range append([]sdpbench.Carrier{sdpbench.TCP}, sdpbench.Designs()...) {
+		c, err := dcbench.Open(ctx, dcbench.Config{Over: over, Processes: r.Int("processes"), Buffers: r.Int("buffers"), BufferBytes: r.Int("bytes")})
+		if err != nil {
+			return all, fmt.Errorf("%s: %w", over, err)
+		}
+		all = append(all, cluster{over, c})
+	}
+	return all, nil
+}
+
+func (all clusters) close() {
+	for _, c := range all {
+		c.Close()
+	}
+}
+
+// runs lets all run with a data set, and returns the times.
+func (all clusters) runs(ctx context.Context, r *bench.Run, data *dcbench.DataSet, size int) (map[sdpbench.Carrier][]float64, error) {
+	var turns lineup
+	packed := make([][]float64, len(all)) // units a message, by round
+	for i, c := range all {
+		// The first run reads the data set into memory, grows buffers and so on.
+		if _, err := c.Run(ctx, data); err != nil {
+			return nil, err
+		}
+		turns.add(string(c.over), c.Rounds(data, func(res dcbench.Result) {
+			packed[i] = append(packed[i], float64(res.Units)/float64(max(res.Messages, 1)))
+		}))
+	}
+	samples, err := turns.run(ctx, r.Int("rounds"))
+	if err != nil {
+		return nil, err
+	}
+	at := bench.Point{X: float64(size), XUnit: measure.Bytes, YUnit: milliseconds}
+	r.EmitAgainst(at, samples[0], samples[1:]...)
+	times := make(map[sdpbench.Carrier][]float64)
+	for i, c := range all {
+		times[c.over] = samples[i].Figures
+		if c.over != sdpbench.TCP {
+			stats := measure.Summarize(packed[i])
+			r.Emit(bench.Row{Series: string(c.over), X: at.X, XUnit: at.XUnit, Y: measure.Median(packed[i]), YUnit: unitsPerMessage, Stats: &stats})
+		}
+	}
+	return times, nil
+}
+
+// appVerdict compares the flow controls at each size.
+type appVerdict struct {
+	judge
+	limit     float64 // of the two others over credit
+	nic, rdma extreme // over credit
+	apart     extreme // one of the two over the other
+}
+
+func (v *appVerdict) see(size int, nic, rdma, credit []float64) {
+	v.nic.most(measure.MedianRatio(nic, credit), "with %s", kib(size))
+	v.rdma.most(measure.MedianRatio(rdma, credit), "with %s", kib(size))
+	v.apart.most(evenness(nic, rdma), "with %s", kib(size))
+}
+
+func (v *appVerdict) verdict() bench.Verdict {
+	for _, d := range []struct {
+		over sdpbench.Carrier
+		most extreme
+	}{{sdpbench.NIC, v.nic}, {sdpbench.RDMA, v.rdma}} {
+		v.atMost(fmt.Sprintf("%s over %s at worst %s", d.over, sdpbench.Credit, d.most.where), d.most.value, v.limit)
+	}
+	v.atMost(fmt.Sprintf("the slower of %s and %s over the other at worst %s", sdpbench.NIC, sdpbench.RDMA, v.apart.where), v.apart.value, sameDesigns)
+	return v.judge.verdict()
+}

@@ -1,0 +1,73 @@
+package experiments
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/softrnic/softrnic/cmd/bench/internal/bench"
+	"github.com/softrnic/softrnic/cmd/bench/internal/measure"
+	"github.com/softrnic/softrnic/cmd/bench/internal/udpraw"
+	"github.com/softrnic/softrnic/cmd/bench/internal/verbsbench"
+)
+
+func init() {
+	bench.Register(&bench.Experiment{
+		Name:   "ib-concurrency",
+		Source: "RCUD fig. 6c",
+		Layer:  bench.LayerVerbs,
+		Claim: "Many senders to one root over a shared receive queue: sending at once and copying at the root " +
+			"is faster than placing one message after the other without a copy.",
+		Axes: []bench.Axis{{Name: "senders", Unit: senders}},
+		Params: []bench.Param{
+			{Name: "senders", Kind: bench.Ints, Default: "2,4,8", Quick: "2,4", Doc: "sending processes"},
+			{Name: "size", Kind: bench.Int, Default: "16KiB", Min: 8, Doc: "bytes of a message, at least 8"},
+			{Name: "rounds", Kind: bench.Int, Default: "9", Quick: "3", Doc: "alternating rounds at each point"},
+			{Name: "iters", Kind: bench.Int, Default: "500", Quick: "150", Doc: "messages of each sender in a round"},
+		},
+		Tour: bench.Settings{"senders": "4"},
+		Run:  ibConcurrency,
+	})
+}
+
+const senders = "senders" // the unit of how many there are
+
+func ibConcurrency(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
+	counts := r.Ints("senders")
+	r.Plan(len(counts))
+	base, err := openPing(ctx, udpraw.Block, r.Int("size"))
+	if err != nil {
+		return bench.Verdict{}, err
+	}
+	defer base.Close()
+	var j judge
+	for _, n := range counts {
+		r.Step("%d senders", n)
+		ratio, err := concurrencyPoint(ctx, r, n, base)
+		if err != nil {
+			return bench.Verdict{}, err
+		}
+		j.check(ratio, 1, ratio > 1, "with %d senders zero-copy takes %s times as long as copy", n, apart(ratio, 1, 2, ratio > 1))
+	}
+	return j.verdict(), nil
+}
+
+// concurrencyPoint gathers from n senders in both ways, beside one way of a
+// datagram of the same size, and returns the ratio of zero-copy to copy.
+func concurrencyPoint(ctx context.Context, r *bench.Run, n int, base *udpraw.PingPong) (float64, error) {
+	var turns lineup
+	turns.addPing("udp-block", base, r.Int("iters"))
+	for _, scheme := range []verbsbench.Scheme{verbsbench.Copy, verbsbench.ZeroCopy} {
+		g, err := verbsbench.OpenGather(ctx, verbsbench.GatherOptions{Scheme: scheme, Senders: n, Size: r.Int("size")})
+		if err != nil {
+			return 0, fmt.Errorf("%s: %w", scheme, err)
+		}
+		defer g.Close()
+		turns.addPing(string(scheme), g, r.Int("iters"))
+	}
+	samples, err := turns.run(ctx, r.Int("rounds"))
+	if err != nil {
+		return 0, err
+	}
+	r.EmitAgainst(bench.Point{X: float64(n), XUnit: senders, YUnit: measure.Microseconds}, samples[0], samples[1:]...)
+	return measure.MedianRatio(samples[2].Figures, samples[1].Figures), nil
+}

@@ -1,0 +1,107 @@
+package experiments
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/softrnic/softrnic/cmd/bench/internal/bench"
+	"github.com/softrnic/softrnic/cmd/bench/internal/measure"
+	"github.com/softrnic/softrnic/cmd/bench/internal/udpraw"
+	"github.com/softrnic/softrnic/cmd/bench/internal/verbsbench"
+)
+
+func init() {
+	bench.Register(&bench.Experiment{
+		Name:   "ib-qp-latency",
+		Source: "RCUD fig. 6b",
+		Layer:  bench.LayerVerbs,
+		Claim: "With the cache of contexts that adapters in hardware have, the latency of a round-robin ping-pong " +
+			"climbs once the queue pairs outnumber its entries (32); without such a limit it does not.",
+		Axes: []bench.Axis{{Name: "queue pairs that take turns", Unit: queuePairs}},
+		Params: []bench.Param{
+			{Name: "qps", Kind: bench.Ints, Default: "1,2,4,8,16,32,64,128,256,512,1024", Quick: "1,32,128", Doc: "queue pairs that take turns"},
+			{Name: "entries", Kind: bench.Int, Default: "32", Doc: "contexts that fit into the model's cache"},
+			{Name: "penalty", Kind: bench.Duration, Default: "1us", Doc: "what fetching a context takes in the model"},
+			{Name: "rounds", Kind: bench.Int, Default: "9", Quick: "5", Doc: "alternating rounds at each point"},
+			{Name: "iters", Kind: bench.Int, Default: "3000", Quick: "500", Doc: "round trips in a round"},
+		},
+		Tour: bench.Settings{"qps": "16,128"},
+		Run:  ibQPLatency,
+	})
+}
+
+// flatWithin is how much the latency may grow and still be called flat, and
+// how much it must grow at least to be said to climb.
+const flatWithin = 1.2
+
+func ibQPLatency(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
+	entries := r.Int("entries")
+	r.Plan(len(r.Ints("qps")))
+	base, err := openPing(ctx, udpraw.Spin, smallSize)
+	if err != nil {
+		return bench.Verdict{}, err
+	}
+	defer base.Close()
+	plain, err := verbsbench.OpenPair(ctx, verbsbench.Config{})
+	if err != nil {
+		return bench.Verdict{}, err
+	}
+	defer plain.Close()
+	cached, err := verbsbench.OpenPair(ctx, verbsbench.Config{ICMEntries: entries, ICMMissPenalty: r.Duration("penalty")})
+	if err != nil {
+		return bench.Verdict{}, err
+	}
+	defer cached.Close()
+
+	// Ratios to the bare ping-pong: the most within the cache, and beyond.
+	var within, beyond struct{ plain, cached float64 }
+	for _, n := range r.Ints("qps") {
+		r.Step("%d queue pairs", n)
+		ratios, err := turnsOfQPs(ctx, r, n, base, plain, cached)
+		if err != nil {
+			return bench.Verdict{}, err
+		}
+		at := &within
+		if n > entries {
+			at = &beyond
+		}
+		at.plain, at.cached = max(at.plain, ratios[0]), max(at.cached, ratios[1])
+	}
+	if within.plain == 0 || beyond.plain == 0 {
+		return bench.Verdict{Why: fmt.Sprintf("it takes numbers of queue pairs up to and beyond %d to see a difference", entries)}, nil
+	}
+	climb, drift := beyond.cached/within.cached, beyond.plain/within.plain
+	return bench.Verdict{
+		Holds: climb > flatWithin && drift <= flatWithin,
+		Why: fmt.Sprintf("beyond %d queue pairs the latency is %.2f times that up to there with the cache (a miss takes %v) and %.2f times without",
+			entries, climb, r.Duration("penalty"), drift),
+		Checks: []bench.Check{
+			{What: fmt.Sprintf("with the cache %.2f (above %.2f)", climb, flatWithin), Figure: climb, Limit: flatWithin, Holds: climb > flatWithin},
+			{What: fmt.Sprintf("without %.2f (at most %.2f)", drift, flatWithin), Figure: drift, Limit: flatWithin, Holds: drift <= flatWithin},
+		},
+	}, nil
+}
+
+// turnsOfQPs measures n queue pairs in turn, without and with the model.
+func turnsOfQPs(ctx context.Context, r *bench.Run, n int, base *udpraw.PingPong, plain, cached *verbsbench.Pair) ([]float64, error) {
+	iters := r.Int("iters")
+	var turns lineup
+	turns.addPing("udp-spin", base, iters)
+	for _, s := range []struct {
+		series string
+		pair   *verbsbench.Pair
+	}{{"rc-write", plain}, {"rc-write-icm", cached}} {
+		ping, err := s.pair.PingPong(ctx, verbsbench.PingOptions{Op: verbsbench.RCWrite, Size: smallSize, QPs: n})
+		if err != nil {
+			return nil, err
+		}
+		defer ping.Close(ctx)
+		turns.addPing(s.series, ping, iters)
+	}
+	samples, err := turns.run(ctx, r.Int("rounds"))
+	if err != nil {
+		return nil, err
+	}
+	at := bench.Point{X: float64(n), XUnit: queuePairs, YUnit: measure.Microseconds}
+	return r.EmitAgainst(at, samples[0], samples[1:]...), nil
+}

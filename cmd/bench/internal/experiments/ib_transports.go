@@ -1,0 +1,182 @@
+package experiments
+
+import (
+	"context"
+	"math"
+	"slices"
+
+	"github.com/softrnic/softrnic/cmd/bench/internal/bench"
+	"github.com/softrnic/softrnic/cmd/bench/internal/measure"
+	"github.com/softrnic/softrnic/cmd/bench/internal/peers"
+	"github.com/softrnic/softrnic/cmd/bench/internal/verbsbench"
+)
+
+func init() {
+	bench.Register(&bench.Experiment{
+		Name:   "ib-transports",
+		Source: "RCUD fig. 8",
+		Layer:  bench.LayerVerbs,
+		Claim: "UD is even with RC up to messages of one MTU and behind it above, where software has to cut and join them. " +
+			"RC also has at most half the latency of libfabric's udp;ofi_rxd, and 10 times its bandwidth at 64 KiB.",
+		Axes: []bench.Axis{{Name: "message size", Unit: measure.Bytes}},
+		Params: []bench.Param{
+			{Name: "latency", Kind: bench.Ints, Default: "8,64,512,1KiB,2KiB,4KiB,8KiB,16KiB,64KiB", Quick: "8,4KiB,64KiB", Doc: "message sizes, for latency; 128 KiB at most"},
+			{Name: "bandwidth", Kind: bench.Ints, Default: "64,512,1KiB,2KiB,4KiB,8KiB,16KiB,64KiB,1MiB", Quick: "4KiB,64KiB", Doc: "message sizes, for bandwidth"},
+			{Name: "beside", Kind: bench.Words, Default: "libfabric", Choices: []string{"libfabric", "nothing"}, Doc: "what to run at 8 B and 64 KiB, if it is installed"},
+			{Name: "rounds", Kind: bench.Int, Default: "7", Quick: "3", Doc: "alternating rounds at each point"},
+			{Name: "iters", Kind: bench.Int, Default: "2000", Quick: "300", Doc: "round trips in a round"},
+			{Name: "time", Kind: bench.Duration, Default: "100ms", Quick: "30ms", Doc: "length of a bandwidth round"},
+		},
+		Tour: bench.Settings{"beside": "nothing"},
+		Run:  ibTransports,
+	})
+}
+
+const (
+	// evenWithin is how far UD may be off RC and still be called even.
+	evenWithin = 1.25
+
+	fabricSmall, fabricLarge = 8, 64 << 10 // message sizes that are compared with libfabric
+	fabricLatency            = 0.5         // targets: RC over libfabric
+	fabricBandwidth          = 10
+)
+
+// transports is the experiment under way.
+type transports struct {
+	*bench.Run
+	judge
+	pair   *verbsbench.Pair
+	fabric bool // libfabric is there, and wanted
+
+	// UD over RC, by size of the message.
+	latencies, bandwidths map[int]float64
+}
+
+func ibTransports(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
+	r.Plan(len(r.Ints("latency")) + len(r.Ints("bandwidth")))
+	pair, err := verbsbench.OpenPair(ctx, verbsbench.Config{})
+	if err != nil {
+		return bench.Verdict{}, err
+	}
+	defer pair.Close()
+	t := &transports{
+		Run: r, pair: pair,
+		fabric:    slices.Contains(r.Words("beside"), "libfabric") && peers.HasLibfabric(),
+		latencies: map[int]float64{}, bandwidths: map[int]float64{},
+	}
+	for _, size := range r.Ints("latency") {
+		r.Step("latency of %d B", size)
+		if err := t.latency(ctx, size); err != nil {
+			return bench.Verdict{}, err
+		}
+	}
+	for _, size := range r.Ints("bandwidth") {
+		r.Step("bandwidth of %d B", size)
+		if err := t.bandwidth(ctx, size); err != nil {
+			return bench.Verdict{}, err
+		}
+	}
+	t.compare()
+	v := t.verdict()
+	if !v.Holds {
+		v.Why += ". Here the adapter itself is software, which cuts and joins messages for RC, too; above one MTU UD differs by one copy and by credits"
+	}
+	return v, nil
+}
+
+// latency measures half round trips of one size.
+func (t *transports) latency(ctx context.Context, size int) error {
+	turns, end, err := besidePing(ctx, t.pair, size, t.Int("iters"), verbsbench.RCSend, verbsbench.UDSend)
+	defer end()
+	if err != nil {
+		return err
+	}
+	compared := t.fabric && size == fabricSmall
+	if compared {
+		turns.add(peers.RXD, func(ctx context.Context) (float64, error) {
+			f, err := peers.FabricPingPong(ctx, peers.RXD, size, t.Int("iters"))
+			return f.Micros, err
+		})
+	}
+	samples, err := turns.run(ctx, t.Int("rounds"))
+	if err != nil {
+		return err
+	}
+	t.EmitAgainst(bench.Point{X: float64(size), XUnit: measure.Bytes, YUnit: measure.Microseconds}, samples[0], samples[1:]...)
+	rc, ud := samples[1].Figures, samples[2].Figures
+	t.latencies[size] = measure.MedianRatio(ud, rc)
+	if compared {
+		t.atMost("RC latency over libfabric's", measure.MedianRatio(rc, samples[3].Figures), fabricLatency)
+	}
+	return nil
+}
+
+// bandwidth measures streams of one size. libfabric's program has one message
+// under way at a time, so RC doing the same stands beside it.
+func (t *transports) bandwidth(ctx context.Context, size int) error {
+	turns, end, err := besideStream(ctx, t.pair, size, t.Duration("time"), verbsbench.RCSend, verbsbench.UDSend)
+	defer end()
+	if err != nil {
+		return err
+	}
+	compared := t.fabric && size == fabricLarge
+	if compared {
+		ping, err := t.pair.PingPong(ctx, verbsbench.PingOptions{Op: verbsbench.RCSend, Size: size})
+		if err != nil {
+			return err
+		}
+		defer ping.Close(ctx)
+		half := ping.Rounds(t.Int("iters"), nil)
+		turns.add("rc-send-ping-pong", func(ctx context.Context) (float64, error) {
+			us, err := half(ctx)
+			return float64(size) / us, err
+		})
+		turns.add(peers.RXD+"-ping-pong", func(ctx context.Context) (float64, error) {
+			f, err := peers.FabricPingPong(ctx, peers.RXD, size, t.Int("iters"))
+			return f.MBps, err
+		})
+	}
+	samples, err := turns.run(ctx, t.Int("rounds"))
+	if err != nil {
+		return err
+	}
+	t.EmitAgainst(bench.Point{X: float64(size), XUnit: measure.Bytes, YUnit: measure.MegabytesPerSec}, samples[0], samples[1:]...)
+	rc, ud := samples[1].Figures, samples[2].Figures
+	t.bandwidths[size] = measure.MedianRatio(ud, rc)
+	if compared {
+		rxd := samples[4].Figures
+		t.atLeast("RC bandwidth over libfabric's", measure.MedianRatio(rc, rxd), fabricBandwidth)
+		t.note(true, "with one message at a time %.2f", measure.MedianRatio(samples[3].Figures, rxd))
+	}
+	return nil
+}
+
+// compare holds UD against RC: even in latency up to one MTU and in bandwidth
+// with full packets, behind above.
+func (t *transports) compare() {
+	for _, c := range []struct {
+		what   string
+		ratios map[int]float64
+		in     func(size int) bool
+		worst  func(a, b float64) float64
+		note   func(what string, ratio, limit float64)
+		limit  float64
+	}{
+		{"UD latency over RC's up to one MTU", t.latencies, func(n int) bool { return n <= maxMTU }, math.Max, t.atMost, evenWithin},
+		{"UD bandwidth over RC's with one MTU", t.bandwidths, func(n int) bool { return n == maxMTU }, math.Min, t.atLeast, 1 / evenWithin},
+		{"latency above", t.latencies, func(n int) bool { return n > maxMTU }, math.Min, t.atLeast, 1},
+		{"bandwidth above", t.bandwidths, func(n int) bool { return n > maxMTU }, math.Max, t.atMost, 1},
+	} {
+		worst := math.NaN()
+		for size, ratio := range c.ratios {
+			if c.in(size) && math.IsNaN(worst) {
+				worst = ratio
+			} else if c.in(size) {
+				worst = c.worst(worst, ratio)
+			}
+		}
+		if !math.IsNaN(worst) {
+			c.note(c.what, worst, c.limit)
+		}
+	}
+}

@@ -1,0 +1,42 @@
+package experiments
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/cmd/bench/internal/measure"
+)
+
+// Single events that stand beside whole rounds are measured as these are: a slow one
+// counts.
+func TestMeans(t *testing.T) {
+	var fails error
+	events := func(into *measure.Latency) measure.Round {
+		return func(context.Context) (float64, error) {
+			for _, us := range []time.Duration{1, 1, 1, 1, 6} {
+				into.Record(us * time.Microsecond)
+			}
+			return into.Median(), fails
+		}
+	}
+	var turns lineup
+	turns.addEvents("median", events)
+	turns.addMeans("mean", events)
+	samples, err := turns.run(t.Context(), 3)
+	require.NoError(t, err)
+	for i, want := range []float64{1, 2} {
+		require.Len(t, samples[i].Figures, 3)
+		for _, figure := range samples[i].Figures {
+			require.InEpsilon(t, want, figure, 0.002, samples[i].Series)
+		}
+		require.EqualValues(t, 15, samples[i].Stats.N)
+	}
+
+	fails = errors.New("the round")
+	_, err = turns.run(t.Context(), 1)
+	require.ErrorIs(t, err, fails)
+}

@@ -1,0 +1,101 @@
+package experiments
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/softrnic/softrnic/cmd/bench/internal/bench"
+	"github.com/softrnic/softrnic/cmd/bench/internal/measure"
+	"github.com/softrnic/softrnic/cmd/bench/internal/mpibench"
+)
+
+func init() {
+	for _, c := range []imbExperiment{
+		{benchmark: "Allreduce", figure: "7a", overTCP: 0.2, overAnother: 0.5, size: "8"},
+		{benchmark: "Allgather", figure: "7b", overTCP: 0.16, size: "4"},
+		{benchmark: "Barrier", figure: "8a", overTCP: 0.2, overAnother: 0.5},
+	} {
+		claim := fmt.Sprintf("On the most ranks %s takes at most %.2f times as long as over TCP.", c.benchmark, c.overTCP)
+		if c.overAnother > 0 {
+			claim = fmt.Sprintf("%s takes at most %.2f times as long as by Open MPI over TCP on 4 and on 16 ranks. %s", c.benchmark, c.overAnother, claim)
+		}
+		claim += " Both by messages (mpi-rdma) and in memory in common (mpi-shared), which is the default among the ranks of a machine."
+		params := []bench.Param{
+			{Name: "ranks", Kind: bench.Ints, Default: "2,4,8,16,32", Quick: "4,16", Min: 2, Max: 64, Doc: "ranks, each a process"},
+			overParam("rdma,shared"),
+			besideOpenMPI(),
+			{Name: "rounds", Kind: bench.Int, Default: "7", Quick: "3", Doc: "alternating rounds at each point"},
+			{Name: "iters", Kind: bench.Int, Default: "1000", Quick: "50", Doc: "calls in a round"},
+		}
+		if c.size != "" {
+			params = append(params, bench.Param{Name: "size", Kind: bench.Int, Default: c.size, Doc: "bytes that a rank brings; a number has 4"})
+		}
+		var tour bench.Settings
+		if c.benchmark == "Barrier" {
+			tour = bench.Settings{"beside": "nothing"} // which takes processes of its own each time
+		}
+		bench.Register(&bench.Experiment{
+			Name:   "imb-" + strings.ToLower(c.benchmark),
+			Source: "IWARP fig. " + c.figure,
+			Layer:  bench.LayerMPI,
+			Claim:  claim,
+			Axes:   []bench.Axis{{Name: "ranks", Unit: ranksUnit}},
+			Params: params, Tour: tour,
+			Run: c.run,
+		})
+	}
+}
+
+// imbExperiment is one of the collectives of the Intel benchmarks.
+type imbExperiment struct {
+	benchmark, figure string
+	overTCP           float64 // in the paper, at 32 ranks
+	overAnother       float64 // Open MPI; 0 if nothing is claimed
+	size              string  // bytes by default; empty if there are none
+}
+
+const ranksUnit = "ranks"
+
+// comparedOn are the numbers of ranks on which calls are held against Open MPI's.
+var comparedOn = []int{4, 16}
+
+// run measures a call on more and more ranks. It is held against TCP on the most.
+func (c imbExperiment) run(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
+	size := 0
+	if c.size != "" {
+		size = r.Int("size")
+	}
+	counts := r.Ints("ranks")
+	r.Plan(len(counts))
+	other, err := openOpenMPI(ctx, r)
+	if err != nil {
+		return bench.Verdict{}, err
+	}
+	defer other.close()
+	var j judge
+	for _, ranks := range counts {
+		r.Step("%d ranks", ranks)
+		samples, err := rankPoint(ctx, r, ranks, measure.Microseconds, func(all jobs, turns *lineup) {
+			all.lineUp(turns, func(j *mpibench.Job) measure.Round { return j.Collective(c.benchmark, size, r.Int("iters")) })
+			other.lineUp(turns, ranks, strings.ToLower(c.benchmark), size, r.Int("iters"))
+		})
+		if err != nil {
+			return bench.Verdict{}, err
+		}
+		against := func(baseline string, limit float64) {
+			oursOver(samples, baseline, func(series string, ratio float64) {
+				j.atMost(fmt.Sprintf("on %d ranks %s over %s", ranks, series, baseline), ratio, limit)
+			})
+		}
+		if c.overAnother > 0 && slices.Contains(comparedOn, ranks) {
+			against(overOpenMPI, c.overAnother)
+		}
+		if ranks == slices.Max(counts) {
+			against(string(mpibench.TCP), c.overTCP)
+		}
+	}
+	other.explain(&j)
+	return j.verdict(), nil
+}

@@ -1,0 +1,178 @@
+package experiments
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/softrnic/softrnic/cmd/bench/internal/bench"
+	"github.com/softrnic/softrnic/cmd/bench/internal/measure"
+	"github.com/softrnic/softrnic/cmd/bench/internal/mpibench"
+	"github.com/softrnic/softrnic/cmd/bench/internal/verbsbench"
+)
+
+func init() {
+	for _, o := range []oneSided{
+		{op: "put", source: "IWARP fig. 5", bare: verbsbench.RCWrite, latencyOverTCP: 0.26, peakOverTCP: 1.4},
+		{op: "get", source: "IWARP fig. 6", bare: verbsbench.RCRead, latencyOverTCP: 0.47, peakOverTCP: 3.6},
+	} {
+		bench.Register(&bench.Experiment{
+			Name:   "mpi-" + o.op,
+			Source: o.source,
+			Layer:  bench.LayerMPI,
+			Claim: fmt.Sprintf("A %s of 8 bytes straight on RDMA takes no longer than in messages, or by Open MPI over TCP, and at most %.2f times as long as over TCP. "+
+				"At its best it moves at least %.2f times as much as over TCP.", o.op, o.latencyOverTCP, o.peakOverTCP),
+			Axes: []bench.Axis{{Name: "message size", Unit: measure.Bytes}},
+			Params: []bench.Param{
+				{Name: "latency", Kind: bench.Ints, Default: "8,64,512,4KiB,32KiB", Quick: "8", Max: maxPing, Doc: "bytes of an operation, for latency"},
+				{Name: "bandwidth", Kind: bench.Ints, Default: "8,1KiB,4KiB,16KiB,64KiB,256KiB,1MiB", Quick: "64KiB,1MiB", Max: 4 << 20, Doc: "bytes of an operation, for bandwidth"},
+				besideOpenMPI(),
+				{Name: "rounds", Kind: bench.Int, Default: "7", Quick: "3", Doc: "alternating rounds at each point"},
+				{Name: "iters", Kind: bench.Int, Default: "2000", Quick: "300", Doc: "operations in a round, one at a time"},
+				{Name: "windows", Kind: bench.Int, Default: "20", Quick: "4", Doc: "64 operations in a row, in a round; ten times as often if they are of up to 8 KiB"},
+				{Name: "time", Kind: bench.Duration, Default: "60ms", Quick: "20ms", Doc: "length of a round of the bare streams"},
+			},
+			Run: o.run,
+		})
+	}
+}
+
+// oneSided is the experiment with an operation on windows: straight on RDMA (1SC of
+// the paper), in messages with and without the fast path (R and SR), and over TCP.
+type oneSided struct {
+	op, source                  string
+	bare                        verbsbench.Op
+	latencyOverTCP, peakOverTCP float64 // in the paper
+}
+
+// Two-sided operations that do the same: there and back, or a window of messages.
+const overMessages = "mpi-two-sided"
+
+// oneSidedRun is the experiment under way.
+type oneSidedRun struct {
+	*bench.Run
+	oneSided
+	all   jobs
+	pair  *verbsbench.Pair
+	other openMPI
+}
+
+func (o oneSided) run(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
+	latencies, bandwidths := r.Ints("latency"), r.Ints("bandwidth")
+	r.Plan(1 + len(latencies) + len(bandwidths))
+	r.Step("connections")
+	x := oneSidedRun{Run: r, oneSided: o}
+	var err error
+	x.all, err = openCarriers(ctx, 2, mpibench.TCP, mpibench.RDMA, mpibench.FastMessages, mpibench.RDMAMessages)
+	defer x.all.close()
+	if err != nil {
+		return bench.Verdict{}, err
+	}
+	if x.pair, err = verbsbench.OpenPair(ctx, verbsbench.Config{}); err != nil {
+		return bench.Verdict{}, err
+	}
+	defer x.pair.Close()
+	if x.other, err = openOpenMPI(ctx, r); err != nil {
+		return bench.Verdict{}, err
+	}
+	defer x.other.close()
+	var j judge
+	for _, size := range latencies {
+		r.Step("latency of %d B", size)
+		samples, err := x.latency(ctx, size)
+		if err != nil {
+			return bench.Verdict{}, err
+		}
+		if size == claimedAt {
+			o.judgeLatency(&j, samples)
+		}
+	}
+	best := map[string]float64{}
+	for _, size := range bandwidths {
+		r.Step("bandwidth of %d B", size)
+		samples, err := x.bandwidth(ctx, size)
+		if err != nil {
+			return bench.Verdict{}, err
+		}
+		for _, s := range samples {
+			best[s.Series] = max(best[s.Series], measure.Median(s.Figures))
+		}
+	}
+	direct, tcp := string(mpibench.RDMA), string(mpibench.TCP)
+	j.atLeast("the peak of "+direct+" over that of "+tcp, best[direct]/best[tcp], o.peakOverTCP)
+	x.other.explain(&j)
+	return j.verdict(), nil
+}
+
+// latency measures how long an operation takes until it is done at the other side,
+// and what goes there and back meanwhile.
+func (x *oneSidedRun) latency(ctx context.Context, size int) ([]bench.Sample, error) {
+	iters := x.Int("iters")
+	ping, err := x.pair.PingPong(ctx, verbsbench.PingOptions{Op: x.bare, Size: size})
+	if err != nil {
+		return nil, err
+	}
+	defer ping.Close(ctx)
+	var turns lineup
+	x.all.lineUp(&turns, func(job *mpibench.Job) measure.Round { return job.OneSidedLatency(x.op, size, iters) })
+	turns.add(overMessages, twice(x.all.over(mpibench.RDMA).Latency(size, iters)))
+	bare := func(into *measure.Latency) measure.Round { return ping.Rounds(iters, into) }
+	if x.bare == verbsbench.RCRead { // which is a whole round trip
+		turns.addMeans(string(x.bare), bare)
+	} else {
+		turns.add(string(x.bare)+"-round-trip", twice(means(bare, nil)))
+	}
+	x.other.lineUp(&turns, 2, x.op, size, iters)
+	return x.point(ctx, turns, size, measure.Microseconds)
+}
+
+// bandwidth measures operations in a row.
+func (x *oneSidedRun) bandwidth(ctx context.Context, size int) ([]bench.Sample, error) {
+	windows := x.Int("windows")
+	if size <= shortMessage {
+		windows *= 10
+	}
+	stream, err := x.pair.Stream(ctx, verbsbench.StreamOptions{Op: x.bare, Size: size})
+	if err != nil {
+		return nil, err
+	}
+	defer stream.Close(ctx)
+	var turns lineup
+	x.all.lineUp(&turns, func(job *mpibench.Job) measure.Round { return job.OneSidedBandwidth(x.op, size, windows) })
+	turns.add(overMessages, x.all.over(mpibench.RDMA).Bandwidth(size, windows))
+	turns.add(string(x.bare), stream.Rounds(x.Duration("time"), verbsbench.Flow.MBps))
+	x.other.lineUp(&turns, 2, x.op+"-bandwidth", size, windows)
+	return x.point(ctx, turns, size, measure.MegabytesPerSec)
+}
+
+func (x *oneSidedRun) point(ctx context.Context, turns lineup, size int, unit string) ([]bench.Sample, error) {
+	samples, err := turns.run(ctx, x.Int("rounds"))
+	if err != nil {
+		return nil, err
+	}
+	x.EmitAgainst(bench.Point{X: float64(size), XUnit: measure.Bytes, YUnit: unit}, samples[0], samples[1:]...)
+	return samples, nil
+}
+
+// twice makes half round trips whole.
+func twice(half measure.Round) measure.Round {
+	return func(ctx context.Context) (float64, error) {
+		us, err := half(ctx)
+		return 2 * us, err
+	}
+}
+
+// judgeLatency holds an operation straight on RDMA against the others.
+func (o oneSided) judgeLatency(j *judge, samples []bench.Sample) {
+	for _, c := range []struct {
+		baseline string
+		limit    float64
+	}{
+		{string(mpibench.RDMAMessages), 1},
+		{overOpenMPI, overAnother},
+		{string(mpibench.TCP), o.latencyOverTCP},
+	} {
+		if ratio, ok := between(samples, string(mpibench.RDMA), c.baseline); ok {
+			j.atMost(fmt.Sprintf("%s over %s", mpibench.RDMA, c.baseline), ratio, c.limit)
+		}
+	}
+}

@@ -1,0 +1,50 @@
+package experiments
+
+import (
+	"context"
+
+	"github.com/softrnic/softrnic/cmd/bench/internal/bench"
+	"github.com/softrnic/softrnic/cmd/bench/internal/sdpbench"
+	"github.com/softrnic/softrnic/cmd/bench/internal/verbsbench"
+)
+
+// mpiRun is an experiment with messages between two ranks under way: MPI, below it
+// what it is made of, and beside it Open MPI.
+type mpiRun struct {
+	*bench.Run
+	judge
+	all     jobs
+	sockets *sdpbench.Pair // TCP
+	pair    *verbsbench.Pair
+	other   openMPI
+}
+
+// openMPIRun opens all of them, and plans a step for that and one for each of the
+// sizes. The caller closes it, also after an error.
+func openMPIRun(ctx context.Context, r *bench.Run) (m *mpiRun, err error) {
+	r.Plan(1 + len(r.Ints("sizes")))
+	r.Step("connections")
+	m = &mpiRun{Run: r}
+	if m.all, err = openJobs(ctx, r, 2); err != nil {
+		return m, err
+	}
+	if m.sockets, err = sdpbench.Open(ctx, sdpbench.Config{Over: sdpbench.TCP}); err != nil {
+		return m, err
+	}
+	if m.pair, err = verbsbench.OpenPair(ctx, verbsbench.Config{}); err != nil {
+		return m, err
+	}
+	m.other, err = openOpenMPI(ctx, r)
+	return m, err
+}
+
+func (m *mpiRun) close() {
+	m.other.close()
+	if m.pair != nil {
+		m.pair.Close()
+	}
+	if m.sockets != nil {
+		m.sockets.Close()
+	}
+	m.all.close()
+}

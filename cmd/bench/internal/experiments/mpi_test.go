@@ -1,0 +1,237 @@
+package experiments
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/cmd/bench/internal/bench"
+	"github.com/softrnic/softrnic/cmd/bench/internal/measure"
+	"github.com/softrnic/softrnic/cmd/bench/internal/mpibench"
+	"github.com/softrnic/softrnic/cmd/bench/internal/nas"
+)
+
+// MPI over TCP stands beside MPI over RDMA in every experiment.
+func TestMPIExperiments(t *testing.T) {
+	for _, c := range []smallRun{
+		{
+			name:  "mpi-latency",
+			set:   bench.Settings{"beside": "nothing", "sizes": "8,5000", "iters": "30", "rounds": "2"},
+			units: map[string][]string{measure.Microseconds: {"mpi-tcp", "mpi-fast", "mpi-rdma", "rc-write", "tcp"}},
+		},
+		{
+			name: "mpi-bandwidth",
+			set:  bench.Settings{"beside": "nothing", "sizes": "8,64KiB", "windows": "2", "rounds": "2", "time": "5ms"},
+			units: map[string][]string{
+				measure.MegabytesPerSec:   {"mpi-tcp", "mpi-fast", "mpi-rdma", "rc-write", "tcp"},
+				measure.MessagesPerSecond: {"mpi-tcp", "mpi-fast", "mpi-rdma", "rc-write", "tcp"},
+			},
+		},
+		{
+			name: "mpi-put",
+			set:  bench.Settings{"beside": "nothing", "latency": "8", "bandwidth": "1KiB,64KiB", "iters": "30", "windows": "1", "rounds": "2", "time": "5ms"},
+			units: map[string][]string{
+				measure.Microseconds:    {"mpi-tcp", "mpi-rdma", "mpi-fast-messages", "mpi-rdma-messages", "mpi-two-sided", "rc-write-round-trip"},
+				measure.MegabytesPerSec: {"mpi-tcp", "mpi-rdma", "mpi-fast-messages", "mpi-rdma-messages", "mpi-two-sided", "rc-write"},
+			},
+		},
+		{
+			name: "mpi-get",
+			set:  bench.Settings{"beside": "nothing", "latency": "5000", "bandwidth": "64KiB", "iters": "30", "windows": "1", "rounds": "2", "time": "5ms"},
+			units: map[string][]string{
+				measure.Microseconds:    {"mpi-tcp", "mpi-rdma", "mpi-fast-messages", "mpi-rdma-messages", "mpi-two-sided", "rc-read"},
+				measure.MegabytesPerSec: {"mpi-tcp", "mpi-rdma", "mpi-fast-messages", "mpi-rdma-messages", "mpi-two-sided", "rc-read"},
+			},
+		},
+		{
+			name:  "imb-allreduce",
+			set:   bench.Settings{"beside": "nothing", "ranks": "4,2", "iters": "10", "rounds": "2"},
+			units: map[string][]string{measure.Microseconds: {"mpi-tcp", "mpi-rdma", "mpi-shared"}},
+		},
+		{
+			name:  "imb-allgather",
+			set:   bench.Settings{"beside": "nothing", "ranks": "3", "iters": "10", "rounds": "2", "size": "1000"},
+			units: map[string][]string{measure.Microseconds: {"mpi-tcp", "mpi-rdma", "mpi-shared"}},
+		},
+		{
+			name:  "imb-barrier",
+			set:   bench.Settings{"beside": "nothing", "ranks": "4", "iters": "10", "rounds": "2", "over": "rdma,fast"},
+			units: map[string][]string{measure.Microseconds: {"mpi-tcp", "mpi-rdma", "mpi-fast"}},
+		},
+		{
+			name:  "nas-is",
+			set:   bench.Settings{"beside": "nothing", "ranks": "2", "class": "S", "rounds": "2"},
+			units: map[string][]string{operations: {"mpi-tcp", "mpi-rdma"}},
+		},
+		{
+			name:  "nas-cg",
+			set:   bench.Settings{"beside": "nothing", "ranks": "2", "class": "S", "rounds": "2"},
+			units: map[string][]string{operations: {"mpi-tcp", "mpi-rdma"}},
+		},
+		{
+			name:  "nas-ep",
+			set:   bench.Settings{"ranks": "2", "class": "S", "rounds": "1"},
+			units: map[string][]string{operations: {"mpi-tcp", "mpi-rdma"}},
+		},
+		{
+			name:  "a2a-rdma",
+			set:   bench.Settings{"beside": "nothing", "ranks": "3", "sizes": "100", "iters": "3", "rounds": "2"},
+			units: map[string][]string{"us on 3 ranks": {"direct-srq", "rdma", "rtsrtr"}},
+		},
+		{
+			name:  "a2a-ud",
+			set:   bench.Settings{"beside": "nothing", "ranks": "3", "sizes": "64", "iters": "3", "rounds": "2"},
+			units: map[string][]string{"us on 3 ranks": {"direct-srq", "direct-ud", "bruck", "table", "shared"}},
+		},
+		{
+			name: "a2a-hybrid",
+			set:  bench.Settings{"ranks": "3", "limits": "1,2,3", "size": "100", "memory": "2,3", "iters": "3", "rounds": "2"},
+			units: map[string][]string{
+				measure.Microseconds: {"hybrid"},
+				measure.Bytes:        {"memory-per-rank", "memory-per-rank-ud", "memory-per-rank-rc"},
+			},
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			c.long = c.name != "mpi-latency" && c.name != "nas-is"
+			c.check(t)
+		})
+	}
+}
+
+func TestJudgePeaks(t *testing.T) {
+	all := jobs{{Config: mpibench.Config{Over: mpibench.TCP}}, {Config: mpibench.Config{Over: mpibench.Fast}}, {Config: mpibench.Config{Over: mpibench.RDMA}}}
+	verdict := func(all jobs, peaks ...float64) bench.Verdict {
+		var j judge
+		judgePeaks(&j, all, peaks)
+		return j.verdict()
+	}
+	requireVerdict(t, bench.Verdict{Holds: true, Why: "the peak of mpi-fast over that of mpi-tcp 1.40 (at least 1.37), " +
+		"the peak of mpi-rdma over that of mpi-tcp 1.50 (at least 1.37), the two peaks are apart by 1.07 (at most 1.10)"}, verdict(all, 100, 140, 150))
+	require.False(t, verdict(all, 100, 140, 190).Holds)
+	require.False(t, verdict(all[:2], 100, 136).Holds)
+}
+
+// figures are samples of one round.
+func figures(of map[string]float64) (samples []bench.Sample) {
+	for series, y := range of {
+		samples = append(samples, bench.Sample{Series: series, Figures: []float64{y}})
+	}
+	return samples
+}
+
+func TestJudgeLatency(t *testing.T) {
+	good := map[string]float64{"mpi-tcp": 20, "mpi-fast": 4.4, "mpi-rdma": 5.6, "rc-write": 4, "openmpi-tcp": 5.6}
+	verdict := func() bench.Verdict {
+		var j judge
+		judgeLatency(&j, figures(good))
+		return j.verdict()
+	}
+	requireVerdict(t, bench.Verdict{Holds: true, Why: "mpi-fast over openmpi-tcp 0.79 (at most 1.00), mpi-rdma over openmpi-tcp 1.00 (at most 1.00), " +
+		"mpi-fast over rc-write 1.10 (at most 1.15), mpi-rdma over rc-write 1.40 (at most 1.40), mpi-fast over mpi-tcp 0.22 (at most 0.25)"}, verdict())
+	for series, y := range map[string]float64{"mpi-fast": 4.7, "mpi-rdma": 5.7, "openmpi-tcp": 5.5, "mpi-tcp": 17} {
+		was := good[series]
+		good[series] = y
+		require.False(t, verdict().Holds, series)
+		good[series] = was
+	}
+	delete(good, "openmpi-tcp")
+	require.NotContains(t, verdict().Why, "openmpi")
+	require.True(t, verdict().Holds)
+}
+
+func TestJudgeOneSided(t *testing.T) {
+	put := oneSided{latencyOverTCP: 0.26}
+	var j judge
+	put.judgeLatency(&j, figures(map[string]float64{"mpi-rdma": 2.5, "mpi-rdma-messages": 5, "mpi-tcp": 10, "openmpi-tcp": 2.5}))
+	requireVerdict(t, bench.Verdict{Holds: true, Why: "mpi-rdma over mpi-rdma-messages 0.50 (at most 1.00), " +
+		"mpi-rdma over openmpi-tcp 1.00 (at most 1.00), mpi-rdma over mpi-tcp 0.25 (at most 0.26)"}, j.verdict())
+	put.judgeLatency(&j, figures(map[string]float64{"mpi-rdma": 2.7, "mpi-tcp": 10}))
+	require.False(t, j.verdict().Holds)
+}
+
+func TestJudgeBandwidth(t *testing.T) {
+	for _, c := range []struct {
+		size                int
+		rdma, write, others float64
+		holds               bool
+	}{
+		{8, 30, 1, 10, true},
+		{8, 29, 1, 10, false},
+		{64 << 10, 85, 100, 85, true},
+		{64 << 10, 84, 100, 80, false},
+		{1 << 20, 90, 100, 105, true},
+		{1 << 20, 90, 100, 106, false},
+		{4096, 90, 100, 50, false}, // of which nothing is claimed
+	} {
+		var j judge
+		judgeBandwidth(&j, figures(map[string]float64{"mpi-rdma": c.rdma, "rc-write": c.write, "openmpi-tcp": c.others}), c.size)
+		require.Equal(t, c.holds, j.verdict().Holds, "%+v", c)
+	}
+	rates := inMessages(figures(map[string]float64{"mpi-rdma": 8}), 8)
+	require.Equal(t, []float64{1e6}, rates[0].Figures)
+}
+
+// NAS' own program is what counts, where there is one.
+func TestJudgeKernels(t *testing.T) {
+	is := nasExperiment{kernel: "is", over: 1.15, four: 1 / 0.85}
+	for _, c := range []struct {
+		class          nas.Class
+		ranks          int
+		rdma, tcp, npb float64
+		why            string
+	}{
+		{nas.A, 4, 118, 100, 0, "class A on 4 ranks, mpi-rdma over mpi-tcp 1.18 (at least 1.18)"},
+		{nas.A, 4, 118, 100, 118, "class A on 4 ranks, mpi-rdma over npb-openmpi-tcp 1.00 (at least 1.00)"},
+		{nas.A, 2, 118, 100, 118, "nothing that the claim is about was measured"},
+		{nas.S, 4, 118, 100, 118, "nothing that the claim is about was measured"},
+	} {
+		of := map[string]float64{"mpi-rdma": c.rdma, "mpi-tcp": c.tcp}
+		if c.npb > 0 {
+			of[overNPB] = c.npb
+		}
+		var j judge
+		is.judge(&j, figures(of), c.class, c.ranks, false)
+		require.Equal(t, c.why, j.verdict().Why)
+	}
+	var j judge
+	is.judge(&j, figures(map[string]float64{"mpi-rdma": 115, "mpi-tcp": 100}), nas.S, 16, true)
+	require.True(t, j.verdict().Holds)
+	require.Equal(t, "class S on 16 ranks, mpi-rdma over mpi-tcp 1.15 (at least 1.15)", j.verdict().Why)
+
+	ep := nasExperiment{kernel: "ep", even: 1.05}
+	for y, holds := range map[float64]bool{94: false, 97: true, 103: true, 106: false} {
+		var j judge
+		ep.judge(&j, figures(map[string]float64{"mpi-rdma": y, "mpi-tcp": 100}), nas.W, 2, true)
+		require.Equal(t, holds, j.verdict().Holds, y)
+	}
+}
+
+// Open MPI takes part where it is installed, and else the verdict says why not.
+func TestBesideOpenMPI(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts many processes")
+	}
+	found, err := bench.Default.Find("imb-barrier")
+	require.NoError(t, err)
+	res, err := bench.Execute(t.Context(), found[0], bench.Options{Quick: true, Set: bench.Settings{"ranks": "4", "iters": "5", "rounds": "1"}})
+	require.NoError(t, err)
+	if strings.Contains(res.Verdict.Why, "Open MPI is not installed") {
+		t.Skip(res.Verdict.Why)
+	}
+	require.Contains(t, res.Verdict.Why, "on 4 ranks mpi-rdma over openmpi-tcp")
+	require.True(t, slices.ContainsFunc(res.Rows, func(r bench.Row) bool { return r.Series == overOpenMPI && r.Y > 0 && r.Baseline == "mpi-tcp" }))
+}
+
+// Without it an experiment goes on, and says so.
+func TestWithoutOpenMPI(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	found, err := bench.Default.Find("imb-barrier")
+	require.NoError(t, err)
+	res, err := bench.Execute(t.Context(), found[0], bench.Options{Quick: true, Set: bench.Settings{"ranks": "2", "iters": "5", "rounds": "1"}})
+	require.NoError(t, err)
+	require.Contains(t, res.Verdict.Why, "Open MPI is not installed here")
+	require.False(t, slices.ContainsFunc(res.Rows, func(r bench.Row) bool { return r.Series == overOpenMPI }))
+}

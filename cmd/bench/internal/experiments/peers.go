@@ -1,0 +1,190 @@
+package experiments
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/softrnic/softrnic/cmd/bench/internal/bench"
+	"github.com/softrnic/softrnic/cmd/bench/internal/measure"
+	"github.com/softrnic/softrnic/cmd/bench/internal/peers"
+	"github.com/softrnic/softrnic/cmd/bench/internal/verbsbench"
+)
+
+func init() {
+	bench.Register(&bench.Experiment{
+		Name:   "peers",
+		Source: bench.Adapter,
+		Layer:  bench.LayerVerbs,
+		Claim: "An RC write moves as much as whatever else is installed here (Go's TCP, UCX, libfabric, a kernel RDMA device " +
+			"such as rxe under perftest), and a message of 8 bytes takes no longer, or 1.5 times as long as on the RDMA device.",
+		Axes: []bench.Axis{{Name: "message size", Unit: measure.Bytes}},
+		Params: []bench.Param{
+			{Name: "latency", Kind: bench.Ints, Default: "8,4KiB", Quick: "8", Doc: "message sizes, for latency; 32 KiB at most"},
+			{Name: "bandwidth", Kind: bench.Ints, Default: "64KiB,1MiB", Quick: "64KiB", Doc: "message sizes, for bandwidth"},
+			{Name: "beside", Kind: bench.Words, Default: "tcp,ucx,libfabric,rdma", Choices: []string{"tcp", "ucx", "libfabric", "rdma"}, Doc: "what to run, where it is installed"},
+			{Name: "rounds", Kind: bench.Int, Default: "5", Quick: "2", Doc: "alternating rounds at each point"},
+			{Name: "iters", Kind: bench.Int, Default: "2000", Quick: "200", Doc: "round trips, or messages of another's stream, in a round"},
+			{Name: "time", Kind: bench.Duration, Default: "100ms", Quick: "30ms", Doc: "length of a round of our own streams"},
+		},
+		Run: comparePeers,
+	})
+}
+
+// comparison is the experiment under way.
+type comparison struct {
+	*bench.Run
+	judge
+	pair   *verbsbench.Pair
+	device string // the kernel's RDMA device, or ""
+}
+
+func comparePeers(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
+	r.Plan(len(r.Ints("latency")) + len(r.Ints("bandwidth")))
+	pair, err := verbsbench.OpenPair(ctx, verbsbench.Config{})
+	if err != nil {
+		return bench.Verdict{}, err
+	}
+	defer pair.Close()
+	c := &comparison{Run: r, pair: pair}
+	if c.beside("rdma") {
+		c.device, _ = peers.RDMADevice()
+	}
+	for _, size := range r.Ints("latency") {
+		r.Step("latency of %d B", size)
+		if err := c.latency(ctx, size); err != nil {
+			return bench.Verdict{}, err
+		}
+	}
+	for _, size := range r.Ints("bandwidth") {
+		r.Step("bandwidth of %d B", size)
+		if err := c.bandwidth(ctx, size); err != nil {
+			return bench.Verdict{}, err
+		}
+	}
+	if c.device == "" && c.beside("rdma") {
+		c.remark("no kernel RDMA device with perftest here")
+	}
+	return c.verdict(), nil
+}
+
+func (c *comparison) beside(name string) bool { return slices.Contains(c.Words("beside"), name) }
+
+// rival is a subject of others and what our operation has to reach beside it.
+type rival struct {
+	series string
+	limit  float64
+	round  measure.Round
+}
+
+// latency measures half round trips of one size.
+func (c *comparison) latency(ctx context.Context, size int) error {
+	iters := c.Int("iters")
+	turns, end, err := besidePing(ctx, c.pair, size, iters, verbsbench.RCWrite, verbsbench.RCSend)
+	defer end()
+	if err != nil {
+		return err
+	}
+	return c.point(ctx, turns, size, measure.Microseconds, c.atMost, contest{
+		rdmaLimit: 1.5, write: peers.IBWriteLat, send: peers.IBSendLat,
+		tcp: func(ctx context.Context, s *peers.TCP) (float64, error) { return s.Latency(ctx, iters) },
+		ucx: func(ctx context.Context) (float64, error) { return peers.UCXLatency(ctx, "tcp", size, iters) },
+		fabric: func(ctx context.Context) (float64, error) {
+			f, err := peers.FabricPingPong(ctx, peers.RXD, size, iters)
+			return f.Micros, err
+		},
+	})
+}
+
+// bandwidth measures streams of one size; libfabric's program has one message
+// under way at a time.
+func (c *comparison) bandwidth(ctx context.Context, size int) error {
+	iters := c.Int("iters")
+	turns, end, err := besideStream(ctx, c.pair, size, c.Duration("time"), verbsbench.RCWrite, verbsbench.RCSend)
+	defer end()
+	if err != nil {
+		return err
+	}
+	return c.point(ctx, turns, size, measure.MegabytesPerSec, c.atLeast, contest{
+		rdmaLimit: 1, write: peers.IBWriteBW, send: peers.IBSendBW,
+		tcp: func(ctx context.Context, s *peers.TCP) (float64, error) { return s.Bandwidth(ctx, iters*size) },
+		ucx: func(ctx context.Context) (float64, error) { return peers.UCXBandwidth(ctx, "tcp", size, iters) },
+		fabric: func(ctx context.Context) (float64, error) {
+			f, err := peers.FabricPingPong(ctx, peers.RXD, size, iters)
+			return f.MBps, err
+		},
+	})
+}
+
+// contest is how each of the others measures the figure of a point.
+type contest struct {
+	rdmaLimit   float64 // for ours over the RDMA device's; 1 for all others
+	write, send peers.Perftest
+	tcp         func(context.Context, *peers.TCP) (float64, error)
+	ucx, fabric measure.Round
+}
+
+// rivals are those that are wanted and there. The caller calls end.
+func (c *comparison) rivals(ctx context.Context, size int, how contest) (list []rival, end func(), err error) {
+	end = func() {}
+	if c.beside("tcp") {
+		tcp, err := peers.OpenTCP(ctx, size)
+		if err != nil {
+			return nil, end, err
+		}
+		end = tcp.Close
+		list = append(list, rival{"tcp", 1, func(ctx context.Context) (float64, error) { return how.tcp(ctx, tcp) }})
+	}
+	if c.beside("ucx") && peers.HasUCX() {
+		list = append(list, rival{"ucx-tcp", 1, how.ucx})
+	}
+	if c.beside("libfabric") && peers.HasLibfabric() {
+		list = append(list, rival{peers.RXD, 1, how.fabric})
+	}
+	if c.device != "" {
+		for i, program := range []peers.Perftest{how.write, how.send} {
+			series := c.device + []string{"-rc-write", rdmaSend}[i]
+			list = append(list, rival{series, how.rdmaLimit, func(ctx context.Context) (float64, error) {
+				return program.Run(ctx, c.device, size, c.Int("iters"))
+			}})
+		}
+	}
+	return list, end, nil
+}
+
+const rdmaSend = "-rc-send" // series of the RDMA device that our sends are held against, not our writes
+
+// point lets all take turns at one size and holds our RC write, or send, which
+// follow the baseline, against each of the others.
+func (c *comparison) point(ctx context.Context, turns lineup, size int, unit string,
+	hold func(what string, ratio, limit float64), how contest) error {
+	rivals, end, err := c.rivals(ctx, size, how)
+	if err != nil {
+		return err
+	}
+	defer end()
+	first := len(turns.samples)
+	rivals = slices.DeleteFunc(rivals, func(r rival) bool {
+		_, err := r.round(ctx) // it warms up, or it does not work here
+		if err != nil && ctx.Err() == nil {
+			c.remark("%s left out: %v", r.series, err)
+		}
+		return err != nil
+	})
+	for _, r := range rivals {
+		turns.add(r.series, r.round)
+	}
+	samples, err := turns.run(ctx, c.Int("rounds"))
+	if err != nil {
+		return err
+	}
+	c.EmitAgainst(bench.Point{X: float64(size), XUnit: measure.Bytes, YUnit: unit}, samples[0], samples[1:]...)
+	for i, r := range rivals {
+		mine := samples[1]
+		if r.series == c.device+rdmaSend {
+			mine = samples[2]
+		}
+		hold(fmt.Sprintf("%s of %d B over %s", mine.Series, size, r.series), measure.MedianRatio(mine.Figures, samples[first+i].Figures), r.limit)
+	}
+	return nil
+}

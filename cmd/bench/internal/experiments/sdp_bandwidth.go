@@ -1,0 +1,99 @@
+package experiments
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/softrnic/softrnic/cmd/bench/internal/bench"
+	"github.com/softrnic/softrnic/cmd/bench/internal/measure"
+	"github.com/softrnic/softrnic/cmd/bench/internal/sdpbench"
+)
+
+func init() {
+	bench.Register(&bench.Experiment{
+		Name:   "sdp-bandwidth",
+		Source: "SDP fig. 6b",
+		Layer:  bench.LayerSDP,
+		Claim: "With 8 buffers of 8 KB, RDMA-based and NIC-assisted flow control move at least 8 times as much as credit-based, from 256 B to 4 KB. " +
+			"With default options SDP moves at least 10 times as much as Go's TCP in Writes of 64 B, 3 times in Writes of 1 KiB, and as much in Writes of 64 KiB and 1 MiB.",
+		Axes: []bench.Axis{{Name: "message size", Unit: measure.Bytes}},
+		Params: []bench.Param{
+			{Name: "sizes", Kind: bench.Ints, Default: "16,64,256,512,1KiB,2KiB,4KiB,8KiB,16KiB,64KiB,256KiB,1MiB", Quick: "64,1KiB,64KiB,1MiB", Doc: "bytes of a Write"},
+			{Name: "reads", Kind: bench.Words, Default: "message", Choices: []string{"message", "any"}, Doc: "the reader takes one message at a time, or what is there up to 64 KiB"},
+			{Name: "rounds", Kind: bench.Int, Default: "7", Quick: "3", Doc: "alternating rounds at each point"},
+			{Name: "time", Kind: bench.Duration, Default: "60ms", Quick: "20ms", Doc: "length of a round"},
+		},
+		Tour: bench.Settings{"sizes": "1KiB,64KiB,1MiB"},
+		Run:  sdpBandwidth,
+	})
+}
+
+// The paper's buffers, and others of its own.
+const (
+	paperBuffers  = 8
+	paperBytes    = 8 << 10
+	largerBytes   = 32 << 10
+	defaultSuffix = "-default"
+)
+
+// Targets.
+const (
+	overCredit                   = 8
+	overCreditFrom, overCreditTo = 256, 4 << 10
+)
+
+var overTCP = map[int]float64{64: 10, 1 << 10: 3, 64 << 10: 1, 1 << 20: 1} // by size
+
+// greedy reports whether the parameter reads asks for a greedy reader.
+func greedy(r *bench.Run) bool {
+	words := r.Words("reads")
+	return words[len(words)-1] == "any"
+}
+
+func sdpBandwidth(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
+	sizes := r.Ints("sizes")
+	r.Plan(1 + len(sizes))
+	r.Step("connections")
+	all, err := openSockets(ctx, sdpbench.Config{},
+		variant{"", sdpbench.Config{Buffers: paperBuffers, BufferBytes: paperBytes, ZeroCopy: -1}},
+		variant{defaultSuffix, sdpbench.Config{}})
+	defer all.close()
+	if err != nil {
+		return bench.Verdict{}, err
+	}
+	var j judge
+	over := map[sdpbench.Carrier]*extreme{sdpbench.RDMA: {}, sdpbench.NIC: {}} // over credit
+	for _, size := range sizes {
+		r.Step("%d B", size)
+		samples, err := streamPoint(ctx, r, all, size)
+		if err != nil {
+			return bench.Verdict{}, err
+		}
+		at := bench.Point{X: float64(size), XUnit: measure.Bytes, YUnit: measure.MegabytesPerSec}
+		ratios := r.EmitAgainst(at, samples[0], samples[1:]...)
+		for d, e := range over {
+			if size >= overCreditFrom && size <= overCreditTo {
+				e.least(measure.MedianRatio(samples[all.find(d, "")].Figures, samples[all.find(sdpbench.Credit, "")].Figures), "with %d B", size)
+			}
+		}
+		if limit, ok := overTCP[size]; ok {
+			j.atLeast(fmt.Sprintf("%s of %d B over tcp", sdpbench.NIC, size), ratios[all.find(sdpbench.NIC, defaultSuffix)-1], limit)
+		}
+	}
+	for _, d := range []sdpbench.Carrier{sdpbench.RDMA, sdpbench.NIC} {
+		if e := over[d]; e.seen {
+			j.atLeast(fmt.Sprintf("%s over %s at worst %s", d, sdpbench.Credit, e.where), e.value, overCredit)
+		}
+	}
+	return j.verdict(), nil
+}
+
+// streamPoint lets all stream messages of one size, in MB/s.
+func streamPoint(ctx context.Context, r *bench.Run, all sockets, size int) ([]bench.Sample, error) {
+	var turns lineup
+	for _, s := range all {
+		o := sdpbench.StreamOptions{Size: size, Greedy: greedy(r)}
+		turns.add(s.series, s.Streamer(o, r.Duration("time")).Rounds(sdpbench.Flow.MBps))
+	}
+	return turns.run(ctx, r.Int("rounds"))
+}

@@ -1,0 +1,107 @@
+package experiments
+
+import (
+	"context"
+	"time"
+
+	"github.com/softrnic/softrnic/cmd/bench/internal/bench"
+	"github.com/softrnic/softrnic/cmd/bench/internal/measure"
+	"github.com/softrnic/softrnic/cmd/bench/internal/sdpbench"
+)
+
+func init() {
+	bench.Register(&bench.Experiment{
+		Name:   "sdp-latency",
+		Source: "SDP fig. 6a",
+		Layer:  bench.LayerSDP,
+		Claim: "The three flow controls are within 5 % of one another, for there is nothing to control. " +
+			"A message of 64 bytes takes at most 0.5 times as long as by Go's TCP when SDP's waiters poll, and 1.1 times when they block.",
+		Axes: []bench.Axis{{Name: "message size", Unit: measure.Bytes}},
+		Params: []bench.Param{
+			{Name: "sizes", Kind: bench.Ints, Default: "1,16,64,256,1KiB,2KiB,4KiB", Quick: "64", Doc: "bytes of a message"},
+			{Name: "buffers", Kind: bench.Int, Default: "8", Max: 16384, Doc: "of SDP"},
+			{Name: "bytes", Kind: bench.Int, Default: "32KiB", Min: 64, Doc: "of a buffer"},
+			{Name: "wait", Kind: bench.Words, Default: "spin,event", Choices: []string{"spin", "event"}, Doc: "poll, or block until a completion comes"},
+			{Name: "rounds", Kind: bench.Int, Default: "15", Quick: "7", Doc: "alternating rounds at each point"},
+			{Name: "iters", Kind: bench.Int, Default: "2000", Quick: "400", Doc: "round trips in a round"},
+		},
+		Tour: bench.Settings{},
+		Run:  sdpLatency,
+	})
+}
+
+const (
+	evenDesigns  = 1.05 // targets: one flow control over another,
+	pollOverTCP  = 0.5  // and over TCP
+	eventOverTCP = 1.1
+	tcpLatencyAt = 64
+	spinForever  = 10 * time.Millisecond // a round trip comes long before
+	eventSuffix  = "-event"
+)
+
+func sdpLatency(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
+	sizes := r.Ints("sizes")
+	r.Plan(1 + len(sizes))
+	r.Step("connections")
+	var variants []variant
+	for _, wait := range r.Words("wait") {
+		v := variant{"", sdpbench.Config{Buffers: r.Int("buffers"), BufferBytes: r.Int("bytes"), ZeroCopy: -1, Spin: spinForever}}
+		if wait == "event" {
+			v.suffix, v.Spin = eventSuffix, -1
+		}
+		variants = append(variants, v)
+	}
+	all, err := openSockets(ctx, sdpbench.Config{}, variants...)
+	defer all.close()
+	if err != nil {
+		return bench.Verdict{}, err
+	}
+	var j judge
+	apart := make([]extreme, len(variants))
+	for _, size := range sizes {
+		r.Step("%d B", size)
+		samples, err := sdpPings(ctx, r, all, size)
+		if err != nil {
+			return bench.Verdict{}, err
+		}
+		at := bench.Point{X: float64(size), XUnit: measure.Bytes, YUnit: measure.Microseconds}
+		ratios := r.EmitAgainst(at, samples[0], samples[1:]...)
+		for i, v := range variants {
+			three := samples[1+3*i : 4+3*i]
+			for k, s := range three {
+				next := three[(k+1)%3]
+				apart[i].most(evenness(s.Figures, next.Figures), "%s and %s at %d B", s.Series, next.Series, size)
+				if size == tcpLatencyAt {
+					j.atMost(s.Series, ratios[3*i+k], v.overTCP())
+				}
+			}
+		}
+	}
+	for _, e := range apart {
+		j.atMost("furthest apart are "+e.where+":", e.value, evenDesigns)
+	}
+	return j.verdict(), nil
+}
+
+// overTCP is what the latency may be in terms of TCP's.
+func (v *variant) overTCP() float64 {
+	if v.suffix == eventSuffix {
+		return eventOverTCP
+	}
+	return pollOverTCP
+}
+
+// sdpPings measures half round trips of one size.
+func sdpPings(ctx context.Context, r *bench.Run, all sockets, size int) ([]bench.Sample, error) {
+	var turns lineup
+	for _, s := range all {
+		turns.addEvents(s.series, func(into *measure.Latency) measure.Round { return s.PingRounds(size, r.Int("iters"), into) })
+	}
+	return turns.run(ctx, r.Int("rounds"))
+}
+
+// evenness is the ratio of the larger of two figures to the smaller.
+func evenness(a, b []float64) float64 {
+	r := measure.MedianRatio(a, b)
+	return max(r, 1/r)
+}

@@ -1,0 +1,117 @@
+package experiments
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/cmd/bench/internal/bench"
+	"github.com/softrnic/softrnic/cmd/bench/internal/measure"
+	"github.com/softrnic/softrnic/cmd/bench/internal/sdpbench"
+)
+
+// All flow controls stand beside TCP in every experiment of SDP.
+func TestSDPExperiments(t *testing.T) {
+	for _, c := range []smallRun{
+		{
+			name: "sdp-latency",
+			set:  bench.Settings{"sizes": "1,64", "iters": "30", "rounds": "2"},
+			units: map[string][]string{measure.Microseconds: {
+				"tcp", "sdp-nic", "sdp-rdma", "sdp-credit", "sdp-nic-event", "sdp-rdma-event", "sdp-credit-event",
+			}},
+		},
+		{
+			name: "sdp-bandwidth",
+			set:  bench.Settings{"sizes": "1KiB,64KiB", "rounds": "2", "time": "5ms", "reads": "any"},
+			units: map[string][]string{measure.MegabytesPerSec: {
+				"tcp", "sdp-nic", "sdp-rdma", "sdp-credit", "sdp-nic-default", "sdp-rdma-default", "sdp-credit-default",
+			}},
+		},
+		{
+			name:  "sdp-progress",
+			set:   bench.Settings{"compute": "0,1200us", "iters": "3", "rounds": "2"},
+			units: map[string][]string{measure.Microseconds: {"tcp", "sdp-nic", "sdp-rdma", "sdp-credit"}},
+		},
+		{
+			name: "sdp-utilization",
+			set:  bench.Settings{"sizes": "512,8KiB", "rounds": "3", "time": "20ms"},
+			units: map[string][]string{
+				"% of 64 KiB":  {"tcp", "sdp-nic", "sdp-rdma", "sdp-credit"},
+				"% of 256 KiB": {"tcp", "sdp-nic", "sdp-rdma", "sdp-credit"},
+			},
+		},
+		{
+			name:  "sdp-http",
+			set:   bench.Settings{"connections": "4", "rounds": "2", "time": "10ms"},
+			units: map[string][]string{requestsPerSecond: {"tcp", "sdp-nic", "sdp-rdma", "sdp-credit"}},
+		},
+		{
+			name: "sdp-zerocopy",
+			set:  bench.Settings{"sizes": "64KiB,1MiB", "rounds": "2", "time": "5ms"},
+			units: map[string][]string{
+				measure.MegabytesPerSec: {
+					"tcp", "sdp-nic", "sdp-rdma", "sdp-credit", "sdp-nic-zero-copy", "sdp-rdma-zero-copy", "sdp-credit-zero-copy",
+				},
+				withoutCopy: {"sdp-nic-zero-copy", "sdp-rdma-zero-copy", "sdp-credit-zero-copy"},
+			},
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			c.long = c.name != "sdp-latency"
+			c.check(t)
+		})
+	}
+}
+
+func TestProgressVerdict(t *testing.T) {
+	var good, bad progress
+	for _, c := range []struct{ nic, rdma, credit float64 }{{1, 1, 1}, {1, 1.5, 1.2}} {
+		amount := time.Duration(len(good.amounts)) * 2 * time.Millisecond
+		good.see(amount, []float64{c.nic}, []float64{c.rdma}, []float64{c.credit})
+		bad.see(amount, []float64{c.rdma}, []float64{c.nic}, []float64{c.credit})
+	}
+	requireVerdict(t, bench.Verdict{Holds: true, Why: "sdp-rdma over sdp-credit at 2ms 1.25 (at least 1.00), " +
+		"sdp-nic over the better of the others at 0s 1.00 (at most 1.10), " +
+		"sdp-rdma over sdp-nic goes from 1.00 at 0s to 1.50 at 2ms"}, good.verdict())
+	require.False(t, bad.verdict().Holds)
+}
+
+func TestThreshold(t *testing.T) {
+	sizes := []int{1, 2, 4, 8}
+	for _, c := range []struct {
+		gains []float64
+		from  int
+		pays  bool
+	}{
+		{[]float64{0.5, 0.9, 1, 2}, 4, true},
+		{[]float64{2, 2, 2, 2}, 1, true},
+		{[]float64{2, 0.99, 2, 2}, 4, true},
+		{[]float64{2, 2, 2, 0.9}, 0, false},
+	} {
+		from, pays := threshold(sizes, c.gains)
+		require.Equal(t, c.pays, pays, "%v", c.gains)
+		require.Equal(t, c.from, from, "%v", c.gains)
+	}
+}
+
+func TestExtreme(t *testing.T) {
+	var most, least extreme
+	for i, v := range []float64{-3, 5, -7} {
+		most.most(v, "at %d", i)
+		least.least(v, "at %d", i)
+	}
+	require.Equal(t, extreme{5, "at 1", true}, most)
+	require.Equal(t, extreme{-7, "at 2", true}, least)
+}
+
+func TestEvenness(t *testing.T) {
+	require.InDelta(t, 2, evenness([]float64{1, 1}, []float64{2, 2}), 1e-9)
+	require.InDelta(t, 2, evenness([]float64{2, 2}, []float64{1, 1}), 1e-9)
+}
+
+func TestMovedDirectly(t *testing.T) {
+	require.Zero(t, (&directly{}).percent())
+	require.InDelta(t, 25, (&directly{bytes: 1, all: 4}).percent(), 1e-9)
+	require.InDelta(t, 50, sdpbench.Flow{Bytes: 10, ZeroCopy: 5}.ZeroCopyPercent(), 1e-9)
+}

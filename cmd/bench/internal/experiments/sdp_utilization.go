@@ -1,0 +1,101 @@
+package experiments
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/softrnic/softrnic/cmd/bench/internal/bench"
+	"github.com/softrnic/softrnic/cmd/bench/internal/measure"
+	"github.com/softrnic/softrnic/cmd/bench/internal/sdpbench"
+)
+
+func init() {
+	bench.Register(&bench.Experiment{
+		Name:   "sdp-utilization",
+		Source: "SDP fig. 9",
+		Layer:  bench.LayerSDP,
+		Claim: "RDMA-based and NIC-assisted flow control use at least 95 % of the buffer with messages of 512 B or more. " +
+			"Credit-based flow control does so only with messages that fill a buffer of 8 KB, and uses at most 25 % of 8 buffers of 32 KB.",
+		Axes: []bench.Axis{{Name: "message size", Unit: measure.Bytes}},
+		Params: []bench.Param{
+			{Name: "sizes", Kind: bench.Ints, Default: "16,64,256,512,1KiB,2KiB,4KiB,8KiB", Quick: "512,8KiB", Max: paperBytes, Doc: "bytes of a Write"},
+			{Name: "bytes", Kind: bench.Ints, Default: "8KiB,32KiB", Min: 64, Doc: "of each of 8 buffers"},
+			{Name: "reads", Kind: bench.Words, Default: "message", Choices: []string{"message", "any"}, Doc: "the reader takes one message at a time, or what is there up to 64 KiB"},
+			{Name: "think", Kind: bench.Pause, Default: "10us", Doc: "what the reader computes for each KiB it has read, so that it is the slower of both, as the paper's was: the faster it is, the more do the moments weigh in which the writer refills; 0: nothing"},
+			{Name: "rounds", Kind: bench.Int, Default: "5", Quick: "3", Doc: "alternating rounds at each point"},
+			{Name: "time", Kind: bench.Duration, Default: "60ms", Quick: "30ms", Doc: "length of a round"},
+		},
+		Run: sdpUtilization,
+	})
+}
+
+// Targets, in percent of the buffer.
+const (
+	fullUse, fullFrom = 95, 512 // with messages of so many bytes
+	partUse           = 25
+)
+
+func sdpUtilization(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
+	r.Plan(len(r.Ints("bytes")) * (1 + len(r.Ints("sizes"))))
+	var j judge
+	for _, bytes := range r.Ints("bytes") {
+		if err := utilization(ctx, r, bytes, &j); err != nil {
+			return bench.Verdict{}, err
+		}
+	}
+	return j.verdict(), nil
+}
+
+// utilization measures with buffers of one size.
+func utilization(ctx context.Context, r *bench.Run, bytes int, j *judge) error {
+	r.Step("connections with %d buffers of %d B", paperBuffers, bytes)
+	buffers := sdpbench.Config{Buffers: paperBuffers, BufferBytes: bytes, ZeroCopy: -1}
+	all, err := openSockets(ctx, buffers, variant{"", buffers})
+	defer all.close()
+	if err != nil {
+		return err
+	}
+	total := fmt.Sprintf("%% of %d KiB", paperBuffers*bytes>>10)
+	think := sdpbench.WorkOf(1024*r.Duration("think")) / 1024
+	full := map[sdpbench.Carrier]*extreme{sdpbench.RDMA: {}, sdpbench.NIC: {}}
+	part, whole := extreme{}, extreme{} // of credit, with messages that do not fill a buffer, and that do
+	for _, size := range r.Ints("sizes") {
+		r.Step("%d B, buffers of %d B", size, bytes)
+		var turns lineup
+		for _, s := range all {
+			o := sdpbench.StreamOptions{Size: size, Greedy: greedy(r), Use: true, Think: think}
+			turns.add(s.series, s.Streamer(o, r.Duration("time")).Rounds(sdpbench.Flow.Use))
+		}
+		samples, err := turns.run(ctx, r.Int("rounds"))
+		if err != nil {
+			return err
+		}
+		r.EmitAgainst(bench.Point{X: float64(size), XUnit: measure.Bytes, YUnit: total}, samples[0], samples[1:]...)
+		used := func(c sdpbench.Carrier) float64 { return measure.Median(samples[all.find(c, "")].Figures) }
+		for d, e := range full {
+			if size >= fullFrom {
+				e.least(used(d), "with %d B", size)
+			}
+		}
+		if size < bytes {
+			part.most(used(sdpbench.Credit), "with %d B", size)
+		} else {
+			whole.least(used(sdpbench.Credit), "with %d B", size)
+		}
+	}
+	for _, d := range []sdpbench.Carrier{sdpbench.RDMA, sdpbench.NIC} {
+		if e := full[d]; e.seen {
+			j.check(e.value, fullUse, e.value >= fullUse, "%s %s %s %s (at least %d)", d, apart(e.value, fullUse, 1, e.value >= fullUse), total, e.where, fullUse)
+		}
+	}
+	if whole.seen {
+		j.check(whole.value, fullUse, whole.value >= fullUse, "%s %s %s %s (at least %d)", sdpbench.Credit, apart(whole.value, fullUse, 1, whole.value >= fullUse), total, whole.where, fullUse)
+	}
+	switch {
+	case part.seen && bytes == largerBytes:
+		j.check(part.value, partUse, part.value <= partUse, "%s %s %s %s (at most %d)", sdpbench.Credit, apart(part.value, partUse, 1, part.value <= partUse), total, part.where, partUse)
+	case part.seen:
+		j.check(part.value, fullUse, part.value < fullUse, "%s %s %s %s (below %d)", sdpbench.Credit, apart(part.value, fullUse, 1, part.value < fullUse), total, part.where, fullUse)
+	}
+	return nil
+}

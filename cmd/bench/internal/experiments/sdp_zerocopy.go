@@ -1,0 +1,100 @@
+package experiments
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/softrnic/softrnic/cmd/bench/internal/bench"
+	"github.com/softrnic/softrnic/cmd/bench/internal/measure"
+	"github.com/softrnic/softrnic/cmd/bench/internal/sdpbench"
+)
+
+func init() {
+	bench.Register(&bench.Experiment{
+		Name:   "sdp-zerocopy",
+		Source: "SDP sec. 2.2",
+		Layer:  bench.LayerSDP,
+		Claim:  "Zero-copy moves Writes of 64 KiB and more at least as fast as copies do; the paper draws the line at 32 KB.",
+		Axes:   []bench.Axis{{Name: "message size", Unit: measure.Bytes}},
+		Params: []bench.Param{
+			{Name: "sizes", Kind: bench.Ints, Default: "4KiB,8KiB,16KiB,32KiB,64KiB,128KiB,256KiB,512KiB,1MiB,2MiB,4MiB", Quick: "16KiB,64KiB,2MiB", Min: zeroCopyFrom, Doc: "bytes of a Write, and of the Read that takes it"},
+			{Name: "rounds", Kind: bench.Int, Default: "7", Quick: "3", Doc: "alternating rounds at each point"},
+			{Name: "time", Kind: bench.Duration, Default: "60ms", Quick: "20ms", Doc: "length of a round"},
+		},
+		Run: sdpZeroCopy,
+	})
+}
+
+const (
+	zeroCopySuffix = "-zero-copy"
+	withoutCopy    = "% without a copy" // the unit of how much went so
+	zeroCopyFrom   = 4 << 10            // bytes: all sizes that are measured
+	zeroCopyPays   = 64 << 10           // target
+)
+
+func sdpZeroCopy(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
+	sizes := r.Ints("sizes")
+	r.Plan(1 + len(sizes))
+	r.Step("connections")
+	all, err := openSockets(ctx, sdpbench.Config{},
+		variant{"", sdpbench.Config{ZeroCopy: -1}},
+		variant{zeroCopySuffix, sdpbench.Config{ZeroCopy: zeroCopyFrom}})
+	defer all.close()
+	if err != nil {
+		return bench.Verdict{}, err
+	}
+	gains := map[sdpbench.Carrier][]float64{} // zero-copy over copies, by size
+	for _, size := range sizes {
+		r.Step("%d B", size)
+		var turns lineup
+		moved := make([]directly, len(all))
+		for i, s := range all {
+			turns.add(s.series, moved[i].rounds(s.Streamer(sdpbench.StreamOptions{Size: size}, r.Duration("time"))))
+		}
+		samples, err := turns.run(ctx, r.Int("rounds"))
+		if err != nil {
+			return bench.Verdict{}, err
+		}
+		at := bench.Point{X: float64(size), XUnit: measure.Bytes, YUnit: measure.MegabytesPerSec}
+		r.EmitAgainst(at, samples[0], samples[1:]...)
+		at.YUnit = withoutCopy
+		for _, d := range sdpbench.Designs() {
+			k := all.find(d, zeroCopySuffix)
+			gains[d] = append(gains[d], measure.MedianRatio(samples[k].Figures, samples[all.find(d, "")].Figures))
+			r.Emit(bench.Row{Series: all[k].series, X: at.X, XUnit: at.XUnit, Y: moved[k].percent(), YUnit: at.YUnit})
+		}
+	}
+	var j judge
+	for _, d := range sdpbench.Designs() {
+		from, pays := threshold(sizes, gains[d])
+		said := "nowhere up to " + strconv.Itoa(sizes[len(sizes)-1])
+		if pays {
+			said = "from " + strconv.Itoa(from)
+		}
+		j.note(pays && from <= zeroCopyPays, "with %s it pays %s B (%.2f times at %d B)", d, said, gains[d][len(sizes)-1], sizes[len(sizes)-1])
+	}
+	return j.verdict(), nil
+}
+
+// directly sums up how much of some rounds went without a copy.
+type directly struct{ bytes, all int64 }
+
+// rounds are those of a streamer, in MB/s.
+func (d *directly) rounds(s *sdpbench.Streamer) measure.Round {
+	return func(ctx context.Context) (float64, error) {
+		f, err := s.Round(ctx)
+		d.bytes += f.ZeroCopy
+		d.all += f.Bytes
+		return f.MBps(), err
+	}
+}
+
+func (d *directly) percent() float64 { return 100 * float64(d.bytes) / float64(max(d.all, 1)) }
+
+// threshold is the smallest size from which on every gain is at least 1.
+func threshold(sizes []int, gains []float64) (from int, pays bool) {
+	for i := len(sizes) - 1; i >= 0 && gains[i] >= 1; i-- {
+		from, pays = sizes[i], true
+	}
+	return from, pays
+}

@@ -1,0 +1,196 @@
+package experiments
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/softrnic/softrnic/cmd/bench/internal/bench"
+	"github.com/softrnic/softrnic/cmd/bench/internal/measure"
+	"github.com/softrnic/softrnic/cmd/bench/internal/verbsbench"
+	"github.com/softrnic/softrnic/rdm"
+)
+
+func init() {
+	params := []bench.Param{
+		{Name: "sizes", Kind: bench.Ints, Default: "64,512,1KiB,2KiB,4000,8KiB,16KiB,64KiB", Quick: "64,4000,64KiB", Doc: "bytes of an operation, multiples of 8; 4000 fill one datagram of 4 KiB"},
+		{Name: "modes", Kind: bench.Words, Default: "event,poll,cold,native,native-cold", Choices: []string{"event", "poll", "cold", "native", "native-cold"},
+			Doc: "who serves the target: a goroutine that sleeps until a solicited event, one that polls, the former with memory that is in no cache, the adapter itself"},
+		{Name: "rounds", Kind: bench.Int, Default: "7", Quick: "3", Doc: "alternating rounds at each point"},
+		{Name: "iters", Kind: bench.Int, Default: "2000", Quick: "300", Doc: "operations in a round"},
+		{Name: "time", Kind: bench.Duration, Default: "100ms", Quick: "30ms", Doc: "length of a bandwidth round"},
+	}
+	tour := bench.Settings{"sizes": "64,4000", "modes": "event,poll,native", "rounds": "3", "iters": "500", "time": "30ms"}
+	bench.Register(&bench.Experiment{
+		Name: "ud-rdma-read", Source: "RCUD fig. 10", Layer: bench.LayerVerbs,
+		Claim: "An RDMA read of one MTU that is emulated over UD, with a service that sleeps until an event, takes three times as long as over RC (the paper), " +
+			"and one that the adapters carry out natively over UD at most 1.3 times as long.",
+		Axes:   []bench.Axis{{Name: "size", Unit: measure.Bytes}},
+		Params: params, Tour: tour,
+		Run: func(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
+			return udRDMA(ctx, r, verbsbench.RDMRead, verbsbench.RCRead)
+		},
+	})
+	bench.Register(&bench.Experiment{
+		Name: "ud-rdma-write", Source: "RCUD fig. 11", Layer: bench.LayerVerbs,
+		Claim: "RDMA writes that are emulated over UD cost less than such reads, because the owner of the memory copies when it looks and no event is needed (the paper). " +
+			"Reliable messages over UD reach at least 0.6 of the bandwidth of RC sends at 64 KiB.",
+		Axes:   []bench.Axis{{Name: "size", Unit: measure.Bytes}},
+		Params: params, Tour: tour,
+		Run: func(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
+			return udRDMA(ctx, r, verbsbench.RDMWrite, verbsbench.RCWrite)
+		},
+	})
+}
+
+const (
+	udOneMTU       = 4000 // bytes that fill one datagram of 4 KiB, headers of the emulation beside them
+	udPaperFactor  = 3.0  // the paper's emulated read over RC
+	udNativeFactor = 1.3
+	udMessages     = 64 << 10
+	udMessageShare = 0.6 // of RC send
+)
+
+// udModes are the subjects by their name.
+var udModes = map[string]verbsbench.RDMOptions{
+	"event":       {Service: rdm.ServeEvent},
+	"poll":        {Poll: true},
+	"cold":        {Service: rdm.ServeEvent, Cold: true},
+	"native":      {Native: true},
+	"native-cold": {Native: true, Cold: true},
+}
+
+// udRun is one of the two experiments under way.
+type udRun struct {
+	*bench.Run
+	judge
+	pair *verbsbench.Pair
+	op   verbsbench.RDMOp
+	rc   verbsbench.Op
+}
+
+func udRDMA(ctx context.Context, r *bench.Run, op verbsbench.RDMOp, rc verbsbench.Op) (bench.Verdict, error) {
+	sizes := r.Ints("sizes")
+	r.Plan(2 * len(sizes))
+	pair, err := verbsbench.OpenPair(ctx, verbsbench.Config{})
+	if err != nil {
+		return bench.Verdict{}, err
+	}
+	defer pair.Close()
+	u := &udRun{Run: r, pair: pair, op: op, rc: rc}
+	for _, size := range sizes {
+		r.Step("latency of %d B", size)
+		if err := u.latency(ctx, size); err != nil {
+			return bench.Verdict{}, err
+		}
+		r.Step("bandwidth of %d B", size)
+		if err := u.bandwidth(ctx, size); err != nil {
+			return bench.Verdict{}, err
+		}
+	}
+	return u.verdict(), nil
+}
+
+// options of a mode. An emulated write is left to the owner of the memory, who looks for
+// it, as in the paper.
+func (u *udRun) options(mode string, size int) verbsbench.RDMOptions {
+	o := udModes[mode]
+	o.Op, o.Size = u.op, size
+	if u.op == verbsbench.RDMWrite && (mode == "event" || mode == "cold") {
+		o.Service, o.Lazy = rdm.ServeCalls, true
+	}
+	return o
+}
+
+// series names a mode: over UD, what, and how.
+func (u *udRun) series(mode string) string {
+	if u.op == verbsbench.RDMWrite && mode == "event" {
+		mode = "lazy"
+	}
+	return fmt.Sprintf("ud-%s-%s", u.op, mode)
+}
+
+// latency measures one size, beside RC.
+func (u *udRun) latency(ctx context.Context, size int) error {
+	var turns lineup
+	rc, err := u.pair.PingPong(ctx, verbsbench.PingOptions{Op: u.rc, Size: size})
+	if err != nil {
+		return err
+	}
+	defer rc.Close(ctx)
+	turns.addPing(string(u.rc), rc, u.Int("iters"))
+	modes := u.Words("modes")
+	for _, mode := range modes {
+		s, err := u.pair.RDM(ctx, u.options(mode, size))
+		if err != nil {
+			return fmt.Errorf("%s: %w", mode, err)
+		}
+		defer s.Close(ctx)
+		turns.addPing(u.series(mode), s, u.Int("iters"))
+	}
+	samples, err := turns.run(ctx, u.Int("rounds"))
+	if err != nil {
+		return err
+	}
+	ratios := u.EmitAgainst(bench.Point{X: float64(size), XUnit: measure.Bytes, YUnit: measure.Microseconds}, samples[0], samples[1:]...)
+	if size != udOneMTU {
+		return nil
+	}
+	for i, mode := range modes {
+		switch what := fmt.Sprintf("%s of one MTU over RC's", u.series(mode)); {
+		case mode == "native":
+			u.atMost(what, ratios[i], udNativeFactor)
+		case mode == "event" && u.op == verbsbench.RDMRead:
+			u.note(true, "%s %.2f (the paper: %.0f)", what, ratios[i], udPaperFactor)
+		default:
+			u.note(true, "%s %.2f", what, ratios[i])
+		}
+	}
+	return nil
+}
+
+// bandwidth measures many operations of one size at a time, beside RC.
+func (u *udRun) bandwidth(ctx context.Context, size int) error {
+	var turns lineup
+	rc, err := u.pair.Stream(ctx, verbsbench.StreamOptions{Op: u.rc, Size: size, Depth: 16})
+	if err != nil {
+		return err
+	}
+	defer rc.Close(ctx)
+	turns.add(string(u.rc), rc.Rounds(u.Duration("time"), verbsbench.Flow.MBps))
+	for _, mode := range u.Words("modes") {
+		o := u.options(mode, size)
+		if o.Lazy { // its owner does not look while it flows
+			o.Service, o.Lazy = rdm.ServeEvent, false
+		}
+		s, err := u.pair.RDM(ctx, o)
+		if err != nil {
+			return fmt.Errorf("%s: %w", mode, err)
+		}
+		defer s.Close(ctx)
+		turns.add(u.series(mode), s.Streams(u.Duration("time")))
+	}
+	compared := u.op == verbsbench.RDMWrite && size == udMessages
+	if compared {
+		send, err := u.pair.Stream(ctx, verbsbench.StreamOptions{Op: verbsbench.RCSend, Size: size})
+		if err != nil {
+			return err
+		}
+		defer send.Close(ctx)
+		turns.add("rc-send", send.Rounds(u.Duration("time"), verbsbench.Flow.MBps))
+		s, err := u.pair.RDM(ctx, verbsbench.RDMOptions{Op: verbsbench.RDMSend, Size: size})
+		if err != nil {
+			return err
+		}
+		defer s.Close(ctx)
+		turns.add("ud-messages", s.Streams(u.Duration("time")))
+	}
+	samples, err := turns.run(ctx, u.Int("rounds"))
+	if err != nil {
+		return err
+	}
+	u.EmitAgainst(bench.Point{X: float64(size), XUnit: measure.Bytes, YUnit: measure.MegabytesPerSec}, samples[0], samples[1:]...)
+	if n := len(samples); compared {
+		u.atLeast("bandwidth of reliable UD messages over RC send's", measure.MedianRatio(samples[n-1].Figures, samples[n-2].Figures), udMessageShare)
+	}
+	return nil
+}

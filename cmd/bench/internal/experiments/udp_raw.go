@@ -1,0 +1,155 @@
+package experiments
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/softrnic/softrnic/cmd/bench/internal/bench"
+	"github.com/softrnic/softrnic/cmd/bench/internal/measure"
+	"github.com/softrnic/softrnic/cmd/bench/internal/udpraw"
+)
+
+func init() {
+	bench.Register(&bench.Experiment{
+		Name:   "udp-raw",
+		Source: bench.Adapter,
+		Layer:  bench.LayerUDP,
+		Claim: "GSO and GRO carry at least 4 times the payload of one packet per system call, " +
+			"and a ping-pong that spins takes at most a third of the time of one that blocks.",
+		Axes: []bench.Axis{{Name: "payload of a packet", Unit: measure.Bytes}},
+		Params: []bench.Param{
+			{Name: "payloads", Kind: bench.Ints, Default: "1024,4096", Max: udpraw.MaxPayload, Doc: "bytes of payload a packet, for bandwidth"},
+			{Name: "small", Kind: bench.Ints, Default: "8", Max: udpraw.MaxPayload, Doc: "bytes of payload a packet, for the packet rate"},
+			{Name: "pings", Kind: bench.Ints, Default: "24,64", Min: packetOverhead, Max: maxUDP, Doc: "bytes of the packet that goes to and fro, headers included"},
+			{Name: "rounds", Kind: bench.Int, Default: "9", Quick: "3", Doc: "alternating rounds at each point"},
+			{Name: "time", Kind: bench.Duration, Default: "150ms", Quick: "40ms", Doc: "length of a bandwidth round"},
+			{Name: "iters", Kind: bench.Int, Default: "3000", Quick: "500", Doc: "round trips in a ping-pong round"},
+		},
+		Tour: bench.Settings{"pings": "24"},
+		Run:  udpRaw,
+	})
+}
+
+// largeBuffer is asked for where a series is not about the default socket
+// buffer; the system may allow less.
+const largeBuffer = 8 << 20
+
+// The ways of moving packets, by series. The first that the system has is the
+// ceiling, the baseline of the others.
+var flows = []struct {
+	series string
+	o      udpraw.BandwidthOptions
+}{
+	{"gso-gro", udpraw.BandwidthOptions{Offload: true, RecvBuffer: largeBuffer}},
+	{"gso-gro-acked", udpraw.BandwidthOptions{Offload: true, RecvBuffer: largeBuffer, Credits: udpraw.CreditsByDatagram}},
+	{"gso-gro-default-buffer", udpraw.BandwidthOptions{Offload: true}},
+	{"packet", udpraw.BandwidthOptions{RecvBuffer: largeBuffer}},
+	{"packet-default-buffer", udpraw.BandwidthOptions{}},
+}
+
+func udpRaw(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
+	payloads, small, pings := r.Ints("payloads"), r.Ints("small"), r.Ints("pings")
+	r.Plan(len(payloads) + len(small) + len(pings))
+
+	gain := math.Inf(1) // of offload, the smallest
+	for _, p := range payloads {
+		r.Step("bandwidth with %d B a packet", p)
+		g, err := udpFlows(ctx, r, p, measure.MegabytesPerSec, udpraw.Flow.MBps)
+		if err != nil {
+			return bench.Verdict{}, err
+		}
+		gain = min(gain, g)
+	}
+	for _, p := range small {
+		r.Step("packet rate with %d B a packet", p)
+		if _, err := udpFlows(ctx, r, p, measure.MessagesPerSecond, udpraw.Flow.PacketsPerSecond); err != nil {
+			return bench.Verdict{}, err
+		}
+	}
+	wait := math.Inf(1) // blocking over spinning, the smallest
+	for _, size := range pings {
+		r.Step("ping-pong of %d B", size)
+		w, err := udpPings(ctx, r, size)
+		if err != nil {
+			return bench.Verdict{}, err
+		}
+		wait = min(wait, w)
+	}
+	if !udpraw.HasOffload() {
+		return bench.Verdict{Why: "this system has no GSO and GRO, or Go offers no spinning and blocking reads here"}, nil
+	}
+	return bench.Verdict{
+		Holds: gain >= 4 && wait >= 3,
+		Why:   fmt.Sprintf("GSO and GRO carry %.1f times the payload; blocking takes %.1f times as long as spinning", gain, wait),
+		Checks: []bench.Check{
+			{What: fmt.Sprintf("GSO and GRO carry %.1f times the payload (at least 4)", gain), Figure: gain, Limit: 4, Holds: gain >= 4},
+			{What: fmt.Sprintf("blocking takes %.1f times as long (at least 3)", wait), Figure: wait, Limit: 3, Holds: wait >= 3},
+		},
+	}, nil
+}
+
+// udpFlows measures every way of moving packets at one payload size and returns
+// the ratio of the ceiling to one packet per system call.
+func udpFlows(ctx context.Context, r *bench.Run, payload int, unit string, figure func(udpraw.Flow) float64) (gain float64, err error) {
+	var samples []bench.Sample
+	var rounds []measure.Round
+	for _, f := range flows {
+		if f.o.Offload && !udpraw.HasOffload() {
+			continue
+		}
+		f.o.Payload = payload
+		s, err := udpraw.OpenBandwidth(ctx, f.o)
+		if err != nil {
+			return 0, fmt.Errorf("%s: %w", f.series, err)
+		}
+		defer s.Close()
+		samples = append(samples, bench.Sample{Series: f.series})
+		rounds = append(rounds, s.Rounds(r.Duration("time"), figure))
+	}
+	figures, err := measure.Alternate(ctx, r.Int("rounds"), rounds...)
+	if err != nil {
+		return 0, err
+	}
+	for i := range samples {
+		samples[i].Figures = figures[i]
+		if samples[i].Series == "packet" {
+			gain = measure.MedianRatio(figures[0], figures[i])
+		}
+	}
+	r.EmitAgainst(bench.Point{X: float64(payload), XUnit: measure.Bytes, YUnit: unit}, samples[0], samples[1:]...)
+	return gain, nil
+}
+
+// udpPings measures every way of waiting with packets of one size and returns
+// the ratio of the blocking to the spinning one; infinite where there is only
+// one.
+func udpPings(ctx context.Context, r *bench.Run, size int) (float64, error) {
+	modes := udpraw.Modes()
+	samples := make([]bench.Sample, len(modes))
+	rounds := make([]measure.Round, len(modes))
+	all := make([]*measure.Latency, len(modes))
+	for i, m := range modes {
+		p, err := udpraw.OpenPingPong(ctx, m, size)
+		if err != nil {
+			return 0, fmt.Errorf("%s: %w", m, err)
+		}
+		defer p.Close()
+		all[i] = measure.NewLatency()
+		rounds[i] = p.Rounds(r.Int("iters"), all[i])
+	}
+	figures, err := measure.Alternate(ctx, r.Int("rounds"), rounds...)
+	if err != nil {
+		return 0, err
+	}
+	for i, m := range modes {
+		stats := all[i].Stats()
+		samples[i] = bench.Sample{Series: "ping-" + string(m), Figures: figures[i], Stats: &stats}
+	}
+	at := bench.Point{X: float64(size), XUnit: measure.Bytes, YUnit: measure.Microseconds}
+	ratios := r.EmitAgainst(at, samples[0], samples[1:]...)
+	if len(ratios) == 0 {
+		return math.Inf(1), nil
+	}
+	return ratios[0], nil
+}

@@ -1,0 +1,131 @@
+package experiments
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/softrnic/softrnic/cmd/bench/internal/bench"
+	"github.com/softrnic/softrnic/cmd/bench/internal/measure"
+	"github.com/softrnic/softrnic/cmd/bench/internal/udpraw"
+	"github.com/softrnic/softrnic/cmd/bench/internal/verbsbench"
+)
+
+func init() {
+	ops := []string{"rc-write", "rc-send", "uc-write", "ud-send", "rc-read", "rc-atomic"}
+	bench.Register(&bench.Experiment{
+		Name:   "verbs-latency",
+		Source: bench.Adapter,
+		Layer:  bench.LayerVerbs,
+		Claim: "An RC write and an RC send of 8 bytes take at most 1.4 times a bare UDP ping-pong that spins, " +
+			"and with blocked waiters at most 1.3 times one that blocks.",
+		Axes: []bench.Axis{{Name: "message size", Unit: measure.Bytes}},
+		Params: []bench.Param{
+			{Name: "sizes", Kind: bench.Ints, Default: "8,64,256,1KiB,4KiB,16KiB", Quick: "8", Doc: "bytes of a message"},
+			{Name: "series", Kind: bench.Words, Default: "rc-write,rc-send,uc-write,ud-send,rc-read,rc-atomic", Choices: ops, Doc: "operations"},
+			{Name: "wait", Kind: bench.Words, Default: "spin,event", Choices: []string{"spin", "event"}, Doc: "poll, or block until a completion comes"},
+			{Name: "rounds", Kind: bench.Int, Default: "9", Quick: "3", Doc: "alternating rounds at each point"},
+			{Name: "iters", Kind: bench.Int, Default: "3000", Quick: "400", Doc: "round trips in a round"},
+		},
+		Tour: bench.Settings{"series": "rc-write,rc-send,ud-send,rc-read", "rounds": "5"},
+		Run:  verbsLatency,
+	})
+}
+
+const (
+	packetOverhead = 16    // BTH and ICRC: what the smallest packet has beside its payload
+	maxUDP         = 65507 // the longest UDP payload over IPv4
+	maxMTU         = 4096
+)
+
+func verbsLatency(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
+	waits, sizes := r.Words("wait"), r.Ints("sizes")
+	r.Plan(len(waits) * len(sizes))
+	pair, err := verbsbench.OpenPair(ctx, verbsbench.Config{})
+	if err != nil {
+		return bench.Verdict{}, err
+	}
+	defer pair.Close()
+	var j judge
+	for _, wait := range waits {
+		for _, size := range sizes {
+			r.Step("%d B, %s", size, wait)
+			if err := latencyPoint(ctx, r, pair, size, wait == "event", &j); err != nil {
+				return bench.Verdict{}, err
+			}
+		}
+	}
+	return j.verdict(), nil
+}
+
+// latencyPoint measures every operation at one size beside the bare ping-pong.
+// Reads and atomics are whole round trips, and so is what they are compared
+// with.
+func latencyPoint(ctx context.Context, r *bench.Run, pair *verbsbench.Pair, size int, event bool, j *judge) error {
+	mode, suffix, limit := udpraw.Spin, "", 1.4
+	if event {
+		mode, suffix, limit = udpraw.Block, "-event", 1.3
+	}
+	base, err := openPing(ctx, mode, size)
+	if err != nil {
+		return err
+	}
+	defer base.Close()
+	var turns lineup
+	iters := r.Int("iters")
+	turns.addPing("udp-"+string(mode), base, iters)
+	var ops []verbsbench.Op
+	for _, op := range verbsbench.Ops(r.Words("series")) {
+		if op == verbsbench.RCAtomic && size != 8 || op == verbsbench.UDSend && size > maxMTU {
+			continue
+		}
+		ping, err := pair.PingPong(ctx, verbsbench.PingOptions{Op: op, Size: size, Event: event})
+		if err != nil {
+			return fmt.Errorf("%s: %w", op, err)
+		}
+		defer ping.Close(ctx)
+		turns.addPing(string(op)+suffix, ping, iters)
+		ops = append(ops, op)
+	}
+	samples, err := turns.run(ctx, r.Int("rounds"))
+	if err != nil {
+		return err
+	}
+	at := bench.Point{X: float64(size), XUnit: measure.Bytes, YUnit: measure.Microseconds}
+	var oneWay, whole []bench.Sample
+	for i, op := range ops {
+		if op == verbsbench.RCRead || op == verbsbench.RCAtomic {
+			whole = append(whole, samples[1+i])
+		} else {
+			oneWay = append(oneWay, samples[1+i])
+		}
+	}
+	for i, ratio := range r.EmitAgainst(at, samples[0], oneWay...) {
+		if s := oneWay[i].Series; size == 8 && (s == "rc-write"+suffix || s == "rc-send"+suffix) {
+			j.atMost(s, ratio, limit)
+		}
+	}
+	if len(whole) > 0 {
+		r.EmitAgainst(at, roundTrip(samples[0]), whole...)
+	}
+	return nil
+}
+
+// openPing opens a ping-pong of packets of the size that an adapter's have
+// for a message of size bytes. Where the system does not have the mode, it is
+// that of Go's net package.
+func openPing(ctx context.Context, mode udpraw.Mode, size int) (*udpraw.PingPong, error) {
+	if !slices.Contains(udpraw.Modes(), mode) {
+		mode = udpraw.Netpoll
+	}
+	return udpraw.OpenPingPong(ctx, mode, min(size+packetOverhead, maxUDP))
+}
+
+// roundTrip makes half round trips whole.
+func roundTrip(half bench.Sample) bench.Sample {
+	whole := bench.Sample{Series: half.Series + "-round-trip", Figures: slices.Clone(half.Figures)}
+	for i := range whole.Figures {
+		whole.Figures[i] *= 2
+	}
+	return whole
+}

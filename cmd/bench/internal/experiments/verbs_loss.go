@@ -1,0 +1,127 @@
+package experiments
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/softrnic/softrnic/cmd/bench/internal/bench"
+	"github.com/softrnic/softrnic/cmd/bench/internal/measure"
+	"github.com/softrnic/softrnic/cmd/bench/internal/verbsbench"
+)
+
+func init() {
+	bench.Register(&bench.Experiment{
+		Name:   "verbs-loss",
+		Source: bench.Adapter,
+		Layer:  bench.LayerVerbs,
+		Claim: "At 0.1 % loss in both directions an RC stream keeps at least half of its lossless goodput, " +
+			"and up to 5 % no queue pair gives up with default retries; all data is exact.",
+		Axes: []bench.Axis{{Name: "packets lost", Unit: percent}},
+		Params: []bench.Param{
+			{Name: "losses", Kind: bench.Words, Default: "0.01,0.1,1,5", Quick: "0.1,5", Doc: "percent of the packets that are lost, in both directions"},
+			{Name: "delays", Kind: bench.Words, Default: "0,1ms", Doc: "one-way delays"},
+			{Name: "series", Kind: bench.Words, Default: "rc-write,rc-read", Quick: "rc-write", Choices: []string{"rc-write", "rc-send", "rc-read"}, Doc: "operations"},
+			{Name: "size", Kind: bench.Int, Default: "64KiB", Doc: "bytes of a message"},
+			{Name: "depth", Kind: bench.Int, Default: "32", Doc: "messages outstanding"},
+			{Name: "rounds", Kind: bench.Int, Default: "5", Quick: "3", Doc: "alternating rounds at each point"},
+			{Name: "time", Kind: bench.Duration, Default: "250ms", Quick: "100ms", Doc: "length of a round; all that is under way then still arrives"},
+		},
+		Tour: bench.Settings{"losses": "0.1,1", "delays": "0"},
+		Run:  verbsLoss,
+	})
+}
+
+const percent = "%" // the unit of loss
+
+// lossTarget is what is expected of goodput at lossTargetAt percent without
+// delay.
+const (
+	lossTarget   = 0.5
+	lossTargetAt = 0.1
+)
+
+func verbsLoss(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
+	losses, delays := r.Words("losses"), r.Words("delays")
+	r.Plan(len(losses) * len(delays))
+	var j judge
+	for _, delay := range delays {
+		clean, err := verbsbench.OpenPair(ctx, verbsbench.Config{Impair: impairment("", delay)})
+		if err != nil {
+			return bench.Verdict{}, err
+		}
+		defer clean.Close()
+		for _, loss := range losses {
+			r.Step("%s %% lost, delay %s", loss, delay)
+			if err := lossPoint(ctx, r, clean, loss, delay, &j); err != nil {
+				return bench.Verdict{}, err
+			}
+		}
+	}
+	return j.verdict(), nil
+}
+
+// impairment is netem's words for loss in percent and delay; empty for neither.
+func impairment(loss, delay string) string {
+	var words []string
+	if delay != "0" {
+		words = append(words, "delay "+delay+" limit 1000000") // or a full queue loses some
+	}
+	if loss != "" {
+		words = append(words, "loss "+loss+"% seed 7")
+	}
+	return strings.Join(words, " ")
+}
+
+// lossPoint measures every operation with loss beside the same without.
+func lossPoint(ctx context.Context, r *bench.Run, clean *verbsbench.Pair, loss, delay string, j *judge) error {
+	x, err := strconv.ParseFloat(loss, 64)
+	if err != nil || x <= 0 || x >= 100 {
+		return fmt.Errorf("%q is not a loss in percent", loss)
+	}
+	lossy, err := verbsbench.OpenPair(ctx, verbsbench.Config{Impair: impairment(loss, delay)})
+	if err != nil {
+		return err
+	}
+	defer lossy.Close()
+	suffix := ""
+	if delay != "0" {
+		suffix = "-delay-" + delay
+	}
+	for _, op := range verbsbench.Ops(r.Words("series")) {
+		samples, err := lossTurns(ctx, r, clean, lossy, op, suffix)
+		if errors.Is(err, verbsbench.ErrFailed) {
+			j.note(false, "at %s %% %s%s gave up: %v", loss, op, suffix, err)
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("%s at %s %%: %w", op, loss, err)
+		}
+		at := bench.Point{X: x, XUnit: percent, YUnit: measure.MegabytesPerSec}
+		ratio := r.EmitAgainst(at, samples[0], samples[1])[0]
+		if x == lossTargetAt && delay == "0" {
+			j.atLeast(string(op), ratio, lossTarget)
+		} else {
+			j.note(true, "at %s %% %s%s %.2f", loss, op, suffix, ratio)
+		}
+	}
+	return nil
+}
+
+func lossTurns(ctx context.Context, r *bench.Run, clean, lossy *verbsbench.Pair, op verbsbench.Op, suffix string) ([]bench.Sample, error) {
+	var turns lineup
+	for _, side := range []struct {
+		series string
+		pair   *verbsbench.Pair
+	}{{string(op) + "-lossless" + suffix, clean}, {string(op) + suffix, lossy}} {
+		s, err := side.pair.Stream(ctx, verbsbench.StreamOptions{Op: op, Size: r.Int("size"), Depth: r.Int("depth")})
+		if err != nil {
+			return nil, err
+		}
+		defer s.Close(ctx)
+		turns.add(side.series, s.Rounds(r.Duration("time"), verbsbench.Flow.MBps))
+	}
+	return turns.run(ctx, r.Int("rounds"))
+}

@@ -1,0 +1,111 @@
+package experiments
+
+import (
+	"context"
+	"math"
+
+	"github.com/softrnic/softrnic/cmd/bench/internal/bench"
+	"github.com/softrnic/softrnic/cmd/bench/internal/measure"
+	"github.com/softrnic/softrnic/cmd/bench/internal/udpraw"
+	"github.com/softrnic/softrnic/cmd/bench/internal/verbsbench"
+	"github.com/softrnic/softrnic/verbs"
+)
+
+func init() {
+	bench.Register(&bench.Experiment{
+		Name:   "verbs-qps",
+		Source: bench.Adapter,
+		Layer:  bench.LayerVerbs,
+		Claim: "An idle connected RC queue pair, of ten thousand, takes at most 4 KiB of memory at either end, " +
+			"and the latency on one of them is at most 1.2 times that of a queue pair alone.",
+		Axes: []bench.Axis{{Name: "connected queue pairs", Unit: queuePairs}},
+		Params: []bench.Param{
+			{Name: "qps", Kind: bench.Ints, Default: "1,10,100,1000,10000", Quick: "100,10000", Doc: "connected queue pairs"},
+			{Name: "rounds", Kind: bench.Int, Default: "9", Quick: "5", Doc: "alternating rounds at each point"},
+			{Name: "iters", Kind: bench.Int, Default: "3000", Quick: "500", Doc: "round trips in a round"},
+		},
+		Tour: bench.Settings{"qps": "10000"},
+		Run:  verbsQPs,
+	})
+}
+
+const (
+	queuePairs  = "queue pairs" // the unit of how many there are
+	smallSize   = 8             // bytes of a message where latency counts
+	qpMemory    = 4 << 10       // target, bytes
+	qpLatency   = 1.2           // target, over a queue pair alone
+	manyQPs     = 10000         // for which the targets are
+	perQPSeries = "memory-per-qp"
+)
+
+func verbsQPs(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
+	r.Plan(len(r.Ints("qps")))
+	alone, err := verbsbench.OpenPair(ctx, verbsbench.Config{})
+	if err != nil {
+		return bench.Verdict{}, err
+	}
+	defer alone.Close()
+	base, err := openPing(ctx, udpraw.Spin, smallSize)
+	if err != nil {
+		return bench.Verdict{}, err
+	}
+	defer base.Close()
+	one, err := alone.PingPong(ctx, verbsbench.PingOptions{Op: verbsbench.RCWrite, Size: smallSize})
+	if err != nil {
+		return bench.Verdict{}, err
+	}
+	var j judge
+	for _, n := range r.Ints("qps") {
+		r.Step("%d queue pairs", n)
+		if err := qpsPoint(ctx, r, n, base, one, &j); err != nil {
+			return bench.Verdict{}, err
+		}
+	}
+	return j.verdict(), nil
+}
+
+// qpsPoint connects n queue pairs, measures the memory they take, and then the
+// latency of one of them, with the others idle, and of all in turn.
+func qpsPoint(ctx context.Context, r *bench.Run, n int, base *udpraw.PingPong, one *verbsbench.PingPong, j *judge) error {
+	many, err := verbsbench.OpenPair(ctx, verbsbench.Config{})
+	if err != nil {
+		return err
+	}
+	defer many.Close()
+	crowd, err := many.Crowd(ctx, verbsbench.CrowdOptions{Transport: verbs.RC, Peers: n})
+	if err != nil {
+		return err
+	}
+	for i, end := range []string{"", "-peer"} {
+		r.Emit(bench.Row{
+			Series: perQPSeries + end, X: float64(n), XUnit: queuePairs,
+			Y: float64(crowd.HeapBytes[i]) / float64(n), YUnit: measure.Bytes,
+		})
+	}
+	iters := r.Int("iters")
+	var turns lineup
+	turns.addPing("udp-spin", base, iters)
+	turns.addPing("rc-write-alone", one, iters)
+	for _, s := range []struct {
+		series string
+		qps    int
+	}{{"rc-write", 1}, {"rc-write-round-robin", n}} {
+		ping, err := many.PingPong(ctx, verbsbench.PingOptions{Op: verbsbench.RCWrite, Size: smallSize, QPs: s.qps})
+		if err != nil {
+			return err
+		}
+		turns.addPing(s.series, ping, iters)
+	}
+	samples, err := turns.run(ctx, r.Int("rounds"))
+	if err != nil {
+		return err
+	}
+	at := bench.Point{X: float64(n), XUnit: queuePairs, YUnit: measure.Microseconds}
+	r.EmitAgainst(at, samples[0], samples[1:]...)
+	if n == manyQPs {
+		perQP := math.Ceil(float64(max(crowd.HeapBytes[0], crowd.HeapBytes[1])) / float64(n))
+		j.check(perQP, qpMemory, perQP <= qpMemory, "%.0f bytes (at most %d)", perQP, qpMemory)
+		j.atMost("latency over that alone", measure.MedianRatio(samples[2].Figures, samples[1].Figures), qpLatency)
+	}
+	return nil
+}

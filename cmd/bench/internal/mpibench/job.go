@@ -1,0 +1,187 @@
+package mpibench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/softrnic/softrnic/cmd/bench/internal/imb"
+	"github.com/softrnic/softrnic/cmd/bench/internal/measure"
+	"github.com/softrnic/softrnic/cmd/bench/internal/nas"
+	"github.com/softrnic/softrnic/cmd/bench/internal/osu"
+	"github.com/softrnic/softrnic/cmd/bench/internal/proc"
+	"github.com/softrnic/softrnic/internal/cpus"
+)
+
+// Config says what a job is.
+type Config struct {
+	Over     Carrier
+	Ranks    int
+	Alltoall *Alltoall // nil: by the table
+}
+
+// limit is how long a round may take.
+const limit = 5 * time.Minute
+
+// A Job is processes that are ranks, and wait until they are asked for a round. For
+// one goroutine.
+type Job struct {
+	Config
+	g *proc.Group
+}
+
+// Open starts the processes, which join. As far as there are enough, each has a CPU
+// of its own; where there are not, they are bound as those of mpirun are. The caller
+// closes the job.
+func Open(ctx context.Context, c Config) (*Job, error) {
+	if _, ok := c.Over.options(); !ok {
+		return nil, fmt.Errorf("mpibench: no carrier %q; there are: %v", c.Over, all())
+	}
+	specs := make([]proc.Spec, c.Ranks)
+	for i := range specs {
+		specs[i] = proc.Spec{Name: worker, Role: roleRank, Args: c}
+	}
+	g, err := proc.Start(ctx, proc.Options{Pin: c.Ranks <= runtime.NumCPU(), Bind: cpus.Auto, Timeout: limit}, specs...)
+	if err != nil {
+		return nil, err
+	}
+	return &Job{c, g}, nil
+}
+
+// Close ends the processes. Closing twice is safe.
+func (j *Job) Close() { j.g.Close() }
+
+func (j *Job) call(ctx context.Context, r request) (reply, error) {
+	ranks, err := proc.Call[request, reply](ctx, j.g, r)
+	if err != nil {
+		return reply{}, fmt.Errorf("%s: %w", j.Over, err)
+	}
+	return ranks[0], nil
+}
+
+// OSU runs one of the OSU benchmarks with one size.
+func (j *Job) OSU(ctx context.Context, test string, size int, o osu.Options) (osu.Row, error) {
+	o.Min, o.Max = size, size
+	r, err := j.call(ctx, request{OSU: &osuRound{test, o}})
+	if err != nil {
+		return osu.Row{}, err
+	}
+	if r.OSU == nil {
+		return osu.Row{}, errors.New("mpibench: osu_" + test + " measured nothing")
+	}
+	return *r.OSU, nil
+}
+
+// IMB runs one of the Intel benchmarks with one size, on all ranks.
+func (j *Job) IMB(ctx context.Context, benchmark string, size, repetitions int) (imb.Row, error) {
+	o := imb.Defaults()
+	o.Least, o.Sizes, o.Repetitions = j.Ranks, []int{size}, repetitions
+	r, err := j.call(ctx, request{IMB: &imbRound{benchmark, o}})
+	if err != nil {
+		return imb.Row{}, err
+	}
+	if r.IMB == nil {
+		return imb.Row{}, fmt.Errorf("mpibench: %s measured nothing", benchmark)
+	}
+	return *r.IMB, nil
+}
+
+// NAS runs one of the kernels is, cg and ep. A result that is not that published is
+// an error.
+func (j *Job) NAS(ctx context.Context, kernel string, class nas.Class) (nas.Report, error) {
+	r, err := j.call(ctx, request{NAS: &nasRound{kernel, class}})
+	if err != nil {
+		return nas.Report{}, err
+	}
+	return *r.NAS, nil
+}
+
+// The rounds below are as measure.Alternate takes them. The first of each also looks
+// at data.
+
+// Latency is rounds of osu_latency, in microseconds.
+func (j *Job) Latency(size, iters int) measure.Round {
+	return j.osuRounds("latency", size, iters, func(r osu.Row) float64 { return r.Latency })
+}
+
+// Bandwidth is rounds of osu_bw, in MB/s.
+func (j *Job) Bandwidth(size, iters int) measure.Round {
+	return j.osuRounds("bw", size, iters, func(r osu.Row) float64 { return r.Bandwidth })
+}
+
+// OneSidedLatency is rounds of osu_put_latency or osu_get_latency, in microseconds
+// until an operation, "put" or "get", is done.
+func (j *Job) OneSidedLatency(op string, size, iters int) measure.Round {
+	return j.osuRounds(op+"_latency", size, iters, func(r osu.Row) float64 { return r.Latency })
+}
+
+// OneSidedBandwidth is rounds of osu_put_bw or osu_get_bw, in MB/s.
+func (j *Job) OneSidedBandwidth(op string, size, iters int) measure.Round {
+	return j.osuRounds(op+"_bw", size, iters, func(r osu.Row) float64 { return r.Bandwidth })
+}
+
+func (j *Job) osuRounds(name string, size, iters int, figure func(osu.Row) float64) measure.Round {
+	checked := false
+	return func(ctx context.Context) (float64, error) {
+		t, err := osu.Find(name)
+		if err != nil {
+			return 0, err
+		}
+		o := osu.Defaults(t)
+		if !checked {
+			if err := j.look(ctx, t, size); err != nil {
+				return 0, err
+			}
+			checked = true
+		}
+		o.Small = osu.Rounds{Iterations: iters, Warmup: max(1, iters/10)}
+		o.Large = o.Small
+		r, err := j.OSU(ctx, name, size, o)
+		return figure(r), err
+	}
+}
+
+// look is a few iterations of an OSU benchmark that look at the data, of not many
+// messages at a time.
+func (j *Job) look(ctx context.Context, t osu.Test, size int) error {
+	o := osu.Defaults(t)
+	o.Window = 4
+	o.Validate, o.Small, o.Large = true, osu.Rounds{Iterations: 3}, osu.Rounds{Iterations: 3}
+	_, err := j.OSU(ctx, t.Name, size, o)
+	return err
+}
+
+// Collective is rounds of one of the Intel benchmarks, of a collective, in
+// microseconds: the average over ranks. Their data is looked at by the OSU benchmark
+// of the same name.
+func (j *Job) Collective(benchmark string, size, repetitions int) measure.Round {
+	checked := false
+	return func(ctx context.Context) (float64, error) {
+		if !checked {
+			t, err := osu.Find(strings.ToLower(benchmark))
+			if err == nil {
+				err = j.look(ctx, t, size)
+			}
+			if err != nil {
+				return 0, err
+			}
+			checked = true
+		}
+		r, err := j.IMB(ctx, benchmark, size, repetitions)
+		return r.Avg, err
+	}
+}
+
+// Kernel is rounds of one of the kernels of NAS, in Mop/s.
+func (j *Job) Kernel(kernel string, class nas.Class) measure.Round {
+	return func(ctx context.Context) (float64, error) {
+		r, err := j.NAS(ctx, kernel, class)
+		if err != nil {
+			return 0, err
+		}
+		return r.Mops(), nil
+	}
+}

@@ -1,0 +1,69 @@
+package mpibench_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/softrnic/softrnic/cmd/bench/internal/mpibench"
+	"github.com/softrnic/softrnic/cmd/bench/internal/osu"
+	"github.com/softrnic/softrnic/cmd/bench/internal/proc"
+)
+
+func TestMain(m *testing.M) {
+	proc.ServeIfWorker()
+	goleak.VerifyTestMain(m)
+}
+
+// TestRounds: figures of four ranks, over and over.
+func TestRounds(t *testing.T) {
+	job, err := mpibench.Open(t.Context(), mpibench.Config{Over: mpibench.RDMA, Ranks: 4})
+	require.NoError(t, err)
+	defer job.Close()
+	for range 2 {
+		us, err := job.Collective("Allgather", 100, 3)(t.Context())
+		require.NoError(t, err)
+		require.Positive(t, us)
+		row, err := job.IMB(t.Context(), "Barrier", 0, 3)
+		require.NoError(t, err)
+		require.Equal(t, 4, row.Ranks)
+		mops, err := job.Kernel("ep", 'S')(t.Context())
+		require.NoError(t, err)
+		require.Positive(t, mops)
+	}
+}
+
+// TestFailures end the job, with the reason.
+func TestFailures(t *testing.T) {
+	_, err := mpibench.Open(t.Context(), mpibench.Config{Over: "pigeon", Ranks: 2})
+	require.ErrorContains(t, err, `no carrier "pigeon"; there are: [mpi-fast mpi-fast-messages mpi-rdma mpi-rdma-messages mpi-shared mpi-tcp]`)
+	for want, run := range map[string]func(*mpibench.Job) error{
+		"osu_latency wants 2, not 3": func(j *mpibench.Job) error {
+			_, err := j.Latency(8, 10)(t.Context())
+			return err
+		},
+		"no such test": func(j *mpibench.Job) error {
+			_, err := j.OSU(t.Context(), "nothing", 8, osu.Options{})
+			return err
+		},
+		"no such benchmark": func(j *mpibench.Job) error {
+			_, err := j.IMB(t.Context(), "nothing", 8, 1)
+			return err
+		},
+		`no kernel "mg"`: func(j *mpibench.Job) error {
+			_, err := j.NAS(t.Context(), "mg", 'S')
+			return err
+		},
+		"there are the classes": func(j *mpibench.Job) error {
+			_, err := j.NAS(t.Context(), "ep", 'D')
+			return err
+		},
+	} {
+		job, err := mpibench.Open(t.Context(), mpibench.Config{Over: mpibench.TCP, Ranks: 3})
+		require.NoError(t, err)
+		err = run(job)
+		job.Close()
+		require.ErrorContains(t, err, want)
+	}
+}

@@ -1,0 +1,137 @@
+package mpibench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/softrnic/softrnic/cmd/bench/internal/imb"
+	"github.com/softrnic/softrnic/cmd/bench/internal/nas"
+	"github.com/softrnic/softrnic/cmd/bench/internal/nas/cg"
+	"github.com/softrnic/softrnic/cmd/bench/internal/nas/ep"
+	"github.com/softrnic/softrnic/cmd/bench/internal/nas/is"
+	"github.com/softrnic/softrnic/cmd/bench/internal/osu"
+	"github.com/softrnic/softrnic/cmd/bench/internal/proc"
+	"github.com/softrnic/softrnic/cmd/bench/internal/procpmi"
+	"github.com/softrnic/softrnic/mpi"
+	"github.com/softrnic/softrnic/rnic"
+	"github.com/softrnic/softrnic/verbs"
+)
+
+const (
+	worker   = "mpibench"
+	roleRank = "rank"
+)
+
+// request asks all ranks for one round: one of these is set.
+type request struct {
+	OSU    *osuRound `json:",omitempty"`
+	IMB    *imbRound `json:",omitempty"`
+	NAS    *nasRound `json:",omitempty"`
+	Memory bool      `json:",omitempty"`
+}
+
+type osuRound struct {
+	Test    string
+	Options osu.Options
+}
+
+type imbRound struct {
+	Benchmark string
+	Options   imb.Options
+}
+
+type nasRound struct {
+	Kernel string
+	Class  nas.Class
+}
+
+// reply is what a round measured, at rank 0.
+type reply struct {
+	OSU *osu.Row    `json:",omitempty"`
+	IMB *imb.Row    `json:",omitempty"`
+	NAS *nas.Report `json:",omitempty"`
+
+	Memory *Memory `json:",omitempty"` // at every rank
+}
+
+var kernels = map[string]func(*mpi.Comm, nas.Class) (nas.Report, error){"is": is.Run, "cg": cg.Run, "ep": ep.Run}
+
+func init() {
+	proc.Register(worker, roleRank, func(ctx context.Context, w *proc.Worker) error {
+		c, err := proc.Args[Config](w)
+		if err != nil {
+			return err
+		}
+		o, ok := c.Over.options()
+		if !ok {
+			return fmt.Errorf("mpibench: no carrier %q", c.Over)
+		}
+		if c.Alltoall != nil {
+			c.Alltoall.choose(&o)
+		}
+		if o.Manager, err = procpmi.New(ctx, w); err != nil {
+			return err
+		}
+		world, err := mpi.Init(func() (verbs.Device, error) { return rnic.Open(rnic.Options{}) }, o)
+		if err != nil {
+			return err
+		}
+		return proc.Serve(ctx, w, rank{world}.serve) // ends with the process, and is not finalized
+	})
+}
+
+// rank is one of the processes.
+type rank struct{ *mpi.World }
+
+func (w rank) serve(_ context.Context, r request) (out reply, err error) {
+	switch {
+	case r.OSU != nil:
+		out.OSU, err = w.osu(r.OSU)
+	case r.IMB != nil:
+		out.IMB, err = w.imb(r.IMB)
+	case r.NAS != nil:
+		out.NAS, err = w.nas(r.NAS)
+	case r.Memory:
+		out.Memory, err = w.memory()
+	default:
+		err = errors.New("mpibench: an empty request")
+	}
+	return out, err
+}
+
+func (w rank) osu(r *osuRound) (*osu.Row, error) {
+	t, err := osu.Find(r.Test)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := osu.Run(w.Comm, t, r.Options)
+	if err != nil || w.Rank() > 0 {
+		return nil, err
+	}
+	return &rows[len(rows)-1], nil
+}
+
+func (w rank) imb(r *imbRound) (*imb.Row, error) {
+	list, err := imb.Find(r.Benchmark)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := imb.Run(w.Comm, list, r.Options)
+	if err != nil || w.Rank() > 0 {
+		return nil, err
+	}
+	return &rows[len(rows)-1], nil
+}
+
+func (w rank) nas(r *nasRound) (*nas.Report, error) {
+	run, ok := kernels[r.Kernel]
+	if !ok {
+		return nil, fmt.Errorf("mpibench: no kernel %q", r.Kernel)
+	}
+	report, err := run(w.Comm, r.Class)
+	if err == nil && !report.Verified() {
+		err = fmt.Errorf("wrong answer:\n%v", report)
+	}
+	return &report, err
+}

@@ -1,0 +1,194 @@
+package cg
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/softrnic/softrnic/cmd/bench/internal/nas"
+	"github.com/softrnic/softrnic/mpi"
+)
+
+// problem is a class, and the eigenvalue that is published for it.
+type problem struct {
+	rows   int
+	nonzer int // nonzeros of a random vector
+	steps  int // of the inverse iteration
+	shift  float64
+	zeta   float64
+}
+
+var problems = map[nas.Class]problem{
+	nas.S: {1400, 7, 15, 10, 8.5971775078648},
+	nas.W: {7000, 8, 15, 12, 10.362595087124},
+	nas.A: {14000, 11, 15, 20, 17.130235054029},
+	nas.B: {75000, 13, 75, 60, 22.712745482631},
+	nas.C: {150000, 15, 75, 110, 28.973605592845},
+}
+
+const (
+	inner     = 25 // steps of the conjugate gradient method
+	tolerance = 1e-10
+)
+
+// Run runs the benchmark: all ranks call it, a power of two of them, and all have
+// the report.
+func Run(c *mpi.Comm, class nas.Class) (nas.Report, error) {
+	p, ok := problems[class]
+	if !ok {
+		return nas.Report{}, fmt.Errorf("class %v: %w", class, nas.ErrClass)
+	}
+	s, err := newSolver(c, p)
+	if err != nil {
+		return nas.Report{}, err
+	}
+	if _, err := s.step(); err != nil { // one that does not count, to have everything connected
+		return nas.Report{}, err
+	}
+	s.begin()
+	if err := c.Barrier(); err != nil {
+		return nas.Report{}, err
+	}
+	zeta, start := 0.0, time.Now()
+	for range p.steps {
+		if zeta, err = s.step(); err != nil {
+			return nas.Report{}, err
+		}
+	}
+	slowest, err := nas.Slowest(c, time.Since(start))
+	return nas.Report{
+		Benchmark: "CG", Class: class, Size: int64(p.rows), Iterations: p.steps, Processes: c.Size(), Time: slowest,
+		Operations: p.operations(), Operation: "floating point",
+		Checks: []nas.Check{{What: "zeta", Got: zeta, Want: p.zeta, Tolerance: tolerance}},
+	}, err
+}
+
+// operations are those that NPB counts: of a full matrix of the vectors' products.
+func (p problem) operations() float64 {
+	products := float64(p.nonzer * (p.nonzer + 1))
+	return 2 * float64(p.steps) * float64(p.rows) * (3 + products + inner*(5+products) + 3)
+}
+
+// solver is a rank's part of the problem. Of the vectors it has its columns.
+type solver struct {
+	problem
+	g             *grid
+	m             *matrix
+	x, z, p, q, r []float64
+	sums          [2]float64
+}
+
+func newSolver(c *mpi.Comm, p problem) (*solver, error) {
+	g, err := newGrid(c, p.rows)
+	if err != nil {
+		return nil, err
+	}
+	s := &solver{problem: p, g: g, m: makeMatrix(p, g.rows, g.cols)}
+	for _, v := range []*[]float64{&s.x, &s.z, &s.p, &s.q, &s.r} {
+		*v = make([]float64, g.cols.len())
+	}
+	s.begin()
+	return s, nil
+}
+
+// begin is the first guess.
+func (s *solver) begin() {
+	for i := range s.x {
+		s.x[i] = 1
+	}
+}
+
+// step is one of the inverse iteration: z solves A z = x, and normalised is the
+// next x. It returns the estimate of the eigenvalue.
+func (s *solver) step() (zeta float64, err error) {
+	if err := s.solve(); err != nil {
+		return 0, err
+	}
+	s.sums[0], s.sums[1] = dot(s.x, s.z), dot(s.z, s.z)
+	if err := s.g.sum(1, s.sums[:]); err != nil {
+		return 0, err
+	}
+	scale := 1 / math.Sqrt(s.sums[1])
+	for i, z := range s.z {
+		s.x[i] = z * scale
+	}
+	return s.shift + 1/s.sums[0], nil
+}
+
+// solve makes z about the solution of A z = x, by the conjugate gradient method.
+func (s *solver) solve() error {
+	z, r, p, q := s.z, s.r, s.p, s.q
+	clear(z)
+	copy(r, s.x)
+	copy(p, s.x)
+	rho, err := s.sum(dot(r, r))
+	if err != nil {
+		return err
+	}
+	for range inner {
+		if err := s.g.product(s.m, q, p); err != nil {
+			return err
+		}
+		d, err := s.sum(dot(p, q))
+		if err != nil {
+			return err
+		}
+		last := rho
+		if rho, err = s.sum(advance(z, r, p, q, rho/d)); err != nil {
+			return err
+		}
+		turn(p, r, rho/last)
+	}
+	return s.residual()
+}
+
+// residual finds out how far z is from the solution, as NPB does, whose time
+// counts. Nothing is made of it.
+func (s *solver) residual() error {
+	if err := s.g.product(s.m, s.r, s.z); err != nil {
+		return err
+	}
+	sum := 0.0
+	for i, r := range s.r {
+		d := s.x[i] - r
+		sum += d * d
+	}
+	_, err := s.sum(sum)
+	return err
+}
+
+// sum is that of the numbers of all ranks of the row.
+func (s *solver) sum(v float64) (float64, error) {
+	s.sums[0] = v
+	err := s.g.sum(1, s.sums[:1])
+	return s.sums[0], err
+}
+
+// advance goes a step along p, with q its product: z += alpha p, r -= alpha q. It
+// returns the new r's dot product with itself.
+func advance(z, r, p, q []float64, alpha float64) (rho float64) {
+	z, p, q = z[:len(r)], p[:len(r)], q[:len(r)]
+	for i := range r {
+		z[i] += alpha * p[i]
+		v := r[i] - alpha*q[i]
+		r[i] = v
+		rho += v * v
+	}
+	return rho
+}
+
+// turn is the next direction: p = r + beta p.
+func turn(p, r []float64, beta float64) {
+	r = r[:len(p)]
+	for i := range p {
+		p[i] = r[i] + beta*p[i]
+	}
+}
+
+func dot(x, y []float64) (sum float64) {
+	y = y[:len(x)]
+	for i, v := range x {
+		sum += v * y[i]
+	}
+	return sum
+}

@@ -1,0 +1,125 @@
+package cg
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/softrnic/softrnic/cmd/bench/internal/nas"
+	"github.com/softrnic/softrnic/mpi"
+	"github.com/softrnic/softrnic/mpi/mpitest"
+)
+
+func Example() {
+	err := mpitest.Run(2, func(w *mpi.World) error {
+		report, err := Run(w.Comm, nas.S)
+		if err == nil && w.Rank() == 0 {
+			zeta := report.Checks[0]
+			fmt.Printf("%s %v: zeta %.10f, published %.10f\n", report.Benchmark, report.Class, zeta.Got, zeta.Want)
+		}
+		return err
+	})
+	fmt.Println(err)
+	// Output:
+	// CG S: zeta 8.5971775079, published 8.5971775079
+	// <nil>
+}
+
+// TestMatrix: the blocks are the whole, whoever has them, it is symmetric, and has
+// as many elements that are not zero as NPB's.
+func TestMatrix(t *testing.T) {
+	p := problems[nas.S]
+	all := span{0, p.rows}
+	whole := makeMatrix(p, all, all)
+	require.Len(t, whole.value, 78148)
+	elements := whole.elements(all, all)
+	for at, v := range elements {
+		require.InEpsilon(t, v, elements[[2]int{at[1], at[0]}], 1e-14)
+	}
+	for _, size := range []int{2, 8, 16} {
+		n := 0
+		for rank := range size {
+			at := newPlace(rank, size, p.rows)
+			for place, v := range makeMatrix(p, at.rows, at.cols).elements(at.rows, at.cols) {
+				require.Equal(t, elements[place], v)
+				n++
+			}
+		}
+		require.Len(t, whole.value, n)
+	}
+}
+
+func (m *matrix) elements(rows, cols span) map[[2]int]float64 {
+	list := make(map[[2]int]float64, len(m.value))
+	for i := range rows.len() {
+		for k := m.begin[i]; k < m.begin[i+1]; k++ {
+			list[[2]int{rows.from + i, cols.from + int(m.column[k])}] = m.value[k]
+		}
+	}
+	return list
+}
+
+func TestMatrixSizes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a large matrix")
+	}
+	all := span{0, problems[nas.W].rows}
+	require.Len(t, makeMatrix(problems[nas.W], all, all).value, 508402)
+}
+
+// TestMultiply: rows of all lengths, beside the definition.
+func TestMultiply(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(1, 12).Draw(t, "columns")
+		v := rapid.SliceOfN(rapid.Float64Range(-1, 1), n, n).Draw(t, "v")
+		m := &matrix{begin: []int32{0}}
+		var want []float64
+		for range rapid.IntRange(0, 5).Draw(t, "rows") {
+			sum := 0.0
+			for j := range n {
+				if rapid.Bool().Draw(t, "there") {
+					a := rapid.Float64Range(-1, 1).Draw(t, "a")
+					m.column, m.value = append(m.column, int32(j)), append(m.value, a)
+					sum += a * v[j]
+				}
+			}
+			m.begin = append(m.begin, int32(len(m.value)))
+			want = append(want, sum)
+		}
+		w := make([]float64, len(want))
+		m.multiply(w, v)
+		require.InDeltaSlice(t, want, w, 1e-14)
+	})
+}
+
+// TestPlaces: whatever the size, blocks cover the matrix, and who is transposed
+// holds what the other wants.
+func TestPlaces(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		size, n := 1<<rapid.IntRange(0, 6).Draw(t, "log size"), rapid.IntRange(64, 200).Draw(t, "n")
+		area := 0
+		for rank := range size {
+			p := newPlace(rank, size, n)
+			require.Equal(t, size, p.width*p.height)
+			require.Contains(t, []int{p.height, 2 * p.height}, p.width)
+			area += p.rows.len() * p.cols.len()
+			other := newPlace(p.transposed, size, n)
+			require.Equal(t, rank, other.transposed)
+			require.Equal(t, p.cols, other.held)
+			require.Equal(t, p.held, p.held.both(p.rows))
+		}
+		require.Equal(t, n*n, area)
+	})
+}
+
+func TestBadArguments(t *testing.T) {
+	require.NoError(t, mpitest.Run(3, func(w *mpi.World) error {
+		_, err := Run(w.Comm, nas.S)
+		require.ErrorIs(t, err, nas.ErrRanks)
+		_, err = Run(w.Self, 'X')
+		require.ErrorIs(t, err, nas.ErrClass)
+		return nil
+	}))
+}

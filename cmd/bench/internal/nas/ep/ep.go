@@ -1,0 +1,62 @@
+package ep
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/softrnic/softrnic/cmd/bench/internal/nas"
+	"github.com/softrnic/softrnic/mpi"
+)
+
+// seed is where the random numbers begin.
+const seed = 271828183
+
+// problem is a class: 2^m pairs, and what is published for them.
+type problem struct {
+	m      int
+	sx, sy float64
+}
+
+var problems = map[nas.Class]problem{
+	nas.S: {24, -3.247834652034740e+3, -6.958407078382297e+3},
+	nas.W: {25, -2.863319731645753e+3, -6.320053679109499e+3},
+	nas.A: {28, -4.295875165629892e+3, -1.580732573678431e+4},
+	nas.B: {30, 4.033815542441498e+4, -2.660669192809235e+4},
+	nas.C: {32, 4.764367927995374e+4, -8.084072988043731e+4},
+}
+
+// tolerance is that of the sums.
+const tolerance = 1e-8
+
+// Run runs the benchmark: all ranks call it, and all have the report.
+func Run(c *mpi.Comm, class nas.Class) (nas.Report, error) {
+	p, ok := problems[class]
+	if !ok {
+		return nas.Report{}, fmt.Errorf("class %v: %w", class, nas.ErrClass)
+	}
+	if err := c.Barrier(); err != nil {
+		return nas.Report{}, err
+	}
+	start := time.Now()
+	s := some(share(p.m, c.Rank(), c.Size()))
+	if err := s.reduce(c); err != nil {
+		return nas.Report{}, err
+	}
+	slowest, err := nas.Slowest(c, time.Since(start))
+	numbers := int64(2) << p.m
+	return nas.Report{
+		Benchmark: "EP", Class: class, Size: numbers, Processes: c.Size(), Time: slowest,
+		Operations: float64(numbers), Operation: "Random numbers generated",
+		Checks: []nas.Check{
+			{What: "sum of X", Got: s.sum[0], Want: p.sx, Tolerance: tolerance},
+			{What: "sum of Y", Got: s.sum[1], Want: p.sy, Tolerance: tolerance},
+		},
+	}, err
+}
+
+// share is a rank's part of 2^m pairs: from which on, and how many.
+func share(m, rank, size int) (first, n uint64) {
+	total := uint64(1) << m
+	first = total * uint64(rank) / uint64(size)
+	return first, total*uint64(rank+1)/uint64(size) - first
+}

@@ -1,0 +1,81 @@
+package is
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/softrnic/softrnic/cmd/bench/internal/nas"
+	"github.com/softrnic/softrnic/mpi"
+)
+
+// Run runs the benchmark: all ranks call it, a power of two of them, and all have
+// the report.
+func Run(c *mpi.Comm, class nas.Class) (nas.Report, error) {
+	p, ok := problems[class]
+	if !ok {
+		return nas.Report{}, fmt.Errorf("class %v: %w", class, nas.ErrClass)
+	}
+	if err := p.check(c.Size()); err != nil {
+		return nas.Report{}, err
+	}
+	s := newSorter(c, p)
+	if err := s.iterate(1); err != nil { // one that does not count, to have everything connected
+		return nas.Report{}, err
+	}
+	s.passed = 0
+	if err := c.Barrier(); err != nil {
+		return nas.Report{}, err
+	}
+	start := time.Now()
+	for i := 1; i <= iterations; i++ {
+		if err := s.iterate(i); err != nil {
+			return nas.Report{}, err
+		}
+	}
+	slowest, err := nas.Slowest(c, time.Since(start))
+	if err != nil {
+		return nas.Report{}, err
+	}
+	sorted, err := s.verify()
+	if err != nil {
+		return nas.Report{}, err
+	}
+	results := []int{s.passed, sorted}
+	err = c.Allreduce(mpi.InPlace, mpi.Of(results), mpi.Sum)
+	return nas.Report{
+		Benchmark: "IS", Class: class, Size: 1 << p.keys, Iterations: iterations, Processes: c.Size(), Time: slowest,
+		Operations: float64(iterations) * float64(int(1)<<p.keys), Operation: "keys ranked",
+		Checks: []nas.Check{
+			{What: "ranks of test keys", Got: float64(results[0]), Want: tests * iterations},
+			{What: "keys in order", Got: float64(results[1]), Want: float64(int(1) << p.keys)},
+		},
+	}, err
+}
+
+// verify puts our keys in their order, and returns how many are there, provided
+// that they follow one another and those of the rank before.
+func (s *sorter) verify() (int, error) {
+	keys := make([]int32, len(s.got))
+	for _, k := range s.got {
+		i := &s.count[k-s.least]
+		*i--
+		keys[*i] = k
+	}
+	first, last := int32(1<<s.p.values), int32(-1) // if there are none
+	if len(keys) > 0 {
+		first, last = keys[0], keys[len(keys)-1]
+	}
+	before := int32(-1) // the largest of all ranks before us
+	if err := s.c.Exscan(mpi.Value(&last), mpi.Value(&before), mpi.Max); err != nil {
+		return 0, err
+	}
+	if before > first {
+		return 0, nil
+	}
+	for i := 1; i < len(keys); i++ {
+		if keys[i-1] > keys[i] {
+			return 0, nil
+		}
+	}
+	return len(keys), nil
+}

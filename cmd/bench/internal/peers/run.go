@@ -1,0 +1,97 @@
+package peers
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/softrnic/softrnic/cmd/bench/internal/proc"
+)
+
+const (
+	worker = "peers"
+	role   = "program"
+)
+
+// A client that comes before its server listens tries again.
+const (
+	clientTries = 100
+	clientPause = 20 * time.Millisecond
+)
+
+func init() {
+	proc.Register(worker, role, func(ctx context.Context, w *proc.Worker) error {
+		argv, err := proc.Args[[]string](w)
+		if err != nil {
+			return err
+		}
+		return proc.Serve(ctx, w, func(ctx context.Context, _ struct{}) (string, error) {
+			if w.Rank == 0 {
+				return run(ctx, argv)
+			}
+			return runClient(ctx, argv)
+		})
+	})
+}
+
+// runPair runs a server and a client to their end and returns the client's
+// output. They run below workers, whose CPUs they inherit.
+func runPair(ctx context.Context, server, client []string) (string, error) {
+	g, err := proc.Start(ctx, proc.Options{Pin: true},
+		proc.Spec{Name: worker, Role: role, Args: server},
+		proc.Spec{Name: worker, Role: role, Args: client})
+	if err != nil {
+		return "", err
+	}
+	defer g.Close()
+	out, err := proc.Call[struct{}, string](ctx, g, struct{}{})
+	if err != nil {
+		return "", err
+	}
+	return out[1], nil
+}
+
+// run runs a program to its end.
+func run(ctx context.Context, argv []string) (string, error) {
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	leaveNoOrphan(cmd)
+	if err := cmd.Run(); err != nil {
+		return "", fmt.Errorf("%s: %w: %s", strings.Join(argv, " "), err, strings.TrimSpace(errs.String()))
+	}
+	return out.String(), nil
+}
+
+// runClient is run for a program that ends at once if nobody listens.
+func runClient(ctx context.Context, argv []string) (out string, err error) {
+	for range clientTries {
+		if out, err = run(ctx, argv); err == nil {
+			return out, nil
+		}
+		select {
+		case <-time.After(clientPause):
+		case <-ctx.Done():
+			return "", context.Cause(ctx)
+		}
+	}
+	return "", err
+}
+
+// freePort is a TCP port of the loopback interface that was free just now.
+func freePort() (string, error) {
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	defer l.Close()
+	return strconv.Itoa(l.Addr().(*net.TCPAddr).Port), nil
+}

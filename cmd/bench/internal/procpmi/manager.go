@@ -1,0 +1,76 @@
+package procpmi
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"maps"
+	"sync"
+
+	"github.com/softrnic/softrnic/cmd/bench/internal/proc"
+	"github.com/softrnic/softrnic/mpi/pmi"
+)
+
+// manager is the process manager of a rank: the parent, by exchanges among the
+// workers.
+type manager struct {
+	w  *proc.Worker
+	id string
+
+	mu    sync.Mutex        // also during a fence
+	put   map[string]string // since the last fence
+	known map[string]string
+}
+
+// New returns the manager of a worker's rank, which is the worker's. All workers of the group call it.
+func New(ctx context.Context, w *proc.Worker) (pmi.Manager, error) {
+	ids, err := proc.Exchange(ctx, w, rand.Text())
+	if err != nil {
+		return nil, err
+	}
+	return &manager{w: w, id: ids[0], put: map[string]string{}, known: map[string]string{}}, nil
+}
+
+func (m *manager) Rank() int     { return m.w.Rank }
+func (m *manager) Size() int     { return m.w.Size }
+func (m *manager) JobID() string { return m.id }
+func (m *manager) Node(int) int  { return 0 }
+
+func (m *manager) Put(key, value string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.put[key] = value
+	return nil
+}
+
+func (m *manager) Get(_ context.Context, key string) (string, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if value, ok := m.known[key]; ok {
+		return value, nil
+	}
+	return "", fmt.Errorf("key %q: %w", key, pmi.ErrNotFound)
+}
+
+// Fence holds the lock meanwhile: a rank that has come through earlier may have us
+// connect, and what we then ask for is there when we are through as well.
+func (m *manager) Fence(ctx context.Context) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	all, err := proc.Exchange(ctx, m.w, m.put)
+	if err != nil {
+		return err
+	}
+	clear(m.put)
+	for _, of := range all {
+		maps.Copy(m.known, of)
+	}
+	return nil
+}
+
+// Abort ends nobody: the worker's error does, as it ends the group.
+func (m *manager) Abort(code int, why string) error {
+	return fmt.Errorf("rank %d has aborted the job with code %d: %s", m.w.Rank, code, why)
+}
+
+func (m *manager) Finalize() error { return nil }

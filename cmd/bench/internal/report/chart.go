@@ -1,0 +1,264 @@
+package report
+
+import (
+	"bytes"
+	"image/color"
+	"math"
+	"slices"
+	"strings"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/font"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgsvg"
+
+	"github.com/softrnic/softrnic/cmd/bench/internal/bench"
+)
+
+// The size of one chart; an experiment's charts stand under one another. Bars make it as
+// high as they need.
+const (
+	chartWidth  = 660
+	lineHeight  = 300
+	barHeight   = 22
+	barMargin   = 64
+	legendWidth = 170
+)
+
+var shapes = []draw.GlyphDrawer{
+	draw.CircleGlyph{}, draw.BoxGlyph{}, draw.PyramidGlyph{}, draw.CrossGlyph{}, draw.RingGlyph{}, draw.PlusGlyph{}, draw.SquareGlyph{},
+}
+
+// SVG draws the rows, at least a chart for each pair of units. It is a whole SVG
+// document, and nil if there is nothing to draw.
+func SVG(rows []bench.Row) ([]byte, error) {
+	var all []*panel
+	for _, g := range groups(rows) {
+		all = append(all, g.panels()...)
+	}
+	return drawPanels(all)
+}
+
+// drawPanels draws charts under one another; nil if there are none.
+func drawPanels(panels []*panel) ([]byte, error) {
+	if len(panels) == 0 {
+		return nil, nil
+	}
+	height := vg.Length(0)
+	for _, p := range panels {
+		height += p.height()
+	}
+	c := vgsvg.New(chartWidth, height)
+	all := draw.New(c)
+	top := vg.Length(0)
+	for _, p := range panels {
+		drawn, legend, err := p.chart()
+		if err != nil {
+			return nil, err
+		}
+		area := draw.Crop(all, 0, 0, height-top-p.height(), -top)
+		top += p.height()
+		if p.isBars() {
+			drawn.Draw(draw.Crop(area, 6, -12, 6, -6))
+			continue
+		}
+		drawn.Draw(draw.Crop(area, 6, -legendWidth, 6, -6))
+		legend.Draw(draw.Crop(area, chartWidth-legendWidth+10, 0, 40, -24))
+	}
+	var b bytes.Buffer
+	if _, err := c.WriteTo(&b); err != nil {
+		return nil, err
+	}
+	// The font is the one that the text was laid out with; few have it.
+	return bytes.ReplaceAll(b.Bytes(),
+		[]byte("font-family:Liberation Sans;"),
+		[]byte("font-family:Liberation Sans,Arial,Helvetica,sans-serif;")), nil
+}
+
+// height returns the height of the chart.
+func (p *panel) height() vg.Length {
+	if p.isBars() {
+		return vg.Length(barMargin + barHeight*len(p.series))
+	}
+	return lineHeight
+}
+
+func (p *panel) chart() (*plot.Plot, *plot.Legend, error) {
+	chart := plot.New()
+	legend := plot.NewLegend()
+	legend.Top, legend.Left, legend.Padding = true, true, 3
+	for _, t := range []*font.Font{
+		&chart.Title.TextStyle.Font, &chart.X.Label.TextStyle.Font, &chart.Y.Label.TextStyle.Font,
+		&chart.X.Tick.Label.Font, &chart.Y.Tick.Label.Font, &legend.TextStyle.Font,
+	} {
+		t.Variant, t.Size = "Sans", 11
+	}
+	chart.Title.Text = p.yUnit
+	grid := plotter.NewGrid()
+	grid.Vertical.Color, grid.Horizontal.Color = color.Gray{225}, color.Gray{225}
+	draw := p.lines
+	if p.isBars() {
+		draw = p.bars
+		chart.Title.Text = p.title()
+		grid.Horizontal.Width = 0
+	} else {
+		chart.X.Label.Text = p.xUnit
+		grid.Vertical.Width = 0
+	}
+	chart.Add(grid)
+	return chart, &legend, draw(chart, &legend)
+}
+
+// clampFactor bounds the distance beyond the largest figure, and below the smallest, a band or a
+// whisker is drawn: a single event that took a thousand times as long would leave nothing
+// of the figures.
+const clampFactor = 1.3
+
+// spread returns the smallest figure and the 99th percentile of a row, clamped to what the
+// chart shows; false if there is no sample.
+func (p *panel) spread(r bench.Row) (low, high float64, ok bool) {
+	if r.Stats == nil || r.N < 2 || r.Min > r.Y || r.P99 < r.Y {
+		return 0, 0, false
+	}
+	least, most := p.span()
+	low, high = max(r.Min, min(least, least/clampFactor)), min(r.P99, max(most, most*clampFactor))
+	return min(low, r.Y), max(high, r.Y), true
+}
+
+// bars draws a bar for each series under one another, with whiskers from the smallest
+// figure to the 99th percentile.
+func (p *panel) bars(chart *plot.Plot, _ *plot.Legend) error {
+	colors := p.colors()
+	n := len(p.series)
+	names := make([]string, n)
+	labels := plotter.XYLabels{}
+	var whiskers struct {
+		plotter.XYs
+		plotter.XErrors
+	}
+	for i, s := range p.series {
+		r, _ := p.at(s, p.xs[0])
+		position := float64(n - 1 - i)
+		names[n-1-i] = s
+		bar, err := plotter.NewBarChart(plotter.Values{r.Y}, barHeight*0.7)
+		if err != nil {
+			return err
+		}
+		bar.Horizontal, bar.XMin = true, position
+		bar.Color = colors[s]
+		bar.LineStyle.Width = 0
+		chart.Add(bar)
+		end := max(r.Y, 0)
+		if low, high, ok := p.spread(r); ok {
+			whiskers.XYs = append(whiskers.XYs, plotter.XY{X: r.Y, Y: position})
+			whiskers.XErrors = append(whiskers.XErrors, struct{ Low, High float64 }{r.Y - low, high - r.Y})
+			end = high
+		}
+		labels.XYs = append(labels.XYs, plotter.XY{X: end, Y: position})
+		text := number(r.Y)
+		if r.Against != nil {
+			text += "  " + ratio(r.Ratio)
+		}
+		labels.Labels = append(labels.Labels, text)
+	}
+	if len(whiskers.XYs) > 0 {
+		errors, err := plotter.NewXErrorBars(whiskers)
+		if err != nil {
+			return err
+		}
+		errors.Color = color.Gray{60}
+		chart.Add(errors)
+	}
+	figures, err := plotter.NewLabels(labels)
+	if err != nil {
+		return err
+	}
+	figures.Offset = vg.Point{X: 5, Y: -4}
+	for i := range figures.TextStyle {
+		figures.TextStyle[i].Font.Variant, figures.TextStyle[i].Font.Size = "Sans", 10
+	}
+	chart.Add(figures)
+	chart.NominalY(names...)
+	chart.Y.Min, chart.Y.Max = -0.5, float64(n)-0.5
+	chart.X.Min = min(chart.X.Min, 0)
+	chart.X.Max += (chart.X.Max - chart.X.Min) * 0.2 // for the figures at the bars' ends
+	if chart.X.Max <= chart.X.Min {
+		chart.X.Max = chart.X.Min + 1
+	}
+	return nil
+}
+
+// lines draws a line for each series in a band from the smallest figure to the 99th
+// percentile, baselines dashed, with logarithmic axes where the figures spread too far for
+// linear ones.
+func (p *panel) lines(chart *plot.Plot, legend *plot.Legend) error {
+	colors := p.colors()
+	for i, s := range p.series {
+		var xys, above, below plotter.XYs
+		for _, x := range p.xs {
+			r, ok := p.at(s, x)
+			if !ok {
+				continue
+			}
+			xys = append(xys, plotter.XY{X: x, Y: r.Y})
+			if low, high, ok := p.spread(r); ok {
+				above = append(above, plotter.XY{X: x, Y: high})
+				below = append(below, plotter.XY{X: x, Y: low})
+			}
+		}
+		if len(above) > 1 && !slices.Contains(p.baselines, s) {
+			slices.Reverse(below)
+			band, err := plotter.NewPolygon(append(above, below...))
+			if err != nil {
+				return err
+			}
+			c := colors[s]
+			band.Color, band.LineStyle.Width = color.NRGBA{c.R, c.G, c.B, 30}, 0
+			chart.Add(band)
+		}
+		line, points, err := plotter.NewLinePoints(xys)
+		if err != nil {
+			return err
+		}
+		line.Color = colors[s]
+		line.Width = 1.5
+		if slices.Contains(p.baselines, s) {
+			line.Dashes = []vg.Length{5, 3}
+		}
+		points.Color = line.Color
+		points.Shape = shapes[i%len(shapes)]
+		points.Radius = 3
+		chart.Add(line, points)
+		legend.Add(s, line, points)
+	}
+	if p.xs[0] > 0 && p.xs[len(p.xs)-1] >= 8*p.xs[0] {
+		chart.X.Scale = plot.LogScale{}
+		chart.X.Tick.Marker = p.sparseTicks()
+	} else if len(p.xs) == 2 {
+		chart.X.Tick.Marker = p.sparseTicks()
+	}
+	if low, high := p.span(); low > 0 && high > 50*low {
+		chart.Y.Scale = plot.LogScale{}
+		chart.Y.Tick.Marker = plot.LogTicks{Prec: -1}
+		chart.Y.Min = max(chart.Y.Min, math.SmallestNonzeroFloat64)
+	} else {
+		chart.Y.Min = min(chart.Y.Min, 0)
+	}
+	return nil
+}
+
+// sparseTicks marks every place and names as many as there is room for.
+func (p *panel) sparseTicks() plot.ConstantTicks {
+	const room = 9
+	every := (len(p.xs) + room - 1) / room
+	ticks := make(plot.ConstantTicks, len(p.xs))
+	for i, x := range p.xs {
+		ticks[i].Value = x
+		if i%every == 0 {
+			ticks[i].Label = strings.ReplaceAll(place(x, p.xUnit), " "+p.xUnit, "")
+		}
+	}
+	return ticks
+}

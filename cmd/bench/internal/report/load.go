@@ -1,0 +1,187 @@
+package report
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/softrnic/softrnic/cmd/bench/internal/bench"
+	"github.com/softrnic/softrnic/cmd/bench/internal/env"
+)
+
+// A record is the content of NAME.json: the facts of a run beside its figures.
+type record struct {
+	Experiment string          `json:"experiment"`
+	Source     string          `json:"source"`
+	Claim      string          `json:"claim"`
+	Quick      bool            `json:"quick"`
+	Set        bench.Settings  `json:"set,omitempty"`
+	Seconds    float64         `json:"seconds"`
+	Error      string          `json:"error,omitempty"`
+	Checks     []bench.Check   `json:"checks,omitempty"`
+	Machine    env.Fingerprint `json:"machine"`
+}
+
+// newRecord describes a run. JSON has no infinite figures: their checks go without.
+func newRecord(machine env.Fingerprint, res *bench.Result) record {
+	e := res.Experiment
+	r := record{
+		Experiment: e.Name, Source: e.Source, Claim: e.Claim, Quick: res.Quick, Set: res.Set,
+		Seconds: res.Elapsed.Seconds(), Checks: slices.Clone(res.Verdict.Checks), Machine: machine,
+	}
+	for i, c := range r.Checks {
+		if math.IsInf(c.Figure, 0) || math.IsNaN(c.Figure) {
+			r.Checks[i].Figure, r.Checks[i].Limit = 0, 0
+		}
+	}
+	if res.Err != nil {
+		r.Error = res.Err.Error()
+	}
+	return r
+}
+
+// EarlierRun returns how long the experiment took when it was run with the same options
+// and its files were saved in dir; false if it was not, or failed.
+func EarlierRun(dir string, e *bench.Experiment, o bench.Options) (time.Duration, bool) {
+	if dir == "" {
+		return 0, false
+	}
+	r, err := readRecord(dir, e.Name)
+	if err != nil || r.Error != "" || r.Quick != o.Quick || !maps.Equal(r.Set, o.Set) {
+		return 0, false
+	}
+	return time.Duration(r.Seconds * float64(time.Second)), true
+}
+
+func readRecord(dir, name string) (r record, err error) {
+	b, err := os.ReadFile(filepath.Join(dir, name+".json"))
+	if err != nil {
+		return r, err
+	}
+	if err := json.Unmarshal(b, &r); err != nil {
+		return r, fmt.Errorf("%s.json: %w", name, err)
+	}
+	return r, nil
+}
+
+// Load reads the results that Save wrote into dir, in the order of the registry, and the
+// machine that they were measured on. One without a verdict, and without a NAME.json that
+// tells an error, is a failed result.
+func Load(dir string, registry *bench.Registry) ([]*bench.Result, env.Fingerprint, error) {
+	paths, err := filepath.Glob(filepath.Join(dir, "*.jsonl"))
+	if err != nil {
+		return nil, nil, err
+	}
+	records, err := filepath.Glob(filepath.Join(dir, "*.json")) // those that failed before the first figure have no other
+	if err != nil {
+		return nil, nil, err
+	}
+	var names []string
+	for _, path := range append(paths, records...) {
+		names = append(names, strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)))
+	}
+	slices.Sort(names)
+	var results []*bench.Result
+	var machine env.Fingerprint
+	for _, name := range slices.Compact(names) {
+		if name == pageName {
+			continue
+		}
+		res, on, err := load(dir, name, registry)
+		if err != nil {
+			return nil, nil, err
+		}
+		results = append(results, res)
+		if machine == nil {
+			machine = on
+		}
+	}
+	if len(results) == 0 {
+		return nil, nil, fmt.Errorf("%s: no files of `bench run --out` or `bench report` there", dir)
+	}
+	place := map[string]int{}
+	for i, e := range registry.All() {
+		place[e.Name] = i - len(registry.All()) // before those that are not there any more
+	}
+	slices.SortStableFunc(results, func(a, b *bench.Result) int {
+		return cmp.Compare(place[a.Experiment.Name], place[b.Experiment.Name])
+	})
+	return results, machine, nil
+}
+
+// errUnfinished is the error of a result whose file ends before the verdict.
+var errUnfinished = errors.New("no verdict: the run was cut short")
+
+// load reads the files of one result.
+func load(dir, name string, registry *bench.Registry) (*bench.Result, env.Fingerprint, error) {
+	r, err := readRecord(dir, name)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, nil, err
+	}
+	lines, err := os.ReadFile(filepath.Join(dir, name+".jsonl"))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, nil, err
+	}
+	rows, verdict, err := readLines(lines)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s.jsonl: %w", name, err)
+	}
+	res := &bench.Result{Rows: rows, Quick: r.Quick, Set: r.Set, Elapsed: time.Duration(r.Seconds * float64(time.Second))}
+	switch {
+	case r.Error != "":
+		res.Err = errors.New(r.Error)
+	case verdict == nil:
+		res.Err, verdict = errUnfinished, &bench.VerdictLine{}
+	default:
+		res.Verdict = bench.Verdict{Holds: verdict.Holds, Why: verdict.Why, Checks: r.Checks}
+	}
+	found, err := registry.Find(name)
+	if err == nil && len(found) == 1 && found[0].Name == name {
+		res.Experiment = found[0]
+	} else { // of another version
+		claim := r.Claim
+		if verdict != nil {
+			claim = cmp.Or(claim, verdict.Claim)
+		}
+		res.Experiment = &bench.Experiment{Name: name, Source: cmp.Or(r.Source, bench.Adapter), Claim: claim}
+	}
+	return res, r.Machine, nil
+}
+
+// readLines reads what WriteJSON wrote; the verdict is nil if there is none.
+func readLines(lines []byte) (rows []bench.Row, verdict *bench.VerdictLine, err error) {
+	for n := 1; ; n++ {
+		line, rest, more := bytes.Cut(lines, []byte("\n"))
+		lines = rest
+		if len(line) > 0 {
+			var kind struct {
+				Series *string `json:"series"`
+			}
+			err := json.Unmarshal(line, &kind)
+			switch {
+			case err != nil:
+			case kind.Series != nil:
+				rows = append(rows, bench.Row{})
+				err = json.Unmarshal(line, &rows[len(rows)-1])
+			default:
+				verdict = new(bench.VerdictLine)
+				err = json.Unmarshal(line, verdict)
+			}
+			if err != nil {
+				return nil, nil, fmt.Errorf("line %d: %w", n, err)
+			}
+		}
+		if !more {
+			return rows, verdict, nil
+		}
+	}
+}

@@ -1,0 +1,291 @@
+package report
+
+import (
+	"bytes"
+	"cmp"
+	_ "embed"
+	"errors"
+	"fmt"
+	"html/template"
+	"io"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/softrnic/softrnic/cmd/bench/internal/bench"
+	"github.com/softrnic/softrnic/cmd/bench/internal/env"
+)
+
+//go:embed page.html
+var pageHTML string
+
+var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
+	"number": number,
+	"place":  place,
+	"ratio":  ratio,
+}).Parse(pageHTML))
+
+// section is one experiment on the page.
+type section struct {
+	*bench.Result
+	Charts []figure
+	Mark   mark
+}
+
+// figure is a chart with a sentence about it.
+type figure struct {
+	Chart   template.HTML
+	Title   string
+	Caption string
+}
+
+// A mark says what became of a claim. It is a class of CSS as well.
+type mark string
+
+const (
+	holds   mark = "holds"
+	differs mark = "differs"
+	unclear mark = "unclear" // in a quick run that does not decide
+	failed  mark = "failed"
+	missing mark = "missing" // not run
+)
+
+// Word is the mark for readers.
+func (m mark) Word() string {
+	switch m {
+	case unclear:
+		return "need run"
+	case missing:
+		return "not run"
+	}
+	return string(m)
+}
+
+// source is the experiments that come from one paper, or from none.
+type source struct {
+	ID, Name, Title string
+	Sections        []section
+}
+
+// headCell is a figure at the head of the page.
+type headCell struct{ Figure, What, Beside string }
+
+// page is the data of the template.
+type page struct {
+	Machine   env.Fingerprint
+	Date      string
+	Revision  string
+	Busy      string // load, if it was too high
+	Head      []headCell
+	Counts    map[mark]int
+	Claims    int
+	Sources   []source
+	Sections  []section
+	RatioNote string
+}
+
+// Page writes one HTML page with all results. Charts and styles are in it, so that it can
+// be viewed without a network and sent as one file; its links to the figures' files lead to
+// where SavePage wrote them.
+func Page(w io.Writer, machine env.Fingerprint, results []*bench.Result) error {
+	p := page{
+		Machine: machine, Date: machine.Get("date"), Revision: machine.Get("revision"), Busy: busy(machine),
+		Head: headCells(results), Counts: map[mark]int{}, Claims: len(results), RatioNote: RatioNote,
+	}
+	for _, res := range results {
+		charts, err := charts(res.Rows)
+		if err != nil {
+			return err
+		}
+		s := section{res, charts, markOf(res)}
+		p.Sections = append(p.Sections, s)
+		p.Counts[s.Mark]++
+	}
+	p.Sources = bySource(p.Sections)
+	return pageTemplate.Execute(w, p)
+}
+
+// Outcome counts the claims by their marks.
+func (p page) Outcome() string {
+	var parts []string
+	for _, of := range []struct {
+		mark
+		words string
+	}{{holds, "hold"}, {differs, "differ"}, {unclear, "need a thorough run"}, {failed, "failed"}, {missing, "not run"}} {
+		if n := p.Counts[of.mark]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, of.words))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// busy returns the load of the machine before the run if it was more than its processors
+// carry.
+func busy(machine env.Fingerprint) string {
+	cores, _, _ := strings.Cut(machine.Get("cores"), ",")
+	n, err := strconv.Atoi(cores)
+	if err != nil {
+		n = runtime.NumCPU()
+	}
+	if load, err := strconv.ParseFloat(machine.Get("load"), 64); err == nil && load > float64(n) {
+		return machine.Get("load")
+	}
+	return ""
+}
+
+// headCells are the figures at the head of the page, which the tour has as well.
+func headCells(results []*bench.Result) (cells []headCell) {
+	write, stream := latencies[1], bandwidths[1]
+	write.yUnit, stream.yUnit, stream.x = "us", "MB/s", bandwidthSizes[0]
+	for _, c := range []struct {
+		headline
+		what string
+	}{{write, "write of 8 B"}, {stream, "writes of 64 KiB"}, {rates[0], "writes of 8 B in lists"}, {rates[1], "writes at 0.1 % loss"}} {
+		r, ok := c.find(results)
+		if !ok {
+			cells = append(cells, headCell{"–", c.what, "bench run " + c.experiment})
+			continue
+		}
+		filled := headCell{Figure: quantity(r.Y, r.YUnit), What: c.what}
+		if over, baseline, ok := c.compare(results, r); ok {
+			filled.Beside = ratio(over) + " " + baseline
+		}
+		cells = append(cells, filled)
+	}
+	return cells
+}
+
+// charts draws each panel of the rows for itself.
+func charts(rows []bench.Row) (figures []figure, err error) {
+	for _, g := range groups(rows) {
+		for _, p := range g.panels() {
+			svg, err := drawPanels([]*panel{p})
+			if err != nil {
+				return nil, err
+			}
+			figures = append(figures, figure{inline(svg), p.title(), p.sentence()})
+		}
+	}
+	return figures, nil
+}
+
+// bySource parts the sections by the papers that they come from, the others last.
+func bySource(sections []section) (sources []source) {
+	at := map[*bench.Paper]int{}
+	for _, p := range append(slices.Clone(bench.Papers), nil) {
+		at[p] = len(sources)
+		s := source{ID: "ours", Name: "the adapter itself"}
+		if p != nil {
+			s = source{ID: p.Short, Name: p.Short + " paper", Title: p.String()}
+		}
+		sources = append(sources, s)
+	}
+	for _, s := range sections {
+		i := at[s.Experiment.Paper()]
+		sources[i].Sections = append(sources[i].Sections, s)
+	}
+	for _, s := range sources {
+		slices.SortStableFunc(s.Sections, func(a, b section) int {
+			na, ra := a.figureNumber()
+			nb, rb := b.figureNumber()
+			return cmp.Or(cmp.Compare(na, nb), cmp.Compare(ra, rb))
+		})
+	}
+	return slices.DeleteFunc(sources, func(s source) bool { return len(s.Sections) == 0 })
+}
+
+// ErrNotRun is the error of a result that is still to come, or never came.
+var ErrNotRun = errors.New("not run")
+
+// markOf returns the mark of a result. A quick run decides nothing near a limit.
+func markOf(res *bench.Result) mark {
+	switch {
+	case errors.Is(res.Err, ErrNotRun):
+		return missing
+	case res.Err != nil:
+		return failed
+	case res.Quick && res.QuickState() == bench.NeedRun:
+		return unclear
+	case res.Verdict.Holds:
+		return holds
+	}
+	return differs
+}
+
+// inline strips what belongs to a document of its own. The SVG is drawn by this
+// package, which escapes all text in it.
+func inline(svg []byte) template.HTML {
+	if i := bytes.Index(svg, []byte("<svg")); i > 0 {
+		svg = svg[i:]
+	}
+	return template.HTML(svg)
+}
+
+// Seconds is how long the experiment took.
+func (s section) Seconds() string { return s.Elapsed.Round(100 * time.Millisecond).String() }
+
+// Figure is the part of the source that names the figure: "fig. 6a" of "RCUD fig. 6a".
+func (s section) Figure() string {
+	if p := s.Experiment.Paper(); p != nil {
+		return strings.TrimPrefix(s.Experiment.Source, p.Short+" ")
+	}
+	return ""
+}
+
+// figureNumber parts the figure's number from the letter behind it; what has no number
+// comes first.
+func (s section) figureNumber() (n int, letter string) {
+	figure := s.Figure()
+	i := strings.IndexAny(figure, "0123456789")
+	if i < 0 {
+		return 0, figure
+	}
+	rest := strings.TrimLeft(figure[i:], "0123456789")
+	n, _ = strconv.Atoi(figure[i : len(figure)-len(rest)]) // digits only
+	return n, rest
+}
+
+// Reported returns the result that the paper reports for the figure.
+func (s section) Reported() string {
+	if p := s.Experiment.Paper(); p != nil {
+		return p.Found[s.Experiment.Source]
+	}
+	return ""
+}
+
+// Decisive is the comparison that decides, in words.
+func (s section) Decisive() string {
+	if c := s.Verdict.Decisive(); c != nil && s.Err == nil {
+		return c.What
+	}
+	return ""
+}
+
+// NotReached are the comparisons that do not hold, in words.
+func (s section) NotReached() (list []string) {
+	for _, c := range s.Verdict.Checks {
+		if !c.Holds {
+			list = append(list, c.What)
+		}
+	}
+	return list
+}
+
+// Files reports whether Save wrote the figures' files.
+func (s section) Files() bool { return len(s.Rows) > 0 }
+
+// Command repeats the experiment as it was run.
+func (s section) Command() string {
+	words := []string{"bench run", s.Experiment.Name}
+	if s.Quick {
+		words = append(words, "--quick")
+	}
+	var set []string
+	for key, value := range s.Set {
+		set = append(set, "--set '"+key+"="+value+"'")
+	}
+	slices.Sort(set)
+	return strings.Join(append(words, set...), " ")
+}

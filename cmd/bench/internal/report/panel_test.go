@@ -1,0 +1,89 @@
+package report
+
+import (
+	"fmt"
+	"image/color"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/cmd/bench/internal/bench"
+)
+
+// panelsOf returns the series of each panel of rows "series/baseline=figure" at a place.
+func panelsOf(places int, rows ...string) (drawn []string, all []*panel) {
+	var list []bench.Row
+	for x := range places {
+		for _, text := range rows {
+			var y float64
+			series, figure, _ := strings.Cut(text, "=")
+			series, baseline, compared := strings.Cut(series, "/")
+			fmt.Sscan(figure, &y)
+			r := bench.Row{Series: series, X: float64(x + 1), XUnit: "B", Y: y, YUnit: "us"}
+			if compared {
+				r.Against = &bench.Against{Baseline: baseline, Ratio: 1}
+			}
+			list = append(list, r)
+		}
+	}
+	for _, g := range groups(list) {
+		for _, p := range g.panels() {
+			drawn, all = append(drawn, strings.Join(p.series, " ")), append(all, p)
+		}
+	}
+	return drawn, all
+}
+
+// Series stand with their baseline, and no chart has more than can be told apart.
+func TestPanels(t *testing.T) {
+	many := []string{"udp=1"}
+	for i := range 13 {
+		many = append(many, fmt.Sprintf("s%d/udp=1", i))
+	}
+	for _, c := range []struct {
+		name string
+		rows []string
+		want []string
+	}{
+		{"one", []string{"udp=1", "rc/udp=2"}, []string{"udp rc"}},
+		{"far apart", []string{"udp=1", "rc/udp=2", "block=20", "rc-event/block=30"}, []string{"udp rc", "block rc-event"}},
+		{"near", []string{"rc-lossless=1", "rc/rc-lossless=2", "ud-lossless=2", "ud/ud-lossless=3"}, []string{"rc-lossless rc ud-lossless ud"}},
+		{"two baselines", []string{"rc-a=1", "rc-b/rc-a=2", "rc-c/rc-a=2", "rc-d=2", "rc-e/rc-d=3"}, []string{"rc-a rc-b rc-c rc-d rc-e"}},
+		{"no baselines", []string{"a=1", "b=100", "c=1", "d=1", "e=1", "f=1", "g=1", "h=1"}, []string{"a b c d", "e f g h"}},
+		{"many", many, []string{"udp s0 s1 s2 s3 s4", "udp s5 s6 s7 s8 s9", "udp s10 s11 s12"}},
+		{"a baseline that is not there", []string{"rc/udp=1"}, []string{"rc"}},
+	} {
+		for places := 1; places <= 2; places++ {
+			drawn, all := panelsOf(places, c.rows...)
+			require.Equal(t, c.want, drawn, c.name)
+			for _, p := range all {
+				require.LessOrEqual(t, len(p.series), 7)
+				require.Equal(t, places == 1, p.isBars())
+				colors := map[color.RGBA]bool{}
+				for _, s := range p.series {
+					colors[p.colors()[s]] = true
+				}
+				require.Len(t, colors, len(p.series), "colours tell series apart: %v", p.series)
+				require.NotEmpty(t, p.sentence())
+			}
+		}
+	}
+}
+
+// A transport has one hue, its series are shades of it, and baselines are grey.
+func TestColors(t *testing.T) {
+	_, all := panelsOf(1, "udp=1", "rc-write/udp=2", "ud-send/udp=2")
+	require.Equal(t, map[string]color.RGBA{"udp": baselineColor, "rc-write": palette[0], "ud-send": palette[1]}, all[0].colors())
+	_, all = panelsOf(1, "udp=1", "rc-write/udp=2", "rc-read/udp=2")
+	require.Equal(t, palette[1], all[0].colors()["rc-read"], "series of one transport have hues of their own")
+}
+
+func TestSentence(t *testing.T) {
+	_, all := panelsOf(1, "udp=1", "rc-write/udp=2", "rc-read/udp=3")
+	require.Equal(t, "From 2.00 us of rc-write to 3.00 us of rc-read, beside 1.00 us of udp.", all[0].sentence())
+	_, all = panelsOf(1, "udp=1", "rc-write/udp=2")
+	require.Equal(t, "rc-write has 2.00 us, beside 1.00 us of udp.", all[0].sentence())
+	_, all = panelsOf(2, "udp=1", "rc-write/udp=2")
+	require.Equal(t, "rc-write changes most: 2.00 us at 1 B, 2.00 us at 2 B.", all[0].sentence())
+}

@@ -1,0 +1,123 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/softrnic/softrnic/cmd/bench/internal/bench"
+	"github.com/softrnic/softrnic/cmd/bench/internal/env"
+)
+
+// WriteJSON writes a result as `--json` prints it: a line for each row, and
+// last the verdict, unless the experiment failed.
+func WriteJSON(w io.Writer, res *bench.Result) error {
+	enc := json.NewEncoder(w)
+	for _, r := range res.Rows {
+		if err := enc.Encode(r); err != nil {
+			return err
+		}
+	}
+	if res.Err != nil {
+		return nil
+	}
+	return WriteVerdict(w, res)
+}
+
+// WriteVerdict writes the last line of `--json`.
+func WriteVerdict(w io.Writer, res *bench.Result) error {
+	return json.NewEncoder(w).Encode(bench.VerdictLine{
+		Experiment: res.Experiment.Name,
+		Claim:      res.Experiment.Claim,
+		Holds:      res.Verdict.Holds,
+		Why:        res.Verdict.Why,
+	})
+}
+
+// CheckDir makes dir, if it has to, and reports whether files can be written
+// there: before hours of measuring rather than after.
+func CheckDir(dir string) error {
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(dir, ".bench-*")
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Close(), os.Remove(f.Name()))
+}
+
+// Save writes NAME.jsonl, NAME.csv, NAME.txt and NAME.svg into dir, which it makes if it
+// has to, and NAME.json, which says how they were measured.
+func Save(dir string, machine env.Fingerprint, res *bench.Result) error {
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return err
+	}
+	var lines, table bytes.Buffer
+	if err := errors.Join(WriteJSON(&lines, res), WriteCSV(&table, res.Rows)); err != nil {
+		return err
+	}
+	svg, err := SVG(res.Rows)
+	if err != nil {
+		return err
+	}
+	how, err := json.MarshalIndent(newRecord(machine, res), "", "  ")
+	if err != nil {
+		return err
+	}
+	for ext, data := range map[string][]byte{
+		"json":  append(how, '\n'),
+		"jsonl": lines.Bytes(),
+		"csv":   table.Bytes(),
+		"txt":   []byte(machine.String() + "\n\n" + Text(res)),
+		"svg":   svg,
+	} {
+		path := filepath.Join(dir, res.Experiment.Name+"."+ext)
+		if len(data) == 0 {
+			_ = os.Remove(path) // an earlier run's, if any
+			continue
+		}
+		if err := os.WriteFile(path, data, 0o666); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// pageName is the name of the page's file, and so of no experiment.
+const pageName = "report"
+
+// SavePage writes report.html into dir and returns its path, and the rows of all results
+// into report.jsonl and report.csv beside it. An earlier page is there until the new one is
+// complete.
+func SavePage(dir string, machine env.Fingerprint, results []*bench.Result) (path string, err error) {
+	var page bytes.Buffer
+	if err := Page(&page, machine, results); err != nil {
+		return "", err
+	}
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return "", err
+	}
+	path = filepath.Join(dir, pageName)
+	var lines, table bytes.Buffer
+	var rows []bench.Row
+	for _, res := range results {
+		rows = append(rows, res.Rows...)
+		if err := WriteJSON(&lines, res); err != nil {
+			return "", err
+		}
+	}
+	err = errors.Join(WriteCSV(&table, rows), replaceFile(path+".jsonl", lines.Bytes()), replaceFile(path+".csv", table.Bytes()))
+	return path + ".html", errors.Join(err, replaceFile(path+".html", page.Bytes()))
+}
+
+// replaceFile writes a file that has its old content until it has the new one.
+func replaceFile(path string, data []byte) error {
+	if err := os.WriteFile(path+".new", data, 0o666); err != nil {
+		return errors.Join(err, os.Remove(path+".new"))
+	}
+	return os.Rename(path+".new", path)
+}

@@ -1,0 +1,154 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
+
+	"github.com/softrnic/softrnic/cmd/bench/internal/bench"
+)
+
+// Text is the tables of a result, the claim and the verdict.
+func Text(res *bench.Result) string {
+	var b strings.Builder
+	e := res.Experiment
+	fmt.Fprintf(&b, "%s (%s)\n", e.Name, e.Source)
+	for _, g := range groups(res.Rows) {
+		fmt.Fprintf(&b, "\n%s\n", g.table())
+	}
+	if notes := baselines(res.Rows); notes != "" {
+		fmt.Fprintf(&b, "\n%s\n", notes)
+	}
+	fmt.Fprintf(&b, "\n%s\n", Outcome(res))
+	return b.String()
+}
+
+// Outcome is the claim and the verdict, or what went wrong.
+func Outcome(res *bench.Result) string {
+	if res.Err != nil {
+		return "FAILED  " + res.Err.Error()
+	}
+	holds := "no"
+	if res.Verdict.Holds {
+		holds = "yes"
+	}
+	return fmt.Sprintf("claim   %s\nholds   %s: %s", res.Experiment.Claim, holds, res.Verdict.Why)
+}
+
+// baselines explains the ratios in the tables.
+func baselines(rows []bench.Row) string {
+	var names []string
+	seen := map[string]bool{}
+	for _, r := range rows {
+		if r.Against != nil && !seen[r.Baseline] {
+			seen[r.Baseline] = true
+			names = append(names, r.Baseline)
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return "n×: over " + strings.Join(names, " or ") + " in the same unit, measured in the same run\n" + RatioNote
+}
+
+// RatioNote says why a ratio may differ from the quotient of the figures beside
+// it.
+const RatioNote = "a ratio is the median of the rounds' own ratios, which need not be the quotient of the median figures"
+
+// newTable is an empty table in the one style that all have.
+func newTable() table.Writer {
+	t := table.NewWriter()
+	style := table.StyleLight
+	style.Format.Header = text.FormatDefault
+	t.SetStyle(style)
+	return t
+}
+
+// rightAligned makes all n columns but the first hang right.
+func rightAligned(n int) []table.ColumnConfig {
+	c := make([]table.ColumnConfig, n)
+	for i := range c {
+		c[i] = table.ColumnConfig{Number: i + 1, Align: text.AlignRight, AlignHeader: text.AlignRight}
+	}
+	c[0].Align, c[0].AlignHeader = text.AlignLeft, text.AlignLeft
+	return c
+}
+
+// table lays the group out in a grid, with the longer of the two lists down.
+func (g *group) table() string {
+	t := newTable()
+	if len(g.series) > len(g.xs) {
+		head := table.Row{g.yUnit}
+		for _, x := range g.xs {
+			head = append(head, place(x, g.xUnit))
+		}
+		t.AppendHeader(head)
+		for _, s := range g.series {
+			line := table.Row{s}
+			for _, x := range g.xs {
+				line = append(line, g.figure(s, x))
+			}
+			t.AppendRow(line)
+		}
+		t.SetColumnConfigs(rightAligned(len(head)))
+		return t.Render()
+	}
+	head := table.Row{g.yUnit}
+	for _, s := range g.series {
+		head = append(head, s)
+	}
+	t.AppendHeader(head)
+	for _, x := range g.xs {
+		line := table.Row{place(x, g.xUnit)}
+		for _, s := range g.series {
+			line = append(line, g.figure(s, x))
+		}
+		t.AppendRow(line)
+	}
+	t.SetColumnConfigs(rightAligned(len(head)))
+	return t.Render()
+}
+
+// figure is what stands in a cell: the figure and, if there is one, the ratio.
+func (g *group) figure(series string, x float64) string {
+	r, ok := g.at(series, x)
+	if !ok {
+		return ""
+	}
+	s := number(r.Y)
+	if r.Against != nil {
+		s += fmt.Sprintf(" %6s", ratio(r.Ratio))
+	}
+	return s
+}
+
+// LayerTable is the tour's table: every figure of one layer, a line each.
+func LayerTable(layer bench.Layer, results []*bench.Result) string {
+	t := newTable()
+	t.SetTitle(layer.String())
+	ratios := false
+	head := table.Row{"series", "at", "figure", "unit", "min", "p99", "max", "ratio"}
+	for _, res := range results {
+		t.AppendRow(table.Row{res.Experiment.Name}, table.RowConfig{AutoMerge: true})
+		t.AppendSeparator()
+		for _, r := range res.Rows {
+			line := table.Row{"  " + r.Series, place(r.X, r.XUnit), number(r.Y), r.YUnit, "", "", "", ""}
+			if r.Stats != nil {
+				line[4], line[5], line[6] = number(r.Min), number(r.P99), number(r.Max)
+			}
+			if r.Against != nil {
+				line[7] = ratio(r.Ratio) + " " + r.Baseline
+				ratios = true
+			}
+			t.AppendRow(line)
+		}
+		t.AppendSeparator()
+	}
+	t.AppendHeader(head)
+	if ratios {
+		t.SetCaption(RatioNote)
+	}
+	return t.Render()
+}

@@ -1,0 +1,55 @@
+package sdpbench
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/softrnic/softrnic/cmd/bench/internal/measure"
+	"github.com/softrnic/softrnic/cmd/bench/internal/proc"
+)
+
+const warmup = 200 // round trips before those that count
+
+// ping asks for a ping-pong.
+type ping struct{ Size, Iters int }
+
+func (p *ping) run(ctx context.Context, e *end) (*measure.Latency, error) {
+	out := append([]byte(nil), e.pattern(p.Size)...)
+	in := e.empty(p.Size)
+	if err := proc.Barrier(ctx, e.Worker); err != nil {
+		return nil, err
+	}
+	half := measure.NewLatency()
+	last := time.Now()
+	for i := range warmup + p.Iters {
+		stamp := byte(1 + i%255)
+		out[p.Size-1] = stamp
+		if e.Rank == 0 {
+			if _, err := e.conn.Write(out); err != nil {
+				return nil, err
+			}
+		}
+		if _, err := io.ReadFull(e.conn, in); err != nil {
+			return nil, err
+		}
+		if in[p.Size-1] != stamp {
+			return nil, fmt.Errorf("wrong answer: message %d ends with 0x%02x instead of 0x%02x", i, in[p.Size-1], stamp)
+		}
+		if e.Rank == 1 {
+			if _, err := e.conn.Write(out); err != nil {
+				return nil, err
+			}
+		}
+		now := time.Now()
+		if i >= warmup {
+			half.Record(now.Sub(last) / 2)
+		}
+		last = now
+	}
+	if err := e.settle(); err != nil {
+		return nil, err
+	}
+	return half, e.pattern(p.Size).Check(in[:p.Size-1], false)
+}

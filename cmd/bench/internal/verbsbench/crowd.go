@@ -1,0 +1,118 @@
+package verbsbench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+
+	"github.com/softrnic/softrnic/cmd/bench/internal/proc"
+	"github.com/softrnic/softrnic/verbs"
+)
+
+// crowd is one end of idle connections.
+type crowd struct {
+	cq   verbs.CQ
+	qps  []verbs.QP
+	ahs  []verbs.AH
+	heap int64 // bytes that they take
+}
+
+// crowdLimits are ample for the queue pairs of a program with many of them.
+var crowdLimits = verbs.QPCap{MaxSendWR: 128, MaxRecvWR: 128, MaxSendSGE: 4, MaxRecvSGE: 4, MaxInlineData: 64}
+
+// openCrowd makes the connections. What it needs to make them is garbage when
+// it measures, so the heap has grown by the connections alone.
+func openCrowd(ctx context.Context, e *end, o CrowdOptions) (*crowd, error) {
+	c := &crowd{}
+	if o.Peers < 1 || o.Transport != verbs.RC && o.Transport != verbs.UD {
+		return c, fmt.Errorf("verbsbench: no crowd of %d %v peers", o.Peers, o.Transport)
+	}
+	before := liveHeap()
+	err := c.connect(ctx, e, o)
+	if err == nil {
+		c.heap = liveHeap() - before
+		err = proc.Barrier(ctx, e.Worker) // neither sees the other come and go while it measures
+	}
+	if err != nil {
+		err = errors.Join(err, c.close())
+	}
+	return c, err
+}
+
+// liveHeap is the bytes in objects that are in use.
+func liveHeap() int64 {
+	runtime.GC()
+	runtime.GC() // frees what finalizers and pools held
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+func (c *crowd) connect(ctx context.Context, e *end, o CrowdOptions) (err error) {
+	if c.cq, err = e.dev.CreateCQ(4096); err != nil {
+		return err
+	}
+	qps := o.Peers
+	if o.Transport == verbs.UD {
+		qps = 1
+	}
+	mine := make([]verbs.Endpoint, qps)
+	c.qps = make([]verbs.QP, qps)
+	for i := range c.qps {
+		c.qps[i], mine[i], err = e.createQP(verbs.QPInitAttr{Type: o.Transport, SendCQ: c.cq, RecvCQ: c.cq, Cap: crowdLimits})
+		if err != nil {
+			return err
+		}
+	}
+	ends, err := proc.Exchange(ctx, e.Worker, mine)
+	if err != nil {
+		return err
+	}
+	theirs := ends[e.peer()]
+	if len(theirs) != len(mine) {
+		return fmt.Errorf("verbsbench: the peer has %d queue pairs and we have %d", len(theirs), len(mine))
+	}
+	if o.Transport == verbs.UD {
+		return c.address(e, theirs[0], o.Peers)
+	}
+	for i, qp := range c.qps {
+		if err := verbs.Connect(qp, mine[i], theirs[i], verbs.ConnectOptions{MTU: e.path, Timeout: ackTimeout}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// address makes the handles by which one queue pair reaches n peers.
+func (c *crowd) address(e *end, to verbs.Endpoint, n int) (err error) {
+	c.ahs = make([]verbs.AH, n)
+	for i := range c.ahs {
+		if c.ahs[i], err = e.pd.CreateAH(verbs.AHAttr{DGID: to.GID, UDPPort: to.UDPPort}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *crowd) run(context.Context, request) (reply, error) {
+	return reply{}, errors.New("verbsbench: a crowd is idle")
+}
+
+func (c *crowd) close() error {
+	var errs []error
+	for _, qp := range c.qps {
+		if qp != nil {
+			errs = append(errs, qp.Destroy())
+		}
+	}
+	for _, ah := range c.ahs {
+		if ah != nil {
+			errs = append(errs, ah.Destroy())
+		}
+	}
+	if c.cq != nil {
+		errs = append(errs, c.cq.Destroy())
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,44 @@
+package verbsbench_test
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/softrnic/softrnic/cmd/bench/internal/verbsbench"
+)
+
+// One pair of processes carries several subjects. The parent's program must
+// call proc.ServeIfWorker first thing.
+func Example() {
+	ctx := context.Background()
+	pair, err := verbsbench.OpenPair(ctx, verbsbench.Config{MTU: 4096})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer pair.Close()
+
+	ping, err := pair.PingPong(ctx, verbsbench.PingOptions{Op: verbsbench.RCWrite, Size: 8})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	half, err := ping.Round(ctx, 100)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	stream, err := pair.Stream(ctx, verbsbench.StreamOptions{Op: verbsbench.RCSend, Size: 65536})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	flow, err := stream.Round(ctx, 5*time.Millisecond)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(half.Stats().N, half.Median() > 0, flow.MBps() > 0)
+	// Output: 100 true true
+}

@@ -1,0 +1,82 @@
+package cmtool
+
+import (
+	"io"
+	"net/netip"
+	"time"
+
+	"github.com/softrnic/softrnic/cmd/softrnic/internal/rdmacm"
+)
+
+// Options are those that both originals have, and where to run. A message is a
+// datagram of udaddy's, a connection a pair of its queue pairs.
+type Options struct {
+	Server      string        // -s: "" is the server itself
+	Bind        string        // -b: our own address
+	Format      rdmacm.Format // -f: of both addresses
+	Connections int           // -c
+	Count       int           // -C: messages each way on a connection
+	Size        int           // -S: bytes of a message
+	TOS         uint8         // -t: traffic class of our packets
+	Port        int           // of RDMA-CM; 0 is any free one, for a server
+
+	rdmacm.Place
+
+	Out       io.Writer              // gets what the original writes
+	Log       io.Writer              // gets what it writes to stderr
+	Listening func([]netip.AddrPort) // hears where the server waits; may be nil
+	NoTerms   bool                   // a client sends no parameters, as the originals
+
+	Idle time.Duration // how long nothing may happen
+}
+
+// Defaults are those of the originals, which differ in the port.
+func Defaults(port int) Options {
+	return Options{Connections: 1, Count: 10, Size: 100, Port: port, Idle: 30 * time.Second}
+}
+
+// Limits of the options.
+const (
+	maxConnections = 1 << 16
+	MaxMemory      = 1 << 30 // bytes of all messages of all connections
+)
+
+// Check refuses what cannot be, and makes no messages of messages without bytes, as
+// the originals do. It leaves the size to the tool; port is what its option is called.
+func (o *Options) Check(port string) error {
+	if o.Size == 0 {
+		o.Count = 0
+	}
+	switch {
+	case o.Port < 0 || o.Port > 65535:
+		return rdmacm.Refuse(port, "%d is no port; give 1 to 65535", o.Port)
+	case o.Port == 0 && o.Server != "":
+		return rdmacm.Refuse(port, "a client needs the server's port")
+	case o.Connections < 1 || o.Connections > maxConnections:
+		return rdmacm.Refuse("-c", "%d connections cannot be; give 1 to %d", o.Connections, maxConnections)
+	case o.Count < 0:
+		return rdmacm.Refuse("-C", "%d messages cannot be", o.Count)
+	}
+	return o.Place.Check()
+}
+
+// Fits refuses more receives of room bytes on each connection than fit into MaxMemory.
+func (o *Options) Fits(receives, room int) error {
+	if room > 0 && receives > MaxMemory/room/o.Connections {
+		return rdmacm.Refuse("-C", "%d messages of %d bytes on %d connections do not fit into %d bytes of memory", o.Count, o.Size, o.Connections, MaxMemory)
+	}
+	return nil
+}
+
+// complete gives everything that hears of something an ear.
+func (o *Options) complete() {
+	if o.Out == nil {
+		o.Out = io.Discard
+	}
+	if o.Log == nil {
+		o.Log = io.Discard
+	}
+	if o.Listening == nil {
+		o.Listening = func([]netip.AddrPort) {}
+	}
+}

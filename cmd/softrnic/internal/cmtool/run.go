@@ -1,0 +1,56 @@
+package cmtool
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+
+	"github.com/softrnic/softrnic/cmd/softrnic/internal/rdmacm"
+)
+
+// Run calls the part that the options ask for, and says how it ended. Options that
+// are nil do nothing from then on.
+func (o *Options) Run(ctx context.Context, server, client func(context.Context) error) error {
+	o.complete()
+	part := server
+	if o.Server != "" {
+		part = client
+	}
+	err := part(ctx)
+	status := 0
+	if err != nil {
+		status = 1
+	}
+	o.Say("test complete")
+	o.Say("return status %d", status)
+	return err
+}
+
+// Say writes a line.
+func (o *Options) Say(format string, args ...any) { fmt.Fprintf(o.Out, format+"\n", args...) }
+
+// Skipped tells of an address without an adapter.
+func (o *Options) Skipped(err error) { fmt.Fprintln(o.Log, err) }
+
+// Own is the address to bind to, the zero Addr if none was given.
+func (o *Options) Own(ctx context.Context) (netip.Addr, error) {
+	bind, err := rdmacm.ResolveOwn(ctx, o.Bind, o.Format)
+	if err != nil {
+		return netip.Addr{}, fmt.Errorf("-b: %w", err)
+	}
+	return bind, nil
+}
+
+// Towards makes a client's end, which must be closed, and says where the server is.
+func (o *Options) Towards(ctx context.Context) (*rdmacm.End, netip.AddrPort, error) {
+	addr, err := rdmacm.Resolve(ctx, o.Server, o.Format)
+	if err != nil {
+		return nil, netip.AddrPort{}, fmt.Errorf("-s: %w", err)
+	}
+	bind, err := o.Own(ctx)
+	if err != nil {
+		return nil, netip.AddrPort{}, err
+	}
+	at, err := rdmacm.Towards(o.Place, addr, bind)
+	return at, netip.AddrPortFrom(addr, uint16(o.Port)), err
+}

@@ -1,0 +1,32 @@
+package cmtool
+
+import (
+	"strconv"
+
+	"github.com/softrnic/softrnic/cmd/softrnic/internal/oob"
+	"github.com/softrnic/softrnic/cmd/softrnic/internal/rdmacm"
+)
+
+// PrivateData returns what a client sends with each of its requests.
+func (o *Options) PrivateData(test string) []byte {
+	if o.NoTerms {
+		return nil
+	}
+	return rdmacm.EncodeTerms(o.Terms(test))
+}
+
+// RejectMisfit rejects a request of a client with other parameters, see
+// [rdmacm.RejectMisfit].
+func (o *Options) RejectMisfit(r rdmacm.TermsRequest, test string) error {
+	return rdmacm.RejectMisfit(r, func(oob.Terms) oob.Terms { return o.Terms(test) })
+}
+
+// Terms returns the parameters that both ends of a test must have alike.
+func (o *Options) Terms(test string) oob.Terms {
+	var t oob.Terms
+	t.Add("test", test)
+	t.Add("-c", strconv.Itoa(o.Connections))
+	t.Add("-C", strconv.Itoa(o.Count))
+	t.Add("-S", strconv.Itoa(o.Size))
+	return t
+}

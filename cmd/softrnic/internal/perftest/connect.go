@@ -1,0 +1,184 @@
+package perftest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"time"
+
+	"github.com/softrnic/softrnic/cm"
+	"github.com/softrnic/softrnic/cmd/softrnic/internal/oob"
+	"github.com/softrnic/softrnic/cmd/softrnic/internal/rdmacm"
+	"github.com/softrnic/softrnic/verbs"
+)
+
+// connectCM connects the queue pairs by the RDMA CM, one after the other. The
+// client asks; the server's listener is the one of the channel.
+func (r *runner) connectCM(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, r.Patience)
+	defer cancel()
+	ctx, gone := context.WithCancelCause(ctx)
+	defer gone(nil)
+	if c, ok := r.talk.channel.(*rdma); ok { // a peer that has left does not connect any more
+		c.conn.AfterDone(func() { gone(oob.ErrGone) })
+		defer c.conn.AfterDone(nil)
+	}
+	for i := range r.end.qps {
+		var err error
+		switch {
+		case r.Connection == verbs.UD:
+			err = r.agreeUD(ctx, i)
+		case r.Server != "":
+			err = r.dialQP(ctx, i)
+		default:
+			err = r.acceptQP(ctx, i)
+		}
+		if err != nil && errors.Is(context.Cause(ctx), oob.ErrGone) {
+			err = oob.ErrGone
+		}
+		if err != nil {
+			return r.talk.fail("connect to its queue pairs", err)
+		}
+	}
+	return nil
+}
+
+// usesCM reports whether the handshake travels over the RDMA CM.
+func (p *plan) usesCM() bool { return p.RDMACM || p.CommRDMACM }
+
+// dialCM connects to the server's port of the RDMA CM.
+func (r *runner) dialCM(ctx context.Context) (channel, error) {
+	ip, err := rdmacm.Resolve(ctx, r.Server, "")
+	if err != nil {
+		return nil, err
+	}
+	if r.place, err = rdmacm.Towards(rdmacm.Place{Device: r.Device, Open: r.Open}, ip, r.Bind); err != nil {
+		return nil, err
+	}
+	r.dev, r.manager = r.place.Device, r.place.Manager
+	r.server = netip.AddrPortFrom(ip, uint16(r.Port))
+	c, err := newRDMA(ctx, r.place, r.plan)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.dial(r.server); err != nil {
+		return nil, errors.Join(&oob.PeerError{Peer: r.server.String(), Doing: "connect", Err: err}, c.free())
+	}
+	return c, nil
+}
+
+// listenCM listens on a port of the RDMA CM, at every address of the machine
+// unless one is given.
+func (r *runner) listenCM() (port int, accept func(context.Context) (visitor, error), stop func(), err error) {
+	skipped := func(err error) { fmt.Fprintf(r.Log, "The RDMA CM does not listen everywhere: %v\n", err) }
+	r.door, err = rdmacm.Connections(rdmacm.Place{Device: r.Device, Open: r.Open}, r.Bind, uint16(r.Port), cm.ListenOptions{}, skipped)
+	if err != nil {
+		return 0, nil, nil, err
+	}
+	accept = func(ctx context.Context) (visitor, error) {
+		a, err := r.door.Accept(ctx)
+		if err != nil {
+			return nil, err
+		}
+		c, err := newRDMA(ctx, a.End, r.plan)
+		if err != nil {
+			return nil, err
+		}
+		c.asked, c.name = a.Request, a.Request.RemoteAddr().String()
+		return c, nil
+	}
+	return int(r.door.Addrs()[0].Port()), accept, func() { r.door.Stop() }, nil
+}
+
+// receive takes a client that has connected.
+func (r *runner) receive(c *rdma) (err error) {
+	r.guest, r.dev, r.manager = c, c.place.Device, c.place.Manager
+	if r.RDMACM && r.Connection == verbs.UD {
+		r.udListener, err = r.manager.ListenUD(c.conn.LocalAddr().Port(), cm.ListenOptions{})
+	}
+	return err
+}
+
+// connectOptions are what -R gives a queue pair for data.
+func (e *end) connectOptions() verbs.ConnectOptions {
+	o := verbs.ConnectOptions{MTU: e.mtu, Access: e.access, Timeout: orZero(e.QPTimeout), RetryCnt: orZero(e.RetryCount), RNRRetry: orZero(e.RetryCount),
+		TrafficClass: uint8(max(e.TOS, 0)), MaxRdAtomic: verbs.Zero, MaxDestRdAtomic: verbs.Zero}
+	if e.Test.fetches() {
+		o.MaxRdAtomic, o.MaxDestRdAtomic = uint8(e.OutReads), uint8(e.OutReads)
+	}
+	if e.access == 0 {
+		o.Access = verbs.Zero
+	}
+	return o
+}
+
+// The original's server begins to listen anew when it has told the client that
+// it is ready to, so its first answers may be that nobody listens.
+const (
+	dialTries = 20
+	dialPause = 100 * time.Millisecond
+)
+
+// again calls f until somebody listens.
+func again(ctx context.Context, f func() error) error {
+	for try := 1; ; try++ {
+		err := f()
+		var refused *cm.RejectError
+		var refusedUD *cm.UDRejectError
+		early := errors.As(err, &refused) && refused.Reason == cm.InvalidServiceID || errors.As(err, &refusedUD)
+		if !early || try == dialTries {
+			return err
+		}
+		select {
+		case <-time.After(dialPause):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+func (r *runner) dialQP(ctx context.Context, i int) error {
+	return again(ctx, func() error {
+		if r.end.qps[i].State() != verbs.StateInit { // the try before
+			if err := r.end.qps[i].Modify(verbs.QPAttr{State: verbs.StateReset}, verbs.AttrState); err != nil {
+				return err
+			}
+		}
+		conn, err := r.manager.Dial(ctx, r.server, cm.DialOptions{QP: r.end.qps[i], ConnectOptions: r.end.connectOptions()})
+		if err == nil {
+			r.conns = append(r.conns, conn)
+		}
+		return err
+	})
+}
+
+func (r *runner) acceptQP(ctx context.Context, i int) error {
+	q, err := r.nextRequest(ctx)
+	if err != nil {
+		return err
+	}
+	conn, err := q.Accept(ctx, r.end.qps[i], cm.AcceptOptions{ConnectOptions: r.end.connectOptions()})
+	if err == nil {
+		r.conns = append(r.conns, conn)
+	}
+	return err
+}
+
+// nextRequest waits for the client's next connection; who else asks meanwhile
+// is refused.
+func (r *runner) nextRequest(ctx context.Context) (*cm.Request, error) {
+	for {
+		a, err := r.door.Accept(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if a.End == r.guest.place && a.Request.RemoteAdapter() == r.guest.conn.RemoteAdapter() {
+			return a.Request, nil
+		}
+		r.Dropped(&cm.Error{Op: "accept", Peer: a.Request.RemoteAddr(), Err: errBusy})
+		_ = a.Request.Reject(nil) // it may have withdrawn
+	}
+}
+
+var errBusy = errors.New("another client is being served")

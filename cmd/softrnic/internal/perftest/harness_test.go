@@ -1,0 +1,131 @@
+package perftest_test
+
+import (
+	"bytes"
+	"context"
+	"net"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/softrnic/softrnic/cmd/softrnic/internal/perftest"
+	"github.com/softrnic/softrnic/cmd/softrnic/internal/toolstest"
+	"github.com/softrnic/softrnic/rnic"
+	"github.com/softrnic/softrnic/verbs"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// defaults are those of a test, but short.
+func defaults(name string) perftest.Options {
+	test, err := perftest.ParseTest(name)
+	if err != nil {
+		panic(err)
+	}
+	o := perftest.Defaults(test)
+	o.Iters = 50
+	o.QPTimeout = 19 // 2 s: the machine may be busy
+	if raceEnabled && name == "write_lat" {
+		o.Size = 8 // the detector knows no memory that is polled by the byte
+	}
+	return o
+}
+
+// outcome is how a run ended.
+type outcome struct {
+	*perftest.Result
+	out, log string
+	err      error
+}
+
+// server is a server that waits.
+type server struct {
+	*toolstest.Server[int, outcome]
+	*toolstest.Drops
+}
+
+// output is a buffer that may be looked at while it is written.
+type output struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (o *output) Write(b []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.b.Write(b)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.b.String()
+}
+
+// serve starts a server on a device of its own.
+func serve(t *testing.T, o perftest.Options) server {
+	t.Helper()
+	drops := toolstest.NewDrops()
+	if o.Device == nil && o.Open == nil {
+		o.Device = toolstest.Device(t, rnic.Options{})
+	}
+	return server{toolstest.Serve(t, func(ctx context.Context, listening func(int)) outcome {
+		o.Port, o.Listening, o.Dropped = 0, listening, drops.Add
+		return run(ctx, o)
+	}), drops}
+}
+
+func run(ctx context.Context, o perftest.Options) outcome {
+	var out, log output
+	if o.Out == nil {
+		o.Out = &out
+	}
+	o.Log = &log
+	result, err := perftest.Run(ctx, o)
+	return outcome{result, out.String(), log.String(), err}
+}
+
+// host starts a client whose server is the test itself.
+func host(t *testing.T, o perftest.Options) (net.Conn, <-chan outcome) {
+	return toolstest.Host(t, func(port int) outcome {
+		o.Server, o.Port = "127.0.0.1", port
+		return run(toolstest.Soon(t), o)
+	})
+}
+
+// play runs a server and a client against each other.
+func play(t *testing.T, s, c perftest.Options) (server, client outcome) {
+	t.Helper()
+	end := toolstest.NewMeeting()
+	s.Stay, c.Stay = end.Stay(0), end.Stay(1)
+	if s.Device == nil && s.Open == nil {
+		s.Device = toolstest.Device(t, rnic.Options{})
+	}
+	host := serve(t, s)
+	c.Server, c.Port = "127.0.0.1", host.At
+	if (c.RDMACM || c.CommRDMACM) && s.Device != nil {
+		gid, err := s.Device.QueryGID(1, 0)
+		require.NoError(t, err)
+		c.Server = gid.GID.Addr().String()
+	}
+	if c.Device == nil && c.Open == nil {
+		c.Device = toolstest.Device(t, rnic.Options{})
+	}
+	server, client = toolstest.Play(host.Server, end, func() outcome { return run(toolstest.Soon(t), c) })
+	require.Zero(t, host.Len(), "clients were sent away")
+	return server, client
+}
+
+// change makes options of a test.
+type change func(*perftest.Options)
+
+func apply(o perftest.Options, changes ...change) perftest.Options {
+	for _, c := range changes {
+		c(&o)
+	}
+	return o
+}
+
+func connection(typ verbs.QPType) change { return func(o *perftest.Options) { o.Connection = typ } }

@@ -1,0 +1,179 @@
+package perftest_test
+
+import (
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/cm"
+	"github.com/softrnic/softrnic/cmd/softrnic/internal/oob"
+	"github.com/softrnic/softrnic/cmd/softrnic/internal/perftest"
+	"github.com/softrnic/softrnic/cmd/softrnic/internal/toolstest"
+	"github.com/softrnic/softrnic/rnic"
+	"github.com/softrnic/softrnic/verbs"
+)
+
+// caller is a peer of the RDMA CM that is none of our programs.
+type caller struct {
+	m  *cm.Manager
+	pd verbs.PD
+	cq verbs.CQ
+	qp verbs.QP
+}
+
+func newCaller(t *testing.T) *caller {
+	t.Helper()
+	dev, m := toolstest.Manager(t)
+	c := &caller{m: m}
+	var err error
+	c.pd, err = dev.AllocPD()
+	require.NoError(t, err)
+	c.cq, err = dev.CreateCQ(16)
+	require.NoError(t, err)
+	c.qp, err = c.pd.CreateQP(verbs.QPInitAttr{Type: verbs.RC, SendCQ: c.cq, RecvCQ: c.cq, SelectiveSignaling: true,
+		Cap: verbs.QPCap{MaxSendWR: 4, MaxRecvWR: 4, MaxSendSGE: 1, MaxRecvSGE: 1, MaxInlineData: 64}})
+	require.NoError(t, err)
+	return c
+}
+
+// hostOf is the address of a device and a port.
+func hostOf(t *testing.T, dev verbs.Device, port int) netip.AddrPort {
+	gid, err := dev.QueryGID(1, 0)
+	require.NoError(t, err)
+	return netip.AddrPortFrom(gid.GID.Addr(), uint16(port))
+}
+
+// TestRDMANonsense sends away who connects and talks nonsense, or nothing, and
+// serves the next.
+func TestRDMANonsense(t *testing.T) {
+	for _, c := range []struct {
+		name, text string
+		gone       bool
+		kind       error
+		why        string
+	}{
+		{"silence", "", false, oob.ErrSilent, "it stays silent for"},
+		{"hang up", "", true, oob.ErrGone, "its own output says why"},
+		{"text", "six point zero si", false, oob.ErrNonsense, "a message of 17 bytes came instead of 16"},
+		{"no version", "six point zero s", false, oob.ErrNonsense, "is no version of perftest"},
+		{"old", "5.33" + strings.Repeat("\x00", 12), false, perftest.ErrVersion, "it is 5.33"},
+		{"too long", strings.Repeat("x", 60), false, oob.ErrGone, ""}, // the queue pair breaks
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			o := defaults("write_bw")
+			o.RDMACM, o.Patience = true, toolstest.Patience(c.kind == oob.ErrSilent)
+			o.Device = toolstest.Device(t, rnic.Options{})
+			s := serve(t, o)
+			at := hostOf(t, o.Device, s.At)
+			bad := newCaller(t)
+			conn, err := bad.m.Dial(toolstest.Soon(t), at, cm.DialOptions{QP: bad.qp})
+			require.NoError(t, err)
+			if c.text != "" {
+				_, err := bad.qp.PostSend([]verbs.SendWR{{Opcode: verbs.WRSend, Flags: verbs.SendInline, InlineData: []byte(c.text)}})
+				require.NoError(t, err)
+			}
+			if c.gone {
+				require.NoError(t, conn.Disconnect(toolstest.Soon(t)))
+			}
+			err = s.Next(t)
+			if c.why != "" {
+				require.ErrorIs(t, err, c.kind)
+				require.ErrorContains(t, err, c.why)
+			}
+
+			o.Patience = toolstest.Hang
+			o.Server, o.Port, o.Device = at.Addr().String(), s.At, toolstest.Device(t, rnic.Options{})
+			client := run(toolstest.Soon(t), o)
+			require.NoError(t, client.err)
+			require.NoError(t, (<-s.Ended).err)
+		})
+	}
+}
+
+// greet plays a client up to its first keys, and checks that answers have their
+// length. It returns the last.
+func (c *caller) greet(t *testing.T, at netip.AddrPort, version string, keys []byte) (*cm.Conn, []byte) {
+	t.Helper()
+	mr, err := c.pd.RegMR(make([]byte, 64), verbs.AccessLocalWrite)
+	require.NoError(t, err)
+	post := func(qp verbs.QP) error {
+		_, err := qp.PostRecv([]verbs.RecvWR{{SGList: []verbs.SGE{mr.SGE(0, 64)}}})
+		return err
+	}
+	conn, err := c.m.Dial(toolstest.Soon(t), at, cm.DialOptions{QP: c.qp, Prepare: post})
+	require.NoError(t, err)
+	for _, m := range []string{version + strings.Repeat("\x00", 12), "\x00\x00\x10\x00", "\x00\x00\x00\x40", "5\x00", string(keys)} {
+		_, err := c.qp.PostSend([]verbs.SendWR{{Opcode: verbs.WRSend, Flags: verbs.SendInline, InlineData: []byte(m)}})
+		require.NoError(t, err)
+		var wc [1]verbs.WC
+		_, err = c.cq.PollWait(toolstest.Soon(t), wc[:])
+		require.NoError(t, err)
+		require.NoError(t, wc[0].Err())
+		require.EqualValues(t, len(m), wc[0].ByteLen)
+		require.NoError(t, post(c.qp))
+	}
+	return conn, mr.Bytes()[:len(keys)]
+}
+
+// TestNewerOriginalIsServed: there is room for the keys of perftest 6.29, and
+// it gets such.
+func TestNewerOriginalIsServed(t *testing.T) {
+	o := defaults("write_bw")
+	o.CommRDMACM, o.Device = true, toolstest.Device(t, rnic.Options{})
+	s := serve(t, o)
+	original := newCaller(t)
+	keys := perftest.Keys{OutReads: 1, QPN: original.qp.Num(), GID: verbs.GIDFromAddr(original.m.Addr().Addr())}
+	conn, answer := original.greet(t, hostOf(t, o.Device, s.At), "6.29", keys.AppendLong(nil))
+	ours, err := perftest.ParseKeysBinary(answer)
+	require.NoError(t, err)
+	require.Equal(t, hostOf(t, o.Device, 0).Addr(), ours.GID.Addr())
+	require.NoError(t, conn.Disconnect(toolstest.Soon(t)))
+	require.ErrorIs(t, s.Next(t), oob.ErrGone)
+}
+
+// TestLeavesBeforeConnecting: who hangs up instead of connecting its queue
+// pairs is not waited for.
+func TestLeavesBeforeConnecting(t *testing.T) {
+	o := defaults("write_bw")
+	o.RDMACM, o.Patience, o.Device = true, 10*toolstest.Hang, toolstest.Device(t, rnic.Options{})
+	s := serve(t, o)
+	conn, _ := newCaller(t).greet(t, hostOf(t, o.Device, s.At), "6.06", make([]byte, perftest.KeysBinaryLen))
+	require.NoError(t, conn.Disconnect(toolstest.Soon(t)))
+	err := s.Next(t)
+	require.ErrorIs(t, err, oob.ErrGone)
+	require.ErrorContains(t, err, "connect to its queue pairs")
+}
+
+// TestRDMAServers that are not there, or say nothing.
+func TestRDMAServers(t *testing.T) {
+	silent := newCaller(t)
+	l, err := silent.m.Listen(0, cm.ListenOptions{})
+	require.NoError(t, err)
+	o := defaults("send_bw")
+	o.RDMACM, o.Patience = true, 300*time.Millisecond
+	o.Server, o.Port, o.Device = l.Addr().Addr().String(), int(l.Addr().Port()), toolstest.Device(t, rnic.Options{})
+	ended := make(chan outcome)
+	go func() { ended <- run(toolstest.Soon(t), o) }()
+	q, err := l.Accept(toolstest.Soon(t))
+	require.NoError(t, err)
+	receive := func(qp verbs.QP) error {
+		mr, err := silent.pd.RegMR(make([]byte, 64), verbs.AccessLocalWrite)
+		require.NoError(t, err)
+		_, err = qp.PostRecv([]verbs.RecvWR{{SGList: []verbs.SGE{mr.SGE(0, 64)}}})
+		return err
+	}
+	_, err = q.Accept(toolstest.Soon(t), silent.qp, cm.AcceptOptions{Prepare: receive})
+	require.NoError(t, err)
+	require.ErrorIs(t, (<-ended).err, oob.ErrSilent)
+
+	require.NoError(t, l.Close())
+	o.Patience, o.Device = toolstest.Hang, toolstest.Device(t, rnic.Options{})
+	e := run(toolstest.Soon(t), o)
+	var refused *cm.RejectError
+	require.ErrorAs(t, e.err, &refused)
+	require.Equal(t, cm.InvalidServiceID, refused.Reason)
+}

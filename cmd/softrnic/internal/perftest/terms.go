@@ -1,0 +1,58 @@
+package perftest
+
+import (
+	"strconv"
+
+	"github.com/softrnic/softrnic/cmd/softrnic/internal/oob"
+)
+
+// terms returns the parameters that both ends of a test must have alike. An
+// option that only one end acts on, such as the number of messages of a test whose
+// server sleeps, is none of them.
+func (p *plan) terms() oob.Terms {
+	size := strconv.Itoa(p.Size)
+	if p.All {
+		size = "all (-a)"
+	}
+	var t oob.Terms
+	t.Add("test", p.Test.String())
+	t.Add("-c", p.Connection.String())
+	t.Add("-s", size)
+	t.Add("-q", strconv.Itoa(p.QPs))
+	if p.takesReceives() || p.Bidirectional || p.Test == (Test{Write, Latency}) { // both ends count
+		if p.timed {
+			t.Add("-D", p.Duration.String())
+		} else {
+			t.Add("-n", strconv.Itoa(p.Iters))
+		}
+	}
+	for _, o := range []struct {
+		option string
+		on     bool
+	}{
+		{"-R", p.RDMACM}, {"-b", p.Bidirectional}, {"--reversed", p.Reversed}, {"--run_infinitely", p.Infinite},
+		{"--send_with_imm, --write_with_imm", p.WithImm}, {"--data_validation", p.Validate}, {"--report_gbits", p.Gbits},
+	} {
+		if o.on {
+			t.Add(o.option, "on")
+		}
+	}
+	if p.Validate && p.Test.Verb == Atomic {
+		t.Add("-A", string(p.Atomic))
+	}
+	return t
+}
+
+// exchangeTerms exchanges the parameters of the test and refuses a peer with others.
+func (t *talk) exchangeTerms() error {
+	const doing = "exchange the parameters of the test"
+	theirs := make([]byte, oob.TermsLen)
+	if err := t.exchange(t.terms.Encode(), theirs, doing); err != nil {
+		return err
+	}
+	peer, err := oob.ParseTerms(theirs)
+	if err != nil {
+		return t.fail(doing, nonsense("%v", err))
+	}
+	return t.terms.Check(peer)
+}

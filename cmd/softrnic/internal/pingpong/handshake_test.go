@@ -1,0 +1,264 @@
+package pingpong_test
+
+import (
+	"encoding/hex"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/softrnic/softrnic/cmd/softrnic/internal/oob"
+	"github.com/softrnic/softrnic/cmd/softrnic/internal/pingpong"
+	"github.com/softrnic/softrnic/cmd/softrnic/internal/toolstest"
+	"github.com/softrnic/softrnic/rnic"
+	"github.com/softrnic/softrnic/verbs"
+)
+
+// transcript reads a recorded handshake, in which "xN" is N times the same.
+func transcript(t *testing.T, name string) []toolstest.Message {
+	return toolstest.Transcript(t, name, func(what string) ([]string, error) {
+		text, times, many := strings.Cut(what, " x")
+		if !many {
+			return []string{text + "\x00"}, nil
+		}
+		n, err := strconv.Atoi(times)
+		return slices.Repeat([]string{text + "\x00"}, n), err
+	})
+}
+
+// speak takes the original's part of a handshake and returns ours.
+func speak(t *testing.T, conn net.Conn, list []toolstest.Message) (ours []string) {
+	t.Helper()
+	require.NoError(t, conn.SetDeadline(time.Now().Add(toolstest.Hang)))
+	for _, m := range list {
+		if m.Original {
+			_, err := io.WriteString(conn, m.Text)
+			require.NoError(t, err)
+			continue
+		}
+		b := make([]byte, len(m.Text))
+		_, err := io.ReadFull(conn, b)
+		require.NoError(t, err)
+		ours = append(ours, string(b))
+	}
+	return ours
+}
+
+func goldenOptions(k pingpong.Kind) pingpong.Options {
+	o := pingpong.Defaults(k)
+	if k == pingpong.SRQ {
+		o.NumQP = 2
+	}
+	o.Idle = 50 * time.Millisecond // nobody is there to play with
+	return o
+}
+
+// remoteLines are what the originals print of what they were told.
+func remoteLines(list []toolstest.Message, n int, original bool) string {
+	var b strings.Builder
+	for _, m := range list {
+		r, err := pingpong.ParseRecord([]byte(m.Text))
+		if m.Original == original && err == nil && n > 0 {
+			fmt.Fprintf(&b, "  remote address: LID 0x%04x, QPN 0x%06x, PSN 0x%06x, GID ::ffff:%v\n", r.LID, r.QPN, r.PSN, r.GID.Addr())
+			n--
+		}
+	}
+	return b.String()
+}
+
+// TestServesOriginal plays recorded clients to our server.
+func TestServesOriginal(t *testing.T) {
+	for _, k := range kinds {
+		t.Run(string(k), func(t *testing.T) {
+			t.Parallel()
+			list := transcript(t, string(k)+"-original-is-client")
+			o := goldenOptions(k)
+			s := serve(t, o)
+			conn := toolstest.Dial(t, s.At)
+			ours := speak(t, conn, list)
+			require.NoError(t, conn.Close()) // as the originals do
+			checkOurs(t, ours, list)
+			e := <-s.Ended
+			require.ErrorIs(t, e.err, pingpong.ErrIdle)
+			require.Contains(t, e.out, remoteLines(list, o.NumQP, true))
+			require.Zero(t, s.Len())
+		})
+	}
+}
+
+// TestJoinsOriginal plays recorded servers to our client. The peer that they
+// name is out of reach: what is sent there does not leave the machine.
+func TestJoinsOriginal(t *testing.T) {
+	for _, k := range kinds {
+		t.Run(string(k), func(t *testing.T) {
+			t.Parallel()
+			list := transcript(t, string(k)+"-original-is-server")
+			o := goldenOptions(k)
+			o.Device = toolstest.Device(t, rnic.Options{Impair: "drop every 1st SEND_FIRST; drop every 1st SEND_MIDDLE; drop every 1st SEND_LAST; drop every 1st SEND_ONLY"})
+			conn, ended := host(t, o)
+			ours := speak(t, conn, list)
+			require.NoError(t, conn.Close()) // as the originals do
+			checkOurs(t, ours, list)
+			e := <-ended
+			require.ErrorIs(t, e.err, pingpong.ErrIdle)
+			require.Contains(t, e.out, remoteLines(list, o.NumQP, true))
+		})
+	}
+}
+
+// checkOurs compares what we said with what was said to the original, but for
+// the numbers.
+func checkOurs(t *testing.T, ours []string, list []toolstest.Message) {
+	t.Helper()
+	for _, m := range list {
+		if m.Original {
+			continue
+		}
+		want, err := pingpong.ParseRecord([]byte(m.Text))
+		if err != nil || want.QPN == 0 {
+			require.Equal(t, m.Text, ours[0])
+		} else {
+			got, err := pingpong.ParseRecord([]byte(ours[0]))
+			require.NoError(t, err)
+			require.NotZero(t, got.QPN)
+			require.True(t, got.GID.Addr().IsLoopback())
+		}
+		ours = ours[1:]
+	}
+	require.Empty(t, ours)
+}
+
+// TestRecordGolden reads and writes the originals' records.
+func TestRecordGolden(t *testing.T) {
+	const text = "0000:000011:f6c11c:00000000000000000000ffffc6336402\x00"
+	r, err := pingpong.ParseRecord([]byte(text))
+	require.NoError(t, err)
+	require.Equal(t, pingpong.Record{QPN: 0x11, PSN: 0xf6c11c, GID: verbs.GIDFromAddr(netip.MustParseAddr("198.51.100.2"))}, r)
+	require.Equal(t, text, string(r.Append(nil)))
+	require.Len(t, text, pingpong.RecordLen)
+	for _, k := range kinds {
+		for _, role := range []string{"client", "server"} {
+			for _, m := range transcript(t, string(k)+"-original-is-"+role) {
+				if len(m.Text) != pingpong.RecordLen {
+					require.Equal(t, "done\x00", m.Text)
+					continue
+				}
+				r, err := pingpong.ParseRecord([]byte(m.Text))
+				require.NoError(t, err)
+				require.Equal(t, m.Text, string(r.Append(nil)))
+			}
+		}
+	}
+}
+
+func TestRecordRoundTrip(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		r := pingpong.Record{
+			LID: rapid.Uint16().Draw(t, "lid"),
+			QPN: rapid.Uint32Max(1<<24-1).Draw(t, "qpn"),
+			PSN: rapid.Uint32Max(1<<24-1).Draw(t, "psn"),
+			GID: verbs.GID(rapid.SliceOfN(rapid.Byte(), 16, 16).Draw(t, "gid")),
+		}
+		text := r.Append(nil)
+		require.Equal(t, fmt.Sprintf("%04x:%06x:%06x:%s\x00", r.LID, r.QPN, r.PSN, hex.EncodeToString(r.GID[:])), string(text))
+		back, err := pingpong.ParseRecord(text)
+		require.NoError(t, err)
+		require.Equal(t, r, back)
+	})
+}
+
+// FuzzParseRecord takes no byte that Append would not write, but for the case
+// of digits.
+func FuzzParseRecord(f *testing.F) {
+	f.Add([]byte("0000:000011:f6c11c:00000000000000000000ffffc6336402\x00"))
+	f.Add([]byte("0000:+00011:f6c1_c:00000000000000000000ffffc6336402\x00"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		r, err := pingpong.ParseRecord(b)
+		if err != nil {
+			return
+		}
+		require.Equal(t, strings.ToLower(string(b)), string(r.Append(nil)))
+	})
+}
+
+// TestNonsense sends away who talks nonsense, and serves the next.
+func TestNonsense(t *testing.T) {
+	good := "0000:000011:f6c11c:00000000000000000000ffffc6336402\x00"
+	for _, c := range []struct {
+		kind  pingpong.Kind
+		text  string
+		kind2 error
+		why   string
+	}{
+		{pingpong.RC, "GET / HTTP/1.1\r\nHost: example.org\r\nAccept: */*\r\nConnection: close\r\n\r\n", oob.ErrNonsense, "want LID:QPN:PSN:GID"},
+		{pingpong.UD, strings.Repeat("\x00", 52), oob.ErrNonsense, "want LID:QPN:PSN:GID"},
+		{pingpong.RC, "0000:000000:f6c11c:00000000000000000000ffffc6336402\x00", oob.ErrNonsense, "it names no queue pair"},
+		{pingpong.UC, "0000:000011:f6c11c:00000000000000000000000000000000\x00", oob.ErrNonsense, "start it with -g"},
+		{pingpong.SRQ, strings.Repeat(good, 256), oob.ErrNonsense, "it has 256 queue pairs and we have 2; give both sides the same -q"},
+		{pingpong.RC, "0000:000011:f6c11c:20010db8000000000000000000000001\x00", nil, "different families"},
+		{pingpong.RC, "6.06\x00softrnic\x00\x00\x00", oob.ErrNonsense, "it runs perftest or softrnic perf"},
+		{pingpong.RC, good[:20], oob.ErrSilent, "15 of 47 bytes"},
+		{pingpong.SRQ, strings.Repeat(good, 2) + good[:10], oob.ErrSilent, "bytes within"},
+		{pingpong.RC, "", oob.ErrSilent, "0 of 5 bytes"},
+		{pingpong.RC, good, oob.ErrSilent, `read its "done": it stays silent: 0 of 5 bytes`},
+	} {
+		t.Run(string(c.kind)+c.why, func(t *testing.T) {
+			t.Parallel()
+			o := goldenOptions(c.kind)
+			o.Patience, o.Idle, o.Iters = toolstest.Patience(c.kind2 == oob.ErrSilent), toolstest.Hang, 5
+			s := serve(t, o)
+			conn := toolstest.Dial(t, s.At)
+			_, err := io.WriteString(conn, c.text)
+			require.NoError(t, err)
+			if c.kind2 != oob.ErrSilent {
+				require.NoError(t, conn.(*net.TCPConn).CloseWrite())
+			}
+			err = s.Next(t)
+			require.ErrorContains(t, err, c.why)
+			if c.kind2 != nil {
+				require.ErrorIs(t, err, c.kind2)
+			}
+
+			o.Patience = toolstest.Hang
+			o.Server, o.Port, o.Device = "127.0.0.1", s.At, toolstest.Device(t, rnic.Options{})
+			client := run(toolstest.Soon(t), o)
+			require.NoError(t, client.err)
+			require.NoError(t, (<-s.Ended).err)
+		})
+	}
+}
+
+// TestServerNonsense ends the client.
+func TestServerNonsense(t *testing.T) {
+	for _, c := range []struct {
+		text string
+		hang bool // up, after the text
+		kind error
+	}{
+		{"220 mail.example.org ESMTP ready when you are, whoever you are\r\n", false, oob.ErrNonsense},
+		{"0000:", false, oob.ErrSilent},
+		{"0000:", true, oob.ErrGone},
+	} {
+		o := pingpong.Defaults(pingpong.RC)
+		o.Patience = 300 * time.Millisecond
+		o.Device = toolstest.Device(t, rnic.Options{})
+		conn, ended := host(t, o)
+		_, err := io.ReadFull(conn, make([]byte, pingpong.RecordLen)) // or closing would reset
+		require.NoError(t, err)
+		_, err = io.WriteString(conn, c.text)
+		require.NoError(t, err)
+		if c.hang {
+			require.NoError(t, conn.Close())
+		}
+		e := <-ended
+		require.ErrorIs(t, e.err, c.kind)
+	}
+}

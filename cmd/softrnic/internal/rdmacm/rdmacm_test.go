@@ -1,0 +1,219 @@
+package rdmacm_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/softrnic/softrnic/cm"
+	"github.com/softrnic/softrnic/cmd/softrnic/internal/rdmacm"
+	"github.com/softrnic/softrnic/cmd/softrnic/internal/toolstest"
+	"github.com/softrnic/softrnic/cmd/softrnic/internal/watch"
+	"github.com/softrnic/softrnic/rnic"
+	"github.com/softrnic/softrnic/verbs"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestResolve(t *testing.T) {
+	for _, c := range []struct {
+		host   string
+		format rdmacm.Format
+		want   string // address or error
+	}{
+		{"192.0.2.1", "", "192.0.2.1"},
+		{"::ffff:192.0.2.1", "", "192.0.2.1"},
+		{"2001:db8::1", rdmacm.IPv6, "2001:db8::1"},
+		{"2001:db8::1", rdmacm.IP, "2001:db8::1"},
+		{"localhost", rdmacm.Name, "127.0.0.1"},
+		{"localhost", rdmacm.IP, `-f ip: "localhost" is no address`},
+		{"192.0.2.1", rdmacm.IPv6, "-f ipv6: 192.0.2.1 is no IPv6 address"},
+		{"fe80::1%eth0", "", "fe80::1%eth0"},
+		{"2001:db8::1%eth0", "", "2001:db8::1"},
+		{"host.invalid", "", `"host.invalid" is neither an address nor the name of a host`},
+	} {
+		got, err := rdmacm.Resolve(toolstest.Soon(t), c.host, c.format)
+		if err != nil {
+			require.ErrorContains(t, err, c.want)
+			continue
+		}
+		require.Equal(t, c.want, got.String(), c.host)
+	}
+	got, err := rdmacm.ResolveOwn(toolstest.Soon(t), "", rdmacm.IP)
+	require.NoError(t, err)
+	require.False(t, got.IsValid())
+}
+
+// TestPlaces are where adapters are opened.
+func TestPlaces(t *testing.T) {
+	for _, c := range []struct{ server, bind, at string }{
+		{"127.0.0.1", "", "127.0.0.1:0"}, // where a server may come
+		{"127.94.1.1", "", "127.0.0.1:0"},
+		{"127.0.0.1", "127.0.0.9", "127.0.0.9:4791"},
+		{"127.0.0.1", "127.0.0.1", "127.0.0.1:0"}, // beside the server
+		{"192.0.2.77", "192.0.2.1", "192.0.2.1:4791"},
+		{"2001:db8::2", "2001:db8::1", "[2001:db8::1]:4791"},
+		{"2001:db8::2", "2001:db8::2", "[2001:db8::2]:0"},
+		{"0.0.0.0", "", "0.0.0.0 is not the address of one server"},
+		{"ff02::1", "", "ff02::1 is not the address of one server"},
+	} {
+		stop := errors.New("that was all")
+		var at netip.AddrPort
+		p := rdmacm.Place{Open: func(a netip.AddrPort) (verbs.Device, error) { at = a; return nil, stop }}
+		bind := netip.Addr{}
+		if c.bind != "" {
+			bind = netip.MustParseAddr(c.bind)
+		}
+		_, err := rdmacm.Towards(p, netip.MustParseAddr(c.server), bind)
+		if !errors.Is(err, stop) {
+			require.ErrorContains(t, err, c.at)
+			continue
+		}
+		require.Equal(t, c.at, at.String(), "%+v", c)
+	}
+}
+
+// elsewhere opens devices at free addresses, whatever address is asked for, and
+// none at some.
+func elsewhere(asked *[]netip.AddrPort, refused func(netip.Addr) bool) rdmacm.Place {
+	return rdmacm.Place{Open: func(at netip.AddrPort) (verbs.Device, error) {
+		*asked = append(*asked, at)
+		if refused(at.Addr()) {
+			return nil, fmt.Errorf("in use")
+		}
+		return rnic.Open(rnic.Options{})
+	}}
+}
+
+// TestServer waits at every address, and leaves out those where it cannot.
+func TestServer(t *testing.T) {
+	var asked []netip.AddrPort
+	var skipped []error
+	localhost := netip.MustParseAddr("127.0.0.1")
+	skip := func(err error) { skipped = append(skipped, err) }
+	refused := func(a netip.Addr) bool { return a != localhost && a.Is4() }
+
+	s, err := rdmacm.Connections(elsewhere(&asked, refused), netip.Addr{}, 0, cm.ListenOptions{}, skip)
+	require.NoError(t, err)
+	require.Contains(t, asked, netip.AddrPortFrom(localhost, 4791))
+	require.Len(t, s.Addrs(), len(asked)-len(skipped))
+	for _, a := range s.Addrs() {
+		require.Equal(t, s.Addrs()[0].Port(), a.Port(), "the same everywhere")
+	}
+	require.NoError(t, s.Close())
+
+	asked, skipped = nil, nil
+	s, err = rdmacm.Connections(elsewhere(&asked, refused), netip.IPv4Unspecified(), 77, cm.ListenOptions{}, skip)
+	require.NoError(t, err)
+	for _, a := range asked {
+		require.True(t, a.Addr().Is4())
+	}
+	require.Len(t, s.Addrs(), 1)
+	require.EqualValues(t, 77, s.Addrs()[0].Port())
+	require.NoError(t, s.Close())
+
+	skipped = nil
+	_, err = rdmacm.Connections(elsewhere(&asked, func(netip.Addr) bool { return true }), netip.Addr{}, 0, cm.ListenOptions{}, skip)
+	require.ErrorContains(t, err, "not at 127.0.0.1: in use")
+	require.Empty(t, skipped)
+
+	dev := toolstest.Device(t, rnic.Options{Addr: netip.MustParseAddrPort("127.0.0.1:0"), AnyPort: true})
+	_, err = rdmacm.Datagrams(rdmacm.Place{Device: dev}, netip.Addr{}, 0, cm.ListenOptions{}, skip)
+	require.ErrorContains(t, err, "RDMA-CM has no word for a server's port: it has to be 4791")
+}
+
+// TestArrivals come from all adapters, until the server stops.
+func TestArrivals(t *testing.T) {
+	var asked []netip.AddrPort
+	s, err := rdmacm.Datagrams(elsewhere(&asked, func(netip.Addr) bool { return false }), netip.Addr{}, 0, cm.ListenOptions{}, func(error) {})
+	require.NoError(t, err)
+	_, client := toolstest.Manager(t)
+	ctx := toolstest.Soon(t)
+	dial := func(at netip.AddrPort) <-chan error {
+		ch := make(chan error, 1)
+		go func() {
+			_, err := client.DialUD(ctx, at, cm.UDDialOptions{})
+			ch <- err
+		}()
+		return ch
+	}
+	for _, at := range s.Addrs() {
+		dialed := dial(at)
+		a, err := s.Accept(ctx)
+		require.NoError(t, err)
+		require.Equal(t, at.Addr(), a.End.Addr())
+		require.NoError(t, a.Request.Reject(nil))
+		var refused *cm.UDRejectError
+		require.ErrorAs(t, <-dialed, &refused)
+	}
+
+	// Who is waiting is rejected, and nobody comes any more.
+	waiting := dial(s.Addrs()[0])
+	go func() {
+		// The request may or may not have arrived: it is rejected either way.
+		s.Stop()
+	}()
+	var refused *cm.UDRejectError
+	require.ErrorAs(t, <-waiting, &refused)
+	_, err = s.Accept(ctx)
+	require.ErrorIs(t, err, cm.ErrClosed)
+	require.NoError(t, s.Close())
+	require.NoError(t, s.Close())
+}
+
+// TestEach ends with the first error, and waits for all.
+func TestEach(t *testing.T) {
+	const n = 1000
+	var done [n]bool
+	require.NoError(t, rdmacm.Each(t.Context(), n, func(_ context.Context, i int) error { done[i] = true; return nil }))
+	require.NotContains(t, done, false)
+	want := errors.New("enough")
+	err := rdmacm.Each(t.Context(), n, func(ctx context.Context, i int) error {
+		if i == 100 {
+			return want
+		}
+		<-ctx.Done()
+		return context.Cause(ctx)
+	})
+	require.ErrorIs(t, err, want)
+
+	idle, w := watch.Start(t.Context(), time.Millisecond)
+	defer w.Stop()
+	err = rdmacm.Each(idle, 1, func(ctx context.Context, _ int) error { <-ctx.Done(); return ctx.Err() })
+	require.EqualError(t, rdmacm.Missing(err, "%d of 2", 1), "nothing happens any more: 1 of 2")
+	require.Equal(t, want, rdmacm.Missing(want, "nothing"))
+}
+
+func TestFlags(t *testing.T) {
+	var f rdmacm.Format
+	for _, s := range []string{"name", "ip", "ipv6", "IPv6"} {
+		require.NoError(t, f.Set(s))
+	}
+	require.Equal(t, rdmacm.IPv6, f)
+	require.ErrorContains(t, f.Set("gid"), "on Ethernet give an IP address, of which the GID is made")
+	require.ErrorContains(t, f.Set("lid"), "there are name, ip and ipv6")
+
+	space := cm.TCP
+	p := rdmacm.PortSpace{To: &space}
+	require.Equal(t, "tcp", p.String())
+	require.NoError(t, p.Set("IB"))
+	require.Equal(t, cm.IB, space)
+	require.Equal(t, "ib", p.String())
+	require.ErrorContains(t, p.Set("udp"), "there are tcp and ib")
+
+	var c rdmacm.TimeoutCode
+	require.Zero(t, c.Option())
+	require.NoError(t, c.Set("14"))
+	require.EqualValues(t, 14, c.Option())
+	require.NoError(t, c.Set("0"))
+	require.EqualValues(t, verbs.Zero, c.Option(), "for ever")
+	require.Equal(t, "0", c.String())
+	require.ErrorContains(t, c.Set("32"), "give 0 to 31")
+	require.ErrorContains(t, c.Set("soon"), "give 0 to 31")
+}

@@ -1,0 +1,160 @@
+package rping_test
+
+import (
+	"bytes"
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/cmd/softrnic/internal/rping"
+	"github.com/softrnic/softrnic/cmd/softrnic/internal/toolstest"
+	"github.com/softrnic/softrnic/cmd/softrnic/internal/watch"
+)
+
+// TestBadClients are told of, and the server goes on serving.
+func TestBadClients(t *testing.T) {
+	o := rping.Defaults()
+	o.Persistent, o.Validate = true, true
+	s := serve(t, o)
+	o.Persistent = false
+	for _, c := range []struct {
+		name string
+		act  func(p *puppet)
+		why  string
+	}{
+		{"short message", func(p *puppet) { p.send(make([]byte, 15)) }, "received bogus data, size 15"},
+		{"empty message", func(p *puppet) { p.send(nil) }, "received bogus data, size 0"},
+		{"a byte too many", func(p *puppet) { p.send(make([]byte, 17)) }, "received bogus data, size 17"},
+		{"long message", func(p *puppet) { p.send(make([]byte, 64)) }, "cq completion failed status 1"},
+		{"nothing to read", func(p *puppet) { p.advertise(0, 0) }, "it has 0 bytes"},
+		{"too much to read", func(p *puppet) { p.advertise(0, 1<<32-1) }, "it has 4294967295 bytes, and there is room for 64"},
+		{"wrong key", func(p *puppet) {
+			p.send(rping.Info{Addr: p.mr.Addr(), RKey: p.mr.RKey() ^ 0x100, Size: 64}.Append(nil))
+		}, "cq completion failed status 10"},
+		{"wrong address", func(p *puppet) { p.advertise(4090, 64) }, "cq completion failed status 10"},
+		{"no end of the text", func(p *puppet) {
+			copy(p.mr.Bytes(), bytes.Repeat([]byte("x"), 64))
+			p.advertise(0, 64)
+		}, "have no NUL at the end"},
+		{"wrong text", func(p *puppet) {
+			copy(p.mr.Bytes(), "rdma-ping-1: ABC\x00")
+			p.advertise(0, 64)
+		}, "ping 0: data mismatch! ping 0: byte 10 is 0x31 and should be 0x30"},
+		{"no room to write", func(p *puppet) {
+			golden := goldenPing(t, 0)
+			copy(p.mr.Bytes(), golden)
+			p.advertise(0, uint32(len(golden)))
+			p.hear()
+			p.advertise(100, uint32(len(golden))-1)
+		}, "there are 64 bytes to write, and the client has room for 63"},
+		{"gone in the middle", func(p *puppet) {
+			copy(p.mr.Bytes(), goldenPing(t, 0))
+			p.advertise(0, 64)
+			p.hear()
+			p.conn.Disconnect(toolstest.Soon(t))
+		}, "ping 0: cm: connection"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := newPuppet(t)
+			p.dial(s.At, bytes.Repeat([]byte{0xa5}, 56)) // private data means nothing to rping
+			c.act(p)
+			err := s.Next(t)
+			require.ErrorContains(t, err, c.why)
+			require.ErrorContains(t, err, "client "+p.conn.LocalAddr().String())
+			good := towards(t, s.At, o)
+			good.Count = 2
+			require.NoError(t, run(toolstest.Soon(t), good).err)
+		})
+	}
+}
+
+// TestSilentPeers end the waiting.
+func TestSilentPeers(t *testing.T) {
+	o := rping.Defaults()
+	o.Idle = 100 * time.Millisecond
+	s := serve(t, o)
+	p := newPuppet(t)
+	p.dial(s.At, nil)
+	host := <-s.Ended
+	require.ErrorIs(t, host.err, watch.ErrIdle)
+	require.ErrorContains(t, host.err, "waiting for the client to say where to read")
+
+	p = newPuppet(t)
+	addr, done := p.listen(func() {})
+	o = towards(t, addr, o)
+	client := run(toolstest.Soon(t), o)
+	require.ErrorIs(t, client.err, watch.ErrIdle)
+	require.ErrorContains(t, client.err, "ping 0: nothing happens any more since 100ms: waiting for the server to read")
+	<-done
+}
+
+// TestUnheardGoodBye ends well: the client had all its pings.
+func TestUnheardGoodBye(t *testing.T) {
+	golden := goldenPing(t, 0)
+	for count, why := range map[int]string{1: "", 2: "ping 1: nothing happens any more"} {
+		o := rping.Defaults()
+		o.Idle, o.Count = time.Second, count
+		s := serve(t, o)
+		p := newPuppet(t)
+		copy(p.mr.Bytes(), golden)
+		p.dial(s.At, nil)
+		p.advertise(0, uint32(len(golden)))
+		p.hear()
+		p.advertise(100, uint32(len(golden)))
+		p.hear()
+		err := (<-s.Ended).err
+		if why == "" {
+			require.NoError(t, err)
+		} else {
+			require.ErrorContains(t, err, why)
+		}
+	}
+}
+
+// TestBadServers end the client.
+func TestBadServers(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		act  func(p *puppet)
+		why  string
+	}{
+		{"short message", func(p *puppet) { p.hear(); p.send(make([]byte, 3)) }, "received bogus data, size 3"},
+		{"nothing written", func(p *puppet) {
+			p.hear()
+			p.send(make([]byte, rping.InfoLen))
+			p.hear()
+			p.send(make([]byte, rping.InfoLen))
+		}, "data mismatch! ping 0: byte 0 is 0x00 and should be 0x72"},
+		{"gone", func(p *puppet) { p.conn.Disconnect(toolstest.Soon(t)) }, "ping 0: cm: connection"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := newPuppet(t)
+			addr, done := p.listen(func() { c.act(p) })
+			o := rping.Defaults()
+			o.Validate, o.Count = true, 1
+			client := run(toolstest.Soon(t), towards(t, addr, o))
+			require.ErrorContains(t, client.err, c.why)
+			<-done
+		})
+	}
+}
+
+// TestNobody listens.
+func TestNobody(t *testing.T) {
+	p := newPuppet(t)
+	o := rping.Defaults()
+	o.Count = 1
+	addr := p.m.Addr()
+	err := run(toolstest.Soon(t), towards(t, addr, o)).err
+	require.ErrorContains(t, err, "connect error: cm: dial")
+	require.ErrorContains(t, err, "nobody listens on that port")
+	require.ErrorContains(t, err, "the adapter there is that of a program that serves other ports or none")
+
+	ctx, cancel := context.WithTimeout(toolstest.Soon(t), 50*time.Millisecond)
+	defer cancel()
+	require.NoError(t, p.m.Close())
+	err = run(ctx, towards(t, addr, o)).err
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+}

@@ -1,0 +1,87 @@
+package rping
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+
+	"github.com/softrnic/softrnic/cm"
+	"github.com/softrnic/softrnic/cmd/softrnic/internal/rdmacm"
+	"github.com/softrnic/softrnic/verbs"
+)
+
+// client connects to a server and pings it.
+func (o *Options) client(ctx context.Context) (err error) {
+	addr, err := rdmacm.Resolve(ctx, o.Addr, "")
+	if err != nil {
+		return fmt.Errorf("-a: %w", err)
+	}
+	source, err := rdmacm.ResolveOwn(ctx, o.Source, "")
+	if err != nil {
+		return fmt.Errorf("-I: %w", err)
+	}
+	at, err := rdmacm.Towards(o.Place, addr, source)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, at.Close()) }()
+	e, err := newEnd(o, at.Device)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, e.close()) }()
+	e.conn, err = at.Manager.Dial(ctx, netip.AddrPortFrom(addr, uint16(o.Port)), cm.DialOptions{
+		ConnectOptions: o.connection(), QP: e.qp, Prepare: e.prepare, PrivateData: rdmacm.EncodeTerms(o.terms()),
+	})
+	if err != nil {
+		return fmt.Errorf("connect error: %w", rdmacm.ExplainRejection(err, o.terms()))
+	}
+	o.debugf("rdma_connect successful\n")
+	err = e.talk(ctx, at.Manager, e.pings)
+	if o.Count == 0 && (ctx.Err() != nil || errors.Is(err, cm.ErrDisconnected)) {
+		return nil // there is no other end
+	}
+	return err
+}
+
+// pings sends all pings.
+func (e *end) pings(ctx context.Context) error {
+	for n := 0; e.Count == 0 || n < e.Count; n++ {
+		if err := e.ping(ctx, n); err != nil {
+			return fmt.Errorf("ping %d: %w", n, err)
+		}
+	}
+	return nil
+}
+
+// ping sends ping number n.
+func (e *end) ping(ctx context.Context, n int) error {
+	source, sink := e.source.Bytes(), e.data.Bytes()
+	fill(source, n)
+	for _, step := range []struct {
+		mr      verbs.MR
+		missing string
+	}{
+		{e.source, "the server to read"},
+		{e.data, "the server to write"},
+	} {
+		info := Info{step.mr.Addr(), step.mr.RKey(), uint32(e.Size)}
+		e.debugf("RDMA addr %x rkey %x len %d\n", info.Addr, info.RKey, info.Size)
+		if err := e.send(info); err != nil {
+			return err
+		}
+		if _, err := e.await(ctx, verbs.WCRecv); err != nil {
+			return e.idle(err, step.missing)
+		}
+	}
+	if e.Validate {
+		if err := compare(n, sink, source); err != nil {
+			return err
+		}
+	}
+	if e.Verbose {
+		fmt.Fprintf(e.Out, "ping data: %s\n", text(sink))
+	}
+	return nil
+}

@@ -1,0 +1,155 @@
+package rping
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/softrnic/softrnic/cm"
+	"github.com/softrnic/softrnic/cmd/softrnic/internal/watch"
+	"github.com/softrnic/softrnic/verbs"
+)
+
+// sendDepth is the original's.
+const sendDepth = 16
+
+// end is one side of a connection: what it has of the verbs.
+type end struct {
+	*Options
+	pd     verbs.PD
+	cq     verbs.CQ
+	qp     verbs.QP
+	recv   verbs.MR // an Info arrives here
+	data   verbs.MR // what was read, or was written by the server
+	source verbs.MR // a client's: what the server reads
+	conn   *cm.Conn // once there is one
+	alive  *watch.Watch
+}
+
+// newEnd makes a side on dev. It must be closed.
+func newEnd(o *Options, dev verbs.Device) (*end, error) {
+	e := &end{Options: o}
+	if err := e.open(dev); err != nil {
+		return nil, errors.Join(err, e.close())
+	}
+	return e, nil
+}
+
+func (e *end) open(dev verbs.Device) (err error) {
+	if e.pd, err = dev.AllocPD(); err != nil {
+		return err
+	}
+	if e.cq, err = dev.CreateCQ(2 * sendDepth); err != nil {
+		return err
+	}
+	if e.qp, err = e.pd.CreateQP(verbs.QPInitAttr{Type: verbs.RC, SendCQ: e.cq, RecvCQ: e.cq,
+		Cap: verbs.QPCap{MaxSendWR: sendDepth, MaxRecvWR: 2, MaxSendSGE: 1, MaxRecvSGE: 1, MaxInlineData: InfoLen}}); err != nil {
+		return err
+	}
+	e.debugf("created qp 0x%x\n", e.qp.Num())
+	// A byte more, to know too long a message from one that fits.
+	if e.recv, err = e.pd.RegMR(make([]byte, InfoLen+1), verbs.AccessLocalWrite); err != nil {
+		return err
+	}
+	access := verbs.AccessLocalWrite | verbs.AccessRemoteRead | verbs.AccessRemoteWrite
+	if !e.Client {
+		access = verbs.AccessLocalWrite // nobody is told where it is
+	}
+	if e.data, err = e.pd.RegMR(make([]byte, e.Size), access); err != nil {
+		return err
+	}
+	if e.Client {
+		e.source, err = e.pd.RegMR(make([]byte, e.Size), verbs.AccessLocalWrite|verbs.AccessRemoteRead)
+	}
+	return err
+}
+
+// prepare posts the receive; the manager calls it.
+func (e *end) prepare(verbs.QP) error { return e.postRecv() }
+
+func (e *end) postRecv() error {
+	_, err := e.qp.PostRecv([]verbs.RecvWR{{SGList: []verbs.SGE{e.recv.SGE(0, InfoLen+1)}}})
+	return err
+}
+
+// send sends a message.
+func (e *end) send(i Info) error {
+	return e.post(verbs.SendWR{Opcode: verbs.WRSend, Flags: verbs.SendInline, InlineData: i.Append(nil)})
+}
+
+func (e *end) post(wr verbs.SendWR) error {
+	wr.Flags |= verbs.SendSignaled
+	_, err := e.qp.PostSend([]verbs.SendWR{wr})
+	return err
+}
+
+// await waits until work of a kind is complete, and returns what a receive has
+// received.
+func (e *end) await(ctx context.Context, want verbs.WCOpcode) (Info, error) {
+	var wcs [1]verbs.WC
+	for {
+		if _, err := e.cq.PollWait(ctx, wcs[:]); err != nil {
+			if ctx.Err() != nil {
+				err = context.Cause(ctx)
+			}
+			return Info{}, err
+		}
+		wc := &wcs[0]
+		if err := wc.Err(); err != nil {
+			return Info{}, e.explain(ctx, wc, err)
+		}
+		e.alive.Beat()
+		switch {
+		case wc.Opcode == verbs.WCSend:
+			e.debugf("send completion\n")
+			continue
+		case wc.Opcode != want:
+			return Info{}, fmt.Errorf("a message came out of turn: the peer does not speak rping")
+		case want != verbs.WCRecv:
+			return Info{}, nil
+		}
+		e.debugf("recv completion\n")
+		info, err := ParseInfo(e.recv.Bytes()[:wc.ByteLen])
+		if err == nil {
+			err = e.postRecv()
+		}
+		return info, err
+	}
+}
+
+// explain tells why work failed. It is flushed when the connection has ended.
+func (e *end) explain(ctx context.Context, wc *verbs.WC, err error) error {
+	if wc.Status != verbs.WCWRFlushErr {
+		return fmt.Errorf("cq completion failed status %d: %w", wc.Status, err)
+	}
+	select {
+	case <-e.conn.Done():
+		return e.conn.Err()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// debugf says what happens, if somebody wants to know.
+func (e *end) debugf(format string, args ...any) { e.Options.debugf(format, args...) }
+
+// close frees everything. Closing twice is safe.
+func (e *end) close() error {
+	var errs []error
+	if e.qp != nil {
+		errs = append(errs, e.qp.Destroy())
+	}
+	if e.cq != nil {
+		errs = append(errs, e.cq.Destroy())
+	}
+	for _, mr := range []verbs.MR{e.recv, e.data, e.source} {
+		if mr != nil {
+			errs = append(errs, mr.Dereg())
+		}
+	}
+	if e.pd != nil {
+		errs = append(errs, e.pd.Dealloc())
+	}
+	e.qp, e.cq, e.recv, e.data, e.source, e.pd = nil, nil, nil, nil, nil, nil
+	return errors.Join(errs...)
+}

@@ -1,0 +1,182 @@
+package rping
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/softrnic/softrnic/cm"
+	"github.com/softrnic/softrnic/cmd/softrnic/internal/rdmacm"
+	"github.com/softrnic/softrnic/cmd/softrnic/internal/watch"
+	"github.com/softrnic/softrnic/verbs"
+)
+
+type arrival = rdmacm.Arrival[*cm.Request]
+
+// server serves one client, or any number.
+func (o *Options) server(ctx context.Context) (err error) {
+	bind, err := rdmacm.ResolveOwn(ctx, o.Addr, "")
+	if err != nil {
+		return fmt.Errorf("-a: %w", err)
+	}
+	skipped := func(err error) { fmt.Fprintln(o.Log, err) }
+	s, err := rdmacm.Connections(o.Place, bind, uint16(o.Port), cm.ListenOptions{NoUC: true}, skipped)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	for _, a := range s.Addrs() {
+		o.debugf("listening on %v\n", a)
+	}
+	o.Listening(s.Addrs())
+	if o.Persistent {
+		return o.serveAll(ctx, s)
+	}
+	a, err := s.Accept(ctx)
+	if err != nil {
+		return err
+	}
+	if err := s.Stop(); err != nil {
+		return err
+	}
+	return o.serve(ctx, a)
+}
+
+// serveAll serves clients until ctx ends.
+func (o *Options) serveAll(ctx context.Context, s *rdmacm.Server[*cm.Request]) error {
+	var clients sync.WaitGroup
+	defer clients.Wait()
+	room := make(chan struct{}, maxClients)
+	for {
+		a, err := s.Accept(ctx)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		select {
+		case room <- struct{}{}:
+		default:
+			o.Dropped(fmt.Errorf("client %v: there are %d already", a.Request.RemoteAddr(), maxClients))
+			if err := a.Request.RejectWith(cm.NoResources, nil); err != nil {
+				o.Dropped(err)
+			}
+			continue
+		}
+		clients.Go(func() {
+			if err := o.serve(ctx, a); err != nil && ctx.Err() == nil {
+				o.Dropped(err)
+			}
+			<-room
+		})
+	}
+}
+
+// serve serves a client to its end.
+func (o *Options) serve(ctx context.Context, a arrival) (err error) {
+	if err := rdmacm.RejectMisfit(a.Request, o.termsFor); err != nil {
+		return fmt.Errorf("client %v: %w", a.Request.RemoteAddr(), err)
+	}
+	e, err := newEnd(o, a.End.Device)
+	if err != nil {
+		return errors.Join(err, a.Request.RejectWith(cm.NoResources, nil))
+	}
+	defer func() { err = errors.Join(err, e.close()) }()
+	o.debugf("accepting client connection request\n")
+	e.conn, err = a.Request.Accept(ctx, e.qp, cm.AcceptOptions{ConnectOptions: o.connection(), Prepare: e.prepare})
+	if err != nil {
+		return fmt.Errorf("connect error: %w", err)
+	}
+	if err := e.talk(ctx, a.End.Manager, e.pongs); err != nil {
+		return fmt.Errorf("client %v: %w", a.Request.RemoteAddr(), err)
+	}
+	return nil
+}
+
+// pongs answers pings until the client disconnects between two of them. Of a program that
+// ends at once the system may say so only once, and that can be lost: who has been heard of
+// as often as Count says, and then no more, has disconnected too.
+func (e *end) pongs(ctx context.Context) error {
+	for n := 0; ; n++ {
+		info, err := e.await(ctx, verbs.WCRecv)
+		if errors.Is(err, cm.ErrDisconnected) {
+			return nil
+		}
+		if err == nil {
+			err = e.pong(ctx, n, info)
+		} else {
+			err = e.idle(err, "the client to say where to read")
+			if silent := errors.Is(err, watch.ErrIdle) || errors.Is(err, rdmacm.ErrPeerGone); silent && e.Count > 0 && n >= e.Count {
+				return nil
+			}
+		}
+		if err != nil {
+			return fmt.Errorf("ping %d: %w", n, err)
+		}
+	}
+}
+
+// pong answers ping number n, which is to be read at from.
+func (e *end) pong(ctx context.Context, n int, from Info) error {
+	e.debugf("Received rkey %x addr %x len %d from peer\n", from.RKey, from.Addr, from.Size)
+	if int64(from.Size) > int64(e.Size) || from.Size == 0 {
+		return fmt.Errorf("it has %d bytes, and there is room for %d; give both sides the same -S", from.Size, e.Size)
+	}
+	if err := e.rdma(ctx, verbs.WRRDMARead, verbs.WCRDMARead, from, int(from.Size)); err != nil {
+		return err
+	}
+	ping := e.data.Bytes()[:from.Size]
+	length := bytes.IndexByte(ping, 0) + 1
+	if length == 0 {
+		return fmt.Errorf("its %d bytes have no NUL at the end: the peer does not speak rping", len(ping))
+	}
+	if e.Validate {
+		want := make([]byte, len(ping))
+		fill(want, n)
+		if err := compare(n, ping, want); err != nil {
+			return err
+		}
+	}
+	if e.Verbose {
+		fmt.Fprintf(e.Out, "server ping data: %s\n", ping[:length-1])
+	}
+	if err := e.send(Info{}); err != nil {
+		return err
+	}
+	to, err := e.await(ctx, verbs.WCRecv)
+	if err != nil {
+		return e.idle(err, "the client to say where to write")
+	}
+	e.debugf("Received rkey %x addr %x len %d from peer\n", to.RKey, to.Addr, to.Size)
+	if int64(to.Size) < int64(length) {
+		return fmt.Errorf("there are %d bytes to write, and the client has room for %d", length, to.Size)
+	}
+	if err := e.rdma(ctx, verbs.WRRDMAWrite, verbs.WCRDMAWrite, to, length); err != nil {
+		return err
+	}
+	return e.send(Info{})
+}
+
+// rdma reads or writes n bytes of the client's memory.
+func (e *end) rdma(ctx context.Context, op verbs.WROpcode, done verbs.WCOpcode, at Info, n int) error {
+	wr := verbs.SendWR{Opcode: op, SGList: []verbs.SGE{e.data.SGE(0, n)}, RemoteAddr: at.Addr, RKey: at.RKey}
+	if err := e.post(wr); err != nil {
+		return err
+	}
+	_, err := e.await(ctx, done)
+	if errors.Is(err, watch.ErrIdle) {
+		err = e.idle(err, "the client's memory")
+	}
+	return err
+}
+
+// text is the data up to its NUL.
+func text(b []byte) []byte {
+	if i := bytes.IndexByte(b, 0); i >= 0 {
+		return b[:i]
+	}
+	return b
+}

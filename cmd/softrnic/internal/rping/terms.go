@@ -1,0 +1,38 @@
+package rping
+
+import (
+	"strconv"
+
+	"github.com/softrnic/softrnic/cmd/softrnic/internal/oob"
+)
+
+// terms returns the parameters of a client.
+func (o *Options) terms() oob.Terms {
+	var t oob.Terms
+	t.Add("test", "rping")
+	t.Add("-S", strconv.Itoa(o.Size))
+	if o.Count > 0 {
+		t.Add("-C", strconv.Itoa(o.Count))
+	}
+	return t
+}
+
+// termsFor returns the parameters that a server wants of a client with those of peer: the
+// client's -S if there is room for it, and the client's -C unless the server has one.
+func (o *Options) termsFor(peer oob.Terms) oob.Terms {
+	want := *o
+	want.Count = 0
+	for _, term := range peer {
+		n, _ := strconv.Atoi(term.Value)
+		switch {
+		case term.Option == "-S" && n <= o.Size:
+			want.Size = n
+		case term.Option == "-C":
+			want.Count = n
+		}
+	}
+	if o.Count > 0 {
+		want.Count = o.Count
+	}
+	return want.terms()
+}

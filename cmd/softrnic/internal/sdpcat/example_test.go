@@ -1,0 +1,34 @@
+package sdpcat_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"strings"
+
+	"github.com/softrnic/softrnic/cmd/softrnic/internal/sdpcat"
+	"github.com/softrnic/softrnic/cmd/softrnic/internal/sockets"
+)
+
+// A listener that writes what comes, and a peer.
+func Example() {
+	ctx := context.Background()
+	where, ended := make(chan net.Addr), make(chan error)
+	go func() {
+		ended <- sdpcat.Run(ctx, sdpcat.Options{
+			Place: anywhere, Listen: true, At: sockets.Point{Network: "sdp"},
+			In: strings.NewReader(""), Out: os.Stdout, Listening: func(a net.Addr) { where <- a },
+		})
+	}()
+	at, err := sockets.Parse(sockets.Name(<-where))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	err = sdpcat.Run(ctx, sdpcat.Options{Place: anywhere, At: at, In: strings.NewReader("hello, sockets\n"), Out: os.Stdout})
+	fmt.Println(err, <-ended)
+	// Output:
+	// hello, sockets
+	// <nil> <nil>
+}

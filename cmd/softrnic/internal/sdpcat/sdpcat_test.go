@@ -1,0 +1,145 @@
+package sdpcat_test
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"net/netip"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/softrnic/softrnic/cmd/softrnic/internal/rdmacm"
+	"github.com/softrnic/softrnic/cmd/softrnic/internal/sdpcat"
+	"github.com/softrnic/softrnic/cmd/softrnic/internal/sockets"
+	"github.com/softrnic/softrnic/cmd/softrnic/internal/toolstest"
+	"github.com/softrnic/softrnic/rnic"
+	"github.com/softrnic/softrnic/sdp"
+	"github.com/softrnic/softrnic/verbs"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// anywhere opens devices where they are asked for.
+var anywhere = rdmacm.Place{Open: func(at netip.AddrPort) (verbs.Device, error) {
+	return rnic.Open(rnic.Options{Addr: at, AnyPort: true, Logger: slog.New(slog.DiscardHandler)})
+}}
+
+// listen starts a listener, and returns where it waits and how it ends.
+func listen(t *testing.T, ctx context.Context, o sdpcat.Options) (sockets.Point, <-chan error) {
+	t.Helper()
+	ready := make(chan net.Addr, 1)
+	o.Place, o.Listen, o.At = anywhere, true, sockets.Point{Network: "sdp"}
+	o.Listening = func(a net.Addr) { ready <- a }
+	ended := make(chan error, 1)
+	go func() { ended <- sdpcat.Run(ctx, o) }()
+	select {
+	case a := <-ready:
+		p, err := sockets.Parse(sockets.Name(a))
+		require.NoError(t, err)
+		return p, ended
+	case err := <-ended:
+		t.Fatal(err)
+	}
+	panic("not reached")
+}
+
+// TestBothWays moves different amounts each way.
+func TestBothWays(t *testing.T) {
+	for _, d := range []sdp.Design{sdp.NIC, sdp.RDMA, sdp.Credit} {
+		t.Run(d.String(), func(t *testing.T) {
+			there, back := make([]byte, 5_000_001), make([]byte, 70_000)
+			source := rand.NewChaCha8([32]byte{})
+			_, _ = source.Read(there)
+			_, _ = source.Read(back)
+			var far, near, farLog, nearLog bytes.Buffer
+			at, ended := listen(t, toolstest.Soon(t), sdpcat.Options{In: bytes.NewReader(back), Out: &far, Log: &farLog})
+			err := sdpcat.Run(toolstest.Soon(t), sdpcat.Options{
+				Place: anywhere, At: at, In: bytes.NewReader(there), Out: &near, Log: &nearLog, SDP: sdp.Options{Design: d},
+			})
+			require.NoError(t, err)
+			require.NoError(t, <-ended)
+			require.True(t, bytes.Equal(there, far.Bytes()))
+			require.True(t, bytes.Equal(back, near.Bytes()))
+			require.Regexp(t, `^listening at sdp:\S+\nconnected to sdp:\S+\n`, farLog.String())
+			require.Contains(t, nearLog.String(), "connected to "+at.String()+"\n")
+			require.Contains(t, nearLog.String(), "sent 5000001 bytes\n")
+			require.Contains(t, nearLog.String(), "received 70000 bytes\n")
+		})
+	}
+}
+
+// TestHalfClose sends on when the peer has nothing more to say.
+func TestHalfClose(t *testing.T) {
+	var far bytes.Buffer
+	at, ended := listen(t, toolstest.Soon(t), sdpcat.Options{In: strings.NewReader("bye"), Out: &far})
+	r, w := io.Pipe()
+	heard, out := io.Pipe()
+	done := make(chan error, 1)
+	go func() {
+		done <- sdpcat.Run(toolstest.Soon(t), sdpcat.Options{Place: anywhere, At: at, In: r, Out: out})
+		out.Close()
+	}()
+	bye := make([]byte, 3)
+	_, err := io.ReadFull(heard, bye)
+	require.NoError(t, err)
+	_, err = w.Write([]byte("one more thing"))
+	require.NoError(t, err)
+	require.NoError(t, w.Close())
+	require.NoError(t, <-done)
+	require.NoError(t, <-ended)
+	require.Equal(t, "one more thing", far.String())
+}
+
+// TestEnd: the user ends it, wherever it is, and what blocks in In is left alone.
+func TestEnd(t *testing.T) {
+	r, w := io.Pipe()
+	defer w.Close()
+	ctx, cancel := context.WithCancel(toolstest.Soon(t))
+	at, ended := listen(t, ctx, sdpcat.Options{In: r, Out: io.Discard})
+	cancel() // nobody has come
+	require.ErrorIs(t, <-ended, context.Canceled)
+
+	ctx, cancel = context.WithCancel(toolstest.Soon(t))
+	at, ended = listen(t, ctx, sdpcat.Options{In: io.MultiReader(strings.NewReader("hello"), r), Out: io.Discard})
+	out := &first{at: make(chan struct{})}
+	peer := make(chan error, 1)
+	go func() {
+		peer <- sdpcat.Run(toolstest.Soon(t), sdpcat.Options{Place: anywhere, At: at, In: r, Out: out})
+	}()
+	<-out.at
+	cancel()
+	require.ErrorIs(t, <-ended, context.Canceled)
+	require.ErrorIs(t, <-peer, sdp.ErrReset)
+}
+
+// first tells when something is written.
+type first struct{ at chan struct{} }
+
+func (f *first) Write(p []byte) (int, error) {
+	close(f.at)
+	return len(p), nil
+}
+
+// TestRefused says who refuses.
+func TestRefused(t *testing.T) {
+	err := sdpcat.Run(t.Context(), sdpcat.Options{})
+	require.ErrorContains(t, err, "device: there is none")
+	dev := toolstest.Device(t, rnic.Options{})
+	s, err := sdp.New(dev, nil, sdp.Options{})
+	require.NoError(t, err)
+	defer s.Close()
+	l, err := s.ListenPort(0, 0)
+	require.NoError(t, err)
+	at, err := sockets.Parse(sockets.Name(l.Addr()))
+	require.NoError(t, err)
+	require.NoError(t, l.Close())
+	err = sdpcat.Run(toolstest.Soon(t), sdpcat.Options{Place: anywhere, At: at, In: strings.NewReader(""), Out: io.Discard})
+	require.ErrorContains(t, err, "connection refused")
+	require.ErrorContains(t, err, at.String()[len("sdp:"):])
+}

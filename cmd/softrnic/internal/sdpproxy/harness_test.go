@@ -1,0 +1,151 @@
+package sdpproxy_test
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net"
+	"net/netip"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/softrnic/softrnic/cmd/softrnic/internal/rdmacm"
+	"github.com/softrnic/softrnic/cmd/softrnic/internal/sdpproxy"
+	"github.com/softrnic/softrnic/cmd/softrnic/internal/sockets"
+	"github.com/softrnic/softrnic/cmd/softrnic/internal/toolstest"
+	"github.com/softrnic/softrnic/rnic"
+	"github.com/softrnic/softrnic/sdp"
+	"github.com/softrnic/softrnic/verbs"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// anywhere opens devices where they are asked for.
+var anywhere = rdmacm.Place{Open: func(at netip.AddrPort) (verbs.Device, error) {
+	return rnic.Open(rnic.Options{Addr: at, AnyPort: true, Logger: slog.New(slog.DiscardHandler)})
+}}
+
+// running is a proxy under way.
+type running struct {
+	at    sockets.Point
+	stop  context.CancelFunc
+	ended chan struct{}
+
+	totals sdpproxy.Totals // when it has ended
+	err    error
+	log    text
+}
+
+// text is what several goroutines write.
+type text struct {
+	mu sync.Mutex
+	b  strings.Builder
+}
+
+func (t *text) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.b.Write(p)
+}
+
+func (t *text) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.b.String()
+}
+
+// start starts a proxy.
+func start(t *testing.T, listen, to sockets.Point, o sdpproxy.Options) *running {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	p := &running{stop: cancel, ended: make(chan struct{})}
+	ready := make(chan net.Addr, 1)
+	o.Place, o.Listen, o.To, o.Log = anywhere, listen, to, &p.log
+	o.Listening = func(a net.Addr) { ready <- a }
+	go func() {
+		defer close(p.ended)
+		p.totals, p.err = sdpproxy.Run(ctx, o)
+	}()
+	t.Cleanup(func() { p.end(t) })
+	select {
+	case a := <-ready:
+		at, err := sockets.Parse(sockets.Name(a))
+		require.NoError(t, err)
+		p.at = at
+	case <-p.ended:
+		t.Fatal(p.err)
+	}
+	return p
+}
+
+// end ends a proxy.
+func (p *running) end(t *testing.T) {
+	p.stop()
+	select {
+	case <-p.ended:
+		require.NoError(t, p.err)
+	case <-time.After(toolstest.Hang):
+		t.Error("the proxy does not end")
+	}
+}
+
+// between starts two proxies between a client, whose address is in near.at, and a
+// server.
+func between(t *testing.T, server net.Addr, o sdp.Options) (near, far *running) {
+	t.Helper()
+	return betweenPatient(t, server, o, toolstest.Hang)
+}
+
+// betweenPatient is between with proxies that wait so long for who does not answer.
+func betweenPatient(t *testing.T, server net.Addr, o sdp.Options, patience time.Duration) (near, far *running) {
+	t.Helper()
+	to, err := sockets.Parse(sockets.Name(server))
+	require.NoError(t, err)
+	each := sdpproxy.Options{SDP: o, Patience: patience}
+	far = start(t, sockets.Point{Network: "sdp"}, to, each)
+	near = start(t, sockets.Point{Network: "tcp", Host: "127.0.0.1"}, far.at, each)
+	return near, far
+}
+
+// serve accepts connections and handles each.
+func serve(t *testing.T, handle func(c *net.TCPConn)) net.Addr {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	var all sync.WaitGroup
+	all.Go(func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			all.Go(func() {
+				defer c.Close()
+				handle(c.(*net.TCPConn))
+			})
+		}
+	})
+	t.Cleanup(func() { l.Close(); all.Wait() })
+	return l.Addr()
+}
+
+// dial connects to a proxy.
+func (p *running) dial(t testing.TB) *net.TCPConn {
+	c, err := net.Dial("tcp", net.JoinHostPort(p.at.Host, portText(p.at)))
+	require.NoError(t, err)
+	t.Cleanup(func() { c.Close() })
+	require.NoError(t, c.SetDeadline(time.Now().Add(toolstest.Hang)))
+	return c.(*net.TCPConn)
+}
+
+func portText(p sockets.Point) string {
+	_, port, _ := net.SplitHostPort(strings.TrimPrefix(p.String(), p.Network+":"))
+	return port
+}
+
+func echo(c *net.TCPConn) { _, _ = io.Copy(c, c) }

@@ -1,0 +1,235 @@
+package sdpproxy_test
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"net"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/cmd/softrnic/internal/rdmacm"
+	"github.com/softrnic/softrnic/cmd/softrnic/internal/sdpproxy"
+	"github.com/softrnic/softrnic/cmd/softrnic/internal/sockets"
+	"github.com/softrnic/softrnic/sdp"
+)
+
+// TestBetween passes many connections on at a time, each to its end.
+func TestBetween(t *testing.T) {
+	for _, d := range []sdp.Design{sdp.NIC, sdp.RDMA, sdp.Credit} {
+		t.Run(d.String(), func(t *testing.T) {
+			const clients = 40
+			near, far := between(t, serve(t, echo), sdp.Options{Design: d})
+			var all sync.WaitGroup
+			var total uint64
+			for i := range clients {
+				rng := rand.New(rand.NewPCG(1, uint64(i)))
+				size := rng.Int64N(1 << rng.IntN(22))
+				total += uint64(size)
+				c := near.dial(t)
+				all.Go(func() {
+					sent, came := sha256.New(), sha256.New()
+					go func() {
+						source := io.TeeReader(io.LimitReader(rand.NewChaCha8([32]byte{byte(i)}), size), sent)
+						if _, err := io.Copy(c, source); err != nil {
+							t.Error(err)
+						}
+						c.CloseWrite()
+					}()
+					n, err := io.Copy(came, c)
+					if err != nil || n != size || !bytes.Equal(sent.Sum(nil), came.Sum(nil)) {
+						t.Errorf("connection %d: %d of %d bytes came back: %v", i, n, size, err)
+					}
+				})
+			}
+			all.Wait()
+			near.end(t)
+			far.end(t)
+			want := sdpproxy.Totals{Connections: clients, BytesTo: total, BytesFrom: total}
+			require.Equal(t, want, near.totals)
+			require.Equal(t, want, far.totals)
+			require.Empty(t, near.log.String()+far.log.String())
+		})
+	}
+}
+
+// TestHalfClose: the server answers when it has the whole question, which it
+// knows by its end.
+func TestHalfClose(t *testing.T) {
+	near, _ := between(t, serve(t, func(c *net.TCPConn) {
+		all, err := io.ReadAll(c)
+		if err != nil {
+			t.Error(err)
+		}
+		_, _ = c.Write(bytes.ToUpper(all))
+	}), sdp.Options{})
+	c := near.dial(t)
+	_, err := c.Write([]byte("the whole question"))
+	require.NoError(t, err)
+	require.NoError(t, c.CloseWrite())
+	answer, err := io.ReadAll(c)
+	require.NoError(t, err)
+	require.Equal(t, "THE WHOLE QUESTION", string(answer))
+
+	// and the other way round: the server ends first, and listens on
+	heard := make(chan string, 1)
+	near, _ = between(t, serve(t, func(c *net.TCPConn) {
+		_, _ = c.Write([]byte("welcome"))
+		c.CloseWrite()
+		all, _ := io.ReadAll(c)
+		heard <- string(all)
+	}), sdp.Options{})
+	c = near.dial(t)
+	text, err := io.ReadAll(c)
+	require.NoError(t, err)
+	require.Equal(t, "welcome", string(text))
+	_, err = c.Write([]byte("thanks"))
+	require.NoError(t, err)
+	require.NoError(t, c.Close())
+	require.Equal(t, "thanks", <-heard)
+}
+
+// TestReset passes a reset on as one: half an answer must not look whole. Others
+// go on.
+func TestReset(t *testing.T) {
+	near, far := between(t, serve(t, func(c *net.TCPConn) {
+		line := make([]byte, 4)
+		_, _ = io.ReadFull(c, line)
+		if string(line) == "echo" {
+			echo(c)
+			return
+		}
+		_, _ = c.Write([]byte("half an ans"))
+		_, _ = io.ReadFull(c, line) // the client has it
+		_ = c.SetLinger(0)
+	}), sdp.Options{})
+	other := near.dial(t)
+	_, err := other.Write([]byte("echo1"))
+	require.NoError(t, err)
+	require.NoError(t, readFull(other, "1"))
+
+	c := near.dial(t)
+	_, err = c.Write([]byte("more"))
+	require.NoError(t, err)
+	require.NoError(t, readFull(c, "half an ans"))
+	_, err = c.Write([]byte("more"))
+	require.NoError(t, err)
+	_, err = c.Read(make([]byte, 10))
+	require.ErrorIs(t, err, syscall.ECONNRESET)
+
+	_, err = other.Write([]byte("2"))
+	require.NoError(t, err)
+	require.NoError(t, readFull(other, "2"))
+	require.NoError(t, other.CloseWrite())
+	_, err = other.Read(make([]byte, 1))
+	require.Equal(t, io.EOF, err)
+	near.end(t)
+	far.end(t)
+	require.EqualValues(t, 1, near.totals.Failed)
+	require.EqualValues(t, 1, far.totals.Failed)
+	require.Regexp(t, `^connection 2 of tcp:\S+: .*sdp.*: the connection was reset.*\n$`, near.log.String())
+	require.Regexp(t, `^connection 2 of sdp:\S+: .*: connection reset by peer\n$`, far.log.String())
+}
+
+func readFull(r io.Reader, want string) error {
+	got := make([]byte, len(want))
+	if _, err := io.ReadFull(r, got); err != nil {
+		return err
+	}
+	if string(got) != want {
+		return errors.New(string(got))
+	}
+	return nil
+}
+
+// TestNobodyThere: a connection that cannot be passed on ends, with the reason in
+// the log; the next one gets its chance.
+func TestNobodyThere(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	near, far := betweenPatient(t, l.Addr(), sdp.Options{}, 5*time.Second) // nobody will answer
+	require.NoError(t, l.Close())
+	for range 2 {
+		c := near.dial(t)
+		_, err = c.Read(make([]byte, 1))
+		require.ErrorIs(t, err, syscall.ECONNRESET)
+	}
+	far.end(t)
+	c := near.dial(t)
+	_, err = c.Read(make([]byte, 1))
+	require.ErrorIs(t, err, syscall.ECONNRESET)
+	near.end(t)
+	require.Equal(t, sdpproxy.Totals{Connections: 2, Failed: 2}, far.totals)
+	require.Equal(t, sdpproxy.Totals{Connections: 3, Failed: 3}, near.totals)
+	require.Contains(t, far.log.String(), "connect: connection refused")
+	require.Contains(t, near.log.String(), "connection 3 of tcp:127.0.0.1:")
+}
+
+// TestEnd lets those that are there finish, in the time that is given.
+func TestEnd(t *testing.T) {
+	to, err := sockets.Parse(sockets.Name(serve(t, echo)))
+	require.NoError(t, err)
+	listen := sockets.Point{Network: "sdp"}
+	for name, c := range map[string]struct {
+		grace time.Duration
+		want  sdpproxy.Totals
+	}{
+		"enough": {time.Minute, sdpproxy.Totals{Connections: 1, BytesTo: 2, BytesFrom: 2}},
+		"none":   {time.Nanosecond, sdpproxy.Totals{Connections: 1, Failed: 1, Cut: 1, BytesTo: 1, BytesFrom: 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			open := make(chan int, 1)
+			p := start(t, listen, to, sdpproxy.Options{Grace: c.grace, Ending: func(n int) { open <- n }})
+			s := sockets.New(anywhere, sdp.Options{})
+			defer func() { require.NoError(t, s.Close(t.Context())) }()
+			conn, err := s.Dial(t.Context(), p.at)
+			require.NoError(t, err)
+			_, err = conn.Write([]byte("1"))
+			require.NoError(t, err)
+			require.NoError(t, readFull(conn, "1"))
+			p.stop()
+			require.Equal(t, 1, <-open)
+			if c.grace == time.Minute {
+				_, err := conn.Write([]byte("2"))
+				require.NoError(t, err)
+				require.NoError(t, readFull(conn, "2"))
+				require.NoError(t, conn.CloseWrite())
+				_, err = conn.Read(make([]byte, 1))
+				require.Equal(t, io.EOF, err)
+			} else {
+				_, err := conn.Read(make([]byte, 1))
+				require.ErrorIs(t, err, sdp.ErrReset)
+				<-p.ended
+				require.Contains(t, p.log.String(), "cut off, because the proxy ends")
+			}
+			require.NoError(t, conn.Close())
+			p.end(t)
+			require.Equal(t, c.want, p.totals)
+		})
+	}
+}
+
+// TestRefusals tells what cannot be.
+func TestRefusals(t *testing.T) {
+	in, out := sockets.Point{Network: "tcp", Host: "127.0.0.1"}, sockets.Point{Network: "sdp", Host: "127.0.0.1", Port: 7}
+	for text, o := range map[string]sdpproxy.Options{
+		"--listen: say where":          {To: out},
+		"--to: say where":              {Listen: in},
+		"--to: sdp::7 names no host":   {Listen: in, To: sockets.Point{Network: "sdp", Port: 7}},
+		"device: there is none":        {Listen: in, To: out},
+		"no interface of this machine": {Listen: sockets.Point{Network: "sdp", Host: "203.0.113.1"}, To: out, Place: anywhere},
+	} {
+		_, err := sdpproxy.Run(t.Context(), o)
+		require.ErrorContains(t, err, text)
+	}
+	var refused *rdmacm.OptionError
+	_, err := sdpproxy.Run(t.Context(), sdpproxy.Options{})
+	require.ErrorAs(t, err, &refused)
+	require.Equal(t, "--listen", refused.Option)
+}

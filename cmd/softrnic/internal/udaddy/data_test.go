@@ -1,0 +1,156 @@
+package udaddy_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/cm"
+	"github.com/softrnic/softrnic/cmd/softrnic/internal/toolstest"
+	"github.com/softrnic/softrnic/cmd/softrnic/internal/udaddy"
+	"github.com/softrnic/softrnic/verbs"
+)
+
+// TestStrangers do not count: datagrams without the number of their queue pair,
+// with a wrong one, or of a second queue pair.
+func TestStrangers(t *testing.T) {
+	o := udaddy.Defaults()
+	o.Count, o.Size = 3, 8
+	s := serve(t, o)
+	p, stranger := newPuppet(t, o.Count), newPuppet(t, o.Count)
+	peer, err := p.m.DialUD(toolstest.Soon(t), s.At, cm.UDDialOptions{UDQueuePair: p.pair()})
+	require.NoError(t, err)
+	p.towards(peer.AH, peer.QPN)
+	require.NoError(t, verbs.ActivateUD(stranger.qp, cm.UDQKey, 0))
+	stranger.towards(peer.AH, peer.QPN)
+
+	message := []byte("datagram")
+	p.send(message, verbs.WRSend, 0)
+	p.send(message, verbs.WRSendWithImm, p.qp.Num()+1)
+	p.send(message, verbs.WRSendWithImm, p.qp.Num())
+	stranger.send(message, verbs.WRSendWithImm, stranger.qp.Num())
+	stranger.send([]byte("long, and of no interest"), verbs.WRSendWithImm, stranger.qp.Num())
+	p.send(message, verbs.WRSendWithImm, p.qp.Num())
+	p.send(message, verbs.WRSendWithImm, p.qp.Num())
+	for range o.Count {
+		wc := p.next()
+		require.Equal(t, peer.QPN, wc.Imm)
+		require.EqualValues(t, 40+8, wc.ByteLen)
+	}
+	require.NoError(t, (<-s.Ended).err)
+}
+
+// TestWrongData is found by who receives it.
+func TestWrongData(t *testing.T) {
+	o := udaddy.Defaults()
+	o.Count, o.Size = 3, 50
+	message := func(i int) []byte {
+		b := make([]byte, o.Size)
+		for at := range b[:10] {
+			b[40+at] = byte(at) // what a client has sent, behind 40 bytes
+		}
+		if i == 2 {
+			b[45] ^= 0x40
+		}
+		return b
+	}
+	want := &udaddy.DataError{Connection: 0, Message: 2, Offset: 45, Got: 0x45, Want: 5}
+	var wrong *udaddy.DataError
+
+	s := serve(t, o)
+	p := newPuppet(t, o.Count)
+	peer, err := p.m.DialUD(toolstest.Soon(t), s.At, cm.UDDialOptions{UDQueuePair: p.pair()})
+	require.NoError(t, err)
+	p.towards(peer.AH, peer.QPN)
+	for i := range o.Count {
+		p.send(message(i), verbs.WRSendWithImm, p.qp.Num())
+	}
+	require.ErrorAs(t, (<-s.Ended).err, &wrong)
+	require.Equal(t, want, wrong)
+
+	p = newPuppet(t, o.Count)
+	l, err := p.m.ListenUD(0, cm.ListenOptions{})
+	require.NoError(t, err)
+	clients := make(chan outcome)
+	co := towards(t, l.Addr(), o)
+	go func() { clients <- run(toolstest.Soon(t), co) }()
+	r, err := l.Accept(toolstest.Soon(t))
+	require.NoError(t, err)
+	require.NoError(t, r.Accept(cm.UDAcceptOptions{UDQueuePair: p.pair()}))
+	p.towards(r.RemoteAH(), p.next().SrcQPN)
+	for i := range o.Count {
+		p.send(message(i), verbs.WRSendWithImm, p.qp.Num())
+	}
+	client := <-clients
+	require.ErrorAs(t, client.err, &wrong)
+	require.Equal(t, want, wrong)
+	require.ErrorContains(t, client.err, "connection 0: datagram 2 has wrong data: byte 45 is 0x45 and should be 0x05")
+}
+
+// puppet is a peer that does what it likes.
+type puppet struct {
+	t    *testing.T
+	m    *cm.Manager
+	pd   verbs.PD
+	cq   verbs.CQ
+	qp   verbs.QP
+	mr   verbs.MR
+	n    int
+	ah   verbs.AH
+	dest uint32
+}
+
+func newPuppet(t *testing.T, receives int) *puppet {
+	t.Helper()
+	dev, m := toolstest.Manager(t)
+	p := &puppet{t: t, m: m, n: receives}
+	var err error
+	p.pd, err = dev.AllocPD()
+	require.NoError(t, err)
+	p.cq, err = dev.CreateCQ(64)
+	require.NoError(t, err)
+	p.qp, err = p.pd.CreateQP(verbs.QPInitAttr{Type: verbs.UD, SendCQ: p.cq, RecvCQ: p.cq, SelectiveSignaling: true,
+		Cap: verbs.QPCap{MaxSendWR: 16, MaxRecvWR: receives, MaxSendSGE: 1, MaxRecvSGE: 1, MaxInlineData: 64}})
+	require.NoError(t, err)
+	p.mr, err = p.pd.RegMR(make([]byte, 128), verbs.AccessLocalWrite)
+	require.NoError(t, err)
+	return p
+}
+
+// pair is the queue pair, which gets its receives when it is made ready.
+func (p *puppet) pair() cm.UDQueuePair {
+	return cm.UDQueuePair{QP: p.qp, Prepare: func(verbs.QP) error {
+		wrs := make([]verbs.RecvWR, p.n)
+		for i := range wrs {
+			wrs[i].SGList = []verbs.SGE{p.mr.SGE(0, 128)}
+		}
+		_, err := p.qp.PostRecv(wrs)
+		return err
+	}}
+}
+
+// towards says where to send.
+func (p *puppet) towards(a verbs.AHAttr, qpn uint32) {
+	p.t.Helper()
+	var err error
+	p.ah, err = p.pd.CreateAH(a)
+	require.NoError(p.t, err)
+	p.dest = qpn
+}
+
+func (p *puppet) send(message []byte, op verbs.WROpcode, imm uint32) {
+	p.t.Helper()
+	_, err := p.qp.PostSend([]verbs.SendWR{{Opcode: op, Imm: imm, Flags: verbs.SendInline, InlineData: message,
+		AH: p.ah, RemoteQPN: p.dest, RemoteQKey: cm.UDQKey}})
+	require.NoError(p.t, err)
+}
+
+// next waits for a datagram.
+func (p *puppet) next() verbs.WC {
+	p.t.Helper()
+	var wcs [1]verbs.WC
+	_, err := p.cq.PollWait(toolstest.Soon(p.t), wcs[:])
+	require.NoError(p.t, err)
+	require.NoError(p.t, wcs[0].Err())
+	return wcs[0]
+}

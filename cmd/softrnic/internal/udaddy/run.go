@@ -1,0 +1,149 @@
+package udaddy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+
+	"github.com/softrnic/softrnic/cm"
+	"github.com/softrnic/softrnic/cmd/softrnic/internal/cmtool"
+	"github.com/softrnic/softrnic/cmd/softrnic/internal/rdmacm"
+	"github.com/softrnic/softrnic/cmd/softrnic/internal/watch"
+)
+
+// Run is one run of the program, on either side.
+func Run(ctx context.Context, o Options) error {
+	if err := o.check(); err != nil {
+		return err
+	}
+	r := runner{Options: &o, nodes: make(cmtool.Nodes[*node], o.Connections)}
+	return o.Run(ctx, r.server, r.client)
+}
+
+// runner is a run under way.
+type runner struct {
+	*Options
+	nodes cmtool.Nodes[*node]
+}
+
+// receive waits for all datagrams and looks at them.
+func (r *runner) receive(ctx context.Context, alive *watch.Watch) error {
+	r.Say("receiving data transfers")
+	return r.nodes.Each(func(n *node) error {
+		if err := n.complete(ctx, true, alive.Beat); err != nil {
+			return err
+		}
+		return n.check()
+	})
+}
+
+// server tells clients queue pairs and sends back what comes.
+func (r *runner) server(ctx context.Context) (err error) {
+	r.Say("udaddy: starting server")
+	bind, err := r.Own(ctx)
+	if err != nil {
+		return err
+	}
+	s, err := rdmacm.Datagrams(r.Place, bind, uint16(r.Port), cm.ListenOptions{}, r.Skipped)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, r.nodes.Close(), s.Close()) }()
+	r.Listening(s.Addrs())
+	a, err := s.Accept(ctx)
+	if err != nil {
+		return err
+	}
+	playing, alive, stop := rdmacm.Play(ctx, r.Idle, a.End.Manager, rdmacm.AdapterOf(a.Request.RemoteAH()))
+	defer stop()
+	for i := 0; ; i++ {
+		if err := r.accept(i, a); err != nil {
+			return err
+		}
+		alive.Beat()
+		if i == r.Connections-1 {
+			break
+		}
+		if a, err = s.Accept(playing); err != nil {
+			return rdmacm.Missing(err, "%d of %d connections are there; give both sides the same -c", i+1, r.Connections)
+		}
+	}
+	if r.Count == 0 {
+		return nil
+	}
+	if err := r.receive(playing, alive); err != nil {
+		return err
+	}
+	r.Say("sending replies")
+	if err := r.nodes.Each((*node).postSends); err != nil {
+		return err
+	}
+	if err := r.nodes.Each(func(n *node) error { return n.complete(playing, false, alive.Beat) }); err != nil {
+		return err
+	}
+	r.Say("data transfers complete")
+	return nil
+}
+
+// accept tells a client queue pair number i.
+func (r *runner) accept(i int, a rdmacm.Arrival[*cm.UDRequest]) (err error) {
+	if err := r.RejectMisfit(a.Request, test); err != nil {
+		return err
+	}
+	if r.nodes[i], err = newNode(r.Options, i, a.End.Device); err != nil {
+		r.Say("udaddy: failing connection request")
+		return errors.Join(err, a.Request.Reject(nil))
+	}
+	n := r.nodes[i]
+	n.qkey = cm.UDQKey
+	if err := n.reach(a.Request.RemoteAH()); err != nil {
+		return err
+	}
+	return a.Request.Accept(cm.UDAcceptOptions{UDQueuePair: n.pair()})
+}
+
+// client learns the server's queue pairs and sends first.
+func (r *runner) client(ctx context.Context) (err error) {
+	r.Say("udaddy: starting client")
+	at, addr, err := r.Towards(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, r.nodes.Close(), at.Close()) }()
+	r.Say("udaddy: connecting")
+	if err := r.dial(ctx, at, addr); err != nil {
+		return err
+	}
+	if r.Count == 0 {
+		return nil
+	}
+	playing, alive, stop := rdmacm.Play(ctx, r.Idle, at.Manager, netip.AddrPortFrom(addr.Addr(), rdmacm.RoCEPort))
+	defer stop()
+	r.Say("initiating data transfers")
+	if err := r.nodes.Each((*node).postSends); err != nil {
+		return err
+	}
+	if err := r.receive(playing, alive); err != nil {
+		return err
+	}
+	r.Say("data transfers complete")
+	return nil
+}
+
+// dial asks for all queue pairs.
+func (r *runner) dial(ctx context.Context, at *rdmacm.End, addr netip.AddrPort) error {
+	return rdmacm.FirstAndEach(ctx, r.Connections, func(ctx context.Context, i int) error {
+		n, err := newNode(r.Options, i, at.Device)
+		if err != nil {
+			return err
+		}
+		r.nodes[i] = n
+		peer, err := at.Manager.DialUD(ctx, addr, cm.UDDialOptions{UDQueuePair: n.pair(), PrivateData: r.PrivateData(test)})
+		if err != nil {
+			return fmt.Errorf("connection %d: %w", i, rdmacm.ExplainRejection(err, r.Terms(test)))
+		}
+		n.qpn, n.qkey = peer.QPN, peer.QKey
+		return n.reach(peer.AH)
+	})
+}

@@ -1,0 +1,144 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/softrnic/softrnic/internal/hostaddr"
+	"github.com/softrnic/softrnic/internal/mpirun/frame"
+)
+
+// envAddr is rnic.EnvAddr: the addresses that an adapter chooses from.
+const envAddr = "SOFTRNIC_ADDR"
+
+// Ports of the ranks of a host, which share its address: RoCE's and those above.
+const (
+	firstPort = 4791
+	lastPort  = 5790
+)
+
+// maxArrivalAddrs bounds the addresses of a host that the launcher is sent.
+const maxArrivalAddrs = 16
+
+// arrival returns the addresses of this host.
+func arrival() (a frame.Arrival) {
+	if here := sshAddress(); here.IsValid() {
+		a.Here = here.String()
+	}
+	own, _ := hostaddr.Own() // without any, ranks here still reach one another
+	for _, ip := range own {
+		if !ip.IsLoopback() && !ip.IsLinkLocalUnicast() && len(a.Addrs) < maxArrivalAddrs {
+			a.Addrs = append(a.Addrs, ip.String())
+		}
+	}
+	return a
+}
+
+// sshAddress returns the address of this host that ssh came to, the third word of
+// SSH_CONNECTION, or the zero Addr without ssh.
+func sshAddress() netip.Addr {
+	words := strings.Fields(os.Getenv("SSH_CONNECTION"))
+	if len(words) != 4 {
+		return netip.Addr{}
+	}
+	ip, err := netip.ParseAddr(words[2])
+	if err != nil {
+		return netip.Addr{}
+	}
+	return ip.Unmap()
+}
+
+// lookupTime bounds the look-up of a peer's name.
+const lookupTime = 2 * time.Second
+
+// findAddress sets the address of the ranks here to the one that reaches the other
+// hosts of the job: the one by which the user names this host or that ssh came to, or
+// else the source of the route to the first peer. If all ranks are on this host it stays empty.
+func (a *agent) findAddress() {
+	if len(a.spec.Peers) == 0 {
+		return
+	}
+	fits := func(ip netip.Addr) bool {
+		return ip.IsValid() && !ip.IsLoopback() && (a.spec.Family == 0 || ip.Is4() == (a.spec.Family == 4))
+	}
+	here := sshAddress()
+	if named, err := netip.ParseAddr(a.spec.Here); err == nil {
+		here = named
+	}
+	if fits(here) {
+		a.setAddress(here)
+		return
+	}
+	near := 0 // peers on this host
+	for _, peer := range a.spec.Peers {
+		for _, ip := range lookup(peer) {
+			if ip.IsLoopback() || hostaddr.IsOwn(ip) {
+				near++
+			} else if from, err := hostaddr.Toward(ip); err == nil && fits(ip) && fits(from) {
+				a.setAddress(from)
+				return
+			}
+		}
+	}
+	switch {
+	case near == 0:
+		a.note(fmt.Sprintf("no route to the other hosts (%s): adapters open on the loopback interface; --addr or %s names an address",
+			strings.Join(a.spec.Peers, ", "), envAddr))
+	case here.IsLoopback():
+		a.setAddress(here)
+	}
+}
+
+// setAddress gives ranks an address, with ports for all of them.
+func (a *agent) setAddress(ip netip.Addr) {
+	a.addr = withPorts(hostaddr.Entry{Prefix: netip.PrefixFrom(ip.WithZone(""), ip.BitLen()), Zone: ip.Zone()}).String()
+}
+
+// withPorts adds the range of ports to an address that has none.
+func withPorts(e hostaddr.Entry) hostaddr.Entry {
+	if !e.Ports && e.Prefix.IsSingleIP() {
+		e.Ports, e.First, e.Last = true, firstPort, lastPort
+	}
+	return e
+}
+
+// lookup returns the addresses of a peer, which is an address or a name.
+func lookup(peer string) []netip.Addr {
+	if ip, err := netip.ParseAddr(peer); err == nil {
+		return []netip.Addr{ip.Unmap()}
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), lookupTime)
+	defer cancel()
+	list, _ := net.DefaultResolver.LookupNetIP(ctx, "ip", peer) // a name of ssh's own has none
+	for i, ip := range list {
+		list[i] = ip.Unmap()
+	}
+	return list
+}
+
+// addressFor returns the addresses of a rank with an environment: those that the user
+// gives, with ports if ranks here have to share one, or else the agent's.
+func (a *agent) addressFor(environ []string) string {
+	given := ""
+	for _, v := range environ {
+		if value, ok := strings.CutPrefix(v, envAddr+"="); ok {
+			given = value
+		}
+	}
+	list, err := hostaddr.Parse(given)
+	switch {
+	case given == "":
+		return a.addr
+	case err != nil || a.spec.Size == 1:
+		return given // the rank reports the error
+	}
+	for i, e := range list {
+		list[i] = withPorts(e)
+	}
+	return hostaddr.Join(list)
+}

@@ -1,0 +1,213 @@
+package agent
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/signal"
+	"runtime"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/softrnic/softrnic/internal/cpus"
+	"github.com/softrnic/softrnic/internal/mpirun/frame"
+	"github.com/softrnic/softrnic/internal/pmi/server"
+)
+
+// agent is what one host runs.
+type agent struct {
+	out  *frame.Writer
+	spec frame.Spec
+	tree *tree
+	sets [][]int      // of processors, that ranks get in turn
+	port *server.Port // nil where sockets are inherited
+	addr string       // SOFTRNIC_ADDR for ranks to which the user gives none; may be empty
+
+	ranks map[int]*process // all of them, from the beginning
+
+	output  sync.WaitGroup // readers of what ranks write
+	running sync.WaitGroup // waiters for their end
+	notes   atomic.Uint64
+}
+
+// Run is the whole life of an agent. It returns when the launcher has said End, or
+// its input has ended, and nothing runs any more. An error is of in and out only.
+func Run(in io.Reader, out io.Writer) error {
+	signals := make(chan os.Signal, 4)
+	signal.Notify(signals, endings...) // SIGPIPE too: who writes to a dead launcher has to clean up
+	defer signal.Stop(signals)
+	if _, err := io.WriteString(out, frame.Hello); err != nil {
+		return err
+	}
+	a := &agent{out: frame.NewWriter(out), ranks: map[int]*process{}}
+	if err := a.out.WriteJSON(frame.Arrived, 0, arrival()); err != nil {
+		return err
+	}
+	frames := frame.NewReader(in)
+	kind, _, b, err := frames.Next()
+	if errors.Is(err, io.EOF) {
+		return nil // the launcher is gone
+	}
+	if err == nil && kind != frame.Start {
+		err = fmt.Errorf("frame %q comes before a start", kind)
+	}
+	if err == nil {
+		err = json.Unmarshal(b, &a.spec)
+	}
+	if err != nil {
+		return err
+	}
+	binding, err := cpus.ParseBinding(cmp.Or(a.spec.Bind, string(cpus.Auto)))
+	if err != nil {
+		return err
+	}
+	var unbound error
+	a.sets, unbound = binding.Places(len(a.spec.Ranks))
+	for i, r := range a.spec.Ranks { // known before the launcher has something for them
+		p := newProcess(a, r, i)
+		p.failed = errors.Join(p.failed, unbound)
+		a.ranks[r.Rank] = p
+	}
+	ending := make(chan time.Duration, 4)
+	go a.listen(frames, ending)
+
+	// The parent of a process is a thread, with which it dies.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	a.tree = newTree()
+	if err := a.openPort(); err != nil {
+		a.note(fmt.Sprintf("no port for ranks: %v", err))
+	}
+	a.findAddress()
+	for _, r := range a.spec.Ranks {
+		a.ranks[r.Rank].start(r)
+	}
+	wait := a.grace()
+	for waiting := true; waiting; {
+		select {
+		case wait = <-ending:
+			waiting = false
+		case s := <-signals:
+			waiting = isPipe(s)
+		}
+	}
+	a.end(wait, ending)
+	var refused uint64
+	if a.port != nil {
+		refused = a.port.Refusals()
+	}
+	return a.out.WriteJSON(frame.Bye, 0, frame.Farewell{Refused: refused})
+}
+
+// grace is how long processes have after SIGTERM when nobody says another time.
+func (a *agent) grace() time.Duration { return time.Duration(a.spec.GraceMillis) * time.Millisecond }
+
+// end ends everything: SIGTERM, and SIGKILL after a while or when told so.
+func (a *agent) end(wait time.Duration, ending <-chan time.Duration) {
+	deadline := time.NewTimer(wait)
+	defer deadline.Stop()
+	kill := wait <= 0
+	pause := time.Millisecond
+	// Who is born while we look is seen when we look again.
+	for clear := 0; clear < 2; {
+		if a.tree.signal(kill) == 0 {
+			clear++
+			continue
+		}
+		clear = 0
+		select {
+		case wait := <-ending:
+			kill = kill || wait <= 0
+		case <-deadline.C:
+			kill = true
+		case <-time.After(pause):
+			pause = min(2*pause, 100*time.Millisecond)
+		}
+	}
+	a.running.Wait()
+	if a.port != nil {
+		a.port.Close()
+	}
+	for _, p := range a.ranks {
+		p.hurry()
+	}
+	a.output.Wait()
+}
+
+// listen does what the launcher says, until it says no more.
+func (a *agent) listen(frames *frame.Reader, ending chan<- time.Duration) {
+	say := func(wait time.Duration) {
+		select {
+		case ending <- wait:
+		default:
+		}
+	}
+	for {
+		kind, rank, b, err := frames.Next()
+		if err != nil {
+			say(a.grace())
+			return
+		}
+		switch kind {
+		case frame.End:
+			var e frame.Ending
+			if err := json.Unmarshal(b, &e); err != nil {
+				a.note(fmt.Sprintf("an end that is not understood: %v", err))
+			}
+			say(time.Duration(e.GraceMillis) * time.Millisecond)
+		case frame.Kick:
+			n, err := strconv.Atoi(string(b))
+			if err != nil {
+				a.note(fmt.Sprintf("a signal that is not understood: %v", err))
+				continue
+			}
+			for _, p := range a.ranks {
+				p.kick(syscall.Signal(n))
+			}
+		case frame.Stdin, frame.PMI:
+			if p := a.ranks[rank]; p != nil {
+				p.take(kind, b)
+			}
+		default:
+			a.note(fmt.Sprintf("frame %q is not understood", kind))
+		}
+	}
+}
+
+// maxNotes is how much is said of what can happen any number of times.
+const maxNotes = 20
+
+// note tells people something.
+func (a *agent) note(text string) {
+	switch n := a.notes.Add(1); {
+	case n < maxNotes:
+		_ = a.out.Write(frame.Note, 0, []byte(text))
+	case n == maxNotes:
+		_ = a.out.Write(frame.Note, 0, []byte(text+"; no more is said of such"))
+	}
+}
+
+// openPort opens a port on this host for ranks that inherit no socket.
+func (a *agent) openPort() (err error) {
+	if a.spec.Secret == "" {
+		return nil
+	}
+	a.port, err = server.Listen(server.PortOptions{
+		Address: "127.0.0.1:0",
+		Size:    a.spec.Size,
+		Secret:  a.spec.Secret,
+		Expect:  func(rank int) bool { return a.ranks[rank] != nil },
+		Refused: func(err error) { a.note(err.Error()) },
+		Rank: func(rank int, c net.Conn) {
+			a.ranks[rank].carry(c)
+		},
+	})
+	return err
+}

@@ -1,0 +1,145 @@
+//go:build unix
+
+package agent
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/softrnic/softrnic/internal/mpirun/frame"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// said is all that an agent says to input that ends, by kind.
+func said(t *testing.T, in []byte) (map[frame.Kind][]string, error) {
+	var out bytes.Buffer
+	err := Run(bytes.NewReader(in), &out)
+	r := frame.NewReader(&out)
+	require.NoError(t, r.Greet(io.Discard))
+	list := map[frame.Kind][]string{}
+	for {
+		kind, _, b, end := r.Next()
+		if end == io.EOF {
+			return list, err
+		}
+		require.NoError(t, end)
+		list[kind] = append(list[kind], string(b))
+	}
+}
+
+// frames writes frames of a launcher.
+func frames(t *testing.T, list ...any) []byte {
+	var b bytes.Buffer
+	w := frame.NewWriter(&b)
+	for i := 0; i < len(list); i += 2 {
+		if text, ok := list[i+1].(string); ok {
+			require.NoError(t, w.Write(list[i].(frame.Kind), 0, []byte(text)))
+		} else {
+			require.NoError(t, w.WriteJSON(list[i].(frame.Kind), 0, list[i+1]))
+		}
+	}
+	return b.Bytes()
+}
+
+func TestLaunchersThatMakeNoSense(t *testing.T) {
+	list, err := said(t, nil) // it is gone before it says anything
+	require.NoError(t, err)
+	require.Len(t, list, 1)
+	require.Len(t, list[frame.Arrived], 1)
+	_, err = said(t, frames(t, frame.End, frame.Ending{}))
+	require.ErrorContains(t, err, "before a start")
+	_, err = said(t, frames(t, frame.Start, "{"))
+	require.Error(t, err)
+	_, err = said(t, frames(t, frame.Start, frame.Spec{Size: 1, Bind: "socket"}))
+	require.ErrorContains(t, err, "no binding")
+	_, err = said(t, []byte("hello"))
+	require.Error(t, err)
+
+	list, err = said(t, frames(t, frame.Start, frame.Spec{Size: 1}, frame.Bye, "", frame.Stdin, "to nobody", frame.PMI, "", frame.End, "?"))
+	require.NoError(t, err)
+	require.Len(t, list[frame.Note], 2)
+	require.Equal(t, []string{`{"Refused":0}`}, list[frame.Bye])
+}
+
+func TestRanksThatCannotBe(t *testing.T) {
+	list, err := said(t, frames(t, frame.Start, frame.Spec{Size: 3, Ranks: []frame.Rank{
+		{Rank: 0}, {Rank: 1, Args: []string{"true"}, Dir: "/nonexistent", Stdin: true}, {Rank: 2, Args: []string{"softrnic-none"}, Dir: "/"},
+	}}))
+	require.NoError(t, err)
+	require.Len(t, list[frame.Failed], 3)
+	require.Contains(t, list[frame.Failed][0], "no program")
+	require.Contains(t, list[frame.Failed][1], "/nonexistent is not there")
+	require.Contains(t, list[frame.Failed][2], "127")
+
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(dir+"/softrnic-none", nil, 0o600))
+	require.Contains(t, explain(frame.Rank{Args: []string{"softrnic-none"}, Dir: dir}, errNotFound(t)), "there is ./softrnic-none")
+}
+
+func errNotFound(t *testing.T) error {
+	p := newProcess(&agent{tree: newTree(), out: frame.NewWriter(io.Discard)}, frame.Rank{}, 0)
+	_, err := p.launch(frame.Rank{Args: []string{"softrnic-none"}})
+	require.Error(t, err)
+	p.hurry()
+	p.output.Wait()
+	return err
+}
+
+// An end of the launcher without a word ends everything.
+func TestEndOfTheInput(t *testing.T) {
+	list, err := said(t, frames(t, frame.Start, frame.Spec{Size: 1, GraceMillis: 60_000, Ranks: []frame.Rank{{Args: []string{"sleep", "60"}}}}))
+	require.NoError(t, err)
+	var e frame.Exit
+	require.NoError(t, json.Unmarshal([]byte(list[frame.Exited][0]), &e))
+	require.Equal(t, frame.Exit{Signal: 15, Name: "terminated"}, e)
+}
+
+// What a rank does not read is kept up to a bound.
+func TestOutlet(t *testing.T) {
+	r, w := io.Pipe()
+	written := make(chan int, 100)
+	o := newOutlet(w, func(n int) { written <- n })
+	o.put([]byte("hello"))
+	got := make([]byte, 5)
+	_, err := io.ReadFull(r, got)
+	require.NoError(t, err)
+	require.Equal(t, "hello", string(got))
+	require.Equal(t, 5, <-written)
+	chunk := bytes.Repeat([]byte("x"), maxUnread/4)
+	for range 10 {
+		o.put(chunk)
+	}
+	require.True(t, o.closed)
+	rest, _ := io.ReadAll(r)
+	require.LessOrEqual(t, len(rest), maxUnread)
+	for len(written) > 0 {
+		<-written
+	}
+
+	r, w = io.Pipe() // a reader that goes
+	o = newOutlet(w, func(n int) { written <- n })
+	require.NoError(t, r.Close())
+	for range 3 {
+		o.put([]byte("x"))
+		require.Equal(t, 1, <-written)
+	}
+	o.drop()
+}
+
+func TestNotesAreBounded(t *testing.T) {
+	var out bytes.Buffer
+	a := &agent{out: frame.NewWriter(&out)}
+	for range 1000 {
+		a.note("a stranger")
+	}
+	require.Equal(t, maxNotes, strings.Count(out.String(), "a stranger"))
+	require.Contains(t, out.String(), "no more is said")
+}

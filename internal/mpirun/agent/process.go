@@ -1,0 +1,265 @@
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/softrnic/softrnic/internal/cpus"
+	"github.com/softrnic/softrnic/internal/mpirun/frame"
+	"github.com/softrnic/softrnic/internal/pmi/server"
+	"github.com/softrnic/softrnic/mpi/pmi"
+)
+
+// process is a rank that runs here.
+type process struct {
+	*agent
+	rank   int
+	local  int         // its number among those here
+	pipes  []io.Closer // ends of ours of its output
+	input  *os.File    // its standard input until it is started; nil is nothing
+	stdin  *outlet     // the other end
+	failed error       // before it is started
+
+	mu      sync.Mutex
+	pmi     *outlet       // its connection to the manager
+	pmiDone chan struct{} // closed when nothing comes from there any more
+	runs    *os.Process   // nil before it is started
+	ended   bool
+}
+
+// newProcess is a rank that is not started.
+func newProcess(a *agent, r frame.Rank, local int) *process {
+	p := &process{agent: a, rank: r.Rank, local: local}
+	if r.Stdin {
+		var write *os.File
+		if p.input, write, p.failed = os.Pipe(); p.failed == nil {
+			p.stdin = newOutlet(write, func(n int) {
+				_ = p.out.Write(frame.Credit, p.rank, []byte(strconv.Itoa(n)))
+			})
+		}
+	}
+	return p
+}
+
+// start starts the rank and says so.
+func (p *process) start(r frame.Rank) {
+	cmd, err := p.launch(r)
+	if err != nil {
+		p.hurry()
+		_ = p.out.WriteJSON(frame.Failed, r.Rank, frame.Failure{Why: explain(r, err), Status: notStarted(err)})
+		return
+	}
+	p.mu.Lock()
+	p.runs = cmd.Process
+	p.mu.Unlock()
+	_ = p.out.WriteJSON(frame.Started, r.Rank, frame.Process{PID: cmd.Process.Pid})
+	p.running.Go(func() { p.wait(cmd) })
+}
+
+// launch starts the program with all that it needs.
+func (p *process) launch(r frame.Rank) (_ *exec.Cmd, err error) {
+	var theirs []*os.File // ends of the rank
+	if p.input != nil {
+		theirs = append(theirs, p.input)
+	}
+	defer func() {
+		for _, f := range theirs {
+			f.Close()
+		}
+	}()
+	if len(r.Args) == 0 {
+		return nil, errors.New("there is no program")
+	}
+	if p.failed != nil {
+		return nil, p.failed
+	}
+	if r.Dir != "" {
+		if at, err := os.Stat(r.Dir); err != nil || !at.IsDir() {
+			return nil, fmt.Errorf("the working directory %s is not there", r.Dir)
+		}
+	}
+	cmd := exec.Command(r.Args[0], r.Args[1:]...)
+	cmd.Dir = r.Dir
+	cmd.Env = p.environ(r)
+	if p.input != nil {
+		cmd.Stdin = p.input
+	}
+	var outputs []*os.File
+	for _, kind := range []frame.Kind{frame.Stdout, frame.Stderr} {
+		read, write, err := os.Pipe()
+		if err != nil {
+			return nil, err
+		}
+		theirs, outputs = append(theirs, write), append(outputs, write)
+		p.pipes = append(p.pipes, read)
+		p.output.Go(func() { p.read(kind, read) })
+	}
+	cmd.Stdout, cmd.Stderr = outputs[0], outputs[1]
+	switch {
+	case p.port != nil:
+		cmd.Env = append(cmd.Env, "PMI_PORT="+p.port.Addr(), "PMI_ID="+strconv.Itoa(r.Rank), pmi.EnvSecret+"="+p.spec.Secret)
+	case p.spec.Secret == "":
+		ours, fd, err := server.Pair()
+		if err != nil {
+			return nil, err
+		}
+		theirs = append(theirs, fd)
+		cmd.ExtraFiles = []*os.File{fd}
+		cmd.Env = append(cmd.Env, "PMI_FD=3")
+		p.carry(ours)
+	default:
+		return nil, errors.New("there is no port for its process manager")
+	}
+	return cmd, cpus.On(cpus.Turn(p.sets, p.local), func() error { return p.tree.start(cmd) })
+}
+
+// environ is the agent's environment without another job's manager, and what the
+// launcher says.
+func (p *process) environ(r frame.Rank) []string {
+	var list []string
+	for _, v := range os.Environ() {
+		if !strings.HasPrefix(v, "PMI_") && !strings.HasPrefix(v, pmi.EnvSecret+"=") {
+			list = append(list, v)
+		}
+	}
+	list = append(list, p.spec.Environ...)
+	list = append(list, r.Environ...)
+	if addr := p.addressFor(list); addr != "" {
+		list = append(list, envAddr+"="+addr)
+	}
+	return append(list,
+		"PMI_RANK="+strconv.Itoa(r.Rank), "PMI_SIZE="+strconv.Itoa(p.spec.Size),
+		// As hydra has them; programs choose a device by them.
+		"MPI_LOCALRANKID="+strconv.Itoa(p.local), "MPI_LOCALNRANKS="+strconv.Itoa(len(p.spec.Ranks)))
+}
+
+// read passes on what the rank writes.
+func (p *process) read(kind frame.Kind, from io.ReadCloser) {
+	defer from.Close()
+	b := make([]byte, frame.Chunk)
+	for {
+		n, err := from.Read(b)
+		if n > 0 && p.out.Write(kind, p.rank, b[:n]) != nil || err != nil {
+			return
+		}
+	}
+}
+
+// carry takes the connection to the manager.
+func (p *process) carry(c net.Conn) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.ended || p.pmi != nil {
+		c.Close()
+		return
+	}
+	p.pmi = newOutlet(c, nil)
+	p.pmiDone = make(chan struct{})
+	done := p.pmiDone
+	p.output.Go(func() {
+		defer close(done)
+		p.read(frame.PMI, c)
+		_ = p.out.Write(frame.PMI, p.rank, nil)
+	})
+}
+
+// take is what the launcher has for the rank.
+func (p *process) take(kind frame.Kind, b []byte) {
+	to := p.stdin
+	if kind == frame.PMI {
+		p.mu.Lock()
+		to = p.pmi
+		p.mu.Unlock()
+	}
+	switch {
+	case to == nil:
+	case len(b) == 0:
+		to.finish()
+	default:
+		to.put(b)
+	}
+}
+
+// kick sends the rank a signal, if it runs.
+func (p *process) kick(s os.Signal) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.runs != nil && !p.ended {
+		_ = p.runs.Signal(s) // it may have ended just now
+	}
+}
+
+// pmiTime is how long what a rank has said to its manager may take to come, after
+// its end: it has come, unless a process that it has left holds the connection.
+const pmiTime = 100 * time.Millisecond
+
+// wait waits for the rank's end and says how it was.
+func (p *process) wait(cmd *exec.Cmd) {
+	err := cmd.Wait()
+	p.tree.ended(cmd)
+	p.mu.Lock()
+	p.ended = true
+	done := p.pmiDone
+	p.mu.Unlock()
+	if done != nil { // an abort is to be known before the exit
+		select {
+		case <-done:
+		case <-time.After(pmiTime):
+		}
+	}
+	exit := how(cmd.ProcessState)
+	if cmd.ProcessState == nil {
+		exit = frame.Exit{Status: 1, Name: err.Error()}
+	}
+	_ = p.out.WriteJSON(frame.Exited, p.rank, exit)
+}
+
+// lastWords is how long output may take to come when nothing runs any more.
+const lastWords = time.Second
+
+// hurry ends what is still open: somebody who could not be ended may hold it.
+func (p *process) hurry() {
+	if p.stdin != nil {
+		p.stdin.drop()
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.ended = true
+	if p.pmi != nil {
+		p.pmi.drop()
+	}
+	time.AfterFunc(lastWords, func() {
+		for _, c := range p.pipes {
+			c.Close()
+		}
+	})
+}
+
+// explain says why a rank could not be started.
+func explain(r frame.Rank, err error) string {
+	text := err.Error()
+	if errors.Is(err, exec.ErrNotFound) && !strings.ContainsRune(r.Args[0], os.PathSeparator) {
+		if _, err := os.Stat(filepath.Join(r.Dir, r.Args[0])); err == nil {
+			text += fmt.Sprintf("; there is ./%s in the working directory", r.Args[0])
+		}
+	}
+	return text
+}
+
+// notStarted is the exit status that a shell has for it.
+func notStarted(err error) int {
+	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
+		return 127
+	}
+	return 126
+}

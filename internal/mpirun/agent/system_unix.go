@@ -1,0 +1,27 @@
+//go:build unix
+
+package agent
+
+import (
+	"os"
+	"syscall"
+
+	"github.com/softrnic/softrnic/internal/mpirun/frame"
+)
+
+// endings are the signals that end an agent.
+var endings = []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE}
+
+func isPipe(s os.Signal) bool { return s == syscall.SIGPIPE }
+
+// how says how a process has ended.
+func how(s *os.ProcessState) frame.Exit {
+	if s == nil {
+		return frame.Exit{}
+	}
+	status, ok := s.Sys().(syscall.WaitStatus)
+	if !ok || !status.Signaled() {
+		return frame.Exit{Status: s.ExitCode()}
+	}
+	return frame.Exit{Signal: int(status.Signal()), Name: status.Signal().String(), Core: status.CoreDump()}
+}

@@ -1,0 +1,193 @@
+package mpirun
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/softrnic/softrnic/internal/mpirun/agent"
+)
+
+// hang is a time after which a test has failed.
+const hang = time.Minute
+
+// This program is also the agent and the ranks of the jobs that tests start.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == "agent" {
+		if err := agent.Run(os.Stdin, os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, "agent:", err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	if len(os.Args) > 2 && os.Args[1] == "rank" {
+		os.Exit(play(os.Args[2], os.Args[3:]))
+	}
+	os.Setenv("GORACE", "halt_on_error=1 atexit_sleep_ms=0") // of agents and ranks
+	goleak.VerifyTestMain(m)
+}
+
+// program is this program as N ranks that play a role.
+func program(n int, role string, args ...string) Program {
+	return Program{N: n, Args: append([]string{os.Args[0], "rank", role}, args...)}
+}
+
+// result is what a job has come to.
+type result struct {
+	err            error
+	stdout, stderr string
+}
+
+// text is what several goroutines write, and who waits for some of it.
+type text struct {
+	mu     sync.Mutex
+	b      bytes.Buffer
+	change sync.Cond
+}
+
+func newText() *text {
+	t := &text{}
+	t.change.L = &t.mu
+	return t
+}
+
+func (t *text) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.change.Broadcast()
+	return t.b.Write(p)
+}
+
+func (t *text) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.b.String()
+}
+
+// wait waits until something was written n times.
+func (t *text) wait(what string, n int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for strings.Count(t.b.String(), what) < n {
+		t.change.Wait()
+	}
+}
+
+// start starts a job; what it comes to is in the channel.
+func start(t *testing.T, o Options) (stdout *text, done <-chan result) {
+	stdout, stderr := newText(), newText()
+	o.Stdout, o.Stderr = stdout, stderr
+	o.Agent = []string{os.Args[0], "agent"}
+	if o.Grace == 0 {
+		o.Grace = 10 * time.Second // more than anybody takes who listens to SIGTERM
+	}
+	ctx, cancel := context.WithTimeoutCause(context.Background(), hang, fmt.Errorf("a test that hangs"))
+	t.Cleanup(cancel)
+	ended := make(chan result, 1)
+	go func() {
+		err := Run(ctx, o)
+		ended <- result{err, stdout.String(), stderr.String()}
+	}()
+	return stdout, ended
+}
+
+// job runs a job to its end.
+func job(t *testing.T, o Options) result {
+	t.Helper()
+	_, done := start(t, o)
+	r := <-done
+	t.Logf("%v\n%s%s", r.err, r.stdout, r.stderr)
+	return r
+}
+
+// failed is the failure of a job.
+func (r result) failed(t *testing.T) *Failure {
+	t.Helper()
+	var f *Failure
+	require.ErrorAs(t, r.err, &f)
+	return f
+}
+
+// lines are the lines of the output, of which each has its end.
+func (r result) lines(t *testing.T) []string {
+	t.Helper()
+	require.True(t, r.stdout == "" || strings.HasSuffix(r.stdout, "\n"), "%q", r.stdout)
+	return strings.Split(strings.TrimSuffix(r.stdout, "\n"), "\n")
+}
+
+// witness is a file by which a test learns that processes live, and that none does
+// any more: a FIFO that they hold open.
+type witness struct {
+	path string
+	said chan string
+	gone chan struct{}
+}
+
+func newWitness(t *testing.T) *witness {
+	w := &witness{path: filepath.Join(t.TempDir(), "witness"), said: make(chan string, 100), gone: make(chan struct{})}
+	require.NoError(t, mkfifo(w.path))
+	go func() {
+		defer close(w.gone)
+		f, err := os.Open(w.path) // waits for the first who comes
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer f.Close()
+		for b := make([]byte, 16); ; {
+			n, err := io.ReadFull(f, b)
+			if err != nil {
+				return
+			}
+			w.said <- strings.TrimSpace(string(b[:n]))
+		}
+	}()
+	return w
+}
+
+// hears waits for n processes to come.
+func (w *witness) hears(t *testing.T, n int) (said []string) {
+	t.Helper()
+	for range n {
+		select {
+		case s := <-w.said:
+			said = append(said, s)
+		case <-time.After(hang):
+			t.Fatal("only", said)
+		}
+	}
+	return said
+}
+
+// alone waits until none is left.
+func (w *witness) alone(t *testing.T) {
+	t.Helper()
+	select {
+	case <-w.gone:
+	case <-time.After(hang):
+		t.Fatal("somebody is left")
+	}
+}
+
+// attend is what a process does that a witness is to know of.
+func attend(path, who string) error {
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	held = append(held, f)
+	_, err = fmt.Fprintf(f, "%-16s", who)
+	return err
+}
+
+var held []*os.File // open until this process ends

@@ -1,0 +1,195 @@
+package server
+
+import (
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/softrnic/softrnic/internal/pmi/wire"
+)
+
+// Bounds of what strangers can ask of a port.
+const (
+	helloTime  = 10 * time.Second
+	helloBytes = 512
+	helloMany  = 64 // at a time
+)
+
+// PortOptions say who may come.
+type PortOptions struct {
+	Address string              // to listen on, "127.0.0.1:0" for example
+	Size    int                 // ranks of the job
+	Secret  string              // that a process has to tell, not empty
+	Expect  func(int) bool      // whether a rank is to come here; nil is any
+	Refused func(err error)     // is told of everybody who is sent away; may be nil
+	Rank    func(int, net.Conn) // is given the connection of a rank; it must not wait
+}
+
+// Port is where ranks that inherit no socket connect, PMI_PORT in their
+// environment. A stranger who does not know the secret is sent away and counted.
+type Port struct {
+	PortOptions
+	l       net.Listener
+	refused atomic.Uint64
+	turn    chan struct{}
+	all     sync.WaitGroup
+
+	mu     sync.Mutex
+	closed bool
+	open   map[net.Conn]bool // have not told who they are
+	came   map[int]bool
+}
+
+// Listen opens a port.
+func Listen(o PortOptions) (*Port, error) {
+	if o.Secret == "" {
+		return nil, errors.New("a port for ranks needs a secret")
+	}
+	l, err := net.Listen("tcp", o.Address)
+	if err != nil {
+		return nil, err
+	}
+	p := &Port{PortOptions: o, l: l, turn: make(chan struct{}, helloMany), open: map[net.Conn]bool{}, came: map[int]bool{}}
+	p.all.Go(p.run)
+	return p, nil
+}
+
+// Addr is where the port is, HOST:PORT: the value of PMI_PORT.
+func (p *Port) Addr() string { return p.l.Addr().String() }
+
+// Refusals is how many were sent away.
+func (p *Port) Refusals() uint64 { return p.refused.Load() }
+
+// Close takes no more connections. Those of ranks live on.
+func (p *Port) Close() error {
+	p.mu.Lock()
+	p.closed = true
+	for c := range p.open {
+		c.Close()
+	}
+	p.mu.Unlock()
+	err := p.l.Close()
+	p.all.Wait()
+	return err
+}
+
+func (p *Port) run() {
+	for {
+		c, err := p.l.Accept()
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
+		if err != nil { // no descriptors left, for example
+			time.Sleep(10 * time.Millisecond)
+			continue
+		}
+		if !p.note(c) {
+			c.Close()
+			return
+		}
+		p.turn <- struct{}{}
+		p.all.Go(func() {
+			defer func() { <-p.turn }()
+			p.meet(c)
+		})
+	}
+}
+
+// note keeps a connection whose process is not known yet, unless it is too late.
+func (p *Port) note(c net.Conn) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.closed {
+		p.open[c] = true
+	}
+	return !p.closed
+}
+
+// meet finds out who has connected.
+func (p *Port) meet(c net.Conn) {
+	rank, err := p.hello(c)
+	p.mu.Lock()
+	delete(p.open, c)
+	if err == nil && p.came[rank] {
+		err = fmt.Errorf("rank %d is here already", rank)
+	}
+	if err == nil {
+		p.came[rank] = true
+	}
+	closed := p.closed
+	p.mu.Unlock()
+	if err == nil {
+		err = p.welcome(c, rank)
+	}
+	if err == nil {
+		p.Rank(rank, c)
+		return
+	}
+	defer c.Close()
+	if closed {
+		return
+	}
+	p.refused.Add(1)
+	if p.Refused != nil {
+		p.Refused(fmt.Errorf("%s is sent away: %w", c.RemoteAddr(), err))
+	}
+}
+
+// hello reads the line in which a process says who it is. It takes not one byte
+// more.
+func (p *Port) hello(c net.Conn) (rank int, err error) {
+	if err := c.SetDeadline(time.Now().Add(helloTime)); err != nil {
+		return 0, err
+	}
+	var line []byte
+	for one := make([]byte, 1); ; {
+		if _, err := io.ReadFull(c, one); err != nil {
+			return 0, fmt.Errorf("it does not say who it is: %w", err)
+		}
+		line = append(line, one[0])
+		if one[0] == '\n' || len(line) == helloBytes {
+			break
+		}
+	}
+	m, n, err := wire.Next(line)
+	if err != nil {
+		return 0, err
+	}
+	secret, _ := m.Get("secret")
+	if n == 0 || m.Cmd != "initack" || subtle.ConstantTimeCompare([]byte(secret), []byte(p.Secret)) != 1 {
+		return 0, errors.New("it does not know the job's secret")
+	}
+	if rank, err = m.Int("pmiid"); err != nil {
+		return 0, errors.New("it does not say which rank it is")
+	}
+	if rank < 0 || rank >= p.Size || p.Expect != nil && !p.Expect(rank) {
+		return 0, fmt.Errorf("rank %d is not expected here", rank)
+	}
+	return rank, nil
+}
+
+// welcome answers as hydra does, four lines.
+func (p *Port) welcome(c net.Conn, rank int) error {
+	var b []byte
+	for _, m := range []wire.Message{
+		wire.New("initack"),
+		wire.New("set", "size", strconv.Itoa(p.Size)),
+		wire.New("set", "rank", strconv.Itoa(rank)),
+		wire.New("set", "debug", "0"),
+	} {
+		var err error
+		if b, err = m.Append(b, wire.PMI1); err != nil {
+			return err
+		}
+	}
+	if _, err := c.Write(b); err != nil {
+		return err
+	}
+	return c.SetDeadline(time.Time{})
+}

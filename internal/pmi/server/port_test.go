@@ -1,0 +1,134 @@
+package server_test
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/internal/pmi/server"
+)
+
+func dial(t *testing.T, at string) net.Conn {
+	c, err := net.Dial("tcp", at)
+	require.NoError(t, err)
+	t.Cleanup(func() { c.Close() })
+	require.NoError(t, c.SetDeadline(time.Now().Add(hang)))
+	return c
+}
+
+func TestStrangersAreSentAway(t *testing.T) {
+	reasons := make(chan error, 10)
+	came := make(chan net.Conn, 10)
+	port, err := server.Listen(server.PortOptions{Address: "127.0.0.1:0", Size: 4, Secret: "s3cret",
+		Expect:  func(rank int) bool { return rank < 3 },
+		Refused: func(err error) { reasons <- err },
+		Rank:    func(_ int, c net.Conn) { came <- c },
+	})
+	require.NoError(t, err)
+	hello := "cmd=initack pmiid=1 secret=s3cret\n"
+	_, err = dial(t, port.Addr()).Write([]byte(hello))
+	require.NoError(t, err)
+	welcome := <-came
+	defer welcome.Close()
+
+	strangers := []struct{ says, why string }{
+		{"GET / HTTP/1.1\r\n", "not a message of PMI"},
+		{"\x16\x03\x01\x02\x00\x01\x00\n", "not a message of PMI"},
+		{strings.Repeat("cmd=x ", 1000), "secret"},
+		{"cmd=initack pmiid=0\n", "secret"},
+		{"cmd=initack pmiid=0 secret=s3cre\n", "secret"},
+		{"cmd=init pmi_version=1 secret=s3cret\n", "secret"},
+		{"cmd=initack secret=s3cret\n", "which rank"},
+		{"cmd=initack pmiid=3 secret=s3cret\n", "not expected"},
+		{"cmd=initack pmiid=-1 secret=s3cret\n", "not expected"},
+		{hello, "already"},
+		{"cmd=init", "does not say"},
+	}
+	for i, s := range strangers {
+		c := dial(t, port.Addr())
+		_, err := c.Write([]byte(s.says))
+		require.NoError(t, err)
+		if !strings.HasSuffix(s.says, "\n") {
+			_ = c.(*net.TCPConn).CloseWrite() // it may be sent away already
+		}
+		answer, _ := io.ReadAll(c) // an end or a reset
+		require.Empty(t, answer)
+		require.ErrorContains(t, <-reasons, s.why)
+		require.Equal(t, uint64(i+1), port.Refusals())
+	}
+	// Who says nothing is sent away with the port.
+	silent := dial(t, port.Addr())
+	other := dial(t, port.Addr()) // so silent is accepted
+	_, err = other.Write([]byte("cmd=initack pmiid=2 secret=s3cret\n"))
+	require.NoError(t, err)
+	(<-came).Close()
+	require.NoError(t, port.Close())
+	_, err = silent.Read(make([]byte, 1))
+	require.Error(t, err)
+	require.Equal(t, uint64(len(strangers)), port.Refusals())
+
+	_, err = server.Listen(server.PortOptions{Address: "127.0.0.1:0"})
+	require.ErrorContains(t, err, "secret")
+	_, err = server.Listen(server.PortOptions{Address: "nowhere", Secret: "x"})
+	require.Error(t, err)
+}
+
+// The first lines at a port are hydra's.
+func TestWelcome(t *testing.T) {
+	asked, answered := transcript(t, "pmi1-port-mpich-rank1.txt")
+	j, err := server.New(server.Options{Size: 2, ID: "j"})
+	require.NoError(t, err)
+	served := make(chan error)
+	port, err := server.Listen(server.PortOptions{Address: "127.0.0.1:0", Size: 2, Secret: "s3cret", Rank: func(rank int, c net.Conn) {
+		go func() { served <- j.Serve(rank, c) }()
+	}})
+	require.NoError(t, err)
+	c := dial(t, port.Addr())
+	fmt.Fprintf(c, "%s secret=s3cret\n%s", strings.TrimSuffix(asked[0], "\n"), asked[1])
+	in := bufio.NewReader(c)
+	for _, want := range answered[:5] {
+		got, err := in.ReadString('\n')
+		require.NoError(t, err)
+		require.Equal(t, want, got)
+	}
+	require.NoError(t, c.Close())
+	require.NoError(t, <-served)
+	require.NoError(t, port.Close())
+}
+
+func TestServe(t *testing.T) {
+	j, err := server.New(server.Options{Size: 2, ID: "j"})
+	require.NoError(t, err)
+	ours, theirs := net.Pipe()
+	done := make(chan error, 1)
+	go func() { done <- j.Serve(0, theirs) }()
+	_, err = ours.Write([]byte("hello?"))
+	require.NoError(t, err)
+	require.ErrorContains(t, <-done, "rank 0")
+	_, err = ours.Read(make([]byte, 1))
+	require.Error(t, err)
+
+	_, theirs = net.Pipe()
+	require.ErrorContains(t, j.Serve(0, theirs), "already")
+
+	// Who asks and asks, and does not read, is not listened to for ever.
+	ours, theirs = net.Pipe()
+	go func() { done <- j.Serve(1, theirs) }()
+	_, err = ours.Write([]byte(init1 + "\n"))
+	require.NoError(t, err)
+	var writer sync.WaitGroup
+	writer.Go(func() {
+		for err == nil {
+			_, err = ours.Write([]byte(strings.Repeat("cmd=get_maxes\n", 1000)))
+		}
+	})
+	require.ErrorContains(t, <-done, "without reading")
+	writer.Wait()
+}

@@ -1,0 +1,147 @@
+package coll_test
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/softrnic/softrnic/mpi/internal/coll"
+)
+
+// boards is memory in common: what each rank has shown, by round. Ranks may not get
+// further than two rounds ahead of one another.
+type boards struct {
+	ranks   []*panel
+	waiters []*panel
+}
+
+// panel is a rank's place, and what it sees. It implements coll.Board.
+type panel struct {
+	r     *rank
+	place []byte
+	round int
+	shown []notice // by round
+	done  int      // rounds
+	seen  []glance // in this round
+
+	until func() bool // what it waits for
+	what  string
+}
+
+// notice is what a rank has shown.
+type notice struct {
+	b    []byte
+	sign uint64
+}
+
+// glance is what somebody has been given to look at.
+type glance struct{ b, was []byte }
+
+// boardRoom is for all that the tests do.
+const boardRoom = 1 << 13
+
+// share gives a world memory in common.
+func (w *world) share() {
+	w.boards = &boards{}
+	for _, r := range w.ranks {
+		w.boards.ranks = append(w.boards.ranks, &panel{r: r})
+	}
+}
+
+// Room implements coll.Sharer.
+func (r *rank) Room() int {
+	if r.w == nil || r.w.boards == nil {
+		return 0
+	}
+	return boardRoom
+}
+
+// Board implements coll.Sharer.
+func (r *rank) Board() coll.Board {
+	if len(r.w.boards.ranks) == 0 { // of a rank that calls nothing
+		return &panel{}
+	}
+	return r.w.boards.ranks[r.id]
+}
+
+// Begin implements coll.Board.
+func (p *panel) Begin() ([]byte, error) {
+	p.round++
+	for _, other := range p.r.w.boards.ranks {
+		if err := p.wait(fmt.Sprintf("rank %d to end round %d", other.r.id, p.round-2), func() bool { return other.done >= p.round-2 }); err != nil {
+			return nil, err
+		}
+	}
+	p.place = make([]byte, boardRoom)
+	return p.place, nil
+}
+
+// Show implements coll.Board.
+func (p *panel) Show(sign uint64) error {
+	if len(p.shown) != p.round-1 {
+		p.r.w.failf("rank %d shows something a second time", p.r.id)
+	}
+	p.shown = append(p.shown, notice{bytes.Clone(p.place), sign})
+	p.wake()
+	return nil
+}
+
+// See implements coll.Board.
+func (p *panel) See(rank int) ([]byte, uint64, error) {
+	other := p.r.w.boards.ranks[rank]
+	if err := p.wait(fmt.Sprintf("rank %d in round %d", rank, p.round), func() bool { return len(other.shown) >= p.round }); err != nil {
+		return nil, 0, err
+	}
+	p.r.w.glances++
+	if p.r.w.fault != nil {
+		if err := p.r.w.fault(rank, p.r.id); err != nil {
+			return nil, 0, err
+		}
+	}
+	n := other.shown[p.round-1]
+	g := glance{bytes.Clone(n.b), n.b}
+	p.seen = append(p.seen, g)
+	return g.b, n.sign, nil
+}
+
+// Done implements coll.Board: who has looked has not written, and looks no more.
+func (p *panel) Done() error {
+	for _, g := range p.seen {
+		if !bytes.Equal(g.b, g.was) {
+			p.r.w.failf("rank %d has written to what another one shows", p.r.id)
+		}
+		for i := range g.b {
+			g.b[i] ^= 0x5a
+		}
+	}
+	p.seen, p.done = nil, p.round
+	p.wake()
+	return nil
+}
+
+// wait has the rank wait.
+func (p *panel) wait(what string, until func() bool) error {
+	if until() && (p.r.w.rng == nil || p.r.w.rng.IntN(2) == 0) { // else others go first
+		return nil
+	}
+	p.what, p.until = what, until
+	p.r.w.boards.waiters = append(p.r.w.boards.waiters, p)
+	p.wake()
+	if p.r.stopped || !p.r.yield(struct{}{}) {
+		return errStopped
+	}
+	return nil
+}
+
+// wake lets those go on who have what they wait for.
+func (p *panel) wake() {
+	all := p.r.w.boards.waiters
+	p.r.w.boards.waiters = nil
+	for _, x := range all {
+		if x.until() {
+			x.until = nil
+			x.r.w.runnable = append(x.r.w.runnable, x.r)
+		} else {
+			p.r.w.boards.waiters = append(p.r.w.boards.waiters, x)
+		}
+	}
+}

@@ -1,0 +1,104 @@
+package coll_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+
+	"github.com/softrnic/softrnic/mpi/internal/coll"
+)
+
+// exposure is memory of a rank that others write to.
+type exposure struct {
+	rank  int
+	mem   []byte
+	valid bool // it is the rank's latest
+	open  int  // so many are to write to it, and have not been waited for
+}
+
+// Expose implements coll.Placer.
+func (r *rank) Expose(b []byte) (a coll.Address, known bool, err error) {
+	w := r.w
+	if e := r.exposed; e != nil && len(e.mem) == len(b) && &e.mem[0] == &b[0] {
+		known = true
+	} else {
+		if e != nil {
+			e.valid = false
+		}
+		r.exposed = &exposure{rank: r.id, mem: b, valid: true}
+		w.exposures = append(w.exposures, r.exposed)
+		r.number = len(w.exposures)
+	}
+	if r.exposed.open != 0 {
+		w.failf("rank %d calls before %d have written", r.id, r.exposed.open)
+	}
+	r.exposed.open = r.Size() - 1
+	binary.LittleEndian.PutUint64(a[:], uint64(r.number))
+	return a, known, nil
+}
+
+// Pin implements coll.Placer.
+func (r *rank) Pin(b []byte) error {
+	r.pinned = b
+	return nil
+}
+
+// Learn implements coll.Placer.
+func (r *rank) Learn(rank int, a coll.Address) error {
+	i := binary.LittleEndian.Uint64(a[:])
+	if i == 0 || i > uint64(len(r.w.exposures)) || r.w.exposures[i-1].rank != rank {
+		return fmt.Errorf("address %d", i)
+	}
+	if r.theirs == nil {
+		r.theirs = map[int]*exposure{}
+	}
+	if r.theirs[rank] == r.w.exposures[i-1] {
+		r.w.failf("rank %d is told the address of rank %d a second time", r.id, rank)
+	}
+	r.theirs[rank] = r.w.exposures[i-1]
+	return nil
+}
+
+// Carried implements coll.Carrier.
+func (*rank) Carried() coll.Carried { return coll.ByDatagrams }
+
+// Places implements coll.Placer.
+func (*rank) Places() bool { return true }
+
+// Place implements coll.Placer: what is written is there at once, or with the
+// message that tells it.
+func (r *rank) Place(to, off int, b []byte) coll.Request {
+	e := r.theirs[to]
+	first := &r.pinned[to*len(b)]
+	switch {
+	case first != &b[0]:
+		r.w.failf("rank %d writes from memory that is not pinned", r.id)
+	case e == nil || !e.valid:
+		r.w.failf("rank %d writes to rank %d where its memory is not any more", r.id, to)
+	case e.open == 0:
+		r.w.failf("rank %d writes to rank %d, which has not called", r.id, to)
+	default:
+		q := r.isend(r.w.placements, to, nil)
+		q.b, q.was = b, bytes.Clone(b)
+		if q.place = e.mem[off:][:len(b)]; r.w.rng != nil && r.w.rng.IntN(2) == 0 {
+			q.write()
+		}
+		r.w.bytes += len(b)
+		r.sent += len(b)
+		return q
+	}
+	return &request{done: true}
+}
+
+// write brings a placement to where it belongs.
+func (q *request) write() {
+	copy(q.place, q.was)
+	q.place = nil
+}
+
+// Placed implements coll.Placer.
+func (r *rank) Placed(from int) coll.Request {
+	q := r.irecv(r.w.placements, from, nil)
+	q.opened = r.exposed
+	return q
+}

@@ -1,0 +1,283 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+
+	"github.com/softrnic/softrnic/internal/moment"
+	"github.com/softrnic/softrnic/mpi/internal/fabric"
+	"github.com/softrnic/softrnic/mpi/internal/protocol"
+)
+
+// ErrClosed is what calls of a closed engine return.
+var ErrClosed = errors.New("MPI is finalized")
+
+// Engine is a rank: its protocol, its fabric, and those who wait. Whoever has
+// to wait serves the fabric for all, one at a time. All methods may be called
+// from any goroutine.
+type Engine struct {
+	rank, size int
+	fab        fabric.Fabric // nil if there are no others
+
+	mu     sync.Mutex
+	core   *protocol.Core
+	leader Waitable       // of who is in Fabric.Block, or nil
+	kick   *moment.Moment // ends the Block
+	visits uint64         // of those who look or wait, for Attend
+	parked []*waiter      // those who wait for another to lead them
+	waits  uint64         // number of the last wait
+	inside []Waiting      // those who are in one
+	last   Last           // of Send and Receive
+	polls  Polls          // of Test
+	census *census        // under way, or nil
+	closed bool
+}
+
+// Waitable is what a goroutine waits for. Ready is called with the lock held.
+type Waitable interface{ Ready() bool }
+
+// waiter is a goroutine that waits and does not lead.
+type waiter struct {
+	Waitable
+	wake chan struct{}
+}
+
+var waiters = sync.Pool{New: func() any { return &waiter{wake: make(chan struct{}, 1)} }}
+
+// New makes the engine of a rank. Open makes its fabric, whose host the engine
+// is; it is not called if there are no others.
+func New(rank, size int, open func(fabric.Host) (fabric.Fabric, error)) (*Engine, error) {
+	e := &Engine{rank: rank, size: size, core: protocol.New(rank, size), kick: moment.New(context.Canceled), polls: Polls{round: 1}}
+	if size > 1 {
+		e.mu.Lock() // who connects early has to wait for Attach
+		defer e.mu.Unlock()
+		var err error
+		if e.fab, err = open(e); err != nil {
+			return nil, err
+		}
+		e.core.Attach(e.fab)
+	}
+	return e, nil
+}
+
+// Rank and Size are those of the job.
+func (e *Engine) Rank() int { return e.rank }
+func (e *Engine) Size() int { return e.size }
+
+// Fabric is what carries the rank's packets, nil if it is alone.
+func (e *Engine) Fabric() fabric.Fabric { return e.fab }
+
+// Do implements fabric.Host.
+func (e *Engine) Do(f func(*protocol.Core)) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	f(e.core)
+	e.notify()
+}
+
+// Core implements fabric.Host.
+func (e *Engine) Core() *protocol.Core { return e.core }
+
+// Send begins a send.
+func (e *Engine) Send(r *protocol.Request) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return ErrClosed
+	}
+	e.last = Last{Calls: e.last.Calls + 1, Send: true, Peer: r.Dest, Envelope: r.Envelope}
+	e.core.Send(r)
+	e.notify()
+	return nil
+}
+
+// Receive begins a receive.
+func (e *Engine) Receive(r *protocol.Request) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return ErrClosed
+	}
+	e.last = Last{Calls: e.last.Calls + 1, Peer: int(r.Envelope.Source), Envelope: r.Envelope}
+	e.core.Receive(r)
+	e.notify()
+	return nil
+}
+
+// Test reports whether something is ready, and has a look at the network if it
+// is not.
+func (e *Engine) Test(w Waitable) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !w.Ready() && !e.closed {
+		e.polls.begin()
+		e.poll()
+		if !w.Ready() {
+			e.polls.vain(w)
+			return false
+		}
+	} else if e.closed {
+		return w.Ready()
+	}
+	e.last.Calls++
+	e.polls.found()
+	return true
+}
+
+// poll looks at the network if nobody else does.
+func (e *Engine) poll() {
+	e.visit()
+	if e.fab != nil && e.leader == nil && e.fab.Poll() {
+		e.notify()
+	}
+}
+
+// Wait returns when something is ready, or ctx has ended, whose error it then
+// returns. What it waits for may have become ready all the same.
+func (e *Engine) Wait(ctx context.Context, w Waitable) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.last.Calls++
+	if !w.Ready() {
+		if err := e.wait(ctx, w); err != nil {
+			return err
+		}
+	}
+	e.notify() // somebody else has to lead now
+	return nil
+}
+
+// wait is Wait for something that is not ready.
+func (e *Engine) wait(ctx context.Context, w Waitable) error {
+	e.waits++
+	id := e.waits
+	e.inside = append(e.inside, Waiting{id, w})
+	defer e.leave(id)
+	for {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if e.closed {
+			return ErrClosed
+		}
+		e.visit()
+		e.census.answer(id)
+		if e.fab != nil {
+			e.fab.Flush()
+		}
+		if e.leader == nil {
+			e.lead(ctx, w)
+		} else {
+			e.park(ctx, w)
+		}
+		if w.Ready() {
+			return nil
+		}
+	}
+}
+
+// leave is the end of a wait.
+func (e *Engine) leave(id uint64) {
+	e.inside = slices.DeleteFunc(e.inside, func(w Waiting) bool { return w.ID == id })
+	e.census.gone(id)
+}
+
+// lead serves the network for all until something has happened.
+func (e *Engine) lead(ctx context.Context, w Waitable) {
+	e.leader = w
+	kick := e.kick
+	e.mu.Unlock()
+	if done := ctx.Done(); done != nil {
+		stop := context.AfterFunc(ctx, kick.End)
+		defer stop()
+	}
+	if e.fab == nil {
+		<-kick.Done()
+	} else {
+		_ = e.fab.Block(kick)
+	}
+	e.mu.Lock()
+	e.leader = nil
+	if e.kick.Past() {
+		e.kick = moment.New(context.Canceled)
+	}
+	if e.fab != nil {
+		e.fab.Poll()
+	}
+	e.notify()
+}
+
+// park waits for who leads.
+func (e *Engine) park(ctx context.Context, w Waitable) {
+	me := waiters.Get().(*waiter)
+	me.Waitable = w
+	e.parked = append(e.parked, me)
+	e.mu.Unlock()
+	select {
+	case <-me.wake:
+	case <-ctx.Done():
+	}
+	e.mu.Lock()
+	for i, p := range e.parked {
+		if p == me { // the context's end, not a wake
+			e.parked = append(e.parked[:i], e.parked[i+1:]...)
+		}
+	}
+	select {
+	case <-me.wake:
+	default:
+	}
+	me.Waitable = nil
+	waiters.Put(me)
+}
+
+// notify wakes those who have what they wait for and, if nobody leads, one who
+// will.
+func (e *Engine) notify() {
+	if e.leader != nil && e.leader.Ready() {
+		e.kick.End()
+	}
+	if len(e.parked) == 0 {
+		return
+	}
+	led := e.leader != nil
+	kept := e.parked[:0]
+	for _, p := range e.parked {
+		if p.Ready() || !led {
+			led = true
+			p.wake <- struct{}{}
+		} else {
+			kept = append(kept, p)
+		}
+	}
+	clear(e.parked[len(kept):])
+	e.parked = kept
+}
+
+// End ends all requests that are not done, with ErrClosed, and all that begin from now
+// on. Packets that others need are dealt with until Close.
+func (e *Engine) End() { e.Do(func(core *protocol.Core) { core.End(ErrClosed) }) }
+
+// Close ends the engine and its fabric. Whoever waits, or comes to wait for what is not
+// done, has ErrClosed.
+func (e *Engine) Close(ctx context.Context) error {
+	e.mu.Lock()
+	closed := e.closed
+	if !closed {
+		e.core.End(ErrClosed)
+		e.closed = true
+		for _, p := range e.parked {
+			p.wake <- struct{}{}
+		}
+		clear(e.parked)
+		e.parked = e.parked[:0]
+		e.kick.End()
+	}
+	e.mu.Unlock()
+	if closed || e.fab == nil {
+		return nil
+	}
+	return e.fab.Close(ctx)
+}

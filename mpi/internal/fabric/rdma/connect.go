@@ -1,0 +1,437 @@
+package rdma
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"net/netip"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/softrnic/softrnic/cm"
+	"github.com/softrnic/softrnic/mpi/internal/envelope"
+	"github.com/softrnic/softrnic/mpi/internal/fabric"
+	"github.com/softrnic/softrnic/mpi/internal/protocol"
+	"github.com/softrnic/softrnic/verbs"
+)
+
+// link is the connection to a rank.
+type link struct {
+	rank      int
+	qp        verbs.QP
+	conn      *cm.Conn
+	up        bool // packets may be sent
+	down      bool // for good
+	why       error
+	bye       bool // the other end has nothing more to say
+	waiting   bool // the core waits for room
+	short     bool // for a send buffer
+	credits   uint16
+	owed      uint16
+	out       view // of the rank's ring
+	recent    int  // packets since the last Flush
+	batch     batch
+	list      *list // of transfers, or nil
+	rails     []*rail
+	posted    uint32
+	completed uint32
+}
+
+// room is how many more work requests the send queue takes.
+func (l *link) room() int { return sendQueue - int(l.posted-l.completed) }
+
+// ticket is what a client tells its server: REQ's private data.
+type ticket struct {
+	job  uint64
+	rank uint32
+	rail uint32 // 0: the connection itself
+}
+
+const (
+	ticketMagic = 0x4d504931 // "MPI1"
+	ticketSize  = 20
+)
+
+func (t ticket) bytes() []byte {
+	b := binary.BigEndian.AppendUint32(nil, ticketMagic)
+	b = binary.BigEndian.AppendUint64(b, t.job)
+	b = binary.BigEndian.AppendUint32(b, t.rank)
+	return binary.BigEndian.AppendUint32(b, t.rail)
+}
+
+// check reads a ticket of the job.
+func (f *Fabric) check(b []byte) (rank int, err error) {
+	if len(b) < ticketSize || binary.BigEndian.Uint32(b) != ticketMagic {
+		return 0, fmt.Errorf("%w: it speaks something else", fabric.ErrRefused)
+	}
+	if binary.BigEndian.Uint64(b[4:]) != f.job() {
+		return 0, fmt.Errorf("%w: it is of another", fabric.ErrRefused)
+	}
+	rank = int(binary.BigEndian.Uint32(b[12:]))
+	if rank >= len(f.links) || rank == f.rank {
+		return 0, fmt.Errorf("%w: it says it is rank %d", fabric.ErrRefused, rank)
+	}
+	return rank, nil
+}
+
+// ofRail tells the ticket of a rail, which check has read, from a connection's.
+func ofRail(b []byte) bool { return binary.BigEndian.Uint32(b[16:]) != 0 }
+
+func (f *Fabric) job() uint64 {
+	h := fnv.New64a()
+	h.Write([]byte(f.book.JobID()))
+	return h.Sum64()
+}
+
+func (f *Fabric) ticket(rail int) []byte {
+	return ticket{f.job(), uint32(f.rank), uint32(rail)}.bytes()
+}
+
+// address is where a rank listens, as the book has it.
+type address struct {
+	at      netip.AddrPort // address and port of RDMA-CM, of both port spaces
+	udpPort uint16         // of the adapter
+}
+
+func (a address) String() string { return fmt.Sprintf("%v/%d", a.at, a.udpPort) }
+
+func parseAddress(s string) (a address, err error) {
+	at, udp, _ := strings.Cut(s, "/")
+	if a.at, err = netip.ParseAddrPort(at); err != nil {
+		return a, err
+	}
+	n, err := strconv.ParseUint(udp, 10, 16)
+	a.udpPort = uint16(n)
+	return a, err
+}
+
+func key(rank int) string { return "rdma-" + strconv.Itoa(rank) }
+
+// listen begins to take connections of higher ranks, and questions of lower
+// ones to be connected.
+func (f *Fabric) listen() (err error) {
+	if f.cm, err = cm.New(f.dev, cm.Options{Retries: uint8(f.o.Retries)}); err != nil {
+		return err
+	}
+	l, err := f.cm.Listen(0, cm.ListenOptions{NoUC: true})
+	if err != nil {
+		return err
+	}
+	asks, err := f.cm.ListenUD(l.Addr().Port(), cm.ListenOptions{})
+	if err != nil {
+		return err
+	}
+	a := address{l.Addr(), f.cm.Addr().Port()}
+	if err := f.book.Put(key(f.rank), a.String()); err != nil {
+		return err
+	}
+	f.work.Go(func() { f.serve(l) })
+	f.work.Go(func() { f.answer(asks) })
+	return nil
+}
+
+// serve takes connections: the lower rank is the server (section 3.1).
+func (f *Fabric) serve(l *cm.Listener) {
+	for {
+		r, err := l.Accept(f.ctx)
+		if err != nil {
+			return
+		}
+		f.work.Go(func() { f.accept(r) })
+	}
+}
+
+func (f *Fabric) accept(r *cm.Request) {
+	rank, err := f.check(r.PrivateData())
+	if err == nil && rank < f.rank {
+		err = fmt.Errorf("%w: rank %d is a server to rank %d", fabric.ErrRefused, rank, f.rank)
+	}
+	if err == nil && ofRail(r.PrivateData()) {
+		f.acceptRail(r, rank)
+		return
+	}
+	var l *link
+	if err == nil {
+		l, err = f.newLink(rank, false)
+	}
+	if err != nil {
+		_ = r.Reject([]byte(err.Error()))
+		return
+	}
+	var v view
+	f.host.Do(func(*protocol.Core) {
+		l.out.get(r.PrivateData()[ticketSize:])
+		v, err = f.offer(l)
+	})
+	var conn *cm.Conn
+	if err == nil {
+		conn, err = r.Accept(f.ctx, l.qp, cm.AcceptOptions{ConnectOptions: f.o.Connect, PrivateData: v.put(nil)})
+	}
+	f.host.Do(func(c *protocol.Core) {
+		if err != nil {
+			if !l.down && l.conn == nil { // the client will try again
+				f.drop(l)
+			}
+			return
+		}
+		f.joined(l, conn)
+	})
+}
+
+// answer connects to lower ranks that ask for it.
+func (f *Fabric) answer(asks *cm.UDListener) {
+	for {
+		r, err := asks.Accept(f.ctx)
+		if err != nil {
+			return
+		}
+		rank, err := f.check(r.PrivateData())
+		_ = r.Reject([]byte("heard")) // there are no datagrams: this is the answer
+		if err == nil && rank < f.rank {
+			f.host.Do(func(*protocol.Core) { f.connect(rank) })
+		}
+	}
+}
+
+// newLink makes a connection's queue pair. There is one to a rank, but a
+// client whose first try got lost comes again.
+func (f *Fabric) newLink(rank int, client bool) (*link, error) {
+	qp, err := f.pd.CreateQP(verbs.QPInitAttr{Type: verbs.RC, SendCQ: f.cq, RecvCQ: f.cq, SRQ: f.srq, SelectiveSignaling: true,
+		Cap: verbs.QPCap{MaxSendWR: sendQueue, MaxSendSGE: 1, MaxInlineData: inlineMax}})
+	if err != nil {
+		return nil, err
+	}
+	l := &link{rank: rank, qp: qp, credits: uint16(f.o.Credits)}
+	f.host.Do(func(*protocol.Core) {
+		switch old := f.links[rank]; {
+		case f.closed:
+			err = fabric.ErrClosed
+		case old != nil && old.down:
+			err = fmt.Errorf("%w: rank %d is lost: %w", fabric.ErrRefused, rank, old.why)
+		case old != nil && old.qp != nil && !client:
+			err = fmt.Errorf("%w: rank %d is connected", fabric.ErrRefused, rank)
+		default:
+			if err = f.cq.Resize(f.depth(0)); err == nil {
+				f.links[rank] = l
+				f.byQP[qp.Num()] = l
+			}
+		}
+	})
+	if err != nil {
+		_ = qp.Destroy()
+		return nil, err
+	}
+	return l, nil
+}
+
+// drop forgets a connection that has not come about.
+func (f *Fabric) drop(l *link) {
+	if f.links[l.rank] == l {
+		f.links[l.rank] = nil
+	}
+	delete(f.byQP, l.qp.Num())
+	f.withdraw(l)
+	_ = l.qp.Destroy()
+}
+
+// joined is called when cm has made a connection.
+func (f *Fabric) joined(l *link, conn *cm.Conn) {
+	l.conn = conn
+	conn.AfterDone(func() {
+		f.host.Do(func(*protocol.Core) {
+			if f.closed || l.bye {
+				return
+			}
+			f.lose(l, fabric.NewLoss(l.rank, conn.Err()))
+		})
+	})
+	if l.bye || l.down {
+		return
+	}
+	if l.rank < f.rank { // we are the client: ours is the first packet (section 3.2)
+		l.up = true
+		if f.o.Rails > 1 {
+			f.work.Go(func() { f.dialRails(l) })
+		}
+		f.Send(l.rank, &envelope.Header{Kind: envelope.Hello, Source: uint32(f.rank)}, nil)
+		f.host.Core().Resume(l.rank)
+	}
+}
+
+// greeted is called when the client's first packet has come: we may send now.
+func (f *Fabric) greeted(l *link) {
+	if l.up || l.rank < f.rank {
+		return
+	}
+	l.up = true
+	f.cm.Notify(l.qp)
+	f.host.Core().Resume(l.rank)
+}
+
+// connect makes the connection to a rank, if nobody is at it already.
+func (f *Fabric) connect(rank int) {
+	if f.links[rank] != nil || f.closed {
+		return
+	}
+	if rank < f.rank {
+		f.links[rank] = &link{rank: rank} // being made
+		f.work.Go(func() { f.dial(rank) })
+		return
+	}
+	f.links[rank] = &link{rank: rank}
+	f.work.Go(func() { f.ask(rank) })
+}
+
+// Connect makes the connection to a rank, as sending to it does. Without the lock.
+func (f *Fabric) Connect(rank int) {
+	f.host.Do(func(*protocol.Core) {
+		if rank < f.rank {
+			f.connect(rank)
+		}
+	})
+}
+
+// connectTime is how long a rank may take to answer.
+const connectTime = 60 * time.Second
+
+// dialTime is the time in which a rank that has been asked to connect must do so.
+const dialTime = 10 * time.Second
+
+// find looks a rank up.
+func (f *Fabric) find(ctx context.Context, rank int) (address, error) {
+	s, err := f.book.Get(ctx, key(rank))
+	if err != nil {
+		return address{}, err
+	}
+	return parseAddress(s)
+}
+
+// dial connects to a lower rank.
+func (f *Fabric) dial(rank int) {
+	ctx, cancel := context.WithTimeout(f.ctx, connectTime)
+	defer cancel()
+	var l *link
+	conn, err := func() (*cm.Conn, error) {
+		a, err := f.find(ctx, rank)
+		if err != nil {
+			return nil, err
+		}
+		if l, err = f.newLink(rank, true); err != nil {
+			return nil, err
+		}
+		var v view
+		if f.host.Do(func(*protocol.Core) { v, err = f.offer(l) }); err != nil {
+			return nil, err
+		}
+		return f.cm.Dial(ctx, a.at, cm.DialOptions{QP: l.qp, PrivateData: v.put(f.ticket(0)), UDPPort: a.udpPort, ConnectOptions: f.o.Connect})
+	}()
+	f.host.Do(func(c *protocol.Core) {
+		if err != nil {
+			f.unreachable(rank, l, err)
+			return
+		}
+		l.out.get(conn.PrivateData())
+		f.joined(l, conn)
+	})
+}
+
+// ask asks a higher rank to connect to us.
+func (f *Fabric) ask(rank int) {
+	ctx, cancel := context.WithTimeout(f.ctx, connectTime)
+	defer cancel()
+	a, err := f.find(ctx, rank)
+	if err == nil {
+		_, err = f.cm.DialUD(ctx, a.at, cm.UDDialOptions{UDPPort: a.udpPort, PrivateData: f.ticket(0)})
+	}
+	if rejected := (*cm.UDRejectError)(nil); errors.As(err, &rejected) {
+		time.AfterFunc(dialTime, func() { f.missed(rank) }) // it has heard, and dials
+		return
+	}
+	f.host.Do(func(*protocol.Core) { f.unreachable(rank, nil, err) })
+}
+
+// errUnanswered is a rank that has heard that it is to connect, and has not.
+var errUnanswered = errors.New("it has been asked to, and does not")
+
+// missed is called when a rank that was asked to connect should have.
+func (f *Fabric) missed(rank int) {
+	f.host.Do(func(*protocol.Core) {
+		if l := f.links[rank]; l == nil || l.qp == nil {
+			f.unreachable(rank, nil, errUnanswered)
+		}
+	})
+}
+
+func (f *Fabric) unreachable(rank int, l *link, err error) {
+	if f.closed {
+		return
+	}
+	if l != nil {
+		f.drop(l)
+	}
+	if at := f.links[rank]; at != nil && at.up {
+		return
+	}
+	if at := f.links[rank]; at != nil && at.down {
+		return
+	}
+	err = fmt.Errorf("connecting: %w", fabric.NewLoss(rank, err))
+	f.links[rank] = &link{rank: rank, down: true, why: err}
+	f.host.Core().Lost(rank, err)
+}
+
+// ConnectAll implements fabric.Fabric: every rank asks the ones below it, the
+// nearest first (section 3.1), so that they do not all begin with rank 0.
+func (f *Fabric) ConnectAll(ctx context.Context) error {
+	f.host.Do(func(*protocol.Core) {
+		for rank := f.rank - 1; rank >= 0; rank-- {
+			f.connect(rank)
+		}
+	})
+	return nil
+}
+
+// farewell is how long a rank may take to hear that we leave: one repetition. It
+// leaves as well. When it was told and its answer got lost it is gone, and nobody
+// would ever answer.
+const farewell = 600 * time.Millisecond
+
+// Close implements fabric.Fabric.
+func (f *Fabric) Close(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, farewell)
+	defer cancel()
+	var ends sync.WaitGroup
+	f.host.Do(func(*protocol.Core) {
+		f.closed = true
+		for _, l := range f.links {
+			if l != nil && l.conn != nil {
+				ends.Go(func() { _ = l.conn.Disconnect(ctx) })
+			}
+		}
+		for _, r := range f.rails {
+			if r.conn != nil {
+				ends.Go(func() { _ = r.conn.Disconnect(ctx) })
+			}
+		}
+	})
+	ends.Wait()
+	f.cancel()
+	err := f.cm.Close()
+	f.work.Wait()
+	for _, r := range f.rails {
+		err = errors.Join(err, r.qp.Destroy())
+	}
+	for _, l := range f.links {
+		if l != nil && l.qp != nil {
+			err = errors.Join(err, l.qp.Destroy())
+		}
+	}
+	for _, q := range f.queues {
+		err = errors.Join(err, q.destroy())
+	}
+	return err
+}

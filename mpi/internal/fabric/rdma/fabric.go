@@ -1,0 +1,201 @@
+package rdma
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/softrnic/softrnic/cm"
+	"github.com/softrnic/softrnic/mpi/internal/envelope"
+	"github.com/softrnic/softrnic/mpi/internal/fabric"
+	"github.com/softrnic/softrnic/mpi/internal/protocol"
+	"github.com/softrnic/softrnic/verbs"
+)
+
+// inlineMax is the longest packet that travels in its work request.
+const inlineMax = 256
+
+// sendQueue is the depth of a connection's send queue.
+const sendQueue = 128
+
+// Fabric carries packets by SEND over reliable connections, with one queue of
+// receives for all of them (SR of the iWARP paper, section 3), and memory by
+// RDMA.
+type Fabric struct {
+	host fabric.Host
+	book fabric.Book
+	o    Options
+	rank int
+
+	dev verbs.Device
+	pd  verbs.PD
+	cq  verbs.CQ
+	srq verbs.SRQ
+	cm  *cm.Manager
+
+	links []*link          // by rank
+	byQP  map[uint32]*link // by queue pair number
+	rails map[uint32]*rail // by queue pair number
+	recvs slabs
+	sends pool
+	moves moves
+	cache cache
+
+	queues []*Queue
+
+	recents []*link     // those that were sent to since the last Flush
+	batched []*link     // those that packets wait for
+	timer   *time.Timer // for their sake
+
+	rings atomic.Pointer[[]*ring] // of the fast path
+
+	wcs      [64]verbs.WC
+	ready    int // completions of wcs that Block has found
+	inRow    int // calls of Poll that have looked at memory only
+	repost   []verbs.RecvWR
+	striping []*rail // of the message that is moved
+	frame    [inlineMax]byte
+	header   envelope.Header // of the packet that is handled
+	wr       [1]verbs.SendWR
+	sge      [1]verbs.SGE
+	short    []int // ranks whose packets wait for a send buffer
+
+	ctx    context.Context
+	cancel context.CancelFunc
+	work   sync.WaitGroup
+	closed bool
+	stats  stats
+}
+
+var _ fabric.Fabric = (*Fabric)(nil)
+
+// New makes the fabric of a rank on a device, which it does not close. The
+// addresses are in the book once all ranks have called Book.Fence.
+func New(dev verbs.Device, host fabric.Host, book fabric.Book, o Options) (_ *Fabric, err error) {
+	o.fill()
+	f := &Fabric{host: host, book: book, o: o, rank: book.Rank(), dev: dev,
+		links: make([]*link, book.Size()), byQP: map[uint32]*link{}, rails: map[uint32]*rail{}}
+	f.ctx, f.cancel = context.WithCancel(context.Background())
+	f.timer = time.AfterFunc(time.Hour, f.late)
+	f.timer.Stop()
+	defer func() {
+		if err != nil {
+			f.cancel()
+		}
+	}()
+	if f.pd, err = dev.AllocPD(); err != nil {
+		return nil, err
+	}
+	if o.Queue != nil {
+		f.cq = o.Queue.CQ
+		err = f.cq.Resize(f.depth(o.Receives))
+	} else {
+		f.cq, err = dev.CreateCQ(f.depth(o.Receives))
+	}
+	if err != nil {
+		return nil, err
+	}
+	if f.srq, err = f.pd.CreateSRQ(verbs.SRQInitAttr{MaxWR: maxReceives, MaxSGE: 1}); err != nil {
+		return nil, err
+	}
+	size := envelope.Size + o.Eager
+	f.recvs.init(f.pd, f.srq, size)
+	if err := f.recvs.grow(o.Receives); err != nil {
+		return nil, err
+	}
+	if err := f.limit(); err != nil {
+		return nil, err
+	}
+	if err := f.sends.init(f.pd, o.Sends, size); err != nil {
+		return nil, err
+	}
+	f.cache.pd = f.pd
+	if err := f.listen(); err != nil {
+		return nil, err
+	}
+	f.work.Go(f.watch)
+	return f, nil
+}
+
+// watch adds receive buffers when few are left: by the limit of the shared
+// queue, whose event comes whether the program calls or not.
+func (f *Fabric) watch() {
+	for {
+		ev, err := f.dev.GetAsyncEvent(f.ctx)
+		if err != nil {
+			return
+		}
+		if ev.Type != verbs.EventSRQLimitReached {
+			continue
+		}
+		f.host.Do(func(*protocol.Core) {
+			if err := f.moreReceives(); err != nil {
+				f.fail(err)
+			}
+		})
+	}
+}
+
+// moreReceives adds as many buffers as there were at first, unless there is
+// one for every packet that could come.
+func (f *Fabric) moreReceives() error {
+	if f.closed || f.recvs.count >= len(f.byQP)*f.o.Credits || f.recvs.count >= maxReceives {
+		return nil
+	}
+	if err := f.cq.Resize(f.depth(f.o.Receives)); err != nil {
+		return err
+	}
+	if err := f.recvs.grow(f.o.Receives); err != nil {
+		return err
+	}
+	return f.limit()
+}
+
+// limit arms the event.
+func (f *Fabric) limit() error {
+	return f.srq.Modify(verbs.SRQAttr{Limit: f.o.Receives / 4}, verbs.SRQLimit)
+}
+
+// depth is how many completions there can be, with more receives than now.
+func (f *Fabric) depth(more int) int {
+	others := 64
+	if f.o.Queue != nil {
+		others += f.o.Queue.Others
+	}
+	for _, q := range f.queues {
+		others += (len(q.qps) + 1) * queueDepth
+	}
+	return others + f.recvs.count + more + (len(f.byQP)+1)*sendQueue + len(f.rails)*railQueue
+}
+
+// Limits implements protocol.Net.
+func (f *Fabric) Limits(int) protocol.Limits {
+	return protocol.Limits{Eager: f.o.Eager, Rdma: f.o.Rendezvous}
+}
+
+// Expose implements protocol.Net.
+func (f *Fabric) Expose(_ int, b []byte, _ bool) (envelope.Key, protocol.Exposed, error) {
+	mr, err := f.cache.get(b)
+	if err != nil {
+		return envelope.Key{}, nil, err
+	}
+	return envelope.Key{Addr: mr.sge(b).Addr, RKey: mr.mr.RKey()}, mr, nil
+}
+
+// Hide implements protocol.Net.
+func (f *Fabric) Hide(e protocol.Exposed) { f.cache.put(e.(*region)) }
+
+// Stats implements fabric.Fabric.
+func (f *Fabric) Stats() map[string]uint64 {
+	connected := uint64(0)
+	for _, l := range f.links {
+		if l != nil && l.up {
+			connected++
+		}
+	}
+	return map[string]uint64{"packets": f.stats.packets, "coalesced": f.stats.coalesced, "credit_packets": f.stats.creditPackets, "connections": connected,
+		"registrations": f.cache.registered, "registration_hits": f.cache.hits, "receive_buffers": uint64(f.recvs.count), "rails": uint64(len(f.rails)), "queues": uint64(len(f.queues)), "stripes": f.stats.stripes}
+}
+
+type stats struct{ packets, coalesced, creditPackets, stripes uint64 }

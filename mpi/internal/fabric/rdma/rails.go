@@ -1,0 +1,180 @@
+package rdma
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/softrnic/softrnic/cm"
+	"github.com/softrnic/softrnic/mpi/internal/fabric"
+	"github.com/softrnic/softrnic/mpi/internal/protocol"
+	"github.com/softrnic/softrnic/verbs"
+)
+
+// Rails are further queue pairs between two ranks (multi-rail, section 2.2 of the
+// iWARP paper). A long message is read over all of them at once, in stripes: each
+// has a window of its own in the adapter, and an adapter with several engines serves
+// them side by side. What is written keeps to the first one, because the packet
+// that tells of it must not overtake it.
+
+// rail is a queue pair beside the first.
+type rail struct {
+	link   *link
+	qp     verbs.QP
+	conn   *cm.Conn
+	up     bool // a read may be asked for
+	flying int  // stripes that have not completed
+}
+
+// MaxRails is how many queue pairs two ranks may have between them.
+const MaxRails = 8
+
+// railQueue is the depth of a rail's send queue.
+const railQueue = 32
+
+// stripeMin is the length from which on a message is read in stripes, and the
+// shortest stripe, bytes.
+const stripeMin = 256 << 10
+
+// stripes are the rails that n bytes are read over beside the first queue pair.
+func (f *Fabric) stripes(l *link, n int) []*rail {
+	f.striping = f.striping[:0]
+	for _, r := range l.rails {
+		if (len(f.striping)+2)*stripeMin <= n && n <= maxMove && r.up && r.flying < railQueue {
+			f.striping = append(f.striping, r)
+		}
+	}
+	return f.striping
+}
+
+// stripe asks for what the rails shall bring of b, which is its end, and returns
+// the rest. The move ends with its last part.
+func (f *Fabric) stripe(rails []*rail, b []byte, mr *region, index int, wr verbs.SendWR) []byte {
+	part := (len(b)/(len(rails)+1) + 4095) &^ 4095
+	for _, r := range rails {
+		n := len(b) - min(part, len(b))
+		f.sge[0] = mr.sge(b[n:])
+		w := wr
+		w.RemoteAddr += uint64(n)
+		w.Flags, w.WRID, w.SGList = verbs.SendSignaled, wrid(wrStripe, index, 0), f.sge[:]
+		f.wr[0] = w
+		if _, err := r.qp.PostSend(f.wr[:]); err != nil {
+			f.lose(r.link, err)
+			return b
+		}
+		r.flying++
+		f.stats.stripes++
+		f.moves.list[index].parts++
+		b = b[:n]
+	}
+	return b
+}
+
+// striped handles the completion of a stripe.
+func (f *Fabric) striped(wc *verbs.WC, index int) {
+	r := f.rails[wc.QPN]
+	if r != nil {
+		r.flying--
+	}
+	why := wc.Err()
+	if why != nil && r != nil {
+		why = fabric.NewLoss(r.link.rank, why)
+	}
+	f.part(index, why)
+	if why != nil && r != nil {
+		f.lose(r.link, why)
+	}
+}
+
+// part is the end of a part of a move. The last one ends it: until then an adapter
+// may write to its memory.
+func (f *Fabric) part(index int, err error) {
+	m := &f.moves.list[index]
+	if !m.live {
+		return
+	}
+	if m.err == nil {
+		m.err = err
+	}
+	if m.parts--; m.parts == 0 {
+		f.moved(index, m.err)
+	}
+}
+
+// newRail makes the queue pair of one.
+func (f *Fabric) newRail(l *link) (r *rail, err error) {
+	qp, err := f.pd.CreateQP(verbs.QPInitAttr{Type: verbs.RC, SendCQ: f.cq, RecvCQ: f.cq, SRQ: f.srq,
+		Cap: verbs.QPCap{MaxSendWR: railQueue, MaxSendSGE: 1}})
+	if err != nil {
+		return nil, err
+	}
+	r = &rail{link: l, qp: qp}
+	f.host.Do(func(*protocol.Core) {
+		switch {
+		case f.closed || l.down:
+			err = fabric.ErrClosed
+		case len(l.rails) >= f.o.Rails-1:
+			err = fmt.Errorf("%w: rank %d has its %d rails", fabric.ErrRefused, l.rank, f.o.Rails)
+		default:
+			f.rails[qp.Num()] = r
+			l.rails = append(l.rails, r)
+			err = f.cq.Resize(f.depth(0))
+		}
+	})
+	if err != nil {
+		return nil, errors.Join(err, qp.Destroy())
+	}
+	return r, nil
+}
+
+// dialRails makes the rails of a connection whose client we are.
+func (f *Fabric) dialRails(l *link) {
+	ctx, cancel := context.WithTimeout(f.ctx, connectTime)
+	defer cancel()
+	a, err := f.find(ctx, l.rank)
+	for i := 1; i < f.o.Rails && err == nil; i++ {
+		var r *rail
+		if r, err = f.newRail(l); err != nil {
+			break
+		}
+		var conn *cm.Conn
+		conn, err = f.cm.Dial(ctx, a.at, cm.DialOptions{QP: r.qp, PrivateData: f.ticket(i), UDPPort: a.udpPort, ConnectOptions: f.o.Connect})
+		f.laid(r, conn, err)
+	}
+}
+
+// acceptRail makes one whose server we are.
+func (f *Fabric) acceptRail(q *cm.Request, rank int) {
+	var l *link
+	f.host.Do(func(*protocol.Core) { l = f.links[rank] })
+	err := fmt.Errorf("%w: rank %d has no connection for a rail", fabric.ErrRefused, rank)
+	var r *rail
+	if l != nil && l.qp != nil {
+		r, err = f.newRail(l)
+	}
+	if err != nil {
+		_ = q.Reject([]byte(err.Error()))
+		return
+	}
+	conn, err := q.Accept(f.ctx, r.qp, cm.AcceptOptions{ConnectOptions: f.o.Connect})
+	f.laid(r, conn, err)
+}
+
+// laid is called when cm has made a rail, or has not: then it is done without.
+func (f *Fabric) laid(r *rail, conn *cm.Conn, err error) {
+	f.host.Do(func(*protocol.Core) {
+		if r.conn = conn; err != nil {
+			return
+		}
+		r.up = !r.link.down && !f.closed
+		conn.AfterDone(func() { f.host.Do(func(*protocol.Core) { r.up = false }) })
+	})
+}
+
+// tear ends the rails of a connection that has failed: they read nothing any more.
+func (l *link) tear() {
+	for _, r := range l.rails {
+		r.up = false
+		_ = r.qp.Modify(verbs.QPAttr{State: verbs.StateErr}, verbs.AttrState)
+	}
+}

@@ -1,0 +1,75 @@
+package tcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+
+	"github.com/softrnic/softrnic/internal/hostaddr"
+)
+
+// listen opens the listener of a rank: at Listen if that is given, and else at the
+// first address of Addrs that this host has. The zone is that of a link-local address,
+// which not every system tells of a socket.
+func (o *Options) listen() (l net.Listener, zone string, err error) {
+	if o.Listen != "" || o.Addrs == "" {
+		if o.Listen == "" {
+			o.Listen = "127.0.0.1:0"
+		}
+		if at, err := netip.ParseAddrPort(o.Listen); err == nil {
+			zone = at.Addr().Zone()
+		}
+		l, err = net.Listen("tcp", o.Listen)
+		return l, zone, err
+	}
+	entries, err := hostaddr.Parse(o.Addrs)
+	if err != nil {
+		return nil, "", fmt.Errorf("mpi/internal/fabric/tcp: addresses %s: %w", o.Addrs, err)
+	}
+	var failed error
+	for _, e := range entries {
+		ips, err := e.Addrs()
+		if err != nil {
+			failed = errors.Join(failed, err)
+			continue
+		}
+		first, last := 0, 0 // of the system's choice
+		if e.First < e.Last {
+			first, last = int(e.First), int(e.Last)
+		}
+		for _, ip := range ips {
+			if !hostaddr.IsOwn(ip) {
+				failed = errors.Join(failed, fmt.Errorf("no interface of this host has the address %v", ip))
+				continue
+			}
+			for port := first; port <= last; port++ {
+				l, err := net.Listen("tcp", netip.AddrPortFrom(ip, uint16(port)).String())
+				if err == nil {
+					return l, ip.Zone(), nil
+				}
+				if port == last {
+					failed = errors.Join(failed, err)
+				}
+			}
+		}
+	}
+	return nil, "", fmt.Errorf("mpi/internal/fabric/tcp: listen at %s: %w", o.Addrs, failed)
+}
+
+// announcement returns the listener's address for other ranks. The zone of a
+// link-local address is left out: it means nothing on other hosts.
+func (f *Fabric) announcement() string {
+	at := f.listener.Addr().(*net.TCPAddr).AddrPort()
+	return netip.AddrPortFrom(at.Addr().Unmap().WithZone(""), at.Port()).String()
+}
+
+// dialAddress connects to the address that a rank has announced. A link-local one is
+// reached through the interface of this rank's own.
+func (f *Fabric) dialAddress(ctx context.Context, addr string) (net.Conn, error) {
+	if at, err := netip.ParseAddrPort(addr); err == nil && at.Addr().Is6() && at.Addr().IsLinkLocalUnicast() {
+		addr = netip.AddrPortFrom(at.Addr().WithZone(f.zone), at.Port()).String()
+	}
+	return (&net.Dialer{}).DialContext(ctx, "tcp", addr)
+}

@@ -1,0 +1,158 @@
+package ud_test
+
+import (
+	"errors"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/mpi"
+	"github.com/softrnic/softrnic/mpi/internal/fabric/ud"
+	"github.com/softrnic/softrnic/rnic"
+)
+
+// The only datagram of a message is lost, while both ranks wait for one of the
+// other; and in the second job a rank has nothing more to do with messages.
+func TestLostTail(t *testing.T) {
+	first := func(rank int) string { return []string{"drop first UD", ""}[rank] }
+	job(t, 2, first, mpi.Options{}, func(w *mpi.World, _ *rnic.Device) error {
+		x := []int32{int32(w.Rank())}
+		got := []int32{-1}
+		if w.Rank() == 0 {
+			if err := w.Send(mpi.Of(x), 1, 1); err != nil {
+				return err
+			}
+		}
+		if _, err := w.Recv(mpi.Of(got), 1-w.Rank(), 1); err != nil {
+			return err
+		}
+		if w.Rank() == 1 {
+			if err := w.Send(mpi.Of(x), 0, 1); err != nil {
+				return err
+			}
+			return equal("received", 0, got[0])
+		}
+		if w.Stats()["asks"] == 0 || w.Stats()["resent"] == 0 {
+			t.Error("what was lost came without a question", w.Stats())
+		}
+		return equal("received", 1, got[0])
+	})
+
+	there := make(chan struct{})
+	job(t, 2, first, mpi.Options{}, func(w *mpi.World, _ *rnic.Device) error {
+		if w.Rank() == 0 {
+			err := w.Send(mpi.Of([]int32{7}), 1, 1)
+			<-there // without a call of MPI
+			return err
+		}
+		defer close(there)
+		_, err := w.Recv(mpi.Of([]int32{0}), 0, 1)
+		return err
+	})
+}
+
+// Many ranks send more to one than it has receives for, while it does not call.
+// All arrives, in order.
+func TestMoreThanReceives(t *testing.T) {
+	const n, each, most = 4, 100, 3000
+	var resent atomic.Uint64
+	job(t, n, nothing, mpi.Options{UD: ud.Options{Receives: 16, Packets: 100}}, func(w *mpi.World, dev *rnic.Device) error {
+		if err := w.Barrier(); err != nil { // so that they know one another
+			return err
+		}
+		if w.Rank() > 0 {
+			rs := make([]*mpi.Request, each)
+			for i := range rs {
+				x := make([]int32, 1+i*37%most)
+				x[0] = int32(i)
+				var err error
+				if rs[i], err = w.Isend(mpi.Of(x), 0, 7); err != nil {
+					return err
+				}
+			}
+			if _, err := mpi.WaitAll(rs...); err != nil {
+				return err
+			}
+		} else {
+			for dropped(dev, "no_receive") == 0 { // which does not take long
+				runtime.Gosched()
+			}
+			next := make([]int32, n)
+			x := make([]int32, most)
+			for range (n - 1) * each {
+				s, err := w.Recv(mpi.Of(x), mpi.AnySource, 7)
+				if err != nil {
+					return err
+				}
+				if err := equal("number", next[s.Source], x[0]); err != nil {
+					return err
+				}
+				if err := equal("bytes", 4*(1+int(x[0])*37%most), s.Bytes); err != nil {
+					return err
+				}
+				next[s.Source]++
+			}
+		}
+		err := w.Barrier()
+		resent.Add(w.Stats()["resent"])
+		return err
+	})
+	require.NotZero(t, resent.Load())
+}
+
+func dropped(dev *rnic.Device, why string) uint64 {
+	for _, d := range dev.Inspect().Drops {
+		if d.Reason == why {
+			return d.Packets
+		}
+	}
+	panic("the adapter has no such reason: " + why)
+}
+
+// A rank that is gone is lost for who has sent it something, and for no others.
+func TestRankThatIsGone(t *testing.T) {
+	met, gone, over := make(chan struct{}, 3), make(chan struct{}), make(chan struct{})
+	job(t, 3, nothing, mpi.Options{UD: ud.Options{GiveUp: 2 * time.Second}}, func(w *mpi.World, dev *rnic.Device) error {
+		if err := w.Barrier(); err != nil {
+			return err
+		}
+		met <- struct{}{}
+		switch w.Rank() {
+		case 2:
+			for range 3 {
+				<-met // the barrier is over at all of them
+			}
+			if err := dev.SetImpair("loss 100%"); err != nil {
+				return err
+			}
+			close(gone)
+		case 1:
+			<-gone
+			if _, err := w.Recv(mpi.Of([]int32{1}), 0, 1); err != nil {
+				return err
+			}
+			close(over)
+		case 0:
+			<-gone
+			if err := w.Send(mpi.Of([]int32{1}), 2, 1); err != nil { // it has left, that is all
+				return err
+			}
+			_, err := w.Recv(mpi.Of([]int32{1}), 2, 1)
+			if !errors.Is(err, mpi.ErrLost) || !strings.Contains(err.Error(), "no answer for ") {
+				t.Error(err)
+			}
+			if err := w.Send(mpi.Of([]int32{1}), 2, 1); !errors.Is(err, mpi.ErrLost) {
+				t.Error(err)
+			}
+			if err := w.Send(mpi.Of([]int32{1}), 1, 1); err != nil {
+				return err
+			}
+		}
+		<-over
+		return errLeave
+	})
+}

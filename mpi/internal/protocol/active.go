@@ -1,0 +1,58 @@
+package protocol
+
+import (
+	"fmt"
+
+	"github.com/softrnic/softrnic/mpi/internal/envelope"
+)
+
+// Active sends a packet to the Handler of a rank, behind all messages that
+// were sent before. Context, Tag, Length, ID and Flags of the header are the
+// caller's. The payload is the caller's again when it returns; of more than
+// Limits.Eager bytes it is ErrTooLong. To ourselves, the Handler is called at once.
+func (c *Core) Active(to int, h envelope.Header, payload []byte) error {
+	c.enter()
+	defer c.leave()
+	p := &c.peers[to]
+	if p.lost != nil {
+		return p.lost
+	}
+	h.Kind, h.Source, h.Bytes = envelope.Active, uint32(c.rank), uint32(len(payload))
+	if to == c.rank {
+		own := h
+		return c.handle(to, &own, payload)
+	}
+	if limit := c.net.Limits(to).Eager; len(payload) > limit {
+		return fmt.Errorf("%w: %d bytes for the handler of rank %d, there is room for %d", ErrTooLong, len(payload), to, limit)
+	}
+	c.header = h
+	if p.queue.Len() == 0 && c.sendActive(to, &c.header, payload) {
+		return nil
+	}
+	c.Stats.Stalled++
+	p.actives++
+	p.queue.Push(outgoing{op: active, active: &stalled{h, append([]byte(nil), payload...)}})
+	return nil
+}
+
+func (c *Core) sendActive(to int, h *envelope.Header, payload []byte) bool {
+	p := &c.peers[to]
+	h.Seq = p.seq
+	if !c.send(to, h, payload) {
+		return false
+	}
+	p.seq++
+	return true
+}
+
+// handle gives the Handler a packet.
+func (c *Core) handle(from int, h *envelope.Header, payload []byte) error {
+	if c.Handler == nil {
+		c.Stats.Dropped++
+		return nil
+	}
+	if err := c.Handler(from, h, payload); err != nil {
+		return fmt.Errorf("%w: rank %d: %w", ErrProtocol, from, err)
+	}
+	return nil
+}

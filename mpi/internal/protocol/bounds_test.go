@@ -1,0 +1,249 @@
+package protocol
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/mpi/internal/envelope"
+	"github.com/softrnic/softrnic/mpi/internal/match"
+)
+
+// Too many messages without a receive: the rank is asked to announce what it
+// sends, until they are received.
+func TestThrottleOfReceiver(t *testing.T) {
+	e := newEvil(t, Fetched)
+	e.core.maxHeld = 4 * (overhead + 100)
+	for range 4 {
+		require.NoError(t, e.say(eager, make([]byte, 100)...))
+	}
+	require.Empty(t, e.sent)
+	e.full = true
+	require.NoError(t, e.say(eager, make([]byte, 100)...))
+	e.full = false
+	e.core.Resume(1)
+	require.Equal(t, packetOut{1, envelope.Header{Kind: envelope.Throttle, Length: 1, Seq: 1}, nil}, e.last())
+	for range 3 {
+		require.True(t, e.receive(100).Done)
+		require.Len(t, e.sent, 1)
+	}
+	require.True(t, e.receive(100).Done)
+	require.Equal(t, packetOut{1, envelope.Header{Kind: envelope.Throttle, Seq: 2}, nil}, e.last())
+	require.EqualValues(t, 1, e.core.Stats.Throttled)
+}
+
+// Who is asked to announces even what is short, and sends what waits for room so.
+func TestThrottleOfSender(t *testing.T) {
+	e := newEvil(t, Fetched)
+	e.full = true
+	waits, _ := e.send(5, false)
+	e.full = false
+	throttle := func(on uint64, seq uint32) {
+		require.NoError(t, e.say(envelope.Header{Kind: envelope.Throttle, Length: on, Seq: seq}))
+	}
+	throttle(1, 7)
+	throttle(0, 6) // older
+	empty, _ := e.send(0, false)
+	e.core.Resume(1)
+	for i, r := range []*Request{waits, empty} {
+		p := e.sent[i]
+		require.Equal(t, []any{envelope.Ready, envelope.Copied, uint32(i)}, []any{p.h.Kind, p.h.Flags, p.h.Seq})
+		require.False(t, r.Done)
+		require.NoError(t, e.say(clearFor(p.h.ID, len(r.Buf)), key(hers)...))
+		require.True(t, r.Done)
+		require.NoError(t, r.Err)
+	}
+	require.Equal(t, envelope.Data, e.last().h.Kind)
+	require.Empty(t, e.exposed, "it is not worth it")
+	throttle(0, 8)
+	done, _ := e.send(5, false)
+	require.True(t, done.Done)
+	require.Equal(t, envelope.Eager, e.last().h.Kind)
+}
+
+// A rank that goes on all the same is one that has to be lost.
+func TestFlood(t *testing.T) {
+	e := newEvil(t, Fetched)
+	e.core.maxFlood = 1000
+	var err error
+	n := 0
+	for ; err == nil; n++ {
+		err = e.say(eager, make([]byte, 50)...)
+	}
+	require.ErrorIs(t, err, ErrFlood)
+	require.Equal(t, 1000/(overhead+50)+1, n)
+	e = newEvil(t, Fetched)
+	e.core.maxFlood = 1000
+	for n = 0; n < 3; n++ {
+		require.NoError(t, e.announce(Packed, 1<<20))
+	}
+	require.ErrorIs(t, e.announce(Packed, 1<<20), ErrFlood)
+
+	for range 100 { // to ourselves as much as the program wants
+		e.core.Send(&Request{Dest: 0, Buf: make([]byte, 100)})
+	}
+}
+
+// What comes early is kept in numbers and bytes that are bounded, and given up.
+func TestEarlyIsBounded(t *testing.T) {
+	e := newEvil(t, Fetched)
+	p := &e.core.peers[1]
+	for i := uint32(MaxEarly); i > 0; i-- {
+		require.NoError(t, e.raw(1, envelope.Header{Kind: envelope.Eager, Source: 1, Length: 9, Bytes: 9, Seq: i}, make([]byte, 9)...))
+	}
+	require.Len(t, p.early, MaxEarly)
+	require.Equal(t, 9*MaxEarly, p.earlyBytes)
+	require.NoError(t, e.raw(1, envelope.Header{Kind: envelope.Active, Source: 1}))
+	require.Empty(t, p.early)
+	require.Zero(t, p.earlyBytes)
+	_, messages, _ := e.core.Pending()
+	require.Equal(t, MaxEarly, messages)
+	require.LessOrEqual(t, len(e.core.free), keptMessages)
+
+	require.NoError(t, e.raw(1, envelope.Header{Kind: envelope.Active, Source: 1, Seq: p.next + 3}))
+	e.core.Lost(1, errors.New("cut"))
+	require.Empty(t, p.early)
+}
+
+// Where memory cannot be moved the message comes in packets.
+func TestRepacked(t *testing.T) {
+	data := make([]byte, 150)
+	for i := range data {
+		data[i] = byte(i)
+	}
+	no := errors.New("no registration left")
+	fills := func(e *evil, r *Request) {
+		require.Zero(t, e.last().h.Flags)
+		id := e.asked().ID
+		require.NoError(t, e.say(part(id, 0), data[:100]...))
+		require.NoError(t, e.say(part(id, 100), data[100:]...))
+		require.True(t, r.Done)
+		require.Equal(t, data, r.Buf)
+	}
+	for _, s := range []Scheme{Fetched, Stored} { // at the receiver
+		e := newEvil(t, s)
+		e.fault = no
+		r := e.receive(150)
+		require.NoError(t, e.announce(s, 150))
+		fills(e, r)
+		require.EqualValues(t, 1, e.core.Stats.Repacked)
+	}
+	e := newEvil(t, Fetched) // at the sender, who wanted it fetched
+	e.fault = no
+	r := &Request{Dest: 1, Buf: data}
+	e.core.Send(r)
+	require.Equal(t, envelope.Copied, e.last().h.Flags)
+	require.NoError(t, e.say(clearFor(r.id, 150), key(hers)...))
+	require.True(t, r.Done)
+	require.Equal(t, data, append(e.sent[1].payload, e.sent[2].payload...))
+
+	e = newEvil(t, Stored) // or stored, which it finds out when half of it can leave
+	r = &Request{Dest: 1, Buf: data}
+	e.core.Send(r)
+	e.full = true
+	h := clearFor(r.id, 150)
+	h.Flags = envelope.Place
+	require.NoError(t, e.say(h, key(hers)...))
+	e.full, e.fault = false, no
+	e.core.Resume(1)
+	require.True(t, r.Done)
+	require.Equal(t, data, append(e.sent[1].payload, e.sent[2].payload...))
+	require.Equal(t, []uint64{hers, hers}, []uint64{e.sent[1].h.ID, e.sent[2].h.ID})
+
+	put := &Request{Dest: 1, Buf: data} // nobody else can do it
+	e.core.Put(put, envelope.Key{})
+	require.ErrorIs(t, put.Err, no)
+}
+
+// A long message in packets lets others pass.
+func TestLongMessageLetsOthersPass(t *testing.T) {
+	e := newEvil(t, Packed)
+	long, id := e.send(1000, false)
+	room := 3
+	e.core.Attach(limited{e, &room})
+	require.NoError(t, e.say(clearFor(id, 1000), key(hers)...))
+	require.Len(t, e.sent, 4) // RTS and three parts
+	short, _ := e.send(5, false)
+	require.Equal(t, 2, e.core.Backlog(1))
+	room = 2
+	e.core.Resume(1) // two parts more
+	require.False(t, short.Done)
+	room = 2
+	e.core.Resume(1)
+	require.True(t, short.Done)
+	require.Equal(t, envelope.Eager, e.sent[6].h.Kind)
+	room = 100
+	e.core.Resume(1)
+	require.True(t, long.Done)
+}
+
+// limited has room for so many packets.
+type limited struct {
+	*evil
+	room *int
+}
+
+func (l limited) Send(rank int, h *envelope.Header, payload []byte) bool {
+	*l.room--
+	return *l.room >= 0 && l.evil.Send(rank, h, payload)
+}
+
+// The worked example of docs/mpi-protocol.md: what comes first is not matched first.
+func TestWorkedExample(t *testing.T) {
+	e := newEvil(t, Fetched)
+	require.NoError(t, e.raw(1, envelope.Header{Kind: envelope.Eager, Source: 1, Tag: 2, Length: 8, Bytes: 8, Seq: 1}, make([]byte, 8)...))
+	require.EqualValues(t, 1, e.core.Stats.Early)
+	r := &Request{Envelope: match.Envelope{Source: match.Any, Tag: match.Any}, Buf: make([]byte, 30_000)}
+	e.core.Receive(r)
+	require.NoError(t, e.raw(1, envelope.Header{Kind: envelope.Ready, Source: 1, Tag: 1, Length: 30_000, ID: 1 << 32, Bytes: envelope.KeySize}, key(0)...))
+	require.EqualValues(t, 1, e.core.Stats.Unexpected)
+	require.Len(t, e.moves, 1)
+	require.Equal(t, []any{30_000, uint64(1 << 32)}, []any{len(e.moves[0].b), e.moves[0].id})
+	require.Empty(t, e.sent)
+	e.core.Moved(e.moves[0].id, nil)
+	require.Equal(t, packetOut{1, about(envelope.Finish, 1<<32), nil}, e.last())
+	require.Equal(t, match.Envelope{Source: 1, Tag: 1}, r.Received)
+	require.True(t, r.Done)
+	require.NotNil(t, e.core.Probe(match.Envelope{Source: 1, Tag: 2}, false))
+}
+
+// Active packets are handled in order with messages, and so are answers to them.
+func TestActive(t *testing.T) {
+	e := newEvil(t, Packed)
+	var order []string
+	e.core.Handler = func(from int, h *envelope.Header, payload []byte) error {
+		order = append(order, string(payload))
+		if from != 0 {
+			return e.core.Active(from, envelope.Header{Tag: 3}, []byte("answer"))
+		}
+		return nil
+	}
+	early := func(kind envelope.Kind, seq uint32, s string) {
+		require.NoError(t, e.raw(1, envelope.Header{Kind: kind, Source: 1, Seq: seq, Length: uint64(len(s)), Bytes: uint32(len(s))}, []byte(s)...))
+	}
+	early(envelope.Active, 2, "second")
+	early(envelope.Eager, 1, "message")
+	require.Nil(t, e.core.Probe(match.Envelope{Source: 1}, false))
+	early(envelope.Active, 0, "first")
+	require.Equal(t, []string{"first", "second"}, order)
+	require.NotNil(t, e.core.Probe(match.Envelope{Source: 1}, false))
+	require.Len(t, e.sent, 2)
+	require.Equal(t, envelope.Header{Kind: envelope.Active, Tag: 3, Bytes: 6, Seq: 1}, e.last().h)
+
+	payload := []byte("mine")
+	e.full = true
+	require.NoError(t, e.core.Active(1, envelope.Header{}, payload))
+	copy(payload, "ours")
+	e.full = false
+	e.core.Resume(1)
+	require.Equal(t, "mine", string(e.last().payload))
+
+	require.NoError(t, e.core.Active(1, envelope.Header{}, make([]byte, 100)))
+	seq := e.last().h.Seq
+	require.ErrorIs(t, e.core.Active(1, envelope.Header{}, make([]byte, 101)), ErrTooLong)
+	require.NoError(t, e.core.Active(1, envelope.Header{}, nil))
+	require.Equal(t, seq+1, e.last().h.Seq, "what was too long has no number")
+	require.NoError(t, e.core.Active(0, envelope.Header{}, []byte("to ourselves")))
+	require.Equal(t, "to ourselves", order[2])
+}

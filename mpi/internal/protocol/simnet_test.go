@@ -1,0 +1,229 @@
+package protocol
+
+import (
+	"bytes"
+	"errors"
+	"slices"
+
+	"github.com/softrnic/softrnic/mpi/internal/envelope"
+)
+
+// pair is what carries packets and memory from one rank to another.
+type pair struct {
+	w        *world
+	from, to *node
+	limits   Limits
+	ways     [][]packet
+	room     int // packets on a way
+	issued   int // stores
+	stored   int // of these, done
+	moves    []*move
+	slots    int  // moves at a time
+	starved  bool // from waits for room
+	cut      bool // from has lost to
+	broken   bool // and will
+}
+
+// packet is on its way, and arrives behind the stores before it.
+type packet struct {
+	head, payload []byte
+	behind        int
+}
+
+// move is a fetch or a store under way.
+type move struct {
+	id    uint64
+	b     []byte
+	key   envelope.Key
+	store bool
+	stage int // 0 begun, 1 half done, 2 done and not reported
+}
+
+// exposure is memory that a rank may reach.
+type exposure struct {
+	owner *node
+	whom  int
+	b     []byte
+	write bool
+	live  bool
+}
+
+var errFault = errors.New("no registration left")
+var errGone = errors.New("it does not answer")
+
+// link is a rank's Net.
+type link struct{ n *node }
+
+func (l link) Limits(rank int) Limits { return l.n.w.pairs[l.n.id][rank].limits }
+
+// nudge does what a net may do within its methods.
+func (l link) nudge(p *pair) {
+	w := l.n.w
+	if p.broken && !p.cut && w.chance(4) {
+		w.lose(p)
+	}
+	if w.chance(20) {
+		l.n.core.Resume(w.rng.IntN(len(w.nodes)))
+	}
+}
+
+func (l link) Send(rank int, h *envelope.Header, payload []byte) bool {
+	w, p := l.n.w, l.n.w.pairs[l.n.id][rank]
+	w.check(p.from != p.to && int(h.Bytes) == len(payload) && len(payload) <= p.limits.Eager && !p.cut, "%d sends %d: %v with %d bytes", l.n.id, rank, h.Kind, len(payload))
+	defer l.nudge(p)
+	i := w.rng.IntN(len(p.ways))
+	for range p.ways {
+		if i = (i + 1) % len(p.ways); len(p.ways[i]) < p.room {
+			h.Credits = uint16(w.rng.Uint32())
+			head := make([]byte, envelope.Size)
+			h.Put(head)
+			p.ways[i] = append(p.ways[i], packet{head, bytes.Clone(payload), p.issued})
+			w.log("%d > %d: way %d %v %+v", l.n.id, rank, i, h.Kind, *h)
+			return true
+		}
+	}
+	p.starved = true
+	return false
+}
+
+func (l link) Expose(rank int, b []byte, write bool) (envelope.Key, Exposed, error) {
+	w := l.n.w
+	w.check(len(b) > 0, "nothing is exposed")
+	if w.fault() {
+		return envelope.Key{}, nil, errFault
+	}
+	e := &exposure{l.n, rank, b, write, true}
+	w.exposures = append(w.exposures, e)
+	n := len(w.exposures)
+	return envelope.Key{Addr: uint64(n) << 32, RKey: uint32(n), Rail: 7, ID: 1 << 60}, e, nil
+}
+
+func (l link) Hide(x Exposed) {
+	e := x.(*exposure)
+	l.n.w.check(e.live && e.owner == l.n, "hidden twice")
+	e.live = false
+}
+
+func (l link) Fetch(rank int, b []byte, key envelope.Key, id uint64) error {
+	return l.move(rank, &move{id: id, b: b, key: key})
+}
+
+func (l link) Store(rank int, b []byte, key envelope.Key, id uint64) error {
+	return l.move(rank, &move{id: id, b: b, key: key, store: true})
+}
+
+func (l link) move(rank int, m *move) error {
+	w, p := l.n.w, l.n.w.pairs[l.n.id][rank]
+	w.check(len(m.b) > 0 && !p.cut, "%d moves %d bytes of %d", l.n.id, len(m.b), rank)
+	defer l.nudge(p)
+	if len(p.moves) >= p.slots {
+		p.starved = true
+		return ErrNoRoom
+	}
+	if w.fault() {
+		return errFault
+	}
+	if m.store {
+		p.issued++
+	}
+	p.moves = append(p.moves, m)
+	w.log("%d > %d: move %#x store %v of %d", l.n.id, rank, m.id, m.store, len(m.b))
+	for w.chance(8) && p.canMove(m) { // at once
+		p.progress(m)
+	}
+	return nil
+}
+
+// reachable reports whether the memory of to can be reached still.
+func (p *pair) reachable() bool {
+	return !p.broken && !p.cut && !p.to.dead && !p.w.pairs[p.to.id][p.from.id].cut
+}
+
+// canMove reports whether a move can go on: a store behind the one before.
+func (p *pair) canMove(m *move) bool {
+	i := slices.Index(p.moves, m)
+	if i < 0 {
+		return false
+	}
+	before := slices.ContainsFunc(p.moves[:i], func(o *move) bool { return o.store && o.stage < 2 })
+	return p.cut || m.stage == 2 || p.reachable() && !(m.store && before)
+}
+
+// progress takes a move a step further.
+func (p *pair) progress(m *move) {
+	w := p.w
+	if m.stage < 2 && p.cut {
+		p.end(m, errGone)
+		return
+	}
+	n := len(m.b)
+	switch m.stage {
+	case 2:
+		if p.cut && w.chance(2) {
+			p.end(m, errGone)
+		} else {
+			p.end(m, nil)
+		}
+		return
+	case 0:
+		n /= 2
+	}
+	m.stage++
+	w.check(m.key.Rail == 7 && m.key.RKey > 0 && int(m.key.RKey) <= len(w.exposures), "a key that nobody gave: %+v", m.key)
+	e := w.exposures[m.key.RKey-1]
+	off := int(m.key.Addr - uint64(m.key.RKey)<<32)
+	w.check(int(m.key.RKey) <= w.windows || len(e.b) == len(m.b) || !m.store, "%d bytes are moved of %d that are exposed", len(m.b), len(e.b))
+	w.check(e.live && e.owner == p.to && e.whom == p.from.id && e.write == m.store && off+len(m.b) <= len(e.b),
+		"%d moves %d bytes of %d, which may not be (store %v, live %v)", p.from.id, len(m.b), p.to.id, m.store, e.live)
+	if m.store {
+		copy(e.b[off:], m.b[:n])
+		if m.stage == 2 {
+			p.stored++
+		}
+	} else {
+		copy(m.b[:n], e.b[off:])
+	}
+}
+
+func (p *pair) end(m *move, err error) {
+	p.moves = slices.DeleteFunc(p.moves, func(o *move) bool { return o == m })
+	p.w.log("%d > %d: moved %#x %v", p.from.id, p.to.id, m.id, err)
+	p.from.core.Moved(m.id, err)
+}
+
+// arrived reports whether the next packet of a way can arrive.
+func (p *pair) arrived(way int) bool {
+	return len(p.ways[way]) > 0 && !p.to.dead && p.ways[way][0].behind <= p.stored
+}
+
+// deliver lets it.
+func (p *pair) deliver(way int) {
+	w, k := p.w, p.ways[way][0]
+	p.ways[way] = p.ways[way][1:]
+	var h envelope.Header
+	err := h.Get(k.head)
+	w.check(err == nil, "%v", err)
+	if w.pairs[p.to.id][p.from.id].cut { // too late, and does no harm
+		err = p.to.core.Packet(p.from.id, &h, k.payload)
+		w.check(err == nil, "%v", err)
+		return
+	}
+	w.log("%d < %d: %v %+v", p.to.id, p.from.id, h.Kind, h)
+	if h.Kind.Ordered() {
+		all := p.from.sent[p.to.id]
+		w.check(int(h.Seq-w.firstSeq) < len(all), "number %d, and %d were sent", h.Seq-w.firstSeq, len(all))
+		p.to.oracle.packet(p.from.id, int(h.Seq-w.firstSeq), h.Kind, all)
+	}
+	err = p.to.core.Packet(p.from.id, &h, k.payload)
+	w.check(err == nil, "%v", err)
+	for i := range k.payload {
+		k.payload[i] = 0xEE
+	}
+	h = envelope.Header{}
+	w.check(len(p.to.oracle.active) == 0, "%d active packets of %d were not handled", len(p.to.oracle.active), p.from.id)
+}
+
+// hasRoom reports whether who waits for room should be told.
+func (p *pair) hasRoom() bool {
+	return p.starved && !p.cut && (len(p.moves) < p.slots || slices.ContainsFunc(p.ways, func(way []packet) bool { return len(way) < p.room }))
+}

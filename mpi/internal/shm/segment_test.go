@@ -1,0 +1,60 @@
+package shm_test
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/mpi/internal/shm"
+)
+
+// create is a segment that is gone after the test.
+func create(t testing.TB, size int) *shm.Segment {
+	t.Helper()
+	s, err := shm.Create(size)
+	if runtime.GOOS == "windows" {
+		require.ErrorIs(t, err, shm.ErrNone)
+		t.Skip("Windows has none")
+	}
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	return s
+}
+
+func TestSegment(t *testing.T) {
+	const size = 3 * 4096 // and not a multiple of every page
+	a := create(t, size)
+	require.Equal(t, make([]byte, size), a.Bytes())
+	b, err := shm.Open(a.Name(), size)
+	require.NoError(t, err)
+	a.Bytes()[5], b.Bytes()[size-1] = 1, 2
+	require.EqualValues(t, 1, b.Bytes()[5])
+	require.EqualValues(t, 2, a.Bytes()[size-1])
+
+	_, err = shm.Open(a.Name(), size+1)
+	require.ErrorIs(t, err, shm.ErrNone)
+	require.ErrorContains(t, err, "is not a file of 12289 bytes")
+	require.NoError(t, a.Unlink())
+	_, err = shm.Open(a.Name(), size)
+	require.ErrorIs(t, err, shm.ErrNone)
+	require.ErrorIs(t, err, os.ErrNotExist)
+	require.ErrorIs(t, a.Unlink(), os.ErrClosed)
+	a.Bytes()[6] = 3
+	require.EqualValues(t, 3, b.Bytes()[6], "who has it keeps it")
+	require.NoError(t, b.Close())
+	require.Nil(t, b.Bytes())
+}
+
+// A name is one of ours, and of a file in the one place where they are.
+func TestSegmentNames(t *testing.T) {
+	a := create(t, 64)
+	defer func() { require.NoError(t, a.Unlink()) }()
+	for _, name := range []string{"", ".", "passwd", "board1-", "board1-../etc/passwd", "board1-1-1-1", "board1-1--1", "board1-+1-1",
+		filepath.Join("..", a.Name()), a.Name() + "/..", a.Name() + "x"} {
+		_, err := shm.Open(name, 64)
+		require.ErrorIs(t, err, shm.ErrNone, name)
+	}
+}

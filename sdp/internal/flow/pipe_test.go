@@ -1,0 +1,352 @@
+package flow_test
+
+import (
+	"bytes"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/sdp/internal/flow"
+)
+
+// sizes are what a pipe is made of.
+type sizes struct {
+	design flow.Design
+	send   int // bytes of the send buffer; of Credit, slots
+	first  int // bytes of it that are used at first; not of Credit
+	ring   int // bytes of the ring; of Credit, slots
+	size   int // Credit: bytes of a slot here
+	peer   int // Credit: bytes of a slot there
+	window int // NIC
+	queue  int // messages in the adapter
+	most   int // receives
+}
+
+// pipe is a sender, a receiver, and between them an adapter that holds a message
+// until there is a receive for it. What happens when is the test's to choose.
+type pipe struct {
+	t       require.TestingT
+	sizes   sizes
+	s       flow.Sender
+	r       flow.Receiver
+	credits *flow.Credits
+	mem     []byte // the send buffer
+	ring    []byte // at the receiver, where the sender's adapter writes
+	next    []byte // the ring that follows
+	slots   [][]byte
+	free    []int  // slots that are not posted
+	skip    int    // bytes in front of a slot's data
+	posted  int    // receives
+	took    uint32 // receives used so far
+
+	held     []held // posted, not arrived
+	messages int    // posted, not completed
+	arrived  []held // not completed
+	words    []word // of the receiver, not arrived
+	model    []byte // written and not read
+	counter  byte   // of what is written
+	total    uint64 // bytes written
+	cut      uint64 // where a message must end
+	sent     []byte // reused by write
+	buf      []byte // reused by read
+	lengths  []int  // of messages posted
+}
+
+// held is a message in the adapter, and what was in its memory when it was
+// posted.
+type held struct {
+	flow.Message
+	was  []byte
+	kind kind
+}
+
+type kind int
+
+const (
+	data      kind = iota
+	control        // a message without data
+	switching      // the news that what follows is in the next ring
+)
+
+// word is what the receiver reports, or the offer of another ring.
+type word struct {
+	bufs  uint16
+	ack   uint32
+	freed uint64
+	due   bool
+	ring  []byte
+}
+
+func newPipe(t require.TestingT, z sizes) *pipe {
+	p := &pipe{t: t, sizes: z, credits: new(flow.Credits)}
+	switch z.design {
+	case flow.Credit:
+		p.skip = 3
+		stride, n := z.size+p.skip, z.ring+flow.Reserve
+		p.mem = make([]byte, z.send*stride)
+		for i := range n {
+			p.slots = append(p.slots, make([]byte, z.peer))
+			p.free = append(p.free, i)
+		}
+		p.credits.Start(uint16(n))
+		p.s = flow.NewCreditSender(p.mem, stride, p.skip, z.peer, z.queue, p.credits)
+		p.r = flow.NewCreditReceiver(n)
+	case flow.RDMA:
+		p.mem, p.ring = make([]byte, z.send), make([]byte, z.ring)
+		p.credits.Start(uint16(z.most))
+		p.s = flow.NewRDMASender(p.mem, z.first, z.ring, z.queue, p.credits)
+		p.r = flow.NewRDMAReceiver(p.ring, z.most)
+	case flow.NIC:
+		p.mem, p.ring = make([]byte, z.send), make([]byte, z.ring+z.window)
+		p.s = flow.NewNICSender(p.mem, z.first, len(p.ring), z.window, z.queue)
+		p.r = flow.NewNICReceiver(p.ring, z.window, z.most)
+	}
+	p.repost()
+	return p
+}
+
+// write writes n bytes, or what is taken of them.
+func (p *pipe) write(n int, cut bool) int {
+	p.sent = p.sent[:0]
+	for range n {
+		p.counter = p.counter*5 + 7 // a sequence of period 256
+		p.sent = append(p.sent, p.counter)
+	}
+	room := p.s.Room()
+	k := p.s.Write(p.sent)
+	require.Equal(p.t, min(n, room), k)
+	for range n - k { // back to where it was
+		p.counter = (p.counter - 7) * 205 // 5 * 205 = 1 modulo 256
+	}
+	p.model = append(p.model, p.sent[:k]...)
+	p.total += uint64(k)
+	if cut && k > 0 {
+		p.cut = p.s.Cut()
+		require.Equal(p.t, p.total, p.cut)
+	}
+	return k
+}
+
+// send writes, and posts what may go.
+func (p *pipe) send(n int) int {
+	k := p.write(n, false)
+	p.post()
+	return k
+}
+
+// post gives the adapter what may be posted.
+func (p *pipe) post() {
+	for m, ok := p.s.Next(); ok; m, ok = p.s.Next() {
+		p.credits.Send()
+		require.Positive(p.t, m.Len)
+		require.False(p.t, m.Pos < p.cut && p.cut < m.End(), "message %+v goes on behind the cut at %d", m, p.cut)
+		p.held = append(p.held, held{Message: m, was: bytes.Clone(p.mem[m.Local:][:m.Len])})
+		p.lengths = append(p.lengths, m.Len)
+		p.messages++
+		require.LessOrEqual(p.t, p.messages, p.sizes.queue)
+		if p.sizes.design != flow.NIC {
+			require.GreaterOrEqual(p.t, p.credits.Left(), flow.Reserve)
+		}
+	}
+}
+
+// deliver moves one message on, and reports whether it could.
+func (p *pipe) deliver() bool {
+	if len(p.held) == 0 {
+		return false
+	}
+	h := p.held[0]
+	if h.kind == data {
+		p.place(h) // even if there is no receive: to find out
+	}
+	if p.posted == 0 {
+		require.Equal(p.t, flow.NIC, p.sizes.design, "a message without a receive")
+		return false
+	}
+	p.posted--
+	p.took++
+	switch {
+	case h.kind == control:
+	case h.kind == switching:
+		p.ring, p.next = p.next, nil
+		require.True(p.t, p.r.(flow.RingReceiver).Switch())
+	case p.sizes.design == flow.Credit:
+		slot := p.free[0]
+		p.free = p.free[1:]
+		copy(p.slots[slot], h.was)
+		require.NoError(p.t, p.r.(*flow.CreditReceiver).Arrived(slot, p.slots[slot][:h.Len]))
+	default:
+		require.NoError(p.t, p.r.(flow.RingReceiver).Arrived(h.Remote, h.Len))
+	}
+	p.held = p.held[1:]
+	p.arrived = append(p.arrived, h)
+	p.repost()
+	return true
+}
+
+// place writes a message to the ring. The adapter does so before it knows that
+// there is a receive.
+func (p *pipe) place(h held) {
+	require.Equal(p.t, h.was, p.mem[h.Local:][:h.Len], "the send buffer was used again before its time")
+	if p.sizes.design != flow.Credit {
+		require.Equal(p.t, h.Len, copy(p.ring[h.Remote:], h.was))
+	}
+}
+
+// complete tells the sender of n messages that have arrived.
+func (p *pipe) complete(n int) {
+	for _, h := range p.arrived[:min(n, len(p.arrived))] {
+		if h.kind == data {
+			require.Equal(p.t, h.was, p.mem[h.Local:][:h.Len], "the send buffer was used again before its time")
+			p.messages--
+			if h.Signal {
+				p.s.Done(h.End())
+			}
+		}
+		p.arrived = p.arrived[1:]
+	}
+	p.post()
+}
+
+// read reads up to n bytes.
+func (p *pipe) read(n int) int {
+	before := p.r.Buffered()
+	p.buf = append(p.buf[:0], make([]byte, n)...)
+	k := p.r.Read(p.buf)
+	require.Equal(p.t, min(n, before), k)
+	require.Equal(p.t, before-k, p.r.Buffered())
+	require.True(p.t, bytes.Equal(p.model[:k], p.buf[:k]), "read %x, written %x", p.buf[:k], p.model[:k])
+	p.model = p.model[:copy(p.model, p.model[k:])]
+	p.repost()
+	return k
+}
+
+// repost posts the receives that there should be.
+func (p *pipe) repost() {
+	if r, ok := p.r.(*flow.CreditReceiver); ok {
+		for slot, ok := r.Free(); ok; slot, ok = r.Free() {
+			p.free = append(p.free, slot)
+		}
+		p.posted = len(p.free)
+	}
+	if p.sizes.design != flow.Credit {
+		p.posted = max(p.posted, p.r.Receives())
+	}
+	p.check()
+}
+
+// report makes the receiver say what it has to say.
+func (p *pipe) report() {
+	w := word{bufs: uint16(p.posted), ack: p.took}
+	if r, ok := p.r.(*flow.RDMAReceiver); ok {
+		w.freed, w.due = r.Report(true)
+	}
+	p.words = append(p.words, w)
+}
+
+// reportIfDue does so when it would by itself.
+func (p *pipe) reportIfDue() {
+	if r, ok := p.r.(*flow.RDMAReceiver); ok {
+		if freed, due := r.Report(false); due {
+			p.words = append(p.words, word{bufs: uint16(p.posted), ack: p.took, freed: freed, due: true})
+		}
+	}
+}
+
+// change offers another ring of n bytes more.
+func (p *pipe) change(more int) {
+	r, ok := p.r.(flow.RingReceiver)
+	if !ok {
+		return
+	}
+	mem := make([]byte, len(p.ring)+more)
+	require.False(p.t, len(mem) > 1 && r.Change(mem[:len(p.ring)-1]), "a shorter ring")
+	changing := r.Changing()
+	if require.Equal(p.t, !changing, r.Change(mem)); !changing {
+		p.words = append(p.words, word{bufs: uint16(p.posted), ack: p.took, ring: mem})
+	}
+}
+
+// hear takes a word to the sender.
+func (p *pipe) hear() bool {
+	if len(p.words) == 0 {
+		return false
+	}
+	w := p.words[0]
+	p.words = p.words[1:]
+	require.True(p.t, p.credits.Update(w.bufs, w.ack))
+	switch s := p.s.(type) {
+	case *flow.RDMASender:
+		if w.due {
+			require.True(p.t, s.Freed(w.freed))
+		}
+		p.switchTo(w.ring, s.Switch)
+	case *flow.NICSender:
+		p.switchTo(w.ring, s.Switch)
+	}
+	p.post()
+	return true
+}
+
+func (p *pipe) switchTo(ring []byte, with func(int)) {
+	if ring == nil {
+		return
+	}
+	with(len(ring))
+	p.next = ring
+	p.other(switching)
+}
+
+// other sends a message without data.
+func (p *pipe) other(k kind) {
+	p.held = append(p.held, held{kind: k})
+	p.credits.Send()
+}
+
+// check looks at what is always so.
+func (p *pipe) check() {
+	switch r := p.r.(type) {
+	case *flow.NICReceiver:
+		free := r.Free()
+		require.LessOrEqual(p.t, p.posted, p.sizes.most)
+		require.GreaterOrEqual(p.t, free, (p.posted+1)*p.sizes.window, "%d receives, and one message to find out", p.posted)
+		if p.posted < p.sizes.most {
+			require.Less(p.t, free, (p.posted+2)*p.sizes.window, "a window is free and has no receive")
+		}
+	case *flow.RDMAReceiver:
+		require.Equal(p.t, p.sizes.most, p.posted)
+	}
+	on := 0
+	for _, h := range p.held {
+		on += h.Len
+	}
+	require.Equal(p.t, len(p.model), p.s.Unposted()+on+p.r.Buffered())
+	require.GreaterOrEqual(p.t, p.s.Unsent(), p.s.Unposted()+on)
+}
+
+// drain lets everything happen until nothing does any more: all that was written
+// has arrived, and more may be written.
+func (p *pipe) drain() {
+	p.report()
+	for moved := true; moved; {
+		moved = false
+		for p.deliver() {
+			moved = true
+		}
+		if len(p.arrived) > 0 {
+			p.complete(len(p.arrived))
+			moved = true
+		}
+		moved = p.read(1<<16) > 0 || moved
+		if moved {
+			p.report()
+		}
+		moved = p.hear() || moved
+	}
+	require.Empty(p.t, p.model, "of %d bytes the last were not delivered", p.total)
+	require.Zero(p.t, p.s.Unposted())
+	require.Positive(p.t, p.s.Room())
+	require.Equal(p.t, 1, p.send(1))
+	p.deliver()
+	require.Equal(p.t, 1, p.r.Buffered(), "what is written when all is quiet goes out at once")
+	require.Equal(p.t, 1, p.read(1))
+}

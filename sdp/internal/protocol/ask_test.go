@@ -1,0 +1,62 @@
+package protocol
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/sdp/internal/flow"
+)
+
+// With the NIC design nobody lends memory before the peer is known to have a
+// receive for the message that says so; who asks gets to know when there is one.
+func TestAsk(t *testing.T) {
+	w, a, b := pair(t, flow.NIC)
+	require.True(t, a.core.CanOffer(), "Hello told of receives")
+	for a.core.Write(make([]byte, 100)) > 0 {
+		a.post()
+		w.settle()
+	}
+	require.Zero(t, len(b.rq))
+	require.False(t, a.core.CanOffer())
+	require.False(t, a.core.CanSink())
+	a.core.Ask()
+	require.Len(t, a.core.Sends(), 1)
+	a.core.Ask()
+	require.Len(t, a.core.Sends(), 1, "once is enough")
+	a.post()
+	w.settle()
+	require.False(t, a.core.CanOffer(), "the question is behind the data")
+
+	for b.core.Read(make([]byte, 100)) > 0 {
+		b.post()
+		w.settle()
+	}
+	// By the first answer there were receives for the data that came behind the question: that
+	// is asked again.
+	require.True(t, a.core.CanOffer())
+	require.True(t, a.core.CanSink())
+	before := b.core.Stats().Controls
+	a.core.Ask()
+	require.Empty(t, a.core.Sends(), "it is known")
+	w.settle()
+	require.Equal(t, before, b.core.Stats().Controls)
+
+	// What is offered comes back, though the peer does not read.
+	a.writer.offer(10)
+	w.settle()
+	a.core.CancelOffer()
+	a.post()
+	w.settle()
+	require.False(t, a.core.Offering())
+}
+
+// Others know by credits, or need not.
+func TestAskNobody(t *testing.T) {
+	for _, d := range allDesigns[1:] {
+		_, a, _ := pair(t, d)
+		a.core.Ask()
+		require.Empty(t, a.core.Sends())
+		require.True(t, a.core.CanOffer())
+	}
+}

@@ -1,0 +1,330 @@
+package protocol
+
+import (
+	"encoding/binary"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/sdp/internal/flow"
+	"github.com/softrnic/softrnic/verbs"
+	"github.com/softrnic/softrnic/wire/bsdh"
+)
+
+const (
+	nic, rdma, credit = flow.NIC, flow.RDMA, flow.Credit
+	data              = bsdh.MIDData
+)
+
+var one = make([]byte, 1)
+
+func offerOf(e *evil, n int) *evil {
+	e.core.Offer(make([]byte, n), 1, 1)
+	e.take()
+	return e
+}
+
+func sinkOf(e *evil, n int) *evil {
+	e.core.Sink(1, 1, n)
+	e.take()
+	return e
+}
+
+// mangled delivers a message with another number somewhere in its header.
+func mangled(e *evil, id bsdh.MID, off int, with uint32) {
+	b := e.frame(id, make([]byte, id.Extended()), nil)
+	binary.BigEndian.PutUint32(b[off:], with)
+	e.raw(b)
+}
+
+// what a peer does who does not keep to the protocol, and how it is named.
+var violations = []struct {
+	name  string
+	in    flow.Design
+	do    func(e *evil)
+	cause string
+}{
+	{"nothing", nic, func(e *evil) { e.raw(nil) }, "0 bytes arrived"},
+	{"half a header", nic, func(e *evil) { e.raw(make([]byte, 15)) }, "15 bytes arrived"},
+	{"longer than it is", credit, func(e *evil) { mangled(e, data, 4, 17) }, "says that it is 17 bytes long, 16 arrived"},
+	{"much longer", credit, func(e *evil) { mangled(e, data, 4, 1<<32-1) }, "says that it is 4294967295"},
+	{"shorter than its header", credit, func(e *evil) { mangled(e, bsdh.MIDSrcAvail, 4, 31) }, "its headers alone take 32"},
+	{"shorter than it is", rdma, func(e *evil) { mangled(e, bsdh.MIDRingUpdate, 4, 24); e.raw(append(e.frame(data, nil, nil), 0)) }, "Data says 16 bytes and has 17"},
+	{"number too high", nic, func(e *evil) { mangled(e, data, 8, 2) }, "has number 2; 1 was due"},
+	{"number again", nic, func(e *evil) { e.say(data, nil); mangled(e, data, 8, 1) }, "has number 1; 2 was due"},
+	{"writes count", nic, func(e *evil) { e.write(0, 5); mangled(e, data, 8, 1) }, "has number 1; 2 was due"},
+	{"ack of the unsent", nic, func(e *evil) { mangled(e, data, 12, 1) }, "acknowledges message 1, which was not sent"},
+	{"more than receives were announced", credit, func(e *evil) {
+		e.bufs = 0
+		for range 11 {
+			e.say(data, nil)
+		}
+	}, "message 11, and there were receives for 10"},
+	{"id 15", nic, func(e *evil) { e.say(0x0F, nil) }, "MID 0xf"},
+	{"id 252", credit, func(e *evil) { e.say(0xFC, nil) }, "MID 0xfc"},
+	{"Hello", credit, func(e *evil) { e.say(bsdh.MIDHello, make([]byte, 76)) }, "Hello"},
+	{"SuspCommAck", credit, func(e *evil) { e.say(bsdh.MIDSuspCommAck, nil) }, "SuspCommAck"},
+	{"data where there may be none", credit, func(e *evil) { e.say(bsdh.MIDSendSm, nil, 1) }, "SendSm with 1 bytes of data"},
+
+	{"ring elsewhere", nic, func(e *evil) { e.write(1, 5) }, "at 1 of the ring"},
+	{"ring before", nic, func(e *evil) { e.write(0, 5).write(0, 5) }, "at 0 of the ring"},
+	{"ring outside", nic, func(e *evil) { e.write(1<<31-1, 5) }, "at 2147483647 of the ring"},
+	{"longer than a window", nic, func(e *evil) { e.write(0, 51) }, flow.ErrOverrun.Error()},
+	{"longer than the ring", rdma, func(e *evil) { e.write(0, 801) }, flow.ErrOverrun.Error()},
+	{"more than the ring", rdma, func(e *evil) { e.write(0, 800).write(0, 1) }, flow.ErrOverrun.Error()},
+	{"a very long write", rdma, func(e *evil) { e.write(0, 1<<31-1) }, flow.ErrOverrun.Error()},
+	{"a write without a ring", credit, func(e *evil) { e.write(0, 5) }, "without a ring"},
+	{"Data with a ring", nic, func(e *evil) { e.say(data, nil, 1) }, "a Data message with 1 bytes in a connection by nic"},
+	{"RingUpdate without a ring", credit, func(e *evil) { e.say(bsdh.MIDRingUpdate, freed(0)) }, "RingUpdate in a connection by credit"},
+	{"RingUpdate for nobody", nic, func(e *evil) { e.say(bsdh.MIDRingUpdate, freed(0)) }, "RingUpdate in a connection by nic"},
+	{"RingUpdate of the unsent", rdma, func(e *evil) { e.say(bsdh.MIDRingUpdate, freed(1)) }, "1 bytes are free again, more than were sent"},
+	{"RingChange without a ring", credit, func(e *evil) { e.say(bsdh.MIDRingChange, ringOf(1000)) }, "RingChange in a connection by credit"},
+	{"RingChange to less", rdma, func(e *evil) { e.say(bsdh.MIDRingChange, ringOf(849)) }, "RingChange from 850 to 849"},
+	{"RingChange to too much", nic, func(e *evil) { e.say(bsdh.MIDRingChange, ringOf(1<<31)) }, "RingChange from 850 to 2147483648"},
+	{"RingChange twice", nic, func(e *evil) {
+		e.core.controls.depth = 0 // no answer can go
+		e.say(bsdh.MIDRingChange, ringOf(900)).say(bsdh.MIDRingChange, ringOf(1000))
+	}, "a second RingChange"},
+	{"RingSwitched", nic, func(e *evil) { e.say(bsdh.MIDRingSwitched, nil) }, "there is no other ring"},
+	{"RingSwitched twice", rdma, func(e *evil) {
+		require.True(e.t, e.core.ChangeRing(e.register(900)))
+		e.take()
+		e.say(bsdh.MIDRingSwitched, nil).say(bsdh.MIDRingSwitched, nil)
+	}, "there is no other ring"},
+
+	{"a write after DisConn", nic, func(e *evil) { e.say(bsdh.MIDDisConn, nil).write(0, 1) }, "a write after DisConn"},
+	{"data after DisConn", credit, func(e *evil) { e.say(bsdh.MIDDisConn, nil).say(data, nil, 1) }, "a Data message after DisConn"},
+	{"SrcAvail after DisConn", nic, func(e *evil) { e.say(bsdh.MIDDisConn, nil).say(bsdh.MIDSrcAvail, srcAvail(9)) }, "SrcAvail after DisConn"},
+	{"DisConn twice", rdma, func(e *evil) { e.say(bsdh.MIDDisConn, nil).say(bsdh.MIDDisConn, nil) }, "DisConn twice"},
+	{"DisConn with a SrcAvail", nic, func(e *evil) { e.say(bsdh.MIDSrcAvail, srcAvail(9)).say(bsdh.MIDDisConn, nil) }, "while a SrcAvail is open"},
+
+	{"SrcAvail without data", credit, func(e *evil) { e.say(bsdh.MIDSrcAvail, srcAvail(9)) }, "SrcAvail of 9 bytes with 0 of them, in combined mode"},
+	{"SrcAvail that is all data", credit, func(e *evil) { e.say(bsdh.MIDSrcAvail, srcAvail(3), 1, 2, 3) }, "SrcAvail of 3 bytes with 3 of them, in combined mode"},
+	{"SrcAvail with data", nic, func(e *evil) { e.say(bsdh.MIDSrcAvail, srcAvail(9), 1) }, "SrcAvail of 9 bytes with 1 of them, in pipelined mode"},
+	{"SrcAvail of nothing", rdma, func(e *evil) { e.say(bsdh.MIDSrcAvail, srcAvail(0)) }, "SrcAvail of 0 bytes"},
+	{"two SrcAvail", nic, func(e *evil) { e.say(bsdh.MIDSrcAvail, srcAvail(9)).say(bsdh.MIDSrcAvail, srcAvail(9)) }, "a second SrcAvail; 1 are taken"},
+	{"SrcAvail in buffered mode", credit, func(e *evil) {
+		e.say(bsdh.MIDModeChange, modeOf(bsdh.Buffered, false)).say(bsdh.MIDSrcAvail, srcAvail(9), 1)
+	}, "SrcAvail in buffered mode"},
+	{"a write behind a SrcAvail", nic, func(e *evil) { e.say(bsdh.MIDSrcAvail, srcAvail(9)).write(0, 1) }, "a write behind a SrcAvail that is open"},
+	{"data behind a SrcAvail", credit, func(e *evil) { e.say(bsdh.MIDSrcAvail, srcAvail(9), 1).say(data, nil, 1) }, "a Data message behind a SrcAvail that is open"},
+	{"SinkAvail in combined mode", credit, func(e *evil) { e.say(bsdh.MIDSinkAvail, sinkAvail(9, 0)) }, "SinkAvail in combined mode"},
+	{"SinkAvail with data", nic, func(e *evil) { e.say(bsdh.MIDSinkAvail, sinkAvail(9, 0), 1) }, "SinkAvail with 1 bytes of data"},
+	{"SinkAvail of nothing", nic, func(e *evil) { e.say(bsdh.MIDSinkAvail, sinkAvail(0, 0)) }, "SinkAvail of no bytes"},
+	{"SinkAvail after the unsent", nic, func(e *evil) { e.say(bsdh.MIDSinkAvail, sinkAvail(9, 1)) }, "SinkAvail after 1 messages with data, and 0 were sent"},
+	{"two SinkAvail", nic, func(e *evil) { e.say(bsdh.MIDSinkAvail, sinkAvail(9, 0)).say(bsdh.MIDSinkAvail, sinkAvail(9, 0)) }, "a second SinkAvail; 1 are taken"},
+	{"SinkAvail after the change was heard", credit, func(e *evil) {
+		require.True(e.t, e.core.ChangeMode(bsdh.ModeChange{Mode: bsdh.Pipelined}))
+		require.True(e.t, e.core.ChangeMode(bsdh.ModeChange{Mode: bsdh.Combined}))
+		e.take()
+		e.say(bsdh.MIDSinkAvail, sinkAvail(9, 0))
+	}, "SinkAvail in combined mode"},
+
+	{"RdmaRdCompl of nothing", nic, func(e *evil) { e.say(bsdh.MIDRdmaRdCompl, compl(1)) }, "RdmaRdCompl of 1 bytes, which were not offered"},
+	{"RdmaRdCompl of too much", nic, func(e *evil) { offerOf(e, 9).say(bsdh.MIDRdmaRdCompl, compl(10)) }, "RdmaRdCompl of 10 bytes, which were not offered"},
+	{"RdmaRdCompl of what came with it", credit, func(e *evil) { offerOf(e, 9).say(bsdh.MIDRdmaRdCompl, compl(9)) }, "RdmaRdCompl of 9 bytes, which were not offered"},
+	{"RdmaRdCompl of too much in all", nic, func(e *evil) {
+		offerOf(e, 9).say(bsdh.MIDRdmaRdCompl, compl(8)).say(bsdh.MIDRdmaRdCompl, compl(2))
+	}, "RdmaRdCompl of 2 bytes, which were not offered"},
+	{"RdmaRdCompl before it can know", nic, func(e *evil) {
+		e.core.controls.depth = 0
+		offerOf(e, 9).say(bsdh.MIDRdmaRdCompl, compl(9))
+	}, "RdmaRdCompl of 9 bytes, which were not offered"},
+	{"SendSm", nic, func(e *evil) { e.say(bsdh.MIDSendSm, nil) }, "SendSm without a SrcAvail"},
+	{"SendSm twice", nic, func(e *evil) { offerOf(e, 9).say(bsdh.MIDSendSm, nil).say(bsdh.MIDSendSm, nil) }, "SendSm without a SrcAvail"},
+	{"RdmaWrCompl", nic, func(e *evil) { e.say(bsdh.MIDRdmaWrCompl, compl(1)) }, "for which there was no SinkAvail"},
+	{"RdmaWrCompl of too much", nic, func(e *evil) { sinkOf(e, 9).say(bsdh.MIDRdmaWrCompl, compl(10)) }, "for which there was no SinkAvail"},
+	{"RdmaWrCompl after data", nic, func(e *evil) { sinkOf(e, 9).write(0, 1).say(bsdh.MIDRdmaWrCompl, compl(9)) }, "for which there was no SinkAvail"},
+	{"RdmaWrCompl before it can know", nic, func(e *evil) {
+		e.core.controls.depth = 0
+		sinkOf(e, 9).say(bsdh.MIDRdmaWrCompl, compl(1))
+	}, "for which there was no SinkAvail"},
+	{"SinkCancelAck", nic, func(e *evil) { e.say(bsdh.MIDSinkCancelAck, nil) }, "nothing was cancelled"},
+	{"SinkCancelAck before the question", nic, func(e *evil) { sinkOf(e, 9).say(bsdh.MIDSinkCancelAck, nil) }, "nothing was cancelled"},
+
+	{"ModeChange with a ring", nic, func(e *evil) { e.say(bsdh.MIDModeChange, modeOf(bsdh.Combined, false)) }, "ModeChange to combined, receive half in a connection by nic"},
+	{"ModeChange to the same", credit, func(e *evil) { e.say(bsdh.MIDModeChange, modeOf(bsdh.Combined, false)) }, "ModeChange to combined, receive half from combined"},
+	{"ModeChange by the sink", credit, func(e *evil) { e.say(bsdh.MIDModeChange, modeOf(bsdh.Pipelined, true)) }, "ModeChange to pipelined, send half from combined"},
+	{"ModeChange over two steps", credit, func(e *evil) {
+		e.say(bsdh.MIDModeChange, modeOf(bsdh.Buffered, false)).say(bsdh.MIDModeChange, modeOf(bsdh.Pipelined, false))
+	}, "ModeChange to pipelined, receive half from buffered"},
+	{"ModeChange to mode 3", credit, func(e *evil) { e.say(bsdh.MIDModeChange, []byte{0x30, 0, 0, 0}) }, "ModeChange to mode 3"},
+	{"ModeChange with a SrcAvail", credit, func(e *evil) {
+		e.say(bsdh.MIDSrcAvail, srcAvail(9), 1).say(bsdh.MIDModeChange, modeOf(bsdh.Buffered, false))
+	}, "while a SrcAvail is open"},
+
+	{"ChRcvBuf with a ring", nic, func(e *evil) { e.say(bsdh.MIDChRcvBuf, size(9)) }, "ChRcvBuf in a connection by nic"},
+	{"ChRcvBuf twice", credit, func(e *evil) { e.say(bsdh.MIDChRcvBuf, size(150)).say(bsdh.MIDChRcvBuf, size(160)) }, "ChRcvBuf before the one before was answered"},
+	{"ChRcvBufAck", credit, func(e *evil) { e.say(bsdh.MIDChRcvBufAck, size(200)) }, "no other size was asked for"},
+	{"ChRcvBufAck of less", credit, func(e *evil) {
+		require.True(e.t, e.core.AskSize(200))
+		e.take()
+		e.say(bsdh.MIDChRcvBufAck, size(115))
+	}, "ChRcvBufAck of 115 bytes, and 116 were in effect"},
+
+	{"SrcAvail and its cancel for ever", nic, func(e *evil) {
+		for e.core.Err() == nil { // nothing that the core says is ever completed
+			e.say(bsdh.MIDSrcAvail, srcAvail(9)).say(bsdh.MIDSrcAvailCancel, nil)
+		}
+	}, "32 messages wait for receives, and the peer asks for SendSm"},
+	{"SinkAvail and its cancel for ever", nic, func(e *evil) {
+		for e.core.Err() == nil {
+			e.say(bsdh.MIDSinkAvail, sinkAvail(9, 0)).say(bsdh.MIDSinkAvailCancel, nil)
+		}
+	}, "the peer asks for SinkCancelAck"},
+	{"questions for ever", nic, func(e *evil) {
+		for e.core.Err() == nil {
+			b := e.frame(data, nil, nil)
+			b[1] = byte(bsdh.RequestPipe)
+			e.raw(b)
+		}
+	}, "the peer asks for Data"},
+	{"ChRcvBuf for ever", credit, func(e *evil) {
+		e.bufs = 0
+		for e.core.Err() == nil {
+			e.say(bsdh.MIDChRcvBuf, size(9))
+		}
+	}, "there were receives for"},
+	{"ChRcvBuf for ever, with credits", credit, func(e *evil) {
+		e.bufs = 1<<16 - 1
+		for e.core.Err() == nil {
+			e.say(bsdh.MIDChRcvBuf, size(9))
+		}
+	}, "there were receives for"},
+}
+
+// Each ends the connection with an error that says what it was.
+func TestViolations(t *testing.T) {
+	for _, s := range violations {
+		t.Run(s.name, func(t *testing.T) {
+			e := newEvil(t, s.in).start()
+			s.do(e)
+			require.ErrorIs(t, e.core.Err(), ErrProtocol)
+			require.ErrorContains(t, e.core.Err(), s.cause)
+			why := e.core.Err()
+			if len(e.rq) > 0 {
+				e.say(bsdh.MIDDisConn, nil)
+			}
+			require.Equal(t, why, e.core.Err(), "the first cause stays")
+			require.Zero(t, e.core.Write(one))
+			require.False(t, e.core.CanOffer() || e.core.CanSink() || e.core.KeepAlive())
+			require.LessOrEqual(t, len(e.core.controls.stream)+len(e.core.controls.aside), maxWaiting)
+		})
+	}
+}
+
+// A message before the connection is there.
+func TestEarly(t *testing.T) {
+	for _, early := range []func(e *evil){
+		func(e *evil) { e.say(bsdh.MIDSendSm, nil) },
+		func(e *evil) { e.write(0, 1) },
+	} {
+		e := newEvil(t, nic)
+		early(e)
+		require.ErrorIs(t, e.core.Err(), ErrProtocol)
+		require.ErrorContains(t, e.core.Err(), "before the connection is there")
+	}
+}
+
+// What the peer may do, though it looks odd.
+func TestNoViolations(t *testing.T) {
+	for name, do := range map[string]func(e *evil){
+		"cancel of nothing":         func(e *evil) { e.say(bsdh.MIDSrcAvailCancel, nil).say(bsdh.MIDSinkAvailCancel, nil) },
+		"an older word":             func(e *evil) { e.core.KeepAlive(); e.say(data, nil); e.bufs = 3; e.say(data, nil) },
+		"SinkAvail before the data": func(e *evil) { e.core.Write(one); e.take(); e.say(bsdh.MIDSinkAvail, sinkAvail(9, 0)) },
+		"a short completion":        func(e *evil) { sinkOf(e, 9).say(bsdh.MIDRdmaWrCompl, compl(0)) },
+		"reads in parts":            func(e *evil) { offerOf(e, 9).say(bsdh.MIDRdmaRdCompl, compl(4)).say(bsdh.MIDSendSm, nil) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := newEvil(t, nic).start()
+			do(e)
+			require.NoError(t, e.core.Err())
+			require.False(t, e.core.Offering() || e.core.Sinking() || e.core.Drain() > 0)
+		})
+	}
+}
+
+// What ends a connection, and is no fault of the peer.
+func TestEnds(t *testing.T) {
+	e := newEvil(t, nic).start().say(bsdh.MIDAbortConn, nil)
+	require.ErrorIs(t, e.core.Err(), ErrAborted)
+
+	e = newEvil(t, credit).start().say(bsdh.MIDSuspComm, make([]byte, 8))
+	require.ErrorIs(t, e.core.Err(), ErrReset)
+	require.NotErrorIs(t, e.core.Err(), ErrProtocol)
+
+	e = newEvil(t, nic).start()
+	e.core.Complete(&verbs.WC{Status: verbs.WCRetryExcErr})
+	require.ErrorIs(t, e.core.Err(), ErrReset)
+	var why *verbs.CompletionError
+	require.ErrorAs(t, e.core.Err(), &why)
+	require.Equal(t, verbs.WCRetryExcErr, why.Status)
+
+	// Both halves have ended: the queue pair may go.
+	e = newEvil(t, nic).start().say(bsdh.MIDDisConn, nil)
+	require.False(t, e.core.Over())
+	e.core.CloseWrite()
+	e.take()
+	require.False(t, e.core.Delivered())
+	e.finish()
+	require.True(t, e.core.Over())
+	e.core.Complete(&verbs.WC{Status: verbs.WCWRFlushErr})
+	e.core.Cut(ErrAborted)
+	require.NoError(t, e.core.Err())
+
+	// Who leaves asks behind the last byte whether all is there.
+	e = newEvil(t, nic).start()
+	require.Equal(t, 5, e.core.Write(make([]byte, 5)))
+	e.core.Leave()
+	require.False(t, e.core.Delivered())
+	sends := e.core.Sends()
+	require.Equal(t, verbs.WRRDMAWriteWithImm, sends[0].Opcode)
+	require.Equal(t, verbs.WRRDMAWrite, sends[1].Opcode)
+	e.take()
+	e.finish()
+	require.True(t, e.core.Delivered())
+	require.False(t, e.core.Over())
+	require.NoError(t, e.core.Err())
+	e = newEvil(t, nic).start()
+	e.core.CloseWrite()
+	e.core.Leave()
+	e.take()
+	require.False(t, e.core.Delivered())
+	e.finish()
+	require.True(t, e.core.Delivered(), "by the DisConn")
+
+	// AbortConn is for after a DisConn.
+	e = newEvil(t, nic).start()
+	require.False(t, e.core.Abort())
+	require.True(t, e.say(bsdh.MIDDisConn, nil).core.Abort())
+	require.Equal(t, bsdh.MIDAbortConn, bsdh.MID(e.core.Sends()[0].InlineData[0]))
+	require.True(t, e.core.Aborting())
+	e.core.Fail(ErrReset) // it is said all the same
+	e.take()
+	e.finish()
+	require.False(t, e.core.Aborting())
+	e = newEvil(t, nic).start().say(bsdh.MIDDisConn, nil)
+	e.core.Cut(ErrAborted)
+	require.ErrorIs(t, e.core.Err(), ErrReset)
+}
+
+// A driver that mixes something up does not take the process with it.
+func TestDriver(t *testing.T) {
+	for name, do := range map[string]func(c *Core){
+		"a receive that does not exist": func(c *Core) { c.Complete(&verbs.WC{Opcode: verbs.WCRecv, WRID: 1 << 40}) },
+		"a receive that is not posted":  func(c *Core) { c.Complete(&verbs.WC{Opcode: verbs.WCRecv, WRID: 1000}) },
+		"a read":                        func(c *Core) { c.Complete(&verbs.WC{WRID: kindRead.wrid(5)}) },
+		"a write":                       func(c *Core) { c.Complete(&verbs.WC{WRID: kindWrite.wrid(5)}) },
+		"a control":                     func(c *Core) { c.Complete(&verbs.WC{WRID: kindControl.wrid(5)}) },
+		"a keepalive":                   func(c *Core) { c.Complete(&verbs.WC{WRID: kindAlive.wrid(0)}) },
+		"nothing known":                 func(c *Core) { c.Complete(&verbs.WC{WRID: 1<<64 - 1}) },
+		"a fetch of nothing":            func(c *Core) { c.Fetch(verbs.SGE{Length: 1}) },
+		"a place of nothing":            func(c *Core) { c.Place(verbs.SGE{Length: 1}) },
+	} {
+		e := newEvil(t, nic).start()
+		do(e.core)
+		require.Error(t, e.core.Err(), name)
+		require.NotErrorIs(t, e.core.Err(), ErrProtocol)
+		require.Empty(t, e.core.Sends())
+	}
+}

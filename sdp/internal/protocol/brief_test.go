@@ -1,0 +1,77 @@
+package protocol
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/sdp/internal/flow"
+	"github.com/softrnic/softrnic/verbs"
+	"github.com/softrnic/softrnic/wire/bsdh"
+)
+
+// Between two that know it the header of data is immediate data; a plain peer gets the
+// standard's.
+func TestBrief(t *testing.T) {
+	for _, plain := range []bool{false, true} {
+		w := newWorld(t, 1)
+		cfg := Config{Design: flow.Credit, Buffers: 4, BufferBytes: 100, Queue: 16, Receives: 16, MaxAdverts: 1}
+		w.connect(cfg, cfg, plain)
+		w.settle()
+		for i, from := range w.ends {
+			require.Equal(t, 10, from.core.Write(make([]byte, 10)))
+			sends := from.core.Sends()
+			require.Len(t, sends, 1)
+			opcode, length := verbs.WRSendWithImm, 10
+			if plain {
+				opcode, length = verbs.WRSend, bsdh.HeaderBytes+10
+			}
+			require.Equal(t, opcode, sends[0].Opcode)
+			require.EqualValues(t, length, sends[0].SGList[0].Length)
+			from.post()
+			w.settle()
+			require.Equal(t, 10, w.ends[1-i].core.Buffered())
+		}
+	}
+}
+
+// More receives than a brief header can tell of need a whole one.
+func TestNotBriefEnough(t *testing.T) {
+	w := newWorld(t, 1)
+	cfg := Config{Design: flow.Credit, Buffers: 1 << 14, BufferBytes: 64, Queue: 16, Receives: 16, MaxAdverts: 1}
+	w.connect(cfg, cfg, false)
+	w.settle()
+	require.Equal(t, 10, w.ends[0].core.Write(make([]byte, 10)))
+	require.Equal(t, verbs.WRSend, w.ends[0].core.Sends()[0].Opcode)
+	w.ends[0].post()
+	w.settle()
+	require.Equal(t, 10, w.ends[1].core.Buffered())
+}
+
+// Who sends immediate data without having agreed on it, or of what was not sent, does not
+// keep to the protocol.
+func TestBadBrief(t *testing.T) {
+	header := func(ack uint32) uint32 {
+		b, ok := bsdh.MakeBrief(bsdh.Header{MID: bsdh.MIDData, Bufs: 20, Ack: ack})
+		require.True(t, ok)
+		return uint32(b)
+	}
+	e := newEvil(t, flow.Credit).start()
+	e.brief(header(e.heard()), []byte("data"))
+	require.NoError(t, e.core.Err())
+	require.Equal(t, 4, e.core.Buffered())
+	left := e.core.credits.Left()
+	e.brief(header(e.heard()+1), []byte("more")) // which is 65535 messages ago
+	require.NoError(t, e.core.Err())
+	require.Equal(t, left, e.core.credits.Left(), "an old word")
+	e.brief(header(e.heard()), make([]byte, e.cfg.BufferBytes))
+	require.NoError(t, e.core.Err())
+	e.brief(header(e.heard()), make([]byte, e.cfg.BufferBytes+1))
+	require.ErrorIs(t, e.core.Err(), ErrProtocol)
+	require.ErrorContains(t, e.core.Err(), "a brief Data message of 101 bytes for a receive of 100")
+
+	e = newEvil(t, flow.NIC).start()
+	e.brief(header(e.heard()), []byte("data"))
+	require.ErrorIs(t, e.core.Err(), ErrProtocol)
+	require.ErrorContains(t, e.core.Err(), "not agreed on")
+}

@@ -1,0 +1,231 @@
+package protocol
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/softrnic/softrnic/sdp/internal/flow"
+	"github.com/softrnic/softrnic/verbs"
+	"github.com/softrnic/softrnic/wire/bsdh"
+)
+
+// Core is one end of a connection. It has no lock.
+type Core struct {
+	cfg     Config
+	peer    Peer
+	started bool
+
+	credits  flow.Credits
+	sender   flow.Sender
+	receiver flow.Receiver
+	slots    slots
+
+	out      []verbs.SendWR // to be posted, in this order
+	sges     []verbs.SGE    // of out
+	in       []verbs.RecvWR // to be posted
+	controls controls
+	words    words
+
+	received uint32 // sequence number of the last message that came
+	carrying uint32 // messages with data that came and were kept (NonDiscards)
+	carried  uint32 // messages with data that were sent
+	position uint64 // bytes that Read has returned
+
+	closing  bool   // CloseWrite was called
+	leaving  bool   // Leave was called
+	left     bool   // and all that was written has arrived at the peer's adapter
+	parted   uint64 // number of our DisConn among the controls, when it is posted
+	there    bool   // and it has arrived at the peer's adapter
+	aborting uint64 // number of our AbortConn among the controls, until it has arrived there; 0 for none
+	finished bool   // the peer's DisConn has come
+	err      error
+	calm     bool
+
+	avail     avail // the peer's memory with data for us
+	fetch     fetch // what is read of it
+	offer     offer // our memory with data for the peer
+	sink      sink  // our memory that waits for data
+	drain     drain // the peer's memory that waits for data
+	mode      modes
+	urge      urgent
+	size      resize
+	ring      ringChange
+	asking    bool // a keepalive is under way
+	questions questions
+	stats     Stats
+}
+
+// New makes the end of a connection that begins: its receives are there to be
+// posted. [Core.Start] must follow before anything else.
+func New(cfg Config) *Core {
+	c := &Core{cfg: cfg}
+	c.controls.depth = ControlQueue
+	c.slots.init(&cfg)
+	c.post(cfg.initial())
+	return c
+}
+
+// Start begins the exchange with what the negotiation has found out.
+func (c *Core) Start(p Peer) {
+	c.peer, c.started = p, true
+	c.credits.Start(p.Bufs)
+	c.mode = newModes(p.Design)
+	cfg := &c.cfg
+	c.ring.size, c.ring.most = len(cfg.Ring.Bytes)-cfg.RingSlack(), cfg.ring()
+	switch p.Design {
+	case flow.Credit:
+		c.slots.onlyLarge()
+		c.size.start(cfg, &p)
+		c.sender = flow.NewCreditSender(cfg.Send.Bytes, cfg.slotBytes(), bsdh.HeaderBytes, c.PeerSize(), cfg.Queue, &c.credits)
+		c.receiver = flow.NewCreditReceiver(cfg.large())
+	case flow.RDMA:
+		c.sender = flow.NewRDMASender(cfg.Send.Bytes[:cfg.ring()], cfg.first(), int(p.Ring), cfg.Queue, &c.credits)
+		c.receiver = flow.NewRDMAReceiver(cfg.Ring.Bytes, cfg.Receives)
+	case flow.NIC:
+		c.sender = flow.NewNICSender(cfg.Send.Bytes[:cfg.ring()], cfg.first(), int(p.Ring), int(p.Window), cfg.Queue)
+		c.receiver = flow.NewNICReceiver(cfg.Ring.Bytes, cfg.Window, cfg.Receives)
+	}
+	c.words.told = c.slots.posted // by Hello or HelloAck
+	c.repost()
+	c.report()
+	c.pump()
+}
+
+// Err is why the connection failed, nil while it has not.
+func (c *Core) Err() error { return c.err }
+
+// Fail ends the connection. The first cause counts.
+func (c *Core) Fail(err error) {
+	if c.err == nil {
+		c.err = err
+	}
+}
+
+// Cut ends the connection because the peer has, below SDP. That is as it should
+// be when both halves have ended.
+func (c *Core) Cut(why error) {
+	if !c.Over() {
+		c.Fail(fmt.Errorf("%w: %w", ErrReset, why))
+	}
+}
+
+// ErrProtocol is in the error of a connection whose peer does not keep to the
+// protocol.
+var ErrProtocol = errors.New("the peer does not keep to SDP")
+
+// violation ends the connection because of what the peer did.
+func (c *Core) violation(format string, args ...any) {
+	c.Fail(fmt.Errorf("%w: %s", ErrProtocol, fmt.Sprintf(format, args...)))
+}
+
+// Write takes as much of p as the flow control does, and returns how much that
+// was: 0 if the caller has to wait for a completion. While memory is offered it
+// is 0, too: what follows must stay behind that.
+func (c *Core) Write(p []byte) int { return c.write(p, false) }
+
+// write is Write, or SendUrgent.
+func (c *Core) write(p []byte, urgent bool) (n int) {
+	if c.err != nil || c.closing || c.offer.live {
+		return 0
+	}
+	for n < len(p) {
+		k := c.sender.Write(p[n:])
+		if k == 0 {
+			break
+		}
+		n += k
+		c.drain.live = false // the data voids it, here and there
+		c.questions.lend = false
+		if urgent && n == len(p) {
+			c.urge.mark(c.sender.Cut())
+		}
+		c.pump()
+	}
+	c.stats.wrote(n)
+	return n
+}
+
+// Read copies out what has come. With nothing there it returns 0; the end of
+// the stream is [Core.Finished].
+func (c *Core) Read(p []byte) (n int) {
+	n = c.receiver.Read(p)
+	if n > 0 {
+		c.position += uint64(n)
+		c.stats.read(n)
+		c.proceed()
+	}
+	return n
+}
+
+// proceed posts and says what there is to post and say.
+func (c *Core) proceed() {
+	if c.err == nil {
+		c.repost()
+		c.report()
+		c.pump()
+	}
+}
+
+// Buffered is how many bytes wait to be read.
+func (c *Core) Buffered() int { return c.receiver.Buffered() }
+
+// Crowded reports whether more than half of our ring waits to be read. Credit has none.
+func (c *Core) Crowded() bool {
+	r, ok := c.receiver.(flow.RingReceiver)
+	return ok && r.Crowded()
+}
+
+// Finished reports whether the peer has sent its last byte and all is read.
+func (c *Core) Finished() bool { return c.finished && c.receiver.Buffered() == 0 }
+
+// Writable reports whether Write would take something.
+func (c *Core) Writable() bool { return c.sender.Room() > 0 && !c.offer.live }
+
+// Held is how many bytes wait here for the software to post them.
+func (c *Core) Held() int { return c.sender.Unposted() }
+
+// Calm keeps what is held back where it is, while it is on: what arrives is
+// handled and answered, and no data leaves. So it is outside of calls with the
+// RDMA design, which makes progress in calls only (section 4.2).
+func (c *Core) Calm(on bool) { c.calm = on }
+
+// Resume lets go what Calm has kept and may leave by now.
+func (c *Core) Resume() { c.pump() }
+
+// Push lets what waits for company go without, as far as it may leave by now.
+func (c *Core) Push() {
+	if s, ok := c.sender.(*flow.NICSender); ok {
+		s.Push()
+	}
+	c.pump()
+}
+
+// Sends returns the requests to post, in order. They are the caller's until it
+// calls the core again; after Posted, the memory they name still is the core's
+// until they complete.
+func (c *Core) Sends() []verbs.SendWR { return c.out }
+
+// Receives returns the receives to post. They go first: what Sends says may
+// promise them.
+func (c *Core) Receives() []verbs.RecvWR { return c.in }
+
+// Posted empties what Sends and Receives return: all of it has been posted.
+func (c *Core) Posted() { c.out, c.sges, c.in = c.out[:0], c.sges[:0], c.in[:0] }
+
+// pump turns what may go out into requests: data in its order, and in their
+// places among it the messages that have one.
+func (c *Core) pump() {
+	if !c.started || c.err != nil {
+		return
+	}
+	c.pumpAside()
+	if c.pumpStream() && !c.calm && !c.owesAnswer() {
+		for m, ok := c.sender.Next(); ok; m, ok = c.sender.Next() {
+			c.postData(m)
+		}
+		c.pumpStream()
+	}
+	c.pumpQuestion()
+	c.pumpWord()
+	c.pumpLast()
+}

@@ -1,0 +1,59 @@
+package protocol
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/sdp/internal/flow"
+	"github.com/softrnic/softrnic/wire/bsdh"
+)
+
+// A SinkAvail on the way is void for the peer that sees the mode change, and so it is for who
+// has changed it meanwhile, also if that was there and back.
+func TestSinkAcrossModes(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		modes []bsdh.ModeChange // of a, who is pipelined
+		kept  bool
+	}{
+		{"no change", nil, true},
+		{"there", []bsdh.ModeChange{{Mode: bsdh.Combined}}, false},
+		{"there and back", []bsdh.ModeChange{{Mode: bsdh.Combined}, {Mode: bsdh.Pipelined}}, false},
+		{"of the other half", []bsdh.ModeChange{{Mode: bsdh.Combined, SendHalf: true}}, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w, a, b := pipelined(t)
+			if len(c.modes) > 0 && c.modes[0].SendHalf { // which is asked for from buffered mode only
+				require.True(t, b.core.ChangeMode(bsdh.ModeChange{Mode: bsdh.Combined}))
+				b.post()
+				w.settle()
+				require.True(t, b.core.ChangeMode(bsdh.ModeChange{Mode: bsdh.Buffered}))
+				b.post()
+				w.settle()
+			}
+			require.True(t, b.core.CanSink())
+			sink := w.register("a sink of b", 9)
+			b.core.Sink(sink.Addr, sink.RKey, 9) // not posted: a hears of it when it has changed
+			for _, m := range c.modes {
+				require.True(t, a.core.ChangeMode(m))
+				a.post()
+			}
+			b.post()
+			w.settle()
+			require.Equal(t, c.kept, a.core.Drain() > 0)
+			require.Equal(t, c.kept, b.core.Sinking())
+		})
+	}
+}
+
+// pipelined are two ends by credits, either of which is pipelined.
+func pipelined(t *testing.T) (w *world, a, b *end) {
+	w, a, b = pair(t, flow.Credit)
+	for _, e := range w.ends {
+		require.True(t, e.core.ChangeMode(bsdh.ModeChange{Mode: bsdh.Pipelined}))
+		e.post()
+		w.settle()
+	}
+	return w, a, b
+}

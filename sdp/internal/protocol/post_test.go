@@ -1,0 +1,22 @@
+package protocol
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/sdp/internal/flow"
+	"github.com/softrnic/softrnic/verbs"
+)
+
+// Messages of credit-based flow control ask for no acknowledgement until half of the
+// send buffer waits for one.
+func TestUnhurried(t *testing.T) {
+	_, a, _ := pair(t, flow.Credit)
+	for a.core.Write([]byte{1}) > 0 {
+	}
+	sends := a.core.Sends()
+	require.Greater(t, len(sends), 2)
+	require.NotZero(t, sends[0].Flags&verbs.SendUnhurried)
+	require.Zero(t, sends[len(sends)-1].Flags&verbs.SendUnhurried)
+}

@@ -1,0 +1,128 @@
+package protocol
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/sdp/internal/flow"
+	"github.com/softrnic/softrnic/verbs"
+)
+
+// resizing is a whose send buffers are longer than b's receive buffers, and who
+// has asked b for others.
+func resizing(t *testing.T) (w *world, a, b *end) {
+	w = newWorld(t, 1)
+	cfg := Config{Design: flow.Credit, Buffers: 4, BufferBytes: 300, Queue: 16, Receives: 16, MaxAdverts: 1}
+	small := cfg
+	small.BufferBytes, small.MaxBufferBytes = 100, 200
+	w.connect(cfg, small, false)
+	for _, e := range w.ends {
+		e.core.controls.depth = ControlQueue
+		e.writer, e.reader = writer{end: e}, reader{end: e}
+	}
+	a, b = w.ends[0], w.ends[1]
+	require.Equal(t, 100, a.core.PeerSize())
+	require.False(t, a.core.AskSize(100), "not more than it is")
+	require.True(t, a.core.AskSize(250))
+	require.False(t, a.core.AskSize(260), "before there is an answer")
+	a.post()
+	w.settle()
+	require.Equal(t, 200, b.core.ResizeWanted(), "as much as b's configuration allows")
+	return w, a, b
+}
+
+// longest is the length of the longest message that a sends.
+func longest(w *world, a, b *end) (n int) {
+	require.Positive(w.t, a.core.Write(make([]byte, 1000)))
+	for _, wr := range a.core.Sends() {
+		if k, _ := split(wr.WRID); k == kindData {
+			require.Equal(w.t, verbs.WRSendWithImm, wr.Opcode)
+			n = max(n, int(wr.SGList[0].Length))
+		}
+	}
+	a.post()
+	w.settle()
+	for b.core.Read(make([]byte, 1000)) > 0 {
+		b.post()
+		w.settle()
+	}
+	return n
+}
+
+// The new size counts when no receive of the old one is left.
+func TestResize(t *testing.T) {
+	w, a, b := resizing(t)
+	require.False(t, b.core.Resize(w.register("too short", 10), 200))
+	require.False(t, b.core.Resize(w.register("more than asked for", b.cfg.ResizeBytes(300)), 300))
+	require.False(t, b.core.Resize(w.register("not larger", b.cfg.ResizeBytes(100)), 100))
+	require.True(t, b.core.Resize(w.register("larger receives", b.cfg.ResizeBytes(180)), 180))
+	require.Zero(t, b.core.ResizeWanted())
+	require.False(t, b.core.Resize(w.register("again", b.cfg.ResizeBytes(190)), 190), "nobody asked")
+	require.True(t, b.core.Resizing())
+	w.settle()
+	require.Equal(t, 100, a.core.PeerSize(), "the receives that are posted are the old ones")
+
+	sizes := []int{longest(w, a, b)}
+	for range 4 {
+		sizes = append(sizes, longest(w, a, b))
+	}
+	require.Equal(t, 100, sizes[0])
+	require.Equal(t, 180, sizes[4])
+	require.Equal(t, 180, a.core.PeerSize())
+	require.False(t, b.core.Resizing())
+	w.giveBack(b.cfg.Slots)
+	require.Equal(t, 180, longest(w, a, b))
+	require.True(t, a.core.AskSize(300), "and again")
+	a.post()
+	w.settle()
+	require.Equal(t, 200, b.core.ResizeWanted())
+}
+
+func TestResizeDeclined(t *testing.T) {
+	w, a, b := resizing(t)
+	require.True(t, b.core.Resize(Memory{}, 0))
+	b.post()
+	w.settle()
+	require.Equal(t, 100, a.core.PeerSize())
+	require.Equal(t, 100, longest(w, a, b))
+	require.True(t, b.core.AskSize(400))
+	b.post()
+	w.settle() // a's configuration allows none: the answer needs nobody
+	require.Equal(t, 300, b.core.PeerSize())
+	require.True(t, b.core.AskSize(400))
+}
+
+// Another ring takes over in the middle of the stream.
+func TestChangeRing(t *testing.T) {
+	for _, d := range allDesigns[:2] {
+		w, a, b := pair(t, d)
+		old := b.cfg.Ring
+		require.False(t, b.core.ChangeRing(w.register("a shorter ring", len(old.Bytes)-1)))
+		a.writer.total = 2000
+		for range 4 {
+			a.writer.act()
+			w.settle()
+		}
+		buffered := b.core.Buffered()
+		require.Positive(t, buffered)
+		require.True(t, b.core.ChangeRing(w.register("another ring", len(old.Bytes)+100)))
+		require.False(t, b.core.ChangeRing(w.register("a third one", len(old.Bytes)+100)), "one at a time")
+		b.post()
+		w.settle()
+		require.True(t, b.core.ChangingRing(), "the old one is not empty")
+		require.Equal(t, uint32(len(old.Bytes)+100), a.core.peer.Ring)
+		for b.core.ChangingRing() {
+			require.True(t, b.reader.act())
+			w.settle()
+		}
+		w.giveBack(old)
+		for a.writer.act() || b.reader.act() || w.move() {
+		}
+		require.Equal(t, 2000, b.reader.off)
+		require.True(t, b.core.Finished())
+	}
+	w, a, _ := pair(t, flow.Credit)
+	require.False(t, a.core.ChangeRing(w.register("a ring", 1<<12)), "there is none to change")
+	require.False(t, a.core.ChangingRing())
+}

@@ -1,0 +1,146 @@
+package protocol
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/sdp/internal/flow"
+	"github.com/softrnic/softrnic/wire/bsdh"
+)
+
+// bothWays is b full of data for a, in a's ring, in b's adapter and in b's send
+// buffer, when a offers memory to b.
+func bothWays(t *testing.T, seed uint64) (w *world, a, b *end) {
+	w = newWorld(t, seed)
+	w.connect(w.drawConfig(flow.NIC), w.drawConfig(flow.NIC), false)
+	a, b = w.ends[0], w.ends[1]
+	a.writer = writer{end: a, total: 300, patient: true}
+	a.reader = reader{end: a}
+	b.writer = writer{end: b, total: 10_000}
+	b.reader = reader{end: b}
+	for b.writer.act() || w.move() {
+	}
+	require.Zero(t, len(a.rq), "a's ring is full")
+	require.NotEmpty(t, b.sq, "b's adapter holds messages back")
+	require.Zero(t, b.core.sender.Room(), "b's send buffer is full")
+	a.writer.offer(300)
+	return w, a, b
+}
+
+// With the NIC design an end that does nothing but wait for the answer to its
+// offer must make room for what the other has written: the RDMA READ and the
+// answer are behind that.
+func TestSpill(t *testing.T) {
+	everySeed(t, func(t *testing.T, seed uint64) {
+		for _, spills := range []bool{false, true} {
+			w, a, b := bothWays(t, seed)
+			a.writer.spills = spills
+			for moved := true; moved && a.writer.offering; {
+				for w.move() {
+				}
+				moved = a.writer.act()
+				moved = b.reader.act() || moved
+				moved = w.move() || moved
+				require.LessOrEqual(t, a.core.spilled(), b.cfg.ring()+2*a.cfg.Window)
+				require.LessOrEqual(t, len(a.rq), max(0, (a.core.receiver.(*flow.NICReceiver).Free()-a.cfg.Window)/a.cfg.Window))
+			}
+			require.Equal(t, !spills, a.writer.offering)
+			if !spills {
+				require.True(t, b.reader.fetching, "b waits for its RDMA READ, a for b")
+				require.Zero(t, a.core.spilled())
+				continue
+			}
+			if a.core.spilled() > 0 {
+				require.False(t, a.core.CanOffer(), "while anything lies outside the ring")
+			}
+			for a.reader.act() || w.move() {
+			}
+			require.Zero(t, a.core.spilled())
+			require.True(t, a.core.CanOffer())
+			require.Equal(t, b.writer.off, a.reader.off)
+		}
+	})
+}
+
+// If the other goes on writing, and reads in small pieces, what may be spilled
+// comes to an end; an offer that is cancelled is answered all the same.
+func TestSpillBounded(t *testing.T) {
+	everySeed(t, func(t *testing.T, seed uint64) {
+		w, a, b := bothWays(t, seed)
+		a.writer.spills = true
+		b.writer.total = 1 << 20
+		peer := int(a.core.peer.Buffer)
+		b.reader.piece = 3
+		for a.writer.offering && (b.writer.act() || w.move() || b.reader.act() || a.writer.act()) {
+			require.LessOrEqual(t, a.core.spilled(), peer+2*a.cfg.Window)
+		}
+		if !a.writer.offering {
+			return // it was answered before that
+		}
+		a.core.CancelOffer()
+		a.post()
+		for a.writer.offering {
+			moved := w.move() || a.writer.act()
+			moved = b.writer.act() || moved
+			require.True(t, b.reader.act() || moved, "the offer is cancelled, and has no answer")
+			require.LessOrEqual(t, a.core.spilled(), 2*peer+4*a.cfg.Window)
+		}
+	})
+}
+
+// The answer to a cancel goes before data that is written later.
+func TestAnswerFirst(t *testing.T) {
+	w, a, b := pair(t, flow.NIC)
+	a.writer.offer(10)
+	w.settle()
+	hold(b)
+	a.core.CancelOffer()
+	a.post()
+	w.settle()
+	require.Equal(t, 1, b.core.Write([]byte{1}))
+	require.Empty(t, posted(b))
+	release(b)
+	require.Equal(t, []string{"SendSm", "data"}, posted(b))
+	b.post()
+	w.settle()
+	require.False(t, a.core.Offering())
+}
+
+// Only who waits for the end of an offer spills, and only if the other is held
+// up.
+func TestSpillNot(t *testing.T) {
+	_, a, _ := bothWays(t, 1)
+	require.Positive(t, a.core.Spill())
+	require.Positive(t, a.core.slots.posted)
+	require.Zero(t, a.core.Spill(), "there is a receive")
+
+	_, a, _ = pair(t, flow.NIC)
+	require.Zero(t, a.core.Spill())
+	for _, d := range []flow.Design{flow.RDMA, flow.Credit} {
+		_, a, _ := pair(t, d)
+		a.writer.offer(10)
+		require.True(t, a.core.Offering())
+		require.Zero(t, a.core.Spill())
+	}
+}
+
+// A peer's word alone does not make us keep more than a bound for it: who says
+// that its send buffer is longer is offered nothing.
+func TestSpillOfLiars(t *testing.T) {
+	e := newEvil(t, flow.NIC)
+	e.core.Start(Peer{Design: flow.NIC, Bufs: 20, BufferBytes: 116, MaxAdverts: 1, Ring: 850, Buffer: mostSpilled + 1, Window: 50})
+	require.False(t, e.core.CanOffer())
+
+	e = newEvil(t, flow.NIC).start()
+	require.True(t, e.core.CanOffer())
+	offerOf(e, 9)
+	require.Equal(t, 800+100, e.core.maySpill())
+	e.say(bsdh.MIDRingChange, ringOf(bsdh.MaxRing-1)).finish()
+	require.EqualValues(t, bsdh.MaxRing-1, e.core.peer.Ring)
+	require.Equal(t, 800+100, e.core.maySpill(), "its ring is no business of ours")
+	e.core.CancelOffer()
+	e.take()
+	e.finish()
+	require.Equal(t, 2*(800+100), e.core.maySpill())
+}

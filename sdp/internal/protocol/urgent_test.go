@@ -1,0 +1,148 @@
+package protocol
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/sdp/internal/flow"
+	"github.com/softrnic/softrnic/verbs"
+	"github.com/softrnic/softrnic/wire/bsdh"
+)
+
+var allDesigns = []flow.Design{flow.NIC, flow.RDMA, flow.Credit}
+
+// The urgent byte ends a message, whatever is written after it, and its reader
+// knows how far it is.
+func TestUrgent(t *testing.T) {
+	for _, d := range allDesigns {
+		w, a, b := pair(t, d)
+		a.core.Calm(true) // all of it is there before any of it may go
+		require.Equal(t, 10, a.core.Write(make([]byte, 10)))
+		require.Equal(t, 5, a.core.SendUrgent(make([]byte, 5)))
+		require.Equal(t, 7, a.core.Write(make([]byte, 7)))
+		a.core.Calm(false)
+		a.core.Push() // which leaves the urgent byte where it is
+		solicited := 0
+		for _, wr := range a.core.Sends() {
+			if wr.Flags&verbs.SendSolicited != 0 {
+				solicited++
+			}
+		}
+		require.Equal(t, 1, solicited, "the message with the urgent byte")
+		a.post()
+		w.settle()
+		require.Equal(t, 22, b.core.Buffered())
+		ahead, announced := b.core.Urgent()
+		require.Equal(t, 15, ahead, "%v", d)
+		require.False(t, announced)
+		require.Equal(t, 14, b.core.Read(make([]byte, 14)))
+		ahead, _ = b.core.Urgent()
+		require.Equal(t, 1, ahead, "the next byte")
+		require.Equal(t, 2, b.core.Read(make([]byte, 2)))
+		ahead, _ = b.core.Urgent()
+		require.Zero(t, ahead)
+	}
+}
+
+// The last one counts.
+func TestUrgentTwice(t *testing.T) {
+	for _, d := range allDesigns {
+		w, a, b := pair(t, d)
+		for _, n := range []int{3, 4, 5} {
+			require.Equal(t, n, a.core.SendUrgent(make([]byte, n)))
+			a.post()
+		}
+		w.settle()
+		ahead, _ := b.core.Urgent()
+		require.Equal(t, 12, ahead)
+	}
+}
+
+// It is announced while there is no room for it; with the NIC design nothing
+// passes what the adapter holds.
+func TestUrgentAnnounced(t *testing.T) {
+	for _, d := range allDesigns {
+		w, a, b := pair(t, d)
+		for a.core.Write(make([]byte, 100)) > 0 {
+			a.post()
+			w.settle()
+		}
+		require.Zero(t, a.core.SendUrgent([]byte("!")))
+		a.post()
+		w.settle()
+		_, announced := b.core.Urgent()
+		require.Equal(t, d != flow.NIC, announced, "%v", d)
+		before := a.core.Stats().Controls
+		require.Zero(t, a.core.SendUrgent([]byte("!")))
+		require.Equal(t, before, a.core.Stats().Controls, "once is enough")
+
+		read := 0
+		for sent := false; !sent; {
+			n := b.core.Read(make([]byte, 50))
+			require.Positive(t, n, "%v", d)
+			read += n
+			b.post()
+			w.settle()
+			sent = a.core.SendUrgent([]byte("!")) == 1
+			a.post()
+		}
+		for ahead := 0; ahead != 1; read++ {
+			w.settle()
+			if ahead, announced = b.core.Urgent(); ahead > 0 {
+				require.False(t, announced, "it is there")
+			}
+			require.Equal(t, 1, b.core.Read(make([]byte, 1)))
+			b.post()
+		}
+		require.Equal(t, int(a.core.Stats().BytesWritten), read)
+	}
+}
+
+// Of a call that is taken in part the last byte is urgent when the rest has been
+// taken.
+func TestUrgentInParts(t *testing.T) {
+	w, a, b := pair(t, flow.Credit)
+	a.core.peer.MaxAdverts = 0
+	p := make([]byte, 1000) // 8 buffers of 100
+	require.Equal(t, 800, a.core.SendUrgent(p))
+	for _, wr := range a.core.Sends() {
+		require.Zero(t, bsdh.Flags(a.cfg.Send.Bytes[wr.SGList[0].Addr-a.cfg.Send.Addr+1])&bsdh.OOBPresent)
+	}
+	a.post()
+	w.settle()
+	require.Equal(t, 800, b.core.Read(p))
+	b.post()
+	w.settle()
+	require.Equal(t, 200, a.core.SendUrgent(p[800:]))
+	a.post()
+	w.settle()
+	ahead, announced := b.core.Urgent()
+	require.Equal(t, 200, ahead)
+	require.False(t, announced)
+}
+
+// A keepalive is a WRITE of nothing, of which the peer's software sees nothing.
+func TestKeepAlive(t *testing.T) {
+	for _, d := range allDesigns {
+		w, a, b := pair(t, d)
+		received := b.core.received
+		require.True(t, a.core.KeepAlive())
+		require.False(t, a.core.KeepAlive(), "one at a time")
+		sends := a.core.Sends()
+		require.Len(t, sends, 1)
+		require.Equal(t, verbs.WRRDMAWrite, sends[0].Opcode)
+		require.Empty(t, sends[0].SGList)
+		require.Equal(t, verbs.SendSignaled, sends[0].Flags)
+		a.post()
+		require.True(t, a.core.asking)
+		w.settle()
+		require.False(t, a.core.asking)
+		require.True(t, a.core.KeepAlive())
+		require.Equal(t, received, b.core.received)
+
+		a.core.Complete(&verbs.WC{WRID: kindAlive.wrid(0), Status: verbs.WCRetryExcErr})
+		require.ErrorIs(t, a.core.Err(), ErrReset, "nobody there")
+		require.False(t, a.core.KeepAlive())
+	}
+}

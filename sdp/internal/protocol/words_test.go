@@ -1,0 +1,219 @@
+package protocol
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/sdp/internal/flow"
+	"github.com/softrnic/softrnic/wire/bsdh"
+)
+
+// pair connects two ends of a design with plain sizes: 8 buffers of 100 bytes,
+// windows of 50, 16 receives.
+func pair(t *testing.T, d flow.Design) (w *world, a, b *end) {
+	w = newWorld(t, 1)
+	cfg := Config{Design: d, Buffers: 8, BufferBytes: 100, Window: 50, Queue: 16, Receives: 16, MaxAdverts: 1, MaxBufferBytes: 200}
+	w.connect(cfg, cfg, false)
+	w.settle()
+	for _, e := range w.ends {
+		e.core.controls.depth = ControlQueue
+		e.writer, e.reader = writer{end: e}, reader{end: e}
+	}
+	return w, w.ends[0], w.ends[1]
+}
+
+// With both buffers full and nobody reading, two receives are left on each side.
+// Whatever is to be said gets through all the same, from either side.
+func TestLastCredits(t *testing.T) {
+	everySeed(t, func(t *testing.T, seed uint64) {
+		w := newWorld(t, seed)
+		a, b := w.drawConfig(flow.Credit), w.drawConfig(flow.Credit)
+		a.Buffers, b.Buffers = w.between(1, 4), w.between(1, 4)
+		w.connect(a, b, false)
+		for _, e := range w.ends {
+			require.True(t, e.core.ChangeMode(bsdh.ModeChange{Mode: bsdh.Pipelined}))
+			e.post()
+		}
+		w.settle()
+		for full := 0; full < 20; {
+			w.move()
+			e := w.ends[w.rng.IntN(2)]
+			full++
+			if e.core.Write([]byte{1}) > 0 {
+				full = 0
+			}
+			e.post()
+		}
+		for range 30 {
+			var lent [2]Memory
+			for _, i := range w.rng.Perm(2)[:w.between(1, 2)] {
+				e := w.ends[i]
+				lent[i] = w.register("an offer", 10)
+				require.True(t, e.core.CanOffer())
+				e.core.Offer(lent[i].Bytes, lent[i].Addr, lent[i].RKey)
+				e.post()
+				for range w.rng.IntN(10) {
+					w.move()
+				}
+			}
+			for _, i := range w.rng.Perm(2) {
+				w.ends[i].core.CancelOffer()
+				w.ends[i].post()
+				for range w.rng.IntN(10) {
+					w.move()
+				}
+			}
+			w.settle()
+			for i, e := range w.ends {
+				if e.core.Offering() {
+					w.dump()
+				}
+				require.False(t, e.core.Offering(), "%s's offer is cancelled and has no answer", e.name)
+				if lent[i].Bytes != nil {
+					w.giveBack(lent[i])
+				}
+			}
+		}
+	})
+}
+
+// Words themselves use up what is left for messages without data. The other
+// end, which neither reads nor writes, gives it back.
+func TestWordsAreAnswered(t *testing.T) {
+	for reads := range 9 {
+		for i := range 2 {
+			w, _, _ := pair(t, flow.Credit)
+			for _, e := range w.ends {
+				for range 8 {
+					require.Equal(t, 1, e.core.Write([]byte{1}))
+					e.post()
+				}
+			}
+			w.settle()
+			e := w.ends[i]
+			for range reads {
+				require.Equal(t, 1, e.core.Read(make([]byte, 1)))
+				e.post()
+				w.settle()
+			}
+			require.True(t, e.core.AskSize(150))
+			e.post()
+			w.settle()
+			require.Equal(t, 150, e.peer.core.ResizeWanted(), "%s has read %d", e.name, reads)
+		}
+	}
+}
+
+// The peer hears of receives when half of them are new, not after each message.
+func TestDelayedWords(t *testing.T) {
+	for _, d := range []flow.Design{flow.RDMA, flow.Credit} {
+		w, a, b := pair(t, d)
+		before := b.core.Stats().Controls
+		for range 100 {
+			require.Equal(t, 1, a.core.Write([]byte{1}))
+			a.post()
+			w.settle()
+			require.Equal(t, 1, b.core.Read(make([]byte, 10)))
+			b.post()
+			w.settle()
+		}
+		words := b.core.Stats().Controls - before
+		most := 100 / (b.core.receiver.Receives() / 2)
+		require.LessOrEqual(t, int(words), most, "%v", d)
+		require.GreaterOrEqual(t, int(words), most*3/4, "%v", d)
+		require.LessOrEqual(t, a.core.Stats().Controls, uint64(most/2))
+	}
+}
+
+// Who asked for a ring and gets a connection by credits has told the peer of
+// fewer receives than there are. It tells of the others.
+func TestFallbackTells(t *testing.T) {
+	w := newWorld(t, 1)
+	cfg := Config{Design: flow.NIC, Buffers: 1, BufferBytes: 100, Window: 50, Queue: 16, Receives: 16, MaxAdverts: 1}
+	w.connect(cfg, cfg, true)
+	w.settle()
+	require.Equal(t, 1, w.ends[1].core.Write([]byte{1}))
+}
+
+// posted names what the core has for its queue pair.
+func posted(e *end) (list []string) {
+	for _, wr := range e.core.Sends() {
+		name := "data"
+		if k, _ := split(wr.WRID); k == kindControl {
+			name = bsdh.MID(wr.InlineData[0]).String()
+		} else if k == kindWrite {
+			name = "write"
+		}
+		list = append(list, name)
+	}
+	return list
+}
+
+// hold makes the send queue take no more messages without data, as if those
+// before were not completed.
+func hold(e *end) { e.core.controls.done -= e.core.controls.depth }
+
+func release(e *end) {
+	e.core.controls.done += e.core.controls.depth
+	e.core.pump()
+}
+
+// Data does not overtake what must arrive before it, even if the send queue
+// has no room for that.
+func TestStreamOrder(t *testing.T) {
+	for _, d := range []flow.Design{flow.NIC, flow.RDMA} {
+		sinking := func() (w *world, a, b *end) {
+			w, a, b = pair(t, d)
+			require.True(t, b.core.CanSink())
+			m := w.register("a sink", 50)
+			b.core.Sink(m.Addr, m.RKey, 50)
+			b.post()
+			w.settle()
+			require.Equal(t, 50, a.core.Drain())
+			return w, a, b
+		}
+
+		w, a, b := sinking()
+		hold(a)
+		placed := w.register("what is placed", 20)
+		a.core.Place(placed.SGE(0, 20))
+		require.Equal(t, 3, a.core.Write([]byte{1, 2, 3}))
+		require.Equal(t, []string{"write"}, posted(a))
+		release(a)
+		require.Equal(t, []string{"write", "RdmaWrCompl", "data"}, posted(a))
+		a.post()
+		w.settle()
+		n, done := b.core.Sunk()
+		require.True(t, done)
+		require.Equal(t, 20, n)
+		require.Equal(t, 3, b.core.Buffered())
+
+		w, a, b = sinking()
+		hold(a)
+		b.core.CancelSink()
+		b.post()
+		w.settle()
+		require.Zero(t, a.core.Drain())
+		require.Equal(t, 1, a.core.Write([]byte{1}))
+		require.Empty(t, posted(a))
+		release(a)
+		require.Equal(t, []string{"SinkCancelAck", "data"}, posted(a))
+		a.post()
+		w.settle()
+		require.False(t, b.core.Sinking())
+
+		w, a, _ = sinking()
+		hold(a)
+		require.False(t, a.core.CanOffer(), "the peer waits for data")
+		require.Equal(t, 1, a.core.Write([]byte{1}))
+		require.Zero(t, a.core.Drain(), "the data voids it")
+		require.True(t, a.core.CanOffer())
+		m := w.register("an offer", 9)
+		a.core.Offer(m.Bytes, m.Addr, m.RKey)
+		require.Zero(t, a.core.Write([]byte{1}))
+		require.False(t, a.core.Writable())
+		release(a)
+		require.Equal(t, []string{"data", "SrcAvail"}, posted(a))
+	}
+}
