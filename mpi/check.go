@@ -8,7 +8,7 @@ import (
 
 	"github.com/softrnic/softrnic/mpi/datatype"
 	"github.com/softrnic/softrnic/mpi/internal/coll"
-	"github.com/softrnic/softrnic/mpi/internal/hang"
+	"github.com/softrnic/softrnic/mpi/internal/deadlock"
 )
 
 // record is what all ranks have to agree about in a collective call. They tell each
@@ -108,7 +108,7 @@ func (k *call) compare(mine *record) error {
 			list = append(list, fmt.Sprintf("and %d more", len(order)-len(list)))
 			break
 		}
-		list = append(list, fmt.Sprintf("%s called %v", hang.Ranks(who[rec]), &rec))
+		list = append(list, fmt.Sprintf("%s called %v", deadlock.Ranks(who[rec]), &rec))
 	}
 	return fmt.Errorf("%w: %s", ErrMismatch, strings.Join(list, "; "))
 }

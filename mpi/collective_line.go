@@ -6,7 +6,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/softrnic/softrnic/mpi/internal/hang"
+	"github.com/softrnic/softrnic/mpi/internal/deadlock"
 	"github.com/softrnic/softrnic/mpi/internal/match"
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
 )
@@ -69,9 +69,9 @@ func (k *call) await() error {
 
 // describe implements describer: until the call before has ended nothing is known of
 // whom this one will wait for, but that it is somebody else.
-func (t turn) describe() hang.Call {
+func (t turn) describe() deadlock.Call {
 	at, c := t.place(), t.comm
-	d := hang.Call{What: at.String(), Comm: c.Name(), Collective: &at, Aside: t.aside(), Any: true,
+	d := deadlock.Call{What: at.String(), Comm: c.Name(), Collective: &at, Aside: t.aside(), Any: true,
 		Why: fmt.Sprintf("after call #%d", uint32(c.line.first().net.tag)&maxSeq)}
 	all, _ := c.whereFrom(match.Envelope{Source: match.Any})
 	for _, rank := range all {

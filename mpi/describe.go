@@ -7,14 +7,14 @@ import (
 	"strings"
 
 	"github.com/softrnic/softrnic/mpi/internal/coll"
-	"github.com/softrnic/softrnic/mpi/internal/hang"
+	"github.com/softrnic/softrnic/mpi/internal/deadlock"
 	"github.com/softrnic/softrnic/mpi/internal/match"
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
 )
 
 // describer is something that a goroutine waits for and that can be told of to
 // people: the lookout asks it, with the engine's lock held, while the goroutine waits.
-type describer interface{ describe() hang.Call }
+type describer interface{ describe() deadlock.Call }
 
 // anyOr is a rank or a tag in words.
 func anyOr(n int) string {
@@ -47,9 +47,9 @@ func (c *Comm) source(job int32) string {
 }
 
 // describe implements describer.
-func (r *Request) describe() hang.Call {
+func (r *Request) describe() deadlock.Call {
 	c, p := r.comm, &r.p
-	d := hang.Call{What: r.op, Comm: c.Name()}
+	d := deadlock.Call{What: r.op, Comm: c.Name()}
 	d.For, d.Any = r.whom()
 	if len(d.For) > 0 && r.remote != nil {
 		d.What += fmt.Sprintf("(target %s)", c.source(int32(c.job(r.remote.target))))
@@ -107,15 +107,15 @@ func company(name, one string, n int) string {
 }
 
 // describe implements describer.
-func (s *sought) describe() hang.Call {
-	d := hang.Call{What: fmt.Sprintf("Probe(source %s, tag %s)", s.comm.source(s.pattern.Source), anyOr(int(s.pattern.Tag))), Comm: s.comm.Name(), Unmet: true}
+func (s *sought) describe() deadlock.Call {
+	d := deadlock.Call{What: fmt.Sprintf("Probe(source %s, tag %s)", s.comm.source(s.pattern.Source), anyOr(int(s.pattern.Tag))), Comm: s.comm.Name(), Unmet: true}
 	d.For, d.Any = s.comm.whereFrom(s.pattern)
 	return d
 }
 
 // describe implements describer. One of the requests is enough.
-func (s *some) describe() hang.Call {
-	d := hang.Call{Any: true}
+func (s *some) describe() deadlock.Call {
+	d := deadlock.Call{Any: true}
 	n, all := 0, true
 	for _, r := range s.rs {
 		if r.idle() {
@@ -138,10 +138,10 @@ func (s *some) describe() hang.Call {
 
 // describe implements describer: a collective call waits for those whose messages
 // have not come, or who have not taken ours.
-func (n *net) describe() hang.Call {
+func (n *net) describe() deadlock.Call {
 	k := n.call
 	at := k.place()
-	d := hang.Call{What: at.String(), Comm: n.c.Name(), Collective: &at, Unmet: true}
+	d := deadlock.Call{What: at.String(), Comm: n.c.Name(), Collective: &at, Unmet: true}
 	d.Aside = k.aside()
 	for _, r := range n.waiting {
 		m := r.(*message)
@@ -167,9 +167,9 @@ func (n *net) describe() hang.Call {
 }
 
 // place is which call of its communicator this is.
-func (k *call) place() hang.Collective {
+func (k *call) place() deadlock.Collective {
 	c := k.comm
-	at := hang.Collective{Comm: c.id, Ranks: c.fingerprint(), Name: c.Name(), Seq: uint32(k.net.tag) & maxSeq, What: k.op.name()}
+	at := deadlock.Collective{Comm: c.id, Ranks: c.fingerprint(), Name: c.Name(), Seq: uint32(k.net.tag) & maxSeq, What: k.op.name()}
 	if r := k.record(); !r.Refused {
 		at.With = strings.TrimSpace(strings.TrimPrefix(r.String(), at.What))
 	}
@@ -178,13 +178,13 @@ func (k *call) place() hang.Collective {
 
 // last is the last collective call that was begun on the communicator, if there was
 // one.
-func (c *Comm) last() (at hang.Collective, ok bool) {
+func (c *Comm) last() (at deadlock.Collective, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.seq == 0 {
 		return at, false
 	}
-	return hang.Collective{Comm: c.id, Ranks: c.fingerprint(), Name: c.Name(), Seq: c.seq & maxSeq, What: c.lastName, Begun: true}, true
+	return deadlock.Collective{Comm: c.id, Ranks: c.fingerprint(), Name: c.Name(), Seq: c.seq & maxSeq, What: c.lastName, Begun: true}, true
 }
 
 // fingerprint tells communicators apart that have the same number on different ranks.
@@ -197,8 +197,8 @@ func (c *Comm) fingerprint() uint64 {
 }
 
 // describe implements describer.
-func (x *winWait) describe() hang.Call {
-	d := hang.Call{What: x.what, Comm: x.w.Name(), Any: x.any}
+func (x *winWait) describe() deadlock.Call {
+	d := deadlock.Call{What: x.what, Comm: x.w.Name(), Any: x.any}
 	switch len(x.targets) {
 	case 0:
 	case 1:
@@ -219,8 +219,8 @@ func (x *winWait) describe() hang.Call {
 }
 
 // message is what is told of one that has no partner, or several.
-func (w *World) message(e match.Envelope, from, to int, bytes int) hang.Message {
-	m := hang.Message{From: from, To: to, Tag: int(e.Tag), Bytes: int64(bytes)}
+func (w *World) message(e match.Envelope, from, to int, bytes int) deadlock.Message {
+	m := deadlock.Message{From: from, To: to, Tag: int(e.Tag), Bytes: int64(bytes)}
 	c := w.comms.get(e.Context &^ 1)
 	switch {
 	case c == nil:
@@ -239,25 +239,25 @@ func (w *World) message(e match.Envelope, from, to int, bytes int) hang.Message 
 func wakes(e match.Envelope) bool { return e.Context&1 != 0 && e.Tag == wakeTag }
 
 // leftovers lists what has no partner yet.
-func (w *World) leftovers(core *protocol.Core, s *hang.State) {
-	add := func(list *[]hang.Message, left *int, e match.Envelope, from, to, bytes int, held bool) bool {
+func (w *World) leftovers(core *protocol.Core, s *deadlock.State) {
+	add := func(list *[]deadlock.Message, left *int, e match.Envelope, from, to, bytes int, held bool) bool {
 		if wakes(e) {
 			return true
 		}
 		m := w.message(e, from, to, bytes)
-		if m.Held = held; !hang.Add(list, m) {
+		if m.Held = held; !deadlock.Add(list, m) {
 			*left++
 		}
-		return *left < hang.MaxLeft
+		return *left < deadlock.MaxLeft
 	}
 	core.EachReceive(func(r *protocol.Request) bool {
-		return add(&s.Receives, &s.Left.Receives, r.Envelope, int(r.Envelope.Source), hang.Any, len(r.Buf), false)
+		return add(&s.Receives, &s.Left.Receives, r.Envelope, int(r.Envelope.Source), deadlock.Any, len(r.Buf), false)
 	})
 	core.EachMessage(func(m *protocol.Message, announced bool) bool {
-		return add(&s.Messages, &s.Left.Messages, m.Envelope, int(m.Envelope.Source), hang.Any, int(m.Length), announced)
+		return add(&s.Messages, &s.Left.Messages, m.Envelope, int(m.Envelope.Source), deadlock.Any, int(m.Length), announced)
 	})
 	core.EachSend(func(r *protocol.Request) bool {
-		return add(&s.Sends, &s.Left.Sends, r.Envelope, hang.Any, r.Dest, len(r.Buf), r.Stage() == protocol.Unsent)
+		return add(&s.Sends, &s.Left.Sends, r.Envelope, deadlock.Any, r.Dest, len(r.Buf), r.Stage() == protocol.Unsent)
 	})
 }
 

@@ -78,7 +78,7 @@ type watched struct {
 //	Alarm   -      an urgency      none: somebody has waited for long; to rank 0
 //	Heard   -      -               none: the answer to that
 //	Ask     round  -               none: what do you do?
-//	State   round  -               a part of a hang.State; Synchronous says that it is the last
+//	State   round  -               a part of a deadlock.State; Synchronous says that it is the last
 //	Disagree comm  -               a disagreement
 //	Ended    comm  -               a callProbe: that call is over here
 //

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/softrnic/softrnic/mpi/internal/deadlock"
 	"github.com/softrnic/softrnic/mpi/internal/engine"
 	"github.com/softrnic/softrnic/mpi/internal/envelope"
-	"github.com/softrnic/softrnic/mpi/internal/hang"
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
 )
 
@@ -36,7 +36,7 @@ const (
 
 // ask asks those that a call waits for for a sign of life: soon, and then less and less
 // often.
-func (l *lookout) ask(core *protocol.Core, x *watched, waits engine.Waitable, c hang.Call, now time.Time) {
+func (l *lookout) ask(core *protocol.Core, x *watched, waits engine.Waitable, c deadlock.Call, now time.Time) {
 	h, payload := envelope.Header{Tag: packetSign}, []byte(nil)
 	if n, ok := waits.(*net); ok && n.sign() != 0 && n.c.tag == 0 {
 		h.ID, payload = uint64(n.c.id), n.call.probe()

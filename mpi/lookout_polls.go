@@ -6,9 +6,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/softrnic/softrnic/mpi/internal/deadlock"
 	"github.com/softrnic/softrnic/mpi/internal/engine"
 	"github.com/softrnic/softrnic/mpi/internal/envelope"
-	"github.com/softrnic/softrnic/mpi/internal/hang"
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
 )
 
@@ -161,29 +161,31 @@ func (p *polling) of(w engine.Waitable) *polled {
 
 // calls is what is polled, as calls of this rank: those of which one is enough
 // together, the oldest first. Left out are those of which more is known.
-func (p *polling) calls(now time.Time, told map[*polled]bool) (list []hang.Call) {
+func (p *polling) calls(now time.Time, told map[*polled]bool) (list []deadlock.Call) {
 	for _, x := range p.all {
 		if told[x] || x.over() {
 			continue
 		}
-		c := hang.Call{What: "a call in the background that goes on"}
+		c := deadlock.Call{What: "a call in the background that goes on"}
 		if x.what != nil {
 			c = x.what.Call
 		}
 		c.Polls, c.Busy, c.At, c.Millis = true, p.spent.works(), caller(x.places), now.Sub(x.since).Milliseconds()
 		list = append(list, c)
 	}
-	slices.SortFunc(list, func(a, b hang.Call) int { return cmp.Or(cmp.Compare(b.Millis, a.Millis), cmp.Compare(a.What, b.What)) })
+	slices.SortFunc(list, func(a, b deadlock.Call) int {
+		return cmp.Or(cmp.Compare(b.Millis, a.Millis), cmp.Compare(a.What, b.What))
+	})
 	list = joined(list)
-	if p.more || len(list) > hang.MaxListed {
-		list = append(list[:min(len(list), hang.MaxListed)], hang.Call{What: "more than is told", Polls: true, Busy: true})
+	if p.more || len(list) > deadlock.MaxListed {
+		list = append(list[:min(len(list), deadlock.MaxListed)], deadlock.Call{What: "more than is told", Polls: true, Busy: true})
 	}
 	return list
 }
 
 // joined makes one call of those that wait for one rank, or for any of several.
-func joined(list []hang.Call) []hang.Call {
-	var one *hang.Call
+func joined(list []deadlock.Call) []deadlock.Call {
+	var one *deadlock.Call
 	more := 0
 	kept := list[:0]
 	for _, c := range list {
@@ -210,6 +212,6 @@ func joined(list []hang.Call) []hang.Call {
 
 // inBackground makes a call in the background that is polled one that somebody waits
 // for.
-func (p *polling) inBackground(c *hang.Call, x *polled) {
+func (p *polling) inBackground(c *deadlock.Call, x *polled) {
 	c.Aside, c.Polls, c.Busy, c.At = false, true, p.spent.works(), caller(x.places)
 }

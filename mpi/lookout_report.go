@@ -9,9 +9,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/softrnic/softrnic/mpi/internal/deadlock"
 	"github.com/softrnic/softrnic/mpi/internal/engine"
 	"github.com/softrnic/softrnic/mpi/internal/envelope"
-	"github.com/softrnic/softrnic/mpi/internal/hang"
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
 )
 
@@ -35,8 +35,8 @@ type inquiry struct {
 	wanted bool           // by somebody, whatever it says
 	open   map[int]bool   // ranks that have not answered
 	text   map[int][]byte // what has come
-	states []*hang.State
-	report *hang.Report
+	states []*deadlock.State
+	report *deadlock.Report
 }
 
 // Ready implements engine.Waitable.
@@ -140,7 +140,7 @@ func (l *lookout) answered(from int, h *envelope.Header, payload []byte) error {
 	case h.Flags&envelope.Synchronous == 0:
 		return nil
 	}
-	s, err := hang.Decode(q.text[from])
+	s, err := deadlock.Decode(q.text[from])
 	if err != nil || s.Rank != from {
 		return fmt.Errorf("%w: what it says about itself is not understood", protocol.ErrProtocol)
 	}
@@ -149,7 +149,7 @@ func (l *lookout) answered(from int, h *envelope.Header, payload []byte) error {
 }
 
 // take takes an answer.
-func (l *lookout) take(q *inquiry, from int, s *hang.State) {
+func (l *lookout) take(q *inquiry, from int, s *deadlock.State) {
 	if !q.open[from] {
 		return
 	}
@@ -174,7 +174,7 @@ func (l *lookout) conclude(q *inquiry) {
 	}
 	l.quiet = time.Now().Add(quietTimes * alarm)
 	go func() { // which may take long with many ranks, and printing, too
-		r := hang.Analyze(l.w.eng.Size(), q.states, least.Milliseconds())
+		r := deadlock.Analyze(l.w.eng.Size(), q.states, least.Milliseconds())
 		tell := q.wanted || alarm > 0 && r.Stuck(alarm.Milliseconds()/2)
 		l.w.eng.Do(func(*protocol.Core) {
 			if !tell {
@@ -189,7 +189,7 @@ func (l *lookout) conclude(q *inquiry) {
 }
 
 // text is a report with what is around it.
-func (l *lookout) text(r *hang.Report) string {
+func (l *lookout) text(r *deadlock.Report) string {
 	return fmt.Sprintf("softrnic mpi: what the %d ranks of the job wait for, asked by rank %d at %s\n%s",
 		l.w.eng.Size(), l.w.eng.Rank(), time.Now().Format(time.TimeOnly), r)
 }
@@ -219,12 +219,12 @@ func (w *World) Report(ctx context.Context) (string, error) {
 }
 
 // state is what this rank does.
-func (l *lookout) state(core *protocol.Core, waiting []engine.Waiting, last engine.Last, places map[uint64][]uintptr) *hang.State {
+func (l *lookout) state(core *protocol.Core, waiting []engine.Waiting, last engine.Last, places map[uint64][]uintptr) *deadlock.State {
 	w, now := l.w, time.Now()
 	if last.Calls != l.calls {
 		l.calls, l.changed = last.Calls, now
 	}
-	s := &hang.State{Rank: w.eng.Rank(), PID: os.Getpid(), Quiet: now.Sub(l.changed).Milliseconds()}
+	s := &deadlock.State{Rank: w.eng.Rank(), PID: os.Getpid(), Quiet: now.Sub(l.changed).Milliseconds()}
 	s.Host, _ = os.Hostname()
 	told := map[*polled]bool{}
 	for _, x := range waiting {
@@ -232,7 +232,7 @@ func (l *lookout) state(core *protocol.Core, waiting []engine.Waiting, last engi
 		switch {
 		case !ok:
 			continue
-		case len(s.Calls) == hang.MaxListed:
+		case len(s.Calls) == deadlock.MaxListed:
 			s.MoreCalls++
 			continue
 		}
@@ -253,7 +253,7 @@ func (l *lookout) state(core *protocol.Core, waiting []engine.Waiting, last engi
 		s.Last = ""
 	}
 	for _, c := range w.comms.all() {
-		if at, ok := c.last(); ok && len(s.Collectives) < hang.MaxListed {
+		if at, ok := c.last(); ok && len(s.Collectives) < deadlock.MaxListed {
 			s.Collectives = append(s.Collectives, at)
 		}
 	}

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/softrnic/softrnic/mpi/internal/deadlock"
 	"github.com/softrnic/softrnic/mpi/internal/engine"
-	"github.com/softrnic/softrnic/mpi/internal/hang"
 	"github.com/softrnic/softrnic/mpi/internal/match"
 )
 
@@ -17,12 +17,12 @@ import (
 
 // inVain is what the lookout learns of it.
 type inVain struct {
-	hang.Call
+	deadlock.Call
 	ask  []int       // ranks that it depends on, perhaps more than Call says
 	over func() bool // with the engine's lock: it would not be in vain now; nil if nobody knows
 }
 
-func note(d hang.Call, over func() bool) *inVain { return &inVain{d, d.For, over} }
+func note(d deadlock.Call, over func() bool) *inVain { return &inVain{d, d.For, over} }
 
 // Polled implements engine.Polled.
 func (r *Request) Polled(p *engine.Polls) {
@@ -109,7 +109,7 @@ func fresh(p *engine.Polls, rs []*Request, round func(*Request) *uint64) (first 
 // several describes requests of which one is enough, or all are needed. Calls in the
 // background are not among them.
 func several(name string, rs []*Request, any bool, over func() bool) *inVain {
-	d := &inVain{Call: hang.Call{Any: any}, over: over}
+	d := &inVain{Call: deadlock.Call{Any: any}, over: over}
 	n, known := 0, true
 	for _, r := range rs {
 		if r.idle() || r.work.over != nil || r.Ready() {

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/softrnic/softrnic/mpi"
-	"github.com/softrnic/softrnic/mpi/internal/hang"
+	"github.com/softrnic/softrnic/mpi/internal/deadlock"
 	"github.com/softrnic/softrnic/mpi/pmi"
 )
 
@@ -249,7 +249,7 @@ func TestReportAnySource(t *testing.T) {
 // TestReportLeftOff: messages that are not listed are counted as messages, and receives as
 // receives.
 func TestReportLeftOff(t *testing.T) {
-	const listed, messages, receives = hang.MaxListed, 30, 7
+	const listed, messages, receives = deadlock.MaxListed, 30, 7
 	w := aloneWorld(t)
 	b, err := w.Dup()
 	require.NoError(t, err)

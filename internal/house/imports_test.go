@@ -63,9 +63,9 @@ var floors = map[string][]string{
 	"datacutter":              {},
 	"mpi/datatype":            {},
 	"mpi/internal/coll":       {},
-	"mpi":                     {"internal/rankaddr", "internal/thread", "verbs", "mpi/internal/coll", "mpi/datatype", "mpi/internal/engine", "mpi/internal/envelope", "mpi/internal/fabric", "mpi/internal/hang", "mpi/internal/match", "mpi/pmi", "mpi/internal/protocol", "mpi/internal/rma", "mpi/internal/shm"},
+	"mpi":                     {"internal/rankaddr", "internal/thread", "verbs", "mpi/internal/coll", "mpi/datatype", "mpi/internal/engine", "mpi/internal/envelope", "mpi/internal/fabric", "mpi/internal/deadlock", "mpi/internal/match", "mpi/pmi", "mpi/internal/protocol", "mpi/internal/rma", "mpi/internal/shm"},
 	"mpi/internal/rma":        {"mpi/datatype"},
-	"mpi/internal/hang":       {},
+	"mpi/internal/deadlock":   {},
 	"mpi/mpitest":             {"verbs", "rnic", "mpi"},
 	"examples/mpi":            {"verbs", "rnic", "mpi"},
 	"mpi/internal/engine":     {"internal/moment", "mpi/internal/fabric", "mpi/internal/match", "mpi/internal/protocol"},
@@ -91,7 +91,7 @@ var floors = map[string][]string{
 // of the standard library.
 var (
 	pure = []string{"internal/fifo", "wire", "wire/mad", "wire/bsdh", "reliability", "reliability/nack", "qp", "cm/internal/protocol", "sdp/internal/flow", "sdp/internal/protocol",
-		"mpi/datatype", "mpi/internal/coll", "mpi/internal/envelope", "mpi/internal/match", "mpi/internal/protocol", "mpi/internal/rma", "mpi/internal/hang", "acp/internal/protocol"}
+		"mpi/datatype", "mpi/internal/coll", "mpi/internal/envelope", "mpi/internal/match", "mpi/internal/protocol", "mpi/internal/rma", "mpi/internal/deadlock", "acp/internal/protocol"}
 	forbidden = []string{"net", "os", "sync", "time", "math/rand", "math/rand/v2", "crypto/rand", "syscall", "context", "log", "log/slog"}
 )
 

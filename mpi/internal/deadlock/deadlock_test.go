@@ -1,4 +1,4 @@
-package hang_test
+package deadlock_test
 
 import (
 	"fmt"
@@ -9,16 +9,16 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/softrnic/softrnic/mpi/internal/hang"
+	"github.com/softrnic/softrnic/mpi/internal/deadlock"
 )
 
 // call is one that waits for all, or any, of some ranks.
-func call(any bool, ranks ...int) hang.Call {
-	return hang.Call{What: "Recv", Millis: 5000, For: ranks, Any: any, Unmet: true}
+func call(any bool, ranks ...int) deadlock.Call {
+	return deadlock.Call{What: "Recv", Millis: 5000, For: ranks, Any: any, Unmet: true}
 }
 
-func state(rank int, calls ...hang.Call) *hang.State {
-	return &hang.State{Rank: rank, Quiet: 5000, Calls: calls}
+func state(rank int, calls ...deadlock.Call) *deadlock.State {
+	return &deadlock.State{Rank: rank, Quiet: 5000, Calls: calls}
 }
 
 func TestKnots(t *testing.T) {
@@ -34,31 +34,31 @@ func TestKnots(t *testing.T) {
 	works.Busy = true
 	for name, c := range map[string]struct {
 		size   int
-		states []*hang.State
+		states []*deadlock.State
 		knot   []int
 		cycle  []int
 	}{
-		"two":                                {2, []*hang.State{state(0, call(false, 1)), state(1, call(false, 0))}, []int{0, 1}, []int{0, 1}},
-		"one computes":                       {2, []*hang.State{state(0, call(false, 1)), state(1)}, nil, nil},
-		"one is silent":                      {2, []*hang.State{state(0, call(false, 1))}, nil, nil},
-		"one has just begun":                 {2, []*hang.State{state(0, call(false, 1)), state(1, young)}, nil, nil},
-		"one makes calls":                    {2, []*hang.State{state(0, call(false, 1)), busy}, nil, nil},
-		"in the background":                  {2, []*hang.State{state(0, aside), state(1, call(false, 0))}, nil, nil},
-		"one polls":                          {2, []*hang.State{state(0, call(false, 1)), state(1, polls)}, []int{0, 1}, []int{0, 1}},
-		"one polls and works":                {2, []*hang.State{state(0, call(false, 1)), state(1, works)}, nil, nil},
-		"one polls this and that":            {3, []*hang.State{state(0, call(false, 1)), state(1, polls, call(false, 2)), state(2)}, nil, nil},
-		"itself":                             {1, []*hang.State{state(0, call(false, 0))}, []int{0}, []int{0}},
-		"any of those that cannot":           {3, []*hang.State{state(0, call(true, 0, 1, 2)), state(1, call(false, 0)), state(2, call(true, 0, 1))}, []int{0, 1, 2}, []int{0, 1}},
-		"any of whom one computes":           {3, []*hang.State{state(0, call(true, 1, 2)), state(1, call(false, 0)), state(2)}, nil, nil},
-		"all of whom one computes":           {3, []*hang.State{state(0, call(false, 1, 2)), state(1, call(false, 0)), state(2)}, []int{0, 1}, []int{0, 1}},
-		"another goroutine can":              {3, []*hang.State{state(0, call(false, 1), call(false, 2)), state(1, call(false, 0)), state(2)}, nil, nil},
-		"behind a cycle":                     {4, []*hang.State{state(0, call(false, 2)), state(1, call(false, 2)), state(2, call(false, 3)), state(3, call(false, 2))}, []int{0, 1, 2, 3}, []int{2, 3}},
-		"it is not known for whom":           {1, []*hang.State{state(0, call(false))}, nil, nil},
-		"for one that there is not":          {1, []*hang.State{state(0, call(false, 7))}, nil, nil},
-		"a state twice, and one of nobody's": {2, []*hang.State{state(0, call(false, 1)), state(0), state(1, call(false, 0)), state(9), state(-1)}, []int{0, 1}, []int{0, 1}},
+		"two":                                {2, []*deadlock.State{state(0, call(false, 1)), state(1, call(false, 0))}, []int{0, 1}, []int{0, 1}},
+		"one computes":                       {2, []*deadlock.State{state(0, call(false, 1)), state(1)}, nil, nil},
+		"one is silent":                      {2, []*deadlock.State{state(0, call(false, 1))}, nil, nil},
+		"one has just begun":                 {2, []*deadlock.State{state(0, call(false, 1)), state(1, young)}, nil, nil},
+		"one makes calls":                    {2, []*deadlock.State{state(0, call(false, 1)), busy}, nil, nil},
+		"in the background":                  {2, []*deadlock.State{state(0, aside), state(1, call(false, 0))}, nil, nil},
+		"one polls":                          {2, []*deadlock.State{state(0, call(false, 1)), state(1, polls)}, []int{0, 1}, []int{0, 1}},
+		"one polls and works":                {2, []*deadlock.State{state(0, call(false, 1)), state(1, works)}, nil, nil},
+		"one polls this and that":            {3, []*deadlock.State{state(0, call(false, 1)), state(1, polls, call(false, 2)), state(2)}, nil, nil},
+		"itself":                             {1, []*deadlock.State{state(0, call(false, 0))}, []int{0}, []int{0}},
+		"any of those that cannot":           {3, []*deadlock.State{state(0, call(true, 0, 1, 2)), state(1, call(false, 0)), state(2, call(true, 0, 1))}, []int{0, 1, 2}, []int{0, 1}},
+		"any of whom one computes":           {3, []*deadlock.State{state(0, call(true, 1, 2)), state(1, call(false, 0)), state(2)}, nil, nil},
+		"all of whom one computes":           {3, []*deadlock.State{state(0, call(false, 1, 2)), state(1, call(false, 0)), state(2)}, []int{0, 1}, []int{0, 1}},
+		"another goroutine can":              {3, []*deadlock.State{state(0, call(false, 1), call(false, 2)), state(1, call(false, 0)), state(2)}, nil, nil},
+		"behind a cycle":                     {4, []*deadlock.State{state(0, call(false, 2)), state(1, call(false, 2)), state(2, call(false, 3)), state(3, call(false, 2))}, []int{0, 1, 2, 3}, []int{2, 3}},
+		"it is not known for whom":           {1, []*deadlock.State{state(0, call(false))}, nil, nil},
+		"for one that there is not":          {1, []*deadlock.State{state(0, call(false, 7))}, nil, nil},
+		"a state twice, and one of nobody's": {2, []*deadlock.State{state(0, call(false, 1)), state(0), state(1, call(false, 0)), state(9), state(-1)}, []int{0, 1}, []int{0, 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := hang.Analyze(c.size, c.states, 1000)
+			r := deadlock.Analyze(c.size, c.states, 1000)
 			require.Equal(t, c.knot, r.Knot)
 			var cycle []int
 			for _, e := range r.Cycle {
@@ -78,7 +78,7 @@ func TestKnotAgainstRuns(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		size := rapid.IntRange(1, 8).Draw(t, "size")
 		rank := rapid.IntRange(0, size-1)
-		var states []*hang.State
+		var states []*deadlock.State
 		for r := range size {
 			if rapid.IntRange(0, 9).Draw(t, "silent") == 0 {
 				continue
@@ -92,7 +92,7 @@ func TestKnotAgainstRuns(t *testing.T) {
 		// Everybody goes on, at random, whom nothing keeps.
 		alive := map[int]bool{}
 		for r := range size {
-			alive[r] = !slices.ContainsFunc(states, func(s *hang.State) bool { return s.Rank == r && len(s.Calls) > 0 })
+			alive[r] = !slices.ContainsFunc(states, func(s *deadlock.State) bool { return s.Rank == r && len(s.Calls) > 0 })
 		}
 		for range size {
 			for _, i := range rapid.Permutation(slices.Collect(seq(len(states)))).Draw(t, "order") {
@@ -109,7 +109,7 @@ func TestKnotAgainstRuns(t *testing.T) {
 				}
 			}
 		}
-		r := hang.Analyze(size, states, 1000)
+		r := deadlock.Analyze(size, states, 1000)
 		for rank := range size {
 			if alive[rank] == slices.Contains(r.Knot, rank) {
 				t.Fatalf("rank %d: alive %v, knot %v", rank, alive[rank], r.Knot)
@@ -129,10 +129,10 @@ func TestKnotAgainstRuns(t *testing.T) {
 
 // What is polled is told as that.
 func TestPollsInWords(t *testing.T) {
-	polls := hang.Call{What: "Recv(source 1, tag 5)", At: "ring/main.go:9", For: []int{1}, Millis: 5000, Polls: true, Why: "8 bytes are on their way"}
+	polls := deadlock.Call{What: "Recv(source 1, tag 5)", At: "ring/main.go:9", For: []int{1}, Millis: 5000, Polls: true, Why: "8 bytes are on their way"}
 	works := polls
 	works.Busy, works.For, works.Any, works.Why = true, []int{0, 2}, true, ""
-	text := hang.Analyze(3, []*hang.State{state(0, polls), state(1, works)}, 0).String()
+	text := deadlock.Analyze(3, []*deadlock.State{state(0, polls), state(1, works)}, 0).String()
 	require.Equal(t, `What the ranks do:
     rank 0: polls Recv(source 1, tag 5) at ring/main.go:9, which waits for rank 1 (8 bytes are on their way), for 5.0 s
     rank 1: polls Recv(source 1, tag 5) at ring/main.go:9, which waits for any of ranks 0 and 2 (it does other things in between), for 5.0 s
@@ -140,7 +140,7 @@ func TestPollsInWords(t *testing.T) {
 `, text)
 	other := polls
 	other.For = []int{0}
-	text = hang.Analyze(2, []*hang.State{state(0, polls), state(1, other)}, 0).String()
+	text = deadlock.Analyze(2, []*deadlock.State{state(0, polls), state(1, other)}, 0).String()
 	require.Contains(t, text, "    rank 0 polls Recv(source 1, tag 5) at ring/main.go:9 for rank 1, for 5.0 s\n")
 	require.Contains(t, text, "makes a call, or one that polls gives it up.\n")
 }
@@ -155,46 +155,46 @@ func seq(n int) func(func(int) bool) {
 	}
 }
 
-func collective(comm uint32, seq uint32, what, with string) *hang.Collective {
-	return &hang.Collective{Comm: comm, Ranks: 7, Name: fmt.Sprint("c", comm), Seq: seq, What: what, With: with}
+func collective(comm uint32, seq uint32, what, with string) *deadlock.Collective {
+	return &deadlock.Collective{Comm: comm, Ranks: 7, Name: fmt.Sprint("c", comm), Seq: seq, What: what, With: with}
 }
 
-func in(rank int, c *hang.Collective) *hang.State {
-	return state(rank, hang.Call{What: c.String(), Collective: c, At: "ring/main.go:9", For: []int{0}, Millis: 5000})
+func in(rank int, c *deadlock.Collective) *deadlock.State {
+	return state(rank, deadlock.Call{What: c.String(), Collective: c, At: "ring/main.go:9", For: []int{0}, Millis: 5000})
 }
 
 func TestMismatches(t *testing.T) {
 	a, b := collective(1, 14, "allreduce", "of 8 float64 with sum"), collective(1, 14, "barrier", "")
-	begun := func(rank int, c hang.Collective) *hang.State {
+	begun := func(rank int, c deadlock.Collective) *deadlock.State {
 		c.Begun, c.With = true, ""
-		return &hang.State{Rank: rank, Collectives: []hang.Collective{c}}
+		return &deadlock.State{Rank: rank, Collectives: []deadlock.Collective{c}}
 	}
 	require.Equal(t, `Collective calls of c1 that do not belong together:
     ranks 0 to 2: allreduce #14 of 8 float64 with sum at ring/main.go:9
     rank 3: barrier #14 at ring/main.go:9
-`, head(hang.Analyze(4, []*hang.State{in(0, a), in(3, b), in(1, a), in(2, a)}, 0)))
+`, head(deadlock.Analyze(4, []*deadlock.State{in(0, a), in(3, b), in(1, a), in(2, a)}, 0)))
 	require.Equal(t, `Collective calls of c1 that do not belong together:
     ranks 0 and 2: allreduce #14 of 8 float64 with sum at ring/main.go:9
     rank 1: barrier #14
-`, head(hang.Analyze(3, []*hang.State{in(0, a), begun(1, *b), begun(2, *a)}, 0)))
-	root := func(n int) *hang.Collective { return collective(1, 2, "bcast", fmt.Sprintf("with root %d", n)) }
-	require.Len(t, hang.Analyze(2, []*hang.State{in(0, root(0)), in(1, root(1))}, 0).Mismatches, 1)
+`, head(deadlock.Analyze(3, []*deadlock.State{in(0, a), begun(1, *b), begun(2, *a)}, 0)))
+	root := func(n int) *deadlock.Collective { return collective(1, 2, "bcast", fmt.Sprintf("with root %d", n)) }
+	require.Len(t, deadlock.Analyze(2, []*deadlock.State{in(0, root(0)), in(1, root(1))}, 0).Mismatches, 1)
 
-	for _, states := range [][]*hang.State{
+	for _, states := range [][]*deadlock.State{
 		{in(0, a), in(1, a)},
 		{in(0, a), in(1, collective(1, 15, "barrier", ""))}, // rank 1 is further
 		{in(0, a), in(1, collective(2, 14, "barrier", ""))}, // on another communicator
 		{in(0, a), begun(1, *a)},
 		{begun(0, *a), begun(1, *b)}, // nobody waits
 	} {
-		require.Empty(t, hang.Analyze(2, states, 0).Mismatches)
+		require.Empty(t, deadlock.Analyze(2, states, 0).Mismatches)
 	}
 	other := *b
 	other.Ranks = 8 // the same number, other ranks
-	require.Empty(t, hang.Analyze(2, []*hang.State{in(0, a), in(1, &other)}, 0).Mismatches)
+	require.Empty(t, deadlock.Analyze(2, []*deadlock.State{in(0, a), in(1, &other)}, 0).Mismatches)
 }
 
-func head(r *hang.Report) string {
+func head(r *deadlock.Report) string {
 	text, _, _ := strings.Cut(r.String(), "What the ranks do")
 	text, _, _ = strings.Cut(text, "Deadlock")
 	return text
@@ -203,17 +203,17 @@ func head(r *hang.Report) string {
 // What is said stays short, however many ranks there are.
 func TestManyRanks(t *testing.T) {
 	const n = 5000
-	var states []*hang.State
+	var states []*deadlock.State
 	for r := range n {
-		s := state(r, hang.Call{What: fmt.Sprint("Recv from ", (r+1)%n), For: []int{(r + 1) % n}, Millis: 5000})
-		for i := range hang.MaxListed + 9 {
-			if !hang.Add(&s.Messages, hang.Message{From: i, To: hang.Any, Tag: i / 3}) {
+		s := state(r, deadlock.Call{What: fmt.Sprint("Recv from ", (r+1)%n), For: []int{(r + 1) % n}, Millis: 5000})
+		for i := range deadlock.MaxListed + 9 {
+			if !deadlock.Add(&s.Messages, deadlock.Message{From: i, To: deadlock.Any, Tag: i / 3}) {
 				s.More++
 			}
 		}
 		states = append(states, s)
 	}
-	r := hang.Analyze(n+100, states, 1000)
+	r := deadlock.Analyze(n+100, states, 1000)
 	require.Len(t, r.Cycle, n)
 	text := r.String()
 	require.Less(t, len(text), 16<<10)
@@ -223,15 +223,15 @@ func TestManyRanks(t *testing.T) {
 
 func TestStatesTravel(t *testing.T) {
 	s := state(3, call(true, 1, 2))
-	s.Collectives = []hang.Collective{*collective(1, 2, "bcast", "")}
-	hang.Add(&s.Sends, hang.Message{Comm: "world", From: hang.Any, To: 2, Tag: 5, Bytes: 8})
-	hang.Add(&s.Sends, hang.Message{Comm: "world", From: hang.Any, To: 2, Tag: 5, Bytes: 9})
+	s.Collectives = []deadlock.Collective{*collective(1, 2, "bcast", "")}
+	deadlock.Add(&s.Sends, deadlock.Message{Comm: "world", From: deadlock.Any, To: 2, Tag: 5, Bytes: 8})
+	deadlock.Add(&s.Sends, deadlock.Message{Comm: "world", From: deadlock.Any, To: 2, Tag: 5, Bytes: 9})
 	require.Len(t, s.Sends, 1)
 	require.Equal(t, "2 times to 2, tag 5, 8 bytes", s.Sends[0].String())
-	got, err := hang.Decode(s.Append(nil))
+	got, err := deadlock.Decode(s.Append(nil))
 	require.NoError(t, err)
 	require.Equal(t, s, got)
-	_, err = hang.Decode([]byte("{"))
+	_, err = deadlock.Decode([]byte("{"))
 	require.Error(t, err)
 }
 
@@ -240,22 +240,22 @@ func TestRanks(t *testing.T) {
 		"no rank": {}, "rank 3": {3}, "ranks 3 and 5": {3, 5}, "ranks 0 to 2 and 5": {0, 1, 2, 5}, "ranks 0 to 3": {0, 1, 2, 3},
 		"ranks 0, 2, 4, 6, 8, 10, 12, 14 and 2 more": {0, 2, 4, 6, 8, 10, 12, 14, 16, 18},
 	} {
-		require.Equal(t, want, hang.Ranks(list))
+		require.Equal(t, want, deadlock.Ranks(list))
 	}
 }
 
 // Whatever another rank says, there is a report.
 func FuzzReport(f *testing.F) {
-	f.Add(state(1, hang.Call{Polls: true, Busy: true, For: []int{2}}).Append(nil), state(2, hang.Call{Polls: true, For: []int{1}}).Append(nil))
+	f.Add(state(1, deadlock.Call{Polls: true, Busy: true, For: []int{2}}).Append(nil), state(2, deadlock.Call{Polls: true, For: []int{1}}).Append(nil))
 	f.Add(state(1, call(true, 1, 2)).Append(nil), in(0, collective(1, 2, "bcast", "")).Append(nil))
 	f.Fuzz(func(t *testing.T, a, b []byte) {
-		var states []*hang.State
+		var states []*deadlock.State
 		for _, text := range [][]byte{a, b} {
-			if s, err := hang.Decode(text); err == nil {
+			if s, err := deadlock.Decode(text); err == nil {
 				states = append(states, s)
 			}
 		}
-		r := hang.Analyze(3, states, 0)
+		r := deadlock.Analyze(3, states, 0)
 		r.Stuck(10)
 		_ = r.String()
 	})

@@ -1,10 +1,10 @@
-// Package hang finds out why a job does not go on: from what each rank says of
+// Package deadlock finds out why a job does not go on: from what each rank says of
 // itself, who waits for whom, which ranks wait for one another for ever, which make
 // collective calls that do not belong together, and which messages nobody wants. It is
 // a core without I/O: package mpi gathers the States and prints the Report.
 //
-//	states := []*hang.State{...}          // of the ranks that have answered
-//	r := hang.Analyze(size, states, 1000)
+//	states := []*deadlock.State{...}          // of the ranks that have answered
+//	r := deadlock.Analyze(size, states, 1000)
 //	if r.Stuck(quiet) {                   // nothing that they wait for can come
 //		os.Stderr.WriteString(r.String())
 //	}
@@ -24,4 +24,4 @@
 //
 // What is not known is what goroutines do that are not in a call of MPI. So a knot is a
 // deadlock of the calls, which ends only if another goroutine of these ranks makes one.
-package hang
+package deadlock

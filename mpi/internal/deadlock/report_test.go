@@ -1,4 +1,4 @@
-package hang_test
+package deadlock_test
 
 import (
 	"fmt"
@@ -6,41 +6,41 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/softrnic/softrnic/mpi/internal/hang"
+	"github.com/softrnic/softrnic/mpi/internal/deadlock"
 )
 
 // TestLeftOff: what is not listed is counted under the title that it belongs to, whether
 // a rank has left it off or the report has.
 func TestLeftOff(t *testing.T) {
-	messages := func(n, count int) (list []hang.Message) {
+	messages := func(n, count int) (list []deadlock.Message) {
 		for i := range n {
-			list = append(list, hang.Message{From: 0, To: hang.Any, Tag: i, Bytes: 8, Count: count})
+			list = append(list, deadlock.Message{From: 0, To: deadlock.Any, Tag: i, Bytes: 8, Count: count})
 		}
 		return list
 	}
 	title := map[string]string{"messages": "Messages that have come and have no receive", "receives": "Receives that wait for their message", "sends": "Sends that wait"}
 	for _, c := range []struct {
 		name   string
-		states []*hang.State
+		states []*deadlock.State
 		want   map[string]string // last line by title; the others have none
 	}{
-		{"a rank's messages", []*hang.State{{Messages: messages(1, 1), Left: hang.Left{Messages: 5}}}, map[string]string{"messages": "and 5 more of these"}},
-		{"a rank's receives", []*hang.State{{Receives: messages(1, 1), Left: hang.Left{Receives: 5}}}, map[string]string{"receives": "and 5 more of these"}},
-		{"a rank's sends", []*hang.State{{Sends: messages(1, 1), Left: hang.Left{Sends: 5}}}, map[string]string{"sends": "and 5 more of these"}},
-		{"more than are counted", []*hang.State{{Messages: messages(1, 1), Left: hang.Left{Messages: hang.MaxLeft}}, {Rank: 1, Left: hang.Left{Messages: 2}}},
+		{"a rank's messages", []*deadlock.State{{Messages: messages(1, 1), Left: deadlock.Left{Messages: 5}}}, map[string]string{"messages": "and 5 more of these"}},
+		{"a rank's receives", []*deadlock.State{{Receives: messages(1, 1), Left: deadlock.Left{Receives: 5}}}, map[string]string{"receives": "and 5 more of these"}},
+		{"a rank's sends", []*deadlock.State{{Sends: messages(1, 1), Left: deadlock.Left{Sends: 5}}}, map[string]string{"sends": "and 5 more of these"}},
+		{"more than are counted", []*deadlock.State{{Messages: messages(1, 1), Left: deadlock.Left{Messages: deadlock.MaxLeft}}, {Rank: 1, Left: deadlock.Left{Messages: 2}}},
 			map[string]string{"messages": "and at least 65538 more of these"}},
-		{"lines of the report, by messages", []*hang.State{{Sends: messages(16, 3)}, {Rank: 1, Sends: messages(16, 3)}, {Rank: 2, Sends: messages(16, 3)}},
+		{"lines of the report, by messages", []*deadlock.State{{Sends: messages(16, 3)}, {Rank: 1, Sends: messages(16, 3)}, {Rank: 2, Sends: messages(16, 3)}},
 			map[string]string{"sends": "and 24 more of these"}},
-		{"all", []*hang.State{{Messages: messages(2, 1), Receives: messages(1, 1), Sends: messages(1, 1), Left: hang.Left{Messages: 1, Receives: 2, Sends: 3}}},
+		{"all", []*deadlock.State{{Messages: messages(2, 1), Receives: messages(1, 1), Sends: messages(1, 1), Left: deadlock.Left{Messages: 1, Receives: 2, Sends: 3}}},
 			map[string]string{"messages": "and 1 more of these", "receives": "and 2 more of these", "sends": "and 3 more of these"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			text := hang.Analyze(3, c.states, 0).String()
+			text := deadlock.Analyze(3, c.states, 0).String()
 			for _, kind := range []string{"messages", "receives", "sends"} {
 				var lines string
 				listed := 0
 				for _, s := range c.states {
-					for _, m := range map[string][]hang.Message{"messages": s.Messages, "receives": s.Receives, "sends": s.Sends}[kind] {
+					for _, m := range map[string][]deadlock.Message{"messages": s.Messages, "receives": s.Receives, "sends": s.Sends}[kind] {
 						if listed++; listed <= 40 {
 							lines += fmt.Sprintf("    rank %d: %s\n", s.Rank, m.String())
 						}
@@ -58,29 +58,29 @@ func TestLeftOff(t *testing.T) {
 
 // TestAnySource: of a receive from any source it is told why no rank sends.
 func TestAnySource(t *testing.T) {
-	receive := func(source, tag any, millis int64, ranks ...int) hang.Call {
-		return hang.Call{What: fmt.Sprintf("Recv(source %v, tag %v)", source, tag), At: "ring/main.go:9", For: ranks, Any: source == "any", Millis: millis, Unmet: true}
+	receive := func(source, tag any, millis int64, ranks ...int) deadlock.Call {
+		return deadlock.Call{What: fmt.Sprintf("Recv(source %v, tag %v)", source, tag), At: "ring/main.go:9", For: ranks, Any: source == "any", Millis: millis, Unmet: true}
 	}
-	barrier := hang.Call{What: "barrier #3", At: "ring/main.go:12", For: []int{0}, Millis: 5000}
+	barrier := deadlock.Call{What: "barrier #3", At: "ring/main.go:12", For: []int{0}, Millis: 5000}
 	for _, c := range []struct {
 		name   string
 		size   int
-		states []*hang.State
+		states []*deadlock.State
 		want   string
 	}{
-		{"alone", 1, []*hang.State{state(0, receive("any", 1, 5000, 0))},
+		{"alone", 1, []*deadlock.State{state(0, receive("any", 1, 5000, 0))},
 			`Deadlock: rank 0 waits for a message of any rank, and is the only rank that could send it:
     rank 0 waits in Recv(source any, tag 1) at ring/main.go:9 for itself, for 5.0 s
     None of these messages has been sent.
     It ends only if another goroutine of these ranks makes a call.
 `},
-		{"of itself", 1, []*hang.State{state(0, receive(0, 1, 5000, 0))},
+		{"of itself", 1, []*deadlock.State{state(0, receive(0, 1, 5000, 0))},
 			`Deadlock: rank 0 waits for itself:
     rank 0 waits in Recv(source 0, tag 1) at ring/main.go:9 for rank 0, for 5.0 s
     None of these messages has been sent.
     It ends only if another goroutine of these ranks makes a call.
 `},
-		{"both of any", 2, []*hang.State{state(0, receive("any", 1, 5000, 0, 1)), state(1, receive("any", 2, 4000, 0, 1))},
+		{"both of any", 2, []*deadlock.State{state(0, receive("any", 1, 5000, 0, 1)), state(1, receive("any", 2, 4000, 0, 1))},
 			`Deadlock: ranks 0 and 1 wait for one another:
     rank 0 waits in Recv(source any, tag 1) at ring/main.go:9 for any of ranks 0 and 1, for 5.0 s
     rank 1 waits in Recv(source any, tag 2) at ring/main.go:9 for any of ranks 0 and 1, for 4.0 s
@@ -89,7 +89,7 @@ func TestAnySource(t *testing.T) {
     None of these messages has been sent.
     It ends only if another goroutine of these ranks makes a call.
 `},
-		{"a master whose workers are in a barrier", 4, []*hang.State{state(0, receive("any", "any", 5000, 0, 1, 2, 3)), state(1, barrier), state(2, barrier), state(3, barrier)},
+		{"a master whose workers are in a barrier", 4, []*deadlock.State{state(0, receive("any", "any", 5000, 0, 1, 2, 3)), state(1, barrier), state(2, barrier), state(3, barrier)},
 			`Deadlock: ranks 0 and 1 wait for one another:
     rank 0 waits in Recv(source any, tag any) at ring/main.go:9 for any of ranks 0 to 3, for 5.0 s
     rank 1 waits in barrier #3 at ring/main.go:12 for rank 0, for 5.0 s
@@ -99,7 +99,7 @@ func TestAnySource(t *testing.T) {
 `},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			text := hang.Analyze(c.size, c.states, 1000).String()
+			text := deadlock.Analyze(c.size, c.states, 1000).String()
 			require.Equal(t, c.want, text[:min(len(c.want), len(text))])
 			require.Contains(t, text, c.want+"What the ranks do:\n")
 		})
@@ -109,23 +109,23 @@ func TestAnySource(t *testing.T) {
 // TestSentByAny: a message that is under way, or may be among those that are not listed,
 // is not said to be unsent.
 func TestSentByAny(t *testing.T) {
-	call := hang.Call{What: "Recv(source any, tag 1)", For: []int{0, 1}, Any: true, Millis: 5000, Unmet: true}
+	call := deadlock.Call{What: "Recv(source any, tag 1)", For: []int{0, 1}, Any: true, Millis: 5000, Unmet: true}
 	const unsent = "None of these messages has been sent"
 	sender := state(1, call)
-	states := []*hang.State{state(0, call), sender}
-	require.Contains(t, hang.Analyze(2, states, 1000).String(), unsent)
+	states := []*deadlock.State{state(0, call), sender}
+	require.Contains(t, deadlock.Analyze(2, states, 1000).String(), unsent)
 	sender.Left.Sends = 1
-	require.NotContains(t, hang.Analyze(2, states, 1000).String(), unsent)
-	sender.Left.Sends, sender.Sends = 0, []hang.Message{{From: hang.Any, To: 0, Tag: 1}}
-	require.NotContains(t, hang.Analyze(2, states, 1000).String(), unsent)
+	require.NotContains(t, deadlock.Analyze(2, states, 1000).String(), unsent)
+	sender.Left.Sends, sender.Sends = 0, []deadlock.Message{{From: deadlock.Any, To: 0, Tag: 1}}
+	require.NotContains(t, deadlock.Analyze(2, states, 1000).String(), unsent)
 }
 
 // TestMoreCalls: a rank with calls that are not listed may go on by one of them.
 func TestMoreCalls(t *testing.T) {
-	s := state(0, hang.Call{What: "Recv(source 0, tag 1)", For: []int{0}, Millis: 5000})
-	require.Len(t, hang.Analyze(1, []*hang.State{s}, 1000).Knot, 1)
+	s := state(0, deadlock.Call{What: "Recv(source 0, tag 1)", For: []int{0}, Millis: 5000})
+	require.Len(t, deadlock.Analyze(1, []*deadlock.State{s}, 1000).Knot, 1)
 	s.MoreCalls = 3
-	r := hang.Analyze(1, []*hang.State{s}, 1000)
+	r := deadlock.Analyze(1, []*deadlock.State{s}, 1000)
 	require.Empty(t, r.Knot)
 	require.Contains(t, r.String(), "rank 0: in 3 more calls, of which nothing is known, for ")
 }
