@@ -14,7 +14,7 @@ import (
 // once. One that is left alone is rejected after a while.
 type Request struct {
 	Params // what the peer asks for
-	in     *incoming
+	in     *incomingRequest
 }
 
 // PrivateData is what the peer's program sent along, with the trailing zeros of
@@ -22,7 +22,7 @@ type Request struct {
 func (r *Request) PrivateData() []byte { return r.orClosed().private }
 
 // RemoteAddr is the peer's address and port.
-func (r *Request) RemoteAddr() netip.AddrPort { return r.orClosed().remote() }
+func (r *Request) RemoteAddr() netip.AddrPort { return r.orClosed().remoteAddr() }
 
 // RemoteAdapter is the address and UDP port of the peer's adapter.
 func (r *Request) RemoteAdapter() netip.AddrPort { return r.orClosed().peer }
@@ -36,47 +36,47 @@ func (r *Request) Reject(private []byte) error { return r.RejectWith(ConsumerRej
 
 // RejectWith is Reject with another reason.
 func (r *Request) RejectWith(reason Reason, private []byte) error {
-	if err := checkPrivate(private, mad.REJPrivateLen); err != nil {
-		return errOf("reject", r.RemoteAddr(), err, "")
+	if err := checkPrivateData(private, mad.REJPrivateLen); err != nil {
+		return wrapError("reject", r.RemoteAddr(), err, "")
 	}
 	in := r.orClosed()
 	m := in.l.m
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if err := in.claim(); err != nil {
-		return errOf("reject", r.RemoteAddr(), err, "")
+		return wrapError("reject", r.RemoteAddr(), err, "")
 	}
 	m.machine.Reject(m.now(), in.id, mad.REJ{Reason: reason, PrivateData: private})
-	m.settle()
+	m.dispatchAndFlush()
 	return nil
 }
 
-// accepting is a connection that was accepted and is not established yet.
-type accepting struct {
-	conn  *Conn
-	heard chan error // room for one
+// pendingAccept is a connection that was accepted and is not established yet.
+type pendingAccept struct {
+	conn   *Conn
+	result chan error // room for one
 }
 
-// hear implements party, once: then it is over, or the connection hears itself.
-func (a *accepting) hear(e *protocol.Event) {
+// handleEvent implements party, once: then it is over, or the connection hears itself.
+func (a *pendingAccept) handleEvent(e *protocol.Event) {
 	var err error
 	switch e.Kind {
 	case protocol.EventEstablished:
-		a.conn.m.parties[e.ID] = a.conn
+		a.conn.m.handlers[e.ID] = a.conn
 	case protocol.EventRejected:
 		err = &RejectError{Reason: e.Reason, Info: append([]byte(nil), e.Info...), PrivateData: append([]byte(nil), e.Private...)}
 	case protocol.EventDisconnected:
 		err = ErrDisconnected
 	default:
-		err = unreachable(e.Err)
+		err = newUnreachable(e.Err)
 	}
-	a.heard <- err
+	a.result <- err
 }
 
-// lost implements party.
-func (a *accepting) lost() {
+// handleClose implements party.
+func (a *pendingAccept) handleClose() {
 	select {
-	case a.heard <- ErrClosed:
+	case a.result <- ErrClosed:
 	default:
 	}
 }
@@ -88,37 +88,37 @@ func (a *accepting) lost() {
 func (r *Request) Accept(ctx context.Context, qp verbs.QP, o AcceptOptions) (*Conn, error) {
 	c, err := r.accept(orBackground(ctx), qp, &o)
 	if err != nil {
-		return nil, errOf("accept", r.RemoteAddr(), err, "")
+		return nil, wrapError("accept", r.RemoteAddr(), err, "")
 	}
 	return c, nil
 }
 
 func (r *Request) accept(ctx context.Context, qp verbs.QP, o *AcceptOptions) (*Conn, error) {
-	if err := r.check(qp, o); err != nil {
+	if err := r.checkAccept(qp, o); err != nil {
 		return nil, err
 	}
-	rep := r.answer(qp, o)
+	rep := r.buildREP(qp, o)
 	c := &Conn{
 		m: r.in.l.m, id: r.in.id, qp: qp, local: r.LocalAddr(), remote: r.RemoteAddr(), adapter: r.RemoteAdapter(),
-		params: r.Params.with(&o.ConnectOptions), private: r.in.private, done: make(chan struct{}), released: make(chan struct{}),
+		params: r.Params.withPathOptions(&o.ConnectOptions), private: r.in.private, done: make(chan struct{}), released: make(chan struct{}),
 	}
-	access := accessOf(&o.ConnectOptions, rep.ResponderResources)
-	if err := begin(qp, access, o.Prepare); err != nil {
+	access := remoteAccess(&o.ConnectOptions, rep.ResponderResources)
+	if err := initQP(qp, access, o.Prepare); err != nil {
 		return nil, err
 	}
-	if err := join(qp, verbs.QPAttr{
-		PathMTU: r.MTU, RQPSN: rep.StartingPSN, SQPSN: r.PSN, DestQPN: r.QPN, AccessFlags: access, AV: c.params.av(c.adapter),
+	if err := modifyToRTS(qp, verbs.QPAttr{
+		PathMTU: r.MTU, RQPSN: rep.StartingPSN, SQPSN: r.PSN, DestQPN: r.QPN, AccessFlags: access, AV: c.params.addressVector(c.adapter),
 		MaxRdAtomic: rep.InitiatorDepth, MaxDestRdAtomic: rep.ResponderResources,
 		MinRNRTimer: orDefault(o.MinRNRTimer, defaultMinRNRTimer),
 		Timeout:     orDefault(o.Timeout, r.AckTimeout), RetryCnt: orDefault(o.RetryCnt, r.RetryCount), RNRRetry: r.RNRRetry,
 	}, o.Access != 0); err != nil {
 		return nil, err
 	}
-	return c, c.await(ctx, r.in, rep)
+	return c, c.sendREPAndWait(ctx, r.in, rep)
 }
 
-// check refuses what the request cannot be accepted with.
-func (r *Request) check(qp verbs.QP, o *AcceptOptions) error {
+// checkAccept refuses what the request cannot be accepted with.
+func (r *Request) checkAccept(qp verbs.QP, o *AcceptOptions) error {
 	if r.orClosed() == closedRequest {
 		return ErrClosed
 	}
@@ -128,24 +128,24 @@ func (r *Request) check(qp verbs.QP, o *AcceptOptions) error {
 	if t := qp.Type(); t != r.Transport {
 		return fmt.Errorf("%w: the peer asks for %v and the queue pair is %v", verbs.ErrInvalid, r.Transport, t)
 	}
-	if err := checkPrivate(o.PrivateData, mad.REPPrivateLen); err != nil {
+	if err := checkPrivateData(o.PrivateData, mad.REPPrivateLen); err != nil {
 		return err
 	}
 	o.MTU = 0 // it is what the peer asked for
-	return checkOptions(&o.ConnectOptions, r.Transport)
+	return checkConnectOptions(&o.ConnectOptions, r.Transport)
 }
 
 // failoverUnsupported in a REP says that there are no alternate paths.
 const failoverUnsupported = 1
 
-// answer lays out the REP.
-func (r *Request) answer(qp verbs.QP, o *AcceptOptions) mad.REP {
+// buildREP lays out the REP.
+func (r *Request) buildREP(qp verbs.QP, o *AcceptOptions) mad.REP {
 	m := r.in.l.m
-	credits, shared := givesCredits(qp)
-	served, outstanding := m.rdAtomic(&o.ConnectOptions)
+	credits, shared := creditsAndSRQ(qp)
+	served, outstanding := m.rdAtomicLimits(&o.ConnectOptions)
 	rep := mad.REP{
-		QPN: qp.Num(), StartingPSN: m.psn(), FlowControl: credits, SRQ: shared, TargetAckDelay: m.limits.LocalCAAckDelay,
-		RNRRetry:           orDefault(o.RNRRetry, defaultRetries),
+		QPN: qp.Num(), StartingPSN: m.randomPSN(), FlowControl: credits, SRQ: shared, TargetAckDelay: m.limits.LocalCAAckDelay,
+		RNRRetry:           orDefault(o.RNRRetry, defaultRetryCnt),
 		ResponderResources: min(r.InitiatorDepth, served), InitiatorDepth: min(r.ResponderResources, outstanding),
 		PrivateData: o.PrivateData,
 	}
@@ -158,32 +158,32 @@ func (r *Request) answer(qp verbs.QP, o *AcceptOptions) mad.REP {
 	return rep
 }
 
-// await sends the REP and waits for the RTU.
-func (c *Conn) await(ctx context.Context, in *incoming, rep mad.REP) error {
+// sendREPAndWait sends the REP and waits for the RTU.
+func (c *Conn) sendREPAndWait(ctx context.Context, in *incomingRequest, rep mad.REP) error {
 	m := c.m
-	a := &accepting{conn: c, heard: make(chan error, 1)}
+	a := &pendingAccept{conn: c, result: make(chan error, 1)}
 	m.mu.Lock()
 	err := in.claim()
 	if err == nil && !m.machine.Accept(m.now(), c.id, rep) {
 		err = ErrWithdrawn
 	}
 	if err == nil {
-		m.parties[c.id] = a
-		m.unconfirmed[c.qp] = c.id
-		defer m.confirmed(c.qp)
+		m.handlers[c.id] = a
+		m.awaitingRTU[c.qp] = c.id
+		defer m.removeAwaitingRTU(c.qp)
 	}
-	m.settle()
+	m.dispatchAndFlush()
 	m.mu.Unlock()
 	if err == nil {
 		select {
-		case err = <-a.heard:
+		case err = <-a.result:
 		case <-ctx.Done():
 			err = ctx.Err()
 			m.abandon(c.id)
 		}
 	}
 	if err != nil {
-		fail(c.qp)
+		modifyToErr(c.qp)
 	}
 	return err
 }
@@ -195,15 +195,15 @@ func (m *Manager) Notify(qp verbs.QP) {
 	m = m.orClosed()
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if id, ok := m.unconfirmed[qp]; ok {
+	if id, ok := m.awaitingRTU[qp]; ok {
 		m.machine.Notify(id)
-		m.settle()
+		m.dispatchAndFlush()
 	}
 }
 
-// confirmed notes that a queue pair is not being accepted any more.
-func (m *Manager) confirmed(qp verbs.QP) {
+// removeAwaitingRTU notes that a queue pair is not being accepted any more.
+func (m *Manager) removeAwaitingRTU(qp verbs.QP) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	delete(m.unconfirmed, qp)
+	delete(m.awaitingRTU, qp)
 }

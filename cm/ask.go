@@ -11,23 +11,23 @@ import (
 	"github.com/softrnic/softrnic/wire/mad"
 )
 
-// dialing is a question to a peer: a REQ or a SIDR_REQ.
-type dialing struct {
-	id    uint32
-	heard chan answer // room for one
+// dialOp is a question to a peer: a REQ or a SIDR_REQ.
+type dialOp struct {
+	id     uint32
+	result chan dialResult // room for one
 }
 
-// answer is what became of a question.
-type answer struct {
+// dialResult is what became of a question.
+type dialResult struct {
 	rep     mad.REP     // without private data, as sidr
 	sidr    mad.SIDRRep // if datagrams were asked for
 	private []byte
 	err     error
 }
 
-// hear implements party: one answer counts.
-func (d *dialing) hear(e *protocol.Event) {
-	a := answer{private: append([]byte(nil), e.Private...)}
+// handleEvent implements party: one answer counts.
+func (d *dialOp) handleEvent(e *protocol.Event) {
+	a := dialResult{private: append([]byte(nil), e.Private...)}
 	switch e.Kind {
 	case protocol.EventReply:
 		a.rep = e.REP
@@ -40,24 +40,24 @@ func (d *dialing) hear(e *protocol.Event) {
 	case protocol.EventDisconnected, protocol.EventWithdrawn:
 		a.err = ErrDisconnected
 	case protocol.EventUnreachable:
-		a.err = unreachable(e.Err)
+		a.err = newUnreachable(e.Err)
 	}
 	select {
-	case d.heard <- a:
+	case d.result <- a:
 	default:
 	}
 }
 
-// lost implements party.
-func (d *dialing) lost() {
+// handleClose implements party.
+func (d *dialOp) handleClose() {
 	select {
-	case d.heard <- answer{err: ErrClosed}:
+	case d.result <- dialResult{err: ErrClosed}:
 	default:
 	}
 }
 
-// start asks a question with ask, which is called with the lock held.
-func (m *Manager) start(d *dialing, ask func(now protocol.Time) (uint32, bool)) error {
+// startDial asks a question with ask, which is called with the lock held.
+func (m *Manager) startDial(d *dialOp, ask func(now protocol.Time) (uint32, bool)) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.closed {
@@ -68,21 +68,21 @@ func (m *Manager) start(d *dialing, ask func(now protocol.Time) (uint32, bool)) 
 		return ErrTooMany
 	}
 	d.id = id
-	m.parties[id] = d
-	m.settle()
+	m.handlers[id] = d
+	m.dispatchAndFlush()
 	return nil
 }
 
-// await waits for the answer. If ctx ends first the question is taken back.
-func (m *Manager) await(ctx context.Context, d *dialing) (answer, error) {
+// awaitReply waits for the answer. If ctx ends first the question is taken back.
+func (m *Manager) awaitReply(ctx context.Context, d *dialOp) (dialResult, error) {
 	select {
-	case a := <-d.heard:
+	case a := <-d.result:
 		return a, a.err
 	case <-ctx.Done():
 		if m.abandon(d.id) == protocol.StateMRAREQRcvd {
-			return answer{}, fmt.Errorf("%w: %w", ErrPending, ctx.Err())
+			return dialResult{}, fmt.Errorf("%w: %w", ErrPending, ctx.Err())
 		}
-		return answer{}, ctx.Err()
+		return dialResult{}, ctx.Err()
 	}
 }
 
@@ -90,21 +90,21 @@ func (m *Manager) await(ctx context.Context, d *dialing) (answer, error) {
 func (m *Manager) abandon(id uint32) (was protocol.State) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	delete(m.parties, id)
+	delete(m.handlers, id)
 	was = m.machine.State(id)
 	m.machine.Abandon(m.now(), id)
-	m.settle()
+	m.dispatchAndFlush()
 	return was
 }
 
-// reachable refuses peers that no datagram can be sent to.
-func (m *Manager) reachable(peer netip.AddrPort) error {
+// checkReachable refuses peers that no datagram can be sent to.
+func (m *Manager) checkReachable(peer netip.AddrPort) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.closed {
 		return ErrClosed
 	}
-	_, err := m.gsi.handle(peer)
+	_, err := m.gsi.addressHandle(peer)
 	return err
 }
 
@@ -113,18 +113,18 @@ func (m *Manager) localAddr(port uint16) netip.AddrPort {
 	if port == 0 {
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		port = m.ephemeral()
+		port = m.nextEphemeralPort()
 	}
 	return netip.AddrPortFrom(m.addr.Addr(), port)
 }
 
-// introduce is our address and port in a request for a connection, and the
+// requestPrivateData is our address and port in a request for a connection, and the
 // private data that tells the peer: by RDMA-CM's header, or in SDP by the
 // program's Hello.
-func (m *Manager) introduce(dst netip.Addr, o *DialOptions) (local netip.AddrPort, private []byte, err error) {
+func (m *Manager) requestPrivateData(dst netip.Addr, o *DialOptions) (local netip.AddrPort, private []byte, err error) {
 	if o.PortSpace != SDP {
 		local = m.localAddr(o.LocalPort)
-		return local, withHeader(o.PortSpace, mad.CMAHeader{Src: local, Dst: dst}, o.PrivateData), nil
+		return local, prependCMAHeader(o.PortSpace, mad.CMAHeader{Src: local, Dst: dst}, o.PrivateData), nil
 	}
 	h, err := bsdh.ParseHello(o.PrivateData)
 	switch {
@@ -140,31 +140,31 @@ func (m *Manager) introduce(dst netip.Addr, o *DialOptions) (local netip.AddrPor
 	return netip.AddrPortFrom(m.addr.Addr(), h.LocalPort), o.PrivateData, nil
 }
 
-// psn draws a starting PSN.
-func (m *Manager) psn() uint32 {
+// randomPSN draws a starting PSN.
+func (m *Manager) randomPSN() uint32 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.options.Rand() & 0xffffff
 }
 
-// privateRoom is how much of a field for private data is the program's.
-func privateRoom(s PortSpace, field int) int {
+// maxPrivateData is how much of a field for private data is the program's.
+func maxPrivateData(s PortSpace, field int) int {
 	if s.HasHeader() {
 		return field - mad.CMAHeaderLen
 	}
 	return field
 }
 
-// checkPrivate refuses private data that does not fit.
-func checkPrivate(b []byte, room int) error {
+// checkPrivateData refuses private data that does not fit.
+func checkPrivateData(b []byte, room int) error {
 	if len(b) > room {
 		return fmt.Errorf("%w: %d bytes of private data, there is room for %d", verbs.ErrInvalid, len(b), room)
 	}
 	return nil
 }
 
-// withHeader puts RDMA-CM's header in front of private data, where it belongs.
-func withHeader(s PortSpace, h mad.CMAHeader, private []byte) []byte {
+// prependCMAHeader puts RDMA-CM's header in front of private data, where it belongs.
+func prependCMAHeader(s PortSpace, h mad.CMAHeader, private []byte) []byte {
 	if !s.HasHeader() {
 		return private
 	}

@@ -23,16 +23,16 @@ type Conn struct {
 	params        Params
 	private       []byte
 
-	done     chan struct{} // closed when the connection has ended
-	released chan struct{} // closed when the peer knows, or cannot be told
-	end      sync.Once
-	free     sync.Once
-	err      atomic.Pointer[Error] // why it ended; set before the queue pair is in StateErr
-	bye      []byte                // private data of the peer's DREQ or DREP
-	timedOut bool                  // the peer did not confirm the end; set before released is closed
+	done           chan struct{} // closed when the connection has ended
+	released       chan struct{} // closed when the peer knows, or cannot be told
+	endOnce        sync.Once
+	releaseOnce    sync.Once
+	err            atomic.Pointer[Error] // why it ended; set before the queue pair is in StateErr
+	endPrivateData []byte                // private data of the peer's DREQ or DREP
+	timedOut       bool                  // the peer did not confirm the end; set before released is closed
 
-	afterMu sync.Mutex
-	after   func() // of AfterDone
+	afterDoneMu sync.Mutex
+	afterDone   func() // of AfterDone
 }
 
 // QP is the queue pair at this end.
@@ -73,33 +73,33 @@ func (c *Conn) Err() error {
 // for each. There is one f a connection: nil takes it back.
 func (c *Conn) AfterDone(f func()) {
 	c = c.orEnded()
-	c.afterMu.Lock()
-	c.after = f
-	c.afterMu.Unlock()
+	c.afterDoneMu.Lock()
+	c.afterDone = f
+	c.afterDoneMu.Unlock()
 	select {
 	case <-c.done:
-		c.callAfter()
+		c.runAfterDone()
 	default:
 	}
 }
 
-func (c *Conn) callAfter() {
-	c.afterMu.Lock()
-	f := c.after
-	c.after = nil
-	c.afterMu.Unlock()
+func (c *Conn) runAfterDone() {
+	c.afterDoneMu.Lock()
+	f := c.afterDone
+	c.afterDone = nil
+	c.afterDoneMu.Unlock()
 	if f != nil {
 		go f()
 	}
 }
 
-// ByePrivateData is what the peer sent with the message that ended the
+// DisconnectPrivateData is what the peer sent with the message that ended the
 // connection, nil before that.
-func (c *Conn) ByePrivateData() []byte {
+func (c *Conn) DisconnectPrivateData() []byte {
 	c = c.orEnded()
 	select {
 	case <-c.done:
-		return c.bye
+		return c.endPrivateData
 	default:
 		return nil
 	}
@@ -117,15 +117,15 @@ func (c *Conn) DisconnectWith(ctx context.Context, private []byte) error {
 	if c.m == closedManager {
 		return &Error{Op: "disconnect", Err: ErrClosed}
 	}
-	if err := checkPrivate(private, mad.DREQPrivateLen); err != nil {
-		return errOf("disconnect", c.remote, err, "")
+	if err := checkPrivateData(private, mad.DREQPrivateLen); err != nil {
+		return wrapError("disconnect", c.remote, err, "")
 	}
-	c.finish(ErrClosed, nil)
+	c.terminate(ErrClosed, nil)
 	c.m.mu.Lock()
 	if c.m.machine.Disconnect(c.m.now(), c.id, private) {
-		c.m.settle()
+		c.m.dispatchAndFlush()
 	} else if c.m.machine.State(c.id) != protocol.StateDREQSent {
-		c.release(false)
+		c.markReleased(false)
 	}
 	c.m.mu.Unlock()
 	select {
@@ -139,43 +139,43 @@ func (c *Conn) DisconnectWith(ctx context.Context, private []byte) error {
 	}
 }
 
-// finish ends the connection at this end.
-func (c *Conn) finish(why error, bye []byte) {
-	c.end.Do(func() {
+// terminate ends the connection at this end.
+func (c *Conn) terminate(why error, bye []byte) {
+	c.endOnce.Do(func() {
 		c.err.Store(&Error{Op: "connection", Peer: c.remote, Err: why})
-		fail(c.qp)
-		c.bye = bye
+		modifyToErr(c.qp)
+		c.endPrivateData = bye
 		close(c.done)
-		c.callAfter()
+		c.runAfterDone()
 	})
 }
 
-// release notes that the peer knows of the end, or cannot be told.
-func (c *Conn) release(timedOut bool) {
-	c.free.Do(func() {
+// markReleased notes that the peer knows of the end, or cannot be told.
+func (c *Conn) markReleased(timedOut bool) {
+	c.releaseOnce.Do(func() {
 		c.timedOut = timedOut
 		close(c.released)
 	})
 }
 
-// hear implements party.
-func (c *Conn) hear(e *protocol.Event) {
+// handleEvent implements party.
+func (c *Conn) handleEvent(e *protocol.Event) {
 	switch e.Kind {
 	case protocol.EventDisconnected:
 		var why error = ErrDisconnected
 		if e.Reason != 0 {
 			why = &RejectError{Reason: e.Reason}
 		}
-		c.finish(why, append([]byte(nil), e.Private...))
-		c.release(false)
+		c.terminate(why, append([]byte(nil), e.Private...))
+		c.markReleased(false)
 	case protocol.EventReleased, protocol.EventUnreachable, protocol.EventRejected:
-		c.finish(unreachable(e.Err), nil)
-		c.release(e.TimedOut)
+		c.terminate(newUnreachable(e.Err), nil)
+		c.markReleased(e.TimedOut)
 	}
 }
 
-// lost implements party.
-func (c *Conn) lost() {
-	c.finish(ErrClosed, nil)
-	c.release(false)
+// handleClose implements party.
+func (c *Conn) handleClose() {
+	c.terminate(ErrClosed, nil)
+	c.markReleased(false)
 }

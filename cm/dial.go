@@ -25,13 +25,13 @@ func (m *Manager) Dial(ctx context.Context, addr netip.AddrPort, o DialOptions) 
 	m = m.orClosed()
 	c, err := m.dial(orBackground(ctx), addr, &o)
 	if err != nil {
-		return nil, errOf("dial", addr, err, m.hint(err, o.UDPPort))
+		return nil, wrapError("dial", addr, err, m.unreachableHint(err, o.UDPPort))
 	}
 	return c, nil
 }
 
-// hint says what may be wrong when a peer does not answer.
-func (m *Manager) hint(err error, peerPort uint16) string {
+// unreachableHint says what may be wrong when a peer does not answer.
+func (m *Manager) unreachableHint(err error, peerPort uint16) string {
 	var refused *verbs.RefusedError
 	if !errors.Is(err, ErrUnreachable) || errors.As(err, &refused) { // the latter tells itself
 		return ""
@@ -51,40 +51,40 @@ func (m *Manager) dial(ctx context.Context, addr netip.AddrPort, o *DialOptions)
 	if err := m.checkDial(peer, o); err != nil {
 		return nil, err
 	}
-	local, private, err := m.introduce(addr.Addr(), o)
+	local, private, err := m.requestPrivateData(addr.Addr(), o)
 	if err != nil {
 		return nil, err
 	}
-	q := m.request(addr, o)
+	q := m.buildREQ(addr, o)
 	q.PrivateData = private
-	if err := begin(o.QP, accessOf(&o.ConnectOptions, q.ResponderResources), o.Prepare); err != nil {
+	if err := initQP(o.QP, remoteAccess(&o.ConnectOptions, q.ResponderResources), o.Prepare); err != nil {
 		return nil, err
 	}
-	d, a, err := m.connect(ctx, peer, q)
+	d, a, err := m.sendREQAndWait(ctx, peer, q)
 	for smaller := smallerMTU(err, q.MTU); smaller != 0 && o.MTU == 0; smaller = smallerMTU(err, q.MTU) {
 		q.MTU = smaller
-		d, a, err = m.connect(ctx, peer, q)
+		d, a, err = m.sendREQAndWait(ctx, peer, q)
 	}
 	if err != nil {
 		return nil, err
 	}
 	c := &Conn{
-		m: m, id: d.id, qp: o.QP, local: local, remote: addr, adapter: peer, params: paramsOfREP(q, &a.rep), private: a.private,
+		m: m, id: d.id, qp: o.QP, local: local, remote: addr, adapter: peer, params: paramsFromREP(q, &a.rep), private: a.private,
 		done: make(chan struct{}), released: make(chan struct{}),
 	}
-	if err := c.complete(q, o); err != nil {
+	if err := c.completeDial(q, o); err != nil {
 		return nil, err
 	}
 	return c, nil
 }
 
-// connect sends a REQ and waits for the answer.
-func (m *Manager) connect(ctx context.Context, peer netip.AddrPort, q *mad.REQ) (*dialing, answer, error) {
-	d := &dialing{heard: make(chan answer, 1)}
-	if err := m.start(d, func(now protocol.Time) (uint32, bool) { return m.machine.Connect(now, peer, *q) }); err != nil {
-		return nil, answer{}, err
+// sendREQAndWait sends a REQ and waits for the answer.
+func (m *Manager) sendREQAndWait(ctx context.Context, peer netip.AddrPort, q *mad.REQ) (*dialOp, dialResult, error) {
+	d := &dialOp{result: make(chan dialResult, 1)}
+	if err := m.startDial(d, func(now protocol.Time) (uint32, bool) { return m.machine.Connect(now, peer, *q) }); err != nil {
+		return nil, dialResult{}, err
 	}
-	a, err := m.await(ctx, d)
+	a, err := m.awaitReply(ctx, d)
 	return d, a, err
 }
 
@@ -109,31 +109,31 @@ func (m *Manager) checkDial(peer netip.AddrPort, o *DialOptions) error {
 	if t := o.QP.Type(); t != verbs.RC && t != verbs.UC {
 		return fmt.Errorf("%w: a queue pair of type %v; DialUD is for UD", verbs.ErrUnsupported, t)
 	}
-	if err := checkPrivate(o.PrivateData, privateRoom(o.PortSpace, mad.REQPrivateLen)); err != nil {
+	if err := checkPrivateData(o.PrivateData, maxPrivateData(o.PortSpace, mad.REQPrivateLen)); err != nil {
 		return err
 	}
-	if err := checkOptions(&o.ConnectOptions, o.QP.Type()); err != nil {
+	if err := checkConnectOptions(&o.ConnectOptions, o.QP.Type()); err != nil {
 		return err
 	}
 	if o.MTU != 0 {
-		if err := verbs.CheckPathMTU(m.dev, handleTo(peer), o.MTU); err != nil {
+		if err := verbs.CheckPathMTU(m.dev, ahAttrTo(peer), o.MTU); err != nil {
 			return err
 		}
 	}
-	return m.reachable(peer)
+	return m.checkReachable(peer)
 }
 
-// request lays out a REQ.
-func (m *Manager) request(addr netip.AddrPort, o *DialOptions) *mad.REQ {
-	credits, shared := givesCredits(o.QP)
-	served, outstanding := m.rdAtomic(&o.ConnectOptions)
+// buildREQ lays out a REQ.
+func (m *Manager) buildREQ(addr netip.AddrPort, o *DialOptions) *mad.REQ {
+	credits, shared := creditsAndSRQ(o.QP)
+	served, outstanding := m.rdAtomicLimits(&o.ConnectOptions)
 	q := &mad.REQ{
 		ServiceID: mad.ServiceIDOf(o.PortSpace, addr.Port()), QPN: o.QP.Num(),
 		ResponderResources: served, InitiatorDepth: outstanding,
 		RemoteResponseTimeout: m.options.ResponseTimeout, LocalResponseTimeout: m.options.ResponseTimeout,
 		MaxCMRetries: m.options.Retries, FlowControl: credits, SRQ: shared,
-		StartingPSN: m.psn(), RetryCount: orDefault(o.RetryCnt, defaultRetries), RNRRetry: orDefault(o.RNRRetry, defaultRetries),
-		PKey: 0xffff, MTU: uint8(orDefault(o.MTU, verbs.FitPathMTU(m.dev, handleTo(netip.AddrPortFrom(addr.Addr(), o.UDPPort)), m.port.ActiveMTU))),
+		StartingPSN: m.randomPSN(), RetryCount: orDefault(o.RetryCnt, defaultRetryCnt), RNRRetry: orDefault(o.RNRRetry, defaultRetryCnt),
+		PKey: 0xffff, MTU: uint8(orDefault(o.MTU, verbs.FitPathMTU(m.dev, ahAttrTo(netip.AddrPortFrom(addr.Addr(), o.UDPPort)), m.port.ActiveMTU))),
 		Primary: mad.Path{
 			LocalLID: mad.LIDPermissive, RemoteLID: mad.LIDPermissive,
 			LocalGID: verbs.GIDFromAddr(m.addr.Addr()), RemoteGID: verbs.GIDFromAddr(addr.Addr()),
@@ -151,9 +151,9 @@ func (m *Manager) request(addr netip.AddrPort, o *DialOptions) *mad.REQ {
 	return q
 }
 
-// rdAtomic is how many reads and atomics we serve at a time, and want
+// rdAtomicLimits is how many reads and atomics we serve at a time, and want
 // outstanding, as far as the device can.
-func (m *Manager) rdAtomic(o *verbs.ConnectOptions) (served, outstanding uint8) {
+func (m *Manager) rdAtomicLimits(o *verbs.ConnectOptions) (served, outstanding uint8) {
 	return min(orDefault(o.MaxDestRdAtomic, defaultRdAtomic), uint8(min(m.limits.MaxQPRdAtom, 255))),
 		min(orDefault(o.MaxRdAtomic, defaultRdAtomic), uint8(min(m.limits.MaxQPInitRdAtom, 255)))
 }
@@ -168,16 +168,16 @@ func (c *Conn) ackTimeout(o *DialOptions) uint8 {
 	return t
 }
 
-// complete moves the queue pair of a connection that the peer has accepted, and
+// completeDial moves the queue pair of a connection that the peer has accepted, and
 // sends the RTU.
-func (c *Conn) complete(q *mad.REQ, o *DialOptions) error {
+func (c *Conn) completeDial(q *mad.REQ, o *DialOptions) error {
 	p := &c.params
 	refuse := func(r mad.Reason, err error) error {
 		c.m.mu.Lock()
 		defer c.m.mu.Unlock()
-		delete(c.m.parties, c.id)
+		delete(c.m.handlers, c.id)
 		c.m.machine.Reject(c.m.now(), c.id, mad.REJ{Reason: r})
-		c.m.settle()
+		c.m.dispatchAndFlush()
 		return err
 	}
 	if int(p.InitiatorDepth) > c.m.limits.MaxQPRdAtom {
@@ -186,22 +186,22 @@ func (c *Conn) complete(q *mad.REQ, o *DialOptions) error {
 	}
 	served := p.InitiatorDepth
 	a := verbs.QPAttr{
-		PathMTU: p.MTU, RQPSN: q.StartingPSN, SQPSN: p.PSN, DestQPN: p.QPN, AccessFlags: accessOf(&o.ConnectOptions, served),
-		AV:          p.av(c.adapter),
+		PathMTU: p.MTU, RQPSN: q.StartingPSN, SQPSN: p.PSN, DestQPN: p.QPN, AccessFlags: remoteAccess(&o.ConnectOptions, served),
+		AV:          p.addressVector(c.adapter),
 		MaxRdAtomic: min(p.ResponderResources, q.InitiatorDepth), MaxDestRdAtomic: served,
 		MinRNRTimer: orDefault(o.MinRNRTimer, defaultMinRNRTimer),
 		Timeout:     c.ackTimeout(o), RetryCnt: q.RetryCount, RNRRetry: p.RNRRetry,
 	}
-	if err := join(c.qp, a, o.Access != 0); err != nil {
+	if err := modifyToRTS(c.qp, a, o.Access != 0); err != nil {
 		return refuse(mad.RejConsumer, err)
 	}
 	c.m.mu.Lock()
 	defer c.m.mu.Unlock()
 	if !c.m.machine.Ready(c.id, nil) {
-		fail(c.qp)
+		modifyToErr(c.qp)
 		return ErrDisconnected
 	}
-	c.m.parties[c.id] = c
-	c.m.settle()
+	c.m.handlers[c.id] = c
+	c.m.dispatchAndFlush()
 	return nil
 }

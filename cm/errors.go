@@ -43,9 +43,9 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// unreachable returns ErrUnreachable for the reason err, or without one if it is nil. The
+// newUnreachable returns ErrUnreachable for the reason err, or without one if it is nil. The
 // text is that of the reason alone, which names the peer's adapter.
-func unreachable(err error) error {
+func newUnreachable(err error) error {
 	if err == nil {
 		return ErrUnreachable
 	}

@@ -17,5 +17,5 @@ func (l *Listener) Waiting() int {
 func (m *Manager) REQ(addr netip.AddrPort, o DialOptions) *mad.REQ {
 	setDefault(&o.UDPPort, rocePort)
 	setDefault(&o.PortSpace, TCP)
-	return m.request(addr, &o)
+	return m.buildREQ(addr, &o)
 }

@@ -13,9 +13,9 @@ import (
 
 // Sizes of the buffers of queue pair 1.
 const (
-	recvSlot    = wire.GRHLen + mad.Size
-	sendSlots   = 128
-	handlesKept = 256
+	recvSlotSize      = wire.GRHLen + mad.Size
+	sendSlots         = 128
+	maxAddressHandles = 256
 )
 
 // gsi is queue pair 1 of a device with its buffers. Receiving is for one
@@ -25,14 +25,14 @@ type gsi struct {
 	sendCQ, recvCQ verbs.CQ
 	qp             verbs.QP
 	recvMR, sendMR verbs.MR
-	free           []uint32 // send slots
-	handles        map[netip.AddrPort]verbs.AH
+	freeSendSlots  []uint32 // send slots
+	addressHandles map[netip.AddrPort]verbs.AH
 	wcs            []verbs.WC
 }
 
 // openGSI makes queue pair 1 and posts its receives.
 func openGSI(dev verbs.Device, receives int, psn uint32) (_ *gsi, err error) {
-	g := &gsi{handles: make(map[netip.AddrPort]verbs.AH), wcs: make([]verbs.WC, 64)}
+	g := &gsi{addressHandles: make(map[netip.AddrPort]verbs.AH), wcs: make([]verbs.WC, 64)}
 	defer func() {
 		if err != nil {
 			g.close()
@@ -47,7 +47,7 @@ func openGSI(dev verbs.Device, receives int, psn uint32) (_ *gsi, err error) {
 	if g.sendCQ, err = dev.CreateCQ(sendSlots); err != nil {
 		return nil, err
 	}
-	if g.recvMR, err = g.pd.RegMR(make([]byte, receives*recvSlot), verbs.AccessLocalWrite); err != nil {
+	if g.recvMR, err = g.pd.RegMR(make([]byte, receives*recvSlotSize), verbs.AccessLocalWrite); err != nil {
 		return nil, err
 	}
 	if g.sendMR, err = g.pd.RegMR(make([]byte, sendSlots*mad.Size), verbs.AccessLocalWrite); err != nil {
@@ -59,22 +59,22 @@ func openGSI(dev verbs.Device, receives int, psn uint32) (_ *gsi, err error) {
 	}); err != nil {
 		return nil, err
 	}
-	if err = g.activate(psn); err != nil {
+	if err = g.modifyToRTS(psn); err != nil {
 		return nil, err
 	}
 	for i := range uint32(sendSlots) {
-		g.free = append(g.free, i)
+		g.freeSendSlots = append(g.freeSendSlots, i)
 	}
 	wrs := make([]verbs.RecvWR, receives)
 	for i := range wrs {
-		wrs[i] = g.receive(uint64(i))
+		wrs[i] = g.recvWR(uint64(i))
 	}
 	_, err = g.qp.PostRecv(wrs)
 	return g, err
 }
 
-// activate takes the queue pair to StateRTS.
-func (g *gsi) activate(psn uint32) error {
+// modifyToRTS takes the queue pair to StateRTS.
+func (g *gsi) modifyToRTS(psn uint32) error {
 	for _, step := range []struct {
 		attr verbs.QPAttr
 		mask verbs.QPAttrMask
@@ -90,56 +90,56 @@ func (g *gsi) activate(psn uint32) error {
 	return nil
 }
 
-func (g *gsi) receive(slot uint64) verbs.RecvWR {
-	return verbs.RecvWR{WRID: slot, SGList: []verbs.SGE{g.recvMR.SGE(int(slot)*recvSlot, recvSlot)}}
+func (g *gsi) recvWR(slot uint64) verbs.RecvWR {
+	return verbs.RecvWR{WRID: slot, SGList: []verbs.SGE{g.recvMR.SGE(int(slot)*recvSlotSize, recvSlotSize)}}
 }
 
-// wait blocks until datagrams have come or ctx has ended, and returns their
+// waitRecv blocks until datagrams have come or ctx has ended, and returns their
 // completions.
-func (g *gsi) wait(ctx context.Context) ([]verbs.WC, error) {
+func (g *gsi) waitRecv(ctx context.Context) ([]verbs.WC, error) {
 	n, err := g.recvCQ.PollWait(ctx, g.wcs)
 	return g.wcs[:n], err
 }
 
-// datagram returns sender and content of what a completion reports. ok is false
+// parseDatagram returns sender and content of what a completion reports. ok is false
 // if that is nothing from a queue pair 1.
-func (g *gsi) datagram(wc *verbs.WC) (from netip.Addr, b []byte, ok bool) {
+func (g *gsi) parseDatagram(wc *verbs.WC) (from netip.Addr, b []byte, ok bool) {
 	if wc.Status != verbs.WCSuccess || wc.SrcQPN != wire.QPNGSI || wc.ByteLen < wire.GRHLen {
 		return from, nil, false
 	}
-	slot := g.recvMR.Bytes()[int(wc.WRID)*recvSlot:]
+	slot := g.recvMR.Bytes()[int(wc.WRID)*recvSlotSize:]
 	from, _, _, ok = wire.ParseGRH(slot[:wire.GRHLen])
-	return from, slot[wire.GRHLen:min(wc.ByteLen, recvSlot)], ok
+	return from, slot[wire.GRHLen:min(wc.ByteLen, recvSlotSize)], ok
 }
 
-// repost gives buffers back to the queue.
-func (g *gsi) repost(wcs []verbs.WC) error {
+// repostRecvs gives buffers back to the queue.
+func (g *gsi) repostRecvs(wcs []verbs.WC) error {
 	var wrs [64]verbs.RecvWR
 	n := 0
 	for i := range wcs {
-		wrs[n] = g.receive(wcs[i].WRID)
+		wrs[n] = g.recvWR(wcs[i].WRID)
 		n++
 	}
 	_, err := g.qp.PostRecv(wrs[:n])
 	return err
 }
 
-// errNoSlot says that everything is being sent.
-var errNoSlot = errors.New("no send buffer is free")
+// errNoSendBuffer says that everything is being sent.
+var errNoSendBuffer = errors.New("no send buffer is free")
 
 // send posts a datagram.
 func (g *gsi) send(to netip.AddrPort, b *[mad.Size]byte) error {
-	if len(g.free) == 0 {
-		g.reap()
+	if len(g.freeSendSlots) == 0 {
+		g.reapSends()
 	}
-	if len(g.free) == 0 {
-		return errNoSlot
+	if len(g.freeSendSlots) == 0 {
+		return errNoSendBuffer
 	}
-	ah, err := g.handle(to)
+	ah, err := g.addressHandle(to)
 	if err != nil {
 		return err
 	}
-	slot := g.free[len(g.free)-1]
+	slot := g.freeSendSlots[len(g.freeSendSlots)-1]
 	off := int(slot) * mad.Size
 	copy(g.sendMR.Bytes()[off:], b[:])
 	_, err = g.qp.PostSend([]verbs.SendWR{{
@@ -147,36 +147,36 @@ func (g *gsi) send(to netip.AddrPort, b *[mad.Size]byte) error {
 		AH: ah, RemoteQPN: wire.QPNGSI, RemoteQKey: wire.QKeyGSI,
 	}})
 	if err == nil {
-		g.free = g.free[:len(g.free)-1]
+		g.freeSendSlots = g.freeSendSlots[:len(g.freeSendSlots)-1]
 	}
 	return err
 }
 
-// reap takes the send completions.
-func (g *gsi) reap() {
+// reapSends takes the send completions.
+func (g *gsi) reapSends() {
 	var wcs [sendSlots]verbs.WC
 	n, _ := g.sendCQ.Poll(wcs[:]) // a closed queue has none
 	for i := range n {
-		g.free = append(g.free, uint32(wcs[i].WRID))
+		g.freeSendSlots = append(g.freeSendSlots, uint32(wcs[i].WRID))
 	}
 }
 
-// handle returns an address handle for a peer's adapter.
-func (g *gsi) handle(to netip.AddrPort) (verbs.AH, error) {
-	if ah := g.handles[to]; ah != nil {
+// addressHandle returns an address handle for a peer's adapter.
+func (g *gsi) addressHandle(to netip.AddrPort) (verbs.AH, error) {
+	if ah := g.addressHandles[to]; ah != nil {
 		return ah, nil
 	}
-	if len(g.handles) >= handlesKept {
-		for k, ah := range g.handles {
+	if len(g.addressHandles) >= maxAddressHandles {
+		for k, ah := range g.addressHandles {
 			_ = ah.Destroy() // of our own making, and not destroyed before
-			delete(g.handles, k)
+			delete(g.addressHandles, k)
 		}
 	}
 	ah, err := g.pd.CreateAH(verbs.AHAttr{DGID: verbs.GIDFromAddr(to.Addr()), UDPPort: to.Port(), PortNum: 1})
 	if err != nil {
 		return nil, err
 	}
-	g.handles[to] = ah
+	g.addressHandles[to] = ah
 	return ah, nil
 }
 
@@ -186,7 +186,7 @@ func (g *gsi) close() error {
 	if g.qp != nil {
 		errs = append(errs, g.qp.Destroy())
 	}
-	for _, ah := range g.handles {
+	for _, ah := range g.addressHandles {
 		errs = append(errs, ah.Destroy())
 	}
 	for _, mr := range []verbs.MR{g.recvMR, g.sendMR} {

@@ -425,11 +425,11 @@ func TestMisuse(t *testing.T) {
 	a, b := newEnd(t, cm.Options{}), newEnd(t, cm.Options{})
 	ca, cb := connect(t, a, b, cm.DialOptions{}, cm.AcceptOptions{})
 	require.Nil(t, ca.Err())
-	require.Nil(t, ca.ByePrivateData())
+	require.Nil(t, ca.DisconnectPrivateData())
 	require.ErrorIs(t, ca.DisconnectWith(soon(t), make([]byte, 221)), verbs.ErrInvalid)
 	require.NoError(t, ca.DisconnectWith(soon(t), []byte("bye")))
 	<-cb.Done()
-	require.Equal(t, "bye", string(cb.ByePrivateData()[:3]))
+	require.Equal(t, "bye", string(cb.DisconnectPrivateData()[:3]))
 
 	at := netip.MustParseAddrPort("127.0.0.1:7")
 	for _, c := range []struct {

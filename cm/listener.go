@@ -17,14 +17,14 @@ type listener struct {
 	service mad.ServiceID
 	addr    netip.AddrPort
 	waiting list.List     // of *incoming, oldest first; guarded by the manager's lock, as ended
-	more    chan struct{} // holds a token if there may be some
+	wake    chan struct{} // holds a token if there may be some
 	done    chan struct{} // closed with the listener
-	ended   bool
+	closed  bool
 }
 
-// incoming is a peer's request, from its arrival to its answer. What is below
+// incomingRequest is a peer's request, from its arrival to its answer. What is below
 // id is guarded by the manager's lock.
-type incoming struct {
+type incomingRequest struct {
 	l         *listener
 	peer      netip.AddrPort // its adapter
 	src       netip.AddrPort // what it says of itself in RDMA-CM's header or Hello, if it has one
@@ -33,13 +33,13 @@ type incoming struct {
 	private   []byte
 	id        uint32
 
-	place    *list.Element // in l.waiting, until the program takes it
-	gone     bool          // withdrawn or answered
-	answered bool
+	queueElem *list.Element // in l.waiting, until the program takes it
+	resolved  bool          // withdrawn or answered
+	answered  bool
 }
 
 // listen begins to listen. Port 0 means any that is free.
-func (m *Manager) listen(space PortSpace, port uint16, s protocol.Serve) (*listener, error) {
+func (m *Manager) listen(space PortSpace, port uint16, s protocol.ServiceOptions) (*listener, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.closed {
@@ -48,13 +48,13 @@ func (m *Manager) listen(space PortSpace, port uint16, s protocol.Serve) (*liste
 	for tries := 0; ; tries++ {
 		p := port
 		if p == 0 {
-			p = m.ephemeral()
+			p = m.nextEphemeralPort()
 		}
 		id := mad.ServiceIDOf(space, p)
 		if m.machine.Listen(id, s) {
 			l := &listener{
 				m: m, service: id, addr: netip.AddrPortFrom(m.addr.Addr(), p),
-				more: make(chan struct{}, 1), done: make(chan struct{}),
+				wake: make(chan struct{}, 1), done: make(chan struct{}),
 			}
 			m.listeners[id] = l
 			return l, nil
@@ -65,44 +65,44 @@ func (m *Manager) listen(space PortSpace, port uint16, s protocol.Serve) (*liste
 	}
 }
 
-// ephemeral returns the next port of the dynamic ones of RFC 6335: in steps from a
+// nextEphemeralPort returns the next port of the dynamic ones of RFC 6335: in steps from a
 // random one, so that the port of a closed listener is reused only after all others:
 // a late request for it does not reach another service.
-func (m *Manager) ephemeral() uint16 {
+func (m *Manager) nextEphemeralPort() uint16 {
 	const first, count = 49152, 1<<16 - 49152
-	if m.freeStep == 0 {
-		m.freePort = uint16(m.options.Rand() % count)
-		m.freeStep = uint16(m.options.Rand()%count) | 1 // without a common divisor
+	if m.ephemeralStep == 0 {
+		m.ephemeralPort = uint16(m.options.Rand() % count)
+		m.ephemeralStep = uint16(m.options.Rand()%count) | 1 // without a common divisor
 	}
-	m.freePort = (m.freePort + m.freeStep) % count
-	return first + m.freePort
+	m.ephemeralPort = (m.ephemeralPort + m.ephemeralStep) % count
+	return first + m.ephemeralPort
 }
 
-// offer puts a peer's request before the program. The lock is held.
-func (m *Manager) offer(e *protocol.Event, id mad.ServiceID) {
+// enqueueRequest puts a peer's request before the program. The lock is held.
+func (m *Manager) enqueueRequest(e *protocol.Event, id mad.ServiceID) {
 	l := m.listeners[id]
 	if l == nil {
 		m.machine.Abandon(m.now(), e.ID)
 		return
 	}
-	if e.Kind == protocol.EventRequest && m.rejectMTU(e) {
+	if e.Kind == protocol.EventRequest && m.rejectLargeMTU(e) {
 		return
 	}
-	in := &incoming{l: l, peer: e.Peer, src: e.CMA.Src, id: e.ID, private: append([]byte(nil), e.Private...)}
+	in := &incomingRequest{l: l, peer: e.Peer, src: e.CMA.Src, id: e.ID, private: append([]byte(nil), e.Private...)}
 	if e.Kind == protocol.EventRequest {
-		in.params = paramsOfREQ(&e.REQ)
+		in.params = paramsFromREQ(&e.REQ)
 		in.alternate = e.REQ.Alternate.LocalGID != [16]byte{}
 	}
-	m.parties[e.ID] = in
-	in.place = l.waiting.PushBack(in)
-	l.signal()
+	m.handlers[e.ID] = in
+	in.queueElem = l.waiting.PushBack(in)
+	l.wakeAcceptor()
 }
 
-// rejectMTU rejects a request for an MTU above that of the path to the peer, and tells the
+// rejectLargeMTU rejects a request for an MTU above that of the path to the peer, and tells the
 // peer what would fit. It reports whether it did.
-func (m *Manager) rejectMTU(e *protocol.Event) bool {
+func (m *Manager) rejectLargeMTU(e *protocol.Event) bool {
 	asked := verbs.MTU(e.REQ.MTU)
-	fits := verbs.FitPathMTU(m.dev, handleTo(e.Peer), asked)
+	fits := verbs.FitPathMTU(m.dev, ahAttrTo(e.Peer), asked)
 	if fits == asked {
 		return false
 	}
@@ -110,18 +110,18 @@ func (m *Manager) rejectMTU(e *protocol.Event) bool {
 	return true
 }
 
-func (l *listener) signal() {
+func (l *listener) wakeAcceptor() {
 	select {
-	case l.more <- struct{}{}:
+	case l.wake <- struct{}{}:
 	default:
 	}
 }
 
 // accept waits for a request.
-func (l *listener) accept(ctx context.Context) (*incoming, error) {
+func (l *listener) accept(ctx context.Context) (*incomingRequest, error) {
 	ctx = orBackground(ctx)
 	for {
-		if in := l.take(); in != nil {
+		if in := l.dequeue(); in != nil {
 			return in, nil
 		}
 		select {
@@ -130,7 +130,7 @@ func (l *listener) accept(ctx context.Context) (*incoming, error) {
 		default:
 		}
 		select {
-		case <-l.more:
+		case <-l.wake:
 		case <-l.done:
 			return nil, &Error{Op: "accept", Peer: l.addr, Err: ErrClosed}
 		case <-ctx.Done():
@@ -139,21 +139,21 @@ func (l *listener) accept(ctx context.Context) (*incoming, error) {
 	}
 }
 
-// take returns the oldest request that is still wanted, nil if there is none.
-func (l *listener) take() *incoming {
+// dequeue returns the oldest request that is still wanted, nil if there is none.
+func (l *listener) dequeue() *incomingRequest {
 	l.m.mu.Lock()
 	defer l.m.mu.Unlock()
-	if l.ended {
+	if l.closed {
 		return nil
 	}
 	first := l.waiting.Front()
 	if first == nil {
 		return nil
 	}
-	in := first.Value.(*incoming)
-	in.leave()
+	in := first.Value.(*incomingRequest)
+	in.removeFromQueue()
 	if l.waiting.Len() > 0 {
-		l.signal()
+		l.wakeAcceptor()
 	}
 	return in
 }
@@ -167,68 +167,68 @@ func (l *listener) close() error {
 		return nil
 	}
 	delete(l.m.listeners, l.service)
-	l.m.machine.Unlisten(l.m.now(), l.service, l.m.taken)
-	l.m.settle()
-	l.end()
+	l.m.machine.Unlisten(l.m.now(), l.service, l.m.isDelivered)
+	l.m.dispatchAndFlush()
+	l.markClosed()
 	return nil
 }
 
-// taken reports whether the program has got a request and may still answer it.
+// isDelivered reports whether the program has got a request and may still answer it.
 // The lock is held.
-func (m *Manager) taken(id uint32) bool {
-	in, ok := m.parties[id].(*incoming)
-	return ok && in.place == nil && !in.gone
+func (m *Manager) isDelivered(id uint32) bool {
+	in, ok := m.handlers[id].(*incomingRequest)
+	return ok && in.queueElem == nil && !in.resolved
 }
 
-// end wakes who waits. The lock is held.
-func (l *listener) end() {
-	if l.ended {
+// markClosed wakes who waits. The lock is held.
+func (l *listener) markClosed() {
+	if l.closed {
 		return
 	}
-	l.ended = true
+	l.closed = true
 	for l.waiting.Len() > 0 {
-		in := l.waiting.Front().Value.(*incoming)
-		delete(l.m.parties, in.id)
-		in.lost()
+		in := l.waiting.Front().Value.(*incomingRequest)
+		delete(l.m.handlers, in.id)
+		in.handleClose()
 	}
 	close(l.done)
 }
 
-// leave takes a request out of the queue, if it is in there.
-func (in *incoming) leave() {
-	if in.place != nil {
-		in.l.waiting.Remove(in.place)
-		in.place = nil
+// removeFromQueue takes a request out of the queue, if it is in there.
+func (in *incomingRequest) removeFromQueue() {
+	if in.queueElem != nil {
+		in.l.waiting.Remove(in.queueElem)
+		in.queueElem = nil
 	}
 }
 
-// hear implements party, for requests that are not answered yet: they are
+// handleEvent implements party, for requests that are not answered yet: they are
 // withdrawn.
-func (in *incoming) hear(*protocol.Event) { in.lost() }
+func (in *incomingRequest) handleEvent(*protocol.Event) { in.handleClose() }
 
-// lost implements party.
-func (in *incoming) lost() {
-	in.gone = true
-	in.leave()
+// handleClose implements party.
+func (in *incomingRequest) handleClose() {
+	in.resolved = true
+	in.removeFromQueue()
 }
 
 // claim takes a request to answer it. The lock is held.
-func (in *incoming) claim() error {
+func (in *incomingRequest) claim() error {
 	switch {
 	case in.l.m.closed:
 		return ErrClosed
 	case in.answered:
 		return ErrAnswered
-	case in.gone:
+	case in.resolved:
 		return ErrWithdrawn
 	}
-	in.gone, in.answered = true, true
-	delete(in.l.m.parties, in.id)
+	in.resolved, in.answered = true, true
+	delete(in.l.m.handlers, in.id)
 	return nil
 }
 
-// remote is the address in RDMA-CM's header or Hello, or else the adapter's.
-func (in *incoming) remote() netip.AddrPort {
+// remoteAddr is the address in RDMA-CM's header or Hello, or else the adapter's.
+func (in *incomingRequest) remoteAddr() netip.AddrPort {
 	if in.src.IsValid() {
 		return in.src
 	}
@@ -244,7 +244,7 @@ func (m *Manager) Listen(port uint16, o ListenOptions) (*Listener, error) {
 	m = m.orClosed()
 	setDefault(&o.PortSpace, TCP)
 	setDefault(&o.Backlog, DefaultBacklog)
-	l, err := m.listen(o.PortSpace, port, protocol.Serve{RC: !o.NoRC, UC: !o.NoUC, Backlog: o.Backlog})
+	l, err := m.listen(o.PortSpace, port, protocol.ServiceOptions{RC: !o.NoRC, UC: !o.NoUC, Backlog: o.Backlog})
 	if err != nil {
 		return nil, err
 	}

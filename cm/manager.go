@@ -15,38 +15,38 @@ import (
 // Manager makes and ends the connections of a device. All methods may be
 // called from any goroutine. Nil and the zero value are managers that were closed.
 type Manager struct {
-	dev     verbs.Device
-	options Options
-	addr    netip.AddrPort // of the adapter
-	port    verbs.PortAttr
-	limits  verbs.DeviceAttr
-	gsi     *gsi
-	opened  time.Time
-	done    chan struct{} // closed when the goroutine has ended
-	closing sync.Once
-	hide    func() // takes the counters off the device
+	dev            verbs.Device
+	options        Options
+	addr           netip.AddrPort // of the adapter
+	port           verbs.PortAttr
+	limits         verbs.DeviceAttr
+	gsi            *gsi
+	openedAt       time.Time
+	done           chan struct{} // closed when the goroutine has ended
+	closeOnce      sync.Once
+	removeCounters func() // takes the counters off the device
 
-	refusals refusals // of queue pair 1, for the goroutine
+	refusals refusalQueue // of queue pair 1, for the goroutine
 
-	mu          sync.Mutex
-	machine     *protocol.Machine
-	parties     map[uint32]party // who is told about a connection or request
-	listeners   map[mad.ServiceID]*listener
-	unconfirmed map[verbs.QP]uint32 // connections that are being accepted
-	freePort    uint16              // of the listeners at any port, the last that was tried, from the first of them
-	freeStep    uint16              // to the next; 0: none was tried
-	sleepTill   protocol.Time       // when the goroutine wakes at the latest, 0 for never
-	wake        context.CancelFunc
-	foreign     uint64 // datagrams that are not from a queue pair 1
-	unsent      uint64 // datagrams that could not be sent
-	closed      bool
+	mu            sync.Mutex
+	machine       *protocol.Machine
+	handlers      map[uint32]eventHandler // who is told about a connection or request
+	listeners     map[mad.ServiceID]*listener
+	awaitingRTU   map[verbs.QP]uint32 // connections that are being accepted
+	ephemeralPort uint16              // of the listeners at any port, the last that was tried, from the first of them
+	ephemeralStep uint16              // to the next; 0: none was tried
+	wakeAt        protocol.Time       // when the goroutine wakes at the latest, 0 for never
+	wake          context.CancelFunc
+	foreign       uint64 // datagrams that are not from a queue pair 1
+	unsent        uint64 // datagrams that could not be sent
+	closed        bool
 }
 
-// party hears what happens to a connection or a request. The manager's lock is
+// eventHandler hears what happens to a connection or a request. The manager's lock is
 // held, so it must not call back.
-type party interface {
-	hear(*protocol.Event)
-	lost() // the manager was closed
+type eventHandler interface {
+	handleEvent(*protocol.Event)
+	handleClose() // the manager was closed
 }
 
 // New makes the manager of a device, which must have no queue pair of type GSI
@@ -55,7 +55,7 @@ func New(dev verbs.Device, o Options) (*Manager, error) {
 	if err := verbs.CheckDevice(dev); err != nil {
 		return nil, &Error{Op: "open manager", Err: err}
 	}
-	if err := o.check(); err != nil {
+	if err := o.validate(); err != nil {
 		return nil, &Error{Op: "open manager", Err: err}
 	}
 	port, err := dev.QueryPort(1)
@@ -72,20 +72,20 @@ func New(dev verbs.Device, o Options) (*Manager, error) {
 	}
 	limits := dev.QueryDevice()
 	m := &Manager{
-		dev: dev, options: o, port: port, limits: limits, opened: time.Now(), done: make(chan struct{}),
+		dev: dev, options: o, port: port, limits: limits, openedAt: time.Now(), done: make(chan struct{}),
 		addr: netip.AddrPortFrom(gid.GID.Addr(), port.UDPPort),
 		machine: protocol.New(protocol.Config{
 			Rand: o.Rand, GUID: limits.NodeGUID, GID: gid.GID, UDPPort: udpPort, MaxMTU: uint8(port.ActiveMTU),
 			MaxConns: o.MaxConns, ServiceTimeout: o.ServiceTimeout,
 		}),
-		parties: make(map[uint32]party), listeners: make(map[mad.ServiceID]*listener), unconfirmed: make(map[verbs.QP]uint32),
+		handlers: make(map[uint32]eventHandler), listeners: make(map[mad.ServiceID]*listener), awaitingRTU: make(map[verbs.QP]uint32),
 		wake: func() {},
 	}
 	if m.gsi, err = openGSI(dev, o.Receives, o.Rand()&0xffffff); err != nil {
 		return nil, &Error{Op: "open manager", Err: err}
 	}
 	m.watchRefusals()
-	m.hide = m.show()
+	m.removeCounters = m.registerCounters()
 	go m.run()
 	return m, nil
 }
@@ -97,25 +97,25 @@ const rocePort = 4791
 func (m *Manager) Addr() netip.AddrPort { return m.orClosed().addr }
 
 // now is the time on the manager's clock, never 0.
-func (m *Manager) now() protocol.Time { return protocol.Time(time.Since(m.opened)) + 1 }
+func (m *Manager) now() protocol.Time { return protocol.Time(time.Since(m.openedAt)) + 1 }
 
 // run receives datagrams and keeps the time until the manager is closed.
 func (m *Manager) run() {
 	defer close(m.done)
 	for {
-		ctx, cancel := m.sleep()
-		wcs, err := m.gsi.wait(ctx)
+		ctx, cancel := m.sleepContext()
+		wcs, err := m.gsi.waitRecv(ctx)
 		timeout := ctx.Err() != nil
 		cancel()
-		if err != nil && !timeout || m.work(wcs) != nil {
-			m.shut()
+		if err != nil && !timeout || m.handleDatagrams(wcs) != nil {
+			m.closeHandlers()
 			return
 		}
 	}
 }
 
-// sleep makes a context that ends when there is something to do.
-func (m *Manager) sleep() (ctx context.Context, cancel context.CancelFunc) {
+// sleepContext makes a context that ends when there is something to do.
+func (m *Manager) sleepContext() (ctx context.Context, cancel context.CancelFunc) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	till := m.machine.Deadline()
@@ -124,15 +124,15 @@ func (m *Manager) sleep() (ctx context.Context, cancel context.CancelFunc) {
 	} else {
 		ctx, cancel = context.WithTimeout(context.Background(), time.Duration(till-m.now()))
 	}
-	m.sleepTill, m.wake = till, cancel
-	if m.refusals.wakeWith(cancel) || m.closed {
+	m.wakeAt, m.wake = till, cancel
+	if m.refusals.setWake(cancel) || m.closed {
 		cancel()
 	}
 	return ctx, cancel
 }
 
-// work handles datagrams and what is due.
-func (m *Manager) work(wcs []verbs.WC) error {
+// handleDatagrams handles datagrams and what is due.
+func (m *Manager) handleDatagrams(wcs []verbs.WC) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.closed {
@@ -140,59 +140,59 @@ func (m *Manager) work(wcs []verbs.WC) error {
 	}
 	now := m.now()
 	for i := range wcs {
-		from, b, ok := m.gsi.datagram(&wcs[i])
+		from, b, ok := m.gsi.parseDatagram(&wcs[i])
 		if !ok {
 			m.foreign++
 			continue
 		}
 		m.machine.Handle(now, from, b)
-		m.settle()
+		m.dispatchAndFlush()
 	}
-	for _, r := range m.refusals.take() {
-		m.machine.Refused(now, r.Peer, r)
+	for _, r := range m.refusals.drain() {
+		m.machine.HandleRefusal(now, r.Peer, r)
 	}
 	m.machine.Advance(now)
-	m.settle()
+	m.dispatchAndFlush()
 	if len(wcs) == 0 {
 		return nil
 	}
-	return m.gsi.repost(wcs)
+	return m.gsi.repostRecvs(wcs)
 }
 
-// settle tells what happened, sends what is to be sent, and wakes the
+// dispatchAndFlush tells what happened, sends what is to be sent, and wakes the
 // goroutine if it would be late. The lock is held.
-func (m *Manager) settle() {
+func (m *Manager) dispatchAndFlush() {
 	for e, ok := m.machine.NextEvent(); ok; e, ok = m.machine.NextEvent() {
-		m.tell(e)
+		m.dispatchEvent(e)
 	}
 	for d, ok := m.machine.NextDatagram(); ok; d, ok = m.machine.NextDatagram() {
 		if err := m.gsi.send(d.To, &d.MAD); err != nil {
 			m.unsent++ // it will be repeated, or the peer repeats its question
 		}
 	}
-	if t := m.machine.Deadline(); t != 0 && (m.sleepTill == 0 || t < m.sleepTill) {
+	if t := m.machine.Deadline(); t != 0 && (m.wakeAt == 0 || t < m.wakeAt) {
 		m.wake()
 	}
 }
 
-// tell passes an event on.
-func (m *Manager) tell(e *protocol.Event) {
+// dispatchEvent passes an event on.
+func (m *Manager) dispatchEvent(e *protocol.Event) {
 	switch e.Kind {
 	case protocol.EventRequest:
-		m.offer(e, e.REQ.ServiceID)
+		m.enqueueRequest(e, e.REQ.ServiceID)
 		return
 	case protocol.EventSIDRRequest:
-		m.offer(e, e.SIDRReq.ServiceID)
+		m.enqueueRequest(e, e.SIDRReq.ServiceID)
 		return
 	}
-	p := m.parties[e.ID]
+	p := m.handlers[e.ID]
 	switch e.Kind {
 	case protocol.EventReply, protocol.EventEstablished:
 	default:
-		delete(m.parties, e.ID)
+		delete(m.handlers, e.ID)
 	}
 	if p != nil {
-		p.hear(e)
+		p.handleEvent(e)
 	}
 }
 
@@ -201,12 +201,12 @@ func (m *Manager) tell(e *protocol.Event) {
 // Closing twice is safe.
 func (m *Manager) Close() (err error) {
 	m = m.orClosed()
-	m.closing.Do(func() {
-		m.hide()
+	m.closeOnce.Do(func() {
+		m.removeCounters()
 		m.mu.Lock()
 		if !m.closed {
 			m.machine.Close(m.now())
-			m.settle()
+			m.dispatchAndFlush()
 			m.closed = true
 			m.wake()
 		}
@@ -217,24 +217,24 @@ func (m *Manager) Close() (err error) {
 	return err
 }
 
-// shut tells everyone that it is over. It runs once, at the end of the
+// closeHandlers tells everyone that it is over. It runs once, at the end of the
 // goroutine.
-func (m *Manager) shut() {
+func (m *Manager) closeHandlers() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.closed = true
-	for id, p := range m.parties {
-		delete(m.parties, id)
-		p.lost()
+	for id, p := range m.handlers {
+		delete(m.handlers, id)
+		p.handleClose()
 	}
 	for id, l := range m.listeners {
 		delete(m.listeners, id)
-		l.end()
+		l.markClosed()
 	}
 }
 
-// errOf makes a context's end, a refusal or a failure the error of a call.
-func errOf(op string, peer netip.AddrPort, err error, detail string) error {
+// wrapError makes a context's end, a refusal or a failure the error of a call.
+func wrapError(op string, peer netip.AddrPort, err error, detail string) error {
 	var e *Error
 	if errors.As(err, &e) {
 		return err

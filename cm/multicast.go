@@ -21,15 +21,15 @@ type Multicast struct {
 // space, UDQKey.
 func (m *Manager) Join(group netip.Addr, u UDQueuePair) (*Multicast, error) {
 	group = wire.CanonicalAddr(group)
-	qkey, err := u.activate(m.orClosed())
+	qkey, err := u.activateQP(m.orClosed())
 	if err == nil {
 		err = u.QP.AttachMcast(verbs.GIDFromAddr(group))
 	}
 	if err != nil {
-		return nil, errOf("join group", netip.AddrPortFrom(group, 0), err, "")
+		return nil, wrapError("join group", netip.AddrPortFrom(group, 0), err, "")
 	}
 	return &Multicast{
-		Group: group, QPN: wire.QPNMulticast, QKey: qkey, AH: handleTo(netip.AddrPortFrom(group, rocePort)), qp: u.QP,
+		Group: group, QPN: wire.QPNMulticast, QKey: qkey, AH: ahAttrTo(netip.AddrPortFrom(group, rocePort)), qp: u.QP,
 	}, nil
 }
 
@@ -39,7 +39,7 @@ func (g *Multicast) Leave() error {
 		return &Error{Op: "leave group", Err: ErrClosed}
 	}
 	if err := g.qp.DetachMcast(verbs.GIDFromAddr(g.Group)); err != nil {
-		return errOf("leave group", netip.AddrPortFrom(g.Group, 0), err, "")
+		return wrapError("leave group", netip.AddrPortFrom(g.Group, 0), err, "")
 	}
 	return nil
 }

@@ -13,13 +13,13 @@ import (
 var closedManager = func() *Manager {
 	m := &Manager{closed: true, machine: protocol.New(protocol.Config{Rand: func() uint32 { return 1 }}), wake: func() {}}
 	m.options.Rand = func() uint32 { return 1 }
-	m.closing.Do(func() {})
+	m.closeOnce.Do(func() {})
 	return m
 }()
 
 var (
-	closedListener = &listener{m: closedManager, done: closedChannel, ended: true}
-	closedRequest  = &incoming{l: closedListener, gone: true}
+	closedListener = &listener{m: closedManager, done: closedChannel, closed: true}
+	closedRequest  = &incomingRequest{l: closedListener, resolved: true}
 	closedChannel  = func() chan struct{} { c := make(chan struct{}); close(c); return c }()
 )
 
@@ -37,8 +37,8 @@ func (c *Conn) orEnded() *Conn {
 		return c
 	}
 	c = &Conn{m: closedManager, done: closedChannel, released: closedChannel}
-	c.end.Do(func() {})
-	c.free.Do(func() {})
+	c.endOnce.Do(func() {})
+	c.releaseOnce.Do(func() {})
 	c.err.Store(&Error{Op: "use connection", Err: ErrClosed})
 	return c
 }
@@ -52,14 +52,14 @@ func (l *Listener) orClosed() *listener {
 
 func (l *UDListener) orClosed() *listener { return (*Listener)(l).orClosed() }
 
-func (r *Request) orClosed() *incoming {
+func (r *Request) orClosed() *incomingRequest {
 	if r == nil || r.in == nil {
 		return closedRequest
 	}
 	return r.in
 }
 
-func (r *UDRequest) orClosed() *incoming {
+func (r *UDRequest) orClosed() *incomingRequest {
 	if r == nil || r.in == nil {
 		return closedRequest
 	}

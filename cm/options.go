@@ -58,11 +58,11 @@ type Options struct {
 // DefaultResponseTimeout is 0.54 s.
 const DefaultResponseTimeout = 17
 
-// defaultRepetitions is the default of Options.Retries, the most that a REQ can say.
-const defaultRepetitions = 15
+// defaultCMRetries is the default of Options.Retries, the most that a REQ can say.
+const defaultCMRetries = 15
 
-// check refuses options that no field has room for, and fills in the defaults.
-func (o *Options) check() error {
+// validate refuses options that no field has room for, and fills in the defaults.
+func (o *Options) validate() error {
 	for _, f := range []struct {
 		name           string
 		have, min, max int
@@ -75,10 +75,10 @@ func (o *Options) check() error {
 		}
 	}
 	setDefault(&o.ResponseTimeout, DefaultResponseTimeout)
-	setDefault(&o.Retries, defaultRepetitions)
+	setDefault(&o.Retries, defaultCMRetries)
 	setDefault(&o.Receives, 2048)
 	if o.Rand == nil {
-		o.Rand = secureRandom
+		o.Rand = randomUint32
 	}
 	return nil
 }

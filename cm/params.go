@@ -34,7 +34,7 @@ type Params struct {
 	PeerBuffer uint32 // receive buffer of the peer's socket in bytes, 0 if not told
 }
 
-func paramsOfREQ(q *mad.REQ) Params {
+func paramsFromREQ(q *mad.REQ) Params {
 	p := Params{
 		Transport: verbs.RC, QPN: q.QPN, PSN: q.StartingPSN,
 		ResponderResources: q.ResponderResources, InitiatorDepth: q.InitiatorDepth,
@@ -49,8 +49,8 @@ func paramsOfREQ(q *mad.REQ) Params {
 	return p
 }
 
-// paramsOfREP adds what a REP says to what our REQ said.
-func paramsOfREP(q *mad.REQ, r *mad.REP) Params {
+// paramsFromREP adds what a REP says to what our REQ said.
+func paramsFromREP(q *mad.REQ, r *mad.REP) Params {
 	p := Params{
 		Transport: verbs.RC, QPN: r.QPN, PSN: r.StartingPSN,
 		ResponderResources: r.ResponderResources, InitiatorDepth: r.InitiatorDepth,
@@ -68,8 +68,8 @@ func paramsOfREP(q *mad.REQ, r *mad.REP) Params {
 	return p
 }
 
-// with replaces what options say of the path.
-func (p Params) with(o *verbs.ConnectOptions) Params {
+// withPathOptions replaces what options say of the path.
+func (p Params) withPathOptions(o *verbs.ConnectOptions) Params {
 	p.TrafficClass = cmp.Or(o.TrafficClass, p.TrafficClass)
 	p.FlowLabel = cmp.Or(o.FlowLabel, p.FlowLabel)
 	p.HopLimit = cmp.Or(o.HopLimit, p.HopLimit)
@@ -77,8 +77,8 @@ func (p Params) with(o *verbs.ConnectOptions) Params {
 	return p
 }
 
-// av is the address vector of a connection.
-func (p *Params) av(peer netip.AddrPort) verbs.AHAttr {
+// addressVector is the address vector of a connection.
+func (p *Params) addressVector(peer netip.AddrPort) verbs.AHAttr {
 	return verbs.AHAttr{
 		DGID: verbs.GIDFromAddr(peer.Addr()), UDPPort: peer.Port(), TrafficClass: p.TrafficClass, FlowLabel: p.FlowLabel,
 		HopLimit: p.HopLimit, SL: p.SL, PortNum: 1, PeerBuffer: p.PeerBuffer,

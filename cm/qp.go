@@ -9,7 +9,7 @@ import (
 // Defaults of what ConnectOptions leave open, those of verbs.Connect.
 const (
 	defaultTimeout     = 14 // 67 ms
-	defaultRetries     = 7
+	defaultRetryCnt    = 7
 	defaultMinRNRTimer = 12 // 0.64 ms
 	defaultRdAtomic    = 16
 )
@@ -25,9 +25,9 @@ func orDefault[T ~uint8 | ~uint32](v, def T) T {
 	return v
 }
 
-// checkOptions refuses options that no field has room for. Those that do not count
+// checkConnectOptions refuses options that no field has room for. Those that do not count
 // for the type of queue pair it clears.
-func checkOptions(o *verbs.ConnectOptions, typ verbs.QPType) error {
+func checkConnectOptions(o *verbs.ConnectOptions, typ verbs.QPType) error {
 	if typ == verbs.UC {
 		o.Timeout, o.MinRNRTimer, o.RetryCnt, o.RNRRetry, o.MaxRdAtomic, o.MaxDestRdAtomic = 0, 0, 0, 0, 0, 0
 	}
@@ -45,8 +45,8 @@ func checkOptions(o *verbs.ConnectOptions, typ verbs.QPType) error {
 	return nil
 }
 
-// begin takes a queue pair to StateInit, unless it is there, and prepares it.
-func begin(qp verbs.QP, access verbs.AccessFlags, prepare func(verbs.QP) error) error {
+// initQP takes a queue pair to StateInit, unless it is there, and prepares it.
+func initQP(qp verbs.QP, access verbs.AccessFlags, prepare func(verbs.QP) error) error {
 	switch s := qp.State(); s {
 	case verbs.StateInit:
 	case verbs.StateReset:
@@ -65,9 +65,9 @@ func begin(qp verbs.QP, access verbs.AccessFlags, prepare func(verbs.QP) error) 
 	return nil
 }
 
-// accessOf is what a peer may do: what the options say, or writes and, if any
+// remoteAccess is what a peer may do: what the options say, or writes and, if any
 // are served, reads and atomics.
-func accessOf(o *verbs.ConnectOptions, served uint8) verbs.AccessFlags {
+func remoteAccess(o *verbs.ConnectOptions, served uint8) verbs.AccessFlags {
 	def := verbs.AccessRemoteWrite
 	if served > 0 {
 		def = verbs.AccessRemote
@@ -75,8 +75,8 @@ func accessOf(o *verbs.ConnectOptions, served uint8) verbs.AccessFlags {
 	return orDefault(o.Access, def)
 }
 
-// join takes a queue pair from StateInit to StateRTS.
-func join(qp verbs.QP, a verbs.QPAttr, setAccess bool) error {
+// modifyToRTS takes a queue pair from StateInit to StateRTS.
+func modifyToRTS(qp verbs.QP, a verbs.QPAttr, setAccess bool) error {
 	toRTR := verbs.AttrState | verbs.AttrAV | verbs.AttrPathMTU | verbs.AttrDestQPN | verbs.AttrRQPSN
 	toRTS := verbs.AttrState | verbs.AttrSQPSN
 	if qp.Type() == verbs.RC {
@@ -94,16 +94,16 @@ func join(qp verbs.QP, a verbs.QPAttr, setAccess bool) error {
 	return qp.Modify(a, toRTS)
 }
 
-// fail takes a queue pair to StateErr, so that what was posted is flushed.
-func fail(qp verbs.QP) {
+// modifyToErr takes a queue pair to StateErr, so that what was posted is flushed.
+func modifyToErr(qp verbs.QP) {
 	if s := qp.State(); s != verbs.StateReset && s != verbs.StateErr {
 		_ = qp.Modify(verbs.QPAttr{State: verbs.StateErr}, verbs.AttrState) // destroyed, then
 	}
 }
 
-// givesCredits reports whether a queue pair's acknowledgements carry end-to-end
+// creditsAndSRQ reports whether a queue pair's acknowledgements carry end-to-end
 // credits.
-func givesCredits(qp verbs.QP) (credits, shared bool) {
+func creditsAndSRQ(qp verbs.QP) (credits, shared bool) {
 	_, init := qp.Query()
 	return init.Type == verbs.RC && init.SRQ == nil && !init.NoCredits, init.SRQ != nil
 }

@@ -7,16 +7,16 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// refusals hands the refused packets of queue pair 1 to the manager's goroutine. The
+// refusalQueue hands the refused packets of queue pair 1 to the manager's goroutine. The
 // adapter reports them with its locks held, which the manager takes while it holds its own.
-type refusals struct {
+type refusalQueue struct {
 	mu   sync.Mutex
 	list []*verbs.RefusedError
 	wake context.CancelFunc
 }
 
-// refusalsKept bounds the list: a peer that is not told of now is refused again.
-const refusalsKept = 64
+// maxRefusals bounds the list: a peer that is not told of now is refused again.
+const maxRefusals = 64
 
 // watchRefusals has the queue pair report.
 func (m *Manager) watchRefusals() {
@@ -26,10 +26,10 @@ func (m *Manager) watchRefusals() {
 }
 
 // add takes a report, and wakes the goroutine.
-func (r *refusals) add(e *verbs.RefusedError) {
+func (r *refusalQueue) add(e *verbs.RefusedError) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if len(r.list) < refusalsKept {
+	if len(r.list) < maxRefusals {
 		r.list = append(r.list, e)
 	}
 	if r.wake != nil {
@@ -37,16 +37,16 @@ func (r *refusals) add(e *verbs.RefusedError) {
 	}
 }
 
-// wakeWith has wake called for the next report, and reports whether some wait already.
-func (r *refusals) wakeWith(wake context.CancelFunc) bool {
+// setWake has wake called for the next report, and reports whether some wait already.
+func (r *refusalQueue) setWake(wake context.CancelFunc) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.wake = wake
 	return len(r.list) > 0
 }
 
-// take returns the reports that wait.
-func (r *refusals) take() []*verbs.RefusedError {
+// drain returns the reports that wait.
+func (r *refusalQueue) drain() []*verbs.RefusedError {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	list := r.list

@@ -23,26 +23,26 @@ func (m *Manager) Stats() Stats {
 	return Stats{Stats: m.machine.Stats(), Foreign: m.foreign, Unsent: m.unsent}
 }
 
-// layered is a device that shows counters of what runs on it, as those of
+// counterRegistry is a device that shows counters of what runs on it, as those of
 // package rnic do.
-type layered interface {
+type counterRegistry interface {
 	AddLayer(name string, each func(yield func(name string, value uint64, level bool))) (remove func())
 }
 
-// show makes the counters part of the device's, if it shows such.
-func (m *Manager) show() (hide func()) {
-	dev, ok := m.dev.(layered)
+// registerCounters makes the counters part of the device's, if it shows such.
+func (m *Manager) registerCounters() (hide func()) {
+	dev, ok := m.dev.(counterRegistry)
 	if !ok {
 		return func() {}
 	}
 	return dev.AddLayer("cm", func(yield func(string, uint64, bool)) {
 		s := m.Stats()
-		s.Each(func(name string, value uint64) { yield(name, value, levels[name]) })
+		s.Each(func(name string, value uint64) { yield(name, value, gauges[name]) })
 	})
 }
 
-// levels are the names of what Stats has at present, and does not count up.
-var levels = map[string]bool{"connections": true, "half_open": true, "timewait": true, "sidr": true}
+// gauges are the names of what Stats has at present, and does not count up.
+var gauges = map[string]bool{"connections": true, "half_open": true, "timewait": true, "sidr": true}
 
 // Each calls f for every number with its name: "sent_req", "dropped_unknown_id",
 // "connections" and so on.

@@ -25,7 +25,7 @@ func (m *Manager) ListenUD(port uint16, o ListenOptions) (*UDListener, error) {
 	m = m.orClosed()
 	setDefault(&o.PortSpace, UDP)
 	setDefault(&o.Backlog, DefaultBacklog)
-	l, err := m.listen(o.PortSpace, port, protocol.Serve{Backlog: o.Backlog})
+	l, err := m.listen(o.PortSpace, port, protocol.ServiceOptions{Backlog: o.Backlog})
 	if err != nil {
 		return nil, err
 	}
@@ -51,23 +51,23 @@ func (l *UDListener) Close() error { return l.orClosed().close() }
 
 // UDRequest is a peer's question which queue pair serves datagrams, to be
 // accepted or rejected once.
-type UDRequest struct{ in *incoming }
+type UDRequest struct{ in *incomingRequest }
 
 // PrivateData is what the peer's program sent along, with the trailing zeros of
 // the field.
 func (r *UDRequest) PrivateData() []byte { return r.orClosed().private }
 
 // RemoteAddr is the peer's address and port.
-func (r *UDRequest) RemoteAddr() netip.AddrPort { return r.orClosed().remote() }
+func (r *UDRequest) RemoteAddr() netip.AddrPort { return r.orClosed().remoteAddr() }
 
 // LocalAddr is the address and port that the peer dialed.
 func (r *UDRequest) LocalAddr() netip.AddrPort { return r.orClosed().l.addr }
 
 // RemoteAH is where datagrams to the peer go. Its queue pair number comes with
 // its first datagram (verbs.WC.SrcQPN).
-func (r *UDRequest) RemoteAH() verbs.AHAttr { return handleTo(r.orClosed().peer) }
+func (r *UDRequest) RemoteAH() verbs.AHAttr { return ahAttrTo(r.orClosed().peer) }
 
-func handleTo(peer netip.AddrPort) verbs.AHAttr {
+func ahAttrTo(peer netip.AddrPort) verbs.AHAttr {
 	return verbs.AHAttr{DGID: verbs.GIDFromAddr(peer.Addr()), UDPPort: peer.Port(), PortNum: 1}
 }
 
@@ -90,8 +90,8 @@ type UDQueuePair struct {
 	Prepare func(verbs.QP) error
 }
 
-// activate makes the queue pair ready and returns its Q_Key.
-func (u *UDQueuePair) activate(m *Manager) (qkey uint32, err error) {
+// activateQP makes the queue pair ready and returns its Q_Key.
+func (u *UDQueuePair) activateQP(m *Manager) (qkey uint32, err error) {
 	if m.isClosed() {
 		return 0, ErrClosed
 	}
@@ -118,17 +118,17 @@ func (u *UDQueuePair) activate(m *Manager) (qkey uint32, err error) {
 			return 0, fmt.Errorf("Prepare: %w", err)
 		}
 	}
-	return u.QKey, verbs.ActivateUD(u.QP, u.QKey, m.psn())
+	return u.QKey, verbs.ActivateUD(u.QP, u.QKey, m.randomPSN())
 }
 
 // Accept tells the peer that o.QP serves it.
 func (r *UDRequest) Accept(o UDAcceptOptions) error {
-	qkey, err := o.activate(r.orClosed().l.m)
+	qkey, err := o.activateQP(r.orClosed().l.m)
 	if err == nil {
-		err = r.reply(mad.SIDRRep{QPN: o.QP.Num(), QKey: qkey, PrivateData: o.PrivateData})
+		err = r.sendReply(mad.SIDRRep{QPN: o.QP.Num(), QKey: qkey, PrivateData: o.PrivateData})
 	}
 	if err != nil {
-		return errOf("accept datagrams of", r.RemoteAddr(), err, "")
+		return wrapError("accept datagrams of", r.RemoteAddr(), err, "")
 	}
 	return nil
 }
@@ -141,14 +141,14 @@ func (r *UDRequest) Reject(private []byte) error {
 
 // RejectWith is Reject with another status.
 func (r *UDRequest) RejectWith(s mad.SIDRStatus, private []byte) error {
-	if err := r.reply(mad.SIDRRep{Status: s, PrivateData: private}); err != nil {
-		return errOf("reject datagrams of", r.RemoteAddr(), err, "")
+	if err := r.sendReply(mad.SIDRRep{Status: s, PrivateData: private}); err != nil {
+		return wrapError("reject datagrams of", r.RemoteAddr(), err, "")
 	}
 	return nil
 }
 
-func (r *UDRequest) reply(rep mad.SIDRRep) error {
-	if err := checkPrivate(rep.PrivateData, mad.SIDRRepPrivateLen); err != nil {
+func (r *UDRequest) sendReply(rep mad.SIDRRep) error {
+	if err := checkPrivateData(rep.PrivateData, mad.SIDRRepPrivateLen); err != nil {
 		return err
 	}
 	in := r.orClosed()
@@ -158,8 +158,8 @@ func (r *UDRequest) reply(rep mad.SIDRRep) error {
 	if err := in.claim(); err != nil {
 		return err
 	}
-	m.machine.Reply(in.id, rep)
-	m.settle()
+	m.machine.ReplySIDR(in.id, rep)
+	m.dispatchAndFlush()
 	return nil
 }
 
@@ -188,7 +188,7 @@ func (m *Manager) DialUD(ctx context.Context, addr netip.AddrPort, o UDDialOptio
 	m = m.orClosed()
 	p, err := m.dialUD(orBackground(ctx), addr, &o)
 	if err != nil {
-		return nil, errOf("dial datagrams of", addr, err, m.hint(err, o.UDPPort))
+		return nil, wrapError("dial datagrams of", addr, err, m.unreachableHint(err, o.UDPPort))
 	}
 	return p, nil
 }
@@ -198,41 +198,41 @@ func (m *Manager) dialUD(ctx context.Context, addr netip.AddrPort, o *UDDialOpti
 	setDefault(&o.PortSpace, UDP)
 	addr = wire.CanonicalAddrPort(addr)
 	peer := netip.AddrPortFrom(addr.Addr(), o.UDPPort)
-	if err := checkPrivate(o.PrivateData, privateRoom(o.PortSpace, mad.SIDRReqPrivateLen)); err != nil {
+	if err := checkPrivateData(o.PrivateData, maxPrivateData(o.PortSpace, mad.SIDRReqPrivateLen)); err != nil {
 		return nil, err
 	}
-	if err := m.reachable(peer); err != nil {
+	if err := m.checkReachable(peer); err != nil {
 		return nil, err
 	}
 	if o.QP != nil {
-		if _, err := o.activate(m); err != nil {
+		if _, err := o.activateQP(m); err != nil {
 			return nil, err
 		}
 	}
 	local := m.localAddr(o.LocalPort)
 	q := mad.SIDRReq{
 		PKey: 0xffff, ServiceID: mad.ServiceIDOf(o.PortSpace, addr.Port()),
-		PrivateData: withHeader(o.PortSpace, mad.CMAHeader{Src: local, Dst: addr.Addr()}, o.PrivateData),
+		PrivateData: prependCMAHeader(o.PortSpace, mad.CMAHeader{Src: local, Dst: addr.Addr()}, o.PrivateData),
 	}
-	a, err := m.askUD(ctx, peer, q)
+	a, err := m.sendSIDRReqAndWait(ctx, peer, q)
 	if err != nil {
 		return nil, err
 	}
 	return &UDPeer{
-		QPN: a.sidr.QPN, QKey: a.sidr.QKey, AH: handleTo(peer), PrivateData: a.private, LocalAddr: local, RemoteAddr: addr,
+		QPN: a.sidr.QPN, QKey: a.sidr.QKey, AH: ahAttrTo(peer), PrivateData: a.private, LocalAddr: local, RemoteAddr: addr,
 	}, nil
 }
 
-// askUD sends a SIDR_REQ and waits for the answer.
-func (m *Manager) askUD(ctx context.Context, peer netip.AddrPort, q mad.SIDRReq) (answer, error) {
-	d := &dialing{heard: make(chan answer, 1)}
-	err := m.start(d, func(now protocol.Time) (uint32, bool) {
-		return m.machine.Ask(now, peer, q, m.options.ResponseTimeout, m.options.Retries)
+// sendSIDRReqAndWait sends a SIDR_REQ and waits for the answer.
+func (m *Manager) sendSIDRReqAndWait(ctx context.Context, peer netip.AddrPort, q mad.SIDRReq) (dialResult, error) {
+	d := &dialOp{result: make(chan dialResult, 1)}
+	err := m.startDial(d, func(now protocol.Time) (uint32, bool) {
+		return m.machine.RequestSIDR(now, peer, q, m.options.ResponseTimeout, m.options.Retries)
 	})
 	if err != nil {
-		return answer{}, err
+		return dialResult{}, err
 	}
-	a, err := m.await(ctx, d)
+	a, err := m.awaitReply(ctx, d)
 	if err == nil && a.sidr.Status != mad.SIDRSuccess {
 		err = &UDRejectError{Status: a.sidr.Status, PrivateData: a.private}
 	}

@@ -21,18 +21,18 @@ func (m *Machine) Connect(now Time, peer netip.AddrPort, q mad.REQ) (id uint32, 
 	q.LocalID, q.CAGUID = e.id, m.cfg.GUID
 	e.active = true
 	e.localQPN = q.QPN
-	e.tid = m.transaction()
+	e.tid = m.newTID()
 	e.retries = q.MaxCMRetries
-	e.interval = interval(q.RemoteResponseTimeout)
-	e.timewait = timewaitOf(q.Primary.AckTimeout)
-	m.ask(now, e, e.tid, mad.AttrREQ, &q)
+	e.retryInterval = clampInterval(q.RemoteResponseTimeout)
+	e.timewaitDuration = timewaitDuration(q.Primary.AckTimeout)
+	m.sendWithRetry(now, e, e.tid, mad.AttrREQ, &q)
 	return e.id, true
 }
 
-// timewaitOf is how long packets of a connection may still be on their way:
+// timewaitDuration is how long packets of a connection may still be on their way:
 // twice the time after which an acknowledgement counts as lost.
-func timewaitOf(ackTimeout uint8) Time {
-	return 2 * Time(mad.TimeoutNanos(min(max(ackTimeout, shortestInterval), longestTimewait)))
+func timewaitDuration(ackTimeout uint8) Time {
+	return 2 * Time(mad.TimeoutNanos(min(max(ackTimeout, minInterval), maxTimewait)))
 }
 
 // Ready sends the RTU for a REP and makes the connection ESTABLISHED. It
@@ -43,7 +43,7 @@ func (m *Machine) Ready(id uint32, private []byte) bool {
 		return false
 	}
 	e.state = StateEstablished
-	e.ready = private
+	e.rtuPrivateData = private
 	m.timers.set(e, 0)
 	m.sendRTU(e)
 	m.stats.Connected++
@@ -51,14 +51,14 @@ func (m *Machine) Ready(id uint32, private []byte) bool {
 }
 
 func (m *Machine) sendRTU(e *entry) {
-	m.send(e.peer, e.tid, mad.AttrRTU, &mad.RTU{LocalID: e.id, RemoteID: e.remoteID, PrivateData: e.ready})
+	m.sendMAD(e.peer, e.tid, mad.AttrRTU, &mad.RTU{LocalID: e.id, RemoteID: e.remoteID, PrivateData: e.rtuPrivateData})
 }
 
 // handleREP takes the answer to a REQ of ours.
 func (m *Machine) handleREP(now Time, from netip.AddrPort, h mad.Header, r mad.REP) Drop {
-	e, drop := m.find(from, r.RemoteID, r.LocalID)
+	e, drop := m.findConn(from, r.RemoteID, r.LocalID)
 	if drop == DropUnknownID {
-		m.send(from, h.TID, mad.AttrREJ, &mad.REJ{RemoteID: r.LocalID, Which: mad.WhichREP, Reason: mad.RejInvalidCommID})
+		m.sendMAD(from, h.TID, mad.AttrREJ, &mad.REJ{RemoteID: r.LocalID, Which: mad.WhichREP, Reason: mad.RejInvalidCommID})
 	}
 	switch {
 	case drop != DropNone:
@@ -70,7 +70,7 @@ func (m *Machine) handleREP(now Time, from netip.AddrPort, h mad.Header, r mad.R
 	}
 	switch e.state {
 	case StateREQSent, StateMRAREQRcvd:
-		return m.takeREP(now, e, r)
+		return m.acceptREP(now, e, r)
 	case StateREPRcvd: // our program is about to answer
 		return DropDuplicate
 	case StateEstablished:
@@ -80,36 +80,36 @@ func (m *Machine) handleREP(now Time, from netip.AddrPort, h mad.Header, r mad.R
 	return DropUnexpected
 }
 
-func (m *Machine) takeREP(now Time, e *entry, r mad.REP) Drop {
+func (m *Machine) acceptREP(now Time, e *entry, r mad.REP) Drop {
 	if r.LocalID == 0 || r.QPN == 0 {
 		return DropReservedField
 	}
 	id, qpn := remoteKey{e.peer, r.LocalID}, remoteKey{e.peer, r.QPN}
-	old := m.remQPNs[qpn]
-	if m.remotes[id] != nil || old != nil {
-		m.send(e.peer, e.tid, mad.AttrREJ, &mad.REJ{
+	old := m.byRemoteQPN[qpn]
+	if m.byRemoteID[id] != nil || old != nil {
+		m.sendMAD(e.peer, e.tid, mad.AttrREJ, &mad.REJ{
 			LocalID: e.id, RemoteID: r.LocalID, Which: mad.WhichREP, Reason: mad.RejStaleConn,
 		})
 		m.stats.Rejected++
 		if old != nil {
-			m.stale(now, old)
+			m.endStale(now, old)
 		}
-		m.raise(e, Event{Kind: EventRejected, Reason: mad.RejStaleConn})
-		m.forget(e)
+		m.queueEvent(e, Event{Kind: EventRejected, Reason: mad.RejStaleConn})
+		m.removeEntry(e)
 		return DropNone
 	}
 	e.state = StateREPRcvd
-	e.question = nil
+	e.unanswered = nil
 	e.remoteID, e.remoteQPN = r.LocalID, r.QPN
-	m.remotes[id], m.remQPNs[qpn] = e, e
-	m.timers.set(e, now+pendingLife)
-	m.raise(e, Event{Kind: EventReply, REP: r, Private: r.PrivateData})
+	m.byRemoteID[id], m.byRemoteQPN[qpn] = e, e
+	m.timers.set(e, now+maxPendingTime)
+	m.queueEvent(e, Event{Kind: EventReply, REP: r, Private: r.PrivateData})
 	return DropNone
 }
 
 // handleMRA takes a peer's word that its answer takes longer.
 func (m *Machine) handleMRA(now Time, from netip.AddrPort, h mad.Header, r mad.MRA) Drop {
-	e, drop := m.find(from, r.RemoteID, r.LocalID)
+	e, drop := m.findConn(from, r.RemoteID, r.LocalID)
 	if drop != DropNone {
 		return drop
 	}
@@ -124,11 +124,11 @@ func (m *Machine) handleMRA(now Time, from netip.AddrPort, h mad.Header, r mad.M
 	default:
 		return DropUnexpected
 	}
-	if e.extended > e.retries {
+	if e.mraCount > e.retries {
 		return DropDuplicate // waited for often enough
 	}
-	e.extended++
+	e.mraCount++
 	e.state = next
-	m.timers.set(e, now+Time(mad.TimeoutNanos(min(r.ServiceTimeout, longestService)))+e.interval)
+	m.timers.set(e, now+Time(mad.TimeoutNanos(min(r.ServiceTimeout, maxServiceTimeout)))+e.retryInterval)
 	return DropNone
 }

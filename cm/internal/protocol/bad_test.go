@@ -32,23 +32,23 @@ func TestStrangers(t *testing.T) {
 	} {
 		t.Run(c.attr.String(), func(t *testing.T) {
 			r := newRig(t, Config{})
-			require.Equal(t, DropUnknownID, r.take(1, c.attr, c.body))
+			require.Equal(t, DropUnknownID, r.deliver(1, c.attr, c.body))
 			require.EqualValues(t, 1, r.m.Stats().Dropped[DropUnknownID])
 			switch c.answer {
 			case mad.AttrREJ:
-				h, body := r.sent(c.answer)
+				h, body := r.nextSent(c.answer)
 				rej := mad.ParseREJ(body)
 				require.EqualValues(t, 1, h.TID)
 				require.EqualValues(t, 5, rej.RemoteID)
 				require.Equal(t, mad.RejInvalidCommID, rej.Reason)
 				require.Equal(t, mad.WhichREP, rej.Which)
 			case mad.AttrDREP:
-				h, body := r.sent(c.answer)
+				h, body := r.nextSent(c.answer)
 				drep := mad.ParseDREP(body)
 				require.EqualValues(t, 1, h.TID)
 				require.Equal(t, []uint32{6, 5}, []uint32{drep.LocalID, drep.RemoteID})
 			}
-			r.silent()
+			r.requireSilence()
 			r.m.empty(t)
 		})
 	}
@@ -91,14 +91,14 @@ func TestWrongPeersAndTransactions(t *testing.T) {
 		{DropReservedField, r.peer, 9, mad.AttrREQ, &mad.REQ{ServiceID: served, LocalID: 1}},
 	} {
 		before := r.m.Stats().Dropped[c.want]
-		require.Equal(t, c.want, r.takeFrom(c.peer, c.tid, c.attr, c.body), "%v", c.attr)
+		require.Equal(t, c.want, r.deliverFrom(c.peer, c.tid, c.attr, c.body), "%v", c.attr)
 		require.Equal(t, before+1, r.m.Stats().Dropped[c.want])
-		r.silent()
+		r.requireSilence()
 		require.Equal(t, StateREQSent, r.m.State(calling))
 		require.Equal(t, StateREPSent, r.m.State(id))
 	}
-	require.Equal(t, DropNone, r.take(reqTID, mad.AttrRTU, &mad.RTU{LocalID: 77, RemoteID: id}))
-	require.Equal(t, DropNone, r.take(tid, mad.AttrREP, &mad.REP{LocalID: 88, RemoteID: calling, QPN: 1}))
+	require.Equal(t, DropNone, r.deliver(reqTID, mad.AttrRTU, &mad.RTU{LocalID: 77, RemoteID: id}))
+	require.Equal(t, DropNone, r.deliver(tid, mad.AttrREP, &mad.REP{LocalID: 88, RemoteID: calling, QPN: 1}))
 }
 
 // Datagrams that are no messages are counted by what is wrong with them.
@@ -114,7 +114,7 @@ func TestMalformed(t *testing.T) {
 	require.EqualValues(t, mad.Size, r.m.Stats().Malformed[mad.DropBadSize])
 	require.EqualValues(t, 1, r.m.Stats().Malformed[mad.DropOtherClass])
 	require.EqualValues(t, mad.Size+1, r.m.Stats().Dropped[DropMalformed])
-	r.silent()
+	r.requireSilence()
 }
 
 // Every request that is refused without asking the program says why.
@@ -147,9 +147,9 @@ func TestRefusals(t *testing.T) {
 		r := newRig(t, Config{MaxMTU: 3})
 		q := r.req()
 		c.spoil(r, q)
-		drop := r.take(reqTID, mad.AttrREQ, q)
+		drop := r.deliver(reqTID, mad.AttrREQ, q)
 		require.Equal(t, c.reason == mad.RejNoResources, drop == DropTableFull)
-		h, body := r.sent(mad.AttrREJ)
+		h, body := r.nextSent(mad.AttrREJ)
 		rej := mad.ParseREJ(body)
 		require.EqualValues(t, reqTID, h.TID)
 		require.Equal(t, c.reason.String(), rej.Reason.String())
@@ -167,16 +167,16 @@ func TestStaleConnection(t *testing.T) {
 	id := r.established()
 	q := r.req()
 	q.LocalID++
-	require.Equal(t, DropNone, r.take(2, mad.AttrREQ, q))
-	r.sent(mad.AttrREJ)
-	_, body := r.sent(mad.AttrDREQ)
+	require.Equal(t, DropNone, r.deliver(2, mad.AttrREQ, q))
+	r.nextSent(mad.AttrREJ)
+	_, body := r.nextSent(mad.AttrDREQ)
 	require.EqualValues(t, 77, mad.ParseDREQ(body).RemoteID)
-	e := r.event(EventDisconnected)
+	e := r.nextEvent(EventDisconnected)
 	require.Equal(t, id, e.ID)
 	require.Equal(t, mad.RejStaleConn, e.Reason)
-	r.silent()
-	require.Equal(t, DropNone, r.take(3, mad.AttrREQ, q), "the next time it works")
-	r.event(EventRequest)
+	r.requireSilence()
+	require.Equal(t, DropNone, r.deliver(3, mad.AttrREQ, q), "the next time it works")
+	r.nextEvent(EventRequest)
 }
 
 // The same with what a REP names, queue pair or id.
@@ -184,24 +184,24 @@ func TestStaleREP(t *testing.T) {
 	r := newRig(t, Config{})
 	old := r.established()
 	id, tid := r.connecting()
-	require.Equal(t, DropNone, r.take(tid, mad.AttrREP, &mad.REP{LocalID: 88, RemoteID: id, QPN: 500}))
-	_, body := r.sent(mad.AttrREJ)
+	require.Equal(t, DropNone, r.deliver(tid, mad.AttrREP, &mad.REP{LocalID: 88, RemoteID: id, QPN: 500}))
+	_, body := r.nextSent(mad.AttrREJ)
 	rej := mad.ParseREJ(body)
 	require.Equal(t, mad.RejStaleConn, rej.Reason)
 	require.Equal(t, mad.WhichREP, rej.Which)
-	r.sent(mad.AttrDREQ)
-	require.Equal(t, old, r.event(EventDisconnected).ID)
-	require.Equal(t, id, r.event(EventRejected).ID)
-	r.silent()
+	r.nextSent(mad.AttrDREQ)
+	require.Equal(t, old, r.nextEvent(EventDisconnected).ID)
+	require.Equal(t, id, r.nextEvent(EventRejected).ID)
+	r.requireSilence()
 
 	r = newRig(t, Config{})
 	old = r.established()
 	id, tid = r.connecting()
-	require.Equal(t, DropNone, r.take(tid, mad.AttrREP, &mad.REP{LocalID: 77, RemoteID: id, QPN: 501}))
-	r.sent(mad.AttrREJ)
-	require.Equal(t, id, r.event(EventRejected).ID)
+	require.Equal(t, DropNone, r.deliver(tid, mad.AttrREP, &mad.REP{LocalID: 77, RemoteID: id, QPN: 501}))
+	r.nextSent(mad.AttrREJ)
+	require.Equal(t, id, r.nextEvent(EventRejected).ID)
 	require.Equal(t, StateEstablished, r.m.State(old))
-	r.silent()
+	r.requireSilence()
 }
 
 // A flood of requests costs no more memory than the backlog, one peer gets half
@@ -211,26 +211,26 @@ func TestFlood(t *testing.T) {
 	for i := range uint32(10_000) {
 		q := r.req()
 		q.LocalID, q.QPN = 1000+i, 1000+i
-		drop := r.take(uint64(i), mad.AttrREQ, q)
+		drop := r.deliver(uint64(i), mad.AttrREQ, q)
 		require.Equal(t, i >= 4, drop == DropPeerShare)
 	}
 	s := r.m.Stats()
 	require.EqualValues(t, 4, s.HalfOpen)
 	require.EqualValues(t, 10_000-4, s.Dropped[DropPeerShare])
 	require.Len(t, r.m.entries, 4)
-	require.Len(t, r.m.remotes, 4)
+	require.Len(t, r.m.byRemoteID, 4)
 	require.Empty(t, r.drain(), "a flood is not answered")
 
 	// From as many addresses as there are.
 	for i := range uint32(10_000) {
 		from := netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)}), rocePort)
 		q := r.reqOf(from)
-		drop := r.takeFrom(from, 1, mad.AttrREQ, q)
+		drop := r.deliverFrom(from, 1, mad.AttrREQ, q)
 		require.Equal(t, i >= 4, drop == DropBacklogFull)
 	}
 	require.EqualValues(t, 8, r.m.Stats().HalfOpen)
 	require.Len(t, r.m.entries, 8)
-	require.Len(t, r.m.serving[served].shares, 5)
+	require.Len(t, r.m.services[served].halfOpenByPeer, 5)
 
 	// Our program accepts them; none of the peers confirms. After a repetition
 	// the oldest gives way to somebody new.
@@ -239,15 +239,15 @@ func TestFlood(t *testing.T) {
 	}
 	from := stranger
 	q := r.reqOf(from)
-	require.Equal(t, DropBacklogFull, r.takeFrom(from, 1, mad.AttrREQ, q))
-	r.pass(sec)
-	require.Equal(t, DropNone, r.takeFrom(from, 1, mad.AttrREQ, q))
+	require.Equal(t, DropBacklogFull, r.deliverFrom(from, 1, mad.AttrREQ, q))
+	r.advance(sec)
+	require.Equal(t, DropNone, r.deliverFrom(from, 1, mad.AttrREQ, q))
 	require.EqualValues(t, 1, r.m.Stats().Evicted)
-	r.event(EventUnreachable)
-	r.event(EventRequest)
+	r.nextEvent(EventUnreachable)
+	r.nextEvent(EventRequest)
 
 	// And in the end they are all gone.
-	r.pass(3600 * sec)
+	r.advance(3600 * sec)
 	r.m.empty(t)
 }
 
@@ -256,15 +256,15 @@ func TestMRAsGiveWay(t *testing.T) {
 	r := newRig(t, Config{})
 	for i := range byte(8) {
 		from := netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 0, 0, i}), rocePort)
-		require.Equal(t, DropNone, r.takeFrom(from, 1, mad.AttrREQ, r.reqOf(from)))
-		id := r.event(EventRequest).ID
+		require.Equal(t, DropNone, r.deliverFrom(from, 1, mad.AttrREQ, r.reqOf(from)))
+		id := r.nextEvent(EventRequest).ID
 		require.True(t, r.m.Accept(r.now, id, mad.REP{QPN: 1}))
-		mra := &mad.MRA{LocalID: 77, RemoteID: id, Which: mad.WhichREP, ServiceTimeout: longestService}
-		require.Equal(t, DropNone, r.takeFrom(from, 1, mad.AttrMRA, mra))
+		mra := &mad.MRA{LocalID: 77, RemoteID: id, Which: mad.WhichREP, ServiceTimeout: maxServiceTimeout}
+		require.Equal(t, DropNone, r.deliverFrom(from, 1, mad.AttrMRA, mra))
 	}
-	require.Equal(t, DropNone, r.takeFrom(stranger, 1, mad.AttrREQ, r.reqOf(stranger)))
-	require.Equal(t, netip.MustParseAddrPort("10.0.0.0:4791"), r.event(EventUnreachable).Peer, "the oldest")
-	require.Equal(t, stranger, r.event(EventRequest).Peer)
+	require.Equal(t, DropNone, r.deliverFrom(stranger, 1, mad.AttrREQ, r.reqOf(stranger)))
+	require.Equal(t, netip.MustParseAddrPort("10.0.0.0:4791"), r.nextEvent(EventUnreachable).Peer, "the oldest")
+	require.Equal(t, stranger, r.nextEvent(EventRequest).Peer)
 	require.EqualValues(t, 1, r.m.Stats().Evicted)
 }
 
@@ -279,11 +279,11 @@ func TestTimewaitGivesWay(t *testing.T) {
 		q := r.req()
 		q.LocalID += i + 1
 		q.QPN += i + 1
-		require.Equal(t, DropNone, r.take(uint64(i), mad.AttrREQ, q))
-		e := r.event(EventRequest)
+		require.Equal(t, DropNone, r.deliver(uint64(i), mad.AttrREQ, q))
+		e := r.nextEvent(EventRequest)
 		require.True(t, r.m.Accept(r.now, e.ID, mad.REP{QPN: 600}))
-		require.Equal(t, DropNone, r.take(uint64(i), mad.AttrRTU, &mad.RTU{LocalID: q.LocalID, RemoteID: e.ID}))
-		r.event(EventEstablished)
+		require.Equal(t, DropNone, r.deliver(uint64(i), mad.AttrRTU, &mad.RTU{LocalID: q.LocalID, RemoteID: e.ID}))
+		r.nextEvent(EventEstablished)
 		r.m.Abandon(r.now, e.ID)
 		ids = append(ids, e.ID)
 	}

@@ -46,14 +46,14 @@ func (c *Config) setDefaults() {
 
 // Bounds on what peers may ask for.
 const (
-	shortestInterval = 10                    // code of the shortest time between repetitions: 4 ms
-	longestInterval  = 21                    // of the longest: 8.6 s
-	longestService   = 24                    // of the longest wait that an MRA can ask for: 69 s
-	longestTimewait  = 20                    // of the longest TIMEWAIT: 4.3 s
-	pendingLife      = Time(120_000_000_000) // a request that our program leaves alone ends after 2 minutes at most
+	minInterval       = 10                    // code of the shortest time between repetitions: 4 ms
+	maxInterval       = 21                    // of the longest: 8.6 s
+	maxServiceTimeout = 24                    // of the longest wait that an MRA can ask for: 69 s
+	maxTimewait       = 20                    // of the longest TIMEWAIT: 4.3 s
+	maxPendingTime    = Time(120_000_000_000) // a request that our program leaves alone ends after 2 minutes at most
 )
 
-// interval is the time that a code of a peer stands for, within bounds.
-func interval(code uint8) Time {
-	return Time(mad.TimeoutNanos(min(max(code, shortestInterval), longestInterval)))
+// clampInterval is the time that a code of a peer stands for, within bounds.
+func clampInterval(code uint8) Time {
+	return Time(mad.TimeoutNanos(min(max(code, minInterval), maxInterval)))
 }

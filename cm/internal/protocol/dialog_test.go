@@ -24,17 +24,17 @@ func TestREQIsRepeated(t *testing.T) {
 		wait := r.m.Deadline() - r.now
 		require.GreaterOrEqual(t, wait, interval)
 		require.LessOrEqual(t, wait, interval+interval/4, "the jitter")
-		r.pass(wait - 1)
-		r.silent()
-		r.pass(1)
+		r.advance(wait - 1)
+		r.requireSilence()
+		r.advance(1)
 		d, ok := r.m.NextDatagram()
 		require.True(t, ok)
 		require.Equal(t, first, d.MAD)
-		r.silent()
+		r.requireSilence()
 	}
-	r.pass(2 * interval)
-	require.Equal(t, id, r.event(EventUnreachable).ID)
-	r.silent()
+	r.advance(2 * interval)
+	require.Equal(t, id, r.nextEvent(EventUnreachable).ID)
+	r.requireSilence()
 	r.m.empty(t)
 	require.EqualValues(t, 5, r.m.Stats().Repeated)
 	require.EqualValues(t, 1, r.m.Stats().TimedOut)
@@ -46,11 +46,11 @@ func TestDefaultRepetitions(t *testing.T) {
 	id, ok := r.m.Connect(r.now, r.peer, mad.REQ{QPN: 600, RemoteResponseTimeout: 17, MaxCMRetries: 15})
 	require.True(t, ok)
 	least := 16 * Time(mad.TimeoutNanos(17))
-	r.pass(least - 1)
+	r.advance(least - 1)
 	_, happened := r.m.NextEvent()
 	require.False(t, happened)
-	r.pass(least/4 + 1)
-	require.Equal(t, id, r.event(EventUnreachable).ID)
+	r.advance(least/4 + 1)
+	require.Equal(t, id, r.nextEvent(EventUnreachable).ID)
 	require.Equal(t, slices.Repeat([]string{"REQ"}, 16), r.drain())
 }
 
@@ -59,8 +59,8 @@ func TestRequest(t *testing.T) {
 	r := newRig(t, Config{})
 	q := r.req()
 	q.PrivateData = append(q.PrivateData, "hello"...)
-	require.Equal(t, DropNone, r.take(reqTID, mad.AttrREQ, q))
-	e := r.event(EventRequest)
+	require.Equal(t, DropNone, r.deliver(reqTID, mad.AttrREQ, q))
+	e := r.nextEvent(EventRequest)
 	require.Equal(t, "hello", string(e.Private[:5]))
 	require.Len(t, e.Private, mad.REQPrivateLen-mad.CMAHeaderLen)
 	require.Equal(t, mad.CMAHeader{Src: r.peer, Dst: r.self}, e.CMA)
@@ -73,32 +73,32 @@ func TestRequest(t *testing.T) {
 func TestREPIsRepeated(t *testing.T) {
 	r := newRig(t, Config{})
 	id := r.accepted()
-	r.pass(sec)
-	_, body := r.sent(mad.AttrREP)
+	r.advance(sec)
+	_, body := r.nextSent(mad.AttrREP)
 	require.Equal(t, id, mad.ParseREP(body).LocalID)
-	require.Equal(t, DropNone, r.take(reqTID, mad.AttrREQ, r.req()))
-	r.sent(mad.AttrREP)
-	require.Equal(t, DropNone, r.take(reqTID, mad.AttrRTU, &mad.RTU{LocalID: 77, RemoteID: id, PrivateData: []byte("x")}))
-	require.EqualValues(t, 'x', r.event(EventEstablished).Private[0])
-	r.pass(3600 * sec)
-	r.silent()
-	require.Equal(t, DropDuplicate, r.take(reqTID, mad.AttrRTU, &mad.RTU{LocalID: 77, RemoteID: id}))
-	require.Equal(t, DropDuplicate, r.take(reqTID, mad.AttrREQ, r.req()))
-	r.silent()
+	require.Equal(t, DropNone, r.deliver(reqTID, mad.AttrREQ, r.req()))
+	r.nextSent(mad.AttrREP)
+	require.Equal(t, DropNone, r.deliver(reqTID, mad.AttrRTU, &mad.RTU{LocalID: 77, RemoteID: id, PrivateData: []byte("x")}))
+	require.EqualValues(t, 'x', r.nextEvent(EventEstablished).Private[0])
+	r.advance(3600 * sec)
+	r.requireSilence()
+	require.Equal(t, DropDuplicate, r.deliver(reqTID, mad.AttrRTU, &mad.RTU{LocalID: 77, RemoteID: id}))
+	require.Equal(t, DropDuplicate, r.deliver(reqTID, mad.AttrREQ, r.req()))
+	r.requireSilence()
 }
 
 // Peers cannot make us wait for hours, nor repeat in a loop.
 func TestTimeoutsAreBounded(t *testing.T) {
-	for code, want := range map[uint8]uint8{0: shortestInterval, 12: 12, 31: longestInterval} {
+	for code, want := range map[uint8]uint8{0: minInterval, 12: 12, 31: maxInterval} {
 		r := newRig(t, Config{})
 		q := r.req()
 		q.LocalResponseTimeout, q.RemoteResponseTimeout, q.Primary.AckTimeout = code, code, code
-		require.Equal(t, DropNone, r.take(reqTID, mad.AttrREQ, q))
-		require.True(t, r.m.Accept(r.now, r.event(EventRequest).ID, mad.REP{QPN: 1}))
+		require.Equal(t, DropNone, r.deliver(reqTID, mad.AttrREQ, q))
+		require.True(t, r.m.Accept(r.now, r.nextEvent(EventRequest).ID, mad.REP{QPN: 1}))
 		wait, least := r.m.Deadline()-r.now, Time(mad.TimeoutNanos(want))
 		require.GreaterOrEqual(t, wait, least)
 		require.LessOrEqual(t, wait, least+least/4)
-		r.pass(300 * sec)
+		r.advance(300 * sec)
 		r.m.empty(t)
 	}
 }
@@ -106,27 +106,27 @@ func TestTimeoutsAreBounded(t *testing.T) {
 func TestREPIsGivenUp(t *testing.T) {
 	r := newRig(t, Config{})
 	id := r.accepted()
-	r.pass(20 * sec)
+	r.advance(20 * sec)
 	require.Equal(t, []string{"REP", "REP", "REP"}, r.drain(), "MaxCMRetries of the REQ is 3")
-	require.Equal(t, id, r.event(EventUnreachable).ID)
-	require.Equal(t, DropUnknownID, r.take(reqTID, mad.AttrRTU, &mad.RTU{LocalID: 77, RemoteID: id}), "a late RTU")
-	r.silent()
+	require.Equal(t, id, r.nextEvent(EventUnreachable).ID)
+	require.Equal(t, DropUnknownID, r.deliver(reqTID, mad.AttrRTU, &mad.RTU{LocalID: 77, RemoteID: id}), "a late RTU")
+	r.requireSilence()
 }
 
 // A lost RTU is repeated for the REP that is, with its private data.
 func TestRTUIsRepeated(t *testing.T) {
 	r := newRig(t, Config{})
 	id, tid := r.replied()
-	require.Equal(t, DropDuplicate, r.take(tid, mad.AttrREP, &mad.REP{LocalID: 88, RemoteID: id, QPN: 501}))
+	require.Equal(t, DropDuplicate, r.deliver(tid, mad.AttrREP, &mad.REP{LocalID: 88, RemoteID: id, QPN: 501}))
 	require.True(t, r.m.Ready(id, []byte("y")))
 	require.False(t, r.m.Ready(id, nil))
 	for range 2 {
-		h, body := r.sent(mad.AttrRTU)
+		h, body := r.nextSent(mad.AttrRTU)
 		rtu := mad.ParseRTU(body)
 		require.Equal(t, tid, h.TID)
 		require.Equal(t, []uint32{id, 88}, []uint32{rtu.LocalID, rtu.RemoteID})
 		require.EqualValues(t, 'y', rtu.PrivateData[0])
-		require.Equal(t, DropNone, r.take(tid, mad.AttrREP, &mad.REP{LocalID: 88, RemoteID: id, QPN: 501}))
+		require.Equal(t, DropNone, r.deliver(tid, mad.AttrREP, &mad.REP{LocalID: 88, RemoteID: id, QPN: 501}))
 	}
 }
 
@@ -135,22 +135,22 @@ func TestRTUIsRepeated(t *testing.T) {
 func TestSlowProgram(t *testing.T) {
 	r := newRig(t, Config{ServiceTimeout: 20})
 	id := r.requested()
-	r.pass(Time(mad.TimeoutNanos(17)) * 3 / 4)
-	h, body := r.sent(mad.AttrMRA)
+	r.advance(Time(mad.TimeoutNanos(17)) * 3 / 4)
+	h, body := r.nextSent(mad.AttrMRA)
 	mra := mad.ParseMRA(body)
 	require.EqualValues(t, reqTID, h.TID)
 	require.Equal(t, mad.MRA{LocalID: id, RemoteID: 77, Which: mad.WhichREQ, ServiceTimeout: 20, PrivateData: mra.PrivateData}, mra)
-	require.Equal(t, DropNone, r.take(reqTID, mad.AttrREQ, r.req()))
-	r.sent(mad.AttrMRA)
-	r.pass(4 * sec)
-	r.silent()
-	r.pass(pendingLife)
-	require.Equal(t, id, r.event(EventWithdrawn).ID)
-	_, body = r.sent(mad.AttrREJ)
+	require.Equal(t, DropNone, r.deliver(reqTID, mad.AttrREQ, r.req()))
+	r.nextSent(mad.AttrMRA)
+	r.advance(4 * sec)
+	r.requireSilence()
+	r.advance(maxPendingTime)
+	require.Equal(t, id, r.nextEvent(EventWithdrawn).ID)
+	_, body = r.nextSent(mad.AttrREJ)
 	require.Equal(t, mad.RejTimeout, mad.ParseREJ(body).Reason)
 	require.False(t, r.m.Accept(r.now, id, mad.REP{QPN: 1}))
 	require.False(t, r.m.Reject(r.now, id, mad.REJ{}))
-	r.silent()
+	r.requireSilence()
 	r.m.empty(t)
 }
 
@@ -163,16 +163,16 @@ func TestRequestLeftAlone(t *testing.T) {
 		r := newRig(t, Config{ServiceTimeout: asked})
 		q := r.req()
 		q.MaxCMRetries = 15
-		require.Equal(t, DropNone, r.take(reqTID, mad.AttrREQ, q))
-		id, begin := r.event(EventRequest).ID, r.now
-		r.pass(Time(mad.TimeoutNanos(17)))
-		_, body := r.sent(mad.AttrMRA)
+		require.Equal(t, DropNone, r.deliver(reqTID, mad.AttrREQ, q))
+		id, begin := r.nextEvent(EventRequest).ID, r.now
+		r.advance(Time(mad.TimeoutNanos(17)))
+		_, body := r.nextSent(mad.AttrMRA)
 		require.Equal(t, cmp.Or(asked, 22), mad.ParseMRA(body).ServiceTimeout)
-		r.pass(begin + want - 1 - r.now)
-		r.silent()
-		r.pass(1)
-		require.Equal(t, id, r.event(EventWithdrawn).ID)
-		_, body = r.sent(mad.AttrREJ)
+		r.advance(begin + want - 1 - r.now)
+		r.requireSilence()
+		r.advance(1)
+		require.Equal(t, id, r.nextEvent(EventWithdrawn).ID)
+		_, body = r.nextSent(mad.AttrREJ)
 		require.Equal(t, mad.RejTimeout, mad.ParseREJ(body).Reason)
 		r.m.empty(t)
 	}
@@ -182,12 +182,12 @@ func TestRequestLeftAlone(t *testing.T) {
 func TestMRAOfDuplicate(t *testing.T) {
 	r := newRig(t, Config{})
 	id := r.requested()
-	require.Equal(t, DropNone, r.take(reqTID, mad.AttrREQ, r.req()))
-	r.sent(mad.AttrMRA)
-	r.pass(15 * sec)
-	r.silent()
+	require.Equal(t, DropNone, r.deliver(reqTID, mad.AttrREQ, r.req()))
+	r.nextSent(mad.AttrMRA)
+	r.advance(15 * sec)
+	r.requireSilence()
 	require.True(t, r.m.Accept(r.now, id, mad.REP{QPN: 1}))
-	r.sent(mad.AttrREP)
+	r.nextSent(mad.AttrREP)
 }
 
 // An MRA makes us wait, as long as it says within reason, and as often as there
@@ -196,29 +196,29 @@ func TestMRAIsHeeded(t *testing.T) {
 	r := newRig(t, Config{})
 	id, tid := r.connecting()
 	for range 4 {
-		require.Equal(t, DropNone, r.take(tid, mad.AttrMRA, &mad.MRA{LocalID: 88, RemoteID: id, ServiceTimeout: 22}))
+		require.Equal(t, DropNone, r.deliver(tid, mad.AttrMRA, &mad.MRA{LocalID: 88, RemoteID: id, ServiceTimeout: 22}))
 		require.Equal(t, StateMRAREQRcvd, r.m.State(id))
-		r.pass(Time(mad.TimeoutNanos(22)))
-		r.silent()
+		r.advance(Time(mad.TimeoutNanos(22)))
+		r.requireSilence()
 	}
-	require.Equal(t, DropDuplicate, r.take(tid, mad.AttrMRA, &mad.MRA{LocalID: 88, RemoteID: id, ServiceTimeout: 31}))
-	r.pass(60 * sec)
+	require.Equal(t, DropDuplicate, r.deliver(tid, mad.AttrMRA, &mad.MRA{LocalID: 88, RemoteID: id, ServiceTimeout: 31}))
+	r.advance(60 * sec)
 	require.Equal(t, []string{"REQ", "REQ", "REQ"}, r.drain())
-	r.event(EventUnreachable)
+	r.nextEvent(EventUnreachable)
 
 	id, tid = r.connecting()
-	require.Equal(t, DropNone, r.take(tid, mad.AttrMRA, &mad.MRA{LocalID: 88, RemoteID: id, ServiceTimeout: 31}))
-	r.pass(2 * Time(mad.TimeoutNanos(longestService)))
+	require.Equal(t, DropNone, r.deliver(tid, mad.AttrMRA, &mad.MRA{LocalID: 88, RemoteID: id, ServiceTimeout: 31}))
+	r.advance(2 * Time(mad.TimeoutNanos(maxServiceTimeout)))
 	require.NotEmpty(t, r.drain(), "two hours are beyond reason")
 
 	r = newRig(t, Config{})
 	id = r.accepted()
-	require.Equal(t, DropNone, r.take(reqTID, mad.AttrMRA, &mad.MRA{LocalID: 77, RemoteID: id, Which: mad.WhichREP, ServiceTimeout: 22}))
+	require.Equal(t, DropNone, r.deliver(reqTID, mad.AttrMRA, &mad.MRA{LocalID: 77, RemoteID: id, Which: mad.WhichREP, ServiceTimeout: 22}))
 	require.Equal(t, StateMRAREPRcvd, r.m.State(id))
-	r.pass(Time(mad.TimeoutNanos(22)))
-	r.silent()
-	require.Equal(t, DropNone, r.take(reqTID, mad.AttrRTU, &mad.RTU{LocalID: 77, RemoteID: id}))
-	r.event(EventEstablished)
+	r.advance(Time(mad.TimeoutNanos(22)))
+	r.requireSilence()
+	require.Equal(t, DropNone, r.deliver(reqTID, mad.AttrRTU, &mad.RTU{LocalID: 77, RemoteID: id}))
+	r.nextEvent(EventEstablished)
 }
 
 // Data that comes ahead of the RTU stands for it.
@@ -226,11 +226,11 @@ func TestNotify(t *testing.T) {
 	r := newRig(t, Config{})
 	id := r.accepted()
 	r.m.Notify(id)
-	r.event(EventEstablished)
+	r.nextEvent(EventEstablished)
 	r.m.Notify(id)
 	r.m.Notify(12345)
-	require.Equal(t, DropDuplicate, r.take(reqTID, mad.AttrRTU, &mad.RTU{LocalID: 77, RemoteID: id}))
-	r.silent()
+	require.Equal(t, DropDuplicate, r.deliver(reqTID, mad.AttrRTU, &mad.RTU{LocalID: 77, RemoteID: id}))
+	r.requireSilence()
 }
 
 func TestDisconnect(t *testing.T) {
@@ -238,22 +238,22 @@ func TestDisconnect(t *testing.T) {
 	id := r.established()
 	require.True(t, r.m.Disconnect(r.now, id, []byte("bye")))
 	require.False(t, r.m.Disconnect(r.now, id, nil))
-	h, body := r.sent(mad.AttrDREQ)
+	h, body := r.nextSent(mad.AttrDREQ)
 	dreq := mad.ParseDREQ(body)
 	require.Equal(t, []uint32{id, 77, 500}, []uint32{dreq.LocalID, dreq.RemoteID, dreq.RemoteQPN})
 	require.Equal(t, "bye", string(dreq.PrivateData[:3]))
 	require.NotEqual(t, uint64(reqTID), h.TID)
-	require.Equal(t, DropWrongTID, r.take(h.TID+1, mad.AttrDREP, &mad.DREP{LocalID: 77, RemoteID: id}))
-	r.pass(sec / 2)
-	r.sent(mad.AttrDREQ)
-	require.Equal(t, DropNone, r.take(h.TID, mad.AttrDREP, &mad.DREP{LocalID: 77, RemoteID: id}))
-	e := r.event(EventReleased)
+	require.Equal(t, DropWrongTID, r.deliver(h.TID+1, mad.AttrDREP, &mad.DREP{LocalID: 77, RemoteID: id}))
+	r.advance(sec / 2)
+	r.nextSent(mad.AttrDREQ)
+	require.Equal(t, DropNone, r.deliver(h.TID, mad.AttrDREP, &mad.DREP{LocalID: 77, RemoteID: id}))
+	e := r.nextEvent(EventReleased)
 	require.False(t, e.TimedOut)
 	require.Equal(t, StateTimewait, r.m.State(id))
-	require.Equal(t, DropDuplicate, r.take(h.TID, mad.AttrDREP, &mad.DREP{LocalID: 77, RemoteID: id}))
-	require.Equal(t, DropUnexpected, r.take(reqTID, mad.AttrRTU, &mad.RTU{LocalID: 77, RemoteID: id}))
-	r.silent()
-	r.pass(10 * sec)
+	require.Equal(t, DropDuplicate, r.deliver(h.TID, mad.AttrDREP, &mad.DREP{LocalID: 77, RemoteID: id}))
+	require.Equal(t, DropUnexpected, r.deliver(reqTID, mad.AttrRTU, &mad.RTU{LocalID: 77, RemoteID: id}))
+	r.requireSilence()
+	r.advance(10 * sec)
 	r.m.empty(t)
 }
 
@@ -262,12 +262,12 @@ func TestCrossingDREQs(t *testing.T) {
 	r := newRig(t, Config{})
 	id := r.established()
 	require.True(t, r.m.Disconnect(r.now, id, nil))
-	r.sent(mad.AttrDREQ)
-	require.Equal(t, DropNone, r.take(55, mad.AttrDREQ, &mad.DREQ{LocalID: 77, RemoteID: id, RemoteQPN: 600}))
-	h, _ := r.sent(mad.AttrDREP)
+	r.nextSent(mad.AttrDREQ)
+	require.Equal(t, DropNone, r.deliver(55, mad.AttrDREQ, &mad.DREQ{LocalID: 77, RemoteID: id, RemoteQPN: 600}))
+	h, _ := r.nextSent(mad.AttrDREP)
 	require.EqualValues(t, 55, h.TID)
-	r.event(EventReleased)
-	r.silent()
+	r.nextEvent(EventReleased)
+	r.requireSilence()
 }
 
 // A peer that does not confirm the end does not keep it from happening.
@@ -275,9 +275,9 @@ func TestDREQIsGivenUp(t *testing.T) {
 	r := newRig(t, Config{})
 	id := r.established()
 	require.True(t, r.m.Disconnect(r.now, id, nil))
-	r.pass(20 * sec)
+	r.advance(20 * sec)
 	require.Equal(t, []string{"DREQ", "DREQ", "DREQ", "DREQ"}, r.drain())
-	require.True(t, r.event(EventReleased).TimedOut)
+	require.True(t, r.nextEvent(EventReleased).TimedOut)
 	r.m.empty(t)
 }
 
@@ -286,13 +286,13 @@ func TestDREQIsGivenUp(t *testing.T) {
 func TestDREQIsRepeatedSoon(t *testing.T) {
 	r := newRig(t, Config{})
 	id := r.established()
-	r.m.entries[id].interval = interval(20) // Linux says 4.3 s
+	r.m.entries[id].retryInterval = clampInterval(20) // Linux says 4.3 s
 	require.True(t, r.m.Disconnect(r.now, id, nil))
-	h, _ := r.sent(mad.AttrDREQ)
-	r.pass(sec)
+	h, _ := r.nextSent(mad.AttrDREQ)
+	r.advance(sec)
 	require.Equal(t, []string{"DREQ", "DREQ"}, r.drain())
-	require.Equal(t, DropNone, r.take(h.TID, mad.AttrDREP, &mad.DREP{LocalID: 77, RemoteID: id}))
-	require.False(t, r.event(EventReleased).TimedOut)
+	require.Equal(t, DropNone, r.deliver(h.TID, mad.AttrDREP, &mad.DREP{LocalID: 77, RemoteID: id}))
+	require.False(t, r.nextEvent(EventReleased).TimedOut)
 }
 
 // The peer's DREQ is answered, again and again, also when all is forgotten.
@@ -310,26 +310,26 @@ func TestDREQ(t *testing.T) {
 			id := begin(r)
 			theirs := r.m.entries[id].remoteID
 			dreq := &mad.DREQ{LocalID: theirs, RemoteID: id, RemoteQPN: 600, PrivateData: []byte("bye")}
-			require.Equal(t, DropNone, r.take(55, mad.AttrDREQ, dreq))
+			require.Equal(t, DropNone, r.deliver(55, mad.AttrDREQ, dreq))
 			if name == "before RTU" { // the peer had our REP, or there would be nothing to end
-				require.Equal(t, id, r.event(EventEstablished).ID)
+				require.Equal(t, id, r.nextEvent(EventEstablished).ID)
 			}
-			e := r.event(EventDisconnected)
+			e := r.nextEvent(EventDisconnected)
 			require.Equal(t, id, e.ID)
 			require.Equal(t, "bye", string(e.Private[:3]))
 			require.Zero(t, e.Reason)
-			r.sent(mad.AttrDREP)
+			r.nextSent(mad.AttrDREP)
 			require.False(t, r.m.Ready(id, nil))
-			require.Equal(t, DropDuplicate, r.take(55, mad.AttrDREQ, dreq))
-			r.sent(mad.AttrDREP)
-			r.pass(100 * sec)
+			require.Equal(t, DropDuplicate, r.deliver(55, mad.AttrDREQ, dreq))
+			r.nextSent(mad.AttrDREP)
+			r.advance(100 * sec)
 			r.m.empty(t)
-			require.Equal(t, DropUnknownID, r.take(55, mad.AttrDREQ, dreq))
-			h, body := r.sent(mad.AttrDREP)
+			require.Equal(t, DropUnknownID, r.deliver(55, mad.AttrDREQ, dreq))
+			h, body := r.nextSent(mad.AttrDREP)
 			drep := mad.ParseDREP(body)
 			require.EqualValues(t, 55, h.TID)
 			require.Equal(t, []uint32{id, theirs}, []uint32{drep.LocalID, drep.RemoteID})
-			r.silent()
+			r.requireSilence()
 		})
 	}
 }
@@ -350,7 +350,7 @@ func TestREJ(t *testing.T) {
 		{"DREQ sent", func(r *rig) uint32 {
 			id := r.established()
 			r.m.Disconnect(r.now, id, nil)
-			r.sent(mad.AttrDREQ)
+			r.nextSent(mad.AttrDREQ)
 			return id
 		}, EventReleased},
 	} {
@@ -363,15 +363,15 @@ func TestREJ(t *testing.T) {
 				if knows {
 					rej.LocalID = e.remoteID
 				}
-				require.Equal(t, DropNone, r.take(e.tid, mad.AttrREJ, rej))
-				ev := r.event(c.want)
+				require.Equal(t, DropNone, r.deliver(e.tid, mad.AttrREJ, rej))
+				ev := r.nextEvent(c.want)
 				require.Equal(t, id, ev.ID)
 				require.Equal(t, mad.RejConsumer, ev.Reason)
 				require.Equal(t, info, ev.Info)
 				require.Equal(t, "no", string(ev.Private[:2]))
-				require.Contains(t, []Drop{DropUnexpected, DropUnknownID}, r.take(e.tid, mad.AttrREJ, rej))
-				r.silent()
-				r.pass(100 * sec)
+				require.Contains(t, []Drop{DropUnexpected, DropUnknownID}, r.deliver(e.tid, mad.AttrREJ, rej))
+				r.requireSilence()
+				r.advance(100 * sec)
 				r.m.empty(t)
 			})
 		}
@@ -383,11 +383,11 @@ func TestREJOfTimeout(t *testing.T) {
 	for _, begin := range []func(r *rig) uint32{(*rig).requested, (*rig).accepted} {
 		r := newRig(t, Config{})
 		id := begin(r)
-		require.Equal(t, DropNone, r.take(reqTID, mad.AttrREJ, &mad.REJ{LocalID: 77, Reason: mad.RejTimeout}))
+		require.Equal(t, DropNone, r.deliver(reqTID, mad.AttrREJ, &mad.REJ{LocalID: 77, Reason: mad.RejTimeout}))
 		e, ok := r.m.NextEvent()
 		require.True(t, ok)
 		require.Equal(t, id, e.ID)
-		r.pass(100 * sec)
+		r.advance(100 * sec)
 		r.m.empty(t)
 	}
 }
@@ -413,7 +413,7 @@ func TestAbandon(t *testing.T) {
 			id := c.begin(r)
 			r.m.Abandon(r.now, id)
 			r.m.check(t)
-			_, body := r.sent(c.says)
+			_, body := r.nextSent(c.says)
 			if c.says == mad.AttrREJ {
 				rej := mad.ParseREJ(body)
 				require.Equal(t, c.why, rej.Reason)
@@ -423,9 +423,9 @@ func TestAbandon(t *testing.T) {
 				}
 			}
 			r.m.Abandon(r.now, id)
-			r.silent()
-			r.pass(100 * sec)
-			r.silent()
+			r.requireSilence()
+			r.advance(100 * sec)
+			r.requireSilence()
 			r.m.empty(t)
 		})
 	}
@@ -438,11 +438,11 @@ func TestClose(t *testing.T) {
 	r.established()
 	q := r.req()
 	q.LocalID, q.QPN = 1, 1
-	require.Equal(t, DropNone, r.take(1, mad.AttrREQ, q))
-	r.event(EventRequest)
-	_, ok := r.m.Ask(r.now, r.peer, mad.SIDRReq{}, 17, 3)
+	require.Equal(t, DropNone, r.deliver(1, mad.AttrREQ, q))
+	r.nextEvent(EventRequest)
+	_, ok := r.m.RequestSIDR(r.now, r.peer, mad.SIDRReq{}, 17, 3)
 	require.True(t, ok)
-	r.sent(mad.AttrSIDRReq)
+	r.nextSent(mad.AttrSIDRReq)
 	r.m.Close(r.now)
 	said := r.drain()
 	slices.Sort(said)
@@ -450,46 +450,46 @@ func TestClose(t *testing.T) {
 	r.m.empty(t)
 	_, ok = r.m.Connect(r.now, r.peer, mad.REQ{})
 	require.False(t, ok)
-	_, ok = r.m.Ask(r.now, r.peer, mad.SIDRReq{}, 17, 3)
+	_, ok = r.m.RequestSIDR(r.now, r.peer, mad.SIDRReq{}, 17, 3)
 	require.False(t, ok)
-	require.False(t, r.m.Listen(served, Serve{RC: true}))
-	require.Equal(t, DropUnexpected, r.take(1, mad.AttrREQ, q))
-	r.silent()
+	require.False(t, r.m.Listen(served, ServiceOptions{RC: true}))
+	require.Equal(t, DropUnexpected, r.deliver(1, mad.AttrREQ, q))
+	r.requireSilence()
 }
 
 // A service that ends rejects who has not been accepted, unless the program has
 // the request, and leaves the others.
 func TestUnlisten(t *testing.T) {
 	r := newRig(t, Config{})
-	require.False(t, r.m.Listen(served, Serve{}), "taken")
+	require.False(t, r.m.Listen(served, ServiceOptions{}), "taken")
 	id := r.accepted()
 	var ids [2]uint32
 	for i := range ids {
 		q := r.req()
 		q.LocalID, q.QPN = uint32(i)+1, uint32(i)+1
-		require.Equal(t, DropNone, r.take(uint64(i)+1, mad.AttrREQ, q))
-		ids[i] = r.event(EventRequest).ID
+		require.Equal(t, DropNone, r.deliver(uint64(i)+1, mad.AttrREQ, q))
+		ids[i] = r.nextEvent(EventRequest).ID
 	}
 	mine := func(id uint32) bool { return id == ids[1] }
 	r.m.Unlisten(r.now, served, mine)
 	r.m.Unlisten(r.now, served, mine)
-	_, body := r.sent(mad.AttrREJ)
+	_, body := r.nextSent(mad.AttrREJ)
 	require.Equal(t, mad.RejInvalidServiceID, mad.ParseREJ(body).Reason)
 	require.EqualValues(t, 1, mad.ParseREJ(body).RemoteID)
-	r.silent()
-	require.Equal(t, DropNone, r.take(reqTID, mad.AttrRTU, &mad.RTU{LocalID: 77, RemoteID: id}))
-	r.event(EventEstablished)
+	r.requireSilence()
+	require.Equal(t, DropNone, r.deliver(reqTID, mad.AttrRTU, &mad.RTU{LocalID: 77, RemoteID: id}))
+	r.nextEvent(EventEstablished)
 	require.True(t, r.m.Accept(r.now, ids[1], mad.REP{QPN: 5}))
-	r.sent(mad.AttrREP)
-	require.True(t, r.m.Listen(served, Serve{RC: true}))
+	r.nextSent(mad.AttrREP)
+	require.True(t, r.m.Listen(served, ServiceOptions{RC: true}))
 }
 
 // Alternate paths are refused.
 func TestLAP(t *testing.T) {
 	r := newRig(t, Config{})
 	id := r.established()
-	require.Equal(t, DropNone, r.take(5, mad.AttrLAP, &mad.LAP{LocalID: 77, RemoteID: id}))
-	h, body := r.sent(mad.AttrAPR)
+	require.Equal(t, DropNone, r.deliver(5, mad.AttrLAP, &mad.LAP{LocalID: 77, RemoteID: id}))
+	h, body := r.nextSent(mad.AttrAPR)
 	require.EqualValues(t, 5, h.TID)
 	require.Equal(t, mad.APR{LocalID: id, RemoteID: 77, Status: mad.APRUnsupported}, mad.ParseAPR(body))
 	require.Equal(t, StateEstablished, r.m.State(id))
@@ -499,9 +499,9 @@ func TestLAP(t *testing.T) {
 func TestNeverReady(t *testing.T) {
 	r := newRig(t, Config{})
 	id, _ := r.replied()
-	r.pass(pendingLife)
-	require.Equal(t, id, r.event(EventUnreachable).ID)
-	_, body := r.sent(mad.AttrREJ)
+	r.advance(maxPendingTime)
+	require.Equal(t, id, r.nextEvent(EventUnreachable).ID)
+	_, body := r.nextSent(mad.AttrREJ)
 	require.Equal(t, mad.WhichREP, mad.ParseREJ(body).Which)
 	require.False(t, r.m.Ready(id, nil))
 	r.m.empty(t)

@@ -17,7 +17,7 @@ func Example() {
 	}
 	ma, mb := machine(a), machine(b)
 	service := mad.ServiceIDOf(mad.PortSpaceIB, 7)
-	mb.Listen(service, protocol.Serve{RC: true, Backlog: 1})
+	mb.Listen(service, protocol.ServiceOptions{RC: true, Backlog: 1})
 
 	deliver := func(now protocol.Time, from netip.AddrPort, m, to *protocol.Machine) (e protocol.Event) {
 		for d, ok := m.NextDatagram(); ok; d, ok = m.NextDatagram() {

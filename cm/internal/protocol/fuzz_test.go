@@ -20,20 +20,20 @@ func FuzzMachine(f *testing.F) {
 	f.Add([]byte{0x17, 0, 0, 0, 6, 0, 8, 0, 0x18, 0, 0, 0, 7, 255})
 	f.Fuzz(func(t *testing.T, script []byte) {
 		r := newRig(t, Config{MaxConns: 20, MaxTimewait: 4})
-		require.True(t, r.m.Listen(datagrams, Serve{Backlog: 3}))
+		require.True(t, r.m.Listen(datagrams, ServiceOptions{Backlog: 3}))
 		z := fuzzer{rig: r, script: script, tids: []uint64{reqTID}, ids: []uint32{0, 77}}
 		for len(z.script) > 0 {
 			z.step()
 			r.m.check(t)
 			require.LessOrEqual(t, len(r.m.entries), 20)
 		}
-		r.pass(10 * 3600 * sec)
+		r.advance(10 * 3600 * sec)
 		z.settle()
 		for id, e := range r.m.entries { // what nobody ended
 			require.Equal(t, StateEstablished, e.state)
 			r.m.Abandon(r.now, id)
 		}
-		r.pass(3600 * sec)
+		r.advance(3600 * sec)
 		z.settle()
 		r.m.empty(t)
 	})
@@ -71,7 +71,7 @@ func (z *fuzzer) step() {
 			z.ids = append(z.ids, id)
 		}
 	case op == 1:
-		m.Ask(z.now, z.peer, mad.SIDRReq{ServiceID: datagrams}, z.next(), z.next())
+		m.RequestSIDR(z.now, z.peer, mad.SIDRReq{ServiceID: datagrams}, z.next(), z.next())
 	case op == 2:
 		m.Notify(z.id())
 	case op == 3:
@@ -81,9 +81,9 @@ func (z *fuzzer) step() {
 	case op == 5:
 		m.Disconnect(z.now, z.id(), nil)
 	case op == 6:
-		m.Reply(z.id(), mad.SIDRRep{})
+		m.ReplySIDR(z.id(), mad.SIDRRep{})
 	case op == 7:
-		z.pass(Time(z.next()) * sec / 16)
+		z.advance(Time(z.next()) * sec / 16)
 	case op == 8:
 		m.Reject(z.now, z.id(), mad.REJ{Reason: 28})
 	case op == 9:
@@ -91,7 +91,7 @@ func (z *fuzzer) step() {
 	case op == 10:
 		m.Unlisten(z.now, served, nil)
 	case op == 11:
-		m.Listen(served, Serve{RC: true, UC: true, Backlog: int(z.next())})
+		m.Listen(served, ServiceOptions{RC: true, UC: true, Backlog: int(z.next())})
 	}
 	z.settle()
 }

@@ -43,23 +43,23 @@ type Datagram struct {
 
 // Machine is the communication manager of one adapter.
 type Machine struct {
-	cfg     Config
-	epoch   uint32 // upper half of our transaction ids
-	serial  uint32 // lower half of the last one
-	entries map[uint32]*entry
-	remotes map[remoteKey]*entry // by the peer's communication id
-	remQPNs map[remoteKey]*entry // by the peer's queue pair, until TIMEWAIT
-	asked   map[remoteKey]*entry // SIDR requests of peers, by their id
-	serving map[mad.ServiceID]*service
-	timers  timers
-	waiting entryList // in TIMEWAIT, oldest first
+	cfg            Config
+	tidHigh        uint32 // upper half of our transaction ids
+	tidLow         uint32 // lower half of the last one
+	entries        map[uint32]*entry
+	byRemoteID     map[remoteKey]*entry // by the peer's communication id
+	byRemoteQPN    map[remoteKey]*entry // by the peer's queue pair, until TIMEWAIT
+	sidrByRemoteID map[remoteKey]*entry // SIDR requests of peers, by their id
+	services       map[mad.ServiceID]*service
+	timers         timers
+	timewait       entryList // in TIMEWAIT, oldest first
 
-	out    []Datagram
-	outAt  int
-	events []Event
-	evAt   int
-	stats  Stats
-	closed bool
+	out      []Datagram
+	outPos   int
+	events   []Event
+	eventPos int
+	stats    Stats
+	closed   bool
 }
 
 // remoteKey is a number of a peer's.
@@ -72,9 +72,9 @@ type remoteKey struct {
 func New(c Config) *Machine {
 	c.setDefaults()
 	return &Machine{
-		cfg: c, epoch: c.Rand(), serial: c.Rand(),
-		entries: make(map[uint32]*entry), remotes: make(map[remoteKey]*entry), remQPNs: make(map[remoteKey]*entry),
-		asked: make(map[remoteKey]*entry), serving: make(map[mad.ServiceID]*service),
+		cfg: c, tidHigh: c.Rand(), tidLow: c.Rand(),
+		entries: make(map[uint32]*entry), byRemoteID: make(map[remoteKey]*entry), byRemoteQPN: make(map[remoteKey]*entry),
+		sidrByRemoteID: make(map[remoteKey]*entry), services: make(map[mad.ServiceID]*service),
 	}
 }
 
@@ -88,38 +88,38 @@ func (m *Machine) Advance(now Time) {
 		if at == 0 || at > now {
 			return
 		}
-		m.expired(now, m.timers[0])
+		m.handleTimeout(now, m.timers[0])
 	}
 }
 
 // NextDatagram takes a datagram that is to be sent.
 func (m *Machine) NextDatagram() (d *Datagram, ok bool) {
-	if m.outAt == len(m.out) {
-		m.out, m.outAt = m.out[:0], 0
+	if m.outPos == len(m.out) {
+		m.out, m.outPos = m.out[:0], 0
 		return nil, false
 	}
-	m.outAt++
-	return &m.out[m.outAt-1], true
+	m.outPos++
+	return &m.out[m.outPos-1], true
 }
 
 // NextEvent takes an event.
 func (m *Machine) NextEvent() (e *Event, ok bool) {
-	if m.evAt == len(m.events) {
+	if m.eventPos == len(m.events) {
 		clear(m.events)
-		m.events, m.evAt = m.events[:0], 0
+		m.events, m.eventPos = m.events[:0], 0
 		return nil, false
 	}
-	m.evAt++
-	return &m.events[m.evAt-1], true
+	m.eventPos++
+	return &m.events[m.eventPos-1], true
 }
 
 // Stats returns what was counted.
 func (m *Machine) Stats() Stats {
 	s := m.stats
 	s.Connections = len(m.entries) - s.SIDR
-	s.Timewait = m.waiting.n
-	for _, l := range m.serving {
-		s.HalfOpen += l.half.n
+	s.Timewait = m.timewait.n
+	for _, l := range m.services {
+		s.HalfOpen += l.halfOpen.n
 	}
 	return s
 }
@@ -132,16 +132,16 @@ func (m *Machine) State(id uint32) State {
 	return StateGone
 }
 
-// transaction is a new transaction id.
-func (m *Machine) transaction() uint64 {
-	m.serial++
-	return uint64(m.epoch)<<32 | uint64(m.serial)
+// newTID is a new transaction id.
+func (m *Machine) newTID() uint64 {
+	m.tidLow++
+	return uint64(m.tidHigh)<<32 | uint64(m.tidLow)
 }
 
 // newEntry adds an entry under an id of its own, or returns nil if there is no
 // room.
 func (m *Machine) newEntry(peer netip.AddrPort, s State) *entry {
-	if len(m.entries) >= m.cfg.MaxConns && !m.recycle() {
+	if len(m.entries) >= m.cfg.MaxConns && !m.evictTimewait() {
 		return nil
 	}
 	e := &entry{peer: peer, state: s}
@@ -152,40 +152,40 @@ func (m *Machine) newEntry(peer netip.AddrPort, s State) *entry {
 	return e
 }
 
-// recycle ends the oldest TIMEWAIT, if there is one.
-func (m *Machine) recycle() bool {
-	e := m.waiting.first
+// evictTimewait ends the oldest TIMEWAIT, if there is one.
+func (m *Machine) evictTimewait() bool {
+	e := m.timewait.first
 	if e != nil {
-		m.forget(e)
+		m.removeEntry(e)
 	}
 	return e != nil
 }
 
-// forget drops an entry.
-func (m *Machine) forget(e *entry) {
+// removeEntry drops an entry.
+func (m *Machine) removeEntry(e *entry) {
 	m.timers.set(e, 0)
-	m.leaveService(e)
+	m.removeHalfOpen(e)
 	if e.state == StateTimewait {
-		m.waiting.remove(e)
+		m.timewait.remove(e)
 	}
 	if e.state == StateSIDRReqSent || e.state == StateSIDRReqRcvd {
 		m.stats.SIDR--
 	}
 	delete(m.entries, e.id)
-	m.unlink(m.remotes, e, e.remoteID)
-	m.unlink(m.remQPNs, e, e.remoteQPN)
-	m.unlink(m.asked, e, e.remoteID)
+	m.deleteIndex(m.byRemoteID, e, e.remoteID)
+	m.deleteIndex(m.byRemoteQPN, e, e.remoteQPN)
+	m.deleteIndex(m.sidrByRemoteID, e, e.remoteID)
 	e.state = StateGone
 }
 
-func (m *Machine) unlink(from map[remoteKey]*entry, e *entry, num uint32) {
+func (m *Machine) deleteIndex(from map[remoteKey]*entry, e *entry, num uint32) {
 	if k := (remoteKey{e.peer, num}); from[k] == e {
 		delete(from, k)
 	}
 }
 
-// send lays out a message to a peer.
-func (m *Machine) send(to netip.AddrPort, tid uint64, attr mad.Attr, body mad.Message) *Datagram {
+// sendMAD lays out a message to a peer.
+func (m *Machine) sendMAD(to netip.AddrPort, tid uint64, attr mad.Attr, body mad.Message) *Datagram {
 	m.out = append(m.out, Datagram{To: to})
 	d := &m.out[len(m.out)-1]
 	mad.Put(&d.MAD, mad.Header{TID: tid, Attr: attr, UDPPort: m.cfg.UDPPort}, body)
@@ -193,33 +193,33 @@ func (m *Machine) send(to netip.AddrPort, tid uint64, attr mad.Attr, body mad.Me
 	return d
 }
 
-// ask sends a message that wants an answer, and keeps it for repetition.
-func (m *Machine) ask(now Time, e *entry, tid uint64, attr mad.Attr, body mad.Message) {
-	d := m.send(e.peer, tid, attr, body)
-	e.question = new([mad.Size]byte)
-	*e.question = d.MAD
-	e.left = e.retries
+// sendWithRetry sends a message that wants an answer, and keeps it for repetition.
+func (m *Machine) sendWithRetry(now Time, e *entry, tid uint64, attr mad.Attr, body mad.Message) {
+	d := m.sendMAD(e.peer, tid, attr, body)
+	e.unanswered = new([mad.Size]byte)
+	*e.unanswered = d.MAD
+	e.retriesLeft = e.retries
 	e.refusal, e.attemptRefused = nil, false
-	m.timers.set(e, now+m.jitter(e.pause()))
+	m.timers.set(e, now+m.addJitter(e.retryDelay()))
 }
 
-// again repeats the message that was not answered.
-func (m *Machine) again(now Time, e *entry) {
+// retransmit repeats the message that was not answered.
+func (m *Machine) retransmit(now Time, e *entry) {
 	e.attemptRefused = false
-	m.out = append(m.out, Datagram{To: e.peer, MAD: *e.question})
-	h, _, _ := mad.Parse(e.question[:])
+	m.out = append(m.out, Datagram{To: e.peer, MAD: *e.unanswered})
+	h, _, _ := mad.Parse(e.unanswered[:])
 	m.stats.Sent[h.Attr-mad.AttrREQ]++
 	m.stats.Repeated++
 }
 
-// jitter adds up to a quarter, so that many that were lost together are not
+// addJitter adds up to a quarter, so that many that were lost together are not
 // repeated together.
-func (m *Machine) jitter(t Time) Time {
+func (m *Machine) addJitter(t Time) Time {
 	return t + Time(uint64(m.cfg.Rand())*uint64(t/4)>>32)
 }
 
-// raise reports an event.
-func (m *Machine) raise(e *entry, ev Event) {
+// queueEvent reports an event.
+func (m *Machine) queueEvent(e *entry, ev Event) {
 	ev.ID, ev.Peer = e.id, e.peer
 	m.events = append(m.events, ev)
 }

@@ -14,7 +14,7 @@ import (
 func TestMemory(t *testing.T) {
 	const many = 20_000
 	r := newRig(t, Config{MaxTimewait: many})
-	require.True(t, r.m.Listen(served+1, Serve{RC: true, Backlog: many}))
+	require.True(t, r.m.Listen(served+1, ServiceOptions{RC: true, Backlog: many}))
 	heap := func() int64 {
 		var s runtime.MemStats
 		runtime.GC()
@@ -29,11 +29,11 @@ func TestMemory(t *testing.T) {
 		q.ServiceID++
 		mad.Put(&b, mad.Header{TID: 1, Attr: mad.AttrREQ}, q)
 		require.Equal(t, DropNone, r.m.Handle(r.now, netip.AddrFrom16(q.Primary.LocalGID), b[:]))
-		e := r.event(EventRequest)
+		e := r.nextEvent(EventRequest)
 		ids = append(ids, e.ID)
 		require.True(t, r.m.Accept(r.now, e.ID, mad.REP{QPN: 1}))
 		r.drain()
-		r.silent()
+		r.requireSilence()
 	}
 	perHalfOpen := (heap() - before) / many
 	t.Logf("%d bytes a half-open connection", perHalfOpen)
@@ -46,6 +46,6 @@ func TestMemory(t *testing.T) {
 	perTimewait := (heap() - before) / many
 	t.Logf("%d bytes one in TIMEWAIT", perTimewait)
 	require.Less(t, perTimewait, int64(640))
-	r.pass(100 * sec)
+	r.advance(100 * sec)
 	r.m.empty(t)
 }

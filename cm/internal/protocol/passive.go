@@ -12,66 +12,66 @@ func (m *Machine) handleREQ(now Time, from netip.AddrPort, h mad.Header, q mad.R
 	if q.LocalID == 0 || q.QPN == 0 {
 		return DropReservedField
 	}
-	if old := m.remotes[remoteKey{from, q.LocalID}]; old != nil {
-		return m.repeatedREQ(now, h, old, q)
+	if old := m.byRemoteID[remoteKey{from, q.LocalID}]; old != nil {
+		return m.handleDuplicateREQ(now, h, old, q)
 	}
-	if old := m.remQPNs[remoteKey{from, q.QPN}]; old != nil {
-		m.refuseREQ(from, h, q, mad.RejStaleConn, nil)
-		m.stale(now, old)
+	if old := m.byRemoteQPN[remoteKey{from, q.QPN}]; old != nil {
+		m.rejectREQ(from, h, q, mad.RejStaleConn, nil)
+		m.endStale(now, old)
 		return DropNone
 	}
-	l := m.serving[q.ServiceID]
-	if l == nil || l.types == 0 {
-		m.refuseREQ(from, h, q, mad.RejInvalidServiceID, nil)
+	l := m.services[q.ServiceID]
+	if l == nil || l.transports == 0 {
+		m.rejectREQ(from, h, q, mad.RejInvalidServiceID, nil)
 		return DropNone
 	}
-	cma, private, reason := m.judge(l, from, q)
+	cma, private, reason := m.validateREQ(l, from, q)
 	if reason != 0 {
 		var info []byte
 		if reason == mad.RejInvalidMTU {
 			info = []byte{m.cfg.MaxMTU << 4} // what would do
 		}
-		m.refuseREQ(from, h, q, reason, info)
+		m.rejectREQ(from, h, q, reason, info)
 		return DropNone
 	}
 	e := m.newEntry(from, StateREQRcvd)
 	if e == nil {
-		m.refuseREQ(from, h, q, mad.RejNoResources, nil)
+		m.rejectREQ(from, h, q, mad.RejNoResources, nil)
 		return DropTableFull
 	}
-	if drop := m.admit(l, e); drop != DropNone {
-		m.forget(e)
+	if drop := m.addHalfOpen(l, e); drop != DropNone {
+		m.removeEntry(e)
 		return drop
 	}
 	e.remoteID, e.remoteQPN, e.psn = q.LocalID, q.QPN, q.StartingPSN
 	e.tid = h.TID
 	e.retries = q.MaxCMRetries
-	e.interval = interval(q.LocalResponseTimeout)
-	e.timewait = timewaitOf(q.Primary.AckTimeout)
-	m.remotes[remoteKey{from, q.LocalID}] = e
-	m.remQPNs[remoteKey{from, q.QPN}] = e
-	patience := interval(q.RemoteResponseTimeout)
-	e.expires = now + min(patience*Time(1+e.retries)+Time(mad.TimeoutNanos(m.cfg.ServiceTimeout)), pendingLife)
+	e.retryInterval = clampInterval(q.LocalResponseTimeout)
+	e.timewaitDuration = timewaitDuration(q.Primary.AckTimeout)
+	m.byRemoteID[remoteKey{from, q.LocalID}] = e
+	m.byRemoteQPN[remoteKey{from, q.QPN}] = e
+	patience := clampInterval(q.RemoteResponseTimeout)
+	e.expiresAt = now + min(patience*Time(1+e.retries)+Time(mad.TimeoutNanos(m.cfg.ServiceTimeout)), maxPendingTime)
 	m.timers.set(e, now+patience*3/4) // then we send an MRA
 	m.stats.Requests++
-	m.raise(e, Event{Kind: EventRequest, REQ: q, CMA: cma, Private: private})
+	m.queueEvent(e, Event{Kind: EventRequest, REQ: q, CMA: cma, Private: private})
 	return DropNone
 }
 
-// judge finds what is wrong with a request, 0 if nothing is. It returns what the
+// validateREQ finds what is wrong with a request, 0 if nothing is. It returns what the
 // peer says of itself, and the program's private data.
-func (m *Machine) judge(l *service, from netip.AddrPort, q mad.REQ) (cma mad.CMAHeader, private []byte, reason mad.Reason) {
+func (m *Machine) validateREQ(l *service, from netip.AddrPort, q mad.REQ) (cma mad.CMAHeader, private []byte, reason mad.Reason) {
 	switch {
-	case q.Transport > mad.TransportUC || l.types&(1<<q.Transport) == 0:
+	case q.Transport > mad.TransportUC || l.transports&(1<<q.Transport) == 0:
 		return cma, nil, mad.RejInvalidTransport
 	case q.Primary.RemoteGID != m.cfg.GID || netip.AddrFrom16(q.Primary.LocalGID).Unmap() != from.Addr():
 		return cma, nil, mad.RejInvalidGID
 	case q.MTU < 1 || q.MTU > m.cfg.MaxMTU:
 		return cma, nil, mad.RejInvalidMTU
 	}
-	introduction := headerOf
+	introduction := parseCMAHeader
 	if _, sdp := bsdh.Port(uint64(q.ServiceID)); sdp {
-		introduction = helloOf
+		introduction = parseHello
 	}
 	cma, private, ok := introduction(q.ServiceID, from, q.PrivateData)
 	if !ok {
@@ -80,10 +80,10 @@ func (m *Machine) judge(l *service, from netip.AddrPort, q mad.REQ) (cma mad.CMA
 	return cma, private, 0
 }
 
-// headerOf is RDMA-CM's header in front of a request's private data, the zero
+// parseCMAHeader is RDMA-CM's header in front of a request's private data, the zero
 // one if there is none, and what follows it. It returns false if there has to be
 // one and is not, or if it lies.
-func headerOf(id mad.ServiceID, from netip.AddrPort, private []byte) (cma mad.CMAHeader, rest []byte, ok bool) {
+func parseCMAHeader(id mad.ServiceID, from netip.AddrPort, private []byte) (cma mad.CMAHeader, rest []byte, ok bool) {
 	space, _, ours := id.Split()
 	if !ours || !space.HasHeader() {
 		return cma, private, true
@@ -95,10 +95,10 @@ func headerOf(id mad.ServiceID, from netip.AddrPort, private []byte) (cma mad.CM
 	return mad.CMAHeader{}, private, space == mad.PortSpaceIB
 }
 
-// helloOf is what RDMA-CM's header would say, from the Hello that is the private
+// parseHello is what RDMA-CM's header would say, from the Hello that is the private
 // data of a request to SDP. The Hello is the program's, and stays whole. It
 // returns false if there is none, or if it lies.
-func helloOf(_ mad.ServiceID, from netip.AddrPort, private []byte) (cma mad.CMAHeader, whole []byte, ok bool) {
+func parseHello(_ mad.ServiceID, from netip.AddrPort, private []byte) (cma mad.CMAHeader, whole []byte, ok bool) {
 	h, err := bsdh.ParseHello(private)
 	if err != nil || h.Src != from.Addr() {
 		return cma, nil, false
@@ -106,18 +106,18 @@ func helloOf(_ mad.ServiceID, from netip.AddrPort, private []byte) (cma mad.CMAH
 	return mad.CMAHeader{Src: netip.AddrPortFrom(h.Src, h.LocalPort), Dst: h.Dst}, private, true
 }
 
-// refuseREQ rejects a request that gets no entry.
-func (m *Machine) refuseREQ(to netip.AddrPort, h mad.Header, q mad.REQ, r mad.Reason, info []byte) {
+// rejectREQ rejects a request that gets no entry.
+func (m *Machine) rejectREQ(to netip.AddrPort, h mad.Header, q mad.REQ, r mad.Reason, info []byte) {
 	m.stats.Rejected++
-	m.send(to, h.TID, mad.AttrREJ, &mad.REJ{RemoteID: q.LocalID, Which: mad.WhichREQ, Reason: r, Info: info})
+	m.sendMAD(to, h.TID, mad.AttrREJ, &mad.REJ{RemoteID: q.LocalID, Which: mad.WhichREQ, Reason: r, Info: info})
 }
 
-// repeatedREQ answers a REQ whose communication id is known: a repetition, or
+// handleDuplicateREQ answers a REQ whose communication id is known: a repetition, or
 // the request of a peer that forgot the connection and chose the id again.
-func (m *Machine) repeatedREQ(now Time, h mad.Header, e *entry, q mad.REQ) Drop {
+func (m *Machine) handleDuplicateREQ(now Time, h mad.Header, e *entry, q mad.REQ) Drop {
 	if e.active || e.remoteQPN != q.QPN || e.psn != q.StartingPSN || e.tid != h.TID || e.state == StateTimewait {
-		m.refuseREQ(e.peer, h, q, mad.RejStaleConn, nil)
-		m.stale(now, e)
+		m.rejectREQ(e.peer, h, q, mad.RejStaleConn, nil)
+		m.endStale(now, e)
 		return DropNone
 	}
 	switch e.state {
@@ -125,7 +125,7 @@ func (m *Machine) repeatedREQ(now Time, h mad.Header, e *entry, q mad.REQ) Drop 
 		m.sendMRA(e)
 		return DropNone
 	case StateREPSent, StateMRAREPRcvd: // the REP may be lost
-		m.again(now, e)
+		m.retransmit(now, e)
 		return DropNone
 	}
 	return DropDuplicate
@@ -134,8 +134,8 @@ func (m *Machine) repeatedREQ(now Time, h mad.Header, e *entry, q mad.REQ) Drop 
 // sendMRA makes the peer wait for our program, until the request expires.
 func (m *Machine) sendMRA(e *entry) {
 	e.state = StateMRAREQSent
-	m.timers.set(e, e.expires)
-	m.send(e.peer, e.tid, mad.AttrMRA, &mad.MRA{
+	m.timers.set(e, e.expiresAt)
+	m.sendMAD(e.peer, e.tid, mad.AttrMRA, &mad.MRA{
 		LocalID: e.id, RemoteID: e.remoteID, Which: mad.WhichREQ, ServiceTimeout: m.cfg.ServiceTimeout,
 	})
 }
@@ -150,7 +150,7 @@ func (m *Machine) Accept(now Time, id uint32, r mad.REP) bool {
 	r.LocalID, r.RemoteID, r.CAGUID = e.id, e.remoteID, m.cfg.GUID
 	e.localQPN = r.QPN
 	e.state = StateREPSent
-	m.ask(now, e, e.tid, mad.AttrREP, &r)
+	m.sendWithRetry(now, e, e.tid, mad.AttrREP, &r)
 	return true
 }
 
@@ -171,21 +171,21 @@ func (m *Machine) Reject(now Time, id uint32, r mad.REJ) bool {
 		return false
 	}
 	r.LocalID, r.RemoteID = e.id, e.remoteID
-	m.send(e.peer, e.tid, mad.AttrREJ, &r)
+	m.sendMAD(e.peer, e.tid, mad.AttrREJ, &r)
 	m.stats.Rejected++
-	m.forget(e)
+	m.removeEntry(e)
 	return true
 }
 
 // handleRTU takes what makes an accepted connection ESTABLISHED.
 func (m *Machine) handleRTU(from netip.AddrPort, r mad.RTU) Drop {
-	e, drop := m.find(from, r.RemoteID, r.LocalID)
+	e, drop := m.findConn(from, r.RemoteID, r.LocalID)
 	if drop != DropNone {
 		return drop
 	}
 	switch e.state {
 	case StateREPSent, StateMRAREPRcvd:
-		m.established(e, r.PrivateData)
+		m.setEstablished(e, r.PrivateData)
 		return DropNone
 	case StateEstablished:
 		return DropDuplicate
@@ -193,19 +193,19 @@ func (m *Machine) handleRTU(from netip.AddrPort, r mad.RTU) Drop {
 	return DropUnexpected
 }
 
-func (m *Machine) established(e *entry, private []byte) {
+func (m *Machine) setEstablished(e *entry, private []byte) {
 	e.state = StateEstablished
-	e.question = nil
+	e.unanswered = nil
 	m.timers.set(e, 0)
-	m.leaveService(e)
+	m.removeHalfOpen(e)
 	m.stats.Connected++
-	m.raise(e, Event{Kind: EventEstablished, Private: private})
+	m.queueEvent(e, Event{Kind: EventEstablished, Private: private})
 }
 
 // Notify tells that data came on an accepted connection, which stands for an
 // RTU that is late or lost (IB_EVENT_COMM_EST).
 func (m *Machine) Notify(id uint32) {
 	if e := m.entries[id]; e != nil && (e.state == StateREPSent || e.state == StateMRAREPRcvd) {
-		m.established(e, nil)
+		m.setEstablished(e, nil)
 	}
 }

@@ -12,14 +12,14 @@ const rocePort = 4791
 // Handle takes a datagram that came from queue pair 1 of the adapter with that
 // address. Events may hold views of b.
 func (m *Machine) Handle(now Time, from netip.Addr, b []byte) Drop {
-	drop := m.handle(now, from.Unmap(), b)
+	drop := m.handleMAD(now, from.Unmap(), b)
 	if drop != DropNone {
 		m.stats.Dropped[drop]++
 	}
 	return drop
 }
 
-func (m *Machine) handle(now Time, addr netip.Addr, b []byte) Drop {
+func (m *Machine) handleMAD(now Time, addr netip.Addr, b []byte) Drop {
 	h, body, bad := mad.Parse(b)
 	if bad != mad.DropNone {
 		m.stats.Malformed[bad]++
@@ -59,9 +59,9 @@ func (m *Machine) handle(now Time, addr netip.Addr, b []byte) Drop {
 	return DropUnsupported // APR
 }
 
-// find looks up the connection with our id, of a peer at from that calls it
+// findConn looks up the connection with our id, of a peer at from that calls it
 // theirs.
-func (m *Machine) find(from netip.AddrPort, ours, theirs uint32) (*entry, Drop) {
+func (m *Machine) findConn(from netip.AddrPort, ours, theirs uint32) (*entry, Drop) {
 	e := m.entries[ours]
 	switch {
 	case e == nil || e.state == StateSIDRReqSent || e.state == StateSIDRReqRcvd:
@@ -74,47 +74,47 @@ func (m *Machine) find(from netip.AddrPort, ours, theirs uint32) (*entry, Drop) 
 
 // handleLAP refuses an alternate path.
 func (m *Machine) handleLAP(from netip.AddrPort, h mad.Header, r mad.LAP) Drop {
-	e, drop := m.find(from, r.RemoteID, r.LocalID)
+	e, drop := m.findConn(from, r.RemoteID, r.LocalID)
 	if drop != DropNone {
 		return drop
 	}
-	m.send(from, h.TID, mad.AttrAPR, &mad.APR{LocalID: e.id, RemoteID: e.remoteID, Status: mad.APRUnsupported})
+	m.sendMAD(from, h.TID, mad.AttrAPR, &mad.APR{LocalID: e.id, RemoteID: e.remoteID, Status: mad.APRUnsupported})
 	return DropNone
 }
 
-// expired does what is due for an entry.
-func (m *Machine) expired(now Time, e *entry) {
+// handleTimeout does what is due for an entry.
+func (m *Machine) handleTimeout(now Time, e *entry) {
 	switch e.state {
 	case StateREQRcvd:
 		m.sendMRA(e)
 	case StateMRAREQSent, StateREPRcvd: // our program did not answer
 		m.stats.TimedOut++
-		m.raise(e, Event{Kind: withdrawnOr(e)})
+		m.queueEvent(e, Event{Kind: expiryEvent(e)})
 		m.Reject(now, e.id, mad.REJ{Reason: mad.RejTimeout})
 	case StateTimewait, StateSIDRReqRcvd:
 		if e.state == StateSIDRReqRcvd {
 			m.stats.TimedOut++
-			m.raise(e, Event{Kind: EventWithdrawn})
+			m.queueEvent(e, Event{Kind: EventWithdrawn})
 		}
-		m.forget(e)
+		m.removeEntry(e)
 	default:
-		m.unanswered(now, e)
+		m.retransmitOrGiveUp(now, e)
 	}
 }
 
-func withdrawnOr(e *entry) EventKind {
+func expiryEvent(e *entry) EventKind {
 	if e.active {
 		return EventUnreachable
 	}
 	return EventWithdrawn
 }
 
-// unanswered repeats a message, or gives up.
-func (m *Machine) unanswered(now Time, e *entry) {
-	if e.left > 0 {
-		e.left--
-		m.again(now, e)
-		m.timers.set(e, now+m.jitter(e.pause()))
+// retransmitOrGiveUp repeats a message, or gives up.
+func (m *Machine) retransmitOrGiveUp(now Time, e *entry) {
+	if e.retriesLeft > 0 {
+		e.retriesLeft--
+		m.retransmit(now, e)
+		m.timers.set(e, now+m.addJitter(e.retryDelay()))
 		return
 	}
 	m.giveUp(now, e)
@@ -125,13 +125,13 @@ func (m *Machine) giveUp(now Time, e *entry) {
 	m.stats.TimedOut++
 	switch e.state {
 	case StateREPSent, StateMRAREPRcvd:
-		m.raise(e, Event{Kind: EventUnreachable, Err: e.refusal})
-		m.rest(now, e)
+		m.queueEvent(e, Event{Kind: EventUnreachable, Err: e.refusal})
+		m.enterTimewait(now, e)
 	case StateDREQSent:
-		m.raise(e, Event{Kind: EventReleased, TimedOut: true})
-		m.rest(now, e)
+		m.queueEvent(e, Event{Kind: EventReleased, TimedOut: true})
+		m.enterTimewait(now, e)
 	default: // REQ and SIDR_REQ
-		m.raise(e, Event{Kind: EventUnreachable, Err: e.refusal})
-		m.forget(e)
+		m.queueEvent(e, Event{Kind: EventUnreachable, Err: e.refusal})
+		m.removeEntry(e)
 	}
 }

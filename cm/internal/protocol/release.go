@@ -19,26 +19,26 @@ func (m *Machine) Disconnect(now Time, id uint32, private []byte) bool {
 }
 
 func (m *Machine) sendDREQ(now Time, e *entry, private []byte) {
-	m.leaveService(e)
+	m.removeHalfOpen(e)
 	e.state = StateDREQSent
-	e.dreqTID = m.transaction()
-	m.ask(now, e, e.dreqTID, mad.AttrDREQ, &mad.DREQ{
+	e.dreqTID = m.newTID()
+	m.sendWithRetry(now, e, e.dreqTID, mad.AttrDREQ, &mad.DREQ{
 		LocalID: e.id, RemoteID: e.remoteID, RemoteQPN: e.remoteQPN, PrivateData: private,
 	})
 }
 
-// firstDREQ is the time until a DREQ is repeated for the first time; each further
+// firstDREQDelay is the time until a DREQ is repeated for the first time; each further
 // one takes twice as long, up to what the peer asked for.
-const firstDREQ = Time(250_000_000)
+const firstDREQDelay = Time(250_000_000)
 
-// pause is the time until a message is repeated. What the peer asked for is time
+// retryDelay is the time until a message is repeated. What the peer asked for is time
 // for its program to decide; a DREQ is answered by its manager, at once, and
 // programs that end do not stay long to repeat it.
-func (e *entry) pause() Time {
-	if e.state == StateDREQSent && e.left > 0 {
-		return min(e.interval, firstDREQ<<(e.retries-e.left))
+func (e *entry) retryDelay() Time {
+	if e.state == StateDREQSent && e.retriesLeft > 0 {
+		return min(e.retryInterval, firstDREQDelay<<(e.retries-e.retriesLeft))
 	}
-	return e.interval
+	return e.retryInterval
 }
 
 // Abandon ends a connection in whatever state, without an event, and tells the
@@ -52,73 +52,73 @@ func (m *Machine) Abandon(now Time, id uint32) {
 	case StateREQSent, StateMRAREQRcvd:
 		var guid [8]byte
 		binary.BigEndian.PutUint64(guid[:], m.cfg.GUID)
-		m.send(e.peer, e.tid, mad.AttrREJ, &mad.REJ{LocalID: e.id, Which: mad.WhichREQ, Reason: mad.RejTimeout, Info: guid[:]})
-		m.forget(e)
+		m.sendMAD(e.peer, e.tid, mad.AttrREJ, &mad.REJ{LocalID: e.id, Which: mad.WhichREQ, Reason: mad.RejTimeout, Info: guid[:]})
+		m.removeEntry(e)
 	case StateREQRcvd, StateMRAREQSent, StateREPRcvd:
 		m.Reject(now, id, mad.REJ{Reason: mad.RejConsumer})
 	case StateREPSent, StateMRAREPRcvd:
-		m.send(e.peer, e.tid, mad.AttrREJ, &mad.REJ{LocalID: e.id, RemoteID: e.remoteID, Which: mad.WhichOther, Reason: mad.RejConsumer})
-		m.rest(now, e)
+		m.sendMAD(e.peer, e.tid, mad.AttrREJ, &mad.REJ{LocalID: e.id, RemoteID: e.remoteID, Which: mad.WhichOther, Reason: mad.RejConsumer})
+		m.enterTimewait(now, e)
 	case StateEstablished:
 		m.sendDREQ(now, e, nil)
-		m.rest(now, e)
+		m.enterTimewait(now, e)
 	case StateSIDRReqSent:
-		m.forget(e)
+		m.removeEntry(e)
 	case StateSIDRReqRcvd:
-		m.Reply(id, mad.SIDRRep{Status: mad.SIDRReject})
+		m.ReplySIDR(id, mad.SIDRRep{Status: mad.SIDRReject})
 	}
 }
 
 // Close abandons everything. Nothing is taken from then on.
 func (m *Machine) Close(now Time) {
 	m.closed = true
-	for id := range m.serving {
+	for id := range m.services {
 		m.Unlisten(now, id, nil)
 	}
 	for id := range m.entries {
 		m.Abandon(now, id)
 	}
 	for _, e := range m.entries {
-		m.forget(e)
+		m.removeEntry(e)
 	}
 }
 
-// rest puts a connection into TIMEWAIT.
-func (m *Machine) rest(now Time, e *entry) {
-	m.leaveService(e)
-	m.unlink(m.remQPNs, e, e.remoteQPN) // the peer may use the queue pair for another
+// enterTimewait puts a connection into TIMEWAIT.
+func (m *Machine) enterTimewait(now Time, e *entry) {
+	m.removeHalfOpen(e)
+	m.deleteIndex(m.byRemoteQPN, e, e.remoteQPN) // the peer may use the queue pair for another
 	e.state = StateTimewait
-	e.question, e.ready = nil, nil
-	if m.waiting.n >= m.cfg.MaxTimewait {
-		m.recycle()
+	e.unanswered, e.rtuPrivateData = nil, nil
+	if m.timewait.n >= m.cfg.MaxTimewait {
+		m.evictTimewait()
 	}
-	m.waiting.push(e)
-	m.timers.set(e, now+e.timewait)
+	m.timewait.push(e)
+	m.timers.set(e, now+e.timewaitDuration)
 }
 
-// stale ends a connection that its peer has forgotten.
-func (m *Machine) stale(now Time, e *entry) {
+// endStale ends a connection that its peer has forgotten.
+func (m *Machine) endStale(now Time, e *entry) {
 	switch e.state {
 	case StateEstablished:
 		m.sendDREQ(now, e, nil)
-		m.rest(now, e)
-		m.raise(e, Event{Kind: EventDisconnected, Reason: mad.RejStaleConn})
+		m.enterTimewait(now, e)
+		m.queueEvent(e, Event{Kind: EventDisconnected, Reason: mad.RejStaleConn})
 	case StateREQRcvd, StateMRAREQSent:
-		m.raise(e, Event{Kind: EventWithdrawn})
-		m.forget(e)
+		m.queueEvent(e, Event{Kind: EventWithdrawn})
+		m.removeEntry(e)
 	case StateREPSent, StateMRAREPRcvd, StateREPRcvd:
-		m.raise(e, Event{Kind: EventRejected, Reason: mad.RejStaleConn})
-		m.rest(now, e)
+		m.queueEvent(e, Event{Kind: EventRejected, Reason: mad.RejStaleConn})
+		m.enterTimewait(now, e)
 	}
 }
 
 // handleDREQ takes a peer's wish to end a connection. It is always answered,
 // for the answer to an earlier DREQ may be lost and the connection forgotten.
 func (m *Machine) handleDREQ(now Time, from netip.AddrPort, h mad.Header, r mad.DREQ) Drop {
-	e, drop := m.find(from, r.RemoteID, r.LocalID)
+	e, drop := m.findConn(from, r.RemoteID, r.LocalID)
 	switch {
 	case drop == DropUnknownID:
-		m.send(from, h.TID, mad.AttrDREP, &mad.DREP{LocalID: r.RemoteID, RemoteID: r.LocalID})
+		m.sendMAD(from, h.TID, mad.AttrDREP, &mad.DREP{LocalID: r.RemoteID, RemoteID: r.LocalID})
 		return drop
 	case drop != DropNone:
 		return drop
@@ -127,18 +127,18 @@ func (m *Machine) handleDREQ(now Time, from netip.AddrPort, h mad.Header, r mad.
 	}
 	switch e.state {
 	case StateREPSent, StateMRAREPRcvd: // the RTU is lost, but the peer had our REP
-		m.established(e, nil)
+		m.setEstablished(e, nil)
 		fallthrough
 	case StateEstablished, StateREPRcvd:
-		m.answerDREQ(e, h)
-		m.rest(now, e)
-		m.raise(e, Event{Kind: EventDisconnected, Private: r.PrivateData})
+		m.sendDREP(e, h)
+		m.enterTimewait(now, e)
+		m.queueEvent(e, Event{Kind: EventDisconnected, Private: r.PrivateData})
 	case StateDREQSent: // the two crossed
-		m.answerDREQ(e, h)
-		m.rest(now, e)
-		m.raise(e, Event{Kind: EventReleased, Private: r.PrivateData})
+		m.sendDREP(e, h)
+		m.enterTimewait(now, e)
+		m.queueEvent(e, Event{Kind: EventReleased, Private: r.PrivateData})
 	case StateTimewait:
-		m.answerDREQ(e, h)
+		m.sendDREP(e, h)
 		return DropDuplicate
 	default:
 		return DropUnexpected
@@ -146,13 +146,13 @@ func (m *Machine) handleDREQ(now Time, from netip.AddrPort, h mad.Header, r mad.
 	return DropNone
 }
 
-func (m *Machine) answerDREQ(e *entry, h mad.Header) {
-	m.send(e.peer, h.TID, mad.AttrDREP, &mad.DREP{LocalID: e.id, RemoteID: e.remoteID})
+func (m *Machine) sendDREP(e *entry, h mad.Header) {
+	m.sendMAD(e.peer, h.TID, mad.AttrDREP, &mad.DREP{LocalID: e.id, RemoteID: e.remoteID})
 }
 
 // handleDREP takes the answer to a DREQ of ours.
 func (m *Machine) handleDREP(now Time, from netip.AddrPort, h mad.Header, r mad.DREP) Drop {
-	e, drop := m.find(from, r.RemoteID, r.LocalID)
+	e, drop := m.findConn(from, r.RemoteID, r.LocalID)
 	switch {
 	case drop != DropNone:
 		return drop
@@ -163,8 +163,8 @@ func (m *Machine) handleDREP(now Time, from netip.AddrPort, h mad.Header, r mad.
 	case h.TID != e.dreqTID:
 		return DropWrongTID
 	}
-	m.rest(now, e)
-	m.raise(e, Event{Kind: EventReleased, Private: r.PrivateData})
+	m.enterTimewait(now, e)
+	m.queueEvent(e, Event{Kind: EventReleased, Private: r.PrivateData})
 	return DropNone
 }
 
@@ -173,7 +173,7 @@ func (m *Machine) handleREJ(now Time, from netip.AddrPort, h mad.Header, r mad.R
 	var e *entry
 	drop := DropUnknownID
 	if r.RemoteID == 0 { // of one that gave up before it knew our id
-		if e = m.remotes[remoteKey{from, r.LocalID}]; e != nil && r.LocalID != 0 {
+		if e = m.byRemoteID[remoteKey{from, r.LocalID}]; e != nil && r.LocalID != 0 {
 			drop = DropNone
 		}
 	} else {
@@ -181,7 +181,7 @@ func (m *Machine) handleREJ(now Time, from netip.AddrPort, h mad.Header, r mad.R
 		if known := m.entries[r.RemoteID]; known != nil && theirs == 0 { // of one that knows nothing of it
 			theirs = known.remoteID
 		}
-		e, drop = m.find(from, r.RemoteID, theirs)
+		e, drop = m.findConn(from, r.RemoteID, theirs)
 	}
 	switch {
 	case drop != DropNone:
@@ -192,23 +192,23 @@ func (m *Machine) handleREJ(now Time, from netip.AddrPort, h mad.Header, r mad.R
 	ev := Event{Kind: EventRejected, Reason: r.Reason, Info: r.Info, Private: r.PrivateData}
 	switch e.state {
 	case StateREQSent, StateMRAREQRcvd:
-		m.raise(e, ev)
-		m.forget(e)
+		m.queueEvent(e, ev)
+		m.removeEntry(e)
 	case StateREQRcvd, StateMRAREQSent:
 		ev.Kind = EventWithdrawn
-		m.raise(e, ev)
-		m.forget(e)
+		m.queueEvent(e, ev)
+		m.removeEntry(e)
 	case StateREPSent, StateMRAREPRcvd, StateREPRcvd:
-		m.rest(now, e)
-		m.raise(e, ev)
+		m.enterTimewait(now, e)
+		m.queueEvent(e, ev)
 	case StateEstablished:
 		ev.Kind = EventDisconnected
-		m.rest(now, e)
-		m.raise(e, ev)
+		m.enterTimewait(now, e)
+		m.queueEvent(e, ev)
 	case StateDREQSent:
 		ev.Kind = EventReleased
-		m.rest(now, e)
-		m.raise(e, ev)
+		m.enterTimewait(now, e)
+		m.queueEvent(e, ev)
 	default:
 		return DropUnexpected
 	}

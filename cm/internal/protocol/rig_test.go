@@ -24,17 +24,17 @@ func newRig(t testing.TB, c Config) *rig {
 	c.Rand = rand.New(rand.NewPCG(7, 7)).Uint32
 	c.GUID, c.GID = 0x1234, r.self.As16()
 	r.m = New(c)
-	require.True(t, r.m.Listen(served, Serve{RC: true, Backlog: 8}))
+	require.True(t, r.m.Listen(served, ServiceOptions{RC: true, Backlog: 8}))
 	return r
 }
 
-// take hands the machine a message of the peer's, and returns what became of it.
-func (r *rig) take(tid uint64, attr mad.Attr, body mad.Message) Drop {
+// deliver hands the machine a message of the peer's, and returns what became of it.
+func (r *rig) deliver(tid uint64, attr mad.Attr, body mad.Message) Drop {
 	r.t.Helper()
-	return r.takeFrom(r.peer, tid, attr, body)
+	return r.deliverFrom(r.peer, tid, attr, body)
 }
 
-func (r *rig) takeFrom(peer netip.AddrPort, tid uint64, attr mad.Attr, body mad.Message) Drop {
+func (r *rig) deliverFrom(peer netip.AddrPort, tid uint64, attr mad.Attr, body mad.Message) Drop {
 	r.t.Helper()
 	var b [mad.Size]byte
 	h := mad.Header{TID: tid, Attr: attr}
@@ -47,8 +47,8 @@ func (r *rig) takeFrom(peer netip.AddrPort, tid uint64, attr mad.Attr, body mad.
 	return d
 }
 
-// sent takes the one message that the machine has for the peer.
-func (r *rig) sent(attr mad.Attr) (mad.Header, []byte) {
+// nextSent takes the one message that the machine has for the peer.
+func (r *rig) nextSent(attr mad.Attr) (mad.Header, []byte) {
 	r.t.Helper()
 	d, ok := r.m.NextDatagram()
 	require.True(r.t, ok, "no %v was sent", attr)
@@ -58,8 +58,8 @@ func (r *rig) sent(attr mad.Attr) (mad.Header, []byte) {
 	return h, body
 }
 
-// silent requires that nothing is sent and nothing happened.
-func (r *rig) silent() {
+// requireSilence requires that nothing is sent and nothing happened.
+func (r *rig) requireSilence() {
 	r.t.Helper()
 	d, ok := r.m.NextDatagram()
 	if ok {
@@ -72,8 +72,8 @@ func (r *rig) silent() {
 	}
 }
 
-// event takes the one event.
-func (r *rig) event(k EventKind) Event {
+// nextEvent takes the one event.
+func (r *rig) nextEvent(k EventKind) Event {
 	r.t.Helper()
 	e, ok := r.m.NextEvent()
 	require.True(r.t, ok, "no %v", k)
@@ -99,8 +99,8 @@ const reqTID = 0xabc
 // requested brings a request of the peer's to where our program has it.
 func (r *rig) requested() uint32 {
 	r.t.Helper()
-	require.Equal(r.t, DropNone, r.take(reqTID, mad.AttrREQ, r.req()))
-	return r.event(EventRequest).ID
+	require.Equal(r.t, DropNone, r.deliver(reqTID, mad.AttrREQ, r.req()))
+	return r.nextEvent(EventRequest).ID
 }
 
 // accepted accepts it.
@@ -108,7 +108,7 @@ func (r *rig) accepted() uint32 {
 	r.t.Helper()
 	id := r.requested()
 	require.True(r.t, r.m.Accept(r.now, id, mad.REP{QPN: 600, StartingPSN: 10}))
-	r.sent(mad.AttrREP)
+	r.nextSent(mad.AttrREP)
 	return id
 }
 
@@ -116,8 +116,8 @@ func (r *rig) accepted() uint32 {
 func (r *rig) established() uint32 {
 	r.t.Helper()
 	id := r.accepted()
-	require.Equal(r.t, DropNone, r.take(reqTID, mad.AttrRTU, &mad.RTU{LocalID: 77, RemoteID: id}))
-	r.event(EventEstablished)
+	require.Equal(r.t, DropNone, r.deliver(reqTID, mad.AttrRTU, &mad.RTU{LocalID: 77, RemoteID: id}))
+	r.nextEvent(EventEstablished)
 	return id
 }
 
@@ -126,7 +126,7 @@ func (r *rig) connecting() (id uint32, tid uint64) {
 	r.t.Helper()
 	id, ok := r.m.Connect(r.now, r.peer, mad.REQ{QPN: 600, RemoteResponseTimeout: 17, MaxCMRetries: 3})
 	require.True(r.t, ok)
-	h, _ := r.sent(mad.AttrREQ)
+	h, _ := r.nextSent(mad.AttrREQ)
 	return id, h.TID
 }
 
@@ -134,13 +134,13 @@ func (r *rig) connecting() (id uint32, tid uint64) {
 func (r *rig) replied() (id uint32, tid uint64) {
 	r.t.Helper()
 	id, tid = r.connecting()
-	require.Equal(r.t, DropNone, r.take(tid, mad.AttrREP, &mad.REP{LocalID: 88, RemoteID: id, QPN: 501}))
-	r.event(EventReply)
+	require.Equal(r.t, DropNone, r.deliver(tid, mad.AttrREP, &mad.REP{LocalID: 88, RemoteID: id, QPN: 501}))
+	r.nextEvent(EventReply)
 	return id, tid
 }
 
-// pass lets time pass.
-func (r *rig) pass(d Time) {
+// advance lets time pass.
+func (r *rig) advance(d Time) {
 	end := r.now + d
 	for at := r.m.Deadline(); at != 0 && at <= end; at = r.m.Deadline() {
 		r.now = max(r.now, at)

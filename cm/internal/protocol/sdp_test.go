@@ -22,9 +22,9 @@ func (r *rig) reqToSDP(port uint16) (*mad.REQ, *bsdh.Hello) {
 func TestRequestToSDP(t *testing.T) {
 	r := newRig(t, Config{})
 	q, h := r.reqToSDP(9)
-	require.True(t, r.m.Listen(q.ServiceID, Serve{RC: true, Backlog: 8}))
-	require.Equal(t, DropNone, r.take(reqTID, mad.AttrREQ, q))
-	e := r.event(EventRequest)
+	require.True(t, r.m.Listen(q.ServiceID, ServiceOptions{RC: true, Backlog: 8}))
+	require.Equal(t, DropNone, r.deliver(reqTID, mad.AttrREQ, q))
+	e := r.nextEvent(EventRequest)
 	require.Equal(t, q.PrivateData, e.Private)
 	require.Equal(t, h.Src, e.CMA.Src.Addr())
 	require.Equal(t, h.LocalPort, e.CMA.Src.Port())
@@ -43,12 +43,12 @@ func TestRequestToSDPWithoutHello(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, Config{})
 			q, h := r.reqToSDP(9)
-			require.True(t, r.m.Listen(q.ServiceID, Serve{RC: true, Backlog: 8}))
+			require.True(t, r.m.Listen(q.ServiceID, ServiceOptions{RC: true, Backlog: 8}))
 			spoil(q, h)
-			require.Equal(t, DropNone, r.take(reqTID, mad.AttrREQ, q))
-			_, body := r.sent(mad.AttrREJ)
+			require.Equal(t, DropNone, r.deliver(reqTID, mad.AttrREQ, q))
+			_, body := r.nextSent(mad.AttrREJ)
 			require.Equal(t, mad.RejUnsupported, mad.ParseREJ(body).Reason)
-			r.silent()
+			r.requireSilence()
 		})
 	}
 }

@@ -6,10 +6,10 @@ import (
 	"github.com/softrnic/softrnic/wire/mad"
 )
 
-// Ask sends a SIDR_REQ, which ends with EventSIDRReply, EventUnreachable or
+// RequestSIDR sends a SIDR_REQ, which ends with EventSIDRReply, EventUnreachable or
 // Abandon. The machine fills in RequestID. timeout is the code of the time
 // between repetitions. It returns false if there are too many requests.
-func (m *Machine) Ask(now Time, peer netip.AddrPort, q mad.SIDRReq, timeout, retries uint8) (id uint32, ok bool) {
+func (m *Machine) RequestSIDR(now Time, peer netip.AddrPort, q mad.SIDRReq, timeout, retries uint8) (id uint32, ok bool) {
 	if m.closed {
 		return 0, false
 	}
@@ -19,31 +19,31 @@ func (m *Machine) Ask(now Time, peer netip.AddrPort, q mad.SIDRReq, timeout, ret
 	}
 	m.stats.SIDR++
 	q.RequestID = e.id
-	e.tid = m.transaction()
+	e.tid = m.newTID()
 	e.retries = retries
-	e.interval = interval(timeout)
-	e.serviced = q.ServiceID
-	m.ask(now, e, e.tid, mad.AttrSIDRReq, &q)
+	e.retryInterval = clampInterval(timeout)
+	e.sidrService = q.ServiceID
+	m.sendWithRetry(now, e, e.tid, mad.AttrSIDRReq, &q)
 	return e.id, true
 }
 
 // handleSIDRReq takes a peer's question which queue pair serves datagrams.
 func (m *Machine) handleSIDRReq(now Time, from netip.AddrPort, h mad.Header, q mad.SIDRReq) Drop {
 	key := remoteKey{from, q.RequestID}
-	if m.asked[key] != nil {
+	if m.sidrByRemoteID[key] != nil {
 		return DropDuplicate // our program is about to answer
 	}
 	refuse := func(s mad.SIDRStatus) {
-		m.send(from, h.TID, mad.AttrSIDRRep, &mad.SIDRRep{RequestID: q.RequestID, Status: s, ServiceID: q.ServiceID})
+		m.sendMAD(from, h.TID, mad.AttrSIDRRep, &mad.SIDRRep{RequestID: q.RequestID, Status: s, ServiceID: q.ServiceID})
 	}
-	l := m.serving[q.ServiceID]
-	if l == nil || l.types != 0 {
+	l := m.services[q.ServiceID]
+	if l == nil || l.transports != 0 {
 		refuse(mad.SIDRUnsupported)
 		return DropNone
 	}
 	ev := Event{Kind: EventSIDRRequest, SIDRReq: q}
 	var ok bool
-	if ev.CMA, ev.Private, ok = headerOf(q.ServiceID, from, q.PrivateData); !ok {
+	if ev.CMA, ev.Private, ok = parseCMAHeader(q.ServiceID, from, q.PrivateData); !ok {
 		refuse(mad.SIDRReject)
 		return DropNone
 	}
@@ -52,28 +52,28 @@ func (m *Machine) handleSIDRReq(now Time, from netip.AddrPort, h mad.Header, q m
 		return DropTableFull
 	}
 	m.stats.SIDR++
-	if drop := m.admit(l, e); drop != DropNone {
-		m.forget(e)
+	if drop := m.addHalfOpen(l, e); drop != DropNone {
+		m.removeEntry(e)
 		return drop
 	}
-	e.remoteID, e.tid, e.serviced = q.RequestID, h.TID, q.ServiceID
-	m.asked[key] = e
-	m.timers.set(e, now+pendingLife)
+	e.remoteID, e.tid, e.sidrService = q.RequestID, h.TID, q.ServiceID
+	m.sidrByRemoteID[key] = e
+	m.timers.set(e, now+maxPendingTime)
 	m.stats.Requests++
-	m.raise(e, ev)
+	m.queueEvent(e, ev)
 	return DropNone
 }
 
-// Reply answers a SIDR_REQ. The machine fills in ids and service. It returns
+// ReplySIDR answers a SIDR_REQ. The machine fills in ids and service. It returns
 // false if the request is gone.
-func (m *Machine) Reply(id uint32, r mad.SIDRRep) bool {
+func (m *Machine) ReplySIDR(id uint32, r mad.SIDRRep) bool {
 	e := m.entries[id]
 	if e == nil || e.state != StateSIDRReqRcvd {
 		return false
 	}
-	r.RequestID, r.ServiceID = e.remoteID, e.serviced
-	m.send(e.peer, e.tid, mad.AttrSIDRRep, &r)
-	m.forget(e)
+	r.RequestID, r.ServiceID = e.remoteID, e.sidrService
+	m.sendMAD(e.peer, e.tid, mad.AttrSIDRRep, &r)
+	m.removeEntry(e)
 	return true
 }
 
@@ -88,7 +88,7 @@ func (m *Machine) handleSIDRRep(from netip.AddrPort, h mad.Header, r mad.SIDRRep
 	case h.TID != e.tid:
 		return DropWrongTID
 	}
-	m.raise(e, Event{Kind: EventSIDRReply, SIDRRep: r, Private: r.PrivateData})
-	m.forget(e)
+	m.queueEvent(e, Event{Kind: EventSIDRReply, SIDRRep: r, Private: r.PrivateData})
+	m.removeEntry(e)
 	return DropNone
 }

@@ -3,27 +3,27 @@ package protocol
 // timers is a heap of what has a deadline, the earliest first.
 type timers []*entry
 
-// timed is embedded in what can have a deadline.
-type timed struct {
-	at    Time // 0: none
-	index int
+// timer is embedded in what can have a deadline.
+type timer struct {
+	deadline Time // 0: none
+	index    int
 }
 
 // set changes or removes (at 0) a deadline.
 func (t *timers) set(e *entry, at Time) {
-	was := e.timed.at
-	e.timed.at = at
+	was := e.timer.deadline
+	e.timer.deadline = at
 	switch {
 	case was == 0 && at == 0:
 	case was == 0:
-		e.timed.index = len(*t)
+		e.timer.index = len(*t)
 		*t = append(*t, e)
-		t.up(e.timed.index)
+		t.up(e.timer.index)
 	case at == 0:
-		t.remove(e.timed.index)
+		t.remove(e.timer.index)
 	default:
-		t.up(e.timed.index)
-		t.down(e.timed.index)
+		t.up(e.timer.index)
+		t.down(e.timer.index)
 	}
 }
 
@@ -32,7 +32,7 @@ func (t timers) next() Time {
 	if len(t) == 0 {
 		return 0
 	}
-	return t[0].timed.at
+	return t[0].timer.deadline
 }
 
 func (t *timers) remove(i int) {
@@ -49,13 +49,13 @@ func (t *timers) remove(i int) {
 
 func (t timers) swap(i, j int) {
 	t[i], t[j] = t[j], t[i]
-	t[i].timed.index, t[j].timed.index = i, j
+	t[i].timer.index, t[j].timer.index = i, j
 }
 
 func (t timers) up(i int) {
 	for i > 0 {
 		parent := (i - 1) / 2
-		if t[parent].timed.at <= t[i].timed.at {
+		if t[parent].timer.deadline <= t[i].timer.deadline {
 			return
 		}
 		t.swap(i, parent)
@@ -69,10 +69,10 @@ func (t timers) down(i int) {
 		if child >= len(t) {
 			return
 		}
-		if child+1 < len(t) && t[child+1].timed.at < t[child].timed.at {
+		if child+1 < len(t) && t[child+1].timer.deadline < t[child].timer.deadline {
 			child++
 		}
-		if t[i].timed.at <= t[child].timed.at {
+		if t[i].timer.deadline <= t[child].timer.deadline {
 			return
 		}
 		t.swap(i, child)

@@ -88,8 +88,8 @@ func (h *host) boot(c Config) {
 	c.GID = h.addr.Addr().As16()
 	h.m = New(c)
 	h.conns = make(map[uint32]*userConn)
-	require.True(h.w.t, h.m.Listen(served, Serve{RC: true, UC: true, Backlog: 64}))
-	require.True(h.w.t, h.m.Listen(served|1<<31, Serve{Backlog: 64}))
+	require.True(h.w.t, h.m.Listen(served, ServiceOptions{RC: true, UC: true, Backlog: 64}))
+	require.True(h.w.t, h.m.Listen(served|1<<31, ServiceOptions{Backlog: 64}))
 }
 
 // later runs do at a random time within limit.
@@ -202,7 +202,7 @@ func (h *host) dialWith(to *host, qpn uint32) *userConn {
 // ask asks who serves datagrams, and counts what comes of it.
 func (h *host) ask(to *host) {
 	q := mad.SIDRReq{ServiceID: served | 1<<31, PKey: 0xffff}
-	_, ok := h.m.Ask(h.w.now, to.addr, q, 17, 15)
+	_, ok := h.m.RequestSIDR(h.w.now, to.addr, q, 17, 15)
 	require.True(h.w.t, ok)
 	h.asks++
 	h.settle()
@@ -214,7 +214,7 @@ func (h *host) serve(id uint32) {
 		if h.w.moody && h.w.rng.IntN(4) == 0 {
 			return
 		}
-		h.m.Reply(id, mad.SIDRRep{QPN: id & 0xffffff, QKey: id})
+		h.m.ReplySIDR(id, mad.SIDRRep{QPN: id & 0xffffff, QKey: id})
 		h.settle()
 	})
 }
@@ -365,45 +365,45 @@ func (m *Machine) check(t testing.TB) {
 	}
 	for id, e := range m.entries {
 		must(id == e.id && e.state != StateGone, "%v under %x", e, id)
-		must(e.timed.at == 0 || m.timers[e.timed.index] == e, "%v has no timer", e.state)
-		must(e.timed.at != 0 || e.state == StateEstablished, "%v without a deadline", e.state)
+		must(e.timer.deadline == 0 || m.timers[e.timer.index] == e, "%v has no timer", e.state)
+		must(e.timer.deadline != 0 || e.state == StateEstablished, "%v without a deadline", e.state)
 	}
 	for i, e := range m.timers {
-		must(e.timed.index == i && m.entries[e.id] == e, "timer %d of %v", i, e.state)
-		must(m.timers[(max(i, 1)-1)/2].timed.at <= e.timed.at, "timer %d is out of order", i)
+		must(e.timer.index == i && m.entries[e.id] == e, "timer %d of %v", i, e.state)
+		must(m.timers[(max(i, 1)-1)/2].timer.deadline <= e.timer.deadline, "timer %d is out of order", i)
 	}
-	for _, table := range []map[remoteKey]*entry{m.remotes, m.remQPNs, m.asked} {
+	for _, table := range []map[remoteKey]*entry{m.byRemoteID, m.byRemoteQPN, m.sidrByRemoteID} {
 		for k, e := range table {
 			must(k.peer == e.peer && m.entries[e.id] == e, "%v of %v", k, e.state)
 		}
 	}
-	for _, l := range m.serving {
+	for _, l := range m.services {
 		n, shares := 0, 0
-		for e := l.half.first; e != nil; e = e.next {
+		for e := l.halfOpen.first; e != nil; e = e.next {
 			n++
 			must(m.entries[e.id] == e && e.service == l, "%v is half-open", e.state)
 		}
-		for _, share := range l.shares {
+		for _, share := range l.halfOpenByPeer {
 			shares += share
 		}
-		must(l.half.n == n && shares == n && n <= l.backlog, "%d half-open, counted %d, shares %d", n, l.half.n, shares)
+		must(l.halfOpen.n == n && shares == n && n <= l.backlog, "%d half-open, counted %d, shares %d", n, l.halfOpen.n, shares)
 	}
 	n := 0
-	for e := m.waiting.first; e != nil; e = e.next {
+	for e := m.timewait.first; e != nil; e = e.next {
 		n++
 		must(e.state == StateTimewait, "%v waits", e.state)
 	}
-	must(m.waiting.n == n && n <= m.cfg.MaxTimewait, "%d in TIMEWAIT, counted %d", n, m.waiting.n)
+	must(m.timewait.n == n && n <= m.cfg.MaxTimewait, "%d in TIMEWAIT, counted %d", n, m.timewait.n)
 }
 
 // empty requires that nothing is left.
 func (m *Machine) empty(t testing.TB) {
 	require.Empty(t, m.entries)
 	require.Empty(t, m.timers)
-	require.Empty(t, m.remotes)
-	require.Empty(t, m.remQPNs)
-	require.Empty(t, m.asked)
-	require.Zero(t, m.waiting.n)
+	require.Empty(t, m.byRemoteID)
+	require.Empty(t, m.byRemoteQPN)
+	require.Empty(t, m.sidrByRemoteID)
+	require.Zero(t, m.timewait.n)
 	s := m.Stats()
 	require.Zero(t, cmp.Or(s.Connections, s.HalfOpen, s.Timewait, s.SIDR))
 }
