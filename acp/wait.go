@@ -11,13 +11,13 @@ import (
 
 // turns says who looks at the network: one of those who wait, for all of them.
 type turns struct {
-	change sync.Cond      // something has happened, or nobody leads
-	led    bool           // somebody looks
-	sleeps bool           // and is asleep in fabric.Net.Block
-	kick   *moment.Moment // which this ends
-	timer  *time.Timer    // and this, by kick
-	events uint64         // of the network, of operations, of channels
-	told   uint64         // of these, those that who waits knows of
+	change sync.Cond       // something has happened, or nobody leads
+	led    bool            // somebody looks
+	sleeps bool            // and is asleep in fabric.Net.Block
+	kick   *moment.Context // which this ends
+	timer  *time.Timer     // and this, by kick
+	events uint64          // of the network, of operations, of channels
+	told   uint64          // of these, those that who waits knows of
 
 	visits    uint64        // of those who look or wait
 	attends   bool          // the one who leads is attend
@@ -38,10 +38,10 @@ func (p *Process) unlock() {
 		t.told = t.events
 		t.change.Broadcast()
 		if t.sleeps {
-			t.kick.End()
+			t.kick.Cancel()
 		}
 	} else if t.sleeps && p.o.Net == UD { // who sleeps does not hear of operations that were begun since
-		t.kick.End()
+		t.kick.Cancel()
 	}
 	p.mu.Unlock()
 }
@@ -51,7 +51,7 @@ func (p *Process) visit() {
 	t := &p.turns
 	t.visits++
 	if t.attends && t.sleeps {
-		t.kick.End()
+		t.kick.Cancel()
 	}
 }
 
@@ -203,14 +203,14 @@ func (p *Process) sleep(ctx context.Context, d time.Duration) {
 	t.sleeps = true
 	p.mu.Unlock()
 	if ctx.Done() != nil {
-		stop := context.AfterFunc(ctx, kick.End)
+		stop := context.AfterFunc(ctx, kick.Cancel)
 		defer stop()
 	}
 	_ = p.net.Block(kick)
 	p.mu.Lock()
 	t.timer.Stop()
 	t.sleeps = false
-	if t.kick.Past() {
+	if t.kick.Canceled() {
 		t.kick = moment.New(context.Canceled)
 	}
 }
@@ -219,7 +219,7 @@ func (p *Process) sleep(ctx context.Context, d time.Duration) {
 func (p *Process) awake() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.turns.kick.End()
+	p.turns.kick.Cancel()
 }
 
 // attendTime is how long nobody may look at the network before attend does.

@@ -48,7 +48,7 @@ func (l *loop) Next(_ *wire.Path, n int) []byte {
 	return l.slab[l.used-1][:n]
 }
 
-func (l *loop) NextWith(to *wire.Path, head int, payload []byte) []byte {
+func (l *loop) NextZeroCopy(to *wire.Path, head int, payload []byte) []byte {
 	b := l.Next(to, head+len(payload)+wire.ICRCLen)
 	if b == nil {
 		return nil

@@ -44,7 +44,7 @@ func (m *mailbag) Next(_ *wire.Path, n int) []byte {
 	return b
 }
 
-func (m *mailbag) NextWith(to *wire.Path, head int, payload []byte) []byte {
+func (m *mailbag) NextZeroCopy(to *wire.Path, head int, payload []byte) []byte {
 	b := m.Next(to, head+len(payload)+wire.ICRCLen)
 	copy(b[head:], payload)
 	return b[:head]

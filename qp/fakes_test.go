@@ -140,7 +140,7 @@ func (b *batch) Next(to *wire.Path, n int) []byte {
 	return raw
 }
 
-func (b *batch) NextWith(to *wire.Path, head int, payload []byte) []byte {
+func (b *batch) NextZeroCopy(to *wire.Path, head int, payload []byte) []byte {
 	raw := b.Next(to, head+len(payload)+wire.ICRCLen)
 	if raw == nil {
 		return nil

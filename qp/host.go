@@ -87,11 +87,11 @@ type Out interface {
 	// nothing more can be taken for now.
 	Next(to *wire.Path, n int) []byte
 
-	// NextWith is Next for a packet of head bytes, which it returns, a payload
+	// NextZeroCopy is Next for a packet of head bytes, which it returns, a payload
 	// and the ICRC. The payload is the user's memory and may be read until the
 	// packet has left, which has to be before the Core is told of another packet
 	// or of the time: those may end the request that lends it.
-	NextWith(to *wire.Path, head int, payload []byte) []byte
+	NextZeroCopy(to *wire.Path, head int, payload []byte) []byte
 }
 
 // Canceler is an [Out] that can take back the last packet. One that cannot gets

@@ -169,7 +169,7 @@ func (c *Core) sendData(now Time, out Out, w *sendWQE) outcome {
 				return c.failSource(now, w, m)
 			}
 		}
-		b = out.NextWith(&c.path, info.HeaderLen, src)
+		b = out.NextZeroCopy(&c.path, info.HeaderLen, src)
 	} else {
 		b = out.Next(&c.path, total)
 	}

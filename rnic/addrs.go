@@ -73,7 +73,7 @@ func (a Addrs) candidates(anyPort bool) ([]netip.AddrPort, error) {
 			}
 			at := netip.AddrPortFrom(ip, roceUDPPort)
 			list = append(list, at)
-			if shared := !c.Prefix.IsSingleIP() && !ip.IsLoopback(); shared || c.Prefix.IsSingleIP() && heldHere(at) {
+			if shared := !c.Prefix.IsSingleIP() && !ip.IsLoopback(); shared || c.Prefix.IsSingleIP() && heldByProcess(at) {
 				for port := uint16(1); port <= portsAbove; port++ {
 					above = append(above, netip.AddrPortFrom(ip, roceUDPPort+port))
 				}
@@ -86,8 +86,8 @@ func (a Addrs) candidates(anyPort bool) ([]netip.AddrPort, error) {
 	return append(list, above...), nil
 }
 
-// heldHere reports whether a device of this process has an address.
-func heldHere(at netip.AddrPort) bool {
-	_, ours := holder(at)
+// heldByProcess reports whether a device of this process has an address.
+func heldByProcess(at netip.AddrPort) bool {
+	_, ours := findHolder(at)
 	return ours
 }

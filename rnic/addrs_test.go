@@ -142,7 +142,7 @@ func TestAddrsOfSeveralHosts(t *testing.T) {
 	a, err := ParseAddrs("203.0.113.7," + mine.String() + ":4791,203.0.113.8")
 	require.NoError(t, err)
 	_, err = Open(Options{Addrs: a})
-	require.True(t, link.InUse(err), "%v", err)
+	require.True(t, link.IsAddrInUse(err), "%v", err)
 }
 
 // TestAddrEnvironmentForSeveral: one variable serves several devices of a
@@ -167,7 +167,7 @@ func TestAddrEnvironmentForSeveral(t *testing.T) {
 
 	fixed := second.Addr().String()
 	_, err = open(fixed)
-	require.True(t, link.InUse(err))
+	require.True(t, link.IsAddrInUse(err))
 	require.ErrorContains(t, err, second.Name()+", a device of this process, has this address and port")
 	require.ErrorContains(t, err, "can share SOFTRNIC_ADDR="+fixed+" if it is a range of ports ("+host+":4792-4800), a prefix (127.0.0.0/8), or several addresses")
 

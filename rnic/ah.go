@@ -36,7 +36,7 @@ func (pd *PD) CreateAH(attr verbs.AHAttr) (verbs.AH, error) {
 	if err := pd.addRef(kindAH, op); err != nil {
 		return nil, err
 	}
-	attr, path, err := resolve(pd.host, attr, op)
+	attr, path, err := resolveAV(pd.host, attr, op)
 	if err != nil {
 		pd.release(kindAH)
 		return nil, err
@@ -60,9 +60,9 @@ func (ah *AH) Destroy() error {
 	return nil
 }
 
-// resolve checks an address vector for op, fills in its defaults and returns
+// resolveAV checks an address vector for op, fills in its defaults and returns
 // where it leads. Handles and connected queue pairs share it.
-func resolve(host pdHost, attr verbs.AHAttr, op string) (verbs.AHAttr, wire.Path, error) {
+func resolveAV(host pdHost, attr verbs.AHAttr, op string) (verbs.AHAttr, wire.Path, error) {
 	setDefault(&attr.PortNum, 1)
 	setDefault(&attr.UDPPort, roceUDPPort)
 	setDefault(&attr.HopLimit, link.HopLimit)
@@ -81,7 +81,7 @@ func resolve(host pdHost, attr verbs.AHAttr, op string) (verbs.AHAttr, wire.Path
 		return refuse("DGID is not set; give the GID of the peer's adapter")
 	case from.Is4() != to.Is4():
 		return refuse("DGID %v is an %s address and ours, GID %d, is %v; open the device on an %[2]s address or take the peer's %[5]s one",
-			to, family(to), attr.SGIDIndex, from, family(from))
+			to, familyName(to), attr.SGIDIndex, from, familyName(from))
 	}
 	return attr, qp.PathTo(&attr), nil
 }
@@ -93,7 +93,7 @@ func setDefault[T comparable](field *T, value T) {
 	}
 }
 
-func family(a netip.Addr) string {
+func familyName(a netip.Addr) string {
 	if a.Is4() {
 		return "IPv4"
 	}

@@ -36,7 +36,7 @@ func TestManagementDoesNotLead(t *testing.T) {
 		_, err := b.cq.PollWait(ctx, wc[:])
 		got <- err
 	}()
-	for cq.napping.Load() == 0 {
+	for cq.parkedCount.Load() == 0 {
 		runtime.Gosched()
 	}
 	require.Nil(t, b.dev.shards[0].leader.Load(), "it has parked and does not lead")
@@ -44,6 +44,6 @@ func TestManagementDoesNotLead(t *testing.T) {
 	require.NoError(t, <-got)
 
 	other := b.newQP(t, verbs.RC) // a queue that serves traffic as well
-	require.False(t, cq.aside.Load())
+	require.False(t, cq.managementOnly.Load())
 	require.NoError(t, other.Destroy())
 }

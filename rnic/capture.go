@@ -29,7 +29,7 @@ func (d *Device) StartCapture(path string) error {
 		return fmt.Errorf("start capture: %w", err)
 	}
 	for _, s := range d.shards {
-		if err := s.openTap(); err != nil {
+		if err := s.insertTap(); err != nil {
 			f.Close()
 			return err
 		}
@@ -64,13 +64,13 @@ func (d *Device) stopCapture() error {
 	return nil
 }
 
-// openTap puts a tap right around the socket, inside the faults, the first
+// insertTap puts a tap right around the socket, inside the faults, the first
 // time a capture is wanted. It stays, and costs nothing while nobody records.
-func (s *shard) openTap() error {
+func (s *shard) insertTap() error {
 	if s.tap != nil {
 		return nil
 	}
-	tap := capture.NewTap(s.base, s.dev.options.Clock)
+	tap := capture.NewTap(s.socket, s.dev.options.Clock)
 	faults := s.faults.Load()
 	if faults != nil {
 		again, err := impair.New(tap, faults.Spec(), s.dev.clock)

@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// started is the zero of the monotonic clock.
-var started = time.Now()
+// processStart is the zero of the monotonic clock.
+var processStart = time.Now()
 
-// monotonic is nanoseconds since the process began, never 0.
-func monotonic() int64 { return int64(time.Since(started)) + 1 }
+// monotonicNow is nanoseconds since the process began, never 0.
+func monotonicNow() int64 { return int64(time.Since(processStart)) + 1 }
 
 // secureRandom draws 32 bits that nobody can guess.
 func secureRandom() uint32 {

@@ -19,8 +19,8 @@ type CompChannel struct {
 	more chan struct{} // holds a token if a queue may be listed
 	done chan struct{} // closed with the channel
 
-	handler  atomic.Pointer[func(verbs.CQ) bool] // that the service calls, or nil; see handler.go
-	attended atomic.Int32                        // looks under way whose events are handed to it
+	handler      atomic.Pointer[func(verbs.CQ) bool] // that the service calls, or nil; see handler.go
+	servicePolls atomic.Int32                        // looks under way whose events are handed to it
 
 	mu      sync.Mutex // taken after that of a queue
 	waiting eventList  // for Wait
@@ -31,7 +31,7 @@ type CompChannel struct {
 
 // CreateCompChannel implements verbs.Device.
 func (d *Device) CreateCompChannel() (verbs.CompChannel, error) {
-	if err := d.usable("create completion channel"); err != nil {
+	if err := d.checkUsable("create completion channel"); err != nil {
 		return nil, err
 	}
 	return &CompChannel{
@@ -49,11 +49,11 @@ func (ch *CompChannel) CreateCQ(depth int) (verbs.CQ, error) { return ch.dev.cre
 func (ch *CompChannel) Wait(ctx context.Context) (verbs.CQ, error) {
 	ctx = orBackground(ctx)
 	for ended := false; ; {
-		if c := ch.pop(); c != nil {
-			return c, c.lost()
+		if c := ch.popEvent(); c != nil {
+			return c, c.overrunError()
 		}
 		if ended {
-			return nil, ch.state("wait for completion channel")
+			return nil, ch.checkUsable("wait for completion channel")
 		}
 		select {
 		case <-ch.more:
@@ -62,7 +62,7 @@ func (ch *CompChannel) Wait(ctx context.Context) (verbs.CQ, error) {
 		case <-ch.dev.ended: // look once more: what was flushed is listed
 			ended = true
 		case <-ctx.Done():
-			if err := ch.state("wait for completion channel"); err != nil {
+			if err := ch.checkUsable("wait for completion channel"); err != nil {
 				return nil, err
 			}
 			return nil, ctx.Err()
@@ -73,56 +73,56 @@ func (ch *CompChannel) Wait(ctx context.Context) (verbs.CQ, error) {
 // String names the channel for errors.
 func (ch *CompChannel) String() string { return fmt.Sprintf("completion channel %d", ch.num) }
 
-// state is the error that op gets from a channel that has ended.
-func (ch *CompChannel) state(op string) error {
+// checkUsable is the error that op gets from a channel that has ended.
+func (ch *CompChannel) checkUsable(op string) error {
 	ch.mu.Lock()
 	defer ch.mu.Unlock()
 	if ch.closed {
 		return &verbs.OpError{Op: op, Object: ch.String(), Err: verbs.ErrClosed}
 	}
-	return ch.dev.usable(op)
+	return ch.dev.checkUsable(op)
 }
 
-// put lists a queue, unless it is listed already. The queue's lock is held. If the
+// enqueueEvent lists a queue, unless it is listed already. The queue's lock is held. If the
 // service is at it, the handler has the first choice.
-func (ch *CompChannel) put(c *CQ) {
+func (ch *CompChannel) enqueueEvent(c *CQ) {
 	list := &ch.waiting
 	ch.mu.Lock()
-	if ch.attended.Load() > 0 {
+	if ch.servicePolls.Load() > 0 {
 		list = &ch.offered
 	}
-	if c.place.list == nil {
-		list.put(c)
+	if c.node.list == nil {
+		list.push(c)
 	}
 	ch.mu.Unlock()
 	if list == &ch.waiting {
-		ch.signal()
+		ch.wakeOne()
 	}
 }
 
-// signal lets one waiter look.
-func (ch *CompChannel) signal() {
-	ch.dev.alerts.Add(1)
+// wakeOne lets one waiter look.
+func (ch *CompChannel) wakeOne() {
+	ch.dev.wakeups.Add(1)
 	select {
 	case ch.more <- struct{}{}:
 	default:
 	}
 }
 
-// pop takes the oldest queue off the list, or returns nil.
-func (ch *CompChannel) pop() *CQ {
+// popEvent takes the oldest queue off the list, or returns nil.
+func (ch *CompChannel) popEvent() *CQ {
 	ch.mu.Lock()
 	c := ch.waiting.pop()
 	left := ch.waiting.oldest != nil
 	ch.mu.Unlock()
 	if left {
-		ch.signal()
+		ch.wakeOne()
 	}
 	return c
 }
 
-// use counts the queues that report to the channel.
-func (ch *CompChannel) use(op string) error {
+// addUser counts the queues that report to the channel.
+func (ch *CompChannel) addUser(op string) error {
 	ch.mu.Lock()
 	defer ch.mu.Unlock()
 	if ch.closed {
@@ -132,27 +132,27 @@ func (ch *CompChannel) use(op string) error {
 	return nil
 }
 
-// unuse ends what use began. With keep, a pending event stays: its device has
+// removeUser ends what use began. With keep, a pending event stays: its device has
 // closed, and flushed completions can still be polled. The queue's lock is held.
-func (ch *CompChannel) unuse(c *CQ, keep bool) {
+func (ch *CompChannel) removeUser(c *CQ, keep bool) {
 	ch.mu.Lock()
 	defer ch.mu.Unlock()
 	ch.users--
 	if !keep {
-		c.unlist()
+		c.removeFromList()
 	}
 }
 
 // Destroy implements verbs.CompChannel. Destroying twice is safe.
 func (ch *CompChannel) Destroy() error {
-	if err := ch.end(); err != nil {
+	if err := ch.close(); err != nil {
 		return err
 	}
-	ch.unhandle() // without the lock: that of the device is above it
+	ch.removeHandler() // without the lock: that of the device is above it
 	return nil
 }
 
-func (ch *CompChannel) end() error {
+func (ch *CompChannel) close() error {
 	ch.mu.Lock()
 	defer ch.mu.Unlock()
 	if ch.closed {

@@ -93,7 +93,7 @@ func TestCreateCQWithCompChannel(t *testing.T) {
 
 // slowChannel is what a channel has to do, without a thought for time.
 type slowChannel struct {
-	armed   [8]arming
+	armed   [8]armState
 	queued  [8]int // completions
 	overrun [8]bool
 	gone    [8]bool
@@ -149,7 +149,7 @@ func TestCompChannelOrder(t *testing.T) {
 				if slow.gone[i] {
 					return
 				}
-				cqs[i].(*CQ).push(&verbs.WC{}, solicited)
+				cqs[i].(*CQ).pushCompletion(&verbs.WC{}, solicited)
 				switch {
 				case slow.overrun[i]:
 				case slow.queued[i] == depth:
@@ -384,7 +384,7 @@ func TestTakersOfOneChannel(t *testing.T) {
 			require.NoError(t, c.ReqNotify(false))
 		}
 		for _, c := range cqs {
-			c.(*CQ).push(&verbs.WC{}, false)
+			c.(*CQ).pushCompletion(&verbs.WC{}, false)
 		}
 		got := map[verbs.CQ]bool{}
 		for range cqs {
@@ -469,9 +469,9 @@ func TestChannelOfOverrunQueue(t *testing.T) {
 	e := newEnd(t, Options{})
 	ch, cqs := e.newChannel(t, 2, 1)
 	c := cqs[1].(*CQ)
-	c.push(&verbs.WC{}, false)
+	c.pushCompletion(&verbs.WC{}, false)
 	require.NoError(t, c.ReqNotify(false))
-	c.push(&verbs.WC{}, false)
+	c.pushCompletion(&verbs.WC{}, false)
 	for range 3 {
 		got, err := ch.Wait(soon(t))
 		require.Equal(t, cqs[1], got)
@@ -510,10 +510,10 @@ func TestChannelsComeAndGo(t *testing.T) {
 						return
 					}
 					var both sync.WaitGroup
-					both.Go(func() { c.(*CQ).push(&verbs.WC{}, false) })
+					both.Go(func() { c.(*CQ).pushCompletion(&verbs.WC{}, false) })
 					both.Go(func() { assert.NoError(t, c.ReqNotify(false)) })
 					both.Wait()
-					c.(*CQ).push(&verbs.WC{}, false)
+					c.(*CQ).pushCompletion(&verbs.WC{}, false)
 					assert.NoError(t, c.Destroy())
 				}
 			})
@@ -568,7 +568,7 @@ func eventRound(t testing.TB, ch verbs.CompChannel) func(c *CQ) {
 		if err := c.ReqNotify(false); err != nil {
 			t.Fatal(err)
 		}
-		c.push(&wc, false)
+		c.pushCompletion(&wc, false)
 		if found, err := ch.Wait(ctx); found != c || err != nil {
 			t.Fatal(found, err)
 		}
@@ -634,7 +634,7 @@ func BenchmarkCompChannel(b *testing.B) {
 		require.NoError(b, c.ReqNotify(false))
 		b.ReportAllocs()
 		for b.Loop() {
-			c.push(&verbs.WC{}, false)
+			c.pushCompletion(&verbs.WC{}, false)
 			<-answered
 		}
 		e.dev.Close()

@@ -12,8 +12,8 @@ import (
 
 // dropCounters count dropped packets by reason.
 type dropCounters struct {
-	n      [wire.NumDrops]atomic.Uint64
-	member atomic.Uint64 // packets whose ICRC holds for an IPv4 identification other than assumed
+	n          [wire.NumDrops]atomic.Uint64
+	icrcMember atomic.Uint64 // packets whose ICRC holds for an IPv4 identification other than assumed
 }
 
 func (c *dropCounters) count(d wire.Drop) { c.n[d].Add(1) }
@@ -31,7 +31,7 @@ type Stats struct {
 // Stats returns the device's counters.
 func (d *Device) Stats() Stats {
 	s := Stats{
-		Drops: make(map[string]uint64), ICRCMember: d.drops.member.Load(), Events: d.events.lostEvents(),
+		Drops: make(map[string]uint64), ICRCMember: d.drops.icrcMember.Load(), Events: d.events.lostEvents(),
 		QPs: d.quota.inUse(kindQP), CQs: d.quota.inUse(kindCQ), MRs: d.quota.inUse(kindMR), MWs: d.quota.inUse(kindMW),
 		PDs: d.quota.inUse(kindPD), SRQs: d.quota.inUse(kindSRQ), AHs: d.quota.inUse(kindAH),
 	}
@@ -41,9 +41,9 @@ func (d *Device) Stats() Stats {
 		}
 	}
 	s.Counters = d.retired.sum()
-	d.qps.each(func(q *QP) { addCounters(&s.Counters, q.Counters()) })
+	d.qps.forEach(func(q *QP) { addCounters(&s.Counters, q.Counters()) })
 	for _, sh := range d.shards {
-		addFields(reflect.ValueOf(&s.Link).Elem(), reflect.ValueOf(link.StatsOf(sh.base)))
+		addFields(reflect.ValueOf(&s.Link).Elem(), reflect.ValueOf(link.StatsOf(sh.socket)))
 	}
 	return s
 }

@@ -38,8 +38,8 @@ type FaultCounters struct {
 
 // CounterInfo describes a counter.
 type CounterInfo struct {
-	Name    string // as in JSON
-	Meaning string // a sentence
+	Name        string // as in JSON
+	Description string // a sentence
 }
 
 // counter is one row of a table of counters that are fields of T.

@@ -51,7 +51,7 @@ func checkTable[T any](t *testing.T, table counterTable[T]) {
 		require.False(t, names[c.Name], "%s twice", c.Name)
 		names[c.Name] = true
 		require.Regexp(t, `^[a-z][a-z0-9_]*$`, c.Name)
-		require.Regexp(t, `^[A-Z].*\.$`, c.Meaning)
+		require.Regexp(t, `^[A-Z].*\.$`, c.Description)
 	}
 	require.Len(t, fieldOf, int(fields), "%T has fields without a name", v)
 }

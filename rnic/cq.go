@@ -18,38 +18,38 @@ type CQ struct {
 	channel *CompChannel          // gets the armed events, or nil: then Wait does
 	shard   atomic.Pointer[shard] // whose socket a waiter reads; the shard of the first queue pair
 
-	ready  atomic.Int32 // completions waiting: lets Poll see an empty queue without the lock
-	failed atomic.Bool  // closed, overrun, or of a device whose link failed
-	aside  atomic.Bool  // serves management only: whoever waits on it never leads
+	ready          atomic.Int32 // completions waiting: lets Poll see an empty queue without the lock
+	failed         atomic.Bool  // closed, overrun, or of a device whose link failed
+	managementOnly atomic.Bool  // serves management only: whoever waits on it never leads
 
 	mu      sync.Mutex
 	ring    []verbs.WC // grows up to depth
 	head    int
 	n       int
 	depth   int
-	armed   arming
+	armed   armState
 	overrun bool
 	closed  bool
 	users   int // queue pairs
-	place   place
+	node    eventNode
 
-	pushed  uint64                 // completions ever,
-	watched uint64                 // and when findStuck looked last
-	waiting atomic.Int32           // blocked calls of Wait and PollWait
-	hint    atomic.Pointer[string] // why nothing could complete while somebody waited
+	pushed        uint64                 // completions ever,
+	pushedAtCheck uint64                 // and when findStuck looked last
+	blockedCalls  atomic.Int32           // blocked calls of Wait and PollWait
+	hint          atomic.Pointer[string] // why nothing could complete while somebody waited
 
-	fired   atomic.Bool     // the armed event happened and no Wait has taken it
-	hungry  atomic.Int32    // blocked calls of PollWait: each completion is an event to them
-	parked  []chan struct{} // waiters that are asleep and not in a socket
-	spare   []chan struct{} // for the next ones
-	napping atomic.Int32    // len(parked)
+	eventPending  atomic.Bool     // the armed event happened and no Wait has taken it
+	pollWaiters   atomic.Int32    // blocked calls of PollWait: each completion is an event to them
+	parkedWaiters []chan struct{} // waiters that are asleep and not in a socket
+	spareChans    []chan struct{} // for the next ones
+	parkedCount   atomic.Int32    // len(parked)
 }
 
-// arming is what ReqNotify asked for.
-type arming uint8
+// armState is what ReqNotify asked for.
+type armState uint8
 
 const (
-	disarmed arming = iota
+	disarmed armState = iota
 	armedSolicited
 	armedAny
 )
@@ -63,27 +63,27 @@ func (d *Device) createCQ(depth int, ch *CompChannel) (verbs.CQ, error) {
 	if depth < 1 || depth > maxCQE {
 		return nil, &verbs.OpError{Op: op, Err: verbs.ErrLimit, Detail: fmt.Sprintf("depth %d is not one of 1 to %d", depth, maxCQE)}
 	}
-	if err := d.usable(op); err != nil {
+	if err := d.checkUsable(op); err != nil {
 		return nil, err
 	}
-	if err := d.quota.take(kindCQ, op); err != nil {
+	if err := d.quota.reserve(kindCQ, op); err != nil {
 		return nil, err
 	}
 	if ch != nil {
-		if err := ch.use(op); err != nil {
-			d.quota.give(kindCQ)
+		if err := ch.addUser(op); err != nil {
+			d.quota.release(kindCQ)
 			return nil, err
 		}
 	}
 	c := &CQ{dev: d, num: d.lastCQ.Add(1), channel: ch, depth: depth}
 	c.shard.Store(d.shards[0])
-	d.track(c)
+	d.trackCQ(c)
 	return c, nil
 }
 
-// push adds a completion, or returns false if the queue overran and it is lost.
+// pushCompletion adds a completion, or returns false if the queue overran and it is lost.
 // It is called with the lock of a shard held.
-func (c *CQ) push(wc *verbs.WC, solicited bool) bool {
+func (c *CQ) pushCompletion(wc *verbs.WC, solicited bool) bool {
 	c.mu.Lock()
 	if c.n == c.depth || c.overrun {
 		first := !c.overrun
@@ -91,20 +91,20 @@ func (c *CQ) push(wc *verbs.WC, solicited bool) bool {
 		c.failed.Store(true)
 		if c.channel != nil && c.armed != disarmed {
 			c.armed = disarmed
-			c.channel.put(c)
+			c.channel.enqueueEvent(c)
 		}
 		c.mu.Unlock()
 		if first {
-			c.dev.raise(verbs.AsyncEvent{Type: verbs.EventCQErr, CQ: c, Why: &verbs.Failure{
+			c.dev.raiseEvent(verbs.AsyncEvent{Type: verbs.EventCQErr, CQ: c, Why: &verbs.Failure{
 				Event: fmt.Sprintf("a completion queue of %d overran", c.depth),
 				Cause: "it is lost: destroy it with its queue pairs; make one as deep as all queues that report to it together, or poll more often",
 			}})
-			c.alert()
+			c.wakeWaiters()
 		}
 		return false
 	}
 	if c.n == len(c.ring) {
-		c.grow(min(max(2*len(c.ring), 16), c.depth))
+		c.resizeRing(min(max(2*len(c.ring), 16), c.depth))
 	}
 	at := c.head + c.n
 	if at >= len(c.ring) {
@@ -118,41 +118,41 @@ func (c *CQ) push(wc *verbs.WC, solicited bool) bool {
 	if event {
 		c.armed = disarmed
 		if c.channel == nil {
-			c.fired.Store(true)
+			c.eventPending.Store(true)
 		} else {
-			c.channel.put(c)
+			c.channel.enqueueEvent(c)
 			event = false // nobody else waits for it
 		}
 	}
 	c.mu.Unlock()
-	if event || c.hungry.Load() > 0 {
-		c.alert()
+	if event || c.pollWaiters.Load() > 0 {
+		c.wakeWaiters()
 	}
 	return true
 }
 
-func (c *CQ) grow(size int) {
+func (c *CQ) resizeRing(size int) {
 	ring := make([]verbs.WC, size)
 	k := copy(ring[:c.n], c.ring[min(c.head, len(c.ring)):])
 	copy(ring[k:c.n], c.ring)
 	c.ring, c.head = ring, 0
 }
 
-// alert makes everyone who waits on the queue look again: those who are parked,
+// wakeWaiters makes everyone who waits on the queue look again: those who are parked,
 // and one who is asleep in a socket while something came another way.
-func (c *CQ) alert() {
+func (c *CQ) wakeWaiters() {
 	for _, s := range c.dev.shards {
-		if s.leader.Load() == c && s.blocked.Load() {
-			s.base.Wake()
+		if s.leader.Load() == c && s.asleep.Load() {
+			s.socket.Wake()
 		}
 	}
-	if c.napping.Load() == 0 {
+	if c.parkedCount.Load() == 0 {
 		return
 	}
-	c.dev.alerts.Add(1)
+	c.dev.wakeups.Add(1)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, wake := range c.parked {
+	for _, wake := range c.parkedWaiters {
 		select {
 		case wake <- struct{}{}:
 		default:
@@ -160,36 +160,36 @@ func (c *CQ) alert() {
 	}
 }
 
-// park returns a channel for alerts, until unpark. Alerts from before do not
+// parkWaiter returns a channel for alerts, until unpark. Alerts from before do not
 // come: look again after parking.
-func (c *CQ) park() (wake chan struct{}) {
+func (c *CQ) parkWaiter() (wake chan struct{}) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if n := len(c.spare); n > 0 {
-		wake, c.spare = c.spare[n-1], c.spare[:n-1]
+	if n := len(c.spareChans); n > 0 {
+		wake, c.spareChans = c.spareChans[n-1], c.spareChans[:n-1]
 	} else {
 		wake = make(chan struct{}, 1)
 	}
-	c.parked = append(c.parked, wake)
-	c.napping.Store(int32(len(c.parked)))
+	c.parkedWaiters = append(c.parkedWaiters, wake)
+	c.parkedCount.Store(int32(len(c.parkedWaiters)))
 	return wake
 }
 
-func (c *CQ) unpark(wake chan struct{}) {
+func (c *CQ) unparkWaiter(wake chan struct{}) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	i := slices.Index(c.parked, wake)
-	c.parked = slices.Delete(c.parked, i, i+1)
-	c.napping.Store(int32(len(c.parked)))
+	i := slices.Index(c.parkedWaiters, wake)
+	c.parkedWaiters = slices.Delete(c.parkedWaiters, i, i+1)
+	c.parkedCount.Store(int32(len(c.parkedWaiters)))
 	select {
 	case <-wake:
 	default:
 	}
-	c.spare = append(c.spare, wake)
+	c.spareChans = append(c.spareChans, wake)
 }
 
-// take moves completions to wc.
-func (c *CQ) take(wc []verbs.WC) int {
+// popCompletions moves completions to wc.
+func (c *CQ) popCompletions(wc []verbs.WC) int {
 	c.mu.Lock()
 	n := min(len(wc), c.n)
 	for i := range n {
@@ -206,9 +206,9 @@ func (c *CQ) take(wc []verbs.WC) int {
 	return n
 }
 
-// purge drops the completions of a queue pair, and keeps the order of the
+// purgeQP drops the completions of a queue pair, and keeps the order of the
 // others. What they have already raised stays: an event may find nothing.
-func (c *CQ) purge(qpn uint32) {
+func (c *CQ) purgeQP(qpn uint32) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	at := func(i int) *verbs.WC { return &c.ring[(c.head+i)%len(c.ring)] }
@@ -232,21 +232,21 @@ func (c *CQ) purge(qpn uint32) {
 func (c *CQ) Poll(wc []verbs.WC) (int, error) {
 	if c.ready.Load() == 0 {
 		if len(wc) > 0 {
-			c.dev.poll(c.shard.Load(), caller{cq: c})
+			c.dev.pollShard(c.shard.Load(), caller{cq: c})
 		}
 		if c.ready.Load() == 0 {
-			return 0, c.state("poll CQ")
+			return 0, c.checkUsable("poll CQ")
 		}
 	}
-	return c.take(wc), nil
+	return c.popCompletions(wc), nil
 }
 
-// state is the error that op gets from an empty queue.
-func (c *CQ) state(op string) error {
-	if !c.dev.over.Load() && !c.failed.Load() {
+// checkUsable is the error that op gets from an empty queue.
+func (c *CQ) checkUsable(op string) error {
+	if !c.dev.unusable.Load() && !c.failed.Load() {
 		return nil
 	}
-	if err := c.dev.usable(op); err != nil {
+	if err := c.dev.checkUsable(op); err != nil {
 		return err
 	}
 	c.mu.Lock()
@@ -260,8 +260,8 @@ func (c *CQ) state(op string) error {
 	return nil
 }
 
-// lost is the error that comes with the event of a queue that overran.
-func (c *CQ) lost() error {
+// overrunError is the error that comes with the event of a queue that overran.
+func (c *CQ) overrunError() error {
 	if !c.failed.Load() {
 		return nil
 	}
@@ -282,7 +282,7 @@ func (c *CQ) Len() int { return int(c.ready.Load()) }
 // ReqNotify implements verbs.CQ. A queue that overran has its event at once.
 func (c *CQ) ReqNotify(solicitedOnly bool) error {
 	const op = "arm CQ"
-	if err := c.dev.usable(op); err != nil {
+	if err := c.dev.checkUsable(op); err != nil {
 		return err
 	}
 	c.mu.Lock()
@@ -291,7 +291,7 @@ func (c *CQ) ReqNotify(solicitedOnly bool) error {
 		return &verbs.OpError{Op: op, Object: c.String(), Err: verbs.ErrClosed}
 	}
 	if c.overrun && c.channel != nil {
-		c.channel.put(c)
+		c.channel.enqueueEvent(c)
 		return nil
 	}
 	want := armedAny
@@ -301,7 +301,7 @@ func (c *CQ) ReqNotify(solicitedOnly bool) error {
 	c.armed = max(c.armed, want)
 	if c.channel != nil {
 		for _, s := range c.dev.shards {
-			s.hurry() // who asks for an event will not look
+			s.requestService() // who asks for an event will not look
 		}
 	}
 	return nil
@@ -313,7 +313,7 @@ func (c *CQ) Disarm() {
 	c.armed = disarmed
 	c.mu.Unlock()
 	if s := c.shard.Load(); s != nil {
-		s.signs.arms.Add(1)
+		s.activity.arms.Add(1)
 	}
 }
 
@@ -322,7 +322,7 @@ func (c *CQ) Disarm() {
 func (c *CQ) Wait(ctx context.Context) error {
 	if c.channel != nil {
 		const op = "wait for CQ"
-		if err := c.state(op); err != nil {
+		if err := c.checkUsable(op); err != nil {
 			return err
 		}
 		return &verbs.OpError{Op: op, Object: c.String(), Err: verbs.ErrInvalid,
@@ -340,10 +340,10 @@ func (c *CQ) PollWait(ctx context.Context, wc []verbs.WC) (int, error) {
 		if n, err := c.Poll(wc); n > 0 || err != nil || len(wc) == 0 {
 			return n, err
 		}
-		w := waiter{ctx: orBackground(ctx), cq: c, hungry: true}
-		c.hungry.Add(1)
+		w := waiter{ctx: orBackground(ctx), cq: c, completion: true}
+		c.pollWaiters.Add(1)
 		err := w.wait()
-		c.hungry.Add(-1)
+		c.pollWaiters.Add(-1)
 		if err != nil {
 			return 0, err
 		}
@@ -373,7 +373,7 @@ func (c *CQ) Resize(depth int) error {
 		return &verbs.OpError{Op: "resize CQ", Err: verbs.ErrInvalid, Detail: fmt.Sprintf("%d completions are waiting; poll them first", c.n)}
 	}
 	c.depth = depth
-	c.grow(min(max(c.n, 16), depth))
+	c.resizeRing(min(max(c.n, 16), depth))
 	return nil
 }
 
@@ -384,10 +384,10 @@ func (c *CQ) Depth() int {
 	return c.depth
 }
 
-// use counts the queue pairs that report to the queue. One of management sleeps
+// addUser counts the queue pairs that report to the queue. One of management sleeps
 // nearly always: were its waiter the leader, each packet of the traffic would
 // wake it first.
-func (c *CQ) use(s *shard, management bool) error {
+func (c *CQ) addUser(s *shard, management bool) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
@@ -398,15 +398,15 @@ func (c *CQ) use(s *shard, management bool) error {
 	}
 	if c.users == 0 {
 		c.shard.Store(s)
-		c.aside.Store(management)
+		c.managementOnly.Store(management)
 	} else if !management {
-		c.aside.Store(false)
+		c.managementOnly.Store(false)
 	}
 	c.users++
 	return nil
 }
 
-func (c *CQ) unuse() {
+func (c *CQ) removeUser() {
 	c.mu.Lock()
 	c.users--
 	c.mu.Unlock()
@@ -431,11 +431,11 @@ func (c *CQ) close(force bool) error {
 	c.closed = true
 	c.failed.Store(true)
 	if c.channel != nil {
-		c.channel.unuse(c, force)
+		c.channel.removeUser(c, force)
 	}
 	c.mu.Unlock()
-	c.dev.untrack(c)
-	c.dev.quota.give(kindCQ)
-	c.alert()
+	c.dev.untrackCQ(c)
+	c.dev.quota.release(kindCQ)
+	c.wakeWaiters()
 	return nil
 }

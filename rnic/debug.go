@@ -46,7 +46,7 @@ func (d *Device) ServeDebug(addr string) error {
 	if addr == DebugOff {
 		return nil
 	}
-	s, err := endpoint.Serve(shown{d}, addr)
+	s, err := endpoint.Serve(debugView{d}, addr)
 	if err != nil {
 		return &verbs.OpError{Op: op, Object: d.name, Err: err}
 	}
@@ -99,16 +99,16 @@ func (d *Device) closeDebug() error {
 	return nil
 }
 
-// shown is a device as its debug endpoint shows it.
-type shown struct{ *Device }
+// debugView is a device as its debug endpoint shows it.
+type debugView struct{ *Device }
 
 // Stat implements endpoint.Device.
-func (s shown) Stat() any {
+func (s debugView) Stat() any {
 	return struct {
 		endpoint.About
 		Snapshot
-	}{endpoint.Now(), s.Inspect()}
+	}{endpoint.AboutSelf(), s.Inspect()}
 }
 
 // QP implements endpoint.Device.
-func (s shown) QP(num uint32) (any, bool) { return s.InspectQP(num) }
+func (s debugView) QP(num uint32) (any, bool) { return s.InspectQP(num) }

@@ -21,46 +21,46 @@ import (
 
 // Device is an open adapter. It implements verbs.Device.
 type Device struct {
-	options Options
-	name    string
-	addr    netip.AddrPort
-	caps    link.Caps
-	guid    uint64
-	attr    verbs.DeviceAttr
-	port    port
-	clock   func() int64
-	rand    func() uint32
-	log     *slog.Logger
-	stuck   stuckWatch
+	options   Options
+	name      string
+	addr      netip.AddrPort
+	caps      link.Caps
+	guid      uint64
+	attr      verbs.DeviceAttr
+	port      port
+	clock     func() int64
+	rand      func() uint32
+	log       *slog.Logger
+	waitWatch waitWatch
 
-	shards      []*shard
-	qps         *qpTable
-	keys        *keyTable
-	quota       *quotas
-	events      *eventQueue
-	drops       dropCounters
-	next        atomic.Uint32                  // shard of the next queue pair
-	lastCQ      atomic.Uint32                  // number of the newest completion queue
-	lastChannel atomic.Uint32                  // number of the newest completion channel
-	downed      atomic.Uint64                  // times the link failed
-	alerts      atomic.Uint64                  // times that somebody who waits may have been woken
-	handled     atomic.Pointer[[]*CompChannel] // those with a handler; changes with mu held
-	retired     retiredCounters
-	groups      groups
-	layers      layers
-	paths       pathCache
+	shards          []*shard
+	qps             *qpTable
+	keys            *keyTable
+	quota           *quotas
+	events          *eventQueue
+	drops           dropCounters
+	nextShard       atomic.Uint32                  // shard of the next queue pair
+	lastCQ          atomic.Uint32                  // number of the newest completion queue
+	lastChannel     atomic.Uint32                  // number of the newest completion channel
+	linkFailures    atomic.Uint64                  // times the link failed
+	wakeups         atomic.Uint64                  // times that somebody who waits may have been woken
+	handledChannels atomic.Pointer[[]*CompChannel] // those with a handler; changes with mu held
+	retired         retiredCounters
+	groups          groupTable
+	layers          layers
+	paths           pathCache
 
-	closing  sync.Once
-	closed   atomic.Bool
-	fault    atomic.Pointer[error] // why the link failed, if it has
-	over     atomic.Bool           // closed or failed: nothing works any more
-	ending   sync.Once
-	ended    chan struct{} // closed when over, and after what Close flushes
-	mu       sync.Mutex
-	cqs      map[*CQ]struct{}
-	capture  *capture.File // that runs, or nil
-	randLock sync.Mutex
-	debug    debugEndpoint
+	closing   sync.Once
+	closed    atomic.Bool
+	fault     atomic.Pointer[error] // why the link failed, if it has
+	unusable  atomic.Bool           // closed or failed: nothing works any more
+	endedOnce sync.Once
+	ended     chan struct{} // closed when over, and after what Close flushes
+	mu        sync.Mutex
+	cqs       map[*CQ]struct{}
+	capture   *capture.File // that runs, or nil
+	randLock  sync.Mutex
+	debug     debugEndpoint
 }
 
 var (
@@ -72,29 +72,29 @@ var deviceNumber atomic.Uint32
 
 // Open opens a device on a UDP socket.
 func Open(o Options) (*Device, error) {
-	if err := o.fromEnvironment(); err != nil {
+	if err := o.applyEnvironment(); err != nil {
 		return nil, err
 	}
-	if err := o.check(); err != nil {
+	if err := o.validate(); err != nil {
 		return nil, err
 	}
-	conns, err := o.open()
+	conns, err := o.openSockets()
 	if err != nil {
 		return nil, err
 	}
 	d := newDevice(o, conns)
-	if err := d.dress(); err != nil {
+	if err := d.wrapLinks(); err != nil {
 		for _, c := range conns {
 			c.Close()
 		}
-		held.CompareAndDelete(d.addr, d.name)
+		heldAddrs.CompareAndDelete(d.addr, d.name)
 		return nil, &verbs.OpError{Op: "open device", Object: d.addr.String(), Err: err}
 	}
 	if !o.NoService {
-		makeRoom()
+		raiseGOMAXPROCS()
 		for _, s := range d.shards {
-			go s.standBy()
-			go s.serve()
+			go s.runMonitor()
+			go s.runService()
 		}
 	}
 	d.watchPort()
@@ -117,7 +117,7 @@ func newDevice(o Options, conns []link.Conn) *Device {
 		d.name = fmt.Sprintf("softrnic%d", deviceNumber.Add(1)-1)
 	}
 	if d.clock == nil {
-		d.clock = monotonic
+		d.clock = monotonicNow
 	}
 	if d.rand == nil {
 		d.rand = secureRandom
@@ -129,7 +129,7 @@ func newDevice(o Options, conns []link.Conn) *Device {
 	known := o.Conn == nil && d.caps.Index != 0
 	d.port.state.Store(&ifwatch.State{HasAddr: true, Up: !known || d.caps.Up, MTU: d.caps.MTU})
 	if o.Conn == nil {
-		held.Store(d.addr, d.name)
+		heldAddrs.Store(d.addr, d.name)
 	}
 	for _, c := range conns {
 		d.shards = append(d.shards, newShard(d, c))
@@ -137,8 +137,8 @@ func newDevice(o Options, conns []link.Conn) *Device {
 	return d
 }
 
-// dress wraps the link in what the options ask for.
-func (d *Device) dress() error {
+// wrapLinks wraps the link in what the options ask for.
+func (d *Device) wrapLinks() error {
 	if err := d.SetImpair(d.options.Impair); err != nil {
 		return err
 	}
@@ -224,10 +224,10 @@ func (d *Device) QueryGID(port, index int) (verbs.GIDEntry, error) {
 // AllocPD implements verbs.Device.
 func (d *Device) AllocPD() (verbs.PD, error) {
 	const op = "allocate PD"
-	if err := d.usable(op); err != nil {
+	if err := d.checkUsable(op); err != nil {
 		return nil, err
 	}
-	if err := d.quota.take(kindPD, op); err != nil {
+	if err := d.quota.reserve(kindPD, op); err != nil {
 		return nil, err
 	}
 	return newPD(d), nil
@@ -235,14 +235,14 @@ func (d *Device) AllocPD() (verbs.PD, error) {
 
 // GetAsyncEvent implements verbs.Device.
 func (d *Device) GetAsyncEvent(ctx context.Context) (verbs.AsyncEvent, error) {
-	return d.events.get(ctx)
+	return d.events.waitNext(ctx)
 }
 
 // Progress implements verbs.Device.
 func (d *Device) Progress() int {
 	n := 0
 	for _, s := range d.shards {
-		n += d.poll(s, caller{memory: true})
+		n += d.pollShard(s, caller{memory: true})
 	}
 	return n
 }
@@ -275,19 +275,19 @@ func (d *Device) close() error {
 		errs = append(errs, d.port.watcher.Close())
 	}
 	d.closed.Store(true)
-	d.qps.each((*QP).part)
-	d.over.Store(true)
+	d.qps.forEach((*QP).flushBeforeClose)
+	d.unusable.Store(true)
 	d.groups.close()
 	for _, s := range d.shards {
-		errs = append(errs, s.base.Close())
-		s.wakeStandby()
+		errs = append(errs, s.socket.Close())
+		s.unparkMonitor()
 		if !d.options.NoService {
-			<-s.done
+			<-s.serviceDone
 		}
 	}
-	held.CompareAndDelete(d.addr, d.name)
-	d.qps.each((*QP).flush)
-	d.end()
+	heldAddrs.CompareAndDelete(d.addr, d.name)
+	d.qps.forEach((*QP).moveToError)
+	d.notifyEnded()
 	d.mu.Lock()
 	errs = append(errs, d.stopCapture())
 	cqs := d.cqs
@@ -301,8 +301,8 @@ func (d *Device) close() error {
 	return errors.Join(errs...)
 }
 
-// track and untrack keep the completion queues that Close has to end.
-func (d *Device) track(c *CQ) {
+// trackCQ and untrack keep the completion queues that Close has to end.
+func (d *Device) trackCQ(c *CQ) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.cqs != nil {
@@ -310,7 +310,7 @@ func (d *Device) track(c *CQ) {
 	}
 }
 
-func (d *Device) untrack(c *CQ) {
+func (d *Device) untrackCQ(c *CQ) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	delete(d.cqs, c)
@@ -319,7 +319,7 @@ func (d *Device) untrack(c *CQ) {
 // wakeLeaders makes every waiter that sleeps in a socket look again.
 func (d *Device) wakeLeaders() {
 	for _, s := range d.shards {
-		s.base.Wake()
+		s.socket.Wake()
 	}
 }
 
@@ -328,9 +328,9 @@ func (d *Device) wakeLeaders() {
 func (d *Device) keyTable() *keyTable { return d.keys }
 func (d *Device) quotas() *quotas     { return d.quota }
 func (d *Device) isClosed() bool      { return d.closed.Load() }
-func (d *Device) freedPD(*PD)         { d.quota.give(kindPD) }
+func (d *Device) pdFreed(*PD)         { d.quota.release(kindPD) }
 
-func (d *Device) raise(ev verbs.AsyncEvent) {
+func (d *Device) raiseEvent(ev verbs.AsyncEvent) {
 	if d.log.Enabled(context.Background(), slog.LevelDebug) {
 		why := ""
 		if ev.Why != nil {
@@ -338,20 +338,20 @@ func (d *Device) raise(ev verbs.AsyncEvent) {
 		}
 		d.log.Debug("asynchronous event", "device", d.name, "event", ev.Type, "why", why)
 	}
-	d.alerts.Add(1)
-	d.events.put(ev)
+	d.wakeups.Add(1)
+	d.events.push(ev)
 }
 
-func (d *Device) quiesce() {
+func (d *Device) quiesceShards() {
 	for _, s := range d.shards {
 		s.mu.Lock()
-		s.letGo()
+		s.flushZeroCopy()
 		s.mu.Unlock()
 	}
 }
 
-// usable refuses calls on a device that is closed or whose link has failed.
-func (d *Device) usable(op string) error {
+// checkUsable refuses calls on a device that is closed or whose link has failed.
+func (d *Device) checkUsable(op string) error {
 	switch fault := d.fault.Load(); {
 	case d.isClosed():
 		return &verbs.OpError{Op: op, Object: d.name, Err: verbs.ErrClosed}
@@ -368,25 +368,25 @@ func (d *Device) linkFailed(err error) {
 	if d.isClosed() || errors.Is(err, net.ErrClosed) || !d.fault.CompareAndSwap(nil, &err) {
 		return
 	}
-	d.over.Store(true)
-	d.end()
-	d.downed.Add(1)
+	d.unusable.Store(true)
+	d.notifyEnded()
+	d.linkFailures.Add(1)
 	d.log.Error("the link failed", "device", d.name, "addr", d.addr, "err", err)
-	d.raise(verbs.AsyncEvent{Type: verbs.EventDeviceFatal, Port: 1, Why: &verbs.Failure{
+	d.raiseEvent(verbs.AsyncEvent{Type: verbs.EventDeviceFatal, Port: 1, Why: &verbs.Failure{
 		Event: "the link failed: " + err.Error(), Cause: "close the device and open it again",
 	}})
-	go d.alert() // the list of queues has a lock above those of shards
+	go d.wakeAllWaiters() // the list of queues has a lock above those of shards
 }
 
-// end tells those who are parked on completion channels that the device is over.
-func (d *Device) end() { d.ending.Do(func() { close(d.ended) }) }
+// notifyEnded tells those who are parked on completion channels that the device is over.
+func (d *Device) notifyEnded() { d.endedOnce.Do(func() { close(d.ended) }) }
 
-// alert makes everyone who sleeps on the device look again.
-func (d *Device) alert() {
+// wakeAllWaiters makes everyone who sleeps on the device look again.
+func (d *Device) wakeAllWaiters() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for c := range d.cqs {
-		c.alert()
+		c.wakeWaiters()
 	}
 	d.wakeLeaders()
 }

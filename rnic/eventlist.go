@@ -6,17 +6,17 @@ type eventList struct {
 	oldest, newest *CQ
 }
 
-// place is a queue's place in a list, guarded by the lock of its channel.
-type place struct {
+// eventNode is a queue's place in a list, guarded by the lock of its channel.
+type eventNode struct {
 	list         *eventList // or nil
 	older, newer *CQ
 }
 
-// put adds a queue that is in no list.
-func (l *eventList) put(c *CQ) {
-	c.place = place{list: l, older: l.newest}
+// push adds a queue that is in no list.
+func (l *eventList) push(c *CQ) {
+	c.node = eventNode{list: l, older: l.newest}
 	if l.newest != nil {
-		l.newest.place.newer = c
+		l.newest.node.newer = c
 	} else {
 		l.oldest = c
 	}
@@ -27,26 +27,26 @@ func (l *eventList) put(c *CQ) {
 func (l *eventList) pop() *CQ {
 	c := l.oldest
 	if c != nil {
-		c.unlist()
+		c.removeFromList()
 	}
 	return c
 }
 
-// unlist takes a queue out of the list that it is in, if any.
-func (c *CQ) unlist() {
-	p, l := c.place, c.place.list
+// removeFromList takes a queue out of the list that it is in, if any.
+func (c *CQ) removeFromList() {
+	p, l := c.node, c.node.list
 	if l == nil {
 		return
 	}
 	if p.older != nil {
-		p.older.place.newer = p.newer
+		p.older.node.newer = p.newer
 	} else {
 		l.oldest = p.newer
 	}
 	if p.newer != nil {
-		p.newer.place.older = p.older
+		p.newer.node.older = p.older
 	} else {
 		l.newest = p.older
 	}
-	c.place = place{}
+	c.node = eventNode{}
 }

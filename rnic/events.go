@@ -7,9 +7,9 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// eventsKept is how many errors, and how many other events, wait at most for
+// maxQueuedEvents is how many errors, and how many other events, wait at most for
 // a program that does not ask for them.
-const eventsKept = 512
+const maxQueuedEvents = 512
 
 // eventQueue holds asynchronous events until someone asks for them. When too
 // many wait, the oldest is lost and counted; errors and notices have separate
@@ -35,8 +35,8 @@ func newEventQueue() *eventQueue {
 	return &eventQueue{more: make(chan struct{}, 1), done: make(chan struct{})}
 }
 
-// put adds an event. It never blocks; after close it does nothing.
-func (q *eventQueue) put(ev verbs.AsyncEvent) {
+// push adds an event. It never blocks; after close it does nothing.
+func (q *eventQueue) push(ev verbs.AsyncEvent) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.closed {
@@ -46,31 +46,31 @@ func (q *eventQueue) put(ev verbs.AsyncEvent) {
 	if isError(ev.Type) {
 		ring = &q.errors
 	}
-	if ring.n == eventsKept {
+	if ring.n == maxQueuedEvents {
 		ring.pop()
 		q.lost++
 	}
 	q.raised++
-	*ring.push(eventsKept) = numberedEvent{q.raised, ev}
-	q.signal()
+	*ring.push(maxQueuedEvents) = numberedEvent{q.raised, ev}
+	q.wakeOne()
 }
 
-// signal lets one waiter look.
-func (q *eventQueue) signal() {
+// wakeOne lets one waiter look.
+func (q *eventQueue) wakeOne() {
 	select {
 	case q.more <- struct{}{}:
 	default:
 	}
 }
 
-// get returns the oldest event. If there is none it waits for one, for the end
+// waitNext returns the oldest event. If there is none it waits for one, for the end
 // of ctx or for close. An event that is there already is returned even if ctx
 // has ended, so that an ended context makes get a poll.
-func (q *eventQueue) get(ctx context.Context) (verbs.AsyncEvent, error) {
+func (q *eventQueue) waitNext(ctx context.Context) (verbs.AsyncEvent, error) {
 	ctx = orBackground(ctx)
 	closed := &verbs.OpError{Op: "get async event", Err: verbs.ErrClosed, Detail: "the device was closed"}
 	for {
-		if ev, ok := q.poll(); ok {
+		if ev, ok := q.tryPop(); ok {
 			return ev, nil
 		}
 		select {
@@ -88,7 +88,7 @@ func (q *eventQueue) get(ctx context.Context) (verbs.AsyncEvent, error) {
 	}
 }
 
-func (q *eventQueue) poll() (verbs.AsyncEvent, bool) {
+func (q *eventQueue) tryPop() (verbs.AsyncEvent, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	ring := &q.errors
@@ -102,7 +102,7 @@ func (q *eventQueue) poll() (verbs.AsyncEvent, bool) {
 	ev := slot.event
 	*slot = numberedEvent{} // do not keep the object alive
 	if q.errors.n+q.notices.n > 0 {
-		q.signal()
+		q.wakeOne()
 	}
 	return ev, true
 }

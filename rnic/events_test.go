@@ -17,10 +17,10 @@ func TestEventsComeInOrder(t *testing.T) {
 	types := []verbs.EventType{verbs.EventCommEst, verbs.EventQPFatal, verbs.EventCommEst, verbs.EventSQDrained,
 		verbs.EventCQErr, verbs.EventQPAccessErr, verbs.EventSRQLimitReached}
 	for i, typ := range types {
-		q.put(verbs.AsyncEvent{Type: typ, Port: i})
+		q.push(verbs.AsyncEvent{Type: typ, Port: i})
 	}
 	for i, typ := range types {
-		ev, err := q.get(context.Background())
+		ev, err := q.waitNext(context.Background())
 		require.NoError(t, err)
 		require.Equal(t, verbs.AsyncEvent{Type: typ, Port: i}, ev)
 	}
@@ -33,14 +33,14 @@ func TestEventsComeInOrder(t *testing.T) {
 // Two events may leave one token behind. Who takes the first event passes it on.
 func TestEventsWakeOneAfterAnother(t *testing.T) {
 	q := newEventQueue()
-	q.put(verbs.AsyncEvent{Port: 1})
-	q.put(verbs.AsyncEvent{Port: 2})
+	q.push(verbs.AsyncEvent{Port: 1})
+	q.push(verbs.AsyncEvent{Port: 2})
 	<-q.more
-	_, ok := q.poll()
+	_, ok := q.tryPop()
 	require.True(t, ok)
 	require.Len(t, q.more, 1)
 	<-q.more
-	_, ok = q.poll()
+	_, ok = q.tryPop()
 	require.True(t, ok)
 	require.Empty(t, q.more)
 }
@@ -51,18 +51,18 @@ func TestGetEventWaits(t *testing.T) {
 		got := make(chan int, 3)
 		for range 3 {
 			go func() {
-				ev, err := q.get(t.Context())
+				ev, err := q.waitNext(t.Context())
 				assert.NoError(t, err)
 				got <- ev.Port
 			}()
 		}
 		synctest.Wait()
 		require.Empty(t, got, "nothing to get yet")
-		q.put(verbs.AsyncEvent{Port: 1})
+		q.push(verbs.AsyncEvent{Port: 1})
 		synctest.Wait()
 		require.Len(t, got, 1)
-		q.put(verbs.AsyncEvent{Port: 2})
-		q.put(verbs.AsyncEvent{Port: 3})
+		q.push(verbs.AsyncEvent{Port: 2})
+		q.push(verbs.AsyncEvent{Port: 3})
 		require.ElementsMatch(t, []int{1, 2, 3}, []int{<-got, <-got, <-got})
 	})
 }
@@ -73,18 +73,18 @@ func TestGetEventEndsWithItsContext(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error)
 		go func() {
-			_, err := q.get(ctx)
+			_, err := q.waitNext(ctx)
 			ended <- err
 		}()
 		synctest.Wait()
 		cancel()
 		require.ErrorIs(t, <-ended, context.Canceled)
 
-		q.put(verbs.AsyncEvent{Port: 1})
-		ev, err := q.get(ctx)
+		q.push(verbs.AsyncEvent{Port: 1})
+		ev, err := q.waitNext(ctx)
 		require.NoError(t, err, "what is there is returned even to an ended context")
 		require.Equal(t, 1, ev.Port)
-		_, err = q.get(ctx)
+		_, err = q.waitNext(ctx)
 		require.ErrorIs(t, err, context.Canceled)
 	})
 }
@@ -95,7 +95,7 @@ func TestCloseEndsGetEvent(t *testing.T) {
 		ended := make(chan error)
 		for range 2 {
 			go func() {
-				_, err := q.get(t.Context())
+				_, err := q.waitNext(t.Context())
 				ended <- err
 			}()
 		}
@@ -104,26 +104,26 @@ func TestCloseEndsGetEvent(t *testing.T) {
 		q.close()
 		require.ErrorIs(t, <-ended, verbs.ErrClosed)
 		require.ErrorIs(t, <-ended, verbs.ErrClosed)
-		q.put(verbs.AsyncEvent{})
-		_, err := q.get(t.Context())
+		q.push(verbs.AsyncEvent{})
+		_, err := q.waitNext(t.Context())
 		require.ErrorIs(t, err, verbs.ErrClosed)
 	})
 }
 
 func TestCloseDropsEvents(t *testing.T) {
 	q := newEventQueue()
-	q.put(verbs.AsyncEvent{Type: verbs.EventQPFatal})
-	q.put(verbs.AsyncEvent{Type: verbs.EventCommEst})
+	q.push(verbs.AsyncEvent{Type: verbs.EventQPFatal})
+	q.push(verbs.AsyncEvent{Type: verbs.EventCommEst})
 	q.close()
-	_, err := q.get(context.Background())
+	_, err := q.waitNext(context.Background())
 	require.ErrorIs(t, err, verbs.ErrClosed)
 }
 
 // TestEventsLostCounted shows what the queue has lost in the device's counters.
 func TestEventsLostCounted(t *testing.T) {
 	d := newEnd(t, Options{}).dev
-	for range eventsKept + 3 {
-		d.events.put(verbs.AsyncEvent{Type: verbs.EventCommEst})
+	for range maxQueuedEvents + 3 {
+		d.events.push(verbs.AsyncEvent{Type: verbs.EventCommEst})
 	}
 	require.EqualValues(t, 3, d.Inspect().Counters.EventsLost)
 }
@@ -131,16 +131,16 @@ func TestEventsLostCounted(t *testing.T) {
 // A flood of notices loses the oldest notices, and no error.
 func TestEventOverflow(t *testing.T) {
 	q := newEventQueue()
-	const flood = 10 * eventsKept
+	const flood = 10 * maxQueuedEvents
 	for i := range flood {
 		if i%100 == 0 {
-			q.put(verbs.AsyncEvent{Type: verbs.EventQPFatal, Port: i})
+			q.push(verbs.AsyncEvent{Type: verbs.EventQPFatal, Port: i})
 		} else {
-			q.put(verbs.AsyncEvent{Type: verbs.EventCommEst, Port: i})
+			q.push(verbs.AsyncEvent{Type: verbs.EventCommEst, Port: i})
 		}
 	}
 	var errors, notices, last int
-	for ev, ok := q.poll(); ok; ev, ok = q.poll() {
+	for ev, ok := q.tryPop(); ok; ev, ok = q.tryPop() {
 		require.GreaterOrEqual(t, ev.Port, last, "order")
 		last = ev.Port
 		if ev.Type == verbs.EventQPFatal {
@@ -151,16 +151,16 @@ func TestEventOverflow(t *testing.T) {
 		}
 	}
 	require.Equal(t, (flood+99)/100, errors)
-	require.Equal(t, eventsKept, notices)
+	require.Equal(t, maxQueuedEvents, notices)
 	require.Equal(t, flood-1, last, "the newest are kept")
 	require.EqualValues(t, flood-errors-notices, q.lostEvents())
 
 	for i := range flood {
-		q.put(verbs.AsyncEvent{Type: verbs.EventCQErr, Port: i})
+		q.push(verbs.AsyncEvent{Type: verbs.EventCQErr, Port: i})
 	}
-	ev, ok := q.poll()
+	ev, ok := q.tryPop()
 	require.True(t, ok)
-	require.Equal(t, flood-eventsKept, ev.Port, "of errors, too, the newest are kept")
+	require.Equal(t, flood-maxQueuedEvents, ev.Port, "of errors, too, the newest are kept")
 }
 
 // Each event reaches one of those who ask, and no one sleeps beside an event.
@@ -172,14 +172,14 @@ func TestManyGettersManyPutters(t *testing.T) {
 	for p := range putters {
 		wg.Go(func() {
 			for i := range each {
-				q.put(verbs.AsyncEvent{Port: p*each + i})
+				q.push(verbs.AsyncEvent{Port: p*each + i})
 			}
 		})
 	}
 	for range getters {
 		wg.Go(func() {
 			for range putters * each / getters {
-				ev, err := q.get(context.Background())
+				ev, err := q.waitNext(context.Background())
 				assert.NoError(t, err)
 				got <- ev.Port
 			}

@@ -307,8 +307,8 @@ func TestFaultOfLentPayload(t *testing.T) {
 			_, err = q.core.PostSend(q.dev.now(), []verbs.SendWR{{
 				Opcode: verbs.WRRDMAWrite, Flags: verbs.SendSignaled, SGList: []verbs.SGE{lent.SGE(0, 20_000)}, RemoteAddr: b.mr.Addr(), RKey: b.mr.RKey(),
 			}})
-			s.drain(q, q.dev.now())
-			refers := s.tx.Refers()
+			s.drainQP(q, q.dev.now())
+			refers := s.tx.HasZeroCopy()
 			m.lose()
 			s.flush()
 			s.mu.Unlock()

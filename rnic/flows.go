@@ -38,23 +38,23 @@ type flow struct {
 }
 
 const (
-	// steady is how many packets in a row make a peer one that can be
+	// minPredicted is how many packets in a row make a peer one that can be
 	// predicted.
-	steady = 32
+	minPredicted = 32
 	// expectedIDs are the identifications of a GSO group, from 0. Receive
 	// offload may split and join groups, so each of them is expected anywhere.
 	expectedIDs = 64
 )
 
-// check checks the ICRC of packet i of a datagram. A peer that can be predicted
+// checkICRC checks the ICRC of packet i of a datagram. A peer that can be predicted
 // and chooses otherwise twice running is another one at the same address.
-func (f *flow) check(raw []byte, i uint16) wire.ICRCResult {
+func (f *flow) checkICRC(raw []byte, i uint16) wire.ICRCResult {
 	r, id := f.sealer.Check(raw, i)
 	switch {
 	case r == wire.ICRCBad:
 	case r == wire.ICRCExact || id < expectedIDs:
-		f.predicted, f.doubted = min(f.predicted+1, steady), false
-	case f.predicted == steady && !f.doubted:
+		f.predicted, f.doubted = min(f.predicted+1, minPredicted), false
+	case f.predicted == minPredicted && !f.doubted:
 		f.doubted = true
 		return wire.ICRCBad
 	default:

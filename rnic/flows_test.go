@@ -27,27 +27,27 @@ func TestFlowsOfPredictablePeers(t *testing.T) {
 
 	// Linux: another one each time, never predictable.
 	for i := range 200 {
-		require.NotEqual(t, wire.ICRCBad, f.check(packet(uint16(0x3000+i)), 0))
+		require.NotEqual(t, wire.ICRCBad, f.checkICRC(packet(uint16(0x3000+i)), 0))
 	}
 	// An adapter like ours: the place in a group, which receive offload may
 	// have cut differently.
 	for i := range 200 {
-		require.NotEqual(t, wire.ICRCBad, f.check(packet(uint16(i%64)), uint16(i%7)))
+		require.NotEqual(t, wire.ICRCBad, f.checkICRC(packet(uint16(i%64)), uint16(i%7)))
 	}
 	// Damage that another identification would explain, now and then.
 	for range 10 {
-		require.Equal(t, wire.ICRCBad, f.check(packet(0x1234), 0), "once it is damage")
-		require.Equal(t, wire.ICRCExact, f.check(packet(0), 0))
+		require.Equal(t, wire.ICRCBad, f.checkICRC(packet(0x1234), 0), "once it is damage")
+		require.Equal(t, wire.ICRCExact, f.checkICRC(packet(0), 0))
 	}
 	// Another peer at the same address loses one packet.
-	require.Equal(t, wire.ICRCBad, f.check(packet(0x4000), 0))
+	require.Equal(t, wire.ICRCBad, f.checkICRC(packet(0x4000), 0))
 	for i := range 200 {
-		require.Equal(t, wire.ICRCMember, f.check(packet(uint16(0x4001+i)), 0))
+		require.Equal(t, wire.ICRCMember, f.checkICRC(packet(uint16(0x4001+i)), 0))
 	}
 	// Plain damage is bad whoever sends.
 	p := packet(0)
 	p[13] ^= 0xFF
 	p[14] ^= 0xFF
 	p[15] ^= 0xFF
-	require.Equal(t, wire.ICRCBad, f.check(p, 0))
+	require.Equal(t, wire.ICRCBad, f.checkICRC(p, 0))
 }

@@ -12,62 +12,62 @@ func (ch *CompChannel) Handle(handler func(verbs.CQ) bool) error {
 	if handler == nil {
 		return &verbs.OpError{Op: op, Object: ch.String(), Err: verbs.ErrInvalid, Detail: "it is nil"}
 	}
-	if err := ch.state(op); err != nil {
+	if err := ch.checkUsable(op); err != nil {
 		return err
 	}
 	if !ch.handler.CompareAndSwap(nil, &handler) {
 		return &verbs.OpError{Op: op, Object: ch.String(), Err: verbs.ErrInvalid, Detail: "it has one"}
 	}
-	ch.dev.changeHandled(func(list []*CompChannel) []*CompChannel { return append(list, ch) })
+	ch.dev.updateHandledChannels(func(list []*CompChannel) []*CompChannel { return append(list, ch) })
 	return nil
 }
 
-// unhandle ends what Handle began. The handler may be at work for the last time.
-func (ch *CompChannel) unhandle() {
+// removeHandler ends what Handle began. The handler may be at work for the last time.
+func (ch *CompChannel) removeHandler() {
 	if ch.handler.Load() != nil {
-		ch.dev.changeHandled(func(list []*CompChannel) []*CompChannel {
+		ch.dev.updateHandledChannels(func(list []*CompChannel) []*CompChannel {
 			return slices.DeleteFunc(list, func(one *CompChannel) bool { return one == ch })
 		})
 	}
 }
 
-// changeHandled changes a copy of the list of channels with a handler.
-func (d *Device) changeHandled(change func([]*CompChannel) []*CompChannel) {
+// updateHandledChannels changes a copy of the list of channels with a handler.
+func (d *Device) updateHandledChannels(change func([]*CompChannel) []*CompChannel) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	var list []*CompChannel
-	if old := d.handled.Load(); old != nil {
+	if old := d.handledChannels.Load(); old != nil {
 		list = slices.Clone(*old)
 	}
 	list = change(list)
-	d.handled.Store(&list)
+	d.handledChannels.Store(&list)
 }
 
-// look takes a look at the socket for the service, and has the events that come of it
+// pollForService takes a look at the socket for the service, and has the events that come of it
 // handled. Where the application computes, whoever waits for them would first have to
 // get a processor.
-func (s *shard) look() int {
+func (s *shard) pollForService() int {
 	var list []*CompChannel
-	if l := s.dev.handled.Load(); l != nil {
+	if l := s.dev.handledChannels.Load(); l != nil {
 		list = *l
 	}
 	for _, ch := range list {
-		ch.attended.Add(1)
+		ch.servicePolls.Add(1)
 	}
-	n := s.step(caller{})
+	n := s.pollSocket(caller{})
 	if n > 0 {
-		s.served.Add(uint64(n))
+		s.serviceReceived.Add(uint64(n))
 	}
 	for _, ch := range list {
-		ch.attended.Add(-1) // first: what is listed from now on is signaled
-		ch.handle()
+		ch.servicePolls.Add(-1) // first: what is listed from now on is signaled
+		ch.handleEvents()
 	}
 	return n
 }
 
-// handle gives the events that were offered to the handler, and those that it does not
+// handleEvents gives the events that were offered to the handler, and those that it does not
 // want to who waits.
-func (ch *CompChannel) handle() {
+func (ch *CompChannel) handleEvents() {
 	handler := *ch.handler.Load()
 	for {
 		ch.mu.Lock()
@@ -76,24 +76,24 @@ func (ch *CompChannel) handle() {
 		if c == nil {
 			return
 		}
-		ch.dev.alerts.Add(1) // the handler may make a goroutine runnable
+		ch.dev.wakeups.Add(1) // the handler may make a goroutine runnable
 		if !handler(c) {
-			ch.leave(c)
+			ch.enqueueUnhandled(c)
 		}
 	}
 }
 
-// leave lists a queue for who waits.
-func (ch *CompChannel) leave(c *CQ) {
+// enqueueUnhandled lists a queue for who waits.
+func (ch *CompChannel) enqueueUnhandled(c *CQ) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
 		return
 	}
 	ch.mu.Lock()
-	if c.place.list == nil {
-		ch.waiting.put(c)
+	if c.node.list == nil {
+		ch.waiting.push(c)
 	}
 	ch.mu.Unlock()
-	ch.signal()
+	ch.wakeOne()
 }

@@ -46,9 +46,9 @@ func TestHandler(t *testing.T) {
 
 	require.NoError(t, b.qp.Destroy())
 	require.NoError(t, b.cq.Destroy())
-	require.Len(t, *b.dev.handled.Load(), 1)
+	require.Len(t, *b.dev.handledChannels.Load(), 1)
 	require.NoError(t, ch.Destroy())
-	require.Empty(t, *b.dev.handled.Load())
+	require.Empty(t, *b.dev.handledChannels.Load())
 	require.ErrorIs(t, ch.Handle(func(verbs.CQ) bool { return true }), verbs.ErrClosed)
 }
 
@@ -74,15 +74,15 @@ func TestHandOver(t *testing.T) {
 		for _, c := range cqs {
 			c := c.(*CQ)
 			c.mu.Lock()
-			ch.put(c)
+			ch.enqueueEvent(c)
 			c.mu.Unlock()
 		}
 	}
-	ch.attended.Add(1)
+	ch.servicePolls.Add(1)
 	list()
 	require.Empty(t, ch.more, "nobody is told")
-	ch.attended.Add(-1)
-	ch.handle()
+	ch.servicePolls.Add(-1)
+	ch.handleEvents()
 	require.Equal(t, cqs, offered, "each once")
 	require.Len(t, ch.more, 1)
 	c, err := eventOf(ch)
@@ -95,6 +95,6 @@ func TestHandOver(t *testing.T) {
 	offered, cqs = nil, cqs[:2]
 	list()
 	require.Len(t, ch.more, 1, "the service did not look")
-	require.Zero(t, e.dev.shards[0].look())
+	require.Zero(t, e.dev.shards[0].pollForService())
 	require.Empty(t, offered, "who waits has them")
 }

@@ -26,8 +26,8 @@ const (
 	maxICMEntries = 4096
 )
 
-// check refuses what makes no sense with a device whose clock is given.
-func (m ICM) check(clock func() int64) error {
+// validate refuses what makes no sense with a device whose clock is given.
+func (m ICM) validate(clock func() int64) error {
 	refuse := func(detail string) error {
 		return &verbs.OpError{Op: "open device", Err: verbs.ErrInvalid, Detail: detail}
 	}
@@ -57,17 +57,17 @@ func newICMCache(m ICM, clock func() int64) *icmCache {
 	return &icmCache{recent: make([]uint32, 0, m.Entries), penalty: int64(m.MissPenalty), clock: clock}
 }
 
-// use brings a queue pair's context into the cache and takes the time for it.
-func (c *icmCache) use(qpn uint32) {
-	if !c.touch(qpn) {
+// loadContext brings a queue pair's context into the cache and takes the time for it.
+func (c *icmCache) loadContext(qpn uint32) {
+	if !c.markUsed(qpn) {
 		return
 	}
 	for till := c.clock() + c.penalty; c.clock() < till; {
 	}
 }
 
-// touch makes qpn the last used and reports whether it was missing.
-func (c *icmCache) touch(qpn uint32) (miss bool) {
+// markUsed makes qpn the last used and reports whether it was missing.
+func (c *icmCache) markUsed(qpn uint32) (miss bool) {
 	i := slices.Index(c.recent, qpn)
 	if miss = i < 0; miss {
 		if len(c.recent) < cap(c.recent) {

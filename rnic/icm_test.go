@@ -21,7 +21,7 @@ func TestICMEvictsLeastRecentlyUsed(t *testing.T) {
 		{1, true}, {2, true}, {1, false}, {3, true}, {3, false}, // 3 1 2
 		{4, true}, {2, true}, {3, false}, {1, true}, {4, true}, // 2, 1, 4 and 2 made way
 	} {
-		require.Equal(t, step.miss, c.touch(step.qpn), "step %d", i)
+		require.Equal(t, step.miss, c.markUsed(step.qpn), "step %d", i)
 	}
 }
 
@@ -36,7 +36,7 @@ func TestICMModel(t *testing.T) {
 		for now := range 500 {
 			qpn := rng.Uint32N(60)
 			_, hit := used[qpn]
-			require.Equal(t, !hit, c.touch(qpn), "seed %d", seed)
+			require.Equal(t, !hit, c.markUsed(qpn), "seed %d", seed)
 			used[qpn] = now
 			if len(used) > entries {
 				oldest := qpn
@@ -57,12 +57,12 @@ func TestICMCharges(t *testing.T) {
 	const penalty = time.Millisecond
 	var now int64
 	c := newICMCache(ICM{Entries: 1, MissPenalty: penalty}, func() int64 { now += 1000; return now })
-	c.use(7)
+	c.loadContext(7)
 	require.GreaterOrEqual(t, now, int64(penalty))
 	before := now
-	c.use(7)
+	c.loadContext(7)
 	require.Equal(t, before, now, "a hit does not look at the clock")
-	c.use(8)
+	c.loadContext(8)
 	require.GreaterOrEqual(t, now-before, int64(penalty))
 }
 

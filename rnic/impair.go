@@ -19,7 +19,7 @@ import (
 // unless a rule says "in".
 func (d *Device) SetImpair(text string) error {
 	const op = "set faults"
-	if err := d.usable(op); err != nil {
+	if err := d.checkUsable(op); err != nil {
 		return err
 	}
 	spec, err := impair.Parse(text)
@@ -61,9 +61,9 @@ func (s *shard) setImpair(spec impair.Spec) error {
 
 // replaceConn changes the link while nobody reads or writes it.
 func (s *shard) replaceConn(wrap func(link.Conn) link.Conn) {
-	s.seize()
+	s.seizeToken()
 	s.mu.Lock()
 	s.conn = wrap(s.conn)
 	s.mu.Unlock()
-	s.release()
+	s.releaseToken()
 }

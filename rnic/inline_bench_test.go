@@ -59,18 +59,18 @@ func BenchmarkWrite64KInline(b *testing.B) {
 	b.SetBytes(65536)
 	b.ReportAllocs()
 	for b.Loop() {
-		t0 := monotonic()
+		t0 := monotonicNow()
 		if _, err := x.qp.PostSend(wrs); err != nil {
 			b.Fatal(err)
 		}
-		t1 := monotonic()
+		t1 := monotonicNow()
 		for y.dev.Progress() > 0 {
 		}
-		t2 := monotonic()
+		t2 := monotonicNow()
 		for n := 0; n == 0; {
 			n, _ = x.cq.Poll(wc)
 		}
-		t3 := monotonic()
+		t3 := monotonicNow()
 		post, recv, ack = post+t1-t0, recv+t2-t1, ack+t3-t2
 	}
 	b.ReportMetric(float64(post)/float64(b.N), "ns/post")

@@ -132,9 +132,9 @@ type CQInfo struct {
 	Hint       string `json:"hint,omitempty"`       // why a waiter has waited in vain, if one has
 }
 
-// objectKinds are the names of the kinds in a snapshot, as rdma-resource(8)
+// kindNames are the names of the kinds in a snapshot, as rdma-resource(8)
 // has them.
-var objectKinds = [kinds]string{"pd", "cq", "qp", "srq", "mr", "mw", "ah"}
+var kindNames = [kinds]string{"pd", "cq", "qp", "srq", "mr", "mw", "ah"}
 
 // Inspect describes the device and everything in it, one queue pair after the
 // other, so it does not stop the engine. The flight recorder is included for
@@ -148,7 +148,7 @@ func (d *Device) Inspect() Snapshot {
 		}
 	}
 	s.Counters = Counters{
-		Counters: qp.Counters(s.Destroyed), LinkDowned: d.downed.Load(), ICRCMember: d.drops.member.Load(),
+		Counters: qp.Counters(s.Destroyed), LinkDowned: d.linkFailures.Load(), ICRCMember: d.drops.icrcMember.Load(),
 		EventsLost: d.events.lostEvents(),
 	}
 	for i := range s.QPs {
@@ -171,7 +171,7 @@ func (d *Device) InspectQP(num uint32) (QPInfo, bool) {
 func (d *Device) info() DeviceInfo {
 	attr := d.QueryDevice()
 	port, _ := d.QueryPort(1)
-	caps := d.shards[0].base.Caps()
+	caps := d.shards[0].socket.Caps()
 	return DeviceInfo{
 		Name: d.name, Addr: d.addr.String(), GID: verbs.GIDFromAddr(d.addr.Addr()).String(), FWVer: attr.FWVer,
 		State: port.State.String(), ActiveMTU: port.ActiveMTU.Bytes(), InterfaceMTU: d.port.state.Load().MTU,
@@ -195,7 +195,7 @@ func (d *Device) dropInfo() []DropInfo {
 func (d *Device) objects() []ObjectInfo {
 	list := make([]ObjectInfo, kinds)
 	for k := range kinds {
-		list[k] = ObjectInfo{Kind: objectKinds[k], InUse: d.quota.inUse(k), Max: int(d.quota.max[k])}
+		list[k] = ObjectInfo{Kind: kindNames[k], InUse: d.quota.inUse(k), Max: int(d.quota.max[k])}
 	}
 	return list
 }
@@ -231,12 +231,12 @@ func (d *Device) inspectQPs() (list []QPInfo, destroyed QPCounters) {
 	for range looks {
 		before := d.retired.sum()
 		list = []QPInfo{}
-		d.qps.each(func(q *QP) {
+		d.qps.forEach(func(q *QP) {
 			if info, ok := q.info(false); ok {
 				list = append(list, info)
 			}
 		})
-		d.quiesce() // whoever left the table has handed its counters over
+		d.quiesceShards() // whoever left the table has handed its counters over
 		after := d.retired.sum()
 		destroyed = QPCounters(after)
 		if after == before {
@@ -252,7 +252,7 @@ func (d *Device) inspectQPs() (list []QPInfo, destroyed QPCounters) {
 func (q *QP) info(history bool) (QPInfo, bool) {
 	q.shard.mu.Lock()
 	defer q.shard.mu.Unlock()
-	if q.dead {
+	if q.destroyed {
 		return QPInfo{}, false
 	}
 	c := q.core
@@ -278,7 +278,7 @@ func (q *QP) info(history bool) (QPInfo, bool) {
 func (d *Device) linkStats() link.Stats {
 	var sum link.Stats
 	for _, sh := range d.shards {
-		addFields(reflect.ValueOf(&sum).Elem(), reflect.ValueOf(link.StatsOf(sh.base)))
+		addFields(reflect.ValueOf(&sum).Elem(), reflect.ValueOf(link.StatsOf(sh.socket)))
 	}
 	return sum
 }

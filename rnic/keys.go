@@ -19,10 +19,10 @@ const (
 // that guessing one stays hard and drawing one stays quick.
 const maxRegions = (indexMask + 1) / 2
 
-// restingIndices is how many indices, the last ones freed, are not given
+// quarantineSize is how many indices, the last ones freed, are not given
 // again. An old key therefore never works until so many others have died, and
 // after that only if chance hits the same 32 bits.
-const restingIndices = 4096
+const quarantineSize = 4096
 
 // region is what a key leads to: memory, and who may do what with it. A
 // region never changes. A window that is bound or invalidated gets a new one.
@@ -38,10 +38,10 @@ type region struct {
 	qpn uint32 // windows: the queue pair they are bound to
 }
 
-// at returns n bytes at addr, or false if they are not inside the region. The
+// slice returns n bytes at addr, or false if they are not inside the region. The
 // arithmetic is right for every addr: one below the base wraps around to an
 // offset beyond any length.
-func (r *region) at(addr uint64, n uint32) ([]byte, bool) {
+func (r *region) slice(addr uint64, n uint32) ([]byte, bool) {
 	off, size := addr-r.base, uint64(len(r.mem))
 	if off > size || uint64(n) > size-off {
 		return nil, false
@@ -58,24 +58,24 @@ func (r *region) at(addr uint64, n uint32) ([]byte, bool) {
 type keyTable struct {
 	slots atomic.Pointer[[]atomic.Pointer[region]] // a power of two, at most half of them filled
 
-	mu      sync.Mutex // guards changes of the slots, and all below
-	rand    func() uint32
-	filled  int                 // slots with a region or a grave
-	live    int                 // slots with a region
-	taken   map[uint32]struct{} // indices that are live or resting
-	resting slotRing[uint32]    // freed indices, oldest first
+	mu          sync.Mutex // guards changes of the slots, and all below
+	rand        func() uint32
+	filled      int                 // slots with a region or a grave
+	live        int                 // slots with a region
+	usedIndices map[uint32]struct{} // indices that are live or resting
+	quarantined slotRing[uint32]    // freed indices, oldest first
 }
 
-var grave = new(region) // its key, 0, is never looked for
+var tombstone = new(region) // its key, 0, is never looked for
 
-const firstKeySlots = 64
+const initialTableSlots = 64
 
 // newKeyTable makes an empty table. Keys are as unpredictable as rand, and the
 // same for the same rand and the same calls. rand is called by one goroutine
 // at a time.
 func newKeyTable(rand func() uint32) *keyTable {
-	t := &keyTable{rand: rand, taken: make(map[uint32]struct{})}
-	slots := make([]atomic.Pointer[region], firstKeySlots)
+	t := &keyTable{rand: rand, usedIndices: make(map[uint32]struct{})}
+	slots := make([]atomic.Pointer[region], initialTableSlots)
 	t.slots.Store(&slots)
 	return t
 }
@@ -102,23 +102,23 @@ func (t *keyTable) insert(r *region) bool {
 	if t.live == maxRegions {
 		return false
 	}
-	r.key = t.draw()
-	t.taken[r.key>>variantBits] = struct{}{}
+	r.key = t.drawKey()
+	t.usedIndices[r.key>>variantBits] = struct{}{}
 	if 2*(t.filled+1) > len(*t.slots.Load()) {
 		t.rebuild()
 	}
-	put(*t.slots.Load(), r)
+	insertRegion(*t.slots.Load(), r)
 	t.filled++
 	t.live++
 	return true
 }
 
-// draw returns a random key whose index is free. If the index drawn is not, the
+// drawKey returns a random key whose index is free. If the index drawn is not, the
 // next free one serves.
-func (t *keyTable) draw() uint32 {
+func (t *keyTable) drawKey() uint32 {
 	drawn := t.rand()
 	for index := drawn >> variantBits; ; index = (index + 1) & indexMask {
-		if _, taken := t.taken[index]; index != 0 && !taken {
+		if _, taken := t.usedIndices[index]; index != 0 && !taken {
 			return index<<variantBits | drawn&variantMask
 		}
 	}
@@ -126,22 +126,22 @@ func (t *keyTable) draw() uint32 {
 
 // rebuild makes a table without graves and with room to grow.
 func (t *keyTable) rebuild() {
-	size := firstKeySlots
+	size := initialTableSlots
 	for size < 4*(t.live+1) {
 		size *= 2
 	}
 	slots := make([]atomic.Pointer[region], size)
 	for i := range *t.slots.Load() {
-		if r := (*t.slots.Load())[i].Load(); r != nil && r != grave {
-			put(slots, r)
+		if r := (*t.slots.Load())[i].Load(); r != nil && r != tombstone {
+			insertRegion(slots, r)
 		}
 	}
 	t.filled = t.live
 	t.slots.Store(&slots)
 }
 
-// put stores r in the first empty slot from its index on.
-func put(slots []atomic.Pointer[region], r *region) {
+// insertRegion stores r in the first empty slot from its index on.
+func insertRegion(slots []atomic.Pointer[region], r *region) {
 	for i := r.key >> variantBits; ; i++ {
 		if slot := &slots[i&uint32(len(slots)-1)]; slot.Load() == nil {
 			slot.Store(r)
@@ -150,8 +150,8 @@ func put(slots []atomic.Pointer[region], r *region) {
 	}
 }
 
-// slotOf returns the slot of r, which must be in the table.
-func (t *keyTable) slotOf(r *region) *atomic.Pointer[region] {
+// findSlot returns the slot of r, which must be in the table.
+func (t *keyTable) findSlot(r *region) *atomic.Pointer[region] {
 	slots := *t.slots.Load()
 	for i := r.key >> variantBits; ; i++ {
 		if slot := &slots[i&uint32(len(slots)-1)]; slot.Load() == r {
@@ -164,7 +164,7 @@ func (t *keyTable) slotOf(r *region) *atomic.Pointer[region] {
 func (t *keyTable) replace(r, next *region) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.slotOf(r).Store(next)
+	t.findSlot(r).Store(next)
 }
 
 // remove takes r out. Lookups that began before may still return it: who must
@@ -172,15 +172,15 @@ func (t *keyTable) replace(r, next *region) {
 func (t *keyTable) remove(r *region) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.slotOf(r).Store(grave)
+	t.findSlot(r).Store(tombstone)
 	t.live--
-	t.rest(r.key >> variantBits)
+	t.quarantine(r.key >> variantBits)
 }
 
-// rest keeps index from being given again too soon.
-func (t *keyTable) rest(index uint32) {
-	if t.resting.n == restingIndices {
-		delete(t.taken, *t.resting.pop())
+// quarantine keeps index from being given again too soon.
+func (t *keyTable) quarantine(index uint32) {
+	if t.quarantined.n == quarantineSize {
+		delete(t.usedIndices, *t.quarantined.pop())
 	}
-	*t.resting.push(restingIndices) = index
+	*t.quarantined.push(quarantineSize) = index
 }

@@ -102,7 +102,7 @@ func TestOldKeysStayDead(t *testing.T) {
 			table := newKeyTable(source)
 			var old []uint32
 			given := make(map[uint32]bool)
-			for range restingIndices {
+			for range quarantineSize {
 				r := new(region)
 				require.True(t, table.insert(r))
 				require.False(t, given[r.key], "key 0x%x came back", r.key)
@@ -122,13 +122,13 @@ func TestOldKeysStayDead(t *testing.T) {
 // What rests is bounded, and so is the table under endless change.
 func TestKeyTableStaysSmall(t *testing.T) {
 	table := newKeyTable(seeded(5))
-	for range 10 * restingIndices {
+	for range 10 * quarantineSize {
 		r := new(region)
 		require.True(t, table.insert(r))
 		table.remove(r)
 	}
-	require.Len(t, table.taken, restingIndices)
-	require.Len(t, *table.slots.Load(), firstKeySlots)
+	require.Len(t, table.usedIndices, quarantineSize)
+	require.Len(t, *table.slots.Load(), initialTableSlots)
 
 	filled := 0
 	for i := range *table.slots.Load() {

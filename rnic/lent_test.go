@@ -35,8 +35,8 @@ func TestLentPayloadsLeave(t *testing.T) {
 			_, err := q.core.PostSend(q.dev.now(), []verbs.SendWR{{
 				Opcode: verbs.WRRDMAWrite, SGList: []verbs.SGE{lent.SGE(0, size)}, RemoteAddr: b.mr.Addr(), RKey: b.mr.RKey(),
 			}})
-			s.drain(q, q.dev.now())
-			refers := s.tx.Refers()
+			s.drainQP(q, q.dev.now())
+			refers := s.tx.HasZeroCopy()
 			s.mu.Unlock()
 			require.NoError(t, err)
 			require.True(t, refers)

@@ -31,9 +31,9 @@ func newLogger(o *Options) (*slog.Logger, error) {
 	return nil, fmt.Errorf("%q is no level: want off, error, warn, info or debug", word)
 }
 
-// failuresLogged is how many failures of a device reach the program's default
+// maxLoggedFailures is how many failures of a device reach the program's default
 // logger. When a peer dies, thousands of queue pairs may fail at once.
-const failuresLogged = 16
+const maxLoggedFailures = 16
 
 // failureLog hands warnings and errors to whatever is slog's default logger at
 // the time.
@@ -44,17 +44,17 @@ type failureLog struct {
 
 // Enabled implements slog.Handler.
 func (f *failureLog) Enabled(ctx context.Context, l slog.Level) bool {
-	return l >= slog.LevelWarn && f.logged.Load() < failuresLogged && slog.Default().Enabled(ctx, l)
+	return l >= slog.LevelWarn && f.logged.Load() < maxLoggedFailures && slog.Default().Enabled(ctx, l)
 }
 
 // Handle implements slog.Handler.
 func (f *failureLog) Handle(ctx context.Context, r slog.Record) error {
 	n := f.logged.Add(1)
-	if n > failuresLogged {
+	if n > maxLoggedFailures {
 		return nil
 	}
-	if n == failuresLogged {
-		r.Add("note", fmt.Sprintf("the device logs no more than %d failures unless Options.Logger or %s says so", failuresLogged, EnvLog))
+	if n == maxLoggedFailures {
+		r.Add("note", fmt.Sprintf("the device logs no more than %d failures unless Options.Logger or %s says so", maxLoggedFailures, EnvLog))
 	}
 	h := slog.Default().Handler()
 	for _, with := range f.with {
@@ -65,14 +65,14 @@ func (f *failureLog) Handle(ctx context.Context, r slog.Record) error {
 
 // WithAttrs implements slog.Handler.
 func (f *failureLog) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return f.and(func(h slog.Handler) slog.Handler { return h.WithAttrs(attrs) })
+	return f.withHandlerFunc(func(h slog.Handler) slog.Handler { return h.WithAttrs(attrs) })
 }
 
 // WithGroup implements slog.Handler.
 func (f *failureLog) WithGroup(name string) slog.Handler {
-	return f.and(func(h slog.Handler) slog.Handler { return h.WithGroup(name) })
+	return f.withHandlerFunc(func(h slog.Handler) slog.Handler { return h.WithGroup(name) })
 }
 
-func (f *failureLog) and(with func(slog.Handler) slog.Handler) slog.Handler {
+func (f *failureLog) withHandlerFunc(with func(slog.Handler) slog.Handler) slog.Handler {
 	return &failureLog{f.logged, append(f.with[:len(f.with):len(f.with)], with)}
 }

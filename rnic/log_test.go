@@ -75,14 +75,14 @@ func TestLogManyFailures(t *testing.T) {
 	l := programLog(t)
 	log, err := newLogger(new(Options))
 	require.NoError(t, err)
-	for range 3 * failuresLogged {
+	for range 3 * maxLoggedFailures {
 		log.With("device", "nic").WithGroup("g").Warn("failed", "qp", 7)
 	}
 	lines := strings.Split(strings.TrimSpace(l.String()), "\n")
-	require.Len(t, lines, failuresLogged)
+	require.Len(t, lines, maxLoggedFailures)
 	require.Contains(t, lines[0], "msg=failed device=nic g.qp=7")
 	require.NotContains(t, lines[0], "note")
-	require.Contains(t, lines[failuresLogged-1], "logs no more than 16 failures unless Options.Logger or SOFTRNIC_LOG says so")
+	require.Contains(t, lines[maxLoggedFailures-1], "logs no more than 16 failures unless Options.Logger or SOFTRNIC_LOG says so")
 }
 
 // TestLogEnvironment writes to stderr from the level that the variable names.

@@ -79,7 +79,7 @@ func TestOpenMisuse(t *testing.T) {
 		})
 	}
 	_, err = Open(Options{Addr: here.dev.Addr()})
-	require.True(t, link.InUse(err))
+	require.True(t, link.IsAddrInUse(err))
 }
 
 // What the environment says is held to the same rules, and named.

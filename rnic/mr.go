@@ -114,15 +114,15 @@ func (mr *MR) SGE(off, n int) verbs.SGE {
 // semantics. Offset and address must be multiples of 8; it panics otherwise,
 // as it does out of range.
 func (mr *MR) LoadUint64(off int) uint64 {
-	return atomic.LoadUint64((*uint64)(mr.word(off, 8)))
+	return atomic.LoadUint64((*uint64)(mr.wordPointer(off, 8)))
 }
 
 // LoadUint32 is LoadUint64 for 4 bytes.
 func (mr *MR) LoadUint32(off int) uint32 {
-	return atomic.LoadUint32((*uint32)(mr.word(off, 4)))
+	return atomic.LoadUint32((*uint32)(mr.wordPointer(off, 4)))
 }
 
-func (mr *MR) word(off, size int) unsafe.Pointer {
+func (mr *MR) wordPointer(off, size int) unsafe.Pointer {
 	if off < 0 || off > len(mr.mem)-size {
 		panic(fmt.Sprintf("rnic: load of %d bytes at offset %d of a region of %d bytes", size, off, len(mr.mem)))
 	}
@@ -141,7 +141,7 @@ func (mr *MR) Dereg() error {
 		return err
 	}
 	mr.pd.keys.remove(&mr.region)
-	mr.pd.host.quiesce()
+	mr.pd.host.quiesceShards()
 	mr.pd.release(kindMR)
 	return nil
 }
@@ -162,9 +162,9 @@ func (mr *MR) close() error {
 	return nil
 }
 
-// hold counts one more window bound to the region, or returns false if it has
+// addWindow counts one more window bound to the region, or returns false if it has
 // been deregistered.
-func (mr *MR) hold() bool {
+func (mr *MR) addWindow() bool {
 	mr.mu.Lock()
 	defer mr.mu.Unlock()
 	if !mr.closed {
@@ -173,8 +173,8 @@ func (mr *MR) hold() bool {
 	return !mr.closed
 }
 
-// drop counts one window less.
-func (mr *MR) drop() {
+// removeWindow counts one window less.
+func (mr *MR) removeWindow() {
 	mr.mu.Lock()
 	defer mr.mu.Unlock()
 	mr.windows--

@@ -11,9 +11,9 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// groups are the multicast groups that queue pairs of a device have joined,
+// groupTable are the multicast groups that queue pairs of a device have joined,
 // by address.
-type groups struct {
+type groupTable struct {
 	mu   sync.Mutex
 	list map[netip.Addr]*group
 }
@@ -46,7 +46,7 @@ func (q *QP) AttachMcast(g verbs.GID) error {
 	q.dev.groups.mu.Lock()
 	defer q.dev.groups.mu.Unlock()
 	q.shard.mu.Lock()
-	err := q.usable(op)
+	err := q.checkUsable(op)
 	q.shard.mu.Unlock()
 	if err != nil {
 		return err
@@ -65,7 +65,7 @@ func (q *QP) AttachMcast(g verbs.GID) error {
 			q.dev.groups.list = make(map[netip.Addr]*group)
 		}
 		q.dev.groups.list[addr] = gr
-		go gr.serve(q.dev)
+		go gr.receiveLoop(q.dev)
 	}
 	gr.mu.Lock()
 	defer gr.mu.Unlock()
@@ -80,12 +80,12 @@ func (q *QP) DetachMcast(g verbs.GID) error {
 	addr := g.Addr()
 	q.dev.groups.mu.Lock()
 	gr := q.dev.groups.list[addr]
-	if gr == nil || !gr.remove(q) {
+	if gr == nil || !gr.removeMember(q) {
 		q.dev.groups.mu.Unlock()
 		return &verbs.OpError{Op: "detach multicast", Object: q.core.String(), Err: verbs.ErrInvalid,
 			Detail: fmt.Sprintf("it is not attached to %v", addr)}
 	}
-	empty := q.dev.groups.closeIfEmpty(addr, gr)
+	empty := q.dev.groups.removeIfEmpty(addr, gr)
 	q.dev.groups.mu.Unlock()
 	if empty {
 		return gr.close()
@@ -93,12 +93,12 @@ func (q *QP) DetachMcast(g verbs.GID) error {
 	return nil
 }
 
-// leave detaches a destroyed queue pair from every group.
-func (g *groups) leave(q *QP) {
+// detachAll detaches a destroyed queue pair from every group.
+func (g *groupTable) detachAll(q *QP) {
 	g.mu.Lock()
 	var closing []*group
 	for addr, gr := range g.list {
-		if gr.remove(q) && g.closeIfEmpty(addr, gr) {
+		if gr.removeMember(q) && g.removeIfEmpty(addr, gr) {
 			closing = append(closing, gr)
 		}
 	}
@@ -109,7 +109,7 @@ func (g *groups) leave(q *QP) {
 }
 
 // close ends all groups.
-func (g *groups) close() {
+func (g *groupTable) close() {
 	g.mu.Lock()
 	list := g.list
 	g.list = nil
@@ -119,8 +119,8 @@ func (g *groups) close() {
 	}
 }
 
-// closeIfEmpty forgets a group without members. The lock is held.
-func (g *groups) closeIfEmpty(addr netip.Addr, gr *group) bool {
+// removeIfEmpty forgets a group without members. The lock is held.
+func (g *groupTable) removeIfEmpty(addr netip.Addr, gr *group) bool {
 	gr.mu.Lock()
 	defer gr.mu.Unlock()
 	if len(gr.members) > 0 {
@@ -130,7 +130,7 @@ func (g *groups) closeIfEmpty(addr netip.Addr, gr *group) bool {
 	return true
 }
 
-func (gr *group) remove(q *QP) bool {
+func (gr *group) removeMember(q *QP) bool {
 	gr.mu.Lock()
 	defer gr.mu.Unlock()
 	i := slices.Index(gr.members, q)
@@ -148,9 +148,9 @@ func (gr *group) close() error {
 	return err
 }
 
-// serve reads the group's socket until it is closed. A socket that fails is a
+// receiveLoop reads the group's socket until it is closed. A socket that fails is a
 // failure of the device's link, as its own is.
-func (gr *group) serve(d *Device) {
+func (gr *group) receiveLoop(d *Device) {
 	defer close(gr.done)
 	rx := link.NewDatagrams(1)
 	flows := flowCache{local: gr.conn.LocalAddr()}
@@ -164,13 +164,13 @@ func (gr *group) serve(d *Device) {
 			return
 		}
 		for i := range rx.Msgs() {
-			gr.receive(d, &rx.Msgs()[i], &flows)
+			gr.handleDatagram(d, &rx.Msgs()[i], &flows)
 		}
 	}
 }
 
-// receive gives a copy of each packet to every member.
-func (gr *group) receive(d *Device, dg *link.Datagram, flows *flowCache) {
+// handleDatagram gives a copy of each packet to every member.
+func (gr *group) handleDatagram(d *Device, dg *link.Datagram, flows *flowCache) {
 	p := wire.Packet{Src: dg.Src, Dst: flows.local, TOS: dg.TOS}
 	for i := range dg.Count() {
 		raw := dg.Packet(i)
@@ -178,7 +178,7 @@ func (gr *group) receive(d *Device, dg *link.Datagram, flows *flowCache) {
 			d.drops.count(drop)
 			continue
 		}
-		if flows.get(dg.Src).check(raw, uint16(i)) == wire.ICRCBad {
+		if flows.get(dg.Src).checkICRC(raw, uint16(i)) == wire.ICRCBad {
 			d.drops.count(wire.DropBadICRC)
 			continue
 		}
@@ -188,24 +188,24 @@ func (gr *group) receive(d *Device, dg *link.Datagram, flows *flowCache) {
 		}
 		gr.mu.Lock()
 		for _, q := range gr.members {
-			q.receive(&p)
+			q.handleMulticast(&p)
 		}
 		gr.mu.Unlock()
 	}
 }
 
-// receive takes a packet that came through a group.
-func (q *QP) receive(p *wire.Packet) {
+// handleMulticast takes a packet that came through a group.
+func (q *QP) handleMulticast(p *wire.Packet) {
 	s := q.shard
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if q.dead || q.dev.over.Load() {
+	if q.destroyed || q.dev.unusable.Load() {
 		return
 	}
 	now := q.dev.now()
 	if drop := q.core.HandlePacket(now, p); drop != wire.DropNone {
 		q.dev.drops.count(drop)
 	}
-	s.drain(q, now) // it may have overrun its completion queue, or failed
+	s.drainQP(q, now) // it may have overrun its completion queue, or failed
 	s.flush()
 }

@@ -109,7 +109,7 @@ func TestMulticastSocketFails(t *testing.T) {
 	e := newEnd(t, Options{})
 	c := &deafConn{}
 	gr := &group{conn: c, done: make(chan struct{})}
-	go gr.serve(e.dev)
+	go gr.receiveLoop(e.dev)
 	<-gr.done
 	require.EqualValues(t, 1, c.reads.Load())
 	require.Contains(t, e.event(t, verbs.EventDeviceFatal).Why.Event, errBroken.Error())

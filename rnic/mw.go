@@ -17,9 +17,9 @@ import (
 type MW struct {
 	pd *PD
 
-	mu     sync.Mutex // taken before those of MR, key table and PD
-	closed bool
-	now    atomic.Pointer[region] // what the key leads to; changed under mu
+	mu      sync.Mutex // taken before those of MR, key table and PD
+	closed  bool
+	current atomic.Pointer[region] // what the key leads to; changed under mu
 }
 
 var _ verbs.MW = (*MW)(nil)
@@ -36,13 +36,13 @@ func (pd *PD) AllocMW() (verbs.MW, error) {
 		pd.release(kindMW)
 		return nil, &verbs.OpError{Op: op, Err: verbs.ErrNoMemory, Detail: "all keys are in use; deallocate windows"}
 	}
-	w.now.Store(r)
+	w.current.Store(r)
 	return w, nil
 }
 
 // RKey is the key of the last bind, or the one the window was allocated with.
 // The next bind must use another low byte (verbs.IncRKey).
-func (w *MW) RKey() uint32 { return w.now.Load().key }
+func (w *MW) RKey() uint32 { return w.current.Load().key }
 
 // Dealloc frees the window, also while it is bound. When it has returned no
 // peer reaches memory through it. The second time it returns ErrClosed.
@@ -50,7 +50,7 @@ func (w *MW) Dealloc() error {
 	if err := w.close(); err != nil {
 		return err
 	}
-	w.pd.host.quiesce()
+	w.pd.host.quiesceShards()
 	w.pd.release(kindMW)
 	return nil
 }
@@ -63,7 +63,7 @@ func (w *MW) close() error {
 	}
 	w.closed = true
 	w.unbind()
-	w.pd.keys.remove(w.now.Load())
+	w.pd.keys.remove(w.current.Load())
 	return nil
 }
 
@@ -79,7 +79,7 @@ func (pd *PD) Bind(b *verbs.BindMW, qpn uint32) qp.Fault {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	free := w.now.Load()
+	free := w.current.Load()
 	switch {
 	case w.closed:
 		return qp.FaultKey
@@ -88,21 +88,21 @@ func (pd *PD) Bind(b *verbs.BindMW, qpn uint32) qp.Fault {
 	case b.RKey>>variantBits != free.key>>variantBits || b.RKey == free.key:
 		return qp.FaultKey
 	}
-	r, fault := mr.part(b)
+	r, fault := mr.subRegion(b)
 	if fault != qp.NoFault {
 		return fault
 	}
-	if !mr.hold() {
+	if !mr.addWindow() {
 		return qp.FaultKey
 	}
 	r.win, r.mr, r.qpn = w, mr, qpn
 	pd.noteBound(w, qpn)
-	w.become(free, r)
+	w.replaceRegion(free, r)
 	return qp.NoFault
 }
 
-// part makes the region of a window on mr.
-func (mr *MR) part(b *verbs.BindMW) (*region, qp.Fault) {
+// subRegion makes the region of a window on mr.
+func (mr *MR) subRegion(b *verbs.BindMW) (*region, qp.Fault) {
 	const writes = verbs.AccessRemoteWrite | verbs.AccessRemoteAtomic
 	switch {
 	case mr.access&verbs.AccessMWBind == 0,
@@ -138,7 +138,7 @@ func (pd *PD) Invalidate(rkey, qpn uint32) qp.Fault {
 	w := found.win
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	r := w.now.Load()
+	r := w.current.Load()
 	switch {
 	case w.closed || r.key != rkey:
 		return qp.FaultKey
@@ -154,19 +154,19 @@ func (pd *PD) Invalidate(rkey, qpn uint32) qp.Fault {
 // unbind ends the binding, if there is one. The key stays and leads nowhere.
 // The caller holds w.mu.
 func (w *MW) unbind() {
-	r := w.now.Load()
+	r := w.current.Load()
 	if r.mr == nil {
 		return
 	}
-	w.become(r, &region{key: r.key, pd: r.pd, win: w})
+	w.replaceRegion(r, &region{key: r.key, pd: r.pd, win: w})
 	w.pd.noteUnbound(w, r.qpn)
-	r.mr.drop()
+	r.mr.removeWindow()
 }
 
-// become changes what the key leads to. The caller holds w.mu.
-func (w *MW) become(r, next *region) {
+// replaceRegion changes what the key leads to. The caller holds w.mu.
+func (w *MW) replaceRegion(r, next *region) {
 	w.pd.keys.replace(r, next)
-	w.now.Store(next)
+	w.current.Store(next)
 }
 
 func (pd *PD) noteBound(w *MW, qpn uint32) {
@@ -196,7 +196,7 @@ func (pd *PD) unbindQP(qpn uint32) {
 	pd.mu.Unlock()
 	for _, w := range windows {
 		w.mu.Lock()
-		if w.now.Load().qpn == qpn {
+		if w.current.Load().qpn == qpn {
 			w.unbind()
 		}
 		w.mu.Unlock()

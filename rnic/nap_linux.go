@@ -9,24 +9,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// napper sleeps for less than a millisecond, which the runtime's timers do not where
+// shortSleeper sleeps for less than a millisecond, which the runtime's timers do not where
 // a processor is idle: they end with epoll_wait(2), whose time is in milliseconds. A
 // timerfd wakes that by itself. Where goroutines keep all processors busy it is the
 // other way round: timers are looked at with every switch, the network every 10 ms. So
 // both are set. One goroutine has it.
-type napper struct {
-	timer *os.File // nil: there is none
-	raw   syscall.RawConn
-	set   func(fd uintptr)      // makes the timer readable after length
-	rang  func(fd uintptr) bool // reads the timer; os.File.Read would allocate its error
-	count [8]byte
+type shortSleeper struct {
+	timer      *os.File // nil: there is none
+	raw        syscall.RawConn
+	armTimer   func(fd uintptr)      // makes the timer readable after length
+	drainTimer func(fd uintptr) bool // reads the timer; os.File.Read would allocate its error
+	count      [8]byte
 
-	length time.Duration
-	err    error // of set
+	duration time.Duration
+	err      error // of set
 }
 
-func newNapper() *napper {
-	n := &napper{}
+func newShortSleeper() *shortSleeper {
+	n := &shortSleeper{}
 	fd, err := unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_NONBLOCK|unix.TFD_CLOEXEC)
 	if err != nil {
 		return n
@@ -34,24 +34,24 @@ func newNapper() *napper {
 	n.timer = os.NewFile(uintptr(fd), "timerfd")
 	if n.raw, err = n.timer.SyscallConn(); err != nil {
 		n.close()
-		return &napper{}
+		return &shortSleeper{}
 	}
-	n.set = func(fd uintptr) {
-		spec := unix.ItimerSpec{Value: unix.NsecToTimespec(int64(max(n.length, 1)))}
+	n.armTimer = func(fd uintptr) {
+		spec := unix.ItimerSpec{Value: unix.NsecToTimespec(int64(max(n.duration, 1)))}
 		n.err = unix.TimerfdSettime(int(fd), 0, &spec, nil)
 	}
-	n.rang = func(fd uintptr) bool {
+	n.drainTimer = func(fd uintptr) bool {
 		_, err := unix.Read(int(fd), n.count[:])
 		return err == nil
 	}
 	return n
 }
 
-func (n *napper) sleep(d time.Duration) {
+func (n *shortSleeper) sleep(d time.Duration) {
 	if n.timer != nil {
-		n.length = d
-		if n.timer.SetReadDeadline(time.Now().Add(d)) == nil && n.raw.Control(n.set) == nil && n.err == nil {
-			if err := n.raw.Read(n.rang); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+		n.duration = d
+		if n.timer.SetReadDeadline(time.Now().Add(d)) == nil && n.raw.Control(n.armTimer) == nil && n.err == nil {
+			if err := n.raw.Read(n.drainTimer); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
 				return
 			}
 		}
@@ -59,7 +59,7 @@ func (n *napper) sleep(d time.Duration) {
 	time.Sleep(d)
 }
 
-func (n *napper) close() {
+func (n *shortSleeper) close() {
 	if n.timer != nil {
 		n.timer.Close()
 	}

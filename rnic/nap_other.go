@@ -4,9 +4,9 @@ package rnic
 
 import "time"
 
-// napper sleeps for a short time.
-type napper struct{}
+// shortSleeper sleeps for a short time.
+type shortSleeper struct{}
 
-func newNapper() *napper              { return &napper{} }
-func (*napper) sleep(d time.Duration) { time.Sleep(d) }
-func (*napper) close()                {}
+func newShortSleeper() *shortSleeper        { return &shortSleeper{} }
+func (*shortSleeper) sleep(d time.Duration) { time.Sleep(d) }
+func (*shortSleeper) close()                {}

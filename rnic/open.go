@@ -17,8 +17,8 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// fromEnvironment adds what environment variables ask for.
-func (o *Options) fromEnvironment() error {
+// applyEnvironment adds what environment variables ask for.
+func (o *Options) applyEnvironment() error {
 	refuse := func(name string, err error) error {
 		if !errors.Is(err, verbs.ErrInvalid) {
 			err = fmt.Errorf("%w (%w)", err, verbs.ErrInvalid)
@@ -46,9 +46,9 @@ func (o *Options) fromEnvironment() error {
 	return nil
 }
 
-// check brings Addr into the form that a socket is bound to, and refuses options
+// validate brings Addr into the form that a socket is bound to, and refuses options
 // that make no sense.
-func (o *Options) check() error {
+func (o *Options) validate() error {
 	o.Addr = normalizeBind(o.Addr)
 	refuse := func(format string, args ...any) error {
 		return &verbs.OpError{Op: "open device", Err: verbs.ErrInvalid, Detail: fmt.Sprintf(format, args...)}
@@ -71,11 +71,11 @@ func (o *Options) check() error {
 		return refuse("RecvBuffer is %d and SendBuffer %d; give bytes, 0 for much or %d for what the system gives",
 			o.RecvBuffer, o.SendBuffer, link.SystemDefault)
 	}
-	return o.ICM.check(o.Clock)
+	return o.ICM.validate(o.Clock)
 }
 
-// open opens the sockets, one for each shard.
-func (o *Options) open() ([]link.Conn, error) {
+// openSockets opens the sockets, one for each shard.
+func (o *Options) openSockets() ([]link.Conn, error) {
 	if o.Conn != nil {
 		return []link.Conn{o.Conn}, nil
 	}
@@ -103,13 +103,13 @@ func (o *Options) open() ([]link.Conn, error) {
 		if err == nil {
 			return conns, nil
 		}
-		notOurs := link.NotOurs(err)
+		notOurs := link.IsAddrNotLocal(err)
 		if failed == nil || !notOurs {
 			failed, failedAt = err, a
 		}
 		if notOurs {
 			foreign = a.Addr()
-		} else if !link.InUse(err) {
+		} else if !link.IsAddrInUse(err) {
 			break
 		}
 	}
@@ -119,12 +119,12 @@ func (o *Options) open() ([]link.Conn, error) {
 // openError says why no address could be opened; at was the last of them.
 func (o *Options) openError(at netip.AddrPort, err error) error {
 	e := &verbs.OpError{Op: "open device", Object: at.String(), Err: err}
-	if !link.InUse(err) {
+	if !link.IsAddrInUse(err) {
 		return e
 	}
 	var detail []string
-	if name, ours := holder(at); ours {
-		e.Err = fmt.Errorf("%s, a device of this process, has this address and port: %w", name, cause(err))
+	if name, ours := findHolder(at); ours {
+		e.Err = fmt.Errorf("%s, a device of this process, has this address and port: %w", name, unwrapErrno(err))
 		detail = append(detail, "give each device an address or a port of its own")
 	}
 	if !o.Addrs.IsZero() {
@@ -140,26 +140,26 @@ func (o *Options) openError(at netip.AddrPort, err error) error {
 	return e
 }
 
-// cause is the system's error inside of one that explains it for a process.
-func cause(err error) error {
+// unwrapErrno is the system's error inside of one that explains it for a process.
+func unwrapErrno(err error) error {
 	if no := syscall.Errno(0); errors.As(err, &no) {
 		return no
 	}
 	return err
 }
 
-// held are the addresses that devices of this process have, as Device.Addr gives
+// heldAddrs are the addresses that devices of this process have, as Device.Addr gives
 // them, with their names.
-var held sync.Map // netip.AddrPort to string
+var heldAddrs sync.Map // netip.AddrPort to string
 
 // normalizeBind is link.NormalizeBind with a port, and keeps the zero AddrPort.
 func normalizeBind(at netip.AddrPort) netip.AddrPort {
 	return netip.AddrPortFrom(link.NormalizeBind(at.Addr()), at.Port())
 }
 
-// holder tells which device of this process has an address.
-func holder(at netip.AddrPort) (name string, ours bool) {
-	v, ours := held.Load(normalizeBind(at))
+// findHolder tells which device of this process has an address.
+func findHolder(at netip.AddrPort) (name string, ours bool) {
+	v, ours := heldAddrs.Load(normalizeBind(at))
 	name, _ = v.(string)
 	return name, ours
 }

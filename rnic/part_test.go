@@ -62,7 +62,7 @@ func TestTurns(t *testing.T) {
 		RemoteAddr: b.mr.Addr(), RKey: b.mr.RKey()})
 	first := a.dev.Stats().SentBytes
 	require.NotZero(t, first)
-	require.LessOrEqual(t, first, uint64(drainBatches*txBytes))
+	require.LessOrEqual(t, first, uint64(maxDrainBatches*txBatchBytes))
 	_, err := other.PostSend([]verbs.SendWR{{WRID: 2, Opcode: verbs.WRRDMAWrite, Flags: verbs.SendSignaled,
 		SGList: []verbs.SGE{a.mr.SGE(0, 8)}, RemoteAddr: b.mr.Addr(), RKey: b.mr.RKey()}})
 	require.NoError(t, err)

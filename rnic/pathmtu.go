@@ -23,8 +23,8 @@ type pathEntry struct {
 }
 
 const (
-	pathLife  = 1000 * reliability.Millisecond
-	pathsKept = 256
+	pathTTL        = 1000 * reliability.Millisecond
+	maxCachedPaths = 256
 )
 
 var (
@@ -34,7 +34,7 @@ var (
 
 // PathMTU implements verbs.PathProber.
 func (d *Device) PathMTU(av verbs.AHAttr) (verbs.MTU, int) {
-	_, path, err := resolve(d, av, "")
+	_, path, err := resolveAV(d, av, "")
 	if err != nil || path.Dst.Addr().IsMulticast() {
 		return 0, 0
 	}
@@ -57,13 +57,13 @@ func (d *Device) pathBytes(dst netip.AddrPort) int {
 	if e, ok := c.paths[dst]; ok && now < e.until {
 		return e.bytes
 	}
-	bytes, err := link.PathMTU(d.shards[0].base, dst)
+	bytes, err := link.PathMTU(d.shards[0].socket, dst)
 	if err != nil {
 		bytes = 0
 	}
-	if len(c.paths) >= pathsKept || c.paths == nil {
+	if len(c.paths) >= maxCachedPaths || c.paths == nil {
 		c.paths = make(map[netip.AddrPort]pathEntry)
 	}
-	c.paths[dst] = pathEntry{bytes, now + pathLife}
+	c.paths[dst] = pathEntry{bytes, now + pathTTL}
 	return bytes
 }

@@ -22,17 +22,17 @@ type pdHost interface {
 	// isClosed reports whether the device has been closed.
 	isClosed() bool
 
-	// raise queues an asynchronous event. It is called with shard locks
+	// raiseEvent queues an asynchronous event. It is called with shard locks
 	// held and must not take them.
-	raise(ev verbs.AsyncEvent)
+	raiseEvent(ev verbs.AsyncEvent)
 
-	// quiesce returns when every shard has been outside of the engine at
+	// quiesceShards returns when every shard has been outside of the engine at
 	// least once since the call, so that nobody uses a region any more that
 	// left the key table before. It is called without locks.
-	quiesce()
+	quiesceShards()
 
-	// freedPD is told that a domain was deallocated.
-	freedPD(pd *PD)
+	// pdFreed is told that a domain was deallocated.
+	pdFreed(pd *PD)
 }
 
 // PD is a protection domain. It is the memory of its queue pairs (qp.Memory).
@@ -61,13 +61,13 @@ func (pd *PD) addRef(k kind, op string) error {
 	if pd.host.isClosed() {
 		return &verbs.OpError{Op: op, Err: verbs.ErrClosed, Detail: "the device was closed"}
 	}
-	if err := pd.host.quotas().take(k, op); err != nil {
+	if err := pd.host.quotas().reserve(k, op); err != nil {
 		return err
 	}
 	pd.mu.Lock()
 	defer pd.mu.Unlock()
 	if pd.closed {
-		pd.host.quotas().give(k)
+		pd.host.quotas().release(k)
 		return &verbs.OpError{Op: op, Err: verbs.ErrClosed, Detail: "the protection domain was deallocated"}
 	}
 	pd.refs[k]++
@@ -79,7 +79,7 @@ func (pd *PD) release(k kind) {
 	pd.mu.Lock()
 	pd.refs[k]--
 	pd.mu.Unlock()
-	pd.host.quotas().give(k)
+	pd.host.quotas().release(k)
 }
 
 // Dealloc frees the domain. It returns ErrBusy while something made from it
@@ -89,7 +89,7 @@ func (pd *PD) Dealloc() error {
 	if err := pd.close(); err != nil {
 		return err
 	}
-	pd.host.freedPD(pd)
+	pd.host.pdFreed(pd)
 	return nil
 }
 
@@ -99,15 +99,15 @@ func (pd *PD) close() error {
 	if pd.closed {
 		return &verbs.OpError{Op: "deallocate PD", Err: verbs.ErrClosed}
 	}
-	if users := pd.users(); users != "" && !pd.host.isClosed() {
+	if users := pd.describeRefs(); users != "" && !pd.host.isClosed() {
 		return &verbs.OpError{Op: "deallocate PD", Err: verbs.ErrBusy, Detail: "it still has " + users}
 	}
 	pd.closed = true
 	return nil
 }
 
-// users lists what the domain still has, for example "2 x memory region".
-func (pd *PD) users() string {
+// describeRefs lists what the domain still has, for example "2 x memory region".
+func (pd *PD) describeRefs() string {
 	var list []string
 	for k, n := range pd.refs {
 		if n > 0 {
@@ -129,7 +129,7 @@ func (pd *PD) Local(lkey uint32, addr uint64, n uint32, write bool) ([]byte, qp.
 	case write && r.access&verbs.AccessLocalWrite == 0:
 		return nil, qp.FaultAccess
 	}
-	mem, ok := r.at(addr, n)
+	mem, ok := r.slice(addr, n)
 	if !ok {
 		return nil, qp.FaultBounds
 	}
@@ -152,7 +152,7 @@ func (pd *PD) Remote(rkey uint32, addr uint64, n uint32, need verbs.AccessFlags,
 	case need&^r.access != 0:
 		return nil, qp.FaultAccess
 	}
-	mem, ok := r.at(addr, n)
+	mem, ok := r.slice(addr, n)
 	switch {
 	case !ok:
 		return nil, qp.FaultBounds

@@ -42,14 +42,14 @@ func newPDTestHost() *pdTestHost {
 	return h
 }
 
-func (h *pdTestHost) QueryDevice() verbs.DeviceAttr { return h.attr }
-func (h *pdTestHost) keyTable() *keyTable           { return h.keys }
-func (h *pdTestHost) quotas() *quotas               { return h.counts }
-func (h *pdTestHost) isClosed() bool                { return h.closed.Load() }
-func (h *pdTestHost) raise(ev verbs.AsyncEvent)     { h.events.put(ev) }
-func (h *pdTestHost) freedPD(pd *PD)                { h.freed = append(h.freed, pd) }
+func (h *pdTestHost) QueryDevice() verbs.DeviceAttr  { return h.attr }
+func (h *pdTestHost) keyTable() *keyTable            { return h.keys }
+func (h *pdTestHost) quotas() *quotas                { return h.counts }
+func (h *pdTestHost) isClosed() bool                 { return h.closed.Load() }
+func (h *pdTestHost) raiseEvent(ev verbs.AsyncEvent) { h.events.push(ev) }
+func (h *pdTestHost) pdFreed(pd *PD)                 { h.freed = append(h.freed, pd) }
 
-func (h *pdTestHost) quiesce() {
+func (h *pdTestHost) quiesceShards() {
 	h.shard.Lock()
 	defer h.shard.Unlock()
 	h.quiesced.Add(1)
@@ -183,7 +183,7 @@ func TestFreeAfterDeviceClosed(t *testing.T) {
 		Addr: mr.Addr(), Length: 8, Access: verbs.AccessRemoteRead}, 1))
 	srq, err := pd.CreateSRQ(verbs.SRQInitAttr{MaxWR: 1, MaxSGE: 1})
 	require.NoError(t, err)
-	require.NoError(t, srq.(*SRQ).attach(pd, "create QP"))
+	require.NoError(t, srq.(*SRQ).addQP(pd, "create QP"))
 
 	host.closed.Store(true)
 	require.NoError(t, pd.Dealloc())
@@ -266,7 +266,7 @@ func TestRangesDoNotOverflow(t *testing.T) {
 			{math.MaxUint64, 1, false}, {math.MaxUint64, 2, false}, {math.MaxUint64, 0, false}, {math.MaxUint64 - 99, size, false},
 			{0, 1<<32 - 1, false}, {50, 1<<32 - 1, false}, {1 << 63, 1, false}, {1 << 32, 1, false},
 		} {
-			got, ok := r.at(base+c.off, c.n)
+			got, ok := r.slice(base+c.off, c.n)
 			require.Equal(t, c.ok, ok, "base 0x%x, offset %d, %d bytes", base, int64(c.off), c.n)
 			if ok {
 				require.Len(t, got, int(c.n))
@@ -281,7 +281,7 @@ func TestUsersNamesKinds(t *testing.T) {
 	require.NoError(t, pd.addRef(kindQP, ""))
 	require.NoError(t, pd.addRef(kindQP, ""))
 	require.NoError(t, pd.addRef(kindAH, ""))
-	require.Equal(t, "2 x queue pair, 1 x address handle", pd.users())
+	require.Equal(t, "2 x queue pair, 1 x address handle", pd.describeRefs())
 	for k := range kinds {
 		require.False(t, strings.HasPrefix(fmt.Sprint(k), "%"), k)
 	}

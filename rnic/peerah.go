@@ -37,26 +37,26 @@ func (q *QP) CreatePeer(a verbs.PeerAttr) (verbs.PeerAH, error) {
 }
 
 func (q *QP) createPeer(op string, a *verbs.PeerAttr) (*PeerAH, error) {
-	attr, path, err := resolve(q.dev, a.AH, op)
+	attr, path, err := resolveAV(q.dev, a.AH, op)
 	switch {
 	case err != nil:
 		return nil, err
 	case path.Dst.Addr().IsMulticast():
-		return nil, q.refuse(op, verbs.ErrInvalid, "a multicast group is no peer")
+		return nil, q.newOpError(op, verbs.ErrInvalid, "a multicast group is no peer")
 	case a.QPN == 0 || a.QPN >= 1<<24:
-		return nil, q.refuse(op, verbs.ErrInvalid, "QPN is not one of 1 to 0xffffff")
+		return nil, q.newOpError(op, verbs.ErrInvalid, "QPN is not one of 1 to 0xffffff")
 	case a.Access&^verbs.AccessRemote != 0:
-		return nil, q.refuse(op, verbs.ErrInvalid, "Access may have AccessRemoteRead, AccessRemoteWrite and AccessRemoteAtomic only")
+		return nil, q.newOpError(op, verbs.ErrInvalid, "Access may have AccessRemoteRead, AccessRemoteWrite and AccessRemoteAtomic only")
 	case a.MTU > verbs.MTU4096 || a.GiveUp < 0:
-		return nil, q.refuse(op, verbs.ErrInvalid, "MTU or GiveUp is none")
+		return nil, q.newOpError(op, verbs.ErrInvalid, "MTU or GiveUp is none")
 	}
 	q.shard.mu.Lock()
 	defer q.shard.mu.Unlock()
-	if err := q.usable(op); err != nil {
+	if err := q.checkUsable(op); err != nil {
 		return nil, err
 	}
 	if !q.core.HasRDMA() {
-		return nil, q.refuse(op, verbs.ErrUnsupported, "the queue pair was made without MaxDatagramRDMA")
+		return nil, q.newOpError(op, verbs.ErrUnsupported, "the queue pair was made without MaxDatagramRDMA")
 	}
 	h := &PeerAH{q: q, attr: attr}
 	for h.peer == nil {
@@ -83,13 +83,13 @@ func (h *PeerAH) Token() uint32 { return h.token }
 
 // Connect implements verbs.PeerAH.
 func (h *PeerAH) Connect(token uint32) error {
-	if err := h.q.dev.usable("connect peer"); err != nil {
+	if err := h.q.dev.checkUsable("connect peer"); err != nil {
 		return err
 	}
 	h.q.shard.mu.Lock()
 	defer h.q.shard.mu.Unlock()
 	if h.closed.Load() {
-		return h.q.refuse("connect peer", verbs.ErrClosed, "")
+		return h.q.newOpError("connect peer", verbs.ErrClosed, "")
 	}
 	h.peer.Connect(token)
 	return nil

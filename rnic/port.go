@@ -28,7 +28,7 @@ func (d *Device) watchPort() {
 	if d.options.Conn != nil || d.caps.Index == 0 {
 		return
 	}
-	w, err := ifwatch.Watch(d.addr.Addr(), d.caps.Index, *d.port.state.Load(), d.portChanged)
+	w, err := ifwatch.Watch(d.addr.Addr(), d.caps.Index, *d.port.state.Load(), d.handlePortChange)
 	if err != nil {
 		d.log.Debug("the state of the port is not followed", "device", d.name, "err", err)
 		return
@@ -36,10 +36,10 @@ func (d *Device) watchPort() {
 	d.port.watcher = w
 }
 
-// portChanged is called by the watcher for every change, one at a time.
-func (d *Device) portChanged(s ifwatch.State) {
+// handlePortChange is called by the watcher for every change, one at a time.
+func (d *Device) handlePortChange(s ifwatch.State) {
 	was := d.port.state.Swap(&s)
-	if d.over.Load() {
+	if d.unusable.Load() {
 		return
 	}
 	event := func(t verbs.EventType, why string) {
@@ -48,7 +48,7 @@ func (d *Device) portChanged(s ifwatch.State) {
 			level = slog.LevelInfo
 		}
 		d.log.Log(context.Background(), level, "the port changed", "device", d.name, "addr", d.addr, "event", t, "why", why)
-		d.raise(verbs.AsyncEvent{Type: t, Port: 1, Why: &verbs.Failure{Event: why}})
+		d.raiseEvent(verbs.AsyncEvent{Type: t, Port: 1, Why: &verbs.Failure{Event: why}})
 	}
 	switch {
 	case was.HasAddr && !s.HasAddr:
@@ -70,7 +70,7 @@ func (d *Device) portChanged(s ifwatch.State) {
 
 // portState returns what QueryPort says of the port.
 func (d *Device) portState() (state verbs.PortState, phys uint8) {
-	if d.over.Load() || !d.port.state.Load().Usable() {
+	if d.unusable.Load() || !d.port.state.Load().Usable() {
 		return verbs.PortDown, physDisabled
 	}
 	return verbs.PortActive, physLinkUp

@@ -30,35 +30,35 @@ const (
 	// about to come, and one acknowledgement less is a system call less on
 	// either side.
 	streamPackets = 8
-	streamLooks   = 6
+	streamPolls   = 6
 )
 
-// ackSpacing is ackPackets for a receive buffer of so many bytes. Peers keep
+// maxAckInterval is ackPackets for a receive buffer of so many bytes. Peers keep
 // less than the buffer in flight, so a small one wants acknowledgements more
 // often, or they wait for one.
-func ackSpacing(buffer int) int {
+func maxAckInterval(buffer int) int {
 	return min(max(buffer/8/qp.MaxMTU, 2), ackPackets)
 }
 
-// learnSpacing is when a look has found nothing, after a run of packets, and somebody wants an
+// adaptAckInterval is when a look has found nothing, after a run of packets, and somebody wants an
 // acknowledgement. Perhaps a peer has sent all that it may and waits for one: the next time
 // it gets that after half as many packets, and goes on while the second half is handled here.
 // A peer that never waits keeps coming, and makes runs so long that it gets as few as before.
 // Nor does the end of a run wait for company (patient) while peers are thought to wait.
-func (s *shard) learnSpacing() {
-	run := s.run
-	s.run = 0
-	if run >= streamPackets && s.owed.Load() > 0 {
-		s.ackEvery = min((s.ackEvery+max(run/2, streamPackets)+1)/2, s.ackMost)
+func (s *shard) adaptAckInterval() {
+	run := s.burstPackets
+	s.burstPackets = 0
+	if run >= streamPackets && s.ackQueueLen.Load() > 0 {
+		s.ackEvery = min((s.ackEvery+max(run/2, streamPackets)+1)/2, s.maxAckEvery)
 	}
 }
 
-// step takes one look at the socket, handles what came, and returns the number
+// pollSocket takes one look at the socket, handles what came, and returns the number
 // of packets. Acknowledgements that are owed leave when there is nothing more
 // to read, so that one stands for all that came at a stretch. The token is
 // held.
-func (s *shard) step(c caller) int {
-	s.uncork()
+func (s *shard) pollSocket(c caller) int {
+	s.flushCorked()
 	n, err := s.conn.ReadBatch(s.rx)
 	if err != nil {
 		s.dev.linkFailed(err)
@@ -68,104 +68,106 @@ func (s *shard) step(c caller) int {
 		s.dev.handleICMP(list)
 	}
 	if n == 0 {
-		s.idle++
-		if !s.backlog.Load() && !s.timerDue() && (s.owed.Load() == 0 || s.patient()) {
-			if s.owed.Load() == 0 {
-				s.run = 0
+		s.emptyPolls++
+		if !s.hasBacklog.Load() && !s.timerDue() && (s.ackQueueLen.Load() == 0 || s.deferAcks()) {
+			if s.ackQueueLen.Load() == 0 {
+				s.burstPackets = 0
 			}
 			return 0
 		}
 	} else {
-		s.idle = 0
+		s.emptyPolls = 0
 	}
 	now := s.dev.now()
 	s.mu.Lock()
-	if s.dev.over.Load() { // Close promises that memory is not touched any more
+	if s.dev.unusable.Load() { // Close promises that memory is not touched any more
 		s.mu.Unlock()
 		return 0
 	}
-	s.letGo()
+	s.flushZeroCopy()
 	packets := 0
 	for i := range n {
-		packets += s.receive(now, &s.rx.Msgs()[i])
+		packets += s.handleDatagram(now, &s.rx.Msgs()[i])
 	}
 	if t := s.nextTimer.Load(); t != 0 && int64(now) >= t {
-		s.runTimers(now, n == 0 || s.timersWaited(now))
+		s.runTimers(now, n == 0 || s.timersOverdue(now))
 	} else {
-		s.timersHeld = 0
+		s.timersDeferredSince = 0
 	}
-	s.settle(now)
-	s.unacked += packets
-	s.run += packets
-	s.streaming = s.unacked >= streamPackets && s.ackEvery == ackPackets && !s.dev.options.NoService
+	s.drainActive(now)
+	s.packetsSinceAck += packets
+	s.burstPackets += packets
+	s.streaming = s.packetsSinceAck >= streamPackets && s.ackEvery == ackPackets && !s.dev.options.NoService
 	s.received += uint64(packets)
 	if n == 0 {
-		if s.onlyAmid() {
-			s.run = 0 // no news of what this peer waits for
+		if s.onlyMidMessageAck() {
+			s.burstPackets = 0 // no news of what this peer waits for
 		} else {
-			s.learnSpacing()
+			s.adaptAckInterval()
 		}
 	}
-	every := s.spacing()
+	every := s.ackInterval()
 	switch {
-	case n == 0 || s.unacked >= every && (s.held || !c.mayReply()):
-		s.acknowledge(now)
-	case s.unacked >= every:
-		s.held = true // until the application replies or comes back
+	case n == 0 || s.packetsSinceAck >= every && (s.ackDeferred || !c.mayReply()):
+		s.drainAcks(now)
+	case s.packetsSinceAck >= every:
+		s.ackDeferred = true // until the application replies or comes back
 	}
 	s.flush()
 	s.mu.Unlock()
 	return packets
 }
 
-// spacing is after how many packets acknowledgements leave now.
-func (s *shard) spacing() int {
-	if s.onlyAmid() {
-		return s.ackMost
+// ackInterval is after how many packets acknowledgements leave now.
+func (s *shard) ackInterval() int {
+	if s.onlyMidMessageAck() {
+		return s.maxAckEvery
 	}
 	return s.ackEvery
 }
 
-// onlyAmid reports whether the only one that is owed is for the middle of a message. Nobody
+// onlyMidMessageAck reports whether the only one that is owed is for the middle of a message. Nobody
 // waits for it: an adapter like ours may have more than ackMost packets in flight, and the rest
 // is coming.
-func (s *shard) onlyAmid() bool { return len(s.owing) == 1 && s.owing[0].core.AmidMessage() }
-
-// patient reports whether owed acknowledgements should wait although there is
-// nothing to read. Should nobody look again, the service sends them. A leader who shares his
-// processor may not look again for long.
-func (s *shard) patient() bool {
-	return s.streaming && s.idle < streamLooks && !(s.shared && s.leader.Load() != nil)
+func (s *shard) onlyMidMessageAck() bool {
+	return len(s.ackQueue) == 1 && s.ackQueue[0].core.AmidMessage()
 }
 
-// timerLooks is how many empty looks share one look at the clock.
-const timerLooks = 16
+// deferAcks reports whether owed acknowledgements should wait although there is
+// nothing to read. Should nobody look again, the service sends them. A leader who shares his
+// processor may not look again for long.
+func (s *shard) deferAcks() bool {
+	return s.streaming && s.emptyPolls < streamPolls && !(s.cpuShared && s.leader.Load() != nil)
+}
+
+// timerPolls is how many empty looks share one look at the clock.
+const timerPolls = 16
 
 // timerDue reports whether a queue pair's time has come. While a poller finds
 // nothing, look after look, it asks the clock only now and then.
 func (s *shard) timerDue() bool {
 	t := s.nextTimer.Load()
-	if t == 0 || s.idle%timerLooks != 0 && !s.dev.options.NoService {
+	if t == 0 || s.emptyPolls%timerPolls != 0 && !s.dev.options.NoService {
 		return false
 	}
 	return int64(s.dev.now()) >= t
 }
 
-// timersWait is the maximum time that expired timers wait for the socket to be empty, in nanoseconds: as
+// maxTimerDeferral is the maximum time that expired timers wait for the socket to be empty, in nanoseconds: as
 // long as it takes to handle what a large receive buffer holds.
-const timersWait = 20 * reliability.Millisecond
+const maxTimerDeferral = 20 * reliability.Millisecond
 
-// timersWaited reports whether timers that are due should wait no longer for a look that finds
+// timersOverdue reports whether timers that are due should wait no longer for a look that finds
 // nothing. After the process has not run for a while, what they wait for is in the socket.
-func (s *shard) timersWaited(now reliability.Time) bool {
-	if s.timersHeld == 0 {
-		s.timersHeld = now
+func (s *shard) timersOverdue(now reliability.Time) bool {
+	if s.timersDeferredSince == 0 {
+		s.timersDeferredSince = now
 	}
-	return now-s.timersHeld > timersWait
+	return now-s.timersDeferredSince > maxTimerDeferral
 }
 
-// receive handles the packets of one datagram. Token and lock are held.
-func (s *shard) receive(now reliability.Time, d *link.Datagram) int {
+// handleDatagram handles the packets of one datagram. Token and lock are held.
+func (s *shard) handleDatagram(now reliability.Time, d *link.Datagram) int {
 	n := d.Count()
 	flow := s.flows.get(d.Src)
 	p := &s.pkt
@@ -178,12 +180,12 @@ func (s *shard) receive(now reliability.Time, d *link.Datagram) int {
 			continue
 		}
 		// A sender with segmentation offload numbers the packets of a group.
-		switch flow.check(raw, d.ID+uint16(i)) {
+		switch flow.checkICRC(raw, d.ID+uint16(i)) {
 		case wire.ICRCBad:
 			s.dev.drops.count(wire.DropBadICRC)
 			continue
 		case wire.ICRCMember:
-			s.dev.drops.member.Add(1)
+			s.dev.drops.icrcMember.Add(1)
 		}
 		if q == nil || q.num != p.BTH.DestQPN {
 			if q = s.dev.qps.lookup(p.BTH.DestQPN); q == nil {
@@ -191,37 +193,37 @@ func (s *shard) receive(now reliability.Time, d *link.Datagram) int {
 				continue
 			}
 		}
-		s.deliver(now, q, p)
+		s.handlePacket(now, q, p)
 	}
 	return n
 }
 
-// deliver hands a packet to its queue pair, which may live on another shard if
+// handlePacket hands a packet to its queue pair, which may live on another shard if
 // the kernel's steering did not know better.
-func (s *shard) deliver(now reliability.Time, q *QP, p *wire.Packet) {
+func (s *shard) handlePacket(now reliability.Time, q *QP, p *wire.Packet) {
 	o := q.shard
 	if o != s {
 		s.mu.Unlock()
 		o.mu.Lock()
-		o.letGo()
+		o.flushZeroCopy()
 	}
-	if q.dead {
+	if q.destroyed {
 		s.dev.drops.count(wire.DropUnknownQPN)
 	} else {
 		if o.icm != nil {
-			o.icm.use(q.num)
+			o.icm.loadContext(q.num)
 		}
 		if drop := q.core.HandlePacket(now, p); drop != wire.DropNone {
 			s.dev.drops.count(drop)
 		}
-		o.activate(q)
+		o.markActive(q)
 	}
 	if o != s {
-		o.settle(now)
-		o.acknowledge(now)
+		o.drainActive(now)
+		o.drainAcks(now)
 		o.flush()
 		o.mu.Unlock()
 		s.mu.Lock()
-		s.letGo()
+		s.flushZeroCopy()
 	}
 }

@@ -28,17 +28,17 @@ type QP struct {
 	maxRDMA        int
 
 	// Guarded by the shard's lock.
-	dead       bool // destroyed
-	active     bool // in shard.active
-	owing      bool // in shard.owing
-	failed     bool // its first failure has been reported
-	mute       bool // the system has refused responses of it, which has been logged
-	overran    bool // a completion is lost
-	leaving    bool // in shard.leaving
-	blocked    bool // its next request waits for those in the batch to complete
-	onRefusal  func(*verbs.RefusedError)
-	timerAt    reliability.Time
-	timerIndex int
+	destroyed      bool // destroyed
+	active         bool // in shard.active
+	ackQueued      bool // in shard.ackQueue
+	failureLogged  bool // its first failure has been reported
+	refusalLogged  bool // the system has refused responses of it, which has been logged
+	overran        bool // a completion is lost
+	confirmPending bool // in shard.unconfirmed
+	sendBlocked    bool // its next request waits for those in the batch to complete
+	onRefusal      func(*verbs.RefusedError)
+	timerAt        reliability.Time
+	timerIndex     int
 }
 
 var (
@@ -63,7 +63,7 @@ func (pd *PD) CreateQP(a verbs.QPInitAttr) (verbs.QP, error) {
 func (d *Device) createQP(pd *PD, a verbs.QPInitAttr) (_ *QP, err error) {
 	const op = "create QP"
 	q := &QP{dev: d, pd: pd, selective: a.SelectiveSignaling, signalAll: a.SignalAll, noCredits: a.NoCredits, datagram: a.Type == verbs.UD || a.Type == verbs.GSI}
-	if err := q.adopt(op, &a); err != nil {
+	if err := q.validateInit(op, &a); err != nil {
 		return nil, err
 	}
 	if err := pd.addRef(kindQP, op); err != nil {
@@ -77,22 +77,22 @@ func (d *Device) createQP(pd *PD, a verbs.QPInitAttr) (_ *QP, err error) {
 			}
 		}
 	}()
-	index := int(d.next.Add(1)-1) % len(d.shards)
+	index := int(d.nextShard.Add(1)-1) % len(d.shards)
 	if a.Type == verbs.GSI {
 		index = wire.QPNGSI % len(d.shards)
 	}
 	q.shard = d.shards[index]
 	for _, c := range []*CQ{q.sendCQ, q.recvCQ} {
-		if err := c.use(q.shard, a.Type == verbs.GSI); err != nil {
+		if err := c.addUser(q.shard, a.Type == verbs.GSI); err != nil {
 			return nil, &verbs.OpError{Op: op, Err: err, Detail: "its completion queue"}
 		}
-		undo = append(undo, c.unuse)
+		undo = append(undo, c.removeUser)
 	}
 	if q.srq != nil {
-		if err := q.srq.attach(pd, op); err != nil {
+		if err := q.srq.addQP(pd, op); err != nil {
 			return nil, err
 		}
-		undo = append(undo, q.srq.detach)
+		undo = append(undo, q.srq.removeQP)
 	}
 	cfg := qp.Config{
 		Type: a.Type, Host: q, Memory: pd, Cap: a.Cap, SignalAll: !a.SelectiveSignaling, NoCredits: a.NoCredits,
@@ -110,15 +110,15 @@ func (d *Device) createQP(pd *PD, a verbs.QPInitAttr) (_ *QP, err error) {
 			return nil, &verbs.OpError{Op: op, Err: verbs.ErrBusy, Detail: "the device's GSI queue pair exists already"}
 		}
 	} else {
-		d.qps.allocate(q, index, len(d.shards), d.random)
+		d.qps.allocateNumber(q, index, len(d.shards), d.random)
 	}
 	cfg.Num = q.num
 	q.core = qp.New(cfg)
 	return q, nil
 }
 
-// adopt checks what the queue pair is made of and takes it over.
-func (q *QP) adopt(op string, a *verbs.QPInitAttr) error {
+// validateInit checks what the queue pair is made of and takes it over.
+func (q *QP) validateInit(op string, a *verbs.QPInitAttr) error {
 	bad := func(err error, format string, args ...any) error {
 		return &verbs.OpError{Op: op, Err: err, Detail: fmt.Sprintf(format, args...)}
 	}
@@ -178,29 +178,29 @@ func (q *QP) State() verbs.QPState {
 	return q.core.State()
 }
 
-// usable refuses calls on a destroyed queue pair. The lock is held.
-func (q *QP) usable(op string) error {
-	if q.dead {
+// checkUsable refuses calls on a destroyed queue pair. The lock is held.
+func (q *QP) checkUsable(op string) error {
+	if q.destroyed {
 		return &verbs.OpError{Op: op, Object: q.core.String(), Err: verbs.ErrClosed}
 	}
-	return q.dev.usable(op)
+	return q.dev.checkUsable(op)
 }
 
-// flush ends all work when the device closes.
-func (q *QP) flush() {
+// moveToError ends all work when the device closes.
+func (q *QP) moveToError() {
 	q.shard.mu.Lock()
 	defer q.shard.mu.Unlock()
-	if !q.dead && q.core.State() != verbs.StateReset {
+	if !q.destroyed && q.core.State() != verbs.StateReset {
 		_ = q.core.Modify(q.dev.now(), &verbs.QPAttr{State: verbs.StateErr}, verbs.AttrState) // always allowed
 	}
 }
 
-// part sends what the queue pair owes its peer, when the device closes.
-func (q *QP) part() {
+// flushBeforeClose sends what the queue pair owes its peer, when the device closes.
+func (q *QP) flushBeforeClose() {
 	q.shard.mu.Lock()
 	defer q.shard.mu.Unlock()
-	if !q.dead {
-		q.shard.part(q, q.dev.now())
+	if !q.destroyed {
+		q.shard.flushBeforeClose(q, q.dev.now())
 	}
 }
 
@@ -208,7 +208,7 @@ func (q *QP) part() {
 func (q *QP) Modify(attr verbs.QPAttr, mask verbs.QPAttrMask) error {
 	const op = "modify QP"
 	if mask&verbs.AttrAV != 0 {
-		full, _, err := resolve(q.dev, attr.AV, op)
+		full, _, err := resolveAV(q.dev, attr.AV, op)
 		if err != nil {
 			return err
 		}
@@ -226,30 +226,30 @@ func (q *QP) Modify(attr verbs.QPAttr, mask verbs.QPAttrMask) error {
 	s := q.shard
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := q.usable(op); err != nil {
+	if err := q.checkUsable(op); err != nil {
 		return err
 	}
 	now := q.dev.now()
-	s.part(q, now) // to where the path leads now
+	s.flushBeforeClose(q, now) // to where the path leads now
 	if err := q.core.Modify(now, &attr, mask); err != nil {
 		return err
 	}
 	if q.core.State() == verbs.StateReset {
-		q.purge()
+		q.purgeCompletions()
 	}
-	s.drain(q, now)
+	s.drainQP(q, now)
 	s.flush()
 	return nil
 }
 
-// purge takes the completions that nobody has polled out of the queues, and
+// purgeCompletions takes the completions that nobody has polled out of the queues, and
 // forgets failures: they are of a life that is over. The lock is held.
-func (q *QP) purge() {
-	q.sendCQ.purge(q.num)
+func (q *QP) purgeCompletions() {
+	q.sendCQ.purgeQP(q.num)
 	if q.recvCQ != q.sendCQ {
-		q.recvCQ.purge(q.num)
+		q.recvCQ.purgeQP(q.num)
 	}
-	q.failed, q.overran, q.mute = false, false, false
+	q.failureLogged, q.overran, q.refusalLogged = false, false, false
 }
 
 // Query implements verbs.QP.
@@ -272,29 +272,29 @@ func (q *QP) Query() (verbs.QPAttr, verbs.QPInitAttr) {
 func (q *QP) PostSend(wrs []verbs.SendWR) (int, error) {
 	s := q.shard
 	s.mu.Lock()
-	if q.dead || q.dev.over.Load() {
+	if q.destroyed || q.dev.unusable.Load() {
 		defer s.mu.Unlock()
-		return 0, q.usable("post send")
+		return 0, q.checkUsable("post send")
 	}
 	var bad error
 	if q.datagram {
 		wrs, bad = q.checkHandles(wrs)
 	}
 	if s.icm != nil {
-		s.icm.use(q.num)
+		s.icm.loadContext(q.num)
 	}
-	s.signs.posts++
+	s.activity.posts++
 	now := q.dev.now()
 	n, err := q.core.PostSend(now, wrs)
 	if err == nil {
 		err = bad
 	}
-	s.drain(q, now)
-	if s.cork(q) || s.gather() {
+	s.drainQP(q, now)
+	if s.corkStream(q) || s.leaveToLeader() {
 		s.mu.Unlock()
 		return n, err
 	}
-	s.acknowledge(now)
+	s.drainAcks(now)
 	s.flush()
 	s.mu.Unlock()
 	return n, err
@@ -307,17 +307,17 @@ func (q *QP) checkHandles(wrs []verbs.SendWR) ([]verbs.SendWR, error) {
 		switch ah, ok := wrs[i].AH.(*AH); {
 		case !ok: // the core says so
 		case ah == nil:
-			return wrs[:i], q.refuse("post send", verbs.ErrInvalid, "the address handle is a nil *AH")
+			return wrs[:i], q.newOpError("post send", verbs.ErrInvalid, "the address handle is a nil *AH")
 		case ah.pd != q.pd:
-			return wrs[:i], q.refuse("post send", verbs.ErrDomain, "the address handle belongs to another protection domain than the queue pair")
+			return wrs[:i], q.newOpError("post send", verbs.ErrDomain, "the address handle belongs to another protection domain than the queue pair")
 		case ah.closed.Load():
-			return wrs[:i], q.refuse("post send", verbs.ErrClosed, "the address handle was destroyed")
+			return wrs[:i], q.newOpError("post send", verbs.ErrClosed, "the address handle was destroyed")
 		}
 	}
 	return wrs, nil
 }
 
-func (q *QP) refuse(op string, err error, detail string) error {
+func (q *QP) newOpError(op string, err error, detail string) error {
 	return &verbs.OpError{Op: op, Object: q.core.String(), Err: err, Detail: detail}
 }
 
@@ -325,16 +325,16 @@ func (q *QP) refuse(op string, err error, detail string) error {
 func (q *QP) PostRecv(wrs []verbs.RecvWR) (int, error) {
 	s := q.shard
 	s.mu.Lock()
-	if q.dead || q.dev.over.Load() {
+	if q.destroyed || q.dev.unusable.Load() {
 		defer s.mu.Unlock()
-		return 0, q.usable("post receive")
+		return 0, q.checkUsable("post receive")
 	}
-	s.signs.posts++
+	s.activity.posts++
 	n, err := q.core.PostRecv(wrs)
-	if q.core.OwesAck() && !q.owing { // the peer had run out of credits
+	if q.core.OwesAck() && !q.ackQueued { // the peer had run out of credits
 		now := q.dev.now()
-		s.drain(q, now)
-		s.acknowledge(now)
+		s.drainQP(q, now)
+		s.drainAcks(now)
 		s.flush()
 	}
 	s.mu.Unlock()
@@ -345,26 +345,26 @@ func (q *QP) PostRecv(wrs []verbs.RecvWR) (int, error) {
 func (q *QP) Destroy() error {
 	s := q.shard
 	s.mu.Lock()
-	if q.dead {
+	if q.destroyed {
 		s.mu.Unlock()
 		return nil
 	}
-	if !q.dev.over.Load() {
-		s.part(q, q.dev.now())
+	if !q.dev.unusable.Load() {
+		s.flushBeforeClose(q, q.dev.now())
 	}
 	q.core.Abandon()
-	q.purge()
-	s.forget(q)
+	q.purgeCompletions()
+	s.removeQP(q)
 	q.pd.unbindQP(q.num) // before another queue pair can get the number
 	q.dev.qps.remove(q)
 	q.dev.retired.add(q.core.Counters())
 	s.mu.Unlock()
-	q.dev.groups.leave(q)
+	q.dev.groups.detachAll(q)
 	if q.srq != nil {
-		q.srq.detach()
+		q.srq.removeQP()
 	}
-	q.sendCQ.unuse()
-	q.recvCQ.unuse()
+	q.sendCQ.removeUser()
+	q.recvCQ.removeUser()
 	q.pd.release(kindQP)
 	return nil
 }
@@ -387,20 +387,20 @@ func (q *QP) History() []qp.Record {
 // Complete implements qp.Host. The lock is held.
 func (q *QP) Complete(wc verbs.WC, solicited bool) {
 	if wc.Status != verbs.WCSuccess {
-		q.report(&wc)
+		q.logFailure(&wc)
 	}
 	c := q.sendCQ
 	if wc.Opcode.IsRecv() {
 		c = q.recvCQ
 	}
-	if !c.push(&wc, solicited) {
+	if !c.pushCompletion(&wc, solicited) {
 		q.overran = true
 	}
 }
 
-// collapse moves a queue pair whose completions are lost to the error state.
+// failOverrun moves a queue pair whose completions are lost to the error state.
 // The lock is held.
-func (q *QP) collapse(now reliability.Time) {
+func (q *QP) failOverrun(now reliability.Time) {
 	q.overran = false
 	if s := q.core.State(); s == verbs.StateReset || s == verbs.StateErr {
 		return
@@ -414,16 +414,16 @@ func (q *QP) collapse(now reliability.Time) {
 
 // Event implements qp.Host. The lock is held.
 func (q *QP) Event(t verbs.EventType, why *verbs.Failure) {
-	q.dev.raise(verbs.AsyncEvent{Type: t, QP: q, Why: why})
+	q.dev.raiseEvent(verbs.AsyncEvent{Type: t, QP: q, Why: why})
 }
 
-// report logs the first failure of a queue pair with its flight recorder, for debugging only:
+// logFailure logs the first failure of a queue pair with its flight recorder, for debugging only:
 // the program gets the failure as a completion.
-func (q *QP) report(wc *verbs.WC) {
-	if q.failed || wc.Status == verbs.WCWRFlushErr || q.datagram && wc.Opcode != verbs.WCSend && !wc.Opcode.IsRecv() {
+func (q *QP) logFailure(wc *verbs.WC) {
+	if q.failureLogged || wc.Status == verbs.WCWRFlushErr || q.datagram && wc.Opcode != verbs.WCSend && !wc.Opcode.IsRecv() {
 		return // RDMA of a UD queue pair fails alone
 	}
-	q.failed = true
+	q.failureLogged = true
 	if q.dev.log.Enabled(context.Background(), slog.LevelDebug) {
 		q.dev.log.Debug("queue pair failed", "device", q.dev.name, "qp", fmt.Sprintf("0x%x", q.num), "why", wc.Err(),
 			"history", recordLog(q.core.Records()))

@@ -13,19 +13,19 @@ import (
 type qpTable struct {
 	slots atomic.Pointer[[]atomic.Pointer[QP]] // a power of two, at most half of them filled
 
-	mu     sync.Mutex // guards changes
-	filled int
-	live   int
-	begun  bool
-	block  uint32 // of numbers, of which one was allocated last, once begun
-	step   uint32 // to the next; 0: not drawn yet
+	mu      sync.Mutex // guards changes
+	filled  int
+	live    int
+	started bool
+	block   uint32 // of numbers, of which one was allocated last, once begun
+	step    uint32 // to the next; 0: not drawn yet
 }
 
-var goneQP = new(QP) // its number, 0, is never looked for
+var tombstoneQP = new(QP) // its number, 0, is never looked for
 
 func newQPTable() *qpTable {
 	t := &qpTable{}
-	slots := make([]atomic.Pointer[QP], firstKeySlots)
+	slots := make([]atomic.Pointer[QP], initialTableSlots)
 	t.slots.Store(&slots)
 	return t
 }
@@ -52,20 +52,20 @@ func (t *qpTable) insert(q *QP) bool {
 	if 2*(t.filled+1) > len(*t.slots.Load()) {
 		t.rebuild()
 	}
-	putQP(*t.slots.Load(), q)
+	insertQP(*t.slots.Load(), q)
 	t.filled++
 	t.live++
 	return true
 }
 
-// allocate gives q a free number from 16 up (0 and 1 are the management queue
+// allocateNumber gives q a free number from 16 up (0 and 1 are the management queue
 // pairs, 0xFFFFFF is multicast) and adds it. The number modulo the number of
 // shards, which is the same in all calls, is the index of q's shard.
 //
 // Numbers are spread over all there are, from a random start with a random step,
 // and come back only when all others have been given: what is late for a queue
 // pair that was destroyed, a packet or a completion, does not find another.
-func (t *qpTable) allocate(q *QP, shard, shards int, rand func() uint32) {
+func (t *qpTable) allocateNumber(q *QP, shard, shards int, rand func() uint32) {
 	for {
 		q.num = t.nextBlock(uint32(shards), rand)*uint32(shards) + uint32(shard)
 		if q.num >= 16 && q.num < wire.QPNMulticast && t.insert(q) {
@@ -81,20 +81,20 @@ func (t *qpTable) nextBlock(n uint32, rand func() uint32) uint32 {
 	defer t.mu.Unlock()
 	blocks := (wire.QPNMask + 1) / n
 	switch {
-	case !t.begun:
-		t.begun = true
+	case !t.started:
+		t.started = true
 		t.block = (rand() & wire.QPNMask) / n % blocks
 		return t.block
 	case t.step == 0:
-		for t.step = rand() % blocks; !coprime(t.step, blocks); t.step = (t.step + 1) % blocks {
+		for t.step = rand() % blocks; !areCoprime(t.step, blocks); t.step = (t.step + 1) % blocks {
 		}
 	}
 	t.block = (t.block + t.step) % blocks
 	return t.block
 }
 
-// coprime reports whether a and b have no common divisor but 1.
-func coprime(a, b uint32) bool {
+// areCoprime reports whether a and b have no common divisor but 1.
+func areCoprime(a, b uint32) bool {
 	for b != 0 {
 		a, b = b, a%b
 	}
@@ -102,17 +102,17 @@ func coprime(a, b uint32) bool {
 }
 
 func (t *qpTable) rebuild() {
-	size := firstKeySlots
+	size := initialTableSlots
 	for size < 4*(t.live+1) {
 		size *= 2
 	}
 	slots := make([]atomic.Pointer[QP], size)
-	t.each(func(q *QP) { putQP(slots, q) })
+	t.forEach(func(q *QP) { insertQP(slots, q) })
 	t.filled = t.live
 	t.slots.Store(&slots)
 }
 
-func putQP(slots []atomic.Pointer[QP], q *QP) {
+func insertQP(slots []atomic.Pointer[QP], q *QP) {
 	for i := q.num; ; i++ {
 		if slot := &slots[i&uint32(len(slots)-1)]; slot.Load() == nil {
 			slot.Store(q)
@@ -129,7 +129,7 @@ func (t *qpTable) remove(q *QP) {
 	for i := q.num; ; i++ {
 		switch slot := &slots[i&uint32(len(slots)-1)]; slot.Load() {
 		case q:
-			slot.Store(goneQP)
+			slot.Store(tombstoneQP)
 			t.live--
 			return
 		case nil:
@@ -138,11 +138,11 @@ func (t *qpTable) remove(q *QP) {
 	}
 }
 
-// each calls f for every queue pair.
-func (t *qpTable) each(f func(*QP)) {
+// forEach calls f for every queue pair.
+func (t *qpTable) forEach(f func(*QP)) {
 	slots := *t.slots.Load()
 	for i := range slots {
-		if q := slots[i].Load(); q != nil && q != goneQP {
+		if q := slots[i].Load(); q != nil && q != tombstoneQP {
 			f(q)
 		}
 	}

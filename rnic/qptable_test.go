@@ -21,7 +21,7 @@ func TestAllocateNumbers(t *testing.T) {
 		const n = 20_000
 		for i := range n {
 			q := &QP{}
-			table.allocate(q, i%shards, shards, random)
+			table.allocateNumber(q, i%shards, shards, random)
 			require.False(t, seen[q.num])
 			require.GreaterOrEqual(t, q.num, uint32(16))
 			require.Less(t, q.num, uint32(wire.QPNMulticast))
@@ -43,7 +43,7 @@ func TestAllocateAvoidsReserved(t *testing.T) {
 	var got []uint32
 	for range 3 {
 		q := &QP{}
-		table.allocate(q, 0, 1, next)
+		table.allocateNumber(q, 0, 1, next)
 		got = append(got, q.num)
 	}
 	require.Equal(t, []uint32{0xfffffe, 16, 18}, got)
@@ -58,7 +58,7 @@ func TestNumbersRest(t *testing.T) {
 			seen := make([]bool, wire.QPNMask+1)
 			for range (wire.QPNMask+1)/shards - 18 { // some are reserved
 				q := &QP{}
-				table.allocate(q, 7, shards, func() uint32 { return draw })
+				table.allocateNumber(q, 7, shards, func() uint32 { return draw })
 				require.False(t, seen[q.num], "number 0x%x comes back", q.num)
 				seen[q.num] = true
 				table.remove(q)
@@ -93,7 +93,7 @@ func TestQPTableAgainstMap(t *testing.T) {
 				n := number.Draw(t, "looked for")
 				require.Same(t, model[n], table.lookup(n))
 				found := map[uint32]*QP{}
-				table.each(func(q *QP) { found[q.num] = q })
+				table.forEach(func(q *QP) { found[q.num] = q })
 				require.Equal(t, model, found)
 				require.Equal(t, len(model), table.live)
 			},
@@ -125,5 +125,5 @@ func TestQPTableLookupBesideChanges(t *testing.T) {
 	done.Store(true)
 	wg.Wait()
 	require.Equal(t, 1, table.live)
-	require.LessOrEqual(t, len(*table.slots.Load()), firstKeySlots, "graves do not make it grow")
+	require.LessOrEqual(t, len(*table.slots.Load()), initialTableSlots, "graves do not make it grow")
 }

@@ -46,8 +46,8 @@ func newQuotas(a verbs.DeviceAttr) *quotas {
 	}}
 }
 
-// take counts one more object for op, or refuses with ErrNoMemory.
-func (q *quotas) take(k kind, op string) error {
+// reserve counts one more object for op, or refuses with ErrNoMemory.
+func (q *quotas) reserve(k kind, op string) error {
 	if q.used[k].Add(1) > q.max[k] {
 		q.used[k].Add(-1)
 		return &verbs.OpError{Op: op, Err: verbs.ErrNoMemory,
@@ -56,8 +56,8 @@ func (q *quotas) take(k kind, op string) error {
 	return nil
 }
 
-// give counts one object less.
-func (q *quotas) give(k kind) { q.used[k].Add(-1) }
+// release counts one object less.
+func (q *quotas) release(k kind) { q.used[k].Add(-1) }
 
 // inUse is the number of objects there are.
 func (q *quotas) inUse(k kind) int { return int(q.used[k].Load()) }

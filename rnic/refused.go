@@ -19,9 +19,9 @@ type peerKey struct {
 	qpn uint32
 }
 
-// keyOf returns the key of a peer. What the kernel reports may have a zone, and a
+// newPeerKey returns the key of a peer. What the kernel reports may have a zone, and a
 // path may have none.
-func keyOf(dst netip.AddrPort, qpn uint32) peerKey {
+func newPeerKey(dst netip.AddrPort, qpn uint32) peerKey {
 	return peerKey{netip.AddrPortFrom(dst.Addr().WithZone(""), dst.Port()), qpn}
 }
 
@@ -42,7 +42,7 @@ func groupByPeer(list []link.Refusal) (connected map[peerKey][]int, datagrams []
 			if connected == nil {
 				connected = make(map[peerKey][]int)
 			}
-			k := keyOf(list[i].Dst, bth.DestQPN)
+			k := newPeerKey(list[i].Dst, bth.DestQPN)
 			connected[k] = append(connected[k], i)
 		}
 	}
@@ -59,11 +59,11 @@ func (s *shard) handleRefusals(now reliability.Time, list []link.Refusal) {
 			continue
 		}
 		q := s.dev.qps.lookup(wire.ParseDETH(r.Head()[wire.BTHLen:]).SrcQPN)
-		if q == nil || q.shard != s || q.dead {
+		if q == nil || q.shard != s || q.destroyed {
 			continue
 		}
 		why := refusedError(r)
-		q.refused(now, r, why)
+		q.handleRefusal(now, r, why)
 		if q.onRefusal != nil && !why.Transient() {
 			q.onRefusal(why)
 		}
@@ -71,33 +71,33 @@ func (s *shard) handleRefusals(now reliability.Time, list []link.Refusal) {
 	if connected == nil {
 		return
 	}
-	s.dev.qps.each(func(q *QP) {
-		if q.shard != s || q.dead || q.datagram {
+	s.dev.qps.forEach(func(q *QP) {
+		if q.shard != s || q.destroyed || q.datagram {
 			return
 		}
 		path := q.core.Peer()
-		for _, i := range connected[keyOf(path.Dst, q.core.DestQPN())] {
-			q.refused(now, &list[i], refusedError(&list[i]))
+		for _, i := range connected[newPeerKey(path.Dst, q.core.DestQPN())] {
+			q.handleRefusal(now, &list[i], refusedError(&list[i]))
 		}
 	})
 }
 
-// refused tells the core of one packet. The lock is held.
-func (q *QP) refused(now reliability.Time, r *link.Refusal, why *verbs.RefusedError) {
+// handleRefusal tells the core of one packet. The lock is held.
+func (q *QP) handleRefusal(now reliability.Time, r *link.Refusal, why *verbs.RefusedError) {
 	q.core.Refused(now, r.Head(), why)
 	if q.overran || q.core.OwesAck() {
-		q.shard.resume(q, now)
+		q.shard.deferDrain(q, now)
 	}
-	if response := !q.datagram && !wire.ParseBTH(r.Head()).Opcode.Info().Request; response && !q.mute && silences(why) {
-		q.mute = true
+	if response := !q.datagram && !wire.ParseBTH(r.Head()).Opcode.Info().Request; response && !q.refusalLogged && isSilentLoss(why) {
+		q.refusalLogged = true
 		q.dev.log.Warn("responses to a peer are lost", "device", q.dev.name, "qp", fmt.Sprintf("0x%x", q.num), "why", why)
 	}
-	q.shard.schedule(q)
+	q.shard.armTimer(q)
 }
 
-// silences reports whether a peer learns nothing of a response that was refused. By ICMP
+// isSilentLoss reports whether a peer learns nothing of a response that was refused. By ICMP
 // comes that the peer is gone; of one that is too large, the core tells it.
-func silences(why *verbs.RefusedError) bool {
+func isSilentLoss(why *verbs.RefusedError) bool {
 	return !why.ICMP && !why.Transient() && !why.TooLarge()
 }
 
@@ -112,29 +112,29 @@ func (d *Device) handleICMP(list []link.Refusal) {
 	now := d.now()
 	for _, s := range d.shards {
 		s.mu.Lock()
-		if !d.over.Load() {
-			s.letGo()
+		if !d.unusable.Load() {
+			s.flushZeroCopy()
 			s.handleRefusals(now, list)
 		}
 		s.mu.Unlock()
 	}
 }
 
-// confirm completes the datagrams that have left with the batch. The lock is held.
-func (s *shard) confirm() {
-	for i, q := range s.leaving {
-		q.leaving = false
-		s.leaving[i] = nil
-		if q.dead {
+// confirmSent completes the datagrams that have left with the batch. The lock is held.
+func (s *shard) confirmSent() {
+	for i, q := range s.unconfirmed {
+		q.confirmPending = false
+		s.unconfirmed[i] = nil
+		if q.destroyed {
 			continue
 		}
 		q.core.ConfirmSent()
-		if q.overran || q.blocked {
-			q.blocked = false
-			s.resume(q, s.dev.now())
+		if q.overran || q.sendBlocked {
+			q.sendBlocked = false
+			s.deferDrain(q, s.dev.now())
 		}
 	}
-	s.leaving = s.leaving[:0]
+	s.unconfirmed = s.unconfirmed[:0]
 }
 
 // OnRefusal implements verbs.RefusalReporter.

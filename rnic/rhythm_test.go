@@ -98,7 +98,7 @@ func readBeside(t testing.TB, r rhythm, n int) (took []time.Duration, packets, s
 	counts := func() (uint64, uint64) {
 		s.mu.Lock() // of all that has been handled
 		defer s.mu.Unlock()
-		return s.received, s.served.Load()
+		return s.received, s.serviceReceived.Load()
 	}
 	wc := make([]verbs.WC, 1)
 	before, servedBefore := counts()
@@ -146,13 +146,13 @@ func TestServiceStaysBesideRareLooks(t *testing.T) {
 	e := newEnd(t, Options{})
 	s := e.dev.shards[0]
 	awaitService(s)
-	stints := s.stints.Load()
+	stints := s.serviceRuns.Load()
 	for range 30 {
-		pollTimes(e, claimLooks-1)
+		pollTimes(e, claimPolls-1)
 		time.Sleep(2 * claimWindow)
 	}
 	require.True(t, s.serving.Load())
-	require.Equal(t, stints, s.stints.Load())
+	require.Equal(t, stints, s.serviceRuns.Load())
 
 	for s.serving.Load() { // who looks often gets the socket
 		pollTimes(e, 1)
@@ -170,11 +170,11 @@ func TestServiceStaysBesideRareLooks(t *testing.T) {
 		defer close(ended)
 		_, _ = other.PollWait(ctx, make([]verbs.WC, 1))
 	}()
-	for s.leader.Load() != other.(*CQ) || !s.blocked.Load() {
+	for s.leader.Load() != other.(*CQ) || !s.asleep.Load() {
 		runtime.Gosched()
 	}
 	for range 30 {
-		pollTimes(e, claimLooks-1)
+		pollTimes(e, claimPolls-1)
 		time.Sleep(2 * claimWindow)
 	}
 	require.Equal(t, other, verbs.CQ(s.leader.Load()), "a waiter keeps the socket beside rare looks")

@@ -73,8 +73,8 @@ func TestHandlerCounts(t *testing.T) {
 	some, cqs := e.newChannel(t, 1, 4)
 	ch := some.(*CompChannel)
 	require.NoError(t, ch.Handle(func(verbs.CQ) bool { return true }))
-	ch.offered.put(cqs[0].(*CQ))
-	before := e.dev.alerts.Load()
-	ch.handle()
-	require.Greater(t, e.dev.alerts.Load(), before)
+	ch.offered.push(cqs[0].(*CQ))
+	before := e.dev.wakeups.Load()
+	ch.handleEvents()
+	require.Greater(t, e.dev.wakeups.Load(), before)
 }

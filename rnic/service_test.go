@@ -16,11 +16,11 @@ func TestRelieve(t *testing.T) {
 	s := e.dev.shards[0]
 	never := func() bool { return false }
 	for range 20 {
-		for s.vain.Store(0); ; s.vain.Store(0) { // it may be back before we have looked, and slow
-			for !s.serving.Load() || !s.blocked.Load() {
+		for s.skipHandovers.Store(0); ; s.skipHandovers.Store(0) { // it may be back before we have looked, and slow
+			for !s.serving.Load() || !s.asleep.Load() {
 				runtime.Gosched()
 			}
-			if s.relieve(never) {
+			if s.requestHandover(never) {
 				break
 			}
 		}
@@ -28,44 +28,44 @@ func TestRelieve(t *testing.T) {
 			runtime.Gosched()
 		}
 		require.False(t, s.serving.Load())
-		s.release()
+		s.releaseToken()
 	}
 
 	for !s.token.CompareAndSwap(false, true) {
 		runtime.Gosched()
 	}
 	s.serving.Store(true) // a service that does not hear
-	require.True(t, s.relieve(func() bool { return true }), "who has what he waits for does not wait")
-	s.vain.Store(0)
+	require.True(t, s.requestHandover(func() bool { return true }), "who has what he waits for does not wait")
+	s.skipHandovers.Store(0)
 	for _, pause := range []int{1, 2, 4, 8, 16, 32, 32} {
 		polls := s.polls.Load()
-		require.False(t, s.relieve(never))
+		require.False(t, s.requestHandover(never))
 		require.Equal(t, polls+1, s.polls.Load())
 		for range pause {
-			require.False(t, s.relieve(never))
+			require.False(t, s.requestHandover(never))
 			require.Equal(t, polls+1, s.polls.Load(), "it is not asked")
 		}
 	}
 	s.serving.Store(false)
-	s.release()
+	s.releaseToken()
 }
 
 // Whoever may have been woken is counted, so that the service lets them run.
 func TestAlertsAreCounted(t *testing.T) {
 	e := newEnd(t, Options{})
 	counted := func(what string, f func()) {
-		before := e.dev.alerts.Load()
+		before := e.dev.wakeups.Load()
 		f()
-		require.Greater(t, e.dev.alerts.Load(), before, what)
+		require.Greater(t, e.dev.wakeups.Load(), before, what)
 	}
 	counted("a waiter that is parked", func() {
 		cq := e.cq.(*CQ)
-		defer cq.unpark(cq.park())
-		cq.alert()
+		defer cq.unparkWaiter(cq.parkWaiter())
+		cq.wakeWaiters()
 	})
 	ch, err := e.dev.CreateCompChannel()
 	require.NoError(t, err)
-	counted("who waits on a channel", func() { ch.(*CompChannel).signal() })
-	counted("who waits for asynchronous events", func() { e.dev.raise(verbs.AsyncEvent{Type: verbs.EventPortActive}) })
+	counted("who waits on a channel", func() { ch.(*CompChannel).wakeOne() })
+	counted("who waits for asynchronous events", func() { e.dev.raiseEvent(verbs.AsyncEvent{Type: verbs.EventPortActive}) })
 	require.NoError(t, ch.Destroy())
 }

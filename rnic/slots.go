@@ -9,7 +9,7 @@ type slotRing[T any] struct {
 	n     int // slots in use
 }
 
-const firstSlots = 16
+const initialRingSlots = 16
 
 // push appends a slot and returns it, or nil if limit slots are in use.
 func (r *slotRing[T]) push(limit int) *T {
@@ -17,7 +17,7 @@ func (r *slotRing[T]) push(limit int) *T {
 		return nil
 	}
 	if r.n == len(r.slots) {
-		r.resize(min(max(2*r.n, firstSlots), limit))
+		r.resize(min(max(2*r.n, initialRingSlots), limit))
 	}
 	at := r.head + r.n
 	if at >= len(r.slots) {
@@ -27,9 +27,9 @@ func (r *slotRing[T]) push(limit int) *T {
 	return &r.slots[at]
 }
 
-// unpop puts a slot in front of the oldest and returns it. It takes no limit:
+// pushFront puts a slot in front of the oldest and returns it. It takes no limit:
 // what is put back was in the queue before.
-func (r *slotRing[T]) unpop() *T {
+func (r *slotRing[T]) pushFront() *T {
 	if r.n == len(r.slots) {
 		r.resize(r.n + 1)
 	}

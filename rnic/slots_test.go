@@ -34,7 +34,7 @@ func TestSlotRingAgainstSlice(t *testing.T) {
 				}
 			case "unpop":
 				next++
-				*ring.unpop() = next
+				*ring.pushFront() = next
 				model = append([]int{next}, model...)
 				over = max(over, len(model))
 			case "limit":

@@ -12,17 +12,17 @@ import (
 // A peer that waits for acknowledgements gets them after half of what it sends at a time; one
 // that keeps coming has few; one that has sent a few packets, or wants none, changes nothing.
 func TestLearnSpacing(t *testing.T) {
-	s := &shard{ackMost: ackPackets, ackEvery: ackPackets}
+	s := &shard{maxAckEvery: ackPackets, ackEvery: ackPackets}
 	runs := func(n, packets int) {
 		for range n {
-			s.run = packets
-			s.learnSpacing()
-			require.Zero(t, s.run)
+			s.burstPackets = packets
+			s.adaptAckInterval()
+			require.Zero(t, s.burstPackets)
 		}
 	}
 	runs(20, 40)
 	require.Equal(t, ackPackets, s.ackEvery, "nobody wants any")
-	s.owed.Store(1)
+	s.ackQueueLen.Store(1)
 	runs(20, streamPackets-1)
 	require.Equal(t, ackPackets, s.ackEvery, "this is no stream")
 	runs(1, 40)
@@ -34,7 +34,7 @@ func TestLearnSpacing(t *testing.T) {
 	runs(20, 10_000)
 	require.Equal(t, ackPackets, s.ackEvery)
 
-	s.ackMost, s.ackEvery = 2, 2 // with a small receive buffer
+	s.maxAckEvery, s.ackEvery = 2, 2 // with a small receive buffer
 	runs(20, 40)
 	require.Equal(t, 2, s.ackEvery)
 }
@@ -48,19 +48,19 @@ func TestSpacingAmidMessage(t *testing.T) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ackEvery = 9
-	require.Equal(t, 9, s.spacing(), "nothing is owed")
+	require.Equal(t, 9, s.ackInterval(), "nothing is owed")
 	piece(t, a, b, 0, true)
-	require.Equal(t, []*QP{q}, s.owing)
-	require.Equal(t, s.ackMost, s.spacing())
-	s.owing = []*QP{q, other}
-	require.Equal(t, 9, s.spacing())
-	s.owing = []*QP{other}
-	require.Equal(t, 9, s.spacing())
-	s.owing = []*QP{q}
+	require.Equal(t, []*QP{q}, s.ackQueue)
+	require.Equal(t, s.maxAckEvery, s.ackInterval())
+	s.ackQueue = []*QP{q, other}
+	require.Equal(t, 9, s.ackInterval())
+	s.ackQueue = []*QP{other}
+	require.Equal(t, 9, s.ackInterval())
+	s.ackQueue = []*QP{q}
 	piece(t, a, b, 1, false)
-	require.Equal(t, 9, s.spacing(), "its message is over")
+	require.Equal(t, 9, s.ackInterval(), "its message is over")
 	piece(t, a, b, 2, true)
-	require.Equal(t, 9, s.spacing(), "as is the one before this")
+	require.Equal(t, 9, s.ackInterval(), "as is the one before this")
 }
 
 // piece hands b packet n of a's, a write that is a whole message or has more behind it.
@@ -75,8 +75,8 @@ func piece(t *testing.T, a, b *end, n wire.PSN, more bool) {
 	p := &s.pkt
 	p.Src, p.Dst = a.dev.Addr(), b.dev.Addr()
 	require.Equal(t, wire.DropNone, p.Parse(raw))
-	s.deliver(now, q, p)
-	s.settle(now)
+	s.handlePacket(now, q, p)
+	s.drainActive(now)
 }
 
 // A batch waits while twice as much is on the wire, and a little more; a larger one does not.
@@ -91,14 +91,14 @@ func TestCork(t *testing.T) {
 		now := a.dev.now()
 		_, err := q.core.PostSend(now, []verbs.SendWR{{Opcode: verbs.WRRDMAWrite, RemoteAddr: b.mr.Addr(), RKey: b.mr.RKey(), SGList: []verbs.SGE{a.mr.SGE(0, n)}}})
 		require.NoError(t, err)
-		s.drain(q, now)
+		s.drainQP(q, now)
 		defer s.flush()
-		return s.cork(q)
+		return s.corkStream(q)
 	}
 	require.False(t, post(1000), "nothing is on the wire")
 	require.False(t, post(20<<10), "little is")
 	require.False(t, post(20<<10), "not twice as much is")
 	require.True(t, post(10<<10), "40 KiB are, and 24 with the batch's own would do")
 	require.False(t, post(47<<10), "half as much is")
-	require.False(t, s.cork(q), "there is no batch")
+	require.False(t, s.corkStream(q), "there is no batch")
 }

@@ -6,66 +6,66 @@ import "time"
 // pays. After several sleeps in a row that came too soon it skips the looking,
 // and tries again from time to time.
 type spinner struct {
-	most   int64 // nanoseconds
-	misses int   // spins in a row that found nothing
-	skip   int   // waits left that do not spin
-	hogs   int   // how many did not after the last yield that took long
-	hits   int   // since then
+	budgetMax int64 // nanoseconds
+	misses    int   // spins in a row that found nothing
+	skipWaits int   // waits left that do not spin
+	hogSkips  int   // how many did not after the last yield that took long
+	hits      int   // since then
 }
 
 const (
-	spinMisses = 8
-	spinSkip   = 32
-	hogHits    = 16 // spins that must have found something for a hog to be forgotten by half
+	maxSpinMisses = 8
+	skippedWaits  = 32
+	hogHits       = 16 // spins that must have found something for a hog to be forgotten by half
 )
 
 func (s *spinner) init(d time.Duration) {
 	switch {
 	case d == 0:
-		s.most = int64(DefaultSpin)
+		s.budgetMax = int64(DefaultSpin)
 	case d > 0:
-		s.most = int64(d)
+		s.budgetMax = int64(d)
 	}
 }
 
 // budget is how long to spin now, in nanoseconds.
 func (s *spinner) budget() int64 {
-	if s.skip > 0 {
-		s.skip--
+	if s.skipWaits > 0 {
+		s.skipWaits--
 		return 0
 	}
-	return s.most
+	return s.budgetMax
 }
 
-// hit and miss report how a spin ended.
-func (s *spinner) hit() {
+// recordHit and miss report how a spin ended.
+func (s *spinner) recordHit() {
 	s.misses = 0
 	if s.hits++; s.hits >= hogHits {
-		s.hits, s.hogs = 0, s.hogs/2
+		s.hits, s.hogSkips = 0, s.hogSkips/2
 	}
 }
 
-func (s *spinner) miss() {
-	if s.misses++; s.misses >= spinMisses {
-		s.misses = spinMisses / 2
-		s.skip = spinSkip
+func (s *spinner) recordMiss() {
+	if s.misses++; s.misses >= maxSpinMisses {
+		s.misses = maxSpinMisses / 2
+		s.skipWaits = skippedWaits
 	}
 }
 
-// hogged reports that another thread has kept the processor for long. Twice in a row
+// recordHog reports that another thread has kept the processor for long. Twice in a row
 // it will probably do so again.
-func (s *spinner) hogged() {
-	s.hogs = min(max(4, 2*s.hogs), 2*spinSkip)
-	s.skip, s.hits = s.hogs, 0
+func (s *spinner) recordHog() {
+	s.hogSkips = min(max(4, 2*s.hogSkips), 2*skippedWaits)
+	s.skipWaits, s.hits = s.hogSkips, 0
 }
 
-// woken reports that a sleep that no looking went before was so short that looking would have
+// recordShortSleep reports that a sleep that no looking went before was so short that looking would have
 // done. It returns how long to look now: as long as ever, unless it was a hog that had the
 // processor.
-func (s *spinner) woken() int64 {
-	if s.hogs > 0 {
+func (s *spinner) recordShortSleep() int64 {
+	if s.hogSkips > 0 {
 		return 0
 	}
-	s.skip, s.misses = 0, max(0, s.misses-1)
-	return s.most
+	s.skipWaits, s.misses = 0, max(0, s.misses-1)
+	return s.budgetMax
 }

@@ -20,21 +20,21 @@ func (s *spinner) skipped() (n int) {
 func TestSpinnerMisses(t *testing.T) {
 	var s spinner
 	s.init(time.Millisecond)
-	for range spinMisses - 1 {
-		s.miss()
+	for range maxSpinMisses - 1 {
+		s.recordMiss()
 		require.Zero(t, s.skipped())
 	}
-	s.hit()
-	for range spinMisses {
+	s.recordHit()
+	for range maxSpinMisses {
 		require.Zero(t, s.skipped())
-		s.miss()
+		s.recordMiss()
 	}
-	require.Equal(t, spinSkip, s.skipped())
-	for range spinMisses / 2 {
+	require.Equal(t, skippedWaits, s.skipped())
+	for range maxSpinMisses / 2 {
 		require.Zero(t, s.skipped())
-		s.miss()
+		s.recordMiss()
 	}
-	require.Equal(t, spinSkip, s.skipped())
+	require.Equal(t, skippedWaits, s.skipped())
 	require.EqualValues(t, time.Millisecond, s.budget())
 }
 
@@ -44,21 +44,21 @@ func TestSpinnerHogged(t *testing.T) {
 	var s spinner
 	s.init(0)
 	for _, pause := range []int{4, 8, 16, 32, 64, 64} {
-		s.hogged()
+		s.recordHog()
 		require.Equal(t, pause, s.skipped())
 	}
 	// What is found in between is found by who had the processor.
 	for range 10 {
 		for range hogHits - 1 {
-			s.hit()
+			s.recordHit()
 		}
-		s.hogged()
+		s.recordHog()
 		require.Equal(t, 64, s.skipped())
 	}
 	for range 5 * hogHits {
-		s.hit()
+		s.recordHit()
 	}
-	s.hogged()
+	s.recordHog()
 	require.Equal(t, 4, s.skipped())
 }
 
@@ -66,19 +66,19 @@ func TestSpinnerHogged(t *testing.T) {
 func TestSpinnerWoken(t *testing.T) {
 	var s spinner
 	s.init(time.Millisecond)
-	for range spinMisses {
+	for range maxSpinMisses {
 		require.Zero(t, s.skipped())
-		s.miss()
+		s.recordMiss()
 	}
 	require.Zero(t, s.budget(), "it does not look now")
-	require.EqualValues(t, time.Millisecond, s.woken())
+	require.EqualValues(t, time.Millisecond, s.recordShortSleep())
 	require.Zero(t, s.skipped())
-	for range spinMisses/2 + 1 { // it has not forgotten all that was in vain
+	for range maxSpinMisses/2 + 1 { // it has not forgotten all that was in vain
 		require.Zero(t, s.skipped())
-		s.miss()
+		s.recordMiss()
 	}
-	require.Equal(t, spinSkip, s.skipped())
-	s.hogged()
-	require.Zero(t, s.woken())
+	require.Equal(t, skippedWaits, s.skipped())
+	s.recordHog()
+	require.Zero(t, s.recordShortSleep())
 	require.Equal(t, 4, s.skipped())
 }

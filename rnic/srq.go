@@ -39,7 +39,7 @@ func (pd *PD) CreateSRQ(attr verbs.SRQInitAttr) (verbs.SRQ, error) {
 			Detail: fmt.Sprintf("MaxSGE is %d, the device allows %d", attr.MaxSGE, dev.MaxSRQSGE)}
 	}
 	srq := &SRQ{pd: pd, maxSGE: attr.MaxSGE}
-	if err := srq.set(attr.MaxWR, attr.Limit, dev.MaxSRQWR); err != nil {
+	if err := srq.setLimits(attr.MaxWR, attr.Limit, dev.MaxSRQWR); err != nil {
 		err.Op = op
 		return nil, err
 	}
@@ -55,18 +55,18 @@ func (pd *PD) CreateSRQ(attr verbs.SRQInitAttr) (verbs.SRQ, error) {
 func (s *SRQ) PostRecv(wrs []verbs.RecvWR) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.dead() {
-		return 0, s.refuse("post receive", verbs.ErrClosed, "")
+	if s.isDead() {
+		return 0, s.newOpError("post receive", verbs.ErrClosed, "")
 	}
 	for i := range wrs {
 		wr := &wrs[i]
 		if len(wr.SGList) > s.maxSGE {
-			return i, s.refuse("post receive", verbs.ErrLimit,
+			return i, s.newOpError("post receive", verbs.ErrLimit,
 				fmt.Sprintf("receive %d has %d elements, the queue was made for %d (MaxSGE)", wr.WRID, len(wr.SGList), s.maxSGE))
 		}
 		slot := s.queue.push(s.maxWR)
 		if slot == nil {
-			return i, s.refuse("post receive", verbs.ErrQueueFull,
+			return i, s.newOpError("post receive", verbs.ErrQueueFull,
 				fmt.Sprintf("it holds %d receives; Modify makes it larger", s.maxWR))
 		}
 		slot.ID = wr.WRID
@@ -91,7 +91,7 @@ func (s *SRQ) Take(wqe *qp.RecvWQE) bool {
 	}
 	s.mu.Unlock()
 	if reached {
-		s.pd.host.raise(verbs.AsyncEvent{Type: verbs.EventSRQLimitReached, SRQ: s})
+		s.pd.host.raiseEvent(verbs.AsyncEvent{Type: verbs.EventSRQLimitReached, SRQ: s})
 	}
 	return slot != nil
 }
@@ -104,7 +104,7 @@ func (s *SRQ) GiveBack(wqe *qp.RecvWQE) {
 	if s.closed {
 		return
 	}
-	slot := s.queue.unpop()
+	slot := s.queue.pushFront()
 	slot.ID = wqe.ID
 	slot.SGList = append(slot.SGList[:0], wqe.SGList...)
 }
@@ -117,10 +117,10 @@ func (s *SRQ) Modify(attr verbs.SRQAttr, mask verbs.SRQAttrMask) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
-	case s.dead():
-		return s.refuse(op, verbs.ErrClosed, "")
+	case s.isDead():
+		return s.newOpError(op, verbs.ErrClosed, "")
 	case mask&^(verbs.SRQMaxWR|verbs.SRQLimit) != 0:
-		return s.refuse(op, verbs.ErrInvalid, fmt.Sprintf("unknown attributes in %v", mask))
+		return s.newOpError(op, verbs.ErrInvalid, fmt.Sprintf("unknown attributes in %v", mask))
 	}
 	maxWR, limit := s.maxWR, s.limit
 	if mask&verbs.SRQMaxWR != 0 {
@@ -129,16 +129,16 @@ func (s *SRQ) Modify(attr verbs.SRQAttr, mask verbs.SRQAttrMask) error {
 	if mask&verbs.SRQLimit != 0 {
 		limit = attr.Limit
 	}
-	if err := s.set(maxWR, limit, s.pd.host.QueryDevice().MaxSRQWR); err != nil {
+	if err := s.setLimits(maxWR, limit, s.pd.host.QueryDevice().MaxSRQWR); err != nil {
 		err.Op, err.Object = op, "SRQ"
 		return err
 	}
 	return nil
 }
 
-// set changes size and limit if they fit together, the queue and the device.
+// setLimits changes size and limit if they fit together, the queue and the device.
 // The caller holds s.mu.
-func (s *SRQ) set(maxWR, limit, most int) *verbs.OpError {
+func (s *SRQ) setLimits(maxWR, limit, most int) *verbs.OpError {
 	refuse := func(err error, detail string, args ...any) *verbs.OpError {
 		return &verbs.OpError{Err: err, Detail: fmt.Sprintf(detail, args...)}
 	}
@@ -163,8 +163,8 @@ func (s *SRQ) set(maxWR, limit, most int) *verbs.OpError {
 func (s *SRQ) Query() (verbs.SRQAttr, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.dead() {
-		return verbs.SRQAttr{}, s.refuse("query SRQ", verbs.ErrClosed, "")
+	if s.isDead() {
+		return verbs.SRQAttr{}, s.newOpError("query SRQ", verbs.ErrClosed, "")
 	}
 	return verbs.SRQAttr{MaxWR: s.maxWR, MaxSGE: s.maxSGE, Limit: s.limit}, nil
 }
@@ -185,9 +185,9 @@ func (s *SRQ) close() error {
 	defer s.mu.Unlock()
 	switch {
 	case s.closed:
-		return s.refuse("destroy SRQ", verbs.ErrClosed, "")
+		return s.newOpError("destroy SRQ", verbs.ErrClosed, "")
 	case s.attached > 0 && !s.pd.host.isClosed():
-		return s.refuse("destroy SRQ", verbs.ErrBusy, fmt.Sprintf("queue pairs that use it: %d", s.attached))
+		return s.newOpError("destroy SRQ", verbs.ErrBusy, fmt.Sprintf("queue pairs that use it: %d", s.attached))
 	}
 	s.closed = true
 	s.limit = 0
@@ -195,38 +195,38 @@ func (s *SRQ) close() error {
 	return nil
 }
 
-// attach counts a queue pair of pd that op makes and that will take from the
+// addQP counts a queue pair of pd that op makes and that will take from the
 // queue, until detach.
-func (s *SRQ) attach(pd *PD, op string) error {
+func (s *SRQ) addQP(pd *PD, op string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
-	case s.dead():
-		return s.refuse(op, verbs.ErrClosed, "make the queue pair with another one")
+	case s.isDead():
+		return s.newOpError(op, verbs.ErrClosed, "make the queue pair with another one")
 	case s.pd != pd:
-		return s.refuse(op, verbs.ErrDomain, "make both in one protection domain")
+		return s.newOpError(op, verbs.ErrDomain, "make both in one protection domain")
 	}
 	s.attached++
 	return nil
 }
 
-// detach counts one queue pair less.
-func (s *SRQ) detach() {
+// removeQP counts one queue pair less.
+func (s *SRQ) removeQP() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.attached--
 }
 
-// posted returns the number of receives that wait.
-func (s *SRQ) posted() int {
+// postedCount returns the number of receives that wait.
+func (s *SRQ) postedCount() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.queue.n
 }
 
-// dead reports whether the queue or its device is gone.
-func (s *SRQ) dead() bool { return s.closed || s.pd.host.isClosed() }
+// isDead reports whether the queue or its device is gone.
+func (s *SRQ) isDead() bool { return s.closed || s.pd.host.isClosed() }
 
-func (s *SRQ) refuse(op string, err error, detail string) error {
+func (s *SRQ) newOpError(op string, err error, detail string) error {
 	return &verbs.OpError{Op: op, Object: "SRQ", Err: err, Detail: detail}
 }

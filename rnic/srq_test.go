@@ -28,7 +28,7 @@ func mustSRQ(t fataler, pd *PD, attr verbs.SRQInitAttr) *SRQ {
 // queue reached its limit; there must be no others.
 func (h *pdTestHost) limitEvents(t fataler, srq *SRQ) (n int) {
 	t.Helper()
-	for ev, ok := h.events.poll(); ok; ev, ok = h.events.poll() {
+	for ev, ok := h.events.tryPop(); ok; ev, ok = h.events.tryPop() {
 		require.Equal(t, verbs.AsyncEvent{Type: verbs.EventSRQLimitReached, SRQ: srq}, ev)
 		n++
 	}
@@ -197,12 +197,12 @@ func TestSRQDestroy(t *testing.T) {
 	host := newPDTestHost()
 	pd := newPD(host)
 	srq := mustSRQ(t, pd, verbs.SRQInitAttr{MaxWR: 4, MaxSGE: 1, Limit: 1})
-	require.ErrorIs(t, srq.attach(newPD(host), "create QP"), verbs.ErrDomain)
-	require.NoError(t, srq.attach(pd, "create QP"))
-	require.NoError(t, srq.attach(pd, "create QP"))
-	srq.detach()
+	require.ErrorIs(t, srq.addQP(newPD(host), "create QP"), verbs.ErrDomain)
+	require.NoError(t, srq.addQP(pd, "create QP"))
+	require.NoError(t, srq.addQP(pd, "create QP"))
+	srq.removeQP()
 	require.ErrorIs(t, srq.Destroy(), verbs.ErrBusy)
-	srq.detach()
+	srq.removeQP()
 	_, err := srq.PostRecv(make([]verbs.RecvWR, 2))
 	require.NoError(t, err)
 	require.NoError(t, srq.Destroy())
@@ -213,7 +213,7 @@ func TestSRQDestroy(t *testing.T) {
 	_, err = srq.Query()
 	require.ErrorIs(t, err, verbs.ErrClosed)
 	require.ErrorIs(t, srq.Modify(verbs.SRQAttr{MaxWR: 5}, verbs.SRQMaxWR), verbs.ErrClosed)
-	require.ErrorIs(t, srq.attach(pd, "create QP"), verbs.ErrClosed)
+	require.ErrorIs(t, srq.addQP(pd, "create QP"), verbs.ErrClosed)
 	require.False(t, srq.Take(new(qp.RecvWQE)))
 	require.Zero(t, host.limitEvents(t, srq), "no events of what is gone")
 	require.NoError(t, pd.Dealloc())

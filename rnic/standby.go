@@ -7,15 +7,15 @@ import (
 
 // How long the one on standby sleeps.
 const (
-	standbyShort = 50 * time.Microsecond  // while others are at work
-	standbyGap   = 20 * time.Microsecond  // between their looks on average: more are too few to do without the service
-	standbyLong  = 2 * time.Millisecond   // and have been for long
-	standbyUrged = 300 * time.Microsecond // or have left something to it, should they not come back
-	watchFor     = 6                      // naps to the end that might have ended early, since the program has computed for long
-	parkAfter    = 5                      // standbys behind a sleeping leader before it parks
+	napMin         = 50 * time.Microsecond  // while others are at work
+	minPollGap     = 20 * time.Microsecond  // between their looks on average: more are too few to do without the service
+	napMax         = 2 * time.Millisecond   // and have been for long
+	requestDelay   = 300 * time.Microsecond // or have left something to it, should they not come back
+	watchfulNaps   = 6                      // naps to the end that might have ended early, since the program has computed for long
+	napsBeforePark = 5                      // standbys behind a sleeping leader before it parks
 )
 
-// standBy looks now and then whether anybody serves the socket, and has the service do it
+// runMonitor looks now and then whether anybody serves the socket, and has the service do it
 // when nobody does. It has no thread of its own, unlike the service: beside a program that
 // polls, a goroutine that sleeps and looks is run by a thread that has nothing else to do,
 // while to wake a thread of its own the runtime would take the processor away from the
@@ -27,92 +27,92 @@ const (
 // turn, and shortly once it had something to do. Where the adapter is left with
 // something unfinished it does not sleep long, and who leaves it rouses it from a
 // long sleep.
-func (s *shard) standBy() {
-	defer close(s.duty)
+func (s *shard) runMonitor() {
+	defer close(s.serviceStart)
 	seen := s.polls.Load()
-	nap, urged, slept, behind := standbyShort, standbyUrged, standbyShort, 0
+	nap, urged, slept, behind := napMin, requestDelay, napMin, 0
 	watchful := 0 // such naps left
-	short, long := newNapper(), time.NewTimer(0)
+	short, long := newShortSleeper(), time.NewTimer(0)
 	defer short.close()
 	defer long.Stop()
-	for !s.dev.over.Load() {
+	for !s.dev.unusable.Load() {
 		polls := s.polls.Load()
-		rare := polls-seen < uint64(slept/standbyGap)
-		if rare && (polls != seen || slept > standbyShort) && !s.token.Load() {
+		rare := polls-seen < uint64(slept/minPollGap)
+		if rare && (polls != seen || slept > napMin) && !s.token.Load() {
 			seen = polls // of a while, or perhaps the whole process has had no processor
-			short.sleep(standbyShort)
+			short.sleep(napMin)
 			polls = s.polls.Load()
 		}
 		if rare && polls == seen && s.token.CompareAndSwap(false, true) {
 			s.recalled.Store(false)
-			s.stints.Add(1)
+			s.serviceRuns.Add(1)
 			s.serving.Store(true)
-			s.urged.Store(false) // it is done now
+			s.serviceRequested.Store(false) // it is done now
 			began := s.dev.now()
-			s.duty <- struct{}{} // and the token
-			<-s.off
-			if time.Duration(s.dev.now()-began) > standbyUrged {
-				watchful = watchFor
+			s.serviceStart <- struct{}{} // and the token
+			<-s.serviceStopped
+			if time.Duration(s.dev.now()-began) > requestDelay {
+				watchful = watchfulNaps
 			}
 			seen = s.polls.Load()
-			nap, urged, slept, behind = standbyShort, standbyUrged, standbyShort, 0
-			if s.urged.Swap(false) {
+			nap, urged, slept, behind = napMin, requestDelay, napMin, 0
+			if s.serviceRequested.Swap(false) {
 				slept = urged
 			}
 			short.sleep(slept)
 			continue
 		}
-		nap = min(nap+nap/8, standbyLong)
-		if polls == seen && s.blocked.Load() {
-			if behind++; behind > parkAfter {
-				s.park()
+		nap = min(nap+nap/8, napMax)
+		if polls == seen && s.asleep.Load() {
+			if behind++; behind > napsBeforePark {
+				s.parkMonitor()
 				behind = 0
 			}
 		}
 		seen, slept = polls, nap
-		roused := s.urged.Load()
+		roused := s.serviceRequested.Load()
 		switch {
 		case roused:
-		case nap < standbyUrged:
+		case nap < requestDelay:
 			short.sleep(nap)
-		case s.doze(long, nap):
-			nap, urged, roused = standbyShort, standbyUrged, true
+		case s.sleepLong(long, nap):
+			nap, urged, roused = napMin, requestDelay, true
 		}
 		if roused {
-			s.urged.Store(false)
+			s.serviceRequested.Store(false)
 			seen = s.polls.Load()
 			alive := true
 			if slept = urged; watchful > 0 {
-				if slept, alive = s.watchOver(short.sleep, urged); alive {
+				if slept, alive = s.napWatchfully(short.sleep, urged); alive {
 					watchful--
 				}
 			} else {
 				short.sleep(urged)
 			}
 			if alive {
-				urged = min(urged+urged/2, standbyLong/2)
+				urged = min(urged+urged/2, napMax/2)
 			} else {
 				seen = s.polls.Load() // it has looked before that, perhaps
 			}
 			nap = min(nap, slept)
 		}
-		if s.sendOwed() {
-			nap = standbyShort
+		if s.flushDeferred() {
+			nap = napMin
 		}
 	}
 }
 
-// watchOver sleeps for d, or until the program has given no sign of itself for a good part of
+// napWatchfully sleeps for d, or until the program has given no sign of itself for a good part of
 // that, and does not wait either: then it computes, and what it has left is left for long. It
 // returns how long it has slept, and whether the program gave signs to the end. It is several
 // naps for one, so it is for programs that have computed for long before.
-func (s *shard) watchOver(sleep func(time.Duration), d time.Duration) (slept time.Duration, alive bool) {
-	seen := s.signsOfLife()
+func (s *shard) napWatchfully(sleep func(time.Duration), d time.Duration) (slept time.Duration, alive bool) {
+	seen := s.sampleActivity()
 	for step := d / 5; slept < d; step *= 2 {
 		step = min(step, d-slept)
 		sleep(step)
 		slept += step
-		now := s.signsOfLife()
+		now := s.sampleActivity()
 		if now == seen && !now.busy && !s.token.Load() {
 			return slept, false
 		}
@@ -121,90 +121,90 @@ func (s *shard) watchOver(sleep func(time.Duration), d time.Duration) (slept tim
 	return slept, true
 }
 
-// signs counts what a program does that is about to come back: it posts to queue pairs, and
+// activityCounters counts what a program does that is about to come back: it posts to queue pairs, and
 // tells queues of a channel to raise an event or not to. One that only takes completions which
 // are there already gives none.
-type signs struct {
+type activityCounters struct {
 	posts uint64        // guarded by the shard's lock
 	arms  atomic.Uint64 // and work left to the service
 }
 
-// life is what can be seen of a program: how often it has given a sign or looked, and whether
+// activitySample is what can be seen of a program: how often it has given a sign or looked, and whether
 // it is just posting.
-type life struct {
-	signs, posts uint64
+type activitySample struct {
+	calls, posts uint64
 	busy         bool
 }
 
-// signsOfLife looks at the signs. Who has the lock is busy with one, and not kept waiting.
-func (s *shard) signsOfLife() (l life) {
-	l.signs = s.signs.arms.Load() + s.polls.Load()
+// sampleActivity looks at the signs. Who has the lock is busy with one, and not kept waiting.
+func (s *shard) sampleActivity() (l activitySample) {
+	l.calls = s.activity.arms.Load() + s.polls.Load()
 	if l.busy = !s.mu.TryLock(); !l.busy {
-		l.posts = s.signs.posts
+		l.posts = s.activity.posts
 		s.mu.Unlock()
 	}
 	return l
 }
 
-// doze sleeps for long, unless something is left to the service, and reports whether
+// sleepLong sleeps for long, unless something is left to the service, and reports whether
 // something was.
-func (s *shard) doze(timer *time.Timer, d time.Duration) bool {
-	s.dozing.Store(true)
-	defer s.dozing.Store(false)
-	if s.urged.Load() {
+func (s *shard) sleepLong(timer *time.Timer, d time.Duration) bool {
+	s.monitorLongSleep.Store(true)
+	defer s.monitorLongSleep.Store(false)
+	if s.serviceRequested.Load() {
 		return true
 	}
 	timer.Reset(d)
 	select {
 	case <-timer.C:
 		return false
-	case <-s.rouse:
+	case <-s.monitorWake:
 		return true
 	}
 }
 
-// hurry is called by who leaves something to the service that should not wait for long,
+// requestService is called by who leaves something to the service that should not wait for long,
 // in case that no call comes: a batch that waits for company, an event to be raised. It
 // costs next to nothing until the service has seen to it.
-func (s *shard) hurry() {
-	s.signs.arms.Add(1)
-	if s.urged.Load() {
+func (s *shard) requestService() {
+	s.activity.arms.Add(1)
+	if s.serviceRequested.Load() {
 		return
 	}
-	s.urged.Store(true)
-	if s.dozing.Load() && s.dozing.CompareAndSwap(true, false) {
+	s.serviceRequested.Store(true)
+	if s.monitorLongSleep.Load() && s.monitorLongSleep.CompareAndSwap(true, false) {
 		select {
-		case s.rouse <- struct{}{}:
+		case s.monitorWake <- struct{}{}:
 		default:
 		}
 	}
 }
 
-// sendOwed sends acknowledgements, and posts that wait for company, that a
+// flushDeferred sends acknowledgements, and posts that wait for company, that a
 // poller left and did not come back for, and reports whether there were any.
-func (s *shard) sendOwed() bool {
-	if s.owed.Load() == 0 && !s.corked.Load() {
+func (s *shard) flushDeferred() bool {
+	if s.ackQueueLen.Load() == 0 && !s.corked.Load() {
 		return false
 	}
 	s.mu.Lock()
-	s.acknowledge(s.dev.now())
+	s.drainAcks(s.dev.now())
 	s.flush()
 	s.mu.Unlock()
 	return true
 }
 
-// park sleeps until the leader that is asleep in the socket comes back.
-func (s *shard) park() {
-	s.parked.Store(true)
-	if s.blocked.Load() && !s.dev.over.Load() {
-		<-s.unpark
+// parkMonitor sleeps until the leader that is asleep in the socket comes back.
+func (s *shard) parkMonitor() {
+	s.monitorParked.Store(true)
+	if s.asleep.Load() && !s.dev.unusable.Load() {
+		<-s.monitorUnpark
 	}
-	s.parked.Store(false)
+	s.monitorParked.Store(false)
 }
 
-func (s *shard) wakeStandby() {
+func (s *shard) unparkMonitor() {
 	select {
-	case s.unpark <- struct{}{}:
+	case s.monitorUnpark <- struct{}{}:
 	default:
 	}
 }

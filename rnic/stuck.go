@@ -7,92 +7,92 @@ import (
 	"time"
 )
 
-// stuckAfter is the interval of the checks of waiters: one that waits in vain is reported after one to two
+// waitCheckInterval is the interval of the checks of waiters: one that waits in vain is reported after one to two
 // of these.
-const stuckAfter = time.Second
+const waitCheckInterval = time.Second
 
-// stuckWatch finds waiters of completion queues into which nothing can complete. It is off unless
+// waitWatch finds waiters of completion queues into which nothing can complete. It is off unless
 // somebody waits, and costs a call of Wait or PollWait two atomic counts.
-type stuckWatch struct {
+type waitWatch struct {
 	on    atomic.Bool
 	mu    sync.Mutex
 	timer *time.Timer
 }
 
-// enterWait counts a waiter, and starts the watch if it is off.
-func (c *CQ) enterWait() {
-	c.waiting.Add(1)
-	c.dev.startStuckWatch()
+// addWaiter counts a waiter, and starts the watch if it is off.
+func (c *CQ) addWaiter() {
+	c.blockedCalls.Add(1)
+	c.dev.startWaitWatch()
 }
 
-func (c *CQ) leaveWait() { c.waiting.Add(-1) }
+func (c *CQ) removeWaiter() { c.blockedCalls.Add(-1) }
 
-// findStuck looks at the queues that are waited on, and comes again as long as there are any.
-func (d *Device) findStuck() {
-	d.stuck.on.Store(false) // first: a waiter that is not seen below starts the watch again
+// checkWaiters looks at the queues that are waited on, and comes again as long as there are any.
+func (d *Device) checkWaiters() {
+	d.waitWatch.on.Store(false) // first: a waiter that is not seen below starts the watch again
 	d.mu.Lock()
 	var list []*CQ
 	for c := range d.cqs {
-		if c.waiting.Load() > 0 {
+		if c.blockedCalls.Load() > 0 {
 			list = append(list, c)
 		}
 	}
 	d.mu.Unlock()
 	for _, c := range list {
-		if waited := c.waitedSince(); waited && c.hint.Load() == nil {
-			if why, grave := c.cannotComplete(); why != "" {
-				d.tellStuck(c, why, grave)
+		if waited := c.isStalled(); waited && c.hint.Load() == nil {
+			if why, grave := c.whyStuck(); why != "" {
+				d.reportStuck(c, why, grave)
 			}
 		}
 	}
-	if len(list) > 0 && !d.over.Load() {
-		d.startStuckWatch()
+	if len(list) > 0 && !d.unusable.Load() {
+		d.startWaitWatch()
 	}
 }
 
-// startStuckWatch has findStuck called after stuckAfter, if that is not on its way.
-func (d *Device) startStuckWatch() {
-	w := &d.stuck
+// startWaitWatch has findStuck called after stuckAfter, if that is not on its way.
+func (d *Device) startWaitWatch() {
+	w := &d.waitWatch
 	if w.on.Load() || !w.on.CompareAndSwap(false, true) {
 		return
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.timer == nil {
-		w.timer = time.AfterFunc(stuckAfter, d.findStuck)
+		w.timer = time.AfterFunc(waitCheckInterval, d.checkWaiters)
 	} else {
-		w.timer.Reset(stuckAfter)
+		w.timer.Reset(waitCheckInterval)
 	}
 }
 
-// waitedSince reports whether nothing has completed since it was called last.
-func (c *CQ) waitedSince() bool {
+// isStalled reports whether nothing has completed since it was called last.
+func (c *CQ) isStalled() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	same := c.pushed == c.watched
-	c.watched = c.pushed
+	same := c.pushed == c.pushedAtCheck
+	c.pushedAtCheck = c.pushed
 	return same && c.n == 0
 }
 
-// cannotComplete returns why nothing can complete into the queue without another call of the program,
+// whyStuck returns why nothing can complete into the queue without another call of the program,
 // or "" if something can. It is grave if that is a likely mistake: requests were not signaled, or a
 // queue that messages report to has never got one. Otherwise the waiter may be one that serves
 // requests that other goroutines will post.
-func (c *CQ) cannotComplete() (why string, grave bool) {
+func (c *CQ) whyStuck() (why string, grave bool) {
 	sends, receives, unsignaled := 0, 0, uint64(0)
 	can := false
-	c.dev.qps.each(func(q *QP) {
+	c.dev.qps.forEach(func(q *QP) {
 		if q.sendCQ != c && q.recvCQ != c {
 			return
 		}
 		q.shard.mu.Lock()
 		defer q.shard.mu.Unlock()
-		if q.dead {
+		if q.destroyed {
 			return
 		}
 		send, recv := q.core.CanComplete()
 		if q.srq != nil {
-			recv = recv || q.srq.posted() > 0
+			recv = recv || q.srq.postedCount() > 0
 		}
 		if q.sendCQ == c {
 			sends++
@@ -124,13 +124,13 @@ func (c *CQ) cannotComplete() (why string, grave bool) {
 	}
 }
 
-// tellStuck notes in the log, and in the flight recorders of the queue pairs that report to it, that
+// reportStuck notes in the log, and in the flight recorders of the queue pairs that report to it, that
 // a queue is waited on in vain: once a queue. It is a warning if grave.
-func (d *Device) tellStuck(c *CQ, why string, grave bool) {
+func (d *Device) reportStuck(c *CQ, why string, grave bool) {
 	if !c.hint.CompareAndSwap(nil, &why) {
 		return
 	}
-	d.qps.each(func(q *QP) {
+	d.qps.forEach(func(q *QP) {
 		if q.sendCQ == c || q.recvCQ == c {
 			q.shard.mu.Lock()
 			q.core.NoteWaiter(d.now())

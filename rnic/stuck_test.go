@@ -85,11 +85,11 @@ func TestWaiterInVainIsTold(t *testing.T) {
 				defer close(ended)
 				_, _ = cq.PollWait(ctx, make([]verbs.WC, 1))
 			}()
-			for cq.(*CQ).waiting.Load() == 0 {
+			for cq.(*CQ).blockedCalls.Load() == 0 {
 				runtime.Gosched()
 			}
 			for range 4 {
-				a.dev.findStuck()
+				a.dev.checkWaiters()
 			}
 			cancel()
 			<-ended
@@ -121,11 +121,11 @@ func TestWatchOfWaiters(t *testing.T) {
 		defer close(ended)
 		_, _ = cq.PollWait(ctx, make([]verbs.WC, 1))
 	}()
-	for !e.dev.stuck.on.Load() {
+	for !e.dev.waitWatch.on.Load() {
 		runtime.Gosched()
 	}
 	cancel()
 	<-ended
-	e.dev.findStuck()
-	require.False(t, e.dev.stuck.on.Load())
+	e.dev.checkWaiters()
+	require.False(t, e.dev.waitWatch.on.Load())
 }

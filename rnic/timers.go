@@ -6,16 +6,16 @@ import (
 	"github.com/softrnic/softrnic/reliability"
 )
 
-// timers are the deadlines of a shard's queue pairs: a heap with one entry for
+// timerQueue are the deadlines of a shard's queue pairs: a heap with one entry for
 // each queue pair that has one. A deadline that moves later stays where it is
 // and is corrected when it comes up, so the acknowledgements that push it back
 // cost nothing.
-type timers struct {
+type timerQueue struct {
 	heap timerHeap
 }
 
-// set makes sure that q comes up at its deadline (0: it has none).
-func (t *timers) set(q *QP, deadline reliability.Time) {
+// schedule makes sure that q comes up at its deadline (0: it has none).
+func (t *timerQueue) schedule(q *QP, deadline reliability.Time) {
 	if deadline == 0 || q.timerAt != 0 && q.timerAt <= deadline {
 		return
 	}
@@ -28,16 +28,16 @@ func (t *timers) set(q *QP, deadline reliability.Time) {
 	heap.Fix(&t.heap, q.timerIndex)
 }
 
-// next is the earliest time anything comes up, or 0.
-func (t *timers) next() reliability.Time {
+// nextDeadline is the earliest time anything comes up, or 0.
+func (t *timerQueue) nextDeadline() reliability.Time {
 	if len(t.heap) == 0 {
 		return 0
 	}
 	return t.heap[0].timerAt
 }
 
-// due removes and returns a queue pair that comes up by now, or nil.
-func (t *timers) due(now reliability.Time) *QP {
+// popDue removes and returns a queue pair that comes up by now, or nil.
+func (t *timerQueue) popDue(now reliability.Time) *QP {
 	if len(t.heap) == 0 || t.heap[0].timerAt > now {
 		return nil
 	}
@@ -46,8 +46,8 @@ func (t *timers) due(now reliability.Time) *QP {
 	return q
 }
 
-// drop forgets q.
-func (t *timers) drop(q *QP) {
+// remove forgets q.
+func (t *timerQueue) remove(q *QP) {
 	if q.timerAt != 0 {
 		heap.Remove(&t.heap, q.timerIndex)
 	}

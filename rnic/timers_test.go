@@ -13,7 +13,7 @@ import (
 // its earliest one, once, and in order.
 func TestTimersAgainstMap(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var timers timers
+		var timers timerQueue
 		qps := make([]*QP, 20)
 		for i := range qps {
 			qps[i] = &QP{num: uint32(i)}
@@ -25,21 +25,21 @@ func TestTimersAgainstMap(t *testing.T) {
 			"set": func(t *rapid.T) {
 				q := qps[some.Draw(t, "queue pair")]
 				deadline := now + reliability.Time(rapid.IntRange(0, 100).Draw(t, "in"))
-				timers.set(q, deadline)
+				timers.schedule(q, deadline)
 				if at, ok := model[q]; !ok || deadline < at {
 					model[q] = deadline
 				}
 			},
-			"no deadline": func(t *rapid.T) { timers.set(qps[some.Draw(t, "queue pair")], 0) },
+			"no deadline": func(t *rapid.T) { timers.schedule(qps[some.Draw(t, "queue pair")], 0) },
 			"drop": func(t *rapid.T) {
 				q := qps[some.Draw(t, "queue pair")]
-				timers.drop(q)
+				timers.remove(q)
 				delete(model, q)
 			},
 			"pass": func(t *rapid.T) {
 				now += reliability.Time(rapid.IntRange(0, 60).Draw(t, "time"))
 				last := reliability.Time(0)
-				for q := timers.due(now); q != nil; q = timers.due(now) {
+				for q := timers.popDue(now); q != nil; q = timers.popDue(now) {
 					at, ok := model[q]
 					require.True(t, ok)
 					require.LessOrEqual(t, at, now)
@@ -53,7 +53,7 @@ func TestTimersAgainstMap(t *testing.T) {
 				for _, at := range model {
 					earliest = reliability.Earlier(earliest, at)
 				}
-				require.Equal(t, earliest, timers.next())
+				require.Equal(t, earliest, timers.nextDeadline())
 			},
 		})
 	})

@@ -10,24 +10,24 @@ import (
 	"github.com/softrnic/softrnic/internal/thread"
 )
 
-// poll takes one look at the socket for a poller, if nobody else is at it.
-func (d *Device) poll(s *shard, c caller) int {
+// pollShard takes one look at the socket for a poller, if nobody else is at it.
+func (d *Device) pollShard(s *shard, c caller) int {
 	s.polls.Add(1)
 	if !s.token.CompareAndSwap(false, true) {
-		s.claim()
+		s.claimToken()
 		return 0
 	}
-	n := s.step(c)
-	idle := s.idle
+	n := s.pollSocket(c)
+	idle := s.emptyPolls
 	if d.options.NoService {
-		s.release()
+		s.releaseToken()
 	} else {
 		// Parked waiters stay parked while someone polls: the service notices
 		// when that ends and hands over to them.
 		s.token.Store(false)
 	}
 	if n == 0 && idle > yieldAfter {
-		s.yield(idle)
+		s.yieldWhenIdle(idle)
 	}
 	return n
 }
@@ -36,9 +36,9 @@ func (d *Device) poll(s *shard, c caller) int {
 // find nothing before a poller lets others run.
 const yieldAfter = 64
 
-// yield lets other goroutines and, when there are more threads than
+// yieldWhenIdle lets other goroutines and, when there are more threads than
 // processors, other threads run.
-func (s *shard) yield(idle int) {
+func (s *shard) yieldWhenIdle(idle int) {
 	if idle%16 == 0 {
 		runtime.Gosched()
 	}
@@ -54,37 +54,37 @@ func (s *shard) yield(idle int) {
 // would wait until it is back.
 const (
 	claimWindow = 50 * time.Microsecond
-	claimLooks  = 8
+	claimPolls  = 8
 )
 
-// claim is called by a poller that found the token taken. It makes a holder that serves
+// claimToken is called by a poller that found the token taken. It makes a holder that serves
 // everybody give way if the poller looks often. On a device without a service the holder
 // keeps the token.
-func (s *shard) claim() {
-	if s.dev.options.NoService || !s.serving.Load() && !s.blocked.Load() {
+func (s *shard) claimToken() {
+	if s.dev.options.NoService || !s.serving.Load() && !s.asleep.Load() {
 		return
 	}
 	now := int64(s.dev.now())
-	if now-s.claimed.Load() > int64(claimWindow) {
-		s.claimed.Store(now)
-		s.claims.Store(1)
+	if now-s.claimStart.Load() > int64(claimWindow) {
+		s.claimStart.Store(now)
+		s.claimCount.Store(1)
 		return
 	}
-	if s.claims.Add(1) >= claimLooks {
-		s.recall()
+	if s.claimCount.Add(1) >= claimPolls {
+		s.recallToken()
 	}
 }
 
-// recall makes the service, or a leader that sleeps in the socket, give up the token.
-func (s *shard) recall() {
+// recallToken makes the service, or a leader that sleeps in the socket, give up the token.
+func (s *shard) recallToken() {
 	s.recalled.Store(true)
-	s.displace()
+	s.displaceSleeper()
 }
 
-// displace makes a token holder that sleeps in the socket give way.
-func (s *shard) displace() {
-	if s.blocked.Load() && s.wanted.CompareAndSwap(false, true) {
-		s.base.Wake()
+// displaceSleeper makes a token holder that sleeps in the socket give way.
+func (s *shard) displaceSleeper() {
+	if s.asleep.Load() && s.tokenWanted.CompareAndSwap(false, true) {
+		s.socket.Wake()
 	}
 }
 
@@ -92,131 +92,131 @@ func (s *shard) displace() {
 // next does not expect it, and twice as many each time that it is so again, up to
 // reliefPause.
 const (
-	reliefTime  = 50 * time.Microsecond
-	reliefPause = 32
+	handoverTimeout    = 50 * time.Microsecond
+	maxHandoverBackoff = 32
 )
 
-// relieve asks the service for the token, and reports whether it has let go of it.
+// requestHandover asks the service for the token, and reports whether it has let go of it.
 // Who is parked instead is woken by the runtime in whichever thread is free, perhaps one
 // of a processor on which somebody computes.
-func (s *shard) relieve(done func() bool) bool {
-	if s.vain.Load() > 0 {
-		s.vain.Add(-1)
+func (s *shard) requestHandover(done func() bool) bool {
+	if s.skipHandovers.Load() > 0 {
+		s.skipHandovers.Add(-1)
 		return false
 	}
 	s.polls.Add(1)
-	s.recall()
-	for till := int64(s.dev.now()) + int64(reliefTime); s.serving.Load() && !done(); {
+	s.recallToken()
+	for till := int64(s.dev.now()) + int64(handoverTimeout); s.serving.Load() && !done(); {
 		if int64(s.dev.now()) > till { // it has no processor of the runtime's, perhaps
-			s.pause.Store(min(max(1, 2*s.pause.Load()), reliefPause))
-			s.vain.Store(s.pause.Load())
+			s.handoverBackoff.Store(min(max(1, 2*s.handoverBackoff.Load()), maxHandoverBackoff))
+			s.skipHandovers.Store(s.handoverBackoff.Load())
 			return false
 		}
 		thread.Yield()
 	}
-	s.pause.Store(0)
+	s.handoverBackoff.Store(0)
 	return done() || !s.token.Load()
 }
 
-// seize takes the token from whoever has it.
-func (s *shard) seize() {
-	s.seizing.Add(1)
+// seizeToken takes the token from whoever has it.
+func (s *shard) seizeToken() {
+	s.seizers.Add(1)
 	for !s.token.CompareAndSwap(false, true) {
-		s.displace()
+		s.displaceSleeper()
 		runtime.Gosched()
 	}
-	s.seizing.Add(-1)
+	s.seizers.Add(-1)
 }
 
 // waiter is one call of Wait or PollWait.
 type waiter struct {
-	ctx    context.Context
-	cq     *CQ
-	hungry bool        // waits for a completion rather than for the event
-	baton  bool        // was given the right to try for the token, and has not
-	cancel func() bool // stops watching the context
+	ctx        context.Context
+	cq         *CQ
+	completion bool        // waits for a completion rather than for the event
+	baton      bool        // was given the right to try for the token, and has not
+	stopWatch  func() bool // stops watching the context
 }
 
 // wait blocks until there is what the waiter wants. The first waiter takes the
 // token and sleeps in the socket; others park until they are alerted, or until
 // it is their turn.
 func (w *waiter) wait() error {
-	w.cq.enterWait()
-	defer w.stop()
+	w.cq.addWaiter()
+	defer w.finish()
 	displaced := false // a poller took the token from us
 	for polled := true; ; polled = false {
-		if w.take() {
+		if w.consumeEvent() {
 			return nil
 		}
-		if err := w.cq.state("wait for CQ"); err != nil {
+		if err := w.cq.checkUsable("wait for CQ"); err != nil {
 			return err
 		}
 		if err := w.ctx.Err(); err != nil {
 			return err
 		}
 		s := w.cq.shard.Load()
-		if w.cq.aside.Load() && !w.cq.dev.options.NoService {
-			w.attend()
+		if w.cq.managementOnly.Load() && !w.cq.dev.options.NoService {
+			w.waitForAlert()
 			continue
 		}
-		if !displaced && s.seizing.Load() == 0 && s.token.CompareAndSwap(false, true) {
+		if !displaced && s.seizers.Load() == 0 && s.token.CompareAndSwap(false, true) {
 			w.baton = false
 			s.polls.Add(1)
 			s.leader.Store(w.cq)
-			displaced = w.lead(s, polled) && !w.cq.dev.options.NoService
+			displaced = w.serveAsLeader(s, polled) && !w.cq.dev.options.NoService
 			s.leader.Store(nil)
-			s.uncork() // what was left to us, see gather
-			s.release()
+			s.flushCorked() // what was left to us, see gather
+			s.releaseToken()
 			continue
 		}
-		if !displaced && s.apart && s.serving.Load() && s.relieve(w.done) {
+		if !displaced && s.multiCPU && s.serving.Load() && s.requestHandover(w.isDone) {
 			continue
 		}
-		w.follow(s, displaced)
+		w.waitAsFollower(s, displaced)
 		displaced = false
 	}
 }
 
-// take takes the event, or sees that there is a completion.
-func (w *waiter) take() bool {
-	if w.hungry {
+// consumeEvent takes the event, or sees that there is a completion.
+func (w *waiter) consumeEvent() bool {
+	if w.completion {
 		return w.cq.ready.Load() > 0
 	}
-	return w.cq.fired.Load() && w.cq.fired.CompareAndSwap(true, false)
+	return w.cq.eventPending.Load() && w.cq.eventPending.CompareAndSwap(true, false)
 }
 
-// done reports whether the waiter has nothing more to wait for.
-func (w *waiter) done() bool {
+// isDone reports whether the waiter has nothing more to wait for.
+func (w *waiter) isDone() bool {
 	c := w.cq
-	return !w.hungry && c.fired.Load() || w.hungry && c.ready.Load() > 0 ||
-		c.failed.Load() || c.dev.over.Load() || w.ctx.Err() != nil
+	return !w.completion && c.eventPending.Load() || w.completion && c.ready.Load() > 0 ||
+		c.failed.Load() || c.dev.unusable.Load() || w.ctx.Err() != nil
 }
 
-// aloneFor is how long a leader that looks keeps its processor: as long as a peer that
+// leaderAloneTime is how long a leader that looks keeps its processor: as long as a peer that
 // has one of its own takes to answer. Then other processes, of which one may be
 // the peer, go first.
-const aloneFor = 4 * time.Microsecond
+const leaderAloneTime = 4 * time.Microsecond
 
-// othersRan is how long a yield takes at least in which another thread has run.
-const othersRan = 2 * time.Microsecond
+// minSharedYield is how long a yield takes at least in which another thread has run.
+const minSharedYield = 2 * time.Microsecond
 
-// hogTime is how long a yield takes at least that goes to a thread that computes. One to
+// minHogYield is how long a yield takes at least that goes to a thread that computes. One to
 // many ranks, which all have a turn, takes some hundred microseconds.
-const hogTime = 2 * time.Millisecond
+const minHogYield = 2 * time.Millisecond
 
-// giveWay lets other threads run, and learns whether there are any
+// yieldToThreads lets other threads run, and learns whether there are any
 // that want this processor. While there are, a leader need not look for long before it
 // lets them: who is to answer may be one of them. It reports whether one of them
 // keeps the processor to itself: then who sleeps comes first when there is something
 // for it, and who yields comes last.
-func (s *shard) giveWay() (hogged bool) {
-	took := s.yieldFor()
-	s.shared = took > othersRan && took < hogTime
-	return took >= hogTime
+func (s *shard) yieldToThreads() (hogged bool) {
+	took := s.timedYield()
+	s.cpuShared = took > minSharedYield && took < minHogYield
+	return took >= minHogYield
 }
 
-// yieldFor lets other threads run, and returns how long they did.
-func (s *shard) yieldFor() time.Duration {
+// timedYield lets other threads run, and returns how long they did.
+func (s *shard) timedYield() time.Duration {
 	began := s.dev.now()
 	thread.Yield()
 	return time.Duration(s.dev.now() - began)
@@ -226,15 +226,15 @@ func (s *shard) yieldFor() time.Duration {
 // long. Where all wait for one another, a turn of each is cheaper than to put each to
 // sleep and wake it.
 const (
-	sharedTurns = 64
-	sharedFor   = 5 * time.Millisecond
+	maxSharedYields = 64
+	maxSharedSpin   = 5 * time.Millisecond
 )
 
-// lead serves the socket until the waiter is done or someone wants the token,
+// serveAsLeader serves the socket until the waiter is done or someone wants the token,
 // and reports the latter.
-func (w *waiter) lead(s *shard, polled bool) (displaced bool) {
+func (w *waiter) serveAsLeader(s *shard, polled bool) (displaced bool) {
 	c := caller{cq: w.cq}
-	budget := s.spin.budget()
+	budget := s.leaderSpin.budget()
 	spun := budget > 0
 	began := int64(s.dev.now())
 	turns := 0     // yields in a row that brought nothing
@@ -242,26 +242,26 @@ func (w *waiter) lead(s *shard, polled bool) (displaced bool) {
 	called := true // the application has run since the last sleep
 	for looks := 0; ; looks++ {
 		n := 0
-		if looks > 0 || !polled || spun && !s.shared { // who shares the processor gives way first
-			n = s.step(c)
+		if looks > 0 || !polled || spun && !s.cpuShared { // who shares the processor gives way first
+			n = s.pollSocket(c)
 		}
 		more := int64(0) // how long to look on behind a short sleep
 		if brief && n > 0 {
-			more = s.spin.woken()
+			more = s.leaderSpin.recordShortSleep()
 		}
 		brief = false
-		if w.done() {
+		if w.isDone() {
 			if spun {
-				s.spin.hit()
+				s.leaderSpin.recordHit()
 			} else {
-				s.sendOwed() // nobody may look again for long
+				s.flushDeferred() // nobody may look again for long
 			}
 			return false
 		}
 		if more > 0 {
 			budget, spun = more, true
 		}
-		if s.seizing.Load() > 0 {
+		if s.seizers.Load() > 0 {
 			return true
 		}
 		passed := int64(0)
@@ -274,15 +274,15 @@ func (w *waiter) lead(s *shard, polled bool) (displaced bool) {
 				began = int64(s.dev.now())
 			}
 		}
-		inTurns := budget > 0 && s.shared && turns < sharedTurns && passed < int64(sharedFor)
+		inTurns := budget > 0 && s.cpuShared && turns < maxSharedYields && passed < int64(maxSharedSpin)
 		if n > 0 || passed < budget || inTurns {
 			if s.followers.Load() > 0 || looks%64 == 63 { // those whose completions have come go first
 				runtime.Gosched()
 			}
-			if n == 0 && (s.followers.Load() > 0 || s.shared || passed > int64(aloneFor)) {
+			if n == 0 && (s.followers.Load() > 0 || s.cpuShared || passed > int64(leaderAloneTime)) {
 				turns++
-				if s.giveWay() {
-					s.spin.hogged()
+				if s.yieldToThreads() {
+					s.leaderSpin.recordHog()
 					budget, spun = 0, false
 				}
 			}
@@ -290,72 +290,72 @@ func (w *waiter) lead(s *shard, polled bool) (displaced bool) {
 		}
 		looked := spun
 		if spun {
-			s.spin.miss()
+			s.leaderSpin.recordMiss()
 			spun = false
 		}
 		budget = 0
-		s.runReady(called)
+		s.yieldBeforeSleep(called)
 		called = false
-		w.watch()
+		w.watchContext()
 		asleep := int64(s.dev.now())
-		if s.sleep(w.done) {
+		if s.sleepInSocket(w.isDone) {
 			return true
 		}
-		brief = !looked && int64(s.dev.now())-asleep < s.spin.most
+		brief = !looked && int64(s.dev.now())-asleep < s.leaderSpin.budgetMax
 	}
 }
 
-// restEvery is the longest time that a leader sleeps again and again without a call of
+// leaderYieldInterval is the longest time that a leader sleeps again and again without a call of
 // the scheduler. A goroutine that only ever makes system calls looks to the runtime's
 // monitor like one that has been in the same one for long: after 10 ms it would take the
 // processor away in each, and look after it every 20 us from then on. That made a sleep
 // half as dear again.
-const restEvery = 5 * time.Millisecond
+const leaderYieldInterval = 5 * time.Millisecond
 
-// runReady lets other goroutines run before a leader sleeps in the socket, if there may be
+// yieldBeforeSleep lets other goroutines run before a leader sleeps in the socket, if there may be
 // any: the application has called, an alert has made a waiter runnable, or restEvery has
 // passed. A goroutine that is left in the run queue goes along into the blocking system
 // call. If no other processor of the runtime is idle then, only its monitor gets the
 // goroutine out, after up to 20 ms. The token is held.
-func (s *shard) runReady(called bool) {
-	now, alerts := int64(s.dev.now()), s.dev.alerts.Load()
-	if called || alerts != s.alerts || now-s.rested > int64(restEvery) {
-		s.alerts, s.rested = alerts, now
+func (s *shard) yieldBeforeSleep(called bool) {
+	now, alerts := int64(s.dev.now()), s.dev.wakeups.Load()
+	if called || alerts != s.seenWakeups || now-s.lastLeaderYield > int64(leaderYieldInterval) {
+		s.seenWakeups, s.lastLeaderYield = alerts, now
 		runtime.Gosched()
 		runtime.Gosched()
 	}
 }
 
-// watch makes the end of the context wake the socket, whichever shard's it is
+// watchContext makes the end of the context wake the socket, whichever shard's it is
 // by then.
-func (w *waiter) watch() {
-	if w.cancel == nil && w.ctx.Done() != nil {
-		w.cancel = context.AfterFunc(w.ctx, w.cq.dev.wakeLeaders)
+func (w *waiter) watchContext() {
+	if w.stopWatch == nil && w.ctx.Done() != nil {
+		w.stopWatch = context.AfterFunc(w.ctx, w.cq.dev.wakeLeaders)
 	}
 }
 
-// stop passes on what the waiter was given and does not need.
-func (w *waiter) stop() {
-	w.cq.leaveWait()
-	if w.cancel != nil {
-		w.cancel()
+// finish passes on what the waiter was given and does not need.
+func (w *waiter) finish() {
+	w.cq.removeWaiter()
+	if w.stopWatch != nil {
+		w.stopWatch()
 	}
 	if w.baton {
-		w.cq.shard.Load().offer()
+		w.cq.shard.Load().offerBaton()
 	}
 }
 
-// follow parks until an alert, the context's end, or the baton. Unless it was
+// waitAsFollower parks until an alert, the context's end, or the baton. Unless it was
 // displaced it does not park when the token has become free meanwhile.
-func (w *waiter) follow(s *shard, displaced bool) {
+func (w *waiter) waitAsFollower(s *shard, displaced bool) {
 	s.followers.Add(1)
 	defer s.followers.Add(-1)
 	if s.serving.Load() {
-		s.displace()
+		s.displaceSleeper()
 	}
-	wake := w.cq.park()
-	defer w.cq.unpark(wake)
-	if !displaced && !s.token.Load() || w.done() {
+	wake := w.cq.parkWaiter()
+	defer w.cq.unparkWaiter(wake)
+	if !displaced && !s.token.Load() || w.isDone() {
 		return
 	}
 	select {
@@ -366,12 +366,12 @@ func (w *waiter) follow(s *shard, displaced bool) {
 	}
 }
 
-// attend parks until an alert or the context's end, and leaves the socket to
+// waitForAlert parks until an alert or the context's end, and leaves the socket to
 // others: to those who wait for traffic, or to the service.
-func (w *waiter) attend() {
-	wake := w.cq.park()
-	defer w.cq.unpark(wake)
-	if w.done() {
+func (w *waiter) waitForAlert() {
+	wake := w.cq.parkWaiter()
+	defer w.cq.unparkWaiter(wake)
+	if w.isDone() {
 		return
 	}
 	select {
@@ -380,16 +380,16 @@ func (w *waiter) attend() {
 	}
 }
 
-// release gives the token back and lets a parked waiter try for it.
-func (s *shard) release() {
+// releaseToken gives the token back and lets a parked waiter try for it.
+func (s *shard) releaseToken() {
 	s.token.Store(false)
-	s.offer()
+	s.offerBaton()
 }
 
-// offer gives the baton to a parked waiter.
-func (s *shard) offer() {
+// offerBaton gives the baton to a parked waiter.
+func (s *shard) offerBaton() {
 	if s.followers.Load() > 0 {
-		s.dev.alerts.Add(1)
+		s.dev.wakeups.Add(1)
 		select {
 		case s.baton <- struct{}{}:
 		default:
@@ -397,22 +397,22 @@ func (s *shard) offer() {
 	}
 }
 
-// sleep blocks in the socket until something can be read, a timer is due or
+// sleepInSocket blocks in the socket until something can be read, a timer is due or
 // someone wakes it. ready is asked once more after the sleeper can be seen. It
 // reports whether a poller wants the token. The token is held.
-func (s *shard) sleep(ready func() bool) (wanted bool) {
-	s.sendOwed()
+func (s *shard) sleepInSocket(ready func() bool) (wanted bool) {
+	s.flushDeferred()
 	till := s.nextTimer.Load()
-	s.sleepTill.Store(till)
-	s.blocked.Store(true)
-	s.uncork() // what was posted since
+	s.sleepDeadline.Store(till)
+	s.asleep.Store(true)
+	s.flushCorked() // what was posted since
 	// Who schedules an earlier timer, or becomes ready, either sees that we
 	// are blocked and wakes us, or did so before this second look.
 	if next := s.nextTimer.Load(); next != till {
 		till = next
-		s.sleepTill.Store(till)
+		s.sleepDeadline.Store(till)
 	}
-	if !ready() && !s.wanted.Load() {
+	if !ready() && !s.tokenWanted.Load() {
 		timeout := time.Duration(-1)
 		if till != 0 {
 			timeout = time.Duration(max(0, till-int64(s.dev.now())))
@@ -421,9 +421,9 @@ func (s *shard) sleep(ready func() bool) (wanted bool) {
 			s.dev.linkFailed(err)
 		}
 	}
-	s.blocked.Store(false)
-	if s.parked.Load() {
-		s.wakeStandby()
+	s.asleep.Store(false)
+	if s.monitorParked.Load() {
+		s.unparkMonitor()
 	}
-	return s.wanted.Swap(false)
+	return s.tokenWanted.Swap(false)
 }

@@ -9,42 +9,42 @@ import (
 
 // deadline is that of one direction of a connection, whose lock guards it.
 type deadline struct {
-	moment *moment.Moment // who waits now waits for this one
-	timer  *time.Timer    // which ends it, or nil
-	at     time.Time      // when that is, or zero
+	moment *moment.Context // who waits now waits for this one
+	timer  *time.Timer     // which ends it, or nil
+	at     time.Time       // when that is, or zero
 }
 
 func newDeadline() *deadline { return &deadline{moment: moment.New(os.ErrDeadlineExceeded)} }
 
 // past reports whether the time has come.
-func (d *deadline) past() bool { return d.moment.Past() }
+func (d *deadline) past() bool { return d.moment.Canceled() }
 
 // set makes t the time; the zero time is never.
 func (d *deadline) set(t time.Time) {
 	if d.timer != nil && !d.timer.Stop() {
-		d.moment.End() // its timer was about to
+		d.moment.Cancel() // its timer was about to
 	}
 	d.timer, d.at = nil, t
 	wait := time.Until(t)
 	if !t.IsZero() && wait <= 0 {
-		d.moment.End()
+		d.moment.Cancel()
 		return
 	}
 	if d.past() {
 		d.moment = moment.New(os.ErrDeadlineExceeded)
 	}
 	if !t.IsZero() {
-		d.timer = time.AfterFunc(wait, d.moment.End)
+		d.timer = time.AfterFunc(wait, d.moment.Cancel)
 	}
 }
 
 // recheck has the waiter look again, and keeps the time.
 func (d *deadline) recheck() {
 	if !d.past() {
-		d.moment.End()
+		d.moment.Cancel()
 		d.set(d.at)
 	}
 }
 
 // interrupt ends the moment, so that who waits looks again.
-func (d *deadline) interrupt() { d.moment.End() }
+func (d *deadline) interrupt() { d.moment.Cancel() }

@@ -152,7 +152,7 @@ func (c *Conn) sink(p []byte) (n int, err error) {
 func (c *Conn) patience(w wish, long time.Duration, d *deadline) {
 	limit := newDeadline()
 	limit.set(time.Now().Add(long))
-	stop := d.moment.AfterFunc(limit.moment.End)
+	stop := d.moment.AfterFunc(limit.moment.Cancel)
 	c.wait(w, limit)
 	stop()
 	limit.set(time.Time{})

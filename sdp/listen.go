@@ -201,7 +201,7 @@ func (l *Listener) AcceptSDP() (*Conn, error) {
 	switch { // these go before connections that are ready
 	case l.ctx.Err() != nil:
 		return nil, l.opError("accept", net.ErrClosed)
-	case limit.Past():
+	case limit.Canceled():
 		return nil, l.opError("accept", limit.Err())
 	}
 	select {

@@ -148,7 +148,7 @@ func (c *PacketConn) ReadFromAddrPort(p []byte) (n int, from netip.AddrPort, err
 		}
 		k, err := c.recvCQ.PollWait(m, c.wcs[:])
 		c.ready = c.wcs[:k]
-		if err != nil && k == 0 && !m.Past() {
+		if err != nil && k == 0 && !m.Canceled() {
 			return 0, netip.AddrPort{}, c.opError("read", netip.AddrPort{}, err)
 		}
 	}
@@ -258,7 +258,7 @@ func (c *PacketConn) write(p []byte, to netip.AddrPort) error {
 
 // post sends a datagram. It is false if the peer has left the cache, or there was
 // no room for it in time.
-func (c *PacketConn) post(m *moment.Moment, p []byte, to *peer) (sent bool, err error) {
+func (c *PacketConn) post(m *moment.Context, p []byte, to *peer) (sent bool, err error) {
 	c.writing.Lock()
 	defer c.writing.Unlock()
 	if to.gone {
@@ -271,7 +271,7 @@ func (c *PacketConn) post(m *moment.Moment, p []byte, to *peer) (sent bool, err 
 			c.free = append(c.free, int(wc.WRID))
 		}
 		if err != nil && n == 0 {
-			if m.Past() {
+			if m.Canceled() {
 				return false, nil
 			}
 			return false, err
@@ -294,7 +294,7 @@ func (c *PacketConn) post(m *moment.Moment, p []byte, to *peer) (sent bool, err 
 }
 
 // until is the moment of a deadline, unless it is past.
-func (c *PacketConn) until(d *deadline) (*moment.Moment, error) {
+func (c *PacketConn) until(d *deadline) (*moment.Context, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {

@@ -67,7 +67,7 @@ func newPeers(c *PacketConn) *peers {
 }
 
 // find returns the peer at an address, which it may have to ask for first.
-func (s *peers) find(m *moment.Moment, addr netip.AddrPort) (*peer, error) {
+func (s *peers) find(m *moment.Context, addr netip.AddrPort) (*peer, error) {
 	p, dropped := s.enter(addr)
 	s.drop(dropped)
 	select {

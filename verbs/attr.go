@@ -106,7 +106,7 @@ func (m *MTU) UnmarshalText(text []byte) error {
 			return nil
 		}
 	}
-	return &OpError{Op: "parse MTU", Object: quoted(string(text)), Err: ErrInvalid,
+	return &OpError{Op: "parse MTU", Object: quoteTruncated(string(text)), Err: ErrInvalid,
 		Detail: "write 256, 512, 1024, 2048 or 4096"}
 }
 

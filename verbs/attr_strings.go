@@ -1,6 +1,6 @@
 package verbs
 
-var accessWords = [...]word{
+var accessTexts = [...]valueText{
 	{"LOCAL_WRITE", "the adapter may write to the memory: receives, read results, old values of atomics"},
 	{"REMOTE_WRITE", "peers may write"},
 	{"REMOTE_READ", "peers may read"},
@@ -11,12 +11,14 @@ var accessWords = [...]word{
 
 // String lists the flags as libibverbs names them without IBV_ACCESS_, joined
 // by "|".
-func (f AccessFlags) String() string { return flagWord(accessWords[:], f, "AccessFlags").name }
+func (f AccessFlags) String() string { return flagText(accessTexts[:], f, "AccessFlags").name }
 
-// Meaning says what the flags allow.
-func (f AccessFlags) Meaning() string { return flagWord(accessWords[:], f, "AccessFlags").meaning }
+// Description says what the flags allow.
+func (f AccessFlags) Description() string {
+	return flagText(accessTexts[:], f, "AccessFlags").description
+}
 
-var qpTypeWords = [...]word{
+var qpTypeTexts = [...]valueText{
 	GSI: {"GSI", "general services interface: datagrams of the management on queue pair 1"},
 	RC:  {"RC", "reliable connection: every request once, in order, acknowledged"},
 	UC:  {"UC", "unreliable connection: whole messages in order or not at all, nothing acknowledged"},
@@ -24,12 +26,12 @@ var qpTypeWords = [...]word{
 }
 
 // String is the name of the type: "RC", "UC", "UD" or "GSI".
-func (t QPType) String() string { return wordOf(qpTypeWords[:], t, "QPType").name }
+func (t QPType) String() string { return lookupText(qpTypeTexts[:], t, "QPType").name }
 
-// Meaning says what service the type gives.
-func (t QPType) Meaning() string { return wordOf(qpTypeWords[:], t, "QPType").meaning }
+// Description says what service the type gives.
+func (t QPType) Description() string { return lookupText(qpTypeTexts[:], t, "QPType").description }
 
-var qpStateWords = [...]word{
+var qpStateTexts = [...]valueText{
 	StateReset: {"RESET", "nothing may be posted and no packet is heeded"},
 	StateInit:  {"INIT", "receives may be posted, no packet is heeded yet"},
 	StateRTR:   {"RTR", "ready to receive: packets of the peer are served, sends may not be posted"},
@@ -41,12 +43,12 @@ var qpStateWords = [...]word{
 
 // String is the name of the constant in libibverbs without IBV_QPS_, for
 // example "RTS".
-func (s QPState) String() string { return wordOf(qpStateWords[:], s, "QPState").name }
+func (s QPState) String() string { return lookupText(qpStateTexts[:], s, "QPState").name }
 
-// Meaning says what a queue pair does in the state.
-func (s QPState) Meaning() string { return wordOf(qpStateWords[:], s, "QPState").meaning }
+// Description says what a queue pair does in the state.
+func (s QPState) Description() string { return lookupText(qpStateTexts[:], s, "QPState").description }
 
-var qpAttrWords = [...]word{
+var qpAttrTexts = [...]valueText{
 	0:  {"STATE", "State: the state to go to"},
 	1:  {"CUR_STATE", "CurState: the state that the caller believes to be the current one"},
 	2:  {"EN_SQD_ASYNC_NOTIFY", "EnSQDAsyncNotify: an event when the send queue is drained"},
@@ -69,24 +71,28 @@ var qpAttrWords = [...]word{
 
 // String lists the attributes as libibverbs names them without IBV_QP_,
 // joined by "|", for example "STATE|PKEY_INDEX|PORT".
-func (m QPAttrMask) String() string { return flagWord(qpAttrWords[:], m, "QPAttrMask").name }
+func (m QPAttrMask) String() string { return flagText(qpAttrTexts[:], m, "QPAttrMask").name }
 
-// Meaning says which fields of QPAttr the mask names and what they are.
-func (m QPAttrMask) Meaning() string { return flagWord(qpAttrWords[:], m, "QPAttrMask").meaning }
+// Description says which fields of QPAttr the mask names and what they are.
+func (m QPAttrMask) Description() string {
+	return flagText(qpAttrTexts[:], m, "QPAttrMask").description
+}
 
-var srqAttrWords = [...]word{
+var srqAttrTexts = [...]valueText{
 	{"MAX_WR", "MaxWR: receives that fit into the queue"},
 	{"LIMIT", "Limit: number of receives below which an event is raised"},
 }
 
 // String lists the attributes as libibverbs names them without IBV_SRQ_,
 // joined by "|".
-func (m SRQAttrMask) String() string { return flagWord(srqAttrWords[:], m, "SRQAttrMask").name }
+func (m SRQAttrMask) String() string { return flagText(srqAttrTexts[:], m, "SRQAttrMask").name }
 
-// Meaning says which fields of SRQAttr the mask names and what they are.
-func (m SRQAttrMask) Meaning() string { return flagWord(srqAttrWords[:], m, "SRQAttrMask").meaning }
+// Description says which fields of SRQAttr the mask names and what they are.
+func (m SRQAttrMask) Description() string {
+	return flagText(srqAttrTexts[:], m, "SRQAttrMask").description
+}
 
-var portStateWords = [...]word{
+var portStateTexts = [...]valueText{
 	PortNOP:         {"PORT_NOP", "the state is unknown or not to be changed"},
 	PortDown:        {"PORT_DOWN", "no link"},
 	PortInit:        {"PORT_INIT", "link is up, only management gets through"},
@@ -97,12 +103,14 @@ var portStateWords = [...]word{
 
 // String is the name of the constant in libibverbs without IBV_, as
 // ibv_devinfo prints it, for example "PORT_ACTIVE".
-func (s PortState) String() string { return wordOf(portStateWords[:], s, "PortState").name }
+func (s PortState) String() string { return lookupText(portStateTexts[:], s, "PortState").name }
 
-// Meaning says what the port does in the state.
-func (s PortState) Meaning() string { return wordOf(portStateWords[:], s, "PortState").meaning }
+// Description says what the port does in the state.
+func (s PortState) Description() string {
+	return lookupText(portStateTexts[:], s, "PortState").description
+}
 
-var mtuWords = [...]word{
+var mtuTexts = [...]valueText{
 	MTU256:  {"256", "a packet carries up to 256 bytes"},
 	MTU512:  {"512", "a packet carries up to 512 bytes"},
 	MTU1024: {"1024", "a packet carries up to 1024 bytes"},
@@ -111,12 +119,12 @@ var mtuWords = [...]word{
 }
 
 // String is the MTU in bytes, for example "1024".
-func (m MTU) String() string { return wordOf(mtuWords[:], m, "MTU").name }
+func (m MTU) String() string { return lookupText(mtuTexts[:], m, "MTU").name }
 
-// Meaning says what the MTU limits.
-func (m MTU) Meaning() string { return wordOf(mtuWords[:], m, "MTU").meaning }
+// Description says what the MTU limits.
+func (m MTU) Description() string { return lookupText(mtuTexts[:], m, "MTU").description }
 
-var atomicCapWords = [...]word{
+var atomicCapTexts = [...]valueText{
 	AtomicNone: {"ATOMIC_NONE", "no atomics"},
 	AtomicHCA:  {"ATOMIC_HCA", "atomic towards other requests through the same device"},
 	AtomicGlob: {"ATOMIC_GLOB", "atomic towards the processor and every device"},
@@ -124,17 +132,19 @@ var atomicCapWords = [...]word{
 
 // String is the name of the constant in libibverbs without IBV_, as
 // ibv_devinfo prints it, for example "ATOMIC_HCA".
-func (c AtomicCap) String() string { return wordOf(atomicCapWords[:], c, "AtomicCap").name }
+func (c AtomicCap) String() string { return lookupText(atomicCapTexts[:], c, "AtomicCap").name }
 
-// Meaning says against whom atomics are atomic.
-func (c AtomicCap) Meaning() string { return wordOf(atomicCapWords[:], c, "AtomicCap").meaning }
+// Description says against whom atomics are atomic.
+func (c AtomicCap) Description() string {
+	return lookupText(atomicCapTexts[:], c, "AtomicCap").description
+}
 
-var gidTypeWords = [...]word{
+var gidTypeTexts = [...]valueText{
 	GIDRoCEv2: {"RoCE v2", "an IP address, reached by RDMA packets in UDP"},
 }
 
 // String is the kind as ibv_devinfo prints it: "RoCE v2".
-func (t GIDType) String() string { return wordOf(gidTypeWords[:], t, "GIDType").name }
+func (t GIDType) String() string { return lookupText(gidTypeTexts[:], t, "GIDType").name }
 
-// Meaning says how such a GID is reached.
-func (t GIDType) Meaning() string { return wordOf(gidTypeWords[:], t, "GIDType").meaning }
+// Description says how such a GID is reached.
+func (t GIDType) Description() string { return lookupText(gidTypeTexts[:], t, "GIDType").description }

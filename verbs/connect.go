@@ -56,14 +56,14 @@ func (o ConnectOptions) withoutRC() ConnectOptions {
 	return o
 }
 
-// attrs returns the attributes of a queue pair that these options connect.
-func (o ConnectOptions) attrs(local, remote Endpoint) (QPAttr, error) {
-	if err := local.check(); err != nil {
+// qpAttr returns the attributes of a queue pair that these options connect.
+func (o ConnectOptions) qpAttr(local, remote Endpoint) (QPAttr, error) {
+	if err := local.validate(); err != nil {
 		return QPAttr{}, fmt.Errorf("local endpoint: %w", err)
 	}
-	err := remote.check()
+	err := remote.validate()
 	if remote.GID.Addr().IsUnspecified() {
-		err = remote.invalid("it has no address; take what LocalEndpoint returned at the peer")
+		err = remote.invalidError("it has no address; take what LocalEndpoint returned at the peer")
 	}
 	if err != nil {
 		return QPAttr{}, fmt.Errorf("remote endpoint: %w", err)
@@ -127,13 +127,13 @@ func commonMTU(a, b MTU) MTU {
 // If Connect fails, the queue pair may be in any state on the way; Modify to
 // StateReset starts anew.
 func Connect(qp QP, local, remote Endpoint, o ConnectOptions) error {
-	if err := connect(qp, local, remote, o); err != nil {
+	if err := connectQP(qp, local, remote, o); err != nil {
 		return &OpError{Op: "connect", Object: objectQP(qp.Num()) + " to " + remote.String(), Err: err}
 	}
 	return nil
 }
 
-func connect(qp QP, local, remote Endpoint, o ConnectOptions) error {
+func connectQP(qp QP, local, remote Endpoint, o ConnectOptions) error {
 	typ, state := qp.Type(), qp.State()
 	if typ != RC && typ != UC {
 		return fmt.Errorf("%w: %v has no connections; ActivateUD makes it ready", ErrUnsupported, typ)
@@ -147,7 +147,7 @@ func connect(qp QP, local, remote Endpoint, o ConnectOptions) error {
 	if typ == UC {
 		o, remote.RdAtomic = o.withoutRC(), 0
 	}
-	a, err := o.attrs(local, remote)
+	a, err := o.qpAttr(local, remote)
 	if err != nil {
 		return err
 	}
@@ -166,16 +166,16 @@ func connect(qp QP, local, remote Endpoint, o ConnectOptions) error {
 		toRTS |= AttrTimeout | AttrRetryCnt | AttrRNRRetry | AttrMaxQPRdAtomic
 	}
 	if state == StateReset {
-		if err := modify(qp, StateInit, a, toInitAttrs|AttrAccessFlags); err != nil {
+		if err := modifyTo(qp, StateInit, a, toInitAttrs|AttrAccessFlags); err != nil {
 			return err
 		}
 	} else if o.Access != 0 {
 		toRTR |= AttrAccessFlags
 	}
-	if err := modify(qp, StateRTR, a, toRTR); err != nil {
+	if err := modifyTo(qp, StateRTR, a, toRTR); err != nil {
 		return err
 	}
-	return modify(qp, StateRTS, a, toRTS)
+	return modifyTo(qp, StateRTS, a, toRTS)
 }
 
 // ToInit takes an RC or UC queue pair from StateReset to StateInit on port 1,
@@ -192,7 +192,7 @@ func toInit(qp QP, access AccessFlags) error {
 	if typ := qp.Type(); typ != RC && typ != UC {
 		return fmt.Errorf("%w: %v gives no remote access; ActivateUD makes it ready", ErrUnsupported, typ)
 	}
-	return modify(qp, StateInit, QPAttr{PortNum: 1, AccessFlags: access}, toInitAttrs|AttrAccessFlags)
+	return modifyTo(qp, StateInit, QPAttr{PortNum: 1, AccessFlags: access}, toInitAttrs|AttrAccessFlags)
 }
 
 // ActivateUD takes a UD queue pair from StateReset or StateInit to StateRTS
@@ -220,16 +220,16 @@ func activateUD(qp QP, qkey, psn uint32) error {
 	a := QPAttr{PortNum: 1, QKey: qkey, SQPSN: psn}
 	var toRTR QPAttrMask
 	if state == StateReset {
-		if err := modify(qp, StateInit, a, toInitAttrs|AttrQKey); err != nil {
+		if err := modifyTo(qp, StateInit, a, toInitAttrs|AttrQKey); err != nil {
 			return err
 		}
 	} else {
 		toRTR = AttrQKey
 	}
-	if err := modify(qp, StateRTR, a, toRTR); err != nil {
+	if err := modifyTo(qp, StateRTR, a, toRTR); err != nil {
 		return err
 	}
-	return modify(qp, StateRTS, a, AttrSQPSN)
+	return modifyTo(qp, StateRTS, a, AttrSQPSN)
 }
 
 // toInitAttrs are the attributes that every type needs to get to StateInit.
@@ -243,8 +243,8 @@ func checkFresh(s QPState) error {
 	return nil
 }
 
-// modify changes qp to a state, with those of the attributes that mask names.
-func modify(qp QP, to QPState, a QPAttr, mask QPAttrMask) error {
+// modifyTo changes qp to a state, with those of the attributes that mask names.
+func modifyTo(qp QP, to QPState, a QPAttr, mask QPAttrMask) error {
 	a.State = to
 	return qp.Modify(a, AttrState|mask)
 }

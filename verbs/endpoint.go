@@ -55,7 +55,7 @@ func LocalEndpoint(dev Device, qp QP, psn uint32) (Endpoint, error) {
 	if qp.Type() == RC {
 		e.RdAtomic = uint8(min(defaultRdAtomic, dev.QueryDevice().MaxQPRdAtom))
 	}
-	if err := e.check(); err != nil {
+	if err := e.validate(); err != nil {
 		return Endpoint{}, localError(qp, err)
 	}
 	return e, nil
@@ -65,24 +65,24 @@ func localError(qp QP, err error) error {
 	return &OpError{Op: "describe local endpoint", Object: objectQP(qp.Num()), Err: err}
 }
 
-// check refuses what cannot be one end of a connection.
-func (e Endpoint) check() error {
+// validate refuses what cannot be one end of a connection.
+func (e Endpoint) validate() error {
 	switch {
 	case e.GID.Addr().IsUnspecified():
-		return e.invalid("it has no address; fill in the peer's, or at that end bind the device to the address by which peers reach it")
+		return e.invalidError("it has no address; fill in the peer's, or at that end bind the device to the address by which peers reach it")
 	case e.GID.IsMulticast():
-		return e.invalid("a multicast group cannot be connected to")
+		return e.invalidError("a multicast group cannot be connected to")
 	case e.QPN == 0 || e.QPN > maxUint24:
-		return e.invalid("the queue pair number must be from 1 to 0xffffff")
+		return e.invalidError("the queue pair number must be from 1 to 0xffffff")
 	case e.PSN > maxUint24:
-		return e.invalid("the packet sequence number has 24 bits, at most 0xffffff")
+		return e.invalidError("the packet sequence number has 24 bits, at most 0xffffff")
 	case e.MTU > MTU4096:
-		return e.invalid("the MTU must be 256, 512, 1024, 2048 or 4096, or 0 if unknown")
+		return e.invalidError("the MTU must be 256, 512, 1024, 2048 or 4096, or 0 if unknown")
 	}
 	return nil
 }
 
-func (e Endpoint) invalid(detail string) error {
+func (e Endpoint) invalidError(detail string) error {
 	return &OpError{Op: "check endpoint", Object: e.String(), Err: ErrInvalid, Detail: detail}
 }
 
@@ -107,7 +107,7 @@ func (e Endpoint) String() string {
 
 // MarshalText is String for a valid endpoint.
 func (e Endpoint) MarshalText() ([]byte, error) {
-	if err := e.check(); err != nil {
+	if err := e.validate(); err != nil {
 		return nil, err
 	}
 	return []byte(e.String()), nil
@@ -121,30 +121,30 @@ func (e *Endpoint) UnmarshalText(text []byte) error {
 	for part := range strings.SplitSeq(string(text), ",") {
 		name, value, ok := strings.Cut(part, "=")
 		if !ok {
-			return malformed(text, "%s is not of the form name=value", quoted(part))
+			return parseError(text, "%s is not of the form name=value", quoteTruncated(part))
 		}
 		if seen[name] {
-			return malformed(text, "%s is there twice", quoted(name))
+			return parseError(text, "%s is there twice", quoteTruncated(name))
 		}
 		seen[name] = true
-		if err := parsed.set(name, value); err != nil {
-			return malformed(text, "%s: %v", quoted(part), err)
+		if err := parsed.setField(name, value); err != nil {
+			return parseError(text, "%s: %v", quoteTruncated(part), err)
 		}
 	}
 	for _, name := range []string{"gid", "qpn", "psn"} {
 		if !seen[name] {
-			return malformed(text, "%s is missing", name)
+			return parseError(text, "%s is missing", name)
 		}
 	}
-	if err := parsed.check(); err != nil {
+	if err := parsed.validate(); err != nil {
 		return err
 	}
 	*e = parsed
 	return nil
 }
 
-// set reads one part of the text form.
-func (e *Endpoint) set(name, value string) error {
+// setField reads one part of the text form.
+func (e *Endpoint) setField(name, value string) error {
 	var number uint64
 	var err error
 	switch name {
@@ -185,8 +185,8 @@ func parseNumber(s string, bits int) (uint64, error) {
 	return n, nil
 }
 
-func malformed(text []byte, format string, args ...any) error {
-	return &OpError{Op: "parse endpoint", Object: quoted(string(text)), Err: ErrInvalid,
+func parseError(text []byte, format string, args ...any) error {
+	return &OpError{Op: "parse endpoint", Object: quoteTruncated(string(text)), Err: ErrInvalid,
 		Detail: fmt.Sprintf(format, args...)}
 }
 
@@ -196,7 +196,7 @@ type endpointObject Endpoint
 
 // MarshalJSON writes an object, not the text form.
 func (e Endpoint) MarshalJSON() ([]byte, error) {
-	if err := e.check(); err != nil {
+	if err := e.validate(); err != nil {
 		return nil, err
 	}
 	return json.Marshal(endpointObject(e))
@@ -208,7 +208,7 @@ func (e *Endpoint) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &parsed); err != nil {
 		return err
 	}
-	if err := Endpoint(parsed).check(); err != nil {
+	if err := Endpoint(parsed).validate(); err != nil {
 		return err
 	}
 	*e = Endpoint(parsed)

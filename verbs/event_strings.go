@@ -1,6 +1,6 @@
 package verbs
 
-var eventWords = [...]word{
+var eventTexts = [...]valueText{
 	EventCQErr: {"CQ_ERR",
 		"a completion queue overran and lost completions; it can only be destroyed, and its queue pairs go to the error state; make queues as deep as all requests that can be outstanding on them"},
 	EventQPFatal: {"QP_FATAL",
@@ -45,7 +45,7 @@ var eventWords = [...]word{
 
 // String is the name of the constant in libibverbs without IBV_EVENT_, for
 // example "SRQ_LIMIT_REACHED".
-func (t EventType) String() string { return wordOf(eventWords[:], t, "EventType").name }
+func (t EventType) String() string { return lookupText(eventTexts[:], t, "EventType").name }
 
-// Meaning says what happened and what it asks of the program.
-func (t EventType) Meaning() string { return wordOf(eventWords[:], t, "EventType").meaning }
+// Description says what happened and what it asks of the program.
+func (t EventType) Description() string { return lookupText(eventTexts[:], t, "EventType").description }

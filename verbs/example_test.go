@@ -56,7 +56,7 @@ func ExampleEndpoint_json() {
 func ExampleWCStatus() {
 	for _, s := range []verbs.WCStatus{verbs.WCSuccess, verbs.WCRNRRetryExcErr, 99} {
 		fmt.Println(s)
-		fmt.Println("   ", s.Meaning())
+		fmt.Println("   ", s.Description())
 	}
 	// Output:
 	// SUCCESS
@@ -98,7 +98,7 @@ func ExampleWC_Err() {
 func ExampleAccessFlags() {
 	access := verbs.AccessLocalWrite | verbs.AccessRemoteWrite
 	fmt.Println(access)
-	fmt.Println(access.Meaning())
+	fmt.Println(access.Description())
 	// Output:
 	// LOCAL_WRITE|REMOTE_WRITE
 	// the adapter may write to the memory: receives, read results, old values of atomics; peers may write

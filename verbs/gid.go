@@ -18,7 +18,7 @@ func GIDFromAddr(a netip.Addr) GID { return GID(a.As16()) }
 func ParseGID(s string) (GID, error) {
 	a, err := netip.ParseAddr(s)
 	if err != nil || a.Zone() != "" {
-		return GID{}, &OpError{Op: "parse GID", Object: quoted(s), Err: ErrInvalid,
+		return GID{}, &OpError{Op: "parse GID", Object: quoteTruncated(s), Err: ErrInvalid,
 			Detail: "write an IPv4 or IPv6 address without a zone, such as 10.0.0.1 or fe80::1"}
 	}
 	return GIDFromAddr(a), nil
@@ -52,8 +52,8 @@ func (g *GID) UnmarshalText(text []byte) error {
 	return err
 }
 
-// quoted writes bad input into an error message, at a bounded length.
-func quoted(s string) string {
+// quoteTruncated writes bad input into an error message, at a bounded length.
+func quoteTruncated(s string) string {
 	const most = 80
 	if len(s) > most {
 		s = strings.ToValidUTF8(s[:most], "") + "..."

@@ -19,7 +19,7 @@ type RefusedError struct {
 }
 
 // Error names the peer, the system's error and its usual cause.
-func (e *RefusedError) Error() string { return e.event() + ": " + e.reason() }
+func (e *RefusedError) Error() string { return e.describeEvent() + ": " + e.describeReason() }
 
 // Unwrap returns Err.
 func (e *RefusedError) Unwrap() error { return e.Err }
@@ -36,32 +36,32 @@ func (e *RefusedError) TooLarge() bool { return e.Err == syscall.EMSGSIZE }
 // Failure returns the story of a work request that e ended.
 func (e *RefusedError) Failure() *Failure {
 	if e.ICMP {
-		return &Failure{Event: fmt.Sprintf("no acknowledgement from %v", e.Peer), Cause: e.reason(), Err: e}
+		return &Failure{Event: fmt.Sprintf("no acknowledgement from %v", e.Peer), Cause: e.describeReason(), Err: e}
 	}
-	return &Failure{Event: e.event(), Cause: e.reason(), Err: e}
+	return &Failure{Event: e.describeEvent(), Cause: e.describeReason(), Err: e}
 }
 
-// event returns what happened, without the reason.
-func (e *RefusedError) event() string {
+// describeEvent returns what happened, without the reason.
+func (e *RefusedError) describeEvent() string {
 	if e.ICMP {
 		return fmt.Sprintf("nothing is delivered to %v", e.Peer)
 	}
 	return fmt.Sprintf("the system refuses to send to %v", e.Peer)
 }
 
-// reason returns the system's error with what to look at.
-func (e *RefusedError) reason() string {
+// describeReason returns the system's error with what to look at.
+func (e *RefusedError) describeReason() string {
 	if e.ICMP {
-		return "ICMP says: " + e.Err.Error() + e.advice()
+		return "ICMP says: " + e.Err.Error() + e.adviceText()
 	}
-	return e.Err.Error() + e.advice()
+	return e.Err.Error() + e.adviceText()
 }
 
-// advice returns what to look at, with the separator before it, or "".
-func (e *RefusedError) advice() string {
+// adviceText returns what to look at, with the separator before it, or "".
+func (e *RefusedError) adviceText() string {
 	switch e.Err {
 	case syscall.EMSGSIZE:
-		return e.sizes()
+		return e.sizeText()
 	case syscall.ECONNREFUSED:
 		return "; no adapter is open at that port"
 	case syscall.ENETUNREACH, syscall.EHOSTUNREACH:
@@ -82,8 +82,8 @@ func (e *RefusedError) advice() string {
 	return ""
 }
 
-// sizes tells the two sizes of EMSGSIZE.
-func (e *RefusedError) sizes() string {
+// sizeText tells the two sizes of EMSGSIZE.
+func (e *RefusedError) sizeText() string {
 	switch {
 	case e.Size > 0 && e.MTU > 0:
 		return fmt.Sprintf("; the IP packet has %d bytes, the path carries %d; use a smaller MTU", e.Size, e.MTU)

@@ -6,24 +6,24 @@ import (
 	"strings"
 )
 
-// word is what an enumeration says about one of its values: the name of the
+// valueText is what an enumeration says about one of its values: the name of the
 // constant in libibverbs without its prefix, and a sentence in plain words.
-type word struct{ name, meaning string }
+type valueText struct{ name, description string }
 
-// wordOf looks v up in a table that its values index.
-func wordOf[T ~uint8](table []word, v T, typ string) word {
+// lookupText looks v up in a table that its values index.
+func lookupText[T ~uint8](table []valueText, v T, typ string) valueText {
 	if int(v) < len(table) && table[v].name != "" {
 		return table[v]
 	}
-	return unknown(typ, strconv.FormatUint(uint64(v), 10))
+	return unknownText(typ, strconv.FormatUint(uint64(v), 10))
 }
 
-// flagWord looks up a set of flags in a table with one entry a bit. The names
+// flagText looks up a set of flags in a table with one entry a bit. The names
 // are joined by "|" and the meanings by "; ". One flag alone costs no
 // allocation.
-func flagWord[T ~uint8 | ~uint32](table []word, set T, typ string) word {
+func flagText[T ~uint8 | ~uint32](table []valueText, set T, typ string) valueText {
 	if set == 0 {
-		return word{"0", "nothing"}
+		return valueText{"0", "nothing"}
 	}
 	var names, meanings []string
 	var strange uint64
@@ -37,17 +37,17 @@ func flagWord[T ~uint8 | ~uint32](table []word, set T, typ string) word {
 			return table[bit]
 		}
 		names = append(names, table[bit].name)
-		meanings = append(meanings, table[bit].meaning)
+		meanings = append(meanings, table[bit].description)
 	}
 	if strange != 0 {
-		w := unknown(typ, "0x"+strconv.FormatUint(strange, 16))
+		w := unknownText(typ, "0x"+strconv.FormatUint(strange, 16))
 		names = append(names, w.name)
-		meanings = append(meanings, w.meaning)
+		meanings = append(meanings, w.description)
 	}
-	return word{strings.Join(names, "|"), strings.Join(meanings, "; ")}
+	return valueText{strings.Join(names, "|"), strings.Join(meanings, "; ")}
 }
 
-func unknown(typ, value string) word {
+func unknownText(typ, value string) valueText {
 	name := typ + "(" + value + ")"
-	return word{name, name + " is not a value that the verbs define"}
+	return valueText{name, name + " is not a value that the verbs define"}
 }

@@ -15,7 +15,7 @@ import (
 // enumValue is a value of any enumeration.
 type enumValue interface {
 	String() string
-	Meaning() string
+	Description() string
 }
 
 // enum is an enumeration of the package: how to make a value, and how its
@@ -98,7 +98,7 @@ func TestEveryValueHasNameAndMeaning(t *testing.T) {
 	for typ, e := range enums {
 		names, meanings := map[string]bool{}, map[string]bool{}
 		for _, v := range e.candidates() {
-			name, meaning := e.at(v).String(), e.at(v).Meaning()
+			name, meaning := e.at(v).String(), e.at(v).Description()
 			unknown := strings.HasPrefix(name, typ+"(")
 			require.Equal(t, all[typ][v], !unknown, "%s %d is called %s", typ, v, name)
 			require.NotEmpty(t, meaning)
@@ -128,13 +128,13 @@ func TestUnknownValues(t *testing.T) {
 	require.Equal(t, "QPType(0)", verbs.QPType(0).String())
 	require.Equal(t, "MTU(0)", verbs.MTU(0).String())
 	require.Equal(t, "EventType(255)", verbs.EventType(255).String())
-	require.Contains(t, verbs.WCStatus(99).Meaning(), "WCStatus(99)")
+	require.Contains(t, verbs.WCStatus(99).Description(), "WCStatus(99)")
 }
 
 func TestFlagsJoin(t *testing.T) {
 	require.Equal(t, "0", verbs.AccessFlags(0).String())
 	require.Equal(t, "REMOTE_WRITE|REMOTE_READ|REMOTE_ATOMIC", verbs.AccessRemote.String())
-	require.Equal(t, "peers may write; peers may read; peers may run atomics", verbs.AccessRemote.Meaning())
+	require.Equal(t, "peers may write; peers may read; peers may run atomics", verbs.AccessRemote.Description())
 	require.Equal(t, "STATE|PKEY_INDEX|PORT", (verbs.AttrState | verbs.AttrPKeyIndex | verbs.AttrPort).String())
 	require.Equal(t, "FENCE|SendFlags(0x40)", (verbs.SendFence | 0x40).String())
 	require.Equal(t, "QPAttrMask(0x4000)", verbs.QPAttrMask(1<<14).String(), "a gap")
@@ -145,7 +145,7 @@ func TestNamesDoNotAllocate(t *testing.T) {
 	for typ, values := range declared(t) {
 		for v := range values {
 			e := enums[typ].at(v)
-			allocs := testing.AllocsPerRun(10, func() { _, _ = e.String(), e.Meaning() })
+			allocs := testing.AllocsPerRun(10, func() { _, _ = e.String(), e.Description() })
 			require.Zero(t, allocs, "%s %v", typ, e)
 		}
 	}

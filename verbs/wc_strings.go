@@ -1,6 +1,6 @@
 package verbs
 
-var wcStatusWords = [...]word{
+var wcStatusTexts = [...]valueText{
 	WCSuccess: {"SUCCESS", "the work is done"},
 
 	WCLocLenErr: {"LOC_LEN_ERR",
@@ -53,12 +53,14 @@ var wcStatusWords = [...]word{
 
 // String is the name of the constant in libibverbs without IBV_WC_, for
 // example "RETRY_EXC_ERR".
-func (s WCStatus) String() string { return wordOf(wcStatusWords[:], s, "WCStatus").name }
+func (s WCStatus) String() string { return lookupText(wcStatusTexts[:], s, "WCStatus").name }
 
-// Meaning says what happened and what is usually wrong.
-func (s WCStatus) Meaning() string { return wordOf(wcStatusWords[:], s, "WCStatus").meaning }
+// Description says what happened and what is usually wrong.
+func (s WCStatus) Description() string {
+	return lookupText(wcStatusTexts[:], s, "WCStatus").description
+}
 
-var wcOpcodeWords = [...]word{
+var wcOpcodeTexts = [...]valueText{
 	WCSend:      {"SEND", "a message was sent (with or without immediate data or invalidation)"},
 	WCRDMAWrite: {"RDMA_WRITE", "a write to remote memory is done (with or without immediate data)"},
 	WCRDMARead:  {"RDMA_READ", "a read of remote memory is done, its data is in the local buffer"},
@@ -73,12 +75,14 @@ var wcOpcodeWords = [...]word{
 
 // String is the name of the constant in libibverbs without IBV_WC_, for
 // example "RECV_RDMA_WITH_IMM".
-func (o WCOpcode) String() string { return wordOf(wcOpcodeWords[:], o, "WCOpcode").name }
+func (o WCOpcode) String() string { return lookupText(wcOpcodeTexts[:], o, "WCOpcode").name }
 
-// Meaning says what a successful completion with this opcode reports.
-func (o WCOpcode) Meaning() string { return wordOf(wcOpcodeWords[:], o, "WCOpcode").meaning }
+// Description says what a successful completion with this opcode reports.
+func (o WCOpcode) Description() string {
+	return lookupText(wcOpcodeTexts[:], o, "WCOpcode").description
+}
 
-var wcFlagWords = [...]word{
+var wcFlagTexts = [...]valueText{
 	0: {"GRH", "the first 40 bytes of the receive are reserved for the GRH"},
 	1: {"WITH_IMM", "immediate data came with the message"},
 	3: {"WITH_INV", "the peer invalidated a memory window of ours"},
@@ -86,7 +90,7 @@ var wcFlagWords = [...]word{
 
 // String lists the flags as libibverbs names them without IBV_WC_, joined by
 // "|".
-func (f WCFlags) String() string { return flagWord(wcFlagWords[:], f, "WCFlags").name }
+func (f WCFlags) String() string { return flagText(wcFlagTexts[:], f, "WCFlags").name }
 
-// Meaning says what the flags tell about the completion.
-func (f WCFlags) Meaning() string { return flagWord(wcFlagWords[:], f, "WCFlags").meaning }
+// Description says what the flags tell about the completion.
+func (f WCFlags) Description() string { return flagText(wcFlagTexts[:], f, "WCFlags").description }

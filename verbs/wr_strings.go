@@ -1,6 +1,6 @@
 package verbs
 
-var wrOpcodeWords = [...]word{
+var wrOpcodeTexts = [...]valueText{
 	WRRDMAWrite:        {"RDMA_WRITE", "write local memory to remote memory; the peer's program does not notice"},
 	WRRDMAWriteWithImm: {"RDMA_WRITE_WITH_IMM", "write local memory to remote memory, then complete a receive of the peer with 32 bits"},
 	WRSend:             {"SEND", "send a message into the peer's next receive"},
@@ -15,12 +15,14 @@ var wrOpcodeWords = [...]word{
 
 // String is the name of the constant in libibverbs without IBV_WR_, for
 // example "ATOMIC_CMP_AND_SWP".
-func (o WROpcode) String() string { return wordOf(wrOpcodeWords[:], o, "WROpcode").name }
+func (o WROpcode) String() string { return lookupText(wrOpcodeTexts[:], o, "WROpcode").name }
 
-// Meaning says what a request with this opcode does.
-func (o WROpcode) Meaning() string { return wordOf(wrOpcodeWords[:], o, "WROpcode").meaning }
+// Description says what a request with this opcode does.
+func (o WROpcode) Description() string {
+	return lookupText(wrOpcodeTexts[:], o, "WROpcode").description
+}
 
-var sendFlagWords = [...]word{
+var sendFlagTexts = [...]valueText{
 	{"FENCE", "start only when all earlier reads and atomics are complete"},
 	{"SIGNALED", "report success with a completion, too"},
 	{"SOLICITED", "raise a solicited event at the peer"},
@@ -30,7 +32,9 @@ var sendFlagWords = [...]word{
 
 // String lists the flags as libibverbs names them without IBV_SEND_, joined
 // by "|".
-func (f SendFlags) String() string { return flagWord(sendFlagWords[:], f, "SendFlags").name }
+func (f SendFlags) String() string { return flagText(sendFlagTexts[:], f, "SendFlags").name }
 
-// Meaning says what the flags ask for.
-func (f SendFlags) Meaning() string { return flagWord(sendFlagWords[:], f, "SendFlags").meaning }
+// Description says what the flags ask for.
+func (f SendFlags) Description() string {
+	return flagText(sendFlagTexts[:], f, "SendFlags").description
+}

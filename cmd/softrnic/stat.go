@@ -126,7 +126,7 @@ func (a *app) peers(ctx context.Context, of string) ([]debug.Peer, error) {
 		return nil, err
 	}
 	if len(peers) == 0 {
-		fmt.Fprintf(a.stderr, "softrnic: %v\n", debug.Nobody())
+		fmt.Fprintf(a.stderr, "softrnic: %v\n", debug.NoDevicesError())
 	}
 	return slices.DeleteFunc(peers, func(p debug.Peer) bool {
 		if p.Err != nil {

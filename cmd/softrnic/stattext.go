@@ -90,7 +90,7 @@ func (s statText) counters(t io.Writer, now, before iter.Seq2[rnic.CounterInfo, 
 		if seconds > 0 {
 			rate = fmt.Sprintf("%.0f/s", float64(int64(n-old))/seconds)
 		}
-		fmt.Fprintf(t, "  %s\t%d\t%s\t%s\n", c.Name, n, rate, c.Meaning)
+		fmt.Fprintf(t, "  %s\t%d\t%s\t%s\n", c.Name, n, rate, c.Description)
 	}
 }
 

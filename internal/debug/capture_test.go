@@ -21,7 +21,7 @@ type camera struct {
 	fail    error
 }
 
-func (c *camera) Stat() any             { return Report{endpoint.Now(), c.Inspect()} }
+func (c *camera) Stat() any             { return Report{endpoint.AboutSelf(), c.Inspect()} }
 func (c *camera) QP(uint32) (any, bool) { return nil, false }
 
 func (c *camera) StartCapture(path string) error {
@@ -100,7 +100,7 @@ func TestCaptureInterruptedEarly(t *testing.T) {
 func TestCaptureEndsWithClient(t *testing.T) {
 	dev, client := newCamera(t)
 	ctx, hangUp := context.WithCancel(t.Context())
-	body, err := client.request(ctx, "POST", "/capture?path=/tmp/a.pcapng")
+	body, err := client.doRequest(ctx, "POST", "/capture?path=/tmp/a.pcapng")
 	require.NoError(t, err)
 	<-dev.started
 	hangUp()
@@ -115,7 +115,7 @@ func TestCloseEndsRequests(t *testing.T) {
 	require.NoError(t, err)
 	client, err := NewClient(s.Addr())
 	require.NoError(t, err)
-	body, err := client.request(t.Context(), "POST", "/capture?path=/tmp/a.pcapng")
+	body, err := client.doRequest(t.Context(), "POST", "/capture?path=/tmp/a.pcapng")
 	require.NoError(t, err)
 	defer body.Close()
 	<-dev.started

@@ -24,9 +24,9 @@ type Client struct {
 	http http.Client
 }
 
-// answerTimeout is how long a process may take to answer. One that is stopped
+// responseTimeout is how long a process may take to answer. One that is stopped
 // never does.
-const answerTimeout = 3 * time.Second
+const responseTimeout = 3 * time.Second
 
 // NewClient returns a client of the endpoint at addr, as rnic.Device.DebugAddr has it.
 // It does not connect yet.
@@ -43,7 +43,7 @@ func newClient(a endpoint.Address) *Client {
 	return &Client{addr: a.String(), http: http.Client{Transport: &http.Transport{
 		DisableKeepAlives: true,
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return dialer.DialContext(ctx, a.Network, a.Where)
+			return dialer.DialContext(ctx, a.Network, a.Target)
 		},
 	}}}
 }
@@ -65,7 +65,7 @@ var ErrNoQP = errors.New("no such queue pair; it may have been destroyed")
 func (c *Client) QP(ctx context.Context, num uint32) (rnic.QPInfo, error) {
 	var q rnic.QPInfo
 	err := c.getJSON(ctx, "/qp/"+FormatQPN(num)+"/history", &q)
-	if no := (*refusal)(nil); errors.As(err, &no) && no.status == http.StatusNotFound {
+	if no := (*statusError)(nil); errors.As(err, &no) && no.status == http.StatusNotFound {
 		err = fmt.Errorf("debug endpoint %s: QP %s: %w", c.addr, FormatQPN(num), ErrNoQP)
 	}
 	return q, err
@@ -84,7 +84,7 @@ func (c *Client) Capture(ctx context.Context, path string, started func()) error
 	request, hangUp := context.WithCancel(context.WithoutCancel(ctx))
 	defer hangUp()
 	stop := context.AfterFunc(ctx, hangUp)
-	body, err := c.request(request, http.MethodPost, "/capture?path="+url.QueryEscape(path))
+	body, err := c.doRequest(request, http.MethodPost, "/capture?path="+url.QueryEscape(path))
 	stop()
 	if err != nil {
 		return err
@@ -107,9 +107,9 @@ func (c *Client) Capture(ctx context.Context, path string, started func()) error
 		return err
 	case <-ctx.Done():
 	}
-	stopCtx, cancelStop := context.WithTimeout(request, answerTimeout)
+	stopCtx, cancelStop := context.WithTimeout(request, responseTimeout)
 	defer cancelStop()
-	answer, err := c.request(stopCtx, http.MethodDelete, "/capture")
+	answer, err := c.doRequest(stopCtx, http.MethodDelete, "/capture")
 	if err != nil {
 		return err
 	}
@@ -118,9 +118,9 @@ func (c *Client) Capture(ctx context.Context, path string, started func()) error
 }
 
 func (c *Client) getJSON(ctx context.Context, path string, v any) error {
-	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	ctx, cancel := context.WithTimeout(ctx, responseTimeout)
 	defer cancel()
-	body, err := c.request(ctx, http.MethodGet, path)
+	body, err := c.doRequest(ctx, http.MethodGet, path)
 	if err != nil {
 		return err
 	}
@@ -131,8 +131,8 @@ func (c *Client) getJSON(ctx context.Context, path string, v any) error {
 	return nil
 }
 
-// request returns the body of the answer, which the caller closes.
-func (c *Client) request(ctx context.Context, method, path string) (io.ReadCloser, error) {
+// doRequest returns the body of the answer, which the caller closes.
+func (c *Client) doRequest(ctx context.Context, method, path string) (io.ReadCloser, error) {
 	req, err := http.NewRequestWithContext(ctx, method, "http://localhost"+path, nil)
 	if err != nil {
 		return nil, err
@@ -146,17 +146,17 @@ func (c *Client) request(ctx context.Context, method, path string) (io.ReadClose
 	}
 	defer res.Body.Close()
 	text, _ := io.ReadAll(io.LimitReader(res.Body, 4096)) // what arrived is all there is to tell
-	return nil, &refusal{c.addr, res.StatusCode, strings.TrimSpace(string(bytes.ToValidUTF8(text, nil)))}
+	return nil, &statusError{c.addr, res.StatusCode, strings.TrimSpace(string(bytes.ToValidUTF8(text, nil)))}
 }
 
-// refusal is an answer other than 200.
-type refusal struct {
+// statusError is an answer other than 200.
+type statusError struct {
 	addr   string
 	status int
 	text   string
 }
 
-func (r *refusal) Error() string { return fmt.Sprintf("debug endpoint %s: %s", r.addr, r.text) }
+func (r *statusError) Error() string { return fmt.Sprintf("debug endpoint %s: %s", r.addr, r.text) }
 
 // unwrapURL takes the URL off an error of the HTTP client: it names a host
 // that is not the endpoint.

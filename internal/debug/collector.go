@@ -31,7 +31,7 @@ type collector struct {
 	options CollectorOptions
 }
 
-func describe(name, help string, labels ...string) *prometheus.Desc {
+func newDesc(name, help string, labels ...string) *prometheus.Desc {
 	return prometheus.NewDesc("softrnic_"+name, help, append([]string{"device"}, labels...), nil)
 }
 
@@ -40,7 +40,7 @@ func counterDescs(all iter.Seq2[rnic.CounterInfo, uint64], except map[string]*pr
 	descs := map[string]*prometheus.Desc{}
 	for c := range all {
 		if except[c.Name] == nil {
-			descs[c.Name] = describe(prefix+c.Name+"_total", c.Meaning, labels...)
+			descs[c.Name] = newDesc(prefix+c.Name+"_total", c.Description, labels...)
 		}
 	}
 	return descs
@@ -52,16 +52,16 @@ var (
 	linkCounterDescs   = counterDescs(rnic.LinkCounters{}.All(), nil, "link_")
 	faultCounterDescs  = counterDescs(rnic.FaultCounters{}.All(), nil, "fault_")
 
-	deviceDesc  = describe("device_info", "1 for an open device.", "addr", "gid", "fw_ver", "link", "state")
-	dropsDesc   = describe("dropped_packets_total", "Packets dropped, by reason.", "reason")
-	objectsDesc = describe("objects", "Objects that exist, by kind.", "kind")
-	qpDesc      = describe("qp_info", "1 for a queue pair.", "qp", "type", "state", "peer", "dest_qp")
-	sendDesc    = describe("qp_send_queued", "Send requests not yet complete.", "qp")
-	recvDesc    = describe("qp_recv_queued", "Receives posted and not used.", "qp")
-	cqUsedDesc  = describe("cq_completions", "Completions waiting to be polled.", "cq")
-	cqDepthDesc = describe("cq_depth", "Completions that fit into the completion queue.", "cq")
-	layerDesc   = describe("layer_total", "Counters of what runs on the device, as connection management.", "layer", "counter")
-	levelDesc   = describe("layer_level", "What it has at present.", "layer", "level")
+	deviceDesc  = newDesc("device_info", "1 for an open device.", "addr", "gid", "fw_ver", "link", "state")
+	dropsDesc   = newDesc("dropped_packets_total", "Packets dropped, by reason.", "reason")
+	objectsDesc = newDesc("objects", "Objects that exist, by kind.", "kind")
+	qpDesc      = newDesc("qp_info", "1 for a queue pair.", "qp", "type", "state", "peer", "dest_qp")
+	sendDesc    = newDesc("qp_send_queued", "Send requests not yet complete.", "qp")
+	recvDesc    = newDesc("qp_recv_queued", "Receives posted and not used.", "qp")
+	cqUsedDesc  = newDesc("cq_completions", "Completions waiting to be polled.", "cq")
+	cqDepthDesc = newDesc("cq_depth", "Completions that fit into the completion queue.", "cq")
+	layerDesc   = newDesc("layer_total", "Counters of what runs on the device, as connection management.", "layer", "counter")
+	levelDesc   = newDesc("layer_level", "What it has at present.", "layer", "level")
 )
 
 // Describe implements prometheus.Collector.
@@ -84,84 +84,84 @@ func (c *collector) Describe(ch chan<- *prometheus.Desc) {
 // Collect implements prometheus.Collector.
 func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	s := c.inspect()
-	m := metrics{ch: ch, device: s.Device.Name}
+	m := metricWriter{ch: ch, device: s.Device.Name}
 	for info, n := range s.Counters.All() {
 		if desc := deviceCounterDescs[info.Name]; desc != nil {
-			m.count(desc, n)
+			m.sendCounter(desc, n)
 		} else if c.options.SumQPs {
-			m.count(qpCounterDescs[info.Name], n, "all")
+			m.sendCounter(qpCounterDescs[info.Name], n, "all")
 		}
 	}
 	for info, n := range s.Link.All() {
-		m.count(linkCounterDescs[info.Name], n)
+		m.sendCounter(linkCounterDescs[info.Name], n)
 	}
 	if s.Faults != nil {
 		for info, n := range s.Faults.Counters.All() {
-			m.count(faultCounterDescs[info.Name], n)
+			m.sendCounter(faultCounterDescs[info.Name], n)
 		}
 	}
 	for _, d := range s.Drops {
-		m.count(dropsDesc, d.Packets, d.Reason)
+		m.sendCounter(dropsDesc, d.Packets, d.Reason)
 	}
-	m.gauge(deviceDesc, 1, s.Device.Addr, s.Device.GID, s.Device.FWVer, s.Device.Link.Name, s.Device.State)
+	m.sendGauge(deviceDesc, 1, s.Device.Addr, s.Device.GID, s.Device.FWVer, s.Device.Link.Name, s.Device.State)
 	for _, o := range s.Objects {
-		m.gauge(objectsDesc, o.InUse, o.Kind)
+		m.sendGauge(objectsDesc, o.InUse, o.Kind)
 	}
 	for _, q := range s.CQs {
 		number := strconv.Itoa(int(q.Num))
-		m.gauge(cqUsedDesc, q.Used, number)
-		m.gauge(cqDepthDesc, q.Depth, number)
+		m.sendGauge(cqUsedDesc, q.Used, number)
+		m.sendGauge(cqDepthDesc, q.Depth, number)
 	}
 	for _, l := range s.Layers {
-		m.layer(l)
+		m.sendLayer(l)
 	}
 	if c.options.SumQPs {
 		return
 	}
-	m.qp(s.Destroyed, "destroyed")
+	m.sendQP(s.Destroyed, "destroyed")
 	for _, q := range s.QPs {
 		number := FormatQPN(q.Num)
-		m.qp(q.Counters, number)
+		m.sendQP(q.Counters, number)
 		dest := ""
 		if q.Peer != "" {
 			dest = FormatQPN(q.DestQPN)
 		}
-		m.gauge(qpDesc, 1, number, q.Type, q.State, q.Peer, dest)
-		m.gauge(sendDesc, q.SendQueued, number)
-		m.gauge(recvDesc, q.RecvQueued, number)
+		m.sendGauge(qpDesc, 1, number, q.Type, q.State, q.Peer, dest)
+		m.sendGauge(sendDesc, q.SendQueued, number)
+		m.sendGauge(recvDesc, q.RecvQueued, number)
 	}
 }
 
-// metrics writes the metrics of one device.
-type metrics struct {
+// metricWriter writes the metrics of one device.
+type metricWriter struct {
 	ch     chan<- prometheus.Metric
 	device string
 }
 
-func (m metrics) send(desc *prometheus.Desc, kind prometheus.ValueType, n float64, labels []string) {
+func (m metricWriter) sendMetric(desc *prometheus.Desc, kind prometheus.ValueType, n float64, labels []string) {
 	m.ch <- prometheus.MustNewConstMetric(desc, kind, n, append([]string{m.device}, labels...)...)
 }
 
-func (m metrics) count(desc *prometheus.Desc, n uint64, labels ...string) {
-	m.send(desc, prometheus.CounterValue, float64(n), labels)
+func (m metricWriter) sendCounter(desc *prometheus.Desc, n uint64, labels ...string) {
+	m.sendMetric(desc, prometheus.CounterValue, float64(n), labels)
 }
 
-func (m metrics) gauge(desc *prometheus.Desc, n int, labels ...string) {
-	m.send(desc, prometheus.GaugeValue, float64(n), labels)
+func (m metricWriter) sendGauge(desc *prometheus.Desc, n int, labels ...string) {
+	m.sendMetric(desc, prometheus.GaugeValue, float64(n), labels)
 }
 
-func (m metrics) layer(l rnic.LayerInfo) {
+func (m metricWriter) sendLayer(l rnic.LayerInfo) {
 	for _, c := range l.Counters {
 		if c.Level {
-			m.gauge(levelDesc, int(c.Value), l.Name, c.Name)
+			m.sendGauge(levelDesc, int(c.Value), l.Name, c.Name)
 		} else {
-			m.count(layerDesc, c.Value, l.Name, c.Name)
+			m.sendCounter(layerDesc, c.Value, l.Name, c.Name)
 		}
 	}
 }
 
-func (m metrics) qp(c rnic.QPCounters, number string) {
+func (m metricWriter) sendQP(c rnic.QPCounters, number string) {
 	for info, n := range c.All() {
-		m.count(qpCounterDescs[info.Name], n, number)
+		m.sendCounter(qpCounterDescs[info.Name], n, number)
 	}
 }

@@ -106,7 +106,7 @@ func TestMetrics(t *testing.T) {
 		f := families["softrnic_"+info.Name+"_total"]
 		require.EqualValues(t, n, value(t, f, "device", "nic"), info.Name)
 		require.Equal(t, dto.MetricType_COUNTER, f.GetType())
-		require.Equal(t, info.Meaning, f.GetHelp())
+		require.Equal(t, info.Description, f.GetHelp())
 	}
 	require.EqualValues(t, 5, value(t, families["softrnic_sent_pkts_total"], "qp", FormatQPN(q.Num())))
 	require.EqualValues(t, 2, value(t, families["softrnic_sent_pkts_total"], "qp", "destroyed"))
@@ -203,7 +203,7 @@ func TestUnanswered(t *testing.T) {
 	require.NoError(t, err)
 	_, err = c.Report(t.Context())
 	require.ErrorContains(t, err, "debug endpoint 127.0.0.1:1:")
-	require.True(t, endpoint.Refused(err), "%v", err)
+	require.True(t, endpoint.IsRefused(err), "%v", err)
 	_, err = NewClient("192.0.2.1:80")
 	require.ErrorContains(t, err, "not a loopback address")
 }

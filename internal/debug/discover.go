@@ -39,7 +39,7 @@ func Discover(ctx context.Context) ([]Peer, error) {
 	}
 	var asked sync.WaitGroup
 	for i := range peers {
-		asked.Go(func() { peers[i].ask(ctx) })
+		asked.Go(func() { peers[i].queryReport(ctx) })
 	}
 	asked.Wait()
 	peers = slices.DeleteFunc(peers, func(p Peer) bool { return p.Client == nil })
@@ -52,22 +52,22 @@ func Discover(ctx context.Context) ([]Peer, error) {
 	return peers, nil
 }
 
-// ask fills in the report. A peer that is gone loses its Client.
-func (p *Peer) ask(ctx context.Context) {
+// queryReport fills in the report. A peer that is gone loses its Client.
+func (p *Peer) queryReport(ctx context.Context) {
 	p.Report, p.Err = p.Client.Report(ctx)
 	switch {
 	case p.Err == nil:
 		p.PID = p.Report.Process.PID
 	case errors.Is(p.Err, fs.ErrNotExist):
 		p.Client = nil // closed since we read the directory
-	case endpoint.Refused(p.Err) && !alive(p.PID):
+	case endpoint.IsRefused(p.Err) && !processExists(p.PID):
 		_ = os.Remove(strings.TrimPrefix(p.Client.addr, "unix:")) // another tool may have been faster
 		p.Client = nil
 	}
 }
 
-// alive reports whether a process exists.
-func alive(pid int) bool {
+// processExists reports whether a process exists.
+func processExists(pid int) bool {
 	p, err := os.FindProcess(pid)
 	if err != nil {
 		return false
@@ -100,15 +100,15 @@ func Find(ctx context.Context, target string) ([]Peer, error) {
 	if err != nil {
 		return nil, err
 	}
-	match := slices.DeleteFunc(slices.Clone(all), func(p Peer) bool { return !p.is(target) })
+	match := slices.DeleteFunc(slices.Clone(all), func(p Peer) bool { return !p.matches(target) })
 	if len(match) == 0 {
-		return nil, notFound(target, all)
+		return nil, notFoundError(target, all)
 	}
 	return match, nil
 }
 
-// is reports whether target, other than an endpoint, means the peer.
-func (p *Peer) is(target string) bool {
+// matches reports whether target, other than an endpoint, means the peer.
+func (p *Peer) matches(target string) bool {
 	process, device, both := strings.Cut(target, "/")
 	pid, err := strconv.Atoi(process)
 	switch {
@@ -120,32 +120,32 @@ func (p *Peer) is(target string) bool {
 	return target == p.Report.Device.Name
 }
 
-// notFound says what to do about a target that nobody is.
-func notFound(target string, all []Peer) error {
+// notFoundError says what to do about a target that nobody is.
+func notFoundError(target string, all []Peer) error {
 	process, _, _ := strings.Cut(target, "/")
 	pid, err := strconv.Atoi(process)
 	number := err == nil && pid > 0
 	switch ours := slices.ContainsFunc(all, func(p Peer) bool { return p.PID == pid }); {
-	case number && alive(pid) && !ours:
-		return fmt.Errorf("process %d has no debug endpoint of yours in %s; if it uses softrnic, start it anew with SOFTRNIC_DEBUG=auto, as the same user", pid, places())
+	case number && processExists(pid) && !ours:
+		return fmt.Errorf("process %d has no debug endpoint of yours in %s; if it uses softrnic, start it anew with SOFTRNIC_DEBUG=auto, as the same user", pid, directoryList())
 	case number && !ours:
 		return fmt.Errorf("there is no process %d; %s", pid, listPeers(all))
 	}
 	return fmt.Errorf("%q: no such process or device; %s", target, listPeers(all))
 }
 
-// Nobody says that Discover has found nobody, and what to do about it.
-func Nobody() error {
-	return fmt.Errorf("no process of yours shows a device in %s; start programs with SOFTRNIC_DEBUG=auto in their environment", places())
+// NoDevicesError says that Discover has found nobody, and what to do about it.
+func NoDevicesError() error {
+	return fmt.Errorf("no process of yours shows a device in %s; start programs with SOFTRNIC_DEBUG=auto in their environment", directoryList())
 }
 
-// places lists where endpoints are looked for.
-func places() string { return strings.Join(endpoint.Directories(), " or ") }
+// directoryList lists where endpoints are looked for.
+func directoryList() string { return strings.Join(endpoint.Directories(), " or ") }
 
 // listPeers says what there is to choose from.
 func listPeers(peers []Peer) string {
 	if len(peers) == 0 {
-		return Nobody().Error()
+		return NoDevicesError().Error()
 	}
 	var names []string
 	for _, p := range peers {

@@ -58,9 +58,9 @@ func counterRows(all iter.Seq2[rnic.CounterInfo, uint64]) iter.Seq2[string, stri
 	return func(yield func(string, string) bool) {
 		for c := range all {
 			if deviceCounterDescs[c.Name] != nil {
-				c.Meaning += " Device only."
+				c.Description += " Device only."
 			}
-			if !yield(c.Name, c.Meaning) {
+			if !yield(c.Name, c.Description) {
 				return
 			}
 		}

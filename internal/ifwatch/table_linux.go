@@ -12,11 +12,11 @@ type table struct {
 	ip    netip.Addr // canonical
 	index int        // of the interface at first; the only one that counts for a link-local address
 	links map[int]linkState
-	addrs map[holder]bool
+	addrs map[addrHolder]bool
 
-	fresh map[holder]bool // of the dump that is running, or nil
-	known bool            // a dump of addresses is complete
-	own   bool            // an interface had the address itself, not only its subnet
+	dump     map[addrHolder]bool // of the dump that is running, or nil
+	complete bool                // a dump of addresses is complete
+	hadAddr  bool                // an interface had the address itself, not only its subnet
 }
 
 // linkState is the state of an interface in an RTM_NEWLINK message.
@@ -25,22 +25,22 @@ type linkState struct {
 	mtu int
 }
 
-// holder is an interface with a prefix that the address lies in.
-type holder struct {
+// addrHolder is an interface with a prefix that the address lies in.
+type addrHolder struct {
 	index  int
 	prefix netip.Prefix
 }
 
 func newTable(ip netip.Addr, index int) *table {
-	return &table{ip: ip.Unmap().WithZone(""), index: index, links: make(map[int]linkState), addrs: make(map[holder]bool)}
+	return &table{ip: ip.Unmap().WithZone(""), index: index, links: make(map[int]linkState), addrs: make(map[addrHolder]bool)}
 }
 
-// startAddrs begins a dump of all addresses, which replaces what is known at
+// startAddrDump begins a dump of all addresses, which replaces what is known at
 // endAddrs.
-func (t *table) startAddrs() { t.fresh = make(map[holder]bool) }
+func (t *table) startAddrDump() { t.dump = make(map[addrHolder]bool) }
 
-func (t *table) endAddrs() {
-	t.addrs, t.fresh, t.known = t.fresh, nil, true
+func (t *table) endAddrDump() {
+	t.addrs, t.dump, t.complete = t.dump, nil, true
 }
 
 // apply takes one message. One that is malformed or of another kind changes
@@ -98,11 +98,11 @@ func (t *table) applyAddr(m *syscall.NetlinkMessage) {
 			ip, _ = netip.AddrFromSlice(a.Value)
 		}
 	}
-	h := holder{index, netip.PrefixFrom(ip.Unmap(), bits)}
+	h := addrHolder{index, netip.PrefixFrom(ip.Unmap(), bits)}
 	if !h.prefix.Contains(t.ip) && ip.Unmap() != t.ip || needsInterface(t.ip) && index != t.index {
 		return
 	}
-	for _, set := range []map[holder]bool{t.addrs, t.fresh} {
+	for _, set := range []map[addrHolder]bool{t.addrs, t.dump} {
 		switch {
 		case set == nil:
 		case m.Header.Type == syscall.RTM_NEWADDR:
@@ -117,16 +117,16 @@ func (t *table) applyAddr(m *syscall.NetlinkMessage) {
 // interface on whose subnet the address lies (127.0.0.2) counts only if none ever
 // had the address itself.
 func (t *table) state(last State) State {
-	if !t.known {
+	if !t.complete {
 		return last
 	}
 	for h := range t.addrs {
-		t.own = t.own || h.prefix.Addr() == t.ip
+		t.hadAddr = t.hadAddr || h.prefix.Addr() == t.ip
 	}
 	s := State{MTU: last.MTU}
 	for h := range t.addrs {
 		l, known := t.links[h.index]
-		if !known || t.own && h.prefix.Addr() != t.ip {
+		if !known || t.hadAddr && h.prefix.Addr() != t.ip {
 			continue
 		}
 		if !s.HasAddr || l.up && !s.Up {

@@ -116,16 +116,16 @@ func TestTable(t *testing.T) {
 		}},
 	} {
 		t.Run(c.ip, func(t *testing.T) {
-			w := &Watcher{table: newTable(netip.MustParseAddr(c.ip), 2), last: up, changed: func(State) {}}
-			w.handle(link(newLink, 2, running, 1500))
+			w := &Watcher{table: newTable(netip.MustParseAddr(c.ip), 2), last: up, onChange: func(State) {}}
+			w.handleMessages(link(newLink, 2, running, 1500))
 			require.Equal(t, up, w.last, "nothing is known before a dump of addresses")
-			w.table.startAddrs()
+			w.table.startAddrDump()
 			for i, s := range c.steps {
-				w.handle(s.message)
+				w.handleMessages(s.message)
 				if i == 0 {
 					require.Equal(t, up, w.last)
-					w.table.endAddrs()
-					w.handle(nil)
+					w.table.endAddrDump()
+					w.handleMessages(nil)
 				}
 				if s.want.MTU == 0 {
 					require.True(t, w.last.Usable(), i)
@@ -141,14 +141,14 @@ func TestTable(t *testing.T) {
 // changes while it runs is not undone by its end.
 func TestDumpReplaces(t *testing.T) {
 	up := State{HasAddr: true, Up: true, MTU: 1500}
-	w := &Watcher{table: newTable(netip.MustParseAddr("192.0.2.1"), 2), last: up, changed: func(State) {}}
-	w.handle(link(newLink, 2, running, 1500))
+	w := &Watcher{table: newTable(netip.MustParseAddr("192.0.2.1"), 2), last: up, onChange: func(State) {}}
+	w.handleMessages(link(newLink, 2, running, 1500))
 	ours := addr(newAddr, 2, "192.0.2.1/24", syscall.IFA_LOCAL)
 	done := func(dump ...[]byte) {
-		w.table.startAddrs()
+		w.table.startAddrDump()
 		w.phase, w.seq = dumpAddrs, w.seq+1
 		for _, m := range append(dump, message(syscall.NLMSG_DONE, w.seq, make([]byte, 4))) {
-			w.handle(m)
+			w.handleMessages(m)
 		}
 	}
 	done(ours)
@@ -192,12 +192,12 @@ func TestGolden(t *testing.T) {
 	}
 	commands, messages := golden(t)
 	for ip, states := range want {
-		w := &Watcher{table: newTable(netip.MustParseAddr(ip), 1), changed: func(State) {}}
-		w.table.startAddrs()
-		w.table.endAddrs()
+		w := &Watcher{table: newTable(netip.MustParseAddr(ip), 1), onChange: func(State) {}}
+		w.table.startAddrDump()
+		w.table.endAddrDump()
 		for i, list := range messages {
 			for _, m := range list {
-				w.handle(m)
+				w.handleMessages(m)
 			}
 			require.Equal(t, states[i], w.last, "%s: ip %s", ip, commands[i])
 		}
@@ -217,11 +217,11 @@ func FuzzHandle(f *testing.F) {
 	f.Add(addr(newAddr, 2, "fe80::1/64", syscall.IFA_ADDRESS))
 	f.Add(message(syscall.NLMSG_DONE, 0, make([]byte, 4)))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		w := &Watcher{table: newTable(netip.MustParseAddr("192.0.2.1"), 2), seq: 1, changed: func(State) {}}
-		w.table.startAddrs()
-		w.table.endAddrs()
-		w.handle(b)
-		w.table.startAddrs()
-		w.handle(b)
+		w := &Watcher{table: newTable(netip.MustParseAddr("192.0.2.1"), 2), seq: 1, onChange: func(State) {}}
+		w.table.startAddrDump()
+		w.table.endAddrDump()
+		w.handleMessages(b)
+		w.table.startAddrDump()
+		w.handleMessages(b)
 	})
 }

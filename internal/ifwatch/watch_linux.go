@@ -17,9 +17,9 @@ type Watcher struct {
 	socket *os.File
 	done   chan struct{}
 
-	table   *table
-	last    State
-	changed func(State)
+	table    *table
+	last     State
+	onChange func(State)
 
 	seq   uint32 // of the last request
 	phase phase
@@ -34,8 +34,8 @@ const (
 	dumpAddrs
 )
 
-// groups are the multicast groups of NETLINK_ROUTE that are listened to.
-const groups = unix.RTMGRP_LINK | unix.RTMGRP_IPV4_IFADDR | unix.RTMGRP_IPV6_IFADDR
+// rtnetlinkGroups are the multicast groups of NETLINK_ROUTE that are listened to.
+const rtnetlinkGroups = unix.RTMGRP_LINK | unix.RTMGRP_IPV4_IFADDR | unix.RTMGRP_IPV6_IFADDR
 
 // Watch calls changed, on a goroutine of its own, whenever the state of ip is
 // another than before, at first than current. Index is the number of the interface
@@ -46,13 +46,13 @@ func Watch(ip netip.Addr, index int, current State, changed func(State)) (*Watch
 	if err != nil {
 		return nil, fmt.Errorf("ifwatch: %w", os.NewSyscallError("socket", err))
 	}
-	if err := unix.Bind(fd, &unix.SockaddrNetlink{Family: unix.AF_NETLINK, Groups: groups}); err != nil {
+	if err := unix.Bind(fd, &unix.SockaddrNetlink{Family: unix.AF_NETLINK, Groups: rtnetlinkGroups}); err != nil {
 		unix.Close(fd)
 		return nil, fmt.Errorf("ifwatch: %w", os.NewSyscallError("bind", err))
 	}
 	w := &Watcher{socket: os.NewFile(uintptr(fd), "rtnetlink"), done: make(chan struct{}),
-		table: newTable(ip, index), last: current, changed: changed}
-	w.request(dumpLinks)
+		table: newTable(ip, index), last: current, onChange: changed}
+	w.requestDump(dumpLinks)
 	go w.run()
 	return w, nil
 }
@@ -64,14 +64,14 @@ func (w *Watcher) Close() error {
 	return err
 }
 
-// request asks for a dump; its replies end with NLMSG_DONE.
-func (w *Watcher) request(p phase) {
+// requestDump asks for a dump; its replies end with NLMSG_DONE.
+func (w *Watcher) requestDump(p phase) {
 	w.phase = p
 	w.seq++
 	kind := uint16(unix.RTM_GETLINK)
 	if p == dumpAddrs {
 		kind = unix.RTM_GETADDR
-		w.table.startAddrs()
+		w.table.startAddrDump()
 	}
 	const length = unix.SizeofNlMsghdr + unix.SizeofIfInfomsg // ifaddrmsg is shorter
 	b := make([]byte, length)
@@ -92,9 +92,9 @@ func (w *Watcher) run() {
 		n, err := w.socket.Read(buf)
 		switch {
 		case err == nil:
-			w.handle(buf[:n])
+			w.handleMessages(buf[:n])
 		case errors.Is(err, unix.ENOBUFS): // messages were lost
-			w.request(dumpLinks)
+			w.requestDump(dumpLinks)
 		case errors.Is(err, unix.EINTR):
 		default:
 			return
@@ -102,8 +102,8 @@ func (w *Watcher) run() {
 	}
 }
 
-// handle takes what one read has brought.
-func (w *Watcher) handle(b []byte) {
+// handleMessages takes what one read has brought.
+func (w *Watcher) handleMessages(b []byte) {
 	list, err := syscall.ParseNetlinkMessage(b)
 	if err != nil {
 		return
@@ -112,7 +112,7 @@ func (w *Watcher) handle(b []byte) {
 		m := &list[i]
 		switch {
 		case m.Header.Type == unix.NLMSG_DONE && m.Header.Seq == w.seq:
-			w.dumped()
+			w.finishDump()
 		case m.Header.Type == unix.NLMSG_ERROR && m.Header.Seq == w.seq:
 			w.phase = idle
 		default:
@@ -124,16 +124,16 @@ func (w *Watcher) handle(b []byte) {
 	}
 	if s := w.table.state(w.last); s != w.last {
 		w.last = s
-		w.changed(s)
+		w.onChange(s)
 	}
 }
 
-// dumped goes on with what follows a dump.
-func (w *Watcher) dumped() {
+// finishDump goes on with what follows a dump.
+func (w *Watcher) finishDump() {
 	if w.phase == dumpLinks {
-		w.request(dumpAddrs)
+		w.requestDump(dumpAddrs)
 		return
 	}
 	w.phase = idle
-	w.table.endAddrs()
+	w.table.endAddrDump()
 }

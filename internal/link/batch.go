@@ -16,11 +16,11 @@ const (
 	// maxSegments is UDP_MAX_SEGMENTS of Linux before 6.9 (128 since).
 	maxSegments = 64
 
-	// maxGroup bounds the bytes of one GSO send. The kernel builds a single
+	// maxGroupBytes bounds the bytes of one GSO send. The kernel builds a single
 	// frame of them first, and cuts it up itself, before any interface, if that
 	// has 65536 bytes (GSO_LEGACY_MAX_SIZE) with the headers of Ethernet, IPv6
 	// and UDP.
-	maxGroup = 1<<16 - 1 - 14 - 40 - 8
+	maxGroupBytes = 1<<16 - 1 - 14 - 40 - 8
 )
 
 // Batch lays packets out for sending. The caller asks for room with Next and
@@ -35,17 +35,17 @@ const (
 // A Batch belongs to one goroutine at a time. Once its buffers have grown to
 // the size of the traffic nothing in it allocates.
 type Batch struct {
-	buf     []byte // packets laid out so far; the capacity never changes
-	packets []packet
-	groups  []group
-	refs    int // packets whose payload lies elsewhere
+	buf           []byte // packets laid out so far; the capacity never changes
+	packets       []packet
+	groups        []group
+	zeroCopyCount int // packets whose payload lies elsewhere
 
 	src     netip.AddrPort // what the sealed packets were sealed with
 	gso     bool
 	sealed  int // packets [0, sealed) carry an ICRC
 	flips   []flip
 	flipped int // flips [0, flipped) are in the bytes
-	sealers sealers
+	sealers sealerCache
 
 	refusals []Refusal // of the last WriteBatch
 }
@@ -58,9 +58,9 @@ type packet struct {
 	payload  []byte // nil if it is in buf
 }
 
-// split is where the ICRC of a packet starts in buf, and where a payload that
+// payloadOffsets is where the ICRC of a packet starts in buf, and where a payload that
 // lies elsewhere has its room.
-func (p *packet) split() (payload, icrc int) {
+func (p *packet) payloadOffsets() (payload, icrc int) {
 	icrc = p.end - wire.ICRCLen
 	return icrc - len(p.payload), icrc
 }
@@ -99,20 +99,20 @@ func (b *Batch) Next(to *wire.Path, n int) []byte {
 		return nil
 	}
 	b.buf = b.buf[:end]
-	b.join(to, n)
+	b.addToGroup(to, n)
 	b.packets = append(b.packets, packet{off: off, end: end, group: len(b.groups) - 1})
 	return b.buf[off:end:end]
 }
 
-// NextWith is Next for a packet of head bytes, a payload and the ICRC. The caller
+// NextZeroCopy is Next for a packet of head bytes, a payload and the ICRC. The caller
 // fills the head, which it gets, and keeps the payload unchanged until Reset.
-func (b *Batch) NextWith(to *wire.Path, head int, payload []byte) []byte {
+func (b *Batch) NextZeroCopy(to *wire.Path, head int, payload []byte) []byte {
 	room := b.Next(to, head+len(payload)+wire.ICRCLen)
 	if room == nil {
 		return nil
 	}
 	b.packets[len(b.packets)-1].payload = payload
-	b.refs++
+	b.zeroCopyCount++
 	return room[:head:head]
 }
 
@@ -123,7 +123,7 @@ func (b *Batch) Cancel() {
 	p := &b.packets[last]
 	if p.payload != nil {
 		p.payload = nil
-		b.refs--
+		b.zeroCopyCount--
 	}
 	g := &b.groups[p.group]
 	g.count--
@@ -136,41 +136,41 @@ func (b *Batch) Cancel() {
 	b.packets = b.packets[:last]
 }
 
-// Refers reports whether the payload of a packet lies in memory of others.
-func (b *Batch) Refers() bool { return b.refs > 0 }
+// HasZeroCopy reports whether the payload of a packet lies in memory of others.
+func (b *Batch) HasZeroCopy() bool { return b.zeroCopyCount > 0 }
 
-// collect copies the payload of packet i to its room in the buffer. If it cannot
+// copyPayload copies the payload of packet i to its room in the buffer. If it cannot
 // be read, the packet is damaged.
-func (b *Batch) collect(i int) {
+func (b *Batch) copyPayload(i int) {
 	p := &b.packets[i]
 	if p.payload == nil {
 		return
 	}
-	at, _ := p.split()
+	at, _ := p.payloadOffsets()
 	if !place.Load(b.buf[at:at+len(p.payload)], p.payload) {
-		b.damage(i)
+		b.zeroPacket(i)
 		return
 	}
 	p.payload = nil
-	b.refs--
+	b.zeroCopyCount--
 }
 
-// damage makes packet i, whose payload cannot be read any more, one of zeros,
+// zeroPacket makes packet i, whose payload cannot be read any more, one of zeros,
 // which no receiver takes. It is lost, and its sender finds out when it is to be
 // sent again.
-func (b *Batch) damage(i int) {
+func (b *Batch) zeroPacket(i int) {
 	p := &b.packets[i]
 	clear(b.buf[p.off:p.end])
 	p.payload = nil
-	b.refs--
+	b.zeroCopyCount--
 }
 
-// join counts a packet of n bytes to the last group if it fits there, or else
+// addToGroup counts a packet of n bytes to the last group if it fits there, or else
 // to a new one.
-func (b *Batch) join(to *wire.Path, n int) {
+func (b *Batch) addToGroup(to *wire.Path, n int) {
 	if last := len(b.groups) - 1; last >= 0 {
 		g := &b.groups[last]
-		if g.takes(n) && g.count < maxSegments && g.bytes+n <= maxGroup && samePath(g.to, to) {
+		if g.accepts(n) && g.count < maxSegments && g.bytes+n <= maxGroupBytes && samePath(g.to, to) {
 			g.count++
 			g.bytes += n
 			g.closed = n < g.seg
@@ -185,10 +185,10 @@ func (b *Batch) join(to *wire.Path, n int) {
 // packet of a message with so small an MTU that the others fill a group.
 const smallPacket = 1500
 
-// takes reports whether a packet of n bytes may follow in the group. A large
+// accepts reports whether a packet of n bytes may follow in the group. A large
 // one does not end a group of one: it is the MIDDLE that follows a FIRST, which
 // is longer by a RETH, and more of its size are coming.
-func (g *group) takes(n int) bool {
+func (g *group) accepts(n int) bool {
 	return !g.closed && (n == g.seg || n < g.seg && (g.count > 1 || n <= smallPacket))
 }
 
@@ -213,9 +213,9 @@ func (b *Batch) Append(to *wire.Path, pkt []byte) bool {
 // Reset empties the batch. Slices from Next are invalid from here on.
 func (b *Batch) Reset() {
 	b.buf = b.buf[:0]
-	if b.refs > 0 {
+	if b.zeroCopyCount > 0 {
 		clear(b.packets) // so that nobody's memory is held
-		b.refs = 0
+		b.zeroCopyCount = 0
 	}
 	b.packets = b.packets[:0]
 	b.groups = b.groups[:0]
@@ -235,7 +235,7 @@ func (b *Batch) Cap() int { return cap(b.buf) }
 
 // Packet returns packet i, 0 <= i < Len, and where it goes.
 func (b *Batch) Packet(i int) (to *wire.Path, pkt []byte) {
-	b.collect(i)
+	b.copyPayload(i)
 	p := b.packets[i]
 	return b.groups[p.group].to, b.buf[p.off:p.end:p.end]
 }
@@ -248,8 +248,8 @@ func (b *Batch) Groups() int { return len(b.groups) }
 // each of seg bytes except that the last may be shorter.
 func (b *Batch) Group(i int) (to *wire.Path, buf []byte, seg int) {
 	g := &b.groups[i]
-	for i := g.first; b.refs > 0 && i < g.first+g.count; i++ {
-		b.collect(i)
+	for i := g.first; b.zeroCopyCount > 0 && i < g.first+g.count; i++ {
+		b.copyPayload(i)
 	}
 	off := b.packets[g.first].off
 	return g.to, b.buf[off : off+g.bytes : off+g.bytes], g.seg

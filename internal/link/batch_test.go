@@ -43,8 +43,8 @@ func TestGrouping(t *testing.T) {
 		{"64 segments", []run{{pathA, 64, 24}, {pathA, 65, 24}}, []int{64, 64, 1}},
 		{"64 segments, a short one does not fit", []run{{pathA, 64, 24}, {pathA, 1, 20}}, []int{64, 1}},
 		{"65473 bytes", []run{{pathA, 16, 4112}}, []int{15, 1}},
-		{"exactly 65473 bytes", []run{{pathA, 2, 32000}, {pathA, 1, maxGroup - 64000}, {pathA, 1, 16}}, []int{3, 1}},
-		{"a byte too many", []run{{pathA, 2, 32000}, {pathA, 1, maxGroup - 64000 + 1}}, []int{2, 1}},
+		{"exactly 65473 bytes", []run{{pathA, 2, 32000}, {pathA, 1, maxGroupBytes - 64000}, {pathA, 1, 16}}, []int{3, 1}},
+		{"a byte too many", []run{{pathA, 2, 32000}, {pathA, 1, maxGroupBytes - 64000 + 1}}, []int{2, 1}},
 		{"largest packets", []run{{pathA, 2, MaxPacket}}, []int{1, 1}},
 	}
 	for _, test := range tests {
@@ -113,7 +113,7 @@ func TestBatchProperty(t *testing.T) {
 		next := 0
 		for i := range b.Groups() {
 			to, buf, seg := b.Group(i)
-			require.True(t, len(buf) <= maxGroup || len(buf) == seg)
+			require.True(t, len(buf) <= maxGroupBytes || len(buf) == seg)
 			n := 0
 			for ; len(buf) > 0; n++ {
 				w := want[next]
@@ -138,7 +138,7 @@ func TestBatchProperty(t *testing.T) {
 			require.LessOrEqual(t, n, maxSegments)
 		}
 		require.Equal(t, len(want), next)
-		require.False(t, b.Refers(), "all have been looked at")
+		require.False(t, b.HasZeroCopy(), "all have been looked at")
 	})
 }
 

@@ -13,15 +13,15 @@ import (
 // (ip(7)). The next call on the socket also returns the error number, whatever
 // that call was about. The queue makes epoll report EPOLLERR until it is empty.
 
-// errorsRead bounds the errors that are taken from the queue at a time.
-const errorsRead = 64
+// maxErrorsRead bounds the errors that are taken from the queue at a time.
+const maxErrorsRead = 64
 
 // readErrors takes the errors from the queue and appends those that came by ICMP
 // to list.
 func (c *udp) readErrors(list []Refusal) []Refusal {
 	var payload [512]byte
 	var control [256]byte
-	for range errorsRead {
+	for range maxErrorsRead {
 		n, oobn, _, from, err := unix.Recvmsg(c.fd, payload[:], control[:], unix.MSG_ERRQUEUE|unix.MSG_DONTWAIT)
 		if err != nil {
 			break

@@ -2,45 +2,45 @@ package link
 
 import "sync/atomic"
 
-// gate counts the goroutines inside one kind of call, on a cache line of its
+// userCount counts the goroutines inside one kind of call, on a cache line of its
 // own: reader and writer do not slow each other down.
-type gate struct {
+type userCount struct {
 	users atomic.Int32
 	_     [60]byte
 }
 
-// shutBias is added to the users of a gate that was shut: negative means shut.
-const shutBias = -1 << 30
+// closedBias is added to the users of a gate that was shut: negative means shut.
+const closedBias = -1 << 30
 
 // The ways into a link.
 const (
-	writing = iota
-	reading
-	waiting
-	waking
-	ways
+	callWrite = iota
+	callRead
+	callWait
+	callWake
+	numCalls
 )
 
-// gates lets Close wait until nobody uses the link any more. A file descriptor
+// closeGuard lets Close wait until nobody uses the link any more. A file descriptor
 // must not be closed under a running system call: its number could be given to
 // another file at once, and the call would hit that.
-type gates struct {
-	gate     [ways]gate
-	closed   atomic.Bool
-	busy     atomic.Int32  // gates that are not both shut and empty
-	empty    chan struct{} // closed when busy reaches 0
-	released chan struct{} // closed when the link's resources are free
+type closeGuard struct {
+	counts     [numCalls]userCount
+	closed     atomic.Bool
+	openCounts atomic.Int32  // gates that are not both shut and empty
+	empty      chan struct{} // closed when busy reaches 0
+	released   chan struct{} // closed when the link's resources are free
 }
 
-func (g *gates) init() {
-	g.busy.Store(ways)
+func (g *closeGuard) init() {
+	g.openCounts.Store(numCalls)
 	g.empty = make(chan struct{})
 	g.released = make(chan struct{})
 }
 
 // enter reports whether the link is open; if so the caller must leave.
-func (g *gates) enter(way int) bool {
-	users := &g.gate[way].users
+func (g *closeGuard) enter(way int) bool {
+	users := &g.counts[way].users
 	for {
 		n := users.Load()
 		if n < 0 {
@@ -52,15 +52,15 @@ func (g *gates) enter(way int) bool {
 	}
 }
 
-// leave ends what enter began.
-func (g *gates) leave(way int) {
-	if g.gate[way].users.Add(-1) == shutBias {
-		g.lastOut()
+// exit ends what enter began.
+func (g *closeGuard) exit(way int) {
+	if g.counts[way].users.Add(-1) == closedBias {
+		g.countDrained()
 	}
 }
 
-func (g *gates) lastOut() {
-	if g.busy.Add(-1) == 0 {
+func (g *closeGuard) countDrained() {
+	if g.openCounts.Add(-1) == 0 {
 		close(g.empty)
 	}
 }
@@ -68,11 +68,11 @@ func (g *gates) lastOut() {
 // close shuts the gates, calls interrupt, which must make blocked users
 // return, waits until all have left, and calls release. Later calls wait for
 // the first one.
-func (g *gates) close(interrupt, release func()) {
+func (g *closeGuard) close(interrupt, release func()) {
 	if !g.closed.Swap(true) {
-		for way := range ways {
-			if g.gate[way].users.Add(shutBias) == shutBias {
-				g.lastOut()
+		for way := range numCalls {
+			if g.counts[way].users.Add(closedBias) == closedBias {
+				g.countDrained()
 			}
 		}
 		interrupt()

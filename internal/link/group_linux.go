@@ -33,7 +33,7 @@ func OpenGroup(o Options, n int) ([]Conn, error) {
 		closeAll(conns)
 		return nil, err
 	}
-	o.group = true
+	o.reusePort = true
 	o.Addr = netip.AddrPortFrom(o.Addr.Addr(), c.LocalAddr().Port()) // the system may have chosen the port
 	for range n - 1 {
 		c, err := OpenUDP(o)

@@ -82,9 +82,9 @@ func interfaceOf(a netip.Addr) *net.Interface {
 	return near
 }
 
-// withInterface returns a link-local address with a zone that it could mean, or
+// exampleZone returns a link-local address with a zone that it could mean, or
 // an example.
-func withInterface(a netip.Addr) string {
+func exampleZone(a netip.Addr) string {
 	if ifc := interfaceOf(a); ifc != nil {
 		return a.WithZone(ifc.Name).String()
 	}

@@ -83,7 +83,7 @@ func lay(b *Batch, to *wire.Path, n int, seed uint64, head int) []byte {
 	pkt := make([]byte, n)
 	fill(pkt, seed)
 	pkt = pkt[:n-wire.ICRCLen]
-	room := b.NextWith(to, head, pkt[head:])
+	room := b.NextZeroCopy(to, head, pkt[head:])
 	if room == nil {
 		return nil
 	}

@@ -2,9 +2,9 @@ package link
 
 import "syscall"
 
-// lost counts packets that the system refused. (On Windows, whose sockets have
+// countLost counts packets that the system refused. (On Windows, whose sockets have
 // error numbers of their own, most count as SendFailed.)
-func (tx *sendCounters) lost(errno syscall.Errno, packets int) {
+func (tx *sendCounters) countLost(errno syscall.Errno, packets int) {
 	n := uint64(packets)
 	switch errno {
 	case syscall.EMSGSIZE:

@@ -19,7 +19,7 @@ func OpenMulticast(o Options, group netip.AddrPort) (Conn, error) {
 	if ifc == nil {
 		return nil, fmt.Errorf("link: no interface has the address %v, so the group %v cannot be joined there", o.Addr.Addr(), group.Addr())
 	}
-	o.join = membership{group: group.Addr(), index: ifc.Index}
+	o.membership = membership{group: group.Addr(), index: ifc.Index}
 	o.Addr = group
 	return openFast(o)
 }

@@ -38,8 +38,8 @@ type Options struct {
 	NoTOS    bool // the traffic class of what arrives stays 0; saves a control message for each datagram
 	Portable bool // the link of systems other than Linux, on Go's net package
 
-	group bool       // one of several links on the address, see OpenGroup
-	join  membership // a group to receive from, see OpenMulticast
+	reusePort  bool       // one of several links on the address, see OpenGroup
+	membership membership // a group to receive from, see OpenMulticast
 
 	RecvBuffer int   // bytes; 0 for DefaultRecvBuffer, or SystemDefault
 	SendBuffer int   // bytes; 0 for DefaultSendBuffer, or SystemDefault
@@ -50,10 +50,10 @@ type Options struct {
 // portable one elsewhere or on request. The environment variable SOFTRNIC_LINK
 // adds to the options what it names.
 func OpenUDP(o Options) (Conn, error) {
-	if err := o.merge(os.Getenv(EnvVar)); err != nil {
+	if err := o.applyEnv(os.Getenv(EnvVar)); err != nil {
 		return nil, err
 	}
-	o = o.resolve()
+	o = o.withDefaults()
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
@@ -63,8 +63,8 @@ func OpenUDP(o Options) (Conn, error) {
 	return openFast(o)
 }
 
-// resolve replaces zero values by what they stand for.
-func (o Options) resolve() Options {
+// withDefaults replaces zero values by what they stand for.
+func (o Options) withDefaults() Options {
 	o.Addr = netip.AddrPortFrom(NormalizeBind(o.Addr.Addr()), o.Addr.Port())
 	if o.RecvBuffer == 0 {
 		o.RecvBuffer = DefaultRecvBuffer
@@ -75,8 +75,8 @@ func (o Options) resolve() Options {
 	return o
 }
 
-// merge adds the words of the environment variable.
-func (o *Options) merge(env string) error {
+// applyEnv adds the words of the environment variable.
+func (o *Options) applyEnv(env string) error {
 	if env == "" {
 		return nil
 	}

@@ -22,15 +22,15 @@ func TestEnvironment(t *testing.T) {
 	}
 	for _, test := range tests {
 		var o Options
-		require.NoError(t, o.merge(test.env))
+		require.NoError(t, o.applyEnv(test.env))
 		require.Equal(t, test.want, o)
 	}
 	o := Options{NoGRO: true}
-	require.NoError(t, o.merge("nogso"))
+	require.NoError(t, o.applyEnv("nogso"))
 	require.Equal(t, Options{NoGSO: true, NoGRO: true}, o, "merged with what the program asked for")
 
 	for _, env := range []string{"gso", "NOGSO", "nogso, nogro", "nogso,", " "} {
-		err := new(Options).merge(env)
+		err := new(Options).applyEnv(env)
 		require.ErrorContains(t, err, "SOFTRNIC_LINK")
 		require.ErrorContains(t, err, "allowed are nogso, nogro, nommsg and portable")
 	}

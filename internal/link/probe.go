@@ -41,12 +41,12 @@ type ProbeResult struct {
 // sockets on 127.0.0.1, and ignores the environment.
 func Probe() ProbeResult {
 	p := ProbeResult{
-		RecvBufferMax: sysctl("rmem_max"),
-		SendBufferMax: sysctl("wmem_max"),
+		RecvBufferMax: readSysctl("rmem_max"),
+		SendBufferMax: readSysctl("wmem_max"),
 	}
 	loopback := netip.AddrFrom4([4]byte{127, 0, 0, 1})
-	p.Err = p.exchange(Options{Addr: netip.AddrPortFrom(loopback, 0)}.resolve())
-	if c, err := openFast(Options{Addr: netip.AddrPortFrom(loopback, RoCEPort)}.resolve()); err != nil {
+	p.Err = p.testTransfer(Options{Addr: netip.AddrPortFrom(loopback, 0)}.withDefaults())
+	if c, err := openFast(Options{Addr: netip.AddrPortFrom(loopback, RoCEPort)}.withDefaults()); err != nil {
 		p.RoCEPort = err
 	} else {
 		c.Close()
@@ -54,9 +54,9 @@ func Probe() ProbeResult {
 	return p
 }
 
-// exchange sends two groups of two packets between two links and looks at how
+// testTransfer sends two groups of two packets between two links and looks at how
 // they travelled.
-func (p *ProbeResult) exchange(o Options) error {
+func (p *ProbeResult) testTransfer(o Options) error {
 	tx, err := openFast(o)
 	if err != nil {
 		return err
@@ -100,8 +100,8 @@ func (p *ProbeResult) exchange(o Options) error {
 	return nil
 }
 
-// sysctl reads a limit of net.core, 0 where there is none.
-func sysctl(name string) int {
+// readSysctl reads a limit of net.core, 0 where there is none.
+func readSysctl(name string) int {
 	text, err := os.ReadFile("/proc/sys/net/core/" + name)
 	if err != nil {
 		return 0

@@ -9,8 +9,8 @@ import (
 	"github.com/softrnic/softrnic/internal/order"
 )
 
-// maxReceive bounds the datagrams of one recvmmsg.
-const maxReceive = 64
+// maxRecvMessages bounds the datagrams of one recvmmsg.
+const maxRecvMessages = 64
 
 // receiver is the state of ReadBatch: one message header, address and control
 // buffer per datagram of a recvmmsg, wired together once.
@@ -29,17 +29,17 @@ type receiver struct {
 	// What has been received since the last look that found nothing. It is
 	// counted then, when there is time: three atomic additions are a
 	// hundredth of a ping-pong.
-	fresh struct{ calls, datagrams, packets, bytes uint64 }
+	uncounted struct{ calls, datagrams, packets, bytes uint64 }
 
 	overflow uint32 // last value of the kernel's drop counter
 	counters receiveCounters
 }
 
 func (rx *receiver) init() {
-	rx.messages = make([]mmsghdr, maxReceive)
-	rx.iovecs = make([]unix.Iovec, maxReceive)
-	rx.names = make([]sockaddr, maxReceive)
-	rx.controls = make([][3]cmsg, maxReceive)
+	rx.messages = make([]mmsghdr, maxRecvMessages)
+	rx.iovecs = make([]unix.Iovec, maxRecvMessages)
+	rx.names = make([]sockaddr, maxRecvMessages)
+	rx.controls = make([][3]cmsg, maxRecvMessages)
 	rx.want = 1
 	for i := range rx.messages {
 		rx.iovecs[i].SetLen(slotBytes)
@@ -54,26 +54,26 @@ func (rx *receiver) init() {
 // ReadBatch implements Conn. It makes one system call, so a return of fewer
 // datagrams than r holds does not mean that no more are there.
 func (c *udp) ReadBatch(r *Datagrams) (int, error) {
-	if !c.enter(reading) {
+	if !c.enter(callRead) {
 		return 0, net.ErrClosed
 	}
 	r.Reset()
-	n := c.receive(r)
+	n := c.receiveOnce(r)
 	if n == 0 && len(r.Refusals()) > 0 { // an error came first
-		n = c.receive(r)
+		n = c.receiveOnce(r)
 	}
 	for i := range n {
-		r.Add(c.rx.datagram(i, r.Slot(i)))
+		r.Add(c.rx.makeDatagram(i, r.Slot(i)))
 	}
-	c.leave(reading)
+	c.exit(callRead)
 	return n, nil
 }
 
-// receive makes one system call and returns how many datagrams it brought.
-func (c *udp) receive(r *Datagrams) (n int) {
+// receiveOnce makes one system call and returns how many datagrams it brought.
+func (c *udp) receiveOnce(r *Datagrams) (n int) {
 	rx := &c.rx
 	want := min(rx.want, r.Cap())
-	rx.prepare(r, want)
+	rx.prepareSlots(r, want)
 	var errno unix.Errno
 	if want > 1 {
 		n, errno = recvmmsg(c.fd, rx.messages[:want])
@@ -82,11 +82,11 @@ func (c *udp) receive(r *Datagrams) (n int) {
 	}
 	switch {
 	case n > 0:
-		order.Arrived()
-		rx.fresh.calls++
+		order.Acquire()
+		rx.uncounted.calls++
 	case errno == unix.EAGAIN:
-		rx.count()
-		if c.errored.Load() {
+		rx.addUncounted()
+		if c.errQueueReady.Load() {
 			c.reportErrors(r)
 		}
 	case errno == unix.ENOSYS: // some sandboxes lack recvmmsg
@@ -95,31 +95,31 @@ func (c *udp) receive(r *Datagrams) (n int) {
 		c.reportErrors(r)
 		rx.counters.icmp.Add(uint64(max(1, len(r.Refusals()))))
 	}
-	rx.adapt(n, want, c.mmsg.Load())
+	rx.adaptWant(n, want, c.mmsg.Load())
 	return n
 }
 
 // reportErrors moves the error queue into r.
 func (c *udp) reportErrors(r *Datagrams) {
-	c.errored.Store(false)
+	c.errQueueReady.Store(false)
 	r.refusals = c.readErrors(r.refusals)
 }
 
-// count adds what is fresh to the counters.
-func (rx *receiver) count() {
-	if rx.fresh.calls == 0 {
+// addUncounted adds what is fresh to the counters.
+func (rx *receiver) addUncounted() {
+	if rx.uncounted.calls == 0 {
 		return
 	}
-	rx.counters.calls.Add(rx.fresh.calls)
-	rx.counters.datagrams.Add(rx.fresh.datagrams)
-	rx.counters.packets.Add(rx.fresh.packets)
-	rx.counters.bytes.Add(rx.fresh.bytes)
-	rx.fresh.calls, rx.fresh.datagrams, rx.fresh.packets, rx.fresh.bytes = 0, 0, 0, 0
+	rx.counters.calls.Add(rx.uncounted.calls)
+	rx.counters.datagrams.Add(rx.uncounted.datagrams)
+	rx.counters.packets.Add(rx.uncounted.packets)
+	rx.counters.bytes.Add(rx.uncounted.bytes)
+	rx.uncounted.calls, rx.uncounted.datagrams, rx.uncounted.packets, rx.uncounted.bytes = 0, 0, 0, 0
 }
 
-// prepare points the first n messages at the slots of r and resets the
+// prepareSlots points the first n messages at the slots of r and resets the
 // lengths that the kernel overwrites.
-func (rx *receiver) prepare(r *Datagrams, n int) {
+func (rx *receiver) prepareSlots(r *Datagrams, n int) {
 	for i := range n {
 		rx.iovecs[i].Base = &r.Slot(i)[0]
 		m := &rx.messages[i].Msghdr
@@ -128,22 +128,22 @@ func (rx *receiver) prepare(r *Datagrams, n int) {
 	}
 }
 
-// adapt sets want after a call that asked for asked datagrams and brought n.
-func (rx *receiver) adapt(n, asked int, mmsg bool) {
+// adaptWant sets want after a call that asked for asked datagrams and brought n.
+func (rx *receiver) adaptWant(n, asked int, mmsg bool) {
 	switch {
 	case !mmsg:
 		rx.want = 1
 	case n == asked:
-		rx.want = min(2*asked, maxReceive)
+		rx.want = min(2*asked, maxRecvMessages)
 	default:
 		rx.want = max(asked/2, 1)
 	}
 }
 
-// datagram describes what message i brought into buf.
-func (rx *receiver) datagram(i int, buf []byte) Datagram {
+// makeDatagram describes what message i brought into buf.
+func (rx *receiver) makeDatagram(i int, buf []byte) Datagram {
 	m := &rx.messages[i]
-	d := Datagram{Src: rx.names[i].get(), Buf: buf[:m.bytes], Seg: int(m.bytes)}
+	d := Datagram{Src: rx.names[i].addrPort(), Buf: buf[:m.bytes], Seg: int(m.bytes)}
 	for k := range int(m.Controllen) / cmsgBytes {
 		switch c := &rx.controls[i][k]; {
 		case c.Level == unix.IPPROTO_IP && c.Type == unix.IP_TOS:
@@ -158,8 +158,8 @@ func (rx *receiver) datagram(i int, buf []byte) Datagram {
 			rx.overflow = c.get32()
 		}
 	}
-	rx.fresh.datagrams++
-	rx.fresh.packets += uint64(d.Count())
-	rx.fresh.bytes += uint64(len(d.Buf))
+	rx.uncounted.datagrams++
+	rx.uncounted.packets += uint64(d.Count())
+	rx.uncounted.bytes += uint64(len(d.Buf))
 	return d
 }

@@ -5,9 +5,9 @@ import (
 	"syscall"
 )
 
-// refusalHead is the number of bytes of a refused packet that its Refusal keeps:
+// maxRefusalHead is the number of bytes of a refused packet that its Refusal keeps:
 // BTH and, of a datagram, DETH.
-const refusalHead = 20
+const maxRefusalHead = 20
 
 // A Refusal reports that the system did not send a packet, or that the network
 // answered a packet by ICMP. A link reports the first kind in the Batch of the
@@ -19,7 +19,7 @@ type Refusal struct {
 	Size int            // bytes of the IP packet; 0 if unknown
 	MTU  int            // EMSGSIZE: bytes that the path carries; 0 if the system does not tell
 
-	head    [refusalHead]byte
+	head    [maxRefusalHead]byte
 	headLen int
 }
 
@@ -29,9 +29,9 @@ func (r *Refusal) Head() []byte { return r.head[:r.headLen] }
 
 func (r *Refusal) setHead(pkt []byte) { r.headLen = copy(r.head[:], pkt) }
 
-// Refuse reports that the system did not send packet i, 0 <= i < Len. Links call it
+// AddRefusal reports that the system did not send packet i, 0 <= i < Len. Links call it
 // from WriteBatch. mtu is that of the path if errno is EMSGSIZE, or 0.
-func (b *Batch) Refuse(i int, errno syscall.Errno, mtu int) {
+func (b *Batch) AddRefusal(i int, errno syscall.Errno, mtu int) {
 	p := b.packets[i]
 	dst := b.groups[p.group].to.Dst
 	r := Refusal{Dst: dst, Err: errno, MTU: mtu, Size: p.end - p.off + headersLen(dst.Addr())}

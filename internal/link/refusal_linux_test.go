@@ -48,7 +48,7 @@ func TestRefusalByICMP(t *testing.T) {
 		require.True(t, got.ICMP)
 		require.Equal(t, syscall.ECONNREFUSED, got.Err)
 		require.Equal(t, pkt[:len(got.Head())], got.Head())
-		require.Len(t, got.Head(), refusalHead)
+		require.Len(t, got.Head(), maxRefusalHead)
 		require.EqualValues(t, 1, StatsOf(c).ICMPErrors)
 		readable, err = c.Wait(0)
 		require.NoError(t, err)

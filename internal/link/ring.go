@@ -50,7 +50,7 @@ func (r *ring) pop(d *Datagrams) {
 	}
 }
 
-func (r *ring) empty() bool {
+func (r *ring) isEmpty() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.n == 0

@@ -35,9 +35,9 @@ func TestRing(t *testing.T) {
 		require.True(t, push())
 	}
 	pop(3)
-	require.False(t, r.empty())
+	require.False(t, r.isEmpty())
 	pop(2)
-	require.True(t, r.empty())
+	require.True(t, r.isEmpty())
 
 	for range ringSlots {
 		require.True(t, push())

@@ -4,8 +4,8 @@ package link
 // is taken out depends on nothing but what was put in. Times are nanoseconds
 // on any clock. The zero value is empty and ready.
 type Schedule[T any] struct {
-	heap []scheduled[T]
-	puts uint64
+	heap   []scheduled[T]
+	pushes uint64
 }
 
 type scheduled[T any] struct {
@@ -21,11 +21,11 @@ func (a *scheduled[T]) before(b *scheduled[T]) bool {
 // Len is the number of items.
 func (s *Schedule[T]) Len() int { return len(s.heap) }
 
-// Put adds an item that is due at the given time.
-func (s *Schedule[T]) Put(at int64, item T) {
-	h := append(s.heap, scheduled[T]{at, s.puts, item})
+// Push adds an item that is due at the given time.
+func (s *Schedule[T]) Push(at int64, item T) {
+	h := append(s.heap, scheduled[T]{at, s.pushes, item})
 	s.heap = h
-	s.puts++
+	s.pushes++
 	for i := len(h) - 1; i > 0; {
 		parent := (i - 1) / 2
 		if !h[i].before(&h[parent]) {
@@ -44,8 +44,8 @@ func (s *Schedule[T]) Next() (at int64, ok bool) {
 	return s.heap[0].at, true
 }
 
-// TakeDue removes and returns the first item if its time is not after now.
-func (s *Schedule[T]) TakeDue(now int64) (item T, at int64, ok bool) {
+// PopDue removes and returns the first item if its time is not after now.
+func (s *Schedule[T]) PopDue(now int64) (item T, at int64, ok bool) {
 	if len(s.heap) == 0 || s.heap[0].at > now {
 		return item, 0, false
 	}

@@ -20,12 +20,12 @@ func TestSchedule(t *testing.T) {
 		for id := range rapid.IntRange(0, 200).Draw(t, "operations") {
 			if rapid.Bool().Draw(t, "put") {
 				at := rapid.Int64Range(0, 20).Draw(t, "at")
-				s.Put(at, id)
+				s.Push(at, id)
 				model = append(model, entry{at, id})
 				slices.SortStableFunc(model, func(a, b entry) int { return int(a.at - b.at) })
 			} else {
 				now := rapid.Int64Range(0, 20).Draw(t, "now")
-				got, at, ok := s.TakeDue(now)
+				got, at, ok := s.PopDue(now)
 				want := len(model) > 0 && model[0].at <= now
 				require.Equal(t, want, ok)
 				if want {

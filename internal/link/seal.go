@@ -20,7 +20,7 @@ type flip struct{ packet, bit int }
 // after a fallback from GSO; sealing twice the same way costs nothing.
 func (b *Batch) Seal(src netip.AddrPort, gso bool) {
 	if b.sealed > 0 && (b.src != src || b.gso != gso) {
-		b.unflip()
+		b.undoFlips()
 		b.sealed = 0
 	}
 	if b.src != src {
@@ -29,13 +29,13 @@ func (b *Batch) Seal(src netip.AddrPort, gso bool) {
 	}
 	b.gso = gso
 	for b.sealed < len(b.packets) {
-		if b.refs == 0 {
+		if b.zeroCopyCount == 0 {
 			b.sealRest()
 		} else if !place.Try(b.sealRest) {
-			b.damage(b.sealed)
+			b.zeroPacket(b.sealed)
 		}
 	}
-	b.flip()
+	b.applyFlips()
 }
 
 // sealRest seals the packets from b.sealed on.
@@ -55,7 +55,7 @@ func (b *Batch) sealGroup(g *group) {
 			s.Seal(b.buf[p.off:p.end], b.ID(b.sealed))
 			continue
 		}
-		payload, icrc := p.split()
+		payload, icrc := p.payloadOffsets()
 		s.SealParts(b.buf[p.off:payload], p.payload, b.buf[icrc:p.end], b.ID(b.sealed))
 	}
 }
@@ -74,34 +74,34 @@ func (b *Batch) ID(i int) uint16 {
 func (b *Batch) Corrupt(i int, bit int) {
 	b.flips = append(b.flips, flip{packet: i, bit: bit})
 	if i < b.sealed {
-		b.flip()
+		b.applyFlips()
 	}
 }
 
-// flip applies the bit flips that are recorded but not in the bytes yet.
-func (b *Batch) flip() {
+// applyFlips applies the bit flips that are recorded but not in the bytes yet.
+func (b *Batch) applyFlips() {
 	for ; b.flipped < len(b.flips); b.flipped++ {
-		b.invert(b.flips[b.flipped])
+		b.invertBit(b.flips[b.flipped])
 	}
 }
 
-// unflip takes the applied flips back, so that a new seal does not bless them.
-func (b *Batch) unflip() {
+// undoFlips takes the applied flips back, so that a new seal does not bless them.
+func (b *Batch) undoFlips() {
 	for _, f := range b.flips[:b.flipped] {
-		b.invert(f)
+		b.invertBit(f)
 	}
 	b.flipped = 0
 }
 
-func (b *Batch) invert(f flip) {
+func (b *Batch) invertBit(f flip) {
 	_, pkt := b.Packet(f.packet)
 	pkt[f.bit/8] ^= 1 << (f.bit % 8)
 }
 
-// sealers remembers the sealers of the last few destinations. A batch serves
+// sealerCache remembers the sealers of the last few destinations. A batch serves
 // one queue pair or a few, so a handful is enough; with more, a sealer is
 // made anew per group, which costs about as much as sealing a small packet.
-type sealers struct {
+type sealerCache struct {
 	entries [8]struct {
 		dst    netip.AddrPort
 		sealer wire.Sealer
@@ -109,11 +109,11 @@ type sealers struct {
 	used, victim int
 }
 
-func (s *sealers) clear() { s.used, s.victim = 0, 0 }
+func (s *sealerCache) clear() { s.used, s.victim = 0, 0 }
 
 // get returns the sealer for src to dst. All entries have the same src: the
 // caller clears them when it changes.
-func (s *sealers) get(src, dst netip.AddrPort) *wire.Sealer {
+func (s *sealerCache) get(src, dst netip.AddrPort) *wire.Sealer {
 	for i := range s.used {
 		if s.entries[i].dst == dst {
 			return &s.entries[i].sealer

@@ -10,30 +10,30 @@ import (
 	"github.com/softrnic/softrnic/internal/order"
 )
 
-// maxBlocked is how long a send may wait for room in the send buffer, which a
+// maxSendBlock is how long a send may wait for room in the send buffer, which a
 // slow interface can fill. Who sends holds a lock that others need; what finds
 // no room until then is lost as if on the wire, and sent again.
-const maxBlocked = 10 * time.Millisecond
+const maxSendBlock = 10 * time.Millisecond
 
-// maxSend bounds the messages of one sendmmsg.
-const maxSend = 64
+// maxSendMessages bounds the messages of one sendmmsg.
+const maxSendMessages = 64
 
 // sender is the state of WriteBatch: one message header, address and control
 // buffer per message of a sendmmsg, wired together once.
 type sender struct {
-	messages []mmsghdr
-	iovecs   []unix.Iovec // one per message, or more where payloads lie elsewhere
-	names    []sockaddr
-	controls [][maxControls]cmsg
-	packets  []int // how many packets each message carries
-	laid     int   // messages laid out
+	messages     []mmsghdr
+	iovecs       []unix.Iovec // one per message, or more where payloads lie elsewhere
+	names        []sockaddr
+	controls     [][maxControls]cmsg
+	packets      []int // how many packets each message carries
+	messageCount int   // messages laid out
 
-	v6        bool
-	tos, hops uint8        // what packets carry without a control message
-	blank     sendControls // to be filled in
-	icmp      []Refusal    // read from the error queue by the current WriteBatch
-	scope     uint32       // interface of link-local destinations
-	counters  sendCounters
+	v6               bool
+	tos, hops        uint8        // what packets carry without a control message
+	controlTemplates sendControls // to be filled in
+	icmp             []Refusal    // read from the error queue by the current WriteBatch
+	scope            uint32       // interface of link-local destinations
+	counters         sendCounters
 
 	// inject, if not nil, is asked before each system call, with the number of
 	// packets in its first message, for an error to report in its place. Tests
@@ -68,13 +68,13 @@ func makeSendControls(v6 bool) sendControls {
 }
 
 func (tx *sender) init(v6 bool, tos, hops uint8) {
-	tx.messages = make([]mmsghdr, maxSend)
-	tx.iovecs = make([]unix.Iovec, 0, maxSend)
-	tx.names = make([]sockaddr, maxSend)
-	tx.controls = make([][maxControls]cmsg, maxSend)
-	tx.packets = make([]int, maxSend)
+	tx.messages = make([]mmsghdr, maxSendMessages)
+	tx.iovecs = make([]unix.Iovec, 0, maxSendMessages)
+	tx.names = make([]sockaddr, maxSendMessages)
+	tx.controls = make([][maxControls]cmsg, maxSendMessages)
+	tx.packets = make([]int, maxSendMessages)
 	tx.v6, tx.tos, tx.hops = v6, tos, hops
-	tx.blank = makeSendControls(v6)
+	tx.controlTemplates = makeSendControls(v6)
 	for i := range tx.messages {
 		m := &tx.messages[i].Msghdr
 		m.Name = (*byte)(unsafe.Pointer(&tx.names[i]))
@@ -85,25 +85,25 @@ func (tx *sender) init(v6 bool, tos, hops uint8) {
 // WriteBatch implements Conn: one system call for a batch of up to maxSend
 // groups.
 func (c *udp) WriteBatch(b *Batch) error {
-	if !c.enter(writing) {
+	if !c.enter(callWrite) {
 		return net.ErrClosed
 	}
-	defer c.leave(writing)
+	defer c.exit(callWrite)
 	for next := 0; next < b.Len(); {
 		gso := c.gso.Load()
 		b.Seal(c.local, gso)
-		c.tx.layOut(b, next, b.Len(), gso)
-		done, refused := c.submit(b, next)
+		c.tx.buildMessages(b, next, b.Len(), gso)
+		done, refused := c.sendMessages(b, next)
 		next += done
 		if refused {
-			next = c.withoutGSO(b, next)
+			next = c.sendWithoutGSO(b, next)
 		}
 	}
 	if len(c.tx.icmp) > 0 {
 		b.AddRefusals(c.tx.icmp)
 		c.tx.icmp = c.tx.icmp[:0]
 	}
-	if b.Refers() {
+	if b.HasZeroCopy() {
 		clear(c.tx.iovecs) // the payloads are their owners' again
 	}
 	if c.closed.Load() {
@@ -112,119 +112,119 @@ func (c *udp) WriteBatch(b *Batch) error {
 	return nil
 }
 
-// withoutGSO sends the group that starts at packet first packet by packet,
+// sendWithoutGSO sends the group that starts at packet first packet by packet,
 // after the system refused it as a whole, and returns the packet behind it. If
 // the first one passes then GSO was the reason and stays off; if not, then
 // something else is wrong: too large for the path, a destination port of 0.
-func (c *udp) withoutGSO(b *Batch, first int) int {
+func (c *udp) sendWithoutGSO(b *Batch, first int) int {
 	g := b.groups[b.packets[first].group]
 	b.Seal(c.local, false)
 	before := c.tx.counters.packets.Load()
-	c.tx.layOut(b, first, first+1, false)
-	c.submit(b, first)
+	c.tx.buildMessages(b, first, first+1, false)
+	c.sendMessages(b, first)
 	if c.tx.counters.packets.Load() > before {
 		c.gso.Store(false)
 		c.tx.counters.gsoFallbacks.Add(1)
 	}
 	for next := first + 1; next < g.first+g.count; {
-		c.tx.layOut(b, next, g.first+g.count, false)
-		done, _ := c.submit(b, next)
+		c.tx.buildMessages(b, next, g.first+g.count, false)
+		done, _ := c.sendMessages(b, next)
 		next += done
 	}
 	return g.first + g.count
 }
 
-// layOut prepares messages for packets [first, last) of b, as many as there
+// buildMessages prepares messages for packets [first, last) of b, as many as there
 // is room for: a message per group with GSO, else a message per packet.
-func (tx *sender) layOut(b *Batch, first, last int, gso bool) {
-	tx.laid = 0
+func (tx *sender) buildMessages(b *Batch, first, last int, gso bool) {
+	tx.messageCount = 0
 	tx.iovecs = tx.iovecs[:0]
-	for first < last && tx.laid < maxSend {
+	for first < last && tx.messageCount < maxSendMessages {
 		g := &b.groups[b.packets[first].group]
 		n := 1
 		if gso {
 			n = g.count
 		}
-		tx.add(g, n, tx.gather(b, b.packets[first:first+n]))
+		tx.addMessage(g, n, tx.appendIovecs(b, b.packets[first:first+n]))
 		first += n
 	}
 }
 
-// gather lists the memory of some packets, which stand one behind the other.
-func (tx *sender) gather(b *Batch, packets []packet) []unix.Iovec {
+// appendIovecs lists the memory of some packets, which stand one behind the other.
+func (tx *sender) appendIovecs(b *Batch, packets []packet) []unix.Iovec {
 	first := len(tx.iovecs)
 	from, last := packets[0].off, packets[len(packets)-1].end
 	for i := range packets {
 		if p := &packets[i]; p.payload != nil {
-			payload, icrc := p.split()
-			tx.vector(b.buf[from:payload])
-			tx.vector(p.payload)
+			payload, icrc := p.payloadOffsets()
+			tx.appendIovec(b.buf[from:payload])
+			tx.appendIovec(p.payload)
 			from = icrc
 		}
 	}
-	tx.vector(b.buf[from:last])
+	tx.appendIovec(b.buf[from:last])
 	return tx.iovecs[first:]
 }
 
-func (tx *sender) vector(buf []byte) {
+func (tx *sender) appendIovec(buf []byte) {
 	v := unix.Iovec{Base: &buf[0]}
 	v.SetLen(len(buf))
 	tx.iovecs = append(tx.iovecs, v)
 }
 
-// add prepares a message of n packets.
-func (tx *sender) add(g *group, n int, memory []unix.Iovec) {
-	i := tx.laid
-	tx.laid++
+// addMessage prepares a message of n packets.
+func (tx *sender) addMessage(g *group, n int, memory []unix.Iovec) {
+	i := tx.messageCount
+	tx.messageCount++
 	tx.packets[i] = n
 	m := &tx.messages[i].Msghdr
 	m.Iov = &memory[0]
 	m.SetIovlen(len(memory))
-	m.Namelen = tx.names[i].set(g.to.Dst, tx.scope)
-	m.SetControllen(tx.control(&tx.controls[i], g, n) * cmsgBytes)
+	m.Namelen = tx.names[i].setAddrPort(g.to.Dst, tx.scope)
+	m.SetControllen(tx.setControls(&tx.controls[i], g, n) * cmsgBytes)
 }
 
-// control fills in the control messages that n packets of a group need, and
+// setControls fills in the control messages that n packets of a group need, and
 // returns how many there are.
-func (tx *sender) control(list *[maxControls]cmsg, g *group, n int) (used int) {
+func (tx *sender) setControls(list *[maxControls]cmsg, g *group, n int) (used int) {
 	if n > 1 {
-		list[used] = tx.blank.segment
+		list[used] = tx.controlTemplates.segment
 		list[used].put16(uint16(g.seg))
 		used++
 	}
 	if g.to.TrafficClass != tx.tos {
-		list[used] = tx.blank.tos
+		list[used] = tx.controlTemplates.tos
 		list[used].put32(uint32(g.to.TrafficClass))
 		used++
 	}
 	if hops := g.to.HopLimit; hops != 0 && (hops != tx.hops || g.to.Dst.Addr().IsMulticast()) {
-		list[used] = tx.blank.hops
+		list[used] = tx.controlTemplates.hops
 		list[used].put32(uint32(hops))
 		used++
 	}
 	if g.to.FlowLabel != 0 && tx.v6 {
-		list[used] = tx.blank.flow
+		list[used] = tx.controlTemplates.flow
 		list[used].putBig32(g.to.FlowLabel)
 		used++
 	}
 	return used
 }
 
-// submit sends the messages laid out, which begin with packet first of b, and
+// sendMessages sends the messages laid out, which begin with packet first of b, and
 // returns how many packets are done with: sent, or refused, counted and reported
 // in b. It stops at a message of several packets that the system may have refused
 // because of GSO.
-func (c *udp) submit(b *Batch, first int) (done int, gsoRefused bool) {
+func (c *udp) sendMessages(b *Batch, first int) (done int, gsoRefused bool) {
 	tx := &c.tx
-	for i := 0; i < tx.laid; {
-		n, errno := c.send(tx.messages[i:tx.laid], tx.packets[i])
+	for i := 0; i < tx.messageCount; {
+		n, errno := c.sendSome(tx.messages[i:tx.messageCount], tx.packets[i])
 		if errno != 0 {
 			packets := tx.packets[i]
-			if packets > 1 && gsoErrors(errno) {
+			if packets > 1 && isGSOError(errno) {
 				return done, true
 			}
-			tx.counters.lost(errno, packets)
-			c.refuse(b, first+done, packets, errno)
+			tx.counters.countLost(errno, packets)
+			c.reportRefused(b, first+done, packets, errno)
 			done += packets
 			i++
 			continue
@@ -240,27 +240,27 @@ func (c *udp) submit(b *Batch, first int) (done int, gsoRefused bool) {
 	return done, false
 }
 
-// refuse reports packets of one message that the system did not send.
-func (c *udp) refuse(b *Batch, first, packets int, errno unix.Errno) {
+// reportRefused reports packets of one message that the system did not send.
+func (c *udp) reportRefused(b *Batch, first, packets int, errno unix.Errno) {
 	mtu := 0
 	if errno == unix.EMSGSIZE {
 		to, _ := b.Packet(first)
 		mtu, _ = c.PathMTU(to.Dst) // its error would be this one
 	}
 	for i := range packets {
-		b.Refuse(first+i, errno, mtu)
+		b.AddRefusal(first+i, errno, mtu)
 	}
 }
 
-// gsoErrors tells the errors that a group may get and its packets may not:
+// isGSOError tells the errors that a group may get and its packets may not:
 // no checksum offload or a tunnel in the way (EIO), any doubt about the
 // segment size (EINVAL), a first packet too large for the path (EMSGSIZE).
-func gsoErrors(errno unix.Errno) bool {
+func isGSOError(errno unix.Errno) bool {
 	return errno == unix.EIO || errno == unix.EINVAL || errno == unix.EMSGSIZE
 }
 
-// sendNow makes the one system call that sends the most.
-func (c *udp) sendNow(m []mmsghdr) (int, unix.Errno) {
+// trySend makes the one system call that sends the most.
+func (c *udp) trySend(m []mmsghdr) (int, unix.Errno) {
 	if len(m) > 1 && c.mmsg.Load() {
 		return sendmmsg(c.fd, m)
 	}
@@ -270,16 +270,16 @@ func (c *udp) sendNow(m []mmsghdr) (int, unix.Errno) {
 	return 1, 0
 }
 
-// send sends as many of the messages as one system call takes, at least one,
+// sendSome sends as many of the messages as one system call takes, at least one,
 // or returns why the first could not be sent. sendmmsg reports the error of a
 // later message only when that one comes first.
-func (c *udp) send(m []mmsghdr, packets int) (n int, errno unix.Errno) {
+func (c *udp) sendSome(m []mmsghdr, packets int) (n int, errno unix.Errno) {
 	if c.tx.inject != nil {
 		errno = c.tx.inject(packets)
 	}
-	order.Leaving()
+	order.Release()
 	if errno == 0 {
-		n, errno = c.sendNow(m)
+		n, errno = c.trySend(m)
 	}
 	switch errno {
 	case 0:

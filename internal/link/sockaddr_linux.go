@@ -16,10 +16,10 @@ func (s *sockaddr) v4() *unix.RawSockaddrInet4 {
 	return (*unix.RawSockaddrInet4)(unsafe.Pointer(s))
 }
 
-// set writes ap in the family of the socket and returns its length; scope is
+// setAddrPort writes ap in the family of the socket and returns its length; scope is
 // the interface of a link-local address. An address of the other family becomes
 // one the kernel refuses with a clear error.
-func (s *sockaddr) set(ap netip.AddrPort, scope uint32) uint32 {
+func (s *sockaddr) setAddrPort(ap netip.AddrPort, scope uint32) uint32 {
 	ip := ap.Addr().Unmap()
 	if ip.Is4() {
 		p := s.v4()
@@ -39,8 +39,8 @@ func (s *sockaddr) set(ap netip.AddrPort, scope uint32) uint32 {
 	return unix.SizeofSockaddrInet6
 }
 
-// get reads the address a datagram came from. Its scope is that of the socket.
-func (s *sockaddr) get() netip.AddrPort {
+// addrPort reads the address a datagram came from. Its scope is that of the socket.
+func (s *sockaddr) addrPort() netip.AddrPort {
 	if s.Family == unix.AF_INET {
 		p := s.v4()
 		return netip.AddrPortFrom(netip.AddrFrom4(p.Addr), getPort(&p.Port))

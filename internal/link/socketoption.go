@@ -2,7 +2,7 @@ package link
 
 // socketOption is one setsockopt call.
 type socketOption struct {
-	name        string // as in the man pages
-	level, what int
-	value       int
+	name           string // as in the man pages
+	level, optname int
+	value          int
 }

@@ -7,7 +7,7 @@ import (
 )
 
 func (o socketOption) apply(fd uintptr) error {
-	return os.NewSyscallError("setsockopt "+o.name, windows.SetsockoptInt(windows.Handle(fd), o.level, o.what, o.value))
+	return os.NewSyscallError("setsockopt "+o.name, windows.SetsockoptInt(windows.Handle(fd), o.level, o.optname, o.value))
 }
 
 // bufferSizes reads what a socket's buffers hold, bytes; 0 when unknown.

@@ -32,7 +32,7 @@ func requiredOptions(v6, noTOS bool) []socketOption {
 	}
 }
 
-func setRequired(fd int, v6 bool, tos uint8, noTOS bool) error {
+func setRequiredOptions(fd int, v6 bool, tos uint8, noTOS bool) error {
 	options := requiredOptions(v6, noTOS)
 	if tos != 0 {
 		level, what := tosOption(v6)

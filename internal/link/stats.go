@@ -62,7 +62,7 @@ type receiveCounters struct {
 	calls, datagrams, packets, bytes, overflow, icmp atomic.Uint64
 }
 
-func snapshot(tx *sendCounters, rx *receiveCounters) Stats {
+func makeStats(tx *sendCounters, rx *receiveCounters) Stats {
 	return Stats{
 		SendCalls:         tx.calls.Load(),
 		SentPackets:       tx.packets.Load(),

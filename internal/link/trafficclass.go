@@ -15,14 +15,14 @@ import (
 // by socket options when they change and not on receive. There is no way to set a
 // flow label.
 type trafficClass struct {
-	conn *net.UDPConn
-	v6   bool
-	own  ipHeader // IPv4: of the socket
+	conn         *net.UDPConn
+	v6           bool
+	socketHeader ipHeader // IPv4: of the socket
 
-	messages map[ipHeader][]byte // IPv6: control messages, made when first sent
+	controlMessages map[ipHeader][]byte // IPv6: control messages, made when first sent
 
-	last      []byte // IPv6: control message last received
-	lastClass uint8  // and what it said; x/net's parser allocates
+	lastMessage []byte // IPv6: control message last received
+	lastClass   uint8  // and what it said; x/net's parser allocates
 }
 
 // ipHeader has the fields of an IP header that a packet can set.
@@ -30,35 +30,35 @@ type ipHeader struct{ tos, hops uint8 }
 
 func (t *trafficClass) init(tos uint8) {
 	if t.v6 {
-		t.messages = make(map[ipHeader][]byte)
+		t.controlMessages = make(map[ipHeader][]byte)
 		ipv6.NewPacketConn(t.conn).SetControlMessage(ipv6.FlagTrafficClass, true)
 		ipv6.NewConn(t.conn).SetHopLimit(HopLimit)
 	} else {
-		t.set(ipHeader{tos, HopLimit})
+		t.setSocketHeader(ipHeader{tos, HopLimit})
 	}
 }
 
-// set changes the header of the socket, IPv4. To multicast groups the hop limit
+// setSocketHeader changes the header of the socket, IPv4. To multicast groups the hop limit
 // stays the system's.
-func (t *trafficClass) set(h ipHeader) {
-	if h.tos != t.own.tos {
+func (t *trafficClass) setSocketHeader(h ipHeader) {
+	if h.tos != t.socketHeader.tos {
 		ipv4.NewConn(t.conn).SetTOS(int(h.tos))
 	}
-	if h.hops != t.own.hops {
+	if h.hops != t.socketHeader.hops {
 		ipv4.NewConn(t.conn).SetTTL(int(h.hops))
 	}
-	t.own = h
+	t.socketHeader = h
 }
 
-// send makes the next packet carry what the path says and returns the control
+// prepareSend makes the next packet carry what the path says and returns the control
 // message it needs for that, nil for none.
-func (t *trafficClass) send(to *wire.Path) []byte {
+func (t *trafficClass) prepareSend(to *wire.Path) []byte {
 	h := ipHeader{to.TrafficClass, to.HopLimit}
 	if !t.v6 {
 		if h.hops == 0 {
 			h.hops = HopLimit
 		}
-		t.set(h)
+		t.setSocketHeader(h)
 		return nil
 	}
 	if h.hops == HopLimit {
@@ -67,24 +67,24 @@ func (t *trafficClass) send(to *wire.Path) []byte {
 	if h == (ipHeader{}) { // the socket's; x/net takes it for no control message
 		return nil
 	}
-	m := t.messages[h]
+	m := t.controlMessages[h]
 	if m == nil {
 		m = (&ipv6.ControlMessage{TrafficClass: int(h.tos), HopLimit: int(h.hops)}).Marshal()
-		t.messages[h] = m
+		t.controlMessages[h] = m
 	}
 	return m
 }
 
-// received reads the traffic class from the control messages of a datagram, 0
+// parseReceived reads the traffic class from the control messages of a datagram, 0
 // if they do not tell.
-func (t *trafficClass) received(oob []byte) uint8 {
-	if !t.v6 || bytes.Equal(oob, t.last) {
+func (t *trafficClass) parseReceived(oob []byte) uint8 {
+	if !t.v6 || bytes.Equal(oob, t.lastMessage) {
 		return t.lastClass
 	}
 	var m ipv6.ControlMessage
 	if m.Parse(oob) != nil {
 		return 0
 	}
-	t.last, t.lastClass = append(t.last[:0], oob...), uint8(m.TrafficClass)
+	t.lastMessage, t.lastClass = append(t.lastMessage[:0], oob...), uint8(m.TrafficClass)
 	return t.lastClass
 }

@@ -13,7 +13,7 @@ import (
 // outside Go's netpoller, driven with MSG_DONTWAIT; see waiter for blocked
 // waits.
 type udp struct {
-	gates
+	closeGuard
 	fd int
 
 	local netip.AddrPort
@@ -24,7 +24,7 @@ type udp struct {
 	tx sender
 	rx receiver
 
-	errored atomic.Bool // the error queue holds something
+	errQueueReady atomic.Bool // the error queue holds something
 	waiter
 }
 
@@ -48,26 +48,26 @@ func openUDP(o Options) (c *udp, err error) {
 		return nil, bindError(o.Addr, os.NewSyscallError("socket", err))
 	}
 	c = &udp{fd: fd}
-	c.gates.init()
+	c.closeGuard.init()
 	opened := c // a failing return clears c
 	defer func() {
 		if err != nil {
 			opened.release()
 		}
 	}()
-	if err := c.waiter.open(fd); err != nil {
+	if err := c.waiter.openFDs(fd); err != nil {
 		return nil, fmt.Errorf("link: %w", err)
 	}
 
-	if o.group {
+	if o.reusePort {
 		if err := reusePort(fd); err != nil {
 			return nil, err
 		}
 	}
-	if err := o.join.apply(fd); err != nil {
+	if err := o.membership.apply(fd); err != nil {
 		return nil, err
 	}
-	if err := setRequired(fd, v6, o.TOS, o.NoTOS); err != nil {
+	if err := setRequiredOptions(fd, v6, o.TOS, o.NoTOS); err != nil {
 		return nil, err
 	}
 	c.gso.Store(!o.NoGSO && hasGSO(fd))
@@ -79,7 +79,7 @@ func openUDP(o Options) (c *udp, err error) {
 	c.caps.setInterface(o.Addr.Addr())
 	c.caps.RecvBuffer, c.caps.SendBuffer = setBuffers(fd, o.RecvBuffer, o.SendBuffer)
 	unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RXQ_OVFL, 1) // a counter: do without if need be
-	limit := unix.NsecToTimeval(int64(maxBlocked))
+	limit := unix.NsecToTimeval(int64(maxSendBlock))
 	if err := unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_SNDTIMEO, &limit); err != nil {
 		return nil, fmt.Errorf("link: %w", os.NewSyscallError("setsockopt(SO_SNDTIMEO)", err))
 	}
@@ -125,7 +125,7 @@ func (c *udp) Caps() Caps {
 }
 
 // Stats returns the counters of the link.
-func (c *udp) Stats() Stats { return snapshot(&c.tx.counters, &c.rx.counters) }
+func (c *udp) Stats() Stats { return makeStats(&c.tx.counters, &c.rx.counters) }
 
 // Close implements Conn. It returns when the socket is released, so that the
 // address can be bound again.
@@ -138,11 +138,11 @@ func (c *udp) Close() error {
 // ENOTCONN and works all the same: sends fail, polls see a hang-up.
 func (c *udp) interrupt() {
 	unix.Shutdown(c.fd, unix.SHUT_RDWR)
-	c.signal()
+	c.writeEventfd()
 }
 
 // release closes the descriptors; nobody may be using them.
 func (c *udp) release() {
 	unix.Close(c.fd)
-	c.waiter.release()
+	c.waiter.closeFDs()
 }

@@ -235,8 +235,8 @@ func TestSystemBuffers(t *testing.T) {
 	o := loopback
 	o.RecvBuffer, o.SendBuffer = SystemDefault, SystemDefault
 	caps := open(t, o).Caps()
-	require.Equal(t, sysctl("rmem_default")/2, caps.RecvBuffer)
-	require.Equal(t, sysctl("wmem_default")/2, caps.SendBuffer)
+	require.Equal(t, readSysctl("rmem_default")/2, caps.RecvBuffer)
+	require.Equal(t, readSysctl("wmem_default")/2, caps.SendBuffer)
 }
 
 // TestPortableBuffers wants the portable link to tell what it got, which is
@@ -245,8 +245,8 @@ func TestPortableBuffers(t *testing.T) {
 	o := loopback
 	o.Portable = true
 	caps := open(t, o).Caps()
-	require.Equal(t, min(DefaultRecvBuffer, sysctl("rmem_max")), caps.RecvBuffer)
-	require.Equal(t, min(DefaultSendBuffer, sysctl("wmem_max")), caps.SendBuffer)
+	require.Equal(t, min(DefaultRecvBuffer, readSysctl("rmem_max")), caps.RecvBuffer)
+	require.Equal(t, min(DefaultSendBuffer, readSysctl("wmem_max")), caps.SendBuffer)
 }
 
 // TestZeroChecksumIPv6 receives what rdma_rxe sends over IPv6: no checksum.

@@ -22,17 +22,17 @@ import (
 // IPv4 identification of 0, which Windows does not set, so that peers can check
 // its ICRC only by membership.
 type portable struct {
-	gates
+	closeGuard
 	conn  *net.UDPConn
 	local netip.AddrPort
 	caps  Caps
 	class trafficClass
 
-	ring  ring
-	ready chan struct{} // something was put into the ring
-	woken chan struct{} // Wake was called
-	done  chan struct{} // closed by Close
-	idle  sync.WaitGroup
+	ring       ring
+	ready      chan struct{} // something was put into the ring
+	woken      chan struct{} // Wake was called
+	done       chan struct{} // closed by Close
+	readerDone sync.WaitGroup
 
 	tx sendCounters
 	rx receiveCounters
@@ -56,20 +56,20 @@ func openPortable(o Options) (Conn, error) {
 		woken: make(chan struct{}, 1),
 		done:  make(chan struct{}),
 	}
-	c.gates.init()
+	c.closeGuard.init()
 	c.local = wire.CanonicalAddrPort(conn.LocalAddr().(*net.UDPAddr).AddrPort())
 	dontFragment(conn, v6)
 	c.class.init(o.TOS)
 	c.caps = Caps{Name: "udp-portable"}
 	c.caps.setInterface(o.Addr.Addr())
-	c.caps.RecvBuffer, c.caps.SendBuffer = askBuffers(conn, o.RecvBuffer, o.SendBuffer)
-	c.idle.Go(c.read)
+	c.caps.RecvBuffer, c.caps.SendBuffer = requestBuffers(conn, o.RecvBuffer, o.SendBuffer)
+	c.readerDone.Go(c.readLoop)
 	return c, nil
 }
 
-// askBuffers asks for socket buffers of the given sizes, and for half as much
+// requestBuffers asks for socket buffers of the given sizes, and for half as much
 // as long as the system refuses. It returns what they hold.
-func askBuffers(conn *net.UDPConn, recv, send int) (int, int) {
+func requestBuffers(conn *net.UDPConn, recv, send int) (int, int) {
 	for n := recv; n > minBuffer && conn.SetReadBuffer(n) != nil; n /= 2 {
 	}
 	for n := send; n > minBuffer && conn.SetWriteBuffer(n) != nil; n /= 2 {
@@ -85,8 +85,8 @@ func askBuffers(conn *net.UDPConn, recv, send int) (int, int) {
 // minBuffer is less than any system's default, bytes.
 const minBuffer = 4096
 
-// read moves datagrams from the socket to the ring until the socket is closed.
-func (c *portable) read() {
+// readLoop moves datagrams from the socket to the ring until the socket is closed.
+func (c *portable) readLoop() {
 	buf := make([]byte, slotBytes)
 	oob := make([]byte, 128)
 	for {
@@ -99,7 +99,7 @@ func (c *portable) read() {
 			continue
 		}
 		src = wire.CanonicalAddrPort(src)
-		if !c.ring.push(src, c.class.received(oob[:oobn]), buf[:n]) {
+		if !c.ring.push(src, c.class.parseReceived(oob[:oobn]), buf[:n]) {
 			c.rx.overflow.Add(1)
 			continue
 		}
@@ -126,23 +126,23 @@ func (c *portable) LocalAddr() netip.AddrPort { return c.local }
 func (c *portable) Caps() Caps { return c.caps }
 
 // Stats returns the counters of the link.
-func (c *portable) Stats() Stats { return snapshot(&c.tx, &c.rx) }
+func (c *portable) Stats() Stats { return makeStats(&c.tx, &c.rx) }
 
 // WriteBatch implements Conn: one system call per packet.
 func (c *portable) WriteBatch(b *Batch) error {
-	if !c.enter(writing) {
+	if !c.enter(callWrite) {
 		return net.ErrClosed
 	}
-	defer c.leave(writing)
+	defer c.exit(callWrite)
 	b.Seal(c.local, false)
-	order.Leaving()
+	order.Release()
 	for i := range b.Len() {
 		to, pkt := b.Packet(i)
-		if err := c.write(pkt, c.class.send(to), to.Dst); err != nil {
+		if err := c.writeDatagram(pkt, c.class.prepareSend(to), to.Dst); err != nil {
 			if errors.Is(err, net.ErrClosed) {
 				return net.ErrClosed
 			}
-			b.Refuse(i, c.tx.refused(err), 0)
+			b.AddRefusal(i, c.tx.countError(err), 0)
 			continue
 		}
 		c.tx.calls.Add(1)
@@ -152,9 +152,9 @@ func (c *portable) WriteBatch(b *Batch) error {
 	return nil
 }
 
-// write sends one datagram. Without a control message it takes the call of
+// writeDatagram sends one datagram. Without a control message it takes the call of
 // package net that does not allocate.
-func (c *portable) write(pkt, oob []byte, to netip.AddrPort) (err error) {
+func (c *portable) writeDatagram(pkt, oob []byte, to netip.AddrPort) (err error) {
 	if needsZone(to.Addr()) { // systems other than Linux don't know it from the socket
 		to = netip.AddrPortFrom(to.Addr().WithZone(c.caps.Interface), to.Port())
 	}
@@ -168,26 +168,26 @@ func (c *portable) write(pkt, oob []byte, to netip.AddrPort) (err error) {
 
 // ReadBatch implements Conn.
 func (c *portable) ReadBatch(r *Datagrams) (int, error) {
-	if !c.enter(reading) {
+	if !c.enter(callRead) {
 		return 0, net.ErrClosed
 	}
 	r.Reset()
 	c.ring.pop(r)
-	c.leave(reading)
+	c.exit(callRead)
 	if len(r.Msgs()) > 0 {
-		order.Arrived()
+		order.Acquire()
 	}
 	return len(r.Msgs()), nil
 }
 
 // Wait implements Conn.
 func (c *portable) Wait(timeout time.Duration) (bool, error) {
-	if !c.enter(waiting) {
+	if !c.enter(callWait) {
 		return false, net.ErrClosed
 	}
-	defer c.leave(waiting)
+	defer c.exit(callWait)
 	if timeout == 0 {
-		return !c.ring.empty(), nil
+		return !c.ring.isEmpty(), nil
 	}
 	var expired <-chan time.Time
 	if timeout > 0 {
@@ -196,15 +196,15 @@ func (c *portable) Wait(timeout time.Duration) (bool, error) {
 		expired = t.C
 	}
 	for {
-		if !c.ring.empty() {
+		if !c.ring.isEmpty() {
 			return true, nil
 		}
 		select {
 		case <-c.ready: // perhaps of datagrams that were read meanwhile
 		case <-c.woken:
-			return !c.ring.empty(), nil
+			return !c.ring.isEmpty(), nil
 		case <-expired:
-			return !c.ring.empty(), nil
+			return !c.ring.isEmpty(), nil
 		case <-c.done:
 			return false, net.ErrClosed
 		}
@@ -220,14 +220,14 @@ func (c *portable) Close() error {
 	c.close(func() {
 		close(c.done)
 		c.conn.Close()
-	}, c.idle.Wait)
+	}, c.readerDone.Wait)
 	return nil
 }
 
-// refused counts a packet that the system did not take, and returns why.
-func (tx *sendCounters) refused(err error) syscall.Errno {
+// countError counts a packet that the system did not take, and returns why.
+func (tx *sendCounters) countError(err error) syscall.Errno {
 	errno := syscall.EIO // what is no system call's
 	errors.As(err, &errno)
-	tx.lost(errno, 1)
+	tx.countLost(errno, 1)
 	return errno
 }

@@ -25,56 +25,56 @@ type waiter struct {
 	waiters atomic.Int32
 	woken   atomic.Bool
 	epoll   int
-	event   int // eventfd, written by Wake and Close
-	alarm
+	eventfd int // eventfd, written by Wake and Close
+	lazyTimer
 }
 
-// alarm is a timerfd that is set as rarely as possible. Setting and cancelling
+// lazyTimer is a timerfd that is set as rarely as possible. Setting and cancelling
 // a timer for each wait, as a timeout of epoll_wait would, costs a programming
 // of the processor's own timer each, on virtual machines a microsecond; and
 // deadlines mostly move later. So an alarm that comes too soon stays: the wait
 // returns early, and the next one sets it anew.
-type alarm struct {
-	fd int // timerfd
-	mu sync.Mutex
-	at time.Time // when it comes, zero if it is not set
+type lazyTimer struct {
+	fd       int // timerfd
+	mu       sync.Mutex
+	deadline time.Time // when it comes, zero if it is not set
 }
 
-// set makes the alarm come after timeout, or earlier.
-func (a *alarm) set(timeout time.Duration) error {
+// arm makes the alarm come after timeout, or earlier.
+func (a *lazyTimer) arm(timeout time.Duration) error {
 	at := time.Now().Add(timeout)
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if !a.at.IsZero() && !a.at.After(at) {
+	if !a.deadline.IsZero() && !a.deadline.After(at) {
 		return nil
 	}
-	a.at = at
+	a.deadline = at
 	spec := unix.ItimerSpec{Value: unix.NsecToTimespec(int64(max(timeout, 1)))}
 	return os.NewSyscallError("timerfd_settime", unix.TimerfdSettime(a.fd, 0, &spec, nil))
 }
 
-// rang notes that the alarm has come.
-func (a *alarm) rang() {
+// clear notes that the alarm has come.
+func (a *lazyTimer) clear() {
 	var count [8]byte
 	a.mu.Lock()
 	unix.Read(a.fd, count[:])
-	a.at = time.Time{}
+	a.deadline = time.Time{}
 	a.mu.Unlock()
 }
 
-// open makes the descriptors, and watches the socket.
-func (w *waiter) open(socket int) (err error) {
-	w.epoll, w.event, w.alarm.fd = -1, -1, -1
+// openFDs makes the descriptors, and watches the socket.
+func (w *waiter) openFDs(socket int) (err error) {
+	w.epoll, w.eventfd, w.lazyTimer.fd = -1, -1, -1
 	if w.epoll, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
 		return os.NewSyscallError("epoll_create1", err)
 	}
-	if w.event, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK); err != nil {
+	if w.eventfd, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK); err != nil {
 		return os.NewSyscallError("eventfd", err)
 	}
-	if w.alarm.fd, err = unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_CLOEXEC|unix.TFD_NONBLOCK); err != nil {
+	if w.lazyTimer.fd, err = unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_CLOEXEC|unix.TFD_NONBLOCK); err != nil {
 		return os.NewSyscallError("timerfd_create", err)
 	}
-	for _, fd := range []int{socket, w.event, w.alarm.fd} {
+	for _, fd := range []int{socket, w.eventfd, w.lazyTimer.fd} {
 		if err := unix.EpollCtl(w.epoll, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(fd)}); err != nil {
 			return os.NewSyscallError("epoll_ctl", err)
 		}
@@ -82,9 +82,9 @@ func (w *waiter) open(socket int) (err error) {
 	return nil
 }
 
-// release closes the descriptors.
-func (w *waiter) release() {
-	for _, fd := range []int{w.epoll, w.event, w.alarm.fd} {
+// closeFDs closes the descriptors.
+func (w *waiter) closeFDs() {
+	for _, fd := range []int{w.epoll, w.eventfd, w.lazyTimer.fd} {
 		if fd >= 0 {
 			unix.Close(fd)
 		}
@@ -95,16 +95,16 @@ func (w *waiter) release() {
 // thread is back some 20 us after a datagram came, half of what Go's netpoller
 // takes.
 func (c *udp) Wait(timeout time.Duration) (bool, error) {
-	if !c.enter(waiting) {
+	if !c.enter(callWait) {
 		return false, net.ErrClosed
 	}
-	defer c.leave(waiting)
+	defer c.exit(callWait)
 	c.waiters.Add(1)
 	defer c.waiters.Add(-1)
 	if c.woken.Swap(false) {
 		timeout = 0 // only look
 	}
-	readable, signalled, err := c.poll(timeout)
+	readable, signalled, err := c.waitEvents(timeout)
 	if signalled {
 		c.woken.Swap(false) // not Store: what the waker wrote before is visible after
 	}
@@ -114,10 +114,10 @@ func (c *udp) Wait(timeout time.Duration) (bool, error) {
 	return readable, err
 }
 
-// poll waits for the socket, the eventfd or the alarm, and resets those two.
-func (c *udp) poll(timeout time.Duration) (readable, signalled bool, err error) {
+// waitEvents waits for the socket, the eventfd or the alarm, and resets those two.
+func (c *udp) waitEvents(timeout time.Duration) (readable, signalled bool, err error) {
 	if timeout > 0 {
-		if err := c.alarm.set(timeout); err != nil {
+		if err := c.lazyTimer.arm(timeout); err != nil {
 			return false, false, err
 		}
 	}
@@ -131,14 +131,14 @@ func (c *udp) poll(timeout time.Duration) (readable, signalled bool, err error) 
 		case c.fd:
 			readable = true
 			if e.Events&unix.EPOLLERR != 0 {
-				c.errored.Store(true)
+				c.errQueueReady.Store(true)
 			}
-		case c.alarm.fd:
-			c.rang()
-		case c.event:
+		case c.lazyTimer.fd:
+			c.clear()
+		case c.eventfd:
 			if !c.closed.Load() {
 				var counter [8]byte
-				unix.Read(c.event, counter[:])
+				unix.Read(c.eventfd, counter[:])
 				signalled = true
 			}
 		}
@@ -166,15 +166,15 @@ func epollWait(epoll int, events []unix.EpollEvent, look bool) (int, unix.Errno)
 
 // Wake implements Conn.
 func (c *udp) Wake() {
-	if !c.woken.Swap(true) && c.waiters.Load() > 0 && c.enter(waking) {
-		c.signal()
-		c.leave(waking)
+	if !c.woken.Swap(true) && c.waiters.Load() > 0 && c.enter(callWake) {
+		c.writeEventfd()
+		c.exit(callWake)
 	}
 }
 
-// signal makes the eventfd readable.
-func (c *udp) signal() {
+// writeEventfd makes the eventfd readable.
+func (c *udp) writeEventfd() {
 	var one [8]byte
 	binary.NativeEndian.PutUint64(one[:], 1)
-	unix.Write(c.event, one[:])
+	unix.Write(c.eventfd, one[:])
 }

@@ -13,7 +13,7 @@ func Example() {
 	told := make(chan bool)
 	context.AfterFunc(m, func() { close(told) })
 	fmt.Println(m.Err())
-	m.End()
+	m.Cancel()
 	<-m.Done()
 	<-told
 	fmt.Println(m.Err())

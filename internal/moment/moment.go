@@ -7,25 +7,25 @@ import (
 	"time"
 )
 
-// Moment is a context that ends once.
-type Moment struct {
+// Context is a context that ends once.
+type Context struct {
 	ended atomic.Bool
-	why   error
+	err   error
 	mu    sync.Mutex
 	done  chan struct{}
 	after map[*func()]struct{} // to be called at the end
 }
 
-var _ context.Context = (*Moment)(nil)
+var _ context.Context = (*Context)(nil)
 
 // New returns a moment that has not come yet; why is its error when it has.
-func New(why error) *Moment { return &Moment{why: why, done: make(chan struct{})} }
+func New(why error) *Context { return &Context{err: why, done: make(chan struct{})} }
 
-// Past reports whether the moment has come.
-func (m *Moment) Past() bool { return m.ended.Load() }
+// Canceled reports whether the moment has come.
+func (m *Context) Canceled() bool { return m.ended.Load() }
 
-// End makes it come. Ending twice is safe.
-func (m *Moment) End() {
+// Cancel makes it come. Ending twice is safe.
+func (m *Context) Cancel() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.ended.Swap(true) {
@@ -39,28 +39,28 @@ func (m *Moment) End() {
 }
 
 // Deadline implements context.Context.
-func (*Moment) Deadline() (time.Time, bool) { return time.Time{}, false }
+func (*Context) Deadline() (time.Time, bool) { return time.Time{}, false }
 
 // Done implements context.Context.
-func (m *Moment) Done() <-chan struct{} { return m.done }
+func (m *Context) Done() <-chan struct{} { return m.done }
 
 // Err implements context.Context.
-func (m *Moment) Err() error {
-	if m.Past() {
-		return m.why
+func (m *Context) Err() error {
+	if m.Canceled() {
+		return m.err
 	}
 	return nil
 }
 
 // Value implements context.Context.
-func (*Moment) Value(any) any { return nil }
+func (*Context) Value(any) any { return nil }
 
 // AfterFunc is what package context looks for in a foreign context, so that it
 // needs no goroutine to watch it.
-func (m *Moment) AfterFunc(f func()) (stop func() bool) {
+func (m *Context) AfterFunc(f func()) (stop func() bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.Past() {
+	if m.Canceled() {
 		go f()
 		return func() bool { return false }
 	}

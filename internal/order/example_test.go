@@ -21,14 +21,14 @@ func Example() {
 	go func() {
 		defer out.Close()
 		news = "written before"
-		order.Leaving()
+		order.Release()
 		_, _ = out.Write([]byte{1})
 	}()
 	if _, err := io.ReadFull(in, make([]byte, 1)); err != nil {
 		fmt.Println(err)
 		return
 	}
-	order.Arrived()
+	order.Acquire()
 	fmt.Println(news)
 	// Output: written before
 }

@@ -2,8 +2,8 @@
 
 package order
 
-// Leaving stands before anything becomes visible to others.
-func Leaving() {}
+// Release stands before anything becomes visible to others.
+func Release() {}
 
-// Arrived stands after something of others was seen.
-func Arrived() {}
+// Acquire stands after something of others was seen.
+func Acquire() {}

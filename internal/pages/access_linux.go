@@ -27,7 +27,7 @@ func checkAccess(mem []byte, write bool) *AccessError {
 		if list, known = readMappings(); !known {
 			return nil
 		}
-		find = list.find
+		find = list.lookup
 	}
 	first := addressOf(mem)
 	end := first + uint64(len(mem))
@@ -127,8 +127,8 @@ func parseMapping(line []byte) (m mapping, ok bool) {
 	return mapping{start, end, f[1][0] == 'r', f[1][1] == 'w', string(f[4]) != "0"}, err1 == nil && err2 == nil
 }
 
-// find returns the mapping at an address.
-func (list mappings) find(at uint64) (m mapping, mapped bool) {
+// lookup returns the mapping at an address.
+func (list mappings) lookup(at uint64) (m mapping, mapped bool) {
 	for _, m := range list {
 		if m.start <= at && at < m.end {
 			return m, true

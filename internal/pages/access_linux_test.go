@@ -21,7 +21,7 @@ func TestMappingsFromText(t *testing.T) {
 	list, ok := readMappings()
 	require.True(t, ok)
 	for i := range 8 {
-		m, ok := list.find(addressOf(mem[i*page:]))
+		m, ok := list.lookup(addressOf(mem[i*page:]))
 		require.True(t, ok)
 		require.False(t, m.file)
 		require.Equal(t, i != 2, m.readable, "page %d", i)
@@ -32,7 +32,7 @@ func TestMappingsFromText(t *testing.T) {
 			require.Equal(t, q, m)
 		}
 	}
-	_, ok = list.find(8)
+	_, ok = list.lookup(8)
 	require.False(t, ok)
 	_, ok = queryMapping(8)
 	require.False(t, ok)

@@ -4,12 +4,12 @@ package pages
 
 import "golang.org/x/sys/unix"
 
-// alloc maps pages. A process may have some ten thousand mappings: then it returns nil.
-func alloc(n int) (mem []byte, free func()) {
+// mapPages maps pages. A process may have some ten thousand mappings: then it returns nil.
+func mapPages(n int) (mem []byte, free func()) {
 	mem, err := unix.Mmap(-1, 0, n, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
 	if err != nil {
 		return nil, nil
 	}
-	advise(mem)
+	disableHugePages(mem)
 	return mem, func() { _ = unix.Munmap(mem) } // it fails for what is no mapping
 }

@@ -1,4 +1,4 @@
 package pages
 
 // Mapped is nil where there are no pages but the heap's.
-var Mapped = alloc
+var Mapped = mapPages

@@ -35,7 +35,7 @@ func (p *pair) kill() {
 	default:
 		h.fall()
 	}
-	h.host.dev.At(w.sim.Now()+time.Duration(w.rand.Int64N(int64(pick(w, 1, 10, 1000)*int(time.Millisecond)))), p.rebuild)
+	h.host.dev.ScheduleAt(w.sim.Now()+time.Duration(w.rand.Int64N(int64(pick(w, 1, 10, 1000)*int(time.Millisecond)))), p.rebuild)
 }
 
 // fall goes to ERR.
@@ -93,7 +93,7 @@ func (p *pair) rebuild() {
 		h.start()
 	}
 	if p.lives > 0 {
-		p.ends[0].host.dev.At(w.later(20), p.kill)
+		p.ends[0].host.dev.ScheduleAt(w.later(20), p.kill)
 	}
 }
 

@@ -32,7 +32,7 @@ func (h *host) completed(wc *verbs.WC) {
 		h.world.fail("%s: a completion of a queue pair that does not exist: %+v", h.name, *wc)
 	}
 	if h.world.trace != nil {
-		h.world.trace.Completion(h.dev, *wc)
+		h.world.trace.NoteCompletion(h.dev, *wc)
 	}
 	if wc.Status != verbs.WCSuccess && (q.pair == nil || !q.pair.killed) {
 		h.world.fail("%v failed, and nobody did anything to it: %v", q, wc.Err())

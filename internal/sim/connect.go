@@ -2,8 +2,8 @@ package sim
 
 import "github.com/softrnic/softrnic/verbs"
 
-// End is one end of a connection to be.
-type End struct {
+// Endpoint is one end of a connection to be.
+type Endpoint struct {
 	Device *Device
 	QP     verbs.QP
 
@@ -13,18 +13,18 @@ type End struct {
 	// Options are this end's choices.
 	Options verbs.ConnectOptions
 
-	// Stranger keeps the size of the receive buffer from the peer: it then
+	// HideRecvBuffer keeps the size of the receive buffer from the peer: it then
 	// behaves as towards adapters that are not softrnic.
-	Stranger bool
+	HideRecvBuffer bool
 }
 
 // Connect connects two RC or two UC queue pairs.
-func (s *Sim) Connect(a, b End) error {
-	ea, err := s.endpoint(a)
+func (s *Sim) Connect(a, b Endpoint) error {
+	ea, err := s.verbsEndpoint(a)
 	if err != nil {
 		return err
 	}
-	eb, err := s.endpoint(b)
+	eb, err := s.verbsEndpoint(b)
 	if err != nil {
 		return err
 	}
@@ -34,13 +34,13 @@ func (s *Sim) Connect(a, b End) error {
 	return verbs.Connect(b.QP, eb, ea, b.Options)
 }
 
-func (s *Sim) endpoint(e End) (verbs.Endpoint, error) {
+func (s *Sim) verbsEndpoint(e Endpoint) (verbs.Endpoint, error) {
 	psn := e.PSN
 	if psn == 0 {
 		psn = s.Rand().Uint32N(1 << 24)
 	}
 	ep, err := verbs.LocalEndpoint(e.Device, e.QP, psn)
-	if e.Stranger {
+	if e.HideRecvBuffer {
 		ep.RecvBuffer = 0
 	}
 	return ep, err

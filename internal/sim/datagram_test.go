@@ -32,11 +32,11 @@ func (h *half) composeDatagram() (wr verbs.SendWR, r *request) {
 // handle returns an address handle that leads to a host.
 func (h *half) handle(to *host) verbs.AH {
 	for _, ah := range h.ahs {
-		if ah.Attr().DGID == to.dev.Address().DGID && ah.Attr().UDPPort == to.dev.Address().UDPPort {
+		if ah.Attr().DGID == to.dev.AddressVector().DGID && ah.Attr().UDPPort == to.dev.AddressVector().UDPPort {
 			return ah
 		}
 	}
-	ah, err := h.host.pd.CreateAH(to.dev.Address())
+	ah, err := h.host.pd.CreateAH(to.dev.AddressVector())
 	h.world.must(err)
 	h.ahs = append(h.ahs, ah)
 	return ah

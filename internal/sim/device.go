@@ -45,14 +45,14 @@ type Device struct {
 	// got from it.
 	Sent, Received Tally
 
-	sim     *Sim
-	index   int
-	port    *memory.Conn
-	impair  *impair.Conn
-	top     *topTap
-	delay   time.Duration // to here on the network
-	awake   bool          // work has to look, although nothing came
-	stopped int64         // until when the host does not run; 0: it does
+	sim          *Sim
+	index        int
+	port         *memory.Conn
+	impair       *impair.Conn
+	top          *topTap
+	delay        time.Duration // to here on the network
+	wakePending  bool          // work has to look, although nothing came
+	stoppedUntil int64         // until when the host does not run; 0: it does
 }
 
 // AddDevice opens an adapter on the network.
@@ -104,41 +104,41 @@ func (d *Device) SetImpair(text string) error {
 	return d.impair.SetSpec(spec)
 }
 
-// Impaired tells what has been done to the adapter's packets.
-func (d *Device) Impaired() impair.Counts { return d.impair.Counts() }
+// ImpairCounts tells what has been done to the adapter's packets.
+func (d *Device) ImpairCounts() impair.Counts { return d.impair.Counts() }
 
 // Port is the adapter's port on the network: what is written there leaves
 // under the adapter's address without its doing.
 func (d *Device) Port() *memory.Conn { return d.port }
 
-// Address is the address vector that leads to the adapter.
-func (d *Device) Address() verbs.AHAttr {
+// AddressVector is the address vector that leads to the adapter.
+func (d *Device) AddressVector() verbs.AHAttr {
 	return verbs.AHAttr{DGID: verbs.GIDFromAddr(d.Addr().Addr()), UDPPort: d.Addr().Port()}
 }
 
-// At has f, a part of the adapter's application, called when the clock reaches
+// ScheduleAt has f, a part of the adapter's application, called when the clock reaches
 // t; then the adapter works.
-func (d *Device) At(t time.Duration, f func()) {
-	d.sim.net.At(int64(t)+epoch, func() {
+func (d *Device) ScheduleAt(t time.Duration, f func()) {
+	d.sim.net.ScheduleAt(int64(t)+epoch, func() {
 		f()
-		d.awake = true
+		d.wakePending = true
 	})
 }
 
 // StopFor stops the host of the adapter, as SIGSTOP or a scheduler does that gives it no
 // processor: for the given time neither adapter nor application runs. Packets wait in its port.
 func (d *Device) StopFor(t time.Duration) {
-	d.stopped = max(d.stopped, d.sim.net.Now()+int64(t))
-	d.sim.net.At(d.stopped, func() { d.awake = true })
+	d.stoppedUntil = max(d.stoppedUntil, d.sim.net.Now()+int64(t))
+	d.sim.net.ScheduleAt(d.stoppedUntil, func() { d.wakePending = true })
 }
 
-// runs reports whether the host runs at a time.
-func (d *Device) runs(now int64) bool { return d.stopped <= now }
+// isRunning reports whether the host runs at a time.
+func (d *Device) isRunning(now int64) bool { return d.stoppedUntil <= now }
 
 // nextEvent is when the adapter has something to do by itself, or 0.
 func (d *Device) nextEvent() int64 {
-	if !d.runs(d.sim.net.Now()) {
-		return d.stopped
+	if !d.isRunning(d.sim.net.Now()) {
+		return d.stoppedUntil
 	}
 	t := d.NextTimer()
 	if due := d.impair.NextDue(); due != 0 && (t == 0 || due < t) {
@@ -147,48 +147,48 @@ func (d *Device) nextEvent() int64 {
 	return t
 }
 
-// busy reports whether the adapter has something to do now.
-func (d *Device) busy(now int64) bool {
-	if !d.runs(now) {
+// hasWork reports whether the adapter has something to do now.
+func (d *Device) hasWork(now int64) bool {
+	if !d.isRunning(now) {
 		return false
 	}
-	if d.awake || d.top.pending() || d.port.Readable() {
+	if d.wakePending || d.top.hasPending() || d.port.Readable() {
 		return true
 	}
 	t := d.nextEvent()
 	return t != 0 && t <= now
 }
 
-// work runs adapter and application until they have nothing more to do.
-func (d *Device) work() {
-	d.awake = false
-	d.rest()
+// runUntilIdle runs adapter and application until they have nothing more to do.
+func (d *Device) runUntilIdle() {
+	d.wakePending = false
+	d.pollUntilIdle()
 	if d.App != nil {
 		d.App()
-		d.rest()
+		d.pollUntilIdle()
 	}
 }
 
-// idleLooks is how many looks at the link find nothing before an adapter that
+// idlePolls is how many looks at the link find nothing before an adapter that
 // has read packets is taken to be done: in a stream it keeps an acknowledgement
 // back for some.
-const idleLooks = 8
+const idlePolls = 8
 
-// rest lets the adapter work until it is done.
-func (d *Device) rest() {
+// pollUntilIdle lets the adapter work until it is done.
+func (d *Device) pollUntilIdle() {
 	looks := 1
 	for idle := 0; idle < looks; idle++ {
-		if d.progress() > 0 {
-			idle, looks = -1, idleLooks
+		if d.pollOnce() > 0 {
+			idle, looks = -1, idlePolls
 		}
 	}
 }
 
-// progress lets the adapter take one look and notes what it made of the
+// pollOnce lets the adapter take one look and notes what it made of the
 // packet, if packets are recorded.
-func (d *Device) progress() int {
+func (d *Device) pollOnce() int {
 	n := d.Progress()
-	d.top.judged()
+	d.top.recordVerdicts()
 	return n
 }
 

@@ -7,7 +7,7 @@
 //	a, err := s.AddDevice(sim.DeviceOptions{Name: "a"})
 //	b, err := s.AddDevice(sim.DeviceOptions{Name: "b", Impair: "loss 5%"})
 //	...                                       // domains, queues, regions: plain verbs
-//	err = s.Connect(sim.End{Device: a, QP: qa}, sim.End{Device: b, QP: qb})
+//	err = s.Connect(sim.Endpoint{Device: a, QP: qa}, sim.Endpoint{Device: b, QP: qb})
 //	qa.PostSend(...)
 //	s.Run(nil)                                // until nothing happens any more
 //

@@ -11,7 +11,7 @@ import (
 func Example() {
 	s := sim.New(1)
 	trace := s.Record()
-	var ends [2]sim.End
+	var ends [2]sim.Endpoint
 	var memory [2]verbs.MR
 	var cqs [2]verbs.CQ
 	for i, o := range []sim.DeviceOptions{{Name: "a", Impair: "drop 1st WRITE_FIRST"}, {Name: "b", OneByOne: true}} {
@@ -30,9 +30,9 @@ func Example() {
 		}
 		trace.NameQP(dev, qp.Num(), o.Name)
 		trace.NameKey(dev, memory[i].RKey(), o.Name)
-		ends[i] = sim.End{Device: dev, QP: qp, PSN: 100}
+		ends[i] = sim.Endpoint{Device: dev, QP: qp, PSN: 100}
 	}
-	ends[1].Stranger = true // or a would write in pieces, see docs/queue-pair.md
+	ends[1].HideRecvBuffer = true // or a would write in pieces, see docs/queue-pair.md
 	if err := s.Connect(ends[0], ends[1]); err != nil {
 		panic(err)
 	}

@@ -118,7 +118,7 @@ func TestForgedPackets(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			s := sim.New(1)
 			a, b := newEnd(t, s, sim.DeviceOptions{}), newEnd(t, s, sim.DeviceOptions{})
-			require.NoError(t, s.Connect(sim.End{Device: a.dev, QP: a.qp, PSN: 5000}, sim.End{Device: b.dev, QP: b.qp, PSN: 9000}))
+			require.NoError(t, s.Connect(sim.Endpoint{Device: a.dev, QP: a.qp, PSN: 5000}, sim.Endpoint{Device: b.dev, QP: b.qp, PSN: 9000}))
 			b.fill()
 			before := bytes.Clone(b.mr.Bytes())
 			from := a.dev.Port()
@@ -158,7 +158,7 @@ func TestForgedPackets(t *testing.T) {
 func TestEveryDamagedBit(t *testing.T) {
 	s := sim.New(1)
 	a, b := newEnd(t, s, sim.DeviceOptions{}), newEnd(t, s, sim.DeviceOptions{})
-	require.NoError(t, s.Connect(sim.End{Device: a.dev, QP: a.qp, PSN: 5000}, sim.End{Device: b.dev, QP: b.qp, PSN: 9000}))
+	require.NoError(t, s.Connect(sim.Endpoint{Device: a.dev, QP: a.qp, PSN: 5000}, sim.Endpoint{Device: b.dev, QP: b.qp, PSN: 9000}))
 	f := &forger{t, s, b}
 	pkt := f.packet(wire.RCWriteOnly, 5000, 16, nil)
 	zero := make([]byte, regionSize)
@@ -305,7 +305,7 @@ func TestRandomPackets(t *testing.T) {
 func connectAlso(t *testing.T, s *sim.Sim, c, b *end) {
 	qp, err := b.pd.CreateQP(verbs.QPInitAttr{Type: verbs.RC, SendCQ: b.cq, RecvCQ: b.cq, Cap: verbs.QPCap{MaxSendWR: 8, MaxRecvWR: 8}})
 	require.NoError(t, err)
-	require.NoError(t, s.Connect(sim.End{Device: c.dev, QP: c.qp}, sim.End{Device: b.dev, QP: qp}))
+	require.NoError(t, s.Connect(sim.Endpoint{Device: c.dev, QP: c.qp}, sim.Endpoint{Device: b.dev, QP: qp}))
 }
 
 // randomPacket makes one up: mostly with a valid opcode and the right queue

@@ -26,22 +26,22 @@ func (t *Trace) Text(from int, zero time.Duration) string {
 	var b strings.Builder
 	for i := max(0, from); i < len(t.entries); i++ {
 		e := &t.entries[i]
-		fmt.Fprintf(&b, "%10.3f ms  ", ms(e.at-base))
+		fmt.Fprintf(&b, "%10.3f ms  ", milliseconds(e.at-base))
 		if e.packet == nil {
 			fmt.Fprintf(&b, "%-8s %s\n", e.dev.Name(), e.note)
 			continue
 		}
-		b.WriteString(t.line(e, base))
+		b.WriteString(t.formatPacket(e, base))
 		b.WriteByte('\n')
 	}
 	return b.String()
 }
 
-// ms is nanoseconds in milliseconds.
-func ms(ns int64) float64 { return float64(ns) / 1e6 }
+// milliseconds is nanoseconds in milliseconds.
+func milliseconds(ns int64) float64 { return float64(ns) / 1e6 }
 
-// line describes a packet.
-func (t *Trace) line(e *entry, base int64) string {
+// formatPacket describes a packet.
+func (t *Trace) formatPacket(e *entry, base int64) string {
 	from := "?"
 	if e.dev != nil {
 		from = e.dev.Name()
@@ -53,53 +53,53 @@ func (t *Trace) line(e *entry, base int64) string {
 	if dst != nil {
 		to = dst.Name()
 		if bad == wire.DropNone {
-			to = t.qp(dst, p.BTH.DestQPN)
+			to = t.qpName(dst, p.BTH.DestQPN)
 		}
 	}
 	s := fmt.Sprintf("%-8s ", from+" > "+to)
 	if bad != wire.DropNone {
 		s += fmt.Sprintf("%d bytes that are no packet", len(e.packet.raw))
 	} else {
-		s += t.describe(e.dev, dst, &p)
+		s += t.formatHeaders(e.dev, dst, &p)
 	}
-	if len(e.packet.flights) == 0 && e.dev.Impaired().Held > 0 {
+	if len(e.packet.copies) == 0 && e.dev.ImpairCounts().Held > 0 {
 		return s + "  LOST or held back"
 	}
-	return s + e.packet.fate(base)
+	return s + e.packet.formatOutcome(base)
 }
 
-// qp names a queue pair; one that has no name is its adapter and number.
-func (t *Trace) qp(d *Device, qpn uint32) string {
+// qpName names a queue pair; one that has no name is its adapter and number.
+func (t *Trace) qpName(d *Device, qpn uint32) string {
 	if d == nil {
 		return fmt.Sprintf("0x%x", qpn)
 	}
-	if n, ok := t.names[name{d, qpn, false}]; ok {
+	if n, ok := t.names[objectName{d, qpn, false}]; ok {
 		return n
 	}
 	return fmt.Sprintf("%s/0x%x", d.Name(), qpn)
 }
 
-func (t *Trace) key(d *Device, key uint32) string {
-	if n, ok := t.names[name{d, key, true}]; ok {
+func (t *Trace) keyName(d *Device, key uint32) string {
+	if n, ok := t.names[objectName{d, key, true}]; ok {
 		return n
 	}
 	return fmt.Sprintf("0x%x", key)
 }
 
-// describe writes the headers of a packet.
-func (t *Trace) describe(src, dst *Device, p *wire.Packet) string {
+// formatHeaders writes the headers of a packet.
+func (t *Trace) formatHeaders(src, dst *Device, p *wire.Packet) string {
 	words := []string{fmt.Sprintf("%-23s psn %d", p.Info.Name, p.BTH.PSN)}
 	add := func(format string, args ...any) { words = append(words, fmt.Sprintf(format, args...)) }
 	if p.Info.RETH {
 		h := p.RETH()
-		add("at %d len %d key %s", h.VA, h.Length, t.key(dst, h.RKey))
+		add("at %d len %d key %s", h.VA, h.Length, t.keyName(dst, h.RKey))
 	}
 	if p.Info.AtomicETH {
 		h := p.AtomicETH()
 		if p.Info.Operation == wire.OpCmpSwap {
-			add("at %d compare %d swap %d key %s", h.VA, h.Compare, h.SwapAdd, t.key(dst, h.RKey))
+			add("at %d compare %d swap %d key %s", h.VA, h.Compare, h.SwapAdd, t.keyName(dst, h.RKey))
 		} else {
-			add("at %d add %d key %s", h.VA, h.SwapAdd, t.key(dst, h.RKey))
+			add("at %d add %d key %s", h.VA, h.SwapAdd, t.keyName(dst, h.RKey))
 		}
 	}
 	if p.Info.AETH {
@@ -114,13 +114,13 @@ func (t *Trace) describe(src, dst *Device, p *wire.Packet) string {
 	}
 	if p.Info.DETH {
 		h := p.DETH()
-		add("qkey 0x%x from %s", h.QKey, t.qp(src, h.SrcQPN))
+		add("qkey 0x%x from %s", h.QKey, t.qpName(src, h.SrcQPN))
 	}
 	if p.Info.Imm {
 		add("imm %d", p.Imm())
 	}
 	if p.Info.IETH {
-		add("invalidates %s", t.key(dst, p.IETH().RKey))
+		add("invalidates %s", t.keyName(dst, p.IETH().RKey))
 	}
 	if p.Info.Payload != wire.PayloadNone {
 		add("%d bytes", len(p.Payload))
@@ -140,30 +140,30 @@ func (t *Trace) describe(src, dst *Device, p *wire.Packet) string {
 	return strings.Join(words, "  ")
 }
 
-// fate tells what became of a packet, if that is worth telling.
-func (p *packet) fate(base int64) string {
-	switch len(p.flights) {
+// formatOutcome tells what became of a packet, if that is worth telling.
+func (p *packet) formatOutcome(base int64) string {
+	switch len(p.copies) {
 	case 0:
 		return "  LOST"
 	case 1:
-		return p.flights[0].fate(p.sentAt, base)
+		return p.copies[0].formatOutcome(p.sentAt, base)
 	}
 	s := "  TWICE"
-	if n := len(p.flights); n > 2 {
+	if n := len(p.copies); n > 2 {
 		s = fmt.Sprintf("  %d TIMES", n)
 	}
-	for i, f := range p.flights {
-		if fate := f.fate(p.sentAt, base); fate != "" {
+	for i, f := range p.copies {
+		if fate := f.formatOutcome(p.sentAt, base); fate != "" {
 			s += fmt.Sprintf("  copy %d:%s", i+1, fate[1:])
 		}
 	}
 	return s
 }
 
-func (f *flight) fate(sent, base int64) string {
+func (f *packetCopy) formatOutcome(sent, base int64) string {
 	s := ""
 	if f.left > sent {
-		s += fmt.Sprintf("  LEAVES at %.3f ms", ms(f.left-base))
+		s += fmt.Sprintf("  LEAVES at %.3f ms", milliseconds(f.left-base))
 	}
 	if f.damaged {
 		s += "  DAMAGED"
@@ -182,9 +182,9 @@ func (f *flight) fate(sent, base int64) string {
 	return s
 }
 
-// completion describes a completion.
-func (t *Trace) completion(d *Device, wc *verbs.WC) string {
-	s := fmt.Sprintf("wc %d on %s: ", wc.WRID, t.qp(d, wc.QPN))
+// formatCompletion describes a completion.
+func (t *Trace) formatCompletion(d *Device, wc *verbs.WC) string {
+	s := fmt.Sprintf("wc %d on %s: ", wc.WRID, t.qpName(d, wc.QPN))
 	if wc.Status != verbs.WCSuccess {
 		return s + wc.Status.String()
 	}
@@ -193,7 +193,7 @@ func (t *Trace) completion(d *Device, wc *verbs.WC) string {
 		s += fmt.Sprintf(", imm %d", wc.Imm)
 	}
 	if wc.Flags&verbs.WCWithInv != 0 {
-		s += ", invalidated " + t.key(d, wc.InvKey)
+		s += ", invalidated " + t.keyName(d, wc.InvKey)
 	}
 	if wc.Flags&verbs.WCGRH != 0 {
 		s += fmt.Sprintf(", GRH, from qp 0x%x", wc.SrcQPN)

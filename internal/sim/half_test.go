@@ -85,7 +85,7 @@ func (w *world) pair(typ verbs.QPType, a, b *host) {
 	p.connect()
 	w.notes = append(w.notes, fmt.Sprintf("%v %v-%v mtu %d most %d", typ, p.ends[0], p.ends[1], p.mtu.Bytes(), p.most))
 	if p.lives > 0 {
-		p.ends[0].host.dev.At(w.later(20), p.kill)
+		p.ends[0].host.dev.ScheduleAt(w.later(20), p.kill)
 	}
 }
 
@@ -148,9 +148,9 @@ func (p *pair) connect() {
 		MTU: p.mtu, MinRNRTimer: uint8(w.between(1, 14)), Timeout: uint8(w.between(13, 15)),
 		MaxRdAtomic: uint8(w.between(1, 8)), MaxDestRdAtomic: 8,
 	}
-	var ends [2]sim.End
+	var ends [2]sim.Endpoint
 	for i, h := range p.ends {
-		ends[i] = sim.End{Device: h.host.dev, QP: h.qp, Options: options, Stranger: !p.known}
+		ends[i] = sim.Endpoint{Device: h.host.dev, QP: h.qp, Options: options, HideRecvBuffer: !p.known}
 		if w.chance(20) {
 			ends[i].PSN = 1<<24 - uint32(w.between(1, 20)) // so that it wraps
 		}
@@ -175,7 +175,7 @@ func (h *half) schedule() {
 	}
 	h.ticking = true
 	w := h.world
-	h.host.dev.At(w.sim.Now()+1+time.Duration(w.rand.Int64N(int64(h.nap))), func() {
+	h.host.dev.ScheduleAt(w.sim.Now()+1+time.Duration(w.rand.Int64N(int64(h.nap))), func() {
 		h.ticking = false
 		h.tick()
 	})
@@ -255,7 +255,7 @@ func (h *half) drain() bool {
 // drained is called for EventSQDrained.
 func (h *half) drained() {
 	drained := h.qp
-	h.host.dev.At(h.world.later(5), func() {
+	h.host.dev.ScheduleAt(h.world.later(5), func() {
 		if h.gone || h.qp != drained || !h.draining {
 			return
 		}

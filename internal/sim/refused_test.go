@@ -16,7 +16,7 @@ import (
 type refusing struct {
 	t    *testing.T
 	sim  *sim.Sim
-	ends [2]sim.End
+	ends [2]sim.Endpoint
 	mr   [2]verbs.MR
 	cq   [2]verbs.CQ
 	ah   verbs.AH
@@ -38,7 +38,7 @@ func newRefusing(t *testing.T, typ verbs.QPType) *refusing {
 		qp, err := pd[i].CreateQP(verbs.QPInitAttr{Type: typ, SendCQ: w.cq[i], RecvCQ: w.cq[i],
 			Cap: verbs.QPCap{MaxSendWR: 16, MaxRecvWR: 16, MaxSendSGE: 1, MaxRecvSGE: 1}})
 		require.NoError(t, err)
-		w.ends[i] = sim.End{Device: dev, QP: qp, PSN: 100}
+		w.ends[i] = sim.Endpoint{Device: dev, QP: qp, PSN: 100}
 		if typ == verbs.UD {
 			require.NoError(t, verbs.ActivateUD(qp, 7, 100))
 		}
@@ -47,7 +47,7 @@ func newRefusing(t *testing.T, typ verbs.QPType) *refusing {
 		require.NoError(t, w.sim.Connect(w.ends[0], w.ends[1]))
 	} else {
 		var err error
-		w.ah, err = pd[0].CreateAH(w.ends[1].Device.Address())
+		w.ah, err = pd[0].CreateAH(w.ends[1].Device.AddressVector())
 		require.NoError(t, err)
 	}
 	for range 8 {
@@ -132,7 +132,7 @@ func TestRefusedSendsHeal(t *testing.T) {
 		w.send(2, 8) // the connection is in use
 		w.completions(2)
 		w.refuse(errno)
-		w.ends[0].Device.At(w.sim.Now()+30*time.Millisecond, func() { w.refuse(0) })
+		w.ends[0].Device.ScheduleAt(w.sim.Now()+30*time.Millisecond, func() { w.refuse(0) })
 		w.send(3, 5000)
 		wcs := w.completions(3)
 		for i := range wcs {

@@ -12,12 +12,12 @@ import (
 // a Sim tells count from here.
 const epoch = 1
 
-// patience is how long Run lets virtual time pass at most.
-const patience = time.Minute
+// maxRunTime is how long Run lets virtual time pass at most.
+const maxRunTime = time.Minute
 
-// busyLimit is how many times an adapter may have more to do without time
+// maxRounds is how many times an adapter may have more to do without time
 // passing before that counts as a fault of the adapter.
-const busyLimit = 100_000
+const maxRounds = 100_000
 
 // Sim is a network of adapters with a virtual clock. It belongs to one
 // goroutine.
@@ -51,10 +51,10 @@ func (s *Sim) Now() time.Duration { return time.Duration(s.net.Now() - epoch) }
 // Devices returns the adapters in the order they were added.
 func (s *Sim) Devices() []*Device { return s.devices }
 
-// wake makes every adapter and application look at what it has to do.
-func (s *Sim) wake() {
+// wakeAll makes every adapter and application look at what it has to do.
+func (s *Sim) wakeAll() {
 	for _, d := range s.devices {
-		d.awake = true
+		d.wakePending = true
 	}
 }
 
@@ -63,14 +63,14 @@ func (s *Sim) wake() {
 // more is going to happen by itself, or after a minute. A nil function
 // means: until nothing happens any more, and Run returns true when that is so.
 func (s *Sim) Run(until func() bool) bool {
-	s.wake()
-	end := s.net.Now() + int64(patience)
+	s.wakeAll()
+	end := s.net.Now() + int64(maxRunTime)
 	for {
-		s.settle()
+		s.runUntilIdle()
 		if until != nil && until() {
 			return true
 		}
-		if moved, more := s.step(end); !moved {
+		if moved, more := s.advanceToNext(end); !moved {
 			return until == nil && !more
 		}
 	}
@@ -78,21 +78,21 @@ func (s *Sim) Run(until func() bool) bool {
 
 // RunFor lets the given time pass.
 func (s *Sim) RunFor(d time.Duration) {
-	s.wake()
+	s.wakeAll()
 	end := s.net.Now() + int64(d)
 	for {
-		s.settle()
-		if moved, _ := s.step(end); !moved {
+		s.runUntilIdle()
+		if moved, _ := s.advanceToNext(end); !moved {
 			s.net.AdvanceTo(end)
-			s.settle()
+			s.runUntilIdle()
 			return
 		}
 	}
 }
 
-// step moves the clock to the next event, unless that comes after end. It
+// advanceToNext moves the clock to the next event, unless that comes after end. It
 // reports whether it did, and whether there is such an event at all.
-func (s *Sim) step(end int64) (moved, more bool) {
+func (s *Sim) advanceToNext(end int64) (moved, more bool) {
 	next, ok := s.net.NextEvent()
 	for _, d := range s.devices {
 		if t := d.nextEvent(); t != 0 && (!ok || t < next) {
@@ -106,22 +106,22 @@ func (s *Sim) step(end int64) (moved, more bool) {
 	return true, true
 }
 
-// settle runs adapters and applications until none has anything to do without
+// runUntilIdle runs adapters and applications until none has anything to do without
 // time passing.
-func (s *Sim) settle() {
+func (s *Sim) runUntilIdle() {
 	for round := 0; ; round++ {
 		idle := true
 		now := s.net.Now()
 		for _, d := range s.devices {
-			if d.busy(now) {
-				d.work()
+			if d.hasWork(now) {
+				d.runUntilIdle()
 				idle = false
 			}
 		}
 		if idle {
 			return
 		}
-		if round == busyLimit {
+		if round == maxRounds {
 			panic(fmt.Sprintf("sim: seed %d: the adapters find no rest at %v", s.seed, s.Now()))
 		}
 	}

@@ -51,7 +51,7 @@ func newEnd(t testing.TB, s *sim.Sim, o sim.DeviceOptions) *end {
 			e.wcs = append(e.wcs, wc[:n]...)
 			for i := range n {
 				if e.trace != nil {
-					e.trace.Completion(e.dev, wc[i])
+					e.trace.NoteCompletion(e.dev, wc[i])
 				}
 			}
 		}
@@ -62,7 +62,7 @@ func newEnd(t testing.TB, s *sim.Sim, o sim.DeviceOptions) *end {
 // couple makes two connected ends.
 func couple(t testing.TB, s *sim.Sim, a, b sim.DeviceOptions) (*end, *end) {
 	ea, eb := newEnd(t, s, a), newEnd(t, s, b)
-	require.NoError(t, s.Connect(sim.End{Device: ea.dev, QP: ea.qp}, sim.End{Device: eb.dev, QP: eb.qp}))
+	require.NoError(t, s.Connect(sim.Endpoint{Device: ea.dev, QP: ea.qp}, sim.Endpoint{Device: eb.dev, QP: eb.qp}))
 	return ea, eb
 }
 
@@ -136,7 +136,7 @@ func TestTrace(t *testing.T) {
 	s := sim.New(1)
 	trace := s.Record()
 	a, b := newEnd(t, s, sim.DeviceOptions{Name: "a"}), newEnd(t, s, sim.DeviceOptions{Name: "b", OneByOne: true})
-	require.NoError(t, s.Connect(sim.End{Device: a.dev, QP: a.qp, PSN: 100}, sim.End{Device: b.dev, QP: b.qp, PSN: 500, Stranger: true}))
+	require.NoError(t, s.Connect(sim.Endpoint{Device: a.dev, QP: a.qp, PSN: 100}, sim.Endpoint{Device: b.dev, QP: b.qp, PSN: 500, HideRecvBuffer: true}))
 	trace.NameQP(a.dev, a.qp.Num(), "a")
 	trace.NameQP(b.dev, b.qp.Num(), "b")
 	trace.NameKey(b.dev, b.mr.RKey(), "m")
@@ -165,7 +165,7 @@ func TestRunFor(t *testing.T) {
 	s := sim.New(1)
 	a, b := couple(t, s, sim.DeviceOptions{Impair: "drop WRITE"}, sim.DeviceOptions{})
 	var called []time.Duration
-	b.dev.At(10*time.Microsecond, func() { called = append(called, s.Now()) })
+	b.dev.ScheduleAt(10*time.Microsecond, func() { called = append(called, s.Now()) })
 	a.write(t, 1, b, 100)
 	s.RunFor(time.Millisecond)
 	require.Equal(t, time.Millisecond, s.Now())

@@ -20,7 +20,7 @@ func stopNowAndThen(e *end, r *rand.Rand, times int) {
 	for range times {
 		at += time.Duration(r.Int64N(int64(3 * time.Millisecond)))
 		d := time.Duration(float64(10*time.Millisecond) * math.Pow(1000, r.Float64()))
-		e.dev.At(at, func() { e.dev.StopFor(d) })
+		e.dev.ScheduleAt(at, func() { e.dev.StopFor(d) })
 		at += d
 	}
 }
@@ -29,7 +29,7 @@ func stopNowAndThen(e *end, r *rand.Rand, times int) {
 func postAtTimes(e *end, r *rand.Rand, n int, post func(id uint64)) {
 	due, id, app := 0, uint64(0), e.dev.App
 	for range n {
-		e.dev.At(time.Duration(r.Int64N(int64(20*time.Second))), func() { due++ })
+		e.dev.ScheduleAt(time.Duration(r.Int64N(int64(20*time.Second))), func() { due++ })
 	}
 	e.dev.App = func() {
 		for ; due > 0; due-- {
@@ -52,9 +52,9 @@ func newDatagramQP(t *testing.T, e *end) verbs.DatagramRDMA {
 // meet makes two UD queue pairs peers, of which one gives up after a second, and returns its handle
 // of the other.
 func meet(t *testing.T, a *end, qa verbs.DatagramRDMA, b *end, qb verbs.DatagramRDMA) verbs.AH {
-	to, err := qa.CreatePeer(verbs.PeerAttr{AH: b.dev.Address(), QPN: qb.Num(), Access: verbs.AccessRemote, GiveUp: time.Second})
+	to, err := qa.CreatePeer(verbs.PeerAttr{AH: b.dev.AddressVector(), QPN: qb.Num(), Access: verbs.AccessRemote, GiveUp: time.Second})
 	require.NoError(t, err)
-	from, err := qb.CreatePeer(verbs.PeerAttr{AH: a.dev.Address(), QPN: qa.Num(), Access: verbs.AccessRemote})
+	from, err := qb.CreatePeer(verbs.PeerAttr{AH: a.dev.AddressVector(), QPN: qa.Num(), Access: verbs.AccessRemote})
 	require.NoError(t, err)
 	require.NoError(t, to.Connect(from.Token()))
 	require.NoError(t, from.Connect(to.Token()))
@@ -74,7 +74,7 @@ func TestStoppedHostKeepsItsConnection(t *testing.T) {
 			o.RetryCnt = verbs.Zero
 		}
 		known := r.IntN(2) == 0
-		require.NoError(t, s.Connect(sim.End{Device: a.dev, QP: a.qp, Options: o, Stranger: !known}, sim.End{Device: b.dev, QP: b.qp, Options: o, Stranger: !known}))
+		require.NoError(t, s.Connect(sim.Endpoint{Device: a.dev, QP: a.qp, Options: o, HideRecvBuffer: !known}, sim.Endpoint{Device: b.dev, QP: b.qp, Options: o, HideRecvBuffer: !known}))
 		stopNowAndThen(a, r, 6)
 		const n = 40
 		postAtTimes(a, r, n, func(id uint64) { a.write(t, id, b, 1+r.IntN(regionSize)) })
@@ -120,7 +120,7 @@ func TestDeadPeerFailsInTime(t *testing.T) {
 			b.dev.StopFor(time.Hour)
 			a.write(t, 1, b, 8)
 			if stopped > 0 {
-				a.dev.At(timeout/2, func() { a.dev.StopFor(stopped) })
+				a.dev.ScheduleAt(timeout/2, func() { a.dev.StopFor(stopped) })
 			}
 			require.True(t, s.Run(func() bool { return len(a.wcs) > 0 }))
 			require.Equal(t, verbs.WCRetryExcErr, a.wcs[0].Status)

@@ -26,7 +26,7 @@ type topTap struct {
 
 	// While packets are recorded: those that the adapter was last given, and
 	// what it had dropped before.
-	flights []*flight
+	given   []*packetCopy
 	dropped map[string]uint64
 
 	overflow uint64 // the port's count of packets that its buffer had no room for
@@ -45,7 +45,7 @@ func (t *topTap) WriteBatch(b *link.Batch) error {
 	if trace == nil {
 		return t.Conn.WriteBatch(b)
 	}
-	trace.sent(t.dev, b)
+	trace.recordSent(t.dev, b)
 	err := t.Conn.WriteBatch(b)
 	trace.current = nil
 	return err
@@ -64,13 +64,13 @@ func (t *topTap) ReadBatch(r *link.Datagrams) (n int, err error) {
 			pkt := d.Packet(i)
 			t.dev.Received.count(pkt)
 			if trace != nil {
-				t.flights = append(t.flights, trace.arrived(t.dev, d.Src, d.TOS, pkt))
+				t.given = append(t.given, trace.recordArrived(t.dev, d.Src, d.TOS, pkt))
 			}
 		}
 	}
 	if trace != nil {
 		if n == 0 {
-			trace.exhausted(t.dev)
+			trace.markLost(t.dev)
 		} else {
 			t.dropped = t.dev.Stats().Drops
 		}
@@ -84,7 +84,7 @@ func (t *topTap) readOne(r *link.Datagrams) (int, error) {
 	if t.read == nil {
 		t.read = link.NewDatagrams(16)
 	}
-	if !t.pending() {
+	if !t.hasPending() {
 		t.next, t.packet = 0, 0
 		n, err := t.Conn.ReadBatch(t.read)
 		r.AddRefusals(t.read.Refusals())
@@ -103,13 +103,13 @@ func (t *topTap) readOne(r *link.Datagrams) (int, error) {
 	return 1, nil
 }
 
-// pending reports whether packets wait here for the adapter.
-func (t *topTap) pending() bool { return t.read != nil && t.next < len(t.read.Msgs()) }
+// hasPending reports whether packets wait here for the adapter.
+func (t *topTap) hasPending() bool { return t.read != nil && t.next < len(t.read.Msgs()) }
 
-// judged notes what the adapter made of the packets that it was given. Of many
+// recordVerdicts notes what the adapter made of the packets that it was given. Of many
 // it is known only how many were dropped for which reason.
-func (t *topTap) judged() {
-	n := len(t.flights)
+func (t *topTap) recordVerdicts() {
+	n := len(t.given)
 	if n == 0 {
 		return
 	}
@@ -117,15 +117,15 @@ func (t *topTap) judged() {
 	for _, reason := range slices.Sorted(maps.Keys(drops)) {
 		switch k := drops[reason] - t.dropped[reason]; {
 		case k == uint64(n):
-			for _, f := range t.flights {
+			for _, f := range t.given {
 				f.verdict = reason
 			}
 		case k > 0:
-			last := t.flights[n-1]
+			last := t.given[n-1]
 			last.verdict = strings.TrimPrefix(fmt.Sprintf("%s, of the last %d packets %d %s", last.verdict, n, k, reason), ", ")
 		}
 	}
-	t.flights = t.flights[:0]
+	t.given = t.given[:0]
 }
 
 // bottomTap is the link that impair writes to.
@@ -138,7 +138,7 @@ type bottomTap struct {
 func (t *bottomTap) WriteBatch(b *link.Batch) error {
 	if trace := t.dev.sim.trace; trace != nil {
 		b.Seal(t.LocalAddr(), t.Caps().GSO)
-		trace.left(t.dev, b)
+		trace.recordLeft(t.dev, b)
 	}
 	return t.Conn.WriteBatch(b)
 }

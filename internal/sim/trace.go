@@ -15,12 +15,12 @@ import (
 // completions and events that were noted. Its text is the same for the same
 // seed, byte for byte.
 type Trace struct {
-	sim     *Sim
-	entries []entry
-	names   map[name]string
-	current []*packet   // of the WriteBatch in progress
-	unsent  [][]*packet // by adapter: those that may yet leave, or leave again
-	flying  map[flying][]*flight
+	sim      *Sim
+	entries  []entry
+	names    map[objectName]string
+	current  []*packet   // of the WriteBatch in progress
+	unsent   [][]*packet // by adapter: those that may yet leave, or leave again
+	inFlight map[inFlightKey][]*packetCopy
 }
 
 // entry is a line of the trace: a packet or a note.
@@ -33,15 +33,15 @@ type entry struct {
 
 // packet is what an adapter sent, or what arrived from elsewhere.
 type packet struct {
-	sentAt  int64
-	to      netip.AddrPort
-	raw     []byte // BTH to ICRC, the latter not yet right
-	flights []*flight
+	sentAt int64
+	to     netip.AddrPort
+	raw    []byte // BTH to ICRC, the latter not yet right
+	copies []*packetCopy
 }
 
-// flight is one copy of a packet on its way: normally there is one; none if the
+// packetCopy is one copy of a packet on its way: normally there is one; none if the
 // packet was lost, two if it was duplicated.
-type flight struct {
+type packetCopy struct {
 	left    int64
 	arrived int64 // 0 if it has not
 	damaged bool
@@ -54,13 +54,13 @@ type flight struct {
 // Record starts a trace, which takes time but changes nothing.
 func (s *Sim) Record() *Trace {
 	if s.trace == nil {
-		s.trace = &Trace{sim: s, names: make(map[name]string), flying: make(map[flying][]*flight)}
+		s.trace = &Trace{sim: s, names: make(map[objectName]string), inFlight: make(map[inFlightKey][]*packetCopy)}
 	}
 	return s.trace
 }
 
-// name is a queue pair number or a key of an adapter.
-type name struct {
+// objectName is a queue pair number or a key of an adapter.
+type objectName struct {
 	dev    *Device
 	number uint32
 	key    bool
@@ -68,22 +68,22 @@ type name struct {
 
 // NameQP and NameKey give queue pairs and keys the names that the trace writes
 // instead of their numbers.
-func (t *Trace) NameQP(d *Device, qpn uint32, as string)  { t.names[name{d, qpn, false}] = as }
-func (t *Trace) NameKey(d *Device, key uint32, as string) { t.names[name{d, key, true}] = as }
+func (t *Trace) NameQP(d *Device, qpn uint32, as string)  { t.names[objectName{d, qpn, false}] = as }
+func (t *Trace) NameKey(d *Device, key uint32, as string) { t.names[objectName{d, key, true}] = as }
 
 // Note adds a line in the name of an adapter.
 func (t *Trace) Note(d *Device, text string) {
 	t.entries = append(t.entries, entry{at: t.sim.net.Now(), dev: d, note: text})
 }
 
-// Completion notes a completion that the application has taken.
-func (t *Trace) Completion(d *Device, wc verbs.WC) { t.Note(d, t.completion(d, &wc)) }
+// NoteCompletion notes a completion that the application has taken.
+func (t *Trace) NoteCompletion(d *Device, wc verbs.WC) { t.Note(d, t.formatCompletion(d, &wc)) }
 
 // Len is the number of lines so far.
 func (t *Trace) Len() int { return len(t.entries) }
 
-// sent notes a batch before impair sees it.
-func (t *Trace) sent(d *Device, b *link.Batch) {
+// recordSent notes a batch before impair sees it.
+func (t *Trace) recordSent(d *Device, b *link.Batch) {
 	for len(t.unsent) <= d.index {
 		t.unsent = append(t.unsent, nil)
 	}
@@ -95,37 +95,37 @@ func (t *Trace) sent(d *Device, b *link.Batch) {
 		t.entries = append(t.entries, entry{at: p.sentAt, packet: p, dev: d})
 	}
 	t.unsent[d.index] = append(t.unsent[d.index], t.current...)
-	t.forget(d)
+	t.trimUnsent(d)
 }
 
-// remembered is how many packets are kept to find out which one leaves late.
-const remembered = 4096
+// maxUnsent is how many packets are kept to find out which one leaves late.
+const maxUnsent = 4096
 
-func (t *Trace) forget(d *Device) {
-	if n := len(t.unsent[d.index]); n > 2*remembered {
-		t.unsent[d.index] = slices.Clone(t.unsent[d.index][n-remembered:])
+func (t *Trace) trimUnsent(d *Device) {
+	if n := len(t.unsent[d.index]); n > 2*maxUnsent {
+		t.unsent[d.index] = slices.Clone(t.unsent[d.index][n-maxUnsent:])
 	}
 }
 
-// left notes a sealed batch that impair has let go.
-func (t *Trace) left(d *Device, b *link.Batch) {
+// recordLeft notes a sealed batch that impair has let go.
+func (t *Trace) recordLeft(d *Device, b *link.Batch) {
 	for i := range b.Len() {
 		to, pkt := b.Packet(i)
 		s := wire.NewSealer(d.Addr(), to.Dst)
 		result, _ := s.Check(pkt, b.ID(i))
-		f := &flight{left: t.sim.net.Now(), marked: to.TrafficClass&3 == 3, damaged: result == wire.ICRCBad}
-		key := flying{to.Dst, string(pkt)}
-		t.flying[key] = append(t.flying[key], f)
-		if p := t.origin(d, to.Dst, pkt, f.damaged); p != nil {
-			p.flights = append(p.flights, f)
+		f := &packetCopy{left: t.sim.net.Now(), marked: to.TrafficClass&3 == 3, damaged: result == wire.ICRCBad}
+		key := inFlightKey{to.Dst, string(pkt)}
+		t.inFlight[key] = append(t.inFlight[key], f)
+		if p := t.findOrigin(d, to.Dst, pkt, f.damaged); p != nil {
+			p.copies = append(p.copies, f)
 		}
 	}
 }
 
-// origin finds the packet that leaves: first among those of the batch that is
+// findOrigin finds the packet that leaves: first among those of the batch that is
 // being sent, then among those sent before; first those that have not left. A
 // damaged one is the most similar.
-func (t *Trace) origin(d *Device, to netip.AddrPort, pkt []byte, damaged bool) *packet {
+func (t *Trace) findOrigin(d *Device, to netip.AddrPort, pkt []byte, damaged bool) *packet {
 	if len(t.unsent) <= d.index {
 		return nil
 	}
@@ -137,12 +137,12 @@ func (t *Trace) origin(d *Device, to netip.AddrPort, pkt []byte, damaged bool) *
 			if p.to != to || len(p.raw) != len(pkt) {
 				continue
 			}
-			switch n := difference(p.raw, pkt); {
+			switch n := bitDifference(p.raw, pkt); {
 			case n > 0:
 				if damaged && n < least && n <= maxFlips {
 					least, similar = n, p
 				}
-			case len(p.flights) == 0:
+			case len(p.copies) == 0:
 				return p
 			default:
 				again = p
@@ -158,9 +158,9 @@ func (t *Trace) origin(d *Device, to netip.AddrPort, pkt []byte, damaged bool) *
 // maxFlips is how many bits of a packet impair inverts at most.
 const maxFlips = 3
 
-// difference is the number of bits in which two packets of one length differ,
+// bitDifference is the number of bits in which two packets of one length differ,
 // up to a few, but for the ICRC and the congestion mark.
-func difference(a, b []byte) int {
+func bitDifference(a, b []byte) int {
 	end := len(a) - wire.ICRCLen
 	if bytes.Equal(a[:4], b[:4]) && (a[4]^b[4])&^fecn == 0 && bytes.Equal(a[5:end], b[5:end]) {
 		return 0
@@ -179,40 +179,40 @@ func difference(a, b []byte) int {
 // fecn is the congestion mark in the BTH, byte 4.
 const fecn = 0x80
 
-// flying is a packet on its way: its receiver and its bytes.
-type flying struct {
+// inFlightKey is a packet on its way: its receiver and its bytes.
+type inFlightKey struct {
 	to  netip.AddrPort
 	pkt string
 }
 
-// arrived notes a packet that the adapter is about to get.
-func (t *Trace) arrived(d *Device, from netip.AddrPort, tos uint8, pkt []byte) *flight {
+// recordArrived notes a packet that the adapter is about to get.
+func (t *Trace) recordArrived(d *Device, from netip.AddrPort, tos uint8, pkt []byte) *packetCopy {
 	now := t.sim.net.Now()
-	key := flying{d.Addr(), string(pkt)}
-	list := t.flying[key]
+	key := inFlightKey{d.Addr(), string(pkt)}
+	list := t.inFlight[key]
 	if len(list) == 0 { // from someone who is no adapter, or changed on its way in
-		f := &flight{left: now, arrived: now, marked: tos&3 == 3}
-		p := &packet{sentAt: now, to: d.Addr(), raw: bytes.Clone(pkt), flights: []*flight{f}}
+		f := &packetCopy{left: now, arrived: now, marked: tos&3 == 3}
+		p := &packet{sentAt: now, to: d.Addr(), raw: bytes.Clone(pkt), copies: []*packetCopy{f}}
 		t.entries = append(t.entries, entry{at: now, packet: p, dev: t.sim.deviceAt(from)})
 		return f
 	}
 	f := list[0]
 	if len(list) == 1 {
-		delete(t.flying, key)
+		delete(t.inFlight, key)
 	} else {
-		t.flying[key] = list[1:]
+		t.inFlight[key] = list[1:]
 	}
 	f.arrived = now
 	return f
 }
 
-// exhausted notes that the adapter has read all that was there: what should
+// markLost notes that the adapter has read all that was there: what should
 // have arrived before is lost.
-func (t *Trace) exhausted(d *Device) {
+func (t *Trace) markLost(d *Device) {
 	overflow := d.port.Stats().ReceiveOverflow
 	full := overflow > d.top.overflow
 	d.top.overflow = overflow
-	for key, list := range t.flying {
+	for key, list := range t.inFlight {
 		if key.to != d.Addr() {
 			continue
 		}
@@ -225,9 +225,9 @@ func (t *Trace) exhausted(d *Device) {
 			f.lost, f.full = true, full
 		}
 		if len(rest) == 0 {
-			delete(t.flying, key)
+			delete(t.inFlight, key)
 		} else {
-			t.flying[key] = rest
+			t.inFlight[key] = rest
 		}
 	}
 }

@@ -14,7 +14,7 @@ func TestPrompt(t *testing.T) {
 	runtime.LockOSThread() // for good: nobody else is to have this thread
 	before, err := unix.SchedGetAttr(0, 0)
 	require.NoError(t, err)
-	undo := Prompt()
+	undo := SetShortSlice()
 	after, err := unix.SchedGetAttr(0, 0)
 	require.NoError(t, err)
 	if before.Runtime == 0 {

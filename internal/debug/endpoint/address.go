@@ -22,14 +22,14 @@ const maxSocketPath = 103
 // Address is where a server listens.
 type Address struct {
 	Network string // "unix" or "tcp"
-	Where   string // path, or IP address and port
+	Target  string // path, or IP address and port
 }
 
 func (a Address) String() string {
 	if a.Network == "unix" {
-		return "unix:" + a.Where
+		return "unix:" + a.Target
 	}
-	return a.Where
+	return a.Target
 }
 
 // CheckAddress tells what is wrong with an address for Serve, or Off.

@@ -7,9 +7,9 @@ import (
 	"sync"
 )
 
-// captures runs at most one capture of a device at a time. It lasts as long as
+// captureManager runs at most one capture of a device at a time. It lasts as long as
 // the request that started it, so one that was forgotten ends with its client.
-type captures struct {
+type captureManager struct {
 	dev Device
 
 	mu      sync.Mutex
@@ -25,7 +25,7 @@ type capture struct {
 }
 
 func addCapture(mux *http.ServeMux, dev Device, network string) {
-	c := &captures{dev: dev}
+	c := &captureManager{dev: dev}
 	start, stop := c.serveStart, c.serveStop
 	if network != "unix" {
 		start, stop = refuseCapture, refuseCapture
@@ -41,18 +41,18 @@ func refuseCapture(w http.ResponseWriter, _ *http.Request) {
 
 // serveStart captures until DELETE, or until the client hangs up. The answer's
 // header comes when the capture has started, its end when the file is complete.
-func (c *captures) serveStart(w http.ResponseWriter, r *http.Request) {
+func (c *captureManager) serveStart(w http.ResponseWriter, r *http.Request) {
 	path := r.FormValue("path")
 	if !filepath.IsAbs(path) {
 		http.Error(w, fmt.Sprintf("path=%q: want an absolute path", path), http.StatusBadRequest)
 		return
 	}
-	run, err := c.begin(path)
+	run, err := c.startCapture(path)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusConflict)
 		return
 	}
-	defer c.end(run)
+	defer c.stopCapture(run)
 	fmt.Fprintf(w, "capturing to %s\n", path)
 	_ = http.NewResponseController(w).Flush() // a client that has hung up ends the context
 	select {
@@ -62,7 +62,7 @@ func (c *captures) serveStart(w http.ResponseWriter, r *http.Request) {
 }
 
 // serveStop ends the capture and answers when the file is complete.
-func (c *captures) serveStop(w http.ResponseWriter, _ *http.Request) {
+func (c *captureManager) serveStop(w http.ResponseWriter, _ *http.Request) {
 	c.mu.Lock()
 	run := c.current
 	c.mu.Unlock()
@@ -79,7 +79,7 @@ func (c *captures) serveStop(w http.ResponseWriter, _ *http.Request) {
 	fmt.Fprintf(w, "captured to %s\n", run.path)
 }
 
-func (c *captures) begin(path string) (*capture, error) {
+func (c *captureManager) startCapture(path string) (*capture, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.current != nil {
@@ -92,7 +92,7 @@ func (c *captures) begin(path string) (*capture, error) {
 	return c.current, nil
 }
 
-func (c *captures) end(run *capture) {
+func (c *captureManager) stopCapture(run *capture) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	run.err = c.dev.StopCapture()

@@ -28,20 +28,20 @@ type Process struct {
 	Command string `json:"command"` // name of the program
 }
 
-// Now is About for a report that this process makes now.
-func Now() About {
+// AboutSelf is About for a report that this process makes now.
+func AboutSelf() About {
 	return About{Process{PID: os.Getpid(), Command: filepath.Base(os.Args[0])}, time.Now()}
 }
 
-// metrics makes the handler of /metrics, or is nil.
-var metrics func(Device) http.Handler
+// metricsHandler makes the handler of /metrics, or is nil.
+var metricsHandler func(Device) http.Handler
 
 // SetMetrics gives the servers of this program a handler of /metrics. It is
 // called from an init function of a package that brings a metrics library.
-func SetMetrics(handler func(Device) http.Handler) { metrics = handler }
+func SetMetrics(handler func(Device) http.Handler) { metricsHandler = handler }
 
-// noMetrics answers for /metrics in a program without a metrics library.
-func noMetrics(w http.ResponseWriter, _ *http.Request) {
+// serveNoMetrics answers for /metrics in a program without a metrics library.
+func serveNoMetrics(w http.ResponseWriter, _ *http.Request) {
 	http.Error(w, `this program has no metrics for Prometheus in it: add import _ "github.com/softrnic/softrnic/rnic/rnicdebug"; or use /stat`,
 		http.StatusNotImplemented)
 }

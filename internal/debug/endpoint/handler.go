@@ -9,8 +9,8 @@ import (
 	"strconv"
 )
 
-// index is what / answers.
-const index = `softrnic debug endpoint
+// indexText is what / answers.
+const indexText = `softrnic debug endpoint
 /stat                 the device, its counters, queue pairs and completion queues, as JSON
 /qp/{number}/history  a queue pair with its last packets and state transitions, as JSON
 /capture              POST ?path=/absolute.pcapng captures until DELETE or hang-up (Unix sockets only)
@@ -21,13 +21,13 @@ const index = `softrnic debug endpoint
 // newHandler answers for dev on an endpoint of the network, "unix" or "tcp".
 func newHandler(dev Device, network string) http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, index) })
+	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, indexText) })
 	mux.HandleFunc("GET /stat", func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, dev.Stat()) })
 	mux.HandleFunc("GET /qp/{number}/history", func(w http.ResponseWriter, r *http.Request) { serveHistory(w, r, dev) })
-	if metrics != nil {
-		mux.Handle("GET /metrics", metrics(dev))
+	if metricsHandler != nil {
+		mux.Handle("GET /metrics", metricsHandler(dev))
 	} else {
-		mux.HandleFunc("GET /metrics", noMetrics)
+		mux.HandleFunc("GET /metrics", serveNoMetrics)
 	}
 	addProfiles(mux)
 	addCapture(mux, dev, network)

@@ -12,12 +12,12 @@ import (
 	"syscall"
 )
 
-// errLive says that a process serves the socket already.
-var errLive = errors.New("a live process serves it; choose another path or \"auto\"")
+// errInUse says that a process serves the socket already.
+var errInUse = errors.New("a live process serves it; choose another path or \"auto\"")
 
-// listen opens the endpoint. The listener removes a Unix socket when it is
+// listenAddress opens the endpoint. The listener removes a Unix socket when it is
 // closed.
-func listen(addr string) (net.Listener, Address, error) {
+func listenAddress(addr string) (net.Listener, Address, error) {
 	if addr == Auto {
 		return listenAuto()
 	}
@@ -27,15 +27,15 @@ func listen(addr string) (net.Listener, Address, error) {
 	}
 	var l net.Listener
 	if a.Network == "unix" {
-		l, err = listenUnix(a.Where)
+		l, err = listenUnix(a.Target)
 	} else {
-		l, err = net.Listen(a.Network, a.Where)
+		l, err = net.Listen(a.Network, a.Target)
 	}
 	if err != nil {
 		return nil, a, fmt.Errorf("debug endpoint %v: %w", a, err)
 	}
 	if a.Network == "tcp" {
-		a.Where = l.Addr().String() // with the port that the system chose
+		a.Target = l.Addr().String() // with the port that the system chose
 	}
 	return l, a, nil
 }
@@ -52,11 +52,11 @@ func listenAuto() (net.Listener, Address, error) {
 		if err != nil {
 			return nil, a, err
 		}
-		l, err := listenUnix(a.Where)
+		l, err := listenUnix(a.Target)
 		switch {
 		case err == nil:
 			return l, a, nil
-		case !errors.Is(err, errLive):
+		case !errors.Is(err, errInUse):
 			return nil, a, fmt.Errorf("debug endpoint %v: %w", a, err)
 		}
 	}
@@ -93,9 +93,9 @@ func removeStale(path string) error {
 	c, err := net.Dial("unix", path)
 	if err == nil {
 		c.Close()
-		return errLive
+		return errInUse
 	}
-	if !Refused(err) {
+	if !IsRefused(err) {
 		return err
 	}
 	if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
@@ -104,8 +104,8 @@ func removeStale(path string) error {
 	return nil
 }
 
-// Refused reports whether nobody listens on a socket that is there.
-func Refused(err error) bool {
+// IsRefused reports whether nobody listens on a socket that is there.
+func IsRefused(err error) bool {
 	const windows = syscall.Errno(10061) // WSAECONNREFUSED
 	return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, windows)
 }
@@ -114,7 +114,7 @@ func Refused(err error) bool {
 // process of a name.
 func socketName(pid, n int) string { return fmt.Sprintf("%d-%d.sock", pid, n) }
 
-func processOf(name string) (pid int, ok bool) {
+func socketPID(name string) (pid int, ok bool) {
 	number, _, _ := strings.Cut(name, "-")
 	pid, err := strconv.Atoi(number)
 	return pid, err == nil && pid > 0 && strings.HasSuffix(name, ".sock")

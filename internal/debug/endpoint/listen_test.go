@@ -49,7 +49,7 @@ func TestUnixSocket(t *testing.T) {
 	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
 
 	_, err = Serve(nobody{}, "unix:"+path)
-	require.ErrorIs(t, err, errLive)
+	require.ErrorIs(t, err, errInUse)
 	require.NoError(t, s.Close())
 	require.NoFileExists(t, path)
 
@@ -88,7 +88,7 @@ func TestProcessOf(t *testing.T) {
 	for name, want := range map[string]int{
 		socketName(4711, 0): 4711, socketName(1, 12): 1, "x-0.sock": 0, "4711-0": 0, "": 0, "-1-0.sock": 0, "notes.sock": 0,
 	} {
-		pid, ok := processOf(name)
+		pid, ok := socketPID(name)
 		require.Equal(t, want != 0, ok, name)
 		if ok {
 			require.Equal(t, want, pid)

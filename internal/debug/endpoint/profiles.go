@@ -21,8 +21,8 @@ func addProfiles(mux *http.ServeMux) {
 			fmt.Fprintf(w, "%s (%d) ?debug=1\n", p.Name(), p.Count())
 		}
 	})
-	mux.HandleFunc("GET /debug/pprof/profile", recording(30, pprof.StartCPUProfile, pprof.StopCPUProfile))
-	mux.HandleFunc("GET /debug/pprof/trace", recording(1, trace.Start, trace.Stop))
+	mux.HandleFunc("GET /debug/pprof/profile", timedProfile(30, pprof.StartCPUProfile, pprof.StopCPUProfile))
+	mux.HandleFunc("GET /debug/pprof/trace", timedProfile(1, trace.Start, trace.Stop))
 	mux.HandleFunc("GET /debug/pprof/{name}", func(w http.ResponseWriter, r *http.Request) {
 		p := pprof.Lookup(r.PathValue("name"))
 		if p == nil {
@@ -37,9 +37,9 @@ func addProfiles(mux *http.ServeMux) {
 	})
 }
 
-// recording serves a profile that runs for a number of seconds. Only one of a
+// timedProfile serves a profile that runs for a number of seconds. Only one of a
 // kind runs at a time in a process.
-func recording(defaultSeconds float64, start func(io.Writer) error, stop func()) http.HandlerFunc {
+func timedProfile(defaultSeconds float64, start func(io.Writer) error, stop func()) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		seconds := defaultSeconds
 		if text := r.FormValue("seconds"); text != "" {

@@ -73,7 +73,7 @@ func Sockets(dir string) ([]Socket, error) {
 	}
 	var list []Socket
 	for _, e := range entries {
-		if pid, ok := processOf(e.Name()); ok {
+		if pid, ok := socketPID(e.Name()); ok {
 			list = append(list, Socket{Address{"unix", filepath.Join(dir, e.Name())}, pid})
 		}
 	}

@@ -10,10 +10,10 @@ import (
 
 // Server is the debug endpoint of one device.
 type Server struct {
-	http   http.Server
-	at     Address
-	cancel context.CancelFunc // ends requests under way
-	done   chan struct{}      // closed when nobody accepts any more
+	http    http.Server
+	address Address
+	cancel  context.CancelFunc // ends requests under way
+	done    chan struct{}      // closed when nobody accepts any more
 }
 
 // closeTimeout is how long Close waits for requests under way.
@@ -24,12 +24,12 @@ const closeTimeout = time.Second
 // "127.0.0.1:9479". Close does not close the device, nor does the device
 // close the server.
 func Serve(dev Device, addr string) (*Server, error) {
-	l, at, err := listen(addr)
+	l, at, err := listenAddress(addr)
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	s := &Server{at: at, cancel: cancel, done: make(chan struct{})}
+	s := &Server{address: at, cancel: cancel, done: make(chan struct{})}
 	s.http.Handler = newHandler(dev, at.Network)
 	s.http.ReadHeaderTimeout = 5 * time.Second
 	s.http.BaseContext = func(net.Listener) context.Context { return ctx }
@@ -41,7 +41,7 @@ func Serve(dev Device, addr string) (*Server, error) {
 }
 
 // Addr is where the server listens, in the form that Serve and NewClient take.
-func (s *Server) Addr() string { return s.at.String() }
+func (s *Server) Addr() string { return s.address.String() }
 
 // Close ends requests under way, a capture too, and removes the endpoint.
 // Closing twice is safe.

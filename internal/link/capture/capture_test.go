@@ -153,7 +153,7 @@ func TestOtherID(t *testing.T) {
 	b.Seal(addr4A, false)
 	_, pkt := b.Packet(0)
 	p := Packet{Src: addr4A, Dst: addr4B, ID: 5, Data: pkt}
-	id, comment := p.check()
+	id, comment := p.checkICRC()
 	require.Equal(t, uint16(5), id)
 	require.Equal(t, "ICRC of another IPv4 identification", comment)
 }

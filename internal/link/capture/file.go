@@ -90,7 +90,7 @@ func NewFile(w io.Writer, onError func(error), closers ...io.Closer) *File {
 		wake:    make(chan struct{}, 1),
 		done:    make(chan struct{}),
 	}
-	go f.write(newPcapng(w))
+	go f.writeLoop(newPcapng(w))
 	return f
 }
 
@@ -113,20 +113,20 @@ func (f *File) Record(p *Packet) {
 	b.packets = append(b.packets, *p)
 	b.packets[len(b.packets)-1].Data = b.data[off:]
 	if len(b.packets) == 1 {
-		f.wakeUp()
+		f.wakeWriter()
 	}
 }
 
-func (f *File) wakeUp() {
+func (f *File) wakeWriter() {
 	select {
 	case f.wake <- struct{}{}:
 	default:
 	}
 }
 
-// write is the goroutine: it swaps buffers and writes the full one until the
+// writeLoop is the goroutine: it swaps buffers and writes the full one until the
 // File is closed and everything written.
-func (f *File) write(out *pcapng) {
+func (f *File) writeLoop(out *pcapng) {
 	defer close(f.done)
 	full := newBuffer()
 	for range f.wake {
@@ -134,13 +134,13 @@ func (f *File) write(out *pcapng) {
 		full, f.filling = f.filling, full
 		closed := f.closed
 		f.mu.Unlock()
-		err := f.drain(full, out)
+		err := f.writeBuffer(full, out)
 		full.packets, full.data = full.packets[:0], full.data[:0]
 		if err == nil && closed {
 			err = out.finish(f.recorded.Load(), f.dropped.Load())
 		}
 		if err != nil {
-			f.fail(err)
+			f.stopWithError(err)
 		}
 		if err != nil || closed {
 			return
@@ -148,9 +148,9 @@ func (f *File) write(out *pcapng) {
 	}
 }
 
-func (f *File) drain(b *buffer, out *pcapng) error {
+func (f *File) writeBuffer(b *buffer, out *pcapng) error {
 	for i := range b.packets {
-		if err := out.write(&b.packets[i]); err != nil {
+		if err := out.writePacket(&b.packets[i]); err != nil {
 			return err
 		}
 		f.recorded.Add(1)
@@ -158,8 +158,8 @@ func (f *File) drain(b *buffer, out *pcapng) error {
 	return out.flush()
 }
 
-// fail ends the capture.
-func (f *File) fail(err error) {
+// stopWithError ends the capture.
+func (f *File) stopWithError(err error) {
 	err = fmt.Errorf("capture: stopped after %d packets: %w", f.recorded.Load(), err)
 	if f.file != nil {
 		err = errors.Join(err, truncateToBlocks(f.file))
@@ -207,7 +207,7 @@ func (f *File) Close() error {
 	f.mu.Lock()
 	f.closed = true
 	f.mu.Unlock()
-	f.wakeUp()
+	f.wakeWriter()
 	<-f.done
 	f.mu.Lock()
 	closers, err := f.closers, f.err

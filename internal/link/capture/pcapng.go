@@ -29,15 +29,15 @@ func newPcapng(w io.Writer) *pcapng {
 	return &pcapng{w: w, interfaces: make(map[netip.AddrPort]int)}
 }
 
-// write writes a packet.
-func (f *pcapng) write(p *Packet) error {
-	index, err := f.interfaceOf(p.local())
+// writePacket writes a packet.
+func (f *pcapng) writePacket(p *Packet) error {
+	index, err := f.interfaceOf(p.localAddr())
 	if err != nil {
 		return err
 	}
 	id, comment := p.ID, ""
 	if p.Direction == In {
-		id, comment = p.check()
+		id, comment = p.checkICRC()
 	}
 	f.frame = appendFrame(f.frame[:0], p, id)
 	f.flags.Direction = pcapgo.NgEpbFlagDirectionInbound
@@ -57,9 +57,9 @@ func (f *pcapng) write(p *Packet) error {
 	}, f.frame, options)
 }
 
-// check returns the IPv4 identification of a received packet, and a comment if
+// checkICRC returns the IPv4 identification of a received packet, and a comment if
 // its ICRC is wrong.
-func (p *Packet) check() (id uint16, comment string) {
+func (p *Packet) checkICRC() (id uint16, comment string) {
 	s := wire.NewSealer(p.Src, p.Dst)
 	result, id := s.Check(p.Data, p.ID)
 	switch {
@@ -138,7 +138,7 @@ func appendFrame(b []byte, p *Packet, id uint16) []byte {
 	v4 := p.Src.Addr().Unmap().Is4()
 	if v4 {
 		ip := grh[wire.GRHLen-wire.IPv4Len:]
-		putID(ip, id)
+		setIPv4ID(ip, id)
 		b = append(b, ip...)
 	} else {
 		b = append(b, grh[:]...)
@@ -155,9 +155,9 @@ func appendFrame(b []byte, p *Packet, id uint16) []byte {
 	return b
 }
 
-// putID sets the identification of an IPv4 header where it is 0, and corrects
+// setIPv4ID sets the identification of an IPv4 header where it is 0, and corrects
 // the checksum (RFC 1624).
-func putID(ip []byte, id uint16) {
+func setIPv4ID(ip []byte, id uint16) {
 	binary.BigEndian.PutUint16(ip[4:], id)
 	sum := uint32(^binary.BigEndian.Uint16(ip[10:])) + uint32(id)
 	binary.BigEndian.PutUint16(ip[10:], ^uint16(sum+sum>>16))

@@ -41,7 +41,7 @@ func (r *Ring) Dump(w io.Writer) error {
 		if !r.copy(i, &p) {
 			continue
 		}
-		if err := out.write(&p); err != nil {
+		if err := out.writePacket(&p); err != nil {
 			return err
 		}
 		written++

@@ -33,8 +33,8 @@ type Packet struct {
 	Data         []byte // BTH to ICRC
 }
 
-// local is the address of the tap that saw the packet.
-func (p *Packet) local() netip.AddrPort {
+// localAddr is the address of the tap that saw the packet.
+func (p *Packet) localAddr() netip.AddrPort {
 	if p.Direction == Out {
 		return p.Src
 	}
@@ -78,7 +78,7 @@ func (t *Tap) Unwrap() link.Conn { return t.inner }
 func (t *Tap) Add(r Recorder) {
 	t.change.Lock()
 	defer t.change.Unlock()
-	t.replace(append(t.current(), r))
+	t.setRecorders(append(t.cloneRecorders(), r))
 }
 
 // Remove undoes Add. A packet that is under way in another goroutine may still
@@ -86,18 +86,18 @@ func (t *Tap) Add(r Recorder) {
 func (t *Tap) Remove(r Recorder) {
 	t.change.Lock()
 	defer t.change.Unlock()
-	t.replace(slices.DeleteFunc(t.current(), func(have Recorder) bool { return have == r }))
+	t.setRecorders(slices.DeleteFunc(t.cloneRecorders(), func(have Recorder) bool { return have == r }))
 }
 
-// current returns a copy of the recorders.
-func (t *Tap) current() []Recorder {
+// cloneRecorders returns a copy of the recorders.
+func (t *Tap) cloneRecorders() []Recorder {
 	if list := t.recorders.Load(); list != nil {
 		return slices.Clone(*list)
 	}
 	return nil
 }
 
-func (t *Tap) replace(list []Recorder) {
+func (t *Tap) setRecorders(list []Recorder) {
 	if len(list) == 0 {
 		t.recorders.Store(nil)
 		return
@@ -119,7 +119,7 @@ func (t *Tap) WriteBatch(b *link.Batch) error {
 		to, pkt := b.Packet(i)
 		p.Dst, p.TrafficClass, p.ID, p.Data = to.Dst, to.TrafficClass, b.ID(i), pkt
 		p.HopLimit, p.FlowLabel = cmp.Or(to.HopLimit, link.HopLimit), to.FlowLabel
-		p.record(*list)
+		p.recordTo(*list)
 	}
 	return t.inner.WriteBatch(b)
 }
@@ -138,13 +138,13 @@ func (t *Tap) ReadBatch(r *link.Datagrams) (int, error) {
 		p.Src, p.TrafficClass, p.HopLimit, p.FlowLabel = d.Src, d.TOS, d.HopLimit, d.FlowLabel
 		for i := range d.Count() {
 			p.ID, p.Data = d.ID+uint16(i), d.Packet(i)
-			p.record(*list)
+			p.recordTo(*list)
 		}
 	}
 	return n, err
 }
 
-func (p *Packet) record(list []Recorder) {
+func (p *Packet) recordTo(list []Recorder) {
 	for _, r := range list {
 		r.Record(p)
 	}

@@ -118,7 +118,7 @@ func (c *Conn) Wait(timeout time.Duration) (bool, error) {
 	}
 	now := c.clock()
 	c.sendDue(now)
-	return readable || c.in.due(now), nil
+	return readable || c.in.hasDue(now), nil
 }
 
 // NextDue is when the next packet that is held back is due, on the clock of
@@ -137,21 +137,21 @@ func (c *Conn) NextDue() int64 {
 func (c *Conn) Flush(now int64) error {
 	c.out.mu.Lock()
 	defer c.out.mu.Unlock()
-	return c.flush(now)
+	return c.flushDue(now)
 }
 
 // sendDue is Flush for those who have better things to do than to wait for a
 // WriteBatch, which does the same.
 func (c *Conn) sendDue(now int64) {
 	if due := c.out.next.Load(); due != 0 && due <= now && c.out.mu.TryLock() {
-		c.flush(now) // an error here is that of the next call into the link
+		c.flushDue(now) // an error here is that of the next call into the link
 		c.out.mu.Unlock()
 	}
 }
 
-// scheduled notes the time of the first packet of a queue, and wakes who
+// publishDue notes the time of the first packet of a queue, and wakes who
 // sleeps longer than that.
-func (c *Conn) scheduled(next *atomic.Int64, at int64, ok bool) {
+func (c *Conn) publishDue(next *atomic.Int64, at int64, ok bool) {
 	if !ok {
 		next.Store(0)
 		return

@@ -28,8 +28,8 @@ type arrival struct {
 // readSlots is how many datagrams are read at once.
 const readSlots = 16
 
-// due reports whether a datagram can be read at the given time.
-func (in *incoming) due(now int64) bool {
+// hasDue reports whether a datagram can be read at the given time.
+func (in *incoming) hasDue(now int64) bool {
 	at := in.next.Load()
 	return at != 0 && at <= now
 }
@@ -49,28 +49,28 @@ func (c *Conn) ReadBatch(r *link.Datagrams) (int, error) {
 	}
 	r.Reset()
 	for {
-		in.deliver(now, r)
+		in.popDue(now, r)
 		n := 0
 		var err error
 		if len(r.Msgs()) == 0 {
 			n, err = c.inner.ReadBatch(in.read)
 			r.AddRefusals(in.read.Refusals())
 			for _, d := range in.read.Msgs() {
-				c.receive(now, &d)
+				c.filterDatagram(now, &d)
 			}
 		}
 		if n == 0 {
 			at, ok := in.queue.Next()
-			c.scheduled(&in.next, at, ok)
+			c.publishDue(&in.next, at, ok)
 			return len(r.Msgs()), err
 		}
 	}
 }
 
-// deliver moves what is due into r.
-func (in *incoming) deliver(now int64, r *link.Datagrams) {
+// popDue moves what is due into r.
+func (in *incoming) popDue(now int64, r *link.Datagrams) {
 	for !r.Full() {
-		a, _, ok := in.queue.TakeDue(now)
+		a, _, ok := in.queue.PopDue(now)
 		if !ok {
 			return
 		}
@@ -82,9 +82,9 @@ func (in *incoming) deliver(now int64, r *link.Datagrams) {
 	}
 }
 
-// receive asks the rules about every packet of a datagram. Those to which
+// filterDatagram asks the rules about every packet of a datagram. Those to which
 // nothing happens stay together.
-func (c *Conn) receive(now int64, d *link.Datagram) {
+func (c *Conn) filterDatagram(now int64, d *link.Datagram) {
 	start := 0 // of the packets that stay together
 	for i := range d.Count() {
 		pkt := d.Packet(i)
@@ -92,7 +92,7 @@ func (c *Conn) receive(now int64, d *link.Datagram) {
 		if e == (effect{}) {
 			continue
 		}
-		c.arrive(now, d, start, i, nil)
+		c.queueArrival(now, d, start, i, nil)
 		start = i + 1
 		if e.drop {
 			c.counters.dropped.Add(1)
@@ -104,17 +104,17 @@ func (c *Conn) receive(now int64, d *link.Datagram) {
 			c.counters.duplicated.Add(1)
 		}
 		for range copies {
-			f := fate{due: now}
-			e.change(&f, len(pkt), &c.in.rules.random, &c.counters)
-			c.arrive(now, d, i, i+1, &f)
+			f := delivery{due: now}
+			e.applyTo(&f, len(pkt), &c.in.rules.random, &c.counters)
+			c.queueArrival(now, d, i, i+1, &f)
 		}
 	}
-	c.arrive(now, d, start, d.Count(), nil)
+	c.queueArrival(now, d, start, d.Count(), nil)
 }
 
-// arrive queues packets [from, to) of a datagram, with the fate of the only
+// queueArrival queues packets [from, to) of a datagram, with the fate of the only
 // one of them or none.
-func (c *Conn) arrive(now int64, d *link.Datagram, from, to int, f *fate) {
+func (c *Conn) queueArrival(now int64, d *link.Datagram, from, to int, f *delivery) {
 	in := &c.in
 	if from == to {
 		return
@@ -149,5 +149,5 @@ func (c *Conn) arrive(now int64, d *link.Datagram, from, to int, f *fate) {
 			a.TOS |= ecnCE
 		}
 	}
-	in.queue.Put(due, a)
+	in.queue.Push(due, a)
 }

@@ -2,23 +2,23 @@ package impair
 
 // lossProcess decides packet by packet which ones are lost.
 type lossProcess interface {
-	lost(r *random) bool
+	isLost(r *random) bool
 }
 
 func (l Random) percentages() []Percent { return []Percent{l.P, l.Correlation} }
 
-func (l Random) start() lossProcess {
+func (l Random) newProcess() lossProcess {
 	c := newChance(Chance(l))
 	return &randomLoss{c}
 }
 
 type randomLoss struct{ chance }
 
-func (l *randomLoss) lost(r *random) bool { return l.happens(r) }
+func (l *randomLoss) isLost(r *random) bool { return l.happens(r) }
 
 func (l GEModel) percentages() []Percent { return []Percent{l.P, l.R, l.Bad, l.Good} }
 
-func (l GEModel) start() lossProcess { return &gilbertElliott{model: l} }
+func (l GEModel) newProcess() lossProcess { return &gilbertElliott{model: l} }
 
 // gilbertElliott loses by the state before a packet and changes state with the
 // same packet: two draws each, in the order of sch_netem.c.
@@ -27,7 +27,7 @@ type gilbertElliott struct {
 	bad   bool
 }
 
-func (g *gilbertElliott) lost(r *random) bool {
+func (g *gilbertElliott) isLost(r *random) bool {
 	leave, loss := g.model.P, g.model.Good
 	if g.bad {
 		leave, loss = g.model.R, g.model.Bad
@@ -42,7 +42,7 @@ func (l FourState) percentages() []Percent {
 	return []Percent{l.P13, l.P31, l.P32, l.P23, l.P14}
 }
 
-func (l FourState) start() lossProcess { return &fourState{model: l, state: gapReceived} }
+func (l FourState) newProcess() lossProcess { return &fourState{model: l, state: gapReceived} }
 
 // The states of FourState, with netem's numbers.
 const (
@@ -57,26 +57,26 @@ type fourState struct {
 	state int
 }
 
-// lost makes one step of the chain. As in sch_netem.c, the packet that leaves
+// isLost makes one step of the chain. As in sch_netem.c, the packet that leaves
 // the burst for the gap or for a reception within it is received.
-func (f *fourState) lost(r *random) bool {
+func (f *fourState) isLost(r *random) bool {
 	m := &f.model
 	draw := uint64(r.next())
 	switch f.state {
 	case gapReceived:
-		if draw < m.P14.of32() {
+		if draw < m.P14.threshold() {
 			f.state = gapLost
-		} else if draw < m.P14.of32()+m.P13.of32() {
+		} else if draw < m.P14.threshold()+m.P13.threshold() {
 			f.state = burstLost
 		}
 	case burstReceived:
-		if draw < m.P23.of32() {
+		if draw < m.P23.threshold() {
 			f.state = burstLost
 		}
 	case burstLost:
-		if draw < m.P32.of32() {
+		if draw < m.P32.threshold() {
 			f.state = burstReceived
-		} else if draw < m.P32.of32()+m.P31.of32() {
+		} else if draw < m.P32.threshold()+m.P31.threshold() {
 			f.state = gapReceived
 		}
 	case gapLost:

@@ -40,10 +40,10 @@ func TestExactCounts(t *testing.T) {
 		t.Run(test.loss, func(t *testing.T) {
 			spec, err := Parse(test.loss)
 			require.NoError(t, err)
-			process, r := spec.Loss.start(), source(1)
+			process, r := spec.Loss.newProcess(), source(1)
 			lost, bursts, longest, run := 0, 0, 0, 0
 			for range packets {
-				if !process.lost(&r) {
+				if !process.isLost(&r) {
 					run = 0
 					continue
 				}
@@ -68,7 +68,7 @@ func TestGilbertElliottModel(t *testing.T) {
 		}))
 		model := GEModel{percent.Draw(t, "p"), percent.Draw(t, "r"), percent.Draw(t, "1-h"), percent.Draw(t, "1-k")}
 		seed := rapid.Uint64().Draw(t, "seed")
-		got, r := model.start(), source(seed)
+		got, r := model.newProcess(), source(seed)
 		draws := source(seed)
 		chance := func(p Percent) bool {
 			return float64(draws.next())+0.5 < float64(p)/100*math.Pow(2, 32) // + 0.5: thresholds are rounded
@@ -88,7 +88,7 @@ func TestGilbertElliottModel(t *testing.T) {
 				}
 				lost = chance(model.Bad)
 			}
-			require.Equal(t, lost, got.lost(&r), "packet %d", i)
+			require.Equal(t, lost, got.isLost(&r), "packet %d", i)
 		}
 	})
 }
@@ -107,7 +107,7 @@ func TestFourStateModel(t *testing.T) {
 		4: {{1, 1}},
 	}
 	r, draws := source(3), source(3)
-	got := model.start()
+	got := model.newProcess()
 	state := 1
 	visits := map[int]int{}
 	for i := range 10_000 {
@@ -119,7 +119,7 @@ func TestFourStateModel(t *testing.T) {
 			}
 		}
 		visits[state]++
-		require.Equal(t, state == 3 || state == 4, got.lost(&r), "packet %d", i)
+		require.Equal(t, state == 3 || state == 4, got.isLost(&r), "packet %d", i)
 	}
 	require.Len(t, visits, 4)
 }

@@ -7,28 +7,28 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// fate is what becomes of one copy of a packet.
-type fate struct {
+// delivery is what becomes of one copy of a packet.
+type delivery struct {
 	due   int64  // when it leaves
 	flips [3]int // bits to invert once it is sealed
 	nflip int
 	mark  bool
 }
 
-func (f *fate) flip(bit int) {
+func (f *delivery) addFlip(bit int) {
 	f.flips[f.nflip] = bit
 	f.nflip++
 }
 
-// fates of the copies of a packet: at most a rule's duplicate and one of each
+// deliveries of the copies of a packet: at most a rule's duplicate and one of each
 // by the Spec.
-type fates struct {
-	list [4]fate
+type deliveries struct {
+	list [4]delivery
 	n    int
 }
 
-// untouched reports whether the packet just leaves now.
-func (f *fates) untouched(now int64) bool {
+// isUnchanged reports whether the packet just leaves now.
+func (f *deliveries) isUnchanged(now int64) bool {
 	return f.n == 1 && f.list[0].due <= now && f.list[0].nflip == 0 && !f.list[0].mark
 }
 
@@ -56,7 +56,7 @@ type netem struct {
 // newNetem returns the Spec, which is valid, at work.
 func newNetem(s *Spec, local netip.Addr, random random, counters *counters) netem {
 	n := netem{
-		active:    s.netem(),
+		active:    s.usesNetem(),
 		ecn:       s.ECN,
 		duplicate: newChance(s.Duplicate),
 		corrupt:   newChance(s.Corrupt),
@@ -73,16 +73,16 @@ func newNetem(s *Spec, local netip.Addr, random random, counters *counters) nete
 		n.headers = wire.IPv4Len + wire.UDPLen
 	}
 	if s.Loss != nil {
-		n.loss = s.Loss.start()
+		n.loss = s.Loss.newProcess()
 	}
 	return n
 }
 
-// decide adds the fates of a packet of so many bytes. capable tells whether
+// addDeliveries adds the fates of a packet of so many bytes. capable tells whether
 // its traffic class allows to mark congestion.
-func (n *netem) decide(now int64, bytes int, capable bool, f *fates) {
+func (n *netem) addDeliveries(now int64, bytes int, capable bool, f *deliveries) {
 	if !n.active {
-		f.list[f.n] = fate{due: now}
+		f.list[f.n] = delivery{due: now}
 		f.n++
 		return
 	}
@@ -90,14 +90,14 @@ func (n *netem) decide(now int64, bytes int, capable bool, f *fates) {
 	if n.duplicate.happens(&n.random) {
 		copies++
 	}
-	n.copies(now, bytes, capable, copies, f)
+	n.addCopies(now, bytes, capable, copies, f)
 }
 
-// copies sends a packet once or twice, or one time less if it gets lost. A
+// addCopies sends a packet once or twice, or one time less if it gets lost. A
 // duplicate goes its own way, but is not duplicated again.
-func (n *netem) copies(now int64, bytes int, capable bool, copies int, f *fates) {
+func (n *netem) addCopies(now int64, bytes int, capable bool, copies int, f *deliveries) {
 	mark := false
-	if n.loss != nil && n.loss.lost(&n.random) {
+	if n.loss != nil && n.loss.isLost(&n.random) {
 		if n.ecn && capable {
 			mark = true
 			n.counters.marked.Add(1)
@@ -111,20 +111,20 @@ func (n *netem) copies(now int64, bytes int, capable bool, copies int, f *fates)
 		return
 	case 2:
 		n.counters.duplicated.Add(1)
-		n.copies(now, bytes, capable, 1, f)
+		n.addCopies(now, bytes, capable, 1, f)
 	}
-	one := fate{mark: mark}
+	one := delivery{mark: mark}
 	if n.corrupt.happens(&n.random) {
-		one.flip(n.random.below(8 * bytes))
+		one.addFlip(n.random.below(8 * bytes))
 		n.counters.corrupted.Add(1)
 	}
-	one.due = n.due(now, bytes)
+	one.due = n.departureTime(now, bytes)
 	f.list[f.n] = one
 	f.n++
 }
 
-// due returns when a packet leaves.
-func (n *netem) due(now int64, bytes int) int64 {
+// departureTime returns when a packet leaves.
+func (n *netem) departureTime(now int64, bytes int) int64 {
 	if n.reorder.below > 0 && n.inGap >= n.gap-1 && n.reorder.happens(&n.random) {
 		n.inGap = 0
 		n.counters.reordered.Add(1)

@@ -173,7 +173,7 @@ func TestRateModel(t *testing.T) {
 		now += time.Duration(rng.IntN(400)) * time.Microsecond
 		free = max(free, now) + time.Duration(28+12+p.payload+4)*800
 		want = append(want, free)
-		r.network.At(int64(now), func() { r.send(p) })
+		r.network.ScheduleAt(int64(now), func() { r.send(p) })
 	}
 	require.Equal(t, want, times(r.there()))
 }
@@ -185,7 +185,7 @@ func TestOneSeedIsOneRun(t *testing.T) {
 		r := newRig(t, everything+"seed "+seed)
 		for i := range 50 {
 			op := []wire.Opcode{wire.RCSendMiddle, wire.RCWriteMiddle}[i%2]
-			r.network.At(int64(i)*5000, func() { r.send(train(op, 3)...) })
+			r.network.ScheduleAt(int64(i)*5000, func() { r.send(train(op, 3)...) })
 		}
 		return r.there(), r.conn.Counts()
 	}

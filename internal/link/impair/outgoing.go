@@ -18,22 +18,22 @@ type outgoing struct {
 	netem netem
 	limit int
 
-	queue link.Schedule[*held]
-	free  []*held
+	queue link.Schedule[*delayedPacket]
+	free  []*delayedPacket
 	next  atomic.Int64 // see Conn.NextDue
 
-	batch *link.Batch // what leaves instead of the caller's batch
-	taken []*held     // those whose packets are in the batch
-	paths map[wire.Path]*wire.Path
+	batch       *link.Batch      // what leaves instead of the caller's batch
+	sentDelayed []*delayedPacket // those whose packets are in the batch
+	paths       map[wire.Path]*wire.Path
 
 	refusals []link.Refusal // of batches that were made here, for the caller's next
 }
 
-// held is a packet held back.
-type held struct {
-	path wire.Path
-	buf  []byte
-	fate fate
+// delayedPacket is a packet held back.
+type delayedPacket struct {
+	path     wire.Path
+	buf      []byte
+	delivery delivery
 }
 
 // maxPaths bounds the marked paths that are remembered.
@@ -58,9 +58,9 @@ func (c *Conn) WriteBatch(b *link.Batch) error {
 	if c.closed.Load() {
 		return net.ErrClosed // also if everything would be held back
 	}
-	defer o.report(b)
+	defer o.reportRefusals(b)
 	now := c.clock()
-	if err := c.flush(now); err != nil {
+	if err := c.flushDue(now); err != nil {
 		return err
 	}
 	if !o.netem.active && len(o.rules.list) == 0 {
@@ -69,24 +69,24 @@ func (c *Conn) WriteBatch(b *link.Batch) error {
 	copying := false
 	for i := range b.Len() {
 		to, pkt := b.Packet(i)
-		f := c.decide(now, to, pkt)
+		f := c.decideDeliveries(now, to, pkt)
 		if !copying {
-			if f.untouched(now) {
+			if f.isUnchanged(now) {
 				continue
 			}
 			copying = true
-			o.prepare(b.Cap())
+			o.prepareBatch(b.Cap())
 			for j := range i {
 				to, pkt := b.Packet(j)
-				if err := c.append(to, pkt, &fate{}); err != nil {
+				if err := c.appendPacket(to, pkt, &delivery{}); err != nil {
 					return err
 				}
 			}
 		}
 		for _, fate := range f.list[:f.n] {
 			if fate.due > now {
-				c.hold(to, pkt, fate)
-			} else if err := c.append(to, pkt, &fate); err != nil {
+				c.delayPacket(to, pkt, fate)
+			} else if err := c.appendPacket(to, pkt, &fate); err != nil {
 				return err
 			}
 		}
@@ -95,20 +95,20 @@ func (c *Conn) WriteBatch(b *link.Batch) error {
 		return c.inner.WriteBatch(b)
 	}
 	at, ok := o.queue.Next()
-	c.scheduled(&o.next, at, ok)
-	return c.write()
+	c.publishDue(&o.next, at, ok)
+	return c.sendBatch()
 }
 
-// report moves the refusals of the batches that were made here to b.
-func (o *outgoing) report(b *link.Batch) {
+// reportRefusals moves the refusals of the batches that were made here to b.
+func (o *outgoing) reportRefusals(b *link.Batch) {
 	if len(o.refusals) > 0 {
 		b.AddRefusals(o.refusals)
 		o.refusals = o.refusals[:0]
 	}
 }
 
-// decide asks rules and netem what becomes of a packet.
-func (c *Conn) decide(now int64, to *wire.Path, pkt []byte) (f fates) {
+// decideDeliveries asks rules and netem what becomes of a packet.
+func (c *Conn) decideDeliveries(now int64, to *wire.Path, pkt []byte) (f deliveries) {
 	o := &c.out
 	e := o.rules.apply(to.Dst, pkt)
 	if e.drop {
@@ -116,26 +116,26 @@ func (c *Conn) decide(now int64, to *wire.Path, pkt []byte) (f fates) {
 		return f
 	}
 	capable := to.TrafficClass&ecnMask != 0
-	o.netem.decide(now, len(pkt), capable, &f)
+	o.netem.addDeliveries(now, len(pkt), capable, &f)
 	if e.duplicate {
 		c.counters.duplicated.Add(1)
-		o.netem.decide(now, len(pkt), capable, &f)
+		o.netem.addDeliveries(now, len(pkt), capable, &f)
 	}
 	for i := range f.n {
-		e.change(&f.list[i], len(pkt), &o.rules.random, &c.counters)
+		e.applyTo(&f.list[i], len(pkt), &o.rules.random, &c.counters)
 	}
 	return f
 }
 
-// change adds to a fate what the rules do.
-func (e *effect) change(f *fate, bytes int, r *random, c *counters) {
+// applyTo adds to a fate what the rules do.
+func (e *effect) applyTo(f *delivery, bytes int, r *random, c *counters) {
 	f.due += e.delay
 	if e.corrupt {
-		f.flip(r.below(8 * bytes))
+		f.addFlip(r.below(8 * bytes))
 		c.corrupted.Add(1)
 	}
 	if e.corruptICRC {
-		f.flip(8 * (bytes - wire.ICRCLen))
+		f.addFlip(8 * (bytes - wire.ICRCLen))
 		c.corrupted.Add(1)
 	}
 	if e.mark {
@@ -147,22 +147,22 @@ func (e *effect) change(f *fate, bytes int, r *random, c *counters) {
 // batchBytes is the least size of the batch, several GSO groups.
 const batchBytes = 4 * link.MaxPacket
 
-// prepare makes the batch as large as the one it replaces.
-func (o *outgoing) prepare(bytes int) {
+// prepareBatch makes the batch as large as the one it replaces.
+func (o *outgoing) prepareBatch(bytes int) {
 	if o.batch == nil || o.batch.Cap() < bytes {
 		o.batch = link.NewBatch(max(bytes, batchBytes))
 	}
 }
 
-// append puts a packet into the batch.
-func (c *Conn) append(to *wire.Path, pkt []byte, f *fate) error {
+// appendPacket puts a packet into the batch.
+func (c *Conn) appendPacket(to *wire.Path, pkt []byte, f *delivery) error {
 	o := &c.out
 	if f.mark {
-		to = o.marked(to)
+		to = o.markedPath(to)
 	}
 	room := o.batch.Next(to, len(pkt))
 	if room == nil {
-		if err := c.write(); err != nil {
+		if err := c.sendBatch(); err != nil {
 			return err
 		}
 		room = o.batch.Next(to, len(pkt))
@@ -177,9 +177,9 @@ func (c *Conn) append(to *wire.Path, pkt []byte, f *fate) error {
 	return nil
 }
 
-// marked returns the path with Congestion Experienced, valid for as long as it
+// markedPath returns the path with Congestion Experienced, valid for as long as it
 // is referred to.
-func (o *outgoing) marked(to *wire.Path) *wire.Path {
+func (o *outgoing) markedPath(to *wire.Path) *wire.Path {
 	with := *to
 	with.TrafficClass |= ecnCE
 	if p := o.paths[with]; p != nil {
@@ -194,8 +194,8 @@ func (o *outgoing) marked(to *wire.Path) *wire.Path {
 	return p
 }
 
-// write sends the batch and empties it.
-func (c *Conn) write() error {
+// sendBatch sends the batch and empties it.
+func (c *Conn) sendBatch() error {
 	o := &c.out
 	if o.batch.Len() == 0 {
 		return nil
@@ -203,47 +203,47 @@ func (c *Conn) write() error {
 	err := c.inner.WriteBatch(o.batch)
 	o.refusals = append(o.refusals, o.batch.Refusals()...)
 	o.batch.Reset()
-	o.free = append(o.free, o.taken...)
-	o.taken = o.taken[:0]
+	o.free = append(o.free, o.sentDelayed...)
+	o.sentDelayed = o.sentDelayed[:0]
 	return err
 }
 
-// hold keeps a copy of a packet until it is due.
-func (c *Conn) hold(to *wire.Path, pkt []byte, f fate) {
+// delayPacket keeps a copy of a packet until it is due.
+func (c *Conn) delayPacket(to *wire.Path, pkt []byte, f delivery) {
 	o := &c.out
 	if o.queue.Len() >= o.limit {
 		c.counters.overflow.Add(1)
 		return
 	}
-	var h *held
+	var h *delayedPacket
 	if last := len(o.free) - 1; last >= 0 {
 		h, o.free = o.free[last], o.free[:last]
 	} else {
-		h = new(held)
+		h = new(delayedPacket)
 	}
-	h.path, h.buf, h.fate = *to, append(h.buf[:0], pkt...), f
-	o.queue.Put(f.due, h)
+	h.path, h.buf, h.delivery = *to, append(h.buf[:0], pkt...), f
+	o.queue.Push(f.due, h)
 	c.counters.delayed.Add(1)
 }
 
-// flush sends what is due. The caller holds the lock.
-func (c *Conn) flush(now int64) error {
+// flushDue sends what is due. The caller holds the lock.
+func (c *Conn) flushDue(now int64) error {
 	o := &c.out
 	if due, ok := o.queue.Next(); !ok || due > now {
 		return nil
 	}
-	o.prepare(0)
+	o.prepareBatch(0)
 	for {
-		h, _, ok := o.queue.TakeDue(now)
+		h, _, ok := o.queue.PopDue(now)
 		if !ok {
 			break
 		}
-		if err := c.append(&h.path, h.buf, &h.fate); err != nil {
+		if err := c.appendPacket(&h.path, h.buf, &h.delivery); err != nil {
 			return err
 		}
-		o.taken = append(o.taken, h)
+		o.sentDelayed = append(o.sentDelayed, h)
 	}
 	at, ok := o.queue.Next()
-	c.scheduled(&o.next, at, ok)
-	return c.write()
+	c.publishDue(&o.next, at, ok)
+	return c.sendBatch()
 }

@@ -27,18 +27,18 @@ func (e *SyntaxError) Error() string {
 // grammar. The empty text is the zero Spec. The error is a *SyntaxError, or
 // that of Validate when the words are right but make no sense together.
 func Parse(text string) (Spec, error) {
-	p := parser{text: text, words: scan(text)}
+	p := parser{text: text, words: tokenize(text)}
 	var s Spec
-	for !p.end() {
+	for !p.atEnd() {
 		var err error
 		switch {
 		case p.peek() == ";":
 			p.next()
 			continue
 		case p.atRule():
-			err = p.rule(&s)
+			err = p.parseRule(&s)
 		default:
-			err = p.netem(&s)
+			err = p.parseNetem(&s)
 		}
 		if err != nil {
 			return Spec{}, err
@@ -50,19 +50,19 @@ func Parse(text string) (Spec, error) {
 	return s, nil
 }
 
-// word is a word of the text and where it starts.
-type word struct {
+// token is a word of the text and where it starts.
+type token struct {
 	offset int
 	text   string
 }
 
-// scan cuts the text at blanks; a semicolon is a word of its own.
-func scan(text string) []word {
-	var words []word
+// tokenize cuts the text at blanks; a semicolon is a word of its own.
+func tokenize(text string) []token {
+	var words []token
 	start := -1
 	end := func(i int) {
 		if start >= 0 {
-			words = append(words, word{start, text[start:i]})
+			words = append(words, token{start, text[start:i]})
 			start = -1
 		}
 	}
@@ -72,7 +72,7 @@ func scan(text string) []word {
 			end(i)
 		case ';':
 			end(i)
-			words = append(words, word{i, ";"})
+			words = append(words, token{i, ";"})
 		default:
 			if start < 0 {
 				start = i
@@ -86,26 +86,26 @@ func scan(text string) []word {
 // parser walks over the words.
 type parser struct {
 	text  string
-	words []word
-	at    int
-	given map[string]bool // netem's words so far
+	words []token
+	pos   int
+	seen  map[string]bool // netem's words so far
 }
 
-func (p *parser) end() bool { return p.at == len(p.words) }
+func (p *parser) atEnd() bool { return p.pos == len(p.words) }
 
 // peek returns the current word, or "" at the end.
 func (p *parser) peek() string {
-	if p.end() {
+	if p.atEnd() {
 		return ""
 	}
-	return p.words[p.at].text
+	return p.words[p.pos].text
 }
 
 // next returns the current word and goes to the one behind it.
 func (p *parser) next() string {
 	w := p.peek()
 	if w != "" {
-		p.at++
+		p.pos++
 	}
 	return w
 }
@@ -115,41 +115,41 @@ func (p *parser) accept(w string) bool {
 	if p.peek() != w {
 		return false
 	}
-	p.at++
+	p.pos++
 	return true
 }
 
-// over reports whether the current clause ends here.
-func (p *parser) over() bool { return p.end() || p.peek() == ";" }
+// atClauseEnd reports whether the current clause ends here.
+func (p *parser) atClauseEnd() bool { return p.atEnd() || p.peek() == ";" }
 
-// fail returns an error about the current word.
-func (p *parser) fail(format string, args ...any) error {
+// errorf returns an error about the current word.
+func (p *parser) errorf(format string, args ...any) error {
 	e := &SyntaxError{Text: p.text, Offset: len(p.text), Reason: fmt.Sprintf(format, args...)}
-	if !p.end() {
-		e.Offset, e.Word = p.words[p.at].offset, p.peek()
+	if !p.atEnd() {
+		e.Offset, e.Word = p.words[p.pos].offset, p.peek()
 	}
 	return e
 }
 
-// value reads the current word with parse into v.
-func value[T any](p *parser, v *T, parse func(string) (T, error)) error {
+// parseValue reads the current word with parse into v.
+func parseValue[T any](p *parser, v *T, parse func(string) (T, error)) error {
 	got, err := parse(p.peek())
 	if err != nil {
-		return p.fail("%v", err)
+		return p.errorf("%v", err)
 	}
 	*v = got
-	p.at++
+	p.pos++
 	return nil
 }
 
-// values reads words into the given places for as long as they look like
+// parseValues reads words into the given places for as long as they look like
 // quantities; at least one.
-func values[T any](p *parser, parse func(string) (T, error), places ...*T) error {
+func parseValues[T any](p *parser, parse func(string) (T, error), places ...*T) error {
 	for i, v := range places {
 		if i > 0 && !isQuantity(p.peek()) {
 			return nil
 		}
-		if err := value(p, v, parse); err != nil {
+		if err := parseValue(p, v, parse); err != nil {
 			return err
 		}
 	}
@@ -175,60 +175,60 @@ func parseSeed(w string) (uint64, error) {
 	return n, nil
 }
 
-// netem reads one of netem's words and what belongs to it.
-func (p *parser) netem(s *Spec) error {
+// parseNetem reads one of netem's words and what belongs to it.
+func (p *parser) parseNetem(s *Spec) error {
 	w := p.peek()
-	if p.given[w] {
-		return p.fail("given twice")
+	if p.seen[w] {
+		return p.errorf("given twice")
 	}
-	if p.given == nil {
-		p.given = make(map[string]bool)
+	if p.seen == nil {
+		p.seen = make(map[string]bool)
 	}
-	p.given[w] = true
+	p.seen[w] = true
 	switch w {
 	case "loss":
 		p.next()
-		return p.loss(s)
+		return p.parseLoss(s)
 	case "delay":
 		p.next()
-		return p.delay(&s.Delay)
+		return p.parseDelay(&s.Delay)
 	case "reorder":
 		p.next()
-		return p.reorder(&s.Reorder)
+		return p.parseReorder(&s.Reorder)
 	case "duplicate":
 		p.next()
-		return p.chance(&s.Duplicate)
+		return p.parseChance(&s.Duplicate)
 	case "corrupt":
 		p.next()
-		return p.chance(&s.Corrupt)
+		return p.parseChance(&s.Corrupt)
 	case "rate":
 		p.next()
-		return value(p, &s.Rate, parseRate)
+		return parseValue(p, &s.Rate, parseRate)
 	case "limit":
 		p.next()
-		return value(p, &s.Limit, parseCount)
+		return parseValue(p, &s.Limit, parseCount)
 	case "seed":
 		p.next()
-		return value(p, &s.Seed, parseSeed)
+		return parseValue(p, &s.Seed, parseSeed)
 	case "ecn":
 		p.next()
 		s.ECN = true
 		return nil
 	case "drop", "mark":
-		return p.fail("a rule stands alone; put ';' in front of it")
+		return p.errorf("a rule stands alone; put ';' in front of it")
 	}
-	return p.fail("unknown word; want loss, ecn, delay, reorder, duplicate, corrupt, rate, limit or seed, or a rule that begins with drop, duplicate, corrupt, delay or mark")
+	return p.errorf("unknown word; want loss, ecn, delay, reorder, duplicate, corrupt, rate, limit or seed, or a rule that begins with drop, duplicate, corrupt, delay or mark")
 }
 
-func (p *parser) chance(c *Chance) error {
-	return values(p, parsePercent, &c.P, &c.Correlation)
+func (p *parser) parseChance(c *Chance) error {
+	return parseValues(p, parsePercent, &c.P, &c.Correlation)
 }
 
-func (p *parser) loss(s *Spec) error {
+func (p *parser) parseLoss(s *Spec) error {
 	switch {
 	case p.accept("gemodel"):
 		l := GEModel{R: -1, Bad: 100}
-		if err := values(p, parsePercent, &l.P, &l.R, &l.Bad, &l.Good); err != nil {
+		if err := parseValues(p, parsePercent, &l.P, &l.R, &l.Bad, &l.Good); err != nil {
 			return err
 		}
 		if l.R < 0 {
@@ -237,7 +237,7 @@ func (p *parser) loss(s *Spec) error {
 		s.Loss = l
 	case p.accept("state"):
 		l := FourState{P31: -1, P23: 100}
-		if err := values(p, parsePercent, &l.P13, &l.P31, &l.P32, &l.P23, &l.P14); err != nil {
+		if err := parseValues(p, parsePercent, &l.P13, &l.P31, &l.P32, &l.P23, &l.P14); err != nil {
 			return err
 		}
 		if l.P31 < 0 {
@@ -247,7 +247,7 @@ func (p *parser) loss(s *Spec) error {
 	default:
 		p.accept("random")
 		var c Chance
-		if err := p.chance(&c); err != nil {
+		if err := p.parseChance(&c); err != nil {
 			return err
 		}
 		s.Loss = Random(c)
@@ -255,17 +255,17 @@ func (p *parser) loss(s *Spec) error {
 	return nil
 }
 
-func (p *parser) delay(d *Delay) error {
-	if err := values(p, parseTime, &d.Mean, &d.Jitter); err != nil {
+func (p *parser) parseDelay(d *Delay) error {
+	if err := parseValues(p, parseTime, &d.Mean, &d.Jitter); err != nil {
 		return err
 	}
 	if isQuantity(p.peek()) {
-		if err := value(p, &d.Correlation, parsePercent); err != nil {
+		if err := parseValue(p, &d.Correlation, parsePercent); err != nil {
 			return err
 		}
 	}
 	if p.accept("distribution") {
-		return value(p, &d.Distribution, parseDistribution)
+		return parseValue(p, &d.Distribution, parseDistribution)
 	}
 	return nil
 }
@@ -279,12 +279,12 @@ func parseDistribution(w string) (Distribution, error) {
 	return 0, fmt.Errorf("want one of %s", strings.Join(distributionNames[:], ", "))
 }
 
-func (p *parser) reorder(r *Reorder) error {
-	if err := p.chance(&r.Chance); err != nil {
+func (p *parser) parseReorder(r *Reorder) error {
+	if err := p.parseChance(&r.Chance); err != nil {
 		return err
 	}
 	if p.accept("gap") {
-		return value(p, &r.Gap, parseCount)
+		return parseValue(p, &r.Gap, parseCount)
 	}
 	return nil
 }

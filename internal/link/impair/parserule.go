@@ -11,18 +11,18 @@ import (
 // atRule reports whether a rule begins here. Three verbs are words of netem as
 // well; it is a rule if something in the clause makes sense only there.
 func (p *parser) atRule() bool {
-	if p.at > 0 && p.words[p.at-1].text != ";" {
+	if p.pos > 0 && p.words[p.pos-1].text != ";" {
 		return false
 	}
 	switch p.peek() {
 	case "drop", "mark":
 		return true
 	case "duplicate", "corrupt", "delay":
-		for _, w := range p.words[p.at+1:] {
+		for _, w := range p.words[p.pos+1:] {
 			if w.text == ";" {
 				return false
 			}
-			if ofRule(w.text) {
+			if isRuleWord(w.text) {
 				return true
 			}
 		}
@@ -30,8 +30,8 @@ func (p *parser) atRule() bool {
 	return false
 }
 
-// ofRule reports whether a word can stand in rules only.
-func ofRule(w string) bool {
+// isRuleWord reports whether a word can stand in rules only.
+func isRuleWord(w string) bool {
 	switch w {
 	case "in", "out", "of", "with", "icrc", "every", "first", "always", "qp", "psn":
 		return true
@@ -40,22 +40,22 @@ func ofRule(w string) bool {
 	return err == nil || w[0] >= 'A' && w[0] <= 'Z'
 }
 
-// rule reads a clause that is a rule.
-func (p *parser) rule(s *Spec) error {
+// parseRule reads a clause that is a rule.
+func (p *parser) parseRule(s *Spec) error {
 	var r Rule
-	for _, part := range []func(*Rule) error{p.action, p.direction, p.when, p.direction, p.packets, p.flow} {
+	for _, part := range []func(*Rule) error{p.parseAction, p.parseDirection, p.parseWhen, p.parseDirection, p.parsePackets, p.parseFlow} {
 		if err := part(&r); err != nil {
 			return err
 		}
 	}
-	if !p.over() {
-		return p.fail("does not belong into a rule here; a rule is: action, in or out, when, packets, qp, psn")
+	if !p.atClauseEnd() {
+		return p.errorf("does not belong into a rule here; a rule is: action, in or out, when, packets, qp, psn")
 	}
 	s.Rules = append(s.Rules, r)
 	return nil
 }
 
-func (p *parser) action(r *Rule) error {
+func (p *parser) parseAction(r *Rule) error {
 	switch p.next() {
 	case "drop":
 		r.Action.Kind = Drop
@@ -63,12 +63,12 @@ func (p *parser) action(r *Rule) error {
 		r.Action.Kind = Duplicate
 	case "delay":
 		r.Action.Kind = HoldBack
-		if err := value(p, &r.Action.Delay, parseTime); err != nil {
+		if err := parseValue(p, &r.Action.Delay, parseTime); err != nil {
 			return err
 		}
 		if r.Action.Delay == 0 {
-			p.at--
-			return p.fail("want a time longer than 0")
+			p.pos--
+			return p.errorf("want a time longer than 0")
 		}
 	case "corrupt":
 		r.Action.Kind = Corrupt
@@ -81,7 +81,7 @@ func (p *parser) action(r *Rule) error {
 	case "mark":
 		r.Action.Kind = MarkECN
 		if !p.accept("ecn") {
-			return p.fail("want ecn behind mark")
+			return p.errorf("want ecn behind mark")
 		}
 	}
 	return nil
@@ -89,10 +89,10 @@ func (p *parser) action(r *Rule) error {
 
 // flowFollows reports whether "of" here is that of "of qp 7".
 func (p *parser) flowFollows() bool {
-	return p.at+1 < len(p.words) && p.words[p.at+1].text == "qp"
+	return p.pos+1 < len(p.words) && p.words[p.pos+1].text == "qp"
 }
 
-func (p *parser) direction(r *Rule) error {
+func (p *parser) parseDirection(r *Rule) error {
 	switch {
 	case p.accept("in"):
 		r.Match.Direction = In
@@ -102,29 +102,29 @@ func (p *parser) direction(r *Rule) error {
 	return nil
 }
 
-func (p *parser) when(r *Rule) error {
+func (p *parser) parseWhen(r *Rule) error {
 	w := p.peek()
 	switch {
 	case p.accept("always"):
 	case w == "first":
 		p.next()
 		if isQuantity(p.peek()) {
-			return value(p, &r.When.First, parseCount)
+			return parseValue(p, &r.When.First, parseCount)
 		}
 		r.When.Nth = 1
 	case w == "every":
 		p.next()
-		return value(p, &r.When.Every, parseOrdinal)
+		return parseValue(p, &r.When.Every, parseOrdinal)
 	case strings.HasSuffix(w, "%"):
-		if err := value(p, &r.When.P, parsePercent); err != nil {
+		if err := parseValue(p, &r.When.P, parsePercent); err != nil {
 			return err
 		}
 		if r.When.P == 0 {
-			p.at--
-			return p.fail("a rule that never applies; leave it out")
+			p.pos--
+			return p.errorf("a rule that never applies; leave it out")
 		}
 	case isQuantity(w):
-		return value(p, &r.When.Nth, parseOrdinal)
+		return parseValue(p, &r.When.Nth, parseOrdinal)
 	default:
 		if p.hasPSN() {
 			r.When.Nth = 1 // a PSN alone means the packet, not its retransmissions
@@ -135,7 +135,7 @@ func (p *parser) when(r *Rule) error {
 
 // hasPSN reports whether the rest of the clause names a PSN.
 func (p *parser) hasPSN() bool {
-	for _, w := range p.words[p.at:] {
+	for _, w := range p.words[p.pos:] {
 		switch w.text {
 		case "psn":
 			return true
@@ -146,34 +146,34 @@ func (p *parser) hasPSN() bool {
 	return false
 }
 
-func (p *parser) packets(r *Rule) error {
+func (p *parser) parsePackets(r *Rule) error {
 	w := p.peek()
-	if p.over() || w == "of" || w == "with" || w == "qp" || w == "psn" {
+	if p.atClauseEnd() || w == "of" || w == "with" || w == "qp" || w == "psn" {
 		return nil
 	}
-	if _, err := selectorOf(w); err != nil {
-		return p.fail("%v", err)
+	if _, err := lookupSelector(w); err != nil {
+		return p.errorf("%v", err)
 	}
 	r.Match.Packets = p.next()
 	return nil
 }
 
-func (p *parser) flow(r *Rule) error {
+func (p *parser) parseFlow(r *Rule) error {
 	if p.peek() == "of" || p.peek() == "qp" {
 		p.accept("of")
 		if !p.accept("qp") {
-			return p.fail("want qp behind of")
+			return p.errorf("want qp behind of")
 		}
-		if err := value(p, &r.Match.QPN, parseQPN); err != nil {
+		if err := parseValue(p, &r.Match.QPN, parseQPN); err != nil {
 			return err
 		}
 	}
 	if p.peek() == "with" || p.peek() == "psn" {
 		p.accept("with")
 		if !p.accept("psn") {
-			return p.fail("want psn behind with")
+			return p.errorf("want psn behind with")
 		}
-		return value(p, &r.Match.PSN, parsePSN)
+		return parseValue(p, &r.Match.PSN, parsePSN)
 	}
 	return nil
 }

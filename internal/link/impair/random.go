@@ -30,7 +30,7 @@ func (r *random) next() uint32 { return uint32(r.pcg.Uint64() >> 32) }
 func (r *random) below(n int) int { return int(uint64(r.next()) * uint64(n) >> 32) }
 
 // happens draws for an event of the given probability.
-func (r *random) happens(p Percent) bool { return uint64(r.next()) < p.of32() }
+func (r *random) happens(p Percent) bool { return uint64(r.next()) < p.threshold() }
 
 // correlated is a stream in which each number depends on the one before:
 //
@@ -42,7 +42,7 @@ type correlated struct {
 	last uint64
 }
 
-func newCorrelated(c Percent) correlated { return correlated{rho: c.of32()} }
+func newCorrelated(c Percent) correlated { return correlated{rho: c.threshold()} }
 
 func (c *correlated) next(r *random) uint32 {
 	v := uint64(r.next())
@@ -60,7 +60,7 @@ type chance struct {
 	draws correlated
 }
 
-func newChance(c Chance) chance { return chance{c.P.of32(), newCorrelated(c.Correlation)} }
+func newChance(c Chance) chance { return chance{c.P.threshold(), newCorrelated(c.Correlation)} }
 
 // happens does not draw when the answer is known.
 func (c *chance) happens(r *random) bool {

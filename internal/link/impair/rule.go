@@ -174,7 +174,7 @@ func (r Rule) String() string {
 	switch {
 	case r.Match.Direction == In:
 		words = append(words, "in")
-	case len(match) == 0 && r.Action.ofNetem() && (r.When.P != 0 || r.When == When{}):
+	case len(match) == 0 && r.Action.isNetem() && (r.When.P != 0 || r.When == When{}):
 		words = append(words, "out") // or it would not be a rule
 	}
 	if w := r.When.String(); w != "" {
@@ -185,8 +185,8 @@ func (r Rule) String() string {
 	return strings.Join(append(words, match...), " ")
 }
 
-// ofNetem reports whether the text of the action could also be netem's.
-func (a Action) ofNetem() bool {
+// isNetem reports whether the text of the action could also be netem's.
+func (a Action) isNetem() bool {
 	return a.Kind == Duplicate || a.Kind == Corrupt || a.Kind == HoldBack
 }
 
@@ -214,6 +214,6 @@ func (r *Rule) validate() error {
 	case w.Nth < 0 || w.Every < 0 || w.First < 0 || !w.P.valid():
 		return fmt.Errorf("When %+v; want counts from 1, a probability up to 100%%", w)
 	}
-	_, err := selectorOf(r.Match.Packets)
+	_, err := lookupSelector(r.Match.Packets)
 	return err
 }

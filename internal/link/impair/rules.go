@@ -45,7 +45,7 @@ func newRules(s *Spec, d Direction, random random) rules {
 		if rule.Match.Direction != d {
 			continue
 		}
-		selector, _ := selectorOf(rule.Match.Packets)
+		selector, _ := lookupSelector(rule.Match.Packets)
 		r.list = append(r.list, &activeRule{Rule: rule, selector: selector})
 		if rule.Match.PSN.kind == relativePSN && r.first == nil {
 			r.first = make(map[stream]wire.PSN)
@@ -66,7 +66,7 @@ func (r *rules) apply(peer netip.AddrPort, pkt []byte) (e effect) {
 		if !rule.matches(&bth, pkt, first, known) {
 			continue
 		}
-		if !rule.When.chooses(rule.matched.Add(1), &r.random) {
+		if !rule.When.selects(rule.matched.Add(1), &r.random) {
 			continue
 		}
 		rule.applied.Add(1)
@@ -118,8 +118,8 @@ func (r *activeRule) matches(bth *wire.BTH, pkt []byte, first wire.PSN, known bo
 	return true
 }
 
-// chooses reports whether the n-th matching packet, n from 1, is chosen.
-func (w *When) chooses(n uint64, r *random) bool {
+// selects reports whether the n-th matching packet, n from 1, is chosen.
+func (w *When) selects(n uint64, r *random) bool {
 	switch {
 	case w.Nth != 0:
 		return n == uint64(w.Nth)

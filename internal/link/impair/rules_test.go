@@ -209,7 +209,7 @@ func TestEveryName(t *testing.T) {
 		if !info.Valid {
 			continue
 		}
-		s, err := selectorOf(info.Name)
+		s, err := lookupSelector(info.Name)
 		require.NoError(t, err)
 		for other := range 256 {
 			require.Equal(t, other == code, s.opcodes[other], "%s, opcode %#x", info.Name, other)
@@ -227,7 +227,7 @@ func TestEveryName(t *testing.T) {
 		"NAK":           {wire.RCAck},
 		"CNP":           {wire.CNP},
 	} {
-		s, err := selectorOf(name)
+		s, err := lookupSelector(name)
 		require.NoError(t, err)
 		var got []wire.Opcode
 		for code, is := range s.opcodes {
@@ -238,7 +238,7 @@ func TestEveryName(t *testing.T) {
 		require.ElementsMatch(t, want, got, name)
 	}
 	for _, name := range []string{"READ", "RC_CNP", "SEND_FIRST_IMM", "LAST_SEND", "_"} {
-		_, err := selectorOf(name)
+		_, err := lookupSelector(name)
 		require.Error(t, err, name)
 	}
 }

@@ -24,8 +24,8 @@ func (s *selector) matches(pkt []byte) bool {
 	return !s.byKind || wire.Syndrome(pkt[wire.BTHLen]).Kind() == s.kind
 }
 
-// selectorOf returns the set with the given name. It belongs to all who ask.
-func selectorOf(name string) (*selector, error) {
+// lookupSelector returns the set with the given name. It belongs to all who ask.
+func lookupSelector(name string) (*selector, error) {
 	if s := selectors()[name]; s != nil {
 		return s, nil
 	}
@@ -47,7 +47,7 @@ var selectors = sync.OnceValue(func() map[string]*selector {
 		if !info.Valid {
 			continue
 		}
-		for _, name := range shorter(info) {
+		for _, name := range partialNames(info) {
 			add(name, info.Opcode)
 		}
 	}
@@ -68,9 +68,9 @@ var selectors = sync.OnceValue(func() map[string]*selector {
 	return all
 })
 
-// shorter returns the names of an opcode of which parts are left out: of
+// partialNames returns the names of an opcode of which parts are left out: of
 // RC_SEND_LAST_IMM these are SEND, SEND_LAST, LAST_IMM and so on.
-func shorter(info *wire.Info) []string {
+func partialNames(info *wire.Info) []string {
 	class, operation := info.Class.String(), info.Operation.String()
 	rest := strings.TrimPrefix(info.Name, class+"_")
 	rest = strings.TrimPrefix(rest, operation)

@@ -51,7 +51,7 @@ type Loss interface {
 	// String returns the model as it stands in the text, behind "loss".
 	String() string
 	percentages() []Percent
-	start() lossProcess
+	newProcess() lossProcess
 }
 
 // Random loses each packet with the same probability.
@@ -124,10 +124,10 @@ type Reorder struct {
 }
 
 // Idle reports whether the Spec does nothing.
-func (s *Spec) Idle() bool { return !s.netem() && len(s.Rules) == 0 }
+func (s *Spec) Idle() bool { return !s.usesNetem() && len(s.Rules) == 0 }
 
-// netem reports whether anything but rules is asked for.
-func (s *Spec) netem() bool {
+// usesNetem reports whether anything but rules is asked for.
+func (s *Spec) usesNetem() bool {
 	return s.Loss != nil || s.Delay != (Delay{}) || s.Duplicate.P != 0 || s.Corrupt.P != 0 || s.Rate != 0
 }
 

@@ -20,11 +20,11 @@ func (p Percent) String() string {
 // valid reports whether p is a probability.
 func (p Percent) valid() bool { return p >= 0 && p <= 100 } // false for NaN
 
-// of32 is the number of 32-bit values that stand for "yes".
-func (p Percent) of32() uint64 { return uint64(math.Round(float64(p) / 100 * (1 << 32))) }
+// threshold is the number of 32-bit values that stand for "yes".
+func (p Percent) threshold() uint64 { return uint64(math.Round(float64(p) / 100 * (1 << 32))) }
 
-// split cuts a quantity such as "1.5ms" into its number and its unit.
-func split(word string) (number, unit string) {
+// splitQuantity cuts a quantity such as "1.5ms" into its number and its unit.
+func splitQuantity(word string) (number, unit string) {
 	i := strings.IndexFunc(word, func(r rune) bool { return r != '.' && (r < '0' || r > '9') })
 	if i < 0 {
 		return word, ""
@@ -33,7 +33,7 @@ func split(word string) (number, unit string) {
 }
 
 func parsePercent(word string) (Percent, error) {
-	number, unit := split(word)
+	number, unit := splitQuantity(word)
 	v, err := strconv.ParseFloat(number, 64)
 	if err != nil || unit != "%" || !Percent(v).valid() {
 		return 0, errors.New("want a percentage from 0% to 100%, such as 0.1%")
@@ -43,25 +43,25 @@ func parsePercent(word string) (Percent, error) {
 
 // units of time and rate, largest first; the first name of a size is the one
 // written back.
-type unitOf struct {
+type unit struct {
 	name string
 	size int64
 }
 
-var timeUnits = []unitOf{
+var timeUnits = []unit{
 	{"s", int64(time.Second)}, {"sec", int64(time.Second)}, {"secs", int64(time.Second)},
 	{"ms", int64(time.Millisecond)}, {"msec", int64(time.Millisecond)}, {"msecs", int64(time.Millisecond)},
 	{"us", int64(time.Microsecond)}, {"usec", int64(time.Microsecond)}, {"usecs", int64(time.Microsecond)},
 	{"ns", 1},
 }
 
-var rateUnits = []unitOf{
+var rateUnits = []unit{
 	{"tbit", 1e12}, {"gbit", 1e9}, {"mbit", 1e6}, {"kbit", 1e3}, {"bit", 1},
 }
 
 // parseQuantity reads a number with one of the units, up to max.
-func parseQuantity(word string, units []unitOf, max int64) (int64, bool) {
-	number, name := split(word)
+func parseQuantity(word string, units []unit, max int64) (int64, bool) {
+	number, name := splitQuantity(word)
 	v, err := strconv.ParseFloat(number, 64)
 	if err != nil {
 		return 0, false
@@ -76,7 +76,7 @@ func parseQuantity(word string, units []unitOf, max int64) (int64, bool) {
 }
 
 // formatQuantity writes n in the largest unit that leaves it whole.
-func formatQuantity(n int64, units []unitOf) string {
+func formatQuantity(n int64, units []unit) string {
 	for _, u := range units {
 		if n%u.size == 0 && n != 0 {
 			return strconv.FormatInt(n/u.size, 10) + u.name

@@ -14,15 +14,15 @@ import (
 
 // fabric is the network a Conn is attached to.
 type fabric interface {
-	// carry takes one datagram or GSO group, buf, of packets of seg bytes, to
+	// transmit takes one datagram or GSO group, buf, of packets of seg bytes, to
 	// its receiver. The caller keeps buf.
-	carry(from *Conn, to *wire.Path, buf []byte, seg int)
+	transmit(from *Conn, to *wire.Path, buf []byte, seg int)
 
 	// detach makes the address free again.
 	detach(addr netip.AddrPort)
 
-	// live reports whether Wait blocks.
-	live() bool
+	// blocks reports whether Wait blocks.
+	blocks() bool
 }
 
 // Conn is one end of an in-memory network: a link.Conn.
@@ -32,13 +32,13 @@ type Conn struct {
 	addr    netip.AddrPort
 	options Options
 
-	mu     sync.Mutex
-	queue  []*datagram // arrived, not read
-	head   int         // queue[:head] has been read
-	queued int         // bytes in the queue
-	closed bool
-	stats  link.Stats
-	refuse map[netip.AddrPort]syscall.Errno // see RefuseTo
+	mu        sync.Mutex
+	queue     []*datagram // arrived, not read
+	head      int         // queue[:head] has been read
+	queued    int         // bytes in the queue
+	closed    bool
+	stats     link.Stats
+	refusedTo map[netip.AddrPort]syscall.Errno // see RefuseTo
 
 	ready chan struct{} // something arrived
 	woken chan struct{} // Wake was called
@@ -91,14 +91,14 @@ func (c *Conn) WriteBatch(b *link.Batch) error {
 	if !gso {
 		for i := range b.Len() {
 			to, pkt := b.Packet(i)
-			c.send(b, i, to, pkt, len(pkt))
+			c.sendGroup(b, i, to, pkt, len(pkt))
 		}
 		return nil
 	}
 	first := 0
 	for i := range b.Groups() {
 		to, buf, seg := b.Group(i)
-		first += c.send(b, first, to, buf, seg)
+		first += c.sendGroup(b, first, to, buf, seg)
 	}
 	return nil
 }
@@ -108,22 +108,22 @@ func (c *Conn) WriteBatch(b *link.Batch) error {
 func (c *Conn) RefuseTo(dst netip.AddrPort, errno syscall.Errno) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.refuse == nil {
-		c.refuse = make(map[netip.AddrPort]syscall.Errno)
+	if c.refusedTo == nil {
+		c.refusedTo = make(map[netip.AddrPort]syscall.Errno)
 	}
-	c.refuse[dst] = errno
+	c.refusedTo[dst] = errno
 }
 
-// send hands a datagram or group, which begins with packet first of b, to the
+// sendGroup hands a datagram or group, which begins with packet first of b, to the
 // network, if it fits the MTU, and returns its number of packets.
-func (c *Conn) send(b *link.Batch, first int, to *wire.Path, buf []byte, seg int) int {
+func (c *Conn) sendGroup(b *link.Batch, first int, to *wire.Path, buf []byte, seg int) int {
 	packets := (len(buf) + seg - 1) / seg
 	c.mu.Lock()
-	errno, mtu := c.refuse[to.Dst], 0
+	errno, mtu := c.refusedTo[to.Dst], 0
 	switch {
 	case errno != 0:
 		c.stats.SendUnreachable += uint64(packets)
-	case seg+headers(c.addr.Addr()) > c.options.MTU:
+	case seg+headerLen(c.addr.Addr()) > c.options.MTU:
 		errno, mtu = syscall.EMSGSIZE, c.options.MTU
 		c.stats.SendTooBig += uint64(packets)
 	default:
@@ -133,25 +133,25 @@ func (c *Conn) send(b *link.Batch, first int, to *wire.Path, buf []byte, seg int
 	}
 	c.mu.Unlock()
 	if errno == 0 {
-		c.fabric.carry(c, to, buf, seg)
+		c.fabric.transmit(c, to, buf, seg)
 		return packets
 	}
 	for i := range packets {
-		b.Refuse(first+i, errno, mtu)
+		b.AddRefusal(first+i, errno, mtu)
 	}
 	return packets
 }
 
-// unreachable counts packets of this sender that nobody was there to receive.
-func (c *Conn) unreachable(packets int) {
+// countUnreachable counts packets of this sender that nobody was there to receive.
+func (c *Conn) countUnreachable(packets int) {
 	c.mu.Lock()
 	c.stats.SendUnreachable += uint64(packets)
 	c.mu.Unlock()
 }
 
-// arrivals calls arrive for every datagram that c receives of what left as
+// splitArrivals calls arrive for every datagram that c receives of what left as
 // one: itself, or each of its packets if c does not merge.
-func (c *Conn) arrivals(from netip.AddrPort, path *wire.Path, buf []byte, seg int, arrive func(*datagram)) {
+func (c *Conn) splitArrivals(from netip.AddrPort, path *wire.Path, buf []byte, seg int, arrive func(*datagram)) {
 	piece := len(buf)
 	if c.options.NoGRO {
 		piece = seg
@@ -167,16 +167,16 @@ func (c *Conn) arrivals(from netip.AddrPort, path *wire.Path, buf []byte, seg in
 	}
 }
 
-// deliver puts a datagram into the receive buffer. It reports false, and
+// enqueue puts a datagram into the receive buffer. It reports false, and
 // leaves the datagram to the caller, when the link is closed.
-func (c *Conn) deliver(d *datagram) bool {
+func (c *Conn) enqueue(d *datagram) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
 		return false
 	}
 	if c.queued > 0 && c.queued+len(d.buf) > c.options.RecvBuffer {
-		c.stats.ReceiveOverflow += uint64(d.packets())
+		c.stats.ReceiveOverflow += uint64(d.packetCount())
 		c.pool.put(d)
 		return true
 	}
@@ -215,7 +215,7 @@ func (c *Conn) ReadBatch(r *link.Datagrams) (int, error) {
 		r.Add(link.Datagram{Src: d.src, TOS: d.tos, Buf: r.Slot(n)[:size], Seg: d.seg, ID: d.id, HopLimit: d.hops, FlowLabel: d.flow})
 		c.queued -= size
 		c.stats.ReceivedDatagrams++
-		c.stats.ReceivedPackets += uint64(d.packets())
+		c.stats.ReceivedPackets += uint64(d.packetCount())
 		c.stats.ReceivedBytes += uint64(size)
 		c.pool.put(d)
 	}
@@ -245,7 +245,7 @@ func (c *Conn) Wait(timeout time.Duration) (bool, error) {
 	if c.isClosed() {
 		return false, net.ErrClosed
 	}
-	if !c.fabric.live() {
+	if !c.fabric.blocks() {
 		return c.Readable(), nil
 	}
 	var expired <-chan time.Time

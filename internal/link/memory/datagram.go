@@ -18,11 +18,11 @@ type datagram struct {
 	buf  []byte // the datagram's own memory
 }
 
-// packets is the number of packets in the datagram.
-func (d *datagram) packets() int { return (len(d.buf) + d.seg - 1) / d.seg }
+// packetCount is the number of packets in the datagram.
+func (d *datagram) packetCount() int { return (len(d.buf) + d.seg - 1) / d.seg }
 
-// headers is the number of bytes of IP and UDP header in front of a packet.
-func headers(ip netip.Addr) int {
+// headerLen is the number of bytes of IP and UDP header in front of a packet.
+func headerLen(ip netip.Addr) int {
 	if ip.Is4() {
 		return wire.IPv4Len + wire.UDPLen
 	}

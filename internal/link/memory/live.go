@@ -17,12 +17,12 @@ type Live struct {
 	pool  pool
 
 	mu    sync.RWMutex
-	ports ports
+	ports portTable
 }
 
 // NewLive returns a network with nobody attached.
 func NewLive() *Live {
-	return &Live{start: time.Now(), ports: make(ports)}
+	return &Live{start: time.Now(), ports: make(portTable)}
 }
 
 // Now is the time in nanoseconds since the network was made.
@@ -32,7 +32,7 @@ func (l *Live) Now() int64 { return int64(time.Since(l.start)) }
 // options that need a simulated clock are refused: link/impair delays in real
 // time.
 func (l *Live) Attach(addr netip.AddrPort, o Options) (*Conn, error) {
-	if o.simulated() {
+	if o.needsVirtualClock() {
 		return nil, fmt.Errorf("memory: %v: Delay, Rate and Queue need the simulated clock of a Network; on a Live network wrap the link in link/impair", addr)
 	}
 	l.mu.Lock()
@@ -40,18 +40,18 @@ func (l *Live) Attach(addr netip.AddrPort, o Options) (*Conn, error) {
 	return l.ports.attach(l, &l.pool, addr, o)
 }
 
-// carry implements fabric.
-func (l *Live) carry(from *Conn, path *wire.Path, buf []byte, seg int) {
+// transmit implements fabric.
+func (l *Live) transmit(from *Conn, path *wire.Path, buf []byte, seg int) {
 	l.mu.RLock()
 	to := l.ports[path.Dst]
 	l.mu.RUnlock()
 	if to == nil {
-		from.unreachable((len(buf) + seg - 1) / seg)
+		from.countUnreachable((len(buf) + seg - 1) / seg)
 		return
 	}
-	to.arrivals(from.addr, path, buf, seg, func(d *datagram) {
-		if !to.deliver(d) {
-			from.unreachable(d.packets())
+	to.splitArrivals(from.addr, path, buf, seg, func(d *datagram) {
+		if !to.enqueue(d) {
+			from.countUnreachable(d.packetCount())
 			l.pool.put(d)
 		}
 	})
@@ -64,5 +64,5 @@ func (l *Live) detach(addr netip.AddrPort) {
 	delete(l.ports, addr)
 }
 
-// live implements fabric.
-func (l *Live) live() bool { return true }
+// blocks implements fabric.
+func (l *Live) blocks() bool { return true }

@@ -120,13 +120,13 @@ func TestVirtualTime(t *testing.T) {
 
 	send(t, a, pathB, 100, 1)
 	var order []string
-	n.At(7000, func() { order = append(order, "seven") })
-	n.At(5000, func() {
+	n.ScheduleAt(7000, func() { order = append(order, "seven") })
+	n.ScheduleAt(5000, func() {
 		require.True(t, b.Readable(), "sent before this was asked for")
 		require.EqualValues(t, 5000, n.Now())
 		order = append(order, "five")
-		n.At(100, func() { order = append(order, "past") })
-		n.At(6000, func() { order = append(order, "six") })
+		n.ScheduleAt(100, func() { order = append(order, "past") })
+		n.ScheduleAt(6000, func() { order = append(order, "six") })
 	})
 	next, ok := n.NextEvent()
 	require.True(t, ok)

@@ -23,7 +23,7 @@ type Network struct {
 
 	mu     sync.Mutex
 	now    int64
-	ports  ports
+	ports  portTable
 	events link.Schedule[event]
 }
 
@@ -38,7 +38,7 @@ type event struct {
 func New(seed uint64) *Network {
 	return &Network{
 		rand:  rand.New(rand.NewPCG(seed, 0)),
-		ports: make(ports),
+		ports: make(portTable),
 	}
 }
 
@@ -60,12 +60,12 @@ func (n *Network) Attach(addr netip.AddrPort, o Options) (*Conn, error) {
 	return n.ports.attach(n, &n.pool, addr, o)
 }
 
-// At has run called when the clock reaches t, or by the next AdvanceTo if that
+// ScheduleAt has run called when the clock reaches t, or by the next AdvanceTo if that
 // is in the past.
-func (n *Network) At(t int64, run func()) {
+func (n *Network) ScheduleAt(t int64, run func()) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.events.Put(max(t, n.now), event{run: run})
+	n.events.Push(max(t, n.now), event{run: run})
 }
 
 // NextEvent is the time of the next arrival or of the next function of At; ok
@@ -86,26 +86,26 @@ func (n *Network) NextEvent() (t int64, ok bool) {
 //	}
 func (n *Network) AdvanceTo(t int64) {
 	for {
-		e, ok := n.take(t)
+		e, ok := n.popDue(t)
 		if !ok {
 			return
 		}
 		switch {
 		case e.run != nil:
 			e.run()
-		case !e.to.deliver(e.datagram):
-			e.from.unreachable(e.datagram.packets())
+		case !e.to.enqueue(e.datagram):
+			e.from.countUnreachable(e.datagram.packetCount())
 			n.pool.put(e.datagram)
 		}
 	}
 }
 
-// take removes the next event that is due by t and sets the clock to its time,
+// popDue removes the next event that is due by t and sets the clock to its time,
 // or to t if there is none.
-func (n *Network) take(t int64) (event, bool) {
+func (n *Network) popDue(t int64) (event, bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	e, at, ok := n.events.TakeDue(t)
+	e, at, ok := n.events.PopDue(t)
 	if !ok {
 		at = t
 	}
@@ -113,34 +113,34 @@ func (n *Network) take(t int64) (event, bool) {
 	return e, ok
 }
 
-// carry implements fabric. Where the wire to the receiver has a rate, a group
+// transmit implements fabric. Where the wire to the receiver has a rate, a group
 // arrives when the last of its packets has passed.
-func (n *Network) carry(from *Conn, path *wire.Path, buf []byte, seg int) {
+func (n *Network) transmit(from *Conn, path *wire.Path, buf []byte, seg int) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	to := n.ports[path.Dst]
 	if to == nil {
-		from.unreachable((len(buf) + seg - 1) / seg)
+		from.countUnreachable((len(buf) + seg - 1) / seg)
 		return
 	}
 	arrival := n.now + int64(to.options.Delay)
 	if to.options.Rate > 0 {
-		buf = to.transmit(arrival, buf, seg)
+		buf = to.occupyWire(arrival, buf, seg)
 		arrival = to.wireFree
 	}
-	to.arrivals(from.addr, path, buf, seg, func(d *datagram) {
-		n.events.Put(arrival, event{datagram: d, from: from, to: to})
+	to.splitArrivals(from.addr, path, buf, seg, func(d *datagram) {
+		n.events.Push(arrival, event{datagram: d, from: from, to: to})
 	})
 }
 
-// transmit occupies the wire to c, which the packets in buf reach at the given
+// occupyWire occupies the wire to c, which the packets in buf reach at the given
 // time, and returns those that found room in the queue in front of it: the
 // first ones.
-func (c *Conn) transmit(now int64, buf []byte, seg int) []byte {
+func (c *Conn) occupyWire(now int64, buf []byte, seg int) []byte {
 	for off := 0; off < len(buf); off += seg {
 		start := max(now, c.wireFree)
-		end := start + c.transmission(min(seg, len(buf)-off)+headers(c.addr.Addr()))
-		if c.options.Queue > 0 && end-now > c.transmission(c.options.Queue) {
+		end := start + c.transmissionTime(min(seg, len(buf)-off)+headerLen(c.addr.Addr()))
+		if c.options.Queue > 0 && end-now > c.transmissionTime(c.options.Queue) {
 			c.mu.Lock()
 			c.stats.ReceiveOverflow += uint64((len(buf) - off + seg - 1) / seg)
 			c.mu.Unlock()
@@ -151,8 +151,8 @@ func (c *Conn) transmit(now int64, buf []byte, seg int) []byte {
 	return buf
 }
 
-// transmission is how long the wire to c takes for so many bytes, nanoseconds.
-func (c *Conn) transmission(bytes int) int64 {
+// transmissionTime is how long the wire to c takes for so many bytes, nanoseconds.
+func (c *Conn) transmissionTime(bytes int) int64 {
 	return int64(bytes) * 8 * int64(time.Second) / c.options.Rate
 }
 
@@ -163,5 +163,5 @@ func (n *Network) detach(addr netip.AddrPort) {
 	delete(n.ports, addr)
 }
 
-// live implements fabric.
-func (n *Network) live() bool { return false }
+// blocks implements fabric.
+func (n *Network) blocks() bool { return false }

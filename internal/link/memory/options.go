@@ -43,8 +43,8 @@ type Options struct {
 	Queue int           // bytes of IP packets that may be on or wait for a wire with a Rate; 0 for no limit
 }
 
-// resolve checks the options and fills in the defaults.
-func (o *Options) resolve(addr netip.AddrPort) error {
+// validate checks the options and fills in the defaults.
+func (o *Options) validate(addr netip.AddrPort) error {
 	ip := addr.Addr()
 	switch {
 	case !ip.IsValid() || ip.IsUnspecified() || ip.IsMulticast():
@@ -68,5 +68,5 @@ func (o *Options) resolve(addr netip.AddrPort) error {
 	return nil
 }
 
-// simulated reports whether an option is set that only Network knows.
-func (o *Options) simulated() bool { return o.Delay != 0 || o.Rate != 0 || o.Queue != 0 }
+// needsVirtualClock reports whether an option is set that only Network knows.
+func (o *Options) needsVirtualClock() bool { return o.Delay != 0 || o.Rate != 0 || o.Queue != 0 }

@@ -7,20 +7,20 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// ports is the address table of a network.
-type ports map[netip.AddrPort]*Conn
+// portTable is the address table of a network.
+type portTable map[netip.AddrPort]*Conn
 
-// ephemeral is the first port number given to those who ask for port 0.
-const ephemeral = 49152
+// firstEphemeralPort is the first port number given to those who ask for port 0.
+const firstEphemeralPort = 49152
 
 // attach enters a new Conn under its address.
-func (p ports) attach(f fabric, pool *pool, addr netip.AddrPort, o Options) (*Conn, error) {
+func (p portTable) attach(f fabric, pool *pool, addr netip.AddrPort, o Options) (*Conn, error) {
 	addr = wire.CanonicalAddrPort(addr)
-	if err := o.resolve(addr); err != nil {
+	if err := o.validate(addr); err != nil {
 		return nil, err
 	}
 	if addr.Port() == 0 {
-		free, err := p.free(addr.Addr())
+		free, err := p.freePort(addr.Addr())
 		if err != nil {
 			return nil, err
 		}
@@ -34,9 +34,9 @@ func (p ports) attach(f fabric, pool *pool, addr netip.AddrPort, o Options) (*Co
 	return c, nil
 }
 
-// free returns the address with its lowest ephemeral port that nobody has.
-func (p ports) free(ip netip.Addr) (netip.AddrPort, error) {
-	for port := ephemeral; port < 1<<16; port++ {
+// freePort returns the address with its lowest ephemeral port that nobody has.
+func (p portTable) freePort(ip netip.Addr) (netip.AddrPort, error) {
+	for port := firstEphemeralPort; port < 1<<16; port++ {
 		if addr := netip.AddrPortFrom(ip, uint16(port)); p[addr] == nil {
 			return addr, nil
 		}

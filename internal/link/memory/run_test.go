@@ -34,7 +34,7 @@ func trace(t *testing.T, seed uint64) []byte {
 		require.NoError(t, c.WriteBatch(batch))
 	}
 	for i := range 20 {
-		n.At(int64(i)*700, func() { talk(conns[i%3]) })
+		n.ScheduleAt(int64(i)*700, func() { talk(conns[i%3]) })
 	}
 	for at, ok := n.NextEvent(); ok && at < 1_000_000; at, ok = n.NextEvent() {
 		n.AdvanceTo(at)

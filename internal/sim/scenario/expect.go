@@ -13,22 +13,22 @@ import (
 )
 
 // expect checks something.
-func (r *runner) expect(w *words) error {
-	switch what := w.name(); what {
+func (r *runner) expect(w *arguments) error {
+	switch what := w.nextName(); what {
 	case "wc":
 		return r.expectWC(w)
 	case "nothing":
-		q := r.qp(w)
+		q := r.nextQP(w)
 		if len(q.wcs) > 0 {
 			return fmt.Errorf("there is a completion: wc %d %v", q.wcs[0].WRID, q.wcs[0].Status)
 		}
-		return w.done()
+		return w.finish()
 	case "state":
-		q, want := r.qp(w), w.name()
-		if err := w.done(); err != nil {
+		q, want := r.nextQP(w), w.nextName()
+		if err := w.finish(); err != nil {
 			return err
 		}
-		return equal(want, q.State().String())
+		return expectEqual(want, q.State().String())
 	case "counters":
 		return r.expectCounters(w)
 	case "drops":
@@ -44,7 +44,7 @@ func (r *runner) expect(w *words) error {
 	}
 }
 
-func equal(want, is string) error {
+func expectEqual(want, is string) error {
 	if want != is {
 		return fmt.Errorf("it is %s", is)
 	}
@@ -52,8 +52,8 @@ func equal(want, is string) error {
 }
 
 // expectWC takes the next completion of a queue pair.
-func (r *runner) expectWC(w *words) error {
-	q, status := r.qp(w), w.name()
+func (r *runner) expectWC(w *arguments) error {
+	q, status := r.nextQP(w), w.nextName()
 	if w.err != nil {
 		return w.err
 	}
@@ -69,11 +69,11 @@ func (r *runner) expectWC(w *words) error {
 		{"wr", fmt.Sprint(wc.WRID)}, {"op", wc.Opcode.String()}, {"len", fmt.Sprint(wc.ByteLen)},
 		{"imm", fmt.Sprint(wc.Imm)}, {"flags", wc.Flags.String()},
 	} {
-		if want := w.text(field.name, "", ""); want != "" && want != field.is {
+		if want := w.option(field.name, "", ""); want != "" && want != field.is {
 			return fmt.Errorf("%s is %s; the completion is %+v", field.name, field.is, wc)
 		}
 	}
-	if err := w.done(); err != nil {
+	if err := w.finish(); err != nil {
 		return err
 	}
 	if wc.Status.String() != status {
@@ -82,59 +82,59 @@ func (r *runner) expectWC(w *words) error {
 	return nil
 }
 
-func (r *runner) expectCounters(w *words) error {
-	q := r.qp(w)
+func (r *runner) expectCounters(w *arguments) error {
+	q := r.nextQP(w)
 	if w.err != nil {
 		return w.err
 	}
 	v := reflect.ValueOf(q.QP.(*rnic.QP).Counters())
 	for i := range v.NumField() {
-		name := snake(v.Type().Field(i).Name)
-		if want := w.text(name, "", ""); want != "" && want != fmt.Sprint(v.Field(i).Uint()) {
+		name := snakeCase(v.Type().Field(i).Name)
+		if want := w.option(name, "", ""); want != "" && want != fmt.Sprint(v.Field(i).Uint()) {
 			return fmt.Errorf("%s is %d", name, v.Field(i).Uint())
 		}
 	}
-	return w.done()
+	return w.finish()
 }
 
-func (r *runner) expectDrops(w *words) error {
-	d := find(w, "device", r.devices)
+func (r *runner) expectDrops(w *arguments) error {
+	d := findNext(w, "device", r.devices)
 	if w.err != nil {
 		return w.err
 	}
 	drops := d.Stats().Drops
 	for name := range w.options {
-		if want := w.number(name, "", 0); want != drops[name] {
+		if want := w.numberOption(name, "", 0); want != drops[name] {
 			return fmt.Errorf("%s is %d, of all drops %v", name, drops[name], drops)
 		}
 	}
-	return w.done()
+	return w.finish()
 }
 
-func (r *runner) expectMemory(what string, w *words) error {
-	name := w.name()
-	a, offset := lookup(w, "region", r.regions, name), int(w.next())
+func (r *runner) expectMemory(what string, w *arguments) error {
+	name := w.nextName()
+	a, offset := lookup(w, "region", r.regions, name), int(w.nextNumber())
 	if w.err != nil {
 		return w.err
 	}
 	switch what {
 	case "word":
-		want := w.next()
-		if err := w.done(); err != nil {
+		want := w.nextNumber()
+		if err := w.finish(); err != nil {
 			return err
 		}
-		return equal(fmt.Sprint(want), fmt.Sprint(a.LoadUint64(offset)))
+		return expectEqual(fmt.Sprint(want), fmt.Sprint(a.LoadUint64(offset)))
 	case "untouched":
-		n := int(w.next())
+		n := int(w.nextNumber())
 		for i := offset; i < offset+n; i++ {
 			if a.Bytes()[i] != pattern(name, i) {
 				return fmt.Errorf("byte %d has changed", i)
 			}
 		}
-		return w.done()
+		return w.finish()
 	}
-	b, other, n := find(w, "region", r.regions), int(w.next()), int(w.next())
-	if err := w.done(); err != nil {
+	b, other, n := findNext(w, "region", r.regions), int(w.nextNumber()), int(w.nextNumber())
+	if err := w.finish(); err != nil {
 		return err
 	}
 	if !bytes.Equal(a.Bytes()[offset:offset+n], b.Bytes()[other:other+n]) {
@@ -144,9 +144,9 @@ func (r *runner) expectMemory(what string, w *words) error {
 }
 
 // expectEvent takes the next asynchronous event of a device.
-func (r *runner) expectEvent(w *words) error {
-	d, want := find(w, "device", r.devices), w.name()
-	if err := w.done(); err != nil {
+func (r *runner) expectEvent(w *arguments) error {
+	d, want := findNext(w, "device", r.devices), w.nextName()
+	if err := w.finish(); err != nil {
 		return err
 	}
 	if want == "none" {
@@ -160,13 +160,13 @@ func (r *runner) expectEvent(w *words) error {
 	}
 	is := d.events[0].Type.String()
 	d.events = d.events[1:]
-	return equal(want, is)
+	return expectEqual(want, is)
 }
 
 // expectNotified asks whether the armed completion queue has fired.
-func (r *runner) expectNotified(w *words, want bool) error {
-	d := find(w, "device", r.devices)
-	if err := w.done(); err != nil {
+func (r *runner) expectNotified(w *arguments, want bool) error {
+	d := findNext(w, "device", r.devices)
+	if err := w.finish(); err != nil {
 		return err
 	}
 	ended, cancel := context.WithCancel(context.Background())
@@ -177,35 +177,35 @@ func (r *runner) expectNotified(w *words, want bool) error {
 	return nil
 }
 
-func (r *runner) arm(w *words) error {
-	d := find(w, "device", r.devices)
-	solicited := w.flag("solicited")
-	if err := w.done(); err != nil {
+func (r *runner) armCQ(w *arguments) error {
+	d := findNext(w, "device", r.devices)
+	solicited := w.takeFlag("solicited")
+	if err := w.finish(); err != nil {
 		return err
 	}
 	return d.cq.ReqNotify(solicited)
 }
 
-// set stores a word in memory.
-func (r *runner) set(w *words) error {
-	m, offset, value := find(w, "region", r.regions), int(w.next()), w.next()
-	if err := w.done(); err != nil {
+// setWord stores a word in memory.
+func (r *runner) setWord(w *arguments) error {
+	m, offset, value := findNext(w, "region", r.regions), int(w.nextNumber()), w.nextNumber()
+	if err := w.finish(); err != nil {
 		return err
 	}
 	binary.NativeEndian.PutUint64(m.Bytes()[offset:], value)
 	return nil
 }
 
-// modify brings a queue pair into another state, by name.
-func (r *runner) modify(w *words) error {
-	q, name := r.qp(w), w.name()
-	if err := w.done(); err != nil {
+// modifyQP brings a queue pair into another state, by name.
+func (r *runner) modifyQP(w *arguments) error {
+	q, name := r.nextQP(w), w.nextName()
+	if err := w.finish(); err != nil {
 		return err
 	}
 	for s := verbs.StateReset; s <= verbs.StateErr; s++ {
 		if strings.EqualFold(s.String(), name) {
 			if err := q.Modify(verbs.QPAttr{State: s}, verbs.AttrState); err != nil {
-				return refusal{err}
+				return adapterError{err}
 			}
 			return nil
 		}
@@ -213,40 +213,40 @@ func (r *runner) modify(w *words) error {
 	return fmt.Errorf("%s is no state", name)
 }
 
-// resize changes size and limit of a shared receive queue.
-func (r *runner) resize(w *words) error {
-	s := find(w, "SRQ", r.srqs)
+// resizeSRQ changes size and limit of a shared receive queue.
+func (r *runner) resizeSRQ(w *arguments) error {
+	s := findNext(w, "SRQ", r.srqs)
 	var attr verbs.SRQAttr
 	var mask verbs.SRQAttrMask
-	if attr.Limit = w.size("limit", -1); attr.Limit >= 0 {
+	if attr.Limit = w.sizeOption("limit", -1); attr.Limit >= 0 {
 		mask |= verbs.SRQLimit
 	}
-	if attr.MaxWR = w.size("max", -1); attr.MaxWR >= 0 {
+	if attr.MaxWR = w.sizeOption("max", -1); attr.MaxWR >= 0 {
 		mask |= verbs.SRQMaxWR
 	}
-	if err := w.done(); err != nil {
+	if err := w.finish(); err != nil {
 		return err
 	}
 	if err := s.Modify(attr, mask); err != nil {
-		return refusal{err}
+		return adapterError{err}
 	}
 	return nil
 }
 
-func (r *runner) dereg(w *words) error {
-	m := find(w, "region", r.regions)
-	if err := w.done(); err != nil {
+func (r *runner) deregRegion(w *arguments) error {
+	m := findNext(w, "region", r.regions)
+	if err := w.finish(); err != nil {
 		return err
 	}
 	if err := m.Dereg(); err != nil {
-		return refusal{err}
+		return adapterError{err}
 	}
 	return nil
 }
 
-func (r *runner) destroy(w *words) error {
-	q := r.qp(w)
-	if err := w.done(); err != nil {
+func (r *runner) destroyQP(w *arguments) error {
+	q := r.nextQP(w)
+	if err := w.finish(); err != nil {
 		return err
 	}
 	return q.Destroy()

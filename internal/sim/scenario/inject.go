@@ -7,50 +7,50 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// inject sends a packet that no adapter made.
-func (r *runner) inject(w *words) error {
-	d, q, name := find(w, "device", r.devices), r.qp(w), w.name()
-	info, err := opcode(name)
+// injectPacket sends a packet that no adapter made.
+func (r *runner) injectPacket(w *arguments) error {
+	d, q, name := findNext(w, "device", r.devices), r.nextQP(w), w.nextName()
+	info, err := opcodeByName(name)
 	if err != nil {
 		return err
 	}
 	if w.err != nil {
 		return w.err
 	}
-	n := w.size("len", 0)
-	pad := w.size("pad", wire.PadFor(n))
+	n := w.sizeOption("len", 0)
+	pad := w.sizeOption("pad", wire.PadFor(n))
 	buf := make([]byte, info.HeaderLen+n+pad+wire.ICRCLen)
 	bth := wire.BTH{
-		Opcode: info.Opcode, Pad: uint8(pad), TVer: uint8(w.number("tver", "", 0)), PKey: uint16(w.number("pkey", "", wire.DefaultPKey)),
-		DestQPN: uint32(w.number("qpn", "", uint64(q.Num()))), PSN: wire.PSN(w.number("psn", "", 0)),
-		AckReq: w.flag("ackreq"), SE: w.flag("solicited"), BECN: info.Operation == wire.OpCNP,
+		Opcode: info.Opcode, Pad: uint8(pad), TVer: uint8(w.numberOption("tver", "", 0)), PKey: uint16(w.numberOption("pkey", "", wire.DefaultPKey)),
+		DestQPN: uint32(w.numberOption("qpn", "", uint64(q.Num()))), PSN: wire.PSN(w.numberOption("psn", "", 0)),
+		AckReq: w.takeFlag("ackreq"), SE: w.takeFlag("solicited"), BECN: info.Operation == wire.OpCNP,
 	}
 	bth.Put(buf)
 	at := wire.BTHLen
 	if info.DETH {
-		wire.DETH{QKey: uint32(w.number("qkey", "", uint64(q.qkey))), SrcQPN: uint32(w.number("src", "", 0))}.Put(buf[at:])
+		wire.DETH{QKey: uint32(w.numberOption("qkey", "", uint64(q.qkey))), SrcQPN: uint32(w.numberOption("src", "", 0))}.Put(buf[at:])
 		at += wire.DETHLen
 	}
 	if info.RETH || info.AtomicETH {
-		r.access(w, info, q, buf[at:])
+		r.putAccessHeader(w, info, q, buf[at:])
 	}
 	if info.AETH {
-		wire.AETH{Syndrome: wire.Syndrome(w.number("syndrome", "", 0x1f)), MSN: uint32(w.number("msn", "", 0))}.Put(buf[at:])
+		wire.AETH{Syndrome: wire.Syndrome(w.numberOption("syndrome", "", 0x1f)), MSN: uint32(w.numberOption("msn", "", 0))}.Put(buf[at:])
 		at += wire.AETHLen
 	}
 	if info.AtomicAckETH {
-		wire.AtomicAckETH{Orig: w.number("was", "", 0)}.Put(buf[at:])
+		wire.AtomicAckETH{Orig: w.numberOption("was", "", 0)}.Put(buf[at:])
 	}
 	if info.SackETH {
-		wire.SackETH{Done: w.number("done", "", 0)}.Put(buf[at:])
+		wire.SackETH{Done: w.numberOption("done", "", 0)}.Put(buf[at:])
 	}
 	if info.Imm {
-		wire.ImmDt(w.number("imm", "", 0)).Put(buf[info.HeaderLen-wire.ImmLen:])
+		wire.ImmDt(w.numberOption("imm", "", 0)).Put(buf[info.HeaderLen-wire.ImmLen:])
 	}
 	if info.IETH {
-		wire.IETH{RKey: uint32(w.number("key", "", 0))}.Put(buf[info.HeaderLen-wire.IETHLen:])
+		wire.IETH{RKey: uint32(w.numberOption("key", "", 0))}.Put(buf[info.HeaderLen-wire.IETHLen:])
 	}
-	if err := w.done(); err != nil {
+	if err := w.finish(); err != nil {
 		return err
 	}
 	b := link.NewBatch(len(buf))
@@ -58,22 +58,22 @@ func (r *runner) inject(w *words) error {
 	return d.Port().WriteBatch(b)
 }
 
-// access writes RETH or AtomicETH.
-func (r *runner) access(w *words, info *wire.Info, q *qp, buf []byte) {
-	key := uint32(w.number("key", "", uint64(r.regions[q.dev.Name()].RKey())))
-	va := w.number("remote", "", 0)
+// putAccessHeader writes RETH or AtomicETH.
+func (r *runner) putAccessHeader(w *arguments, info *wire.Info, q *qp, buf []byte) {
+	key := uint32(w.numberOption("key", "", uint64(r.regions[q.dev.Name()].RKey())))
+	va := w.numberOption("remote", "", 0)
 	switch {
 	case info.RETH:
-		wire.RETH{VA: va, RKey: key, Length: uint32(w.size("size", w.size("len", 0)))}.Put(buf)
+		wire.RETH{VA: va, RKey: key, Length: uint32(w.sizeOption("size", w.sizeOption("len", 0)))}.Put(buf)
 	case info.Operation == wire.OpCmpSwap:
-		wire.AtomicETH{VA: va, RKey: key, SwapAdd: w.number("swap", "", 0), Compare: w.number("compare", "", 0)}.Put(buf)
+		wire.AtomicETH{VA: va, RKey: key, SwapAdd: w.numberOption("swap", "", 0), Compare: w.numberOption("compare", "", 0)}.Put(buf)
 	default:
-		wire.AtomicETH{VA: va, RKey: key, SwapAdd: w.number("add", "", 1)}.Put(buf)
+		wire.AtomicETH{VA: va, RKey: key, SwapAdd: w.numberOption("add", "", 1)}.Put(buf)
 	}
 }
 
-// opcode finds an opcode by name.
-func opcode(name string) (*wire.Info, error) {
+// opcodeByName finds an opcode by name.
+func opcodeByName(name string) (*wire.Info, error) {
 	for code := range 256 {
 		if i := wire.Opcode(code).Info(); i.Valid && i.Name == name {
 			return i, nil

@@ -49,18 +49,18 @@ const (
 	everything = verbs.AccessLocalWrite | verbs.AccessRemote | verbs.AccessMWBind
 )
 
-func (r *runner) device(w *words) error {
-	name := w.name()
+func (r *runner) createDevice(w *arguments) error {
+	name := w.nextName()
 	link := memory.Options{
 		NoGSO: true, NoGRO: true, // one packet a datagram, as most networks have it
-		RecvBuffer: w.size("buffer", 0),
+		RecvBuffer: w.sizeOption("buffer", 0),
 	}
-	if t := w.text("delay", "", ""); t != "" {
-		link.Delay = w.duration(t)
+	if t := w.option("delay", "", ""); t != "" {
+		link.Delay = w.parseDuration(t)
 	}
-	size := w.size("mem", regionSize)
-	access := w.access("", everything)
-	if err := w.done(); err != nil {
+	size := w.sizeOption("mem", regionSize)
+	access := w.accessOption("", everything)
+	if err := w.finish(); err != nil {
 		return err
 	}
 	if r.devices[name] != nil || strings.Contains(name, ".") {
@@ -78,19 +78,19 @@ func (r *runner) device(w *words) error {
 		return err
 	}
 	r.devices[name] = d
-	dev.App = func() { r.poll(d) }
-	return r.register(name, d, size, access)
+	dev.App = func() { r.pollDevice(d) }
+	return r.registerRegion(name, d, size, access)
 }
 
-// poll takes completions and events and notes them in the trace.
-func (r *runner) poll(d *device) {
+// pollDevice takes completions and events and notes them in the trace.
+func (r *runner) pollDevice(d *device) {
 	var wc [1]verbs.WC
 	for {
 		n, err := d.cq.Poll(wc[:])
 		if n == 0 || err != nil {
 			break
 		}
-		r.trace.Completion(d.Device, wc[0])
+		r.trace.NoteCompletion(d.Device, wc[0])
 		for _, q := range r.qps {
 			if q.dev == d && q.Num() == wc[0].QPN {
 				q.wcs = append(q.wcs, wc[0])
@@ -103,26 +103,26 @@ func (r *runner) poll(d *device) {
 	}
 }
 
-func (r *runner) region(w *words) error {
-	name := w.name()
-	d := lookup(w, "device", r.devices, w.text("on", "", ""))
-	size := w.size("len", regionSize)
-	access := w.access("", everything)
-	if err := w.done(); err != nil {
+func (r *runner) createRegion(w *arguments) error {
+	name := w.nextName()
+	d := lookup(w, "device", r.devices, w.option("on", "", ""))
+	size := w.sizeOption("len", regionSize)
+	access := w.accessOption("", everything)
+	if err := w.finish(); err != nil {
 		return err
 	}
-	return r.register(name, d, size, access)
+	return r.registerRegion(name, d, size, access)
 }
 
-// register makes a region that counts from address 0 and fills it.
-func (r *runner) register(name string, d *device, size int, access verbs.AccessFlags) error {
+// registerRegion makes a region that counts from address 0 and fills it.
+func (r *runner) registerRegion(name string, d *device, size int, access verbs.AccessFlags) error {
 	buf := make([]byte, size)
 	for i := range buf {
 		buf[i] = pattern(name, i)
 	}
 	mr, err := d.pd.RegMR(buf, access|verbs.AccessZeroBased)
 	if err != nil {
-		return refusal{err}
+		return adapterError{err}
 	}
 	r.regions[name] = &region{mr, d}
 	if mr.RKey() != 0 {
@@ -139,37 +139,37 @@ func pattern(name string, i int) byte {
 	return byte(h >> 24)
 }
 
-func (r *runner) window(w *words) error {
-	name := w.name()
-	d := lookup(w, "device", r.devices, w.text("on", "", ""))
-	if err := w.done(); err != nil {
+func (r *runner) createWindow(w *arguments) error {
+	name := w.nextName()
+	d := lookup(w, "device", r.devices, w.option("on", "", ""))
+	if err := w.finish(); err != nil {
 		return err
 	}
 	mw, err := d.pd.AllocMW()
 	if err != nil {
-		return refusal{err}
+		return adapterError{err}
 	}
 	r.windows[name] = &window{mw, d}
 	return nil
 }
 
-func (r *runner) srq(w *words) error {
-	name := w.name()
-	d := lookup(w, "device", r.devices, w.text("on", "", ""))
-	attr := verbs.SRQInitAttr{MaxWR: w.size("max", queueSize), MaxSGE: 4, Limit: w.size("limit", 0)}
-	if err := w.done(); err != nil {
+func (r *runner) createSRQ(w *arguments) error {
+	name := w.nextName()
+	d := lookup(w, "device", r.devices, w.option("on", "", ""))
+	attr := verbs.SRQInitAttr{MaxWR: w.sizeOption("max", queueSize), MaxSGE: 4, Limit: w.sizeOption("limit", 0)}
+	if err := w.finish(); err != nil {
 		return err
 	}
 	q, err := d.pd.CreateSRQ(attr)
 	if err != nil {
-		return refusal{err}
+		return adapterError{err}
 	}
 	r.srqs[name] = &srq{q, d}
 	return nil
 }
 
-// create makes a queue pair; its name begins with that of its device.
-func (r *runner) create(name string, typ verbs.QPType, w *words) (*qp, error) {
+// createQP makes a queue pair; its name begins with that of its device.
+func (r *runner) createQP(name string, typ verbs.QPType, w *arguments) (*qp, error) {
 	if r.qps[name] != nil {
 		return nil, fmt.Errorf("%s is there already", name)
 	}
@@ -180,18 +180,18 @@ func (r *runner) create(name string, typ verbs.QPType, w *words) (*qp, error) {
 	}
 	init := verbs.QPInitAttr{
 		Type: typ, SendCQ: d.cq, RecvCQ: d.cq, SelectiveSignaling: true,
-		NoCredits: w.text("credits", name, "on") == "off",
+		NoCredits: w.option("credits", name, "on") == "off",
 		Cap: verbs.QPCap{
-			MaxSendWR: int(w.number("send_wr", name, queueSize)), MaxRecvWR: int(w.number("recv_wr", name, queueSize)),
+			MaxSendWR: int(w.numberOption("send_wr", name, queueSize)), MaxRecvWR: int(w.numberOption("recv_wr", name, queueSize)),
 			MaxSendSGE: 4, MaxRecvSGE: 4, MaxInlineData: 256,
 		},
 	}
-	if s := w.text("srq", name, ""); s != "" {
+	if s := w.option("srq", name, ""); s != "" {
 		init.SRQ = lookup(w, "SRQ", r.srqs, s).SRQ
 	}
 	made, err := d.pd.CreateQP(init)
 	if err != nil {
-		return nil, refusal{err}
+		return nil, adapterError{err}
 	}
 	q := &qp{QP: made, name: name, dev: d}
 	r.qps[name] = q
@@ -199,52 +199,52 @@ func (r *runner) create(name string, typ verbs.QPType, w *words) (*qp, error) {
 	return q, nil
 }
 
-func (r *runner) connect(w *words) error {
+func (r *runner) connectQPs(w *arguments) error {
 	typ := verbs.RC
-	if t := w.name(); t == "uc" {
+	if t := w.nextName(); t == "uc" {
 		typ = verbs.UC
 	} else if t != "rc" {
 		return fmt.Errorf("%s is no type of connection; want rc or uc", t)
 	}
-	var ends [2]sim.End
+	var ends [2]sim.Endpoint
 	var qps [2]*qp
-	known := w.flag("known")
+	known := w.takeFlag("known")
 	for i := range ends {
-		name := w.name()
-		q, err := r.create(name, typ, w)
+		name := w.nextName()
+		q, err := r.createQP(name, typ, w)
 		if err != nil {
 			return err
 		}
 		qps[i] = q
 		o := verbs.ConnectOptions{
-			Timeout: w.code("timeout", name), RetryCnt: w.code("retry", name), RNRRetry: w.code("rnr", name),
-			MinRNRTimer: w.code("min_rnr", name), MaxRdAtomic: w.code("rd", name), MaxDestRdAtomic: w.code("dest_rd", name),
-			Access: w.access(name, verbs.AccessRemote),
+			Timeout: w.codeOption("timeout", name), RetryCnt: w.codeOption("retry", name), RNRRetry: w.codeOption("rnr", name),
+			MinRNRTimer: w.codeOption("min_rnr", name), MaxRdAtomic: w.codeOption("rd", name), MaxDestRdAtomic: w.codeOption("dest_rd", name),
+			Access: w.accessOption(name, verbs.AccessRemote),
 		}
 		if o.Access == 0 {
 			o.Access = verbs.Zero
 		}
-		if t := w.text("mtu", name, "1024"); o.MTU.UnmarshalText([]byte(t)) != nil {
+		if t := w.option("mtu", name, "1024"); o.MTU.UnmarshalText([]byte(t)) != nil {
 			return fmt.Errorf("%s is no MTU", t)
 		}
-		ends[i] = sim.End{Device: q.dev.Device, QP: q.QP, PSN: uint32(w.number("psn", name, 0)), Options: o, Stranger: !known}
+		ends[i] = sim.Endpoint{Device: q.dev.Device, QP: q.QP, PSN: uint32(w.numberOption("psn", name, 0)), Options: o, HideRecvBuffer: !known}
 	}
 	qps[0].peer, qps[1].peer = qps[1], qps[0]
-	if err := w.done(); err != nil {
+	if err := w.finish(); err != nil {
 		return err
 	}
 	return r.sim.Connect(ends[0], ends[1])
 }
 
-func (r *runner) datagrams(w *words) error {
-	name := w.name()
-	q, err := r.create(name, verbs.UD, w)
+func (r *runner) createUD(w *arguments) error {
+	name := w.nextName()
+	q, err := r.createQP(name, verbs.UD, w)
 	if err != nil {
 		return err
 	}
-	q.qkey = uint32(w.number("qkey", name, 0x11))
-	psn := uint32(w.number("psn", name, 0))
-	if err := w.done(); err != nil {
+	q.qkey = uint32(w.numberOption("qkey", name, 0x11))
+	psn := uint32(w.numberOption("psn", name, 0))
+	if err := w.finish(); err != nil {
 		return err
 	}
 	return verbs.ActivateUD(q.QP, q.qkey, psn)

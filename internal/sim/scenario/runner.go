@@ -43,82 +43,82 @@ func (r *runner) close() {
 }
 
 // commands by name. They return what they print.
-var commands map[string]func(*runner, *words) (string, error)
+var commands map[string]func(*runner, *arguments) (string, error)
 
 func init() {
-	quiet := func(f func(*runner, *words) error) func(*runner, *words) (string, error) {
-		return func(r *runner, w *words) (string, error) { return "", f(r, w) }
+	quiet := func(f func(*runner, *arguments) error) func(*runner, *arguments) (string, error) {
+		return func(r *runner, w *arguments) (string, error) { return "", f(r, w) }
 	}
-	post := func(op verbs.WROpcode) func(*runner, *words) (string, error) {
-		return quiet(func(r *runner, w *words) error { return r.send(op, w) })
+	post := func(op verbs.WROpcode) func(*runner, *arguments) (string, error) {
+		return quiet(func(r *runner, w *arguments) error { return r.postSend(op, w) })
 	}
-	commands = map[string]func(*runner, *words) (string, error){
-		"device": quiet((*runner).device), "region": quiet((*runner).region), "window": quiet((*runner).window),
-		"srq": quiet((*runner).srq), "connect": quiet((*runner).connect), "ud": quiet((*runner).datagrams),
-		"recv": quiet((*runner).recv), "send": post(verbs.WRSend), "send_imm": post(verbs.WRSendWithImm),
+	commands = map[string]func(*runner, *arguments) (string, error){
+		"device": quiet((*runner).createDevice), "region": quiet((*runner).createRegion), "window": quiet((*runner).createWindow),
+		"srq": quiet((*runner).createSRQ), "connect": quiet((*runner).connectQPs), "ud": quiet((*runner).createUD),
+		"recv": quiet((*runner).postRecv), "send": post(verbs.WRSend), "send_imm": post(verbs.WRSendWithImm),
 		"send_inv": post(verbs.WRSendWithInv), "write": post(verbs.WRRDMAWrite), "write_imm": post(verbs.WRRDMAWriteWithImm),
 		"read": post(verbs.WRRDMARead), "fadd": post(verbs.WRAtomicFetchAdd), "cas": post(verbs.WRAtomicCmpSwap),
 		"bind": post(verbs.WRBindMW), "local_inv": post(verbs.WRLocalInv),
-		"set": quiet((*runner).set), "modify": quiet((*runner).modify), "resize": quiet((*runner).resize),
-		"arm": quiet((*runner).arm), "dereg": quiet((*runner).dereg), "destroy": quiet((*runner).destroy),
-		"inject": quiet((*runner).inject), "expect": quiet((*runner).expect),
-		"trace":    func(r *runner, w *words) (string, error) { return r.printTrace(), w.done() },
-		"counters": (*runner).counters,
+		"set": quiet((*runner).setWord), "modify": quiet((*runner).modifyQP), "resize": quiet((*runner).resizeSRQ),
+		"arm": quiet((*runner).armCQ), "dereg": quiet((*runner).deregRegion), "destroy": quiet((*runner).destroyQP),
+		"inject": quiet((*runner).injectPacket), "expect": quiet((*runner).expect),
+		"trace":    func(r *runner, w *arguments) (string, error) { return r.printTrace(), w.finish() },
+		"counters": (*runner).printCounters,
 	}
 }
 
-// refusal is an error of the adapter, which is an output of the script; all
+// adapterError is an error of the adapter, which is an output of the script; all
 // other errors end it.
-type refusal struct{ error }
+type adapterError struct{ error }
 
-// run carries out one command.
-func (r *runner) run(line string) (string, error) {
+// runCommand carries out one command.
+func (r *runner) runCommand(line string) (string, error) {
 	fields := strings.Fields(line)
 	name, args := fields[0], fields[1:]
 	switch name {
 	case "fault": // its rules are not ours to parse
-		return "", r.fault(args)
+		return "", r.setFaults(args)
 	case "run":
-		return "", r.pass(parseWords(args))
+		return "", r.advanceTime(parseArguments(args))
 	}
 	command := commands[name]
 	if command == nil {
 		return "", fmt.Errorf("no command is called %s", name)
 	}
-	out, err := command(r, parseWords(args))
-	var refused refusal
+	out, err := command(r, parseArguments(args))
+	var refused adapterError
 	if errors.As(err, &refused) {
-		return out + "refused: " + r.readable(refused.Error()) + "\n", nil
+		return out + "refused: " + r.nameQPs(refused.Error()) + "\n", nil
 	}
 	return out, err
 }
 
-// readable puts names in the place of queue pair numbers.
-func (r *runner) readable(s string) string {
+// nameQPs puts names in the place of queue pair numbers.
+func (r *runner) nameQPs(s string) string {
 	for name, q := range r.qps {
 		s = strings.ReplaceAll(s, fmt.Sprintf("QP 0x%x", q.Num()), "QP "+name)
 	}
 	return s
 }
 
-// pass lets time pass.
-func (r *runner) pass(w *words) error {
+// advanceTime lets time pass.
+func (r *runner) advanceTime(w *arguments) error {
 	if len(w.names) == 0 {
 		if !r.sim.Run(nil) {
 			return errors.New("there is no end to this; give run a time")
 		}
-		return w.done()
+		return w.finish()
 	}
-	d := w.duration(w.name())
-	if err := w.done(); err != nil {
+	d := w.parseDuration(w.nextName())
+	if err := w.finish(); err != nil {
 		return err
 	}
 	r.sim.RunFor(d)
 	return nil
 }
 
-// fault changes what goes wrong on the link of a device.
-func (r *runner) fault(args []string) error {
+// setFaults changes what goes wrong on the link of a device.
+func (r *runner) setFaults(args []string) error {
 	if len(args) == 0 {
 		return errors.New("a name is missing")
 	}
@@ -141,24 +141,24 @@ func (r *runner) printTrace() string {
 	return text
 }
 
-// counters prints those of a queue pair that are not zero.
-func (r *runner) counters(w *words) (string, error) {
-	q := r.qp(w)
-	if err := w.done(); err != nil {
+// printCounters prints those of a queue pair that are not zero.
+func (r *runner) printCounters(w *arguments) (string, error) {
+	q := r.nextQP(w)
+	if err := w.finish(); err != nil {
 		return "", err
 	}
 	var b strings.Builder
 	v := reflect.ValueOf(q.QP.(*rnic.QP).Counters())
 	for i := range v.NumField() {
 		if n := v.Field(i).Uint(); n != 0 {
-			fmt.Fprintf(&b, "%s %s %d\n", q.name, snake(v.Type().Field(i).Name), n)
+			fmt.Fprintf(&b, "%s %s %d\n", q.name, snakeCase(v.Type().Field(i).Name), n)
 		}
 	}
 	return b.String(), nil
 }
 
-// snake turns a Go name such as SendRNRErr into send_rnr_err.
-func snake(name string) string {
+// snakeCase turns a Go name such as SendRNRErr into send_rnr_err.
+func snakeCase(name string) string {
 	runes := []rune(name)
 	var b strings.Builder
 	for i, c := range runes {
@@ -171,18 +171,18 @@ func snake(name string) string {
 	return b.String()
 }
 
-// find takes the name of an object.
-func find[T any](w *words, what string, m map[string]*T) *T {
-	return lookup(w, what, m, w.name())
+// findNext takes the name of an object.
+func findNext[T any](w *arguments, what string, m map[string]*T) *T {
+	return lookup(w, what, m, w.nextName())
 }
 
-func lookup[T any](w *words, what string, m map[string]*T, name string) *T {
+func lookup[T any](w *arguments, what string, m map[string]*T, name string) *T {
 	o := m[name]
 	if o == nil {
-		w.fail("no %s is called %s", what, name)
+		w.setError("no %s is called %s", what, name)
 		o = new(T) // so that the command can go on to its end, where it fails
 	}
 	return o
 }
 
-func (r *runner) qp(w *words) *qp { return find(w, "queue pair", r.qps) }
+func (r *runner) nextQP(w *arguments) *qp { return findNext(w, "queue pair", r.qps) }

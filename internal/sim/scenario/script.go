@@ -40,7 +40,7 @@ func Run(text string) (string, error) {
 		case line == "" || strings.HasPrefix(line, "#"):
 		default:
 			commands++
-			said, err := r.run(line)
+			said, err := r.runCommand(line)
 			if err != nil {
 				return out.String(), fmt.Errorf("line %d: %s: %w", i+1, line, err)
 			}

@@ -9,16 +9,16 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// words are the arguments of a command. What nobody asks for is an error.
-type words struct {
+// arguments are the arguments of a command. What nobody asks for is an error.
+type arguments struct {
 	names   []string
 	options map[string]string
 	used    map[string]bool
 	err     error // the first one
 }
 
-func parseWords(list []string) *words {
-	w := &words{options: make(map[string]string), used: make(map[string]bool)}
+func parseArguments(list []string) *arguments {
+	w := &arguments{options: make(map[string]string), used: make(map[string]bool)}
 	for _, word := range list {
 		if key, value, ok := strings.Cut(word, "="); ok {
 			w.options[key] = value
@@ -29,29 +29,29 @@ func parseWords(list []string) *words {
 	return w
 }
 
-func (w *words) fail(format string, args ...any) {
+func (w *arguments) setError(format string, args ...any) {
 	if w.err == nil {
 		w.err = fmt.Errorf(format, args...)
 	}
 }
 
-// done returns the first error, or that of an argument without meaning.
-func (w *words) done() error {
+// finish returns the first error, or that of an argument without meaning.
+func (w *arguments) finish() error {
 	for key := range w.options {
 		if !w.used[key] {
-			w.fail("option %s has no meaning here", key)
+			w.setError("option %s has no meaning here", key)
 		}
 	}
 	if len(w.names) > 0 {
-		w.fail("%q has no meaning here", w.names[0])
+		w.setError("%q has no meaning here", w.names[0])
 	}
 	return w.err
 }
 
-// name takes the next word without "=".
-func (w *words) name() string {
+// nextName takes the next word without "=".
+func (w *arguments) nextName() string {
 	if len(w.names) == 0 {
-		w.fail("a name is missing")
+		w.setError("a name is missing")
 		return ""
 	}
 	n := w.names[0]
@@ -59,8 +59,8 @@ func (w *words) name() string {
 	return n
 }
 
-// flag takes a word if it is there.
-func (w *words) flag(name string) bool {
+// takeFlag takes a word if it is there.
+func (w *arguments) takeFlag(name string) bool {
 	for i, n := range w.names {
 		if n == name {
 			w.names = append(w.names[:i:i], w.names[i+1:]...)
@@ -70,8 +70,8 @@ func (w *words) flag(name string) bool {
 	return false
 }
 
-// text returns an option. An option for one end goes before that for both.
-func (w *words) text(key, end, fallback string) string {
+// option returns an option. An option for one end goes before that for both.
+func (w *arguments) option(key, end, fallback string) string {
 	value := fallback
 	for _, k := range []string{key, key + "." + end} {
 		if v, ok := w.options[k]; ok {
@@ -82,37 +82,37 @@ func (w *words) text(key, end, fallback string) string {
 	return value
 }
 
-// number returns a numeric option, decimal or hexadecimal.
-func (w *words) number(key, end string, fallback uint64) uint64 {
-	t := w.text(key, end, "")
+// numberOption returns a numeric option, decimal or hexadecimal.
+func (w *arguments) numberOption(key, end string, fallback uint64) uint64 {
+	t := w.option(key, end, "")
 	if t == "" {
 		return fallback
 	}
 	n, err := strconv.ParseUint(t, 0, 64)
 	if err != nil {
-		w.fail("%s=%s is no number", key, t)
+		w.setError("%s=%s is no number", key, t)
 	}
 	return n
 }
 
-// size is number for lengths and offsets.
-func (w *words) size(key string, fallback int) int {
-	return int(w.number(key, "", uint64(fallback)))
+// sizeOption is number for lengths and offsets.
+func (w *arguments) sizeOption(key string, fallback int) int {
+	return int(w.numberOption(key, "", uint64(fallback)))
 }
 
-// next takes the next word as a number.
-func (w *words) next() uint64 {
-	t := w.name()
+// nextNumber takes the next word as a number.
+func (w *arguments) nextNumber() uint64 {
+	t := w.nextName()
 	n, err := strconv.ParseUint(t, 0, 64)
 	if err != nil {
-		w.fail("%q is no number", t)
+		w.setError("%q is no number", t)
 	}
 	return n
 }
 
-// code returns a field of ConnectOptions: absent is the default, 0 verbs.Zero.
-func (w *words) code(key, end string) uint8 {
-	switch n := w.number(key, end, 256); n {
+// codeOption returns a field of ConnectOptions: absent is the default, 0 verbs.Zero.
+func (w *arguments) codeOption(key, end string) uint8 {
+	switch n := w.numberOption(key, end, 256); n {
 	case 256:
 		return 0
 	case 0:
@@ -122,9 +122,9 @@ func (w *words) code(key, end string) uint8 {
 	}
 }
 
-// access returns access flags by name.
-func (w *words) access(end string, fallback verbs.AccessFlags) verbs.AccessFlags {
-	t := w.text("access", end, "")
+// accessOption returns access flags by name.
+func (w *arguments) accessOption(end string, fallback verbs.AccessFlags) verbs.AccessFlags {
+	t := w.option("access", end, "")
 	if t == "" {
 		return fallback
 	}
@@ -138,17 +138,17 @@ func (w *words) access(end string, fallback verbs.AccessFlags) verbs.AccessFlags
 			}
 		}
 		if !found {
-			w.fail("%q is no access flag", name)
+			w.setError("%q is no access flag", name)
 		}
 	}
 	return flags
 }
 
-// duration parses a time such as 10ms.
-func (w *words) duration(t string) time.Duration {
+// parseDuration parses a time such as 10ms.
+func (w *arguments) parseDuration(t string) time.Duration {
 	d, err := time.ParseDuration(t)
 	if err != nil {
-		w.fail("%q is no time", t)
+		w.setError("%q is no time", t)
 	}
 	return d
 }

@@ -59,6 +59,6 @@ func (e *Engine) Attend(ctx context.Context) {
 func (e *Engine) visit() {
 	e.visits++
 	if e.leader == Waitable(attendant{}) {
-		e.kick.End()
+		e.kick.Cancel()
 	}
 }

@@ -23,15 +23,15 @@ type Engine struct {
 
 	mu     sync.Mutex
 	core   *protocol.Core
-	leader Waitable       // of who is in Fabric.Block, or nil
-	kick   *moment.Moment // ends the Block
-	visits uint64         // of those who look or wait, for Attend
-	parked []*waiter      // those who wait for another to lead them
-	waits  uint64         // number of the last wait
-	inside []Waiting      // those who are in one
-	last   Last           // of Send and Receive
-	polls  Polls          // of Test
-	census *census        // under way, or nil
+	leader Waitable        // of who is in Fabric.Block, or nil
+	kick   *moment.Context // ends the Block
+	visits uint64          // of those who look or wait, for Attend
+	parked []*waiter       // those who wait for another to lead them
+	waits  uint64          // number of the last wait
+	inside []Waiting       // those who are in one
+	last   Last            // of Send and Receive
+	polls  Polls           // of Test
+	census *census         // under way, or nil
 	closed bool
 }
 
@@ -190,7 +190,7 @@ func (e *Engine) lead(ctx context.Context, w Waitable) {
 	kick := e.kick
 	e.mu.Unlock()
 	if done := ctx.Done(); done != nil {
-		stop := context.AfterFunc(ctx, kick.End)
+		stop := context.AfterFunc(ctx, kick.Cancel)
 		defer stop()
 	}
 	if e.fab == nil {
@@ -200,7 +200,7 @@ func (e *Engine) lead(ctx context.Context, w Waitable) {
 	}
 	e.mu.Lock()
 	e.leader = nil
-	if e.kick.Past() {
+	if e.kick.Canceled() {
 		e.kick = moment.New(context.Canceled)
 	}
 	if e.fab != nil {
@@ -237,7 +237,7 @@ func (e *Engine) park(ctx context.Context, w Waitable) {
 // will.
 func (e *Engine) notify() {
 	if e.leader != nil && e.leader.Ready() {
-		e.kick.End()
+		e.kick.Cancel()
 	}
 	if len(e.parked) == 0 {
 		return
@@ -273,7 +273,7 @@ func (e *Engine) Close(ctx context.Context) error {
 		}
 		clear(e.parked)
 		e.parked = e.parked[:0]
-		e.kick.End()
+		e.kick.Cancel()
 	}
 	e.mu.Unlock()
 	if closed || e.fab == nil {

@@ -108,7 +108,7 @@ func (e *Engine) Census() map[uint64][]uintptr {
 	clear(e.parked)
 	e.parked = e.parked[:0]
 	if e.leader != nil {
-		e.kick.End()
+		e.kick.Cancel()
 	}
 	e.mu.Unlock()
 

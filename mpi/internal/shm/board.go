@@ -76,7 +76,7 @@ func (b *Board) Begin() { b.BeginRound(b.round + 1) }
 // BeginRound begins a round of any number greater than the last one's. Ranks that leave
 // out different rounds meet again in the next one that all of them begin.
 func (b *Board) BeginRound(round uint64) {
-	order.Leaving()
+	order.Release()
 	b.lines[b.rank].done.Store(round - 1)
 	b.round = round
 }
@@ -85,7 +85,7 @@ func (b *Board) BeginRound(round uint64) {
 // before.
 func (b *Board) Free(rank int) bool {
 	free := b.lines[rank].done.Load() >= b.before[b.round%depth]
-	order.Arrived()
+	order.Acquire()
 	return free
 }
 
@@ -102,7 +102,7 @@ func (b *Board) Show(sign uint64) {
 	slot.round.Store(0)
 	slot.sign.Store(sign)
 	slot.round.Store(b.round)
-	order.Leaving()
+	order.Release()
 	us.shown.Store(b.round)
 	b.before[b.round%depth] = b.round
 }
@@ -110,7 +110,7 @@ func (b *Board) Show(sign uint64) {
 // Shown reports whether a rank has shown what it has in this round.
 func (b *Board) Shown(rank int) bool {
 	shown := b.lines[rank].shown.Load() >= b.round
-	order.Arrived()
+	order.Acquire()
 	return shown
 }
 
@@ -133,7 +133,7 @@ func (b *Board) SignOf(rank int, round uint64) (sign uint64, ok bool) {
 
 // Done says that we look at no place of this round any more.
 func (b *Board) Done() {
-	order.Leaving()
+	order.Release()
 	b.lines[b.rank].done.Store(b.round)
 }
 

@@ -86,7 +86,7 @@ func (g *game) serve(i int) error {
 // wait for.
 func (g *game) take(wc *verbs.WC) error {
 	if err := wc.Err(); err != nil {
-		return fmt.Errorf("failed status %s (%d): %w", wc.Status.Meaning(), wc.Status, err)
+		return fmt.Errorf("failed status %s (%d): %w", wc.Status.Description(), wc.Status, err)
 	}
 	i := g.index[wc.QPN]
 	if wc.Opcode.IsRecv() {

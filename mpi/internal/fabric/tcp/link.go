@@ -53,7 +53,7 @@ func (l *link) leave(payload []byte) {
 	l.alive.sent = true
 	n := 0
 	if len(l.queue) == 0 && !l.writing {
-		order.Leaving()
+		order.Release()
 		n = try(l.conn, l.frame[:], payload) // an error comes again
 	}
 	if n < len(l.frame) {
@@ -90,7 +90,7 @@ func (l *link) write() {
 		if len(out) == 0 {
 			return
 		}
-		order.Leaving()
+		order.Release()
 		if _, err := l.conn.Write(out); err != nil {
 			l.f.host.Do(func(*protocol.Core) { l.f.lose(l, err) })
 			return
@@ -121,7 +121,7 @@ func (l *link) read() {
 		if err == nil {
 			_, err = io.ReadFull(in, payload[:h.Bytes])
 		}
-		order.Arrived()
+		order.Acquire()
 		l.f.host.Do(func(c *protocol.Core) {
 			l.heard()
 			if err == nil {
@@ -145,7 +145,7 @@ func (l *link) readFrame(in io.Reader, header, payload []byte) bool {
 		payload = payload[:h.payload()]
 		_, err = io.ReadFull(in, payload)
 	}
-	order.Arrived()
+	order.Acquire()
 	l.f.host.Do(func(c *protocol.Core) {
 		l.heard()
 		switch {
