@@ -35,9 +35,7 @@ func timesOf(t *testing.T) map[string]times {
 			{"an MRA asks it for [17 s] more", code("cm/internal/protocol.DefaultServiceTimeout"), true, "TestRequestLeftAlone"},
 			{"rejected (timeout) after [2 minutes] at most", k.time("cm/internal/protocol.pendingLife"), false, "TestRequestLeftAlone"},
 			{"as many as repetitions, [69 s] each", code("cm/internal/protocol.longestService"), true, "TestMRAIsHeeded"},
-			{"[0.54 s] here", code("cm.DefaultResponseTimeout"), true, "TestStrangersAreToldNothing"},
-			{"costs [10 s] instead of 98", unanswered * 9 / 8, true, "TestDefaultRepetitions"},
-		}, []string{"leaves it at 655 ms", "response timeout of 4.3 s", "take 2.2 s"}, false},
+		}, []string{"leaves it at 655 ms", "take 2.2 s"}, false},
 
 		"mpi-hangs.md": {[]promise{
 			{"has waited for [a minute] has the others asked", k.time("mpi.defaultAlarm"), false, "TestHangTimes TestReportAlone"},
@@ -59,7 +57,7 @@ func timesOf(t *testing.T) map[string]times {
 			{"errors of the calls](mpi.md#checks), [within a second].", 2 * k.time("mpi.lookTime"), false, "TestMismatch TestHangTimes"},
 			{"polls less than [once in a second] is", 2 * k.time("mpi.lookTime"), false, "TestPollsEnd"},
 			{"that takes [a second].", 2 * k.time("mpi.lookTime"), false, "TestDeath"},
-		}, []string{"no answer for 7.5s", "of 10 s (`mpi", "GIVE_UP=1h", "delay 200us"}, false},
+		}, []string{"no answer for 7.5s", "of 10 s (`mpi", "delay 200us"}, false},
 
 		"sdp.md": {[]promise{
 			{"and fails after about [10 s];", unanswered * 9 / 8, true, "TestDefaultRepetitions"},
@@ -81,7 +79,7 @@ func timesOf(t *testing.T) map[string]times {
 			{"after it was asked for | [a minute], and", k.time("sdp.returnTime"), false, "TestMemoryIsNotGivenBack"},
 			{"A handshake may take [10 s] |", k.time("sdp.acceptTime"), false, "TestHandshakeIsBounded"},
 			{"has died resets what is left, within [5 s] by", 5 * second, false, "TestSDPProxyKilled TestSDPProxyTimes"},
-		}, []string{"`sdp.Options.KeepAlive` of 3 s", "A writer waits 3 us for an offer"}, false},
+		}, []string{"`sdp.Options.KeepAlive` of 3 s"}, false},
 
 		"acp.md": {[]promise{
 			{"to look, after [20 us] at first", k.time("acp.napMin"), false, "TestWaitTimes"},
@@ -174,7 +172,6 @@ func timesOf(t *testing.T) map[string]times {
 			{"the attribute: [1.8 s] with", retries(14), true, "TestRetryBudget"},
 			{"verbs.ConnectOptions` and of connection management, [7.2 s] with", retries(16), true, "TestRetryBudget TestPatienceWithPeers"},
 			{"`GiveUp`, [10 s] by default", k.time("qp.giveUp"), false, "TestDatagramRDMAGivesUp"},
-			{"is the user's ([67 ms] by default)", verbs.AckTimeout(14), true, "TestTimeoutTable"},
 		}, []string{"Without progress for 4.096 us", "spent within 3.5 ms", "ask every 10 us", "sleeps 10 ms at a time is late by up to 5 s"}, false},
 
 		"observability.md": {[]promise{
@@ -183,7 +180,7 @@ func timesOf(t *testing.T) map[string]times {
 
 		"link.md": {[]promise{
 			{"blocks for up to [10 ms]; an", k.time("internal/link.maxBlocked"), false, "TestRetriedSends TestRefusedSends"},
-		}, []string{"38 to 44 us"}, false},
+		}, nil, false},
 
 		"collectives.md": {[]promise{
 			{"looks again, for [100 us] and", k.time("mpi.looking"), false, "TestBoardSleepers"},
