@@ -238,7 +238,7 @@ func (w *World) toldDisagreement(h *envelope.Header, payload []byte) error {
 	return nil
 }
 
-// strange is protocol.Core.Strange: a message of a collective call is compared with what
+// strange is protocol.Core.OnSignature: a message of a collective call is compared with what
 // is known of its call.
 func (w *World) strange(from int, e match.Envelope, sign uint64, r *protocol.Request) {
 	if e.Context&1 == 0 || e.Tag&groupTag == groupTag {

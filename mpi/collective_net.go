@@ -47,7 +47,7 @@ func (n *net) Isend(to int, b []byte) coll.Request { return n.send(to, b, n.tag)
 func (n *net) send(to int, b []byte, tag int32) coll.Request {
 	m := n.message()
 	m.p.Envelope = match.Envelope{Context: n.c.id + 1, Tag: tag}
-	m.p.Dest, m.p.Buf, m.p.Sign = n.c.job(to), b, n.signOf(tag)|n.kindOf((*call).gives, to)
+	m.p.Dest, m.p.Buf, m.p.Signature = n.c.job(to), b, n.signOf(tag)|n.kindOf((*call).gives, to)
 	m.err = n.c.eng.Send(&m.p)
 	return m
 }
@@ -59,8 +59,8 @@ func (n *net) receive(from int, b []byte, tag int32) coll.Request {
 	m := n.message()
 	m.receive = true
 	m.p.Envelope = match.Envelope{Context: n.c.id + 1, Source: int32(n.c.job(from)), Tag: tag}
-	m.p.Buf, m.p.Sign = b, n.signOf(tag)|n.kindOf((*call).expects, from)
-	if m.err = n.c.eng.Receive(&m.p); m.p.Late && m.p.Sign != 0 {
+	m.p.Buf, m.p.Signature = b, n.signOf(tag)|n.kindOf((*call).expects, from)
+	if m.err = n.c.eng.Receive(&m.p); m.p.WasUnexpected && m.p.Signature != 0 {
 		n.met++
 	}
 	return m
@@ -86,7 +86,7 @@ func (n *net) Ready() bool {
 	}
 	for len(n.waiting) > 0 {
 		if m := n.waiting[0].(*message); !n.over(m) {
-			n.lost = n.c.eng.Core().Hopeless(match.Envelope{Source: match.Any}, n.c.ranks)
+			n.lost = n.c.eng.Core().SourceError(match.Envelope{Source: match.Any}, n.c.ranks)
 			return n.lost != nil || n.missing(m)
 		}
 		n.waiting = n.waiting[1:]
@@ -169,16 +169,16 @@ func (n *net) Wait(rs ...coll.Request) error {
 
 // result is what has become of a message that is done.
 func (n *net) result(m *message) error {
-	theirs := callSign(m.p.Sent)
+	theirs := callSign(m.p.SentSignature)
 	truncated := errors.Is(m.p.Err, ErrTruncated)
 	switch {
 	case m.p.Err != nil && !truncated:
 		return m.p.Err
-	case !m.receive || m.p.Bytes == len(m.p.Buf) && !truncated && callSign(m.p.Sign).agrees(theirs):
+	case !m.receive || m.p.Bytes == len(m.p.Buf) && !truncated && callSign(m.p.Signature).agrees(theirs):
 		return nil
 	}
 	d := &disagreement{Number: uint32(n.tag) & maxSeq, Rank: uint32(n.c.local(int(m.p.Received.Source))), Other: uint32(n.c.rank),
-		Sign: cmp.Or(theirs, n.sign()), Theirs: callSign(m.p.Sign), Sends: int64(m.p.Length()), Expects: int64(len(m.p.Buf))}
+		Sign: cmp.Or(theirs, n.sign()), Theirs: callSign(m.p.Signature), Sends: int64(m.p.Length()), Expects: int64(len(m.p.Buf))}
 	if n.c.tag == 0 && n.call.sign != 0 {
 		n.c.eng.Do(func(core *protocol.Core) { n.c.disagree(core, d) })
 	}

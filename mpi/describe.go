@@ -58,7 +58,7 @@ func (r *Request) describe() deadlock.Call {
 		return d
 	}
 	stage := p.Stage()
-	d.Unmet = stage != protocol.Moving
+	d.Unmet = stage != protocol.Transferring
 	if r.op == "receive" {
 		d.What = fmt.Sprintf("Recv(source %s, tag %s)", c.source(p.Envelope.Source), anyOr(int(p.Envelope.Tag)))
 		if !d.Unmet {
@@ -76,7 +76,7 @@ func (r *Request) describe() deadlock.Call {
 		d.Why = "there is no room on the way"
 	case protocol.Unmatched:
 		d.Why = "its receive is not there"
-	case protocol.Moving:
+	case protocol.Transferring:
 		d.Why = "it is on its way"
 	}
 	return d
@@ -92,7 +92,7 @@ func (r *Request) whom() (ranks []int, any bool) {
 		return []int{r.comm.job(r.remote.target)}, false
 	case r.op != "receive":
 		return []int{r.p.Dest}, false
-	case r.p.Stage() == protocol.Moving:
+	case r.p.Stage() == protocol.Transferring:
 		return []int{int(r.p.Received.Source)}, false
 	}
 	return r.comm.whereFrom(r.p.Envelope)

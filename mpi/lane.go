@@ -103,7 +103,7 @@ func (ls *lanes) end(l *lane) {
 	})
 }
 
-// noticed is protocol.Core.Noticed.
+// noticed is protocol.Core.OnNotify.
 func (ls *lanes) noticed(from int, number uint32) error {
 	l := ls.all[number]
 	if l == nil || l.broken != nil {
@@ -120,7 +120,7 @@ func (ls *lanes) noticed(from int, number uint32) error {
 // hold is memory that is registered.
 type hold struct {
 	mem []byte
-	by  protocol.Exposed // nil: there is none
+	by  protocol.Registration // nil: there is none
 }
 
 // take registers memory instead of what was before, and reports whether that was
@@ -130,7 +130,7 @@ func (h *hold) take(c *Comm, b []byte) (key envelope.Key, same bool, err error) 
 		return key, true, nil
 	}
 	h.leave(c)
-	key, by, err := c.eng.Fabric().Expose(c.job((c.rank+1)%c.size), b, true)
+	key, by, err := c.eng.Fabric().RegisterMemory(c.job((c.rank+1)%c.size), b, true)
 	if err == nil {
 		h.mem, h.by = b, by
 	}
@@ -140,7 +140,7 @@ func (h *hold) take(c *Comm, b []byte) (key envelope.Key, same bool, err error) 
 // leave takes it back.
 func (h *hold) leave(c *Comm) {
 	if h.by != nil {
-		c.eng.Fabric().Hide(h.by)
+		c.eng.Fabric().DeregisterMemory(h.by)
 		*h = hold{}
 	}
 }
@@ -154,7 +154,7 @@ func (l *lane) expose(b []byte) (known bool, err error) {
 	key, known, err := l.mine.take(l.comm, b)
 	if err == nil && !known {
 		key.ID = uint64(l.number)
-		key.Put(l.address[:envelope.KeySize])
+		key.MarshalTo(l.address[:envelope.KeySize])
 		binary.LittleEndian.PutUint64(l.address[envelope.KeySize:], uint64(len(b)))
 	}
 	return known, err
@@ -178,7 +178,7 @@ var errAddress = errors.New("no address of memory")
 // learn takes note of where a rank's memory is.
 func (l *lane) learn(rank int, a coll.Address) error {
 	p := place{len: binary.LittleEndian.Uint64(a[envelope.KeySize:])}
-	if err := p.key.Get(a[:envelope.KeySize]); err != nil {
+	if err := p.key.Unmarshal(a[:envelope.KeySize]); err != nil {
 		return err
 	}
 	if p.key.ID == 0 || p.key.ID != uint64(uint32(p.key.ID)) {

@@ -245,5 +245,5 @@ func (l *lookout) handle(from int, h *envelope.Header, payload []byte) error {
 // tell sends a packet to another lookout. That the rank is lost is told otherwise.
 func (l *lookout) tell(core *protocol.Core, to int, h envelope.Header, payload []byte) {
 	h.Context = worldID
-	_ = core.Active(to, h, payload)
+	_ = core.SendActive(to, h, payload)
 }

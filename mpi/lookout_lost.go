@@ -69,8 +69,8 @@ func (l *lookout) gone(core *protocol.Core, rank int) {
 	x, heard := l.heard[rank]
 	if !heard {
 		why := ""
-		if lost := (*protocol.LostError)(nil); errors.As(core.LostBecause(rank), &lost) {
-			why = lost.Why.Error()
+		if lost := (*protocol.LostError)(nil); errors.As(core.PeerError(rank), &lost) {
+			why = lost.Cause.Error()
 		}
 		x = lostRank{rank, l.w.eng.Rank(), why[:min(len(why), maxWhy)]}
 	}
@@ -103,7 +103,7 @@ func (l *lookout) told(from int, rank, witness uint64, why []byte) error {
 		return fmt.Errorf("%w: rank %d has lost rank %d", protocol.ErrProtocol, witness, rank)
 	case int(rank) == e.Rank():
 		return errors.New("it has lost us")
-	case e.Core().LostBecause(int(rank)) == nil:
+	case e.Core().PeerError(int(rank)) == nil:
 		text := strings.ToValidUTF8(string(why[:min(len(why), maxWhy)]), "?")
 		l.heard[int(rank)] = lostRank{int(rank), int(witness), text}
 		e.Fabric().Cut(int(rank), fmt.Errorf("as rank %d says: %s", witness, text))

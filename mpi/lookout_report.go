@@ -61,7 +61,7 @@ func (l *lookout) urgency() urgency {
 // raise is called when somebody has waited for too long, or wants a report.
 func (l *lookout) raise(core *protocol.Core, u urgency) {
 	rank, now := l.w.eng.Rank(), time.Now()
-	if rank == 0 || core.LostBecause(0) != nil {
+	if rank == 0 || core.PeerError(0) != nil {
 		l.alarmed(core, u)
 		return
 	}
@@ -91,7 +91,7 @@ func (l *lookout) inquire(core *protocol.Core, wanted bool) *inquiry {
 	q := &inquiry{round: l.rounds, wanted: wanted, open: map[int]bool{}, text: map[int][]byte{}}
 	l.inquiry = q
 	for rank := range l.w.eng.Size() {
-		if core.LostBecause(rank) == nil {
+		if core.PeerError(rank) == nil {
 			q.open[rank] = true
 			if rank != l.w.eng.Rank() {
 				l.tell(core, rank, envelope.Header{Tag: packetQuestion, ID: q.round}, nil)

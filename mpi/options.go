@@ -166,9 +166,9 @@ func (o *Options) fill() error {
 	switch v := os.Getenv("SOFTRNIC_MPI_RENDEZVOUS"); strings.ToLower(v) {
 	case "", "read":
 	case "write":
-		o.RDMA.Rendezvous = protocol.Stored
+		o.RDMA.Rendezvous = protocol.RendezvousWrite
 	case "copy":
-		o.RDMA.Rendezvous = protocol.Packed
+		o.RDMA.Rendezvous = protocol.RendezvousCopy
 	default:
 		return fmt.Errorf("SOFTRNIC_MPI_RENDEZVOUS=%s: it takes read, write or copy", v)
 	}

@@ -173,7 +173,7 @@ func (s *sought) Polled(p *engine.Polls) {
 		d := s.describe()
 		d.What = "Iprobe" + strings.TrimPrefix(d.What, "Probe")
 		p.Add(probeKey{s.comm, s.pattern}, note(d, func() bool {
-			return s.core.Probe(s.pattern, false) != nil || s.core.Hopeless(s.pattern, s.comm.ranks) != nil
+			return s.core.Probe(s.pattern, false) != nil || s.core.SourceError(s.pattern, s.comm.ranks) != nil
 		}))
 	}
 }

@@ -25,7 +25,7 @@ func (r *Request) prepare(c *Comm, b Buffer) {
 		mem = make([]byte, c.world.mark()+b.Size())
 		r.buf, r.packed = b, mem
 	}
-	r.p.Buf, r.p.Sign = mem, messageSign(b)
+	r.p.Buf, r.p.Signature = mem, messageSign(b)
 }
 
 // receive begins a receive of r.
@@ -39,7 +39,7 @@ func (c *Comm) receive(r *Request, b Buffer, source, tag int) error {
 		return nil
 	}
 	r.prepare(c, b)
-	r.p.Envelope, r.p.Among = c.pattern(source, tag), c.ranks
+	r.p.Envelope, r.p.Sources = c.pattern(source, tag), c.ranks
 	if err := c.eng.Receive(&r.p); err != nil {
 		return r.refuse(r.with(), err)
 	}
@@ -190,7 +190,7 @@ func (s *sought) Ready() bool {
 	}
 	m := s.core.Probe(s.pattern, s.take)
 	if m == nil {
-		s.err = s.core.Hopeless(s.pattern, s.comm.ranks)
+		s.err = s.core.SourceError(s.pattern, s.comm.ranks)
 		return s.err != nil
 	}
 	s.found = m

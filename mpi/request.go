@@ -124,8 +124,8 @@ func (r *Request) end() (Status, error) {
 	}
 	c := r.comm
 	s := Status{Source: c.local(int(r.p.Received.Source)), Tag: int(r.p.Received.Tag), Bytes: max(0, r.p.Bytes-c.world.mark())}
-	if sent := r.p.Sent; r.p.Err == nil && !sameKind(sent, r.p.Sign) {
-		r.p.Err = fmt.Errorf("%w: %s were sent by rank %d with tag %d to a buffer of %s", ErrType, kindText(sent), s.Source, s.Tag, kindText(r.p.Sign))
+	if sent := r.p.SentSignature; r.p.Err == nil && !sameKind(sent, r.p.Signature) {
+		r.p.Err = fmt.Errorf("%w: %s were sent by rank %d with tag %d to a buffer of %s", ErrType, kindText(sent), s.Source, s.Tag, kindText(r.p.Signature))
 	} else if r.packed != nil {
 		if err := c.unpack(r.buf, r.packed[:r.p.Bytes]); err != nil && r.p.Err == nil {
 			r.p.Err = err

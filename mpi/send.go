@@ -54,7 +54,7 @@ func (c *Comm) send(r *Request, b Buffer, dest, tag int, how mode) error {
 		return nil
 	}
 	r.p.Dest, r.p.Buf, r.p.Sync = c.job(dest), c.message(b, how == buffered), how == synchronous
-	r.p.Sign = messageSign(b)
+	r.p.Signature = messageSign(b)
 	if err := c.eng.Send(&r.p); err != nil {
 		return r.refuse(r.with(), err)
 	}

@@ -35,7 +35,7 @@ type Win struct {
 	comm    *Comm // of its own: its numbers tell packets apart
 	eng     *engine.Engine
 	peers   []winPeer // by rank
-	exposed []protocol.Exposed
+	exposed []protocol.Registration
 	control []uint64 // see lockWords
 
 	// The engine's lock guards the rest.
@@ -210,7 +210,7 @@ func (w *Win) remove() {
 	w.freed = true
 	w.comm.world.windows.remove(w)
 	for _, e := range w.exposed {
-		w.eng.Fabric().Hide(e)
+		w.eng.Fabric().DeregisterMemory(e)
 	}
 	w.exposed = nil
 	if w.dynamic != nil {

@@ -43,7 +43,7 @@ func (w *Win) chunk(core *protocol.Core, t *transfer) error {
 	if last {
 		o.pop()
 	}
-	err := core.Active(job, h, b) // of our own replies come within it
+	err := core.SendActive(job, h, b) // of our own replies come within it
 	if last && !replies {
 		t.finish(err)
 	}

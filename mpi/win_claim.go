@@ -136,12 +136,12 @@ func (w *Win) add(core *protocol.Core, p *winPeer, word int, n uint64, then func
 			h.ID = w.number
 			w.asked[h.ID] = then
 		}
-		_ = core.Active(p.job, h, nil) // if the rank is lost, so is the window
+		_ = core.SendActive(p.job, h, nil) // if the rank is lost, so is the window
 		return
 	}
 	r := &protocol.Request{Dest: p.job, Buf: make([]byte, 8)}
 	p.out.words++
-	r.Then = func(r *protocol.Request) {
+	r.OnDone = func(r *protocol.Request) {
 		p.out.words--
 		if then != nil && r.Err == nil { // else the rank is lost
 			var was uint64

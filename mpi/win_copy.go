@@ -118,7 +118,7 @@ func (w *Win) message(core *protocol.Core, t *transfer) {
 		p.out.count(&h, false)
 		p.out.message = p.out.sent
 	}
-	_ = core.Active(p.job, h, w.packet) // if the rank is lost, what follows says so
+	_ = core.SendActive(p.job, h, w.packet) // if the rank is lost, what follows says so
 	if t.what == packetGet {
 		core.Receive(&t.p)
 	} else {

@@ -75,7 +75,7 @@ func (k winPacket) tag(kind datatype.Kind, op Op) int32 {
 // signal tells a rank something.
 func (w *Win) signal(core *protocol.Core, p *winPeer, k winPacket, id uint64) {
 	// If the rank is lost, so is the window, which is told otherwise.
-	_ = core.Active(p.job, envelope.Header{Context: w.comm.id, Tag: int32(k), ID: id}, nil)
+	_ = core.SendActive(p.job, envelope.Header{Context: w.comm.id, Tag: int32(k), ID: id}, nil)
 }
 
 var errReply = fmt.Errorf("%w: a reply to nothing", protocol.ErrProtocol)

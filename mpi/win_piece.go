@@ -32,8 +32,8 @@ type piece struct {
 
 // lease is what a rank knows a piece by.
 type lease struct {
-	key envelope.Key     // none: all goes in packets
-	by  protocol.Exposed // nil likewise
+	key envelope.Key          // none: all goes in packets
+	by  protocol.Registration // nil likewise
 }
 
 // ranks are those that know the piece.
@@ -151,7 +151,7 @@ func (w *Win) find(target int, s rma.Span) error {
 func (w *Win) tell(core *protocol.Core, p *winPeer, h envelope.Header, what any) {
 	h.Context = w.comm.id
 	payload, _ := binary.Append(nil, binary.LittleEndian, what)
-	_ = core.Active(p.job, h, payload) // if the rank is lost, so is the window
+	_ = core.SendActive(p.job, h, payload) // if the rank is lost, so is the window
 }
 
 // dispatchPiece handles a packet about pieces.
@@ -195,14 +195,14 @@ func (w *Win) answer(core *protocol.Core, p *winPeer, question uint64, s rma.Spa
 		l = &lease{}
 		if p.direct {
 			var err error
-			if l.key, l.by, err = w.eng.Fabric().Expose(p.job, v.Bytes, true); err != nil {
+			if l.key, l.by, err = w.eng.Fabric().RegisterMemory(p.job, v.Bytes, true); err != nil {
 				l = &lease{} // there may be a limit to registered memory: it goes without
 			}
 		}
 		v.known[p.rank] = l
 	}
 	f := found{ID: v.id, Span: v.span}
-	l.key.Put(f.Key[:])
+	l.key.MarshalTo(f.Key[:])
 	w.tell(core, p, envelope.Header{Tag: int32(packetFound), ID: question}, f)
 }
 
@@ -231,7 +231,7 @@ func (w *Win) answered(p *winPeer, k winPacket, h *envelope.Header, payload []by
 		return nil
 	}
 	g := &region{peer: p, id: f.ID, span: f.Span}
-	_ = g.key.Get(f.Key[:]) // which has its length
+	_ = g.key.Unmarshal(f.Key[:]) // which has its length
 	g.direct = p.direct && g.key != (envelope.Key{})
 	if other, ok := p.pieces.Add(g.span, g); !ok {
 		return fmt.Errorf("%w: %v, and before %v", errReply, f.Span, other)
@@ -243,7 +243,7 @@ func (w *Win) answered(p *winPeer, k winPacket, h *envelope.Header, payload []by
 func (w *Win) recall(core *protocol.Core, v *piece, ranks []int) {
 	for _, r := range ranks {
 		h := envelope.Header{Context: w.comm.id, Tag: int32(packetRecall), ID: v.id, Length: v.span.Addr}
-		_ = core.Active(w.peers[r].job, h, nil) // if the rank is lost, so is the window
+		_ = core.SendActive(w.peers[r].job, h, nil) // if the rank is lost, so is the window
 	}
 }
 
@@ -270,7 +270,7 @@ func (w *Win) giveBack(core *protocol.Core, g *region) {
 // hide takes a key back.
 func (w *Win) hide(l *lease) {
 	if l.by != nil {
-		w.eng.Fabric().Hide(l.by)
+		w.eng.Fabric().DeregisterMemory(l.by)
 		l.by = nil
 	}
 }

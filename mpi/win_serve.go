@@ -74,7 +74,7 @@ func (w *Win) serve(core *protocol.Core, p *winPeer, k winPacket, h *envelope.He
 		return err
 	case old != nil:
 		reply := envelope.Header{Context: w.comm.id, Tag: int32(packetReply), ID: h.ID, Length: h.Length}
-		_ = core.Active(p.job, reply, old) // if it is lost it does not need it
+		_ = core.SendActive(p.job, reply, old) // if it is lost it does not need it
 	default:
 		p.in.received++
 		p.in.handled++
@@ -110,7 +110,7 @@ func (w *Win) serveMessage(core *protocol.Core, p *winPeer, k winPacket, h *enve
 	r.Envelope = w.envelope(k, p, int32(h.ID))
 	mem.messages++
 	if k == packetFetch {
-		r.Then = func(*protocol.Request) {
+		r.OnDone = func(*protocol.Request) {
 			mem.messages--
 			p.in.messages--
 		}
@@ -118,7 +118,7 @@ func (w *Win) serveMessage(core *protocol.Core, p *winPeer, k winPacket, h *enve
 		return nil
 	}
 	p.in.received++
-	r.Then = func(*protocol.Request) {
+	r.OnDone = func(*protocol.Request) {
 		mem.messages--
 		p.in.messages--
 		p.in.handled++
@@ -147,7 +147,7 @@ func (w *Win) serveWord(core *protocol.Core, p *winPeer, h *envelope.Header) err
 	was := atomic.AddUint64(&w.control[word], h.Length) - h.Length
 	if h.ID != 0 {
 		answer := envelope.Header{Context: w.comm.id, Tag: int32(packetWas), ID: h.ID}
-		_ = core.Active(p.job, answer, binary.LittleEndian.AppendUint64(w.reply[:0], was))
+		_ = core.SendActive(p.job, answer, binary.LittleEndian.AppendUint64(w.reply[:0], was))
 	}
 	return nil
 }

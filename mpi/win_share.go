@@ -46,10 +46,10 @@ func (w *Win) expose(rank int, s *winShare) error {
 		if len(b) == 0 {
 			return nil
 		}
-		k, exposed, err := w.eng.Fabric().Expose(w.comm.job(rank), b, true)
+		k, exposed, err := w.eng.Fabric().RegisterMemory(w.comm.job(rank), b, true)
 		if err == nil {
 			w.exposed = append(w.exposed, exposed)
-			k.Put(key[:])
+			k.MarshalTo(key[:])
 		}
 		return err
 	}
@@ -71,8 +71,8 @@ func (w *Win) meet(shares []byte) error {
 			p := &w.peers[r]
 			p.size, p.unit, p.kind = int(s.Size), int(s.Unit), datatype.Kind(s.Kind)
 			p.whole.peer = p
-			_ = p.whole.key.Get(s.Memory[:]) // which has its length
-			_ = p.control.Get(s.Control[:])
+			_ = p.whole.key.Unmarshal(s.Memory[:]) // which has its length
+			_ = p.control.Unmarshal(s.Control[:])
 			if p.direct = w.comm.world.o.OneSided == Direct && p.control != (envelope.Key{}); p.direct {
 				_, p.words = w.eng.Fabric().(protocol.Atomics)
 			}

@@ -18,7 +18,7 @@ var winNets = map[string]mpi.Options{
 	"direct":   {},
 	"fast":     {RDMA: rdma.Options{Fast: true}},
 	"messages": {OneSided: mpi.Messages},
-	"short":    {OneSided: mpi.Messages, RDMA: rdma.Options{Eager: 100, Rendezvous: protocol.Stored}},
+	"short":    {OneSided: mpi.Messages, RDMA: rdma.Options{Eager: 100, Rendezvous: protocol.RendezvousWrite}},
 	"tcp":      {Net: mpi.TCP},
 	"ud":       {Net: mpi.UD},
 }

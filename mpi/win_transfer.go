@@ -127,7 +127,7 @@ func (t *transfer) move(whole *transfer) {
 	if whole.what.combines() {
 		o.atomics++
 	}
-	t.p.Dest, t.p.Then = t.peer.job, t.then
+	t.p.Dest, t.p.OnDone = t.peer.job, t.then
 }
 
 // release is the end of a part. With the last one the transfer is done.

@@ -75,13 +75,13 @@ const maxAge = 16
 // ping sends a packet that nobody reads, to see whether it arrives.
 func (w *Win) ping(core *protocol.Core, p *winPeer) {
 	if p.job != w.eng.Rank() && core.Backlog(p.job) == 0 {
-		_ = core.Active(p.job, envelope.Header{Tag: packetSign}, nil) // that it is lost is told otherwise
+		_ = core.SendActive(p.job, envelope.Header{Tag: packetSign}, nil) // that it is lost is told otherwise
 	}
 }
 
 // lost is called when a rank is lost: nothing can be relied on any more.
 func (w *Win) lost(core *protocol.Core, p *winPeer) {
-	why := core.LostBecause(p.job)
+	why := core.PeerError(p.job)
 	w.drop(p, why)
 	if w.broken != nil {
 		return

@@ -110,7 +110,7 @@ func join(ctx context.Context, open Open, o Options) (*World, error) {
 	})
 	if err == nil && size > 1 {
 		where := &whereabouts{manager: o.Manager}
-		w.eng.Do(func(core *protocol.Core) { core.Noticed, core.Name = w.lanes.noticed, where.of })
+		w.eng.Do(func(core *protocol.Core) { core.OnNotify, core.RankName = w.lanes.noticed, where.of })
 		err = w.meet(ctx)
 	}
 	if err != nil {
@@ -120,7 +120,9 @@ func join(ctx context.Context, open Open, o Options) (*World, error) {
 	w.lookout = newLookout(w)
 	w.Comm = w.comm("world", worldID, nil, rank, size)
 	w.Self = w.comm("self", selfID, []int{rank}, 0, 1)
-	w.eng.Do(func(core *protocol.Core) { core.Handler, core.Gone, core.Strange = w.handle, w.gone, w.strange })
+	w.eng.Do(func(core *protocol.Core) {
+		core.Handler, core.OnPeerFailed, core.OnSignature = w.handle, w.gone, w.strange
+	})
 	w.lookout.start()
 	if o.ConnectAll && size > 1 {
 		if err := w.eng.Fabric().ConnectAll(ctx); err != nil {
@@ -212,7 +214,7 @@ func (w *World) handle(from int, h *envelope.Header, payload []byte) error {
 	return w.windows.handle(from, h, payload)
 }
 
-// gone is protocol.Core.Gone.
+// gone is protocol.Core.OnPeerFailed.
 func (w *World) gone(rank int) {
 	w.lookout.gone(w.eng.Core(), rank)
 	w.windows.gone(rank)

@@ -258,7 +258,7 @@ func (e *Engine) notify() {
 
 // End ends all requests that are not done, with ErrClosed, and all that begin from now
 // on. Packets that others need are dealt with until Close.
-func (e *Engine) End() { e.Do(func(core *protocol.Core) { core.End(ErrClosed) }) }
+func (e *Engine) End() { e.Do(func(core *protocol.Core) { core.FailAll(ErrClosed) }) }
 
 // Close ends the engine and its fabric. Whoever waits, or comes to wait for what is not
 // done, has ErrClosed.
@@ -266,7 +266,7 @@ func (e *Engine) Close(ctx context.Context) error {
 	e.mu.Lock()
 	closed := e.closed
 	if !closed {
-		e.core.End(ErrClosed)
+		e.core.FailAll(ErrClosed)
 		e.closed = true
 		for _, p := range e.parked {
 			p.wake <- struct{}{}

@@ -22,13 +22,13 @@ func TestGolden(t *testing.T) {
 		{envelope.Header{Context: 0x01020304, Tag: 7, Length: 5, ID: 0x1112131415161718, Source: 2, Bytes: 5, Seq: 0xfffffffe,
 			Credits: 0x0a0b, Flags: envelope.Synchronous, Kind: envelope.Eager},
 			"04030201 07000000 0500000000000000 1817161514131211 02000000 05000000 feffffff 0b0a 01 01"},
-		{envelope.Header{Tag: 1<<31 - 1, Length: 1 << 30, ID: 1 << 32, Bytes: 24, Kind: envelope.Ready},
+		{envelope.Header{Tag: 1<<31 - 1, Length: 1 << 30, ID: 1 << 32, Bytes: 24, Kind: envelope.RTS},
 			"00000000 ffffff7f 0000004000000000 0000000001000000 00000000 18000000 00000000 0000 00 02"},
-		{envelope.Header{Flags: envelope.Place, Bytes: 24, Kind: envelope.Clear}, strings.Repeat("00", 28) + "18000000 00000000 0000 04 03"},
+		{envelope.Header{Flags: envelope.ByWrite, Bytes: 24, Kind: envelope.CTS}, strings.Repeat("00", 28) + "18000000 00000000 0000 04 03"},
 		{envelope.Header{Bytes: 1, Kind: envelope.Data}, strings.Repeat("00", 28) + "01000000 00000000 0000 00 04"},
-		{envelope.Header{Kind: envelope.Finish}, strings.Repeat("00", 39) + "05"},
+		{envelope.Header{Kind: envelope.FIN}, strings.Repeat("00", 39) + "05"},
 		{envelope.Header{Kind: envelope.Matched}, strings.Repeat("00", 39) + "06"},
-		{envelope.Header{Tag: -1, Flags: envelope.Copied, Kind: envelope.Active}, "00000000 ffffffff" + strings.Repeat("00", 30) + "02 07"},
+		{envelope.Header{Tag: -1, Flags: envelope.ByCopy, Kind: envelope.Active}, "00000000 ffffffff" + strings.Repeat("00", 30) + "02 07"},
 		{envelope.Header{Length: 1, Kind: envelope.Throttle}, strings.Repeat("00", 8) + "01" + strings.Repeat("00", 30) + "08"},
 		{envelope.Header{Kind: envelope.Hello}, strings.Repeat("00", 39) + "09"},
 		{envelope.Header{Kind: envelope.Credit}, strings.Repeat("00", 39) + "0a"},
@@ -37,15 +37,15 @@ func TestGolden(t *testing.T) {
 		want, err := hex.DecodeString(strings.ReplaceAll(g.bytes, " ", ""))
 		require.NoError(t, err)
 		got := make([]byte, envelope.Size)
-		g.h.Put(got)
+		g.h.MarshalTo(got)
 		require.Equal(t, want, got, "%v", g.h.Kind)
 		var h envelope.Header
-		require.NoError(t, h.Get(want))
+		require.NoError(t, h.Unmarshal(want))
 		require.Equal(t, g.h, h)
 	}
 	b := make([]byte, envelope.KeySize)
 	k := envelope.Key{Addr: 0x0102030405060708, RKey: 0x090a0b0c, Rail: 3, ID: 0x1112131415161718}
-	k.Put(b)
+	k.MarshalTo(b)
 	require.Equal(t, "0807060504030201"+"0c0b0a09"+"03000000"+"1817161514131211", hex.EncodeToString(b))
 }
 
@@ -54,17 +54,17 @@ func TestMalformed(t *testing.T) {
 	type header = envelope.Header
 	for name, h := range map[string]header{
 		"EAGER of 5 with a payload of 4":      {Kind: envelope.Eager, Length: 5, Bytes: 4},
-		"EAGER with flags 0x2":                {Kind: envelope.Eager, Flags: envelope.Copied},
+		"EAGER with flags 0x2":                {Kind: envelope.Eager, Flags: envelope.ByCopy},
 		"EAGER with tag -1":                   {Kind: envelope.Eager, Tag: -1},
-		"RTS with tag -2147483648":            {Kind: envelope.Ready, Tag: math.MinInt32, Bytes: envelope.KeySize},
-		"RTS of 9 with a payload of 23":       {Kind: envelope.Ready, Length: 9, Bytes: 23},
-		"RTS of 9 with a payload of 0":        {Kind: envelope.Ready, Length: 9},
-		"RTS of 9 with a payload of 24":       {Kind: envelope.Ready, Length: 9, Bytes: envelope.KeySize, Flags: envelope.Copied},
-		"RTS with flags 0x6":                  {Kind: envelope.Ready, Flags: envelope.Copied | envelope.Place},
-		"CTS of 9 with a payload of 25":       {Kind: envelope.Clear, Length: 9, Bytes: 25},
-		"CTS with flags 0x1":                  {Kind: envelope.Clear, Flags: envelope.Synchronous, Bytes: envelope.KeySize},
+		"RTS with tag -2147483648":            {Kind: envelope.RTS, Tag: math.MinInt32, Bytes: envelope.KeySize},
+		"RTS of 9 with a payload of 23":       {Kind: envelope.RTS, Length: 9, Bytes: 23},
+		"RTS of 9 with a payload of 0":        {Kind: envelope.RTS, Length: 9},
+		"RTS of 9 with a payload of 24":       {Kind: envelope.RTS, Length: 9, Bytes: envelope.KeySize, Flags: envelope.ByCopy},
+		"RTS with flags 0x6":                  {Kind: envelope.RTS, Flags: envelope.ByCopy | envelope.ByWrite},
+		"CTS of 9 with a payload of 25":       {Kind: envelope.CTS, Length: 9, Bytes: 25},
+		"CTS with flags 0x1":                  {Kind: envelope.CTS, Flags: envelope.Synchronous, Bytes: envelope.KeySize},
 		"DATA of 9 with a payload of 0":       {Kind: envelope.Data, Length: 9},
-		"FIN of 0 with a payload of 1":        {Kind: envelope.Finish, Bytes: 1},
+		"FIN of 0 with a payload of 1":        {Kind: envelope.FIN, Bytes: 1},
 		"MATCHED of 0 with a payload of 1":    {Kind: envelope.Matched, Bytes: 1},
 		"THROTTLE of 2 with a payload of 0":   {Kind: envelope.Throttle, Length: 2},
 		"kind 0 is unknown":                   {},
@@ -72,20 +72,20 @@ func TestMalformed(t *testing.T) {
 		"kind 255 is unknown":                 {Kind: 255},
 		"ACTIVE with flags 0x8":               {Kind: envelope.Active, Flags: 8},
 		"HELLO with flags 0x1":                {Kind: envelope.Hello, Flags: 1},
-		"RTS of a message of 18446744073709":  {Kind: envelope.Ready, Length: math.MaxUint64, Bytes: envelope.KeySize},
+		"RTS of a message of 18446744073709":  {Kind: envelope.RTS, Length: math.MaxUint64, Bytes: envelope.KeySize},
 		"DATA of a message of ":               {Kind: envelope.Data, Length: envelope.MaxMessage, Bytes: 1},
 		"DATA of a message of 18446744073709": {Kind: envelope.Data, Length: math.MaxUint64, Bytes: 1},
 	} {
 		b := make([]byte, envelope.Size)
-		h.Put(b)
-		err := new(header).Get(b)
+		h.MarshalTo(b)
+		err := new(header).Unmarshal(b)
 		require.ErrorIs(t, err, envelope.ErrMalformed, name)
 		require.ErrorContains(t, err, name)
 	}
-	err := new(header).Get(make([]byte, envelope.Size-1))
+	err := new(header).Unmarshal(make([]byte, envelope.Size-1))
 	require.ErrorIs(t, err, envelope.ErrMalformed)
 	for _, n := range []int{0, envelope.KeySize - 1, envelope.KeySize + 1} {
-		require.ErrorIs(t, new(envelope.Key).Get(make([]byte, n)), envelope.ErrMalformed)
+		require.ErrorIs(t, new(envelope.Key).Unmarshal(make([]byte, n)), envelope.ErrMalformed)
 	}
 }
 
@@ -98,11 +98,11 @@ func TestRoundTrip(t *testing.T) {
 			b[38], b[39] = b[38]&7, b[39]%12
 		}
 		var h envelope.Header
-		if h.Get(b) != nil {
+		if h.Unmarshal(b) != nil {
 			return
 		}
 		again := make([]byte, envelope.Size)
-		h.Put(again)
+		h.MarshalTo(again)
 		if string(again) != string(b[:envelope.Size]) {
 			t.Fatalf("%x, was %x", again, b)
 		}
@@ -110,9 +110,9 @@ func TestRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		k := envelope.Key{Addr: rapid.Uint64().Draw(t, "addr"), RKey: rapid.Uint32().Draw(t, "rkey"), Rail: rapid.Uint32().Draw(t, "rail"), ID: rapid.Uint64().Draw(t, "id")}
 		b := make([]byte, envelope.KeySize)
-		k.Put(b)
+		k.MarshalTo(b)
 		var again envelope.Key
-		if err := again.Get(b); err != nil || again != k {
+		if err := again.Unmarshal(b); err != nil || again != k {
 			t.Fatalf("%+v, was %+v: %v", again, k, err)
 		}
 	})
@@ -121,8 +121,8 @@ func TestRoundTrip(t *testing.T) {
 // Who polls the last word sees it change with every packet that is ordered.
 func TestLastWord(t *testing.T) {
 	a, b := make([]byte, envelope.Size), make([]byte, envelope.Size)
-	(&envelope.Header{Kind: envelope.Eager, Seq: 0}).Put(a)
-	(&envelope.Header{Kind: envelope.Eager, Seq: 1}).Put(b)
+	(&envelope.Header{Kind: envelope.Eager, Seq: 0}).MarshalTo(a)
+	(&envelope.Header{Kind: envelope.Eager, Seq: 1}).MarshalTo(b)
 	require.NotEqual(t, make([]byte, 8), a[envelope.Size-8:])
 	require.NotEqual(t, a[envelope.Size-8:], b[envelope.Size-8:])
 }
@@ -144,18 +144,18 @@ func TestKinds(t *testing.T) {
 func FuzzHeader(f *testing.F) {
 	for k := envelope.Eager; k <= envelope.Bye; k++ {
 		b := make([]byte, envelope.Size)
-		(&envelope.Header{Kind: k, Bytes: envelope.KeySize}).Put(b)
+		(&envelope.Header{Kind: k, Bytes: envelope.KeySize}).MarshalTo(b)
 		f.Add(b)
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var h envelope.Header
-		if err := h.Get(b); err != nil {
+		if err := h.Unmarshal(b); err != nil {
 			require.ErrorIs(t, err, envelope.ErrMalformed)
 			return
 		}
 		require.LessOrEqual(t, h.Length, uint64(envelope.MaxMessage))
 		again := make([]byte, envelope.Size)
-		h.Put(again)
+		h.MarshalTo(again)
 		require.Equal(t, b[:envelope.Size], again)
 		if h.Kind == envelope.Data {
 			require.Positive(t, int(h.Length)+int(h.Bytes), "fits an int")
@@ -166,8 +166,8 @@ func FuzzHeader(f *testing.F) {
 func BenchmarkHeader(b *testing.B) {
 	h, buf := envelope.Header{Kind: envelope.Eager, Length: 8, Bytes: 8, Tag: 3}, make([]byte, envelope.Size)
 	for b.Loop() {
-		h.Put(buf)
-		if err := h.Get(buf); err != nil {
+		h.MarshalTo(buf)
+		if err := h.Unmarshal(buf); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -35,10 +35,10 @@ type Header struct {
 	Kind    Kind
 }
 
-// Put writes the header to b[:Size]. The last aligned word holds sequence
+// MarshalTo writes the header to b[:Size]. The last aligned word holds sequence
 // number and kind, and is never zero: who polls memory for it sees the rest
 // once it is there.
-func (h *Header) Put(b []byte) {
+func (h *Header) MarshalTo(b []byte) {
 	_ = b[Size-1]
 	le := binary.LittleEndian
 	le.PutUint32(b[0:], h.Context)
@@ -56,9 +56,9 @@ func (h *Header) Put(b []byte) {
 // ErrMalformed is what Get returns wrapped.
 var ErrMalformed = errors.New("malformed packet")
 
-// Get reads a header from b[:Size] and checks what can be checked without
+// Unmarshal reads a header from b[:Size] and checks what can be checked without
 // knowing the sender.
-func (h *Header) Get(b []byte) error {
+func (h *Header) Unmarshal(b []byte) error {
 	if len(b) < Size {
 		return fmt.Errorf("%w: %d bytes are no header of %d", ErrMalformed, len(b), Size)
 	}
@@ -68,15 +68,15 @@ func (h *Header) Get(b []byte) error {
 		Source: le.Uint32(b[24:]), Bytes: le.Uint32(b[28:]), Seq: le.Uint32(b[32:]), Credits: le.Uint16(b[36:]),
 		Flags: Flags(b[38]), Kind: Kind(b[39]),
 	}
-	return h.check()
+	return h.validate()
 }
 
-// check reports what a header says that cannot be.
-func (h *Header) check() error {
+// validate reports what a header says that cannot be.
+func (h *Header) validate() error {
 	switch {
-	case h.Kind == 0 || h.Kind >= last:
+	case h.Kind == 0 || h.Kind >= kindEnd:
 		return fmt.Errorf("%w: %v is unknown", ErrMalformed, h.Kind)
-	case h.Flags&^allowed[h.Kind] != 0 || h.Kind == Ready && h.Flags == Copied|Place:
+	case h.Flags&^allowedFlags[h.Kind] != 0 || h.Kind == RTS && h.Flags == ByCopy|ByWrite:
 		return fmt.Errorf("%w: %v with flags %#x", ErrMalformed, h.Kind, uint8(h.Flags))
 	case h.Length > MaxMessage || h.Kind == Data && h.Length+uint64(h.Bytes) > MaxMessage:
 		return fmt.Errorf("%w: %v of a message of %d bytes and more", ErrMalformed, h.Kind, h.Length)
@@ -85,19 +85,19 @@ func (h *Header) check() error {
 	switch h.Kind {
 	case Eager:
 		ok = h.Length == uint64(h.Bytes) && (h.Flags == 0 || h.Flags&Synchronous != 0)
-	case Ready:
+	case RTS:
 		ok = h.Flags == 0 && h.Bytes == KeySize || h.Flags != 0 && (h.Bytes == 0 || h.Bytes == SignatureSize)
-	case Clear:
+	case CTS:
 		ok = h.Bytes == KeySize
 	case Data:
 		ok = h.Bytes > 0
-	case Finish, Matched, Throttle:
+	case FIN, Matched, Throttle:
 		ok = h.Bytes == 0 && (h.Kind != Throttle || h.Length <= 1)
 	}
 	if !ok {
 		return fmt.Errorf("%w: %v of %d with a payload of %d", ErrMalformed, h.Kind, h.Length, h.Bytes)
 	}
-	if h.Tag < 0 && (h.Kind == Eager || h.Kind == Ready) {
+	if h.Tag < 0 && (h.Kind == Eager || h.Kind == RTS) {
 		return fmt.Errorf("%w: %v with tag %d", ErrMalformed, h.Kind, h.Tag)
 	}
 	return nil

@@ -17,8 +17,8 @@ type Key struct {
 	ID   uint64 // of Clear: the request at the receiver
 }
 
-// Put writes the key to b[:KeySize].
-func (k *Key) Put(b []byte) {
+// MarshalTo writes the key to b[:KeySize].
+func (k *Key) MarshalTo(b []byte) {
 	_ = b[KeySize-1]
 	le := binary.LittleEndian
 	le.PutUint64(b[0:], k.Addr)
@@ -27,8 +27,8 @@ func (k *Key) Put(b []byte) {
 	le.PutUint64(b[16:], k.ID)
 }
 
-// Get reads a key, which b holds and nothing else.
-func (k *Key) Get(b []byte) error {
+// Unmarshal reads a key, which b holds and nothing else.
+func (k *Key) Unmarshal(b []byte) error {
 	if len(b) != KeySize {
 		return fmt.Errorf("%w: a key of %d bytes, not %d", ErrMalformed, len(b), KeySize)
 	}

@@ -30,7 +30,7 @@ type Fabric interface {
 	ConnectAll(ctx context.Context) error
 
 	// Cut ends the connection to a rank that others have lost, or lets there be
-	// none: Core.Lost follows.
+	// none: Core.FailPeer follows.
 	Cut(rank int, why error)
 
 	// Stats are figures by name.

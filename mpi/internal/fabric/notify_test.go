@@ -20,7 +20,7 @@ func TestNotices(t *testing.T) {
 		defer hide()
 		all := make(chan uint32, n)
 		p.e[1].Do(func(c *protocol.Core) {
-			c.Noticed = func(from int, notice uint32) error {
+			c.OnNotify = func(from int, notice uint32) error {
 				if from != 0 || notice >= n {
 					return errors.New("not mine")
 				}
@@ -65,6 +65,6 @@ func TestNotices(t *testing.T) {
 			p.wait(t, get)
 		}
 		require.ErrorIs(t, get.Err, protocol.ErrLost)
-		p.e[1].Do(func(c *protocol.Core) { require.ErrorIs(t, c.LostBecause(0), protocol.ErrProtocol) })
+		p.e[1].Do(func(c *protocol.Core) { require.ErrorIs(t, c.PeerError(0), protocol.ErrProtocol) })
 	})
 }

@@ -78,9 +78,9 @@ func fabrics(t *testing.T, f func(t *testing.T, p *pair)) {
 // expose lets rank 0 have memory of rank 1.
 func (p *pair) expose(t *testing.T, b []byte) (key envelope.Key, hide func()) {
 	p.e[1].Do(func(*protocol.Core) {
-		k, x, err := p.e[1].Fabric().Expose(0, b, true)
+		k, x, err := p.e[1].Fabric().RegisterMemory(0, b, true)
 		require.NoError(t, err)
-		key, hide = k, func() { p.e[1].Do(func(*protocol.Core) { p.e[1].Fabric().Hide(x) }) }
+		key, hide = k, func() { p.e[1].Do(func(*protocol.Core) { p.e[1].Fabric().DeregisterMemory(x) }) }
 	})
 	return key, hide
 }
@@ -123,7 +123,7 @@ func TestPutGet(t *testing.T) {
 			put := &protocol.Request{Dest: 1, Buf: b}
 			p.do(func(c *protocol.Core) {
 				c.Put(put, at(key, off))
-				require.NoError(t, c.Active(1, envelope.Header{ID: uint64(off + n - 1)}, nil))
+				require.NoError(t, c.SendActive(1, envelope.Header{ID: uint64(off + n - 1)}, nil))
 			})
 			p.wait(t, put)
 			require.NoError(t, put.Err)

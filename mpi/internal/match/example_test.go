@@ -20,7 +20,7 @@ func ExampleQueue() {
 	}
 	for range 3 {
 		message := match.Envelope{Source: 2, Tag: 5}
-		n := receives.Receive(message)
+		n := receives.FindReceive(message)
 		if n == nil {
 			fmt.Println("nobody waits for it")
 			continue

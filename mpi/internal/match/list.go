@@ -6,7 +6,7 @@ type Node[T any] struct {
 	Item     T
 	Envelope Envelope // not to be changed while it is queued
 
-	stamp  uint64
+	seq    uint64
 	queued bool
 	links  [2]links[T]
 }

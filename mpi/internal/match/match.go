@@ -16,7 +16,7 @@ func (e Envelope) Matches(m Envelope) bool {
 	return e.Context == m.Context && (e.Source == Any || e.Source == m.Source) && (e.Tag == Any || e.Tag == m.Tag)
 }
 
-func (e Envelope) exact() bool { return e.Source != Any && e.Tag != Any }
+func (e Envelope) isExact() bool { return e.Source != Any && e.Tag != Any }
 
 // hash spreads envelopes evenly.
 func (e Envelope) hash() uint32 {

@@ -72,7 +72,7 @@ func TestQueueAgainstList(t *testing.T) {
 			"message comes": func(t *rapid.T) {
 				e := draw(false)
 				want := first(receiveList, func(n *node) bool { return takes(n.Envelope, e) })
-				if got := receives.Receive(e); got != want {
+				if got := receives.FindReceive(e); got != want {
 					t.Fatalf("%+v goes to %+v, want %+v", e, got, want)
 				}
 				if want != nil {
@@ -82,7 +82,7 @@ func TestQueueAgainstList(t *testing.T) {
 			"receive comes": func(t *rapid.T) {
 				e := draw(true)
 				want := first(messageList, func(n *node) bool { return takes(e, n.Envelope) })
-				if got := messages.Message(e); got != want {
+				if got := messages.FindMessage(e); got != want {
 					t.Fatalf("%+v takes %+v, want %+v", e, got, want)
 				}
 				if want != nil && rapid.Bool().Draw(t, "take") {
@@ -140,7 +140,7 @@ func TestNoAllocation(t *testing.T) {
 			q.Push(&nodes[i])
 		}
 		for i := range nodes {
-			n := q.Receive(match.Envelope{Source: int32(i % 7), Tag: int32(i)})
+			n := q.FindReceive(match.Envelope{Source: int32(i % 7), Tag: int32(i)})
 			q.Remove(n)
 		}
 	}
@@ -161,7 +161,7 @@ func BenchmarkReceive(b *testing.B) {
 			n := &node{Envelope: match.Envelope{Source: 3, Tag: 1 << 30}}
 			for b.Loop() {
 				q.Push(n)
-				q.Remove(q.Receive(n.Envelope))
+				q.Remove(q.FindReceive(n.Envelope))
 			}
 		})
 	}

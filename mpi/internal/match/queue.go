@@ -3,11 +3,11 @@ package match
 // Queue keeps receives that wait for a message, or messages that wait for a
 // receive, in order. The zero value is empty.
 type Queue[T any] struct {
-	bins  []list[T] // exact envelopes, by hash; a power of two of them
-	wild  list[T]   // receives with Any in them
-	all   list[T]
-	stamp uint64
-	len   int
+	bins      []list[T] // exact envelopes, by hash; a power of two of them
+	wildcards list[T]   // receives with Any in them
+	all       list[T]
+	lastSeq   uint64
+	len       int
 }
 
 // The number of bins at first, and how many nodes there may be for each before
@@ -23,21 +23,21 @@ func (q *Queue[T]) Len() int { return q.len }
 // Push appends a node, whose Envelope and Item are set.
 func (q *Queue[T]) Push(n *Node[T]) {
 	if q.len >= perBin*len(q.bins) {
-		q.grow()
+		q.rehash()
 	}
-	q.stamp++
-	n.stamp, n.queued = q.stamp, true
-	q.home(n).push(n, byBin)
+	q.lastSeq++
+	n.seq, n.queued = q.lastSeq, true
+	q.listFor(n).push(n, byBin)
 	q.all.push(n, byAge)
 	q.len++
 }
 
-// grow spreads the nodes over twice as many bins.
-func (q *Queue[T]) grow() {
+// rehash spreads the nodes over twice as many bins.
+func (q *Queue[T]) rehash() {
 	q.bins = make([]list[T], max(firstBins, 2*len(q.bins)))
 	for n := q.all.head; n != nil; n = n.links[byAge].next {
-		if n.Envelope.exact() {
-			q.home(n).push(n, byBin)
+		if n.Envelope.isExact() {
+			q.listFor(n).push(n, byBin)
 		}
 	}
 }
@@ -47,37 +47,37 @@ func (q *Queue[T]) Remove(n *Node[T]) {
 	if !n.queued {
 		return
 	}
-	q.home(n).remove(n, byBin)
+	q.listFor(n).remove(n, byBin)
 	q.all.remove(n, byAge)
 	n.queued = false
 	q.len--
 }
 
-func (q *Queue[T]) home(n *Node[T]) *list[T] {
-	if n.Envelope.exact() {
-		return q.bin(n.Envelope)
+func (q *Queue[T]) listFor(n *Node[T]) *list[T] {
+	if n.Envelope.isExact() {
+		return q.binFor(n.Envelope)
 	}
-	return &q.wild
+	return &q.wildcards
 }
 
-func (q *Queue[T]) bin(e Envelope) *list[T] { return &q.bins[e.hash()&uint32(len(q.bins)-1)] }
+func (q *Queue[T]) binFor(e Envelope) *list[T] { return &q.bins[e.hash()&uint32(len(q.bins)-1)] }
 
-// first finds the first node with an exact envelope.
-func (q *Queue[T]) first(e Envelope) *Node[T] {
-	n := q.bin(e).head
+// findExact finds the first node with an exact envelope.
+func (q *Queue[T]) findExact(e Envelope) *Node[T] {
+	n := q.binFor(e).head
 	for n != nil && n.Envelope != e {
 		n = n.links[byBin].next
 	}
 	return n
 }
 
-// Receive finds the first receive that takes a message, nil if there is none.
-func (q *Queue[T]) Receive(message Envelope) *Node[T] {
+// FindReceive finds the first receive that takes a message, nil if there is none.
+func (q *Queue[T]) FindReceive(message Envelope) *Node[T] {
 	if q.len == 0 {
 		return nil
 	}
-	exact := q.first(message)
-	for n := q.wild.head; n != nil && (exact == nil || n.stamp < exact.stamp); n = n.links[byBin].next {
+	exact := q.findExact(message)
+	for n := q.wildcards.head; n != nil && (exact == nil || n.seq < exact.seq); n = n.links[byBin].next {
 		if n.Envelope.Matches(message) {
 			return n
 		}
@@ -85,13 +85,13 @@ func (q *Queue[T]) Receive(message Envelope) *Node[T] {
 	return exact
 }
 
-// Message finds the first message that a receive takes, nil if there is none.
-func (q *Queue[T]) Message(receive Envelope) *Node[T] {
+// FindMessage finds the first message that a receive takes, nil if there is none.
+func (q *Queue[T]) FindMessage(receive Envelope) *Node[T] {
 	if q.len == 0 {
 		return nil
 	}
-	if receive.exact() {
-		return q.first(receive)
+	if receive.isExact() {
+		return q.findExact(receive)
 	}
 	for n := q.all.head; n != nil; n = n.links[byAge].next {
 		if receive.Matches(n.Envelope) {

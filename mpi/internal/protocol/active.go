@@ -6,47 +6,47 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/envelope"
 )
 
-// Active sends a packet to the Handler of a rank, behind all messages that
+// SendActive sends a packet to the Handler of a rank, behind all messages that
 // were sent before. Context, Tag, Length, ID and Flags of the header are the
 // caller's. The payload is the caller's again when it returns; of more than
 // Limits.Eager bytes it is ErrTooLong. To ourselves, the Handler is called at once.
-func (c *Core) Active(to int, h envelope.Header, payload []byte) error {
+func (c *Core) SendActive(to int, h envelope.Header, payload []byte) error {
 	c.enter()
-	defer c.leave()
+	defer c.exit()
 	p := &c.peers[to]
-	if p.lost != nil {
-		return p.lost
+	if p.err != nil {
+		return p.err
 	}
 	h.Kind, h.Source, h.Bytes = envelope.Active, uint32(c.rank), uint32(len(payload))
 	if to == c.rank {
 		own := h
-		return c.handle(to, &own, payload)
+		return c.callHandler(to, &own, payload)
 	}
 	if limit := c.net.Limits(to).Eager; len(payload) > limit {
 		return fmt.Errorf("%w: %d bytes for the handler of rank %d, there is room for %d", ErrTooLong, len(payload), to, limit)
 	}
 	c.header = h
-	if p.queue.Len() == 0 && c.sendActive(to, &c.header, payload) {
+	if p.queue.Len() == 0 && c.trySendActive(to, &c.header, payload) {
 		return nil
 	}
 	c.Stats.Stalled++
-	p.actives++
-	p.queue.Push(outgoing{op: active, active: &stalled{h, append([]byte(nil), payload...)}})
+	p.queuedActives++
+	p.queue.Push(sendOp{op: opActive, active: &activePacket{h, append([]byte(nil), payload...)}})
 	return nil
 }
 
-func (c *Core) sendActive(to int, h *envelope.Header, payload []byte) bool {
+func (c *Core) trySendActive(to int, h *envelope.Header, payload []byte) bool {
 	p := &c.peers[to]
-	h.Seq = p.seq
-	if !c.send(to, h, payload) {
+	h.Seq = p.sendSeq
+	if !c.sendPacket(to, h, payload) {
 		return false
 	}
-	p.seq++
+	p.sendSeq++
 	return true
 }
 
-// handle gives the Handler a packet.
-func (c *Core) handle(from int, h *envelope.Header, payload []byte) error {
+// callHandler gives the Handler a packet.
+func (c *Core) callHandler(from int, h *envelope.Header, payload []byte) error {
 	if c.Handler == nil {
 		c.Stats.Dropped++
 		return nil

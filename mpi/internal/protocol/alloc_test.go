@@ -35,24 +35,24 @@ var traffic = []struct {
 	{"send 1000 stored", func(b *bench) {
 		b.send(1000, false)
 		id := b.e.core.requests.slots[0].r.id
-		b.packet(envelope.Header{Kind: envelope.Clear, ID: id, Length: 1000, Flags: envelope.Place, Bytes: envelope.KeySize})
+		b.packet(envelope.Header{Kind: envelope.CTS, ID: id, Length: 1000, Flags: envelope.ByWrite, Bytes: envelope.KeySize})
 		b.e.moves = b.e.moves[:0]
-		b.e.core.Moved(id, nil)
+		b.e.core.TransferDone(id, nil)
 	}},
 	{"receive 1000 fetched", func(b *bench) {
 		b.receive()
-		b.packet(envelope.Header{Kind: envelope.Ready, Length: 1000, Bytes: envelope.KeySize})
+		b.packet(envelope.Header{Kind: envelope.RTS, Length: 1000, Bytes: envelope.KeySize})
 		b.e.moves = b.e.moves[:0]
-		b.e.core.Moved(b.in.id, nil)
+		b.e.core.TransferDone(b.in.id, nil)
 	}},
 	{"receive 100 in packets", func(b *bench) {
 		b.receive()
-		b.packet(envelope.Header{Kind: envelope.Ready, Length: 100, Flags: envelope.Copied})
+		b.packet(envelope.Header{Kind: envelope.RTS, Length: 100, Flags: envelope.ByCopy})
 		for at := range uint64(10) {
 			b.packet(envelope.Header{Kind: envelope.Data, ID: b.in.id, Length: 10 * at, Bytes: 10})
 		}
 	}},
-	{"active", func(b *bench) { _ = b.e.core.Active(1, envelope.Header{}, b.payload[:8]) }},
+	{"active", func(b *bench) { _ = b.e.core.SendActive(1, envelope.Header{}, b.payload[:8]) }},
 	{"stalled", func(b *bench) {
 		b.e.full = true
 		b.send(8, false)
@@ -72,7 +72,7 @@ type bench struct {
 }
 
 func newBench(t testing.TB) *bench {
-	b := &bench{e: newEvil(t, Stored), t: t}
+	b := &bench{e: newEvil(t, RendezvousWrite), t: t}
 	b.e.quiet = true
 	b.in.Buf, b.out.Buf = make([]byte, 1000), make([]byte, 1000)
 	return b
@@ -95,7 +95,7 @@ func (b *bench) packet(h envelope.Header) {
 		b.h.Seq = b.seq
 		b.seq++
 	}
-	if err := b.e.core.Packet(1, &b.h, b.payload[:h.Bytes]); err != nil {
+	if err := b.e.core.HandlePacket(1, &b.h, b.payload[:h.Bytes]); err != nil {
 		b.t.Fatal(err)
 	}
 }

@@ -9,10 +9,10 @@ import (
 
 // Atomics is a Net that has atomic operations on memory of other ranks.
 type Atomics interface {
-	// Atomic changes the 8 bytes that a key names, at a multiple of 8, and
+	// RDMAAtomic changes the 8 bytes that a key names, at a multiple of 8, and
 	// copies what they were before to b, as this machine has them in memory.
 	// The rest is as with Fetch. What is sent later arrives behind it.
-	Atomic(rank int, b []byte, key envelope.Key, a Atomic, move uint64) error
+	RDMAAtomic(rank int, b []byte, key envelope.Key, a Atomic, move uint64) error
 }
 
 // Atomic is an atomic operation.
@@ -27,10 +27,10 @@ type Atomic struct {
 func (c *Core) Atomic(r *Request, key envelope.Key, a Atomic) {
 	if _, ok := c.net.(Atomics); !ok || len(r.Buf) != 8 {
 		c.enter()
-		defer c.leave()
-		c.done(r, fmt.Errorf("rank %d: no atomic operations on %d bytes: %w", r.Dest, len(r.Buf), errors.ErrUnsupported))
+		defer c.exit()
+		c.complete(r, fmt.Errorf("rank %d: no atomic operations on %d bytes: %w", r.Dest, len(r.Buf), errors.ErrUnsupported))
 		return
 	}
 	r.atomic = a
-	c.oneSided(r, key, atomic)
+	c.startOneSided(r, key, opAtomic)
 }

@@ -13,14 +13,14 @@ import (
 // fills makes the core wait for 150 bytes in packets.
 func fills(e *evil) uint64 {
 	e.receive(150)
-	require.NoError(e.t, e.announce(Packed, 150))
+	require.NoError(e.t, e.announce(RendezvousCopy, 150))
 	return e.asked().ID
 }
 
 // places makes it wait for 150 bytes in its memory.
 func places(e *evil) uint64 {
 	e.receive(150)
-	require.NoError(e.t, e.announce(Stored, 150))
+	require.NoError(e.t, e.announce(RendezvousWrite, 150))
 	return e.asked().ID
 }
 
@@ -32,30 +32,30 @@ var violations = []struct {
 	do    func(e *evil) error
 	cause string
 }{
-	{"another's packet", Packed, func(e *evil) error { return e.raw(1, envelope.Header{Kind: envelope.Eager, Source: 2}) }, "rank 1: EAGER of rank 2"},
-	{"no rank's packet", Packed, func(e *evil) error { return e.raw(1, envelope.Header{Kind: envelope.Credit, Source: 1<<32 - 1}) }, "rank 1: CREDIT of rank 4294967295"},
-	{"less payload", Packed, func(e *evil) error {
+	{"another's packet", RendezvousCopy, func(e *evil) error { return e.raw(1, envelope.Header{Kind: envelope.Eager, Source: 2}) }, "rank 1: EAGER of rank 2"},
+	{"no rank's packet", RendezvousCopy, func(e *evil) error { return e.raw(1, envelope.Header{Kind: envelope.Credit, Source: 1<<32 - 1}) }, "rank 1: CREDIT of rank 4294967295"},
+	{"less payload", RendezvousCopy, func(e *evil) error {
 		return e.raw(1, envelope.Header{Kind: envelope.Eager, Source: 1, Length: 5, Bytes: 5}, 1, 2, 3, 4)
 	}, "with 5 bytes, there are 4"},
-	{"more payload", Packed, func(e *evil) error {
+	{"more payload", RendezvousCopy, func(e *evil) error {
 		return e.raw(1, envelope.Header{Kind: envelope.Matched, Source: 1}, 1)
 	}, "with 0 bytes, there are 1"},
-	{"a short key", Packed, func(e *evil) error {
-		return e.raw(1, envelope.Header{Kind: envelope.Ready, Source: 1, Length: 500, Bytes: envelope.KeySize}, key(0)[1:]...)
+	{"a short key", RendezvousCopy, func(e *evil) error {
+		return e.raw(1, envelope.Header{Kind: envelope.RTS, Source: 1, Length: 500, Bytes: envelope.KeySize}, key(0)[1:]...)
 	}, "RTS of rank 1 with 24 bytes, there are 23"},
 
-	{"a number again", Packed, func(e *evil) error {
+	{"a number again", RendezvousCopy, func(e *evil) error {
 		require.NoError(e.t, e.say(eager))
 		return e.raw(1, envelope.Header{Kind: envelope.Eager, Source: 1})
 	}, "EAGER is number 0, and 1 is next"},
-	{"an early number twice", Packed, func(e *evil) error {
+	{"an early number twice", RendezvousCopy, func(e *evil) error {
 		require.NoError(e.t, e.raw(1, envelope.Header{Kind: envelope.Eager, Source: 1, Seq: 3}))
 		return e.raw(1, envelope.Header{Kind: envelope.Active, Source: 1, Seq: 3})
 	}, "number 3 comes twice"},
-	{"a number far ahead", Packed, func(e *evil) error {
+	{"a number far ahead", RendezvousCopy, func(e *evil) error {
 		return e.raw(1, envelope.Header{Kind: envelope.Eager, Source: 1, Seq: MaxEarly + 1})
 	}, "EAGER is number 4097, and 0 is next"},
-	{"too many bytes ahead", Packed, func(e *evil) error {
+	{"too many bytes ahead", RendezvousCopy, func(e *evil) error {
 		big := make([]byte, 1<<20)
 		for i := uint32(1); ; i++ {
 			if err := e.raw(1, envelope.Header{Kind: envelope.Eager, Source: 1, Length: 1 << 20, Bytes: 1 << 20, Seq: i}, big...); err != nil || i > 65 {
@@ -64,170 +64,170 @@ var violations = []struct {
 		}
 	}, "more than 67108864 bytes come before number 0"},
 
-	{"CTS for nothing", Packed, func(e *evil) error { return e.say(clearFor(1<<32, 0), key(hers)...) }, "CTS about request 0x100000000, which there is not"},
-	{"CTS about request 0", Packed, func(e *evil) error { e.send(500, false); return e.say(clearFor(0, 0), key(hers)...) }, "CTS about request 0x0, which there is not"},
-	{"CTS about a request outside", Packed, func(e *evil) error { e.send(500, false); return e.say(clearFor(1<<64-1, 0), key(hers)...) }, "which there is not"},
-	{"CTS of another rank", Packed, func(e *evil) error {
+	{"CTS for nothing", RendezvousCopy, func(e *evil) error { return e.say(clearFor(1<<32, 0), key(hers)...) }, "CTS about request 0x100000000, which there is not"},
+	{"CTS about request 0", RendezvousCopy, func(e *evil) error { e.send(500, false); return e.say(clearFor(0, 0), key(hers)...) }, "CTS about request 0x0, which there is not"},
+	{"CTS about a request outside", RendezvousCopy, func(e *evil) error { e.send(500, false); return e.say(clearFor(1<<64-1, 0), key(hers)...) }, "which there is not"},
+	{"CTS of another rank", RendezvousCopy, func(e *evil) error {
 		_, id := e.send(500, false)
 		return e.as(2, clearFor(id, 500), key(hers)...)
 	}, "rank 2: CTS about request 0x100000000, which there is not"},
-	{"CTS twice", Packed, func(e *evil) error {
+	{"CTS twice", RendezvousCopy, func(e *evil) error {
 		_, id := e.send(500, false)
 		require.NoError(e.t, e.say(clearFor(id, 500), key(hers)...))
 		return e.say(clearFor(id, 500), key(hers)...)
 	}, "which there is not"},
-	{"CTS twice, while it leaves", Packed, func(e *evil) error {
+	{"CTS twice, while it leaves", RendezvousCopy, func(e *evil) error {
 		_, id := e.send(500, false)
 		e.full = true
 		require.NoError(e.t, e.say(clearFor(id, 500), key(hers)...))
 		return e.say(clearFor(id, 500), key(hers)...)
 	}, "which does not wait for it"},
-	{"CTS twice, while it is written", Stored, func(e *evil) error {
+	{"CTS twice, while it is written", RendezvousWrite, func(e *evil) error {
 		_, id := e.send(500, false)
 		h := clearFor(id, 500)
-		h.Flags = envelope.Place
+		h.Flags = envelope.ByWrite
 		require.NoError(e.t, e.say(h, key(hers)...))
 		return e.say(h, key(hers)...)
 	}, "which does not wait for it"},
-	{"CTS before RTS", Packed, func(e *evil) error {
+	{"CTS before RTS", RendezvousCopy, func(e *evil) error {
 		e.full = true
 		_, id := e.send(500, false)
 		return e.say(clearFor(id, 500), key(hers)...)
 	}, "which does not wait for it"},
-	{"CTS for an eager message", Packed, func(e *evil) error {
+	{"CTS for an eager message", RendezvousCopy, func(e *evil) error {
 		_, id := e.send(50, true)
 		return e.say(clearFor(id, 50), key(hers)...)
 	}, "which does not wait for it"},
-	{"CTS for more", Packed, func(e *evil) error {
+	{"CTS for more", RendezvousCopy, func(e *evil) error {
 		_, id := e.send(500, false)
 		return e.say(clearFor(id, 501), key(hers)...)
 	}, "CTS for 501 bytes of a message of 500"},
-	{"CTS with memory for what is fetched", Fetched, func(e *evil) error {
+	{"CTS with memory for what is fetched", RendezvousRead, func(e *evil) error {
 		_, id := e.send(500, false)
 		h := clearFor(id, 500)
-		h.Flags = envelope.Place
+		h.Flags = envelope.ByWrite
 		return e.say(h, key(hers)...)
 	}, "CTS with memory for 500 bytes of a message that is not written (read)"},
-	{"CTS with memory for what is packed", Packed, func(e *evil) error {
+	{"CTS with memory for what is packed", RendezvousCopy, func(e *evil) error {
 		_, id := e.send(500, false)
 		h := clearFor(id, 500)
-		h.Flags = envelope.Place
+		h.Flags = envelope.ByWrite
 		return e.say(h, key(hers)...)
 	}, "not written (copy)"},
-	{"CTS with memory for nothing", Stored, func(e *evil) error {
+	{"CTS with memory for nothing", RendezvousWrite, func(e *evil) error {
 		_, id := e.send(500, false)
 		h := clearFor(id, 0)
-		h.Flags = envelope.Place
+		h.Flags = envelope.ByWrite
 		return e.say(h, key(hers)...)
 	}, "CTS with memory for 0 bytes"},
 
-	{"FIN of nothing", Fetched, func(e *evil) error { return e.say(about(envelope.Finish, 77)) }, "FIN about request 0x4d, which there is not"},
-	{"FIN twice", Fetched, func(e *evil) error {
+	{"FIN of nothing", RendezvousRead, func(e *evil) error { return e.say(about(envelope.FIN, 77)) }, "FIN about request 0x4d, which there is not"},
+	{"FIN twice", RendezvousRead, func(e *evil) error {
 		_, id := e.send(500, false)
-		require.NoError(e.t, e.say(about(envelope.Finish, id)))
-		return e.say(about(envelope.Finish, id))
+		require.NoError(e.t, e.say(about(envelope.FIN, id)))
+		return e.say(about(envelope.FIN, id))
 	}, "which there is not"},
-	{"FIN of one before", Fetched, func(e *evil) error {
+	{"FIN of one before", RendezvousRead, func(e *evil) error {
 		_, id := e.send(500, false)
-		require.NoError(e.t, e.say(about(envelope.Finish, id)))
+		require.NoError(e.t, e.say(about(envelope.FIN, id)))
 		e.send(500, false) // in the same place
-		return e.say(about(envelope.Finish, id))
+		return e.say(about(envelope.FIN, id))
 	}, "which there is not"},
-	{"FIN before RTS", Fetched, func(e *evil) error {
+	{"FIN before RTS", RendezvousRead, func(e *evil) error {
 		e.full = true
 		_, id := e.send(500, false)
-		return e.say(about(envelope.Finish, id))
+		return e.say(about(envelope.FIN, id))
 	}, "FIN about request 0x100000000, which does not wait for it"},
-	{"FIN of what is not fetched", Stored, func(e *evil) error {
+	{"FIN of what is not fetched", RendezvousWrite, func(e *evil) error {
 		_, id := e.send(500, false)
-		return e.say(about(envelope.Finish, id))
+		return e.say(about(envelope.FIN, id))
 	}, "which does not wait for it"},
-	{"FIN of what is being written", Stored, func(e *evil) error {
+	{"FIN of what is being written", RendezvousWrite, func(e *evil) error {
 		_, id := e.send(500, false)
 		h := clearFor(id, 500)
-		h.Flags = envelope.Place
+		h.Flags = envelope.ByWrite
 		require.NoError(e.t, e.say(h, key(hers)...))
-		return e.say(about(envelope.Finish, id))
+		return e.say(about(envelope.FIN, id))
 	}, "which does not wait for it"},
-	{"FIN of an eager message", Fetched, func(e *evil) error {
+	{"FIN of an eager message", RendezvousRead, func(e *evil) error {
 		_, id := e.send(5, true)
-		return e.say(about(envelope.Finish, id))
+		return e.say(about(envelope.FIN, id))
 	}, "which does not wait for it"},
-	{"FIN of what is being fetched", Fetched, func(e *evil) error {
+	{"FIN of what is being fetched", RendezvousRead, func(e *evil) error {
 		r := e.receive(150)
-		require.NoError(e.t, e.announce(Fetched, 150))
-		return e.say(about(envelope.Finish, r.id))
+		require.NoError(e.t, e.announce(RendezvousRead, 150))
+		return e.say(about(envelope.FIN, r.id))
 	}, "which does not wait for it"},
-	{"FIN of what comes in packets", Packed, func(e *evil) error { return e.say(about(envelope.Finish, fills(e))) }, "which does not wait for it"},
-	{"FIN before CTS", Stored, func(e *evil) error {
+	{"FIN of what comes in packets", RendezvousCopy, func(e *evil) error { return e.say(about(envelope.FIN, fills(e))) }, "which does not wait for it"},
+	{"FIN before CTS", RendezvousWrite, func(e *evil) error {
 		r := e.receive(150)
 		e.full = true
-		require.NoError(e.t, e.announce(Stored, 150))
-		return e.say(about(envelope.Finish, r.id))
+		require.NoError(e.t, e.announce(RendezvousWrite, 150))
+		return e.say(about(envelope.FIN, r.id))
 	}, "which does not wait for it"},
-	{"FIN after a part in a packet", Stored, func(e *evil) error {
+	{"FIN after a part in a packet", RendezvousWrite, func(e *evil) error {
 		id := places(e)
 		require.NoError(e.t, e.say(part(id, 0), 1, 2, 3))
-		return e.say(about(envelope.Finish, id))
+		return e.say(about(envelope.FIN, id))
 	}, "which does not wait for it"},
-	{"FIN of one-sided communication", Stored, func(e *evil) error {
+	{"FIN of one-sided communication", RendezvousWrite, func(e *evil) error {
 		r := &Request{Dest: 1, Buf: make([]byte, 9)}
 		e.core.Put(r, envelope.Key{})
-		return e.say(about(envelope.Finish, r.id))
+		return e.say(about(envelope.FIN, r.id))
 	}, "which does not wait for it"},
 
-	{"MATCHED of nothing", Packed, func(e *evil) error { return e.say(about(envelope.Matched, 1<<32)) }, "MATCHED about request 0x100000000, which there is not"},
-	{"MATCHED of what is announced", Fetched, func(e *evil) error {
+	{"MATCHED of nothing", RendezvousCopy, func(e *evil) error { return e.say(about(envelope.Matched, 1<<32)) }, "MATCHED about request 0x100000000, which there is not"},
+	{"MATCHED of what is announced", RendezvousRead, func(e *evil) error {
 		_, id := e.send(500, true)
 		return e.say(about(envelope.Matched, id))
 	}, "which does not wait for it"},
-	{"MATCHED before EAGER", Packed, func(e *evil) error {
+	{"MATCHED before EAGER", RendezvousCopy, func(e *evil) error {
 		e.full = true
 		_, id := e.send(50, true)
 		return e.say(about(envelope.Matched, id))
 	}, "which does not wait for it"},
-	{"MATCHED of a receive", Stored, func(e *evil) error { return e.say(about(envelope.Matched, places(e))) }, "which does not wait for it"},
+	{"MATCHED of a receive", RendezvousWrite, func(e *evil) error { return e.say(about(envelope.Matched, places(e))) }, "which does not wait for it"},
 
-	{"DATA for nothing", Packed, func(e *evil) error { return e.say(part(5, 0), 1) }, "DATA about request 0x5, which there is not"},
-	{"DATA of another rank", Packed, func(e *evil) error { return e.as(2, part(fills(e), 0), 1) }, "rank 2: DATA about request"},
-	{"DATA to a send", Packed, func(e *evil) error { _, id := e.send(500, false); return e.say(part(id, 0), 1) }, "which does not wait for it"},
-	{"DATA to what is being fetched", Packed, func(e *evil) error {
+	{"DATA for nothing", RendezvousCopy, func(e *evil) error { return e.say(part(5, 0), 1) }, "DATA about request 0x5, which there is not"},
+	{"DATA of another rank", RendezvousCopy, func(e *evil) error { return e.as(2, part(fills(e), 0), 1) }, "rank 2: DATA about request"},
+	{"DATA to a send", RendezvousCopy, func(e *evil) error { _, id := e.send(500, false); return e.say(part(id, 0), 1) }, "which does not wait for it"},
+	{"DATA to what is being fetched", RendezvousCopy, func(e *evil) error {
 		r := e.receive(150)
-		require.NoError(e.t, e.announce(Fetched, 150))
+		require.NoError(e.t, e.announce(RendezvousRead, 150))
 		return e.say(part(r.id, 0), 1)
 	}, "which does not wait for it"},
-	{"DATA before CTS", Packed, func(e *evil) error {
+	{"DATA before CTS", RendezvousCopy, func(e *evil) error {
 		r := e.receive(150)
 		e.full = true
-		require.NoError(e.t, e.announce(Packed, 150))
+		require.NoError(e.t, e.announce(RendezvousCopy, 150))
 		return e.say(part(r.id, 0), 1)
 	}, "which does not wait for it"},
-	{"DATA beyond the end", Packed, func(e *evil) error { return e.say(part(fills(e), 149), 1, 2) }, "DATA for 149 to 151 of 150 bytes"},
-	{"DATA far beyond the end", Packed, func(e *evil) error { return e.say(part(fills(e), 1<<31-2), 1) }, "of 150 bytes"},
-	{"DATA beyond the buffer", Packed, func(e *evil) error {
+	{"DATA beyond the end", RendezvousCopy, func(e *evil) error { return e.say(part(fills(e), 149), 1, 2) }, "DATA for 149 to 151 of 150 bytes"},
+	{"DATA far beyond the end", RendezvousCopy, func(e *evil) error { return e.say(part(fills(e), 1<<31-2), 1) }, "of 150 bytes"},
+	{"DATA beyond the buffer", RendezvousCopy, func(e *evil) error {
 		e.receive(60)
-		require.NoError(e.t, e.announce(Packed, 150))
+		require.NoError(e.t, e.announce(RendezvousCopy, 150))
 		return e.say(part(e.asked().ID, 60), 1)
 	}, "DATA for 60 to 61 of 60 bytes"},
-	{"DATA twice", Packed, func(e *evil) error {
+	{"DATA twice", RendezvousCopy, func(e *evil) error {
 		id := fills(e)
 		require.NoError(e.t, e.say(part(id, 0), make([]byte, 100)...))
 		return e.say(part(id, 0), make([]byte, 100)...)
 	}, "DATA for 0 to 100 a second time"},
-	{"DATA that overlaps", Packed, func(e *evil) error {
+	{"DATA that overlaps", RendezvousCopy, func(e *evil) error {
 		id := fills(e)
 		require.NoError(e.t, e.say(part(id, 50), make([]byte, 50)...))
 		return e.say(part(id, 0), make([]byte, 51)...)
 	}, "DATA for 0 to 51 a second time"},
-	{"DATA after the end", Packed, func(e *evil) error {
+	{"DATA after the end", RendezvousCopy, func(e *evil) error {
 		id := fills(e)
 		require.NoError(e.t, e.say(part(id, 0), make([]byte, 100)...))
 		require.NoError(e.t, e.say(part(id, 100), make([]byte, 50)...))
 		return e.say(part(id, 100), make([]byte, 50)...)
 	}, "which there is not"},
-	{"DATA in crumbs", Packed, func(e *evil) error {
+	{"DATA in crumbs", RendezvousCopy, func(e *evil) error {
 		e.receive(10_000)
-		require.NoError(e.t, e.announce(Packed, 10_000))
+		require.NoError(e.t, e.announce(RendezvousCopy, 10_000))
 		id := e.asked().ID
 		for at := 1; ; at += 2 {
 			if err := e.say(part(id, at), 1); err != nil {
@@ -236,11 +236,11 @@ var violations = []struct {
 		}
 	}, "DATA for 2049 to 2050 a second time, or in too many pieces"},
 
-	{"an active packet that the handler does not like", Packed, func(e *evil) error {
+	{"an active packet that the handler does not like", RendezvousCopy, func(e *evil) error {
 		e.core.Handler = func(int, *envelope.Header, []byte) error { return errors.New("no such window") }
 		return e.say(envelope.Header{Kind: envelope.Active})
 	}, "rank 1: no such window"},
-	{"another behind it", Packed, func(e *evil) error {
+	{"another behind it", RendezvousCopy, func(e *evil) error {
 		e.core.Handler = func(_ int, h *envelope.Header, _ []byte) error {
 			if h.Seq == 1 {
 				return errors.New("no such window")
@@ -265,10 +265,10 @@ func TestViolations(t *testing.T) {
 			require.ErrorContains(t, err, v.cause)
 			e.full = false
 			for rank := 1; rank < 3; rank++ {
-				e.core.Lost(rank, err)
+				e.core.FailPeer(rank, err)
 			}
 			for _, m := range e.moves {
-				e.core.Moved(m.id, errors.New("flushed"))
+				e.core.TransferDone(m.id, errors.New("flushed"))
 			}
 			require.Empty(t, e.exposed)
 			receives, _, underway := e.core.Pending()
@@ -309,14 +309,14 @@ func TestNoViolations(t *testing.T) {
 		},
 		"an announcement of nothing": func(e *evil) error {
 			r := e.receive(5)
-			err := e.announce(Fetched, 0)
+			err := e.announce(RendezvousRead, 0)
 			require.True(e.t, r.Done)
-			require.Equal(e.t, envelope.Finish, e.last().h.Kind)
+			require.Equal(e.t, envelope.FIN, e.last().h.Kind)
 			return err
 		},
 		"of a message that nobody can hold": func(e *evil) error {
 			r := e.receive(5)
-			err := e.announce(Packed, envelope.MaxMessage)
+			err := e.announce(RendezvousCopy, envelope.MaxMessage)
 			require.NoError(e.t, e.say(part(e.asked().ID, 0), 1, 2, 3, 4, 5))
 			require.ErrorIs(e.t, r.Err, ErrTruncated)
 			require.Equal(e.t, 5, r.Bytes)
@@ -324,27 +324,27 @@ func TestNoViolations(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			e := newEvil(t, Fetched)
+			e := newEvil(t, RendezvousRead)
 			require.NoError(t, do(e))
 			_, _, underway := e.core.Pending()
 			require.Zero(t, underway)
-			require.False(t, e.core.peers[1].announces)
+			require.False(t, e.core.peers[1].announceAll)
 		})
 	}
 }
 
 // After a rank is lost nothing of it counts, whatever it was.
 func TestPacketsOfLostRank(t *testing.T) {
-	e := newEvil(t, Packed)
+	e := newEvil(t, RendezvousCopy)
 	_, id := e.send(500, false)
 	in := fills(e)
-	e.core.Lost(1, errors.New("cut"))
-	r := &Request{Envelope: match.Envelope{Source: match.Any}, Among: []int{0, 2}, Buf: make([]byte, 9)}
+	e.core.FailPeer(1, errors.New("cut"))
+	r := &Request{Envelope: match.Envelope{Source: match.Any}, Sources: []int{0, 2}, Buf: make([]byte, 9)}
 	e.core.Receive(r)
-	for _, h := range []envelope.Header{eager, clearFor(id, 500), part(in, 0), about(envelope.Finish, 1), {Kind: envelope.Throttle, Length: 1}} {
+	for _, h := range []envelope.Header{eager, clearFor(id, 500), part(in, 0), about(envelope.FIN, 1), {Kind: envelope.Throttle, Length: 1}} {
 		payload := []byte(nil)
 		switch h.Kind {
-		case envelope.Clear:
+		case envelope.CTS:
 			payload = key(hers)
 		case envelope.Data:
 			payload = []byte{1}
@@ -353,11 +353,11 @@ func TestPacketsOfLostRank(t *testing.T) {
 	}
 	require.EqualValues(t, 5, e.core.Stats.Dropped)
 	require.False(t, r.Done)
-	require.False(t, e.core.peers[1].announces)
+	require.False(t, e.core.peers[1].announceAll)
 }
 
 // TestUnknownScheme: a scheme that is none has a name that tells its number.
 func TestUnknownScheme(t *testing.T) {
 	require.Equal(t, "Scheme(200)", Scheme(200).String())
-	require.Equal(t, "copy", Packed.String())
+	require.Equal(t, "copy", RendezvousCopy.String())
 }

@@ -13,8 +13,8 @@ import (
 // Too many messages without a receive: the rank is asked to announce what it
 // sends, until they are received.
 func TestThrottleOfReceiver(t *testing.T) {
-	e := newEvil(t, Fetched)
-	e.core.maxHeld = 4 * (overhead + 100)
+	e := newEvil(t, RendezvousRead)
+	e.core.throttleWatermark = 4 * (messageOverhead + 100)
 	for range 4 {
 		require.NoError(t, e.say(eager, make([]byte, 100)...))
 	}
@@ -35,7 +35,7 @@ func TestThrottleOfReceiver(t *testing.T) {
 
 // Who is asked to announces even what is short, and sends what waits for room so.
 func TestThrottleOfSender(t *testing.T) {
-	e := newEvil(t, Fetched)
+	e := newEvil(t, RendezvousRead)
 	e.full = true
 	waits, _ := e.send(5, false)
 	e.full = false
@@ -48,7 +48,7 @@ func TestThrottleOfSender(t *testing.T) {
 	e.core.Resume(1)
 	for i, r := range []*Request{waits, empty} {
 		p := e.sent[i]
-		require.Equal(t, []any{envelope.Ready, envelope.Copied, uint32(i)}, []any{p.h.Kind, p.h.Flags, p.h.Seq})
+		require.Equal(t, []any{envelope.RTS, envelope.ByCopy, uint32(i)}, []any{p.h.Kind, p.h.Flags, p.h.Seq})
 		require.False(t, r.Done)
 		require.NoError(t, e.say(clearFor(p.h.ID, len(r.Buf)), key(hers)...))
 		require.True(t, r.Done)
@@ -64,21 +64,21 @@ func TestThrottleOfSender(t *testing.T) {
 
 // A rank that goes on all the same is one that has to be lost.
 func TestFlood(t *testing.T) {
-	e := newEvil(t, Fetched)
-	e.core.maxFlood = 1000
+	e := newEvil(t, RendezvousRead)
+	e.core.maxUnexpectedBytes = 1000
 	var err error
 	n := 0
 	for ; err == nil; n++ {
 		err = e.say(eager, make([]byte, 50)...)
 	}
-	require.ErrorIs(t, err, ErrFlood)
-	require.Equal(t, 1000/(overhead+50)+1, n)
-	e = newEvil(t, Fetched)
-	e.core.maxFlood = 1000
+	require.ErrorIs(t, err, ErrUnexpectedLimit)
+	require.Equal(t, 1000/(messageOverhead+50)+1, n)
+	e = newEvil(t, RendezvousRead)
+	e.core.maxUnexpectedBytes = 1000
 	for n = 0; n < 3; n++ {
-		require.NoError(t, e.announce(Packed, 1<<20))
+		require.NoError(t, e.announce(RendezvousCopy, 1<<20))
 	}
-	require.ErrorIs(t, e.announce(Packed, 1<<20), ErrFlood)
+	require.ErrorIs(t, e.announce(RendezvousCopy, 1<<20), ErrUnexpectedLimit)
 
 	for range 100 { // to ourselves as much as the program wants
 		e.core.Send(&Request{Dest: 0, Buf: make([]byte, 100)})
@@ -87,7 +87,7 @@ func TestFlood(t *testing.T) {
 
 // What comes early is kept in numbers and bytes that are bounded, and given up.
 func TestEarlyIsBounded(t *testing.T) {
-	e := newEvil(t, Fetched)
+	e := newEvil(t, RendezvousRead)
 	p := &e.core.peers[1]
 	for i := uint32(MaxEarly); i > 0; i-- {
 		require.NoError(t, e.raw(1, envelope.Header{Kind: envelope.Eager, Source: 1, Length: 9, Bytes: 9, Seq: i}, make([]byte, 9)...))
@@ -99,10 +99,10 @@ func TestEarlyIsBounded(t *testing.T) {
 	require.Zero(t, p.earlyBytes)
 	_, messages, _ := e.core.Pending()
 	require.Equal(t, MaxEarly, messages)
-	require.LessOrEqual(t, len(e.core.free), keptMessages)
+	require.LessOrEqual(t, len(e.core.free), maxFreeMessages)
 
-	require.NoError(t, e.raw(1, envelope.Header{Kind: envelope.Active, Source: 1, Seq: p.next + 3}))
-	e.core.Lost(1, errors.New("cut"))
+	require.NoError(t, e.raw(1, envelope.Header{Kind: envelope.Active, Source: 1, Seq: p.recvSeq + 3}))
+	e.core.FailPeer(1, errors.New("cut"))
 	require.Empty(t, p.early)
 }
 
@@ -121,7 +121,7 @@ func TestRepacked(t *testing.T) {
 		require.True(t, r.Done)
 		require.Equal(t, data, r.Buf)
 	}
-	for _, s := range []Scheme{Fetched, Stored} { // at the receiver
+	for _, s := range []Scheme{RendezvousRead, RendezvousWrite} { // at the receiver
 		e := newEvil(t, s)
 		e.fault = no
 		r := e.receive(150)
@@ -129,21 +129,21 @@ func TestRepacked(t *testing.T) {
 		fills(e, r)
 		require.EqualValues(t, 1, e.core.Stats.Repacked)
 	}
-	e := newEvil(t, Fetched) // at the sender, who wanted it fetched
+	e := newEvil(t, RendezvousRead) // at the sender, who wanted it fetched
 	e.fault = no
 	r := &Request{Dest: 1, Buf: data}
 	e.core.Send(r)
-	require.Equal(t, envelope.Copied, e.last().h.Flags)
+	require.Equal(t, envelope.ByCopy, e.last().h.Flags)
 	require.NoError(t, e.say(clearFor(r.id, 150), key(hers)...))
 	require.True(t, r.Done)
 	require.Equal(t, data, append(e.sent[1].payload, e.sent[2].payload...))
 
-	e = newEvil(t, Stored) // or stored, which it finds out when half of it can leave
+	e = newEvil(t, RendezvousWrite) // or stored, which it finds out when half of it can leave
 	r = &Request{Dest: 1, Buf: data}
 	e.core.Send(r)
 	e.full = true
 	h := clearFor(r.id, 150)
-	h.Flags = envelope.Place
+	h.Flags = envelope.ByWrite
 	require.NoError(t, e.say(h, key(hers)...))
 	e.full, e.fault = false, no
 	e.core.Resume(1)
@@ -158,7 +158,7 @@ func TestRepacked(t *testing.T) {
 
 // A long message in packets lets others pass.
 func TestLongMessageLetsOthersPass(t *testing.T) {
-	e := newEvil(t, Packed)
+	e := newEvil(t, RendezvousCopy)
 	long, id := e.send(1000, false)
 	room := 3
 	e.core.Attach(limited{e, &room})
@@ -191,18 +191,18 @@ func (l limited) Send(rank int, h *envelope.Header, payload []byte) bool {
 
 // The worked example of docs/mpi-protocol.md: what comes first is not matched first.
 func TestWorkedExample(t *testing.T) {
-	e := newEvil(t, Fetched)
+	e := newEvil(t, RendezvousRead)
 	require.NoError(t, e.raw(1, envelope.Header{Kind: envelope.Eager, Source: 1, Tag: 2, Length: 8, Bytes: 8, Seq: 1}, make([]byte, 8)...))
 	require.EqualValues(t, 1, e.core.Stats.Early)
 	r := &Request{Envelope: match.Envelope{Source: match.Any, Tag: match.Any}, Buf: make([]byte, 30_000)}
 	e.core.Receive(r)
-	require.NoError(t, e.raw(1, envelope.Header{Kind: envelope.Ready, Source: 1, Tag: 1, Length: 30_000, ID: 1 << 32, Bytes: envelope.KeySize}, key(0)...))
+	require.NoError(t, e.raw(1, envelope.Header{Kind: envelope.RTS, Source: 1, Tag: 1, Length: 30_000, ID: 1 << 32, Bytes: envelope.KeySize}, key(0)...))
 	require.EqualValues(t, 1, e.core.Stats.Unexpected)
 	require.Len(t, e.moves, 1)
 	require.Equal(t, []any{30_000, uint64(1 << 32)}, []any{len(e.moves[0].b), e.moves[0].id})
 	require.Empty(t, e.sent)
-	e.core.Moved(e.moves[0].id, nil)
-	require.Equal(t, packetOut{1, about(envelope.Finish, 1<<32), nil}, e.last())
+	e.core.TransferDone(e.moves[0].id, nil)
+	require.Equal(t, packetOut{1, about(envelope.FIN, 1<<32), nil}, e.last())
 	require.Equal(t, match.Envelope{Source: 1, Tag: 1}, r.Received)
 	require.True(t, r.Done)
 	require.NotNil(t, e.core.Probe(match.Envelope{Source: 1, Tag: 2}, false))
@@ -210,12 +210,12 @@ func TestWorkedExample(t *testing.T) {
 
 // Active packets are handled in order with messages, and so are answers to them.
 func TestActive(t *testing.T) {
-	e := newEvil(t, Packed)
+	e := newEvil(t, RendezvousCopy)
 	var order []string
 	e.core.Handler = func(from int, h *envelope.Header, payload []byte) error {
 		order = append(order, string(payload))
 		if from != 0 {
-			return e.core.Active(from, envelope.Header{Tag: 3}, []byte("answer"))
+			return e.core.SendActive(from, envelope.Header{Tag: 3}, []byte("answer"))
 		}
 		return nil
 	}
@@ -233,17 +233,17 @@ func TestActive(t *testing.T) {
 
 	payload := []byte("mine")
 	e.full = true
-	require.NoError(t, e.core.Active(1, envelope.Header{}, payload))
+	require.NoError(t, e.core.SendActive(1, envelope.Header{}, payload))
 	copy(payload, "ours")
 	e.full = false
 	e.core.Resume(1)
 	require.Equal(t, "mine", string(e.last().payload))
 
-	require.NoError(t, e.core.Active(1, envelope.Header{}, make([]byte, 100)))
+	require.NoError(t, e.core.SendActive(1, envelope.Header{}, make([]byte, 100)))
 	seq := e.last().h.Seq
-	require.ErrorIs(t, e.core.Active(1, envelope.Header{}, make([]byte, 101)), ErrTooLong)
-	require.NoError(t, e.core.Active(1, envelope.Header{}, nil))
+	require.ErrorIs(t, e.core.SendActive(1, envelope.Header{}, make([]byte, 101)), ErrTooLong)
+	require.NoError(t, e.core.SendActive(1, envelope.Header{}, nil))
 	require.Equal(t, seq+1, e.last().h.Seq, "what was too long has no number")
-	require.NoError(t, e.core.Active(0, envelope.Header{}, []byte("to ourselves")))
+	require.NoError(t, e.core.SendActive(0, envelope.Header{}, []byte("to ourselves")))
 	require.Equal(t, "to ourselves", order[2])
 }

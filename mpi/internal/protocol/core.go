@@ -7,47 +7,47 @@ import (
 
 // Core is the point-to-point protocol of one rank.
 type Core struct {
-	net   Net
-	rank  int
-	peers []peer
-	lost  []int // ranks
-	ended error // why nothing begins or waits any more: End
+	net         Net
+	rank        int
+	peers       []peer
+	failedPeers []int // ranks
+	failCause   error // why nothing begins or waits any more: End
 
 	posted     match.Queue[*Request] // receives that wait for a message
 	unexpected match.Queue[*Message] // messages that wait for a receive
-	requests   table
+	requests   requestTable
 
 	// Handler is given Active packets. Header and payload are its own until it
 	// returns. It may call the Core. An error is a breach of the protocol.
 	Handler func(from int, h *envelope.Header, payload []byte) error
 
-	// Noticed is told of writes to memory here, by Notified. An error is a breach of
+	// OnNotify is told of writes to memory here, by Notified. An error is a breach of
 	// the protocol.
-	Noticed func(from int, notice uint32) error
+	OnNotify func(from int, notice uint32) error
 
-	// Strange is called with a message of another rank that has a signature and no
+	// OnSignature is called with a message of another rank that has a signature and no
 	// receive yet (r is nil), or one that expects another signature: such a message is
 	// received all the same.
-	Strange func(from int, e match.Envelope, sign uint64, r *Request)
+	OnSignature func(from int, e match.Envelope, sign uint64, r *Request)
 
-	// Name, if it is set, says where and which process a rank is, for errors. It is called
+	// RankName, if it is set, says where and which process a rank is, for errors. It is called
 	// by LostError.Error, in any goroutine.
-	Name func(rank int) string
+	RankName func(rank int) string
 
-	// Gone is told that a rank is lost, when all that waited for it has ended.
-	Gone func(rank int)
+	// OnPeerFailed is told that a rank is lost, when all that waited for it has ended.
+	OnPeerFailed func(rank int)
 
 	// Stats counts what the Core does.
 	Stats Stats
 
-	depth int    // of calls of the Core
-	late  []late // what the net told meanwhile
+	depth    int            // of calls of the Core
+	deferred []deferredCall // what the net told meanwhile
 
 	header envelope.Header // of the packet that leaves
 	key    [envelope.KeySize]byte
 	free   []*Message // to be used again
 
-	maxHeld, maxFlood int // those of message.go, but in tests
+	throttleWatermark, maxUnexpectedBytes int // those of message.go, but in tests
 }
 
 // Stats counts what a Core has done.
@@ -66,7 +66,7 @@ type Stats struct {
 // New returns the core of a rank in a job of size ranks. Until Attach it can
 // do nothing but talk to itself.
 func New(rank, size int) *Core {
-	return &Core{rank: rank, peers: make([]peer, size), maxHeld: maxHeld, maxFlood: maxFlood}
+	return &Core{rank: rank, peers: make([]peer, size), throttleWatermark: throttleWatermark, maxUnexpectedBytes: maxUnexpectedBytes}
 }
 
 // Attach gives the core its net.
@@ -83,11 +83,11 @@ func (c *Core) Pending() (receives, messages, underway int) {
 func (c *Core) Backlog(rank int) int { return c.peers[rank].queue.Len() }
 
 // ActiveBacklog is how many of them are Active.
-func (c *Core) ActiveBacklog(rank int) int { return c.peers[rank].actives }
+func (c *Core) ActiveBacklog(rank int) int { return c.peers[rank].queuedActives }
 
-// late is what the net told while the Core was about something else.
-type late struct {
-	f    func(*Core, late)
+// deferredCall is what the net told while the Core was about something else.
+type deferredCall struct {
+	f    func(*Core, deferredCall)
 	rank int
 	move uint64
 	err  error
@@ -98,46 +98,46 @@ type late struct {
 // between is heeded at the end, when nobody is in the middle of anything.
 func (c *Core) enter() { c.depth++ }
 
-func (c *Core) leave() {
-	if c.depth == 1 && len(c.late) > 0 {
-		for i := 0; i < len(c.late); i++ { // which may grow
-			c.late[i].f(c, c.late[i])
+func (c *Core) exit() {
+	if c.depth == 1 && len(c.deferred) > 0 {
+		for i := 0; i < len(c.deferred); i++ { // which may grow
+			c.deferred[i].f(c, c.deferred[i])
 		}
-		clear(c.late)
-		c.late = c.late[:0]
+		clear(c.deferred)
+		c.deferred = c.deferred[:0]
 	}
 	c.depth--
 }
 
-// postpone reports whether a call of the net's has to wait, and keeps it if so.
-func (c *Core) postpone(l late) bool {
+// deferIfBusy reports whether a call of the net's has to wait, and keeps it if so.
+func (c *Core) deferIfBusy(l deferredCall) bool {
 	if c.depth > 0 {
-		c.late = append(c.late, l)
+		c.deferred = append(c.deferred, l)
 	}
 	return c.depth > 0
 }
 
-// begin begins the header of a packet.
-func (c *Core) begin(kind envelope.Kind, id uint64) *envelope.Header {
+// newHeader begins the header of a packet.
+func (c *Core) newHeader(kind envelope.Kind, id uint64) *envelope.Header {
 	c.header = envelope.Header{Kind: kind, ID: id, Source: uint32(c.rank)}
 	return &c.header
 }
 
-// done is the end of a request: from now on it is the program's.
-func (c *Core) done(r *Request, err error) {
+// complete is the end of a request: from now on it is the program's.
+func (c *Core) complete(r *Request, err error) {
 	c.requests.remove(r)
 	if r.exposed != nil {
-		c.net.Hide(r.exposed)
+		c.net.DeregisterMemory(r.exposed)
 		r.exposed = nil
 	}
-	r.state, r.Done = idle, true
+	r.state, r.Done = stateIdle, true
 	switch {
 	case err != nil:
 		r.Err, r.Bytes = err, 0
 	case r.length > uint64(len(r.Buf)):
-		r.Err = r.truncated()
+		r.Err = r.truncatedError()
 	}
-	if r.Then != nil {
-		c.late = append(c.late, late{f: func(_ *Core, l late) { l.r.Then(l.r) }, r: r})
+	if r.OnDone != nil {
+		c.deferred = append(c.deferred, deferredCall{f: func(_ *Core, l deferredCall) { l.r.OnDone(l.r) }, r: r})
 	}
 }

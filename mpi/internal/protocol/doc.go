@@ -35,7 +35,7 @@
 // it was, and should be the end of the rank. What is kept for a rank is bounded.
 //
 // Once a rank is lost nothing waits for it. Memory that the net still has, because
-// it was given to Fetch or Store, comes back by [Core.Moved] and not before.
+// it was given to Fetch or Store, comes back by [Core.TransferDone] and not before.
 //
 // docs/mpi-protocol.md has the states and the reasons.
 package protocol

@@ -41,7 +41,7 @@ type moveOut struct {
 
 // newEvil is with a core whose packets have room for 100 bytes.
 func newEvil(t require.TestingT, s Scheme) *evil {
-	e := &evil{t: t, core: New(0, 4), limits: Limits{Eager: 100, Rdma: s}, exposed: make(map[int][]byte)}
+	e := &evil{t: t, core: New(0, 4), limits: Limits{Eager: 100, Rendezvous: s}, exposed: make(map[int][]byte)}
 	e.core.Attach(e)
 	return e
 }
@@ -58,7 +58,7 @@ func (e *evil) Send(rank int, h *envelope.Header, payload []byte) bool {
 	return !e.full
 }
 
-func (e *evil) Expose(rank int, b []byte, write bool) (envelope.Key, Exposed, error) {
+func (e *evil) RegisterMemory(rank int, b []byte, write bool) (envelope.Key, Registration, error) {
 	if e.fault != nil {
 		return envelope.Key{}, nil, e.fault
 	}
@@ -67,16 +67,16 @@ func (e *evil) Expose(rank int, b []byte, write bool) (envelope.Key, Exposed, er
 	return envelope.Key{Addr: 0x1000, RKey: uint32(e.key)}, e.key, nil
 }
 
-func (e *evil) Hide(x Exposed) {
+func (e *evil) DeregisterMemory(x Registration) {
 	require.Contains(e.t, e.exposed, x)
 	delete(e.exposed, x.(int))
 }
 
-func (e *evil) Fetch(rank int, b []byte, key envelope.Key, id uint64) error {
+func (e *evil) RDMARead(rank int, b []byte, key envelope.Key, id uint64) error {
 	return e.move(moveOut{rank, b, key, id, false})
 }
 
-func (e *evil) Store(rank int, b []byte, key envelope.Key, id uint64) error {
+func (e *evil) RDMAWrite(rank int, b []byte, key envelope.Key, id uint64) error {
 	return e.move(moveOut{rank, b, key, id, true})
 }
 
@@ -100,9 +100,9 @@ func (e *evil) last() packetOut {
 // a core.
 func (e *evil) raw(from int, h envelope.Header, payload ...byte) error {
 	b := make([]byte, envelope.Size)
-	h.Put(b)
-	require.NoError(e.t, h.Get(b))
-	return e.core.Packet(from, &h, payload)
+	h.MarshalTo(b)
+	require.NoError(e.t, h.Unmarshal(b))
+	return e.core.HandlePacket(from, &h, payload)
 }
 
 // say says something in order, as rank 1.
@@ -137,7 +137,7 @@ func (e *evil) receive(n int) *Request {
 // key is the payload of Clear: our request.
 func key(id uint64) []byte {
 	b := make([]byte, envelope.KeySize)
-	(&envelope.Key{Addr: 9, RKey: 9, ID: id}).Put(b)
+	(&envelope.Key{Addr: 9, RKey: 9, ID: id}).MarshalTo(b)
 	return b
 }
 
@@ -148,14 +148,14 @@ var (
 
 // announce is Ready for n bytes.
 func (e *evil) announce(s Scheme, n int) error {
-	h := envelope.Header{Kind: envelope.Ready, Length: uint64(n), ID: hers}
+	h := envelope.Header{Kind: envelope.RTS, Length: uint64(n), ID: hers}
 	switch s {
-	case Fetched:
+	case RendezvousRead:
 		return e.say(h, key(0)...)
-	case Stored:
-		h.Flags = envelope.Place
-	case Packed:
-		h.Flags = envelope.Copied
+	case RendezvousWrite:
+		h.Flags = envelope.ByWrite
+	case RendezvousCopy:
+		h.Flags = envelope.ByCopy
 	}
 	return e.say(h)
 }
@@ -163,13 +163,13 @@ func (e *evil) announce(s Scheme, n int) error {
 // asked is what the core's Clear has for a key.
 func (e *evil) asked() (k envelope.Key) {
 	p := e.last()
-	require.Equal(e.t, envelope.Clear, p.h.Kind)
-	require.NoError(e.t, k.Get(p.payload))
+	require.Equal(e.t, envelope.CTS, p.h.Kind)
+	require.NoError(e.t, k.Unmarshal(p.payload))
 	return k
 }
 
 func clearFor(id uint64, n int) envelope.Header {
-	return envelope.Header{Kind: envelope.Clear, ID: id, Length: uint64(n)}
+	return envelope.Header{Kind: envelope.CTS, ID: id, Length: uint64(n)}
 }
 
 func about(k envelope.Kind, id uint64) envelope.Header { return envelope.Header{Kind: k, ID: id} }

@@ -18,37 +18,37 @@ type wire struct {
 }
 
 func (w wire) Limits(int) protocol.Limits {
-	return protocol.Limits{Eager: 64, Rdma: protocol.Fetched}
+	return protocol.Limits{Eager: 64, Rendezvous: protocol.RendezvousRead}
 }
 
 func (w wire) Send(to int, h *envelope.Header, payload []byte) bool {
 	fmt.Printf("%d > %d  %v, payload of %d\n", w.rank, to, h.Kind, h.Bytes)
 	copied, data := *h, append([]byte(nil), payload...)
 	*w.packets = append(*w.packets, func() {
-		if err := w.cores[to].Packet(w.rank, &copied, data); err != nil {
-			w.cores[to].Lost(w.rank, err)
+		if err := w.cores[to].HandlePacket(w.rank, &copied, data); err != nil {
+			w.cores[to].FailPeer(w.rank, err)
 		}
 	})
 	return true
 }
 
-func (w wire) Expose(_ int, b []byte, _ bool) (envelope.Key, protocol.Exposed, error) {
+func (w wire) RegisterMemory(_ int, b []byte, _ bool) (envelope.Key, protocol.Registration, error) {
 	*w.shown = append(*w.shown, b)
 	return envelope.Key{RKey: uint32(len(*w.shown) - 1)}, b, nil
 }
 
-func (w wire) Hide(protocol.Exposed) {}
+func (w wire) DeregisterMemory(protocol.Registration) {}
 
-func (w wire) Fetch(from int, b []byte, key envelope.Key, move uint64) error {
+func (w wire) RDMARead(from int, b []byte, key envelope.Key, move uint64) error {
 	fmt.Printf("%d < %d  %d bytes are read\n", w.rank, from, len(b))
 	*w.packets = append(*w.packets, func() {
 		copy(b, (*w.shown)[key.RKey])
-		w.cores[w.rank].Moved(move, nil)
+		w.cores[w.rank].TransferDone(move, nil)
 	})
 	return nil
 }
 
-func (w wire) Store(int, []byte, envelope.Key, uint64) error { return protocol.ErrNoRoom }
+func (w wire) RDMAWrite(int, []byte, envelope.Key, uint64) error { return protocol.ErrNoRoom }
 
 // A short message and a long one, which the receiver reads.
 func Example() {

@@ -38,7 +38,7 @@ func (f *fuzzed) id(s *script) uint64 {
 	return uint64(n)<<32 | uint64(s.byte())
 }
 
-// packet delivers one that has passed Header.Get.
+// packet delivers one that has passed Header.Unmarshal.
 func (f *fuzzed) packet(s *script) {
 	from := 1 + int(s.byte()%3)
 	h := envelope.Header{Kind: envelope.Kind(s.byte() % 12), Flags: envelope.Flags(s.byte() % 8), Source: uint32(from), Tag: int32(s.byte() % 3)}
@@ -50,12 +50,12 @@ func (f *fuzzed) packet(s *script) {
 	switch h.Kind {
 	case envelope.Eager:
 		h.Length = uint64(len(payload))
-	case envelope.Ready, envelope.Clear:
+	case envelope.RTS, envelope.CTS:
 		payload = key(uint64(len(payload)))
-		if h.Kind == envelope.Ready && h.Flags != 0 {
+		if h.Kind == envelope.RTS && h.Flags != 0 {
 			payload = nil
 		}
-	case envelope.Finish, envelope.Matched, envelope.Throttle:
+	case envelope.FIN, envelope.Matched, envelope.Throttle:
 		payload = nil
 		h.Length &= 1
 	}
@@ -65,16 +65,16 @@ func (f *fuzzed) packet(s *script) {
 		if ahead > 8 {
 			ahead = 0
 		}
-		h.Seq = f.core.peers[from].next + ahead
+		h.Seq = f.core.peers[from].recvSeq + ahead
 	}
 	b := make([]byte, envelope.Size)
-	h.Put(b)
-	if h.Get(b) != nil {
+	h.MarshalTo(b)
+	if h.Unmarshal(b) != nil {
 		return
 	}
-	if err := f.core.Packet(from, &h, payload); err != nil {
-		require.True(f.t, errors.Is(err, ErrProtocol) || errors.Is(err, ErrFlood), "%v", err)
-		f.core.Lost(from, err)
+	if err := f.core.HandlePacket(from, &h, payload); err != nil {
+		require.True(f.t, errors.Is(err, ErrProtocol) || errors.Is(err, ErrUnexpectedLimit), "%v", err)
+		f.core.FailPeer(from, err)
 	}
 	for i := range payload {
 		payload[i] = 0xEE
@@ -113,7 +113,7 @@ func (f *fuzzed) step(s *script) {
 		if f.fault = nil; s.byte()%4 == 0 {
 			f.fault = errors.New("no registration left")
 		}
-		f.limits.Rdma = Scheme(s.byte() % 3)
+		f.limits.Rendezvous = Scheme(s.byte() % 3)
 		c.Resume(1 + int(s.byte()%3))
 		return
 	case 13:
@@ -123,14 +123,14 @@ func (f *fuzzed) step(s *script) {
 			if !m.store {
 				clear(m.b)
 			}
-			c.Moved(m.id, nil)
+			c.TransferDone(m.id, nil)
 		}
 		return
 	case 14:
 		if n := int(s.byte()); n < len(f.requests) {
 			c.Cancel(f.requests[n])
 		}
-		_ = c.Active(int(s.byte()%4), envelope.Header{}, make([]byte, s.byte()))
+		_ = c.SendActive(int(s.byte()%4), envelope.Header{}, make([]byte, s.byte()))
 		return
 	case 15:
 		r.Dest, r.Buf = 1+int(s.byte()%3), make([]byte, s.byte())
@@ -168,11 +168,11 @@ func (f *fuzzed) check() {
 		p := &f.core.peers[i]
 		require.LessOrEqual(f.t, len(p.early), MaxEarly)
 		require.LessOrEqual(f.t, p.earlyBytes, MaxEarlyBytes)
-		require.GreaterOrEqual(f.t, p.held, 0)
-		require.False(f.t, p.lost != nil && (p.queue.Len() > 0 || len(p.early) > 0))
+		require.GreaterOrEqual(f.t, p.unexpectedBytes, 0)
+		require.False(f.t, p.err != nil && (p.queue.Len() > 0 || len(p.early) > 0))
 	}
 	require.Zero(f.t, f.core.depth)
-	require.Empty(f.t, f.core.late)
+	require.Empty(f.t, f.core.deferred)
 }
 
 // FuzzCore: whatever the others send and the program does, nothing panics, what is
@@ -188,16 +188,16 @@ func FuzzCore(f *testing.F) {
 		v := &fuzzed{evil: newEvil(t, Scheme(s.byte()%3)), back: make(map[*Request][]byte)}
 		v.quiet = true
 		v.limits.Eager = 60
-		v.core.maxHeld, v.core.maxFlood = 2000, 20_000
+		v.core.throttleWatermark, v.core.maxUnexpectedBytes = 2000, 20_000
 		for len(s) > 0 {
 			v.step(&s)
 			v.check()
 		}
 		for rank := 1; rank < 4; rank++ {
-			v.core.Lost(rank, errors.New("cut"))
+			v.core.FailPeer(rank, errors.New("cut"))
 		}
 		for _, m := range v.moves {
-			v.core.Moved(m.id, errors.New("flushed"))
+			v.core.TransferDone(m.id, errors.New("flushed"))
 		}
 		v.moves = nil
 		v.check()
@@ -205,7 +205,7 @@ func FuzzCore(f *testing.F) {
 		_, _, underway := v.core.Pending()
 		require.Zero(t, underway)
 		for _, r := range v.requests {
-			alone := r.state == waiting && (r.Envelope.Source == 0 || r.Dest == 0) // with ourselves
+			alone := r.state == stateUnmatched && (r.Envelope.Source == 0 || r.Dest == 0) // with ourselves
 			require.True(t, r.Done || alone, "%+v", r)
 		}
 	})

@@ -15,7 +15,7 @@ import (
 func TestLost(t *testing.T) {
 	place := func(e *evil, r *Request, id uint64) *Request {
 		h := clearFor(id, 500)
-		h.Flags = envelope.Place
+		h.Flags = envelope.ByWrite
 		require.NoError(e.t, e.say(h, key(hers)...))
 		return r
 	}
@@ -31,42 +31,42 @@ func TestLost(t *testing.T) {
 		do     func(e *evil) *Request
 		moving bool
 	}{
-		{"an eager send that waits for room", Packed, func(e *evil) *Request { e.full = true; return first(e.send(5, false)) }, false},
-		{"a synchronous one", Packed, func(e *evil) *Request { e.full = true; return first(e.send(5, true)) }, false},
-		{"a send for MATCHED", Packed, func(e *evil) *Request { return first(e.send(5, true)) }, false},
-		{"an announcement that waits for room", Fetched, func(e *evil) *Request { e.full = true; return first(e.send(500, false)) }, false},
-		{"a send for FIN", Fetched, func(e *evil) *Request { return first(e.send(500, false)) }, false},
-		{"a send for CTS", Stored, func(e *evil) *Request { return first(e.send(500, false)) }, false},
-		{"a send that waits for room to store", Stored, func(e *evil) *Request {
+		{"an eager send that waits for room", RendezvousCopy, func(e *evil) *Request { e.full = true; return first(e.send(5, false)) }, false},
+		{"a synchronous one", RendezvousCopy, func(e *evil) *Request { e.full = true; return first(e.send(5, true)) }, false},
+		{"a send for MATCHED", RendezvousCopy, func(e *evil) *Request { return first(e.send(5, true)) }, false},
+		{"an announcement that waits for room", RendezvousRead, func(e *evil) *Request { e.full = true; return first(e.send(500, false)) }, false},
+		{"a send for FIN", RendezvousRead, func(e *evil) *Request { return first(e.send(500, false)) }, false},
+		{"a send for CTS", RendezvousWrite, func(e *evil) *Request { return first(e.send(500, false)) }, false},
+		{"a send that waits for room to store", RendezvousWrite, func(e *evil) *Request {
 			r, id := e.send(500, false)
 			e.full = true
 			return place(e, r, id)
 		}, false},
-		{"a send that stores", Stored, func(e *evil) *Request { r, id := e.send(500, false); return place(e, r, id) }, true},
-		{"a send in packets", Packed, func(e *evil) *Request {
+		{"a send that stores", RendezvousWrite, func(e *evil) *Request { r, id := e.send(500, false); return place(e, r, id) }, true},
+		{"a send in packets", RendezvousCopy, func(e *evil) *Request {
 			r, id := e.send(500, false)
 			e.full = true
 			require.NoError(e.t, e.say(clearFor(id, 500), key(hers)...))
 			return r
 		}, false},
-		{"a receive", Packed, func(e *evil) *Request { return e.receive(5) }, false},
-		{"a receive from any rank", Packed, func(e *evil) *Request {
-			r := &Request{Envelope: match.Envelope{Source: match.Any, Tag: match.Any}, Among: []int{3, 1}}
+		{"a receive", RendezvousCopy, func(e *evil) *Request { return e.receive(5) }, false},
+		{"a receive from any rank", RendezvousCopy, func(e *evil) *Request {
+			r := &Request{Envelope: match.Envelope{Source: match.Any, Tag: match.Any}, Sources: []int{3, 1}}
 			e.core.Receive(r)
 			return r
 		}, false},
-		{"a receive that waits for room to fetch", Packed, func(e *evil) *Request { e.full = true; return announced(e, Fetched) }, false},
-		{"a receive that fetches", Packed, func(e *evil) *Request { return announced(e, Fetched) }, true},
-		{"a receive that waits for room to ask", Packed, func(e *evil) *Request { e.full = true; return announced(e, Stored) }, false},
-		{"a receive for FIN", Packed, func(e *evil) *Request { return announced(e, Stored) }, false},
-		{"a receive for DATA", Packed, func(e *evil) *Request { return announced(e, Packed) }, false},
-		{"a put that waits for room", Packed, func(e *evil) *Request {
+		{"a receive that waits for room to fetch", RendezvousCopy, func(e *evil) *Request { e.full = true; return announced(e, RendezvousRead) }, false},
+		{"a receive that fetches", RendezvousCopy, func(e *evil) *Request { return announced(e, RendezvousRead) }, true},
+		{"a receive that waits for room to ask", RendezvousCopy, func(e *evil) *Request { e.full = true; return announced(e, RendezvousWrite) }, false},
+		{"a receive for FIN", RendezvousCopy, func(e *evil) *Request { return announced(e, RendezvousWrite) }, false},
+		{"a receive for DATA", RendezvousCopy, func(e *evil) *Request { return announced(e, RendezvousCopy) }, false},
+		{"a put that waits for room", RendezvousCopy, func(e *evil) *Request {
 			e.full = true
 			r := &Request{Dest: 1, Buf: make([]byte, 9)}
 			e.core.Put(r, envelope.Key{})
 			return r
 		}, false},
-		{"a get", Packed, func(e *evil) *Request {
+		{"a get", RendezvousCopy, func(e *evil) *Request {
 			r := &Request{Dest: 1, Buf: make([]byte, 9)}
 			e.core.Get(r, envelope.Key{})
 			return r
@@ -76,12 +76,12 @@ func TestLost(t *testing.T) {
 			e := newEvil(t, c.as)
 			r := c.do(e)
 			require.False(t, r.Done)
-			bystander := &Request{Envelope: match.Envelope{Source: match.Any, Tag: match.Any}, Among: []int{0, 2, 3}}
+			bystander := &Request{Envelope: match.Envelope{Source: match.Any, Tag: match.Any}, Sources: []int{0, 2, 3}}
 			e.core.Receive(bystander)
-			e.core.Lost(1, errors.New("cut"))
+			e.core.FailPeer(1, errors.New("cut"))
 			if c.moving {
 				require.False(t, r.Done, "the net has its memory")
-				e.core.Moved(e.moves[0].id, errors.New("flushed"))
+				e.core.TransferDone(e.moves[0].id, errors.New("flushed"))
 			}
 			require.True(t, r.Done)
 			require.ErrorIs(t, r.Err, ErrLost)
@@ -95,17 +95,17 @@ func TestLost(t *testing.T) {
 			require.Zero(t, underway)
 
 			// And what comes afterwards, at once.
-			require.ErrorIs(t, e.core.LostBecause(1), ErrLost)
+			require.ErrorIs(t, e.core.PeerError(1), ErrLost)
 			r, _ = e.send(5, false)
 			require.ErrorIs(t, r.Err, ErrLost)
 			require.ErrorIs(t, e.receive(5).Err, ErrLost)
-			require.ErrorIs(t, e.core.Active(1, envelope.Header{}, nil), ErrLost)
+			require.ErrorIs(t, e.core.SendActive(1, envelope.Header{}, nil), ErrLost)
 			empty := &Request{Dest: 1}
 			e.core.Put(empty, envelope.Key{})
 			require.ErrorIs(t, empty.Err, ErrLost)
-			e.core.Lost(1, errors.New("again"))
+			e.core.FailPeer(1, errors.New("again"))
 			e.core.Resume(1)
-			require.ErrorContains(t, e.core.LostBecause(1), "cut")
+			require.ErrorContains(t, e.core.PeerError(1), "cut")
 		})
 	}
 }
@@ -113,52 +113,52 @@ func TestLost(t *testing.T) {
 // A whole message stays when its sender is lost; one that was only announced does
 // not.
 func TestMessagesOfLostRank(t *testing.T) {
-	e := newEvil(t, Packed)
+	e := newEvil(t, RendezvousCopy)
 	require.NoError(t, e.say(eager, 1))
-	require.NoError(t, e.announce(Fetched, 500))
-	require.NoError(t, e.announce(Packed, 500))
+	require.NoError(t, e.announce(RendezvousRead, 500))
+	require.NoError(t, e.announce(RendezvousCopy, 500))
 	any := match.Envelope{Source: match.Any, Tag: match.Any}
 	taken := e.core.Probe(match.Envelope{Source: 1}, false)
 	require.EqualValues(t, 1, taken.Length)
-	require.NoError(t, e.say(envelope.Header{Kind: envelope.Ready, Flags: envelope.Copied, Tag: 5, Length: 300}))
+	require.NoError(t, e.say(envelope.Header{Kind: envelope.RTS, Flags: envelope.ByCopy, Tag: 5, Length: 300}))
 	taken = e.core.Probe(match.Envelope{Source: 1, Tag: 5}, true)
-	e.core.Lost(1, errors.New("cut"))
+	e.core.FailPeer(1, errors.New("cut"))
 
 	r := &Request{Envelope: any, Buf: make([]byte, 1)}
-	require.Nil(t, e.core.Hopeless(match.Envelope{Source: 2}, nil))
+	require.Nil(t, e.core.SourceError(match.Envelope{Source: 2}, nil))
 	e.core.Receive(r)
 	require.NoError(t, r.Err)
 	require.Equal(t, []byte{1}, r.Buf)
 	require.Nil(t, e.core.Probe(any, false))
-	require.ErrorIs(t, e.core.Hopeless(any, nil), ErrLost)
-	require.NoError(t, e.core.Hopeless(any, []int{0, 2}))
+	require.ErrorIs(t, e.core.SourceError(any, nil), ErrLost)
+	require.NoError(t, e.core.SourceError(any, []int{0, 2}))
 	r = &Request{Envelope: taken.Envelope, Buf: make([]byte, 300)}
 	e.core.ReceiveMessage(r, taken)
 	require.ErrorIs(t, r.Err, ErrLost)
 	receives, messages, underway := e.core.Pending()
 	require.Zero(t, receives+messages+underway)
-	require.Zero(t, e.core.peers[1].held)
+	require.Zero(t, e.core.peers[1].unexpectedBytes)
 }
 
 // A move that has failed ends its request, and its rank is to be lost.
 func TestMoveFails(t *testing.T) {
-	e := newEvil(t, Stored)
+	e := newEvil(t, RendezvousWrite)
 	in := e.receive(150)
-	require.NoError(t, e.announce(Fetched, 150))
+	require.NoError(t, e.announce(RendezvousRead, 150))
 	out, id := e.send(500, false)
 	h := clearFor(id, 500)
-	h.Flags = envelope.Place
+	h.Flags = envelope.ByWrite
 	require.NoError(t, e.say(h, key(hers)...))
 	require.Len(t, e.moves, 2)
 	for _, m := range e.moves {
-		e.core.Moved(m.id, errors.New("remote access error"))
-		e.core.Moved(m.id, nil) // there is no such move any more
+		e.core.TransferDone(m.id, errors.New("remote access error"))
+		e.core.TransferDone(m.id, nil) // there is no such move any more
 	}
 	for _, r := range []*Request{in, out} {
 		require.True(t, r.Done)
 		require.ErrorIs(t, r.Err, ErrLost)
 		require.ErrorContains(t, r.Err, "rank 1 is lost: remote access error")
 	}
-	e.core.Moved(1<<32, nil)
-	e.core.Moved(0, nil)
+	e.core.TransferDone(1<<32, nil)
+	e.core.TransferDone(0, nil)
 }

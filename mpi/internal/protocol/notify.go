@@ -10,10 +10,10 @@ import (
 // Notifier is a Net that can tell a rank that its memory has been written: an RDMA
 // WRITE with immediate data.
 type Notifier interface {
-	// StoreNotify is Net.Store that also has Core.Notified called at the rank, with
-	// the notice, when the memory is written. Packets may overtake it. Core.Moved says
+	// RDMAWriteImm is Net.RDMAWrite that also has Core.HandleNotify called at the rank, with
+	// the notice, when the memory is written. Packets may overtake it. Core.TransferDone says
 	// no more than that b is not the net's any more.
-	StoreNotify(rank int, b []byte, key envelope.Key, notice uint32, move uint64) error
+	RDMAWriteImm(rank int, b []byte, key envelope.Key, notice uint32, move uint64) error
 }
 
 // PutNotify is Put that tells the other rank, too: its Noticed is called when the
@@ -21,27 +21,27 @@ type Notifier interface {
 func (c *Core) PutNotify(r *Request, key envelope.Key, notice uint32) {
 	if _, ok := c.net.(Notifier); !ok || len(r.Buf) == 0 {
 		c.enter()
-		defer c.leave()
-		c.done(r, fmt.Errorf("rank %d: it cannot be told of %d bytes: %w", r.Dest, len(r.Buf), errors.ErrUnsupported))
+		defer c.exit()
+		c.complete(r, fmt.Errorf("rank %d: it cannot be told of %d bytes: %w", r.Dest, len(r.Buf), errors.ErrUnsupported))
 		return
 	}
 	r.notice = notice
-	c.oneSided(r, key, putNotify)
+	c.startOneSided(r, key, opPutNotify)
 }
 
-// Notified says that another rank has written to memory here, by StoreNotify. An
+// HandleNotify says that another rank has written to memory here, by StoreNotify. An
 // error is a breach of the protocol: the caller cuts the rank off, and Lost follows.
-func (c *Core) Notified(from int, notice uint32) error {
+func (c *Core) HandleNotify(from int, notice uint32) error {
 	c.enter()
-	defer c.leave()
+	defer c.exit()
 	switch {
-	case c.peers[from].lost != nil:
+	case c.peers[from].err != nil:
 		c.Stats.Dropped++
 		return nil
-	case c.Noticed == nil:
+	case c.OnNotify == nil:
 		return fmt.Errorf("%w: rank %d: notice %d, and nobody expects any", ErrProtocol, from, notice)
 	}
-	if err := c.Noticed(from, notice); err != nil {
+	if err := c.OnNotify(from, notice); err != nil {
 		return fmt.Errorf("%w: rank %d: %w", ErrProtocol, from, err)
 	}
 	return nil

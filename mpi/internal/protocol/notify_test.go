@@ -10,23 +10,23 @@ import (
 // A notice that nobody expects is a breach of the protocol, and one of a rank that
 // is lost is nothing.
 func TestNotified(t *testing.T) {
-	e := newEvil(t, Fetched)
-	require.ErrorIs(t, e.core.Notified(1, 7), ErrProtocol)
+	e := newEvil(t, RendezvousRead)
+	require.ErrorIs(t, e.core.HandleNotify(1, 7), ErrProtocol)
 	why := errors.New("not due")
 	var heard []uint32
-	e.core.Noticed = func(from int, notice uint32) error {
+	e.core.OnNotify = func(from int, notice uint32) error {
 		require.Equal(t, 1, from)
 		if heard = append(heard, notice); notice == 8 {
 			return why
 		}
 		return nil
 	}
-	require.NoError(t, e.core.Notified(1, 7))
-	err := e.core.Notified(1, 8)
+	require.NoError(t, e.core.HandleNotify(1, 7))
+	err := e.core.HandleNotify(1, 8)
 	require.ErrorIs(t, err, ErrProtocol)
 	require.ErrorIs(t, err, why)
-	e.core.Lost(1, errGone)
-	require.NoError(t, e.core.Notified(1, 9))
+	e.core.FailPeer(1, errGone)
+	require.NoError(t, e.core.HandleNotify(1, 9))
 	require.Equal(t, []uint32{7, 8}, heard)
 
 	// A net that cannot tell, and nothing to tell of.

@@ -88,7 +88,7 @@ func (o *oracle) receive(r *recv) {
 
 func (o *oracle) hopeless(r *recv) bool {
 	for rank, lost := range o.lost {
-		if lost && (int(r.r.Envelope.Source) == rank || r.r.Envelope.Source == -1 && (r.r.Among == nil || slices.Contains(r.r.Among, rank))) {
+		if lost && (int(r.r.Envelope.Source) == rank || r.r.Envelope.Source == -1 && (r.r.Sources == nil || slices.Contains(r.r.Sources, rank))) {
 			return true
 		}
 	}
@@ -104,7 +104,7 @@ func (o *oracle) lose(rank int) {
 	}
 	o.posted = slices.DeleteFunc(o.posted, func(r *recv) bool { return r.doomed })
 	o.unexpected = slices.DeleteFunc(o.unexpected, func(m *sent) bool {
-		return int(m.e.Source) == rank && m.kind == envelope.Ready
+		return int(m.e.Source) == rank && m.kind == envelope.RTS
 	})
 }
 

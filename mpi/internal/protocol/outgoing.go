@@ -2,102 +2,102 @@ package protocol
 
 import "github.com/softrnic/softrnic/mpi/internal/envelope"
 
-// outgoing is something that is to leave for a rank, or waits for room on the
+// sendOp is something that is to leave for a rank, or waits for room on the
 // way to it.
-type outgoing struct {
-	op     op
+type sendOp struct {
+	op     opKind
 	kind   envelope.Kind // of an answer
 	r      *Request
 	id     uint64 // of an answer: the request at the other end
-	active *stalled
+	active *activePacket
 }
 
-// stalled is an Active packet that waits.
-type stalled struct {
+// activePacket is an Active packet that waits.
+type activePacket struct {
 	h       envelope.Header
 	payload []byte
 }
 
-type op uint8
+type opKind uint8
 
 const (
-	message op = iota // a send begins
-	store             // a send's memory is written
-	stream            // a send's memory leaves in packets
-	fetch             // a receive's memory is read
-	clearTo           // a receive asks for its message
-	answer            // a packet without payload about a request of the other rank
-	throttle
-	active
-	put // one-sided
-	putNotify
-	get
-	atomic
+	opMessage opKind = iota // a send begins
+	opWrite                 // a send's memory is written
+	opStream                // a send's memory leaves in packets
+	opRead                  // a receive's memory is read
+	opCTS                   // a receive asks for its message
+	opReply                 // a packet without payload about a request of the other rank
+	opThrottle
+	opActive
+	opPut // one-sided
+	opPutNotify
+	opGet
+	opAtomic
 )
 
-// push lets something leave, or makes it wait its turn.
-func (c *Core) push(to int, o outgoing) {
+// enqueue lets something leave, or makes it wait its turn.
+func (c *Core) enqueue(to int, o sendOp) {
 	p := &c.peers[to]
-	if p.lost != nil {
+	if p.err != nil {
 		if o.r != nil {
-			c.done(o.r, p.lost)
+			c.complete(o.r, p.err)
 		}
 		return
 	}
 	if o.r != nil {
-		o.r.state = queued
+		o.r.state = stateQueued
 	}
-	if p.queue.Len() > 0 || !c.leaves(to, o) {
+	if p.queue.Len() > 0 || !c.tryOp(to, o) {
 		c.Stats.Stalled++
 		p.queue.Push(o)
 	}
 }
 
-// leaves carries out one outgoing thing, and reports whether that is done.
-func (c *Core) leaves(to int, o outgoing) bool {
+// tryOp carries out one outgoing thing, and reports whether that is done.
+func (c *Core) tryOp(to int, o sendOp) bool {
 	switch o.op {
-	case message:
+	case opMessage:
 		return c.sendMessage(to, o.r)
-	case store:
-		return c.sendStored(to, o.r)
-	case stream:
-		return c.sendParts(to, o.r)
-	case fetch:
-		return c.fetch(to, o.r)
-	case clearTo:
-		return c.sendClear(to, o.r)
-	case answer:
-		return c.send(to, c.begin(o.kind, o.id), nil)
-	case throttle:
+	case opWrite:
+		return c.writeMessage(to, o.r)
+	case opStream:
+		return c.sendData(to, o.r)
+	case opRead:
+		return c.readMessage(to, o.r)
+	case opCTS:
+		return c.sendCTS(to, o.r)
+	case opReply:
+		return c.sendPacket(to, c.newHeader(o.kind, o.id), nil)
+	case opThrottle:
 		return c.sendThrottle(to)
-	case active:
-		return c.sendActive(to, &o.active.h, o.active.payload)
+	case opActive:
+		return c.trySendActive(to, &o.active.h, o.active.payload)
 	}
-	return c.move(to, o)
+	return c.startTransfer(to, o)
 }
 
 // Resume goes on with what waits for room on the way to a rank.
 func (c *Core) Resume(rank int) {
-	l := late{f: (*Core).resume, rank: rank}
-	if c.postpone(l) {
+	l := deferredCall{f: (*Core).drainQueue, rank: rank}
+	if c.deferIfBusy(l) {
 		return
 	}
 	c.enter()
-	defer c.leave()
-	c.resume(l)
+	defer c.exit()
+	c.drainQueue(l)
 }
 
-func (c *Core) resume(l late) {
+func (c *Core) drainQueue(l deferredCall) {
 	rank, p := l.rank, &c.peers[l.rank]
-	for p.lost == nil && p.queue.Len() > 0 {
+	for p.err == nil && p.queue.Len() > 0 {
 		o := *p.queue.Front()
 		before := uint64(0)
 		if o.r != nil {
 			before = o.r.offset
 		}
-		if c.leaves(rank, o) {
-			if p.queue.Pop().op == active {
-				p.actives--
+		if c.tryOp(rank, o) {
+			if p.queue.Pop().op == opActive {
+				p.queuedActives--
 			}
 			continue
 		}
@@ -108,31 +108,31 @@ func (c *Core) resume(l late) {
 	}
 }
 
-// send sends a packet, and reports whether there was room. The net may have found
+// sendPacket sends a packet, and reports whether there was room. The net may have found
 // out just now that the rank is lost: then what is under way fails by itself.
-func (c *Core) send(to int, h *envelope.Header, payload []byte) bool {
-	return c.peers[to].lost == nil && c.net.Send(to, h, payload)
+func (c *Core) sendPacket(to int, h *envelope.Header, payload []byte) bool {
+	return c.peers[to].err == nil && c.net.Send(to, h, payload)
 }
 
 // sendThrottle tells a rank whether to announce its messages.
 func (c *Core) sendThrottle(to int) bool {
 	p := &c.peers[to]
-	h := c.begin(envelope.Throttle, 0)
-	h.Seq = p.told + 1
-	if p.holding {
+	h := c.newHeader(envelope.Throttle, 0)
+	h.Seq = p.throttleSent + 1
+	if p.throttled {
 		h.Length = 1
 	}
-	if !c.send(to, h, nil) {
+	if !c.sendPacket(to, h, nil) {
 		return false
 	}
-	p.told++
+	p.throttleSent++
 	return true
 }
 
-// throttled is told by a rank whether to announce our messages to it.
-func (c *Core) throttled(from int, h *envelope.Header) {
+// handleThrottle is told by a rank whether to announce our messages to it.
+func (c *Core) handleThrottle(from int, h *envelope.Header) {
 	p := &c.peers[from]
-	if int32(h.Seq-p.heard) > 0 { // and no older than the last
-		p.heard, p.announces = h.Seq, h.Length == 1
+	if int32(h.Seq-p.throttleReceived) > 0 { // and no older than the last
+		p.throttleReceived, p.announceAll = h.Seq, h.Length == 1
 	}
 }

@@ -11,7 +11,7 @@ import (
 func TestPartsAgainstBytes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const n = 60
-		var p parts
+		var p rangeSet
 		var come [n]bool
 		t.Repeat(map[string]func(*rapid.T){
 			"add": func(t *rapid.T) {
@@ -30,11 +30,11 @@ func TestPartsAgainstBytes(t *testing.T) {
 			},
 			"": func(t *rapid.T) {
 				var got [n]bool
-				for i := range p.front {
+				for i := range p.prefix {
 					got[i] = true
 				}
-				last := p.front
-				for _, s := range p.ahead {
+				last := p.prefix
+				for _, s := range p.ranges {
 					if s.from <= last || s.to <= s.from {
 						t.Fatalf("%+v", p)
 					}
@@ -54,7 +54,7 @@ func TestPartsAgainstBytes(t *testing.T) {
 // A number is never 0, and finds nothing any more once its request is done, also
 // when the counter has gone round.
 func TestTable(t *testing.T) {
-	var table table
+	var table requestTable
 	var r, other Request
 	table.add(&other)
 	table.remove(&other)

@@ -10,22 +10,22 @@ import (
 // Receive begins a receive.
 func (c *Core) Receive(r *Request) {
 	c.enter()
-	defer c.leave()
-	if c.ended != nil {
-		c.done(r, c.ended)
+	defer c.exit()
+	if c.failCause != nil {
+		c.complete(r, c.failCause)
 		return
 	}
-	if n := c.unexpected.Message(r.Envelope); n != nil {
-		c.take(n.Item)
-		r.Late = true
-		c.receive(r, n.Item)
+	if n := c.unexpected.FindMessage(r.Envelope); n != nil {
+		c.dequeueUnexpected(n.Item)
+		r.WasUnexpected = true
+		c.startReceive(r, n.Item)
 		return
 	}
-	if err := c.Hopeless(r.Envelope, r.Among); err != nil {
-		c.done(r, err)
+	if err := c.SourceError(r.Envelope, r.Sources); err != nil {
+		c.complete(r, err)
 		return
 	}
-	r.state = waiting
+	r.state = stateUnmatched
 	r.node.Item, r.node.Envelope = r, r.Envelope
 	c.posted.Push(&r.node)
 }
@@ -34,14 +34,14 @@ func (c *Core) Receive(r *Request) {
 // take it is the caller's, for ReceiveMessage; else it may be gone with the next
 // call of the Core. See Hopeless.
 func (c *Core) Probe(e match.Envelope, take bool) *Message {
-	n := c.unexpected.Message(e)
+	n := c.unexpected.FindMessage(e)
 	if n == nil {
 		return nil
 	}
 	if take {
 		c.enter()
-		defer c.leave()
-		c.take(n.Item)
+		defer c.exit()
+		c.dequeueUnexpected(n.Item)
 	}
 	return n.Item
 }
@@ -49,8 +49,8 @@ func (c *Core) Probe(e match.Envelope, take bool) *Message {
 // ReceiveMessage begins the receive of a message that Probe took, once.
 func (c *Core) ReceiveMessage(r *Request, m *Message) {
 	c.enter()
-	defer c.leave()
-	c.receive(r, m)
+	defer c.exit()
+	c.startReceive(r, m)
 }
 
 // Cancel ends a receive that has no message yet, and reports whether it had none.
@@ -59,142 +59,142 @@ func (c *Core) Cancel(r *Request) bool {
 		return false
 	}
 	c.enter()
-	defer c.leave()
+	defer c.exit()
 	c.posted.Remove(&r.node)
-	c.done(r, ErrCanceled)
+	c.complete(r, ErrCanceled)
 	return true
 }
 
-// expected takes a receive that waited for its message.
-func (c *Core) expected(r *Request, e match.Envelope, length uint64) {
+// matchPosted takes a receive that waited for its message.
+func (c *Core) matchPosted(r *Request, e match.Envelope, length uint64) {
 	c.Stats.Expected++
 	c.posted.Remove(&r.node)
 	r.Received, r.length = e, length
 }
 
-// receive gives a receive its message, which is used up.
-func (c *Core) receive(r *Request, m *Message) {
+// startReceive gives a receive its message, which is used up.
+func (c *Core) startReceive(r *Request, m *Message) {
 	r.Received, r.length = m.Envelope, m.Length
 	switch {
-	case m.self != nil:
-		r.Sent = m.self.Sign
-		c.deliver(r, m.self.Buf)
-		c.done(m.self, nil)
-	case m.h.Kind == envelope.Eager:
-		r.Sent = m.h.Signature(m.data)
-		c.matched(&m.h)
-		c.deliver(r, m.data)
+	case m.selfSend != nil:
+		r.SentSignature = m.selfSend.Signature
+		c.copyAndComplete(r, m.selfSend.Buf)
+		c.complete(m.selfSend, nil)
+	case m.header.Kind == envelope.Eager:
+		r.SentSignature = m.header.Signature(m.data)
+		c.sendMatched(&m.header)
+		c.copyAndComplete(r, m.data)
 	default:
-		r.Sent = m.h.Signature(m.data)
-		c.fetchOrAsk(r, &m.h, m.data)
+		r.SentSignature = m.header.Signature(m.data)
+		c.startRendezvous(r, &m.header, m.data)
 	}
 	c.recycle(m)
 }
 
-// matched tells the sender of an eager message that its receive is there.
-func (c *Core) matched(h *envelope.Header) {
+// sendMatched tells the sender of an eager message that its receive is there.
+func (c *Core) sendMatched(h *envelope.Header) {
 	if h.Flags&envelope.Synchronous != 0 {
-		c.push(int(h.Source), outgoing{op: answer, kind: envelope.Matched, id: h.ID})
+		c.enqueue(int(h.Source), sendOp{op: opReply, kind: envelope.Matched, id: h.ID})
 	}
 }
 
-// deliver copies a whole message to its receive.
-func (c *Core) deliver(r *Request, data []byte) {
+// copyAndComplete copies a whole message to its receive.
+func (c *Core) copyAndComplete(r *Request, data []byte) {
 	r.Bytes = copy(r.Buf, data)
-	c.done(r, nil)
+	c.complete(r, nil)
 }
 
-// fetchOrAsk starts the transfer of a message that its sender has announced.
-func (c *Core) fetchOrAsk(r *Request, h *envelope.Header, payload []byte) {
-	r.peer, r.to = int32(h.Source), h.ID
+// startRendezvous starts the transfer of a message that its sender has announced.
+func (c *Core) startRendezvous(r *Request, h *envelope.Header, payload []byte) {
+	r.peer, r.remoteID = int32(h.Source), h.ID
 	r.Bytes = int(min(h.Length, uint64(len(r.Buf))))
-	o := outgoing{op: clearTo, r: r}
+	o := sendOp{op: opCTS, r: r}
 	switch h.Flags {
-	case envelope.Copied:
-		r.scheme = Packed
-	case envelope.Place:
-		r.scheme = Stored
+	case envelope.ByCopy:
+		r.scheme = RendezvousCopy
+	case envelope.ByWrite:
+		r.scheme = RendezvousWrite
 	default:
 		if r.Bytes == 0 {
-			c.push(int(r.peer), outgoing{op: answer, kind: envelope.Finish, id: r.to})
-			c.done(r, nil)
+			c.enqueue(int(r.peer), sendOp{op: opReply, kind: envelope.FIN, id: r.remoteID})
+			c.complete(r, nil)
 			return
 		}
-		_ = r.key.Get(payload) // which has its length
-		r.scheme, o.op = Fetched, fetch
+		_ = r.key.Unmarshal(payload) // which has its length
+		r.scheme, o.op = RendezvousRead, opRead
 	}
-	c.push(int(r.peer), o)
+	c.enqueue(int(r.peer), o)
 }
 
-// fetch reads a message from the sender's memory.
-func (c *Core) fetch(from int, r *Request) bool {
+// readMessage reads a message from the sender's memory.
+func (c *Core) readMessage(from int, r *Request) bool {
 	c.requests.add(r)
-	switch err := c.net.Fetch(from, r.Buf[:r.Bytes], r.key, r.id); {
+	switch err := c.net.RDMARead(from, r.Buf[:r.Bytes], r.key, r.id); {
 	case err == ErrNoRoom:
 		return false
 	case err == nil:
-		r.state = fetching
+		r.state = stateReading
 		return true
 	}
-	if r.scheme != Packed {
+	if r.scheme != RendezvousCopy {
 		c.Stats.Repacked++
-		r.scheme = Packed
+		r.scheme = RendezvousCopy
 	}
-	return c.sendClear(from, r)
+	return c.sendCTS(from, r)
 }
 
-// sendClear asks the sender for a message.
-func (c *Core) sendClear(to int, r *Request) bool {
+// sendCTS asks the sender for a message.
+func (c *Core) sendCTS(to int, r *Request) bool {
 	c.requests.add(r)
-	if r.scheme == Stored && r.exposed == nil && r.Bytes > 0 {
+	if r.scheme == RendezvousWrite && r.exposed == nil && r.Bytes > 0 {
 		var err error
-		if r.key, r.exposed, err = c.net.Expose(to, r.Buf[:r.Bytes], true); err != nil {
+		if r.key, r.exposed, err = c.net.RegisterMemory(to, r.Buf[:r.Bytes], true); err != nil {
 			c.Stats.Repacked++
-			r.scheme = Packed
+			r.scheme = RendezvousCopy
 		}
 	}
-	h := c.begin(envelope.Clear, r.to)
+	h := c.newHeader(envelope.CTS, r.remoteID)
 	h.Length, h.Bytes = uint64(r.Bytes), envelope.KeySize
 	key := envelope.Key{}
 	if r.exposed != nil {
-		key, h.Flags = r.key, envelope.Place
+		key, h.Flags = r.key, envelope.ByWrite
 	}
 	key.ID = r.id
-	key.Put(c.key[:])
-	if !c.send(to, h, c.key[:]) {
+	key.MarshalTo(c.key[:])
+	if !c.sendPacket(to, h, c.key[:]) {
 		return false
 	}
 	switch {
 	case r.Bytes == 0:
-		c.done(r, nil)
+		c.complete(r, nil)
 	case r.exposed != nil:
-		r.state = placing
+		r.state = stateAwaitWrite
 	default:
-		r.state = filling
+		r.state = stateAwaitData
 	}
 	return true
 }
 
-// data handles a part of a message.
-func (c *Core) data(from int, h *envelope.Header, payload []byte) error {
-	r, err := c.underway(from, h)
+// handleData handles a part of a message.
+func (c *Core) handleData(from int, h *envelope.Header, payload []byte) error {
+	r, err := c.lookupRequest(from, h)
 	if err != nil {
 		return err
 	}
-	if r.state != filling && r.state != placing {
-		return undue(from, h)
+	if r.state != stateAwaitData && r.state != stateAwaitWrite {
+		return stateError(from, h)
 	}
 	end := h.Length + uint64(len(payload))
 	if end > uint64(r.Bytes) {
 		return fmt.Errorf("%w: rank %d: DATA for %d to %d of %d bytes", ErrProtocol, from, h.Length, end, r.Bytes)
 	}
-	if !r.parts.add(h.Length, end) {
+	if !r.received.add(h.Length, end) {
 		return fmt.Errorf("%w: rank %d: DATA for %d to %d a second time, or in too many pieces", ErrProtocol, from, h.Length, end)
 	}
-	r.state = filling // also if it was to be stored: that could not be done
+	r.state = stateAwaitData // also if it was to be stored: that could not be done
 	copy(r.Buf[h.Length:], payload)
-	if r.parts.front == uint64(r.Bytes) {
-		c.done(r, nil)
+	if r.received.prefix == uint64(r.Bytes) {
+		c.complete(r, nil)
 	}
 	return nil
 }

@@ -11,178 +11,178 @@ import (
 // Send begins a send.
 func (c *Core) Send(r *Request) {
 	c.enter()
-	defer c.leave()
+	defer c.exit()
 	r.peer, r.Bytes = int32(r.Dest), len(r.Buf)
-	if c.ended != nil {
-		c.done(r, c.ended)
+	if c.failCause != nil {
+		c.complete(r, c.failCause)
 		return
 	}
 	if r.Dest == c.rank {
 		c.sendSelf(r)
 		return
 	}
-	c.push(r.Dest, outgoing{op: message, r: r})
+	c.enqueue(r.Dest, sendOp{op: opMessage, r: r})
 }
 
 // sendMessage sends a message whose turn has come, or announces it, and reports
 // whether there was room.
 func (c *Core) sendMessage(to int, r *Request) bool {
 	limits := c.net.Limits(to)
-	if len(r.Buf) <= limits.Eager && !c.peers[to].announces {
+	if len(r.Buf) <= limits.Eager && !c.peers[to].announceAll {
 		return c.sendEager(to, r)
 	}
 	if len(r.Buf) <= limits.Eager {
-		limits.Rdma = Packed // memory is not worth being moved
+		limits.Rendezvous = RendezvousCopy // memory is not worth being moved
 	}
-	return c.announce(to, r, limits.Rdma)
+	return c.sendRTS(to, r, limits.Rendezvous)
 }
 
 func (c *Core) sendEager(to int, r *Request) bool {
 	p := &c.peers[to]
-	h := c.begin(envelope.Eager, 0)
-	h.Context, h.Tag, h.Length, h.Bytes, h.Seq = r.Envelope.Context, r.Envelope.Tag, uint64(len(r.Buf)), uint32(len(r.Buf)), p.seq
+	h := c.newHeader(envelope.Eager, 0)
+	h.Context, h.Tag, h.Length, h.Bytes, h.Seq = r.Envelope.Context, r.Envelope.Tag, uint64(len(r.Buf)), uint32(len(r.Buf)), p.sendSeq
 	if r.Sync {
 		c.requests.add(r)
 		h.ID, h.Flags = r.id, envelope.Synchronous
 	}
-	h.SetSignature(r.Sign)
-	if !c.send(to, h, r.Buf) {
+	h.SetSignature(r.Signature)
+	if !c.sendPacket(to, h, r.Buf) {
 		return false
 	}
-	p.seq++
+	p.sendSeq++
 	c.Stats.Eager++
 	if r.Sync {
-		r.state = matching
+		r.state = stateAwaitMatched
 	} else {
-		c.done(r, p.lost)
+		c.complete(r, p.err)
 	}
 	return true
 }
 
-// announce sends Ready.
-func (c *Core) announce(to int, r *Request, scheme Scheme) bool {
+// sendRTS sends Ready.
+func (c *Core) sendRTS(to int, r *Request, scheme Scheme) bool {
 	p := &c.peers[to]
-	if scheme == Fetched && r.exposed == nil {
+	if scheme == RendezvousRead && r.exposed == nil {
 		var err error
-		if r.key, r.exposed, err = c.net.Expose(to, r.Buf, false); err != nil {
+		if r.key, r.exposed, err = c.net.RegisterMemory(to, r.Buf, false); err != nil {
 			c.Stats.Repacked++
-			scheme = Packed
+			scheme = RendezvousCopy
 		}
 	}
 	c.requests.add(r)
-	h := c.begin(envelope.Ready, r.id)
-	h.Context, h.Tag, h.Length, h.Seq = r.Envelope.Context, r.Envelope.Tag, uint64(len(r.Buf)), p.seq
+	h := c.newHeader(envelope.RTS, r.id)
+	h.Context, h.Tag, h.Length, h.Seq = r.Envelope.Context, r.Envelope.Tag, uint64(len(r.Buf)), p.sendSeq
 	var payload []byte
 	switch scheme {
-	case Fetched:
-		r.key.ID = r.Sign
-		r.key.Put(c.key[:])
+	case RendezvousRead:
+		r.key.ID = r.Signature
+		r.key.MarshalTo(c.key[:])
 		payload = c.key[:]
-	case Stored:
-		h.Flags = envelope.Place
-	case Packed:
-		h.Flags = envelope.Copied
+	case RendezvousWrite:
+		h.Flags = envelope.ByWrite
+	case RendezvousCopy:
+		h.Flags = envelope.ByCopy
 	}
-	if scheme != Fetched && r.Sign != 0 {
+	if scheme != RendezvousRead && r.Signature != 0 {
 		payload = c.key[:envelope.SignatureSize]
-		binary.LittleEndian.PutUint64(payload, r.Sign)
+		binary.LittleEndian.PutUint64(payload, r.Signature)
 	}
 	h.Bytes = uint32(len(payload))
-	if !c.send(to, h, payload) {
+	if !c.sendPacket(to, h, payload) {
 		return false
 	}
-	p.seq++
+	p.sendSeq++
 	c.Stats.Rendezvous++
-	r.state, r.scheme = offered, scheme
+	r.state, r.scheme = stateRTSSent, scheme
 	return true
 }
 
-// clear handles the answer to Ready: the receive is there, and says how much of
+// handleCTS handles the answer to Ready: the receive is there, and says how much of
 // the message it wants and how.
-func (c *Core) clear(from int, h *envelope.Header, payload []byte) error {
-	r, err := c.underway(from, h)
-	place := h.Flags == envelope.Place
+func (c *Core) handleCTS(from int, h *envelope.Header, payload []byte) error {
+	r, err := c.lookupRequest(from, h)
+	place := h.Flags == envelope.ByWrite
 	switch {
 	case err != nil:
 		return err
-	case r.state != offered:
-		return undue(from, h)
+	case r.state != stateRTSSent:
+		return stateError(from, h)
 	case h.Length > uint64(len(r.Buf)):
 		return fmt.Errorf("%w: rank %d: CTS for %d bytes of a message of %d", ErrProtocol, from, h.Length, len(r.Buf))
-	case place && (r.scheme != Stored || h.Length == 0):
+	case place && (r.scheme != RendezvousWrite || h.Length == 0):
 		return fmt.Errorf("%w: rank %d: CTS with memory for %d bytes of a message that is not written (%v)", ErrProtocol, from, h.Length, r.scheme)
 	}
 	var key envelope.Key
-	if err := key.Get(payload); err != nil {
+	if err := key.Unmarshal(payload); err != nil {
 		return fmt.Errorf("%w: rank %d: %w", ErrProtocol, from, err)
 	}
-	r.key, r.to, r.Bytes = key, key.ID, int(h.Length)
-	o := outgoing{op: stream, r: r}
+	r.key, r.remoteID, r.Bytes = key, key.ID, int(h.Length)
+	o := sendOp{op: opStream, r: r}
 	if place {
-		o.op = store
+		o.op = opWrite
 	}
-	c.push(from, o)
+	c.enqueue(from, o)
 	return nil
 }
 
-// sendStored writes a message to the receiver's memory, and tells it.
-func (c *Core) sendStored(to int, r *Request) bool {
-	if r.state == queued {
-		switch err := c.net.Store(to, r.Buf[:r.Bytes], r.key, r.id); {
+// writeMessage writes a message to the receiver's memory, and tells it.
+func (c *Core) writeMessage(to int, r *Request) bool {
+	if r.state == stateQueued {
+		switch err := c.net.RDMAWrite(to, r.Buf[:r.Bytes], r.key, r.id); {
 		case err == ErrNoRoom:
 			return false
 		case err == nil:
-			r.state = storing
-			c.push(to, outgoing{op: answer, kind: envelope.Finish, id: r.to})
+			r.state = stateWriting
+			c.enqueue(to, sendOp{op: opReply, kind: envelope.FIN, id: r.remoteID})
 			return true
 		}
 		c.Stats.Repacked++
-		r.state = streaming
+		r.state = stateStreaming
 	}
-	return c.sendParts(to, r)
+	return c.sendData(to, r)
 }
 
-// sendParts sends as much of a message as there is room for.
-func (c *Core) sendParts(to int, r *Request) bool {
-	r.state = streaming
+// sendData sends as much of a message as there is room for.
+func (c *Core) sendData(to int, r *Request) bool {
+	r.state = stateStreaming
 	limit := uint64(max(1, c.net.Limits(to).Eager))
 	for r.offset < uint64(r.Bytes) {
 		n := min(uint64(r.Bytes)-r.offset, limit)
-		h := c.begin(envelope.Data, r.to)
+		h := c.newHeader(envelope.Data, r.remoteID)
 		h.Length, h.Bytes = r.offset, uint32(n)
-		if !c.send(to, h, r.Buf[r.offset:r.offset+n]) {
+		if !c.sendPacket(to, h, r.Buf[r.offset:r.offset+n]) {
 			return false
 		}
 		r.offset += n
 	}
-	c.done(r, c.peers[to].lost)
+	c.complete(r, c.peers[to].err)
 	return true
 }
 
-// selfCopy is the length of the longest message to ourselves that is copied
+// maxSelfCopy is the length of the longest message to ourselves that is copied
 // aside, so that its send is done at once.
-const selfCopy = 16 << 10
+const maxSelfCopy = 16 << 10
 
 // sendSelf is a send to ourselves.
 func (c *Core) sendSelf(r *Request) {
 	c.Stats.Self++
 	e := match.Envelope{Context: r.Envelope.Context, Source: int32(c.rank), Tag: r.Envelope.Tag}
-	if n := c.posted.Receive(e); n != nil {
-		c.expected(n.Item, e, uint64(len(r.Buf)))
-		n.Item.Sent = r.Sign
-		c.deliver(n.Item, r.Buf)
-		c.done(r, nil)
+	if n := c.posted.FindReceive(e); n != nil {
+		c.matchPosted(n.Item, e, uint64(len(r.Buf)))
+		n.Item.SentSignature = r.Signature
+		c.copyAndComplete(n.Item, r.Buf)
+		c.complete(r, nil)
 		return
 	}
-	h := c.begin(envelope.Eager, 0)
+	h := c.newHeader(envelope.Eager, 0)
 	h.Context, h.Tag, h.Length = e.Context, e.Tag, uint64(len(r.Buf))
-	h.SetSignature(r.Sign)
-	m := c.message(h, nil)
-	if r.Sync || len(r.Buf) > selfCopy {
-		m.self, r.state = r, waiting
+	h.SetSignature(r.Signature)
+	m := c.newMessage(h, nil)
+	if r.Sync || len(r.Buf) > maxSelfCopy {
+		m.selfSend, r.state = r, stateUnmatched
 	} else {
 		m.data = append(m.data, r.Buf...)
-		c.done(r, nil)
+		c.complete(r, nil)
 	}
-	_ = c.hold(c.rank, m) // as much as the program wants
+	_ = c.queueUnexpected(c.rank, m) // as much as the program wants
 }

@@ -76,7 +76,7 @@ func (l link) Send(rank int, h *envelope.Header, payload []byte) bool {
 		if i = (i + 1) % len(p.ways); len(p.ways[i]) < p.room {
 			h.Credits = uint16(w.rng.Uint32())
 			head := make([]byte, envelope.Size)
-			h.Put(head)
+			h.MarshalTo(head)
 			p.ways[i] = append(p.ways[i], packet{head, bytes.Clone(payload), p.issued})
 			w.log("%d > %d: way %d %v %+v", l.n.id, rank, i, h.Kind, *h)
 			return true
@@ -86,7 +86,7 @@ func (l link) Send(rank int, h *envelope.Header, payload []byte) bool {
 	return false
 }
 
-func (l link) Expose(rank int, b []byte, write bool) (envelope.Key, Exposed, error) {
+func (l link) RegisterMemory(rank int, b []byte, write bool) (envelope.Key, Registration, error) {
 	w := l.n.w
 	w.check(len(b) > 0, "nothing is exposed")
 	if w.fault() {
@@ -98,17 +98,17 @@ func (l link) Expose(rank int, b []byte, write bool) (envelope.Key, Exposed, err
 	return envelope.Key{Addr: uint64(n) << 32, RKey: uint32(n), Rail: 7, ID: 1 << 60}, e, nil
 }
 
-func (l link) Hide(x Exposed) {
+func (l link) DeregisterMemory(x Registration) {
 	e := x.(*exposure)
 	l.n.w.check(e.live && e.owner == l.n, "hidden twice")
 	e.live = false
 }
 
-func (l link) Fetch(rank int, b []byte, key envelope.Key, id uint64) error {
+func (l link) RDMARead(rank int, b []byte, key envelope.Key, id uint64) error {
 	return l.move(rank, &move{id: id, b: b, key: key})
 }
 
-func (l link) Store(rank int, b []byte, key envelope.Key, id uint64) error {
+func (l link) RDMAWrite(rank int, b []byte, key envelope.Key, id uint64) error {
 	return l.move(rank, &move{id: id, b: b, key: key, store: true})
 }
 
@@ -188,7 +188,7 @@ func (p *pair) progress(m *move) {
 func (p *pair) end(m *move, err error) {
 	p.moves = slices.DeleteFunc(p.moves, func(o *move) bool { return o == m })
 	p.w.log("%d > %d: moved %#x %v", p.from.id, p.to.id, m.id, err)
-	p.from.core.Moved(m.id, err)
+	p.from.core.TransferDone(m.id, err)
 }
 
 // arrived reports whether the next packet of a way can arrive.
@@ -201,10 +201,10 @@ func (p *pair) deliver(way int) {
 	w, k := p.w, p.ways[way][0]
 	p.ways[way] = p.ways[way][1:]
 	var h envelope.Header
-	err := h.Get(k.head)
+	err := h.Unmarshal(k.head)
 	w.check(err == nil, "%v", err)
 	if w.pairs[p.to.id][p.from.id].cut { // too late, and does no harm
-		err = p.to.core.Packet(p.from.id, &h, k.payload)
+		err = p.to.core.HandlePacket(p.from.id, &h, k.payload)
 		w.check(err == nil, "%v", err)
 		return
 	}
@@ -214,7 +214,7 @@ func (p *pair) deliver(way int) {
 		w.check(int(h.Seq-w.firstSeq) < len(all), "number %d, and %d were sent", h.Seq-w.firstSeq, len(all))
 		p.to.oracle.packet(p.from.id, int(h.Seq-w.firstSeq), h.Kind, all)
 	}
-	err = p.to.core.Packet(p.from.id, &h, k.payload)
+	err = p.to.core.HandlePacket(p.from.id, &h, k.payload)
 	w.check(err == nil, "%v", err)
 	for i := range k.payload {
 		k.payload[i] = 0xEE

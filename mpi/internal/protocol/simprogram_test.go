@@ -129,7 +129,7 @@ func (n *node) send(to int, context uint32) {
 	buf := w.fill(n.length())
 	r := &Request{Envelope: match.Envelope{Context: context, Source: 99, Tag: int32(w.rng.IntN(3))}, Dest: to, Buf: buf, Sync: w.chance(4)}
 	m := &sent{e: match.Envelope{Context: context, Source: int32(n.id), Tag: r.Envelope.Tag}, data: bytes.Clone(buf)}
-	m.waits = r.Sync || to != n.id && len(buf) > w.eager || to == n.id && len(buf) > selfCopy
+	m.waits = r.Sync || to != n.id && len(buf) > w.eager || to == n.id && len(buf) > maxSelfCopy
 	n.sends = append(n.sends, &send{r, m, to})
 	w.log("%d: send %d bytes to %d %+v", n.id, len(buf), to, m.e)
 	if to == n.id {
@@ -148,7 +148,7 @@ func (n *node) pattern() (r *Request) {
 	if w.chance(2) {
 		r.Envelope.Source = int32(n.peerOf(members))
 	} else {
-		r.Among = members
+		r.Sources = members
 	}
 	return r
 }
@@ -174,7 +174,7 @@ func (n *node) probe() {
 	got := n.core.Probe(r.Envelope, take)
 	w.check((want == nil) == (got == nil), "%d: probe %+v: %v, want %v", n.id, r.Envelope, got, want)
 	if want == nil {
-		hopeless := n.core.Hopeless(r.Envelope, r.Among)
+		hopeless := n.core.SourceError(r.Envelope, r.Sources)
 		w.check((hopeless != nil) == n.oracle.hopeless(&recv{r: r}), "%d: hopeless %+v: %v", n.id, r.Envelope, hopeless)
 		return
 	}
@@ -199,7 +199,7 @@ func (n *node) active(to int) {
 	w := n.w
 	b := w.fill(w.rng.IntN(w.eager + 2))
 	m := &sent{data: bytes.Clone(b), active: true, e: match.Envelope{Source: int32(n.id), Context: 77, Tag: -5}}
-	h := envelope.Header{Context: 77, Tag: -5, Length: uint64(len(b)), ID: 1 << 63, Flags: envelope.Place}
+	h := envelope.Header{Context: 77, Tag: -5, Length: uint64(len(b)), ID: 1 << 63, Flags: envelope.ByWrite}
 	fits := to == n.id || len(b) <= w.eager
 	if fits && to != n.id && !n.oracle.lost[to] {
 		n.sent[to] = append(n.sent[to], m)
@@ -207,7 +207,7 @@ func (n *node) active(to int) {
 		n.oracle.active = append(n.oracle.active, m)
 	}
 	w.log("%d: active %d bytes to %d", n.id, len(b), to)
-	err := n.core.Active(to, h, b)
+	err := n.core.SendActive(to, h, b)
 	clear(b) // it is ours again
 	w.check(n.oracle.lost[to] || (err == nil) == fits, "%d: active packet of %d bytes: %v", n.id, len(b), err)
 	if err != nil {
@@ -222,7 +222,7 @@ func (n *node) handle(from int, h *envelope.Header, payload []byte) error {
 	m := n.oracle.active[0]
 	n.oracle.active = n.oracle.active[1:]
 	w.check(int(m.e.Source) == from && bytes.Equal(m.data, payload) && h.Context == 77 && h.Tag == -5 && h.ID == 1<<63 &&
-		h.Length == uint64(len(payload)) && h.Flags == envelope.Place, "%d: active packet %+v of %d", n.id, *h, from)
+		h.Length == uint64(len(payload)) && h.Flags == envelope.ByWrite, "%d: active packet %+v of %d", n.id, *h, from)
 	if from != n.id && n.left.extras > 0 && w.chance(2) {
 		n.left.extras--
 		if w.chance(2) {

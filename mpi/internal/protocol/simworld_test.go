@@ -75,11 +75,11 @@ func newWorld(seed uint64, trace func(string)) *world {
 		v.window = w.fill((n*maxSingles + 1) * slotBytes)
 		v.core.Attach(link{v})
 		v.core.Handler = v.handle
-		v.core.maxHeld = w.pick(300, 2000, 1<<20)
+		v.core.throttleWatermark = w.pick(300, 2000, 1<<20)
 		v.left.sends, v.left.actives, v.left.singles, v.left.extras = w.rng.IntN(30), w.rng.IntN(8), w.rng.IntN(maxSingles+1), 3
 		for j := range v.core.peers {
-			v.core.peers[j].seq, v.core.peers[j].next = w.firstSeq, w.firstSeq
-			v.core.peers[j].told, v.core.peers[j].heard = w.firstSeq, w.firstSeq
+			v.core.peers[j].sendSeq, v.core.peers[j].recvSeq = w.firstSeq, w.firstSeq
+			v.core.peers[j].throttleSent, v.core.peers[j].throttleReceived = w.firstSeq, w.firstSeq
 		}
 		w.nodes = append(w.nodes, v)
 	}
@@ -208,7 +208,7 @@ func (w *world) lose(p *pair) {
 	p.cut = true
 	w.pair(p.to, p.from).broken = true
 	p.from.oracle.lose(p.to.id)
-	p.from.core.Lost(p.to.id, errGone)
+	p.from.core.FailPeer(p.to.id, errGone)
 }
 
 // drain receives what is still there to be received, and reports whether there
@@ -353,9 +353,9 @@ func (w *world) finish() {
 		}
 		for i := range n.core.peers {
 			p := &n.core.peers[i]
-			w.check(p.held == 0 && !p.holding && p.earlyBytes == 0 && len(p.early) == 0 && p.queue.Len() == 0, "%d: something is left of %d: %+v", n.id, i, *p)
+			w.check(p.unexpectedBytes == 0 && !p.throttled && p.earlyBytes == 0 && len(p.early) == 0 && p.queue.Len() == 0, "%d: something is left of %d: %+v", n.id, i, *p)
 			other := &w.nodes[i].core.peers[n.id]
-			w.check(p.lost != nil || other.lost != nil || w.nodes[i].dead || !other.announces, "%d: rank %d is throttled for ever", n.id, i)
+			w.check(p.err != nil || other.err != nil || w.nodes[i].dead || !other.announceAll, "%d: rank %d is throttled for ever", n.id, i)
 		}
 		w.seen.add(&n.core.Stats)
 	}

@@ -1,20 +1,20 @@
 package protocol
 
-// table gives requests numbers that peers can name. A number that is old or
+// requestTable gives requests numbers that peers can name. A number that is old or
 // made up finds nothing.
-type table struct {
-	slots []slot
+type requestTable struct {
+	slots []tableSlot
 	free  []uint32
 	used  int
 }
 
-type slot struct {
+type tableSlot struct {
 	r     *Request
 	epoch uint32 // of the number it has, or had last
 }
 
 // add gives a request a number, which is not 0.
-func (t *table) add(r *Request) {
+func (t *requestTable) add(r *Request) {
 	if r.id != 0 {
 		return
 	}
@@ -24,7 +24,7 @@ func (t *table) add(r *Request) {
 		t.free = t.free[:n-1]
 	} else {
 		i = uint32(len(t.slots))
-		t.slots = append(t.slots, slot{})
+		t.slots = append(t.slots, tableSlot{})
 	}
 	s := &t.slots[i]
 	if s.epoch++; s.epoch == 0 {
@@ -36,7 +36,7 @@ func (t *table) add(r *Request) {
 }
 
 // get finds the request that has a number, nil if there is none.
-func (t *table) get(id uint64) *Request {
+func (t *requestTable) get(id uint64) *Request {
 	i := uint32(id)
 	if uint64(i) >= uint64(len(t.slots)) || t.slots[i].epoch != uint32(id>>32) {
 		return nil
@@ -44,7 +44,7 @@ func (t *table) get(id uint64) *Request {
 	return t.slots[i].r
 }
 
-func (t *table) remove(r *Request) {
+func (t *requestTable) remove(r *Request) {
 	if r.id == 0 {
 		return
 	}

@@ -15,20 +15,20 @@ func TestThen(t *testing.T) {
 	var ends []string
 	recv := &Request{Envelope: match.Envelope{Source: match.Any, Tag: 1}, Buf: make([]byte, 4)}
 	again := &Request{Envelope: match.Envelope{Source: match.Any, Tag: 2}, Buf: make([]byte, 4)}
-	recv.Then = func(r *Request) {
+	recv.OnDone = func(r *Request) {
 		require.Same(t, recv, r)
 		require.True(t, r.Done)
 		ends = append(ends, string(r.Buf[:r.Bytes]))
 		c.Receive(again)
 	}
-	again.Then = func(r *Request) { ends = append(ends, string(r.Buf[:r.Bytes])) }
+	again.OnDone = func(r *Request) { ends = append(ends, string(r.Buf[:r.Bytes])) }
 	c.Receive(recv)
 	c.Send(&Request{Envelope: match.Envelope{Tag: 2}, Buf: []byte("two")})
 	c.Send(&Request{Envelope: match.Envelope{Tag: 1}, Buf: []byte("one")})
 	require.Equal(t, []string{"one", "two"}, ends)
 
 	canceled := &Request{Envelope: match.Envelope{Source: match.Any, Tag: 3}}
-	canceled.Then = func(r *Request) { require.ErrorIs(t, r.Err, ErrCanceled); ends = nil }
+	canceled.OnDone = func(r *Request) { require.ErrorIs(t, r.Err, ErrCanceled); ends = nil }
 	c.Receive(canceled)
 	require.True(t, c.Cancel(canceled))
 	require.Nil(t, ends)
@@ -36,22 +36,22 @@ func TestThen(t *testing.T) {
 
 // A rank that is lost is told to Gone, after those who waited for it.
 func TestGone(t *testing.T) {
-	e := newEvil(t, Fetched)
+	e := newEvil(t, RendezvousRead)
 	var order []string
-	r := &Request{Dest: 1, Buf: make([]byte, 8), Then: func(r *Request) { order = append(order, "request") }}
+	r := &Request{Dest: 1, Buf: make([]byte, 8), OnDone: func(r *Request) { order = append(order, "request") }}
 	none := 0
 	e.core.Attach(limited{e, &none})
 	e.core.Send(r)
-	e.core.Gone = func(rank int) {
+	e.core.OnPeerFailed = func(rank int) {
 		require.Equal(t, 1, rank)
-		require.ErrorIs(t, e.core.LostBecause(1), ErrLost)
+		require.ErrorIs(t, e.core.PeerError(1), ErrLost)
 		order = append(order, "gone")
 	}
-	require.NoError(t, e.core.Active(1, envelope.Header{}, nil))
+	require.NoError(t, e.core.SendActive(1, envelope.Header{}, nil))
 	require.Equal(t, 1, e.core.ActiveBacklog(1))
 	require.Equal(t, 2, e.core.Backlog(1))
-	e.core.Lost(1, errGone)
-	e.core.Lost(1, errGone)
+	e.core.FailPeer(1, errGone)
+	e.core.FailPeer(1, errGone)
 	require.ErrorIs(t, r.Err, ErrLost)
 	require.Equal(t, []string{"request", "gone"}, order)
 	require.Zero(t, e.core.ActiveBacklog(1))
@@ -59,7 +59,7 @@ func TestGone(t *testing.T) {
 
 // A net without atomics has none.
 func TestNoAtomics(t *testing.T) {
-	e := newEvil(t, Fetched)
+	e := newEvil(t, RendezvousRead)
 	r := &Request{Dest: 1, Buf: make([]byte, 8)}
 	e.core.Atomic(r, envelope.Key{}, Atomic{Operand: 1})
 	require.True(t, r.Done)

@@ -76,22 +76,22 @@ func (f *Fabric) Send(rank int, h *envelope.Header, payload []byte) bool {
 	return f.way(rank).Send(rank, h, payload)
 }
 
-// Expose implements protocol.Net.
-func (f *Fabric) Expose(rank int, b []byte, write bool) (envelope.Key, protocol.Exposed, error) {
-	return f.way(rank).Expose(rank, b, write)
+// RegisterMemory implements protocol.Net.
+func (f *Fabric) RegisterMemory(rank int, b []byte, write bool) (envelope.Key, protocol.Registration, error) {
+	return f.way(rank).RegisterMemory(rank, b, write)
 }
 
-// Hide implements protocol.Net: nothing is exposed but by connections.
-func (f *Fabric) Hide(e protocol.Exposed) { f.rc.Hide(e) }
+// DeregisterMemory implements protocol.Net: nothing is exposed but by connections.
+func (f *Fabric) DeregisterMemory(e protocol.Registration) { f.rc.DeregisterMemory(e) }
 
-// Fetch implements protocol.Net.
-func (f *Fabric) Fetch(rank int, b []byte, key envelope.Key, move uint64) error {
-	return f.way(rank).Fetch(rank, b, key, move)
+// RDMARead implements protocol.Net.
+func (f *Fabric) RDMARead(rank int, b []byte, key envelope.Key, move uint64) error {
+	return f.way(rank).RDMARead(rank, b, key, move)
 }
 
-// Store implements protocol.Net.
-func (f *Fabric) Store(rank int, b []byte, key envelope.Key, move uint64) error {
-	return f.way(rank).Store(rank, b, key, move)
+// RDMAWrite implements protocol.Net.
+func (f *Fabric) RDMAWrite(rank int, b []byte, key envelope.Key, move uint64) error {
+	return f.way(rank).RDMAWrite(rank, b, key, move)
 }
 
 // Poll implements fabric.Fabric.

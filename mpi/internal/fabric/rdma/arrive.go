@@ -132,7 +132,7 @@ func (f *Fabric) notified(l *link, notice uint32) {
 		return
 	}
 	l.owed++
-	if err := f.host.Core().Notified(l.rank, notice); err != nil {
+	if err := f.host.Core().HandleNotify(l.rank, notice); err != nil {
 		f.lose(l, err)
 		return
 	}
@@ -142,7 +142,7 @@ func (f *Fabric) notified(l *link, notice uint32) {
 // handle handles a packet. The first of several brings credits.
 func (f *Fabric) handle(l *link, header, payload []byte, first bool) {
 	h := &f.header
-	if err := h.Get(header); err != nil {
+	if err := h.Unmarshal(header); err != nil {
 		f.lose(l, err)
 		return
 	}
@@ -164,7 +164,7 @@ func (f *Fabric) handle(l *link, header, payload []byte, first bool) {
 	case envelope.Bye:
 		l.bye = true
 	}
-	if err := f.host.Core().Packet(l.rank, h, payload); err != nil {
+	if err := f.host.Core().HandlePacket(l.rank, h, payload); err != nil {
 		f.lose(l, err)
 		return
 	}
@@ -190,7 +190,7 @@ func (f *Fabric) giveCredits(l *link) {
 		return // they went with it
 	}
 	h := envelope.Header{Kind: envelope.Credit, Source: uint32(f.rank), Credits: l.owed}
-	h.Put(f.frame[:])
+	h.MarshalTo(f.frame[:])
 	f.wr[0] = verbs.SendWR{Opcode: verbs.WRSend, Flags: verbs.SendInline | verbs.SendSignaled, InlineData: f.frame[:envelope.Size], WRID: l.wrid(wrInline, 0)}
 	if f.post(l) {
 		l.owed = 0

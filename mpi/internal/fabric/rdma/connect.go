@@ -381,7 +381,7 @@ func (f *Fabric) unreachable(rank int, l *link, err error) {
 	}
 	err = fmt.Errorf("connecting: %w", fabric.NewLoss(rank, err))
 	f.links[rank] = &link{rank: rank, down: true, why: err}
-	f.host.Core().Lost(rank, err)
+	f.host.Core().FailPeer(rank, err)
 }
 
 // ConnectAll implements fabric.Fabric: every rank asks the ones below it, the

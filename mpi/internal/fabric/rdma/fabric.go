@@ -171,11 +171,11 @@ func (f *Fabric) depth(more int) int {
 
 // Limits implements protocol.Net.
 func (f *Fabric) Limits(int) protocol.Limits {
-	return protocol.Limits{Eager: f.o.Eager, Rdma: f.o.Rendezvous}
+	return protocol.Limits{Eager: f.o.Eager, Rendezvous: f.o.Rendezvous}
 }
 
-// Expose implements protocol.Net.
-func (f *Fabric) Expose(_ int, b []byte, _ bool) (envelope.Key, protocol.Exposed, error) {
+// RegisterMemory implements protocol.Net.
+func (f *Fabric) RegisterMemory(_ int, b []byte, _ bool) (envelope.Key, protocol.Registration, error) {
 	mr, err := f.cache.get(b)
 	if err != nil {
 		return envelope.Key{}, nil, err
@@ -183,8 +183,8 @@ func (f *Fabric) Expose(_ int, b []byte, _ bool) (envelope.Key, protocol.Exposed
 	return envelope.Key{Addr: mr.sge(b).Addr, RKey: mr.mr.RKey()}, mr, nil
 }
 
-// Hide implements protocol.Net.
-func (f *Fabric) Hide(e protocol.Exposed) { f.cache.put(e.(*region)) }
+// DeregisterMemory implements protocol.Net.
+func (f *Fabric) DeregisterMemory(e protocol.Registration) { f.cache.put(e.(*region)) }
 
 // Stats implements fabric.Fabric.
 func (f *Fabric) Stats() map[string]uint64 {

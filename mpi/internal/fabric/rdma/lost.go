@@ -11,7 +11,7 @@ func (f *Fabric) lose(l *link, why error) {
 	_ = l.qp.Modify(verbs.QPAttr{State: verbs.StateErr}, verbs.AttrState) // the rank reads and writes nothing any more
 	l.tear()
 	f.withdraw(l)
-	f.host.Core().Lost(l.rank, why)
+	f.host.Core().FailPeer(l.rank, why)
 	f.postList(l)
 }
 
@@ -22,7 +22,7 @@ func (f *Fabric) Cut(rank int, why error) {
 		return
 	}
 	f.links[rank] = &link{rank: rank, down: true, why: why} // who dials gives up
-	f.host.Core().Lost(rank, why)
+	f.host.Core().FailPeer(rank, why)
 }
 
 // Fail ends them all: nothing comes out of Options.Queue any more.
@@ -36,7 +36,7 @@ func (f *Fabric) fail(why error) {
 		case l != nil && l.qp != nil:
 			f.lose(l, why)
 		default:
-			f.host.Core().Lost(rank, why)
+			f.host.Core().FailPeer(rank, why)
 		}
 	}
 	for i, m := range f.moves.list { // whose completions may be lost; nothing is moved any more

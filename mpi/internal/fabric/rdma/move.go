@@ -6,14 +6,14 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// Fetch implements protocol.Net.
-func (f *Fabric) Fetch(rank int, b []byte, key envelope.Key, move uint64) error {
+// RDMARead implements protocol.Net.
+func (f *Fabric) RDMARead(rank int, b []byte, key envelope.Key, move uint64) error {
 	return f.move(verbs.SendWR{Opcode: verbs.WRRDMARead}, rank, b, key, move)
 }
 
-// Store implements protocol.Net. A packet that is sent after it arrives behind
+// RDMAWrite implements protocol.Net. A packet that is sent after it arrives behind
 // it, for it takes the same queue pair.
-func (f *Fabric) Store(rank int, b []byte, key envelope.Key, move uint64) error {
+func (f *Fabric) RDMAWrite(rank int, b []byte, key envelope.Key, move uint64) error {
 	return f.move(verbs.SendWR{Opcode: verbs.WRRDMAWrite}, rank, b, key, move)
 }
 
@@ -47,7 +47,7 @@ func (f *Fabric) StoreNotify(rank int, b []byte, key envelope.Key, notice uint32
 		l.credits--
 		f.recent(l)
 	}
-	f.host.Core().Moved(move, l.why)
+	f.host.Core().TransferDone(move, l.why)
 	return nil
 }
 
@@ -189,5 +189,5 @@ func (f *Fabric) moved(index int, err error) {
 		m.then(err)
 		return
 	}
-	f.host.Core().Moved(m.id, err)
+	f.host.Core().TransferDone(m.id, err)
 }

@@ -67,10 +67,10 @@ func (f *Fabric) recent(l *link) {
 // the end is what counts.
 func put(b []byte, h *envelope.Header, payload []byte, headerLast bool) {
 	if headerLast {
-		h.Put(b[copy(b, payload):])
+		h.MarshalTo(b[copy(b, payload):])
 		return
 	}
-	h.Put(b)
+	h.MarshalTo(b)
 	copy(b[envelope.Size:], payload)
 }
 

@@ -79,7 +79,7 @@ func New(host fabric.Host, book fabric.Book, o Options) (*Fabric, error) {
 
 // Limits implements protocol.Net.
 func (f *Fabric) Limits(int) protocol.Limits {
-	return protocol.Limits{Eager: f.o.Eager, Rdma: protocol.Packed}
+	return protocol.Limits{Eager: f.o.Eager, Rendezvous: protocol.RendezvousCopy}
 }
 
 // Send implements protocol.Net.
@@ -137,9 +137,9 @@ func (f *Fabric) lose(l *link, why error) {
 		_ = l.conn.Close()
 	}
 	c := f.host.Core()
-	c.Lost(l.rank, why)
+	c.FailPeer(l.rank, why)
 	for id := range l.moves {
-		c.Moved(id, why)
+		c.TransferDone(id, why)
 	}
 	l.moves, l.fetches, l.storing = nil, nil, nil
 }

@@ -21,7 +21,7 @@ func TestFrameGolden(t *testing.T) {
 	require.NoError(t, back.get(b))
 	require.Equal(t, h, back)
 	require.Zero(t, back.payload())
-	(&envelope.Header{Kind: envelope.Active}).Put(b)
+	(&envelope.Header{Kind: envelope.Active}).MarshalTo(b)
 	require.False(t, isFrame(b))
 }
 

@@ -34,7 +34,7 @@ func newLink(f *Fabric, rank int) *link { return &link{f: f, rank: rank, moves: 
 
 // send sends a packet.
 func (l *link) send(h *envelope.Header, payload []byte) {
-	h.Put(l.frame[:])
+	h.MarshalTo(l.frame[:])
 	l.leave(payload)
 }
 
@@ -113,7 +113,7 @@ func (l *link) read() {
 			continue
 		}
 		if err == nil {
-			err = h.Get(header[:])
+			err = h.Unmarshal(header[:])
 		}
 		if err == nil && (int(h.Source) != l.rank || int64(h.Bytes) > int64(l.f.o.Eager)) {
 			err = fmt.Errorf("%w: %d bytes of payload of rank %d", envelope.ErrMalformed, h.Bytes, h.Source)
@@ -125,7 +125,7 @@ func (l *link) read() {
 		l.f.host.Do(func(c *protocol.Core) {
 			l.heard()
 			if err == nil {
-				err = c.Packet(l.rank, &h, payload[:h.Bytes])
+				err = c.HandlePacket(l.rank, &h, payload[:h.Bytes])
 			}
 			if err != nil {
 				l.f.lose(l, err)

@@ -20,9 +20,9 @@ type exposure struct {
 
 func address(b []byte) uint64 { return uint64(uintptr(unsafe.Pointer(unsafe.SliceData(b)))) }
 
-// Expose implements protocol.Net: what the rank does to the memory, the goroutine
+// RegisterMemory implements protocol.Net: what the rank does to the memory, the goroutine
 // that reads from it does here.
-func (f *Fabric) Expose(rank int, b []byte, write bool) (envelope.Key, protocol.Exposed, error) {
+func (f *Fabric) RegisterMemory(rank int, b []byte, write bool) (envelope.Key, protocol.Registration, error) {
 	e := &exposure{key: rand.Uint32(), rank: rank, b: b, write: write}
 	for f.exposed[e.key] != nil {
 		e.key = rand.Uint32()
@@ -31,8 +31,8 @@ func (f *Fabric) Expose(rank int, b []byte, write bool) (envelope.Key, protocol.
 	return envelope.Key{Addr: address(b), RKey: e.key}, e, nil
 }
 
-// Hide implements protocol.Net.
-func (f *Fabric) Hide(e protocol.Exposed) { delete(f.exposed, e.(*exposure).key) }
+// DeregisterMemory implements protocol.Net.
+func (f *Fabric) DeregisterMemory(e protocol.Registration) { delete(f.exposed, e.(*exposure).key) }
 
 // memory is what a frame of a rank names, if the rank may have it.
 func (f *Fabric) memory(rank int, h *frame, n int) ([]byte, error) {

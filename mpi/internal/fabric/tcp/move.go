@@ -20,8 +20,8 @@ type moving struct {
 // fetchAhead is how much is asked for at a time.
 const fetchAhead = 16 * pieceMax
 
-// Fetch implements protocol.Net.
-func (f *Fabric) Fetch(rank int, b []byte, key envelope.Key, move uint64) error {
+// RDMARead implements protocol.Net.
+func (f *Fabric) RDMARead(rank int, b []byte, key envelope.Key, move uint64) error {
 	l, err := f.way(rank)
 	if err == nil {
 		m := &moving{id: move, b: b, key: key, left: len(b)}
@@ -32,8 +32,8 @@ func (f *Fabric) Fetch(rank int, b []byte, key envelope.Key, move uint64) error 
 	return err
 }
 
-// Store implements protocol.Net.
-func (f *Fabric) Store(rank int, b []byte, key envelope.Key, move uint64) error {
+// RDMAWrite implements protocol.Net.
+func (f *Fabric) RDMAWrite(rank int, b []byte, key envelope.Key, move uint64) error {
 	l, err := f.way(rank)
 	if err == nil {
 		l.storing = &moving{id: move, b: b, key: key}
@@ -131,6 +131,6 @@ func (l *link) answered(c *protocol.Core, h *frame, payload []byte) error {
 		binary.NativeEndian.PutUint64(m.b, h.Offset)
 	}
 	delete(l.moves, h.Move)
-	c.Moved(h.Move, nil)
+	c.TransferDone(h.Move, nil)
 	return nil
 }

@@ -83,13 +83,13 @@ func (f *Fabric) arrived(now nack.Time, wc *verbs.WC, _, packet []byte) {
 // message handles a packet of the core that is complete.
 func (f *Fabric) message(b []byte) {
 	var h envelope.Header
-	err := h.Get(b)
+	err := h.Unmarshal(b)
 	if err == nil {
 		payload := b[envelope.Size:]
 		if int(h.Source) != f.from || int64(h.Bytes) != int64(len(payload)) {
 			err = fmt.Errorf("%w: payload of %d bytes, it says %d, of rank %d", envelope.ErrMalformed, len(payload), h.Bytes, h.Source)
 		} else {
-			err = f.host.Core().Packet(f.from, &h, payload)
+			err = f.host.Core().HandlePacket(f.from, &h, payload)
 		}
 	}
 	if err != nil {

@@ -125,7 +125,7 @@ func (c *crowd) answer(ctx context.Context, n int) {
 			core.Handle(1, 0, b, func(m []byte) {
 				n--
 				reply := make([]byte, envelope.Size+8)
-				(&envelope.Header{Kind: envelope.Eager, Length: 8, Bytes: 8, Source: h.To, Seq: c.sent[h.To-1]}).Put(reply)
+				(&envelope.Header{Kind: envelope.Eager, Length: 8, Bytes: 8, Source: h.To, Seq: c.sent[h.To-1]}).MarshalTo(reply)
 				c.sent[h.To-1]++
 				require.NoError(c.t, core.Send(1, 0, reply, nil))
 			})
@@ -207,7 +207,7 @@ func stats(e *engine.Engine) (s map[string]uint64) {
 
 // lost is why a rank is lost, if it is.
 func lost(e *engine.Engine, rank int) (why error) {
-	e.Do(func(c *protocol.Core) { why = c.LostBecause(rank) })
+	e.Do(func(c *protocol.Core) { why = c.PeerError(rank) })
 	return why
 }
 
@@ -287,7 +287,7 @@ func TestBadRanks(t *testing.T) {
 	e := hub(t, c)
 	c.visit(ctx, e, c.all()...)
 	wrong := make([]byte, envelope.Size)
-	(&envelope.Header{Kind: envelope.Eager, Source: 3}).Put(wrong) // which is another rank
+	(&envelope.Header{Kind: envelope.Eager, Source: 3}).MarshalTo(wrong) // which is another rank
 	require.NoError(t, c.ranks[0].Send(1, 0, wrong, nil))
 	c.drain(c.ranks[0])
 	b := make([]byte, nack.FeedbackSize)

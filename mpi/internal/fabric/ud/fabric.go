@@ -85,7 +85,7 @@ func (f *Fabric) Limits(rank int) protocol.Limits {
 	if l := &f.links[rank]; l.state == open {
 		eager = l.eager
 	}
-	return protocol.Limits{Eager: eager, Rdma: protocol.Packed}
+	return protocol.Limits{Eager: eager, Rendezvous: protocol.RendezvousCopy}
 }
 
 // Send implements protocol.Net. Of messages in a row all but the first leave
@@ -98,7 +98,7 @@ func (f *Fabric) Send(rank int, h *envelope.Header, payload []byte) bool {
 	case lost:
 		return true // the core hears of it, if it has not
 	}
-	h.Put(f.frame[:])
+	h.MarshalTo(f.frame[:])
 	now := f.now()
 	switch err := f.core.Send(now, rank, f.frame[:], payload); {
 	case err == nack.ErrNoRoom:
@@ -120,14 +120,14 @@ func (f *Fabric) Send(rank int, h *envelope.Header, payload []byte) bool {
 	return true
 }
 
-// Expose, Hide, Fetch and Store implement protocol.Net: there is no RDMA here,
+// RegisterMemory, Hide, Fetch and Store implement protocol.Net: there is no RDMA here,
 // and Limits says so.
-func (*Fabric) Expose(int, []byte, bool) (envelope.Key, protocol.Exposed, error) {
+func (*Fabric) RegisterMemory(int, []byte, bool) (envelope.Key, protocol.Registration, error) {
 	return envelope.Key{}, nil, errors.ErrUnsupported
 }
-func (*Fabric) Hide(protocol.Exposed)                         {}
-func (*Fabric) Fetch(int, []byte, envelope.Key, uint64) error { return errors.ErrUnsupported }
-func (*Fabric) Store(int, []byte, envelope.Key, uint64) error { return errors.ErrUnsupported }
+func (*Fabric) DeregisterMemory(protocol.Registration)            {}
+func (*Fabric) RDMARead(int, []byte, envelope.Key, uint64) error  { return errors.ErrUnsupported }
+func (*Fabric) RDMAWrite(int, []byte, envelope.Key, uint64) error { return errors.ErrUnsupported }
 
 // lose cuts a rank off.
 func (f *Fabric) lose(rank int, why error) {
@@ -137,7 +137,7 @@ func (f *Fabric) lose(rank int, why error) {
 	}
 	l.state = lost
 	f.core.Close(rank)
-	f.host.Core().Lost(rank, why)
+	f.host.Core().FailPeer(rank, why)
 }
 
 // Cut implements fabric.Fabric.
