@@ -25,18 +25,18 @@ type attrValue struct {
 
 // attrKey is an Attr of any type.
 type attrKey interface {
-	copied(c *Comm, v any) (any, bool)
-	freed(c *Comm, v any)
+	copyValue(c *Comm, v any) (any, bool)
+	freeValue(c *Comm, v any)
 }
 
-func (a *Attr[T]) copied(c *Comm, v any) (any, bool) {
+func (a *Attr[T]) copyValue(c *Comm, v any) (any, bool) {
 	if a.copy == nil {
 		return nil, false
 	}
 	return a.copy(c, v.(T))
 }
 
-func (a *Attr[T]) freed(c *Comm, v any) {
+func (a *Attr[T]) freeValue(c *Comm, v any) {
 	if a.free != nil {
 		a.free(c, v.(T))
 	}
@@ -83,7 +83,7 @@ func (a *Attr[T]) Delete(c *Comm) {
 	}
 	c.mu.Unlock()
 	if i >= 0 {
-		a.freed(c, v)
+		a.freeValue(c, v)
 	}
 }
 
@@ -93,7 +93,7 @@ func (c *Comm) copyAttrs(d *Comm) {
 	list := slices.Clone(c.attrs)
 	c.mu.Unlock()
 	for _, x := range list {
-		if v, ok := x.key.copied(c, x.v); ok {
+		if v, ok := x.key.copyValue(c, x.v); ok {
 			d.attrs = append(d.attrs, attrValue{x.key, v})
 		}
 	}
@@ -106,6 +106,6 @@ func (c *Comm) freeAttrs() {
 	c.attrs = nil
 	c.mu.Unlock()
 	for _, x := range slices.Backward(list) {
-		x.key.freed(c, x.v)
+		x.key.freeValue(c, x.v)
 	}
 }

@@ -35,7 +35,7 @@ func DimsCreate(ranks int, dims ...int) ([]int, error) {
 	if ranks < 1 || free == 0 && left != 1 {
 		return nil, fmt.Errorf("mpi: %w: %d ranks do not make up dimensions %v", ErrGrid, ranks, dims)
 	}
-	found := factors(left, free, divisors(left))
+	found := factorize(left, free, divisors(left))
 	for i := range grid {
 		if grid[i] == 0 {
 			grid[i], found = found[0], found[1:]
@@ -61,25 +61,25 @@ func divisors(n int) (list []int) {
 	return list
 }
 
-// factors are k factors of n, the greatest first, and that as small as can be. They are
+// factorize are k factors of n, the greatest first, and that as small as can be. They are
 // among the divisors of a multiple of n.
-func factors(n, k int, among []int) []int {
+func factorize(n, k int, among []int) []int {
 	if k == 0 {
 		return nil
 	}
 	for _, d := range among {
-		if n%d != 0 || !reaches(d, k, n) {
+		if n%d != 0 || !powerReaches(d, k, n) {
 			continue
 		}
-		if rest := factors(n/d, k-1, among); k == 1 || rest[0] <= d {
+		if rest := factorize(n/d, k-1, among); k == 1 || rest[0] <= d {
 			return append([]int{d}, rest...)
 		}
 	}
 	return nil
 }
 
-// reaches reports whether d to the power of k is at least n.
-func reaches(d, k, n int) bool {
+// powerReaches reports whether d to the power of k is at least n.
+func powerReaches(d, k, n int) bool {
 	for p := 1; k > 0; k-- {
 		if p *= d; p >= n {
 			return true
@@ -101,18 +101,18 @@ func (c *Comm) CartCreate(dims []int, periods []bool, reorder bool) (*Cart, erro
 	points := 1
 	for _, d := range dims {
 		if d < 1 || points > c.size/d {
-			return nil, c.refuse(op, fmt.Errorf("%w: dimensions %v for %d ranks", ErrGrid, dims, c.size))
+			return nil, c.rejectCollective(op, fmt.Errorf("%w: dimensions %v for %d ranks", ErrGrid, dims, c.size))
 		}
 		points *= d
 	}
 	if len(periods) != len(dims) {
-		return nil, c.refuse(op, fmt.Errorf("%w: %d dimensions are periodic or not, of %d", ErrGrid, len(periods), len(dims)))
+		return nil, c.rejectCollective(op, fmt.Errorf("%w: %d dimensions are periodic or not, of %d", ErrGrid, len(periods), len(dims)))
 	}
 	members := make([]int, points)
 	for i := range members {
 		members[i] = i
 	}
-	d, err := c.derive(op, c.Name()+".cart", members, dims, periods)
+	d, err := c.deriveComm(op, c.Name()+".cart", members, dims, periods)
 	if d == nil {
 		return nil, err
 	}
@@ -153,10 +153,10 @@ func (g *Cart) Coords(rank int) ([]int, error) {
 	if rank < 0 || rank >= g.size {
 		return nil, g.fail("coords", "", fmt.Errorf("%w: %d, there are %d", ErrRank, rank, g.size))
 	}
-	return g.coords(rank), nil
+	return g.coordsOf(rank), nil
 }
 
-func (g *Cart) coords(rank int) []int {
+func (g *Cart) coordsOf(rank int) []int {
 	at := make([]int, len(g.dims))
 	for i := len(at) - 1; i >= 0; i-- {
 		at[i] = rank % g.dims[i]
@@ -205,12 +205,12 @@ func (g *Cart) Shift(dim, by int) (source, dest int, err error) {
 	if dim < 0 || dim >= len(g.dims) {
 		return Undefined, Undefined, g.fail("shift", "", fmt.Errorf("%w: there is no dimension %d of %d", ErrGrid, dim, len(g.dims)))
 	}
-	source, dest = g.shift(dim, by)
+	source, dest = g.shiftRanks(dim, by)
 	return source, dest, nil
 }
 
-func (g *Cart) shift(dim, by int) (source, dest int) {
-	at := g.coords(g.rank)
+func (g *Cart) shiftRanks(dim, by int) (source, dest int) {
+	at := g.coordsOf(g.rank)
 	x := at[dim]
 	at[dim] = x + by
 	dest = g.rankOf(at)
@@ -226,12 +226,12 @@ func (g *Cart) Sub(remain []bool) (*Cart, error) {
 		return nil, g.asComm().fail(op, "", errNullComm)
 	}
 	if len(remain) != len(g.dims) {
-		return nil, g.refuse(op, fmt.Errorf("%w: %d dimensions remain or not, of %d", ErrGrid, len(remain), len(g.dims)))
+		return nil, g.rejectCollective(op, fmt.Errorf("%w: %d dimensions remain or not, of %d", ErrGrid, len(remain), len(g.dims)))
 	}
-	here := g.coords(g.rank)
+	here := g.coordsOf(g.rank)
 	var members []int
 	for r := range g.size {
-		at, same := g.coords(r), true
+		at, same := g.coordsOf(r), true
 		for i := range at {
 			same = same && (remain[i] || at[i] == here[i])
 		}
@@ -239,7 +239,7 @@ func (g *Cart) Sub(remain []bool) (*Cart, error) {
 			members = append(members, r)
 		}
 	}
-	c, err := g.derive(op, g.Name()+".sub", members, remain)
+	c, err := g.deriveComm(op, g.Name()+".sub", members, remain)
 	if err != nil {
 		return nil, err
 	}

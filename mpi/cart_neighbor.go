@@ -13,48 +13,48 @@ import (
 // NeighborAllgather gives each neighbor what the rank sends
 // (MPI_Neighbor_allgather).
 func (g *Cart) NeighborAllgather(send, recv Buffer) error {
-	return g.asComm().do(g.neighbors(coll.Allgather, send, recv))
+	return g.asComm().runBlocking(g.neighborOp(coll.Allgather, send, recv))
 }
 
 // NeighborAlltoall gives each neighbor its piece (MPI_Neighbor_alltoall).
 func (g *Cart) NeighborAlltoall(send, recv Buffer) error {
-	return g.asComm().do(g.neighbors(coll.Alltoall, send, recv))
+	return g.asComm().runBlocking(g.neighborOp(coll.Alltoall, send, recv))
 }
 
 // IneighborAllgather begins a NeighborAllgather (MPI_Ineighbor_allgather).
 func (g *Cart) IneighborAllgather(send, recv Buffer) (*Request, error) {
-	return g.asComm().start(g.neighbors(coll.Allgather, send, recv))
+	return g.asComm().startNonblocking(g.neighborOp(coll.Allgather, send, recv))
 }
 
 // IneighborAlltoall begins a NeighborAlltoall (MPI_Ineighbor_alltoall).
 func (g *Cart) IneighborAlltoall(send, recv Buffer) (*Request, error) {
-	return g.asComm().start(g.neighbors(coll.Alltoall, send, recv))
+	return g.asComm().startNonblocking(g.neighborOp(coll.Alltoall, send, recv))
 }
 
 // NeighborAllgatherInit keeps a NeighborAllgather (MPI_Neighbor_allgather_init).
 func (g *Cart) NeighborAllgatherInit(send, recv Buffer) (*Request, error) {
-	return g.asComm().keep(g.neighbors(coll.Allgather, send, recv))
+	return g.asComm().newPersistentCall(g.neighborOp(coll.Allgather, send, recv))
 }
 
 // NeighborAlltoallInit keeps a NeighborAlltoall (MPI_Neighbor_alltoall_init).
 func (g *Cart) NeighborAlltoallInit(send, recv Buffer) (*Request, error) {
-	return g.asComm().keep(g.neighbors(coll.Alltoall, send, recv))
+	return g.asComm().newPersistentCall(g.neighborOp(coll.Alltoall, send, recv))
 }
 
-func (g *Cart) neighbors(what coll.Collective, send, recv Buffer) operation {
-	return operation{what: what, cart: g, send: send, recv: recv}
+func (g *Cart) neighborOp(what coll.Collective, send, recv Buffer) collectiveOp {
+	return collectiveOp{collective: what, cart: g, send: send, recv: recv}
 }
 
-// valid looks at a call's arguments.
-func (g *Cart) valid(o *operation) error {
+// validateNeighbors looks at a call's arguments.
+func (g *Cart) validateNeighbors(o *collectiveOp) error {
 	for receives, b := range []Buffer{o.send, o.recv} {
-		if err := alone(b, receives == 1); err != nil {
+		if err := checkBuffer(b, receives == 1); err != nil {
 			return err
 		}
 	}
 	n := 2 * len(g.dims)
 	out, in := o.send.Count(), o.recv.Count()
-	if o.what == coll.Allgather {
+	if o.collective == coll.Allgather {
 		out *= n
 	}
 	if out != in || n > 0 && in%n != 0 {
@@ -63,19 +63,19 @@ func (g *Cart) valid(o *operation) error {
 	if in == 0 {
 		return nil
 	}
-	if err := agree(o.send.Slice(0, 1).Signature(), o.recv.Slice(0, 1).Signature()); err != nil {
+	if err := checkSelfSignatures(o.send.Slice(0, 1).Signature(), o.recv.Slice(0, 1).Signature()); err != nil {
 		return err
 	}
-	if overlap(o.send, o.recv) {
+	if buffersOverlap(o.send, o.recv) {
 		return fmt.Errorf("%w: what is sent and what is received share memory", ErrBuffer)
 	}
 	return nil
 }
 
-// exchange does the call on packed memory. In a dimension of one or two points both
+// exchangeBlocks does the call on packed memory. In a dimension of one or two points both
 // neighbors are the same rank: what it sends to its one before, which comes first,
 // is from our one behind.
-func (g *Cart) exchange(n *net, what coll.Collective, send, recv []byte) error {
+func (g *Cart) exchangeBlocks(n *callNet, what coll.Collective, send, recv []byte) error {
 	if len(recv) == 0 {
 		return nil
 	}
@@ -89,7 +89,7 @@ func (g *Cart) exchange(n *net, what coll.Collective, send, recv []byte) error {
 	}
 	var under []coll.Request
 	for d := range g.dims {
-		before, behind := g.shift(d, 1)
+		before, behind := g.shiftRanks(d, 1)
 		if behind != ProcNull {
 			under = append(under, n.Irecv(behind, piece(2*d+1)))
 		}
@@ -98,7 +98,7 @@ func (g *Cart) exchange(n *net, what coll.Collective, send, recv []byte) error {
 		}
 	}
 	for d := range g.dims {
-		before, behind := g.shift(d, 1)
+		before, behind := g.shiftRanks(d, 1)
 		if before != ProcNull {
 			under = append(under, n.Isend(before, ours(2*d)))
 		}

@@ -11,44 +11,44 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/deadlock"
 )
 
-// record is what all ranks have to agree about in a collective call. They tell each
+// callRecord is what all ranks have to agree about in a collective call. They tell each
 // other before it is done. Fields that may differ, or do not matter, are zero.
-type record struct {
+type callRecord struct {
 	Name    [32]byte
 	Refused bool // its arguments cannot be
 	Root    int32
 	Op      [32]byte
-	Data    signature
+	Data    typeSignature
 	Counts  uint64 // hash of those of all ranks
 }
 
-// signature is a datatype.Signature of fixed size.
-type signature struct {
+// typeSignature is a datatype.Signature of fixed size.
+type typeSignature struct {
 	Kind  uint8
 	Unit  uint32
 	Count int64
 }
 
-func signatureOf(b Buffer) signature {
+func typeSignatureOf(b Buffer) typeSignature {
 	s := b.Signature()
 	if s.Count == 0 {
-		return signature{} // of whatever kind they would be
+		return typeSignature{} // of whatever kind they would be
 	}
-	return signature{uint8(s.Kind), s.Unit, int64(s.Count)}
+	return typeSignature{uint8(s.Kind), s.Unit, int64(s.Count)}
 }
 
-// accept is datatype.Signature.Accept.
-func (s signature) accept(sent signature) error {
-	plain := func(s signature) datatype.Signature {
+// acceptSent is datatype.Signature.Accept.
+func (s typeSignature) acceptSent(sent typeSignature) error {
+	plain := func(s typeSignature) datatype.Signature {
 		return datatype.Signature{Kind: datatype.Kind(s.Kind), Unit: s.Unit, Count: int(s.Count)}
 	}
 	return plain(s).Accept(plain(sent))
 }
 
-func (s signature) String() string { return fmt.Sprintf("%d %v", s.Count, datatype.Kind(s.Kind)) }
+func (s typeSignature) String() string { return fmt.Sprintf("%d %v", s.Count, datatype.Kind(s.Kind)) }
 
-// check compares a call with those of the other ranks.
-func (k *call) check() error {
+// checkAgreement compares a call with those of the other ranks.
+func (k *call) checkAgreement() error {
 	c := k.comm
 	if !c.world.o.Check {
 		return nil
@@ -56,43 +56,43 @@ func (k *call) check() error {
 	tag := k.net.tag
 	k.net.tag |= checkTag
 	defer func() { k.net.tag = tag }()
-	mine := k.record()
-	if err := k.compare(&mine); err != nil {
-		if k.refused != nil {
-			return k.refused
+	mine := k.newRecord()
+	if err := k.compareRecords(&mine); err != nil {
+		if k.argErr != nil {
+			return k.argErr
 		}
 		return err
 	}
-	switch k.op.what {
+	switch k.op.collective {
 	case coll.Gatherv, coll.Scatterv, coll.Alltoallv, coll.Alltoallw:
-		return k.comparePieces()
+		return k.compareBlocks()
 	}
 	return nil
 }
 
-// share gives all ranks the records of all.
-func share[T any](k *call, mine *T) ([]T, error) {
+// allgatherRecords gives all ranks the records of all.
+func allgatherRecords[T any](k *call, mine *T) ([]T, error) {
 	all := make([]T, k.comm.size)
 	send, err := binary.Append(nil, binary.LittleEndian, mine)
 	if err != nil {
 		return nil, err
 	}
 	recv := make([]byte, len(all)*len(send))
-	if err := k.do.Allgather(send, recv); err != nil {
+	if err := k.alg.Allgather(send, recv); err != nil {
 		return nil, err
 	}
 	_, err = binary.Decode(recv, binary.LittleEndian, all)
 	return all, err
 }
 
-// compare is an error if not all ranks have the same record.
-func (k *call) compare(mine *record) error {
-	all, err := share(k, mine)
+// compareRecords is an error if not all ranks have the same record.
+func (k *call) compareRecords(mine *callRecord) error {
+	all, err := allgatherRecords(k, mine)
 	if err != nil {
 		return err
 	}
-	who := map[record][]int{}
-	var order []record
+	who := map[callRecord][]int{}
+	var order []callRecord
 	for r, rec := range all {
 		if len(who[rec]) == 0 {
 			order = append(order, rec)
@@ -116,8 +116,8 @@ func (k *call) compare(mine *record) error {
 // maxDifferences is how many of them an error tells.
 const maxDifferences = 4
 
-func (r *record) String() string {
-	text := field(r.Name[:])
+func (r *callRecord) String() string {
+	text := trimNUL(r.Name[:])
 	switch {
 	case r.Refused:
 		return text + " with arguments that cannot be"
@@ -126,7 +126,7 @@ func (r *record) String() string {
 	}
 	var with []string
 	if r.Op[0] != 0 {
-		with = append(with, field(r.Op[:]))
+		with = append(with, trimNUL(r.Op[:]))
 	}
 	if r.Root >= 0 {
 		with = append(with, fmt.Sprintf("root %d", r.Root))
@@ -140,65 +140,65 @@ func (r *record) String() string {
 	return text
 }
 
-// field is a text of fixed size.
-func field(b []byte) string { return strings.TrimRight(string(b), "\x00") }
+// trimNUL is a text of fixed size.
+func trimNUL(b []byte) string { return strings.TrimRight(string(b), "\x00") }
 
-// record is what the others are told of a call.
-func (k *call) record() (r record) {
+// newRecord is what the others are told of a call.
+func (k *call) newRecord() (r callRecord) {
 	o := &k.op
-	copy(r.Name[:], o.name())
+	copy(r.Name[:], o.callName())
 	r.Root = -1
-	if r.Refused = k.refused != nil; r.Refused {
+	if r.Refused = k.argErr != nil; r.Refused {
 		return r
 	}
-	if shapes[o.what].rooted {
+	if collectiveShapes[o.collective].rooted {
 		r.Root = int32(o.root)
 	}
-	if shapes[o.what].op {
-		copy(r.Op[:], o.op.String())
+	if collectiveShapes[o.collective].op {
+		copy(r.Op[:], o.reduceOp.String())
 	}
-	b, pieces := k.common()
+	b, pieces := k.commonBuffer()
 	if pieces == 0 {
 		return r
 	}
-	r.Data = signatureOf(b.Slice(0, b.Count()/pieces))
-	switch o.what {
+	r.Data = typeSignatureOf(b.Slice(0, b.Count()/pieces))
+	switch o.collective {
 	case coll.Allgatherv:
-		r.Counts = o.recvParts.hash(b)
+		r.Counts = o.recvLayout.countsHash(b)
 		r.Data.Count = 0 // displacements may differ, and so what lies between
 	case coll.ReduceScatter:
-		r.Counts = o.sendParts.hash(b)
+		r.Counts = o.sendLayout.countsHash(b)
 	}
 	return r
 }
 
-// common is a buffer of which all ranks have as much, divided by a number of
+// commonBuffer is a buffer of which all ranks have as much, divided by a number of
 // pieces, or 0 if there is none.
-func (k *call) common() (b Buffer, pieces int) {
+func (k *call) commonBuffer() (b Buffer, pieces int) {
 	o, n := &k.op, k.comm.size
 	switch {
 	case o.cart != nil:
 		return o.recv, 2 * len(o.cart.dims)
-	case o.what == coll.Bcast:
+	case o.collective == coll.Bcast:
 		return o.recv, 1
-	case o.what == coll.Allgatherv:
+	case o.collective == coll.Allgatherv:
 		return o.recv, 1
-	case o.what == coll.Gather && o.inPlace, o.what == coll.Allgather && o.inPlace, o.what == coll.Alltoall:
+	case o.collective == coll.Gather && o.inPlace, o.collective == coll.Allgather && o.inPlace, o.collective == coll.Alltoall:
 		return o.recv, n
-	case o.what == coll.Scatter && o.inPlace:
+	case o.collective == coll.Scatter && o.inPlace:
 		return o.send, n
-	case o.what == coll.Scatter:
+	case o.collective == coll.Scatter:
 		return o.recv, 1
-	case o.what == coll.Gather, o.what == coll.Allgather:
+	case o.collective == coll.Gather, o.collective == coll.Allgather:
 		return o.send, 1
-	case shapes[o.what].op:
-		return k.vector(), 1
+	case collectiveShapes[o.collective].op:
+		return k.reduceBuffer(), 1
 	}
 	return Buffer{}, 0
 }
 
-// hash is one of the counts of all ranks, which is not 0.
-func (p parts) hash(b Buffer) uint64 {
+// countsHash is one of the counts of all ranks, which is not 0.
+func (p blockLayout) countsHash(b Buffer) uint64 {
 	unit := 1
 	if b.Count() > 0 {
 		unit = b.Slice(0, 1).Signature().Count

@@ -5,42 +5,42 @@ import (
 	"fmt"
 )
 
-// markSize is the size of what a message begins with where messages are checked:
+// checkHeaderSize is the size of what a message begins with where messages are checked:
 // what it is made of.
-const markSize = 1 + 4 + 8
+const checkHeaderSize = 1 + 4 + 8
 
-// mark is how many bytes a message has besides its elements.
-func (w *World) mark() int {
+// checkOverhead is how many bytes a message has besides its elements.
+func (w *World) checkOverhead() int {
 	if w.o.Check {
-		return markSize
+		return checkHeaderSize
 	}
 	return 0
 }
 
-// marked is a copy of a message with its mark.
-func marked(b Buffer) []byte {
-	mem := make([]byte, markSize+b.Size())
-	_, _ = binary.Encode(mem, binary.LittleEndian, signatureOf(b)) // there is room
-	b.Pack(mem[markSize:])
+// packWithSignature is a copy of a message with its mark.
+func packWithSignature(b Buffer) []byte {
+	mem := make([]byte, checkHeaderSize+b.Size())
+	_, _ = binary.Encode(mem, binary.LittleEndian, typeSignatureOf(b)) // there is room
+	b.Pack(mem[checkHeaderSize:])
 	return mem
 }
 
-// unpack brings a message that was received packed to where it belongs, if it is
+// unpackChecked brings a message that was received packed to where it belongs, if it is
 // what the buffer is for.
-func (c *Comm) unpack(b Buffer, message []byte) error {
+func (c *Comm) unpackChecked(b Buffer, message []byte) error {
 	if !c.world.o.Check || len(message) == 0 {
 		b.Unpack(message)
 		return nil
 	}
-	var sent signature
+	var sent typeSignature
 	if _, err := binary.Decode(message, binary.LittleEndian, &sent); err != nil {
 		return fmt.Errorf("%w: %d bytes came, of a rank that does not check", ErrMismatch, len(message))
 	}
 	s := b.Signature()
 	sent.Count = min(sent.Count, int64(s.Count)) // that there is too much has been told
-	if err := (signature{uint8(s.Kind), s.Unit, int64(s.Count)}).accept(sent); err != nil {
+	if err := (typeSignature{uint8(s.Kind), s.Unit, int64(s.Count)}).acceptSent(sent); err != nil {
 		return fmt.Errorf("%w: %w", ErrType, err)
 	}
-	b.Unpack(message[markSize:])
+	b.Unpack(message[checkHeaderSize:])
 	return nil
 }

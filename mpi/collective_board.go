@@ -13,35 +13,35 @@ import (
 // package coll says how, package shm what is in it. Here is how a communicator comes to
 // its memory; how a rank waits there is in collective_wait.go.
 
-// boardAfter is from which of its calls on a communicator gets memory, when one can use
+// boardThreshold is from which of its calls on a communicator gets memory, when one can use
 // it. Most communicators make few. Calls are counted, and not those that could use it:
 // so ranks that have once not agreed what call they make do about the next.
-const boardAfter = 4
+const boardThreshold = 4
 
-// boardRoom is for how many bytes of each rank there is room: less if they are many,
+// boardSlotSize is for how many bytes of each rank there is room: less if they are many,
 // so that a communicator of up to 256 takes half a megabyte.
-func boardRoom(ranks int) int { return min(max(1<<10, 256<<10/ranks&^63), 16<<10) }
+func boardSlotSize(ranks int) int { return min(max(1<<10, 256<<10/ranks&^63), 16<<10) }
 
-// sharing is a communicator's memory.
-type sharing struct {
-	calls sync.Mutex // one call at a time, and it guards the rest
-	asked int        // so many calls have used it
-	never bool       // a rank cannot have it
-	seg   *shm.Segment
-	board *shm.Board // nil: not yet, or never
+// sharedMemory is a communicator's memory.
+type sharedMemory struct {
+	mu          sync.Mutex // one call at a time, and it guards the rest
+	calls       int        // so many calls have used it
+	unavailable bool       // a rank cannot have it
+	seg         *shm.Segment
+	board       *shm.Board // nil: not yet, or never
 
-	forgotten runtime.Cleanup // gives the memory of a communicator back that nobody has freed
-	err       error           // why a wait has failed: ranks may be in different rounds since
+	cleanup runtime.Cleanup // gives the memory of a communicator back that nobody has freed
+	err     error           // why a wait has failed: ranks may be in different rounds since
 }
 
-// near reports whether all ranks are on one node, and may share memory.
-func (c *Comm) near() bool {
+// onOneNode reports whether all ranks are on one node, and may share memory.
+func (c *Comm) onOneNode() bool {
 	if c.world.o.NoShared || c.size < 2 {
 		return false
 	}
 	m := c.world.manager
 	for r := 1; r < c.size; r++ {
-		if m.Node(c.job(r)) != m.Node(c.job(0)) {
+		if m.Node(c.worldRank(r)) != m.Node(c.worldRank(0)) {
 			return false
 		}
 	}
@@ -51,19 +51,19 @@ func (c *Comm) near() bool {
 // Room implements coll.Sharer. Calls that do not block have no memory in common, since
 // several may be under way, and none by which calls are compared, since others may make
 // theirs in the background.
-func (n *net) Room() int {
-	if c := n.c; !c.shares || n.call.op.form != blocking || c.tag != 0 || n.tag&checkTag != 0 {
+func (n *callNet) Room() int {
+	if c := n.comm; !c.sharesNode || n.call.op.form != blocking || c.fixedTag != 0 || n.tag&checkTag != 0 {
 		return 0
 	}
-	return boardRoom(n.c.size)
+	return boardSlotSize(n.comm.size)
 }
 
 // Board implements coll.Sharer.
-func (n *net) Board() coll.Board {
-	if !n.board.asked {
-		n.board = onBoard{n: n, asked: true, on: n.call.openBoard()}
+func (n *callNet) Board() coll.Board {
+	if !n.board.opened {
+		n.board = boardCall{net: n, opened: true, board: n.call.openBoard()}
 	}
-	if n.board.on == nil {
+	if n.board.board == nil {
 		return nil
 	}
 	return &n.board
@@ -72,63 +72,63 @@ func (n *net) Board() coll.Board {
 // openBoard takes the communicator's board for a call, nil if there is none. All ranks
 // come to the same end.
 func (k *call) openBoard() *shm.Board {
-	c, s := k.comm, &k.comm.sharing
-	s.calls.Lock()
-	if s.board == nil && !s.never && k.round >= boardAfter {
-		room := boardRoom(c.size)
+	c, s := k.comm, &k.comm.sharedMemory
+	s.mu.Lock()
+	if s.board == nil && !s.unavailable && k.round >= boardThreshold {
+		room := boardSlotSize(c.size)
 		var seg *shm.Segment
-		if seg, s.never = k.segment(shm.Size(c.size, room)); seg != nil {
+		if seg, s.unavailable = k.createSegment(shm.Size(c.size, room)); seg != nil {
 			s.board = shm.NewBoard(seg.Bytes(), c.size, room, c.rank)
-			s.seg, s.forgotten = seg, runtime.AddCleanup(c, func(seg *shm.Segment) { _ = seg.Close() }, seg)
+			s.seg, s.cleanup = seg, runtime.AddCleanup(c, func(seg *shm.Segment) { _ = seg.Close() }, seg)
 		}
 	}
 	if s.board == nil {
-		s.calls.Unlock()
+		s.mu.Unlock()
 	} else {
-		s.asked++
+		s.calls++
 	}
 	return s.board
 }
 
 // closeBoard is the end of a call.
 func (k *call) closeBoard() {
-	if k.net.board.on != nil {
-		s := &k.comm.sharing
-		look := s.asked%glances == 0
-		s.calls.Unlock()
+	if k.net.board.board != nil {
+		s := &k.comm.sharedMemory
+		look := s.calls%spinsPerPoll == 0
+		s.mu.Unlock()
 		if look {
 			k.comm.eng.Glance()
 		}
 	}
-	k.net.board = onBoard{}
+	k.net.board = boardCall{}
 }
 
-// end gives the memory back, unless a call is stuck in it.
-func (s *sharing) end() {
-	if !s.calls.TryLock() {
+// release gives the memory back, unless a call is stuck in it.
+func (s *sharedMemory) release() {
+	if !s.mu.TryLock() {
 		return
 	}
-	defer s.calls.Unlock()
+	defer s.mu.Unlock()
 	if s.seg != nil {
-		s.forgotten.Stop()
+		s.cleanup.Stop()
 		_ = s.seg.Close()
 	}
-	s.seg, s.board, s.never = nil, nil, true
+	s.seg, s.board, s.unavailable = nil, nil, true
 }
 
-// segmentName is the room for the name of a segment in a message.
-const segmentName = 64
+// segmentNameSize is the room for the name of a segment in a message.
+const segmentNameSize = 64
 
 // openSegment is another function in tests.
 var openSegment = shm.Open
 
-// segment is memory that all ranks have: rank 0 makes it and tells the others its
+// createSegment is memory that all ranks have: rank 0 makes it and tells the others its
 // name, and all hear whether all have it. It is nil if one has not, so that it is never
 // there, or if messages fail.
-func (k *call) segment(size int) (seg *shm.Segment, never bool) {
-	var name [segmentName]byte
+func (k *call) createSegment(size int) (seg *shm.Segment, never bool) {
+	var name [segmentNameSize]byte
 	tag := k.net.tag
-	k.net.tag = tag&^keptTag | checkTag
+	k.net.tag = tag&^persistentTag | checkTag
 	defer func() { k.net.tag = tag }()
 	if k.net.Rank() == 0 {
 		if made, err := shm.Create(size); err == nil {

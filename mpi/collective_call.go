@@ -11,43 +11,43 @@ import (
 // call is a collective call under way: the algorithm's state, its messages, and
 // scratch memory. A communicator keeps those that are done for the next.
 type call struct {
-	comm    *Comm
-	op      operation
-	refused error // why its arguments cannot be
-	do      coll.Call
-	red     coll.Reduction
-	scratch scratch
-	net     net
-	sign    callSign                     // 0: it is compared before
-	bad     atomic.Pointer[disagreement] // what is wrong with it, once that is known
-	round   uint64                       // its number among the calls of the communicator, from 1
+	comm         *Comm
+	op           collectiveOp
+	argErr       error // why its arguments cannot be
+	alg          coll.Call
+	reducer      coll.Reduction
+	scratch      scratch
+	net          callNet
+	signature    callSignature                // 0: it is compared before
+	disagreement atomic.Pointer[disagreement] // what is wrong with it, once that is known
+	round        uint64                       // its number among the calls of the communicator, from 1
 
 	sendParts, recvParts []coll.Part
-	sends, recvs         [][]byte // of Alltoallw
-	counts               []int    // of ReduceScatter, in bytes
-	packed               [][]byte // scratch memory that buffers were packed in
-	work                 *work    // of a call in the background, or nil
-	kept                 *lane    // of a persistent call
+	sends, recvs         [][]byte        // of Alltoallw
+	counts               []int           // of ReduceScatter, in bytes
+	packed               [][]byte        // scratch memory that buffers were packed in
+	background           *backgroundCall // of a call in the background, or nil
+	persistentChannel    *rdmaChannel    // of a persistent call
 }
 
 func (c *Comm) newCall() *call {
 	k := &call{comm: c}
-	k.net.c, k.net.call = c, k
-	k.do = coll.Call{Net: &k.net, Memory: &k.scratch, Choices: c.world.o.Algorithms, Processors: c.cpus}
-	k.red.Reduce = func(inout, in []byte) error { return k.op.op.Apply(k.vector().Kind(), inout, in) }
+	k.net.comm, k.net.call = c, k
+	k.alg = coll.Call{Net: &k.net, Memory: &k.scratch, Choices: c.world.o.Algorithms, Processors: c.cpus}
+	k.reducer.Reduce = func(inout, in []byte) error { return k.op.reduceOp.Apply(k.reduceBuffer().Kind(), inout, in) }
 	return k
 }
 
-// maxCalls is how many calls that are done a communicator keeps.
-const maxCalls = 16
+// maxIdleCalls is how many calls that are done a communicator keeps.
+const maxIdleCalls = 16
 
-// take begins a call: its place among those of the communicator is taken. Where
+// beginCall begins a call: its place among those of the communicator is taken. Where
 // calls are compared those whose arguments cannot be take part in that.
-func (c *Comm) take(o *operation) (*call, error) {
-	if err := c.usable(); err != nil {
+func (c *Comm) beginCall(o *collectiveOp) (*call, error) {
+	if err := c.checkUsable(); err != nil {
 		return nil, err
 	}
-	refused := c.valid(o)
+	refused := c.validateCollective(o)
 	if refused != nil && !c.world.o.Check {
 		return nil, refused
 	}
@@ -57,80 +57,80 @@ func (c *Comm) take(o *operation) (*call, error) {
 		return nil, ErrFreed
 	}
 	var k *call
-	if n := len(c.idle) - 1; n >= 0 {
-		k = c.idle[n]
-		c.idle = c.idle[:n]
+	if n := len(c.idleCalls) - 1; n >= 0 {
+		k = c.idleCalls[n]
+		c.idleCalls = c.idleCalls[:n]
 	}
-	c.active++
+	c.activeCalls++
 	c.seq++
-	c.rounds++
-	c.lastName = o.name()
+	c.callCount++
+	c.lastCall = o.callName()
 	tag := int32(c.seq & maxSeq)
-	if c.tag != 0 {
-		tag = c.tag
+	if c.fixedTag != 0 {
+		tag = c.fixedTag
 	}
 	if k == nil {
 		k = c.newCall()
 	}
-	k.op, k.net.tag, k.refused, k.round = *o, tag, refused, c.rounds
-	if k.sign = 0; c.size > 1 && !c.world.o.Check {
-		k.sign = k.newSign()
+	k.op, k.net.tag, k.argErr, k.round = *o, tag, refused, c.callCount
+	if k.signature = 0; c.size > 1 && !c.world.o.Check {
+		k.signature = k.newSignature()
 	}
 	var bad *disagreement
 	news := false
-	if c.tag == 0 && c.size > 1 && k.sign != 0 {
-		bad, news = c.log.begin(k, c.rank)
+	if c.fixedTag == 0 && c.size > 1 && k.signature != 0 {
+		bad, news = c.log.recordStart(k, c.rank)
 	}
-	k.bad.Store(bad)
-	k.net.ended.Store(nil)
-	k.net.met = 0
-	if k.waits() {
-		c.line.join(k)
+	k.disagreement.Store(bad)
+	k.net.endedRanks.Store(nil)
+	k.net.unexpected = 0
+	if k.isQueued() {
+		c.callQueue.push(k)
 	}
 	c.mu.Unlock()
 	if news {
-		c.eng.Do(func(core *protocol.Core) { c.tellDisagreement(core, bad) })
+		c.eng.Do(func(core *protocol.Core) { c.broadcastDisagreement(core, bad) })
 	}
 	return k, nil
 }
 
-// waits reports whether the call has a place in the line of its communicator.
-func (k *call) waits() bool { return k.op.form == background && k.op.exchanges() }
+// isQueued reports whether the call has a place in the line of its communicator.
+func (k *call) isQueued() bool { return k.op.form == nonblocking && k.op.isAlltoall() }
 
-// aside reports whether the call goes on in the background, and nobody waits for it.
-func (k *call) aside() bool { return k.work != nil && k.work.waiting.Load() == 0 }
+// isUnattended reports whether the call goes on in the background, and nobody waits for it.
+func (k *call) isUnattended() bool { return k.background != nil && k.background.waiters.Load() == 0 }
 
-// give ends a call. One that has failed may still have messages on their way, and
+// endCall ends a call. One that has failed may still have messages on their way, and
 // is not used again.
-func (c *Comm) give(k *call, err error) {
-	if k.waits() {
-		c.line.leave(k)
+func (c *Comm) endCall(k *call, err error) {
+	if k.isQueued() {
+		c.callQueue.remove(k)
 	}
 	if err != nil {
-		k.net.abandon()
+		k.net.cancelReceives()
 	} else {
-		k.rest()
-		k.op, k.work = operation{}, nil
+		k.releaseBuffers()
+		k.op, k.background = collectiveOp{}, nil
 	}
 	k.closeBoard()
-	if k.kept != nil {
-		c.world.lanes.end(k.kept)
-		k.kept = nil
+	if k.persistentChannel != nil {
+		c.world.channels.closeChannel(k.persistentChannel)
+		k.persistentChannel = nil
 	}
 	c.mu.Lock()
-	left, number, sign := c.log.end(k, err), uint32(k.net.tag)&maxSeq, k.sign
-	if err == nil && len(c.idle) < maxCalls {
-		c.idle = append(c.idle, k)
+	left, number, sign := c.log.recordEnd(k, err), uint32(k.net.tag)&maxSeq, k.signature
+	if err == nil && len(c.idleCalls) < maxIdleCalls {
+		c.idleCalls = append(c.idleCalls, k)
 	}
-	c.active--
-	c.retire()
+	c.activeCalls--
+	c.releaseIfUnused()
 	if left {
-		c.findLeft(number, sign)
+		c.findLeftover(number, sign)
 	}
 }
 
-// rest forgets the buffers of a call that is done.
-func (k *call) rest() {
+// releaseBuffers forgets the buffers of a call that is done.
+func (k *call) releaseBuffers() {
 	clear(k.sends)
 	clear(k.recvs)
 	for _, b := range k.packed {
@@ -141,110 +141,110 @@ func (k *call) rest() {
 
 // run does the call, if all ranks make the same.
 func (k *call) run() error {
-	if err := k.check(); err != nil {
+	if err := k.checkAgreement(); err != nil {
 		return err
 	}
-	if k.do.Last = k.op.last; k.op.last {
-		k.net.tag |= keptTag // by which no blocking call goes
+	if k.alg.Last = k.op.isFinalize; k.op.isFinalize {
+		k.net.tag |= persistentTag // by which no blocking call goes
 	}
-	if err := k.again(); err != nil {
+	if err := k.execute(); err != nil {
 		return err
 	}
 	return k.comm.lateDisagreement()
 }
 
-// again does the call.
-func (k *call) again() error {
+// execute does the call.
+func (k *call) execute() error {
 	o := &k.op
-	if err := k.end(nil); err != nil {
+	if err := k.resultError(nil); err != nil {
 		return err
 	}
-	k.do.Sign = uint64(k.sign)
-	if o.what == coll.Alltoallw {
-		return k.lists()
+	k.alg.Sign = uint64(k.signature)
+	if o.collective == coll.Alltoallw {
+		return k.runAlltoallw()
 	}
 	var send, recv []byte
-	scatters := o.what == coll.Scatter || o.what == coll.Scatterv
+	scatters := o.collective == coll.Scatter || o.collective == coll.Scatterv
 	if !o.inPlace || scatters {
-		send = k.bytes(o.send)
+		send = k.contiguousBytes(o.send)
 	}
 	if !o.inPlace || !scatters {
-		recv = k.bytes(o.recv)
+		recv = k.contiguousBytes(o.recv)
 	}
-	if shapes[o.what].op {
-		k.red.Size, k.red.Commutative, k.red.Predefined = max(1, k.vector().ElementSize()), o.op.Commutative(), o.op.Predefined()
+	if collectiveShapes[o.collective].op {
+		k.reducer.Size, k.reducer.Commutative, k.reducer.Predefined = max(1, k.reduceBuffer().ElementSize()), o.reduceOp.Commutative(), o.reduceOp.Predefined()
 	}
-	err := k.end(k.algorithm(send, recv))
-	if k.closeLane(err); err != nil {
+	err := k.resultError(k.runAlgorithm(send, recv))
+	if k.closeChannel(err); err != nil {
 		return err
 	}
-	if o.what != coll.Bcast || o.root != k.comm.rank {
-		unpack(o.recv, recv)
+	if o.collective != coll.Bcast || o.root != k.comm.rank {
+		unpackBuffer(o.recv, recv)
 	}
 	return nil
 }
 
-// end is the error of an algorithm, or what has been found to be wrong with the call.
-func (k *call) end(err error) error {
-	if bad := k.bad.Load(); bad != nil && (err == nil || errors.Is(err, ErrMismatch)) {
+// resultError is the error of an algorithm, or what has been found to be wrong with the call.
+func (k *call) resultError(err error) error {
+	if bad := k.disagreement.Load(); bad != nil && (err == nil || errors.Is(err, ErrMismatch)) {
 		k.comm.mu.Lock()
 		defer k.comm.mu.Unlock()
-		k.comm.log.told(bad)
+		k.comm.log.clearLate(bad)
 		return bad
 	}
 	return err
 }
 
-// vector is what a reduction combines, in place or not.
-func (k *call) vector() Buffer {
+// reduceBuffer is what a reduction combines, in place or not.
+func (k *call) reduceBuffer() Buffer {
 	if k.op.inPlace {
 		return k.op.recv
 	}
 	return k.op.send
 }
 
-// algorithm runs it on packed memory.
-func (k *call) algorithm(send, recv []byte) error {
-	o, d, rank := &k.op, &k.do, k.comm.rank
+// runAlgorithm runs it on packed memory.
+func (k *call) runAlgorithm(send, recv []byte) error {
+	o, d, rank := &k.op, &k.alg, k.comm.rank
 	if o.cart != nil {
-		return o.cart.exchange(&k.net, o.what, send, recv)
+		return o.cart.exchangeBlocks(&k.net, o.collective, send, recv)
 	}
-	switch o.what {
+	switch o.collective {
 	case coll.Barrier:
 		return d.Barrier()
 	case coll.Bcast:
 		return d.Bcast(o.root, recv)
 	case coll.Gather:
 		if o.inPlace {
-			send = k.piece(recv, rank)
+			send = k.rankBlock(recv, rank)
 		}
 		return d.Gather(o.root, send, recv)
 	case coll.Gatherv:
-		k.recvParts = o.recvParts.bytes(k.recvParts, o.recv)
+		k.recvParts = o.recvLayout.byteParts(k.recvParts, o.recv)
 		if o.inPlace {
-			send = at(recv, k.recvParts[rank])
+			send = partOf(recv, k.recvParts[rank])
 		}
 		return d.Gatherv(o.root, send, recv, k.recvParts)
 	case coll.Scatter:
 		if o.inPlace {
-			recv = k.piece(send, rank)
+			recv = k.rankBlock(send, rank)
 		}
 		return d.Scatter(o.root, send, recv)
 	case coll.Scatterv:
-		k.sendParts = o.sendParts.bytes(k.sendParts, o.send)
+		k.sendParts = o.sendLayout.byteParts(k.sendParts, o.send)
 		if o.inPlace {
-			recv = at(send, k.sendParts[rank])
+			recv = partOf(send, k.sendParts[rank])
 		}
 		return d.Scatterv(o.root, send, k.sendParts, recv)
 	case coll.Allgather:
 		if o.inPlace {
-			send = k.piece(recv, rank)
+			send = k.rankBlock(recv, rank)
 		}
 		return d.Allgather(send, recv)
 	case coll.Allgatherv:
-		k.recvParts = o.recvParts.bytes(k.recvParts, o.recv)
+		k.recvParts = o.recvLayout.byteParts(k.recvParts, o.recv)
 		if o.inPlace {
-			send = at(recv, k.recvParts[rank])
+			send = partOf(recv, k.recvParts[rank])
 		}
 		return d.Allgatherv(send, recv, k.recvParts)
 	case coll.Alltoall:
@@ -253,68 +253,68 @@ func (k *call) algorithm(send, recv []byte) error {
 		}
 		return d.Alltoall(send, recv)
 	case coll.Alltoallv:
-		k.recvParts = o.recvParts.bytes(k.recvParts, o.recv)
+		k.recvParts = o.recvLayout.byteParts(k.recvParts, o.recv)
 		if o.inPlace {
 			return d.Alltoallv(recv, k.recvParts, recv, k.recvParts)
 		}
-		k.sendParts = o.sendParts.bytes(k.sendParts, o.send)
+		k.sendParts = o.sendLayout.byteParts(k.sendParts, o.send)
 		return d.Alltoallv(send, k.sendParts, recv, k.recvParts)
 	}
-	return k.reduction(send, recv)
+	return k.runReduction(send, recv)
 }
 
-// reduction runs one on packed memory.
-func (k *call) reduction(send, recv []byte) error {
-	o, d := &k.op, &k.do
+// runReduction runs one on packed memory.
+func (k *call) runReduction(send, recv []byte) error {
+	o, d := &k.op, &k.alg
 	if o.inPlace {
 		send = recv
 	}
-	switch o.what {
+	switch o.collective {
 	case coll.Reduce:
-		return d.Reduce(o.root, send, recv, k.red)
+		return d.Reduce(o.root, send, recv, k.reducer)
 	case coll.Allreduce:
-		return d.Allreduce(send, recv, k.red)
+		return d.Allreduce(send, recv, k.reducer)
 	case coll.ReduceScatter:
 		k.counts = k.counts[:0]
-		for _, n := range o.sendParts.counts {
-			k.counts = append(k.counts, n*k.red.Size)
+		for _, n := range o.sendLayout.counts {
+			k.counts = append(k.counts, n*k.reducer.Size)
 		}
-		return d.ReduceScatter(send, recv[:k.counts[k.comm.rank]], k.counts, k.red)
+		return d.ReduceScatter(send, recv[:k.counts[k.comm.rank]], k.counts, k.reducer)
 	case coll.ReduceScatterBlock:
-		return d.ReduceScatterBlock(send, recv[:len(send)/k.comm.size], k.red)
+		return d.ReduceScatterBlock(send, recv[:len(send)/k.comm.size], k.reducer)
 	case coll.Scan:
-		return d.Scan(send, recv, k.red)
+		return d.Scan(send, recv, k.reducer)
 	default:
-		return d.Exscan(send, recv, k.red)
+		return d.Exscan(send, recv, k.reducer)
 	}
 }
 
-// lists does Alltoallw.
-func (k *call) lists() error {
+// runAlltoallw does Alltoallw.
+func (k *call) runAlltoallw() error {
 	o := &k.op
 	k.sends, k.recvs = k.sends[:0], k.recvs[:0]
 	for _, b := range o.recvs {
-		k.recvs = append(k.recvs, k.bytes(b))
+		k.recvs = append(k.recvs, k.contiguousBytes(b))
 	}
 	for _, b := range o.sends {
-		k.sends = append(k.sends, k.bytes(b))
+		k.sends = append(k.sends, k.contiguousBytes(b))
 	}
 	sends := k.sends
 	if o.inPlace {
 		sends = k.recvs
 	}
-	if err := k.end(k.do.Alltoallw(sends, k.recvs)); err != nil {
+	if err := k.resultError(k.alg.Alltoallw(sends, k.recvs)); err != nil {
 		return err
 	}
 	for i, b := range o.recvs {
-		unpack(b, k.recvs[i])
+		unpackBuffer(b, k.recvs[i])
 	}
 	return nil
 }
 
-// bytes is a message in one piece: the program's memory, or a packed copy. What is
+// contiguousBytes is a message in one piece: the program's memory, or a packed copy. What is
 // received is packed as well, since not all of it may be received.
-func (k *call) bytes(b Buffer) []byte {
+func (k *call) contiguousBytes(b Buffer) []byte {
 	if mem, ok := b.Contiguous(); ok {
 		return mem
 	}
@@ -324,23 +324,23 @@ func (k *call) bytes(b Buffer) []byte {
 	return mem
 }
 
-// unpack brings what was received in a packed copy to where it belongs.
-func unpack(b Buffer, mem []byte) {
+// unpackBuffer brings what was received in a packed copy to where it belongs.
+func unpackBuffer(b Buffer, mem []byte) {
 	if _, ok := b.Contiguous(); !ok {
 		b.Unpack(mem)
 	}
 }
 
-// piece is a rank's of equal ones.
-func (k *call) piece(mem []byte, rank int) []byte {
+// rankBlock is a rank's of equal ones.
+func (k *call) rankBlock(mem []byte, rank int) []byte {
 	n := len(mem) / k.comm.size
 	return mem[rank*n:][:n:n]
 }
 
-func at(mem []byte, p coll.Part) []byte { return mem[p.At:][:p.Len:p.Len] }
+func partOf(mem []byte, p coll.Part) []byte { return mem[p.At:][:p.Len:p.Len] }
 
-// bytes is the parts of a packed buffer.
-func (p parts) bytes(list []coll.Part, b Buffer) []coll.Part {
+// byteParts is the parts of a packed buffer.
+func (p blockLayout) byteParts(list []coll.Part, b Buffer) []coll.Part {
 	size, at := b.ElementSize(), 0
 	list = list[:0]
 	for i, n := range p.counts {

@@ -5,70 +5,70 @@ import "github.com/softrnic/softrnic/mpi/internal/coll"
 // The calls, in whatever form they are made: blocking, in the background, or kept
 // to be made again and again.
 
-func barrier() operation {
-	return operation{what: coll.Barrier}
+func barrierOp() collectiveOp {
+	return collectiveOp{collective: coll.Barrier}
 }
 
-func bcast(b Buffer, root int) operation {
-	return operation{what: coll.Bcast, recv: b, root: root}
+func bcastOp(b Buffer, root int) collectiveOp {
+	return collectiveOp{collective: coll.Bcast, recv: b, root: root}
 }
 
-func gather(send, recv Buffer, root int) operation {
-	return operation{what: coll.Gather, send: send, recv: recv, root: root}
+func gatherOp(send, recv Buffer, root int) collectiveOp {
+	return collectiveOp{collective: coll.Gather, send: send, recv: recv, root: root}
 }
 
-func gatherv(send, recv Buffer, counts, displs []int, root int) operation {
-	return operation{what: coll.Gatherv, send: send, recv: recv, recvParts: parts{counts, displs}, root: root}
+func gathervOp(send, recv Buffer, counts, displs []int, root int) collectiveOp {
+	return collectiveOp{collective: coll.Gatherv, send: send, recv: recv, recvLayout: blockLayout{counts, displs}, root: root}
 }
 
-func scatter(send, recv Buffer, root int) operation {
-	return operation{what: coll.Scatter, send: send, recv: recv, root: root}
+func scatterOp(send, recv Buffer, root int) collectiveOp {
+	return collectiveOp{collective: coll.Scatter, send: send, recv: recv, root: root}
 }
 
-func scatterv(send Buffer, counts, displs []int, recv Buffer, root int) operation {
-	return operation{what: coll.Scatterv, send: send, sendParts: parts{counts, displs}, recv: recv, root: root}
+func scattervOp(send Buffer, counts, displs []int, recv Buffer, root int) collectiveOp {
+	return collectiveOp{collective: coll.Scatterv, send: send, sendLayout: blockLayout{counts, displs}, recv: recv, root: root}
 }
 
-func allgather(send, recv Buffer) operation {
-	return operation{what: coll.Allgather, send: send, recv: recv}
+func allgatherOp(send, recv Buffer) collectiveOp {
+	return collectiveOp{collective: coll.Allgather, send: send, recv: recv}
 }
 
-func allgatherv(send, recv Buffer, counts, displs []int) operation {
-	return operation{what: coll.Allgatherv, send: send, recv: recv, recvParts: parts{counts, displs}}
+func allgathervOp(send, recv Buffer, counts, displs []int) collectiveOp {
+	return collectiveOp{collective: coll.Allgatherv, send: send, recv: recv, recvLayout: blockLayout{counts, displs}}
 }
 
-func alltoall(send, recv Buffer) operation {
-	return operation{what: coll.Alltoall, send: send, recv: recv}
+func alltoallOp(send, recv Buffer) collectiveOp {
+	return collectiveOp{collective: coll.Alltoall, send: send, recv: recv}
 }
 
-func alltoallv(send Buffer, sendCounts, sendDispls []int, recv Buffer, recvCounts, recvDispls []int) operation {
-	return operation{what: coll.Alltoallv, send: send, sendParts: parts{sendCounts, sendDispls}, recv: recv, recvParts: parts{recvCounts, recvDispls}}
+func alltoallvOp(send Buffer, sendCounts, sendDispls []int, recv Buffer, recvCounts, recvDispls []int) collectiveOp {
+	return collectiveOp{collective: coll.Alltoallv, send: send, sendLayout: blockLayout{sendCounts, sendDispls}, recv: recv, recvLayout: blockLayout{recvCounts, recvDispls}}
 }
 
-func alltoallw(send, recv []Buffer) operation {
-	return operation{what: coll.Alltoallw, sends: send, recvs: recv}
+func alltoallwOp(send, recv []Buffer) collectiveOp {
+	return collectiveOp{collective: coll.Alltoallw, sends: send, recvs: recv}
 }
 
-func reduce(send, recv Buffer, op Op, root int) operation {
-	return operation{what: coll.Reduce, send: send, recv: recv, op: op, root: root}
+func reduceCollective(send, recv Buffer, op Op, root int) collectiveOp {
+	return collectiveOp{collective: coll.Reduce, send: send, recv: recv, reduceOp: op, root: root}
 }
 
-func allreduce(send, recv Buffer, op Op) operation {
-	return operation{what: coll.Allreduce, send: send, recv: recv, op: op}
+func allreduceOp(send, recv Buffer, op Op) collectiveOp {
+	return collectiveOp{collective: coll.Allreduce, send: send, recv: recv, reduceOp: op}
 }
 
-func reduceScatter(send, recv Buffer, counts []int, op Op) operation {
-	return operation{what: coll.ReduceScatter, send: send, sendParts: parts{counts: counts}, recv: recv, op: op}
+func reduceScatterOp(send, recv Buffer, counts []int, op Op) collectiveOp {
+	return collectiveOp{collective: coll.ReduceScatter, send: send, sendLayout: blockLayout{counts: counts}, recv: recv, reduceOp: op}
 }
 
-func reduceScatterBlock(send, recv Buffer, op Op) operation {
-	return operation{what: coll.ReduceScatterBlock, send: send, recv: recv, op: op}
+func reduceScatterBlockOp(send, recv Buffer, op Op) collectiveOp {
+	return collectiveOp{collective: coll.ReduceScatterBlock, send: send, recv: recv, reduceOp: op}
 }
 
-func scan(send, recv Buffer, op Op) operation {
-	return operation{what: coll.Scan, send: send, recv: recv, op: op}
+func scanOp(send, recv Buffer, op Op) collectiveOp {
+	return collectiveOp{collective: coll.Scan, send: send, recv: recv, reduceOp: op}
 }
 
-func exscan(send, recv Buffer, op Op) operation {
-	return operation{what: coll.Exscan, send: send, recv: recv, op: op}
+func exscanOp(send, recv Buffer, op Op) collectiveOp {
+	return collectiveOp{collective: coll.Exscan, send: send, recv: recv, reduceOp: op}
 }

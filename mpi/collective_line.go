@@ -11,7 +11,7 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
 )
 
-// line is the alltoalls of a communicator that are under way in the background, as
+// callQueue is the alltoalls of a communicator that are under way in the background, as
 // they were made. Those that use its queue of receives do so one after the other: a
 // message takes the first receive, whose call ever it is of.
 //
@@ -19,21 +19,21 @@ import (
 // for nobody. So a call whose turn has come at one rank comes to its turn at all, and
 // since each communicator has a line and a queue of its own it does not matter how
 // calls of several follow one another.
-type line struct {
+type callQueue struct {
 	mu    sync.Mutex // the engine's lock may be held
 	calls []*call
 }
 
-// join is the beginning of a call. The caller has the communicator's lock, so that
+// push is the beginning of a call. The caller has the communicator's lock, so that
 // calls are in line as they are numbered.
-func (l *line) join(k *call) {
+func (l *callQueue) push(k *call) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.calls = append(l.calls, k)
 }
 
-// leave is the end of a call, and the turn of the next.
-func (l *line) leave(k *call) {
+// remove is the end of a call, and the turn of the next.
+func (l *callQueue) remove(k *call) {
 	l.mu.Lock()
 	l.calls = slices.DeleteFunc(l.calls, func(x *call) bool { return x == k })
 	more := len(l.calls) > 0
@@ -43,37 +43,37 @@ func (l *line) leave(k *call) {
 	}
 }
 
-// first is the call whose turn it is.
-func (l *line) first() *call {
+// front is the call whose turn it is.
+func (l *callQueue) front() *call {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.calls[0]
 }
 
-// turn is what a call in the background waits for before it uses the queue.
-type turn struct{ *call }
+// queueTurn is what a call in the background waits for before it uses the queue.
+type queueTurn struct{ *call }
 
 // Ready implements engine.Waitable.
-func (t turn) Ready() bool { return t.comm.line.first() == t.call }
+func (t queueTurn) Ready() bool { return t.comm.callQueue.front() == t.call }
 
-// await waits for the turn of a call in the background, and takes the lane that these
+// waitTurn waits for the turn of a call in the background, and takes the lane that these
 // calls have in common.
-func (k *call) await() error {
-	if err := k.comm.eng.Wait(context.Background(), turn{k}); err != nil {
+func (k *call) waitTurn() error {
+	if err := k.comm.eng.Wait(context.Background(), queueTurn{k}); err != nil {
 		return err
 	}
-	k.net.lane = k.comm.lanes.last(&k.comm.lanes.queued, k.comm)
-	k.net.lane.calls.Lock()
+	k.net.channel = k.comm.channels.getOrCreate(&k.comm.channels.nonblocking, k.comm)
+	k.net.channel.callMu.Lock()
 	return nil
 }
 
-// describe implements describer: until the call before has ended nothing is known of
+// describeWait implements describer: until the call before has ended nothing is known of
 // whom this one will wait for, but that it is somebody else.
-func (t turn) describe() deadlock.Call {
-	at, c := t.place(), t.comm
-	d := deadlock.Call{What: at.String(), Comm: c.Name(), Collective: &at, Aside: t.aside(), Any: true,
-		Why: fmt.Sprintf("after call #%d", uint32(c.line.first().net.tag)&maxSeq)}
-	all, _ := c.whereFrom(match.Envelope{Source: match.Any})
+func (t queueTurn) describeWait() deadlock.Call {
+	at, c := t.collectivePosition(), t.comm
+	d := deadlock.Call{What: at.String(), Comm: c.Name(), Collective: &at, Aside: t.isUnattended(), Any: true,
+		Why: fmt.Sprintf("after call #%d", uint32(c.callQueue.front().net.tag)&maxSeq)}
+	all, _ := c.sourceRanks(match.Envelope{Source: match.Any})
 	for _, rank := range all {
 		if rank != c.eng.Rank() {
 			d.For = append(d.For, rank)

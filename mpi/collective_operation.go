@@ -9,67 +9,67 @@ import (
 
 // InPlace in the place of a buffer says that the data is in the other one
 // already (MPI_IN_PLACE).
-var InPlace = datatype.Bytes(mark[:])
+var InPlace = datatype.Bytes(inPlaceMarker[:])
 
-var mark [1]byte
+var inPlaceMarker [1]byte
 
 func isInPlace(b Buffer) bool {
 	mem, ok := b.Contiguous()
-	return ok && len(mem) == 1 && &mem[0] == &mark[0]
+	return ok && len(mem) == 1 && &mem[0] == &inPlaceMarker[0]
 }
 
-// operation is a collective call, as the program has made it.
-type operation struct {
-	what                 coll.Collective
-	root                 int
-	send, recv           Buffer
-	sendParts, recvParts parts
-	sends, recvs         []Buffer // of Alltoallw
-	op                   Op
-	form                 form
-	cart                 *Cart  // the call is one with neighbors
-	as                   string // what errors call it, if not its name
-	last                 bool   // it is Finalize's, to which no other call belongs
-	wrong                error  // why its arguments cannot be, if that is known
-	made                 uint16 // hash of what all ranks make a communicator of, 0 if there is nothing
-	inPlace              bool   // found by valid
+// collectiveOp is a collective call, as the program has made it.
+type collectiveOp struct {
+	collective             coll.Collective
+	root                   int
+	send, recv             Buffer
+	sendLayout, recvLayout blockLayout
+	sends, recvs           []Buffer // of Alltoallw
+	reduceOp               Op
+	form                   form
+	cart                   *Cart  // the call is one with neighbors
+	calledAs               string // what errors call it, if not its name
+	isFinalize             bool   // it is Finalize's, to which no other call belongs
+	argErr                 error  // why its arguments cannot be, if that is known
+	argsHash               uint16 // hash of what all ranks make a communicator of, 0 if there is nothing
+	inPlace                bool   // found by valid
 }
 
-// parts says where in a buffer the pieces of the ranks are, in elements.
-type parts struct{ counts, displs []int }
+// blockLayout says where in a buffer the pieces of the ranks are, in elements.
+type blockLayout struct{ counts, displs []int }
 
 // form is how a call is made.
 type form uint8
 
 const (
 	blocking form = iota
-	background
-	kept
+	nonblocking
+	persistent
 )
 
-// names are those of the calls, by form.
-var names = func() (list [kept + 1][len(shapes)]string) {
+// collectiveNames are those of the calls, by form.
+var collectiveNames = func() (list [persistent + 1][len(collectiveShapes)]string) {
 	for what := range list[blocking] {
 		name := coll.Collective(what).String()
-		list[blocking][what], list[background][what], list[kept][what] = name, "i"+name, "persistent "+name
+		list[blocking][what], list[nonblocking][what], list[persistent][what] = name, "i"+name, "persistent "+name
 	}
 	return list
 }()
 
-// name is what errors call it.
-func (o *operation) name() string {
+// callName is what errors call it.
+func (o *collectiveOp) callName() string {
 	switch {
-	case o.as != "":
-		return o.as
+	case o.calledAs != "":
+		return o.calledAs
 	case o.cart != nil:
-		return [...]string{"", "i", "persistent "}[o.form] + "neighbor-" + o.what.String()
+		return [...]string{"", "i", "persistent "}[o.form] + "neighbor-" + o.collective.String()
 	}
-	return names[o.form][o.what]
+	return collectiveNames[o.form][o.collective]
 }
 
-// with says what else errors have to know.
-func (o *operation) with() string {
-	if !shapes[o.what].rooted {
+// describeRoot says what else errors have to know.
+func (o *collectiveOp) describeRoot() string {
+	if !collectiveShapes[o.collective].rooted {
 		return ""
 	}
 	return fmt.Sprintf("with root %d", o.root)
@@ -79,34 +79,34 @@ func (o *operation) with() string {
 type extent uint8
 
 const (
-	none  extent = iota // there is no buffer
-	whole               // all of it
-	equal               // one of the pieces that it is cut into
-	part                // its part
+	noBuffer    extent = iota // there is no buffer
+	wholeBuffer               // all of it
+	equalBlocks               // one of the pieces that it is cut into
+	layoutBlock               // its part
 )
 
-// shapes are those of the calls, but for Alltoallw, which has more buffers than
+// collectiveShapes are those of the calls, but for Alltoallw, which has more buffers than
 // these two. What a rank has for itself is as long at both ends.
-var shapes = [...]struct {
+var collectiveShapes = [...]struct {
 	send, recv extent
 	rooted     bool // the longer one counts at the root only
 	op         bool
 }{
 	coll.Barrier:            {},
-	coll.Bcast:              {none, whole, true, false},
-	coll.Gather:             {whole, equal, true, false},
-	coll.Gatherv:            {whole, part, true, false},
-	coll.Scatter:            {equal, whole, true, false},
-	coll.Scatterv:           {part, whole, true, false},
-	coll.Allgather:          {whole, equal, false, false},
-	coll.Allgatherv:         {whole, part, false, false},
-	coll.Alltoall:           {equal, equal, false, false},
-	coll.Alltoallv:          {part, part, false, false},
+	coll.Bcast:              {noBuffer, wholeBuffer, true, false},
+	coll.Gather:             {wholeBuffer, equalBlocks, true, false},
+	coll.Gatherv:            {wholeBuffer, layoutBlock, true, false},
+	coll.Scatter:            {equalBlocks, wholeBuffer, true, false},
+	coll.Scatterv:           {layoutBlock, wholeBuffer, true, false},
+	coll.Allgather:          {wholeBuffer, equalBlocks, false, false},
+	coll.Allgatherv:         {wholeBuffer, layoutBlock, false, false},
+	coll.Alltoall:           {equalBlocks, equalBlocks, false, false},
+	coll.Alltoallv:          {layoutBlock, layoutBlock, false, false},
 	coll.Alltoallw:          {},
-	coll.Reduce:             {whole, whole, true, true},
-	coll.Allreduce:          {whole, whole, false, true},
-	coll.ReduceScatter:      {part, whole, false, true},
-	coll.ReduceScatterBlock: {equal, whole, false, true},
-	coll.Scan:               {whole, whole, false, true},
-	coll.Exscan:             {whole, whole, false, true},
+	coll.Reduce:             {wholeBuffer, wholeBuffer, true, true},
+	coll.Allreduce:          {wholeBuffer, wholeBuffer, false, true},
+	coll.ReduceScatter:      {layoutBlock, wholeBuffer, false, true},
+	coll.ReduceScatterBlock: {equalBlocks, wholeBuffer, false, true},
+	coll.Scan:               {wholeBuffer, wholeBuffer, false, true},
+	coll.Exscan:             {wholeBuffer, wholeBuffer, false, true},
 }

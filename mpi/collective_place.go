@@ -6,110 +6,110 @@ import (
 )
 
 // Carried implements coll.Carrier.
-func (n *net) Carried() coll.Carried {
-	w := n.c.world
+func (n *callNet) Carried() coll.Carried {
+	w := n.comm.world
 	if w.eng.Fabric() == nil {
 		return 0
 	}
-	return w.o.carried(w.Size())
+	return w.o.transports(w.Size())
 }
 
 // Places implements coll.Placer.
-func (n *net) Places() bool {
-	if n.lane == nil {
-		n.lane = n.call.openLane()
+func (n *callNet) Places() bool {
+	if n.channel == nil {
+		n.channel = n.call.openChannel()
 	}
-	return n.lane != nil
+	return n.channel != nil
 }
 
 // Expose implements coll.Placer.
-func (n *net) Expose(b []byte) (a coll.Address, known bool, err error) {
-	if _, err = n.c.eng.Lock(); err != nil {
+func (n *callNet) Expose(b []byte) (a coll.Address, known bool, err error) {
+	if _, err = n.comm.eng.Lock(); err != nil {
 		return a, false, err
 	}
-	defer n.c.eng.Unlock()
-	known, err = n.lane.expose(b)
-	return n.lane.address, known, err
+	defer n.comm.eng.Unlock()
+	known, err = n.channel.exposeBuffer(b)
+	return n.channel.address, known, err
 }
 
 // Pin implements coll.Placer.
-func (n *net) Pin(b []byte) (err error) {
-	if _, err = n.c.eng.Lock(); err != nil {
+func (n *callNet) Pin(b []byte) (err error) {
+	if _, err = n.comm.eng.Lock(); err != nil {
 		return err
 	}
-	defer n.c.eng.Unlock()
-	_, _, err = n.lane.pinned.take(n.c, b)
+	defer n.comm.eng.Unlock()
+	_, _, err = n.channel.sendRegistration.register(n.comm, b)
 	return err
 }
 
 // Learn implements coll.Placer.
-func (n *net) Learn(rank int, a coll.Address) error { return n.lane.learn(rank, a) }
+func (n *callNet) Learn(rank int, a coll.Address) error { return n.channel.setRemote(rank, a) }
 
 // Place implements coll.Placer.
-func (n *net) Place(to, off int, b []byte) coll.Request {
-	m := n.message()
-	key, err := n.lane.to(to, off)
+func (n *callNet) Place(to, off int, b []byte) coll.Request {
+	m := n.newMessage()
+	key, err := n.channel.remoteKey(to, off)
 	if err != nil {
 		m.err = err
 		return m
 	}
-	core, err := n.c.eng.Lock()
+	core, err := n.comm.eng.Lock()
 	if err != nil {
 		m.err = err
 		return m
 	}
-	m.p.Dest, m.p.Buf = n.c.job(to), b
+	m.p.Dest, m.p.Buf = n.comm.worldRank(to), b
 	core.PutNotify(&m.p, key, uint32(key.ID))
-	n.c.eng.Unlock()
+	n.comm.eng.Unlock()
 	return m
 }
 
 // Placed implements coll.Placer.
-func (n *net) Placed(from int) coll.Request {
-	m := n.message()
-	m.placed = from + 1
+func (n *callNet) Placed(from int) coll.Request {
+	m := n.newMessage()
+	m.writer = from + 1
 	return m
 }
 
-// openLane is the lane of a call, nil if ranks cannot write into each other's memory.
-func (k *call) openLane() *lane {
+// openChannel is the lane of a call, nil if ranks cannot write into each other's memory.
+func (k *call) openChannel() *rdmaChannel {
 	c := k.comm
-	if _, ok := c.eng.Fabric().(protocol.Notifier); !ok || !k.op.exchanges() {
+	if _, ok := c.eng.Fabric().(protocol.Notifier); !ok || !k.op.isAlltoall() {
 		return nil
 	}
-	var l *lane
+	var l *rdmaChannel
 	switch k.op.form {
 	case blocking:
-		l = c.lanes.last(&c.lanes.blocking, c)
-	case kept:
-		if k.kept == nil {
-			k.kept = c.world.lanes.add(c)
+		l = c.channels.getOrCreate(&c.channels.blocking, c)
+	case persistent:
+		if k.persistentChannel == nil {
+			k.persistentChannel = c.world.channels.newChannel(c)
 		}
-		l = k.kept
+		l = k.persistentChannel
 	default:
-		l = c.world.lanes.add(c)
-		l.single = true
+		l = c.world.channels.newChannel(c)
+		l.oneCall = true
 	}
-	l.calls.Lock()
+	l.callMu.Lock()
 	return l
 }
 
-// exchanges reports whether a call is one that lanes are for.
-func (o *operation) exchanges() bool { return o.what == coll.Alltoall && o.cart == nil }
+// isAlltoall reports whether a call is one that lanes are for.
+func (o *collectiveOp) isAlltoall() bool { return o.collective == coll.Alltoall && o.cart == nil }
 
-// closeLane is the end of a call. Of one that has failed in the background the lane
+// closeChannel is the end of a call. Of one that has failed in the background the lane
 // stays: who does not know yet may still write to the memory.
-func (k *call) closeLane(err error) {
-	l := k.net.lane
+func (k *call) closeChannel(err error) {
+	l := k.net.channel
 	if l == nil {
 		return
 	}
-	k.net.lane = nil
+	k.net.channel = nil
 	if err != nil {
-		k.comm.eng.Do(func(*protocol.Core) { l.fail(err) })
+		k.comm.eng.Do(func(*protocol.Core) { l.markBroken(err) })
 	}
-	l.calls.Unlock()
-	if l.single && err == nil {
-		k.comm.world.lanes.end(l)
+	l.callMu.Unlock()
+	if l.oneCall && err == nil {
+		k.comm.world.channels.closeChannel(l)
 	}
 }

@@ -12,9 +12,9 @@ import (
 
 // Queues implements coll.Queuer. Calls in the background get their lane when it is
 // their turn.
-func (n *net) Queues() bool {
-	_, ok := n.c.eng.Fabric().(*rdma.Fabric)
-	return ok && (n.call.waits() || n.Places())
+func (n *callNet) Queues() bool {
+	_, ok := n.comm.eng.Fabric().(*rdma.Fabric)
+	return ok && (n.call.isQueued() || n.Places())
 }
 
 // endpointSize is the room for an endpoint, as text.
@@ -22,32 +22,32 @@ const endpointSize = 256
 
 // Open implements coll.Queuer: ranks tell each other their ends of connections in
 // the first call.
-func (n *net) Open(send, recv []byte) error {
-	if n.lane == nil {
-		if err := n.call.await(); err != nil {
+func (n *callNet) Open(send, recv []byte) error {
+	if n.channel == nil {
+		if err := n.call.waitTurn(); err != nil {
 			return err
 		}
 	}
-	l := n.lane
+	l := n.channel
 	var err error
-	ends := make([]byte, 2*n.c.size*endpointSize)
+	ends := make([]byte, 2*n.comm.size*endpointSize)
 	end := func(rank, way int) []byte { return ends[(2*rank+way)*endpointSize:][:endpointSize] }
 	first := l.queue == nil
-	n.c.eng.Do(func(*protocol.Core) {
+	n.comm.eng.Do(func(*protocol.Core) {
 		if err = l.broken; err == nil {
-			_, _, err = l.pinned.take(n.c, send)
+			_, _, err = l.sendRegistration.register(n.comm, send)
 		}
 		if err == nil {
-			_, _, err = l.landing.take(n.c, recv)
+			_, _, err = l.recvRegistration.register(n.comm, recv)
 		}
 		if err != nil || !first {
 			return
 		}
-		l.queue, err = n.c.eng.Fabric().(*rdma.Fabric).NewQueue()
-		for r := 0; r < n.c.size && err == nil; r++ {
-			if r != n.c.rank {
+		l.queue, err = n.comm.eng.Fabric().(*rdma.Fabric).NewQueue()
+		for r := 0; r < n.comm.size && err == nil; r++ {
+			if r != n.comm.rank {
 				var at verbs.Endpoint
-				at, err = l.queue.Endpoint(n.c.job(r))
+				at, err = l.queue.Endpoint(n.comm.worldRank(r))
 				text, _ := at.MarshalText()
 				copy(end(r, 0), text)
 			}
@@ -57,20 +57,20 @@ func (n *net) Open(send, recv []byte) error {
 		return err
 	}
 	var rs []coll.Request
-	for r := range n.c.size {
-		if r != n.c.rank {
+	for r := range n.comm.size {
+		if r != n.comm.rank {
 			rs = append(rs, n.Irecv(r, end(r, 1)), n.Isend(r, end(r, 0)))
 		}
 	}
 	if err := n.Wait(rs...); err != nil {
 		return err
 	}
-	n.c.eng.Do(func(*protocol.Core) {
-		for r := 0; r < n.c.size && err == nil; r++ {
-			if r != n.c.rank {
+	n.comm.eng.Do(func(*protocol.Core) {
+		for r := 0; r < n.comm.size && err == nil; r++ {
+			if r != n.comm.rank {
 				var other verbs.Endpoint
 				if err = other.UnmarshalText(bytes.TrimRight(end(r, 1), "\x00")); err == nil {
-					err = l.queue.Connect(n.c.job(r), other)
+					err = l.queue.Connect(n.comm.worldRank(r), other)
 				}
 			}
 		}
@@ -79,20 +79,20 @@ func (n *net) Open(send, recv []byte) error {
 }
 
 // Post implements coll.Queuer.
-func (n *net) Post(b []byte) coll.Request {
-	return n.queued(b, -1, func(then func(error)) error { return n.lane.queue.Post(b, then) })
+func (n *callNet) Post(b []byte) coll.Request {
+	return n.startQueued(b, -1, func(then func(error)) error { return n.channel.queue.Post(b, then) })
 }
 
 // Ship implements coll.Queuer.
-func (n *net) Ship(to int, b []byte) coll.Request {
-	return n.queued(b, n.c.job(to), func(then func(error)) error { return n.lane.queue.Send(n.c.job(to), b, then) })
+func (n *callNet) Ship(to int, b []byte) coll.Request {
+	return n.startQueued(b, n.comm.worldRank(to), func(then func(error)) error { return n.channel.queue.Send(n.comm.worldRank(to), b, then) })
 }
 
-// queued begins a message of the lane's queue, to a rank or, -1, from nobody knows whom.
-func (n *net) queued(b []byte, job int, begin func(then func(error)) error) coll.Request {
-	m := n.message()
+// startQueued begins a message of the lane's queue, to a rank or, -1, from nobody knows whom.
+func (n *callNet) startQueued(b []byte, job int, begin func(then func(error)) error) coll.Request {
+	m := n.newMessage()
 	m.p.Dest, m.p.Buf = job, b
-	n.c.eng.Do(func(*protocol.Core) {
+	n.comm.eng.Do(func(*protocol.Core) {
 		m.err = begin(func(err error) {
 			m.p.Done = true
 			if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/envelope"
 )
 
-// callSign says in 64 bits what all ranks of a collective call have to agree about. It
+// callSignature says in 64 bits what all ranks of a collective call have to agree about. It
 // travels with each message of the call, and is shown with what ranks show in memory in
 // common, so that comparing calls costs no message.
 //
@@ -23,103 +23,103 @@ import (
 // Fields that ranks need not agree about are 0. The hash is of the counts of all ranks,
 // or of what a communicator is made of. Of structs the upper bits of count are a hash of
 // their fields. 0 is no sign.
-type callSign uint64
+type callSignature uint64
 
 // Widths of the fields, in bits.
 const (
-	countBits  = 31
-	unitBits   = 11 // of these, of a struct
-	kindBits   = 5
-	opBits     = 5
-	rootBits   = 16
-	kindShift  = countBits
-	opShift    = kindShift + kindBits
-	rootShift  = opShift + opBits
-	callShift  = rootShift + rootBits
-	userOp     = 16 // and above: operations of the program, by a hash of their names
-	otherCalls = 127
-	kindMask   = callSign(1<<kindBits-1) << kindShift
+	countBits   = 31
+	unitBits    = 11 // of these, of a struct
+	kindBits    = 5
+	opBits      = 5
+	rootBits    = 16
+	kindShift   = countBits
+	opShift     = kindShift + kindBits
+	rootShift   = opShift + opBits
+	callShift   = rootShift + rootBits
+	userOp      = 16 // and above: operations of the program, by a hash of their names
+	unknownCall = 127
+	kindMask    = callSignature(1<<kindBits-1) << kindShift
 )
 
-// otherNames are those of calls that are made of collectives, in errors.
-var otherNames = []string{"dup", "split", "split-shared", "create", "create-group", "cart-create", "cart-sub", "win-create", "win-allocate", "finalize"}
+// derivedCallNames are those of calls that are made of collectives, in errors.
+var derivedCallNames = []string{"dup", "split", "split-shared", "create", "create-group", "cart-create", "cart-sub", "win-create", "win-allocate", "finalize"}
 
-// signNames are the calls by their number in a callSign.
-var signNames = func() []string {
-	forms := [...]form{blocking, background, kept}
+// callNames are the calls by their number in a callSign.
+var callNames = func() []string {
+	forms := [...]form{blocking, nonblocking, persistent}
 	list := []string{"a call"}
-	for form := range names {
-		list = append(list, names[form][:]...)
+	for form := range collectiveNames {
+		list = append(list, collectiveNames[form][:]...)
 	}
-	for form := range names {
+	for form := range collectiveNames {
 		for _, what := range []coll.Collective{coll.Allgather, coll.Alltoall} {
-			o := operation{what: what, form: forms[form], cart: &Cart{}}
-			list = append(list, o.name())
+			o := collectiveOp{collective: what, form: forms[form], cart: &Cart{}}
+			list = append(list, o.callName())
 		}
 	}
-	return append(list, otherNames...)
+	return append(list, derivedCallNames...)
 }()
 
-// number is the call's in a callSign.
-func (o *operation) number() int {
-	const forms = int(kept) + 1
+// callNumber is the call's in a callSign.
+func (o *collectiveOp) callNumber() int {
+	const forms = int(persistent) + 1
 	switch {
-	case o.as != "":
-		if i := slices.Index(otherNames, o.as); i >= 0 {
-			return len(signNames) - len(otherNames) + i
+	case o.calledAs != "":
+		if i := slices.Index(derivedCallNames, o.calledAs); i >= 0 {
+			return len(callNames) - len(derivedCallNames) + i
 		}
-		return otherCalls
+		return unknownCall
 	case o.cart != nil:
-		n := 1 + forms*len(shapes) + 2*int(o.form)
-		if o.what == coll.Alltoall {
+		n := 1 + forms*len(collectiveShapes) + 2*int(o.form)
+		if o.collective == coll.Alltoall {
 			n++
 		}
 		return n
 	}
-	return 1 + int(o.form)*len(shapes) + int(o.what)
+	return 1 + int(o.form)*len(collectiveShapes) + int(o.collective)
 }
 
-// newSign is the sign of a call whose arguments are valid.
-func (k *call) newSign() callSign {
+// newSignature is the sign of a call whose arguments are valid.
+func (k *call) newSignature() callSignature {
 	o := &k.op
-	s := callSign(o.number()) << callShift
-	shape := &shapes[o.what]
+	s := callSignature(o.callNumber()) << callShift
+	shape := &collectiveShapes[o.collective]
 	if o.cart != nil {
-		shape = &shapes[coll.Barrier]
+		shape = &collectiveShapes[coll.Barrier]
 	}
 	switch {
 	case shape.rooted:
-		s |= callSign(uint16(o.root)) << rootShift
-	case o.what == coll.Allgatherv:
-		s |= callSign(o.recvParts.shortHash(o.recv)) << rootShift
-	case o.what == coll.ReduceScatter:
-		s |= callSign(o.sendParts.shortHash(k.vector())) << rootShift
+		s |= callSignature(uint16(o.root)) << rootShift
+	case o.collective == coll.Allgatherv:
+		s |= callSignature(o.recvLayout.shortCountsHash(o.recv)) << rootShift
+	case o.collective == coll.ReduceScatter:
+		s |= callSignature(o.sendLayout.shortCountsHash(k.reduceBuffer())) << rootShift
 	default:
-		s |= callSign(o.made) << rootShift
+		s |= callSignature(o.argsHash) << rootShift
 	}
 	if shape.op {
-		s |= callSign(opNumber(o.op)) << opShift
+		s |= callSignature(opNumber(o.reduceOp)) << opShift
 	}
-	b, pieces := k.common()
+	b, pieces := k.commonBuffer()
 	switch {
-	case o.what == coll.Gatherv || o.what == coll.Scatterv: // pieces differ in size, and are of one kind
+	case o.collective == coll.Gatherv || o.collective == coll.Scatterv: // pieces differ in size, and are of one kind
 		b = o.send
-		if o.inPlace && o.what == coll.Gatherv || o.what == coll.Scatterv && o.root != k.comm.rank {
+		if o.inPlace && o.collective == coll.Gatherv || o.collective == coll.Scatterv && o.root != k.comm.rank {
 			b = o.recv
 		}
-		return s | dataSign(b.Signature())>>countBits<<countBits
-	case o.what == coll.Allgatherv:
-		return s | dataSign(b.Signature())>>countBits<<countBits // what lies between pieces does not count
+		return s | dataSignature(b.Signature())>>countBits<<countBits
+	case o.collective == coll.Allgatherv:
+		return s | dataSignature(b.Signature())>>countBits<<countBits // what lies between pieces does not count
 	case pieces == 0:
 		return s
 	}
 	data := b.Signature()
 	data.Count /= pieces
-	return s | dataSign(data)
+	return s | dataSignature(data)
 }
 
-// dataSign is the part of a sign that says what data is made of.
-func dataSign(s datatype.Signature) callSign {
+// dataSignature is the part of a sign that says what data is made of.
+func dataSignature(s datatype.Signature) callSignature {
 	if s.Count == 0 {
 		return 0 // of whatever kind it would be
 	}
@@ -138,17 +138,17 @@ func dataSign(s datatype.Signature) callSign {
 	if s.Unit != 0 {
 		count |= uint64(s.Unit^s.Unit>>unitBits^s.Unit>>(2*unitBits)) & (1<<unitBits - 1) << bits
 	}
-	return callSign(kind+1)<<kindShift | callSign(count)
+	return callSignature(kind+1)<<kindShift | callSignature(count)
 }
 
-// messageSign is the signature of a message between two ranks: its kind, and of structs a
+// messageSignature is the signature of a message between two ranks: its kind, and of structs a
 // hash of what one is made of. Of a message without elements it is 0.
-func messageSign(b Buffer) uint64 {
+func messageSignature(b Buffer) uint64 {
 	s := b.Signature()
 	if s.Count == 0 {
 		return 0
 	}
-	return uint64(dataSign(s)>>kindShift) | uint64(s.Unit)<<kindBits
+	return uint64(dataSignature(s)>>kindShift) | uint64(s.Unit)<<kindBits
 }
 
 // opNumber is an operation in a sign.
@@ -156,114 +156,114 @@ func opNumber(op Op) int {
 	if n := op.Number(); n > 0 {
 		return n
 	}
-	h := newShortHash()
+	h := newHash16()
 	for _, b := range []byte(op.String()) {
-		h.add(uint64(b))
+		h.addUint64(uint64(b))
 	}
-	return userOp + int(h.sum()%(1<<opBits-userOp))
+	return userOp + int(h.sum16()%(1<<opBits-userOp))
 }
 
 var predefined = datatype.Ops()
 
-// shortHash is a hash of numbers, FNV-1a, in 16 bits that are not all 0.
-type shortHash uint32
+// hash16 is a hash of numbers, FNV-1a, in 16 bits that are not all 0.
+type hash16 uint32
 
-func newShortHash() shortHash { return 2166136261 }
+func newHash16() hash16 { return 2166136261 }
 
-func (h *shortHash) add(n uint64) {
+func (h *hash16) addUint64(n uint64) {
 	for range 8 {
-		*h = (*h ^ shortHash(n&0xff)) * 16777619
+		*h = (*h ^ hash16(n&0xff)) * 16777619
 		n >>= 8
 	}
 }
 
-func (h shortHash) sum() uint16 { return uint16(h^h>>16) | 1 }
+func (h hash16) sum16() uint16 { return uint16(h^h>>16) | 1 }
 
-// shortHash is one of the counts of all ranks.
-func (p parts) shortHash(b Buffer) uint16 {
+// shortCountsHash is one of the counts of all ranks.
+func (p blockLayout) shortCountsHash(b Buffer) uint16 {
 	unit := 1
 	if b.Count() > 0 {
 		unit = b.Slice(0, 1).Signature().Count
 	}
-	h := newShortHash()
+	h := newHash16()
 	for _, n := range p.counts {
-		h.add(uint64(n * unit))
+		h.addUint64(uint64(n * unit))
 	}
-	return h.sum()
+	return h.sum16()
 }
 
-// argumentsSign is a hash of what all ranks give to a call that makes a communicator.
-func argumentsSign(args ...any) uint16 {
+// argumentsHash is a hash of what all ranks give to a call that makes a communicator.
+func argumentsHash(args ...any) uint16 {
 	if len(args) == 0 {
 		return 0
 	}
-	h := newShortHash()
+	h := newHash16()
 	for _, b := range []byte(fmt.Sprint(args...)) {
-		h.add(uint64(b))
+		h.addUint64(uint64(b))
 	}
-	return h.sum()
+	return h.sum16()
 }
 
-func (s callSign) field(shift, bits int) int { return int(uint64(s) >> shift & (1<<bits - 1)) }
+func (s callSignature) bitField(shift, bits int) int { return int(uint64(s) >> shift & (1<<bits - 1)) }
 
-func (s callSign) call() int  { return s.field(callShift, 64-callShift) }
-func (s callSign) root() int  { return s.field(rootShift, rootBits) }
-func (s callSign) op() int    { return s.field(opShift, opBits) }
-func (s callSign) kind() int  { return s.field(kindShift, kindBits) }
-func (s callSign) count() int { return s.field(0, countBits) }
+func (s callSignature) callNumber() int { return s.bitField(callShift, 64-callShift) }
+func (s callSignature) rootField() int  { return s.bitField(rootShift, rootBits) }
+func (s callSignature) opField() int    { return s.bitField(opShift, opBits) }
+func (s callSignature) kindField() int  { return s.bitField(kindShift, kindBits) }
+func (s callSignature) countField() int { return s.bitField(0, countBits) }
 
-// name is the call's.
-func (s callSign) name() string {
-	if n := s.call(); n < len(signNames) {
-		return signNames[n]
+// callName is the call's.
+func (s callSignature) callName() string {
+	if n := s.callNumber(); n < len(callNames) {
+		return callNames[n]
 	}
 	return "another call"
 }
 
-// agrees reports whether two calls belong together. Of calls whose pieces differ in size
+// matches reports whether two calls belong together. Of calls whose pieces differ in size
 // a rank that has none does not know the kind.
-func (s callSign) agrees(other callSign) bool {
+func (s callSignature) matches(other callSignature) bool {
 	if s == other || s == 0 || other == 0 {
 		return true
 	}
-	return (s^other)&^kindMask == 0 && s.count() == 0 && (s.kind() == 0 || other.kind() == 0)
+	return (s^other)&^kindMask == 0 && s.countField() == 0 && (s.kindField() == 0 || other.kindField() == 0)
 }
 
-// withoutPieces is the sign of the call of a message. Where every two ranks may exchange
-// another kind of elements (net.kindOf), the message's own is the business of these two.
-func (s callSign) withoutPieces() callSign {
-	if what, ok := s.collective(); ok && (what == coll.Alltoallv || what == coll.Alltoallw) {
+// withoutElementKind is the sign of the call of a message. Where every two ranks may exchange
+// another kind of elements (net.elementKind), the message's own is the business of these two.
+func (s callSignature) withoutElementKind() callSignature {
+	if what, ok := s.collectiveOf(); ok && (what == coll.Alltoallv || what == coll.Alltoallw) {
 		return s &^ kindMask
 	}
 	return s
 }
 
-// collective is the call's collective, if it has one.
-func (s callSign) collective() (what coll.Collective, ok bool) {
-	n := s.call() - 1
-	if n < 0 || n >= (int(kept)+1)*len(shapes) {
+// collectiveOf is the call's collective, if it has one.
+func (s callSignature) collectiveOf() (what coll.Collective, ok bool) {
+	n := s.callNumber() - 1
+	if n < 0 || n >= (int(persistent)+1)*len(collectiveShapes) {
 		return 0, false
 	}
-	return coll.Collective(n % len(shapes)), true
+	return coll.Collective(n % len(collectiveShapes)), true
 }
 
-// aspects returns, in words, the properties in which two calls of one name may differ.
-func (s callSign) aspects() (list [4]string) {
-	what, known := s.collective()
-	if kind := s.kind(); kind > 0 {
+// describeFields returns, in words, the properties in which two calls of one name may differ.
+func (s callSignature) describeFields() (list [4]string) {
+	what, known := s.collectiveOf()
+	if kind := s.kindField(); kind > 0 {
 		k := datatype.Kind(kind - 1)
-		list[0], list[1] = fmt.Sprintf("count %d", s.count()), fmt.Sprintf("%v elements", k)
+		list[0], list[1] = fmt.Sprintf("count %d", s.countField()), fmt.Sprintf("%v elements", k)
 		if k == datatype.Struct {
-			list[0] = fmt.Sprintf("count %d", s.count()&(1<<(countBits-unitBits)-1))
-			list[1] = fmt.Sprintf("structs of fields %x", s.count()>>(countBits-unitBits))
+			list[0] = fmt.Sprintf("count %d", s.countField()&(1<<(countBits-unitBits)-1))
+			list[1] = fmt.Sprintf("structs of fields %x", s.countField()>>(countBits-unitBits))
 		}
-		if s.count() == 0 {
+		if s.countField() == 0 {
 			list[0] = ""
 		}
 	} else if known && what != coll.Barrier {
 		list[0] = "count 0"
 	}
-	switch op := s.op(); {
+	switch op := s.opField(); {
 	case op == 0:
 	case op <= len(predefined):
 		list[2] = fmt.Sprintf("operation %v", predefined[op-1])
@@ -271,33 +271,33 @@ func (s callSign) aspects() (list [4]string) {
 		list[2] = fmt.Sprintf("an operation of its own (%x)", op)
 	}
 	switch {
-	case known && shapes[what].rooted:
-		list[3] = fmt.Sprintf("root %d", s.root())
-	case s.root() != 0:
-		list[3] = fmt.Sprintf("counts %04x", s.root())
+	case known && collectiveShapes[what].rooted:
+		list[3] = fmt.Sprintf("root %d", s.rootField())
+	case s.rootField() != 0:
+		list[3] = fmt.Sprintf("counts %04x", s.rootField())
 		if !known {
-			list[3] = fmt.Sprintf("arguments %04x", s.root())
+			list[3] = fmt.Sprintf("arguments %04x", s.rootField())
 		}
 	}
 	return list
 }
 
 // String is the call in words.
-func (s callSign) String() string {
-	aspects := s.aspects()
+func (s callSignature) String() string {
+	aspects := s.describeFields()
 	with := slices.DeleteFunc(aspects[:], func(a string) bool { return a == "" })
 	if len(with) == 0 {
-		return s.name()
+		return s.callName()
 	}
-	return s.name() + " with " + strings.Join(with, ", ")
+	return s.callName() + " with " + strings.Join(with, ", ")
 }
 
-// difference says what two ranks call that do not agree.
-func difference(rank int, call callSign, other int, theirs callSign) string {
-	if call.call() != theirs.call() {
+// describeMismatch says what two ranks call that do not agree.
+func describeMismatch(rank int, call callSignature, other int, theirs callSignature) string {
+	if call.callNumber() != theirs.callNumber() {
 		return fmt.Sprintf("rank %d calls %v, rank %d %v", rank, call, other, theirs)
 	}
-	mine, others := call.aspects(), theirs.aspects()
+	mine, others := call.describeFields(), theirs.describeFields()
 	var here, there []string
 	for i := range mine {
 		if mine[i] != others[i] && mine[i] != "" && others[i] != "" {
@@ -307,12 +307,12 @@ func difference(rank int, call callSign, other int, theirs callSign) string {
 	if here == nil {
 		here, there = []string{"other arguments"}, []string{"others"}
 	}
-	return fmt.Sprintf("rank %d calls %s with %s, rank %d with %s", rank, call.name(), strings.Join(here, ", "), other, strings.Join(there, ", "))
+	return fmt.Sprintf("rank %d calls %s with %s, rank %d with %s", rank, call.callName(), strings.Join(here, ", "), other, strings.Join(there, ", "))
 }
 
-// sameKind reports whether a message can be received by what expects another signature, or
+// kindsMatch reports whether a message can be received by what expects another signature, or
 // the same. Of synchronous messages the kind is known, and not what structs are made of.
-func sameKind(sent, expected uint64) bool {
+func kindsMatch(sent, expected uint64) bool {
 	return sent == expected || sent == 0 || expected == 0 || sent <= envelope.MaxShortSignature && sent == expected&envelope.MaxShortSignature
 }
 

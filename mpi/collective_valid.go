@@ -10,47 +10,47 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/coll"
 )
 
-// valid looks at a call's arguments, and drops those that do not count at this
+// validateCollective looks at a call's arguments, and drops those that do not count at this
 // rank.
-func (c *Comm) valid(o *operation) error {
+func (c *Comm) validateCollective(o *collectiveOp) error {
 	switch {
-	case o.wrong != nil:
-		return o.wrong
+	case o.argErr != nil:
+		return o.argErr
 	case o.cart != nil:
-		return o.cart.valid(o)
+		return o.cart.validateNeighbors(o)
 	}
-	s := &shapes[o.what]
+	s := &collectiveShapes[o.collective]
 	if s.rooted {
 		if o.root < 0 || o.root >= c.size {
 			return fmt.Errorf("%w: %d, there are %d", ErrRoot, o.root, c.size)
 		}
 		if o.root != c.rank {
-			switch o.what {
+			switch o.collective {
 			case coll.Reduce:
 				o.recv = Buffer{}
-				return cmp.Or(alone(o.send, false), o.combines(o.send))
+				return cmp.Or(checkBuffer(o.send, false), o.checkReduceOp(o.send))
 			case coll.Gather, coll.Gatherv:
-				o.recv, o.recvParts = Buffer{}, parts{}
-				return alone(o.send, false)
+				o.recv, o.recvLayout = Buffer{}, blockLayout{}
+				return checkBuffer(o.send, false)
 			case coll.Scatter, coll.Scatterv:
-				o.send, o.sendParts = Buffer{}, parts{}
-				return alone(o.recv, true)
+				o.send, o.sendLayout = Buffer{}, blockLayout{}
+				return checkBuffer(o.recv, true)
 			}
 		}
 	}
-	switch o.what {
+	switch o.collective {
 	case coll.Barrier:
 		return nil
 	case coll.Bcast:
-		return alone(o.recv, o.root != c.rank)
+		return checkBuffer(o.recv, o.root != c.rank)
 	case coll.Alltoallw:
-		return c.validLists(o)
+		return c.validateBufferLists(o)
 	}
-	return c.validPair(o)
+	return c.validateBufferPair(o)
 }
 
-// alone looks at the one buffer of a call, which is not in place.
-func alone(b Buffer, receives bool) error {
+// checkBuffer looks at the one buffer of a call, which is not in place.
+func checkBuffer(b Buffer, receives bool) error {
 	err := b.Err()
 	if receives {
 		err = b.RecvErr()
@@ -64,57 +64,57 @@ func alone(b Buffer, receives bool) error {
 	return nil
 }
 
-// combines looks at the operation of a reduction. Replace and NoOp are for one-sided
+// checkReduceOp looks at the operation of a reduction. Replace and NoOp are for one-sided
 // operations alone (MPI 4.1, 12.3.4).
-func (o *operation) combines(b Buffer) error {
-	if same(o.op, Replace) || same(o.op, NoOp) {
-		return fmt.Errorf("%w: %v is for one-sided operations", ErrOp, o.op)
+func (o *collectiveOp) checkReduceOp(b Buffer) error {
+	if sameOp(o.reduceOp, Replace) || sameOp(o.reduceOp, NoOp) {
+		return fmt.Errorf("%w: %v is for one-sided operations", ErrOp, o.reduceOp)
 	}
-	if err := o.op.Fits(b); err != nil {
+	if err := o.reduceOp.Fits(b); err != nil {
 		return fmt.Errorf("%w: %w", ErrOp, err)
 	}
 	return nil
 }
 
-// validPair looks at a call with two buffers, of which one may be in place.
-func (c *Comm) validPair(o *operation) error {
-	s := &shapes[o.what]
+// validateBufferPair looks at a call with two buffers, of which one may be in place.
+func (c *Comm) validateBufferPair(o *collectiveOp) error {
+	s := &collectiveShapes[o.collective]
 	send, recv := s.send, s.recv
-	switch scatters := o.what == coll.Scatter || o.what == coll.Scatterv; {
+	switch scatters := o.collective == coll.Scatter || o.collective == coll.Scatterv; {
 	case scatters && isInPlace(o.recv):
-		o.inPlace, recv = true, none
+		o.inPlace, recv = true, noBuffer
 	case !scatters && isInPlace(o.send):
 		o.inPlace = true
-		if o.what == coll.ReduceScatter || o.what == coll.ReduceScatterBlock {
-			recv, o.recvParts = send, o.sendParts // all of the vector is there
+		if o.collective == coll.ReduceScatter || o.collective == coll.ReduceScatterBlock {
+			recv, o.recvLayout = send, o.sendLayout // all of the vector is there
 		}
-		send = none
+		send = noBuffer
 	}
 	var ours, theirs datatype.Signature
 	var err error
-	if send != none {
-		if err = alone(o.send, false); err != nil {
+	if send != noBuffer {
+		if err = checkBuffer(o.send, false); err != nil {
 			return err
 		}
-		if ours, err = c.own(o.send, send, o.sendParts, "send"); err != nil {
+		if ours, err = c.ownSignature(o.send, send, o.sendLayout, "send"); err != nil {
 			return err
 		}
 	}
-	if recv != none {
-		if err = alone(o.recv, true); err != nil {
+	if recv != noBuffer {
+		if err = checkBuffer(o.recv, true); err != nil {
 			return err
 		}
-		if theirs, err = c.own(o.recv, recv, o.recvParts, "receive"); err != nil {
+		if theirs, err = c.ownSignature(o.recv, recv, o.recvLayout, "receive"); err != nil {
 			return err
 		}
-		if recv == part && c.world.o.Check {
-			if err := o.recvParts.apart(); err != nil {
+		if recv == layoutBlock && c.world.o.Check {
+			if err := o.recvLayout.checkOverlap(); err != nil {
 				return err
 			}
 		}
 	}
-	if o.what == coll.ReduceScatter {
-		if err := o.vector(); err != nil {
+	if o.collective == coll.ReduceScatter {
+		if err := o.checkReduceScatterCounts(); err != nil {
 			return err
 		}
 	}
@@ -123,50 +123,50 @@ func (c *Comm) validPair(o *operation) error {
 		if o.inPlace {
 			b = o.recv
 		}
-		if err := o.combines(b); err != nil {
+		if err := o.checkReduceOp(b); err != nil {
 			return err
 		}
 	}
 	if o.inPlace {
 		return nil
 	}
-	if err := agree(ours, theirs); err != nil {
+	if err := checkSelfSignatures(ours, theirs); err != nil {
 		return err
 	}
-	if overlap(o.send, o.recv) {
+	if buffersOverlap(o.send, o.recv) {
 		return fmt.Errorf("%w: what is sent and what is received share memory: InPlace says so", ErrBuffer)
 	}
 	return nil
 }
 
-// vector looks at the counts of ReduceScatter, which cover all of its vector.
-func (o *operation) vector() error {
+// checkReduceScatterCounts looks at the counts of ReduceScatter, which cover all of its vector.
+func (o *collectiveOp) checkReduceScatterCounts() error {
 	b, sum := o.send, 0
 	if o.inPlace {
 		b = o.recv
 	}
-	for _, n := range o.sendParts.counts {
+	for _, n := range o.sendLayout.counts {
 		sum += n
 	}
-	if sum != b.Count() || o.sendParts.displs != nil {
+	if sum != b.Count() || o.sendLayout.displs != nil {
 		return fmt.Errorf("%w: pieces of %d elements in all, of a vector of %d", ErrCount, sum, b.Count())
 	}
 	return nil
 }
 
-// own is what a rank has for itself in a buffer.
-func (c *Comm) own(b Buffer, e extent, p parts, name string) (datatype.Signature, error) {
+// ownSignature is what a rank has for itself in a buffer.
+func (c *Comm) ownSignature(b Buffer, e extent, p blockLayout, name string) (datatype.Signature, error) {
 	s, n := b.Signature(), b.Count()
 	switch e {
-	case whole:
+	case wholeBuffer:
 		return s, nil
-	case equal:
+	case equalBlocks:
 		if n%c.size != 0 {
 			return s, fmt.Errorf("%w: %d elements to %s are no equal pieces for %d ranks", ErrCount, n, name, c.size)
 		}
 		n /= c.size
-	case part:
-		if err := p.valid(b, c.size, name); err != nil {
+	case layoutBlock:
+		if err := p.checkBounds(b, c.size, name); err != nil {
 			return s, err
 		}
 		n = p.counts[c.rank]
@@ -177,8 +177,8 @@ func (c *Comm) own(b Buffer, e extent, p parts, name string) (datatype.Signature
 	return s, nil
 }
 
-// valid looks for parts that are not there.
-func (p parts) valid(b Buffer, size int, name string) error {
+// checkBounds looks for parts that are not there.
+func (p blockLayout) checkBounds(b Buffer, size int, name string) error {
 	if len(p.counts) != size || p.displs != nil && len(p.displs) != size {
 		return fmt.Errorf("%w: %d counts and %d displacements to %s are not one for each of %d ranks", ErrCount, len(p.counts), len(p.displs), name, size)
 	}
@@ -195,8 +195,8 @@ func (p parts) valid(b Buffer, size int, name string) error {
 	return nil
 }
 
-// apart looks for parts that have elements in common.
-func (p parts) apart() error {
+// checkOverlap looks for parts that have elements in common.
+func (p blockLayout) checkOverlap() error {
 	order := make([]int, 0, len(p.displs)) // without displs they have none
 	for r := range p.displs {
 		if p.counts[r] > 0 {
@@ -213,8 +213,8 @@ func (p parts) apart() error {
 	return nil
 }
 
-// agree compares what a rank sends to itself with what it receives from itself.
-func agree(send, recv datatype.Signature) error {
+// checkSelfSignatures compares what a rank sends to itself with what it receives from itself.
+func checkSelfSignatures(send, recv datatype.Signature) error {
 	switch {
 	case send.Count == 0 && recv.Count == 0:
 	case recv.Count > 0 && recv.Accept(datatype.Signature{Kind: send.Kind, Unit: send.Unit, Count: min(1, send.Count)}) != nil:
@@ -225,8 +225,8 @@ func agree(send, recv datatype.Signature) error {
 	return nil
 }
 
-// validLists looks at the arguments of Alltoallw.
-func (c *Comm) validLists(o *operation) error {
+// validateBufferLists looks at the arguments of Alltoallw.
+func (c *Comm) validateBufferLists(o *collectiveOp) error {
 	o.inPlace = len(o.sends) == 1 && isInPlace(o.sends[0])
 	if o.inPlace {
 		o.sends = nil
@@ -235,24 +235,24 @@ func (c *Comm) validLists(o *operation) error {
 		return fmt.Errorf("%w: %d buffers to send and %d to receive are not one for each of %d ranks", ErrCount, len(o.sends), len(o.recvs), c.size)
 	}
 	for _, b := range o.sends {
-		if err := alone(b, false); err != nil {
+		if err := checkBuffer(b, false); err != nil {
 			return err
 		}
 	}
 	for _, b := range o.recvs {
-		if err := alone(b, true); err != nil {
+		if err := checkBuffer(b, true); err != nil {
 			return err
 		}
 	}
 	if o.inPlace {
 		return nil
 	}
-	return agree(o.sends[c.rank].Signature(), o.recvs[c.rank].Signature())
+	return checkSelfSignatures(o.sends[c.rank].Signature(), o.recvs[c.rank].Signature())
 }
 
-// overlap reports whether two messages share memory, as far as that is easy to
+// buffersOverlap reports whether two messages share memory, as far as that is easy to
 // tell.
-func overlap(a, b Buffer) bool {
+func buffersOverlap(a, b Buffer) bool {
 	x, ok := a.Contiguous()
 	y, ok2 := b.Contiguous()
 	if !ok || !ok2 || len(x) == 0 || len(y) == 0 {

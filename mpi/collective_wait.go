@@ -13,105 +13,105 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/shm"
 )
 
-// onBoard is the communicator's board during one call. It implements coll.Board.
-type onBoard struct {
-	n     *net
-	on    *shm.Board // nil: there is none
-	asked bool       // whether there is one
+// boardCall is the communicator's board during one call. It implements coll.Board.
+type boardCall struct {
+	net    *callNet
+	board  *shm.Board // nil: there is none
+	opened bool       // whether there is one
 }
 
-// event is what a rank waits for of another.
-type event uint8
+// boardEvent is what a rank waits for of another.
+type boardEvent uint8
 
 const (
-	shown event = iota // it has shown something in this round
-	freed              // it looks no more at what we have shown two rounds before
+	eventShown boardEvent = iota // it has shown something in this round
+	eventFreed                   // it looks no more at what we have shown two rounds before
 )
 
 // Begin implements coll.Board.
-func (b *onBoard) Begin() ([]byte, error) {
-	if err := b.n.c.sharing.err; err != nil {
+func (b *boardCall) Begin() ([]byte, error) {
+	if err := b.net.comm.sharedMemory.err; err != nil {
 		return nil, err
 	}
-	b.on.BeginRound(b.n.call.round)
-	for r := range b.n.c.size {
-		if err := b.await(r, freed); err != nil {
+	b.board.BeginRound(b.net.call.round)
+	for r := range b.net.comm.size {
+		if err := b.waitEvent(r, eventFreed); err != nil {
 			return nil, err
 		}
 	}
-	return b.on.Place(b.n.c.rank), nil
+	return b.board.Place(b.net.comm.rank), nil
 }
 
 // Show implements coll.Board.
-func (b *onBoard) Show(sign uint64) error {
-	b.on.Show(sign)
-	return b.wake()
+func (b *boardCall) Show(sign uint64) error {
+	b.board.Show(sign)
+	return b.wakeSleepers()
 }
 
 // See implements coll.Board.
-func (b *onBoard) See(rank int) (place []byte, sign uint64, err error) {
-	if err := b.await(rank, shown); err != nil {
+func (b *boardCall) See(rank int) (place []byte, sign uint64, err error) {
+	if err := b.waitEvent(rank, eventShown); err != nil {
 		return nil, 0, err
 	}
-	if err := b.compare(rank); err != nil {
+	if err := b.compareSignature(rank); err != nil {
 		return nil, 0, err
 	}
-	return b.on.Place(rank), b.on.Sign(rank), nil
+	return b.board.Place(rank), b.board.Sign(rank), nil
 }
 
 // Done implements coll.Board. Of two ranks that make calls that do not belong together,
 // and do not look at each other, the one that comes later finds out here.
-func (b *onBoard) Done() error {
-	bad := &b.n.call.bad
-	for r := 0; r < b.n.c.size && bad.Load() == nil; r++ {
-		if b.on.Shown(r) {
-			_ = b.compare(r) // which call.again returns
+func (b *boardCall) Done() error {
+	bad := &b.net.call.disagreement
+	for r := 0; r < b.net.comm.size && bad.Load() == nil; r++ {
+		if b.board.Shown(r) {
+			_ = b.compareSignature(r) // which call.execute returns
 		}
 	}
-	b.on.Done()
-	if err := b.wake(); err != nil && bad.Load() == nil {
+	b.board.Done()
+	if err := b.wakeSleepers(); err != nil && bad.Load() == nil {
 		return err
 	}
 	return nil
 }
 
-// compare compares what we have shown with what a rank shows.
-func (b *onBoard) compare(rank int) error {
-	k := b.n.call
-	theirs, ok := b.on.SignOf(rank, k.round)
-	if k.sign == 0 || ok && callSign(theirs).agrees(k.sign) {
+// compareSignature compares what we have shown with what a rank shows.
+func (b *boardCall) compareSignature(rank int) error {
+	k := b.net.call
+	theirs, ok := b.board.SignOf(rank, k.round)
+	if k.signature == 0 || ok && callSignature(theirs).matches(k.signature) {
 		return nil
 	}
-	c := b.n.c
+	c := b.net.comm
 	if !ok { // it knows why, and all are told
-		ctx, cancel := context.WithTimeout(context.Background(), wordTime)
-		_ = c.eng.Wait(ctx, disagreed{k})
+		ctx, cancel := context.WithTimeout(context.Background(), disagreementTimeout)
+		_ = c.eng.Wait(ctx, disagreementWait{k})
 		cancel()
 	}
-	if bad := k.bad.Load(); bad != nil {
+	if bad := k.disagreement.Load(); bad != nil {
 		return bad
 	}
-	d := &disagreement{Number: uint32(b.n.tag) & maxSeq, Rank: uint32(rank), Other: uint32(c.rank), Sign: callSign(theirs), Theirs: k.sign, Sends: -1}
-	c.eng.Do(func(core *protocol.Core) { c.disagree(core, d) })
+	d := &disagreement{Number: uint32(b.net.tag) & maxSeq, Rank: uint32(rank), Other: uint32(c.rank), Sign: callSignature(theirs), Theirs: k.signature, Sends: -1}
+	c.eng.Do(func(core *protocol.Core) { c.reportDisagreement(core, d) })
 	return d
 }
 
-// wordTime is the time that a rank waits to be told of the disagreement in its call, which
+// disagreementTimeout is the time that a rank waits to be told of the disagreement in its call, which
 // another rank has left out for it.
-const wordTime = time.Second
+const disagreementTimeout = time.Second
 
-// disagreed is the condition of that wait.
-type disagreed struct{ *call }
+// disagreementWait is the condition of that wait.
+type disagreementWait struct{ *call }
 
 // Ready implements engine.Waitable.
-func (d disagreed) Ready() bool { return d.bad.Load() != nil }
+func (d disagreementWait) Ready() bool { return d.disagreement.Load() != nil }
 
-// there reports whether what we wait for has come.
-func (b *onBoard) there(rank int, e event) bool {
-	if e == shown {
-		return b.on.Shown(rank)
+// hasHappened reports whether what we wait for has come.
+func (b *boardCall) hasHappened(rank int, e boardEvent) bool {
+	if e == eventShown {
+		return b.board.Shown(rank)
 	}
-	return b.on.Free(rank)
+	return b.board.Free(rank)
 }
 
 // How a rank waits for another: it gives the processor away and looks again, since most
@@ -119,45 +119,45 @@ func (b *onBoard) there(rank int, e event) bool {
 // as all who wait for messages do, and the other one sends it one.
 const (
 	// It looks for so long, and so often where each look takes a turn of others.
-	looking = 100 * time.Microsecond
-	looks   = 64
+	minSpinTime = 100 * time.Microsecond
+	minSpins    = 64
 	// But it does not look for longer than this in all,
-	longest = 5 * time.Millisecond
+	maxSpinTime = 5 * time.Millisecond
 	// nor beside a thread that computes: one that has kept the processor for so long.
-	computed = 2 * time.Millisecond
+	descheduledTime = 2 * time.Millisecond
 	// After so many looks, and so many calls, it has one at the network, where others may
 	// wait for us.
-	glances = 16
+	spinsPerPoll = 16
 )
 
-// await waits for an event of a rank.
-func (b *onBoard) await(rank int, e event) error {
-	if b.there(rank, e) {
+// waitEvent waits for an event of a rank.
+func (b *boardCall) waitEvent(rank int, e boardEvent) error {
+	if b.hasHappened(rank, e) {
 		return nil
 	}
 	began := time.Now()
 	for i, last := 1, began; ; i++ {
-		if i%glances == 0 {
+		if i%spinsPerPoll == 0 {
 			runtime.Gosched()
-			b.n.c.eng.Glance()
+			b.net.comm.eng.Glance()
 		}
 		thread.Yield()
-		if b.there(rank, e) {
+		if b.hasHappened(rank, e) {
 			return nil
 		}
-		if bad := b.n.call.bad.Load(); bad != nil {
+		if bad := b.net.call.disagreement.Load(); bad != nil {
 			return bad
 		}
 		now := time.Now()
 		passed, away := now.Sub(began), now.Sub(last)
-		if last = now; i >= looks && passed >= looking || passed >= longest || away >= computed {
+		if last = now; i >= minSpins && passed >= minSpinTime || passed >= maxSpinTime || away >= descheduledTime {
 			break
 		}
 	}
-	for !b.there(rank, e) {
-		if err := b.sleep(rank, e); err != nil {
+	for !b.hasHappened(rank, e) {
+		if err := b.sleepForEvent(rank, e); err != nil {
 			if !errors.Is(err, ErrMismatch) {
-				b.n.c.sharing.err = fmt.Errorf("a call of %s has failed before: %w", b.n.c.Name(), err)
+				b.net.comm.sharedMemory.err = fmt.Errorf("a call of %s has failed before: %w", b.net.comm.Name(), err)
 			}
 			return err
 		}
@@ -169,23 +169,23 @@ func (b *onBoard) await(rank int, e event) error {
 // below.
 const wakeTag = groupTag | 1<<28
 
-// sleep waits for the message of a rank that has shown something, or is done.
-func (b *onBoard) sleep(rank int, e event) error {
-	if !b.on.Sleep(rank, func() bool { return b.there(rank, e) }) {
+// sleepForEvent waits for the message of a rank that has shown something, or is done.
+func (b *boardCall) sleepForEvent(rank int, e boardEvent) error {
+	if !b.board.Sleep(rank, func() bool { return b.hasHappened(rank, e) }) {
 		return nil
 	}
-	defer b.on.Awake()
-	return b.n.Wait(b.n.receive(rank, nil, wakeTag))
+	defer b.board.Awake()
+	return b.net.Wait(b.net.irecvTagged(rank, nil, wakeTag))
 }
 
-// wake sends those who sleep for us what they wait for.
-func (b *onBoard) wake() error {
+// wakeSleepers sends those who sleep for us what they wait for.
+func (b *boardCall) wakeSleepers() error {
 	var calls []coll.Request
-	for r := b.on.Call(); r >= 0; r = b.on.Call() {
-		calls = append(calls, b.n.send(r, nil, wakeTag))
+	for r := b.board.Call(); r >= 0; r = b.board.Call() {
+		calls = append(calls, b.net.isendTagged(r, nil, wakeTag))
 	}
 	if calls == nil {
 		return nil
 	}
-	return b.n.Wait(calls...)
+	return b.net.Wait(calls...)
 }

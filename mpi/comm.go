@@ -13,56 +13,56 @@ import (
 // are not mixed up with those of any other. Its methods may be called from any
 // goroutine; collective calls are made in the same order by all of its ranks.
 type Comm struct {
-	world  *World
-	eng    *engine.Engine
-	name   atomic.Pointer[string]
-	id     uint32 // of its messages; id+1 of its collectives'
-	rank   int
-	size   int
-	ranks  []int       // of the job, by rank here; nil if they are the same
-	here   map[int]int // the other way round
-	cpus   int         // of all ranks together
-	shares bool        // they may share memory
-	freed  atomic.Bool
-	tag    int32 // of all its collective calls, see CreateGroup; 0 is one for each
+	world      *World
+	eng        *engine.Engine
+	name       atomic.Pointer[string]
+	contextID  uint32 // of its messages; id+1 of its collectives'
+	rank       int
+	size       int
+	worldRanks []int       // of the job, by rank here; nil if they are the same
+	localRanks map[int]int // the other way round
+	cpus       int         // of all ranks together
+	sharesNode bool        // they may share memory
+	freed      atomic.Bool
+	fixedTag   int32 // of all its collective calls, see CreateGroup; 0 is one for each
 
 	handler atomic.Pointer[func(*Error)]
 
-	mu       sync.Mutex
-	seq      uint32  // of the last collective call
-	rounds   uint64  // so many collective calls have begun
-	log      callLog // what is known of them
-	lastName string  // of that call
-	idle     []*call // to be used again
-	attrs    []attrValue
-	active   int    // calls under way
-	release  func() // gives the number back
+	mu             sync.Mutex
+	seq            uint32  // of the last collective call
+	callCount      uint64  // so many collective calls have begun
+	log            callLog // what is known of them
+	lastCall       string  // of that call
+	idleCalls      []*call // to be used again
+	attrs          []attrValue
+	activeCalls    int    // calls under way
+	releaseContext func() // gives the number back
 
-	sharing sharing
-	line    line
-	lanes   commLanes
-	probes  probes
+	sharedMemory sharedMemory
+	callQueue    callQueue
+	channels     commRDMAChannels
+	probePolls   probePolls
 }
 
 // The number of a collective call is its messages' tag. Of persistent ones, which
 // may last, one bit is set, and of messages that compare calls before they are done
 // another.
 const (
-	maxSeq   = 1<<29 - 1
-	keptTag  = 1 << 29
-	checkTag = 1 << 30
+	maxSeq        = 1<<29 - 1
+	persistentTag = 1 << 29
+	checkTag      = 1 << 30
 )
 
-func (w *World) comm(name string, id uint32, ranks []int, rank, size int) *Comm {
-	c := &Comm{world: w, eng: w.eng, id: id, rank: rank, size: size, ranks: ranks}
+func (w *World) newComm(name string, id uint32, ranks []int, rank, size int) *Comm {
+	c := &Comm{world: w, eng: w.eng, contextID: id, rank: rank, size: size, worldRanks: ranks}
 	c.SetName(name)
 	if ranks != nil {
-		c.here = make(map[int]int, len(ranks))
+		c.localRanks = make(map[int]int, len(ranks))
 		for i, r := range ranks {
-			c.here[r] = i
+			c.localRanks[r] = i
 		}
 	}
-	c.cpus, c.shares = w.cpus.of(c), c.near()
+	c.cpus, c.sharesNode = w.cpus.countFor(c), c.onOneNode()
 	w.eng.Do(func(core *protocol.Core) {
 		w.comms.add(c)
 		c.compareEarly(core)
@@ -111,20 +111,20 @@ func (c *Comm) String() string {
 	return fmt.Sprintf("%s (rank %d of %d)", c.Name(), c.rank, c.size)
 }
 
-// job is a rank's number in the job.
-func (c *Comm) job(rank int) int {
-	if c.ranks == nil {
+// worldRank is a rank's number in the job.
+func (c *Comm) worldRank(rank int) int {
+	if c.worldRanks == nil {
 		return rank
 	}
-	return c.ranks[rank]
+	return c.worldRanks[rank]
 }
 
-// local is the number here of a rank of the job.
-func (c *Comm) local(rank int) int {
-	if c.ranks == nil || rank < 0 {
+// localRank is the number here of a rank of the job.
+func (c *Comm) localRank(rank int) int {
+	if c.worldRanks == nil || rank < 0 {
 		return rank
 	}
-	if i, ok := c.here[rank]; ok {
+	if i, ok := c.localRanks[rank]; ok {
 		return i
 	}
 	return Undefined
@@ -137,7 +137,7 @@ func (c *Comm) Free() error {
 	if c.isNull() {
 		return c.fail("free", "", errNullComm)
 	}
-	if c.id < firstID {
+	if c.contextID < firstID {
 		return c.fail("free", "", fmt.Errorf("%w: it ends with Finalize", ErrComm))
 	}
 	if c.freed.Swap(true) {
@@ -146,22 +146,22 @@ func (c *Comm) Free() error {
 	c.freeAttrs()
 	c.world.comms.remove(c)
 	c.mu.Lock()
-	c.idle = nil
-	c.retire()
+	c.idleCalls = nil
+	c.releaseIfUnused()
 	return nil
 }
 
-// retire gives the number of a communicator back that nobody uses any more. The
+// releaseIfUnused gives the number of a communicator back that nobody uses any more. The
 // caller has the lock, which is released: who has the engine's may want it.
-func (c *Comm) retire() {
-	release := c.release
-	if c.active > 0 || release == nil || !c.freed.Load() {
+func (c *Comm) releaseIfUnused() {
+	release := c.releaseContext
+	if c.activeCalls > 0 || release == nil || !c.freed.Load() {
 		c.mu.Unlock()
 		return
 	}
-	c.release = nil
+	c.releaseContext = nil
 	c.mu.Unlock()
-	c.lanes.end(c)
-	c.sharing.end()
+	c.channels.closeAll(c)
+	c.sharedMemory.release()
 	release()
 }

@@ -6,34 +6,34 @@ import (
 	"weak"
 )
 
-// comms are the communicators of a rank by their number, for reports: messages know
+// commTable are the communicators of a rank by their number, for reports: messages know
 // nothing else. A communicator that nobody uses any more is not kept alive by it.
-type comms struct {
+type commTable struct {
 	mu   sync.Mutex
 	list map[uint32]weak.Pointer[Comm]
 
 	early map[uint32]*disagreement // about a call of one that is not made here yet
 }
 
-func (x *comms) add(c *Comm) {
+func (x *commTable) add(c *Comm) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.list == nil {
 		x.list = map[uint32]weak.Pointer[Comm]{}
 	}
-	x.list[c.id] = weak.Make(c)
-	if d := x.early[c.id]; d != nil {
-		c.log.note(d, 0)
-		delete(x.early, c.id)
+	x.list[c.contextID] = weak.Make(c)
+	if d := x.early[c.contextID]; d != nil {
+		c.log.recordDisagreement(d, 0)
+		delete(x.early, c.contextID)
 	}
 }
 
 // maxEarly is the maximum number of disagreements kept for communicators that do not exist yet.
 const maxEarly = 64
 
-// keepEarly keeps the first disagreement about calls of a communicator that this rank has
+// addEarlyDisagreement keeps the first disagreement about calls of a communicator that this rank has
 // not made yet, which others have.
-func (x *comms) keepEarly(id uint32, d *disagreement) {
+func (x *commTable) addEarlyDisagreement(id uint32, d *disagreement) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.early == nil {
@@ -44,21 +44,21 @@ func (x *comms) keepEarly(id uint32, d *disagreement) {
 	}
 }
 
-func (x *comms) remove(c *Comm) {
+func (x *commTable) remove(c *Comm) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	delete(x.list, c.id)
+	delete(x.list, c.contextID)
 }
 
 // get returns a communicator, or nil.
-func (x *comms) get(id uint32) *Comm {
+func (x *commTable) get(id uint32) *Comm {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return x.list[id].Value()
 }
 
 // all returns those that are there, by number.
-func (x *comms) all() (list []*Comm) {
+func (x *commTable) all() (list []*Comm) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	for id, p := range x.list {
@@ -68,6 +68,6 @@ func (x *comms) all() (list []*Comm) {
 			delete(x.list, id)
 		}
 	}
-	slices.SortFunc(list, func(a, b *Comm) int { return int(a.id) - int(b.id) })
+	slices.SortFunc(list, func(a, b *Comm) int { return int(a.contextID) - int(b.contextID) })
 	return list
 }

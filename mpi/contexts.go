@@ -6,11 +6,11 @@ import (
 	"sync"
 )
 
-// contexts are the numbers of a rank's communicators, by which their messages are
+// contextIDs are the numbers of a rank's communicators, by which their messages are
 // told apart. Each is the same at all ranks of its communicator. They are given out
 // one after the other and used again as late as possible, so that what a careless
 // program has left of an old communicator is not taken for a new one's.
-type contexts struct {
+type contextIDs struct {
 	mu    sync.Mutex
 	limit uint64              // how many there can be at a time
 	next  uint64              // ticket
@@ -27,18 +27,18 @@ const (
 	firstID = 4
 )
 
-func newContexts(limit uint64) *contexts {
-	return &contexts{limit: limit, used: map[uint64]struct{}{}}
+func newContextIDs(limit uint64) *contextIDs {
+	return &contextIDs{limit: limit, used: map[uint64]struct{}{}}
 }
 
-// id is the number that a ticket stands for.
-func (x *contexts) id(ticket uint64) uint32 { return firstID + 2*uint32(ticket%x.limit) }
+// idOf is the number that a ticket stands for.
+func (x *contextIDs) idOf(ticket uint64) uint32 { return firstID + 2*uint32(ticket%x.limit) }
 
 // noTicket is proposed by who has none.
 const noTicket = math.MaxUint64
 
 // reserve takes the first ticket that is free, from one on if that is not 0.
-func (x *contexts) reserve(from uint64) uint64 {
+func (x *contextIDs) reserve(from uint64) uint64 {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if from == 0 {
@@ -55,7 +55,7 @@ func (x *contexts) reserve(from uint64) uint64 {
 }
 
 // release gives a ticket, or what it stands for, back.
-func (x *contexts) release(ticket uint64) {
+func (x *contextIDs) release(ticket uint64) {
 	if ticket == noTicket {
 		return
 	}
@@ -64,11 +64,11 @@ func (x *contexts) release(ticket uint64) {
 	delete(x.used, ticket%x.limit)
 }
 
-// agree finds a number that all ranks of c have free, which each has then reserved:
+// agreeContextID finds a number that all ranks of c have free, which each has then reserved:
 // the highest of what they propose, as soon as all propose it. Other communicators
 // may be looking for theirs at the same time. op is what it is for, and args what all
 // ranks give to it alike.
-func (c *Comm) agree(op string, args ...any) (ticket uint64, err error) {
+func (c *Comm) agreeContextID(op string, args ...any) (ticket uint64, err error) {
 	x := c.world.contexts
 	ticket = x.reserve(0)
 	for {
@@ -76,9 +76,9 @@ func (c *Comm) agree(op string, args ...any) (ticket uint64, err error) {
 		if ticket == noTicket {
 			v[1] = noTicket
 		}
-		o := allreduce(InPlace, Of(v[:]), Max)
-		o.as, o.made = op, argumentsSign(args...)
-		if err = c.perform(&o); err == nil && v[0] == noTicket {
+		o := allreduceOp(InPlace, Of(v[:]), Max)
+		o.calledAs, o.argsHash = op, argumentsHash(args...)
+		if err = c.runCollective(&o); err == nil && v[0] == noTicket {
 			err = fmt.Errorf("%w: a rank has %d already", ErrContexts, x.limit)
 		}
 		if err != nil {

@@ -8,7 +8,7 @@ import (
 // groupTag marks the messages by which the members of a group find a number for their
 // communicator. They are those of the collective calls of the one that they have in
 // common, which has neither of both bits without the other.
-const groupTag = keptTag | checkTag
+const groupTag = persistentTag | checkTag
 
 // CreateGroup makes a communicator of the ranks of a group (MPI_Comm_create_group).
 // Only they call it, all with the same group; the others of c need not know. Groups that
@@ -23,7 +23,7 @@ func (c *Comm) CreateGroup(g *Group, tag int) (*Comm, error) {
 }
 
 func (c *Comm) createGroup(g *Group, tag int) (*Comm, error) {
-	if err := c.usable(); err != nil {
+	if err := c.checkUsable(); err != nil {
 		return nil, err
 	}
 	switch {
@@ -39,14 +39,14 @@ func (c *Comm) createGroup(g *Group, tag int) (*Comm, error) {
 		return nil, fmt.Errorf("%w: this rank is not in it", ErrGroup)
 	}
 	// They talk on c, as ranks of the group, until they have a number.
-	p := &Comm{world: c.world, eng: c.eng, id: c.id, rank: rank, size: len(members), ranks: slices.Clone(g.ranks), here: map[int]int{}, tag: groupTag | int32(tag)}
+	p := &Comm{world: c.world, eng: c.eng, contextID: c.contextID, rank: rank, size: len(members), worldRanks: slices.Clone(g.ranks), localRanks: map[int]int{}, fixedTag: groupTag | int32(tag)}
 	for i, r := range g.ranks {
-		p.here[r] = i
+		p.localRanks[r] = i
 	}
 	p.SetName(c.Name() + ".group")
-	ticket, err := p.agree("create-group", g.ranks)
+	ticket, err := p.agreeContextID("create-group", g.ranks)
 	if err != nil {
 		return nil, err
 	}
-	return c.made(ticket, p.Name(), members, rank), nil
+	return c.newDerivedComm(ticket, p.Name(), members, rank), nil
 }

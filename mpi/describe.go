@@ -12,55 +12,55 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
 )
 
-// describer is something that a goroutine waits for and that can be told of to
+// waitDescriber is something that a goroutine waits for and that can be told of to
 // people: the lookout asks it, with the engine's lock held, while the goroutine waits.
-type describer interface{ describe() deadlock.Call }
+type waitDescriber interface{ describeWait() deadlock.Call }
 
-// anyOr is a rank or a tag in words.
-func anyOr(n int) string {
+// anyOrNumber is a rank or a tag in words.
+func anyOrNumber(n int) string {
 	if n == match.Any {
 		return "any"
 	}
 	return fmt.Sprint(n)
 }
 
-// whereFrom is what a receive or a probe waits for: ranks of the job, and whether one
+// sourceRanks is what a receive or a probe waits for: ranks of the job, and whether one
 // of them is enough.
-func (c *Comm) whereFrom(e match.Envelope) (ranks []int, any bool) {
+func (c *Comm) sourceRanks(e match.Envelope) (ranks []int, any bool) {
 	if e.Source != match.Any {
 		return []int{int(e.Source)}, false
 	}
-	if c.ranks != nil {
-		return c.ranks, true
+	if c.worldRanks != nil {
+		return c.worldRanks, true
 	}
 	return ranksBelow(c.size), true
 }
 
-// source is the rank of a receive in words: its number here, and in the job if that is
+// describeRank is the rank of a receive in words: its number here, and in the job if that is
 // another.
-func (c *Comm) source(job int32) string {
-	here := c.local(int(job))
-	if c.ranks == nil || job < 0 || here == int(job) {
-		return anyOr(here)
+func (c *Comm) describeRank(job int32) string {
+	here := c.localRank(int(job))
+	if c.worldRanks == nil || job < 0 || here == int(job) {
+		return anyOrNumber(here)
 	}
 	return fmt.Sprintf("%d, which is rank %d of the job", here, job)
 }
 
-// describe implements describer.
-func (r *Request) describe() deadlock.Call {
+// describeWait implements describer.
+func (r *Request) describeWait() deadlock.Call {
 	c, p := r.comm, &r.p
 	d := deadlock.Call{What: r.op, Comm: c.Name()}
-	d.For, d.Any = r.whom()
-	if len(d.For) > 0 && r.remote != nil {
-		d.What += fmt.Sprintf("(target %s)", c.source(int32(c.job(r.remote.target))))
+	d.For, d.Any = r.pendingRanks()
+	if len(d.For) > 0 && r.rmaResult != nil {
+		d.What += fmt.Sprintf("(target %s)", c.describeRank(int32(c.worldRank(r.rmaResult.target))))
 	}
-	if r.null || r.work.over != nil || r.remote != nil {
+	if r.null || r.background.doneCh != nil || r.rmaResult != nil {
 		return d
 	}
 	stage := p.Stage()
 	d.Unmet = stage != protocol.Transferring
 	if r.op == "receive" {
-		d.What = fmt.Sprintf("Recv(source %s, tag %s)", c.source(p.Envelope.Source), anyOr(int(p.Envelope.Tag)))
+		d.What = fmt.Sprintf("Recv(source %s, tag %s)", c.describeRank(p.Envelope.Source), anyOrNumber(int(p.Envelope.Tag)))
 		if !d.Unmet {
 			d.Why = fmt.Sprintf("%d bytes with tag %d are on their way", p.Bytes, p.Received.Tag)
 		}
@@ -70,7 +70,7 @@ func (r *Request) describe() deadlock.Call {
 	if p.Sync {
 		name = "Ssend"
 	}
-	d.What = fmt.Sprintf("%s(%d bytes, dest %s, tag %d)", name, len(p.Buf)-c.world.mark(), c.source(int32(p.Dest)), p.Envelope.Tag)
+	d.What = fmt.Sprintf("%s(%d bytes, dest %s, tag %d)", name, len(p.Buf)-c.world.checkOverhead(), c.describeRank(int32(p.Dest)), p.Envelope.Tag)
 	switch stage {
 	case protocol.Unsent:
 		d.Why = "there is no room on the way"
@@ -82,53 +82,53 @@ func (r *Request) describe() deadlock.Call {
 	return d
 }
 
-// whom is for whom a request waits: ranks of the job, none if that is not known, and
+// pendingRanks is for whom a request waits: ranks of the job, none if that is not known, and
 // whether one of them is enough.
-func (r *Request) whom() (ranks []int, any bool) {
+func (r *Request) pendingRanks() (ranks []int, any bool) {
 	switch {
-	case r.null || r.work.over != nil || r.remote != nil && r.remote.done:
+	case r.null || r.background.doneCh != nil || r.rmaResult != nil && r.rmaResult.done:
 		return nil, false
-	case r.remote != nil:
-		return []int{r.comm.job(r.remote.target)}, false
+	case r.rmaResult != nil:
+		return []int{r.comm.worldRank(r.rmaResult.target)}, false
 	case r.op != "receive":
 		return []int{r.p.Dest}, false
 	case r.p.Stage() == protocol.Transferring:
 		return []int{int(r.p.Received.Source)}, false
 	}
-	return r.comm.whereFrom(r.p.Envelope)
+	return r.comm.sourceRanks(r.p.Envelope)
 }
 
-// company is several requests in words, of which one is known.
-func company(name, one string, n int) string {
+// describeSeveral is several requests in words, of which one is known.
+func describeSeveral(name, one string, n int) string {
 	if n > 1 {
 		one += fmt.Sprintf(" and %d more", n-1)
 	}
 	return name + "(" + one + ")"
 }
 
-// describe implements describer.
-func (s *sought) describe() deadlock.Call {
-	d := deadlock.Call{What: fmt.Sprintf("Probe(source %s, tag %s)", s.comm.source(s.pattern.Source), anyOr(int(s.pattern.Tag))), Comm: s.comm.Name(), Unmet: true}
-	d.For, d.Any = s.comm.whereFrom(s.pattern)
+// describeWait implements describer.
+func (s *probeWait) describeWait() deadlock.Call {
+	d := deadlock.Call{What: fmt.Sprintf("Probe(source %s, tag %s)", s.comm.describeRank(s.envelope.Source), anyOrNumber(int(s.envelope.Tag))), Comm: s.comm.Name(), Unmet: true}
+	d.For, d.Any = s.comm.sourceRanks(s.envelope)
 	return d
 }
 
-// describe implements describer. One of the requests is enough.
-func (s *some) describe() deadlock.Call {
+// describeWait implements describer. One of the requests is enough.
+func (s *anyRequest) describeWait() deadlock.Call {
 	d := deadlock.Call{Any: true}
 	n, all := 0, true
 	for _, r := range s.rs {
-		if r.idle() {
+		if r.isInactive() {
 			continue
 		}
-		one := r.describe()
+		one := r.describeWait()
 		if n++; n == 1 {
 			d.What, d.Comm = one.What, one.Comm
 		}
 		all = all && len(one.For) > 0
 		d.For = append(d.For, one.For...)
 	}
-	d.What = company("WaitAny", d.What, n)
+	d.What = describeSeveral("WaitAny", d.What, n)
 	slices.Sort(d.For)
 	if d.For = slices.Compact(d.For); !all { // a call in the background, or a window's: of whom it depends is not known
 		d.For, d.Any = nil, false
@@ -136,22 +136,22 @@ func (s *some) describe() deadlock.Call {
 	return d
 }
 
-// describe implements describer: a collective call waits for those whose messages
+// describeWait implements describer: a collective call waits for those whose messages
 // have not come, or who have not taken ours.
-func (n *net) describe() deadlock.Call {
+func (n *callNet) describeWait() deadlock.Call {
 	k := n.call
-	at := k.place()
-	d := deadlock.Call{What: at.String(), Comm: n.c.Name(), Collective: &at, Unmet: true}
-	d.Aside = k.aside()
+	at := k.collectivePosition()
+	d := deadlock.Call{What: at.String(), Comm: n.comm.Name(), Collective: &at, Unmet: true}
+	d.Aside = k.isUnattended()
 	for _, r := range n.waiting {
-		m := r.(*message)
+		m := r.(*netMessage)
 		switch {
 		case m.p.Done:
 		case m.p.Dest < 0: // of a queue: nobody knows who is next
-			all, _ := n.c.whereFrom(match.Envelope{Source: match.Any})
+			all, _ := n.comm.sourceRanks(match.Envelope{Source: match.Any})
 			d.For, d.Any = append(d.For, all...), true
-		case m.placed > 0:
-			d.For = append(d.For, n.c.job(m.placed-1))
+		case m.writer > 0:
+			d.For = append(d.For, n.comm.worldRank(m.writer-1))
 		case m.receive:
 			d.For = append(d.For, int(m.p.Envelope.Source))
 		default:
@@ -160,66 +160,66 @@ func (n *net) describe() deadlock.Call {
 	}
 	slices.Sort(d.For)
 	d.For = slices.Compact(d.For)
-	if self := slices.Index(d.For, n.c.eng.Rank()); self >= 0 && d.Any {
+	if self := slices.Index(d.For, n.comm.eng.Rank()); self >= 0 && d.Any {
 		d.For = slices.Delete(d.For, self, self+1)
 	}
 	return d
 }
 
-// place is which call of its communicator this is.
-func (k *call) place() deadlock.Collective {
+// collectivePosition is which call of its communicator this is.
+func (k *call) collectivePosition() deadlock.Collective {
 	c := k.comm
-	at := deadlock.Collective{Comm: c.id, Ranks: c.fingerprint(), Name: c.Name(), Seq: uint32(k.net.tag) & maxSeq, What: k.op.name()}
-	if r := k.record(); !r.Refused {
+	at := deadlock.Collective{Comm: c.contextID, Ranks: c.ranksHash(), Name: c.Name(), Seq: uint32(k.net.tag) & maxSeq, What: k.op.callName()}
+	if r := k.newRecord(); !r.Refused {
 		at.With = strings.TrimSpace(strings.TrimPrefix(r.String(), at.What))
 	}
 	return at
 }
 
-// last is the last collective call that was begun on the communicator, if there was
+// lastCollective is the last collective call that was begun on the communicator, if there was
 // one.
-func (c *Comm) last() (at deadlock.Collective, ok bool) {
+func (c *Comm) lastCollective() (at deadlock.Collective, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.seq == 0 {
 		return at, false
 	}
-	return deadlock.Collective{Comm: c.id, Ranks: c.fingerprint(), Name: c.Name(), Seq: c.seq & maxSeq, What: c.lastName, Begun: true}, true
+	return deadlock.Collective{Comm: c.contextID, Ranks: c.ranksHash(), Name: c.Name(), Seq: c.seq & maxSeq, What: c.lastCall, Begun: true}, true
 }
 
-// fingerprint tells communicators apart that have the same number on different ranks.
-func (c *Comm) fingerprint() uint64 {
+// ranksHash tells communicators apart that have the same number on different ranks.
+func (c *Comm) ranksHash() uint64 {
 	h := fnv.New64a()
 	for r := range c.size {
-		fmt.Fprintln(h, c.job(r))
+		fmt.Fprintln(h, c.worldRank(r))
 	}
 	return h.Sum64()
 }
 
-// describe implements describer.
-func (x *winWait) describe() deadlock.Call {
-	d := deadlock.Call{What: x.what, Comm: x.w.Name(), Any: x.any}
+// describeWait implements describer.
+func (x *winWait) describeWait() deadlock.Call {
+	d := deadlock.Call{What: x.callName, Comm: x.w.Name(), Any: x.any}
 	switch len(x.targets) {
 	case 0:
 	case 1:
-		d.What += fmt.Sprintf("(target %s)", x.w.comm.source(int32(x.w.comm.job(x.targets[0]))))
+		d.What += fmt.Sprintf("(target %s)", x.w.comm.describeRank(int32(x.w.comm.worldRank(x.targets[0]))))
 	default:
 		d.What += fmt.Sprintf("(%d ranks)", len(x.targets))
 	}
 	suspects := x.suspects
 	if suspects == nil && x.any { // anybody else
-		suspects = slices.DeleteFunc(x.w.everyone(), func(r int) bool { return r == x.w.comm.rank })
+		suspects = slices.DeleteFunc(x.w.allRanks(), func(r int) bool { return r == x.w.comm.rank })
 	}
 	for _, r := range suspects {
-		if x.missing == nil || x.missing(r) {
-			d.For = append(d.For, x.w.comm.job(r))
+		if x.isPending == nil || x.isPending(r) {
+			d.For = append(d.For, x.w.comm.worldRank(r))
 		}
 	}
 	return d
 }
 
-// message is what is told of one that has no partner, or several.
-func (w *World) message(e match.Envelope, from, to int, bytes int) deadlock.Message {
+// describeMessage is what is told of one that has no partner, or several.
+func (w *World) describeMessage(e match.Envelope, from, to int, bytes int) deadlock.Message {
 	m := deadlock.Message{From: from, To: to, Tag: int(e.Tag), Bytes: int64(bytes)}
 	c := w.comms.get(e.Context &^ 1)
 	switch {
@@ -229,22 +229,22 @@ func (w *World) message(e match.Envelope, from, to int, bytes int) deadlock.Mess
 		m.Comm, m.Call = c.Name(), uint32(e.Tag)&maxSeq
 	default:
 		m.Comm = c.Name()
-		m.Bytes = max(0, m.Bytes-int64(w.mark()))
+		m.Bytes = max(0, m.Bytes-int64(w.checkOverhead()))
 	}
 	return m
 }
 
-// wakes reports whether a message is one that only wakes: who waits for it is listed as
+// isWakeMessage reports whether a message is one that only wakes: who waits for it is listed as
 // what it waits for.
-func wakes(e match.Envelope) bool { return e.Context&1 != 0 && e.Tag == wakeTag }
+func isWakeMessage(e match.Envelope) bool { return e.Context&1 != 0 && e.Tag == wakeTag }
 
-// leftovers lists what has no partner yet.
-func (w *World) leftovers(core *protocol.Core, s *deadlock.State) {
+// addUnmatched lists what has no partner yet.
+func (w *World) addUnmatched(core *protocol.Core, s *deadlock.State) {
 	add := func(list *[]deadlock.Message, left *int, e match.Envelope, from, to, bytes int, held bool) bool {
-		if wakes(e) {
+		if isWakeMessage(e) {
 			return true
 		}
-		m := w.message(e, from, to, bytes)
+		m := w.describeMessage(e, from, to, bytes)
 		if m.Held = held; !deadlock.Add(list, m) {
 			*left++
 		}
@@ -261,23 +261,23 @@ func (w *World) leftovers(core *protocol.Core, s *deadlock.State) {
 	})
 }
 
-// lastCall is what a rank did last, in words.
-func (w *World) lastCall(send bool, peer int, e match.Envelope) string {
+// describeLastCall is what a rank did last, in words.
+func (w *World) describeLastCall(send bool, peer int, e match.Envelope) string {
 	c := w.comms.get(e.Context &^ 1)
 	switch {
 	case c == nil:
 		return ""
 	case e.Context&1 != 0:
-		if at, ok := c.last(); ok {
+		if at, ok := c.lastCollective(); ok {
 			return at.String()
 		}
 		return "a collective call"
 	case send:
-		return fmt.Sprintf("Send(dest %s, tag %d)", c.source(int32(peer)), e.Tag)
+		return fmt.Sprintf("Send(dest %s, tag %d)", c.describeRank(int32(peer)), e.Tag)
 	}
-	return fmt.Sprintf("Recv(source %s, tag %s)", c.source(e.Source), anyOr(int(e.Tag)))
+	return fmt.Sprintf("Recv(source %s, tag %s)", c.describeRank(e.Source), anyOrNumber(int(e.Tag)))
 }
 
-var _ = []describer{&Request{}, &sought{}, &some{}, &net{}, turn{}, &winWait{}}
+var _ = []waitDescriber{&Request{}, &probeWait{}, &anyRequest{}, &callNet{}, queueTurn{}, &winWait{}}
 
-var _ coll.Net = &net{}
+var _ coll.Net = &callNet{}

@@ -13,7 +13,7 @@ import (
 )
 
 // LimitContexts makes room for few communicators.
-func (w *World) LimitContexts(n uint64) { w.contexts = newContexts(n) }
+func (w *World) LimitContexts(n uint64) { w.contexts = newContextIDs(n) }
 
 // Algorithms are those that were chosen.
 func (w *World) Algorithms() coll.Choices { return w.o.Algorithms }
@@ -35,15 +35,15 @@ func ProcessorsOf(c *Comm) int { return c.cpus }
 
 // Sleepers is how many ranks sleep until another shows something in the memory that
 // those of a communicator have in common.
-func Sleepers(c *Comm) int { return c.sharing.board.Sleepers() }
+func Sleepers(c *Comm) int { return c.sharedMemory.board.Sleepers() }
 
 // Shares reports whether the ranks of a communicator have such memory by now.
-func Shares(c *Comm) bool { return c.sharing.board != nil }
+func Shares(c *Comm) bool { return c.sharedMemory.board != nil }
 
 // BoardAfter is at which call it is made, and BoardRoom how many bytes a rank can show there.
-const BoardAfter = boardAfter
+const BoardAfter = boardThreshold
 
-var BoardRoom = boardRoom
+var BoardRoom = boardSlotSize
 
 // OpenSegments has ranks open memory that others have made by another function.
 func OpenSegments(open func(string, int) (*shm.Segment, error)) (restore func()) {
@@ -54,7 +54,7 @@ func OpenSegments(open func(string, int) (*shm.Segment, error)) (restore func())
 
 // Vanish ends the rank's communication without a word to the others.
 func (w *World) Vanish() {
-	w.lookout.end()
+	w.detector.end()
 	w.windows.stop(w)
 	if w.dev != nil {
 		_ = w.dev.Close()
@@ -79,27 +79,27 @@ func (w *World) Lose() {
 
 // SetAlarm sets when a rank has waited for too long, without a wish for a report.
 func (w *World) SetAlarm(d time.Duration) {
-	w.eng.Do(func(*protocol.Core) { w.lookout.alarm = d })
+	w.eng.Do(func(*protocol.Core) { w.detector.alarm = d })
 }
 
 // LookoutTimes returns the times between two looks of a lookout, after which a wait is too
 // long, and for which it waits for the answers of ranks.
 func LookoutTimes(o Options) (every, alarm, patience time.Duration) {
-	l := newLookout(&World{o: o})
-	return l.every, l.alarm, l.patience
+	l := newDeadlockDetector(&World{o: o})
+	return l.interval, l.alarm, l.replyTimeout
 }
 
 // SetPatience sets how long this rank waits for the answers of ranks to what they do.
 func (w *World) SetPatience(d time.Duration) {
-	w.eng.Do(func(*protocol.Core) { w.lookout.patience = d })
+	w.eng.Do(func(*protocol.Core) { w.detector.replyTimeout = d })
 }
 
 // EndLookout ends the lookout of this rank, so that it answers nothing.
-func (w *World) EndLookout() { w.lookout.end() }
+func (w *World) EndLookout() { w.detector.end() }
 
 // Raise tells rank 0 that somebody has waited for too long.
 func (w *World) Raise() {
-	w.eng.Do(func(core *protocol.Core) { w.lookout.raise(core, sure) })
+	w.eng.Do(func(core *protocol.Core) { w.detector.raiseAlarm(core, reasonDeadlock) })
 }
 
 // Address is where a rank takes connections of a net.
@@ -121,8 +121,8 @@ const (
 
 // WinPacket hands a window a packet as if a rank had sent it.
 func (w *Win) WinPacket(from int, h envelope.Header, payload []byte) (err error) {
-	h.Context = w.comm.id
-	w.eng.Do(func(*protocol.Core) { err = w.comm.world.windows.handle(w.comm.job(from), &h, payload) })
+	h.Context = w.comm.contextID
+	w.eng.Do(func(*protocol.Core) { err = w.comm.world.windows.handlePacket(w.comm.worldRank(from), &h, payload) })
 	return err
 }
 
@@ -135,6 +135,6 @@ func Late(c *Comm) error {
 
 // GiveUps are the times after which each fabric gives up a rank that is silent.
 func GiveUps(o Options) (ud, tcp time.Duration, rdmaTimeout uint8, rdmaRetries int, pause time.Duration) {
-	o.fillGiveUp()
-	return o.UD.GiveUp, o.TCP.GiveUp, o.RDMA.Connect.Timeout, o.RDMA.Retries, o.maxPause()
+	o.fillTimeouts()
+	return o.UD.GiveUp, o.TCP.GiveUp, o.RDMA.Connect.Timeout, o.RDMA.Retries, o.maxProbeInterval()
 }

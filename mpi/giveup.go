@@ -11,8 +11,8 @@ const (
 	retryTime     = 640 * time.Millisecond // between two tries to connect over RDMA
 )
 
-// fillGiveUp gives the fabrics what is theirs of GiveUp.
-func (o *Options) fillGiveUp() {
+// fillTimeouts gives the fabrics what is theirs of GiveUp.
+func (o *Options) fillTimeouts() {
 	if o.GiveUp <= 0 {
 		o.GiveUp = defaultGiveUp
 	}
@@ -46,5 +46,5 @@ func connectTimeout(silence time.Duration) uint8 {
 	return t
 }
 
-// maxPause is the longest time between two questions for signs of life of one rank.
-func (o *Options) maxPause() time.Duration { return max(o.GiveUp/5, lookTime) }
+// maxProbeInterval is the longest time between two questions for signs of life of one rank.
+func (o *Options) maxProbeInterval() time.Duration { return max(o.GiveUp/5, sampleInterval) }

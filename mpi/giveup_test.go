@@ -34,6 +34,6 @@ func TestGiveUp(t *testing.T) {
 	require.Equal(t, 45*time.Second, tcp)
 	require.EqualValues(t, 9, timeout)
 	t.Setenv("SOFTRNIC_MPI_GIVE_UP", "0.1s")
-	_, err := alone(mpi.Options{})
+	_, err := checkBuffer(mpi.Options{})
 	require.ErrorContains(t, err, "SOFTRNIC_MPI_GIVE_UP=0.1s: it takes a time such as 30s, 1s at least")
 }

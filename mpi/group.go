@@ -26,7 +26,7 @@ func (c *Comm) Group() *Group {
 	}
 	g := &Group{world: c.world, ranks: make([]int, c.size)}
 	for i := range g.ranks {
-		g.ranks[i] = c.job(i)
+		g.ranks[i] = c.worldRank(i)
 	}
 	return g
 }
@@ -44,18 +44,18 @@ func (g *Group) Rank() int {
 	if g == nil || g.world == nil {
 		return Undefined
 	}
-	return find(g.ranks, g.world.rank)
+	return indexOrUndefined(g.ranks, g.world.rank)
 }
 
-func find(ranks []int, rank int) int {
+func indexOrUndefined(ranks []int, rank int) int {
 	if i := slices.Index(ranks, rank); i >= 0 {
 		return i
 	}
 	return Undefined
 }
 
-// set is the ranks of a group without their order.
-func (g *Group) set() map[int]int {
+// rankSet is the ranks of a group without their order.
+func (g *Group) rankSet() map[int]int {
 	set := make(map[int]int, len(g.ranks))
 	for i, r := range g.ranks {
 		set[r] = i
@@ -63,12 +63,12 @@ func (g *Group) set() map[int]int {
 	return set
 }
 
-// with is the group's ranks that are in another, or are not.
-func (g *Group) with(other *Group, in bool) *Group {
+// filterRanks is the group's ranks that are in another, or are not.
+func (g *Group) filterRanks(other *Group, in bool) *Group {
 	if g == nil || other == nil {
 		return nil
 	}
-	d, set := &Group{world: g.world}, other.set()
+	d, set := &Group{world: g.world}, other.rankSet()
 	for _, r := range g.ranks {
 		if _, there := set[r]; there == in {
 			d.ranks = append(d.ranks, r)
@@ -80,7 +80,7 @@ func (g *Group) with(other *Group, in bool) *Group {
 // Union is the group's ranks, and behind them those that only the other one has
 // (MPI_Group_union).
 func (g *Group) Union(other *Group) *Group {
-	u := other.with(g, false)
+	u := other.filterRanks(g, false)
 	if u == nil {
 		return nil
 	}
@@ -93,15 +93,15 @@ func (g *Group) Union(other *Group) *Group {
 
 // Intersection is the group's ranks that the other one has, too
 // (MPI_Group_intersection).
-func (g *Group) Intersection(other *Group) *Group { return g.with(other, true) }
+func (g *Group) Intersection(other *Group) *Group { return g.filterRanks(other, true) }
 
 // Difference is the group's ranks that the other one has not
 // (MPI_Group_difference).
-func (g *Group) Difference(other *Group) *Group { return g.with(other, false) }
+func (g *Group) Difference(other *Group) *Group { return g.filterRanks(other, false) }
 
 // Incl is a group of some of its ranks, in this order (MPI_Group_incl).
 func (g *Group) Incl(ranks ...int) (*Group, error) {
-	if err := g.check(ranks); err != nil {
+	if err := g.checkRanks(ranks); err != nil {
 		return nil, err
 	}
 	d := &Group{world: g.world}
@@ -120,8 +120,8 @@ func (g *Group) Excl(ranks ...int) (*Group, error) {
 	return g.Difference(out), nil
 }
 
-// check looks for ranks that are not there, or there twice.
-func (g *Group) check(ranks []int) error {
+// checkRanks looks for ranks that are not there, or there twice.
+func (g *Group) checkRanks(ranks []int) error {
 	if g == nil {
 		return fmt.Errorf("mpi: group: %w", errNullGroup)
 	}
@@ -144,7 +144,7 @@ type Range struct{ First, Last, Stride int }
 
 // RangeIncl is Incl of the ranks of some ranges (MPI_Group_range_incl).
 func (g *Group) RangeIncl(ranges ...Range) (*Group, error) {
-	ranks, err := g.expand(ranges)
+	ranks, err := g.expandRanges(ranges)
 	if err != nil {
 		return nil, err
 	}
@@ -153,14 +153,14 @@ func (g *Group) RangeIncl(ranges ...Range) (*Group, error) {
 
 // RangeExcl is Excl of the ranks of some ranges (MPI_Group_range_excl).
 func (g *Group) RangeExcl(ranges ...Range) (*Group, error) {
-	ranks, err := g.expand(ranges)
+	ranks, err := g.expandRanges(ranges)
 	if err != nil {
 		return nil, err
 	}
 	return g.Excl(ranks...)
 }
 
-func (g *Group) expand(ranges []Range) (ranks []int, err error) {
+func (g *Group) expandRanges(ranges []Range) (ranks []int, err error) {
 	if g == nil {
 		return nil, fmt.Errorf("mpi: group: %w", errNullGroup)
 	}
@@ -185,13 +185,13 @@ func (g *Group) Translate(ranks []int, other *Group) ([]int, error) {
 	if g == nil || other == nil {
 		return nil, fmt.Errorf("mpi: group: %w", errNullGroup)
 	}
-	list, set := make([]int, len(ranks)), other.set()
+	list, set := make([]int, len(ranks)), other.rankSet()
 	for i, r := range ranks {
 		if r == ProcNull {
 			list[i] = ProcNull
 			continue
 		}
-		if err := g.check(ranks[i : i+1]); err != nil {
+		if err := g.checkRanks(ranks[i : i+1]); err != nil {
 			return nil, err
 		}
 		var there bool
@@ -261,12 +261,12 @@ func (c *Comm) Create(g *Group) (*Comm, error) {
 	const op = "create"
 	members, err := c.membersOf(g)
 	if err != nil {
-		return nil, c.refuse(op, err)
+		return nil, c.rejectCollective(op, err)
 	}
 	if err := c.compareGroups(op, members); err != nil {
 		return nil, c.fail(op, "", err)
 	}
-	return c.derive(op, c.Name()+".create", members)
+	return c.deriveComm(op, c.Name()+".create", members)
 }
 
 // compareGroups returns an ErrMismatch at all ranks unless the members of each group of a
@@ -282,9 +282,9 @@ func (c *Comm) compareGroups(op string, members []int) error {
 		mine.member = 1
 	}
 	all := make([]group, c.size)
-	o := allgather(datatype.Structs([]group{mine}), datatype.Structs(all))
-	o.as = op
-	if err := c.perform(&o); err != nil {
+	o := allgatherOp(datatype.Structs([]group{mine}), datatype.Structs(all))
+	o.calledAs = op
+	if err := c.runCollective(&o); err != nil {
 		return err
 	}
 	given := map[group]uint64{} // by its members
@@ -309,7 +309,7 @@ func (c *Comm) membersOf(g *Group) ([]int, error) {
 	}
 	members := make([]int, len(g.ranks))
 	for i, r := range g.ranks {
-		if members[i] = c.local(r); members[i] < 0 || members[i] >= c.size {
+		if members[i] = c.localRank(r); members[i] < 0 || members[i] >= c.size {
 			return nil, fmt.Errorf("%w: its rank %d is not one of the communicator", ErrGroup, i)
 		}
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
 )
 
-// lookout looks after those who wait, whatever the program does: twice a second a
+// deadlockDetector looks after those who wait, whatever the program does: twice a second a
 // goroutine looks who waits for whom. It
 //
 //   - looks at the network, if nobody does, so that questions of others are answered
@@ -25,48 +25,48 @@ import (
 //
 // Who does not wait for long is not concerned: calls note nothing but how many there
 // were. The engine's lock guards what is not the goroutine's.
-type lookout struct {
-	w        *World
-	every    time.Duration // between two looks
-	alarm    time.Duration // after which a wait is too long; 0 is never
-	patience time.Duration // with ranks that do not say what they do
-	always   bool          // a report is wanted, whatever there is to see
-	print    func(string)
+type deadlockDetector struct {
+	world        *World
+	interval     time.Duration // between two looks
+	alarm        time.Duration // after which a wait is too long; 0 is never
+	replyTimeout time.Duration // with ranks that do not say what they do
+	alwaysReport bool          // a report is wanted, whatever there is to see
+	print        func(string)
 
-	seen    map[any]*watched // who waits, see identity
-	polls   polling
-	calls   uint64    // that were made until the last look
-	changed time.Time // when that was another number
+	waits      map[any]*waitState // who waits, see identity
+	polls      pollTracker
+	callCount  uint64    // that were made until the last look
+	lastCallAt time.Time // when that was another number
 
-	waiters map[int]int // ranks that wait for us: so many lost ranks they have been told of
-	lost    []lostRank
-	heard   map[int]lostRank // from others
-	ended   bool
+	lossesSent   map[int]int // ranks that wait for us: so many lost ranks they have been told of
+	lost         []lostRank
+	reportedLost map[int]lostRank // from others
+	stopped      bool
 
-	inquiry    *inquiry  // under way, or nil
-	rounds     uint64    // number of the last one
-	began      time.Time // the last one
-	quiet      time.Time // until then no alarm is heeded, unless somebody wants to know
-	questioned time.Time // by anybody
-	fallback   time.Time // when we ask ourselves, since rank 0 does not; zero is never
-	urgent     urgency   // why
+	query          *stateQuery  // under way, or nil
+	lastRound      uint64       // number of the last one
+	lastQueryAt    time.Time    // the last one
+	quietUntil     time.Time    // until then no alarm is heeded, unless somebody wants to know
+	queriedAt      time.Time    // by anybody
+	fallbackAt     time.Time    // when we ask ourselves, since rank 0 does not; zero is never
+	fallbackReason reportReason // why
 
 	signals chan os.Signal // that ask for a report, or nil
 
-	todo chan func() // for the goroutine
-	stop chan struct{}
-	once sync.Once
-	work sync.WaitGroup
+	tasks      chan func() // for the goroutine
+	stopCh     chan struct{}
+	stopOnce   sync.Once
+	goroutines sync.WaitGroup
 }
 
-// watched is somebody who waits.
-type watched struct {
-	since   time.Time
-	asked   time.Time     // when those he waits for were asked last
-	pause   time.Duration // until they are asked again
-	next    int           // of them
-	alarmed bool
-	missed  int // looks at which he was not there
+// waitState is somebody who waits.
+type waitState struct {
+	since         time.Time
+	probedAt      time.Time     // when those he waits for were asked last
+	probeInterval time.Duration // until they are asked again
+	nextRank      int           // of them
+	alarmed       bool
+	missed        int // looks at which he was not there
 }
 
 // Packets of lookouts are Active with the number of the world as Context. Tag says what
@@ -85,28 +85,28 @@ type watched struct {
 // A Sign of a rank that waits in a collective call has its communicator as ID and a
 // callProbe as payload.
 const (
-	packetSign int32 = iota
-	packetLost
+	packetProbe int32 = iota
+	packetRankLost
 	packetAlarm
-	packetHeard
-	packetQuestion
+	packetAlarmAck
+	packetStateQuery
 	packetState
-	packetDisagree
-	packetEnded
+	packetDisagreement
+	packetCallEnded
 )
 
 const (
-	lookTime     = 500 * time.Millisecond
-	defaultAlarm = time.Minute // unless Options.Watchdog says something else
+	sampleInterval = 500 * time.Millisecond
+	defaultAlarm   = time.Minute // unless Options.Watchdog says something else
 )
 
-func newLookout(w *World) *lookout {
-	l := &lookout{w: w, every: lookTime, alarm: cmp.Or(w.o.Watchdog, defaultAlarm), patience: answerTime, always: w.o.Watchdog > 0,
-		seen: map[any]*watched{}, polls: polling{all: map[any]*polled{}, asked: map[int]*asking{}}, waiters: map[int]int{}, heard: map[int]lostRank{}, changed: time.Now(),
-		todo: make(chan func(), 16), stop: make(chan struct{}), signals: reportSignals(w.o.reportSignal)}
+func newDeadlockDetector(w *World) *deadlockDetector {
+	l := &deadlockDetector{world: w, interval: sampleInterval, alarm: cmp.Or(w.o.Watchdog, defaultAlarm), replyTimeout: stateTimeout, alwaysReport: w.o.Watchdog > 0,
+		waits: map[any]*waitState{}, polls: pollTracker{all: map[any]*pollState{}, schedules: map[int]*probeSchedule{}}, lossesSent: map[int]int{}, reportedLost: map[int]lostRank{}, lastCallAt: time.Now(),
+		tasks: make(chan func(), 16), stopCh: make(chan struct{}), signals: reportSignals(w.o.reportSignal)}
 	l.alarm = max(0, l.alarm)
 	if l.alarm > 0 {
-		l.every = min(l.every, max(l.alarm/4, time.Millisecond))
+		l.interval = min(l.interval, max(l.alarm/4, time.Millisecond))
 	}
 	if l.print = w.o.Report; l.print == nil {
 		l.print = func(text string) { fmt.Fprint(os.Stderr, text) }
@@ -115,135 +115,135 @@ func newLookout(w *World) *lookout {
 }
 
 // start begins to look out.
-func (l *lookout) start() { l.work.Go(l.run) }
+func (l *deadlockDetector) start() { l.goroutines.Go(l.run) }
 
-func (l *lookout) run() {
-	tick := time.NewTicker(l.every)
+func (l *deadlockDetector) run() {
+	tick := time.NewTicker(l.interval)
 	defer tick.Stop()
 	for {
 		select {
-		case <-l.stop:
+		case <-l.stopCh:
 			return
-		case f := <-l.todo:
+		case f := <-l.tasks:
 			f()
 		case <-l.signals:
-			l.w.eng.Do(func(core *protocol.Core) { l.raise(core, wanted) })
+			l.world.eng.Do(func(core *protocol.Core) { l.raiseAlarm(core, reasonRequested) })
 		case <-tick.C:
-			l.tick()
+			l.sampleWaits()
 		}
 	}
 }
 
 // end ends it. It returns when the goroutine has ended.
-func (l *lookout) end() {
-	l.once.Do(func() { close(l.stop) })
-	l.work.Wait()
+func (l *deadlockDetector) end() {
+	l.stopOnce.Do(func() { close(l.stopCh) })
+	l.goroutines.Wait()
 	if l.signals != nil {
 		signal.Stop(l.signals)
 	}
-	l.w.eng.Do(func(*protocol.Core) { l.ended = true })
+	l.world.eng.Do(func(*protocol.Core) { l.stopped = true })
 }
 
-// later has the goroutine do something. Who asks for too much gets no answer.
-func (l *lookout) later(f func()) {
+// enqueueTask has the goroutine do something. Who asks for too much gets no answer.
+func (l *deadlockDetector) enqueueTask(f func()) {
 	select {
-	case l.todo <- f:
+	case l.tasks <- f:
 	default:
 	}
 }
 
-// identity tells waits apart. Who wants the lock of a window waits many times.
-func identity(w engine.Waiting) any {
+// waitKey tells waits apart. Who wants the lock of a window waits many times.
+func waitKey(w engine.Waiting) any {
 	if x, ok := w.For.(*winWait); ok {
 		return x
 	}
 	return w.ID
 }
 
-// tick looks what is polled, and who waits.
-func (l *lookout) tick() {
-	list, more, spent := l.w.eng.Polls()
-	l.w.eng.Look(func(core *protocol.Core, waiting []engine.Waiting, last engine.Last) {
-		l.polls.spent.add(spent)
-		l.lookAtPolls(core, list, more, last.Calls != l.calls, time.Now())
-		l.look(core, waiting, last)
+// sampleWaits looks what is polled, and who waits.
+func (l *deadlockDetector) sampleWaits() {
+	list, more, spent := l.world.eng.Polls()
+	l.world.eng.Look(func(core *protocol.Core, waiting []engine.Waiting, last engine.Last) {
+		l.polls.stats.add(spent)
+		l.updatePolls(core, list, more, last.Calls != l.callCount, time.Now())
+		l.checkWaits(core, waiting, last)
 	})
 }
 
-// look looks who waits.
-func (l *lookout) look(core *protocol.Core, waiting []engine.Waiting, last engine.Last) {
+// checkWaits looks who waits.
+func (l *deadlockDetector) checkWaits(core *protocol.Core, waiting []engine.Waiting, last engine.Last) {
 	now := time.Now()
-	if last.Calls != l.calls {
-		l.calls, l.changed = last.Calls, now
+	if last.Calls != l.callCount {
+		l.callCount, l.lastCallAt = last.Calls, now
 	}
-	for _, x := range l.seen {
+	for _, x := range l.waits {
 		x.missed++
 	}
 	for _, w := range waiting {
-		key := identity(w)
-		x := l.seen[key]
+		key := waitKey(w)
+		x := l.waits[key]
 		if x == nil {
-			x = &watched{since: now, asked: now, pause: lookTime}
-			l.seen[key] = x
+			x = &waitState{since: now, probedAt: now, probeInterval: sampleInterval}
+			l.waits[key] = x
 		}
 		x.missed = 0
-		d, ok := w.For.(describer)
+		d, ok := w.For.(waitDescriber)
 		if !ok {
 			continue
 		}
-		if now.Sub(x.asked) >= x.pause {
-			l.ask(core, x, w.For, d.describe(), now)
+		if now.Sub(x.probedAt) >= x.probeInterval {
+			l.probeRanks(core, x, w.For, d.describeWait(), now)
 		}
-		if l.alarm > 0 && now.Sub(x.since) >= l.alarm && !x.alarmed && (!d.describe().Aside || l.polls.of(w.For) != nil) {
+		if l.alarm > 0 && now.Sub(x.since) >= l.alarm && !x.alarmed && (!d.describeWait().Aside || l.polls.stateOf(w.For) != nil) {
 			x.alarmed = true
-			l.raise(core, l.urgency())
+			l.raiseAlarm(core, l.alarmReason())
 		}
 	}
-	for key, x := range l.seen {
+	for key, x := range l.waits {
 		if x.missed > 1 {
-			delete(l.seen, key)
+			delete(l.waits, key)
 		}
 	}
-	if !l.fallback.IsZero() && now.After(l.fallback) {
-		l.fallback = time.Time{}
-		l.inquire(core, l.urgent >= told)
+	if !l.fallbackAt.IsZero() && now.After(l.fallbackAt) {
+		l.fallbackAt = time.Time{}
+		l.queryStates(core, l.fallbackReason >= reasonWatchdog)
 	}
 }
 
-// handle handles a packet of another lookout. An error is a breach of the protocol.
-func (l *lookout) handle(from int, h *envelope.Header, payload []byte) error {
-	core := l.w.eng.Core()
+// handlePacket handles a packet of another lookout. An error is a breach of the protocol.
+func (l *deadlockDetector) handlePacket(from int, h *envelope.Header, payload []byte) error {
+	core := l.world.eng.Core()
 	switch h.Tag {
-	case packetSign:
-		l.sign(core, from)
+	case packetProbe:
+		l.handleProbe(core, from)
 		if len(payload) > 0 {
-			return l.w.probed(core, from, h, payload)
+			return l.world.handleCallProbe(core, from, h, payload)
 		}
-	case packetDisagree:
-		return l.w.toldDisagreement(h, payload)
-	case packetEnded:
-		return l.w.ended(from, h, payload)
-	case packetLost:
-		return l.told(from, h.ID, h.Length, payload)
+	case packetDisagreement:
+		return l.world.handleDisagreement(h, payload)
+	case packetCallEnded:
+		return l.world.handleCallEnded(from, h, payload)
+	case packetRankLost:
+		return l.handleRankLost(from, h.ID, h.Length, payload)
 	case packetAlarm:
-		l.tell(core, from, envelope.Header{Tag: packetHeard}, nil)
-		l.alarmed(core, urgency(h.Length))
-	case packetHeard:
-		l.fallback = time.Time{}
-	case packetQuestion:
-		l.fallback, l.questioned = time.Time{}, time.Now() // somebody asks
+		l.sendPacket(core, from, envelope.Header{Tag: packetAlarmAck}, nil)
+		l.handleAlarm(core, reportReason(h.Length))
+	case packetAlarmAck:
+		l.fallbackAt = time.Time{}
+	case packetStateQuery:
+		l.fallbackAt, l.queriedAt = time.Time{}, time.Now() // somebody asks
 		round := h.ID
-		l.later(func() { l.answer(from, round) })
+		l.enqueueTask(func() { l.sendState(from, round) })
 	case packetState:
-		return l.answered(from, h, payload)
+		return l.handleStatePart(from, h, payload)
 	default:
 		return fmt.Errorf("%w: packet %d of a lookout", protocol.ErrProtocol, h.Tag)
 	}
 	return nil
 }
 
-// tell sends a packet to another lookout. That the rank is lost is told otherwise.
-func (l *lookout) tell(core *protocol.Core, to int, h envelope.Header, payload []byte) {
+// sendPacket sends a packet to another lookout. That the rank is lost is told otherwise.
+func (l *deadlockDetector) sendPacket(core *protocol.Core, to int, h envelope.Header, payload []byte) {
 	h.Context = worldID
 	_ = core.SendActive(to, h, payload)
 }

@@ -24,88 +24,88 @@ import (
 
 // lostRank is a rank that is lost.
 type lostRank struct {
-	rank    int
-	witness int // who has found out
-	why     string
+	rank     int
+	reporter int // who has found out
+	reason   string
 }
 
 const (
-	maxSigns = 32  // that are asked for at a time, by one who waits for any of many
-	maxWhy   = 200 // bytes of a reason
+	maxProbes     = 32  // that are asked for at a time, by one who waits for any of many
+	maxReasonSize = 200 // bytes of a reason
 )
 
-// ask asks those that a call waits for for a sign of life: soon, and then less and less
+// probeRanks asks those that a call waits for for a sign of life: soon, and then less and less
 // often.
-func (l *lookout) ask(core *protocol.Core, x *watched, waits engine.Waitable, c deadlock.Call, now time.Time) {
-	h, payload := envelope.Header{Tag: packetSign}, []byte(nil)
-	if n, ok := waits.(*net); ok && n.sign() != 0 && n.c.tag == 0 {
-		h.ID, payload = uint64(n.c.id), n.call.probe()
+func (l *deadlockDetector) probeRanks(core *protocol.Core, x *waitState, waits engine.Waitable, c deadlock.Call, now time.Time) {
+	h, payload := envelope.Header{Tag: packetProbe}, []byte(nil)
+	if n, ok := waits.(*callNet); ok && n.callSignature() != 0 && n.comm.fixedTag == 0 {
+		h.ID, payload = uint64(n.comm.contextID), n.call.encodeProbe()
 	}
-	for range min(len(c.For), maxSigns) {
-		rank := c.For[x.next%len(c.For)]
-		if x.next++; rank != l.w.eng.Rank() && core.Backlog(rank) == 0 {
-			l.tell(core, rank, h, payload)
+	for range min(len(c.For), maxProbes) {
+		rank := c.For[x.nextRank%len(c.For)]
+		if x.nextRank++; rank != l.world.eng.Rank() && core.Backlog(rank) == 0 {
+			l.sendPacket(core, rank, h, payload)
 		}
 	}
-	x.asked = now
-	if x.next >= len(c.For) { // all of them
-		x.next = 0
-		x.pause = min(2*x.pause, l.w.o.maxPause())
+	x.probedAt = now
+	if x.nextRank >= len(c.For) { // all of them
+		x.nextRank = 0
+		x.probeInterval = min(2*x.probeInterval, l.world.o.maxProbeInterval())
 	}
 }
 
-// sign is called when a rank that waits for us wants a sign of life.
-func (l *lookout) sign(core *protocol.Core, from int) {
-	l.waiters[from] += 0
-	l.inform(core, from)
+// handleProbe is called when a rank that waits for us wants a sign of life.
+func (l *deadlockDetector) handleProbe(core *protocol.Core, from int) {
+	l.lossesSent[from] += 0
+	l.sendLostRanks(core, from)
 }
 
-// gone is called when a rank is lost.
-func (l *lookout) gone(core *protocol.Core, rank int) {
-	delete(l.waiters, rank)
-	if l.ended {
+// onRankLost is called when a rank is lost.
+func (l *deadlockDetector) onRankLost(core *protocol.Core, rank int) {
+	delete(l.lossesSent, rank)
+	if l.stopped {
 		return
 	}
-	x, heard := l.heard[rank]
+	x, heard := l.reportedLost[rank]
 	if !heard {
 		why := ""
 		if lost := (*protocol.LostError)(nil); errors.As(core.PeerError(rank), &lost) {
 			why = lost.Cause.Error()
 		}
-		x = lostRank{rank, l.w.eng.Rank(), why[:min(len(why), maxWhy)]}
+		x = lostRank{rank, l.world.eng.Rank(), why[:min(len(why), maxReasonSize)]}
 	}
 	l.lost = append(l.lost, x)
-	for waiter := range l.waiters {
-		l.inform(core, waiter)
+	for waiter := range l.lossesSent {
+		l.sendLostRanks(core, waiter)
 	}
 }
 
-// inform tells a rank of those that are lost, each once.
-func (l *lookout) inform(core *protocol.Core, to int) {
-	for ; l.waiters[to] < len(l.lost); l.waiters[to]++ {
-		x := l.lost[l.waiters[to]]
+// sendLostRanks tells a rank of those that are lost, each once.
+func (l *deadlockDetector) sendLostRanks(core *protocol.Core, to int) {
+	for ; l.lossesSent[to] < len(l.lost); l.lossesSent[to]++ {
+		x := l.lost[l.lossesSent[to]]
 		if x.rank == to {
 			continue
 		}
-		why := x.why
-		if fab := l.w.eng.Fabric(); fab != nil {
+		why := x.reason
+		if fab := l.world.eng.Fabric(); fab != nil {
 			why = why[:min(len(why), fab.Limits(to).Eager)]
 		}
-		l.tell(core, to, envelope.Header{Tag: packetLost, ID: uint64(x.rank), Length: uint64(x.witness)}, []byte(why))
+		l.sendPacket(core, to, envelope.Header{Tag: packetRankLost, ID: uint64(x.rank), Length: uint64(x.reporter)}, []byte(why))
 	}
 }
 
-// told is called when a rank says that it has lost one.
-func (l *lookout) told(from int, rank, witness uint64, why []byte) error {
-	e := l.w.eng
+// handleRankLost is called when a rank says that it has lost one.
+func (l *deadlockDetector) handleRankLost(from int, rank, witness uint64, why []byte) error {
+	e := l.world.eng
 	switch size := uint64(e.Size()); {
 	case rank >= size || witness >= size || int(rank) == from:
 		return fmt.Errorf("%w: rank %d has lost rank %d", protocol.ErrProtocol, witness, rank)
 	case int(rank) == e.Rank():
 		return errors.New("it has lost us")
 	case e.Core().PeerError(int(rank)) == nil:
-		text := strings.ToValidUTF8(string(why[:min(len(why), maxWhy)]), "?")
-		l.heard[int(rank)] = lostRank{int(rank), int(witness), text}
+		text := strings.ToValidUTF8(string(why[:min(len(why), maxReasonSize)]), "?")
+		l.reportedLost[int(rank)] = lostRank{int(rank), int(witness), text}
 		e.Fabric().Cut(int(rank), fmt.Errorf("as rank %d says: %s", witness, text))
 	}
 	return nil

@@ -21,57 +21,59 @@ import (
 // Whoever polls may do something else in between, and then nobody knows what he is about.
 // He counts as one who cannot go on only if he spends most of his time asking.
 
-// polling is what a rank polls.
-type polling struct {
-	all   map[any]*polled // by engine.Poll.Key
-	more  bool            // and more than is known
-	spent spent           // lately
-	asked map[int]*asking // for signs of life, by rank
+// pollTracker is what a rank polls.
+type pollTracker struct {
+	all       map[any]*pollState     // by engine.Poll.Key
+	more      bool                   // and more than is known
+	stats     pollStats              // lately
+	schedules map[int]*probeSchedule // for signs of life, by rank
 }
 
-// polled is something that is polled.
-type polled struct {
+// pollState is something that is polled.
+type pollState struct {
 	since  time.Time
-	alarm  time.Time // when it is raised next; zero is never again
-	what   *inVain   // nil of a call in the background, which tells of itself
+	alarm  time.Time         // when it is raised next; zero is never again
+	poll   *unsuccessfulPoll // nil of a call in the background, which tells of itself
 	places []uintptr
 	missed int // looks since it was asked for
 }
 
-// asking is when a rank was asked for a sign of life.
-type asking struct {
-	last  time.Time
-	pause time.Duration
+// probeSchedule is when a rank was asked for a sign of life.
+type probeSchedule struct {
+	last     time.Time
+	interval time.Duration
 }
 
-// spent is what a program does with its time, see engine.Spent: a sum in which a round
+// pollStats is what a program does with its time, see engine.Spent: a sum in which a round
 // counts less with each that follows.
-type spent struct{ inside, between, tests, long float64 }
+type pollStats struct{ inside, between, tests, long float64 }
 
 const (
-	fading = 1. / 16                            // what a round loses with each that follows
-	nought = float64(20*time.Microsecond) / 1e9 // what it takes to come back from one test to the next
+	decay        = 1. / 16                            // what a round loses with each that follows
+	testOverhead = float64(20*time.Microsecond) / 1e9 // what it takes to come back from one test to the next
 )
 
-func (s *spent) add(x engine.Spent) {
+func (s *pollStats) add(x engine.Spent) {
 	for _, f := range []struct {
 		sum *float64
 		of  float64
 	}{{&s.inside, x.Inside.Seconds()}, {&s.between, x.Between.Seconds()}, {&s.tests, float64(x.Tests)}, {&s.long, float64(x.Long)}} {
-		*f.sum += f.of - *f.sum*fading
+		*f.sum += f.of - *f.sum*decay
 	}
 }
 
-// works reports whether a program does something between its tests: for most of its
+// isBusy reports whether a program does something between its tests: for most of its
 // time, or mostly.
-func (s *spent) works() bool { return s.between > s.inside+s.tests*nought || 2*s.long > s.tests }
+func (s *pollStats) isBusy() bool {
+	return s.between > s.inside+s.tests*testOverhead || 2*s.long > s.tests
+}
 
-// over reports whether the program will find that it is done when it asks again.
-func (x *polled) over() bool { return x.what != nil && x.what.over != nil && x.what.over() }
+// isReady reports whether the program will find that it is done when it asks again.
+func (x *pollState) isReady() bool { return x.poll != nil && x.poll.ready != nil && x.poll.ready() }
 
-// lookAtPolls takes note of what was polled since the last look, in which other calls
+// updatePolls takes note of what was polled since the last look, in which other calls
 // were made or not.
-func (l *lookout) lookAtPolls(core *protocol.Core, list []engine.Poll, more, active bool, now time.Time) {
+func (l *deadlockDetector) updatePolls(core *protocol.Core, list []engine.Poll, more, active bool, now time.Time) {
 	p := &l.polls
 	p.more = more
 	for _, x := range p.all {
@@ -80,14 +82,14 @@ func (l *lookout) lookAtPolls(core *protocol.Core, list []engine.Poll, more, act
 	for _, e := range list {
 		x := p.all[e.Key]
 		if x == nil {
-			x = &polled{since: now, alarm: now.Add(l.alarm)}
+			x = &pollState{since: now, alarm: now.Add(l.alarm)}
 			p.all[e.Key] = x
-			l.changed = now // a call like others
+			l.lastCallAt = now // a call like others
 		}
 		x.missed, x.places = 0, e.Places
-		x.what, _ = e.What.(*inVain)
-		if x.what != nil && l.alarm > 0 {
-			l.alarmPolled(core, x, active, now)
+		x.poll, _ = e.What.(*unsuccessfulPoll)
+		if x.poll != nil && l.alarm > 0 {
+			l.checkPollAlarm(core, x, active, now)
 		}
 	}
 	for key, x := range p.all {
@@ -95,96 +97,96 @@ func (l *lookout) lookAtPolls(core *protocol.Core, list []engine.Poll, more, act
 			delete(p.all, key)
 		}
 	}
-	l.askPolled(core, now)
+	l.probePolledRanks(core, now)
 }
 
-// alarmPolled raises the alarm for what is polled for too long, and again if the program
+// checkPollAlarm raises the alarm for what is polled for too long, and again if the program
 // still does something else. Of a persistent request it is not known whether it is over:
 // that waits for a look without other calls, one of which may have been its end.
-func (l *lookout) alarmPolled(core *protocol.Core, x *polled, active bool, now time.Time) {
-	if x.alarm.IsZero() || now.Before(x.alarm) || x.over() || x.what.over == nil && active {
+func (l *deadlockDetector) checkPollAlarm(core *protocol.Core, x *pollState, active bool, now time.Time) {
+	if x.alarm.IsZero() || now.Before(x.alarm) || x.isReady() || x.poll.ready == nil && active {
 		return
 	}
 	x.alarm = time.Time{}
-	if l.polls.spent.works() {
+	if l.polls.stats.isBusy() {
 		x.alarm = now.Add(l.alarm)
 	}
-	l.raise(core, l.urgency())
+	l.raiseAlarm(core, l.alarmReason())
 }
 
-// askPolled asks the ranks that what is polled depends on for signs of life: soon, and
+// probePolledRanks asks the ranks that what is polled depends on for signs of life: soon, and
 // then less and less often.
-func (l *lookout) askPolled(core *protocol.Core, now time.Time) {
+func (l *deadlockDetector) probePolledRanks(core *protocol.Core, now time.Time) {
 	p := &l.polls
 	wanted := map[int]bool{}
 	for _, x := range p.all {
-		if x.what != nil && now.Sub(x.since) >= lookTime {
-			for _, rank := range x.what.ask {
-				wanted[rank] = rank != l.w.eng.Rank()
+		if x.poll != nil && now.Sub(x.since) >= sampleInterval {
+			for _, rank := range x.poll.dependsOn {
+				wanted[rank] = rank != l.world.eng.Rank()
 			}
 		}
 	}
-	for rank := range p.asked {
+	for rank := range p.schedules {
 		if !wanted[rank] {
-			delete(p.asked, rank)
+			delete(p.schedules, rank)
 		}
 	}
 	n := 0
 	for rank, other := range wanted {
-		a := p.asked[rank]
+		a := p.schedules[rank]
 		if a == nil {
-			a = &asking{pause: lookTime}
+			a = &probeSchedule{interval: sampleInterval}
 		}
-		if other && n < maxSigns && now.Sub(a.last) >= a.pause && core.Backlog(rank) == 0 {
-			l.tell(core, rank, envelope.Header{Tag: packetSign}, nil)
+		if other && n < maxProbes && now.Sub(a.last) >= a.interval && core.Backlog(rank) == 0 {
+			l.sendPacket(core, rank, envelope.Header{Tag: packetProbe}, nil)
 			if !a.last.IsZero() {
-				a.pause = min(2*a.pause, l.w.o.maxPause())
+				a.interval = min(2*a.interval, l.world.o.maxProbeInterval())
 			}
 			a.last = now
-			p.asked[rank] = a
+			p.schedules[rank] = a
 			n++
 		}
 	}
 }
 
-// of is what is known of the poll of a call in the background whose goroutine
+// stateOf is what is known of the poll of a call in the background whose goroutine
 // waits, or nil.
-func (p *polling) of(w engine.Waitable) *polled {
+func (p *pollTracker) stateOf(w engine.Waitable) *pollState {
 	switch x := w.(type) {
-	case *net:
-		return p.all[x.call.work]
-	case turn:
-		return p.all[x.work]
+	case *callNet:
+		return p.all[x.call.background]
+	case queueTurn:
+		return p.all[x.background]
 	}
 	return nil
 }
 
-// calls is what is polled, as calls of this rank: those of which one is enough
+// describeCalls is what is polled, as calls of this rank: those of which one is enough
 // together, the oldest first. Left out are those of which more is known.
-func (p *polling) calls(now time.Time, told map[*polled]bool) (list []deadlock.Call) {
+func (p *pollTracker) describeCalls(now time.Time, told map[*pollState]bool) (list []deadlock.Call) {
 	for _, x := range p.all {
-		if told[x] || x.over() {
+		if told[x] || x.isReady() {
 			continue
 		}
 		c := deadlock.Call{What: "a call in the background that goes on"}
-		if x.what != nil {
-			c = x.what.Call
+		if x.poll != nil {
+			c = x.poll.Call
 		}
-		c.Polls, c.Busy, c.At, c.Millis = true, p.spent.works(), caller(x.places), now.Sub(x.since).Milliseconds()
+		c.Polls, c.Busy, c.At, c.Millis = true, p.stats.isBusy(), callerLine(x.places), now.Sub(x.since).Milliseconds()
 		list = append(list, c)
 	}
 	slices.SortFunc(list, func(a, b deadlock.Call) int {
 		return cmp.Or(cmp.Compare(b.Millis, a.Millis), cmp.Compare(a.What, b.What))
 	})
-	list = joined(list)
+	list = mergeCalls(list)
 	if p.more || len(list) > deadlock.MaxListed {
 		list = append(list[:min(len(list), deadlock.MaxListed)], deadlock.Call{What: "more than is told", Polls: true, Busy: true})
 	}
 	return list
 }
 
-// joined makes one call of those that wait for one rank, or for any of several.
-func joined(list []deadlock.Call) []deadlock.Call {
+// mergeCalls makes one call of those that wait for one rank, or for any of several.
+func mergeCalls(list []deadlock.Call) []deadlock.Call {
 	var one *deadlock.Call
 	more := 0
 	kept := list[:0]
@@ -210,8 +212,8 @@ func joined(list []deadlock.Call) []deadlock.Call {
 	return kept
 }
 
-// inBackground makes a call in the background that is polled one that somebody waits
+// markPolled makes a call in the background that is polled one that somebody waits
 // for.
-func (p *polling) inBackground(c *deadlock.Call, x *polled) {
-	c.Aside, c.Polls, c.Busy, c.At = false, true, p.spent.works(), caller(x.places)
+func (p *pollTracker) markPolled(c *deadlock.Call, x *pollState) {
+	c.Aside, c.Polls, c.Busy, c.At = false, true, p.stats.isBusy(), callerLine(x.places)
 }

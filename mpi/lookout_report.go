@@ -20,178 +20,178 @@ import (
 // by rank 0; if that asks nobody, the others do, the lowest rank first.
 
 const (
-	answerTime   = 3 * time.Second        // that ranks have to say what they do
-	fallbackTime = 3 * time.Second        // that rank 0 has to ask
-	fallbackStep = 100 * time.Millisecond // longer for each rank
-	together     = 2 * time.Second        // between wishes of several ranks that mean the same
-	maxState     = 256 << 10              // bytes of an answer
-	settled      = time.Second            // how long a wait has to have lasted to be made something of: no message takes so long
-	quietTimes   = 10                     // times the alarm, until there is another report
+	stateTimeout  = 3 * time.Second        // that ranks have to say what they do
+	fallbackDelay = 3 * time.Second        // that rank 0 has to ask
+	fallbackStep  = 100 * time.Millisecond // longer for each rank
+	coalesceTime  = 2 * time.Second        // between wishes of several ranks that mean the same
+	maxStateSize  = 256 << 10              // bytes of an answer
+	minWaitAge    = time.Second            // how long a wait has to have lasted to be made something of: no message takes so long
+	quietFactor   = 10                     // times the alarm, until there is another report
 )
 
-// inquiry is the question to all ranks what they do.
-type inquiry struct {
-	round  uint64
-	wanted bool           // by somebody, whatever it says
-	open   map[int]bool   // ranks that have not answered
-	text   map[int][]byte // what has come
-	states []*deadlock.State
-	report *deadlock.Report
+// stateQuery is the question to all ranks what they do.
+type stateQuery struct {
+	round     uint64
+	requested bool           // by somebody, whatever it says
+	pending   map[int]bool   // ranks that have not answered
+	partial   map[int][]byte // what has come
+	states    []*deadlock.State
+	report    *deadlock.Report
 }
 
 // Ready implements engine.Waitable.
-func (q *inquiry) Ready() bool { return q.report != nil }
+func (q *stateQuery) Ready() bool { return q.report != nil }
 
-// urgency says why there shall be a report.
-type urgency uint64
+// reportReason says why there shall be a report.
+type reportReason uint64
 
 const (
-	sure   urgency = iota // somebody has waited for long, and only what cannot end well is told
-	told                  // the same, and it is told in any case
-	wanted                // a person wants to know
+	reasonDeadlock  reportReason = iota // somebody has waited for long, and only what cannot end well is told
+	reasonWatchdog                      // the same, and it is told in any case
+	reasonRequested                     // a person wants to know
 )
 
-func (l *lookout) urgency() urgency {
-	if l.always {
-		return told
+func (l *deadlockDetector) alarmReason() reportReason {
+	if l.alwaysReport {
+		return reasonWatchdog
 	}
-	return sure
+	return reasonDeadlock
 }
 
-// raise is called when somebody has waited for too long, or wants a report.
-func (l *lookout) raise(core *protocol.Core, u urgency) {
-	rank, now := l.w.eng.Rank(), time.Now()
+// raiseAlarm is called when somebody has waited for too long, or wants a report.
+func (l *deadlockDetector) raiseAlarm(core *protocol.Core, u reportReason) {
+	rank, now := l.world.eng.Rank(), time.Now()
 	if rank == 0 || core.PeerError(0) != nil {
-		l.alarmed(core, u)
+		l.handleAlarm(core, u)
 		return
 	}
-	l.tell(core, 0, envelope.Header{Tag: packetAlarm, Length: uint64(u)}, nil)
-	if l.fallback.IsZero() && now.Sub(l.questioned) > together {
-		l.fallback = now.Add(fallbackTime + time.Duration(min(rank, 100))*fallbackStep)
-		l.urgent = u
+	l.sendPacket(core, 0, envelope.Header{Tag: packetAlarm, Length: uint64(u)}, nil)
+	if l.fallbackAt.IsZero() && now.Sub(l.queriedAt) > coalesceTime {
+		l.fallbackAt = now.Add(fallbackDelay + time.Duration(min(rank, 100))*fallbackStep)
+		l.fallbackReason = u
 	}
 }
 
-// alarmed asks all ranks, if they have not been asked just now.
-func (l *lookout) alarmed(core *protocol.Core, u urgency) {
+// handleAlarm asks all ranks, if they have not been asked just now.
+func (l *deadlockDetector) handleAlarm(core *protocol.Core, u reportReason) {
 	now := time.Now()
-	if l.inquiry != nil || u == wanted && now.Sub(l.began) > together || u != wanted && now.After(l.quiet) {
-		l.inquire(core, u >= told)
+	if l.query != nil || u == reasonRequested && now.Sub(l.lastQueryAt) > coalesceTime || u != reasonRequested && now.After(l.quietUntil) {
+		l.queryStates(core, u >= reasonWatchdog)
 	}
 }
 
-// inquire asks all ranks, if that is not being done.
-func (l *lookout) inquire(core *protocol.Core, wanted bool) *inquiry {
-	if q := l.inquiry; q != nil {
-		q.wanted = q.wanted || wanted
+// queryStates asks all ranks, if that is not being done.
+func (l *deadlockDetector) queryStates(core *protocol.Core, wanted bool) *stateQuery {
+	if q := l.query; q != nil {
+		q.requested = q.requested || wanted
 		return q
 	}
-	l.rounds++
-	l.began = time.Now()
-	q := &inquiry{round: l.rounds, wanted: wanted, open: map[int]bool{}, text: map[int][]byte{}}
-	l.inquiry = q
-	for rank := range l.w.eng.Size() {
+	l.lastRound++
+	l.lastQueryAt = time.Now()
+	q := &stateQuery{round: l.lastRound, requested: wanted, pending: map[int]bool{}, partial: map[int][]byte{}}
+	l.query = q
+	for rank := range l.world.eng.Size() {
 		if core.PeerError(rank) == nil {
-			q.open[rank] = true
-			if rank != l.w.eng.Rank() {
-				l.tell(core, rank, envelope.Header{Tag: packetQuestion, ID: q.round}, nil)
+			q.pending[rank] = true
+			if rank != l.world.eng.Rank() {
+				l.sendPacket(core, rank, envelope.Header{Tag: packetStateQuery, ID: q.round}, nil)
 			}
 		}
 	}
-	l.later(func() { l.answer(l.w.eng.Rank(), q.round) })
-	time.AfterFunc(l.patience, func() { l.w.eng.Do(func(*protocol.Core) { l.conclude(q) }) })
+	l.enqueueTask(func() { l.sendState(l.world.eng.Rank(), q.round) })
+	time.AfterFunc(l.replyTimeout, func() { l.world.eng.Do(func(*protocol.Core) { l.concludeQuery(q) }) })
 	return q
 }
 
-// answer tells a rank what this one does.
-func (l *lookout) answer(to int, round uint64) {
-	places := l.w.eng.Census()
-	l.w.eng.Look(func(core *protocol.Core, waiting []engine.Waiting, last engine.Last) {
-		s := l.state(core, waiting, last, places)
-		if to == l.w.eng.Rank() {
-			if q := l.inquiry; q != nil && q.round == round {
-				l.take(q, to, s)
+// sendState tells a rank what this one does.
+func (l *deadlockDetector) sendState(to int, round uint64) {
+	places := l.world.eng.Census()
+	l.world.eng.Look(func(core *protocol.Core, waiting []engine.Waiting, last engine.Last) {
+		s := l.localState(core, waiting, last, places)
+		if to == l.world.eng.Rank() {
+			if q := l.query; q != nil && q.round == round {
+				l.addState(q, to, s)
 			}
 			return
 		}
-		b, limit := s.Append(nil), l.w.eng.Fabric().Limits(to).Eager
+		b, limit := s.Append(nil), l.world.eng.Fabric().Limits(to).Eager
 		for last := false; !last; {
 			n := min(len(b), limit)
 			h := envelope.Header{Tag: packetState, ID: round}
 			if last = n == len(b); last {
 				h.Flags = envelope.Synchronous
 			}
-			l.tell(core, to, h, b[:n])
+			l.sendPacket(core, to, h, b[:n])
 			b = b[n:]
 		}
 	})
 }
 
-// answered takes a part of an answer.
-func (l *lookout) answered(from int, h *envelope.Header, payload []byte) error {
-	q := l.inquiry
-	if q == nil || q.round != h.ID || !q.open[from] {
+// handleStatePart takes a part of an answer.
+func (l *deadlockDetector) handleStatePart(from int, h *envelope.Header, payload []byte) error {
+	q := l.query
+	if q == nil || q.round != h.ID || !q.pending[from] {
 		return nil // too late
 	}
-	q.text[from] = append(q.text[from], payload...)
+	q.partial[from] = append(q.partial[from], payload...)
 	switch {
-	case len(q.text[from]) > maxState:
-		return fmt.Errorf("%w: more than %d bytes about what it does", protocol.ErrProtocol, maxState)
+	case len(q.partial[from]) > maxStateSize:
+		return fmt.Errorf("%w: more than %d bytes about what it does", protocol.ErrProtocol, maxStateSize)
 	case h.Flags&envelope.Synchronous == 0:
 		return nil
 	}
-	s, err := deadlock.Decode(q.text[from])
+	s, err := deadlock.Decode(q.partial[from])
 	if err != nil || s.Rank != from {
 		return fmt.Errorf("%w: what it says about itself is not understood", protocol.ErrProtocol)
 	}
-	l.take(q, from, s)
+	l.addState(q, from, s)
 	return nil
 }
 
-// take takes an answer.
-func (l *lookout) take(q *inquiry, from int, s *deadlock.State) {
-	if !q.open[from] {
+// addState takes an answer.
+func (l *deadlockDetector) addState(q *stateQuery, from int, s *deadlock.State) {
+	if !q.pending[from] {
 		return
 	}
-	delete(q.open, from)
-	delete(q.text, from)
+	delete(q.pending, from)
+	delete(q.partial, from)
 	q.states = append(q.states, s)
-	if len(q.open) == 0 {
-		l.conclude(q)
+	if len(q.pending) == 0 {
+		l.concludeQuery(q)
 	}
 }
 
-// conclude ends an inquiry, with the answers that there are.
-func (l *lookout) conclude(q *inquiry) {
-	if l.inquiry != q {
+// concludeQuery ends an inquiry, with the answers that there are.
+func (l *deadlockDetector) concludeQuery(q *stateQuery) {
+	if l.query != q {
 		return
 	}
-	l.inquiry = nil
+	l.query = nil
 	alarm := l.alarm
-	least := settled
+	least := minWaitAge
 	if alarm > 0 {
 		least = min(least, alarm/2)
 	}
-	l.quiet = time.Now().Add(quietTimes * alarm)
+	l.quietUntil = time.Now().Add(quietFactor * alarm)
 	go func() { // which may take long with many ranks, and printing, too
-		r := deadlock.Analyze(l.w.eng.Size(), q.states, least.Milliseconds())
-		tell := q.wanted || alarm > 0 && r.Stuck(alarm.Milliseconds()/2)
-		l.w.eng.Do(func(*protocol.Core) {
+		r := deadlock.Analyze(l.world.eng.Size(), q.states, least.Milliseconds())
+		tell := q.requested || alarm > 0 && r.Stuck(alarm.Milliseconds()/2)
+		l.world.eng.Do(func(*protocol.Core) {
 			if !tell {
-				l.quiet = time.Now().Add(alarm / 4)
+				l.quietUntil = time.Now().Add(alarm / 4)
 			}
 			q.report = r
 		})
 		if tell {
-			l.print(l.text(r))
+			l.print(l.formatReport(r))
 		}
 	}()
 }
 
-// text is a report with what is around it.
-func (l *lookout) text(r *deadlock.Report) string {
+// formatReport is a report with what is around it.
+func (l *deadlockDetector) formatReport(r *deadlock.Report) string {
 	return fmt.Sprintf("softrnic mpi: what the %d ranks of the job wait for, asked by rank %d at %s\n%s",
-		l.w.eng.Size(), l.w.eng.Rank(), time.Now().Format(time.TimeOnly), r)
+		l.world.eng.Size(), l.world.eng.Rank(), time.Now().Format(time.TimeOnly), r)
 }
 
 // Report asks all ranks what they do, and returns what they say in words: which calls
@@ -210,25 +210,25 @@ func (w *World) Report(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", w.fail("report", "", err)
 	}
-	q := w.lookout.inquire(core, false)
+	q := w.detector.queryStates(core, false)
 	w.eng.Unlock()
 	if err := w.eng.Wait(ctx, q); err != nil {
 		return "", w.fail("report", "", err)
 	}
-	return w.lookout.text(q.report), nil
+	return w.detector.formatReport(q.report), nil
 }
 
-// state is what this rank does.
-func (l *lookout) state(core *protocol.Core, waiting []engine.Waiting, last engine.Last, places map[uint64][]uintptr) *deadlock.State {
-	w, now := l.w, time.Now()
-	if last.Calls != l.calls {
-		l.calls, l.changed = last.Calls, now
+// localState is what this rank does.
+func (l *deadlockDetector) localState(core *protocol.Core, waiting []engine.Waiting, last engine.Last, places map[uint64][]uintptr) *deadlock.State {
+	w, now := l.world, time.Now()
+	if last.Calls != l.callCount {
+		l.callCount, l.lastCallAt = last.Calls, now
 	}
-	s := &deadlock.State{Rank: w.eng.Rank(), PID: os.Getpid(), Quiet: now.Sub(l.changed).Milliseconds()}
+	s := &deadlock.State{Rank: w.eng.Rank(), PID: os.Getpid(), Quiet: now.Sub(l.lastCallAt).Milliseconds()}
 	s.Host, _ = os.Hostname()
-	told := map[*polled]bool{}
+	told := map[*pollState]bool{}
 	for _, x := range waiting {
-		d, ok := x.For.(describer)
+		d, ok := x.For.(waitDescriber)
 		switch {
 		case !ok:
 			continue
@@ -236,39 +236,39 @@ func (l *lookout) state(core *protocol.Core, waiting []engine.Waiting, last engi
 			s.MoreCalls++
 			continue
 		}
-		c := d.describe()
-		c.At = caller(places[x.ID])
-		if p := l.polls.of(x.For); p != nil {
-			l.polls.inBackground(&c, p)
+		c := d.describeWait()
+		c.At = callerLine(places[x.ID])
+		if p := l.polls.stateOf(x.For); p != nil {
+			l.polls.markPolled(&c, p)
 			told[p] = true
 		}
-		if seen := l.seen[identity(x)]; seen != nil {
+		if seen := l.waits[waitKey(x)]; seen != nil {
 			c.Millis = now.Sub(seen.since).Milliseconds()
 		}
 		s.Calls = append(s.Calls, c)
 	}
-	s.Calls = append(s.Calls, l.polls.calls(now, told)...)
-	s.Last = w.lastCall(last.Send, last.Peer, last.Envelope)
+	s.Calls = append(s.Calls, l.polls.describeCalls(now, told)...)
+	s.Last = w.describeLastCall(last.Send, last.Peer, last.Envelope)
 	if last.Calls == 0 {
 		s.Last = ""
 	}
 	for _, c := range w.comms.all() {
-		if at, ok := c.last(); ok && len(s.Collectives) < deadlock.MaxListed {
+		if at, ok := c.lastCollective(); ok && len(s.Collectives) < deadlock.MaxListed {
 			s.Collectives = append(s.Collectives, at)
 		}
 	}
 	for _, x := range l.lost {
-		s.Lost = append(s.Lost, fmt.Sprintf("rank %d: %s", x.rank, x.why))
+		s.Lost = append(s.Lost, fmt.Sprintf("rank %d: %s", x.rank, x.reason))
 	}
-	w.leftovers(core, s)
+	w.addUnmatched(core, s)
 	return s
 }
 
-// ours is where callers are not looked for.
-var ours = [...]string{"github.com/softrnic/softrnic/mpi.", "github.com/softrnic/softrnic/mpi/internal/coll.", "github.com/softrnic/softrnic/mpi/internal/engine."}
+// internalPrefixes is where callers are not looked for.
+var internalPrefixes = [...]string{"github.com/softrnic/softrnic/mpi.", "github.com/softrnic/softrnic/mpi/internal/coll.", "github.com/softrnic/softrnic/mpi/internal/engine."}
 
-// caller is the line of the program that has made a call, with its folder, or "".
-func caller(pcs []uintptr) string {
+// callerLine is the line of the program that has made a call, with its folder, or "".
+func callerLine(pcs []uintptr) string {
 	if len(pcs) == 0 {
 		return ""
 	}
@@ -276,7 +276,7 @@ func caller(pcs []uintptr) string {
 	for {
 		f, more := frames.Next()
 		inside := f.Function == "" || strings.HasPrefix(f.Function, "runtime.")
-		for _, prefix := range ours {
+		for _, prefix := range internalPrefixes {
 			inside = inside || strings.HasPrefix(f.Function, prefix)
 		}
 		if !inside {

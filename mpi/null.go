@@ -26,8 +26,8 @@ func emptyStatus() Status { return Status{Source: AnySource, Tag: AnyTag} }
 // isNull reports whether c is the null communicator (MPI_COMM_NULL).
 func (c *Comm) isNull() bool { return c == nil || c.world == nil }
 
-// usable returns the error of a call that c cannot be used for, or nil.
-func (c *Comm) usable() error {
+// checkUsable returns the error of a call that c cannot be used for, or nil.
+func (c *Comm) checkUsable() error {
 	switch {
 	case c.isNull():
 		return errNullComm

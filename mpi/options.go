@@ -120,8 +120,8 @@ const (
 	Hybrid // RDMA with some ranks, UD with the others
 )
 
-// carried is what messages of a job of so many ranks travel by.
-func (o *Options) carried(size int) coll.Carried {
+// transports is what messages of a job of so many ranks travel by.
+func (o *Options) transports(size int) coll.Carried {
 	switch {
 	case o.Net == RDMA, o.Net == Hybrid && o.RCLimit >= size:
 		return coll.ByConnections
@@ -133,7 +133,7 @@ func (o *Options) carried(size int) coll.Carried {
 	return 0
 }
 
-func (o *Options) fill() error {
+func (o *Options) fillFromEnv() error {
 	switch v := os.Getenv("SOFTRNIC_MPI_NET"); strings.ToLower(v) {
 	case "", "rdma":
 	case "tcp":
@@ -218,7 +218,7 @@ func (o *Options) fill() error {
 		}
 		o.GiveUp = d
 	}
-	o.fillGiveUp()
+	o.fillTimeouts()
 	if v := os.Getenv("SOFTRNIC_MPI_COLL"); v != "" && o.Algorithms == nil {
 		var err error
 		if o.Algorithms, err = coll.ParseChoices(v); err != nil {

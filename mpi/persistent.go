@@ -14,12 +14,12 @@ import (
 
 // SendInit keeps a Send (MPI_Send_init).
 func (c *Comm) SendInit(b Buffer, dest, tag int) (*Request, error) {
-	return c.sendInit(b, dest, tag, func(r *Request) error { return c.send(r, b, dest, tag, standard) })
+	return c.sendInit(b, dest, tag, func(r *Request) error { return c.startSend(r, b, dest, tag, standard) })
 }
 
 // SsendInit keeps an Ssend (MPI_Ssend_init).
 func (c *Comm) SsendInit(b Buffer, dest, tag int) (*Request, error) {
-	return c.sendInit(b, dest, tag, func(r *Request) error { return c.send(r, b, dest, tag, synchronous) })
+	return c.sendInit(b, dest, tag, func(r *Request) error { return c.startSend(r, b, dest, tag, synchronous) })
 }
 
 // RsendInit keeps an Rsend (MPI_Rsend_init).
@@ -27,11 +27,11 @@ func (c *Comm) RsendInit(b Buffer, dest, tag int) (*Request, error) { return c.S
 
 // BsendInit keeps a Bsend (MPI_Bsend_init): each Start copies the message.
 func (c *Comm) BsendInit(b Buffer, dest, tag int) (*Request, error) {
-	return c.sendInit(b, dest, tag, func(r *Request) error { return c.send(r, b, dest, tag, buffered) })
+	return c.sendInit(b, dest, tag, func(r *Request) error { return c.startSend(r, b, dest, tag, buffered) })
 }
 
 func (c *Comm) sendInit(b Buffer, dest, tag int, start func(*Request) error) (*Request, error) {
-	if err := c.check(b, dest, tag, false); err != nil {
+	if err := c.checkMessageArgs(b, dest, tag, false); err != nil {
 		return nil, c.fail("send-init", fmt.Sprintf("to %d, tag %d", dest, tag), err)
 	}
 	return &Request{comm: c, op: "send", persistent: true, start: start}, nil
@@ -39,10 +39,10 @@ func (c *Comm) sendInit(b Buffer, dest, tag int, start func(*Request) error) (*R
 
 // RecvInit keeps a Recv (MPI_Recv_init).
 func (c *Comm) RecvInit(b Buffer, source, tag int) (*Request, error) {
-	if err := c.check(b, source, tag, true); err != nil {
+	if err := c.checkMessageArgs(b, source, tag, true); err != nil {
 		return nil, c.fail("receive-init", fmt.Sprintf("from %d, tag %d", source, tag), err)
 	}
-	start := func(r *Request) error { return c.receive(r, b, source, tag) }
+	start := func(r *Request) error { return c.startReceive(r, b, source, tag) }
 	return &Request{comm: c, op: "receive", persistent: true, start: start}, nil
 }
 
@@ -89,5 +89,5 @@ func (r *Request) Free() error {
 	return nil
 }
 
-// idle reports whether there is nothing to wait for.
-func (r *Request) idle() bool { return r.isNull() || r.persistent && !r.active }
+// isInactive reports whether there is nothing to wait for.
+func (r *Request) isInactive() bool { return r.isNull() || r.persistent && !r.active }

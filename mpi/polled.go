@@ -15,37 +15,39 @@ import (
 // key tells it apart from others: a request's *work if it is a call in the background,
 // of whose goroutine more is known (lookout_polls.go).
 
-// inVain is what the lookout learns of it.
-type inVain struct {
+// unsuccessfulPoll is what the lookout learns of it.
+type unsuccessfulPoll struct {
 	deadlock.Call
-	ask  []int       // ranks that it depends on, perhaps more than Call says
-	over func() bool // with the engine's lock: it would not be in vain now; nil if nobody knows
+	dependsOn []int       // ranks that it depends on, perhaps more than Call says
+	ready     func() bool // with the engine's lock: it would not be in vain now; nil if nobody knows
 }
 
-func note(d deadlock.Call, over func() bool) *inVain { return &inVain{d, d.For, over} }
+func newUnsuccessfulPoll(d deadlock.Call, over func() bool) *unsuccessfulPoll {
+	return &unsuccessfulPoll{d, d.For, over}
+}
 
 // Polled implements engine.Polled.
 func (r *Request) Polled(p *engine.Polls) {
-	if p != nil && !r.idle() && p.New(&r.polled) {
-		r.poll(p)
+	if p != nil && !r.isInactive() && p.New(&r.pollRound) {
+		r.notePoll(p)
 	}
 }
 
-func (r *Request) poll(p *engine.Polls) {
-	if r.work.over != nil {
-		p.Add(&r.work, nil)
+func (r *Request) notePoll(p *engine.Polls) {
+	if r.background.doneCh != nil {
+		p.Add(&r.background, nil)
 		return
 	}
-	p.Add(r, note(r.describe(), over([]*Request{r}, newAll)))
+	p.Add(r, newUnsuccessfulPoll(r.describeWait(), readyFunc([]*Request{r}, newAllRequests)))
 }
 
-// over asks several requests as ready does, unless one is persistent: the program may
+// readyFunc asks several requests as ready does, unless one is persistent: the program may
 // have begun it again. Calls in the background are left out.
-func over[W engine.Waitable](rs []*Request, ready func([]*Request) W) func() bool {
+func readyFunc[W engine.Waitable](rs []*Request, ready func([]*Request) W) func() bool {
 	var kept []*Request // rs is the program's
 	for _, r := range rs {
 		switch {
-		case r == nil || r.work.over != nil:
+		case r == nil || r.background.doneCh != nil:
 		case r.persistent:
 			return nil
 		default:
@@ -64,41 +66,41 @@ type (
 
 // Polled implements engine.Polled. Requests that are polled in different company are
 // noted again.
-func (s *some) Polled(p *engine.Polls) {
+func (s *anyRequest) Polled(p *engine.Polls) {
 	known := true
 	for _, r := range s.rs {
-		known = known && (r == nil || r.polled == p.Round())
+		known = known && (r == nil || r.pollRound == p.Round())
 	}
 	if known {
 		return
 	}
-	if first := fresh(p, s.rs, func(r *Request) *uint64 { return &r.polled }); first != nil {
-		p.Add(anyOfKey{first}, several("TestAny", s.rs, true, over(s.rs, newSome)))
+	if first := firstNewRequest(p, s.rs, func(r *Request) *uint64 { return &r.pollRound }); first != nil {
+		p.Add(anyOfKey{first}, describePolled("TestAny", s.rs, true, readyFunc(s.rs, newAnyRequest)))
 	}
 }
 
 // Polled implements engine.Polled.
-func (a all) Polled(p *engine.Polls) {
+func (a allRequests) Polled(p *engine.Polls) {
 	known := true
 	for _, r := range a {
-		known = known && (r == nil || r.polledAll == p.Round())
+		known = known && (r == nil || r.pollRoundAll == p.Round())
 	}
 	if known {
 		return
 	}
-	if first := fresh(p, a, func(r *Request) *uint64 { return &r.polledAll }); first != nil {
-		p.Add(allOfKey{first}, several("TestAll", a, false, over(a, newAll)))
+	if first := firstNewRequest(p, a, func(r *Request) *uint64 { return &r.pollRoundAll }); first != nil {
+		p.Add(allOfKey{first}, describePolled("TestAll", a, false, readyFunc(a, newAllRequests)))
 	}
 }
 
-// fresh is the first of several requests that are not done whose round is another, and
+// firstNewRequest is the first of several requests that are not done whose round is another, and
 // notes the round. Calls in the background are noted as what they are.
-func fresh(p *engine.Polls, rs []*Request, round func(*Request) *uint64) (first *Request) {
+func firstNewRequest(p *engine.Polls, rs []*Request, round func(*Request) *uint64) (first *Request) {
 	for _, r := range rs {
 		switch {
-		case r == nil || !p.New(round(r)) || r.idle() || r.Ready():
-		case r.work.over != nil:
-			r.poll(p)
+		case r == nil || !p.New(round(r)) || r.isInactive() || r.Ready():
+		case r.background.doneCh != nil:
+			r.notePoll(p)
 		case first == nil:
 			first = r
 		}
@@ -106,28 +108,28 @@ func fresh(p *engine.Polls, rs []*Request, round func(*Request) *uint64) (first 
 	return first
 }
 
-// several describes requests of which one is enough, or all are needed. Calls in the
+// describePolled describes requests of which one is enough, or all are needed. Calls in the
 // background are not among them.
-func several(name string, rs []*Request, any bool, over func() bool) *inVain {
-	d := &inVain{Call: deadlock.Call{Any: any}, over: over}
+func describePolled(name string, rs []*Request, any bool, over func() bool) *unsuccessfulPoll {
+	d := &unsuccessfulPoll{Call: deadlock.Call{Any: any}, ready: over}
 	n, known := 0, true
 	for _, r := range rs {
-		if r.idle() || r.work.over != nil || r.Ready() {
+		if r.isInactive() || r.background.doneCh != nil || r.Ready() {
 			continue
 		}
 		if n++; n == 1 {
-			one := r.describe()
+			one := r.describeWait()
 			d.What, d.Comm = one.What, one.Comm
 		}
-		ranks, enough := r.whom()
+		ranks, enough := r.pendingRanks()
 		known = known && len(ranks) > 0
-		d.ask = append(d.ask, ranks...)
+		d.dependsOn = append(d.dependsOn, ranks...)
 		if any || !enough || len(ranks) == 1 { // of several that are all needed any of many ranks is left out
 			d.For = append(d.For, ranks...)
 		}
 	}
-	d.What = company(name, d.What, n)
-	for _, list := range []*[]int{&d.ask, &d.For} {
+	d.What = describeSeveral(name, d.What, n)
+	for _, list := range []*[]int{&d.dependsOn, &d.For} {
 		slices.Sort(*list)
 		*list = slices.Compact(*list)
 	}
@@ -137,15 +139,15 @@ func several(name string, rs []*Request, any bool, over func() bool) *inVain {
 	return d
 }
 
-func newSome(rs []*Request) *some { return &some{rs: rs} }
-func newAll(rs []*Request) all    { return rs }
+func newAnyRequest(rs []*Request) *anyRequest  { return &anyRequest{rs: rs} }
+func newAllRequests(rs []*Request) allRequests { return rs }
 
-// maxProbes is how many kinds of probes of a communicator are told apart.
-const maxProbes = 64
+// maxProbePolls is how many kinds of probes of a communicator are told apart.
+const maxProbePolls = 64
 
-// probes are those of a communicator that have found nothing in a round. The engine's
+// probePolls are those of a communicator that have found nothing in a round. The engine's
 // lock guards them.
-type probes struct {
+type probePolls struct {
 	round uint64
 	last  match.Envelope
 	seen  map[match.Envelope]bool
@@ -157,35 +159,35 @@ type probeKey struct {
 }
 
 // Polled implements engine.Polled.
-func (s *sought) Polled(p *engine.Polls) {
-	x := &s.comm.probes
+func (s *probeWait) Polled(p *engine.Polls) {
+	x := &s.comm.probePolls
 	switch {
 	case x.seen == nil:
 		x.seen = map[match.Envelope]bool{}
 	case x.round != p.Round():
 		clear(x.seen)
-	case x.last == s.pattern || x.seen[s.pattern]:
+	case x.last == s.envelope || x.seen[s.envelope]:
 		return
 	}
-	x.round, x.last = p.Round(), s.pattern
-	if p.Room(len(x.seen) < maxProbes) {
-		x.seen[s.pattern] = true
-		d := s.describe()
+	x.round, x.last = p.Round(), s.envelope
+	if p.Room(len(x.seen) < maxProbePolls) {
+		x.seen[s.envelope] = true
+		d := s.describeWait()
 		d.What = "Iprobe" + strings.TrimPrefix(d.What, "Probe")
-		p.Add(probeKey{s.comm, s.pattern}, note(d, func() bool {
-			return s.core.Probe(s.pattern, false) != nil || s.core.SourceError(s.pattern, s.comm.ranks) != nil
+		p.Add(probeKey{s.comm, s.envelope}, newUnsuccessfulPoll(d, func() bool {
+			return s.core.Probe(s.envelope, false) != nil || s.core.SourceError(s.envelope, s.comm.worldRanks) != nil
 		}))
 	}
 }
 
 // Polled implements engine.Polled.
 func (x *winWait) Polled(p *engine.Polls) {
-	if x.polled != nil && p.New(x.polled) {
-		p.Add(x.polled, note(x.describe(), func() bool { return x.w.broken != nil || x.until() }))
+	if x.pollRound != nil && p.New(x.pollRound) {
+		p.Add(x.pollRound, newUnsuccessfulPoll(x.describeWait(), func() bool { return x.w.broken != nil || x.condition() }))
 	}
 }
 
-// unseen is asked for by this package for its own sake.
-type unseen struct{ engine.Waitable }
+// internalTest is asked for by this package for its own sake.
+type internalTest struct{ engine.Waitable }
 
-var _ = []engine.Polled{&Request{}, &some{}, all{}, &sought{}, &winWait{}}
+var _ = []engine.Polled{&Request{}, &anyRequest{}, allRequests{}, &probeWait{}, &winWait{}}

@@ -18,11 +18,13 @@ type processors map[int]int
 
 func processorsKey(node int) string { return fmt.Sprintf("processors/%d", node) }
 
-// alike are the options that have to be the same at all ranks of a node.
-func (o *Options) alike() string { return fmt.Sprintf("NoShared %t, Check %t", o.NoShared, o.Check) }
+// commonOptions are the options that have to be the same at all ranks of a node.
+func (o *Options) commonOptions() string {
+	return fmt.Sprintf("NoShared %t, Check %t", o.NoShared, o.Check)
+}
 
-// ranksOf counts the ranks of each node.
-func ranksOf(m pmi.Manager) map[int]int {
+// ranksPerNode counts the ranks of each node.
+func ranksPerNode(m pmi.Manager) map[int]int {
 	ranks := map[int]int{}
 	for r := range m.Size() {
 		ranks[m.Node(r)]++
@@ -30,22 +32,22 @@ func ranksOf(m pmi.Manager) map[int]int {
 	return ranks
 }
 
-// tellProcessors is called before the ranks' first fence.
-func tellProcessors(m pmi.Manager, o *Options) error {
+// publishProcessors is called before the ranks' first fence.
+func publishProcessors(m pmi.Manager, o *Options) error {
 	mine, first := m.Node(m.Rank()), 0
 	for m.Node(first) != mine {
 		first++
 	}
-	if m.Rank() != first || ranksOf(m)[mine] == 1 {
+	if m.Rank() != first || ranksPerNode(m)[mine] == 1 {
 		return nil
 	}
-	return m.Put(processorsKey(mine), fmt.Sprintf("%d %s", machineProcessors(), o.alike()))
+	return m.Put(processorsKey(mine), fmt.Sprintf("%d %s", machineProcessors(), o.commonOptions()))
 }
 
-// hearProcessors is called after it.
-func hearProcessors(ctx context.Context, m pmi.Manager, o *Options) (processors, error) {
+// readProcessors is called after it.
+func readProcessors(ctx context.Context, m pmi.Manager, o *Options) (processors, error) {
 	p := processors{}
-	for node, n := range ranksOf(m) {
+	for node, n := range ranksPerNode(m) {
 		if n == 1 {
 			continue
 		}
@@ -57,18 +59,18 @@ func hearProcessors(ctx context.Context, m pmi.Manager, o *Options) (processors,
 		if p[node], err = strconv.Atoi(count); err != nil || p[node] < 1 {
 			return nil, fmt.Errorf("processors of node %d: %q is not a number of them", node, count)
 		}
-		if ours := o.alike(); node == m.Node(m.Rank()) && options != ours {
+		if ours := o.commonOptions(); node == m.Node(m.Rank()) && options != ours {
 			return nil, fmt.Errorf("ranks of one node have other options: this one %s, the first one %s", ours, options)
 		}
 	}
 	return p, nil
 }
 
-// of is how many processors the ranks of a communicator have together.
-func (p processors) of(c *Comm) int {
+// countFor is how many processors the ranks of a communicator have together.
+func (p processors) countFor(c *Comm) int {
 	ranks := map[int]int{}
 	for r := range c.size {
-		ranks[c.world.manager.Node(c.job(r))]++
+		ranks[c.world.manager.Node(c.worldRank(r))]++
 	}
 	total := 0
 	for node, n := range ranks {

@@ -9,39 +9,39 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
 )
 
-// pattern is what a receive takes.
-func (c *Comm) pattern(source, tag int) match.Envelope {
+// matchEnvelope is what a receive takes.
+func (c *Comm) matchEnvelope(source, tag int) match.Envelope {
 	if source >= 0 {
-		source = c.job(source)
+		source = c.worldRank(source)
 	}
-	return match.Envelope{Context: c.id, Source: int32(source), Tag: int32(tag)}
+	return match.Envelope{Context: c.contextID, Source: int32(source), Tag: int32(tag)}
 }
 
-// prepare makes r a receive into b.
-func (r *Request) prepare(c *Comm, b Buffer) {
+// prepareReceive makes r a receive into b.
+func (r *Request) prepareReceive(c *Comm, b Buffer) {
 	r.comm, r.op = c, "receive"
 	mem, ok := b.Contiguous()
 	if !ok || c.world.o.Check {
-		mem = make([]byte, c.world.mark()+b.Size())
+		mem = make([]byte, c.world.checkOverhead()+b.Size())
 		r.buf, r.packed = b, mem
 	}
-	r.p.Buf, r.p.Signature = mem, messageSign(b)
+	r.p.Buf, r.p.Signature = mem, messageSignature(b)
 }
 
-// receive begins a receive of r.
-func (c *Comm) receive(r *Request, b Buffer, source, tag int) error {
+// startReceive begins a receive of r.
+func (c *Comm) startReceive(r *Request, b Buffer, source, tag int) error {
 	r.comm, r.op = c, "receive"
-	if err := c.check(b, source, tag, true); err != nil {
-		return r.refuse(fmt.Sprintf("from %d, tag %d", source, tag), err)
+	if err := c.checkMessageArgs(b, source, tag, true); err != nil {
+		return r.failBeforeStart(fmt.Sprintf("from %d, tag %d", source, tag), err)
 	}
 	if source == ProcNull {
 		r.null = true
 		return nil
 	}
-	r.prepare(c, b)
-	r.p.Envelope, r.p.Sources = c.pattern(source, tag), c.ranks
+	r.prepareReceive(c, b)
+	r.p.Envelope, r.p.Sources = c.matchEnvelope(source, tag), c.worldRanks
 	if err := c.eng.Receive(&r.p); err != nil {
-		return r.refuse(r.with(), err)
+		return r.failBeforeStart(r.describePeer(), err)
 	}
 	return nil
 }
@@ -50,10 +50,10 @@ func (c *Comm) receive(r *Request, b Buffer, source, tag int) error {
 // (MPI_Recv). A message that is longer than b is cut, and ErrTruncated.
 func (c *Comm) Recv(b Buffer, source, tag int) (Status, error) {
 	r := requests.Get().(*Request)
-	if err := c.receive(r, b, source, tag); err != nil {
+	if err := c.startReceive(r, b, source, tag); err != nil {
 		return Status{}, err
 	}
-	return finish(r)
+	return waitAndRecycle(r)
 }
 
 // RecvContext is Recv that gives up when ctx ends, or never if it is nil: then no
@@ -76,29 +76,29 @@ func (c *Comm) RecvContext(ctx context.Context, b Buffer, source, tag int) (Stat
 // Irecv begins a Recv (MPI_Irecv).
 func (c *Comm) Irecv(b Buffer, source, tag int) (*Request, error) {
 	r := &Request{}
-	return r, c.receive(r, b, source, tag)
+	return r, c.startReceive(r, b, source, tag)
 }
 
 // Sendrecv sends one message and receives another, in any order
 // (MPI_Sendrecv).
 func (c *Comm) Sendrecv(send Buffer, dest, sendTag int, recv Buffer, source, recvTag int) (Status, error) {
-	if err := c.check(send, dest, sendTag, false); err != nil { // before the receive takes a message
+	if err := c.checkMessageArgs(send, dest, sendTag, false); err != nil { // before the receive takes a message
 		return Status{}, c.fail("send", fmt.Sprintf("to %d, tag %d", dest, sendTag), err)
 	}
 	in := requests.Get().(*Request)
-	if err := c.receive(in, recv, source, recvTag); err != nil {
+	if err := c.startReceive(in, recv, source, recvTag); err != nil {
 		return Status{}, err
 	}
 	if err := c.Send(send, dest, sendTag); err != nil {
 		in.Cancel()
 		return Status{}, err
 	}
-	return finish(in)
+	return waitAndRecycle(in)
 }
 
 // SendrecvReplace is Sendrecv with one buffer for both (MPI_Sendrecv_replace).
 func (c *Comm) SendrecvReplace(b Buffer, dest, sendTag, source, recvTag int) (Status, error) {
-	if err := c.check(b, source, recvTag, true); err != nil {
+	if err := c.checkMessageArgs(b, source, recvTag, true); err != nil {
 		return Status{}, c.fail("receive", fmt.Sprintf("from %d, tag %d", source, recvTag), err)
 	}
 	out, err := c.Ibsend(b, dest, sendTag)
@@ -113,13 +113,13 @@ func (c *Comm) SendrecvReplace(b Buffer, dest, sendTag, source, recvTag int) (St
 // Probe waits for a message that a receive would take, and leaves it where it
 // is (MPI_Probe).
 func (c *Comm) Probe(source, tag int) (Status, error) {
-	_, s, err := c.probe(source, tag, false)
+	_, s, err := c.waitProbe(source, tag, false)
 	return s, err
 }
 
 // Iprobe looks for one (MPI_Iprobe).
 func (c *Comm) Iprobe(source, tag int) (Status, bool, error) {
-	_, s, ok, err := c.look(source, tag, false)
+	_, s, ok, err := c.testProbe(source, tag, false)
 	return s, ok, err
 }
 
@@ -131,11 +131,13 @@ type Message struct {
 }
 
 // Mprobe is Probe that takes the message (MPI_Mprobe).
-func (c *Comm) Mprobe(source, tag int) (*Message, Status, error) { return c.probe(source, tag, true) }
+func (c *Comm) Mprobe(source, tag int) (*Message, Status, error) {
+	return c.waitProbe(source, tag, true)
+}
 
 // Improbe looks for a message and takes it (MPI_Improbe).
 func (c *Comm) Improbe(source, tag int) (*Message, Status, bool, error) {
-	return c.look(source, tag, true)
+	return c.testProbe(source, tag, true)
 }
 
 // Recv receives the message, once (MPI_Mrecv). It is an ErrRequest if m is nil
@@ -152,61 +154,61 @@ func (m *Message) Recv(b Buffer) (Status, error) {
 func (m *Message) Irecv(b Buffer) (*Request, error) {
 	if m == nil || m.comm.isNull() {
 		r := &Request{op: "receive"}
-		return r, r.refuse("of a message", errNullRequest)
+		return r, r.failBeforeStart("of a message", errNullRequest)
 	}
 	r := &Request{comm: m.comm, op: "receive"}
-	if err := alone(b, true); err != nil {
-		return r, r.refuse("", err)
+	if err := checkBuffer(b, true); err != nil {
+		return r, r.failBeforeStart("", err)
 	}
 	if m.null {
 		r.null = true
 		return r, nil
 	}
 	if m.m == nil {
-		return r, r.refuse("of a message that was received before", ErrRequest)
+		return r, r.failBeforeStart("of a message that was received before", ErrRequest)
 	}
-	r.prepare(m.comm, b)
+	r.prepareReceive(m.comm, b)
 	r.p.Envelope = m.m.Envelope
 	m.comm.eng.Do(func(core *protocol.Core) { core.ReceiveMessage(&r.p, m.m) })
 	m.m = nil
 	return r, nil
 }
 
-// sought is a message that Probe waits for.
-type sought struct {
-	core    *protocol.Core
-	pattern match.Envelope
-	take    bool
-	found   *protocol.Message
-	err     error // there will never be one
-	status  Status
-	comm    *Comm
+// probeWait is a message that Probe waits for.
+type probeWait struct {
+	core     *protocol.Core
+	envelope match.Envelope
+	take     bool
+	found    *protocol.Message
+	err      error // there will never be one
+	status   Status
+	comm     *Comm
 }
 
 // Ready implements engine.Waitable.
-func (s *sought) Ready() bool {
+func (s *probeWait) Ready() bool {
 	if s.found != nil || s.err != nil {
 		return true
 	}
-	m := s.core.Probe(s.pattern, s.take)
+	m := s.core.Probe(s.envelope, s.take)
 	if m == nil {
-		s.err = s.core.SourceError(s.pattern, s.comm.ranks)
+		s.err = s.core.SourceError(s.envelope, s.comm.worldRanks)
 		return s.err != nil
 	}
 	s.found = m
-	s.status = Status{Source: s.comm.local(int(m.Envelope.Source)), Tag: int(m.Envelope.Tag), Bytes: int(m.Length) - s.comm.world.mark()}
+	s.status = Status{Source: s.comm.localRank(int(m.Envelope.Source)), Tag: int(m.Envelope.Tag), Bytes: int(m.Length) - s.comm.world.checkOverhead()}
 	return true
 }
 
-func (c *Comm) seek(source, tag int, take bool) (*sought, error) {
-	if err := c.check(Buffer{}, source, tag, true); err != nil {
+func (c *Comm) newProbeWait(source, tag int, take bool) (*probeWait, error) {
+	if err := c.checkMessageArgs(Buffer{}, source, tag, true); err != nil {
 		return nil, c.fail("probe", fmt.Sprintf("from %d, tag %d", source, tag), err)
 	}
-	return &sought{core: c.eng.Core(), pattern: c.pattern(source, tag), take: take, comm: c}, nil
+	return &probeWait{core: c.eng.Core(), envelope: c.matchEnvelope(source, tag), take: take, comm: c}, nil
 }
 
-func (c *Comm) probe(source, tag int, take bool) (*Message, Status, error) {
-	s, err := c.seek(source, tag, take)
+func (c *Comm) waitProbe(source, tag int, take bool) (*Message, Status, error) {
+	s, err := c.newProbeWait(source, tag, take)
 	switch {
 	case err != nil:
 		return nil, Status{}, err
@@ -222,8 +224,8 @@ func (c *Comm) probe(source, tag int, take bool) (*Message, Status, error) {
 	return &Message{comm: c, m: s.found}, s.status, nil
 }
 
-func (c *Comm) look(source, tag int, take bool) (*Message, Status, bool, error) {
-	s, err := c.seek(source, tag, take)
+func (c *Comm) testProbe(source, tag int, take bool) (*Message, Status, bool, error) {
+	s, err := c.newProbeWait(source, tag, take)
 	switch {
 	case err != nil:
 		return nil, Status{}, false, err

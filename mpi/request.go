@@ -19,17 +19,17 @@ import (
 // The nil pointer is the null request (MPI_REQUEST_NULL). It is done, with the empty
 // status: of AnySource, with AnyTag and no bytes.
 type Request struct {
-	comm   *Comm
-	p      protocol.Request
-	op     string
-	buf    datatype.Buffer // of a receive that is unpacked
-	packed []byte          // what it comes in
-	null   bool            // with ProcNull, or failed before it began
-	work   work            // of a collective call
-	remote *remote         // of an operation on a window
-	err    error           // why it failed before it began
+	comm       *Comm
+	p          protocol.Request
+	op         string
+	buf        datatype.Buffer // of a receive that is unpacked
+	packed     []byte          // what it comes in
+	null       bool            // with ProcNull, or failed before it began
+	background backgroundCall  // of a collective call
+	rmaResult  *rmaResult      // of an operation on a window
+	err        error           // why it failed before it began
 
-	polled, polledAll uint64 // engine.Polls.New, by itself or one of several, and with others
+	pollRound, pollRoundAll uint64 // engine.Polls.New, by itself or one of several, and with others
 
 	persistent, active bool
 	start              func(*Request) error // of a persistent one, until it is freed
@@ -42,12 +42,12 @@ var requests = sync.Pool{New: func() any { return &Request{} }}
 // says nothing new by itself: Test does.
 func (r *Request) Ready() bool {
 	switch {
-	case r.idle() || r.null:
+	case r.isInactive() || r.null:
 		return true
-	case r.work.over != nil:
-		return r.work.done
-	case r.remote != nil:
-		return r.remote.done
+	case r.background.doneCh != nil:
+		return r.background.done
+	case r.rmaResult != nil:
+		return r.rmaResult.done
 	}
 	return r.p.Done
 }
@@ -63,34 +63,34 @@ func (r *Request) WaitContext(ctx context.Context) (Status, error) {
 	}
 	var err error
 	switch {
-	case r.idle() || r.null:
-	case r.work.over != nil:
-		err = r.work.wait(ctx)
+	case r.isInactive() || r.null:
+	case r.background.doneCh != nil:
+		err = r.background.waitDone(ctx)
 	default:
 		err = r.comm.eng.Wait(ctx, r)
 	}
 	if err != nil {
-		return Status{}, r.comm.fail(r.op, r.with(), err)
+		return Status{}, r.comm.fail(r.op, r.describePeer(), err)
 	}
-	return r.end()
+	return r.takeResult()
 }
 
 // Test reports whether the request is done, and if so with what (MPI_Test).
-func (r *Request) Test() (Status, bool, error) { return r.test(r) }
+func (r *Request) Test() (Status, bool, error) { return r.testWith(r) }
 
-// test is Test by something that is ready when the request is.
-func (r *Request) test(w engine.Waitable) (Status, bool, error) {
-	if !r.idle() && !r.null && !r.comm.eng.Test(w) {
+// testWith is Test by something that is ready when the request is.
+func (r *Request) testWith(w engine.Waitable) (Status, bool, error) {
+	if !r.isInactive() && !r.null && !r.comm.eng.Test(w) {
 		return Status{}, false, nil
 	}
-	s, err := r.end()
+	s, err := r.takeResult()
 	return s, true, err
 }
 
 // Cancel ends a receive that has no message yet (MPI_Cancel); its Wait returns
 // ErrCanceled. Sends cannot be called back.
 func (r *Request) Cancel() bool {
-	if r.idle() || r.null {
+	if r.isInactive() || r.null {
 		return false
 	}
 	cancelled := false
@@ -98,23 +98,23 @@ func (r *Request) Cancel() bool {
 	return cancelled
 }
 
-// refuse makes r a request that has failed before it began.
-func (r *Request) refuse(with string, err error) error {
+// failBeforeStart makes r a request that has failed before it began.
+func (r *Request) failBeforeStart(with string, err error) error {
 	r.null, r.err = true, r.comm.fail(r.op, with, err)
 	return r.err
 }
 
-// end is what comes of a request that is done.
-func (r *Request) end() (Status, error) {
-	if r.idle() {
+// takeResult is what comes of a request that is done.
+func (r *Request) takeResult() (Status, error) {
+	if r.isInactive() {
 		return emptyStatus(), nil
 	}
 	r.active = false
-	if r.work.over != nil {
-		return Status{Source: ProcNull, Tag: AnyTag}, r.work.err
+	if r.background.doneCh != nil {
+		return Status{Source: ProcNull, Tag: AnyTag}, r.background.err
 	}
-	if r.remote != nil {
-		return Status{Source: ProcNull, Tag: AnyTag}, r.remote.err
+	if r.rmaResult != nil {
+		return Status{Source: ProcNull, Tag: AnyTag}, r.rmaResult.err
 	}
 	if r.null {
 		if r.err != nil {
@@ -123,24 +123,24 @@ func (r *Request) end() (Status, error) {
 		return Status{Source: ProcNull, Tag: AnyTag}, nil
 	}
 	c := r.comm
-	s := Status{Source: c.local(int(r.p.Received.Source)), Tag: int(r.p.Received.Tag), Bytes: max(0, r.p.Bytes-c.world.mark())}
-	if sent := r.p.SentSignature; r.p.Err == nil && !sameKind(sent, r.p.Signature) {
+	s := Status{Source: c.localRank(int(r.p.Received.Source)), Tag: int(r.p.Received.Tag), Bytes: max(0, r.p.Bytes-c.world.checkOverhead())}
+	if sent := r.p.SentSignature; r.p.Err == nil && !kindsMatch(sent, r.p.Signature) {
 		r.p.Err = fmt.Errorf("%w: %s were sent by rank %d with tag %d to a buffer of %s", ErrType, kindText(sent), s.Source, s.Tag, kindText(r.p.Signature))
 	} else if r.packed != nil {
-		if err := c.unpack(r.buf, r.packed[:r.p.Bytes]); err != nil && r.p.Err == nil {
+		if err := c.unpackChecked(r.buf, r.packed[:r.p.Bytes]); err != nil && r.p.Err == nil {
 			r.p.Err = err
 		}
 		r.packed = nil
 	}
 	if r.p.Err != nil {
 		s.Cancelled = errors.Is(r.p.Err, ErrCanceled)
-		return s, c.fail(r.op, r.with(), r.p.Err)
+		return s, c.fail(r.op, r.describePeer(), r.p.Err)
 	}
 	return s, nil
 }
 
-// with says whom the request is with, for errors.
-func (r *Request) with() string {
+// describePeer says whom the request is with, for errors.
+func (r *Request) describePeer() string {
 	e := r.p.Envelope
 	name := func(n int32) string {
 		if n == match.Any {
@@ -150,11 +150,11 @@ func (r *Request) with() string {
 	}
 	switch {
 	case r.op == "receive":
-		return fmt.Sprintf("from %s, tag %s", name(int32(r.comm.local(int(e.Source)))), name(e.Tag))
-	case r.work.over != nil || r.remote != nil:
+		return fmt.Sprintf("from %s, tag %s", name(int32(r.comm.localRank(int(e.Source)))), name(e.Tag))
+	case r.background.doneCh != nil || r.rmaResult != nil:
 		return ""
 	}
-	return fmt.Sprintf("to %d, tag %s", r.comm.local(r.p.Dest), name(e.Tag))
+	return fmt.Sprintf("to %d, tag %s", r.comm.localRank(r.p.Dest), name(e.Tag))
 }
 
 // WaitAll waits for all requests (MPI_Waitall). The error is that of all that
@@ -170,40 +170,40 @@ func WaitAll(rs ...*Request) ([]Status, error) {
 	return list, errs
 }
 
-// some is done when one of several requests is; which is the first of them.
-type some struct {
+// anyRequest is done when one of several requests is; which is the first of them.
+type anyRequest struct {
 	rs    []*Request
-	which int
+	index int
 }
 
 // Ready implements engine.Waitable.
-func (s *some) Ready() bool {
+func (s *anyRequest) Ready() bool {
 	for i, r := range s.rs {
-		if !r.idle() && r.Ready() {
-			s.which = i
+		if !r.isInactive() && r.Ready() {
+			s.index = i
 			return true
 		}
 	}
 	return false
 }
 
-// commOf returns the communicator of the first request that is active and has one.
-func commOf(rs []*Request) *Comm {
+// firstActiveComm returns the communicator of the first request that is active and has one.
+func firstActiveComm(rs []*Request) *Comm {
 	for _, r := range rs {
-		if !r.idle() && r.comm != nil {
+		if !r.isInactive() && r.comm != nil {
 			return r.comm
 		}
 	}
 	return nil
 }
 
-// anyWithoutEngine returns the first of some requests that have failed before they
+// takeUnstarted returns the first of some requests that have failed before they
 // began, since their handle of a communicator was null, or Undefined if all are null or
 // inactive.
-func anyWithoutEngine(rs []*Request) (int, Status, error) {
+func takeUnstarted(rs []*Request) (int, Status, error) {
 	for i, r := range rs {
-		if !r.idle() {
-			s, err := r.end()
+		if !r.isInactive() {
+			s, err := r.takeResult()
 			return i, s, err
 		}
 	}
@@ -213,16 +213,16 @@ func anyWithoutEngine(rs []*Request) (int, Status, error) {
 // WaitAny waits for one of the requests and returns which (MPI_Waitany), or
 // Undefined if all are nil or inactive. Set it to nil before the next call.
 func WaitAny(rs ...*Request) (int, Status, error) {
-	c := commOf(rs)
+	c := firstActiveComm(rs)
 	if c == nil {
-		return anyWithoutEngine(rs)
+		return takeUnstarted(rs)
 	}
-	one := &some{rs: rs}
+	one := &anyRequest{rs: rs}
 	if err := c.eng.Wait(context.Background(), one); err != nil {
 		return Undefined, Status{}, err
 	}
-	s, err := rs[one.which].end()
-	return one.which, s, err
+	s, err := rs[one.index].takeResult()
+	return one.index, s, err
 }
 
 // WaitSome waits for at least one of the requests, and returns all that are
@@ -232,16 +232,16 @@ func WaitSome(rs ...*Request) (done []int, list []Status, err error) {
 	if first == Undefined {
 		return nil, nil, err
 	}
-	return others(rs, first, s, err)
+	return collectDone(rs, first, s, err)
 }
 
-// others are the requests that are done beside the first that was.
-func others(rs []*Request, first int, s Status, err error) (done []int, list []Status, _ error) {
+// collectDone are the requests that are done beside the first that was.
+func collectDone(rs []*Request, first int, s Status, err error) (done []int, list []Status, _ error) {
 	for i, r := range rs {
 		if i == first {
 			done, list = append(done, i), append(list, s)
-		} else if !r.idle() {
-			if s, ok, e := r.test(unseen{r}); ok {
+		} else if !r.isInactive() {
+			if s, ok, e := r.testWith(internalTest{r}); ok {
 				done, list, err = append(done, i), append(list, s), errors.Join(err, e)
 			}
 		}
@@ -251,7 +251,7 @@ func others(rs []*Request, first int, s Status, err error) (done []int, list []S
 
 // TestAll reports whether all requests are done (MPI_Testall).
 func TestAll(rs ...*Request) ([]Status, bool, error) {
-	if c := commOf(rs); c != nil && !c.eng.Test(all(rs)) {
+	if c := firstActiveComm(rs); c != nil && !c.eng.Test(allRequests(rs)) {
 		return nil, false, nil
 	}
 	list, err := WaitAll(rs...)
@@ -260,17 +260,17 @@ func TestAll(rs ...*Request) ([]Status, bool, error) {
 
 // TestAny looks for a request that is done (MPI_Testany).
 func TestAny(rs ...*Request) (int, Status, bool, error) {
-	c := commOf(rs)
+	c := firstActiveComm(rs)
 	if c == nil {
-		i, s, err := anyWithoutEngine(rs)
+		i, s, err := takeUnstarted(rs)
 		return i, s, true, err
 	}
-	one := &some{rs: rs}
+	one := &anyRequest{rs: rs}
 	if !c.eng.Test(one) {
 		return Undefined, Status{}, false, nil
 	}
-	s, err := rs[one.which].end()
-	return one.which, s, true, err
+	s, err := rs[one.index].takeResult()
+	return one.index, s, true, err
 }
 
 // TestSome returns the requests that are done (MPI_Testsome): none if none is, and
@@ -280,13 +280,13 @@ func TestSome(rs ...*Request) (done []int, list []Status, err error) {
 	if first == Undefined {
 		return nil, nil, err
 	}
-	return others(rs, first, s, err)
+	return collectDone(rs, first, s, err)
 }
 
-// all is done when all requests are.
-type all []*Request
+// allRequests is done when all requests are.
+type allRequests []*Request
 
-func (a all) Ready() bool {
+func (a allRequests) Ready() bool {
 	for _, r := range a {
 		if r != nil && !r.Ready() {
 			return false

@@ -6,9 +6,9 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/match"
 )
 
-// check looks at the arguments of a call.
-func (c *Comm) check(b Buffer, rank, tag int, receive bool) error {
-	if err := c.usable(); err != nil {
+// checkMessageArgs looks at the arguments of a call.
+func (c *Comm) checkMessageArgs(b Buffer, rank, tag int, receive bool) error {
+	if err := c.checkUsable(); err != nil {
 		return err
 	}
 	switch {
@@ -17,13 +17,13 @@ func (c *Comm) check(b Buffer, rank, tag int, receive bool) error {
 	case tag < 0 && !(receive && tag == AnyTag) || tag > MaxTag:
 		return fmt.Errorf("%w: %d, they go from 0 to %d", ErrTag, tag, MaxTag)
 	}
-	return alone(b, receive)
+	return checkBuffer(b, receive)
 }
 
-// message is a message in one piece: the buffer's memory, or a copy.
-func (c *Comm) message(b Buffer, copied bool) []byte {
+// messageBytes is a message in one piece: the buffer's memory, or a copy.
+func (c *Comm) messageBytes(b Buffer, copied bool) []byte {
 	if c.world.o.Check {
-		return marked(b)
+		return packWithSignature(b)
 	}
 	if mem, ok := b.Contiguous(); ok && !copied {
 		return mem
@@ -33,36 +33,36 @@ func (c *Comm) message(b Buffer, copied bool) []byte {
 	return mem
 }
 
-// mode is how a message is sent.
-type mode uint8
+// sendMode is how a message is sent.
+type sendMode uint8
 
 const (
-	standard    mode = iota
-	synchronous      // done when it has met its receive
-	buffered         // copied
+	standard    sendMode = iota
+	synchronous          // done when it has met its receive
+	buffered             // copied
 )
 
-// send begins a send of r.
-func (c *Comm) send(r *Request, b Buffer, dest, tag int, how mode) error {
+// startSend begins a send of r.
+func (c *Comm) startSend(r *Request, b Buffer, dest, tag int, how sendMode) error {
 	r.comm, r.op = c, "send"
-	if err := c.check(b, dest, tag, false); err != nil {
-		return r.refuse(fmt.Sprintf("to %d, tag %d", dest, tag), err)
+	if err := c.checkMessageArgs(b, dest, tag, false); err != nil {
+		return r.failBeforeStart(fmt.Sprintf("to %d, tag %d", dest, tag), err)
 	}
-	r.p.Envelope = match.Envelope{Context: c.id, Tag: int32(tag)}
+	r.p.Envelope = match.Envelope{Context: c.contextID, Tag: int32(tag)}
 	if dest == ProcNull {
 		r.null = true
 		return nil
 	}
-	r.p.Dest, r.p.Buf, r.p.Sync = c.job(dest), c.message(b, how == buffered), how == synchronous
-	r.p.Signature = messageSign(b)
+	r.p.Dest, r.p.Buf, r.p.Sync = c.worldRank(dest), c.messageBytes(b, how == buffered), how == synchronous
+	r.p.Signature = messageSignature(b)
 	if err := c.eng.Send(&r.p); err != nil {
-		return r.refuse(r.with(), err)
+		return r.failBeforeStart(r.describePeer(), err)
 	}
 	return nil
 }
 
-// finish is the end of a blocking call: the request is used again.
-func finish(r *Request) (Status, error) {
+// waitAndRecycle is the end of a blocking call: the request is used again.
+func waitAndRecycle(r *Request) (Status, error) {
 	s, err := r.Wait()
 	*r = Request{}
 	requests.Put(r)
@@ -73,20 +73,20 @@ func finish(r *Request) (Status, error) {
 // again, which of a long message is when its receive is there.
 func (c *Comm) Send(b Buffer, dest, tag int) error {
 	r := requests.Get().(*Request)
-	if err := c.send(r, b, dest, tag, standard); err != nil {
+	if err := c.startSend(r, b, dest, tag, standard); err != nil {
 		return err
 	}
-	_, err := finish(r)
+	_, err := waitAndRecycle(r)
 	return err
 }
 
 // Ssend is Send that returns when the message has met its receive (MPI_Ssend).
 func (c *Comm) Ssend(b Buffer, dest, tag int) error {
 	r := requests.Get().(*Request)
-	if err := c.send(r, b, dest, tag, synchronous); err != nil {
+	if err := c.startSend(r, b, dest, tag, synchronous); err != nil {
 		return err
 	}
-	_, err := finish(r)
+	_, err := waitAndRecycle(r)
 	return err
 }
 
@@ -103,7 +103,7 @@ func (c *Comm) Bsend(b Buffer, dest, tag int) error {
 	}
 	_, done, err := r.Test()
 	if !done {
-		c.world.detach(r)
+		c.world.addDetached(r)
 	}
 	return err
 }
@@ -112,13 +112,13 @@ func (c *Comm) Bsend(b Buffer, dest, tag int) error {
 // fails later is that of Wait.
 func (c *Comm) Isend(b Buffer, dest, tag int) (*Request, error) {
 	r := &Request{}
-	return r, c.send(r, b, dest, tag, standard)
+	return r, c.startSend(r, b, dest, tag, standard)
 }
 
 // Issend begins an Ssend (MPI_Issend).
 func (c *Comm) Issend(b Buffer, dest, tag int) (*Request, error) {
 	r := &Request{}
-	return r, c.send(r, b, dest, tag, synchronous)
+	return r, c.startSend(r, b, dest, tag, synchronous)
 }
 
 // Irsend begins an Rsend (MPI_Irsend).
@@ -127,5 +127,5 @@ func (c *Comm) Irsend(b Buffer, dest, tag int) (*Request, error) { return c.Isen
 // Ibsend begins a Bsend (MPI_Ibsend): the buffer may be used again at once.
 func (c *Comm) Ibsend(b Buffer, dest, tag int) (*Request, error) {
 	r := &Request{}
-	return r, c.send(r, b, dest, tag, buffered)
+	return r, c.startSend(r, b, dest, tag, buffered)
 }

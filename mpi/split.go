@@ -17,7 +17,7 @@ func (c *Comm) Dup() (*Comm, error) {
 	for i := range all {
 		all[i] = i
 	}
-	d, err := c.derive("dup", c.Name()+".dup", all)
+	d, err := c.deriveComm("dup", c.Name()+".dup", all)
 	if err == nil {
 		c.copyAttrs(d)
 	}
@@ -33,12 +33,12 @@ func (c *Comm) Split(color, key int) (*Comm, error) {
 		return nil, c.fail(op, "", errNullComm)
 	}
 	if color < 0 && color != Undefined {
-		return nil, c.refuse(op, fmt.Errorf("%w: color %d is negative", ErrComm, color))
+		return nil, c.rejectCollective(op, fmt.Errorf("%w: color %d is negative", ErrComm, color))
 	}
 	all := make([]int64, 2*c.size)
-	o := allgather(Of([]int64{int64(color), int64(key)}), Of(all))
-	o.as = op
-	if err := c.perform(&o); err != nil {
+	o := allgatherOp(Of([]int64{int64(color), int64(key)}), Of(all))
+	o.calledAs = op
+	if err := c.runCollective(&o); err != nil {
 		return nil, c.fail(op, "", err)
 	}
 	var mine []int
@@ -50,7 +50,7 @@ func (c *Comm) Split(color, key int) (*Comm, error) {
 		}
 		slices.SortStableFunc(mine, func(a, b int) int { return cmp.Compare(all[2*a+1], all[2*b+1]) })
 	}
-	return c.derive(op, fmt.Sprintf("%s.split(%d)", c.Name(), color), mine)
+	return c.deriveComm(op, fmt.Sprintf("%s.split(%d)", c.Name(), color), mine)
 }
 
 // SplitShared makes a communicator of the ranks of each host
@@ -62,18 +62,18 @@ func (c *Comm) SplitShared() (*Comm, error) {
 	var mine []int
 	nodes := c.world.manager
 	for r := range c.size {
-		if nodes.Node(c.job(r)) == nodes.Node(c.job(c.rank)) {
+		if nodes.Node(c.worldRank(r)) == nodes.Node(c.worldRank(c.rank)) {
 			mine = append(mine, r)
 		}
 	}
-	return c.derive("split-shared", c.Name()+".shared", mine)
+	return c.deriveComm("split-shared", c.Name()+".shared", mine)
 }
 
-// derive makes a communicator of some ranks of this one, all of which call it.
+// deriveComm makes a communicator of some ranks of this one, all of which call it.
 // Each names the ranks of the one that it will be in, or none. args are what all give
 // alike.
-func (c *Comm) derive(op, name string, members []int, args ...any) (*Comm, error) {
-	ticket, err := c.agree(op, args...)
+func (c *Comm) deriveComm(op, name string, members []int, args ...any) (*Comm, error) {
+	ticket, err := c.agreeContextID(op, args...)
 	if err != nil {
 		return nil, c.fail(op, "", err)
 	}
@@ -82,23 +82,23 @@ func (c *Comm) derive(op, name string, members []int, args ...any) (*Comm, error
 		c.world.contexts.release(ticket)
 		return nil, nil
 	}
-	return c.made(ticket, name, members, rank), nil
+	return c.newDerivedComm(ticket, name, members, rank), nil
 }
 
-// made is a communicator of some ranks of this one that have agreed on a number.
-func (c *Comm) made(ticket uint64, name string, members []int, rank int) *Comm {
+// newDerivedComm is a communicator of some ranks of this one that have agreed on a number.
+func (c *Comm) newDerivedComm(ticket uint64, name string, members []int, rank int) *Comm {
 	x := c.world.contexts
 	ranks := make([]int, len(members))
 	same := len(ranks) == c.world.size
 	for i, m := range members {
-		ranks[i] = c.job(m)
+		ranks[i] = c.worldRank(m)
 		same = same && ranks[i] == i
 	}
 	if same {
 		ranks = nil
 	}
-	d := c.world.comm(name, x.id(ticket), ranks, rank, len(members))
-	d.release = func() { x.release(ticket) }
+	d := c.world.newComm(name, x.idOf(ticket), ranks, rank, len(members))
+	d.releaseContext = func() { x.release(ticket) }
 	d.handler.Store(c.handler.Load())
 	return d
 }

@@ -39,37 +39,37 @@ type Win struct {
 	control []uint64 // see lockWords
 
 	// The engine's lock guards the rest.
-	mem     piece    // that it was made of
-	dynamic *dynamic // nil unless its memory is attached
-	epochs  epochs
-	fences  []int // by round: signals that have come
-	broken  error // for good
-	freed   bool
-	waits   []*winWait
-	pending map[uint64]*transfer    // that wait for replies, by number
-	asked   map[uint64]func(uint64) // words of locks, the same
-	number  uint64
-	free    []*transfer
-	packet  []byte // that leaves
-	reply   []byte // that leaves
-	in, out rma.Target
+	staticRegion     localRegion   // that it was made of
+	dynamic          *dynamicState // nil unless its memory is attached
+	epochs           epochs
+	barrierSignals   []int // by round: signals that have come
+	broken           error // for good
+	freed            bool
+	waits            []*winWait
+	pendingReplies   map[uint64]*transfer    // that wait for replies, by number
+	pendingFetchAdds map[uint64]func(uint64) // words of locks, the same
+	lastID           uint64
+	idleTransfers    []*transfer
+	packet           []byte // that leaves
+	reply            []byte // that leaves
+	in, out          rma.Target
 
-	tested, synced uint64 // engine.Polls.New of Test and Sync
+	testRound, syncRound uint64 // engine.Polls.New of Test and Sync
 }
 
 // winPeer is a rank of a window.
 type winPeer struct {
-	rank          int // in the window
-	job           int // in the job
-	size, unit    int // of its memory, in bytes
-	kind          datatype.Kind
-	whole         region             // its memory, unless the window is dynamic
-	pieces        rma.Spans[*region] // that it has attached and this rank has asked for
-	control       envelope.Key       // for us
-	direct, words bool               // the adapter moves memory, and has atomics
-	epoch         peerEpoch
-	out           outlet
-	in            inlet
+	rank            int // in the window
+	job             int // in the job
+	size, unit      int // of its memory, in bytes
+	kind            datatype.Kind
+	staticRegion    remoteRegion             // its memory, unless the window is dynamic
+	regions         rma.Spans[*remoteRegion] // that it has attached and this rank has asked for
+	control         envelope.Key             // for us
+	direct, atomics bool                     // the adapter moves memory, and has atomics
+	epoch           peerEpoch
+	sendQueue       sendQueue
+	recvState       recvState
 }
 
 // WinCreate makes a window of memory that each rank of the communicator has, or
@@ -80,7 +80,7 @@ type winPeer struct {
 // Until Free the memory is the window's: see Win.
 func WinCreate[T any](c *Comm, s []T) (*Win, error) {
 	mem, kind, err := datatype.Raw(s)
-	w, werr := c.window(mem, kind, sizeOf[T](), err, nil)
+	w, werr := c.newWindow(mem, kind, sizeOf[T](), err, nil)
 	if werr != nil {
 		return nil, c.fail("win-create", "", werr)
 	}
@@ -92,7 +92,7 @@ func WinAllocate[T any](c *Comm, n int) (*Win, []T, error) {
 	s, err := allocate[T](n)
 	mem, kind, rawErr := datatype.Raw(s)
 	err = cmp.Or(err, rawErr)
-	w, err := c.window(mem, kind, sizeOf[T](), err, nil)
+	w, err := c.newWindow(mem, kind, sizeOf[T](), err, nil)
 	if err != nil {
 		return nil, nil, c.fail("win-allocate", "", err)
 	}
@@ -114,40 +114,40 @@ func sizeOf[T any]() int {
 	return int(unsafe.Sizeof(zero))
 }
 
-// window makes a window of a rank's memory, unless there is something wrong with
+// newWindow makes a window of a rank's memory, unless there is something wrong with
 // it or another rank's. A dynamic one has none.
-func (c *Comm) window(mem []byte, kind datatype.Kind, unit int, refused error, d *dynamic) (*Win, error) {
-	if err := c.usable(); err != nil {
+func (c *Comm) newWindow(mem []byte, kind datatype.Kind, unit int, refused error, d *dynamicState) (*Win, error) {
+	if err := c.checkUsable(); err != nil {
 		return nil, err
 	}
-	own, err := c.derive("win-create", c.Name()+".win", ranksBelow(c.size))
+	own, err := c.deriveComm("win-create", c.Name()+".win", ranksBelow(c.size))
 	if err != nil {
 		return nil, err
 	}
-	w := &Win{comm: own, eng: c.eng, mem: piece{Memory: rma.Memory{Bytes: mem}}, dynamic: d,
-		control: make([]uint64, lockWords), peers: make([]winPeer, c.size), pending: map[uint64]*transfer{}, asked: map[uint64]func(uint64){}}
-	w.fences = make([]int, rounds(c.size))
+	w := &Win{comm: own, eng: c.eng, staticRegion: localRegion{Memory: rma.Memory{Bytes: mem}}, dynamic: d,
+		control: make([]uint64, lockWords), peers: make([]winPeer, c.size), pendingReplies: map[uint64]*transfer{}, pendingFetchAdds: map[uint64]func(uint64){}}
+	w.barrierSignals = make([]int, barrierRounds(c.size))
 	for r := range w.peers {
-		w.peers[r].rank, w.peers[r].job = r, own.job(r)
+		w.peers[r].rank, w.peers[r].job = r, own.worldRank(r)
 	}
 	w.eng.Do(func(*protocol.Core) {
 		if refused == nil {
 			refused = c.world.windows.add(c.world, w)
 		}
 		if refused == nil && d != nil {
-			refused = w.roomy()
+			refused = w.checkPacketSize()
 		}
 	})
-	mine, refused := w.shares(kind, unit, refused)
+	mine, refused := w.encodeInfo(kind, unit, refused)
 	theirs := make([]byte, len(mine))
 	if err = c.Alltoall(Of(mine), Of(theirs)); err == nil {
-		err = w.meet(theirs)
+		err = w.decodeInfo(theirs)
 	}
 	if refused != nil {
 		err = refused
 	}
 	if err != nil {
-		w.eng.Do(func(*protocol.Core) { w.remove() })
+		w.eng.Do(func(*protocol.Core) { w.deregister() })
 		_ = own.Free()
 		return nil, err
 	}
@@ -167,46 +167,46 @@ func ranksBelow(n int) []int {
 // returns when all have. What is attached to it need not be detached before. Of a
 // window that has lost a rank it does not wait.
 func (w *Win) Free() error {
-	if err := w.close(); err != nil {
+	if err := w.closeWindow(); err != nil {
 		return w.fail("win-free", "", err)
 	}
 	return nil
 }
 
-func (w *Win) close() error {
-	if _, err := w.lock(); err != nil {
+func (w *Win) closeWindow() error {
+	if _, err := w.lockEngine(); err != nil {
 		return err
 	}
 	broken := w.broken
 	var err error
 	if broken == nil {
-		err = w.epochs.none()
+		err = w.epochs.checkClosed()
 	}
 	w.eng.Unlock()
 	if err != nil {
 		return err
 	}
 	if broken == nil {
-		err = errors.Join(w.flush(w.everyone(), everywhere), w.settle(), w.barrier())
+		err = errors.Join(w.flush(w.allRanks(), remoteCompletion), w.waitUnlocks(), w.fenceBarrier())
 	}
-	w.eng.Do(func(*protocol.Core) { w.remove() })
+	w.eng.Do(func(*protocol.Core) { w.deregister() })
 	return errors.Join(err, w.comm.Free())
 }
 
-// settle waits until all locks that were given back are.
-func (w *Win) settle() error {
-	return w.wait("Free", func() bool {
+// waitUnlocks waits until all locks that were given back are.
+func (w *Win) waitUnlocks() error {
+	return w.waitUntil("Free", func() bool {
 		for r := range w.peers {
-			if w.peers[r].out.words > 0 {
+			if w.peers[r].sendQueue.lockUpdates > 0 {
 				return false
 			}
 		}
 		return true
-	}, func(r int) bool { return w.peers[r].out.words > 0 }, w.everyone()...)
+	}, func(r int) bool { return w.peers[r].sendQueue.lockUpdates > 0 }, w.allRanks()...)
 }
 
-// remove takes the window's memory back.
-func (w *Win) remove() {
+// deregister takes the window's memory back.
+func (w *Win) deregister() {
 	w.freed = true
 	w.comm.world.windows.remove(w)
 	for _, e := range w.exposed {
@@ -214,9 +214,9 @@ func (w *Win) remove() {
 	}
 	w.exposed = nil
 	if w.dynamic != nil {
-		for _, v := range w.dynamic.pieces {
-			for _, l := range v.known {
-				w.hide(l)
+		for _, v := range w.dynamic.regions {
+			for _, l := range v.holders {
+				w.deregisterKey(l)
 			}
 		}
 	}
@@ -225,7 +225,7 @@ func (w *Win) remove() {
 // Size is the length of a rank's memory in bytes (MPI_WIN_SIZE): of a dynamic window 0,
 // and Undefined of a rank that is not there.
 func (w *Win) Size(rank int) int {
-	if !w.has(rank) {
+	if !w.hasRank(rank) {
 		return Undefined
 	}
 	return w.peers[rank].size
@@ -234,14 +234,14 @@ func (w *Win) Size(rank int) int {
 // Unit returns the displacement unit of a rank in bytes (MPI_WIN_DISP_UNIT), Undefined of
 // a rank that is not there.
 func (w *Win) Unit(rank int) int {
-	if !w.has(rank) {
+	if !w.hasRank(rank) {
 		return Undefined
 	}
 	return w.peers[rank].unit
 }
 
-// has reports whether a rank is one of the window.
-func (w *Win) has(rank int) bool { return !w.isNull() && rank >= 0 && rank < len(w.peers) }
+// hasRank reports whether a rank is one of the window.
+func (w *Win) hasRank(rank int) bool { return !w.isNull() && rank >= 0 && rank < len(w.peers) }
 
 // asComm returns the window's own communicator, the null communicator of the null window.
 func (w *Win) asComm() *Comm {
@@ -263,8 +263,8 @@ func (w *Win) SetName(name string) { w.asComm().SetName(name) }
 
 func (w *Win) fail(op, with string, err error) error { return w.asComm().fail(op, with, err) }
 
-// lock takes the engine's lock for a call.
-func (w *Win) lock() (*protocol.Core, error) {
+// lockEngine takes the engine's lock for a call.
+func (w *Win) lockEngine() (*protocol.Core, error) {
 	if w.isNull() {
 		return nil, errNullWin
 	}
@@ -276,5 +276,5 @@ func (w *Win) lock() (*protocol.Core, error) {
 	return core, err
 }
 
-// everyone is all ranks.
-func (w *Win) everyone() []int { return ranksBelow(len(w.peers)) }
+// allRanks is all ranks.
+func (w *Win) allRanks() []int { return ranksBelow(len(w.peers)) }

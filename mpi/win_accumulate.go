@@ -13,56 +13,56 @@ import (
 // predefined operation but NoOp (MPI_Accumulate). Of two calls for the same place that a
 // rank makes the first is done first. See Win for what is atomic.
 func (w *Win) Accumulate(b Buffer, target int, at Place, op Op) error {
-	return w.begin(operating{name: "accumulate", what: packetAccumulate, send: b, at: at, op: op}, target, nil)
+	return w.startOp(rmaOp{name: "accumulate", packet: packetAccumulate, send: b, at: at, op: op}, target, nil)
 }
 
 // Raccumulate is Accumulate with a request, which is done when the buffer is the
 // program's again (MPI_Raccumulate).
 func (w *Win) Raccumulate(b Buffer, target int, at Place, op Op) (*Request, error) {
-	return w.request(operating{name: "raccumulate", what: packetAccumulate, send: b, at: at, op: op}, target)
+	return w.startRequest(rmaOp{name: "raccumulate", packet: packetAccumulate, send: b, at: at, op: op}, target)
 }
 
 // GetAccumulate is Accumulate that reads into result what was there before
 // (MPI_Get_accumulate). With NoOp it only reads, and b may be Buffer{}.
 func (w *Win) GetAccumulate(b, result Buffer, target int, at Place, op Op) error {
-	return w.begin(operating{name: "get-accumulate", what: packetGetAccumulate, send: b, recv: result, at: at, op: op}, target, nil)
+	return w.startOp(rmaOp{name: "get-accumulate", packet: packetGetAccumulate, send: b, recv: result, at: at, op: op}, target, nil)
 }
 
 // RgetAccumulate is GetAccumulate with a request, which is done when the result is
 // there (MPI_Rget_accumulate).
 func (w *Win) RgetAccumulate(b, result Buffer, target int, at Place, op Op) (*Request, error) {
-	return w.request(operating{name: "rget-accumulate", what: packetGetAccumulate, send: b, recv: result, at: at, op: op}, target)
+	return w.startRequest(rmaOp{name: "rget-accumulate", packet: packetGetAccumulate, send: b, recv: result, at: at, op: op}, target)
 }
 
 // FetchAndOp is GetAccumulate of one element (MPI_Fetch_and_op).
 func (w *Win) FetchAndOp(b, result Buffer, target, disp int, op Op) error {
-	o := operating{name: "fetch-and-op", what: packetGetAccumulate, send: b, recv: result, at: At(disp), op: op}
+	o := rmaOp{name: "fetch-and-op", packet: packetGetAccumulate, send: b, recv: result, at: At(disp), op: op}
 	if n := result.Count(); n != 1 {
-		return w.fail(o.name, with(target, o.at), fmt.Errorf("%w: %d, it is for one", ErrCount, n))
+		return w.fail(o.name, describeTarget(target, o.at), fmt.Errorf("%w: %d, it is for one", ErrCount, n))
 	}
-	return w.begin(o, target, nil)
+	return w.startOp(o, target, nil)
 }
 
 // CompareAndSwap reads one element into result and, if it is equal to compare,
 // puts b in its place (MPI_Compare_and_swap). Elements are integers, bytes or bool.
 func (w *Win) CompareAndSwap(b, compare, result Buffer, target, disp int) error {
-	return w.begin(operating{name: "compare-and-swap", what: packetCompareAndSwap, send: b, compare: compare, recv: result, at: At(disp), op: Replace}, target, nil)
+	return w.startOp(rmaOp{name: "compare-and-swap", packet: packetCompareAndSwap, send: b, compare: compare, recv: result, at: At(disp), op: Replace}, target, nil)
 }
 
-// same reports whether two predefined operations are the same.
-func same(a, b Op) bool {
+// sameOp reports whether two predefined operations are the same.
+func sameOp(a, b Op) bool {
 	x, ok := a.Code()
 	y, _ := b.Code()
 	return ok && x == y
 }
 
-// checkOp is nil if the elements can be combined so.
-func (o *operating) checkOp() error {
-	b := o.elements()
+// checkAccumulateOp is nil if the elements can be combined so.
+func (o *rmaOp) checkAccumulateOp() error {
+	b := o.elementBuffer()
 	if _, ok := o.op.Code(); !ok {
 		return fmt.Errorf("%w: %v, it has to be a predefined one", ErrOp, o.op)
 	}
-	if o.what == packetAccumulate && same(o.op, NoOp) { // MPI 4.1, 12.3.4
+	if o.packet == packetAccumulate && sameOp(o.op, NoOp) { // MPI 4.1, 12.3.4
 		return fmt.Errorf("%w: %v is for operations that read", ErrOp, o.op)
 	}
 	if err := o.op.Fits(b); err != nil {
@@ -71,11 +71,11 @@ func (o *operating) checkOp() error {
 	if b.Kind() == datatype.Struct {
 		return fmt.Errorf("%w: structs are not combined with others", ErrType)
 	}
-	if o.what == packetAccumulate {
+	if o.packet == packetAccumulate {
 		return nil
 	}
 	others := []Buffer{o.recv}
-	if o.what == packetCompareAndSwap {
+	if o.packet == packetCompareAndSwap {
 		if b.Count() != 1 {
 			return fmt.Errorf("%w: %d, it is for one", ErrCount, b.Count())
 		}
@@ -92,50 +92,50 @@ func (o *operating) checkOp() error {
 	return nil
 }
 
-// combine begins an operation on elements where they are: by the adapter's atomics
+// startAccumulate begins an operation on elements where they are: by the adapter's atomics
 // if it is one that they have, on a single word, else in packets. What is under way
 // in packets is dealt with later than an atomic that follows, so none may be: a
 // rank's operations on a place are done in its order.
-func (w *Win) combine(core *protocol.Core, t *transfer) error {
+func (w *Win) startAccumulate(core *protocol.Core, t *transfer) error {
 	p := t.peer
-	atomic, ok := t.atomic()
-	if ok && p.words && t.region.direct && p.out.still() {
+	atomic, ok := t.adapterAtomic()
+	if ok && p.atomics && t.region.direct && p.sendQueue.packetsHandled() {
 		key := t.region.key
 		key.Addr += uint64(t.place.Offset(p.unit))
 		if rma.Word(t.send.Kind(), key.Addr) || t.send.Count() == 0 && rma.Word(t.recv.Kind(), key.Addr) {
-			t.move(t)
+			t.startPart(t)
 			t.p.Buf = t.word[:]
 			core.Atomic(&t.p, key, atomic)
 			return nil
 		}
 	}
-	if !t.fits() {
+	if !t.fitsPacket() {
 		err := fmt.Errorf("%w: an element of %d bytes is more than a packet takes; raise Options.RDMA.Eager", ErrType, t.element.Size)
-		t.done = nil
-		t.finish(nil)
+		t.result = nil
+		t.complete(nil)
 		return err
 	}
 	if t.send.Count() == 0 { // NoOp
 		t.send = t.recv
 	}
-	if t.what != packetAccumulate {
-		t.left = t.elements * t.element.Size
+	if t.packet != packetAccumulate {
+		t.bytesLeft = t.elements * t.element.Size
 	}
-	w.queue(core, t)
+	w.enqueueTransfer(core, t)
 	return nil
 }
 
-// atomic is the adapter's operation that does the same to one word.
-func (t *transfer) atomic() (a protocol.Atomic, ok bool) {
+// adapterAtomic is the adapter's operation that does the same to one word.
+func (t *transfer) adapterAtomic() (a protocol.Atomic, ok bool) {
 	switch {
 	case t.elements != 1 || t.element.Size != 8 || !t.place.Row():
 		return a, false
-	case t.what == packetCompareAndSwap:
+	case t.packet == packetCompareAndSwap:
 		return protocol.Atomic{Swap: true, Operand: wordOf(t.compare), New: wordOf(t.send)}, true
-	case same(t.op, NoOp):
+	case sameOp(t.op, NoOp):
 		return a, true
 	}
-	return protocol.Atomic{Operand: wordOf(t.send)}, same(t.op, Sum)
+	return protocol.Atomic{Operand: wordOf(t.send)}, sameOp(t.op, Sum)
 }
 
 // wordOf is the first element of a buffer.

@@ -7,13 +7,13 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/rma"
 )
 
-// chunk sends as many elements as a packet takes. With the last of them a transfer
+// sendElements sends as many elements as a packet takes. With the last of them a transfer
 // that has no replies is done.
-func (w *Win) chunk(core *protocol.Core, t *transfer) error {
-	o, e := &t.peer.out, &t.element
-	limit := w.limit(t.peer)
+func (w *Win) sendElements(core *protocol.Core, t *transfer) error {
+	o, e := &t.peer.sendQueue, &t.element
+	limit := w.packetLimit(t.peer)
 	carries := e.Size // bytes of an element in the packet
-	switch t.what {
+	switch t.packet {
 	case packetGet:
 		carries = 0
 	case packetCompareAndSwap:
@@ -21,60 +21,60 @@ func (w *Win) chunk(core *protocol.Core, t *transfer) error {
 	}
 	var n int
 	w.out.Element = *e
-	w.out.Vectors, n = t.vectors(w.out.Vectors[:0], limit, carries)
+	w.out.Vectors, n = t.nextVectors(w.out.Vectors[:0], limit, carries)
 	from := t.next
 	t.next += n
-	b := w.out.Append(t.region.name(w.packet[:0]))
-	if t.what != packetGet {
-		b = pack(b, t.send.Slice(from, t.next))
+	b := w.out.Append(t.region.appendID(w.packet[:0]))
+	if t.packet != packetGet {
+		b = appendPacked(b, t.send.Slice(from, t.next))
 	}
-	if t.what == packetCompareAndSwap {
-		b = pack(b, t.compare)
+	if t.packet == packetCompareAndSwap {
+		b = appendPacked(b, t.compare)
 	}
 	w.packet = b
 	last := t.next == t.elements
-	h := envelope.Header{Context: w.comm.id, Tag: t.what.tag(t.kind(), t.op), ID: t.number, Length: uint64(from * e.Size)}
-	if t.number != 0 {
+	h := envelope.Header{Context: w.comm.contextID, Tag: t.packet.encodeTag(t.elementKind(), t.op), ID: t.id, Length: uint64(from * e.Size)}
+	if t.id != 0 {
 		o.replies++
 	} else {
-		o.count(&h, last && o.queued() == 1 && o.flushes > 0)
+		o.countPacket(&h, last && o.queuedCount() == 1 && o.flushes > 0)
 	}
-	job, replies := t.peer.job, t.number != 0
+	job, replies := t.peer.job, t.id != 0
 	if last {
 		o.pop()
 	}
 	err := core.SendActive(job, h, b) // of our own replies come within it
 	if last && !replies {
-		t.finish(err)
+		t.complete(err)
 	}
-	if cap(w.packet) > keptPacket {
+	if cap(w.packet) > maxKeptPacket {
 		w.packet = nil
 	}
 	return err
 }
 
-// keptPacket is the memory that is kept for packets.
-const keptPacket = 1 << 20
+// maxKeptPacket is the memory that is kept for packets.
+const maxKeptPacket = 1 << 20
 
-func pack(b []byte, elements Buffer) []byte {
+func appendPacked(b []byte, elements Buffer) []byte {
 	n := len(b)
 	b = append(b, make([]byte, elements.Size())...)
 	elements.Pack(b[n:])
 	return b
 }
 
-// kind is that of the elements.
-func (t *transfer) kind() datatype.Kind {
-	if t.what == packetGet {
+// elementKind is that of the elements.
+func (t *transfer) elementKind() datatype.Kind {
+	if t.packet == packetGet {
 		return t.recv.Kind()
 	}
 	return t.send.Kind()
 }
 
-// vectors says where the elements of the next packet belong, and how many there
+// nextVectors says where the elements of the next packet belong, and how many there
 // are. Of what the packet holds at most one half are vectors, if there can be more
 // than one.
-func (t *transfer) vectors(list []rma.Vector, limit, carries int) ([]rma.Vector, int) {
+func (t *transfer) nextVectors(list []rma.Vector, limit, carries int) ([]rma.Vector, int) {
 	e := &t.element
 	most := min(limit/e.Size, t.elements-t.next)
 	room := (limit - e.Overhead(0)) / rma.VectorSize
@@ -104,11 +104,11 @@ func (t *transfer) vectors(list []rma.Vector, limit, carries int) ([]rma.Vector,
 // maxVectors is how many are made for a packet.
 const maxVectors = 256
 
-// fits reports whether a packet has room for an element.
-func (t *transfer) fits() bool {
+// fitsPacket reports whether a packet has room for an element.
+func (t *transfer) fitsPacket() bool {
 	n := t.element.Size
-	if t.what == packetCompareAndSwap {
+	if t.packet == packetCompareAndSwap {
 		n *= 2
 	}
-	return t.element.Overhead(1)+n <= t.w.limit(t.peer)
+	return t.element.Overhead(1)+n <= t.w.packetLimit(t.peer)
 }

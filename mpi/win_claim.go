@@ -26,34 +26,34 @@ const (
 	lockWords
 )
 
-// turn is the word that a lock waits for.
-func (k LockKind) turn() int {
+// turnWord is the word that a lock waits for.
+func (k LockKind) turnWord() int {
 	if k == LockExclusive {
 		return exclusiveTurn
 	}
 	return sharedTurn
 }
 
-// claim is a lock that is not got yet.
-type claim struct {
+// lockClaim is a lock that is not got yet.
+type lockClaim struct {
 	p      *winPeer
 	ticket uint64
 	turn   uint64
 }
 
-// acquire gets locks of some ranks.
-func (w *Win) acquire(kind LockKind, ranks []int) error {
-	claims := make([]claim, len(ranks))
+// acquireLocks gets locks of some ranks.
+func (w *Win) acquireLocks(kind LockKind, ranks []int) error {
+	claims := make([]lockClaim, len(ranks))
 	flight := 0
 	// Whoever has a lock and is lost will not give it back: all are suspected.
-	x := &winWait{w: w, what: "Lock", targets: ranks, until: func() bool { return flight == 0 }, suspects: w.everyone(), any: true, lasting: true}
-	defer w.eng.Do(func(*protocol.Core) { x.over, x.lasting = true, false })
+	x := &winWait{w: w, callName: "Lock", targets: ranks, condition: func() bool { return flight == 0 }, suspects: w.allRanks(), any: true, probeWhenDone: true}
+	defer w.eng.Do(func(*protocol.Core) { x.done, x.probeWhenDone = true, false })
 	w.eng.Do(func(core *protocol.Core) {
 		for i, r := range ranks {
 			c := &claims[i]
 			c.p = &w.peers[r]
-			w.draw(core, c.p, ticketWord, 1, &c.ticket, &flight)
-			w.draw(core, c.p, kind.turn(), 0, &c.turn, &flight)
+			w.fetchAddCounted(core, c.p, ticketWord, 1, &c.ticket, &flight)
+			w.fetchAddCounted(core, c.p, kind.turnWord(), 0, &c.turn, &flight)
 		}
 	})
 	for round := 0; ; round++ {
@@ -69,7 +69,7 @@ func (w *Win) acquire(kind LockKind, ranks []int) error {
 					before = max(before, c.ticket-c.turn)
 					kept = append(kept, c)
 				case kind == LockShared:
-					w.add(core, c.p, sharedTurn, 1, nil)
+					w.fetchAdd(core, c.p, sharedTurn, 1, nil)
 				}
 			}
 			claims = kept
@@ -83,7 +83,7 @@ func (w *Win) acquire(kind LockKind, ranks []int) error {
 		w.eng.Do(func(core *protocol.Core) {
 			for i := range claims {
 				c := &claims[i]
-				w.draw(core, c.p, kind.turn(), 0, &c.turn, &flight)
+				w.fetchAddCounted(core, c.p, kind.turnWord(), 0, &c.turn, &flight)
 			}
 		})
 	}
@@ -91,37 +91,37 @@ func (w *Win) acquire(kind LockKind, ranks []int) error {
 
 // How long somebody waits before he looks at a lock again.
 const (
-	lookAgain  = 10 * time.Microsecond // for each who is before him
-	lookAtLast = time.Millisecond      // however many they are, and however long they take
+	pollInterval    = 10 * time.Microsecond // for each who is before him
+	maxPollInterval = time.Millisecond      // however many they are, and however long they take
 )
 
 // backOff lets time pass, longer if there are more before us, and if we have
 // looked often.
 func (w *Win) backOff(x *winWait, round int, before uint64) error {
-	d := min(time.Duration(min(before, 100))*lookAgain<<min(round, 10), lookAtLast)
+	d := min(time.Duration(min(before, 100))*pollInterval<<min(round, 10), maxPollInterval)
 	ctx, cancel := context.WithTimeout(context.Background(), d)
 	defer cancel()
-	until := x.until
-	w.eng.Do(func(*protocol.Core) { x.over, x.until = false, func() bool { return false } })
+	until := x.condition
+	w.eng.Do(func(*protocol.Core) { x.done, x.condition = false, func() bool { return false } })
 	err := w.eng.Wait(ctx, x)
-	w.eng.Do(func(*protocol.Core) { x.over, x.until = false, until }) // watch looks at it meanwhile
+	w.eng.Do(func(*protocol.Core) { x.done, x.condition = false, until }) // watch looks at it meanwhile
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = nil
 	}
 	return errors.Join(err, x.err)
 }
 
-// draw is add that keeps what was there before, and is counted until it is known.
-func (w *Win) draw(core *protocol.Core, p *winPeer, word int, n uint64, was *uint64, flight *int) {
+// fetchAddCounted is add that keeps what was there before, and is counted until it is known.
+func (w *Win) fetchAddCounted(core *protocol.Core, p *winPeer, word int, n uint64, was *uint64, flight *int) {
 	*flight++
-	w.add(core, p, word, n, func(v uint64) {
+	w.fetchAdd(core, p, word, n, func(v uint64) {
 		*was = v
 		*flight--
 	})
 }
 
-// add adds to a word of a rank's lock, and tells then what was there before.
-func (w *Win) add(core *protocol.Core, p *winPeer, word int, n uint64, then func(was uint64)) {
+// fetchAdd adds to a word of a rank's lock, and tells then what was there before.
+func (w *Win) fetchAdd(core *protocol.Core, p *winPeer, word int, n uint64, then func(was uint64)) {
 	if p.rank == w.comm.rank {
 		was := atomic.AddUint64(&w.control[word], n) - n
 		if then != nil {
@@ -129,20 +129,20 @@ func (w *Win) add(core *protocol.Core, p *winPeer, word int, n uint64, then func
 		}
 		return
 	}
-	if !p.words {
-		h := envelope.Header{Context: w.comm.id, Tag: packetWord.tag(datatype.Kind(word), Op{}), Length: n}
+	if !p.atomics {
+		h := envelope.Header{Context: w.comm.contextID, Tag: packetFetchAdd.encodeTag(datatype.Kind(word), Op{}), Length: n}
 		if then != nil {
-			w.number++
-			h.ID = w.number
-			w.asked[h.ID] = then
+			w.lastID++
+			h.ID = w.lastID
+			w.pendingFetchAdds[h.ID] = then
 		}
 		_ = core.SendActive(p.job, h, nil) // if the rank is lost, so is the window
 		return
 	}
 	r := &protocol.Request{Dest: p.job, Buf: make([]byte, 8)}
-	p.out.words++
+	p.sendQueue.lockUpdates++
 	r.OnDone = func(r *protocol.Request) {
-		p.out.words--
+		p.sendQueue.lockUpdates--
 		if then != nil && r.Err == nil { // else the rank is lost
 			var was uint64
 			_ = datatype.Value(&was).Unpack(r.Buf)

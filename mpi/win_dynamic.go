@@ -20,7 +20,7 @@ import (
 // attached nearby. The first one on a piece waits for the target to be told where
 // that is.
 func WinCreateDynamic(c *Comm) (*Win, error) {
-	w, err := c.window(nil, datatype.Byte, 1, nil, &dynamic{})
+	w, err := c.newWindow(nil, datatype.Byte, 1, nil, &dynamicState{})
 	if err != nil {
 		return nil, c.fail("win-create-dynamic", "", err)
 	}
@@ -53,7 +53,7 @@ func WinAttach[T any](w *Win, s []T) (int, error) {
 }
 
 func (w *Win) attach(mem []byte) error {
-	_, err := w.lock()
+	_, err := w.lockEngine()
 	if err != nil {
 		return err
 	}
@@ -66,7 +66,7 @@ func (w *Win) attach(mem []byte) error {
 	case len(mem) == 0:
 		return nil
 	}
-	return w.dynamic.attach(mem)
+	return w.dynamic.addRegion(mem)
 }
 
 // Detach takes the memory from an address on, where WinAttach has been told that it
@@ -83,81 +83,81 @@ func (w *Win) Detach(addr int) error {
 }
 
 func (w *Win) detach(addr int) error {
-	core, err := w.lock()
+	core, err := w.lockEngine()
 	if err != nil {
 		return err
 	}
 	d := w.dynamic
-	var v *piece
+	var v *localRegion
 	switch {
 	case d == nil:
 		err = fmt.Errorf("%w: the window is not a dynamic one", ErrAttach)
 	case w.broken != nil:
 		err = w.broken
 	case addr != 0:
-		v, err = d.detach(uint64(uintptr(addr)))
+		v, err = d.removeRegion(uint64(uintptr(addr)))
 	}
 	var ranks []int
 	if v != nil {
-		ranks = v.ranks()
-		w.recall(core, v, ranks)
+		ranks = v.holderRanks()
+		w.sendRecalls(core, v, ranks)
 	}
 	w.eng.Unlock()
 	if v == nil {
 		return err
 	}
-	err = w.wait("Detach", func() bool { return w.freed || v.still() },
-		func(r int) bool { return v.known[r] != nil }, ranks...)
+	err = w.waitUntil("Detach", func() bool { return w.freed || v.isUnused() },
+		func(r int) bool { return v.holders[r] != nil }, ranks...)
 	if err == nil {
 		w.eng.Do(func(*protocol.Core) {
-			delete(d.pieces, v.id)
-			d.leaving.Remove(v.span.Addr)
+			delete(d.regions, v.id)
+			d.detaching.Remove(v.span.Addr)
 		})
 	}
 	return err
 }
 
-// dynamic is what a window has that its ranks attach memory to. The engine's lock
+// dynamicState is what a window has that its ranks attach memory to. The engine's lock
 // guards it.
-type dynamic struct {
-	attached  rma.Spans[*piece]    // that others may ask for
-	leaving   rma.Spans[*piece]    // that are being detached
-	pieces    map[uint64]*piece    // both, by number
-	last      uint64               // number
-	questions map[uint64]*question // of ours that have no answer yet, by number
+type dynamicState struct {
+	attached  rma.Spans[*localRegion] // that others may ask for
+	detaching rma.Spans[*localRegion] // that are being detached
+	regions   map[uint64]*localRegion // both, by number
+	lastID    uint64                  // number
+	queries   map[uint64]*regionQuery // of ours that have no answer yet, by number
 }
 
-// attach makes a piece of memory.
-func (d *dynamic) attach(mem []byte) error {
+// addRegion makes a piece of memory.
+func (d *dynamicState) addRegion(mem []byte) error {
 	s := rma.Span{Addr: uint64(Address(mem)), Size: uint64(len(mem))}
-	if other, ok := d.leaving.Overlap(s); ok {
+	if other, ok := d.detaching.Overlap(s); ok {
 		return fmt.Errorf("%w: %v overlap %v, which are being detached", ErrAttach, s, other)
 	}
-	v := &piece{Memory: rma.Memory{Bytes: mem}, id: d.last + 1, span: s, known: map[int]*lease{}}
+	v := &localRegion{Memory: rma.Memory{Bytes: mem}, id: d.lastID + 1, span: s, holders: map[int]*regionKey{}}
 	if other, ok := d.attached.Add(s, v); !ok {
 		return fmt.Errorf("%w: %v overlap %v, which are attached", ErrAttach, s, other)
 	}
-	d.last = v.id
-	if d.pieces == nil {
-		d.pieces = map[uint64]*piece{}
+	d.lastID = v.id
+	if d.regions == nil {
+		d.regions = map[uint64]*localRegion{}
 	}
-	d.pieces[v.id] = v
+	d.regions[v.id] = v
 	return nil
 }
 
-// detach makes the piece that begins at an address one that nobody finds any more.
-func (d *dynamic) detach(addr uint64) (*piece, error) {
+// removeRegion makes the piece that begins at an address one that nobody finds any more.
+func (d *dynamicState) removeRegion(addr uint64) (*localRegion, error) {
 	v, ok := d.attached.Remove(addr)
 	if !ok {
-		return nil, fmt.Errorf("%w: nothing is attached that begins there%s", ErrAttach, nearby(d.attached.Near(addr)))
+		return nil, fmt.Errorf("%w: nothing is attached that begins there%s", ErrAttach, describeNearby(d.attached.Near(addr)))
 	}
-	v.leaving = true
-	d.leaving.Add(v.span, v) // which overlaps nothing: attach has looked
+	v.detaching = true
+	d.detaching.Add(v.span, v) // which overlaps nothing: attach has looked
 	return v, nil
 }
 
-// nearby is for errors.
-func nearby(below, above rma.Span) string {
+// describeNearby is for errors.
+func describeNearby(below, above rma.Span) string {
 	switch {
 	case below.Size == 0 && above.Size == 0:
 		return "; nothing is attached"

@@ -13,7 +13,7 @@ const (
 	NoSucceed                    // Fence: no rank begins anything until the next one
 )
 
-func allOf(as []Assert) (all Assert) {
+func combineAsserts(as []Assert) (all Assert) {
 	for _, a := range as {
 		all |= a
 	}
@@ -41,8 +41,8 @@ type peerEpoch struct {
 	ends    int // Complete
 }
 
-// operate is nil if operations on a rank are allowed.
-func (e *epochs) operate(p *peerEpoch) error {
+// checkOperation is nil if operations on a rank are allowed.
+func (e *epochs) checkOperation(p *peerEpoch) error {
 	switch {
 	case e.all || p.locked != 0 || p.started:
 		return nil
@@ -57,8 +57,8 @@ func (e *epochs) operate(p *peerEpoch) error {
 	return nil
 }
 
-// none is nil if no epoch is open that somebody has to close.
-func (e *epochs) none() error {
+// checkClosed is nil if no epoch is open that somebody has to close.
+func (e *epochs) checkClosed() error {
 	switch {
 	case e.all:
 		return fmt.Errorf("%w: call UnlockAll before", ErrEpoch)
@@ -72,9 +72,9 @@ func (e *epochs) none() error {
 	return nil
 }
 
-// unfenced is nil if no operations belong to a Fence. Then its epoch is over, for
+// closeFence is nil if no operations belong to a Fence. Then its epoch is over, for
 // another is opened.
-func (e *epochs) unfenced() error {
+func (e *epochs) closeFence() error {
 	if e.used {
 		return fmt.Errorf("%w: call Fence before, there have been operations since the last", ErrEpoch)
 	}
@@ -82,8 +82,8 @@ func (e *epochs) unfenced() error {
 	return nil
 }
 
-// passive is nil if operations can be waited for in an epoch of Lock or LockAll.
-func (e *epochs) passive() error {
+// checkPassive is nil if operations can be waited for in an epoch of Lock or LockAll.
+func (e *epochs) checkPassive() error {
 	if !e.all && e.locks == 0 {
 		return fmt.Errorf("%w: call Lock or LockAll before", ErrEpoch)
 	}

@@ -12,17 +12,17 @@ import (
 // in which there can be more (MPI_Win_fence). All ranks call it, and it returns
 // when all have: what each has stored before can be read by the others.
 func (w *Win) Fence(as ...Assert) error {
-	if err := w.fence(allOf(as)); err != nil {
+	if err := w.endFence(combineAsserts(as)); err != nil {
 		return w.fail("fence", "", err)
 	}
 	return nil
 }
 
-func (w *Win) fence(a Assert) error {
-	if _, err := w.lock(); err != nil {
+func (w *Win) endFence(a Assert) error {
+	if _, err := w.lockEngine(); err != nil {
 		return err
 	}
-	err := w.epochs.none()
+	err := w.epochs.checkClosed()
 	if err == nil && a&NoPrecede != 0 && w.epochs.used {
 		err = fmt.Errorf("%w: there have been operations, although NoPrecede", ErrEpoch)
 	}
@@ -31,37 +31,37 @@ func (w *Win) fence(a Assert) error {
 		return err
 	}
 	if a&NoPrecede == 0 {
-		err = w.flush(w.everyone(), everywhere)
+		err = w.flush(w.allRanks(), remoteCompletion)
 	}
-	err = errors.Join(err, w.barrier())
+	err = errors.Join(err, w.fenceBarrier())
 	w.eng.Do(func(*protocol.Core) {
 		w.epochs.fence, w.epochs.used = a&NoSucceed == 0, false
 	})
 	return err
 }
 
-// rounds is how many rounds a barrier of n ranks has.
-func rounds(n int) int { return bits.Len(uint(n - 1)) }
+// barrierRounds is how many rounds a barrier of n ranks has.
+func barrierRounds(n int) int { return bits.Len(uint(n - 1)) }
 
-// barrier returns when all ranks have called it: by dissemination, in signals of
+// fenceBarrier returns when all ranks have called it: by dissemination, in signals of
 // the window, so that a rank that waits for a lost one is told.
-func (w *Win) barrier() error {
+func (w *Win) fenceBarrier() error {
 	n := len(w.peers)
-	for round := range w.fences {
+	for round := range w.barrierSignals {
 		core, err := w.eng.Lock()
 		if err != nil {
 			return err
 		}
-		w.signal(core, &w.peers[(w.comm.rank+1<<round)%n], packetFence, uint64(round))
+		w.sendSignal(core, &w.peers[(w.comm.rank+1<<round)%n], packetFence, uint64(round))
 		w.eng.Unlock()
 		come := func() bool {
-			ok := w.fences[round] > 0
+			ok := w.barrierSignals[round] > 0
 			if ok {
-				w.fences[round]--
+				w.barrierSignals[round]--
 			}
 			return ok
 		}
-		if err := w.wait("the barrier of Fence or Free", come, nil, (w.comm.rank-1<<round+n)%n); err != nil {
+		if err := w.waitUntil("the barrier of Fence or Free", come, nil, (w.comm.rank-1<<round+n)%n); err != nil {
 			return err
 		}
 	}

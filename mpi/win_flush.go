@@ -6,33 +6,35 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
 )
 
-// reach says how far operations have to be when a flush returns.
-type reach uint8
+// completionLevel says how far operations have to be when a flush returns.
+type completionLevel uint8
 
 const (
-	locally    reach = iota // their buffers are the program's again
-	everywhere              // they are done
+	localCompletion  completionLevel = iota // their buffers are the program's again
+	remoteCompletion                        // they are done
 )
 
 // Flush returns when the operations on a rank are done, there too (MPI_Win_flush).
 // It is for epochs of Lock and LockAll.
-func (w *Win) Flush(target int) error { return w.flushRank("flush", target, everywhere) }
+func (w *Win) Flush(target int) error { return w.flushRank("flush", target, remoteCompletion) }
 
 // FlushAll is Flush of all ranks (MPI_Win_flush_all).
-func (w *Win) FlushAll() error { return w.flushEvery("flush-all", everywhere) }
+func (w *Win) FlushAll() error { return w.flushAllRanks("flush-all", remoteCompletion) }
 
 // FlushLocal returns when the buffers of the operations on a rank are the program's
 // again (MPI_Win_flush_local).
-func (w *Win) FlushLocal(target int) error { return w.flushRank("flush-local", target, locally) }
+func (w *Win) FlushLocal(target int) error {
+	return w.flushRank("flush-local", target, localCompletion)
+}
 
 // FlushLocalAll is FlushLocal of all ranks (MPI_Win_flush_local_all).
-func (w *Win) FlushLocalAll() error { return w.flushEvery("flush-local-all", locally) }
+func (w *Win) FlushLocalAll() error { return w.flushAllRanks("flush-local-all", localCompletion) }
 
 // flushRank flushes the operations on one rank.
-func (w *Win) flushRank(op string, target int, how reach) error {
-	_, err := w.lock()
+func (w *Win) flushRank(op string, target int, how completionLevel) error {
+	_, err := w.lockEngine()
 	if err == nil {
-		err = w.locked(target)
+		err = w.checkLocked(target)
 		w.eng.Unlock()
 	}
 	if err == nil && target != ProcNull {
@@ -44,15 +46,15 @@ func (w *Win) flushRank(op string, target int, how reach) error {
 	return nil
 }
 
-// flushEvery flushes the operations on all ranks.
-func (w *Win) flushEvery(op string, how reach) error {
-	_, err := w.lock()
+// flushAllRanks flushes the operations on all ranks.
+func (w *Win) flushAllRanks(op string, how completionLevel) error {
+	_, err := w.lockEngine()
 	if err == nil {
-		err = w.epochs.passive()
+		err = w.epochs.checkPassive()
 		w.eng.Unlock()
 	}
 	if err == nil {
-		err = w.flush(w.everyone(), how)
+		err = w.flush(w.allRanks(), how)
 	}
 	if err != nil {
 		return w.fail(op, "", err)
@@ -60,8 +62,8 @@ func (w *Win) flushEvery(op string, how reach) error {
 	return nil
 }
 
-// locked is nil if a rank is locked.
-func (w *Win) locked(target int) error {
+// checkLocked is nil if a rank is locked.
+func (w *Win) checkLocked(target int) error {
 	e, err := w.epochOf(target)
 	if err == nil && !w.epochs.all && e.locked == 0 {
 		err = fmt.Errorf("%w: the rank is not locked", ErrEpoch)
@@ -74,46 +76,46 @@ func (w *Win) epochOf(target int) (*peerEpoch, error) {
 	switch {
 	case target == ProcNull:
 		return &w.epochs.null, nil
-	case !w.has(target):
+	case !w.hasRank(target):
 		return nil, fmt.Errorf("%w: %d, there are %d", ErrRank, target, len(w.peers))
 	}
 	return &w.peers[target].epoch, nil
 }
 
 // flush waits for operations. The error is that of the first that has failed.
-func (w *Win) flush(ranks []int, how reach) error {
+func (w *Win) flush(ranks []int, how completionLevel) error {
 	core, err := w.eng.Lock()
 	if err != nil {
 		return err
 	}
 	var busy []int
 	for _, r := range ranks {
-		if !w.peers[r].out.reached(how) {
+		if !w.peers[r].sendQueue.isComplete(how) {
 			busy = append(busy, r)
-			if how == everywhere {
-				w.peers[r].out.flushes++
-				w.ask(core, &w.peers[r])
+			if how == remoteCompletion {
+				w.peers[r].sendQueue.flushes++
+				w.requestAck(core, &w.peers[r])
 			}
 		}
 	}
 	w.eng.Unlock()
 	if len(busy) > 0 {
 		left := busy
-		err = w.wait("the end of operations", func() bool {
-			for len(left) > 0 && w.peers[left[0]].out.reached(how) {
+		err = w.waitUntil("the end of operations", func() bool {
+			for len(left) > 0 && w.peers[left[0]].sendQueue.isComplete(how) {
 				left = left[1:]
 			}
 			return len(left) == 0
-		}, func(r int) bool { return !w.peers[r].out.reached(how) }, busy...)
+		}, func(r int) bool { return !w.peers[r].sendQueue.isComplete(how) }, busy...)
 	}
 	w.eng.Do(func(*protocol.Core) {
-		if how == everywhere {
+		if how == remoteCompletion {
 			for _, r := range busy {
-				w.peers[r].out.flushes--
+				w.peers[r].sendQueue.flushes--
 			}
 		}
 		for _, r := range ranks {
-			o := &w.peers[r].out
+			o := &w.peers[r].sendQueue
 			if err == nil {
 				err = o.err
 			}
@@ -126,25 +128,25 @@ func (w *Win) flush(ranks []int, how reach) error {
 	return err
 }
 
-// leave lets everything leave that was begun, since the program may now do something
+// transmitQueued lets everything leave that was begun, since the program may now do something
 // else for long.
-func (w *Win) leave() {
+func (w *Win) transmitQueued() {
 	if fab := w.eng.Fabric(); fab != nil {
 		w.eng.Do(func(*protocol.Core) { fab.Flush() })
 	}
 }
 
-// reached reports whether operations are so far.
-func (o *outlet) reached(how reach) bool {
-	return how == everywhere && o.done() || how == locally && o.here()
+// isComplete reports whether operations are so far.
+func (o *sendQueue) isComplete(how completionLevel) bool {
+	return how == remoteCompletion && o.remotelyComplete() || how == localCompletion && o.locallyComplete()
 }
 
-// ask makes sure that there will be an Ack for all packets that have left.
-func (w *Win) ask(core *protocol.Core, p *winPeer) {
-	o := &p.out
-	if o.asked < o.sent {
-		o.asked = o.sent
-		w.signal(core, p, packetAsk, 0)
+// requestAck makes sure that there will be an Ack for all packets that have left.
+func (w *Win) requestAck(core *protocol.Core, p *winPeer) {
+	o := &p.sendQueue
+	if o.ackRequested < o.sent {
+		o.ackRequested = o.sent
+		w.sendSignal(core, p, packetAckRequest, 0)
 	}
 }
 
@@ -154,11 +156,11 @@ func (w *Win) ask(core *protocol.Core, p *winPeer) {
 // the adapter work, so that a loop that looks at memory makes progress. It fails when
 // the window has lost a rank, for whom such a loop may wait.
 func (w *Win) Sync() error {
-	if _, err := w.lock(); err != nil {
+	if _, err := w.lockEngine(); err != nil {
 		return w.fail("sync", "", err)
 	}
 	w.eng.Unlock()
-	x := &winWait{w: w, what: "Sync", until: func() bool { return false }, listed: true, polled: &w.synced, any: true}
+	x := &winWait{w: w, callName: "Sync", condition: func() bool { return false }, listed: true, pollRound: &w.syncRound, any: true}
 	if w.eng.Test(x) {
 		return w.fail("sync", "", x.err)
 	}

@@ -19,17 +19,17 @@ const (
 // loads from its own window locks it too. Several ranks can be locked, one after
 // the other. ProcNull can be locked as well: nothing is waited for.
 func (w *Win) Lock(kind LockKind, target int, as ...Assert) error {
-	if err := w.lockRank(kind, target, allOf(as)); err != nil {
+	if err := w.lockRank(kind, target, combineAsserts(as)); err != nil {
 		return w.fail("lock", fmt.Sprintf("of %d", target), err)
 	}
 	return nil
 }
 
 func (w *Win) lockRank(kind LockKind, target int, a Assert) error {
-	if _, err := w.lock(); err != nil {
+	if _, err := w.lockEngine(); err != nil {
 		return err
 	}
-	e, err := w.lockable(target)
+	e, err := w.lockableEpoch(target)
 	if kind != LockShared && kind != LockExclusive {
 		err = fmt.Errorf("%w: lock of kind %d", ErrEpoch, kind)
 	}
@@ -41,7 +41,7 @@ func (w *Win) lockRank(kind LockKind, target int, a Assert) error {
 		return err
 	}
 	if a&NoCheck == 0 && target != ProcNull {
-		err = w.acquire(kind, []int{target})
+		err = w.acquireLocks(kind, []int{target})
 	}
 	w.eng.Do(func(*protocol.Core) {
 		if err != nil {
@@ -53,17 +53,17 @@ func (w *Win) lockRank(kind LockKind, target int, a Assert) error {
 	return err
 }
 
-// lockable returns the epoch of a rank that can be locked now.
-func (w *Win) lockable(target int) (*peerEpoch, error) {
+// lockableEpoch returns the epoch of a rank that can be locked now.
+func (w *Win) lockableEpoch(target int) (*peerEpoch, error) {
 	e, err := w.epochOf(target)
 	if err == nil {
-		err = w.unlocked(e)
+		err = w.checkLockable(e)
 	}
 	return e, err
 }
 
-// unlocked is nil if a lock can begin an epoch now.
-func (w *Win) unlocked(e *peerEpoch) error {
+// checkLockable is nil if a lock can begin an epoch now.
+func (w *Win) checkLockable(e *peerEpoch) error {
 	switch {
 	case w.broken != nil:
 		return w.broken
@@ -74,16 +74,16 @@ func (w *Win) unlocked(e *peerEpoch) error {
 	case e.locked != 0:
 		return fmt.Errorf("%w: the rank is locked", ErrEpoch)
 	}
-	return w.epochs.unfenced()
+	return w.epochs.closeFence()
 }
 
 // LockAll begins an epoch of operations on all ranks, with a shared lock of each
 // (MPI_Win_lock_all).
 func (w *Win) LockAll(as ...Assert) error {
-	_, err := w.lock()
+	_, err := w.lockEngine()
 	if err == nil {
 		e := &w.epochs
-		if _, err = w.lockable(w.comm.rank); err == nil && e.locks > 0 {
+		if _, err = w.lockableEpoch(w.comm.rank); err == nil && e.locks > 0 {
 			err = fmt.Errorf("%w: call Unlock before, of %d ranks", ErrEpoch, e.locks)
 		}
 		if err == nil {
@@ -91,9 +91,9 @@ func (w *Win) LockAll(as ...Assert) error {
 		}
 		w.eng.Unlock()
 	}
-	nocheck := allOf(as)&NoCheck != 0
+	nocheck := combineAsserts(as)&NoCheck != 0
 	if err == nil && !nocheck {
-		err = w.acquire(LockShared, w.everyone())
+		err = w.acquireLocks(LockShared, w.allRanks())
 		w.eng.Do(func(*protocol.Core) { w.epochs.all = err == nil })
 	}
 	if err != nil {
@@ -110,9 +110,9 @@ func (w *Win) LockAll(as ...Assert) error {
 // Unlock ends the epoch of Lock, when the operations on the rank are done
 // (MPI_Win_unlock).
 func (w *Win) Unlock(target int) error {
-	_, err := w.lock()
+	_, err := w.lockEngine()
 	if err == nil {
-		err = w.locked(target)
+		err = w.checkLocked(target)
 		if err == nil && w.epochs.all {
 			err = fmt.Errorf("%w: call UnlockAll", ErrEpoch)
 		}
@@ -121,7 +121,7 @@ func (w *Win) Unlock(target int) error {
 	if err == nil {
 		e, _ := w.epochOf(target)
 		if target != ProcNull {
-			err = w.unlock([]int{target}, e.locked)
+			err = w.unlockRanks([]int{target}, e.locked)
 		}
 		w.eng.Do(func(*protocol.Core) {
 			w.epochs.locks--
@@ -137,7 +137,7 @@ func (w *Win) Unlock(target int) error {
 // UnlockAll ends the epoch of LockAll, when all operations are done
 // (MPI_Win_unlock_all).
 func (w *Win) UnlockAll() error {
-	_, err := w.lock()
+	_, err := w.lockEngine()
 	if err == nil {
 		if !w.epochs.all {
 			err = fmt.Errorf("%w: call LockAll before", ErrEpoch)
@@ -145,7 +145,7 @@ func (w *Win) UnlockAll() error {
 		w.eng.Unlock()
 	}
 	if err == nil {
-		err = w.unlock(w.everyone(), LockShared)
+		err = w.unlockRanks(w.allRanks(), LockShared)
 		w.eng.Do(func(*protocol.Core) { w.epochs.all = false })
 	}
 	if err != nil {
@@ -154,37 +154,37 @@ func (w *Win) UnlockAll() error {
 	return nil
 }
 
-// unlock waits for operations and gives locks back. What the adapter writes arrives
+// unlockRanks waits for operations and gives locks back. What the adapter writes arrives
 // before what follows, so a lock may follow it at once. All else has to be done.
-func (w *Win) unlock(ranks []int, kind LockKind) error {
+func (w *Win) unlockRanks(ranks []int, kind LockKind) error {
 	early := make([]bool, len(ranks))
 	w.eng.Do(func(core *protocol.Core) {
 		for i, r := range ranks {
-			if p := &w.peers[r]; p.out.still() && p.out.left() {
+			if p := &w.peers[r]; p.sendQueue.packetsHandled() && p.sendQueue.allSent() {
 				early[i] = true
-				w.release(core, p, kind)
+				w.releaseLock(core, p, kind)
 			}
 		}
 	})
-	err := w.flush(ranks, everywhere)
-	defer w.leave()
+	err := w.flush(ranks, remoteCompletion)
+	defer w.transmitQueued()
 	w.eng.Do(func(core *protocol.Core) {
 		for i, r := range ranks {
 			if !early[i] {
-				w.release(core, &w.peers[r], kind)
+				w.releaseLock(core, &w.peers[r], kind)
 			}
 		}
 	})
 	return err
 }
 
-// release gives a lock back.
-func (w *Win) release(core *protocol.Core, p *winPeer, kind LockKind) {
+// releaseLock gives a lock back.
+func (w *Win) releaseLock(core *protocol.Core, p *winPeer, kind LockKind) {
 	if p.epoch.nocheck {
 		return
 	}
 	if kind == LockExclusive {
-		w.add(core, p, sharedTurn, 1, nil)
+		w.fetchAdd(core, p, sharedTurn, 1, nil)
 	}
-	w.add(core, p, exclusiveTurn, 1, nil)
+	w.fetchAdd(core, p, exclusiveTurn, 1, nil)
 }

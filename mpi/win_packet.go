@@ -48,9 +48,9 @@ const (
 	packetReply
 	packetSend
 	packetFetch
-	packetWord
-	packetWas
-	packetAsk
+	packetFetchAdd
+	packetFetchAddReply
+	packetAckRequest
 	packetAck
 	packetPost
 	packetComplete
@@ -63,29 +63,29 @@ const (
 	packetReturned
 )
 
-// combines reports whether elements are combined with others.
-func (k winPacket) combines() bool { return k >= packetAccumulate && k <= packetCompareAndSwap }
+// isAccumulate reports whether elements are combined with others.
+func (k winPacket) isAccumulate() bool { return k >= packetAccumulate && k <= packetCompareAndSwap }
 
-// tag is what a packet is for, and what its elements are.
-func (k winPacket) tag(kind datatype.Kind, op Op) int32 {
+// encodeTag is what a packet is for, and what its elements are.
+func (k winPacket) encodeTag(kind datatype.Kind, op Op) int32 {
 	code, _ := op.Code()
 	return int32(k) | int32(kind)<<8 | int32(code)<<16
 }
 
-// signal tells a rank something.
-func (w *Win) signal(core *protocol.Core, p *winPeer, k winPacket, id uint64) {
+// sendSignal tells a rank something.
+func (w *Win) sendSignal(core *protocol.Core, p *winPeer, k winPacket, id uint64) {
 	// If the rank is lost, so is the window, which is told otherwise.
-	_ = core.SendActive(p.job, envelope.Header{Context: w.comm.id, Tag: int32(k), ID: id}, nil)
+	_ = core.SendActive(p.job, envelope.Header{Context: w.comm.contextID, Tag: int32(k), ID: id}, nil)
 }
 
-var errReply = fmt.Errorf("%w: a reply to nothing", protocol.ErrProtocol)
+var errUnexpectedReply = fmt.Errorf("%w: a reply to nothing", protocol.ErrProtocol)
 
-// inlet is what a rank does here.
-type inlet struct {
-	received uint64 // packets without a Reply
-	handled  uint64 // of them
-	asked    bool   // Ack is wanted
-	messages int    // that come into the memory here, or go out of it
+// recvState is what a rank does here.
+type recvState struct {
+	received     uint64 // packets without a Reply
+	handled      uint64 // of them
+	ackRequested bool   // Ack is wanted
+	messages     int    // that come into the memory here, or go out of it
 }
 
 // maxReplies is how many packets of windows may wait for room on the way to a rank
@@ -98,67 +98,67 @@ const maxReplies = 1 << 14
 // maxReplies.
 const maxMessages = maxReplies / 4
 
-// handle handles a packet of a rank. An error is a breach of the protocol.
-func (w *Win) handle(core *protocol.Core, p *winPeer, h *envelope.Header, payload []byte) error {
+// handlePacket handles a packet of a rank. An error is a breach of the protocol.
+func (w *Win) handlePacket(core *protocol.Core, p *winPeer, h *envelope.Header, payload []byte) error {
 	if core.ActiveBacklog(p.job) > maxReplies {
 		return fmt.Errorf("window %s: %w: more replies are asked for than are taken", w.Name(), protocol.ErrProtocol)
 	}
-	err := w.dispatch(core, p, winPacket(h.Tag), h, payload)
+	err := w.dispatchPacket(core, p, winPacket(h.Tag), h, payload)
 	if err != nil {
 		return fmt.Errorf("window %s: %w", w.Name(), err)
 	}
 	if h.Flags&envelope.Synchronous != 0 {
-		p.in.asked = true
+		p.recvState.ackRequested = true
 	}
-	w.ack(core, p)
+	w.sendDueAck(core, p)
 	return nil
 }
 
-func (w *Win) dispatch(core *protocol.Core, p *winPeer, k winPacket, h *envelope.Header, payload []byte) error {
+func (w *Win) dispatchPacket(core *protocol.Core, p *winPeer, k winPacket, h *envelope.Header, payload []byte) error {
 	switch k {
 	case packetPut, packetGet, packetAccumulate, packetGetAccumulate, packetCompareAndSwap:
-		return w.serve(core, p, k, h, payload)
+		return w.serveAccess(core, p, k, h, payload)
 	case packetSend, packetFetch:
 		return w.serveMessage(core, p, k, h, payload)
 	case packetReply:
-		return w.replied(core, p, h, payload)
-	case packetWord:
-		return w.serveWord(core, p, h)
-	case packetWas:
-		then := w.asked[h.ID]
+		return w.handleReply(core, p, h, payload)
+	case packetFetchAdd:
+		return w.serveLockWord(core, p, h)
+	case packetFetchAddReply:
+		then := w.pendingFetchAdds[h.ID]
 		if then == nil || len(payload) != 8 {
-			return errReply
+			return errUnexpectedReply
 		}
-		delete(w.asked, h.ID)
+		delete(w.pendingFetchAdds, h.ID)
 		then(binary.LittleEndian.Uint64(payload))
-	case packetAsk:
-		p.in.asked = true
+	case packetAckRequest:
+		p.recvState.ackRequested = true
 	case packetAck:
-		return w.acked(core, p, h.ID)
+		return w.handleAck(core, p, h.ID)
 	case packetPost:
 		p.epoch.posts++
 	case packetComplete:
 		p.epoch.ends++
 	case packetFence:
-		if h.ID >= uint64(len(w.fences)) {
+		if h.ID >= uint64(len(w.barrierSignals)) {
 			return fmt.Errorf("%w: round %d of a fence", protocol.ErrProtocol, h.ID)
 		}
-		w.fences[h.ID]++
+		w.barrierSignals[h.ID]++
 	case packetBroken:
-		return w.told(p, h.ID)
+		return w.handleBroken(p, h.ID)
 	case packetFind, packetFound, packetMissing, packetRecall, packetReturned:
-		return w.dispatchPiece(core, p, k, h, payload)
+		return w.dispatchRegion(core, p, k, h, payload)
 	default:
 		return fmt.Errorf("%w: packet %d", protocol.ErrProtocol, k)
 	}
 	return nil
 }
 
-// ack tells a rank that all that came of it has been dealt with, if it wants to
+// sendDueAck tells a rank that all that came of it has been dealt with, if it wants to
 // know.
-func (w *Win) ack(core *protocol.Core, p *winPeer) {
-	if p.in.asked && p.in.handled == p.in.received {
-		p.in.asked = false
-		w.signal(core, p, packetAck, p.in.handled)
+func (w *Win) sendDueAck(core *protocol.Core, p *winPeer) {
+	if p.recvState.ackRequested && p.recvState.handled == p.recvState.received {
+		p.recvState.ackRequested = false
+		w.sendSignal(core, p, packetAck, p.recvState.handled)
 	}
 }

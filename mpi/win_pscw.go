@@ -7,8 +7,8 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
 )
 
-// members are a group's ranks in the window.
-func (w *Win) members(g *Group) ([]int, error) {
+// windowRanks are a group's ranks in the window.
+func (w *Win) windowRanks(g *Group) ([]int, error) {
 	if w.isNull() {
 		return nil, errNullWin
 	}
@@ -18,10 +18,10 @@ func (w *Win) members(g *Group) ([]int, error) {
 // Post lets the ranks of a group operate on this rank's window, after their Start
 // (MPI_Win_post). It does not wait for them; Wait does.
 func (w *Win) Post(g *Group, as ...Assert) error {
-	ranks, err := w.members(g)
+	ranks, err := w.windowRanks(g)
 	if err == nil {
-		err = w.post(ranks, allOf(as))
-		w.leave()
+		err = w.postEpoch(ranks, combineAsserts(as))
+		w.transmitQueued()
 	}
 	if err != nil {
 		return w.fail("post", "", err)
@@ -29,8 +29,8 @@ func (w *Win) Post(g *Group, as ...Assert) error {
 	return nil
 }
 
-func (w *Win) post(ranks []int, a Assert) error {
-	core, err := w.lock()
+func (w *Win) postEpoch(ranks []int, a Assert) error {
+	core, err := w.lockEngine()
 	if err != nil {
 		return err
 	}
@@ -41,13 +41,13 @@ func (w *Win) post(ranks []int, a Assert) error {
 	if w.epochs.posted != nil {
 		return fmt.Errorf("%w: call Wait before", ErrEpoch)
 	}
-	if err := w.epochs.unfenced(); err != nil {
+	if err := w.epochs.closeFence(); err != nil {
 		return err
 	}
 	w.epochs.posted = append(make([]int, 0, len(ranks)), ranks...)
 	if a&NoCheck == 0 {
 		for _, r := range ranks {
-			w.signal(core, &w.peers[r], packetPost, 0)
+			w.sendSignal(core, &w.peers[r], packetPost, 0)
 		}
 	}
 	return nil
@@ -56,9 +56,9 @@ func (w *Win) post(ranks []int, a Assert) error {
 // Start begins an epoch of operations on the ranks of a group, and waits for the
 // Post of each (MPI_Win_start). Complete ends it.
 func (w *Win) Start(g *Group, as ...Assert) error {
-	ranks, err := w.members(g)
+	ranks, err := w.windowRanks(g)
 	if err == nil {
-		err = w.start(ranks, allOf(as))
+		err = w.startEpoch(ranks, combineAsserts(as))
 	}
 	if err != nil {
 		return w.fail("start", "", err)
@@ -66,8 +66,8 @@ func (w *Win) Start(g *Group, as ...Assert) error {
 	return nil
 }
 
-func (w *Win) start(ranks []int, a Assert) error {
-	if _, err := w.lock(); err != nil {
+func (w *Win) startEpoch(ranks []int, a Assert) error {
+	if _, err := w.lockEngine(); err != nil {
 		return err
 	}
 	e := &w.epochs
@@ -80,7 +80,7 @@ func (w *Win) start(ranks []int, a Assert) error {
 	case e.all || e.locks > 0:
 		err = fmt.Errorf("%w: call Unlock before", ErrEpoch)
 	default:
-		err = e.unfenced()
+		err = e.closeFence()
 	}
 	if err == nil {
 		e.started = append(make([]int, 0, len(ranks)), ranks...)
@@ -90,7 +90,7 @@ func (w *Win) start(ranks []int, a Assert) error {
 		return err
 	}
 	if a&NoCheck == 0 {
-		err = w.each("Start", ranks, func(p *winPeer) *int { return &p.epoch.posts })
+		err = w.waitSignals("Start", ranks, func(p *winPeer) *int { return &p.epoch.posts })
 	}
 	w.eng.Do(func(*protocol.Core) {
 		for _, r := range ranks {
@@ -103,10 +103,10 @@ func (w *Win) start(ranks []int, a Assert) error {
 	return err
 }
 
-// each waits for one of some signals of each rank.
-func (w *Win) each(what string, ranks []int, signals func(*winPeer) *int) error {
+// waitSignals waits for one of some signals of each rank.
+func (w *Win) waitSignals(what string, ranks []int, signals func(*winPeer) *int) error {
 	left := slices.Clone(ranks)
-	return w.wait(what, func() bool {
+	return w.waitUntil(what, func() bool {
 		for len(left) > 0 {
 			n := signals(&w.peers[left[0]])
 			if *n == 0 {
@@ -123,14 +123,14 @@ func (w *Win) each(what string, ranks []int, signals func(*winPeer) *int) error 
 // of the operations are the program's again, and does not wait for the targets'
 // Wait.
 func (w *Win) Complete() error {
-	if err := w.complete(); err != nil {
+	if err := w.completeEpoch(); err != nil {
 		return w.fail("complete", "", err)
 	}
 	return nil
 }
 
-func (w *Win) complete() error {
-	if _, err := w.lock(); err != nil {
+func (w *Win) completeEpoch() error {
+	if _, err := w.lockEngine(); err != nil {
 		return err
 	}
 	ranks := w.epochs.started
@@ -140,41 +140,41 @@ func (w *Win) complete() error {
 	}
 	w.eng.Do(func(core *protocol.Core) {
 		for _, r := range ranks {
-			if p := &w.peers[r]; p.out.message > p.out.acked {
-				w.ask(core, p)
+			if p := &w.peers[r]; p.sendQueue.lastMessage > p.sendQueue.acked {
+				w.requestAck(core, p)
 			}
 		}
 	})
-	err := w.wait("Complete", func() bool {
+	err := w.waitUntil("Complete", func() bool {
 		for _, r := range ranks {
-			if !w.peers[r].out.left() {
+			if !w.peers[r].sendQueue.allSent() {
 				return false
 			}
 		}
 		return true
-	}, func(r int) bool { return !w.peers[r].out.left() }, ranks...)
+	}, func(r int) bool { return !w.peers[r].sendQueue.allSent() }, ranks...)
 	w.eng.Do(func(core *protocol.Core) {
 		w.epochs.started = nil
 		for _, r := range ranks {
 			w.peers[r].epoch.started = false
 			if err == nil {
-				w.signal(core, &w.peers[r], packetComplete, 0)
+				w.sendSignal(core, &w.peers[r], packetComplete, 0)
 			}
 		}
 	})
 	if err != nil {
 		return err
 	}
-	w.leave()
-	return w.flush(ranks, locally)
+	w.transmitQueued()
+	return w.flush(ranks, localCompletion)
 }
 
 // Wait returns when all ranks that Post named have called Complete, and what they
 // did is done (MPI_Win_wait).
 func (w *Win) Wait() error {
-	ranks, err := w.exposure()
+	ranks, err := w.postedRanks()
 	if err == nil {
-		err = w.each("Wait", ranks, func(p *winPeer) *int { return &p.epoch.ends })
+		err = w.waitSignals("Wait", ranks, func(p *winPeer) *int { return &p.epoch.ends })
 		w.eng.Do(func(*protocol.Core) { w.epochs.posted = nil })
 	}
 	if err != nil {
@@ -183,9 +183,9 @@ func (w *Win) Wait() error {
 	return nil
 }
 
-// exposure is the ranks that Post named.
-func (w *Win) exposure() ([]int, error) {
-	if _, err := w.lock(); err != nil {
+// postedRanks is the ranks that Post named.
+func (w *Win) postedRanks() ([]int, error) {
+	if _, err := w.lockEngine(); err != nil {
 		return nil, err
 	}
 	defer w.eng.Unlock()
@@ -198,13 +198,13 @@ func (w *Win) exposure() ([]int, error) {
 // Test is Wait that does not wait, and reports whether the epoch is over
 // (MPI_Win_test).
 func (w *Win) Test() (bool, error) {
-	ranks, err := w.exposure()
+	ranks, err := w.postedRanks()
 	if err != nil {
 		return false, w.fail("test", "", err)
 	}
 	open := func(r int) bool { return w.peers[r].epoch.ends == 0 }
-	x := &winWait{w: w, what: "Test", listed: true, polled: &w.tested, suspects: ranks, missing: open,
-		until: func() bool { return !slices.ContainsFunc(ranks, open) }}
+	x := &winWait{w: w, callName: "Test", listed: true, pollRound: &w.testRound, suspects: ranks, isPending: open,
+		condition: func() bool { return !slices.ContainsFunc(ranks, open) }}
 	if !w.eng.Test(x) {
 		return false, nil
 	}

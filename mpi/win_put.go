@@ -20,85 +20,85 @@ func At(disp int) Place { return rma.At(disp) }
 // Put writes elements to a place in the window of a rank (MPI_Put). They belong to
 // the window until the rank is flushed, or the epoch ends.
 func (w *Win) Put(b Buffer, target int, at Place) error {
-	return w.begin(operating{name: "put", what: packetPut, send: b, at: at}, target, nil)
+	return w.startOp(rmaOp{name: "put", packet: packetPut, send: b, at: at}, target, nil)
 }
 
 // Rput is Put with a request, which is done when the buffer is the program's again
 // (MPI_Rput).
 func (w *Win) Rput(b Buffer, target int, at Place) (*Request, error) {
-	return w.request(operating{name: "rput", what: packetPut, send: b, at: at}, target)
+	return w.startRequest(rmaOp{name: "rput", packet: packetPut, send: b, at: at}, target)
 }
 
 // Get reads elements from a place in the window of a rank (MPI_Get).
 func (w *Win) Get(b Buffer, target int, at Place) error {
-	return w.begin(operating{name: "get", what: packetGet, recv: b, at: at}, target, nil)
+	return w.startOp(rmaOp{name: "get", packet: packetGet, recv: b, at: at}, target, nil)
 }
 
 // Rget is Get with a request, which is done when the elements are there (MPI_Rget).
 func (w *Win) Rget(b Buffer, target int, at Place) (*Request, error) {
-	return w.request(operating{name: "rget", what: packetGet, recv: b, at: at}, target)
+	return w.startRequest(rmaOp{name: "rget", packet: packetGet, recv: b, at: at}, target)
 }
 
-// operating is a call that begins an operation.
-type operating struct {
+// rmaOp is a call that begins an operation.
+type rmaOp struct {
 	name                string
-	what                winPacket
+	packet              winPacket
 	send, compare, recv Buffer
 	at                  Place
 	op                  Op
 }
 
-// with says whom an operation is with, for errors.
-func with(rank int, at Place) string { return fmt.Sprintf("to %d at %v", rank, at) }
+// describeTarget says whom an operation is with, for errors.
+func describeTarget(rank int, at Place) string { return fmt.Sprintf("to %d at %v", rank, at) }
 
-// remote is what becomes of an operation that has a Request. The engine's lock
+// rmaResult is what becomes of an operation that has a Request. The engine's lock
 // guards it.
-type remote struct {
+type rmaResult struct {
 	done   bool
 	err    error
 	target int
 }
 
-// request begins an operation that has a Request.
-func (w *Win) request(o operating, target int) (*Request, error) {
-	r := &Request{comm: w.asComm(), op: o.name, remote: &remote{target: target}}
-	err := w.begin(o, target, r.remote)
+// startRequest begins an operation that has a Request.
+func (w *Win) startRequest(o rmaOp, target int) (*Request, error) {
+	r := &Request{comm: w.asComm(), op: o.name, rmaResult: &rmaResult{target: target}}
+	err := w.startOp(o, target, r.rmaResult)
 	if w.isNull() {
 		r.null, r.err = true, err
 	}
 	return r, err
 }
 
-// begin begins an operation.
-func (w *Win) begin(o operating, target int, done *remote) error {
-	if err := w.try(&o, target, done); err != nil {
+// startOp begins an operation.
+func (w *Win) startOp(o rmaOp, target int, done *rmaResult) error {
+	if err := w.tryOp(&o, target, done); err != nil {
 		if done != nil {
 			done.done, done.err = true, err
 		}
-		return w.fail(o.name, with(target, o.at), err)
+		return w.fail(o.name, describeTarget(target, o.at), err)
 	}
 	return nil
 }
 
-func (w *Win) try(o *operating, target int, done *remote) error {
-	if err := o.check(); err != nil {
+func (w *Win) tryOp(o *rmaOp, target int, done *rmaResult) error {
+	if err := o.checkBuffers(); err != nil {
 		return err
 	}
 	for {
-		unknown, err := w.commence(o, target, done)
+		unknown, err := w.startIfKnown(o, target, done)
 		if err != nil || unknown == (rma.Span{}) {
 			return err
 		}
-		if err := w.find(target, unknown); err != nil {
+		if err := w.findRegion(target, unknown); err != nil {
 			return err
 		}
 	}
 }
 
-// commence begins an operation, which on ProcNull is done at once (MPI 4.1, 12.3), unless it is on memory of a dynamic window that this
+// startIfKnown begins an operation, which on ProcNull is done at once (MPI 4.1, 12.3), unless it is on memory of a dynamic window that this
 // rank does not know: then it says which.
-func (w *Win) commence(o *operating, target int, done *remote) (unknown rma.Span, err error) {
-	core, err := w.lock()
+func (w *Win) startIfKnown(o *rmaOp, target int, done *rmaResult) (unknown rma.Span, err error) {
+	core, err := w.lockEngine()
 	if err != nil {
 		return unknown, err
 	}
@@ -115,64 +115,64 @@ func (w *Win) commence(o *operating, target int, done *remote) (unknown rma.Span
 		return unknown, fmt.Errorf("%w: %d, there are %d", ErrRank, target, len(w.peers))
 	}
 	p := &w.peers[target]
-	if err := w.epochs.operate(&p.epoch); err != nil {
+	if err := w.epochs.checkOperation(&p.epoch); err != nil {
 		return unknown, err
 	}
-	b := o.elements()
-	e, err := p.takes(b)
-	region, at := &p.whole, o.at
+	b := o.elementBuffer()
+	e, err := p.checkElements(b)
+	region, at := &p.staticRegion, o.at
 	switch {
 	case err != nil || b.Count() == 0 || e.Size == 0:
 	case w.dynamic == nil:
-		err = p.fit(b.Count(), e.Extent, &at)
+		err = p.checkRange(b.Count(), e.Extent, &at)
 	default:
-		region, at, unknown, err = p.locate(b.Count(), e.Extent, at)
+		region, at, unknown, err = p.locateTarget(b.Count(), e.Extent, at)
 	}
 	if err != nil || region == nil {
 		return unknown, err
 	}
-	t := w.take(p)
-	t.what, t.op, t.place, t.element, t.elements = o.what, o.op, at, e, b.Count()
-	t.send, t.compare, t.recv, t.done, t.name = o.send, o.compare, o.recv, done, o.name
+	t := w.newTransfer(p)
+	t.packet, t.op, t.place, t.element, t.elements = o.packet, o.op, at, e, b.Count()
+	t.send, t.compare, t.recv, t.result, t.name = o.send, o.compare, o.recv, done, o.name
 	t.region = region
 	region.users++
 	switch {
 	case t.elements == 0 || e.Size == 0:
-		t.finish(nil)
+		t.complete(nil)
 		return unknown, nil
-	case o.what == packetPut || o.what == packetGet:
-		return unknown, w.copy(core, t)
+	case o.packet == packetPut || o.packet == packetGet:
+		return unknown, w.startCopy(core, t)
 	}
-	return unknown, w.combine(core, t)
+	return unknown, w.startAccumulate(core, t)
 }
 
-// elements is the buffer that says how many elements there are.
-func (o *operating) elements() Buffer {
-	if o.what == packetGet || o.send.Count() == 0 && same(o.op, NoOp) {
+// elementBuffer is the buffer that says how many elements there are.
+func (o *rmaOp) elementBuffer() Buffer {
+	if o.packet == packetGet || o.send.Count() == 0 && sameOp(o.op, NoOp) {
 		return o.recv
 	}
 	return o.send
 }
 
-// check looks at the buffers.
-func (o *operating) check() error {
+// checkBuffers looks at the buffers.
+func (o *rmaOp) checkBuffers() error {
 	for _, b := range []Buffer{o.send, o.compare} {
-		if err := alone(b, false); err != nil {
+		if err := checkBuffer(b, false); err != nil {
 			return err
 		}
 	}
-	if err := alone(o.recv, true); err != nil {
+	if err := checkBuffer(o.recv, true); err != nil {
 		return err
 	}
-	if o.what.combines() {
-		return o.checkOp()
+	if o.packet.isAccumulate() {
+		return o.checkAccumulateOp()
 	}
 	return nil
 }
 
-// takes is how elements of a buffer lie in the window of a rank, where they have to
+// checkElements is how elements of a buffer lie in the window of a rank, where they have to
 // be of its kind.
-func (p *winPeer) takes(b Buffer) (rma.Element, error) {
+func (p *winPeer) checkElements(b Buffer) (rma.Element, error) {
 	extent, pieces := b.Element()
 	e := rma.Element{Size: b.ElementSize(), Extent: extent, Pieces: pieces}
 	if b.Count() == 0 {
@@ -193,16 +193,16 @@ func (p *winPeer) takes(b Buffer) (rma.Element, error) {
 	return e, nil
 }
 
-// fit is nil if elements lie inside of the window of a rank.
-func (p *winPeer) fit(n, extent int, at *Place) error {
+// checkRange is nil if elements lie inside of the window of a rank.
+func (p *winPeer) checkRange(n, extent int, at *Place) error {
 	if p.unit == 0 {
 		return fmt.Errorf("%w: its elements have no bytes", ErrRange)
 	}
-	return placeError(at.Fit(n, extent, p.unit, p.size))
+	return wrapPlaceError(at.Fit(n, extent, p.unit, p.size))
 }
 
-// placeError has the errors of package rma as the package's own.
-func placeError(err error) error {
+// wrapPlaceError has the errors of package rma as the package's own.
+func wrapPlaceError(err error) error {
 	switch {
 	case errors.Is(err, rma.ErrCount):
 		return fmt.Errorf("%w: %w", ErrCount, err)

@@ -12,23 +12,23 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
 )
 
-// limit is the payload of the longest packet to a rank, without the number of a piece.
-func (w *Win) limit(p *winPeer) int {
+// packetLimit is the payload of the longest packet to a rank, without the number of a piece.
+func (w *Win) packetLimit(p *winPeer) int {
 	if p.rank == w.comm.rank {
 		return math.MaxInt32
 	}
 	n := w.eng.Fabric().Limits(p.job).Eager
 	if w.dynamic != nil {
-		n -= nameSize
+		n -= regionIDSize
 	}
 	return n
 }
 
-// serve does what a rank asks for to the memory here. Who has the lock does
+// serveAccess does what a rank asks for to the memory here. Who has the lock does
 // nothing else meanwhile, so that it is atomic.
-func (w *Win) serve(core *protocol.Core, p *winPeer, k winPacket, h *envelope.Header, payload []byte) error {
+func (w *Win) serveAccess(core *protocol.Core, p *winPeer, k winPacket, h *envelope.Header, payload []byte) error {
 	t := &w.in
-	mem, payload, err := w.named(p, payload)
+	mem, payload, err := w.targetRegion(p, payload)
 	if err != nil {
 		return err
 	}
@@ -38,7 +38,7 @@ func (w *Win) serve(core *protocol.Core, p *winPeer, k winPacket, h *envelope.He
 	}
 	limit := len(data)
 	if k == packetGet {
-		limit = w.limit(p)
+		limit = w.packetLimit(p)
 	}
 	if err := t.Check(len(mem.Bytes), limit); err != nil {
 		return err
@@ -73,11 +73,11 @@ func (w *Win) serve(core *protocol.Core, p *winPeer, k winPacket, h *envelope.He
 	case err != nil:
 		return err
 	case old != nil:
-		reply := envelope.Header{Context: w.comm.id, Tag: int32(packetReply), ID: h.ID, Length: h.Length}
+		reply := envelope.Header{Context: w.comm.contextID, Tag: int32(packetReply), ID: h.ID, Length: h.Length}
 		_ = core.SendActive(p.job, reply, old) // if it is lost it does not need it
 	default:
-		p.in.received++
-		p.in.handled++
+		p.recvState.received++
+		p.recvState.handled++
 	}
 	return nil
 }
@@ -85,7 +85,7 @@ func (w *Win) serve(core *protocol.Core, p *winPeer, k winPacket, h *envelope.He
 // serveMessage lets a message come into the memory here, or go out of it.
 func (w *Win) serveMessage(core *protocol.Core, p *winPeer, k winPacket, h *envelope.Header, payload []byte) error {
 	t := &w.in
-	mem, payload, err := w.named(p, payload)
+	mem, payload, err := w.targetRegion(p, payload)
 	if err != nil {
 		return err
 	}
@@ -103,50 +103,50 @@ func (w *Win) serveMessage(core *protocol.Core, p *winPeer, k winPacket, h *enve
 	if !ok || n != int(h.Length) {
 		return fmt.Errorf("%w: a message of %d bytes in pieces", protocol.ErrProtocol, h.Length)
 	}
-	if p.in.messages++; p.in.messages > maxReplies {
-		return fmt.Errorf("%w: %d messages at a time", protocol.ErrProtocol, p.in.messages)
+	if p.recvState.messages++; p.recvState.messages > maxReplies {
+		return fmt.Errorf("%w: %d messages at a time", protocol.ErrProtocol, p.recvState.messages)
 	}
 	r := &protocol.Request{Buf: mem.Bytes[off:][:n], Dest: p.job}
-	r.Envelope = w.envelope(k, p, int32(h.ID))
+	r.Envelope = w.messageEnvelope(k, p, int32(h.ID))
 	mem.messages++
 	if k == packetFetch {
 		r.OnDone = func(*protocol.Request) {
 			mem.messages--
-			p.in.messages--
+			p.recvState.messages--
 		}
 		core.Send(r)
 		return nil
 	}
-	p.in.received++
+	p.recvState.received++
 	r.OnDone = func(*protocol.Request) {
 		mem.messages--
-		p.in.messages--
-		p.in.handled++
-		w.ack(core, p)
+		p.recvState.messages--
+		p.recvState.handled++
+		w.sendDueAck(core, p)
 	}
 	core.Receive(r)
 	return nil
 }
 
-// envelope is that of the messages that bring elements to a rank, or fetch them
+// messageEnvelope is that of the messages that bring elements to a rank, or fetch them
 // there.
-func (w *Win) envelope(k winPacket, from *winPeer, tag int32) match.Envelope {
-	e := match.Envelope{Context: w.comm.id, Source: int32(from.job), Tag: tag}
+func (w *Win) messageEnvelope(k winPacket, from *winPeer, tag int32) match.Envelope {
+	e := match.Envelope{Context: w.comm.contextID, Source: int32(from.job), Tag: tag}
 	if k == packetFetch {
 		e.Context++
 	}
 	return e
 }
 
-// serveWord changes a word of the lock here.
-func (w *Win) serveWord(core *protocol.Core, p *winPeer, h *envelope.Header) error {
+// serveLockWord changes a word of the lock here.
+func (w *Win) serveLockWord(core *protocol.Core, p *winPeer, h *envelope.Header) error {
 	word := int(uint8(h.Tag >> 8))
 	if word >= len(w.control) {
 		return fmt.Errorf("%w: word %d of a lock", protocol.ErrProtocol, word)
 	}
 	was := atomic.AddUint64(&w.control[word], h.Length) - h.Length
 	if h.ID != 0 {
-		answer := envelope.Header{Context: w.comm.id, Tag: int32(packetWas), ID: h.ID}
+		answer := envelope.Header{Context: w.comm.contextID, Tag: int32(packetFetchAddReply), ID: h.ID}
 		_ = core.SendActive(p.job, answer, binary.LittleEndian.AppendUint64(w.reply[:0], was))
 	}
 	return nil

@@ -11,128 +11,128 @@ type transfer struct {
 	p      protocol.Request // of the adapter, or a message
 	w      *Win
 	peer   *winPeer
-	region *region // of the rank's
-	what   winPacket
+	region *remoteRegion // of the rank's
+	packet winPacket
 	op     Op
 
 	send    Buffer // elements that go
 	compare Buffer // of CompareAndSwap
 	recv    Buffer // where those that come belong
-	mem     []byte // where they come in
+	staging []byte // where they come in
 	word    [8]byte
 
-	place    rma.Place
-	element  rma.Element
-	cursor   rma.Cursor
-	elements int
-	next     int    // element that has not left
-	left     int    // bytes that have not come
-	number   uint64 // of replies
+	place     rma.Place
+	element   rma.Element
+	cursor    rma.Cursor
+	elements  int
+	next      int    // element that has not left
+	bytesLeft int    // bytes that have not come
+	id        uint64 // of replies
 
-	parts int   // that the adapter moves and are not done
-	err   error // of one of them
-	whole *transfer
-	done  *remote // of a Request
-	name  string
-	then  func(*protocol.Request)
+	parts  int   // that the adapter moves and are not done
+	err    error // of one of them
+	parent *transfer
+	result *rmaResult // of a Request
+	name   string
+	then   func(*protocol.Request)
 }
 
-// take returns a transfer to a rank that nothing is known of yet.
-func (w *Win) take(p *winPeer) *transfer {
+// newTransfer returns a transfer to a rank that nothing is known of yet.
+func (w *Win) newTransfer(p *winPeer) *transfer {
 	var t *transfer
-	if n := len(w.free) - 1; n >= 0 {
-		t = w.free[n]
-		w.free[n] = nil
-		w.free = w.free[:n]
+	if n := len(w.idleTransfers) - 1; n >= 0 {
+		t = w.idleTransfers[n]
+		w.idleTransfers[n] = nil
+		w.idleTransfers = w.idleTransfers[:n]
 	} else {
 		t = &transfer{}
-		t.then = t.moved
+		t.then = t.onPartDone
 	}
-	t.w, t.peer, t.whole = w, p, t
+	t.w, t.peer, t.parent = w, p, t
 	return t
 }
 
-// keptTransfers is how many are kept to be used again.
-const keptTransfers = 256
+// maxIdleTransfers is how many are kept to be used again.
+const maxIdleTransfers = 256
 
-// finish ends a transfer: it is used again.
-func (t *transfer) finish(err error) {
+// complete ends a transfer: it is used again.
+func (t *transfer) complete(err error) {
 	w := t.w
-	if err == nil && t.mem != nil {
-		if mem, ok := t.recv.Contiguous(); !ok || len(mem) > 0 && &mem[0] != &t.mem[0] {
-			t.recv.Unpack(t.mem)
+	if err == nil && t.staging != nil {
+		if mem, ok := t.recv.Contiguous(); !ok || len(mem) > 0 && &mem[0] != &t.staging[0] {
+			t.recv.Unpack(t.staging)
 		}
 	}
-	if t.number != 0 {
-		delete(w.pending, t.number)
+	if t.id != 0 {
+		delete(w.pendingReplies, t.id)
 	}
-	if err != nil && t.peer.out.err == nil {
-		t.peer.out.err = err
+	if err != nil && t.peer.sendQueue.err == nil {
+		t.peer.sendQueue.err = err
 	}
-	if t.done != nil {
-		t.done.done = true
+	if t.result != nil {
+		t.result.done = true
 		if err != nil {
-			t.done.err = w.fail(t.name, with(t.peer.rank, t.from()), err)
+			t.result.err = w.fail(t.name, describeTarget(t.peer.rank, t.originalPlace()), err)
 		}
 	}
 	g := t.region
 	*t = transfer{then: t.then}
-	if len(w.free) < keptTransfers {
-		w.free = append(w.free, t)
+	if len(w.idleTransfers) < maxIdleTransfers {
+		w.idleTransfers = append(w.idleTransfers, t)
 	}
 	if g != nil { // not a part of another
 		g.users--
-		w.giveBack(w.eng.Core(), g)
+		w.returnIfUnused(w.eng.Core(), g)
 	}
 }
 
-// from is where the caller has said that it goes.
-func (t *transfer) from() Place {
+// originalPlace is where the caller has said that it goes.
+func (t *transfer) originalPlace() Place {
 	if t.region == nil {
 		return t.place
 	}
 	return t.place.From(t.place.Disp() + int(uintptr(t.region.span.Addr)))
 }
 
-// moved is called when the adapter, or a message, has moved a part of a transfer.
-func (t *transfer) moved(r *protocol.Request) {
-	w, p, whole, err := t.w, t.peer, t.whole, r.Err
-	p.out.moves--
-	if whole.what != packetPut {
-		p.out.reads--
+// onPartDone is called when the adapter, or a message, has moved a part of a transfer.
+func (t *transfer) onPartDone(r *protocol.Request) {
+	w, p, whole, err := t.w, t.peer, t.parent, r.Err
+	p.sendQueue.rdmaOps--
+	if whole.packet != packetPut {
+		p.sendQueue.reads--
 	}
-	if whole.what.combines() { // a word
-		p.out.atomics--
-		whole.mem = t.word[:]
+	if whole.packet.isAccumulate() { // a word
+		p.sendQueue.atomics--
+		whole.staging = t.word[:]
 	}
 	if whole.err == nil {
 		whole.err = err
 	}
 	if t != whole {
-		t.finish(nil)
+		t.complete(nil)
 	}
-	whole.release()
-	w.push(w.eng.Core(), p)
+	whole.completePart()
+	w.sendQueued(w.eng.Core(), p)
 }
 
-// move makes a transfer that of one part of itself, or of another.
-func (t *transfer) move(whole *transfer) {
-	t.whole = whole
+// startPart makes a transfer that of one part of itself, or of another.
+func (t *transfer) startPart(whole *transfer) {
+	t.parent = whole
 	whole.parts++
-	o := &t.peer.out
-	o.moves++
-	if whole.what != packetPut {
+	o := &t.peer.sendQueue
+	o.rdmaOps++
+	if whole.packet != packetPut {
 		o.reads++
 	}
-	if whole.what.combines() {
+	if whole.packet.isAccumulate() {
 		o.atomics++
 	}
 	t.p.Dest, t.p.OnDone = t.peer.job, t.then
 }
 
-// release is the end of a part. With the last one the transfer is done.
-func (t *transfer) release() {
+// completePart is the end of a part. With the last one the transfer is done.
+func (t *transfer) completePart() {
 	if t.parts--; t.parts == 0 {
-		t.finish(t.err)
+		t.complete(t.err)
 	}
 }

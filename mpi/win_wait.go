@@ -12,55 +12,55 @@ import (
 // winWait is a call that waits for something that ranks of a window have to do.
 // It ends, too, when the window loses a rank.
 type winWait struct {
-	w        *Win
-	what     string // the call
-	targets  []int  // of a lock
-	until    func() bool
-	suspects []int          // ranks of the window that it waits for
-	missing  func(int) bool // those of them that it waits for now; nil is all
-	any      bool           // one of them is enough
-	polled   *uint64        // of a call that does not wait: engine.Polls.New
-	err      error
-	age      int // how often it was looked after
-	listed   bool
-	lasting  bool // it is looked after although it is over
-	over     bool
+	w             *Win
+	callName      string // the call
+	targets       []int  // of a lock
+	condition     func() bool
+	suspects      []int          // ranks of the window that it waits for
+	isPending     func(int) bool // those of them that it waits for now; nil is all
+	any           bool           // one of them is enough
+	pollRound     *uint64        // of a call that does not wait: engine.Polls.New
+	err           error
+	checks        int // how often it was looked after
+	listed        bool
+	probeWhenDone bool // it is looked after although it is over
+	done          bool
 }
 
 // Ready implements engine.Waitable.
 func (x *winWait) Ready() bool {
-	if x.over {
+	if x.done {
 		return true
 	}
 	if x.w.broken != nil {
-		x.over, x.err = true, x.w.broken
+		x.done, x.err = true, x.w.broken
 		return true
 	}
-	if x.over = x.until(); !x.over && !x.listed {
+	if x.done = x.condition(); !x.done && !x.listed {
 		x.listed = true
 		x.w.waits = append(x.w.waits, x)
 	}
-	return x.over
+	return x.done
 }
 
-// wait waits, in a call, until something is so that suspects have to do, and that each
+// waitUntil waits, in a call, until something is so that suspects have to do, and that each
 // does for whom missing is not so any more.
-func (w *Win) wait(what string, until func() bool, missing func(int) bool, suspects ...int) error {
-	x := &winWait{w: w, what: what, until: until, missing: missing, suspects: suspects}
+func (w *Win) waitUntil(what string, until func() bool, missing func(int) bool, suspects ...int) error {
+	x := &winWait{w: w, callName: what, condition: until, isPending: missing, suspects: suspects}
 	return errors.Join(w.eng.Wait(context.Background(), x), x.err)
 }
 
-// watch looks after those who wait.
-func (w *Win) watch(core *protocol.Core) {
+// probeWaits looks after those who wait.
+func (w *Win) probeWaits(core *protocol.Core) {
 	kept := w.waits[:0]
 	for _, x := range w.waits {
-		if x.over && !x.lasting {
+		if x.done && !x.probeWhenDone {
 			continue
 		}
 		kept = append(kept, x)
-		if x.age++; x.age&(x.age-1) == 0 || x.age%maxAge == 0 {
+		if x.checks++; x.checks&(x.checks-1) == 0 || x.checks%maxProbeGap == 0 {
 			for _, r := range x.suspects {
-				w.ping(core, &w.peers[r])
+				w.sendProbe(core, &w.peers[r])
 			}
 		}
 	}
@@ -68,34 +68,34 @@ func (w *Win) watch(core *protocol.Core) {
 	w.waits = kept
 }
 
-// maxAge is how many times after the last sign of life was asked for the next one
+// maxProbeGap is how many times after the last sign of life was asked for the next one
 // is, at most.
-const maxAge = 16
+const maxProbeGap = 16
 
-// ping sends a packet that nobody reads, to see whether it arrives.
-func (w *Win) ping(core *protocol.Core, p *winPeer) {
+// sendProbe sends a packet that nobody reads, to see whether it arrives.
+func (w *Win) sendProbe(core *protocol.Core, p *winPeer) {
 	if p.job != w.eng.Rank() && core.Backlog(p.job) == 0 {
-		_ = core.SendActive(p.job, envelope.Header{Tag: packetSign}, nil) // that it is lost is told otherwise
+		_ = core.SendActive(p.job, envelope.Header{Tag: packetProbe}, nil) // that it is lost is told otherwise
 	}
 }
 
-// lost is called when a rank is lost: nothing can be relied on any more.
-func (w *Win) lost(core *protocol.Core, p *winPeer) {
+// onRankLost is called when a rank is lost: nothing can be relied on any more.
+func (w *Win) onRankLost(core *protocol.Core, p *winPeer) {
 	why := core.PeerError(p.job)
-	w.drop(p, why)
+	w.failQueued(p, why)
 	if w.broken != nil {
 		return
 	}
 	w.broken = why
 	for r := range w.peers {
 		if q := &w.peers[r]; q != p && r != w.comm.rank {
-			w.signal(core, q, packetBroken, uint64(p.rank))
+			w.sendSignal(core, q, packetBroken, uint64(p.rank))
 		}
 	}
 }
 
-// told is called when another rank says that one is lost.
-func (w *Win) told(from *winPeer, rank uint64) error {
+// handleBroken is called when another rank says that one is lost.
+func (w *Win) handleBroken(from *winPeer, rank uint64) error {
 	if rank >= uint64(len(w.peers)) {
 		return fmt.Errorf("window %s: it has lost rank %d, which there is not", w.Name(), rank)
 	}

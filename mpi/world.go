@@ -35,11 +35,11 @@ type World struct {
 	o       Options
 	cpus    processors
 
-	contexts *contexts
-	comms    comms
-	windows  windows
-	lookout  *lookout
-	lanes    lanes
+	contexts *contextIDs
+	comms    commTable
+	windows  windowTable
+	detector *deadlockDetector
+	channels rdmaChannels
 
 	finalized atomic.Bool
 
@@ -57,7 +57,7 @@ type Open func() (verbs.Device, error)
 // started alone is a job of one rank. The adapter is opened if the job has
 // others, and closed by Finalize.
 func Init(open Open, o Options) (*World, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), startTime)
+	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
 	if o.Manager == nil {
 		var err error
@@ -68,21 +68,21 @@ func Init(open Open, o Options) (*World, error) {
 			return nil, fmt.Errorf("mpi: init: %w", err)
 		}
 	}
-	w, err := join(ctx, open, o)
+	w, err := joinJob(ctx, open, o)
 	if err != nil {
 		return nil, fmt.Errorf("mpi: init at rank %d of %d: %w", o.Manager.Rank(), o.Manager.Size(), err)
 	}
 	return w, nil
 }
 
-// startTime is how long the ranks of a job may take to find one another.
-const startTime = 5 * time.Minute
+// startTimeout is how long the ranks of a job may take to find one another.
+const startTimeout = 5 * time.Minute
 
-func join(ctx context.Context, open Open, o Options) (*World, error) {
-	if err := o.fill(); err != nil {
+func joinJob(ctx context.Context, open Open, o Options) (*World, error) {
+	if err := o.fillFromEnv(); err != nil {
 		return nil, err
 	}
-	w := &World{manager: o.Manager, o: o, contexts: newContexts(maxContexts)}
+	w := &World{manager: o.Manager, o: o, contexts: newContextIDs(maxContexts)}
 	rank, size := o.Manager.Rank(), o.Manager.Size()
 	var err error
 	w.eng, err = engine.New(rank, size, func(h fabric.Host) (fabric.Fabric, error) {
@@ -100,7 +100,7 @@ func join(ctx context.Context, open Open, o Options) (*World, error) {
 			return nil, err
 		}
 		w.dev = dev
-		switch o.carried(size) {
+		switch o.transports(size) {
 		case coll.ByConnections:
 			return rdma.New(w.dev, h, o.Manager, o.RDMA)
 		case coll.ByDatagrams:
@@ -109,21 +109,21 @@ func join(ctx context.Context, open Open, o Options) (*World, error) {
 		return hybrid.New(w.dev, h, o.Manager, hybrid.Options{Limit: o.RCLimit, RDMA: o.RDMA, UD: o.UD})
 	})
 	if err == nil && size > 1 {
-		where := &whereabouts{manager: o.Manager}
-		w.eng.Do(func(core *protocol.Core) { core.OnNotify, core.RankName = w.lanes.noticed, where.of })
-		err = w.meet(ctx)
+		where := &rankLocations{manager: o.Manager}
+		w.eng.Do(func(core *protocol.Core) { core.OnNotify, core.RankName = w.channels.handleNotify, where.lookup })
+		err = w.exchangeProcessInfo(ctx)
 	}
 	if err != nil {
-		w.release(ctx)
+		w.releaseResources(ctx)
 		return nil, err
 	}
-	w.lookout = newLookout(w)
-	w.Comm = w.comm("world", worldID, nil, rank, size)
-	w.Self = w.comm("self", selfID, []int{rank}, 0, 1)
+	w.detector = newDeadlockDetector(w)
+	w.Comm = w.newComm("world", worldID, nil, rank, size)
+	w.Self = w.newComm("self", selfID, []int{rank}, 0, 1)
 	w.eng.Do(func(core *protocol.Core) {
-		core.Handler, core.OnPeerFailed, core.OnSignature = w.handle, w.gone, w.strange
+		core.Handler, core.OnPeerFailed, core.OnSignature = w.handleActive, w.onRankLost, w.compareMessage
 	})
-	w.lookout.start()
+	w.detector.start()
 	if o.ConnectAll && size > 1 {
 		if err := w.eng.Fabric().ConnectAll(ctx); err != nil {
 			return nil, err
@@ -135,15 +135,15 @@ func join(ctx context.Context, open Open, o Options) (*World, error) {
 	return w, nil
 }
 
-// meet is the first fence: what ranks have to know of one another is told before.
-func (w *World) meet(ctx context.Context) (err error) {
-	if err := cmp.Or(tellProcessors(w.manager, &w.o), tellWhereabouts(w.manager)); err != nil {
+// exchangeProcessInfo is the first fence: what ranks have to know of one another is told before.
+func (w *World) exchangeProcessInfo(ctx context.Context) (err error) {
+	if err := cmp.Or(publishProcessors(w.manager, &w.o), publishLocation(w.manager)); err != nil {
 		return err
 	}
 	if err := w.manager.Fence(ctx); err != nil {
 		return err
 	}
-	w.cpus, err = hearProcessors(ctx, w.manager, &w.o)
+	w.cpus, err = readProcessors(ctx, w.manager, &w.o)
 	return err
 }
 
@@ -154,7 +154,7 @@ func (w *World) meet(ctx context.Context) (err error) {
 // instead, and goes on to panic.
 func (w *World) Finalize() error {
 	if reason := recover(); reason != nil {
-		_ = w.Abort(panicked, fmt.Sprintf("rank %d panics: %v", w.Rank(), reason))
+		_ = w.Abort(panicExitCode, fmt.Sprintf("rank %d panics: %v", w.Rank(), reason))
 		panic(reason)
 	}
 	if w.asComm().isNull() {
@@ -165,10 +165,10 @@ func (w *World) Finalize() error {
 	detached := w.detached
 	w.mu.Unlock()
 	_, err := WaitAll(detached...)
-	last := barrier()
-	last.as, last.last = "finalize", true
-	err = errors.Join(err, w.do(last))
-	w.lookout.end() // nobody is waited for any more; ranks that go are not missed
+	last := barrierOp()
+	last.calledAs, last.isFinalize = "finalize", true
+	err = errors.Join(err, w.runBlocking(last))
+	w.detector.end() // nobody is waited for any more; ranks that go are not missed
 	w.eng.End()
 	stopped := false // a rank that does not come to the last fence
 	if err == nil {
@@ -176,14 +176,14 @@ func (w *World) Finalize() error {
 		stopped = errors.Is(err, ErrLost)
 		w.eng.Glance()
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), startTime)
+	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
 	for _, c := range w.comms.all() {
 		if late := c.lateDisagreement(); late != nil {
 			err = errors.Join(err, c.fail("finalize", "", late))
 		}
 	}
-	err = errors.Join(err, w.release(ctx))
+	err = errors.Join(err, w.releaseResources(ctx))
 	if stopped { // the process manager may answer nobody until the fence is over
 		return err
 	}
@@ -203,47 +203,47 @@ func (w *World) waitLastFence() error {
 	return err
 }
 
-// panicked is the exit status of a job one of whose ranks panics: Go's.
-const panicked = 2
+// panicExitCode is the exit status of a job one of whose ranks panics: Go's.
+const panicExitCode = 2
 
-// handle is protocol.Core.Handler: packets of windows, and of those who look out.
-func (w *World) handle(from int, h *envelope.Header, payload []byte) error {
+// handleActive is protocol.Core.Handler: packets of windows, and of those who look out.
+func (w *World) handleActive(from int, h *envelope.Header, payload []byte) error {
 	if h.Context == worldID {
-		return w.lookout.handle(from, h, payload)
+		return w.detector.handlePacket(from, h, payload)
 	}
-	return w.windows.handle(from, h, payload)
+	return w.windows.handlePacket(from, h, payload)
 }
 
-// gone is protocol.Core.OnPeerFailed.
-func (w *World) gone(rank int) {
-	w.lookout.gone(w.eng.Core(), rank)
-	w.windows.gone(rank)
+// onRankLost is protocol.Core.OnPeerFailed.
+func (w *World) onRankLost(rank int) {
+	w.detector.onRankLost(w.eng.Core(), rank)
+	w.windows.onRankLost(rank)
 }
 
-// detach keeps a buffered send until it is done.
-func (w *World) detach(r *Request) {
+// addDetached keeps a buffered send until it is done.
+func (w *World) addDetached(r *Request) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	kept := w.detached[:0]
 	for _, d := range w.detached {
-		if !d.comm.eng.Test(unseen{d}) {
+		if !d.comm.eng.Test(internalTest{d}) {
 			kept = append(kept, d)
 		}
 	}
 	w.detached = append(kept, r)
 }
 
-func (w *World) release(ctx context.Context) (err error) {
+func (w *World) releaseResources(ctx context.Context) (err error) {
 	w.finalized.Store(true)
 	if w.eng != nil {
-		if w.lookout != nil {
-			w.lookout.end()
+		if w.detector != nil {
+			w.detector.end()
 		}
 		w.windows.stop(w)
 		err = w.eng.Close(ctx)
 	}
 	for _, c := range w.comms.all() {
-		c.sharing.end()
+		c.sharedMemory.release()
 	}
 	if w.dev != nil {
 		err = errors.Join(err, w.dev.Close())

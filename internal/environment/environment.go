@@ -32,7 +32,7 @@ func Unknown(environ []string) []string {
 	var list []string
 	for _, entry := range environ {
 		name, _, _ := strings.Cut(entry, "=")
-		if strings.HasPrefix(name, Prefix) && !slices.Contains(Known, name) && !ofTests(name) {
+		if strings.HasPrefix(name, Prefix) && !slices.Contains(Known, name) && !isTestVariable(name) {
 			list = append(list, name)
 		}
 	}
@@ -40,7 +40,7 @@ func Unknown(environ []string) []string {
 	return slices.Compact(list)
 }
 
-func ofTests(name string) bool {
+func isTestVariable(name string) bool {
 	return slices.ContainsFunc(strings.Split(name, "_"), func(word string) bool {
 		return word == "TEST" || word == "LAB" || word == "LAUNCH"
 	})
@@ -48,12 +48,12 @@ func ofTests(name string) bool {
 
 // Nearest returns the known name with the fewest edits to name.
 func Nearest(name string) string {
-	return slices.MinFunc(Known, func(a, b string) int { return cmp.Compare(distance(name, a), distance(name, b)) })
+	return slices.MinFunc(Known, func(a, b string) int { return cmp.Compare(editDistance(name, a), editDistance(name, b)) })
 }
 
-// distance returns the number of characters to insert, delete or replace to make b of a
+// editDistance returns the number of characters to insert, delete or replace to make b of a
 // (Levenshtein).
-func distance(a, b string) int {
+func editDistance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {
 		row[j] = j

@@ -27,7 +27,7 @@ func main() {
 	embedded := flag.String("embedded", "", "type whose methods they are")
 	out := flag.String("out", "", "file that is written")
 	flag.Parse()
-	text, err := generate(".", *handle, *embedded, *out)
+	text, err := generateMethods(".", *handle, *embedded, *out)
 	if err == nil {
 		err = os.WriteFile(*out, text, 0o644)
 	}
@@ -36,9 +36,9 @@ func main() {
 	}
 }
 
-// generate returns the file for the package in dir. Methods that the handle declares
+// generateMethods returns the file for the package in dir. Methods that the handle declares
 // elsewhere are left out.
-func generate(dir, handle, embedded, out string) ([]byte, error) {
+func generateMethods(dir, handle, embedded, out string) ([]byte, error) {
 	set := token.NewFileSet()
 	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
 	if err != nil {
@@ -58,9 +58,9 @@ func generate(dir, handle, embedded, out string) ([]byte, error) {
 			d, ok := d.(*ast.FuncDecl)
 			switch {
 			case !ok || d.Recv == nil || !d.Name.IsExported():
-			case receiver(d) == handle:
+			case receiverType(d) == handle:
 				own[d.Name.Name] = true
-			case receiver(d) == embedded:
+			case receiverType(d) == embedded:
 				methods[d.Name.Name] = d
 			}
 		}
@@ -74,15 +74,15 @@ func generate(dir, handle, embedded, out string) ([]byte, error) {
 			}
 		}
 	}) {
-		if err := write(&b, set, methods[m], handle, embedded); err != nil {
+		if err := writeMethod(&b, set, methods[m], handle, embedded); err != nil {
 			return nil, err
 		}
 	}
 	return format.Source(b.Bytes())
 }
 
-// receiver returns the name of a method's type, if that is a pointer's.
-func receiver(d *ast.FuncDecl) string {
+// receiverType returns the name of a method's type, if that is a pointer's.
+func receiverType(d *ast.FuncDecl) string {
 	if star, ok := d.Recv.List[0].Type.(*ast.StarExpr); ok {
 		if id, ok := star.X.(*ast.Ident); ok {
 			return id.Name
@@ -91,8 +91,8 @@ func receiver(d *ast.FuncDecl) string {
 	return ""
 }
 
-// write writes one method.
-func write(b *bytes.Buffer, set *token.FileSet, d *ast.FuncDecl, handle, embedded string) error {
+// writeMethod writes one method.
+func writeMethod(b *bytes.Buffer, set *token.FileSet, d *ast.FuncDecl, handle, embedded string) error {
 	var signature bytes.Buffer
 	if err := printer.Fprint(&signature, set, d.Type); err != nil {
 		return err

@@ -12,7 +12,7 @@ import (
 func TestUpToDate(t *testing.T) {
 	dir := filepath.Join("..", "..", "mpi")
 	for handle, file := range map[string]string{"Cart": "cart_comm.go", "World": "world_comm.go"} {
-		want, err := generate(dir, handle, "Comm", file)
+		want, err := generateMethods(dir, handle, "Comm", file)
 		require.NoError(t, err)
 		got, err := os.ReadFile(filepath.Join(dir, file))
 		require.NoError(t, err)

@@ -155,8 +155,8 @@ func (e Entry) Addrs() ([]netip.Addr, error) {
 	return list, nil
 }
 
-// draws is the number of addresses that DrawLoopback draws beside the lowest.
-const draws = 64
+// randomAddrs is the number of addresses that DrawLoopback draws beside the lowest.
+const randomAddrs = 64
 
 // DrawLoopback returns addresses of a prefix in 127.0.0.0/8: the lowest, and others
 // drawn at random.
@@ -168,7 +168,7 @@ func DrawLoopback(in netip.Prefix) []netip.Addr {
 		return netip.AddrFrom4([4]byte{low[0], low[1] | byte(n>>16), low[2] | byte(n>>8), low[3] | byte(n)})
 	}
 	list := []netip.Addr{at(1)}
-	var b [4 * draws]byte
+	var b [4 * randomAddrs]byte
 	rand.Read(b[:])
 	for i := 0; i < len(b); i += 4 {
 		if ip := at(binary.NativeEndian.Uint32(b[i:])); ip.As4()[3] != 0 && ip.As4()[3] != 255 {

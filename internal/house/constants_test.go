@@ -20,7 +20,7 @@ type constants struct {
 	packages map[string][]*ast.File // by directory
 }
 
-// get returns the constant of a directory's package, such as "mpi.lookTime", or the
+// get returns the constant of a directory's package, such as "mpi.sampleInterval", or the
 // only constant value that its code gives to a field of that name, such as the default
 // of an option.
 func (c *constants) get(name string) int64 {

@@ -50,18 +50,18 @@ func Choose(ctx context.Context, m pmi.Manager) error {
 			words = append(words, ip.String())
 		}
 	}
-	if err := m.Put(key(m.Rank()), strings.Join(words, ",")); err != nil {
+	if err := m.Put(addrsKey(m.Rank()), strings.Join(words, ",")); err != nil {
 		return err
 	}
 	if err := m.Fence(ctx); err != nil {
 		return err
 	}
-	text, err := m.Get(ctx, key(other))
+	text, err := m.Get(ctx, addrsKey(other))
 	if err != nil {
 		return err
 	}
 	if ip := sourceToward(text); ip.IsValid() && os.Getenv(EnvAddr) == "" {
-		return os.Setenv(EnvAddr, atPorts(ip))
+		return os.Setenv(EnvAddr, formatWithPorts(ip))
 	}
 	return nil
 }
@@ -83,10 +83,10 @@ func sourceToward(list string) netip.Addr {
 	return netip.Addr{}
 }
 
-func key(rank int) string { return "host-addresses-" + strconv.Itoa(rank) }
+func addrsKey(rank int) string { return "host-addresses-" + strconv.Itoa(rank) }
 
-// atPorts writes an address with the range of ports.
-func atPorts(ip netip.Addr) string {
+// formatWithPorts writes an address with the range of ports.
+func formatWithPorts(ip netip.Addr) string {
 	if ip.Is6() {
 		return fmt.Sprintf("[%v]:%s", ip, Ports)
 	}

@@ -54,5 +54,5 @@ func TestChoose(t *testing.T) {
 			require.Equal(t, c.want, os.Getenv(EnvAddr))
 		})
 	}
-	require.Equal(t, "[2001:db8::1]:4791-5790", atPorts(netip.MustParseAddr("2001:db8::1")))
+	require.Equal(t, "[2001:db8::1]:4791-5790", formatWithPorts(netip.MustParseAddr("2001:db8::1")))
 }

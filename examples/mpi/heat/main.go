@@ -60,11 +60,11 @@ func solve(c *mpi.Comm, points, steps int) ([]float64, error) {
 		return nil, err
 	}
 	for range steps {
-		if err := p.step(); err != nil {
+		if err := p.advance(); err != nil {
 			return nil, err
 		}
 	}
-	return p.gather()
+	return p.gatherPlate()
 }
 
 func check(err error) {

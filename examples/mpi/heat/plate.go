@@ -35,7 +35,7 @@ func newPlate(c *mpi.Comm, points int) (*plate, error) {
 		return nil, err
 	}
 	p := &plate{grid: grid, points: points}
-	_, _, p.rows, p.cols = p.part(grid.Rank())
+	_, _, p.rows, p.cols = p.subRectangle(grid.Rank())
 	p.stride = p.cols + 2
 	p.now, p.next = make([]float64, (p.rows+2)*p.stride), make([]float64, (p.rows+2)*p.stride)
 	if at, _ := grid.Coords(grid.Rank()); at[0] == 0 {
@@ -46,8 +46,8 @@ func newPlate(c *mpi.Comm, points int) (*plate, error) {
 	return p, nil
 }
 
-// part is a rank's part of the whole: where it begins, and its size.
-func (p *plate) part(rank int) (row, col, rows, cols int) {
+// subRectangle is a rank's part of the whole: where it begins, and its size.
+func (p *plate) subRectangle(rank int) (row, col, rows, cols int) {
 	at, _ := p.grid.Coords(rank)
 	dims := p.grid.Dims()
 	cut := func(dim, i int) int { return i * p.points / dims[dim] }
@@ -55,9 +55,9 @@ func (p *plate) part(rank int) (row, col, rows, cols int) {
 	return row, col, cut(0, at[0]+1) - row, cut(1, at[1]+1) - col
 }
 
-// step goes on by one step in time.
-func (p *plate) step() error {
-	if err := p.exchange(); err != nil {
+// advance goes on by one step in time.
+func (p *plate) advance() error {
+	if err := p.exchangeBorders(); err != nil {
 		return err
 	}
 	for i := 1; i <= p.rows; i++ {
@@ -71,9 +71,9 @@ func (p *plate) step() error {
 	return nil
 }
 
-// exchange gives our outermost points to the neighbours, and gets theirs for the
+// exchangeBorders gives our outermost points to the neighbours, and gets theirs for the
 // border. At the edge of the whole there are none, and nothing is sent.
-func (p *plate) exchange() error {
+func (p *plate) exchangeBorders() error {
 	row := func(i int) mpi.Buffer { return mpi.Of(p.now[i*p.stride+1:][:p.cols]) }
 	col := func(j int) mpi.Buffer { return datatype.Strided(p.now[p.stride+j:], p.rows, 1, p.stride) }
 	for _, to := range []struct {
@@ -96,9 +96,9 @@ func (p *plate) exchange() error {
 	return nil
 }
 
-// gather puts the parts together at rank 0. Layouts say where a part lies on both
+// gatherPlate puts the parts together at rank 0. Layouts say where a part lies on both
 // sides: within its border, and in the whole.
-func (p *plate) gather() ([]float64, error) {
+func (p *plate) gatherPlate() ([]float64, error) {
 	ours := datatype.Strided(p.now[p.stride+1:], p.rows, p.cols, p.stride)
 	send, err := p.grid.Isend(ours, 0, 1)
 	if err != nil {
@@ -108,7 +108,7 @@ func (p *plate) gather() ([]float64, error) {
 	if p.grid.Rank() == 0 {
 		whole = make([]float64, p.points*p.points)
 		for rank := range p.grid.Size() {
-			row, col, rows, cols := p.part(rank)
+			row, col, rows, cols := p.subRectangle(rank)
 			theirs := datatype.Strided(whole[row*p.points+col:], rows, cols, p.points)
 			if _, err := p.grid.Recv(theirs, rank, 1); err != nil {
 				return nil, err

@@ -42,23 +42,23 @@ func run(c *mpi.Comm, n, bins int, seed uint64, out io.Writer) error {
 			counts[i]++
 		}
 	}
-	all, err := collect(c, counts)
+	all, err := sumCounts(c, counts)
 	if err != nil || c.Rank() != 0 {
 		return err
 	}
-	return draw(all, out)
+	return drawBars(all, out)
 }
 
-// part is what of the bins is a rank's.
-func part(counts []int64, rank, ranks int) []int64 {
+// ownBins is what of the bins is a rank's.
+func ownBins(counts []int64, rank, ranks int) []int64 {
 	return counts[rank*len(counts)/ranks : (rank+1)*len(counts)/ranks]
 }
 
-// collect adds up what all ranks have counted, in windows of the bins that are each
+// sumCounts adds up what all ranks have counted, in windows of the bins that are each
 // one's, and returns the sums of all at rank 0. Until a fence the bins are whoever's
 // is quickest; sums do not mind.
-func collect(c *mpi.Comm, counts []int64) (all []int64, err error) {
-	bins, _, err := mpi.WinAllocate[int64](c, len(part(counts, c.Rank(), c.Size())))
+func sumCounts(c *mpi.Comm, counts []int64) (all []int64, err error) {
+	bins, _, err := mpi.WinAllocate[int64](c, len(ownBins(counts, c.Rank(), c.Size())))
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +66,7 @@ func collect(c *mpi.Comm, counts []int64) (all []int64, err error) {
 		return nil, err
 	}
 	for rank := range c.Size() {
-		if err := bins.Accumulate(mpi.Of(part(counts, rank, c.Size())), rank, mpi.At(0), mpi.Sum); err != nil {
+		if err := bins.Accumulate(mpi.Of(ownBins(counts, rank, c.Size())), rank, mpi.At(0), mpi.Sum); err != nil {
 			return nil, err
 		}
 	}
@@ -76,7 +76,7 @@ func collect(c *mpi.Comm, counts []int64) (all []int64, err error) {
 	if c.Rank() == 0 {
 		all = make([]int64, len(counts))
 		for rank := range c.Size() {
-			if err := bins.Get(mpi.Of(part(all, rank, c.Size())), rank, mpi.At(0)); err != nil {
+			if err := bins.Get(mpi.Of(ownBins(all, rank, c.Size())), rank, mpi.At(0)); err != nil {
 				return nil, err
 			}
 		}
@@ -87,8 +87,8 @@ func collect(c *mpi.Comm, counts []int64) (all []int64, err error) {
 	return all, bins.Free()
 }
 
-// draw draws a bar for each bin.
-func draw(counts []int64, out io.Writer) error {
+// drawBars draws a bar for each bin.
+func drawBars(counts []int64, out io.Writer) error {
 	most := int64(1)
 	for _, n := range counts {
 		most = max(most, n)

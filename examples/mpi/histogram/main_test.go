@@ -46,7 +46,7 @@ func TestCollect(t *testing.T) {
 		for i := range counts {
 			counts[i] = int64(i * (w.Rank() + 1))
 		}
-		all, err := collect(w.Comm, counts)
+		all, err := sumCounts(w.Comm, counts)
 		if err != nil {
 			return err
 		}
@@ -69,7 +69,7 @@ func TestParts(t *testing.T) {
 		for ranks := 1; ranks < 9; ranks++ {
 			n := 0
 			for rank := range ranks {
-				n += len(part(counts, rank, ranks))
+				n += len(ownBins(counts, rank, ranks))
 			}
 			require.Equal(t, bins, n)
 		}

@@ -32,7 +32,7 @@ func run(c *mpi.Comm, strips int, out io.Writer) error {
 		return err
 	}
 	start := time.Now()
-	part, pi := area(strips, c.Rank(), c.Size()), 0.0
+	part, pi := sumStrips(strips, c.Rank(), c.Size()), 0.0
 	if err := c.Reduce(mpi.Value(&part), mpi.Value(&pi), mpi.Sum, 0); err != nil || c.Rank() != 0 {
 		return err
 	}
@@ -40,8 +40,8 @@ func run(c *mpi.Comm, strips int, out io.Writer) error {
 	return err
 }
 
-// area is that of each n-th strip, from one on.
-func area(strips, first, n int) (sum float64) {
+// sumStrips is that of each n-th strip, from one on.
+func sumStrips(strips, first, n int) (sum float64) {
 	width := 1 / float64(strips)
 	for i := first; i < strips; i += n {
 		x := (float64(i) + 0.5) * width

@@ -19,6 +19,6 @@ func TestPi(t *testing.T) {
 }
 
 func TestArea(t *testing.T) {
-	require.InDelta(t, math.Pi, area(1000, 0, 1), 1e-6)
-	require.InDelta(t, math.Pi, area(1000, 0, 3)+area(1000, 1, 3)+area(1000, 2, 3), 1e-6)
+	require.InDelta(t, math.Pi, sumStrips(1000, 0, 1), 1e-6)
+	require.InDelta(t, math.Pi, sumStrips(1000, 0, 3)+sumStrips(1000, 1, 3)+sumStrips(1000, 2, 3), 1e-6)
 }

@@ -61,7 +61,7 @@ func run(c *mpi.Comm, n int, seed uint64, out io.Writer) error {
 // less than one of a lower rank. It sorts x, too.
 func samplesort(c *mpi.Comm, x []float64) ([]float64, error) {
 	slices.Sort(x)
-	limits, err := agree(c, x)
+	limits, err := chooseSplitters(c, x)
 	if err != nil {
 		return nil, err
 	}
@@ -91,14 +91,14 @@ func samplesort(c *mpi.Comm, x []float64) ([]float64, error) {
 	return ours, nil
 }
 
-// samples are how many numbers each rank shows the others, times their number:
+// oversampling are how many numbers each rank shows the others, times their number:
 // with more of them shares are more equal.
-const samples = 16
+const oversampling = 16
 
-// agree makes the limits between ranks' ranges, of which there is one less than
+// chooseSplitters makes the limits between ranks' ranges, of which there is one less than
 // ranks. A rank without numbers shows none.
-func agree(c *mpi.Comm, x []float64) ([]float64, error) {
-	n := min(samples*c.Size(), len(x))
+func chooseSplitters(c *mpi.Comm, x []float64) ([]float64, error) {
+	n := min(oversampling*c.Size(), len(x))
 	shown := make([]float64, n)
 	for i := range shown {
 		shown[i] = x[(2*i+1)*len(x)/(2*n)]
