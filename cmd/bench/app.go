@@ -32,12 +32,12 @@ const (
 	statusUsage  = 2
 )
 
-// main runs the command line and returns the exit status.
-func (a *app) main(ctx context.Context, args []string) int {
+// runCommandLine runs the command line and returns the exit status.
+func (a *app) runCommandLine(ctx context.Context, args []string) int {
 	a.args = imbDashes(args)
 	out := cmdline.NewOutput(a.stdout)
 	a.stdout = out
-	c := a.command()
+	c := a.rootCommand()
 	c.SetArgs(a.args)
 	err := c.ExecuteContext(ctx)
 	if lost := out.Err(); !errors.Is(err, lost) {
@@ -53,7 +53,7 @@ func (a *app) main(ctx context.Context, args []string) int {
 	return cmdline.FailureStatus(ctx, statusFailed)
 }
 
-func (a *app) command() *cobra.Command {
+func (a *app) rootCommand() *cobra.Command {
 	var tables bool
 	root := &cobra.Command{
 		Use:     "bench",
@@ -64,7 +64,7 @@ func (a *app) command() *cobra.Command {
 		Args:          a.unknownCommand,
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		RunE:          func(c *cobra.Command, _ []string) error { return a.tour(c.Context(), tables) },
+		RunE:          func(c *cobra.Command, _ []string) error { return a.runTour(c.Context(), tables) },
 	}
 	root.Flags().BoolVarP(&tables, "verbose", "v", false, "every figure and claim of the tour, in a table for each layer")
 	root.SetVersionTemplate("{{.Name}} {{.Version}}\n")
@@ -82,16 +82,16 @@ func (a *app) command() *cobra.Command {
 // and puts the faults of --impair there.
 func prepareWorkers(faults string) error {
 	if _, err := impair.Parse(faults); err != nil {
-		return usage("--impair: %w", err)
+		return usageErrorf("--impair: %w", err)
 	}
 	if env := os.Getenv(rnic.EnvImpair); faults == "" {
 		if _, err := impair.Parse(env); err != nil {
-			return usage("%s: %w", rnic.EnvImpair, err)
+			return usageErrorf("%s: %w", rnic.EnvImpair, err)
 		}
 	}
 	if env := os.Getenv(rnic.EnvAddr); env != "" {
 		if _, err := rnic.ParseAddrs(env); err != nil {
-			return usage("%s: %w", rnic.EnvAddr, err)
+			return usageErrorf("%s: %w", rnic.EnvAddr, err)
 		}
 	}
 	if faults == "" {
@@ -126,10 +126,10 @@ func (a *app) runAll(ctx context.Context, experiments []*bench.Experiment, optio
 		p := startProgress(a.stderr, name)
 		o.Progress = p
 		res, _ := bench.Execute(ctx, e, o)
-		p.end()
+		p.stopDisplay()
 		results = append(results, res)
 		if left != nil {
-			left.finish(res.Elapsed)
+			left.addElapsed(res.Elapsed)
 		}
 		if err := done(res); err != nil {
 			return err

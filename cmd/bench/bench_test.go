@@ -48,11 +48,11 @@ func experiment(name string, layer bench.Layer, end func(context.Context) (bench
 }
 
 func holds(context.Context) (bench.Verdict, error) {
-	return bench.Verdict{Holds: true, Why: "it does"}, nil
+	return bench.Verdict{Holds: true, Reason: "it does"}, nil
 }
 
 func differs(context.Context) (bench.Verdict, error) {
-	return bench.Verdict{Why: "it does not"}, nil
+	return bench.Verdict{Reason: "it does not"}, nil
 }
 
 func wrong(context.Context) (bench.Verdict, error) {
@@ -82,7 +82,7 @@ func runBench(t *testing.T, experiments []*bench.Experiment, args ...string) (st
 func runRegistry(ctx context.Context, g *bench.Registry, args ...string) (status int, stdout, stderr string) {
 	var out, diag bytes.Buffer
 	a := &app{registry: g, stdout: &out, stderr: &diag, tourTime: tourTime}
-	status = a.main(ctx, args)
+	status = a.runCommandLine(ctx, args)
 	return status, out.String(), diag.String()
 }
 
@@ -168,7 +168,7 @@ func TestRunOut(t *testing.T) {
 	vanish := experiment("vanish", bench.LayerUDP, func(context.Context) (bench.Verdict, error) {
 		require.NoError(t, os.RemoveAll(lost))
 		require.NoError(t, os.WriteFile(lost, nil, 0o600))
-		return bench.Verdict{Holds: true, Why: "so"}, nil
+		return bench.Verdict{Holds: true, Reason: "so"}, nil
 	})
 	status, _, stderr := runBench(t, []*bench.Experiment{vanish}, "report", "--out", lost)
 	require.Equal(t, 1, status)
@@ -219,7 +219,7 @@ func TestListPapers(t *testing.T) {
 		require.LessOrEqual(t, len(lines[i]), 80, lines[i])
 		if p := e.Paper(); p != nil {
 			require.Contains(t, strings.Join(strings.Fields(stdout), " "), p.String())
-			require.NotEmpty(t, p.Found[e.Source], "what the paper reports in %s", e.Source)
+			require.NotEmpty(t, p.Results[e.Source], "what the paper reports in %s", e.Source)
 		}
 	}
 	for args, want := range map[string]int{"fig. 6a": 2, "rcud": 9, "IWARP fig. 8b": 2, "Figure 12": 1} {
@@ -265,7 +265,7 @@ func TestReportWhileRunning(t *testing.T) {
 		require.NoError(t, err)
 		require.Contains(t, string(html), "Claim of good.")
 		require.Contains(t, string(html), "not run")
-		return bench.Verdict{Holds: true, Why: "so"}, nil
+		return bench.Verdict{Holds: true, Reason: "so"}, nil
 	})
 	status, _, stderr := runBench(t, []*bench.Experiment{four()[0], second}, "report", "--out", dir)
 	require.Zero(t, status, stderr)
@@ -357,10 +357,10 @@ func TestTourTime(t *testing.T) {
 	g.Register(experiment("late", bench.LayerVerbs, holds))
 	var out, diag bytes.Buffer
 	a := &app{registry: &g, stdout: &out, stderr: &diag, tourTime: time.Millisecond}
-	require.Zero(t, a.main(t.Context(), []string{"-v"}), diag.String())
+	require.Zero(t, a.runCommandLine(t.Context(), []string{"-v"}), diag.String())
 	require.Contains(t, out.String(), "endless\nwas not done when the tour's time was over")
 	require.NotContains(t, out.String(), "Claim of late.")
-	require.Zero(t, a.main(t.Context(), nil), diag.String())
+	require.Zero(t, a.runCommandLine(t.Context(), nil), diag.String())
 	require.Contains(t, out.String(), "No time for endless, late.\n")
 }
 
@@ -443,15 +443,15 @@ func TestImpair(t *testing.T) {
 	t.Setenv(rnic.EnvImpair, "")
 	out, errs := &bytes.Buffer{}, &bytes.Buffer{}
 	a := &app{registry: &bench.Registry{}, stdout: out, stderr: errs, tourTime: time.Second}
-	require.Equal(t, 2, a.main(t.Context(), []string{"list", "--impair", "lose 1%"}))
+	require.Equal(t, 2, a.runCommandLine(t.Context(), []string{"list", "--impair", "lose 1%"}))
 	require.Contains(t, errs.String(), "--impair")
 	for name, value := range map[string]string{rnic.EnvImpair: "lose 1%", rnic.EnvAddr: "nowhere"} {
 		before := os.Getenv(name)
 		t.Setenv(name, value)
-		require.Equal(t, 2, a.main(t.Context(), []string{"list"}))
+		require.Equal(t, 2, a.runCommandLine(t.Context(), []string{"list"}))
 		require.Contains(t, errs.String(), name+": ")
 		t.Setenv(name, before)
 	}
-	require.Equal(t, 0, a.main(t.Context(), []string{"list", "--impair", "loss 1% seed 7"}))
+	require.Equal(t, 0, a.runCommandLine(t.Context(), []string{"list", "--impair", "loss 1% seed 7"}))
 	require.Equal(t, "loss 1% seed 7", os.Getenv(rnic.EnvImpair))
 }

@@ -41,15 +41,15 @@ func newEstimate(experiments []*bench.Experiment, o bench.Options, dir string) *
 	return t
 }
 
-// finish takes note of how long the next experiment took.
-func (t *estimate) finish(took time.Duration) {
+// addElapsed takes note of how long the next experiment took.
+func (t *estimate) addElapsed(took time.Duration) {
 	t.expected += t.left[0]
 	t.took += took
 	t.left = t.left[1:]
 }
 
-// remaining returns how long the experiments to come take.
-func (t *estimate) remaining() (sum time.Duration) {
+// remainingTime returns how long the experiments to come take.
+func (t *estimate) remainingTime() (sum time.Duration) {
 	for _, d := range t.left {
 		sum += d
 	}
@@ -61,7 +61,7 @@ func (t *estimate) remaining() (sum time.Duration) {
 
 // String writes the remaining time as coarsely as it is known.
 func (t *estimate) String() string {
-	d := t.remaining()
+	d := t.remainingTime()
 	switch {
 	case d < 90*time.Second:
 		return fmt.Sprintf("about %d s left", max(1, int(d.Round(time.Second).Seconds())))

@@ -15,12 +15,12 @@ func TestEstimate(t *testing.T) {
 	all := four()[:3]
 	e := newEstimate(all, bench.Options{Quick: true}, "")
 	require.Equal(t, "about 24 s left", e.String())
-	e.finish(16 * time.Second)
+	e.addElapsed(16 * time.Second)
 	require.Equal(t, "about 32 s left", e.String())
-	e.finish(8 * time.Second)
+	e.addElapsed(8 * time.Second)
 	require.Equal(t, "about 12 s left", e.String())
-	e.finish(time.Second)
-	require.Zero(t, e.remaining())
+	e.addElapsed(time.Second)
+	require.Zero(t, e.remainingTime())
 
 	require.Equal(t, "about 3 min left", newEstimate(all, bench.Options{}, "").String())
 	e.left = []time.Duration{70 * time.Minute}
@@ -29,7 +29,7 @@ func TestEstimate(t *testing.T) {
 
 	// An earlier run of the same kind tells better.
 	dir := t.TempDir()
-	res := &bench.Result{Experiment: all[0], Quick: true, Elapsed: 50 * time.Second, Verdict: bench.Verdict{Why: "so"}}
+	res := &bench.Result{Experiment: all[0], Quick: true, Elapsed: 50 * time.Second, Verdict: bench.Verdict{Reason: "so"}}
 	require.NoError(t, report.Save(dir, nil, res))
 	require.Equal(t, "about 66 s left", newEstimate(all, bench.Options{Quick: true}, dir).String())
 	require.Equal(t, "about 24 s left", newEstimate(all, bench.Options{Quick: true, Set: bench.Settings{"size": "8"}}, dir).String())

@@ -30,15 +30,15 @@ func (a *app) imbCommand() *cobra.Command {
 		Short: "Intel MPI Benchmarks, MPI-1 part",
 		Long:  imbHelp() + jobHelp,
 	}
-	j.add(c)
-	o.add(c.Flags())
+	j.addFlags(c)
+	o.addFlags(c.Flags())
 	c.RunE = func(c *cobra.Command, names []string) error {
-		list, err := o.read(c.Flags(), names)
+		list, err := o.parseFlags(c.Flags(), names)
 		if err != nil {
-			return usage("%w", err)
+			return usageErrorf("%w", err)
 		}
 		check := func(ranks int) error { return o.Check(list, ranks) }
-		return j.run(a, c, check, func(w *mpi.World) error {
+		return j.runRanks(a, c, check, func(w *mpi.World) error {
 			o.Out = a.stdout
 			_, err := imb.Run(w.Comm, list, o.Options)
 			return err
@@ -56,8 +56,8 @@ func imbHelp() string {
 		"\n\nFlags may be written with one dash, as the original has them: -npmin 4."
 }
 
-func (o *imbFlags) add(f *pflag.FlagSet) {
-	f.IntVar(&o.Least, "npmin", o.Least, "`number` of ranks of the first group")
+func (o *imbFlags) addFlags(f *pflag.FlagSet) {
+	f.IntVar(&o.MinRanks, "npmin", o.MinRanks, "`number` of ranks of the first group")
 	f.StringVar(&o.sizes, "msglog", fmt.Sprintf("%d:%d", o.MinLog, o.MaxLog), "`[MIN:]MAX`: sizes are 0 and 2^MIN to 2^MAX")
 	f.IntSliceVar(&o.Sizes, "msgsize", nil, "`sizes` to measure instead")
 	f.StringVar(&o.iter, "iter", fmt.Sprintf("%d,%d", o.Repetitions, o.Volume>>20), "`REPETITIONS[,MB]`: at most, and so many that a rank sends not more in all")
@@ -72,9 +72,9 @@ func (o *imbFlags) add(f *pflag.FlagSet) {
 	f.StringSliceVar(&o.exclude, "exclude", nil, "`names` of benchmarks to leave out")
 }
 
-// read reads what is written, and finds the benchmarks.
-func (o *imbFlags) read(f *pflag.FlagSet, names []string) (list []imb.Benchmark, err error) {
-	if o.MinLog, o.MaxLog, err = logs(o.sizes); err != nil {
+// parseFlags reads what is written, and finds the benchmarks.
+func (o *imbFlags) parseFlags(f *pflag.FlagSet, names []string) (list []imb.Benchmark, err error) {
+	if o.MinLog, o.MaxLog, err = parseSizeRange(o.sizes); err != nil {
 		return nil, err
 	}
 	repetitions, volume, both := strings.Cut(o.iter, ",")
@@ -122,7 +122,7 @@ func (o *imbFlags) read(f *pflag.FlagSet, names []string) (list []imb.Benchmark,
 	return list, nil
 }
 
-func logs(s string) (low, high int, err error) {
+func parseSizeRange(s string) (low, high int, err error) {
 	from, to, both := strings.Cut(s, ":")
 	if !both {
 		from, to = "0", from
@@ -143,7 +143,7 @@ func imbDashes(args []string) []string {
 	}
 	var o imbFlags
 	f := pflag.NewFlagSet("imb", pflag.ContinueOnError)
-	o.add(f)
+	o.addFlags(f)
 	args = slices.Clone(args)
 	for i, arg := range args {
 		if name, _, _ := strings.Cut(strings.TrimPrefix(arg, "-"), "="); strings.HasPrefix(arg, "-") && f.Lookup(name) != nil {

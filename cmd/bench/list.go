@@ -26,14 +26,14 @@ func (a *app) listCommand() *cobra.Command {
 		RunE: func(_ *cobra.Command, names []string) error {
 			experiments, err := a.registry.Match(names...)
 			if err != nil {
-				return usage("%w", err)
+				return usageErrorf("%w", err)
 			}
 			if asJSON {
 				return a.listJSON(experiments)
 			}
 			if verbose {
 				for _, e := range experiments {
-					fmt.Fprint(a.stdout, describe(e))
+					fmt.Fprint(a.stdout, describeExperiment(e))
 				}
 				return nil
 			}
@@ -84,12 +84,12 @@ func listShort(experiments []*bench.Experiment) string {
 // one that is longer has it below.
 const settingColumn = 24
 
-func describe(e *bench.Experiment) string {
+func describeExperiment(e *bench.Experiment) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s  [%s; %s]\n    %s\n", e.Name, e.Layer, e.Source, e.Claim)
 	if p := e.Paper(); p != nil {
 		fmt.Fprintf(&b, "    %s\n", p)
-		if found := p.Found[e.Source]; found != "" {
+		if found := p.Results[e.Source]; found != "" {
 			fmt.Fprintf(&b, "    the paper: %s\n", found)
 		}
 	}

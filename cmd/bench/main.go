@@ -14,7 +14,7 @@ func main() {
 	proc.ServeIfWorker() // the experiments start this program again, as their workers
 	ctx, stop := cmdline.NotifyContext(context.Background())
 	a := &app{registry: &bench.Default, stdout: os.Stdout, stderr: os.Stderr, tourTime: tourTime}
-	status := a.main(ctx, os.Args[1:])
+	status := a.runCommandLine(ctx, os.Args[1:])
 	stop()
 	os.Exit(status)
 }

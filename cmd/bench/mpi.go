@@ -30,20 +30,20 @@ The ranks are those of the process manager that has started the program:
 Without one it starts itself as often as -n says, on this machine, as
 softrnic mpirun does, which binds ranks to processors where they come out even.`
 
-func (j *job) add(c *cobra.Command) {
+func (j *job) addFlags(c *cobra.Command) {
 	c.Flags().IntVarP(&j.ranks, "ranks", "n", j.ranks, "`number` of ranks to start here, if no process manager has")
 }
 
-// run runs f as a rank. What makes no sense is found by check, of so many ranks,
+// runRanks runs f as a rank. What makes no sense is found by check, of so many ranks,
 // before any is started.
-func (j *job) run(a *app, c *cobra.Command, check func(ranks int) error, f func(*mpi.World) error) error {
+func (j *job) runRanks(a *app, c *cobra.Command, check func(ranks int) error, f func(*mpi.World) error) error {
 	managed := os.Getenv("PMI_FD") != "" || os.Getenv("PMI_PORT") != ""
 	if !managed {
 		if j.ranks < 1 {
-			return usage("-n %d: want at least one rank", j.ranks)
+			return usageErrorf("-n %d: want at least one rank", j.ranks)
 		}
 		if err := check(j.ranks); err != nil {
-			return usage("%w", err)
+			return usageErrorf("%w", err)
 		}
 		if j.ranks > 1 {
 			return a.startRanks(c, j.ranks)
@@ -54,10 +54,10 @@ func (j *job) run(a *app, c *cobra.Command, check func(ranks int) error, f func(
 		return err
 	}
 	if c.Flags().Changed("ranks") && j.ranks != w.Size() {
-		return usage("-n %d: the process manager has started %d ranks; leave -n out", j.ranks, w.Size())
+		return usageErrorf("-n %d: the process manager has started %d ranks; leave -n out", j.ranks, w.Size())
 	}
 	if err := check(w.Size()); err != nil {
-		return usage("%w", err)
+		return usageErrorf("%w", err)
 	}
 	if err := f(w); err != nil {
 		return err // not finalized, so that the others are ended

@@ -28,7 +28,7 @@ func runMPI(t *testing.T, line string) (status int, stdout, stderr string) {
 	t.Setenv(commandEnv, "1")
 	var out, diag bytes.Buffer
 	a := &app{registry: &bench.Registry{}, stdout: &out, stderr: &diag, tourTime: time.Second}
-	status = a.main(t.Context(), strings.Fields(line))
+	status = a.runCommandLine(t.Context(), strings.Fields(line))
 	return status, out.String(), diag.String()
 }
 

@@ -19,7 +19,7 @@ func (a *app) nasCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "nas",
 		Short: "NAS Parallel Benchmarks over MPI: is, cg, ep",
-		Args:  subcommand,
+		Args:  noSubcommandArgs,
 		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	for _, b := range []struct {
@@ -34,19 +34,19 @@ func (a *app) nasCommand() *cobra.Command {
 		j, class := job{ranks: 4}, ""
 		sub := &cobra.Command{Use: b.name, Short: b.what, Long: b.what + ", with the published results to compare." + jobHelp, Args: noArgs}
 		sub.Flags().StringVar(&class, "class", "S", "`size` of the problem: S, W, A, B or C")
-		j.add(sub)
+		j.addFlags(sub)
 		sub.RunE = func(sub *cobra.Command, _ []string) error {
 			size, err := nas.ParseClass(class)
 			if err != nil {
-				return usage("--class: %w", err)
+				return usageErrorf("--class: %w", err)
 			}
 			check := func(ranks int) error {
 				if b.powers {
-					return nas.PowerOfTwo(ranks)
+					return nas.CheckPowerOfTwo(ranks)
 				}
 				return nil
 			}
-			return j.run(a, sub, check, func(w *mpi.World) error {
+			return j.runRanks(a, sub, check, func(w *mpi.World) error {
 				report, err := b.run(w.Comm, size)
 				if err != nil {
 					return err

@@ -16,7 +16,7 @@ func (a *app) osuCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "osu",
 		Short: "OSU micro-benchmarks of MPI",
-		Args:  subcommand,
+		Args:  noSubcommandArgs,
 		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	for _, t := range osu.Tests() {
@@ -37,12 +37,12 @@ type osuFlags struct {
 
 func (a *app) osuTest(t osu.Test) *cobra.Command {
 	o, j := osuFlags{Options: osu.Defaults(t)}, job{ranks: 2}
-	if t.Collective() || t.Name == "mbw_mr" || t.Name == "multi_lat" {
+	if t.IsCollective() || t.Name == "mbw_mr" || t.Name == "multi_lat" {
 		j.ranks = 4
 	}
 	c := &cobra.Command{Use: t.Name, Aliases: []string{"osu_" + t.Name}, Short: t.Title, Long: "osu_" + t.Name + ": " + t.Title + "." + jobHelp, Args: noArgs}
 	f := c.Flags()
-	j.add(c)
+	j.addFlags(c)
 	f.StringVarP(&o.size, "message-size", "m", fmt.Sprintf("%d:%d", o.Min, o.Max), "`[MIN:]MAX` bytes of messages")
 	f.IntVarP(&o.iterations, "iterations", "i", 0, fmt.Sprintf("`number` of iterations (default %d, above 8 KiB %d)", o.Small.Iterations, o.Large.Iterations))
 	f.IntVarP(&o.warmup, "warmup", "x", 0, fmt.Sprintf("`number` of iterations before the clock runs (default %d, above 8 KiB %d)", o.Small.Warmup, o.Large.Warmup))
@@ -50,7 +50,7 @@ func (a *app) osuTest(t osu.Test) *cobra.Command {
 	f.IntSliceVarP(&o.Tail, "tail-lat", "z", nil, "show `percentiles` (50,90,99 with nothing behind the flag)")
 	f.Lookup("tail-lat").NoOptDefVal = "50,90,99"
 	f.StringVarP(&o.typ, "type", "T", o.Type.String(), "`type` of the elements: mpi_char, mpi_int, mpi_float or mpi_long")
-	if t.OneSided() {
+	if t.IsOneSided() {
 		f.StringVarP(&o.win, "win-option", "w", "allocate", "how windows are made: create, `allocate` or dynamic")
 		f.StringVarP(&o.sync, "sync-option", "s", o.Sync.String(), "calls that end operations: lock, `flush`, flush_local, lock_all, pscw or fence")
 	} else {
@@ -63,22 +63,22 @@ func (a *app) osuTest(t osu.Test) *cobra.Command {
 		f.IntVarP(&o.Window, "window-size", "W", o.Window, "`number` of messages under way")
 		f.StringVarP(&o.buffers, "buffer-num", "b", "single", "memory of the messages under way: `single` for all or multiple")
 	case "latency_mt", "latency_mp":
-		f.StringVarP(&o.threads, "num-test-calls", "t", fmt.Sprintf("%d:%d", o.Senders, o.Replies), "`[SENDERS:]RECEIVERS`, threads or processes of rank 0 and rank 1")
+		f.StringVarP(&o.threads, "num-test-calls", "t", fmt.Sprintf("%d:%d", o.Senders, o.Receivers), "`[SENDERS:]RECEIVERS`, threads or processes of rank 0 and rank 1")
 	}
 	if t.Name == "mbw_mr" {
 		f.IntVarP(&o.Pairs, "num-pairs", "p", 0, "`number` of pairs of ranks (default all)")
 		f.IntVarP(&o.rate, "print-rate", "R", 1, "`1` to show messages a second, or 0")
 	}
-	if t.Collective() && t.Name != "barrier" {
+	if t.IsCollective() && t.Name != "barrier" {
 		f.VarP(size.Var(&o.MemLimit), "mem-limit", "M", "`bytes` that a rank may take for its messages")
 		f.StringVarP(&o.root, "root-rank", "k", "fixed:0", "root of calls that have one: `fixed:RANK` or rotate")
 	}
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		if err := o.read(c); err != nil {
-			return usage("%w", err)
+		if err := o.parseFlags(c); err != nil {
+			return usageErrorf("%w", err)
 		}
 		check := func(ranks int) error { return o.Check(t, ranks) }
-		return j.run(a, c, check, func(w *mpi.World) error {
+		return j.runRanks(a, c, check, func(w *mpi.World) error {
 			o.Out = a.stdout
 			_, err := osu.Run(w.Comm, t, o.Options)
 			return err
@@ -87,8 +87,8 @@ func (a *app) osuTest(t osu.Test) *cobra.Command {
 	return c
 }
 
-// read reads what is written.
-func (o *osuFlags) read(c *cobra.Command) (err error) {
+// parseFlags reads what is written.
+func (o *osuFlags) parseFlags(c *cobra.Command) (err error) {
 	if c.Flags().Changed("message-size") { // MAX, MIN:MAX or MIN:
 		low, high, both := strings.Cut(o.size, ":")
 		if !both {
@@ -136,7 +136,7 @@ func (o *osuFlags) read(c *cobra.Command) (err error) {
 			senders, replies = "1", senders
 		}
 		if o.Senders, err = strconv.Atoi(senders); err == nil {
-			o.Replies, err = strconv.Atoi(replies)
+			o.Receivers, err = strconv.Atoi(replies)
 		}
 		if err != nil {
 			return fmt.Errorf("-t %q: want [SENDERS:]RECEIVERS", o.threads)

@@ -17,7 +17,7 @@ import (
 // progress shows how one experiment goes on.
 type progress interface {
 	bench.Progress
-	end()
+	stopDisplay()
 }
 
 // startProgress shows a bar on a terminal and lines elsewhere.
@@ -25,40 +25,40 @@ func startProgress(w io.Writer, name string) progress {
 	if f, ok := w.(*os.File); ok && cwriter.IsTerminal(int(f.Fd())) {
 		return newBar(f, name)
 	}
-	return &lines{w: w, name: name}
+	return &lineProgress{w: w, name: name}
 }
 
-// lines writes a line for each step.
-type lines struct {
+// lineProgress writes a line for each step.
+type lineProgress struct {
 	w           io.Writer
 	name        string
 	steps, done int
 }
 
-func (l *lines) Plan(steps int) { l.steps = steps }
+func (l *lineProgress) Plan(steps int) { l.steps = steps }
 
-func (l *lines) Step(what string) {
+func (l *lineProgress) Step(what string) {
 	l.done++
 	fmt.Fprintf(l.w, "%s %d/%d %s\n", l.name, l.done, l.steps, what)
 }
 
-func (l *lines) Writer() io.Writer { return l.w }
-func (l *lines) end()              {}
+func (l *lineProgress) Writer() io.Writer { return l.w }
+func (l *lineProgress) stopDisplay()      {}
 
 // barRefresh is slow, for drawing takes time from a core that is being
 // measured.
 const barRefresh = 500 * time.Millisecond
 
-// bar draws a progress bar that goes away in the end.
-type bar struct {
+// barProgress draws a progress bar that goes away in the end.
+type barProgress struct {
 	p       *mpb.Progress
 	b       *mpb.Bar
 	what    atomic.Pointer[string]
 	started bool // a first step is under way
 }
 
-func newBar(w io.Writer, name string) *bar {
-	b := &bar{p: mpb.New(mpb.WithOutput(w), mpb.WithWidth(60), mpb.WithRefreshRate(barRefresh), mpb.WithAutoRefresh())}
+func newBar(w io.Writer, name string) *barProgress {
+	b := &barProgress{p: mpb.New(mpb.WithOutput(w), mpb.WithWidth(60), mpb.WithRefreshRate(barRefresh), mpb.WithAutoRefresh())}
 	b.what.Store(new(string))
 	b.b = b.p.AddBar(0,
 		mpb.BarRemoveOnComplete(),
@@ -68,9 +68,9 @@ func newBar(w io.Writer, name string) *bar {
 	return b
 }
 
-func (b *bar) Plan(steps int) { b.b.SetTotal(int64(steps), false) }
+func (b *barProgress) Plan(steps int) { b.b.SetTotal(int64(steps), false) }
 
-func (b *bar) Step(what string) {
+func (b *barProgress) Step(what string) {
 	if b.started {
 		b.b.Increment()
 	}
@@ -78,9 +78,9 @@ func (b *bar) Step(what string) {
 	b.what.Store(&what)
 }
 
-func (b *bar) Writer() io.Writer { return b.p }
+func (b *barProgress) Writer() io.Writer { return b.p }
 
-func (b *bar) end() {
+func (b *barProgress) stopDisplay() {
 	b.b.Abort(true)
 	b.p.Wait()
 }

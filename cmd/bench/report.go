@@ -28,7 +28,7 @@ func (a *app) reportCommand() *cobra.Command {
 			if from != "" {
 				for _, name := range []string{"quick", "set"} {
 					if c.Flags().Changed(name) {
-						return usage("--from %s runs nothing, so there is no --%s", from, name)
+						return usageErrorf("--from %s runs nothing, so there is no --%s", from, name)
 					}
 				}
 				if !c.Flags().Changed("out") {
@@ -37,20 +37,20 @@ func (a *app) reportCommand() *cobra.Command {
 				return a.reportFrom(from, f.out)
 			}
 			experiments := a.registry.All()
-			o, err := f.options(experiments)
+			o, err := f.parseOptions(experiments)
 			if err != nil {
 				return err
 			}
-			return a.report(c, experiments, o, f.out)
+			return a.runReport(c, experiments, o, f.out)
 		},
 	}
-	f.add(c.Flags())
+	f.addFlags(c.Flags())
 	c.Flags().StringVar(&from, "from", "", "make the page of the files in `DIR`")
 	return c
 }
 
-// report writes the page after each experiment, also of those that failed: it says so.
-func (a *app) report(c *cobra.Command, experiments []*bench.Experiment, o bench.Options, out string) error {
+// runReport writes the page after each experiment, also of those that failed: it says so.
+func (a *app) runReport(c *cobra.Command, experiments []*bench.Experiment, o bench.Options, out string) error {
 	machine := a.describeMachine()
 	results := make([]*bench.Result, len(experiments))
 	for i, e := range experiments {
@@ -58,7 +58,7 @@ func (a *app) report(c *cobra.Command, experiments []*bench.Experiment, o bench.
 	}
 	var page string
 	n := 0
-	err := a.runAll(c.Context(), experiments, same(o), newEstimate(experiments, o, out), func(res *bench.Result) error {
+	err := a.runAll(c.Context(), experiments, sameOptions(o), newEstimate(experiments, o, out), func(res *bench.Result) error {
 		results[n] = res
 		n++
 		_, err := fmt.Fprintln(a.stdout, report.Text(res))

@@ -18,21 +18,21 @@ type runFlags struct {
 	out   string
 }
 
-func (f *runFlags) add(flags *pflag.FlagSet) {
+func (f *runFlags) addFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.quick, "quick", false, "fewer and shorter rounds")
 	flags.StringArrayVar(&f.set, "set", nil, "change a parameter, `key=value`; may be repeated (list shows them)")
 	flags.StringVar(&f.out, "out", f.out, "write NAME.jsonl, NAME.csv, NAME.txt and NAME.svg into `DIR`")
 }
 
-// options checks --set against the experiments that are to run, and that there
+// parseOptions checks --set against the experiments that are to run, and that there
 // can be files where --out wants them.
-func (f *runFlags) options(experiments []*bench.Experiment) (bench.Options, error) {
+func (f *runFlags) parseOptions(experiments []*bench.Experiment) (bench.Options, error) {
 	set, err := bench.ParseSettings(f.set)
 	if err != nil {
-		return bench.Options{}, usage("--set: %w", err)
+		return bench.Options{}, usageErrorf("--set: %w", err)
 	}
 	if err := bench.CheckSettings(experiments, set); err != nil {
-		return bench.Options{}, usage("--set: %w", err)
+		return bench.Options{}, usageErrorf("--set: %w", err)
 	}
 	if f.out != "" {
 		if err := report.CheckDir(f.out); err != nil {
@@ -42,8 +42,8 @@ func (f *runFlags) options(experiments []*bench.Experiment) (bench.Options, erro
 	return bench.Options{Quick: f.quick, Set: set}, nil
 }
 
-// same are the same options for every experiment.
-func same(o bench.Options) func(*bench.Experiment) bench.Options {
+// sameOptions are the same options for every experiment.
+func sameOptions(o bench.Options) func(*bench.Experiment) bench.Options {
 	return func(*bench.Experiment) bench.Options { return o }
 }
 
@@ -62,31 +62,31 @@ func (a *app) runCommand() *cobra.Command {
 		},
 		RunE: func(c *cobra.Command, names []string) error {
 			if len(names) == 0 {
-				return usage("run needs the name of an experiment; `bench list` shows them")
+				return usageErrorf("run needs the name of an experiment; `bench list` shows them")
 			}
 			experiments, err := a.registry.Find(names...)
 			if err != nil {
-				return usage("%w", err)
+				return usageErrorf("%w", err)
 			}
-			o, err := f.options(experiments)
+			o, err := f.parseOptions(experiments)
 			if err != nil {
 				return err
 			}
-			return a.run(c, experiments, o, f.out, asJSON)
+			return a.runExperiments(c, experiments, o, f.out, asJSON)
 		},
 	}
-	f.add(c.Flags())
+	f.addFlags(c.Flags())
 	c.Flags().BoolVar(&asJSON, "json", false, "one JSON object per line, as the figures come")
 	return c
 }
 
-func (a *app) run(c *cobra.Command, experiments []*bench.Experiment, o bench.Options, out string, asJSON bool) error {
+func (a *app) runExperiments(c *cobra.Command, experiments []*bench.Experiment, o bench.Options, out string, asJSON bool) error {
 	machine := a.describeMachine()
 	if asJSON {
 		enc := json.NewEncoder(a.stdout)
 		o.OnRow = func(r bench.Row) error { return enc.Encode(r) }
 	}
-	return a.runAll(c.Context(), experiments, same(o), newEstimate(experiments, o, out), func(res *bench.Result) error {
+	return a.runAll(c.Context(), experiments, sameOptions(o), newEstimate(experiments, o, out), func(res *bench.Result) error {
 		var err error
 		switch {
 		case !asJSON:

@@ -26,10 +26,10 @@ const tourTime = 55 * time.Second
 
 var errTourOver = errors.New("the tour's time is over")
 
-// tour runs the experiments that have a place in it, briefly, and prints one screen of
+// runTour runs the experiments that have a place in it, briefly, and prints one screen of
 // what they show, or with tables every figure and claim by layer. An experiment that does
 // not fit into the tour's time is left out, which is no failure.
-func (a *app) tour(ctx context.Context, tables bool) error {
+func (a *app) runTour(ctx context.Context, tables bool) error {
 	machine := a.describeMachine()
 	ctx, cancel := context.WithTimeoutCause(ctx, a.tourTime, errTourOver)
 	defer cancel()
@@ -46,7 +46,7 @@ func (a *app) tour(ctx context.Context, tables bool) error {
 		a.printLayers(results)
 		return err
 	}
-	done := completed(results, context.Cause(ctx))
+	done := completedResults(results, context.Cause(ctx))
 	notes := tourNotes(machine)
 	if left := namesWithout(experiments, done); len(left) > 0 {
 		why := "No time for"
@@ -88,8 +88,8 @@ func tourOptions(e *bench.Experiment) bench.Options {
 	return bench.Options{Quick: true, Set: e.Tour}
 }
 
-// completed returns the results but for those that the end of the tour cut short.
-func completed(results []*bench.Result, end error) []*bench.Result {
+// completedResults returns the results but for those that the end of the tour cut short.
+func completedResults(results []*bench.Result, end error) []*bench.Result {
 	return slices.DeleteFunc(slices.Clone(results), func(res *bench.Result) bool { return end != nil && errors.Is(res.Err, end) })
 }
 

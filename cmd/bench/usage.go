@@ -17,7 +17,7 @@ type usageError struct{ err error }
 func (e *usageError) Error() string { return e.err.Error() }
 func (e *usageError) Unwrap() error { return e.err }
 
-func usage(format string, args ...any) error { return &usageError{fmt.Errorf(format, args...)} }
+func usageErrorf(format string, args ...any) error { return &usageError{fmt.Errorf(format, args...)} }
 
 // unknownCommand accepts no arguments: a word that is no command ends there.
 func (a *app) unknownCommand(c *cobra.Command, args []string) error {
@@ -26,9 +26,9 @@ func (a *app) unknownCommand(c *cobra.Command, args []string) error {
 	}
 	switch found, err := a.registry.Find(args[0]); {
 	case err == nil && len(found) == 1 && found[0].Name == args[0]:
-		return usage("%q is an experiment: `bench run %[1]s`", args[0])
+		return usageErrorf("%q is an experiment: `bench run %[1]s`", args[0])
 	case err == nil:
-		return usage("%q is a source of experiments: `bench run %[1]q`", args[0])
+		return usageErrorf("%q is a source of experiments: `bench run %[1]q`", args[0])
 	}
 	var names []string
 	for _, sub := range c.Commands() {
@@ -36,12 +36,12 @@ func (a *app) unknownCommand(c *cobra.Command, args []string) error {
 			names = append(names, sub.Name())
 		}
 	}
-	return usage("unknown command %q; there are %s, and without one the tour (`bench --help`)", args[0], strings.Join(names, ", "))
+	return usageErrorf("unknown command %q; there are %s, and without one the tour (`bench --help`)", args[0], strings.Join(names, ", "))
 }
 
-// subcommand accepts no arguments of a command that has others below it: a word
+// noSubcommandArgs accepts no arguments of a command that has others below it: a word
 // that is none of them ends there.
-func subcommand(c *cobra.Command, args []string) error {
+func noSubcommandArgs(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
@@ -49,13 +49,13 @@ func subcommand(c *cobra.Command, args []string) error {
 	for _, sub := range c.Commands() {
 		names = append(names, sub.Name())
 	}
-	return usage("unknown command %q of `%s`; there are %s", args[0], c.CommandPath(), strings.Join(names, ", "))
+	return usageErrorf("unknown command %q of `%s`; there are %s", args[0], c.CommandPath(), strings.Join(names, ", "))
 }
 
 // noArgs accepts no arguments.
 func noArgs(c *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return usage("%s takes no argument, but there is %q", c.CommandPath(), args[0])
+		return usageErrorf("%s takes no argument, but there is %q", c.CommandPath(), args[0])
 	}
 	return nil
 }
@@ -70,7 +70,7 @@ func flagError(c *cobra.Command, err error) error {
 			}
 		}
 		if len(owners) > 0 {
-			return usage("%w: it is a flag of %s", err, strings.Join(owners, " and "))
+			return usageErrorf("%w: it is a flag of %s", err, strings.Join(owners, " and "))
 		}
 	}
 	return &usageError{cmdline.FlagError(c, err)}

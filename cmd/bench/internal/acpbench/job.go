@@ -15,8 +15,8 @@ type Config struct {
 	Ranks int
 }
 
-// limit is how long a round may take.
-const limit = time.Minute
+// roundTimeout is how long a round may take.
+const roundTimeout = time.Minute
 
 // A Job is processes that are ranks, and wait until they are asked for a round. For
 // one goroutine.
@@ -31,7 +31,7 @@ func Open(ctx context.Context, c Config) (*Job, error) {
 	for i := range specs {
 		specs[i] = proc.Spec{Name: worker, Role: roleRank}
 	}
-	g, err := proc.Start(ctx, proc.Options{Pin: c.Ranks <= runtime.NumCPU(), Timeout: limit}, specs...)
+	g, err := proc.Start(ctx, proc.Options{Pin: c.Ranks <= runtime.NumCPU(), Timeout: roundTimeout}, specs...)
 	if err != nil {
 		return nil, err
 	}
@@ -41,7 +41,7 @@ func Open(ctx context.Context, c Config) (*Job, error) {
 // Close ends the processes. Closing twice is safe.
 func (j *Job) Close() { j.g.Close() }
 
-func (j *Job) call(ctx context.Context, r request) ([]reply, error) {
+func (j *Job) callRanks(ctx context.Context, r request) ([]reply, error) {
 	return proc.Call[request, reply](ctx, j.g, r)
 }
 
@@ -53,7 +53,7 @@ type Channel struct {
 	Copy                 bool // acp.ChannelOptions.Copy
 }
 
-func (c Channel) options(slots int) acp.ChannelOptions {
+func (c Channel) channelOptions(slots int) acp.ChannelOptions {
 	return acp.ChannelOptions{SlotSize: c.SlotSize, Slots: slots, Imm: c.Imm, Copy: c.Copy}
 }
 
@@ -61,7 +61,7 @@ func (c Channel) options(slots int) acp.ChannelOptions {
 // round trip. All of them are recorded in into, if it is not nil.
 func (j *Job) PingPong(c Channel, size, iters int, into *measure.Latency) measure.Round {
 	return func(ctx context.Context) (float64, error) {
-		ranks, err := j.call(ctx, request{Ping: &ping{Channel: c, Size: size, Iters: iters}})
+		ranks, err := j.callRanks(ctx, request{Ping: &pingRound{Channel: c, Size: size, Iters: iters}})
 		if err != nil {
 			return 0, err
 		}
@@ -74,39 +74,39 @@ func (j *Job) PingPong(c Channel, size, iters int, into *measure.Latency) measur
 
 // Stream is rounds in which so many messages go to rank 1, several under way, in MB/s.
 func (j *Job) Stream(c Channel, size, count int) measure.Round {
-	return j.figure(request{Stream: &stream{Channel: c, Size: size, Count: count}})
+	return j.figureRounds(request{Stream: &streamRound{Channel: c, Size: size, Count: count}})
 }
 
-// Way is where a copy is from and to.
-type Way string
+// Direction is where a copy is from and to.
+type Direction string
 
 // The ways, which also are names of series.
 const (
-	RemoteToLocal  Way = "remote-to-local"
-	LocalToRemote  Way = "local-to-remote"
-	RemoteToRemote Way = "remote-to-remote" // between ranks 1 and 2
+	RemoteToLocal  Direction = "remote-to-local"
+	LocalToRemote  Direction = "local-to-remote"
+	RemoteToRemote Direction = "remote-to-remote" // between ranks 1 and 2
 )
 
 // Copies is rounds in which rank 0 makes copies one after the other, in microseconds of one.
-func (j *Job) Copies(way Way, size, iters int) measure.Round {
-	return j.figure(request{Copy: &copies{Way: way, Size: size, Iters: iters}})
+func (j *Job) Copies(way Direction, size, iters int) measure.Round {
+	return j.figureRounds(request{Copy: &copyRound{Direction: way, Size: size, Iters: iters}})
 }
 
 // Connect makes and frees so many channels, one after the other. The first figure is how long it takes the sender
 // from the creation until the first message has left, the second how long the receiver takes to free
 // its end when the sender has freed its own, both in microseconds, the median.
 func (j *Job) Connect(ctx context.Context, c Channel, count int) (connect, free float64, err error) {
-	ranks, err := j.call(ctx, request{Connect: &connects{Channel: c, Count: count}})
+	ranks, err := j.callRanks(ctx, request{Connect: &connectRound{Channel: c, Count: count}})
 	if err != nil {
 		return 0, 0, err
 	}
 	return ranks[0].Latency.Median(), ranks[1].Latency.Median(), nil
 }
 
-// figure is rounds of a request that rank 0 answers with one.
-func (j *Job) figure(r request) measure.Round {
+// figureRounds is rounds of a request that rank 0 answers with one.
+func (j *Job) figureRounds(r request) measure.Round {
 	return func(ctx context.Context) (float64, error) {
-		ranks, err := j.call(ctx, r)
+		ranks, err := j.callRanks(ctx, r)
 		if err != nil {
 			return 0, err
 		}

@@ -12,21 +12,21 @@ import (
 // warmup is how many of each come before those that count.
 const warmup = 20
 
-type ping struct {
+type pingRound struct {
 	Channel
 	Size, Iters int
 }
 
-func (r *rank) ping(ctx context.Context, q ping) (*measure.Latency, error) {
+func (r *rank) runPing(ctx context.Context, q pingRound) (*measure.Latency, error) {
 	half := measure.NewLatency()
 	if r.Rank() > 1 {
 		return half, nil
 	}
-	c, err := r.pair(q.Channel)
+	c, err := r.openChannels(q.Channel)
 	if err != nil {
 		return nil, err
 	}
-	out, in := pattern(q.Size, 0), make([]byte, q.Size)
+	out, in := newPattern(q.Size, 0), make([]byte, q.Size)
 	n := 0
 	last := time.Now()
 	for i := range warmup + q.Iters {
@@ -49,10 +49,10 @@ func (r *rank) ping(ctx context.Context, q ping) (*measure.Latency, error) {
 		}
 		last = now
 	}
-	return half, look(in, n, out)
+	return half, verifyMessage(in, n, out)
 }
 
-type stream struct {
+type streamRound struct {
 	Channel
 	Size, Count int
 }
@@ -61,22 +61,22 @@ type stream struct {
 // have (verbsbench), so that caches do as much for the one as for the other.
 const workingSet = 4 << 20
 
-// window is how many messages are under way at a time.
-func window(size int) int { return max(2, min(workingSet/max(1, size), 64)) }
+// maxInFlight is how many messages are under way at a time.
+func maxInFlight(size int) int { return max(2, min(workingSet/max(1, size), 64)) }
 
-// stream ends with a short message back: until then it is measured.
-func (r *rank) stream(ctx context.Context, q stream) (float64, error) {
+// runStream ends with a short message back: until then it is measured.
+func (r *rank) runStream(ctx context.Context, q streamRound) (float64, error) {
 	if r.Rank() > 1 {
 		return 0, nil
 	}
-	c, err := r.pair(q.Channel)
+	c, err := r.openChannels(q.Channel)
 	if err != nil {
 		return 0, err
 	}
-	window := window(q.Size)
+	window := maxInFlight(q.Size)
 	bufs, under := make([][]byte, window), make([]*acp.Request, window)
 	for i := range bufs {
-		bufs[i] = pattern(q.Size, 0)
+		bufs[i] = newPattern(q.Size, 0)
 		if r.Rank() == 1 {
 			clear(bufs[i])
 		}
@@ -109,7 +109,7 @@ func (r *rank) stream(ctx context.Context, q stream) (float64, error) {
 		if _, err := c.to.Send([]byte{1}).Wait(ctx); err != nil {
 			return 0, err
 		}
-		return 0, look(bufs[0], n, pattern(q.Size, 0))
+		return 0, verifyMessage(bufs[0], n, newPattern(q.Size, 0))
 	}
 	if _, err := c.from.Recv(make([]byte, 1)).Wait(ctx); err != nil {
 		return 0, err
@@ -117,20 +117,20 @@ func (r *rank) stream(ctx context.Context, q stream) (float64, error) {
 	return measure.MBps(int64(q.Size)*int64(q.Count), time.Since(began)), nil
 }
 
-type copies struct {
-	Way         Way
+type copyRound struct {
+	Direction   Direction
 	Size, Iters int
 }
 
-// arena is the memory of a rank that copies are about.
-const arena = 8 << 20
+// arenaSize is the memory of a rank that copies are about.
+const arenaSize = 8 << 20
 
-// share makes the memory, and tells all where it is, by starter memory.
-func (r *rank) share(ctx context.Context) (err error) {
+// shareMemory makes the memory, and tells all where it is, by starter memory.
+func (r *rank) shareMemory(ctx context.Context) (err error) {
 	if r.memory != nil {
 		return nil
 	}
-	if r.memory, err = r.Register(pattern(arena, r.Rank())); err != nil {
+	if r.memory, err = r.Register(newPattern(arenaSize, r.Rank())); err != nil {
 		return err
 	}
 	ga := uint64(r.memory.GA(0))
@@ -144,26 +144,26 @@ func (r *rank) share(ctx context.Context) (err error) {
 		return err
 	}
 	for rank := range r.Size() {
-		r.all = append(r.all, acp.GA(r.LoadStarter(8*rank)))
+		r.remoteMemory = append(r.remoteMemory, acp.GA(r.LoadStarter(8*rank)))
 	}
 	return nil
 }
 
-func (r *rank) copies(ctx context.Context, q copies) (float64, error) {
-	if err := r.share(ctx); err != nil || r.Rank() > 0 {
+func (r *rank) runCopies(ctx context.Context, q copyRound) (float64, error) {
+	if err := r.shareMemory(ctx); err != nil || r.Rank() > 0 {
 		return 0, err
 	}
-	to, from := r.all[0], r.all[1]
-	switch q.Way {
+	to, from := r.remoteMemory[0], r.remoteMemory[1]
+	switch q.Direction {
 	case LocalToRemote:
 		to, from = from, to
 	case RemoteToRemote:
 		if r.Size() < 3 {
-			return 0, fmt.Errorf("acpbench: %s takes 3 ranks", q.Way)
+			return 0, fmt.Errorf("acpbench: %s takes 3 ranks", q.Direction)
 		}
-		to = r.all[2]
+		to = r.remoteMemory[2]
 	}
-	to = to.Add(arena / 2)
+	to = to.Add(arenaSize / 2)
 	var began time.Time
 	for i := range warmup + q.Iters {
 		if i == warmup {
@@ -174,19 +174,19 @@ func (r *rank) copies(ctx context.Context, q copies) (float64, error) {
 		}
 	}
 	us := measure.Micros(time.Since(began)) / float64(q.Iters)
-	back := r.all[0].Add(arena - q.Size)
+	back := r.remoteMemory[0].Add(arenaSize - q.Size)
 	if err := r.Complete(ctx, r.Copy(back, to, q.Size, acp.None)); err != nil {
 		return 0, err
 	}
-	return us, look(r.memory.Bytes()[arena-q.Size:], q.Size, pattern(q.Size, from.Rank()))
+	return us, verifyMessage(r.memory.Bytes()[arenaSize-q.Size:], q.Size, newPattern(q.Size, from.Rank()))
 }
 
-type connects struct {
+type connectRound struct {
 	Channel
 	Count int
 }
 
-func (r *rank) connects(ctx context.Context, q connects) (*measure.Latency, error) {
+func (r *rank) runConnects(ctx context.Context, q connectRound) (*measure.Latency, error) {
 	took := measure.NewLatency()
 	slots := [2]int{q.SendSlots, q.RecvSlots}
 	for range q.Count {
@@ -197,7 +197,7 @@ func (r *rank) connects(ctx context.Context, q connects) (*measure.Latency, erro
 			continue
 		}
 		began := time.Now()
-		ch, err := r.NewChannel(0, 1, q.options(slots[r.Rank()]))
+		ch, err := r.NewChannel(0, 1, q.channelOptions(slots[r.Rank()]))
 		if err != nil {
 			return nil, err
 		}

@@ -21,10 +21,10 @@ const (
 
 // request asks all ranks for one round: one of them is set.
 type request struct {
-	Ping    *ping     `json:",omitempty"`
-	Stream  *stream   `json:",omitempty"`
-	Copy    *copies   `json:",omitempty"`
-	Connect *connects `json:",omitempty"`
+	Ping    *pingRound    `json:",omitempty"`
+	Stream  *streamRound  `json:",omitempty"`
+	Copy    *copyRound    `json:",omitempty"`
+	Connect *connectRound `json:",omitempty"`
 }
 
 // reply is what a rank measured.
@@ -43,29 +43,29 @@ func init() {
 		if err != nil {
 			return err
 		}
-		return proc.Serve(ctx, w, (&rank{Process: p, w: w}).serve) // ends with the process, and is not finalized
+		return proc.Serve(ctx, w, (&rank{Process: p, w: w}).serveRequest) // ends with the process, and is not finalized
 	})
 }
 
 // rank is one of the processes.
 type rank struct {
 	*acp.Process
-	w      *proc.Worker
-	pairs  map[Channel]*pair
-	memory *acp.Region
-	all    []acp.GA // the memory of all ranks
+	w            *proc.Worker
+	pairs        map[Channel]*channelPair
+	memory       *acp.Region
+	remoteMemory []acp.GA // the memory of all ranks
 }
 
-func (r *rank) serve(ctx context.Context, q request) (out reply, err error) {
+func (r *rank) serveRequest(ctx context.Context, q request) (out reply, err error) {
 	switch {
 	case q.Ping != nil:
-		out.Latency, err = r.ping(ctx, *q.Ping)
+		out.Latency, err = r.runPing(ctx, *q.Ping)
 	case q.Stream != nil:
-		out.Figure, err = r.stream(ctx, *q.Stream)
+		out.Figure, err = r.runStream(ctx, *q.Stream)
 	case q.Copy != nil:
-		out.Figure, err = r.copies(ctx, *q.Copy)
+		out.Figure, err = r.runCopies(ctx, *q.Copy)
 	case q.Connect != nil:
-		out.Latency, err = r.connects(ctx, *q.Connect)
+		out.Latency, err = r.runConnects(ctx, *q.Connect)
 	default:
 		err = errors.New("acpbench: an empty request")
 	}
@@ -75,24 +75,24 @@ func (r *rank) serve(ctx context.Context, q request) (out reply, err error) {
 	return out, err
 }
 
-// pair is a channel from here to the other one of ranks 0 and 1, and one back.
-type pair struct{ to, from *acp.Channel }
+// channelPair is a channel from here to the other one of ranks 0 and 1, and one back.
+type channelPair struct{ to, from *acp.Channel }
 
-// pair returns the channels of a kind. Both ranks make them in the same order.
-func (r *rank) pair(c Channel) (*pair, error) {
+// openChannels returns the channels of a kind. Both ranks make them in the same order.
+func (r *rank) openChannels(c Channel) (*channelPair, error) {
 	if p := r.pairs[c]; p != nil {
 		return p, nil
 	}
 	if r.pairs == nil {
-		r.pairs = map[Channel]*pair{}
+		r.pairs = map[Channel]*channelPair{}
 	}
-	p := &pair{}
+	p := &channelPair{}
 	for from := range 2 {
 		slots := cmp.Or(c.RecvSlots, 8)
 		if from == r.Rank() {
 			slots = cmp.Or(c.SendSlots, 2)
 		}
-		ch, err := r.NewChannel(from, 1-from, c.options(slots))
+		ch, err := r.NewChannel(from, 1-from, c.channelOptions(slots))
 		if err != nil {
 			return nil, err
 		}
@@ -106,8 +106,8 @@ func (r *rank) pair(c Channel) (*pair, error) {
 	return p, nil
 }
 
-// pattern is n bytes of message i.
-func pattern(n, i int) []byte {
+// newPattern is n bytes of message i.
+func newPattern(n, i int) []byte {
 	b := make([]byte, n)
 	for k := range b {
 		b[k] = byte(k*131 + k>>8 + i)
@@ -115,8 +115,8 @@ func pattern(n, i int) []byte {
 	return b
 }
 
-// look compares a message with what it should be.
-func look(got []byte, n int, want []byte) error {
+// verifyMessage compares a message with what it should be.
+func verifyMessage(got []byte, n int, want []byte) error {
 	if n != len(want) {
 		return fmt.Errorf("wrong answer: a message of %d bytes, not %d", n, len(want))
 	}

@@ -47,12 +47,12 @@ func greeting(say func(string) error) datacutter.Job {
 }
 
 // Two hosts, each with the job.
-func ExampleOnHosts() {
+func ExampleRunOnHosts() {
 	job := greeting(func(word string) error {
 		fmt.Println(word)
 		return nil
 	})
-	fmt.Println(apptest.OnHosts(context.Background(), []string{"x", "y"}, []datacutter.Job{job, job}))
+	fmt.Println(apptest.RunOnHosts(context.Background(), []string{"x", "y"}, []datacutter.Job{job, job}))
 	// Output:
 	// hello
 	// <nil>
@@ -60,7 +60,7 @@ func ExampleOnHosts() {
 
 func TestOnHostsFails(t *testing.T) {
 	job := greeting(func(string) error { return errors.New("it is hoarse") })
-	err := apptest.OnHosts(apptest.Guard(t), []string{"x", "y"}, []datacutter.Job{job, job})
+	err := apptest.RunOnHosts(apptest.TimeoutContext(t), []string{"x", "y"}, []datacutter.Job{job, job})
 	require.ErrorContains(t, err, "it is hoarse")
 }
 
@@ -69,9 +69,9 @@ func TestGolden(t *testing.T) {
 	picture := image.NewNRGBA(image.Rect(0, 0, 3, 2))
 	picture.Set(1, 1, color.NRGBA{1, 2, 3, 255})
 	file := filepath.Join(t.TempDir(), "picture.png")
-	require.NoError(t, os.WriteFile(file, apptest.Encode(t, picture), 0o600))
-	apptest.Golden(t, file, picture)
-	before := apptest.Sum(picture)
+	require.NoError(t, os.WriteFile(file, apptest.EncodePNG(t, picture), 0o600))
+	apptest.CompareGolden(t, file, picture)
+	before := apptest.Checksum(picture)
 	picture.Set(0, 0, color.White)
-	require.NotEqual(t, before, apptest.Sum(picture))
+	require.NotEqual(t, before, apptest.Checksum(picture))
 }

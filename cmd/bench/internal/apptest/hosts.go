@@ -11,16 +11,16 @@ import (
 	"github.com/softrnic/softrnic/datacutter"
 )
 
-// Guard is the context of a test that must not hang.
-func Guard(t testing.TB) context.Context {
+// TimeoutContext is the context of a test that must not hang.
+func TimeoutContext(t testing.TB) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	t.Cleanup(cancel)
 	return ctx
 }
 
-// OnHosts runs a job on hosts that share nothing, as in processes: each by a Node of
+// RunOnHosts runs a job on hosts that share nothing, as in processes: each by a Node of
 // its own over TCP, with its own copy of the job.
-func OnHosts(ctx context.Context, hosts []string, jobs []datacutter.Job) error {
+func RunOnHosts(ctx context.Context, hosts []string, jobs []datacutter.Job) error {
 	nodes, addrs := make([]*datacutter.Node, len(hosts)), make(map[string]string)
 	for i, h := range hosts {
 		n, err := datacutter.Listen(ctx, datacutter.TCP{})

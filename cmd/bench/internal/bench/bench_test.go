@@ -28,7 +28,7 @@ func sample(name string) *Experiment {
 			r.Plan(1)
 			r.Step("size %d", r.Int("size"))
 			r.Emit(Row{Series: "one", X: float64(r.Int("size")), XUnit: measure.Bytes, Y: 1, YUnit: measure.Microseconds})
-			return Verdict{Holds: true, Why: "it is 1"}, nil
+			return Verdict{Holds: true, Reason: "it is 1"}, nil
 		},
 	}
 }
@@ -108,7 +108,7 @@ func TestParamValues(t *testing.T) {
 		{Pauses, "0, 250us,1ms", []time.Duration{0, 250 * time.Microsecond, time.Millisecond}},
 		{Words, "a,b", []string{"a", "b"}},
 	} {
-		got, err := Param{Name: "p", Kind: c.kind}.parse(c.text)
+		got, err := Param{Name: "p", Kind: c.kind}.parseValue(c.text)
 		require.NoError(t, err, c.text)
 		require.Equal(t, c.want, got)
 	}
@@ -120,23 +120,23 @@ func TestParamValues(t *testing.T) {
 		{Ints, "1,,2"}, {Ints, ""}, {Float, "half"}, {Duration, "50"}, {Duration, "0s"}, {Duration, "-1ms"},
 		{Pause, "-1ms"}, {Pause, "5"}, {Pauses, ""}, {Pauses, "0,soon"},
 	} {
-		_, err := Param{Name: "p", Kind: c.kind}.parse(c.text)
+		_, err := Param{Name: "p", Kind: c.kind}.parseValue(c.text)
 		require.ErrorContains(t, err, "p="+c.text+": ", "%s %q", c.kind, c.text)
 	}
 }
 
 func TestParamBounds(t *testing.T) {
 	p := Param{Name: "p", Kind: Ints, Min: 16, Max: 4096}
-	v, err := p.parse("16,4K")
+	v, err := p.parseValue("16,4K")
 	require.NoError(t, err)
 	require.Equal(t, []int{16, 4096}, v)
 	for _, text := range []string{"15", "64,4097", "8K"} {
-		_, err := p.parse(text)
+		_, err := p.parseValue(text)
 		require.ErrorContains(t, err, "is not between 16 and 4096", text)
 	}
-	_, err = Param{Name: "p", Kind: Int, Min: 8}.parse("7")
+	_, err = Param{Name: "p", Kind: Int, Min: 8}.parseValue("7")
 	require.EqualError(t, err, `p=7: "7" is not between 8 and 2147483647`)
-	_, err = Param{Name: "p", Kind: Int, Max: 8}.parse("9")
+	_, err = Param{Name: "p", Kind: Int, Max: 8}.parseValue("9")
 	require.EqualError(t, err, `p=9: "9" is not between 1 and 8`)
 }
 
@@ -182,7 +182,7 @@ func TestExecute(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []Row{{Experiment: "x", Series: "one", X: 8, XUnit: "B", Y: 1, YUnit: "us"}}, res.Rows)
 	require.Equal(t, res.Rows, seen)
-	require.Equal(t, Verdict{Holds: true, Why: "it is 1"}, res.Verdict)
+	require.Equal(t, Verdict{Holds: true, Reason: "it is 1"}, res.Verdict)
 	require.Equal(t, 1, p.plan)
 	require.Equal(t, []string{"size 8"}, p.steps)
 
@@ -195,18 +195,18 @@ func TestExecuteFails(t *testing.T) {
 	bad := errors.New("the answer was wrong")
 	for want, run := range map[string]func(context.Context, *Run) (Verdict, error){
 		"the answer was wrong": func(context.Context, *Run) (Verdict, error) { return Verdict{}, bad },
-		"it measured nothing":  func(context.Context, *Run) (Verdict, error) { return Verdict{Why: "so"}, nil },
+		"it measured nothing":  func(context.Context, *Run) (Verdict, error) { return Verdict{Reason: "so"}, nil },
 		"gives no reason": func(_ context.Context, r *Run) (Verdict, error) {
 			r.Emit(Row{Series: "s", XUnit: "B", YUnit: "us"})
 			return Verdict{}, nil
 		},
 		"not a number": func(_ context.Context, r *Run) (Verdict, error) {
 			r.EmitAgainst(Point{XUnit: "B", YUnit: "us"}, Sample{Series: "s"})
-			return Verdict{Why: "so"}, nil
+			return Verdict{Reason: "so"}, nil
 		},
 		"without series or units": func(_ context.Context, r *Run) (Verdict, error) {
 			r.Emit(Row{Series: "s", XUnit: "B"})
-			return Verdict{Why: "so"}, nil
+			return Verdict{Reason: "so"}, nil
 		},
 	} {
 		e := sample("x")
@@ -266,7 +266,7 @@ func TestEmitAgainstNothing(t *testing.T) {
 	e := sample("x")
 	e.Run = func(_ context.Context, r *Run) (Verdict, error) {
 		r.EmitAgainst(Point{X: 8, XUnit: "B", YUnit: "%"}, Sample{Series: "tcp", Figures: []float64{0}}, Sample{Series: "sdp", Figures: []float64{3}})
-		return Verdict{Holds: true, Why: "so"}, nil
+		return Verdict{Holds: true, Reason: "so"}, nil
 	}
 	res, err := Execute(t.Context(), e, Options{})
 	require.NoError(t, err)
@@ -281,7 +281,7 @@ func TestEmitAgainst(t *testing.T) {
 			Sample{Series: "udp", Figures: []float64{2, 4, 1}},
 			Sample{Series: "rc-write", Figures: []float64{3, 6, 1}, Stats: &measure.Stats{N: 300}})
 		require.Equal(t, []float64{1.5}, ratios)
-		return Verdict{Holds: true, Why: "so"}, nil
+		return Verdict{Holds: true, Reason: "so"}, nil
 	}
 	res, err := Execute(t.Context(), e, Options{})
 	require.NoError(t, err)

@@ -19,10 +19,10 @@ func ExampleExecute() {
 		Run: func(_ context.Context, r *bench.Run) (bench.Verdict, error) {
 			const us = 1.28e6
 			r.Emit(bench.Row{Series: "laser", X: float64(r.Int("size")), XUnit: measure.Bytes, Y: us, YUnit: measure.Microseconds})
-			return bench.Verdict{Holds: us > 1e6, Why: fmt.Sprintf("it takes %.2f s", us/1e6)}, nil
+			return bench.Verdict{Holds: us > 1e6, Reason: fmt.Sprintf("it takes %.2f s", us/1e6)}, nil
 		},
 	}
 	res, err := bench.Execute(context.Background(), e, bench.Options{Set: bench.Settings{"size": "4KiB"}})
-	fmt.Println(res.Rows[0].X, res.Verdict.Holds, res.Verdict.Why, err)
+	fmt.Println(res.Rows[0].X, res.Verdict.Holds, res.Verdict.Reason, err)
 	// Output: 4096 true it takes 1.28 s <nil>
 }

@@ -11,8 +11,8 @@ type Paper struct {
 	Short   string // as sources begin: "RCUD"
 	Title   string
 	Authors string
-	Where   string            // it appeared, and when
-	Found   map[string]string // what it reports, by Source
+	Venue   string            // it appeared, and when
+	Results map[string]string // what it reports, by Source
 }
 
 // Papers are those that experiments come from.
@@ -20,8 +20,8 @@ var Papers = []*Paper{
 	{
 		Short:   "RCUD",
 		Title:   "On using Connection-Oriented vs. Connection-Less Transport for Performance and Scalability of Collective and One-sided Operations",
-		Authors: "Mamidala, Narravula, Vishnu, Santhanaraman, Panda", Where: "PPoPP 2007",
-		Found: map[string]string{
+		Authors: "Mamidala, Narravula, Vishnu, Santhanaraman, Panda", Venue: "PPoPP 2007",
+		Results: map[string]string{
 			"RCUD fig. 6a": "linear in the number of RC connections",
 			"RCUD fig. 6b": "climbs from 32 queue pairs",
 			"RCUD fig. 6c": "copy is faster",
@@ -35,8 +35,8 @@ var Papers = []*Paper{
 	},
 	{
 		Short: "IWARP", Title: "High Performance MPI over iWARP: Early Experiences",
-		Authors: "Narravula, Mamidala, Vishnu, Santhanaraman, Panda", Where: "ICPP 2007",
-		Found: map[string]string{
+		Authors: "Narravula, Mamidala, Vishnu, Santhanaraman, Panda", Venue: "ICPP 2007",
+		Results: map[string]string{
 			"IWARP fig. 4a": "75 % below MPI over TCP, within 6 % of a bare RDMA write",
 			"IWARP fig. 4b": "37 % above MPI over TCP",
 			"IWARP fig. 5":  "put 74 % below MPI over TCP",
@@ -49,8 +49,8 @@ var Papers = []*Paper{
 	},
 	{
 		Short: "SDP", Title: "Advanced Flow-control Mechanisms for the Sockets Direct Protocol over InfiniBand",
-		Authors: "Balaji, Bhagvat, Panda, Thakur, Gropp", Where: "Argonne preprint P1422-0507, 2007",
-		Found: map[string]string{
+		Authors: "Balaji, Bhagvat, Panda, Thakur, Gropp", Venue: "Argonne preprint P1422-0507, 2007",
+		Results: map[string]string{
 			"SDP fig. 6a":  "the three flow controls are the same",
 			"SDP fig. 6b":  "RDMA-based and NIC-assisted almost 10 times credit-based from 256 B to 4 KB",
 			"SDP fig. 8":   "RDMA-based falls behind as the reader computes, NIC-assisted stays good",
@@ -63,7 +63,7 @@ var Papers = []*Paper{
 	{
 		Short: "ACP", Title: "Evaluation of On-Demand Message-Passing Module over RDMA Network",
 		Authors: "Nanri, Soga",
-		Found: map[string]string{
+		Results: map[string]string{
 			"ACP tables I, II, III": "176 B a process and 2 MB; a channel's ends 168 + 16 n + n s and 160 + n s bytes",
 			"ACP fig. 6":            "times of a copy either way, over its size",
 			"ACP fig. 7":            "full speed from slots of 64 KB",
@@ -77,8 +77,8 @@ var Papers = []*Paper{
 // String returns authors, title and place in one line.
 func (p *Paper) String() string {
 	s := p.Authors + ": " + p.Title
-	if p.Where != "" {
-		s += ", " + p.Where
+	if p.Venue != "" {
+		s += ", " + p.Venue
 	}
 	return s
 }
@@ -105,9 +105,9 @@ func normalizeSource(s string) string {
 	return strings.Join(strings.Fields(tableWords.ReplaceAllString(s, "table")), " ")
 }
 
-// sources are the forms of e's source, one for each figure: "acp fig. 11" and
+// sourceForms are the forms of e's source, one for each figure: "acp fig. 11" and
 // "acp fig. 12" of "ACP figs. 11, 12".
-func (e *Experiment) sources() []string {
+func (e *Experiment) sourceForms() []string {
 	first, others, _ := strings.Cut(normalizeSource(e.Source), ", ")
 	forms := []string{first}
 	if i := strings.LastIndexByte(first, ' '); i >= 0 && others != "" {
@@ -126,7 +126,7 @@ func (e *Experiment) fromSource(pattern string) bool {
 	if pattern == "" {
 		return false
 	}
-	for _, source := range e.sources() {
+	for _, source := range e.sourceForms() {
 		for at := 0; ; {
 			i := strings.Index(source[at:], pattern)
 			if i < 0 {

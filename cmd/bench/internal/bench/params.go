@@ -37,8 +37,8 @@ type Param struct {
 	Doc     string   `json:"doc"`
 }
 
-// parse returns the value as int, []int, float64, time.Duration, []time.Duration or []string.
-func (p Param) parse(s string) (any, error) {
+// parseValue returns the value as int, []int, float64, time.Duration, []time.Duration or []string.
+func (p Param) parseValue(s string) (any, error) {
 	var v any
 	var err error
 	switch p.Kind {
@@ -139,12 +139,12 @@ func ParseSettings(words []string) (Settings, error) {
 // the parameters there are.
 func CheckSettings(experiments []*Experiment, s Settings) error {
 	for key := range s {
-		if !slices.ContainsFunc(experiments, func(e *Experiment) bool { return e.param(key) != nil }) {
+		if !slices.ContainsFunc(experiments, func(e *Experiment) bool { return e.findParam(key) != nil }) {
 			return fmt.Errorf("unknown parameter %q; %s", key, describeParams(experiments))
 		}
 	}
 	for _, e := range experiments {
-		if _, err := e.values(s, false); err != nil {
+		if _, err := e.paramValues(s, false); err != nil {
 			return fmt.Errorf("%s: %w", e.Name, err)
 		}
 	}
@@ -165,7 +165,7 @@ func describeParams(experiments []*Experiment) string {
 	return b.String()
 }
 
-func (e *Experiment) param(name string) *Param {
+func (e *Experiment) findParam(name string) *Param {
 	for i := range e.Params {
 		if e.Params[i].Name == name {
 			return &e.Params[i]
@@ -174,8 +174,8 @@ func (e *Experiment) param(name string) *Param {
 	return nil
 }
 
-// values are the parsed parameters: set, or the default for this speed.
-func (e *Experiment) values(set Settings, quick bool) (map[string]any, error) {
+// paramValues are the parsed parameters: set, or the default for this speed.
+func (e *Experiment) paramValues(set Settings, quick bool) (map[string]any, error) {
 	values := make(map[string]any, len(e.Params))
 	for _, p := range e.Params {
 		text := p.Default
@@ -185,7 +185,7 @@ func (e *Experiment) values(set Settings, quick bool) (map[string]any, error) {
 		if v, ok := set[p.Name]; ok {
 			text = v
 		}
-		v, err := p.parse(text)
+		v, err := p.parseValue(text)
 		if err != nil {
 			return nil, err
 		}

@@ -23,7 +23,7 @@ var nameForm = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
 
 // Register adds e and panics if it is not complete or its name is taken.
 func (g *Registry) Register(e *Experiment) {
-	if err := g.check(e); err != nil {
+	if err := g.checkExperiment(e); err != nil {
 		panic(fmt.Sprintf("bench: experiment %q: %v", e.Name, err))
 	}
 	if g.byName == nil {
@@ -32,7 +32,7 @@ func (g *Registry) Register(e *Experiment) {
 	g.byName[e.Name] = e
 }
 
-func (g *Registry) check(e *Experiment) error {
+func (g *Registry) checkExperiment(e *Experiment) error {
 	switch {
 	case !nameForm.MatchString(e.Name):
 		return fmt.Errorf("the name is not in lower case with dashes")
@@ -42,7 +42,7 @@ func (g *Registry) check(e *Experiment) error {
 		return fmt.Errorf("Source, Claim, Axes and Run must be set")
 	}
 	for _, quick := range []bool{false, true} {
-		if _, err := e.values(nil, quick); err != nil {
+		if _, err := e.paramValues(nil, quick); err != nil {
 			return err
 		}
 	}
@@ -72,7 +72,7 @@ func (g *Registry) Find(names ...string) ([]*Experiment, error) {
 			named = []*Experiment{e}
 		}
 		if len(named) == 0 {
-			return nil, fmt.Errorf("unknown experiment %q; there are: %s", name, g.names())
+			return nil, fmt.Errorf("unknown experiment %q; there are: %s", name, g.knownNames())
 		}
 		for _, e := range named {
 			if !slices.Contains(found, e) {
@@ -115,14 +115,14 @@ func (g *Registry) Match(patterns ...string) ([]*Experiment, error) {
 			}
 		}
 		if !some {
-			return nil, fmt.Errorf("no experiment is called %s; there are: %s", p, g.names())
+			return nil, fmt.Errorf("no experiment is called %s; there are: %s", p, g.knownNames())
 		}
 	}
 	return slices.DeleteFunc(all, func(e *Experiment) bool { return !wanted[e] }), nil
 }
 
-// names are those of all experiments.
-func (g *Registry) names() string {
+// knownNames are those of all experiments.
+func (g *Registry) knownNames() string {
 	var known []string
 	for _, e := range g.All() {
 		known = append(known, e.Name)

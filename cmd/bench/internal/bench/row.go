@@ -26,8 +26,8 @@ type Against struct {
 	Ratio    float64 `json:"ratio"`    // this series over the baseline
 }
 
-// check refuses rows that no reader could use.
-func (r Row) check() error {
+// checkFigures refuses rows that no reader could use.
+func (r Row) checkFigures() error {
 	if r.Series == "" || r.XUnit == "" || r.YUnit == "" {
 		return fmt.Errorf("bench: row without series or units: %+v", r)
 	}
@@ -51,5 +51,5 @@ type VerdictLine struct {
 	Experiment string `json:"experiment"`
 	Claim      string `json:"claim"`
 	Holds      bool   `json:"holds"`
-	Why        string `json:"why"`
+	Reason     string `json:"why"`
 }

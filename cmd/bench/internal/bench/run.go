@@ -53,7 +53,7 @@ type Result struct {
 func Execute(ctx context.Context, e *Experiment, o Options) (*Result, error) {
 	res := &Result{Experiment: e, Quick: o.Quick, Set: o.Set}
 	start := time.Now()
-	res.Rows, res.Verdict, res.Err = execute(ctx, e, o)
+	res.Rows, res.Verdict, res.Err = runExperiment(ctx, e, o)
 	res.Elapsed = time.Since(start)
 	if res.Err != nil {
 		res.Err = fmt.Errorf("%s: %w", e.Name, res.Err)
@@ -61,8 +61,8 @@ func Execute(ctx context.Context, e *Experiment, o Options) (*Result, error) {
 	return res, res.Err
 }
 
-func execute(ctx context.Context, e *Experiment, o Options) ([]Row, Verdict, error) {
-	values, err := e.values(o.Set, o.Quick)
+func runExperiment(ctx context.Context, e *Experiment, o Options) ([]Row, Verdict, error) {
+	values, err := e.paramValues(o.Set, o.Quick)
 	if err != nil {
 		return nil, Verdict{}, err
 	}
@@ -77,7 +77,7 @@ func execute(ctx context.Context, e *Experiment, o Options) ([]Row, Verdict, err
 		err = r.err
 	case len(r.rows) == 0:
 		err = errors.New("it measured nothing")
-	case v.Why == "":
+	case v.Reason == "":
 		err = errors.New("its verdict gives no reason")
 	}
 	return r.rows, v, err
@@ -86,7 +86,7 @@ func execute(ctx context.Context, e *Experiment, o Options) ([]Row, Verdict, err
 // Emit adds a row. A row that makes no sense fails the experiment.
 func (r *Run) Emit(row Row) {
 	row.Experiment = r.e.Name
-	err := row.check()
+	err := row.checkFigures()
 	if err == nil {
 		r.rows = append(r.rows, row)
 		if r.o.OnRow != nil {
@@ -119,24 +119,24 @@ func (r *Run) Step(format string, args ...any) {
 // declares. Another name or kind panics: that is a mistake in the experiment.
 
 // Int is the value of a parameter of kind Int.
-func (r *Run) Int(name string) int { return value[int](r, name) }
+func (r *Run) Int(name string) int { return paramValue[int](r, name) }
 
 // Ints is the value of a parameter of kind Ints.
-func (r *Run) Ints(name string) []int { return value[[]int](r, name) }
+func (r *Run) Ints(name string) []int { return paramValue[[]int](r, name) }
 
 // Float is the value of a parameter of kind Float.
-func (r *Run) Float(name string) float64 { return value[float64](r, name) }
+func (r *Run) Float(name string) float64 { return paramValue[float64](r, name) }
 
 // Duration is the value of a parameter of kind Duration or Pause.
-func (r *Run) Duration(name string) time.Duration { return value[time.Duration](r, name) }
+func (r *Run) Duration(name string) time.Duration { return paramValue[time.Duration](r, name) }
 
 // Pauses is the value of a parameter of kind Pauses.
-func (r *Run) Pauses(name string) []time.Duration { return value[[]time.Duration](r, name) }
+func (r *Run) Pauses(name string) []time.Duration { return paramValue[[]time.Duration](r, name) }
 
 // Words is the value of a parameter of kind Words.
-func (r *Run) Words(name string) []string { return value[[]string](r, name) }
+func (r *Run) Words(name string) []string { return paramValue[[]string](r, name) }
 
-func value[T any](r *Run, name string) T {
+func paramValue[T any](r *Run, name string) T {
 	v, ok := r.values[name].(T)
 	if !ok {
 		panic(fmt.Sprintf("bench: experiment %s declares no parameter %q of type %T", r.e.Name, name, v))

@@ -5,21 +5,21 @@ import "math"
 // A Verdict says whether the claim holds here, and why.
 type Verdict struct {
 	Holds  bool
-	Why    string  // the figures that decide it, in a sentence
+	Reason string  // the figures that decide it, in a sentence
 	Checks []Check // the comparisons it is made of, where the experiment tells them
 }
 
 // A Check is one comparison of a figure with what the claim wants.
 type Check struct {
-	What   string  `json:"what"`             // figure and limit in words
-	Figure float64 `json:"figure,omitempty"` // as it was compared
-	Limit  float64 `json:"limit,omitempty"`  // 0: something else than a limit decided
-	Holds  bool    `json:"holds"`
+	Description string  `json:"what"`             // figure and limit in words
+	Figure      float64 `json:"figure,omitempty"` // as it was compared
+	Limit       float64 `json:"limit,omitempty"`  // 0: something else than a limit decided
+	Holds       bool    `json:"holds"`
 }
 
-// Near reports whether the figure is within the part band of its limit, as 0.2 is within
+// NearLimit reports whether the figure is within the part band of its limit, as 0.2 is within
 // 20 %. Without a limit it is not.
-func (c Check) Near(band float64) bool {
+func (c Check) NearLimit(band float64) bool {
 	return c.Limit != 0 && math.Abs(c.Figure/c.Limit-1) <= band
 }
 
@@ -47,7 +47,7 @@ func (res *Result) QuickState() State {
 		state = NeedRun
 	}
 	for _, c := range res.Verdict.Checks {
-		switch near := c.Near(QuickBand); {
+		switch near := c.NearLimit(QuickBand); {
 		case !c.Holds && !near && c.Limit != 0:
 			return Differs
 		case near:

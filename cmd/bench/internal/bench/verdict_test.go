@@ -22,11 +22,11 @@ func TestQuickState(t *testing.T) {
 		res.Err = context.Canceled
 		require.Equal(t, Failed, res.QuickState())
 	}
-	for _, checks := range [][]Check{nil, {{What: "no limit"}}, {{Figure: 0.9, Limit: 1}}} {
+	for _, checks := range [][]Check{nil, {{Description: "no limit"}}, {{Figure: 0.9, Limit: 1}}} {
 		require.Equal(t, NeedRun, (&Result{Verdict: Verdict{Checks: checks}}).QuickState())
 	}
 	require.Nil(t, Verdict{}.Decisive())
-	v := Verdict{Checks: []Check{{What: "a", Figure: 1.1, Limit: 1}, {What: "b", Figure: 2, Limit: 1}, {What: "c", Figure: 0.1, Limit: 1, Holds: true}}}
-	require.Equal(t, "b", v.Decisive().What)
-	require.Equal(t, "c", Verdict{Checks: v.Checks[2:]}.Decisive().What)
+	v := Verdict{Checks: []Check{{Description: "a", Figure: 1.1, Limit: 1}, {Description: "b", Figure: 2, Limit: 1}, {Description: "c", Figure: 0.1, Limit: 1, Holds: true}}}
+	require.Equal(t, "b", v.Decisive().Description)
+	require.Equal(t, "c", Verdict{Checks: v.Checks[2:]}.Decisive().Description)
 }

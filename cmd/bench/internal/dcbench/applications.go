@@ -22,7 +22,7 @@ var microscopeProgram = program{
 		}
 		return microscope.Reference(slide, wholeSlide(slide))
 	},
-	prepare: func(file io.ReaderAt, size int64, unitSize int, l datacutter.Layout) (part, error) {
+	prepare: func(file io.ReaderAt, size int64, unitSize int, l datacutter.Layout) (appInstance, error) {
 		slide, err := microscope.Open(file, size)
 		if err != nil {
 			return nil, err
@@ -50,7 +50,7 @@ var isosurfaceProgram = program{
 		}
 		return isosurface.Reference(volume, isosurface.Query{})
 	},
-	prepare: func(file io.ReaderAt, size int64, unitSize int, l datacutter.Layout) (part, error) {
+	prepare: func(file io.ReaderAt, size int64, unitSize int, l datacutter.Layout) (appInstance, error) {
 		volume, err := isosurface.Open(file, size)
 		if err != nil {
 			return nil, err

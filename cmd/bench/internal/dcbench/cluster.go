@@ -15,7 +15,7 @@ import (
 // Config says how the processes of a cluster are connected. Only Over is
 // required.
 type Config struct {
-	Over sdpbench.Carrier
+	Transport sdpbench.Transport
 
 	Processes int // 2 or more; 0 means 2
 
@@ -27,14 +27,14 @@ type Config struct {
 // A Cluster is processes that wait until they are asked for a run. For one
 // goroutine.
 type Cluster struct {
-	over sdpbench.Carrier
-	g    *proc.Group
+	transport sdpbench.Transport
+	g         *proc.Group
 }
 
 // Open starts the processes. The caller closes the cluster.
 func Open(ctx context.Context, c Config) (*Cluster, error) {
-	if c.Over != sdpbench.TCP && !slices.Contains(sdpbench.Designs(), c.Over) {
-		return nil, fmt.Errorf("dcbench: no carrier %q; there are: %v", c.Over, append(sdpbench.Designs(), sdpbench.TCP))
+	if c.Transport != sdpbench.TCP && !slices.Contains(sdpbench.FlowControls(), c.Transport) {
+		return nil, fmt.Errorf("dcbench: no carrier %q; there are: %v", c.Transport, append(sdpbench.FlowControls(), sdpbench.TCP))
 	}
 	switch {
 	case c.Processes == 0:
@@ -46,11 +46,11 @@ func Open(ctx context.Context, c Config) (*Cluster, error) {
 	for i := range members {
 		members[i] = proc.Spec{Name: worker, Role: roleMember, Args: c}
 	}
-	g, err := proc.Start(ctx, proc.Options{Timeout: limit + 10*time.Second}, members...)
+	g, err := proc.Start(ctx, proc.Options{Timeout: runTimeout + 10*time.Second}, members...)
 	if err != nil {
 		return nil, err
 	}
-	return &Cluster{c.Over, g}, nil
+	return &Cluster{c.Transport, g}, nil
 }
 
 // Close ends the processes. Closing twice is safe.
@@ -68,10 +68,10 @@ type Result struct {
 func (c *Cluster) Run(ctx context.Context, d *DataSet) (Result, error) {
 	members, err := proc.Call[request, reply](ctx, c.g, request{App: d.app, Path: d.path, UnitSize: d.unitSize})
 	if err != nil {
-		return Result{}, fmt.Errorf("%s: %w", c.over, err)
+		return Result{}, fmt.Errorf("%s: %w", c.transport, err)
 	}
 	if got := *members[0].Picture; got != d.picture {
-		return Result{}, fmt.Errorf("%s: wrong answer: the %s makes %v, and without filters %v", c.over, d.app, got, d.picture)
+		return Result{}, fmt.Errorf("%s: wrong answer: the %s makes %v, and without filters %v", c.transport, d.app, got, d.picture)
 	}
 	var all datacutter.Report
 	var r Result

@@ -34,12 +34,12 @@ type program struct {
 	reference func(file io.ReaderAt, size int64) (*image.NRGBA, error)
 
 	// prepare makes a process's part of a run.
-	prepare func(file io.ReaderAt, size int64, unitSize int, l datacutter.Layout) (part, error)
+	prepare func(file io.ReaderAt, size int64, unitSize int, l datacutter.Layout) (appInstance, error)
 }
 
-// part is a process's part of a run; the process with the last filters has the
+// appInstance is a process's part of a run; the process with the last filters has the
 // picture.
-type part interface {
+type appInstance interface {
 	Job() datacutter.Job
 	Picture() (*image.NRGBA, error)
 }
@@ -51,7 +51,7 @@ type DataSet struct {
 	app      App
 	path     string
 	unitSize int
-	picture  picture
+	picture  imageInfo
 }
 
 // NewDataSet generates a data set of about n bytes, which the application is to
@@ -83,7 +83,7 @@ func NewDataSet(dir string, app App, n int64, unitSize int) (*DataSet, error) {
 	if err != nil {
 		return nil, err
 	}
-	d.picture = pictureOf(want)
+	d.picture = imageInfoOf(want)
 	return d, nil
 }
 
@@ -102,17 +102,17 @@ func TempDir() (string, error) {
 	return os.MkdirTemp("", "dcbench-*")
 }
 
-// picture is all that processes need to say about one.
-type picture struct {
+// imageInfo is all that processes need to say about one.
+type imageInfo struct {
 	Width, Height int
-	Sum           string // SHA-256 of its pixels
+	SHA256        string // SHA-256 of its pixels
 }
 
-func pictureOf(p *image.NRGBA) picture {
+func imageInfoOf(p *image.NRGBA) imageInfo {
 	sum := sha256.Sum256(p.Pix)
-	return picture{p.Rect.Dx(), p.Rect.Dy(), hex.EncodeToString(sum[:])}
+	return imageInfo{p.Rect.Dx(), p.Rect.Dy(), hex.EncodeToString(sum[:])}
 }
 
-func (p picture) String() string {
-	return fmt.Sprintf("a picture of %d by %d pixels with SHA-256 %.16s", p.Width, p.Height, p.Sum)
+func (p imageInfo) String() string {
+	return fmt.Sprintf("a picture of %d by %d pixels with SHA-256 %.16s", p.Width, p.Height, p.SHA256)
 }

@@ -27,8 +27,8 @@ func newDataSet(t *testing.T, app App) *DataSet {
 func TestRun(t *testing.T) {
 	data := []*DataSet{newDataSet(t, Microscope), newDataSet(t, Isosurface)}
 	units := map[App]uint64{}
-	for _, over := range append([]sdpbench.Carrier{sdpbench.TCP}, sdpbench.Designs()...) {
-		c, err := Open(t.Context(), Config{Over: over, Buffers: 8, BufferBytes: 8 << 10})
+	for _, over := range append([]sdpbench.Transport{sdpbench.TCP}, sdpbench.FlowControls()...) {
+		c, err := Open(t.Context(), Config{Transport: over, Buffers: 8, BufferBytes: 8 << 10})
 		require.NoError(t, err)
 		defer c.Close()
 		for range 2 {
@@ -61,7 +61,7 @@ func TestManyProcesses(t *testing.T) {
 		t.Skip("starts 25 processes")
 	}
 	for app, nodes := range map[App]int{Microscope: 13, Isosurface: 12} {
-		c, err := Open(t.Context(), Config{Over: sdpbench.NIC, Processes: nodes})
+		c, err := Open(t.Context(), Config{Transport: sdpbench.NIC, Processes: nodes})
 		require.NoError(t, err)
 		defer c.Close()
 		_, err = c.Run(t.Context(), newDataSet(t, app))
@@ -72,7 +72,7 @@ func TestManyProcesses(t *testing.T) {
 
 // A picture of something else is found out.
 func TestWrongPicture(t *testing.T) {
-	c, err := Open(t.Context(), Config{Over: sdpbench.TCP})
+	c, err := Open(t.Context(), Config{Transport: sdpbench.TCP})
 	require.NoError(t, err)
 	defer c.Close()
 	for app := range programs {
@@ -104,9 +104,9 @@ func alter(t *testing.T, app App, b []byte) []byte {
 
 // A run that fails says which filter did, on which process.
 func TestFailure(t *testing.T) {
-	for _, over := range []sdpbench.Carrier{sdpbench.TCP, sdpbench.NIC} {
+	for _, over := range []sdpbench.Transport{sdpbench.TCP, sdpbench.NIC} {
 		d := newDataSet(t, Microscope)
-		c, err := Open(t.Context(), Config{Over: over})
+		c, err := Open(t.Context(), Config{Transport: over})
 		require.NoError(t, err)
 		defer c.Close()
 		b, err := os.ReadFile(d.path)
@@ -125,7 +125,7 @@ func TestFailure(t *testing.T) {
 func TestLayout(t *testing.T) {
 	for app, p := range programs {
 		for processes := 2; processes <= 13; processes++ {
-			l := p.layout(processes)
+			l := p.placeFilters(processes)
 			require.Len(t, l, p.groups*len(p.filters))
 			require.Len(t, l.Hosts(), processes, "%s: none is empty", app)
 			has := map[string]int{}
@@ -133,13 +133,13 @@ func TestLayout(t *testing.T) {
 				has[at.Host]++
 				last := p.filters[len(p.filters)-1]
 				if at.Filter == last {
-					require.Equal(t, host(0), at.Host)
+					require.Equal(t, hostName(0), at.Host)
 				} else if i > 0 && l[i-1].Group == at.Group {
 					require.NotEqual(t, l[i-1].Host, at.Host, "%s with %d processes: neighbours of group %d", app, processes, at.Group)
 				}
 			}
 			if processes == 2 {
-				require.Equal(t, p.groups*((len(p.filters)+1)/2), has[host(0)])
+				require.Equal(t, p.groups*((len(p.filters)+1)/2), has[hostName(0)])
 			}
 			for h, n := range has {
 				require.LessOrEqual(t, n, max(p.groups, (len(l)+processes-1)/processes+p.groups), "%s with %d processes: %s", app, processes, h)
@@ -149,9 +149,9 @@ func TestLayout(t *testing.T) {
 }
 
 func TestBadConfig(t *testing.T) {
-	_, err := Open(t.Context(), Config{Over: "pigeon"})
+	_, err := Open(t.Context(), Config{Transport: "pigeon"})
 	require.ErrorContains(t, err, `no carrier "pigeon"`)
-	_, err = Open(t.Context(), Config{Over: sdpbench.TCP, Processes: 1})
+	_, err = Open(t.Context(), Config{Transport: sdpbench.TCP, Processes: 1})
 	require.ErrorContains(t, err, "1 processes: with less than 2 there is no network between filters")
 	_, err = NewDataSet(t.TempDir(), "telescope", 1, 1)
 	require.ErrorContains(t, err, `no application "telescope"`)

@@ -24,8 +24,8 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	for _, over := range []sdpbench.Carrier{sdpbench.TCP, sdpbench.NIC} {
-		cluster, err := dcbench.Open(ctx, dcbench.Config{Over: over})
+	for _, over := range []sdpbench.Transport{sdpbench.TCP, sdpbench.NIC} {
+		cluster, err := dcbench.Open(ctx, dcbench.Config{Transport: over})
 		if err != nil {
 			fmt.Println(err)
 			return

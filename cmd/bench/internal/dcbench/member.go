@@ -16,9 +16,9 @@ const (
 	roleMember = "member"
 )
 
-// limit is how long a run may take. It ends one that hangs with an error that
+// runTimeout is how long a run may take. It ends one that hangs with an error that
 // names a filter, before the parent ends the process.
-const limit = 5 * time.Minute
+const runTimeout = 5 * time.Minute
 
 // request asks all members for one run.
 type request struct {
@@ -31,14 +31,14 @@ type request struct {
 type reply struct {
 	Report   datacutter.Report
 	Messages uint64
-	Picture  *picture `json:",omitempty"` // rank 0 has it
+	Picture  *imageInfo `json:",omitempty"` // rank 0 has it
 }
 
 // member is one of the processes.
 type member struct {
 	*proc.Worker
 	network datacutter.Network
-	sockets *sockets // the network, unless that is TCP
+	sockets *sdpNetwork // the network, unless that is TCP
 }
 
 func init() {
@@ -48,21 +48,21 @@ func init() {
 			return err
 		}
 		m := &member{Worker: w, network: datacutter.TCP{}}
-		if c.Over != sdpbench.TCP {
-			if m.sockets, err = openSockets(c); err != nil {
+		if c.Transport != sdpbench.TCP {
+			if m.sockets, err = openSDPNetwork(c); err != nil {
 				return err
 			}
 			defer m.sockets.close()
 			m.network = m.sockets
 		}
-		return proc.Serve(ctx, w, m.run)
+		return proc.Serve(ctx, w, m.runApp)
 	})
 }
 
-// run runs this process's filters.
-func (m *member) run(ctx context.Context, r request) (out reply, err error) {
-	late := fmt.Errorf("the run is not over after %v", limit)
-	ctx, cancel := context.WithTimeoutCause(ctx, limit, late)
+// runApp runs this process's filters.
+func (m *member) runApp(ctx context.Context, r request) (out reply, err error) {
+	late := fmt.Errorf("the run is not over after %v", runTimeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, runTimeout, late)
 	defer cancel()
 	file, err := os.Open(r.Path)
 	if err != nil {
@@ -77,11 +77,11 @@ func (m *member) run(ctx context.Context, r request) (out reply, err error) {
 	if !ok {
 		return out, fmt.Errorf("dcbench: no application %q", r.App)
 	}
-	part, err := p.prepare(file, info.Size(), r.UnitSize, p.layout(m.Size))
+	part, err := p.prepare(file, info.Size(), r.UnitSize, p.placeFilters(m.Size))
 	if err != nil {
 		return out, err
 	}
-	if out.Report, err = m.join(ctx, part.Job()); err != nil {
+	if out.Report, err = m.runJob(ctx, part.Job()); err != nil {
 		return out, err
 	}
 	if m.Rank == 0 {
@@ -89,7 +89,7 @@ func (m *member) run(ctx context.Context, r request) (out reply, err error) {
 		if err != nil {
 			return out, err
 		}
-		sum := pictureOf(made)
+		sum := imageInfoOf(made)
 		out.Picture = &sum
 	}
 	if m.sockets != nil {
@@ -97,13 +97,13 @@ func (m *member) run(ctx context.Context, r request) (out reply, err error) {
 		if err := m.sockets.stack.Drain(ctx); err != nil {
 			return out, fmt.Errorf("dcbench: connections have not ended: %w", err)
 		}
-		out.Messages = m.sockets.messages()
+		out.Messages = m.sockets.takeMessageCount()
 	}
 	return out, nil
 }
 
-// join tells the others where this process is, and runs with them.
-func (m *member) join(ctx context.Context, job datacutter.Job) (datacutter.Report, error) {
+// runJob tells the others where this process is, and runs with them.
+func (m *member) runJob(ctx context.Context, job datacutter.Job) (datacutter.Report, error) {
 	node, err := datacutter.Listen(ctx, m.network)
 	if err != nil {
 		return datacutter.Report{}, err
@@ -115,7 +115,7 @@ func (m *member) join(ctx context.Context, job datacutter.Job) (datacutter.Repor
 	}
 	addrs := make(map[string]string, len(all))
 	for rank, addr := range all {
-		addrs[host(rank)] = addr
+		addrs[hostName(rank)] = addr
 	}
-	return node.Run(ctx, job, host(m.Rank), addrs)
+	return node.Run(ctx, job, hostName(m.Rank), addrs)
 }

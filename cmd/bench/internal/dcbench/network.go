@@ -14,8 +14,8 @@ import (
 	"github.com/softrnic/softrnic/sdp"
 )
 
-// sockets is a datacutter.Network by SDP on an adapter of its own.
-type sockets struct {
+// sdpNetwork is a datacutter.Network by SDP on an adapter of its own.
+type sdpNetwork struct {
 	dev   *rnic.Device
 	stack *sdp.Stack
 	udp   uint16 // the adapter's port
@@ -24,11 +24,11 @@ type sockets struct {
 	dialed []*sdp.Conn // since the last count
 }
 
-// openSockets opens an adapter with SDP on it. The caller closes it.
-func openSockets(c Config) (*sockets, error) {
+// openSDPNetwork opens an adapter with SDP on it. The caller closes it.
+func openSDPNetwork(c Config) (*sdpNetwork, error) {
 	// The paper is about copies through buffers; units are small besides.
 	o := sdp.Options{Buffers: c.Buffers, BufferBytes: c.BufferBytes, ZeroCopy: -1}
-	if err := o.Design.UnmarshalText([]byte(strings.TrimPrefix(string(c.Over), "sdp-"))); err != nil {
+	if err := o.Design.UnmarshalText([]byte(strings.TrimPrefix(string(c.Transport), "sdp-"))); err != nil {
 		return nil, err
 	}
 	dev, err := rnic.Open(rnic.Options{AnyPort: true})
@@ -43,16 +43,16 @@ func openSockets(c Config) (*sockets, error) {
 	if err != nil {
 		return nil, errors.Join(err, dev.Close())
 	}
-	return &sockets{dev: dev, stack: stack, udp: port.UDPPort}, nil
+	return &sdpNetwork{dev: dev, stack: stack, udp: port.UDPPort}, nil
 }
 
-func (s *sockets) close() {
+func (s *sdpNetwork) close() {
 	s.stack.Close()
 	s.dev.Close()
 }
 
 // Listen implements datacutter.Network.
-func (s *sockets) Listen(context.Context) (net.Listener, error) {
+func (s *sdpNetwork) Listen(context.Context) (net.Listener, error) {
 	l, err := s.stack.ListenPort(0, 0)
 	if err != nil {
 		return nil, err
@@ -61,7 +61,7 @@ func (s *sockets) Listen(context.Context) (net.Listener, error) {
 }
 
 // Dial implements datacutter.Network.
-func (s *sockets) Dial(ctx context.Context, addr string) (net.Conn, error) {
+func (s *sdpNetwork) Dial(ctx context.Context, addr string) (net.Conn, error) {
 	to, err := parseAddress(addr)
 	if err != nil {
 		return nil, err
@@ -76,9 +76,9 @@ func (s *sockets) Dial(ctx context.Context, addr string) (net.Conn, error) {
 	return c, nil
 }
 
-// messages is how many messages with data have left on dialed connections since
+// takeMessageCount is how many messages with data have left on dialed connections since
 // the last call. Data goes that way only.
-func (s *sockets) messages() (n uint64) {
+func (s *sdpNetwork) takeMessageCount() (n uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, c := range s.dialed {

@@ -22,14 +22,14 @@ func Read() Fingerprint {
 	f := Fingerprint{
 		{"go", runtime.Version()},
 		{"system", runtime.GOOS + "/" + runtime.GOARCH},
-		{"kernel", kernel()},
-		{"cpu", cpu()},
-		{"cores", cores()},
-		{"load", load()},
-		{"rmem_max", rmem("rmem_max")},
-		{"rmem_default", rmem("rmem_default")},
-		{"GSO/GRO", offload()},
-		{"revision", revision()},
+		{"kernel", kernelVersion()},
+		{"cpu", cpuModel()},
+		{"cores", coreCount()},
+		{"load", loadAverage()},
+		{"rmem_max", netCoreSysctl("rmem_max")},
+		{"rmem_default", netCoreSysctl("rmem_default")},
+		{"GSO/GRO", describeOffload()},
+		{"revision", buildRevision()},
 		{"date", time.Now().Format("2006-01-02 15:04 MST")},
 	}
 	known := f[:0]
@@ -60,7 +60,7 @@ func (f Fingerprint) Get(name string) string {
 	return ""
 }
 
-func cores() string {
+func coreCount() string {
 	n, p := runtime.NumCPU(), runtime.GOMAXPROCS(0)
 	if n == p {
 		return fmt.Sprint(n)
@@ -68,16 +68,16 @@ func cores() string {
 	return fmt.Sprintf("%d, of which Go uses %d", n, p)
 }
 
-func offload() string {
+func describeOffload() string {
 	if !udpraw.HasOffload() {
 		return "no"
 	}
 	return fmt.Sprintf("yes, %d packets a buffer", udpraw.MaxSegments())
 }
 
-// revision is the commit that the program was built from, if the build
+// buildRevision is the commit that the program was built from, if the build
 // recorded it.
-func revision() string {
+func buildRevision() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return ""

@@ -2,11 +2,11 @@ package env
 
 import "golang.org/x/sys/unix"
 
-func kernel() string { return sysctl("kern.version") }
+func kernelVersion() string { return readSysctl("kern.version") }
 
-func cpu() string { return sysctl("machdep.cpu.brand_string") }
+func cpuModel() string { return readSysctl("machdep.cpu.brand_string") }
 
-func sysctl(name string) string {
+func readSysctl(name string) string {
 	s, err := unix.Sysctl(name)
 	if err != nil {
 		return ""
@@ -14,6 +14,6 @@ func sysctl(name string) string {
 	return s
 }
 
-func rmem(string) string { return "" }
+func netCoreSysctl(string) string { return "" }
 
-func load() string { return "" }
+func loadAverage() string { return "" }

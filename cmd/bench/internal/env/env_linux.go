@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func kernel() string {
+func kernelVersion() string {
 	var u unix.Utsname
 	if unix.Uname(&u) != nil {
 		return ""
@@ -16,9 +16,9 @@ func kernel() string {
 	return unix.ByteSliceToString(u.Sysname[:]) + " " + unix.ByteSliceToString(u.Release[:])
 }
 
-// cpu is the model in /proc/cpuinfo; some architectures name it otherwise, and
+// cpuModel is the model in /proc/cpuinfo; some architectures name it otherwise, and
 // some not at all.
-func cpu() string {
+func cpuModel() string {
 	f, err := os.Open("/proc/cpuinfo")
 	if err != nil {
 		return ""
@@ -34,7 +34,7 @@ func cpu() string {
 	return ""
 }
 
-func rmem(name string) string {
+func netCoreSysctl(name string) string {
 	b, err := os.ReadFile("/proc/sys/net/core/" + name)
 	if err != nil {
 		return ""
@@ -42,9 +42,9 @@ func rmem(name string) string {
 	return strings.TrimSpace(string(b)) + " B"
 }
 
-// load is the average number of runnable threads in the last minute: what else
+// loadAverage is the average number of runnable threads in the last minute: what else
 // was going on before the run. A busy machine spoils figures.
-func load() string {
+func loadAverage() string {
 	b, err := os.ReadFile("/proc/loadavg")
 	if err != nil {
 		return ""

@@ -4,11 +4,11 @@ package env
 
 import "os"
 
-func kernel() string { return "" }
+func kernelVersion() string { return "" }
 
-// cpu is told by Windows in the environment.
-func cpu() string { return os.Getenv("PROCESSOR_IDENTIFIER") }
+// cpuModel is told by Windows in the environment.
+func cpuModel() string { return os.Getenv("PROCESSOR_IDENTIFIER") }
 
-func rmem(string) string { return "" }
+func netCoreSysctl(string) string { return "" }
 
-func load() string { return "" }
+func loadAverage() string { return "" }

@@ -41,32 +41,32 @@ const (
 func a2aHybrid(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
 	limits := slices.Sorted(slices.Values(append([]int{0}, r.Ints("limits")...)))
 	r.Plan(1 + len(r.Ints("memory")))
-	var j judge
+	var j evaluation
 	if err := hybridTimes(ctx, r, limits, &j); err != nil {
 		return bench.Verdict{}, err
 	}
 	if err := ranksMemory(ctx, r, &j); err != nil {
 		return bench.Verdict{}, err
 	}
-	return j.verdict(), nil
+	return j.makeVerdict(), nil
 }
 
 // hybridTimes measures time and memory with each limit.
-func hybridTimes(ctx context.Context, r *bench.Run, limits []int, j *judge) error {
+func hybridTimes(ctx context.Context, r *bench.Run, limits []int, j *evaluation) error {
 	ranks := r.Int("ranks")
 	r.Step("%d ranks", ranks)
-	var subjects []a2aSubject
+	var subjects []a2aVariant
 	for _, limit := range limits {
-		subjects = append(subjects, a2aSubject{hybridSeries, mpibench.Alltoall{Algorithm: "hybrid", Net: mpi.Hybrid, RCLimit: limit}})
+		subjects = append(subjects, a2aVariant{hybridSeries, mpibench.Alltoall{Algorithm: "hybrid", Net: mpi.Hybrid, RCLimit: limit}})
 	}
 	all, err := openA2A(ctx, ranks, subjects)
 	defer all.close()
 	if err != nil {
 		return err
 	}
-	var turns lineup
-	all.lineUp(&turns, r.Int("size"), r.Int("iters"))
-	samples, err := turns.run(ctx, r.Int("rounds"))
+	var turns seriesSet
+	all.addTo(&turns, r.Int("size"), r.Int("iters"))
+	samples, err := turns.runAlternating(ctx, r.Int("rounds"))
 	if err != nil {
 		return err
 	}
@@ -89,15 +89,15 @@ func hybridTimes(ctx context.Context, r *bench.Run, limits []int, j *judge) erro
 	}
 	if last := len(mixed) - 1; last > 0 {
 		grown := mixed[last] - mixed[0]
-		j.note(grown > 0, "memory grows by %.0f KiB from the lowest to the highest limit that leaves both ways in use", grown/1024)
+		j.addNote(grown > 0, "memory grows by %.0f KiB from the lowest to the highest limit that leaves both ways in use", grown/1024)
 	}
 	return nil
 }
 
 // ranksMemory measures what a rank takes in jobs of more and more ranks that all
 // have talked to all, by connections and by UD.
-func ranksMemory(ctx context.Context, r *bench.Run, j *judge) error {
-	subjects := []a2aSubject{
+func ranksMemory(ctx context.Context, r *bench.Run, j *evaluation) error {
+	subjects := []a2aVariant{
 		{heapSeries + "-ud", mpibench.Alltoall{Algorithm: "ud", Net: mpi.UD}},
 		{heapSeries + "-rc", mpibench.Alltoall{Algorithm: "direct"}},
 	}
@@ -106,7 +106,7 @@ func ranksMemory(ctx context.Context, r *bench.Run, j *judge) error {
 	for i, ranks := range counts {
 		r.Step("memory of %d ranks", ranks)
 		for k, s := range subjects {
-			all, err := openA2A(ctx, ranks, []a2aSubject{s})
+			all, err := openA2A(ctx, ranks, []a2aVariant{s})
 			var memory mpibench.Memory
 			if err == nil {
 				memory, err = all[0].job.Memory(ctx)
@@ -122,7 +122,7 @@ func ranksMemory(ctx context.Context, r *bench.Run, j *judge) error {
 	first, last := heaps[0], heaps[len(heaps)-1]
 	if len(counts) > 1 {
 		j.atMost(fmt.Sprintf("memory of a rank by UD, of %d over %d ranks", counts[len(counts)-1], counts[0]), last[0]/first[0], flatHeap)
-		j.note(true, "all connected it takes %.2f times as much, and with %d ranks %.1f times what it does by UD", last[1]/first[1], counts[len(counts)-1], last[1]/last[0])
+		j.addNote(true, "all connected it takes %.2f times as much, and with %d ranks %.1f times what it does by UD", last[1]/first[1], counts[len(counts)-1], last[1]/last[0])
 	}
 	return nil
 }

@@ -34,7 +34,7 @@ const (
 func a2aRDMA(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
 	ranks := r.Int("ranks")
 	r.Plan(1 + len(r.Ints("sizes")))
-	subjects := []a2aSubject{
+	subjects := []a2aVariant{
 		{a2aDirect, mpibench.Alltoall{Algorithm: "direct"}},
 		{a2aWrites, mpibench.Alltoall{Algorithm: "rdma"}},
 		{a2aSends, mpibench.Alltoall{Algorithm: "rtsrtr"}},
@@ -42,22 +42,22 @@ func a2aRDMA(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
 	var best, worst, inTurns extreme
 	err := a2aSizes(ctx, r, ranks, subjects, func(size int, samples []bench.Sample) {
 		where := fmt.Sprintf("with %d B", size)
-		if ratio, ok := between(samples, a2aWrites, a2aDirect); ok {
-			best.least(ratio, "%s", where)
-			worst.most(ratio, "%s", where)
+		if ratio, ok := medianRatioOf(samples, a2aWrites, a2aDirect); ok {
+			best.keepMin(ratio, "%s", where)
+			worst.keepMax(ratio, "%s", where)
 		}
-		if ratio, ok := between(samples, a2aSends, a2aDirect); ok {
-			inTurns.least(ratio, "%s", where)
+		if ratio, ok := medianRatioOf(samples, a2aSends, a2aDirect); ok {
+			inTurns.keepMin(ratio, "%s", where)
 		}
 	})
 	if err != nil {
 		return bench.Verdict{}, err
 	}
-	var j judge
+	var j evaluation
 	holds := best.value <= writesOver
-	j.check(best.value, writesOver, holds, "on %d ranks %s takes %s times as long as %s %s (at most %.2f), and %.2f %s",
-		ranks, a2aWrites, apart(best.value, writesOver, 2, holds), a2aDirect, best.where, writesOver, worst.value, worst.where)
+	j.addCheck(best.value, writesOver, holds, "on %d ranks %s takes %s times as long as %s %s (at most %.2f), and %.2f %s",
+		ranks, a2aWrites, formatFigure(best.value, writesOver, 2, holds), a2aDirect, best.where, writesOver, worst.value, worst.where)
 	holds = inTurns.value >= 1
-	j.check(inTurns.value, 1, holds, "%s at best %s times as long %s (at least 1)", a2aSends, apart(inTurns.value, 1, 2, holds), inTurns.where)
-	return j.verdict(), nil
+	j.addCheck(inTurns.value, 1, holds, "%s at best %s times as long %s (at least 1)", a2aSends, formatFigure(inTurns.value, 1, 2, holds), inTurns.where)
+	return j.makeVerdict(), nil
 }

@@ -43,7 +43,7 @@ const (
 )
 
 func a2aUD(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
-	subjects := []a2aSubject{
+	subjects := []a2aVariant{
 		{a2aDirect, mpibench.Alltoall{Algorithm: "direct"}},
 		{a2aDatagrams, mpibench.Alltoall{Algorithm: "ud", Net: mpi.UD}},
 		{a2aBruck, mpibench.Alltoall{Algorithm: "bruck"}},
@@ -51,21 +51,21 @@ func a2aUD(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
 		{a2aShared, mpibench.Alltoall{Shared: true}},
 	}
 	r.Plan(len(r.Ints("ranks")) * (1 + len(r.Ints("sizes"))))
-	var j judge
+	var j evaluation
 	for _, ranks := range r.Ints("ranks") {
 		var overBruck, overRC extreme // with what is worst for UD
 		err := a2aSizes(ctx, r, ranks, subjects, func(size int, samples []bench.Sample) {
 			if size <= shortPiece {
 				over := func(e *extreme, baseline string) {
-					if ratio, ok := between(samples, a2aDatagrams, baseline); ok {
-						e.most(ratio, "with %d B", size)
+					if ratio, ok := medianRatioOf(samples, a2aDatagrams, baseline); ok {
+						e.keepMax(ratio, "with %d B", size)
 					}
 				}
 				over(&overBruck, a2aBruck)
 				over(&overRC, a2aDirect)
 			}
 			for _, ours := range []string{a2aTable, a2aShared} {
-				if ratio, ok := between(samples, ours, overOpenMPI); ok && size == otherPiece && ranks == otherRanks {
+				if ratio, ok := medianRatioOf(samples, ours, overOpenMPI); ok && size == otherPiece && ranks == otherRanks {
 					j.atMost(fmt.Sprintf("%d B on %d ranks by %s over Open MPI", size, ranks, ours), ratio, tableOverOther)
 				}
 			}
@@ -75,14 +75,14 @@ func a2aUD(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
 		}
 		if overBruck.seen {
 			holds := overBruck.value <= udOverBruck
-			j.check(overBruck.value, udOverBruck, holds, "on %d ranks %s over %s %s %s (at most %.2f)", ranks, a2aDatagrams, a2aBruck, apart(overBruck.value, udOverBruck, 2, holds), overBruck.where, udOverBruck)
+			j.addCheck(overBruck.value, udOverBruck, holds, "on %d ranks %s over %s %s %s (at most %.2f)", ranks, a2aDatagrams, a2aBruck, formatFigure(overBruck.value, udOverBruck, 2, holds), overBruck.where, udOverBruck)
 			holds = overRC.value <= udOverRC
-			j.check(overRC.value, udOverRC, holds, "over %s %s %s (at most %.2f)", a2aDirect, apart(overRC.value, udOverRC, 2, holds), overRC.where, udOverRC)
+			j.addCheck(overRC.value, udOverRC, holds, "over %s %s %s (at most %.2f)", a2aDirect, formatFigure(overRC.value, udOverRC, 2, holds), overRC.where, udOverRC)
 		}
 	}
-	if v := j.verdict(); !v.Holds {
-		j.remark("%s", "in the paper UD gains since the adapter keeps few contexts of connections in its cache, and a rank has a processor; "+
+	if v := j.makeVerdict(); !v.Holds {
+		j.addRemark("%s", "in the paper UD gains since the adapter keeps few contexts of connections in its cache, and a rank has a processor; "+
 			"here an adapter has none to miss (ib-qp-latency), ranks share processors, and reliability over UD is work of theirs")
 	}
-	return j.verdict(), nil
+	return j.makeVerdict(), nil
 }

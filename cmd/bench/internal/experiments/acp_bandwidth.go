@@ -43,20 +43,20 @@ func acpBandwidth(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
 	if err != nil {
 		return bench.Verdict{}, err
 	}
-	var j judge
+	var j evaluation
 	if best.seen {
 		j.atLeast(best.where+" over rc-write", best.value, channelOverWrite)
 	}
-	return j.verdict(), nil
+	return j.makeVerdict(), nil
 }
 
 func acpBandwidthPoint(ctx context.Context, r *bench.Run, job *acpbench.Job, pair *verbsbench.Pair, size int, best *extreme) error {
-	write, err := pair.Stream(ctx, verbsbench.StreamOptions{Op: verbsbench.RCWrite, Size: claimedSlot})
+	write, err := pair.OpenStream(ctx, verbsbench.StreamOptions{Op: verbsbench.RCWrite, Size: claimedSlot})
 	if err != nil {
 		return err
 	}
-	var turns lineup
-	turns.add(string(verbsbench.RCWrite)+"-64KiB", write.Rounds(r.Duration("time"), verbsbench.Flow.MBps))
+	var turns seriesSet
+	turns.addSeries(string(verbsbench.RCWrite)+"-64KiB", write.Rounds(r.Duration("time"), verbsbench.Flow.MBps))
 	var kinds []acpbench.Channel
 	for _, slot := range r.Ints("slot-sizes") {
 		for _, imm := range []bool{true, false} {
@@ -68,16 +68,16 @@ func acpBandwidthPoint(ctx context.Context, r *bench.Run, job *acpbench.Job, pai
 	for _, c := range kinds {
 		// Short messages are fewer: their time is not in their bytes.
 		count := max(16, min(20000, r.Int("megabytes")<<20/size))
-		turns.add(channelSeries(c), job.Stream(c, size, count))
+		turns.addSeries(channelSeries(c), job.Stream(c, size, count))
 	}
-	samples, err := turns.run(ctx, r.Int("rounds"))
+	samples, err := turns.runAlternating(ctx, r.Int("rounds"))
 	if err != nil {
 		return err
 	}
 	ratios := r.EmitAgainst(bench.Point{X: float64(size), XUnit: measure.Bytes, YUnit: measure.MegabytesPerSec}, samples[0], samples[1:]...)
 	for i, c := range kinds {
 		if c.SlotSize == claimedSlot {
-			best.most(ratios[i], "%s with messages of %s", samples[1+i].Series, sizeName(size))
+			best.keepMax(ratios[i], "%s with messages of %s", samples[1+i].Series, sizeName(size))
 		}
 	}
 	return write.Close(ctx)

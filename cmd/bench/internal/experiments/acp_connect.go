@@ -63,5 +63,5 @@ func acpConnect(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
 		}
 	}
 	return bench.Verdict{Holds: most.us > least.us*slotsAlike && most.bytes > least.bytes,
-		Why: fmt.Sprintf("%.0f us with %s and %.0f us with %s", least.us, sizeName(int(least.bytes)), most.us, sizeName(int(most.bytes)))}, nil
+		Reason: fmt.Sprintf("%.0f us with %s and %.0f us with %s", least.us, sizeName(int(least.bytes)), most.us, sizeName(int(most.bytes)))}, nil
 }

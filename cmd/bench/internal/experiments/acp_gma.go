@@ -31,30 +31,30 @@ func init() {
 const copyOverRead = 1.5
 
 func acpGMA(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
-	var j judge
+	var j evaluation
 	err := acpSizes(ctx, r, r.Int("ranks"), func(job *acpbench.Job, pair *verbsbench.Pair, size int) error {
 		return acpCopyPoint(ctx, r, job, pair, size, &j)
 	})
 	if err != nil {
 		return bench.Verdict{}, err
 	}
-	return j.verdict(), nil
+	return j.makeVerdict(), nil
 }
 
-func acpCopyPoint(ctx context.Context, r *bench.Run, job *acpbench.Job, pair *verbsbench.Pair, size int, j *judge) error {
-	read, err := pair.PingPong(ctx, verbsbench.PingOptions{Op: verbsbench.RCRead, Size: size})
+func acpCopyPoint(ctx context.Context, r *bench.Run, job *acpbench.Job, pair *verbsbench.Pair, size int, j *evaluation) error {
+	read, err := pair.OpenPingPong(ctx, verbsbench.PingOptions{Op: verbsbench.RCRead, Size: size})
 	if err != nil {
 		return err
 	}
 	iters := r.Int("iters")
-	var turns lineup
-	turns.addMeans(string(verbsbench.RCRead), func(into *measure.Latency) measure.Round { return read.Rounds(iters, into) })
-	for _, way := range []acpbench.Way{acpbench.RemoteToLocal, acpbench.LocalToRemote, acpbench.RemoteToRemote} {
+	var turns seriesSet
+	turns.addMeans(string(verbsbench.RCRead), func(into *measure.Latency) measure.Round { return read.LatencyRounds(iters, into) })
+	for _, way := range []acpbench.Direction{acpbench.RemoteToLocal, acpbench.LocalToRemote, acpbench.RemoteToRemote} {
 		if way != acpbench.RemoteToRemote || r.Int("ranks") > 2 {
-			turns.add(string(way), job.Copies(way, size, iters))
+			turns.addSeries(string(way), job.Copies(way, size, iters))
 		}
 	}
-	samples, err := turns.run(ctx, r.Int("rounds"))
+	samples, err := turns.runAlternating(ctx, r.Int("rounds"))
 	if err != nil {
 		return err
 	}

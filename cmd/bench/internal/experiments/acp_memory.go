@@ -43,7 +43,7 @@ const (
 func acpMemory(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
 	counts := r.Ints("ranks")
 	r.Plan(len(counts) + len(r.Ints("slot-sizes")))
-	var j judge
+	var j evaluation
 	var sizes []float64
 	for _, n := range counts {
 		r.Step("%d ranks", n)
@@ -62,17 +62,17 @@ func acpMemory(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
 	if err := channelMemory(r, &j); err != nil {
 		return bench.Verdict{}, err
 	}
-	return j.verdict(), nil
+	return j.makeVerdict(), nil
 }
 
-// alone is the process manager of a rank of a large job, of which there is no other.
-type alone struct {
+// soleRankManager is the process manager of a rank of a large job, of which there is no other.
+type soleRankManager struct {
 	pmi.Manager
 	size int
 }
 
-func (a alone) Size() int                 { return a.size }
-func (alone) Fence(context.Context) error { return nil }
+func (a soleRankManager) Size() int                 { return a.size }
+func (soleRankManager) Fence(context.Context) error { return nil }
 
 // rankMemory is what a rank of a job of n takes, in bytes: all that Go's heap has more than before, but for
 // the adapter itself.
@@ -82,17 +82,17 @@ func rankMemory(n int) (float64, error) {
 		return 0, err
 	}
 	defer dev.Close()
-	before := heap()
-	p, err := acp.Init(func() (verbs.Device, error) { return dev, nil }, acp.Options{Manager: alone{pmi.NewLocal(1)[0], n}})
+	before := heapInUse()
+	p, err := acp.Init(func() (verbs.Device, error) { return dev, nil }, acp.Options{Manager: soleRankManager{pmi.NewLocal(1)[0], n}})
 	if err != nil {
 		return 0, err
 	}
-	bytes := float64(heap() - before)
+	bytes := float64(heapInUse() - before)
 	return bytes, p.Close()
 }
 
-// heap is how many bytes of Go's heap are in use.
-func heap() int64 {
+// heapInUse is how many bytes of Go's heap are in use.
+func heapInUse() int64 {
 	var m runtime.MemStats
 	runtime.GC()
 	runtime.GC() // what the first one has let go
@@ -102,7 +102,7 @@ func heap() int64 {
 
 // channelMemory emits what the ends of channels take, as they ask the allocator, and all that the heap has
 // more for one, with the adapter's part.
-func channelMemory(r *bench.Run, j *judge) error {
+func channelMemory(r *bench.Run, j *evaluation) error {
 	dev, err := rnic.Open(rnic.Options{})
 	if err != nil {
 		return err
@@ -117,21 +117,21 @@ func channelMemory(r *bench.Run, j *judge) error {
 		r.Step("slots of %s", sizeName(size))
 		for _, n := range r.Ints("slots") {
 			for i, formula := range []int{paperReceive + n*size, paperSender + paperSlot*n + n*size} {
-				before := heap()
+				before := heapInUse()
 				ch, err := p.NewChannel(0, 0, acp.ChannelOptions{SlotSize: size, Slots: n}) // the receiving end first
 				if err != nil {
 					return err
 				}
-				all := float64(heap() - before)
+				all := float64(heapInUse() - before)
 				role := []string{"receiver", "sender"}[i]
 				row := bench.Row{Series: fmt.Sprintf("%s-%d-slots", role, n), X: float64(size), XUnit: measure.Bytes, Y: float64(ch.Memory()), YUnit: measure.Bytes}
 				r.Emit(row)
-				over.most(float64(ch.Memory()-formula), "%s with %d slots of %s", role, n, sizeName(size))
+				over.keepMax(float64(ch.Memory()-formula), "%s with %d slots of %s", role, n, sizeName(size))
 				row.Series, row.Y = row.Series+"-heap", all
 				r.Emit(row)
 			}
 		}
 	}
-	j.note(over.value <= 0, "%s takes %+.0f bytes over the formula (at most 0)", over.where, over.value)
+	j.addNote(over.value <= 0, "%s takes %+.0f bytes over the formula (at most 0)", over.where, over.value)
 	return nil
 }

@@ -32,23 +32,23 @@ func init() {
 const immOverSend = 1.3
 
 func acpPingPong(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
-	var j judge
+	var j evaluation
 	err := acpSizes(ctx, r, 2, func(job *acpbench.Job, pair *verbsbench.Pair, size int) error {
 		return acpPingPoint(ctx, r, job, pair, size, &j)
 	})
 	if err != nil {
 		return bench.Verdict{}, err
 	}
-	return j.verdict(), nil
+	return j.makeVerdict(), nil
 }
 
-func acpPingPoint(ctx context.Context, r *bench.Run, job *acpbench.Job, pair *verbsbench.Pair, size int, j *judge) error {
+func acpPingPoint(ctx context.Context, r *bench.Run, job *acpbench.Job, pair *verbsbench.Pair, size int, j *evaluation) error {
 	iters := r.Int("iters")
-	send, err := pair.PingPong(ctx, verbsbench.PingOptions{Op: verbsbench.RCSend, Size: size})
+	send, err := pair.OpenPingPong(ctx, verbsbench.PingOptions{Op: verbsbench.RCSend, Size: size})
 	if err != nil {
 		return err
 	}
-	var turns lineup
+	var turns seriesSet
 	turns.addPing(string(verbsbench.RCSend), send, iters)
 	for _, slot := range r.Ints("slot-sizes") {
 		for _, imm := range []bool{true, false} {
@@ -56,7 +56,7 @@ func acpPingPoint(ctx context.Context, r *bench.Run, job *acpbench.Job, pair *ve
 			turns.addEvents(channelSeries(c), func(into *measure.Latency) measure.Round { return job.PingPong(c, size, iters, into) })
 		}
 	}
-	samples, err := turns.run(ctx, r.Int("rounds"))
+	samples, err := turns.runAlternating(ctx, r.Int("rounds"))
 	if err != nil {
 		return err
 	}
@@ -67,7 +67,7 @@ func acpPingPoint(ctx context.Context, r *bench.Run, job *acpbench.Job, pair *ve
 			if i%2 == 0 {
 				j.atMost(samples[1+i].Series, ratio, immOverSend)
 			} else {
-				j.note(true, "%s %.2f (the paper: 4)", samples[1+i].Series, ratio)
+				j.addNote(true, "%s %.2f (the paper: 4)", samples[1+i].Series, ratio)
 			}
 		}
 	}

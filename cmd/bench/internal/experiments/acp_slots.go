@@ -39,10 +39,10 @@ func acpSlots(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
 		return bench.Verdict{}, err
 	}
 	defer job.Close()
-	var j judge
+	var j evaluation
 	for _, imm := range []bool{false, true} {
 		r.Step("imm: %v", imm)
-		var turns lineup
+		var turns seriesSet
 		var at []int
 		for _, sender := range []bool{true, false} {
 			for _, n := range counts {
@@ -60,7 +60,7 @@ func acpSlots(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
 				turns.addEvents(series, func(into *measure.Latency) measure.Round { return job.PingPong(c, r.Int("size"), r.Int("iters"), into) })
 			}
 		}
-		samples, err := turns.run(ctx, r.Int("rounds"))
+		samples, err := turns.runAlternating(ctx, r.Int("rounds"))
 		if err != nil {
 			return bench.Verdict{}, err
 		}
@@ -74,5 +74,5 @@ func acpSlots(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
 			}
 		}
 	}
-	return j.verdict(), nil
+	return j.makeVerdict(), nil
 }

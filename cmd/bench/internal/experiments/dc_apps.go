@@ -73,28 +73,28 @@ func runApplication(ctx context.Context, r *bench.Run, app dcbench.App, limit fl
 	if err != nil {
 		return bench.Verdict{}, err
 	}
-	v := appVerdict{limit: limit}
+	v := appEvaluation{limit: limit}
 	for _, size := range sizes {
-		r.Step("a data set of %s", kib(size))
+		r.Step("a data set of %s", formatKiB(size))
 		data, err := dcbench.NewDataSet(dir, app, int64(size), r.Int("unit"))
 		if err != nil {
 			return bench.Verdict{}, err
 		}
-		r.Step("runs with %s", kib(size))
-		samples, err := all.runs(ctx, r, data, size)
+		r.Step("runs with %s", formatKiB(size))
+		samples, err := all.measureRuns(ctx, r, data, size)
 		if err != nil {
 			return bench.Verdict{}, err
 		}
 		if err := data.Remove(); err != nil {
 			return bench.Verdict{}, err
 		}
-		v.see(size, samples[sdpbench.NIC], samples[sdpbench.RDMA], samples[sdpbench.Credit])
+		v.addSize(size, samples[sdpbench.NIC], samples[sdpbench.RDMA], samples[sdpbench.Credit])
 	}
-	return v.verdict(), nil
+	return v.makeVerdict(), nil
 }
 
-// kib writes a size for people.
-func kib(bytes int) string {
+// formatKiB writes a size for people.
+func formatKiB(bytes int) string {
 	if bytes%(1<<20) == 0 {
 		return fmt.Sprintf("%d MiB", bytes>>20)
 	}
@@ -105,15 +105,15 @@ func kib(bytes int) string {
 type clusters []cluster
 
 type cluster struct {
-	over sdpbench.Carrier
+	transport sdpbench.Transport
 	*dcbench.Cluster
 }
 
 // openClusters opens TCP and the three flow controls. The caller closes them,
 // also after an error.
 func openClusters(ctx context.Context, r *bench.Run) (all clusters, err error) {
-	for _, over := range append([]sdpbench.Carrier{sdpbench.TCP}, sdpbench.Designs()...) {
-		c, err := dcbench.Open(ctx, dcbench.Config{Over: over, Processes: r.Int("processes"), Buffers: r.Int("buffers"), BufferBytes: r.Int("bytes")})
+	for _, over := range append([]sdpbench.Transport{sdpbench.TCP}, sdpbench.FlowControls()...) {
+		c, err := dcbench.Open(ctx, dcbench.Config{Transport: over, Processes: r.Int("processes"), Buffers: r.Int("buffers"), BufferBytes: r.Int("bytes")})
 		if err != nil {
 			return all, fmt.Errorf("%s: %w", over, err)
 		}
@@ -128,57 +128,57 @@ func (all clusters) close() {
 	}
 }
 
-// runs lets all run with a data set, and returns the times.
-func (all clusters) runs(ctx context.Context, r *bench.Run, data *dcbench.DataSet, size int) (map[sdpbench.Carrier][]float64, error) {
-	var turns lineup
+// measureRuns lets all run with a data set, and returns the times.
+func (all clusters) measureRuns(ctx context.Context, r *bench.Run, data *dcbench.DataSet, size int) (map[sdpbench.Transport][]float64, error) {
+	var turns seriesSet
 	packed := make([][]float64, len(all)) // units a message, by round
 	for i, c := range all {
 		// The first run reads the data set into memory, grows buffers and so on.
 		if _, err := c.Run(ctx, data); err != nil {
 			return nil, err
 		}
-		turns.add(string(c.over), c.Rounds(data, func(res dcbench.Result) {
+		turns.addSeries(string(c.transport), c.Rounds(data, func(res dcbench.Result) {
 			packed[i] = append(packed[i], float64(res.Units)/float64(max(res.Messages, 1)))
 		}))
 	}
-	samples, err := turns.run(ctx, r.Int("rounds"))
+	samples, err := turns.runAlternating(ctx, r.Int("rounds"))
 	if err != nil {
 		return nil, err
 	}
 	at := bench.Point{X: float64(size), XUnit: measure.Bytes, YUnit: milliseconds}
 	r.EmitAgainst(at, samples[0], samples[1:]...)
-	times := make(map[sdpbench.Carrier][]float64)
+	times := make(map[sdpbench.Transport][]float64)
 	for i, c := range all {
-		times[c.over] = samples[i].Figures
-		if c.over != sdpbench.TCP {
+		times[c.transport] = samples[i].Figures
+		if c.transport != sdpbench.TCP {
 			stats := measure.Summarize(packed[i])
-			r.Emit(bench.Row{Series: string(c.over), X: at.X, XUnit: at.XUnit, Y: measure.Median(packed[i]), YUnit: unitsPerMessage, Stats: &stats})
+			r.Emit(bench.Row{Series: string(c.transport), X: at.X, XUnit: at.XUnit, Y: measure.Median(packed[i]), YUnit: unitsPerMessage, Stats: &stats})
 		}
 	}
 	return times, nil
 }
 
-// appVerdict compares the flow controls at each size.
-type appVerdict struct {
-	judge
-	limit     float64 // of the two others over credit
-	nic, rdma extreme // over credit
-	apart     extreme // one of the two over the other
+// appEvaluation compares the flow controls at each size.
+type appEvaluation struct {
+	evaluation
+	limit             float64 // of the two others over credit
+	nic, rdma         extreme // over credit
+	largerOverSmaller extreme // one of the two over the other
 }
 
-func (v *appVerdict) see(size int, nic, rdma, credit []float64) {
-	v.nic.most(measure.MedianRatio(nic, credit), "with %s", kib(size))
-	v.rdma.most(measure.MedianRatio(rdma, credit), "with %s", kib(size))
-	v.apart.most(evenness(nic, rdma), "with %s", kib(size))
+func (v *appEvaluation) addSize(size int, nic, rdma, credit []float64) {
+	v.nic.keepMax(measure.MedianRatio(nic, credit), "with %s", formatKiB(size))
+	v.rdma.keepMax(measure.MedianRatio(rdma, credit), "with %s", formatKiB(size))
+	v.largerOverSmaller.keepMax(largerOverSmaller(nic, rdma), "with %s", formatKiB(size))
 }
 
-func (v *appVerdict) verdict() bench.Verdict {
+func (v *appEvaluation) makeVerdict() bench.Verdict {
 	for _, d := range []struct {
-		over sdpbench.Carrier
+		over sdpbench.Transport
 		most extreme
 	}{{sdpbench.NIC, v.nic}, {sdpbench.RDMA, v.rdma}} {
 		v.atMost(fmt.Sprintf("%s over %s at worst %s", d.over, sdpbench.Credit, d.most.where), d.most.value, v.limit)
 	}
-	v.atMost(fmt.Sprintf("the slower of %s and %s over the other at worst %s", sdpbench.NIC, sdpbench.RDMA, v.apart.where), v.apart.value, sameDesigns)
-	return v.judge.verdict()
+	v.atMost(fmt.Sprintf("the slower of %s and %s over the other at worst %s", sdpbench.NIC, sdpbench.RDMA, v.largerOverSmaller.where), v.largerOverSmaller.value, sameDesigns)
+	return v.evaluation.makeVerdict()
 }

@@ -26,18 +26,18 @@ func TestApplicationExperiments(t *testing.T) {
 }
 
 func TestApplicationVerdict(t *testing.T) {
-	good, slow, apart := appVerdict{limit: 0.9}, appVerdict{limit: 0.9}, appVerdict{limit: 0.9}
+	good, slow, apart := appEvaluation{limit: 0.9}, appEvaluation{limit: 0.9}, appEvaluation{limit: 0.9}
 	for i, size := range []int{100000, 2 << 20} {
 		credit := []float64{100 + float64(i)}
-		good.see(size, []float64{80 + float64(5*i)}, []float64{84}, credit)
-		slow.see(size, []float64{80 + float64(15*i)}, []float64{80 + float64(15*i)}, credit)
-		apart.see(size, []float64{60 + float64(10*i)}, []float64{70}, credit)
+		good.addSize(size, []float64{80 + float64(5*i)}, []float64{84}, credit)
+		slow.addSize(size, []float64{80 + float64(15*i)}, []float64{80 + float64(15*i)}, credit)
+		apart.addSize(size, []float64{60 + float64(10*i)}, []float64{70}, credit)
 	}
-	requireVerdict(t, bench.Verdict{Holds: true, Why: "sdp-nic over sdp-credit at worst with 2 MiB 0.84 (at most 0.90), " +
+	requireVerdict(t, bench.Verdict{Holds: true, Reason: "sdp-nic over sdp-credit at worst with 2 MiB 0.84 (at most 0.90), " +
 		"sdp-rdma over sdp-credit at worst with 97.66 KiB 0.84 (at most 0.90), " +
-		"the slower of sdp-nic and sdp-rdma over the other at worst with 97.66 KiB 1.05 (at most 1.10)"}, good.verdict())
-	requireVerdict(t, bench.Verdict{Why: "NOT sdp-nic over sdp-credit at worst with 2 MiB 0.94 (at most 0.90), " +
+		"the slower of sdp-nic and sdp-rdma over the other at worst with 97.66 KiB 1.05 (at most 1.10)"}, good.makeVerdict())
+	requireVerdict(t, bench.Verdict{Reason: "NOT sdp-nic over sdp-credit at worst with 2 MiB 0.94 (at most 0.90), " +
 		"NOT sdp-rdma over sdp-credit at worst with 2 MiB 0.94 (at most 0.90), " +
-		"the slower of sdp-nic and sdp-rdma over the other at worst with 97.66 KiB 1.00 (at most 1.10)"}, slow.verdict())
-	require.False(t, apart.verdict().Holds)
+		"the slower of sdp-nic and sdp-rdma over the other at worst with 97.66 KiB 1.00 (at most 1.10)"}, slow.makeVerdict())
+	require.False(t, apart.makeVerdict().Holds)
 }

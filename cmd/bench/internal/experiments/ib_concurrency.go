@@ -39,22 +39,22 @@ func ibConcurrency(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
 		return bench.Verdict{}, err
 	}
 	defer base.Close()
-	var j judge
+	var j evaluation
 	for _, n := range counts {
 		r.Step("%d senders", n)
 		ratio, err := concurrencyPoint(ctx, r, n, base)
 		if err != nil {
 			return bench.Verdict{}, err
 		}
-		j.check(ratio, 1, ratio > 1, "with %d senders zero-copy takes %s times as long as copy", n, apart(ratio, 1, 2, ratio > 1))
+		j.addCheck(ratio, 1, ratio > 1, "with %d senders zero-copy takes %s times as long as copy", n, formatFigure(ratio, 1, 2, ratio > 1))
 	}
-	return j.verdict(), nil
+	return j.makeVerdict(), nil
 }
 
 // concurrencyPoint gathers from n senders in both ways, beside one way of a
 // datagram of the same size, and returns the ratio of zero-copy to copy.
 func concurrencyPoint(ctx context.Context, r *bench.Run, n int, base *udpraw.PingPong) (float64, error) {
-	var turns lineup
+	var turns seriesSet
 	turns.addPing("udp-block", base, r.Int("iters"))
 	for _, scheme := range []verbsbench.Scheme{verbsbench.Copy, verbsbench.ZeroCopy} {
 		g, err := verbsbench.OpenGather(ctx, verbsbench.GatherOptions{Scheme: scheme, Senders: n, Size: r.Int("size")})
@@ -64,7 +64,7 @@ func concurrencyPoint(ctx context.Context, r *bench.Run, n int, base *udpraw.Pin
 		defer g.Close()
 		turns.addPing(string(scheme), g, r.Int("iters"))
 	}
-	samples, err := turns.run(ctx, r.Int("rounds"))
+	samples, err := turns.runAlternating(ctx, r.Int("rounds"))
 	if err != nil {
 		return 0, err
 	}

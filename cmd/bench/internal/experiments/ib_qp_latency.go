@@ -57,7 +57,7 @@ func ibQPLatency(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
 	var within, beyond struct{ plain, cached float64 }
 	for _, n := range r.Ints("qps") {
 		r.Step("%d queue pairs", n)
-		ratios, err := turnsOfQPs(ctx, r, n, base, plain, cached)
+		ratios, err := measureRoundRobin(ctx, r, n, base, plain, cached)
 		if err != nil {
 			return bench.Verdict{}, err
 		}
@@ -68,37 +68,37 @@ func ibQPLatency(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
 		at.plain, at.cached = max(at.plain, ratios[0]), max(at.cached, ratios[1])
 	}
 	if within.plain == 0 || beyond.plain == 0 {
-		return bench.Verdict{Why: fmt.Sprintf("it takes numbers of queue pairs up to and beyond %d to see a difference", entries)}, nil
+		return bench.Verdict{Reason: fmt.Sprintf("it takes numbers of queue pairs up to and beyond %d to see a difference", entries)}, nil
 	}
 	climb, drift := beyond.cached/within.cached, beyond.plain/within.plain
 	return bench.Verdict{
 		Holds: climb > flatWithin && drift <= flatWithin,
-		Why: fmt.Sprintf("beyond %d queue pairs the latency is %.2f times that up to there with the cache (a miss takes %v) and %.2f times without",
+		Reason: fmt.Sprintf("beyond %d queue pairs the latency is %.2f times that up to there with the cache (a miss takes %v) and %.2f times without",
 			entries, climb, r.Duration("penalty"), drift),
 		Checks: []bench.Check{
-			{What: fmt.Sprintf("with the cache %.2f (above %.2f)", climb, flatWithin), Figure: climb, Limit: flatWithin, Holds: climb > flatWithin},
-			{What: fmt.Sprintf("without %.2f (at most %.2f)", drift, flatWithin), Figure: drift, Limit: flatWithin, Holds: drift <= flatWithin},
+			{Description: fmt.Sprintf("with the cache %.2f (above %.2f)", climb, flatWithin), Figure: climb, Limit: flatWithin, Holds: climb > flatWithin},
+			{Description: fmt.Sprintf("without %.2f (at most %.2f)", drift, flatWithin), Figure: drift, Limit: flatWithin, Holds: drift <= flatWithin},
 		},
 	}, nil
 }
 
-// turnsOfQPs measures n queue pairs in turn, without and with the model.
-func turnsOfQPs(ctx context.Context, r *bench.Run, n int, base *udpraw.PingPong, plain, cached *verbsbench.Pair) ([]float64, error) {
+// measureRoundRobin measures n queue pairs in turn, without and with the model.
+func measureRoundRobin(ctx context.Context, r *bench.Run, n int, base *udpraw.PingPong, plain, cached *verbsbench.Pair) ([]float64, error) {
 	iters := r.Int("iters")
-	var turns lineup
+	var turns seriesSet
 	turns.addPing("udp-spin", base, iters)
 	for _, s := range []struct {
 		series string
 		pair   *verbsbench.Pair
 	}{{"rc-write", plain}, {"rc-write-icm", cached}} {
-		ping, err := s.pair.PingPong(ctx, verbsbench.PingOptions{Op: verbsbench.RCWrite, Size: smallSize, QPs: n})
+		ping, err := s.pair.OpenPingPong(ctx, verbsbench.PingOptions{Op: verbsbench.RCWrite, Size: smallSize, QPs: n})
 		if err != nil {
 			return nil, err
 		}
 		defer ping.Close(ctx)
 		turns.addPing(s.series, ping, iters)
 	}
-	samples, err := turns.run(ctx, r.Int("rounds"))
+	samples, err := turns.runAlternating(ctx, r.Int("rounds"))
 	if err != nil {
 		return nil, err
 	}

@@ -48,11 +48,11 @@ func ibQPMemory(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
 	var last, lastUD float64
 	for _, n := range counts {
 		r.Step("%d peers", n)
-		rc, err := crowdMemory(ctx, pair, verbs.RC, n)
+		rc, err := idleConnMemory(ctx, pair, verbs.RC, n)
 		if err != nil {
 			return bench.Verdict{}, err
 		}
-		ud, err := crowdMemory(ctx, pair, verbs.UD, n)
+		ud, err := idleConnMemory(ctx, pair, verbs.UD, n)
 		if err != nil {
 			return bench.Verdict{}, err
 		}
@@ -67,19 +67,19 @@ func ibQPMemory(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
 		last, lastUD = rc, ud
 	}
 	if len(each) < 2 {
-		return bench.Verdict{Why: fmt.Sprintf("it takes two numbers of peers from %d on to see growth", linearFrom)}, nil
+		return bench.Verdict{Reason: fmt.Sprintf("it takes two numbers of peers from %d on to see growth", linearFrom)}, nil
 	}
 	low, high := slices.Min(each), slices.Max(each)
 	return bench.Verdict{
 		Holds: high/low <= linearWithin && last > lastUD,
-		Why: fmt.Sprintf("an RC connection takes %.0f to %.0f bytes; with %d peers all take %.1f times what one UD queue pair and its address handles do",
+		Reason: fmt.Sprintf("an RC connection takes %.0f to %.0f bytes; with %d peers all take %.1f times what one UD queue pair and its address handles do",
 			low, high, counts[len(counts)-1], last/lastUD),
 	}, nil
 }
 
-// crowdMemory is what n idle peers take of one process's memory.
-func crowdMemory(ctx context.Context, pair *verbsbench.Pair, transport verbs.QPType, n int) (float64, error) {
-	c, err := pair.Crowd(ctx, verbsbench.CrowdOptions{Transport: transport, Peers: n})
+// idleConnMemory is what n idle peers take of one process's memory.
+func idleConnMemory(ctx context.Context, pair *verbsbench.Pair, transport verbs.QPType, n int) (float64, error) {
+	c, err := pair.OpenIdleConns(ctx, verbsbench.IdleConnsOptions{Transport: transport, Peers: n})
 	if err != nil {
 		return 0, fmt.Errorf("%v with %d peers: %w", transport, n, err)
 	}

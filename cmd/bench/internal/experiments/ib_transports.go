@@ -41,10 +41,10 @@ const (
 	fabricBandwidth          = 10
 )
 
-// transports is the experiment under way.
-type transports struct {
+// transportRun is the experiment under way.
+type transportRun struct {
 	*bench.Run
-	judge
+	evaluation
 	pair   *verbsbench.Pair
 	fabric bool // libfabric is there, and wanted
 
@@ -59,46 +59,46 @@ func ibTransports(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
 		return bench.Verdict{}, err
 	}
 	defer pair.Close()
-	t := &transports{
+	t := &transportRun{
 		Run: r, pair: pair,
 		fabric:    slices.Contains(r.Words("beside"), "libfabric") && peers.HasLibfabric(),
 		latencies: map[int]float64{}, bandwidths: map[int]float64{},
 	}
 	for _, size := range r.Ints("latency") {
 		r.Step("latency of %d B", size)
-		if err := t.latency(ctx, size); err != nil {
+		if err := t.measureLatency(ctx, size); err != nil {
 			return bench.Verdict{}, err
 		}
 	}
 	for _, size := range r.Ints("bandwidth") {
 		r.Step("bandwidth of %d B", size)
-		if err := t.bandwidth(ctx, size); err != nil {
+		if err := t.measureBandwidth(ctx, size); err != nil {
 			return bench.Verdict{}, err
 		}
 	}
-	t.compare()
-	v := t.verdict()
+	t.compareUDWithRC()
+	v := t.makeVerdict()
 	if !v.Holds {
-		v.Why += ". Here the adapter itself is software, which cuts and joins messages for RC, too; above one MTU UD differs by one copy and by credits"
+		v.Reason += ". Here the adapter itself is software, which cuts and joins messages for RC, too; above one MTU UD differs by one copy and by credits"
 	}
 	return v, nil
 }
 
-// latency measures half round trips of one size.
-func (t *transports) latency(ctx context.Context, size int) error {
-	turns, end, err := besidePing(ctx, t.pair, size, t.Int("iters"), verbsbench.RCSend, verbsbench.UDSend)
+// measureLatency measures half round trips of one size.
+func (t *transportRun) measureLatency(ctx context.Context, size int) error {
+	turns, end, err := newPingSet(ctx, t.pair, size, t.Int("iters"), verbsbench.RCSend, verbsbench.UDSend)
 	defer end()
 	if err != nil {
 		return err
 	}
 	compared := t.fabric && size == fabricSmall
 	if compared {
-		turns.add(peers.RXD, func(ctx context.Context) (float64, error) {
+		turns.addSeries(peers.RXD, func(ctx context.Context) (float64, error) {
 			f, err := peers.FabricPingPong(ctx, peers.RXD, size, t.Int("iters"))
 			return f.Micros, err
 		})
 	}
-	samples, err := turns.run(ctx, t.Int("rounds"))
+	samples, err := turns.runAlternating(ctx, t.Int("rounds"))
 	if err != nil {
 		return err
 	}
@@ -111,32 +111,32 @@ func (t *transports) latency(ctx context.Context, size int) error {
 	return nil
 }
 
-// bandwidth measures streams of one size. libfabric's program has one message
+// measureBandwidth measures streams of one size. libfabric's program has one message
 // under way at a time, so RC doing the same stands beside it.
-func (t *transports) bandwidth(ctx context.Context, size int) error {
-	turns, end, err := besideStream(ctx, t.pair, size, t.Duration("time"), verbsbench.RCSend, verbsbench.UDSend)
+func (t *transportRun) measureBandwidth(ctx context.Context, size int) error {
+	turns, end, err := newStreamSet(ctx, t.pair, size, t.Duration("time"), verbsbench.RCSend, verbsbench.UDSend)
 	defer end()
 	if err != nil {
 		return err
 	}
 	compared := t.fabric && size == fabricLarge
 	if compared {
-		ping, err := t.pair.PingPong(ctx, verbsbench.PingOptions{Op: verbsbench.RCSend, Size: size})
+		ping, err := t.pair.OpenPingPong(ctx, verbsbench.PingOptions{Op: verbsbench.RCSend, Size: size})
 		if err != nil {
 			return err
 		}
 		defer ping.Close(ctx)
-		half := ping.Rounds(t.Int("iters"), nil)
-		turns.add("rc-send-ping-pong", func(ctx context.Context) (float64, error) {
+		half := ping.LatencyRounds(t.Int("iters"), nil)
+		turns.addSeries("rc-send-ping-pong", func(ctx context.Context) (float64, error) {
 			us, err := half(ctx)
 			return float64(size) / us, err
 		})
-		turns.add(peers.RXD+"-ping-pong", func(ctx context.Context) (float64, error) {
+		turns.addSeries(peers.RXD+"-ping-pong", func(ctx context.Context) (float64, error) {
 			f, err := peers.FabricPingPong(ctx, peers.RXD, size, t.Int("iters"))
 			return f.MBps, err
 		})
 	}
-	samples, err := turns.run(ctx, t.Int("rounds"))
+	samples, err := turns.runAlternating(ctx, t.Int("rounds"))
 	if err != nil {
 		return err
 	}
@@ -146,14 +146,14 @@ func (t *transports) bandwidth(ctx context.Context, size int) error {
 	if compared {
 		rxd := samples[4].Figures
 		t.atLeast("RC bandwidth over libfabric's", measure.MedianRatio(rc, rxd), fabricBandwidth)
-		t.note(true, "with one message at a time %.2f", measure.MedianRatio(samples[3].Figures, rxd))
+		t.addNote(true, "with one message at a time %.2f", measure.MedianRatio(samples[3].Figures, rxd))
 	}
 	return nil
 }
 
-// compare holds UD against RC: even in latency up to one MTU and in bandwidth
+// compareUDWithRC holds UD against RC: even in latency up to one MTU and in bandwidth
 // with full packets, behind above.
-func (t *transports) compare() {
+func (t *transportRun) compareUDWithRC() {
 	for _, c := range []struct {
 		what   string
 		ratios map[int]float64

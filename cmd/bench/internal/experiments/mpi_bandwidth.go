@@ -59,24 +59,24 @@ func mpiBandwidth(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
 	peaks := make([]float64, len(m.all))
 	for _, size := range r.Ints("sizes") {
 		r.Step("%d B", size)
-		samples, err := m.bandwidth(ctx, size)
+		samples, err := m.measureBandwidth(ctx, size)
 		if err != nil {
 			return bench.Verdict{}, err
 		}
-		judgeBandwidth(&m.judge, samples, size)
+		evaluateBandwidth(&m.evaluation, samples, size)
 		for i := range peaks {
 			peaks[i] = max(peaks[i], measure.Median(samples[i].Figures))
 		}
 	}
-	judgePeaks(&m.judge, m.all, peaks)
-	m.other.explain(&m.judge)
-	return m.verdict(), nil
+	evaluatePeaks(&m.evaluation, m.all, peaks)
+	m.other.explainAbsence(&m.evaluation)
+	return m.makeVerdict(), nil
 }
 
-// bandwidth measures one size, of which the smallest is also shown in
+// measureBandwidth measures one size, of which the smallest is also shown in
 // messages.
-func (m *mpiRun) bandwidth(ctx context.Context, size int) ([]bench.Sample, error) {
-	write, err := m.pair.Stream(ctx, verbsbench.StreamOptions{Op: verbsbench.RCWrite, Size: size})
+func (m *mpiRun) measureBandwidth(ctx context.Context, size int) ([]bench.Sample, error) {
+	write, err := m.pair.OpenStream(ctx, verbsbench.StreamOptions{Op: verbsbench.RCWrite, Size: size})
 	if err != nil {
 		return nil, err
 	}
@@ -85,12 +85,12 @@ func (m *mpiRun) bandwidth(ctx context.Context, size int) ([]bench.Sample, error
 	if size <= shortMessage {
 		windows *= 10
 	}
-	var turns lineup
-	m.all.lineUp(&turns, func(job *mpibench.Job) measure.Round { return job.Bandwidth(size, windows) })
-	turns.add(string(verbsbench.RCWrite), write.Rounds(m.Duration("time"), verbsbench.Flow.MBps))
-	turns.add(string(sdpbench.TCP), m.sockets.Streamer(sdpbench.StreamOptions{Size: size, Greedy: true}, m.Duration("time")).Rounds(sdpbench.Flow.MBps))
-	m.other.lineUp(&turns, 2, "bandwidth", size, windows)
-	samples, err := turns.run(ctx, m.Int("rounds"))
+	var turns seriesSet
+	m.all.addTo(&turns, func(job *mpibench.Job) measure.Round { return job.Bandwidth(size, windows) })
+	turns.addSeries(string(verbsbench.RCWrite), write.Rounds(m.Duration("time"), verbsbench.Flow.MBps))
+	turns.addSeries(string(sdpbench.TCP), m.sockets.NewStreamer(sdpbench.StreamOptions{Size: size, Greedy: true}, m.Duration("time")).Rounds(sdpbench.Flow.MBps))
+	m.other.addTo(&turns, 2, "bandwidth", size, windows)
+	samples, err := turns.runAlternating(ctx, m.Int("rounds"))
 	if err != nil {
 		return nil, err
 	}
@@ -116,10 +116,10 @@ func inMessages(samples []bench.Sample, size int) []bench.Sample {
 	return rates
 }
 
-// judgeBandwidth holds MPI over RDMA against Open MPI and bare writes.
-func judgeBandwidth(j *judge, samples []bench.Sample, size int) {
+// evaluateBandwidth holds MPI over RDMA against Open MPI and bare writes.
+func evaluateBandwidth(j *evaluation, samples []bench.Sample, size int) {
 	against := func(baseline string, limit float64) {
-		oursOver(samples, baseline, func(series string, ratio float64) {
+		eachRatioOver(samples, baseline, func(series string, ratio float64) {
 			j.atLeast(fmt.Sprintf("%d B, %s over %s", size, series, baseline), ratio, limit)
 		})
 	}
@@ -131,12 +131,12 @@ func judgeBandwidth(j *judge, samples []bench.Sample, size int) {
 	}
 }
 
-// judgePeaks compares the best of each, of which that over TCP is the first.
-func judgePeaks(j *judge, all jobs, peaks []float64) {
+// evaluatePeaks compares the best of each, of which that over TCP is the first.
+func evaluatePeaks(j *evaluation, all jobs, peaks []float64) {
 	for i := 1; i < len(all); i++ {
-		j.atLeast("the peak of "+string(all[i].Over)+" over that of "+string(all[0].Over), peaks[i]/peaks[0], rdmaOverTCP)
+		j.atLeast("the peak of "+string(all[i].Transport)+" over that of "+string(all[0].Transport), peaks[i]/peaks[0], rdmaOverTCP)
 	}
 	if len(all) == 3 {
-		j.atMost("the two peaks are apart by", evenness(peaks[1:2], peaks[2:3]), alike)
+		j.atMost("the two peaks are apart by", largerOverSmaller(peaks[1:2], peaks[2:3]), alike)
 	}
 }

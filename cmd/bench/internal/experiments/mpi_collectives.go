@@ -43,7 +43,7 @@ func init() {
 			Claim:  claim,
 			Axes:   []bench.Axis{{Name: "ranks", Unit: ranksUnit}},
 			Params: params, Tour: tour,
-			Run: c.run,
+			Run: c.runExperiment,
 		})
 	}
 }
@@ -61,8 +61,8 @@ const ranksUnit = "ranks"
 // comparedOn are the numbers of ranks on which calls are held against Open MPI's.
 var comparedOn = []int{4, 16}
 
-// run measures a call on more and more ranks. It is held against TCP on the most.
-func (c imbExperiment) run(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
+// runExperiment measures a call on more and more ranks. It is held against TCP on the most.
+func (c imbExperiment) runExperiment(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
 	size := 0
 	if c.size != "" {
 		size = r.Int("size")
@@ -74,18 +74,18 @@ func (c imbExperiment) run(ctx context.Context, r *bench.Run) (bench.Verdict, er
 		return bench.Verdict{}, err
 	}
 	defer other.close()
-	var j judge
+	var j evaluation
 	for _, ranks := range counts {
 		r.Step("%d ranks", ranks)
-		samples, err := rankPoint(ctx, r, ranks, measure.Microseconds, func(all jobs, turns *lineup) {
-			all.lineUp(turns, func(j *mpibench.Job) measure.Round { return j.Collective(c.benchmark, size, r.Int("iters")) })
-			other.lineUp(turns, ranks, strings.ToLower(c.benchmark), size, r.Int("iters"))
+		samples, err := rankPoint(ctx, r, ranks, measure.Microseconds, func(all jobs, turns *seriesSet) {
+			all.addTo(turns, func(j *mpibench.Job) measure.Round { return j.Collective(c.benchmark, size, r.Int("iters")) })
+			other.addTo(turns, ranks, strings.ToLower(c.benchmark), size, r.Int("iters"))
 		})
 		if err != nil {
 			return bench.Verdict{}, err
 		}
 		against := func(baseline string, limit float64) {
-			oursOver(samples, baseline, func(series string, ratio float64) {
+			eachRatioOver(samples, baseline, func(series string, ratio float64) {
 				j.atMost(fmt.Sprintf("on %d ranks %s over %s", ranks, series, baseline), ratio, limit)
 			})
 		}
@@ -96,6 +96,6 @@ func (c imbExperiment) run(ctx context.Context, r *bench.Run) (bench.Verdict, er
 			against(string(mpibench.TCP), c.overTCP)
 		}
 	}
-	other.explain(&j)
-	return j.verdict(), nil
+	other.explainAbsence(&j)
+	return j.makeVerdict(), nil
 }

@@ -50,33 +50,33 @@ func mpiLatency(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
 	}
 	for _, size := range r.Ints("sizes") {
 		r.Step("%d B", size)
-		samples, err := m.latency(ctx, size)
+		samples, err := m.measureLatency(ctx, size)
 		if err != nil {
 			return bench.Verdict{}, err
 		}
 		if size == claimedAt {
-			judgeLatency(&m.judge, samples)
+			evaluateLatency(&m.evaluation, samples)
 		}
 	}
-	m.other.explain(&m.judge)
-	return m.verdict(), nil
+	m.other.explainAbsence(&m.evaluation)
+	return m.makeVerdict(), nil
 }
 
-// latency measures one size: MPI, below it what it is made of, and beside
+// measureLatency measures one size: MPI, below it what it is made of, and beside
 // it Open MPI.
-func (m *mpiRun) latency(ctx context.Context, size int) ([]bench.Sample, error) {
+func (m *mpiRun) measureLatency(ctx context.Context, size int) ([]bench.Sample, error) {
 	iters := m.Int("iters")
-	write, err := m.pair.PingPong(ctx, verbsbench.PingOptions{Op: verbsbench.RCWrite, Size: size})
+	write, err := m.pair.OpenPingPong(ctx, verbsbench.PingOptions{Op: verbsbench.RCWrite, Size: size})
 	if err != nil {
 		return nil, err
 	}
 	defer write.Close(ctx)
-	var turns lineup
-	m.all.lineUp(&turns, func(job *mpibench.Job) measure.Round { return job.Latency(size, iters) })
-	turns.addMeans(string(verbsbench.RCWrite), func(into *measure.Latency) measure.Round { return write.Rounds(iters, into) })
+	var turns seriesSet
+	m.all.addTo(&turns, func(job *mpibench.Job) measure.Round { return job.Latency(size, iters) })
+	turns.addMeans(string(verbsbench.RCWrite), func(into *measure.Latency) measure.Round { return write.LatencyRounds(iters, into) })
 	turns.addMeans(string(sdpbench.TCP), func(into *measure.Latency) measure.Round { return m.sockets.PingRounds(size, iters, into) })
-	m.other.lineUp(&turns, 2, "latency", size, iters)
-	samples, err := turns.run(ctx, m.Int("rounds"))
+	m.other.addTo(&turns, 2, "latency", size, iters)
+	samples, err := turns.runAlternating(ctx, m.Int("rounds"))
 	if err != nil {
 		return nil, err
 	}
@@ -85,8 +85,8 @@ func (m *mpiRun) latency(ctx context.Context, size int) ([]bench.Sample, error) 
 	return samples, nil
 }
 
-// judgeLatency holds MPI over RDMA against all that it is compared with.
-func judgeLatency(j *judge, samples []bench.Sample) {
+// evaluateLatency holds MPI over RDMA against all that it is compared with.
+func evaluateLatency(j *evaluation, samples []bench.Sample) {
 	for _, c := range []struct {
 		subject, baseline string
 		limit             float64
@@ -97,7 +97,7 @@ func judgeLatency(j *judge, samples []bench.Sample) {
 		{string(mpibench.RDMA), string(verbsbench.RCWrite), sendOverWrite},
 		{string(mpibench.Fast), string(mpibench.TCP), fastOverTCP},
 	} {
-		if ratio, ok := between(samples, c.subject, c.baseline); ok {
+		if ratio, ok := medianRatioOf(samples, c.subject, c.baseline); ok {
 			j.atMost(c.subject+" over "+c.baseline, ratio, c.limit)
 		}
 	}

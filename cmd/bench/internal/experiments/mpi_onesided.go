@@ -31,7 +31,7 @@ func init() {
 				{Name: "windows", Kind: bench.Int, Default: "20", Quick: "4", Doc: "64 operations in a row, in a round; ten times as often if they are of up to 8 KiB"},
 				{Name: "time", Kind: bench.Duration, Default: "60ms", Quick: "20ms", Doc: "length of a round of the bare streams"},
 			},
-			Run: o.run,
+			Run: o.runExperiment,
 		})
 	}
 }
@@ -56,13 +56,13 @@ type oneSidedRun struct {
 	other openMPI
 }
 
-func (o oneSided) run(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
+func (o oneSided) runExperiment(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
 	latencies, bandwidths := r.Ints("latency"), r.Ints("bandwidth")
 	r.Plan(1 + len(latencies) + len(bandwidths))
 	r.Step("connections")
 	x := oneSidedRun{Run: r, oneSided: o}
 	var err error
-	x.all, err = openCarriers(ctx, 2, mpibench.TCP, mpibench.RDMA, mpibench.FastMessages, mpibench.RDMAMessages)
+	x.all, err = openTransports(ctx, 2, mpibench.TCP, mpibench.RDMA, mpibench.FastMessages, mpibench.RDMAMessages)
 	defer x.all.close()
 	if err != nil {
 		return bench.Verdict{}, err
@@ -75,21 +75,21 @@ func (o oneSided) run(ctx context.Context, r *bench.Run) (bench.Verdict, error) 
 		return bench.Verdict{}, err
 	}
 	defer x.other.close()
-	var j judge
+	var j evaluation
 	for _, size := range latencies {
 		r.Step("latency of %d B", size)
-		samples, err := x.latency(ctx, size)
+		samples, err := x.measureLatency(ctx, size)
 		if err != nil {
 			return bench.Verdict{}, err
 		}
 		if size == claimedAt {
-			o.judgeLatency(&j, samples)
+			o.evaluateLatency(&j, samples)
 		}
 	}
 	best := map[string]float64{}
 	for _, size := range bandwidths {
 		r.Step("bandwidth of %d B", size)
-		samples, err := x.bandwidth(ctx, size)
+		samples, err := x.measureBandwidth(ctx, size)
 		if err != nil {
 			return bench.Verdict{}, err
 		}
@@ -99,53 +99,53 @@ func (o oneSided) run(ctx context.Context, r *bench.Run) (bench.Verdict, error) 
 	}
 	direct, tcp := string(mpibench.RDMA), string(mpibench.TCP)
 	j.atLeast("the peak of "+direct+" over that of "+tcp, best[direct]/best[tcp], o.peakOverTCP)
-	x.other.explain(&j)
-	return j.verdict(), nil
+	x.other.explainAbsence(&j)
+	return j.makeVerdict(), nil
 }
 
-// latency measures how long an operation takes until it is done at the other side,
+// measureLatency measures how long an operation takes until it is done at the other side,
 // and what goes there and back meanwhile.
-func (x *oneSidedRun) latency(ctx context.Context, size int) ([]bench.Sample, error) {
+func (x *oneSidedRun) measureLatency(ctx context.Context, size int) ([]bench.Sample, error) {
 	iters := x.Int("iters")
-	ping, err := x.pair.PingPong(ctx, verbsbench.PingOptions{Op: x.bare, Size: size})
+	ping, err := x.pair.OpenPingPong(ctx, verbsbench.PingOptions{Op: x.bare, Size: size})
 	if err != nil {
 		return nil, err
 	}
 	defer ping.Close(ctx)
-	var turns lineup
-	x.all.lineUp(&turns, func(job *mpibench.Job) measure.Round { return job.OneSidedLatency(x.op, size, iters) })
-	turns.add(overMessages, twice(x.all.over(mpibench.RDMA).Latency(size, iters)))
-	bare := func(into *measure.Latency) measure.Round { return ping.Rounds(iters, into) }
+	var turns seriesSet
+	x.all.addTo(&turns, func(job *mpibench.Job) measure.Round { return job.OneSidedLatency(x.op, size, iters) })
+	turns.addSeries(overMessages, fullRoundTrip(x.all.jobFor(mpibench.RDMA).Latency(size, iters)))
+	bare := func(into *measure.Latency) measure.Round { return ping.LatencyRounds(iters, into) }
 	if x.bare == verbsbench.RCRead { // which is a whole round trip
 		turns.addMeans(string(x.bare), bare)
 	} else {
-		turns.add(string(x.bare)+"-round-trip", twice(means(bare, nil)))
+		turns.addSeries(string(x.bare)+"-round-trip", fullRoundTrip(meanRounds(bare, nil)))
 	}
-	x.other.lineUp(&turns, 2, x.op, size, iters)
-	return x.point(ctx, turns, size, measure.Microseconds)
+	x.other.addTo(&turns, 2, x.op, size, iters)
+	return x.measurePoint(ctx, turns, size, measure.Microseconds)
 }
 
-// bandwidth measures operations in a row.
-func (x *oneSidedRun) bandwidth(ctx context.Context, size int) ([]bench.Sample, error) {
+// measureBandwidth measures operations in a row.
+func (x *oneSidedRun) measureBandwidth(ctx context.Context, size int) ([]bench.Sample, error) {
 	windows := x.Int("windows")
 	if size <= shortMessage {
 		windows *= 10
 	}
-	stream, err := x.pair.Stream(ctx, verbsbench.StreamOptions{Op: x.bare, Size: size})
+	stream, err := x.pair.OpenStream(ctx, verbsbench.StreamOptions{Op: x.bare, Size: size})
 	if err != nil {
 		return nil, err
 	}
 	defer stream.Close(ctx)
-	var turns lineup
-	x.all.lineUp(&turns, func(job *mpibench.Job) measure.Round { return job.OneSidedBandwidth(x.op, size, windows) })
-	turns.add(overMessages, x.all.over(mpibench.RDMA).Bandwidth(size, windows))
-	turns.add(string(x.bare), stream.Rounds(x.Duration("time"), verbsbench.Flow.MBps))
-	x.other.lineUp(&turns, 2, x.op+"-bandwidth", size, windows)
-	return x.point(ctx, turns, size, measure.MegabytesPerSec)
+	var turns seriesSet
+	x.all.addTo(&turns, func(job *mpibench.Job) measure.Round { return job.OneSidedBandwidth(x.op, size, windows) })
+	turns.addSeries(overMessages, x.all.jobFor(mpibench.RDMA).Bandwidth(size, windows))
+	turns.addSeries(string(x.bare), stream.Rounds(x.Duration("time"), verbsbench.Flow.MBps))
+	x.other.addTo(&turns, 2, x.op+"-bandwidth", size, windows)
+	return x.measurePoint(ctx, turns, size, measure.MegabytesPerSec)
 }
 
-func (x *oneSidedRun) point(ctx context.Context, turns lineup, size int, unit string) ([]bench.Sample, error) {
-	samples, err := turns.run(ctx, x.Int("rounds"))
+func (x *oneSidedRun) measurePoint(ctx context.Context, turns seriesSet, size int, unit string) ([]bench.Sample, error) {
+	samples, err := turns.runAlternating(ctx, x.Int("rounds"))
 	if err != nil {
 		return nil, err
 	}
@@ -153,16 +153,16 @@ func (x *oneSidedRun) point(ctx context.Context, turns lineup, size int, unit st
 	return samples, nil
 }
 
-// twice makes half round trips whole.
-func twice(half measure.Round) measure.Round {
+// fullRoundTrip makes half round trips whole.
+func fullRoundTrip(half measure.Round) measure.Round {
 	return func(ctx context.Context) (float64, error) {
 		us, err := half(ctx)
 		return 2 * us, err
 	}
 }
 
-// judgeLatency holds an operation straight on RDMA against the others.
-func (o oneSided) judgeLatency(j *judge, samples []bench.Sample) {
+// evaluateLatency holds an operation straight on RDMA against the others.
+func (o oneSided) evaluateLatency(j *evaluation, samples []bench.Sample) {
 	for _, c := range []struct {
 		baseline string
 		limit    float64
@@ -171,7 +171,7 @@ func (o oneSided) judgeLatency(j *judge, samples []bench.Sample) {
 		{overOpenMPI, overAnother},
 		{string(mpibench.TCP), o.latencyOverTCP},
 	} {
-		if ratio, ok := between(samples, string(mpibench.RDMA), c.baseline); ok {
+		if ratio, ok := medianRatioOf(samples, string(mpibench.RDMA), c.baseline); ok {
 			j.atMost(fmt.Sprintf("%s over %s", mpibench.RDMA, c.baseline), ratio, c.limit)
 		}
 	}

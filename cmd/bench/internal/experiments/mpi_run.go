@@ -12,7 +12,7 @@ import (
 // what it is made of, and beside it Open MPI.
 type mpiRun struct {
 	*bench.Run
-	judge
+	evaluation
 	all     jobs
 	sockets *sdpbench.Pair // TCP
 	pair    *verbsbench.Pair
@@ -28,7 +28,7 @@ func openMPIRun(ctx context.Context, r *bench.Run) (m *mpiRun, err error) {
 	if m.all, err = openJobs(ctx, r, 2); err != nil {
 		return m, err
 	}
-	if m.sockets, err = sdpbench.Open(ctx, sdpbench.Config{Over: sdpbench.TCP}); err != nil {
+	if m.sockets, err = sdpbench.Open(ctx, sdpbench.Config{Transport: sdpbench.TCP}); err != nil {
 		return m, err
 	}
 	if m.pair, err = verbsbench.OpenPair(ctx, verbsbench.Config{}); err != nil {

@@ -102,13 +102,13 @@ func TestMPIExperiments(t *testing.T) {
 }
 
 func TestJudgePeaks(t *testing.T) {
-	all := jobs{{Config: mpibench.Config{Over: mpibench.TCP}}, {Config: mpibench.Config{Over: mpibench.Fast}}, {Config: mpibench.Config{Over: mpibench.RDMA}}}
+	all := jobs{{Config: mpibench.Config{Transport: mpibench.TCP}}, {Config: mpibench.Config{Transport: mpibench.Fast}}, {Config: mpibench.Config{Transport: mpibench.RDMA}}}
 	verdict := func(all jobs, peaks ...float64) bench.Verdict {
-		var j judge
-		judgePeaks(&j, all, peaks)
-		return j.verdict()
+		var j evaluation
+		evaluatePeaks(&j, all, peaks)
+		return j.makeVerdict()
 	}
-	requireVerdict(t, bench.Verdict{Holds: true, Why: "the peak of mpi-fast over that of mpi-tcp 1.40 (at least 1.37), " +
+	requireVerdict(t, bench.Verdict{Holds: true, Reason: "the peak of mpi-fast over that of mpi-tcp 1.40 (at least 1.37), " +
 		"the peak of mpi-rdma over that of mpi-tcp 1.50 (at least 1.37), the two peaks are apart by 1.07 (at most 1.10)"}, verdict(all, 100, 140, 150))
 	require.False(t, verdict(all, 100, 140, 190).Holds)
 	require.False(t, verdict(all[:2], 100, 136).Holds)
@@ -125,11 +125,11 @@ func figures(of map[string]float64) (samples []bench.Sample) {
 func TestJudgeLatency(t *testing.T) {
 	good := map[string]float64{"mpi-tcp": 20, "mpi-fast": 4.4, "mpi-rdma": 5.6, "rc-write": 4, "openmpi-tcp": 5.6}
 	verdict := func() bench.Verdict {
-		var j judge
-		judgeLatency(&j, figures(good))
-		return j.verdict()
+		var j evaluation
+		evaluateLatency(&j, figures(good))
+		return j.makeVerdict()
 	}
-	requireVerdict(t, bench.Verdict{Holds: true, Why: "mpi-fast over openmpi-tcp 0.79 (at most 1.00), mpi-rdma over openmpi-tcp 1.00 (at most 1.00), " +
+	requireVerdict(t, bench.Verdict{Holds: true, Reason: "mpi-fast over openmpi-tcp 0.79 (at most 1.00), mpi-rdma over openmpi-tcp 1.00 (at most 1.00), " +
 		"mpi-fast over rc-write 1.10 (at most 1.15), mpi-rdma over rc-write 1.40 (at most 1.40), mpi-fast over mpi-tcp 0.22 (at most 0.25)"}, verdict())
 	for series, y := range map[string]float64{"mpi-fast": 4.7, "mpi-rdma": 5.7, "openmpi-tcp": 5.5, "mpi-tcp": 17} {
 		was := good[series]
@@ -138,18 +138,18 @@ func TestJudgeLatency(t *testing.T) {
 		good[series] = was
 	}
 	delete(good, "openmpi-tcp")
-	require.NotContains(t, verdict().Why, "openmpi")
+	require.NotContains(t, verdict().Reason, "openmpi")
 	require.True(t, verdict().Holds)
 }
 
 func TestJudgeOneSided(t *testing.T) {
 	put := oneSided{latencyOverTCP: 0.26}
-	var j judge
-	put.judgeLatency(&j, figures(map[string]float64{"mpi-rdma": 2.5, "mpi-rdma-messages": 5, "mpi-tcp": 10, "openmpi-tcp": 2.5}))
-	requireVerdict(t, bench.Verdict{Holds: true, Why: "mpi-rdma over mpi-rdma-messages 0.50 (at most 1.00), " +
-		"mpi-rdma over openmpi-tcp 1.00 (at most 1.00), mpi-rdma over mpi-tcp 0.25 (at most 0.26)"}, j.verdict())
-	put.judgeLatency(&j, figures(map[string]float64{"mpi-rdma": 2.7, "mpi-tcp": 10}))
-	require.False(t, j.verdict().Holds)
+	var j evaluation
+	put.evaluateLatency(&j, figures(map[string]float64{"mpi-rdma": 2.5, "mpi-rdma-messages": 5, "mpi-tcp": 10, "openmpi-tcp": 2.5}))
+	requireVerdict(t, bench.Verdict{Holds: true, Reason: "mpi-rdma over mpi-rdma-messages 0.50 (at most 1.00), " +
+		"mpi-rdma over openmpi-tcp 1.00 (at most 1.00), mpi-rdma over mpi-tcp 0.25 (at most 0.26)"}, j.makeVerdict())
+	put.evaluateLatency(&j, figures(map[string]float64{"mpi-rdma": 2.7, "mpi-tcp": 10}))
+	require.False(t, j.makeVerdict().Holds)
 }
 
 func TestJudgeBandwidth(t *testing.T) {
@@ -166,9 +166,9 @@ func TestJudgeBandwidth(t *testing.T) {
 		{1 << 20, 90, 100, 106, false},
 		{4096, 90, 100, 50, false}, // of which nothing is claimed
 	} {
-		var j judge
-		judgeBandwidth(&j, figures(map[string]float64{"mpi-rdma": c.rdma, "rc-write": c.write, "openmpi-tcp": c.others}), c.size)
-		require.Equal(t, c.holds, j.verdict().Holds, "%+v", c)
+		var j evaluation
+		evaluateBandwidth(&j, figures(map[string]float64{"mpi-rdma": c.rdma, "rc-write": c.write, "openmpi-tcp": c.others}), c.size)
+		require.Equal(t, c.holds, j.makeVerdict().Holds, "%+v", c)
 	}
 	rates := inMessages(figures(map[string]float64{"mpi-rdma": 8}), 8)
 	require.Equal(t, []float64{1e6}, rates[0].Figures)
@@ -192,20 +192,20 @@ func TestJudgeKernels(t *testing.T) {
 		if c.npb > 0 {
 			of[overNPB] = c.npb
 		}
-		var j judge
-		is.judge(&j, figures(of), c.class, c.ranks, false)
-		require.Equal(t, c.why, j.verdict().Why)
+		var j evaluation
+		is.evaluateKernel(&j, figures(of), c.class, c.ranks, false)
+		require.Equal(t, c.why, j.makeVerdict().Reason)
 	}
-	var j judge
-	is.judge(&j, figures(map[string]float64{"mpi-rdma": 115, "mpi-tcp": 100}), nas.S, 16, true)
-	require.True(t, j.verdict().Holds)
-	require.Equal(t, "class S on 16 ranks, mpi-rdma over mpi-tcp 1.15 (at least 1.15)", j.verdict().Why)
+	var j evaluation
+	is.evaluateKernel(&j, figures(map[string]float64{"mpi-rdma": 115, "mpi-tcp": 100}), nas.S, 16, true)
+	require.True(t, j.makeVerdict().Holds)
+	require.Equal(t, "class S on 16 ranks, mpi-rdma over mpi-tcp 1.15 (at least 1.15)", j.makeVerdict().Reason)
 
 	ep := nasExperiment{kernel: "ep", even: 1.05}
 	for y, holds := range map[float64]bool{94: false, 97: true, 103: true, 106: false} {
-		var j judge
-		ep.judge(&j, figures(map[string]float64{"mpi-rdma": y, "mpi-tcp": 100}), nas.W, 2, true)
-		require.Equal(t, holds, j.verdict().Holds, y)
+		var j evaluation
+		ep.evaluateKernel(&j, figures(map[string]float64{"mpi-rdma": y, "mpi-tcp": 100}), nas.W, 2, true)
+		require.Equal(t, holds, j.makeVerdict().Holds, y)
 	}
 }
 
@@ -218,10 +218,10 @@ func TestBesideOpenMPI(t *testing.T) {
 	require.NoError(t, err)
 	res, err := bench.Execute(t.Context(), found[0], bench.Options{Quick: true, Set: bench.Settings{"ranks": "4", "iters": "5", "rounds": "1"}})
 	require.NoError(t, err)
-	if strings.Contains(res.Verdict.Why, "Open MPI is not installed") {
-		t.Skip(res.Verdict.Why)
+	if strings.Contains(res.Verdict.Reason, "Open MPI is not installed") {
+		t.Skip(res.Verdict.Reason)
 	}
-	require.Contains(t, res.Verdict.Why, "on 4 ranks mpi-rdma over openmpi-tcp")
+	require.Contains(t, res.Verdict.Reason, "on 4 ranks mpi-rdma over openmpi-tcp")
 	require.True(t, slices.ContainsFunc(res.Rows, func(r bench.Row) bool { return r.Series == overOpenMPI && r.Y > 0 && r.Baseline == "mpi-tcp" }))
 }
 
@@ -232,6 +232,6 @@ func TestWithoutOpenMPI(t *testing.T) {
 	require.NoError(t, err)
 	res, err := bench.Execute(t.Context(), found[0], bench.Options{Quick: true, Set: bench.Settings{"ranks": "2", "iters": "5", "rounds": "1"}})
 	require.NoError(t, err)
-	require.Contains(t, res.Verdict.Why, "Open MPI is not installed here")
+	require.Contains(t, res.Verdict.Reason, "Open MPI is not installed here")
 	require.False(t, slices.ContainsFunc(res.Rows, func(r bench.Row) bool { return r.Series == overOpenMPI }))
 }

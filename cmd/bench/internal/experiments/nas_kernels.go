@@ -16,15 +16,15 @@ import (
 
 func init() {
 	for _, k := range []nasExperiment{
-		{kernel: "is", what: "The integer sort", source: "IWARP fig. 8b", class: "A", ranks: "4,16", over: 1.15, four: 1 / 0.85},
-		{kernel: "cg", what: "The conjugate gradient method", source: "IWARP fig. 8b", class: "A", ranks: "4,16", over: 1.04, four: 1 / 0.96},
-		{kernel: "ep", what: "The embarrassingly parallel kernel", source: bench.Adapter, class: "W", ranks: "1,2,4", even: 1.05},
+		{kernel: "is", subject: "The integer sort", source: "IWARP fig. 8b", class: "A", ranks: "4,16", over: 1.15, four: 1 / 0.85},
+		{kernel: "cg", subject: "The conjugate gradient method", source: "IWARP fig. 8b", class: "A", ranks: "4,16", over: 1.04, four: 1 / 0.96},
+		{kernel: "ep", subject: "The embarrassingly parallel kernel", source: bench.Adapter, class: "W", ranks: "1,2,4", even: 1.05},
 	} {
 		bench.Register(&bench.Experiment{
 			Name:   "nas-" + k.kernel,
 			Source: k.source,
 			Layer:  bench.LayerMPI,
-			Claim:  k.claim(),
+			Claim:  k.claimText(),
 			Axes:   []bench.Axis{{Name: "ranks", Unit: ranksUnit}},
 			Params: []bench.Param{
 				{Name: "ranks", Kind: bench.Ints, Default: k.ranks, Quick: "4", Max: 64, Doc: "ranks, each a process: a power of two"},
@@ -33,7 +33,7 @@ func init() {
 				{Name: "beside", Kind: bench.Words, Default: "npb", Choices: []string{"npb", "nothing"}, Doc: "what to run as well: NAS' own programs, such as is.A.x in PATH, by Open MPI over TCP"},
 				{Name: "rounds", Kind: bench.Int, Default: "5", Quick: "3", Doc: "alternating rounds at each point"},
 			},
-			Run: k.run,
+			Run: k.runExperiment,
 		})
 	}
 }
@@ -41,11 +41,11 @@ func init() {
 // nasExperiment is one of the kernels of NAS, and what is claimed of its
 // operations a second.
 type nasExperiment struct {
-	kernel, what, source string
-	class, ranks         string  // by default
-	over                 float64 // TCP, on the most ranks: what the paper found on 16
-	four                 float64 // over TCP, on 4 ranks, in class A
-	even                 float64 // or how far they may be apart
+	kernel, subject, source string
+	class, ranks            string  // by default
+	over                    float64 // TCP, on the most ranks: what the paper found on 16
+	four                    float64 // over TCP, on 4 ranks, in class A
+	even                    float64 // or how far they may be apart
 }
 
 // overNPB is the series of NAS' own programs, which are built with Open MPI.
@@ -57,23 +57,23 @@ const (
 	operations = "Mop/s" // the unit, that of NPB's report
 )
 
-func (k nasExperiment) claim() string {
+func (k nasExperiment) claimText() string {
 	if k.even > 0 {
 		return fmt.Sprintf("%s of NAS does as many operations a second over RDMA as over TCP (within %.0f %%), for it sends next to nothing; "+
-			"its result is that published.", k.what, 100*(k.even-1))
+			"its result is that published.", k.subject, 100*(k.even-1))
 	}
 	return fmt.Sprintf("%s of NAS in class A on 4 ranks does as many operations a second as NAS' own program by Open MPI over TCP, or, where that is not at hand, "+
-		"at least %.2f times as many over RDMA as over TCP; on 16 ranks %.2f times. Its result is that published.", k.what, k.four, k.over)
+		"at least %.2f times as many over RDMA as over TCP; on 16 ranks %.2f times. Its result is that published.", k.subject, k.four, k.over)
 }
 
-// run measures a kernel, whose ranks verify its result.
-func (k nasExperiment) run(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
+// runExperiment measures a kernel, whose ranks verify its result.
+func (k nasExperiment) runExperiment(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
 	words := r.Words("class")
 	class, err := nas.ParseClass(words[len(words)-1])
 	if err != nil {
 		return bench.Verdict{}, err
 	}
-	var j judge
+	var j evaluation
 	npb, err := k.findNPB(ctx, r, class, &j)
 	if err != nil {
 		return bench.Verdict{}, err
@@ -82,38 +82,38 @@ func (k nasExperiment) run(ctx context.Context, r *bench.Run) (bench.Verdict, er
 	r.Plan(len(counts))
 	for _, ranks := range counts {
 		r.Step("class %v on %d ranks", class, ranks)
-		samples, err := rankPoint(ctx, r, ranks, operations, func(all jobs, turns *lineup) {
-			all.lineUp(turns, func(j *mpibench.Job) measure.Round { return j.Kernel(k.kernel, class) })
+		samples, err := rankPoint(ctx, r, ranks, operations, func(all jobs, turns *seriesSet) {
+			all.addTo(turns, func(j *mpibench.Job) measure.Round { return j.Kernel(k.kernel, class) })
 			if npb != nil {
-				turns.add(overNPB, func(ctx context.Context) (float64, error) { return npb.Mops(ctx, ranks) })
+				turns.addSeries(overNPB, func(ctx context.Context) (float64, error) { return npb.Mops(ctx, ranks) })
 			}
 		})
 		if err != nil {
 			return bench.Verdict{}, err
 		}
-		k.judge(&j, samples, class, ranks, ranks == slices.Max(counts))
+		k.evaluateKernel(&j, samples, class, ranks, ranks == slices.Max(counts))
 	}
-	return j.verdict(), nil
+	return j.makeVerdict(), nil
 }
 
 // findNPB looks for NAS' own program, if it is wanted.
-func (k nasExperiment) findNPB(ctx context.Context, r *bench.Run, class nas.Class, j *judge) (*peers.NPB, error) {
+func (k nasExperiment) findNPB(ctx context.Context, r *bench.Run, class nas.Class, j *evaluation) (*peers.NPB, error) {
 	if !slices.Contains(r.Words("beside"), "npb") {
-		j.remark("NAS' own program was left out")
+		j.addRemark("NAS' own program was left out")
 		return nil, nil
 	}
 	npb, err := peers.FindNPB(ctx, k.kernel, class.String())
 	if errors.Is(err, exec.ErrNotFound) {
-		j.remark("%v, so nothing is said of it", err)
+		j.addRemark("%v, so nothing is said of it", err)
 		return nil, nil
 	}
 	return npb, err
 }
 
-// judge holds ours over RDMA against the others on so many ranks.
-func (k nasExperiment) judge(j *judge, samples []bench.Sample, class nas.Class, ranks int, most bool) {
+// evaluateKernel holds ours over RDMA against the others on so many ranks.
+func (k nasExperiment) evaluateKernel(j *evaluation, samples []bench.Sample, class nas.Class, ranks int, most bool) {
 	against := func(baseline string, hold func(what string, ratio, limit float64), limit float64) (compared bool) {
-		oursOver(samples, baseline, func(series string, ratio float64) {
+		eachRatioOver(samples, baseline, func(series string, ratio float64) {
 			compared = true
 			hold(fmt.Sprintf("class %v on %d ranks, %s over %s", class, ranks, series, baseline), ratio, limit)
 		})

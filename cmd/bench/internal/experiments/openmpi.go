@@ -31,7 +31,7 @@ const overOpenMPI = "openmpi-tcp"
 //	other.explain(&j) // if it is not there
 type openMPI struct {
 	program *peers.OpenMPI // nil if it takes no part
-	why     string         // it does not
+	absence string         // it does not
 }
 
 // besideOpenMPI is the parameter that says whether it takes part.
@@ -47,7 +47,7 @@ func besideOpenMPI() bench.Param {
 // caller closes it.
 func openOpenMPI(ctx context.Context, r *bench.Run) (o openMPI, err error) {
 	if !slices.Contains(r.Words("beside"), "openmpi") {
-		return openMPI{why: "Open MPI was left out"}, nil
+		return openMPI{absence: "Open MPI was left out"}, nil
 	}
 	o.program, err = peers.NewOpenMPI(ctx)
 	if err == nil {
@@ -60,29 +60,29 @@ func openOpenMPI(ctx context.Context, r *bench.Run) (o openMPI, err error) {
 		o.close()
 		return openMPI{}, context.Cause(ctx)
 	case errors.Is(err, exec.ErrNotFound):
-		o.why = "Open MPI is not installed here (Debian: openmpi-bin, libopenmpi-dev)"
+		o.absence = "Open MPI is not installed here (Debian: openmpi-bin, libopenmpi-dev)"
 	default:
-		o.why = "Open MPI does not work here: " + err.Error()
+		o.absence = "Open MPI does not work here: " + err.Error()
 	}
 	o.close()
 	o.program = nil
 	return o, nil
 }
 
-// lineUp has it take turns: a test of peers' measure.c, each time in new processes.
-func (o openMPI) lineUp(l *lineup, ranks int, test string, bytes, rounds int) {
+// addTo has it take turns: a test of peers' measure.c, each time in new processes.
+func (o openMPI) addTo(l *seriesSet, ranks int, test string, bytes, rounds int) {
 	if o.program == nil {
 		return
 	}
-	l.add(overOpenMPI, func(ctx context.Context) (float64, error) {
+	l.addSeries(overOpenMPI, func(ctx context.Context) (float64, error) {
 		return o.program.Measure(ctx, ranks, test, bytes, rounds)
 	})
 }
 
-// explain says in the verdict why nothing was compared with Open MPI, if so.
-func (o openMPI) explain(j *judge) {
-	if o.why != "" {
-		j.remark("%s", o.why)
+// explainAbsence says in the verdict why nothing was compared with Open MPI, if so.
+func (o openMPI) explainAbsence(j *evaluation) {
+	if o.absence != "" {
+		j.addRemark("%s", o.absence)
 	}
 }
 
@@ -92,8 +92,8 @@ func (o openMPI) close() {
 	}
 }
 
-// between is the median ratio of two series of a point, if both took part.
-func between(samples []bench.Sample, subject, baseline string) (ratio float64, ok bool) {
+// medianRatioOf is the median ratio of two series of a point, if both took part.
+func medianRatioOf(samples []bench.Sample, subject, baseline string) (ratio float64, ok bool) {
 	at := func(series string) int {
 		return slices.IndexFunc(samples, func(s bench.Sample) bool { return s.Series == series })
 	}

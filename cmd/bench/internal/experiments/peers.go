@@ -34,7 +34,7 @@ func init() {
 // comparison is the experiment under way.
 type comparison struct {
 	*bench.Run
-	judge
+	evaluation
 	pair   *verbsbench.Pair
 	device string // the kernel's RDMA device, or ""
 }
@@ -47,45 +47,45 @@ func comparePeers(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
 	}
 	defer pair.Close()
 	c := &comparison{Run: r, pair: pair}
-	if c.beside("rdma") {
+	if c.wantsPeer("rdma") {
 		c.device, _ = peers.RDMADevice()
 	}
 	for _, size := range r.Ints("latency") {
 		r.Step("latency of %d B", size)
-		if err := c.latency(ctx, size); err != nil {
+		if err := c.measureLatency(ctx, size); err != nil {
 			return bench.Verdict{}, err
 		}
 	}
 	for _, size := range r.Ints("bandwidth") {
 		r.Step("bandwidth of %d B", size)
-		if err := c.bandwidth(ctx, size); err != nil {
+		if err := c.measureBandwidth(ctx, size); err != nil {
 			return bench.Verdict{}, err
 		}
 	}
-	if c.device == "" && c.beside("rdma") {
-		c.remark("no kernel RDMA device with perftest here")
+	if c.device == "" && c.wantsPeer("rdma") {
+		c.addRemark("no kernel RDMA device with perftest here")
 	}
-	return c.verdict(), nil
+	return c.makeVerdict(), nil
 }
 
-func (c *comparison) beside(name string) bool { return slices.Contains(c.Words("beside"), name) }
+func (c *comparison) wantsPeer(name string) bool { return slices.Contains(c.Words("beside"), name) }
 
-// rival is a subject of others and what our operation has to reach beside it.
-type rival struct {
+// peerSeries is a subject of others and what our operation has to reach beside it.
+type peerSeries struct {
 	series string
 	limit  float64
 	round  measure.Round
 }
 
-// latency measures half round trips of one size.
-func (c *comparison) latency(ctx context.Context, size int) error {
+// measureLatency measures half round trips of one size.
+func (c *comparison) measureLatency(ctx context.Context, size int) error {
 	iters := c.Int("iters")
-	turns, end, err := besidePing(ctx, c.pair, size, iters, verbsbench.RCWrite, verbsbench.RCSend)
+	turns, end, err := newPingSet(ctx, c.pair, size, iters, verbsbench.RCWrite, verbsbench.RCSend)
 	defer end()
 	if err != nil {
 		return err
 	}
-	return c.point(ctx, turns, size, measure.Microseconds, c.atMost, contest{
+	return c.measurePoint(ctx, turns, size, measure.Microseconds, c.atMost, peerRounds{
 		rdmaLimit: 1.5, write: peers.IBWriteLat, send: peers.IBSendLat,
 		tcp: func(ctx context.Context, s *peers.TCP) (float64, error) { return s.Latency(ctx, iters) },
 		ucx: func(ctx context.Context) (float64, error) { return peers.UCXLatency(ctx, "tcp", size, iters) },
@@ -96,16 +96,16 @@ func (c *comparison) latency(ctx context.Context, size int) error {
 	})
 }
 
-// bandwidth measures streams of one size; libfabric's program has one message
+// measureBandwidth measures streams of one size; libfabric's program has one message
 // under way at a time.
-func (c *comparison) bandwidth(ctx context.Context, size int) error {
+func (c *comparison) measureBandwidth(ctx context.Context, size int) error {
 	iters := c.Int("iters")
-	turns, end, err := besideStream(ctx, c.pair, size, c.Duration("time"), verbsbench.RCWrite, verbsbench.RCSend)
+	turns, end, err := newStreamSet(ctx, c.pair, size, c.Duration("time"), verbsbench.RCWrite, verbsbench.RCSend)
 	defer end()
 	if err != nil {
 		return err
 	}
-	return c.point(ctx, turns, size, measure.MegabytesPerSec, c.atLeast, contest{
+	return c.measurePoint(ctx, turns, size, measure.MegabytesPerSec, c.atLeast, peerRounds{
 		rdmaLimit: 1, write: peers.IBWriteBW, send: peers.IBSendBW,
 		tcp: func(ctx context.Context, s *peers.TCP) (float64, error) { return s.Bandwidth(ctx, iters*size) },
 		ucx: func(ctx context.Context) (float64, error) { return peers.UCXBandwidth(ctx, "tcp", size, iters) },
@@ -116,35 +116,35 @@ func (c *comparison) bandwidth(ctx context.Context, size int) error {
 	})
 }
 
-// contest is how each of the others measures the figure of a point.
-type contest struct {
+// peerRounds is how each of the others measures the figure of a point.
+type peerRounds struct {
 	rdmaLimit   float64 // for ours over the RDMA device's; 1 for all others
 	write, send peers.Perftest
 	tcp         func(context.Context, *peers.TCP) (float64, error)
 	ucx, fabric measure.Round
 }
 
-// rivals are those that are wanted and there. The caller calls end.
-func (c *comparison) rivals(ctx context.Context, size int, how contest) (list []rival, end func(), err error) {
+// openPeers are those that are wanted and there. The caller calls end.
+func (c *comparison) openPeers(ctx context.Context, size int, how peerRounds) (list []peerSeries, end func(), err error) {
 	end = func() {}
-	if c.beside("tcp") {
+	if c.wantsPeer("tcp") {
 		tcp, err := peers.OpenTCP(ctx, size)
 		if err != nil {
 			return nil, end, err
 		}
 		end = tcp.Close
-		list = append(list, rival{"tcp", 1, func(ctx context.Context) (float64, error) { return how.tcp(ctx, tcp) }})
+		list = append(list, peerSeries{"tcp", 1, func(ctx context.Context) (float64, error) { return how.tcp(ctx, tcp) }})
 	}
-	if c.beside("ucx") && peers.HasUCX() {
-		list = append(list, rival{"ucx-tcp", 1, how.ucx})
+	if c.wantsPeer("ucx") && peers.HasUCX() {
+		list = append(list, peerSeries{"ucx-tcp", 1, how.ucx})
 	}
-	if c.beside("libfabric") && peers.HasLibfabric() {
-		list = append(list, rival{peers.RXD, 1, how.fabric})
+	if c.wantsPeer("libfabric") && peers.HasLibfabric() {
+		list = append(list, peerSeries{peers.RXD, 1, how.fabric})
 	}
 	if c.device != "" {
 		for i, program := range []peers.Perftest{how.write, how.send} {
 			series := c.device + []string{"-rc-write", rdmaSend}[i]
-			list = append(list, rival{series, how.rdmaLimit, func(ctx context.Context) (float64, error) {
+			list = append(list, peerSeries{series, how.rdmaLimit, func(ctx context.Context) (float64, error) {
 				return program.Run(ctx, c.device, size, c.Int("iters"))
 			}})
 		}
@@ -154,27 +154,27 @@ func (c *comparison) rivals(ctx context.Context, size int, how contest) (list []
 
 const rdmaSend = "-rc-send" // series of the RDMA device that our sends are held against, not our writes
 
-// point lets all take turns at one size and holds our RC write, or send, which
+// measurePoint lets all take turns at one size and holds our RC write, or send, which
 // follow the baseline, against each of the others.
-func (c *comparison) point(ctx context.Context, turns lineup, size int, unit string,
-	hold func(what string, ratio, limit float64), how contest) error {
-	rivals, end, err := c.rivals(ctx, size, how)
+func (c *comparison) measurePoint(ctx context.Context, turns seriesSet, size int, unit string,
+	hold func(what string, ratio, limit float64), how peerRounds) error {
+	rivals, end, err := c.openPeers(ctx, size, how)
 	if err != nil {
 		return err
 	}
 	defer end()
 	first := len(turns.samples)
-	rivals = slices.DeleteFunc(rivals, func(r rival) bool {
+	rivals = slices.DeleteFunc(rivals, func(r peerSeries) bool {
 		_, err := r.round(ctx) // it warms up, or it does not work here
 		if err != nil && ctx.Err() == nil {
-			c.remark("%s left out: %v", r.series, err)
+			c.addRemark("%s left out: %v", r.series, err)
 		}
 		return err != nil
 	})
 	for _, r := range rivals {
-		turns.add(r.series, r.round)
+		turns.addSeries(r.series, r.round)
 	}
-	samples, err := turns.run(ctx, c.Int("rounds"))
+	samples, err := turns.runAlternating(ctx, c.Int("rounds"))
 	if err != nil {
 		return err
 	}

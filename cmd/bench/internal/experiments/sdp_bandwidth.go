@@ -44,8 +44,8 @@ const (
 
 var overTCP = map[int]float64{64: 10, 1 << 10: 3, 64 << 10: 1, 1 << 20: 1} // by size
 
-// greedy reports whether the parameter reads asks for a greedy reader.
-func greedy(r *bench.Run) bool {
+// greedyReads reports whether the parameter reads asks for a greedy reader.
+func greedyReads(r *bench.Run) bool {
 	words := r.Words("reads")
 	return words[len(words)-1] == "any"
 }
@@ -61,8 +61,8 @@ func sdpBandwidth(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
 	if err != nil {
 		return bench.Verdict{}, err
 	}
-	var j judge
-	over := map[sdpbench.Carrier]*extreme{sdpbench.RDMA: {}, sdpbench.NIC: {}} // over credit
+	var j evaluation
+	over := map[sdpbench.Transport]*extreme{sdpbench.RDMA: {}, sdpbench.NIC: {}} // over credit
 	for _, size := range sizes {
 		r.Step("%d B", size)
 		samples, err := streamPoint(ctx, r, all, size)
@@ -73,27 +73,27 @@ func sdpBandwidth(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
 		ratios := r.EmitAgainst(at, samples[0], samples[1:]...)
 		for d, e := range over {
 			if size >= overCreditFrom && size <= overCreditTo {
-				e.least(measure.MedianRatio(samples[all.find(d, "")].Figures, samples[all.find(sdpbench.Credit, "")].Figures), "with %d B", size)
+				e.keepMin(measure.MedianRatio(samples[all.indexOf(d, "")].Figures, samples[all.indexOf(sdpbench.Credit, "")].Figures), "with %d B", size)
 			}
 		}
 		if limit, ok := overTCP[size]; ok {
-			j.atLeast(fmt.Sprintf("%s of %d B over tcp", sdpbench.NIC, size), ratios[all.find(sdpbench.NIC, defaultSuffix)-1], limit)
+			j.atLeast(fmt.Sprintf("%s of %d B over tcp", sdpbench.NIC, size), ratios[all.indexOf(sdpbench.NIC, defaultSuffix)-1], limit)
 		}
 	}
-	for _, d := range []sdpbench.Carrier{sdpbench.RDMA, sdpbench.NIC} {
+	for _, d := range []sdpbench.Transport{sdpbench.RDMA, sdpbench.NIC} {
 		if e := over[d]; e.seen {
 			j.atLeast(fmt.Sprintf("%s over %s at worst %s", d, sdpbench.Credit, e.where), e.value, overCredit)
 		}
 	}
-	return j.verdict(), nil
+	return j.makeVerdict(), nil
 }
 
 // streamPoint lets all stream messages of one size, in MB/s.
 func streamPoint(ctx context.Context, r *bench.Run, all sockets, size int) ([]bench.Sample, error) {
-	var turns lineup
+	var turns seriesSet
 	for _, s := range all {
-		o := sdpbench.StreamOptions{Size: size, Greedy: greedy(r)}
-		turns.add(s.series, s.Streamer(o, r.Duration("time")).Rounds(sdpbench.Flow.MBps))
+		o := sdpbench.StreamOptions{Size: size, Greedy: greedyReads(r)}
+		turns.addSeries(s.series, s.NewStreamer(o, r.Duration("time")).Rounds(sdpbench.Flow.MBps))
 	}
-	return turns.run(ctx, r.Int("rounds"))
+	return turns.runAlternating(ctx, r.Int("rounds"))
 }

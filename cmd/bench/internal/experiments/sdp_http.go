@@ -29,7 +29,7 @@ func init() {
 func sdpHTTP(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
 	counts := r.Ints("connections")
 	r.Plan(len(counts))
-	var j judge
+	var j evaluation
 	for _, n := range counts {
 		r.Step("%d connections", n)
 		samples, err := httpRounds(ctx, r, n)
@@ -39,19 +39,19 @@ func sdpHTTP(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
 		ratios := r.EmitAgainst(bench.Point{X: float64(n), XUnit: "connections", YUnit: requestsPerSecond}, samples[0], samples[1:]...)
 		j.atLeast(string(sdpbench.NIC), ratios[0], 1) // the default
 	}
-	return j.verdict(), nil
+	return j.makeVerdict(), nil
 }
 
 // httpRounds measures with so many connections, TCP first.
 func httpRounds(ctx context.Context, r *bench.Run, connections int) ([]bench.Sample, error) {
-	var turns lineup
-	for _, over := range append([]sdpbench.Carrier{sdpbench.TCP}, sdpbench.Designs()...) {
-		h, err := sdpbench.OpenHTTP(ctx, sdpbench.HTTPConfig{Over: over, Connections: connections, Bytes: r.Int("bytes")})
+	var turns seriesSet
+	for _, over := range append([]sdpbench.Transport{sdpbench.TCP}, sdpbench.FlowControls()...) {
+		h, err := sdpbench.OpenHTTP(ctx, sdpbench.HTTPConfig{Transport: over, Connections: connections, Bytes: r.Int("bytes")})
 		if err != nil {
 			return nil, err
 		}
 		defer h.Close()
-		turns.add(string(over), h.Rounds(r.Duration("time")))
+		turns.addSeries(string(over), h.Rounds(r.Duration("time")))
 	}
-	return turns.run(ctx, r.Int("rounds"))
+	return turns.runAlternating(ctx, r.Int("rounds"))
 }

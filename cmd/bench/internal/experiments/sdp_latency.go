@@ -56,7 +56,7 @@ func sdpLatency(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
 	if err != nil {
 		return bench.Verdict{}, err
 	}
-	var j judge
+	var j evaluation
 	apart := make([]extreme, len(variants))
 	for _, size := range sizes {
 		r.Step("%d B", size)
@@ -70,7 +70,7 @@ func sdpLatency(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
 			three := samples[1+3*i : 4+3*i]
 			for k, s := range three {
 				next := three[(k+1)%3]
-				apart[i].most(evenness(s.Figures, next.Figures), "%s and %s at %d B", s.Series, next.Series, size)
+				apart[i].keepMax(largerOverSmaller(s.Figures, next.Figures), "%s and %s at %d B", s.Series, next.Series, size)
 				if size == tcpLatencyAt {
 					j.atMost(s.Series, ratios[3*i+k], v.overTCP())
 				}
@@ -80,7 +80,7 @@ func sdpLatency(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
 	for _, e := range apart {
 		j.atMost("furthest apart are "+e.where+":", e.value, evenDesigns)
 	}
-	return j.verdict(), nil
+	return j.makeVerdict(), nil
 }
 
 // overTCP is what the latency may be in terms of TCP's.
@@ -93,15 +93,15 @@ func (v *variant) overTCP() float64 {
 
 // sdpPings measures half round trips of one size.
 func sdpPings(ctx context.Context, r *bench.Run, all sockets, size int) ([]bench.Sample, error) {
-	var turns lineup
+	var turns seriesSet
 	for _, s := range all {
 		turns.addEvents(s.series, func(into *measure.Latency) measure.Round { return s.PingRounds(size, r.Int("iters"), into) })
 	}
-	return turns.run(ctx, r.Int("rounds"))
+	return turns.runAlternating(ctx, r.Int("rounds"))
 }
 
-// evenness is the ratio of the larger of two figures to the smaller.
-func evenness(a, b []float64) float64 {
+// largerOverSmaller is the ratio of the larger of two figures to the smaller.
+func largerOverSmaller(a, b []float64) float64 {
 	r := measure.MedianRatio(a, b)
 	return max(r, 1/r)
 }

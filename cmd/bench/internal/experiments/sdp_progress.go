@@ -53,8 +53,8 @@ func sdpProgress(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
 	if err != nil {
 		return bench.Verdict{}, err
 	}
-	var p progress
-	millisecond := sdpbench.WorkOf(time.Millisecond)
+	var p progressEvaluation
+	millisecond := sdpbench.CalibrateWork(time.Millisecond)
 	for _, amount := range amounts {
 		r.Step("%v of computation", amount)
 		iters := max(r.Int("iters"), int(shortestRound/(amount+burstAlone)))
@@ -64,45 +64,45 @@ func sdpProgress(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
 		}
 		at := bench.Point{X: measure.Micros(amount), XUnit: computation, YUnit: measure.Microseconds}
 		r.EmitAgainst(at, samples[0], samples[1:]...)
-		figures := func(c sdpbench.Carrier) []float64 { return samples[all.find(c, "")].Figures }
-		p.see(amount, figures(sdpbench.NIC), figures(sdpbench.RDMA), figures(sdpbench.Credit))
+		figures := func(c sdpbench.Transport) []float64 { return samples[all.indexOf(c, "")].Figures }
+		p.addAmount(amount, figures(sdpbench.NIC), figures(sdpbench.RDMA), figures(sdpbench.Credit))
 	}
-	return p.verdict(), nil
+	return p.makeVerdict(), nil
 }
 
 // sdpBursts lets all exchange bursts with one amount of computation behind
 // each; the figure is half of a round trip.
 func sdpBursts(ctx context.Context, r *bench.Run, all sockets, work sdpbench.Work, iters int) ([]bench.Sample, error) {
 	burst := sdpbench.Burst{Messages: r.Int("messages"), Size: r.Int("size"), Compute: work}
-	var turns lineup
+	var turns seriesSet
 	for _, s := range all {
 		turns.addEvents(s.series, func(into *measure.Latency) measure.Round { return s.BurstRounds(burst, iters, into) })
 	}
-	return turns.run(ctx, r.Int("rounds"))
+	return turns.runAlternating(ctx, r.Int("rounds"))
 }
 
-// progress compares the flow controls at each amount of computation.
-type progress struct {
-	judge
+// progressEvaluation compares the flow controls at each amount of computation.
+type progressEvaluation struct {
+	evaluation
 	nic     extreme // over the better of the others
 	amounts []time.Duration
 	behind  []float64 // RDMA-based over NIC-assisted
 }
 
-func (p *progress) see(amount time.Duration, nic, rdma, credit []float64) {
-	p.nic.most(max(measure.MedianRatio(nic, rdma), measure.MedianRatio(nic, credit)), "at %v", amount)
+func (p *progressEvaluation) addAmount(amount time.Duration, nic, rdma, credit []float64) {
+	p.nic.keepMax(max(measure.MedianRatio(nic, rdma), measure.MedianRatio(nic, credit)), "at %v", amount)
 	p.amounts, p.behind = append(p.amounts, amount), append(p.behind, measure.MedianRatio(rdma, nic))
 	if amount > muchCompute {
 		p.atLeast(fmt.Sprintf("%s over %s at %v", sdpbench.RDMA, sdpbench.Credit, amount), measure.MedianRatio(rdma, credit), 1)
 	}
 }
 
-func (p *progress) verdict() bench.Verdict {
+func (p *progressEvaluation) makeVerdict() bench.Verdict {
 	p.atMost(fmt.Sprintf("%s over the better of the others %s", sdpbench.NIC, p.nic.where), p.nic.value, nicOverBetter)
 	if last := len(p.behind) - 1; last > 0 {
 		holds := p.behind[last] > p.behind[0]
-		p.note(holds, "%s over %s goes from %.2f at %v to %s at %v",
-			sdpbench.RDMA, sdpbench.NIC, p.behind[0], p.amounts[0], apart(p.behind[last], p.behind[0], 2, holds), p.amounts[last])
+		p.addNote(holds, "%s over %s goes from %.2f at %v to %s at %v",
+			sdpbench.RDMA, sdpbench.NIC, p.behind[0], p.amounts[0], formatFigure(p.behind[last], p.behind[0], 2, holds), p.amounts[last])
 	}
-	return p.judge.verdict()
+	return p.evaluation.makeVerdict()
 }

@@ -21,11 +21,11 @@ type sockets []socket
 // openSockets opens TCP and, for each of the variants, the three flow controls.
 // The caller closes them, also after an error.
 func openSockets(ctx context.Context, tcp sdpbench.Config, variants ...variant) (all sockets, err error) {
-	tcp.Over = sdpbench.TCP
+	tcp.Transport = sdpbench.TCP
 	all = append(all, socket{series: string(sdpbench.TCP), Config: tcp})
 	for _, v := range variants {
-		for _, d := range sdpbench.Designs() {
-			v.Over = d
+		for _, d := range sdpbench.FlowControls() {
+			v.Transport = d
 			all = append(all, socket{series: string(d) + v.suffix, Config: v.Config})
 		}
 	}
@@ -44,8 +44,8 @@ type variant struct {
 	sdpbench.Config
 }
 
-// find is the index of a series.
-func (all sockets) find(c sdpbench.Carrier, suffix string) int {
+// indexOf is the index of a series.
+func (all sockets) indexOf(c sdpbench.Transport, suffix string) int {
 	for i := range all {
 		if all[i].series == string(c)+suffix {
 			return i

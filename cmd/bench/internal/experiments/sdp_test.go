@@ -65,16 +65,16 @@ func TestSDPExperiments(t *testing.T) {
 }
 
 func TestProgressVerdict(t *testing.T) {
-	var good, bad progress
+	var good, bad progressEvaluation
 	for _, c := range []struct{ nic, rdma, credit float64 }{{1, 1, 1}, {1, 1.5, 1.2}} {
 		amount := time.Duration(len(good.amounts)) * 2 * time.Millisecond
-		good.see(amount, []float64{c.nic}, []float64{c.rdma}, []float64{c.credit})
-		bad.see(amount, []float64{c.rdma}, []float64{c.nic}, []float64{c.credit})
+		good.addAmount(amount, []float64{c.nic}, []float64{c.rdma}, []float64{c.credit})
+		bad.addAmount(amount, []float64{c.rdma}, []float64{c.nic}, []float64{c.credit})
 	}
-	requireVerdict(t, bench.Verdict{Holds: true, Why: "sdp-rdma over sdp-credit at 2ms 1.25 (at least 1.00), " +
+	requireVerdict(t, bench.Verdict{Holds: true, Reason: "sdp-rdma over sdp-credit at 2ms 1.25 (at least 1.00), " +
 		"sdp-nic over the better of the others at 0s 1.00 (at most 1.10), " +
-		"sdp-rdma over sdp-nic goes from 1.00 at 0s to 1.50 at 2ms"}, good.verdict())
-	require.False(t, bad.verdict().Holds)
+		"sdp-rdma over sdp-nic goes from 1.00 at 0s to 1.50 at 2ms"}, good.makeVerdict())
+	require.False(t, bad.makeVerdict().Holds)
 }
 
 func TestThreshold(t *testing.T) {
@@ -89,7 +89,7 @@ func TestThreshold(t *testing.T) {
 		{[]float64{2, 0.99, 2, 2}, 4, true},
 		{[]float64{2, 2, 2, 0.9}, 0, false},
 	} {
-		from, pays := threshold(sizes, c.gains)
+		from, pays := zeroCopyThreshold(sizes, c.gains)
 		require.Equal(t, c.pays, pays, "%v", c.gains)
 		require.Equal(t, c.from, from, "%v", c.gains)
 	}
@@ -98,20 +98,20 @@ func TestThreshold(t *testing.T) {
 func TestExtreme(t *testing.T) {
 	var most, least extreme
 	for i, v := range []float64{-3, 5, -7} {
-		most.most(v, "at %d", i)
-		least.least(v, "at %d", i)
+		most.keepMax(v, "at %d", i)
+		least.keepMin(v, "at %d", i)
 	}
 	require.Equal(t, extreme{5, "at 1", true}, most)
 	require.Equal(t, extreme{-7, "at 2", true}, least)
 }
 
 func TestEvenness(t *testing.T) {
-	require.InDelta(t, 2, evenness([]float64{1, 1}, []float64{2, 2}), 1e-9)
-	require.InDelta(t, 2, evenness([]float64{2, 2}, []float64{1, 1}), 1e-9)
+	require.InDelta(t, 2, largerOverSmaller([]float64{1, 1}, []float64{2, 2}), 1e-9)
+	require.InDelta(t, 2, largerOverSmaller([]float64{2, 2}, []float64{1, 1}), 1e-9)
 }
 
 func TestMovedDirectly(t *testing.T) {
-	require.Zero(t, (&directly{}).percent())
-	require.InDelta(t, 25, (&directly{bytes: 1, all: 4}).percent(), 1e-9)
+	require.Zero(t, (&zeroCopyShare{}).zeroCopyPercent())
+	require.InDelta(t, 25, (&zeroCopyShare{bytes: 1, all: 4}).zeroCopyPercent(), 1e-9)
 	require.InDelta(t, 50, sdpbench.Flow{Bytes: 10, ZeroCopy: 5}.ZeroCopyPercent(), 1e-9)
 }

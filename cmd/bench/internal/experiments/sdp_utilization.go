@@ -37,17 +37,17 @@ const (
 
 func sdpUtilization(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
 	r.Plan(len(r.Ints("bytes")) * (1 + len(r.Ints("sizes"))))
-	var j judge
+	var j evaluation
 	for _, bytes := range r.Ints("bytes") {
-		if err := utilization(ctx, r, bytes, &j); err != nil {
+		if err := measureUtilization(ctx, r, bytes, &j); err != nil {
 			return bench.Verdict{}, err
 		}
 	}
-	return j.verdict(), nil
+	return j.makeVerdict(), nil
 }
 
-// utilization measures with buffers of one size.
-func utilization(ctx context.Context, r *bench.Run, bytes int, j *judge) error {
+// measureUtilization measures with buffers of one size.
+func measureUtilization(ctx context.Context, r *bench.Run, bytes int, j *evaluation) error {
 	r.Step("connections with %d buffers of %d B", paperBuffers, bytes)
 	buffers := sdpbench.Config{Buffers: paperBuffers, BufferBytes: bytes, ZeroCopy: -1}
 	all, err := openSockets(ctx, buffers, variant{"", buffers})
@@ -56,46 +56,46 @@ func utilization(ctx context.Context, r *bench.Run, bytes int, j *judge) error {
 		return err
 	}
 	total := fmt.Sprintf("%% of %d KiB", paperBuffers*bytes>>10)
-	think := sdpbench.WorkOf(1024*r.Duration("think")) / 1024
-	full := map[sdpbench.Carrier]*extreme{sdpbench.RDMA: {}, sdpbench.NIC: {}}
+	think := sdpbench.CalibrateWork(1024*r.Duration("think")) / 1024
+	full := map[sdpbench.Transport]*extreme{sdpbench.RDMA: {}, sdpbench.NIC: {}}
 	part, whole := extreme{}, extreme{} // of credit, with messages that do not fill a buffer, and that do
 	for _, size := range r.Ints("sizes") {
 		r.Step("%d B, buffers of %d B", size, bytes)
-		var turns lineup
+		var turns seriesSet
 		for _, s := range all {
-			o := sdpbench.StreamOptions{Size: size, Greedy: greedy(r), Use: true, Think: think}
-			turns.add(s.series, s.Streamer(o, r.Duration("time")).Rounds(sdpbench.Flow.Use))
+			o := sdpbench.StreamOptions{Size: size, Greedy: greedyReads(r), MeasureUse: true, Compute: think}
+			turns.addSeries(s.series, s.NewStreamer(o, r.Duration("time")).Rounds(sdpbench.Flow.BufferUse))
 		}
-		samples, err := turns.run(ctx, r.Int("rounds"))
+		samples, err := turns.runAlternating(ctx, r.Int("rounds"))
 		if err != nil {
 			return err
 		}
 		r.EmitAgainst(bench.Point{X: float64(size), XUnit: measure.Bytes, YUnit: total}, samples[0], samples[1:]...)
-		used := func(c sdpbench.Carrier) float64 { return measure.Median(samples[all.find(c, "")].Figures) }
+		used := func(c sdpbench.Transport) float64 { return measure.Median(samples[all.indexOf(c, "")].Figures) }
 		for d, e := range full {
 			if size >= fullFrom {
-				e.least(used(d), "with %d B", size)
+				e.keepMin(used(d), "with %d B", size)
 			}
 		}
 		if size < bytes {
-			part.most(used(sdpbench.Credit), "with %d B", size)
+			part.keepMax(used(sdpbench.Credit), "with %d B", size)
 		} else {
-			whole.least(used(sdpbench.Credit), "with %d B", size)
+			whole.keepMin(used(sdpbench.Credit), "with %d B", size)
 		}
 	}
-	for _, d := range []sdpbench.Carrier{sdpbench.RDMA, sdpbench.NIC} {
+	for _, d := range []sdpbench.Transport{sdpbench.RDMA, sdpbench.NIC} {
 		if e := full[d]; e.seen {
-			j.check(e.value, fullUse, e.value >= fullUse, "%s %s %s %s (at least %d)", d, apart(e.value, fullUse, 1, e.value >= fullUse), total, e.where, fullUse)
+			j.addCheck(e.value, fullUse, e.value >= fullUse, "%s %s %s %s (at least %d)", d, formatFigure(e.value, fullUse, 1, e.value >= fullUse), total, e.where, fullUse)
 		}
 	}
 	if whole.seen {
-		j.check(whole.value, fullUse, whole.value >= fullUse, "%s %s %s %s (at least %d)", sdpbench.Credit, apart(whole.value, fullUse, 1, whole.value >= fullUse), total, whole.where, fullUse)
+		j.addCheck(whole.value, fullUse, whole.value >= fullUse, "%s %s %s %s (at least %d)", sdpbench.Credit, formatFigure(whole.value, fullUse, 1, whole.value >= fullUse), total, whole.where, fullUse)
 	}
 	switch {
 	case part.seen && bytes == largerBytes:
-		j.check(part.value, partUse, part.value <= partUse, "%s %s %s %s (at most %d)", sdpbench.Credit, apart(part.value, partUse, 1, part.value <= partUse), total, part.where, partUse)
+		j.addCheck(part.value, partUse, part.value <= partUse, "%s %s %s %s (at most %d)", sdpbench.Credit, formatFigure(part.value, partUse, 1, part.value <= partUse), total, part.where, partUse)
 	case part.seen:
-		j.check(part.value, fullUse, part.value < fullUse, "%s %s %s %s (below %d)", sdpbench.Credit, apart(part.value, fullUse, 1, part.value < fullUse), total, part.where, fullUse)
+		j.addCheck(part.value, fullUse, part.value < fullUse, "%s %s %s %s (below %d)", sdpbench.Credit, formatFigure(part.value, fullUse, 1, part.value < fullUse), total, part.where, fullUse)
 	}
 	return nil
 }

@@ -43,44 +43,44 @@ func sdpZeroCopy(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
 	if err != nil {
 		return bench.Verdict{}, err
 	}
-	gains := map[sdpbench.Carrier][]float64{} // zero-copy over copies, by size
+	gains := map[sdpbench.Transport][]float64{} // zero-copy over copies, by size
 	for _, size := range sizes {
 		r.Step("%d B", size)
-		var turns lineup
-		moved := make([]directly, len(all))
+		var turns seriesSet
+		moved := make([]zeroCopyShare, len(all))
 		for i, s := range all {
-			turns.add(s.series, moved[i].rounds(s.Streamer(sdpbench.StreamOptions{Size: size}, r.Duration("time"))))
+			turns.addSeries(s.series, moved[i].countingRounds(s.NewStreamer(sdpbench.StreamOptions{Size: size}, r.Duration("time"))))
 		}
-		samples, err := turns.run(ctx, r.Int("rounds"))
+		samples, err := turns.runAlternating(ctx, r.Int("rounds"))
 		if err != nil {
 			return bench.Verdict{}, err
 		}
 		at := bench.Point{X: float64(size), XUnit: measure.Bytes, YUnit: measure.MegabytesPerSec}
 		r.EmitAgainst(at, samples[0], samples[1:]...)
 		at.YUnit = withoutCopy
-		for _, d := range sdpbench.Designs() {
-			k := all.find(d, zeroCopySuffix)
-			gains[d] = append(gains[d], measure.MedianRatio(samples[k].Figures, samples[all.find(d, "")].Figures))
-			r.Emit(bench.Row{Series: all[k].series, X: at.X, XUnit: at.XUnit, Y: moved[k].percent(), YUnit: at.YUnit})
+		for _, d := range sdpbench.FlowControls() {
+			k := all.indexOf(d, zeroCopySuffix)
+			gains[d] = append(gains[d], measure.MedianRatio(samples[k].Figures, samples[all.indexOf(d, "")].Figures))
+			r.Emit(bench.Row{Series: all[k].series, X: at.X, XUnit: at.XUnit, Y: moved[k].zeroCopyPercent(), YUnit: at.YUnit})
 		}
 	}
-	var j judge
-	for _, d := range sdpbench.Designs() {
-		from, pays := threshold(sizes, gains[d])
+	var j evaluation
+	for _, d := range sdpbench.FlowControls() {
+		from, pays := zeroCopyThreshold(sizes, gains[d])
 		said := "nowhere up to " + strconv.Itoa(sizes[len(sizes)-1])
 		if pays {
 			said = "from " + strconv.Itoa(from)
 		}
-		j.note(pays && from <= zeroCopyPays, "with %s it pays %s B (%.2f times at %d B)", d, said, gains[d][len(sizes)-1], sizes[len(sizes)-1])
+		j.addNote(pays && from <= zeroCopyPays, "with %s it pays %s B (%.2f times at %d B)", d, said, gains[d][len(sizes)-1], sizes[len(sizes)-1])
 	}
-	return j.verdict(), nil
+	return j.makeVerdict(), nil
 }
 
-// directly sums up how much of some rounds went without a copy.
-type directly struct{ bytes, all int64 }
+// zeroCopyShare sums up how much of some rounds went without a copy.
+type zeroCopyShare struct{ bytes, all int64 }
 
-// rounds are those of a streamer, in MB/s.
-func (d *directly) rounds(s *sdpbench.Streamer) measure.Round {
+// countingRounds are those of a streamer, in MB/s.
+func (d *zeroCopyShare) countingRounds(s *sdpbench.Streamer) measure.Round {
 	return func(ctx context.Context) (float64, error) {
 		f, err := s.Round(ctx)
 		d.bytes += f.ZeroCopy
@@ -89,10 +89,12 @@ func (d *directly) rounds(s *sdpbench.Streamer) measure.Round {
 	}
 }
 
-func (d *directly) percent() float64 { return 100 * float64(d.bytes) / float64(max(d.all, 1)) }
+func (d *zeroCopyShare) zeroCopyPercent() float64 {
+	return 100 * float64(d.bytes) / float64(max(d.all, 1))
+}
 
-// threshold is the smallest size from which on every gain is at least 1.
-func threshold(sizes []int, gains []float64) (from int, pays bool) {
+// zeroCopyThreshold is the smallest size from which on every gain is at least 1.
+func zeroCopyThreshold(sizes []int, gains []float64) (from int, pays bool) {
 	for i := len(sizes) - 1; i >= 0 && gains[i] >= 1; i-- {
 		from, pays = sizes[i], true
 	}

@@ -62,7 +62,7 @@ var udModes = map[string]verbsbench.RDMOptions{
 // udRun is one of the two experiments under way.
 type udRun struct {
 	*bench.Run
-	judge
+	evaluation
 	pair *verbsbench.Pair
 	op   verbsbench.RDMOp
 	rc   verbsbench.Op
@@ -79,20 +79,20 @@ func udRDMA(ctx context.Context, r *bench.Run, op verbsbench.RDMOp, rc verbsbenc
 	u := &udRun{Run: r, pair: pair, op: op, rc: rc}
 	for _, size := range sizes {
 		r.Step("latency of %d B", size)
-		if err := u.latency(ctx, size); err != nil {
+		if err := u.measureLatency(ctx, size); err != nil {
 			return bench.Verdict{}, err
 		}
 		r.Step("bandwidth of %d B", size)
-		if err := u.bandwidth(ctx, size); err != nil {
+		if err := u.measureBandwidth(ctx, size); err != nil {
 			return bench.Verdict{}, err
 		}
 	}
-	return u.verdict(), nil
+	return u.makeVerdict(), nil
 }
 
-// options of a mode. An emulated write is left to the owner of the memory, who looks for
+// rdmOptions of a mode. An emulated write is left to the owner of the memory, who looks for
 // it, as in the paper.
-func (u *udRun) options(mode string, size int) verbsbench.RDMOptions {
+func (u *udRun) rdmOptions(mode string, size int) verbsbench.RDMOptions {
 	o := udModes[mode]
 	o.Op, o.Size = u.op, size
 	if u.op == verbsbench.RDMWrite && (mode == "event" || mode == "cold") {
@@ -101,18 +101,18 @@ func (u *udRun) options(mode string, size int) verbsbench.RDMOptions {
 	return o
 }
 
-// series names a mode: over UD, what, and how.
-func (u *udRun) series(mode string) string {
+// seriesName names a mode: over UD, what, and how.
+func (u *udRun) seriesName(mode string) string {
 	if u.op == verbsbench.RDMWrite && mode == "event" {
 		mode = "lazy"
 	}
 	return fmt.Sprintf("ud-%s-%s", u.op, mode)
 }
 
-// latency measures one size, beside RC.
-func (u *udRun) latency(ctx context.Context, size int) error {
-	var turns lineup
-	rc, err := u.pair.PingPong(ctx, verbsbench.PingOptions{Op: u.rc, Size: size})
+// measureLatency measures one size, beside RC.
+func (u *udRun) measureLatency(ctx context.Context, size int) error {
+	var turns seriesSet
+	rc, err := u.pair.OpenPingPong(ctx, verbsbench.PingOptions{Op: u.rc, Size: size})
 	if err != nil {
 		return err
 	}
@@ -120,14 +120,14 @@ func (u *udRun) latency(ctx context.Context, size int) error {
 	turns.addPing(string(u.rc), rc, u.Int("iters"))
 	modes := u.Words("modes")
 	for _, mode := range modes {
-		s, err := u.pair.RDM(ctx, u.options(mode, size))
+		s, err := u.pair.OpenRDM(ctx, u.rdmOptions(mode, size))
 		if err != nil {
 			return fmt.Errorf("%s: %w", mode, err)
 		}
 		defer s.Close(ctx)
-		turns.addPing(u.series(mode), s, u.Int("iters"))
+		turns.addPing(u.seriesName(mode), s, u.Int("iters"))
 	}
-	samples, err := turns.run(ctx, u.Int("rounds"))
+	samples, err := turns.runAlternating(ctx, u.Int("rounds"))
 	if err != nil {
 		return err
 	}
@@ -136,55 +136,55 @@ func (u *udRun) latency(ctx context.Context, size int) error {
 		return nil
 	}
 	for i, mode := range modes {
-		switch what := fmt.Sprintf("%s of one MTU over RC's", u.series(mode)); {
+		switch what := fmt.Sprintf("%s of one MTU over RC's", u.seriesName(mode)); {
 		case mode == "native":
 			u.atMost(what, ratios[i], udNativeFactor)
 		case mode == "event" && u.op == verbsbench.RDMRead:
-			u.note(true, "%s %.2f (the paper: %.0f)", what, ratios[i], udPaperFactor)
+			u.addNote(true, "%s %.2f (the paper: %.0f)", what, ratios[i], udPaperFactor)
 		default:
-			u.note(true, "%s %.2f", what, ratios[i])
+			u.addNote(true, "%s %.2f", what, ratios[i])
 		}
 	}
 	return nil
 }
 
-// bandwidth measures many operations of one size at a time, beside RC.
-func (u *udRun) bandwidth(ctx context.Context, size int) error {
-	var turns lineup
-	rc, err := u.pair.Stream(ctx, verbsbench.StreamOptions{Op: u.rc, Size: size, Depth: 16})
+// measureBandwidth measures many operations of one size at a time, beside RC.
+func (u *udRun) measureBandwidth(ctx context.Context, size int) error {
+	var turns seriesSet
+	rc, err := u.pair.OpenStream(ctx, verbsbench.StreamOptions{Op: u.rc, Size: size, Depth: 16})
 	if err != nil {
 		return err
 	}
 	defer rc.Close(ctx)
-	turns.add(string(u.rc), rc.Rounds(u.Duration("time"), verbsbench.Flow.MBps))
+	turns.addSeries(string(u.rc), rc.Rounds(u.Duration("time"), verbsbench.Flow.MBps))
 	for _, mode := range u.Words("modes") {
-		o := u.options(mode, size)
+		o := u.rdmOptions(mode, size)
 		if o.Lazy { // its owner does not look while it flows
 			o.Service, o.Lazy = rdm.ServeEvent, false
 		}
-		s, err := u.pair.RDM(ctx, o)
+		s, err := u.pair.OpenRDM(ctx, o)
 		if err != nil {
 			return fmt.Errorf("%s: %w", mode, err)
 		}
 		defer s.Close(ctx)
-		turns.add(u.series(mode), s.Streams(u.Duration("time")))
+		turns.addSeries(u.seriesName(mode), s.BandwidthRounds(u.Duration("time")))
 	}
 	compared := u.op == verbsbench.RDMWrite && size == udMessages
 	if compared {
-		send, err := u.pair.Stream(ctx, verbsbench.StreamOptions{Op: verbsbench.RCSend, Size: size})
+		send, err := u.pair.OpenStream(ctx, verbsbench.StreamOptions{Op: verbsbench.RCSend, Size: size})
 		if err != nil {
 			return err
 		}
 		defer send.Close(ctx)
-		turns.add("rc-send", send.Rounds(u.Duration("time"), verbsbench.Flow.MBps))
-		s, err := u.pair.RDM(ctx, verbsbench.RDMOptions{Op: verbsbench.RDMSend, Size: size})
+		turns.addSeries("rc-send", send.Rounds(u.Duration("time"), verbsbench.Flow.MBps))
+		s, err := u.pair.OpenRDM(ctx, verbsbench.RDMOptions{Op: verbsbench.RDMSend, Size: size})
 		if err != nil {
 			return err
 		}
 		defer s.Close(ctx)
-		turns.add("ud-messages", s.Streams(u.Duration("time")))
+		turns.addSeries("ud-messages", s.BandwidthRounds(u.Duration("time")))
 	}
-	samples, err := turns.run(ctx, u.Int("rounds"))
+	samples, err := turns.runAlternating(ctx, u.Int("rounds"))
 	if err != nil {
 		return err
 	}

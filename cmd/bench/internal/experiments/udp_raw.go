@@ -77,14 +77,14 @@ func udpRaw(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
 		wait = min(wait, w)
 	}
 	if !udpraw.HasOffload() {
-		return bench.Verdict{Why: "this system has no GSO and GRO, or Go offers no spinning and blocking reads here"}, nil
+		return bench.Verdict{Reason: "this system has no GSO and GRO, or Go offers no spinning and blocking reads here"}, nil
 	}
 	return bench.Verdict{
-		Holds: gain >= 4 && wait >= 3,
-		Why:   fmt.Sprintf("GSO and GRO carry %.1f times the payload; blocking takes %.1f times as long as spinning", gain, wait),
+		Holds:  gain >= 4 && wait >= 3,
+		Reason: fmt.Sprintf("GSO and GRO carry %.1f times the payload; blocking takes %.1f times as long as spinning", gain, wait),
 		Checks: []bench.Check{
-			{What: fmt.Sprintf("GSO and GRO carry %.1f times the payload (at least 4)", gain), Figure: gain, Limit: 4, Holds: gain >= 4},
-			{What: fmt.Sprintf("blocking takes %.1f times as long (at least 3)", wait), Figure: wait, Limit: 3, Holds: wait >= 3},
+			{Description: fmt.Sprintf("GSO and GRO carry %.1f times the payload (at least 4)", gain), Figure: gain, Limit: 4, Holds: gain >= 4},
+			{Description: fmt.Sprintf("blocking takes %.1f times as long (at least 3)", wait), Figure: wait, Limit: 3, Holds: wait >= 3},
 		},
 	}, nil
 }
@@ -136,7 +136,7 @@ func udpPings(ctx context.Context, r *bench.Run, size int) (float64, error) {
 		}
 		defer p.Close()
 		all[i] = measure.NewLatency()
-		rounds[i] = p.Rounds(r.Int("iters"), all[i])
+		rounds[i] = p.LatencyRounds(r.Int("iters"), all[i])
 	}
 	figures, err := measure.Alternate(ctx, r.Int("rounds"), rounds...)
 	if err != nil {

@@ -58,7 +58,7 @@ func newBandwidthLink(name string) bandwidthLink {
 	return l
 }
 
-func (l bandwidthLink) target(op verbsbench.Op) float64 {
+func (l bandwidthLink) targetRatio(op verbsbench.Op) float64 {
 	switch op {
 	case verbsbench.RCWrite:
 		return l.write
@@ -71,17 +71,17 @@ func (l bandwidthLink) target(op verbsbench.Op) float64 {
 func verbsBandwidth(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
 	links, sizes := r.Words("links"), r.Ints("sizes")
 	r.Plan(len(links) * len(sizes))
-	var j judge
+	var j evaluation
 	for _, name := range links {
 		if err := bandwidthOver(ctx, r, newBandwidthLink(name), &j); err != nil {
 			return bench.Verdict{}, fmt.Errorf("%s: %w", name, err)
 		}
 	}
-	return j.verdict(), nil
+	return j.makeVerdict(), nil
 }
 
 // bandwidthOver measures every size over one link.
-func bandwidthOver(ctx context.Context, r *bench.Run, l bandwidthLink, j *judge) error {
+func bandwidthOver(ctx context.Context, r *bench.Run, l bandwidthLink, j *evaluation) error {
 	pair, err := verbsbench.OpenPair(ctx, l.config)
 	if err != nil {
 		return err
@@ -112,9 +112,9 @@ func bandwidthOver(ctx context.Context, r *bench.Run, l bandwidthLink, j *judge)
 			}
 		}
 	}
-	for _, op := range verbsbench.Ops(r.Words("series")) {
-		if ratio, ok := worst[op]; ok && l.target(op) > 0 {
-			j.atLeast(string(op)+l.suffix, ratio, l.target(op))
+	for _, op := range verbsbench.ParseOps(r.Words("series")) {
+		if ratio, ok := worst[op]; ok && l.targetRatio(op) > 0 {
+			j.atLeast(string(op)+l.suffix, ratio, l.targetRatio(op))
 		}
 	}
 	return nil
@@ -123,20 +123,20 @@ func bandwidthOver(ctx context.Context, r *bench.Run, l bandwidthLink, j *judge)
 // bandwidthPoint measures every operation at one size beside the bare socket
 // and returns the ratios. What UC and UD lost, if anything, has rows of its own.
 func bandwidthPoint(ctx context.Context, r *bench.Run, l bandwidthLink, pair *verbsbench.Pair, base *udpraw.Bandwidth, size int) (map[verbsbench.Op]float64, error) {
-	var turns lineup
-	ops := verbsbench.Ops(r.Words("series"))
+	var turns seriesSet
+	ops := verbsbench.ParseOps(r.Words("series"))
 	streams := make([]*verbsbench.Stream, len(ops))
-	turns.add("udp"+l.suffix, base.Rounds(r.Duration("time"), udpraw.Flow.MBps))
+	turns.addSeries("udp"+l.suffix, base.Rounds(r.Duration("time"), udpraw.Flow.MBps))
 	for i, op := range ops {
-		s, err := pair.Stream(ctx, verbsbench.StreamOptions{Op: op, Size: size})
+		s, err := pair.OpenStream(ctx, verbsbench.StreamOptions{Op: op, Size: size})
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", op, err)
 		}
 		defer s.Close(ctx)
 		streams[i] = s
-		turns.add(string(op)+l.suffix, s.Rounds(r.Duration("time"), verbsbench.Flow.MBps))
+		turns.addSeries(string(op)+l.suffix, s.Rounds(r.Duration("time"), verbsbench.Flow.MBps))
 	}
-	samples, err := turns.run(ctx, r.Int("rounds"))
+	samples, err := turns.runAlternating(ctx, r.Int("rounds"))
 	if err != nil {
 		return nil, err
 	}

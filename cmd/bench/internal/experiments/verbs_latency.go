@@ -46,7 +46,7 @@ func verbsLatency(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
 		return bench.Verdict{}, err
 	}
 	defer pair.Close()
-	var j judge
+	var j evaluation
 	for _, wait := range waits {
 		for _, size := range sizes {
 			r.Step("%d B, %s", size, wait)
@@ -55,13 +55,13 @@ func verbsLatency(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
 			}
 		}
 	}
-	return j.verdict(), nil
+	return j.makeVerdict(), nil
 }
 
 // latencyPoint measures every operation at one size beside the bare ping-pong.
 // Reads and atomics are whole round trips, and so is what they are compared
 // with.
-func latencyPoint(ctx context.Context, r *bench.Run, pair *verbsbench.Pair, size int, event bool, j *judge) error {
+func latencyPoint(ctx context.Context, r *bench.Run, pair *verbsbench.Pair, size int, event bool, j *evaluation) error {
 	mode, suffix, limit := udpraw.Spin, "", 1.4
 	if event {
 		mode, suffix, limit = udpraw.Block, "-event", 1.3
@@ -71,15 +71,15 @@ func latencyPoint(ctx context.Context, r *bench.Run, pair *verbsbench.Pair, size
 		return err
 	}
 	defer base.Close()
-	var turns lineup
+	var turns seriesSet
 	iters := r.Int("iters")
 	turns.addPing("udp-"+string(mode), base, iters)
 	var ops []verbsbench.Op
-	for _, op := range verbsbench.Ops(r.Words("series")) {
+	for _, op := range verbsbench.ParseOps(r.Words("series")) {
 		if op == verbsbench.RCAtomic && size != 8 || op == verbsbench.UDSend && size > maxMTU {
 			continue
 		}
-		ping, err := pair.PingPong(ctx, verbsbench.PingOptions{Op: op, Size: size, Event: event})
+		ping, err := pair.OpenPingPong(ctx, verbsbench.PingOptions{Op: op, Size: size, Event: event})
 		if err != nil {
 			return fmt.Errorf("%s: %w", op, err)
 		}
@@ -87,7 +87,7 @@ func latencyPoint(ctx context.Context, r *bench.Run, pair *verbsbench.Pair, size
 		turns.addPing(string(op)+suffix, ping, iters)
 		ops = append(ops, op)
 	}
-	samples, err := turns.run(ctx, r.Int("rounds"))
+	samples, err := turns.runAlternating(ctx, r.Int("rounds"))
 	if err != nil {
 		return err
 	}

@@ -46,9 +46,9 @@ const (
 func verbsLoss(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
 	losses, delays := r.Words("losses"), r.Words("delays")
 	r.Plan(len(losses) * len(delays))
-	var j judge
+	var j evaluation
 	for _, delay := range delays {
-		clean, err := verbsbench.OpenPair(ctx, verbsbench.Config{Impair: impairment("", delay)})
+		clean, err := verbsbench.OpenPair(ctx, verbsbench.Config{Impair: impairSpec("", delay)})
 		if err != nil {
 			return bench.Verdict{}, err
 		}
@@ -60,11 +60,11 @@ func verbsLoss(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
 			}
 		}
 	}
-	return j.verdict(), nil
+	return j.makeVerdict(), nil
 }
 
-// impairment is netem's words for loss in percent and delay; empty for neither.
-func impairment(loss, delay string) string {
+// impairSpec is netem's words for loss in percent and delay; empty for neither.
+func impairSpec(loss, delay string) string {
 	var words []string
 	if delay != "0" {
 		words = append(words, "delay "+delay+" limit 1000000") // or a full queue loses some
@@ -76,12 +76,12 @@ func impairment(loss, delay string) string {
 }
 
 // lossPoint measures every operation with loss beside the same without.
-func lossPoint(ctx context.Context, r *bench.Run, clean *verbsbench.Pair, loss, delay string, j *judge) error {
+func lossPoint(ctx context.Context, r *bench.Run, clean *verbsbench.Pair, loss, delay string, j *evaluation) error {
 	x, err := strconv.ParseFloat(loss, 64)
 	if err != nil || x <= 0 || x >= 100 {
 		return fmt.Errorf("%q is not a loss in percent", loss)
 	}
-	lossy, err := verbsbench.OpenPair(ctx, verbsbench.Config{Impair: impairment(loss, delay)})
+	lossy, err := verbsbench.OpenPair(ctx, verbsbench.Config{Impair: impairSpec(loss, delay)})
 	if err != nil {
 		return err
 	}
@@ -90,10 +90,10 @@ func lossPoint(ctx context.Context, r *bench.Run, clean *verbsbench.Pair, loss, 
 	if delay != "0" {
 		suffix = "-delay-" + delay
 	}
-	for _, op := range verbsbench.Ops(r.Words("series")) {
+	for _, op := range verbsbench.ParseOps(r.Words("series")) {
 		samples, err := lossTurns(ctx, r, clean, lossy, op, suffix)
-		if errors.Is(err, verbsbench.ErrFailed) {
-			j.note(false, "at %s %% %s%s gave up: %v", loss, op, suffix, err)
+		if errors.Is(err, verbsbench.ErrQPFailed) {
+			j.addNote(false, "at %s %% %s%s gave up: %v", loss, op, suffix, err)
 			continue
 		}
 		if err != nil {
@@ -104,24 +104,24 @@ func lossPoint(ctx context.Context, r *bench.Run, clean *verbsbench.Pair, loss, 
 		if x == lossTargetAt && delay == "0" {
 			j.atLeast(string(op), ratio, lossTarget)
 		} else {
-			j.note(true, "at %s %% %s%s %.2f", loss, op, suffix, ratio)
+			j.addNote(true, "at %s %% %s%s %.2f", loss, op, suffix, ratio)
 		}
 	}
 	return nil
 }
 
 func lossTurns(ctx context.Context, r *bench.Run, clean, lossy *verbsbench.Pair, op verbsbench.Op, suffix string) ([]bench.Sample, error) {
-	var turns lineup
+	var turns seriesSet
 	for _, side := range []struct {
 		series string
 		pair   *verbsbench.Pair
 	}{{string(op) + "-lossless" + suffix, clean}, {string(op) + suffix, lossy}} {
-		s, err := side.pair.Stream(ctx, verbsbench.StreamOptions{Op: op, Size: r.Int("size"), Depth: r.Int("depth")})
+		s, err := side.pair.OpenStream(ctx, verbsbench.StreamOptions{Op: op, Size: r.Int("size"), Depth: r.Int("depth")})
 		if err != nil {
 			return nil, err
 		}
 		defer s.Close(ctx)
-		turns.add(side.series, s.Rounds(r.Duration("time"), verbsbench.Flow.MBps))
+		turns.addSeries(side.series, s.Rounds(r.Duration("time"), verbsbench.Flow.MBps))
 	}
-	return turns.run(ctx, r.Int("rounds"))
+	return turns.runAlternating(ctx, r.Int("rounds"))
 }

@@ -50,29 +50,29 @@ func verbsQPs(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
 		return bench.Verdict{}, err
 	}
 	defer base.Close()
-	one, err := alone.PingPong(ctx, verbsbench.PingOptions{Op: verbsbench.RCWrite, Size: smallSize})
+	one, err := alone.OpenPingPong(ctx, verbsbench.PingOptions{Op: verbsbench.RCWrite, Size: smallSize})
 	if err != nil {
 		return bench.Verdict{}, err
 	}
-	var j judge
+	var j evaluation
 	for _, n := range r.Ints("qps") {
 		r.Step("%d queue pairs", n)
 		if err := qpsPoint(ctx, r, n, base, one, &j); err != nil {
 			return bench.Verdict{}, err
 		}
 	}
-	return j.verdict(), nil
+	return j.makeVerdict(), nil
 }
 
 // qpsPoint connects n queue pairs, measures the memory they take, and then the
 // latency of one of them, with the others idle, and of all in turn.
-func qpsPoint(ctx context.Context, r *bench.Run, n int, base *udpraw.PingPong, one *verbsbench.PingPong, j *judge) error {
+func qpsPoint(ctx context.Context, r *bench.Run, n int, base *udpraw.PingPong, one *verbsbench.PingPong, j *evaluation) error {
 	many, err := verbsbench.OpenPair(ctx, verbsbench.Config{})
 	if err != nil {
 		return err
 	}
 	defer many.Close()
-	crowd, err := many.Crowd(ctx, verbsbench.CrowdOptions{Transport: verbs.RC, Peers: n})
+	crowd, err := many.OpenIdleConns(ctx, verbsbench.IdleConnsOptions{Transport: verbs.RC, Peers: n})
 	if err != nil {
 		return err
 	}
@@ -83,20 +83,20 @@ func qpsPoint(ctx context.Context, r *bench.Run, n int, base *udpraw.PingPong, o
 		})
 	}
 	iters := r.Int("iters")
-	var turns lineup
+	var turns seriesSet
 	turns.addPing("udp-spin", base, iters)
 	turns.addPing("rc-write-alone", one, iters)
 	for _, s := range []struct {
 		series string
 		qps    int
 	}{{"rc-write", 1}, {"rc-write-round-robin", n}} {
-		ping, err := many.PingPong(ctx, verbsbench.PingOptions{Op: verbsbench.RCWrite, Size: smallSize, QPs: s.qps})
+		ping, err := many.OpenPingPong(ctx, verbsbench.PingOptions{Op: verbsbench.RCWrite, Size: smallSize, QPs: s.qps})
 		if err != nil {
 			return err
 		}
 		turns.addPing(s.series, ping, iters)
 	}
-	samples, err := turns.run(ctx, r.Int("rounds"))
+	samples, err := turns.runAlternating(ctx, r.Int("rounds"))
 	if err != nil {
 		return err
 	}
@@ -104,7 +104,7 @@ func qpsPoint(ctx context.Context, r *bench.Run, n int, base *udpraw.PingPong, o
 	r.EmitAgainst(at, samples[0], samples[1:]...)
 	if n == manyQPs {
 		perQP := math.Ceil(float64(max(crowd.HeapBytes[0], crowd.HeapBytes[1])) / float64(n))
-		j.check(perQP, qpMemory, perQP <= qpMemory, "%.0f bytes (at most %d)", perQP, qpMemory)
+		j.addCheck(perQP, qpMemory, perQP <= qpMemory, "%.0f bytes (at most %d)", perQP, qpMemory)
 		j.atMost("latency over that alone", measure.MedianRatio(samples[2].Figures, samples[1].Figures), qpLatency)
 	}
 	return nil

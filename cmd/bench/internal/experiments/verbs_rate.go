@@ -54,7 +54,7 @@ func verbsRate(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
 		}
 		defer bases[i].Close()
 	}
-	var j judge
+	var j evaluation
 	for _, list := range lists {
 		r.Step("lists of %d", list)
 		samples, err := ratePoint(ctx, r, pair, bases, list)
@@ -65,26 +65,26 @@ func verbsRate(ctx context.Context, r *bench.Run) (bench.Verdict, error) {
 		r.EmitAgainst(at, samples[0], samples[1:]...)
 		for _, s := range samples {
 			if rate := measure.Median(s.Figures); s.Series == "rc-write" && size == 8 && list == rateTargetList {
-				j.check(rate, rateTarget, rate >= rateTarget, "%s million a second", apart(rate/1e6, rateTarget/1e6, 2, rate >= rateTarget))
+				j.addCheck(rate, rateTarget, rate >= rateTarget, "%s million a second", formatFigure(rate/1e6, rateTarget/1e6, 2, rate >= rateTarget))
 			}
 		}
 	}
-	return j.verdict(), nil
+	return j.makeVerdict(), nil
 }
 
 // ratePoint measures every operation with lists of one length beside both
 // kinds of bare packets.
 func ratePoint(ctx context.Context, r *bench.Run, pair *verbsbench.Pair, bases [2]*udpraw.Bandwidth, list int) ([]bench.Sample, error) {
-	var turns lineup
-	turns.add("udp", bases[0].Rounds(r.Duration("time"), udpraw.Flow.PacketsPerSecond))
-	turns.add("udp-packet", bases[1].Rounds(r.Duration("time"), udpraw.Flow.PacketsPerSecond))
-	for _, op := range verbsbench.Ops(r.Words("series")) {
-		s, err := pair.Stream(ctx, verbsbench.StreamOptions{Op: op, Size: r.Int("size"), List: list})
+	var turns seriesSet
+	turns.addSeries("udp", bases[0].Rounds(r.Duration("time"), udpraw.Flow.PacketsPerSecond))
+	turns.addSeries("udp-packet", bases[1].Rounds(r.Duration("time"), udpraw.Flow.PacketsPerSecond))
+	for _, op := range verbsbench.ParseOps(r.Words("series")) {
+		s, err := pair.OpenStream(ctx, verbsbench.StreamOptions{Op: op, Size: r.Int("size"), List: list})
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", op, err)
 		}
 		defer s.Close(ctx)
-		turns.add(string(op), s.Rounds(r.Duration("time"), verbsbench.Flow.MessagesPerSecond))
+		turns.addSeries(string(op), s.Rounds(r.Duration("time"), verbsbench.Flow.MessagesPerSecond))
 	}
-	return turns.run(ctx, r.Int("rounds"))
+	return turns.runAlternating(ctx, r.Int("rounds"))
 }

@@ -116,7 +116,7 @@ func (c smallRun) check(t *testing.T) {
 	require.NoError(t, err)
 	res, err := bench.Execute(t.Context(), found[0], bench.Options{Quick: true, Set: c.set})
 	require.NoError(t, err)
-	require.NotEmpty(t, res.Verdict.Why)
+	require.NotEmpty(t, res.Verdict.Reason)
 
 	type place struct {
 		series string
@@ -153,29 +153,29 @@ func (c smallRun) check(t *testing.T) {
 }
 
 func TestJudge(t *testing.T) {
-	var j judge
-	require.False(t, j.verdict().Holds)
-	require.Contains(t, j.verdict().Why, "nothing")
+	var j evaluation
+	require.False(t, j.makeVerdict().Holds)
+	require.Contains(t, j.makeVerdict().Reason, "nothing")
 	j.atMost("a", 1.4, 1.4)
 	j.atLeast("b", 0.8, 0.8)
-	require.Equal(t, bench.Verdict{Holds: true, Why: "a 1.40 (at most 1.40), b 0.80 (at least 0.80)", Checks: []bench.Check{
-		{What: "a 1.40 (at most 1.40)", Figure: 1.4, Limit: 1.4, Holds: true},
-		{What: "b 0.80 (at least 0.80)", Figure: 0.8, Limit: 0.8, Holds: true},
-	}}, j.verdict())
+	require.Equal(t, bench.Verdict{Holds: true, Reason: "a 1.40 (at most 1.40), b 0.80 (at least 0.80)", Checks: []bench.Check{
+		{Description: "a 1.40 (at most 1.40)", Figure: 1.4, Limit: 1.4, Holds: true},
+		{Description: "b 0.80 (at least 0.80)", Figure: 0.8, Limit: 0.8, Holds: true},
+	}}, j.makeVerdict())
 	j.atMost("c", 1.41, 1.4)
-	require.False(t, j.verdict().Holds)
+	require.False(t, j.makeVerdict().Holds)
 
-	var remarks judge
-	remarks.remark("nobody was %s", "there")
-	requireVerdict(t, bench.Verdict{Why: "nothing that the claim is about was measured; nobody was there"}, remarks.verdict())
+	var remarks evaluation
+	remarks.addRemark("nobody was %s", "there")
+	requireVerdict(t, bench.Verdict{Reason: "nothing that the claim is about was measured; nobody was there"}, remarks.makeVerdict())
 	remarks.atMost("a", 1, 1)
-	require.True(t, remarks.verdict().Holds)
-	require.Equal(t, "a 1.00 (at most 1.00); nobody was there", remarks.verdict().Why)
+	require.True(t, remarks.makeVerdict().Holds)
+	require.Equal(t, "a 1.00 (at most 1.00); nobody was there", remarks.makeVerdict().Reason)
 }
 
 func TestImpairment(t *testing.T) {
-	require.Equal(t, "", impairment("", "0"))
-	require.Equal(t, "loss 0.1% seed 7", impairment("0.1", "0"))
-	require.Equal(t, "delay 1ms limit 1000000 loss 5% seed 7", impairment("5", "1ms"))
-	require.Equal(t, "delay 1ms limit 1000000", impairment("", "1ms"))
+	require.Equal(t, "", impairSpec("", "0"))
+	require.Equal(t, "loss 0.1% seed 7", impairSpec("0.1", "0"))
+	require.Equal(t, "delay 1ms limit 1000000 loss 5% seed 7", impairSpec("5", "1ms"))
+	require.Equal(t, "delay 1ms limit 1000000", impairSpec("", "1ms"))
 }

@@ -13,15 +13,15 @@ import (
 type Benchmark struct {
 	Name string
 
-	class   class
-	two     bool    // it runs on two ranks only
-	even    bool    // it runs on an even number
-	reduces bool    // its elements are numbers
-	half    bool    // of a repetition counts: a ping and a pong are two messages
-	volume  float64 // bytes that a rank moves in a repetition, in sizes
+	class    class
+	twoRanks bool    // it runs on two ranks only
+	even     bool    // it runs on an even number
+	reduces  bool    // its elements are numbers
+	halfTime bool    // of a repetition counts: a ping and a pong are two messages
+	volume   float64 // bytes that a rank moves in a repetition, in sizes
 
-	out, in func(size, ranks int) int                     // bytes that a rank sends and receives
-	do      func(k *kernel, n int) (time.Duration, error) // n repetitions
+	sendSize, recvSize func(size, ranks int) int                     // bytes that a rank sends and receives
+	execute            func(k *kernel, n int) (time.Duration, error) // n repetitions
 }
 
 // class is what the output has of a benchmark.
@@ -35,42 +35,42 @@ const (
 	sync                    // without sizes
 )
 
-func one(size, _ int) int      { return size }
-func none(int, int) int        { return 0 }
-func two(size, _ int) int      { return 2 * size }
-func each(size, ranks int) int { return size * ranks }
+func sizeOnce(size, _ int) int        { return size }
+func sizeZero(int, int) int           { return 0 }
+func sizeTwice(size, _ int) int       { return 2 * size }
+func sizePerRank(size, ranks int) int { return size * ranks }
 
 var benchmarks = []Benchmark{
-	{Name: "PingPong", class: single, two: true, half: true, volume: 1, out: one, in: one, do: pingPong(false)},
-	{Name: "PingPongSpecificSource", class: single, two: true, half: true, volume: 1, out: one, in: one, do: pingPong(false)},
-	{Name: "PingPongAnySource", class: single, two: true, half: true, volume: 1, out: one, in: one, do: pingPong(true)},
-	{Name: "PingPing", class: single, two: true, volume: 1, out: one, in: one, do: pingPing(false)},
-	{Name: "PingPingSpecificSource", class: single, two: true, volume: 1, out: one, in: one, do: pingPing(false)},
-	{Name: "PingPingAnySource", class: single, two: true, volume: 1, out: one, in: one, do: pingPing(true)},
-	{Name: "Sendrecv", class: parallel, volume: 2, out: one, in: one, do: sendrecv},
-	{Name: "Exchange", class: parallel, volume: 4, out: two, in: one, do: exchange},
-	{Name: "Bcast", class: collective, out: one, in: one, do: timed(func(k *kernel) error {
+	{Name: "PingPong", class: single, twoRanks: true, halfTime: true, volume: 1, sendSize: sizeOnce, recvSize: sizeOnce, execute: pingPong(false)},
+	{Name: "PingPongSpecificSource", class: single, twoRanks: true, halfTime: true, volume: 1, sendSize: sizeOnce, recvSize: sizeOnce, execute: pingPong(false)},
+	{Name: "PingPongAnySource", class: single, twoRanks: true, halfTime: true, volume: 1, sendSize: sizeOnce, recvSize: sizeOnce, execute: pingPong(true)},
+	{Name: "PingPing", class: single, twoRanks: true, volume: 1, sendSize: sizeOnce, recvSize: sizeOnce, execute: pingPing(false)},
+	{Name: "PingPingSpecificSource", class: single, twoRanks: true, volume: 1, sendSize: sizeOnce, recvSize: sizeOnce, execute: pingPing(false)},
+	{Name: "PingPingAnySource", class: single, twoRanks: true, volume: 1, sendSize: sizeOnce, recvSize: sizeOnce, execute: pingPing(true)},
+	{Name: "Sendrecv", class: parallel, volume: 2, sendSize: sizeOnce, recvSize: sizeOnce, execute: timeSendrecv},
+	{Name: "Exchange", class: parallel, volume: 4, sendSize: sizeTwice, recvSize: sizeOnce, execute: timeExchange},
+	{Name: "Bcast", class: collective, sendSize: sizeOnce, recvSize: sizeOnce, execute: timeEach(func(k *kernel) error {
 		if k.rank == k.root { // what is sent stays
 			return k.c.Bcast(k.send, k.root)
 		}
 		return k.c.Bcast(k.recv, k.root)
 	})},
-	{Name: "Allgather", class: collective, out: one, in: each, do: timed(func(k *kernel) error { return k.c.Allgather(k.send, k.recv) })},
-	{Name: "Allgatherv", class: collective, out: one, in: each, do: timed(func(k *kernel) error { return k.c.Allgatherv(k.send, k.recv, k.counts, k.at) })},
-	{Name: "Gather", class: collective, out: one, in: each, do: timed(func(k *kernel) error { return k.c.Gather(k.send, k.recv, k.root) })},
-	{Name: "Gatherv", class: collective, out: one, in: each, do: timed(func(k *kernel) error { return k.c.Gatherv(k.send, k.recv, k.counts, k.at, k.root) })},
-	{Name: "Scatter", class: collective, out: each, in: one, do: timed(func(k *kernel) error { return k.c.Scatter(k.send, k.recv, k.root) })},
-	{Name: "Scatterv", class: collective, out: each, in: one, do: timed(func(k *kernel) error { return k.c.Scatterv(k.send, k.counts, k.at, k.recv, k.root) })},
-	{Name: "Alltoall", class: collective, out: each, in: each, do: timed(func(k *kernel) error { return k.c.Alltoall(k.send, k.recv) })},
-	{Name: "Alltoallv", class: collective, out: each, in: each, do: timed(func(k *kernel) error { return k.c.Alltoallv(k.send, k.counts, k.at, k.recv, k.counts, k.at) })},
-	{Name: "Reduce", class: collective, reduces: true, out: one, in: one, do: timed(func(k *kernel) error { return k.c.Reduce(k.send, k.recv, mpi.Sum, k.root) })},
-	{Name: "Reduce_scatter", class: collective, reduces: true, out: one, in: one, do: timed(func(k *kernel) error { return k.c.ReduceScatter(k.send, k.recv, k.share, mpi.Sum) })},
-	{Name: "Reduce_scatter_block", class: collective, reduces: true, out: each, in: one, do: timed(func(k *kernel) error { return k.c.ReduceScatterBlock(k.send, k.recv, mpi.Sum) })},
-	{Name: "Reduce_local", class: collective, reduces: true, out: one, in: one, do: timed((*kernel).reduceLocal)},
-	{Name: "Allreduce", class: collective, reduces: true, out: one, in: one, do: timed(func(k *kernel) error { return k.c.Allreduce(k.send, k.recv, mpi.Sum) })},
-	{Name: "Barrier", class: sync, out: none, in: none, do: barrier},
-	{Name: "Uniband", class: rate, even: true, volume: 1, out: one, in: one, do: window(false)},
-	{Name: "Biband", class: rate, even: true, volume: 2, out: one, in: one, do: window(true)},
+	{Name: "Allgather", class: collective, sendSize: sizeOnce, recvSize: sizePerRank, execute: timeEach(func(k *kernel) error { return k.c.Allgather(k.send, k.recv) })},
+	{Name: "Allgatherv", class: collective, sendSize: sizeOnce, recvSize: sizePerRank, execute: timeEach(func(k *kernel) error { return k.c.Allgatherv(k.send, k.recv, k.counts, k.displs) })},
+	{Name: "Gather", class: collective, sendSize: sizeOnce, recvSize: sizePerRank, execute: timeEach(func(k *kernel) error { return k.c.Gather(k.send, k.recv, k.root) })},
+	{Name: "Gatherv", class: collective, sendSize: sizeOnce, recvSize: sizePerRank, execute: timeEach(func(k *kernel) error { return k.c.Gatherv(k.send, k.recv, k.counts, k.displs, k.root) })},
+	{Name: "Scatter", class: collective, sendSize: sizePerRank, recvSize: sizeOnce, execute: timeEach(func(k *kernel) error { return k.c.Scatter(k.send, k.recv, k.root) })},
+	{Name: "Scatterv", class: collective, sendSize: sizePerRank, recvSize: sizeOnce, execute: timeEach(func(k *kernel) error { return k.c.Scatterv(k.send, k.counts, k.displs, k.recv, k.root) })},
+	{Name: "Alltoall", class: collective, sendSize: sizePerRank, recvSize: sizePerRank, execute: timeEach(func(k *kernel) error { return k.c.Alltoall(k.send, k.recv) })},
+	{Name: "Alltoallv", class: collective, sendSize: sizePerRank, recvSize: sizePerRank, execute: timeEach(func(k *kernel) error { return k.c.Alltoallv(k.send, k.counts, k.displs, k.recv, k.counts, k.displs) })},
+	{Name: "Reduce", class: collective, reduces: true, sendSize: sizeOnce, recvSize: sizeOnce, execute: timeEach(func(k *kernel) error { return k.c.Reduce(k.send, k.recv, mpi.Sum, k.root) })},
+	{Name: "Reduce_scatter", class: collective, reduces: true, sendSize: sizeOnce, recvSize: sizeOnce, execute: timeEach(func(k *kernel) error { return k.c.ReduceScatter(k.send, k.recv, k.recvCounts, mpi.Sum) })},
+	{Name: "Reduce_scatter_block", class: collective, reduces: true, sendSize: sizePerRank, recvSize: sizeOnce, execute: timeEach(func(k *kernel) error { return k.c.ReduceScatterBlock(k.send, k.recv, mpi.Sum) })},
+	{Name: "Reduce_local", class: collective, reduces: true, sendSize: sizeOnce, recvSize: sizeOnce, execute: timeEach((*kernel).reduceLocal)},
+	{Name: "Allreduce", class: collective, reduces: true, sendSize: sizeOnce, recvSize: sizeOnce, execute: timeEach(func(k *kernel) error { return k.c.Allreduce(k.send, k.recv, mpi.Sum) })},
+	{Name: "Barrier", class: sync, sendSize: sizeZero, recvSize: sizeZero, execute: timeBarriers},
+	{Name: "Uniband", class: rate, even: true, volume: 1, sendSize: sizeOnce, recvSize: sizeOnce, execute: timeWindows(false)},
+	{Name: "Biband", class: rate, even: true, volume: 2, sendSize: sizeOnce, recvSize: sizeOnce, execute: timeWindows(true)},
 }
 
 // Benchmarks lists them.
@@ -89,7 +89,7 @@ func Find(names ...string) (list []Benchmark, err error) {
 		return Benchmarks(), nil
 	}
 	for _, name := range names {
-		b, err := find(name)
+		b, err := findBenchmark(name)
 		if err != nil {
 			return nil, err
 		}
@@ -98,7 +98,7 @@ func Find(names ...string) (list []Benchmark, err error) {
 	return list, nil
 }
 
-func find(name string) (Benchmark, error) {
+func findBenchmark(name string) (Benchmark, error) {
 	var known []string
 	for _, b := range benchmarks {
 		if strings.EqualFold(b.Name, name) {
@@ -109,12 +109,12 @@ func find(name string) (Benchmark, error) {
 	return Benchmark{}, fmt.Errorf("%w: %q; there are %s", ErrBenchmark, name, strings.Join(known, ", "))
 }
 
-// groups are the numbers of ranks that it runs on, of those that there are.
-func (b Benchmark) groups(least, ranks int) (list []int, err error) {
+// groupSizes are the numbers of ranks that it runs on, of those that there are.
+func (b Benchmark) groupSizes(least, ranks int) (list []int, err error) {
 	switch {
-	case ranks < 2 && (b.two || b.even):
+	case ranks < 2 && (b.twoRanks || b.even):
 		return nil, fmt.Errorf("%w: %s wants at least 2", ErrRanks, b.Name)
-	case b.two:
+	case b.twoRanks:
 		return []int{2}, nil
 	}
 	for n := min(least, ranks); n < ranks; n *= 2 {

@@ -8,9 +8,9 @@ import (
 	"github.com/softrnic/softrnic/mpi/datatype"
 )
 
-// timed takes the time of each call, and has a barrier behind it that does not
+// timeEach takes the time of each call, and has a barrier behind it that does not
 // count.
-func timed(call func(*kernel) error) func(*kernel, int) (time.Duration, error) {
+func timeEach(call func(*kernel) error) func(*kernel, int) (time.Duration, error) {
 	return func(k *kernel, n int) (total time.Duration, err error) {
 		k.root = 0
 		for range n {
@@ -32,8 +32,8 @@ func timed(call func(*kernel) error) func(*kernel, int) (time.Duration, error) {
 	}
 }
 
-// barrier is one behind the other.
-func barrier(k *kernel, n int) (time.Duration, error) {
+// timeBarriers is one behind the other.
+func timeBarriers(k *kernel, n int) (time.Duration, error) {
 	start := time.Now()
 	for range n {
 		if err := k.c.Barrier(); err != nil {
@@ -45,9 +45,9 @@ func barrier(k *kernel, n int) (time.Duration, error) {
 
 // reduceLocal is what a reduction does with what has come.
 func (k *kernel) reduceLocal() error {
-	return mpi.Sum.Apply(datatype.Float32, raw(k.recvMem), raw(k.sendMem))
+	return mpi.Sum.Apply(datatype.Float32, asBytes(k.recvMem), asBytes(k.sendMem))
 }
 
-func raw(s []float32) []byte {
+func asBytes(s []float32) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(s))), len(s)*float)
 }

@@ -166,7 +166,7 @@ func TestBadArguments(t *testing.T) {
 		_, err := imb.Run(w.Comm, []imb.Benchmark{{Name: "Mine"}}, quick())
 		require.ErrorIs(t, err, imb.ErrBenchmark)
 		for _, wrong := range []func(*imb.Options){
-			func(o *imb.Options) { o.Least = 0 },
+			func(o *imb.Options) { o.MinRanks = 0 },
 			func(o *imb.Options) { o.MinLog = -1 },
 			func(o *imb.Options) { o.MinLog, o.MaxLog = 3, 2 },
 			func(o *imb.Options) { o.MaxLog = 40 },

@@ -58,11 +58,11 @@ func TestTable(t *testing.T) {
       4194304 out-of-mem.; needed X=   1.500 GB; use flag "-mem X"
 `},
 	} {
-		b, err := find(c.name)
+		b, err := findBenchmark(c.name)
 		require.NoError(t, err)
 		var out bytes.Buffer
-		require.NoError(t, table{&out}.head(b, c.ranks, c.all))
-		require.NoError(t, table{&out}.row(b, c.row))
+		require.NoError(t, table{&out}.writeHeader(b, c.ranks, c.all))
+		require.NoError(t, table{&out}.writeRow(b, c.row))
 		require.Equal(t, c.want, out.String())
 	}
 }
@@ -81,9 +81,9 @@ func TestGroups(t *testing.T) {
 		{Benchmark{even: true}, 2, 11, []int{2, 4, 8, 10}},
 		{Benchmark{even: true}, 1, 3, []int{2}},
 		{Benchmark{even: true}, 3, 7, []int{2, 6}},
-		{Benchmark{two: true}, 4, 11, []int{2}},
+		{Benchmark{twoRanks: true}, 4, 11, []int{2}},
 	} {
-		got, err := c.b.groups(c.least, c.ranks)
+		got, err := c.b.groupSizes(c.least, c.ranks)
 		require.NoError(t, err)
 		require.Equal(t, c.want, got)
 	}

@@ -8,7 +8,7 @@ import (
 
 // Options say how to measure. Defaults has what the original does unless told.
 type Options struct {
-	Least       int           // -npmin: ranks of the first group
+	MinRanks    int           // -npmin: ranks of the first group
 	MinLog      int           // -msglog: sizes are 0 and the powers of two from this
 	MaxLog      int           // to this one
 	Sizes       []int         // -msgsize: these, and no others
@@ -26,7 +26,7 @@ type Options struct {
 
 // Defaults are the options as the original has them.
 func Defaults() Options {
-	return Options{Least: 2, MinLog: 0, MaxLog: 22, Repetitions: 1000, Volume: 40 << 20, Time: 10 * time.Second, Memory: 1 << 30, Window: 256}
+	return Options{MinRanks: 2, MinLog: 0, MaxLog: 22, Repetitions: 1000, Volume: 40 << 20, Time: 10 * time.Second, Memory: 1 << 30, Window: 256}
 }
 
 // maxLog keeps sizes within what can be counted on any machine.
@@ -35,10 +35,10 @@ const maxLog = 29
 // Check says what Run would refuse: an ErrBenchmark, ErrRanks or ErrOptions, or nil.
 func (o Options) Check(list []Benchmark, ranks int) error {
 	for _, b := range list {
-		if b.do == nil {
+		if b.execute == nil {
 			return fmt.Errorf("%w: %q", ErrBenchmark, b.Name)
 		}
-		if _, err := b.groups(1, ranks); err != nil {
+		if _, err := b.groupSizes(1, ranks); err != nil {
 			return err
 		}
 	}
@@ -46,8 +46,8 @@ func (o Options) Check(list []Benchmark, ranks int) error {
 		return fmt.Errorf("%w: "+format, append([]any{ErrOptions}, args...)...)
 	}
 	switch {
-	case o.Least < 1:
-		return wrong("at least %d ranks", o.Least)
+	case o.MinRanks < 1:
+		return wrong("at least %d ranks", o.MinRanks)
 	case o.MinLog < 0 || o.MaxLog < o.MinLog || o.MaxLog > maxLog:
 		return wrong("sizes of 2^%d to 2^%d bytes: want 0 <= min <= max <= %d", o.MinLog, o.MaxLog, maxLog)
 	case o.Repetitions < 1 || o.Volume < 0 || o.Time < 0 || o.Memory < 0:
@@ -66,8 +66,8 @@ func (o Options) Check(list []Benchmark, ranks int) error {
 // float is the bytes of an element of a reduction.
 const float = 4
 
-// sizes are those of a benchmark. Reductions are of whole elements.
-func (o *Options) sizes(b Benchmark) (list []int) {
+// sizesFor are those of a benchmark. Reductions are of whole elements.
+func (o *Options) sizesFor(b Benchmark) (list []int) {
 	if b.class == sync {
 		return []int{0}
 	}

@@ -28,30 +28,30 @@ func Run(c *mpi.Comm, list []Benchmark, o Options) (rows []Row, err error) {
 	if c.Rank() == 0 {
 		t.w = o.Out
 	}
-	if err := t.banner(list, o); err != nil {
+	if err := t.writeBanner(list, o); err != nil {
 		return nil, err
 	}
 	for _, b := range list {
-		groups, err := b.groups(o.Least, c.Size())
+		groups, err := b.groupSizes(o.MinRanks, c.Size())
 		if err != nil {
 			return rows, err
 		}
 		for _, ranks := range groups {
-			if err := t.head(b, ranks, c.Size()); err != nil {
+			if err := t.writeHeader(b, ranks, c.Size()); err != nil {
 				return rows, err
 			}
-			done, err := group(c, b, o, ranks, t)
+			done, err := runGroup(c, b, o, ranks, t)
 			rows = append(rows, done...)
 			if err != nil {
 				return rows, err
 			}
 		}
 	}
-	return rows, t.end()
+	return rows, t.writeEnd()
 }
 
-// group runs a benchmark on the first ranks, while the others wait.
-func group(world *mpi.Comm, b Benchmark, o Options, ranks int, t table) (rows []Row, err error) {
+// runGroup runs a benchmark on the first ranks, while the others wait.
+func runGroup(world *mpi.Comm, b Benchmark, o Options, ranks int, t table) (rows []Row, err error) {
 	color := mpi.Undefined
 	if world.Rank() < ranks {
 		color = 0
@@ -61,7 +61,7 @@ func group(world *mpi.Comm, b Benchmark, o Options, ranks int, t table) (rows []
 		return nil, err
 	}
 	if c != nil {
-		rows, err = sizes(c, b, o, t)
+		rows, err = runSizes(c, b, o, t)
 		if e := c.Free(); err == nil {
 			err = e
 		}
@@ -72,11 +72,11 @@ func group(world *mpi.Comm, b Benchmark, o Options, ranks int, t table) (rows []
 	return rows, world.Barrier()
 }
 
-func sizes(c *mpi.Comm, b Benchmark, o Options, t table) (rows []Row, err error) {
-	for _, size := range o.sizes(b) {
-		row := Row{Benchmark: b.Name, Ranks: c.Size(), Size: size, Needed: b.out(size, c.Size()) + b.in(size, c.Size())}
+func runSizes(c *mpi.Comm, b Benchmark, o Options, t table) (rows []Row, err error) {
+	for _, size := range o.sizesFor(b) {
+		row := Row{Benchmark: b.Name, Ranks: c.Size(), Size: size, Needed: b.sendSize(size, c.Size()) + b.recvSize(size, c.Size())}
 		if row.Needed <= o.Memory {
-			if err := measure(newKernel(c, b, o, size), &row); err != nil {
+			if err := measureRow(newKernel(c, b, o, size), &row); err != nil {
 				return rows, err
 			}
 		}
@@ -84,25 +84,25 @@ func sizes(c *mpi.Comm, b Benchmark, o Options, t table) (rows []Row, err error)
 			continue
 		}
 		rows = append(rows, row)
-		if err := t.row(b, row); err != nil {
+		if err := t.writeRow(b, row); err != nil {
 			return rows, err
 		}
 	}
 	return rows, nil
 }
 
-// measure fills a row in, at rank 0.
-func measure(k *kernel, row *Row) error {
-	n, err := k.repetitions()
+// measureRow fills a row in, at rank 0.
+func measureRow(k *kernel, row *Row) error {
+	n, err := k.chooseRepetitions()
 	if err != nil {
 		return err
 	}
-	d, err := k.run(n)
+	d, err := k.runRepetitions(n)
 	if err != nil {
 		return err
 	}
 	mine := float64(d.Nanoseconds()) / 1e3 / float64(n)
-	if k.b.half {
+	if k.b.halfTime {
 		mine /= 2
 	}
 	row.Repetitions = n
@@ -126,9 +126,9 @@ func measure(k *kernel, row *Row) error {
 	return nil
 }
 
-// repetitions warms up, which shows how many there is time for. All ranks come to
+// chooseRepetitions warms up, which shows how many there is time for. All ranks come to
 // the same number.
-func (k *kernel) repetitions() (int, error) {
+func (k *kernel) chooseRepetitions() (int, error) {
 	n := k.o.Repetitions
 	if k.size > 0 {
 		n = max(1, min(n, k.o.Volume/k.size))
@@ -142,18 +142,18 @@ func (k *kernel) repetitions() (int, error) {
 		}
 		return int(max(1, min(time.Duration(n), budget/max(1, each))))
 	}
-	first, err := k.slowest(1) // connections are made
+	first, err := k.runSlowest(1) // connections are made
 	if err != nil {
 		return 0, err
 	}
 	warm := limit(max(n/10, min(10, n)), k.o.Time/10, first)
-	d, err := k.slowest(warm)
+	d, err := k.runSlowest(warm)
 	return limit(n, k.o.Time, d/time.Duration(warm)), err
 }
 
-// slowest is how long n repetitions take the slowest rank.
-func (k *kernel) slowest(n int) (time.Duration, error) {
-	d, err := k.run(n)
+// runSlowest is how long n repetitions take the slowest rank.
+func (k *kernel) runSlowest(n int) (time.Duration, error) {
+	d, err := k.runRepetitions(n)
 	if err != nil {
 		return 0, err
 	}
@@ -161,12 +161,12 @@ func (k *kernel) slowest(n int) (time.Duration, error) {
 	return d, err
 }
 
-// run is n repetitions, after two barriers.
-func (k *kernel) run(n int) (time.Duration, error) {
+// runRepetitions is n repetitions, after two barriers.
+func (k *kernel) runRepetitions(n int) (time.Duration, error) {
 	for range 2 {
 		if err := k.c.Barrier(); err != nil {
 			return 0, err
 		}
 	}
-	return k.b.do(k, n)
+	return k.b.execute(k, n)
 }

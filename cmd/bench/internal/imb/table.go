@@ -14,7 +14,7 @@ const width = 13
 // table writes the output. Without a writer it writes nothing.
 type table struct{ w io.Writer }
 
-func (t table) print(format string, args ...any) error {
+func (t table) writef(format string, args ...any) error {
 	if t.w == nil {
 		return nil
 	}
@@ -22,11 +22,11 @@ func (t table) print(format string, args ...any) error {
 	return err
 }
 
-// line is a comment that ends so many columns further.
-func line(columns int) string { return "#" + strings.Repeat("-", columns*width-1) + "\n" }
+// ruleLine is a comment that ends so many columns further.
+func ruleLine(columns int) string { return "#" + strings.Repeat("-", columns*width-1) + "\n" }
 
-// banner writes what is measured, and where.
-func (t table) banner(list []Benchmark, o Options) error {
+// writeBanner writes what is measured, and where.
+func (t table) writeBanner(list []Benchmark, o Options) error {
 	var b strings.Builder
 	rule := "#" + strings.Repeat("-", 64) + "\n"
 	fmt.Fprintf(&b, "%s#    MPI-1 part of the Intel(R) MPI Benchmarks, by softrnic\n%s", rule, rule)
@@ -44,7 +44,7 @@ func (t table) banner(list []Benchmark, o Options) error {
 	for _, one := range list {
 		fmt.Fprintf(&b, "# %s\n", one.Name)
 	}
-	return t.print("%s", &b)
+	return t.writef("%s", &b)
 }
 
 var columns = map[class][]string{
@@ -55,32 +55,32 @@ var columns = map[class][]string{
 	sync:       {"#repetitions", "t_min[usec]", "t_max[usec]", "t_avg[usec]"},
 }
 
-// head writes what is above a group's rows.
-func (t table) head(b Benchmark, ranks, all int) error {
+// writeHeader writes what is above a group's rows.
+func (t table) writeHeader(b Benchmark, ranks, all int) error {
 	var s strings.Builder
 	names := columns[b.class]
-	fmt.Fprintf(&s, "\n%s# Benchmarking %s \n# #processes = %d \n", line(len(names)), b.Name, ranks)
+	fmt.Fprintf(&s, "\n%s# Benchmarking %s \n# #processes = %d \n", ruleLine(len(names)), b.Name, ranks)
 	switch idle := all - ranks; {
 	case idle == 1:
 		s.WriteString("# ( 1 additional process waiting in MPI_Barrier)\n")
 	case idle > 1:
 		fmt.Fprintf(&s, "# ( %d additional processes waiting in MPI_Barrier)\n", idle)
 	}
-	s.WriteString(line(len(names)))
+	s.WriteString(ruleLine(len(names)))
 	for _, name := range names {
 		fmt.Fprintf(&s, "%*s", width, name)
 	}
-	return t.print("%s\n", &s)
+	return t.writef("%s\n", &s)
 }
 
-// row writes a line.
-func (t table) row(b Benchmark, r Row) error {
+// writeRow writes a line.
+func (t table) writeRow(b Benchmark, r Row) error {
 	var s strings.Builder
 	if b.class != sync {
 		fmt.Fprintf(&s, "%*d", width, r.Size)
 	}
 	if r.Repetitions == 0 {
-		return t.print("%s out-of-mem.; needed X=%8.3f GB; use flag \"-mem X\"\n", &s, float64(r.Needed)/(1<<30))
+		return t.writef("%s out-of-mem.; needed X=%8.3f GB; use flag \"-mem X\"\n", &s, float64(r.Needed)/(1<<30))
 	}
 	fmt.Fprintf(&s, "%*d", width, r.Repetitions)
 	var values []float64
@@ -100,7 +100,7 @@ func (t table) row(b Benchmark, r Row) error {
 	if b.class == rate {
 		fmt.Fprintf(&s, "%*.0f", width, r.Rate)
 	}
-	return t.print("%s\n", &s)
+	return t.writef("%s\n", &s)
 }
 
-func (t table) end() error { return t.print("\n\n# All processes entering MPI_Finalize\n\n") }
+func (t table) writeEnd() error { return t.writef("\n\n# All processes entering MPI_Finalize\n\n") }

@@ -9,33 +9,33 @@ import (
 // kernel is a rank's part of a benchmark: its buffers for a size, and what else
 // calls take.
 type kernel struct {
-	c           *mpi.Comm
-	b           Benchmark
-	o           Options
-	rank, ranks int
-	size        int
-	root        int
-	send, recv  mpi.Buffer
-	counts, at  []int // of pieces of one size each
-	share       []int // of a reduction that is scattered
-	requests    []*mpi.Request
-	sendMem     []float32
-	recvMem     []float32
+	c              *mpi.Comm
+	b              Benchmark
+	o              Options
+	rank, ranks    int
+	size           int
+	root           int
+	send, recv     mpi.Buffer
+	counts, displs []int // of pieces of one size each
+	recvCounts     []int // of a reduction that is scattered
+	requests       []*mpi.Request
+	sendMem        []float32
+	recvMem        []float32
 }
 
 // newKernel makes the buffers: of bytes, or of numbers.
 func newKernel(c *mpi.Comm, b Benchmark, o Options, size int) *kernel {
 	k := &kernel{c: c, b: b, o: o, rank: c.Rank(), ranks: c.Size(), size: size}
-	out, in := b.out(size, k.ranks), b.in(size, k.ranks)
+	out, in := b.sendSize(size, k.ranks), b.recvSize(size, k.ranks)
 	n := size
 	if b.reduces {
 		n = size / float
 		for i := range k.ranks {
-			k.share = append(k.share, (i+1)*n/k.ranks-i*n/k.ranks)
+			k.recvCounts = append(k.recvCounts, (i+1)*n/k.ranks-i*n/k.ranks)
 		}
 		in /= float
 		if b.Name == "Reduce_scatter" {
-			in = k.share[k.rank]
+			in = k.recvCounts[k.rank]
 		}
 		k.sendMem, k.recvMem = make([]float32, out/float), make([]float32, in)
 		k.send, k.recv = mpi.Of(k.sendMem), mpi.Of(k.recvMem)
@@ -43,15 +43,15 @@ func newKernel(c *mpi.Comm, b Benchmark, o Options, size int) *kernel {
 		k.send, k.recv = mpi.Of(make([]byte, out)), mpi.Of(make([]byte, in))
 	}
 	for i := range k.ranks {
-		k.counts, k.at = append(k.counts, n), append(k.at, i*n)
+		k.counts, k.displs = append(k.counts, n), append(k.displs, i*n)
 	}
 	return k
 }
 
 const tag = 1
 
-// source is a rank, or any, and any tag.
-func source(rank int, anyone bool) int {
+// sourceRank is a rank, or any, and any tag.
+func sourceRank(rank int, anyone bool) int {
 	if anyone {
 		return mpi.AnySource
 	}
@@ -62,7 +62,7 @@ func source(rank int, anyone bool) int {
 func pingPong(anyone bool) func(*kernel, int) (time.Duration, error) {
 	return func(k *kernel, n int) (time.Duration, error) {
 		other := 1 - k.rank
-		from := source(other, anyone)
+		from := sourceRank(other, anyone)
 		start := time.Now()
 		for range n {
 			if k.rank == 0 {
@@ -87,7 +87,7 @@ func pingPong(anyone bool) func(*kernel, int) (time.Duration, error) {
 func pingPing(anyone bool) func(*kernel, int) (time.Duration, error) {
 	return func(k *kernel, n int) (time.Duration, error) {
 		other := 1 - k.rank
-		from := source(other, anyone)
+		from := sourceRank(other, anyone)
 		start := time.Now()
 		for range n {
 			r, err := k.c.Isend(k.send, other, tag)
@@ -105,9 +105,9 @@ func pingPing(anyone bool) func(*kernel, int) (time.Duration, error) {
 	}
 }
 
-// sendrecv is a chain: all send to the right, and receive from the left.
-func sendrecv(k *kernel, n int) (time.Duration, error) {
-	left, right := k.neighbours()
+// timeSendrecv is a chain: all send to the right, and receive from the left.
+func timeSendrecv(k *kernel, n int) (time.Duration, error) {
+	left, right := k.neighbourRanks()
 	start := time.Now()
 	for range n {
 		if _, err := k.c.Sendrecv(k.send, right, tag, k.recv, left, mpi.AnyTag); err != nil {
@@ -117,9 +117,9 @@ func sendrecv(k *kernel, n int) (time.Duration, error) {
 	return time.Since(start), nil
 }
 
-// exchange is a chain in which all send to both sides.
-func exchange(k *kernel, n int) (time.Duration, error) {
-	left, right := k.neighbours()
+// timeExchange is a chain in which all send to both sides.
+func timeExchange(k *kernel, n int) (time.Duration, error) {
+	left, right := k.neighbourRanks()
 	toRight, toLeft := k.send.Slice(0, k.size), k.send.Slice(k.size, 2*k.size)
 	start := time.Now()
 	for range n {
@@ -143,13 +143,13 @@ func exchange(k *kernel, n int) (time.Duration, error) {
 	return time.Since(start), nil
 }
 
-func (k *kernel) neighbours() (left, right int) {
+func (k *kernel) neighbourRanks() (left, right int) {
 	return (k.rank + k.ranks - 1) % k.ranks, (k.rank + 1) % k.ranks
 }
 
-// window is many messages from the lower half of the ranks to the upper one, or
+// timeWindows is many messages from the lower half of the ranks to the upper one, or
 // both ways, and a word when all are there.
-func window(both bool) func(*kernel, int) (time.Duration, error) {
+func timeWindows(both bool) func(*kernel, int) (time.Duration, error) {
 	return func(k *kernel, n int) (time.Duration, error) {
 		peer, first := k.rank+k.ranks/2, true
 		if k.rank >= k.ranks/2 {
@@ -157,10 +157,10 @@ func window(both bool) func(*kernel, int) (time.Duration, error) {
 		}
 		start := time.Now()
 		for range n {
-			if err := k.window(peer, both || !first, both || first); err != nil {
+			if err := k.exchangeWindow(peer, both || !first, both || first); err != nil {
 				return 0, err
 			}
-			if err := k.acknowledge(peer, first); err != nil {
+			if err := k.exchangeAck(peer, first); err != nil {
 				return 0, err
 			}
 		}
@@ -168,7 +168,7 @@ func window(both bool) func(*kernel, int) (time.Duration, error) {
 	}
 }
 
-func (k *kernel) window(peer int, receives, sends bool) error {
+func (k *kernel) exchangeWindow(peer int, receives, sends bool) error {
 	k.requests = k.requests[:0]
 	for _, way := range []struct {
 		goes  bool
@@ -189,8 +189,8 @@ func (k *kernel) window(peer int, receives, sends bool) error {
 	return err
 }
 
-// acknowledge is a byte from the upper half.
-func (k *kernel) acknowledge(peer int, first bool) error {
+// exchangeAck is a byte from the upper half.
+func (k *kernel) exchangeAck(peer int, first bool) error {
 	ack := [1]byte{}
 	if first {
 		_, err := k.c.Recv(mpi.Of(ack[:]), peer, tag+1)

@@ -39,7 +39,7 @@ type App struct {
 
 // New prepares a run.
 func New(o Options) (*App, error) {
-	if err := o.Query.fill(); err != nil {
+	if err := o.Query.setDefaults(); err != nil {
 		return nil, err
 	}
 	o.UnitSize = cmp.Or(o.UnitSize, 1024)
@@ -53,7 +53,7 @@ func New(o Options) (*App, error) {
 		return nil, fmt.Errorf("isosurface: units of %d bytes have no room for one cell: use 76 bytes at least", o.UnitSize)
 	}
 	a := &App{frame: newFrame(o.Query.Size)}
-	a.job.Group = a.group(o)
+	a.job.Group = a.filterGroup(o)
 	if a.job.Layout = o.Layout; o.Layout == nil {
 		a.job.Layout = datacutter.Gather(a.job.Group, o.Groups, o.Hosts...)
 	}
@@ -66,18 +66,18 @@ func New(o Options) (*App, error) {
 		}
 	}
 	o.Works = cmp.Or(o.Works, groups)
-	cells := o.Volume.cells()[2]
+	cells := o.Volume.cellCounts()[2]
 	n := min(o.Works, cells)
 	for i := range n {
 		s := slab{o.Query, i * cells / n, (i + 1) * cells / n}
-		a.job.Works = append(a.job.Works, s.append(nil))
+		a.job.Works = append(a.job.Works, s.appendTo(nil))
 		a.wanted += merges[i%max(groups, 1)]
 	}
 	a.missing = a.wanted
 	return a, nil
 }
 
-func (a *App) group(o Options) datacutter.Group {
+func (a *App) filterGroup(o Options) datacutter.Group {
 	stream := func(name, from, to string) datacutter.Stream {
 		return datacutter.Stream{Name: name, From: from, To: to, UnitSize: o.UnitSize, Policy: o.Policy}
 	}
@@ -89,7 +89,7 @@ func (a *App) group(o Options) datacutter.Group {
 			filter("read", func() datacutter.Filter { return &reader{layer: layer{volume: o.Volume}} }),
 			filter("extract", func() datacutter.Filter { return &extractor{volume: o.Volume} }),
 			filter("raster", func() datacutter.Filter { return &shader{volume: o.Volume} }),
-			filter("merge", func() datacutter.Filter { return &merger{show: a.show} }),
+			filter("merge", func() datacutter.Filter { return &merger{show: a.addFrame} }),
 		},
 		Streams: []datacutter.Stream{stream(blocks, "read", "extract"), stream(surface, "extract", "raster"), stream(pixels, "raster", "merge")},
 	}
@@ -98,11 +98,11 @@ func (a *App) group(o Options) datacutter.Group {
 // Job is what to run, by datacutter.Run or on each host by a Node.
 func (a *App) Job() datacutter.Job { return a.job }
 
-// show merges what is seen of a slab with what is seen of the others.
-func (a *App) show(f *frame) {
+// addFrame merges what is seen of a slab with what is seen of the others.
+func (a *App) addFrame(f *frame) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.frame.merge(f)
+	a.frame.mergeFrame(f)
 	a.missing--
 }
 
@@ -114,7 +114,7 @@ func (a *App) Picture() (*image.NRGBA, error) {
 	if a.missing > 0 {
 		return nil, fmt.Errorf("isosurface: %d of %d frames were not made here", a.missing, a.wanted)
 	}
-	return a.frame.image(), nil
+	return a.frame.toImage(), nil
 }
 
 // Run renders with all hosts in this process. Its time is the report's.

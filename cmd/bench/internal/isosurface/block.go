@@ -59,15 +59,15 @@ type layer struct {
 	planes []byte // from z-1 to z+cells+1
 }
 
-// read reads the planes.
-func (l *layer) read(z, cells int) error {
+// readPlanes reads the planes.
+func (l *layer) readPlanes(z, cells int) error {
 	l.z, l.cells = z, cells
 	n := l.volume.dims[0] * l.volume.dims[1]
 	if want := n * (cells + 3); len(l.planes) < want {
 		l.planes = make([]byte, want)
 	}
 	for i := range cells + 3 {
-		if err := l.volume.plane(l.planes[i*n:(i+1)*n], z-1+i); err != nil {
+		if err := l.volume.readPlane(l.planes[i*n:(i+1)*n], z-1+i); err != nil {
 			return err
 		}
 	}

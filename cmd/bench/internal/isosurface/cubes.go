@@ -60,16 +60,16 @@ var triangles = makeTriangles()
 
 func makeTriangles() (table [256][][3]int) {
 	for inside := range table {
-		for _, loop := range loops(inside) {
-			table[inside] = append(table[inside], fan(loop)...)
+		for _, loop := range cutLoops(inside) {
+			table[inside] = append(table[inside], fillLoop(loop)...)
 		}
 	}
 	return table
 }
 
-// loops are the edges that the surface of a case cuts, in the order in which
+// cutLoops are the edges that the surface of a case cuts, in the order in which
 // the cuts of the faces join them.
-func loops(inside int) (list [][]int) {
+func cutLoops(inside int) (list [][]int) {
 	in := func(c int) bool { return inside>>c&1 == 1 }
 	next := make(map[int]int)
 	for _, face := range faces {
@@ -98,10 +98,10 @@ func loops(inside int) (list [][]int) {
 	return list
 }
 
-// fan fills a loop with triangles around one of its points. That is one that
+// fillLoop fills a loop with triangles around one of its points. That is one that
 // has no other than its neighbours on a common face, because a triangle's side
 // in a face could touch one of the next cube; every loop has such a point.
-func fan(loop []int) (list [][3]int) {
+func fillLoop(loop []int) (list [][3]int) {
 	n := len(loop)
 	apex := 0
 	for i := 2; i < n-1; i++ {

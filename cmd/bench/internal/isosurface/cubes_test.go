@@ -35,14 +35,14 @@ func TestTable(t *testing.T) {
 // the cube, so that nothing else of the next cube can touch it there.
 func TestTrianglesStayInside(t *testing.T) {
 	for inside := range triangles {
-		for _, loop := range loops(inside) {
+		for _, loop := range cutLoops(inside) {
 			outline := make(map[[2]int]bool)
 			for i, e := range loop {
 				next := loop[(i+1)%len(loop)]
 				require.True(t, sameFace(e, next))
 				outline[[2]int{e, next}] = true
 			}
-			for _, on := range fan(loop) {
+			for _, on := range fillLoop(loop) {
 				for i, e := range on {
 					next := on[(i+1)%3]
 					require.Equal(t, outline[[2]int{e, next}], sameFace(e, next), "case %08b", inside)
@@ -76,12 +76,12 @@ func TestSurfacesAreClosed(t *testing.T) {
 		for z := 1; z < dims[2]-1; z++ {
 			for y := 1; y < dims[1]-1; y++ {
 				for x := 1; x < dims[0]-1; x++ {
-					s.data[s.index(x, y, z)] = byte(random.IntN(256))
+					s.data[s.sampleIndex(x, y, z)] = byte(random.IntN(256))
 				}
 			}
 		}
 		balance := make(map[[2][3]int32]int)
-		s.surface(rapid.IntRange(1, 255).Draw(rt, "iso"), func(on *triangle) {
+		s.extractSurface(rapid.IntRange(1, 255).Draw(rt, "iso"), func(on *triangle) {
 			for i := range on {
 				a, b := on[i].at, on[(i+1)%3].at
 				balance[[2][3]int32{a, b}]++
@@ -104,7 +104,7 @@ func TestBall(t *testing.T) {
 	})
 	var area, volume float64
 	faces, sides, vertices := 0, make(map[[2][3]int32]bool), make(map[[3]int32]bool)
-	s.surface(iso, func(on *triangle) {
+	s.extractSurface(iso, func(on *triangle) {
 		faces++
 		var p [3][3]float64
 		for i := range on {

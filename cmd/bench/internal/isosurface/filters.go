@@ -24,7 +24,7 @@ type slab struct {
 
 const slabLen = 8 * 4
 
-func (s slab) append(b []byte) []byte {
+func (s slab) appendTo(b []byte) []byte {
 	for _, n := range []int{s.Iso, s.Rotation[0], s.Rotation[1], s.Rotation[2], s.Rotation[3], s.Size, s.from, s.to} {
 		b = binary.BigEndian.AppendUint32(b, uint32(n))
 	}
@@ -41,8 +41,8 @@ func parseSlab(b []byte) (s slab, err error) {
 	return slab{Query{n(0), [4]int{n(1), n(2), n(3), n(4)}, n(5)}, n(6), n(7)}, nil
 }
 
-// each calls f for every unit of an input.
-func each(w *datacutter.Work, in string, f func(unit []byte) error) error {
+// eachUnit calls f for every unit of an input.
+func eachUnit(w *datacutter.Work, in string, f func(unit []byte) error) error {
 	for unit, err := range w.In(in).Units() {
 		if err == nil {
 			err = f(unit)
@@ -67,9 +67,9 @@ func (r *reader) Process(_ context.Context, w *datacutter.Work) error {
 		return err
 	}
 	out := w.Out(blocks)
-	edge, cells, n := blockFor(out.UnitSize()), r.layer.volume.cells(), 0
+	edge, cells, n := blockFor(out.UnitSize()), r.layer.volume.cellCounts(), 0
 	for z := s.from; z < s.to; z += edge {
-		if err := r.layer.read(z, min(edge, s.to-z)); err != nil {
+		if err := r.layer.readPlanes(z, min(edge, s.to-z)); err != nil {
 			return err
 		}
 		for y := 0; y < cells[1]; y += edge {
@@ -105,19 +105,19 @@ func (e *extractor) Process(_ context.Context, w *datacutter.Work) error {
 		if failed != nil {
 			return
 		}
-		if failed = e.pack.room(triangleLen); failed == nil {
+		if failed = e.pack.ensureRoom(triangleLen); failed == nil {
 			e.pack.unit = appendTriangle(e.pack.unit, t)
 		}
 	}
-	return each(w, blocks, func(unit []byte) error {
+	return eachUnit(w, blocks, func(unit []byte) error {
 		if _, e.part, err = parseBlock(unit, e.volume.dims); err != nil {
 			return err
 		}
 		e.pack.unit = append(e.pack.unit[:0], unit[:originLen]...)
-		if e.part.surface(s.Iso, add); failed != nil {
+		if e.part.extractSurface(s.Iso, add); failed != nil {
 			return failed
 		}
-		return e.pack.flush()
+		return e.pack.flushUnit()
 	})
 }
 
@@ -136,26 +136,26 @@ func (r *shader) Process(_ context.Context, w *datacutter.Work) error {
 	}
 	r.pack.out, r.pack.unit = w.Out(pixels), r.pack.unit[:0]
 	r.raster.size = int64(s.Size)
-	p := s.projection(r.volume.dims)
+	p := s.newProjection(r.volume.dims)
 	var points [3]point
-	add := r.add
+	add := r.packRun
 	draw := func() error {
 		for i, v := range r.on {
-			points[i] = p.project(v.at, v.normal)
+			points[i] = p.projectVertex(v.at, v.normal)
 		}
-		return r.raster.draw(&points, add)
+		return r.raster.drawTriangle(&points, add)
 	}
-	err = each(w, surface, func(unit []byte) error { return eachTriangle(unit, r.volume.dims, &r.on, draw) })
+	err = eachUnit(w, surface, func(unit []byte) error { return eachTriangle(unit, r.volume.dims, &r.on, draw) })
 	if err != nil {
 		return err
 	}
-	return r.pack.flush()
+	return r.pack.flushUnit()
 }
 
-// add packs a run, in parts if it does not fit.
-func (r *shader) add(x, y int, run []pixel) error {
+// packRun packs a run, in parts if it does not fit.
+func (r *shader) packRun(x, y int, run []pixel) error {
 	for len(run) > 0 {
-		if err := r.pack.room(runLen + pixelLen); err != nil {
+		if err := r.pack.ensureRoom(runLen + pixelLen); err != nil {
 			return err
 		}
 		n := min(len(run), (r.pack.out.UnitSize()-len(r.pack.unit)-runLen)/pixelLen)
@@ -179,8 +179,8 @@ func (m *merger) Process(_ context.Context, w *datacutter.Work) error {
 	if m.frame == nil {
 		m.frame = newFrame(s.Size)
 	}
-	m.frame.clear()
-	if err := each(w, pixels, m.frame.putRuns); err != nil {
+	m.frame.clearPixels()
+	if err := eachUnit(w, pixels, m.frame.putRuns); err != nil {
 		return err
 	}
 	m.show(m.frame)

@@ -30,9 +30,9 @@ type blob struct {
 	radius, weight int
 }
 
-// blobs are those of a volume. Their places are integers, and so is everything
+// makeBlobs are those of a volume. Their places are integers, and so is everything
 // that is computed with them.
-func (s Spec) blobs() (list []blob) {
+func (s Spec) makeBlobs() (list []blob) {
 	side := min(s.Dims[0], s.Dims[1], s.Dims[2])
 	state := s.Seed
 	draw := func(from, below int) int { // splitmix64
@@ -64,13 +64,13 @@ func Generate(w io.Writer, spec Spec) error {
 	if _, err := w.Write(append(b, 0, 0, 0, 0)); err != nil {
 		return err
 	}
-	blobs := spec.blobs()
+	blobs := spec.makeBlobs()
 	sums := make([]int32, spec.Dims[0]*spec.Dims[1])
 	plane := make([]byte, len(sums))
 	for z := range spec.Dims[2] {
 		clear(sums)
 		for _, b := range blobs {
-			b.add(sums, spec.Dims, z)
+			b.addToPlane(sums, spec.Dims, z)
 		}
 		for i, s := range sums {
 			plane[i] = byte(min(s, 255))
@@ -82,8 +82,8 @@ func Generate(w io.Writer, spec Spec) error {
 	return nil
 }
 
-// add adds a blob to the plane z.
-func (b blob) add(sums []int32, dims [3]int, z int) {
+// addToPlane adds a blob to the plane z.
+func (b blob) addToPlane(sums []int32, dims [3]int, z int) {
 	rr := b.radius * b.radius
 	dz := (z - b.at[2]) * (z - b.at[2])
 	for y := max(0, b.at[1]-b.radius); y <= min(dims[1]-1, b.at[1]+b.radius); y++ {

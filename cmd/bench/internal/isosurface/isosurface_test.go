@@ -33,13 +33,13 @@ func TestGoldenPictures(t *testing.T) {
 		v := newVolume(t, SpecFor(c.bytes))
 		want, err := Reference(v, c.query)
 		require.NoError(t, err)
-		require.Equal(t, c.sum, apptest.Sum(want), name)
+		require.Equal(t, c.sum, apptest.Checksum(want), name)
 		if c.query.Size == 200 {
-			apptest.Golden(t, "testdata/blobs.png", want)
+			apptest.CompareGolden(t, "testdata/blobs.png", want)
 		}
-		got, report, err := Run(apptest.Guard(t), datacutter.TCP{}, Options{Volume: v, Query: c.query, UnitSize: c.unitSize})
+		got, report, err := Run(apptest.TimeoutContext(t), datacutter.TCP{}, Options{Volume: v, Query: c.query, UnitSize: c.unitSize})
 		require.NoError(t, err)
-		require.Equal(t, apptest.Encode(t, want), apptest.Encode(t, got), name)
+		require.Equal(t, apptest.EncodePNG(t, want), apptest.EncodePNG(t, got), name)
 		require.Len(t, report.Instances, 24, "the paper's six groups of four filters")
 		require.Positive(t, report.Elapsed())
 	}
@@ -61,7 +61,7 @@ func TestAnyRunGivesTheReference(t *testing.T) {
 		}
 		want, err := Reference(o.Volume, o.Query)
 		require.NoError(rt, err)
-		got, _, err := Run(apptest.Guard(t), new(datacutter.Memory), o)
+		got, _, err := Run(apptest.TimeoutContext(t), new(datacutter.Memory), o)
 		require.NoError(rt, err)
 		require.Equal(rt, want, got)
 	})
@@ -79,7 +79,7 @@ func TestHostsOfTheirOwn(t *testing.T) {
 		require.NoError(t, err)
 		jobs[i] = apps[i].Job()
 	}
-	require.NoError(t, apptest.OnHosts(apptest.Guard(t), hosts, jobs))
+	require.NoError(t, apptest.RunOnHosts(apptest.TimeoutContext(t), hosts, jobs))
 	want, err := Reference(v, Query{Size: 50})
 	require.NoError(t, err)
 	got, err := apps[0].Picture()
@@ -106,7 +106,7 @@ func TestShortFile(t *testing.T) {
 	b := volumeFile(t)
 	v, err := Open(bytes.NewReader(b[:len(b)-1]), int64(len(b)))
 	require.NoError(t, err)
-	_, _, err = Run(apptest.Guard(t), new(datacutter.Memory), Options{Volume: v})
+	_, _, err = Run(apptest.TimeoutContext(t), new(datacutter.Memory), Options{Volume: v})
 	require.ErrorContains(t, err, "datacutter: read[0] of group ")
 	require.ErrorContains(t, err, "samples with z = 5: ")
 	_, err = Reference(v, Query{})

@@ -25,8 +25,8 @@ const (
 	maxSize = 4096
 )
 
-// fill sets the defaults.
-func (q *Query) fill() error {
+// setDefaults sets the defaults.
+func (q *Query) setDefaults() error {
 	if q.Iso == 0 {
 		q.Iso = 100
 	}
@@ -58,7 +58,7 @@ type projection struct {
 	size   int64 // pixels
 }
 
-func (q Query) projection(dims [3]int) projection {
+func (q Query) newProjection(dims [3]int) projection {
 	w, x, y, z := int64(q.Rotation[0]), int64(q.Rotation[1]), int64(q.Rotation[2]), int64(q.Rotation[3])
 	p := projection{
 		turn: [3][3]int64{
@@ -74,11 +74,11 @@ func (q Query) projection(dims [3]int) projection {
 		p.centre[i] = int64(n-1) << 8
 		diagonal += uint64(n-1) * uint64(n-1)
 	}
-	p.across = int64(sqrt(diagonal)+1) << 9
+	p.across = int64(intSqrt(diagonal)+1) << 9
 	return p
 }
 
-func (p *projection) rotate(v [3]int64) (r [3]int64) {
+func (p *projection) rotateVector(v [3]int64) (r [3]int64) {
 	for i, row := range p.turn {
 		r[i] = row[0]*v[0] + row[1]*v[1] + row[2]*v[2]
 	}
@@ -97,19 +97,19 @@ const (
 	subpixel  = 16
 )
 
-// project returns where a vertex is seen, and shades it. The position is that
+// projectVertex returns where a vertex is seen, and shades it. The position is that
 // of the vertex in the volume.
-func (p *projection) project(at [3]int32, normal [3]int16) (out point) {
+func (p *projection) projectVertex(at [3]int32, normal [3]int16) (out point) {
 	var c [3]int64
 	for i, n := range at {
 		c[i] = 2*int64(n) - p.centre[i]
 	}
-	c = p.rotate(c)
+	c = p.rotateVector(c)
 	d := p.length * p.across
 	out.x = p.size*subpixel/2 + floorDiv(c[0]*p.size*subpixel, d)
 	out.y = p.size*subpixel/2 + floorDiv(c[1]*p.size*subpixel, d)
 	out.depth = 1<<(depthBits-1) + floorDiv(c[2]<<depthBits, d)
-	out.color = shade(p.rotate([3]int64{int64(normal[0]), int64(normal[1]), int64(normal[2])}))
+	out.color = shadeColor(p.rotateVector([3]int64{int64(normal[0]), int64(normal[1]), int64(normal[2])}))
 	return out
 }
 
@@ -121,14 +121,14 @@ var (
 	light = [3]int64{-1, -2, -2}
 )
 
-// shade is the colour of a surface with a normal, seen along z.
-func shade(n [3]int64) (color [3]int64) {
+// shadeColor is the colour of a surface with a normal, seen along z.
+func shadeColor(n [3]int64) (color [3]int64) {
 	base := outer
 	if n[2] > 0 { // away from us
 		base = inner
 		n = [3]int64{-n[0], -n[1], -n[2]}
 	}
-	length := int64(sqrt(uint64(n[0]*n[0] + n[1]*n[1] + n[2]*n[2])))
+	length := int64(intSqrt(uint64(n[0]*n[0] + n[1]*n[1] + n[2]*n[2])))
 	bright := int64(0) // 0 to 256
 	if length > 0 {
 		bright = max(0, (n[0]*light[0]+n[1]*light[1]+n[2]*light[2])*256/(3*length))
@@ -143,8 +143,8 @@ func shade(n [3]int64) (color [3]int64) {
 	return color
 }
 
-// sqrt is the integer part of the square root.
-func sqrt(n uint64) (root uint64) {
+// intSqrt is the integer part of the square root.
+func intSqrt(n uint64) (root uint64) {
 	for bit := uint64(1) << (bits.Len64(n) / 2); bit > 0; bit >>= 1 {
 		if r := root | bit; r*r <= n {
 			root = r

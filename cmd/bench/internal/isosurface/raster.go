@@ -11,16 +11,16 @@ import (
 // the order in which it is drawn.
 type pixel uint64
 
-// nothing is behind everything.
-const nothing = pixel(math.MaxUint64)
+// background is behind everything.
+const background = pixel(math.MaxUint64)
 
 // pixelLen is how many bytes of a unit a pixel takes.
 const pixelLen = 6
 
-// draw calls f with every run of pixels of a triangle, from top to bottom. The
+// drawTriangle calls f with every run of pixels of a triangle, from top to bottom. The
 // pixels are f's until it returns. A pixel whose centre is on an edge
 // belongs to both triangles there.
-func (r *rasterizer) draw(t *[3]point, f func(x, y int, run []pixel) error) error {
+func (r *rasterizer) drawTriangle(t *[3]point, f func(x, y int, run []pixel) error) error {
 	a, b, c := &t[0], &t[1], &t[2]
 	area := (b.x-a.x)*(c.y-a.y) - (b.y-a.y)*(c.x-a.x)
 	if area == 0 {
@@ -29,8 +29,8 @@ func (r *rasterizer) draw(t *[3]point, f func(x, y int, run []pixel) error) erro
 	if area < 0 {
 		b, c, area = c, b, -area
 	}
-	left, right := r.span(min(a.x, b.x, c.x), max(a.x, b.x, c.x))
-	top, bottom := r.span(min(a.y, b.y, c.y), max(a.y, b.y, c.y))
+	left, right := r.pixelSpan(min(a.x, b.x, c.x), max(a.x, b.x, c.x))
+	top, bottom := r.pixelSpan(min(a.y, b.y, c.y), max(a.y, b.y, c.y))
 	for y := top; y <= bottom; y++ {
 		r.run = r.run[:0]
 		start := left
@@ -70,9 +70,9 @@ type rasterizer struct {
 	run  []pixel
 }
 
-// span are the first and the last pixel whose centres can be between two
+// pixelSpan are the first and the last pixel whose centres can be between two
 // positions.
-func (r *rasterizer) span(from, to int64) (first, last int64) {
+func (r *rasterizer) pixelSpan(from, to int64) (first, last int64) {
 	return max(0, floorDiv(from, subpixel)), min(r.size-1, floorDiv(to, subpixel))
 }
 
@@ -84,33 +84,33 @@ type frame struct {
 
 func newFrame(size int) *frame {
 	f := &frame{size: size, pixels: make([]pixel, size*size)}
-	f.clear()
+	f.clearPixels()
 	return f
 }
 
-func (f *frame) clear() {
+func (f *frame) clearPixels() {
 	for i := range f.pixels {
-		f.pixels[i] = nothing
+		f.pixels[i] = background
 	}
 }
 
-// put merges a run of pixels.
-func (f *frame) put(x, y int, run []pixel) {
+// mergeRun merges a run of pixels.
+func (f *frame) mergeRun(x, y int, run []pixel) {
 	to := f.pixels[y*f.size+x:][:len(run)]
 	for i, p := range run {
 		to[i] = min(to[i], p)
 	}
 }
 
-// merge merges a frame of the same size.
-func (f *frame) merge(other *frame) { f.put(0, 0, other.pixels) }
+// mergeFrame merges a frame of the same size.
+func (f *frame) mergeFrame(other *frame) { f.mergeRun(0, 0, other.pixels) }
 
-// image is what the frame shows, on a dark ground.
-func (f *frame) image() *image.NRGBA {
+// toImage is what the frame shows, on a dark ground.
+func (f *frame) toImage() *image.NRGBA {
 	img := image.NewNRGBA(image.Rect(0, 0, f.size, f.size))
 	for i, p := range f.pixels {
 		to := img.Pix[4*i : 4*i+4]
-		if p == nothing {
+		if p == background {
 			p = 0x16181D
 		}
 		to[0], to[1], to[2], to[3] = byte(p>>16), byte(p>>8), byte(p), 255

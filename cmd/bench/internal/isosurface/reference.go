@@ -5,13 +5,13 @@ import "image"
 // Reference renders a volume in the plainest way, for comparison: all of it at
 // once, without filters, streams and blocks.
 func Reference(v *Volume, q Query) (*image.NRGBA, error) {
-	if err := q.fill(); err != nil {
+	if err := q.setDefaults(); err != nil {
 		return nil, err
 	}
-	all := samples{cells: v.cells()}
+	all := samples{cells: v.cellCounts()}
 	plane := make([]byte, v.dims[0]*v.dims[1])
 	for z := -1; z <= v.dims[2]; z++ {
-		if err := v.plane(plane, z); err != nil {
+		if err := v.readPlane(plane, z); err != nil {
 			return nil, err
 		}
 		for y := -1; y <= v.dims[1]; y++ {
@@ -20,19 +20,19 @@ func Reference(v *Volume, q Query) (*image.NRGBA, error) {
 			}
 		}
 	}
-	p := q.projection(v.dims)
+	p := q.newProjection(v.dims)
 	f := newFrame(q.Size)
 	r := rasterizer{size: int64(q.Size)}
 	var failed error
-	all.surface(q.Iso, func(t *triangle) {
+	all.extractSurface(q.Iso, func(t *triangle) {
 		var points [3]point
 		for i := range t {
-			points[i] = p.project(t[i].at, t[i].normal)
+			points[i] = p.projectVertex(t[i].at, t[i].normal)
 		}
-		failed = r.draw(&points, func(x, y int, run []pixel) error {
-			f.put(x, y, run)
+		failed = r.drawTriangle(&points, func(x, y int, run []pixel) error {
+			f.mergeRun(x, y, run)
 			return nil
 		})
 	})
-	return f.image(), failed
+	return f.toImage(), failed
 }

@@ -14,7 +14,7 @@ func drawQuery(rt *rapid.T) Query {
 	for i := range q.Rotation {
 		q.Rotation[i] = rapid.IntRange(-maxTurn, maxTurn).Draw(rt, "rotation")
 	}
-	require.NoError(rt, q.fill())
+	require.NoError(rt, q.setDefaults())
 	return q
 }
 
@@ -29,8 +29,8 @@ func TestProjection(t *testing.T) {
 			dims[i] = rapid.IntRange(2, maxSide).Draw(rt, "dim")
 			at[i] = rapid.Int32Range(0, int32(dims[i]-1)<<8).Draw(rt, "at")
 		}
-		p := q.projection(dims)
-		got := p.project(at, [3]int16{1, 2, 3})
+		p := q.newProjection(dims)
+		got := p.projectVertex(at, [3]int16{1, 2, 3})
 
 		var v [3]float64
 		diagonal := 0.0
@@ -61,15 +61,15 @@ func TestProjection(t *testing.T) {
 }
 
 func TestShade(t *testing.T) {
-	lit := shade([3]int64{-100, -200, -200}) // to the light
+	lit := shadeColor([3]int64{-100, -200, -200}) // to the light
 	require.Equal(t, [3]int64{255, 250, 168}, lit)
-	dark := shade([3]int64{300, 300, -1}) // to us, away from the light
+	dark := shadeColor([3]int64{300, 300, -1}) // to us, away from the light
 	require.Equal(t, [3]int64{61, 38, 15}, dark)
-	require.Equal(t, dark, shade([3]int64{}), "no slope, no light")
-	inside := shade([3]int64{0, 0, 5})
+	require.Equal(t, dark, shadeColor([3]int64{}), "no slope, no light")
+	inside := shadeColor([3]int64{0, 0, 5})
 	require.Greater(t, inside[2], inside[0], "blue")
 	for _, n := range [][3]int64{{1 << 28, 1 << 28, -1 << 28}, {-1 << 28, 1, 1}, {0, 0, -1}, {3, -4, 5}} {
-		for _, c := range shade(n) {
+		for _, c := range shadeColor(n) {
 			require.True(t, 0 <= c && c <= 255)
 		}
 	}
@@ -78,7 +78,7 @@ func TestShade(t *testing.T) {
 func TestSquareRoot(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		n := rapid.Uint64Range(0, 1<<62).Draw(rt, "n")
-		r := sqrt(n)
+		r := intSqrt(n)
 		require.LessOrEqual(rt, r*r, n)
 		require.Greater(rt, (r+1)*(r+1), n)
 	})
@@ -101,23 +101,23 @@ func TestRasterizer(t *testing.T) {
 		got, again := newFrame(size), newFrame(size)
 		r := rasterizer{size: size}
 		rows := 0
-		require.NoError(rt, r.draw(&on, func(x, y int, run []pixel) error {
-			got.put(x, y, run)
+		require.NoError(rt, r.drawTriangle(&on, func(x, y int, run []pixel) error {
+			got.mergeRun(x, y, run)
 			rows++
 			return nil
 		}))
 		require.LessOrEqual(rt, rows, size, "one run a row")
 		on[1], on[2] = on[2], on[1]
-		require.NoError(rt, r.draw(&on, func(x, y int, run []pixel) error {
-			again.put(x, y, run)
+		require.NoError(rt, r.drawTriangle(&on, func(x, y int, run []pixel) error {
+			again.mergeRun(x, y, run)
 			return nil
 		}))
 		require.Equal(rt, got, again)
 		for y := range int64(size) {
 			for x := range int64(size) {
 				p := got.pixels[y*size+x]
-				require.Equal(rt, covers(on, x*subpixel+subpixel/2, y*subpixel+subpixel/2), p != nothing, "%d, %d", x, y)
-				if p == nothing {
+				require.Equal(rt, covers(on, x*subpixel+subpixel/2, y*subpixel+subpixel/2), p != background, "%d, %d", x, y)
+				if p == background {
 					continue
 				}
 				low, high := corners(on, func(c point) int64 { return c.depth })
@@ -170,14 +170,14 @@ func TestMerge(t *testing.T) {
 		}
 		one := newFrame(8)
 		for _, r := range runs {
-			one.put(r.x, r.y, r.pixels)
+			one.mergeRun(r.x, r.y, r.pixels)
 		}
 		parts := []*frame{newFrame(8), newFrame(8)}
 		for _, r := range rapid.Permutation(slices.Clone(runs)).Draw(rt, "order") {
 			to := parts[rapid.IntRange(0, 1).Draw(rt, "part")]
 			require.NoError(rt, to.putRuns(appendRun(nil, r.x, r.y, r.pixels)))
 		}
-		parts[0].merge(parts[1])
+		parts[0].mergeFrame(parts[1])
 		require.Equal(rt, one, parts[0])
 	})
 }

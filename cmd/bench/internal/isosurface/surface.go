@@ -17,21 +17,21 @@ type samples struct {
 	on triangle // what surface calls f with
 }
 
-func (s *samples) index(x, y, z int) int {
+func (s *samples) sampleIndex(x, y, z int) int {
 	return ((z+1)*(s.cells[1]+3)+y+1)*(s.cells[0]+3) + x + 1
 }
 
-// surface calls f with every triangle of the surface between samples below iso
+// extractSurface calls f with every triangle of the surface between samples below iso
 // and the others; the triangle is f's until it returns. Positions are relative
 // to the part's first cell. This is marching cubes, and a vertex depends
 // on the samples around it only, so parts that touch fit together.
-func (s *samples) surface(iso int, f func(*triangle)) {
+func (s *samples) extractSurface(iso int, f func(*triangle)) {
 	for z := range s.cells[2] {
 		for y := range s.cells[1] {
 			for x := range s.cells[0] {
-				for _, on := range triangles[s.inside(x, y, z, iso)] {
+				for _, on := range triangles[s.cellCase(x, y, z, iso)] {
 					for i, e := range on {
-						s.on[i] = s.vertex(x, y, z, edges[e], iso)
+						s.on[i] = s.edgeVertex(x, y, z, edges[e], iso)
 					}
 					f(&s.on)
 				}
@@ -40,9 +40,9 @@ func (s *samples) surface(iso int, f func(*triangle)) {
 	}
 }
 
-// inside returns the case of a cell.
-func (s *samples) inside(x, y, z, iso int) (corners int) {
-	base := s.index(x, y, z)
+// cellCase returns the case of a cell.
+func (s *samples) cellCase(x, y, z, iso int) (corners int) {
+	base := s.sampleIndex(x, y, z)
 	dy, dz := s.cells[0]+3, (s.cells[0]+3)*(s.cells[1]+3)
 	for c, i := range [8]int{base, base + 1, base + dy, base + dy + 1, base + dz, base + dz + 1, base + dz + dy, base + dz + dy + 1} {
 		if int(s.data[i]) >= iso {
@@ -52,12 +52,12 @@ func (s *samples) inside(x, y, z, iso int) (corners int) {
 	return corners
 }
 
-// vertex is where the surface cuts an edge of a cell. Halfway between two sample
+// edgeVertex is where the surface cuts an edge of a cell. Halfway between two sample
 // values lies nothing, so it is cut once, between its ends.
-func (s *samples) vertex(x, y, z int, e edge, iso int) (v vertex) {
+func (s *samples) edgeVertex(x, y, z int, e edge, iso int) (v vertex) {
 	x, y, z = x+e.from&1, y+e.from>>1&1, z+e.from>>2
 	strides := [3]int{1, s.cells[0] + 3, (s.cells[0] + 3) * (s.cells[1] + 3)}
-	low := s.index(x, y, z)
+	low := s.sampleIndex(x, y, z)
 	high := low + strides[e.axis]
 	a, b := int(s.data[low]), int(s.data[high])
 	part := (2*iso - 1 - 2*a) * 128 / (b - a) // of 256

@@ -32,16 +32,16 @@ type packer struct {
 	key  uint64
 }
 
-// room returns the unit with room for n bytes more; a full one is sent.
-func (p *packer) room(n int) error {
+// ensureRoom returns the unit with room for n bytes more; a full one is sent.
+func (p *packer) ensureRoom(n int) error {
 	if len(p.unit)+n > p.out.UnitSize() {
-		return p.flush()
+		return p.flushUnit()
 	}
 	return nil
 }
 
-// flush sends the unit, unless it is empty, and begins one with the same head.
-func (p *packer) flush() error {
+// flushUnit sends the unit, unless it is empty, and begins one with the same head.
+func (p *packer) flushUnit() error {
 	if len(p.unit) == p.head {
 		return nil
 	}

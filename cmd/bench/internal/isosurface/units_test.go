@@ -35,15 +35,15 @@ func TestBlocksFitTogether(t *testing.T) {
 		var want, got []triangle
 		plane := make([]byte, v.dims[0]*v.dims[1])
 		whole(v.dims, func(x, y, z int) byte {
-			require.NoError(rt, v.plane(plane, z))
+			require.NoError(rt, v.readPlane(plane, z))
 			return plane[y*v.dims[0]+x]
-		}).surface(iso, func(on *triangle) { want = append(want, *on) })
+		}).extractSurface(iso, func(on *triangle) { want = append(want, *on) })
 
 		edge := rapid.IntRange(1, 9).Draw(rt, "edge")
 		l := layer{volume: v}
-		cells := v.cells()
+		cells := v.cellCounts()
 		for z := 0; z < cells[2]; z += edge {
-			require.NoError(rt, l.read(z, min(edge, cells[2]-z)))
+			require.NoError(rt, l.readPlanes(z, min(edge, cells[2]-z)))
 			for y := 0; y < cells[1]; y += edge {
 				for x := 0; x < cells[0]; x += edge {
 					unit := l.appendBlock(nil, x, y, min(edge, cells[0]-x), min(edge, cells[1]-y))
@@ -51,7 +51,7 @@ func TestBlocksFitTogether(t *testing.T) {
 					require.NoError(rt, err)
 					require.Equal(rt, [3]int{x, y, z}, at)
 					mesh := slices.Clone(unit[:originLen])
-					part.surface(iso, func(on *triangle) { mesh = appendTriangle(mesh, on) })
+					part.extractSurface(iso, func(on *triangle) { mesh = appendTriangle(mesh, on) })
 					var on triangle
 					require.NoError(rt, eachTriangle(mesh, v.dims, &on, func() error {
 						got = append(got, on)
@@ -114,7 +114,7 @@ func FuzzUnits(f *testing.F) {
 			for i := range at {
 				require.LessOrEqual(t, at[i]+s.cells[i], dims[i]-1)
 			}
-			s.surface(128, func(on *triangle) {
+			s.extractSurface(128, func(on *triangle) {
 				for i := range on {
 					for j, p := range on[i].at {
 						require.True(t, 0 <= p && int(p) <= s.cells[j]<<8)
@@ -122,16 +122,16 @@ func FuzzUnits(f *testing.F) {
 				}
 			})
 		}
-		p := Query{Iso: 1, Rotation: [4]int{1, -2, 3, 4}, Size: int(z) + 1}.projection(dims)
+		p := Query{Iso: 1, Rotation: [4]int{1, -2, 3, 4}, Size: int(z) + 1}.newProjection(dims)
 		r := rasterizer{size: int64(z) + 1}
 		picture := newFrame(int(z) + 1)
 		var on triangle
 		_ = eachTriangle(b, dims, &on, func() error {
 			var points [3]point
 			for i := range on {
-				points[i] = p.project(on[i].at, on[i].normal)
+				points[i] = p.projectVertex(on[i].at, on[i].normal)
 			}
-			return r.draw(&points, func(x, y int, run []pixel) error {
+			return r.drawTriangle(&points, func(x, y int, run []pixel) error {
 				return picture.putRuns(appendRun(nil, x, y, run))
 			})
 		})

@@ -73,12 +73,12 @@ func NewVolume(spec Spec) (*Volume, error) {
 // Dims is how many samples there are in x, y and z.
 func (v *Volume) Dims() [3]int { return v.dims }
 
-// cells is how many cells there are between the samples.
-func (v *Volume) cells() [3]int { return [3]int{v.dims[0] - 1, v.dims[1] - 1, v.dims[2] - 1} }
+// cellCounts is how many cells there are between the samples.
+func (v *Volume) cellCounts() [3]int { return [3]int{v.dims[0] - 1, v.dims[1] - 1, v.dims[2] - 1} }
 
-// plane reads the samples with one z; beyond the edge they are those at the
+// readPlane reads the samples with one z; beyond the edge they are those at the
 // edge.
-func (v *Volume) plane(to []byte, z int) error {
+func (v *Volume) readPlane(to []byte, z int) error {
 	n := v.dims[0] * v.dims[1]
 	z = min(max(z, 0), v.dims[2]-1)
 	if _, err := v.file.ReadAt(to[:n], headerLen+int64(z)*int64(n)); err != nil {

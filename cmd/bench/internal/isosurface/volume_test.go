@@ -32,10 +32,10 @@ func TestVolumeHoldsTheBlobs(t *testing.T) {
 		require.Equal(rt, spec.Dims, v.Dims())
 		plane := make([]byte, spec.Dims[0]*spec.Dims[1])
 		for z := range spec.Dims[2] {
-			require.NoError(rt, v.plane(plane, z))
+			require.NoError(rt, v.readPlane(plane, z))
 			for i, got := range plane {
 				sum := 0
-				for _, b := range spec.blobs() {
+				for _, b := range spec.makeBlobs() {
 					dx, dy, dz := i%spec.Dims[0]-b.at[0], i/spec.Dims[0]-b.at[1], z-b.at[2]
 					if d, rr := dx*dx+dy*dy+dz*dz, b.radius*b.radius; d < rr {
 						near := (rr - d) * 256 / rr
@@ -95,6 +95,6 @@ func FuzzOpen(f *testing.F) {
 			require.ErrorIs(t, err, ErrVolume)
 			return
 		}
-		require.NoError(t, v.plane(make([]byte, v.dims[0]*v.dims[1]), v.dims[2]))
+		require.NoError(t, v.readPlane(make([]byte, v.dims[0]*v.dims[1]), v.dims[2]))
 	})
 }

@@ -53,16 +53,16 @@ func New(o Options) (*App, error) {
 			o.Hosts = append(o.Hosts, fmt.Sprintf("node%02d", i))
 		}
 	}
-	if need := max(tileUnit(o.Slide.edge), pieceLen+o.Slide.longest); need > o.UnitSize {
+	if need := max(tileUnit(o.Slide.edge), unitHeaderLen+o.Slide.longest); need > o.UnitSize {
 		return nil, fmt.Errorf("microscope: units of %d bytes are too small for tiles of %d by %d pixels: use units of %d bytes, or a slide with tiles of %d",
 			o.UnitSize, o.Slide.edge, o.Slide.edge, need, TileFor(o.UnitSize))
 	}
-	v, err := o.Slide.look(o.Query)
+	v, err := o.Slide.selectView(o.Query)
 	if err != nil {
 		return nil, err
 	}
-	a := &App{picture: image.NewNRGBA(image.Rectangle{Max: v.size()})}
-	a.job.Group = a.group(o)
+	a := &App{picture: image.NewNRGBA(image.Rectangle{Max: v.imageSize()})}
+	a.job.Group = a.filterGroup(o)
 	if a.job.Layout = o.Layout; o.Layout == nil {
 		a.job.Layout = datacutter.Gather(a.job.Group, o.Groups, o.Hosts...)
 	}
@@ -71,14 +71,14 @@ func New(o Options) (*App, error) {
 		groups = max(groups, p.Group+1)
 	}
 	o.Works = cmp.Or(o.Works, groups)
-	for _, band := range v.bands(o.Works) {
-		a.job.Works = append(a.job.Works, band.append(nil))
+	for _, band := range v.splitBands(o.Works) {
+		a.job.Works = append(a.job.Works, band.appendTo(nil))
 	}
 	a.missing = len(a.job.Works)
 	return a, nil
 }
 
-func (a *App) group(o Options) datacutter.Group {
+func (a *App) filterGroup(o Options) datacutter.Group {
 	stream := func(name, from, to string) datacutter.Stream {
 		return datacutter.Stream{Name: name, From: from, To: to, UnitSize: o.UnitSize, Policy: o.Policy}
 	}
@@ -96,7 +96,7 @@ func (a *App) group(o Options) datacutter.Group {
 			filter("decompress", func() (datacutter.Filter, error) { return newDecompressor(o.Slide) }),
 			filter("clip", func() (datacutter.Filter, error) { return &clipper{slide: o.Slide}, nil }),
 			filter("zoom", func() (datacutter.Filter, error) { return &zoomer{}, nil }),
-			filter("view", func() (datacutter.Filter, error) { return &viewer{show: a.show}, nil }),
+			filter("view", func() (datacutter.Filter, error) { return &viewer{show: a.addBand}, nil }),
 		},
 		Streams: []datacutter.Stream{
 			stream(tiles, "read", "decompress"), stream(pixels, "decompress", "clip"), stream(region, "clip", "zoom"), stream(grid, "zoom", "view"),
@@ -107,8 +107,8 @@ func (a *App) group(o Options) datacutter.Group {
 // Job is what to run, by datacutter.Run or on each host by a Node.
 func (a *App) Job() datacutter.Job { return a.job }
 
-// show takes a band.
-func (a *App) show(v view, band *image.NRGBA) {
+// addBand takes a band.
+func (a *App) addBand(v view, band *image.NRGBA) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	draw.Draw(a.picture, band.Rect.Add(image.Pt(0, v.top)), band, image.Point{}, draw.Src)

@@ -20,8 +20,8 @@ const (
 	grid   = "grid"   // zoom to view: sums for pixels of the picture
 )
 
-// each calls f for every unit of an input, with the query of the work.
-func each(w *datacutter.Work, in string, f func(v view, unit []byte) error) error {
+// eachUnit calls f for every unit of an input, with the query of the work.
+func eachUnit(w *datacutter.Work, in string, f func(v view, unit []byte) error) error {
 	v, err := parseView(w.Query)
 	if err != nil {
 		return err
@@ -49,14 +49,14 @@ func (r *reader) Process(_ context.Context, w *datacutter.Work) error {
 		return err
 	}
 	edge, n := r.slide.edge, 0
-	for y := v.rect.Min.Y / edge; y < ceil(v.rect.Max.Y, edge); y++ {
-		for x := v.rect.Min.X / edge; x < ceil(v.rect.Max.X, edge); x++ {
+	for y := v.rect.Min.Y / edge; y < ceilDiv(v.rect.Max.Y, edge); y++ {
+		for x := v.rect.Min.X / edge; x < ceilDiv(v.rect.Max.X, edge); x++ {
 			if n++; n%w.Copies != w.Copy {
 				continue
 			}
-			at := r.slide.tile(v.level, x, y)
-			r.unit = append(r.unit[:0], make([]byte, pieceLen)...)
-			putPiece(r.unit, at, at.Dx()*at.Dy())
+			at := r.slide.tileRect(v.level, x, y)
+			r.unit = append(r.unit[:0], make([]byte, unitHeaderLen)...)
+			putUnitHeader(r.unit, at, at.Dx()*at.Dy())
 			if r.unit, err = r.slide.appendTile(r.unit, v.level, x, y); err != nil {
 				return err
 			}
@@ -78,7 +78,7 @@ type decompressor struct {
 func newDecompressor(s *Slide) (*decompressor, error) {
 	// Pixels beyond the size that the piece says are refused.
 	zip, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecodeAllCapLimit(true))
-	return &decompressor{slide: s, zip: zip, unit: make([]byte, 0, pieceLen+3*s.edge*s.edge)}, err
+	return &decompressor{slide: s, zip: zip, unit: make([]byte, 0, unitHeaderLen+3*s.edge*s.edge)}, err
 }
 
 func (d *decompressor) Close() error {
@@ -87,27 +87,27 @@ func (d *decompressor) Close() error {
 }
 
 func (d *decompressor) Process(_ context.Context, w *datacutter.Work) error {
-	return each(w, tiles, func(v view, unit []byte) error {
-		at, n, packed, err := parsePiece(unit, image.Rectangle{Max: d.slide.size(v.level)}, 0)
+	return eachUnit(w, tiles, func(v view, unit []byte) error {
+		at, n, packed, err := parseUnit(unit, image.Rectangle{Max: d.slide.levelSize(v.level)}, 0)
 		if err != nil {
 			return err
 		}
-		raw, err := d.unpack(at, packed)
+		raw, err := d.decompressTile(at, packed)
 		if err != nil {
 			return err
 		}
-		putPiece(raw, at, n)
+		putUnitHeader(raw, at, n)
 		return w.Out(pixels).Send(raw)
 	})
 }
 
-// unpack returns a unit with room for its piece and the pixels of a tile.
-func (d *decompressor) unpack(at image.Rectangle, packed []byte) ([]byte, error) {
-	n := pieceLen + 3*at.Dx()*at.Dy()
+// decompressTile returns a unit with room for its piece and the pixels of a tile.
+func (d *decompressor) decompressTile(at image.Rectangle, packed []byte) ([]byte, error) {
+	n := unitHeaderLen + 3*at.Dx()*at.Dy()
 	if at.Dx() > d.slide.edge || at.Dy() > d.slide.edge {
-		return nil, fmt.Errorf("%w: %v is larger than a tile", errPiece, at)
+		return nil, fmt.Errorf("%w: %v is larger than a tile", errUnit, at)
 	}
-	raw, err := d.zip.DecodeAll(packed, d.unit[:pieceLen:n])
+	raw, err := d.zip.DecodeAll(packed, d.unit[:unitHeaderLen:n])
 	if err != nil {
 		return nil, fmt.Errorf("tile %v: %w", at, err)
 	}
@@ -124,8 +124,8 @@ type clipper struct {
 }
 
 func (c *clipper) Process(_ context.Context, w *datacutter.Work) error {
-	return each(w, pixels, func(v view, unit []byte) error {
-		at, _, rgb, err := parsePiece(unit, image.Rectangle{Max: c.slide.size(v.level)}, 3)
+	return eachUnit(w, pixels, func(v view, unit []byte) error {
+		at, _, rgb, err := parseUnit(unit, image.Rectangle{Max: c.slide.levelSize(v.level)}, 3)
 		if err != nil {
 			return err
 		}
@@ -133,8 +133,8 @@ func (c *clipper) Process(_ context.Context, w *datacutter.Work) error {
 		if in.Empty() {
 			return nil
 		}
-		c.unit = append(c.unit[:0], make([]byte, pieceLen)...)
-		putPiece(c.unit, in, in.Dx()*in.Dy())
+		c.unit = append(c.unit[:0], make([]byte, unitHeaderLen)...)
+		putUnitHeader(c.unit, in, in.Dx()*in.Dy())
 		for y := in.Min.Y; y < in.Max.Y; y++ {
 			row := rgb[3*at.Dx()*(y-at.Min.Y):]
 			c.unit = append(c.unit, row[3*(in.Min.X-at.Min.X):3*(in.Max.X-at.Min.X)]...)
@@ -152,26 +152,26 @@ type zoomer struct {
 }
 
 func (z *zoomer) Process(_ context.Context, w *datacutter.Work) error {
-	return each(w, region, func(v view, unit []byte) error {
-		at, n, rgb, err := parsePiece(unit, v.rect, 3)
+	return eachUnit(w, region, func(v view, unit []byte) error {
+		at, n, rgb, err := parseUnit(unit, v.rect, 3)
 		if err != nil {
 			return err
 		}
 		from := at.Sub(v.rect.Min)
-		to := image.Rect(from.Min.X/v.factor, from.Min.Y/v.factor, ceil(from.Max.X, v.factor), ceil(from.Max.Y, v.factor))
-		z.unit = append(z.unit[:0], make([]byte, pieceLen)...)
-		putPiece(z.unit, to, n)
+		to := image.Rect(from.Min.X/v.factor, from.Min.Y/v.factor, ceilDiv(from.Max.X, v.factor), ceilDiv(from.Max.Y, v.factor))
+		z.unit = append(z.unit[:0], make([]byte, unitHeaderLen)...)
+		putUnitHeader(z.unit, to, n)
 		if v.factor == 1 {
 			z.unit = append(z.unit, rgb...)
 		} else {
-			z.compose(v.factor, from, to, rgb)
+			z.sumPixels(v.factor, from, to, rgb)
 		}
 		return w.Out(grid).Send(z.unit)
 	})
 }
 
-// compose appends the sums for the grid points to of the pixels at from.
-func (z *zoomer) compose(factor int, from, to image.Rectangle, rgb []byte) {
+// sumPixels appends the sums for the grid points to of the pixels at from.
+func (z *zoomer) sumPixels(factor int, from, to image.Rectangle, rgb []byte) {
 	for gy := to.Min.Y; gy < to.Max.Y; gy++ {
 		z.sums = append(z.sums[:0], make([]uint16, 3*to.Dx())...)
 		for y := max(gy*factor, from.Min.Y); y < min((gy+1)*factor, from.Max.Y); y++ {
@@ -201,11 +201,11 @@ func (p *viewer) Process(_ context.Context, w *datacutter.Work) error {
 	if err != nil {
 		return err
 	}
-	size := v.size()
+	size := v.imageSize()
 	p.sums = append(p.sums[:0], make([]uint16, 3*size.X*size.Y)...)
 	missing := v.rect.Dx() * v.rect.Dy()
-	err = each(w, grid, func(v view, unit []byte) error {
-		n, err := p.add(v, unit)
+	err = eachUnit(w, grid, func(v view, unit []byte) error {
+		n, err := p.addUnit(v, unit)
 		missing -= n
 		return err
 	})
@@ -218,7 +218,7 @@ func (p *viewer) Process(_ context.Context, w *datacutter.Work) error {
 	picture := image.NewNRGBA(image.Rectangle{Max: size})
 	for y := range size.Y {
 		for x := range size.X {
-			n := v.count(x, y)
+			n := v.pixelCount(x, y)
 			i := y*size.X + x
 			for c := range 3 {
 				picture.Pix[4*i+c] = byte((int(p.sums[3*i+c]) + n/2) / n)
@@ -230,14 +230,14 @@ func (p *viewer) Process(_ context.Context, w *datacutter.Work) error {
 	return nil
 }
 
-// add adds a unit to the sums, and returns how many pixels of the slide it has.
-func (p *viewer) add(v view, unit []byte) (int, error) {
+// addUnit adds a unit to the sums, and returns how many pixels of the slide it has.
+func (p *viewer) addUnit(v view, unit []byte) (int, error) {
 	wide := 2
 	if v.factor == 1 {
 		wide = 1
 	}
-	width := v.size().X
-	at, n, data, err := parsePiece(unit, image.Rectangle{Max: v.size()}, 3*wide)
+	width := v.imageSize().X
+	at, n, data, err := parseUnit(unit, image.Rectangle{Max: v.imageSize()}, 3*wide)
 	if err != nil {
 		return 0, err
 	}

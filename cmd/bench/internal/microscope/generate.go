@@ -39,7 +39,7 @@ func TileFor(unitSize int) int {
 // zstd adds to it is less than 32 bytes for each 128 KiB.
 func tileUnit(edge int) int {
 	raw := 3 * edge * edge
-	return pieceLen + raw + 32*(1+raw>>17)
+	return unitHeaderLen + raw + 32*(1+raw>>17)
 }
 
 func checkSpec(s Spec) error {
@@ -66,19 +66,19 @@ func Generate(w io.Writer, spec Spec) error {
 	}
 	defer zip.Close()
 	s := &Slide{width: spec.Width, height: spec.Height, edge: spec.Tile}
-	r := paint(spec)
+	r := paintLevel(spec)
 	var index, tile, packed []byte
 	for l := range spec.Levels {
 		if l > 0 {
-			r = r.half()
+			r = r.halveSize()
 		}
-		grid := s.grid(l)
+		grid := s.tileGrid(l)
 		for y := range grid.Y {
 			for x := range grid.X {
-				at := s.tile(l, x, y)
+				at := s.tileRect(l, x, y)
 				tile = tile[:0]
 				for row := at.Min.Y; row < at.Max.Y; row++ {
-					tile = append(tile, r.row(row)[3*at.Min.X:3*at.Max.X]...)
+					tile = append(tile, r.pixelRow(row)[3*at.Min.X:3*at.Max.X]...)
 				}
 				packed = zip.EncodeAll(tile, packed[:0])
 				if _, err := w.Write(packed); err != nil {
@@ -107,19 +107,19 @@ func newRaster(width, height int) *raster {
 	return &raster{width, height, make([]byte, 3*width*height)}
 }
 
-func (r *raster) row(y int) []byte { return r.pix[3*r.width*y : 3*r.width*(y+1)] }
+func (r *raster) pixelRow(y int) []byte { return r.pix[3*r.width*y : 3*r.width*(y+1)] }
 
-// half is the next level: each pixel is the mean of four, or of those that
+// halveSize is the next level: each pixel is the mean of four, or of those that
 // there are.
-func (r *raster) half() *raster {
-	h := newRaster(ceil(r.width, 2), ceil(r.height, 2))
+func (r *raster) halveSize() *raster {
+	h := newRaster(ceilDiv(r.width, 2), ceilDiv(r.height, 2))
 	for y := range h.height {
-		to := h.row(y)
+		to := h.pixelRow(y)
 		for x := range h.width {
 			var sum [3]int
 			n := 0
 			for yy := 2 * y; yy < min(2*y+2, r.height); yy++ {
-				from := r.row(yy)
+				from := r.pixelRow(yy)
 				for xx := 2 * x; xx < min(2*x+2, r.width); xx++ {
 					for c := range sum {
 						sum[c] += int(from[3*xx+c])

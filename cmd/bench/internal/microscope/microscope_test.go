@@ -42,13 +42,13 @@ func TestGoldenPictures(t *testing.T) {
 		want, err := Reference(s, q)
 		require.NoError(t, err)
 		require.Equal(t, c.size, want.Rect.Size(), name)
-		require.Equal(t, c.sum, apptest.Sum(want), name)
+		require.Equal(t, c.sum, apptest.Checksum(want), name)
 		if c.zoom == 1 {
-			apptest.Golden(t, "testdata/slide.png", want)
+			apptest.CompareGolden(t, "testdata/slide.png", want)
 		}
-		got, report, err := Run(apptest.Guard(t), datacutter.TCP{}, Options{Slide: s, Query: q, UnitSize: c.unitSize})
+		got, report, err := Run(apptest.TimeoutContext(t), datacutter.TCP{}, Options{Slide: s, Query: q, UnitSize: c.unitSize})
 		require.NoError(t, err)
-		require.Equal(t, apptest.Encode(t, want), apptest.Encode(t, got), name)
+		require.Equal(t, apptest.EncodePNG(t, want), apptest.EncodePNG(t, got), name)
 		require.Len(t, report.Instances, 25, "the paper's five groups of five filters")
 		require.Positive(t, report.Elapsed())
 	}
@@ -78,7 +78,7 @@ func TestAnyRunGivesTheReference(t *testing.T) {
 			require.ErrorIs(rt, err, ErrQuery)
 			return
 		}
-		got, _, err := Run(apptest.Guard(t), new(datacutter.Memory), o)
+		got, _, err := Run(apptest.TimeoutContext(t), new(datacutter.Memory), o)
 		require.NoError(rt, err)
 		require.Equal(rt, want, got)
 	})
@@ -113,7 +113,7 @@ func TestHostsOfTheirOwn(t *testing.T) {
 		require.NoError(t, err)
 		jobs[i] = apps[i].Job()
 	}
-	require.NoError(t, apptest.OnHosts(apptest.Guard(t), hosts, jobs))
+	require.NoError(t, apptest.RunOnHosts(apptest.TimeoutContext(t), hosts, jobs))
 	want, err := Reference(s, Query{s.Bounds(), 3})
 	require.NoError(t, err)
 	got, err := apps[0].Picture()
@@ -138,7 +138,7 @@ func TestOptionsThatCannotRun(t *testing.T) {
 	require.NoError(t, err)
 	l := datacutter.Spread(a.Job().Group, 1, "a")
 	l[4].Copies = 2
-	_, _, err = Run(apptest.Guard(t), new(datacutter.Memory), Options{Slide: s, Layout: l})
+	_, _, err = Run(apptest.TimeoutContext(t), new(datacutter.Memory), Options{Slide: s, Layout: l})
 	require.ErrorContains(t, err, "a group has one view")
 }
 

@@ -3,8 +3,8 @@ package microscope
 // What a slide shows is made of integers only, so that it is the same on every
 // machine.
 
-// hash is a number that looks random for a point of a grid.
-func hash(seed uint64, x, y int) uint32 {
+// hashPoint is a number that looks random for a point of a grid.
+func hashPoint(seed uint64, x, y int) uint32 {
 	h := seed ^ uint64(uint32(x))*0x9E3779B97F4A7C15 ^ uint64(uint32(y))*0xC2B2AE3D27D4EB4F
 	h = (h ^ h>>31) * 0xBF58476D1CE4E5B9
 	h = (h ^ h>>29) * 0x94D049BB133111EB
@@ -21,13 +21,13 @@ type noise struct {
 	kept   bool
 }
 
-func (n *noise) at(x, y int) int {
+func (n *noise) valueAt(x, y int) int {
 	one := 1 << n.scale
 	gx, gy, fx, fy := x>>n.scale, y>>n.scale, x&(one-1), y&(one-1)
 	if !n.kept || gx != n.x || gy != n.y {
 		n.x, n.y, n.kept = gx, gy, true
 		for i := range n.corner {
-			n.corner[i] = int(hash(n.seed+uint64(n.scale), gx+i&1, gy+i>>1) & 255)
+			n.corner[i] = int(hashPoint(n.seed+uint64(n.scale), gx+i&1, gy+i>>1) & 255)
 		}
 	}
 	top := n.corner[0]*(one-fx) + n.corner[1]*fx
@@ -40,43 +40,45 @@ type tissue struct {
 	coarse, fine noise
 }
 
-func (t *tissue) at(x, y int) bool { return 2*t.coarse.at(x, y)+t.fine.at(x, y) > 300 }
+func (t *tissue) containsPoint(x, y int) bool {
+	return 2*t.coarse.valueAt(x, y)+t.fine.valueAt(x, y) > 300
+}
 
-// paint makes level 0.
-func paint(spec Spec) *raster {
+// paintLevel makes level 0.
+func paintLevel(spec Spec) *raster {
 	r := newRaster(spec.Width, spec.Height)
 	where := tissue{noise{seed: spec.Seed, scale: 8}, noise{seed: spec.Seed, scale: 6}}
 	fibres := noise{seed: spec.Seed + 1, scale: 4}
 	for y := range r.height {
-		row := r.row(y)
+		row := r.pixelRow(y)
 		for x := range r.width {
 			p := row[3*x : 3*x+3]
-			grain := int(hash(spec.Seed, x, y) & 7)
-			if !where.at(x, y) {
+			grain := int(hashPoint(spec.Seed, x, y) & 7)
+			if !where.containsPoint(x, y) {
 				p[0], p[1], p[2] = byte(236+grain), byte(234+grain), byte(238+grain)
 				continue
 			}
-			fibre := fibres.at(x+y/2, y-x/3) / 3 // 0 to 85
+			fibre := fibres.valueAt(x+y/2, y-x/3) / 3 // 0 to 85
 			p[0], p[1], p[2] = byte(228-fibre/3+grain), byte(190-fibre+grain), byte(212-fibre/2+grain)
 		}
 	}
 	const cell = 22 // pixels from nucleus to nucleus
-	for cy := range ceil(r.height, cell) {
-		for cx := range ceil(r.width, cell) {
-			h := hash(spec.Seed+2, cx, cy)
+	for cy := range ceilDiv(r.height, cell) {
+		for cx := range ceilDiv(r.width, cell) {
+			h := hashPoint(spec.Seed+2, cx, cy)
 			x, y, radius := cx*cell+int(h%cell), cy*cell+int(h>>8%cell), 3+int(h>>16%6)
-			if h>>24 < 170 && where.at(x, y) {
-				r.nucleus(x, y, radius, int(h>>28))
+			if h>>24 < 170 && where.containsPoint(x, y) {
+				r.drawNucleus(x, y, radius, int(h>>28))
 			}
 		}
 	}
 	return r
 }
 
-// nucleus draws a dark disc with a darker rim.
-func (r *raster) nucleus(x0, y0, radius, tint int) {
+// drawNucleus draws a dark disc with a darker rim.
+func (r *raster) drawNucleus(x0, y0, radius, tint int) {
 	for y := max(0, y0-radius); y <= min(r.height-1, y0+radius); y++ {
-		row := r.row(y)
+		row := r.pixelRow(y)
 		for x := max(0, x0-radius); x <= min(r.width-1, x0+radius); x++ {
 			d := (x-x0)*(x-x0) + (y-y0)*(y-y0)
 			if d > radius*radius {

@@ -29,9 +29,9 @@ type view struct {
 	top           int             // row of the picture where the band begins
 }
 
-// look finds the level for a query: the smallest whose pixels compose those
+// selectView finds the level for a query: the smallest whose pixels compose those
 // of the picture.
-func (s *Slide) look(q Query) (v view, err error) {
+func (s *Slide) selectView(q Query) (v view, err error) {
 	region := q.Region.Intersect(s.Bounds())
 	if region.Empty() || q.Zoom < 1 {
 		return v, fmt.Errorf("%w: region %v with zoom %d of a slide of %v", ErrQuery, q.Region, q.Zoom, s.Bounds())
@@ -49,18 +49,18 @@ func (s *Slide) look(q Query) (v view, err error) {
 			ErrQuery, q.Zoom, v.factor, v.level, maxFactor)
 	}
 	one := 1 << v.level
-	v.rect = image.Rect(region.Min.X/one, region.Min.Y/one, ceil(region.Max.X, one), ceil(region.Max.Y, one))
+	v.rect = image.Rect(region.Min.X/one, region.Min.Y/one, ceilDiv(region.Max.X, one), ceilDiv(region.Max.Y, one))
 	return v, nil
 }
 
-// size is that of the view's picture.
-func (v view) size() image.Point {
-	return image.Pt(ceil(v.rect.Dx(), v.factor), ceil(v.rect.Dy(), v.factor))
+// imageSize is that of the view's picture.
+func (v view) imageSize() image.Point {
+	return image.Pt(ceilDiv(v.rect.Dx(), v.factor), ceilDiv(v.rect.Dy(), v.factor))
 }
 
-// bands cuts a view into at most n of about the same height.
-func (v view) bands(n int) (bands []view) {
-	height := v.size().Y
+// splitBands cuts a view into at most n of about the same height.
+func (v view) splitBands(n int) (bands []view) {
+	height := v.imageSize().Y
 	n = min(n, height)
 	for i := range n {
 		from, to := i*height/n, (i+1)*height/n
@@ -73,15 +73,15 @@ func (v view) bands(n int) (bands []view) {
 	return bands
 }
 
-// count is how many pixels of the level compose pixel (x, y).
-func (v view) count(x, y int) int {
+// pixelCount is how many pixels of the level compose pixel (x, y).
+func (v view) pixelCount(x, y int) int {
 	return min(v.factor, v.rect.Dx()-x*v.factor) * min(v.factor, v.rect.Dy()-y*v.factor)
 }
 
 const viewLen = 7 * 4
 
-// append writes the view as a query of a work.
-func (v view) append(b []byte) []byte {
+// appendTo writes the view as a query of a work.
+func (v view) appendTo(b []byte) []byte {
 	for _, n := range []int{v.level, v.factor, v.rect.Min.X, v.rect.Min.Y, v.rect.Max.X, v.rect.Max.Y, v.top} {
 		b = binary.BigEndian.AppendUint32(b, uint32(n))
 	}

@@ -10,32 +10,32 @@ import (
 // Reference makes the picture of a query in the plainest way, for comparison:
 // without filters, streams and pieces.
 func Reference(s *Slide, q Query) (*image.NRGBA, error) {
-	v, err := s.look(q)
+	v, err := s.selectView(q)
 	if err != nil {
 		return nil, err
 	}
-	level, err := s.decompress(v.level)
+	level, err := s.decompressLevel(v.level)
 	if err != nil {
 		return nil, err
 	}
-	picture := image.NewNRGBA(image.Rectangle{Max: v.size()})
+	picture := image.NewNRGBA(image.Rectangle{Max: v.imageSize()})
 	for y := range picture.Rect.Dy() {
 		for x := range picture.Rect.Dx() {
 			corner := v.rect.Min.Add(image.Pt(x*v.factor, y*v.factor))
-			mean := level.mean(image.Rectangle{corner, corner.Add(image.Pt(v.factor, v.factor))}.Intersect(v.rect))
+			mean := level.meanColor(image.Rectangle{corner, corner.Add(image.Pt(v.factor, v.factor))}.Intersect(v.rect))
 			copy(picture.Pix[picture.PixOffset(x, y):], mean[:])
 		}
 	}
 	return picture, nil
 }
 
-// mean is the mean colour of a rectangle, rounded.
-func (r *raster) mean(of image.Rectangle) [4]byte {
+// meanColor is the mean colour of a rectangle, rounded.
+func (r *raster) meanColor(of image.Rectangle) [4]byte {
 	var sum [3]int
 	for y := of.Min.Y; y < of.Max.Y; y++ {
 		for x := of.Min.X; x < of.Max.X; x++ {
 			for c := range sum {
-				sum[c] += int(r.row(y)[3*x+c])
+				sum[c] += int(r.pixelRow(y)[3*x+c])
 			}
 		}
 	}
@@ -44,14 +44,14 @@ func (r *raster) mean(of image.Rectangle) [4]byte {
 	return [4]byte{byte((sum[0] + half) / n), byte((sum[1] + half) / n), byte((sum[2] + half) / n), 255}
 }
 
-// decompress returns a level as a whole.
-func (s *Slide) decompress(level int) (*raster, error) {
+// decompressLevel returns a level as a whole.
+func (s *Slide) decompressLevel(level int) (*raster, error) {
 	zip, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1))
 	if err != nil {
 		return nil, err
 	}
 	defer zip.Close()
-	size, tiles := s.size(level), s.grid(level)
+	size, tiles := s.levelSize(level), s.tileGrid(level)
 	r := newRaster(size.X, size.Y)
 	for ty := range tiles.Y {
 		for tx := range tiles.X {
@@ -60,12 +60,12 @@ func (s *Slide) decompress(level int) (*raster, error) {
 				return nil, err
 			}
 			rgb, err := zip.DecodeAll(packed, nil)
-			at := s.tile(level, tx, ty)
+			at := s.tileRect(level, tx, ty)
 			if err != nil || len(rgb) != 3*at.Dx()*at.Dy() {
 				return nil, fmt.Errorf("%w: tile %d, %d of level %d: %d bytes of pixels: %w", ErrSlide, tx, ty, level, len(rgb), err)
 			}
 			for y := at.Min.Y; y < at.Max.Y; y++ {
-				copy(r.row(y)[3*at.Min.X:], rgb[:3*at.Dx()])
+				copy(r.pixelRow(y)[3*at.Min.X:], rgb[:3*at.Dx()])
 				rgb = rgb[3*at.Dx():]
 			}
 		}

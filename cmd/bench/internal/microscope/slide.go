@@ -60,7 +60,7 @@ func Open(file io.ReaderAt, size int64) (*Slide, error) {
 	}
 	var tiles int64
 	for l := range levels {
-		grid := s.grid(l)
+		grid := s.tileGrid(l)
 		tiles += int64(grid.X) * int64(grid.Y)
 	}
 	if tiles > min((size-trailerLen)/4, maxTiles) {
@@ -72,7 +72,7 @@ func Open(file io.ReaderAt, size int64) (*Slide, error) {
 	}
 	var at int64
 	for l := range levels {
-		grid := s.grid(l)
+		grid := s.tileGrid(l)
 		offsets := make([]int64, grid.X*grid.Y+1)
 		for i := range grid.X * grid.Y {
 			n := binary.BigEndian.Uint32(index)
@@ -105,26 +105,26 @@ func (s *Slide) Bounds() image.Rectangle { return image.Rect(0, 0, s.width, s.he
 // Levels is the number of levels.
 func (s *Slide) Levels() int { return len(s.offsets) }
 
-// size is that of a level, in pixels.
-func (s *Slide) size(level int) image.Point {
-	return image.Pt(ceil(s.width, 1<<level), ceil(s.height, 1<<level))
+// levelSize is that of a level, in pixels.
+func (s *Slide) levelSize(level int) image.Point {
+	return image.Pt(ceilDiv(s.width, 1<<level), ceilDiv(s.height, 1<<level))
 }
 
-// grid is how many tiles a level has.
-func (s *Slide) grid(level int) image.Point {
-	size := s.size(level)
-	return image.Pt(ceil(size.X, s.edge), ceil(size.Y, s.edge))
+// tileGrid is how many tiles a level has.
+func (s *Slide) tileGrid(level int) image.Point {
+	size := s.levelSize(level)
+	return image.Pt(ceilDiv(size.X, s.edge), ceilDiv(size.Y, s.edge))
 }
 
-// tile is the rectangle of a tile in its level.
-func (s *Slide) tile(level, x, y int) image.Rectangle {
-	size := s.size(level)
+// tileRect is the rectangle of a tile in its level.
+func (s *Slide) tileRect(level, x, y int) image.Rectangle {
+	size := s.levelSize(level)
 	return image.Rect(x*s.edge, y*s.edge, min((x+1)*s.edge, size.X), min((y+1)*s.edge, size.Y))
 }
 
 // appendTile appends a compressed tile.
 func (s *Slide) appendTile(b []byte, level, x, y int) ([]byte, error) {
-	i := y*s.grid(level).X + x
+	i := y*s.tileGrid(level).X + x
 	from, to := s.offsets[level][i], s.offsets[level][i+1]
 	n := len(b)
 	b = append(b, make([]byte, to-from)...)
@@ -134,5 +134,5 @@ func (s *Slide) appendTile(b []byte, level, x, y int) ([]byte, error) {
 	return b, nil
 }
 
-// ceil is a/b, rounded up.
-func ceil(a, b int) int { return (a + b - 1) / b }
+// ceilDiv is a/b, rounded up.
+func ceilDiv(a, b int) int { return (a + b - 1) / b }

@@ -21,12 +21,12 @@ func TestSlideHoldsWhatWasPainted(t *testing.T) {
 		s := newSlide(rt, spec)
 		require.Equal(rt, image.Rect(0, 0, spec.Width, spec.Height), s.Bounds())
 		require.Equal(rt, spec.Levels, s.Levels())
-		want := paint(spec)
+		want := paintLevel(spec)
 		for l := range spec.Levels {
-			got, err := s.decompress(l)
+			got, err := s.decompressLevel(l)
 			require.NoError(rt, err)
 			require.Equal(rt, want, got, "level %d", l)
-			want = want.half()
+			want = want.halveSize()
 		}
 	})
 }
@@ -35,7 +35,7 @@ func TestSlideHoldsWhatWasPainted(t *testing.T) {
 // was painted.
 func TestReferenceIsTheMean(t *testing.T) {
 	spec := Spec{Seed: 3, Width: 50, Height: 40, Tile: 7, Levels: 1}
-	painted := paint(spec)
+	painted := paintLevel(spec)
 	got, err := Reference(newSlide(t, spec), Query{Region: image.Rect(3, 5, 45, 33), Zoom: 4})
 	require.NoError(t, err)
 	require.Equal(t, image.Pt(11, 7), got.Rect.Size())
@@ -68,7 +68,7 @@ func TestTileFor(t *testing.T) {
 func TestTilesFitTheirUnits(t *testing.T) {
 	for _, edge := range []int{1, 2, 3, 5, 18, 60, 209, 210} {
 		s := newSlide(t, Spec{Seed: 1, Width: edge, Height: edge, Tile: edge, Levels: 1})
-		require.LessOrEqual(t, pieceLen+s.longest, tileUnit(edge))
+		require.LessOrEqual(t, unitHeaderLen+s.longest, tileUnit(edge))
 	}
 }
 
@@ -134,7 +134,7 @@ func TestBadTiles(t *testing.T) {
 		change(b)
 		s, err := open(b)
 		require.NoError(t, err)
-		_, _, err = Run(apptest.Guard(t), new(datacutter.Memory), Options{Slide: s})
+		_, _, err = Run(apptest.TimeoutContext(t), new(datacutter.Memory), Options{Slide: s})
 		require.ErrorContains(t, err, "datacutter: decompress[0] of group ")
 		require.ErrorContains(t, err, says)
 		_, err = Reference(s, Query{s.Bounds(), 1})
@@ -151,7 +151,7 @@ func FuzzOpen(f *testing.F) {
 			return
 		}
 		for l := range s.Levels() {
-			grid := s.grid(l)
+			grid := s.tileGrid(l)
 			require.Len(t, s.offsets[l], grid.X*grid.Y+1)
 			_, err := s.appendTile(nil, l, grid.X-1, grid.Y-1)
 			require.NoError(t, err)
@@ -160,20 +160,20 @@ func FuzzOpen(f *testing.F) {
 }
 
 func FuzzPiece(f *testing.F) {
-	b := make([]byte, pieceLen+6)
-	putPiece(b, image.Rect(1, 2, 3, 3), 6)
+	b := make([]byte, unitHeaderLen+6)
+	putUnitHeader(b, image.Rect(1, 2, 3, 3), 6)
 	f.Add(b, 4, 4, 3)
 	f.Fuzz(func(t *testing.T, b []byte, width, height, size int) {
 		bounds := image.Rect(0, 0, min(max(width, 0), maxSide), min(max(height, 0), maxSide))
-		at, n, data, err := parsePiece(b, bounds, min(max(size, 0), 6))
+		at, n, data, err := parseUnit(b, bounds, min(max(size, 0), 6))
 		if err != nil {
-			require.ErrorIs(t, err, errPiece)
+			require.ErrorIs(t, err, errUnit)
 			return
 		}
 		require.True(t, at.In(bounds))
 		require.False(t, at.Empty())
-		again := make([]byte, pieceLen)
-		putPiece(again, at, n)
+		again := make([]byte, unitHeaderLen)
+		putUnitHeader(again, at, n)
 		require.Equal(t, b, append(again, data...))
 	})
 }

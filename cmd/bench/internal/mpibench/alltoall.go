@@ -18,7 +18,7 @@ type Alltoall struct {
 	Shared    bool // in memory that the ranks have in common, as far as there is room
 }
 
-func (a Alltoall) choose(o *mpi.Options) {
+func (a Alltoall) applyTo(o *mpi.Options) {
 	o.Net, o.RCLimit, o.NoShared = a.Net, a.RCLimit, !a.Shared
 	if a.Algorithm != "" {
 		o.Algorithms = mpi.Algorithms{mpi.Alltoall: a.Algorithm}
@@ -35,7 +35,7 @@ type Memory struct {
 func (j *Job) Memory(ctx context.Context) (mean Memory, err error) {
 	ranks, err := proc.Call[request, reply](ctx, j.g, request{Memory: true})
 	if err != nil {
-		return Memory{}, fmt.Errorf("%s: %w", j.Over, err)
+		return Memory{}, fmt.Errorf("%s: %w", j.Transport, err)
 	}
 	for _, r := range ranks {
 		mean.Heap += r.Memory.Heap / float64(len(ranks))
@@ -44,7 +44,7 @@ func (j *Job) Memory(ctx context.Context) (mean Memory, err error) {
 	return mean, nil
 }
 
-func (w rank) memory() (*Memory, error) {
+func (w rank) measureMemory() (*Memory, error) {
 	send, recv := make([]byte, w.Size()), make([]byte, w.Size())
 	for range 2 { // the second one ends when all have had the first
 		if err := w.Alltoall(datatype.Bytes(send), datatype.Bytes(recv)); err != nil {

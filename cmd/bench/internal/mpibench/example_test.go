@@ -12,8 +12,8 @@ import (
 // proc.ServeIfWorker first thing.
 func Example() {
 	ctx := context.Background()
-	for _, over := range mpibench.Carriers() {
-		job, err := mpibench.Open(ctx, mpibench.Config{Over: over, Ranks: 2})
+	for _, over := range mpibench.Transports() {
+		job, err := mpibench.Open(ctx, mpibench.Config{Transport: over, Ranks: 2})
 		if err != nil {
 			fmt.Println(err)
 			return

@@ -18,13 +18,13 @@ import (
 
 // Config says what a job is.
 type Config struct {
-	Over     Carrier
-	Ranks    int
-	Alltoall *Alltoall // nil: by the table
+	Transport Transport
+	Ranks     int
+	Alltoall  *Alltoall // nil: by the table
 }
 
-// limit is how long a round may take.
-const limit = 5 * time.Minute
+// roundTimeout is how long a round may take.
+const roundTimeout = 5 * time.Minute
 
 // A Job is processes that are ranks, and wait until they are asked for a round. For
 // one goroutine.
@@ -37,14 +37,14 @@ type Job struct {
 // of its own; where there are not, they are bound as those of mpirun are. The caller
 // closes the job.
 func Open(ctx context.Context, c Config) (*Job, error) {
-	if _, ok := c.Over.options(); !ok {
-		return nil, fmt.Errorf("mpibench: no carrier %q; there are: %v", c.Over, all())
+	if _, ok := c.Transport.mpiOptions(); !ok {
+		return nil, fmt.Errorf("mpibench: no carrier %q; there are: %v", c.Transport, allTransports())
 	}
 	specs := make([]proc.Spec, c.Ranks)
 	for i := range specs {
 		specs[i] = proc.Spec{Name: worker, Role: roleRank, Args: c}
 	}
-	g, err := proc.Start(ctx, proc.Options{Pin: c.Ranks <= runtime.NumCPU(), Bind: cpus.Auto, Timeout: limit}, specs...)
+	g, err := proc.Start(ctx, proc.Options{Pin: c.Ranks <= runtime.NumCPU(), Bind: cpus.Auto, Timeout: roundTimeout}, specs...)
 	if err != nil {
 		return nil, err
 	}
@@ -54,10 +54,10 @@ func Open(ctx context.Context, c Config) (*Job, error) {
 // Close ends the processes. Closing twice is safe.
 func (j *Job) Close() { j.g.Close() }
 
-func (j *Job) call(ctx context.Context, r request) (reply, error) {
+func (j *Job) callRanks(ctx context.Context, r request) (reply, error) {
 	ranks, err := proc.Call[request, reply](ctx, j.g, r)
 	if err != nil {
-		return reply{}, fmt.Errorf("%s: %w", j.Over, err)
+		return reply{}, fmt.Errorf("%s: %w", j.Transport, err)
 	}
 	return ranks[0], nil
 }
@@ -65,7 +65,7 @@ func (j *Job) call(ctx context.Context, r request) (reply, error) {
 // OSU runs one of the OSU benchmarks with one size.
 func (j *Job) OSU(ctx context.Context, test string, size int, o osu.Options) (osu.Row, error) {
 	o.Min, o.Max = size, size
-	r, err := j.call(ctx, request{OSU: &osuRound{test, o}})
+	r, err := j.callRanks(ctx, request{OSU: &osuRound{test, o}})
 	if err != nil {
 		return osu.Row{}, err
 	}
@@ -78,8 +78,8 @@ func (j *Job) OSU(ctx context.Context, test string, size int, o osu.Options) (os
 // IMB runs one of the Intel benchmarks with one size, on all ranks.
 func (j *Job) IMB(ctx context.Context, benchmark string, size, repetitions int) (imb.Row, error) {
 	o := imb.Defaults()
-	o.Least, o.Sizes, o.Repetitions = j.Ranks, []int{size}, repetitions
-	r, err := j.call(ctx, request{IMB: &imbRound{benchmark, o}})
+	o.MinRanks, o.Sizes, o.Repetitions = j.Ranks, []int{size}, repetitions
+	r, err := j.callRanks(ctx, request{IMB: &imbRound{benchmark, o}})
 	if err != nil {
 		return imb.Row{}, err
 	}
@@ -92,7 +92,7 @@ func (j *Job) IMB(ctx context.Context, benchmark string, size, repetitions int) 
 // NAS runs one of the kernels is, cg and ep. A result that is not that published is
 // an error.
 func (j *Job) NAS(ctx context.Context, kernel string, class nas.Class) (nas.Report, error) {
-	r, err := j.call(ctx, request{NAS: &nasRound{kernel, class}})
+	r, err := j.callRanks(ctx, request{NAS: &nasRound{kernel, class}})
 	if err != nil {
 		return nas.Report{}, err
 	}
@@ -132,7 +132,7 @@ func (j *Job) osuRounds(name string, size, iters int, figure func(osu.Row) float
 		}
 		o := osu.Defaults(t)
 		if !checked {
-			if err := j.look(ctx, t, size); err != nil {
+			if err := j.verifyOnce(ctx, t, size); err != nil {
 				return 0, err
 			}
 			checked = true
@@ -144,9 +144,9 @@ func (j *Job) osuRounds(name string, size, iters int, figure func(osu.Row) float
 	}
 }
 
-// look is a few iterations of an OSU benchmark that look at the data, of not many
+// verifyOnce is a few iterations of an OSU benchmark that look at the data, of not many
 // messages at a time.
-func (j *Job) look(ctx context.Context, t osu.Test, size int) error {
+func (j *Job) verifyOnce(ctx context.Context, t osu.Test, size int) error {
 	o := osu.Defaults(t)
 	o.Window = 4
 	o.Validate, o.Small, o.Large = true, osu.Rounds{Iterations: 3}, osu.Rounds{Iterations: 3}
@@ -163,7 +163,7 @@ func (j *Job) Collective(benchmark string, size, repetitions int) measure.Round 
 		if !checked {
 			t, err := osu.Find(strings.ToLower(benchmark))
 			if err == nil {
-				err = j.look(ctx, t, size)
+				err = j.verifyOnce(ctx, t, size)
 			}
 			if err != nil {
 				return 0, err

@@ -18,7 +18,7 @@ func TestMain(m *testing.M) {
 
 // TestRounds: figures of four ranks, over and over.
 func TestRounds(t *testing.T) {
-	job, err := mpibench.Open(t.Context(), mpibench.Config{Over: mpibench.RDMA, Ranks: 4})
+	job, err := mpibench.Open(t.Context(), mpibench.Config{Transport: mpibench.RDMA, Ranks: 4})
 	require.NoError(t, err)
 	defer job.Close()
 	for range 2 {
@@ -36,7 +36,7 @@ func TestRounds(t *testing.T) {
 
 // TestFailures end the job, with the reason.
 func TestFailures(t *testing.T) {
-	_, err := mpibench.Open(t.Context(), mpibench.Config{Over: "pigeon", Ranks: 2})
+	_, err := mpibench.Open(t.Context(), mpibench.Config{Transport: "pigeon", Ranks: 2})
 	require.ErrorContains(t, err, `no carrier "pigeon"; there are: [mpi-fast mpi-fast-messages mpi-rdma mpi-rdma-messages mpi-shared mpi-tcp]`)
 	for want, run := range map[string]func(*mpibench.Job) error{
 		"osu_latency wants 2, not 3": func(j *mpibench.Job) error {
@@ -60,7 +60,7 @@ func TestFailures(t *testing.T) {
 			return err
 		},
 	} {
-		job, err := mpibench.Open(t.Context(), mpibench.Config{Over: mpibench.TCP, Ranks: 3})
+		job, err := mpibench.Open(t.Context(), mpibench.Config{Transport: mpibench.TCP, Ranks: 3})
 		require.NoError(t, err)
 		err = run(job)
 		job.Close()

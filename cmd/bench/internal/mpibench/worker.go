@@ -63,12 +63,12 @@ func init() {
 		if err != nil {
 			return err
 		}
-		o, ok := c.Over.options()
+		o, ok := c.Transport.mpiOptions()
 		if !ok {
-			return fmt.Errorf("mpibench: no carrier %q", c.Over)
+			return fmt.Errorf("mpibench: no carrier %q", c.Transport)
 		}
 		if c.Alltoall != nil {
-			c.Alltoall.choose(&o)
+			c.Alltoall.applyTo(&o)
 		}
 		if o.Manager, err = procpmi.New(ctx, w); err != nil {
 			return err
@@ -77,30 +77,30 @@ func init() {
 		if err != nil {
 			return err
 		}
-		return proc.Serve(ctx, w, rank{world}.serve) // ends with the process, and is not finalized
+		return proc.Serve(ctx, w, rank{world}.serveRequest) // ends with the process, and is not finalized
 	})
 }
 
 // rank is one of the processes.
 type rank struct{ *mpi.World }
 
-func (w rank) serve(_ context.Context, r request) (out reply, err error) {
+func (w rank) serveRequest(_ context.Context, r request) (out reply, err error) {
 	switch {
 	case r.OSU != nil:
-		out.OSU, err = w.osu(r.OSU)
+		out.OSU, err = w.runOSU(r.OSU)
 	case r.IMB != nil:
-		out.IMB, err = w.imb(r.IMB)
+		out.IMB, err = w.runIMB(r.IMB)
 	case r.NAS != nil:
-		out.NAS, err = w.nas(r.NAS)
+		out.NAS, err = w.runNAS(r.NAS)
 	case r.Memory:
-		out.Memory, err = w.memory()
+		out.Memory, err = w.measureMemory()
 	default:
 		err = errors.New("mpibench: an empty request")
 	}
 	return out, err
 }
 
-func (w rank) osu(r *osuRound) (*osu.Row, error) {
+func (w rank) runOSU(r *osuRound) (*osu.Row, error) {
 	t, err := osu.Find(r.Test)
 	if err != nil {
 		return nil, err
@@ -112,7 +112,7 @@ func (w rank) osu(r *osuRound) (*osu.Row, error) {
 	return &rows[len(rows)-1], nil
 }
 
-func (w rank) imb(r *imbRound) (*imb.Row, error) {
+func (w rank) runIMB(r *imbRound) (*imb.Row, error) {
 	list, err := imb.Find(r.Benchmark)
 	if err != nil {
 		return nil, err
@@ -124,7 +124,7 @@ func (w rank) imb(r *imbRound) (*imb.Row, error) {
 	return &rows[len(rows)-1], nil
 }
 
-func (w rank) nas(r *nasRound) (*nas.Report, error) {
+func (w rank) runNAS(r *nasRound) (*nas.Report, error) {
 	run, ok := kernels[r.Kernel]
 	if !ok {
 		return nil, fmt.Errorf("mpibench: no kernel %q", r.Kernel)

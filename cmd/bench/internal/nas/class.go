@@ -41,8 +41,8 @@ func ParseClass(s string) (Class, error) {
 	return 0, fmt.Errorf("class %q: %w", s, ErrClass)
 }
 
-// PowerOfTwo is nil if n is one, and else an ErrRanks that says what to do.
-func PowerOfTwo(n int) error {
+// CheckPowerOfTwo is nil if n is one, and else an ErrRanks that says what to do.
+func CheckPowerOfTwo(n int) error {
 	if n > 0 && n&(n-1) == 0 {
 		return nil
 	}

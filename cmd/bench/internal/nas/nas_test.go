@@ -98,7 +98,7 @@ func TestChecks(t *testing.T) {
 // TestReport: scripts that read NPB's output find what they look for.
 func TestReport(t *testing.T) {
 	r := nas.Report{Benchmark: "EP", Class: nas.S, Size: 1 << 25, Time: 1500 * time.Millisecond, Processes: 4,
-		Operations: 6e6, Operation: "Random numbers generated", Checks: []nas.Check{{What: "sum", Got: 2, Want: 1}}}
+		Operations: 6e6, Operation: "Random numbers generated", Checks: []nas.Check{{Name: "sum", Got: 2, Want: 1}}}
 	text := r.String()
 	require.Contains(t, text, "\n EP Benchmark Completed.\n")
 	require.Contains(t, text, " sum: 2, published 1, error 1.0e+00\n")
@@ -120,7 +120,7 @@ func TestReport(t *testing.T) {
 
 func TestSlowest(t *testing.T) {
 	require.NoError(t, mpitest.Run(3, func(w *mpi.World) error {
-		d, err := nas.Slowest(w.Comm, time.Duration(w.Rank())*time.Second)
+		d, err := nas.MaxTime(w.Comm, time.Duration(w.Rank())*time.Second)
 		require.Equal(t, 2*time.Second, d)
 		return err
 	}))

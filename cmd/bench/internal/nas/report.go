@@ -25,16 +25,16 @@ type Report struct {
 
 // Check is a result beside the value that is published for it.
 type Check struct {
-	What      string
+	Name      string
 	Got, Want float64
 	Tolerance float64 // relative
 }
 
 // OK reports whether the result is right.
-func (c Check) OK() bool { return c.Error() <= c.Tolerance }
+func (c Check) OK() bool { return c.RelativeError() <= c.Tolerance }
 
-// Error is how far the result is from what it should be, relative to that.
-func (c Check) Error() float64 {
+// RelativeError is how far the result is from what it should be, relative to that.
+func (c Check) RelativeError() float64 {
 	if c.Got == c.Want {
 		return 0
 	}
@@ -62,13 +62,13 @@ func (r Report) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n\n NAS Parallel Benchmarks -- %s Benchmark\n\n", r.Benchmark)
 	for _, c := range r.Checks {
-		fmt.Fprintf(&b, " %s: %.14g, published %.14g, error %.1e\n", c.What, c.Got, c.Want, c.Error())
+		fmt.Fprintf(&b, " %s: %.14g, published %.14g, error %.1e\n", c.Name, c.Got, c.Want, c.RelativeError())
 	}
 	verdict := "UNSUCCESSFUL"
 	if r.Verified() {
 		verdict = "SUCCESSFUL"
 	}
-	version, date := build()
+	version, date := buildInfo()
 	fmt.Fprintf(&b, "\n\n %s Benchmark Completed.\n", r.Benchmark)
 	for _, line := range []struct {
 		key   string
@@ -92,8 +92,8 @@ func (r Report) String() string {
 	return b.String()
 }
 
-// build is version and date of this program, as far as the compiler knows them.
-func build() (version, date string) {
+// buildInfo is version and date of this program, as far as the compiler knows them.
+func buildInfo() (version, date string) {
 	version, date = "softrnic", "unknown"
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, s := range info.Settings {
@@ -108,8 +108,8 @@ func build() (version, date string) {
 	return version, date
 }
 
-// Slowest is the longest of the times that all ranks bring.
-func Slowest(c *mpi.Comm, d time.Duration) (time.Duration, error) {
+// MaxTime is the longest of the times that all ranks bring.
+func MaxTime(c *mpi.Comm, d time.Duration) (time.Duration, error) {
 	slowest := d
 	err := c.Allreduce(mpi.Value(&d), mpi.Value(&slowest), mpi.Max)
 	return slowest, err

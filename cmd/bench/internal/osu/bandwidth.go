@@ -6,9 +6,9 @@ import (
 	"github.com/softrnic/softrnic/mpi"
 )
 
-// bandwidth is that of windows of messages: one way with an answer when all are
+// measureBandwidth is that of windows of messages: one way with an answer when all are
 // there, or both ways.
-func (r *runner) bandwidth(x round) (Row, error) {
+func (r *runner) measureBandwidth(x round) (Row, error) {
 	both := r.t.Name == "bibw"
 	ack := make([]byte, 1)
 	requests := make([]*mpi.Request, 0, 2*r.o.Window)
@@ -21,53 +21,53 @@ func (r *runner) bandwidth(x round) (Row, error) {
 		return Row{}, err
 	}
 	for i := range x.Warmup + x.Iterations {
-		r.prepare(x.size, i)
+		r.fillBuffers(x.size, i)
 		if r.t.pairs || r.o.Validate {
 			if err := r.c.Barrier(); err != nil {
 				return Row{}, err
 			}
 		}
 		start := time.Now()
-		if err := r.window(requests, x.size, ack, both); err != nil {
+		if err := r.exchangeWindow(requests, x.size, ack, both); err != nil {
 			return Row{}, err
 		}
 		if i >= x.Warmup {
-			x.add(time.Since(start))
+			x.addSample(time.Since(start))
 		}
 		if both || !r.first {
-			wrong += r.wrong(x.size, i)
+			wrong += r.countErrors(x.size, i)
 		}
 	}
 	return r.bandwidthRow(x, wrong, moved)
 }
 
-// prepare makes data to be looked at.
-func (r *runner) prepare(size, i int) {
+// fillBuffers makes data to be looked at.
+func (r *runner) fillBuffers(size, i int) {
 	if !r.o.Validate {
 		return
 	}
 	for k := range r.send {
-		r.o.Type.fill(r.send[k][:size], i+k, r.c.Rank())
+		r.o.Type.fillElements(r.send[k][:size], i+k, r.c.Rank())
 		clear(r.recv[k][:size])
 	}
 }
 
-// wrong is the number of elements that are.
-func (r *runner) wrong(size, i int) (n int) {
+// countErrors is the number of elements that are.
+func (r *runner) countErrors(size, i int) (n int) {
 	if !r.o.Validate || r.partner == mpi.ProcNull {
 		return 0
 	}
 	for k := range r.recv {
-		n += r.o.Type.check(r.recv[k][:size], i+k, r.partner)
+		n += r.o.Type.countWrong(r.recv[k][:size], i+k, r.partner)
 	}
 	return n
 }
 
-// window is one round of a rank. The memory of requests is used again.
-func (r *runner) window(requests []*mpi.Request, size int, ack []byte, both bool) error {
+// exchangeWindow is one round of a rank. The memory of requests is used again.
+func (r *runner) exchangeWindow(requests []*mpi.Request, size int, ack []byte, both bool) error {
 	if both || !r.first {
 		for k := range r.o.Window {
-			q, err := r.c.Irecv(r.o.Type.of(r.recv[k%len(r.recv)][:size]), r.partner, tagData)
+			q, err := r.c.Irecv(r.o.Type.bufferOf(r.recv[k%len(r.recv)][:size]), r.partner, tagData)
 			if err != nil {
 				return err
 			}
@@ -76,7 +76,7 @@ func (r *runner) window(requests []*mpi.Request, size int, ack []byte, both bool
 	}
 	if both || r.first {
 		for k := range r.o.Window {
-			q, err := r.c.Isend(r.o.Type.of(r.send[k%len(r.send)][:size]), r.partner, tagData)
+			q, err := r.c.Isend(r.o.Type.bufferOf(r.send[k%len(r.send)][:size]), r.partner, tagData)
 			if err != nil {
 				return err
 			}
@@ -96,7 +96,7 @@ func (r *runner) window(requests []*mpi.Request, size int, ack []byte, both bool
 // bandwidthRow takes the time of the senders, on average. moved is of a round, in
 // MB.
 func (r *runner) bandwidthRow(x round, wrong int, moved float64) (Row, error) {
-	wrong, err := r.sum(wrong)
+	wrong, err := r.sumErrors(wrong)
 	if err != nil {
 		return Row{}, err
 	}
@@ -117,6 +117,6 @@ func (r *runner) bandwidthRow(x round, wrong int, moved float64) (Row, error) {
 	for i, t := range x.samples {
 		x.samples[i] = moved / (t / 1e6)
 	}
-	row.Tail = percentiles(x.samples, r.o.Tail)
+	row.Tail = percentilesOf(x.samples, r.o.Tail)
 	return row, nil
 }

@@ -9,130 +9,138 @@ import (
 // collective is one of the calls. A size is n elements: what one rank has for one
 // other, or what is reduced.
 type collective struct {
-	name, title string
-	out, in     func(n, ranks int) int // elements that a rank sends and receives
-	do          func(*call) error
-	want        func(x *call, j int) int // the j-th element that is received
-	rooted      bool                     // by the root only
+	name, title          string
+	sendCount, recvCount func(n, ranks int) int // elements that a rank sends and receives
+	invoke               func(*collectiveCall) error
+	wantElem             func(x *collectiveCall, j int) int // the j-th element that is received
+	rooted               bool                               // by the root only
 }
 
-// call is one call, made again and again.
-type call struct {
-	c          *mpi.Comm
-	rank, size int // of ranks
-	n          int // elements
-	root       int
-	iteration  int
-	send, recv mpi.Buffer
-	in, out    []mpi.Buffer // the same in pieces
-	counts, at []int        // of the pieces, in elements
-	share      []int        // of a reduction that is scattered
-	data       struct{ send, recv []byte }
+// collectiveCall is one call, made again and again.
+type collectiveCall struct {
+	c                    *mpi.Comm
+	rank, size           int // of ranks
+	n                    int // elements
+	root                 int
+	iteration            int
+	send, recv           mpi.Buffer
+	recvParts, sendParts []mpi.Buffer // the same in pieces
+	counts, displs       []int        // of the pieces, in elements
+	recvCounts           []int        // of a reduction that is scattered
+	data                 struct{ send, recv []byte }
 }
 
-func one(n, _ int) int      { return n }
-func none(int, int) int     { return 0 }
-func each(n, ranks int) int { return n * ranks }
+func countN(n, _ int) int           { return n }
+func countZero(int, int) int        { return 0 }
+func countPerRank(n, ranks int) int { return n * ranks }
 
-// whole is n elements cut into equal pieces, without the rest.
-func whole(n, ranks int) int { return n / ranks * ranks }
-func piece(n, ranks int) int { return n / ranks }
+// countDivisible is n elements cut into equal pieces, without the rest.
+func countDivisible(n, ranks int) int { return n / ranks * ranks }
+func countShare(n, ranks int) int     { return n / ranks }
 
 // Those of a sum, of all ranks' elements.
-func (x *call) sum(j int) (sum int) {
+func (x *collectiveCall) wantSum(j int) (sum int) {
 	for rank := range x.size {
-		sum += element(x.iteration, rank, j)
+		sum += testElement(x.iteration, rank, j)
 	}
 	return sum
 }
 
-// gathered is the j-th element when all ranks' are in a row.
-func (x *call) gathered(j int) int { return element(x.iteration, j/x.n, j%x.n) }
+// wantGathered is the j-th element when all ranks' are in a row.
+func (x *collectiveCall) wantGathered(j int) int { return testElement(x.iteration, j/x.n, j%x.n) }
 
-// scattered is the j-th element of our piece of the root's.
-func (x *call) scattered(j int) int { return element(x.iteration, x.root, x.rank*x.n+j) }
-
-// exchanged is the j-th element when all ranks' pieces for us are in a row.
-func (x *call) exchanged(j int) int { return element(x.iteration, j/x.n, x.rank*x.n+j%x.n) }
-
-var collectives = []collective{
-	{name: "allgather", title: "Allgather", out: one, in: each, want: (*call).gathered,
-		do: func(x *call) error { return x.c.Allgather(x.send, x.recv) }},
-	{name: "allgatherv", title: "Allgatherv", out: one, in: each, want: (*call).gathered,
-		do: func(x *call) error { return x.c.Allgatherv(x.send, x.recv, x.counts, x.at) }},
-	{name: "allreduce", title: "Allreduce", out: one, in: one, want: (*call).sum,
-		do: func(x *call) error { return x.c.Allreduce(x.send, x.recv, mpi.Sum) }},
-	{name: "alltoall", title: "All-to-All Personalized Exchange", out: each, in: each, want: (*call).exchanged,
-		do: func(x *call) error { return x.c.Alltoall(x.send, x.recv) }},
-	{name: "alltoallv", title: "All-to-Allv Personalized Exchange", out: each, in: each, want: (*call).exchanged,
-		do: func(x *call) error { return x.c.Alltoallv(x.send, x.counts, x.at, x.recv, x.counts, x.at) }},
-	{name: "alltoallw", title: "All-to-Allw Personalized Exchange", out: each, in: each, want: (*call).exchanged,
-		do: func(x *call) error { return x.c.Alltoallw(x.out, x.in) }},
-	{name: "barrier", title: "Barrier", out: none, in: none},
-	{name: "bcast", title: "Broadcast", out: none, in: one,
-		want: func(x *call, j int) int { return element(x.iteration, x.root, j) },
-		do:   func(x *call) error { return x.c.Bcast(x.recv, x.root) }},
-	{name: "gather", title: "Gather", out: one, in: each, rooted: true, want: (*call).gathered,
-		do: func(x *call) error { return x.c.Gather(x.send, x.recv, x.root) }},
-	{name: "gatherv", title: "Gatherv", out: one, in: each, rooted: true, want: (*call).gathered,
-		do: func(x *call) error { return x.c.Gatherv(x.send, x.recv, x.counts, x.at, x.root) }},
-	{name: "reduce", title: "Reduce", out: one, in: one, rooted: true, want: (*call).sum,
-		do: func(x *call) error { return x.c.Reduce(x.send, x.recv, mpi.Sum, x.root) }},
-	{name: "reduce_scatter", title: "Reduce_scatter", out: one, in: one, // of which a rank gets its share
-		want: func(x *call, j int) int { return x.sum(x.before() + j) },
-		do:   func(x *call) error { return x.c.ReduceScatter(x.send, x.recv, x.share, mpi.Sum) }},
-	{name: "reduce_scatter_block", title: "Reduce_scatter_block", out: whole, in: piece,
-		want: func(x *call, j int) int { return x.sum(x.rank*(x.n/x.size) + j) },
-		do:   func(x *call) error { return x.c.ReduceScatterBlock(x.send, x.recv, mpi.Sum) }},
-	{name: "scatter", title: "Scatter", out: each, in: one, want: (*call).scattered,
-		do: func(x *call) error { return x.c.Scatter(x.send, x.recv, x.root) }},
-	{name: "scatterv", title: "Scatterv", out: each, in: one, want: (*call).scattered,
-		do: func(x *call) error { return x.c.Scatterv(x.send, x.counts, x.at, x.recv, x.root) }},
+// wantScattered is the j-th element of our piece of the root's.
+func (x *collectiveCall) wantScattered(j int) int {
+	return testElement(x.iteration, x.root, x.rank*x.n+j)
 }
 
-// span is the larger of the buffers, in bytes for a size in bytes.
-func (c *collective) span(size, ranks int) int { return max(c.out(size, ranks), c.in(size, ranks)) }
+// wantExchanged is the j-th element when all ranks' pieces for us are in a row.
+func (x *collectiveCall) wantExchanged(j int) int {
+	return testElement(x.iteration, j/x.n, x.rank*x.n+j%x.n)
+}
+
+var collectives = []collective{
+	{name: "allgather", title: "Allgather", sendCount: countN, recvCount: countPerRank, wantElem: (*collectiveCall).wantGathered,
+		invoke: func(x *collectiveCall) error { return x.c.Allgather(x.send, x.recv) }},
+	{name: "allgatherv", title: "Allgatherv", sendCount: countN, recvCount: countPerRank, wantElem: (*collectiveCall).wantGathered,
+		invoke: func(x *collectiveCall) error { return x.c.Allgatherv(x.send, x.recv, x.counts, x.displs) }},
+	{name: "allreduce", title: "Allreduce", sendCount: countN, recvCount: countN, wantElem: (*collectiveCall).wantSum,
+		invoke: func(x *collectiveCall) error { return x.c.Allreduce(x.send, x.recv, mpi.Sum) }},
+	{name: "alltoall", title: "All-to-All Personalized Exchange", sendCount: countPerRank, recvCount: countPerRank, wantElem: (*collectiveCall).wantExchanged,
+		invoke: func(x *collectiveCall) error { return x.c.Alltoall(x.send, x.recv) }},
+	{name: "alltoallv", title: "All-to-Allv Personalized Exchange", sendCount: countPerRank, recvCount: countPerRank, wantElem: (*collectiveCall).wantExchanged,
+		invoke: func(x *collectiveCall) error {
+			return x.c.Alltoallv(x.send, x.counts, x.displs, x.recv, x.counts, x.displs)
+		}},
+	{name: "alltoallw", title: "All-to-Allw Personalized Exchange", sendCount: countPerRank, recvCount: countPerRank, wantElem: (*collectiveCall).wantExchanged,
+		invoke: func(x *collectiveCall) error { return x.c.Alltoallw(x.sendParts, x.recvParts) }},
+	{name: "barrier", title: "Barrier", sendCount: countZero, recvCount: countZero},
+	{name: "bcast", title: "Broadcast", sendCount: countZero, recvCount: countN,
+		wantElem: func(x *collectiveCall, j int) int { return testElement(x.iteration, x.root, j) },
+		invoke:   func(x *collectiveCall) error { return x.c.Bcast(x.recv, x.root) }},
+	{name: "gather", title: "Gather", sendCount: countN, recvCount: countPerRank, rooted: true, wantElem: (*collectiveCall).wantGathered,
+		invoke: func(x *collectiveCall) error { return x.c.Gather(x.send, x.recv, x.root) }},
+	{name: "gatherv", title: "Gatherv", sendCount: countN, recvCount: countPerRank, rooted: true, wantElem: (*collectiveCall).wantGathered,
+		invoke: func(x *collectiveCall) error { return x.c.Gatherv(x.send, x.recv, x.counts, x.displs, x.root) }},
+	{name: "reduce", title: "Reduce", sendCount: countN, recvCount: countN, rooted: true, wantElem: (*collectiveCall).wantSum,
+		invoke: func(x *collectiveCall) error { return x.c.Reduce(x.send, x.recv, mpi.Sum, x.root) }},
+	{name: "reduce_scatter", title: "Reduce_scatter", sendCount: countN, recvCount: countN, // of which a rank gets its share
+		wantElem: func(x *collectiveCall, j int) int { return x.wantSum(x.elemsBefore() + j) },
+		invoke:   func(x *collectiveCall) error { return x.c.ReduceScatter(x.send, x.recv, x.recvCounts, mpi.Sum) }},
+	{name: "reduce_scatter_block", title: "Reduce_scatter_block", sendCount: countDivisible, recvCount: countShare,
+		wantElem: func(x *collectiveCall, j int) int { return x.wantSum(x.rank*(x.n/x.size) + j) },
+		invoke:   func(x *collectiveCall) error { return x.c.ReduceScatterBlock(x.send, x.recv, mpi.Sum) }},
+	{name: "scatter", title: "Scatter", sendCount: countPerRank, recvCount: countN, wantElem: (*collectiveCall).wantScattered,
+		invoke: func(x *collectiveCall) error { return x.c.Scatter(x.send, x.recv, x.root) }},
+	{name: "scatterv", title: "Scatterv", sendCount: countPerRank, recvCount: countN, wantElem: (*collectiveCall).wantScattered,
+		invoke: func(x *collectiveCall) error { return x.c.Scatterv(x.send, x.counts, x.displs, x.recv, x.root) }},
+}
+
+// bufferSize is the larger of the buffers, in bytes for a size in bytes.
+func (c *collective) bufferSize(size, ranks int) int {
+	return max(c.sendCount(size, ranks), c.recvCount(size, ranks))
+}
 
 // newCall makes the buffers for a size.
-func (r *runner) newCall(size int) *call {
+func (r *runner) newCall(size int) *collectiveCall {
 	t := r.o.Type
-	x := &call{c: r.c, rank: r.c.Rank(), size: r.c.Size(), n: size / t.size(), root: r.o.Root}
+	x := &collectiveCall{c: r.c, rank: r.c.Rank(), size: r.c.Size(), n: size / t.elemSize(), root: r.o.Root}
 	for i := range x.size {
-		x.counts, x.at = append(x.counts, x.n), append(x.at, i*x.n)
+		x.counts, x.displs = append(x.counts, x.n), append(x.displs, i*x.n)
 		share := x.n / x.size
 		if i < x.n%x.size {
 			share++
 		}
-		x.share = append(x.share, share)
+		x.recvCounts = append(x.recvCounts, share)
 	}
-	in := r.t.coll.in(x.n, x.size)
+	in := r.t.coll.recvCount(x.n, x.size)
 	if r.t.coll.name == "reduce_scatter" {
-		in = x.share[x.rank]
+		in = x.recvCounts[x.rank]
 	}
-	x.data.send, x.data.recv = memory(r.t.coll.out(x.n, x.size)*t.size()), memory(in*t.size())
-	x.send, x.recv = t.of(x.data.send), t.of(x.data.recv)
+	x.data.send, x.data.recv = alignedBytes(r.t.coll.sendCount(x.n, x.size)*t.elemSize()), alignedBytes(in*t.elemSize())
+	x.send, x.recv = t.bufferOf(x.data.send), t.bufferOf(x.data.recv)
 	if r.t.coll.name == "alltoallw" {
 		for i := range x.size {
-			x.out, x.in = append(x.out, x.send.Slice(x.at[i], x.at[i]+x.n)), append(x.in, x.recv.Slice(x.at[i], x.at[i]+x.n))
+			x.sendParts, x.recvParts = append(x.sendParts, x.send.Slice(x.displs[i], x.displs[i]+x.n)), append(x.recvParts, x.recv.Slice(x.displs[i], x.displs[i]+x.n))
 		}
 	}
 	return x
 }
 
-// before are the elements of a scattered sum that lower ranks get.
-func (x *call) before() (n int) {
-	for _, share := range x.share[:x.rank] {
+// elemsBefore are the elements of a scattered sum that lower ranks get.
+func (x *collectiveCall) elemsBefore() (n int) {
+	for _, share := range x.recvCounts[:x.rank] {
 		n += share
 	}
 	return n
 }
 
-// collective is how long a call takes, on average over ranks, which begin together.
-func (r *runner) collective(rd round) (Row, error) {
+// measureCollective is how long a call takes, on average over ranks, which begin together.
+func (r *runner) measureCollective(rd round) (Row, error) {
 	x := r.newCall(rd.size)
-	do := r.t.coll.do
+	do := r.t.coll.invoke
 	if do == nil {
-		do = func(x *call) error { return x.c.Barrier() }
+		do = func(x *collectiveCall) error { return x.c.Barrier() }
 	}
 	wrong := 0
 	if err := r.c.Barrier(); err != nil {
@@ -153,9 +161,9 @@ func (r *runner) collective(rd round) (Row, error) {
 			return Row{}, err
 		}
 		if x.iteration >= rd.Warmup {
-			rd.add(time.Since(start))
+			rd.addSample(time.Since(start))
 		}
-		if r.t.coll.do != nil {
+		if r.t.coll.invoke != nil {
 			if err := r.c.Barrier(); err != nil {
 				return Row{}, err
 			}
@@ -168,26 +176,26 @@ func (r *runner) collective(rd round) (Row, error) {
 }
 
 // prepareCall makes data to be looked at.
-func (r *runner) prepareCall(x *call) {
-	r.o.Type.fill(x.data.send, x.iteration, x.rank)
+func (r *runner) prepareCall(x *collectiveCall) {
+	r.o.Type.fillElements(x.data.send, x.iteration, x.rank)
 	clear(x.data.recv)
 	if r.t.coll.name == "bcast" && x.rank == x.root {
-		r.o.Type.fill(x.data.recv, x.iteration, x.rank)
+		r.o.Type.fillElements(x.data.recv, x.iteration, x.rank)
 	}
 }
 
 // checkCall counts elements that are wrong. Sums of characters are so modulo 256.
-func (r *runner) checkCall(x *call) (wrong int) {
-	if r.t.coll.want == nil || r.t.coll.rooted && x.rank != x.root {
+func (r *runner) checkCall(x *collectiveCall) (wrong int) {
+	if r.t.coll.wantElem == nil || r.t.coll.rooted && x.rank != x.root {
 		return 0
 	}
 	t := r.o.Type
-	for j := range len(x.data.recv) / t.size() {
-		want := r.t.coll.want(x, j)
+	for j := range len(x.data.recv) / t.elemSize() {
+		want := r.t.coll.wantElem(x, j)
 		if t == Char {
 			want = int(int8(want))
 		}
-		if t.get(x.data.recv, j) != want {
+		if t.getElement(x.data.recv, j) != want {
 			wrong++
 		}
 	}
@@ -196,17 +204,17 @@ func (r *runner) checkCall(x *call) (wrong int) {
 
 // collectiveRow is the row for rank 0.
 func (r *runner) collectiveRow(rd round, wrong int) (Row, error) {
-	wrong, err := r.sum(wrong)
+	wrong, err := r.sumErrors(wrong)
 	if err != nil {
 		return Row{}, err
 	}
-	mine := us(rd.total) / float64(rd.Iterations)
+	mine := toMicros(rd.total) / float64(rd.Iterations)
 	row := Row{Size: rd.size, Iterations: rd.Iterations, Errors: wrong}
 	if err := r.c.Reduce(mpi.Value(&mine), mpi.Value(&row.Latency), mpi.Sum, 0); err != nil {
 		return Row{}, err
 	}
 	row.Latency /= float64(r.c.Size())
-	if err := r.extremes(mine, mine, &row); err != nil {
+	if err := r.reduceMinMax(mine, mine, &row); err != nil {
 		return Row{}, err
 	}
 	if rd.samples == nil {
@@ -219,6 +227,6 @@ func (r *runner) collectiveRow(rd round, wrong int) (Row, error) {
 	for i := range mean {
 		mean[i] /= float64(r.c.Size())
 	}
-	row.Tail = percentiles(mean, r.o.Tail)
+	row.Tail = percentilesOf(mean, r.o.Tail)
 	return row, nil
 }

@@ -41,14 +41,14 @@ func ParseCreation(name string) (Creation, error) {
 	return 0, fmt.Errorf("%w: windows made by %q: want create, allocate or dynamic", ErrOptions, name)
 }
 
-// window makes a window with so many bytes of memory here, which all ranks do
+// newWindow makes a window with so many bytes of memory here, which all ranks do
 // together. There is what the other rank's displacements count from.
-func (c Creation) window(comm *mpi.Comm, room int) (win *mpi.Win, mine []byte, there int, err error) {
+func (c Creation) newWindow(comm *mpi.Comm, room int) (win *mpi.Win, mine []byte, there int, err error) {
 	if c == Allocate {
 		win, mine, err = mpi.WinAllocate[byte](comm, room)
 		return win, mine, 0, err
 	}
-	mine = memory(room)
+	mine = alignedBytes(room)
 	if c == Create {
 		win, err = mpi.WinCreate(comm, mine)
 		return win, mine, 0, err

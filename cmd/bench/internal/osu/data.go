@@ -8,13 +8,13 @@ import (
 	"github.com/softrnic/softrnic/mpi"
 )
 
-// memory is n bytes, for elements of any type.
-func memory(n int) []byte { return make([]byte, n, (n+7)&^7) }
+// alignedBytes is n bytes, for elements of any type.
+func alignedBytes(n int) []byte { return make([]byte, n, (n+7)&^7) }
 
-// of is the buffer of elements of a type in a piece of memory, which begins where
+// bufferOf is the buffer of elements of a type in a piece of memory, which begins where
 // such an element may.
-func (t Type) of(b []byte) mpi.Buffer {
-	b = b[:len(b)-len(b)%t.size()]
+func (t Type) bufferOf(b []byte) mpi.Buffer {
+	b = b[:len(b)-len(b)%t.elemSize()]
 	switch t {
 	case Int:
 		return mpi.Of(unsafe.Slice((*int32)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/4))
@@ -26,31 +26,31 @@ func (t Type) of(b []byte) mpi.Buffer {
 	return mpi.Of(unsafe.Slice((*int8)(unsafe.Pointer(unsafe.SliceData(b))), len(b)))
 }
 
-// element is what a rank sends as its j-th element in an iteration: a small number,
+// testElement is what a rank sends as its j-th element in an iteration: a small number,
 // of which sums are exact, and which is another one at most other places.
-func element(iteration, rank, j int) int {
+func testElement(iteration, rank, j int) int {
 	h := uint32(iteration)*2654435761 + uint32(rank)*40503*65599 + uint32(j)*2246822519
 	return int((h ^ h>>15) * 2654435761 >> 29)
 }
 
-// fill writes what a rank sends.
-func (t Type) fill(b []byte, iteration, rank int) {
-	for j := range len(b) / t.size() {
-		t.put(b, j, element(iteration, rank, j))
+// fillElements writes what a rank sends.
+func (t Type) fillElements(b []byte, iteration, rank int) {
+	for j := range len(b) / t.elemSize() {
+		t.putElement(b, j, testElement(iteration, rank, j))
 	}
 }
 
-// check counts elements that are not what a rank has sent.
-func (t Type) check(b []byte, iteration, rank int) (wrong int) {
-	for j := range len(b) / t.size() {
-		if t.get(b, j) != element(iteration, rank, j) {
+// countWrong counts elements that are not what a rank has sent.
+func (t Type) countWrong(b []byte, iteration, rank int) (wrong int) {
+	for j := range len(b) / t.elemSize() {
+		if t.getElement(b, j) != testElement(iteration, rank, j) {
 			wrong++
 		}
 	}
 	return wrong
 }
 
-func (t Type) put(b []byte, j, v int) {
+func (t Type) putElement(b []byte, j, v int) {
 	switch t {
 	case Int:
 		binary.NativeEndian.PutUint32(b[4*j:], uint32(v))
@@ -63,7 +63,7 @@ func (t Type) put(b []byte, j, v int) {
 	}
 }
 
-func (t Type) get(b []byte, j int) int {
+func (t Type) getElement(b []byte, j int) int {
 	switch t {
 	case Int:
 		return int(int32(binary.NativeEndian.Uint32(b[4*j:])))

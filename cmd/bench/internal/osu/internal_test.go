@@ -96,8 +96,8 @@ func TestTable(t *testing.T) {
 		require.NoError(t, err)
 		var b bytes.Buffer
 		out := table{&b, test, c.o}
-		require.NoError(t, out.head(r))
-		require.NoError(t, out.row(c.row))
+		require.NoError(t, out.writeHeader(r))
+		require.NoError(t, out.writeRow(c.row))
 		require.Equal(t, c.want, b.String())
 	}
 }
@@ -107,9 +107,9 @@ func TestPercentiles(t *testing.T) {
 	for i := range values {
 		values[i] = float64(200 - i)
 	}
-	require.Equal(t, []float64{1, 2, 100, 198, 200}, percentiles(values, []int{0, 1, 50, 99, 100}))
-	require.Equal(t, []float64{7, 7}, percentiles([]float64{7}, []int{0, 100}))
-	require.Empty(t, percentiles(nil, []int{50}))
+	require.Equal(t, []float64{1, 2, 100, 198, 200}, percentilesOf(values, []int{0, 1, 50, 99, 100}))
+	require.Equal(t, []float64{7, 7}, percentilesOf([]float64{7}, []int{0, 100}))
+	require.Empty(t, percentilesOf(nil, []int{50}))
 }
 
 // TestCheckSees: data that is not what was sent, or not where it should be, does not
@@ -119,17 +119,17 @@ func TestCheckSees(t *testing.T) {
 		typ := Type(rapid.IntRange(0, len(types)-1).Draw(t, "type"))
 		n := rapid.IntRange(32, 200).Draw(t, "elements")
 		iteration, rank := rapid.IntRange(0, 11000).Draw(t, "iteration"), rapid.IntRange(0, 64).Draw(t, "rank")
-		b := memory(n * typ.size())
-		typ.fill(b, iteration, rank)
-		require.Zero(t, typ.check(b, iteration, rank))
-		require.Positive(t, typ.check(b, iteration+1, rank), "the last iteration's")
-		require.Positive(t, typ.check(b, iteration, rank+1), "another's")
+		b := alignedBytes(n * typ.elemSize())
+		typ.fillElements(b, iteration, rank)
+		require.Zero(t, typ.countWrong(b, iteration, rank))
+		require.Positive(t, typ.countWrong(b, iteration+1, rank), "the last iteration's")
+		require.Positive(t, typ.countWrong(b, iteration, rank+1), "another's")
 		at := rapid.IntRange(0, n-1).Draw(t, "at")
-		typ.put(b, at, typ.get(b, at)+1)
-		require.Equal(t, 1, typ.check(b, iteration, rank))
-		typ.fill(b, iteration, rank)
-		copy(b, b[typ.size()*rapid.IntRange(1, 16).Draw(t, "by"):])
-		require.Positive(t, typ.check(b, iteration, rank), "moved")
+		typ.putElement(b, at, typ.getElement(b, at)+1)
+		require.Equal(t, 1, typ.countWrong(b, iteration, rank))
+		typ.fillElements(b, iteration, rank)
+		copy(b, b[typ.elemSize()*rapid.IntRange(1, 16).Draw(t, "by"):])
+		require.Positive(t, typ.countWrong(b, iteration, rank), "moved")
 	})
 }
 
@@ -138,11 +138,11 @@ func TestCheckSees(t *testing.T) {
 func TestWrongDataFails(t *testing.T) {
 	require.NoError(t, mpitest.Run(3, func(w *mpi.World) error {
 		for _, test := range Tests() {
-			if test.coll == nil || test.coll.do == nil {
+			if test.coll == nil || test.coll.invoke == nil {
 				continue
 			}
 			broken := *test.coll
-			broken.do = func(*call) error { return nil }
+			broken.invoke = func(*collectiveCall) error { return nil }
 			test.coll = &broken
 			o := Defaults(test)
 			o.Min, o.Max, o.Validate = 256, 512, true
@@ -160,14 +160,14 @@ func TestWrongDataFails(t *testing.T) {
 // TestWrongWindowFails: an operation that does nothing, or at another place, fails
 // its validation at both ranks.
 func TestWrongWindowFails(t *testing.T) {
-	nothing := func(*access, int) error { return nil }
-	elsewhere := func(a *access, k int) error {
-		return a.win.Put(a.out[k], a.partner, a.place((k+1)%a.places))
+	nothing := func(*windowAccess, int) error { return nil }
+	elsewhere := func(a *windowAccess, k int) error {
+		return a.win.Put(a.out[k], a.partner, a.targetPlace((k+1)%a.slots))
 	}
 	require.NoError(t, mpitest.Run(2, func(w *mpi.World) error {
 		for _, c := range []struct {
 			name string
-			do   func(*access, int) error
+			do   func(*windowAccess, int) error
 		}{
 			{"put_latency", nothing}, {"get_latency", nothing}, {"put_bw", nothing}, {"get_bw", nothing}, {"put_bibw", nothing},
 			{"acc_latency", nothing}, {"get_acc_latency", nothing}, {"fop_latency", nothing}, {"cas_latency", nothing},
@@ -176,7 +176,7 @@ func TestWrongWindowFails(t *testing.T) {
 			test, err := Find(c.name)
 			require.NoError(t, err)
 			broken := *test.win
-			broken.do = c.do
+			broken.invoke = c.do
 			test.win = &broken
 			o := Defaults(test)
 			o.Min, o.Max, o.Validate, o.Window = 256, 512, true, 4

@@ -17,16 +17,16 @@ const (
 	tagAck  = 101
 )
 
-// latency is half of the time from a message to its answer, on average over pairs.
-func (r *runner) latency(x round) (Row, error) {
-	send, recv := r.o.Type.of(r.send[0][:x.size]), r.o.Type.of(r.recv[0][:x.size])
+// measureLatency is half of the time from a message to its answer, on average over pairs.
+func (r *runner) measureLatency(x round) (Row, error) {
+	send, recv := r.o.Type.bufferOf(r.send[0][:x.size]), r.o.Type.bufferOf(r.recv[0][:x.size])
 	wrong := 0
 	if err := r.c.Barrier(); err != nil {
 		return Row{}, err
 	}
 	for i := range x.Warmup + x.Iterations {
 		if r.o.Validate {
-			r.o.Type.fill(r.send[0][:x.size], i, r.c.Rank())
+			r.o.Type.fillElements(r.send[0][:x.size], i, r.c.Rank())
 			clear(r.recv[0][:x.size])
 		}
 		if r.t.pairs || r.o.Validate {
@@ -39,10 +39,10 @@ func (r *runner) latency(x round) (Row, error) {
 			return Row{}, err
 		}
 		if i >= x.Warmup {
-			x.add(time.Since(start) / 2)
+			x.addSample(time.Since(start) / 2)
 		}
 		if r.o.Validate && r.partner != mpi.ProcNull {
-			wrong += r.o.Type.check(r.recv[0][:x.size], i, r.partner)
+			wrong += r.o.Type.countWrong(r.recv[0][:x.size], i, r.partner)
 		}
 	}
 	return r.latencyRow(x, wrong)
@@ -65,12 +65,12 @@ func (r *runner) pingPong(send, recv mpi.Buffer, ping, pong int) error {
 
 // latencyRow is the average over pairs, for rank 0.
 func (r *runner) latencyRow(x round, wrong int) (Row, error) {
-	wrong, err := r.sum(wrong)
+	wrong, err := r.sumErrors(wrong)
 	if err != nil {
 		return Row{}, err
 	}
-	mine := us(x.total) / float64(x.Iterations)
-	row := Row{Size: x.size, Latency: mine, Min: mine, Max: mine, Iterations: x.Iterations, Errors: wrong, Tail: percentiles(x.samples, r.o.Tail)}
+	mine := toMicros(x.total) / float64(x.Iterations)
+	row := Row{Size: x.size, Latency: mine, Min: mine, Max: mine, Iterations: x.Iterations, Errors: wrong, Tail: percentilesOf(x.samples, r.o.Tail)}
 	if r.pairs == 1 {
 		return row, nil
 	}
@@ -85,22 +85,22 @@ func (r *runner) latencyRow(x round, wrong int) (Row, error) {
 	if !r.first {
 		least = math.Inf(1) // not of those that answer
 	}
-	return row, r.extremes(least, mine, &row)
+	return row, r.reduceMinMax(least, mine, &row)
 }
 
-// extremes are those of all ranks, for rank 0.
-func (r *runner) extremes(least, most float64, row *Row) error {
+// reduceMinMax are those of all ranks, for rank 0.
+func (r *runner) reduceMinMax(least, most float64, row *Row) error {
 	if err := r.c.Reduce(mpi.Value(&least), mpi.Value(&row.Min), mpi.Min, 0); err != nil {
 		return err
 	}
 	return r.c.Reduce(mpi.Value(&most), mpi.Value(&row.Max), mpi.Max, 0)
 }
 
-// processes is latency while there are more processes on both sides, which sleep.
-func (r *runner) processes(x round) (Row, error) {
+// measureLatencyMP is latency while there are more processes on both sides, which sleep.
+func (r *runner) measureLatencyMP(x round) (Row, error) {
 	n := r.o.Senders
 	if !r.first {
-		n = r.o.Replies
+		n = r.o.Receivers
 	}
 	awake := make(chan struct{})
 	var children sync.WaitGroup
@@ -109,26 +109,26 @@ func (r *runner) processes(x round) (Row, error) {
 	}
 	defer children.Wait()
 	defer close(awake)
-	return r.latency(x)
+	return r.measureLatency(x)
 }
 
-// threads is latency between some goroutines of rank 0 and some of rank 1. A single
+// measureLatencyMT is latency between some goroutines of rank 0 and some of rank 1. A single
 // one of rank 0 is answered by whoever of rank 1 gets the message.
-func (r *runner) threads(x round) (Row, error) {
+func (r *runner) measureLatencyMT(x round) (Row, error) {
 	if err := r.c.Barrier(); err != nil {
 		return Row{}, err
 	}
 	n := r.o.Senders
 	if !r.first {
-		n = r.o.Replies
+		n = r.o.Receivers
 	}
-	watches, wrongs, errs := make([]watch, n), make([]int, n), make([]error, n)
+	watches, wrongs, errs := make([]stopwatch, n), make([]int, n), make([]error, n)
 	var all sync.WaitGroup
 	for thread := range n {
 		if x.samples != nil {
 			watches[thread].samples = make([]float64, 0, x.Iterations)
 		}
-		all.Go(func() { wrongs[thread], errs[thread] = r.thread(x, thread, n, &watches[thread]) })
+		all.Go(func() { wrongs[thread], errs[thread] = r.runThread(x, thread, n, &watches[thread]) })
 	}
 	all.Wait()
 	if err := errors.Join(errs...); err != nil {
@@ -143,17 +143,17 @@ func (r *runner) threads(x round) (Row, error) {
 	return r.latencyRow(x, wrong)
 }
 
-// thread is one of n: each n-th round is its.
-func (r *runner) thread(x round, thread, n int, w *watch) (wrong int, err error) {
-	out, in := memory(x.size), memory(x.size)
-	send, recv := r.o.Type.of(out), r.o.Type.of(in)
+// runThread is one of n: each n-th round is its.
+func (r *runner) runThread(x round, thread, n int, w *stopwatch) (wrong int, err error) {
+	out, in := alignedBytes(x.size), alignedBytes(x.size)
+	send, recv := r.o.Type.bufferOf(out), r.o.Type.bufferOf(in)
 	ping, pong := tagPing, tagPong
 	for i := thread; i < x.Warmup+x.Iterations; i += n {
 		if r.o.Senders > 1 {
 			ping, pong = i, i
 		}
 		if r.o.Validate {
-			r.o.Type.fill(out, i, r.c.Rank())
+			r.o.Type.fillElements(out, i, r.c.Rank())
 			clear(in)
 		}
 		start := time.Now()
@@ -161,10 +161,10 @@ func (r *runner) thread(x round, thread, n int, w *watch) (wrong int, err error)
 			return wrong, err
 		}
 		if i >= x.Warmup {
-			w.add(time.Since(start) / 2)
+			w.addSample(time.Since(start) / 2)
 		}
 		if r.o.Validate {
-			wrong += r.o.Type.check(in, i, r.partner)
+			wrong += r.o.Type.countWrong(in, i, r.partner)
 		}
 	}
 	return wrong, nil

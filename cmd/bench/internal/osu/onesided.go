@@ -9,144 +9,148 @@ import (
 // oneSided is one of the operations on windows. Rank 0 works on the memory of rank
 // 1 and, where that has to take part, rank 1 does the same to rank 0.
 type oneSided struct {
-	name, title string
-	windows     bool // as many operations in a row as Options.Window, each at a place of its own
-	both        bool // ranks at the same time
-	single      bool // of one element
-	integer     bool // of no floating-point number
-	brings      bool // elements of its own
-	fetches     bool // what was there before
+	name, title   string
+	windowed      bool // as many operations in a row as Options.Window, each at a place of its own
+	bidirectional bool // ranks at the same time
+	singleElem    bool // of one element
+	integerOnly   bool // of no floating-point number
+	hasOrigin     bool // elements of its own
+	hasResult     bool // what was there before
 
-	do    func(a *access, k int) error          // the k-th operation in a row
-	after func(iteration, was, brought int) int // the element that is there then
+	invoke    func(a *windowAccess, k int) error    // the k-th operation in a row
+	wantAfter func(iteration, was, brought int) int // the element that is there then
 }
 
 // Elements that are there after an operation.
-func taken(_, _, brought int) int { return brought }
-func kept(_, was, _ int) int      { return was }
-func sum(_, was, brought int) int { return was + brought }
+func afterPut(_, _, brought int) int   { return brought }
+func afterGet(_, was, _ int) int       { return was }
+func afterSum(_, was, brought int) int { return was + brought }
 
-// swapped is of compares that find what they look for every other time.
-func swapped(iteration, was, brought int) int {
-	if differs(iteration) == 0 {
+// afterSwap is of compares that find what they look for every other time.
+func afterSwap(iteration, was, brought int) int {
+	if compareOffset(iteration) == 0 {
 		return brought
 	}
 	return was
 }
 
-// differs is by how much what a compare looks for is not what is there.
-func differs(iteration int) int { return iteration % 2 }
+// compareOffset is by how much what a compare looks for is not what is there.
+func compareOffset(iteration int) int { return iteration % 2 }
 
-func put(a *access, k int) error { return a.win.Put(a.out[k], a.partner, a.place(k)) }
-func get(a *access, k int) error { return a.win.Get(a.in[k], a.partner, a.place(k)) }
+func invokePut(a *windowAccess, k int) error { return a.win.Put(a.out[k], a.partner, a.targetPlace(k)) }
+func invokeGet(a *windowAccess, k int) error { return a.win.Get(a.in[k], a.partner, a.targetPlace(k)) }
 
-var oneSideds = []oneSided{
-	{name: "put_latency", title: "MPI_Put Latency", brings: true, do: put, after: taken},
-	{name: "get_latency", title: "MPI_Get latency", fetches: true, do: get, after: kept},
-	{name: "put_bw", title: "MPI_Put Bandwidth", windows: true, brings: true, do: put, after: taken},
-	{name: "get_bw", title: "MPI_Get Bandwidth", windows: true, fetches: true, do: get, after: kept},
-	{name: "put_bibw", title: "MPI_Put Bi-directional Bandwidth", windows: true, both: true, brings: true, do: put, after: taken},
-	{name: "acc_latency", title: "MPI_Accumulate latency", brings: true, after: sum,
-		do: func(a *access, k int) error { return a.win.Accumulate(a.out[k], a.partner, a.place(k), mpi.Sum) }},
-	{name: "get_acc_latency", title: "MPI_Get_accumulate latency", brings: true, fetches: true, after: sum,
-		do: func(a *access, k int) error {
-			return a.win.GetAccumulate(a.out[k], a.in[k], a.partner, a.place(k), mpi.Sum)
+var oneSidedTests = []oneSided{
+	{name: "put_latency", title: "MPI_Put Latency", hasOrigin: true, invoke: invokePut, wantAfter: afterPut},
+	{name: "get_latency", title: "MPI_Get latency", hasResult: true, invoke: invokeGet, wantAfter: afterGet},
+	{name: "put_bw", title: "MPI_Put Bandwidth", windowed: true, hasOrigin: true, invoke: invokePut, wantAfter: afterPut},
+	{name: "get_bw", title: "MPI_Get Bandwidth", windowed: true, hasResult: true, invoke: invokeGet, wantAfter: afterGet},
+	{name: "put_bibw", title: "MPI_Put Bi-directional Bandwidth", windowed: true, bidirectional: true, hasOrigin: true, invoke: invokePut, wantAfter: afterPut},
+	{name: "acc_latency", title: "MPI_Accumulate latency", hasOrigin: true, wantAfter: afterSum,
+		invoke: func(a *windowAccess, k int) error {
+			return a.win.Accumulate(a.out[k], a.partner, a.targetPlace(k), mpi.Sum)
 		}},
-	{name: "fop_latency", title: "MPI_Fetch_and_op latency", single: true, brings: true, fetches: true, after: sum,
-		do: func(a *access, _ int) error { return a.win.FetchAndOp(a.out[0], a.in[0], a.partner, a.there, mpi.Sum) }},
-	{name: "cas_latency", title: "MPI_Compare_and_swap latency", single: true, integer: true, brings: true, fetches: true, after: swapped,
-		do: func(a *access, _ int) error {
-			return a.win.CompareAndSwap(a.out[0], a.compare, a.in[0], a.partner, a.there)
+	{name: "get_acc_latency", title: "MPI_Get_accumulate latency", hasOrigin: true, hasResult: true, wantAfter: afterSum,
+		invoke: func(a *windowAccess, k int) error {
+			return a.win.GetAccumulate(a.out[k], a.in[k], a.partner, a.targetPlace(k), mpi.Sum)
+		}},
+	{name: "fop_latency", title: "MPI_Fetch_and_op latency", singleElem: true, hasOrigin: true, hasResult: true, wantAfter: afterSum,
+		invoke: func(a *windowAccess, _ int) error {
+			return a.win.FetchAndOp(a.out[0], a.in[0], a.partner, a.peerOffset, mpi.Sum)
+		}},
+	{name: "cas_latency", title: "MPI_Compare_and_swap latency", singleElem: true, integerOnly: true, hasOrigin: true, hasResult: true, wantAfter: afterSwap,
+		invoke: func(a *windowAccess, _ int) error {
+			return a.win.CompareAndSwap(a.out[0], a.compare, a.in[0], a.partner, a.peerOffset)
 		}},
 }
 
-// access is a rank's part of a test for a size.
-type access struct {
-	r       *runner
-	t       *oneSided
-	win     *mpi.Win
-	partner int
-	other   *mpi.Group   // of the partner
-	steps   []step       // of a round
-	acts    bool         // there are operations among them
-	acted   bool         // and among the partner's
-	out, in []mpi.Buffer // by place
-	compare mpi.Buffer
-	memory  []byte // that the partner works on
-	there   int    // where the partner's begins
-	data    struct{ out, in, compare []byte }
-	places  int
-	size    int // of each
+// windowAccess is a rank's part of a test for a size.
+type windowAccess struct {
+	r          *runner
+	t          *oneSided
+	win        *mpi.Win
+	partner    int
+	peerGroup  *mpi.Group   // of the partner
+	steps      []step       // of a round
+	operates   bool         // there are operations among them
+	isTarget   bool         // and among the partner's
+	out, in    []mpi.Buffer // by place
+	compare    mpi.Buffer
+	memory     []byte // that the partner works on
+	peerOffset int    // where the partner's begins
+	data       struct{ out, in, compare []byte }
+	slots      int
+	size       int // of each
 }
 
 // newAccess makes the window, which all ranks do together. Who is not worked on
 // brings no memory.
-func (r *runner) newAccess(size int) (*access, error) {
-	a := &access{r: r, t: r.t.win, partner: r.partner, places: 1, size: size}
-	scripts := a.t.scripts(r.o.Sync)
-	a.steps, a.acts, a.acted = scripts[r.c.Rank()].steps, scripts[r.c.Rank()].operates, scripts[r.partner].operates
-	if a.t.windows {
-		a.places = r.o.Window
+func (r *runner) newAccess(size int) (*windowAccess, error) {
+	a := &windowAccess{r: r, t: r.t.win, partner: r.partner, slots: 1, size: size}
+	scripts := a.t.roundScripts(r.o.Sync)
+	a.steps, a.operates, a.isTarget = scripts[r.c.Rank()].steps, scripts[r.c.Rank()].operates, scripts[r.partner].operates
+	if a.t.windowed {
+		a.slots = r.o.Window
 	}
 	pieces := func(wanted bool) (data []byte, list []mpi.Buffer) {
 		if wanted {
-			data = memory(a.places * size)
-			for k := range a.places {
-				list = append(list, r.o.Type.of(data[k*size:][:size]))
+			data = alignedBytes(a.slots * size)
+			for k := range a.slots {
+				list = append(list, r.o.Type.bufferOf(data[k*size:][:size]))
 			}
 		}
 		return data, list
 	}
-	a.data.out, a.out = pieces(a.acts && a.t.brings)
-	a.data.in, a.in = pieces(a.acts && a.t.fetches)
-	if a.acts && a.t.integer {
-		a.data.compare = memory(size)
-		a.compare = r.o.Type.of(a.data.compare)
+	a.data.out, a.out = pieces(a.operates && a.t.hasOrigin)
+	a.data.in, a.in = pieces(a.operates && a.t.hasResult)
+	if a.operates && a.t.integerOnly {
+		a.data.compare = alignedBytes(size)
+		a.compare = r.o.Type.bufferOf(a.data.compare)
 	}
 	room := 0
-	if a.acted {
-		room = a.places * size
+	if a.isTarget {
+		room = a.slots * size
 	}
 	var err error
-	if a.other, err = r.c.Group().Incl(r.partner); err != nil {
+	if a.peerGroup, err = r.c.Group().Incl(r.partner); err != nil {
 		return nil, err
 	}
-	a.win, a.memory, a.there, err = r.o.Creation.window(r.c, room)
+	a.win, a.memory, a.peerOffset, err = r.o.Creation.newWindow(r.c, room)
 	return a, err
 }
 
-// place is that of the k-th operation in a row.
-func (a *access) place(k int) mpi.Place { return mpi.At(a.there + k*a.size) }
+// targetPlace is that of the k-th operation in a row.
+func (a *windowAccess) targetPlace(k int) mpi.Place { return mpi.At(a.peerOffset + k*a.size) }
 
-// oneSided is how long operations take until they are known to be done, or how much
+// measureOneSided is how long operations take until they are known to be done, or how much
 // they move.
-func (r *runner) oneSided(x round) (Row, error) {
+func (r *runner) measureOneSided(x round) (Row, error) {
 	a, err := r.newAccess(x.size)
 	if err != nil {
 		return Row{}, err
 	}
-	wrong, err := a.rounds(x)
+	wrong, err := a.runRounds(x)
 	if err != nil {
 		return Row{}, err
 	}
 	if err := a.win.Free(); err != nil {
 		return Row{}, err
 	}
-	if !a.t.windows {
+	if !a.t.windowed {
 		return r.latencyRow(x, wrong)
 	}
 	moved := float64(x.size) * float64(r.o.Window) / 1e6 // MB
-	if a.t.both {
+	if a.t.bidirectional {
 		moved *= 2
 	}
 	return r.bandwidthRow(x, wrong, moved)
 }
 
-// rounds does all rounds, in one epoch if they only flush.
-func (a *access) rounds(x round) (wrong int, err error) {
-	flushes := a.acts && a.r.o.Sync.flushes()
+// runRounds does all rounds, in one epoch if they only flush.
+func (a *windowAccess) runRounds(x round) (wrong int, err error) {
+	flushes := a.operates && a.r.o.Sync.usesFlush()
 	if flushes {
-		if err := lock(a); err != nil {
+		if err := stepLock(a); err != nil {
 			return 0, err
 		}
 	}
@@ -154,11 +158,11 @@ func (a *access) rounds(x round) (wrong int, err error) {
 		return 0, err
 	}
 	share := time.Duration(1)
-	if a.acts && a.acted && !a.t.both { // one after the other
+	if a.operates && a.isTarget && !a.t.bidirectional { // one after the other
 		share = 2
 	}
 	for i := range x.Warmup + x.Iterations {
-		if err := a.prepare(i); err != nil {
+		if err := a.fillBuffers(i); err != nil {
 			return wrong, err
 		}
 		start := time.Now()
@@ -168,42 +172,42 @@ func (a *access) rounds(x round) (wrong int, err error) {
 			}
 		}
 		if i >= x.Warmup {
-			x.add(time.Since(start) / share)
+			x.addSample(time.Since(start) / share)
 		}
-		n, err := a.check(i)
+		n, err := a.countErrors(i)
 		if err != nil {
 			return wrong, err
 		}
 		wrong += n
 	}
 	if flushes {
-		return wrong, unlock(a)
+		return wrong, stepUnlock(a)
 	}
 	return wrong, nil
 }
 
-// prepare makes data to be looked at. Memory is the rank's own until the barrier.
-func (a *access) prepare(i int) error {
+// fillBuffers makes data to be looked at. Memory is the rank's own until the barrier.
+func (a *windowAccess) fillBuffers(i int) error {
 	if !a.r.o.Validate {
 		return nil
 	}
 	typ, rank := a.r.o.Type, a.r.c.Rank()
-	typ.fill(a.memory, i, rank)
-	typ.fill(a.data.out, i, rank)
+	typ.fillElements(a.memory, i, rank)
+	typ.fillElements(a.data.out, i, rank)
 	clear(a.data.in)
 	if a.data.compare != nil {
-		typ.put(a.data.compare, 0, element(i, a.partner, 0)+differs(i))
+		typ.putElement(a.data.compare, 0, testElement(i, a.partner, 0)+compareOffset(i))
 	}
 	return a.r.c.Barrier()
 }
 
-// check counts elements that are wrong, of what was fetched and of what is there.
-func (a *access) check(i int) (wrong int, err error) {
+// countErrors counts elements that are wrong, of what was fetched and of what is there.
+func (a *windowAccess) countErrors(i int) (wrong int, err error) {
 	if !a.r.o.Validate {
 		return 0, nil
 	}
-	if a.acts && a.r.o.Sync == FlushLocal {
-		if err := flush(a); err != nil {
+	if a.operates && a.r.o.Sync == FlushLocal {
+		if err := stepFlush(a); err != nil {
 			return 0, err
 		}
 	}
@@ -211,12 +215,12 @@ func (a *access) check(i int) (wrong int, err error) {
 		return 0, err
 	}
 	typ, rank := a.r.o.Type, a.r.c.Rank()
-	if a.acts && a.t.fetches {
-		wrong += typ.check(a.data.in, i, a.partner)
+	if a.operates && a.t.hasResult {
+		wrong += typ.countWrong(a.data.in, i, a.partner)
 	}
-	for j := range len(a.memory) / typ.size() {
-		want := a.t.after(i, element(i, rank, j), element(i, a.partner, j))
-		if typ.get(a.memory, j) != want {
+	for j := range len(a.memory) / typ.elemSize() {
+		want := a.t.wantAfter(i, testElement(i, rank, j), testElement(i, a.partner, j))
+		if typ.getElement(a.memory, j) != want {
 			wrong++
 		}
 	}

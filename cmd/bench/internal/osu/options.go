@@ -14,20 +14,20 @@ type Options struct {
 	// of up to 8 KiB and larger ones.
 	Small, Large Rounds
 
-	Window   int      // -W: messages under way, of the bandwidths
-	Multiple bool     // -b multiple: each of them has memory of its own
-	Pairs    int      // -p: of ranks, of mbw_mr; 0 is all
-	NoRate   bool     // -R 0: mbw_mr shows no messages
-	Senders  int      // -t: threads of rank 0 in latency_mt, processes in latency_mp
-	Replies  int      // -t: of rank 1
-	Root     int      // -k fixed:N: of Bcast, Gather, Reduce, Scatter and their like
-	Rotate   bool     // -k rotate: each time the next
-	MemLimit int      // -M: bytes that a collective's rank may take; sizes that need more are left out
-	Full     bool     // -f: show least and most, too
-	Validate bool     // -c: look at the data
-	Sync     Sync     // -s: of operations on windows
-	Creation Creation // -w: how windows are made
-	Tail     []int    // -z: percentiles to show, from 0 to 100
+	Window    int      // -W: messages under way, of the bandwidths
+	Multiple  bool     // -b multiple: each of them has memory of its own
+	Pairs     int      // -p: of ranks, of mbw_mr; 0 is all
+	NoRate    bool     // -R 0: mbw_mr shows no messages
+	Senders   int      // -t: threads of rank 0 in latency_mt, processes in latency_mp
+	Receivers int      // -t: of rank 1
+	Root      int      // -k fixed:N: of Bcast, Gather, Reduce, Scatter and their like
+	Rotate    bool     // -k rotate: each time the next
+	MemLimit  int      // -M: bytes that a collective's rank may take; sizes that need more are left out
+	Full      bool     // -f: show least and most, too
+	Validate  bool     // -c: look at the data
+	Sync      Sync     // -s: of operations on windows
+	Creation  Creation // -w: how windows are made
+	Tail      []int    // -z: percentiles to show, from 0 to 100
 
 	Out io.Writer // rank 0 writes the table here, if it is not nil
 }
@@ -70,8 +70,8 @@ func ParseType(s string) (Type, error) {
 	return 0, fmt.Errorf("%w: type %q: want mpi_char, mpi_int, mpi_float or mpi_long", ErrOptions, s)
 }
 
-// size is an element's, in bytes.
-func (t Type) size() int {
+// elemSize is an element's, in bytes.
+func (t Type) elemSize() int {
 	switch t {
 	case Char:
 		return 1
@@ -83,7 +83,7 @@ func (t Type) size() int {
 
 // Defaults are a test's options as the originals have them.
 func Defaults(t Test) Options {
-	o := Options{Min: 1, Max: 4 << 20, Window: 64, Senders: 1, Replies: 2, MemLimit: 512 << 20,
+	o := Options{Min: 1, Max: 4 << 20, Window: 64, Senders: 1, Receivers: 2, MemLimit: 512 << 20,
 		Small: Rounds{10000, 100}, Large: Rounds{1000, 10}}
 	switch {
 	case t.coll != nil:
@@ -93,7 +93,7 @@ func Defaults(t Test) Options {
 	case t.Name == "latency_mt" || t.Name == "latency_mp":
 		o.Min = 0
 	}
-	if t.win != nil && t.win.both {
+	if t.win != nil && t.win.bidirectional {
 		o.Sync = PSCW
 	}
 	return o
@@ -107,7 +107,7 @@ func (o Options) Check(t Test, ranks int) error {
 	if t.measure == nil {
 		return fmt.Errorf("%w: %q", ErrTest, t.Name)
 	}
-	if err := t.fits(ranks); err != nil {
+	if err := t.checkRanks(ranks); err != nil {
 		return err
 	}
 	wrong := func(format string, args ...any) error {
@@ -123,17 +123,17 @@ func (o Options) Check(t Test, ranks int) error {
 		return wrong("there is no %v", o.Type)
 	case o.Window < 1:
 		return wrong("a window of %d", o.Window)
-	case o.Senders < 1 || o.Replies < 1:
-		return wrong("%d senders and %d receivers: want at least one of each", o.Senders, o.Replies)
+	case o.Senders < 1 || o.Receivers < 1:
+		return wrong("%d senders and %d receivers: want at least one of each", o.Senders, o.Receivers)
 	case o.Pairs < 0 || o.Pairs > ranks/2:
 		return wrong("%d pairs of %d ranks", o.Pairs, ranks)
 	case int(o.Sync) >= len(syncs):
 		return wrong("there is no %v", o.Sync)
 	case int(o.Creation) >= len(creations):
 		return wrong("there is no %v", o.Creation)
-	case t.win != nil && t.win.both && o.Sync != PSCW && o.Sync != Fence:
+	case t.win != nil && t.win.bidirectional && o.Sync != PSCW && o.Sync != Fence:
 		return wrong("osu_%s has both ranks put, in epochs of pscw or fence, not %v", t.Name, o.Sync)
-	case t.win != nil && t.win.integer && o.Type == Float:
+	case t.win != nil && t.win.integerOnly && o.Type == Float:
 		return wrong("osu_%s compares integers, not %v", t.Name, o.Type)
 	case o.Root < 0 || o.Root >= ranks:
 		return wrong("root %d of %d ranks", o.Root, ranks)
@@ -143,8 +143,8 @@ func (o Options) Check(t Test, ranks int) error {
 			return wrong("percentile %d", p)
 		}
 	}
-	if o.Validate && t.Name == "latency_mt" && o.Senders != o.Replies {
-		return wrong("latency_mt can look at its data if there are as many senders as receivers: -t %d:%[1]d", o.Replies)
+	if o.Validate && t.Name == "latency_mt" && o.Senders != o.Receivers {
+		return wrong("latency_mt can look at its data if there are as many senders as receivers: -t %d:%[1]d", o.Receivers)
 	}
 	return nil
 }

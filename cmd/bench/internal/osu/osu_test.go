@@ -88,10 +88,10 @@ func TestAll(t *testing.T) {
 		out := map[string]*bytes.Buffer{}
 		var tests []osu.Test
 		for _, test := range osu.Tests() {
-			if test.OneSided() {
+			if test.IsOneSided() {
 				continue // TestOneSided
 			}
-			multi := test.Collective() || test.Name == "multi_lat" || test.Name == "mbw_mr"
+			multi := test.IsCollective() || test.Name == "multi_lat" || test.Name == "mbw_mr"
 			if ranks == 2 || multi {
 				tests = append(tests, test)
 				out[test.Name] = new(bytes.Buffer)
@@ -103,7 +103,7 @@ func TestAll(t *testing.T) {
 				o.Type = osu.Type((i + ranks) % 3)
 				o.Rotate, o.Multiple = i%2 == 0, i%2 == 0
 				if test.Name == "latency_mt" {
-					o.Senders = o.Replies
+					o.Senders = o.Receivers
 				}
 				for _, max := range []int{64, 40_000} {
 					o.Out = out[test.Name] // of rank 0 only
@@ -155,7 +155,7 @@ func TestOneSided(t *testing.T) {
 		require.NoError(t, mpitest.RunOptions(2, mpi.Options{OneSided: how}, func(w *mpi.World) error {
 			n := 0
 			for _, test := range osu.Tests() {
-				for sync := osu.Flush; sync <= osu.Fence && test.OneSided(); sync++ {
+				for sync := osu.Flush; sync <= osu.Fence && test.IsOneSided(); sync++ {
 					o := quick(test)
 					o.Sync, o.Type, o.Creation = sync, osu.Type(n%4), osu.Creation((n+n/6)%3)
 					n++
@@ -189,7 +189,7 @@ func TestDynamic(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			require.NoError(t, mpitest.RunOptions(2, o, func(w *mpi.World) error {
 				for _, test := range osu.Tests() {
-					if !test.OneSided() {
+					if !test.IsOneSided() {
 						continue
 					}
 					o, out := quick(test), new(bytes.Buffer)
@@ -233,7 +233,7 @@ func TestThreads(t *testing.T) {
 		for _, c := range [][2]int{{1, 1}, {1, 3}, {3, 1}, {2, 5}} {
 			o := quick(test)
 			o.Min, o.Max, o.Validate = 0, 1, false
-			o.Small.Iterations, o.Senders, o.Replies = 11, c[0], c[1]
+			o.Small.Iterations, o.Senders, o.Receivers = 11, c[0], c[1]
 			rows, err := osu.Run(w.Comm, test, o)
 			if err != nil {
 				return err

@@ -32,18 +32,18 @@ func Run(c *mpi.Comm, t Test, o Options) ([]Row, error) {
 	if c.Rank() == 0 {
 		out.w = o.Out
 	}
-	if err := out.head(r); err != nil {
+	if err := out.writeHeader(r); err != nil {
 		return nil, err
 	}
 	var rows []Row
-	for size := range r.sizes() {
-		row, err := t.measure(r, r.round(size))
+	for size := range r.sizeSeq() {
+		row, err := t.measure(r, r.newRound(size))
 		if err != nil {
 			return rows, err
 		}
 		if c.Rank() == 0 {
 			rows = append(rows, row)
-			if err := out.row(row); err != nil {
+			if err := out.writeRow(row); err != nil {
 				return rows, err
 			}
 		}
@@ -90,47 +90,47 @@ func newRunner(c *mpi.Comm, t Test, o Options) *runner {
 		n = o.Window
 	}
 	for range n {
-		r.send, r.recv = append(r.send, memory(o.Max)), append(r.recv, memory(o.Max))
+		r.send, r.recv = append(r.send, alignedBytes(o.Max)), append(r.recv, alignedBytes(o.Max))
 	}
 	return r
 }
 
-// sizes are those that are measured, in bytes: whole elements, and of a collective
+// sizeSeq are those that are measured, in bytes: whole elements, and of a collective
 // as long as there is memory for them. One that has no data has one, of 0, and one
 // of a single element that element's.
-func (r *runner) sizes() func(func(int) bool) {
+func (r *runner) sizeSeq() func(func(int) bool) {
 	return func(yield func(int) bool) {
-		if r.t.coll != nil && r.t.coll.do == nil {
+		if r.t.coll != nil && r.t.coll.invoke == nil {
 			yield(0)
 			return
 		}
-		if r.t.win != nil && r.t.win.single {
-			yield(r.o.Type.size())
+		if r.t.win != nil && r.t.win.singleElem {
+			yield(r.o.Type.elemSize())
 			return
 		}
 		for size := r.o.Min; size <= r.o.Max; size = max(1, 2*size) {
-			whole := size >= r.o.Type.size() || size == 0
-			if whole && r.fits(size) && !yield(size) {
+			whole := size >= r.o.Type.elemSize() || size == 0
+			if whole && r.fitsMemory(size) && !yield(size) {
 				return
 			}
 		}
 	}
 }
 
-// fits says whether a collective has memory for a size.
-func (r *runner) fits(size int) bool {
-	return r.t.coll == nil || 2*r.t.coll.span(size, r.c.Size()) <= r.o.MemLimit
+// fitsMemory says whether a collective has memory for a size.
+func (r *runner) fitsMemory(size int) bool {
+	return r.t.coll == nil || 2*r.t.coll.bufferSize(size, r.c.Size()) <= r.o.MemLimit
 }
 
 // round is the measurement of a size.
 type round struct {
 	Rounds
 	size int
-	*watch
+	*stopwatch
 }
 
-func (r *runner) round(size int) round {
-	x := round{r.o.Small, size, &watch{}}
+func (r *runner) newRound(size int) round {
+	x := round{r.o.Small, size, &stopwatch{}}
 	if size > largeMessage {
 		x.Rounds = r.o.Large
 	}
@@ -140,23 +140,23 @@ func (r *runner) round(size int) round {
 	return x
 }
 
-// watch adds up times, and keeps each if somebody wants percentiles.
-type watch struct {
+// stopwatch adds up times, and keeps each if somebody wants percentiles.
+type stopwatch struct {
 	total   time.Duration
 	samples []float64 // us
 }
 
-func (w *watch) add(d time.Duration) {
+func (w *stopwatch) addSample(d time.Duration) {
 	w.total += d
 	if w.samples != nil {
-		w.samples = append(w.samples, us(d))
+		w.samples = append(w.samples, toMicros(d))
 	}
 }
 
-func us(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1e3 }
+func toMicros(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1e3 }
 
-// percentiles are those of values, which get sorted.
-func percentiles(values []float64, which []int) []float64 {
+// percentilesOf are those of values, which get sorted.
+func percentilesOf(values []float64, which []int) []float64 {
 	if len(values) == 0 {
 		return nil
 	}
@@ -169,8 +169,8 @@ func percentiles(values []float64, which []int) []float64 {
 	return list
 }
 
-// sum is that of all ranks' numbers, for all.
-func (r *runner) sum(n int) (int, error) {
+// sumErrors is that of all ranks' numbers, for all.
+func (r *runner) sumErrors(n int) (int, error) {
 	if !r.o.Validate {
 		return 0, nil
 	}

@@ -48,28 +48,28 @@ func ParseSync(name string) (Sync, error) {
 	return 0, fmt.Errorf("%w: synchronization %q: want lock, flush, flush_local, lock_all, pscw or fence", ErrOptions, name)
 }
 
-// flushes reports whether all rounds are in one epoch.
-func (s Sync) flushes() bool { return s == Flush || s == FlushLocal }
+// usesFlush reports whether all rounds are in one epoch.
+func (s Sync) usesFlush() bool { return s == Flush || s == FlushLocal }
 
 // A step is a call of a round.
-type step func(*access) error
+type step func(*windowAccess) error
 
-func fence(a *access) error      { return a.win.Fence() }
-func post(a *access) error       { return a.win.Post(a.other) }
-func start(a *access) error      { return a.win.Start(a.other) }
-func complete(a *access) error   { return a.win.Complete() }
-func wait(a *access) error       { return a.win.Wait() }
-func lock(a *access) error       { return a.win.Lock(mpi.LockShared, a.partner) }
-func unlock(a *access) error     { return a.win.Unlock(a.partner) }
-func lockAll(a *access) error    { return a.win.LockAll() }
-func unlockAll(a *access) error  { return a.win.UnlockAll() }
-func flush(a *access) error      { return a.win.Flush(a.partner) }
-func flushLocal(a *access) error { return a.win.FlushLocal(a.partner) }
+func stepFence(a *windowAccess) error      { return a.win.Fence() }
+func stepPost(a *windowAccess) error       { return a.win.Post(a.peerGroup) }
+func stepStart(a *windowAccess) error      { return a.win.Start(a.peerGroup) }
+func stepComplete(a *windowAccess) error   { return a.win.Complete() }
+func stepWait(a *windowAccess) error       { return a.win.Wait() }
+func stepLock(a *windowAccess) error       { return a.win.Lock(mpi.LockShared, a.partner) }
+func stepUnlock(a *windowAccess) error     { return a.win.Unlock(a.partner) }
+func stepLockAll(a *windowAccess) error    { return a.win.LockAll() }
+func stepUnlockAll(a *windowAccess) error  { return a.win.UnlockAll() }
+func stepFlush(a *windowAccess) error      { return a.win.Flush(a.partner) }
+func stepFlushLocal(a *windowAccess) error { return a.win.FlushLocal(a.partner) }
 
-// operate is the operations.
-func operate(a *access) error {
-	for k := range a.places {
-		if err := a.t.do(a, k); err != nil {
+// stepOperate is the operations.
+func stepOperate(a *windowAccess) error {
+	for k := range a.slots {
+		if err := a.t.invoke(a, k); err != nil {
 			return err
 		}
 	}
@@ -82,29 +82,29 @@ type script struct {
 	operates bool
 }
 
-// scripts are those of rank 0 and rank 1.
-func (t *oneSided) scripts(s Sync) [2]script {
+// roundScripts are those of rank 0 and rank 1.
+func (t *oneSided) roundScripts(s Sync) [2]script {
 	acts := func(steps ...step) script { return script{steps, true} }
 	takesPart := func(steps ...step) script { return script{steps, false} }
 	switch {
-	case s == PSCW && t.both:
-		return [2]script{acts(post, start, operate, complete, wait), acts(post, start, operate, complete, wait)}
-	case s == PSCW && t.windows:
-		return [2]script{acts(start, operate, complete), takesPart(post, wait)}
+	case s == PSCW && t.bidirectional:
+		return [2]script{acts(stepPost, stepStart, stepOperate, stepComplete, stepWait), acts(stepPost, stepStart, stepOperate, stepComplete, stepWait)}
+	case s == PSCW && t.windowed:
+		return [2]script{acts(stepStart, stepOperate, stepComplete), takesPart(stepPost, stepWait)}
 	case s == PSCW: // there and back
-		return [2]script{acts(start, operate, complete, post, wait), acts(post, wait, start, operate, complete)}
-	case s == Fence && t.both:
-		return [2]script{acts(fence, operate, fence), acts(fence, operate, fence)}
-	case s == Fence && t.windows:
-		return [2]script{acts(fence, operate, fence), takesPart(fence, fence)}
+		return [2]script{acts(stepStart, stepOperate, stepComplete, stepPost, stepWait), acts(stepPost, stepWait, stepStart, stepOperate, stepComplete)}
+	case s == Fence && t.bidirectional:
+		return [2]script{acts(stepFence, stepOperate, stepFence), acts(stepFence, stepOperate, stepFence)}
+	case s == Fence && t.windowed:
+		return [2]script{acts(stepFence, stepOperate, stepFence), takesPart(stepFence, stepFence)}
 	case s == Fence:
-		return [2]script{acts(fence, operate, fence, fence), acts(fence, fence, operate, fence)}
+		return [2]script{acts(stepFence, stepOperate, stepFence, stepFence), acts(stepFence, stepFence, stepOperate, stepFence)}
 	case s == Lock:
-		return [2]script{acts(lock, operate, unlock)}
+		return [2]script{acts(stepLock, stepOperate, stepUnlock)}
 	case s == LockAll:
-		return [2]script{acts(lockAll, operate, unlockAll)}
+		return [2]script{acts(stepLockAll, stepOperate, stepUnlockAll)}
 	case s == FlushLocal:
-		return [2]script{acts(operate, flushLocal)}
+		return [2]script{acts(stepOperate, stepFlushLocal)}
 	}
-	return [2]script{acts(operate, flush)}
+	return [2]script{acts(stepOperate, stepFlush)}
 }

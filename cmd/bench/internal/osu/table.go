@@ -20,7 +20,7 @@ type table struct {
 	o Options
 }
 
-func (t table) print(format string, args ...any) error {
+func (t table) writef(format string, args ...any) error {
 	if t.w == nil {
 		return nil
 	}
@@ -28,21 +28,21 @@ func (t table) print(format string, args ...any) error {
 	return err
 }
 
-// head writes what is above the rows.
-func (t table) head(r *runner) error {
+// writeHeader writes what is above the rows.
+func (t table) writeHeader(r *runner) error {
 	var b strings.Builder
 	title := fmt.Sprintf("# OSU MPI %s Test v7.4\n", t.t.Title)
 	switch t.t.Name {
 	case "mbw_mr":
 		fmt.Fprintf(&b, "%s# [ pairs: %d ] [ window size: %d ]\n", title, r.pairs, t.o.Window)
 	case "latency_mt":
-		fmt.Fprintf(&b, "# Number of Sender threads: %d \n# Number of Receiver threads: %d\n\n%s", t.o.Senders, t.o.Replies, title)
+		fmt.Fprintf(&b, "# Number of Sender threads: %d \n# Number of Receiver threads: %d\n\n%s", t.o.Senders, t.o.Receivers, title)
 	case "latency_mp":
-		fmt.Fprintf(&b, "# Number of forked processes in sender: %d\n# Number of forked processes in receiver: %d\n\n%s", t.o.Senders, t.o.Replies, title)
+		fmt.Fprintf(&b, "# Number of forked processes in sender: %d\n# Number of forked processes in receiver: %d\n\n%s", t.o.Senders, t.o.Receivers, title)
 	default:
-		b.WriteString(t.title(title))
+		b.WriteString(t.titleLines(title))
 	}
-	if t.sizes() {
+	if t.hasSizes() {
 		if t.t.Name != "get_acc_latency" { // whose original has a head of its own
 			fmt.Fprintf(&b, "# Datatype: %s.\n", strings.ToUpper(t.o.Type.String()))
 		}
@@ -57,15 +57,15 @@ func (t table) head(r *runner) error {
 		fmt.Fprintf(&b, "%*s%*s", width, "MB/s", width, "Messages/s")
 	case t.t.win != nil:
 		fmt.Fprintf(&b, "%*s", width, "Latency (us)")
-	case t.sizes():
+	case t.hasSizes():
 		fmt.Fprintf(&b, "%*s", width, "Avg Latency(us)")
 	default:
 		b.WriteString("# Avg Latency(us)")
 	}
-	if t.full() {
+	if t.showsMinMax() {
 		fmt.Fprintf(&b, "%*s%*s%*s", width, "Min Latency(us)", width, "Max Latency(us)", lastWidth, "Iterations")
 	}
-	if t.o.Validate && t.sizes() {
+	if t.o.Validate && t.hasSizes() {
 		fmt.Fprintf(&b, "%*s", width, "Validation")
 	}
 	for _, p := range t.o.Tail {
@@ -75,19 +75,19 @@ func (t table) head(r *runner) error {
 		}
 		fmt.Fprintf(&b, "%*s", width, fmt.Sprintf("P%d Tail %s", p, what))
 	}
-	return t.print("%s\n", &b)
+	return t.writef("%s\n", &b)
 }
 
-// title is the beginning, which of one-sided tests says more.
-func (t table) title(line string) string {
+// titleLines is the beginning, which of one-sided tests says more.
+func (t table) titleLines(line string) string {
 	if t.t.win == nil {
 		return "\n" + line
 	}
 	return fmt.Sprintf("# OSU %s Test v7.4\n# Window creation: %s\n# Synchronization: %s\n", t.t.Title, creations[t.o.Creation].title, syncs[t.o.Sync].title)
 }
 
-// verdict is the word for a row whose data was looked at.
-func (t table) verdict(r Row) string {
+// validationWord is the word for a row whose data was looked at.
+func (t table) validationWord(r Row) string {
 	words := [...]string{"Pass", "Fail"}
 	if t.t.win != nil {
 		words = [...]string{"passed", "failed"}
@@ -98,20 +98,20 @@ func (t table) verdict(r Row) string {
 	return words[0]
 }
 
-// sizes says whether rows are of sizes: a barrier has none.
-func (t table) sizes() bool { return t.t.coll == nil || t.t.coll.do != nil }
+// hasSizes says whether rows are of sizes: a barrier has none.
+func (t table) hasSizes() bool { return t.t.coll == nil || t.t.coll.invoke != nil }
 
-// full says whether least and most are shown, of tests that have them.
-func (t table) full() bool { return t.o.Full && t.t.shape == showLatency && t.t.win == nil }
+// showsMinMax says whether least and most are shown, of tests that have them.
+func (t table) showsMinMax() bool { return t.o.Full && t.t.shape == showLatency && t.t.win == nil }
 
-// row writes a line.
-func (t table) row(r Row) error {
+// writeRow writes a line.
+func (t table) writeRow(r Row) error {
 	var b strings.Builder
-	if t.sizes() {
+	if t.hasSizes() {
 		fmt.Fprintf(&b, "%-*d", sizeWidth, r.Size)
 	}
 	switch {
-	case t.t.shape == showLatency && t.sizes():
+	case t.t.shape == showLatency && t.hasSizes():
 		fmt.Fprintf(&b, "%*.2f", width, r.Latency)
 	case t.t.shape == showLatency:
 		fmt.Fprintf(&b, "%*.2f", len("# Avg Latency(us)"), r.Latency)
@@ -121,14 +121,14 @@ func (t table) row(r Row) error {
 	if t.t.shape == showRate && !t.o.NoRate {
 		fmt.Fprintf(&b, "%*.2f", width, r.Rate)
 	}
-	if t.full() {
+	if t.showsMinMax() {
 		fmt.Fprintf(&b, "%*.2f%*.2f%*d", width, r.Min, width, r.Max, lastWidth, r.Iterations)
 	}
-	if t.o.Validate && t.sizes() {
-		fmt.Fprintf(&b, "%*s", width, t.verdict(r))
+	if t.o.Validate && t.hasSizes() {
+		fmt.Fprintf(&b, "%*s", width, t.validationWord(r))
 	}
 	for _, v := range r.Tail {
 		fmt.Fprintf(&b, "%*.2f", width, v)
 	}
-	return t.print("%s\n", &b)
+	return t.writef("%s\n", &b)
 }

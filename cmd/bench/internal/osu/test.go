@@ -28,13 +28,13 @@ const (
 )
 
 var pointToPoint = []Test{
-	{Name: "latency", Title: "Latency", measure: (*runner).latency},
-	{Name: "bw", Title: "Bandwidth", measure: (*runner).bandwidth, shape: showBandwidth},
-	{Name: "bibw", Title: "Bi-Directional Bandwidth", measure: (*runner).bandwidth, shape: showBandwidth},
-	{Name: "mbw_mr", Title: "Multiple Bandwidth / Message Rate", measure: (*runner).bandwidth, shape: showRate, pairs: true},
-	{Name: "multi_lat", Title: "Multi Latency", measure: (*runner).latency, pairs: true},
-	{Name: "latency_mt", Title: "Multi-threaded Latency", measure: (*runner).threads},
-	{Name: "latency_mp", Title: "Multi-process Latency", measure: (*runner).processes},
+	{Name: "latency", Title: "Latency", measure: (*runner).measureLatency},
+	{Name: "bw", Title: "Bandwidth", measure: (*runner).measureBandwidth, shape: showBandwidth},
+	{Name: "bibw", Title: "Bi-Directional Bandwidth", measure: (*runner).measureBandwidth, shape: showBandwidth},
+	{Name: "mbw_mr", Title: "Multiple Bandwidth / Message Rate", measure: (*runner).measureBandwidth, shape: showRate, pairs: true},
+	{Name: "multi_lat", Title: "Multi Latency", measure: (*runner).measureLatency, pairs: true},
+	{Name: "latency_mt", Title: "Multi-threaded Latency", measure: (*runner).measureLatencyMT},
+	{Name: "latency_mp", Title: "Multi-process Latency", measure: (*runner).measureLatencyMP},
 }
 
 // Tests lists the benchmarks: 7 point to point, 15 collectives, and 9 one-sided.
@@ -42,12 +42,12 @@ func Tests() []Test {
 	list := append([]Test(nil), pointToPoint...)
 	for i := range collectives {
 		c := &collectives[i]
-		list = append(list, Test{Name: c.name, Title: c.title + " Latency", measure: (*runner).collective, coll: c})
+		list = append(list, Test{Name: c.name, Title: c.title + " Latency", measure: (*runner).measureCollective, coll: c})
 	}
-	for i := range oneSideds {
-		w := &oneSideds[i]
-		t := Test{Name: w.name, Title: w.title, measure: (*runner).oneSided, win: w}
-		if w.windows {
+	for i := range oneSidedTests {
+		w := &oneSidedTests[i]
+		t := Test{Name: w.name, Title: w.title, measure: (*runner).measureOneSided, win: w}
+		if w.windowed {
 			t.shape = showBandwidth
 		}
 		list = append(list, t)
@@ -75,14 +75,14 @@ func Find(name string) (Test, error) {
 	return Test{}, fmt.Errorf("%w: %q; there are %s", ErrTest, name, strings.Join(names, ", "))
 }
 
-// Collective reports whether the test is of a collective.
-func (t Test) Collective() bool { return t.coll != nil }
+// IsCollective reports whether the test is of a collective.
+func (t Test) IsCollective() bool { return t.coll != nil }
 
-// OneSided reports whether the test is of operations on windows.
-func (t Test) OneSided() bool { return t.win != nil }
+// IsOneSided reports whether the test is of operations on windows.
+func (t Test) IsOneSided() bool { return t.win != nil }
 
-// fits says whether the test can run on so many ranks.
-func (t Test) fits(ranks int) error {
+// checkRanks says whether the test can run on so many ranks.
+func (t Test) checkRanks(ranks int) error {
 	switch {
 	case t.coll == nil && !t.pairs && ranks != 2:
 		return fmt.Errorf("%w: osu_%s wants 2, not %d", ErrRanks, t.Name, ranks)

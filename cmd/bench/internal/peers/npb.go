@@ -20,14 +20,14 @@ func FindNPB(ctx context.Context, kernel, class string) (*NPB, error) {
 	if n.program, err = exec.LookPath(kernel + "." + class + ".x"); err != nil {
 		return nil, err
 	}
-	n.run, err = openMPIs(ctx, openMPIRun)
+	n.run, err = findOpenMPI(ctx, openMPIRun)
 	return n, err
 }
 
 // Mops runs it on some ranks over TCP and returns its millions of operations a
 // second. A result that is not verified is an error.
 func (n *NPB) Mops(ctx context.Context, ranks int) (float64, error) {
-	out, err := run(ctx, append(overTCP(n.run, ranks), n.program))
+	out, err := runProgram(ctx, append(mpirunTCPArgs(n.run, ranks), n.program))
 	if err != nil {
 		return 0, err
 	}

@@ -31,12 +31,12 @@ type OpenMPI struct {
 // openmpi-bin, libopenmpi-dev) it returns an error that wraps
 // exec.ErrNotFound. Close removes it.
 func NewOpenMPI(ctx context.Context) (*OpenMPI, error) {
-	cc, err := openMPIs(ctx, openMPICC)
+	cc, err := findOpenMPI(ctx, openMPICC)
 	if err != nil {
 		return nil, err
 	}
 	o := &OpenMPI{}
-	if o.run, err = openMPIs(ctx, openMPIRun); err != nil {
+	if o.run, err = findOpenMPI(ctx, openMPIRun); err != nil {
 		return nil, err
 	}
 	if o.dir, err = os.MkdirTemp("", "openmpi-"); err != nil {
@@ -45,7 +45,7 @@ func NewOpenMPI(ctx context.Context) (*OpenMPI, error) {
 	source := filepath.Join(o.dir, "measure.c")
 	o.program = filepath.Join(o.dir, "measure")
 	if err = os.WriteFile(source, measureC, 0o600); err == nil {
-		_, err = run(ctx, []string{cc, "-O2", "-o", o.program, source})
+		_, err = runProgram(ctx, []string{cc, "-O2", "-o", o.program, source})
 	}
 	if err != nil {
 		_ = o.Close()
@@ -54,8 +54,8 @@ func NewOpenMPI(ctx context.Context) (*OpenMPI, error) {
 	return o, nil
 }
 
-// openMPIs is the first of some commands that is Open MPI's.
-func openMPIs(ctx context.Context, names []string) (string, error) {
+// findOpenMPI is the first of some commands that is Open MPI's.
+func findOpenMPI(ctx context.Context, names []string) (string, error) {
 	for _, name := range names {
 		path, err := exec.LookPath(name)
 		if err != nil {
@@ -71,7 +71,7 @@ func openMPIs(ctx context.Context, names []string) (string, error) {
 
 // Measure runs a test of measure.c on some ranks and returns its figure.
 func (o *OpenMPI) Measure(ctx context.Context, ranks int, test string, bytes, rounds int) (float64, error) {
-	out, err := run(ctx, append(overTCP(o.run, ranks), o.program, test, strconv.Itoa(bytes), strconv.Itoa(rounds)))
+	out, err := runProgram(ctx, append(mpirunTCPArgs(o.run, ranks), o.program, test, strconv.Itoa(bytes), strconv.Itoa(rounds)))
 	if err != nil {
 		return 0, err
 	}
@@ -82,11 +82,11 @@ func (o *OpenMPI) Measure(ctx context.Context, ranks int, test string, bytes, ro
 	return v, nil
 }
 
-// overTCP starts ranks that talk by TCP on the loopback interface: as many as
+// mpirunTCPArgs starts ranks that talk by TCP on the loopback interface: as many as
 // there are CPUs on one each, where they poll, and more in turns, where the kernel has
 // them: to be bound as our own are makes them no faster, and Open MPI does not heed
 // what this process is bound to.
-func overTCP(mpirun string, ranks int) []string {
+func mpirunTCPArgs(mpirun string, ranks int) []string {
 	bind, yield := "hwthread", "0"
 	if ranks > runtime.NumCPU() {
 		bind, yield = "none", "1"

@@ -54,7 +54,7 @@ func (p Perftest) Run(ctx context.Context, device string, size, iters int) (floa
 	if err != nil {
 		return 0, err
 	}
-	return p.parse(out)
+	return p.parseTable(out)
 }
 
 // ipv4GID is the index of the first GID of the device that maps an IPv4
@@ -74,7 +74,7 @@ func ipv4GID(device string) (int, error) {
 	return 0, errors.New("peers: no GID of an IPv4 address")
 }
 
-// parse reads the table by the names of its columns; units stand in brackets
+// parseTable reads the table by the names of its columns; units stand in brackets
 // and the rate of a stream in MiB/s:
 //
 //	#bytes     #iterations    BW peak[MB/sec]    BW average[MB/sec]   MsgRate[Mpps]
@@ -82,7 +82,7 @@ func ipv4GID(device string) (int, error) {
 //
 //	#bytes #iterations    t_min[usec]    t_max[usec]  t_typical[usec]    t_avg[usec] ...
 //	8       1000          2.51           13.32        2.60               2.65
-func (p Perftest) parse(out string) (float64, error) {
+func (p Perftest) parseTable(out string) (float64, error) {
 	column, scale := "t_typical[usec]", 1.0
 	if strings.HasSuffix(string(p), "_bw") {
 		column, scale = "average[MB/sec]", (1<<20)/1e6

@@ -43,14 +43,14 @@ const (
 )
 
 func TestParsePerftest(t *testing.T) {
-	mbps, err := IBWriteBW.parse(writeBW)
+	mbps, err := IBWriteBW.parseTable(writeBW)
 	require.NoError(t, err)
 	require.InDelta(t, 1048.576, mbps, 1e-9)
-	us, err := IBWriteLat.parse(writeLat)
+	us, err := IBWriteLat.parseTable(writeLat)
 	require.NoError(t, err)
 	require.Equal(t, 2.60, us)
 	for _, bad := range []string{"", "Couldn't connect\n", writeLat, " #bytes     #iterations    BW peak[MB/sec]    BW average[MB/sec]\n 65536 1 2 x\n"} {
-		_, err := IBWriteBW.parse(bad)
+		_, err := IBWriteBW.parseTable(bad)
 		require.Error(t, err, "%q", bad)
 	}
 }

@@ -33,7 +33,7 @@ func init() {
 		}
 		return proc.Serve(ctx, w, func(ctx context.Context, _ struct{}) (string, error) {
 			if w.Rank == 0 {
-				return run(ctx, argv)
+				return runProgram(ctx, argv)
 			}
 			return runClient(ctx, argv)
 		})
@@ -57,14 +57,14 @@ func runPair(ctx context.Context, server, client []string) (string, error) {
 	return out[1], nil
 }
 
-// run runs a program to its end.
-func run(ctx context.Context, argv []string) (string, error) {
+// runProgram runs a program to its end.
+func runProgram(ctx context.Context, argv []string) (string, error) {
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	leaveNoOrphan(cmd)
+	killWithParent(cmd)
 	if err := cmd.Run(); err != nil {
 		return "", fmt.Errorf("%s: %w: %s", strings.Join(argv, " "), err, strings.TrimSpace(errs.String()))
 	}
@@ -74,7 +74,7 @@ func run(ctx context.Context, argv []string) (string, error) {
 // runClient is run for a program that ends at once if nobody listens.
 func runClient(ctx context.Context, argv []string) (out string, err error) {
 	for range clientTries {
-		if out, err = run(ctx, argv); err == nil {
+		if out, err = runProgram(ctx, argv); err == nil {
 			return out, nil
 		}
 		select {

@@ -39,15 +39,15 @@ func OpenTCP(ctx context.Context, size int) (*TCP, error) {
 
 // Latency is half a round trip in microseconds, the median of iters.
 func (s *TCP) Latency(ctx context.Context, iters int) (float64, error) {
-	return s.order(ctx, tcpOrder{Iters: iters})
+	return s.callWorkers(ctx, tcpOrder{Iters: iters})
 }
 
 // Bandwidth is that of a stream of bytes one way, in MB/s.
 func (s *TCP) Bandwidth(ctx context.Context, bytes int) (float64, error) {
-	return s.order(ctx, tcpOrder{Bytes: bytes})
+	return s.callWorkers(ctx, tcpOrder{Bytes: bytes})
 }
 
-func (s *TCP) order(ctx context.Context, o tcpOrder) (float64, error) {
+func (s *TCP) callWorkers(ctx context.Context, o tcpOrder) (float64, error) {
 	out, err := proc.Call[tcpOrder, float64](ctx, s.g, o)
 	if err != nil {
 		return 0, err

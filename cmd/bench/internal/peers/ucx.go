@@ -19,19 +19,19 @@ func HasUCX() bool {
 // UCXLatency is half a round trip of tagged messages of size bytes over a UCX
 // transport ("tcp"), in microseconds: the median of iters.
 func UCXLatency(ctx context.Context, transport string, size, iters int) (float64, error) {
-	return ucx(ctx, "tag_lat", transport, size, iters, 2)
+	return runUCX(ctx, "tag_lat", transport, size, iters, 2)
 }
 
 // UCXBandwidth is that of a stream of iters tagged messages of size bytes over
 // a UCX transport, in MB/s.
 func UCXBandwidth(ctx context.Context, transport string, size, iters int) (float64, error) {
-	mib, err := ucx(ctx, "tag_bw", transport, size, iters, 6)
+	mib, err := runUCX(ctx, "tag_bw", transport, size, iters, 6)
 	return mib * (1 << 20) / 1e6, err
 }
 
-// ucx runs one test and returns a column of its last line, counted from the
+// runUCX runs one test and returns a column of its last line, counted from the
 // number of iterations, which is 1.
-func ucx(ctx context.Context, test, transport string, size, iters, column int) (float64, error) {
+func runUCX(ctx context.Context, test, transport string, size, iters, column int) (float64, error) {
 	port, err := freePort()
 	if err != nil {
 		return 0, err

@@ -81,7 +81,7 @@ func Start(ctx context.Context, o Options, specs ...Spec) (*Group, error) {
 		o.Timeout = 30 * time.Second
 	}
 	g := &Group{timeout: o.Timeout, values: make([]json.RawMessage, len(specs))}
-	hellos, err := greet(o, specs)
+	hellos, err := newHelloMessages(o, specs)
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +90,7 @@ func Start(ctx context.Context, o Options, specs ...Spec) (*Group, error) {
 		return nil, fmt.Errorf("proc: %w", err)
 	}
 	for i, s := range specs {
-		p, err := launch(exe, s, i, cpus.Turn(sets, i))
+		p, err := launchProcess(exe, s, i, cpus.Turn(sets, i))
 		if err != nil {
 			for _, p := range g.procs {
 				p.kill()
@@ -108,14 +108,14 @@ func Start(ctx context.Context, o Options, specs ...Spec) (*Group, error) {
 	context.AfterFunc(g.failed, g.killUnlessClosed)
 	stderr := stderrOf(ctx)
 	for i, p := range g.procs {
-		go func() { g.fail(p.watch(stderr, g.handle)) }()
-		_ = p.send(hellos[i], g.timeout) // watch reports a worker that is gone
+		go func() { g.fail(p.watchUntilExit(stderr, g.handleMessage)) }()
+		_ = p.sendMessage(hellos[i], g.timeout) // watch reports a worker that is gone
 	}
 	return g, nil
 }
 
-// greet makes the first message to each worker.
-func greet(o Options, specs []Spec) ([]message, error) {
+// newHelloMessages makes the first message to each worker.
+func newHelloMessages(o Options, specs []Spec) ([]message, error) {
 	var order []int
 	if o.Pin {
 		order = cpus.Order()
@@ -130,7 +130,7 @@ func greet(o Options, specs []Spec) ([]message, error) {
 		if len(order) > 0 {
 			h.CPU = &order[i%len(order)]
 		}
-		if hellos[i], err = pack(kindHello, h); err != nil {
+		if hellos[i], err = encodeMessage(kindHello, h); err != nil {
 			return nil, err
 		}
 	}
@@ -146,8 +146,8 @@ func (g *Group) killUnlessClosed() {
 	}
 }
 
-// handle takes a worker's messages, on that worker's goroutine.
-func (g *Group) handle(p *process, m message) error {
+// handleMessage takes a worker's messages, on that worker's goroutine.
+func (g *Group) handleMessage(p *process, m message) error {
 	switch m.Kind {
 	case kindReply:
 		select {
@@ -157,14 +157,14 @@ func (g *Group) handle(p *process, m message) error {
 			return errors.New("it answered twice")
 		}
 	case kindExchange:
-		return g.exchange(p.rank, m.Data)
+		return g.addExchangeValue(p.rank, m.Data)
 	default:
 		return fmt.Errorf("it sent a message of unknown kind %q", m.Kind)
 	}
 }
 
-// exchange keeps a worker's value and, when it is the last, gives all to all.
-func (g *Group) exchange(rank int, value json.RawMessage) error {
+// addExchangeValue keeps a worker's value and, when it is the last, gives all to all.
+func (g *Group) addExchangeValue(rank int, value json.RawMessage) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.values[rank] != nil {
@@ -174,14 +174,14 @@ func (g *Group) exchange(rank int, value json.RawMessage) error {
 	if g.received++; g.received < len(g.values) {
 		return nil
 	}
-	m, err := pack(kindExchange, g.values)
+	m, err := encodeMessage(kindExchange, g.values)
 	if err != nil {
 		return err
 	}
 	clear(g.values)
 	g.received = 0
 	for _, p := range g.procs {
-		_ = p.send(m, g.timeout) // watch reports a worker that is gone
+		_ = p.sendMessage(m, g.timeout) // watch reports a worker that is gone
 	}
 	return nil
 }
@@ -190,26 +190,26 @@ func (g *Group) exchange(rank int, value json.RawMessage) error {
 // fails as soon as one worker does, when ctx ends, or after the group's time
 // limit; the group is then of no further use.
 func Call[Req, Resp any](ctx context.Context, g *Group, req Req) ([]Resp, error) {
-	m, err := pack(kindCall, req)
+	m, err := encodeMessage(kindCall, req)
 	if err != nil {
 		return nil, err
 	}
 	limit := time.NewTimer(g.timeout)
 	defer limit.Stop()
 	for _, p := range g.procs {
-		_ = p.send(m, g.timeout) // watch reports a worker that is gone
+		_ = p.sendMessage(m, g.timeout) // watch reports a worker that is gone
 	}
 	out := make([]Resp, len(g.procs))
 	for i, p := range g.procs {
 		select {
 		case b := <-p.replies:
-			if out[i], err = unpack[Resp](b); err != nil {
-				g.fail(p.wrap(err))
+			if out[i], err = decodeData[Resp](b); err != nil {
+				g.fail(p.newWorkerError(err))
 			}
 		case <-ctx.Done():
 			g.fail(context.Cause(ctx))
 		case <-limit.C:
-			g.fail(p.wrap(fmt.Errorf("%w (%v)", ErrTimeout, g.timeout)))
+			g.fail(p.newWorkerError(fmt.Errorf("%w (%v)", ErrTimeout, g.timeout)))
 		case <-g.failed.Done():
 		}
 		if g.failed.Err() != nil {
@@ -235,7 +235,7 @@ func (g *Group) Close() {
 	g.fail(ErrClosed)
 	var wg sync.WaitGroup
 	for _, p := range g.procs {
-		wg.Go(p.stop)
+		wg.Go(p.stopGracefully)
 	}
 	wg.Wait()
 }

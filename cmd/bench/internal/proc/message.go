@@ -31,7 +31,7 @@ type hello struct {
 	CPU     *int            `json:"cpu,omitempty"` // to stay on
 }
 
-func pack(k kind, v any) (message, error) {
+func encodeMessage(k kind, v any) (message, error) {
 	b, err := json.Marshal(v)
 	if err != nil {
 		return message{}, fmt.Errorf("proc: cannot send %T as JSON: %w", v, err)
@@ -39,7 +39,7 @@ func pack(k kind, v any) (message, error) {
 	return message{Kind: k, Data: b}, nil
 }
 
-func unpack[T any](b json.RawMessage) (T, error) {
+func decodeData[T any](b json.RawMessage) (T, error) {
 	var v T
 	if err := json.Unmarshal(b, &v); err != nil {
 		return v, fmt.Errorf("proc: cannot read %T from %.80q: %w", v, b, err)

@@ -167,7 +167,7 @@ func TestContextKills(t *testing.T) {
 	g, err := Start(ctx, Options{}, Spec{Name: "test", Role: "hang"})
 	require.NoError(t, err)
 	cancel(stop)
-	<-g.procs[0].gone // killed and reaped, without Close
+	<-g.procs[0].reaped // killed and reaped, without Close
 	_, err = Call[int, int](t.Context(), g, 1)
 	require.ErrorIs(t, err, stop)
 	g.Close()
@@ -212,12 +212,12 @@ func TestOrphanLeaves(t *testing.T) {
 }
 
 func TestTailKeepsTheEnd(t *testing.T) {
-	var tl tail
+	var tl stderrTail
 	var in strings.Builder
 	for i := range 3 * tailLines {
 		fmt.Fprintln(&in, i)
 	}
-	tl.pass(strings.NewReader(in.String()), io.Discard, "")
+	tl.copyLines(strings.NewReader(in.String()), io.Discard, "")
 	require.Len(t, tl.lines, tailLines)
 	require.Equal(t, fmt.Sprint(3*tailLines-1), tl.lines[tailLines-1])
 }

@@ -24,19 +24,19 @@ type process struct {
 	in     *os.File
 	out    *os.File
 	err    *os.File
-	tail   tail
+	tail   stderrTail
 
 	replies chan json.RawMessage // capacity 1: one call at a time
-	gone    chan struct{}        // closed when the process is reaped
+	reaped  chan struct{}        // closed when the process is reaped
 }
 
-// launch starts the worker's process on a set of processors. Nothing is read from it
+// launchProcess starts the worker's process on a set of processors. Nothing is read from it
 // until watch.
-func launch(exe string, spec Spec, rank int, set []int) (*process, error) {
+func launchProcess(exe string, spec Spec, rank int, set []int) (*process, error) {
 	p := &process{
 		spec: spec, rank: rank, cmd: exec.Command(exe, Command, spec.Name, spec.Role),
 		replies: make(chan json.RawMessage, 1),
-		gone:    make(chan struct{}),
+		reaped:  make(chan struct{}),
 	}
 	// The parent's ends are files of its own, so that Wait reaps the worker at
 	// once even if something it started holds the other ends open.
@@ -65,18 +65,18 @@ func (p *process) closeFiles() {
 	}
 }
 
-// watch copies the worker's stderr, gives its messages to handle, reaps it when
+// watchUntilExit copies the worker's stderr, gives its messages to handle, reaps it when
 // it ends and returns why it did. That is an error always: a worker does not
 // leave of its own accord.
-func (p *process) watch(stderr io.Writer, handle func(*process, message) error) error {
-	defer close(p.gone)
+func (p *process) watchUntilExit(stderr io.Writer, handle func(*process, message) error) error {
+	defer close(p.reaped)
 	copied := make(chan struct{})
 	go func() {
 		defer close(copied)
-		p.tail.pass(p.err, stderr, fmt.Sprintf("[%s/%s %d] ", p.spec.Name, p.spec.Role, p.rank))
+		p.tail.copyLines(p.err, stderr, fmt.Sprintf("[%s/%s %d] ", p.spec.Name, p.spec.Role, p.rank))
 	}()
 	heard := make(chan error, 1)
-	go func() { heard <- p.listen(handle) }()
+	go func() { heard <- p.readMessages(handle) }()
 
 	status := p.cmd.Wait()
 	// What it still said is read to the end, except from what it started and
@@ -89,17 +89,17 @@ func (p *process) watch(stderr io.Writer, handle func(*process, message) error) 
 	}
 	switch {
 	case said != nil:
-		return p.wrap(said)
+		return p.newWorkerError(said)
 	case status != nil:
-		return p.wrap(fmt.Errorf("%w: %w", ErrExited, status))
+		return p.newWorkerError(fmt.Errorf("%w: %w", ErrExited, status))
 	default:
-		return p.wrap(ErrExited)
+		return p.newWorkerError(ErrExited)
 	}
 }
 
-// listen hands the worker's messages to handle until its stdout closes. It
+// readMessages hands the worker's messages to handle until its stdout closes. It
 // returns what went wrong by the worker's own words or by handle's, or nil.
-func (p *process) listen(handle func(*process, message) error) error {
+func (p *process) readMessages(handle func(*process, message) error) error {
 	dec := json.NewDecoder(bufio.NewReader(p.out))
 	for {
 		var m message
@@ -111,7 +111,7 @@ func (p *process) listen(handle func(*process, message) error) error {
 			return fmt.Errorf("its control channel carries something else: %w", err)
 		}
 		if m.Kind == kindError {
-			text, err := unpack[string](m.Data)
+			text, err := decodeData[string](m.Data)
 			if err == nil {
 				err = errors.New(text)
 			}
@@ -124,9 +124,9 @@ func (p *process) listen(handle func(*process, message) error) error {
 	}
 }
 
-// send writes one message. An error is for watch to explain: the worker is gone
+// sendMessage writes one message. An error is for watch to explain: the worker is gone
 // or does not read.
-func (p *process) send(m message, timeout time.Duration) error {
+func (p *process) sendMessage(m message, timeout time.Duration) error {
 	b, err := json.Marshal(m)
 	if err != nil {
 		return err
@@ -139,19 +139,19 @@ func (p *process) send(m message, timeout time.Duration) error {
 	return err
 }
 
-// stop ends the worker: politely, by closing its stdin, and after the grace
+// stopGracefully ends the worker: politely, by closing its stdin, and after the grace
 // period by force. It returns when the process is reaped.
-func (p *process) stop() {
+func (p *process) stopGracefully() {
 	p.in.Close()
 	late := time.AfterFunc(grace, p.kill)
 	defer late.Stop()
-	<-p.gone
+	<-p.reaped
 }
 
 // kill ends the worker at once, through its own handle.
 func (p *process) kill() { _ = p.cmd.Process.Kill() } // fails only if it has ended already
 
-func (p *process) wrap(err error) error {
+func (p *process) newWorkerError(err error) error {
 	return &WorkerError{
 		Name: p.spec.Name, Role: p.spec.Role, Rank: p.rank,
 		PID: p.cmd.Process.Pid, Err: err, Stderr: p.tail.String(),

@@ -15,24 +15,24 @@ const Command = "worker"
 // group or is gone.
 type Func func(ctx context.Context, w *Worker) error
 
-var programs = map[string]Func{}
+var workerFuncs = map[string]Func{}
 
 // Register makes fn the worker that name and role stand for. It is called from
 // init functions and panics if the pair is taken.
 func Register(name, role string, fn Func) {
 	key := name + "/" + role
-	if _, taken := programs[key]; taken {
+	if _, taken := workerFuncs[key]; taken {
 		panic("proc: worker " + key + " is registered twice")
 	}
-	programs[key] = fn
+	workerFuncs[key] = fn
 }
 
-func lookup(name, role string) (Func, error) {
-	if fn, ok := programs[name+"/"+role]; ok {
+func lookupFunc(name, role string) (Func, error) {
+	if fn, ok := workerFuncs[name+"/"+role]; ok {
 		return fn, nil
 	}
 	var known []string
-	for k := range programs {
+	for k := range workerFuncs {
 		known = append(known, k)
 	}
 	slices.Sort(known)

@@ -11,13 +11,13 @@ import (
 // tailLines is how much of a worker's stderr an error carries.
 const tailLines = 40
 
-// tail keeps the last lines that a worker wrote to stderr.
-type tail struct {
+// stderrTail keeps the last lines that a worker wrote to stderr.
+type stderrTail struct {
 	mu    sync.Mutex
 	lines []string
 }
 
-func (t *tail) add(line string) {
+func (t *stderrTail) addLine(line string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if len(t.lines) == tailLines {
@@ -26,22 +26,22 @@ func (t *tail) add(line string) {
 	t.lines = append(t.lines, line)
 }
 
-func (t *tail) String() string {
+func (t *stderrTail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return strings.Join(t.lines, "\n")
 }
 
-// pass copies r line by line to w, prefixed, and keeps the end of it. Long
+// copyLines copies r line by line to w, prefixed, and keeps the end of it. Long
 // lines are cut into pieces.
-func (t *tail) pass(r io.Reader, w io.Writer, prefix string) {
+func (t *stderrTail) copyLines(r io.Reader, w io.Writer, prefix string) {
 	br := bufio.NewReaderSize(r, 16<<10)
 	for {
 		line, _, err := br.ReadLine()
 		if err != nil {
 			return
 		}
-		t.add(string(line))
+		t.addLine(string(line))
 		fmt.Fprintf(w, "%s%s\n", prefix, line)
 	}
 }

@@ -48,21 +48,21 @@ func serveProcess(name, role string) int {
 
 	ctx, cancel := context.WithCancelCause(context.Background())
 	go func() {
-		cancel(w.listen())
+		cancel(w.readMessages())
 		// The body may be spinning on a socket where no context reaches it.
 		time.Sleep(grace)
 		os.Exit(1)
 	}()
-	err := w.run(ctx, name, role)
+	err := w.runFunc(ctx, name, role)
 	if err == nil || errors.Is(err, errParentGone) {
 		return 0
 	}
-	_ = w.send(kindError, err.Error()) // if it cannot be said, the exit status still says it
+	_ = w.sendMessage(kindError, err.Error()) // if it cannot be said, the exit status still says it
 	return 1
 }
 
-// listen sorts the parent's messages until stdin closes or makes no sense.
-func (w *Worker) listen() error {
+// readMessages sorts the parent's messages until stdin closes or makes no sense.
+func (w *Worker) readMessages() error {
 	dec := json.NewDecoder(bufio.NewReader(os.Stdin))
 	for {
 		var m message
@@ -77,12 +77,12 @@ func (w *Worker) listen() error {
 	}
 }
 
-func (w *Worker) run(ctx context.Context, name, role string) error {
-	fn, err := lookup(name, role)
+func (w *Worker) runFunc(ctx context.Context, name, role string) error {
+	fn, err := lookupFunc(name, role)
 	if err != nil {
 		return err
 	}
-	h, err := receive[hello](ctx, w, kindHello)
+	h, err := receiveMessage[hello](ctx, w, kindHello)
 	if err != nil {
 		return err
 	}
@@ -95,19 +95,19 @@ func (w *Worker) run(ctx context.Context, name, role string) error {
 	return fn(ctx, w)
 }
 
-// receive waits for the next message of a kind.
-func receive[T any](ctx context.Context, w *Worker, k kind) (T, error) {
+// receiveMessage waits for the next message of a kind.
+func receiveMessage[T any](ctx context.Context, w *Worker, k kind) (T, error) {
 	select {
 	case b := <-w.in[k]:
-		return unpack[T](b)
+		return decodeData[T](b)
 	case <-ctx.Done():
 		var zero T
 		return zero, context.Cause(ctx)
 	}
 }
 
-func (w *Worker) send(k kind, v any) error {
-	m, err := pack(k, v)
+func (w *Worker) sendMessage(k kind, v any) error {
+	m, err := encodeMessage(k, v)
 	if err != nil {
 		return err
 	}
@@ -118,19 +118,19 @@ func (w *Worker) send(k kind, v any) error {
 }
 
 // Args returns what the parent put into this worker's Spec.Args.
-func Args[T any](w *Worker) (T, error) { return unpack[T](w.args) }
+func Args[T any](w *Worker) (T, error) { return decodeData[T](w.args) }
 
 // Exchange gives v to every worker of the group and returns the values of all,
 // in rank order. Every worker must call it, with the same type; it waits for
 // the slowest, at most the group's time limit.
 func Exchange[T any](ctx context.Context, w *Worker, v T) ([]T, error) {
-	if err := w.send(kindExchange, v); err != nil {
+	if err := w.sendMessage(kindExchange, v); err != nil {
 		return nil, err
 	}
 	late := fmt.Errorf("%w: worker %d waited %v in an exchange", ErrTimeout, w.Rank, w.timeout)
 	ctx, cancel := context.WithTimeoutCause(ctx, w.timeout, late)
 	defer cancel()
-	return receive[[]T](ctx, w, kindExchange)
+	return receiveMessage[[]T](ctx, w, kindExchange)
 }
 
 // Barrier returns once every worker of the group has called it.
@@ -143,7 +143,7 @@ func Barrier(ctx context.Context, w *Worker) error {
 // fails. Its own error is then the worker's.
 func Serve[Req, Resp any](ctx context.Context, w *Worker, fn func(context.Context, Req) (Resp, error)) error {
 	for {
-		req, err := receive[Req](ctx, w, kindCall)
+		req, err := receiveMessage[Req](ctx, w, kindCall)
 		if err != nil {
 			return err
 		}
@@ -151,7 +151,7 @@ func Serve[Req, Resp any](ctx context.Context, w *Worker, fn func(context.Contex
 		if err != nil {
 			return err
 		}
-		if err := w.send(kindReply, resp); err != nil {
+		if err := w.sendMessage(kindReply, resp); err != nil {
 			return err
 		}
 	}

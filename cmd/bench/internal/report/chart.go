@@ -35,7 +35,7 @@ var shapes = []draw.GlyphDrawer{
 // document, and nil if there is nothing to draw.
 func SVG(rows []bench.Row) ([]byte, error) {
 	var all []*panel
-	for _, g := range groups(rows) {
+	for _, g := range groupRows(rows) {
 		all = append(all, g.panels()...)
 	}
 	return drawPanels(all)
@@ -48,18 +48,18 @@ func drawPanels(panels []*panel) ([]byte, error) {
 	}
 	height := vg.Length(0)
 	for _, p := range panels {
-		height += p.height()
+		height += p.chartHeight()
 	}
 	c := vgsvg.New(chartWidth, height)
 	all := draw.New(c)
 	top := vg.Length(0)
 	for _, p := range panels {
-		drawn, legend, err := p.chart()
+		drawn, legend, err := p.newPlot()
 		if err != nil {
 			return nil, err
 		}
-		area := draw.Crop(all, 0, 0, height-top-p.height(), -top)
-		top += p.height()
+		area := draw.Crop(all, 0, 0, height-top-p.chartHeight(), -top)
+		top += p.chartHeight()
 		if p.isBars() {
 			drawn.Draw(draw.Crop(area, 6, -12, 6, -6))
 			continue
@@ -77,15 +77,15 @@ func drawPanels(panels []*panel) ([]byte, error) {
 		[]byte("font-family:Liberation Sans,Arial,Helvetica,sans-serif;")), nil
 }
 
-// height returns the height of the chart.
-func (p *panel) height() vg.Length {
+// chartHeight returns the height of the chart.
+func (p *panel) chartHeight() vg.Length {
 	if p.isBars() {
 		return vg.Length(barMargin + barHeight*len(p.series))
 	}
 	return lineHeight
 }
 
-func (p *panel) chart() (*plot.Plot, *plot.Legend, error) {
+func (p *panel) newPlot() (*plot.Plot, *plot.Legend, error) {
 	chart := plot.New()
 	legend := plot.NewLegend()
 	legend.Top, legend.Left, legend.Padding = true, true, 3
@@ -98,10 +98,10 @@ func (p *panel) chart() (*plot.Plot, *plot.Legend, error) {
 	chart.Title.Text = p.yUnit
 	grid := plotter.NewGrid()
 	grid.Vertical.Color, grid.Horizontal.Color = color.Gray{225}, color.Gray{225}
-	draw := p.lines
+	draw := p.drawLines
 	if p.isBars() {
-		draw = p.bars
-		chart.Title.Text = p.title()
+		draw = p.drawBars
+		chart.Title.Text = p.chartTitle()
 		grid.Horizontal.Width = 0
 	} else {
 		chart.X.Label.Text = p.xUnit
@@ -116,21 +116,21 @@ func (p *panel) chart() (*plot.Plot, *plot.Legend, error) {
 // of the figures.
 const clampFactor = 1.3
 
-// spread returns the smallest figure and the 99th percentile of a row, clamped to what the
+// errorRange returns the smallest figure and the 99th percentile of a row, clamped to what the
 // chart shows; false if there is no sample.
-func (p *panel) spread(r bench.Row) (low, high float64, ok bool) {
+func (p *panel) errorRange(r bench.Row) (low, high float64, ok bool) {
 	if r.Stats == nil || r.N < 2 || r.Min > r.Y || r.P99 < r.Y {
 		return 0, 0, false
 	}
-	least, most := p.span()
+	least, most := p.yRange()
 	low, high = max(r.Min, min(least, least/clampFactor)), min(r.P99, max(most, most*clampFactor))
 	return min(low, r.Y), max(high, r.Y), true
 }
 
-// bars draws a bar for each series under one another, with whiskers from the smallest
+// drawBars draws a bar for each series under one another, with whiskers from the smallest
 // figure to the 99th percentile.
-func (p *panel) bars(chart *plot.Plot, _ *plot.Legend) error {
-	colors := p.colors()
+func (p *panel) drawBars(chart *plot.Plot, _ *plot.Legend) error {
+	colors := p.seriesColors()
 	n := len(p.series)
 	names := make([]string, n)
 	labels := plotter.XYLabels{}
@@ -139,7 +139,7 @@ func (p *panel) bars(chart *plot.Plot, _ *plot.Legend) error {
 		plotter.XErrors
 	}
 	for i, s := range p.series {
-		r, _ := p.at(s, p.xs[0])
+		r, _ := p.findRow(s, p.xs[0])
 		position := float64(n - 1 - i)
 		names[n-1-i] = s
 		bar, err := plotter.NewBarChart(plotter.Values{r.Y}, barHeight*0.7)
@@ -151,15 +151,15 @@ func (p *panel) bars(chart *plot.Plot, _ *plot.Legend) error {
 		bar.LineStyle.Width = 0
 		chart.Add(bar)
 		end := max(r.Y, 0)
-		if low, high, ok := p.spread(r); ok {
+		if low, high, ok := p.errorRange(r); ok {
 			whiskers.XYs = append(whiskers.XYs, plotter.XY{X: r.Y, Y: position})
 			whiskers.XErrors = append(whiskers.XErrors, struct{ Low, High float64 }{r.Y - low, high - r.Y})
 			end = high
 		}
 		labels.XYs = append(labels.XYs, plotter.XY{X: end, Y: position})
-		text := number(r.Y)
+		text := formatNumber(r.Y)
 		if r.Against != nil {
-			text += "  " + ratio(r.Ratio)
+			text += "  " + formatRatio(r.Ratio)
 		}
 		labels.Labels = append(labels.Labels, text)
 	}
@@ -190,20 +190,20 @@ func (p *panel) bars(chart *plot.Plot, _ *plot.Legend) error {
 	return nil
 }
 
-// lines draws a line for each series in a band from the smallest figure to the 99th
+// drawLines draws a line for each series in a band from the smallest figure to the 99th
 // percentile, baselines dashed, with logarithmic axes where the figures spread too far for
 // linear ones.
-func (p *panel) lines(chart *plot.Plot, legend *plot.Legend) error {
-	colors := p.colors()
+func (p *panel) drawLines(chart *plot.Plot, legend *plot.Legend) error {
+	colors := p.seriesColors()
 	for i, s := range p.series {
 		var xys, above, below plotter.XYs
 		for _, x := range p.xs {
-			r, ok := p.at(s, x)
+			r, ok := p.findRow(s, x)
 			if !ok {
 				continue
 			}
 			xys = append(xys, plotter.XY{X: x, Y: r.Y})
-			if low, high, ok := p.spread(r); ok {
+			if low, high, ok := p.errorRange(r); ok {
 				above = append(above, plotter.XY{X: x, Y: high})
 				below = append(below, plotter.XY{X: x, Y: low})
 			}
@@ -239,7 +239,7 @@ func (p *panel) lines(chart *plot.Plot, legend *plot.Legend) error {
 	} else if len(p.xs) == 2 {
 		chart.X.Tick.Marker = p.sparseTicks()
 	}
-	if low, high := p.span(); low > 0 && high > 50*low {
+	if low, high := p.yRange(); low > 0 && high > 50*low {
 		chart.Y.Scale = plot.LogScale{}
 		chart.Y.Tick.Marker = plot.LogTicks{Prec: -1}
 		chart.Y.Min = max(chart.Y.Min, math.SmallestNonzeroFloat64)
@@ -257,7 +257,7 @@ func (p *panel) sparseTicks() plot.ConstantTicks {
 	for i, x := range p.xs {
 		ticks[i].Value = x
 		if i%every == 0 {
-			ticks[i].Label = strings.ReplaceAll(place(x, p.xUnit), " "+p.xUnit, "")
+			ticks[i].Label = strings.ReplaceAll(formatX(x, p.xUnit), " "+p.xUnit, "")
 		}
 	}
 	return ticks

@@ -15,10 +15,10 @@ var palette = []color.RGBA{
 // baselineColor is that of the series that others are compared with.
 var baselineColor = color.RGBA{110, 110, 110, 255}
 
-// colors returns the colour of each series of the panel. Where there are several transports
+// seriesColors returns the colour of each series of the panel. Where there are several transports
 // each has a hue, and its series are shades of it; the series of one transport have hues of
 // their own.
-func (p *panel) colors() map[string]color.RGBA {
+func (p *panel) seriesColors() map[string]color.RGBA {
 	of := map[string]color.RGBA{}
 	var transports []string
 	members := map[string][]string{}
@@ -27,7 +27,7 @@ func (p *panel) colors() map[string]color.RGBA {
 		if slices.Contains(p.baselines, s) {
 			of[s] = baselineColor
 			if k := slices.Index(p.baselines, s); k > 0 {
-				of[s] = shade(baselineColor, k, len(p.baselines))
+				of[s] = shadeColor(baselineColor, k, len(p.baselines))
 			}
 			continue
 		}
@@ -44,15 +44,15 @@ func (p *panel) colors() map[string]color.RGBA {
 	}
 	for hue, t := range transports {
 		for i, s := range members[t] {
-			of[s] = shade(palette[hue%len(palette)], i, len(members[t]))
+			of[s] = shadeColor(palette[hue%len(palette)], i, len(members[t]))
 		}
 	}
 	return of
 }
 
-// shade returns the i-th of n shades of a colour, from dark to light; the only one is the
+// shadeColor returns the i-th of n shades of a colour, from dark to light; the only one is the
 // colour.
-func shade(c color.RGBA, i, n int) color.RGBA {
+func shadeColor(c color.RGBA, i, n int) color.RGBA {
 	if n == 1 {
 		return c
 	}

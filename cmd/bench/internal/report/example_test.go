@@ -14,7 +14,7 @@ func ExampleText() {
 			{Series: "udp", X: 8, XUnit: "B", Y: 3, YUnit: "us"},
 			{Series: "rc-write", X: 8, XUnit: "B", Y: 3.6, YUnit: "us", Against: &bench.Against{Baseline: "udp", Ratio: 1.2}},
 		},
-		Verdict: bench.Verdict{Holds: true, Why: "1.2 times is close"},
+		Verdict: bench.Verdict{Holds: true, Reason: "1.2 times is close"},
 	}
 	fmt.Print(report.Text(res))
 	// Output:

@@ -20,8 +20,8 @@ type cell struct {
 	x      float64
 }
 
-// groups sorts rows by their units, in the order of their first row.
-func groups(rows []bench.Row) []*group {
+// groupRows sorts rows by their units, in the order of their first row.
+func groupRows(rows []bench.Row) []*group {
 	var all []*group
 	for _, r := range rows {
 		i := slices.IndexFunc(all, func(g *group) bool { return g.xUnit == r.XUnit && g.yUnit == r.YUnit })
@@ -41,8 +41,8 @@ func groups(rows []bench.Row) []*group {
 	return all
 }
 
-// at returns the row of a series at x.
-func (g *group) at(series string, x float64) (bench.Row, bool) {
+// findRow returns the row of a series at x.
+func (g *group) findRow(series string, x float64) (bench.Row, bool) {
 	r, ok := g.rows[cell{series, x}]
 	return r, ok
 }

@@ -61,8 +61,8 @@ func HeadlineExperiments() (names []string) {
 	return names
 }
 
-// find returns the row of h in the results; false if it was not measured.
-func (h headline) find(results []*bench.Result) (bench.Row, bool) {
+// findRow returns the row of h in the results; false if it was not measured.
+func (h headline) findRow(results []*bench.Result) (bench.Row, bool) {
 	for _, res := range results {
 		if res.Experiment.Name != h.experiment {
 			continue
@@ -76,13 +76,13 @@ func (h headline) find(results []*bench.Result) (bench.Row, bool) {
 	return bench.Row{}, false
 }
 
-// compare returns the ratio of r to its rival, or to its baseline, and the name of that;
+// compareToBaseline returns the ratio of r to its rival, or to its baseline, and the name of that;
 // false if r stands alone.
-func (h headline) compare(results []*bench.Result, r bench.Row) (ratio float64, baseline string, ok bool) {
+func (h headline) compareToBaseline(results []*bench.Result, r bench.Row) (ratio float64, baseline string, ok bool) {
 	if h.rival != "" {
 		other := h
 		other.series = h.rival
-		if o, measured := other.find(results); measured && o.Y != 0 {
+		if o, measured := other.findRow(results); measured && o.Y != 0 {
 			return r.Y / o.Y, baselineName(h.rival), true
 		}
 	}
@@ -112,8 +112,8 @@ func baselineName(series string) string {
 // meaningfulP99 is from how many events on their 99th percentile says something.
 const meaningfulP99 = 100
 
-// quantity writes a figure with its unit, in few letters: "3.50 GB/s", "4.42 us".
-func quantity(v float64, unit string) string {
+// formatQuantity writes a figure with its unit, in few letters: "3.50 GB/s", "4.42 us".
+func formatQuantity(v float64, unit string) string {
 	switch {
 	case unit == measure.MegabytesPerSec && v >= 1000:
 		return strconv.FormatFloat(v/1000, 'f', 2, 64) + " GB/s"
@@ -122,28 +122,28 @@ func quantity(v float64, unit string) string {
 	case unit == measure.Bytes && v >= 1e6:
 		return strconv.FormatFloat(v/1e6, 'f', 2, 64) + " MB"
 	case unit == measure.MessagesPerSecond:
-		return number(v) + " /s"
+		return formatNumber(v) + " /s"
 	}
-	return number(v) + " " + unit
+	return formatNumber(v) + " " + unit
 }
 
-// plainRatio writes a ratio in ASCII: "1.37 x".
-func plainRatio(r float64) string { return strings.TrimSuffix(ratio(r), "×") + " x" }
+// formatASCIIRatio writes a ratio in ASCII: "1.37 x".
+func formatASCIIRatio(r float64) string { return strings.TrimSuffix(formatRatio(r), "×") + " x" }
 
 // latencyLine is a line with median and 99th percentile.
 func (h headline) latencyLine(results []*bench.Result) string {
 	h.yUnit = measure.Microseconds
-	r, ok := h.find(results)
+	r, ok := h.findRow(results)
 	if !ok {
-		return h.missing()
+		return h.missingLine()
 	}
 	p99 := "-"
 	if r.Stats != nil && r.N >= meaningfulP99 {
-		p99 = quantity(r.P99, r.YUnit)
+		p99 = formatQuantity(r.P99, r.YUnit)
 	}
-	line := fmt.Sprintf("  %-22s %5s %10s %10s", h.label, place(r.X, r.XUnit), quantity(r.Y, r.YUnit), p99)
-	if ratio, baseline, ok := h.compare(results, r); ok {
-		line += "   " + plainRatio(ratio) + " " + baseline
+	line := fmt.Sprintf("  %-22s %5s %10s %10s", h.label, formatX(r.X, r.XUnit), formatQuantity(r.Y, r.YUnit), p99)
+	if ratio, baseline, ok := h.compareToBaseline(results, r); ok {
+		line += "   " + formatASCIIRatio(ratio) + " " + baseline
 	}
 	return line
 }
@@ -154,34 +154,34 @@ func (h headline) bandwidthLine(results []*bench.Result) string {
 	line, over, some := fmt.Sprintf("  %-22s", h.label), "", false
 	for _, h.x = range bandwidthSizes {
 		figure, against := "-", ""
-		if r, ok := h.find(results); ok {
-			figure, some = quantity(r.Y, r.YUnit), true
-			if ratio, baseline, ok := h.compare(results, r); ok {
-				against, over = plainRatio(ratio), baseline
+		if r, ok := h.findRow(results); ok {
+			figure, some = formatQuantity(r.Y, r.YUnit), true
+			if ratio, baseline, ok := h.compareToBaseline(results, r); ok {
+				against, over = formatASCIIRatio(ratio), baseline
 			}
 		}
 		line += fmt.Sprintf(" %10s %8s", figure, against)
 	}
 	if !some {
-		return h.missing()
+		return h.missingLine()
 	}
 	return strings.TrimRight(line+"  "+over, " ")
 }
 
 // rateLine is a line with one figure and its ratio.
 func (h headline) rateLine(results []*bench.Result) string {
-	r, ok := h.find(results)
+	r, ok := h.findRow(results)
 	if !ok {
-		return h.missing()
+		return h.missingLine()
 	}
-	line := fmt.Sprintf("  %-28s %10s", h.label, quantity(r.Y, r.YUnit))
-	if ratio, baseline, ok := h.compare(results, r); ok {
-		line += "   " + plainRatio(ratio) + " " + baseline
+	line := fmt.Sprintf("  %-28s %10s", h.label, formatQuantity(r.Y, r.YUnit))
+	if ratio, baseline, ok := h.compareToBaseline(results, r); ok {
+		line += "   " + formatASCIIRatio(ratio) + " " + baseline
 	}
 	return line
 }
 
-// missing is the line of a figure that there is not.
-func (h headline) missing() string {
+// missingLine is the line of a figure that there is not.
+func (h headline) missingLine() string {
 	return fmt.Sprintf("  %-28s not measured: bench run %s", h.label, h.experiment)
 }

@@ -96,7 +96,7 @@ func Load(dir string, registry *bench.Registry) ([]*bench.Result, env.Fingerprin
 		if name == pageName {
 			continue
 		}
-		res, on, err := load(dir, name, registry)
+		res, on, err := loadResult(dir, name, registry)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -121,8 +121,8 @@ func Load(dir string, registry *bench.Registry) ([]*bench.Result, env.Fingerprin
 // errUnfinished is the error of a result whose file ends before the verdict.
 var errUnfinished = errors.New("no verdict: the run was cut short")
 
-// load reads the files of one result.
-func load(dir, name string, registry *bench.Registry) (*bench.Result, env.Fingerprint, error) {
+// loadResult reads the files of one result.
+func loadResult(dir, name string, registry *bench.Registry) (*bench.Result, env.Fingerprint, error) {
 	r, err := readRecord(dir, name)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, nil, err
@@ -142,7 +142,7 @@ func load(dir, name string, registry *bench.Registry) (*bench.Result, env.Finger
 	case verdict == nil:
 		res.Err, verdict = errUnfinished, &bench.VerdictLine{}
 	default:
-		res.Verdict = bench.Verdict{Holds: verdict.Holds, Why: verdict.Why, Checks: r.Checks}
+		res.Verdict = bench.Verdict{Holds: verdict.Holds, Reason: verdict.Reason, Checks: r.Checks}
 	}
 	found, err := registry.Find(name)
 	if err == nil && len(found) == 1 && found[0].Name == name {

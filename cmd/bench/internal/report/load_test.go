@@ -18,7 +18,7 @@ func TestLoad(t *testing.T) {
 	dir := t.TempDir()
 	saved := result()
 	saved.Quick, saved.Set = true, bench.Settings{"sizes": "8"}
-	saved.Verdict.Checks = []bench.Check{{What: "x 1.2 (at most 1.3)", Figure: 1.2, Limit: 1.3, Holds: true}}
+	saved.Verdict.Checks = []bench.Check{{Description: "x 1.2 (at most 1.3)", Figure: 1.2, Limit: 1.3, Holds: true}}
 	require.NoError(t, Save(dir, machine, saved))
 	require.NoError(t, Save(dir, machine, failure()))
 	_, err := SavePage(dir, machine, nil)
@@ -52,11 +52,11 @@ func TestLoad(t *testing.T) {
 func TestSaveInfinite(t *testing.T) {
 	dir := t.TempDir()
 	res := result()
-	res.Verdict.Checks = []bench.Check{{What: "gain", Figure: math.Inf(1), Limit: 4, Holds: true}}
+	res.Verdict.Checks = []bench.Check{{Description: "gain", Figure: math.Inf(1), Limit: 4, Holds: true}}
 	require.NoError(t, Save(dir, machine, res))
 	results, _, err := Load(dir, &bench.Registry{})
 	require.NoError(t, err)
-	require.Equal(t, []bench.Check{{What: "gain", Holds: true}}, results[0].Verdict.Checks)
+	require.Equal(t, []bench.Check{{Description: "gain", Holds: true}}, results[0].Verdict.Checks)
 }
 
 // The columns of the CSV file are the members of the JSON objects.

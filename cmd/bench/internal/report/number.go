@@ -8,8 +8,8 @@ import (
 	"github.com/softrnic/softrnic/cmd/bench/internal/measure"
 )
 
-// number writes v with three digits or more, and no more than a reader wants.
-func number(v float64) string {
+// formatNumber writes v with three digits or more, and no more than a reader wants.
+func formatNumber(v float64) string {
 	switch a := math.Abs(v); {
 	case a >= 1e6:
 		return strconv.FormatFloat(v/1e6, 'f', 2, 64) + "M"
@@ -24,9 +24,9 @@ func number(v float64) string {
 	}
 }
 
-// place writes an x with its unit; sizes with their binary prefix, and one of
+// formatX writes an x with its unit; sizes with their binary prefix, and one of
 // what is counted in the singular.
-func place(x float64, unit string) string {
+func formatX(x float64, unit string) string {
 	if unit == measure.Bytes && x == math.Trunc(x) {
 		for _, p := range []struct {
 			name string
@@ -43,8 +43,8 @@ func place(x float64, unit string) string {
 	return strconv.FormatFloat(x, 'g', -1, 64) + " " + unit
 }
 
-// ratio writes a ratio with two decimals, or two digits when it is small.
-func ratio(r float64) string {
+// formatRatio writes a ratio with two decimals, or two digits when it is small.
+func formatRatio(r float64) string {
 	if r < 0.1 {
 		return strconv.FormatFloat(r, 'g', 2, 64) + "×"
 	}

@@ -22,9 +22,9 @@ import (
 var pageHTML string
 
 var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
-	"number": number,
-	"place":  place,
-	"ratio":  ratio,
+	"number": formatNumber,
+	"place":  formatX,
+	"ratio":  formatRatio,
 }).Parse(pageHTML))
 
 // section is one experiment on the page.
@@ -91,11 +91,11 @@ type page struct {
 // where SavePage wrote them.
 func Page(w io.Writer, machine env.Fingerprint, results []*bench.Result) error {
 	p := page{
-		Machine: machine, Date: machine.Get("date"), Revision: machine.Get("revision"), Busy: busy(machine),
+		Machine: machine, Date: machine.Get("date"), Revision: machine.Get("revision"), Busy: highLoad(machine),
 		Head: headCells(results), Counts: map[mark]int{}, Claims: len(results), RatioNote: RatioNote,
 	}
 	for _, res := range results {
-		charts, err := charts(res.Rows)
+		charts, err := drawCharts(res.Rows)
 		if err != nil {
 			return err
 		}
@@ -103,7 +103,7 @@ func Page(w io.Writer, machine env.Fingerprint, results []*bench.Result) error {
 		p.Sections = append(p.Sections, s)
 		p.Counts[s.Mark]++
 	}
-	p.Sources = bySource(p.Sections)
+	p.Sources = groupBySource(p.Sections)
 	return pageTemplate.Execute(w, p)
 }
 
@@ -121,9 +121,9 @@ func (p page) Outcome() string {
 	return strings.Join(parts, ", ")
 }
 
-// busy returns the load of the machine before the run if it was more than its processors
+// highLoad returns the load of the machine before the run if it was more than its processors
 // carry.
-func busy(machine env.Fingerprint) string {
+func highLoad(machine env.Fingerprint) string {
 	cores, _, _ := strings.Cut(machine.Get("cores"), ",")
 	n, err := strconv.Atoi(cores)
 	if err != nil {
@@ -143,36 +143,36 @@ func headCells(results []*bench.Result) (cells []headCell) {
 		headline
 		what string
 	}{{write, "write of 8 B"}, {stream, "writes of 64 KiB"}, {rates[0], "writes of 8 B in lists"}, {rates[1], "writes at 0.1 % loss"}} {
-		r, ok := c.find(results)
+		r, ok := c.findRow(results)
 		if !ok {
 			cells = append(cells, headCell{"–", c.what, "bench run " + c.experiment})
 			continue
 		}
-		filled := headCell{Figure: quantity(r.Y, r.YUnit), What: c.what}
-		if over, baseline, ok := c.compare(results, r); ok {
-			filled.Beside = ratio(over) + " " + baseline
+		filled := headCell{Figure: formatQuantity(r.Y, r.YUnit), What: c.what}
+		if over, baseline, ok := c.compareToBaseline(results, r); ok {
+			filled.Beside = formatRatio(over) + " " + baseline
 		}
 		cells = append(cells, filled)
 	}
 	return cells
 }
 
-// charts draws each panel of the rows for itself.
-func charts(rows []bench.Row) (figures []figure, err error) {
-	for _, g := range groups(rows) {
+// drawCharts draws each panel of the rows for itself.
+func drawCharts(rows []bench.Row) (figures []figure, err error) {
+	for _, g := range groupRows(rows) {
 		for _, p := range g.panels() {
 			svg, err := drawPanels([]*panel{p})
 			if err != nil {
 				return nil, err
 			}
-			figures = append(figures, figure{inline(svg), p.title(), p.sentence()})
+			figures = append(figures, figure{inlineSVG(svg), p.chartTitle(), p.chartCaption()})
 		}
 	}
 	return figures, nil
 }
 
-// bySource parts the sections by the papers that they come from, the others last.
-func bySource(sections []section) (sources []source) {
+// groupBySource parts the sections by the papers that they come from, the others last.
+func groupBySource(sections []section) (sources []source) {
 	at := map[*bench.Paper]int{}
 	for _, p := range append(slices.Clone(bench.Papers), nil) {
 		at[p] = len(sources)
@@ -214,9 +214,9 @@ func markOf(res *bench.Result) mark {
 	return differs
 }
 
-// inline strips what belongs to a document of its own. The SVG is drawn by this
+// inlineSVG strips what belongs to a document of its own. The SVG is drawn by this
 // package, which escapes all text in it.
-func inline(svg []byte) template.HTML {
+func inlineSVG(svg []byte) template.HTML {
 	if i := bytes.Index(svg, []byte("<svg")); i > 0 {
 		svg = svg[i:]
 	}
@@ -250,7 +250,7 @@ func (s section) figureNumber() (n int, letter string) {
 // Reported returns the result that the paper reports for the figure.
 func (s section) Reported() string {
 	if p := s.Experiment.Paper(); p != nil {
-		return p.Found[s.Experiment.Source]
+		return p.Results[s.Experiment.Source]
 	}
 	return ""
 }
@@ -258,7 +258,7 @@ func (s section) Reported() string {
 // Decisive is the comparison that decides, in words.
 func (s section) Decisive() string {
 	if c := s.Verdict.Decisive(); c != nil && s.Err == nil {
-		return c.What
+		return c.Description
 	}
 	return ""
 }
@@ -267,7 +267,7 @@ func (s section) Decisive() string {
 func (s section) NotReached() (list []string) {
 	for _, c := range s.Verdict.Checks {
 		if !c.Holds {
-			list = append(list, c.What)
+			list = append(list, c.Description)
 		}
 	}
 	return list

@@ -50,7 +50,7 @@ func (g *group) panels() []*panel {
 	}
 	var parted []*panel
 	for _, p := range all {
-		parted = append(parted, p.split()...)
+		parted = append(parted, p.splitSeries()...)
 	}
 	return mergePanels(parted)
 }
@@ -58,7 +58,7 @@ func (g *group) panels() []*panel {
 // baselineOf returns the series that s is compared with; "" if there is none in the group.
 func (g *group) baselineOf(s string) string {
 	for _, x := range g.xs {
-		if r, ok := g.at(s, x); ok && r.Against != nil && slices.Contains(g.series, r.Baseline) {
+		if r, ok := g.findRow(s, x); ok && r.Against != nil && slices.Contains(g.series, r.Baseline) {
 			return r.Baseline
 		}
 	}
@@ -74,8 +74,8 @@ func (g *group) baselineSeries() map[string]bool {
 	return is
 }
 
-// split parts a panel with too many series; each part has the baseline.
-func (p *panel) split() []*panel {
+// splitSeries parts a panel with too many series; each part has the baseline.
+func (p *panel) splitSeries() []*panel {
 	rest := p.series[len(p.baselines):]
 	if len(rest) == 0 {
 		return []*panel{p}
@@ -89,8 +89,8 @@ func (p *panel) split() []*panel {
 	return parts
 }
 
-// comparable is by what factor the figures of panels differ at most that share a chart.
-const comparable = 8
+// maxRangeRatio is by what factor the figures of panels differ at most that share a chart.
+const maxRangeRatio = 8
 
 // mergePanels puts panels together that have room for one another, and says where each
 // has figures.
@@ -98,9 +98,9 @@ func mergePanels(all []*panel) (merged []*panel) {
 	for _, p := range all {
 		if n := len(merged); n > 0 && len(merged[n-1].series)+len(p.series) <= panelSeries {
 			last := merged[n-1]
-			low, high := last.span()
-			low2, high2 := p.span()
-			if max(high, high2) <= comparable*min(low, low2) || last.baselines == nil && p.baselines == nil {
+			low, high := last.yRange()
+			low2, high2 := p.yRange()
+			if max(high, high2) <= maxRangeRatio*min(low, low2) || last.baselines == nil && p.baselines == nil {
 				last.series = append(last.series, p.series...)
 				last.baselines = append(last.baselines, p.baselines...)
 				continue
@@ -110,7 +110,7 @@ func mergePanels(all []*panel) (merged []*panel) {
 	}
 	for _, p := range merged {
 		for _, x := range p.group.xs {
-			if slices.ContainsFunc(p.series, func(s string) bool { _, ok := p.at(s, x); return ok }) {
+			if slices.ContainsFunc(p.series, func(s string) bool { _, ok := p.findRow(s, x); return ok }) {
 				p.xs = append(p.xs, x)
 			}
 		}
@@ -118,12 +118,12 @@ func mergePanels(all []*panel) (merged []*panel) {
 	return merged
 }
 
-// span returns the smallest and the largest figure.
-func (p *panel) span() (low, high float64) {
+// yRange returns the smallest and the largest figure.
+func (p *panel) yRange() (low, high float64) {
 	low, high = math.Inf(1), math.Inf(-1)
 	for _, s := range p.series {
 		for _, x := range p.group.xs {
-			if r, ok := p.at(s, x); ok {
+			if r, ok := p.findRow(s, x); ok {
 				low, high = min(low, r.Y), max(high, r.Y)
 			}
 		}
@@ -134,29 +134,29 @@ func (p *panel) span() (low, high float64) {
 // isBars reports whether the panel has one place only, which makes no line.
 func (p *panel) isBars() bool { return len(p.xs) == 1 }
 
-// title names what the chart shows.
-func (p *panel) title() string {
+// chartTitle names what the chart shows.
+func (p *panel) chartTitle() string {
 	title := p.yUnit
 	if p.isBars() {
-		title += " at " + place(p.xs[0], p.xUnit)
+		title += " at " + formatX(p.xs[0], p.xUnit)
 	} else {
 		title += " over " + p.xUnit
 	}
 	return title
 }
 
-// sentence says what a chart shows: the extremes of bars, and of lines the one that
+// chartCaption says what a chart shows: the extremes of bars, and of lines the one that
 // changes most.
-func (p *panel) sentence() string {
+func (p *panel) chartCaption() string {
 	subjects := slices.DeleteFunc(slices.Clone(p.series), func(s string) bool { return slices.Contains(p.baselines, s) })
 	if len(subjects) == 0 {
 		subjects = p.series
 	}
 	if !p.isBars() {
-		return p.steepest(subjects)
+		return p.describeSteepest(subjects)
 	}
 	x := p.xs[0]
-	figure := func(s string) float64 { r, _ := p.at(s, x); return r.Y }
+	figure := func(s string) float64 { r, _ := p.findRow(s, x); return r.Y }
 	byFigure := func(a, b string) int {
 		switch fa, fb := figure(a), figure(b); {
 		case fa < fb:
@@ -167,43 +167,43 @@ func (p *panel) sentence() string {
 		return 0
 	}
 	low, high := slices.MinFunc(subjects, byFigure), slices.MaxFunc(subjects, byFigure)
-	text := fmt.Sprintf("%s has %s", low, quantity(figure(low), p.yUnit))
+	text := fmt.Sprintf("%s has %s", low, formatQuantity(figure(low), p.yUnit))
 	if low != high {
-		text = fmt.Sprintf("From %s of %s to %s of %s", quantity(figure(low), p.yUnit), low, quantity(figure(high), p.yUnit), high)
+		text = fmt.Sprintf("From %s of %s to %s of %s", formatQuantity(figure(low), p.yUnit), low, formatQuantity(figure(high), p.yUnit), high)
 	}
 	if len(p.baselines) > 0 && !slices.Contains(subjects, p.baselines[0]) {
 		var beside []string
 		for _, b := range p.baselines {
-			beside = append(beside, fmt.Sprintf("%s of %s", quantity(figure(b), p.yUnit), b))
+			beside = append(beside, fmt.Sprintf("%s of %s", formatQuantity(figure(b), p.yUnit), b))
 		}
 		text += ", beside " + strings.Join(beside, " and ")
 	}
 	return text + "."
 }
 
-// steepest describes the series whose last figure differs most from its first.
-func (p *panel) steepest(series []string) string {
+// describeSteepest describes the series whose last figure differs most from its first.
+func (p *panel) describeSteepest(series []string) string {
 	text, most := "", 0.0
 	for _, s := range series {
 		var xs []float64
 		for _, x := range p.xs {
-			if _, ok := p.at(s, x); ok {
+			if _, ok := p.findRow(s, x); ok {
 				xs = append(xs, x)
 			}
 		}
 		if len(xs) < 2 {
 			continue
 		}
-		first, _ := p.at(s, xs[0])
-		last, _ := p.at(s, xs[len(xs)-1])
+		first, _ := p.findRow(s, xs[0])
+		last, _ := p.findRow(s, xs[len(xs)-1])
 		change := math.Abs(last.Y - first.Y)
 		if first.Y > 0 && last.Y > 0 {
 			change = math.Abs(math.Log(last.Y / first.Y))
 		}
 		if text == "" || change > most {
 			most = change
-			text = fmt.Sprintf("%s changes most: %s at %s, %s at %s.", s, quantity(first.Y, p.yUnit), place(first.X, p.xUnit),
-				quantity(last.Y, p.yUnit), place(last.X, p.xUnit))
+			text = fmt.Sprintf("%s changes most: %s at %s, %s at %s.", s, formatQuantity(first.Y, p.yUnit), formatX(first.X, p.xUnit),
+				formatQuantity(last.Y, p.yUnit), formatX(last.X, p.xUnit))
 		}
 	}
 	return text

@@ -27,7 +27,7 @@ func panelsOf(places int, rows ...string) (drawn []string, all []*panel) {
 			list = append(list, r)
 		}
 	}
-	for _, g := range groups(list) {
+	for _, g := range groupRows(list) {
 		for _, p := range g.panels() {
 			drawn, all = append(drawn, strings.Join(p.series, " ")), append(all, p)
 		}
@@ -62,10 +62,10 @@ func TestPanels(t *testing.T) {
 				require.Equal(t, places == 1, p.isBars())
 				colors := map[color.RGBA]bool{}
 				for _, s := range p.series {
-					colors[p.colors()[s]] = true
+					colors[p.seriesColors()[s]] = true
 				}
 				require.Len(t, colors, len(p.series), "colours tell series apart: %v", p.series)
-				require.NotEmpty(t, p.sentence())
+				require.NotEmpty(t, p.chartCaption())
 			}
 		}
 	}
@@ -74,16 +74,16 @@ func TestPanels(t *testing.T) {
 // A transport has one hue, its series are shades of it, and baselines are grey.
 func TestColors(t *testing.T) {
 	_, all := panelsOf(1, "udp=1", "rc-write/udp=2", "ud-send/udp=2")
-	require.Equal(t, map[string]color.RGBA{"udp": baselineColor, "rc-write": palette[0], "ud-send": palette[1]}, all[0].colors())
+	require.Equal(t, map[string]color.RGBA{"udp": baselineColor, "rc-write": palette[0], "ud-send": palette[1]}, all[0].seriesColors())
 	_, all = panelsOf(1, "udp=1", "rc-write/udp=2", "rc-read/udp=2")
-	require.Equal(t, palette[1], all[0].colors()["rc-read"], "series of one transport have hues of their own")
+	require.Equal(t, palette[1], all[0].seriesColors()["rc-read"], "series of one transport have hues of their own")
 }
 
 func TestSentence(t *testing.T) {
 	_, all := panelsOf(1, "udp=1", "rc-write/udp=2", "rc-read/udp=3")
-	require.Equal(t, "From 2.00 us of rc-write to 3.00 us of rc-read, beside 1.00 us of udp.", all[0].sentence())
+	require.Equal(t, "From 2.00 us of rc-write to 3.00 us of rc-read, beside 1.00 us of udp.", all[0].chartCaption())
 	_, all = panelsOf(1, "udp=1", "rc-write/udp=2")
-	require.Equal(t, "rc-write has 2.00 us, beside 1.00 us of udp.", all[0].sentence())
+	require.Equal(t, "rc-write has 2.00 us, beside 1.00 us of udp.", all[0].chartCaption())
 	_, all = panelsOf(2, "udp=1", "rc-write/udp=2")
-	require.Equal(t, "rc-write changes most: 2.00 us at 1 B, 2.00 us at 2 B.", all[0].sentence())
+	require.Equal(t, "rc-write changes most: 2.00 us at 1 B, 2.00 us at 2 B.", all[0].chartCaption())
 }

@@ -39,7 +39,7 @@ func result() *bench.Result {
 	}
 	return &bench.Result{
 		Experiment: &bench.Experiment{Name: "verbs-x", Source: "RCUD fig. 8", Claim: "RC & UD are <even>.", Layer: bench.LayerVerbs},
-		Rows:       rows, Verdict: bench.Verdict{Holds: true, Why: "0.9 × is enough"}, Elapsed: 1234 * time.Millisecond,
+		Rows:       rows, Verdict: bench.Verdict{Holds: true, Reason: "0.9 × is enough"}, Elapsed: 1234 * time.Millisecond,
 	}
 }
 
@@ -80,21 +80,21 @@ func TestNumbers(t *testing.T) {
 	for v, want := range map[float64]string{
 		0: "0", 0.0123456: "0.0123", 1.234: "1.23", 12.34: "12.3", 123.4: "123", 7490.2: "7490", 2.345e6: "2.35M", -5: "-5.00",
 	} {
-		require.Equal(t, want, number(v))
+		require.Equal(t, want, formatNumber(v))
 	}
-	require.Equal(t, "0.90×", ratio(0.9))
-	require.Equal(t, "0.015×", ratio(0.01501))
-	require.Equal(t, "6.67×", ratio(6.667))
+	require.Equal(t, "0.90×", formatRatio(0.9))
+	require.Equal(t, "0.015×", formatRatio(0.01501))
+	require.Equal(t, "6.67×", formatRatio(6.667))
 	for want, x := range map[string]float64{"8 B": 8, "1000 B": 1000, "4 KiB": 4096, "1 MiB": 1 << 20, "1 GiB": 1 << 30, "1025 B": 1025} {
-		require.Equal(t, want, place(x, "B"))
+		require.Equal(t, want, formatX(x, "B"))
 	}
-	require.Equal(t, "10000 QPs", place(10000, "QPs"))
-	require.Equal(t, "1 request", place(1, "requests"))
-	require.Equal(t, "1 queue pair", place(1, "queue pairs"))
-	require.Equal(t, "1.5 requests", place(1.5, "requests"))
-	require.Equal(t, "1 us", place(1, "us"))
-	require.Equal(t, "1 B", place(1, "B"))
-	require.Equal(t, "0.5 %", place(0.5, "%"))
+	require.Equal(t, "10000 QPs", formatX(10000, "QPs"))
+	require.Equal(t, "1 request", formatX(1, "requests"))
+	require.Equal(t, "1 queue pair", formatX(1, "queue pairs"))
+	require.Equal(t, "1.5 requests", formatX(1.5, "requests"))
+	require.Equal(t, "1 us", formatX(1, "us"))
+	require.Equal(t, "1 B", formatX(1, "B"))
+	require.Equal(t, "0.5 %", formatX(0.5, "%"))
 }
 
 // texts are the words in an SVG document, which must be well-formed.

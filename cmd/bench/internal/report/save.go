@@ -33,7 +33,7 @@ func WriteVerdict(w io.Writer, res *bench.Result) error {
 		Experiment: res.Experiment.Name,
 		Claim:      res.Experiment.Claim,
 		Holds:      res.Verdict.Holds,
-		Why:        res.Verdict.Why,
+		Reason:     res.Verdict.Reason,
 	})
 }
 

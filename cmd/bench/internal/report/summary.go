@@ -21,7 +21,7 @@ func Summary(title string, results []*bench.Result, all []*bench.Experiment, not
 	for _, h := range latencies {
 		lines = append(lines, h.latencyLine(results))
 	}
-	lines = append(lines, fmt.Sprintf("%-24s %10s %8s %10s", "BANDWIDTH", place(bandwidthSizes[0], "B"), "", place(bandwidthSizes[1], "B")))
+	lines = append(lines, fmt.Sprintf("%-24s %10s %8s %10s", "BANDWIDTH", formatX(bandwidthSizes[0], "B"), "", formatX(bandwidthSizes[1], "B")))
 	for _, h := range bandwidths {
 		lines = append(lines, h.bandwidthLine(results))
 	}
@@ -71,7 +71,7 @@ func paperLines(results []*bench.Result, all []*bench.Experiment, room int) []st
 // describeState names a result, with the figure that decides if it differs.
 func describeState(res *bench.Result, state bench.State) string {
 	if c := res.Verdict.Decisive(); state == bench.Differs && c != nil {
-		return fmt.Sprintf("%s (%s, claim %s)", res.Experiment.Name, number(c.Figure), number(c.Limit))
+		return fmt.Sprintf("%s (%s, claim %s)", res.Experiment.Name, formatNumber(c.Figure), formatNumber(c.Limit))
 	}
 	return res.Experiment.Name
 }

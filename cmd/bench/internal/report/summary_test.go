@@ -18,7 +18,7 @@ func measured() (results []*bench.Result) {
 	add := func(h headline) {
 		res := byName[h.experiment]
 		if res == nil {
-			res = &bench.Result{Experiment: &bench.Experiment{Name: h.experiment, Source: bench.Adapter}, Verdict: bench.Verdict{Holds: true, Why: "so"}}
+			res = &bench.Result{Experiment: &bench.Experiment{Name: h.experiment, Source: bench.Adapter}, Verdict: bench.Verdict{Holds: true, Reason: "so"}}
 			byName[h.experiment], results = res, append(results, res)
 		}
 		row := bench.Row{Series: h.series, X: h.x, XUnit: "B", Y: 4321.5, YUnit: h.yUnit, Against: &bench.Against{Baseline: "udp", Ratio: 1.25}}
@@ -53,11 +53,11 @@ func manyFigures(n int) (results []*bench.Result) {
 		case 0:
 			res.Err = errors.New("failed")
 		case 1:
-			res.Verdict = bench.Verdict{Why: "so", Checks: []bench.Check{{What: "x", Figure: 2, Limit: 1}}}
+			res.Verdict = bench.Verdict{Reason: "so", Checks: []bench.Check{{Description: "x", Figure: 2, Limit: 1}}}
 		case 2:
-			res.Verdict = bench.Verdict{Why: "so", Checks: []bench.Check{{What: "x", Figure: 1.1, Limit: 1}}}
+			res.Verdict = bench.Verdict{Reason: "so", Checks: []bench.Check{{Description: "x", Figure: 1.1, Limit: 1}}}
 		case 3:
-			res.Verdict = bench.Verdict{Holds: true, Why: "so", Checks: []bench.Check{{What: "x", Figure: 0.5, Limit: 1, Holds: true}}}
+			res.Verdict = bench.Verdict{Holds: true, Reason: "so", Checks: []bench.Check{{Description: "x", Figure: 0.5, Limit: 1, Holds: true}}}
 		}
 		results = append(results, res)
 	}

@@ -15,10 +15,10 @@ func Text(res *bench.Result) string {
 	var b strings.Builder
 	e := res.Experiment
 	fmt.Fprintf(&b, "%s (%s)\n", e.Name, e.Source)
-	for _, g := range groups(res.Rows) {
-		fmt.Fprintf(&b, "\n%s\n", g.table())
+	for _, g := range groupRows(res.Rows) {
+		fmt.Fprintf(&b, "\n%s\n", g.renderTable())
 	}
-	if notes := baselines(res.Rows); notes != "" {
+	if notes := baselineNotes(res.Rows); notes != "" {
 		fmt.Fprintf(&b, "\n%s\n", notes)
 	}
 	fmt.Fprintf(&b, "\n%s\n", Outcome(res))
@@ -34,11 +34,11 @@ func Outcome(res *bench.Result) string {
 	if res.Verdict.Holds {
 		holds = "yes"
 	}
-	return fmt.Sprintf("claim   %s\nholds   %s: %s", res.Experiment.Claim, holds, res.Verdict.Why)
+	return fmt.Sprintf("claim   %s\nholds   %s: %s", res.Experiment.Claim, holds, res.Verdict.Reason)
 }
 
-// baselines explains the ratios in the tables.
-func baselines(rows []bench.Row) string {
+// baselineNotes explains the ratios in the tables.
+func baselineNotes(rows []bench.Row) string {
 	var names []string
 	seen := map[string]bool{}
 	for _, r := range rows {
@@ -76,19 +76,19 @@ func rightAligned(n int) []table.ColumnConfig {
 	return c
 }
 
-// table lays the group out in a grid, with the longer of the two lists down.
-func (g *group) table() string {
+// renderTable lays the group out in a grid, with the longer of the two lists down.
+func (g *group) renderTable() string {
 	t := newTable()
 	if len(g.series) > len(g.xs) {
 		head := table.Row{g.yUnit}
 		for _, x := range g.xs {
-			head = append(head, place(x, g.xUnit))
+			head = append(head, formatX(x, g.xUnit))
 		}
 		t.AppendHeader(head)
 		for _, s := range g.series {
 			line := table.Row{s}
 			for _, x := range g.xs {
-				line = append(line, g.figure(s, x))
+				line = append(line, g.formatCell(s, x))
 			}
 			t.AppendRow(line)
 		}
@@ -101,9 +101,9 @@ func (g *group) table() string {
 	}
 	t.AppendHeader(head)
 	for _, x := range g.xs {
-		line := table.Row{place(x, g.xUnit)}
+		line := table.Row{formatX(x, g.xUnit)}
 		for _, s := range g.series {
-			line = append(line, g.figure(s, x))
+			line = append(line, g.formatCell(s, x))
 		}
 		t.AppendRow(line)
 	}
@@ -111,15 +111,15 @@ func (g *group) table() string {
 	return t.Render()
 }
 
-// figure is what stands in a cell: the figure and, if there is one, the ratio.
-func (g *group) figure(series string, x float64) string {
-	r, ok := g.at(series, x)
+// formatCell is what stands in a cell: the figure and, if there is one, the ratio.
+func (g *group) formatCell(series string, x float64) string {
+	r, ok := g.findRow(series, x)
 	if !ok {
 		return ""
 	}
-	s := number(r.Y)
+	s := formatNumber(r.Y)
 	if r.Against != nil {
-		s += fmt.Sprintf(" %6s", ratio(r.Ratio))
+		s += fmt.Sprintf(" %6s", formatRatio(r.Ratio))
 	}
 	return s
 }
@@ -134,12 +134,12 @@ func LayerTable(layer bench.Layer, results []*bench.Result) string {
 		t.AppendRow(table.Row{res.Experiment.Name}, table.RowConfig{AutoMerge: true})
 		t.AppendSeparator()
 		for _, r := range res.Rows {
-			line := table.Row{"  " + r.Series, place(r.X, r.XUnit), number(r.Y), r.YUnit, "", "", "", ""}
+			line := table.Row{"  " + r.Series, formatX(r.X, r.XUnit), formatNumber(r.Y), r.YUnit, "", "", "", ""}
 			if r.Stats != nil {
-				line[4], line[5], line[6] = number(r.Min), number(r.P99), number(r.Max)
+				line[4], line[5], line[6] = formatNumber(r.Min), formatNumber(r.P99), formatNumber(r.Max)
 			}
 			if r.Against != nil {
-				line[7] = ratio(r.Ratio) + " " + r.Baseline
+				line[7] = formatRatio(r.Ratio) + " " + r.Baseline
 				ratios = true
 			}
 			t.AppendRow(line)

@@ -10,64 +10,64 @@ import (
 	"github.com/softrnic/softrnic/cmd/bench/internal/proc"
 )
 
-// warmBursts are round trips of bursts before those that count.
-const warmBursts = 3
+// warmupBursts are round trips of bursts before those that count.
+const warmupBursts = 3
 
-// bursts asks for round trips of bursts: figure 7 of the paper.
-type bursts struct {
+// burstRound asks for round trips of bursts: figure 7 of the paper.
+type burstRound struct {
 	Burst
 	Rounds int
 }
 
-func (b *bursts) run(ctx context.Context, e *end) (*measure.Latency, error) {
-	out := append([]byte(nil), e.pattern(b.Size)...)
-	in := e.empty(b.Messages * b.Size)
+func (b *burstRound) runRound(ctx context.Context, e *side) (*measure.Latency, error) {
+	out := append([]byte(nil), e.payloadPattern(b.Size)...)
+	in := e.clearedBuffer(b.Messages * b.Size)
 	if err := proc.Barrier(ctx, e.Worker); err != nil {
 		return nil, err
 	}
 	half := measure.NewLatency()
 	last := time.Now()
-	for i := range warmBursts + b.Rounds {
+	for i := range warmupBursts + b.Rounds {
 		stamp := byte(1 + i%255)
 		if e.Rank == 0 {
-			if err := b.write(e, out, stamp); err != nil {
+			if err := b.writeBurst(e, out, stamp); err != nil {
 				return nil, err
 			}
 		}
-		if err := b.read(e, in, stamp); err != nil {
+		if err := b.readBurst(e, in, stamp); err != nil {
 			return nil, err
 		}
 		if e.Rank == 1 {
-			if err := b.write(e, out, stamp); err != nil {
+			if err := b.writeBurst(e, out, stamp); err != nil {
 				return nil, err
 			}
 		}
 		now := time.Now()
-		if i >= warmBursts {
+		if i >= warmupBursts {
 			half.Record(now.Sub(last) / 2)
 		}
 		last = now
 	}
-	if err := e.settle(); err != nil {
+	if err := e.exchangeRoundAck(); err != nil {
 		return nil, err
 	}
-	return half, b.check(e, in)
+	return half, b.verifyBurst(e, in)
 }
 
-// write sends a burst and computes.
-func (b *bursts) write(e *end, message []byte, stamp byte) error {
+// writeBurst sends a burst and computes.
+func (b *burstRound) writeBurst(e *side, message []byte, stamp byte) error {
 	message[b.Size-1] = stamp
 	for range b.Messages {
 		if _, err := e.conn.Write(message); err != nil {
 			return err
 		}
 	}
-	b.Compute.do()
+	b.Compute.execute()
 	return nil
 }
 
-// read takes a burst, looks at the messages' stamps, and computes.
-func (b *bursts) read(e *end, memory []byte, stamp byte) error {
+// readBurst takes a burst, looks at the messages' stamps, and computes.
+func (b *burstRound) readBurst(e *side, memory []byte, stamp byte) error {
 	for i := range b.Messages {
 		message := memory[i*b.Size : (i+1)*b.Size]
 		if _, err := io.ReadFull(e.conn, message); err != nil {
@@ -77,13 +77,13 @@ func (b *bursts) read(e *end, memory []byte, stamp byte) error {
 			return fmt.Errorf("wrong answer: message %d of burst 0x%02x is of burst 0x%02x", i, stamp, last)
 		}
 	}
-	b.Compute.do()
+	b.Compute.execute()
 	return nil
 }
 
-// check looks at all bytes of the last burst.
-func (b *bursts) check(e *end, memory []byte) error {
-	want := e.pattern(b.Size)
+// verifyBurst looks at all bytes of the last burst.
+func (b *burstRound) verifyBurst(e *side, memory []byte) error {
+	want := e.payloadPattern(b.Size)
 	for i := range b.Messages {
 		message := memory[i*b.Size : (i+1)*b.Size]
 		if err := want.Check(message[:b.Size-1], false); err != nil {

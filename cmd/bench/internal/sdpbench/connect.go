@@ -11,24 +11,24 @@ import (
 	"github.com/softrnic/softrnic/sdp"
 )
 
-// sheet is where rank 1 listens.
-type sheet struct {
+// listenInfo is where rank 1 listens.
+type listenInfo struct {
 	Addr    netip.AddrPort
 	UDPPort uint16 // of its adapter
 }
 
-// connect makes the connection, to a listener at rank 1. The caller calls
+// connectPeer makes the connection, to a listener at rank 1. The caller calls
 // hangUp.
-func (e *end) connect(ctx context.Context, c Config) (hangUp func(), err error) {
-	if c.Over == TCP {
+func (e *side) connectPeer(ctx context.Context, c Config) (hangUp func(), err error) {
+	if c.Transport == TCP {
 		return e.connectTCP(ctx, c)
 	}
 	return e.connectSDP(ctx, c)
 }
 
-func (e *end) connectTCP(ctx context.Context, c Config) (hangUp func(), err error) {
+func (e *side) connectTCP(ctx context.Context, c Config) (hangUp func(), err error) {
 	var l net.Listener
-	var mine sheet
+	var mine listenInfo
 	if e.Rank == 1 {
 		if l, mine, err = listenTCP(); err != nil {
 			return nil, err
@@ -49,11 +49,11 @@ func (e *end) connectTCP(ctx context.Context, c Config) (hangUp func(), err erro
 	}
 	conn := e.conn.(*net.TCPConn)
 	if n := c.Buffers * c.BufferBytes; n > 0 {
-		n /= doubled
+		n /= sockBufFactor
 		if err := errors.Join(conn.SetReadBuffer(n), conn.SetWriteBuffer(n)); err != nil {
 			return nil, err
 		}
-		e.gauge = socketGauge(conn, n*doubled)
+		e.gauge = socketGauge(conn, n*sockBufFactor)
 	}
 	return func() { conn.Close() }, nil
 }
@@ -61,7 +61,7 @@ func (e *end) connectTCP(ctx context.Context, c Config) (hangUp func(), err erro
 // openStack opens an adapter and SDP on it.
 func openStack(c Config) (dev *rnic.Device, stack *sdp.Stack, hangUp func(), err error) {
 	o := sdp.Options{Buffers: c.Buffers, BufferBytes: c.BufferBytes, ZeroCopy: c.ZeroCopy}
-	if err := o.Design.UnmarshalText([]byte(c.Over.design())); err != nil {
+	if err := o.Design.UnmarshalText([]byte(c.Transport.flowControl())); err != nil {
 		return nil, nil, nil, err
 	}
 	if dev, err = rnic.Open(rnic.Options{AnyPort: true, Spin: c.Spin}); err != nil {
@@ -76,26 +76,26 @@ func openStack(c Config) (dev *rnic.Device, stack *sdp.Stack, hangUp func(), err
 	}, nil
 }
 
-func (e *end) connectSDP(ctx context.Context, c Config) (hangUp func(), err error) {
+func (e *side) connectSDP(ctx context.Context, c Config) (hangUp func(), err error) {
 	dev, stack, hangUp, err := openStack(c)
 	if err != nil {
 		return nil, err
 	}
-	conn, err := e.callSDP(ctx, dev, stack)
+	conn, err := e.acceptOrDialSDP(ctx, dev, stack)
 	if err != nil {
 		hangUp()
 		return nil, err
 	}
 	e.conn = conn
 	if c.Buffers > 0 {
-		e.gauge = meterGauge(conn)
+		e.gauge = sdpGauge(conn)
 	}
 	return hangUp, nil
 }
 
-func (e *end) callSDP(ctx context.Context, dev *rnic.Device, stack *sdp.Stack) (*sdp.Conn, error) {
+func (e *side) acceptOrDialSDP(ctx context.Context, dev *rnic.Device, stack *sdp.Stack) (*sdp.Conn, error) {
 	var l *sdp.Listener
-	var mine sheet
+	var mine listenInfo
 	if e.Rank == 1 {
 		var err error
 		if l, mine, err = listenSDP(dev, stack); err != nil {
@@ -115,31 +115,31 @@ func (e *end) callSDP(ctx context.Context, dev *rnic.Device, stack *sdp.Stack) (
 
 // listenTCP and listenSDP return a listener and where it is, dialTCP and dialSDP a
 // connection to it.
-func listenTCP() (net.Listener, sheet, error) {
+func listenTCP() (net.Listener, listenInfo, error) {
 	l, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
-		return nil, sheet{}, err
+		return nil, listenInfo{}, err
 	}
-	return l, sheet{Addr: l.Addr().(*net.TCPAddr).AddrPort()}, nil
+	return l, listenInfo{Addr: l.Addr().(*net.TCPAddr).AddrPort()}, nil
 }
 
-func listenSDP(dev *rnic.Device, stack *sdp.Stack) (*sdp.Listener, sheet, error) {
+func listenSDP(dev *rnic.Device, stack *sdp.Stack) (*sdp.Listener, listenInfo, error) {
 	port, err := dev.QueryPort(1)
 	if err != nil {
-		return nil, sheet{}, err
+		return nil, listenInfo{}, err
 	}
 	l, err := stack.ListenPort(0, 0)
 	if err != nil {
-		return nil, sheet{}, err
+		return nil, listenInfo{}, err
 	}
-	return l, sheet{l.Addr().(sdp.Addr).AddrPort, port.UDPPort}, nil
+	return l, listenInfo{l.Addr().(sdp.Addr).AddrPort, port.UDPPort}, nil
 }
 
-func dialTCP(ctx context.Context, to sheet) (net.Conn, error) {
+func dialTCP(ctx context.Context, to listenInfo) (net.Conn, error) {
 	var d net.Dialer
 	return d.DialContext(ctx, "tcp4", to.Addr.String())
 }
 
-func dialSDP(ctx context.Context, stack *sdp.Stack, to sheet) (*sdp.Conn, error) {
+func dialSDP(ctx context.Context, stack *sdp.Stack, to listenInfo) (*sdp.Conn, error) {
 	return stack.DialAddr(ctx, to.Addr, sdp.Dialer{UDPPort: to.UDPPort})
 }

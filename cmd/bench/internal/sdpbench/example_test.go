@@ -11,8 +11,8 @@ import (
 // proc.ServeIfWorker first thing.
 func Example() {
 	ctx := context.Background()
-	for _, over := range []sdpbench.Carrier{sdpbench.TCP, sdpbench.NIC} {
-		pair, err := sdpbench.Open(ctx, sdpbench.Config{Over: over})
+	for _, over := range []sdpbench.Transport{sdpbench.TCP, sdpbench.NIC} {
+		pair, err := sdpbench.Open(ctx, sdpbench.Config{Transport: over})
 		if err != nil {
 			fmt.Println(err)
 			return

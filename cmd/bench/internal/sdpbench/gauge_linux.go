@@ -7,9 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// doubled is how many times the memory that was asked for the system gives a
+// sockBufFactor is how many times the memory that was asked for the system gives a
 // socket buffer, for what it keeps there beside the data (socket(7)).
-const doubled = 2
+const sockBufFactor = 2
 
 // socketGauge is that of a TCP connection whose socket buffers have size bytes
 // each: what they hold of data, whatever that costs them.
@@ -28,8 +28,8 @@ func socketGauge(c *net.TCPConn, size int) gauge {
 	})
 }
 
-// sampleEvery is the time from one look at a socket's buffers to the next.
-const sampleEvery = 200 * time.Microsecond
+// sampleInterval is the time from one look at a socket's buffers to the next.
+const sampleInterval = 200 * time.Microsecond
 
 // sampleGauge is one that looks now and then.
 func sampleGauge(look func() usage) gauge {
@@ -39,7 +39,7 @@ func sampleGauge(look func() usage) gauge {
 		n := 0
 		go func() {
 			defer close(done)
-			ticks := time.NewTicker(sampleEvery)
+			ticks := time.NewTicker(sampleInterval)
 			defer ticks.Stop()
 			for {
 				select {

@@ -21,7 +21,7 @@ const roleHTTP = "http"
 
 // HTTPConfig says what is asked for, and over what.
 type HTTPConfig struct {
-	Over        Carrier
+	Transport   Transport
 	Connections int // kept alive, each with one request at a time
 	Bytes       int // of a response
 }
@@ -29,8 +29,8 @@ type HTTPConfig struct {
 // HTTP is two processes: a server of package net/http with its defaults, and its
 // clients. For one goroutine.
 type HTTP struct {
-	over Carrier
-	g    *proc.Group
+	transport Transport
+	g         *proc.Group
 }
 
 // httpRound asks the clients for requests as long as it says.
@@ -48,29 +48,29 @@ func OpenHTTP(ctx context.Context, c HTTPConfig) (*HTTP, error) {
 		return nil, fmt.Errorf("sdpbench: %d connections and responses of %d bytes: at least 1 each", c.Connections, c.Bytes)
 	}
 	end := proc.Spec{Name: worker, Role: roleHTTP, Args: c}
-	g, err := proc.Start(ctx, proc.Options{Pin: true, Timeout: limit + 10*time.Second}, end, end)
+	g, err := proc.Start(ctx, proc.Options{Pin: true, Timeout: roundTimeout + 10*time.Second}, end, end)
 	if err != nil {
 		return nil, err
 	}
-	return &HTTP{c.Over, g}, nil
+	return &HTTP{c.Transport, g}, nil
 }
 
 // Close ends both processes. Closing twice is safe.
 func (h *HTTP) Close() { h.g.Close() }
 
-// Requests has the clients ask for so long, and returns how many requests a second
+// RequestRate has the clients ask for so long, and returns how many requests a second
 // were answered. Every response is compared with what it should be.
-func (h *HTTP) Requests(ctx context.Context, d time.Duration) (float64, error) {
+func (h *HTTP) RequestRate(ctx context.Context, d time.Duration) (float64, error) {
 	ends, err := proc.Call[httpRound, httpReply](ctx, h.g, httpRound{d})
 	if err != nil {
-		return 0, fmt.Errorf("%s: %w", h.over, err)
+		return 0, fmt.Errorf("%s: %w", h.transport, err)
 	}
 	return float64(ends[0].Requests) / ends[0].Elapsed.Seconds(), nil
 }
 
 // Rounds is Requests as measure.Alternate takes it.
 func (h *HTTP) Rounds(d time.Duration) measure.Round {
-	return func(ctx context.Context) (float64, error) { return h.Requests(ctx, d) }
+	return func(ctx context.Context) (float64, error) { return h.RequestRate(ctx, d) }
 }
 
 func init() {
@@ -82,13 +82,13 @@ func init() {
 		if w.Rank == 1 {
 			return serveHTTP(ctx, w, c)
 		}
-		return askHTTP(ctx, w, c)
+		return runHTTPClients(ctx, w, c)
 	})
 }
 
 // serveHTTP is the server's process.
 func serveHTTP(ctx context.Context, w *proc.Worker, c HTTPConfig) error {
-	l, mine, hangUp, err := listen(c)
+	l, mine, hangUp, err := listenOver(c)
 	if err != nil {
 		return err
 	}
@@ -112,13 +112,13 @@ func serveHTTP(ctx context.Context, w *proc.Worker, c HTTPConfig) error {
 	})
 }
 
-// listen returns a listener, where it is, and what closes all.
-func listen(c HTTPConfig) (l net.Listener, at sheet, hangUp func(), err error) {
-	if c.Over == TCP {
+// listenOver returns a listener, where it is, and what closes all.
+func listenOver(c HTTPConfig) (l net.Listener, at listenInfo, hangUp func(), err error) {
+	if c.Transport == TCP {
 		l, at, err = listenTCP()
 		return l, at, func() {}, err
 	}
-	dev, stack, hangUp, err := openStack(Config{Over: c.Over})
+	dev, stack, hangUp, err := openStack(Config{Transport: c.Transport})
 	if err != nil {
 		return nil, at, nil, err
 	}
@@ -129,14 +129,14 @@ func listen(c HTTPConfig) (l net.Listener, at sheet, hangUp func(), err error) {
 	return l, at, hangUp, nil
 }
 
-// askHTTP is the clients' process.
-func askHTTP(ctx context.Context, w *proc.Worker, c HTTPConfig) error {
-	dial, hangUp, err := dialer(c)
+// runHTTPClients is the clients' process.
+func runHTTPClients(ctx context.Context, w *proc.Worker, c HTTPConfig) error {
+	dial, hangUp, err := newDialer(c)
 	if err != nil {
 		return err
 	}
 	defer hangUp()
-	sheets, err := proc.Exchange(ctx, w, sheet{})
+	sheets, err := proc.Exchange(ctx, w, listenInfo{})
 	if err != nil {
 		return err
 	}
@@ -145,7 +145,7 @@ func askHTTP(ctx context.Context, w *proc.Worker, c HTTPConfig) error {
 		MaxIdleConnsPerHost: c.Connections, MaxConnsPerHost: c.Connections, DisableCompression: true,
 	}
 	defer transport.CloseIdleConnections()
-	client := &http.Client{Transport: transport, Timeout: limit}
+	client := &http.Client{Transport: transport, Timeout: roundTimeout}
 	want := payload.New(c.Bytes)
 	return proc.Serve(ctx, w, func(ctx context.Context, r httpRound) (out httpReply, err error) {
 		if err := proc.Barrier(ctx, w); err != nil {
@@ -158,7 +158,7 @@ func askHTTP(ctx context.Context, w *proc.Worker, c HTTPConfig) error {
 		for i := range errs {
 			all.Go(func() {
 				for memory := make([]byte, c.Bytes); errs[i] == nil && time.Since(start) < r.Time; n.Add(1) {
-					errs[i] = get(ctx, client, sheets[1].Addr, memory, want)
+					errs[i] = getAndVerify(ctx, client, sheets[1].Addr, memory, want)
 				}
 			})
 		}
@@ -167,20 +167,20 @@ func askHTTP(ctx context.Context, w *proc.Worker, c HTTPConfig) error {
 	})
 }
 
-// dialer returns what dials, and what closes all.
-func dialer(c HTTPConfig) (dial func(context.Context, sheet) (net.Conn, error), hangUp func(), err error) {
-	if c.Over == TCP {
+// newDialer returns what dials, and what closes all.
+func newDialer(c HTTPConfig) (dial func(context.Context, listenInfo) (net.Conn, error), hangUp func(), err error) {
+	if c.Transport == TCP {
 		return dialTCP, func() {}, nil
 	}
-	_, stack, hangUp, err := openStack(Config{Over: c.Over})
+	_, stack, hangUp, err := openStack(Config{Transport: c.Transport})
 	if err != nil {
 		return nil, nil, err
 	}
-	return func(ctx context.Context, to sheet) (net.Conn, error) { return dialSDP(ctx, stack, to) }, hangUp, nil
+	return func(ctx context.Context, to listenInfo) (net.Conn, error) { return dialSDP(ctx, stack, to) }, hangUp, nil
 }
 
-// get does one request.
-func get(ctx context.Context, client *http.Client, at netip.AddrPort, memory []byte, want payload.Pattern) error {
+// getAndVerify does one request.
+func getAndVerify(ctx context.Context, client *http.Client, at netip.AddrPort, memory []byte, want payload.Pattern) error {
 	q, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+at.String()+"/", nil)
 	if err != nil {
 		return err

@@ -11,22 +11,22 @@ import (
 	"github.com/softrnic/softrnic/cmd/bench/internal/proc"
 )
 
-// A Carrier is what a connection goes over; it also is the name of its series.
-type Carrier string
+// A Transport is what a connection goes over; it also is the name of its series.
+type Transport string
 
 // The carriers.
 const (
-	TCP    Carrier = "tcp"
-	NIC    Carrier = "sdp-nic"
-	RDMA   Carrier = "sdp-rdma"
-	Credit Carrier = "sdp-credit"
+	TCP    Transport = "tcp"
+	NIC    Transport = "sdp-nic"
+	RDMA   Transport = "sdp-rdma"
+	Credit Transport = "sdp-credit"
 )
 
-// Designs are the carriers that are flow controls of SDP.
-func Designs() []Carrier { return []Carrier{NIC, RDMA, Credit} }
+// FlowControls are the carriers that are flow controls of SDP.
+func FlowControls() []Transport { return []Transport{NIC, RDMA, Credit} }
 
-// design is the flow control's name, and empty for TCP.
-func (c Carrier) design() string {
+// flowControl is the flow control's name, and empty for TCP.
+func (c Transport) flowControl() string {
 	d, _ := strings.CutPrefix(string(c), "sdp-")
 	if c == TCP {
 		return ""
@@ -36,7 +36,7 @@ func (c Carrier) design() string {
 
 // Config says how the connection of a pair is made. Only Over is required.
 type Config struct {
-	Over Carrier
+	Transport Transport
 
 	// The buffers of SDP as sdp.Options has them. With TCP their product is
 	// the size of both socket buffers; 0 leaves these to the system.
@@ -55,30 +55,30 @@ type Config struct {
 // A Pair is two processes with a connection that wait until they are asked for
 // a round. For one goroutine.
 type Pair struct {
-	over Carrier
-	g    *proc.Group
+	transport Transport
+	g         *proc.Group
 }
 
 // Open starts the two processes and connects them. The caller closes the pair.
 func Open(ctx context.Context, c Config) (*Pair, error) {
-	if c.Over != TCP && !slices.Contains(Designs(), c.Over) {
-		return nil, fmt.Errorf("sdpbench: no carrier %q; there are: %v", c.Over, append(Designs(), TCP))
+	if c.Transport != TCP && !slices.Contains(FlowControls(), c.Transport) {
+		return nil, fmt.Errorf("sdpbench: no carrier %q; there are: %v", c.Transport, append(FlowControls(), TCP))
 	}
-	end := proc.Spec{Name: worker, Role: roleEnd, Args: c}
-	g, err := proc.Start(ctx, proc.Options{Pin: !c.Loose, Timeout: limit + 10*time.Second}, end, end)
+	end := proc.Spec{Name: worker, Role: roleSide, Args: c}
+	g, err := proc.Start(ctx, proc.Options{Pin: !c.Loose, Timeout: roundTimeout + 10*time.Second}, end, end)
 	if err != nil {
 		return nil, err
 	}
-	return &Pair{c.Over, g}, nil
+	return &Pair{c.Transport, g}, nil
 }
 
 // Close ends both processes. Closing twice is safe.
 func (p *Pair) Close() { p.g.Close() }
 
-func (p *Pair) call(ctx context.Context, r request) ([]reply, error) {
+func (p *Pair) callBoth(ctx context.Context, r request) ([]reply, error) {
 	ends, err := proc.Call[request, reply](ctx, p.g, r)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", p.over, err)
+		return nil, fmt.Errorf("%s: %w", p.transport, err)
 	}
 	return ends, nil
 }
@@ -86,7 +86,7 @@ func (p *Pair) call(ctx context.Context, r request) ([]reply, error) {
 // Ping does iters round trips of messages of size bytes, after some that do
 // not count, and returns half of each one's time.
 func (p *Pair) Ping(ctx context.Context, size, iters int) (*measure.Latency, error) {
-	ends, err := p.call(ctx, request{Ping: &ping{size, iters}})
+	ends, err := p.callBoth(ctx, request{Ping: &pingRound{size, iters}})
 	if err != nil {
 		return nil, err
 	}
@@ -96,7 +96,7 @@ func (p *Pair) Ping(ctx context.Context, size, iters int) (*measure.Latency, err
 // PingRounds is Ping as measure.Alternate takes it; the figure is the median in
 // microseconds. All that is measured is added to into, unless that is nil.
 func (p *Pair) PingRounds(size, iters int, into *measure.Latency) measure.Round {
-	return medianOf(into, func(ctx context.Context) (*measure.Latency, error) { return p.Ping(ctx, size, iters) })
+	return medianRound(into, func(ctx context.Context) (*measure.Latency, error) { return p.Ping(ctx, size, iters) })
 }
 
 // A Burst is what an end writes in its turn, and what both compute behind it.
@@ -108,7 +108,7 @@ type Burst struct {
 // Bursts does so many round trips of bursts and returns half of each one's
 // time: one burst and the computation behind it.
 func (p *Pair) Bursts(ctx context.Context, b Burst, rounds int) (*measure.Latency, error) {
-	ends, err := p.call(ctx, request{Burst: &bursts{b, rounds}})
+	ends, err := p.callBoth(ctx, request{Burst: &burstRound{b, rounds}})
 	if err != nil {
 		return nil, err
 	}
@@ -117,11 +117,11 @@ func (p *Pair) Bursts(ctx context.Context, b Burst, rounds int) (*measure.Latenc
 
 // BurstRounds is Bursts as measure.Alternate takes it.
 func (p *Pair) BurstRounds(b Burst, rounds int, into *measure.Latency) measure.Round {
-	return medianOf(into, func(ctx context.Context) (*measure.Latency, error) { return p.Bursts(ctx, b, rounds) })
+	return medianRound(into, func(ctx context.Context) (*measure.Latency, error) { return p.Bursts(ctx, b, rounds) })
 }
 
-// medianOf makes a round of single events one of its median in microseconds.
-func medianOf(into *measure.Latency, round func(context.Context) (*measure.Latency, error)) measure.Round {
+// medianRound makes a round of single events one of its median in microseconds.
+func medianRound(into *measure.Latency, round func(context.Context) (*measure.Latency, error)) measure.Round {
 	return func(ctx context.Context) (float64, error) {
 		l, err := round(ctx)
 		if err != nil {

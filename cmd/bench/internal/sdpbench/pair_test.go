@@ -17,13 +17,13 @@ func TestMain(m *testing.M) {
 }
 
 // carriers are all, TCP first.
-var carriers = append([]Carrier{TCP}, Designs()...)
+var carriers = append([]Transport{TCP}, FlowControls()...)
 
 // Every carrier moves all that there is to move; the workers check the bytes.
 func TestPair(t *testing.T) {
 	for _, over := range carriers {
 		t.Run(string(over), func(t *testing.T) {
-			p, err := Open(t.Context(), Config{Over: over, Buffers: 8, BufferBytes: 8 << 10, ZeroCopy: -1})
+			p, err := Open(t.Context(), Config{Transport: over, Buffers: 8, BufferBytes: 8 << 10, ZeroCopy: -1})
 			require.NoError(t, err)
 			defer p.Close()
 			for _, size := range []int{1, 64, 10000} {
@@ -43,7 +43,7 @@ func TestPair(t *testing.T) {
 				require.Positive(t, f.MBps())
 				t.Logf("%+v: %+v", o, f)
 			}
-			us, err := p.BurstRounds(Burst{Messages: 20, Size: 4096, Compute: WorkOf(50 * time.Microsecond)}, 4, nil)(t.Context())
+			us, err := p.BurstRounds(Burst{Messages: 20, Size: 4096, Compute: CalibrateWork(50 * time.Microsecond)}, 4, nil)(t.Context())
 			require.NoError(t, err)
 			require.Greater(t, us, 10.0)
 			t.Logf("bursts: %.0f us", us)
@@ -54,25 +54,25 @@ func TestPair(t *testing.T) {
 // Requests are answered over every carrier; the clients look at the responses.
 func TestHTTP(t *testing.T) {
 	for _, over := range carriers {
-		h, err := OpenHTTP(t.Context(), HTTPConfig{Over: over, Connections: 8, Bytes: 1000})
+		h, err := OpenHTTP(t.Context(), HTTPConfig{Transport: over, Connections: 8, Bytes: 1000})
 		require.NoError(t, err)
 		defer h.Close()
 		for range 2 {
-			n, err := h.Requests(t.Context(), 10*time.Millisecond)
+			n, err := h.RequestRate(t.Context(), 10*time.Millisecond)
 			require.NoError(t, err)
 			require.Positive(t, n)
 			t.Logf("%s: %.0f requests a second", over, n)
 		}
 		h.Close()
 	}
-	_, err := OpenHTTP(t.Context(), HTTPConfig{Over: TCP})
+	_, err := OpenHTTP(t.Context(), HTTPConfig{Transport: TCP})
 	require.ErrorContains(t, err, "0 connections")
 }
 
 // With the default buffers, large messages go without a copy.
 func TestZeroCopy(t *testing.T) {
-	for _, over := range Designs() {
-		for _, c := range []Config{{Over: over}, {Over: over, ZeroCopy: -1}} {
+	for _, over := range FlowControls() {
+		for _, c := range []Config{{Transport: over}, {Transport: over, ZeroCopy: -1}} {
 			p, err := Open(t.Context(), c)
 			require.NoError(t, err)
 			defer p.Close()
@@ -95,20 +95,20 @@ func TestZeroCopy(t *testing.T) {
 // Looking at the buffers of a stream finds something in them.
 func TestUse(t *testing.T) {
 	for _, over := range carriers {
-		p, err := Open(t.Context(), Config{Over: over, Buffers: 8, BufferBytes: 8 << 10, ZeroCopy: -1})
+		p, err := Open(t.Context(), Config{Transport: over, Buffers: 8, BufferBytes: 8 << 10, ZeroCopy: -1})
 		require.NoError(t, err)
 		defer p.Close()
-		s := p.Streamer(StreamOptions{Size: 2048, Use: true, Think: WorkOf(2 * time.Microsecond)}, 30*time.Millisecond)
+		s := p.NewStreamer(StreamOptions{Size: 2048, MeasureUse: true, Compute: CalibrateWork(2 * time.Microsecond)}, 30*time.Millisecond)
 		f, err := s.Round(t.Context())
 		require.NoError(t, err)
 		require.GreaterOrEqual(t, f.Elapsed, 10*time.Millisecond)
-		require.LessOrEqual(t, f.Use(), 200.0)
+		require.LessOrEqual(t, f.BufferUse(), 200.0)
 		t.Logf("%s: writer %.0f %%, reader %.0f %%, %.0f MB/s", over, 100*f.SendUse, 100*f.ReceiveUse, f.MBps())
 	}
 }
 
 func TestBadCarrier(t *testing.T) {
-	_, err := Open(t.Context(), Config{Over: "pigeon"})
+	_, err := Open(t.Context(), Config{Transport: "pigeon"})
 	require.ErrorContains(t, err, `no carrier "pigeon"`)
 }
 
@@ -122,12 +122,12 @@ func TestNextCount(t *testing.T) {
 }
 
 func TestWork(t *testing.T) {
-	require.Zero(t, WorkOf(0))
-	require.Positive(t, WorkOf(time.Millisecond))
-	before := done
-	Work(0).do()
-	require.Equal(t, before|1, done)
-	Work(1000).do()
-	require.NotEqual(t, before|1, done)
-	require.Equal(t, Work(1500), Work(1000).of(1536))
+	require.Zero(t, CalibrateWork(0))
+	require.Positive(t, CalibrateWork(time.Millisecond))
+	before := workResult
+	Work(0).execute()
+	require.Equal(t, before|1, workResult)
+	Work(1000).execute()
+	require.NotEqual(t, before|1, workResult)
+	require.Equal(t, Work(1500), Work(1000).forBytes(1536))
 }

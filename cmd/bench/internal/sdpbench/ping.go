@@ -12,12 +12,12 @@ import (
 
 const warmup = 200 // round trips before those that count
 
-// ping asks for a ping-pong.
-type ping struct{ Size, Iters int }
+// pingRound asks for a ping-pong.
+type pingRound struct{ Size, Iters int }
 
-func (p *ping) run(ctx context.Context, e *end) (*measure.Latency, error) {
-	out := append([]byte(nil), e.pattern(p.Size)...)
-	in := e.empty(p.Size)
+func (p *pingRound) runRound(ctx context.Context, e *side) (*measure.Latency, error) {
+	out := append([]byte(nil), e.payloadPattern(p.Size)...)
+	in := e.clearedBuffer(p.Size)
 	if err := proc.Barrier(ctx, e.Worker); err != nil {
 		return nil, err
 	}
@@ -48,8 +48,8 @@ func (p *ping) run(ctx context.Context, e *end) (*measure.Latency, error) {
 		}
 		last = now
 	}
-	if err := e.settle(); err != nil {
+	if err := e.exchangeRoundAck(); err != nil {
 		return nil, err
 	}
-	return half, e.pattern(p.Size).Check(in[:p.Size-1], false)
+	return half, e.payloadPattern(p.Size).Check(in[:p.Size-1], false)
 }

@@ -11,27 +11,27 @@ import (
 )
 
 const (
-	workingSet = 4 << 20  // bytes that messages are taken from and put to in turn
-	greed      = 64 << 10 // what a greedy reader asks for
+	workingSet     = 4 << 20  // bytes that messages are taken from and put to in turn
+	greedyReadSize = 64 << 10 // what a greedy reader asks for
 )
 
-// stream asks for a stream of so many messages.
-type stream struct {
+// streamRound asks for a stream of so many messages.
+type streamRound struct {
 	StreamOptions
 	Messages int
 }
 
-// span is the memory that messages are taken from and put to: as many as fit
+// bufferLen is the memory that messages are taken from and put to: as many as fit
 // into the working set.
-func (s *stream) span() int { return max(1, workingSet/s.Size) * s.Size }
+func (s *streamRound) bufferLen() int { return max(1, workingSet/s.Size) * s.Size }
 
-func (s *stream) total() int64 { return int64(s.Messages) * int64(s.Size) }
+func (s *streamRound) totalBytes() int64 { return int64(s.Messages) * int64(s.Size) }
 
-func (s *stream) run(ctx context.Context, e *end) (*Flow, error) {
-	want := e.pattern(s.span())
+func (s *streamRound) runRound(ctx context.Context, e *side) (*Flow, error) {
+	want := e.payloadPattern(s.bufferLen())
 	var memory []byte
 	if e.Rank == 1 {
-		memory = e.empty(s.span())
+		memory = e.clearedBuffer(s.bufferLen())
 	}
 	if err := proc.Barrier(ctx, e.Worker); err != nil {
 		return nil, err
@@ -39,26 +39,26 @@ func (s *stream) run(ctx context.Context, e *end) (*Flow, error) {
 	var f *Flow
 	var err error
 	if e.Rank == 0 {
-		f, err = s.write(e, want)
+		f, err = s.writeStream(e, want)
 	} else {
-		f, err = s.read(e, memory)
+		f, err = s.readStream(e, memory)
 	}
 	if err == nil && e.Rank == 1 {
-		err = s.check(memory, want)
+		err = s.verifyMemory(memory, want)
 	}
 	return f, err
 }
 
-// write sends the messages and waits for thanks.
-func (s *stream) write(e *end, from []byte) (*Flow, error) {
-	f := &Flow{Bytes: s.total()}
+// writeStream sends the messages and waits for thanks.
+func (s *streamRound) writeStream(e *side, from []byte) (*Flow, error) {
+	f := &Flow{Bytes: s.totalBytes()}
 	before := statsOf(e.conn)
-	measured := e.measure(s.Use)
+	measured := e.startUsage(s.MeasureUse)
 	start := time.Now()
-	err := s.writeAll(e, from)
+	err := s.writeMessages(e, from)
 	f.SendUse = measured().send // what empties from now on nobody wants to fill
 	if err == nil {
-		err = e.awaitThanks()
+		err = e.waitRoundAck()
 	}
 	f.Elapsed = time.Since(start)
 	after := statsOf(e.conn)
@@ -67,8 +67,8 @@ func (s *stream) write(e *end, from []byte) (*Flow, error) {
 	return f, err
 }
 
-// writeAll sends the messages.
-func (s *stream) writeAll(e *end, from []byte) error {
+// writeMessages sends the messages.
+func (s *streamRound) writeMessages(e *side, from []byte) error {
 	for i, at := 0, 0; i < s.Messages; i++ {
 		if _, err := e.conn.Write(from[at : at+s.Size]); err != nil {
 			return err
@@ -80,27 +80,27 @@ func (s *stream) writeAll(e *end, from []byte) error {
 	return nil
 }
 
-// read takes the messages and gives thanks.
-func (s *stream) read(e *end, memory []byte) (*Flow, error) {
-	f := &Flow{Bytes: s.total()}
-	measured := e.measure(s.Use)
-	err := s.readAll(e, memory, f.Bytes)
+// readStream takes the messages and gives thanks.
+func (s *streamRound) readStream(e *side, memory []byte) (*Flow, error) {
+	f := &Flow{Bytes: s.totalBytes()}
+	measured := e.startUsage(s.MeasureUse)
+	err := s.readBytes(e, memory, f.Bytes)
 	f.ReceiveUse = measured().receive
 	if err == nil {
-		err = e.giveThanks()
+		err = e.sendRoundAck()
 	}
 	return f, err
 }
 
-// readAll takes so many bytes.
-func (s *stream) readAll(e *end, memory []byte, left int64) error {
+// readBytes takes so many bytes.
+func (s *streamRound) readBytes(e *side, memory []byte, left int64) error {
 	for at := 0; left > 0; {
-		n, err := s.take(e, memory[at:min(int64(len(memory)), int64(at)+left)])
+		n, err := s.readOnce(e, memory[at:min(int64(len(memory)), int64(at)+left)])
 		if err != nil {
 			return err
 		}
 		left -= int64(n)
-		s.Think.of(n).do()
+		s.Compute.forBytes(n).execute()
 		if at += n; at == len(memory) {
 			at = 0
 		}
@@ -108,17 +108,17 @@ func (s *stream) readAll(e *end, memory []byte, left int64) error {
 	return nil
 }
 
-// take reads a message, or what is there.
-func (s *stream) take(e *end, memory []byte) (int, error) {
+// readOnce reads a message, or what is there.
+func (s *streamRound) readOnce(e *side, memory []byte) (int, error) {
 	if s.Greedy {
-		return e.conn.Read(memory[:min(len(memory), max(greed, s.Size))])
+		return e.conn.Read(memory[:min(len(memory), max(greedyReadSize, s.Size))])
 	}
 	return io.ReadFull(e.conn, memory[:s.Size])
 }
 
-// check compares memory with what the stream has put there.
-func (s *stream) check(memory []byte, want payload.Pattern) error {
-	filled := min(s.total(), int64(len(memory)))
+// verifyMemory compares memory with what the stream has put there.
+func (s *streamRound) verifyMemory(memory []byte, want payload.Pattern) error {
+	filled := min(s.totalBytes(), int64(len(memory)))
 	if err := want.Check(memory[:filled], false); err != nil {
 		return err
 	}

@@ -5,10 +5,10 @@ import "time"
 // Work is an amount of computation, in steps that depend on one another.
 type Work int
 
-// WorkOf is what this machine does in d when nothing disturbs it: as much as in
+// CalibrateWork is what this machine does in d when nothing disturbs it: as much as in
 // the best of some tries, which take some milliseconds. Subjects that are to be
 // compared are given the same.
-func WorkOf(d time.Duration) Work {
+func CalibrateWork(d time.Duration) Work {
 	const steps, tries = 1 << 20, 12
 	if d <= 0 {
 		return 0
@@ -16,25 +16,25 @@ func WorkOf(d time.Duration) Work {
 	best := time.Duration(1<<63 - 1)
 	for range tries {
 		start := time.Now()
-		Work(steps).do()
+		Work(steps).execute()
 		best = min(best, time.Since(start))
 	}
 	return Work(float64(d) * steps / float64(max(best, 1)))
 }
 
-// of is the share of n bytes of what is done for each KiB.
-func (w Work) of(n int) Work { return w * Work(n) / 1024 }
+// forBytes is the share of n bytes of what is done for each KiB.
+func (w Work) forBytes(n int) Work { return w * Work(n) / 1024 }
 
-// done is what all the work has come to, so that none is left out.
-var done uint64
+// workResult is what all the work has come to, so that none is left out.
+var workResult uint64
 
-// do does the work.
-func (w Work) do() {
-	x := done | 1
+// execute does the work.
+func (w Work) execute() {
+	x := workResult | 1
 	for range int(w) {
 		x ^= x << 13 // Marsaglia's xorshift
 		x ^= x >> 7
 		x ^= x << 17
 	}
-	done = x
+	workResult = x
 }

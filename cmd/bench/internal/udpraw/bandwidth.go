@@ -53,7 +53,7 @@ func (f Flow) PacketsPerSecond() float64 { return measure.PerSecond(f.Packets, f
 type Bandwidth struct {
 	o          BandwidthOptions
 	g          *proc.Group
-	windowFile string
+	creditFile string
 	round      uint64
 }
 
@@ -65,18 +65,18 @@ func OpenBandwidth(ctx context.Context, o BandwidthOptions) (*Bandwidth, error) 
 	}
 	b := &Bandwidth{o: o}
 	if o.Credits != CreditsByDatagram {
-		path, err := newWindowFile()
+		path, err := newCreditFile()
 		switch {
 		case err == nil:
-			b.windowFile, b.o.Credits = path, CreditsShared
+			b.creditFile, b.o.Credits = path, CreditsShared
 		case o.Credits == CreditsShared:
 			return nil, err
 		default:
 			b.o.Credits = CreditsByDatagram
 		}
 	}
-	defer b.removeWindowFile() // both ends have it open when the first round is over
-	args := bandwidthArgs{b.o, b.windowFile}
+	defer b.removeCreditFile() // both ends have it open when the first round is over
+	args := bandwidthArgs{b.o, b.creditFile}
 	var err error
 	b.g, err = proc.Start(ctx, proc.Options{Pin: true},
 		proc.Spec{Name: worker, Role: roleSource, Args: args},
@@ -84,7 +84,7 @@ func OpenBandwidth(ctx context.Context, o BandwidthOptions) (*Bandwidth, error) 
 	if err != nil {
 		return nil, err
 	}
-	if err := b.tune(ctx); err != nil {
+	if err := b.tuneWindow(ctx); err != nil {
 		b.Close()
 		return nil, err
 	}
@@ -96,10 +96,10 @@ func (b *Bandwidth) Options() BandwidthOptions { return b.o }
 
 // Round moves packets for d.
 func (b *Bandwidth) Round(ctx context.Context, d time.Duration) (Flow, error) {
-	return b.try(ctx, d, b.o.Batch, b.o.Window)
+	return b.runTrial(ctx, d, b.o.Batch, b.o.Window)
 }
 
-func (b *Bandwidth) try(ctx context.Context, d time.Duration, batch, window int) (Flow, error) {
+func (b *Bandwidth) runTrial(ctx context.Context, d time.Duration, batch, window int) (Flow, error) {
 	b.round++
 	ends, err := proc.Call[bandwidthRound, Flow](ctx, b.g, bandwidthRound{b.round, d, batch, window})
 	if err != nil {
@@ -125,8 +125,8 @@ func (b *Bandwidth) Rounds(d time.Duration, figure func(Flow) float64) measure.R
 // Close ends both processes. Closing twice is safe.
 func (b *Bandwidth) Close() { b.g.Close() }
 
-func (b *Bandwidth) removeWindowFile() {
-	if b.windowFile != "" {
-		_ = os.Remove(b.windowFile) // a page of memory, lost until the next boot at worst
+func (b *Bandwidth) removeCreditFile() {
+	if b.creditFile != "" {
+		_ = os.Remove(b.creditFile) // a page of memory, lost until the next boot at worst
 	}
 }

@@ -18,16 +18,16 @@ const (
 	roleSink   = "sink"
 )
 
-// stall is how long the source waits for credits before it counts what is in
+// creditTimeout is how long the source waits for credits before it counts what is in
 // flight as lost.
-const stall = 20 * time.Millisecond
+const creditTimeout = 20 * time.Millisecond
 
 const markerLen = 8 // the datagram that ends a round; shorter than any packet
 
 // bandwidthArgs is what both ends are told when they start.
 type bandwidthArgs struct {
 	BandwidthOptions
-	WindowFile string // of the shared window; empty for credits by datagram
+	CreditFile string // of the shared window; empty for credits by datagram
 }
 
 // bandwidthRound asks for one round.
@@ -38,132 +38,132 @@ type bandwidthRound struct {
 	Window int // packets that may be in flight
 }
 
-// end is what source and sink have in common.
-type end struct {
+// side is what source and sink have in common.
+type side struct {
 	o       BandwidthOptions
 	s       socket
-	credits window
-	mem     *memory
+	credits creditChannel
+	mem     *workingMemory
 	buf     []byte
 }
 
-type hello struct {
+type socketInfo struct {
 	Addr       netip.AddrPort
 	RecvBuffer int
 }
 
 func init() {
 	proc.Register(worker, roleSource, func(ctx context.Context, w *proc.Worker) error {
-		e, _, err := openEnd(ctx, w)
+		e, _, err := openSide(ctx, w)
 		if err != nil {
 			return err
 		}
 		defer e.close()
-		src := &source{end: e}
-		return proc.Serve(ctx, w, src.run)
+		src := &source{side: e}
+		return proc.Serve(ctx, w, src.runRound)
 	})
 	proc.Register(worker, roleSink, func(ctx context.Context, w *proc.Worker) error {
-		e, mine, err := openEnd(ctx, w)
+		e, mine, err := openSide(ctx, w)
 		if err != nil {
 			return err
 		}
 		defer e.close()
-		snk := &sink{end: e}
+		snk := &sink{side: e}
 		return proc.Serve(ctx, w, func(ctx context.Context, r bandwidthRound) (Flow, error) {
-			f, err := snk.run(ctx, r)
+			f, err := snk.runRound(ctx, r)
 			f.RecvBuffer = mine.RecvBuffer
 			return f, err
 		})
 	})
 }
 
-func openEnd(ctx context.Context, w *proc.Worker) (*end, hello, error) {
+func openSide(ctx context.Context, w *proc.Worker) (*side, socketInfo, error) {
 	a, err := proc.Args[bandwidthArgs](w)
 	if err != nil {
-		return nil, hello{}, err
+		return nil, socketInfo{}, err
 	}
 	s, err := openSocket(socketOptions{offload: a.Offload, buffer: a.RecvBuffer})
 	if err != nil {
-		return nil, hello{}, err
+		return nil, socketInfo{}, err
 	}
-	e := &end{o: a.BandwidthOptions, s: s, credits: &datagramWindow{s: s}, mem: newMemory(), buf: make([]byte, 1<<16)}
-	if a.WindowFile != "" {
-		if e.credits, err = openSharedWindow(a.WindowFile); err != nil {
+	e := &side{o: a.BandwidthOptions, s: s, credits: &datagramCredits{s: s}, mem: newWorkingMemory(), buf: make([]byte, 1<<16)}
+	if a.CreditFile != "" {
+		if e.credits, err = openSharedCredits(a.CreditFile); err != nil {
 			s.close()
-			return nil, hello{}, err
+			return nil, socketInfo{}, err
 		}
 	}
-	mine := hello{s.addr(), s.recvBuffer()}
+	mine := socketInfo{s.localAddr(), s.recvBuffer()}
 	ends, err := proc.Exchange(ctx, w, mine)
 	if err != nil {
 		e.close()
-		return nil, hello{}, err
+		return nil, socketInfo{}, err
 	}
-	s.aim(ends[1-w.Rank].Addr)
+	s.setPeer(ends[1-w.Rank].Addr)
 	return e, mine, nil
 }
 
-func (e *end) close() {
+func (e *side) close() {
 	e.credits.close()
 	e.s.close()
 }
 
 // source sends as fast as the window allows.
 type source struct {
-	*end
-	sent   int64 // packets since the session began
-	taken  int64 // of them, as the sink says
-	lost   int64 // of them, as it turned out
-	credit credit
+	*side
+	sent     int64 // packets since the session began
+	received int64 // of them, as the sink says
+	lost     int64 // of them, as it turned out
+	credit   credit
 }
 
-func (s *source) inFlight() int64 { return s.sent - s.taken - s.lost }
+func (s *source) inFlight() int64 { return s.sent - s.received - s.lost }
 
-func (s *source) refresh() error {
-	c, err := s.credits.read()
-	s.credit, s.taken = c, int64(c.taken)
+func (s *source) refreshCredit() error {
+	c, err := s.credits.readCredit()
+	s.credit, s.received = c, int64(c.received)
 	return err
 }
 
-func (s *source) run(ctx context.Context, r bandwidthRound) (Flow, error) {
+func (s *source) runRound(ctx context.Context, r bandwidthRound) (Flow, error) {
 	seg := s.o.Payload + overhead
 	batch := s.buf[:r.Batch*seg]
-	takenBefore, lostBefore := s.taken, s.lost
+	takenBefore, lostBefore := s.received, s.lost
 	start := time.Now()
 	for deadline := start.Add(r.For); time.Now().Before(deadline) && ctx.Err() == nil; {
-		if err := s.awaitWindow(int64(r.Window - r.Batch)); err != nil {
+		if err := s.waitWindow(int64(r.Window - r.Batch)); err != nil {
 			return Flow{}, err
 		}
 		for i := range r.Batch {
-			build(batch[i*seg:(i+1)*seg], s.mem.next(s.o.Payload), uint64(s.sent)+uint64(i))
+			buildPacket(batch[i*seg:(i+1)*seg], s.mem.nextChunk(s.o.Payload), uint64(s.sent)+uint64(i))
 		}
-		if err := s.s.send(batch, seg); err != nil {
+		if err := s.s.sendSegments(batch, seg); err != nil {
 			return Flow{}, err
 		}
 		s.sent += int64(r.Batch)
 	}
-	if err := s.awaitWindow(0); err != nil {
+	if err := s.waitWindow(0); err != nil {
 		return Flow{}, err
 	}
 	elapsed := time.Since(start)
 	if err := s.endRound(ctx, r.Round); err != nil {
 		return Flow{}, err
 	}
-	s.lost = s.sent - s.taken // the marker came behind all that will ever come
-	f := Flow{Packets: s.taken - takenBefore, Lost: s.lost - lostBefore, Elapsed: elapsed}
+	s.lost = s.sent - s.received // the marker came behind all that will ever come
+	f := Flow{Packets: s.received - takenBefore, Lost: s.lost - lostBefore, Elapsed: elapsed}
 	f.Bytes = f.Packets * int64(s.o.Payload)
 	return f, nil
 }
 
-// awaitWindow waits until at most n packets are in flight, and gives up those
+// waitWindow waits until at most n packets are in flight, and gives up those
 // that do not arrive.
-func (s *source) awaitWindow(n int64) error {
+func (s *source) waitWindow(n int64) error {
 	if s.inFlight() <= n {
 		return nil
 	}
-	last, since := s.taken, time.Now()
+	last, since := s.received, time.Now()
 	for spins := 0; ; spins++ {
-		if err := s.refresh(); err != nil {
+		if err := s.refreshCredit(); err != nil {
 			return err
 		}
 		if s.inFlight() <= n {
@@ -174,9 +174,9 @@ func (s *source) awaitWindow(n int64) error {
 		}
 		thread.Yield()
 		switch now := time.Now(); {
-		case s.taken != last:
-			last, since = s.taken, now
-		case now.Sub(since) > stall:
+		case s.received != last:
+			last, since = s.received, now
+		case now.Sub(since) > creditTimeout:
 			s.lost += s.inFlight()
 		}
 	}
@@ -186,12 +186,12 @@ func (s *source) awaitWindow(n int64) error {
 func (s *source) endRound(ctx context.Context, round uint64) error {
 	var marker [markerLen]byte
 	binary.LittleEndian.PutUint64(marker[:], round)
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline) && ctx.Err() == nil; {
-		if err := s.s.send(marker[:], markerLen); err != nil {
+	for deadline := time.Now().Add(receiveTimeout); time.Now().Before(deadline) && ctx.Err() == nil; {
+		if err := s.s.sendSegments(marker[:], markerLen); err != nil {
 			return err
 		}
-		for again := time.Now().Add(stall); time.Now().Before(again); {
-			if err := s.refresh(); err != nil {
+		for again := time.Now().Add(creditTimeout); time.Now().Before(again); {
+			if err := s.refreshCredit(); err != nil {
 				return err
 			}
 			if s.credit.round == round {
@@ -199,18 +199,18 @@ func (s *source) endRound(ctx context.Context, round uint64) error {
 			}
 		}
 	}
-	return fmt.Errorf("udpraw: the sink did not confirm the end of round %d within %v", round, patience)
+	return fmt.Errorf("udpraw: the sink did not confirm the end of round %d within %v", round, receiveTimeout)
 }
 
 // sink takes packets out of the socket, checks and copies them, and gives
 // credits.
 type sink struct {
-	*end
-	taken uint64
-	owed  int // packets taken since the last credit
+	*side
+	received   uint64
+	uncredited int // packets taken since the last credit
 }
 
-func (s *sink) run(ctx context.Context, r bandwidthRound) (Flow, error) {
+func (s *sink) runRound(ctx context.Context, r bandwidthRound) (Flow, error) {
 	seg := s.o.Payload + overhead
 	coalesce := 1
 	if s.o.Credits == CreditsByDatagram {
@@ -228,23 +228,23 @@ func (s *sink) run(ctx context.Context, r bandwidthRound) (Flow, error) {
 			if idle++; idle%restless != 0 {
 				continue
 			}
-			if s.owed > 0 {
-				err = s.publish(0)
-			} else if idle%(restless*64) == 0 && time.Since(heard) > patience {
-				err = errSilence
+			if s.uncredited > 0 {
+				err = s.sendCredit(0)
+			} else if idle%(restless*64) == 0 && time.Since(heard) > receiveTimeout {
+				err = errTimeout
 			}
 			thread.Yield()
 		case n == markerLen:
 			round := binary.LittleEndian.Uint64(s.buf)
-			if err = s.publish(round); err == nil && round == r.Round {
+			if err = s.sendCredit(round); err == nil && round == r.Round {
 				return Flow{}, nil
 			}
 		default:
 			if idle > 0 {
 				idle, heard = 0, time.Now()
 			}
-			if err = s.take(s.buf[:n], seg); err == nil && s.owed >= coalesce {
-				err = s.publish(r.Round - 1)
+			if err = s.acceptPackets(s.buf[:n], seg); err == nil && s.uncredited >= coalesce {
+				err = s.sendCredit(r.Round - 1)
 			}
 		}
 		if err != nil {
@@ -254,23 +254,23 @@ func (s *sink) run(ctx context.Context, r bandwidthRound) (Flow, error) {
 	return Flow{}, context.Cause(ctx)
 }
 
-// take checks and copies the packets of one read.
-func (s *sink) take(b []byte, seg int) error {
+// acceptPackets checks and copies the packets of one read.
+func (s *sink) acceptPackets(b []byte, seg int) error {
 	if len(b)%seg != 0 {
 		return fmt.Errorf("udpraw: a read of %d bytes does not hold whole packets of %d", len(b), seg)
 	}
 	for len(b) > 0 {
-		if err := check(b[:seg], s.mem.next(s.o.Payload)); err != nil {
+		if err := verifyPacket(b[:seg], s.mem.nextChunk(s.o.Payload)); err != nil {
 			return err
 		}
 		b = b[seg:]
-		s.taken++
-		s.owed++
+		s.received++
+		s.uncredited++
 	}
 	return nil
 }
 
-func (s *sink) publish(round uint64) error {
-	s.owed = 0
-	return s.credits.publish(credit{s.taken, round})
+func (s *sink) sendCredit(round uint64) error {
+	s.uncredited = 0
+	return s.credits.writeCredit(credit{s.received, round})
 }

@@ -15,9 +15,9 @@ var probeSegments = sync.OnceValue(func() int {
 		return 1
 	}
 	defer s.close()
-	s.aim(s.addr()) // nobody reads it: it goes when the socket is closed
+	s.setPeer(s.localAddr()) // nobody reads it: it goes when the socket is closed
 	for n := 128; n > 1; n /= 2 {
-		if s.send(make([]byte, n), 1) == nil {
+		if s.sendSegments(make([]byte, n), 1) == nil {
 			return n
 		}
 	}

@@ -5,19 +5,19 @@ import "encoding/binary"
 // credit is what the sink tells the source: how many packets it has taken out
 // of its socket since it was opened, and the number of the last round whose end
 // it has seen.
-type credit struct{ taken, round uint64 }
+type credit struct{ received, round uint64 }
 
-// window carries credits from the sink to the source.
-type window interface {
-	publish(c credit) error // the sink's end
-	read() (credit, error)  // the source's end: the newest, without waiting long
+// creditChannel carries credits from the sink to the source.
+type creditChannel interface {
+	writeCredit(c credit) error  // the sink's end
+	readCredit() (credit, error) // the source's end: the newest, without waiting long
 	close() error
 }
 
-// datagramWindow carries credits as datagrams over the sockets that carry the
+// datagramCredits carries credits as datagrams over the sockets that carry the
 // data the other way, as a transport's acknowledgements travel. Any may be
 // lost: they are cumulative.
-type datagramWindow struct {
+type datagramCredits struct {
 	s    socket
 	buf  [64 * creditLen]byte
 	last credit
@@ -25,13 +25,13 @@ type datagramWindow struct {
 
 const creditLen = 16
 
-func (w *datagramWindow) publish(c credit) error {
-	binary.LittleEndian.PutUint64(w.buf[0:], c.taken)
+func (w *datagramCredits) writeCredit(c credit) error {
+	binary.LittleEndian.PutUint64(w.buf[0:], c.received)
 	binary.LittleEndian.PutUint64(w.buf[8:], c.round)
-	return w.s.send(w.buf[:creditLen], creditLen)
+	return w.s.sendSegments(w.buf[:creditLen], creditLen)
 }
 
-func (w *datagramWindow) read() (credit, error) {
+func (w *datagramCredits) readCredit() (credit, error) {
 	n, err := w.s.tryReceive(w.buf[:])
 	if err != nil {
 		return w.last, err
@@ -43,4 +43,4 @@ func (w *datagramWindow) read() (credit, error) {
 	return w.last, nil
 }
 
-func (w *datagramWindow) close() error { return nil } // the socket has an owner
+func (w *datagramCredits) close() error { return nil } // the socket has an owner

@@ -8,12 +8,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sharedWindow carries credits through a page that both processes map, so that
+// sharedCredits carries credits through a page that both processes map, so that
 // the data has the sockets for itself.
-type sharedWindow struct{ page []byte }
+type sharedCredits struct{ page []byte }
 
-// newWindowFile makes the file of a shared window, in memory where it can.
-func newWindowFile() (string, error) {
+// newCreditFile makes the file of a shared window, in memory where it can.
+func newCreditFile() (string, error) {
 	dir := "/dev/shm"
 	if unix.Access(dir, unix.W_OK) != nil {
 		dir = ""
@@ -30,7 +30,7 @@ func newWindowFile() (string, error) {
 	return f.Name(), nil
 }
 
-func openSharedWindow(path string) (window, error) {
+func openSharedCredits(path string) (creditChannel, error) {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
 		return nil, err
@@ -40,20 +40,20 @@ func openSharedWindow(path string) (window, error) {
 	if err != nil {
 		return nil, os.NewSyscallError("mmap", err)
 	}
-	return &sharedWindow{page}, nil
+	return &sharedCredits{page}, nil
 }
 
-// word is the i-th counter, each on a cache line of its own.
-func (w *sharedWindow) word(i int) *uint64 { return (*uint64)(unsafe.Pointer(&w.page[64*i])) }
+// counterAt is the i-th counter, each on a cache line of its own.
+func (w *sharedCredits) counterAt(i int) *uint64 { return (*uint64)(unsafe.Pointer(&w.page[64*i])) }
 
-func (w *sharedWindow) publish(c credit) error {
-	atomic.StoreUint64(w.word(0), c.taken)
-	atomic.StoreUint64(w.word(1), c.round)
+func (w *sharedCredits) writeCredit(c credit) error {
+	atomic.StoreUint64(w.counterAt(0), c.received)
+	atomic.StoreUint64(w.counterAt(1), c.round)
 	return nil
 }
 
-func (w *sharedWindow) read() (credit, error) {
-	return credit{atomic.LoadUint64(w.word(0)), atomic.LoadUint64(w.word(1))}, nil
+func (w *sharedCredits) readCredit() (credit, error) {
+	return credit{atomic.LoadUint64(w.counterAt(0)), atomic.LoadUint64(w.counterAt(1))}, nil
 }
 
-func (w *sharedWindow) close() error { return unix.Munmap(w.page) }
+func (w *sharedCredits) close() error { return unix.Munmap(w.page) }

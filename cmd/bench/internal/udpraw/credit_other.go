@@ -4,7 +4,7 @@ package udpraw
 
 import "errors"
 
-var errNoSharedWindow = errors.New("udpraw: shared-memory credits exist on Linux only")
+var errNoSharedCredits = errors.New("udpraw: shared-memory credits exist on Linux only")
 
-func newWindowFile() (string, error)               { return "", errNoSharedWindow }
-func openSharedWindow(path string) (window, error) { return nil, errNoSharedWindow }
+func newCreditFile() (string, error)                       { return "", errNoSharedCredits }
+func openSharedCredits(path string) (creditChannel, error) { return nil, errNoSharedCredits }

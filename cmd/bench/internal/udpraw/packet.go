@@ -24,17 +24,17 @@ const workingSet = 4 << 20
 // errCorrupt says that a packet arrived with other bytes than it left with.
 var errCorrupt = errors.New("udpraw: a packet arrived with a wrong CRC")
 
-// build writes one packet into p: header, a copy of payload, and the CRC of
+// buildPacket writes one packet into p: header, a copy of payload, and the CRC of
 // both. len(p) is len(payload) + overhead.
-func build(p, payload []byte, psn uint64) {
+func buildPacket(p, payload []byte, psn uint64) {
 	binary.BigEndian.PutUint64(p[4:], psn)
 	copy(p[headerLen:], payload)
 	end := len(p) - trailerLen
 	binary.LittleEndian.PutUint32(p[end:], crc32.ChecksumIEEE(p[:end]))
 }
 
-// check verifies the CRC of p and copies its payload to dst.
-func check(p, dst []byte) error {
+// verifyPacket verifies the CRC of p and copies its payload to dst.
+func verifyPacket(p, dst []byte) error {
 	end := len(p) - trailerLen
 	if binary.LittleEndian.Uint32(p[end:]) != crc32.ChecksumIEEE(p[:end]) {
 		return errCorrupt
@@ -43,22 +43,22 @@ func check(p, dst []byte) error {
 	return nil
 }
 
-// memory is a working set that is walked through in pieces.
-type memory struct {
+// workingMemory is a working set that is walked through in pieces.
+type workingMemory struct {
 	b   []byte
 	off int
 }
 
-func newMemory() *memory {
-	m := &memory{b: make([]byte, workingSet)}
+func newWorkingMemory() *workingMemory {
+	m := &workingMemory{b: make([]byte, workingSet)}
 	for i := range m.b {
 		m.b[i] = byte(i * 7 / 5)
 	}
 	return m
 }
 
-// next is the next n bytes; it starts over at the end.
-func (m *memory) next(n int) []byte {
+// nextChunk is the next n bytes; it starts over at the end.
+func (m *workingMemory) nextChunk(n int) []byte {
 	if m.off+n > len(m.b) {
 		m.off = 0
 	}

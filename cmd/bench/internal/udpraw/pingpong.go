@@ -35,7 +35,7 @@ type pingArgs struct {
 	Size int
 }
 
-func init() { proc.Register(worker, rolePinger, pinger) }
+func init() { proc.Register(worker, rolePinger, servePingPong) }
 
 // A PingPong is a session of two processes that send one packet to and fro when
 // they are asked for a round. For one goroutine.
@@ -67,9 +67,9 @@ func (p *PingPong) Round(ctx context.Context, iters int) (*measure.Latency, erro
 	return ends[0], nil
 }
 
-// Rounds is Round as measure.Alternate takes it; the figure is the median in
+// LatencyRounds is Round as measure.Alternate takes it; the figure is the median in
 // microseconds. All that is measured is added to into, unless that is nil.
-func (p *PingPong) Rounds(iters int, into *measure.Latency) measure.Round {
+func (p *PingPong) LatencyRounds(iters int, into *measure.Latency) measure.Round {
 	return func(ctx context.Context) (float64, error) {
 		l, err := p.Round(ctx, iters)
 		if err != nil {
@@ -85,7 +85,7 @@ func (p *PingPong) Rounds(iters int, into *measure.Latency) measure.Round {
 // Close ends both processes. Closing twice is safe.
 func (p *PingPong) Close() { p.g.Close() }
 
-func pinger(ctx context.Context, w *proc.Worker) error {
+func servePingPong(ctx context.Context, w *proc.Worker) error {
 	a, err := proc.Args[pingArgs](w)
 	if err != nil {
 		return err
@@ -101,30 +101,30 @@ func pinger(ctx context.Context, w *proc.Worker) error {
 		return err
 	}
 	defer s.close()
-	addrs, err := proc.Exchange(ctx, w, s.addr())
+	addrs, err := proc.Exchange(ctx, w, s.localAddr())
 	if err != nil {
 		return err
 	}
-	s.aim(addrs[1-w.Rank])
+	s.setPeer(addrs[1-w.Rank])
 
-	receive := s.receive
+	receive := s.receiveBlocking
 	if a.Mode == Spin {
-		receive = func(b []byte) (int, error) { return spin(s, b) }
+		receive = func(b []byte) (int, error) { return spinReceive(s, b) }
 	}
 	buf := make([]byte, a.Size)
 	return proc.Serve(ctx, w, func(ctx context.Context, iters int) (*measure.Latency, error) {
 		if w.Rank == 0 {
-			return ping(ctx, s, receive, buf, iters)
+			return pingRounds(ctx, s, receive, buf, iters)
 		}
-		return measure.NewLatency(), pong(ctx, s, receive, buf, iters)
+		return measure.NewLatency(), pongRounds(ctx, s, receive, buf, iters)
 	})
 }
 
-func ping(ctx context.Context, s socket, receive func([]byte) (int, error), buf []byte, iters int) (*measure.Latency, error) {
+func pingRounds(ctx context.Context, s socket, receive func([]byte) (int, error), buf []byte, iters int) (*measure.Latency, error) {
 	half := measure.NewLatency()
 	last := time.Now()
 	for i := range warmup + iters {
-		if err := s.send(buf, len(buf)); err != nil {
+		if err := s.sendSegments(buf, len(buf)); err != nil {
 			return nil, err
 		}
 		if _, err := receive(buf); err != nil {
@@ -142,12 +142,12 @@ func ping(ctx context.Context, s socket, receive func([]byte) (int, error), buf 
 	return half, nil
 }
 
-func pong(ctx context.Context, s socket, receive func([]byte) (int, error), buf []byte, iters int) error {
+func pongRounds(ctx context.Context, s socket, receive func([]byte) (int, error), buf []byte, iters int) error {
 	for range warmup + iters {
 		if _, err := receive(buf); err != nil {
 			return err
 		}
-		if err := s.send(buf, len(buf)); err != nil {
+		if err := s.sendSegments(buf, len(buf)); err != nil {
 			return err
 		}
 		if ctx.Err() != nil {
@@ -157,10 +157,10 @@ func pong(ctx context.Context, s socket, receive func([]byte) (int, error), buf 
 	return nil
 }
 
-// spin reads until something is there. A peer that is on the other core answers
+// spinReceive reads until something is there. A peer that is on the other core answers
 // within some ten reads; after many more it yields, and looks at the clock now
 // and then.
-func spin(s socket, b []byte) (int, error) {
+func spinReceive(s socket, b []byte) (int, error) {
 	const restless, glance = 1 << 5, 1 << 14
 	var deadline time.Time
 	for i := 1; ; i++ {
@@ -175,9 +175,9 @@ func spin(s socket, b []byte) (int, error) {
 		}
 		switch now := time.Now(); {
 		case deadline.IsZero():
-			deadline = now.Add(patience)
+			deadline = now.Add(receiveTimeout)
 		case now.After(deadline):
-			return 0, errSilence
+			return 0, errTimeout
 		}
 	}
 }

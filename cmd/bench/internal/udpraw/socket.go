@@ -7,34 +7,34 @@ import (
 	"time"
 )
 
-// patience is how long a blocking receive waits for a datagram that should have
+// receiveTimeout is how long a blocking receive waits for a datagram that should have
 // come at once.
-const patience = 5 * time.Second
+const receiveTimeout = 5 * time.Second
 
 // maxDatagram is the largest UDP payload over IPv4, and so of one GSO buffer.
 const maxDatagram = 65507
 
-var errSilence = errors.New("udpraw: no packet came for " + patience.String())
+var errTimeout = errors.New("udpraw: no packet came for " + receiveTimeout.String())
 
 // socket is an unconnected UDP socket on the IPv4 loopback address, as an
 // adapter has one: any peer may write to it. For one goroutine.
 type socket interface {
-	// addr is where it is bound.
-	addr() netip.AddrPort
+	// localAddr is where it is bound.
+	localAddr() netip.AddrPort
 
-	// aim sets the destination of send.
-	aim(peer netip.AddrPort)
+	// setPeer sets the destination of send.
+	setPeer(peer netip.AddrPort)
 
-	// send sends b as datagrams of seg bytes, the last may be shorter.
-	send(b []byte, seg int) error
+	// sendSegments sends b as datagrams of seg bytes, the last may be shorter.
+	sendSegments(b []byte, seg int) error
 
 	// tryReceive reads what is there into b: one datagram, or several of equal
 	// size that GRO merged. 0 if there is nothing; the portable socket then
 	// has waited a little.
 	tryReceive(b []byte) (int, error)
 
-	// receive is tryReceive that blocks, for as long as patience lasts.
-	receive(b []byte) (int, error)
+	// receiveBlocking is tryReceive that blocks, for as long as patience lasts.
+	receiveBlocking(b []byte) (int, error)
 
 	// recvBuffer is what the kernel charges arrivals against, in bytes; 0 if
 	// the system does not tell.
@@ -69,12 +69,12 @@ func openNetSocket(o socketOptions) (socket, error) {
 	return &netSocket{c: c}, nil
 }
 
-func (s *netSocket) addr() netip.AddrPort    { return s.c.LocalAddr().(*net.UDPAddr).AddrPort() }
-func (s *netSocket) aim(peer netip.AddrPort) { s.peer = peer }
-func (s *netSocket) recvBuffer() int         { return 0 }
-func (s *netSocket) close() error            { return s.c.Close() }
+func (s *netSocket) localAddr() netip.AddrPort   { return s.c.LocalAddr().(*net.UDPAddr).AddrPort() }
+func (s *netSocket) setPeer(peer netip.AddrPort) { s.peer = peer }
+func (s *netSocket) recvBuffer() int             { return 0 }
+func (s *netSocket) close() error                { return s.c.Close() }
 
-func (s *netSocket) send(b []byte, seg int) error {
+func (s *netSocket) sendSegments(b []byte, seg int) error {
 	for len(b) > 0 {
 		n := min(seg, len(b))
 		if _, err := s.c.WriteToUDPAddrPort(b[:n], s.peer); err != nil {
@@ -86,22 +86,22 @@ func (s *netSocket) send(b []byte, seg int) error {
 }
 
 func (s *netSocket) tryReceive(b []byte) (int, error) {
-	n, err := s.within(time.Millisecond, b)
-	if errors.Is(err, errSilence) {
+	n, err := s.receiveWithin(time.Millisecond, b)
+	if errors.Is(err, errTimeout) {
 		err = nil
 	}
 	return n, err
 }
 
-func (s *netSocket) receive(b []byte) (int, error) { return s.within(patience, b) }
+func (s *netSocket) receiveBlocking(b []byte) (int, error) { return s.receiveWithin(receiveTimeout, b) }
 
-func (s *netSocket) within(d time.Duration, b []byte) (int, error) {
+func (s *netSocket) receiveWithin(d time.Duration, b []byte) (int, error) {
 	if err := s.c.SetReadDeadline(time.Now().Add(d)); err != nil {
 		return 0, err
 	}
 	n, _, err := s.c.ReadFromUDPAddrPort(b)
 	if ne, ok := err.(net.Error); ok && ne.Timeout() {
-		err = errSilence
+		err = errTimeout
 	}
 	return n, err
 }

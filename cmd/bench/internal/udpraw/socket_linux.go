@@ -37,7 +37,7 @@ func openRawSocket(o socketOptions) (*rawSocket, error) {
 		return nil, os.NewSyscallError("socket", err)
 	}
 	s := &rawSocket{fd: fd, offload: o.offload}
-	if err := s.configure(o); err != nil {
+	if err := s.setOptions(o); err != nil {
 		s.close()
 		return nil, err
 	}
@@ -55,7 +55,7 @@ func openRawSocket(o socketOptions) (*rawSocket, error) {
 	return s, nil
 }
 
-func (s *rawSocket) configure(o socketOptions) error {
+func (s *rawSocket) setOptions(o socketOptions) error {
 	if err := unix.Bind(s.fd, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {
 		return os.NewSyscallError("bind", err)
 	}
@@ -73,11 +73,11 @@ func (s *rawSocket) configure(o socketOptions) error {
 		}
 	}
 	// A blocking receive ends in EAGAIN when patience does.
-	tv := unix.NsecToTimeval(patience.Nanoseconds())
+	tv := unix.NsecToTimeval(receiveTimeout.Nanoseconds())
 	return os.NewSyscallError("setsockopt SO_RCVTIMEO", unix.SetsockoptTimeval(s.fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &tv))
 }
 
-func (s *rawSocket) addr() netip.AddrPort {
+func (s *rawSocket) localAddr() netip.AddrPort {
 	sa, err := unix.Getsockname(s.fd)
 	if err != nil {
 		return netip.AddrPort{}
@@ -86,7 +86,7 @@ func (s *rawSocket) addr() netip.AddrPort {
 	return netip.AddrPortFrom(netip.AddrFrom4(in.Addr), uint16(in.Port))
 }
 
-func (s *rawSocket) aim(peer netip.AddrPort) {
+func (s *rawSocket) setPeer(peer netip.AddrPort) {
 	port := peer.Port()
 	s.peer = unix.RawSockaddrInet4{Family: unix.AF_INET, Addr: peer.Addr().As4()}
 	*(*[2]byte)(unsafe.Pointer(&s.peer.Port)) = [2]byte{byte(port >> 8), byte(port)}
@@ -102,7 +102,7 @@ func (s *rawSocket) recvBuffer() int {
 
 func (s *rawSocket) close() error { return unix.Close(s.fd) }
 
-func (s *rawSocket) send(b []byte, seg int) error {
+func (s *rawSocket) sendSegments(b []byte, seg int) error {
 	if s.offload {
 		*(*uint16)(unsafe.Pointer(&s.outControl[unix.CmsgLen(0)])) = uint16(seg)
 		s.outIov.Base = &b[0]
@@ -131,7 +131,7 @@ func (s *rawSocket) sendError(e unix.Errno, n, seg int) error {
 
 func (s *rawSocket) tryReceive(b []byte) (int, error) {
 	for {
-		n, e := s.recv(b)
+		n, e := s.recvNonblocking(b)
 		switch e {
 		case 0:
 			return n, nil
@@ -144,8 +144,8 @@ func (s *rawSocket) tryReceive(b []byte) (int, error) {
 	}
 }
 
-// recv is one nonblocking system call.
-func (s *rawSocket) recv(b []byte) (int, unix.Errno) {
+// recvNonblocking is one nonblocking system call.
+func (s *rawSocket) recvNonblocking(b []byte) (int, unix.Errno) {
 	if s.offload {
 		s.inIov.Base = &b[0]
 		s.inIov.SetLen(len(b))
@@ -158,14 +158,14 @@ func (s *rawSocket) recv(b []byte) (int, unix.Errno) {
 	return int(n), e
 }
 
-func (s *rawSocket) receive(b []byte) (int, error) {
+func (s *rawSocket) receiveBlocking(b []byte) (int, error) {
 	for {
 		n, _, e := unix.Syscall6(unix.SYS_RECVFROM, uintptr(s.fd), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)), 0, 0, 0)
 		switch e {
 		case 0:
 			return int(n), nil
 		case unix.EAGAIN:
-			return 0, errSilence
+			return 0, errTimeout
 		case unix.EINTR:
 		default:
 			return 0, os.NewSyscallError("recvfrom", e)

@@ -17,11 +17,11 @@ var (
 	packetWindows = []int{4, 8, 16, 32, 64, 128}
 )
 
-// tune fills in Batch and Window. As many packets as fit into one system call
+// tuneWindow fills in Batch and Window. As many packets as fit into one system call
 // have always been fastest; how much may be in flight depends on the receive
 // buffer, whose real capacity no call tells, so it is tried out: the fastest
 // that loses nothing.
-func (b *Bandwidth) tune(ctx context.Context) error {
+func (b *Bandwidth) tuneWindow(ctx context.Context) error {
 	if b.o.Batch == 0 {
 		b.o.Batch = 1
 		if b.o.Offload {
@@ -29,7 +29,7 @@ func (b *Bandwidth) tune(ctx context.Context) error {
 		}
 	}
 	if b.o.Window != 0 {
-		_, err := b.try(ctx, 0, b.o.Batch, b.o.Window) // to see both ends at work
+		_, err := b.runTrial(ctx, 0, b.o.Batch, b.o.Window) // to see both ends at work
 		return err
 	}
 	candidates := packetWindows
@@ -42,7 +42,7 @@ func (b *Bandwidth) tune(ctx context.Context) error {
 		var rate float64
 		var lost int64
 		for range trialRounds {
-			f, err := b.try(ctx, trialTime, b.o.Batch, window)
+			f, err := b.runTrial(ctx, trialTime, b.o.Batch, window)
 			if err != nil {
 				return err
 			}

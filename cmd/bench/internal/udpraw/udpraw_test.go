@@ -79,7 +79,7 @@ func TestPingPong(t *testing.T) {
 		require.NoError(t, err)
 		defer p.Close()
 		all := measure.NewLatency()
-		v, err := measure.Alternate(t.Context(), 2, p.Rounds(50, all))
+		v, err := measure.Alternate(t.Context(), 2, p.LatencyRounds(50, all))
 		require.NoError(t, err)
 		require.Positive(t, v[0][1])
 		require.EqualValues(t, 100, all.Stats().N)
@@ -98,24 +98,24 @@ func TestBadOptions(t *testing.T) {
 }
 
 func TestCorruptPacketIsSeen(t *testing.T) {
-	m := newMemory()
-	payload := m.next(100)
+	m := newWorkingMemory()
+	payload := m.nextChunk(100)
 	p := make([]byte, 100+overhead)
 	dst := make([]byte, 100)
-	build(p, payload, 1<<40+5)
-	require.NoError(t, check(p, dst))
+	buildPacket(p, payload, 1<<40+5)
+	require.NoError(t, verifyPacket(p, dst))
 	require.Equal(t, payload, dst)
 	for i := range p {
 		p[i] ^= 0x10
-		require.ErrorIs(t, check(p, dst), errCorrupt, "byte %d", i)
+		require.ErrorIs(t, verifyPacket(p, dst), errCorrupt, "byte %d", i)
 		p[i] ^= 0x10
 	}
 }
 
 func TestMemoryStartsOver(t *testing.T) {
-	m := newMemory()
-	first := &m.next(workingSet - 10)[0]
-	require.Same(t, first, &m.next(11)[0])
+	m := newWorkingMemory()
+	first := &m.nextChunk(workingSet - 10)[0]
+	require.Same(t, first, &m.nextChunk(11)[0])
 }
 
 // fakeSocket replays datagrams.
@@ -134,7 +134,7 @@ func (f *fakeSocket) tryReceive(b []byte) (int, error) {
 	return n, nil
 }
 
-func (f *fakeSocket) send(b []byte, _ int) error {
+func (f *fakeSocket) sendSegments(b []byte, _ int) error {
 	f.out = append(f.out, append([]byte(nil), b...))
 	return nil
 }
@@ -142,18 +142,18 @@ func (f *fakeSocket) send(b []byte, _ int) error {
 // Credits are cumulative: junk is ignored, and of merged ones the last counts.
 func TestDatagramCredits(t *testing.T) {
 	sinkSide := &fakeSocket{}
-	w := &datagramWindow{s: sinkSide}
-	require.NoError(t, w.publish(credit{5, 0}))
-	require.NoError(t, w.publish(credit{9, 1}))
+	w := &datagramCredits{s: sinkSide}
+	require.NoError(t, w.writeCredit(credit{5, 0}))
+	require.NoError(t, w.writeCredit(credit{9, 1}))
 	merged := append(append([]byte(nil), sinkSide.out[0]...), sinkSide.out[1]...)
 
-	r := &datagramWindow{s: &fakeSocket{in: [][]byte{sinkSide.out[0], {1, 2, 3}, {}, merged}}}
+	r := &datagramCredits{s: &fakeSocket{in: [][]byte{sinkSide.out[0], {1, 2, 3}, {}, merged}}}
 	for _, want := range []credit{{5, 0}, {5, 0}, {5, 0}, {9, 1}} {
-		c, err := r.read()
+		c, err := r.readCredit()
 		require.NoError(t, err)
 		require.Equal(t, want, c)
 	}
-	_, err := r.read()
+	_, err := r.readCredit()
 	require.Error(t, err)
 }
 
@@ -165,11 +165,11 @@ func TestNetSocket(t *testing.T) {
 	b, err := openNetSocket(socketOptions{})
 	require.NoError(t, err)
 	defer b.close()
-	a.aim(b.addr())
-	require.NoError(t, a.send([]byte("abcde"), 2))
+	a.setPeer(b.localAddr())
+	require.NoError(t, a.sendSegments([]byte("abcde"), 2))
 	buf := make([]byte, 10)
 	for _, want := range []string{"ab", "cd", "e"} {
-		n, err := b.receive(buf)
+		n, err := b.receiveBlocking(buf)
 		require.NoError(t, err)
 		require.Equal(t, want, string(buf[:n]))
 	}

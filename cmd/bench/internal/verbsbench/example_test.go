@@ -19,7 +19,7 @@ func Example() {
 	}
 	defer pair.Close()
 
-	ping, err := pair.PingPong(ctx, verbsbench.PingOptions{Op: verbsbench.RCWrite, Size: 8})
+	ping, err := pair.OpenPingPong(ctx, verbsbench.PingOptions{Op: verbsbench.RCWrite, Size: 8})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -29,7 +29,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	stream, err := pair.Stream(ctx, verbsbench.StreamOptions{Op: verbsbench.RCSend, Size: 65536})
+	stream, err := pair.OpenStream(ctx, verbsbench.StreamOptions{Op: verbsbench.RCSend, Size: 65536})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -64,10 +64,10 @@ func (g *Gather) Round(ctx context.Context, iters int) (*measure.Latency, error)
 	return all[0], nil
 }
 
-// Rounds is Round as measure.Alternate takes it; the figure is the median in
+// LatencyRounds is Round as measure.Alternate takes it; the figure is the median in
 // microseconds. All that is measured is added to into, unless that is nil.
-func (g *Gather) Rounds(iters int, into *measure.Latency) measure.Round {
-	return medianOf(g.Round, iters, into)
+func (g *Gather) LatencyRounds(iters int, into *measure.Latency) measure.Round {
+	return medianRound(g.Round, iters, into)
 }
 
 // Close ends all processes. Closing twice is safe.

@@ -15,7 +15,7 @@ func TestGather(t *testing.T) {
 		require.NoError(t, err)
 		defer g.Close()
 		all := measure.NewLatency()
-		v, err := measure.Alternate(t.Context(), 2, g.Rounds(30, all))
+		v, err := measure.Alternate(t.Context(), 2, g.LatencyRounds(30, all))
 		require.NoError(t, err, s)
 		require.Positive(t, v[0][1])
 		require.EqualValues(t, 60, all.Stats().N)

@@ -34,7 +34,7 @@ var opKinds = map[Op]opKind{
 	UDSend:   {verbs.UD, verbs.WRSend, verbs.WRSendWithImm},
 }
 
-func (o Op) kind() (opKind, error) {
+func (o Op) lookupKind() (opKind, error) {
 	k, ok := opKinds[o]
 	if !ok {
 		return k, fmt.Errorf("verbsbench: no operation %q", o)
@@ -42,20 +42,20 @@ func (o Op) kind() (opKind, error) {
 	return k, nil
 }
 
-// fetches reports whether the answer comes by itself, to the requester alone.
-func (k opKind) fetches() bool {
+// isFetch reports whether the answer comes by itself, to the requester alone.
+func (k opKind) isFetch() bool {
 	return k.opcode == verbs.WRRDMARead || k.opcode == verbs.WRAtomicFetchAdd
 }
 
-// writes reports whether the data goes to an address that the requester names.
-func (k opKind) writes() bool { return k.opcode == verbs.WRRDMAWrite }
+// isWrite reports whether the data goes to an address that the requester names.
+func (k opKind) isWrite() bool { return k.opcode == verbs.WRRDMAWrite }
 
-// acked reports whether a completion says that the data has arrived.
-func (k opKind) acked() bool { return k.transport == verbs.RC }
+// isAcked reports whether a completion says that the data has arrived.
+func (k opKind) isAcked() bool { return k.transport == verbs.RC }
 
-// Ops are those words as operations; what is none of them fails when it is
+// ParseOps are those words as operations; what is none of them fails when it is
 // used.
-func Ops(words []string) []Op {
+func ParseOps(words []string) []Op {
 	ops := make([]Op, len(words))
 	for i, w := range words {
 		ops[i] = Op(w)

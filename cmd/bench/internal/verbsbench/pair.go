@@ -39,7 +39,7 @@ func OpenPair(ctx context.Context, c Config) (*Pair, error) {
 	if c.MTU == 0 {
 		c.MTU = 4096
 	}
-	end := proc.Spec{Name: worker, Role: roleEnd, Args: c}
+	end := proc.Spec{Name: worker, Role: roleSide, Args: c}
 	g, err := proc.Start(ctx, proc.Options{Pin: true}, end, end)
 	if err != nil {
 		return nil, err
@@ -50,23 +50,23 @@ func OpenPair(ctx context.Context, c Config) (*Pair, error) {
 // Close ends both processes. Closing twice is safe.
 func (p *Pair) Close() { p.g.Close() }
 
-// subject is the parent's handle of one subject on both ends.
-type subject struct {
+// targetHandle is the parent's handle of one subject on both ends.
+type targetHandle struct {
 	pair *Pair
 	id   int
 }
 
-// open opens a subject on both ends, which answer in rank order.
-func (p *Pair) open(ctx context.Context, r request) (subject, []reply, error) {
+// openTarget opens a subject on both ends, which answer in rank order.
+func (p *Pair) openTarget(ctx context.Context, r request) (targetHandle, []reply, error) {
 	p.next++
-	r.Subject = p.next
+	r.Target = p.next
 	ends, err := proc.Call[request, reply](ctx, p.g, r)
-	return subject{p, r.Subject}, ends, err
+	return targetHandle{p, r.Target}, ends, err
 }
 
 // Close frees what the subject holds on both ends.
-func (s subject) Close(ctx context.Context) error {
-	_, err := proc.Call[request, reply](ctx, s.pair.g, request{Subject: s.id, Close: true})
+func (s targetHandle) Close(ctx context.Context) error {
+	_, err := proc.Call[request, reply](ctx, s.pair.g, request{Target: s.id, Close: true})
 	return err
 }
 
@@ -79,11 +79,11 @@ type PingOptions struct {
 }
 
 // A PingPong sends one message to and fro.
-type PingPong struct{ subject }
+type PingPong struct{ targetHandle }
 
-// PingPong opens a ping-pong on the pair.
-func (p *Pair) PingPong(ctx context.Context, o PingOptions) (*PingPong, error) {
-	s, _, err := p.open(ctx, request{Ping: &o})
+// OpenPingPong opens a ping-pong on the pair.
+func (p *Pair) OpenPingPong(ctx context.Context, o PingOptions) (*PingPong, error) {
+	s, _, err := p.openTarget(ctx, request{Ping: &o})
 	if err != nil {
 		return nil, err
 	}
@@ -93,21 +93,21 @@ func (p *Pair) PingPong(ctx context.Context, o PingOptions) (*PingPong, error) {
 // Round does iters round trips and returns half of each one's time, or the
 // whole for reads and atomics.
 func (p *PingPong) Round(ctx context.Context, iters int) (*measure.Latency, error) {
-	ends, err := proc.Call[request, reply](ctx, p.pair.g, request{Subject: p.id, Iters: iters})
+	ends, err := proc.Call[request, reply](ctx, p.pair.g, request{Target: p.id, Iters: iters})
 	if err != nil {
 		return nil, err
 	}
 	return ends[0].Latency, nil
 }
 
-// Rounds is Round as measure.Alternate takes it; the figure is the median in
+// LatencyRounds is Round as measure.Alternate takes it; the figure is the median in
 // microseconds. All that is measured is added to into, unless that is nil.
-func (p *PingPong) Rounds(iters int, into *measure.Latency) measure.Round {
-	return medianOf(p.Round, iters, into)
+func (p *PingPong) LatencyRounds(iters int, into *measure.Latency) measure.Round {
+	return medianRound(p.Round, iters, into)
 }
 
-// medianOf makes a round of single events one of its median in microseconds.
-func medianOf(round func(context.Context, int) (*measure.Latency, error), iters int, into *measure.Latency) measure.Round {
+// medianRound makes a round of single events one of its median in microseconds.
+func medianRound(round func(context.Context, int) (*measure.Latency, error), iters int, into *measure.Latency) measure.Round {
 	return func(ctx context.Context) (float64, error) {
 		l, err := round(ctx, iters)
 		if err != nil {
@@ -147,7 +147,7 @@ func (f Flow) MessagesPerSecond() float64 { return measure.PerSecond(f.Messages,
 
 // A Stream moves messages one way as fast as they go.
 type Stream struct {
-	subject
+	targetHandle
 	sent, lost int64
 }
 
@@ -156,18 +156,18 @@ func (s *Stream) LostPercent() float64 {
 	return 100 * float64(s.lost) / float64(max(s.sent, 1))
 }
 
-// Stream opens a stream on the pair.
-func (p *Pair) Stream(ctx context.Context, o StreamOptions) (*Stream, error) {
-	s, _, err := p.open(ctx, request{Stream: &o})
+// OpenStream opens a stream on the pair.
+func (p *Pair) OpenStream(ctx context.Context, o StreamOptions) (*Stream, error) {
+	s, _, err := p.openTarget(ctx, request{Stream: &o})
 	if err != nil {
 		return nil, err
 	}
-	return &Stream{subject: s}, nil
+	return &Stream{targetHandle: s}, nil
 }
 
 // Round moves messages for d.
 func (s *Stream) Round(ctx context.Context, d time.Duration) (Flow, error) {
-	ends, err := proc.Call[request, reply](ctx, s.pair.g, request{Subject: s.id, For: d})
+	ends, err := proc.Call[request, reply](ctx, s.pair.g, request{Target: s.id, For: d})
 	if err != nil {
 		return Flow{}, err
 	}
@@ -177,8 +177,8 @@ func (s *Stream) Round(ctx context.Context, d time.Duration) (Flow, error) {
 	return f, nil
 }
 
-// ErrFailed says that a stream's queue pair gave up.
-var ErrFailed = errors.New("verbsbench: a queue pair failed")
+// ErrQPFailed says that a stream's queue pair gave up.
+var ErrQPFailed = errors.New("verbsbench: a queue pair failed")
 
 // Rounds is Round as measure.Alternate takes it, with the figure of interest:
 // Flow.MBps or Flow.MessagesPerSecond. It returns ErrFailed if the queue pair
@@ -190,30 +190,30 @@ func (s *Stream) Rounds(d time.Duration, figure func(Flow) float64) measure.Roun
 			return 0, err
 		}
 		if f.Failure != "" {
-			return 0, fmt.Errorf("%w: %s", ErrFailed, f.Failure)
+			return 0, fmt.Errorf("%w: %s", ErrQPFailed, f.Failure)
 		}
 		return figure(f), nil
 	}
 }
 
-// CrowdOptions say who is connected with whom, idly. Transport is verbs.RC or
+// IdleConnsOptions say who is connected with whom, idly. Transport is verbs.RC or
 // verbs.UD.
-type CrowdOptions struct {
+type IdleConnsOptions struct {
 	Transport verbs.QPType
 	Peers     int // RC: a queue pair each at both ends; UD: one queue pair, and an address handle each
 }
 
-// A Crowd is idle connections.
-type Crowd struct {
-	subject
+// A IdleConns is idle connections.
+type IdleConns struct {
+	targetHandle
 	HeapBytes [2]int64 // what it takes of each end's heap
 }
 
-// Crowd makes idle connections and measures the memory they take.
-func (p *Pair) Crowd(ctx context.Context, o CrowdOptions) (*Crowd, error) {
-	s, ends, err := p.open(ctx, request{Crowd: &o})
+// OpenIdleConns makes idle connections and measures the memory they take.
+func (p *Pair) OpenIdleConns(ctx context.Context, o IdleConnsOptions) (*IdleConns, error) {
+	s, ends, err := p.openTarget(ctx, request{IdleConns: &o})
 	if err != nil {
 		return nil, err
 	}
-	return &Crowd{s, [2]int64{ends[0].HeapBytes, ends[1].HeapBytes}}, nil
+	return &IdleConns{s, [2]int64{ends[0].HeapBytes, ends[1].HeapBytes}}, nil
 }

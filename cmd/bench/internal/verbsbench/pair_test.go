@@ -36,10 +36,10 @@ func TestPingPong(t *testing.T) {
 		{Op: UCWrite, Size: 8}, {Op: UCWrite, Size: 5000, Event: true},
 		{Op: UDSend, Size: 8}, {Op: UDSend, Size: 4096}, {Op: UDSend, Size: 10001, Event: true},
 	} {
-		s, err := p.PingPong(t.Context(), o)
+		s, err := p.OpenPingPong(t.Context(), o)
 		require.NoError(t, err, "%+v", o)
 		all := measure.NewLatency()
-		v, err := measure.Alternate(t.Context(), 2, s.Rounds(40, all))
+		v, err := measure.Alternate(t.Context(), 2, s.LatencyRounds(40, all))
 		require.NoError(t, err, "%+v", o)
 		require.Positive(t, v[0][1], "%+v", o)
 		require.EqualValues(t, 80, all.Stats().N)
@@ -57,7 +57,7 @@ func TestStream(t *testing.T) {
 			{Op: UCWrite, Size: 65536}, {Op: UCWrite, Size: 8},
 			{Op: UDSend, Size: 8}, {Op: UDSend, Size: 1024}, {Op: UDSend, Size: 100001},
 		} {
-			s, err := p.Stream(t.Context(), o)
+			s, err := p.OpenStream(t.Context(), o)
 			require.NoError(t, err, "%+v", o)
 			for range 2 {
 				f, err := s.Round(t.Context(), 5*time.Millisecond)
@@ -74,9 +74,9 @@ func TestStream(t *testing.T) {
 
 func TestCrowd(t *testing.T) {
 	p := openTestPair(t, Config{ICMEntries: 2, ICMMissPenalty: time.Microsecond})
-	rc, err := p.Crowd(t.Context(), CrowdOptions{Transport: verbs.RC, Peers: 300})
+	rc, err := p.OpenIdleConns(t.Context(), IdleConnsOptions{Transport: verbs.RC, Peers: 300})
 	require.NoError(t, err)
-	ud, err := p.Crowd(t.Context(), CrowdOptions{Transport: verbs.UD, Peers: 300})
+	ud, err := p.OpenIdleConns(t.Context(), IdleConnsOptions{Transport: verbs.UD, Peers: 300})
 	require.NoError(t, err)
 	for i := range 2 {
 		t.Logf("rc %d, ud %d bytes a peer", rc.HeapBytes[i]/300, ud.HeapBytes[i]/300)
@@ -92,7 +92,7 @@ func TestCrowd(t *testing.T) {
 func TestStreamWithLoss(t *testing.T) {
 	p := openTestPair(t, Config{Impair: "loss 5% seed 1"})
 	for _, op := range []Op{RCWrite, RCSend, RCRead, UCWrite, UDSend} {
-		s, err := p.Stream(t.Context(), StreamOptions{Op: op, Size: 9000, Depth: 16})
+		s, err := p.OpenStream(t.Context(), StreamOptions{Op: op, Size: 9000, Depth: 16})
 		require.NoError(t, err)
 		f, err := s.Round(t.Context(), 5*time.Millisecond)
 		require.NoError(t, err, op)
@@ -109,10 +109,10 @@ func TestStreamWithLoss(t *testing.T) {
 // A queue pair that gives up ends the stream, but neither process.
 func TestStreamFails(t *testing.T) {
 	p := openTestPair(t, Config{Impair: "drop every 1st SEND"})
-	s, err := p.Stream(t.Context(), StreamOptions{Op: RCSend, Size: 100})
+	s, err := p.OpenStream(t.Context(), StreamOptions{Op: RCSend, Size: 100})
 	require.NoError(t, err)
 	_, err = s.Rounds(time.Millisecond, Flow.MBps)(t.Context())
-	require.ErrorIs(t, err, ErrFailed)
+	require.ErrorIs(t, err, ErrQPFailed)
 	require.ErrorContains(t, err, "RETRY_EXC")
 	require.NoError(t, s.Close(t.Context()))
 }

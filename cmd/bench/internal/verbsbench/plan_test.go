@@ -11,34 +11,34 @@ import (
 
 // What a stream's memory must look like when so many messages have come.
 func TestVerify(t *testing.T) {
-	p := &plan{StreamOptions: StreamOptions{Size: 10}, slots: 4}
+	p := &streamPlan{StreamOptions: StreamOptions{Size: 10}, slots: 4}
 	want := payload.New(40)
 	memory := make([]byte, 40)
 	copy(memory, want[:20])
-	require.NoError(t, p.verify(memory, want, 2, false))
-	require.Error(t, p.verify(memory, want, 1, false), "one too many")
-	require.Error(t, p.verify(memory, want, 3, false), "one too few")
-	require.NoError(t, p.verify(memory, want, 3, true))
+	require.NoError(t, p.verifyMemory(memory, want, 2, false))
+	require.Error(t, p.verifyMemory(memory, want, 1, false), "one too many")
+	require.Error(t, p.verifyMemory(memory, want, 3, false), "one too few")
+	require.NoError(t, p.verifyMemory(memory, want, 3, true))
 	copy(memory, want)
-	require.NoError(t, p.verify(memory, want, 4000, false))
+	require.NoError(t, p.verifyMemory(memory, want, 4000, false))
 }
 
 // Units follow one another through memory, in messages and in pieces.
 func TestPlanPlaces(t *testing.T) {
-	whole := &plan{StreamOptions: StreamOptions{Size: 100}, pieces: 1, piece: 100, slots: 3}
-	cut := &plan{StreamOptions: StreamOptions{Size: 100}, pieces: 3, piece: 40, slots: 2}
+	whole := &streamPlan{StreamOptions: StreamOptions{Size: 100}, fragments: 1, unitSize: 100, slots: 3}
+	cut := &streamPlan{StreamOptions: StreamOptions{Size: 100}, fragments: 3, unitSize: 40, slots: 2}
 	for unit, at := range [][2]int{{0, 100}, {100, 100}, {200, 100}, {0, 100}} {
-		off, n := whole.place(uint64(unit))
+		off, n := whole.unitRange(uint64(unit))
 		require.Equal(t, at, [2]int{off, n})
 	}
 	for unit, at := range [][2]int{{0, 40}, {40, 40}, {80, 20}, {100, 40}, {140, 40}, {180, 20}, {0, 40}} {
-		off, n := cut.place(uint64(unit))
+		off, n := cut.unitRange(uint64(unit))
 		require.Equal(t, at, [2]int{off, n})
 	}
 }
 
 func TestBadOptions(t *testing.T) {
-	e := &end{path: verbs.MTU1024}
+	e := &side{path: verbs.MTU1024}
 	for _, o := range []PingOptions{
 		{Op: "rc-hope", Size: 8}, {Op: RCWrite}, {Op: RCAtomic, Size: 16}, {Op: RCSend, Size: 8, QPs: 2},
 		{Op: RCWrite, Size: 8, QPs: 2, Event: true}, {Op: RCWrite, Size: 500, QPs: 2}, {Op: UDSend, Size: 1 << 20},

@@ -43,23 +43,23 @@ type RDMOptions struct {
 }
 
 // RDM is what package rdm does between the two processes.
-type RDM struct{ subject }
+type RDM struct{ targetHandle }
 
-// RDM opens a subject of package rdm on the pair.
-func (p *Pair) RDM(ctx context.Context, o RDMOptions) (*RDM, error) {
-	s, _, err := p.open(ctx, request{RDM: &o})
+// OpenRDM opens a subject of package rdm on the pair.
+func (p *Pair) OpenRDM(ctx context.Context, o RDMOptions) (*RDM, error) {
+	s, _, err := p.openTarget(ctx, request{RDM: &o})
 	if err != nil {
 		return nil, err
 	}
 	return &RDM{s}, nil
 }
 
-// Rounds is rounds of iters operations one at a time, as measure.Alternate takes them;
+// LatencyRounds is rounds of iters operations one at a time, as measure.Alternate takes them;
 // the figure is the median in microseconds: of half a round trip, and for reads of the
 // whole. All that is measured is added to into, unless that is nil.
-func (s *RDM) Rounds(iters int, into *measure.Latency) measure.Round {
-	return medianOf(func(ctx context.Context, iters int) (*measure.Latency, error) {
-		ends, err := proc.Call[request, reply](ctx, s.pair.g, request{Subject: s.id, Iters: iters})
+func (s *RDM) LatencyRounds(iters int, into *measure.Latency) measure.Round {
+	return medianRound(func(ctx context.Context, iters int) (*measure.Latency, error) {
+		ends, err := proc.Call[request, reply](ctx, s.pair.g, request{Target: s.id, Iters: iters})
 		if err != nil {
 			return nil, err
 		}
@@ -67,11 +67,11 @@ func (s *RDM) Rounds(iters int, into *measure.Latency) measure.Round {
 	}, iters, into)
 }
 
-// Streams is rounds of as many operations as go within d, many at a time; the figure
+// BandwidthRounds is rounds of as many operations as go within d, many at a time; the figure
 // is the rate in MB/s.
-func (s *RDM) Streams(d time.Duration) measure.Round {
+func (s *RDM) BandwidthRounds(d time.Duration) measure.Round {
 	return func(ctx context.Context) (float64, error) {
-		ends, err := proc.Call[request, reply](ctx, s.pair.g, request{Subject: s.id, For: d})
+		ends, err := proc.Call[request, reply](ctx, s.pair.g, request{Target: s.id, For: d})
 		if err != nil {
 			return 0, err
 		}
@@ -84,111 +84,111 @@ const (
 	rdmWindow = 16       // operations of a stream under way
 )
 
-// rdmEnd is one end.
-type rdmEnd struct {
-	*end
+// rdmSide is one end.
+type rdmSide struct {
+	*side
 	o      RDMOptions
-	e      *rdm.Endpoint
+	ep     *rdm.Endpoint
 	peer   *rdm.Peer
 	region *rdm.Region
-	theirs rdm.Remote
+	remote rdm.Remote
 	stride int // from one place to the next
-	places int
+	slots  int
 	n      int // operations so far
 	rounds int
 	ops    [rdmWindow]rdm.Op
 	buf    []byte
 }
 
-// rdmSheet is what the ends tell each other.
-type rdmSheet struct {
+// rdmConnInfo is what the ends tell each other.
+type rdmConnInfo struct {
 	Addr   rdm.Addr
 	Memory rdm.Remote
 }
 
-func openRDM(ctx context.Context, e *end, o RDMOptions) (_ *rdmEnd, err error) {
+func openRDM(ctx context.Context, e *side, o RDMOptions) (_ *rdmSide, err error) {
 	if o.Size < 8 || o.Op == RDMWrite && o.Size%8 != 0 {
 		return nil, fmt.Errorf("verbsbench: rdm cannot move %d bytes here; 8 at least, and multiples of 8 to write", o.Size)
 	}
-	r := &rdmEnd{end: e, o: o, stride: (o.Size + 63) &^ 63, places: 2}
+	r := &rdmSide{side: e, o: o, stride: (o.Size + 63) &^ 63, slots: 2}
 	if o.Cold {
 		r.stride = (o.Size + 4095) &^ 4095
-		r.places = max(2, coldBytes/r.stride)
+		r.slots = max(2, coldBytes/r.stride)
 	}
 	defer func() {
-		if err != nil && r.e != nil {
-			err = errors.Join(err, r.e.Close())
+		if err != nil && r.ep != nil {
+			err = errors.Join(err, r.ep.Close())
 		}
 	}()
 	if o.Poll {
 		r.o.Service, o.Service = rdm.ServeCalls, rdm.ServeCalls
 	}
-	if r.e, err = rdm.Open(e.dev, rdm.Options{Service: o.Service, Lazy: o.Lazy, Emulate: !o.Native}); err != nil {
+	if r.ep, err = rdm.Open(e.dev, rdm.Options{Service: o.Service, Lazy: o.Lazy, Emulate: !o.Native}); err != nil {
 		return nil, err
 	}
-	memory := make([]byte, r.places*r.stride+8) // and a mark: this round is over
-	pattern := e.pattern(o.Size)
-	for i := range r.places {
+	memory := make([]byte, r.slots*r.stride+8) // and a mark: this round is over
+	pattern := e.payloadPattern(o.Size)
+	for i := range r.slots {
 		copy(memory[i*r.stride:], pattern)
 	}
-	if r.region, err = r.e.Register(memory, verbs.AccessLocalWrite|verbs.AccessRemote); err != nil {
+	if r.region, err = r.ep.Register(memory, verbs.AccessLocalWrite|verbs.AccessRemote); err != nil {
 		return nil, err
 	}
-	sheets, err := proc.Exchange(ctx, e.Worker, rdmSheet{r.e.Addr(), r.region.Remote(0)})
+	sheets, err := proc.Exchange(ctx, e.Worker, rdmConnInfo{r.ep.Addr(), r.region.Remote(0)})
 	if err != nil {
 		return nil, err
 	}
-	r.theirs = sheets[e.peer()].Memory
+	r.remote = sheets[e.peerRank()].Memory
 	r.buf = make([]byte, max(o.Size, 64))
-	if r.peer, err = r.e.Dial(ctx, sheets[e.peer()].Addr); err != nil {
+	if r.peer, err = r.ep.Dial(ctx, sheets[e.peerRank()].Addr); err != nil {
 		return nil, err
 	}
 	return r, proc.Barrier(ctx, e.Worker)
 }
 
-// place is where operation n goes.
-func (r *rdmEnd) place(n int) int { return n % r.places * r.stride }
+// slotOffset is where operation n goes.
+func (r *rdmSide) slotOffset(n int) int { return n % r.slots * r.stride }
 
-func (r *rdmEnd) run(ctx context.Context, q request) (out reply, err error) {
+func (r *rdmSide) runRound(ctx context.Context, q request) (out reply, err error) {
 	r.rounds++
 	switch {
 	case r.o.Poll && r.Rank == 1 && (r.o.Op == RDMRead || q.Iters == 0):
-		err = r.spin(func() bool { return r.region.LoadUint64(r.mark()) == uint64(r.rounds) })
+		err = r.spinUntil(func() bool { return r.region.LoadUint64(r.endFlagOffset()) == uint64(r.rounds) })
 	case q.Iters > 0:
 		out.Latency = measure.NewLatency()
-		err = r.play(ctx, q.Iters, out.Latency)
+		err = r.measureLatency(ctx, q.Iters, out.Latency)
 	case r.Rank == 0:
 		out.Flow = &Flow{}
-		err = r.pour(ctx, q.For, out.Flow)
+		err = r.streamFor(ctx, q.For, out.Flow)
 	case r.o.Op == RDMSend:
-		err = r.drink(ctx)
+		err = r.receiveStream(ctx)
 	}
 	if err != nil {
 		return reply{}, err
 	}
 	if r.o.Poll && r.Rank == 0 && (r.o.Op == RDMRead || q.Iters == 0) {
-		if err := r.over(ctx); err != nil {
+		if err := r.writeEndFlag(ctx); err != nil {
 			return reply{}, err
 		}
 	}
 	return out, proc.Barrier(ctx, r.Worker)
 }
 
-// mark is where the other end says that a round is over.
-func (r *rdmEnd) mark() int { return r.places * r.stride }
+// endFlagOffset is where the other end says that a round is over.
+func (r *rdmSide) endFlagOffset() int { return r.slots * r.stride }
 
-// over says so there.
-func (r *rdmEnd) over(ctx context.Context) error {
-	binary.NativeEndian.PutUint64(r.region.Bytes()[r.outPlace(0):], uint64(r.rounds))
+// writeEndFlag says so there.
+func (r *rdmSide) writeEndFlag(ctx context.Context) error {
+	binary.NativeEndian.PutUint64(r.region.Bytes()[r.sendOffset(0):], uint64(r.rounds))
 	op := &r.ops[0]
-	if err := r.peer.Write(op, r.region.At(r.outPlace(0), 8), r.theirs.Add(r.mark())); err != nil {
+	if err := r.peer.Write(op, r.region.At(r.sendOffset(0), 8), r.remote.Add(r.endFlagOffset())); err != nil {
 		return err
 	}
 	return op.Wait(ctx)
 }
 
-// play does iters operations one at a time.
-func (r *rdmEnd) play(ctx context.Context, iters int, into *measure.Latency) error {
+// measureLatency does iters operations one at a time.
+func (r *rdmSide) measureLatency(ctx context.Context, iters int, into *measure.Latency) error {
 	ways := time.Duration(2)
 	if r.o.Op == RDMRead {
 		ways = 1
@@ -197,7 +197,7 @@ func (r *rdmEnd) play(ctx context.Context, iters int, into *measure.Latency) err
 	last := time.Now()
 	for i := range warmup + iters {
 		r.n++
-		if err := r.turn(ctx); err != nil {
+		if err := r.exchangeOne(ctx); err != nil {
 			return err
 		}
 		now := time.Now()
@@ -209,50 +209,50 @@ func (r *rdmEnd) play(ctx context.Context, iters int, into *measure.Latency) err
 	return nil
 }
 
-// turn is this end's part of one operation to and fro.
-func (r *rdmEnd) turn(ctx context.Context) error {
+// exchangeOne is this end's part of one operation to and fro.
+func (r *rdmSide) exchangeOne(ctx context.Context) error {
 	switch {
 	case r.o.Op == RDMRead && r.Rank == 1:
 		return nil // the other end does it all
 	case r.o.Op == RDMRead:
-		return r.read()
+		return r.readAndVerify()
 	case r.Rank == 0:
-		if err := r.tell(ctx); err != nil {
+		if err := r.sendMessage(ctx); err != nil {
 			return err
 		}
-		return r.await(ctx)
+		return r.waitMessage(ctx)
 	}
-	if err := r.await(ctx); err != nil {
+	if err := r.waitMessage(ctx); err != nil {
 		return err
 	}
-	return r.tell(ctx)
+	return r.sendMessage(ctx)
 }
 
-// read reads what the peer has, and looks at it.
-func (r *rdmEnd) read() error {
+// readAndVerify reads what the peer has, and looks at it.
+func (r *rdmSide) readAndVerify() error {
 	op := &r.ops[0]
-	if err := r.peer.Read(op, r.region.At(0, r.o.Size), r.theirs.Add(r.place(r.n))); err != nil {
+	if err := r.peer.Read(op, r.region.At(0, r.o.Size), r.remote.Add(r.slotOffset(r.n))); err != nil {
 		return err
 	}
-	if err := r.spin(func() bool { return op.Done() }); err != nil {
+	if err := r.spinUntil(func() bool { return op.Done() }); err != nil {
 		return err
 	}
 	if err := op.Err(); err != nil {
 		return err
 	}
 	if r.n%64 == 0 {
-		return r.pattern(r.o.Size).Check(r.region.Bytes()[:r.o.Size], false)
+		return r.payloadPattern(r.o.Size).Check(r.region.Bytes()[:r.o.Size], false)
 	}
 	return nil
 }
 
-// tell sends message n, or writes it where the peer looks for it: its last word is n.
-func (r *rdmEnd) tell(ctx context.Context) error {
+// sendMessage sends message n, or writes it where the peer looks for it: its last word is n.
+func (r *rdmSide) sendMessage(ctx context.Context) error {
 	if r.o.Op == RDMSend {
 		return r.peer.Send(ctx, r.buf[:r.o.Size])
 	}
 	op := &r.ops[r.n%rdmWindow]
-	if err := r.spin(op.Done); err != nil {
+	if err := r.spinUntil(op.Done); err != nil {
 		return err
 	}
 	if err := op.Err(); err != nil {
@@ -260,43 +260,43 @@ func (r *rdmEnd) tell(ctx context.Context) error {
 	}
 	op.Unhurried = true // as unsignaled writes of RC: the next is an answer
 	binary.NativeEndian.PutUint64(r.buf[r.o.Size-8:], uint64(r.n))
-	copy(r.out(r.n), r.buf[:r.o.Size])
-	return r.peer.Write(op, r.region.At(r.outPlace(r.n), r.o.Size), r.theirs.Add(r.place(r.n)))
+	copy(r.sendSlot(r.n), r.buf[:r.o.Size])
+	return r.peer.Write(op, r.region.At(r.sendOffset(r.n), r.o.Size), r.remote.Add(r.slotOffset(r.n)))
 }
 
-// out is where message n leaves from, which is not where one comes to.
-func (r *rdmEnd) out(n int) []byte { return r.region.Bytes()[r.outPlace(n):][:r.o.Size] }
+// sendSlot is where message n leaves from, which is not where one comes to.
+func (r *rdmSide) sendSlot(n int) []byte { return r.region.Bytes()[r.sendOffset(n):][:r.o.Size] }
 
-func (r *rdmEnd) outPlace(n int) int { return r.place(n + 1) }
+func (r *rdmSide) sendOffset(n int) int { return r.slotOffset(n + 1) }
 
-// await waits for message n.
-func (r *rdmEnd) await(ctx context.Context) error {
+// waitMessage waits for message n.
+func (r *rdmSide) waitMessage(ctx context.Context) error {
 	if r.o.Op == RDMSend {
-		_, _, err := r.e.Recv(ctx, r.buf)
+		_, _, err := r.ep.Recv(ctx, r.buf)
 		return err
 	}
-	last := r.place(r.n) + r.o.Size - 8
-	return r.spin(func() bool { return r.region.LoadUint64(last) == uint64(r.n) })
+	last := r.slotOffset(r.n) + r.o.Size - 8
+	return r.spinUntil(func() bool { return r.region.LoadUint64(last) == uint64(r.n) })
 }
 
-// spin serves the network until done.
-func (r *rdmEnd) spin(done func() bool) error {
-	var w watch
+// spinUntil serves the network until done.
+func (r *rdmSide) spinUntil(done func() bool) error {
+	var w pollDeadline
 	for !done() {
-		if !r.e.Progress() && w.expired() {
-			return fmt.Errorf("verbsbench: operation %d of rdm-%s did not complete within %v", r.n, r.o.Op, patience)
+		if !r.ep.Progress() && w.hasExpired() {
+			return fmt.Errorf("verbsbench: operation %d of rdm-%s did not complete within %v", r.n, r.o.Op, pollTimeout)
 		}
 	}
 	return nil
 }
 
-// pour does as much as goes within d, and waits until all of it has arrived.
-func (r *rdmEnd) pour(ctx context.Context, d time.Duration, f *Flow) error {
+// streamFor does as much as goes within d, and waits until all of it has arrived.
+func (r *rdmSide) streamFor(ctx context.Context, d time.Duration, f *Flow) error {
 	begin := time.Now()
 	for time.Since(begin) < d {
 		for range rdmWindow {
 			r.n++
-			if err := r.pourOne(ctx); err != nil {
+			if err := r.postStreamOp(ctx); err != nil {
 				return err
 			}
 		}
@@ -306,7 +306,7 @@ func (r *rdmEnd) pour(ctx context.Context, d time.Duration, f *Flow) error {
 		if err := r.peer.Send(ctx, nil); err != nil {
 			return err
 		}
-		if _, _, err := r.e.Recv(ctx, r.buf); err != nil {
+		if _, _, err := r.ep.Recv(ctx, r.buf); err != nil {
 			return err
 		}
 	}
@@ -320,7 +320,7 @@ func (r *rdmEnd) pour(ctx context.Context, d time.Duration, f *Flow) error {
 	return nil
 }
 
-func (r *rdmEnd) pourOne(ctx context.Context) error {
+func (r *rdmSide) postStreamOp(ctx context.Context) error {
 	if r.o.Op == RDMSend {
 		return r.peer.Send(ctx, r.buf[:r.o.Size])
 	}
@@ -329,15 +329,15 @@ func (r *rdmEnd) pourOne(ctx context.Context) error {
 		return err
 	}
 	if r.o.Op == RDMRead {
-		return r.peer.Read(op, r.region.At(r.outPlace(r.n%2), r.o.Size), r.theirs.Add(r.place(r.n)))
+		return r.peer.Read(op, r.region.At(r.sendOffset(r.n%2), r.o.Size), r.remote.Add(r.slotOffset(r.n)))
 	}
-	return r.peer.Write(op, r.region.At(r.outPlace(r.n), r.o.Size), r.theirs.Add(r.place(r.n)))
+	return r.peer.Write(op, r.region.At(r.sendOffset(r.n), r.o.Size), r.remote.Add(r.slotOffset(r.n)))
 }
 
-// drink takes messages up to an empty one, and answers that.
-func (r *rdmEnd) drink(ctx context.Context) error {
+// receiveStream takes messages up to an empty one, and answers that.
+func (r *rdmSide) receiveStream(ctx context.Context) error {
 	for {
-		switch n, _, err := r.e.Recv(ctx, r.buf); {
+		switch n, _, err := r.ep.Recv(ctx, r.buf); {
 		case err != nil:
 			return err
 		case n == 0:
@@ -348,4 +348,4 @@ func (r *rdmEnd) drink(ctx context.Context) error {
 	}
 }
 
-func (r *rdmEnd) close() error { return r.e.Close() }
+func (r *rdmSide) close() error { return r.ep.Close() }

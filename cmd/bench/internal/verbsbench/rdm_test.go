@@ -19,16 +19,16 @@ func TestRDM(t *testing.T) {
 		{Op: RDMWrite, Size: 64, Poll: true}, {Op: RDMWrite, Size: 8000, Native: true},
 		{Op: RDMSend, Size: 10_000},
 	} {
-		s, err := p.RDM(t.Context(), o)
+		s, err := p.OpenRDM(t.Context(), o)
 		require.NoError(t, err, "%+v", o)
 		all := measure.NewLatency()
-		v, err := measure.Alternate(t.Context(), 2, s.Rounds(20, all), s.Streams(5*time.Millisecond))
+		v, err := measure.Alternate(t.Context(), 2, s.LatencyRounds(20, all), s.BandwidthRounds(5*time.Millisecond))
 		require.NoError(t, err, "%+v", o)
 		require.Positive(t, v[0][1], "%+v", o)
 		require.Positive(t, v[1][1], "%+v", o)
 		require.EqualValues(t, 40, all.Stats().N)
 		require.NoError(t, s.Close(t.Context()))
 	}
-	_, err := p.RDM(t.Context(), RDMOptions{Op: RDMWrite, Size: 12, Service: rdm.ServeCalls})
+	_, err := p.OpenRDM(t.Context(), RDMOptions{Op: RDMWrite, Size: 12, Service: rdm.ServeCalls})
 	require.Error(t, err)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"time"
 
 	"github.com/softrnic/softrnic/cmd/bench/internal/proc"
 	"github.com/softrnic/softrnic/verbs"
@@ -21,14 +22,14 @@ const dataOffset = 64
 // the other: queue pairs for the data, one completion queue for all of them,
 // one region of memory, and a bell.
 type rig struct {
-	*end
+	*side
 	rigOptions
-	cq   verbs.CQ
-	qps  []verbs.QP
-	mr   verbs.MR
-	bell *bell
+	cq      verbs.CQ
+	qps     []verbs.QP
+	mr      verbs.MR
+	counter *remoteCounter
 
-	theirs sheet
+	remote connInfo
 	ah     verbs.AH // UD: leads to the peer
 	wcs    [64]verbs.WC
 }
@@ -41,17 +42,17 @@ type rigOptions struct {
 	ready  func(*rig) error // posts receives, before the peer can send
 }
 
-// sheet is what the ends tell each other of a rig.
-type sheet struct {
-	QPs  []verbs.Endpoint
-	Bell verbs.Endpoint
-	Addr uint64
-	RKey uint32
+// connInfo is what the ends tell each other of a rig.
+type connInfo struct {
+	QPs     []verbs.Endpoint
+	Counter verbs.Endpoint
+	Addr    uint64
+	RKey    uint32
 }
 
 // openRig makes the rig; both ends do so at once.
-func openRig(ctx context.Context, e *end, o rigOptions) (_ *rig, err error) {
-	r := &rig{end: e, rigOptions: o}
+func openRig(ctx context.Context, e *side, o rigOptions) (_ *rig, err error) {
+	r := &rig{side: e, rigOptions: o}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, r.close())
@@ -63,7 +64,7 @@ func openRig(ctx context.Context, e *end, o rigOptions) (_ *rig, err error) {
 	if r.mr, err = e.pd.RegMR(make([]byte, dataOffset+o.memory), verbs.AccessLocalWrite|verbs.AccessRemote); err != nil {
 		return nil, err
 	}
-	mine := sheet{Addr: r.mr.Addr(), RKey: r.mr.RKey()}
+	mine := connInfo{Addr: r.mr.Addr(), RKey: r.mr.RKey()}
 	for range o.qps {
 		qp, local, err := e.createQP(verbs.QPInitAttr{Type: r.kind.transport, SendCQ: r.cq, RecvCQ: r.cq, Cap: o.limits})
 		if err != nil {
@@ -72,7 +73,7 @@ func openRig(ctx context.Context, e *end, o rigOptions) (_ *rig, err error) {
 		r.qps = append(r.qps, qp)
 		mine.QPs = append(mine.QPs, local)
 	}
-	if r.bell, mine.Bell, err = newBell(e); err != nil {
+	if r.counter, mine.Counter, err = newRemoteCounter(e); err != nil {
 		return nil, err
 	}
 	if o.ready != nil {
@@ -84,8 +85,8 @@ func openRig(ctx context.Context, e *end, o rigOptions) (_ *rig, err error) {
 	if err != nil {
 		return nil, err
 	}
-	r.theirs = sheets[e.peer()]
-	if err := r.connect(mine); err != nil {
+	r.remote = sheets[e.peerRank()]
+	if err := r.connectPeer(mine); err != nil {
 		return nil, err
 	}
 	return r, proc.Barrier(ctx, e.Worker)
@@ -93,7 +94,7 @@ func openRig(ctx context.Context, e *end, o rigOptions) (_ *rig, err error) {
 
 // createQP makes a queue pair to which receives can be posted, and its
 // endpoint. Only requests with SendSignaled complete.
-func (e *end) createQP(a verbs.QPInitAttr) (verbs.QP, verbs.Endpoint, error) {
+func (e *side) createQP(a verbs.QPInitAttr) (verbs.QP, verbs.Endpoint, error) {
 	a.SelectiveSignaling = true
 	qp, err := e.pd.CreateQP(a)
 	if err != nil {
@@ -115,56 +116,56 @@ func (e *end) createQP(a verbs.QPInitAttr) (verbs.QP, verbs.Endpoint, error) {
 // share its processor with much else.
 const ackTimeout = 16
 
-func (r *rig) connect(mine sheet) (err error) {
-	if len(r.theirs.QPs) != len(r.qps) {
-		return fmt.Errorf("verbsbench: the peer has %d queue pairs and we have %d", len(r.theirs.QPs), len(r.qps))
+func (r *rig) connectPeer(mine connInfo) (err error) {
+	if len(r.remote.QPs) != len(r.qps) {
+		return fmt.Errorf("verbsbench: the peer has %d queue pairs and we have %d", len(r.remote.QPs), len(r.qps))
 	}
 	path := verbs.ConnectOptions{MTU: r.path, Timeout: ackTimeout}
 	for i, qp := range r.qps {
 		if r.kind.transport == verbs.UD {
 			break
 		}
-		if err := verbs.Connect(qp, mine.QPs[i], r.theirs.QPs[i], path); err != nil {
+		if err := verbs.Connect(qp, mine.QPs[i], r.remote.QPs[i], path); err != nil {
 			return err
 		}
 	}
 	if r.kind.transport == verbs.UD {
-		to := r.theirs.QPs[0]
+		to := r.remote.QPs[0]
 		if r.ah, err = r.pd.CreateAH(verbs.AHAttr{DGID: to.GID, UDPPort: to.UDPPort}); err != nil {
 			return err
 		}
 	}
-	return r.bell.connect(mine.Bell, r.theirs)
+	return r.counter.connectPeer(mine.Counter, r.remote)
 }
 
-// request is a work request of the rig's operation that moves n bytes at
+// newSendWR is a work request of the rig's operation that moves n bytes at
 // offset off of the local data to or from offset at of the peer's. Its list of
 // elements has room in sge.
-func (r *rig) request(sge []verbs.SGE, off, at, n int) verbs.SendWR {
+func (r *rig) newSendWR(sge []verbs.SGE, off, at, n int) verbs.SendWR {
 	wr := verbs.SendWR{Opcode: r.kind.opcode, SGList: sge[:1]}
 	sge[0] = r.mr.SGE(dataOffset+off, n)
 	switch {
 	case r.kind.transport == verbs.UD:
-		wr.AH, wr.RemoteQPN, wr.RemoteQKey = r.ah, r.theirs.QPs[0].QPN, qkey
+		wr.AH, wr.RemoteQPN, wr.RemoteQKey = r.ah, r.remote.QPs[0].QPN, qkey
 	case r.kind.opcode != verbs.WRSend:
-		wr.RemoteAddr, wr.RKey = r.theirs.Addr+dataOffset+uint64(at), r.theirs.RKey
+		wr.RemoteAddr, wr.RKey = r.remote.Addr+dataOffset+uint64(at), r.remote.RKey
 	}
 	return wr
 }
 
-// data is the payload's memory.
-func (r *rig) data() []byte { return r.mr.Bytes()[dataOffset:] }
+// payloadBytes is the payload's memory.
+func (r *rig) payloadBytes() []byte { return r.mr.Bytes()[dataOffset:] }
 
-// rung is the number that the peer's bell rang last.
-func (r *rig) rung() uint64 { return r.mr.LoadUint64(0) }
+// counterValue is the number that the peer's bell rang last.
+func (r *rig) counterValue() uint64 { return r.mr.LoadUint64(0) }
 
 func (r *rig) close() error {
 	var errs []error
 	for _, qp := range r.qps {
 		errs = append(errs, qp.Destroy())
 	}
-	if r.bell != nil {
-		errs = append(errs, r.bell.close())
+	if r.counter != nil {
+		errs = append(errs, r.counter.close())
 	}
 	if r.ah != nil {
 		errs = append(errs, r.ah.Destroy())
@@ -176,4 +177,27 @@ func (r *rig) close() error {
 		errs = append(errs, r.cq.Destroy())
 	}
 	return errors.Join(errs...)
+}
+
+const (
+	pollTimeout       = 5 * time.Second // after which nothing will come any more
+	pollsPerClockRead = 1 << 14         // empty looks between two at the clock
+)
+
+// pollDeadline limits a loop of looks that find nothing.
+type pollDeadline struct {
+	polls    int
+	deadline time.Time
+}
+
+// hasExpired counts one more look and reports whether patience has run out.
+func (w *pollDeadline) hasExpired() bool {
+	if w.polls++; w.polls%pollsPerClockRead != 0 {
+		return false
+	}
+	now := time.Now()
+	if w.deadline.IsZero() {
+		w.deadline = now.Add(pollTimeout)
+	}
+	return now.After(w.deadline)
 }

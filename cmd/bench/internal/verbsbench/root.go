@@ -17,7 +17,7 @@ func init() {
 		if err != nil {
 			return err
 		}
-		e, err := openEnd(w, gatherConfig)
+		e, err := openSide(w, gatherConfig)
 		if err != nil {
 			return err
 		}
@@ -26,63 +26,63 @@ func init() {
 		if err != nil {
 			return err
 		}
-		return proc.Serve(ctx, w, r.run)
+		return proc.Serve(ctx, w, r.runRounds)
 	})
 }
 
 // root takes the messages of all senders. Senders are counted from 0 here.
 type root struct {
-	*end
-	o       GatherOptions
-	cq      verbs.CQ
-	srq     verbs.SRQ
-	lines   []*line
-	ofData  map[uint32]int // sender by queue pair
-	ofLine  map[uint32]int
-	slots   verbs.MR // Copy: where messages come to
-	places  verbs.MR // where they belong
-	asking  []int    // ZeroCopy: senders whose turn is to come
-	turn    bool     // ... somebody has it
-	arrived int      // messages, this time
-	n       uint64   // times so far
-	wcs     [16]verbs.WC
+	*side
+	o                 GatherOptions
+	cq                verbs.CQ
+	srq               verbs.SRQ
+	controls          []*controlQP
+	senderByDataQP    map[uint32]int // sender by queue pair
+	senderByControlQP map[uint32]int
+	recvMR            verbs.MR // Copy: where messages come to
+	resultMR          verbs.MR // where they belong
+	pendingRTS        []int    // ZeroCopy: senders whose turn is to come
+	granted           bool     // ... somebody has it
+	arrived           int      // messages, this time
+	n                 uint64   // times so far
+	wcs               [16]verbs.WC
 }
 
-func openRoot(ctx context.Context, e *end, o GatherOptions) (r *root, err error) {
-	r = &root{end: e, o: o, ofData: map[uint32]int{}, ofLine: map[uint32]int{}}
-	if r.cq, err = e.dev.CreateCQ(o.Senders * 4 * lineDepth); err != nil {
+func openRoot(ctx context.Context, e *side, o GatherOptions) (r *root, err error) {
+	r = &root{side: e, o: o, senderByDataQP: map[uint32]int{}, senderByControlQP: map[uint32]int{}}
+	if r.cq, err = e.dev.CreateCQ(o.Senders * 4 * controlDepth); err != nil {
 		return nil, err
 	}
 	if r.srq, err = e.pd.CreateSRQ(verbs.SRQInitAttr{MaxWR: o.Senders, MaxSGE: 1}); err != nil {
 		return nil, err
 	}
-	for _, mr := range []*verbs.MR{&r.slots, &r.places} {
+	for _, mr := range []*verbs.MR{&r.recvMR, &r.resultMR} {
 		if *mr, err = e.pd.RegMR(make([]byte, o.Senders*o.Size), verbs.AccessLocalWrite); err != nil {
 			return nil, err
 		}
 	}
 	for i := 0; i < o.Senders && o.Scheme == Copy; i++ {
-		if err := r.receive(r.slots, i); err != nil {
+		if err := r.postRecv(r.recvMR, i); err != nil {
 			return nil, err
 		}
 	}
-	return r, r.connect(ctx)
+	return r, r.connectSenders(ctx)
 }
 
-func (r *root) connect(ctx context.Context) error {
-	mine := gatherSheet{make([]verbs.Endpoint, r.o.Senders), make([]verbs.Endpoint, r.o.Senders)}
+func (r *root) connectSenders(ctx context.Context) error {
+	mine := gatherConnInfo{make([]verbs.Endpoint, r.o.Senders), make([]verbs.Endpoint, r.o.Senders)}
 	data := make([]verbs.QP, r.o.Senders)
-	r.lines = make([]*line, r.o.Senders)
+	r.controls = make([]*controlQP, r.o.Senders)
 	var err error
 	for i := range data {
 		data[i], mine.Data[i], err = r.createQP(verbs.QPInitAttr{Type: verbs.RC, SendCQ: r.cq, RecvCQ: r.cq, SRQ: r.srq})
 		if err != nil {
 			return err
 		}
-		if r.lines[i], mine.Lines[i], err = r.newLine(r.cq); err != nil {
+		if r.controls[i], mine.Control[i], err = r.newControlQP(r.cq); err != nil {
 			return err
 		}
-		r.ofData[data[i].Num()], r.ofLine[r.lines[i].qp.Num()] = i, i
+		r.senderByDataQP[data[i].Num()], r.senderByControlQP[r.controls[i].qp.Num()] = i, i
 	}
 	sheets, err := proc.Exchange(ctx, r.Worker, mine)
 	if err != nil {
@@ -93,29 +93,29 @@ func (r *root) connect(ctx context.Context) error {
 		if err := verbs.Connect(data[i], mine.Data[i], theirs.Data[0], verbs.ConnectOptions{Timeout: ackTimeout}); err != nil {
 			return err
 		}
-		if err := verbs.Connect(r.lines[i].qp, mine.Lines[i], theirs.Lines[0], verbs.ConnectOptions{Timeout: ackTimeout}); err != nil {
+		if err := verbs.Connect(r.controls[i].qp, mine.Control[i], theirs.Control[0], verbs.ConnectOptions{Timeout: ackTimeout}); err != nil {
 			return err
 		}
 	}
 	return proc.Barrier(ctx, r.Worker)
 }
 
-// receive posts a receive into the i-th part of a region.
-func (r *root) receive(mr verbs.MR, i int) error {
+// postRecv posts a receive into the i-th part of a region.
+func (r *root) postRecv(mr verbs.MR, i int) error {
 	_, err := r.srq.PostRecv([]verbs.RecvWR{{WRID: uint64(i), SGList: []verbs.SGE{mr.SGE(i*r.o.Size, r.o.Size)}}})
 	return err
 }
 
-func (r *root) run(ctx context.Context, iters int) (*measure.Latency, error) {
+func (r *root) runRounds(ctx context.Context, iters int) (*measure.Latency, error) {
 	all := measure.NewLatency()
 	for i := range gatherWarmup + iters {
 		r.n++
-		clear(r.places.Bytes())
-		took, err := r.once()
+		clear(r.resultMR.Bytes())
+		took, err := r.gatherOnce()
 		if err != nil {
 			return nil, err
 		}
-		if err := r.check(); err != nil {
+		if err := r.verifyMessages(); err != nil {
 			return nil, err
 		}
 		if i >= gatherWarmup {
@@ -128,12 +128,12 @@ func (r *root) run(ctx context.Context, iters int) (*measure.Latency, error) {
 	return all, proc.Barrier(ctx, r.Worker)
 }
 
-// once gathers one message of every sender. It blocks while nothing comes:
+// gatherOnce gathers one message of every sender. It blocks while nothing comes:
 // there are more processes than processors.
-func (r *root) once() (time.Duration, error) {
+func (r *root) gatherOnce() (time.Duration, error) {
 	start := time.Now()
-	for _, l := range r.lines {
-		if err := l.say(); err != nil { // begin
+	for _, l := range r.controls {
+		if err := l.sendEmpty(); err != nil { // begin
 			return 0, err
 		}
 	}
@@ -143,7 +143,7 @@ func (r *root) once() (time.Duration, error) {
 			return 0, err
 		}
 		for i := range r.wcs[:n] {
-			if err := r.take(&r.wcs[i]); err != nil {
+			if err := r.handleCompletion(&r.wcs[i]); err != nil {
 				return 0, err
 			}
 		}
@@ -151,50 +151,50 @@ func (r *root) once() (time.Duration, error) {
 	return time.Since(start), nil
 }
 
-// take handles one completion.
-func (r *root) take(wc *verbs.WC) error {
+// handleCompletion handles one completion.
+func (r *root) handleCompletion(wc *verbs.WC) error {
 	if wc.Err() != nil {
 		return wc.Err()
 	}
 	if !wc.Opcode.IsRecv() {
 		return nil // a word has left
 	}
-	if sender, ok := r.ofLine[wc.QPN]; ok { // RTS
-		r.asking = append(r.asking, sender)
-		if err := r.lines[sender].heard(); err != nil {
+	if sender, ok := r.senderByControlQP[wc.QPN]; ok { // RTS
+		r.pendingRTS = append(r.pendingRTS, sender)
+		if err := r.controls[sender].repostRecv(); err != nil {
 			return err
 		}
-		return r.allow()
+		return r.grantNext()
 	}
 	r.arrived++
 	if r.o.Scheme == ZeroCopy {
-		r.turn = false
-		return r.allow()
+		r.granted = false
+		return r.grantNext()
 	}
-	slot, place := int(wc.WRID)*r.o.Size, r.ofData[wc.QPN]*r.o.Size
-	copy(r.places.Bytes()[place:], r.slots.Bytes()[slot:slot+int(wc.ByteLen)])
-	return r.receive(r.slots, int(wc.WRID))
+	slot, place := int(wc.WRID)*r.o.Size, r.senderByDataQP[wc.QPN]*r.o.Size
+	copy(r.resultMR.Bytes()[place:], r.recvMR.Bytes()[slot:slot+int(wc.ByteLen)])
+	return r.postRecv(r.recvMR, int(wc.WRID))
 }
 
-// allow gives the next sender that asks its turn, if nobody has it.
-func (r *root) allow() error {
-	if r.turn || len(r.asking) == 0 {
+// grantNext gives the next sender that asks its turn, if nobody has it.
+func (r *root) grantNext() error {
+	if r.granted || len(r.pendingRTS) == 0 {
 		return nil
 	}
-	sender := r.asking[0]
-	r.asking = append(r.asking[:0], r.asking[1:]...)
-	r.turn = true
-	if err := r.receive(r.places, sender); err != nil {
+	sender := r.pendingRTS[0]
+	r.pendingRTS = append(r.pendingRTS[:0], r.pendingRTS[1:]...)
+	r.granted = true
+	if err := r.postRecv(r.resultMR, sender); err != nil {
 		return err
 	}
-	return r.lines[sender].say() // RTR
+	return r.controls[sender].sendEmpty() // RTR
 }
 
-// check compares what is in each place with what its sender sent.
-func (r *root) check() error {
-	want := r.pattern(1 + r.o.Senders + r.o.Size)
+// verifyMessages compares what is in each place with what its sender sent.
+func (r *root) verifyMessages() error {
+	want := r.payloadPattern(1 + r.o.Senders + r.o.Size)
 	for i := range r.o.Senders {
-		message := r.places.Bytes()[i*r.o.Size : (i+1)*r.o.Size]
+		message := r.resultMR.Bytes()[i*r.o.Size : (i+1)*r.o.Size]
 		if stamp := binary.LittleEndian.Uint64(message); stamp != r.n {
 			return fmt.Errorf("wrong answer: time %d brought sender %d's message of time %d", r.n, i, stamp)
 		}

@@ -15,9 +15,9 @@ const (
 	stampLen     = 8  // of each message: the number of the time, behind it the pattern from the sender's rank on
 )
 
-// gatherSheet is what root and senders tell each other: by sender in the
+// gatherConnInfo is what root and senders tell each other: by sender in the
 // root's, one each in a sender's.
-type gatherSheet struct{ Data, Lines []verbs.Endpoint }
+type gatherConnInfo struct{ Data, Control []verbs.Endpoint }
 
 func init() {
 	proc.Register(worker, roleSender, func(ctx context.Context, w *proc.Worker) error {
@@ -25,7 +25,7 @@ func init() {
 		if err != nil {
 			return err
 		}
-		e, err := openEnd(w, gatherConfig)
+		e, err := openSide(w, gatherConfig)
 		if err != nil {
 			return err
 		}
@@ -34,7 +34,7 @@ func init() {
 		if err != nil {
 			return err
 		}
-		return proc.Serve(ctx, w, s.run)
+		return proc.Serve(ctx, w, s.runRounds)
 	})
 }
 
@@ -43,37 +43,37 @@ var gatherConfig = Config{MTU: 4096, Spin: rnic.DefaultSpin}
 
 // sender is one of those who send to the root.
 type sender struct {
-	*end
-	o    GatherOptions
-	cq   verbs.CQ
-	data verbs.QP
-	line *line
-	mr   verbs.MR
-	n    uint64 // times so far
-	wr   [1]verbs.SendWR
-	wcs  [16]verbs.WC
+	*side
+	o       GatherOptions
+	cq      verbs.CQ
+	data    verbs.QP
+	control *controlQP
+	mr      verbs.MR
+	n       uint64 // times so far
+	wr      [1]verbs.SendWR
+	wcs     [16]verbs.WC
 
-	words   int  // of the root, not yet obeyed
-	leaving bool // the last message has not completed
+	pendingControls int  // of the root, not yet obeyed
+	sending         bool // the last message has not completed
 }
 
-func openSender(ctx context.Context, e *end, o GatherOptions) (s *sender, err error) {
-	s = &sender{end: e, o: o}
-	if s.cq, err = e.dev.CreateCQ(4 * lineDepth); err != nil {
+func openSender(ctx context.Context, e *side, o GatherOptions) (s *sender, err error) {
+	s = &sender{side: e, o: o}
+	if s.cq, err = e.dev.CreateCQ(4 * controlDepth); err != nil {
 		return nil, err
 	}
 	if s.mr, err = e.pd.RegMR(make([]byte, o.Size), verbs.AccessLocalWrite); err != nil {
 		return nil, err
 	}
-	copy(s.mr.Bytes(), e.pattern(e.Rank + o.Size)[e.Rank:])
+	copy(s.mr.Bytes(), e.payloadPattern(e.Rank + o.Size)[e.Rank:])
 	s.wr[0] = verbs.SendWR{Opcode: verbs.WRSend, Flags: verbs.SendSignaled, SGList: []verbs.SGE{s.mr.SGE(0, o.Size)}}
-	mine := gatherSheet{make([]verbs.Endpoint, 1), make([]verbs.Endpoint, 1)}
+	mine := gatherConnInfo{make([]verbs.Endpoint, 1), make([]verbs.Endpoint, 1)}
 	s.data, mine.Data[0], err = e.createQP(verbs.QPInitAttr{Type: verbs.RC, SendCQ: s.cq, RecvCQ: s.cq,
 		Cap: verbs.QPCap{MaxSendWR: 4, MaxSendSGE: 1}})
 	if err != nil {
 		return nil, err
 	}
-	if s.line, mine.Lines[0], err = e.newLine(s.cq); err != nil {
+	if s.control, mine.Control[0], err = e.newControlQP(s.cq); err != nil {
 		return nil, err
 	}
 	sheets, err := proc.Exchange(ctx, e.Worker, mine)
@@ -84,15 +84,15 @@ func openSender(ctx context.Context, e *end, o GatherOptions) (s *sender, err er
 	if err := verbs.Connect(s.data, mine.Data[0], root.Data[me], verbs.ConnectOptions{Timeout: ackTimeout}); err != nil {
 		return nil, err
 	}
-	if err := verbs.Connect(s.line.qp, mine.Lines[0], root.Lines[me], verbs.ConnectOptions{Timeout: ackTimeout}); err != nil {
+	if err := verbs.Connect(s.control.qp, mine.Control[0], root.Control[me], verbs.ConnectOptions{Timeout: ackTimeout}); err != nil {
 		return nil, err
 	}
 	return s, proc.Barrier(ctx, e.Worker)
 }
 
-func (s *sender) run(ctx context.Context, iters int) (*measure.Latency, error) {
+func (s *sender) runRounds(ctx context.Context, iters int) (*measure.Latency, error) {
 	for range gatherWarmup + iters {
-		if err := s.once(); err != nil {
+		if err := s.sendOnce(); err != nil {
 			return nil, err
 		}
 		if ctx.Err() != nil {
@@ -102,31 +102,31 @@ func (s *sender) run(ctx context.Context, iters int) (*measure.Latency, error) {
 	return measure.NewLatency(), proc.Barrier(ctx, s.Worker)
 }
 
-// once sends one message when the root says so.
-func (s *sender) once() error {
+// sendOnce sends one message when the root says so.
+func (s *sender) sendOnce() error {
 	s.n++
-	if err := s.await(); err != nil {
+	if err := s.waitControl(); err != nil {
 		return err
 	}
 	if s.o.Scheme == ZeroCopy {
-		if err := s.line.say(); err != nil { // RTS
+		if err := s.control.sendEmpty(); err != nil { // RTS
 			return err
 		}
-		if err := s.await(); err != nil { // RTR
+		if err := s.waitControl(); err != nil { // RTR
 			return err
 		}
 	}
 	binary.LittleEndian.PutUint64(s.mr.Bytes(), s.n)
 	_, err := s.data.PostSend(s.wr[:])
-	s.leaving = true
+	s.sending = true
 	return err
 }
 
-// await waits for a word of the root, and until the last message has left. It
+// waitControl waits for a word of the root, and until the last message has left. It
 // blocks: there are more processes than processors. Nothing cancels it, and
 // the parent ends a process that hangs.
-func (s *sender) await() error {
-	for s.words == 0 || s.leaving {
+func (s *sender) waitControl() error {
+	for s.pendingControls == 0 || s.sending {
 		n, err := s.cq.PollWait(context.Background(), s.wcs[:])
 		if err != nil {
 			return err
@@ -137,16 +137,16 @@ func (s *sender) await() error {
 			case wc.Err() != nil:
 				return wc.Err()
 			case wc.Opcode.IsRecv():
-				s.words++
-				err = s.line.heard()
+				s.pendingControls++
+				err = s.control.repostRecv()
 			case wc.QPN == s.data.Num():
-				s.leaving = false
+				s.sending = false
 			}
 			if err != nil {
 				return err
 			}
 		}
 	}
-	s.words--
+	s.pendingControls--
 	return nil
 }

@@ -10,32 +10,32 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// creditLooks is how many empty looks the sink takes before it gives credit
+// creditIdlePolls is how many empty looks the sink takes before it gives credit
 // for less than a quarter of a window.
-const creditLooks = 16
+const creditIdlePolls = 16
 
 // sink is the receiving end of a stream, or the one that is read.
 type sink struct {
 	*rig
-	*plan
-	in    *receives // nil if the adapter serves the source alone
-	held  []uint64  // by slot of in: 1 + the unit that it holds
-	round uint64
+	*streamPlan
+	recvs      *recvPool // nil if the adapter serves the source alone
+	unitBySlot []uint64  // by slot of in: 1 + the unit that it holds
+	round      uint64
 
-	come     uint64 // units, in this round
-	whole    int64  // messages
-	parts    int    // pieces of the message under way that came without a gap
-	before   uint64 // units that came in earlier rounds
-	credited uint64 // units of all rounds
+	received     uint64 // units, in this round
+	messages     int64  // messages
+	nextFragment int    // pieces of the message under way that came without a gap
+	earlierUnits uint64 // units that came in earlier rounds
+	credited     uint64 // units of all rounds
 }
 
-func openSink(ctx context.Context, e *end, p *plan) (runner, error) {
-	s := &sink{plan: p}
-	o := rigOptions{kind: p.kind, qps: 1, limits: p.limits(), memory: p.slots * p.Size}
-	if p.kind.opcode == verbs.WRSend || !p.kind.acked() {
-		s.held = make([]uint64, min(o.limits.MaxRecvWR, max(2, workingSet/p.piece)))
+func openSink(ctx context.Context, e *side, p *streamPlan) (runner, error) {
+	s := &sink{streamPlan: p}
+	o := rigOptions{kind: p.kind, qps: 1, limits: p.qpCap(), memory: p.slots * p.Size}
+	if p.kind.opcode == verbs.WRSend || !p.kind.isAcked() {
+		s.unitBySlot = make([]uint64, min(o.limits.MaxRecvWR, max(2, workingSet/p.unitSize)))
 		o.ready = func(r *rig) (err error) {
-			s.in, err = newReceives(r, o.limits.MaxRecvWR, len(s.held), p.piece)
+			s.recvs, err = newRecvPool(r, o.limits.MaxRecvWR, len(s.unitBySlot), p.unitSize)
 			return err
 		}
 	}
@@ -48,69 +48,69 @@ func openSink(ctx context.Context, e *end, p *plan) (runner, error) {
 		return nil, err
 	}
 	p.limitWindow(e.path.Bytes(), int(port.RecvBuffer))
-	if p.kind.fetches() {
-		copy(s.data(), s.pattern(len(s.data())))
-		s.handOver()
+	if p.kind.isFetch() {
+		copy(s.payloadBytes(), s.payloadPattern(len(s.payloadBytes())))
+		s.syncMemory()
 	}
 	return s, nil
 }
 
-func (s *sink) run(ctx context.Context, _ request) (reply, error) {
-	s.empty()
+func (s *sink) runRound(ctx context.Context, _ request) (reply, error) {
+	s.resetRound()
 	if err := proc.Barrier(ctx, s.Worker); err != nil {
 		return reply{}, err
 	}
 	s.round++
-	if s.in != nil {
-		if err := s.receive(ctx); err != nil {
+	if s.recvs != nil {
+		if err := s.receiveUnits(ctx); err != nil {
 			return reply{}, err
 		}
 	}
-	ends, err := proc.Exchange(ctx, s.Worker, roundEnd{Units: s.come, Messages: s.whole})
+	ends, err := proc.Exchange(ctx, s.Worker, roundEnd{Units: s.received, Messages: s.messages})
 	if err != nil {
 		return reply{}, err
 	}
-	if err := s.hear(); err != nil {
+	if err := s.waitRoundEnd(); err != nil {
 		return reply{}, err
 	}
-	return reply{}, s.check(ends[s.peer()])
+	return reply{}, s.verifyRound(ends[s.peerRank()])
 }
 
-// empty makes memory such that all that comes in the round shows.
-func (s *sink) empty() {
-	s.before += s.come
-	s.come, s.whole, s.parts = 0, 0, 0
-	if !s.kind.fetches() {
-		clear(s.data())
+// resetRound makes memory such that all that comes in the round shows.
+func (s *sink) resetRound() {
+	s.earlierUnits += s.received
+	s.received, s.messages, s.nextFragment = 0, 0, 0
+	if !s.kind.isFetch() {
+		clear(s.payloadBytes())
 	}
-	clear(s.held)
-	if s.in != nil {
-		s.in.empty()
+	clear(s.unitBySlot)
+	if s.recvs != nil {
+		s.recvs.clearSlots()
 	}
-	s.handOver()
+	s.syncMemory()
 }
 
-// hear waits until the source's bell for the end of the round is here. It came
+// waitRoundEnd waits until the source's bell for the end of the round is here. It came
 // behind all data, so whoever has seen it sees that too.
-func (s *sink) hear() error {
-	for w := (watch{}); s.rung() != s.round; {
-		if s.dev.Progress() == 0 && w.expired() {
-			return fmt.Errorf("verbsbench: the end of round %d did not come within %v", s.round, patience)
+func (s *sink) waitRoundEnd() error {
+	for w := (pollDeadline{}); s.counterValue() != s.round; {
+		if s.dev.Progress() == 0 && w.hasExpired() {
+			return fmt.Errorf("verbsbench: the end of round %d did not come within %v", s.round, pollTimeout)
 		}
 	}
 	return nil
 }
 
-// receive takes messages until the source rings.
-func (s *sink) receive(ctx context.Context) error {
+// receiveUnits takes messages until the source rings.
+func (s *sink) receiveUnits(ctx context.Context) error {
 	for idle := 0; ctx.Err() == nil; {
-		over := s.rung() == s.round // all has come by then, but may not have been polled
+		over := s.counterValue() == s.round // all has come by then, but may not have been polled
 		n, err := s.cq.Poll(s.wcs[:])
 		if err != nil {
 			return err
 		}
 		for i := range s.wcs[:n] {
-			if err := s.take(&s.wcs[i]); err != nil {
+			if err := s.acceptUnit(&s.wcs[i]); err != nil {
 				return err
 			}
 		}
@@ -121,8 +121,8 @@ func (s *sink) receive(ctx context.Context) error {
 		if over {
 			return nil
 		}
-		if idle++; idle == creditLooks {
-			if err := s.credit(); err != nil {
+		if idle++; idle == creditIdlePolls {
+			if err := s.sendCredit(); err != nil {
 				return err
 			}
 		}
@@ -130,74 +130,74 @@ func (s *sink) receive(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// take takes one unit.
-func (s *sink) take(wc *verbs.WC) error {
+// acceptUnit takes one unit.
+func (s *sink) acceptUnit(wc *verbs.WC) error {
 	if err := wc.Err(); err != nil {
 		return err
 	}
-	unit := s.come
-	if !s.kind.acked() {
+	unit := s.received
+	if !s.kind.isAcked() {
 		unit = uint64(wc.Imm)
 	}
-	s.come++
+	s.received++
 	switch {
-	case s.pieces > 1:
-		off, _ := s.place(unit)
-		copy(s.data()[off:], s.in.payload(wc))
-		s.join(int(unit % uint64(s.pieces)))
-	case !s.kind.writes():
-		s.held[s.in.slot(wc)] = 1 + unit
-		s.whole++
+	case s.fragments > 1:
+		off, _ := s.unitRange(unit)
+		copy(s.payloadBytes()[off:], s.recvs.payloadOf(wc))
+		s.countFragment(int(unit % uint64(s.fragments)))
+	case !s.kind.isWrite():
+		s.unitBySlot[s.recvs.slotIndex(wc)] = 1 + unit
+		s.messages++
 	default:
-		s.whole++
+		s.messages++
 	}
-	if err := s.in.giveBack(wc); err != nil {
+	if err := s.recvs.repostRecv(wc); err != nil {
 		return err
 	}
-	if s.before+s.come-s.credited >= uint64(max(1, s.window/4)) {
-		return s.credit()
+	if s.earlierUnits+s.received-s.credited >= uint64(max(1, s.window/4)) {
+		return s.sendCredit()
 	}
 	return nil
 }
 
-// join counts the messages of which all pieces came, in order.
-func (s *sink) join(piece int) {
+// countFragment counts the messages of which all pieces came, in order.
+func (s *sink) countFragment(piece int) {
 	switch piece {
 	case 0:
-		s.parts = 1
-	case s.parts:
-		s.parts++
+		s.nextFragment = 1
+	case s.nextFragment:
+		s.nextFragment++
 	default:
-		s.parts = 0
+		s.nextFragment = 0
 	}
-	if s.parts == s.pieces {
-		s.whole++
+	if s.nextFragment == s.fragments {
+		s.messages++
 	}
 }
 
-// credit tells the source what has come, if it does not hear so otherwise.
-func (s *sink) credit() error {
-	if s.kind.acked() || s.credited == s.before+s.come {
+// sendCredit tells the source what has come, if it does not hear so otherwise.
+func (s *sink) sendCredit() error {
+	if s.kind.isAcked() || s.credited == s.earlierUnits+s.received {
 		return nil
 	}
-	s.credited = s.before + s.come
-	return s.bell.ring(s.credited)
+	s.credited = s.earlierUnits + s.received
+	return s.counter.writeValue(s.credited)
 }
 
-// check compares memory with what the source has sent.
-func (s *sink) check(sent roundEnd) error {
-	if s.kind.fetches() {
+// verifyRound compares memory with what the source has sent.
+func (s *sink) verifyRound(sent roundEnd) error {
+	if s.kind.isFetch() {
 		return nil
 	}
-	holes := !s.kind.acked() || sent.Failed
-	if s.in == nil || s.in.mr == nil || s.pieces > 1 {
-		return s.verify(s.data(), s.pattern(len(s.data())), sent.Messages, holes)
+	holes := !s.kind.isAcked() || sent.Failed
+	if s.recvs == nil || s.recvs.mr == nil || s.fragments > 1 {
+		return s.verifyMemory(s.payloadBytes(), s.payloadPattern(len(s.payloadBytes())), sent.Messages, holes)
 	}
-	if s.kind.acked() && !sent.Failed && s.come != sent.Units {
-		return fmt.Errorf("wrong answer: %d messages came of %d", s.come, sent.Units)
+	if s.kind.isAcked() && !sent.Failed && s.received != sent.Units {
+		return fmt.Errorf("wrong answer: %d messages came of %d", s.received, sent.Units)
 	}
-	for slot, unit := range s.held {
-		memory := s.in.memory(slot)
+	for slot, unit := range s.unitBySlot {
+		memory := s.recvs.slotBuffer(slot)
 		if unit == 0 {
 			if !sent.Failed {
 				if err := payload.CheckEmpty(memory); err != nil {
@@ -206,8 +206,8 @@ func (s *sink) check(sent roundEnd) error {
 			}
 			continue
 		}
-		off, n := s.place(unit - 1)
-		if err := s.pattern(off + n)[off:].Check(memory[:n], false); err != nil {
+		off, n := s.unitRange(unit - 1)
+		if err := s.payloadPattern(off + n)[off:].Check(memory[:n], false); err != nil {
 			return fmt.Errorf("message %d: %w", unit-1, err)
 		}
 	}
@@ -216,8 +216,8 @@ func (s *sink) check(sent roundEnd) error {
 
 func (s *sink) close() error {
 	err := s.rig.close()
-	if s.in != nil {
-		err = errors.Join(err, s.in.close())
+	if s.recvs != nil {
+		err = errors.Join(err, s.recvs.close())
 	}
 	return err
 }

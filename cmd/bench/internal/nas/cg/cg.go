@@ -42,29 +42,29 @@ func Run(c *mpi.Comm, class nas.Class) (nas.Report, error) {
 	if err != nil {
 		return nas.Report{}, err
 	}
-	if _, err := s.step(); err != nil { // one that does not count, to have everything connected
+	if _, err := s.iterateOnce(); err != nil { // one that does not count, to have everything connected
 		return nas.Report{}, err
 	}
-	s.begin()
+	s.resetGuess()
 	if err := c.Barrier(); err != nil {
 		return nas.Report{}, err
 	}
 	zeta, start := 0.0, time.Now()
 	for range p.steps {
-		if zeta, err = s.step(); err != nil {
+		if zeta, err = s.iterateOnce(); err != nil {
 			return nas.Report{}, err
 		}
 	}
-	slowest, err := nas.Slowest(c, time.Since(start))
+	slowest, err := nas.MaxTime(c, time.Since(start))
 	return nas.Report{
 		Benchmark: "CG", Class: class, Size: int64(p.rows), Iterations: p.steps, Processes: c.Size(), Time: slowest,
-		Operations: p.operations(), Operation: "floating point",
-		Checks: []nas.Check{{What: "zeta", Got: zeta, Want: p.zeta, Tolerance: tolerance}},
+		Operations: p.opCount(), Operation: "floating point",
+		Checks: []nas.Check{{Name: "zeta", Got: zeta, Want: p.zeta, Tolerance: tolerance}},
 	}, err
 }
 
-// operations are those that NPB counts: of a full matrix of the vectors' products.
-func (p problem) operations() float64 {
+// opCount are those that NPB counts: of a full matrix of the vectors' products.
+func (p problem) opCount() float64 {
 	products := float64(p.nonzer * (p.nonzer + 1))
 	return 2 * float64(p.steps) * float64(p.rows) * (3 + products + inner*(5+products) + 3)
 }
@@ -85,27 +85,27 @@ func newSolver(c *mpi.Comm, p problem) (*solver, error) {
 	}
 	s := &solver{problem: p, g: g, m: makeMatrix(p, g.rows, g.cols)}
 	for _, v := range []*[]float64{&s.x, &s.z, &s.p, &s.q, &s.r} {
-		*v = make([]float64, g.cols.len())
+		*v = make([]float64, g.cols.length())
 	}
-	s.begin()
+	s.resetGuess()
 	return s, nil
 }
 
-// begin is the first guess.
-func (s *solver) begin() {
+// resetGuess is the first guess.
+func (s *solver) resetGuess() {
 	for i := range s.x {
 		s.x[i] = 1
 	}
 }
 
-// step is one of the inverse iteration: z solves A z = x, and normalised is the
+// iterateOnce is one of the inverse iteration: z solves A z = x, and normalised is the
 // next x. It returns the estimate of the eigenvalue.
-func (s *solver) step() (zeta float64, err error) {
-	if err := s.solve(); err != nil {
+func (s *solver) iterateOnce() (zeta float64, err error) {
+	if err := s.solveSystem(); err != nil {
 		return 0, err
 	}
-	s.sums[0], s.sums[1] = dot(s.x, s.z), dot(s.z, s.z)
-	if err := s.g.sum(1, s.sums[:]); err != nil {
+	s.sums[0], s.sums[1] = dotProduct(s.x, s.z), dotProduct(s.z, s.z)
+	if err := s.g.sumVectors(1, s.sums[:]); err != nil {
 		return 0, err
 	}
 	scale := 1 / math.Sqrt(s.sums[1])
@@ -115,37 +115,37 @@ func (s *solver) step() (zeta float64, err error) {
 	return s.shift + 1/s.sums[0], nil
 }
 
-// solve makes z about the solution of A z = x, by the conjugate gradient method.
-func (s *solver) solve() error {
+// solveSystem makes z about the solution of A z = x, by the conjugate gradient method.
+func (s *solver) solveSystem() error {
 	z, r, p, q := s.z, s.r, s.p, s.q
 	clear(z)
 	copy(r, s.x)
 	copy(p, s.x)
-	rho, err := s.sum(dot(r, r))
+	rho, err := s.sumRow(dotProduct(r, r))
 	if err != nil {
 		return err
 	}
 	for range inner {
-		if err := s.g.product(s.m, q, p); err != nil {
+		if err := s.g.multiplyMatrix(s.m, q, p); err != nil {
 			return err
 		}
-		d, err := s.sum(dot(p, q))
+		d, err := s.sumRow(dotProduct(p, q))
 		if err != nil {
 			return err
 		}
 		last := rho
-		if rho, err = s.sum(advance(z, r, p, q, rho/d)); err != nil {
+		if rho, err = s.sumRow(updateSolution(z, r, p, q, rho/d)); err != nil {
 			return err
 		}
-		turn(p, r, rho/last)
+		updateDirection(p, r, rho/last)
 	}
-	return s.residual()
+	return s.computeResidual()
 }
 
-// residual finds out how far z is from the solution, as NPB does, whose time
+// computeResidual finds out how far z is from the solution, as NPB does, whose time
 // counts. Nothing is made of it.
-func (s *solver) residual() error {
-	if err := s.g.product(s.m, s.r, s.z); err != nil {
+func (s *solver) computeResidual() error {
+	if err := s.g.multiplyMatrix(s.m, s.r, s.z); err != nil {
 		return err
 	}
 	sum := 0.0
@@ -153,20 +153,20 @@ func (s *solver) residual() error {
 		d := s.x[i] - r
 		sum += d * d
 	}
-	_, err := s.sum(sum)
+	_, err := s.sumRow(sum)
 	return err
 }
 
-// sum is that of the numbers of all ranks of the row.
-func (s *solver) sum(v float64) (float64, error) {
+// sumRow is that of the numbers of all ranks of the row.
+func (s *solver) sumRow(v float64) (float64, error) {
 	s.sums[0] = v
-	err := s.g.sum(1, s.sums[:1])
+	err := s.g.sumVectors(1, s.sums[:1])
 	return s.sums[0], err
 }
 
-// advance goes a step along p, with q its product: z += alpha p, r -= alpha q. It
+// updateSolution goes a step along p, with q its product: z += alpha p, r -= alpha q. It
 // returns the new r's dot product with itself.
-func advance(z, r, p, q []float64, alpha float64) (rho float64) {
+func updateSolution(z, r, p, q []float64, alpha float64) (rho float64) {
 	z, p, q = z[:len(r)], p[:len(r)], q[:len(r)]
 	for i := range r {
 		z[i] += alpha * p[i]
@@ -177,15 +177,15 @@ func advance(z, r, p, q []float64, alpha float64) (rho float64) {
 	return rho
 }
 
-// turn is the next direction: p = r + beta p.
-func turn(p, r []float64, beta float64) {
+// updateDirection is the next direction: p = r + beta p.
+func updateDirection(p, r []float64, beta float64) {
 	r = r[:len(p)]
 	for i := range p {
 		p[i] = r[i] + beta*p[i]
 	}
 }
 
-func dot(x, y []float64) (sum float64) {
+func dotProduct(x, y []float64) (sum float64) {
 	y = y[:len(x)]
 	for i, v := range x {
 		sum += v * y[i]

@@ -41,7 +41,7 @@ func TestMatrix(t *testing.T) {
 	for _, size := range []int{2, 8, 16} {
 		n := 0
 		for rank := range size {
-			at := newPlace(rank, size, p.rows)
+			at := newGridPosition(rank, size, p.rows)
 			for place, v := range makeMatrix(p, at.rows, at.cols).elements(at.rows, at.cols) {
 				require.Equal(t, elements[place], v)
 				n++
@@ -53,7 +53,7 @@ func TestMatrix(t *testing.T) {
 
 func (m *matrix) elements(rows, cols span) map[[2]int]float64 {
 	list := make(map[[2]int]float64, len(m.value))
-	for i := range rows.len() {
+	for i := range rows.length() {
 		for k := m.begin[i]; k < m.begin[i+1]; k++ {
 			list[[2]int{rows.from + i, cols.from + int(m.column[k])}] = m.value[k]
 		}
@@ -89,7 +89,7 @@ func TestMultiply(t *testing.T) {
 			want = append(want, sum)
 		}
 		w := make([]float64, len(want))
-		m.multiply(w, v)
+		m.multiplyVector(w, v)
 		require.InDeltaSlice(t, want, w, 1e-14)
 	})
 }
@@ -101,14 +101,14 @@ func TestPlaces(t *testing.T) {
 		size, n := 1<<rapid.IntRange(0, 6).Draw(t, "log size"), rapid.IntRange(64, 200).Draw(t, "n")
 		area := 0
 		for rank := range size {
-			p := newPlace(rank, size, n)
+			p := newGridPosition(rank, size, n)
 			require.Equal(t, size, p.width*p.height)
 			require.Contains(t, []int{p.height, 2 * p.height}, p.width)
-			area += p.rows.len() * p.cols.len()
-			other := newPlace(p.transposed, size, n)
+			area += p.rows.length() * p.cols.length()
+			other := newGridPosition(p.transposed, size, n)
 			require.Equal(t, rank, other.transposed)
-			require.Equal(t, p.cols, other.held)
-			require.Equal(t, p.held, p.held.both(p.rows))
+			require.Equal(t, p.cols, other.heldRows)
+			require.Equal(t, p.heldRows, p.heldRows.intersect(p.rows))
 		}
 		require.Equal(t, n*n, area)
 	})

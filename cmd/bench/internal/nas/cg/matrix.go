@@ -10,9 +10,9 @@ import (
 // span is some rows, or columns: [from, to).
 type span struct{ from, to int }
 
-func (s span) len() int         { return s.to - s.from }
-func (s span) has(i int) bool   { return s.from <= i && i < s.to }
-func (s span) both(t span) span { return span{max(s.from, t.from), min(s.to, t.to)} }
+func (s span) length() int           { return s.to - s.from }
+func (s span) contains(i int) bool   { return s.from <= i && i < s.to }
+func (s span) intersect(t span) span { return span{max(s.from, t.from), min(s.to, t.to)} }
 
 // matrix is a block of the matrix, a row after the other (compressed sparse rows).
 type matrix struct {
@@ -30,20 +30,20 @@ const (
 // w(i) x(i) x(i)^T over sparse random vectors x, with w a geometric sequence from 1
 // to the condition, plus the condition minus the shift in the diagonal.
 func makeMatrix(p problem, rows, cols span) *matrix {
-	m := &matrix{begin: make([]int32, rows.len()+1)}
-	diagonal := rows.both(cols)
+	m := &matrix{begin: make([]int32, rows.length()+1)}
+	diagonal := rows.intersect(cols)
 
 	// How much each row has before equal places are added up.
-	room := make([]int, rows.len()+1)
-	vectors(p, func(_ float64, at []int32, _ []float64) {
+	room := make([]int, rows.length()+1)
+	eachVector(p, func(_ float64, at []int32, _ []float64) {
 		n := 0
 		for _, j := range at {
-			if cols.has(int(j)) {
+			if cols.contains(int(j)) {
 				n++
 			}
 		}
 		for _, i := range at {
-			if rows.has(int(i)) {
+			if rows.contains(int(i)) {
 				room[int(i)-rows.from+1] += n
 			}
 		}
@@ -51,11 +51,11 @@ func makeMatrix(p problem, rows, cols span) *matrix {
 	for i := diagonal.from; i < diagonal.to; i++ {
 		room[i-rows.from+1]++
 	}
-	for i := range rows.len() {
+	for i := range rows.length() {
 		room[i+1] += room[i]
 	}
-	m.column = make([]int32, room[rows.len()])
-	m.value = make([]float64, room[rows.len()])
+	m.column = make([]int32, room[rows.length()])
+	m.value = make([]float64, room[rows.length()])
 
 	next := slices.Clone(room)
 	add := func(i, j int, v float64) {
@@ -63,14 +63,14 @@ func makeMatrix(p problem, rows, cols span) *matrix {
 		m.column[*k], m.value[*k] = int32(j-cols.from), v
 		*k++
 	}
-	vectors(p, func(weight float64, at []int32, x []float64) {
+	eachVector(p, func(weight float64, at []int32, x []float64) {
 		for c, j := range at {
-			if !cols.has(int(j)) {
+			if !cols.contains(int(j)) {
 				continue
 			}
 			scale := weight * x[c]
 			for r, i := range at {
-				if rows.has(int(i)) {
+				if rows.contains(int(i)) {
 					add(int(i), int(j), x[r]*scale)
 				}
 			}
@@ -79,13 +79,13 @@ func makeMatrix(p problem, rows, cols span) *matrix {
 	for i := diagonal.from; i < diagonal.to; i++ {
 		add(i, i, condition-p.shift)
 	}
-	m.compact(room, cols.len())
+	m.mergeDuplicates(room, cols.length())
 	return m
 }
 
-// vectors calls f with each vector: its weight, where it is not zero, and what it
+// eachVector calls f with each vector: its weight, where it is not zero, and what it
 // is there.
-func vectors(p problem, f func(weight float64, at []int32, x []float64)) {
+func eachVector(p problem, f func(weight float64, at []int32, x []float64)) {
 	random := nas.Random(seed).Next()
 	places := 1 // a power of two
 	for places < p.rows {
@@ -114,8 +114,8 @@ func vectors(p problem, f func(weight float64, at []int32, x []float64)) {
 	}
 }
 
-// compact adds up what has the same place, and puts each row in order.
-func (m *matrix) compact(room []int, width int) {
+// mergeDuplicates adds up what has the same place, and puts each row in order.
+func (m *matrix) mergeDuplicates(room []int, width int) {
 	sum := make([]float64, width)
 	seen := make([]int32, width) // the last row that has the column, and 1
 	var columns []int32
@@ -140,9 +140,9 @@ func (m *matrix) compact(room []int, width int) {
 	m.column, m.value = slices.Clip(m.column[:end]), slices.Clip(m.value[:end])
 }
 
-// multiply makes w the product of the matrix and v. Four sums at once keep the
+// multiplyVector makes w the product of the matrix and v. Four sums at once keep the
 // processor from waiting for each addition.
-func (m *matrix) multiply(w, v []float64) {
+func (m *matrix) multiplyVector(w, v []float64) {
 	for i := range w {
 		c, a := m.column[m.begin[i]:m.begin[i+1]], m.value[m.begin[i]:m.begin[i+1]]
 		var s0, s1, s2, s3 float64

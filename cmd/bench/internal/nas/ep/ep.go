@@ -38,24 +38,24 @@ func Run(c *mpi.Comm, class nas.Class) (nas.Report, error) {
 		return nas.Report{}, err
 	}
 	start := time.Now()
-	s := some(share(p.m, c.Rank(), c.Size()))
-	if err := s.reduce(c); err != nil {
+	s := sumPairs(pairShare(p.m, c.Rank(), c.Size()))
+	if err := s.reduceAll(c); err != nil {
 		return nas.Report{}, err
 	}
-	slowest, err := nas.Slowest(c, time.Since(start))
+	slowest, err := nas.MaxTime(c, time.Since(start))
 	numbers := int64(2) << p.m
 	return nas.Report{
 		Benchmark: "EP", Class: class, Size: numbers, Processes: c.Size(), Time: slowest,
 		Operations: float64(numbers), Operation: "Random numbers generated",
 		Checks: []nas.Check{
-			{What: "sum of X", Got: s.sum[0], Want: p.sx, Tolerance: tolerance},
-			{What: "sum of Y", Got: s.sum[1], Want: p.sy, Tolerance: tolerance},
+			{Name: "sum of X", Got: s.sum[0], Want: p.sx, Tolerance: tolerance},
+			{Name: "sum of Y", Got: s.sum[1], Want: p.sy, Tolerance: tolerance},
 		},
 	}, err
 }
 
-// share is a rank's part of 2^m pairs: from which on, and how many.
-func share(m, rank, size int) (first, n uint64) {
+// pairShare is a rank's part of 2^m pairs: from which on, and how many.
+func pairShare(m, rank, size int) (first, n uint64) {
 	total := uint64(1) << m
 	first = total * uint64(rank) / uint64(size)
 	return first, total*uint64(rank+1)/uint64(size) - first

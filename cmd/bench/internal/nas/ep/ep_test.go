@@ -28,10 +28,10 @@ func Example() {
 
 // TestPieces: what comes out does not depend on where the pairs are cut.
 func TestPieces(t *testing.T) {
-	whole := some(0, 1<<16)
+	whole := sumPairs(0, 1<<16)
 	rapid.Check(t, func(t *rapid.T) {
 		cut := rapid.Uint64Range(0, 1<<16).Draw(t, "cut")
-		a, b := some(0, cut), some(cut, 1<<16-cut)
+		a, b := sumPairs(0, cut), sumPairs(cut, 1<<16-cut)
 		for i := range whole.count {
 			require.Equal(t, whole.count[i], a.count[i]+b.count[i])
 		}
@@ -46,7 +46,7 @@ func TestShares(t *testing.T) {
 		m, size := rapid.IntRange(0, 32).Draw(t, "m"), rapid.IntRange(1, 1000).Draw(t, "size")
 		next := uint64(0)
 		for rank := range size {
-			first, n := share(m, rank, size)
+			first, n := pairShare(m, rank, size)
 			require.Equal(t, next, first)
 			require.LessOrEqual(t, n, uint64(1)<<m/uint64(size)+1)
 			next += n
@@ -71,7 +71,7 @@ func TestCounts(t *testing.T) {
 	if raceEnabled {
 		t.Skip("one goroutine, and 16 million pairs")
 	}
-	s := some(share(problems[nas.S].m, 0, 1))
+	s := sumPairs(pairShare(problems[nas.S].m, 0, 1))
 	require.Equal(t, [16]int64{6140517, 5865300, 1100361, 68546, 1648, 17}, s.count)
 	pairs := int64(0)
 	for _, n := range s.count {

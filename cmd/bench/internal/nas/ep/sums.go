@@ -16,10 +16,10 @@ type sums struct {
 // batch is so many pairs that they stay in the nearest cache.
 const batch = 256
 
-// some sums n pairs up, from one on. Each batch is drawn first and made Gaussian
+// sumPairs sums n pairs up, from one on. Each batch is drawn first and made Gaussian
 // then, so that no branch depends on chance: a processor that guesses wrong loses
 // more time than all of the arithmetic takes.
-func some(first, n uint64) (s sums) {
+func sumPairs(first, n uint64) (s sums) {
 	random := nas.Random(seed).Skip(2 * first)
 	var pairs [batch]struct{ x, y, t float64 }
 	var sx, sy float64
@@ -53,8 +53,8 @@ func some(first, n uint64) (s sums) {
 	return s
 }
 
-// reduce makes a rank's sums those of all.
-func (s *sums) reduce(c *mpi.Comm) error {
+// reduceAll makes a rank's sums those of all.
+func (s *sums) reduceAll(c *mpi.Comm) error {
 	if err := c.Allreduce(mpi.InPlace, mpi.Of(s.sum[:]), mpi.Sum); err != nil {
 		return err
 	}

@@ -15,11 +15,11 @@ func Run(c *mpi.Comm, class nas.Class) (nas.Report, error) {
 	if !ok {
 		return nas.Report{}, fmt.Errorf("class %v: %w", class, nas.ErrClass)
 	}
-	if err := p.check(c.Size()); err != nil {
+	if err := p.checkRanks(c.Size()); err != nil {
 		return nas.Report{}, err
 	}
 	s := newSorter(c, p)
-	if err := s.iterate(1); err != nil { // one that does not count, to have everything connected
+	if err := s.rankOnce(1); err != nil { // one that does not count, to have everything connected
 		return nas.Report{}, err
 	}
 	s.passed = 0
@@ -28,15 +28,15 @@ func Run(c *mpi.Comm, class nas.Class) (nas.Report, error) {
 	}
 	start := time.Now()
 	for i := 1; i <= iterations; i++ {
-		if err := s.iterate(i); err != nil {
+		if err := s.rankOnce(i); err != nil {
 			return nas.Report{}, err
 		}
 	}
-	slowest, err := nas.Slowest(c, time.Since(start))
+	slowest, err := nas.MaxTime(c, time.Since(start))
 	if err != nil {
 		return nas.Report{}, err
 	}
-	sorted, err := s.verify()
+	sorted, err := s.verifySorted()
 	if err != nil {
 		return nas.Report{}, err
 	}
@@ -46,15 +46,15 @@ func Run(c *mpi.Comm, class nas.Class) (nas.Report, error) {
 		Benchmark: "IS", Class: class, Size: 1 << p.keys, Iterations: iterations, Processes: c.Size(), Time: slowest,
 		Operations: float64(iterations) * float64(int(1)<<p.keys), Operation: "keys ranked",
 		Checks: []nas.Check{
-			{What: "ranks of test keys", Got: float64(results[0]), Want: tests * iterations},
-			{What: "keys in order", Got: float64(results[1]), Want: float64(int(1) << p.keys)},
+			{Name: "ranks of test keys", Got: float64(results[0]), Want: tests * iterations},
+			{Name: "keys in order", Got: float64(results[1]), Want: float64(int(1) << p.keys)},
 		},
 	}, err
 }
 
-// verify puts our keys in their order, and returns how many are there, provided
+// verifySorted puts our keys in their order, and returns how many are there, provided
 // that they follow one another and those of the rank before.
-func (s *sorter) verify() (int, error) {
+func (s *sorter) verifySorted() (int, error) {
 	keys := make([]int32, len(s.got))
 	for _, k := range s.got {
 		i := &s.count[k-s.least]

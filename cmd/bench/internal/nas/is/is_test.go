@@ -18,7 +18,7 @@ func Example() {
 		report, err := Run(w.Comm, nas.S)
 		if err == nil && w.Rank() == 0 {
 			for _, c := range report.Checks {
-				fmt.Println(c.What, c.Got, c.Want)
+				fmt.Println(c.Name, c.Got, c.Want)
 			}
 		}
 		return err
@@ -32,20 +32,20 @@ func Example() {
 
 // TestRanksOfTestKeys: the expected ranks are NPB's, as they stand for iterations.
 func TestRanksOfTestKeys(t *testing.T) {
-	require.Equal(t, 18+10, problems[nas.S].tests[1].want(10))
-	require.Equal(t, 65463-10, problems[nas.S].tests[4].want(10))
-	require.Equal(t, 1249-1, problems[nas.W].tests[0].want(1))
-	require.Equal(t, 123928+9, problems[nas.A].tests[2].want(10))
-	require.Equal(t, 8388264-9, problems[nas.A].tests[4].want(10))
-	require.Equal(t, 99+3, problems[nas.B].tests[4].want(3))
-	require.Equal(t, 33422937-3, problems[nas.B].tests[0].want(3))
+	require.Equal(t, 18+10, problems[nas.S].tests[1].wantRank(10))
+	require.Equal(t, 65463-10, problems[nas.S].tests[4].wantRank(10))
+	require.Equal(t, 1249-1, problems[nas.W].tests[0].wantRank(1))
+	require.Equal(t, 123928+9, problems[nas.A].tests[2].wantRank(10))
+	require.Equal(t, 8388264-9, problems[nas.A].tests[4].wantRank(10))
+	require.Equal(t, 99+3, problems[nas.B].tests[4].wantRank(3))
+	require.Equal(t, 33422937-3, problems[nas.B].tests[0].wantRank(3))
 }
 
 // TestKeys: the keys of some ranks are those of one, and made as NPB makes them.
 func TestKeys(t *testing.T) {
 	p := problems[nas.S]
 	all := make([]int32, 1<<p.keys)
-	p.generate(all, 0)
+	p.generateKeys(all, 0)
 	x := nas.Random(seed)
 	for i, k := range all[:1000] {
 		sum := 0.0
@@ -59,7 +59,7 @@ func TestKeys(t *testing.T) {
 		var parts []int32
 		for rank := range size {
 			part := make([]int32, len(all)/size)
-			p.generate(part, rank)
+			p.generateKeys(part, rank)
 			parts = append(parts, part...)
 		}
 		require.Equal(t, all, parts)
@@ -82,7 +82,7 @@ func TestDistribute(t *testing.T) {
 			for i := range s.keys {
 				s.keys[i] = rapid.Int32Range(0, 1<<skew-1).Draw(t, "key")
 			}
-			s.bucket()
+			s.sortIntoBuckets()
 			require.True(t, slices.IsSortedFunc(s.sorted, func(a, b int32) int { return int(a>>4 - b>>4) }))
 			for b := range totals {
 				totals[b] += s.sizes[b]
@@ -92,12 +92,12 @@ func TestDistribute(t *testing.T) {
 		least, lower := int32(0), int32(0)
 		for to, s := range ranks {
 			s.totals = totals
-			values := int32(s.distribute())
+			values := int32(s.assignBuckets())
 			require.Equal(t, least, s.least)
 			require.Equal(t, lower, s.lower)
 			for _, from := range ranks {
 				from.totals = totals
-				from.distribute()
+				from.assignBuckets()
 				at := 0
 				for r, n := range from.out {
 					require.Equal(t, at, from.outAt[r])
@@ -124,6 +124,6 @@ func TestBadArguments(t *testing.T) {
 		require.ErrorIs(t, err, nas.ErrClass)
 		return nil
 	}))
-	require.ErrorIs(t, problems[nas.S].check(1024), nas.ErrRanks)
-	require.NoError(t, problems[nas.S].check(512))
+	require.ErrorIs(t, problems[nas.S].checkRanks(1024), nas.ErrRanks)
+	require.NoError(t, problems[nas.S].checkRanks(512))
 }

@@ -22,7 +22,7 @@ type problem struct {
 // rank + slope*i + offset, for each iteration changes two keys.
 type test struct{ index, rank, slope, offset int }
 
-func (t test) want(iteration int) int { return t.rank + t.slope*iteration + t.offset }
+func (t test) wantRank(iteration int) int { return t.rank + t.slope*iteration + t.offset }
 
 var problems = map[nas.Class]problem{
 	nas.S: {16, 11, 9, [tests]test{
@@ -37,10 +37,10 @@ var problems = map[nas.Class]problem{
 		{44172927, 61147, 1, 0}, {72999161, 882988, 1, 0}, {74326391, 266290, 1, 0}, {129606274, 133997595, -1, 0}, {21736814, 133525895, -1, 0}}},
 }
 
-// check says whether the problem can be cut for so many ranks: the keys that
+// checkRanks says whether the problem can be cut for so many ranks: the keys that
 // iterations change are all on rank 0, and each rank can have a bucket.
-func (p problem) check(ranks int) error {
-	if err := nas.PowerOfTwo(ranks); err != nil {
+func (p problem) checkRanks(ranks int) error {
+	if err := nas.CheckPowerOfTwo(ranks); err != nil {
 		return err
 	}
 	if most := 1 << min(p.buckets, p.keys-5); ranks > most {
@@ -49,9 +49,9 @@ func (p problem) check(ranks int) error {
 	return nil
 }
 
-// generate makes a rank's keys: each is the mean of four random numbers, scaled.
+// generateKeys makes a rank's keys: each is the mean of four random numbers, scaled.
 // Sums of four numbers of 46 bits are exact, in NPB's floating point as well.
-func (p problem) generate(keys []int32, rank int) {
+func (p problem) generateKeys(keys []int32, rank int) {
 	x := nas.Random(seed).Skip(uint64(4 * rank * len(keys)))
 	shift := 46 - (p.values - 2)
 	for i := range keys {

@@ -41,30 +41,30 @@ func newSorter(c *mpi.Comm, p problem) *sorter {
 		got:   make([]int32, share+share/2),
 		count: make([]int32, 1<<p.values),
 	}
-	p.generate(s.keys, s.rank)
+	p.generateKeys(s.keys, s.rank)
 	return s
 }
 
-// iterate ranks all keys.
-func (s *sorter) iterate(i int) error {
+// rankOnce ranks all keys.
+func (s *sorter) rankOnce(i int) error {
 	if s.rank == 0 {
 		s.keys[i], s.keys[i+iterations] = int32(i), int32(1<<s.p.values-i)
 	}
-	s.bucket()
+	s.sortIntoBuckets()
 	if err := s.c.Allreduce(mpi.Of(s.sizes), mpi.Of(s.totals), mpi.Sum); err != nil {
 		return err
 	}
-	values := s.distribute()
-	if err := s.exchange(); err != nil {
+	values := s.assignBuckets()
+	if err := s.exchangeKeys(); err != nil {
 		return err
 	}
 	s.rankKeys(values)
-	s.test(i, values)
+	s.checkTestKeys(i, values)
 	return nil
 }
 
-// bucket sorts our keys into buckets.
-func (s *sorter) bucket() {
+// sortIntoBuckets sorts our keys into buckets.
+func (s *sorter) sortIntoBuckets() {
 	shift := s.p.values - s.p.buckets
 	sizes, rest := s.sizes[:1<<s.p.buckets], s.sizes[1<<s.p.buckets:]
 	clear(sizes)
@@ -90,10 +90,10 @@ func (s *sorter) bucket() {
 	}
 }
 
-// distribute gives each rank buckets that follow one another, until with those of
+// assignBuckets gives each rank buckets that follow one another, until with those of
 // the ranks before it has its share. It returns how many values of keys our own
 // buckets have, from s.least on.
-func (s *sorter) distribute() (values int) {
+func (s *sorter) assignBuckets() (values int) {
 	clear(s.out)
 	s.least, s.lower = 0, 0
 	width := int32(1) << (s.p.values - s.p.buckets)
@@ -120,8 +120,8 @@ func (s *sorter) distribute() (values int) {
 	return values
 }
 
-// exchange gives every rank the keys of its buckets.
-func (s *sorter) exchange() error {
+// exchangeKeys gives every rank the keys of its buckets.
+func (s *sorter) exchangeKeys() error {
 	if err := s.c.Alltoall(mpi.Of(s.out), mpi.Of(s.in)); err != nil {
 		return err
 	}
@@ -151,8 +151,8 @@ func (s *sorter) rankKeys(values int) {
 	}
 }
 
-// test looks at the ranks of the test keys that are in our buckets.
-func (s *sorter) test(iteration, values int) {
+// checkTestKeys looks at the ranks of the test keys that are in our buckets.
+func (s *sorter) checkTestKeys(iteration, values int) {
 	for t, k := range s.totals[1<<s.p.buckets:] {
 		i := int(k - s.least)
 		if i < 0 || i >= values {
@@ -162,7 +162,7 @@ func (s *sorter) test(iteration, values int) {
 		if i > 0 {
 			rank += int(s.count[i-1])
 		}
-		if rank == s.p.tests[t].want(iteration) {
+		if rank == s.p.tests[t].wantRank(iteration) {
 			s.passed++
 		}
 	}

@@ -5,8 +5,8 @@ import (
 	"syscall"
 )
 
-// leaveNoOrphan makes the kernel end the program if this process is killed.
+// killWithParent makes the kernel end the program if this process is killed.
 // The calling goroutine must keep its thread until the program has ended.
-func leaveNoOrphan(cmd *exec.Cmd) {
+func killWithParent(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 }

@@ -16,25 +16,25 @@ import (
 
 var update = flag.Bool("update", false, "write testdata anew")
 
-// Encode makes a PNG of a picture. Its bytes may change with Go.
-func Encode(t testing.TB, picture image.Image) []byte {
+// EncodePNG makes a PNG of a picture. Its bytes may change with Go.
+func EncodePNG(t testing.TB, picture image.Image) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	require.NoError(t, png.Encode(&b, picture))
 	return b.Bytes()
 }
 
-// Sum is a checksum of a picture's pixels: the first 8 bytes of SHA-256, in hex.
-func Sum(picture *image.NRGBA) string {
+// Checksum is a checksum of a picture's pixels: the first 8 bytes of SHA-256, in hex.
+func Checksum(picture *image.NRGBA) string {
 	sum := sha256.Sum256(picture.Pix)
 	return hex.EncodeToString(sum[:8])
 }
 
-// Golden compares a picture with the PNG in a file.
-func Golden(t testing.TB, file string, picture *image.NRGBA) {
+// CompareGolden compares a picture with the PNG in a file.
+func CompareGolden(t testing.TB, file string, picture *image.NRGBA) {
 	t.Helper()
 	if *update {
-		require.NoError(t, os.WriteFile(file, Encode(t, picture), 0o644))
+		require.NoError(t, os.WriteFile(file, EncodePNG(t, picture), 0o644))
 	}
 	b, err := os.ReadFile(file)
 	require.NoError(t, err)

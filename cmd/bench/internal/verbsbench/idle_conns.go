@@ -10,28 +10,28 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// crowd is one end of idle connections.
-type crowd struct {
-	cq   verbs.CQ
-	qps  []verbs.QP
-	ahs  []verbs.AH
-	heap int64 // bytes that they take
+// idleConns is one end of idle connections.
+type idleConns struct {
+	cq        verbs.CQ
+	qps       []verbs.QP
+	ahs       []verbs.AH
+	heapBytes int64 // bytes that they take
 }
 
-// crowdLimits are ample for the queue pairs of a program with many of them.
-var crowdLimits = verbs.QPCap{MaxSendWR: 128, MaxRecvWR: 128, MaxSendSGE: 4, MaxRecvSGE: 4, MaxInlineData: 64}
+// idleQPCap are ample for the queue pairs of a program with many of them.
+var idleQPCap = verbs.QPCap{MaxSendWR: 128, MaxRecvWR: 128, MaxSendSGE: 4, MaxRecvSGE: 4, MaxInlineData: 64}
 
-// openCrowd makes the connections. What it needs to make them is garbage when
+// openIdleConns makes the connections. What it needs to make them is garbage when
 // it measures, so the heap has grown by the connections alone.
-func openCrowd(ctx context.Context, e *end, o CrowdOptions) (*crowd, error) {
-	c := &crowd{}
+func openIdleConns(ctx context.Context, e *side, o IdleConnsOptions) (*idleConns, error) {
+	c := &idleConns{}
 	if o.Peers < 1 || o.Transport != verbs.RC && o.Transport != verbs.UD {
 		return c, fmt.Errorf("verbsbench: no crowd of %d %v peers", o.Peers, o.Transport)
 	}
 	before := liveHeap()
-	err := c.connect(ctx, e, o)
+	err := c.createConns(ctx, e, o)
 	if err == nil {
-		c.heap = liveHeap() - before
+		c.heapBytes = liveHeap() - before
 		err = proc.Barrier(ctx, e.Worker) // neither sees the other come and go while it measures
 	}
 	if err != nil {
@@ -49,7 +49,7 @@ func liveHeap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-func (c *crowd) connect(ctx context.Context, e *end, o CrowdOptions) (err error) {
+func (c *idleConns) createConns(ctx context.Context, e *side, o IdleConnsOptions) (err error) {
 	if c.cq, err = e.dev.CreateCQ(4096); err != nil {
 		return err
 	}
@@ -60,7 +60,7 @@ func (c *crowd) connect(ctx context.Context, e *end, o CrowdOptions) (err error)
 	mine := make([]verbs.Endpoint, qps)
 	c.qps = make([]verbs.QP, qps)
 	for i := range c.qps {
-		c.qps[i], mine[i], err = e.createQP(verbs.QPInitAttr{Type: o.Transport, SendCQ: c.cq, RecvCQ: c.cq, Cap: crowdLimits})
+		c.qps[i], mine[i], err = e.createQP(verbs.QPInitAttr{Type: o.Transport, SendCQ: c.cq, RecvCQ: c.cq, Cap: idleQPCap})
 		if err != nil {
 			return err
 		}
@@ -69,12 +69,12 @@ func (c *crowd) connect(ctx context.Context, e *end, o CrowdOptions) (err error)
 	if err != nil {
 		return err
 	}
-	theirs := ends[e.peer()]
+	theirs := ends[e.peerRank()]
 	if len(theirs) != len(mine) {
 		return fmt.Errorf("verbsbench: the peer has %d queue pairs and we have %d", len(theirs), len(mine))
 	}
 	if o.Transport == verbs.UD {
-		return c.address(e, theirs[0], o.Peers)
+		return c.createAddressHandles(e, theirs[0], o.Peers)
 	}
 	for i, qp := range c.qps {
 		if err := verbs.Connect(qp, mine[i], theirs[i], verbs.ConnectOptions{MTU: e.path, Timeout: ackTimeout}); err != nil {
@@ -84,8 +84,8 @@ func (c *crowd) connect(ctx context.Context, e *end, o CrowdOptions) (err error)
 	return nil
 }
 
-// address makes the handles by which one queue pair reaches n peers.
-func (c *crowd) address(e *end, to verbs.Endpoint, n int) (err error) {
+// createAddressHandles makes the handles by which one queue pair reaches n peers.
+func (c *idleConns) createAddressHandles(e *side, to verbs.Endpoint, n int) (err error) {
 	c.ahs = make([]verbs.AH, n)
 	for i := range c.ahs {
 		if c.ahs[i], err = e.pd.CreateAH(verbs.AHAttr{DGID: to.GID, UDPPort: to.UDPPort}); err != nil {
@@ -95,11 +95,11 @@ func (c *crowd) address(e *end, to verbs.Endpoint, n int) (err error) {
 	return nil
 }
 
-func (c *crowd) run(context.Context, request) (reply, error) {
+func (c *idleConns) runRound(context.Context, request) (reply, error) {
 	return reply{}, errors.New("verbsbench: a crowd is idle")
 }
 
-func (c *crowd) close() error {
+func (c *idleConns) close() error {
 	var errs []error
 	for _, qp := range c.qps {
 		if qp != nil {

@@ -9,9 +9,9 @@ import (
 	"github.com/softrnic/softrnic/cmd/bench/internal/verbsbench"
 )
 
-// besidePing lines up the bare ping-pong that spins and ours of ops, all of
+// newPingSet lines up the bare ping-pong that spins and ours of ops, all of
 // size bytes. The caller calls end, also after an error.
-func besidePing(ctx context.Context, pair *verbsbench.Pair, size, iters int, ops ...verbsbench.Op) (l lineup, end func(), err error) {
+func newPingSet(ctx context.Context, pair *verbsbench.Pair, size, iters int, ops ...verbsbench.Op) (l seriesSet, end func(), err error) {
 	var open []func()
 	end = func() { closeAll(open) }
 	base, err := openPing(ctx, udpraw.Spin, size)
@@ -21,7 +21,7 @@ func besidePing(ctx context.Context, pair *verbsbench.Pair, size, iters int, ops
 	open = append(open, base.Close)
 	l.addPing("udp-spin", base, iters)
 	for _, op := range ops {
-		ping, err := pair.PingPong(ctx, verbsbench.PingOptions{Op: op, Size: size})
+		ping, err := pair.OpenPingPong(ctx, verbsbench.PingOptions{Op: op, Size: size})
 		if err != nil {
 			return l, end, fmt.Errorf("%s: %w", op, err)
 		}
@@ -31,10 +31,10 @@ func besidePing(ctx context.Context, pair *verbsbench.Pair, size, iters int, ops
 	return l, end, nil
 }
 
-// besideStream lines up the bare stream of packets and ours of ops, of
+// newStreamSet lines up the bare stream of packets and ours of ops, of
 // messages of size bytes, each round of length d. The caller calls end, also
 // after an error.
-func besideStream(ctx context.Context, pair *verbsbench.Pair, size int, d time.Duration, ops ...verbsbench.Op) (l lineup, end func(), err error) {
+func newStreamSet(ctx context.Context, pair *verbsbench.Pair, size int, d time.Duration, ops ...verbsbench.Op) (l seriesSet, end func(), err error) {
 	var open []func()
 	end = func() { closeAll(open) }
 	base, err := udpraw.OpenBandwidth(ctx, udpraw.BandwidthOptions{
@@ -44,14 +44,14 @@ func besideStream(ctx context.Context, pair *verbsbench.Pair, size int, d time.D
 		return l, end, err
 	}
 	open = append(open, base.Close)
-	l.add("udp", base.Rounds(d, udpraw.Flow.MBps))
+	l.addSeries("udp", base.Rounds(d, udpraw.Flow.MBps))
 	for _, op := range ops {
-		s, err := pair.Stream(ctx, verbsbench.StreamOptions{Op: op, Size: size})
+		s, err := pair.OpenStream(ctx, verbsbench.StreamOptions{Op: op, Size: size})
 		if err != nil {
 			return l, end, fmt.Errorf("%s: %w", op, err)
 		}
 		open = append(open, func() { s.Close(ctx) })
-		l.add(string(op), s.Rounds(d, verbsbench.Flow.MBps))
+		l.addSeries(string(op), s.Rounds(d, verbsbench.Flow.MBps))
 	}
 	return l, end, nil
 }

@@ -14,21 +14,21 @@ import (
 )
 
 const (
-	worker  = "verbsbench"
-	roleEnd = "end"
+	worker   = "verbsbench"
+	roleSide = "end"
 )
 
 // request opens a subject (Ping, Stream or Crowd is set), runs a round of it or
 // closes it. Both ends get the same.
 type request struct {
-	Subject int
-	Ping    *PingOptions   `json:",omitempty"`
-	Stream  *StreamOptions `json:",omitempty"`
-	Crowd   *CrowdOptions  `json:",omitempty"`
-	RDM     *RDMOptions    `json:",omitempty"`
-	Iters   int            `json:",omitempty"`
-	For     time.Duration  `json:",omitempty"`
-	Close   bool           `json:",omitempty"`
+	Target    int
+	Ping      *PingOptions      `json:",omitempty"`
+	Stream    *StreamOptions    `json:",omitempty"`
+	IdleConns *IdleConnsOptions `json:",omitempty"`
+	RDM       *RDMOptions       `json:",omitempty"`
+	Iters     int               `json:",omitempty"`
+	For       time.Duration     `json:",omitempty"`
+	Close     bool              `json:",omitempty"`
 }
 
 // reply is what a round measured, as rank 0 knows it, or what opening a crowd
@@ -41,36 +41,36 @@ type reply struct {
 
 // A runner is a subject on one end.
 type runner interface {
-	run(ctx context.Context, r request) (reply, error)
+	runRound(ctx context.Context, r request) (reply, error)
 	close() error
 }
 
-// end is one of the two processes: a device and the subjects on it.
-type end struct {
+// side is one of the two processes: a device and the subjects on it.
+type side struct {
 	*proc.Worker
-	path     verbs.MTU
-	dev      *rnic.Device
-	pd       verbs.PD
-	payload  payload.Pattern
-	subjects map[int]runner
+	path    verbs.MTU
+	dev     *rnic.Device
+	pd      verbs.PD
+	payload payload.Pattern
+	targets map[int]runner
 }
 
 func init() {
-	proc.Register(worker, roleEnd, func(ctx context.Context, w *proc.Worker) error {
+	proc.Register(worker, roleSide, func(ctx context.Context, w *proc.Worker) error {
 		c, err := proc.Args[Config](w)
 		if err != nil {
 			return err
 		}
-		e, err := openEnd(w, c)
+		e, err := openSide(w, c)
 		if err != nil {
 			return err
 		}
 		defer e.dev.Close()
-		return proc.Serve(ctx, w, e.serve)
+		return proc.Serve(ctx, w, e.serveRequest)
 	})
 }
 
-func openEnd(w *proc.Worker, c Config) (*end, error) {
+func openSide(w *proc.Worker, c Config) (*side, error) {
 	var path verbs.MTU
 	if err := path.UnmarshalText(strconv.AppendInt(nil, int64(c.MTU), 10)); err != nil {
 		return nil, err
@@ -91,48 +91,48 @@ func openEnd(w *proc.Worker, c Config) (*end, error) {
 		dev.Close()
 		return nil, err
 	}
-	return &end{Worker: w, path: path, dev: dev, pd: pd, subjects: map[int]runner{}}, nil
+	return &side{Worker: w, path: path, dev: dev, pd: pd, targets: map[int]runner{}}, nil
 }
 
-func (e *end) serve(ctx context.Context, r request) (reply, error) {
-	s, known := e.subjects[r.Subject]
+func (e *side) serveRequest(ctx context.Context, r request) (reply, error) {
+	s, known := e.targets[r.Target]
 	switch {
 	case r.Ping != nil:
 		s, err := openPing(ctx, e, *r.Ping)
-		e.subjects[r.Subject] = s
+		e.targets[r.Target] = s
 		return reply{}, err
 	case r.Stream != nil:
 		s, err := openStream(ctx, e, *r.Stream)
-		e.subjects[r.Subject] = s
+		e.targets[r.Target] = s
 		return reply{}, err
 	case r.RDM != nil:
 		s, err := openRDM(ctx, e, *r.RDM)
-		e.subjects[r.Subject] = s
+		e.targets[r.Target] = s
 		return reply{}, err
-	case r.Crowd != nil:
-		s, err := openCrowd(ctx, e, *r.Crowd)
-		e.subjects[r.Subject] = s
-		return reply{HeapBytes: s.heap}, err
+	case r.IdleConns != nil:
+		s, err := openIdleConns(ctx, e, *r.IdleConns)
+		e.targets[r.Target] = s
+		return reply{HeapBytes: s.heapBytes}, err
 	case !known:
-		return reply{}, fmt.Errorf("verbsbench: subject %d is not open", r.Subject)
+		return reply{}, fmt.Errorf("verbsbench: subject %d is not open", r.Target)
 	case r.Close:
-		delete(e.subjects, r.Subject)
+		delete(e.targets, r.Target)
 		return reply{}, s.close()
 	default:
-		return s.run(ctx, r)
+		return s.runRound(ctx, r)
 	}
 }
 
-// peer is the rank of the other end.
-func (e *end) peer() int { return 1 - e.Rank }
+// peerRank is the rank of the other end.
+func (e *side) peerRank() int { return 1 - e.Rank }
 
-// handOver leaves memory that this goroutine has read or written to peers who
+// syncMemory leaves memory that this goroutine has read or written to peers who
 // will read or write it without a work request of ours: to enter the adapter
 // orders the two, as Go's memory model wants.
-func (e *end) handOver() { e.dev.Progress() }
+func (e *side) syncMemory() { e.dev.Progress() }
 
-// pattern is at least the first n bytes of the payload of all subjects.
-func (e *end) pattern(n int) payload.Pattern {
+// payloadPattern is at least the first n bytes of the payload of all subjects.
+func (e *side) payloadPattern(n int) payload.Pattern {
 	if len(e.payload) < n {
 		e.payload = payload.New(n)
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/softrnic/softrnic/cmd/bench/internal/mpibench"
 )
 
-// a2aSubject is a way to do an alltoall, with the name of its series.
-type a2aSubject struct {
+// a2aVariant is a way to do an alltoall, with the name of its series.
+type a2aVariant struct {
 	series string
 	how    mpibench.Alltoall
 }
@@ -29,19 +29,19 @@ func a2aParams(ranks, sizes bench.Param) []bench.Param {
 
 // a2aJobs are jobs that differ in how they do an alltoall.
 type a2aJobs []struct {
-	a2aSubject
+	a2aVariant
 	job *mpibench.Job
 }
 
 // openA2A opens a job for each subject. The caller closes them, also after an error.
-func openA2A(ctx context.Context, ranks int, subjects []a2aSubject) (all a2aJobs, err error) {
+func openA2A(ctx context.Context, ranks int, subjects []a2aVariant) (all a2aJobs, err error) {
 	for _, s := range subjects {
-		job, err := mpibench.Open(ctx, mpibench.Config{Over: mpibench.RDMA, Ranks: ranks, Alltoall: &s.how})
+		job, err := mpibench.Open(ctx, mpibench.Config{Transport: mpibench.RDMA, Ranks: ranks, Alltoall: &s.how})
 		if err != nil {
 			return all, fmt.Errorf("%d ranks, %s: %w", ranks, s.series, err)
 		}
 		all = append(all, struct {
-			a2aSubject
+			a2aVariant
 			job *mpibench.Job
 		}{s, job})
 	}
@@ -54,16 +54,16 @@ func (all a2aJobs) close() {
 	}
 }
 
-// lineUp lets all of them take turns.
-func (all a2aJobs) lineUp(l *lineup, size, iters int) {
+// addTo lets all of them take turns.
+func (all a2aJobs) addTo(l *seriesSet, size, iters int) {
 	for _, s := range all {
-		l.add(s.series, s.job.Collective("Alltoall", size, iters))
+		l.addSeries(s.series, s.job.Collective("Alltoall", size, iters))
 	}
 }
 
 // a2aSizes measures subjects on so many ranks, the first of which is the baseline,
 // and calls judge with what each size has brought.
-func a2aSizes(ctx context.Context, r *bench.Run, ranks int, subjects []a2aSubject, judge func(size int, samples []bench.Sample)) error {
+func a2aSizes(ctx context.Context, r *bench.Run, ranks int, subjects []a2aVariant, judge func(size int, samples []bench.Sample)) error {
 	r.Step("%d ranks", ranks)
 	other, err := openOpenMPI(ctx, r)
 	if err != nil {
@@ -77,10 +77,10 @@ func a2aSizes(ctx context.Context, r *bench.Run, ranks int, subjects []a2aSubjec
 	}
 	for _, size := range r.Ints("sizes") {
 		r.Step("%d B on %d ranks", size, ranks)
-		var turns lineup
-		all.lineUp(&turns, size, r.Int("iters"))
-		other.lineUp(&turns, ranks, "alltoall", size, r.Int("iters"))
-		samples, err := turns.run(ctx, r.Int("rounds"))
+		var turns seriesSet
+		all.addTo(&turns, size, r.Int("iters"))
+		other.addTo(&turns, ranks, "alltoall", size, r.Int("iters"))
+		samples, err := turns.runAlternating(ctx, r.Int("rounds"))
 		if err != nil {
 			return err
 		}

@@ -25,17 +25,17 @@ func overParam(defaults string) bench.Param {
 // openJobs opens a job over TCP and those of the parameter over. The caller closes
 // them, also after an error.
 func openJobs(ctx context.Context, r *bench.Run, ranks int) (all jobs, err error) {
-	carriers := []mpibench.Carrier{mpibench.TCP}
+	carriers := []mpibench.Transport{mpibench.TCP}
 	for _, word := range r.Words("over") {
-		carriers = append(carriers, mpibench.Carrier("mpi-"+word))
+		carriers = append(carriers, mpibench.Transport("mpi-"+word))
 	}
-	return openCarriers(ctx, ranks, carriers...)
+	return openTransports(ctx, ranks, carriers...)
 }
 
-// openCarriers opens a job over each. The caller closes them, also after an error.
-func openCarriers(ctx context.Context, ranks int, carriers ...mpibench.Carrier) (all jobs, err error) {
+// openTransports opens a job over each. The caller closes them, also after an error.
+func openTransports(ctx context.Context, ranks int, carriers ...mpibench.Transport) (all jobs, err error) {
 	for _, over := range carriers {
-		job, err := mpibench.Open(ctx, mpibench.Config{Over: over, Ranks: ranks})
+		job, err := mpibench.Open(ctx, mpibench.Config{Transport: over, Ranks: ranks})
 		if err != nil {
 			return all, fmt.Errorf("%d ranks over %s: %w", ranks, over, err)
 		}
@@ -44,9 +44,9 @@ func openCarriers(ctx context.Context, ranks int, carriers ...mpibench.Carrier) 
 	return all, nil
 }
 
-// over is the job over a carrier, which there is.
-func (all jobs) over(c mpibench.Carrier) *mpibench.Job {
-	return all[slices.IndexFunc(all, func(j *mpibench.Job) bool { return j.Over == c })]
+// jobFor is the job over a carrier, which there is.
+func (all jobs) jobFor(c mpibench.Transport) *mpibench.Job {
+	return all[slices.IndexFunc(all, func(j *mpibench.Job) bool { return j.Transport == c })]
 }
 
 func (all jobs) close() {
@@ -57,15 +57,15 @@ func (all jobs) close() {
 
 // rankPoint opens jobs of so many ranks, lets them take turns with what else
 // lineUp adds, and emits what is measured.
-func rankPoint(ctx context.Context, r *bench.Run, ranks int, unit string, lineUp func(jobs, *lineup)) ([]bench.Sample, error) {
+func rankPoint(ctx context.Context, r *bench.Run, ranks int, unit string, lineUp func(jobs, *seriesSet)) ([]bench.Sample, error) {
 	all, err := openJobs(ctx, r, ranks)
 	defer all.close()
 	if err != nil {
 		return nil, err
 	}
-	var turns lineup
+	var turns seriesSet
 	lineUp(all, &turns)
-	samples, err := turns.run(ctx, r.Int("rounds"))
+	samples, err := turns.runAlternating(ctx, r.Int("rounds"))
 	if err != nil {
 		return nil, err
 	}
@@ -73,19 +73,19 @@ func rankPoint(ctx context.Context, r *bench.Run, ranks int, unit string, lineUp
 	return samples, nil
 }
 
-// oursOver calls hold with what our own subjects but TCP measured, over a
+// eachRatioOver calls hold with what our own subjects but TCP measured, over a
 // baseline, of those that took part.
-func oursOver(samples []bench.Sample, baseline string, hold func(series string, ratio float64)) {
-	for _, c := range mpibench.Carriers() {
-		if ratio, ok := between(samples, string(c), baseline); ok && c != mpibench.TCP {
+func eachRatioOver(samples []bench.Sample, baseline string, hold func(series string, ratio float64)) {
+	for _, c := range mpibench.Transports() {
+		if ratio, ok := medianRatioOf(samples, string(c), baseline); ok && c != mpibench.TCP {
 			hold(string(c), ratio)
 		}
 	}
 }
 
-// lineUp lets all of them take turns.
-func (all jobs) lineUp(l *lineup, round func(*mpibench.Job) measure.Round) {
+// addTo lets all of them take turns.
+func (all jobs) addTo(l *seriesSet, round func(*mpibench.Job) measure.Round) {
 	for _, j := range all {
-		l.add(string(j.Over), round(j))
+		l.addSeries(string(j.Transport), round(j))
 	}
 }

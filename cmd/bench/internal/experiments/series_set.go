@@ -7,15 +7,15 @@ import (
 	"github.com/softrnic/softrnic/cmd/bench/internal/measure"
 )
 
-// A lineup is what takes turns at one point: baseline and subjects.
-type lineup struct {
+// A seriesSet is what takes turns at one point: baseline and subjects.
+type seriesSet struct {
 	samples []bench.Sample
 	rounds  []measure.Round
 	events  []*measure.Latency // of single events; nil where there are none
 }
 
-// add lines up a figure of whole rounds.
-func (l *lineup) add(series string, round measure.Round) {
+// addSeries lines up a figure of whole rounds.
+func (l *seriesSet) addSeries(series string, round measure.Round) {
 	l.samples = append(l.samples, bench.Sample{Series: series})
 	l.rounds = append(l.rounds, round)
 	l.events = append(l.events, nil)
@@ -23,32 +23,32 @@ func (l *lineup) add(series string, round measure.Round) {
 
 // pinger is a ping-pong of package udpraw or verbsbench.
 type pinger interface {
-	Rounds(iters int, into *measure.Latency) measure.Round
+	LatencyRounds(iters int, into *measure.Latency) measure.Round
 }
 
 // addPing lines up a ping-pong.
-func (l *lineup) addPing(series string, p pinger, iters int) {
-	l.addEvents(series, func(into *measure.Latency) measure.Round { return p.Rounds(iters, into) })
+func (l *seriesSet) addPing(series string, p pinger, iters int) {
+	l.addEvents(series, func(into *measure.Latency) measure.Round { return p.LatencyRounds(iters, into) })
 }
 
 // addEvents lines up rounds of single events, which they add to into.
-func (l *lineup) addEvents(series string, rounds func(into *measure.Latency) measure.Round) {
+func (l *seriesSet) addEvents(series string, rounds func(into *measure.Latency) measure.Round) {
 	events := measure.NewLatency()
-	l.add(series, rounds(events))
+	l.addSeries(series, rounds(events))
 	l.events[len(l.events)-1] = events
 }
 
 // addMeans lines up rounds of single events whose figure is the mean of each round, for
 // comparison with what only whole rounds are known of: the median of events is less.
-func (l *lineup) addMeans(series string, rounds func(into *measure.Latency) measure.Round) {
+func (l *seriesSet) addMeans(series string, rounds func(into *measure.Latency) measure.Round) {
 	events := measure.NewLatency()
-	l.add(series, means(rounds, events))
+	l.addSeries(series, meanRounds(rounds, events))
 	l.events[len(l.events)-1] = events
 }
 
-// means makes rounds of single events ones of their mean, and adds the events to all,
+// meanRounds makes rounds of single events ones of their mean, and adds the events to all,
 // unless that is nil.
-func means(rounds func(into *measure.Latency) measure.Round, all *measure.Latency) measure.Round {
+func meanRounds(rounds func(into *measure.Latency) measure.Round, all *measure.Latency) measure.Round {
 	return func(ctx context.Context) (float64, error) {
 		round := measure.NewLatency()
 		if _, err := rounds(round)(ctx); err != nil {
@@ -61,9 +61,9 @@ func means(rounds func(into *measure.Latency) measure.Round, all *measure.Latenc
 	}
 }
 
-// run lets them take n turns and returns what each measured, in the order of
+// runAlternating lets them take n turns and returns what each measured, in the order of
 // adding.
-func (l *lineup) run(ctx context.Context, n int) ([]bench.Sample, error) {
+func (l *seriesSet) runAlternating(ctx context.Context, n int) ([]bench.Sample, error) {
 	figures, err := measure.Alternate(ctx, n, l.rounds...)
 	if err != nil {
 		return nil, err

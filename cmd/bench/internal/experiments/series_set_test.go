@@ -23,10 +23,10 @@ func TestMeans(t *testing.T) {
 			return into.Median(), fails
 		}
 	}
-	var turns lineup
+	var turns seriesSet
 	turns.addEvents("median", events)
 	turns.addMeans("mean", events)
-	samples, err := turns.run(t.Context(), 3)
+	samples, err := turns.runAlternating(t.Context(), 3)
 	require.NoError(t, err)
 	for i, want := range []float64{1, 2} {
 		require.Len(t, samples[i].Figures, 3)
@@ -37,6 +37,6 @@ func TestMeans(t *testing.T) {
 	}
 
 	fails = errors.New("the round")
-	_, err = turns.run(t.Context(), 1)
+	_, err = turns.runAlternating(t.Context(), 1)
 	require.ErrorIs(t, err, fails)
 }

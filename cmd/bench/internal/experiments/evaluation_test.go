@@ -1,0 +1,34 @@
+package experiments
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/softrnic/softrnic/cmd/bench/internal/bench"
+)
+
+// TestVerdictDigits: a figure that misses its limit by little does not look like it.
+func TestVerdictDigits(t *testing.T) {
+	for want, say := range map[string]func(j *evaluation){
+		"x 1.05 (at most 1.05)":       func(j *evaluation) { j.atMost("x", 1.05, 1.05) },
+		"x 1.05 (at least 1.05)":      func(j *evaluation) { j.atLeast("x", 1.0501, 1.05) },
+		"NOT x 1.0502 (at most 1.05)": func(j *evaluation) { j.atMost("x", 1.05019, 1.05) },
+		"NOT x 1.051 (at most 1.05)":  func(j *evaluation) { j.atMost("x", 1.0509, 1.05) },
+		"NOT x 0.998 (at least 1.00)": func(j *evaluation) { j.atLeast("x", 0.9978, 1) },
+		"NOT x 1.20 (at most 1.05)":   func(j *evaluation) { j.atMost("x", 1.2, 1.05) },
+	} {
+		var j evaluation
+		say(&j)
+		require.Equal(t, want, j.makeVerdict().Reason)
+	}
+	require.Equal(t, "1.00", formatFigure(1, 1, 2, false), "it had to be more")
+}
+
+// requireVerdict compares verdicts but for the checks that they are made of, which the
+// reason has in words.
+func requireVerdict(t *testing.T, want, v bench.Verdict) {
+	t.Helper()
+	v.Checks = nil
+	require.Equal(t, want, v)
+}
