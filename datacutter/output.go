@@ -78,7 +78,7 @@ func (out *Output) fail(to int, err error) error {
 	return out.err
 }
 
-// why looks for the peer's reason when a write failed with err; see link.why.
+// why looks for the peer's reason when a write failed with err; see link.cause.
 func (out *Output) why(to int, err error) error {
 	if out.replies != nil {
 		return out.replies.why(to, out.links[to], err)

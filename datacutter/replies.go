@@ -109,7 +109,7 @@ func (rs *replies) bye(to int) error {
 	return rs.err[to]
 }
 
-// why is link.why: what the peer said is in the hands of the reader.
+// why is link.cause: what the peer said is in the hands of the reader.
 func (rs *replies) why(to int, l *link, err error) error {
 	_ = l.conn.SetReadDeadline(time.Now().Add(l.grace)) // where that fails, so does the read
 	said := rs.bye(to)

@@ -56,7 +56,7 @@ func TestBoardRoom(t *testing.T) {
 	for ranks, room := range map[int]int{2: 16 << 10, 16: 16 << 10, 17: 15360, 61: 4288, 256: 1 << 10, 5000: 1 << 10} {
 		require.Equal(t, room, mpi.BoardRoom(ranks), ranks)
 	}
-	require.Less(t, shm.Size(256, mpi.BoardRoom(256)), 600<<10)
+	require.Less(t, shm.BoardSize(256, mpi.BoardRoom(256)), 600<<10)
 }
 
 // Calls in memory in common do what they should, with and without being compared before.
@@ -428,7 +428,7 @@ func TestNoBoards(t *testing.T) {
 		var calls atomic.Int32
 		defer mpi.OpenSegments(func(name string, size int) (*shm.Segment, error) {
 			if calls.Add(1) == 2 {
-				return nil, shm.ErrNone
+				return nil, shm.ErrUnavailable
 			}
 			return shm.Open(name, size)
 		})()
@@ -442,7 +442,7 @@ func TestNoBoards(t *testing.T) {
 			return shm.Open(x, size)
 		})()
 		job(t, 2, mpi.Options{}, func(w *mpi.World) error { return allgatherRecords(w.Comm) })
-		_, err := shm.Open(name.Load().(string), shm.Size(2, mpi.BoardRoom(2)))
-		require.ErrorIs(t, err, shm.ErrNone)
+		_, err := shm.Open(name.Load().(string), shm.BoardSize(2, mpi.BoardRoom(2)))
+		require.ErrorIs(t, err, shm.ErrUnavailable)
 	})
 }

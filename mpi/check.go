@@ -108,7 +108,7 @@ func (k *call) compareRecords(mine *callRecord) error {
 			list = append(list, fmt.Sprintf("and %d more", len(order)-len(list)))
 			break
 		}
-		list = append(list, fmt.Sprintf("%s called %v", deadlock.Ranks(who[rec]), &rec))
+		list = append(list, fmt.Sprintf("%s called %v", deadlock.FormatRanks(who[rec]), &rec))
 	}
 	return fmt.Errorf("%w: %s", ErrMismatch, strings.Join(list, "; "))
 }

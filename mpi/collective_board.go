@@ -48,7 +48,7 @@ func (c *Comm) onOneNode() bool {
 	return true
 }
 
-// Room implements coll.Sharer. Calls that do not block have no memory in common, since
+// Room implements coll.SharedMemoryNet. Calls that do not block have no memory in common, since
 // several may be under way, and none by which calls are compared, since others may make
 // theirs in the background.
 func (n *callNet) Room() int {
@@ -58,7 +58,7 @@ func (n *callNet) Room() int {
 	return boardSlotSize(n.comm.size)
 }
 
-// Board implements coll.Sharer.
+// Board implements coll.SharedMemoryNet.
 func (n *callNet) Board() coll.Board {
 	if !n.board.opened {
 		n.board = boardCall{net: n, opened: true, board: n.call.openBoard()}
@@ -77,7 +77,7 @@ func (k *call) openBoard() *shm.Board {
 	if s.board == nil && !s.unavailable && k.round >= boardThreshold {
 		room := boardSlotSize(c.size)
 		var seg *shm.Segment
-		if seg, s.unavailable = k.createSegment(shm.Size(c.size, room)); seg != nil {
+		if seg, s.unavailable = k.createSegment(shm.BoardSize(c.size, room)); seg != nil {
 			s.board = shm.NewBoard(seg.Bytes(), c.size, room, c.rank)
 			s.seg, s.cleanup = seg, runtime.AddCleanup(c, func(seg *shm.Segment) { _ = seg.Close() }, seg)
 		}
@@ -97,7 +97,7 @@ func (k *call) closeBoard() {
 		look := s.calls%spinsPerPoll == 0
 		s.mu.Unlock()
 		if look {
-			k.comm.eng.Glance()
+			k.comm.eng.PollOnce()
 		}
 	}
 	k.net.board = boardCall{}

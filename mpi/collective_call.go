@@ -134,7 +134,7 @@ func (k *call) releaseBuffers() {
 	clear(k.sends)
 	clear(k.recvs)
 	for _, b := range k.packed {
-		k.scratch.Put(b)
+		k.scratch.Free(b)
 	}
 	k.packed = k.packed[:0]
 }
@@ -318,7 +318,7 @@ func (k *call) contiguousBytes(b Buffer) []byte {
 	if mem, ok := b.Contiguous(); ok {
 		return mem
 	}
-	mem := k.scratch.Get(b.Size())
+	mem := k.scratch.Alloc(b.Size())
 	k.packed = append(k.packed, mem)
 	b.Pack(mem)
 	return mem

@@ -209,8 +209,8 @@ const (
 
 func sizeClass(n int) int { return bits.Len(uint(max(n, minScratch) - 1)) }
 
-// Get implements coll.Memory.
-func (s *scratch) Get(n int) []byte {
+// Alloc implements coll.Memory.
+func (s *scratch) Alloc(n int) []byte {
 	if n == 0 {
 		return nil
 	}
@@ -224,8 +224,8 @@ func (s *scratch) Get(n int) []byte {
 	return make([]byte, n, 1<<sizeClass(n))
 }
 
-// Put implements coll.Memory.
-func (s *scratch) Put(b []byte) {
+// Free implements coll.Memory.
+func (s *scratch) Free(b []byte) {
 	if c := cap(b); c > 0 && s.kept+c <= maxScratch {
 		s.kept += c
 		s.free[sizeClass(c)] = append(s.free[sizeClass(c)], b)

@@ -5,8 +5,8 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
 )
 
-// Carried implements coll.Carrier.
-func (n *callNet) Carried() coll.Carried {
+// Carried implements coll.TransportNet.
+func (n *callNet) Carried() coll.Transports {
 	w := n.comm.world
 	if w.eng.Fabric() == nil {
 		return 0
@@ -14,7 +14,7 @@ func (n *callNet) Carried() coll.Carried {
 	return w.o.transports(w.Size())
 }
 
-// Places implements coll.Placer.
+// Places implements coll.RDMANet.
 func (n *callNet) Places() bool {
 	if n.channel == nil {
 		n.channel = n.call.openChannel()
@@ -22,7 +22,7 @@ func (n *callNet) Places() bool {
 	return n.channel != nil
 }
 
-// Expose implements coll.Placer.
+// Expose implements coll.RDMANet.
 func (n *callNet) Expose(b []byte) (a coll.Address, known bool, err error) {
 	if _, err = n.comm.eng.Lock(); err != nil {
 		return a, false, err
@@ -32,7 +32,7 @@ func (n *callNet) Expose(b []byte) (a coll.Address, known bool, err error) {
 	return n.channel.address, known, err
 }
 
-// Pin implements coll.Placer.
+// Pin implements coll.RDMANet.
 func (n *callNet) Pin(b []byte) (err error) {
 	if _, err = n.comm.eng.Lock(); err != nil {
 		return err
@@ -42,10 +42,10 @@ func (n *callNet) Pin(b []byte) (err error) {
 	return err
 }
 
-// Learn implements coll.Placer.
+// Learn implements coll.RDMANet.
 func (n *callNet) Learn(rank int, a coll.Address) error { return n.channel.setRemote(rank, a) }
 
-// Place implements coll.Placer.
+// Place implements coll.RDMANet.
 func (n *callNet) Place(to, off int, b []byte) coll.Request {
 	m := n.newMessage()
 	key, err := n.channel.remoteKey(to, off)
@@ -64,7 +64,7 @@ func (n *callNet) Place(to, off int, b []byte) coll.Request {
 	return m
 }
 
-// Placed implements coll.Placer.
+// Placed implements coll.RDMANet.
 func (n *callNet) Placed(from int) coll.Request {
 	m := n.newMessage()
 	m.writer = from + 1

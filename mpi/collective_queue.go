@@ -10,7 +10,7 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// Queues implements coll.Queuer. Calls in the background get their lane when it is
+// Queues implements coll.SharedQueueNet. Calls in the background get their lane when it is
 // their turn.
 func (n *callNet) Queues() bool {
 	_, ok := n.comm.eng.Fabric().(*rdma.Fabric)
@@ -20,7 +20,7 @@ func (n *callNet) Queues() bool {
 // endpointSize is the room for an endpoint, as text.
 const endpointSize = 256
 
-// Open implements coll.Queuer: ranks tell each other their ends of connections in
+// Open implements coll.SharedQueueNet: ranks tell each other their ends of connections in
 // the first call.
 func (n *callNet) Open(send, recv []byte) error {
 	if n.channel == nil {
@@ -78,12 +78,12 @@ func (n *callNet) Open(send, recv []byte) error {
 	return err
 }
 
-// Post implements coll.Queuer.
+// Post implements coll.SharedQueueNet.
 func (n *callNet) Post(b []byte) coll.Request {
 	return n.startQueued(b, -1, func(then func(error)) error { return n.channel.queue.Post(b, then) })
 }
 
-// Ship implements coll.Queuer.
+// Ship implements coll.SharedQueueNet.
 func (n *callNet) Ship(to int, b []byte) coll.Request {
 	return n.startQueued(b, n.comm.worldRank(to), func(then func(error)) error { return n.channel.queue.Send(n.comm.worldRank(to), b, then) })
 }

@@ -28,8 +28,8 @@ const (
 	eventFreed                   // it looks no more at what we have shown two rounds before
 )
 
-// Begin implements coll.Board.
-func (b *boardCall) Begin() ([]byte, error) {
+// BeginRound implements coll.Board.
+func (b *boardCall) BeginRound() ([]byte, error) {
 	if err := b.net.comm.sharedMemory.err; err != nil {
 		return nil, err
 	}
@@ -39,7 +39,7 @@ func (b *boardCall) Begin() ([]byte, error) {
 			return nil, err
 		}
 	}
-	return b.board.Place(b.net.comm.rank), nil
+	return b.board.Slot(b.net.comm.rank), nil
 }
 
 // Show implements coll.Board.
@@ -48,27 +48,27 @@ func (b *boardCall) Show(sign uint64) error {
 	return b.wakeSleepers()
 }
 
-// See implements coll.Board.
-func (b *boardCall) See(rank int) (place []byte, sign uint64, err error) {
+// WaitShown implements coll.Board.
+func (b *boardCall) WaitShown(rank int) (place []byte, sign uint64, err error) {
 	if err := b.waitEvent(rank, eventShown); err != nil {
 		return nil, 0, err
 	}
 	if err := b.compareSignature(rank); err != nil {
 		return nil, 0, err
 	}
-	return b.board.Place(rank), b.board.Sign(rank), nil
+	return b.board.Slot(rank), b.board.Sign(rank), nil
 }
 
-// Done implements coll.Board. Of two ranks that make calls that do not belong together,
+// EndRound implements coll.Board. Of two ranks that make calls that do not belong together,
 // and do not look at each other, the one that comes later finds out here.
-func (b *boardCall) Done() error {
+func (b *boardCall) EndRound() error {
 	bad := &b.net.call.disagreement
 	for r := 0; r < b.net.comm.size && bad.Load() == nil; r++ {
-		if b.board.Shown(r) {
+		if b.board.HasShown(r) {
 			_ = b.compareSignature(r) // which call.execute returns
 		}
 	}
-	b.board.Done()
+	b.board.EndRound()
 	if err := b.wakeSleepers(); err != nil && bad.Load() == nil {
 		return err
 	}
@@ -78,7 +78,7 @@ func (b *boardCall) Done() error {
 // compareSignature compares what we have shown with what a rank shows.
 func (b *boardCall) compareSignature(rank int) error {
 	k := b.net.call
-	theirs, ok := b.board.SignOf(rank, k.round)
+	theirs, ok := b.board.SignInRound(rank, k.round)
 	if k.signature == 0 || ok && callSignature(theirs).matches(k.signature) {
 		return nil
 	}
@@ -109,9 +109,9 @@ func (d disagreementWait) Ready() bool { return d.disagreement.Load() != nil }
 // hasHappened reports whether what we wait for has come.
 func (b *boardCall) hasHappened(rank int, e boardEvent) bool {
 	if e == eventShown {
-		return b.board.Shown(rank)
+		return b.board.HasShown(rank)
 	}
-	return b.board.Free(rank)
+	return b.board.IsFree(rank)
 }
 
 // How a rank waits for another: it gives the processor away and looks again, since most
@@ -139,7 +139,7 @@ func (b *boardCall) waitEvent(rank int, e boardEvent) error {
 	for i, last := 1, began; ; i++ {
 		if i%spinsPerPoll == 0 {
 			runtime.Gosched()
-			b.net.comm.eng.Glance()
+			b.net.comm.eng.PollOnce()
 		}
 		thread.Yield()
 		if b.hasHappened(rank, e) {
@@ -171,17 +171,17 @@ const wakeTag = groupTag | 1<<28
 
 // sleepForEvent waits for the message of a rank that has shown something, or is done.
 func (b *boardCall) sleepForEvent(rank int, e boardEvent) error {
-	if !b.board.Sleep(rank, func() bool { return b.hasHappened(rank, e) }) {
+	if !b.board.PrepareSleep(rank, func() bool { return b.hasHappened(rank, e) }) {
 		return nil
 	}
-	defer b.board.Awake()
+	defer b.board.EndSleep()
 	return b.net.Wait(b.net.irecvTagged(rank, nil, wakeTag))
 }
 
 // wakeSleepers sends those who sleep for us what they wait for.
 func (b *boardCall) wakeSleepers() error {
 	var calls []coll.Request
-	for r := b.board.Call(); r >= 0; r = b.board.Call() {
+	for r := b.board.NextSleeper(); r >= 0; r = b.board.NextSleeper() {
 		calls = append(calls, b.net.isendTagged(r, nil, wakeTag))
 	}
 	if calls == nil {

@@ -245,7 +245,7 @@ func (w *World) addUnmatched(core *protocol.Core, s *deadlock.State) {
 			return true
 		}
 		m := w.describeMessage(e, from, to, bytes)
-		if m.Held = held; !deadlock.Add(list, m) {
+		if m.Held = held; !deadlock.AddMessage(list, m) {
 			*left++
 		}
 		return *left < deadlock.MaxLeft

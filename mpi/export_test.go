@@ -71,7 +71,7 @@ func (w *World) Lose() {
 	w.eng.Do(func(*protocol.Core) {
 		for rank := range w.eng.Size() {
 			if rank != w.eng.Rank() {
-				w.eng.Fabric().Cut(rank, errors.New(LostReason))
+				w.eng.Fabric().Disconnect(rank, errors.New(LostReason))
 			}
 		}
 	})
@@ -129,7 +129,7 @@ func (w *Win) WinPacket(from int, h envelope.Header, payload []byte) (err error)
 // Late is the error of a call of the communicator that was over when it was found to be
 // wrong, which the next call would return.
 func Late(c *Comm) error {
-	c.eng.Glance()
+	c.eng.PollOnce()
 	return c.lateDisagreement()
 }
 

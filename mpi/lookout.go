@@ -153,8 +153,8 @@ func (l *deadlockDetector) enqueueTask(f func()) {
 }
 
 // waitKey tells waits apart. Who wants the lock of a window waits many times.
-func waitKey(w engine.Waiting) any {
-	if x, ok := w.For.(*winWait); ok {
+func waitKey(w engine.ActiveWait) any {
+	if x, ok := w.Target.(*winWait); ok {
 		return x
 	}
 	return w.ID
@@ -162,8 +162,8 @@ func waitKey(w engine.Waiting) any {
 
 // sampleWaits looks what is polled, and who waits.
 func (l *deadlockDetector) sampleWaits() {
-	list, more, spent := l.world.eng.Polls()
-	l.world.eng.Look(func(core *protocol.Core, waiting []engine.Waiting, last engine.Last) {
+	list, more, spent := l.world.eng.TakePollStats()
+	l.world.eng.Inspect(func(core *protocol.Core, waiting []engine.ActiveWait, last engine.LastOp) {
 		l.polls.stats.add(spent)
 		l.updatePolls(core, list, more, last.Calls != l.callCount, time.Now())
 		l.checkWaits(core, waiting, last)
@@ -171,7 +171,7 @@ func (l *deadlockDetector) sampleWaits() {
 }
 
 // checkWaits looks who waits.
-func (l *deadlockDetector) checkWaits(core *protocol.Core, waiting []engine.Waiting, last engine.Last) {
+func (l *deadlockDetector) checkWaits(core *protocol.Core, waiting []engine.ActiveWait, last engine.LastOp) {
 	now := time.Now()
 	if last.Calls != l.callCount {
 		l.callCount, l.lastCallAt = last.Calls, now
@@ -187,14 +187,14 @@ func (l *deadlockDetector) checkWaits(core *protocol.Core, waiting []engine.Wait
 			l.waits[key] = x
 		}
 		x.missed = 0
-		d, ok := w.For.(waitDescriber)
+		d, ok := w.Target.(waitDescriber)
 		if !ok {
 			continue
 		}
 		if now.Sub(x.probedAt) >= x.probeInterval {
-			l.probeRanks(core, x, w.For, d.describeWait(), now)
+			l.probeRanks(core, x, w.Target, d.describeWait(), now)
 		}
-		if l.alarm > 0 && now.Sub(x.since) >= l.alarm && !x.alarmed && (!d.describeWait().Aside || l.polls.stateOf(w.For) != nil) {
+		if l.alarm > 0 && now.Sub(x.since) >= l.alarm && !x.alarmed && (!d.describeWait().Aside || l.polls.stateOf(w.Target) != nil) {
 			x.alarmed = true
 			l.raiseAlarm(core, l.alarmReason())
 		}

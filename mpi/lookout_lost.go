@@ -106,7 +106,7 @@ func (l *deadlockDetector) handleRankLost(from int, rank, witness uint64, why []
 	case e.Core().PeerError(int(rank)) == nil:
 		text := strings.ToValidUTF8(string(why[:min(len(why), maxReasonSize)]), "?")
 		l.reportedLost[int(rank)] = lostRank{int(rank), int(witness), text}
-		e.Fabric().Cut(int(rank), fmt.Errorf("as rank %d says: %s", witness, text))
+		e.Fabric().Disconnect(int(rank), fmt.Errorf("as rank %d says: %s", witness, text))
 	}
 	return nil
 }

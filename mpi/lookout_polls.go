@@ -23,7 +23,7 @@ import (
 
 // pollTracker is what a rank polls.
 type pollTracker struct {
-	all       map[any]*pollState     // by engine.Poll.Key
+	all       map[any]*pollState     // by engine.PollRecord.Key
 	more      bool                   // and more than is known
 	stats     pollStats              // lately
 	schedules map[int]*probeSchedule // for signs of life, by rank
@@ -44,7 +44,7 @@ type probeSchedule struct {
 	interval time.Duration
 }
 
-// pollStats is what a program does with its time, see engine.Spent: a sum in which a round
+// pollStats is what a program does with its time, see engine.PollTime: a sum in which a round
 // counts less with each that follows.
 type pollStats struct{ inside, between, tests, long float64 }
 
@@ -53,11 +53,11 @@ const (
 	testOverhead = float64(20*time.Microsecond) / 1e9 // what it takes to come back from one test to the next
 )
 
-func (s *pollStats) add(x engine.Spent) {
+func (s *pollStats) add(x engine.PollTime) {
 	for _, f := range []struct {
 		sum *float64
 		of  float64
-	}{{&s.inside, x.Inside.Seconds()}, {&s.between, x.Between.Seconds()}, {&s.tests, float64(x.Tests)}, {&s.long, float64(x.Long)}} {
+	}{{&s.inside, x.Inside.Seconds()}, {&s.between, x.Between.Seconds()}, {&s.tests, float64(x.Tests)}, {&s.long, float64(x.LongGaps)}} {
 		*f.sum += f.of - *f.sum*decay
 	}
 }
@@ -73,7 +73,7 @@ func (x *pollState) isReady() bool { return x.poll != nil && x.poll.ready != nil
 
 // updatePolls takes note of what was polled since the last look, in which other calls
 // were made or not.
-func (l *deadlockDetector) updatePolls(core *protocol.Core, list []engine.Poll, more, active bool, now time.Time) {
+func (l *deadlockDetector) updatePolls(core *protocol.Core, list []engine.PollRecord, more, active bool, now time.Time) {
 	p := &l.polls
 	p.more = more
 	for _, x := range p.all {
@@ -86,8 +86,8 @@ func (l *deadlockDetector) updatePolls(core *protocol.Core, list []engine.Poll, 
 			p.all[e.Key] = x
 			l.lastCallAt = now // a call like others
 		}
-		x.missed, x.places = 0, e.Places
-		x.poll, _ = e.What.(*unsuccessfulPoll)
+		x.missed, x.places = 0, e.Stack
+		x.poll, _ = e.Target.(*unsuccessfulPoll)
 		if x.poll != nil && l.alarm > 0 {
 			l.checkPollAlarm(core, x, active, now)
 		}

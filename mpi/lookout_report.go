@@ -105,8 +105,8 @@ func (l *deadlockDetector) queryStates(core *protocol.Core, wanted bool) *stateQ
 
 // sendState tells a rank what this one does.
 func (l *deadlockDetector) sendState(to int, round uint64) {
-	places := l.world.eng.Census()
-	l.world.eng.Look(func(core *protocol.Core, waiting []engine.Waiting, last engine.Last) {
+	places := l.world.eng.WaitStacks()
+	l.world.eng.Inspect(func(core *protocol.Core, waiting []engine.ActiveWait, last engine.LastOp) {
 		s := l.localState(core, waiting, last, places)
 		if to == l.world.eng.Rank() {
 			if q := l.query; q != nil && q.round == round {
@@ -114,7 +114,7 @@ func (l *deadlockDetector) sendState(to int, round uint64) {
 			}
 			return
 		}
-		b, limit := s.Append(nil), l.world.eng.Fabric().Limits(to).Eager
+		b, limit := s.AppendJSON(nil), l.world.eng.Fabric().Limits(to).Eager
 		for last := false; !last; {
 			n := min(len(b), limit)
 			h := envelope.Header{Tag: packetState, ID: round}
@@ -140,7 +140,7 @@ func (l *deadlockDetector) handleStatePart(from int, h *envelope.Header, payload
 	case h.Flags&envelope.Synchronous == 0:
 		return nil
 	}
-	s, err := deadlock.Decode(q.partial[from])
+	s, err := deadlock.DecodeState(q.partial[from])
 	if err != nil || s.Rank != from {
 		return fmt.Errorf("%w: what it says about itself is not understood", protocol.ErrProtocol)
 	}
@@ -175,7 +175,7 @@ func (l *deadlockDetector) concludeQuery(q *stateQuery) {
 	l.quietUntil = time.Now().Add(quietFactor * alarm)
 	go func() { // which may take long with many ranks, and printing, too
 		r := deadlock.Analyze(l.world.eng.Size(), q.states, least.Milliseconds())
-		tell := q.requested || alarm > 0 && r.Stuck(alarm.Milliseconds()/2)
+		tell := q.requested || alarm > 0 && r.IsStuck(alarm.Milliseconds()/2)
 		l.world.eng.Do(func(*protocol.Core) {
 			if !tell {
 				l.quietUntil = time.Now().Add(alarm / 4)
@@ -219,7 +219,7 @@ func (w *World) Report(ctx context.Context) (string, error) {
 }
 
 // localState is what this rank does.
-func (l *deadlockDetector) localState(core *protocol.Core, waiting []engine.Waiting, last engine.Last, places map[uint64][]uintptr) *deadlock.State {
+func (l *deadlockDetector) localState(core *protocol.Core, waiting []engine.ActiveWait, last engine.LastOp, places map[uint64][]uintptr) *deadlock.State {
 	w, now := l.world, time.Now()
 	if last.Calls != l.callCount {
 		l.callCount, l.lastCallAt = last.Calls, now
@@ -228,7 +228,7 @@ func (l *deadlockDetector) localState(core *protocol.Core, waiting []engine.Wait
 	s.Host, _ = os.Hostname()
 	told := map[*pollState]bool{}
 	for _, x := range waiting {
-		d, ok := x.For.(waitDescriber)
+		d, ok := x.Target.(waitDescriber)
 		switch {
 		case !ok:
 			continue
@@ -238,7 +238,7 @@ func (l *deadlockDetector) localState(core *protocol.Core, waiting []engine.Wait
 		}
 		c := d.describeWait()
 		c.At = callerLine(places[x.ID])
-		if p := l.polls.stateOf(x.For); p != nil {
+		if p := l.polls.stateOf(x.Target); p != nil {
 			l.polls.markPolled(&c, p)
 			told[p] = true
 		}

@@ -121,14 +121,14 @@ const (
 )
 
 // transports is what messages of a job of so many ranks travel by.
-func (o *Options) transports(size int) coll.Carried {
+func (o *Options) transports(size int) coll.Transports {
 	switch {
 	case o.Net == RDMA, o.Net == Hybrid && o.RCLimit >= size:
-		return coll.ByConnections
+		return coll.ReliableConnections
 	case o.Net == UD, o.Net == Hybrid && o.RCLimit == 0:
-		return coll.ByDatagrams
+		return coll.UnreliableDatagrams
 	case o.Net == Hybrid:
-		return coll.ByConnections | coll.ByDatagrams
+		return coll.ReliableConnections | coll.UnreliableDatagrams
 	}
 	return 0
 }

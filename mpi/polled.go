@@ -9,7 +9,7 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/match"
 )
 
-// What programs ask for in vain tells of itself, as engine.Polled, once in a while: in
+// What programs ask for in vain tells of itself, as engine.PollObserver, once in a while: in
 // the words that it has when somebody waits for it. They are made at once, in the
 // goroutine that asks, since a moment later the request may be the program's again. The
 // key tells it apart from others: a request's *work if it is a call in the background,
@@ -26,14 +26,14 @@ func newUnsuccessfulPoll(d deadlock.Call, over func() bool) *unsuccessfulPoll {
 	return &unsuccessfulPoll{d, d.For, over}
 }
 
-// Polled implements engine.Polled.
-func (r *Request) Polled(p *engine.Polls) {
-	if p != nil && !r.isInactive() && p.New(&r.pollRound) {
+// OnPoll implements engine.PollObserver.
+func (r *Request) OnPoll(p *engine.PollStats) {
+	if p != nil && !r.isInactive() && p.FirstInRound(&r.pollRound) {
 		r.notePoll(p)
 	}
 }
 
-func (r *Request) notePoll(p *engine.Polls) {
+func (r *Request) notePoll(p *engine.PollStats) {
 	if r.background.doneCh != nil {
 		p.Add(&r.background, nil)
 		return
@@ -64,9 +64,9 @@ type (
 	allOfKey struct{ *Request }
 )
 
-// Polled implements engine.Polled. Requests that are polled in different company are
+// OnPoll implements engine.PollObserver. Requests that are polled in different company are
 // noted again.
-func (s *anyRequest) Polled(p *engine.Polls) {
+func (s *anyRequest) OnPoll(p *engine.PollStats) {
 	known := true
 	for _, r := range s.rs {
 		known = known && (r == nil || r.pollRound == p.Round())
@@ -79,8 +79,8 @@ func (s *anyRequest) Polled(p *engine.Polls) {
 	}
 }
 
-// Polled implements engine.Polled.
-func (a allRequests) Polled(p *engine.Polls) {
+// OnPoll implements engine.PollObserver.
+func (a allRequests) OnPoll(p *engine.PollStats) {
 	known := true
 	for _, r := range a {
 		known = known && (r == nil || r.pollRoundAll == p.Round())
@@ -95,10 +95,10 @@ func (a allRequests) Polled(p *engine.Polls) {
 
 // firstNewRequest is the first of several requests that are not done whose round is another, and
 // notes the round. Calls in the background are noted as what they are.
-func firstNewRequest(p *engine.Polls, rs []*Request, round func(*Request) *uint64) (first *Request) {
+func firstNewRequest(p *engine.PollStats, rs []*Request, round func(*Request) *uint64) (first *Request) {
 	for _, r := range rs {
 		switch {
-		case r == nil || !p.New(round(r)) || r.isInactive() || r.Ready():
+		case r == nil || !p.FirstInRound(round(r)) || r.isInactive() || r.Ready():
 		case r.background.doneCh != nil:
 			r.notePoll(p)
 		case first == nil:
@@ -158,8 +158,8 @@ type probeKey struct {
 	pattern match.Envelope
 }
 
-// Polled implements engine.Polled.
-func (s *probeWait) Polled(p *engine.Polls) {
+// OnPoll implements engine.PollObserver.
+func (s *probeWait) OnPoll(p *engine.PollStats) {
 	x := &s.comm.probePolls
 	switch {
 	case x.seen == nil:
@@ -170,7 +170,7 @@ func (s *probeWait) Polled(p *engine.Polls) {
 		return
 	}
 	x.round, x.last = p.Round(), s.envelope
-	if p.Room(len(x.seen) < maxProbePolls) {
+	if p.HasRoom(len(x.seen) < maxProbePolls) {
 		x.seen[s.envelope] = true
 		d := s.describeWait()
 		d.What = "Iprobe" + strings.TrimPrefix(d.What, "Probe")
@@ -180,9 +180,9 @@ func (s *probeWait) Polled(p *engine.Polls) {
 	}
 }
 
-// Polled implements engine.Polled.
-func (x *winWait) Polled(p *engine.Polls) {
-	if x.pollRound != nil && p.New(x.pollRound) {
+// OnPoll implements engine.PollObserver.
+func (x *winWait) OnPoll(p *engine.PollStats) {
+	if x.pollRound != nil && p.FirstInRound(x.pollRound) {
 		p.Add(x.pollRound, newUnsuccessfulPoll(x.describeWait(), func() bool { return x.w.broken != nil || x.condition() }))
 	}
 }
@@ -190,4 +190,4 @@ func (x *winWait) Polled(p *engine.Polls) {
 // internalTest is asked for by this package for its own sake.
 type internalTest struct{ engine.Waitable }
 
-var _ = []engine.Polled{&Request{}, &anyRequest{}, allRequests{}, &probeWait{}, &winWait{}}
+var _ = []engine.PollObserver{&Request{}, &anyRequest{}, allRequests{}, &probeWait{}, &winWait{}}

@@ -29,7 +29,7 @@ type Request struct {
 	rmaResult  *rmaResult      // of an operation on a window
 	err        error           // why it failed before it began
 
-	pollRound, pollRoundAll uint64 // engine.Polls.New, by itself or one of several, and with others
+	pollRound, pollRoundAll uint64 // engine.Polls.FirstInRound, by itself or one of several, and with others
 
 	persistent, active bool
 	start              func(*Request) error // of a persistent one, until it is freed

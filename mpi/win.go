@@ -54,7 +54,7 @@ type Win struct {
 	reply            []byte // that leaves
 	in, out          rma.Target
 
-	testRound, syncRound uint64 // engine.Polls.New of Test and Sync
+	testRound, syncRound uint64 // engine.Polls.FirstInRound of Test and Sync
 }
 
 // winPeer is a rank of a window.

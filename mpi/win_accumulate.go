@@ -79,7 +79,7 @@ func (o *rmaOp) checkAccumulateOp() error {
 		if b.Count() != 1 {
 			return fmt.Errorf("%w: %d, it is for one", ErrCount, b.Count())
 		}
-		if err := rma.Swappable(b.Kind()); err != nil {
+		if err := rma.CheckSwap(b.Kind()); err != nil {
 			return fmt.Errorf("%w: %w", ErrType, err)
 		}
 		others = append(others, o.compare)
@@ -102,7 +102,7 @@ func (w *Win) startAccumulate(core *protocol.Core, t *transfer) error {
 	if ok && p.atomics && t.region.direct && p.sendQueue.packetsHandled() {
 		key := t.region.key
 		key.Addr += uint64(t.place.Offset(p.unit))
-		if rma.Word(t.send.Kind(), key.Addr) || t.send.Count() == 0 && rma.Word(t.recv.Kind(), key.Addr) {
+		if rma.IsAtomicWord(t.send.Kind(), key.Addr) || t.send.Count() == 0 && rma.IsAtomicWord(t.recv.Kind(), key.Addr) {
 			t.startPart(t)
 			t.p.Buf = t.word[:]
 			core.Atomic(&t.p, key, atomic)
@@ -128,7 +128,7 @@ func (w *Win) startAccumulate(core *protocol.Core, t *transfer) error {
 // adapterAtomic is the adapter's operation that does the same to one word.
 func (t *transfer) adapterAtomic() (a protocol.Atomic, ok bool) {
 	switch {
-	case t.elements != 1 || t.element.Size != 8 || !t.place.Row():
+	case t.elements != 1 || t.element.Size != 8 || !t.place.IsContiguous():
 		return a, false
 	case t.packet == packetCompareAndSwap:
 		return protocol.Atomic{Swap: true, Operand: wordOf(t.compare), New: wordOf(t.send)}, true

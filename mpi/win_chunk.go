@@ -77,10 +77,10 @@ func (t *transfer) elementKind() datatype.Kind {
 func (t *transfer) nextVectors(list []rma.Vector, limit, carries int) ([]rma.Vector, int) {
 	e := &t.element
 	most := min(limit/e.Size, t.elements-t.next)
-	room := (limit - e.Overhead(0)) / rma.VectorSize
+	room := (limit - e.EncodedSize(0)) / rma.VectorSize
 	if carries > 0 {
 		room /= 2
-		most = min(most, (limit-e.Overhead(1))/carries)
+		most = min(most, (limit-e.EncodedSize(1))/carries)
 	}
 	room = min(max(1, room), maxVectors)
 	if cap(list) < room {
@@ -89,12 +89,12 @@ func (t *transfer) nextVectors(list []rma.Vector, limit, carries int) ([]rma.Vec
 	list = list[:0:room]
 	for {
 		cursor := t.cursor
-		some, n := t.place.Next(&cursor, list, most, e.Extent, t.peer.unit)
-		if len(some) == 1 || e.Overhead(len(some))+n*carries <= limit {
+		some, n := t.place.AppendVectors(&cursor, list, most, e.Extent, t.peer.unit)
+		if len(some) == 1 || e.EncodedSize(len(some))+n*carries <= limit {
 			t.cursor = cursor
 			return some, n
 		}
-		most = max(1, (limit-e.Overhead(len(some)))/carries)
+		most = max(1, (limit-e.EncodedSize(len(some)))/carries)
 		if most == 1 {
 			list = list[:0:1]
 		}
@@ -110,5 +110,5 @@ func (t *transfer) fitsPacket() bool {
 	if t.packet == packetCompareAndSwap {
 		n *= 2
 	}
-	return t.element.Overhead(1)+n <= t.w.packetLimit(t.peer)
+	return t.element.EncodedSize(1)+n <= t.w.packetLimit(t.peer)
 }

@@ -18,7 +18,7 @@ const directPiece = 1 << 10
 func (w *Win) startCopy(core *protocol.Core, t *transfer) error {
 	p, bytes := t.peer, t.elements*t.element.Size
 	dense := len(t.element.Pieces) == 0
-	row := dense && t.place.Row()
+	row := dense && t.place.IsContiguous()
 	own := p.rank == w.comm.rank
 	switch {
 	case own && row:
@@ -34,7 +34,7 @@ func (w *Win) startCopy(core *protocol.Core, t *transfer) error {
 		w.startRDMA(core, t, t, t.place.Offset(p.unit), t.staging)
 	case t.region.direct && dense && bytes/t.place.Blocks() >= directPiece:
 		w.rdmaBlocks(core, t)
-	case !own && row && bytes > w.packetLimit(p)-t.element.Overhead(1) && p.sendQueue.rdmaOps < maxMessages:
+	case !own && row && bytes > w.packetLimit(p)-t.element.EncodedSize(1) && p.sendQueue.rdmaOps < maxMessages:
 		w.startMessage(core, t)
 	case !t.fitsPacket():
 		err := fmt.Errorf("%w: an element of %d bytes is more than a packet takes; raise Options.RDMA.Eager", ErrType, t.element.Size)
@@ -86,7 +86,7 @@ func (w *Win) rdmaBlocks(core *protocol.Core, t *transfer) {
 	e := &t.element
 	var list [16]rma.Vector
 	for mem := t.staging; t.next < t.elements; {
-		vectors, n := t.place.Next(&t.cursor, list[:0], t.elements-t.next, e.Extent, t.peer.unit)
+		vectors, n := t.place.AppendVectors(&t.cursor, list[:0], t.elements-t.next, e.Extent, t.peer.unit)
 		t.next += n
 		for _, v := range vectors {
 			for i := range v.Count {
@@ -108,7 +108,7 @@ func (w *Win) startMessage(core *protocol.Core, t *transfer) {
 	if t.packet == packetGet {
 		what, own = packetFetch, p
 	}
-	w.out = rma.Target{Element: rma.Plain(1), Vectors: append(w.out.Vectors[:0], rma.Vector{Off: t.place.Offset(p.unit), N: len(t.staging), Count: 1})}
+	w.out = rma.Target{Element: rma.DenseElement(1), Vectors: append(w.out.Vectors[:0], rma.Vector{Off: t.place.Offset(p.unit), N: len(t.staging), Count: 1})}
 	w.packet = w.out.Append(t.region.appendID(w.packet[:0]))
 	t.startPart(t)
 	t.p.Buf = t.staging

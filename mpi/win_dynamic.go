@@ -130,7 +130,7 @@ type dynamicState struct {
 // addRegion makes a piece of memory.
 func (d *dynamicState) addRegion(mem []byte) error {
 	s := rma.Span{Addr: uint64(Address(mem)), Size: uint64(len(mem))}
-	if other, ok := d.detaching.Overlap(s); ok {
+	if other, ok := d.detaching.FindOverlap(s); ok {
 		return fmt.Errorf("%w: %v overlap %v, which are being detached", ErrAttach, s, other)
 	}
 	v := &localRegion{Memory: rma.Memory{Bytes: mem}, id: d.lastID + 1, span: s, holders: map[int]*regionKey{}}
@@ -149,7 +149,7 @@ func (d *dynamicState) addRegion(mem []byte) error {
 func (d *dynamicState) removeRegion(addr uint64) (*localRegion, error) {
 	v, ok := d.attached.Remove(addr)
 	if !ok {
-		return nil, fmt.Errorf("%w: nothing is attached that begins there%s", ErrAttach, describeNearby(d.attached.Near(addr)))
+		return nil, fmt.Errorf("%w: nothing is attached that begins there%s", ErrAttach, describeNearby(d.attached.Neighbors(addr)))
 	}
 	v.detaching = true
 	d.detaching.Add(v.span, v) // which overlaps nothing: attach has looked

@@ -22,7 +22,7 @@ func FuzzWinPacket(f *testing.F) {
 		b = binary.LittleEndian.AppendUint32(b, length)
 		return append(append(b, flags, byte(len(payload))), payload...)
 	}
-	one := (&rma.Target{Element: rma.Plain(8), Vectors: []rma.Vector{{Off: 8, N: 1, Count: 1}}}).Append(nil)
+	one := (&rma.Target{Element: rma.DenseElement(8), Vectors: []rma.Vector{{Off: 8, N: 1, Count: 1}}}).Append(nil)
 	word := make([]byte, 8)
 	kind := uint32(datatype.Int64) << 8
 	var all []byte

@@ -49,7 +49,7 @@ func TestWinTooManyMessages(t *testing.T) {
 	require.NoError(t, err)
 	win, _, err := mpi.WinAllocate[byte](w.Comm, 64)
 	require.NoError(t, err)
-	target := (&rma.Target{Element: rma.Plain(1), Vectors: []rma.Vector{{Off: 8, N: 16, Count: 1}}}).Append(nil)
+	target := (&rma.Target{Element: rma.DenseElement(1), Vectors: []rma.Vector{{Off: 8, N: 16, Count: 1}}}).Append(nil)
 	told := 0
 	for ; err == nil && told <= mpi.MaxReplies; told++ {
 		err = win.WinPacket(0, envelope.Header{Tag: mpi.PacketSend, ID: uint64(told), Length: 16}, target)

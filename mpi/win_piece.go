@@ -186,7 +186,7 @@ func (w *Win) dispatchRegion(core *protocol.Core, p *winPeer, k winPacket, h *en
 func (w *Win) handleFind(core *protocol.Core, p *winPeer, question uint64, s rma.Span) {
 	v, ok := w.dynamic.attached.Find(s)
 	if !ok {
-		below, above := w.dynamic.attached.Near(s.Addr)
+		below, above := w.dynamic.attached.Neighbors(s.Addr)
 		w.sendPayload(core, p, envelope.Header{Tag: int32(packetMissing), ID: question}, missingReply{below, above})
 		return
 	}
@@ -290,5 +290,5 @@ func (p *winPeer) locateTarget(n, extent int, at Place) (g *remoteRegion, in Pla
 	if !ok {
 		return nil, at, s, nil
 	}
-	return g, at.From(at.Disp() - int(uintptr(g.span.Addr))), rma.Span{}, nil
+	return g, at.WithDisp(at.Disp() - int(uintptr(g.span.Addr))), rma.Span{}, nil
 }

@@ -36,8 +36,8 @@ func TestWinPieceBreaches(t *testing.T) {
 	require.NoError(t, err)
 	at, size := uint64(addr), uint64(64)
 
-	put := (&rma.Target{Element: rma.Plain(8), Vectors: []rma.Vector{{Off: 8, N: 1, Count: 1}}}).Append(nil)
-	beyond := (&rma.Target{Element: rma.Plain(8), Vectors: []rma.Vector{{Off: 64, N: 1, Count: 1}}}).Append(nil)
+	put := (&rma.Target{Element: rma.DenseElement(8), Vectors: []rma.Vector{{Off: 8, N: 1, Count: 1}}}).Append(nil)
+	beyond := (&rma.Target{Element: rma.DenseElement(8), Vectors: []rma.Vector{{Off: 64, N: 1, Count: 1}}}).Append(nil)
 	named := func(piece uint64, target []byte, value uint64) []byte {
 		return append(append(le(piece), target...), le(value)...)
 	}

@@ -198,7 +198,7 @@ func (p *winPeer) checkRange(n, extent int, at *Place) error {
 	if p.unit == 0 {
 		return fmt.Errorf("%w: its elements have no bytes", ErrRange)
 	}
-	return wrapPlaceError(at.Fit(n, extent, p.unit, p.size))
+	return wrapPlaceError(at.Validate(n, extent, p.unit, p.size))
 }
 
 // wrapPlaceError has the errors of package rma as the package's own.

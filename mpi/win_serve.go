@@ -40,7 +40,7 @@ func (w *Win) serveAccess(core *protocol.Core, p *winPeer, k winPacket, h *envel
 	if k == packetGet {
 		limit = w.packetLimit(p)
 	}
-	if err := t.Check(len(mem.Bytes), limit); err != nil {
+	if err := t.Validate(len(mem.Bytes), limit); err != nil {
 		return err
 	}
 	n := t.Bytes()
@@ -96,7 +96,7 @@ func (w *Win) serveMessage(core *protocol.Core, p *winPeer, k winPacket, h *enve
 	if h.Length > uint64(len(mem.Bytes)) || h.ID > MaxTag || len(rest) > 0 {
 		return fmt.Errorf("%w: a message of %d bytes, tag %d, and %d bytes", protocol.ErrProtocol, h.Length, h.ID, len(rest))
 	}
-	if err := t.Check(len(mem.Bytes), int(h.Length)); err != nil {
+	if err := t.Validate(len(mem.Bytes), int(h.Length)); err != nil {
 		return err
 	}
 	off, n, ok := t.Contiguous()

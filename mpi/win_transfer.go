@@ -91,7 +91,7 @@ func (t *transfer) originalPlace() Place {
 	if t.region == nil {
 		return t.place
 	}
-	return t.place.From(t.place.Disp() + int(uintptr(t.region.span.Addr)))
+	return t.place.WithDisp(t.place.Disp() + int(uintptr(t.region.span.Addr)))
 }
 
 // onPartDone is called when the adapter, or a message, has moved a part of a transfer.

@@ -19,7 +19,7 @@ type winWait struct {
 	suspects      []int          // ranks of the window that it waits for
 	isPending     func(int) bool // those of them that it waits for now; nil is all
 	any           bool           // one of them is enough
-	pollRound     *uint64        // of a call that does not wait: engine.Polls.New
+	pollRound     *uint64        // of a call that does not wait: engine.Polls.FirstInRound
 	err           error
 	checks        int // how often it was looked after
 	listed        bool

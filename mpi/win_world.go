@@ -32,7 +32,7 @@ func (ws *windowTable) add(world *World, w *Win) error {
 		ws.all, ws.world = map[uint32]*Win{}, world
 		ctx, cancel := context.WithCancel(context.Background())
 		ws.cancel = cancel
-		ws.goroutines.Go(func() { world.eng.Attend(ctx) })
+		ws.goroutines.Go(func() { world.eng.PollWhenIdle(ctx) })
 		ws.timer = time.AfterFunc(livenessInterval, ws.checkLiveness)
 	}
 	ws.all[w.comm.contextID] = w

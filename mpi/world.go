@@ -101,9 +101,9 @@ func joinJob(ctx context.Context, open Open, o Options) (*World, error) {
 		}
 		w.dev = dev
 		switch o.transports(size) {
-		case coll.ByConnections:
+		case coll.ReliableConnections:
 			return rdma.New(w.dev, h, o.Manager, o.RDMA)
-		case coll.ByDatagrams:
+		case coll.UnreliableDatagrams:
 			return ud.New(w.dev, h, o.Manager, o.UD)
 		}
 		return hybrid.New(w.dev, h, o.Manager, hybrid.Options{Limit: o.RCLimit, RDMA: o.RDMA, UD: o.UD})
@@ -169,12 +169,12 @@ func (w *World) Finalize() error {
 	last.calledAs, last.isFinalize = "finalize", true
 	err = errors.Join(err, w.runBlocking(last))
 	w.detector.end() // nobody is waited for any more; ranks that go are not missed
-	w.eng.End()
+	w.eng.FailAll()
 	stopped := false // a rank that does not come to the last fence
 	if err == nil {
 		err = w.waitLastFence()
 		stopped = errors.Is(err, ErrLost)
-		w.eng.Glance()
+		w.eng.PollOnce()
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()

@@ -288,12 +288,12 @@ func (r *run) handle(e event) {
 		r.ended(e.rank)
 	case e.exited != nil:
 		state := r.job.Ranks()[e.rank].State
-		r.verdict.exited(e.rank, *e.exited, state != server.Silent, state == server.Finalized)
+		r.verdict.exited(e.rank, *e.exited, state != server.NotJoined, state == server.Finalized)
 		r.ended(e.rank)
 	case e.job != nil && e.job.Kind == server.Abort:
 		r.verdict.aborted(e.job.Rank, e.job.Code, e.job.Why)
 	case e.job != nil:
-		r.verdict.stuck(e.job.Waiting, e.job.Gone)
+		r.verdict.stuck(e.job.Waiting, e.job.Missing)
 	case e.lost != nil:
 		r.verdict.lost(e.link.host, e.greeted, e.lost.Error())
 	case e.isEnd && !r.verdict.ending && !r.verdict.done():
@@ -304,7 +304,7 @@ func (r *run) handle(e event) {
 // ended tells the process manager that a rank has ended. What follows from it
 // comes as an event, which the caller takes: so not in its goroutine.
 func (r *run) ended(rank int) {
-	go r.job.Ended(rank)
+	go r.job.ProcessEnded(rank)
 }
 
 // input passes on what the launcher reads to rank 0.

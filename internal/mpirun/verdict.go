@@ -214,7 +214,7 @@ func (v *verdict) interrupted(name string, number int) bool {
 // whereTheyAre says how far ranks are, those in the same state together.
 func whereTheyAre(ranks []server.RankState) string {
 	var parts []string
-	for _, state := range []server.State{server.Fence, server.Running, server.Silent, server.Finalized} {
+	for _, state := range []server.State{server.AtFence, server.Running, server.NotJoined, server.Finalized} {
 		var list []int
 		for _, r := range ranks {
 			if r.State == state {

@@ -79,7 +79,7 @@ func TestWords(t *testing.T) {
 			v.stuck([]int{0}, []int{1, 2})
 		}},
 		"no end after 30s: waits at the fence: ranks 0-2, runs: rank 3; 8 ranks that still ran were ended": {124, func(v *verdict) {
-			v.timeout(30*time.Second, []server.RankState{{Rank: 0, State: server.Fence}, {Rank: 1, State: server.Fence}, {Rank: 2, State: server.Fence}, {Rank: 3, State: server.Running}})
+			v.timeout(30*time.Second, []server.RankState{{Rank: 0, State: server.AtFence}, {Rank: 1, State: server.AtFence}, {Rank: 2, State: server.AtFence}, {Rank: 3, State: server.Running}})
 		}},
 		"ended by the user (interrupt); 8 ranks that still ran were ended": {130, func(v *verdict) {
 			v.interrupted("ended by the user (interrupt)", 2)

@@ -46,7 +46,7 @@ func (b Buffer) RecvErr() error {
 	if b.layout == nil || b.layout.err != nil {
 		return b.Err()
 	}
-	return b.layout.overlap
+	return b.layout.overlapErr
 }
 
 // Contiguous is the buffer's memory as it goes on the wire, if it lies in one
@@ -55,7 +55,7 @@ func (b Buffer) Contiguous() ([]byte, bool) {
 	switch {
 	case b.layout == nil:
 		return b.mem, true
-	case b.layout.dense():
+	case b.layout.isDense():
 		return b.mem[b.from:][:b.Size()], true
 	}
 	return nil, b.count == 0 && b.layout.err == nil
@@ -63,11 +63,11 @@ func (b Buffer) Contiguous() ([]byte, bool) {
 
 // Pack copies the message into dst, as much as fits, and returns how many bytes. Sent as
 // bytes, they have to be received as bytes, too, and brought back by Unpack.
-func (b Buffer) Pack(dst []byte) int { return b.move(dst, false) }
+func (b Buffer) Pack(dst []byte) int { return b.copyPacked(dst, false) }
 
 // Unpack copies a message into the buffer's memory and returns how many bytes. A
 // shorter message leaves what is behind its end as it was, a longer one is cut.
-func (b Buffer) Unpack(src []byte) int { return b.move(src, true) }
+func (b Buffer) Unpack(src []byte) int { return b.copyPacked(src, true) }
 
 // Slice is the buffer of elements from until to, in the same memory.
 func (b Buffer) Slice(from, to int) Buffer {
@@ -75,7 +75,7 @@ func (b Buffer) Slice(from, to int) Buffer {
 		return b
 	}
 	if from < 0 || from > to || to > b.count {
-		return bad("elements [%d, %d) of %d", from, to, b.count)
+		return badBuffer("elements [%d, %d) of %d", from, to, b.count)
 	}
 	if b.layout == nil {
 		b.mem = b.mem[from*b.kind.Size() : to*b.kind.Size()]

@@ -7,21 +7,21 @@ import (
 	"unsafe"
 )
 
-// memory is a slice as bytes.
-func memory[T any](s []T) []byte {
+// asBytes is a slice as bytes.
+func asBytes[T any](s []T) []byte {
 	var zero T
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(s))), len(s)*int(unsafe.Sizeof(zero)))
 }
 
 // Of is the buffer of a slice.
 func Of[T Element](s []T) Buffer {
-	return Buffer{mem: memory(s), count: len(s), kind: KindOf[T]()}
+	return Buffer{mem: asBytes(s), count: len(s), kind: KindOf[T]()}
 }
 
 // Value is the buffer of one value.
 func Value[T Element](p *T) Buffer {
 	if p == nil {
-		return bad("the value is nil")
+		return badBuffer("the value is nil")
 	}
 	return Of(unsafe.Slice(p, 1))
 }
@@ -32,7 +32,7 @@ func Bytes(s []byte) Buffer { return Buffer{mem: s, count: len(s), kind: Byte} }
 
 // Bools is the buffer of truth values. It takes the sender's word that each is
 // one: a byte that is neither 0 nor 1 makes a bool that is neither.
-func Bools(s []bool) Buffer { return Buffer{mem: memory(s), count: len(s), kind: Bool} }
+func Bools(s []bool) Buffer { return Buffer{mem: asBytes(s), count: len(s), kind: Bool} }
 
 // Strided is the buffer of count blocks of block elements, whose begins are
 // stride elements apart, from the beginning of s on (MPI_Type_vector). A column of
@@ -41,22 +41,22 @@ func Strided[T Element](s []T, count, block, stride int) Buffer {
 	kind := KindOf[T]()
 	switch {
 	case count < 0 || block < 0 || stride < 0:
-		return bad("%d blocks of %d, %d apart: none of them may be negative", count, block, stride)
+		return badBuffer("%d blocks of %d, %d apart: none of them may be negative", count, block, stride)
 	case count == 0 || block == 0:
 		return Of(s[:0])
 	case block > len(s) || stride > 0 && count-1 > (len(s)-block)/stride:
-		return bad("%d blocks of %d, %d apart, are beyond the end of %d elements", count, block, stride, len(s))
+		return badBuffer("%d blocks of %d, %d apart, are beyond the end of %d elements", count, block, stride, len(s))
 	case count > math.MaxInt/kind.Size()/block: // stride is 0
-		return bad("%d blocks of %d %v are more bytes than there are numbers for", count, block, kind)
+		return badBuffer("%d blocks of %d %v are more bytes than there are numbers for", count, block, kind)
 	case count == 1 || stride == block:
 		return Of(s[:count*block])
 	}
 	l := layout{extent: stride * kind.Size()}
 	l.add(0, block*kind.Size())
 	if stride < block {
-		l.overlap = layoutError("blocks of %d, %d apart, overlap: they can be sent, not received", block, stride)
+		l.overlapErr = layoutError("blocks of %d, %d apart, overlap: they can be sent, not received", block, stride)
 	}
-	return Buffer{mem: memory(s), layout: &l, count: count * block, kind: kind}
+	return Buffer{mem: asBytes(s), layout: &l, count: count * block, kind: kind}
 }
 
 // Block is a piece of a slice, in elements.
@@ -73,11 +73,11 @@ func Indexed[T Element](s []T, blocks []Block) Buffer {
 	for i, b := range blocks {
 		switch {
 		case b.At < 0 || b.Len < 0:
-			return bad("block %d: %d elements at %d: neither may be negative", i, b.Len, b.At)
+			return badBuffer("block %d: %d elements at %d: neither may be negative", i, b.Len, b.At)
 		case b.Len > len(s) || b.At > len(s)-b.Len:
-			return bad("block %d: %d elements at %d are beyond the end of %d", i, b.Len, b.At, len(s))
+			return badBuffer("block %d: %d elements at %d are beyond the end of %d", i, b.Len, b.At, len(s))
 		case b.Len*kind.Size() > math.MaxInt-l.size:
-			return bad("block %d: there are more bytes than there are numbers for", i)
+			return badBuffer("block %d: there are more bytes than there are numbers for", i)
 		}
 		l.add(b.At*kind.Size(), b.Len*kind.Size())
 	}
@@ -89,12 +89,12 @@ func Indexed[T Element](s []T, blocks []Block) Buffer {
 		}
 		return Of(s[from:][:count])
 	}
-	l.overlap = overlap(blocks)
-	return Buffer{mem: memory(s), layout: &l, count: count, kind: kind}
+	l.overlapErr = findOverlap(blocks)
+	return Buffer{mem: asBytes(s), layout: &l, count: count, kind: kind}
 }
 
-// overlap names two blocks that have elements in common.
-func overlap(blocks []Block) error {
+// findOverlap names two blocks that have elements in common.
+func findOverlap(blocks []Block) error {
 	order := make([]int, 0, len(blocks))
 	for i, b := range blocks {
 		if b.Len > 0 {

@@ -2,21 +2,21 @@ package datatype
 
 import "unsafe"
 
-// column copies items that are a word each, such as those in a matrix's column, as
+// copyColumn copies items that are a word each, such as those in a matrix's column, as
 // far as wire has whole ones. It copies nothing of other items.
-func column(mem, wire []byte, size, extent int, in bool) int {
+func copyColumn(mem, wire []byte, size, extent int, in bool) int {
 	switch size {
 	case 4:
-		return words[[4]byte](mem, wire, extent, in)
+		return copyWords[[4]byte](mem, wire, extent, in)
 	case 8:
-		return words[[8]byte](mem, wire, extent, in)
+		return copyWords[[8]byte](mem, wire, extent, in)
 	case 16:
-		return words[[16]byte](mem, wire, extent, in)
+		return copyWords[[16]byte](mem, wire, extent, in)
 	}
 	return 0
 }
 
-func words[W [4]byte | [8]byte | [16]byte](mem, wire []byte, extent int, in bool) (done int) {
+func copyWords[W [4]byte | [8]byte | [16]byte](mem, wire []byte, extent int, in bool) (done int) {
 	size := int(unsafe.Sizeof(*new(W)))
 	for at := 0; len(wire)-done >= size; at += extent {
 		m, w := (*W)(unsafe.Pointer(&mem[at : at+size][0])), (*W)(unsafe.Pointer(&wire[done]))

@@ -34,7 +34,7 @@ const (
 	numKinds
 )
 
-var kinds = [numKinds]struct {
+var kindInfo = [numKinds]struct {
 	name string
 	size int
 }{
@@ -63,7 +63,7 @@ var kinds = [numKinds]struct {
 // String is the kind's name.
 func (k Kind) String() string {
 	if k < numKinds {
-		return kinds[k].name
+		return kindInfo[k].name
 	}
 	return fmt.Sprintf("Kind(%d)", uint8(k))
 }
@@ -72,7 +72,7 @@ func (k Kind) String() string {
 // Buffer knows.
 func (k Kind) Size() int {
 	if k < numKinds {
-		return kinds[k].size
+		return kindInfo[k].size
 	}
 	return 0
 }
@@ -86,12 +86,12 @@ type Element interface {
 
 // KindOf is the kind of a type's values.
 func KindOf[T Element]() Kind {
-	k, _ := basic(reflect.TypeFor[T]())
+	k, _ := basicKind(reflect.TypeFor[T]())
 	return k
 }
 
-// basic is the kind of a type that is not made of others.
-func basic(t reflect.Type) (k Kind, ok bool) {
+// basicKind is the kind of a type that is not made of others.
+func basicKind(t reflect.Type) (k Kind, ok bool) {
 	switch t.Kind() {
 	case reflect.Bool:
 		return Bool, true

@@ -21,13 +21,13 @@ var ErrLayout = errors.New("datatype")
 // A strided buffer has a run in an item, an indexed one a single item, and of
 // structs each is an item. A layout is not changed once it is in a Buffer.
 type layout struct {
-	runs    []run
-	size    int    // bytes of an item, packed
-	extent  int    // bytes from one item to the next in memory
-	name    string // of structs
-	kinds   []kindRun
-	err     error // nothing else counts
-	overlap error // no receives
+	runs       []run
+	size       int    // bytes of an item, packed
+	extent     int    // bytes from one item to the next in memory
+	name       string // of structs
+	kinds      []kindRun
+	err        error // nothing else counts
+	overlapErr error // no receives
 }
 
 // run is a piece of memory.
@@ -50,18 +50,18 @@ func (l *layout) add(off, size int) {
 	l.size += size
 }
 
-// dense reports whether the items lie packed in memory.
-func (l *layout) dense() bool {
+// isDense reports whether the items lie packed in memory.
+func (l *layout) isDense() bool {
 	return l.err == nil && (l.size == 0 || len(l.runs) == 1 && l.runs[0].off == 0 && l.size == l.extent)
 }
 
-// find is the run that a position in the packed item lies in.
-func (l *layout) find(pos int) int {
+// findRun is the run that a position in the packed item lies in.
+func (l *layout) findRun(pos int) int {
 	return sort.Search(len(l.runs), func(i int) bool { return l.runs[i].pos > pos }) - 1
 }
 
-// move copies between a packed message and memory.
-func (b Buffer) move(wire []byte, in bool) (done int) {
+// copyPacked copies between a packed message and memory.
+func (b Buffer) copyPacked(wire []byte, in bool) (done int) {
 	n := min(len(wire), b.Size())
 	if n == 0 {
 		return 0
@@ -74,13 +74,13 @@ func (b Buffer) move(wire []byte, in bool) (done int) {
 	}
 	l, from := b.layout, b.from
 	if len(l.runs) == 1 && from%l.size == 0 {
-		if done = column(b.mem[from/l.size*l.extent+l.runs[0].off:], wire[:n], l.size, l.extent, in); done == n {
+		if done = copyColumn(b.mem[from/l.size*l.extent+l.runs[0].off:], wire[:n], l.size, l.extent, in); done == n {
 			return n
 		}
 		from += done
 	}
 	item := b.mem[from/l.size*l.extent:]
-	r := l.find(from % l.size)
+	r := l.findRun(from % l.size)
 	skip := from%l.size - l.runs[r].pos
 	for {
 		piece := item[l.runs[r].off+skip:][:min(l.runs[r].size-skip, n-done)]
@@ -99,8 +99,8 @@ func (b Buffer) move(wire []byte, in bool) (done int) {
 	}
 }
 
-// bad is a buffer that cannot be used.
-func bad(format string, args ...any) Buffer {
+// badBuffer is a buffer that cannot be used.
+func badBuffer(format string, args ...any) Buffer {
 	return Buffer{layout: &layout{err: layoutError(format, args...)}}
 }
 

@@ -5,21 +5,21 @@ import (
 	"unsafe"
 )
 
-// located fills in the operations on pairs.
-func located[V int16 | int32 | int64 | float32 | float64](t *table, k Kind) {
-	t[maxLoc][k] = pairwise(func(v, w V) bool { return v > w })
-	t[minLoc][k] = pairwise(func(v, w V) bool { return v < w })
+// addPairOps fills in the operations on pairs.
+func addPairOps[V int16 | int32 | int64 | float32 | float64](t *loopTable, k Kind) {
+	t[opMaxLoc][k] = pairLoop(func(v, w V) bool { return v > w })
+	t[opMinLoc][k] = pairLoop(func(v, w V) bool { return v < w })
 }
 
-// pairwise makes a loop over packed pairs, whose fields need not be aligned, that
+// pairLoop makes a loop over packed pairs, whose fields need not be aligned, that
 // keeps the pair whose value goes before. What is not a number goes before all
 // that is, so that the result does not depend on the order.
-func pairwise[V PairValue](before func(v, w V) bool) func(inout, in []byte) {
+func pairLoop[V PairValue](before func(v, w V) bool) func(inout, in []byte) {
 	const indexSize = 8
 	valueSize := int(unsafe.Sizeof(*new(V)))
 	return func(inout, in []byte) {
 		for at := 0; at < len(inout); at += valueSize + indexSize {
-			v, w := load[V](in[at:]), load[V](inout[at:])
+			v, w := loadUnaligned[V](in[at:]), loadUnaligned[V](inout[at:])
 			i, j := binary.NativeEndian.Uint64(in[at+valueSize:]), binary.NativeEndian.Uint64(inout[at+valueSize:])
 			vNaN, wNaN := v != v, w != w
 			switch {
@@ -39,8 +39,8 @@ func pairwise[V PairValue](before func(v, w V) bool) func(inout, in []byte) {
 	}
 }
 
-// load is a value from bytes of any alignment.
-func load[V PairValue](b []byte) (v V) {
+// loadUnaligned is a value from bytes of any alignment.
+func loadUnaligned[V PairValue](b []byte) (v V) {
 	copy(unsafe.Slice((*byte)(unsafe.Pointer(&v)), unsafe.Sizeof(v)), b)
 	return v
 }

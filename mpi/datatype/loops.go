@@ -1,31 +1,31 @@
 package datatype
 
-// loops has what the predefined operations do with each kind; nil where MPI's
+// opLoops has what the predefined operations do with each kind; nil where MPI's
 // table (section 6.9.2) has no entry.
-var loops = buildLoops()
+var opLoops = buildLoops()
 
-type table [numCodes][numKinds]func(inout, in []byte)
+type loopTable [numCodes][numKinds]func(inout, in []byte)
 
-func buildLoops() (t table) {
-	integers[int8](&t, Int8)
-	integers[int16](&t, Int16)
-	integers[int32](&t, Int32)
-	integers[int64](&t, Int64)
-	integers[uint8](&t, Uint8)
-	integers[uint16](&t, Uint16)
-	integers[uint32](&t, Uint32)
-	integers[uint64](&t, Uint64)
-	ordered[float32](&t, Float32)
-	ordered[float64](&t, Float64)
-	numbers[complex64](&t, Complex64)
-	numbers[complex128](&t, Complex128)
-	bits[uint8](&t, Byte)
-	logical[uint8](&t, Bool)
-	located[int16](&t, PairInt16)
-	located[int32](&t, PairInt32)
-	located[int64](&t, PairInt64)
-	located[float32](&t, PairFloat32)
-	located[float64](&t, PairFloat64)
+func buildLoops() (t loopTable) {
+	addIntegerOps[int8](&t, Int8)
+	addIntegerOps[int16](&t, Int16)
+	addIntegerOps[int32](&t, Int32)
+	addIntegerOps[int64](&t, Int64)
+	addIntegerOps[uint8](&t, Uint8)
+	addIntegerOps[uint16](&t, Uint16)
+	addIntegerOps[uint32](&t, Uint32)
+	addIntegerOps[uint64](&t, Uint64)
+	addOrderedOps[float32](&t, Float32)
+	addOrderedOps[float64](&t, Float64)
+	addNumberOps[complex64](&t, Complex64)
+	addNumberOps[complex128](&t, Complex128)
+	addBitOps[uint8](&t, Byte)
+	addLogicalOps[uint8](&t, Bool)
+	addPairOps[int16](&t, PairInt16)
+	addPairOps[int32](&t, PairInt32)
+	addPairOps[int64](&t, PairInt64)
+	addPairOps[float32](&t, PairFloat32)
+	addPairOps[float64](&t, PairFloat64)
 	return t
 }
 
@@ -41,21 +41,21 @@ type number interface {
 	real | complex64 | complex128
 }
 
-func integers[T integer](t *table, k Kind) {
-	ordered[T](t, k)
-	logical[T](t, k)
-	bits[T](t, k)
+func addIntegerOps[T integer](t *loopTable, k Kind) {
+	addOrderedOps[T](t, k)
+	addLogicalOps[T](t, k)
+	addBitOps[T](t, k)
 }
 
-func ordered[T real](t *table, k Kind) {
-	numbers[T](t, k)
-	t[maxOf][k] = typed(func(inout, in []T) {
+func addOrderedOps[T real](t *loopTable, k Kind) {
+	addNumberOps[T](t, k)
+	t[opMax][k] = bytesLoop(func(inout, in []T) {
 		in = in[:len(inout)]
 		for i := range inout {
 			inout[i] = max(inout[i], in[i])
 		}
 	})
-	t[minOf][k] = typed(func(inout, in []T) {
+	t[opMin][k] = bytesLoop(func(inout, in []T) {
 		in = in[:len(inout)]
 		for i := range inout {
 			inout[i] = min(inout[i], in[i])
@@ -63,14 +63,14 @@ func ordered[T real](t *table, k Kind) {
 	})
 }
 
-func numbers[T number](t *table, k Kind) {
-	t[sum][k] = typed(func(inout, in []T) {
+func addNumberOps[T number](t *loopTable, k Kind) {
+	t[opSum][k] = bytesLoop(func(inout, in []T) {
 		in = in[:len(inout)]
 		for i := range inout {
 			inout[i] += in[i]
 		}
 	})
-	t[prod][k] = typed(func(inout, in []T) {
+	t[opProd][k] = bytesLoop(func(inout, in []T) {
 		in = in[:len(inout)]
 		for i := range inout {
 			inout[i] *= in[i]
@@ -78,20 +78,20 @@ func numbers[T number](t *table, k Kind) {
 	})
 }
 
-func bits[T integer](t *table, k Kind) {
-	t[bAnd][k] = typed(func(inout, in []T) {
+func addBitOps[T integer](t *loopTable, k Kind) {
+	t[opBAnd][k] = bytesLoop(func(inout, in []T) {
 		in = in[:len(inout)]
 		for i := range inout {
 			inout[i] &= in[i]
 		}
 	})
-	t[bOr][k] = typed(func(inout, in []T) {
+	t[opBOr][k] = bytesLoop(func(inout, in []T) {
 		in = in[:len(inout)]
 		for i := range inout {
 			inout[i] |= in[i]
 		}
 	})
-	t[bXor][k] = typed(func(inout, in []T) {
+	t[opBXor][k] = bytesLoop(func(inout, in []T) {
 		in = in[:len(inout)]
 		for i := range inout {
 			inout[i] ^= in[i]
@@ -99,28 +99,28 @@ func bits[T integer](t *table, k Kind) {
 	})
 }
 
-func logical[T integer](t *table, k Kind) {
-	t[lAnd][k] = typed(func(inout, in []T) {
+func addLogicalOps[T integer](t *loopTable, k Kind) {
+	t[opLAnd][k] = bytesLoop(func(inout, in []T) {
 		in = in[:len(inout)]
 		for i := range inout {
-			inout[i] = truth[T](inout[i] != 0 && in[i] != 0)
+			inout[i] = fromBool[T](inout[i] != 0 && in[i] != 0)
 		}
 	})
-	t[lOr][k] = typed(func(inout, in []T) {
+	t[opLOr][k] = bytesLoop(func(inout, in []T) {
 		in = in[:len(inout)]
 		for i := range inout {
-			inout[i] = truth[T](inout[i] != 0 || in[i] != 0)
+			inout[i] = fromBool[T](inout[i] != 0 || in[i] != 0)
 		}
 	})
-	t[lXor][k] = typed(func(inout, in []T) {
+	t[opLXor][k] = bytesLoop(func(inout, in []T) {
 		in = in[:len(inout)]
 		for i := range inout {
-			inout[i] = truth[T]((inout[i] != 0) != (in[i] != 0))
+			inout[i] = fromBool[T]((inout[i] != 0) != (in[i] != 0))
 		}
 	})
 }
 
-func truth[T integer](b bool) T {
+func fromBool[T integer](b bool) T {
 	if b {
 		return 1
 	}

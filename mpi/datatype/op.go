@@ -12,7 +12,7 @@ var ErrOp = errors.New("datatype: operation")
 // associative, or are taken to be. The zero Op combines nothing.
 type Op struct {
 	name        string
-	code        code
+	code        opCode
 	commutative bool
 	kind        Kind // of a user's function
 	size        int  // bytes of an element, of a user's function
@@ -20,46 +20,46 @@ type Op struct {
 	err         error // of a user's function that cannot be
 }
 
-type code uint8
+type opCode uint8
 
 const (
-	none code = iota
-	sum
-	prod
-	maxOf
-	minOf
-	lAnd
-	lOr
-	lXor
-	bAnd
-	bOr
-	bXor
-	maxLoc
-	minLoc
-	replace
-	noOp
-	user
-	numCodes = user
+	opNone opCode = iota
+	opSum
+	opProd
+	opMax
+	opMin
+	opLAnd
+	opLOr
+	opLXor
+	opBAnd
+	opBOr
+	opBXor
+	opMaxLoc
+	opMinLoc
+	opReplace
+	opNoOp
+	opUser
+	numCodes = opUser
 )
 
 // The predefined operations, and what they are for (MPI sections 6.9.2, 6.9.4).
 // Max and Min of something that is not a number are not a number.
 var (
-	Sum    = Op{name: "sum", code: sum, commutative: true}       // integers, floating point, complex
-	Prod   = Op{name: "product", code: prod, commutative: true}  // integers, floating point, complex
-	Max    = Op{name: "max", code: maxOf, commutative: true}     // integers, floating point
-	Min    = Op{name: "min", code: minOf, commutative: true}     // integers, floating point
-	LAnd   = Op{name: "land", code: lAnd, commutative: true}     // integers, bool: 0 is false, true is 1
-	LOr    = Op{name: "lor", code: lOr, commutative: true}       // the same
-	LXor   = Op{name: "lxor", code: lXor, commutative: true}     // the same
-	BAnd   = Op{name: "band", code: bAnd, commutative: true}     // integers, bytes
-	BOr    = Op{name: "bor", code: bOr, commutative: true}       // the same
-	BXor   = Op{name: "bxor", code: bXor, commutative: true}     // the same
-	MaxLoc = Op{name: "maxloc", code: maxLoc, commutative: true} // pairs: the greatest, of equals that of the least index
-	MinLoc = Op{name: "minloc", code: minLoc, commutative: true} // pairs: the least, of equals that of the least index
+	Sum    = Op{name: "sum", code: opSum, commutative: true}       // integers, floating point, complex
+	Prod   = Op{name: "product", code: opProd, commutative: true}  // integers, floating point, complex
+	Max    = Op{name: "max", code: opMax, commutative: true}       // integers, floating point
+	Min    = Op{name: "min", code: opMin, commutative: true}       // integers, floating point
+	LAnd   = Op{name: "land", code: opLAnd, commutative: true}     // integers, bool: 0 is false, true is 1
+	LOr    = Op{name: "lor", code: opLOr, commutative: true}       // the same
+	LXor   = Op{name: "lxor", code: opLXor, commutative: true}     // the same
+	BAnd   = Op{name: "band", code: opBAnd, commutative: true}     // integers, bytes
+	BOr    = Op{name: "bor", code: opBOr, commutative: true}       // the same
+	BXor   = Op{name: "bxor", code: opBXor, commutative: true}     // the same
+	MaxLoc = Op{name: "maxloc", code: opMaxLoc, commutative: true} // pairs: the greatest, of equals that of the least index
+	MinLoc = Op{name: "minloc", code: opMinLoc, commutative: true} // pairs: the least, of equals that of the least index
 
-	Replace = Op{name: "replace", code: replace} // everything: what comes in, for one-sided accumulation
-	NoOp    = Op{name: "no-op", code: noOp}      // everything: what was there
+	Replace = Op{name: "replace", code: opReplace} // everything: what comes in, for one-sided accumulation
+	NoOp    = Op{name: "no-op", code: opNoOp}      // everything: what was there
 )
 
 // Ops are the predefined operations.
@@ -69,7 +69,7 @@ func Ops() []Op {
 
 // String is the operation's name.
 func (o Op) String() string {
-	if o.code == none {
+	if o.code == opNone {
 		return "no operation"
 	}
 	return o.name
@@ -78,14 +78,14 @@ func (o Op) String() string {
 // Number tells the predefined operations apart: from 1 on, in the order of Ops. It is 0
 // of an operation of the program, and of none.
 func (o Op) Number() int {
-	if o.code == user {
+	if o.code == opUser {
 		return 0
 	}
 	return int(o.code)
 }
 
 // Predefined reports whether it is one of MPI's, and no function of the program.
-func (o Op) Predefined() bool { return o.code != user }
+func (o Op) Predefined() bool { return o.code != opUser }
 
 // Commutative reports whether the order of the operands does not matter. If it
 // does a reduction combines them in the order of the ranks.
@@ -94,20 +94,20 @@ func (o Op) Commutative() bool { return o.commutative }
 // Valid is nil if the operation is for elements of a kind, and an ErrOp if not.
 func (o Op) Valid(k Kind) error {
 	switch {
-	case o.code == none:
+	case o.code == opNone:
 		return fmt.Errorf("%w: none was given", ErrOp)
 	case o.err != nil:
 		return o.err
-	case o.code == user && raw(k) != raw(o.kind):
+	case o.code == opUser && normalizeKind(k) != normalizeKind(o.kind):
 		return fmt.Errorf("%w: %s is a function of %v, not of %v", ErrOp, o.name, o.kind, k)
-	case o.code == user, o.code == replace, o.code == noOp:
+	case o.code == opUser, o.code == opReplace, o.code == opNoOp:
 		return nil
-	case k >= numKinds || loops[o.code][k] == nil:
+	case k >= numKinds || opLoops[o.code][k] == nil:
 		hint := ""
 		if k == Byte {
 			hint = "; a []byte of numbers is datatype.Of"
 		}
-		return fmt.Errorf("%w: there is no %s of %v, only of %s%s", ErrOp, o.name, k, o.domain(), hint)
+		return fmt.Errorf("%w: there is no %s of %v, only of %s%s", ErrOp, o.name, k, o.validKinds(), hint)
 	}
 	return nil
 }
@@ -118,22 +118,22 @@ func (o Op) Fits(b Buffer) error {
 	if err := o.Valid(b.kind); err != nil {
 		return err
 	}
-	if o.code == user && o.size != b.ElementSize() {
+	if o.code == opUser && o.size != b.ElementSize() {
 		return fmt.Errorf("%w: %s is a function of %d bytes, an element has %d", ErrOp, o.name, o.size, b.ElementSize())
 	}
 	return nil
 }
 
-// domain names the kinds that the operation is for.
-func (o Op) domain() string {
+// validKinds names the kinds that the operation is for.
+func (o Op) validKinds() string {
 	switch o.code {
-	case sum, prod:
+	case opSum, opProd:
 		return "integers, floating point and complex"
-	case maxOf, minOf:
+	case opMax, opMin:
 		return "integers and floating point"
-	case lAnd, lOr, lXor:
+	case opLAnd, opLOr, opLXor:
 		return "integers and bool"
-	case bAnd, bOr, bXor:
+	case opBAnd, opBOr, opBXor:
 		return "integers and bytes"
 	}
 	return "Pair"
@@ -147,20 +147,20 @@ func (o Op) Apply(k Kind, inout, in []byte) error {
 		return err
 	}
 	size := k.Size()
-	if o.code == user {
+	if o.code == opUser {
 		size = o.size
 	}
 	if len(inout) != len(in) || size > 0 && len(in)%size != 0 {
 		return fmt.Errorf("%w: %s of %d and %d bytes, of elements of %d", ErrOp, o.name, len(in), len(inout), size)
 	}
 	switch o.code {
-	case replace:
+	case opReplace:
 		copy(inout, in)
-	case noOp:
-	case user:
+	case opNoOp:
+	case opUser:
 		o.apply(inout, in)
 	default:
-		loops[o.code][k](inout, in)
+		opLoops[o.code][k](inout, in)
 	}
 	return nil
 }

@@ -16,13 +16,13 @@ func OpFunc[T Element](name string, commutative bool, f func(in, inout []T)) Op 
 	if f == nil {
 		return badOp(name)
 	}
-	loop := typed(func(inout, in []T) { f(in, inout) })
-	return Op{name: name, code: user, commutative: commutative, kind: k, size: k.Size(), apply: loop}
+	loop := bytesLoop(func(inout, in []T) { f(in, inout) })
+	return Op{name: name, code: opUser, commutative: commutative, kind: k, size: k.Size(), apply: loop}
 }
 
 // badOp returns an operation without a function, whose Valid tells so.
 func badOp(name string) Op {
-	return Op{name: name, code: user, err: fmt.Errorf("%w: %s: the function is nil", ErrOp, name)}
+	return Op{name: name, code: opUser, err: fmt.Errorf("%w: %s: the function is nil", ErrOp, name)}
 }
 
 // OpStructs is an operation of the user's on the elements of a Buffer that
@@ -34,12 +34,12 @@ func OpStructs[T any](name string, commutative bool, f func(in, inout []T)) Op {
 	}
 	l := layoutOf(reflect.TypeFor[T](), nil)
 	if l.err != nil {
-		return Op{name: name, code: user, err: fmt.Errorf("%w: %s: %w", ErrOp, name, l.err)}
+		return Op{name: name, code: opUser, err: fmt.Errorf("%w: %s: %w", ErrOp, name, l.err)}
 	}
-	loop := typed(func(inout, in []T) { f(in, inout) })
-	if !l.dense() {
+	loop := bytesLoop(func(inout, in []T) { f(in, inout) })
+	if !l.isDense() {
 		loop = func(inout, in []byte) {
-			a, b := make([]T, min(piece, len(inout)/l.size)), make([]T, min(piece, len(inout)/l.size))
+			a, b := make([]T, min(copyChunk, len(inout)/l.size)), make([]T, min(copyChunk, len(inout)/l.size))
 			for len(inout) > 0 {
 				n := Structs(a).Unpack(inout)
 				Structs(b).Unpack(in)
@@ -49,43 +49,43 @@ func OpStructs[T any](name string, commutative bool, f func(in, inout []T)) Op {
 			}
 		}
 	}
-	return Op{name: name, code: user, commutative: commutative, kind: Struct, size: l.size, apply: loop}
+	return Op{name: name, code: opUser, commutative: commutative, kind: Struct, size: l.size, apply: loop}
 }
 
-// piece is how many elements are copied at a time where they cannot be combined
+// copyChunk is how many elements are copied at a time where they cannot be combined
 // in place.
-const piece = 256
+const copyChunk = 256
 
-// typed makes a loop over elements one over bytes.
-func typed[T any](loop func(inout, in []T)) func(inout, in []byte) {
+// bytesLoop makes a loop over elements one over bytes.
+func bytesLoop[T any](loop func(inout, in []T)) func(inout, in []byte) {
 	var zero T
 	size := int(unsafe.Sizeof(zero))
 	return func(inout, in []byte) {
 		if size == 0 || len(inout) == 0 {
 			return
 		}
-		if aligned[T](inout) && aligned[T](in) {
-			loop(elements[T](inout), elements[T](in))
+		if isAligned[T](inout) && isAligned[T](in) {
+			loop(asElements[T](inout), asElements[T](in))
 			return
 		}
-		a, b := make([]T, min(piece, len(inout)/size)), make([]T, min(piece, len(inout)/size))
+		a, b := make([]T, min(copyChunk, len(inout)/size)), make([]T, min(copyChunk, len(inout)/size))
 		for len(inout) > 0 {
-			n := copy(memory(a), inout)
-			copy(memory(b), in)
+			n := copy(asBytes(a), inout)
+			copy(asBytes(b), in)
 			loop(a[:n/size], b[:n/size])
-			copy(inout, memory(a)[:n])
+			copy(inout, asBytes(a)[:n])
 			inout, in = inout[n:], in[n:]
 		}
 	}
 }
 
-func aligned[T any](b []byte) bool {
+func isAligned[T any](b []byte) bool {
 	var zero T
 	return uintptr(unsafe.Pointer(unsafe.SliceData(b)))%unsafe.Alignof(zero) == 0
 }
 
-// elements is an aligned piece of memory as what it is made of.
-func elements[T any](b []byte) []T {
+// asElements is an aligned piece of memory as what it is made of.
+func asElements[T any](b []byte) []T {
 	var zero T
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/int(unsafe.Sizeof(zero)))
 }

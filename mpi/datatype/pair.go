@@ -19,8 +19,8 @@ type Pair[V PairValue] struct {
 
 // Pairs is the buffer of pairs. Their kind is PairInt16 to PairFloat64.
 func Pairs[V PairValue](s []Pair[V]) Buffer {
-	value, _ := basic(reflect.TypeFor[V]())
-	b := Buffer{mem: memory(s), count: len(s), kind: pairKind(value)}
+	value, _ := basicKind(reflect.TypeFor[V]())
+	b := Buffer{mem: asBytes(s), count: len(s), kind: pairKind(value)}
 	var p Pair[V]
 	if unsafe.Sizeof(p) != uintptr(b.kind.Size()) {
 		var l layout

@@ -101,7 +101,7 @@ func (s Signature) Accept(sent Signature) error {
 	switch {
 	case sent.Count == 0:
 		return nil
-	case raw(s.Kind) != raw(sent.Kind):
+	case normalizeKind(s.Kind) != normalizeKind(sent.Kind):
 		return fmt.Errorf("%w: %d %v were sent to a buffer of %d %v", ErrSignature, sent.Count, sent.Kind, s.Count, s.Kind)
 	case s.Unit != sent.Unit:
 		return fmt.Errorf("%w: %d structs were sent to a buffer of %d structs with other fields", ErrSignature, sent.Count, s.Count)
@@ -111,8 +111,8 @@ func (s Signature) Accept(sent Signature) error {
 	return nil
 }
 
-// raw makes bytes and uint8 one kind, since they are one type.
-func raw(k Kind) Kind {
+// normalizeKind makes bytes and uint8 one kind, since they are one type.
+func normalizeKind(k Kind) Kind {
 	if k == Byte {
 		return Uint8
 	}

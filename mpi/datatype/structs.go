@@ -18,14 +18,14 @@ func Structs[T any](s []T, fields ...string) Buffer {
 	if l.err != nil {
 		return Buffer{layout: l}
 	}
-	return Buffer{mem: memory(s), layout: l, count: len(s), kind: Struct}
+	return Buffer{mem: asBytes(s), layout: l, count: len(s), kind: Struct}
 }
 
 // layoutOf is the layout of a type's values, or one with an error.
 func layoutOf(t reflect.Type, fields []string) *layout {
 	l := &layout{extent: int(t.Size()), name: t.String()}
 	if len(fields) == 0 {
-		l.err = l.walk(t, 0, "")
+		l.err = l.addType(t, 0, "")
 		return l
 	}
 	if t.Kind() != reflect.Struct {
@@ -48,16 +48,16 @@ func layoutOf(t reflect.Type, fields []string) *layout {
 		if !slices.Contains(fields, f.Name) {
 			continue
 		}
-		if l.err = l.walk(f.Type, int(f.Offset), f.Name); l.err != nil {
+		if l.err = l.addType(f.Type, int(f.Offset), f.Name); l.err != nil {
 			return l
 		}
 	}
 	return l
 }
 
-// walk adds a type's bytes, which are at off and called path.
-func (l *layout) walk(t reflect.Type, off int, path string) error {
-	if k, ok := basic(t); ok {
+// addType adds a type's bytes, which are at off and called path.
+func (l *layout) addType(t reflect.Type, off int, path string) error {
+	if k, ok := basicKind(t); ok {
 		l.add(off, k.Size())
 		l.addKind(k, 1)
 		return nil
@@ -65,13 +65,13 @@ func (l *layout) walk(t reflect.Type, off int, path string) error {
 	switch t.Kind() {
 	case reflect.Array:
 		e := t.Elem()
-		if k, ok := basic(e); ok {
+		if k, ok := basicKind(e); ok {
 			l.add(off, t.Len()*k.Size())
 			l.addKind(k, t.Len())
 			return nil
 		}
 		for i := range t.Len() {
-			if err := l.walk(e, off+i*int(e.Size()), path+"[]"); err != nil {
+			if err := l.addType(e, off+i*int(e.Size()), path+"[]"); err != nil {
 				return err
 			}
 		}
@@ -82,19 +82,19 @@ func (l *layout) walk(t reflect.Type, off int, path string) error {
 			if f.Name == "_" {
 				continue
 			}
-			if err := l.walk(f.Type, off+int(f.Offset), strings.TrimPrefix(path+"."+f.Name, ".")); err != nil {
+			if err := l.addType(f.Type, off+int(f.Offset), strings.TrimPrefix(path+"."+f.Name, ".")); err != nil {
 				return err
 			}
 		}
 		return nil
 	case reflect.Uintptr:
-		return layoutError("%s is a %v, an address, and means nothing in another process", l.called(path), t)
+		return layoutError("%s is a %v, an address, and means nothing in another process", l.fieldName(path), t)
 	}
-	return layoutError("%s is a %v, which has pointers: send what it points to, or name the fields to send", l.called(path), t)
+	return layoutError("%s is a %v, which has pointers: send what it points to, or name the fields to send", l.fieldName(path), t)
 }
 
-// called is a path in front of which stands the type.
-func (l *layout) called(path string) string {
+// fieldName is a path in front of which stands the type.
+func (l *layout) fieldName(path string) string {
 	if path == "" {
 		return "the element"
 	}

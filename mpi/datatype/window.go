@@ -6,13 +6,13 @@ import "reflect"
 // all: a window. Their kind is that of an element, or Struct.
 func Raw[T any](s []T) (mem []byte, kind Kind, err error) {
 	t := reflect.TypeFor[T]()
-	if k, ok := basic(t); ok {
-		return memory(s), k, nil
+	if k, ok := basicKind(t); ok {
+		return asBytes(s), k, nil
 	}
 	if l := layoutOf(t, nil); l.err != nil {
 		return nil, Struct, l.err
 	}
-	return memory(s), Struct, nil
+	return asBytes(s), Struct, nil
 }
 
 // Piece is a part of an element, in bytes.
@@ -25,7 +25,7 @@ type Piece struct {
 // from one to the next in a slice, and which of them are the element's; nil if all
 // are.
 func (b Buffer) Element() (extent int, pieces []Piece) {
-	if b.kind < PairInt16 || b.layout == nil || b.layout.dense() {
+	if b.kind < PairInt16 || b.layout == nil || b.layout.isDense() {
 		return b.ElementSize(), nil
 	}
 	for _, r := range b.layout.runs {

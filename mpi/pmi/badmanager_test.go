@@ -30,7 +30,7 @@ func scripted(t *testing.T, answers ...string) *client {
 		}
 	}()
 	t.Cleanup(func() { ours.Close(); <-done })
-	return &client{dialect: &v1{}, rank: 1, size: 2, conn: newConn(ours, "PMI_FD=3")}
+	return &client{protocol: &protocolV1{}, rank: 1, size: 2, conn: newConn(ours, "PMI_FD=3")}
 }
 
 // hello is how a session of PMI-1 begins well.
@@ -60,29 +60,29 @@ func TestManagersThatAnswerNonsenseAtFirst(t *testing.T) {
 	} {
 		answers := slices.Clone(hello)
 		answers[c.at] = c.says
-		_, err := scripted(t, answers...).joined(soon(t))
+		_, err := scripted(t, answers...).joinManager(soon(t))
 		require.ErrorContains(t, err, c.want)
 		require.ErrorContains(t, err, "PMI_FD=3")
 	}
 	for vanish := range hello {
-		_, err := scripted(t, hello[:vanish]...).joined(soon(t))
+		_, err := scripted(t, hello[:vanish]...).joinManager(soon(t))
 		require.ErrorIs(t, err, ErrGone)
 	}
 	// A manager may not know where ranks are: then nobody shares memory.
 	for _, says := range []string{"cmd=get_result rc=-1 msg=key_PMI_process_mapping_not_found value=unknown\n", "cmd=get_result rc=0 value=\n"} {
-		m, err := scripted(t, append(hello[:3:3], says)...).joined(soon(t))
+		m, err := scripted(t, append(hello[:3:3], says)...).joinManager(soon(t))
 		require.NoError(t, err)
 		require.Equal(t, 1, m.Node(1))
 	}
 	c := scripted(t, hello...)
 	c.size = 1
-	_, err := c.joined(soon(t))
+	_, err := c.joinManager(soon(t))
 	require.ErrorContains(t, err, "rank 1 of a job of 1")
 }
 
 func TestManagersThatAnswerNonsenseLater(t *testing.T) {
 	begin := func(says ...string) Manager {
-		m, err := scripted(t, append(append([]string(nil), hello...), says...)...).joined(soon(t))
+		m, err := scripted(t, append(append([]string(nil), hello...), says...)...).joinManager(soon(t))
 		require.NoError(t, err)
 		return m
 	}
@@ -118,9 +118,9 @@ func TestManagersThatAnswerNonsenseLater(t *testing.T) {
 func TestAnswersInPieces(t *testing.T) {
 	ours, theirs := net.Pipe()
 	defer ours.Close()
-	c := &client{dialect: &v1{}, rank: 0, size: 1, conn: newConn(ours, "x")}
+	c := &client{protocol: &protocolV1{}, rank: 0, size: 1, conn: newConn(ours, "x")}
 	ctx, cancel := context.WithCancel(soon(t))
-	first := asked(func() error { _, err := c.ask(ctx, ask1("get_result", "get")); return err })
+	first := asked(func() error { _, err := c.roundTrip(ctx, newRequestV1("get_result", "get")); return err })
 	b := make([]byte, 100)
 	_, err := theirs.Read(b)
 	require.NoError(t, err)
@@ -129,7 +129,7 @@ func TestAnswersInPieces(t *testing.T) {
 	cancel()
 	require.ErrorIs(t, <-first, context.Canceled)
 	go theirs.Write([]byte("sult rc=0\n"))
-	require.NoError(t, c.settled(soon(t)))
+	require.NoError(t, c.finishPending(soon(t)))
 	require.Empty(t, c.buf)
 }
 

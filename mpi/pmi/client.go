@@ -16,35 +16,35 @@ const maxSize = 1 << 22
 // client is a Manager that is asked over a connection.
 type client struct {
 	*conn
-	dialect
+	protocol
 	rank, size int
 	id         string
 	nodes      []int
-	room       int // characters of a part of a value
+	maxPart    int // characters of a part of a value
 
 	// Under the connection's lock.
-	fenced    int // requests of a fence that are answered
+	fenceStep int // requests of a fence that are answered
 	finalized bool
 }
 
-// begin joins the job. The rank and size that the environment tells, if any, are
+// joinJob joins the job. The rank and size that the environment tells, if any, are
 // in c.
-func (c *client) begin(ctx context.Context) (err error) {
+func (c *client) joinJob(ctx context.Context) (err error) {
 	if err := c.lock(ctx); err != nil {
 		return err
 	}
 	defer c.unlock()
-	if err := c.join(ctx, c); err != nil {
+	if err := c.initSession(ctx, c); err != nil {
 		return err
 	}
 	if c.size < 1 || c.size > maxSize || c.rank < 0 || c.rank >= c.size {
 		return fmt.Errorf("the process manager says rank %d of a job of %d", c.rank, c.size)
 	}
-	m, err := c.ask(ctx, c.attribute(wire.MappingKey))
+	m, err := c.roundTrip(ctx, c.attributeRequest(wire.MappingKey))
 	if err != nil {
 		return err
 	}
-	if text, ok := c.value(m); ok && text != "" {
+	if text, ok := c.replyValue(m); ok && text != "" {
 		c.nodes, err = wire.ParseMapping(text, c.size)
 		return err
 	}
@@ -56,15 +56,15 @@ func (c *client) begin(ctx context.Context) (err error) {
 	return nil
 }
 
-// limit takes the lengths of keys and values that the manager can do with.
-func (c *client) limit(keys, values int) error {
+// setLimits takes the lengths of keys and values that the manager can do with.
+func (c *client) setLimits(keys, values int) error {
 	if longest := len(partKey(strings.Repeat("k", MaxKey), maxParts)); keys < longest {
 		return fmt.Errorf("the process manager has keys of %d characters; need %d", keys, longest)
 	}
-	if values < minPart {
-		return fmt.Errorf("the process manager has room for %d characters in a value; need %d", values, minPart)
+	if values < minPartSize {
+		return fmt.Errorf("the process manager has room for %d characters in a value; need %d", values, minPartSize)
 	}
-	c.room = values
+	c.maxPart = values
 	return nil
 }
 
@@ -73,8 +73,8 @@ func (c *client) Size() int         { return c.size }
 func (c *client) JobID() string     { return c.id }
 func (c *client) Node(rank int) int { return c.nodes[rank] }
 
-// use takes the lock for a request, if there can be any.
-func (c *client) use(ctx context.Context) error {
+// lockActive takes the lock for a request, if there can be any.
+func (c *client) lockActive(ctx context.Context) error {
 	if err := c.lock(ctx); err != nil {
 		return err
 	}
@@ -85,26 +85,26 @@ func (c *client) use(ctx context.Context) error {
 	return nil
 }
 
-// settled reads the answer that a call has left behind which was given up.
-func (c *client) settled(ctx context.Context) error {
-	if c.owed == nil {
+// finishPending reads the answer that a call has left behind which was given up.
+func (c *client) finishPending(ctx context.Context) error {
+	if c.pending == nil {
 		return nil
 	}
-	r := c.owed
-	m, err := c.settle(ctx)
+	r := c.pending
+	m, err := c.awaitReply(ctx)
 	if err == nil && r.fence {
-		c.fenced++
-		err = c.fenceAnswer(r, m)
+		c.fenceStep++
+		err = c.checkFenceReply(r, m)
 	}
 	return err
 }
 
-// fenceAnswer is the error of an answer within a fence.
-func (c *client) fenceAnswer(r *request, m wire.Message) error {
+// checkFenceReply is the error of an answer within a fence.
+func (c *client) checkFenceReply(r *request, m wire.Message) error {
 	if r.message.Cmd == "kvs-get" { // it is absent, one way or the other
 		return nil
 	}
-	if err := refused(r, m); err != nil {
+	if err := replyError(r, m); err != nil {
 		return c.fail(err)
 	}
 	return nil
@@ -115,20 +115,20 @@ func (c *client) Put(key, value string) error {
 		return err
 	}
 	ctx := context.Background()
-	if err := c.use(ctx); err != nil {
+	if err := c.lockActive(ctx); err != nil {
 		return err
 	}
 	defer c.unlock()
-	if err := c.settled(ctx); err != nil {
+	if err := c.finishPending(ctx); err != nil {
 		return err
 	}
-	for i, part := range encodeValue(value, c.room) {
-		r := c.put(partKey(key, i), part)
-		m, err := c.ask(ctx, r)
+	for i, part := range encodeValue(value, c.maxPart) {
+		r := c.putRequest(partKey(key, i), part)
+		m, err := c.roundTrip(ctx, r)
 		if err != nil {
 			return err
 		}
-		if err := refused(r, m); err != nil {
+		if err := replyError(r, m); err != nil {
 			return err
 		}
 	}
@@ -139,11 +139,11 @@ func (c *client) Get(ctx context.Context, key string) (string, error) {
 	if err := checkKey(key); err != nil {
 		return "", err
 	}
-	if err := c.use(ctx); err != nil {
+	if err := c.lockActive(ctx); err != nil {
 		return "", err
 	}
 	defer c.unlock()
-	if err := c.settled(ctx); err != nil {
+	if err := c.finishPending(ctx); err != nil {
 		return "", err
 	}
 	part, err := c.getPart(ctx, key)
@@ -162,7 +162,7 @@ func (c *client) Get(ctx context.Context, key string) (string, error) {
 		}
 		text.WriteString(part)
 	}
-	value, err := decodeText(kind, text.String())
+	value, err := decodeParts(kind, text.String())
 	if err != nil {
 		return "", &KeyError{key, err.Error()}
 	}
@@ -170,11 +170,11 @@ func (c *client) Get(ctx context.Context, key string) (string, error) {
 }
 
 func (c *client) getPart(ctx context.Context, key string) (string, error) {
-	m, err := c.ask(ctx, c.get(key))
+	m, err := c.roundTrip(ctx, c.getRequest(key))
 	if err != nil {
 		return "", err
 	}
-	text, ok := c.value(m)
+	text, ok := c.replyValue(m)
 	if !ok {
 		return "", fmt.Errorf("key %q: %w", key, ErrNotFound)
 	}
@@ -182,57 +182,57 @@ func (c *client) getPart(ctx context.Context, key string) (string, error) {
 }
 
 func (c *client) Fence(ctx context.Context) error {
-	if err := c.use(ctx); err != nil {
+	if err := c.lockActive(ctx); err != nil {
 		return err
 	}
 	defer c.unlock()
-	if err := c.settled(ctx); err != nil {
+	if err := c.finishPending(ctx); err != nil {
 		return err
 	}
-	for steps := c.fence(); c.fenced < len(steps); c.fenced++ {
-		m, err := c.ask(ctx, steps[c.fenced])
+	for steps := c.fenceRequests(); c.fenceStep < len(steps); c.fenceStep++ {
+		m, err := c.roundTrip(ctx, steps[c.fenceStep])
 		if err != nil {
 			return err
 		}
-		if err := c.fenceAnswer(steps[c.fenced], m); err != nil {
+		if err := c.checkFenceReply(steps[c.fenceStep], m); err != nil {
 			return err
 		}
 	}
-	c.fenced = 0
+	c.fenceStep = 0
 	return nil
 }
 
-// abortMax is how much of a reason is told: with it, a message stays below
+// maxAbortReason is how much of a reason is told: with it, a message stays below
 // maxLine.
-const abortMax = 300
+const maxAbortReason = 300
 
 // Abort writes in between: whoever waits may wait for what never comes.
 func (c *client) Abort(code int, why string) error {
 	version := wire.PMI1
-	if _, ok := c.dialect.(v2); ok {
+	if _, ok := c.protocol.(protocolV2); ok {
 		version = wire.PMI2
 	}
-	if err := c.send(c.abort(code, why[:min(len(why), abortMax)]), version); err != nil {
+	if err := c.send(c.abortMessage(code, why[:min(len(why), maxAbortReason)]), version); err != nil {
 		return fmt.Errorf("%s: %w", c.name, err)
 	}
 	return nil
 }
 
 func (c *client) Finalize() error {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), replyTimeout)
 	defer cancel()
-	if err := c.use(ctx); err != nil {
+	if err := c.lockActive(ctx); err != nil {
 		return err
 	}
 	defer c.unlock()
-	if err := c.settled(ctx); err != nil {
+	if err := c.finishPending(ctx); err != nil {
 		return err
 	}
-	r := c.finalize()
-	m, err := c.ask(ctx, r)
+	r := c.finalizeRequest()
+	m, err := c.roundTrip(ctx, r)
 	if err != nil {
 		return err
 	}
 	c.finalized = true
-	return errors.Join(refused(r, m), c.Close())
+	return errors.Join(replyError(r, m), c.Close())
 }

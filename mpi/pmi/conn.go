@@ -14,8 +14,8 @@ import (
 	"github.com/softrnic/softrnic/internal/pmi/wire"
 )
 
-// patience is how long a manager may take to answer what it can answer at once.
-const patience = time.Minute
+// replyTimeout is how long a manager may take to answer what it can answer at once.
+const replyTimeout = time.Minute
 
 // conn is the connection to a manager: one request after the other, each with one
 // answer. It survives a request that is given up: its answer is owed, and is read
@@ -24,10 +24,10 @@ type conn struct {
 	net.Conn
 	name string // "PMI_FD=3", for errors
 
-	turn chan struct{} // full while a request is under way
-	buf  []byte        // read, and not taken as a message
-	owed *request      // whose answer has still to come
-	dead error         // why nothing can be asked any more
+	sem     chan struct{} // full while a request is under way
+	buf     []byte        // read, and not taken as a message
+	pending *request      // whose answer has still to come
+	err     error         // why nothing can be asked any more
 
 	write sync.Mutex // messages leave whole, also that of Abort
 }
@@ -36,21 +36,21 @@ type conn struct {
 type request struct {
 	message wire.Message
 	version wire.Version
-	answer  string
+	reply   string
 	fence   bool // the answer waits for others
 }
 
 func newConn(c net.Conn, name string) *conn {
-	return &conn{Conn: c, name: name, turn: make(chan struct{}, 1)}
+	return &conn{Conn: c, name: name, sem: make(chan struct{}, 1)}
 }
 
 // lock waits for the requests of others to end.
 func (c *conn) lock(ctx context.Context) error {
 	select {
-	case c.turn <- struct{}{}:
-		if c.dead != nil {
-			<-c.turn
-			return c.dead
+	case c.sem <- struct{}{}:
+		if c.err != nil {
+			<-c.sem
+			return c.err
 		}
 		return nil
 	case <-ctx.Done():
@@ -58,15 +58,15 @@ func (c *conn) lock(ctx context.Context) error {
 	}
 }
 
-func (c *conn) unlock() { <-c.turn }
+func (c *conn) unlock() { <-c.sem }
 
 // fail ends the connection's use, for a reason.
 func (c *conn) fail(err error) error {
-	if c.dead == nil {
-		c.dead = fmt.Errorf("%s: %w", c.name, err)
+	if c.err == nil {
+		c.err = fmt.Errorf("%s: %w", c.name, err)
 		c.Close()
 	}
-	return c.dead
+	return c.err
 }
 
 // send writes a message.
@@ -77,17 +77,17 @@ func (c *conn) send(m wire.Message, v wire.Version) error {
 	}
 	c.write.Lock()
 	defer c.write.Unlock()
-	if err := c.SetWriteDeadline(time.Now().Add(patience)); err != nil {
-		return lost(err)
+	if err := c.SetWriteDeadline(time.Now().Add(replyTimeout)); err != nil {
+		return connError(err)
 	}
 	if _, err := c.Write(b); err != nil {
-		return lost(err)
+		return connError(err)
 	}
 	return nil
 }
 
-// ask sends a request and returns the answer. The caller has the lock.
-func (c *conn) ask(ctx context.Context, r *request) (wire.Message, error) {
+// roundTrip sends a request and returns the answer. The caller has the lock.
+func (c *conn) roundTrip(ctx context.Context, r *request) (wire.Message, error) {
 	if err := ctx.Err(); err != nil {
 		return wire.Message{}, context.Cause(ctx)
 	}
@@ -97,19 +97,19 @@ func (c *conn) ask(ctx context.Context, r *request) (wire.Message, error) {
 		}
 		return wire.Message{}, c.fail(err)
 	}
-	c.owed = r
-	return c.settle(ctx)
+	c.pending = r
+	return c.awaitReply(ctx)
 }
 
-// settle returns the answer that is owed.
-func (c *conn) settle(ctx context.Context) (wire.Message, error) {
-	r := c.owed
+// awaitReply returns the answer that is owed.
+func (c *conn) awaitReply(ctx context.Context) (wire.Message, error) {
+	r := c.pending
 	if !r.fence {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, patience, fmt.Errorf("%w: no answer to %q within %v", ErrGone, r.message, patience))
+		ctx, cancel = context.WithTimeoutCause(ctx, replyTimeout, fmt.Errorf("%w: no answer to %q within %v", ErrGone, r.message, replyTimeout))
 		defer cancel()
 	}
-	m, err := c.read(ctx)
+	m, err := c.readMessage(ctx)
 	if format := (*wire.FormatError)(nil); errors.As(err, &format) {
 		return m, c.fail(&ProtocolError{Request: r.message.String(), Answer: string(format.Bytes), Why: format.Why})
 	}
@@ -122,15 +122,15 @@ func (c *conn) settle(ctx context.Context) (wire.Message, error) {
 	if err != nil {
 		return m, c.fail(err)
 	}
-	c.owed = nil
-	if m.Cmd != r.answer {
-		return m, c.fail(&ProtocolError{Request: r.message.String(), Answer: m.String(), Why: "want " + r.answer})
+	c.pending = nil
+	if m.Cmd != r.reply {
+		return m, c.fail(&ProtocolError{Request: r.message.String(), Answer: m.String(), Why: "want " + r.reply})
 	}
 	return m, nil
 }
 
-// read returns the next message. What was read of one is kept when ctx ends.
-func (c *conn) read(ctx context.Context) (wire.Message, error) {
+// readMessage returns the next message. What was read of one is kept when ctx ends.
+func (c *conn) readMessage(ctx context.Context) (wire.Message, error) {
 	ended := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		c.SetReadDeadline(time.Unix(1, 0))
@@ -155,13 +155,13 @@ func (c *conn) read(ctx context.Context) (wire.Message, error) {
 		n, err = c.Read(chunk)
 		c.buf = append(c.buf, chunk[:n]...)
 		if n == 0 && err != nil {
-			return m, lost(err)
+			return m, connError(err)
 		}
 	}
 }
 
-// lost says in words what the end of a connection means.
-func lost(err error) error {
+// connError says in words what the end of a connection means.
+func connError(err error) error {
 	switch {
 	case errors.Is(err, io.EOF):
 		return fmt.Errorf("%w: it has closed the connection", ErrGone)
@@ -171,8 +171,8 @@ func lost(err error) error {
 	return fmt.Errorf("%w: %w", ErrGone, err)
 }
 
-// refused is the error of an answer that says no, or nil.
-func refused(r *request, m wire.Message) error {
+// replyError is the error of an answer that says no, or nil.
+func replyError(r *request, m wire.Message) error {
 	rc, ok := m.Get("rc")
 	if !ok || rc == "0" {
 		return nil

@@ -36,7 +36,7 @@ func soon(t testing.TB) context.Context {
 
 // testServed makes a job on our server and a manager for each of its ranks, by
 // connections in memory.
-func testServed(t testing.TB, o server.Options, dialects ...dialect) (*server.Job, []Manager) {
+func testServed(t testing.TB, o server.Options, dialects ...protocol) (*server.Job, []Manager) {
 	job, err := server.New(o)
 	require.NoError(t, err)
 	list := make([]Manager, o.Size)
@@ -45,8 +45,8 @@ func testServed(t testing.TB, o server.Options, dialects ...dialect) (*server.Jo
 		ours, theirs := net.Pipe()
 		all.Go(func() { _ = job.Serve(i, theirs) })
 		t.Cleanup(func() { ours.Close() })
-		c := &client{dialect: dialects[i%len(dialects)], rank: i, size: o.Size, conn: newConn(ours, "test")}
-		list[i], err = c.joined(soon(t))
+		c := &client{protocol: dialects[i%len(dialects)], rank: i, size: o.Size, conn: newConn(ours, "test")}
+		list[i], err = c.joinManager(soon(t))
 		require.NoError(t, err)
 	}
 	t.Cleanup(all.Wait) // runs last but one of the above: connections are closed by tests or below
@@ -62,15 +62,15 @@ func testServed(t testing.TB, o server.Options, dialects ...dialect) (*server.Jo
 var kinds = map[string]func(t testing.TB, n int) []Manager{
 	"local": func(_ testing.TB, n int) []Manager { return NewLocal(n) },
 	"PMI-1": func(t testing.TB, n int) []Manager {
-		_, list := testServed(t, server.Options{Size: n, ID: "kvs_1"}, &v1{})
+		_, list := testServed(t, server.Options{Size: n, ID: "kvs_1"}, &protocolV1{})
 		return list
 	},
 	"PMI-2": func(t testing.TB, n int) []Manager {
-		_, list := testServed(t, server.Options{Size: n, ID: "kvs_2"}, v2{})
+		_, list := testServed(t, server.Options{Size: n, ID: "kvs_2"}, protocolV2{})
 		return list
 	},
 	"both": func(t testing.TB, n int) []Manager {
-		_, list := testServed(t, server.Options{Size: n, ID: "kvs_3"}, &v1{}, v2{})
+		_, list := testServed(t, server.Options{Size: n, ID: "kvs_3"}, &protocolV1{}, protocolV2{})
 		return list
 	},
 }

@@ -134,12 +134,12 @@ func TestInherited(t *testing.T) {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
 	require.NoError(t, err)
 	unix.CloseOnExec(pair[1])
-	_, err = inherited(pair[1])
+	_, err = openInherited(pair[1])
 	require.ErrorContains(t, err, "inherited")
-	_, err = inherited(1 << 20)
+	_, err = openInherited(1 << 20)
 	require.ErrorContains(t, err, "inherited")
 
-	c, err := inherited(pair[0])
+	c, err := openInherited(pair[0])
 	require.NoError(t, err)
 	_, err = c.Write([]byte("x"))
 	require.NoError(t, err)
@@ -151,7 +151,7 @@ func TestInherited(t *testing.T) {
 
 	var pipe [2]int
 	require.NoError(t, unix.Pipe(pipe[:]))
-	_, err = inherited(pipe[0])
+	_, err = openInherited(pipe[0])
 	require.ErrorContains(t, err, "no socket")
 	require.NoError(t, unix.Close(pipe[0]))
 	require.NoError(t, unix.Close(pipe[1]))

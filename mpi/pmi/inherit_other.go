@@ -7,7 +7,7 @@ import (
 	"net"
 )
 
-// inherited says that sockets are not inherited here.
-func inherited(int) (net.Conn, error) {
+// openInherited says that sockets are not inherited here.
+func openInherited(int) (net.Conn, error) {
 	return nil, errors.New("sockets are not inherited on this system; a manager here has to use PMI_PORT")
 }

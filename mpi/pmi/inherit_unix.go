@@ -10,11 +10,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// inherited takes over a socket that the process was started with. Descriptors
+// openInherited takes over a socket that the process was started with. Descriptors
 // that Go has opened are closed on exec, so one that is not came from outside; to
 // take another one, by a variable that a rank's child has from its parent, would
 // break whatever it is.
-func inherited(fd int) (net.Conn, error) {
+func openInherited(fd int) (net.Conn, error) {
 	flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0)
 	if err != nil || flags&unix.FD_CLOEXEC != 0 {
 		return nil, errors.New("no such descriptor was inherited: it was opened before, or this process was started by a rank and is none (unset PMI_FD and PMI_RANK then)")

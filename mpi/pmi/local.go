@@ -19,10 +19,10 @@ func NewLocal(n int) []Manager {
 	}
 	id := make([]byte, 16)
 	rand.Read(id)
-	j := &localJob{id: "local-" + hex.EncodeToString(id), size: n, known: map[string]string{}, put: map[string]string{}, gate: make(chan struct{}), over: make(chan struct{})}
+	j := &localJob{id: "local-" + hex.EncodeToString(id), size: n, committed: map[string]string{}, uncommitted: map[string]string{}, fence: make(chan struct{}), aborted: make(chan struct{})}
 	list := make([]Manager, n)
 	for i := range list {
-		list[i] = &local{job: j, rank: i, turn: make(chan struct{}, 1)}
+		list[i] = &local{job: j, rank: i, sem: make(chan struct{}, 1)}
 	}
 	return list
 }
@@ -32,24 +32,24 @@ type localJob struct {
 	id   string
 	size int
 
-	mu      sync.Mutex
-	known   map[string]string // put before the last fence
-	put     map[string]string // since
-	waiting int               // ranks at the fence
-	gate    chan struct{}     // closed when all have come
-	over    chan struct{}     // closed by Abort
-	abort   *AbortError
+	mu          sync.Mutex
+	committed   map[string]string // put before the last fence
+	uncommitted map[string]string // since
+	waiting     int               // ranks at the fence
+	fence       chan struct{}     // closed when all have come
+	aborted     chan struct{}     // closed by Abort
+	abort       *AbortError
 }
 
 // local is the view of one rank.
 type local struct {
 	job  *localJob
 	rank int
-	turn chan struct{} // full while this rank is in Fence
+	sem  chan struct{} // full while this rank is in Fence
 
 	// Under the job's lock.
-	at        chan struct{} // the gate of a fence that was given up
-	finalized bool
+	pendingFence chan struct{} // the gate of a fence that was given up
+	finalized    bool
 }
 
 func (l *local) Rank() int     { return l.rank }
@@ -63,8 +63,8 @@ func (l *local) Node(rank int) int {
 	return 0
 }
 
-// check says why nothing can be asked. The caller has the lock.
-func (l *local) check() error {
+// usable says why nothing can be asked. The caller has the lock.
+func (l *local) usable() error {
 	if l.job.abort != nil {
 		return l.job.abort
 	}
@@ -80,10 +80,10 @@ func (l *local) Put(key, value string) error {
 	}
 	l.job.mu.Lock()
 	defer l.job.mu.Unlock()
-	if err := l.check(); err != nil {
+	if err := l.usable(); err != nil {
 		return err
 	}
-	l.job.put[key] = value
+	l.job.uncommitted[key] = value
 	return nil
 }
 
@@ -96,10 +96,10 @@ func (l *local) Get(ctx context.Context, key string) (string, error) {
 	}
 	l.job.mu.Lock()
 	defer l.job.mu.Unlock()
-	if err := l.check(); err != nil {
+	if err := l.usable(); err != nil {
 		return "", err
 	}
-	value, ok := l.job.known[key]
+	value, ok := l.job.committed[key]
 	if !ok {
 		return "", fmt.Errorf("key %q: %w", key, ErrNotFound)
 	}
@@ -111,65 +111,65 @@ func (l *local) Fence(ctx context.Context) error {
 		return context.Cause(ctx)
 	}
 	select {
-	case l.turn <- struct{}{}:
-		defer func() { <-l.turn }()
+	case l.sem <- struct{}{}:
+		defer func() { <-l.sem }()
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	gate, err := l.arrive()
+	gate, err := l.enterFence()
 	if err != nil {
 		return err
 	}
 	select {
 	case <-gate:
-	case <-l.job.over:
+	case <-l.job.aborted:
 		return l.job.abort
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
 	l.job.mu.Lock()
 	defer l.job.mu.Unlock()
-	l.at = nil
+	l.pendingFence = nil
 	return nil
 }
 
-// arrive comes to the fence, if this rank is not there already, and returns its
+// enterFence comes to the fence, if this rank is not there already, and returns its
 // gate.
-func (l *local) arrive() (chan struct{}, error) {
+func (l *local) enterFence() (chan struct{}, error) {
 	j := l.job
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if err := l.check(); err != nil {
+	if err := l.usable(); err != nil {
 		return nil, err
 	}
-	if l.at != nil {
-		return l.at, nil
+	if l.pendingFence != nil {
+		return l.pendingFence, nil
 	}
-	l.at = j.gate
+	l.pendingFence = j.fence
 	if j.waiting++; j.waiting == j.size {
-		maps.Copy(j.known, j.put)
-		clear(j.put)
-		close(j.gate)
-		j.gate, j.waiting = make(chan struct{}), 0
+		maps.Copy(j.committed, j.uncommitted)
+		clear(j.uncommitted)
+		close(j.fence)
+		j.fence, j.waiting = make(chan struct{}), 0
 	}
-	return l.at, nil
+	return l.pendingFence, nil
 }
 
 func (l *local) Abort(code int, why string) error {
 	l.job.mu.Lock()
 	defer l.job.mu.Unlock()
-	if err := l.check(); err != nil {
+	if err := l.usable(); err != nil {
 		return err
 	}
 	l.job.abort = &AbortError{Rank: l.rank, Code: code, Why: why}
-	close(l.job.over)
+	close(l.job.aborted)
 	return nil
 }
 
 func (l *local) Finalize() error {
 	l.job.mu.Lock()
 	defer l.job.mu.Unlock()
-	if err := l.check(); err != nil {
+	if err := l.usable(); err != nil {
 		return err
 	}
 	l.finalized = true

@@ -99,14 +99,14 @@ func checkKey(key string) error {
 		return &KeyError{key, fmt.Sprintf("want 1 to %d characters", MaxKey)}
 	}
 	for _, c := range []byte(key) {
-		if !keyByte(c) {
+		if !isKeyByte(c) {
 			return &KeyError{key, "want letters, digits and ._:/- only"}
 		}
 	}
 	return nil
 }
 
-func keyByte(c byte) bool {
+func isKeyByte(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '.' || c == '_' || c == ':' || c == '/' || c == '-'
 }
 

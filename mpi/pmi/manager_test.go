@@ -96,12 +96,12 @@ func TestFences(t *testing.T) {
 // What is asked after a fence was given up waits for its end, and the fence
 // counts.
 func TestGetAfterAFenceThatWasGivenUp(t *testing.T) {
-	for _, d := range []dialect{&v1{}, v2{}} {
+	for _, d := range []protocol{&protocolV1{}, protocolV2{}} {
 		job, list := testServed(t, server.Options{Size: 2, ID: "kvs"}, d)
 		ctx := soon(t)
 		cancelled, cancel := context.WithCancel(ctx)
 		first := asked(func() error { return list[0].Fence(cancelled) })
-		for job.Ranks()[0].State != server.Fence { // the request is with the server
+		for job.Ranks()[0].State != server.AtFence { // the request is with the server
 			require.NoError(t, ctx.Err())
 			runtime.Gosched()
 		}
@@ -216,7 +216,7 @@ func TestValuesAgainstAModel(t *testing.T) {
 func TestParts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		value := rapid.OneOf(rapid.String(), rapid.Map(rapid.IntRange(0, 3000), func(n int) string { return strings.Repeat("x", n) })).Draw(t, "value")
-		room := rapid.IntRange(minPart, 100).Draw(t, "room")
+		room := rapid.IntRange(minPartSize, 100).Draw(t, "room")
 		parts := encodeValue(value, room)
 		for _, part := range parts {
 			require.NotEmpty(t, part)
@@ -225,7 +225,7 @@ func TestParts(t *testing.T) {
 		kind, n, text, err := decodeHead(parts[0])
 		require.NoError(t, err)
 		require.Len(t, parts, n)
-		got, err := decodeText(kind, text+strings.Join(parts[1:], ""))
+		got, err := decodeParts(kind, text+strings.Join(parts[1:], ""))
 		require.NoError(t, err)
 		require.Equal(t, value, got)
 	})
@@ -233,7 +233,7 @@ func TestParts(t *testing.T) {
 		_, _, _, err := decodeHead(part)
 		require.Error(t, err, part)
 	}
-	_, err := decodeText('b', "*")
+	_, err := decodeParts('b', "*")
 	require.Error(t, err)
 }
 
@@ -251,7 +251,7 @@ func TestLocalAbort(t *testing.T) {
 }
 
 func TestAbort(t *testing.T) {
-	for _, d := range []dialect{&v1{}, v2{}} {
+	for _, d := range []protocol{&protocolV1{}, protocolV2{}} {
 		events := make(chan server.Event, 1)
 		_, list := testServed(t, server.Options{Size: 2, ID: "kvs", Notify: func(e server.Event) { events <- e }}, d)
 		// A rank that waits can be the one that ends it all, from another goroutine.
@@ -265,7 +265,7 @@ func TestAbort(t *testing.T) {
 }
 
 func TestNodes(t *testing.T) {
-	_, list := testServed(t, server.Options{Size: 5, ID: "kvs", Nodes: []int{0, 1, 0, 1, 0}}, &v1{}, v2{})
+	_, list := testServed(t, server.Options{Size: 5, ID: "kvs", Nodes: []int{0, 1, 0, 1, 0}}, &protocolV1{}, protocolV2{})
 	for _, m := range list {
 		require.Equal(t, []int{0, 1, 0, 1, 0}, []int{m.Node(0), m.Node(1), m.Node(2), m.Node(3), m.Node(4)})
 	}

@@ -33,36 +33,36 @@ func (e *EnvironmentError) Error() string {
 // Open can be called once, and processes that this one starts have no part in it.
 func Open(ctx context.Context) (Manager, error) {
 	managed := os.Getenv("PMI_FD") != "" || os.Getenv("PMI_PORT") != ""
-	if managed && opened.Swap(true) {
+	if managed && joined.Swap(true) {
 		return nil, errors.New("this process has joined its job before: a second Open would be the same rank again")
 	}
-	return open(ctx, os.Getenv)
+	return openFrom(ctx, os.Getenv)
 }
 
-// opened says that this process has its connection, or has had it.
-var opened atomic.Bool
+// joined says that this process has its connection, or has had it.
+var joined atomic.Bool
 
-func open(ctx context.Context, getenv func(string) string) (Manager, error) {
+func openFrom(ctx context.Context, getenv func(string) string) (Manager, error) {
 	c := &client{}
 	switch version := getenv(EnvVersion); version {
 	case "", "1":
-		c.dialect = &v1{}
+		c.protocol = &protocolV1{}
 	case "2":
-		c.dialect = v2{}
+		c.protocol = protocolV2{}
 	default:
 		return nil, &EnvironmentError{EnvVersion, version, "want 1 or 2"}
 	}
 	var err error
 	switch {
 	case getenv("PMI_FD") != "":
-		err = c.inherit(getenv)
+		err = c.useInherited(getenv)
 	case getenv("PMI_PORT") != "":
 		err = c.dial(ctx, getenv)
 	default:
-		if err := foreign(getenv); err != nil {
+		if err := checkLaunchers(getenv); err != nil {
 			return nil, err
 		}
-		if hint := lonelyHint(getenv); hint != "" {
+		if hint := singletonHint(getenv); hint != "" {
 			slog.Warn(hint)
 		}
 		return NewLocal(1)[0], nil
@@ -70,14 +70,14 @@ func open(ctx context.Context, getenv func(string) string) (Manager, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.joined(ctx)
+	return c.joinManager(ctx)
 }
 
-// joined is the manager once the job is joined.
-func (c *client) joined(ctx context.Context) (Manager, error) {
-	if err := c.begin(ctx); err != nil {
+// joinManager is the manager once the job is joined.
+func (c *client) joinManager(ctx context.Context) (Manager, error) {
+	if err := c.joinJob(ctx); err != nil {
 		c.Close()
-		if c.dead != nil { // it has the name
+		if c.err != nil { // it has the name
 			return nil, fmt.Errorf("joining the job: %w", err)
 		}
 		return nil, fmt.Errorf("joining the job at %s: %w", c.name, err)
@@ -85,8 +85,8 @@ func (c *client) joined(ctx context.Context) (Manager, error) {
 	return c, nil
 }
 
-// number reads a variable that has to be a number.
-func number(getenv func(string) string, name string, least int) (int, error) {
+// envInt reads a variable that has to be a number.
+func envInt(getenv func(string) string, name string, least int) (int, error) {
 	text := getenv(name)
 	n, err := strconv.Atoi(text)
 	if err != nil || n < least || n > maxSize {
@@ -95,19 +95,19 @@ func number(getenv func(string) string, name string, least int) (int, error) {
 	return n, nil
 }
 
-// inherit takes the socket PMI_FD.
-func (c *client) inherit(getenv func(string) string) (err error) {
-	fd, err := number(getenv, "PMI_FD", 0)
+// useInherited takes the socket PMI_FD.
+func (c *client) useInherited(getenv func(string) string) (err error) {
+	fd, err := envInt(getenv, "PMI_FD", 0)
 	if err != nil {
 		return err
 	}
-	if c.rank, err = number(getenv, "PMI_RANK", 0); err != nil {
+	if c.rank, err = envInt(getenv, "PMI_RANK", 0); err != nil {
 		return err
 	}
-	if c.size, err = number(getenv, "PMI_SIZE", 1); err != nil {
+	if c.size, err = envInt(getenv, "PMI_SIZE", 1); err != nil {
 		return err
 	}
-	s, err := inherited(fd)
+	s, err := openInherited(fd)
 	if err != nil {
 		return &EnvironmentError{"PMI_FD", strconv.Itoa(fd), err.Error()}
 	}
@@ -119,11 +119,11 @@ func (c *client) inherit(getenv func(string) string) (err error) {
 // many there are.
 func (c *client) dial(ctx context.Context, getenv func(string) string) error {
 	at := getenv("PMI_PORT")
-	id, err := number(getenv, "PMI_ID", 0)
+	id, err := envInt(getenv, "PMI_ID", 0)
 	if err != nil {
 		return err
 	}
-	dialer := net.Dialer{Timeout: patience}
+	dialer := net.Dialer{Timeout: replyTimeout}
 	s, err := dialer.DialContext(ctx, "tcp", at)
 	switch {
 	case err != nil && ctx.Err() != nil:
@@ -134,30 +134,30 @@ func (c *client) dial(ctx context.Context, getenv func(string) string) error {
 	c.conn = newConn(s, "PMI_PORT="+at)
 	c.rank = id
 	secret := getenv(EnvSecret)
-	if _, two := c.dialect.(v2); two && secret == "" {
+	if _, two := c.protocol.(protocolV2); two && secret == "" {
 		return nil // fullinit says it all
 	}
-	if err := c.introduce(ctx, id, secret); err != nil {
+	if err := c.sendInitAck(ctx, id, secret); err != nil {
 		s.Close()
 		return fmt.Errorf("joining the job at PMI_PORT=%s: %w", at, err)
 	}
 	return nil
 }
 
-func (c *client) introduce(ctx context.Context, id int, secret string) error {
+func (c *client) sendInitAck(ctx context.Context, id int, secret string) error {
 	if err := c.lock(ctx); err != nil {
 		return err
 	}
 	defer c.unlock()
-	hello := ask1("initack", "initack", "pmiid", strconv.Itoa(id))
+	hello := newRequestV1("initack", "initack", "pmiid", strconv.Itoa(id))
 	if secret != "" {
 		hello.message = hello.message.With("secret", secret)
 	}
-	m, err := c.ask(ctx, hello)
+	m, err := c.roundTrip(ctx, hello)
 	if err != nil {
 		return err
 	}
-	if err := refused(hello, m); err != nil {
+	if err := replyError(hello, m); err != nil {
 		return err
 	}
 	// Three messages follow, nobody having asked.
@@ -165,8 +165,8 @@ func (c *client) introduce(ctx context.Context, id int, secret string) error {
 		name string
 		to   *int
 	}{{"size", &c.size}, {"rank", &c.rank}, {"debug", new(int)}} {
-		c.owed = &request{message: wire.New("set", set.name, "?"), answer: "set"}
-		if m, err = c.settle(ctx); err != nil {
+		c.pending = &request{message: wire.New("set", set.name, "?"), reply: "set"}
+		if m, err = c.awaitReply(ctx); err != nil {
 			return err
 		}
 		if *set.to, err = m.Int(set.name); err != nil {
@@ -176,9 +176,9 @@ func (c *client) introduce(ctx context.Context, id int, secret string) error {
 	return nil
 }
 
-// foreign returns an error if the environment is that of a rank whose launcher does not
+// checkLaunchers returns an error if the environment is that of a rank whose launcher does not
 // speak PMI, among others: each rank would be a job of its own.
-func foreign(getenv func(string) string) error {
+func checkLaunchers(getenv func(string) string) error {
 	for _, l := range launchers {
 		rank := getenv(l.rank)
 		if rank == "" {
@@ -231,9 +231,9 @@ func inBatchScript(getenv func(string) string) bool {
 	return getenv("ENVIRONMENT") == "BATCH" && getenv("SLURM_STEP_ID") == "" && getenv("SLURM_STEPID") == "" && getenv("SLURM_STEP_NUM_TASKS") == ""
 }
 
-// lonelyHint returns a word for a job of one rank that is alone where a batch system
+// singletonHint returns a word for a job of one rank that is alone where a batch system
 // has more tasks, or "": the user has perhaps forgotten the launcher.
-func lonelyHint(getenv func(string) string) string {
+func singletonHint(getenv func(string) string) string {
 	n := getenv("SLURM_NTASKS")
 	if n == "" || n == "1" || getenv("SLURM_JOB_ID") == "" || getenv("SLURM_STEP_NUM_TASKS") != "" {
 		return ""

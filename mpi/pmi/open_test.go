@@ -35,7 +35,7 @@ func TestOpenAlone(t *testing.T) {
 		environment("SLURM_STEP_ID", "0", "SLURM_STEP_NUM_TASKS", "1", "PMIX_RANK", "0", "SLURM_PROCID", "0"),
 		environment("PMI_RANK", "0", "PMI_SIZE", "1"),
 	} {
-		m, err := open(soon(t), env)
+		m, err := openFrom(soon(t), env)
 		require.NoError(t, err)
 		require.Equal(t, 0, m.Rank())
 		require.Equal(t, 1, m.Size())
@@ -71,7 +71,7 @@ func TestOpenInAnEnvironmentWithoutSense(t *testing.T) {
 		{"JSM_NAMESPACE_RANK", []string{"JSM_NAMESPACE_RANK", "0", "JSM_NAMESPACE_SIZE", "2"}},
 		{"FLUX_TASK_RANK", []string{"FLUX_TASK_RANK", "0", "FLUX_JOB_SIZE", "2"}},
 	} {
-		_, err := open(soon(t), environment(c.env...))
+		_, err := openFrom(soon(t), environment(c.env...))
 		var wrong *EnvironmentError
 		require.ErrorAs(t, err, &wrong, c.name)
 		require.Equal(t, c.name, wrong.Name)
@@ -88,20 +88,20 @@ func TestOpenByPort(t *testing.T) {
 		job, err := server.New(server.Options{Size: 2, ID: "kvs_port"})
 		require.NoError(t, err)
 		served := make(chan error, 2)
-		port, err := server.Listen(server.PortOptions{Address: "127.0.0.1:0", Size: 2, Secret: "s3cret", Rank: func(rank int, c net.Conn) {
+		port, err := server.Listen(server.PortOptions{Address: "127.0.0.1:0", Size: 2, Secret: "s3cret", OnRank: func(rank int, c net.Conn) {
 			go func() { served <- job.Serve(rank, c) }()
 		}})
 		require.NoError(t, err)
 
 		for _, secret := range []string{"", "other"} {
-			_, err = open(soon(t), environment("PMI_PORT", port.Addr(), "PMI_ID", "0", EnvVersion, version, EnvSecret, secret))
+			_, err = openFrom(soon(t), environment("PMI_PORT", port.Addr(), "PMI_ID", "0", EnvVersion, version, EnvSecret, secret))
 			require.ErrorIs(t, err, ErrGone)
 		}
-		require.Equal(t, uint64(2), port.Refusals())
+		require.Equal(t, uint64(2), port.Rejected())
 
 		var list []Manager
 		for _, id := range []string{"0", "1"} {
-			m, err := open(soon(t), environment("PMI_PORT", port.Addr(), "PMI_ID", id, EnvVersion, version, EnvSecret, "s3cret"))
+			m, err := openFrom(soon(t), environment("PMI_PORT", port.Addr(), "PMI_ID", id, EnvVersion, version, EnvSecret, "s3cret"))
 			require.NoError(t, err)
 			require.Equal(t, 2, m.Size())
 			list = append(list, m)
@@ -135,10 +135,10 @@ func TestOpenAtAWrongPort(t *testing.T) {
 		}
 	}()
 	env := environment("PMI_PORT", l.Addr().String(), "PMI_ID", "0")
-	_, err = open(soon(t), env)
+	_, err = openFrom(soon(t), env)
 	require.Error(t, err)
 	ctx, cancel := context.WithCancel(soon(t))
 	cancel()
-	_, err = open(ctx, env)
+	_, err = openFrom(ctx, env)
 	require.ErrorIs(t, err, context.Canceled)
 }

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// errLeft is the error of a rank that has called runtime.Goexit, as t.FailNow does.
-var errLeft = errors.New("it has left f without returning")
+// errGoexit is the error of a rank that has called runtime.Goexit, as t.FailNow does.
+var errGoexit = errors.New("it has left f without returning")
 
 // maxLocal is the maximum number of ranks of RunLocal: goroutines of one process.
 const maxLocal = 1 << 20
@@ -32,7 +32,7 @@ func RunLocal(n int, grace time.Duration, f func(Manager) error) error {
 	for i, m := range NewLocal(n) {
 		waiting[i] = true
 		go func() {
-			e := end{i, errLeft}
+			e := end{i, errGoexit}
 			defer func() { ends <- e }()
 			e.err = f(m)
 		}()

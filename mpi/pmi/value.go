@@ -16,15 +16,15 @@ import (
 // Every character means itself in both protocols.
 
 // maxParts is more than any value has: each has at least 16 characters.
-const maxParts = MaxValue/3*4/minPart + 1
+const maxParts = MaxValue/3*4/minPartSize + 1
 
-// minPart is the least room for a part that a manager can be used with.
-const minPart = 16
+// minPartSize is the least room for a part that a manager can be used with.
+const minPartSize = 16
 
 // encodeValue returns the parts of a value, none longer than room characters.
 func encodeValue(value string, room int) []string {
 	kind, text := "t", value
-	if strings.IndexFunc(value, func(r rune) bool { return r > 127 || !keyByte(byte(r)) && !strings.ContainsRune(",@[]()", r) }) >= 0 {
+	if strings.IndexFunc(value, func(r rune) bool { return r > 127 || !isKeyByte(byte(r)) && !strings.ContainsRune(",@[]()", r) }) >= 0 {
 		kind, text = "b", base64.RawURLEncoding.EncodeToString([]byte(value))
 	}
 	// The head is at most as long as one for the most parts there can be.
@@ -63,8 +63,8 @@ func decodeHead(part string) (kind byte, parts int, text string, err error) {
 	return head[0], parts, text, nil
 }
 
-// decodeText returns the value that all parts together are.
-func decodeText(kind byte, text string) (string, error) {
+// decodeParts returns the value that all parts together are.
+func decodeParts(kind byte, text string) (string, error) {
 	if kind == 't' {
 		return text, nil
 	}

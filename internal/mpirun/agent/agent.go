@@ -101,7 +101,7 @@ func Run(in io.Reader, out io.Writer) error {
 	a.end(wait, ending)
 	var refused uint64
 	if a.port != nil {
-		refused = a.port.Refusals()
+		refused = a.port.Rejected()
 	}
 	return a.out.WriteJSON(frame.Bye, 0, frame.Farewell{Refused: refused})
 }
@@ -200,12 +200,12 @@ func (a *agent) openPort() (err error) {
 		return nil
 	}
 	a.port, err = server.Listen(server.PortOptions{
-		Address: "127.0.0.1:0",
-		Size:    a.spec.Size,
-		Secret:  a.spec.Secret,
-		Expect:  func(rank int) bool { return a.ranks[rank] != nil },
-		Refused: func(err error) { a.note(err.Error()) },
-		Rank: func(rank int, c net.Conn) {
+		Address:    "127.0.0.1:0",
+		Size:       a.spec.Size,
+		Secret:     a.spec.Secret,
+		IsExpected: func(rank int) bool { return a.ranks[rank] != nil },
+		OnReject:   func(err error) { a.note(err.Error()) },
+		OnRank: func(rank int, c net.Conn) {
 			a.ranks[rank].carry(c)
 		},
 	})

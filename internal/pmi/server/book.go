@@ -19,25 +19,25 @@ const (
 // maxKeys bounds what one job's ranks can make the manager keep.
 const maxKeys = 1 << 20
 
-// book is what the manager knows of a job: who is how far, and what they have put.
+// kvs is what the manager knows of a job: who is how far, and what they have put.
 // It does no I/O.
-type book struct {
+type kvs struct {
 	Options
 	mapping string
-	ranks   []rankBook
-	known   map[string]string
+	ranks   []rankState
+	values  map[string]string
 	nodes   []map[string]string // attributes of a node
 	waiting int                 // ranks at the fence
 	fences  int                 // that all have passed
 }
 
-// rankBook is what is known of one rank.
-type rankBook struct {
-	version wire.Version // agreed on, or 0
-	state   State
-	ended   bool         // its process
-	fence   wire.Message // by which it has come to one
-	asks    wire.Message // for an attribute of its node that is not there yet
+// rankState is what is known of one rank.
+type rankState struct {
+	version    wire.Version // agreed on, or 0
+	state      State
+	ended      bool         // its process
+	fence      wire.Message // by which it has come to one
+	pendingGet wire.Message // for an attribute of its node that is not there yet
 }
 
 // reply is a message for a rank.
@@ -53,8 +53,8 @@ type outcome struct {
 	events  []Event
 }
 
-func newBook(o Options) *book {
-	b := &book{Options: o, mapping: wire.FormatMapping(o.Nodes), ranks: make([]rankBook, o.Size), known: map[string]string{}}
+func newKVS(o Options) *kvs {
+	b := &kvs{Options: o, mapping: wire.FormatMapping(o.Nodes), ranks: make([]rankState, o.Size), values: map[string]string{}}
 	for _, node := range o.Nodes {
 		for node >= len(b.nodes) {
 			b.nodes = append(b.nodes, map[string]string{})
@@ -67,17 +67,17 @@ func (o *outcome) say(rank int, v wire.Version, cmd string, attrs ...string) {
 	o.replies = append(o.replies, reply{rank, v, wire.New(cmd, attrs...)})
 }
 
-// answer is the answer to a message of PMI-2.
-func (o *outcome) answer(rank int, m wire.Message, attrs ...string) {
+// replyV2 is the answer to a message of PMI-2.
+func (o *outcome) replyV2(rank int, m wire.Message, attrs ...string) {
 	if thread, ok := m.Get("thrid"); ok {
 		attrs = append([]string{"thrid", thread}, attrs...)
 	}
 	o.say(rank, wire.PMI2, m.Cmd+"-response", attrs...)
 }
 
-// handle takes a message of a rank. An error says what a rank that speaks PMI does
+// handleMessage takes a message of a rank. An error says what a rank that speaks PMI does
 // not send.
-func (b *book) handle(rank int, m wire.Message) (o outcome, err error) {
+func (b *kvs) handleMessage(rank int, m wire.Message) (o outcome, err error) {
 	r := &b.ranks[rank]
 	switch {
 	case r.state == Finalized:
@@ -85,20 +85,20 @@ func (b *book) handle(rank int, m wire.Message) (o outcome, err error) {
 	case r.version == 0 && m.Cmd != "init":
 		return o, fmt.Errorf("%q before init", m)
 	case r.version == 0:
-		return o, b.init(rank, m, &o)
-	case r.state == Fence && m.Cmd != "abort":
+		return o, b.negotiateVersion(rank, m, &o)
+	case r.state == AtFence && m.Cmd != "abort":
 		return o, fmt.Errorf("%q at a fence", m)
 	case m.Cmd == "abort":
-		b.abort(rank, m, &o)
+		b.reportAbort(rank, m, &o)
 		return o, nil
 	case r.version == wire.PMI2:
-		return o, b.handle2(rank, m, &o)
+		return o, b.handleV2(rank, m, &o)
 	}
-	return o, b.handle1(rank, m, &o)
+	return o, b.handleV1(rank, m, &o)
 }
 
-// init agrees on a version. It is a line of PMI-1 in both.
-func (b *book) init(rank int, m wire.Message, o *outcome) error {
+// negotiateVersion agrees on a version. It is a line of PMI-1 in both.
+func (b *kvs) negotiateVersion(rank int, m wire.Message, o *outcome) error {
 	version, err := m.Int("pmi_version")
 	if err != nil {
 		return err
@@ -116,8 +116,8 @@ func (b *book) init(rank int, m wire.Message, o *outcome) error {
 	return nil
 }
 
-// abort ends the job: there is nothing to answer.
-func (b *book) abort(rank int, m wire.Message, o *outcome) {
+// reportAbort ends the job: there is nothing to answer.
+func (b *kvs) reportAbort(rank int, m wire.Message, o *outcome) {
 	code, err := m.Int("exitcode")
 	if err != nil {
 		code = 1
@@ -134,24 +134,24 @@ func (b *book) abort(rank int, m wire.Message, o *outcome) {
 	o.events = append(o.events, Event{Kind: Abort, Rank: rank, Code: code, Why: why})
 }
 
-// handle1 answers what is asked in PMI-1, word for word as hydra 4.0 does.
-func (b *book) handle1(rank int, m wire.Message, o *outcome) error {
+// handleV1 answers what is asked in PMI-1, word for word as hydra 4.0 does.
+func (b *kvs) handleV1(rank int, m wire.Message, o *outcome) error {
 	say := func(cmd string, attrs ...string) { o.say(rank, wire.PMI1, cmd, attrs...) }
 	switch m.Cmd {
 	case "get_maxes":
 		say("maxes", "kvsname_max", strconv.Itoa(maxName), "keylen_max", strconv.Itoa(maxKey), "vallen_max", strconv.Itoa(maxValue))
 	case "get_appnum":
-		say("appnum", "appnum", strconv.Itoa(b.app(rank)))
+		say("appnum", "appnum", strconv.Itoa(b.appNum(rank)))
 	case "get_my_kvsname":
 		say("my_kvsname", "kvsname", b.ID)
 	case "get_universe_size":
 		say("universe_size", "size", strconv.Itoa(b.Size))
 	case "put":
-		key, value, err := b.pair(m)
+		key, value, err := b.keyValue(m)
 		if err != nil {
 			return err
 		}
-		if b.other(m) || !b.keep(b.known, key, value) {
+		if b.namesOtherKVS(m) || !b.store(b.values, key, value) {
 			say("put_result", "rc", "-1", "msg", "not_in_this_kvs")
 			return nil
 		}
@@ -161,17 +161,17 @@ func (b *book) handle1(rank int, m wire.Message, o *outcome) error {
 		if !ok {
 			return fmt.Errorf("%q without a key", m)
 		}
-		value, ok := b.value(key)
-		if !ok || b.other(m) {
+		value, ok := b.lookup(key)
+		if !ok || b.namesOtherKVS(m) {
 			say("get_result", "rc", "-1", "msg", "key_"+key+"_not_found", "value", "unknown")
 			return nil
 		}
 		say("get_result", "rc", "0", "msg", "success", "value", value)
 	case "barrier_in":
-		b.arrive(rank, m, o)
+		b.enterFence(rank, m, o)
 	case "finalize":
 		say("finalize_ack")
-		b.leave(rank, o)
+		b.finalize(rank, o)
 	case "spawn":
 		// One message a program, one answer for all.
 		if total, _ := m.Get("totspawns"); total != "" {
@@ -189,10 +189,10 @@ func (b *book) handle1(rank int, m wire.Message, o *outcome) error {
 	return nil
 }
 
-// handle2 answers what is asked in PMI-2. An attribute thrid, which tells threads
+// handleV2 answers what is asked in PMI-2. An attribute thrid, which tells threads
 // apart, goes back as it came.
-func (b *book) handle2(rank int, m wire.Message, o *outcome) error {
-	say := func(attrs ...string) { o.answer(rank, m, attrs...) }
+func (b *kvs) handleV2(rank int, m wire.Message, o *outcome) error {
+	say := func(attrs ...string) { o.replyV2(rank, m, attrs...) }
 	tell := func(value string, ok bool) {
 		if !ok {
 			say("found", "FALSE", "rc", "0")
@@ -211,40 +211,40 @@ func (b *book) handle2(rank int, m wire.Message, o *outcome) error {
 	switch m.Cmd {
 	case "fullinit":
 		say("pmi-version", "2", "pmi-subversion", "0", "rank", strconv.Itoa(rank), "size", strconv.Itoa(b.Size),
-			"appnum", strconv.Itoa(b.app(rank)), "debugged", "FALSE", "pmiverbose", "FALSE", "rc", "0")
+			"appnum", strconv.Itoa(b.appNum(rank)), "debugged", "FALSE", "pmiverbose", "FALSE", "rc", "0")
 	case "job-getid":
 		say("jobid", b.ID, "rc", "0")
 	case "kvs-put", "info-putnodeattr":
-		key, value, err := b.pair(m)
+		key, value, err := b.keyValue(m)
 		if err != nil {
 			return err
 		}
-		to := b.known
+		to := b.values
 		if m.Cmd != "kvs-put" {
 			to = node
 		}
-		if !b.keep(to, key, value) {
+		if !b.store(to, key, value) {
 			say("rc", "1", "errmsg", "no room for more keys")
 			return nil
 		}
 		say("rc", "0")
 		if m.Cmd != "kvs-put" {
-			b.wake(b.Nodes[rank], key, value, o)
+			b.answerPendingGets(b.Nodes[rank], key, value, o)
 		}
 	case "kvs-get", "info-getjobattr":
-		tell(b.value(key))
+		tell(b.lookup(key))
 	case "info-getnodeattr":
 		value, ok := node[key]
-		if !ok && m.True("wait") {
-			b.ranks[rank].asks = m
+		if !ok && m.Bool("wait") {
+			b.ranks[rank].pendingGet = m
 			return nil
 		}
 		tell(value, ok)
 	case "kvs-fence":
-		b.arrive(rank, m, o)
+		b.enterFence(rank, m, o)
 	case "finalize":
 		say("rc", "0")
-		b.leave(rank, o)
+		b.finalize(rank, o)
 	case "spawn", "job-connect", "job-disconnect", "name-publish", "name-unpublish", "name-lookup":
 		say("rc", "1", "errmsg", m.Cmd+" is not done here")
 	default:
@@ -253,23 +253,23 @@ func (b *book) handle2(rank int, m wire.Message, o *outcome) error {
 	return nil
 }
 
-// app is which of the job's programs a rank runs.
-func (b *book) app(rank int) int {
+// appNum is which of the job's programs a rank runs.
+func (b *kvs) appNum(rank int) int {
 	if len(b.Apps) == 0 {
 		return 0
 	}
 	return b.Apps[rank]
 }
 
-// other says whether a message names another job's keys.
-func (b *book) other(m wire.Message) bool {
+// namesOtherKVS says whether a message names another job's keys.
+func (b *kvs) namesOtherKVS(m wire.Message) bool {
 	name, ok := m.Get("kvsname")
 	return ok && name != b.ID
 }
 
-// pair is the key and value of a message, which have to be as short as processes
+// keyValue is the key and value of a message, which have to be as short as processes
 // were told.
-func (b *book) pair(m wire.Message) (key, value string, err error) {
+func (b *kvs) keyValue(m wire.Message) (key, value string, err error) {
 	key, ok := m.Get("key")
 	value, has := m.Get("value")
 	if !ok || !has || len(key) > maxKey || len(value) > maxValue {
@@ -278,7 +278,7 @@ func (b *book) pair(m wire.Message) (key, value string, err error) {
 	return key, value, nil
 }
 
-func (b *book) keep(to map[string]string, key, value string) bool {
+func (b *kvs) store(to map[string]string, key, value string) bool {
 	if _, ok := to[key]; !ok && len(to) >= maxKeys || key == wire.MappingKey {
 		return false
 	}
@@ -286,25 +286,25 @@ func (b *book) keep(to map[string]string, key, value string) bool {
 	return true
 }
 
-// value is what there is to a key, put or known from the start.
-func (b *book) value(key string) (string, bool) {
+// lookup is what there is to a key, put or known from the start.
+func (b *kvs) lookup(key string) (string, bool) {
 	switch key {
 	case wire.MappingKey:
 		return b.mapping, true
 	case "universeSize":
 		return strconv.Itoa(b.Size), true
 	}
-	value, ok := b.known[key]
+	value, ok := b.values[key]
 	return value, ok
 }
 
-// wake answers those who wait for an attribute of their node.
-func (b *book) wake(node int, key, value string, o *outcome) {
+// answerPendingGets answers those who wait for an attribute of their node.
+func (b *kvs) answerPendingGets(node int, key, value string, o *outcome) {
 	for rank := range b.ranks {
 		r := &b.ranks[rank]
-		if asked, ok := r.asks.Get("key"); ok && asked == key && b.Nodes[rank] == node {
-			o.answer(rank, r.asks, "found", "TRUE", "value", value, "rc", "0")
-			r.asks = wire.Message{}
+		if asked, ok := r.pendingGet.Get("key"); ok && asked == key && b.Nodes[rank] == node {
+			o.replyV2(rank, r.pendingGet, "found", "TRUE", "value", value, "rc", "0")
+			r.pendingGet = wire.Message{}
 		}
 	}
 }

@@ -26,9 +26,9 @@ type State int
 
 // The states.
 const (
-	Silent    State = iota // has said nothing
+	NotJoined State = iota // has said nothing
 	Running                // has joined
-	Fence                  // waits for the others
+	AtFence                // waits for the others
 	Finalized              // needs the manager no more
 )
 
@@ -53,7 +53,7 @@ type Event struct {
 	Code int
 	Why  string
 
-	Waiting, Gone []int
+	Waiting, Missing []int
 }
 
 // RankState is how far a rank is.
@@ -68,7 +68,7 @@ type Job struct {
 	notify func(Event)
 
 	mu       sync.Mutex
-	book     *book
+	book     *kvs
 	sessions []*Session
 }
 
@@ -90,7 +90,7 @@ func New(o Options) (*Job, error) {
 	if notify == nil {
 		notify = func(Event) {}
 	}
-	return &Job{notify: notify, book: newBook(o), sessions: make([]*Session, o.Size)}, nil
+	return &Job{notify: notify, book: newKVS(o), sessions: make([]*Session, o.Size)}, nil
 }
 
 // Session is the connection of one rank.
@@ -99,8 +99,8 @@ type Session struct {
 	rank int
 	send func([]byte)
 
-	buf  []byte
-	dead error
+	buf []byte
+	err error
 }
 
 // Attach makes the session of a rank. What the rank is to be sent is given to
@@ -128,7 +128,7 @@ func (s *Session) Feed(p []byte) error {
 	j.mu.Lock()
 	var events []Event
 	s.buf = append(s.buf, p...)
-	for s.dead == nil {
+	for s.err == nil {
 		m, n, err := wire.Next(s.buf)
 		if err == nil && n == 0 {
 			break
@@ -136,18 +136,18 @@ func (s *Session) Feed(p []byte) error {
 		var o outcome
 		if err == nil {
 			s.buf = s.buf[n:]
-			o, err = j.book.handle(s.rank, m)
+			o, err = j.book.handleMessage(s.rank, m)
 		}
 		if err != nil {
-			s.dead = fmt.Errorf("rank %d: %w", s.rank, err)
+			s.err = fmt.Errorf("rank %d: %w", s.rank, err)
 		}
-		j.deliver(o)
+		j.sendReplies(o)
 		events = append(events, o.events...)
 	}
-	if s.dead != nil {
+	if s.err != nil {
 		s.buf = nil
 	}
-	err := s.dead
+	err := s.err
 	j.mu.Unlock()
 	for _, e := range events {
 		j.notify(e)
@@ -155,8 +155,8 @@ func (s *Session) Feed(p []byte) error {
 	return err
 }
 
-// deliver sends replies. The caller has the lock, so that they leave in order.
-func (j *Job) deliver(o outcome) {
+// sendReplies sends replies. The caller has the lock, so that they leave in order.
+func (j *Job) sendReplies(o outcome) {
 	for _, r := range o.replies {
 		b, err := r.message.Append(nil, r.version)
 		if err != nil { // what one version can say and the other cannot
@@ -168,12 +168,12 @@ func (j *Job) deliver(o outcome) {
 	}
 }
 
-// Ended says that the process of a rank has ended: it comes to no fence any more.
-func (j *Job) Ended(rank int) {
+// ProcessEnded says that the process of a rank has ended: it comes to no fence any more.
+func (j *Job) ProcessEnded(rank int) {
 	j.mu.Lock()
 	var o outcome
-	j.book.ended(rank, &o)
-	j.deliver(o)
+	j.book.markEnded(rank, &o)
+	j.sendReplies(o)
 	j.mu.Unlock()
 	for _, e := range o.events {
 		j.notify(e)

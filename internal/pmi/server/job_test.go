@@ -91,15 +91,15 @@ func TestWhoWaitsForWhom(t *testing.T) {
 	ranks[0].say(t, init1, "cmd=barrier_in")
 	ranks[1].say(t, init1)
 	ranks[2].say(t, init1, "cmd=finalize")
-	require.Equal(t, []server.Event{{Kind: server.Stuck, Rank: -1, Waiting: []int{0}, Gone: []int{2}}}, events)
-	require.Equal(t, []server.RankState{{0, server.Fence, 0}, {1, server.Running, 0}, {2, server.Finalized, 0}, {3, server.Silent, 0}}, j.Ranks())
+	require.Equal(t, []server.Event{{Kind: server.Stuck, Rank: -1, Waiting: []int{0}, Missing: []int{2}}}, events)
+	require.Equal(t, []server.RankState{{0, server.AtFence, 0}, {1, server.Running, 0}, {2, server.Finalized, 0}, {3, server.NotJoined, 0}}, j.Ranks())
 	require.Equal(t, "waits at the fence, runs, is finalized, has not joined", fmt.Sprintf("%v, %v, %v, %v", j.Ranks()[0].State, j.Ranks()[1].State, j.Ranks()[2].State, j.Ranks()[3].State))
-	j.Ended(3)
-	j.Ended(3)
-	require.Equal(t, []int{2, 3}, events[1].Gone)
+	j.ProcessEnded(3)
+	j.ProcessEnded(3)
+	require.Equal(t, []int{2, 3}, events[1].Missing)
 	require.Len(t, events, 2)
-	j.Ended(0) // nobody waits now
-	j.Ended(2)
+	j.ProcessEnded(0) // nobody waits now
+	j.ProcessEnded(2)
 	require.Len(t, events, 2)
 }
 
@@ -190,7 +190,7 @@ func FuzzFeed(f *testing.F) {
 				_ = ranks[1].Feed(b[i : i+1])
 			}
 		}
-		j.Ended(0)
+		j.ProcessEnded(0)
 		for _, r := range ranks {
 			for r.answers.Len() > 0 {
 				require.NotEmpty(t, r.answer(t))

@@ -16,34 +16,34 @@ import (
 
 // Bounds of what strangers can ask of a port.
 const (
-	helloTime  = 10 * time.Second
-	helloBytes = 512
-	helloMany  = 64 // at a time
+	helloTimeout     = 10 * time.Second
+	maxHello         = 512
+	maxPendingHellos = 64 // at a time
 )
 
 // PortOptions say who may come.
 type PortOptions struct {
-	Address string              // to listen on, "127.0.0.1:0" for example
-	Size    int                 // ranks of the job
-	Secret  string              // that a process has to tell, not empty
-	Expect  func(int) bool      // whether a rank is to come here; nil is any
-	Refused func(err error)     // is told of everybody who is sent away; may be nil
-	Rank    func(int, net.Conn) // is given the connection of a rank; it must not wait
+	Address    string              // to listen on, "127.0.0.1:0" for example
+	Size       int                 // ranks of the job
+	Secret     string              // that a process has to tell, not empty
+	IsExpected func(int) bool      // whether a rank is to come here; nil is any
+	OnReject   func(err error)     // is told of everybody who is sent away; may be nil
+	OnRank     func(int, net.Conn) // is given the connection of a rank; it must not wait
 }
 
 // Port is where ranks that inherit no socket connect, PMI_PORT in their
 // environment. A stranger who does not know the secret is sent away and counted.
 type Port struct {
 	PortOptions
-	l       net.Listener
-	refused atomic.Uint64
-	turn    chan struct{}
-	all     sync.WaitGroup
+	l          net.Listener
+	rejected   atomic.Uint64
+	helloSlots chan struct{}
+	all        sync.WaitGroup
 
-	mu     sync.Mutex
-	closed bool
-	open   map[net.Conn]bool // have not told who they are
-	came   map[int]bool
+	mu           sync.Mutex
+	closed       bool
+	unidentified map[net.Conn]bool // have not told who they are
+	connected    map[int]bool
 }
 
 // Listen opens a port.
@@ -55,22 +55,22 @@ func Listen(o PortOptions) (*Port, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Port{PortOptions: o, l: l, turn: make(chan struct{}, helloMany), open: map[net.Conn]bool{}, came: map[int]bool{}}
-	p.all.Go(p.run)
+	p := &Port{PortOptions: o, l: l, helloSlots: make(chan struct{}, maxPendingHellos), unidentified: map[net.Conn]bool{}, connected: map[int]bool{}}
+	p.all.Go(p.acceptLoop)
 	return p, nil
 }
 
 // Addr is where the port is, HOST:PORT: the value of PMI_PORT.
 func (p *Port) Addr() string { return p.l.Addr().String() }
 
-// Refusals is how many were sent away.
-func (p *Port) Refusals() uint64 { return p.refused.Load() }
+// Rejected is how many were sent away.
+func (p *Port) Rejected() uint64 { return p.rejected.Load() }
 
 // Close takes no more connections. Those of ranks live on.
 func (p *Port) Close() error {
 	p.mu.Lock()
 	p.closed = true
-	for c := range p.open {
+	for c := range p.unidentified {
 		c.Close()
 	}
 	p.mu.Unlock()
@@ -79,7 +79,7 @@ func (p *Port) Close() error {
 	return err
 }
 
-func (p *Port) run() {
+func (p *Port) acceptLoop() {
 	for {
 		c, err := p.l.Accept()
 		if errors.Is(err, net.ErrClosed) {
@@ -89,62 +89,62 @@ func (p *Port) run() {
 			time.Sleep(10 * time.Millisecond)
 			continue
 		}
-		if !p.note(c) {
+		if !p.register(c) {
 			c.Close()
 			return
 		}
-		p.turn <- struct{}{}
+		p.helloSlots <- struct{}{}
 		p.all.Go(func() {
-			defer func() { <-p.turn }()
-			p.meet(c)
+			defer func() { <-p.helloSlots }()
+			p.identify(c)
 		})
 	}
 }
 
-// note keeps a connection whose process is not known yet, unless it is too late.
-func (p *Port) note(c net.Conn) bool {
+// register keeps a connection whose process is not known yet, unless it is too late.
+func (p *Port) register(c net.Conn) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.closed {
-		p.open[c] = true
+		p.unidentified[c] = true
 	}
 	return !p.closed
 }
 
-// meet finds out who has connected.
-func (p *Port) meet(c net.Conn) {
-	rank, err := p.hello(c)
+// identify finds out who has connected.
+func (p *Port) identify(c net.Conn) {
+	rank, err := p.readHello(c)
 	p.mu.Lock()
-	delete(p.open, c)
-	if err == nil && p.came[rank] {
+	delete(p.unidentified, c)
+	if err == nil && p.connected[rank] {
 		err = fmt.Errorf("rank %d is here already", rank)
 	}
 	if err == nil {
-		p.came[rank] = true
+		p.connected[rank] = true
 	}
 	closed := p.closed
 	p.mu.Unlock()
 	if err == nil {
-		err = p.welcome(c, rank)
+		err = p.replyHello(c, rank)
 	}
 	if err == nil {
-		p.Rank(rank, c)
+		p.OnRank(rank, c)
 		return
 	}
 	defer c.Close()
 	if closed {
 		return
 	}
-	p.refused.Add(1)
-	if p.Refused != nil {
-		p.Refused(fmt.Errorf("%s is sent away: %w", c.RemoteAddr(), err))
+	p.rejected.Add(1)
+	if p.OnReject != nil {
+		p.OnReject(fmt.Errorf("%s is sent away: %w", c.RemoteAddr(), err))
 	}
 }
 
-// hello reads the line in which a process says who it is. It takes not one byte
+// readHello reads the line in which a process says who it is. It takes not one byte
 // more.
-func (p *Port) hello(c net.Conn) (rank int, err error) {
-	if err := c.SetDeadline(time.Now().Add(helloTime)); err != nil {
+func (p *Port) readHello(c net.Conn) (rank int, err error) {
+	if err := c.SetDeadline(time.Now().Add(helloTimeout)); err != nil {
 		return 0, err
 	}
 	var line []byte
@@ -153,7 +153,7 @@ func (p *Port) hello(c net.Conn) (rank int, err error) {
 			return 0, fmt.Errorf("it does not say who it is: %w", err)
 		}
 		line = append(line, one[0])
-		if one[0] == '\n' || len(line) == helloBytes {
+		if one[0] == '\n' || len(line) == maxHello {
 			break
 		}
 	}
@@ -168,14 +168,14 @@ func (p *Port) hello(c net.Conn) (rank int, err error) {
 	if rank, err = m.Int("pmiid"); err != nil {
 		return 0, errors.New("it does not say which rank it is")
 	}
-	if rank < 0 || rank >= p.Size || p.Expect != nil && !p.Expect(rank) {
+	if rank < 0 || rank >= p.Size || p.IsExpected != nil && !p.IsExpected(rank) {
 		return 0, fmt.Errorf("rank %d is not expected here", rank)
 	}
 	return rank, nil
 }
 
-// welcome answers as hydra does, four lines.
-func (p *Port) welcome(c net.Conn, rank int) error {
+// replyHello answers as hydra does, four lines.
+func (p *Port) replyHello(c net.Conn, rank int) error {
 	var b []byte
 	for _, m := range []wire.Message{
 		wire.New("initack"),

@@ -27,9 +27,9 @@ func TestStrangersAreSentAway(t *testing.T) {
 	reasons := make(chan error, 10)
 	came := make(chan net.Conn, 10)
 	port, err := server.Listen(server.PortOptions{Address: "127.0.0.1:0", Size: 4, Secret: "s3cret",
-		Expect:  func(rank int) bool { return rank < 3 },
-		Refused: func(err error) { reasons <- err },
-		Rank:    func(_ int, c net.Conn) { came <- c },
+		IsExpected: func(rank int) bool { return rank < 3 },
+		OnReject:   func(err error) { reasons <- err },
+		OnRank:     func(_ int, c net.Conn) { came <- c },
 	})
 	require.NoError(t, err)
 	hello := "cmd=initack pmiid=1 secret=s3cret\n"
@@ -61,7 +61,7 @@ func TestStrangersAreSentAway(t *testing.T) {
 		answer, _ := io.ReadAll(c) // an end or a reset
 		require.Empty(t, answer)
 		require.ErrorContains(t, <-reasons, s.why)
-		require.Equal(t, uint64(i+1), port.Refusals())
+		require.Equal(t, uint64(i+1), port.Rejected())
 	}
 	// Who says nothing is sent away with the port.
 	silent := dial(t, port.Addr())
@@ -72,7 +72,7 @@ func TestStrangersAreSentAway(t *testing.T) {
 	require.NoError(t, port.Close())
 	_, err = silent.Read(make([]byte, 1))
 	require.Error(t, err)
-	require.Equal(t, uint64(len(strangers)), port.Refusals())
+	require.Equal(t, uint64(len(strangers)), port.Rejected())
 
 	_, err = server.Listen(server.PortOptions{Address: "127.0.0.1:0"})
 	require.ErrorContains(t, err, "secret")
@@ -86,7 +86,7 @@ func TestWelcome(t *testing.T) {
 	j, err := server.New(server.Options{Size: 2, ID: "j"})
 	require.NoError(t, err)
 	served := make(chan error)
-	port, err := server.Listen(server.PortOptions{Address: "127.0.0.1:0", Size: 2, Secret: "s3cret", Rank: func(rank int, c net.Conn) {
+	port, err := server.Listen(server.PortOptions{Address: "127.0.0.1:0", Size: 2, Secret: "s3cret", OnRank: func(rank int, c net.Conn) {
 		go func() { served <- j.Serve(rank, c) }()
 	}})
 	require.NoError(t, err)

@@ -11,15 +11,15 @@ import (
 // than all answers to what it can have asked.
 const maxUnread = 1 << 20
 
-// errDeaf says that a rank asks and does not read the answers.
-var errDeaf = errors.New("it asks without reading the answers")
+// errNotReading says that a rank asks and does not read the answers.
+var errNotReading = errors.New("it asks without reading the answers")
 
 // Serve serves a rank on a connection, until the rank closes it or sends what is
 // not PMI, which is the error. It closes the connection.
 func (j *Job) Serve(rank int, c io.ReadWriteCloser) error {
-	out := newOutbox(c)
+	out := newSendQueue(c)
 	defer out.close()
-	s, err := j.Attach(rank, out.send)
+	s, err := j.Attach(rank, out.enqueue)
 	if err != nil {
 		return err
 	}
@@ -30,8 +30,8 @@ func (j *Job) Serve(rank int, c io.ReadWriteCloser) error {
 			return wrong
 		}
 		switch {
-		case out.failed() != nil:
-			return out.failed()
+		case out.firstError() != nil:
+			return out.firstError()
 		case errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed):
 			return nil
 		case err != nil:
@@ -40,8 +40,8 @@ func (j *Job) Serve(rank int, c io.ReadWriteCloser) error {
 	}
 }
 
-// outbox writes to a connection, so that nobody waits for who does not read.
-type outbox struct {
+// sendQueue writes to a connection, so that nobody waits for who does not read.
+type sendQueue struct {
 	to   io.WriteCloser
 	more sync.Cond
 	done chan struct{}
@@ -52,21 +52,21 @@ type outbox struct {
 	err    error
 }
 
-func newOutbox(to io.WriteCloser) *outbox {
-	o := &outbox{to: to, done: make(chan struct{})}
+func newSendQueue(to io.WriteCloser) *sendQueue {
+	o := &sendQueue{to: to, done: make(chan struct{})}
 	o.more.L = &o.mu
-	go o.run()
+	go o.writeLoop()
 	return o
 }
 
-func (o *outbox) send(b []byte) {
+func (o *sendQueue) enqueue(b []byte) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.closed {
 		return
 	}
 	if len(o.queue)+len(b) > maxUnread {
-		o.err, o.closed = errDeaf, true
+		o.err, o.closed = errNotReading, true
 		o.to.Close()
 	} else {
 		o.queue = append(o.queue, b...)
@@ -74,13 +74,13 @@ func (o *outbox) send(b []byte) {
 	o.more.Signal()
 }
 
-func (o *outbox) failed() error {
+func (o *sendQueue) firstError() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.err
 }
 
-func (o *outbox) run() {
+func (o *sendQueue) writeLoop() {
 	defer close(o.done)
 	for {
 		o.mu.Lock()
@@ -101,7 +101,7 @@ func (o *outbox) run() {
 }
 
 // close ends the connection at once; what is not written is not wanted any more.
-func (o *outbox) close() {
+func (o *sendQueue) close() {
 	o.mu.Lock()
 	o.closed, o.queue = true, nil
 	o.more.Signal()

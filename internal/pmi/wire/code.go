@@ -25,7 +25,7 @@ func (e *FormatError) Error() string {
 	return fmt.Sprintf("not a message of PMI: %q: %s", e.Bytes, e.Why)
 }
 
-func wrong(b []byte, why string) error {
+func formatError(b []byte, why string) error {
 	return &FormatError{Bytes: bytes.Clone(b[:min(len(b), 80)]), Why: why}
 }
 
@@ -42,16 +42,16 @@ func (m Message) Append(b []byte, v Version) ([]byte, error) {
 	b = append(b, "cmd="+m.Cmd...)
 	for _, a := range m.Attrs {
 		if a.Key == "" || strings.ContainsAny(a.Key, " ;=\n\x00") {
-			return b[:start], wrong([]byte(a.Key), "no name of an attribute")
+			return b[:start], formatError([]byte(a.Key), "no name of an attribute")
 		}
 		if strings.ContainsAny(a.Value, separator+"\n\x00") || v == PMI1 && (a.Value == "" || strings.Contains(a.Value, `\`)) {
-			return b[:start], wrong([]byte(a.Value), "no value of an attribute of "+v.String())
+			return b[:start], formatError([]byte(a.Value), "no value of an attribute of "+v.String())
 		}
 		b = append(b, separator+a.Key+"="+a.Value...)
 	}
 	b = append(b, end...)
 	if len(b)-start > MaxMessage {
-		return b[:start], wrong(b[start:], "longer than "+strconv.Itoa(MaxMessage)+" bytes")
+		return b[:start], formatError(b[start:], "longer than "+strconv.Itoa(MaxMessage)+" bytes")
 	}
 	if v == PMI2 {
 		copy(b[start:], fmt.Sprintf("%*d", lengthDigits, len(b)-start-lengthDigits))
@@ -88,7 +88,7 @@ func nextLine(b []byte) (m Message, n int, err error) {
 		word, line = cutWord(line)
 		key, value, _ := strings.Cut(word, "=")
 		if key == "" {
-			return Message{}, n, wrong(b[:n], "an attribute without a name")
+			return Message{}, n, formatError(b[:n], "an attribute without a name")
 		}
 		value = unescape(value)
 		if key == "cmd" && m.Cmd == "" {
@@ -98,7 +98,7 @@ func nextLine(b []byte) (m Message, n int, err error) {
 		m.Attrs = append(m.Attrs, Attr{key, value})
 	}
 	if m.Cmd == "" {
-		return Message{}, n, wrong(b[:n], "no command")
+		return Message{}, n, formatError(b[:n], "no command")
 	}
 	return m, n, nil
 }
@@ -153,14 +153,14 @@ func nextMulti(b []byte) (m Message, n int, err error) {
 func nextCounted(b []byte) (m Message, n int, err error) {
 	head := b[:min(len(b), lengthDigits)]
 	if i := bytes.IndexFunc(head, func(r rune) bool { return r != ' ' && (r < '0' || r > '9') }); i >= 0 {
-		return Message{}, 0, wrong(b, "neither cmd= nor a length is in front")
+		return Message{}, 0, formatError(b, "neither cmd= nor a length is in front")
 	}
 	if len(head) < lengthDigits {
 		return Message{}, 0, nil
 	}
 	size, err := strconv.Atoi(strings.Trim(string(head), " "))
 	if err != nil || size > MaxMessage {
-		return Message{}, 0, wrong(b, "no length of a message")
+		return Message{}, 0, formatError(b, "no length of a message")
 	}
 	n = lengthDigits + size
 	if len(b) < n {
@@ -168,7 +168,7 @@ func nextCounted(b []byte) (m Message, n int, err error) {
 	}
 	text, ok := strings.CutPrefix(string(b[lengthDigits:n]), "cmd=")
 	if !ok {
-		return Message{}, n, wrong(b[:n], "no command")
+		return Message{}, n, formatError(b[:n], "no command")
 	}
 	for i, pair := range strings.Split(strings.TrimSuffix(text, ";"), ";") {
 		key, value, _ := strings.Cut(pair, "=")
@@ -176,13 +176,13 @@ func nextCounted(b []byte) (m Message, n int, err error) {
 		case i == 0:
 			m.Cmd = pair
 		case key == "":
-			return Message{}, n, wrong(b[:n], "an attribute without a name")
+			return Message{}, n, formatError(b[:n], "an attribute without a name")
 		default:
 			m.Attrs = append(m.Attrs, Attr{key, value})
 		}
 	}
 	if m.Cmd == "" {
-		return Message{}, n, wrong(b[:n], "no command")
+		return Message{}, n, formatError(b[:n], "no command")
 	}
 	return m, n, nil
 }
@@ -191,7 +191,7 @@ func nextCounted(b []byte) (m Message, n int, err error) {
 // than any has.
 func tooLong(b []byte) error {
 	if len(b) > MaxMessage {
-		return wrong(b, "longer than "+strconv.Itoa(MaxMessage)+" bytes")
+		return formatError(b, "longer than "+strconv.Itoa(MaxMessage)+" bytes")
 	}
 	return nil
 }

@@ -23,26 +23,26 @@ const maxDepth = 8
 // end and there are ranks left, it goes on from the first block that begins at
 // node 0: a manager that knows nothing better says (vector,(0,1,1)).
 func ParseMapping(text string, size int) ([]int, error) {
-	p := &mappingParser{text: text, rest: text, size: size, again: -1, nodes: make([]int, 0, min(size, 1<<16))}
-	p.expect("(")
-	p.expect("vector")
-	for p.err == nil && p.accept(",") {
-		p.block(0)
+	p := &mappingParser{text: text, rest: text, size: size, repeatFrom: -1, nodes: make([]int, 0, min(size, 1<<16))}
+	p.expectToken("(")
+	p.expectToken("vector")
+	for p.err == nil && p.acceptToken(",") {
+		p.parseBlock(0)
 	}
-	if p.accept("]") {
+	if p.acceptToken("]") {
 		p.fail("a ] without a [")
 	}
 	// Slurm leaves the last parenthesis away in places.
-	if p.accept(")"); p.rest != "" {
+	if p.acceptToken(")"); p.rest != "" {
 		p.fail("something is behind the last block")
 	}
-	if p.err == nil && len(p.nodes) < size && p.again < 0 {
+	if p.err == nil && len(p.nodes) < size && p.repeatFrom < 0 {
 		p.fail(fmt.Sprintf("it is for %d ranks", len(p.nodes)))
 	}
 	if p.err != nil {
 		return nil, p.err
 	}
-	for i := p.again; len(p.nodes) < size; i++ {
+	for i := p.repeatFrom; len(p.nodes) < size; i++ {
 		p.nodes = append(p.nodes, p.nodes[i])
 	}
 	return p.nodes[:size], nil
@@ -52,7 +52,7 @@ type mappingParser struct {
 	text, rest string
 	size       int
 	nodes      []int
-	again      int // index in nodes from which they repeat, or -1
+	repeatFrom int // index in nodes from which they repeat, or -1
 	err        error
 }
 
@@ -62,7 +62,7 @@ func (p *mappingParser) fail(why string) {
 	}
 }
 
-func (p *mappingParser) accept(what string) bool {
+func (p *mappingParser) acceptToken(what string) bool {
 	rest, ok := strings.CutPrefix(strings.TrimLeft(p.rest, " "), what)
 	if ok && p.err == nil {
 		p.rest = strings.TrimLeft(rest, " ")
@@ -70,13 +70,13 @@ func (p *mappingParser) accept(what string) bool {
 	return ok && p.err == nil
 }
 
-func (p *mappingParser) expect(what string) {
-	if !p.accept(what) {
+func (p *mappingParser) expectToken(what string) {
+	if !p.acceptToken(what) {
 		p.fail(fmt.Sprintf("there is no %s at %.20q", what, p.rest))
 	}
 }
 
-func (p *mappingParser) number() int {
+func (p *mappingParser) parseInt() int {
 	end := 0
 	for end < len(p.rest) && p.rest[end] >= '0' && p.rest[end] <= '9' {
 		end++
@@ -89,36 +89,36 @@ func (p *mappingParser) number() int {
 	return int(n)
 }
 
-// block reads a block and puts its ranks where they are, as far as there are any.
-func (p *mappingParser) block(depth int) {
+// parseBlock reads a block and puts its ranks where they are, as far as there are any.
+func (p *mappingParser) parseBlock(depth int) {
 	switch {
-	case p.accept("("):
-		first := p.number()
-		p.expect(",")
-		nodes := p.number()
-		p.expect(",")
-		ranks := p.number()
-		p.expect(")")
+	case p.acceptToken("("):
+		first := p.parseInt()
+		p.expectToken(",")
+		nodes := p.parseInt()
+		p.expectToken(",")
+		ranks := p.parseInt()
+		p.expectToken(")")
 		if nodes > 0 && ranks > 0 {
-			p.mark(first)
+			p.markRepeat(first)
 		}
 		for node := 0; node < nodes && ranks > 0 && len(p.nodes) < p.size && p.err == nil; node++ {
 			for range min(ranks, p.size-len(p.nodes)) {
 				p.nodes = append(p.nodes, first+node)
 			}
 		}
-	case p.accept("["):
+	case p.acceptToken("["):
 		if depth == maxDepth {
 			p.fail("too many [ in one another")
 			return
 		}
 		start := len(p.nodes)
-		p.block(depth + 1)
-		for p.accept(",") {
-			p.block(depth + 1)
+		p.parseBlock(depth + 1)
+		for p.acceptToken(",") {
+			p.parseBlock(depth + 1)
 		}
-		p.expect("]x")
-		times := p.number()
+		p.expectToken("]x")
+		times := p.parseInt()
 		if p.err == nil && times == 0 {
 			p.fail("nothing is there 0 times")
 			return
@@ -128,18 +128,18 @@ func (p *mappingParser) block(depth int) {
 			p.nodes = append(p.nodes, once[:min(len(once), p.size-len(p.nodes))]...)
 		}
 	default:
-		node := p.number()
-		p.mark(node)
+		node := p.parseInt()
+		p.markRepeat(node)
 		if p.err == nil && len(p.nodes) < p.size {
 			p.nodes = append(p.nodes, node)
 		}
 	}
 }
 
-// mark remembers the first block that begins at node 0.
-func (p *mappingParser) mark(node int) {
-	if p.again < 0 && node == 0 && len(p.nodes) < p.size {
-		p.again = len(p.nodes)
+// markRepeat remembers the first block that begins at node 0.
+func (p *mappingParser) markRepeat(node int) {
+	if p.repeatFrom < 0 && node == 0 && len(p.nodes) < p.size {
+		p.repeatFrom = len(p.nodes)
 	}
 }
 

@@ -66,8 +66,8 @@ func (m Message) Int(key string) (int, error) {
 	return int(n), nil
 }
 
-// True says whether an attribute is TRUE, as PMI-2 writes it.
-func (m Message) True(key string) bool {
+// Bool says whether an attribute is TRUE, as PMI-2 writes it.
+func (m Message) Bool(key string) bool {
 	text, _ := m.Get(key)
 	return strings.EqualFold(text, "true")
 }

@@ -183,8 +183,8 @@ func TestNumbers(t *testing.T) {
 		_, err := m.Int(key)
 		require.ErrorContains(t, err, "maxes")
 	}
-	require.True(t, m.True("d"))
-	require.False(t, m.True("e"))
+	require.True(t, m.Bool("d"))
+	require.False(t, m.Bool("e"))
 	require.Len(t, wire.New("x", "y", strings.Repeat("z", 500)).String(), 200)
 }
 

@@ -31,9 +31,9 @@ type Needs struct {
 	// that its Net is an interface that extends Net, as Placer does.
 	Network func(Net) bool
 
-	// Shown is nil, or how many bytes each rank has to show at most: the algorithm
+	// SharedBytes is nil, or how many bytes each rank has to show at most: the algorithm
 	// needs a Board with room for them.
-	Shown func(Case) int
+	SharedBytes func(Case) int
 }
 
 // Case is what is known of a call when its algorithm is chosen. It is the same on
@@ -52,71 +52,71 @@ type Case struct {
 	Net         Net
 }
 
-// crowded reports whether ranks that take turns on few processors are done sooner
+// isCrowded reports whether ranks that take turns on few processors are done sooner
 // if one of them is told everything and tells the others. That takes 2(n-1) messages,
 // half of them, of n-1, one after the other at that one. By doubling n ranks send n lg n,
 // which p processors share.
-func (c Case) crowded() bool {
+func (c Case) isCrowded() bool {
 	return c.Processors > 0 && (c.Ranks-1)*c.Processors < c.Ranks*bits.Len(uint(c.Ranks-1))
 }
 
-// lack is what an algorithm needs and a call has not.
-type lack uint8
+// need is what an algorithm needs and a call has not.
+type need uint8
 
 const (
-	lackNothing lack = iota
-	lackEven
-	lackCommutative
-	lackPredefined
-	lackNetwork
-	lackBoard
-	lackRoom
+	needNone need = iota
+	needEven
+	needCommutative
+	needPredefined
+	needNetwork
+	needBoard
+	needSharedBytes
 )
 
-func (a *Algorithm) lacks(c Case) lack {
+func (a *Algorithm) missing(c Case) need {
 	n := &a.Needs
 	switch {
 	case n.Even && c.Ranks%2 != 0:
-		return lackEven
+		return needEven
 	case n.Commutative && !c.Commutative:
-		return lackCommutative
+		return needCommutative
 	case n.Network != nil && !n.Network(c.Net):
-		return lackNetwork
-	case n.Shown == nil:
-		return lackNothing
+		return needNetwork
+	case n.SharedBytes == nil:
+		return needNone
 	}
-	switch most := room(c.Net); {
+	switch most := sharedBytes(c.Net); {
 	case n.Predefined && !c.Predefined:
-		return lackPredefined
+		return needPredefined
 	case most == 0:
-		return lackBoard
-	case n.Shown(c) > most:
-		return lackRoom
-	case c.Net.(Sharer).Board() == nil:
-		return lackBoard
+		return needBoard
+	case n.SharedBytes(c) > most:
+		return needSharedBytes
+	case c.Net.(SharedMemoryNet).Board() == nil:
+		return needBoard
 	}
-	return lackNothing
+	return needNone
 }
 
-// Fits is nil if the algorithm can do a call, and an ErrAlgorithm that says what it
+// Validate is nil if the algorithm can do a call, and an ErrAlgorithm that says what it
 // needs if not.
-func (a *Algorithm) Fits(c Case) error {
+func (a *Algorithm) Validate(c Case) error {
 	if a == nil {
 		return fmt.Errorf("%w: nil", ErrAlgorithm)
 	}
-	switch a.lacks(c) {
-	case lackEven:
+	switch a.missing(c) {
+	case needEven:
 		return fmt.Errorf("%w: %s needs an even number of ranks, not %d", ErrAlgorithm, a.Name, c.Ranks)
-	case lackCommutative:
+	case needCommutative:
 		return fmt.Errorf("%w: %s needs an operation that is commutative", ErrAlgorithm, a.Name)
-	case lackPredefined:
+	case needPredefined:
 		return fmt.Errorf("%w: %s needs an operation of MPI's, not one of the program", ErrAlgorithm, a.Name)
-	case lackNetwork:
+	case needNetwork:
 		return fmt.Errorf("%w: %s needs more of the network than %T has", ErrAlgorithm, a.Name, c.Net)
-	case lackBoard:
+	case needBoard:
 		return fmt.Errorf("%w: %s needs memory that the ranks have in common", ErrAlgorithm, a.Name)
-	case lackRoom:
-		return fmt.Errorf("%w: %s has room for %d bytes of each rank, not %d", ErrAlgorithm, a.Name, room(c.Net), a.Needs.Shown(c))
+	case needSharedBytes:
+		return fmt.Errorf("%w: %s has room for %d bytes of each rank, not %d", ErrAlgorithm, a.Name, sharedBytes(c.Net), a.Needs.SharedBytes(c))
 	}
 	return nil
 }
@@ -129,8 +129,8 @@ func Algorithms(c Collective) []Algorithm {
 	return append([]Algorithm(nil), algorithms[c]...)
 }
 
-// find is the algorithm of a name.
-func find(what Collective, name string) (*Algorithm, error) {
+// findAlgorithm is the algorithm of a name.
+func findAlgorithm(what Collective, name string) (*Algorithm, error) {
 	for i := range algorithms[what] {
 		if a := &algorithms[what][i]; a.Name == name {
 			return a, nil
@@ -140,5 +140,5 @@ func find(what Collective, name string) (*Algorithm, error) {
 	for _, a := range algorithms[what] {
 		choices = append(choices, a.Name)
 	}
-	return nil, fmt.Errorf("%w: there is no %q of %v: it is %s", ErrAlgorithm, name, what, either(choices))
+	return nil, fmt.Errorf("%w: there is no %q of %v: it is %s", ErrAlgorithm, name, what, joinChoices(choices))
 }

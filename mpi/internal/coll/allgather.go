@@ -8,11 +8,11 @@ package coll
 //
 // Thakur, Rabenseifner and Gropp 2005.
 func allgatherRing(c *Call, root int, b blocks) error {
-	t := c.tree(root)
-	right, left := t.rank(t.v+1), t.rank(t.v+t.n-1)
+	t := c.newTree(root)
+	right, left := t.rank(t.node+1), t.rank(t.node+t.n-1)
 	for i := range t.n - 1 {
-		out, in := (t.v-i+t.n)%t.n, (t.v-i-1+t.n)%t.n
-		if err := c.exchange(right, b.at(out), left, b.at(in)); err != nil {
+		out, in := (t.node-i+t.n)%t.n, (t.node-i-1+t.n)%t.n
+		if err := c.exchange(right, b.block(out), left, b.block(in)); err != nil {
 			return err
 		}
 	}
@@ -24,29 +24,29 @@ func allgatherRing(c *Call, root int, b blocks) error {
 //
 // Thakur, Rabenseifner and Gropp 2005.
 func allgatherDoubling(c *Call, root int, b blocks) error {
-	t, f := c.tree(root), foldOf(c.size)
-	partner, paired := f.partner(t.v)
-	if f.out(t.v) {
-		if err := c.send(t.rank(partner), b.at(t.v)); err != nil {
+	t, f := c.newTree(root), newFold(c.size)
+	partner, paired := f.partner(t.node)
+	if f.isFoldedOut(t.node) {
+		if err := c.send(t.rank(partner), b.block(t.node)); err != nil {
 			return err
 		}
-		return c.recv(t.rank(partner), b.span(0, b.n))
+		return c.recv(t.rank(partner), b.blockRange(0, b.n))
 	}
 	if paired {
-		if err := c.recv(t.rank(partner), b.at(partner)); err != nil {
+		if err := c.recv(t.rank(partner), b.block(partner)); err != nil {
 			return err
 		}
 	}
-	for id, mask := f.id(t.v), 1; mask < f.size; mask *= 2 {
+	for id, mask := f.id(t.node), 1; mask < f.size; mask *= 2 {
 		mine, theirs := id&^(mask-1), (id^mask)&^(mask-1)
 		peer := t.rank(f.rank(id ^ mask))
-		err := c.exchange(peer, b.span(f.first(mine), f.first(mine+mask)), peer, b.span(f.first(theirs), f.first(theirs+mask)))
+		err := c.exchange(peer, b.blockRange(f.firstRank(mine), f.firstRank(mine+mask)), peer, b.blockRange(f.firstRank(theirs), f.firstRank(theirs+mask)))
 		if err != nil {
 			return err
 		}
 	}
 	if paired {
-		return c.send(t.rank(partner), b.span(0, b.n))
+		return c.send(t.rank(partner), b.blockRange(0, b.n))
 	}
 	return nil
 }
@@ -68,7 +68,7 @@ func allgatherBruck(c *Call, b blocks) error {
 		return end - ours + b.start(c.rank+i-n) - begin
 	}
 	all := c.scratch(end - begin)
-	copy(all, b.at(c.rank))
+	copy(all, b.block(c.rank))
 	for d := 1; d < n; d *= 2 {
 		count := min(d, n-d)
 		to, from := (c.rank-d+n)%n, (c.rank+d)%n
@@ -76,7 +76,7 @@ func allgatherBruck(c *Call, b blocks) error {
 			return err
 		}
 	}
-	copy(b.span(0, c.rank), all[copy(b.span(c.rank, n), all):])
+	copy(b.blockRange(0, c.rank), all[copy(b.blockRange(c.rank, n), all):])
 	return nil
 }
 
@@ -93,14 +93,14 @@ func allgatherNeighbour(c *Call, b blocks) error {
 	if c.rank != pair {
 		peer, step = [2]int{c.rank - 1, (c.rank + 1) % n}, [2]int{-2, 2}
 	}
-	if err := c.exchange(peer[0], b.at(c.rank), peer[0], b.at(c.rank^1)); err != nil {
+	if err := c.exchange(peer[0], b.block(c.rank), peer[0], b.block(c.rank^1)); err != nil {
 		return err
 	}
 	have, get := pair, [2]int{pair, pair}
 	for i := 1; i < n/2; i++ {
 		k := i % 2
 		get[k] = (get[k] + step[k] + n) % n
-		if err := c.exchange(peer[k], b.span(have, have+2), peer[k], b.span(get[k], get[k]+2)); err != nil {
+		if err := c.exchange(peer[k], b.blockRange(have, have+2), peer[k], b.blockRange(get[k], get[k]+2)); err != nil {
 			return err
 		}
 		have = get[k]
@@ -113,13 +113,13 @@ func allgatherGatherBcast(c *Call, b blocks) error {
 	if err := gatherTree(c, b); err != nil {
 		return err
 	}
-	return bcastBinomial(c, 0, b.span(0, b.n))
+	return bcastBinomial(c, 0, b.blockRange(0, b.n))
 }
 
 // allgatherLinear: everyone sends to rank 0, which sends all to everyone.
 func allgatherLinear(c *Call, b blocks) error {
-	if err := gatherLinear(c, 0, b.at(c.rank), b); err != nil {
+	if err := gatherLinear(c, 0, b.block(c.rank), b); err != nil {
 		return err
 	}
-	return bcastLinear(c, 0, b.span(0, b.n))
+	return bcastLinear(c, 0, b.blockRange(0, b.n))
 }

@@ -8,9 +8,9 @@ package coll
 //
 // Thakur, Rabenseifner and Gropp 2005.
 func allreduceDoubling(c *Call, buf []byte, op *Reduction) error {
-	f := foldOf(c.size)
+	f := newFold(c.size)
 	partner, paired := f.partner(c.rank)
-	if f.out(c.rank) {
+	if f.isFoldedOut(c.rank) {
 		if err := c.send(partner, buf); err != nil {
 			return err
 		}
@@ -21,7 +21,7 @@ func allreduceDoubling(c *Call, buf []byte, op *Reduction) error {
 		if err := c.recv(partner, in); err != nil {
 			return err
 		}
-		if err := op.merge(buf, in, partner < c.rank); err != nil {
+		if err := op.reduceOrdered(buf, in, partner < c.rank); err != nil {
 			return err
 		}
 	}
@@ -30,7 +30,7 @@ func allreduceDoubling(c *Call, buf []byte, op *Reduction) error {
 		if err := c.exchange(peer, buf, peer, in); err != nil {
 			return err
 		}
-		if err := op.merge(buf, in, id&mask != 0); err != nil {
+		if err := op.reduceOrdered(buf, in, id&mask != 0); err != nil {
 			return err
 		}
 	}
@@ -46,24 +46,24 @@ func allreduceDoubling(c *Call, buf []byte, op *Reduction) error {
 //
 // Rabenseifner 2004; Thakur, Rabenseifner and Gropp 2005.
 func allreduceRabenseifner(c *Call, buf []byte, op *Reduction) error {
-	f := foldOf(c.size)
+	f := newFold(c.size)
 	partner, paired := f.partner(c.rank)
-	if f.out(c.rank) {
+	if f.isFoldedOut(c.rank) {
 		if err := c.send(partner, buf); err != nil {
 			return err
 		}
 		return c.recv(partner, buf)
 	}
-	h, err := c.halve(f, buf, op)
+	h, err := c.reduceScatterFold(f, buf, op)
 	if err != nil {
 		return err
 	}
 	for mask := f.size / 2; mask > 0; mask /= 2 {
 		peer := f.rank(h.id ^ mask)
-		if err := c.exchange(peer, h.own(), peer, h.sibling(mask)); err != nil {
+		if err := c.exchange(peer, h.ownRange(), peer, h.sibling(mask)); err != nil {
 			return err
 		}
-		h.grow(mask)
+		h.mergeSibling(mask)
 	}
 	if paired {
 		return c.send(partner, buf)
@@ -79,15 +79,15 @@ func allreduceRabenseifner(c *Call, buf []byte, op *Reduction) error {
 // workstations", 2009.
 func allreduceRing(c *Call, buf []byte, op *Reduction) error {
 	n := c.size
-	b := split(buf, op.Size, n)
-	in := c.scratch(len(b.at(0)))
+	b := splitUnits(buf, op.Size, n)
+	in := c.scratch(len(b.block(0)))
 	right, left := (c.rank+1)%n, (c.rank-1+n)%n
 	for i := range n - 1 {
-		out, ours := (c.rank-1-i+n)%n, b.at((c.rank-2-i+2*n)%n)
-		if err := c.exchange(right, b.at(out), left, in[:len(ours)]); err != nil {
+		out, ours := (c.rank-1-i+n)%n, b.block((c.rank-2-i+2*n)%n)
+		if err := c.exchange(right, b.block(out), left, in[:len(ours)]); err != nil {
 			return err
 		}
-		if err := op.left(ours, in[:len(ours)]); err != nil {
+		if err := op.reduceLeft(ours, in[:len(ours)]); err != nil {
 			return err
 		}
 	}

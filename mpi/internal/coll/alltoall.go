@@ -7,13 +7,13 @@ package coll
 // Thakur, Rabenseifner and Gropp 2005.
 func alltoallPairwise(c *Call, send, recv blocks) error {
 	n := c.size
-	place(recv.at(c.rank), send.at(c.rank))
+	copyUnlessSame(recv.block(c.rank), send.block(c.rank))
 	for i := 1; i < n; i++ {
 		to, from := (c.rank+i)%n, (c.rank-i+n)%n
 		if n&(n-1) == 0 {
 			to, from = c.rank^i, c.rank^i
 		}
-		if err := c.exchange(to, send.at(to), from, recv.at(from)); err != nil {
+		if err := c.exchange(to, send.block(to), from, recv.block(from)); err != nil {
 			return err
 		}
 	}
@@ -32,15 +32,15 @@ func alltoallDirect(c *Call, send, recv blocks) error {
 		window = defaultWindow
 	}
 	for i := 1; i < n; i++ {
-		if err := c.limit(2 * (window - 1)); err != nil {
+		if err := c.waitUntil(2 * (window - 1)); err != nil {
 			return err
 		}
 		to, from := (c.rank+i)%n, (c.rank-i+n)%n
-		c.irecv(from, recv.at(from))
-		c.isend(to, send.at(to))
+		c.irecv(from, recv.block(from))
+		c.isend(to, send.block(to))
 	}
-	place(recv.at(c.rank), send.at(c.rank))
-	return c.wait()
+	copyUnlessSame(recv.block(c.rank), send.block(c.rank))
+	return c.waitAll()
 }
 
 // alltoallLinear: every rank sends to all others in their order. It is what the
@@ -48,16 +48,16 @@ func alltoallDirect(c *Call, send, recv blocks) error {
 func alltoallLinear(c *Call, send, recv blocks) error {
 	for i := range c.size {
 		if i != c.rank {
-			c.irecv(i, recv.at(i))
+			c.irecv(i, recv.block(i))
 		}
 	}
 	for i := range c.size {
 		if i != c.rank {
-			c.isend(i, send.at(i))
+			c.isend(i, send.block(i))
 		}
 	}
-	place(recv.at(c.rank), send.at(c.rank))
-	return c.wait()
+	copyUnlessSame(recv.block(c.rank), send.block(c.rank))
+	return c.waitAll()
 }
 
 // alltoallInPlace: pairs of ranks exchange what they have for each other by way of
@@ -66,7 +66,7 @@ func alltoallLinear(c *Call, send, recv blocks) error {
 func alltoallInPlace(c *Call, b blocks) error {
 	most := 0
 	for i := range b.n {
-		most = max(most, len(b.at(i)))
+		most = max(most, len(b.block(i)))
 	}
 	out := c.scratch(most)
 	for i := range c.size {
@@ -74,8 +74,8 @@ func alltoallInPlace(c *Call, b blocks) error {
 		if peer == c.rank {
 			continue
 		}
-		n := copy(out, b.at(peer))
-		if err := c.exchange(peer, out[:n], peer, b.at(peer)); err != nil {
+		n := copy(out, b.block(peer))
+		if err := c.exchange(peer, out[:n], peer, b.block(peer)); err != nil {
 			return err
 		}
 	}

@@ -6,12 +6,12 @@ package coll
 //
 // Bruck and others 1997: the "index"; Thakur, Rabenseifner and Gropp 2005.
 func alltoallBruck(c *Call, send, recv blocks) error {
-	n, size := c.size, len(recv.at(0))
+	n, size := c.size, len(recv.block(0))
 	// Place i has a piece that is to go i ranks forward; in the end it is one that has
 	// come so far.
 	ahead := c.scratch(n * size)
 	at := func(i int) []byte { return ahead[i*size:][:size] }
-	copy(ahead[copy(ahead, send.span(c.rank, n)):], send.span(0, c.rank))
+	copy(ahead[copy(ahead, send.blockRange(c.rank, n)):], send.blockRange(0, c.rank))
 
 	half := n / 2 * size
 	out, in := c.scratch(half), c.scratch(half)
@@ -33,7 +33,7 @@ func alltoallBruck(c *Call, send, recv blocks) error {
 		}
 	}
 	for i := range n {
-		copy(recv.at((c.rank-i+n)%n), at(i))
+		copy(recv.block((c.rank-i+n)%n), at(i))
 	}
 	return nil
 }

@@ -16,7 +16,7 @@ func alltoallCentral(c *Call, send, recv blocks) error {
 		c.irecv(r, in[r*all:][:all])
 	}
 	copy(in, send.mem)
-	if err := c.wait(); err != nil {
+	if err := c.waitAll(); err != nil {
 		return err
 	}
 	size := all / n
@@ -29,5 +29,5 @@ func alltoallCentral(c *Call, send, recv blocks) error {
 		c.isend(r, out[r*all:][:all])
 	}
 	copy(recv.mem, out[:all])
-	return c.wait()
+	return c.waitAll()
 }

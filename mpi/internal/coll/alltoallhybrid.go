@@ -8,13 +8,13 @@ package coll
 //
 // Mamidala and others 2007, section 4.3.
 func alltoallHybrid(c *Call, send, recv blocks) error {
-	place(recv.at(c.rank), send.at(c.rank))
+	copyUnlessSame(recv.block(c.rank), send.block(c.rank))
 	for k := range c.size {
 		peer := (k - c.rank + c.size) % c.size
 		if peer == c.rank {
 			continue
 		}
-		if err := c.exchange(peer, send.at(peer), peer, recv.at(peer)); err != nil {
+		if err := c.exchange(peer, send.block(peer), peer, recv.block(peer)); err != nil {
 			return err
 		}
 	}

@@ -16,36 +16,36 @@ import (
 //
 // Mamidala and others 2007, section 4.1.
 func alltoallRDMA(c *Call, send, recv blocks) error {
-	n, size := c.size, len(recv.at(0))
+	n, size := c.size, len(recv.block(0))
 	if size == 0 {
 		return nil
 	}
-	p := c.Net.(Placer)
-	if err := p.Pin(send.mem); err != nil {
+	p := c.Net.(RDMANet)
+	if err := p.RegisterSource(send.mem); err != nil {
 		return err
 	}
-	if err := c.meet(p, recv.mem); err != nil {
+	if err := c.exchangeAddresses(p, recv.mem); err != nil {
 		return err
 	}
 	for i := 1; i < n; i++ {
 		to, from := (c.rank+i)%n, (c.rank-i+n)%n
-		c.pending = append(c.pending, p.Place(to, c.rank*size, send.at(to)), p.Placed(from))
+		c.pending = append(c.pending, p.Write(to, c.rank*size, send.block(to)), p.WriteArrived(from))
 	}
-	place(recv.at(c.rank), send.at(c.rank))
-	return c.wait()
+	copyUnlessSame(recv.block(c.rank), send.block(c.rank))
+	return c.waitAll()
 }
 
 // entrySize is the length of what is told of a rank's address: its number, and the
 // address.
 const entrySize = 4 + len(Address{})
 
-// meet returns when all ranks have called it, and know the addresses of all others'
+// exchangeAddresses returns when all ranks have called it, and know the addresses of all others'
 // buffers. It is a barrier by dissemination: in round k every rank tells the one
 // 2^k behind it what it has heard so far. If nobody's address is new that is no
 // more than a count of 0.
-func (c *Call) meet(p Placer, b []byte) error {
+func (c *Call) exchangeAddresses(p RDMANet, b []byte) error {
 	n := c.size
-	mine, known, err := p.Expose(b)
+	mine, known, err := p.RegisterTarget(b)
 	if err != nil {
 		return err
 	}
@@ -58,7 +58,7 @@ func (c *Call) meet(p Placer, b []byte) error {
 	}
 	for d := 1; d < n; d *= 2 {
 		to, from := (c.rank+d)%n, (c.rank-d+n)%n
-		tell := c.news(list, d)
+		tell := c.unknownTo(list, d)
 		binary.LittleEndian.PutUint64(out, uint64(len(tell)/entrySize))
 		if err := c.exchange(to, out, from, in); err != nil {
 			return err
@@ -77,7 +77,7 @@ func (c *Call) meet(p Placer, b []byte) error {
 			if rank >= n || rank == c.rank {
 				return fmt.Errorf("rank %d tells the address of rank %d", from, rank)
 			}
-			if err := p.Learn(rank, Address(e[4:entrySize])); err != nil {
+			if err := p.SetRemoteAddress(rank, Address(e[4:entrySize])); err != nil {
 				return fmt.Errorf("the address of rank %d, says rank %d: %w", rank, from, err)
 			}
 		}
@@ -85,9 +85,9 @@ func (c *Call) meet(p Placer, b []byte) error {
 	return nil
 }
 
-// news is what the rank that is d behind us has not heard: all but those that are
+// unknownTo is what the rank that is d behind us has not heard: all but those that are
 // n-d or more before us, who are at it, or behind.
-func (c *Call) news(list []byte, d int) []byte {
+func (c *Call) unknownTo(list []byte, d int) []byte {
 	end := 0
 	for ; end < len(list); end += entrySize {
 		if before := (c.rank - int(binary.LittleEndian.Uint32(list[end:])) + c.size) % c.size; before+d >= c.size {

@@ -11,32 +11,32 @@ package coll
 // Mamidala and others 2007, section 2 and figure 2.
 func alltoallRTSRTR(c *Call, send, recv blocks) error {
 	n := c.size
-	if len(recv.at(0)) == 0 {
+	if len(recv.block(0)) == 0 {
 		return nil
 	}
-	q := c.Net.(Queuer)
-	if err := q.Open(send.mem, recv.mem); err != nil {
+	q := c.Net.(SharedQueueNet)
+	if err := q.OpenQueue(send.mem, recv.mem); err != nil {
 		return err
 	}
-	place(recv.at(c.rank), send.at(c.rank))
+	copyUnlessSame(recv.block(c.rank), send.block(c.rank))
 	rts := make([]Request, n) // of a rank it is the first message, and RTR the second
 	for i := 1; i < n; i++ {
 		rts[i] = c.Net.Irecv((c.rank-i+n)%n, nil)
-		c.signal((c.rank + i) % n)
+		c.sendEmpty((c.rank + i) % n)
 	}
 	for i := 1; i < n; i++ {
 		to, from := (c.rank+i)%n, (c.rank-i+n)%n
 		if err := c.waitFor(rts[i]); err != nil {
 			return err
 		}
-		landing := q.Post(recv.at(from))
-		c.signal(from) // RTR
-		c.await(to)
-		if err := c.wait(); err != nil {
+		landing := q.PostShared(recv.block(from))
+		c.sendEmpty(from) // RTR
+		c.recvEmpty(to)
+		if err := c.waitAll(); err != nil {
 			return err
 		}
-		c.pending = append(c.pending, landing, q.Ship(to, send.at(to)))
-		if err := c.wait(); err != nil {
+		c.pending = append(c.pending, landing, q.SendShared(to, send.block(to)))
+		if err := c.waitAll(); err != nil {
 			return err
 		}
 	}

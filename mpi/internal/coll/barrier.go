@@ -7,9 +7,9 @@ package coll
 // Mamidala and others 2007, section 2.
 func barrierDissemination(c *Call) error {
 	for d := 1; d < c.size; d *= 2 {
-		c.await((c.rank - d + c.size) % c.size)
-		c.signal((c.rank + d) % c.size)
-		if err := c.wait(); err != nil {
+		c.recvEmpty((c.rank - d + c.size) % c.size)
+		c.sendEmpty((c.rank + d) % c.size)
+		if err := c.waitAll(); err != nil {
 			return err
 		}
 	}
@@ -19,26 +19,26 @@ func barrierDissemination(c *Call) error {
 // barrierTree: up a binomial tree and down again. It has the fewest messages,
 // 2(n-1), in 2 ceil(log2 n) rounds.
 func barrierTree(c *Call) error {
-	t := c.tree(0)
-	for d := 1; d < t.reach() && t.has(d); d *= 2 {
-		c.await(t.child(d))
+	t := c.newTree(0)
+	for d := 1; d < t.maxDistance() && t.hasChild(d); d *= 2 {
+		c.recvEmpty(t.child(d))
 	}
-	if err := c.wait(); err != nil {
+	if err := c.waitAll(); err != nil {
 		return err
 	}
-	if t.v != 0 {
-		c.signal(t.parent())
-		c.await(t.parent())
-		if err := c.wait(); err != nil {
+	if t.node != 0 {
+		c.sendEmpty(t.parent())
+		c.recvEmpty(t.parent())
+		if err := c.waitAll(); err != nil {
 			return err
 		}
 	}
-	for d := t.reach() / 2; d > 0; d /= 2 {
-		if t.has(d) {
-			c.signal(t.child(d))
+	for d := t.maxDistance() / 2; d > 0; d /= 2 {
+		if t.hasChild(d) {
+			c.sendEmpty(t.child(d))
 		}
 	}
-	return c.wait()
+	return c.waitAll()
 }
 
 // barrierDoubling: in round k ranks whose numbers differ in bit k tell each other.
@@ -46,48 +46,48 @@ func barrierTree(c *Call) error {
 //
 // Brooks, "The butterfly barrier", 1986.
 func barrierDoubling(c *Call) error {
-	f := foldOf(c.size)
+	f := newFold(c.size)
 	partner, paired := f.partner(c.rank)
-	if f.out(c.rank) {
-		c.signal(partner)
-		c.await(partner)
-		return c.wait()
+	if f.isFoldedOut(c.rank) {
+		c.sendEmpty(partner)
+		c.recvEmpty(partner)
+		return c.waitAll()
 	}
 	if paired {
-		c.await(partner)
-		if err := c.wait(); err != nil {
+		c.recvEmpty(partner)
+		if err := c.waitAll(); err != nil {
 			return err
 		}
 	}
 	for id, mask := f.id(c.rank), 1; mask < f.size; mask *= 2 {
-		c.await(f.rank(id ^ mask))
-		c.signal(f.rank(id ^ mask))
-		if err := c.wait(); err != nil {
+		c.recvEmpty(f.rank(id ^ mask))
+		c.sendEmpty(f.rank(id ^ mask))
+		if err := c.waitAll(); err != nil {
 			return err
 		}
 	}
 	if paired {
-		c.signal(partner)
+		c.sendEmpty(partner)
 	}
-	return c.wait()
+	return c.waitAll()
 }
 
 // barrierLinear: everyone tells rank 0, which tells everyone. It has the fewest
 // messages, 2(n-1), as the tree has, and the fewest turns: two of each rank.
 func barrierLinear(c *Call) error {
 	if c.rank != 0 {
-		c.signal(0)
-		c.await(0)
-		return c.wait()
+		c.sendEmpty(0)
+		c.recvEmpty(0)
+		return c.waitAll()
 	}
 	for r := 1; r < c.size; r++ {
-		c.await(r)
+		c.recvEmpty(r)
 	}
-	if err := c.wait(); err != nil {
+	if err := c.waitAll(); err != nil {
 		return err
 	}
 	for r := 1; r < c.size; r++ {
-		c.signal(r)
+		c.sendEmpty(r)
 	}
-	return c.wait()
+	return c.waitAll()
 }

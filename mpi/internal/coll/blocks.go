@@ -12,25 +12,25 @@ type blocks struct {
 	mem []byte
 	n   int
 
-	unit, each, more int // each piece has so many units, and the first ones one more
+	unit, unitsPerBlock, remainder int // unitsPerBlock piece has so many units, and the first ones one more
 
 	parts []Part
 	list  [][]byte
 }
 
-// uniform cuts memory into n pieces of equal size, which it is a multiple of.
-func uniform(mem []byte, n int) blocks {
-	return blocks{mem: mem, n: n, unit: len(mem) / n, each: 1}
+// splitUniform cuts memory into n pieces of equal size, which it is a multiple of.
+func splitUniform(mem []byte, n int) blocks {
+	return blocks{mem: mem, n: n, unit: len(mem) / n, unitsPerBlock: 1}
 }
 
-// split cuts memory between units into n pieces of almost equal size.
-func split(mem []byte, unit, n int) blocks {
+// splitUnits cuts memory between units into n pieces of almost equal size.
+func splitUnits(mem []byte, unit, n int) blocks {
 	units := len(mem) / unit
-	return blocks{mem: mem, n: n, unit: unit, each: units / n, more: units % n}
+	return blocks{mem: mem, n: n, unit: unit, unitsPerBlock: units / n, remainder: units % n}
 }
 
-// over is the same pieces of other memory.
-func (b blocks) over(mem []byte) blocks {
+// withMemory is the same pieces of other memory.
+func (b blocks) withMemory(mem []byte) blocks {
 	b.mem = mem
 	return b
 }
@@ -40,32 +40,32 @@ func (b blocks) over(mem []byte) blocks {
 func (b blocks) start(i int) int {
 	switch {
 	case b.parts == nil:
-		return (i*b.each + min(i, b.more)) * b.unit
+		return (i*b.unitsPerBlock + min(i, b.remainder)) * b.unit
 	case i < b.n:
 		return b.parts[i].At
 	}
 	return b.parts[i-1].At + b.parts[i-1].Len
 }
 
-// at is piece i.
-func (b blocks) at(i int) []byte {
+// block is piece i.
+func (b blocks) block(i int) []byte {
 	switch {
 	case b.list != nil:
 		return b.list[i]
 	case b.parts != nil:
 		return b.mem[b.parts[i].At:][:b.parts[i].Len:b.parts[i].Len]
 	}
-	return b.span(i, i+1)
+	return b.blockRange(i, i+1)
 }
 
-// span is the pieces from until to, which are dense.
-func (b blocks) span(from, to int) []byte {
+// blockRange is the pieces from until to, which are dense.
+func (b blocks) blockRange(from, to int) []byte {
 	i, j := b.start(from), b.start(to)
 	return b.mem[i:j:j]
 }
 
-// dense reports whether the pieces lie in a row without gaps.
-func (b blocks) dense() bool {
+// isDense reports whether the pieces lie in a row without gaps.
+func (b blocks) isDense() bool {
 	for i := 1; i < len(b.parts); i++ {
 		if b.parts[i].At != b.parts[i-1].At+b.parts[i-1].Len {
 			return false
@@ -74,35 +74,35 @@ func (b blocks) dense() bool {
 	return b.list == nil
 }
 
-// packed runs an algorithm that needs dense pieces, and brings them to their places
+// runDense runs an algorithm that needs dense pieces, and brings them to their places
 // if they are not. Only our own piece is there before.
-func (c *Call) packed(b blocks, run func(c *Call, b blocks) error) error {
-	if b.dense() {
+func (c *Call) runDense(b blocks, run func(c *Call, b blocks) error) error {
+	if b.isDense() {
 		return run(c, b)
 	}
 	d := blocks{n: b.n, parts: make([]Part, b.n)}
 	total := 0
 	for i := range d.parts {
-		d.parts[i] = Part{total, len(b.at(i))}
-		total += len(b.at(i))
+		d.parts[i] = Part{total, len(b.block(i))}
+		total += len(b.block(i))
 	}
 	d.mem = c.scratch(total)
-	copy(d.at(c.rank), b.at(c.rank))
+	copy(d.block(c.rank), b.block(c.rank))
 	if err := run(c, d); err != nil {
 		return err
 	}
 	for i := range b.n {
-		copy(b.at(i), d.at(i))
+		copy(b.block(i), d.block(i))
 	}
 	return nil
 }
 
-// same reports whether two pieces begin with the same byte of memory.
-func same(a, b []byte) bool { return len(a) > 0 && len(b) > 0 && &a[0] == &b[0] }
+// sameStart reports whether two pieces begin with the same byte of memory.
+func sameStart(a, b []byte) bool { return len(a) > 0 && len(b) > 0 && &a[0] == &b[0] }
 
-// place copies a piece to where it belongs, unless it is there.
-func place(to, from []byte) {
-	if !same(to, from) {
+// copyUnlessSame copies a piece to where it belongs, unless it is there.
+func copyUnlessSame(to, from []byte) {
+	if !sameStart(to, from) {
 		copy(to, from)
 	}
 }

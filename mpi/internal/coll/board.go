@@ -8,13 +8,13 @@ import (
 // ErrMismatch is a call that others do not make.
 var ErrMismatch = errors.New("the ranks of a collective call do not agree")
 
-// Sharer is a Net whose ranks may have memory in common.
-type Sharer interface {
+// SharedMemoryNet is a Net whose ranks may have memory in common.
+type SharedMemoryNet interface {
 	Net
 
-	// Room is how many bytes a rank can show in this call, 0 if the ranks have no memory
+	// SharedBytes is how many bytes a rank can show in this call, 0 if the ranks have no memory
 	// in common. It is the same on all ranks.
-	Room() int
+	SharedBytes() int
 	// Board is that memory. It is nil if there is none after all, at all ranks: they may
 	// talk to each other to find out. It is asked for calls for which there is room.
 	Board() Board
@@ -25,35 +25,35 @@ type Sharer interface {
 // but that it is there, looks at what others show as far as it needs to, and is done.
 // Nobody gets further than two rounds ahead of another.
 type Board interface {
-	// Begin begins a round: it returns our place when nobody looks at it any more.
-	Begin() ([]byte, error)
+	// BeginRound begins a round: it returns our place when nobody looks at it any more.
+	BeginRound() ([]byte, error)
 	// Show shows what is there now. What others find with it, sign, says what call it
 	// belongs to.
 	Show(sign uint64) error
-	// See waits until a rank has shown what it has, and returns its place, and its sign.
-	See(rank int) (place []byte, sign uint64, err error)
-	// Done says that we look at nobody's any more.
-	Done() error
+	// WaitShown waits until a rank has shown what it has, and returns its place, and its sign.
+	WaitShown(rank int) (place []byte, sign uint64, err error)
+	// EndRound says that we look at nobody's any more.
+	EndRound() error
 }
 
-// room is how many bytes a rank can show in a call.
-func room(n Net) int {
-	if s, ok := n.(Sharer); ok {
-		return s.Room()
+// sharedBytes is how many bytes a rank can show in a call.
+func sharedBytes(n Net) int {
+	if s, ok := n.(SharedMemoryNet); ok {
+		return s.SharedBytes()
 	}
 	return 0
 }
 
-// nothing, oneOf and oneEach are Needs.Shown of those who show nothing, what
+// needNothing, oneOf and oneEach are Needs.SharedBytes of those who show nothing, what
 // Case.Bytes counts at most, and so much for each rank.
-func nothing(Case) int   { return 0 }
-func oneOf(c Case) int   { return c.Bytes }
-func oneEach(c Case) int { return c.Ranks * c.Bytes }
+func needNothing(Case) int         { return 0 }
+func needVector(c Case) int        { return c.Bytes }
+func needVectorPerRank(c Case) int { return c.Ranks * c.Bytes }
 
-// newSign says what the call is: two calls with different ones do not belong together. It
+// callSign says what the call is: two calls with different ones do not belong together. It
 // has the collective, the root, the bytes, which are few where it counts, and a hash of
 // the parts and of the size of elements.
-func (c *Call) newSign() uint64 {
+func (c *Call) callSign() uint64 {
 	if c.Sign != 0 {
 		return c.Sign
 	}
@@ -68,14 +68,14 @@ func (c *Call) newSign() uint64 {
 			hash = (hash ^ uint32(p.Len)) * prime
 		}
 	}
-	return uint64(c.what)<<56 | uint64(a.root&0xffff)<<40 | uint64(c.bytes&0xffff)<<24 | uint64(hash^hash>>24)&(1<<24-1)
+	return uint64(c.collective)<<56 | uint64(a.root&0xffff)<<40 | uint64(c.bytes&0xffff)<<24 | uint64(hash^hash>>24)&(1<<24-1)
 }
 
 // lastSign is that of a call that is the last.
 const lastSign = uint64(numCollectives) << 56
 
-// signed is a sign in words.
-func signed(s uint64) string {
+// formatSign is a sign in words.
+func formatSign(s uint64) string {
 	what := Collective(s >> 56)
 	switch {
 	case s == lastSign:
@@ -94,10 +94,10 @@ func signed(s uint64) string {
 	return text
 }
 
-// show begins the call's round, in which the others see b.
-func (c *Call) show(b []byte) error {
-	c.board, c.sign = c.Net.(Sharer).Board(), c.newSign()
-	place, err := c.board.Begin()
+// showRound begins the call's round, in which the others see b.
+func (c *Call) showRound(b []byte) error {
+	c.board, c.sign = c.Net.(SharedMemoryNet).Board(), c.callSign()
+	place, err := c.board.BeginRound()
 	if err != nil {
 		return err
 	}
@@ -105,14 +105,14 @@ func (c *Call) show(b []byte) error {
 	return c.board.Show(c.sign)
 }
 
-// see is the n bytes that another rank shows, until the end of the call.
-func (c *Call) see(rank, n int) ([]byte, error) {
-	place, theirs, err := c.board.See(rank)
+// waitShown is the n bytes that another rank shows, until the end of the call.
+func (c *Call) waitShown(rank, n int) ([]byte, error) {
+	place, theirs, err := c.board.WaitShown(rank)
 	if err != nil {
 		return nil, err
 	}
 	if theirs != c.sign {
-		call, ours := signed(theirs), signed(c.sign)
+		call, ours := formatSign(theirs), formatSign(c.sign)
 		if call == ours {
 			call, ours = call+" in other pieces", "the same"
 		}

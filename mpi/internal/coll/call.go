@@ -26,15 +26,15 @@ type Call struct {
 	// calls with different signs do not belong together. 0: what Call knows itself.
 	Sign uint64
 
-	rank, size int
-	what       Collective
-	bytes      int // of Case
-	args       args
-	pending    []Request
-	one        [1]Request
-	taken      [][]byte // scratch memory
-	sign       uint64
-	board      Board // that something has been shown on
+	rank, size   int
+	collective   Collective
+	bytes        int // of Case
+	args         args
+	pending      []Request
+	single       [1]Request
+	scratchInUse [][]byte // scratch memory
+	sign         uint64
+	board        Board // that something has been shown on
 }
 
 // args is what a collective is called with. Each uses some of them.
@@ -45,31 +45,31 @@ type args struct {
 	op         Reduction
 }
 
-// begin takes note of who we are.
-func (c *Call) begin(what Collective, root int) error {
+// start takes note of who we are.
+func (c *Call) start(what Collective, root int) error {
 	if c == nil || c.Net == nil {
 		return fmt.Errorf("%w: %v: no Call, or one without Net", ErrArgument, what)
 	}
 	c.rank, c.size = c.Net.Rank(), c.Net.Size()
 	if root < 0 || root >= c.size {
-		return c.wrong(what, "the root is %d of %d ranks", root, c.size)
+		return c.argumentError(what, "the root is %d of %d ranks", root, c.size)
 	}
 	return nil
 }
 
-// wrong is an error of the caller's.
-func (c *Call) wrong(what Collective, format string, a ...any) error {
+// argumentError is an error of the caller's.
+func (c *Call) argumentError(what Collective, format string, a ...any) error {
 	return fmt.Errorf("%w: %v at rank %d: %s", ErrArgument, what, c.rank, fmt.Sprintf(format, a...))
 }
 
 // run does a call. bytes is that of Case.
 func (c *Call) run(what Collective, bytes int, a args) error {
-	c.args, c.what, c.bytes = a, what, bytes
-	alg, err := c.Choices.choose(what, Case{Ranks: c.size, Processors: c.Processors, Bytes: bytes, Commutative: a.op.Commutative, Predefined: a.op.Predefined, Net: c.Net})
+	c.args, c.collective, c.bytes = a, what, bytes
+	alg, err := c.Choices.algorithmFor(what, Case{Ranks: c.size, Processors: c.Processors, Bytes: bytes, Commutative: a.op.Commutative, Predefined: a.op.Predefined, Net: c.Net})
 	if err == nil {
 		err = alg.run(c, &c.args)
 		if c.board != nil {
-			err = errors.Join(err, c.board.Done())
+			err = errors.Join(err, c.board.EndRound())
 			c.board = nil
 		}
 		if err != nil {
@@ -77,15 +77,15 @@ func (c *Call) run(what Collective, bytes int, a args) error {
 		}
 	}
 	if err == nil {
-		for _, b := range c.taken {
-			c.Memory.Put(b)
+		for _, b := range c.scratchInUse {
+			c.Memory.Free(b)
 		}
 	} else {
 		clear(c.pending)
 		c.pending = c.pending[:0] // the network's, with all memory that it was given
 	}
-	clear(c.taken)
-	c.taken = c.taken[:0]
+	clear(c.scratchInUse)
+	c.scratchInUse = c.scratchInUse[:0]
 	c.args = args{}
 	return err
 }

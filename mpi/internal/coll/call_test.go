@@ -196,8 +196,8 @@ func (v *void) Size() int                      { return v.size }
 func (v *void) Isend(int, []byte) coll.Request { return v }
 func (v *void) Irecv(int, []byte) coll.Request { return v }
 func (v *void) Wait(...coll.Request) error     { return nil }
-func (v *void) Put([]byte)                     { v.taken-- }
-func (v *void) Get(n int) []byte {
+func (v *void) Free([]byte)                    { v.taken-- }
+func (v *void) Alloc(n int) []byte {
 	v.taken++
 	return v.memory[v.taken-1][:n]
 }

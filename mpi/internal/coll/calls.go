@@ -6,7 +6,7 @@ package coll
 
 // Barrier returns when all ranks have called it (MPI section 6.3).
 func (c *Call) Barrier() error {
-	if err := c.begin(Barrier, 0); err != nil {
+	if err := c.start(Barrier, 0); err != nil {
 		return err
 	}
 	return c.run(Barrier, 0, args{})
@@ -15,7 +15,7 @@ func (c *Call) Barrier() error {
 // Bcast gives all ranks what is in the root's buf. All are of one size (MPI section
 // 6.4).
 func (c *Call) Bcast(root int, buf []byte) error {
-	if err := c.begin(Bcast, root); err != nil {
+	if err := c.start(Bcast, root); err != nil {
 		return err
 	}
 	return c.run(Bcast, len(buf), args{root: root, recv: blocks{mem: buf}})
@@ -24,15 +24,15 @@ func (c *Call) Bcast(root int, buf []byte) error {
 // Gather gives the root the send of all ranks, which are of one size, back to back
 // in the order of the ranks. recv counts at the root only (MPI section 6.5).
 func (c *Call) Gather(root int, send, recv []byte) error {
-	if err := c.begin(Gather, root); err != nil {
+	if err := c.start(Gather, root); err != nil {
 		return err
 	}
 	a := args{root: root, send: blocks{mem: send}}
 	if c.rank == root {
 		if len(recv) != c.size*len(send) {
-			return c.wrong(Gather, "%d bytes are no room for %d of each of %d ranks", len(recv), len(send), c.size)
+			return c.argumentError(Gather, "%d bytes are no room for %d of each of %d ranks", len(recv), len(send), c.size)
 		}
-		a.recv = uniform(recv, c.size)
+		a.recv = splitUniform(recv, c.size)
 	}
 	return c.run(Gather, len(send), a)
 }
@@ -40,7 +40,7 @@ func (c *Call) Gather(root int, send, recv []byte) error {
 // Gatherv gives the root the send of all ranks, each in its part of recv. recv and
 // parts count at the root only.
 func (c *Call) Gatherv(root int, send, recv []byte, parts []Part) error {
-	if err := c.begin(Gatherv, root); err != nil {
+	if err := c.start(Gatherv, root); err != nil {
 		return err
 	}
 	a := args{root: root, send: blocks{mem: send}}
@@ -49,7 +49,7 @@ func (c *Call) Gatherv(root int, send, recv []byte, parts []Part) error {
 			return err
 		}
 		if parts[root].Len != len(send) {
-			return c.wrong(Gatherv, "it has %d bytes for a part of %d", len(send), parts[root].Len)
+			return c.argumentError(Gatherv, "it has %d bytes for a part of %d", len(send), parts[root].Len)
 		}
 		a.recv = blocks{mem: recv, n: c.size, parts: parts}
 	}
@@ -60,15 +60,15 @@ func (c *Call) Gatherv(root int, send, recv []byte, parts []Part) error {
 // counts at the root only (MPI section 6.6). In place recv is the root's piece of
 // send.
 func (c *Call) Scatter(root int, send, recv []byte) error {
-	if err := c.begin(Scatter, root); err != nil {
+	if err := c.start(Scatter, root); err != nil {
 		return err
 	}
 	a := args{root: root, recv: blocks{mem: recv}}
 	if c.rank == root {
 		if len(send) != c.size*len(recv) {
-			return c.wrong(Scatter, "%d bytes are not %d for each of %d ranks", len(send), len(recv), c.size)
+			return c.argumentError(Scatter, "%d bytes are not %d for each of %d ranks", len(send), len(recv), c.size)
 		}
-		a.send = uniform(send, c.size)
+		a.send = splitUniform(send, c.size)
 	}
 	return c.run(Scatter, len(recv), a)
 }
@@ -76,7 +76,7 @@ func (c *Call) Scatter(root int, send, recv []byte) error {
 // Scatterv gives each rank its part of the root's send. send and parts count at the
 // root only.
 func (c *Call) Scatterv(root int, send []byte, parts []Part, recv []byte) error {
-	if err := c.begin(Scatterv, root); err != nil {
+	if err := c.start(Scatterv, root); err != nil {
 		return err
 	}
 	a := args{root: root, recv: blocks{mem: recv}}
@@ -85,7 +85,7 @@ func (c *Call) Scatterv(root int, send []byte, parts []Part, recv []byte) error 
 			return err
 		}
 		if parts[root].Len != len(recv) {
-			return c.wrong(Scatterv, "it has room of %d bytes for a part of %d", len(recv), parts[root].Len)
+			return c.argumentError(Scatterv, "it has room of %d bytes for a part of %d", len(recv), parts[root].Len)
 		}
 		a.send = blocks{mem: send, n: c.size, parts: parts}
 	}
@@ -95,53 +95,53 @@ func (c *Call) Scatterv(root int, send []byte, parts []Part, recv []byte) error 
 // Allgather gives all ranks the send of all, which are of one size, back to back in
 // the order of the ranks (MPI section 6.7).
 func (c *Call) Allgather(send, recv []byte) error {
-	if err := c.begin(Allgather, 0); err != nil {
+	if err := c.start(Allgather, 0); err != nil {
 		return err
 	}
 	if len(recv) != c.size*len(send) {
-		return c.wrong(Allgather, "%d bytes are no room for %d of each of %d ranks", len(recv), len(send), c.size)
+		return c.argumentError(Allgather, "%d bytes are no room for %d of each of %d ranks", len(recv), len(send), c.size)
 	}
-	b := uniform(recv, c.size)
-	place(b.at(c.rank), send)
+	b := splitUniform(recv, c.size)
+	copyUnlessSame(b.block(c.rank), send)
 	return c.run(Allgather, len(recv), args{recv: b})
 }
 
 // Allgatherv gives all ranks the send of all, each in its part of recv. The parts
 // have the same lengths on all ranks.
 func (c *Call) Allgatherv(send, recv []byte, parts []Part) error {
-	if err := c.begin(Allgatherv, 0); err != nil {
+	if err := c.start(Allgatherv, 0); err != nil {
 		return err
 	}
 	if err := c.checkParts(Allgatherv, recv, parts); err != nil {
 		return err
 	}
 	if parts[c.rank].Len != len(send) {
-		return c.wrong(Allgatherv, "it has %d bytes for a part of %d", len(send), parts[c.rank].Len)
+		return c.argumentError(Allgatherv, "it has %d bytes for a part of %d", len(send), parts[c.rank].Len)
 	}
 	b := blocks{mem: recv, n: c.size, parts: parts}
-	place(b.at(c.rank), send)
-	return c.run(Allgatherv, total(b), args{recv: b})
+	copyUnlessSame(b.block(c.rank), send)
+	return c.run(Allgatherv, totalSize(b), args{recv: b})
 }
 
 // Alltoall gives each rank its piece of send, and gets one of each rank in recv, in
 // the order of the ranks. All pieces are of one size (MPI section 6.8). In place
 // send is recv.
 func (c *Call) Alltoall(send, recv []byte) error {
-	if err := c.begin(Alltoall, 0); err != nil {
+	if err := c.start(Alltoall, 0); err != nil {
 		return err
 	}
 	if len(send) != len(recv) || len(recv)%c.size != 0 {
-		return c.wrong(Alltoall, "%d bytes out and %d in are not the same for each of %d ranks", len(send), len(recv), c.size)
+		return c.argumentError(Alltoall, "%d bytes out and %d in are not the same for each of %d ranks", len(send), len(recv), c.size)
 	}
 	return c.run(Alltoall, len(recv)/c.size, args{
-		send: uniform(send, c.size), recv: uniform(recv, c.size), inPlace: same(send, recv),
+		send: splitUniform(send, c.size), recv: splitUniform(recv, c.size), inPlace: sameStart(send, recv),
 	})
 }
 
 // Alltoallv gives each rank its part of send, and gets one of each rank in its part
 // of recv. In place send and sendParts are recv and recvParts.
 func (c *Call) Alltoallv(send []byte, sendParts []Part, recv []byte, recvParts []Part) error {
-	if err := c.begin(Alltoallv, 0); err != nil {
+	if err := c.start(Alltoallv, 0); err != nil {
 		return err
 	}
 	if err := c.checkParts(Alltoallv, send, sendParts); err != nil {
@@ -156,11 +156,11 @@ func (c *Call) Alltoallv(send []byte, sendParts []Part, recv []byte, recvParts [
 // Alltoallw gives each rank its slice of send, and gets one of each rank in its
 // slice of recv. In place the slices are the same.
 func (c *Call) Alltoallw(send, recv [][]byte) error {
-	if err := c.begin(Alltoallw, 0); err != nil {
+	if err := c.start(Alltoallw, 0); err != nil {
 		return err
 	}
 	if len(send) != c.size || len(recv) != c.size {
-		return c.wrong(Alltoallw, "%d slices out and %d in are not one for each of %d ranks", len(send), len(recv), c.size)
+		return c.argumentError(Alltoallw, "%d slices out and %d in are not one for each of %d ranks", len(send), len(recv), c.size)
 	}
 	return c.exchangeAll(Alltoallw, blocks{n: c.size, list: send}, blocks{n: c.size, list: recv})
 }
@@ -169,12 +169,12 @@ func (c *Call) Alltoallw(send, recv [][]byte) error {
 func (c *Call) exchangeAll(what Collective, send, recv blocks) error {
 	a := args{send: send, recv: recv}
 	for i := range c.size {
-		a.inPlace = a.inPlace || same(send.at(i), recv.at(i))
+		a.inPlace = a.inPlace || sameStart(send.block(i), recv.block(i))
 	}
-	if a.inPlace || len(send.at(c.rank)) != len(recv.at(c.rank)) {
+	if a.inPlace || len(send.block(c.rank)) != len(recv.block(c.rank)) {
 		for i := range c.size {
-			if out, in := len(send.at(i)), len(recv.at(i)); out != in && (a.inPlace || i == c.rank) {
-				return c.wrong(what, "%d bytes are for rank %d, and %d are to come from there", out, i, in)
+			if out, in := len(send.block(i)), len(recv.block(i)); out != in && (a.inPlace || i == c.rank) {
+				return c.argumentError(what, "%d bytes are for rank %d, and %d are to come from there", out, i, in)
 			}
 		}
 	}
@@ -184,11 +184,11 @@ func (c *Call) exchangeAll(what Collective, send, recv blocks) error {
 // checkParts looks for parts beyond the end.
 func (c *Call) checkParts(what Collective, mem []byte, parts []Part) error {
 	if len(parts) != c.size {
-		return c.wrong(what, "%d parts are not one for each of %d ranks", len(parts), c.size)
+		return c.argumentError(what, "%d parts are not one for each of %d ranks", len(parts), c.size)
 	}
 	for i, p := range parts {
 		if p.At < 0 || p.Len < 0 || p.Len > len(mem) || p.At > len(mem)-p.Len {
-			return c.wrong(what, "the part of rank %d, %d bytes at %d, is not in the %d bytes of memory", i, p.Len, p.At, len(mem))
+			return c.argumentError(what, "the part of rank %d, %d bytes at %d, is not in the %d bytes of memory", i, p.Len, p.At, len(mem))
 		}
 	}
 	return nil

@@ -24,7 +24,7 @@ func ParseChoices(list string) (Choices, error) {
 		if err != nil {
 			return nil, err
 		}
-		if _, err := find(c, name); err != nil {
+		if _, err := findAlgorithm(c, name); err != nil {
 			return nil, err
 		}
 		ch[c] = name
@@ -43,16 +43,16 @@ func (ch Choices) String() string {
 	return strings.Join(items, ",")
 }
 
-// choose is the algorithm for a call.
-func (ch Choices) choose(what Collective, c Case) (*Algorithm, error) {
+// algorithmFor is the algorithm for a call.
+func (ch Choices) algorithmFor(what Collective, c Case) (*Algorithm, error) {
 	if name, ok := ch[what]; ok {
-		a, err := find(what, name)
+		a, err := findAlgorithm(what, name)
 		if err != nil {
 			return nil, err
 		}
-		if a.lacks(c) == lackNothing {
+		if a.missing(c) == needNone {
 			return a, nil
 		}
 	}
-	return decide(what, c), nil
+	return decideAlgorithm(what, c), nil
 }

@@ -83,19 +83,19 @@ func TestChoicesCount(t *testing.T) {
 // Algorithms say what they need.
 func TestFits(t *testing.T) {
 	a := coll.Algorithm{Name: "some", Needs: coll.Needs{Even: true}}
-	require.NoError(t, a.Fits(coll.Case{Ranks: 4}))
-	require.ErrorIs(t, a.Fits(coll.Case{Ranks: 5}), coll.ErrAlgorithm)
-	require.ErrorContains(t, a.Fits(coll.Case{Ranks: 5}), "some needs an even number of ranks, not 5")
+	require.NoError(t, a.Validate(coll.Case{Ranks: 4}))
+	require.ErrorIs(t, a.Validate(coll.Case{Ranks: 5}), coll.ErrAlgorithm)
+	require.ErrorContains(t, a.Validate(coll.Case{Ranks: 5}), "some needs an even number of ranks, not 5")
 	a = coll.Algorithm{Name: "some", Needs: coll.Needs{Commutative: true}}
-	require.NoError(t, a.Fits(coll.Case{Commutative: true}))
-	require.ErrorContains(t, a.Fits(coll.Case{}), "some needs an operation that is commutative")
+	require.NoError(t, a.Validate(coll.Case{Commutative: true}))
+	require.ErrorContains(t, a.Validate(coll.Case{}), "some needs an operation that is commutative")
 	type writer interface {
 		coll.Net
 		Write(to int, b []byte) coll.Request
 	}
 	a = coll.Algorithm{Name: "rdma", Needs: coll.Needs{Network: func(n coll.Net) bool { _, ok := n.(writer); return ok }}}
-	require.NoError(t, a.Fits(coll.Case{Net: writes{}}))
-	require.ErrorContains(t, a.Fits(coll.Case{Net: &rank{}}), "rdma needs more of the network than *coll_test.rank has")
+	require.NoError(t, a.Validate(coll.Case{Net: writes{}}))
+	require.ErrorContains(t, a.Validate(coll.Case{Net: &rank{}}), "rdma needs more of the network than *coll_test.rank has")
 }
 
 type writes struct{ coll.Net }
@@ -141,7 +141,7 @@ func TestDecide(t *testing.T) {
 				for _, comm := range []bool{false, true} {
 					c := coll.Case{Ranks: ranks, Bytes: 1 << size, Commutative: comm}
 					a := coll.Decide(what, c)
-					require.NoError(t, a.Fits(c))
+					require.NoError(t, a.Validate(c))
 				}
 			}
 		}

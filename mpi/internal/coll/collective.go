@@ -30,7 +30,7 @@ const (
 	numCollectives
 )
 
-var names = [numCollectives]string{
+var collectiveNames = [numCollectives]string{
 	"barrier", "bcast", "gather", "gatherv", "scatter", "scatterv", "allgather", "allgatherv",
 	"alltoall", "alltoallv", "alltoallw", "reduce", "allreduce", "reduce-scatter", "reduce-scatter-block", "scan", "exscan",
 }
@@ -38,7 +38,7 @@ var names = [numCollectives]string{
 // String is the collective's name, in small letters.
 func (c Collective) String() string {
 	if c < numCollectives {
-		return names[c]
+		return collectiveNames[c]
 	}
 	return fmt.Sprintf("Collective(%d)", uint8(c))
 }
@@ -47,12 +47,12 @@ func (c Collective) String() string {
 // as reduce_scatter_block.
 func ParseCollective(name string) (Collective, error) {
 	plain := strings.ReplaceAll(strings.ToLower(name), "_", "-")
-	for c, n := range names {
+	for c, n := range collectiveNames {
 		if n == plain {
 			return Collective(c), nil
 		}
 	}
-	return 0, fmt.Errorf("%w: there is no collective %q: it is %s", ErrAlgorithm, name, either(names[:]))
+	return 0, fmt.Errorf("%w: there is no collective %q: it is %s", ErrAlgorithm, name, joinChoices(collectiveNames[:]))
 }
 
 // Collectives are all of them.
@@ -64,8 +64,8 @@ func Collectives() []Collective {
 	return all
 }
 
-// either lists choices.
-func either(names []string) string {
+// joinChoices lists choices.
+func joinChoices(names []string) string {
 	last := len(names) - 1
 	if last < 1 {
 		return strings.Join(names, "")

@@ -1,17 +1,17 @@
 package coll
 
-// rule is for calls of at most so many ranks and bytes; 0 is any number.
-type rule struct {
+// decisionRule is for calls of at most so many ranks and bytes; 0 is any number.
+type decisionRule struct {
 	ranks, bytes int
-	row          int  // bytes at most, times the ranks
+	totalBytes   int  // bytes at most, times the ranks
 	power        bool // powers of two of ranks only
-	crowded      bool // Case.crowded only
+	crowded      bool // Case.isCrowded only
 	name         string
 }
 
-// fits reports whether the rule is for a call.
-func (r *rule) fits(c Case, crowded bool) bool {
-	return (r.ranks == 0 || c.Ranks <= r.ranks) && (r.bytes == 0 || c.Bytes <= r.bytes) && (r.row == 0 || c.Bytes <= r.row/c.Ranks) &&
+// matches reports whether the rule is for a call.
+func (r *decisionRule) matches(c Case, crowded bool) bool {
+	return (r.ranks == 0 || c.Ranks <= r.ranks) && (r.bytes == 0 || c.Bytes <= r.bytes) && (r.totalBytes == 0 || c.Bytes <= r.totalBytes/c.Ranks) &&
 		(!r.power || c.Ranks&(c.Ranks-1) == 0) && (!r.crowded || crowded)
 }
 
@@ -19,7 +19,7 @@ func (r *rule) fits(c Case, crowded bool) bool {
 // with, and whose algorithm fits it. The limits are those that MPICH begins with
 // (Thakur, Rabenseifner and Gropp 2005), but for that of alltoall's direct and those for
 // crowded machines, which were measured: docs/collectives.md. Case.Bytes says what is counted.
-var decisions = [numCollectives][]rule{
+var decisions = [numCollectives][]decisionRule{
 	Barrier: {
 		{name: "shared"},
 		{crowded: true, name: "linear"},
@@ -49,7 +49,7 @@ var decisions = [numCollectives][]rule{
 	Alltoall: {
 		{name: "shared"},
 		{ranks: 7, bytes: 64 << 10, name: "direct"},
-		{crowded: true, row: 8 << 10, name: "gather-scatter"},
+		{crowded: true, totalBytes: 8 << 10, name: "gather-scatter"},
 		{crowded: true, bytes: 1 << 10, name: "bruck"},
 		{bytes: 256, name: "bruck"},
 		{bytes: 64 << 10, name: "direct"},
@@ -58,12 +58,12 @@ var decisions = [numCollectives][]rule{
 	Alltoallv: {{name: "direct"}},
 	Alltoallw: {{name: "direct"}},
 	Reduce: {
-		{row: 256 << 10, name: "shared"},
+		{totalBytes: 256 << 10, name: "shared"},
 		{bytes: 2 << 10, name: "binomial"},
 		{name: "rabenseifner"},
 	},
 	Allreduce: {
-		{row: 256 << 10, name: "shared"},
+		{totalBytes: 256 << 10, name: "shared"},
 		{crowded: true, bytes: 32 << 10, name: "linear"},
 		{bytes: 2 << 10, name: "recursive-doubling"},
 		{name: "rabenseifner"},
@@ -74,12 +74,12 @@ var decisions = [numCollectives][]rule{
 	Exscan:             decideScan,
 }
 
-var decideScan = []rule{
+var decideScan = []decisionRule{
 	{name: "shared"},
 	{name: "recursive-doubling"},
 }
 
-var decideAllgather = []rule{
+var decideAllgather = []decisionRule{
 	{name: "shared"},
 	{crowded: true, bytes: 128 << 10, name: "linear"},
 	{bytes: 512 << 10, power: true, name: "recursive-doubling"},
@@ -87,7 +87,7 @@ var decideAllgather = []rule{
 	{name: "ring"},
 }
 
-var decideReduceScatter = []rule{
+var decideReduceScatter = []decisionRule{
 	{name: "shared"},
 	{crowded: true, bytes: 8 << 10, name: "linear"},
 	{bytes: 512 << 10, name: "recursive-halving"},
@@ -100,16 +100,16 @@ func Decide(what Collective, c Case) Algorithm {
 	if int(what) >= len(algorithms) {
 		return Algorithm{}
 	}
-	return *decide(what, c)
+	return *decideAlgorithm(what, c)
 }
 
-func decide(what Collective, c Case) *Algorithm {
-	crowded := c.crowded()
+func decideAlgorithm(what Collective, c Case) *Algorithm {
+	crowded := c.isCrowded()
 	for _, r := range decisions[what] {
-		if !r.fits(c, crowded) {
+		if !r.matches(c, crowded) {
 			continue
 		}
-		if a, err := find(what, r.name); err == nil && a.lacks(c) == lackNothing {
+		if a, err := findAlgorithm(what, r.name); err == nil && a.missing(c) == needNone {
 			return a
 		}
 	}

@@ -10,11 +10,11 @@ import (
 func TestDecisionsAreAlgorithms(t *testing.T) {
 	for what, rules := range decisions {
 		for _, r := range rules {
-			_, err := find(Collective(what), r.name)
+			_, err := findAlgorithm(Collective(what), r.name)
 			require.NoError(t, err)
 		}
 		last := rules[len(rules)-1]
-		require.Equal(t, rule{name: last.name}, last, Collective(what))
+		require.Equal(t, decisionRule{name: last.name}, last, Collective(what))
 	}
 }
 

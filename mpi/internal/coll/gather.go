@@ -5,13 +5,13 @@ func gatherLinear(c *Call, root int, send []byte, recv blocks) error {
 	if c.rank != root {
 		return c.send(root, send)
 	}
-	place(recv.at(root), send)
+	copyUnlessSame(recv.block(root), send)
 	for i := range c.size {
 		if i != root {
-			c.irecv(i, recv.at(i))
+			c.irecv(i, recv.block(i))
 		}
 	}
-	return c.wait()
+	return c.waitAll()
 }
 
 // gatherBinomial: up a binomial tree in ceil(log2 n) rounds, each node sends what
@@ -20,49 +20,49 @@ func gatherLinear(c *Call, root int, send []byte, recv blocks) error {
 // Thakur, Rabenseifner and Gropp 2005; Chan and others, "Collective
 // communication: theory, practice, and experience", 2007.
 func gatherBinomial(c *Call, root int, send []byte, recv blocks) error {
-	t, size := c.tree(root), len(send)
-	if t.v != 0 {
+	t, size := c.newTree(root), len(send)
+	if t.node != 0 {
 		all := send
-		if t.below() > 1 {
-			all = c.scratch(t.below() * size)
+		if t.subtreeSize() > 1 {
+			all = c.scratch(t.subtreeSize() * size)
 			copy(all, send)
-			for d := 1; d < t.reach() && t.has(d); d *= 2 {
-				c.irecv(t.child(d), all[d*size:][:t.belowChild(d)*size])
+			for d := 1; d < t.maxDistance() && t.hasChild(d); d *= 2 {
+				c.irecv(t.child(d), all[d*size:][:t.childSubtreeSize(d)*size])
 			}
-			if err := c.wait(); err != nil {
+			if err := c.waitAll(); err != nil {
 				return err
 			}
 		}
 		return c.send(t.parent(), all)
 	}
-	place(recv.at(root), send)
+	copyUnlessSame(recv.block(root), send)
 	var wrapped []byte // what comes from a child that has ranks on both sides of 0 below it
 	from := 0
-	for d := 1; t.has(d); d *= 2 {
+	for d := 1; t.hasChild(d); d *= 2 {
 		to := t.child(d)
-		if end := to + t.belowChild(d); end <= c.size {
-			c.irecv(to, recv.span(to, end))
+		if end := to + t.childSubtreeSize(d); end <= c.size {
+			c.irecv(to, recv.blockRange(to, end))
 			continue
 		}
-		from, wrapped = to, c.scratch(t.belowChild(d)*size)
+		from, wrapped = to, c.scratch(t.childSubtreeSize(d)*size)
 		c.irecv(to, wrapped)
 	}
-	if err := c.wait(); err != nil {
+	if err := c.waitAll(); err != nil {
 		return err
 	}
-	n := copy(recv.span(from, c.size), wrapped)
-	copy(recv.span(0, c.size), wrapped[n:])
+	n := copy(recv.blockRange(from, c.size), wrapped)
+	copy(recv.blockRange(0, c.size), wrapped[n:])
 	return nil
 }
 
 // gatherTree gathers dense pieces at rank 0, where all ranks have memory for all.
 func gatherTree(c *Call, b blocks) error {
-	t := c.tree(0)
-	for d := 1; d < t.reach() && t.has(d); d *= 2 {
-		c.irecv(t.child(d), b.span(t.v+d, t.v+d+t.belowChild(d)))
+	t := c.newTree(0)
+	for d := 1; d < t.maxDistance() && t.hasChild(d); d *= 2 {
+		c.irecv(t.child(d), b.blockRange(t.node+d, t.node+d+t.childSubtreeSize(d)))
 	}
-	if err := c.wait(); err != nil || t.v == 0 {
+	if err := c.waitAll(); err != nil || t.node == 0 {
 		return err
 	}
-	return c.send(t.parent(), b.span(t.v, t.v+t.below()))
+	return c.send(t.parent(), b.blockRange(t.node, t.node+t.subtreeSize()))
 }

@@ -9,15 +9,15 @@ import (
 // lengthSize is the bytes of a length in a message.
 const lengthSize = 8
 
-// lengths is a message of the lengths of pieces.
-type lengths []byte
+// blockLengths is a message of the lengths of pieces.
+type blockLengths []byte
 
-func (l lengths) set(i, n int)       { binary.BigEndian.PutUint64(l[i*lengthSize:], uint64(n)) }
-func (l lengths) get(i int) int      { return int(binary.BigEndian.Uint64(l[i*lengthSize:])) }
-func (l lengths) of(i, n int) []byte { return l[i*lengthSize:][:n*lengthSize] }
+func (l blockLengths) set(i, n int)        { binary.BigEndian.PutUint64(l[i*lengthSize:], uint64(n)) }
+func (l blockLengths) get(i int) int       { return int(binary.BigEndian.Uint64(l[i*lengthSize:])) }
+func (l blockLengths) sub(i, n int) []byte { return l[i*lengthSize:][:n*lengthSize] }
 
 // sum is the bytes of n pieces from i on.
-func (l lengths) sum(i, n int) (total int) {
+func (l blockLengths) sum(i, n int) (total int) {
 	for ; n > 0; n-- {
 		total += l.get(i)
 		i++
@@ -25,8 +25,8 @@ func (l lengths) sum(i, n int) (total int) {
 	return total
 }
 
-// check is an error if the lengths that came are none.
-func (l lengths) check() error {
+// validate is an error if the lengths that came are none.
+func (l blockLengths) validate() error {
 	total := uint64(0)
 	for i := range len(l) / lengthSize {
 		n := binary.BigEndian.Uint64(l[i*lengthSize:])
@@ -43,31 +43,31 @@ func (l lengths) check() error {
 //
 // Traff, "Hierarchical gather/scatter algorithms with graceful degradation", 2004.
 func gathervBinomial(c *Call, root int, send []byte, recv blocks) error {
-	t := c.tree(root)
-	if t.v == 0 {
+	t := c.newTree(root)
+	if t.node == 0 {
 		return gathervRoot(c, t, send, recv)
 	}
-	l := lengths(c.scratch(t.below() * lengthSize))
+	l := blockLengths(c.scratch(t.subtreeSize() * lengthSize))
 	l.set(0, len(send))
-	for d := 1; d < t.reach() && t.has(d); d *= 2 {
-		c.irecv(t.child(d), l.of(d, t.belowChild(d)))
+	for d := 1; d < t.maxDistance() && t.hasChild(d); d *= 2 {
+		c.irecv(t.child(d), l.sub(d, t.childSubtreeSize(d)))
 	}
-	if err := c.wait(); err != nil {
+	if err := c.waitAll(); err != nil {
 		return err
 	}
-	if err := l.check(); err != nil {
+	if err := l.validate(); err != nil {
 		return err
 	}
 	all := send
-	if t.below() > 1 {
-		all = c.scratch(l.sum(0, t.below()))
+	if t.subtreeSize() > 1 {
+		all = c.scratch(l.sum(0, t.subtreeSize()))
 		copy(all, send)
-		for d, at := 1, len(send); d < t.reach() && t.has(d); d *= 2 {
-			n := l.sum(d, t.belowChild(d))
+		for d, at := 1, len(send); d < t.maxDistance() && t.hasChild(d); d *= 2 {
+			n := l.sum(d, t.childSubtreeSize(d))
 			c.irecv(t.child(d), all[at:][:n])
 			at += n
 		}
-		if err := c.wait(); err != nil {
+		if err := c.waitAll(); err != nil {
 			return err
 		}
 	}
@@ -75,33 +75,33 @@ func gathervBinomial(c *Call, root int, send []byte, recv blocks) error {
 		c.isend(t.parent(), l)
 	}
 	c.isend(t.parent(), all)
-	return c.wait()
+	return c.waitAll()
 }
 
-func gathervRoot(c *Call, t tree, send []byte, recv blocks) error {
-	place(recv.at(t.root), send)
-	all := c.scratch(total(recv) - len(recv.at(t.root)))
+func gathervRoot(c *Call, t binomialTree, send []byte, recv blocks) error {
+	copyUnlessSame(recv.block(t.root), send)
+	all := c.scratch(totalSize(recv) - len(recv.block(t.root)))
 	at := 0
-	for d := 1; t.has(d); d *= 2 {
+	for d := 1; t.hasChild(d); d *= 2 {
 		from := at
-		for i := range t.belowChild(d) {
-			at += len(recv.at(t.rank(d + i)))
+		for i := range t.childSubtreeSize(d) {
+			at += len(recv.block(t.rank(d + i)))
 		}
 		c.irecv(t.child(d), all[from:at])
 	}
-	if err := c.wait(); err != nil {
+	if err := c.waitAll(); err != nil {
 		return err
 	}
 	for v := 1; v < c.size; v++ {
-		all = all[copy(recv.at(t.rank(v)), all):]
+		all = all[copy(recv.block(t.rank(v)), all):]
 	}
 	return nil
 }
 
-// total is the bytes of all pieces.
-func total(b blocks) (n int) {
+// totalSize is the bytes of all pieces.
+func totalSize(b blocks) (n int) {
 	for i := range b.n {
-		n += len(b.at(i))
+		n += len(b.block(i))
 	}
 	return n
 }

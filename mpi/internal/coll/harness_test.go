@@ -59,7 +59,7 @@ func TestWorldFindsTouchedMemory(t *testing.T) {
 		}, "a second time"},
 		"nothing": {func(r *rank, _ []byte) error { return r.Wait() }, "waits for nothing"},
 		"scratch": {func(r *rank, _ []byte) error {
-			r.memory.Get(8)
+			r.memory.Alloc(8)
 			return nil
 		}, "rank 0 kept 1 pieces of scratch memory"},
 	} {

@@ -29,10 +29,10 @@ type Request any
 
 // Memory is where scratch memory comes from and goes to. It has one user at a time.
 type Memory interface {
-	// Get returns n bytes of any content, n > 0, aligned for any element.
-	Get(n int) []byte
-	// Put takes back what Get returned.
-	Put(b []byte)
+	// Alloc returns n bytes of any content, n > 0, aligned for any element.
+	Alloc(n int) []byte
+	// Free takes back what Get returned.
+	Free(b []byte)
 }
 
 // isend and irecv begin a message. Requests are waited for in the order in which
@@ -49,15 +49,15 @@ func (c *Call) irecv(from int, b []byte) {
 	}
 }
 
-// signal and await are messages without content.
-func (c *Call) signal(to int)  { c.pending = append(c.pending, c.Net.Isend(to, nil)) }
-func (c *Call) await(from int) { c.pending = append(c.pending, c.Net.Irecv(from, nil)) }
+// sendEmpty and await are messages without content.
+func (c *Call) sendEmpty(to int)   { c.pending = append(c.pending, c.Net.Isend(to, nil)) }
+func (c *Call) recvEmpty(from int) { c.pending = append(c.pending, c.Net.Irecv(from, nil)) }
 
-// wait waits for everything that was begun.
-func (c *Call) wait() error { return c.limit(0) }
+// waitAll waits for everything that was begun.
+func (c *Call) waitAll() error { return c.waitUntil(0) }
 
-// limit waits for the oldest requests until no more than n are left.
-func (c *Call) limit(n int) error {
+// waitUntil waits for the oldest requests until no more than n are left.
+func (c *Call) waitUntil(n int) error {
 	over := len(c.pending) - n
 	if over <= 0 {
 		return nil
@@ -71,27 +71,27 @@ func (c *Call) limit(n int) error {
 
 // waitFor waits for one request.
 func (c *Call) waitFor(r Request) error {
-	c.one[0] = r
-	err := c.Net.Wait(c.one[:]...)
-	c.one[0] = nil
+	c.single[0] = r
+	err := c.Net.Wait(c.single[:]...)
+	c.single[0] = nil
 	return err
 }
 
 func (c *Call) send(to int, b []byte) error {
 	c.isend(to, b)
-	return c.wait()
+	return c.waitAll()
 }
 
 func (c *Call) recv(from int, b []byte) error {
 	c.irecv(from, b)
-	return c.wait()
+	return c.waitAll()
 }
 
 // exchange sends and receives at once.
 func (c *Call) exchange(to int, out []byte, from int, in []byte) error {
 	c.irecv(from, in)
 	c.isend(to, out)
-	return c.wait()
+	return c.waitAll()
 }
 
 // scratch is memory until the end of the call.
@@ -102,13 +102,13 @@ func (c *Call) scratch(n int) []byte {
 	if c.Memory == nil {
 		return make([]byte, n)
 	}
-	b := c.Memory.Get(n)
-	c.taken = append(c.taken, b)
+	b := c.Memory.Alloc(n)
+	c.scratchInUse = append(c.scratchInUse, b)
 	return b[:n:n]
 }
 
-// scratchOf is scratch memory with a copy of b.
-func (c *Call) scratchOf(b []byte) []byte {
+// scratchCopy is scratch memory with a copy of b.
+func (c *Call) scratchCopy(b []byte) []byte {
 	s := c.scratch(len(b))
 	copy(s, b)
 	return s

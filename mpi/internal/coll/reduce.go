@@ -10,28 +10,28 @@ func reduceBinomial(c *Call, root int, send, recv []byte, op *Reduction) error {
 	if !op.Commutative {
 		top = 0
 	}
-	t := c.tree(top)
+	t := c.newTree(top)
 	acc := send
 	switch {
-	case t.v == 0 && root == top:
+	case t.node == 0 && root == top:
 		acc = recv
-		place(acc, send)
-	case t.has(1) && t.reach() > 1:
-		acc = c.scratchOf(send)
+		copyUnlessSame(acc, send)
+	case t.hasChild(1) && t.maxDistance() > 1:
+		acc = c.scratchCopy(send)
 	}
 	var in []byte
-	for d := 1; d < t.reach() && t.has(d); d *= 2 {
+	for d := 1; d < t.maxDistance() && t.hasChild(d); d *= 2 {
 		if in == nil {
 			in = c.scratch(len(send))
 		}
 		if err := c.recv(t.child(d), in); err != nil {
 			return err
 		}
-		if err := op.right(acc, in); err != nil {
+		if err := op.reduceRight(acc, in); err != nil {
 			return err
 		}
 	}
-	if t.v != 0 {
+	if t.node != 0 {
 		if err := c.send(t.parent(), acc); err != nil {
 			return err
 		}
@@ -54,8 +54,8 @@ func reduceLinear(c *Call, root int, send, recv []byte, op *Reduction) error {
 		return c.send(root, send)
 	}
 	own, in := send, c.scratch(len(send))
-	if same(send, recv) && root != c.size-1 {
-		own = c.scratchOf(send)
+	if sameStart(send, recv) && root != c.size-1 {
+		own = c.scratchCopy(send)
 	}
 	for i := c.size - 1; i >= 0; i-- {
 		from := own
@@ -69,10 +69,10 @@ func reduceLinear(c *Call, root int, send, recv []byte, op *Reduction) error {
 			}
 		}
 		if i == c.size-1 {
-			place(recv, from)
+			copyUnlessSame(recv, from)
 			continue
 		}
-		if err := op.left(recv, from); err != nil {
+		if err := op.reduceLeft(recv, from); err != nil {
 			return err
 		}
 	}
@@ -87,31 +87,31 @@ func reduceLinear(c *Call, root int, send, recv []byte, op *Reduction) error {
 // Rabenseifner, "Optimization of collective reduction operations", 2004; Thakur,
 // Rabenseifner and Gropp 2005.
 func reduceRabenseifner(c *Call, root int, send, recv []byte, op *Reduction) error {
-	f := foldOf(c.size)
+	f := newFold(c.size)
 	f.keep = root
-	if f.out(c.rank) {
+	if f.isFoldedOut(c.rank) {
 		partner, _ := f.partner(c.rank)
 		return c.send(partner, send)
 	}
 	acc := recv
 	if c.rank == root {
-		place(acc, send)
+		copyUnlessSame(acc, send)
 	} else {
-		acc = c.scratchOf(send)
+		acc = c.scratchCopy(send)
 	}
-	h, err := c.halve(f, acc, op)
+	h, err := c.reduceScatterFold(f, acc, op)
 	if err != nil {
 		return err
 	}
 	for mask := f.size / 2; mask > 0; mask /= 2 {
 		peer := f.rank(h.id ^ mask)
 		if (h.id^f.id(root))&mask != 0 {
-			return c.send(peer, h.own())
+			return c.send(peer, h.ownRange())
 		}
 		if err := c.recv(peer, h.sibling(mask)); err != nil {
 			return err
 		}
-		h.grow(mask)
+		h.mergeSibling(mask)
 	}
 	return nil
 }

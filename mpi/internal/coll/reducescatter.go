@@ -9,48 +9,48 @@ package coll
 //
 // Thakur, Rabenseifner and Gropp 2005, "recursive halving".
 func reduceScatterHalving(c *Call, send blocks, recv []byte, op *Reduction) error {
-	f := foldOf(c.size)
+	f := newFold(c.size)
 	partner, paired := f.partner(c.rank)
-	if f.out(c.rank) {
-		if err := c.send(partner, send.span(0, c.size)); err != nil {
+	if f.isFoldedOut(c.rank) {
+		if err := c.send(partner, send.blockRange(0, c.size)); err != nil {
 			return err
 		}
 		return c.recv(partner, recv)
 	}
-	acc := c.scratchOf(send.span(0, c.size))
-	in, b := c.scratch(len(acc)), send.over(acc)
+	acc := c.scratchCopy(send.blockRange(0, c.size))
+	in, b := c.scratch(len(acc)), send.withMemory(acc)
 	if paired {
 		if err := c.recv(partner, in); err != nil {
 			return err
 		}
-		if err := op.merge(acc, in, partner < c.rank); err != nil {
+		if err := op.reduceOrdered(acc, in, partner < c.rank); err != nil {
 			return err
 		}
 	}
 	id, lo, hi := f.id(c.rank), 0, f.size
 	for mask := f.size / 2; mask > 0; mask /= 2 {
 		mid := (lo + hi) / 2
-		out := b.span(f.first(mid), f.first(hi))
+		out := b.blockRange(f.firstRank(mid), f.firstRank(hi))
 		if id&mask == 0 {
 			hi = mid
 		} else {
-			out = b.span(f.first(lo), f.first(mid))
+			out = b.blockRange(f.firstRank(lo), f.firstRank(mid))
 			lo = mid
 		}
-		peer, ours := f.rank(id^mask), b.span(f.first(lo), f.first(hi))
+		peer, ours := f.rank(id^mask), b.blockRange(f.firstRank(lo), f.firstRank(hi))
 		if err := c.exchange(peer, out, peer, in[:len(ours)]); err != nil {
 			return err
 		}
-		if err := op.left(ours, in[:len(ours)]); err != nil {
+		if err := op.reduceLeft(ours, in[:len(ours)]); err != nil {
 			return err
 		}
 	}
 	if paired {
-		if err := c.send(partner, b.at(partner)); err != nil {
+		if err := c.send(partner, b.block(partner)); err != nil {
 			return err
 		}
 	}
-	copy(recv, b.at(c.rank))
+	copy(recv, b.block(c.rank))
 	return nil
 }
 
@@ -61,28 +61,28 @@ func reduceScatterHalving(c *Call, send blocks, recv []byte, op *Reduction) erro
 // Thakur, Rabenseifner and Gropp 2005, "pairwise exchange".
 func reduceScatterPairwise(c *Call, send blocks, recv []byte, op *Reduction) error {
 	n := c.size
-	acc := c.scratchOf(send.at(c.rank))
+	acc := c.scratchCopy(send.block(c.rank))
 	in := c.scratch(len(acc))
 	var behind []byte // of the ranks behind us
 	for i := 1; i < n; i++ {
 		to, from := (c.rank+i)%n, (c.rank-i+n)%n
-		if err := c.exchange(to, send.at(to), from, in); err != nil {
+		if err := c.exchange(to, send.block(to), from, in); err != nil {
 			return err
 		}
 		sum := acc
 		if from > c.rank && !op.Commutative {
 			if behind == nil {
-				behind = c.scratchOf(in)
+				behind = c.scratchCopy(in)
 				continue
 			}
 			sum = behind
 		}
-		if err := op.left(sum, in); err != nil {
+		if err := op.reduceLeft(sum, in); err != nil {
 			return err
 		}
 	}
 	if behind != nil {
-		if err := op.right(acc, behind); err != nil {
+		if err := op.reduceRight(acc, behind); err != nil {
 			return err
 		}
 	}
@@ -92,7 +92,7 @@ func reduceScatterPairwise(c *Call, send blocks, recv []byte, op *Reduction) err
 
 // reduceScatterLinear: everyone sends to rank 0, which sends everyone its piece.
 func reduceScatterLinear(c *Call, send blocks, recv []byte, op *Reduction) error {
-	all := send.span(0, c.size)
+	all := send.blockRange(0, c.size)
 	var sum []byte
 	if c.rank == 0 {
 		sum = c.scratch(len(all))
@@ -100,20 +100,20 @@ func reduceScatterLinear(c *Call, send blocks, recv []byte, op *Reduction) error
 	if err := reduceLinear(c, 0, all, sum, op); err != nil {
 		return err
 	}
-	return scatterLinear(c, 0, send.over(sum), recv)
+	return scatterLinear(c, 0, send.withMemory(sum), recv)
 }
 
 // reduceScatterReduce: reduced at rank 0, which sends everyone its piece, both by way
 // of others.
 func reduceScatterReduce(c *Call, send blocks, recv []byte, op *Reduction) error {
-	all := send.span(0, c.size)
+	all := send.blockRange(0, c.size)
 	sum := c.scratch(len(all))
 	if err := reduceBinomial(c, 0, all, sum, op); err != nil {
 		return err
 	}
-	if err := scatterTree(c, 0, send.over(sum)); err != nil {
+	if err := scatterTree(c, 0, send.withMemory(sum)); err != nil {
 		return err
 	}
-	copy(recv, send.over(sum).at(c.rank))
+	copy(recv, send.withMemory(sum).block(c.rank))
 	return nil
 }

@@ -15,29 +15,29 @@ type Reduction struct {
 	Reduce func(inout, in []byte) error
 }
 
-// left makes acc the combination of other, on the left, and itself.
-func (r *Reduction) left(acc, other []byte) error {
+// reduceLeft makes acc the combination of other, on the left, and itself.
+func (r *Reduction) reduceLeft(acc, other []byte) error {
 	if len(acc) == 0 {
 		return nil
 	}
 	return r.Reduce(acc, other)
 }
 
-// right makes acc the combination of itself and other, on the right, whose memory
+// reduceRight makes acc the combination of itself and other, on the right, whose memory
 // may be used for it.
-func (r *Reduction) right(acc, other []byte) error {
+func (r *Reduction) reduceRight(acc, other []byte) error {
 	if r.Commutative || len(acc) == 0 {
-		return r.left(acc, other)
+		return r.reduceLeft(acc, other)
 	}
 	err := r.Reduce(other, acc)
 	copy(acc, other)
 	return err
 }
 
-// merge is left if the other operand is of lower ranks, and right if not.
-func (r *Reduction) merge(acc, other []byte, lower bool) error {
+// reduceOrdered is left if the other operand is of lower ranks, and right if not.
+func (r *Reduction) reduceOrdered(acc, other []byte, lower bool) error {
 	if lower {
-		return r.left(acc, other)
+		return r.reduceLeft(acc, other)
 	}
-	return r.right(acc, other)
+	return r.reduceRight(acc, other)
 }

@@ -3,44 +3,44 @@ package coll
 // Reduce gives the root the combination of the send of all ranks, which are of one
 // size. recv counts at the root only (MPI section 6.9).
 func (c *Call) Reduce(root int, send, recv []byte, op Reduction) error {
-	if err := c.begin(Reduce, root); err != nil {
+	if err := c.start(Reduce, root); err != nil {
 		return err
 	}
 	if c.rank != root {
 		recv = nil
 	} else if len(recv) != len(send) {
-		return c.wrong(Reduce, "the result of %d bytes does not fit %d", len(send), len(recv))
+		return c.argumentError(Reduce, "the result of %d bytes does not fit %d", len(send), len(recv))
 	}
-	return c.reduce(Reduce, args{root: root, send: blocks{mem: send}, recv: blocks{mem: recv}, op: op})
+	return c.runReduction(Reduce, args{root: root, send: blocks{mem: send}, recv: blocks{mem: recv}, op: op})
 }
 
 // Allreduce gives all ranks the combination of the send of all (MPI section 6.9.6).
 func (c *Call) Allreduce(send, recv []byte, op Reduction) error {
-	return c.vector(Allreduce, send, recv, op)
+	return c.runVector(Allreduce, send, recv, op)
 }
 
 // Scan gives each rank the combination of the send of all ranks up to itself (MPI
 // section 6.11).
-func (c *Call) Scan(send, recv []byte, op Reduction) error { return c.vector(Scan, send, recv, op) }
+func (c *Call) Scan(send, recv []byte, op Reduction) error { return c.runVector(Scan, send, recv, op) }
 
 // Exscan gives each rank the combination of the send of all ranks before it. Rank 0,
 // which has none, keeps what is in recv.
 func (c *Call) Exscan(send, recv []byte, op Reduction) error {
-	return c.vector(Exscan, send, recv, op)
+	return c.runVector(Exscan, send, recv, op)
 }
 
-// vector is a reduction whose result is of one size everywhere.
-func (c *Call) vector(what Collective, send, recv []byte, op Reduction) error {
-	if err := c.begin(what, 0); err != nil {
+// runVector is a reduction whose result is of one size everywhere.
+func (c *Call) runVector(what Collective, send, recv []byte, op Reduction) error {
+	if err := c.start(what, 0); err != nil {
 		return err
 	}
 	if len(recv) != len(send) {
-		return c.wrong(what, "the result of %d bytes does not fit %d", len(send), len(recv))
+		return c.argumentError(what, "the result of %d bytes does not fit %d", len(send), len(recv))
 	}
 	if what != Exscan {
-		place(recv, send)
+		copyUnlessSame(recv, send)
 	}
-	return c.reduce(what, args{send: blocks{mem: send}, recv: blocks{mem: recv}, op: op})
+	return c.runReduction(what, args{send: blocks{mem: send}, recv: blocks{mem: recv}, op: op})
 }
 
 // ReduceScatter combines the send of all ranks, and gives each its piece of the
@@ -48,47 +48,47 @@ func (c *Call) vector(what Collective, send, recv []byte, op Reduction) error {
 // to back (MPI section 6.10). In place recv is the beginning of send, the rest of
 // which has no content afterwards.
 func (c *Call) ReduceScatter(send, recv []byte, counts []int, op Reduction) error {
-	if err := c.begin(ReduceScatter, 0); err != nil {
+	if err := c.start(ReduceScatter, 0); err != nil {
 		return err
 	}
 	if len(counts) != c.size {
-		return c.wrong(ReduceScatter, "%d counts are not one for each of %d ranks", len(counts), c.size)
+		return c.argumentError(ReduceScatter, "%d counts are not one for each of %d ranks", len(counts), c.size)
 	}
 	b := blocks{mem: send, n: c.size, parts: make([]Part, c.size)}
 	at := 0
 	for i, n := range counts {
 		if n < 0 || n > len(send)-at || op.Size > 0 && n%op.Size != 0 {
-			return c.wrong(ReduceScatter, "the count of rank %d is %d bytes, of a vector of %d in elements of %d", i, n, len(send), op.Size)
+			return c.argumentError(ReduceScatter, "the count of rank %d is %d bytes, of a vector of %d in elements of %d", i, n, len(send), op.Size)
 		}
 		b.parts[i] = Part{at, n}
 		at += n
 	}
 	if at != len(send) || len(recv) != counts[c.rank] {
-		return c.wrong(ReduceScatter, "counts of %d bytes, and %d for this rank, do not fit a vector of %d and room of %d",
+		return c.argumentError(ReduceScatter, "counts of %d bytes, and %d for this rank, do not fit a vector of %d and room of %d",
 			at, counts[c.rank], len(send), len(recv))
 	}
-	return c.reduce(ReduceScatter, args{send: b, recv: blocks{mem: recv}, op: op})
+	return c.runReduction(ReduceScatter, args{send: b, recv: blocks{mem: recv}, op: op})
 }
 
 // ReduceScatterBlock is ReduceScatter with pieces of one size.
 func (c *Call) ReduceScatterBlock(send, recv []byte, op Reduction) error {
-	if err := c.begin(ReduceScatterBlock, 0); err != nil {
+	if err := c.start(ReduceScatterBlock, 0); err != nil {
 		return err
 	}
 	if len(send) != c.size*len(recv) {
-		return c.wrong(ReduceScatterBlock, "a vector of %d bytes is not %d for each of %d ranks", len(send), len(recv), c.size)
+		return c.argumentError(ReduceScatterBlock, "a vector of %d bytes is not %d for each of %d ranks", len(send), len(recv), c.size)
 	}
 	if op.Size > 0 && len(recv)%op.Size != 0 {
-		return c.wrong(ReduceScatterBlock, "%d bytes are no elements of %d", len(recv), op.Size)
+		return c.argumentError(ReduceScatterBlock, "%d bytes are no elements of %d", len(recv), op.Size)
 	}
-	return c.reduce(ReduceScatterBlock, args{send: uniform(send, c.size), recv: blocks{mem: recv}, op: op})
+	return c.runReduction(ReduceScatterBlock, args{send: splitUniform(send, c.size), recv: blocks{mem: recv}, op: op})
 }
 
-// reduce is the end of all reductions.
-func (c *Call) reduce(what Collective, a args) error {
+// runReduction is the end of all reductions.
+func (c *Call) runReduction(what Collective, a args) error {
 	n := len(a.send.mem)
 	if a.op.Reduce == nil || a.op.Size <= 0 || n%a.op.Size != 0 {
-		return c.wrong(what, "%d bytes are no elements of %d, or there is no operation", n, a.op.Size)
+		return c.argumentError(what, "%d bytes are no elements of %d, or there is no operation", n, a.op.Size)
 	}
 	return c.run(what, n, a)
 }

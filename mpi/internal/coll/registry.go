@@ -7,7 +7,7 @@ var algorithms = [numCollectives][]Algorithm{
 		{Name: "tree", run: func(c *Call, _ *args) error { return barrierTree(c) }},
 		{Name: "recursive-doubling", Source: brooks, run: func(c *Call, _ *args) error { return barrierDoubling(c) }},
 		{Name: "linear", run: func(c *Call, _ *args) error { return barrierLinear(c) }},
-		{Name: "shared", Needs: Needs{Shown: nothing}, run: func(c *Call, _ *args) error { return barrierShared(c) }},
+		{Name: "shared", Needs: Needs{SharedBytes: needNothing}, run: func(c *Call, _ *args) error { return barrierShared(c) }},
 	},
 	Bcast: {
 		{Name: "binomial", Source: thakur, run: func(c *Call, a *args) error { return bcastBinomial(c, a.root, a.recv.mem) }},
@@ -19,12 +19,12 @@ var algorithms = [numCollectives][]Algorithm{
 		}},
 		{Name: "linear", run: func(c *Call, a *args) error { return bcastLinear(c, a.root, a.recv.mem) }},
 		{Name: "chain", Source: worringen, run: func(c *Call, a *args) error { return bcastChain(c, a.root, a.recv.mem) }},
-		{Name: "shared", Needs: Needs{Shown: oneOf}, run: func(c *Call, a *args) error { return bcastShared(c, a.root, a.recv.mem) }},
+		{Name: "shared", Needs: Needs{SharedBytes: needVector}, run: func(c *Call, a *args) error { return bcastShared(c, a.root, a.recv.mem) }},
 	},
 	Gather: {
 		{Name: "linear", run: func(c *Call, a *args) error { return gatherLinear(c, a.root, a.send.mem, a.recv) }},
 		{Name: "binomial", Source: thakur, run: func(c *Call, a *args) error { return gatherBinomial(c, a.root, a.send.mem, a.recv) }},
-		{Name: "shared", Needs: Needs{Shown: oneOf}, run: func(c *Call, a *args) error { return gatherShared(c, a.root, a.send.mem, a.recv) }},
+		{Name: "shared", Needs: Needs{SharedBytes: needVector}, run: func(c *Call, a *args) error { return gatherShared(c, a.root, a.send.mem, a.recv) }},
 	},
 	Gatherv: {
 		{Name: "linear", run: func(c *Call, a *args) error { return gatherLinear(c, a.root, a.send.mem, a.recv) }},
@@ -33,28 +33,28 @@ var algorithms = [numCollectives][]Algorithm{
 	Scatter: {
 		{Name: "linear", run: func(c *Call, a *args) error { return scatterLinear(c, a.root, a.send, a.recv.mem) }},
 		{Name: "binomial", Source: thakur, run: func(c *Call, a *args) error { return scatterBinomial(c, a.root, a.send, a.recv.mem) }},
-		{Name: "shared", Needs: Needs{Shown: oneEach}, run: func(c *Call, a *args) error { return scatterShared(c, a.root, a.send, a.recv.mem) }},
+		{Name: "shared", Needs: Needs{SharedBytes: needVectorPerRank}, run: func(c *Call, a *args) error { return scatterShared(c, a.root, a.send, a.recv.mem) }},
 	},
 	Scatterv: {
 		{Name: "linear", run: func(c *Call, a *args) error { return scatterLinear(c, a.root, a.send, a.recv.mem) }},
 		{Name: "binomial", Source: traff, run: func(c *Call, a *args) error { return scattervBinomial(c, a.root, a.send, a.recv.mem) }},
 	},
-	Allgather:  allgathers,
-	Allgatherv: allgathers,
+	Allgather:  allgatherAlgorithms,
+	Allgatherv: allgatherAlgorithms,
 	Alltoall: {
-		{Name: "pairwise", Source: thakur, run: exchanging(alltoallPairwise)},
+		{Name: "pairwise", Source: thakur, run: outOfPlace(alltoallPairwise)},
 		{Name: "bruck", Source: bruck, run: func(c *Call, a *args) error { return alltoallBruck(c, a.send, a.recv) }},
-		{Name: "direct", Source: sur, run: exchanging(alltoallDirect)},
-		{Name: "rdma", Source: mamidala + ", section 4.1", Needs: Needs{Network: places}, run: exchanging(alltoallRDMA)},
-		{Name: "rtsrtr", Source: mamidala + ", section 2", Needs: Needs{Network: queues}, run: exchanging(alltoallRTSRTR)},
-		{Name: "ud", Source: mamidala + ", section 4.3", Needs: Needs{Network: datagrams}, run: exchanging(alltoallDirect)},
-		{Name: "hybrid", Source: mamidala + ", section 4.3", Needs: Needs{Network: someCarrier}, run: exchanging(alltoallHybrid)},
-		{Name: "linear", run: exchanging(alltoallLinear)},
+		{Name: "direct", Source: sur, run: outOfPlace(alltoallDirect)},
+		{Name: "rdma", Source: mamidala + ", section 4.1", Needs: Needs{Network: canWrite}, run: outOfPlace(alltoallRDMA)},
+		{Name: "rtsrtr", Source: mamidala + ", section 2", Needs: Needs{Network: canQueue}, run: outOfPlace(alltoallRTSRTR)},
+		{Name: "ud", Source: mamidala + ", section 4.3", Needs: Needs{Network: onlyDatagrams}, run: outOfPlace(alltoallDirect)},
+		{Name: "hybrid", Source: mamidala + ", section 4.3", Needs: Needs{Network: knownTransport}, run: outOfPlace(alltoallHybrid)},
+		{Name: "linear", run: outOfPlace(alltoallLinear)},
 		{Name: "gather-scatter", run: func(c *Call, a *args) error { return alltoallCentral(c, a.send, a.recv) }},
-		{Name: "shared", Needs: Needs{Shown: oneEach}, run: func(c *Call, a *args) error { return alltoallShared(c, a.send, a.recv) }},
+		{Name: "shared", Needs: Needs{SharedBytes: needVectorPerRank}, run: func(c *Call, a *args) error { return alltoallShared(c, a.send, a.recv) }},
 	},
-	Alltoallv: alltoalls,
-	Alltoallw: alltoalls,
+	Alltoallv: alltoallAlgorithms,
+	Alltoallw: alltoallAlgorithms,
 	Reduce: {
 		{Name: "binomial", Source: thakur, run: func(c *Call, a *args) error {
 			return reduceBinomial(c, a.root, a.send.mem, a.recv.mem, &a.op)
@@ -65,7 +65,7 @@ var algorithms = [numCollectives][]Algorithm{
 		{Name: "linear", run: func(c *Call, a *args) error {
 			return reduceLinear(c, a.root, a.send.mem, a.recv.mem, &a.op)
 		}},
-		{Name: "shared", Needs: Needs{Shown: oneOf, Predefined: true}, run: func(c *Call, a *args) error {
+		{Name: "shared", Needs: Needs{SharedBytes: needVector, Predefined: true}, run: func(c *Call, a *args) error {
 			return reduceShared(c, a.root, a.send.mem, a.recv.mem, &a.op)
 		}},
 	},
@@ -77,49 +77,49 @@ var algorithms = [numCollectives][]Algorithm{
 		}},
 		{Name: "reduce-bcast", run: func(c *Call, a *args) error { return allreduceReduceBcast(c, a.recv.mem, &a.op) }},
 		{Name: "linear", run: func(c *Call, a *args) error { return allreduceLinear(c, a.recv.mem, &a.op) }},
-		{Name: "shared", Needs: Needs{Shown: oneOf, Predefined: true}, run: func(c *Call, a *args) error { return allreduceShared(c, a.recv.mem, &a.op) }},
+		{Name: "shared", Needs: Needs{SharedBytes: needVector, Predefined: true}, run: func(c *Call, a *args) error { return allreduceShared(c, a.recv.mem, &a.op) }},
 	},
-	ReduceScatter:      reduceScatters,
-	ReduceScatterBlock: reduceScatters,
+	ReduceScatter:      reduceScatterAlgorithms,
+	ReduceScatterBlock: reduceScatterAlgorithms,
 	Scan: {
 		{Name: "linear", run: func(c *Call, a *args) error { return scanLinear(c, a.recv.mem, &a.op) }},
 		{Name: "recursive-doubling", Source: hillis, run: func(c *Call, a *args) error { return scanDoubling(c, a.recv.mem, &a.op) }},
-		{Name: "shared", Needs: Needs{Shown: oneOf, Predefined: true}, run: func(c *Call, a *args) error { return scanShared(c, a.recv.mem, &a.op) }},
+		{Name: "shared", Needs: Needs{SharedBytes: needVector, Predefined: true}, run: func(c *Call, a *args) error { return scanShared(c, a.recv.mem, &a.op) }},
 	},
 	Exscan: {
 		{Name: "linear", run: func(c *Call, a *args) error { return exscanLinear(c, a.send.mem, a.recv.mem, &a.op) }},
 		{Name: "recursive-doubling", Source: hillis, run: func(c *Call, a *args) error {
 			return exscanDoubling(c, a.send.mem, a.recv.mem, &a.op)
 		}},
-		{Name: "shared", Needs: Needs{Shown: oneOf, Predefined: true}, run: func(c *Call, a *args) error {
+		{Name: "shared", Needs: Needs{SharedBytes: needVector, Predefined: true}, run: func(c *Call, a *args) error {
 			return exscanShared(c, a.send.mem, a.recv.mem, &a.op)
 		}},
 	},
 }
 
-var allgathers = []Algorithm{
+var allgatherAlgorithms = []Algorithm{
 	{Name: "ring", Source: thakur, run: func(c *Call, a *args) error { return allgatherRing(c, 0, a.recv) }},
 	{Name: "recursive-doubling", Source: thakur, run: func(c *Call, a *args) error {
-		return c.packed(a.recv, func(c *Call, b blocks) error { return allgatherDoubling(c, 0, b) })
+		return c.runDense(a.recv, func(c *Call, b blocks) error { return allgatherDoubling(c, 0, b) })
 	}},
-	{Name: "bruck", Source: bruck, run: func(c *Call, a *args) error { return c.packed(a.recv, allgatherBruck) }},
+	{Name: "bruck", Source: bruck, run: func(c *Call, a *args) error { return c.runDense(a.recv, allgatherBruck) }},
 	{Name: "neighbour", Source: chen, Needs: Needs{Even: true}, run: func(c *Call, a *args) error {
-		return c.packed(a.recv, allgatherNeighbour)
+		return c.runDense(a.recv, allgatherNeighbour)
 	}},
-	{Name: "gather-bcast", run: func(c *Call, a *args) error { return c.packed(a.recv, allgatherGatherBcast) }},
-	{Name: "linear", run: func(c *Call, a *args) error { return c.packed(a.recv, allgatherLinear) }},
-	{Name: "shared", Needs: Needs{Shown: oneOf}, run: func(c *Call, a *args) error { return allgatherShared(c, a.recv) }},
+	{Name: "gather-bcast", run: func(c *Call, a *args) error { return c.runDense(a.recv, allgatherGatherBcast) }},
+	{Name: "linear", run: func(c *Call, a *args) error { return c.runDense(a.recv, allgatherLinear) }},
+	{Name: "shared", Needs: Needs{SharedBytes: needVector}, run: func(c *Call, a *args) error { return allgatherShared(c, a.recv) }},
 }
 
-var alltoalls = []Algorithm{
-	{Name: "pairwise", Source: thakur, run: exchanging(alltoallPairwise)},
-	{Name: "direct", Source: sur, run: exchanging(alltoallDirect)},
-	{Name: "linear", run: exchanging(alltoallLinear)},
+var alltoallAlgorithms = []Algorithm{
+	{Name: "pairwise", Source: thakur, run: outOfPlace(alltoallPairwise)},
+	{Name: "direct", Source: sur, run: outOfPlace(alltoallDirect)},
+	{Name: "linear", run: outOfPlace(alltoallLinear)},
 }
 
-// exchanging runs an alltoall whose messages go straight to where they belong. In
+// outOfPlace runs an alltoall whose messages go straight to where they belong. In
 // place they cannot, and the exchange in pairs does it instead.
-func exchanging(run func(c *Call, send, recv blocks) error) func(c *Call, a *args) error {
+func outOfPlace(run func(c *Call, send, recv blocks) error) func(c *Call, a *args) error {
 	return func(c *Call, a *args) error {
 		if a.inPlace {
 			return alltoallInPlace(c, a.recv)
@@ -128,7 +128,7 @@ func exchanging(run func(c *Call, send, recv blocks) error) func(c *Call, a *arg
 	}
 }
 
-var reduceScatters = []Algorithm{
+var reduceScatterAlgorithms = []Algorithm{
 	{Name: "pairwise", Source: thakur, run: func(c *Call, a *args) error {
 		return reduceScatterPairwise(c, a.send, a.recv.mem, &a.op)
 	}},
@@ -141,7 +141,7 @@ var reduceScatters = []Algorithm{
 	{Name: "linear", run: func(c *Call, a *args) error {
 		return reduceScatterLinear(c, a.send, a.recv.mem, &a.op)
 	}},
-	{Name: "shared", Needs: Needs{Shown: oneOf, Predefined: true}, run: func(c *Call, a *args) error {
+	{Name: "shared", Needs: Needs{SharedBytes: needVector, Predefined: true}, run: func(c *Call, a *args) error {
 		return reduceScatterShared(c, a.send, a.recv.mem, &a.op)
 	}},
 }

@@ -8,7 +8,7 @@ func scanLinear(c *Call, buf []byte, op *Reduction) error {
 		if err := c.recv(c.rank-1, in); err != nil {
 			return err
 		}
-		if err := op.left(buf, in); err != nil {
+		if err := op.reduceLeft(buf, in); err != nil {
 			return err
 		}
 	}
@@ -25,11 +25,11 @@ func scanLinear(c *Call, buf []byte, op *Reduction) error {
 func scanDoubling(c *Call, buf []byte, op *Reduction) error {
 	in := c.scratch(len(buf))
 	for d := 1; d < c.size; d *= 2 {
-		if err := c.shift(d, buf, in); err != nil {
+		if err := c.exchangeShifted(d, buf, in); err != nil {
 			return err
 		}
 		if c.rank >= d {
-			if err := op.left(buf, in); err != nil {
+			if err := op.reduceLeft(buf, in); err != nil {
 				return err
 			}
 		}
@@ -37,15 +37,15 @@ func scanDoubling(c *Call, buf []byte, op *Reduction) error {
 	return nil
 }
 
-// shift sends out d ranks forward, and receives in, as far as there are ranks.
-func (c *Call) shift(d int, out, in []byte) error {
+// exchangeShifted sends out d ranks forward, and receives in, as far as there are ranks.
+func (c *Call) exchangeShifted(d int, out, in []byte) error {
 	if c.rank >= d {
 		c.irecv(c.rank-d, in)
 	}
 	if c.rank+d < c.size {
 		c.isend(c.rank+d, out)
 	}
-	return c.wait()
+	return c.waitAll()
 }
 
 // exscanLinear: as scanLinear, without our own. recv may be the memory of send, and
@@ -54,7 +54,7 @@ func exscanLinear(c *Call, send, recv []byte, op *Reduction) error {
 	acc := send
 	if c.rank > 0 {
 		if c.rank < c.size-1 {
-			acc = c.scratchOf(send)
+			acc = c.scratchCopy(send)
 		}
 		if err := c.recv(c.rank-1, recv); err != nil {
 			return err
@@ -64,7 +64,7 @@ func exscanLinear(c *Call, send, recv []byte, op *Reduction) error {
 		return nil
 	}
 	if c.rank > 0 {
-		if err := op.left(acc, recv); err != nil {
+		if err := op.reduceLeft(acc, recv); err != nil {
 			return err
 		}
 	}
@@ -73,9 +73,9 @@ func exscanLinear(c *Call, send, recv []byte, op *Reduction) error {
 
 // exscanDoubling: as scanDoubling, without our own. recv as for exscanLinear.
 func exscanDoubling(c *Call, send, recv []byte, op *Reduction) error {
-	acc, in := c.scratchOf(send), c.scratch(len(send))
+	acc, in := c.scratchCopy(send), c.scratch(len(send))
 	for d := 1; d < c.size; d *= 2 {
-		if err := c.shift(d, acc, in); err != nil {
+		if err := c.exchangeShifted(d, acc, in); err != nil {
 			return err
 		}
 		if c.rank < d {
@@ -83,10 +83,10 @@ func exscanDoubling(c *Call, send, recv []byte, op *Reduction) error {
 		}
 		if d == 1 {
 			copy(recv, in)
-		} else if err := op.left(recv, in); err != nil {
+		} else if err := op.reduceLeft(recv, in); err != nil {
 			return err
 		}
-		if err := op.left(acc, in); err != nil {
+		if err := op.reduceLeft(acc, in); err != nil {
 			return err
 		}
 	}

@@ -7,11 +7,11 @@ func scatterLinear(c *Call, root int, send blocks, recv []byte) error {
 	}
 	for i := range c.size {
 		if i != root {
-			c.isend(i, send.at(i))
+			c.isend(i, send.block(i))
 		}
 	}
-	place(recv, send.at(root))
-	return c.wait()
+	copyUnlessSame(recv, send.block(root))
+	return c.waitAll()
 }
 
 // scatterBinomial: down a binomial tree in ceil(log2 n) rounds, each node gets what
@@ -19,37 +19,37 @@ func scatterLinear(c *Call, root int, send blocks, recv []byte) error {
 //
 // Sources as for gatherBinomial.
 func scatterBinomial(c *Call, root int, send blocks, recv []byte) error {
-	t, size := c.tree(root), len(recv)
-	if t.v != 0 {
-		if t.below() == 1 {
+	t, size := c.newTree(root), len(recv)
+	if t.node != 0 {
+		if t.subtreeSize() == 1 {
 			return c.recv(t.parent(), recv)
 		}
-		all := c.scratch(t.below() * size)
+		all := c.scratch(t.subtreeSize() * size)
 		if err := c.recv(t.parent(), all); err != nil {
 			return err
 		}
-		for d := t.reach() / 2; d > 0; d /= 2 {
-			if t.has(d) {
-				c.isend(t.child(d), all[d*size:][:t.belowChild(d)*size])
+		for d := t.maxDistance() / 2; d > 0; d /= 2 {
+			if t.hasChild(d) {
+				c.isend(t.child(d), all[d*size:][:t.childSubtreeSize(d)*size])
 			}
 		}
 		copy(recv, all)
-		return c.wait()
+		return c.waitAll()
 	}
-	for d := t.reach() / 2; d > 0; d /= 2 {
-		if !t.has(d) {
+	for d := t.maxDistance() / 2; d > 0; d /= 2 {
+		if !t.hasChild(d) {
 			continue
 		}
 		to := t.child(d)
-		if end := to + t.belowChild(d); end <= c.size {
-			c.isend(to, send.span(to, end))
+		if end := to + t.childSubtreeSize(d); end <= c.size {
+			c.isend(to, send.blockRange(to, end))
 			continue
 		}
-		wrapped := c.scratch(t.belowChild(d) * size) // for ranks on both sides of 0
-		n := copy(wrapped, send.span(to, c.size))
-		copy(wrapped[n:], send.span(0, c.size))
+		wrapped := c.scratch(t.childSubtreeSize(d) * size) // for ranks on both sides of 0
+		n := copy(wrapped, send.blockRange(to, c.size))
+		copy(wrapped[n:], send.blockRange(0, c.size))
 		c.isend(to, wrapped)
 	}
-	place(recv, send.at(root))
-	return c.wait()
+	copyUnlessSame(recv, send.block(root))
+	return c.waitAll()
 }

@@ -7,11 +7,11 @@ package coll
 
 // barrierShared: everyone waits for everyone.
 func barrierShared(c *Call) error {
-	if err := c.show(nil); err != nil {
+	if err := c.showRound(nil); err != nil {
 		return err
 	}
 	for r := range c.size {
-		if _, err := c.see(r, 0); err != nil {
+		if _, err := c.waitShown(r, 0); err != nil {
 			return err
 		}
 	}
@@ -21,17 +21,17 @@ func barrierShared(c *Call) error {
 // bcastShared: everyone waits for the root.
 func bcastShared(c *Call, root int, buf []byte) error {
 	if c.rank == root {
-		return c.show(buf)
+		return c.showRound(buf)
 	}
-	if err := c.show(nil); err != nil {
+	if err := c.showRound(nil); err != nil {
 		return err
 	}
-	return c.fetch(root, buf)
+	return c.copyShown(root, buf)
 }
 
-// fetch gets what a rank shows, from its beginning on.
-func (c *Call) fetch(rank int, to []byte) error {
-	b, err := c.see(rank, len(to))
+// copyShown gets what a rank shows, from its beginning on.
+func (c *Call) copyShown(rank int, to []byte) error {
+	b, err := c.waitShown(rank, len(to))
 	copy(to, b)
 	return err
 }
@@ -39,20 +39,20 @@ func (c *Call) fetch(rank int, to []byte) error {
 // gatherShared: the root waits for everyone.
 func gatherShared(c *Call, root int, send []byte, recv blocks) error {
 	if c.rank != root {
-		return c.show(send)
+		return c.showRound(send)
 	}
-	if err := c.show(nil); err != nil {
+	if err := c.showRound(nil); err != nil {
 		return err
 	}
-	place(recv.at(root), send)
-	return c.fetchAll(recv)
+	copyUnlessSame(recv.block(root), send)
+	return c.copyAllShown(recv)
 }
 
-// fetchAll gets what the others show, each to its place.
-func (c *Call) fetchAll(recv blocks) error {
+// copyAllShown gets what the others show, each to its place.
+func (c *Call) copyAllShown(recv blocks) error {
 	for i := 1; i < c.size; i++ {
 		r := (c.rank + i) % c.size
-		if err := c.fetch(r, recv.at(r)); err != nil {
+		if err := c.copyShown(r, recv.block(r)); err != nil {
 			return err
 		}
 	}
@@ -62,13 +62,13 @@ func (c *Call) fetchAll(recv blocks) error {
 // scatterShared: everyone waits for the root, which shows the pieces of all.
 func scatterShared(c *Call, root int, send blocks, recv []byte) error {
 	if c.rank == root {
-		place(recv, send.at(root))
-		return c.show(send.mem)
+		copyUnlessSame(recv, send.block(root))
+		return c.showRound(send.mem)
 	}
-	if err := c.show(nil); err != nil {
+	if err := c.showRound(nil); err != nil {
 		return err
 	}
-	b, err := c.see(root, c.size*len(recv))
+	b, err := c.waitShown(root, c.size*len(recv))
 	if err == nil {
 		copy(recv, b[c.rank*len(recv):])
 	}
@@ -77,89 +77,89 @@ func scatterShared(c *Call, root int, send blocks, recv []byte) error {
 
 // allgatherShared: everyone shows its piece. Pieces need not be dense.
 func allgatherShared(c *Call, recv blocks) error {
-	if err := c.show(recv.at(c.rank)); err != nil {
+	if err := c.showRound(recv.block(c.rank)); err != nil {
 		return err
 	}
-	return c.fetchAll(recv)
+	return c.copyAllShown(recv)
 }
 
 // alltoallShared: everyone shows its pieces for all, which have one size. In place is
 // no different: what comes is written after all that leaves has been shown.
 func alltoallShared(c *Call, send, recv blocks) error {
-	if err := c.show(send.mem); err != nil {
+	if err := c.showRound(send.mem); err != nil {
 		return err
 	}
 	for i := range c.size {
 		from := (c.rank + i) % c.size
-		b, err := c.see(from, len(send.mem))
+		b, err := c.waitShown(from, len(send.mem))
 		if err != nil {
 			return err
 		}
-		copy(recv.at(from), send.over(b).at(c.rank))
+		copy(recv.block(from), send.withMemory(b).block(c.rank))
 	}
 	return nil
 }
 
-// combine makes acc the combination of part i of the vectors that ranks first to last
+// reduceShown makes acc the combination of part i of the vectors that ranks first to last
 // show, in their order.
-func (c *Call) combine(acc []byte, first, last int, all blocks, i int, op *Reduction) error {
+func (c *Call) reduceShown(acc []byte, first, last int, all blocks, i int, op *Reduction) error {
 	for r := last; r >= first; r-- {
-		b, err := c.see(r, len(all.mem))
+		b, err := c.waitShown(r, len(all.mem))
 		if err != nil {
 			return err
 		}
-		b = all.over(b).at(i)
+		b = all.withMemory(b).block(i)
 		if r == last {
 			copy(acc, b)
-		} else if err := op.left(acc, b); err != nil {
+		} else if err := op.reduceLeft(acc, b); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// whole is a vector in one part.
-func whole(b []byte) blocks { return uniform(b, 1) }
+// singleBlock is a vector in one part.
+func singleBlock(b []byte) blocks { return splitUniform(b, 1) }
 
 // reduceShared: everyone shows its vector, and the root combines them.
 func reduceShared(c *Call, root int, send, recv []byte, op *Reduction) error {
-	if err := c.show(send); err != nil || c.rank != root {
+	if err := c.showRound(send); err != nil || c.rank != root {
 		return err
 	}
-	return c.combine(recv, 0, c.size-1, whole(send), 0, op)
+	return c.reduceShown(recv, 0, c.size-1, singleBlock(send), 0, op)
 }
 
 // allreduceShared: everyone combines all vectors, in the same order, so that all
 // have the same result to the last bit.
 func allreduceShared(c *Call, buf []byte, op *Reduction) error {
-	if err := c.show(buf); err != nil {
+	if err := c.showRound(buf); err != nil {
 		return err
 	}
-	return c.combine(buf, 0, c.size-1, whole(buf), 0, op)
+	return c.reduceShown(buf, 0, c.size-1, singleBlock(buf), 0, op)
 }
 
 // reduceScatterShared: everyone combines its piece of all vectors. recv may be the
 // beginning of send's memory.
 func reduceScatterShared(c *Call, send blocks, recv []byte, op *Reduction) error {
-	if err := c.show(send.mem); err != nil {
+	if err := c.showRound(send.mem); err != nil {
 		return err
 	}
-	return c.combine(recv, 0, c.size-1, send, c.rank, op)
+	return c.reduceShown(recv, 0, c.size-1, send, c.rank, op)
 }
 
 // scanShared: everyone combines the vectors up to its own.
 func scanShared(c *Call, buf []byte, op *Reduction) error {
-	if err := c.show(buf); err != nil {
+	if err := c.showRound(buf); err != nil {
 		return err
 	}
-	return c.combine(buf, 0, c.rank, whole(buf), 0, op)
+	return c.reduceShown(buf, 0, c.rank, singleBlock(buf), 0, op)
 }
 
 // exscanShared: everyone combines the vectors before its own. recv may be the memory
 // of send, and is left alone at rank 0.
 func exscanShared(c *Call, send, recv []byte, op *Reduction) error {
-	if err := c.show(send); err != nil {
+	if err := c.showRound(send); err != nil {
 		return err
 	}
-	return c.combine(recv, 0, c.rank-1, whole(send), 0, op)
+	return c.reduceShown(recv, 0, c.rank-1, singleBlock(send), 0, op)
 }

@@ -47,7 +47,7 @@ func (w *world) share() {
 	}
 }
 
-// Room implements coll.Sharer.
+// Room implements coll.SharedMemoryNet.
 func (r *rank) Room() int {
 	if r.w == nil || r.w.boards == nil {
 		return 0
@@ -55,7 +55,7 @@ func (r *rank) Room() int {
 	return boardRoom
 }
 
-// Board implements coll.Sharer.
+// Board implements coll.SharedMemoryNet.
 func (r *rank) Board() coll.Board {
 	if len(r.w.boards.ranks) == 0 { // of a rank that calls nothing
 		return &panel{}
@@ -63,8 +63,8 @@ func (r *rank) Board() coll.Board {
 	return r.w.boards.ranks[r.id]
 }
 
-// Begin implements coll.Board.
-func (p *panel) Begin() ([]byte, error) {
+// BeginRound implements coll.Board.
+func (p *panel) BeginRound() ([]byte, error) {
 	p.round++
 	for _, other := range p.r.w.boards.ranks {
 		if err := p.wait(fmt.Sprintf("rank %d to end round %d", other.r.id, p.round-2), func() bool { return other.done >= p.round-2 }); err != nil {
@@ -85,8 +85,8 @@ func (p *panel) Show(sign uint64) error {
 	return nil
 }
 
-// See implements coll.Board.
-func (p *panel) See(rank int) ([]byte, uint64, error) {
+// WaitShown implements coll.Board.
+func (p *panel) WaitShown(rank int) ([]byte, uint64, error) {
 	other := p.r.w.boards.ranks[rank]
 	if err := p.wait(fmt.Sprintf("rank %d in round %d", rank, p.round), func() bool { return len(other.shown) >= p.round }); err != nil {
 		return nil, 0, err
@@ -103,8 +103,8 @@ func (p *panel) See(rank int) ([]byte, uint64, error) {
 	return g.b, n.sign, nil
 }
 
-// Done implements coll.Board: who has looked has not written, and looks no more.
-func (p *panel) Done() error {
+// EndRound implements coll.Board: who has looked has not written, and looks no more.
+func (p *panel) EndRound() error {
 	for _, g := range p.seen {
 		if !bytes.Equal(g.b, g.was) {
 			p.r.w.failf("rank %d has written to what another one shows", p.r.id)

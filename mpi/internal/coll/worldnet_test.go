@@ -83,7 +83,7 @@ type memory struct {
 	back      int // pieces that came back
 }
 
-func (m *memory) Get(n int) []byte {
+func (m *memory) Alloc(n int) []byte {
 	if n <= 0 {
 		panic("no memory was asked for")
 	}
@@ -97,7 +97,7 @@ func (m *memory) Get(n int) []byte {
 	return b
 }
 
-func (m *memory) Put(b []byte) {
+func (m *memory) Free(b []byte) {
 	i := slices.IndexFunc(m.out, func(o []byte) bool { return &o[0] == &b[0] })
 	if i < 0 || len(m.out[i]) != len(b) {
 		panic("what came back was not given out")

@@ -16,7 +16,7 @@ type exposure struct {
 	open  int  // so many are to write to it, and have not been waited for
 }
 
-// Expose implements coll.Placer.
+// Expose implements coll.RDMANet.
 func (r *rank) Expose(b []byte) (a coll.Address, known bool, err error) {
 	w := r.w
 	if e := r.exposed; e != nil && len(e.mem) == len(b) && &e.mem[0] == &b[0] {
@@ -37,13 +37,13 @@ func (r *rank) Expose(b []byte) (a coll.Address, known bool, err error) {
 	return a, known, nil
 }
 
-// Pin implements coll.Placer.
+// Pin implements coll.RDMANet.
 func (r *rank) Pin(b []byte) error {
 	r.pinned = b
 	return nil
 }
 
-// Learn implements coll.Placer.
+// Learn implements coll.RDMANet.
 func (r *rank) Learn(rank int, a coll.Address) error {
 	i := binary.LittleEndian.Uint64(a[:])
 	if i == 0 || i > uint64(len(r.w.exposures)) || r.w.exposures[i-1].rank != rank {
@@ -59,13 +59,13 @@ func (r *rank) Learn(rank int, a coll.Address) error {
 	return nil
 }
 
-// Carried implements coll.Carrier.
-func (*rank) Carried() coll.Carried { return coll.ByDatagrams }
+// Carried implements coll.TransportNet.
+func (*rank) Carried() coll.Transports { return coll.UnreliableDatagrams }
 
-// Places implements coll.Placer.
+// Places implements coll.RDMANet.
 func (*rank) Places() bool { return true }
 
-// Place implements coll.Placer: what is written is there at once, or with the
+// Place implements coll.RDMANet: what is written is there at once, or with the
 // message that tells it.
 func (r *rank) Place(to, off int, b []byte) coll.Request {
 	e := r.theirs[to]
@@ -96,7 +96,7 @@ func (q *request) write() {
 	q.place = nil
 }
 
-// Placed implements coll.Placer.
+// Placed implements coll.RDMANet.
 func (r *rank) Placed(from int) coll.Request {
 	q := r.irecv(r.w.placements, from, nil)
 	q.opened = r.exposed

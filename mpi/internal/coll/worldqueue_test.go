@@ -6,13 +6,13 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/coll"
 )
 
-// Queues implements coll.Queuer.
+// Queues implements coll.SharedQueueNet.
 func (*rank) Queues() bool { return true }
 
-// Open implements coll.Queuer.
+// Open implements coll.SharedQueueNet.
 func (r *rank) Open(_, _ []byte) error { return nil }
 
-// Post implements coll.Queuer.
+// Post implements coll.SharedQueueNet.
 func (r *rank) Post(b []byte) coll.Request {
 	for i := range b {
 		b[i] = byte(0x5a + i)
@@ -23,7 +23,7 @@ func (r *rank) Post(b []byte) coll.Request {
 	return q
 }
 
-// Ship implements coll.Queuer: it takes the first receive there is.
+// Ship implements coll.SharedQueueNet: it takes the first receive there is.
 func (r *rank) Ship(to int, b []byte) coll.Request {
 	q := &request{rank: r.id, peer: to, b: b, was: bytes.Clone(b), posted: r.clock, done: true}
 	r.begun = append(r.begun, q)

@@ -7,16 +7,16 @@ import (
 
 // Report is what is known of a job.
 type Report struct {
-	Size   int
-	States []*State // of those that have answered, by rank
-	Silent []int    // those that have not
+	Size    int
+	States  []*State // of those that have answered, by rank
+	NoReply []int    // those that have not
 
 	Knot       []int      // ranks that cannot go on: see the package
 	Cycle      []Edge     // of them: each waits for the next, the last for the first
 	Mismatches []Mismatch // collective calls that do not belong together
 
-	state   map[int]*State
-	settled int64
+	stateByRank map[int]*State
+	minWait     int64
 }
 
 // Edge is a rank that waits for another.
@@ -43,17 +43,17 @@ type Group struct {
 // ranks that are there twice it takes the first. The states are not of one moment: calls
 // that have waited less than so many ms may have what they wait for, and can go on.
 func Analyze(size int, states []*State, millis int64) *Report {
-	r := &Report{Size: size, state: map[int]*State{}, settled: millis}
+	r := &Report{Size: size, stateByRank: map[int]*State{}, minWait: millis}
 	for _, s := range states {
-		if s.Rank >= 0 && s.Rank < size && r.state[s.Rank] == nil {
-			r.state[s.Rank] = s
+		if s.Rank >= 0 && s.Rank < size && r.stateByRank[s.Rank] == nil {
+			r.stateByRank[s.Rank] = s
 			r.States = append(r.States, s)
 		}
 	}
 	slices.SortFunc(r.States, func(a, b *State) int { return cmp.Compare(a.Rank, b.Rank) })
 	for rank := range size {
-		if r.state[rank] == nil {
-			r.Silent = append(r.Silent, rank)
+		if r.stateByRank[rank] == nil {
+			r.NoReply = append(r.NoReply, rank)
 		}
 	}
 	r.findKnot()
@@ -62,8 +62,8 @@ func Analyze(size int, states []*State, millis int64) *Report {
 	return r
 }
 
-// blocked reports whether a rank waits, whatever it does.
-func (s *State) blocked() bool {
+// isBlocked reports whether a rank waits, whatever it does.
+func (s *State) isBlocked() bool {
 	return slices.ContainsFunc(s.Calls, func(c Call) bool { return !c.Aside })
 }
 
@@ -71,15 +71,15 @@ func (s *State) blocked() bool {
 // are more; the others are the knot.
 func (r *Report) findKnot() {
 	free := make(map[int]bool, r.Size)
-	for _, rank := range r.Silent {
+	for _, rank := range r.NoReply {
 		free[rank] = true
 	}
 	for _, s := range r.States {
-		free[s.Rank] = !s.blocked() || s.Quiet < r.settled || s.MoreCalls > 0
+		free[s.Rank] = !s.isBlocked() || s.Quiet < r.minWait || s.MoreCalls > 0
 	}
 	goesOn := func(c *Call) bool {
 		is := func(rank int) bool { return free[rank] || rank < 0 || rank >= r.Size }
-		if c.Millis < r.settled || c.Busy {
+		if c.Millis < r.minWait || c.Busy {
 			return true
 		}
 		if c.Any {
@@ -122,7 +122,7 @@ func (r *Report) findCycle() {
 			return
 		}
 		at[rank] = len(path)
-		e, ok := r.edge(rank)
+		e, ok := r.waitEdge(rank)
 		if !ok {
 			return // a call that waits for nobody
 		}
@@ -131,10 +131,10 @@ func (r *Report) findCycle() {
 	}
 }
 
-// edge is a call of a rank of the knot, and one of the knot that it waits for: itself
+// waitEdge is a call of a rank of the knot, and one of the knot that it waits for: itself
 // only if a call waits for nobody else.
-func (r *Report) edge(rank int) (self Edge, ok bool) {
-	s := r.state[rank]
+func (r *Report) waitEdge(rank int) (self Edge, ok bool) {
+	s := r.stateByRank[rank]
 	for i := range s.Calls {
 		for _, other := range s.Calls[i].For {
 			if _, in := slices.BinarySearch(r.Knot, other); !in {
@@ -153,30 +153,30 @@ func (r *Report) edge(rank int) (self Edge, ok bool) {
 	return self, ok
 }
 
-// place is one among a communicator's collective calls.
-type place struct {
+// collectiveKey is one among a communicator's collective calls.
+type collectiveKey struct {
 	comm  uint32
 	ranks uint64
 	seq   uint32
 }
 
-func (c *Collective) place() place { return place{c.Comm, c.Ranks, c.Seq} }
+func (c *Collective) key() collectiveKey { return collectiveKey{c.Comm, c.Ranks, c.Seq} }
 
-// agrees reports whether two calls at one place can be the same. A communicator's name
+// matches reports whether two calls at one place can be the same. A communicator's name
 // is each rank's own business.
-func (c *Collective) agrees(o *Collective) bool {
+func (c *Collective) matches(o *Collective) bool {
 	return c.What == o.What && (c.With == o.With || c.Begun || o.Begun)
 }
 
 // findMismatches compares the collective calls that ranks are in with those that
 // others are in, or have begun, at the same place.
 func (r *Report) findMismatches() {
-	groups := map[place][]Group{}
-	var order []place
+	groups := map[collectiveKey][]Group{}
+	var order []collectiveKey
 	add := func(rank int, c *Collective, where string) {
-		p := c.place()
+		p := c.key()
 		list := groups[p]
-		i := slices.IndexFunc(list, func(g Group) bool { return g.Call.agrees(c) })
+		i := slices.IndexFunc(list, func(g Group) bool { return g.Call.matches(c) })
 		switch {
 		case i < 0:
 			groups[p] = append(list, Group{*c, []int{rank}, where})
@@ -187,8 +187,8 @@ func (r *Report) findMismatches() {
 	for _, s := range r.States {
 		for i := range s.Calls {
 			if c := s.Calls[i].Collective; c != nil {
-				if groups[c.place()] == nil {
-					order = append(order, c.place())
+				if groups[c.key()] == nil {
+					order = append(order, c.key())
 				}
 				add(s.Rank, c, s.Calls[i].At)
 			}
@@ -197,8 +197,8 @@ func (r *Report) findMismatches() {
 	for _, s := range r.States {
 		for i := range s.Collectives {
 			c := &s.Collectives[i]
-			waits := slices.ContainsFunc(s.Calls, func(k Call) bool { return k.Collective != nil && k.Collective.place() == c.place() })
-			if groups[c.place()] != nil && !waits {
+			waits := slices.ContainsFunc(s.Calls, func(k Call) bool { return k.Collective != nil && k.Collective.key() == c.key() })
+			if groups[c.key()] != nil && !waits {
 				add(s.Rank, c, "")
 			}
 		}
@@ -210,14 +210,14 @@ func (r *Report) findMismatches() {
 	}
 }
 
-// Stuck reports whether what is seen cannot end well by itself: there is a knot whose
+// IsStuck reports whether what is seen cannot end well by itself: there is a knot whose
 // calls have all waited for so many ms, or collective calls do not belong together.
-func (r *Report) Stuck(millis int64) bool {
+func (r *Report) IsStuck(millis int64) bool {
 	if len(r.Mismatches) > 0 {
 		return true
 	}
 	for _, rank := range r.Knot {
-		s := r.state[rank]
+		s := r.stateByRank[rank]
 		if s.Quiet < millis || slices.ContainsFunc(s.Calls, func(c Call) bool { return c.Millis < millis }) {
 			return false
 		}

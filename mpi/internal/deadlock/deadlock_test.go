@@ -65,8 +65,8 @@ func TestKnots(t *testing.T) {
 				cycle = append(cycle, e.Rank)
 			}
 			require.Equal(t, c.cycle, cycle)
-			require.Equal(t, c.knot != nil, r.Stuck(5000))
-			require.False(t, r.Stuck(5001))
+			require.Equal(t, c.knot != nil, r.IsStuck(5000))
+			require.False(t, r.IsStuck(5001))
 			require.Equal(t, c.knot != nil, strings.Contains(r.String(), "Deadlock"))
 		})
 	}
@@ -207,7 +207,7 @@ func TestManyRanks(t *testing.T) {
 	for r := range n {
 		s := state(r, deadlock.Call{What: fmt.Sprint("Recv from ", (r+1)%n), For: []int{(r + 1) % n}, Millis: 5000})
 		for i := range deadlock.MaxListed + 9 {
-			if !deadlock.Add(&s.Messages, deadlock.Message{From: i, To: deadlock.Any, Tag: i / 3}) {
+			if !deadlock.AddMessage(&s.Messages, deadlock.Message{From: i, To: deadlock.Any, Tag: i / 3}) {
 				s.More++
 			}
 		}
@@ -224,14 +224,14 @@ func TestManyRanks(t *testing.T) {
 func TestStatesTravel(t *testing.T) {
 	s := state(3, call(true, 1, 2))
 	s.Collectives = []deadlock.Collective{*collective(1, 2, "bcast", "")}
-	deadlock.Add(&s.Sends, deadlock.Message{Comm: "world", From: deadlock.Any, To: 2, Tag: 5, Bytes: 8})
-	deadlock.Add(&s.Sends, deadlock.Message{Comm: "world", From: deadlock.Any, To: 2, Tag: 5, Bytes: 9})
+	deadlock.AddMessage(&s.Sends, deadlock.Message{Comm: "world", From: deadlock.Any, To: 2, Tag: 5, Bytes: 8})
+	deadlock.AddMessage(&s.Sends, deadlock.Message{Comm: "world", From: deadlock.Any, To: 2, Tag: 5, Bytes: 9})
 	require.Len(t, s.Sends, 1)
 	require.Equal(t, "2 times to 2, tag 5, 8 bytes", s.Sends[0].String())
-	got, err := deadlock.Decode(s.Append(nil))
+	got, err := deadlock.DecodeState(s.AppendJSON(nil))
 	require.NoError(t, err)
 	require.Equal(t, s, got)
-	_, err = deadlock.Decode([]byte("{"))
+	_, err = deadlock.DecodeState([]byte("{"))
 	require.Error(t, err)
 }
 
@@ -240,23 +240,23 @@ func TestRanks(t *testing.T) {
 		"no rank": {}, "rank 3": {3}, "ranks 3 and 5": {3, 5}, "ranks 0 to 2 and 5": {0, 1, 2, 5}, "ranks 0 to 3": {0, 1, 2, 3},
 		"ranks 0, 2, 4, 6, 8, 10, 12, 14 and 2 more": {0, 2, 4, 6, 8, 10, 12, 14, 16, 18},
 	} {
-		require.Equal(t, want, deadlock.Ranks(list))
+		require.Equal(t, want, deadlock.FormatRanks(list))
 	}
 }
 
 // Whatever another rank says, there is a report.
 func FuzzReport(f *testing.F) {
-	f.Add(state(1, deadlock.Call{Polls: true, Busy: true, For: []int{2}}).Append(nil), state(2, deadlock.Call{Polls: true, For: []int{1}}).Append(nil))
-	f.Add(state(1, call(true, 1, 2)).Append(nil), in(0, collective(1, 2, "bcast", "")).Append(nil))
+	f.Add(state(1, deadlock.Call{Polls: true, Busy: true, For: []int{2}}).AppendJSON(nil), state(2, deadlock.Call{Polls: true, For: []int{1}}).AppendJSON(nil))
+	f.Add(state(1, call(true, 1, 2)).AppendJSON(nil), in(0, collective(1, 2, "bcast", "")).AppendJSON(nil))
 	f.Fuzz(func(t *testing.T, a, b []byte) {
 		var states []*deadlock.State
 		for _, text := range [][]byte{a, b} {
-			if s, err := deadlock.Decode(text); err == nil {
+			if s, err := deadlock.DecodeState(text); err == nil {
 				states = append(states, s)
 			}
 		}
 		r := deadlock.Analyze(3, states, 0)
-		r.Stuck(10)
+		r.IsStuck(10)
 		_ = r.String()
 	})
 }

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Ranks names ranks: "rank 1", "ranks 0 to 2 and 5". Of many it names the first.
-func Ranks(ranks []int) string {
+// FormatRanks names ranks: "rank 1", "ranks 0 to 2 and 5". Of many it names the first.
+func FormatRanks(ranks []int) string {
 	if len(ranks) == 1 {
 		return fmt.Sprintf("rank %d", ranks[0])
 	}
@@ -60,7 +60,7 @@ func (r *Report) writeMismatches(b *strings.Builder) {
 	for _, m := range r.Mismatches {
 		fmt.Fprintf(b, "Collective calls of %s that do not belong together:\n", m.Comm)
 		for _, g := range m.Calls {
-			fmt.Fprintf(b, "    %s: %s%s\n", Ranks(g.Ranks), g.Call.String(), at(g.At))
+			fmt.Fprintf(b, "    %s: %s%s\n", FormatRanks(g.Ranks), g.Call.String(), formatLocation(g.At))
 		}
 	}
 }
@@ -74,7 +74,7 @@ func (r *Report) writeKnot(b *strings.Builder) {
 	unsent := len(r.Cycle) > 0
 	for i, e := range r.Cycle {
 		who[i] = e.Rank
-		unsent = unsent && e.Call.Unmet && !r.sends(e)
+		unsent = unsent && e.Call.Unmet && !r.mayBeSent(e)
 	}
 	switch len(who) {
 	case 0:
@@ -86,7 +86,7 @@ func (r *Report) writeKnot(b *strings.Builder) {
 		fmt.Fprintf(b, "Deadlock: rank %d %s:\n", who[0], title)
 	default:
 		sorted := slices.Sorted(slices.Values(who))
-		fmt.Fprintf(b, "Deadlock: %s wait for one another:\n", Ranks(sorted))
+		fmt.Fprintf(b, "Deadlock: %s wait for one another:\n", FormatRanks(sorted))
 	}
 	polls := false
 	for i, e := range r.Cycle {
@@ -98,15 +98,15 @@ func (r *Report) writeKnot(b *strings.Builder) {
 		if e.Call.Polls {
 			verb, polls = "polls", true
 		}
-		fmt.Fprintf(b, "    rank %d %s %s for %s, for %s\n", e.Rank, verb, e.Call, e.whom(), duration(e.Call.Millis))
+		fmt.Fprintf(b, "    rank %d %s %s for %s, for %s\n", e.Rank, verb, e.Call, e.formatTargets(), formatDuration(e.Call.Millis))
 	}
-	r.writeSilent(b)
+	r.writeUnsent(b)
 	if unsent {
 		b.WriteString("    None of these messages has been sent.\n")
 	}
 	if more := len(r.Knot) - len(r.Cycle); more > 0 && len(r.Cycle) > 0 {
 		rest := slices.DeleteFunc(slices.Clone(r.Knot), func(rank int) bool { return slices.Contains(who, rank) })
-		fmt.Fprintf(b, "    %s cannot go on without them.\n", Ranks(rest))
+		fmt.Fprintf(b, "    %s cannot go on without them.\n", FormatRanks(rest))
 	}
 	b.WriteString("    It ends only if another goroutine of these ranks makes a call")
 	if polls {
@@ -115,20 +115,20 @@ func (r *Report) writeKnot(b *strings.Builder) {
 	b.WriteString(".\n")
 }
 
-// whom names the ranks of which an edge waits for one.
-func (e *Edge) whom() string {
+// formatTargets names the ranks of which an edge waits for one.
+func (e *Edge) formatTargets() string {
 	switch {
 	case !e.Call.Any:
 		return fmt.Sprintf("rank %d", e.For)
 	case len(e.Call.For) == 1 && e.For == e.Rank:
 		return "itself"
 	}
-	return e.Call.whom()
+	return e.Call.formatTargets()
 }
 
-// writeSilent tells of each rank of the cycle that waits for any of several why none of
+// writeUnsent tells of each rank of the cycle that waits for any of several why none of
 // them does what it waits for.
-func (r *Report) writeSilent(b *strings.Builder) {
+func (r *Report) writeUnsent(b *strings.Builder) {
 	for i, e := range r.Cycle {
 		if !e.Call.Any || len(e.Call.For) < 2 {
 			continue
@@ -137,22 +137,22 @@ func (r *Report) writeSilent(b *strings.Builder) {
 			break
 		}
 		verb := "does what it waits for"
-		if e.Call.receives() {
+		if e.Call.isReceive() {
 			verb = "sends"
 		}
-		fmt.Fprintf(b, "    None of those that rank %d waits for %s, because all of them wait: %s.\n", e.Rank, verb, r.reasons(e))
+		fmt.Fprintf(b, "    None of those that rank %d waits for %s, because all of them wait: %s.\n", e.Rank, verb, r.formatReasons(e))
 	}
 }
 
-// reasons tells what the ranks that an edge waits for do instead, those that do the same
+// formatReasons tells what the ranks that an edge waits for do instead, those that do the same
 // together.
-func (r *Report) reasons(e Edge) string {
+func (r *Report) formatReasons(e Edge) string {
 	var order []string
 	ranks := map[string][]int{}
 	for _, rank := range e.Call.For {
 		text := "in this call"
 		if rank != e.Rank {
-			text = r.waits(rank)
+			text = r.formatWait(rank)
 		}
 		if ranks[text] == nil {
 			order = append(order, text)
@@ -165,14 +165,14 @@ func (r *Report) reasons(e Edge) string {
 			list = append(list, fmt.Sprintf("and %d more", len(order)-i))
 			break
 		}
-		list = append(list, Ranks(ranks[text])+" "+text)
+		list = append(list, FormatRanks(ranks[text])+" "+text)
 	}
 	return strings.Join(list, "; ")
 }
 
-// waits tells in which call a rank waits, the first one that has a waiter.
-func (r *Report) waits(rank int) string {
-	if s := r.state[rank]; s != nil {
+// formatWait tells in which call a rank waits, the first one that has a waiter.
+func (r *Report) formatWait(rank int) string {
+	if s := r.stateByRank[rank]; s != nil {
 		for i := range s.Calls {
 			if c := &s.Calls[i]; !c.Aside {
 				return "in " + c.String()
@@ -182,14 +182,14 @@ func (r *Report) waits(rank int) string {
 	return "in a call that is not known"
 }
 
-// receives reports whether a call waits for a message alone.
-func (c *Call) receives() bool {
+// isReceive reports whether a call waits for a message alone.
+func (c *Call) isReceive() bool {
 	return strings.HasPrefix(c.What, "Recv") || strings.HasPrefix(c.What, "Probe")
 }
 
-// sends reports whether the message that an edge waits for may be on its way, or the
+// mayBeSent reports whether the message that an edge waits for may be on its way, or the
 // call is not one that waits for a message from somebody.
-func (r *Report) sends(e Edge) bool {
+func (r *Report) mayBeSent(e Edge) bool {
 	if !strings.HasPrefix(e.Call.What, "Recv") {
 		return true
 	}
@@ -198,14 +198,14 @@ func (r *Report) sends(e Edge) bool {
 		from = e.Call.For
 	}
 	return slices.ContainsFunc(from, func(rank int) bool {
-		s := r.state[rank]
+		s := r.stateByRank[rank]
 		return s == nil || s.Left.Sends+s.More > 0 ||
 			slices.ContainsFunc(s.Sends, func(m Message) bool { return m.To == e.Rank && m.Comm == e.Call.Comm })
 	})
 }
 
-// doing is what a rank does, for how long.
-type doing struct {
+// activity is what a rank does, for how long.
+type activity struct {
 	text   string
 	millis int64
 	ranks  []int
@@ -213,10 +213,10 @@ type doing struct {
 
 // writeRanks tells what each rank does, those that do the same together.
 func (r *Report) writeRanks(b *strings.Builder) {
-	var lines []doing
+	var lines []activity
 	index := map[string]int{}
 	for _, s := range r.States {
-		for _, d := range s.does() {
+		for _, d := range s.activities() {
 			i, ok := index[d.text]
 			if !ok {
 				i = len(lines)
@@ -233,10 +233,10 @@ func (r *Report) writeRanks(b *strings.Builder) {
 			fmt.Fprintf(b, "    and %d lines more\n", len(lines)-i)
 			break
 		}
-		fmt.Fprintf(b, "    %s: %s, for %s\n", Ranks(l.ranks), l.text, duration(l.millis))
+		fmt.Fprintf(b, "    %s: %s, for %s\n", FormatRanks(l.ranks), l.text, formatDuration(l.millis))
 	}
-	if len(r.Silent) > 0 {
-		fmt.Fprintf(b, "    %s: no answer\n", Ranks(r.Silent))
+	if len(r.NoReply) > 0 {
+		fmt.Fprintf(b, "    %s: no answer\n", FormatRanks(r.NoReply))
 	}
 	losses := 0
 	for _, s := range r.States {
@@ -251,14 +251,14 @@ func (r *Report) writeRanks(b *strings.Builder) {
 	}
 }
 
-// does is what a rank does, in lines.
-func (s *State) does() (list []doing) {
-	if !s.blocked() {
+// activities is what a rank does, in lines.
+func (s *State) activities() (list []activity) {
+	if !s.isBlocked() {
 		text := "in no call of MPI"
 		if s.Last != "" {
 			text += " after " + s.Last
 		}
-		list = append(list, doing{text: text, millis: s.Quiet})
+		list = append(list, activity{text: text, millis: s.Quiet})
 	}
 	for i := range s.Calls {
 		c := &s.Calls[i]
@@ -270,7 +270,7 @@ func (s *State) does() (list []doing) {
 			text, waits = "polls "+text, ", which waits for "
 		}
 		if len(c.For) > 0 {
-			text += waits + c.whom()
+			text += waits + c.formatTargets()
 		}
 		if c.Busy {
 			why = strings.TrimPrefix(why+"; it does other things in between", "; ")
@@ -278,19 +278,19 @@ func (s *State) does() (list []doing) {
 		if why != "" {
 			text += " (" + why + ")"
 		}
-		list = append(list, doing{text: text, millis: c.Millis})
+		list = append(list, activity{text: text, millis: c.Millis})
 	}
 	if s.MoreCalls > 0 {
-		list = append(list, doing{text: fmt.Sprintf("in %d more calls, of which nothing is known", s.MoreCalls), millis: s.Quiet})
+		list = append(list, activity{text: fmt.Sprintf("in %d more calls, of which nothing is known", s.MoreCalls), millis: s.Quiet})
 	}
 	return list
 }
 
-func (c *Call) whom() string {
+func (c *Call) formatTargets() string {
 	if c.Any && len(c.For) > 1 {
-		return "any of " + Ranks(c.For)
+		return "any of " + FormatRanks(c.For)
 	}
-	return Ranks(c.For)
+	return FormatRanks(c.For)
 }
 
 // writeMessages tells what is left over. Each list counts what it leaves off itself: that
@@ -338,10 +338,10 @@ func (c *Call) String() string {
 	if c.Comm != "" && c.Comm != "world" {
 		text += " on " + c.Comm
 	}
-	return text + at(c.At)
+	return text + formatLocation(c.At)
 }
 
-func at(place string) string {
+func formatLocation(place string) string {
 	if place == "" {
 		return ""
 	}
@@ -391,8 +391,8 @@ func (m *Message) String() string {
 	return text
 }
 
-// duration is a time for people.
-func duration(millis int64) string {
+// formatDuration is a time for people.
+func formatDuration(millis int64) string {
 	switch {
 	case millis < 10_000:
 		return fmt.Sprintf("%.1f s", float64(millis)/1000)

@@ -79,9 +79,9 @@ type Message struct {
 // MaxListed is how many messages of a kind a State has.
 const MaxListed = 16
 
-// Add adds a message to a list, to one that is alike if there is one. It reports
+// AddMessage adds a message to a list, to one that is alike if there is one. It reports
 // whether there was room.
-func Add(list *[]Message, m Message) bool {
+func AddMessage(list *[]Message, m Message) bool {
 	m.Count = 1
 	for i := range *list {
 		o := &(*list)[i]
@@ -97,8 +97,8 @@ func Add(list *[]Message, m Message) bool {
 	return true
 }
 
-// Append writes a state for another rank.
-func (s *State) Append(b []byte) []byte {
+// AppendJSON writes a state for another rank.
+func (s *State) AppendJSON(b []byte) []byte {
 	text, err := json.Marshal(s)
 	if err != nil {
 		panic(err) // it has no fields that could
@@ -106,9 +106,9 @@ func (s *State) Append(b []byte) []byte {
 	return append(b, text...)
 }
 
-// Decode reads what Append has written. It bounds nothing: the caller has bounded the
+// DecodeState reads what Append has written. It bounds nothing: the caller has bounded the
 // bytes.
-func Decode(b []byte) (*State, error) {
+func DecodeState(b []byte) (*State, error) {
 	s := &State{}
 	if err := json.Unmarshal(b, s); err != nil {
 		return nil, err

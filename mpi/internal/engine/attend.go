@@ -20,32 +20,32 @@ func (e *Engine) Lock() (*protocol.Core, error) {
 
 // Unlock is the end of Lock. It wakes those whose wait has come to its end.
 func (e *Engine) Unlock() {
-	e.notify()
+	e.wakeReady()
 	e.mu.Unlock()
 }
 
-// patience is how long nobody may look at the network before Attend does.
-const patience = 2 * time.Millisecond
+// idleInterval is how long nobody may look at the network before Attend does.
+const idleInterval = 2 * time.Millisecond
 
-// attendant leads those who do not wait.
-type attendant struct{}
+// idlePoller leads those who do not wait.
+type idlePoller struct{}
 
-func (attendant) Ready() bool { return false }
+func (idlePoller) Ready() bool { return false }
 
-// Attend looks at the network when nobody else has done so for a while, until ctx
+// PollWhenIdle looks at the network when nobody else has done so for a while, until ctx
 // ends or the engine is closed: so that handlers are called although the program
 // computes. Who comes to wait takes its place. It is called by one goroutine, which
 // has ended when Close is called.
-func (e *Engine) Attend(ctx context.Context) {
-	tick := time.NewTicker(patience)
+func (e *Engine) PollWhenIdle(ctx context.Context) {
+	tick := time.NewTicker(idleInterval)
 	defer tick.Stop()
 	for last := uint64(0); e.fab != nil; {
 		e.mu.Lock()
-		for !e.closed && ctx.Err() == nil && e.leader == nil && e.visits == last {
+		for !e.closed && ctx.Err() == nil && e.leader == nil && e.activity == last {
 			e.fab.Flush()
-			e.lead(ctx, attendant{})
+			e.serveAsLeader(ctx, idlePoller{})
 		}
-		last = e.visits
+		last = e.activity
 		e.mu.Unlock()
 		select {
 		case <-ctx.Done():
@@ -55,10 +55,10 @@ func (e *Engine) Attend(ctx context.Context) {
 	}
 }
 
-// visit is called by those who look at the network, or are going to wait.
-func (e *Engine) visit() {
-	e.visits++
-	if e.leader == Waitable(attendant{}) {
-		e.kick.Cancel()
+// recordActivity is called by those who look at the network, or are going to wait.
+func (e *Engine) recordActivity() {
+	e.activity++
+	if e.leader == Waitable(idlePoller{}) {
+		e.interrupt.Cancel()
 	}
 }

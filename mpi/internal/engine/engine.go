@@ -21,35 +21,35 @@ type Engine struct {
 	rank, size int
 	fab        fabric.Fabric // nil if there are no others
 
-	mu     sync.Mutex
-	core   *protocol.Core
-	leader Waitable        // of who is in Fabric.Block, or nil
-	kick   *moment.Context // ends the Block
-	visits uint64          // of those who look or wait, for Attend
-	parked []*waiter       // those who wait for another to lead them
-	waits  uint64          // number of the last wait
-	inside []Waiting       // those who are in one
-	last   Last            // of Send and Receive
-	polls  Polls           // of Test
-	census *census         // under way, or nil
-	closed bool
+	mu         sync.Mutex
+	core       *protocol.Core
+	leader     Waitable        // of who is in Fabric.Block, or nil
+	interrupt  *moment.Context // ends the Block
+	activity   uint64          // of those who look or wait, for Attend
+	followers  []*follower     // those who wait for another to lead them
+	lastWaitID uint64          // number of the last wait
+	active     []ActiveWait    // those who are in one
+	lastOp     LastOp          // of Send and Receive
+	pollStats  PollStats       // of Test
+	snapshot   *waitSnapshot   // under way, or nil
+	closed     bool
 }
 
 // Waitable is what a goroutine waits for. Ready is called with the lock held.
 type Waitable interface{ Ready() bool }
 
-// waiter is a goroutine that waits and does not lead.
-type waiter struct {
+// follower is a goroutine that waits and does not lead.
+type follower struct {
 	Waitable
 	wake chan struct{}
 }
 
-var waiters = sync.Pool{New: func() any { return &waiter{wake: make(chan struct{}, 1)} }}
+var followerPool = sync.Pool{New: func() any { return &follower{wake: make(chan struct{}, 1)} }}
 
 // New makes the engine of a rank. Open makes its fabric, whose host the engine
 // is; it is not called if there are no others.
 func New(rank, size int, open func(fabric.Host) (fabric.Fabric, error)) (*Engine, error) {
-	e := &Engine{rank: rank, size: size, core: protocol.New(rank, size), kick: moment.New(context.Canceled), polls: Polls{round: 1}}
+	e := &Engine{rank: rank, size: size, core: protocol.New(rank, size), interrupt: moment.New(context.Canceled), pollStats: PollStats{round: 1}}
 	if size > 1 {
 		e.mu.Lock() // who connects early has to wait for Attach
 		defer e.mu.Unlock()
@@ -74,7 +74,7 @@ func (e *Engine) Do(f func(*protocol.Core)) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	f(e.core)
-	e.notify()
+	e.wakeReady()
 }
 
 // Core implements fabric.Host.
@@ -87,9 +87,9 @@ func (e *Engine) Send(r *protocol.Request) error {
 	if e.closed {
 		return ErrClosed
 	}
-	e.last = Last{Calls: e.last.Calls + 1, Send: true, Peer: r.Dest, Envelope: r.Envelope}
+	e.lastOp = LastOp{Calls: e.lastOp.Calls + 1, Send: true, Peer: r.Dest, Envelope: r.Envelope}
 	e.core.Send(r)
-	e.notify()
+	e.wakeReady()
 	return nil
 }
 
@@ -100,9 +100,9 @@ func (e *Engine) Receive(r *protocol.Request) error {
 	if e.closed {
 		return ErrClosed
 	}
-	e.last = Last{Calls: e.last.Calls + 1, Peer: int(r.Envelope.Source), Envelope: r.Envelope}
+	e.lastOp = LastOp{Calls: e.lastOp.Calls + 1, Peer: int(r.Envelope.Source), Envelope: r.Envelope}
 	e.core.Receive(r)
-	e.notify()
+	e.wakeReady()
 	return nil
 }
 
@@ -112,25 +112,25 @@ func (e *Engine) Test(w Waitable) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if !w.Ready() && !e.closed {
-		e.polls.begin()
-		e.poll()
+		e.pollStats.startTest()
+		e.pollFabric()
 		if !w.Ready() {
-			e.polls.vain(w)
+			e.pollStats.recordFailedTest(w)
 			return false
 		}
 	} else if e.closed {
 		return w.Ready()
 	}
-	e.last.Calls++
-	e.polls.found()
+	e.lastOp.Calls++
+	e.pollStats.recordSuccessfulTest()
 	return true
 }
 
-// poll looks at the network if nobody else does.
-func (e *Engine) poll() {
-	e.visit()
+// pollFabric looks at the network if nobody else does.
+func (e *Engine) pollFabric() {
+	e.recordActivity()
 	if e.fab != nil && e.leader == nil && e.fab.Poll() {
-		e.notify()
+		e.wakeReady()
 	}
 }
 
@@ -139,22 +139,22 @@ func (e *Engine) poll() {
 func (e *Engine) Wait(ctx context.Context, w Waitable) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.last.Calls++
+	e.lastOp.Calls++
 	if !w.Ready() {
-		if err := e.wait(ctx, w); err != nil {
+		if err := e.waitUntilReady(ctx, w); err != nil {
 			return err
 		}
 	}
-	e.notify() // somebody else has to lead now
+	e.wakeReady() // somebody else has to lead now
 	return nil
 }
 
-// wait is Wait for something that is not ready.
-func (e *Engine) wait(ctx context.Context, w Waitable) error {
-	e.waits++
-	id := e.waits
-	e.inside = append(e.inside, Waiting{id, w})
-	defer e.leave(id)
+// waitUntilReady is Wait for something that is not ready.
+func (e *Engine) waitUntilReady(ctx context.Context, w Waitable) error {
+	e.lastWaitID++
+	id := e.lastWaitID
+	e.active = append(e.active, ActiveWait{id, w})
+	defer e.endWait(id)
 	for {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -162,15 +162,15 @@ func (e *Engine) wait(ctx context.Context, w Waitable) error {
 		if e.closed {
 			return ErrClosed
 		}
-		e.visit()
-		e.census.answer(id)
+		e.recordActivity()
+		e.snapshot.recordStack(id)
 		if e.fab != nil {
 			e.fab.Flush()
 		}
 		if e.leader == nil {
-			e.lead(ctx, w)
+			e.serveAsLeader(ctx, w)
 		} else {
-			e.park(ctx, w)
+			e.waitAsFollower(ctx, w)
 		}
 		if w.Ready() {
 			return nil
@@ -178,16 +178,16 @@ func (e *Engine) wait(ctx context.Context, w Waitable) error {
 	}
 }
 
-// leave is the end of a wait.
-func (e *Engine) leave(id uint64) {
-	e.inside = slices.DeleteFunc(e.inside, func(w Waiting) bool { return w.ID == id })
-	e.census.gone(id)
+// endWait is the end of a wait.
+func (e *Engine) endWait(id uint64) {
+	e.active = slices.DeleteFunc(e.active, func(w ActiveWait) bool { return w.ID == id })
+	e.snapshot.removeWait(id)
 }
 
-// lead serves the network for all until something has happened.
-func (e *Engine) lead(ctx context.Context, w Waitable) {
+// serveAsLeader serves the network for all until something has happened.
+func (e *Engine) serveAsLeader(ctx context.Context, w Waitable) {
 	e.leader = w
-	kick := e.kick
+	kick := e.interrupt
 	e.mu.Unlock()
 	if done := ctx.Done(); done != nil {
 		stop := context.AfterFunc(ctx, kick.Cancel)
@@ -200,29 +200,29 @@ func (e *Engine) lead(ctx context.Context, w Waitable) {
 	}
 	e.mu.Lock()
 	e.leader = nil
-	if e.kick.Canceled() {
-		e.kick = moment.New(context.Canceled)
+	if e.interrupt.Canceled() {
+		e.interrupt = moment.New(context.Canceled)
 	}
 	if e.fab != nil {
 		e.fab.Poll()
 	}
-	e.notify()
+	e.wakeReady()
 }
 
-// park waits for who leads.
-func (e *Engine) park(ctx context.Context, w Waitable) {
-	me := waiters.Get().(*waiter)
+// waitAsFollower waits for who leads.
+func (e *Engine) waitAsFollower(ctx context.Context, w Waitable) {
+	me := followerPool.Get().(*follower)
 	me.Waitable = w
-	e.parked = append(e.parked, me)
+	e.followers = append(e.followers, me)
 	e.mu.Unlock()
 	select {
 	case <-me.wake:
 	case <-ctx.Done():
 	}
 	e.mu.Lock()
-	for i, p := range e.parked {
+	for i, p := range e.followers {
 		if p == me { // the context's end, not a wake
-			e.parked = append(e.parked[:i], e.parked[i+1:]...)
+			e.followers = append(e.followers[:i], e.followers[i+1:]...)
 		}
 	}
 	select {
@@ -230,21 +230,21 @@ func (e *Engine) park(ctx context.Context, w Waitable) {
 	default:
 	}
 	me.Waitable = nil
-	waiters.Put(me)
+	followerPool.Put(me)
 }
 
-// notify wakes those who have what they wait for and, if nobody leads, one who
+// wakeReady wakes those who have what they wait for and, if nobody leads, one who
 // will.
-func (e *Engine) notify() {
+func (e *Engine) wakeReady() {
 	if e.leader != nil && e.leader.Ready() {
-		e.kick.Cancel()
+		e.interrupt.Cancel()
 	}
-	if len(e.parked) == 0 {
+	if len(e.followers) == 0 {
 		return
 	}
 	led := e.leader != nil
-	kept := e.parked[:0]
-	for _, p := range e.parked {
+	kept := e.followers[:0]
+	for _, p := range e.followers {
 		if p.Ready() || !led {
 			led = true
 			p.wake <- struct{}{}
@@ -252,13 +252,13 @@ func (e *Engine) notify() {
 			kept = append(kept, p)
 		}
 	}
-	clear(e.parked[len(kept):])
-	e.parked = kept
+	clear(e.followers[len(kept):])
+	e.followers = kept
 }
 
-// End ends all requests that are not done, with ErrClosed, and all that begin from now
+// FailAll ends all requests that are not done, with ErrClosed, and all that begin from now
 // on. Packets that others need are dealt with until Close.
-func (e *Engine) End() { e.Do(func(core *protocol.Core) { core.FailAll(ErrClosed) }) }
+func (e *Engine) FailAll() { e.Do(func(core *protocol.Core) { core.FailAll(ErrClosed) }) }
 
 // Close ends the engine and its fabric. Whoever waits, or comes to wait for what is not
 // done, has ErrClosed.
@@ -268,12 +268,12 @@ func (e *Engine) Close(ctx context.Context) error {
 	if !closed {
 		e.core.FailAll(ErrClosed)
 		e.closed = true
-		for _, p := range e.parked {
+		for _, p := range e.followers {
 			p.wake <- struct{}{}
 		}
-		clear(e.parked)
-		e.parked = e.parked[:0]
-		e.kick.Cancel()
+		clear(e.followers)
+		e.followers = e.followers[:0]
+		e.interrupt.Cancel()
 	}
 	e.mu.Unlock()
 	if closed || e.fab == nil {

@@ -29,9 +29,9 @@ type Fabric interface {
 	// when they are first needed. Without the lock.
 	ConnectAll(ctx context.Context) error
 
-	// Cut ends the connection to a rank that others have lost, or lets there be
+	// Disconnect ends the connection to a rank that others have lost, or lets there be
 	// none: Core.FailPeer follows.
-	Cut(rank int, why error)
+	Disconnect(rank int, why error)
 
 	// Stats are figures by name.
 	Stats() map[string]uint64
@@ -51,12 +51,12 @@ type Host interface {
 	Core() *protocol.Core
 }
 
-// Queue is a completion queue of another fabric, that one uses which is, as that one,
+// SharedCQ is a completion queue of another fabric, that one uses which is, as that one,
 // a part of a third. They do not poll it: the third does, and hands each what is its
 // own.
-type Queue struct {
-	CQ     verbs.CQ
-	Others int // completions that there may be of others
+type SharedCQ struct {
+	CQ               verbs.CQ
+	OtherCompletions int // completions that there may be of others
 }
 
 // Book is where ranks find each other's addresses: a process manager's.

@@ -59,7 +59,7 @@ func fabrics(t *testing.T, f func(t *testing.T, p *pair)) {
 			}
 			both.Wait()
 			ctx, cancel := context.WithCancel(context.Background())
-			both.Go(func() { p.e[1].Attend(ctx) })
+			both.Go(func() { p.e[1].PollWhenIdle(ctx) })
 			t.Cleanup(func() {
 				cancel()
 				both.Wait()

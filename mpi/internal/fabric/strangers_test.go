@@ -52,7 +52,7 @@ func TestStrangers(t *testing.T) {
 	both.Wait()
 	require.False(t, t.Failed())
 	attended, leave := context.WithCancel(ctx)
-	both.Go(func() { engines[1].Attend(attended) })
+	both.Go(func() { engines[1].PollWhenIdle(attended) })
 	defer func() {
 		leave()
 		both.Wait()

@@ -3,7 +3,7 @@
 // told to the rank whose window it is, and what is done there.
 //
 //	place := rma.At(10).Strided(4, 1, 100)         // 4 elements, 100 apart, from the 10th on
-//	t := rma.Target{Element: rma.Plain(8)}         // of 8 bytes each
+//	t := rma.Target{Element: rma.DenseElement(8)}         // of 8 bytes each
 //	t.Vectors, n = place.Vectors(nil, 0, 4, 8, 16) // in bytes
 //	packet := t.Append(nil)
 //

@@ -18,9 +18,9 @@ func Example() {
 
 	// The rank that asks, who knows the window's size and unit.
 	place := rma.At(1).Strided(3, 1, 3)
-	fmt.Println(place.Fit(3, 8, 8, len(memory)))
-	vectors, n := place.Next(new(rma.Cursor), make([]rma.Vector, 0, 4), 3, 8, 8)
-	request := rma.Target{Element: rma.Plain(8), Vectors: vectors}
+	fmt.Println(place.Validate(3, 8, 8, len(memory)))
+	vectors, n := place.AppendVectors(new(rma.Cursor), make([]rma.Vector, 0, 4), 3, 8, 8)
+	request := rma.Target{Element: rma.DenseElement(8), Vectors: vectors}
 	ten, _, _ := datatype.Raw([]int64{10, 10, 10})
 	packet := append(request.Append(nil), ten...)
 	fmt.Println(n, "elements in", len(packet), "bytes")
@@ -29,7 +29,7 @@ func Example() {
 	var t rma.Target
 	data, err := t.Decode(packet)
 	if err == nil {
-		err = t.Check(len(memory), len(data))
+		err = t.Validate(len(memory), len(data))
 	}
 	if err == nil {
 		m := rma.Memory{Bytes: memory}

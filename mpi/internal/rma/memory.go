@@ -15,8 +15,8 @@ import (
 type Memory struct {
 	Bytes []byte
 
-	a [8]byte // an operand
-	x []byte  // elements that do not lie in one piece
+	operand [8]byte // an operand
+	buffer  []byte  // elements that do not lie in one piece
 }
 
 // ErrKind is an atomic operation on elements of a kind that it is not for.
@@ -39,11 +39,11 @@ func (m *Memory) Accumulate(t *Target, op datatype.Op, kind datatype.Kind, data,
 		return err
 	}
 	switch {
-	case t.dense() && (kind == datatype.Int64 || kind == datatype.Uint64):
-		m.words(t, op, kind, data, old)
+	case t.isDense() && (kind == datatype.Int64 || kind == datatype.Uint64):
+		m.accumulateWords(t, op, kind, data, old)
 		return nil
-	case t.dense():
-		t.each(m.Bytes, func(piece []byte) {
+	case t.isDense():
+		t.eachPiece(m.Bytes, func(piece []byte) {
 			if old != nil {
 				old = old[copy(old, piece):]
 			}
@@ -52,16 +52,16 @@ func (m *Memory) Accumulate(t *Target, op datatype.Op, kind datatype.Kind, data,
 		})
 		return nil
 	}
-	m.x = append(m.x[:0], data...)
-	t.Gather(m.x, m.Bytes)
-	copy(old, m.x)
-	err := op.Apply(kind, m.x, data)
-	t.Scatter(m.Bytes, m.x)
+	m.buffer = append(m.buffer[:0], data...)
+	t.Gather(m.buffer, m.Bytes)
+	copy(old, m.buffer)
+	err := op.Apply(kind, m.buffer, data)
+	t.Scatter(m.Bytes, m.buffer)
 	return err
 }
 
-// dense reports whether the elements have no gaps in them.
-func (t *Target) dense() bool { return t.Element.dense() }
+// isDense reports whether the elements have no gaps in them.
+func (t *Target) isDense() bool { return t.Element.isDense() }
 
 // What the processor has operations for.
 var (
@@ -70,13 +70,13 @@ var (
 	noOp, _    = datatype.NoOp.Code()
 )
 
-// words is Accumulate of integers of 8 bytes.
-func (m *Memory) words(t *Target, op datatype.Op, kind datatype.Kind, data, old []byte) {
+// accumulateWords is Accumulate of integers of 8 bytes.
+func (m *Memory) accumulateWords(t *Target, op datatype.Op, kind datatype.Kind, data, old []byte) {
 	code, _ := op.Code()
 	ne := binary.NativeEndian
-	t.each(m.Bytes, func(piece []byte) {
+	t.eachPiece(m.Bytes, func(piece []byte) {
 		for ; len(piece) > 0; piece, data = piece[8:], data[8:] {
-			p, ok := word(piece)
+			p, ok := asWord(piece)
 			var was uint64
 			switch {
 			case !ok:
@@ -90,7 +90,7 @@ func (m *Memory) words(t *Target, op datatype.Op, kind datatype.Kind, data, old 
 			case code == noOp:
 				was = atomic.LoadUint64(p)
 			default:
-				was = m.combine(p, op, kind, data[:8])
+				was = m.combineWord(p, op, kind, data[:8])
 			}
 			if old != nil {
 				ne.PutUint64(old, was)
@@ -100,20 +100,20 @@ func (m *Memory) words(t *Target, op datatype.Op, kind datatype.Kind, data, old 
 	})
 }
 
-// combine is an operation that the processor does not have.
-func (m *Memory) combine(p *uint64, op datatype.Op, kind datatype.Kind, data []byte) uint64 {
+// combineWord is an operation that the processor does not have.
+func (m *Memory) combineWord(p *uint64, op datatype.Op, kind datatype.Kind, data []byte) uint64 {
 	for {
 		was := atomic.LoadUint64(p)
-		binary.NativeEndian.PutUint64(m.a[:], was)
-		_ = op.Apply(kind, m.a[:], data)
-		if atomic.CompareAndSwapUint64(p, was, binary.NativeEndian.Uint64(m.a[:])) {
+		binary.NativeEndian.PutUint64(m.operand[:], was)
+		_ = op.Apply(kind, m.operand[:], data)
+		if atomic.CompareAndSwapUint64(p, was, binary.NativeEndian.Uint64(m.operand[:])) {
 			return was
 		}
 	}
 }
 
-// word is memory that the processor has atomic operations for.
-func word(b []byte) (*uint64, bool) {
+// asWord is memory that the processor has atomic operations for.
+func asWord(b []byte) (*uint64, bool) {
 	p := unsafe.Pointer(unsafe.SliceData(b))
 	if len(b) < 8 || uintptr(p)%8 != 0 {
 		return nil, false
@@ -124,7 +124,7 @@ func word(b []byte) (*uint64, bool) {
 // CompareAndSwap makes one element of a target what came if it is equal to compare,
 // and copies what was there before to old (MPI 4.1, 12.3.4.3).
 func (m *Memory) CompareAndSwap(t *Target, kind datatype.Kind, data, compare, old []byte) error {
-	if err := Swappable(kind); err != nil {
+	if err := CheckSwap(kind); err != nil {
 		return err
 	}
 	if t == nil {
@@ -135,7 +135,7 @@ func (m *Memory) CompareAndSwap(t *Target, kind datatype.Kind, data, compare, ol
 		return fmt.Errorf("%w: compare %d bytes and swap %d, %v at %d bytes", ErrMalformed, len(compare), len(data), kind, n)
 	}
 	mem := m.Bytes[off:][:n]
-	if p, ok := word(mem); ok {
+	if p, ok := asWord(mem); ok {
 		ne := binary.NativeEndian
 		want := ne.Uint64(compare)
 		was := want
@@ -154,9 +154,9 @@ func (m *Memory) CompareAndSwap(t *Target, kind datatype.Kind, data, compare, ol
 	return nil
 }
 
-// Swappable is nil if CompareAndSwap is for elements of a kind: integers, truth
+// CheckSwap is nil if CompareAndSwap is for elements of a kind: integers, truth
 // values and bytes.
-func Swappable(k datatype.Kind) error {
+func CheckSwap(k datatype.Kind) error {
 	switch k {
 	case datatype.Float32, datatype.Float64, datatype.Complex64, datatype.Complex128, datatype.Struct:
 	default:
@@ -167,8 +167,8 @@ func Swappable(k datatype.Kind) error {
 	return fmt.Errorf("%w: compare and swap of %v, there is only that of integers, bool and bytes", ErrKind, k)
 }
 
-// Word reports whether elements of a kind at an address are combined by atomic
+// IsAtomicWord reports whether elements of a kind at an address are combined by atomic
 // operations of the processor, or of an adapter.
-func Word(kind datatype.Kind, addr uint64) bool {
+func IsAtomicWord(kind datatype.Kind, addr uint64) bool {
 	return (kind == datatype.Int64 || kind == datatype.Uint64) && addr%8 == 0
 }

@@ -39,8 +39,8 @@ func TestAccumulate(t *testing.T) {
 		data := rapid.SliceOfN(rapid.Byte(), n*size, n*size).Draw(t, "data")
 
 		place := rma.At(0).Indexed(blocks)
-		vectors, _ := place.Next(new(rma.Cursor), make([]rma.Vector, 0, len(blocks)), n, size, size)
-		target := rma.Target{Element: rma.Plain(size), Vectors: vectors}
+		vectors, _ := place.AppendVectors(new(rma.Cursor), make([]rma.Vector, 0, len(blocks)), n, size, size)
+		target := rma.Target{Element: rma.DenseElement(size), Vectors: vectors}
 		m := rma.Memory{Bytes: mem}
 		before := bytes.Clone(mem)
 		want := bytes.Clone(mem)
@@ -81,7 +81,7 @@ func TestAccumulateGaps(t *testing.T) {
 	extent, pieces := in.Element()
 	target := rma.Target{Element: rma.Element{Size: in.ElementSize(), Extent: extent, Pieces: pieces},
 		Vectors: []rma.Vector{{N: 2, Count: 1}}}
-	require.NoError(t, target.Check(len(mem), len(data)))
+	require.NoError(t, target.Validate(len(mem), len(data)))
 	m := rma.Memory{Bytes: mem}
 	old := make([]byte, len(data))
 	require.NoError(t, m.Accumulate(&target, datatype.MaxLoc, in.Kind(), data, old))
@@ -96,11 +96,11 @@ func TestCompareAndSwap(t *testing.T) {
 	for _, kind := range kinds {
 		size := kind.Size()
 		mem := bytes.Repeat([]byte{3}, 2*size)
-		target := rma.Target{Element: rma.Plain(size), Vectors: []rma.Vector{{Off: size, N: 1, Count: 1}}}
+		target := rma.Target{Element: rma.DenseElement(size), Vectors: []rma.Vector{{Off: size, N: 1, Count: 1}}}
 		m := rma.Memory{Bytes: mem}
 		other, is, new, old := bytes.Repeat([]byte{2}, size), bytes.Repeat([]byte{3}, size), bytes.Repeat([]byte{4}, size), make([]byte, size)
 		err := m.CompareAndSwap(&target, kind, new, other, old)
-		if rma.Swappable(kind) != nil {
+		if rma.CheckSwap(kind) != nil {
 			require.ErrorIs(t, err, rma.ErrKind)
 			continue
 		}
@@ -120,7 +120,7 @@ func TestWordsAreAtomic(t *testing.T) {
 	mem, kind, _ := datatype.Raw(words)
 	one, _, _ := datatype.Raw([]int64{1})
 	least, _, _ := datatype.Raw([]int64{0})
-	target := rma.Target{Element: rma.Plain(8), Vectors: []rma.Vector{{N: 1, Count: 1}}}
+	target := rma.Target{Element: rma.DenseElement(8), Vectors: []rma.Vector{{N: 1, Count: 1}}}
 	var both sync.WaitGroup
 	both.Go(func() {
 		m := rma.Memory{Bytes: mem}
@@ -148,7 +148,7 @@ func TestWordsAreAtomic(t *testing.T) {
 func FuzzTarget(f *testing.F) {
 	good := rma.Target{Element: elements[3], Vectors: []rma.Vector{{Off: 8, Stride: 32, N: 1, Count: 2}}}
 	f.Add(append(good.Append(nil), make([]byte, 24)...), 100)
-	f.Add(append((&rma.Target{Element: rma.Plain(8), Vectors: []rma.Vector{{Off: 1 << 29, Stride: 1 << 29, N: 1 << 30, Count: 1 << 30}}}).Append(nil), make([]byte, 64)...), 64)
+	f.Add(append((&rma.Target{Element: rma.DenseElement(8), Vectors: []rma.Vector{{Off: 1 << 29, Stride: 1 << 29, N: 1 << 30, Count: 1 << 30}}}).Append(nil), make([]byte, 64)...), 64)
 	f.Fuzz(func(t *testing.T, packet []byte, size int) {
 		if size < 0 || size > 1<<16 {
 			return
@@ -159,7 +159,7 @@ func FuzzTarget(f *testing.F) {
 			require.ErrorIs(t, err, rma.ErrMalformed)
 			return
 		}
-		if in.Check(size, len(data)) != nil {
+		if in.Validate(size, len(data)) != nil {
 			return
 		}
 		require.LessOrEqual(t, in.Bytes(), len(data))

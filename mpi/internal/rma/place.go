@@ -28,7 +28,7 @@ type Place struct {
 type layout uint8
 
 const (
-	row layout = iota
+	contiguous layout = iota
 	strided
 	indexed
 )
@@ -67,8 +67,8 @@ func (p Place) Indexed(blocks []datatype.Block) Place {
 	return p
 }
 
-// Row reports whether the elements lie one behind the other.
-func (p *Place) Row() bool { return p.layout == row }
+// IsContiguous reports whether the elements lie one behind the other.
+func (p *Place) IsContiguous() bool { return p.layout == contiguous }
 
 // Offset is the byte of a window where the place begins, with a displacement unit.
 func (p *Place) Offset(unit int) int { return p.disp * unit }
@@ -87,16 +87,16 @@ func (p *Place) Blocks() int {
 // Disp is the displacement.
 func (p *Place) Disp() int { return p.disp }
 
-// From is the same place from another displacement on.
-func (p Place) From(disp int) Place {
+// WithDisp is the same place from another displacement on.
+func (p Place) WithDisp(disp int) Place {
 	p.disp = disp
 	return p
 }
 
-// Fit is nil if the place is for n elements of an extent, and lies inside of a
+// Validate is nil if the place is for n elements of an extent, and lies inside of a
 // window of size bytes with a displacement unit.
-func (p *Place) Fit(n, extent, unit, size int) error {
-	if err := p.holds(n); err != nil || n == 0 && p.disp >= 0 {
+func (p *Place) Validate(n, extent, unit, size int) error {
+	if err := p.checkCount(n); err != nil || n == 0 && p.disp >= 0 {
 		return err
 	}
 	if extent <= 0 || unit <= 0 {
@@ -105,7 +105,7 @@ func (p *Place) Fit(n, extent, unit, size int) error {
 	if p.disp < 0 {
 		return fmt.Errorf("%w: displacement %d is negative", ErrRange, p.disp)
 	}
-	_, end := p.ends(n)
+	_, end := p.elementRange(n)
 	if p.disp > size/unit || end > (size-p.disp*unit)/extent {
 		return fmt.Errorf("%w: element %d from displacement %d on, of a window of %d bytes in units of %d", ErrRange, end-1, p.disp, size, unit)
 	}
@@ -116,30 +116,30 @@ func (p *Place) Fit(n, extent, unit, size int) error {
 // displacement on, and how many bytes there are from there to the end of the last,
 // with all gaps.
 func (p *Place) Span(n, extent int) (from, size int, err error) {
-	if err := p.holds(n); err != nil || n == 0 {
+	if err := p.checkCount(n); err != nil || n == 0 {
 		return 0, 0, err
 	}
-	first, end := p.ends(n)
+	first, end := p.elementRange(n)
 	if extent > 0 && end > math.MaxInt/extent {
 		return 0, 0, fmt.Errorf("%w: element %d, of %d bytes", ErrRange, end-1, extent)
 	}
 	return first * extent, (end - first) * extent, nil
 }
 
-// holds is nil if the place is for n elements.
-func (p *Place) holds(n int) error {
+// checkCount is nil if the place is for n elements.
+func (p *Place) checkCount(n int) error {
 	if p.err != nil {
 		return p.err
 	}
-	if p.layout != row && p.total != n {
+	if p.layout != contiguous && p.total != n {
 		return fmt.Errorf("%w: there is room for %d elements, the buffer has %d", ErrCount, p.total, n)
 	}
 	return nil
 }
 
-// ends are the first and, and one, the last element of n, the greatest number there
+// elementRange are the first and, and one, the last element of n, the greatest number there
 // is if that is beyond all numbers.
-func (p *Place) ends(n int) (first, end int) {
+func (p *Place) elementRange(n int) (first, end int) {
 	switch p.layout {
 	case strided:
 		if p.stride > 0 && p.count-1 > (math.MaxInt-p.block)/p.stride {
@@ -175,11 +175,11 @@ type Cursor struct {
 	skip  int // elements of it
 }
 
-// Next appends vectors for up to n more elements to list, which has room for as
+// AppendVectors appends vectors for up to n more elements to list, which has room for as
 // many as its capacity, and returns how many elements they are for. Fit has been
 // nil, for the same extent and unit, and c.Next is never asked for more than there
 // are.
-func (p *Place) Next(c *Cursor, list []Vector, n, extent, unit int) ([]Vector, int) {
+func (p *Place) AppendVectors(c *Cursor, list []Vector, n, extent, unit int) ([]Vector, int) {
 	done := 0
 	for done < n {
 		at, block := c.skip, n-done
@@ -195,21 +195,21 @@ func (p *Place) Next(c *Cursor, list []Vector, n, extent, unit int) ([]Vector, i
 		take := min(block, n-done)
 		if take > 0 {
 			var ok bool
-			if list, ok = add(list, p.disp*unit+at*extent, take, extent); !ok {
+			if list, ok = appendBlock(list, p.disp*unit+at*extent, take, extent); !ok {
 				break
 			}
 		}
 		done += take
-		if c.skip += take; p.layout != row && take == block {
+		if c.skip += take; p.layout != contiguous && take == block {
 			c.block, c.skip = c.block+1, 0
 		}
 	}
 	return list, done
 }
 
-// add appends a block of elements, which becomes part of the last vector if it
+// appendBlock appends a block of elements, which becomes part of the last vector if it
 // can. It reports whether there was room.
-func add(list []Vector, off, n, extent int) ([]Vector, bool) {
+func appendBlock(list []Vector, off, n, extent int) ([]Vector, bool) {
 	if len(list) > 0 {
 		v := &list[len(list)-1]
 		switch {

@@ -75,7 +75,7 @@ func first(e rma.Element) int {
 }
 
 var elements = []rma.Element{
-	rma.Plain(1), rma.Plain(4), rma.Plain(8),
+	rma.DenseElement(1), rma.DenseElement(4), rma.DenseElement(8),
 	{Size: 12, Extent: 16, Pieces: []rma.Piece{{Off: 0, Len: 4}, {Off: 8, Len: 8}}},
 	{Size: 3, Extent: 4, Pieces: []rma.Piece{{Off: 1, Len: 3}}},
 }
@@ -88,18 +88,18 @@ func TestPlace(t *testing.T) {
 		w := drawPlace(t, 12)
 		want, end := w.bytes(e, unit)
 		if w.n > 0 {
-			require.ErrorIs(t, w.place.Fit(w.n, e.Extent, unit, end-1), rma.ErrRange)
-			require.ErrorIs(t, w.place.Fit(w.n+1, e.Extent, unit, end), cond(w.place.Row(), rma.ErrRange, rma.ErrCount))
+			require.ErrorIs(t, w.place.Validate(w.n, e.Extent, unit, end-1), rma.ErrRange)
+			require.ErrorIs(t, w.place.Validate(w.n+1, e.Extent, unit, end), cond(w.place.IsContiguous(), rma.ErrRange, rma.ErrCount))
 		}
-		require.NoError(t, w.place.Fit(w.n, e.Extent, unit, end))
+		require.NoError(t, w.place.Validate(w.n, e.Extent, unit, end))
 		from, size, err := w.place.Span(w.n, e.Extent)
 		require.NoError(t, err)
 		if w.n > 0 {
 			require.Equal(t, end, w.disp*unit+from+size)
 			require.Equal(t, slices.Min(want), w.disp*unit+from+first(e))
-			moved := w.place.From(w.disp + 3)
+			moved := w.place.WithDisp(w.disp + 3)
 			require.Equal(t, w.disp+3, moved.Disp())
-			require.NoError(t, moved.Fit(w.n, e.Extent, unit, end+3*unit))
+			require.NoError(t, moved.Validate(w.n, e.Extent, unit, end+3*unit))
 		}
 
 		mem, src := make([]byte, end), make([]byte, w.n*e.Size)
@@ -113,19 +113,19 @@ func TestPlace(t *testing.T) {
 		var cursor rma.Cursor
 		room := rapid.IntRange(1, 4).Draw(t, "room")
 		for done := 0; done < w.n; {
-			vectors, n := w.place.Next(&cursor, make([]rma.Vector, 0, room), min(w.n-done, rapid.IntRange(1, 20).Draw(t, "some")), e.Extent, unit)
+			vectors, n := w.place.AppendVectors(&cursor, make([]rma.Vector, 0, room), min(w.n-done, rapid.IntRange(1, 20).Draw(t, "some")), e.Extent, unit)
 			require.Positive(t, n)
 			require.LessOrEqual(t, len(vectors), room)
 			out := rma.Target{Element: e, Vectors: vectors}
 			require.Equal(t, n, out.Elements())
 			packet := out.Append(nil)
-			require.Len(t, packet, e.Overhead(len(vectors)))
+			require.Len(t, packet, e.EncodedSize(len(vectors)))
 			var in rma.Target
 			rest, err := in.Decode(append(packet, 7))
 			require.NoError(t, err)
 			require.Equal(t, []byte{7}, rest)
-			require.NoError(t, in.Check(end, n*e.Size))
-			require.ErrorIs(t, in.Check(end, n*e.Size-1), rma.ErrMalformed)
+			require.NoError(t, in.Validate(end, n*e.Size))
+			require.ErrorIs(t, in.Validate(end, n*e.Size-1), rma.ErrMalformed)
 			in.Scatter(mem, src[done*e.Size:][:n*e.Size])
 			done += n
 		}
@@ -143,17 +143,17 @@ func cond(c bool, a, b error) error {
 // What cannot be is said before anything is sent.
 func TestPlaceErrors(t *testing.T) {
 	negative := rma.At(-1)
-	require.ErrorIs(t, negative.Fit(1, 8, 8, 800), rma.ErrRange)
+	require.ErrorIs(t, negative.Validate(1, 8, 8, 800), rma.ErrRange)
 	for _, p := range []rma.Place{rma.At(0).Strided(-1, 1, 1), rma.At(0).Strided(1, -1, 1), rma.At(0).Strided(1, 1, -1),
 		rma.At(0).Strided(math.MaxInt, 2, 1), rma.At(0).Indexed([]datatype.Block{{At: -1, Len: 1}}),
 		rma.At(0).Indexed([]datatype.Block{{At: 0, Len: -1}}),
 		rma.At(0).Indexed([]datatype.Block{{At: 0, Len: math.MaxInt}, {At: 0, Len: 1}})} {
-		require.ErrorIs(t, p.Fit(1, 8, 8, 800), datatype.ErrLayout, p.String())
+		require.ErrorIs(t, p.Validate(1, 8, 8, 800), datatype.ErrLayout, p.String())
 	}
 	for _, p := range []rma.Place{rma.At(100), rma.At(math.MaxInt), rma.At(0).Strided(2, 1, math.MaxInt),
 		rma.At(0).Indexed([]datatype.Block{{At: math.MaxInt, Len: 2}}), rma.At(99).Strided(2, 1, 1)} {
 		n := 2
-		require.ErrorIs(t, p.Fit(n, 8, 8, 800), rma.ErrRange, p.String())
+		require.ErrorIs(t, p.Validate(n, 8, 8, 800), rma.ErrRange, p.String())
 	}
 	require.Equal(t, "5 (3 blocks of 1, 2 apart)", rma.At(5).Strided(3, 1, 2).String())
 }

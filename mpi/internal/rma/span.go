@@ -40,8 +40,8 @@ type spanned[T any] struct {
 // Len is their number.
 func (l *Spans[T]) Len() int { return len(l.list) }
 
-// above is the first that begins behind an address.
-func (l *Spans[T]) above(addr uint64) int {
+// searchAbove is the first that begins behind an address.
+func (l *Spans[T]) searchAbove(addr uint64) int {
 	i, found := slices.BinarySearchFunc(l.list, addr, func(s spanned[T], addr uint64) int {
 		switch {
 		case s.Addr < addr:
@@ -57,9 +57,9 @@ func (l *Spans[T]) above(addr uint64) int {
 	return i
 }
 
-// Overlap returns the first one that a Valid span overlaps.
-func (l *Spans[T]) Overlap(s Span) (other Span, ok bool) {
-	i := l.above(s.Addr)
+// FindOverlap returns the first one that a Valid span overlaps.
+func (l *Spans[T]) FindOverlap(s Span) (other Span, ok bool) {
+	i := l.searchAbove(s.Addr)
 	if i > 0 && l.list[i-1].Overlaps(s) {
 		return l.list[i-1].Span, true
 	}
@@ -71,16 +71,16 @@ func (l *Spans[T]) Overlap(s Span) (other Span, ok bool) {
 
 // Add adds a Valid span, unless there is an Overlap, which is returned then.
 func (l *Spans[T]) Add(s Span, item T) (other Span, ok bool) {
-	if other, ok := l.Overlap(s); ok {
+	if other, ok := l.FindOverlap(s); ok {
 		return other, false
 	}
-	l.list = slices.Insert(l.list, l.above(s.Addr), spanned[T]{s, item})
+	l.list = slices.Insert(l.list, l.searchAbove(s.Addr), spanned[T]{s, item})
 	return Span{}, true
 }
 
 // Find returns the one that all of s lies in.
 func (l *Spans[T]) Find(s Span) (item T, ok bool) {
-	if i := l.above(s.Addr); i > 0 && l.list[i-1].Contains(s) {
+	if i := l.searchAbove(s.Addr); i > 0 && l.list[i-1].Contains(s) {
 		return l.list[i-1].item, true
 	}
 	return item, false
@@ -88,7 +88,7 @@ func (l *Spans[T]) Find(s Span) (item T, ok bool) {
 
 // Remove removes the one that begins at an address, and returns it.
 func (l *Spans[T]) Remove(addr uint64) (item T, ok bool) {
-	i := l.above(addr)
+	i := l.searchAbove(addr)
 	if i == 0 || l.list[i-1].Addr != addr {
 		return item, false
 	}
@@ -97,10 +97,10 @@ func (l *Spans[T]) Remove(addr uint64) (item T, ok bool) {
 	return item, true
 }
 
-// Near returns the last that begins at an address or before, and the first that
+// Neighbors returns the last that begins at an address or before, and the first that
 // begins behind it, as far as there are such: for errors.
-func (l *Spans[T]) Near(addr uint64) (below, above Span) {
-	i := l.above(addr)
+func (l *Spans[T]) Neighbors(addr uint64) (below, above Span) {
+	i := l.searchAbove(addr)
 	if i > 0 {
 		below = l.list[i-1].Span
 	}

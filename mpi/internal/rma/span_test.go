@@ -86,7 +86,7 @@ func TestSpans(t *testing.T) {
 						above = b
 					}
 				}
-				gotBelow, gotAbove := spans.Near(s.Addr)
+				gotBelow, gotAbove := spans.Neighbors(s.Addr)
 				require.Equal(t, below, gotBelow)
 				require.Equal(t, above, gotAbove)
 			}

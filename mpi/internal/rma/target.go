@@ -32,8 +32,8 @@ type Element struct {
 // Piece is a part of an element.
 type Piece = datatype.Piece
 
-// Plain is an element without gaps.
-func Plain(size int) Element { return Element{Size: size, Extent: size} }
+// DenseElement is an element without gaps.
+func DenseElement(size int) Element { return Element{Size: size, Extent: size} }
 
 // Vector is blocks of elements: Count of them, of N elements each, Stride bytes
 // apart, from byte Off of the window on.
@@ -44,7 +44,7 @@ type Vector struct {
 
 // Lengths on the wire: of what is always there, and of each piece and vector.
 const (
-	HeadSize   = 12
+	HeaderSize = 12
 	pieceSize  = 8
 	VectorSize = 24
 )
@@ -52,9 +52,9 @@ const (
 // maxBytes is more than any window has.
 const maxBytes = min(1<<47, math.MaxInt/2)
 
-// Overhead is the bytes of a target with a number of vectors.
-func (e *Element) Overhead(vectors int) int {
-	return HeadSize + len(e.Pieces)*pieceSize + vectors*VectorSize
+// EncodedSize is the bytes of a target with a number of vectors.
+func (e *Element) EncodedSize(vectors int) int {
+	return HeaderSize + len(e.Pieces)*pieceSize + vectors*VectorSize
 }
 
 // Append appends the target to b.
@@ -81,12 +81,12 @@ func (t *Target) Append(b []byte) []byte {
 // It uses the memory of t again. What it says has to be checked.
 func (t *Target) Decode(b []byte) ([]byte, error) {
 	le := binary.LittleEndian
-	if len(b) < HeadSize {
+	if len(b) < HeaderSize {
 		return nil, fmt.Errorf("%w: %d bytes", ErrMalformed, len(b))
 	}
 	t.Element = Element{Size: int(le.Uint32(b)), Extent: int(le.Uint32(b[4:])), Pieces: t.Element.Pieces[:0]}
 	pieces, vectors := int(le.Uint16(b[8:])), int(le.Uint16(b[10:]))
-	b = b[HeadSize:]
+	b = b[HeaderSize:]
 	if len(b) < pieces*pieceSize+vectors*VectorSize {
 		return nil, fmt.Errorf("%w: %d pieces and %d vectors in %d bytes", ErrMalformed, pieces, vectors, len(b))
 	}
@@ -106,9 +106,9 @@ func (t *Target) Decode(b []byte) ([]byte, error) {
 	return b, nil
 }
 
-// Check is nil if all elements lie inside of a window of size bytes, and are limit
+// Validate is nil if all elements lie inside of a window of size bytes, and are limit
 // bytes on the wire at most.
-func (t *Target) Check(size, limit int) error {
+func (t *Target) Validate(size, limit int) error {
 	e := &t.Element
 	if e.Size <= 0 || e.Extent < e.Size || e.Extent > maxElement {
 		return fmt.Errorf("%w: elements of %d bytes, %d apart", ErrMalformed, e.Size, e.Extent)
@@ -123,7 +123,7 @@ func (t *Target) Check(size, limit int) error {
 	if len(e.Pieces) > 0 && sum != e.Size {
 		return fmt.Errorf("%w: pieces of %d bytes in all, elements of %d", ErrMalformed, sum, e.Size)
 	}
-	left, end := limit/e.Size, e.end() // elements
+	left, end := limit/e.Size, e.lastByte() // elements
 	for _, v := range t.Vectors {
 		if v.N <= 0 || v.Count <= 0 || v.N > left || v.Count > left/v.N {
 			return fmt.Errorf("%w: %d blocks of %d elements, more than %d bytes", ErrMalformed, v.Count, v.N, limit)
@@ -142,8 +142,8 @@ func (t *Target) Check(size, limit int) error {
 // maxElement is the extent of the largest element.
 const maxElement = 1 << 24
 
-// end is where the last byte of an element is, and one.
-func (e *Element) end() int {
+// lastByte is where the last byte of an element is, and one.
+func (e *Element) lastByte() int {
 	if len(e.Pieces) == 0 {
 		return e.Size
 	}
@@ -169,23 +169,23 @@ func (t *Target) Bytes() int { return t.Elements() * t.Element.Size }
 // Contiguous reports whether the elements lie in one piece of memory, as they go
 // on the wire, and where.
 func (t *Target) Contiguous() (off, n int, ok bool) {
-	if len(t.Vectors) != 1 || t.Vectors[0].Count != 1 || !t.Element.dense() {
+	if len(t.Vectors) != 1 || t.Vectors[0].Count != 1 || !t.Element.isDense() {
 		return 0, 0, false
 	}
 	return t.Vectors[0].Off, t.Bytes(), true
 }
 
-// dense reports whether elements have no gaps in them and between them.
-func (e *Element) dense() bool { return len(e.Pieces) == 0 && e.Size == e.Extent }
+// isDense reports whether elements have no gaps in them and between them.
+func (e *Element) isDense() bool { return len(e.Pieces) == 0 && e.Size == e.Extent }
 
-// each calls f for every piece of memory, in order.
-func (t *Target) each(mem []byte, f func(piece []byte)) {
+// eachPiece calls f for every piece of memory, in order.
+func (t *Target) eachPiece(mem []byte, f func(piece []byte)) {
 	e := &t.Element
 	for _, v := range t.Vectors {
 		for i := range v.Count {
 			block := mem[v.Off+i*v.Stride:]
 			switch {
-			case e.dense():
+			case e.isDense():
 				f(block[:v.N*e.Size])
 			case len(e.Pieces) == 0:
 				for j := range v.N {
@@ -205,10 +205,10 @@ func (t *Target) each(mem []byte, f func(piece []byte)) {
 // Gather copies the elements from a window's memory, which Check has seen, to dst,
 // as they go on the wire.
 func (t *Target) Gather(dst, mem []byte) {
-	t.each(mem, func(piece []byte) { dst = dst[copy(dst, piece):] })
+	t.eachPiece(mem, func(piece []byte) { dst = dst[copy(dst, piece):] })
 }
 
 // Scatter copies elements from src, as they came on the wire, to a window's memory.
 func (t *Target) Scatter(mem, src []byte) {
-	t.each(mem, func(piece []byte) { src = src[copy(piece, src):] })
+	t.eachPiece(mem, func(piece []byte) { src = src[copy(piece, src):] })
 }

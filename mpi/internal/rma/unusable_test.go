@@ -17,7 +17,7 @@ func TestUnusable(t *testing.T) {
 	s := &misuse.Surface{
 		Dir:    ".",
 		NoNull: "values, of which package mpi holds no pointer that may be nil",
-		Funcs:  map[string]any{"At": rma.At, "Plain": rma.Plain, "Swappable": rma.Swappable, "Word": rma.Word},
+		Funcs:  map[string]any{"At": rma.At, "Plain": rma.DenseElement, "Swappable": rma.CheckSwap, "Word": rma.IsAtomicWord},
 		Types: map[string][]misuse.Receiver{
 			"Element": live(func() any { return &rma.Element{} }),
 			"Memory":  live(func() any { return &rma.Memory{} }),

@@ -14,16 +14,16 @@ import (
 type Board struct {
 	rank, ranks, room int
 
-	header *header
-	lines  []line // by rank
-	places []byte
-	round  uint64        // ours, counted from 1
-	before [depth]uint64 // the last rounds of each parity that we have shown something in
+	header    *header
+	lines     []line // by rank
+	data      []byte
+	round     uint64           // ours, counted from 1
+	lastShown [parities]uint64 // the last rounds of each parity that we have shown something in
 }
 
-// depth is how many rounds have a place of their own, one after the other: so who
+// parities is how many rounds have a place of their own, one after the other: so who
 // has shown something may go on while others still look at it.
-const depth = 2
+const parities = 2
 
 // lineSize is what processors take as one to and from each other, two lines of a
 // cache: what different ranks write is further apart.
@@ -37,41 +37,41 @@ type header struct {
 
 // line is what a rank says of itself.
 type line struct {
-	shown  atomic.Uint64 // the last round in which it has shown something
-	done   atomic.Uint64 // the last round that it looks at no more
-	signs  [signs]sign   // of the last rounds
-	asleep atomic.Uint32 // who has to wake it, and 1: others set it to 0
-	_      [lineSize - 20 - 16*signs]byte
+	shown  atomic.Uint64     // the last round in which it has shown something
+	done   atomic.Uint64     // the last round that it looks at no more
+	signs  [signHistory]sign // of the last rounds
+	asleep atomic.Uint32     // who has to wake it, and 1: others set it to 0
+	_      [lineSize - 20 - 16*signHistory]byte
 }
 
-// signs is the number of rounds that a sign stays: no rank is more than two rounds ahead of one
+// signHistory is the number of rounds that a sign stays: no rank is more than two rounds ahead of one
 // that begins one, which so finds those of the round before the last one, too.
-const signs = 4
+const signHistory = 4
 
 // A sign is the sign that a rank has shown in a round. round is 0 while the sign changes.
 type sign struct{ round, sign atomic.Uint64 }
 
-// Size is the memory that a board takes, with room for so many bytes of each rank.
-func Size(ranks, room int) int { return lineSize + ranks*(lineSize+depth*stride(room)) }
+// BoardSize is the memory that a board takes, with room for so many bytes of each rank.
+func BoardSize(ranks, room int) int { return lineSize + ranks*(lineSize+parities*slotStride(room)) }
 
-// stride is from one rank's place to the next.
-func stride(room int) int { return (room + lineSize - 1) &^ (lineSize - 1) }
+// slotStride is from one rank's place to the next.
+func slotStride(room int) int { return (room + lineSize - 1) &^ (lineSize - 1) }
 
 // NewBoard is the board of a rank on memory that all of them have in common, of the Size of
 // ranks and room. It begins with zeros.
 func NewBoard(mem []byte, ranks, room, rank int) *Board {
-	mem = mem[:Size(ranks, room)]
+	mem = mem[:BoardSize(ranks, room)]
 	lines := mem[lineSize:][:ranks*lineSize]
 	return &Board{
 		rank: rank, ranks: ranks, room: room,
 		header: (*header)(unsafe.Pointer(&mem[0])),
 		lines:  unsafe.Slice((*line)(unsafe.Pointer(&lines[0])), ranks),
-		places: mem[lineSize+len(lines):],
+		data:   mem[lineSize+len(lines):],
 	}
 }
 
-// Begin begins the next round.
-func (b *Board) Begin() { b.BeginRound(b.round + 1) }
+// BeginNextRound begins the next round.
+func (b *Board) BeginNextRound() { b.BeginRound(b.round + 1) }
 
 // BeginRound begins a round of any number greater than the last one's. Ranks that leave
 // out different rounds meet again in the next one that all of them begin.
@@ -81,34 +81,34 @@ func (b *Board) BeginRound(round uint64) {
 	b.round = round
 }
 
-// Free reports whether a rank looks no more at what was in our place of this round
+// IsFree reports whether a rank looks no more at what was in our place of this round
 // before.
-func (b *Board) Free(rank int) bool {
-	free := b.lines[rank].done.Load() >= b.before[b.round%depth]
+func (b *Board) IsFree(rank int) bool {
+	free := b.lines[rank].done.Load() >= b.lastShown[b.round%parities]
 	order.Acquire()
 	return free
 }
 
-// Place is a rank's place in this round.
-func (b *Board) Place(rank int) []byte {
-	at := (int(b.round%depth)*b.ranks + rank) * stride(b.room)
-	return b.places[at:][:b.room:b.room]
+// Slot is a rank's place in this round.
+func (b *Board) Slot(rank int) []byte {
+	at := (int(b.round%parities)*b.ranks + rank) * slotStride(b.room)
+	return b.data[at:][:b.room:b.room]
 }
 
 // Show shows what is in our place, and a sign.
 func (b *Board) Show(sign uint64) {
 	us := &b.lines[b.rank]
-	slot := &us.signs[b.round%signs]
+	slot := &us.signs[b.round%signHistory]
 	slot.round.Store(0)
 	slot.sign.Store(sign)
 	slot.round.Store(b.round)
 	order.Release()
 	us.shown.Store(b.round)
-	b.before[b.round%depth] = b.round
+	b.lastShown[b.round%parities] = b.round
 }
 
-// Shown reports whether a rank has shown what it has in this round.
-func (b *Board) Shown(rank int) bool {
+// HasShown reports whether a rank has shown what it has in this round.
+func (b *Board) HasShown(rank int) bool {
 	shown := b.lines[rank].shown.Load() >= b.round
 	order.Acquire()
 	return shown
@@ -116,14 +116,14 @@ func (b *Board) Shown(rank int) bool {
 
 // Sign is the sign that a rank has shown in this round, 0 if it has left the round out.
 func (b *Board) Sign(rank int) uint64 {
-	sign, _ := b.SignOf(rank, b.round)
+	sign, _ := b.SignInRound(rank, b.round)
 	return sign
 }
 
-// SignOf returns the sign that a rank has shown in a round, and whether there is one:
+// SignInRound returns the sign that a rank has shown in a round, and whether there is one:
 // not before it has shown something, nor for more than a few rounds after that.
-func (b *Board) SignOf(rank int, round uint64) (sign uint64, ok bool) {
-	slot := &b.lines[rank].signs[round%signs]
+func (b *Board) SignInRound(rank int, round uint64) (sign uint64, ok bool) {
+	slot := &b.lines[rank].signs[round%signHistory]
 	if slot.round.Load() != round {
 		return 0, false
 	}
@@ -131,16 +131,16 @@ func (b *Board) SignOf(rank int, round uint64) (sign uint64, ok bool) {
 	return sign, slot.round.Load() == round
 }
 
-// Done says that we look at no place of this round any more.
-func (b *Board) Done() {
+// EndRound says that we look at no place of this round any more.
+func (b *Board) EndRound() {
 	order.Release()
 	b.lines[b.rank].done.Store(b.round)
 }
 
-// Sleep says that we are going to sleep until another rank, the one that wakes, has shown
+// PrepareSleep says that we are going to sleep until another rank, the one that wakes, has shown
 // something or is done, and that there reports. It reports whether we have to: then a
 // call of that rank comes, for which we have to wait, and then we are Awake.
-func (b *Board) Sleep(wakes int, there func() bool) bool {
+func (b *Board) PrepareSleep(wakes int, there func() bool) bool {
 	us := &b.lines[b.rank].asleep
 	us.Store(uint32(wakes) + 1)
 	b.header.sleepers.Add(1)
@@ -151,8 +151,8 @@ func (b *Board) Sleep(wakes int, there func() bool) bool {
 	return true
 }
 
-// Awake is the end of a sleep.
-func (b *Board) Awake() {
+// EndSleep is the end of a sleep.
+func (b *Board) EndSleep() {
 	b.lines[b.rank].asleep.Store(0)
 	b.header.sleepers.Add(^uint32(0))
 }
@@ -160,9 +160,9 @@ func (b *Board) Awake() {
 // Sleepers is how many ranks sleep now, or are about to.
 func (b *Board) Sleepers() int { return int(b.header.sleepers.Load()) }
 
-// Call returns a rank that sleeps and that we have to wake, now that we have shown
+// NextSleeper returns a rank that sleeps and that we have to wake, now that we have shown
 // something or are done, and -1 when there are no more. Nobody else wakes it.
-func (b *Board) Call() int {
+func (b *Board) NextSleeper() int {
 	if b.header.sleepers.Load() == 0 {
 		return -1
 	}

@@ -15,7 +15,7 @@ import (
 
 // boards are those of all ranks, each on memory of its own mapping.
 func boards(t testing.TB, ranks, room int) (list []*shm.Board) {
-	size := shm.Size(ranks, room)
+	size := shm.BoardSize(ranks, room)
 	first := create(t, size)
 	for r := range ranks {
 		s := first
@@ -45,7 +45,7 @@ func TestRounds(t *testing.T) {
 		all.Go(func() {
 			rng := rand.New(rand.NewPCG(uint64(rank), 1))
 			call := func() {
-				for r := b.Call(); r >= 0; r = b.Call() {
+				for r := b.NextSleeper(); r >= 0; r = b.NextSleeper() {
 					calls[r] <- struct{}{}
 				}
 			}
@@ -55,18 +55,18 @@ func TestRounds(t *testing.T) {
 						runtime.Gosched()
 						continue
 					}
-					if b.Sleep(other, func() bool { return there(other) }) {
+					if b.PrepareSleep(other, func() bool { return there(other) }) {
 						<-calls[rank]
-						b.Awake()
+						b.EndSleep()
 					}
 				}
 			}
 			for i := range rounds {
-				b.Begin()
+				b.BeginNextRound()
 				for r := range ranks {
-					wait(r, b.Free)
+					wait(r, b.IsFree)
 				}
-				place := b.Place(rank)
+				place := b.Slot(rank)
 				if len(place) != room || cap(place) != room {
 					t.Errorf("a place of %d bytes", len(place))
 				}
@@ -76,13 +76,13 @@ func TestRounds(t *testing.T) {
 				call()
 				for range rng.IntN(2 * ranks) {
 					r := rng.IntN(ranks)
-					wait(r, b.Shown)
-					got := fmt.Sprint(binary.LittleEndian.Uint64(b.Place(r)), binary.LittleEndian.Uint64(b.Place(r)[room-8:]), b.Sign(r))
+					wait(r, b.HasShown)
+					got := fmt.Sprint(binary.LittleEndian.Uint64(b.Slot(r)), binary.LittleEndian.Uint64(b.Slot(r)[room-8:]), b.Sign(r))
 					if want := fmt.Sprint(i*ranks+r, i, i); got != want {
 						t.Errorf("rank %d sees %s of rank %d in round %d, not %s", rank, got, r, i, want)
 					}
 				}
-				b.Done()
+				b.EndRound()
 				call()
 			}
 		})
@@ -94,36 +94,36 @@ func TestBoardSleep(t *testing.T) {
 	list := boards(t, 3, 0)
 	a, b, c := list[0], list[1], list[2]
 	for _, x := range list {
-		x.Begin()
-		require.Equal(t, -1, x.Call())
+		x.BeginNextRound()
+		require.Equal(t, -1, x.NextSleeper())
 	}
 	no, yes := func() bool { return false }, func() bool { return true }
-	require.True(t, a.Sleep(1, no))
-	require.True(t, c.Sleep(1, no))
-	require.Equal(t, -1, a.Call(), "nobody sleeps for it")
-	c.Awake() // by itself
-	require.False(t, c.Sleep(1, yes), "it is there already")
-	require.False(t, a.Shown(1))
+	require.True(t, a.PrepareSleep(1, no))
+	require.True(t, c.PrepareSleep(1, no))
+	require.Equal(t, -1, a.NextSleeper(), "nobody sleeps for it")
+	c.EndSleep() // by itself
+	require.False(t, c.PrepareSleep(1, yes), "it is there already")
+	require.False(t, a.HasShown(1))
 	b.Show(7)
-	require.Equal(t, 0, b.Call())
-	require.Equal(t, -1, b.Call(), "once")
-	a.Awake()
-	require.True(t, c.Sleep(1, func() bool { return b.Call() == 2 }), "a call is on its way")
-	c.Awake()
-	require.True(t, a.Shown(1))
+	require.Equal(t, 0, b.NextSleeper())
+	require.Equal(t, -1, b.NextSleeper(), "once")
+	a.EndSleep()
+	require.True(t, c.PrepareSleep(1, func() bool { return b.NextSleeper() == 2 }), "a call is on its way")
+	c.EndSleep()
+	require.True(t, a.HasShown(1))
 	require.EqualValues(t, 7, a.Sign(1))
-	require.Empty(t, a.Place(1))
+	require.Empty(t, a.Slot(1))
 }
 
 func Example() {
 	const ranks, room = 2, 64
-	mem := make([]byte, shm.Size(ranks, room)) // of a Segment, where ranks are processes
+	mem := make([]byte, shm.BoardSize(ranks, room)) // of a Segment, where ranks are processes
 	a, b := shm.NewBoard(mem, ranks, room, 0), shm.NewBoard(mem, ranks, room, 1)
-	a.Begin()
-	b.Begin()
-	n := copy(a.Place(0), "word")
+	a.BeginNextRound()
+	b.BeginNextRound()
+	n := copy(a.Slot(0), "word")
 	a.Show(uint64(n))
-	fmt.Println(b.Shown(0), b.Shown(1), string(b.Place(0)[:b.Sign(0)]))
+	fmt.Println(b.HasShown(0), b.HasShown(1), string(b.Slot(0)[:b.Sign(0)]))
 	// Output:
 	// true false word
 }

@@ -5,8 +5,8 @@
 // They open it, say that they have, and then the first one takes the name away: the
 // memory lasts as long as somebody has it.
 //
-//	s, err := shm.Create(shm.Size(ranks, room))      // rank 0
-//	s, err := shm.Open(name, shm.Size(ranks, room))  // all others
+//	s, err := shm.Create(shm.BoardSize(ranks, room))      // rank 0
+//	s, err := shm.Open(name, shm.BoardSize(ranks, room))  // all others
 //	s.Unlink()                                       // rank 0, when all have opened it
 //	b := shm.NewBoard(s.Bytes(), ranks, room, rank)
 //

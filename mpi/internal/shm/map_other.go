@@ -10,4 +10,4 @@ import (
 const supported = false
 
 func mapFile(*os.File, int) ([]byte, error) { return nil, errors.ErrUnsupported }
-func unmap([]byte) error                    { return nil }
+func unmapFile([]byte) error                { return nil }

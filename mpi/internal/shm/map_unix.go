@@ -15,9 +15,9 @@ const supported = true
 func mapFile(f *os.File, size int) ([]byte, error) {
 	mem, err := unix.Mmap(int(f.Fd()), 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrNone, os.NewSyscallError("mmap", err))
+		return nil, fmt.Errorf("%w: %w", ErrUnavailable, os.NewSyscallError("mmap", err))
 	}
 	return mem, nil
 }
 
-func unmap(mem []byte) error { return unix.Munmap(mem) }
+func unmapFile(mem []byte) error { return unix.Munmap(mem) }

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// ErrNone says that memory cannot be had in common here.
-var ErrNone = errors.New("shm: no memory in common")
+// ErrUnavailable says that memory cannot be had in common here.
+var ErrUnavailable = errors.New("shm: no memory in common")
 
 // Segment is memory that processes have in common.
 type Segment struct {
@@ -18,27 +18,27 @@ type Segment struct {
 	mem  []byte
 }
 
-// prefix is that of all names. It changes with the layout of Board: ranks of other
+// namePrefix is that of all names. It changes with the layout of Board: ranks of other
 // versions of this package cannot open it.
-const prefix = "board1-"
+const namePrefix = "board1-"
 
 // Create makes a segment of so many bytes, which are zero. All of them are there: a
 // lack of memory is an error now, and not the end of the process later. Others can open
 // it until Unlink.
 func Create(size int) (*Segment, error) {
 	if !supported {
-		return nil, ErrNone
+		return nil, ErrUnavailable
 	}
 	if size <= 0 {
-		return nil, fmt.Errorf("%w: segment of %d bytes", ErrNone, size)
+		return nil, fmt.Errorf("%w: segment of %d bytes", ErrUnavailable, size)
 	}
 	f, name, err := newFile()
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrNone, err)
+		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 	s := &Segment{name: name, file: f}
-	if _, err = io.CopyN(f, zeros{}, int64(size)); err != nil {
-		err = fmt.Errorf("%w: %w", ErrNone, err)
+	if _, err = io.CopyN(f, zeroReader{}, int64(size)); err != nil {
+		err = fmt.Errorf("%w: %w", ErrUnavailable, err)
 	} else {
 		s.mem, err = mapFile(f, size)
 	}
@@ -48,10 +48,10 @@ func Create(size int) (*Segment, error) {
 	return s, nil
 }
 
-// zeros is a reader of them.
-type zeros struct{}
+// zeroReader is a reader of them.
+type zeroReader struct{}
 
-func (zeros) Read(b []byte) (int, error) {
+func (zeroReader) Read(b []byte) (int, error) {
 	clear(b)
 	return len(b), nil
 }
@@ -60,19 +60,19 @@ func (zeros) Read(b []byte) (int, error) {
 // many bytes.
 func Open(name string, size int) (*Segment, error) {
 	if !supported {
-		return nil, ErrNone
+		return nil, ErrUnavailable
 	}
-	file, ours := strings.CutPrefix(name, prefix)
+	file, ours := strings.CutPrefix(name, namePrefix)
 	if !ours {
-		return nil, fmt.Errorf("%w: %q is no name of any", ErrNone, name)
+		return nil, fmt.Errorf("%w: %q is no name of any", ErrUnavailable, name)
 	}
 	f, err := openFile(file)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrNone, err)
+		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 	defer f.Close()
 	if info, err := f.Stat(); size <= 0 || err != nil || info.Size() != int64(size) || !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%w: %s is not a file of %d bytes: %w", ErrNone, name, size, err)
+		return nil, fmt.Errorf("%w: %s is not a file of %d bytes: %w", ErrUnavailable, name, size, err)
 	}
 	s := &Segment{name: file}
 	if s.mem, err = mapFile(f, size); err != nil {
@@ -86,7 +86,7 @@ func (s *Segment) Name() string {
 	if s == nil {
 		return ""
 	}
-	return prefix + s.name
+	return namePrefix + s.name
 }
 
 // Bytes is the memory, until Close.
@@ -120,5 +120,5 @@ func (s *Segment) Close() error {
 	if s.mem = nil; mem == nil {
 		return nil
 	}
-	return unmap(mem)
+	return unmapFile(mem)
 }

@@ -21,7 +21,7 @@ func TestUnusable(t *testing.T) {
 	}
 	s := &misuse.Surface{
 		Dir:   ".",
-		Funcs: map[string]any{"Open": shm.Open, "Size": shm.Size},
+		Funcs: map[string]any{"Open": shm.Open, "Size": shm.BoardSize},
 		Types: map[string][]misuse.Receiver{
 			"Segment": {{Name: "closed", Make: func() any {
 				s := segment()
@@ -36,7 +36,7 @@ func TestUnusable(t *testing.T) {
 			"NewBoard": "panics as a slice of memory that is too short does: package mpi makes both by one Size",
 			"Board":    "comes of NewBoard alone, and panics as an index of a slice does for ranks that are not there",
 		},
-		Errors: []error{shm.ErrNone, os.ErrClosed},
+		Errors: []error{shm.ErrUnavailable, os.ErrClosed},
 		Quiet:  map[string]string{"Segment.Close": "may be called again"},
 	}
 	if _, err := shm.Create(4096); err != nil {
@@ -45,6 +45,6 @@ func TestUnusable(t *testing.T) {
 	s.Check(t)
 	for _, size := range []int{0, -1, math.MinInt} {
 		_, err := shm.Create(size)
-		require.ErrorIs(t, err, shm.ErrNone)
+		require.ErrorIs(t, err, shm.ErrUnavailable)
 	}
 }

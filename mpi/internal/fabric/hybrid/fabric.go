@@ -29,13 +29,13 @@ type Fabric struct {
 	ud  *ud.Fabric
 	qpn uint32 // of datagrams
 
-	wcs     [64]verbs.WC
-	ready   int // completions of wcs that Block has found
-	blocked atomic.Bool
-	mine    [64]verbs.WC // of look
+	wcs      [64]verbs.WC
+	ready    int // completions of wcs that Block has found
+	blocked  atomic.Bool
+	timerWCs [64]verbs.WC // of look
 
 	// Completions, sorted.
-	ofRC, ofUD []verbs.WC
+	rcCompletions, udCompletions []verbs.WC
 }
 
 var _ fabric.Fabric = (*Fabric)(nil)
@@ -45,40 +45,40 @@ var _ fabric.Fabric = (*Fabric)(nil)
 func New(dev verbs.Device, host fabric.Host, book fabric.Book, o Options) (*Fabric, error) {
 	f := &Fabric{rank: book.Rank(), size: book.Size(), limit: o.Limit}
 	var err error
-	o.UD.Look = f.look
+	o.UD.PollShared = f.pollShared
 	if f.ud, err = ud.New(dev, host, book, o.UD); err != nil {
 		return nil, err
 	}
 	f.cq, f.qpn = f.ud.Queue()
-	o.RDMA.Queue = &fabric.Queue{CQ: f.cq, Others: f.cq.Depth()}
+	o.RDMA.Queue = &fabric.SharedCQ{CQ: f.cq, OtherCompletions: f.cq.Depth()}
 	if f.rc, err = rdma.New(dev, host, book, o.RDMA); err != nil {
 		return nil, errors.Join(err, f.ud.Close(context.Background()))
 	}
 	return f, nil
 }
 
-// Connected reports whether two ranks of a job of so many talk by a connection.
-func Connected(a, b, size, limit int) bool { return (a+b)%size < limit }
+// UsesConnection reports whether two ranks of a job of so many talk by a connection.
+func UsesConnection(a, b, size, limit int) bool { return (a+b)%size < limit }
 
-// way is how a rank is reached.
-func (f *Fabric) way(rank int) fabric.Fabric {
-	if Connected(f.rank, rank, f.size, f.limit) {
+// fabricFor is how a rank is reached.
+func (f *Fabric) fabricFor(rank int) fabric.Fabric {
+	if UsesConnection(f.rank, rank, f.size, f.limit) {
 		return f.rc
 	}
 	return f.ud
 }
 
 // Limits implements protocol.Net.
-func (f *Fabric) Limits(rank int) protocol.Limits { return f.way(rank).Limits(rank) }
+func (f *Fabric) Limits(rank int) protocol.Limits { return f.fabricFor(rank).Limits(rank) }
 
 // Send implements protocol.Net.
 func (f *Fabric) Send(rank int, h *envelope.Header, payload []byte) bool {
-	return f.way(rank).Send(rank, h, payload)
+	return f.fabricFor(rank).Send(rank, h, payload)
 }
 
 // RegisterMemory implements protocol.Net.
 func (f *Fabric) RegisterMemory(rank int, b []byte, write bool) (envelope.Key, protocol.Registration, error) {
-	return f.way(rank).RegisterMemory(rank, b, write)
+	return f.fabricFor(rank).RegisterMemory(rank, b, write)
 }
 
 // DeregisterMemory implements protocol.Net: nothing is exposed but by connections.
@@ -86,12 +86,12 @@ func (f *Fabric) DeregisterMemory(e protocol.Registration) { f.rc.DeregisterMemo
 
 // RDMARead implements protocol.Net.
 func (f *Fabric) RDMARead(rank int, b []byte, key envelope.Key, move uint64) error {
-	return f.way(rank).RDMARead(rank, b, key, move)
+	return f.fabricFor(rank).RDMARead(rank, b, key, move)
 }
 
 // RDMAWrite implements protocol.Net.
 func (f *Fabric) RDMAWrite(rank int, b []byte, key envelope.Key, move uint64) error {
-	return f.way(rank).RDMAWrite(rank, b, key, move)
+	return f.fabricFor(rank).RDMAWrite(rank, b, key, move)
 }
 
 // Poll implements fabric.Fabric.
@@ -101,9 +101,9 @@ func (f *Fabric) Poll() (some bool) {
 		n := f.ready
 		f.ready = 0
 		if n == 0 {
-			n = f.poll(f.wcs[:])
+			n = f.pollCQ(f.wcs[:])
 		}
-		f.complete(f.wcs[:n])
+		f.dispatchCompletions(f.wcs[:n])
 		some = some || n > 0
 		if n < len(f.wcs) {
 			return some
@@ -129,15 +129,15 @@ func (f *Fabric) Block(ctx context.Context) error {
 	return err
 }
 
-// look is ud.Options.Look. If somebody is in Block, he handles what comes.
-func (f *Fabric) look() {
-	for n := len(f.mine); n == len(f.mine) && !f.blocked.Load(); {
-		n = f.poll(f.mine[:])
-		f.complete(f.mine[:n])
+// pollShared is ud.Options.PollShared. If somebody is in Block, he handles what comes.
+func (f *Fabric) pollShared() {
+	for n := len(f.timerWCs); n == len(f.timerWCs) && !f.blocked.Load(); {
+		n = f.pollCQ(f.timerWCs[:])
+		f.dispatchCompletions(f.timerWCs[:n])
 	}
 }
 
-func (f *Fabric) poll(wcs []verbs.WC) int {
+func (f *Fabric) pollCQ(wcs []verbs.WC) int {
 	n, err := f.cq.Poll(wcs)
 	if err != nil {
 		f.rc.Fail(err)
@@ -146,36 +146,36 @@ func (f *Fabric) poll(wcs []verbs.WC) int {
 	return n
 }
 
-// complete hands completions to whose they are.
-func (f *Fabric) complete(wcs []verbs.WC) {
-	f.ofRC, f.ofUD = f.ofRC[:0], f.ofUD[:0]
+// dispatchCompletions hands completions to whose they are.
+func (f *Fabric) dispatchCompletions(wcs []verbs.WC) {
+	f.rcCompletions, f.udCompletions = f.rcCompletions[:0], f.udCompletions[:0]
 	for _, wc := range wcs {
 		if wc.QPN == f.qpn {
-			f.ofUD = append(f.ofUD, wc)
+			f.udCompletions = append(f.udCompletions, wc)
 		} else {
-			f.ofRC = append(f.ofRC, wc)
+			f.rcCompletions = append(f.rcCompletions, wc)
 		}
 	}
-	if len(f.ofRC) > 0 {
-		f.rc.Complete(f.ofRC)
+	if len(f.rcCompletions) > 0 {
+		f.rc.Complete(f.rcCompletions)
 	}
-	if len(f.ofUD) > 0 {
-		f.ud.Complete(f.ofUD)
+	if len(f.udCompletions) > 0 {
+		f.ud.Complete(f.udCompletions)
 	}
 }
 
 // ConnectAll implements fabric.Fabric.
 func (f *Fabric) ConnectAll(ctx context.Context) error {
 	for i := 1; i < f.size; i++ {
-		if rank := (f.rank + f.size - i) % f.size; f.way(rank) == fabric.Fabric(f.rc) {
+		if rank := (f.rank + f.size - i) % f.size; f.fabricFor(rank) == fabric.Fabric(f.rc) {
 			f.rc.Connect(rank)
 		}
 	}
 	return f.ud.ConnectAll(ctx)
 }
 
-// Cut implements fabric.Fabric.
-func (f *Fabric) Cut(rank int, why error) { f.way(rank).Cut(rank, why) }
+// Disconnect implements fabric.Fabric.
+func (f *Fabric) Disconnect(rank int, why error) { f.fabricFor(rank).Disconnect(rank, why) }
 
 // Stats implements fabric.Fabric: those of the connections, and with ud_ in front
 // those of the datagrams.

@@ -19,8 +19,8 @@ func TestConnected(t *testing.T) {
 			for a := range n {
 				partners := 0
 				for b := range n {
-					require.Equal(t, hybrid.Connected(a, b, n, limit), hybrid.Connected(b, a, n, limit))
-					if a != b && hybrid.Connected(a, b, n, limit) {
+					require.Equal(t, hybrid.UsesConnection(a, b, n, limit), hybrid.UsesConnection(b, a, n, limit))
+					if a != b && hybrid.UsesConnection(a, b, n, limit) {
 						partners++
 					}
 				}
@@ -68,7 +68,7 @@ func TestBothWays(t *testing.T) {
 		s := w.Stats()
 		connected := uint64(0)
 		for r := range n {
-			if r != w.Rank() && hybrid.Connected(w.Rank(), r, n, limit) {
+			if r != w.Rank() && hybrid.UsesConnection(w.Rank(), r, n, limit) {
 				connected++
 			}
 		}

@@ -15,8 +15,8 @@ import (
 // or looks, and after batchTime at the latest.
 
 const (
-	batchMax  = 1 << 10               // a longer packet goes alone
-	batchTime = 50 * time.Microsecond // for a program that sends and then computes
+	maxBatchedPacket = 1 << 10               // a longer packet goes alone
+	batchTime        = 50 * time.Microsecond // for a program that sends and then computes
 )
 
 // batch is what waits to leave together, in a send buffer.
@@ -26,51 +26,51 @@ type batch struct {
 	n int // bytes; 0: nothing, and no buffer
 }
 
-// padded is the room that a packet takes among others.
-func padded(n int) int { return (n + 7) &^ 7 }
+// paddedSize is the room that a packet takes among others.
+func paddedSize(n int) int { return (n + 7) &^ 7 }
 
-// pack puts a packet to those that leave together, and reports whether it did.
-func (f *Fabric) pack(l *link, h *envelope.Header, payload []byte) bool {
-	n := padded(envelope.Size + len(payload))
-	if l.recent == 0 || n > batchMax || h.Kind == envelope.Hello || h.Kind == envelope.Bye {
+// appendToBatch puts a packet to those that leave together, and reports whether it did.
+func (f *Fabric) appendToBatch(l *link, h *envelope.Header, payload []byte) bool {
+	n := paddedSize(envelope.Size + len(payload))
+	if l.recent == 0 || n > maxBatchedPacket || h.Kind == envelope.Hello || h.Kind == envelope.Bye {
 		return false
 	}
-	if l.batch.n+n > f.sends.size && !f.flush(l) {
+	if l.batch.n+n > f.sendBuffers.size && !f.flushBatch(l) {
 		return false
 	}
 	if l.batch.n == 0 {
-		s := f.sends.take()
+		s := f.sendBuffers.alloc()
 		if s < 0 {
 			return false
 		}
 		l.batch.buffer = s
-		if f.batched = append(f.batched, l); len(f.batched) == 1 {
+		if f.batchedLinks = append(f.batchedLinks, l); len(f.batchedLinks) == 1 {
 			f.timer.Reset(batchTime)
 		}
 	}
 	h.Credits = 0
-	put(f.sends.buf(l.batch.buffer)[l.batch.n:], h, payload, false)
+	marshalPacket(f.sendBuffers.buffer(l.batch.buffer)[l.batch.n:], h, payload, false)
 	l.batch.n += n
 	f.stats.coalesced++
 	return true
 }
 
-// flush sends what leaves together, and reports whether it has left.
-func (f *Fabric) flush(l *link) bool {
-	if l.batch.n == 0 || l.down {
+// flushBatch sends what leaves together, and reports whether it has left.
+func (f *Fabric) flushBatch(l *link) bool {
+	if l.batch.n == 0 || l.failed {
 		return true
 	}
-	if l.credits == 0 || l.room() == 0 {
-		l.waiting = true
+	if l.credits == 0 || l.freeSendSlots() == 0 {
+		l.coreWaiting = true
 		return false
 	}
-	b := f.sends.buf(l.batch.buffer)
-	binary.LittleEndian.PutUint16(b[36:], l.owed) // Header.Credits of the first
-	f.sge[0] = f.sends.sge(l.batch.buffer, l.batch.n)
-	f.wr[0] = verbs.SendWR{Opcode: verbs.WRSend, Flags: f.sends.flags(), SGList: f.sge[:], WRID: l.wrid(wrBuffer, l.batch.buffer)}
+	b := f.sendBuffers.buffer(l.batch.buffer)
+	binary.LittleEndian.PutUint16(b[36:], l.unreturnedCredits) // Header.Credits of the first
+	f.sge[0] = f.sendBuffers.sge(l.batch.buffer, l.batch.n)
+	f.wr[0] = verbs.SendWR{Opcode: verbs.WRSend, Flags: f.sendBuffers.sendFlags(), SGList: f.sge[:], WRID: l.nextWRID(wrBuffer, l.batch.buffer)}
 	l.batch = batch{}
-	if f.post(l) {
-		l.owed = 0
+	if f.postWR(l) {
+		l.unreturnedCredits = 0
 		l.credits--
 		f.stats.packets++
 	}
@@ -79,30 +79,30 @@ func (f *Fabric) flush(l *link) bool {
 
 // Flush implements fabric.Fabric.
 func (f *Fabric) Flush() {
-	for _, l := range f.recents {
+	for _, l := range f.recentLinks {
 		l.recent = 0
-		f.postList(l)
+		f.flushPostList(l)
 	}
-	f.recents = f.recents[:0]
-	if len(f.batched) == 0 {
+	f.recentLinks = f.recentLinks[:0]
+	if len(f.batchedLinks) == 0 {
 		return
 	}
-	kept := f.batched[:0]
-	for _, l := range f.batched {
-		if !f.flush(l) {
+	kept := f.batchedLinks[:0]
+	for _, l := range f.batchedLinks {
+		if !f.flushBatch(l) {
 			kept = append(kept, l)
 		}
 	}
-	f.batched = kept
+	f.batchedLinks = kept
 }
 
-// late is the timer's: the program does something else.
-func (f *Fabric) late() { f.host.Do(func(*protocol.Core) { f.Flush() }) }
+// onTimer is the timer's: the program does something else.
+func (f *Fabric) onTimer() { f.host.Do(func(*protocol.Core) { f.Flush() }) }
 
-// resume goes on with what waits for room on the way to a rank.
-func (f *Fabric) resume(l *link) {
-	if l.credits > 0 && f.flush(l) {
-		l.waiting = false
+// resumeLink goes on with what waits for room on the way to a rank.
+func (f *Fabric) resumeLink(l *link) {
+	if l.credits > 0 && f.flushBatch(l) {
+		l.coreWaiting = false
 		f.host.Core().Resume(l.rank)
 	}
 }

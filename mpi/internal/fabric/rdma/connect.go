@@ -21,54 +21,54 @@ import (
 
 // link is the connection to a rank.
 type link struct {
-	rank      int
-	qp        verbs.QP
-	conn      *cm.Conn
-	up        bool // packets may be sent
-	down      bool // for good
-	why       error
-	bye       bool // the other end has nothing more to say
-	waiting   bool // the core waits for room
-	short     bool // for a send buffer
-	credits   uint16
-	owed      uint16
-	out       view // of the rank's ring
-	recent    int  // packets since the last Flush
-	batch     batch
-	list      *list // of transfers, or nil
-	rails     []*rail
-	posted    uint32
-	completed uint32
+	rank              int
+	qp                verbs.QP
+	conn              *cm.Conn
+	up                bool // packets may be sent
+	failed            bool // for good
+	cause             error
+	peerDisconnecting bool // the other end has nothing more to say
+	coreWaiting       bool // the core waits for room
+	waitsForBuffer    bool // for a send buffer
+	credits           uint16
+	unreturnedCredits uint16
+	remoteRing        remoteRing // of the rank's ring
+	recent            int        // packets since the last Flush
+	batch             batch
+	list              *postList // of transfers, or nil
+	rails             []*rail
+	posted            uint32
+	completed         uint32
 }
 
-// room is how many more work requests the send queue takes.
-func (l *link) room() int { return sendQueue - int(l.posted-l.completed) }
+// freeSendSlots is how many more work requests the send queue takes.
+func (l *link) freeSendSlots() int { return sendQueue - int(l.posted-l.completed) }
 
-// ticket is what a client tells its server: REQ's private data.
-type ticket struct {
+// hello is what a client tells its server: REQ's private data.
+type hello struct {
 	job  uint64
 	rank uint32
 	rail uint32 // 0: the connection itself
 }
 
 const (
-	ticketMagic = 0x4d504931 // "MPI1"
-	ticketSize  = 20
+	helloMagic = 0x4d504931 // "MPI1"
+	helloSize  = 20
 )
 
-func (t ticket) bytes() []byte {
-	b := binary.BigEndian.AppendUint32(nil, ticketMagic)
+func (t hello) marshal() []byte {
+	b := binary.BigEndian.AppendUint32(nil, helloMagic)
 	b = binary.BigEndian.AppendUint64(b, t.job)
 	b = binary.BigEndian.AppendUint32(b, t.rank)
 	return binary.BigEndian.AppendUint32(b, t.rail)
 }
 
-// check reads a ticket of the job.
-func (f *Fabric) check(b []byte) (rank int, err error) {
-	if len(b) < ticketSize || binary.BigEndian.Uint32(b) != ticketMagic {
+// parseHello reads a ticket of the job.
+func (f *Fabric) parseHello(b []byte) (rank int, err error) {
+	if len(b) < helloSize || binary.BigEndian.Uint32(b) != helloMagic {
 		return 0, fmt.Errorf("%w: it speaks something else", fabric.ErrRefused)
 	}
-	if binary.BigEndian.Uint64(b[4:]) != f.job() {
+	if binary.BigEndian.Uint64(b[4:]) != f.jobHash() {
 		return 0, fmt.Errorf("%w: it is of another", fabric.ErrRefused)
 	}
 	rank = int(binary.BigEndian.Uint32(b[12:]))
@@ -78,28 +78,28 @@ func (f *Fabric) check(b []byte) (rank int, err error) {
 	return rank, nil
 }
 
-// ofRail tells the ticket of a rail, which check has read, from a connection's.
-func ofRail(b []byte) bool { return binary.BigEndian.Uint32(b[16:]) != 0 }
+// isRail tells the ticket of a rail, which check has read, from a connection's.
+func isRail(b []byte) bool { return binary.BigEndian.Uint32(b[16:]) != 0 }
 
-func (f *Fabric) job() uint64 {
+func (f *Fabric) jobHash() uint64 {
 	h := fnv.New64a()
 	h.Write([]byte(f.book.JobID()))
 	return h.Sum64()
 }
 
-func (f *Fabric) ticket(rail int) []byte {
-	return ticket{f.job(), uint32(f.rank), uint32(rail)}.bytes()
+func (f *Fabric) marshalHello(rail int) []byte {
+	return hello{f.jobHash(), uint32(f.rank), uint32(rail)}.marshal()
 }
 
-// address is where a rank listens, as the book has it.
-type address struct {
+// rankAddress is where a rank listens, as the book has it.
+type rankAddress struct {
 	at      netip.AddrPort // address and port of RDMA-CM, of both port spaces
 	udpPort uint16         // of the adapter
 }
 
-func (a address) String() string { return fmt.Sprintf("%v/%d", a.at, a.udpPort) }
+func (a rankAddress) String() string { return fmt.Sprintf("%v/%d", a.at, a.udpPort) }
 
-func parseAddress(s string) (a address, err error) {
+func parseAddress(s string) (a rankAddress, err error) {
 	at, udp, _ := strings.Cut(s, "/")
 	if a.at, err = netip.ParseAddrPort(at); err != nil {
 		return a, err
@@ -109,11 +109,11 @@ func parseAddress(s string) (a address, err error) {
 	return a, err
 }
 
-func key(rank int) string { return "rdma-" + strconv.Itoa(rank) }
+func addressKey(rank int) string { return "rdma-" + strconv.Itoa(rank) }
 
-// listen begins to take connections of higher ranks, and questions of lower
+// startListeners begins to take connections of higher ranks, and questions of lower
 // ones to be connected.
-func (f *Fabric) listen() (err error) {
+func (f *Fabric) startListeners() (err error) {
 	if f.cm, err = cm.New(f.dev, cm.Options{Retries: uint8(f.o.Retries)}); err != nil {
 		return err
 	}
@@ -125,32 +125,32 @@ func (f *Fabric) listen() (err error) {
 	if err != nil {
 		return err
 	}
-	a := address{l.Addr(), f.cm.Addr().Port()}
-	if err := f.book.Put(key(f.rank), a.String()); err != nil {
+	a := rankAddress{l.Addr(), f.cm.Addr().Port()}
+	if err := f.book.Put(addressKey(f.rank), a.String()); err != nil {
 		return err
 	}
-	f.work.Go(func() { f.serve(l) })
-	f.work.Go(func() { f.answer(asks) })
+	f.work.Go(func() { f.acceptLoop(l) })
+	f.work.Go(func() { f.connectRequestLoop(asks) })
 	return nil
 }
 
-// serve takes connections: the lower rank is the server (section 3.1).
-func (f *Fabric) serve(l *cm.Listener) {
+// acceptLoop takes connections: the lower rank is the server (section 3.1).
+func (f *Fabric) acceptLoop(l *cm.Listener) {
 	for {
 		r, err := l.Accept(f.ctx)
 		if err != nil {
 			return
 		}
-		f.work.Go(func() { f.accept(r) })
+		f.work.Go(func() { f.acceptLink(r) })
 	}
 }
 
-func (f *Fabric) accept(r *cm.Request) {
-	rank, err := f.check(r.PrivateData())
+func (f *Fabric) acceptLink(r *cm.Request) {
+	rank, err := f.parseHello(r.PrivateData())
 	if err == nil && rank < f.rank {
 		err = fmt.Errorf("%w: rank %d is a server to rank %d", fabric.ErrRefused, rank, f.rank)
 	}
-	if err == nil && ofRail(r.PrivateData()) {
+	if err == nil && isRail(r.PrivateData()) {
 		f.acceptRail(r, rank)
 		return
 	}
@@ -162,37 +162,37 @@ func (f *Fabric) accept(r *cm.Request) {
 		_ = r.Reject([]byte(err.Error()))
 		return
 	}
-	var v view
+	var v remoteRing
 	f.host.Do(func(*protocol.Core) {
-		l.out.get(r.PrivateData()[ticketSize:])
-		v, err = f.offer(l)
+		l.remoteRing.unmarshal(r.PrivateData()[helloSize:])
+		v, err = f.createRing(l)
 	})
 	var conn *cm.Conn
 	if err == nil {
-		conn, err = r.Accept(f.ctx, l.qp, cm.AcceptOptions{ConnectOptions: f.o.Connect, PrivateData: v.put(nil)})
+		conn, err = r.Accept(f.ctx, l.qp, cm.AcceptOptions{ConnectOptions: f.o.Connect, PrivateData: v.appendTo(nil)})
 	}
 	f.host.Do(func(c *protocol.Core) {
 		if err != nil {
-			if !l.down && l.conn == nil { // the client will try again
-				f.drop(l)
+			if !l.failed && l.conn == nil { // the client will try again
+				f.removeLink(l)
 			}
 			return
 		}
-		f.joined(l, conn)
+		f.attachConn(l, conn)
 	})
 }
 
-// answer connects to lower ranks that ask for it.
-func (f *Fabric) answer(asks *cm.UDListener) {
+// connectRequestLoop connects to lower ranks that ask for it.
+func (f *Fabric) connectRequestLoop(asks *cm.UDListener) {
 	for {
 		r, err := asks.Accept(f.ctx)
 		if err != nil {
 			return
 		}
-		rank, err := f.check(r.PrivateData())
+		rank, err := f.parseHello(r.PrivateData())
 		_ = r.Reject([]byte("heard")) // there are no datagrams: this is the answer
 		if err == nil && rank < f.rank {
-			f.host.Do(func(*protocol.Core) { f.connect(rank) })
+			f.host.Do(func(*protocol.Core) { f.startConnect(rank) })
 		}
 	}
 }
@@ -210,12 +210,12 @@ func (f *Fabric) newLink(rank int, client bool) (*link, error) {
 		switch old := f.links[rank]; {
 		case f.closed:
 			err = fabric.ErrClosed
-		case old != nil && old.down:
-			err = fmt.Errorf("%w: rank %d is lost: %w", fabric.ErrRefused, rank, old.why)
+		case old != nil && old.failed:
+			err = fmt.Errorf("%w: rank %d is lost: %w", fabric.ErrRefused, rank, old.cause)
 		case old != nil && old.qp != nil && !client:
 			err = fmt.Errorf("%w: rank %d is connected", fabric.ErrRefused, rank)
 		default:
-			if err = f.cq.Resize(f.depth(0)); err == nil {
+			if err = f.cq.Resize(f.cqDepth(0)); err == nil {
 				f.links[rank] = l
 				f.byQP[qp.Num()] = l
 			}
@@ -228,28 +228,28 @@ func (f *Fabric) newLink(rank int, client bool) (*link, error) {
 	return l, nil
 }
 
-// drop forgets a connection that has not come about.
-func (f *Fabric) drop(l *link) {
+// removeLink forgets a connection that has not come about.
+func (f *Fabric) removeLink(l *link) {
 	if f.links[l.rank] == l {
 		f.links[l.rank] = nil
 	}
 	delete(f.byQP, l.qp.Num())
-	f.withdraw(l)
+	f.removeRing(l)
 	_ = l.qp.Destroy()
 }
 
-// joined is called when cm has made a connection.
-func (f *Fabric) joined(l *link, conn *cm.Conn) {
+// attachConn is called when cm has made a connection.
+func (f *Fabric) attachConn(l *link, conn *cm.Conn) {
 	l.conn = conn
 	conn.AfterDone(func() {
 		f.host.Do(func(*protocol.Core) {
-			if f.closed || l.bye {
+			if f.closed || l.peerDisconnecting {
 				return
 			}
-			f.lose(l, fabric.NewLoss(l.rank, conn.Err()))
+			f.failLink(l, fabric.WrapLoss(l.rank, conn.Err()))
 		})
 	})
-	if l.bye || l.down {
+	if l.peerDisconnecting || l.failed {
 		return
 	}
 	if l.rank < f.rank { // we are the client: ours is the first packet (section 3.2)
@@ -262,8 +262,8 @@ func (f *Fabric) joined(l *link, conn *cm.Conn) {
 	}
 }
 
-// greeted is called when the client's first packet has come: we may send now.
-func (f *Fabric) greeted(l *link) {
+// handleHello is called when the client's first packet has come: we may send now.
+func (f *Fabric) handleHello(l *link) {
 	if l.up || l.rank < f.rank {
 		return
 	}
@@ -272,115 +272,115 @@ func (f *Fabric) greeted(l *link) {
 	f.host.Core().Resume(l.rank)
 }
 
-// connect makes the connection to a rank, if nobody is at it already.
-func (f *Fabric) connect(rank int) {
+// startConnect makes the connection to a rank, if nobody is at it already.
+func (f *Fabric) startConnect(rank int) {
 	if f.links[rank] != nil || f.closed {
 		return
 	}
 	if rank < f.rank {
 		f.links[rank] = &link{rank: rank} // being made
-		f.work.Go(func() { f.dial(rank) })
+		f.work.Go(func() { f.dialRank(rank) })
 		return
 	}
 	f.links[rank] = &link{rank: rank}
-	f.work.Go(func() { f.ask(rank) })
+	f.work.Go(func() { f.requestConnect(rank) })
 }
 
 // Connect makes the connection to a rank, as sending to it does. Without the lock.
 func (f *Fabric) Connect(rank int) {
 	f.host.Do(func(*protocol.Core) {
 		if rank < f.rank {
-			f.connect(rank)
+			f.startConnect(rank)
 		}
 	})
 }
 
-// connectTime is how long a rank may take to answer.
-const connectTime = 60 * time.Second
+// connectTimeout is how long a rank may take to answer.
+const connectTimeout = 60 * time.Second
 
-// dialTime is the time in which a rank that has been asked to connect must do so.
-const dialTime = 10 * time.Second
+// connectBackTimeout is the time in which a rank that has been asked to connect must do so.
+const connectBackTimeout = 10 * time.Second
 
-// find looks a rank up.
-func (f *Fabric) find(ctx context.Context, rank int) (address, error) {
-	s, err := f.book.Get(ctx, key(rank))
+// lookupAddress looks a rank up.
+func (f *Fabric) lookupAddress(ctx context.Context, rank int) (rankAddress, error) {
+	s, err := f.book.Get(ctx, addressKey(rank))
 	if err != nil {
-		return address{}, err
+		return rankAddress{}, err
 	}
 	return parseAddress(s)
 }
 
-// dial connects to a lower rank.
-func (f *Fabric) dial(rank int) {
-	ctx, cancel := context.WithTimeout(f.ctx, connectTime)
+// dialRank connects to a lower rank.
+func (f *Fabric) dialRank(rank int) {
+	ctx, cancel := context.WithTimeout(f.ctx, connectTimeout)
 	defer cancel()
 	var l *link
 	conn, err := func() (*cm.Conn, error) {
-		a, err := f.find(ctx, rank)
+		a, err := f.lookupAddress(ctx, rank)
 		if err != nil {
 			return nil, err
 		}
 		if l, err = f.newLink(rank, true); err != nil {
 			return nil, err
 		}
-		var v view
-		if f.host.Do(func(*protocol.Core) { v, err = f.offer(l) }); err != nil {
+		var v remoteRing
+		if f.host.Do(func(*protocol.Core) { v, err = f.createRing(l) }); err != nil {
 			return nil, err
 		}
-		return f.cm.Dial(ctx, a.at, cm.DialOptions{QP: l.qp, PrivateData: v.put(f.ticket(0)), UDPPort: a.udpPort, ConnectOptions: f.o.Connect})
+		return f.cm.Dial(ctx, a.at, cm.DialOptions{QP: l.qp, PrivateData: v.appendTo(f.marshalHello(0)), UDPPort: a.udpPort, ConnectOptions: f.o.Connect})
 	}()
 	f.host.Do(func(c *protocol.Core) {
 		if err != nil {
-			f.unreachable(rank, l, err)
+			f.failConnect(rank, l, err)
 			return
 		}
-		l.out.get(conn.PrivateData())
-		f.joined(l, conn)
+		l.remoteRing.unmarshal(conn.PrivateData())
+		f.attachConn(l, conn)
 	})
 }
 
-// ask asks a higher rank to connect to us.
-func (f *Fabric) ask(rank int) {
-	ctx, cancel := context.WithTimeout(f.ctx, connectTime)
+// requestConnect asks a higher rank to connect to us.
+func (f *Fabric) requestConnect(rank int) {
+	ctx, cancel := context.WithTimeout(f.ctx, connectTimeout)
 	defer cancel()
-	a, err := f.find(ctx, rank)
+	a, err := f.lookupAddress(ctx, rank)
 	if err == nil {
-		_, err = f.cm.DialUD(ctx, a.at, cm.UDDialOptions{UDPPort: a.udpPort, PrivateData: f.ticket(0)})
+		_, err = f.cm.DialUD(ctx, a.at, cm.UDDialOptions{UDPPort: a.udpPort, PrivateData: f.marshalHello(0)})
 	}
 	if rejected := (*cm.UDRejectError)(nil); errors.As(err, &rejected) {
-		time.AfterFunc(dialTime, func() { f.missed(rank) }) // it has heard, and dials
+		time.AfterFunc(connectBackTimeout, func() { f.checkConnectedBack(rank) }) // it has heard, and dials
 		return
 	}
-	f.host.Do(func(*protocol.Core) { f.unreachable(rank, nil, err) })
+	f.host.Do(func(*protocol.Core) { f.failConnect(rank, nil, err) })
 }
 
-// errUnanswered is a rank that has heard that it is to connect, and has not.
-var errUnanswered = errors.New("it has been asked to, and does not")
+// errNoConnectBack is a rank that has heard that it is to connect, and has not.
+var errNoConnectBack = errors.New("it has been asked to, and does not")
 
-// missed is called when a rank that was asked to connect should have.
-func (f *Fabric) missed(rank int) {
+// checkConnectedBack is called when a rank that was asked to connect should have.
+func (f *Fabric) checkConnectedBack(rank int) {
 	f.host.Do(func(*protocol.Core) {
 		if l := f.links[rank]; l == nil || l.qp == nil {
-			f.unreachable(rank, nil, errUnanswered)
+			f.failConnect(rank, nil, errNoConnectBack)
 		}
 	})
 }
 
-func (f *Fabric) unreachable(rank int, l *link, err error) {
+func (f *Fabric) failConnect(rank int, l *link, err error) {
 	if f.closed {
 		return
 	}
 	if l != nil {
-		f.drop(l)
+		f.removeLink(l)
 	}
 	if at := f.links[rank]; at != nil && at.up {
 		return
 	}
-	if at := f.links[rank]; at != nil && at.down {
+	if at := f.links[rank]; at != nil && at.failed {
 		return
 	}
-	err = fmt.Errorf("connecting: %w", fabric.NewLoss(rank, err))
-	f.links[rank] = &link{rank: rank, down: true, why: err}
+	err = fmt.Errorf("connecting: %w", fabric.WrapLoss(rank, err))
+	f.links[rank] = &link{rank: rank, failed: true, cause: err}
 	f.host.Core().FailPeer(rank, err)
 }
 
@@ -389,20 +389,20 @@ func (f *Fabric) unreachable(rank int, l *link, err error) {
 func (f *Fabric) ConnectAll(ctx context.Context) error {
 	f.host.Do(func(*protocol.Core) {
 		for rank := f.rank - 1; rank >= 0; rank-- {
-			f.connect(rank)
+			f.startConnect(rank)
 		}
 	})
 	return nil
 }
 
-// farewell is how long a rank may take to hear that we leave: one repetition. It
+// disconnectTimeout is how long a rank may take to hear that we leave: one repetition. It
 // leaves as well. When it was told and its answer got lost it is gone, and nobody
 // would ever answer.
-const farewell = 600 * time.Millisecond
+const disconnectTimeout = 600 * time.Millisecond
 
 // Close implements fabric.Fabric.
 func (f *Fabric) Close(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, farewell)
+	ctx, cancel := context.WithTimeout(ctx, disconnectTimeout)
 	defer cancel()
 	var ends sync.WaitGroup
 	f.host.Do(func(*protocol.Core) {
@@ -431,7 +431,7 @@ func (f *Fabric) Close(ctx context.Context) error {
 		}
 	}
 	for _, q := range f.queues {
-		err = errors.Join(err, q.destroy())
+		err = errors.Join(err, q.destroyQPs())
 	}
 	return err
 }

@@ -34,32 +34,32 @@ type Fabric struct {
 	srq verbs.SRQ
 	cm  *cm.Manager
 
-	links []*link          // by rank
-	byQP  map[uint32]*link // by queue pair number
-	rails map[uint32]*rail // by queue pair number
-	recvs slabs
-	sends pool
-	moves moves
-	cache cache
+	links       []*link          // by rank
+	byQP        map[uint32]*link // by queue pair number
+	rails       map[uint32]*rail // by queue pair number
+	recvBuffers recvSlabs
+	sendBuffers sendPool
+	transfers   transferTable
+	cache       regCache
 
 	queues []*Queue
 
-	recents []*link     // those that were sent to since the last Flush
-	batched []*link     // those that packets wait for
-	timer   *time.Timer // for their sake
+	recentLinks  []*link     // those that were sent to since the last Flush
+	batchedLinks []*link     // those that packets wait for
+	timer        *time.Timer // for their sake
 
-	rings atomic.Pointer[[]*ring] // of the fast path
+	rings atomic.Pointer[[]*packetRing] // of the fast path
 
-	wcs      [64]verbs.WC
-	ready    int // completions of wcs that Block has found
-	inRow    int // calls of Poll that have looked at memory only
-	repost   []verbs.RecvWR
-	striping []*rail // of the message that is moved
-	frame    [inlineMax]byte
-	header   envelope.Header // of the packet that is handled
-	wr       [1]verbs.SendWR
-	sge      [1]verbs.SGE
-	short    []int // ranks whose packets wait for a send buffer
+	wcs           [64]verbs.WC
+	ready         int // completions of wcs that Block has found
+	memoryPolls   int // calls of Poll that have looked at memory only
+	repost        []verbs.RecvWR
+	stripeRails   []*rail // of the message that is moved
+	frame         [inlineMax]byte
+	header        envelope.Header // of the packet that is handled
+	wr            [1]verbs.SendWR
+	sge           [1]verbs.SGE
+	bufferWaiters []int // ranks whose packets wait for a send buffer
 
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -73,11 +73,11 @@ var _ fabric.Fabric = (*Fabric)(nil)
 // New makes the fabric of a rank on a device, which it does not close. The
 // addresses are in the book once all ranks have called Book.Fence.
 func New(dev verbs.Device, host fabric.Host, book fabric.Book, o Options) (_ *Fabric, err error) {
-	o.fill()
+	o.setDefaults()
 	f := &Fabric{host: host, book: book, o: o, rank: book.Rank(), dev: dev,
 		links: make([]*link, book.Size()), byQP: map[uint32]*link{}, rails: map[uint32]*rail{}}
 	f.ctx, f.cancel = context.WithCancel(context.Background())
-	f.timer = time.AfterFunc(time.Hour, f.late)
+	f.timer = time.AfterFunc(time.Hour, f.onTimer)
 	f.timer.Stop()
 	defer func() {
 		if err != nil {
@@ -89,9 +89,9 @@ func New(dev verbs.Device, host fabric.Host, book fabric.Book, o Options) (_ *Fa
 	}
 	if o.Queue != nil {
 		f.cq = o.Queue.CQ
-		err = f.cq.Resize(f.depth(o.Receives))
+		err = f.cq.Resize(f.cqDepth(o.Receives))
 	} else {
-		f.cq, err = dev.CreateCQ(f.depth(o.Receives))
+		f.cq, err = dev.CreateCQ(f.cqDepth(o.Receives))
 	}
 	if err != nil {
 		return nil, err
@@ -100,27 +100,27 @@ func New(dev verbs.Device, host fabric.Host, book fabric.Book, o Options) (_ *Fa
 		return nil, err
 	}
 	size := envelope.Size + o.Eager
-	f.recvs.init(f.pd, f.srq, size)
-	if err := f.recvs.grow(o.Receives); err != nil {
+	f.recvBuffers.setup(f.pd, f.srq, size)
+	if err := f.recvBuffers.addBuffers(o.Receives); err != nil {
 		return nil, err
 	}
-	if err := f.limit(); err != nil {
+	if err := f.armSRQLimit(); err != nil {
 		return nil, err
 	}
-	if err := f.sends.init(f.pd, o.Sends, size); err != nil {
+	if err := f.sendBuffers.setup(f.pd, o.Sends, size); err != nil {
 		return nil, err
 	}
 	f.cache.pd = f.pd
-	if err := f.listen(); err != nil {
+	if err := f.startListeners(); err != nil {
 		return nil, err
 	}
-	f.work.Go(f.watch)
+	f.work.Go(f.srqLimitLoop)
 	return f, nil
 }
 
-// watch adds receive buffers when few are left: by the limit of the shared
+// srqLimitLoop adds receive buffers when few are left: by the limit of the shared
 // queue, whose event comes whether the program calls or not.
-func (f *Fabric) watch() {
+func (f *Fabric) srqLimitLoop() {
 	for {
 		ev, err := f.dev.GetAsyncEvent(f.ctx)
 		if err != nil {
@@ -130,43 +130,43 @@ func (f *Fabric) watch() {
 			continue
 		}
 		f.host.Do(func(*protocol.Core) {
-			if err := f.moreReceives(); err != nil {
-				f.fail(err)
+			if err := f.growReceives(); err != nil {
+				f.failAll(err)
 			}
 		})
 	}
 }
 
-// moreReceives adds as many buffers as there were at first, unless there is
+// growReceives adds as many buffers as there were at first, unless there is
 // one for every packet that could come.
-func (f *Fabric) moreReceives() error {
-	if f.closed || f.recvs.count >= len(f.byQP)*f.o.Credits || f.recvs.count >= maxReceives {
+func (f *Fabric) growReceives() error {
+	if f.closed || f.recvBuffers.count >= len(f.byQP)*f.o.Credits || f.recvBuffers.count >= maxReceives {
 		return nil
 	}
-	if err := f.cq.Resize(f.depth(f.o.Receives)); err != nil {
+	if err := f.cq.Resize(f.cqDepth(f.o.Receives)); err != nil {
 		return err
 	}
-	if err := f.recvs.grow(f.o.Receives); err != nil {
+	if err := f.recvBuffers.addBuffers(f.o.Receives); err != nil {
 		return err
 	}
-	return f.limit()
+	return f.armSRQLimit()
 }
 
-// limit arms the event.
-func (f *Fabric) limit() error {
+// armSRQLimit arms the event.
+func (f *Fabric) armSRQLimit() error {
 	return f.srq.Modify(verbs.SRQAttr{Limit: f.o.Receives / 4}, verbs.SRQLimit)
 }
 
-// depth is how many completions there can be, with more receives than now.
-func (f *Fabric) depth(more int) int {
+// cqDepth is how many completions there can be, with more receives than now.
+func (f *Fabric) cqDepth(more int) int {
 	others := 64
 	if f.o.Queue != nil {
-		others += f.o.Queue.Others
+		others += f.o.Queue.OtherCompletions
 	}
 	for _, q := range f.queues {
 		others += (len(q.qps) + 1) * queueDepth
 	}
-	return others + f.recvs.count + more + (len(f.byQP)+1)*sendQueue + len(f.rails)*railQueue
+	return others + f.recvBuffers.count + more + (len(f.byQP)+1)*sendQueue + len(f.rails)*railQueue
 }
 
 // Limits implements protocol.Net.
@@ -176,7 +176,7 @@ func (f *Fabric) Limits(int) protocol.Limits {
 
 // RegisterMemory implements protocol.Net.
 func (f *Fabric) RegisterMemory(_ int, b []byte, _ bool) (envelope.Key, protocol.Registration, error) {
-	mr, err := f.cache.get(b)
+	mr, err := f.cache.acquire(b)
 	if err != nil {
 		return envelope.Key{}, nil, err
 	}
@@ -184,7 +184,7 @@ func (f *Fabric) RegisterMemory(_ int, b []byte, _ bool) (envelope.Key, protocol
 }
 
 // DeregisterMemory implements protocol.Net.
-func (f *Fabric) DeregisterMemory(e protocol.Registration) { f.cache.put(e.(*region)) }
+func (f *Fabric) DeregisterMemory(e protocol.Registration) { f.cache.release(e.(*region)) }
 
 // Stats implements fabric.Fabric.
 func (f *Fabric) Stats() map[string]uint64 {
@@ -195,7 +195,7 @@ func (f *Fabric) Stats() map[string]uint64 {
 		}
 	}
 	return map[string]uint64{"packets": f.stats.packets, "coalesced": f.stats.coalesced, "credit_packets": f.stats.creditPackets, "connections": connected,
-		"registrations": f.cache.registered, "registration_hits": f.cache.hits, "receive_buffers": uint64(f.recvs.count), "rails": uint64(len(f.rails)), "queues": uint64(len(f.queues)), "stripes": f.stats.stripes}
+		"registrations": f.cache.registered, "registration_hits": f.cache.hits, "receive_buffers": uint64(f.recvBuffers.count), "rails": uint64(len(f.rails)), "queues": uint64(len(f.queues)), "stripes": f.stats.stripes}
 }
 
 type stats struct{ packets, coalesced, creditPackets, stripes uint64 }

@@ -11,19 +11,19 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// ring is memory that a rank writes packets to and we poll: the RDMA fast path
+// packetRing is memory that a rank writes packets to and we poll: the RDMA fast path
 // (iWARP paper, section 3.3). A packet ends at the end of its slot, its header
 // behind its payload, so the word that becomes visible last is always at the
 // same place.
-type ring struct {
+type packetRing struct {
 	mr   verbs.MR
 	l    *link
 	size int // of a slot
 	last int // offset of the last word of the next packet's slot
 }
 
-// view is what a rank has to know of a ring to write to it: the way out.
-type view struct {
+// remoteRing is what a rank has to know of a ring to write to it: the way out.
+type remoteRing struct {
 	addr uint64
 	rkey uint32
 	size uint32 // of a slot
@@ -31,51 +31,51 @@ type view struct {
 	head uint32 // slot of the next packet
 }
 
-const viewSize = 20
+const remoteRingSize = 20
 
-func (v *view) put(b []byte) []byte {
+func (v *remoteRing) appendTo(b []byte) []byte {
 	b = binary.BigEndian.AppendUint64(b, v.addr)
 	b = binary.BigEndian.AppendUint32(b, v.rkey)
 	b = binary.BigEndian.AppendUint32(b, v.size)
 	return binary.BigEndian.AppendUint32(b, v.n)
 }
 
-func (v *view) get(b []byte) {
-	if len(b) < viewSize {
+func (v *remoteRing) unmarshal(b []byte) {
+	if len(b) < remoteRingSize {
 		return
 	}
-	*v = view{addr: binary.BigEndian.Uint64(b), rkey: binary.BigEndian.Uint32(b[8:]), size: binary.BigEndian.Uint32(b[12:]), n: binary.BigEndian.Uint32(b[16:])}
+	*v = remoteRing{addr: binary.BigEndian.Uint64(b), rkey: binary.BigEndian.Uint32(b[8:]), size: binary.BigEndian.Uint32(b[12:]), n: binary.BigEndian.Uint32(b[16:])}
 	if v.size < envelope.Size || v.size%8 != 0 {
-		*v = view{}
+		*v = remoteRing{}
 	}
 }
 
-// offer makes the ring of a connection, and returns what the rank has to know
+// createRing makes the ring of a connection, and returns what the rank has to know
 // of it. There is a slot for every credit, so that who has one has a slot.
-func (f *Fabric) offer(l *link) (v view, err error) {
+func (f *Fabric) createRing(l *link) (v remoteRing, err error) {
 	rings := f.rings.Load()
 	if !f.o.Fast || rings != nil && len(*rings) >= f.o.FastPeers {
-		return view{}, nil
+		return remoteRing{}, nil
 	}
-	r := &ring{l: l, size: f.o.FastSize, last: f.o.FastSize - 8}
+	r := &packetRing{l: l, size: f.o.FastSize, last: f.o.FastSize - 8}
 	if r.mr, err = f.pd.RegMR(make([]byte, f.o.Credits*r.size), verbs.AccessLocalWrite|verbs.AccessRemoteWrite); err != nil {
-		return view{}, err
+		return remoteRing{}, err
 	}
-	list := []*ring{r}
+	list := []*packetRing{r}
 	if rings != nil {
 		list = append(list, *rings...)
 	}
 	f.rings.Store(&list)
-	return view{addr: r.mr.Addr(), rkey: r.mr.RKey(), size: uint32(r.size), n: uint32(f.o.Credits)}, nil
+	return remoteRing{addr: r.mr.Addr(), rkey: r.mr.RKey(), size: uint32(r.size), n: uint32(f.o.Credits)}, nil
 }
 
-// withdraw ends the use of a connection's ring.
-func (f *Fabric) withdraw(l *link) {
+// removeRing ends the use of a connection's ring.
+func (f *Fabric) removeRing(l *link) {
 	rings := f.rings.Load()
 	if rings == nil {
 		return
 	}
-	var list []*ring
+	var list []*packetRing
 	for _, r := range *rings {
 		if r.l != l {
 			list = append(list, r)
@@ -84,10 +84,10 @@ func (f *Fabric) withdraw(l *link) {
 	f.rings.Store(&list)
 }
 
-// place makes f.wr the write of a packet to its slot, whose payload and header
+// prepareRingWrite makes f.wr the write of a packet to its slot, whose payload and header
 // are in b.
-func (f *Fabric) place(l *link, n int) {
-	v := &l.out
+func (f *Fabric) prepareRingWrite(l *link, n int) {
+	v := &l.remoteRing
 	end := v.addr + uint64(v.head+1)*uint64(v.size)
 	if v.head++; v.head == v.n {
 		v.head = 0
@@ -95,8 +95,8 @@ func (f *Fabric) place(l *link, n int) {
 	f.wr[0].Opcode, f.wr[0].RemoteAddr, f.wr[0].RKey = verbs.WRRDMAWrite, end-uint64(n), v.rkey
 }
 
-// full reports whether there is a packet in the ring.
-func (r *ring) full() bool { return r.mr.LoadUint64(r.last) != 0 }
+// hasPacket reports whether there is a packet in the ring.
+func (r *packetRing) hasPacket() bool { return r.mr.LoadUint64(r.last) != 0 }
 
 // pollRings handles the packets that were written to memory.
 func (f *Fabric) pollRings() (some bool) {
@@ -105,11 +105,11 @@ func (f *Fabric) pollRings() (some bool) {
 		return false
 	}
 	for _, r := range *rings {
-		for !r.l.down && r.full() {
+		for !r.l.failed && r.hasPacket() {
 			some = true
 			end := r.last + 8
 			mem := r.mr.Bytes()
-			f.fast(r.l, mem[end-r.size:end])
+			f.handleRingPacket(r.l, mem[end-r.size:end])
 			clear(mem[r.last:end])
 			if r.last += r.size; r.last > len(mem) {
 				r.last = r.size - 8
@@ -119,16 +119,16 @@ func (f *Fabric) pollRings() (some bool) {
 	return some
 }
 
-// fast handles a packet at the end of its slot.
-func (f *Fabric) fast(l *link, slot []byte) {
+// handleRingPacket handles a packet at the end of its slot.
+func (f *Fabric) handleRingPacket(l *link, slot []byte) {
 	at := len(slot) - envelope.Size
 	n := int(binary.LittleEndian.Uint32(slot[at+28:])) // Header.Bytes
 	if n > at {
-		f.lose(l, envelope.ErrMalformed)
+		f.failLink(l, envelope.ErrMalformed)
 		return
 	}
-	f.handle(l, slot[at:], slot[at-n:at], true)
-	f.owe(l)
+	f.handlePacket(l, slot[at:], slot[at-n:at], true)
+	f.returnCreditsIfDue(l)
 }
 
 // How long a rank that polls looks before it lets others have the processor,
@@ -136,14 +136,14 @@ func (f *Fabric) fast(l *link, slot []byte) {
 const (
 	spinRounds  = 200
 	yieldRounds = 5000
-	nap         = 50 * time.Microsecond
+	pollSleep   = 50 * time.Microsecond
 )
 
-// look is Block of a rank that polls memory.
-func (f *Fabric) look(ctx context.Context) error {
+// pollUntilReady is Block of a rank that polls memory.
+func (f *Fabric) pollUntilReady(ctx context.Context) error {
 	for round := 0; ; round++ {
 		for _, r := range *f.rings.Load() {
-			if r.full() {
+			if r.hasPacket() {
 				return nil
 			}
 		}
@@ -161,7 +161,7 @@ func (f *Fabric) look(ctx context.Context) error {
 			runtime.Gosched()
 			thread.Yield()
 		default:
-			time.Sleep(nap)
+			time.Sleep(pollSleep)
 		}
 	}
 }

@@ -7,25 +7,25 @@ import "github.com/softrnic/softrnic/verbs"
 // way, when the program waits for something or looks, and after batchTime at the
 // latest.
 
-// listMax is how many leave together at most.
-const listMax = 16
+// maxPostList is how many leave together at most.
+const maxPostList = 16
 
-// list is what waits to be posted together.
-type list struct {
+// postList is what waits to be posted together.
+type postList struct {
 	n      int
-	wrs    [listMax]verbs.SendWR
-	sges   [listMax][1]verbs.SGE
-	inline [listMax][inlineMax]byte
-	moves  [listMax]int
+	wrs    [maxPostList]verbs.SendWR
+	sges   [maxPostList][1]verbs.SGE
+	inline [maxPostList][inlineMax]byte
+	moves  [maxPostList]int
 }
 
-// enlist puts a transfer to those that leave together, and reports whether it did.
-func (f *Fabric) enlist(l *link, wr *verbs.SendWR, move int) bool {
+// enqueueTransfer puts a transfer to those that leave together, and reports whether it did.
+func (f *Fabric) enqueueTransfer(l *link, wr *verbs.SendWR, move int) bool {
 	if l.recent == 0 {
 		return false
 	}
 	if l.list == nil {
-		l.list = &list{}
+		l.list = &postList{}
 	}
 	q := l.list
 	i := q.n
@@ -39,14 +39,14 @@ func (f *Fabric) enlist(l *link, wr *verbs.SendWR, move int) bool {
 	l.posted++
 	if q.n++; q.n == 1 {
 		f.timer.Reset(batchTime)
-	} else if q.n == listMax {
-		f.postList(l)
+	} else if q.n == maxPostList {
+		f.flushPostList(l)
 	}
 	return true
 }
 
-// postList posts what leaves together. What cannot be posted has failed.
-func (f *Fabric) postList(l *link) {
+// flushPostList posts what leaves together. What cannot be posted has failed.
+func (f *Fabric) flushPostList(l *link) {
 	q := l.list
 	if q == nil || q.n == 0 {
 		return
@@ -54,15 +54,15 @@ func (f *Fabric) postList(l *link) {
 	n := q.n
 	q.n = 0
 	done := 0
-	if !l.down {
+	if !l.failed {
 		var err error
 		if done, err = l.qp.PostSend(q.wrs[:n]); err != nil {
-			f.lose(l, err)
+			f.failLink(l, err)
 		} else {
 			done = n
 		}
 	}
 	for _, move := range q.moves[done:n] {
-		f.moved(move, l.why)
+		f.finishTransfer(move, l.cause)
 	}
 }

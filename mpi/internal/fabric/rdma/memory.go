@@ -14,8 +14,8 @@ const maxReceives = 1 << 14
 // registration serves all that its memory is used for.
 const access = verbs.AccessLocalWrite | verbs.AccessRemote
 
-// slabs are the receive buffers, in slabs that are added as needed.
-type slabs struct {
+// recvSlabs are the receive buffers, in slabs that are added as needed.
+type recvSlabs struct {
 	pd    verbs.PD
 	srq   verbs.SRQ
 	size  int // of a buffer
@@ -25,12 +25,12 @@ type slabs struct {
 	count int
 }
 
-func (s *slabs) init(pd verbs.PD, srq verbs.SRQ, size int) {
+func (s *recvSlabs) setup(pd verbs.PD, srq verbs.SRQ, size int) {
 	s.pd, s.srq, s.size = pd, srq, (size+63)&^63
 }
 
-// grow adds buffers and posts them.
-func (s *slabs) grow(n int) error {
+// addBuffers adds buffers and posts them.
+func (s *recvSlabs) addBuffers(n int) error {
 	if s.each == 0 {
 		s.each = n
 	}
@@ -51,22 +51,22 @@ func (s *slabs) grow(n int) error {
 	return nil
 }
 
-func (s *slabs) buf(i int) []byte {
+func (s *recvSlabs) buffer(i int) []byte {
 	at := i % s.each * s.size
 	return s.list[i/s.each].Bytes()[at : at+s.size]
 }
 
-func (s *slabs) wr(i int) verbs.RecvWR { return s.wrs[i] }
+func (s *recvSlabs) recvWR(i int) verbs.RecvWR { return s.wrs[i] }
 
-// pool are the send buffers.
-type pool struct {
+// sendPool are the send buffers.
+type sendPool struct {
 	mr    verbs.MR
 	size  int // of a buffer
 	count int
 	free  []int
 }
 
-func (p *pool) init(pd verbs.PD, n, size int) (err error) {
+func (p *sendPool) setup(pd verbs.PD, n, size int) (err error) {
 	p.size, p.count = (size+63)&^63, n
 	p.mr, err = pd.RegMR(make([]byte, n*p.size), verbs.AccessLocalWrite)
 	for i := n - 1; i >= 0; i-- {
@@ -75,20 +75,20 @@ func (p *pool) init(pd verbs.PD, n, size int) (err error) {
 	return err
 }
 
-func (p *pool) left() int { return len(p.free) }
+func (p *sendPool) available() int { return len(p.free) }
 
-// flags are those of a message from a buffer, which comes back with the completion:
+// sendFlags are those of a message from a buffer, which comes back with the completion:
 // soon only if they are getting few, since an acknowledgement costs both ends a turn.
 // That one was lost is noticed later then, after reliability.LazyProbe.
-func (p *pool) flags() verbs.SendFlags {
-	if 2*p.left() < p.count {
+func (p *sendPool) sendFlags() verbs.SendFlags {
+	if 2*p.available() < p.count {
 		return verbs.SendSignaled
 	}
 	return verbs.SendSignaled | verbs.SendUnhurried
 }
 
-// take returns a free buffer, -1 if there is none.
-func (p *pool) take() int {
+// alloc returns a free buffer, -1 if there is none.
+func (p *sendPool) alloc() int {
 	n := len(p.free) - 1
 	if n < 0 {
 		return -1
@@ -98,17 +98,17 @@ func (p *pool) take() int {
 	return i
 }
 
-func (p *pool) put(i int)              { p.free = append(p.free, i) }
-func (p *pool) buf(i int) []byte       { return p.mr.Bytes()[i*p.size : (i+1)*p.size] }
-func (p *pool) sge(i, n int) verbs.SGE { return p.mr.SGE(i*p.size, n) }
+func (p *sendPool) release(i int)          { p.free = append(p.free, i) }
+func (p *sendPool) buffer(i int) []byte    { return p.mr.Bytes()[i*p.size : (i+1)*p.size] }
+func (p *sendPool) sge(i, n int) verbs.SGE { return p.mr.SGE(i*p.size, n) }
 
-// moves are the transfers under way.
-type moves struct {
-	list []moving
+// transferTable are the transfers under way.
+type transferTable struct {
+	list []transfer
 	free []int
 }
 
-func (m *moves) add(v moving) int {
+func (m *transferTable) add(v transfer) int {
 	v.live, v.parts = true, 1
 	if n := len(m.free) - 1; n >= 0 {
 		i := m.free[n]
@@ -120,17 +120,17 @@ func (m *moves) add(v moving) int {
 	return len(m.list) - 1
 }
 
-func (m *moves) remove(i int) moving {
+func (m *transferTable) remove(i int) transfer {
 	v := m.list[i]
-	m.list[i] = moving{}
+	m.list[i] = transfer{}
 	m.free = append(m.free, i)
 	return v
 }
 
-// cache keeps registrations of the program's memory, the last used last, and
+// regCache keeps registrations of the program's memory, the last used last, and
 // gives them up late: programs send from the same memory again and again. What
 // is registered stays alive, so no other memory can take its address.
-type cache struct {
+type regCache struct {
 	pd               verbs.PD
 	list             []*region
 	bytes            int
@@ -144,23 +144,23 @@ const (
 )
 
 type region struct {
-	mr   verbs.MR
-	base uintptr
-	used int
+	mr    verbs.MR
+	base  uintptr
+	users int
 }
 
 func (r *region) sge(b []byte) verbs.SGE {
 	return r.mr.SGE(int(uintptr(unsafe.Pointer(unsafe.SliceData(b)))-r.base), len(b))
 }
 
-// find returns a registration that b lies in, nil if there is none.
-func (c *cache) find(b []byte) *region {
+// lookup returns a registration that b lies in, nil if there is none.
+func (c *regCache) lookup(b []byte) *region {
 	at := uintptr(unsafe.Pointer(unsafe.SliceData(b)))
 	for i := len(c.list) - 1; i >= 0; i-- {
 		if r := c.list[i]; r.base <= at && at-r.base+uintptr(len(b)) <= uintptr(r.mr.Len()) {
 			copy(c.list[i:], c.list[i+1:])
 			c.list[len(c.list)-1] = r
-			r.used++
+			r.users++
 			c.hits++
 			return r
 		}
@@ -168,33 +168,33 @@ func (c *cache) find(b []byte) *region {
 	return nil
 }
 
-// get returns a registration that b lies in, a new one if there is none.
-func (c *cache) get(b []byte) (*region, error) {
-	if r := c.find(b); r != nil {
+// acquire returns a registration that b lies in, a new one if there is none.
+func (c *regCache) acquire(b []byte) (*region, error) {
+	if r := c.lookup(b); r != nil {
 		return r, nil
 	}
 	mr, err := c.pd.RegMR(b, access)
 	if err != nil {
 		return nil, fmt.Errorf("registering %d bytes: %w", len(b), err)
 	}
-	r := &region{mr: mr, base: uintptr(unsafe.Pointer(unsafe.SliceData(b))), used: 1}
+	r := &region{mr: mr, base: uintptr(unsafe.Pointer(unsafe.SliceData(b))), users: 1}
 	c.list = append(c.list, r)
 	c.bytes += len(b)
 	c.registered++
-	c.trim()
+	c.evict()
 	return r, nil
 }
 
-// put ends a use.
-func (c *cache) put(r *region) {
-	r.used--
-	c.trim()
+// release ends a use.
+func (c *regCache) release(r *region) {
+	r.users--
+	c.evict()
 }
 
-func (c *cache) trim() {
+func (c *regCache) evict() {
 	for i := 0; i < len(c.list) && (len(c.list) > cacheRegions || c.bytes > cacheBytes); {
 		r := c.list[i]
-		if r.used > 0 {
+		if r.users > 0 {
 			i++
 			continue
 		}

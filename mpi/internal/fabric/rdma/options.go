@@ -44,7 +44,7 @@ type Options struct {
 
 	// Queue is for a fabric that is a part of another: see Complete. Then Fast does
 	// not count.
-	Queue *fabric.Queue
+	Queue *fabric.SharedCQ
 
 	// Connect are the attributes of the connections. Timeout is 16 unless given, 0.27 s: a rank
 	// that acknowledges nothing is lost after some 7 s. Many a rank that shares its
@@ -56,7 +56,7 @@ type Options struct {
 	Retries int
 }
 
-func (o *Options) fill() {
+func (o *Options) setDefaults() {
 	def := func(v *int, d int) {
 		if *v <= 0 {
 			*v = d

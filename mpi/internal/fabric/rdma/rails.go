@@ -19,11 +19,11 @@ import (
 
 // rail is a queue pair beside the first.
 type rail struct {
-	link   *link
-	qp     verbs.QP
-	conn   *cm.Conn
-	up     bool // a read may be asked for
-	flying int  // stripes that have not completed
+	link     *link
+	qp       verbs.QP
+	conn     *cm.Conn
+	up       bool // a read may be asked for
+	inFlight int  // stripes that have not completed
 }
 
 // MaxRails is how many queue pairs two ranks may have between them.
@@ -36,20 +36,20 @@ const railQueue = 32
 // shortest stripe, bytes.
 const stripeMin = 256 << 10
 
-// stripes are the rails that n bytes are read over beside the first queue pair.
-func (f *Fabric) stripes(l *link, n int) []*rail {
-	f.striping = f.striping[:0]
+// railsFor are the rails that n bytes are read over beside the first queue pair.
+func (f *Fabric) railsFor(l *link, n int) []*rail {
+	f.stripeRails = f.stripeRails[:0]
 	for _, r := range l.rails {
-		if (len(f.striping)+2)*stripeMin <= n && n <= maxMove && r.up && r.flying < railQueue {
-			f.striping = append(f.striping, r)
+		if (len(f.stripeRails)+2)*stripeMin <= n && n <= maxTransferWR && r.up && r.inFlight < railQueue {
+			f.stripeRails = append(f.stripeRails, r)
 		}
 	}
-	return f.striping
+	return f.stripeRails
 }
 
-// stripe asks for what the rails shall bring of b, which is its end, and returns
+// postStripes asks for what the rails shall bring of b, which is its end, and returns
 // the rest. The move ends with its last part.
-func (f *Fabric) stripe(rails []*rail, b []byte, mr *region, index int, wr verbs.SendWR) []byte {
+func (f *Fabric) postStripes(rails []*rail, b []byte, mr *region, index int, wr verbs.SendWR) []byte {
 	part := (len(b)/(len(rails)+1) + 4095) &^ 4095
 	for _, r := range rails {
 		n := len(b) - min(part, len(b))
@@ -59,37 +59,37 @@ func (f *Fabric) stripe(rails []*rail, b []byte, mr *region, index int, wr verbs
 		w.Flags, w.WRID, w.SGList = verbs.SendSignaled, wrid(wrStripe, index, 0), f.sge[:]
 		f.wr[0] = w
 		if _, err := r.qp.PostSend(f.wr[:]); err != nil {
-			f.lose(r.link, err)
+			f.failLink(r.link, err)
 			return b
 		}
-		r.flying++
+		r.inFlight++
 		f.stats.stripes++
-		f.moves.list[index].parts++
+		f.transfers.list[index].parts++
 		b = b[:n]
 	}
 	return b
 }
 
-// striped handles the completion of a stripe.
-func (f *Fabric) striped(wc *verbs.WC, index int) {
+// handleStripe handles the completion of a stripe.
+func (f *Fabric) handleStripe(wc *verbs.WC, index int) {
 	r := f.rails[wc.QPN]
 	if r != nil {
-		r.flying--
+		r.inFlight--
 	}
 	why := wc.Err()
 	if why != nil && r != nil {
-		why = fabric.NewLoss(r.link.rank, why)
+		why = fabric.WrapLoss(r.link.rank, why)
 	}
-	f.part(index, why)
+	f.completePart(index, why)
 	if why != nil && r != nil {
-		f.lose(r.link, why)
+		f.failLink(r.link, why)
 	}
 }
 
-// part is the end of a part of a move. The last one ends it: until then an adapter
+// completePart is the end of a part of a move. The last one ends it: until then an adapter
 // may write to its memory.
-func (f *Fabric) part(index int, err error) {
-	m := &f.moves.list[index]
+func (f *Fabric) completePart(index int, err error) {
+	m := &f.transfers.list[index]
 	if !m.live {
 		return
 	}
@@ -97,7 +97,7 @@ func (f *Fabric) part(index int, err error) {
 		m.err = err
 	}
 	if m.parts--; m.parts == 0 {
-		f.moved(index, m.err)
+		f.finishTransfer(index, m.err)
 	}
 }
 
@@ -111,14 +111,14 @@ func (f *Fabric) newRail(l *link) (r *rail, err error) {
 	r = &rail{link: l, qp: qp}
 	f.host.Do(func(*protocol.Core) {
 		switch {
-		case f.closed || l.down:
+		case f.closed || l.failed:
 			err = fabric.ErrClosed
 		case len(l.rails) >= f.o.Rails-1:
 			err = fmt.Errorf("%w: rank %d has its %d rails", fabric.ErrRefused, l.rank, f.o.Rails)
 		default:
 			f.rails[qp.Num()] = r
 			l.rails = append(l.rails, r)
-			err = f.cq.Resize(f.depth(0))
+			err = f.cq.Resize(f.cqDepth(0))
 		}
 	})
 	if err != nil {
@@ -129,17 +129,17 @@ func (f *Fabric) newRail(l *link) (r *rail, err error) {
 
 // dialRails makes the rails of a connection whose client we are.
 func (f *Fabric) dialRails(l *link) {
-	ctx, cancel := context.WithTimeout(f.ctx, connectTime)
+	ctx, cancel := context.WithTimeout(f.ctx, connectTimeout)
 	defer cancel()
-	a, err := f.find(ctx, l.rank)
+	a, err := f.lookupAddress(ctx, l.rank)
 	for i := 1; i < f.o.Rails && err == nil; i++ {
 		var r *rail
 		if r, err = f.newRail(l); err != nil {
 			break
 		}
 		var conn *cm.Conn
-		conn, err = f.cm.Dial(ctx, a.at, cm.DialOptions{QP: r.qp, PrivateData: f.ticket(i), UDPPort: a.udpPort, ConnectOptions: f.o.Connect})
-		f.laid(r, conn, err)
+		conn, err = f.cm.Dial(ctx, a.at, cm.DialOptions{QP: r.qp, PrivateData: f.marshalHello(i), UDPPort: a.udpPort, ConnectOptions: f.o.Connect})
+		f.attachRail(r, conn, err)
 	}
 }
 
@@ -157,22 +157,22 @@ func (f *Fabric) acceptRail(q *cm.Request, rank int) {
 		return
 	}
 	conn, err := q.Accept(f.ctx, r.qp, cm.AcceptOptions{ConnectOptions: f.o.Connect})
-	f.laid(r, conn, err)
+	f.attachRail(r, conn, err)
 }
 
-// laid is called when cm has made a rail, or has not: then it is done without.
-func (f *Fabric) laid(r *rail, conn *cm.Conn, err error) {
+// attachRail is called when cm has made a rail, or has not: then it is done without.
+func (f *Fabric) attachRail(r *rail, conn *cm.Conn, err error) {
 	f.host.Do(func(*protocol.Core) {
 		if r.conn = conn; err != nil {
 			return
 		}
-		r.up = !r.link.down && !f.closed
+		r.up = !r.link.failed && !f.closed
 		conn.AfterDone(func() { f.host.Do(func(*protocol.Core) { r.up = false }) })
 	})
 }
 
-// tear ends the rails of a connection that has failed: they read nothing any more.
-func (l *link) tear() {
+// failRails ends the rails of a connection that has failed: they read nothing any more.
+func (l *link) failRails() {
 	for _, r := range l.rails {
 		r.up = false
 		_ = r.qp.Modify(verbs.QPAttr{State: verbs.StateErr}, verbs.AttrState)

@@ -9,63 +9,63 @@ import (
 func (f *Fabric) Send(rank int, h *envelope.Header, payload []byte) bool {
 	l := f.links[rank]
 	if l == nil || !l.up {
-		f.connect(rank)
+		f.startConnect(rank)
 		return false
 	}
-	if l.credits == 0 || l.room() == 0 {
-		l.waiting = true
+	if l.credits == 0 || l.freeSendSlots() == 0 {
+		l.coreWaiting = true
 		return false
 	}
-	if f.pack(l, h, payload) {
+	if f.appendToBatch(l, h, payload) {
 		return true
 	}
-	if l.batch.n > 0 && !f.flush(l) || l.credits == 0 || l.room() == 0 {
-		l.waiting = true
+	if l.batch.n > 0 && !f.flushBatch(l) || l.credits == 0 || l.freeSendSlots() == 0 {
+		l.coreWaiting = true
 		return false
 	}
 	n := envelope.Size + len(payload)
-	h.Credits = l.owed
+	h.Credits = l.unreturnedCredits
 	wr := &f.wr[0]
-	fast := n <= int(l.out.size) && h.Kind != envelope.Hello
+	fast := n <= int(l.remoteRing.size) && h.Kind != envelope.Hello
 	if n <= inlineMax {
-		put(f.frame[:n], h, payload, fast)
-		*wr = verbs.SendWR{Opcode: verbs.WRSend, Flags: verbs.SendInline, InlineData: f.frame[:n], WRID: l.wrid(wrInline, 0)}
-		if l.posted%signalEvery == 0 {
+		marshalPacket(f.frame[:n], h, payload, fast)
+		*wr = verbs.SendWR{Opcode: verbs.WRSend, Flags: verbs.SendInline, InlineData: f.frame[:n], WRID: l.nextWRID(wrInline, 0)}
+		if l.posted%signalInterval == 0 {
 			wr.Flags |= verbs.SendSignaled
 		}
 	} else {
-		s := f.sends.take()
+		s := f.sendBuffers.alloc()
 		if s < 0 {
-			f.wait(l)
+			f.waitForBuffer(l)
 			return false
 		}
-		put(f.sends.buf(s)[:n], h, payload, fast)
-		f.sge[0] = f.sends.sge(s, n)
-		*wr = verbs.SendWR{Opcode: verbs.WRSend, Flags: f.sends.flags(), SGList: f.sge[:], WRID: l.wrid(wrBuffer, s)}
+		marshalPacket(f.sendBuffers.buffer(s)[:n], h, payload, fast)
+		f.sge[0] = f.sendBuffers.sge(s, n)
+		*wr = verbs.SendWR{Opcode: verbs.WRSend, Flags: f.sendBuffers.sendFlags(), SGList: f.sge[:], WRID: l.nextWRID(wrBuffer, s)}
 	}
 	if fast {
-		f.place(l, n)
+		f.prepareRingWrite(l, n)
 	}
-	if !f.post(l) {
+	if !f.postWR(l) {
 		return true // lost: the core hears of it by the completion
 	}
-	l.owed = 0
+	l.unreturnedCredits = 0
 	l.credits--
 	f.stats.packets++
-	f.recent(l)
+	f.countRecent(l)
 	return true
 }
 
-// recent counts what leaves until the next Flush.
-func (f *Fabric) recent(l *link) {
+// countRecent counts what leaves until the next Flush.
+func (f *Fabric) countRecent(l *link) {
 	if l.recent++; l.recent == 1 {
-		f.recents = append(f.recents, l)
+		f.recentLinks = append(f.recentLinks, l)
 	}
 }
 
-// put writes a packet to b: header and payload, or the other way round where
+// marshalPacket writes a packet to b: header and payload, or the other way round where
 // the end is what counts.
-func put(b []byte, h *envelope.Header, payload []byte, headerLast bool) {
+func marshalPacket(b []byte, h *envelope.Header, payload []byte, headerLast bool) {
 	if headerLast {
 		h.MarshalTo(b[copy(b, payload):])
 		return
@@ -74,21 +74,21 @@ func put(b []byte, h *envelope.Header, payload []byte, headerLast bool) {
 	copy(b[envelope.Size:], payload)
 }
 
-// post posts f.wr.
-func (f *Fabric) post(l *link) bool {
-	f.postList(l)
+// postWR posts f.wr.
+func (f *Fabric) postWR(l *link) bool {
+	f.flushPostList(l)
 	if _, err := l.qp.PostSend(f.wr[:]); err != nil {
-		f.lose(l, err)
+		f.failLink(l, err)
 		return false
 	}
 	l.posted++
 	return true
 }
 
-// wait makes a rank's packets wait for a send buffer.
-func (f *Fabric) wait(l *link) {
-	if !l.short {
-		l.short = true
-		f.short = append(f.short, l.rank)
+// waitForBuffer makes a rank's packets wait for a send buffer.
+func (f *Fabric) waitForBuffer(l *link) {
+	if !l.waitsForBuffer {
+		l.waitsForBuffer = true
+		f.bufferWaiters = append(f.bufferWaiters, l.rank)
 	}
 }

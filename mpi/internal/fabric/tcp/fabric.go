@@ -36,9 +36,9 @@ type Fabric struct {
 	rank  int
 	links []*link // by rank
 
-	exposed map[uint32]*exposure // by key
+	registered map[uint32]*registration // by key
 
-	turn chan struct{} // of those who have not said who they are
+	helloSlots chan struct{} // of those who have not said who they are
 
 	listener net.Listener
 	zone     string // of a link-local address of this rank
@@ -63,17 +63,17 @@ func New(host fabric.Host, book fabric.Book, o Options) (*Fabric, error) {
 	if o.GiveUp <= 0 {
 		o.GiveUp = 10 * time.Second
 	}
-	f := &Fabric{host: host, book: book, o: o, rank: book.Rank(), links: make([]*link, book.Size()), exposed: map[uint32]*exposure{}, turn: make(chan struct{}, maxStrangers)}
+	f := &Fabric{host: host, book: book, o: o, rank: book.Rank(), links: make([]*link, book.Size()), registered: map[uint32]*registration{}, helloSlots: make(chan struct{}, maxPendingHellos)}
 	f.ctx, f.cancel = context.WithCancel(context.Background())
 	var err error
-	if f.listener, f.zone, err = f.o.listen(); err != nil {
+	if f.listener, f.zone, err = f.o.openListener(); err != nil {
 		return nil, err
 	}
-	if err := book.Put(key(f.rank), f.announcement()); err != nil {
+	if err := book.Put(addressKey(f.rank), f.advertisedAddress()); err != nil {
 		return nil, errors.Join(err, f.listener.Close())
 	}
-	f.work.Go(f.serve)
-	f.work.Go(f.watch)
+	f.work.Go(f.acceptLoop)
+	f.work.Go(f.livenessLoop)
 	return f, nil
 }
 
@@ -84,12 +84,12 @@ func (f *Fabric) Limits(int) protocol.Limits {
 
 // Send implements protocol.Net.
 func (f *Fabric) Send(rank int, h *envelope.Header, payload []byte) bool {
-	l, err := f.way(rank)
+	l, err := f.writableLink(rank)
 	if err != nil {
 		return false
 	}
 	f.packets++
-	l.send(h, payload)
+	l.sendPacket(h, payload)
 	return true
 }
 
@@ -110,7 +110,7 @@ func (f *Fabric) Block(ctx context.Context) error {
 func (f *Fabric) ConnectAll(context.Context) error {
 	f.host.Do(func(*protocol.Core) {
 		for rank := f.rank - 1; rank >= 0; rank-- {
-			f.connect(rank)
+			f.startConnect(rank)
 		}
 	})
 	return nil
@@ -127,29 +127,29 @@ func (f *Fabric) Stats() map[string]uint64 {
 	return map[string]uint64{"packets": f.packets, "connections": connected}
 }
 
-// lose ends a connection that has failed.
-func (f *Fabric) lose(l *link, why error) {
-	if f.closed || l.down {
+// failLink ends a connection that has failed.
+func (f *Fabric) failLink(l *link, why error) {
+	if f.closed || l.failed {
 		return
 	}
-	l.down = true
+	l.failed = true
 	if l.conn != nil {
 		_ = l.conn.Close()
 	}
 	c := f.host.Core()
 	c.FailPeer(l.rank, why)
-	for id := range l.moves {
+	for id := range l.transfers {
 		c.TransferDone(id, why)
 	}
-	l.moves, l.fetches, l.storing = nil, nil, nil
+	l.transfers, l.pendingReads, l.currentWrite = nil, nil, nil
 }
 
-// Cut implements fabric.Fabric.
-func (f *Fabric) Cut(rank int, why error) {
+// Disconnect implements fabric.Fabric.
+func (f *Fabric) Disconnect(rank int, why error) {
 	if f.links[rank] == nil {
 		f.links[rank] = newLink(f, rank)
 	}
-	f.lose(f.links[rank], why)
+	f.failLink(f.links[rank], why)
 }
 
 // Close implements fabric.Fabric. What is queued leaves before: the other ranks

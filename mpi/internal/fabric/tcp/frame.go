@@ -11,38 +11,38 @@ import (
 // an Atomic, and what answers them. It is as long as a packet's header, and its
 // last byte tells the two apart.
 type frame struct {
-	Move   uint64 // of the rank that began it
-	Addr   uint64
-	Offset uint64 // of a piece in its move; of Atomic and its Done, an operand
-	New    uint64 // of Atomic
-	Key    uint32
-	Bytes  uint32 // below 2^24: of the payload, or wanted by Fetch
-	Kind   uint8
+	Transfer uint64 // of the rank that began it
+	Addr     uint64
+	Offset   uint64 // of a piece in its move; of Atomic and its Done, an operand
+	New      uint64 // of Atomic
+	Key      uint32
+	Bytes    uint32 // below 2^24: of the payload, or wanted by Fetch
+	Kind     uint8
 }
 
 // Kinds of frames, none of which is an envelope.Kind.
 const (
-	storeFrame = 0x80 + iota // payload: what is stored
-	storeLast                // the same, and Done is wanted
-	fetchFrame               // Data is wanted
-	dataFrame                // payload: what was fetched
-	addFrame                 // Done is wanted
-	swapFrame                // the same
+	writeFrame     = 0x80 + iota // payload: what is stored
+	writeLastFrame               // the same, and Done is wanted
+	readFrame                    // Data is wanted
+	readReplyFrame               // payload: what was fetched
+	addFrame                     // Done is wanted
+	swapFrame                    // the same
 	doneFrame
 	pingFrame // Pong is wanted
 	pongFrame
-	lastFrame
+	frameEnd
 )
 
-// pieceMax is the payload of the longest frame.
-const pieceMax = 64 << 10
+// maxFramePayload is the payload of the longest frame.
+const maxFramePayload = 64 << 10
 
 // isFrame reports whether a header is that of a frame.
-func isFrame(b []byte) bool { return b[envelope.Size-1] >= storeFrame }
+func isFrame(b []byte) bool { return b[envelope.Size-1] >= writeFrame }
 
-func (f *frame) put(b []byte) {
+func (f *frame) marshalTo(b []byte) {
 	le := binary.LittleEndian
-	le.PutUint64(b[0:], f.Move)
+	le.PutUint64(b[0:], f.Transfer)
 	le.PutUint64(b[8:], f.Addr)
 	le.PutUint64(b[16:], f.Offset)
 	le.PutUint64(b[24:], f.New)
@@ -50,20 +50,20 @@ func (f *frame) put(b []byte) {
 	le.PutUint32(b[36:], f.Bytes|uint32(f.Kind)<<24)
 }
 
-func (f *frame) get(b []byte) error {
+func (f *frame) unmarshal(b []byte) error {
 	le := binary.LittleEndian
 	last := le.Uint32(b[36:])
-	*f = frame{Move: le.Uint64(b[0:]), Addr: le.Uint64(b[8:]), Offset: le.Uint64(b[16:]), New: le.Uint64(b[24:]),
+	*f = frame{Transfer: le.Uint64(b[0:]), Addr: le.Uint64(b[8:]), Offset: le.Uint64(b[16:]), New: le.Uint64(b[24:]),
 		Key: le.Uint32(b[32:]), Bytes: last & (1<<24 - 1), Kind: uint8(last >> 24)}
-	if f.Kind >= lastFrame || f.Bytes > pieceMax {
+	if f.Kind >= frameEnd || f.Bytes > maxFramePayload {
 		return fmt.Errorf("%w: frame %#x of %d bytes", envelope.ErrMalformed, f.Kind, f.Bytes)
 	}
 	return nil
 }
 
-// payload is how many bytes follow.
-func (f *frame) payload() int {
-	if f.Kind == storeFrame || f.Kind == storeLast || f.Kind == dataFrame {
+// payloadSize is how many bytes follow.
+func (f *frame) payloadSize() int {
+	if f.Kind == writeFrame || f.Kind == writeLastFrame || f.Kind == readReplyFrame {
 		return int(f.Bytes)
 	}
 	return 0

@@ -13,48 +13,50 @@ import (
 
 // link is the connection to a rank. The engine's lock guards it.
 type link struct {
-	f       *Fabric
-	rank    int
-	conn    *net.TCPConn
-	down    bool
-	waiting bool   // the core waits for room in the queue
-	queue   []byte // what the system did not take yet
-	writing bool   // a goroutine is at it
-	frame   [envelope.Size]byte
+	f             *Fabric
+	rank          int
+	conn          *net.TCPConn
+	failed        bool
+	coreWaiting   bool   // the core waits for room in the queue
+	queue         []byte // what the system did not take yet
+	writerRunning bool   // a goroutine is at it
+	frame         [envelope.Size]byte
 
-	moves   map[uint64]*moving // of ours
-	storing *moving            // a Store that has not left yet, before everything that follows
-	fetches []*moving          // that are not asked for yet
-	asked   int                // bytes that are and have not come
+	transfers      map[uint64]*transfer // of ours
+	currentWrite   *transfer            // a Store that has not left yet, before everything that follows
+	pendingReads   []*transfer          // that are not asked for yet
+	requestedBytes int                  // bytes that are and have not come
 
-	alive alive
+	liveness livenessState
 }
 
-func newLink(f *Fabric, rank int) *link { return &link{f: f, rank: rank, moves: map[uint64]*moving{}} }
+func newLink(f *Fabric, rank int) *link {
+	return &link{f: f, rank: rank, transfers: map[uint64]*transfer{}}
+}
 
-// send sends a packet.
-func (l *link) send(h *envelope.Header, payload []byte) {
+// sendPacket sends a packet.
+func (l *link) sendPacket(h *envelope.Header, payload []byte) {
 	h.MarshalTo(l.frame[:])
-	l.leave(payload)
+	l.transmit(payload)
 }
 
 // sendFrame sends a frame.
 func (l *link) sendFrame(h *frame, payload []byte) {
-	h.put(l.frame[:])
-	l.leave(payload)
+	h.marshalTo(l.frame[:])
+	l.transmit(payload)
 }
 
-// leave sends l.frame and what follows, or queues what the system does not take at
+// transmit sends l.frame and what follows, or queues what the system does not take at
 // once.
-func (l *link) leave(payload []byte) {
-	if l.down {
+func (l *link) transmit(payload []byte) {
+	if l.failed {
 		return
 	}
-	l.alive.sent = true
+	l.liveness.sent = true
 	n := 0
-	if len(l.queue) == 0 && !l.writing {
+	if len(l.queue) == 0 && !l.writerRunning {
 		order.Release()
-		n = try(l.conn, l.frame[:], payload) // an error comes again
+		n = tryWrite(l.conn, l.frame[:], payload) // an error comes again
 	}
 	if n < len(l.frame) {
 		l.queue = append(append(l.queue, l.frame[n:]...), payload...)
@@ -62,28 +64,28 @@ func (l *link) leave(payload []byte) {
 		l.queue = append(l.queue, payload[n:]...)
 	}
 	if len(l.queue) > 0 {
-		l.writeLater()
+		l.startWriter()
 	}
 }
 
-// writeLater starts the goroutine that writes.
-func (l *link) writeLater() {
-	if !l.writing {
-		l.writing = true
-		l.f.work.Go(l.write)
+// startWriter starts the goroutine that writes.
+func (l *link) startWriter() {
+	if !l.writerRunning {
+		l.writerRunning = true
+		l.f.work.Go(l.writeLoop)
 	}
 }
 
-// write sends what is queued or being stored, until there is no more.
-func (l *link) write() {
+// writeLoop sends what is queued or being stored, until there is no more.
+func (l *link) writeLoop() {
 	var out []byte
 	for {
 		l.f.host.Do(func(c *protocol.Core) {
-			l.store()
+			l.writePending()
 			out, l.queue = l.queue, out[:0]
-			l.writing = len(out) > 0
-			if l.waiting && l.storing == nil {
-				l.waiting = false
+			l.writerRunning = len(out) > 0
+			if l.coreWaiting && l.currentWrite == nil {
+				l.coreWaiting = false
 				c.Resume(l.rank)
 			}
 		})
@@ -92,17 +94,17 @@ func (l *link) write() {
 		}
 		order.Release()
 		if _, err := l.conn.Write(out); err != nil {
-			l.f.host.Do(func(*protocol.Core) { l.f.lose(l, err) })
+			l.f.host.Do(func(*protocol.Core) { l.f.failLink(l, err) })
 			return
 		}
 	}
 }
 
-// read handles what comes.
-func (l *link) read() {
+// readLoop handles what comes.
+func (l *link) readLoop() {
 	in := bufio.NewReaderSize(l.conn, 128<<10)
 	var header [envelope.Size]byte
-	payload := make([]byte, max(l.f.o.Eager, pieceMax))
+	payload := make([]byte, max(l.f.o.Eager, maxFramePayload))
 	for {
 		var h envelope.Header
 		_, err := io.ReadFull(in, header[:])
@@ -123,12 +125,12 @@ func (l *link) read() {
 		}
 		order.Acquire()
 		l.f.host.Do(func(c *protocol.Core) {
-			l.heard()
+			l.markAlive()
 			if err == nil {
 				err = c.HandlePacket(l.rank, &h, payload[:h.Bytes])
 			}
 			if err != nil {
-				l.f.lose(l, err)
+				l.f.failLink(l, err)
 			}
 		})
 		if err != nil {
@@ -140,27 +142,27 @@ func (l *link) read() {
 // readFrame handles a frame, and reports whether there may be more.
 func (l *link) readFrame(in io.Reader, header, payload []byte) bool {
 	var h frame
-	err := h.get(header)
+	err := h.unmarshal(header)
 	if err == nil {
-		payload = payload[:h.payload()]
+		payload = payload[:h.payloadSize()]
 		_, err = io.ReadFull(in, payload)
 	}
 	order.Acquire()
 	l.f.host.Do(func(c *protocol.Core) {
-		l.heard()
+		l.markAlive()
 		switch {
 		case err != nil:
 		case h.Kind == pingFrame:
 			l.sendFrame(&frame{Kind: pongFrame}, nil)
-			l.heard() // a Pong wants no answer
+			l.markAlive() // a Pong wants no answer
 		case h.Kind == pongFrame:
-		case h.Kind == dataFrame || h.Kind == doneFrame:
-			err = l.answered(c, &h, payload)
+		case h.Kind == readReplyFrame || h.Kind == doneFrame:
+			err = l.handleReply(c, &h, payload)
 		default:
-			err = l.serve(&h, payload)
+			err = l.handleMemoryFrame(&h, payload)
 		}
 		if err != nil {
-			l.f.lose(l, err)
+			l.f.failLink(l, err)
 		}
 	})
 	return err == nil

@@ -10,10 +10,10 @@ import (
 	"github.com/softrnic/softrnic/internal/hostaddr"
 )
 
-// listen opens the listener of a rank: at Listen if that is given, and else at the
+// openListener opens the listener of a rank: at Listen if that is given, and else at the
 // first address of Addrs that this host has. The zone is that of a link-local address,
 // which not every system tells of a socket.
-func (o *Options) listen() (l net.Listener, zone string, err error) {
+func (o *Options) openListener() (l net.Listener, zone string, err error) {
 	if o.Listen != "" || o.Addrs == "" {
 		if o.Listen == "" {
 			o.Listen = "127.0.0.1:0"
@@ -58,9 +58,9 @@ func (o *Options) listen() (l net.Listener, zone string, err error) {
 	return nil, "", fmt.Errorf("mpi/internal/fabric/tcp: listen at %s: %w", o.Addrs, failed)
 }
 
-// announcement returns the listener's address for other ranks. The zone of a
+// advertisedAddress returns the listener's address for other ranks. The zone of a
 // link-local address is left out: it means nothing on other hosts.
-func (f *Fabric) announcement() string {
+func (f *Fabric) advertisedAddress() string {
 	at := f.listener.Addr().(*net.TCPAddr).AddrPort()
 	return netip.AddrPortFrom(at.Addr().Unmap().WithZone(""), at.Port()).String()
 }

@@ -30,7 +30,7 @@ func TestListenAtTheHostsAddress(t *testing.T) {
 		{Options{Addrs: "127.0.0.1:" + strconv.Itoa(port) + "-65535"}, "127.0.0.1", true},
 		{Options{Addrs: "203.0.113.7", Listen: "127.0.0.1:0"}, "127.0.0.1", false},
 	} {
-		l, _, err := c.o.listen()
+		l, _, err := c.o.openListener()
 		require.NoError(t, err, c.o)
 		at := l.Addr().(*net.TCPAddr).AddrPort()
 		require.NoError(t, l.Close())
@@ -45,7 +45,7 @@ func TestListenAtTheHostsAddress(t *testing.T) {
 		"127.0.0.1:" + strconv.Itoa(port) + "-" + strconv.Itoa(port): "", // one port is the adapter's, as above
 	} {
 		o := Options{Addrs: text}
-		l, _, err := o.listen()
+		l, _, err := o.openListener()
 		if want == "" {
 			require.NoError(t, err)
 			require.NoError(t, l.Close())
@@ -58,7 +58,7 @@ func TestListenAtTheHostsAddress(t *testing.T) {
 // Ranks learn of a link-local address without the zone, which is the other host's.
 func TestLinkLocalAddressOfOtherHosts(t *testing.T) {
 	f := &Fabric{listener: zoned{}, zone: "no-such-if"}
-	require.Equal(t, "[fe80::1]:7", f.announcement())
+	require.Equal(t, "[fe80::1]:7", f.advertisedAddress())
 	_, err := f.dialAddress(t.Context(), "[fe80::2]:9")
 	require.ErrorContains(t, err, "fe80::2%no-such-if]:9")
 }

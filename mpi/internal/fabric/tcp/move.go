@@ -8,8 +8,8 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
 )
 
-// moving is a Fetch, a Store or an Atomic of ours under way.
-type moving struct {
+// transfer is a Fetch, a Store or an Atomic of ours under way.
+type transfer struct {
 	id   uint64
 	b    []byte
 	key  envelope.Key
@@ -17,38 +17,38 @@ type moving struct {
 	left int // that have not come
 }
 
-// fetchAhead is how much is asked for at a time.
-const fetchAhead = 16 * pieceMax
+// readWindow is how much is asked for at a time.
+const readWindow = 16 * maxFramePayload
 
 // RDMARead implements protocol.Net.
 func (f *Fabric) RDMARead(rank int, b []byte, key envelope.Key, move uint64) error {
-	l, err := f.way(rank)
+	l, err := f.writableLink(rank)
 	if err == nil {
-		m := &moving{id: move, b: b, key: key, left: len(b)}
-		l.moves[move] = m
-		l.fetches = append(l.fetches, m)
-		l.ask()
+		m := &transfer{id: move, b: b, key: key, left: len(b)}
+		l.transfers[move] = m
+		l.pendingReads = append(l.pendingReads, m)
+		l.requestReads()
 	}
 	return err
 }
 
 // RDMAWrite implements protocol.Net.
 func (f *Fabric) RDMAWrite(rank int, b []byte, key envelope.Key, move uint64) error {
-	l, err := f.way(rank)
+	l, err := f.writableLink(rank)
 	if err == nil {
-		l.storing = &moving{id: move, b: b, key: key}
-		l.moves[move] = l.storing
-		l.store()
+		l.currentWrite = &transfer{id: move, b: b, key: key}
+		l.transfers[move] = l.currentWrite
+		l.writePending()
 	}
 	return err
 }
 
 // Atomic implements protocol.Atomics.
 func (f *Fabric) Atomic(rank int, b []byte, key envelope.Key, a protocol.Atomic, move uint64) error {
-	l, err := f.way(rank)
+	l, err := f.writableLink(rank)
 	if err == nil {
-		l.moves[move] = &moving{id: move, b: b}
-		h := frame{Kind: addFrame, Move: move, Addr: key.Addr, Key: key.RKey, Offset: a.Operand}
+		l.transfers[move] = &transfer{id: move, b: b}
+		h := frame{Kind: addFrame, Transfer: move, Addr: key.Addr, Key: key.RKey, Offset: a.Operand}
 		if a.Swap {
 			h.Kind, h.New = swapFrame, a.New
 		}
@@ -57,80 +57,80 @@ func (f *Fabric) Atomic(rank int, b []byte, key envelope.Key, a protocol.Atomic,
 	return err
 }
 
-// way is the connection to a rank, if there is room on it.
-func (f *Fabric) way(rank int) (*link, error) {
+// writableLink is the connection to a rank, if there is room on it.
+func (f *Fabric) writableLink(rank int) (*link, error) {
 	l := f.links[rank]
-	if l == nil || l.conn == nil || l.down {
-		f.connect(rank)
+	if l == nil || l.conn == nil || l.failed {
+		f.startConnect(rank)
 		return nil, protocol.ErrNoRoom
 	}
-	if len(l.queue) > f.o.Queue || l.storing != nil {
-		l.waiting = true
+	if len(l.queue) > f.o.Queue || l.currentWrite != nil {
+		l.coreWaiting = true
 		return nil, protocol.ErrNoRoom
 	}
 	return l, nil
 }
 
-// ask asks for more of what is being fetched.
-func (l *link) ask() {
-	for len(l.fetches) > 0 && l.asked < fetchAhead {
-		m := l.fetches[0]
-		n := min(pieceMax, len(m.b)-m.next)
-		l.sendFrame(&frame{Kind: fetchFrame, Move: m.id, Addr: m.key.Addr + uint64(m.next), Key: m.key.RKey, Offset: uint64(m.next), Bytes: uint32(n)}, nil)
-		l.asked += n
+// requestReads asks for more of what is being fetched.
+func (l *link) requestReads() {
+	for len(l.pendingReads) > 0 && l.requestedBytes < readWindow {
+		m := l.pendingReads[0]
+		n := min(maxFramePayload, len(m.b)-m.next)
+		l.sendFrame(&frame{Kind: readFrame, Transfer: m.id, Addr: m.key.Addr + uint64(m.next), Key: m.key.RKey, Offset: uint64(m.next), Bytes: uint32(n)}, nil)
+		l.requestedBytes += n
 		if m.next += n; m.next == len(m.b) {
-			l.fetches[0] = nil
-			l.fetches = l.fetches[1:]
+			l.pendingReads[0] = nil
+			l.pendingReads = l.pendingReads[1:]
 		}
 	}
 }
 
-// storeTurn is how much leaves at a stretch.
-const storeTurn = 1 << 20
+// writeBurst is how much leaves at a stretch.
+const writeBurst = 1 << 20
 
-// store sends more of what is being stored. The goroutine that writes goes on with
+// writePending sends more of what is being stored. The goroutine that writes goes on with
 // it.
-func (l *link) store() {
-	for turn := 0; l.storing != nil && turn < storeTurn && len(l.queue) <= l.f.o.Queue; {
-		m := l.storing
-		n := min(pieceMax, len(m.b)-m.next)
-		h := frame{Kind: storeFrame, Move: m.id, Addr: m.key.Addr + uint64(m.next), Key: m.key.RKey, Bytes: uint32(n)}
+func (l *link) writePending() {
+	for turn := 0; l.currentWrite != nil && turn < writeBurst && len(l.queue) <= l.f.o.Queue; {
+		m := l.currentWrite
+		n := min(maxFramePayload, len(m.b)-m.next)
+		h := frame{Kind: writeFrame, Transfer: m.id, Addr: m.key.Addr + uint64(m.next), Key: m.key.RKey, Bytes: uint32(n)}
 		piece := m.b[m.next:][:n]
 		if m.next += n; m.next == len(m.b) {
-			h.Kind, l.storing = storeLast, nil
+			h.Kind, l.currentWrite = writeLastFrame, nil
 		}
 		turn += n
 		l.sendFrame(&h, piece)
 	}
-	if l.storing != nil {
-		l.writeLater()
+	if l.currentWrite != nil {
+		l.startWriter()
 	}
 }
 
-// answered handles an answer to one of ours.
-func (l *link) answered(c *protocol.Core, h *frame, payload []byte) error {
-	m := l.moves[h.Move]
-	if m == nil || m == l.storing {
-		return fmt.Errorf("%w: an answer to %#x, which there is not", envelope.ErrMalformed, h.Move)
+// handleReply handles an answer to one of ours.
+func (l *link) handleReply(c *protocol.Core, h *frame, payload []byte) error {
+	m := l.transfers[h.Transfer]
+	if m == nil || m == l.currentWrite {
+		return fmt.Errorf("%w: an answer to %#x, which there is not", envelope.ErrMalformed, h.Transfer)
 	}
 	switch {
-	case h.Kind == dataFrame:
+	case h.Kind == readReplyFrame:
 		if m.left == 0 || h.Offset > uint64(m.next) || len(payload) > m.next-int(h.Offset) || len(payload) > m.left || len(payload) == 0 {
 			return fmt.Errorf("%w: %d bytes at %d that were not asked for", envelope.ErrMalformed, len(payload), h.Offset)
 		}
 		copy(m.b[h.Offset:], payload)
 		m.left -= len(payload)
-		l.asked -= len(payload)
-		l.ask()
+		l.requestedBytes -= len(payload)
+		l.requestReads()
 		if m.left > 0 {
 			return nil
 		}
 	case m.left > 0:
-		return fmt.Errorf("%w: the end of %#x, of which %d bytes are missing", envelope.ErrMalformed, h.Move, m.left)
+		return fmt.Errorf("%w: the end of %#x, of which %d bytes are missing", envelope.ErrMalformed, h.Transfer, m.left)
 	case m.key == envelope.Key{}: // an Atomic
 		binary.NativeEndian.PutUint64(m.b, h.Offset)
 	}
-	delete(l.moves, h.Move)
-	c.TransferDone(h.Move, nil)
+	delete(l.transfers, h.Transfer)
+	c.TransferDone(h.Transfer, nil)
 	return nil
 }

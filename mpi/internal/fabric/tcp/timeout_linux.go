@@ -7,9 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// userTimeout is how long what was sent may be without an acknowledgement
+// setUserTimeout is how long what was sent may be without an acknowledgement
 // (TCP_USER_TIMEOUT, RFC 5482). Linux alone tries for a quarter of an hour.
-func userTimeout(conn *net.TCPConn, d time.Duration) {
+func setUserTimeout(conn *net.TCPConn, d time.Duration) {
 	raw, err := conn.SyscallConn()
 	if err != nil {
 		return // it is closed

@@ -7,5 +7,5 @@ import (
 	"time"
 )
 
-// userTimeout is the system's own.
-func userTimeout(*net.TCPConn, time.Duration) {}
+// setUserTimeout is the system's own.
+func setUserTimeout(*net.TCPConn, time.Duration) {}

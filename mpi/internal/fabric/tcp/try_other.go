@@ -4,5 +4,5 @@ package tcp
 
 import "net"
 
-// try leaves everything to the goroutine that writes.
-func try(*net.TCPConn, []byte, []byte) int { return 0 }
+// tryWrite leaves everything to the goroutine that writes.
+func tryWrite(*net.TCPConn, []byte, []byte) int { return 0 }

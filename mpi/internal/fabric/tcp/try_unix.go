@@ -8,9 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// try writes as much as the system takes without waiting, and returns how much
+// tryWrite writes as much as the system takes without waiting, and returns how much
 // that is.
-func try(c *net.TCPConn, a, b []byte) (n int) {
+func tryWrite(c *net.TCPConn, a, b []byte) (n int) {
 	raw, err := c.SyscallConn()
 	if err != nil {
 		return 0

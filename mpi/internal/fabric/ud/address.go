@@ -20,7 +20,7 @@ func parseAddress(s string) (datagram.Address, error) {
 	return a, nil
 }
 
-func key(rank int) string { return "ud-" + strconv.Itoa(rank) }
+func addressKey(rank int) string { return "ud-" + strconv.Itoa(rank) }
 
 // link is what is known of a rank.
 type link struct {
@@ -32,52 +32,52 @@ type link struct {
 type state uint8
 
 const (
-	unknown state = iota
-	sought        // in the book
-	open
-	lost
+	stateUnknown state = iota
+	stateLookup        // in the book
+	stateOpen
+	stateFailed
 )
 
-// seekTime is how long the book may take to answer.
-const seekTime = 60 * time.Second
+// lookupTimeout is how long the book may take to answer.
+const lookupTimeout = 60 * time.Second
 
-// seek looks a rank up, if nobody is at it already.
-func (f *Fabric) seek(rank int) {
-	if l := &f.links[rank]; l.state == unknown && !f.closed {
-		l.state = sought
+// startLookup looks a rank up, if nobody is at it already.
+func (f *Fabric) startLookup(rank int) {
+	if l := &f.links[rank]; l.state == stateUnknown && !f.closed {
+		l.state = stateLookup
 		f.work.Go(func() {
-			ctx, cancel := context.WithTimeout(f.ctx, seekTime)
+			ctx, cancel := context.WithTimeout(f.ctx, lookupTimeout)
 			defer cancel()
-			a, err := f.find(ctx, rank)
-			f.host.Do(func(*protocol.Core) { f.found(rank, a, err) })
+			a, err := f.lookupAddress(ctx, rank)
+			f.host.Do(func(*protocol.Core) { f.finishLookup(rank, a, err) })
 		})
 	}
 }
 
-func (f *Fabric) find(ctx context.Context, rank int) (a datagram.Address, err error) {
-	s, err := f.book.Get(ctx, key(rank))
+func (f *Fabric) lookupAddress(ctx context.Context, rank int) (a datagram.Address, err error) {
+	s, err := f.book.Get(ctx, addressKey(rank))
 	if err != nil {
 		return a, err
 	}
 	return parseAddress(s)
 }
 
-// found begins to talk to a rank.
-func (f *Fabric) found(rank int, a datagram.Address, err error) {
+// finishLookup begins to talk to a rank.
+func (f *Fabric) finishLookup(rank int, a datagram.Address, err error) {
 	l := &f.links[rank]
-	if f.closed || l.state != sought {
+	if f.closed || l.state != stateLookup {
 		return
 	}
 	if err == nil {
 		err = f.port.Connect(rank, a)
 	}
 	if err != nil {
-		f.lose(rank, fmt.Errorf("looking up where it is: %w", err))
+		f.failRank(rank, fmt.Errorf("looking up where it is: %w", err))
 		return
 	}
-	l.state, l.qpn, l.eager = open, a.QPN, min(f.o.Eager, longest(f.port.MTU(rank), datagram.MaxDatagrams))
+	l.state, l.qpn, l.eager = stateOpen, a.QPN, min(f.o.Eager, maxPayload(f.port.MTU(rank), datagram.MaxDatagrams))
 	f.host.Core().Resume(rank)
-	f.settle()
+	f.dispatchAndTransmit()
 }
 
 // ConnectAll implements fabric.Fabric: there are no connections, but all ranks
@@ -85,15 +85,15 @@ func (f *Fabric) found(rank int, a datagram.Address, err error) {
 func (f *Fabric) ConnectAll(ctx context.Context) error {
 	for i := 1; i < len(f.links); i++ {
 		rank := (f.rank + i) % len(f.links)
-		a, err := f.find(ctx, rank)
+		a, err := f.lookupAddress(ctx, rank)
 		if err != nil {
 			return fmt.Errorf("rank %d: %w", rank, err)
 		}
 		f.host.Do(func(*protocol.Core) {
-			if l := &f.links[rank]; l.state == unknown {
-				l.state = sought
+			if l := &f.links[rank]; l.state == stateUnknown {
+				l.state = stateLookup
 			}
-			f.found(rank, a, nil)
+			f.finishLookup(rank, a, nil)
 		})
 	}
 	return nil

@@ -18,26 +18,26 @@ func (f *Fabric) Poll() (some bool) {
 		n := f.ready
 		f.ready = 0
 		if n == 0 {
-			n = f.poll(f.wcs[:])
+			n = f.pollCQ(f.wcs[:])
 		}
 		if n > 0 {
 			some = true
-			f.look(f.wcs[:n])
+			f.handleCompletions(f.wcs[:n])
 		}
 		if n < len(f.wcs) {
 			break
 		}
 	}
 	if some {
-		f.settle()
+		f.dispatchAndTransmit()
 	}
 	return some
 }
 
-func (f *Fabric) poll(wcs []verbs.WC) int {
+func (f *Fabric) pollCQ(wcs []verbs.WC) int {
 	n, err := f.port.CQ.Poll(wcs)
 	if err != nil {
-		f.fail(err)
+		f.failAll(err)
 	}
 	return n
 }
@@ -54,34 +54,34 @@ func (f *Fabric) Block(ctx context.Context) error {
 	return err
 }
 
-// Complete handles completions of Queue, with the engine's lock: see Options.Look.
+// Complete handles completions of Queue, with the engine's lock: see Options.PollShared.
 func (f *Fabric) Complete(wcs []verbs.WC) {
-	f.look(wcs)
-	f.settle()
+	f.handleCompletions(wcs)
+	f.dispatchAndTransmit()
 }
 
-// look handles completions.
-func (f *Fabric) look(wcs []verbs.WC) {
-	f.inside = true
+// handleCompletions handles completions.
+func (f *Fabric) handleCompletions(wcs []verbs.WC) {
+	f.dispatching = true
 	f.port.Look(wcs)
-	f.inside = false
+	f.dispatching = false
 }
 
-// arrived handles a datagram.
-func (f *Fabric) arrived(now nack.Time, wc *verbs.WC, _, packet []byte) {
+// handleDatagram handles a datagram.
+func (f *Fabric) handleDatagram(now nack.Time, wc *verbs.WC, _, packet []byte) {
 	from, ok := nack.From(packet)
 	rank := int(from)
-	if !ok || rank >= len(f.links) || rank == f.rank || f.links[rank].state == open && wc.SrcQPN != f.links[rank].qpn {
+	if !ok || rank >= len(f.links) || rank == f.rank || f.links[rank].state == stateOpen && wc.SrcQPN != f.links[rank].qpn {
 		f.stats.strangers++
 		return
 	}
-	f.seek(rank) // to be able to answer
+	f.startLookup(rank) // to be able to answer
 	f.from = rank
 	f.core.Handle(now, rank, packet, f.deliver)
 }
 
-// message handles a packet of the core that is complete.
-func (f *Fabric) message(b []byte) {
+// handleMessage handles a packet of the core that is complete.
+func (f *Fabric) handleMessage(b []byte) {
 	var h envelope.Header
 	err := h.Unmarshal(b)
 	if err == nil {
@@ -94,42 +94,42 @@ func (f *Fabric) message(b []byte) {
 	}
 	if err != nil {
 		f.stats.refused++
-		f.lose(f.from, err)
+		f.failRank(f.from, err)
 	}
 }
 
 // What may become of ranks.
 var (
 	errRestarted = errors.New("it has been started anew")
-	errSilent    = errors.New("no answer")
-	errBreach    = errors.New("its packets do not fit together")
+	errTimeout   = errors.New("no answer")
+	errProtocol  = errors.New("its packets do not fit together")
 )
 
-// silent is the error of a rank that does not answer: what the system says of packets to
+// timeoutError is the error of a rank that does not answer: what the system says of packets to
 // it, or else for how long.
-func (f *Fabric) silent(rank int) error {
+func (f *Fabric) timeoutError(rank int) error {
 	if why := f.port.Refusal(rank); why != nil {
-		return fabric.NewLoss(rank, fmt.Errorf("%w: %w", errSilent, why))
+		return fabric.WrapLoss(rank, fmt.Errorf("%w: %w", errTimeout, why))
 	}
-	return fmt.Errorf("%w for %v", errSilent, f.o.GiveUp)
+	return fmt.Errorf("%w for %v", errTimeout, f.o.GiveUp)
 }
 
-// settle heeds what has become of ranks, and sends what is to be sent.
-func (f *Fabric) settle() {
-	f.inside = true
+// dispatchAndTransmit heeds what has become of ranks, and sends what is to be sent.
+func (f *Fabric) dispatchAndTransmit() {
+	f.dispatching = true
 	f.port.HandleRefusals()
 	for e, ok := f.core.Next(); ok; e, ok = f.core.Next() {
 		switch e.Kind {
 		case nack.Writable:
 			f.host.Core().Resume(e.Peer)
 		case nack.Restarted:
-			f.lose(e.Peer, errRestarted)
+			f.failRank(e.Peer, errRestarted)
 		case nack.Lost:
-			f.lose(e.Peer, f.silent(e.Peer))
+			f.failRank(e.Peer, f.timeoutError(e.Peer))
 		case nack.Broken:
-			f.lose(e.Peer, errBreach)
+			f.failRank(e.Peer, errProtocol)
 		}
 	}
-	f.inside = false
-	f.drain(f.now())
+	f.dispatching = false
+	f.transmit(f.clock())
 }

@@ -205,8 +205,8 @@ func stats(e *engine.Engine) (s map[string]uint64) {
 	return s
 }
 
-// lost is why a rank is lost, if it is.
-func lost(e *engine.Engine, rank int) (why error) {
+// stateFailed is why a rank is lost, if it is.
+func stateFailed(e *engine.Engine, rank int) (why error) {
 	e.Do(func(c *protocol.Core) { why = c.PeerError(rank) })
 	return why
 }
@@ -275,7 +275,7 @@ func TestStrangers(t *testing.T) {
 	}
 	require.Equal(t, []uint64{strangers, 1}, []uint64{s["strangers"], s["dropped_malformed"]})
 	for rank := 1; rank <= 3; rank++ {
-		require.NoError(t, lost(e, rank))
+		require.NoError(t, stateFailed(e, rank))
 	}
 }
 
@@ -293,9 +293,9 @@ func TestBadRanks(t *testing.T) {
 	b := make([]byte, nack.FeedbackSize)
 	c.post(b[:(&nack.Header{Kind: nack.Hello, From: 2, Epoch: 9}).Put(b)])
 	c.visit(ctx, e, 3)
-	require.ErrorIs(t, lost(e, 1), envelope.ErrMalformed)
-	require.ErrorContains(t, lost(e, 2), "started anew")
-	require.NoError(t, lost(e, 3))
+	require.ErrorIs(t, stateFailed(e, 1), envelope.ErrMalformed)
+	require.ErrorContains(t, stateFailed(e, 2), "started anew")
+	require.NoError(t, stateFailed(e, 3))
 }
 
 // All ranks can be looked up at the start. One of them whose entry is none is an

@@ -28,10 +28,10 @@ type Fabric struct {
 	links []link // by rank
 
 	// What leaves.
-	kept   int  // messages that wait to leave together
-	recent bool // something has been sent since the last Flush
-	inside bool // a look at what has come; what that sends leaves at its end
-	frame  [envelope.Size]byte
+	unsent         int  // messages that wait to leave together
+	sentSinceFlush bool // something has been sent since the last Flush
+	dispatching    bool // a look at what has come; what that sends leaves at its end
+	frame          [envelope.Size]byte
 
 	// What comes.
 	wcs     [64]verbs.WC
@@ -40,9 +40,9 @@ type Fabric struct {
 	from    int // rank of the packet that is handled
 	deliver func(message []byte)
 
-	timer *time.Timer
-	armed nack.Time    // when it rings, 0 if it does not
-	mine  [64]verbs.WC // the timer's
+	timer    *time.Timer
+	armed    nack.Time    // when it rings, 0 if it does not
+	timerWCs [64]verbs.WC // the timer's
 
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -58,31 +58,31 @@ func New(dev verbs.Device, host fabric.Host, book fabric.Book, o Options) (_ *Fa
 	if err != nil {
 		return nil, err
 	}
-	o.fill(attr.ActiveMTU.Bytes())
+	o.setDefaults(attr.ActiveMTU.Bytes())
 	f := &Fabric{host: host, book: book, o: o, rank: book.Rank(), links: make([]link, book.Size())}
-	f.deliver = f.message
+	f.deliver = f.handleMessage
 	f.port, err = datagram.Open(dev, datagram.Options{Self: uint32(f.rank), Peers: book.Size(), Epoch: max(1, uint32(time.Now().Unix())),
 		MaxMessage: envelope.Size + o.Eager, Receives: o.Receives, Packets: o.Packets, GiveUp: o.GiveUp,
-		Arrived: f.arrived, Failed: f.fail, Wake: func() { f.timer.Reset(0) }})
+		Arrived: f.handleDatagram, Failed: f.failAll, Wake: func() { f.timer.Reset(0) }})
 	if err != nil {
 		return nil, err
 	}
 	f.core = f.port.Core
-	if err := book.Put(key(f.rank), f.port.Address().String()); err != nil {
+	if err := book.Put(addressKey(f.rank), f.port.Address().String()); err != nil {
 		return nil, errors.Join(err, f.port.Close())
 	}
 	f.ctx, f.cancel = context.WithCancel(context.Background())
-	f.timer, f.armed = time.AfterFunc(pulse, f.late), f.now()+nack.Time(pulse)
+	f.timer, f.armed = time.AfterFunc(pollInterval, f.onTimer), f.clock()+nack.Time(pollInterval)
 	return f, nil
 }
 
-// now is the time of the core's clock, which is never 0.
-func (f *Fabric) now() nack.Time { return f.port.Now() }
+// clock is the time of the core's clock, which is never 0.
+func (f *Fabric) clock() nack.Time { return f.port.Now() }
 
 // Limits implements protocol.Net.
 func (f *Fabric) Limits(rank int) protocol.Limits {
 	eager := f.o.Eager
-	if l := &f.links[rank]; l.state == open {
+	if l := &f.links[rank]; l.state == stateOpen {
 		eager = l.eager
 	}
 	return protocol.Limits{Eager: eager, Rendezvous: protocol.RendezvousCopy}
@@ -92,30 +92,30 @@ func (f *Fabric) Limits(rank int) protocol.Limits {
 // together.
 func (f *Fabric) Send(rank int, h *envelope.Header, payload []byte) bool {
 	switch f.links[rank].state {
-	case unknown, sought:
-		f.seek(rank)
+	case stateUnknown, stateLookup:
+		f.startLookup(rank)
 		return false
-	case lost:
+	case stateFailed:
 		return true // the core hears of it, if it has not
 	}
 	h.MarshalTo(f.frame[:])
-	now := f.now()
+	now := f.clock()
 	switch err := f.core.Send(now, rank, f.frame[:], payload); {
 	case err == nack.ErrNoRoom:
 		return false // an event follows
 	case err != nil:
-		f.lose(rank, err)
+		f.failRank(rank, err)
 		return true
 	}
-	f.kept++
-	if f.inside {
+	f.unsent++
+	if f.dispatching {
 		return true
 	}
-	if !f.recent || f.kept >= datagram.Burst {
-		f.recent = true
-		f.drain(now)
+	if !f.sentSinceFlush || f.unsent >= datagram.Burst {
+		f.sentSinceFlush = true
+		f.transmit(now)
 	} else {
-		f.arm(now)
+		f.armTimer(now)
 	}
 	return true
 }
@@ -129,31 +129,31 @@ func (*Fabric) DeregisterMemory(protocol.Registration)            {}
 func (*Fabric) RDMARead(int, []byte, envelope.Key, uint64) error  { return errors.ErrUnsupported }
 func (*Fabric) RDMAWrite(int, []byte, envelope.Key, uint64) error { return errors.ErrUnsupported }
 
-// lose cuts a rank off.
-func (f *Fabric) lose(rank int, why error) {
+// failRank cuts a rank off.
+func (f *Fabric) failRank(rank int, why error) {
 	l := &f.links[rank]
-	if l.state == lost {
+	if l.state == stateFailed {
 		return
 	}
-	l.state = lost
+	l.state = stateFailed
 	f.core.Close(rank)
 	f.host.Core().FailPeer(rank, why)
 }
 
-// Cut implements fabric.Fabric.
-func (f *Fabric) Cut(rank int, why error) { f.lose(rank, why) }
+// Disconnect implements fabric.Fabric.
+func (f *Fabric) Disconnect(rank int, why error) { f.failRank(rank, why) }
 
-// Queue is where its completions are, and QPN what it has in them: see Options.Look.
+// Queue is where its completions are, and QPN what it has in them: see Options.PollShared.
 func (f *Fabric) Queue() (cq verbs.CQ, qpn uint32) { return f.port.CQ, f.port.QP.Num() }
 
 // Fail cuts all ranks off: nothing comes out of Queue any more.
-func (f *Fabric) Fail(why error) { f.fail(why) }
+func (f *Fabric) Fail(why error) { f.failAll(why) }
 
-// fail cuts all ranks off.
-func (f *Fabric) fail(why error) {
+// failAll cuts all ranks off.
+func (f *Fabric) failAll(why error) {
 	for rank := range f.links {
 		if rank != f.rank {
-			f.lose(rank, why)
+			f.failRank(rank, why)
 		}
 	}
 }

@@ -23,20 +23,20 @@ type Options struct {
 	// unless given.
 	GiveUp time.Duration
 
-	// Look is for a fabric that is a part of another, which polls its queue of
+	// PollShared is for a fabric that is a part of another, which polls its queue of
 	// completions: it sees what has come. Poll and Block are not called then.
-	Look func()
+	PollShared func()
 }
 
-// fill fills in what is not given, for an adapter whose datagrams have mtu bytes.
-func (o *Options) fill(mtu int) {
+// setDefaults fills in what is not given, for an adapter whose datagrams have mtu bytes.
+func (o *Options) setDefaults(mtu int) {
 	def := func(v *int, d int) {
 		if *v <= 0 {
 			*v = d
 		}
 	}
-	def(&o.Eager, longest(mtu, 8<<10/mtu))
-	o.Eager = max(envelope.KeySize, min(o.Eager, longest(mtu, datagram.MaxDatagrams)))
+	def(&o.Eager, maxPayload(mtu, 8<<10/mtu))
+	o.Eager = max(envelope.KeySize, min(o.Eager, maxPayload(mtu, datagram.MaxDatagrams)))
 	def(&o.Receives, 1<<10)
 	def(&o.Packets, 1<<10)
 	o.Packets = max(o.Packets, 2*datagram.MaxDatagrams)
@@ -45,5 +45,5 @@ func (o *Options) fill(mtu int) {
 	}
 }
 
-// longest is the payload of a packet that is as many datagrams.
-func longest(mtu, datagrams int) int { return datagram.Longest(mtu, datagrams) - envelope.Size }
+// maxPayload is the payload of a packet that is as many datagrams.
+func maxPayload(mtu, datagrams int) int { return datagram.Longest(mtu, datagrams) - envelope.Size }

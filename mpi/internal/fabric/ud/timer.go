@@ -12,18 +12,18 @@ const (
 	// and then computes.
 	batchTime = 50 * time.Microsecond
 
-	// pulse is how often somebody looks what has come, if the program does not:
+	// pollInterval is how often somebody looks what has come, if the program does not:
 	// so that others are answered, and do not take it for lost.
-	pulse = 20 * time.Millisecond
+	pollInterval = 20 * time.Millisecond
 )
 
-// arm makes the timer ring when something is due.
-func (f *Fabric) arm(now nack.Time) {
-	at := now + nack.Time(pulse)
+// armTimer makes the timer ring when something is due.
+func (f *Fabric) armTimer(now nack.Time) {
+	at := now + nack.Time(pollInterval)
 	if d := f.core.Deadline(); d != 0 {
 		at = min(at, d)
 	}
-	if f.kept > 0 {
+	if f.unsent > 0 {
 		at = min(at, now+nack.Time(batchTime))
 	}
 	if f.closed || f.armed != 0 && f.armed <= at {
@@ -33,21 +33,21 @@ func (f *Fabric) arm(now nack.Time) {
 	f.timer.Reset(time.Duration(max(0, at-now)))
 }
 
-// late is the timer's. If somebody is in Block, he handles what comes.
-func (f *Fabric) late() {
+// onTimer is the timer's. If somebody is in Block, he handles what comes.
+func (f *Fabric) onTimer() {
 	f.host.Do(func(*protocol.Core) {
 		if f.closed {
 			return
 		}
 		f.armed = 0
-		if f.o.Look != nil {
-			f.o.Look()
+		if f.o.PollShared != nil {
+			f.o.PollShared()
 		}
-		for n := len(f.mine); n == len(f.mine) && f.o.Look == nil && !f.blocked.Load(); {
-			n = f.poll(f.mine[:])
-			f.look(f.mine[:n])
+		for n := len(f.timerWCs); n == len(f.timerWCs) && f.o.PollShared == nil && !f.blocked.Load(); {
+			n = f.pollCQ(f.timerWCs[:])
+			f.handleCompletions(f.timerWCs[:n])
 		}
-		f.core.Advance(f.now())
-		f.settle()
+		f.core.Advance(f.clock())
+		f.dispatchAndTransmit()
 	})
 }
