@@ -78,7 +78,7 @@ type RejectError struct {
 }
 
 func (e *RejectError) Error() string {
-	return fmt.Sprintf("rejected: %v (%d): %s", e.Reason, uint16(e.Reason), e.Reason.Meaning())
+	return fmt.Sprintf("rejected: %v (%d): %s", e.Reason, uint16(e.Reason), e.Reason.Description())
 }
 
 // UDRejectError is a peer's answer that it does not serve datagrams on a port.
@@ -88,5 +88,5 @@ type UDRejectError struct {
 }
 
 func (e *UDRejectError) Error() string {
-	return fmt.Sprintf("rejected: %v (%d): %s", e.Status, uint8(e.Status), e.Status.Meaning())
+	return fmt.Sprintf("rejected: %v (%d): %s", e.Status, uint8(e.Status), e.Status.Description())
 }

@@ -16,12 +16,12 @@ func TestAckOnlyWhenAsked(t *testing.T) {
 	pkts := p.take(p.a)
 	require.Len(t, pkts, 3)
 	p.give(p.b, pkts[:2]...)
-	require.False(t, p.b.OwesAck())
+	require.False(t, p.b.HasPendingAck())
 	require.Empty(t, p.take(p.b))
 	p.give(p.b, pkts[2])
-	require.True(t, p.b.OwesAck())
+	require.True(t, p.b.HasPendingAck())
 	require.Equal(t, []string{"ACKNOWLEDGE 2 1f msn=1"}, p.words(p.b, p.take(p.b)))
-	require.False(t, p.b.OwesAck())
+	require.False(t, p.b.HasPendingAck())
 }
 
 // 2.2: one acknowledgement stands for all requests of a batch, and completes
@@ -68,7 +68,7 @@ func TestWindowShrinksBehindUnaskedPackets(t *testing.T) {
 	out := &batch{room: 7} // fewer than after which the message asks
 	require.True(t, p.a.Drain(p.now, out))
 	for range 100 {
-		p.a.window.Lost(p.now, 0)
+		p.a.window.OnLoss(p.now, 0)
 	}
 	p.give(p.b, p.parse(p.a, out)...)
 	p.settle()
@@ -125,7 +125,7 @@ func TestSequenceNAKOnceForEachGap(t *testing.T) {
 	pkts := p.take(p.a)
 	p.give(p.b, pkts[0])
 	require.Equal(t, wire.DropOutOfSequence, p.give(p.b, pkts[2]))
-	require.True(t, p.b.acks.Urgent(), "does not wait for DrainAck")
+	require.True(t, p.b.acks.NAKPending(), "does not wait for DrainAck")
 	require.Equal(t, []string{"ACKNOWLEDGE 1 60 msn=1"}, p.words(p.b, p.takeNoAck(p.b)))
 	require.Equal(t, wire.DropOutOfSequence, p.give(p.b, pkts[3:]...))
 	require.Empty(t, p.take(p.b))
@@ -179,13 +179,13 @@ func TestRepeatedSequenceNAKIsIgnored(t *testing.T) {
 		p.give(p.a, nak)
 	}
 	require.Empty(t, p.take(p.a))
-	require.Equal(t, 1, p.a.retry.Spent())
+	require.Equal(t, 1, p.a.retry.RetriesUsed())
 
 	p.give(p.b, pkts[0])
 	p.give(p.a, p.take(p.b)...) // progress
 	p.give(p.a, p.response(p.b, wire.RCAck, 1, wire.NakPSNSequence, nil))
 	require.Len(t, p.take(p.a), 1)
-	require.Equal(t, 1, p.a.retry.Spent(), "the counter started anew")
+	require.Equal(t, 1, p.a.retry.RetriesUsed(), "the counter started anew")
 }
 
 // A gap that closes before its NAK leaves: what was dropped behind it is asked

@@ -9,48 +9,48 @@ import (
 // adapter like ours, has not asked for: long enough for most to go with
 // something else, since each costs both ends a turn of their processes, and
 // well below the time after which that peer would probe.
-const AckDelay = reliability.LazyProbe / 3
+const AckDelay = reliability.DelayedAckProbe / 3
 
-// maxUnasked is how many packets may follow one another without asking for an
+// maxWithoutAckReq is how many packets may follow one another without asking for an
 // acknowledgement.
-const maxUnasked = 16
+const maxWithoutAckReq = 16
 
-// carefulFor is how many messages ask for acknowledgements after something was
+// cautiousMessages is how many messages ask for acknowledgements after something was
 // lost, so that the next loss is noticed soon.
-const carefulFor = 256
+const cautiousMessages = 256
 
-// asks decides whether a packet of w asks for an acknowledgement: one that
+// wantsAck decides whether a packet of w asks for an acknowledgement: one that
 // uses up the window does (edge), a probe does, every so many others do, so
 // that the window moves before it is used up, and the last of a message does
 // unless nobody waits for that.
-func (c *Core) asks(w *sendWQE, last, edge bool) bool {
-	every := uint32(min(maxUnasked, max(1, c.window.Size()/4/int(c.mtu))))
-	careful := c.careful > 0
+func (c *Core) wantsAck(w *sendWQE, last, edge bool) bool {
+	every := uint32(min(maxWithoutAckReq, max(1, c.window.Size()/4/int(c.mtu))))
+	careful := c.cautious > 0
 	if careful && last {
-		c.careful--
+		c.cautious--
 	}
-	if edge || c.forceAck || c.unasked+1 >= every || last && (careful || !c.unawaited(w)) {
-		c.forceAck = false
-		c.unasked = 0
+	if edge || c.forceAckReq || c.sinceAckReq+1 >= every || last && (careful || !c.ackDeferrable(w)) {
+		c.forceAckReq = false
+		c.sinceAckReq = 0
 		return true
 	}
-	c.unasked++
+	c.sinceAckReq++
 	return false
 }
 
-// unawaited tells messages whose acknowledgement nothing waits for: nobody is in a
+// ackDeferrable tells messages whose acknowledgement nothing waits for: nobody is in a
 // hurry for a completion, no room in the send queue, no credit, no local operation
 // behind it. The peer, an adapter like ours, acknowledges them after AckDelay, with
 // the next that asks, or with a response; to any other, all messages ask.
-func (c *Core) unawaited(w *sendWQE) bool {
-	if !c.lazyAcks || 2*uint32(c.sq.len()) >= c.sq.limit {
+func (c *Core) ackDeferrable(w *sendWQE) bool {
+	if !c.peerDelaysAcks || 2*uint32(c.sq.len()) >= c.sq.limit {
 		return false
 	}
 	if w.flags&verbs.SendUnhurried == 0 && (c.signalAll || w.flags&verbs.SendSignaled != 0) {
 		return false
 	}
-	if c.cur+1 != c.sq.tail && c.sq.at(c.cur+1).op == verbs.WRLocalInv {
+	if c.cur+1 != c.sq.tail && c.sq.wqeAt(c.cur+1).op == verbs.WRLocalInv {
 		return false
 	}
-	return !w.consumes() || !c.credits.Low()
+	return !w.consumesRecv() || !c.credits.BelowWatermark()
 }

@@ -57,12 +57,12 @@ func TestUnawaitedLost(t *testing.T) {
 	p := connect(t, withPeerBuffer)
 	p.a.post(p.now, unsignaled(p.write(1, 0, 0, 8)))
 	p.take(p.a) // and lost
-	p.wait(p.a, reliability.LazyProbe)
+	p.wait(p.a, reliability.DelayedAckProbe)
 	again := p.take(p.a)
 	require.Equal(t, []string{"WRITE_ONLY 0 len=8 @0+8 A"}, p.words(p.a, again))
 	p.give(p.b, again...)
 	p.settle()
-	for i := range carefulFor {
+	for i := range cautiousMessages {
 		p.a.post(p.now, unsignaled(p.write(2, 0, 0, 8)))
 		pkts := p.take(p.a)
 		require.True(t, pkts[0].BTH.AckReq, i)
@@ -131,7 +131,7 @@ func TestAwaited(t *testing.T) {
 	for _, pkt := range p.take(p.a) {
 		if !pkt.BTH.AckReq {
 			silent++
-			require.Less(t, silent, maxUnasked)
+			require.Less(t, silent, maxWithoutAckReq)
 			continue
 		}
 		silent = 0

@@ -14,9 +14,9 @@ var completionOp = [...]verbs.WCOpcode{
 	verbs.WRAtomicFetchAdd: verbs.WCFetchAdd, verbs.WRLocalInv: verbs.WCLocalInv, verbs.WRBindMW: verbs.WCBindMW,
 }
 
-// finish takes the request at the head of the queue off with success.
-func (c *Core) finish(w *sendWQE) {
-	if w.consumes() || c.typ != verbs.RC && !w.isLocal() {
+// completeHead takes the request at the head of the queue off with success.
+func (c *Core) completeHead(w *sendWQE) {
+	if w.consumesRecv() || c.typ != verbs.RC && !w.isLocal() {
 		c.counters.RDMASends++
 	}
 	if w.flags&verbs.SendSignaled != 0 || c.signalAll {
@@ -26,54 +26,54 @@ func (c *Core) finish(w *sendWQE) {
 	} else {
 		c.counters.Unsignaled++
 	}
-	c.pop()
+	c.popHead()
 }
 
-// pop takes the request at the head of the queue off.
-func (c *Core) pop() {
+// popHead takes the request at the head of the queue off.
+func (c *Core) popHead() {
 	if c.cur == c.sq.head {
 		c.cur++
 	}
 	c.sq.head++
 }
 
-// reap completes everything at the head of the queue that needs no further
+// completeReady completes everything at the head of the queue that needs no further
 // acknowledgement: local operations, and reads and atomics that are answered.
-func (c *Core) reap(now Time) {
+func (c *Core) completeReady(now Time) {
 	for c.sq.head != c.sq.tail {
-		w := c.sq.at(c.sq.head)
+		w := c.sq.wqeAt(c.sq.head)
 		if !w.started || !w.isLocal() && !w.done {
 			break
 		}
 		if !w.isLocal() {
 			c.una = w.last.Add(1)
 		}
-		c.finish(w)
+		c.completeHead(w)
 	}
 	c.checkDrained()
 }
 
-// acknowledged takes an acknowledgement of everything up to psn. It reports
+// ackThrough takes an acknowledgement of everything up to psn. It reports
 // whether a read or atomic at or before psn has not been answered, which means
 // that its response is lost.
-func (c *Core) acknowledged(now Time, psn wire.PSN) (lost bool) {
+func (c *Core) ackThrough(now Time, psn wire.PSN) (lost bool) {
 	before, beforeUna := c.inFlight(), c.una
 	for c.sq.head != c.sq.tail {
-		w := c.sq.at(c.sq.head)
+		w := c.sq.wqeAt(c.sq.head)
 		if !w.started {
 			break
 		}
 		if w.isLocal() {
-			c.finish(w)
+			c.completeHead(w)
 			continue
 		}
 		acked := psn.Sub(c.una) // what is older than una is -1; so half of all PSNs can be told apart
 		switch {
-		case w.responds():
+		case w.expectsResponse():
 			lost = w.first.Sub(c.una) <= acked
 		case w.last.Sub(c.una) <= acked:
 			c.una = w.last.Add(1)
-			c.finish(w)
+			c.completeHead(w)
 			continue
 		case acked >= 0:
 			c.una = psn.Add(1)
@@ -81,39 +81,39 @@ func (c *Core) acknowledged(now Time, psn wire.PSN) (lost bool) {
 		break
 	}
 	if c.una != beforeUna {
-		c.moved(now)
-		c.window.Acked(max(0, before-c.inFlight()))
+		c.onProgress(now)
+		c.window.OnAck(max(0, before-c.inFlight()))
 	}
 	c.checkDrained()
 	return lost
 }
 
-// moved does what follows when something new was acknowledged.
-func (c *Core) moved(now Time) {
-	if timed, ok := c.rtt.Timing(); ok && timed.Less(c.una) {
-		c.rtt.Acked(now)
+// onProgress does what follows when something new was acknowledged.
+func (c *Core) onProgress(now Time) {
+	if timed, ok := c.rtt.TimedPSN(); ok && timed.Less(c.una) {
+		c.rtt.OnAck(now)
 	}
-	c.probing, c.refusal = false, nil
-	if c.retry.Probed() { // something of what a probe was for is lost, or its acknowledgement
-		c.careful = carefulFor
+	c.probing, c.lastRefusal = false, nil
+	if c.retry.ProbeSent() { // something of what a probe was for is lost, or its acknowledgement
+		c.cautious = cautiousMessages
 	}
 	if c.next.Less(c.una) {
 		c.next = c.una
 		c.skipSent()
 	}
-	c.hasAsked = c.hasAsked && c.una.LessEq(c.lastAsk)
-	c.retry.Progress(now, c.una != c.top, c.hasAsked, &c.rtt)
+	c.ackReqInFlight = c.ackReqInFlight && c.una.LessEq(c.lastAckReq)
+	c.retry.OnProgress(now, c.una != c.top, c.ackReqInFlight, &c.rtt)
 }
 
 // oldestUnanswered returns the first read or atomic that waits for its
 // response, or nil.
 func (c *Core) oldestUnanswered() *sendWQE {
 	for i := c.sq.head; i != c.sq.tail; i++ {
-		w := c.sq.at(i)
+		w := c.sq.wqeAt(i)
 		if !w.started {
 			return nil
 		}
-		if w.responds() && !w.done {
+		if w.expectsResponse() && !w.done {
 			return w
 		}
 	}
@@ -143,18 +143,18 @@ func (c *Core) handleAck(now Time, p *wire.Packet) wire.Drop {
 		c.credits.Update(aeth.Syndrome.Value(), aeth.MSN)
 		// The limit need not have moved: requests behind the refused one that take no receive
 		// have moved it before.
-		if c.known && c.credits.Counted() && aeth.Syndrome.Value() != 0 && c.retry.Ready(now, &c.rtt) {
-			c.forceAck = true
+		if c.softrnicPeer && c.credits.PeerAdvertises() && aeth.Syndrome.Value() != 0 && c.retry.EndRNRWait(now, &c.rtt) {
+			c.forceAckReq = true
 		}
 		if psn.Less(c.una) {
 			return wire.DropNone // nothing new but, perhaps, credits
 		}
-		switch lost := c.acknowledged(now, psn); {
+		switch lost := c.ackThrough(now, psn); {
 		case lost:
 			c.sequenceError(now)
 		case c.tailLost(psn):
 			c.counters.CompleterRetryErr++
-			c.window.Lost(now, c.rtt.Smoothed())
+			c.window.OnLoss(now, c.rtt.Smoothed())
 			c.goBack()
 		}
 		return wire.DropNone
@@ -164,14 +164,14 @@ func (c *Core) handleAck(now Time, p *wire.Packet) wire.Drop {
 	if psn.Less(c.una) {
 		return wire.DropDuplicate
 	}
-	if c.acknowledged(now, psn.Add(-1)) && aeth.Syndrome.Kind() == wire.KindRNR {
+	if c.ackThrough(now, psn.Add(-1)) && aeth.Syndrome.Kind() == wire.KindRNR {
 		// A response before the refused packet is missing: ask for that first.
 		c.sequenceError(now)
 		return wire.DropNone
 	}
 	if aeth.Syndrome.Kind() == wire.KindRNR {
 		c.counters.RcvdRNRErr++
-		switch c.retry.RNR(now, aeth.Syndrome.Value(), c.known && c.credits.Counted()) {
+		switch c.retry.OnRNR(now, aeth.Syndrome.Value(), c.softrnicPeer && c.credits.PeerAdvertises()) {
 		case reliability.GiveUp:
 			c.counters.RetryRNRExceededErr++
 			c.failRemote(now, verbs.WCRNRRetryExcErr, psn, aeth.Syndrome)
@@ -203,39 +203,39 @@ func (c *Core) handleAck(now Time, p *wire.Packet) wire.Drop {
 // answer to the probe would have covered it. Without this every packet of a
 // lost tail would wait for a probe of its own.
 func (c *Core) tailLost(psn wire.PSN) bool {
-	if !c.probed || psn.Less(c.probe) {
+	if !c.probeUnanswered || psn.Less(c.probePSN) {
 		return false
 	}
-	c.probed = false
-	return psn == c.probe && c.una.Less(c.resume)
+	c.probeUnanswered = false
+	return psn == c.probePSN && c.una.Less(c.resume)
 }
 
 // sequenceError goes back to the oldest packet that is not acknowledged,
 // unless that is under way.
 func (c *Core) sequenceError(now Time) {
-	switch c.retry.SequenceNAK(now, c.una, &c.rtt) {
+	switch c.retry.OnSequenceNAK(now, c.una, &c.rtt) {
 	case reliability.GiveUp:
-		c.giveUp(now)
+		c.exhaustRetries(now)
 	case reliability.GoBack:
 		c.counters.CompleterRetryErr++
-		c.window.Lost(now, c.rtt.Smoothed())
-		c.reads.Lost(now, c.rtt.Smoothed())
-		c.careful = carefulFor
+		c.window.OnLoss(now, c.rtt.Smoothed())
+		c.readWindow.OnLoss(now, c.rtt.Smoothed())
+		c.cautious = cautiousMessages
 		c.goBack()
 	}
 }
 
-// giveUp fails the oldest request: its retries are spent.
-func (c *Core) giveUp(now Time) {
+// exhaustRetries fails the oldest request: its retries are spent.
+func (c *Core) exhaustRetries(now Time) {
 	c.counters.RetryExceededErr++
-	c.failRetries(now)
+	c.failUnanswered(now)
 }
 
 // handleReadResponse places read data. Any of FIRST, MIDDLE, LAST and ONLY is
 // taken at the expected PSN: responders differ in what they start a repeated
 // response with.
 func (c *Core) handleReadResponse(now Time, p *wire.Packet) wire.Drop {
-	w, d := c.answers(now, p)
+	w, d := c.matchResponse(now, p)
 	if w == nil {
 		return d
 	}
@@ -243,18 +243,18 @@ func (c *Core) handleReadResponse(now Time, p *wire.Packet) wire.Drop {
 	if w.op != verbs.WRRDMARead || n != min(c.mtu, w.length-w.got) {
 		return c.badResponse(now, p, "the read response is not what was asked for, or has another length")
 	}
-	if m := c.scatter(c.sq.sgl(c.sq.head), w.got, p.Payload); !m.ok() {
+	if m := c.scatter(c.sq.sglAt(c.sq.head), w.got, p.Payload); !m.ok() {
 		c.failLocal(now, w, m)
 		return wire.DropNone
 	}
 	c.counters.RcvdBytes += uint64(n)
-	c.answered(now, p, w, n)
+	c.advanceResponse(now, p, w, n)
 	return wire.DropNone
 }
 
 // handleAtomicAck places the original value of an atomic.
 func (c *Core) handleAtomicAck(now Time, p *wire.Packet) wire.Drop {
-	w, d := c.answers(now, p)
+	w, d := c.matchResponse(now, p)
 	if w == nil {
 		return d
 	}
@@ -263,18 +263,18 @@ func (c *Core) handleAtomicAck(now Time, p *wire.Packet) wire.Drop {
 	}
 	var b [8]byte
 	putHost(b[:], p.AtomicAckETH().Orig)
-	if m := c.scatter(c.sq.sgl(c.sq.head), 0, b[:]); !m.ok() {
+	if m := c.scatter(c.sq.sglAt(c.sq.head), 0, b[:]); !m.ok() {
 		c.failLocal(now, w, m)
 		return wire.DropNone
 	}
-	c.answered(now, p, w, w.length)
+	c.advanceResponse(now, p, w, w.length)
 	return wire.DropNone
 }
 
-// answers returns the read or atomic that response p continues, which is then
+// matchResponse returns the read or atomic that response p continues, which is then
 // at the head of the queue, because a response acknowledges all requests
 // before it. If there is none it returns what becomes of p.
-func (c *Core) answers(now Time, p *wire.Packet) (*sendWQE, wire.Drop) {
+func (c *Core) matchResponse(now Time, p *wire.Packet) (*sendWQE, wire.Drop) {
 	w := c.oldestUnanswered()
 	if w == nil {
 		if p.BTH.PSN.Less(c.una) {
@@ -286,7 +286,7 @@ func (c *Core) answers(now Time, p *wire.Packet) (*sendWQE, wire.Drop) {
 	if ahead < 0 {
 		return nil, wire.DropDuplicate
 	}
-	c.acknowledged(now, w.first.Add(-1))
+	c.ackThrough(now, w.first.Add(-1))
 	if ahead > 0 { // what is between has been lost
 		c.sequenceError(now)
 		return nil, wire.DropOutOfSequence
@@ -294,25 +294,25 @@ func (c *Core) answers(now Time, p *wire.Packet) (*sendWQE, wire.Drop) {
 	return w, wire.DropNone
 }
 
-// answered notes that p brought n bytes for w, the head of the queue.
-func (c *Core) answered(now Time, p *wire.Packet, w *sendWQE, n uint32) {
+// advanceResponse notes that p brought n bytes for w, the head of the queue.
+func (c *Core) advanceResponse(now Time, p *wire.Packet, w *sendWQE, n uint32) {
 	if p.Info.AETH {
 		aeth := p.AETH()
 		c.credits.Update(aeth.Syndrome.Value(), aeth.MSN)
 	}
-	c.count(c.sq.head, -1)
+	c.countReads(c.sq.head, -1)
 	w.got += n
 	w.done = w.got == w.length
-	c.count(c.sq.head, 1)
-	c.reads.Acked(int(n))
+	c.countReads(c.sq.head, 1)
+	c.readWindow.OnAck(int(n))
 	c.una = p.BTH.PSN.Add(1)
-	c.reap(now)
-	c.moved(now)
+	c.completeReady(now)
+	c.onProgress(now)
 }
 
 // badResponse fails the oldest request for a response that contradicts it.
 func (c *Core) badResponse(now Time, p *wire.Packet, what string) wire.Drop {
-	if c.sq.head == c.sq.tail || !c.sq.at(c.sq.head).started {
+	if c.sq.head == c.sq.tail || !c.sq.wqeAt(c.sq.head).started {
 		return wire.DropGhostResponse
 	}
 	c.failResponse(now, p, what)

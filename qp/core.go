@@ -73,40 +73,40 @@ type Core struct {
 
 // requester is the sending half of a Core.
 type requester struct {
-	sq       sendQueue
-	cur      uint32   // request that sends next, between sq.head and sq.tail
-	next     wire.PSN // next PSN to send; behind top while packets are sent again
-	una      wire.PSN // oldest PSN not acknowledged
-	top      wire.PSN // one past the highest PSN sent
-	endPos   uint64   // window coordinate one past the last started request
-	burst    uint32   // packets laid out in a row
-	known    bool     // the peer is an adapter like ours, see inPieces and unawaited
-	unasked  uint32   // packets since one asked for an acknowledgement
-	forceAck bool     // ask with the next packet: it is a probe
-	lazyAcks bool     // the peer acknowledges what does not ask, after AckDelay
-	careful  int      // messages that ask, see carefulFor
-	lastAsk  wire.PSN // the last packet that asked ...
-	hasAsked bool     // ... if any has
-	probing  bool     // send one packet only, and go on at resume
-	stalled  bool     // counted a credit stall for the request at cur
-	drained  bool     // SQ_DRAINED raised
-	resume   wire.PSN // where sending goes on after a probe
-	probed   bool     // a probe of a SEND or WRITE has not been answered ...
-	probe    wire.PSN // ... and this is its PSN
+	sq              sendQueue
+	cur             uint32   // request that sends next, between sq.head and sq.tail
+	next            wire.PSN // next PSN to send; behind top while packets are sent again
+	una             wire.PSN // oldest PSN not acknowledged
+	top             wire.PSN // one past the highest PSN sent
+	endPos          uint64   // window coordinate one past the last started request
+	burst           uint32   // packets laid out in a row
+	softrnicPeer    bool     // the peer is an adapter like ours, see inPieces and unawaited
+	sinceAckReq     uint32   // packets since one asked for an acknowledgement
+	forceAckReq     bool     // ask with the next packet: it is a probe
+	peerDelaysAcks  bool     // the peer acknowledges what does not ask, after AckDelay
+	cautious        int      // messages that ask, see carefulFor
+	lastAckReq      wire.PSN // the last packet that asked ...
+	ackReqInFlight  bool     // ... if any has
+	probing         bool     // send one packet only, and go on at resume
+	stalled         bool     // counted a credit stall for the request at cur
+	drained         bool     // SQ_DRAINED raised
+	resume          wire.PSN // where sending goes on after a probe
+	probeUnanswered bool     // a probe of a SEND or WRITE has not been answered ...
+	probePSN        wire.PSN // ... and this is its PSN
 
 	rdOut     uint32 // reads (parts of them) and atomics outstanding
 	rdBytes   uint32 // bytes of reads outstanding
 	readPart  uint32 // a longer read is asked for in parts of this many bytes
 	readLimit uint32 // bytes of reads outstanding at most, what reads may grow to
 
-	refusal *verbs.RefusedError // RC: last refused packet since an answer, or nil
-	unsent  []unsent            // UC, UD: refused packets of requests not confirmed
+	lastRefusal *verbs.RefusedError // RC: last refused packet since an answer, or nil
+	unsent      []unsentPacket      // UC, UD: refused packets of requests not confirmed
 
-	window  reliability.Window
-	reads   reliability.Window // of what comes back, as window is of what leaves
-	retry   reliability.Retry
-	rtt     reliability.RTT
-	credits reliability.Credits
+	window     reliability.Window
+	readWindow reliability.Window // of what comes back, as window is of what leaves
+	retry      reliability.Retry
+	rtt        reliability.RTT
+	credits    reliability.Credits
 }
 
 // responder is the receiving half of a Core.
@@ -115,11 +115,11 @@ type responder struct {
 	recv    reliability.Receiver
 	acks    reliability.Acks
 	res     reliability.Resources
-	msg     inbound
+	msg     inboundMessage
 	cnpDue  bool
 	cnpLast Time
 
-	heardPeer   bool // a packet has come
+	peerSeen    bool // a packet has come
 	zeroCredits bool // the last acknowledgement advertised no credit
 	established bool // COMM_EST raised
 }
@@ -148,7 +148,7 @@ func New(cfg Config) *Core {
 	if cfg.PortMTU > 0 {
 		c.portMTU = uint32(cfg.PortMTU)
 	}
-	c.reset()
+	c.resetAll()
 	return c
 }
 
@@ -185,8 +185,8 @@ func (c *Core) InFlight() int {
 	return c.inFlight()
 }
 
-// Peer is where a connected queue pair sends to.
-func (c *Core) Peer() wire.Path { return c.path }
+// PeerPath is where a connected queue pair sends to.
+func (c *Core) PeerPath() wire.Path { return c.path }
 
 // DestQPN is the peer's queue pair.
 func (c *Core) DestQPN() uint32 { return c.attr.DestQPN }
@@ -213,9 +213,9 @@ func (c *Core) CanComplete() (send, recv bool) {
 	return c.sq.len() > 0 || c.rdma != nil && c.rdma.ops > 0, c.rq.len() > 0 || c.msg.held
 }
 
-// reset forgets all work and every attribute.
-func (c *Core) reset() {
-	c.Abandon()
+// resetAll forgets all work and every attribute.
+func (c *Core) resetAll() {
+	c.ReleaseSharedRecv()
 	c.resetRDMA()
 	c.state = sReset
 	c.attr = verbs.QPAttr{}
@@ -223,21 +223,21 @@ func (c *Core) reset() {
 	c.mtu = c.portMTU // what it stays for datagrams
 	c.sq.reset()
 	c.rq.reset()
-	c.cur, c.next, c.una, c.top, c.endPos, c.unasked = 0, 0, 0, 0, 0, 0
-	c.forceAck, c.probing, c.probed, c.stalled, c.drained = false, false, false, false, false
-	c.rdOut, c.rdBytes, c.known = 0, 0, false
-	c.lazyAcks, c.careful, c.hasAsked = false, 0, false
-	c.refusal, c.unsent = nil, nil
-	c.heardPeer = false
+	c.cur, c.next, c.una, c.top, c.endPos, c.sinceAckReq = 0, 0, 0, 0, 0, 0
+	c.forceAckReq, c.probing, c.probeUnanswered, c.stalled, c.drained = false, false, false, false, false
+	c.rdOut, c.rdBytes, c.softrnicPeer = 0, 0, false
+	c.peerDelaysAcks, c.cautious, c.ackReqInFlight = false, 0, false
+	c.lastRefusal, c.unsent = nil, nil
+	c.peerSeen = false
 	c.retry.Stop()
 	c.rtt = reliability.RTT{}
-	c.window, c.reads = reliability.Window{}, reliability.Window{}
+	c.window, c.readWindow = reliability.Window{}, reliability.Window{}
 	c.acks = reliability.Acks{}
 	c.recv.Reset(0)
 	c.res.Reset(0)
-	c.msg = inbound{wqe: RecvWQE{SGList: c.msg.wqe.SGList[:0]}}
+	c.msg = inboundMessage{wqe: RecvWQE{SGList: c.msg.wqe.SGList[:0]}}
 	c.cnpDue, c.cnpLast, c.zeroCredits, c.established = false, 0, false, false
-	c.recorder.state(0, sReset)
+	c.recorder.addState(0, sReset)
 }
 
 // String names the queue pair for errors.

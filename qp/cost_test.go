@@ -123,7 +123,7 @@ func TestNoAllocations(t *testing.T) {
 		for what, wr := range l.works() {
 			wrs := []verbs.SendWR{wr, wr, wr}
 			var recvs []verbs.RecvWR
-			if w := (sendWQE{op: wr.Opcode}); w.consumes() {
+			if w := (sendWQE{op: wr.Opcode}); w.consumesRecv() {
 				recvs = append(append(append(recvs, recv...), recv...), recv...)
 			}
 			cycle := func() { l.cycle(wrs, recvs) }

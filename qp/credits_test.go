@@ -114,7 +114,7 @@ func TestSharedQueueAdvertisesUnlimited(t *testing.T) {
 			require.EqualValues(t, 0x1f, ack[0].AETH().Syndrome, "%d free", free)
 			p.give(p.a, ack...)
 			p.b.recv(uint64(free), 0, 8)
-			require.False(t, p.b.OwesAck(), "no news for the peer")
+			require.False(t, p.b.HasPendingAck(), "no news for the peer")
 		}
 	}
 }
@@ -138,16 +138,16 @@ func TestGhostAckBringsCredits(t *testing.T) {
 	p.sends(1, 1)
 	p.settle()
 	require.Len(t, p.a.done(), 1)
-	require.False(t, p.b.OwesAck())
+	require.False(t, p.b.HasPendingAck())
 	p.recvs(10, 4)
-	require.True(t, p.b.OwesAck())
+	require.True(t, p.b.HasPendingAck())
 	ghost := p.take(p.b)
 	require.Equal(t, []string{"ACKNOWLEDGE 0 04 msn=1"}, p.words(p.b, ghost))
 	p.give(p.a, ghost...)
 	p.sends(2, 8)
 	require.Len(t, p.take(p.a), 5, "four credits and a probe")
 	p.recvs(20, 1)
-	require.False(t, p.b.OwesAck(), "the peer knew of some")
+	require.False(t, p.b.HasPendingAck(), "the peer knew of some")
 }
 
 // A read response that offered no credit counts as well.
@@ -163,7 +163,7 @@ func TestGhostAckAfterAResponse(t *testing.T) {
 func TestNoGhostAckBeforeTheFirstRequest(t *testing.T) {
 	p := connect(t, withCredits)
 	p.recvs(0, 4)
-	require.False(t, p.b.OwesAck())
+	require.False(t, p.b.HasPendingAck())
 	require.Empty(t, p.take(p.b))
 }
 

@@ -15,7 +15,7 @@ func (c *Core) sendDatagram(now Time, out Out, w *sendWQE) outcome {
 	info := wire.Compose(wire.ClassUD, wire.OpSend, true, true, w.op == verbs.WRSendWithImm, false).Info()
 	pad := wire.PadFor(n)
 	if w.inline == 0 {
-		if m := c.checkList(c.sq.sgl(c.cur), 0, w.length, false); !m.ok() {
+		if m := c.checkList(c.sq.sglAt(c.cur), 0, w.length, false); !m.ok() {
 			return c.failSource(now, w, m)
 		}
 	}
@@ -24,7 +24,7 @@ func (c *Core) sendDatagram(now Time, out Out, w *sendWQE) outcome {
 		return full
 	}
 	if m := c.fillPayload(b[info.HeaderLen:info.HeaderLen+n+pad], w, nil, 0, w.length); !m.ok() {
-		cancel(out, b)
+		cancelPacket(out, b)
 		return c.failSource(now, w, m)
 	}
 	bth := wire.BTH{
@@ -43,7 +43,7 @@ func (c *Core) sendDatagram(now Time, out Out, w *sendWQE) outcome {
 		wire.ImmDt(w.immInv).Put(b[info.HeaderLen-wire.ImmLen:])
 	}
 	c.counters.SentBytes += uint64(n)
-	c.departed(now, w, info.Opcode, 1, false)
+	c.onPacketSent(now, w, info.Opcode, 1, false)
 	return sent
 }
 
@@ -58,10 +58,10 @@ func (c *Core) handleDatagram(now Time, p *wire.Packet) wire.Drop {
 		return wire.DropBadQKey
 	}
 	m := &c.msg
-	if !c.takeReceive() {
+	if !c.acquireRecv() {
 		return wire.DropNoReceive
 	}
-	if uint64(len(p.Payload))+wire.GRHLen > m.room {
+	if uint64(len(p.Payload))+wire.GRHLen > m.capacity {
 		return wire.DropTooBigForBuffer // the receive stays for the next message
 	}
 	var grh [wire.GRHLen]byte

@@ -149,7 +149,7 @@ func TestDuplicateReadWhileItIsAnswered(t *testing.T) {
 // found then.
 func TestAtomicsHappenOnce(t *testing.T) {
 	p := connect(t)
-	word, _ := word64(p.b.buf)
+	word, _ := atomicWord(p.b.buf)
 	p.a.post(p.now, p.fetchAdd(1, 0, 0, 5), p.cmpSwap(2, 8, 0, 5, 100))
 	req := p.take(p.a)
 	for range 3 {
@@ -181,7 +181,7 @@ func TestForgottenResources(t *testing.T) {
 		require.Equal(t, wire.DropNone, p.give(p.b, r))
 	}
 	require.Len(t, p.take(p.b), 4)
-	word, _ := word64(p.b.buf)
+	word, _ := atomicWord(p.b.buf)
 	require.EqualValues(t, 5, *word)
 }
 

@@ -59,7 +59,7 @@ func carry(from, to *qp.Core, src netip.Addr) {
 	for _, raw := range out {
 		p := wire.Packet{Src: netip.AddrPortFrom(src, qp.Port)}
 		if drop := p.Parse(raw); drop != wire.DropNone {
-			fmt.Println(drop.Why())
+			fmt.Println(drop.Description())
 		}
 		fmt.Printf("%s: %v\n", src, p.BTH.Opcode)
 		to.HandlePacket(1, &p)

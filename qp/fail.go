@@ -12,10 +12,10 @@ import (
 func (c *Core) failSend(now Time, w *sendWQE, status verbs.WCStatus, why *verbs.Failure) {
 	c.failHead(w, status, why)
 	if c.typ == verbs.RC {
-		c.enter(now, sErr)
+		c.setState(now, sErr)
 		return
 	}
-	c.enter(now, sSQE)
+	c.setState(now, sSQE)
 	c.flushSends(now)
 }
 
@@ -24,7 +24,7 @@ func (c *Core) failHead(w *sendWQE, status verbs.WCStatus, why *verbs.Failure) {
 	c.counters.SendErr++
 	why.Opcode = w.op.String()
 	c.host.Complete(verbs.WC{WRID: w.id, Status: status, Opcode: completionOp[w.op], QPN: c.num, Why: why}, true)
-	c.pop()
+	c.popHead()
 }
 
 // failLocal fails w because memory named in its list may not be used.
@@ -67,24 +67,24 @@ func (c *Core) failBind(now Time, w *sendWQE, f Fault) {
 	})
 }
 
-// failRetries fails the oldest request because nobody answers.
-func (c *Core) failRetries(now Time) {
+// failUnanswered fails the oldest request because nobody answers.
+func (c *Core) failUnanswered(now Time) {
 	if c.sq.head == c.sq.tail {
 		return
 	}
-	f := c.noAnswer()
-	f.PSN, f.Retries = uint32(c.una), c.retry.Spent()
-	c.failSend(now, c.sq.at(c.sq.head), verbs.WCRetryExcErr, f)
+	f := c.unansweredFailure()
+	f.PSN, f.Retries = uint32(c.una), c.retry.RetriesUsed()
+	c.failSend(now, c.sq.wqeAt(c.sq.head), verbs.WCRetryExcErr, f)
 }
 
-// noAnswer returns why a peer has not acknowledged: the refusal that is known, or else the
+// unansweredFailure returns why a peer has not acknowledged: the refusal that is known, or else the
 // likeliest cause.
-func (c *Core) noAnswer() *verbs.Failure {
-	if c.refusal != nil {
-		return c.refusal.Failure()
+func (c *Core) unansweredFailure() *verbs.Failure {
+	if c.lastRefusal != nil {
+		return c.lastRefusal.Failure()
 	}
 	f := &verbs.Failure{Event: fmt.Sprintf("no acknowledgement from %v", c.path.Dst)}
-	if c.heardPeer {
+	if c.peerSeen {
 		f.Cause = fmt.Sprintf("its process or host is gone, its queue pair 0x%x has failed or is destroyed, or its system does not send the replies", c.attr.DestQPN)
 	} else {
 		f.Cause = fmt.Sprintf("its queue pair 0x%x has never answered; a firewall may block UDP port %d, or the address or the number is wrong",
@@ -95,19 +95,19 @@ func (c *Core) noAnswer() *verbs.Failure {
 
 // failResponse fails the oldest request for a nonsensical response.
 func (c *Core) failResponse(now Time, p *wire.Packet, what string) {
-	c.failSend(now, c.sq.at(c.sq.head), verbs.WCBadRespErr, &verbs.Failure{
+	c.failSend(now, c.sq.wqeAt(c.sq.head), verbs.WCBadRespErr, &verbs.Failure{
 		Event: what + " (" + p.Info.Name + ")", PSN: uint32(p.BTH.PSN),
 		Cause: "the two ends disagree on PSNs or path MTU, or someone else answers",
 	})
 }
 
-// flush completes all work with WR_FLUSH_ERR, in order.
-func (c *Core) flush(now Time) {
+// flushAll completes all work with WR_FLUSH_ERR, in order.
+func (c *Core) flushAll(now Time) {
 	c.retry.Stop()
 	c.ConfirmSent()
 	c.flushRDMA()
 	for c.sq.head != c.sq.tail {
-		c.flushHead(now, c.sq.at(c.sq.head))
+		c.flushHead(now, c.sq.wqeAt(c.sq.head))
 	}
 	c.flushRecvs()
 	if c.shared != nil {
@@ -120,7 +120,7 @@ func (c *Core) flushSends(now Time) {
 	c.ConfirmSent()
 	c.flushRDMA()
 	for c.sq.head != c.sq.tail {
-		c.flushOne(c.sq.at(c.sq.head))
+		c.flushOne(c.sq.wqeAt(c.sq.head))
 	}
 	c.next, c.una = c.top, c.top
 }
@@ -129,7 +129,7 @@ func (c *Core) flushSends(now Time) {
 // that has been carried out is complete.
 func (c *Core) flushHead(now Time, w *sendWQE) {
 	if w.started && w.isLocal() {
-		c.finish(w)
+		c.completeHead(w)
 		return
 	}
 	c.flushOne(w)
@@ -137,7 +137,7 @@ func (c *Core) flushHead(now Time, w *sendWQE) {
 
 func (c *Core) flushOne(w *sendWQE) {
 	c.host.Complete(verbs.WC{WRID: w.id, Status: verbs.WCWRFlushErr, Opcode: completionOp[w.op], QPN: c.num, Why: flushed}, true)
-	c.pop()
+	c.popHead()
 }
 
 // flushRecvs completes the receive in use and all posted ones with
@@ -149,7 +149,7 @@ func (c *Core) flushRecvs() {
 	if c.shared != nil {
 		return
 	}
-	for c.rq.Take(&c.msg.wqe) {
+	for c.rq.Pop(&c.msg.wqe) {
 		c.completeRecvErr(verbs.WCWRFlushErr, flushed)
 	}
 }

@@ -176,11 +176,11 @@ func checkInvariants(t testing.TB, c *Core) {
 	ok(c.inFlight() >= 0, "%d bytes in flight", c.inFlight())
 	ok(c.rdOut <= uint32(c.attr.MaxRdAtomic), "%d reads and atomics outstanding", c.rdOut)
 	out, bytes := c.rdOut, c.rdBytes
-	c.recount()
+	c.recountReads()
 	ok(out == c.rdOut && bytes == c.rdBytes, "rdOut %d and rdBytes %d, should be %d and %d", out, bytes, c.rdOut, c.rdBytes)
 	ok(c.una == c.top || c.retry.Deadline() != 0 || c.attr.Timeout == 0, "packets in flight without a deadline")
 	for i := c.sq.head; i != c.sq.tail; i++ {
-		w := c.sq.at(i)
+		w := c.sq.wqeAt(i)
 		ok(w.started || int32(i-c.cur) >= 0, "request %d was passed but not started", i)
 	}
 }

@@ -162,7 +162,7 @@ func (v *victim) post() {
 	n := v.a
 	if v.below(2) == 1 { // the peer's work on the victim
 		n = v.b
-		wr.SGList = []verbs.SGE{v.b.sge(0, int(capacity(wr.SGList)))}
+		wr.SGList = []verbs.SGE{v.b.sge(0, int(listLength(wr.SGList)))}
 		wr.RKey, wr.RemoteAddr, wr.RemoteQPN = v.a.key, v.a.base+4096, v.a.Num()
 	}
 	_, _ = n.PostSend(v.now, []verbs.SendWR{wr})

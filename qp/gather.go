@@ -34,10 +34,10 @@ func (c *Core) checkList(list []verbs.SGE, off, n uint32, write bool) memFault {
 	return memFault{}
 }
 
-// source checks n bytes at offset off of the list as checkList does for
+// resolveSource checks n bytes at offset off of the list as checkList does for
 // reading. If they lie in the only element it returns them, so that they need
 // not be looked up again.
-func (c *Core) source(list []verbs.SGE, off, n uint32) ([]byte, memFault) {
+func (c *Core) resolveSource(list []verbs.SGE, off, n uint32) ([]byte, memFault) {
 	if len(list) != 1 || n == 0 {
 		return nil, c.checkList(list, off, n, false)
 	}
@@ -68,10 +68,10 @@ func (c *Core) fillPayload(body []byte, w *sendWQE, src []byte, off, n uint32) m
 		copy(body, c.sq.inlineData(c.cur)[off:off+n])
 	case src != nil:
 		if !place.Load(body[:n], src) {
-			return memFault{FaultMemory, c.sq.sgl(c.cur)[0]}
+			return memFault{FaultMemory, c.sq.sglAt(c.cur)[0]}
 		}
 	default:
-		if m := c.gather(body[:n], c.sq.sgl(c.cur), off); !m.ok() {
+		if m := c.gather(body[:n], c.sq.sglAt(c.cur), off); !m.ok() {
 			return m
 		}
 	}
@@ -119,7 +119,7 @@ func (c *Core) scatter(list []verbs.SGE, off uint32, src []byte) memFault {
 		}
 		k := min(uint32(len(src)), s.Length-off)
 		dst, f := c.mem.Local(s.LKey, s.Addr+uint64(off), k, true)
-		if f == NoFault && !put(dst, src[:k]) {
+		if f == NoFault && !writeMemory(dst, src[:k]) {
 			f = FaultMemory
 		}
 		if f != NoFault {
@@ -131,8 +131,8 @@ func (c *Core) scatter(list []verbs.SGE, off uint32, src []byte) memFault {
 	return memFault{}
 }
 
-// capacity is the number of bytes a list can take.
-func capacity(list []verbs.SGE) uint64 {
+// listLength is the number of bytes a list can take.
+func listLength(list []verbs.SGE) uint64 {
 	var n uint64
 	for i := range list {
 		n += uint64(list[i].Length)

@@ -59,12 +59,12 @@ type Host interface {
 
 // SharedQueue is the shared receive queue of a queue pair.
 type SharedQueue interface {
-	// Take moves the oldest receive into wqe, reusing the memory of its
+	// Pop moves the oldest receive into wqe, reusing the memory of its
 	// SGList, and reports whether there was one.
-	Take(wqe *RecvWQE) bool
+	Pop(wqe *RecvWQE) bool
 
-	// GiveBack makes a receive that was taken, and not used, the oldest again.
-	GiveBack(wqe *RecvWQE)
+	// PushFront makes a receive that was taken, and not used, the oldest again.
+	PushFront(wqe *RecvWQE)
 }
 
 // RecvWQE is a posted receive.
@@ -102,8 +102,8 @@ type Canceler interface {
 	Cancel()
 }
 
-// cancel takes back the packet b, the last that out made room for.
-func cancel(out Out, b []byte) {
+// cancelPacket takes back the packet b, the last that out made room for.
+func cancelPacket(out Out, b []byte) {
 	if c, ok := out.(Canceler); ok {
 		c.Cancel()
 		return

@@ -5,32 +5,32 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// inbound is the message that a responder is receiving.
-type inbound struct {
+// inboundMessage is the message that a responder is receiving.
+type inboundMessage struct {
 	active bool           // between FIRST and LAST
 	op     wire.Operation // OpSend or OpWrite
 
-	held bool    // wqe has been taken and not completed
-	wqe  RecvWQE // of a SEND, or for the immediate data of a WRITE
-	room uint64  // bytes wqe can take
-	got  uint32  // bytes received
+	held     bool    // wqe has been taken and not completed
+	wqe      RecvWQE // of a SEND, or for the immediate data of a WRITE
+	capacity uint64  // bytes wqe can take
+	got      uint32  // bytes received
 
-	va     uint64 // WRITE: where the next byte goes
-	rkey   uint32
-	length uint32 // WRITE: of the whole message
-	left   uint32 // WRITE: bytes to come
-	pieces uint32 // WRITE: bytes of the pieces before, see inPieces
+	va         uint64 // WRITE: where the next byte goes
+	rkey       uint32
+	length     uint32 // WRITE: of the whole message
+	left       uint32 // WRITE: bytes to come
+	priorBytes uint32 // WRITE: bytes of the pieces before, see inPieces
 }
 
 // AmidMessage reports whether the peer is an adapter like ours, in the middle of a message, and
 // waits for no end of another: the rest of it comes before any acknowledgement, as far as its
 // window allows.
 func (c *Core) AmidMessage() bool {
-	return c.known && (c.msg.active || c.msg.pieces > 0) && !c.acks.Ends()
+	return c.softrnicPeer && (c.msg.active || c.msg.priorBytes > 0) && !c.acks.CoversMessageEnd()
 }
 
-// takeReceive makes sure that a receive is held.
-func (c *Core) takeReceive() bool {
+// acquireRecv makes sure that a receive is held.
+func (c *Core) acquireRecv() bool {
 	m := &c.msg
 	if m.held {
 		return true
@@ -39,19 +39,19 @@ func (c *Core) takeReceive() bool {
 	if from == nil {
 		from = &c.rq
 	}
-	if !from.Take(&m.wqe) {
+	if !from.Pop(&m.wqe) {
 		return false
 	}
-	m.held, m.got, m.room = true, 0, capacity(m.wqe.SGList)
+	m.held, m.got, m.capacity = true, 0, listLength(m.wqe.SGList)
 	return true
 }
 
-// Abandon gives up what the queue pair holds of objects that outlive it: call it
+// ReleaseSharedRecv gives up what the queue pair holds of objects that outlive it: call it
 // before a queue pair is destroyed. The receive of a shared queue that an
 // unfinished message has taken goes back there, for another.
-func (c *Core) Abandon() {
+func (c *Core) ReleaseSharedRecv() {
 	if c.msg.held && c.shared != nil {
-		c.shared.GiveBack(&c.msg.wqe)
+		c.shared.PushFront(&c.msg.wqe)
 	}
 	c.msg.held = false
 }
@@ -62,7 +62,7 @@ func (c *Core) completeRecv(p *wire.Packet, wc verbs.WC) {
 	wc.WRID, wc.QPN, wc.ByteLen = m.wqe.ID, c.num, m.got
 	wc.Opcode = verbs.WCRecv
 	if p.Info.Operation == wire.OpWrite {
-		wc.Opcode, wc.ByteLen = verbs.WCRecvRDMAWithImm, m.pieces+m.length
+		wc.Opcode, wc.ByteLen = verbs.WCRecvRDMAWithImm, m.priorBytes+m.length
 	}
 	if p.Info.Imm {
 		wc.Flags |= verbs.WCWithImm
@@ -91,7 +91,7 @@ func (c *Core) failReceive(now Time, status verbs.WCStatus, why *verbs.Failure) 
 		}
 		c.host.Event(ev, why)
 	}
-	c.enter(now, sErr)
+	c.setState(now, sErr)
 }
 
 func recvFailure(m memFault) *verbs.Failure {

@@ -4,8 +4,8 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// supports reports whether queue pairs of type t carry the opcode.
-func supports(t verbs.QPType, op verbs.WROpcode) bool {
+// supportsOpcode reports whether queue pairs of type t carry the opcode.
+func supportsOpcode(t verbs.QPType, op verbs.WROpcode) bool {
 	switch op {
 	case verbs.WRSend, verbs.WRSendWithImm:
 		return true
@@ -24,5 +24,5 @@ func maySend(s verbs.QPState) bool { return s == sRTS || s == sSQD || s == sSQE 
 // mayRecv reports whether receives can be posted in a state.
 func mayRecv(s verbs.QPState) bool { return s != sReset }
 
-// receives reports whether arriving packets are processed in a state.
-func receives(s verbs.QPState) bool { return s == sRTR || s == sRTS || s == sSQD || s == sSQE }
+// acceptsPackets reports whether arriving packets are processed in a state.
+func acceptsPackets(s verbs.QPState) bool { return s == sRTR || s == sRTS || s == sSQD || s == sSQE }

@@ -219,7 +219,7 @@ func TestAbandonedReceiveGoesBack(t *testing.T) {
 	for _, typ := range []verbs.QPType{verbs.RC, verbs.UC, verbs.UD} {
 		for what, leave := range map[string]func(p *pair){
 			"reset":   func(p *pair) { require.NoError(t, p.modify(p.b, verbs.StateReset)) },
-			"destroy": func(p *pair) { p.b.Abandon(); p.b.Abandon() },
+			"destroy": func(p *pair) { p.b.ReleaseSharedRecv(); p.b.ReleaseSharedRecv() },
 		} {
 			p := connect(t, ofType(typ), func(o *options) { o.srq = true })
 			p.b.recv(7, 0, 600)
@@ -235,11 +235,11 @@ func TestAbandonedReceiveGoesBack(t *testing.T) {
 			require.Empty(t, p.b.done())
 			var wqe RecvWQE
 			for id := uint64(7); id < 9; id++ {
-				require.True(t, p.b.srq.Take(&wqe), "%v %s", typ, what)
+				require.True(t, p.b.srq.Pop(&wqe), "%v %s", typ, what)
 				require.Equal(t, id, wqe.ID)
 				require.Equal(t, []verbs.SGE{p.b.sge(0, 600)}, wqe.SGList)
 			}
-			require.False(t, p.b.srq.Take(&wqe), "only once")
+			require.False(t, p.b.srq.Pop(&wqe), "only once")
 		}
 	}
 	p := connect(t)
@@ -295,6 +295,6 @@ func TestReset(t *testing.T) {
 func TestDatagramHasNoPeer(t *testing.T) {
 	p := connect(t, ofType(verbs.UD))
 	require.Zero(t, p.a.DestQPN())
-	require.False(t, p.a.Peer().Dst.IsValid())
+	require.False(t, p.a.PeerPath().Dst.IsValid())
 	require.Equal(t, verbs.UD, p.a.Type())
 }

@@ -147,7 +147,7 @@ func (s *side) atomic(wr *verbs.SendWR) {
 	at := exposedAt + 8*s.rng.IntN(countersN)
 	off := s.sink(8)
 	wr.SGList, wr.RemoteAddr = []verbs.SGE{s.from.sge(off, 8)}, s.to.base+uint64(at)
-	word, _ := word64(s.model[at:])
+	word, _ := atomicWord(s.model[at:])
 	copy(s.results[off:off+8], s.model[at:at+8])
 	wr.CompareAdd, wr.Swap = s.rng.Uint64(), s.rng.Uint64()
 	if wr.Opcode == verbs.WRAtomicFetchAdd {

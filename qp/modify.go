@@ -33,7 +33,7 @@ func (c *Core) Modify(now Time, a *verbs.QPAttr, mask verbs.QPAttrMask) error {
 		to = a.State
 	}
 	if mask&verbs.AttrCurState != 0 && a.CurState != c.state {
-		return c.invalid("modify QP", "cur_state says %v but the queue pair is in %v", a.CurState, c.state)
+		return c.invalidError("modify QP", "cur_state says %v but the queue pair is in %v", a.CurState, c.state)
 	}
 	if err := checkTransition(c.typ, c.state, to, mask); err != nil {
 		return err
@@ -49,17 +49,17 @@ func (c *Core) Modify(now Time, a *verbs.QPAttr, mask verbs.QPAttrMask) error {
 		c.attr.EnSQDAsyncNotify = true
 	}
 	c.setAttrs(a, mask)
-	c.enter(now, to)
+	c.setState(now, to)
 	return nil
 }
 
-func (c *Core) invalid(op, format string, args ...any) error {
+func (c *Core) invalidError(op, format string, args ...any) error {
 	return &verbs.OpError{Op: op, Object: c.String(), Err: verbs.ErrInvalid, Detail: fmt.Sprintf(format, args...)}
 }
 
 // checkAttrs refuses values that make no sense before any of them is set.
 func (c *Core) checkAttrs(a *verbs.QPAttr, m verbs.QPAttrMask) error {
-	bad := func(format string, args ...any) error { return c.invalid("modify QP", format, args...) }
+	bad := func(format string, args ...any) error { return c.invalidError("modify QP", format, args...) }
 	switch {
 	case m&verbs.AttrPort != 0 && a.PortNum != 1:
 		return bad("port %d does not exist; the adapter has port 1", a.PortNum)
@@ -97,7 +97,7 @@ func (c *Core) checkAttrs(a *verbs.QPAttr, m verbs.QPAttrMask) error {
 // readsQueued counts reads and atomics that wait in the send queue.
 func (c *Core) readsQueued() (n int) {
 	for i := c.sq.head; i != c.sq.tail; i++ {
-		if c.sq.at(i).responds() {
+		if c.sq.wqeAt(i).expectsResponse() {
 			n++
 		}
 	}
@@ -133,22 +133,22 @@ func (c *Core) setAttrs(a *verbs.QPAttr, m verbs.QPAttrMask) {
 	set(verbs.AttrEnSQDAsyncNotify, func() { o.EnSQDAsyncNotify = a.EnSQDAsyncNotify })
 }
 
-// enter moves to a state and does what comes with it.
-func (c *Core) enter(now Time, to verbs.QPState) {
+// setState moves to a state and does what comes with it.
+func (c *Core) setState(now Time, to verbs.QPState) {
 	from := c.state
 	if to == sReset {
-		c.reset()
+		c.resetAll()
 		return
 	}
 	c.state = to
 	if to != from {
-		c.recorder.state(now, to)
+		c.recorder.addState(now, to)
 	}
 	switch {
 	case to == sErr && from != sErr:
-		c.flush(now)
+		c.flushAll(now)
 	case to == sRTS:
-		c.configure()
+		c.configureRequester()
 		c.drained = false
 	case to == sSQD:
 		c.checkDrained()
@@ -172,19 +172,19 @@ func ackTimeout(code uint8) int64 {
 	return max(int64(verbs.AckTimeout(code)), MinAckTimeout)
 }
 
-// configure hands the timing attributes to the requester.
-func (c *Core) configure() {
+// configureRequester hands the timing attributes to the requester.
+func (c *Core) configureRequester() {
 	if c.typ != verbs.RC {
 		return
 	}
 	peer := int(c.attr.AV.PeerBuffer)
-	c.known = peer > 0
-	c.retry.Configure(ackTimeout(c.attr.Timeout), c.attr.RetryCnt, c.attr.RNRRetry, c.known)
+	c.softrnicPeer = peer > 0
+	c.retry.Configure(ackTimeout(c.attr.Timeout), c.attr.RetryCnt, c.attr.RNRRetry, c.softrnicPeer)
 	timeout := int64(verbs.AckTimeout(c.attr.Timeout))
-	c.lazyAcks = c.known && (timeout == 0 || timeout >= reliability.LazyProbe)
+	c.peerDelaysAcks = c.softrnicPeer && (timeout == 0 || timeout >= reliability.DelayedAckProbe)
 	if c.top == c.una && c.window.Size() == 0 {
 		c.window.Reset(int(c.mtu), peer)
-		c.reads.ResetReads(int(c.mtu), int(c.readLimit), c.known)
+		c.readWindow.ResetReads(int(c.mtu), int(c.readLimit), c.softrnicPeer)
 		c.credits.Reset(c.noCredits)
 	}
 	// Reads are asked for in parts so that the answers never overrun our
@@ -197,7 +197,7 @@ func (c *Core) configure() {
 
 // sqIdle reports whether no started request is incomplete.
 func (c *Core) sqIdle() bool {
-	return c.sq.head == c.sq.tail || !c.sq.at(c.sq.head).started
+	return c.sq.head == c.sq.tail || !c.sq.wqeAt(c.sq.head).started
 }
 
 // checkDrained raises SQ_DRAINED once, when the last started request is done.

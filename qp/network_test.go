@@ -110,7 +110,7 @@ func (n *network) lay(i int) {
 	switch {
 	case more:
 		e.drain = n.now + 100
-	case !e.OwesAck():
+	case !e.HasPendingAck():
 		e.ack = 0
 	case e.ack == 0 && n.rng.Float64() < n.lazy:
 		e.ack = n.now + Time(n.rng.Int64N(20*reliability.Microsecond)) + 1

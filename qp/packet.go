@@ -11,18 +11,18 @@ import (
 // returns why the packet was dropped, or DropNone. The packet's memory is not
 // used after the call.
 func (c *Core) HandlePacket(now Time, p *wire.Packet) wire.Drop {
-	if d := c.admit(p); d != wire.DropNone {
+	if d := c.checkPacket(p); d != wire.DropNone {
 		return d
 	}
 	c.counters.RcvdPkts++
-	c.heardPeer = true
+	c.peerSeen = true
 	var s uint8
 	if p.Info.AETH {
 		s = uint8(p.AETH().Syndrome)
 	}
-	c.recorder.packet(now, false, p.BTH.Opcode, p.BTH.PSN, s)
+	c.recorder.addPacket(now, false, p.BTH.Opcode, p.BTH.PSN, s)
 	if p.TOS&3 == 3 || p.BTH.FECN {
-		c.marked(now)
+		c.onCongestionMark(now)
 	}
 	if c.state == sRTR && !c.established && p.Info.Request && c.class != wire.ClassUD {
 		c.established = true
@@ -31,7 +31,7 @@ func (c *Core) HandlePacket(now Time, p *wire.Packet) wire.Drop {
 	switch {
 	case p.Info.Class == wire.ClassCNP:
 		c.counters.CNPReceived++
-		c.window.Lost(now, max(c.rtt.Smoothed(), cnpSpacing))
+		c.window.OnLoss(now, max(c.rtt.Smoothed(), cnpSpacing))
 		return wire.DropNone
 	case p.Info.Class == wire.ClassUDX:
 		return c.handleRDMA(now, p)
@@ -47,10 +47,10 @@ func (c *Core) HandlePacket(now Time, p *wire.Packet) wire.Drop {
 	return c.handleResponse(now, p)
 }
 
-// admit checks what has to hold for any packet of this queue pair.
-func (c *Core) admit(p *wire.Packet) wire.Drop {
+// checkPacket checks what has to hold for any packet of this queue pair.
+func (c *Core) checkPacket(p *wire.Packet) wire.Drop {
 	switch {
-	case !receives(c.state):
+	case !acceptsPackets(c.state):
 		return wire.DropQPState
 	case p.Info.Class == wire.ClassCNP:
 		if c.class == wire.ClassUD {
@@ -96,26 +96,26 @@ func (c *Core) Advance(now Time) {
 	if d := c.retry.Deadline(); d == 0 || now < d {
 		return
 	}
-	rnr, refused := c.retry.Waiting(), c.retry.WasRefused()
-	switch c.retry.Expired(now, &c.rtt) {
+	rnr, refused := c.retry.InRNRWait(), c.retry.WasRefused()
+	switch c.retry.OnTimer(now, &c.rtt) {
 	case reliability.Probe:
 		c.counters.Probes++
-		c.forceAck, c.probing, c.resume = true, true, c.next
+		c.forceAckReq, c.probing, c.resume = true, true, c.next
 		c.goBack()
-		c.probed, c.probe = !c.sq.at(c.sq.head).responds(), c.una
+		c.probeUnanswered, c.probePSN = !c.sq.wqeAt(c.sq.head).expectsResponse(), c.una
 	case reliability.GoBack:
-		c.forceAck = true
+		c.forceAckReq = true
 		if !rnr {
-			c.careful = carefulFor
+			c.cautious = cautiousMessages
 			if !refused {
 				c.counters.Timeouts++
 			}
 			c.counters.CompleterRetryErr++
-			c.window.Collapsed(now)
-			c.reads.Collapsed(now)
+			c.window.OnTimeout(now)
+			c.readWindow.OnTimeout(now)
 		}
 		c.goBack()
 	case reliability.GiveUp:
-		c.giveUp(now)
+		c.exhaustRetries(now)
 	}
 }

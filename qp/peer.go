@@ -14,65 +14,65 @@ import (
 
 // rdma is that half of a Core.
 type rdma struct {
-	peers map[uint32]*Peer // by our token
-	last  *Peer            // whose packet came last
+	peers    map[uint32]*Peer // by our token
+	lastPeer *Peer            // whose packet came last
 
-	ops  int // under way
-	most int
-	free []*rdmaOp // to be used again
+	ops    int // under way
+	maxOps int
+	free   []*rdmaOp // to be used again
 
-	busy     []*Peer           // have requests under way
-	active   fifo.Queue[*Peer] // may have requests to send
-	replies  fifo.Queue[dgReply]
-	owing    []*Peer // have to be told what has been carried out
-	later    fifo.Queue[laterAck]
-	reading  int     // bytes that reads have asked for
-	hungry   []*Peer // wait until that is less
-	deadline Time
-	flights  []*[reliability.ReplayWindow]slot // to be used again
+	busy        []*Peer           // have requests under way
+	active      fifo.Queue[*Peer] // may have requests to send
+	replies     fifo.Queue[rdmaReply]
+	ackPeers    []*Peer // have to be told what has been carried out
+	delayedAcks fifo.Queue[delayedAck]
+	readBytes   int     // bytes that reads have asked for
+	readWaiters []*Peer // wait until that is less
+	deadline    Time
+	freeFlights []*[reliability.ReplayWindow]slot // to be used again
 }
 
 // Peer is one peer of a UD queue pair.
 type Peer struct {
-	core   *Core
-	path   wire.Path
-	qpn    uint32
-	mtu    uint32
-	access verbs.AccessFlags
-	in     uint32 // what it has to show
-	out    uint32 // what we have to show
-	giveUp int64  // nanoseconds
+	core        *Core
+	path        wire.Path
+	qpn         uint32
+	mtu         uint32
+	access      verbs.AccessFlags
+	localToken  uint32 // what it has to show
+	remoteToken uint32 // what we have to show
+	giveUp      int64  // nanoseconds
 
 	connected, closed bool
 
 	// Requests of ours.
-	waiting   fifo.Queue[*rdmaOp] // not, or not all, sent
-	under     int                 // operations
-	next, una wire.PSN
-	flight    *[reliability.ReplayWindow]slot // by PSN; nil: none is under way
-	flying    int                             // bytes, as the window has them
-	lost      int                             // slots that are to leave again
-	order     uint32                          // of what leaves next
-	window    reliability.Window
-	rtt       reliability.RTT
-	asks      uint8 // timeouts since an answer
-	progress  Time
-	deadline  Time
-	asking    int    // packets under way that want an answer at once
-	unasked   uint8  // packets since one did
-	careful   uint16 // packets that have to
-	active    bool
-	hungry    bool
-	busyAt    int // place in rdma.busy and one; 0: not there
+	waiting         fifo.Queue[*rdmaOp] // not, or not all, sent
+	outstanding     int                 // operations
+	next, una       wire.PSN
+	flight          *[reliability.ReplayWindow]slot // by PSN; nil: none is under way
+	inFlight        int                             // bytes, as the window has them
+	lostSlots       int                             // slots that are to leave again
+	txNum           uint32                          // of what leaves next
+	window          reliability.Window
+	rtt             reliability.RTT
+	timeouts        uint8 // timeouts since an answer
+	lastProgress    Time
+	deadline        Time
+	ackReqsInFlight int    // packets under way that want an answer at once
+	sinceAckReq     uint8  // packets since one did
+	cautious        uint16 // packets that have to
+	active          bool
+	waitsForReads   bool
+	busyIndex       int // place in rdma.busy and one; 0: not there
 
 	// Its requests.
-	replay  reliability.Replay
-	found   *[reliability.ReplayWindow]uint64 // what atomics found, by PSN; nil: there were none
-	replies int                               // that wait to leave
-	owing   bool
-	oweAt   Time // 0: nothing waits to be owed
+	replay         reliability.Replay
+	atomicResults  *[reliability.ReplayWindow]uint64 // what atomics found, by PSN; nil: there were none
+	pendingReplies int                               // that wait to leave
+	ackPending     bool
+	delayedAckAt   Time // 0: nothing waits to be owed
 
-	refusal        *verbs.RefusedError // last refused packet since an answer, or nil
+	lastRefusal    *verbs.RefusedError // last refused packet since an answer, or nil
 	refusals       uint8               // attempts that were refused since then
 	attemptRefused bool                // the current one was
 }
@@ -94,7 +94,7 @@ func (c *Core) AddPeer(cfg PeerConfig) *Peer {
 	if c.rdma == nil || c.rdma.peers[cfg.Token] != nil {
 		return nil
 	}
-	p := &Peer{core: c, path: cfg.Path, qpn: cfg.QPN, in: cfg.Token, mtu: c.portMTU, access: cfg.Access, giveUp: cfg.GiveUp}
+	p := &Peer{core: c, path: cfg.Path, qpn: cfg.QPN, localToken: cfg.Token, mtu: c.portMTU, access: cfg.Access, giveUp: cfg.GiveUp}
 	if cfg.MTU > 0 {
 		p.mtu = min(p.mtu, uint32(cfg.MTU))
 	}
@@ -103,7 +103,7 @@ func (c *Core) AddPeer(cfg PeerConfig) *Peer {
 	}
 	p.window.Reset(int(p.mtu), cfg.Buffer)
 	if len(c.rdma.peers) == 0 {
-		c.reads.ResetReads(int(c.portMTU), int(c.readLimit), true)
+		c.readWindow.ResetReads(int(c.portMTU), int(c.readLimit), true)
 	}
 	c.rdma.peers[cfg.Token] = p
 	return p
@@ -111,7 +111,7 @@ func (c *Core) AddPeer(cfg PeerConfig) *Peer {
 
 // Connect says what to show to the peer. Before it, nothing leaves for it, and what
 // it asks for is dropped.
-func (p *Peer) Connect(token uint32) { p.out, p.connected = token, true }
+func (p *Peer) Connect(token uint32) { p.remoteToken, p.connected = token, true }
 
 // Remove lets the peer in no more, and completes what is under way with
 // WCWRFlushErr.
@@ -120,17 +120,17 @@ func (p *Peer) Remove() {
 		return
 	}
 	p.closed = true
-	delete(p.core.rdma.peers, p.in)
-	if p.core.rdma.last == p {
-		p.core.rdma.last = nil
+	delete(p.core.rdma.peers, p.localToken)
+	if p.core.rdma.lastPeer == p {
+		p.core.rdma.lastPeer = nil
 	}
-	p.abort(verbs.WCWRFlushErr, flushed)
+	p.failAll(verbs.WCWRFlushErr, flushed)
 }
 
 // MaxRDMA is how many operations a UD queue pair may have under way at most.
 const MaxRDMA = 1 << 16
 
-func newRDMA(most int) *rdma { return &rdma{peers: map[uint32]*Peer{}, most: most} }
+func newRDMA(most int) *rdma { return &rdma{peers: map[uint32]*Peer{}, maxOps: most} }
 
 // resetRDMA forgets all peers and, without completions, all requests.
 func (c *Core) resetRDMA() {
@@ -140,7 +140,7 @@ func (c *Core) resetRDMA() {
 	for _, p := range c.rdma.peers {
 		p.closed = true
 	}
-	c.rdma = newRDMA(c.rdma.most)
+	c.rdma = newRDMA(c.rdma.maxOps)
 }
 
 // flushRDMA completes all requests with WCWRFlushErr.
@@ -149,31 +149,31 @@ func (c *Core) flushRDMA() {
 		return
 	}
 	for len(c.rdma.busy) > 0 {
-		c.rdma.busy[0].abort(verbs.WCWRFlushErr, flushed)
+		c.rdma.busy[0].failAll(verbs.WCWRFlushErr, flushed)
 	}
 }
 
 // slot is a request packet that is under way.
 type slot struct {
-	op     *rdmaOp // nil: it has been answered
-	off, n uint32  // of the operation
-	got    uint32  // reads: pieces that have come
-	order  uint32
-	at     Time // when it left
-	lost   bool
-	asks   bool // it wants an answer at once
-	again  bool // it has left more than once
+	op            *rdmaOp // nil: it has been answered
+	off, n        uint32  // of the operation
+	received      uint32  // reads: pieces that have come
+	txNum         uint32
+	sentAt        Time // when it left
+	lost          bool
+	ackReq        bool // it wants an answer at once
+	retransmitted bool // it has left more than once
 }
 
-// place is the slot of a PSN.
-func (p *Peer) place(psn wire.PSN) *slot { return &p.flight[psn%reliability.ReplayWindow] }
+// slotFor is the slot of a PSN.
+func (p *Peer) slotFor(psn wire.PSN) *slot { return &p.flight[psn%reliability.ReplayWindow] }
 
-// find returns the slot of a PSN that is under way, nil if there is none.
-func (p *Peer) find(psn wire.PSN) *slot {
+// findInFlight returns the slot of a PSN that is under way, nil if there is none.
+func (p *Peer) findInFlight(psn wire.PSN) *slot {
 	if p.flight == nil || psn.Less(p.una) || !psn.Less(p.next) {
 		return nil
 	}
-	if s := p.place(psn); s.op != nil {
+	if s := p.slotFor(psn); s.op != nil {
 		return s
 	}
 	return nil

@@ -8,19 +8,19 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// handleAnswer takes what a peer says of our requests.
-func (p *Peer) handleAnswer(now Time, k *wire.Packet) (drop wire.Drop) {
+// handleResponse takes what a peer says of our requests.
+func (p *Peer) handleResponse(now Time, k *wire.Packet) (drop wire.Drop) {
 	switch k.Info.Operation {
 	case wire.OpAck:
 		drop = p.handleAck(now, k)
 	case wire.OpReadResponse:
-		drop = p.handleRead(now, k)
+		drop = p.handleReadResponse(now, k)
 	default:
-		drop = p.handleAtomic(now, k)
+		drop = p.handleAtomicResponse(now, k)
 	}
-	if p.deadline == 0 && p.under > 0 { // it was heard
+	if p.deadline == 0 && p.outstanding > 0 { // it was heard
 		p.setDeadline(now)
-		p.activate()
+		p.markActive()
 	}
 	return drop
 }
@@ -32,44 +32,44 @@ func (p *Peer) handleAck(now Time, k *wire.Packet) wire.Drop {
 	case !psn.Less(p.next):
 		return wire.DropGhostResponse
 	case syndrome.Kind() == wire.KindNAK:
-		return p.refused(now, psn, syndrome)
+		return p.handleNAK(now, psn, syndrome)
 	case syndrome.Kind() != wire.KindAck:
 		return wire.DropBadSyndrome
 	}
-	if psn.Less(p.una.Add(-1)) || p.under == 0 {
+	if psn.Less(p.una.Add(-1)) || p.outstanding == 0 {
 		return wire.DropNone // overtaken by a later one
 	}
-	p.heard(now)
+	p.markAlive(now)
 	lost := false
 	patience := Time(max(p.rtt.Smoothed(), 100*reliability.Microsecond))
 	for i := range reliability.ReplayWindow {
 		at := psn.Add(-i)
-		if p.under == 0 || at.Less(p.una) {
+		if p.outstanding == 0 || at.Less(p.una) {
 			break
 		}
-		s := p.find(at)
+		s := p.findInFlight(at)
 		switch {
 		case s == nil:
 		case done&(1<<i) == 0: // something that left later has come
-			if !s.lost && now-s.at > patience {
-				p.lose(s)
+			if !s.lost && now-s.sentAt > patience {
+				p.declareLost(s)
 				lost = true
 			}
 		case s.op.op == verbs.WRRDMAWrite:
-			p.answered(now, at, s)
+			p.completeSlot(now, at, s)
 		}
 	}
 	if lost {
-		p.window.Lost(now, int64(patience))
-		p.careful = carefulFor
-		p.activate()
+		p.window.OnLoss(now, int64(patience))
+		p.cautious = cautiousMessages
+		p.markActive()
 	}
 	return wire.DropNone
 }
 
-// refused takes a NAK: the operation fails, alone.
-func (p *Peer) refused(now Time, psn wire.PSN, syndrome wire.Syndrome) wire.Drop {
-	s := p.find(psn)
+// handleNAK takes a NAK: the operation fails, alone.
+func (p *Peer) handleNAK(now Time, psn wire.PSN, syndrome wire.Syndrome) wire.Drop {
+	s := p.findInFlight(psn)
 	if s == nil {
 		return wire.DropDuplicate
 	}
@@ -83,16 +83,16 @@ func (p *Peer) refused(now Time, psn wire.PSN, syndrome wire.Syndrome) wire.Drop
 		status, cause = verbs.WCRemAccessErr, "wrong rkey or a stale one, a range outside the region, or a region of another protection domain or without the permission"
 	}
 	o := s.op
-	o.fail(status, &verbs.Failure{Event: fmt.Sprintf("peer answered %v (0x%02x)", syndrome, uint8(syndrome)), PSN: uint32(psn),
+	o.setFailure(status, &verbs.Failure{Event: fmt.Sprintf("peer answered %v (0x%02x)", syndrome, uint8(syndrome)), PSN: uint32(psn),
 		Key: o.rkey, Addr: o.remote, Length: o.length, Cause: cause})
-	p.heard(now)
-	p.answered(now, psn, s)
+	p.markAlive(now)
+	p.completeSlot(now, psn, s)
 	return wire.DropNone
 }
 
-// handleRead places a piece of what a read brings.
-func (p *Peer) handleRead(now Time, k *wire.Packet) wire.Drop {
-	s := p.find(k.BTH.PSN)
+// handleReadResponse places a piece of what a read brings.
+func (p *Peer) handleReadResponse(now Time, k *wire.Packet) wire.Drop {
+	s := p.findInFlight(k.BTH.PSN)
 	if s == nil {
 		return wire.DropDuplicate
 	}
@@ -102,36 +102,36 @@ func (p *Peer) handleRead(now Time, k *wire.Packet) wire.Drop {
 		return wire.DropGhostResponse
 	}
 	piece := uint32(1) << (uint32(off) / p.mtu)
-	if s.got&piece != 0 {
+	if s.received&piece != 0 {
 		return wire.DropDuplicate
 	}
 	c := p.core
-	p.heard(now)
+	p.markAlive(now)
 	if o.status == verbs.WCSuccess {
 		if m := c.scatter(o.sgl, s.off+uint32(off), k.Payload); !m.ok() {
-			o.fail(verbs.WCLocProtErr, localFailure(m))
+			o.setFailure(verbs.WCLocProtErr, localFailure(m))
 		}
 	}
 	c.counters.RcvdBytes += uint64(n)
-	c.reads.Acked(int(n))
-	s.got |= piece
-	order := s.order
-	switch all := uint32(1)<<p.pieces(s) - 1; {
-	case s.got == all:
-		p.answered(now, k.BTH.PSN, s)
+	c.readWindow.OnAck(int(n))
+	s.received |= piece
+	order := s.txNum
+	switch all := uint32(1)<<p.responsePackets(s) - 1; {
+	case s.received == all:
+		p.completeSlot(now, k.BTH.PSN, s)
 	case off+uint64(n) == uint64(s.n) && !s.lost:
-		p.lose(s) // pieces before the last are missing
-		p.activate()
+		p.declareLost(s) // pieces before the last are missing
+		p.markActive()
 	}
-	if p.under > 0 {
-		p.overtaken(now, order)
+	if p.outstanding > 0 {
+		p.detectLosses(now, order)
 	}
 	return wire.DropNone
 }
 
-// handleAtomic takes what an atomic has found.
-func (p *Peer) handleAtomic(now Time, k *wire.Packet) wire.Drop {
-	s := p.find(k.BTH.PSN)
+// handleAtomicResponse takes what an atomic has found.
+func (p *Peer) handleAtomicResponse(now Time, k *wire.Packet) wire.Drop {
+	s := p.findInFlight(k.BTH.PSN)
 	if s == nil {
 		return wire.DropDuplicate
 	}
@@ -141,13 +141,13 @@ func (p *Peer) handleAtomic(now Time, k *wire.Packet) wire.Drop {
 	var b [8]byte
 	putHost(b[:], k.AtomicAckETH().Orig)
 	if m := p.core.scatter(s.op.sgl, 0, b[:]); !m.ok() {
-		s.op.fail(verbs.WCLocProtErr, localFailure(m))
+		s.op.setFailure(verbs.WCLocProtErr, localFailure(m))
 	}
-	p.heard(now)
-	order := s.order
-	p.answered(now, k.BTH.PSN, s)
-	if p.under > 0 {
-		p.overtaken(now, order)
+	p.markAlive(now)
+	order := s.txNum
+	p.completeSlot(now, k.BTH.PSN, s)
+	if p.outstanding > 0 {
+		p.detectLosses(now, order)
 	}
 	return wire.DropNone
 }

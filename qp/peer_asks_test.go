@@ -44,7 +44,7 @@ func TestDatagramRDMAUnhurried(t *testing.T) {
 	c.now += AckDelay / 2
 	c.give(c.b, pkts[1:]...)
 	require.Empty(t, c.take(c.b))
-	for !c.b.OwesAck() { // it may look for others
+	for !c.b.HasPendingAck() { // it may look for others
 		c.skip(c.b)
 	}
 	require.InDelta(t, AckDelay, float64(c.now-first), 100, "one, AckDelay after the first")
@@ -70,8 +70,8 @@ func TestDatagramRDMAUnhurriedGoAlong(t *testing.T) {
 	c.a.post(c.now, c.unhurried(3, 8))
 	c.give(c.b, c.take(c.a)...)
 	require.Empty(t, c.take(c.b))
-	c.b.SettleAck()
-	require.True(t, c.b.OwesAck())
+	c.b.ExpireDelayedAck()
+	require.True(t, c.b.HasPendingAck())
 	c.give(c.a, c.take(c.b)...)
 	require.Equal(t, []string{"3 RDMA_WRITE len=8"}, c.a.done())
 }
@@ -114,13 +114,13 @@ func TestDatagramRDMAUnhurriedLost(t *testing.T) {
 	c.a.post(c.now, c.unhurried(1, 8))
 	c.take(c.a) // and lost
 	c.skip(c.a)
-	require.EqualValues(t, reliability.LazyProbe, c.now-begin)
+	require.EqualValues(t, reliability.DelayedAckProbe, c.now-begin)
 	again := c.take(c.a)
 	require.Equal(t, []bool{true}, asking(again))
 	c.give(c.b, again...)
 	c.settle()
 	require.Len(t, c.a.done(), 1)
-	for i := range carefulFor - 1 { // one was the first
+	for i := range cautiousMessages - 1 { // one was the first
 		c.a.post(c.now, c.unhurried(2, 8))
 		pkts := c.take(c.a)
 		require.Equal(t, []bool{true}, asking(pkts), i)
@@ -141,7 +141,7 @@ func TestDatagramRDMAUnhurriedRest(t *testing.T) {
 	c.give(c.b, c.take(c.a)...)
 	c.give(c.a, c.take(c.b)...)
 	require.Equal(t, []string{"1 RDMA_READ len=8"}, c.a.done())
-	require.InDelta(t, reliability.LazyProbe, float64(c.ofA.deadline-c.now), 1000)
+	require.InDelta(t, reliability.DelayedAckProbe, float64(c.ofA.deadline-c.now), 1000)
 	c.skip(c.b)
 	c.give(c.a, c.take(c.b)...)
 	require.Equal(t, []string{"2 RDMA_WRITE len=8"}, c.a.done())

@@ -11,20 +11,20 @@ import (
 
 // rdmaOp is a posted read, write or atomic of a UD queue pair.
 type rdmaOp struct {
-	peer    *Peer
-	id      uint64
-	op      verbs.WROpcode
-	flags   verbs.SendFlags
-	sgl     []verbs.SGE
-	inline  []byte
-	length  uint32
-	issued  uint32 // bytes that have left at least once
-	started bool   // something has left
-	slots   int    // under way
-	remote  uint64
-	rkey    uint32
-	operand uint64
-	swap    uint64
+	peer        *Peer
+	id          uint64
+	op          verbs.WROpcode
+	flags       verbs.SendFlags
+	sgl         []verbs.SGE
+	inline      []byte
+	length      uint32
+	bytesIssued uint32 // bytes that have left at least once
+	started     bool   // something has left
+	slots       int    // under way
+	remote      uint64
+	rkey        uint32
+	operand     uint64
+	swap        uint64
 
 	status verbs.WCStatus // why it fails, once what is under way is over
 	why    *verbs.Failure
@@ -50,19 +50,19 @@ func (c *Core) postRDMA(wr *verbs.SendWR) error {
 	}
 	route, ok := wr.AH.(PeerRoute)
 	if !ok || route.RDMAPeer() == nil {
-		return c.invalid("post send", "RDMA of a UD queue pair needs the handle of a peer (verbs.PeerAH)")
+		return c.invalidError("post send", "RDMA of a UD queue pair needs the handle of a peer (verbs.PeerAH)")
 	}
 	p := route.RDMAPeer()
 	switch {
 	case p.core != c:
-		return c.invalid("post send", "the peer is one of another queue pair")
+		return c.invalidError("post send", "the peer is one of another queue pair")
 	case p.closed:
 		return &verbs.OpError{Op: "post send", Object: c.String(), Err: verbs.ErrClosed, Detail: "the peer was destroyed"}
 	case !p.connected:
 		return &verbs.OpError{Op: "post send", Object: c.String(), Err: verbs.ErrNotConnected, Detail: "PeerAH.Connect has not been called"}
-	case r.ops >= r.most:
+	case r.ops >= r.maxOps:
 		return &verbs.OpError{Op: "post send", Object: c.String(), Err: verbs.ErrQueueFull,
-			Detail: fmt.Sprintf("%d RDMA requests are under way, MaxDatagramRDMA is %d", r.ops, r.most)}
+			Detail: fmt.Sprintf("%d RDMA requests are under way, MaxDatagramRDMA is %d", r.ops, r.maxOps)}
 	}
 	o := new(rdmaOp)
 	if k := len(r.free); k > 0 {
@@ -76,24 +76,24 @@ func (c *Core) postRDMA(wr *verbs.SendWR) error {
 		sgl: append(o.sgl[:0], wr.SGList...), inline: slices.Grow(o.inline[:0], len(inline))[:len(inline)]}
 	if !place.Load(o.inline, inline) {
 		r.free = append(r.free, o)
-		return c.unreadableInline()
+		return c.inlineFaultError()
 	}
 	r.ops++
-	p.under++
+	p.outstanding++
 	p.waiting.Push(o)
-	p.begin()
+	p.markBusy()
 	return nil
 }
 
 // rdmaLength checks the data of a request and returns its size in bytes.
 func (c *Core) rdmaLength(wr *verbs.SendWR) (uint32, error) {
 	inline := wr.Flags&verbs.SendInline != 0
-	n := capacity(wr.SGList)
+	n := listLength(wr.SGList)
 	switch {
 	case inline && wr.Opcode != verbs.WRRDMAWrite:
-		return 0, c.invalid("post send", "%v brings data back, which cannot be inline", wr.Opcode)
+		return 0, c.invalidError("post send", "%v brings data back, which cannot be inline", wr.Opcode)
 	case inline && len(wr.SGList) != 0:
-		return 0, c.invalid("post send", "inline data goes into InlineData, not into SGList")
+		return 0, c.invalidError("post send", "inline data goes into InlineData, not into SGList")
 	case inline && len(wr.InlineData) > c.sq.maxInline:
 		return 0, &verbs.OpError{Op: "post send", Object: c.String(), Err: verbs.ErrLimit,
 			Detail: fmt.Sprintf("%d bytes of inline data, MaxInlineData is %d", len(wr.InlineData), c.sq.maxInline)}
@@ -101,9 +101,9 @@ func (c *Core) rdmaLength(wr *verbs.SendWR) (uint32, error) {
 		return 0, &verbs.OpError{Op: "post send", Object: c.String(), Err: verbs.ErrLimit,
 			Detail: fmt.Sprintf("%d scatter/gather elements, MaxSendSGE is %d", len(wr.SGList), c.sq.maxSGE)}
 	case n > MaxMessage:
-		return 0, c.tooLong(n, MaxMessage)
+		return 0, c.tooLongError(n, MaxMessage)
 	case isAtomic(wr.Opcode) && n != 8:
-		return 0, c.invalid("post send", "an atomic returns 8 bytes, the list has room for %d", n)
+		return 0, c.invalidError("post send", "an atomic returns 8 bytes, the list has room for %d", n)
 	}
 	if inline {
 		return uint32(len(wr.InlineData)), nil
@@ -111,114 +111,114 @@ func (c *Core) rdmaLength(wr *verbs.SendWR) (uint32, error) {
 	return uint32(n), nil
 }
 
-// begin makes sure that the peer is among those that are served.
-func (p *Peer) begin() {
+// markBusy makes sure that the peer is among those that are served.
+func (p *Peer) markBusy() {
 	r := p.core.rdma
-	if p.busyAt == 0 {
+	if p.busyIndex == 0 {
 		r.busy = append(r.busy, p)
-		p.busyAt = len(r.busy)
+		p.busyIndex = len(r.busy)
 	}
-	p.activate()
+	p.markActive()
 }
 
-func (p *Peer) activate() {
-	if !p.active && p.under > 0 {
+func (p *Peer) markActive() {
+	if !p.active && p.outstanding > 0 {
 		p.active = true
 		p.core.rdma.active.Push(p)
 	}
 }
 
-// idle takes the peer off the lists when nothing of ours is under way to it.
-func (p *Peer) idle() {
+// releaseIdle takes the peer off the lists when nothing of ours is under way to it.
+func (p *Peer) releaseIdle() {
 	r := p.core.rdma
-	if p.under > 0 || p.busyAt == 0 {
+	if p.outstanding > 0 || p.busyIndex == 0 {
 		return
 	}
 	last := r.busy[len(r.busy)-1]
-	r.busy[p.busyAt-1], last.busyAt = last, p.busyAt
+	r.busy[p.busyIndex-1], last.busyIndex = last, p.busyIndex
 	r.busy[len(r.busy)-1] = nil
 	r.busy = r.busy[:len(r.busy)-1]
-	p.busyAt, p.deadline, p.asks, p.unasked = 0, 0, 0, 0
+	p.busyIndex, p.deadline, p.timeouts, p.sinceAckReq = 0, 0, 0, 0
 	if p.flight != nil {
-		if len(r.flights) < 16 {
-			r.flights = append(r.flights, p.flight)
+		if len(r.freeFlights) < 16 {
+			r.freeFlights = append(r.freeFlights, p.flight)
 		}
 		p.flight = nil
 	}
 	p.waiting = fifo.Queue[*rdmaOp]{}
 }
 
-// abort ends all requests to the peer with a status. Requests that have left stay
+// failAll ends all requests to the peer with a status. Requests that have left stay
 // carried out, or not.
-func (p *Peer) abort(status verbs.WCStatus, why *verbs.Failure) {
+func (p *Peer) failAll(status verbs.WCStatus, why *verbs.Failure) {
 	for psn := p.una; psn != p.next; psn = psn.Add(1) {
-		if s := p.place(psn); s.op != nil {
-			s.op.fail(status, why)
-			p.settle(s)
+		if s := p.slotFor(psn); s.op != nil {
+			s.op.setFailure(status, why)
+			p.retireSlot(s)
 		}
 	}
 	p.una = p.next
 	for p.waiting.Len() > 0 {
 		o := *p.waiting.Front()
 		p.waiting.Pop()
-		o.fail(status, why)
-		p.finish(o)
+		o.setFailure(status, why)
+		p.completeOp(o)
 	}
-	p.idle()
+	p.releaseIdle()
 }
 
-// fail notes why an operation fails: the first reason counts.
-func (o *rdmaOp) fail(status verbs.WCStatus, why *verbs.Failure) {
+// setFailure notes why an operation fails: the first reason counts.
+func (o *rdmaOp) setFailure(status verbs.WCStatus, why *verbs.Failure) {
 	if o.status == verbs.WCSuccess {
 		o.status, o.why = status, why
 	}
 }
 
-// settle ends what is under way in a slot.
-func (p *Peer) settle(s *slot) {
+// retireSlot ends what is under way in a slot.
+func (p *Peer) retireSlot(s *slot) {
 	r, o := p.core.rdma, s.op
 	if s.lost {
-		p.lost--
+		p.lostSlots--
 	} else {
-		p.landed(s)
+		p.removeFromWindow(s)
 	}
 	if o.op == verbs.WRRDMARead {
-		r.reading -= int(s.n)
-		for _, q := range r.hungry {
-			q.hungry = false
-			q.activate()
+		r.readBytes -= int(s.n)
+		for _, q := range r.readWaiters {
+			q.waitsForReads = false
+			q.markActive()
 		}
-		r.hungry = r.hungry[:0]
+		r.readWaiters = r.readWaiters[:0]
 	}
 	*s = slot{}
 	o.slots--
 	if o.slots > 0 || p.waiting.Len() > 0 && *p.waiting.Front() == o {
 		return
 	}
-	p.finish(o)
+	p.completeOp(o)
 }
 
-// landed takes what is in a slot out of the window.
-func (p *Peer) landed(s *slot) {
-	p.flying -= p.cost(s.op, s)
-	if s.asks {
-		p.asking--
+// removeFromWindow takes what is in a slot out of the window.
+func (p *Peer) removeFromWindow(s *slot) {
+	p.inFlight -= p.windowCost(s.op, s)
+	if s.ackReq {
+		p.ackReqsInFlight--
 	}
 }
 
-// cost is what a request packet counts for in the window.
-func (p *Peer) cost(o *rdmaOp, s *slot) int {
+// windowCost is what a request packet counts for in the window.
+func (p *Peer) windowCost(o *rdmaOp, s *slot) int {
 	if o.op == verbs.WRRDMAWrite {
 		return int(s.n) + PacketCost
 	}
 	return PacketCost
 }
 
-// finish completes an operation of which nothing is under way.
-func (p *Peer) finish(o *rdmaOp) {
+// completeOp completes an operation of which nothing is under way.
+func (p *Peer) completeOp(o *rdmaOp) {
 	c, r := p.core, p.core.rdma
 	r.ops--
-	p.under--
+	p.outstanding--
 	switch {
 	case o.status != verbs.WCSuccess:
 		c.counters.SendErr++

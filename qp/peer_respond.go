@@ -6,8 +6,8 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// dgReply is an answer that waits to leave.
-type dgReply struct {
+// rdmaReply is an answer that waits to leave.
+type rdmaReply struct {
 	peer     *Peer
 	op       wire.Opcode
 	psn      wire.PSN
@@ -15,7 +15,7 @@ type dgReply struct {
 	value    uint64        // atomic: what it found; read: where the next piece is
 	rkey     uint32
 	n        uint32 // read: bytes to come
-	again    bool   // read: it has been answered before
+	repeated bool   // read: it has been answered before
 }
 
 // maxReplies is how many answers to one peer wait at most. Requests beyond that are
@@ -25,12 +25,12 @@ const maxReplies = reliability.ReplayWindow
 // handleRDMA takes a packet of a peer.
 func (c *Core) handleRDMA(now Time, k *wire.Packet) wire.Drop {
 	h := k.DETH()
-	p := c.rdma.last
-	if p == nil || p.in != h.QKey {
+	p := c.rdma.lastPeer
+	if p == nil || p.localToken != h.QKey {
 		if p = c.rdma.peers[h.QKey]; p == nil {
 			return wire.DropBadQKey
 		}
-		c.rdma.last = p
+		c.rdma.lastPeer = p
 	}
 	switch {
 	case p.qpn != h.SrcQPN || p.path.Dst.Addr() != k.Src.Addr():
@@ -44,7 +44,7 @@ func (c *Core) handleRDMA(now Time, k *wire.Packet) wire.Drop {
 	case c.state == sRTR:
 		return wire.DropQPState
 	}
-	return p.handleAnswer(now, k)
+	return p.handleResponse(now, k)
 }
 
 // handleRequest carries a request out, if it has not been, and answers it.
@@ -56,22 +56,22 @@ func (p *Peer) handleRequest(now Time, k *wire.Packet) wire.Drop {
 		return wire.DropDuplicate
 	case fresh == reliability.Premature:
 		return wire.DropOutOfSequence
-	case p.replies >= maxReplies:
+	case p.pendingReplies >= maxReplies:
 		return wire.DropNoReceive
 	}
-	again := fresh == reliability.Again
+	again := fresh == reliability.Repeated
 	if again {
 		c.counters.DuplicateRequest++
 	}
 	switch op := k.Info.Operation; {
 	case again && op == wire.OpWrite:
-		p.owe()
+		p.scheduleAck()
 		return wire.DropDuplicate
 	case again && op != wire.OpReadRequest:
-		if p.found == nil {
+		if p.atomicResults == nil {
 			return wire.DropUnknownReplay
 		}
-		p.reply(dgReply{op: wire.UDXAtomicAck, psn: psn, value: p.found[psn%reliability.ReplayWindow]})
+		p.queueReply(rdmaReply{op: wire.UDXAtomicAck, psn: psn, value: p.atomicResults[psn%reliability.ReplayWindow]})
 		return wire.DropDuplicate
 	case op == wire.OpReadRequest:
 		return p.serveRead(k, again)
@@ -81,32 +81,32 @@ func (p *Peer) handleRequest(now Time, k *wire.Packet) wire.Drop {
 	return p.serveAtomic(k)
 }
 
-// nak refuses a request. It counts as not carried out.
-func (p *Peer) nak(psn wire.PSN, s wire.Syndrome) wire.Drop {
-	p.reply(dgReply{op: wire.UDXAck, psn: psn, syndrome: s})
+// queueNAK refuses a request. It counts as not carried out.
+func (p *Peer) queueNAK(psn wire.PSN, s wire.Syndrome) wire.Drop {
+	p.queueReply(rdmaReply{op: wire.UDXAck, psn: psn, syndrome: s})
 	return wire.DropAccessDenied
 }
 
 func (p *Peer) serveWrite(now Time, k *wire.Packet) wire.Drop {
 	c, h := p.core, k.RETH()
 	if p.access&verbs.AccessRemoteWrite == 0 {
-		return p.nak(k.BTH.PSN, wire.NakInvalidRequest)
+		return p.queueNAK(k.BTH.PSN, wire.NakInvalidRequest)
 	}
 	if h.Length > 0 {
 		dst, f := c.mem.Remote(h.RKey, h.VA, h.Length, verbs.AccessRemoteWrite, c.num)
 		if f != NoFault {
-			return p.nak(k.BTH.PSN, wire.NakRemoteAccess)
+			return p.queueNAK(k.BTH.PSN, wire.NakRemoteAccess)
 		}
-		if !put(dst, k.Payload) {
-			return p.nak(k.BTH.PSN, wire.NakRemoteOperational)
+		if !writeMemory(dst, k.Payload) {
+			return p.queueNAK(k.BTH.PSN, wire.NakRemoteOperational)
 		}
 	}
 	c.counters.RcvdBytes += uint64(h.Length)
-	p.replay.Done(k.BTH.PSN)
+	p.replay.MarkExecuted(k.BTH.PSN)
 	if k.BTH.AckReq {
-		p.owe()
+		p.scheduleAck()
 	} else {
-		p.oweLater(now)
+		p.scheduleDelayedAck(now)
 	}
 	return wire.DropNone
 }
@@ -115,20 +115,20 @@ func (p *Peer) serveWrite(now Time, k *wire.Packet) wire.Drop {
 func (p *Peer) serveRead(k *wire.Packet, again bool) wire.Drop {
 	c, h := p.core, k.RETH()
 	if p.access&verbs.AccessRemoteRead == 0 {
-		return p.nak(k.BTH.PSN, wire.NakInvalidRequest)
+		return p.queueNAK(k.BTH.PSN, wire.NakInvalidRequest)
 	}
-	if h.Length > readPieces*p.mtu {
-		return p.nak(k.BTH.PSN, wire.NakInvalidRequest)
+	if h.Length > maxReadPackets*p.mtu {
+		return p.queueNAK(k.BTH.PSN, wire.NakInvalidRequest)
 	}
 	if h.Length > 0 {
 		if _, f := c.mem.Remote(h.RKey, h.VA, h.Length, verbs.AccessRemoteRead, c.num); f != NoFault {
-			return p.nak(k.BTH.PSN, wire.NakRemoteAccess)
+			return p.queueNAK(k.BTH.PSN, wire.NakRemoteAccess)
 		}
 	}
 	if !again {
-		p.replay.Done(k.BTH.PSN)
+		p.replay.MarkExecuted(k.BTH.PSN)
 	}
-	p.reply(dgReply{op: wire.UDXReadResponse, psn: k.BTH.PSN, value: h.VA, rkey: h.RKey, n: h.Length, again: again})
+	p.queueReply(rdmaReply{op: wire.UDXReadResponse, psn: k.BTH.PSN, value: h.VA, rkey: h.RKey, n: h.Length, repeated: again})
 	return wire.DropNone
 }
 
@@ -136,101 +136,101 @@ func (p *Peer) serveRead(k *wire.Packet, again bool) wire.Drop {
 func (p *Peer) serveAtomic(k *wire.Packet) wire.Drop {
 	c, h, psn := p.core, k.AtomicETH(), k.BTH.PSN
 	if p.access&verbs.AccessRemoteAtomic == 0 || h.VA%8 != 0 {
-		return p.nak(psn, wire.NakInvalidRequest)
+		return p.queueNAK(psn, wire.NakInvalidRequest)
 	}
 	mem, f := c.mem.Remote(h.RKey, h.VA, 8, verbs.AccessRemoteAtomic, c.num)
 	if f != NoFault && f != FaultMisalign {
-		return p.nak(psn, wire.NakRemoteAccess)
+		return p.queueNAK(psn, wire.NakRemoteAccess)
 	}
-	word, ok := word64(mem)
+	word, ok := atomicWord(mem)
 	if !ok {
-		return p.nak(psn, wire.NakInvalidRequest)
+		return p.queueNAK(psn, wire.NakInvalidRequest)
 	}
-	if p.found == nil {
-		p.found = new([reliability.ReplayWindow]uint64)
+	if p.atomicResults == nil {
+		p.atomicResults = new([reliability.ReplayWindow]uint64)
 	}
-	orig, ok := execute(word, k)
+	orig, ok := executeAtomic(word, k)
 	if !ok {
-		return p.nak(psn, wire.NakRemoteOperational)
+		return p.queueNAK(psn, wire.NakRemoteOperational)
 	}
-	p.found[psn%reliability.ReplayWindow] = orig
-	p.replay.Done(psn)
-	p.reply(dgReply{op: wire.UDXAtomicAck, psn: psn, value: orig})
+	p.atomicResults[psn%reliability.ReplayWindow] = orig
+	p.replay.MarkExecuted(psn)
+	p.queueReply(rdmaReply{op: wire.UDXAtomicAck, psn: psn, value: orig})
 	return wire.DropNone
 }
 
-// reply lets an answer leave with the next Drain.
-func (p *Peer) reply(r dgReply) {
+// queueReply lets an answer leave with the next Drain.
+func (p *Peer) queueReply(r rdmaReply) {
 	r.peer = p
-	p.replies++
+	p.pendingReplies++
 	p.core.rdma.replies.Push(r)
 }
 
-// owe lets an acknowledgement leave with the next DrainAck.
-func (p *Peer) owe() {
-	p.oweAt = 0
-	if !p.owing {
-		p.owing = true
-		p.core.rdma.owing = append(p.core.rdma.owing, p)
+// scheduleAck lets an acknowledgement leave with the next DrainAck.
+func (p *Peer) scheduleAck() {
+	p.delayedAckAt = 0
+	if !p.ackPending {
+		p.ackPending = true
+		p.core.rdma.ackPeers = append(p.core.rdma.ackPeers, p)
 	}
 }
 
-// laterAck is an acknowledgement that is owed at a time, unless it has left before.
-type laterAck struct {
+// delayedAck is an acknowledgement that is owed at a time, unless it has left before.
+type delayedAck struct {
 	peer *Peer
 	at   Time
 }
 
-// oweLater lets an acknowledgement that the peer has not asked for leave after AckDelay,
+// scheduleDelayedAck lets an acknowledgement that the peer has not asked for leave after AckDelay,
 // or with one that it asks for.
-func (p *Peer) oweLater(now Time) {
-	if p.owing || p.oweAt != 0 {
+func (p *Peer) scheduleDelayedAck(now Time) {
+	if p.ackPending || p.delayedAckAt != 0 {
 		return
 	}
 	r := p.core.rdma
-	p.oweAt = now + AckDelay
-	r.later.Push(laterAck{p, p.oweAt})
-	r.deadline = reliability.Earlier(r.deadline, p.oweAt)
+	p.delayedAckAt = now + AckDelay
+	r.delayedAcks.Push(delayedAck{p, p.delayedAckAt})
+	r.deadline = reliability.Earlier(r.deadline, p.delayedAckAt)
 }
 
-// due owes what was to be owed until now.
-func (r *rdma) due(now Time) {
-	for r.later.Len() > 0 {
-		a := *r.later.Front()
-		mine := a.peer.oweAt == a.at && !a.peer.closed
+// scheduleDueAcks owes what was to be owed until now.
+func (r *rdma) scheduleDueAcks(now Time) {
+	for r.delayedAcks.Len() > 0 {
+		a := *r.delayedAcks.Front()
+		mine := a.peer.delayedAckAt == a.at && !a.peer.closed
 		if mine && a.at > now {
 			return
 		}
-		r.later.Pop()
+		r.delayedAcks.Pop()
 		if mine {
-			a.peer.owe()
+			a.peer.scheduleAck()
 		}
 	}
 }
 
-// answerRDMA lays out the answers, and reports whether the batch is full.
-func (c *Core) answerRDMA(now Time, out Out) bool {
+// sendReplies lays out the answers, and reports whether the batch is full.
+func (c *Core) sendReplies(now Time, out Out) bool {
 	for r := c.rdma; r.replies.Len() > 0; {
 		a := r.replies.Front()
-		if !a.peer.closed && !a.peer.answer(now, out, a) {
+		if !a.peer.closed && !a.peer.sendReply(now, out, a) {
 			return true
 		}
-		a.peer.replies--
+		a.peer.pendingReplies--
 		r.replies.Pop()
 	}
 	return false
 }
 
-// answer lays out one answer as far as the batch takes it, and reports whether that
+// sendReply lays out one answer as far as the batch takes it, and reports whether that
 // was all.
-func (p *Peer) answer(now Time, out Out, a *dgReply) bool {
+func (p *Peer) sendReply(now Time, out Out, a *rdmaReply) bool {
 	c, info := p.core, a.op.Info()
 	if a.op != wire.UDXReadResponse {
 		b := out.Next(&p.path, info.HeaderLen+wire.ICRCLen)
 		if b == nil {
 			return false
 		}
-		p.head(b, a.op, 0, a.psn, false)
+		p.putHeaders(b, a.op, 0, a.psn, false)
 		h := b[wire.BTHLen+wire.DETHLen:]
 		wire.AETH{Syndrome: a.syndrome}.Put(h)
 		if a.op == wire.UDXAck {
@@ -239,7 +239,7 @@ func (p *Peer) answer(now Time, out Out, a *dgReply) bool {
 			wire.AETH{Syndrome: wire.AckSyndrome(wire.CreditUnlimited)}.Put(h)
 			wire.AtomicAckETH{Orig: a.value}.Put(h[wire.AETHLen:])
 		}
-		c.recorder.packet(now, true, a.op, a.psn, uint8(a.syndrome))
+		c.recorder.addPacket(now, true, a.op, a.psn, uint8(a.syndrome))
 		return true
 	}
 	for more := true; more; more = a.n > 0 {
@@ -248,8 +248,8 @@ func (p *Peer) answer(now Time, out Out, a *dgReply) bool {
 		if n > 0 {
 			var f Fault
 			if src, f = c.mem.Remote(a.rkey, a.value, n, verbs.AccessRemoteRead, c.num); f != NoFault { // deregistered meanwhile
-				*a = dgReply{peer: p, op: wire.UDXAck, psn: a.psn, syndrome: wire.NakRemoteAccess}
-				return p.answer(now, out, a)
+				*a = rdmaReply{peer: p, op: wire.UDXAck, psn: a.psn, syndrome: wire.NakRemoteAccess}
+				return p.sendReply(now, out, a)
 			}
 		}
 		pad := wire.PadFor(int(n))
@@ -258,44 +258,44 @@ func (p *Peer) answer(now Time, out Out, a *dgReply) bool {
 			return false
 		}
 		body := b[info.HeaderLen : info.HeaderLen+int(n)+pad]
-		if !loadForRead(body[:n], src, a.again) {
-			cancel(out, b)
-			*a = dgReply{peer: p, op: wire.UDXAck, psn: a.psn, syndrome: wire.NakRemoteOperational}
-			return p.answer(now, out, a)
+		if !loadReadSource(body[:n], src, a.repeated) {
+			cancelPacket(out, b)
+			*a = rdmaReply{peer: p, op: wire.UDXAck, psn: a.psn, syndrome: wire.NakRemoteOperational}
+			return p.sendReply(now, out, a)
 		}
 		clear(body[n:])
-		p.head(b, a.op, pad, a.psn, false)
+		p.putHeaders(b, a.op, pad, a.psn, false)
 		wire.RETH{VA: a.value, Length: n}.Put(b[wire.BTHLen+wire.DETHLen:])
 		c.counters.SentBytes += uint64(n)
-		c.recorder.packet(now, true, a.op, a.psn, 0)
+		c.recorder.addPacket(now, true, a.op, a.psn, 0)
 		a.value += uint64(n)
 		a.n -= n
 	}
 	return true
 }
 
-// acknowledgeRDMA lays out the acknowledgements that are owed, and reports whether the
+// sendRDMAAcks lays out the acknowledgements that are owed, and reports whether the
 // batch is full. What answers precedes it.
-func (c *Core) acknowledgeRDMA(now Time, out Out) bool {
+func (c *Core) sendRDMAAcks(now Time, out Out) bool {
 	info := wire.UDXAck.Info()
-	for r := c.rdma; len(r.owing) > 0; {
-		last := len(r.owing) - 1
-		p := r.owing[last]
+	for r := c.rdma; len(r.ackPeers) > 0; {
+		last := len(r.ackPeers) - 1
+		p := r.ackPeers[last]
 		if !p.closed {
 			b := out.Next(&p.path, info.HeaderLen+wire.ICRCLen)
 			if b == nil {
 				return true
 			}
-			psn, done := p.replay.Newest()
-			p.head(b, wire.UDXAck, 0, psn, false)
+			psn, done := p.replay.SelectiveAck()
+			p.putHeaders(b, wire.UDXAck, 0, psn, false)
 			h := b[wire.BTHLen+wire.DETHLen:]
 			wire.AETH{Syndrome: wire.AckSyndrome(wire.CreditUnlimited)}.Put(h)
 			wire.SackETH{Done: done}.Put(h[wire.AETHLen:])
-			c.recorder.packet(now, true, wire.UDXAck, psn, 0)
+			c.recorder.addPacket(now, true, wire.UDXAck, psn, 0)
 		}
-		p.owing = false
-		r.owing[last] = nil
-		r.owing = r.owing[:last]
+		p.ackPending = false
+		r.ackPeers[last] = nil
+		r.ackPeers = r.ackPeers[:last]
 	}
 	return false
 }

@@ -59,7 +59,7 @@ func TestDatagramRDMA(t *testing.T) {
 	require.Equal(t, "inline", string(c.b.buf[50_000:50_006]))
 	require.Empty(t, c.b.done(), "the target does not notice")
 	require.Empty(t, c.a.rdma.busy)
-	require.Zero(t, c.a.rdma.reading)
+	require.Zero(t, c.a.rdma.readBytes)
 }
 
 // Random programs on a network that loses, doubles and reorders: each operation is
@@ -79,15 +79,15 @@ func playRDMA(t *testing.T, rng *rand.Rand) {
 	}
 	for _, p := range []*Peer{c.ofB, c.ofA} {
 		for at := -200; at < -30; at += 40 {
-			p.replay.Done(wire.PSN(0).Add(at))
+			p.replay.MarkExecuted(wire.PSN(0).Add(at))
 		}
 		p.replay = reliability.Replay{}
 		for at := 0; at < 1<<24-30; at += reliability.ReplayWindow {
-			p.replay.Done(wire.PSN(at))
+			p.replay.MarkExecuted(wire.PSN(at))
 		}
 		for i := range 2 * reliability.ReplayWindow {
 			if psn := wire.PSN(0).Add(-31 - i); p.replay.Classify(psn) == reliability.Fresh {
-				p.replay.Done(psn)
+				p.replay.MarkExecuted(psn)
 			}
 		}
 	}
@@ -180,7 +180,7 @@ func playRDMA(t *testing.T, rng *rand.Rand) {
 		c.give(to[i], k)
 	}
 	require.Equal(t, model, c.b.buf)
-	require.Zero(t, c.ofA.flying+c.ofA.lost+c.a.rdma.reading+c.a.rdma.ops)
+	require.Zero(t, c.ofA.inFlight+c.ofA.lostSlots+c.a.rdma.readBytes+c.a.rdma.ops)
 }
 
 // What is not permitted fails alone; the queue pair and other requests go on.
@@ -318,15 +318,15 @@ func FuzzDatagramRDMA(f *testing.F) {
 						wire.RETH{VA: 1 << 40, RKey: key, Length: uint32(s.below(64))}.Put(h)
 					}
 				})
-				before := len(c.ofA.core.rdma.owing) + c.a.rdma.replies.Len()
+				before := len(c.ofA.core.rdma.ackPeers) + c.a.rdma.replies.Len()
 				c.give(c.a, k)
-				require.LessOrEqual(t, len(c.a.rdma.owing)+c.a.rdma.replies.Len(), before+1)
+				require.LessOrEqual(t, len(c.a.rdma.ackPeers)+c.a.rdma.replies.Len(), before+1)
 			}
-			require.LessOrEqual(t, c.ofA.replies, maxReplies)
+			require.LessOrEqual(t, c.ofA.pendingReplies, maxReplies)
 			require.Equal(t, make([]byte, 64), private)
 			require.Equal(t, verbs.StateRTS, c.a.State())
-			require.GreaterOrEqual(t, c.ofA.flying, 0)
-			require.GreaterOrEqual(t, c.ofA.lost, 0)
+			require.GreaterOrEqual(t, c.ofA.inFlight, 0)
+			require.GreaterOrEqual(t, c.ofA.lostSlots, 0)
 		}
 	})
 }

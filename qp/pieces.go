@@ -2,7 +2,7 @@ package qp
 
 import "github.com/softrnic/softrnic/verbs"
 
-// inPieces tells whether w leaves as one WRITE ONLY for each packet, which it
+// splitsWrite tells whether w leaves as one WRITE ONLY for each packet, which it
 // does towards a peer that is known to be an adapter like ours.
 //
 // The packets of a message are not of one size: FIRST carries a RETH, MIDDLE
@@ -25,6 +25,6 @@ import "github.com/softrnic/softrnic/verbs"
 //
 // For the same reason read responses of such peers are all ONLY, see
 // sendResponse.
-func (c *Core) inPieces(w *sendWQE) bool {
-	return c.known && (w.op == verbs.WRRDMAWrite || w.op == verbs.WRRDMAWriteWithImm) && w.length > c.mtu
+func (c *Core) splitsWrite(w *sendWQE) bool {
+	return c.softrnicPeer && (w.op == verbs.WRRDMAWrite || w.op == verbs.WRRDMAWriteWithImm) && w.length > c.mtu
 }

@@ -8,9 +8,9 @@ import (
 
 // Short names for what changes memory that others look at.
 
-func put(dst, src []byte) (ok bool) { return place.Copy(dst, src) }
+func writeMemory(dst, src []byte) (ok bool) { return place.Copy(dst, src) }
 
-func word64(b []byte) (*uint64, bool) { return place.Word64(b) }
+func atomicWord(b []byte) (*uint64, bool) { return place.Word64(b) }
 
 // putHost stores v in host byte order, as atomics return it to memory.
 func putHost(b []byte, v uint64) { binary.NativeEndian.PutUint64(b, v) }

@@ -27,7 +27,7 @@ func TestPlaceIsCopy(t *testing.T) {
 			for n := range 40 {
 				got := bytes.Repeat([]byte{garbage}, 64)
 				want := bytes.Clone(got)
-				put(got[at:at+n], src[from:from+n])
+				writeMemory(got[at:at+n], src[from:from+n])
 				copy(want[at:], src[from:from+n])
 				require.Equal(t, want, got, "%d bytes to %d from %d", n, at, from)
 			}
@@ -40,7 +40,7 @@ func TestPlaceAtTheEndOfAnAllocation(t *testing.T) {
 	for n := 1; n < 600; n++ {
 		src := bytes.Repeat([]byte{7}, n)
 		dst := make([]byte, n)
-		put(dst, src)
+		writeMemory(dst, src)
 		require.Equal(t, src, dst)
 	}
 }
@@ -125,7 +125,7 @@ func TestPollerSeesTheLastWordLast(t *testing.T) {
 			}
 		})
 		for r := uint32(1); r <= rounds; r++ {
-			put(mem, bytes.Repeat([]byte{byte(r)}, c.n))
+			writeMemory(mem, bytes.Repeat([]byte{byte(r)}, c.n))
 			poll(func() bool { return seen.Load() == r || t.Failed() })
 		}
 		wg.Wait()
@@ -158,7 +158,7 @@ func TestPlaceLeavesNeighboursAlone(t *testing.T) {
 				}
 			})
 			for r := range 20 {
-				put(mem[at:at+n], bytes.Repeat([]byte{byte(r)}, n))
+				writeMemory(mem[at:at+n], bytes.Repeat([]byte{byte(r)}, n))
 				runtime.Gosched()
 			}
 			placed.Store(true)
@@ -197,12 +197,12 @@ func TestWord64(t *testing.T) {
 	words := make([]uint64, 3)
 	mem := unsafe.Slice((*byte)(unsafe.Pointer(&words[0])), 24)
 	for off := range 17 {
-		w, ok := word64(mem[off:])
+		w, ok := atomicWord(mem[off:])
 		require.Equal(t, off%8 == 0, ok)
 		if ok {
 			require.Equal(t, &words[off/8], w)
 		}
 	}
-	_, ok := word64(mem[:7])
+	_, ok := atomicWord(mem[:7])
 	require.False(t, ok)
 }

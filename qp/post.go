@@ -39,11 +39,11 @@ func (c *Core) postSend(wr *verbs.SendWR) error {
 	if c.sq.full() {
 		return &verbs.OpError{Op: "post send", Object: c.String(), Err: verbs.ErrQueueFull}
 	}
-	if !supports(c.typ, wr.Opcode) {
+	if !supportsOpcode(c.typ, wr.Opcode) {
 		return &verbs.OpError{Op: "post send", Object: c.String(), Err: verbs.ErrUnsupported, Detail: wr.Opcode.String()}
 	}
 	if c.attr.MaxRdAtomic == 0 && c.state != sErr && (wr.Opcode == verbs.WRRDMARead || isAtomic(wr.Opcode)) {
-		return c.invalid("post send", "%v needs max_rd_atomic of at least 1", wr.Opcode)
+		return c.invalidError("post send", "%v needs max_rd_atomic of at least 1", wr.Opcode)
 	}
 	n, err := c.messageLength(wr)
 	if err != nil {
@@ -53,16 +53,16 @@ func (c *Core) postSend(wr *verbs.SendWR) error {
 	if c.class == wire.ClassUD {
 		r, ok := wr.AH.(Route)
 		if !ok {
-			return c.invalid("post send", "a datagram needs the AH of this adapter")
+			return c.invalidError("post send", "a datagram needs the AH of this adapter")
 		}
 		if wr.RemoteQPN == 0 || wr.RemoteQPN > wire.QPNMask {
-			return c.invalid("post send", "remote QPN 0x%x is not one of 1 to 0xffffff", wr.RemoteQPN)
+			return c.invalidError("post send", "remote QPN 0x%x is not one of 1 to 0xffffff", wr.RemoteQPN)
 		}
 		route = r.Path()
 	}
 	inline := wr.Flags&verbs.SendInline != 0 && !isLocal(wr.Opcode)
 	i := c.sq.push(inline)
-	w := c.sq.at(i)
+	w := c.sq.wqeAt(i)
 	*w = sendWQE{
 		id: wr.WRID, op: wr.Opcode, flags: wr.Flags, length: n, immInv: wr.Imm,
 		rkey: wr.RKey, remote: wr.RemoteAddr, operand: wr.CompareAdd, swap: wr.Swap,
@@ -82,17 +82,17 @@ func (c *Core) postSend(wr *verbs.SendWR) error {
 		w.inline = uint16(n)
 		if !place.Load(c.sq.inlineData(i), wr.InlineData) {
 			c.sq.tail--
-			return c.unreadableInline()
+			return c.inlineFaultError()
 		}
 	} else {
 		w.nsge = uint8(len(wr.SGList))
-		copy(c.sq.sgl(i), wr.SGList)
+		copy(c.sq.sglAt(i), wr.SGList)
 	}
 	return nil
 }
 
-// unreadableInline is the error of a post whose inline data cannot be read.
-func (c *Core) unreadableInline() error {
+// inlineFaultError is the error of a post whose inline data cannot be read.
+func (c *Core) inlineFaultError() error {
 	return &verbs.OpError{Op: "post send", Object: c.String(), Err: verbs.ErrFault, Detail: "InlineData cannot be read"}
 }
 
@@ -105,14 +105,14 @@ func (c *Core) messageLength(wr *verbs.SendWR) (uint32, error) {
 		n := len(wr.InlineData)
 		switch {
 		case wr.Opcode == verbs.WRRDMARead || isAtomic(wr.Opcode):
-			return 0, c.invalid("post send", "%v brings data back, which cannot be inline", wr.Opcode)
+			return 0, c.invalidError("post send", "%v brings data back, which cannot be inline", wr.Opcode)
 		case n > c.sq.maxInline:
 			return 0, &verbs.OpError{Op: "post send", Object: c.String(), Err: verbs.ErrLimit,
 				Detail: fmt.Sprintf("%d bytes of inline data, MaxInlineData is %d", n, c.sq.maxInline)}
 		case len(wr.SGList) != 0:
-			return 0, c.invalid("post send", "inline data goes into InlineData, not into SGList")
+			return 0, c.invalidError("post send", "inline data goes into InlineData, not into SGList")
 		case c.class == wire.ClassUD && n > int(c.portMTU):
-			return 0, c.tooLong(uint64(n), uint64(c.portMTU))
+			return 0, c.tooLongError(uint64(n), uint64(c.portMTU))
 		}
 		return uint32(n), nil
 	}
@@ -120,21 +120,21 @@ func (c *Core) messageLength(wr *verbs.SendWR) (uint32, error) {
 		return 0, &verbs.OpError{Op: "post send", Object: c.String(), Err: verbs.ErrLimit,
 			Detail: fmt.Sprintf("%d scatter/gather elements, MaxSendSGE is %d", len(wr.SGList), c.sq.maxSGE)}
 	}
-	n := capacity(wr.SGList)
+	n := listLength(wr.SGList)
 	most := uint64(MaxMessage)
 	if c.class == wire.ClassUD {
 		most = uint64(c.portMTU)
 	}
 	if n > most {
-		return 0, c.tooLong(n, most)
+		return 0, c.tooLongError(n, most)
 	}
 	if isAtomic(wr.Opcode) && n != 8 {
-		return 0, c.invalid("post send", "an atomic returns 8 bytes, the list has room for %d", n)
+		return 0, c.invalidError("post send", "an atomic returns 8 bytes, the list has room for %d", n)
 	}
 	return uint32(n), nil
 }
 
-func (c *Core) tooLong(n, most uint64) error {
+func (c *Core) tooLongError(n, most uint64) error {
 	return &verbs.OpError{Op: "post send", Object: c.String(), Err: verbs.ErrLimit,
 		Detail: fmt.Sprintf("a message of %d bytes, at most %d are possible", n, most)}
 }
@@ -149,7 +149,7 @@ func (c *Core) PostRecv(wrs []verbs.RecvWR) (int, error) {
 			Detail: "it is in RESET; bring it to INIT first"}
 	}
 	if c.shared != nil {
-		return 0, c.invalid("post receive", "it takes its receives from a shared queue; post there")
+		return 0, c.invalidError("post receive", "it takes its receives from a shared queue; post there")
 	}
 	for i := range wrs {
 		wr := &wrs[i]
@@ -165,10 +165,10 @@ func (c *Core) PostRecv(wrs []verbs.RecvWR) (int, error) {
 	if c.state == sErr {
 		c.flushRecvs()
 	}
-	if c.zeroCredits && c.rq.len() > 0 && receives(c.state) {
+	if c.zeroCredits && c.rq.len() > 0 && acceptsPackets(c.state) {
 		// The peer may be holding a message back for want of a credit.
 		c.zeroCredits = false
-		c.acks.Owe(c.recv.Expected().Add(-1), true)
+		c.acks.ScheduleAck(c.recv.Expected().Add(-1), true)
 	}
 	return len(wrs), nil
 }

@@ -14,8 +14,8 @@ type Recorder struct {
 	next uint32 // records ever made
 }
 
-// recorded is how many records are kept; a power of two.
-const recorded = 32
+// maxRecords is how many records are kept; a power of two.
+const maxRecords = 32
 
 type record struct {
 	at   Time
@@ -34,29 +34,29 @@ const (
 	recordWaiter
 )
 
-func (r *Recorder) add(e record) {
-	if len(r.ring) < recorded && r.next == uint32(len(r.ring)) {
+func (r *Recorder) addRecord(e record) {
+	if len(r.ring) < maxRecords && r.next == uint32(len(r.ring)) {
 		r.ring = append(r.ring, e)
 	} else {
-		r.ring[r.next%recorded] = e
+		r.ring[r.next%maxRecords] = e
 	}
 	r.next++
 }
 
-func (r *Recorder) packet(now Time, out bool, op wire.Opcode, psn wire.PSN, syndrome uint8) {
+func (r *Recorder) addPacket(now Time, out bool, op wire.Opcode, psn wire.PSN, syndrome uint8) {
 	k := recordIn
 	if out {
 		k = recordOut
 	}
-	r.add(record{at: now, psn: psn, op: op, aux: syndrome, kind: k})
+	r.addRecord(record{at: now, psn: psn, op: op, aux: syndrome, kind: k})
 }
 
-func (r *Recorder) state(now Time, s verbs.QPState) {
-	r.add(record{at: now, aux: uint8(s), kind: recordState})
+func (r *Recorder) addState(now Time, s verbs.QPState) {
+	r.addRecord(record{at: now, aux: uint8(s), kind: recordState})
 }
 
-// NoteWaiter records that the program waits for a completion, and nothing can complete.
-func (c *Core) NoteWaiter(now Time) { c.recorder.add(record{at: now, kind: recordWaiter}) }
+// RecordWaiter records that the program waits for a completion, and nothing can complete.
+func (c *Core) RecordWaiter(now Time) { c.recorder.addRecord(record{at: now, kind: recordWaiter}) }
 
 // Record is one entry of a flight recorder.
 type Record struct {
@@ -70,7 +70,7 @@ func (c *Core) Records() []Record {
 	n := uint32(len(r.ring))
 	out := make([]Record, 0, n)
 	for i := r.next - n; i != r.next; i++ {
-		e := r.ring[i%recorded]
+		e := r.ring[i%maxRecords]
 		out = append(out, Record{At: e.at, What: e.String()})
 	}
 	return out

@@ -44,13 +44,13 @@ func TestRecords(t *testing.T) {
 
 // It keeps the newest, however many there were.
 func TestRecordsKeepTheNewest(t *testing.T) {
-	for _, n := range []int{1, recorded - 5, recorded - 4, recorded, 3 * recorded, 3*recorded + 7} {
+	for _, n := range []int{1, maxRecords - 5, maxRecords - 4, maxRecords, 3 * maxRecords, 3*maxRecords + 7} {
 		p := connect(t, withPSN(0))
 		for i := range n {
 			p.give(p.a, p.response(p.b, wire.RCAck, -1, wire.Syndrome(i%31), nil))
 		}
 		r := p.a.Records()
-		require.Len(t, r, min(recorded, 4+n))
+		require.Len(t, r, min(maxRecords, 4+n))
 		require.True(t, strings.HasPrefix(r[len(r)-1].What, fmt.Sprintf("<- RC_ACKNOWLEDGE psn %d ACK", wire.PSNMask)))
 		for i := 1; i < len(r); i++ {
 			require.LessOrEqual(t, r[i-1].At, r[i].At)

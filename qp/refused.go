@@ -11,13 +11,13 @@ import (
 // What is before it has been acknowledged, but for reads and atomics whose
 // responses are lost.
 func (c *Core) failRemote(now Time, status verbs.WCStatus, psn wire.PSN, s wire.Syndrome) {
-	if c.sq.head == c.sq.tail || !c.sq.at(c.sq.head).started {
+	if c.sq.head == c.sq.tail || !c.sq.wqeAt(c.sq.head).started {
 		return
 	}
-	if c.sq.at(c.sq.head).last.Less(psn) {
-		c.failLost(now, psn, s)
+	if c.sq.wqeAt(c.sq.head).last.Less(psn) {
+		c.failLostResponse(now, psn, s)
 	}
-	w := c.sq.at(c.sq.head)
+	w := c.sq.wqeAt(c.sq.head)
 	why := &verbs.Failure{
 		Event: fmt.Sprintf("peer answered %v (0x%02x)", s, uint8(s)), PSN: uint32(psn),
 		Key: w.rkey, Addr: w.remote, Length: w.length,
@@ -33,33 +33,33 @@ func (c *Core) failRemote(now Time, status verbs.WCStatus, psn wire.PSN, s wire.
 	case verbs.WCRemOpErr:
 		why.Cause = operationalCause(w)
 	case verbs.WCRNRRetryExcErr:
-		why.Retries = c.retry.RNRSpent()
+		why.Retries = c.retry.RNRRetriesUsed()
 		why.Key, why.Addr = 0, 0
 		why.Cause = "the peer posts receives too late or too few; post more, or raise rnr_retry (7 is for ever) or the peer's min_rnr_timer"
 	}
 	c.failSend(now, w, status, why)
 }
 
-// failLost fails the oldest request, a read or atomic whose response is lost,
+// failLostResponse fails the oldest request, a read or atomic whose response is lost,
 // because the peer refused a later one, that of psn, and answers nothing any
 // more: asking again, as Linux's rxe and hfi1 do, would end with the same
 // status when all retries are spent, and never without a timeout. What is
 // between the two is flushed.
-func (c *Core) failLost(now Time, psn wire.PSN, s wire.Syndrome) {
-	w := c.sq.at(c.sq.head)
+func (c *Core) failLostResponse(now Time, psn wire.PSN, s wire.Syndrome) {
+	w := c.sq.wqeAt(c.sq.head)
 	c.failHead(w, verbs.WCRetryExcErr, &verbs.Failure{
 		Event: fmt.Sprintf("its response was lost, and the peer cannot send it again: it answered %v (0x%02x) to a later request, at PSN %d", s, uint8(s), psn),
 		PSN:   uint32(c.una),
 		Cause: "the peer has carried this request out; what ended the connection is the later request, which fails with a status of its own",
 	})
-	for w = c.sq.at(c.sq.head); w.isLocal() || w.last.Less(psn); w = c.sq.at(c.sq.head) {
+	for w = c.sq.wqeAt(c.sq.head); w.isLocal() || w.last.Less(psn); w = c.sq.wqeAt(c.sq.head) {
 		c.flushHead(now, w)
 	}
 }
 
-// permission is the access flag that w needs at the peer, or "" if it needs
+// requiredAccess is the access flag that w needs at the peer, or "" if it needs
 // none.
-func permission(w *sendWQE) string {
+func requiredAccess(w *sendWQE) string {
 	switch {
 	case w.isAtomic():
 		return "AccessRemoteAtomic"
@@ -76,15 +76,15 @@ func invalidCause(w *sendWQE) string {
 	if w.isAtomic() && w.remote%8 != 0 {
 		return "the address of an atomic must be a multiple of 8"
 	}
-	forbidden := "the peer's queue pair does not permit the operation (it needs " + permission(w) + ")"
+	forbidden := "the peer's queue pair does not permit the operation (it needs " + requiredAccess(w) + ")"
 	switch {
-	case w.responds():
+	case w.expectsResponse():
 		cause := forbidden + ", or serves fewer at a time (max_dest_rd_atomic)"
 		if w.isAtomic() {
 			cause += ", or the memory there is not 8-byte aligned"
 		}
 		return cause
-	case permission(w) != "":
+	case requiredAccess(w) != "":
 		return forbidden + ", or the path MTUs differ"
 	}
 	return "the message is longer than the peer's receive, or the path MTUs differ"
@@ -95,7 +95,7 @@ func accessCause(w *sendWQE) string {
 	if w.op == verbs.WRSendWithInv {
 		return "the key to invalidate is not that of a memory window bound to the peer's queue pair"
 	}
-	return "wrong rkey or a stale one, a range outside the region, or one of another PD or without " + permission(w)
+	return "wrong rkey or a stale one, a range outside the region, or one of another PD or without " + requiredAccess(w)
 }
 
 // operationalCause is why a responder may be unable to carry a request out.
@@ -103,7 +103,7 @@ func operationalCause(w *sendWQE) string {
 	switch {
 	case w.op == verbs.WRRDMARead:
 		return "the peer could not carry it out: its memory was unmapped since, or the path from there does not carry the MTU"
-	case w.consumes():
+	case w.consumesRecv():
 		return "the peer could not carry it out: its receive list is bad or too short, or memory in it was unmapped since"
 	}
 	return "the peer could not carry it out: its memory was unmapped or protected since"

@@ -9,12 +9,12 @@ import (
 // headers and the system's bookkeeping, in bytes.
 const PacketCost = 256
 
-// position returns the window coordinate of a PSN within a started request.
+// windowPosition returns the window coordinate of a PSN within a started request.
 // The difference of two coordinates is the bytes between them.
-func (c *Core) position(w *sendWQE, psn wire.PSN) uint64 {
+func (c *Core) windowPosition(w *sendWQE, psn wire.PSN) uint64 {
 	k := uint64(psn-w.first) & wire.PSNMask // a message may take half of all PSNs
 	pos := w.base + k*PacketCost
-	if !w.responds() {
+	if !w.expectsResponse() {
 		pos += min(k*uint64(c.mtu), uint64(w.length))
 	}
 	return pos
@@ -27,12 +27,12 @@ func (c *Core) inFlight() int {
 	}
 	sent, acked := c.endPos, c.endPos
 	if c.cur != c.sq.tail {
-		if w := c.sq.at(c.cur); w.started && !w.isLocal() {
-			sent = c.position(w, c.next)
+		if w := c.sq.wqeAt(c.cur); w.started && !w.isLocal() {
+			sent = c.windowPosition(w, c.next)
 		}
 	}
-	if w := c.sq.at(c.sq.head); w.started && !w.isLocal() && w.first.LessEq(c.una) {
-		acked = c.position(w, c.una)
+	if w := c.sq.wqeAt(c.sq.head); w.started && !w.isLocal() && w.first.LessEq(c.una) {
+		acked = c.windowPosition(w, c.una)
 	} else if w.started {
 		acked = w.base
 	}
@@ -52,17 +52,17 @@ const (
 // whether that was a full batch.
 func (c *Core) sendRequests(now Time, out Out) bool {
 	for c.burst = 0; ; c.burst++ {
-		if c.state != sRTS && c.state != sSQD || c.cur == c.sq.tail || c.retry.Waiting() {
+		if c.state != sRTS && c.state != sSQD || c.cur == c.sq.tail || c.retry.InRNRWait() {
 			return false
 		}
-		w := c.sq.at(c.cur)
+		w := c.sq.wqeAt(c.cur)
 		if w.isLocal() {
 			if !c.executeLocal(now, w) {
 				return false
 			}
 			continue
 		}
-		if !w.started && !c.start(w) {
+		if !w.started && !c.startRequest(w) {
 			return false
 		}
 		switch c.sendPacket(now, out, w) {
@@ -76,22 +76,22 @@ func (c *Core) sendRequests(now Time, out Out) bool {
 			// well have arrived.
 			c.probing = false
 			if c.next.Less(c.resume) {
-				c.seek(c.resume)
+				c.rewindTo(c.resume)
 			}
 			return false
 		}
 	}
 }
 
-// start gives a request its PSNs if its turn has come.
-func (c *Core) start(w *sendWQE) bool {
+// startRequest gives a request its PSNs if its turn has come.
+func (c *Core) startRequest(w *sendWQE) bool {
 	if c.state == sSQD {
 		return false
 	}
 	if w.flags&verbs.SendFence != 0 && c.rdOut > 0 {
 		return false
 	}
-	if c.typ == verbs.RC && !c.credits.Allows(w.consumes()) {
+	if c.typ == verbs.RC && !c.credits.Allows(w.consumesRecv()) {
 		if !c.stalled {
 			c.stalled = true
 			c.counters.CreditStalls++
@@ -100,12 +100,12 @@ func (c *Core) start(w *sendWQE) bool {
 	}
 	c.stalled = false
 	w.first = c.top
-	w.last = c.top.Add(w.packets(c.mtu) - 1)
+	w.last = c.top.Add(w.packetCount(c.mtu) - 1)
 	w.base = c.endPos
 	w.started = true
-	c.endPos = c.position(w, w.last.Add(1))
-	if !w.responds() && !c.inPieces(w) { // those count as they are sent
-		c.credits.Start(w.consumes())
+	c.endPos = c.windowPosition(w, w.last.Add(1))
+	if !w.expectsResponse() && !c.splitsWrite(w) { // those count as they are sent
+		c.credits.StartMessage(w.consumesRecv())
 	}
 	return true
 }
@@ -123,9 +123,9 @@ func (c *Core) sendPacket(now Time, out Out, w *sendWQE) outcome {
 	return c.sendData(now, out, w)
 }
 
-// leastReferred is the payload, in bytes, from which on it is sent from where it
+// minZeroCopy is the payload, in bytes, from which on it is sent from where it
 // lies.
-const leastReferred = 2048
+const minZeroCopy = 2048
 
 // sendData lays out one packet of a SEND or WRITE.
 func (c *Core) sendData(now Time, out Out, w *sendWQE) outcome {
@@ -138,7 +138,7 @@ func (c *Core) sendData(now Time, out Out, w *sendWQE) outcome {
 		op = wire.OpWrite
 	}
 	imm := last && (w.op == verbs.WRSendWithImm || w.op == verbs.WRRDMAWriteWithImm)
-	whole := c.inPieces(w)
+	whole := c.splitsWrite(w)
 	info := wire.Compose(c.class, op, off == 0 || whole, last || whole, imm, last && w.op == verbs.WRSendWithInv).Info()
 	pad := wire.PadFor(int(n))
 	total := info.HeaderLen + int(n) + pad + wire.ICRCLen
@@ -146,26 +146,26 @@ func (c *Core) sendData(now Time, out Out, w *sendWQE) outcome {
 	edge := false // the window is used up with this packet
 	if c.typ == verbs.RC {
 		inFlight := c.inFlight()
-		if !c.window.Allows(inFlight, c.leastBurst(w, off)) {
-			if c.unasked == 0 {
+		if !c.window.Allows(inFlight, c.minBurst(w, off)) {
+			if c.sinceAckReq == 0 {
 				return blocked
 			}
-			c.forceAck = true // one packet more, so that the window moves again
+			c.forceAckReq = true // one packet more, so that the window moves again
 		}
 		edge = !c.window.Allows(inFlight+int(n)+PacketCost, int(c.mtu)+PacketCost)
 	}
 	var src []byte
 	if w.inline == 0 {
 		var m memFault
-		if src, m = c.source(c.sq.sgl(c.cur), off, n); !m.ok() {
+		if src, m = c.resolveSource(c.sq.sglAt(c.cur), off, n); !m.ok() {
 			return c.failSource(now, w, m)
 		}
 	}
 	var b []byte
-	refer := len(src) >= leastReferred && pad == 0 && c.typ == verbs.RC && !c.next.Less(c.top)
+	refer := len(src) >= minZeroCopy && pad == 0 && c.typ == verbs.RC && !c.next.Less(c.top)
 	if refer {
 		if off%probeAhead == 0 {
-			if m := c.probeSource(&c.sq.sgl(c.cur)[0], off, w.length); !m.ok() {
+			if m := c.probeSource(&c.sq.sglAt(c.cur)[0], off, w.length); !m.ok() {
 				return c.failSource(now, w, m)
 			}
 		}
@@ -178,14 +178,14 @@ func (c *Core) sendData(now Time, out Out, w *sendWQE) outcome {
 	}
 	if !refer {
 		if m := c.fillPayload(b[info.HeaderLen:info.HeaderLen+int(n)+pad], w, src, off, n); !m.ok() {
-			cancel(out, b)
+			cancelPacket(out, b)
 			return c.failSource(now, w, m)
 		}
 	}
 	bth := wire.BTH{
 		Opcode: info.Opcode, Pad: uint8(pad), PKey: c.pkey, DestQPN: c.attr.DestQPN, PSN: c.next,
-		SE:     last && w.flags&verbs.SendSolicited != 0 && w.consumes(),
-		AckReq: c.typ == verbs.RC && c.asks(w, last, edge),
+		SE:     last && w.flags&verbs.SendSolicited != 0 && w.consumesRecv(),
+		AckReq: c.typ == verbs.RC && c.wantsAck(w, last, edge),
 		More:   whole && !last,
 	}
 	bth.Put(b)
@@ -194,7 +194,7 @@ func (c *Core) sendData(now Time, out Out, w *sendWQE) outcome {
 		if whole {
 			h.VA, h.Length = w.remote+uint64(off), n
 			if !c.next.Less(c.top) {
-				c.credits.Start(imm)
+				c.credits.StartMessage(imm)
 			}
 		}
 		h.Put(b[wire.BTHLen:])
@@ -206,7 +206,7 @@ func (c *Core) sendData(now Time, out Out, w *sendWQE) outcome {
 		wire.IETH{RKey: w.immInv}.Put(b[info.HeaderLen-wire.IETHLen:])
 	}
 	c.counters.SentBytes += uint64(n)
-	c.departed(now, w, info.Opcode, 1, bth.AckReq)
+	c.onPacketSent(now, w, info.Opcode, 1, bth.AckReq)
 	return sent
 }
 
@@ -223,7 +223,7 @@ func (c *Core) failSource(now Time, w *sendWQE, m memFault) outcome {
 func (c *Core) sendRead(now Time, out Out, w *sendWQE) outcome {
 	off := uint32(c.next.Sub(w.first)) * c.mtu
 	n := min(c.readPart-off%c.readPart, w.length-off)
-	if c.rdOut >= uint32(c.attr.MaxRdAtomic) || !c.reads.Allows(int(c.rdBytes), int(n)) {
+	if c.rdOut >= uint32(c.attr.MaxRdAtomic) || !c.readWindow.Allows(int(c.rdBytes), int(n)) {
 		return blocked
 	}
 	info := wire.RCReadRequest.Info()
@@ -237,9 +237,9 @@ func (c *Core) sendRead(now Time, out Out, w *sendWQE) outcome {
 	c.rdOut++
 	c.rdBytes += n
 	if !c.next.Less(c.top) {
-		c.credits.Start(false)
+		c.credits.StartMessage(false)
 	}
-	c.departed(now, w, info.Opcode, max(1, int((n+c.mtu-1)/c.mtu)), true)
+	c.onPacketSent(now, w, info.Opcode, max(1, int((n+c.mtu-1)/c.mtu)), true)
 	return sent
 }
 
@@ -264,17 +264,17 @@ func (c *Core) sendAtomic(now Time, out Out, w *sendWQE) outcome {
 	h.Put(b[wire.BTHLen:])
 	c.rdOut++
 	if !c.next.Less(c.top) {
-		c.credits.Start(false)
+		c.credits.StartMessage(false)
 	}
-	c.departed(now, w, op, 1, true)
+	c.onPacketSent(now, w, op, 1, true)
 	return sent
 }
 
-// leastBurst is how much room the window must have for the packet at offset off
+// minBurst is how much room the window must have for the packet at offset off
 // of w to leave. The first of a burst waits until the rest of its message, or
 // a quarter of the window, may follow: few large sends cost less than many
 // small ones.
-func (c *Core) leastBurst(w *sendWQE, off uint32) int {
+func (c *Core) minBurst(w *sendWQE, off uint32) int {
 	one := int(min(c.mtu, w.length-off)) + PacketCost
 	if c.burst > 0 {
 		return one
@@ -282,30 +282,30 @@ func (c *Core) leastBurst(w *sendWQE, off uint32) int {
 	return max(one, int(min(w.length-off, uint32(c.window.Size()/4))))
 }
 
-// departed moves past a packet of psns PSNs that has been laid out.
-func (c *Core) departed(now Time, w *sendWQE, op wire.Opcode, psns int, asked bool) {
-	c.recorder.packet(now, true, op, c.next, uint8(0))
+// onPacketSent moves past a packet of psns PSNs that has been laid out.
+func (c *Core) onPacketSent(now Time, w *sendWQE, op wire.Opcode, psns int, asked bool) {
+	c.recorder.addPacket(now, true, op, c.next, uint8(0))
 	c.counters.SentPkts++
 	if c.next.Less(c.top) {
 		c.counters.Retransmitted++
-		c.rtt.Abandon()
+		c.rtt.StopTiming()
 	} else if asked && c.typ == verbs.RC {
-		c.rtt.Sent(now, c.next)
-		c.lastAsk, c.hasAsked = c.next, true
+		c.rtt.OnSent(now, c.next)
+		c.lastAckReq, c.ackReqInFlight = c.next, true
 	}
 	c.next = c.next.Add(psns)
 	if c.top.Less(c.next) {
 		c.top = c.next
 	}
 	if c.typ == verbs.RC {
-		c.retry.Sent(now, asked, &c.rtt)
+		c.retry.OnSent(now, asked, &c.rtt)
 	}
 	if w.last.Less(c.next) {
 		c.cur++
 		if c.typ != verbs.RC {
 			c.una = c.next
 			if !c.confirmSends {
-				c.finish(w)
+				c.completeHead(w)
 				c.checkDrained()
 			}
 		}
@@ -314,23 +314,23 @@ func (c *Core) departed(now Time, w *sendWQE, op wire.Opcode, psns int, asked bo
 
 // goBack makes the oldest packet that is not acknowledged the next to send.
 func (c *Core) goBack() {
-	c.rtt.Abandon()
-	c.unasked = 0
-	c.seek(c.una)
+	c.rtt.StopTiming()
+	c.sinceAckReq = 0
+	c.rewindTo(c.una)
 }
 
-// seek makes psn, which lies between una and top, the next packet to send.
-func (c *Core) seek(psn wire.PSN) {
+// rewindTo makes psn, which lies between una and top, the next packet to send.
+func (c *Core) rewindTo(psn wire.PSN) {
 	c.next = psn
 	c.cur = c.sq.head
 	c.skipSent()
-	c.recount()
+	c.recountReads()
 }
 
 // skipSent moves cur past what lies before next.
 func (c *Core) skipSent() {
 	for c.cur != c.sq.tail {
-		w := c.sq.at(c.cur)
+		w := c.sq.wqeAt(c.cur)
 		if !w.started || !w.isLocal() && c.next.LessEq(w.last) {
 			return
 		}
@@ -338,23 +338,23 @@ func (c *Core) skipSent() {
 	}
 }
 
-// recount sets what is outstanding of reads and atomics after the send
+// recountReads sets what is outstanding of reads and atomics after the send
 // position moved: everything behind it has to be asked for again.
-func (c *Core) recount() {
+func (c *Core) recountReads() {
 	c.rdOut, c.rdBytes = 0, 0
-	for i := c.sq.head; i != c.sq.tail && c.sq.at(i).started; i++ {
-		c.count(i, 1)
+	for i := c.sq.head; i != c.sq.tail && c.sq.wqeAt(i).started; i++ {
+		c.countReads(i, 1)
 	}
 }
 
-// count adds what is outstanding of request i to rdOut and rdBytes, or with
+// countReads adds what is outstanding of request i to rdOut and rdBytes, or with
 // sign -1 takes it off.
-func (c *Core) count(i uint32, sign int) {
-	w := c.sq.at(i)
-	if !w.responds() || w.done || !w.started {
+func (c *Core) countReads(i uint32, sign int) {
+	w := c.sq.wqeAt(i)
+	if !w.expectsResponse() || w.done || !w.started {
 		return
 	}
-	asked := c.asked(i, w)
+	asked := c.requestedBytes(i, w)
 	switch {
 	case w.isAtomic() || w.length == 0:
 		c.rdOut += uint32(sign) * min(asked, 1)
@@ -364,9 +364,9 @@ func (c *Core) count(i uint32, sign int) {
 	}
 }
 
-// asked returns how many bytes of the response of w, which is request i, have
+// requestedBytes returns how many bytes of the response of w, which is request i, have
 // been asked for. Where there are none, 1 stands for the request.
-func (c *Core) asked(i uint32, w *sendWQE) uint32 {
+func (c *Core) requestedBytes(i uint32, w *sendWQE) uint32 {
 	switch {
 	case int32(i-c.cur) > 0:
 		return 0
@@ -400,6 +400,6 @@ func (c *Core) executeLocal(now Time, w *sendWQE) bool {
 	}
 	w.started, w.base = true, c.endPos
 	c.cur++
-	c.reap(now)
+	c.completeReady(now)
 	return true
 }

@@ -18,7 +18,7 @@ func (c *Core) Drain(now Time, out Out) bool {
 				return true
 			}
 		}
-		if c.acks.Urgent() && !c.sendAck(now, out) {
+		if c.acks.NAKPending() && !c.sendAck(now, out) {
 			return true
 		}
 	}
@@ -26,31 +26,33 @@ func (c *Core) Drain(now Time, out Out) bool {
 		return true
 	}
 	if c.rdma != nil {
-		return c.answerRDMA(now, out) || c.sendRequests(now, out) || c.sendRDMA(now, out)
+		return c.sendReplies(now, out) || c.sendRequests(now, out) || c.sendRDMA(now, out)
 	}
 	return c.sendRequests(now, out)
 }
 
-// OwesAck reports whether DrainAck would send something.
-func (c *Core) OwesAck() bool { return c.acks.Owed() || c.rdma != nil && len(c.rdma.owing) > 0 }
+// HasPendingAck reports whether DrainAck would send something.
+func (c *Core) HasPendingAck() bool {
+	return c.acks.Pending() || c.rdma != nil && len(c.rdma.ackPeers) > 0
+}
 
 // DrainAck lays out the acknowledgement that is owed, if any, unless it would
 // overtake responses that Drain has not laid out yet. It returns true when the
 // batch is full.
 func (c *Core) DrainAck(now Time, out Out) bool {
 	if c.rdma != nil {
-		return c.rdma.replies.Len() == 0 && c.acknowledgeRDMA(now, out)
+		return c.rdma.replies.Len() == 0 && c.sendRDMAAcks(now, out)
 	}
-	return c.acks.Owed() && c.res.NextPending() == nil && !c.sendAck(now, out)
+	return c.acks.Pending() && c.res.NextPending() == nil && !c.sendAck(now, out)
 }
 
-// SettleAck makes an acknowledgement owed that would have been so later.
-func (c *Core) SettleAck() {
+// ExpireDelayedAck makes an acknowledgement owed that would have been so later.
+func (c *Core) ExpireDelayedAck() {
 	if at := c.acks.Deadline(); at != 0 {
 		c.acks.Advance(at)
 	}
 	if c.rdma != nil {
-		c.rdma.due(math.MaxInt64)
+		c.rdma.scheduleDueAcks(math.MaxInt64)
 	}
 }
 
@@ -61,7 +63,7 @@ func (c *Core) sendAck(now Time, out Out) bool {
 	if b == nil {
 		return false
 	}
-	s, psn := c.acks.Take(c.creditCode())
+	s, psn := c.acks.Pop(c.creditCode())
 	switch {
 	case s.Kind() == wire.KindRNR:
 		c.counters.SendRNRErr++
@@ -88,7 +90,7 @@ func (c *Core) putAETH(now Time, b []byte, op wire.Opcode, psn wire.PSN, s wire.
 	bth.Put(b)
 	wire.AETH{Syndrome: s, MSN: msn}.Put(b[wire.BTHLen:])
 	c.counters.SentPkts++
-	c.recorder.packet(now, true, op, psn, uint8(s))
+	c.recorder.addPacket(now, true, op, psn, uint8(s))
 }
 
 // sendResponse lays out the pending response r as far as the batch takes it,
@@ -102,8 +104,8 @@ func (c *Core) sendResponse(now Time, out Out, r *reliability.Resource) bool {
 		}
 		c.putAETH(now, b, info.Opcode, r.First, wire.AckSyndrome(c.creditCode()), r.MSN)
 		wire.AtomicAckETH{Orig: r.Orig}.Put(b[wire.BTHLen+wire.AETHLen:])
-		c.res.Sent(r)
-		c.acks.Covered(r.First)
+		c.res.OnPacketSent(r)
+		c.acks.OnResponseSent(r.First)
 		return true
 	}
 	for r.Pending() {
@@ -113,13 +115,13 @@ func (c *Core) sendResponse(now Time, out Out, r *reliability.Resource) bool {
 		if n > 0 {
 			var f Fault
 			if src, f = c.mem.Remote(r.RKey, r.VA+uint64(off), n, verbs.AccessRemoteRead, c.num); f != NoFault {
-				c.vanished(now, r, f)
+				c.failVanishedRead(now, r, f)
 				return true
 			}
 		}
 		// Towards an adapter like ours all packets have an AETH and one size, as
 		// in inPieces.
-		first, last := r.Next == r.From || c.known, r.Next == r.To || c.known
+		first, last := r.Next == r.From || c.softrnicPeer, r.Next == r.To || c.softrnicPeer
 		info := wire.Compose(wire.ClassRC, wire.OpReadResponse, first, last, false, false).Info()
 		pad := wire.PadFor(int(n))
 		b := out.Next(&c.path, info.HeaderLen+int(n)+pad+wire.ICRCLen)
@@ -127,9 +129,9 @@ func (c *Core) sendResponse(now Time, out Out, r *reliability.Resource) bool {
 			return false
 		}
 		body := b[info.HeaderLen : info.HeaderLen+int(n)+pad]
-		if !loadForRead(body[:n], src, r.Replay()) {
-			cancel(out, b)
-			c.vanished(now, r, FaultMemory)
+		if !loadReadSource(body[:n], src, r.IsReplay()) {
+			cancelPacket(out, b)
+			c.failVanishedRead(now, r, FaultMemory)
 			return true
 		}
 		clear(body[n:])
@@ -139,30 +141,30 @@ func (c *Core) sendResponse(now Time, out Out, r *reliability.Resource) bool {
 			bth := wire.BTH{Opcode: info.Opcode, PKey: c.pkey, DestQPN: c.attr.DestQPN, PSN: r.Next}
 			bth.Put(b)
 			c.counters.SentPkts++
-			c.recorder.packet(now, true, info.Opcode, r.Next, 0)
+			c.recorder.addPacket(now, true, info.Opcode, r.Next, 0)
 		}
 		b[1] |= uint8(pad) << 4
 		c.counters.SentBytes += uint64(n)
-		c.acks.Covered(r.Next)
-		c.res.Sent(r)
+		c.acks.OnResponseSent(r.Next)
+		c.res.OnPacketSent(r)
 	}
 	return true
 }
 
-// vanished ends a read whose memory was deregistered while it was answered, or
+// failVanishedRead ends a read whose memory was deregistered while it was answered, or
 // cannot be accessed any more. A
 // repeated one is forgotten in silence: the peer may long have the answer.
-func (c *Core) vanished(now Time, r *reliability.Resource, f Fault) {
-	if r.Replay() {
-		c.res.Drop(r)
+func (c *Core) failVanishedRead(now Time, r *reliability.Resource, f Fault) {
+	if r.IsReplay() {
+		c.res.CancelResponse(r)
 		return
 	}
-	c.res.DropAll()
+	c.res.CancelAll()
 	s, status, cause := wire.NakRemoteAccess, verbs.WCRemAccessErr, "deregister memory only when the peer is done with it"
 	if f == FaultMemory {
 		s, status, cause = wire.NakRemoteOperational, verbs.WCLocProtErr, memoryCause
 	}
-	c.acks.OweNAK(s, r.Next)
+	c.acks.ScheduleNAK(s, r.Next)
 	if c.state == sErr {
 		return
 	}
@@ -175,8 +177,8 @@ func (c *Core) vanished(now Time, r *reliability.Resource, f Fault) {
 // cnpSpacing is the least time between two congestion notifications.
 const cnpSpacing = 50 * reliability.Microsecond
 
-// marked notes that a packet arrived with the congestion mark.
-func (c *Core) marked(now Time) {
+// onCongestionMark notes that a packet arrived with the congestion mark.
+func (c *Core) onCongestionMark(now Time) {
 	c.counters.ECNMarked++
 	if c.class != wire.ClassUD && (c.cnpLast == 0 || now-c.cnpLast >= cnpSpacing) {
 		c.cnpDue, c.cnpLast = true, now
@@ -193,6 +195,6 @@ func (c *Core) sendCNP(now Time, out Out) bool {
 	c.cnpDue = false
 	c.counters.CNPSent++
 	c.counters.SentPkts++
-	c.recorder.packet(now, true, wire.CNP, 0, 0)
+	c.recorder.addPacket(now, true, wire.CNP, 0, 0)
 	return true
 }

@@ -19,16 +19,16 @@ func (c *Core) handleRequest(now Time, p *wire.Packet) wire.Drop {
 		return c.handleDuplicate(now, p)
 	case reliability.Gap:
 		c.counters.OutOfSeqRequest++
-		c.acks.OweNAK(wire.NakPSNSequence, c.recv.Expected())
+		c.acks.ScheduleNAK(wire.NakPSNSequence, c.recv.Expected())
 		return wire.DropOutOfSequence
-	case reliability.GapAgain:
+	case reliability.RepeatedGap:
 		return wire.DropOutOfSequence
 	}
 	if s, why := c.checkOrder(p); s != 0 {
-		return c.refuse(now, p, s, why)
+		return c.rejectRequest(now, p, s, why)
 	}
 	if p.Info.Operation != wire.OpWrite {
-		c.msg.pieces = 0
+		c.msg.priorBytes = 0
 	}
 	switch p.Info.Operation {
 	case wire.OpSend:
@@ -65,9 +65,9 @@ func refusalCause(s wire.Syndrome) string {
 	return "correct the peer, or the attributes of the queue pair here"
 }
 
-// refuse answers a request with a fatal NAK and goes to ERR.
-func (c *Core) refuse(now Time, p *wire.Packet, s wire.Syndrome, why string) wire.Drop {
-	c.acks.OweNAK(s, p.BTH.PSN)
+// rejectRequest answers a request with a fatal NAK and goes to ERR.
+func (c *Core) rejectRequest(now Time, p *wire.Packet, s wire.Syndrome, why string) wire.Drop {
+	c.acks.ScheduleNAK(s, p.BTH.PSN)
 	status, cause := verbs.WCRemInvReqErr, refusalCause(s)
 	switch s {
 	case wire.NakRemoteAccess:
@@ -87,25 +87,25 @@ func (c *Core) refuse(now Time, p *wire.Packet, s wire.Syndrome, why string) wir
 	return wire.DropNone
 }
 
-// notReady answers a request for which no receive is posted.
-func (c *Core) notReady(p *wire.Packet) wire.Drop {
-	c.recv.Refused()
-	c.acks.OweNAK(wire.RNRSyndrome(c.attr.MinRNRTimer), p.BTH.PSN)
+// rejectNotReady answers a request for which no receive is posted.
+func (c *Core) rejectNotReady(p *wire.Packet) wire.Drop {
+	c.recv.OnRNRNAK()
+	c.acks.ScheduleNAK(wire.RNRSyndrome(c.attr.MinRNRTimer), p.BTH.PSN)
 	return wire.DropNoReceive
 }
 
-// accepted advances past a request packet and owes an acknowledgement if one
+// acceptPacket advances past a request packet and owes an acknowledgement if one
 // was asked for.
-func (c *Core) accepted(now Time, p *wire.Packet) {
+func (c *Core) acceptPacket(now Time, p *wire.Packet) {
 	c.recv.Advance(1)
 	switch {
 	case p.BTH.AckReq:
-		if c.acks.Owed() {
+		if c.acks.Pending() {
 			c.counters.AckDeferred++
 		}
-		c.acks.Owe(p.BTH.PSN, p.Info.Last && !p.BTH.More)
-	case c.known:
-		c.acks.OweLater(p.BTH.PSN, now+AckDelay)
+		c.acks.ScheduleAck(p.BTH.PSN, p.Info.Last && !p.BTH.More)
+	case c.softrnicPeer:
+		c.acks.ScheduleDelayed(p.BTH.PSN, now+AckDelay)
 	}
 }
 
@@ -113,22 +113,22 @@ func (c *Core) accepted(now Time, p *wire.Packet) {
 func (c *Core) receiveSend(now Time, p *wire.Packet) wire.Drop {
 	m := &c.msg
 	if p.Info.First {
-		if !c.takeReceive() {
-			return c.notReady(p)
+		if !c.acquireRecv() {
+			return c.rejectNotReady(p)
 		}
 		m.active, m.op = true, wire.OpSend
 	}
 	n := len(p.Payload)
-	if uint64(m.got)+uint64(n) > m.room {
-		c.acks.OweNAK(wire.NakInvalidRequest, p.BTH.PSN)
+	if uint64(m.got)+uint64(n) > m.capacity {
+		c.acks.ScheduleNAK(wire.NakInvalidRequest, p.BTH.PSN)
 		c.failReceive(now, verbs.WCLocLenErr, &verbs.Failure{
-			Event:  fmt.Sprintf("the message is longer than the %d bytes of the posted receive", m.room),
+			Event:  fmt.Sprintf("the message is longer than the %d bytes of the posted receive", m.capacity),
 			Opcode: p.Info.Name, PSN: uint32(p.BTH.PSN), Cause: "post larger receives, or send less",
 		})
 		return wire.DropNone
 	}
 	if f := c.scatter(m.wqe.SGList, m.got, p.Payload); !f.ok() {
-		c.acks.OweNAK(wire.NakRemoteOperational, p.BTH.PSN)
+		c.acks.ScheduleNAK(wire.NakRemoteOperational, p.BTH.PSN)
 		c.failReceive(now, verbs.WCLocProtErr, recvFailure(f))
 		return wire.DropNone
 	}
@@ -136,7 +136,7 @@ func (c *Core) receiveSend(now Time, p *wire.Packet) wire.Drop {
 	if p.Info.IETH {
 		key := p.IETH().RKey
 		if f := c.mem.Invalidate(key, c.num); f != NoFault {
-			c.acks.OweNAK(wire.NakRemoteAccess, p.BTH.PSN)
+			c.acks.ScheduleNAK(wire.NakRemoteAccess, p.BTH.PSN)
 			c.failReceive(now, verbs.WCRemAccessErr, &verbs.Failure{
 				Event: "SEND with invalidate: " + f.String(), Opcode: p.Info.Name, PSN: uint32(p.BTH.PSN), Key: key,
 				Cause: "only a bound type 2 memory window of this queue pair can be invalidated by the peer",
@@ -149,10 +149,10 @@ func (c *Core) receiveSend(now Time, p *wire.Packet) wire.Drop {
 	c.counters.RcvdBytes += uint64(n)
 	if p.Info.Last {
 		m.active = false
-		c.recv.Completed()
+		c.recv.CompleteMessage()
 		c.completeRecv(p, wc)
 	}
-	c.accepted(now, p)
+	c.acceptPacket(now, p)
 	return wire.DropNone
 }
 
@@ -160,7 +160,7 @@ func (c *Core) receiveSend(now Time, p *wire.Packet) wire.Drop {
 func (c *Core) receiveWrite(now Time, p *wire.Packet) wire.Drop {
 	m := &c.msg
 	if c.attr.AccessFlags&verbs.AccessRemoteWrite == 0 {
-		return c.refuse(now, p, wire.NakInvalidRequest, "the queue pair does not permit remote writes")
+		return c.rejectRequest(now, p, wire.NakInvalidRequest, "the queue pair does not permit remote writes")
 	}
 	n := uint32(len(p.Payload))
 	va, rkey, left, length := m.va, m.rkey, m.left, m.length
@@ -168,15 +168,15 @@ func (c *Core) receiveWrite(now Time, p *wire.Packet) wire.Drop {
 		h := p.RETH()
 		va, rkey, left, length = h.VA, h.RKey, h.Length, h.Length
 	}
-	if p.Info.Imm && !c.takeReceive() {
-		return c.notReady(p)
+	if p.Info.Imm && !c.acquireRecv() {
+		return c.rejectNotReady(p)
 	}
 	// The first packet is checked for the whole message, later ones again for
 	// themselves: the region may be gone by then.
 	need := n
 	if p.Info.First {
-		if need = length; need > MaxMessage-m.pieces {
-			return c.refuse(now, p, wire.NakInvalidRequest, "the message is longer than 2^31 bytes")
+		if need = length; need > MaxMessage-m.priorBytes {
+			return c.rejectRequest(now, p, wire.NakInvalidRequest, "the message is longer than 2^31 bytes")
 		}
 	}
 	fits := n < left && !p.Info.Last || n == left && p.Info.Last
@@ -184,29 +184,29 @@ func (c *Core) receiveWrite(now Time, p *wire.Packet) wire.Drop {
 	if need > 0 && (fits || p.Info.First) {
 		var f Fault
 		if dst, f = c.mem.Remote(rkey, va, need, verbs.AccessRemoteWrite, c.num); f != NoFault {
-			return c.refuse(now, p, wire.NakRemoteAccess, f.String())
+			return c.rejectRequest(now, p, wire.NakRemoteAccess, f.String())
 		}
 	}
 	if !fits {
-		return c.refuse(now, p, wire.NakInvalidRequest, "the packets of the message are not as long together as it announced")
+		return c.rejectRequest(now, p, wire.NakInvalidRequest, "the packets of the message are not as long together as it announced")
 	}
-	if !put(dst[:n], p.Payload) {
-		return c.refuse(now, p, wire.NakRemoteOperational, FaultMemory.String())
+	if !writeMemory(dst[:n], p.Payload) {
+		return c.rejectRequest(now, p, wire.NakRemoteOperational, FaultMemory.String())
 	}
 	c.counters.RcvdBytes += uint64(n)
 	m.active, m.op = !p.Info.Last, wire.OpWrite
 	m.va, m.rkey, m.left, m.length = va+uint64(n), rkey, left-n, length
 	if p.Info.Last {
-		c.recv.Completed()
+		c.recv.CompleteMessage()
 		if p.Info.Imm {
 			c.completeRecv(p, verbs.WC{})
 		}
-		m.pieces += length
+		m.priorBytes += length
 		if !p.BTH.More {
-			m.pieces = 0
+			m.priorBytes = 0
 		}
 	}
-	c.accepted(now, p)
+	c.acceptPacket(now, p)
 	return wire.DropNone
 }
 
@@ -214,26 +214,26 @@ func (c *Core) receiveWrite(now Time, p *wire.Packet) wire.Drop {
 // Drain, and stands for the acknowledgement.
 func (c *Core) receiveRead(now Time, p *wire.Packet) wire.Drop {
 	if c.attr.AccessFlags&verbs.AccessRemoteRead == 0 {
-		return c.refuse(now, p, wire.NakInvalidRequest, "the queue pair does not permit remote reads")
+		return c.rejectRequest(now, p, wire.NakInvalidRequest, "the queue pair does not permit remote reads")
 	}
 	h := p.RETH()
 	if h.Length > MaxMessage {
-		return c.refuse(now, p, wire.NakInvalidRequest, "the message is longer than 2^31 bytes")
+		return c.rejectRequest(now, p, wire.NakInvalidRequest, "the message is longer than 2^31 bytes")
 	}
 	if h.Length > 0 {
 		if _, f := c.mem.Remote(h.RKey, h.VA, h.Length, verbs.AccessRemoteRead, c.num); f != NoFault {
-			return c.refuse(now, p, wire.NakRemoteAccess, f.String())
+			return c.rejectRequest(now, p, wire.NakRemoteAccess, f.String())
 		}
 	}
 	r := c.res.Add()
 	if r == nil {
-		return c.refuse(now, p, wire.NakInvalidRequest, "more reads and atomics at a time than max_dest_rd_atomic")
+		return c.rejectRequest(now, p, wire.NakInvalidRequest, "more reads and atomics at a time than max_dest_rd_atomic")
 	}
 	psns := c.responsePackets(h.Length)
-	c.recv.Completed()
+	c.recv.CompleteMessage()
 	r.First, r.Last = p.BTH.PSN, p.BTH.PSN.Add(psns-1)
 	r.VA, r.RKey, r.Length, r.MSN = h.VA, h.RKey, h.Length, c.recv.MSN()
-	c.res.Respond(r, r.First, r.Last, false)
+	c.res.ScheduleResponse(r, r.First, r.Last, false)
 	c.recv.Advance(psns)
 	return wire.DropNone
 }
@@ -247,37 +247,37 @@ func (c *Core) responsePackets(n uint32) int {
 // the result so that a repeated request is answered without doing it again.
 func (c *Core) receiveAtomic(now Time, p *wire.Packet) wire.Drop {
 	if c.attr.AccessFlags&verbs.AccessRemoteAtomic == 0 {
-		return c.refuse(now, p, wire.NakInvalidRequest, "the queue pair does not permit remote atomics")
+		return c.rejectRequest(now, p, wire.NakInvalidRequest, "the queue pair does not permit remote atomics")
 	}
 	h := p.AtomicETH()
 	if h.VA%8 != 0 {
-		return c.refuse(now, p, wire.NakInvalidRequest, "an atomic's address must be a multiple of 8")
+		return c.rejectRequest(now, p, wire.NakInvalidRequest, "an atomic's address must be a multiple of 8")
 	}
 	mem, f := c.mem.Remote(h.RKey, h.VA, 8, verbs.AccessRemoteAtomic, c.num)
 	if f != NoFault && f != FaultMisalign {
-		return c.refuse(now, p, wire.NakRemoteAccess, f.String())
+		return c.rejectRequest(now, p, wire.NakRemoteAccess, f.String())
 	}
-	word, ok := word64(mem)
+	word, ok := atomicWord(mem)
 	if !ok {
-		return c.refuse(now, p, wire.NakInvalidRequest, FaultMisalign.String())
+		return c.rejectRequest(now, p, wire.NakInvalidRequest, FaultMisalign.String())
 	}
 	r := c.res.Add()
 	if r == nil {
-		return c.refuse(now, p, wire.NakInvalidRequest, "more reads and atomics at a time than max_dest_rd_atomic")
+		return c.rejectRequest(now, p, wire.NakInvalidRequest, "more reads and atomics at a time than max_dest_rd_atomic")
 	}
-	if r.Orig, ok = execute(word, p); !ok {
-		return c.refuse(now, p, wire.NakRemoteOperational, FaultMemory.String())
+	if r.Orig, ok = executeAtomic(word, p); !ok {
+		return c.rejectRequest(now, p, wire.NakRemoteOperational, FaultMemory.String())
 	}
-	c.recv.Completed()
+	c.recv.CompleteMessage()
 	r.First, r.Last, r.Atomic, r.MSN = p.BTH.PSN, p.BTH.PSN, true, c.recv.MSN()
-	c.res.Respond(r, r.First, r.Last, false)
+	c.res.ScheduleResponse(r, r.First, r.Last, false)
 	c.recv.Advance(1)
 	return wire.DropNone
 }
 
-// execute carries out the atomic that p asks for on word, and returns the
+// executeAtomic carries out the atomic that p asks for on word, and returns the
 // word's value before it, or false if the word cannot be accessed.
-func execute(word *uint64, p *wire.Packet) (orig uint64, ok bool) {
+func executeAtomic(word *uint64, p *wire.Packet) (orig uint64, ok bool) {
 	h := p.AtomicETH()
 	ok = place.Try(func() {
 		if p.Info.Operation == wire.OpCmpSwap {
@@ -296,10 +296,10 @@ func (c *Core) handleDuplicate(now Time, p *wire.Packet) wire.Drop {
 	psn := p.BTH.PSN
 	switch p.Info.Operation {
 	case wire.OpSend, wire.OpWrite:
-		c.acks.Owe(c.recv.Expected().Add(-1), true)
+		c.acks.ScheduleAck(c.recv.Expected().Add(-1), true)
 		return wire.DropDuplicate
 	}
-	r := c.res.Find(psn)
+	r := c.res.FindByPSN(psn)
 	if r == nil || r.Atomic != p.Info.AtomicETH {
 		return wire.DropUnknownReplay
 	}
@@ -318,6 +318,6 @@ func (c *Core) handleDuplicate(now Time, p *wire.Packet) wire.Drop {
 	if r.Pending() && r.Next.LessEq(psn) && to.LessEq(r.To) {
 		return wire.DropDuplicate // the answer is on its way
 	}
-	c.res.Respond(r, psn, to, r.Replay() || !r.Pending())
+	c.res.ScheduleResponse(r, psn, to, r.IsReplay() || !r.Pending())
 	return wire.DropNone
 }

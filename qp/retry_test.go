@@ -167,7 +167,7 @@ func TestTimedPacketAsks(t *testing.T) {
 	p := connect(t)
 	p.a.post(p.now, p.write(1, 0, 0, 600))
 	p.take(p.a)
-	psn, ok := p.a.rtt.Timing()
+	psn, ok := p.a.rtt.TimedPSN()
 	require.True(t, ok)
 	require.Equal(t, wire.PSN(nearWrap).Add(2), psn)
 }
@@ -193,14 +193,14 @@ func TestProbes(t *testing.T) {
 		p.wait(p.a, ms*reliability.Millisecond)
 		require.Equal(t, []string{"WRITE_ONLY 0 len=256 @0+256 A"}, p.words(p.a, p.take(p.a)))
 	}
-	require.Equal(t, 0, p.a.retry.Spent())
+	require.Equal(t, 0, p.a.retry.RetriesUsed())
 	require.EqualValues(t, 2, p.a.Counters().Probes)
 	p.a.post(p.now, p.write(4, 0, 0, 8))
 	require.Equal(t, []string{"WRITE_ONLY 5 len=8 @0+8 A"}, p.words(p.a, p.take(p.a)), "sending goes on where it was")
 	p.wait(p.a, 4096<<14-30*reliability.Millisecond)
 	require.Equal(t, []string{"WRITE_ONLY 0 len=256 @0+256 A"}, p.words(p.a, p.take(p.a)))
 	require.EqualValues(t, 1, p.a.Counters().Timeouts)
-	require.Equal(t, 1, p.a.retry.Spent())
+	require.Equal(t, 1, p.a.retry.RetriesUsed())
 }
 
 // The tail of a message is lost: the answer to the probe covers no more than
@@ -216,7 +216,7 @@ func TestProbeFindsLostTail(t *testing.T) {
 	}, p.settle())
 	require.EqualValues(t, 1, p.a.Counters().Probes)
 	require.Zero(t, p.a.Counters().Timeouts)
-	require.Equal(t, 0, p.a.retry.Spent())
+	require.Equal(t, 0, p.a.retry.RetriesUsed())
 	require.Len(t, p.a.done(), 2)
 }
 

@@ -77,7 +77,7 @@ func TestNAKsDuringRNRWait(t *testing.T) {
 	p.give(p.a, p.response(p.b, wire.RCAck, 0, wire.NakPSNSequence, nil), p.response(p.b, wire.RCAck, 0, wire.RNRSyndrome(20), nil))
 	require.Empty(t, p.take(p.a))
 	require.Equal(t, end, p.a.Deadline())
-	require.Zero(t, p.a.retry.Spent())
+	require.Zero(t, p.a.retry.RetriesUsed())
 	p.skip(p.a)
 	require.Len(t, p.take(p.a), 2)
 }

@@ -200,7 +200,7 @@ func TestSegmentationOfReads(t *testing.T) {
 func TestSegmentationOfAtomics(t *testing.T) {
 	p := connect(t)
 	put := func(n *node, off int, v uint64) { putHost(n.buf[off:], v) }
-	get := func(n *node, off int) uint64 { w, _ := word64(n.buf[off:]); return *w }
+	get := func(n *node, off int) uint64 { w, _ := atomicWord(n.buf[off:]); return *w }
 	put(p.b, 64, 1<<40+7)
 	p.a.post(p.now,
 		p.fetchAdd(1, 0, 64, ^uint64(0)), // adds -1
@@ -263,11 +263,11 @@ func TestMessageOfHalfOfAllPSNs(t *testing.T) {
 
 	c := connect(t).a.Core
 	w := sendWQE{op: verbs.WRRDMAWrite, length: MaxMessage, first: nearWrap, started: true}
-	w.last = w.first.Add(w.packets(256) - 1)
-	require.EqualValues(t, uint64(MaxMessage+(1<<23)*PacketCost), c.position(&w, w.last.Add(1))-c.position(&w, w.first))
+	w.last = w.first.Add(w.packetCount(256) - 1)
+	require.EqualValues(t, uint64(MaxMessage+(1<<23)*PacketCost), c.windowPosition(&w, w.last.Add(1))-c.windowPosition(&w, w.first))
 	c.post(w)
-	c.acknowledged(1, c.una.Add(-1))
+	c.ackThrough(1, c.una.Add(-1))
 	require.Equal(t, 1, c.sq.len(), "acknowledging what came before does not complete it")
-	c.acknowledged(1, w.last)
+	c.ackThrough(1, w.last)
 	require.Zero(t, c.sq.len())
 }

@@ -182,7 +182,7 @@ func TestModifyAndQuery(t *testing.T) {
 	want.CurState, want.QKey = verbs.StateRTS, 0
 	require.Equal(t, want, p.a.Query())
 	require.Equal(t, p.b.Num(), p.a.DestQPN())
-	require.Equal(t, p.b.addr, p.a.Peer().Dst)
+	require.Equal(t, p.b.addr, p.a.PeerPath().Dst)
 	for what, a := range map[verbs.QPAttrMask]verbs.QPAttr{
 		verbs.AttrPort: {PortNum: 2}, verbs.AttrPKeyIndex: {PKeyIndex: 1},
 	} {

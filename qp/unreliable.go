@@ -43,11 +43,11 @@ func (c *Core) handleUC(now Time, p *wire.Packet) wire.Drop {
 
 func (c *Core) receiveUCSend(now Time, p *wire.Packet) wire.Drop {
 	m := &c.msg
-	if p.Info.First && !c.takeReceive() {
+	if p.Info.First && !c.acquireRecv() {
 		return wire.DropNoReceive
 	}
 	n := uint32(len(p.Payload))
-	if uint64(m.got)+uint64(n) > m.room {
+	if uint64(m.got)+uint64(n) > m.capacity {
 		return wire.DropTooBigForBuffer
 	}
 	if f := c.scatter(m.wqe.SGList, m.got, p.Payload); !f.ok() {
@@ -88,10 +88,10 @@ func (c *Core) receiveUCWrite(now Time, p *wire.Packet) wire.Drop {
 			return wire.DropAccessDenied
 		}
 	}
-	if p.Info.Imm && !c.takeReceive() {
+	if p.Info.Imm && !c.acquireRecv() {
 		return wire.DropNoReceive
 	}
-	if !put(dst[:n], p.Payload) {
+	if !writeMemory(dst[:n], p.Payload) {
 		c.failReceive(now, verbs.WCLocProtErr, &verbs.Failure{
 			Event: "memory that the peer writes to: " + FaultMemory.String(), Opcode: p.Info.Name, PSN: uint32(p.BTH.PSN),
 			Key: m.rkey, Addr: m.va, Length: n, Cause: memoryCause,

@@ -26,7 +26,7 @@ func TestUCCompletesWhenSent(t *testing.T) {
 		pkt.BTH.AckReq = true
 		p.give(p.b, pkt)
 	}
-	require.False(t, p.b.OwesAck())
+	require.False(t, p.b.HasPendingAck())
 	require.Empty(t, p.take(p.b))
 }
 

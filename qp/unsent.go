@@ -6,14 +6,14 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// unsent is a packet of UC or UD that the system refused to send, of a request that has not
+// unsentPacket is a packet of UC or UD that the system refused to send, of a request that has not
 // been confirmed.
-type unsent struct {
+type unsentPacket struct {
 	psn wire.PSN
 	why *verbs.RefusedError
 }
 
-// Refused notes that a packet of the queue pair was not sent, or came back by ICMP.
+// OnSendRefused notes that a packet of the queue pair was not sent, or came back by ICMP.
 // head is the known beginning of the packet, from its BTH on: a packet that is not in
 // flight is ignored, so that an ICMP message has to know its PSN.
 //
@@ -23,7 +23,7 @@ type unsent struct {
 // error is not counted: the packet is lost, and retransmitted where the transport
 // does that. A READ response of RC that the path does not carry ends the queue pair
 // with a NAK: the requester would wait in vain. Other responses are lost.
-func (c *Core) Refused(now Time, head []byte, why *verbs.RefusedError) {
+func (c *Core) OnSendRefused(now Time, head []byte, why *verbs.RefusedError) {
 	if len(head) < wire.BTHLen {
 		return
 	}
@@ -33,70 +33,70 @@ func (c *Core) Refused(now Time, head []byte, why *verbs.RefusedError) {
 	case !info.Valid:
 	case info.Class == wire.ClassUDX:
 		if c.rdma != nil && info.Request {
-			c.rdma.refused(now, bth, why)
+			c.rdma.onSendRefused(now, bth, why)
 		}
 	case info.Class != c.class:
 	case !info.Request:
 		if info.Operation == wire.OpReadResponse && why.TooLarge() {
-			c.refusedResponse(now, bth.PSN, why)
+			c.onResponseRefused(now, bth.PSN, why)
 		}
 	case c.typ == verbs.RC:
-		c.refusedRequest(now, bth.PSN, why)
+		c.onRequestRefused(now, bth.PSN, why)
 	case !why.Transient() && !why.ICMP:
-		c.unsent = append(c.unsent, unsent{bth.PSN, why})
+		c.unsent = append(c.unsent, unsentPacket{bth.PSN, why})
 	}
 }
 
-// refusedRequest notes a refused packet of an RC requester.
-func (c *Core) refusedRequest(now Time, psn wire.PSN, why *verbs.RefusedError) {
+// onRequestRefused notes a refused packet of an RC requester.
+func (c *Core) onRequestRefused(now Time, psn wire.PSN, why *verbs.RefusedError) {
 	if c.state != sRTS && c.state != sSQD || psn.Less(c.una) || !psn.Less(c.top) {
 		return
 	}
-	c.refusal = why
-	if !why.Transient() && c.retry.Refused(now) == reliability.GiveUp {
-		c.giveUp(now)
+	c.lastRefusal = why
+	if !why.Transient() && c.retry.OnSendRefused(now) == reliability.GiveUp {
+		c.exhaustRetries(now)
 	}
 }
 
-// refusedResponse answers a READ, whose response is too large to be sent, with a NAK.
-func (c *Core) refusedResponse(now Time, psn wire.PSN, why *verbs.RefusedError) {
-	if c.state == sErr || c.res.Find(psn) == nil {
+// onResponseRefused answers a READ, whose response is too large to be sent, with a NAK.
+func (c *Core) onResponseRefused(now Time, psn wire.PSN, why *verbs.RefusedError) {
+	if c.state == sErr || c.res.FindByPSN(psn) == nil {
 		return
 	}
-	c.res.DropAll()
-	c.acks.OweNAK(wire.NakRemoteOperational, psn)
+	c.res.CancelAll()
+	c.acks.ScheduleNAK(wire.NakRemoteOperational, psn)
 	f := why.Failure()
 	f.PSN = uint32(psn)
 	c.failReceive(now, verbs.WCRemOpErr, f)
 }
 
 // ConfirmSent completes the requests of UC and UD whose packets have all been laid
-// out: those of which [Core.Refused] named a packet with an error, the others with
+// out: those of which [Core.OnSendRefused] named a packet with an error, the others with
 // success. With Config.ConfirmSends, it has to be called when the batch has left.
 func (c *Core) ConfirmSent() {
 	if !c.confirmSends {
 		return
 	}
 	for c.sq.head != c.cur {
-		w := c.sq.at(c.sq.head)
-		if why := c.unsentOf(w); why != nil {
+		w := c.sq.wqeAt(c.sq.head)
+		if why := c.unsentReason(w); why != nil {
 			c.failHead(w, verbs.WCGeneralErr, why.Failure())
 		} else {
-			c.finish(w)
+			c.completeHead(w)
 		}
 	}
-	c.forgetUnsent()
+	c.pruneUnsent()
 	c.checkDrained()
 }
 
-// AwaitsConfirm reports whether ConfirmSent has something to do.
-func (c *Core) AwaitsConfirm() bool { return c.confirmSends && c.sq.head != c.cur }
+// NeedsConfirm reports whether ConfirmSent has something to do.
+func (c *Core) NeedsConfirm() bool { return c.confirmSends && c.sq.head != c.cur }
 
 // HasUnsent reports whether a request of UC or UD waits for ConfirmSent to end those before it.
 func (c *Core) HasUnsent() bool { return c.confirmSends && c.cur != c.sq.tail && c.state == sRTS }
 
-// unsentOf returns why a packet of w was not sent, nil if all were.
-func (c *Core) unsentOf(w *sendWQE) *verbs.RefusedError {
+// unsentReason returns why a packet of w was not sent, nil if all were.
+func (c *Core) unsentReason(w *sendWQE) *verbs.RefusedError {
 	for _, u := range c.unsent {
 		if !w.isLocal() && u.psn.Sub(w.first) >= 0 && u.psn.LessEq(w.last) {
 			return u.why
@@ -105,14 +105,14 @@ func (c *Core) unsentOf(w *sendWQE) *verbs.RefusedError {
 	return nil
 }
 
-// forgetUnsent drops what belongs to requests that are complete. The request at
+// pruneUnsent drops what belongs to requests that are complete. The request at
 // the head may have begun to leave.
-func (c *Core) forgetUnsent() {
+func (c *Core) pruneUnsent() {
 	if len(c.unsent) == 0 {
 		return
 	}
 	if c.sq.head != c.sq.tail {
-		if w := c.sq.at(c.sq.head); w.started && c.unsentOf(w) != nil {
+		if w := c.sq.wqeAt(c.sq.head); w.started && c.unsentReason(w) != nil {
 			c.unsent = append(c.unsent[:0], c.unsent[len(c.unsent)-1])
 			return
 		}
@@ -120,11 +120,11 @@ func (c *Core) forgetUnsent() {
 	c.unsent = nil
 }
 
-// refused notes a refused packet of a peer's request.
-func (r *rdma) refused(now Time, bth wire.BTH, why *verbs.RefusedError) {
+// onSendRefused notes a refused packet of a peer's request.
+func (r *rdma) onSendRefused(now Time, bth wire.BTH, why *verbs.RefusedError) {
 	for _, p := range r.busy {
-		if p.qpn == bth.DestQPN && p.path.Dst.Addr().WithZone("") == why.Peer.Addr().WithZone("") && p.find(bth.PSN) != nil {
-			p.refusedRequest(now, why)
+		if p.qpn == bth.DestQPN && p.path.Dst.Addr().WithZone("") == why.Peer.Addr().WithZone("") && p.findInFlight(bth.PSN) != nil {
+			p.onRequestRefused(now, why)
 			return
 		}
 	}
@@ -134,9 +134,9 @@ func (r *rdma) refused(now Time, bth wire.BTH, why *verbs.RefusedError) {
 // before the requests to the peer fail, as with retry_cnt 7.
 const refusedRetries = 7
 
-// refusedRequest counts an attempt that the system refused, once.
-func (p *Peer) refusedRequest(now Time, why *verbs.RefusedError) {
-	p.refusal = why
+// onRequestRefused counts an attempt that the system refused, once.
+func (p *Peer) onRequestRefused(now Time, why *verbs.RefusedError) {
+	p.lastRefusal = why
 	if why.Transient() || p.attemptRefused {
 		return
 	}
@@ -144,7 +144,7 @@ func (p *Peer) refusedRequest(now Time, why *verbs.RefusedError) {
 		p.core.counters.RetryExceededErr++
 		f := why.Failure()
 		f.PSN, f.Retries = uint32(p.una), refusedRetries
-		p.abort(verbs.WCRetryExcErr, f)
+		p.failAll(verbs.WCRetryExcErr, f)
 		return
 	}
 	p.attemptRefused = true

@@ -22,7 +22,7 @@ type sendWQE struct {
 	swap    uint64
 
 	first, last wire.PSN
-	base        uint64 // window coordinate of the first packet, see Core.position
+	base        uint64 // window coordinate of the first packet, see Core.windowPosition
 	got         uint32 // reads: bytes received
 
 	path *wire.Path // UD
@@ -31,8 +31,8 @@ type sendWQE struct {
 	bind *verbs.BindMW
 }
 
-// responds tells requests that are answered with data.
-func (w *sendWQE) responds() bool {
+// expectsResponse tells requests that are answered with data.
+func (w *sendWQE) expectsResponse() bool {
 	return w.op == verbs.WRRDMARead || w.isAtomic()
 }
 
@@ -49,8 +49,8 @@ func isLocal(op verbs.WROpcode) bool {
 	return op == verbs.WRLocalInv || op == verbs.WRBindMW
 }
 
-// consumes tells requests that take a receive at the peer.
-func (w *sendWQE) consumes() bool {
+// consumesRecv tells requests that take a receive at the peer.
+func (w *sendWQE) consumesRecv() bool {
 	switch w.op {
 	case verbs.WRSend, verbs.WRSendWithImm, verbs.WRSendWithInv, verbs.WRRDMAWriteWithImm:
 		return true
@@ -58,8 +58,8 @@ func (w *sendWQE) consumes() bool {
 	return false
 }
 
-// packets is the number of PSNs the request takes.
-func (w *sendWQE) packets(mtu uint32) int {
+// packetCount is the number of PSNs the request takes.
+func (w *sendWQE) packetCount(mtu uint32) int {
 	if w.isAtomic() || w.length <= mtu {
 		return 1
 	}
@@ -77,12 +77,12 @@ type ring struct {
 
 const firstSlots = 4
 
-func (r *ring) len() int                { return int(r.tail - r.head) }
-func (r *ring) full() bool              { return r.tail-r.head >= r.limit }
-func (r *ring) slot(i uint32) uint32    { return i & (r.size - 1) }
-func (r *ring) mustGrow() bool          { return r.tail-r.head == r.size }
-func (r *ring) grown() (newSize uint32) { return max(firstSlots, 2*r.size) }
-func (r *ring) reset()                  { r.head, r.tail = 0, 0 }
+func (r *ring) len() int                    { return int(r.tail - r.head) }
+func (r *ring) full() bool                  { return r.tail-r.head >= r.limit }
+func (r *ring) slotIndex(i uint32) uint32   { return i & (r.size - 1) }
+func (r *ring) mustGrow() bool              { return r.tail-r.head == r.size }
+func (r *ring) grownSize() (newSize uint32) { return max(firstSlots, 2*r.size) }
+func (r *ring) reset()                      { r.head, r.tail = 0, 0 }
 
 // sendQueue is the ring of send requests with their gather lists and inline
 // data.
@@ -95,16 +95,16 @@ type sendQueue struct {
 	maxInline int
 }
 
-func (q *sendQueue) at(i uint32) *sendWQE { return &q.wqes[q.slot(i)] }
+func (q *sendQueue) wqeAt(i uint32) *sendWQE { return &q.wqes[q.slotIndex(i)] }
 
-func (q *sendQueue) sgl(i uint32) []verbs.SGE {
-	s := int(q.slot(i)) * q.maxSGE
-	return q.sges[s : s+int(q.at(i).nsge)]
+func (q *sendQueue) sglAt(i uint32) []verbs.SGE {
+	s := int(q.slotIndex(i)) * q.maxSGE
+	return q.sges[s : s+int(q.wqeAt(i).nsge)]
 }
 
 func (q *sendQueue) inlineData(i uint32) []byte {
-	s := int(q.slot(i)) * q.maxInline
-	return q.data[s : s+int(q.at(i).inline)]
+	s := int(q.slotIndex(i)) * q.maxInline
+	return q.data[s : s+int(q.wqeAt(i).inline)]
 }
 
 // push makes room for one more request and returns its index.
@@ -122,15 +122,15 @@ func (q *sendQueue) push(inline bool) uint32 {
 
 func (q *sendQueue) grow() {
 	old := *q
-	q.size = q.grown()
+	q.size = q.grownSize()
 	q.wqes = make([]sendWQE, q.size)
 	q.sges = make([]verbs.SGE, int(q.size)*q.maxSGE)
 	if old.data != nil {
 		q.data = make([]byte, int(q.size)*q.maxInline)
 	}
 	for i := old.head; i != old.tail; i++ {
-		*q.at(i) = *old.at(i)
-		copy(q.sgl(i), old.sgl(i))
+		*q.wqeAt(i) = *old.wqeAt(i)
+		copy(q.sglAt(i), old.sglAt(i))
 		if old.data != nil {
 			copy(q.inlineData(i), old.inlineData(i))
 		}
@@ -150,7 +150,7 @@ func (q *recvQueue) push(wr *verbs.RecvWR) {
 	if q.mustGrow() {
 		q.grow()
 	}
-	s := q.slot(q.tail)
+	s := q.slotIndex(q.tail)
 	q.tail++
 	q.ids[s] = wr.WRID
 	q.nsge[s] = uint8(len(wr.SGList))
@@ -159,23 +159,23 @@ func (q *recvQueue) push(wr *verbs.RecvWR) {
 
 func (q *recvQueue) grow() {
 	old := *q
-	q.size = q.grown()
+	q.size = q.grownSize()
 	q.ids = make([]uint64, q.size)
 	q.nsge = make([]uint8, q.size)
 	q.sges = make([]verbs.SGE, int(q.size)*q.maxSGE)
 	for i := old.head; i != old.tail; i++ {
-		o, s := old.slot(i), q.slot(i)
+		o, s := old.slotIndex(i), q.slotIndex(i)
 		q.ids[s], q.nsge[s] = old.ids[o], old.nsge[o]
 		copy(q.sges[int(s)*q.maxSGE:], old.sges[int(o)*q.maxSGE:int(o+1)*q.maxSGE])
 	}
 }
 
-// Take implements SharedQueue: a receive queue of one.
-func (q *recvQueue) Take(wqe *RecvWQE) bool {
+// Pop implements SharedQueue: a receive queue of one.
+func (q *recvQueue) Pop(wqe *RecvWQE) bool {
 	if q.head == q.tail {
 		return false
 	}
-	s := q.slot(q.head)
+	s := q.slotIndex(q.head)
 	q.head++
 	wqe.ID = q.ids[s]
 	first := int(s) * q.maxSGE
@@ -183,13 +183,13 @@ func (q *recvQueue) Take(wqe *RecvWQE) bool {
 	return true
 }
 
-// GiveBack implements SharedQueue.
-func (q *recvQueue) GiveBack(wqe *RecvWQE) {
+// PushFront implements SharedQueue.
+func (q *recvQueue) PushFront(wqe *RecvWQE) {
 	if q.mustGrow() {
 		q.grow()
 	}
 	q.head--
-	s := q.slot(q.head)
+	s := q.slotIndex(q.head)
 	q.ids[s], q.nsge[s] = wqe.ID, uint8(len(wqe.SGList))
 	copy(q.sges[int(s)*q.maxSGE:], wqe.SGList)
 }

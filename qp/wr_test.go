@@ -60,7 +60,7 @@ func unsignaled(wr verbs.SendWR) verbs.SendWR {
 
 // post puts a request that has been started and sent into the send queue.
 func (c *Core) post(w sendWQE) {
-	*c.sq.at(c.sq.push(false)) = w
+	*c.sq.wqeAt(c.sq.push(false)) = w
 	c.cur = c.sq.tail
 	c.una = w.first
 	c.next = w.last.Add(1)

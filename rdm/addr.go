@@ -57,7 +57,7 @@ func ParseAddr(s string) (a Addr, err error) {
 //	+-----------+------+-----+-----+------+-------+--------+
 const addrSize = 40
 
-func (a *Addr) put(b []byte) {
+func (a *Addr) encode(b []byte) {
 	be, gid := binary.BigEndian, a.At.Addr().As16()
 	copy(b, gid[:])
 	be.PutUint16(b[16:], a.At.Port())
@@ -68,7 +68,7 @@ func (a *Addr) put(b []byte) {
 	be.PutUint64(b[32:], a.ID)
 }
 
-func (a *Addr) get(b []byte) {
+func (a *Addr) decode(b []byte) {
 	be := binary.BigEndian
 	a.At = netip.AddrPortFrom(netip.AddrFrom16([16]byte(b[:16])).Unmap(), be.Uint16(b[16:]))
 	a.MTU = int(be.Uint16(b[18:]))

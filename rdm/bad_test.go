@@ -29,9 +29,9 @@ func target(t testing.TB) (*Endpoint, *Peer, *Region) {
 	require.NoError(t, err)
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	p, err := e.add(other.addr)
+	p, err := e.addPeer(other.addr)
 	require.NoError(t, err)
-	e.met(p)
+	e.markConnected(p)
 	return e, p, r
 }
 
@@ -39,7 +39,7 @@ func target(t testing.TB) (*Endpoint, *Peer, *Region) {
 func TestBreaches(t *testing.T) {
 	message := func(r request, payload ...byte) []byte {
 		var b [headSize]byte
-		return append(b[:r.put(&b)], payload...)
+		return append(b[:r.encode(&b)], payload...)
 	}
 	for what, b := range map[string][]byte{
 		"empty":                 {},
@@ -56,9 +56,9 @@ func TestBreaches(t *testing.T) {
 	} {
 		e, p, _ := target(t)
 		e.mu.Lock()
-		e.from = p
-		e.message(b)
-		require.ErrorIs(t, p.err, ErrBreach, what)
+		e.currentPeer = p
+		e.handleMessage(b)
+		require.ErrorIs(t, p.err, ErrProtocol, what)
 		require.EqualValues(t, 1, e.stats.Malformed, what)
 		e.mu.Unlock()
 	}
@@ -74,16 +74,16 @@ func TestFloodOfRequests(t *testing.T) {
 			e, p, r := target(t)
 			e.mu.Lock()
 			defer e.mu.Unlock()
-			e.inside = true // nothing leaves
+			e.dispatching = true // nothing leaves
 			ask.addr, ask.rkey = r.mr.Addr(), r.mr.RKey()
 			var b [headSize]byte
-			n := ask.put(&b)
+			n := ask.encode(&b)
 			asked := 0
 			for ; p.err == nil && asked < 10_000; asked++ {
-				e.from = p
-				e.message(b[:n])
+				e.currentPeer = p
+				e.handleMessage(b[:n])
 			}
-			require.ErrorIs(t, p.err, ErrBreach)
+			require.ErrorIs(t, p.err, ErrProtocol)
 			require.Less(t, asked, 300)
 		})
 	}
@@ -109,14 +109,14 @@ func TestAnswersAhead(t *testing.T) {
 			e.mu.Lock()
 			defer e.mu.Unlock()
 			var b [headSize]byte
-			n := (&request{tag: tagEnd, id: victim.id}).put(&b)
-			e.from = p
-			e.message(b[:n])
-			require.ErrorIs(t, p.err, ErrBreach)
-			require.ErrorIs(t, victim.Err(), ErrBreach)
-			require.Zero(t, p.sided.under)
+			n := (&request{tag: tagEnd, id: victim.id}).encode(&b)
+			e.currentPeer = p
+			e.handleMessage(b[:n])
+			require.ErrorIs(t, p.err, ErrProtocol)
+			require.ErrorIs(t, victim.Err(), ErrProtocol)
+			require.Zero(t, p.rdmaState.outstanding)
 			require.Zero(t, r.busy)
-			require.Len(t, e.ops.free, len(e.ops.at)) // each place is free, once
+			require.Len(t, e.ops.free, len(e.ops.slots)) // each place is free, once
 		})
 	}
 }
@@ -126,20 +126,20 @@ func TestNewsOfAFormerLife(t *testing.T) {
 	e, p, _ := target(t)
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.inside = true // all of it comes in one look
+	e.dispatching = true // all of it comes in one look
 	later, number := p.at, p.number
 	later.Epoch++
 	packet := make([]byte, nack.FeedbackSize)
 	n := (&nack.Header{Kind: nack.Hello, Epoch: later.Epoch}).Put(packet)
-	require.Equal(t, nack.DropNone, e.core.Handle(e.port.Now(), number, packet[:n], e.take))
-	var frame [contactSize]byte
-	copy(frame[:], contactMark)
-	frame[4] = greetingFrame
-	later.put(frame[12:])
-	e.heard(lifeOf(&p.at), frame[:])
-	e.settle()
+	require.Equal(t, nack.DropNone, e.core.HandlePacket(e.port.Now(), number, packet[:n], e.deliver))
+	var frame [handshakeSize]byte
+	copy(frame[:], handshakeMagic)
+	frame[4] = helloFrame
+	later.encode(frame[12:])
+	e.handleHandshake(incarnationOf(&p.at), frame[:])
+	e.dispatchAndFlush()
 	require.ErrorIs(t, p.err, ErrRestarted)
-	next := e.byLife[lifeOf(&later)]
+	next := e.byIncarnation[incarnationOf(&later)]
 	require.NotNil(t, next)
 	require.Equal(t, number, next.number)
 	require.NoError(t, next.err)
@@ -156,8 +156,8 @@ func FuzzRequests(f *testing.F) {
 		p := &Peer{e: e, at: e.addr, state: open, access: verbs.AccessRemote}
 		p.number = len(e.peers)
 		e.peers = append(e.peers, p)
-		e.core.Forget(p.number) // nothing leaves for it
-		e.inside = true
+		e.core.RemovePeer(p.number) // nothing leaves for it
+		e.dispatching = true
 		private := make([]byte, 64)
 		closed, err := e.port.PD.RegMR(private, verbs.AccessLocalWrite)
 		require.NoError(t, err)
@@ -170,20 +170,20 @@ func FuzzRequests(f *testing.F) {
 				binary.BigEndian.PutUint32(b[8:], []uint32{r.mr.RKey(), closed.LKey()}[b[7]&1])
 				binary.BigEndian.PutUint64(b[16:], r.mr.Addr()+uint64(b[23]))
 			}
-			e.from = p
-			e.message(b)
+			e.currentPeer = p
+			e.handleMessage(b)
 			require.Equal(t, make([]byte, 64), private)
-			require.LessOrEqual(t, len(e.ops.at)-len(e.ops.free), 0)
+			require.LessOrEqual(t, len(e.ops.slots)-len(e.ops.free), 0)
 		}
 		require.NoError(t, closed.Dereg())
 		if p.err == nil {
-			e.lose(p, ErrHungUp)
+			e.failPeer(p, ErrDisconnected)
 		}
 		for e.inbox.front() != nil {
 			e.inbox.pop()
 		}
 		e.free = e.free[:0]
 		e.peers = e.peers[:p.number]
-		e.inside = false
+		e.dispatching = false
 	})
 }

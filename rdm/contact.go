@@ -21,180 +21,180 @@ import (
 //
 // The epoch is that of the life of ours that the answer is for; 0 in a greeting.
 const (
-	contactSize = 12 + addrSize
-	contactMark = "rdm1"
+	handshakeSize  = 12 + addrSize
+	handshakeMagic = "rdm1"
 )
 
 const (
-	greetingFrame = iota + 1
+	helloFrame = iota + 1
 	welcomeFrame
 	refusalFrame
 )
 
 // Greetings are repeated after 10 ms, and each further one after twice as long.
 const (
-	greetFirst   = 10 * reliability.Millisecond
-	greetSlowest = 320 * reliability.Millisecond
+	firstHelloRetry = 10 * reliability.Millisecond
+	maxHelloRetry   = 320 * reliability.Millisecond
 )
 
-// contact sends a frame.
-func (e *Endpoint) contact(to *Addr, kind byte, epoch uint32) {
-	var b [contactSize]byte
-	copy(b[:], contactMark)
+// sendHandshake sends a frame.
+func (e *Endpoint) sendHandshake(to *Addr, kind byte, epoch uint32) {
+	var b [handshakeSize]byte
+	copy(b[:], handshakeMagic)
 	b[4] = kind
 	b[8], b[9], b[10], b[11] = byte(epoch>>24), byte(epoch>>16), byte(epoch>>8), byte(epoch)
-	e.addr.put(b[12:])
-	if err := e.port.Post(to.Address, b[:]); err != nil {
+	e.addr.encode(b[12:])
+	if err := e.port.SendUnreliable(to.Address, b[:]); err != nil {
 		e.fail(err)
 	}
 }
 
-// greet greets a peer.
-func (e *Endpoint) greet(p *Peer, now nack.Time) {
-	p.greetAt = now + nack.Time(min(greetFirst<<min(p.greetings, 10), greetSlowest))
-	p.greetings++
-	e.contact(&p.at, greetingFrame, 0)
+// sendHello greets a peer.
+func (e *Endpoint) sendHello(p *Peer, now nack.Time) {
+	p.nextHelloAt = now + nack.Time(min(firstHelloRetry<<min(p.hellosSent, 10), maxHelloRetry))
+	p.hellosSent++
+	e.sendHandshake(&p.at, helloFrame, 0)
 }
 
-// greetAgain repeats greetings, and gives up those that have had their time.
-func (e *Endpoint) greetAgain(now nack.Time) {
-	for i := 0; i < len(e.greeted); {
-		switch p := e.greeted[i]; {
-		case now >= p.greetedAt+nack.Time(e.o.GiveUp):
-			e.lose(p, ErrUnreachable) // takes it off the list
+// retryHellos repeats greetings, and gives up those that have had their time.
+func (e *Endpoint) retryHellos(now nack.Time) {
+	for i := 0; i < len(e.connecting); {
+		switch p := e.connecting[i]; {
+		case now >= p.firstHelloAt+nack.Time(e.o.GiveUp):
+			e.failPeer(p, ErrUnreachable) // takes it off the list
 			continue
-		case now >= p.greetAt:
-			e.greet(p, now)
+		case now >= p.nextHelloAt:
+			e.sendHello(p, now)
 		}
 		i++
 	}
 }
 
-// refused notes that the system refuses to send to a peer: one that has not answered yet is
+// onSendRefused notes that the system refuses to send to a peer: one that has not answered yet is
 // greeted once more after greetFirst, and given up when that is refused, too.
-func (e *Endpoint) refused(now nack.Time, number int, why *verbs.RefusedError) {
+func (e *Endpoint) onSendRefused(now nack.Time, number int, why *verbs.RefusedError) {
 	p := e.peers[number]
-	if p == nil || p.state != greeting || p.refusedAt == p.greetings {
+	if p == nil || p.state != connecting || p.firstRefusedHello == p.hellosSent {
 		return
 	}
-	if p.refusedAt != 0 {
-		e.lose(p, fmt.Errorf("%w: %w", ErrUnreachable, why))
+	if p.firstRefusedHello != 0 {
+		e.failPeer(p, fmt.Errorf("%w: %w", ErrUnreachable, why))
 		return
 	}
-	p.refusedAt = p.greetings
-	p.greetAt = min(p.greetAt, now+nack.Time(greetFirst))
+	p.firstRefusedHello = p.hellosSent
+	p.nextHelloAt = min(p.nextHelloAt, now+nack.Time(firstHelloRetry))
 }
 
-// met notes that the peer has answered.
-func (e *Endpoint) met(p *Peer) {
-	if p.state != greeting {
+// markConnected notes that the peer has answered.
+func (e *Endpoint) markConnected(p *Peer) {
+	if p.state != connecting {
 		return
 	}
 	p.state = open
-	for i, q := range e.greeted {
+	for i, q := range e.connecting {
 		if q == p {
-			e.greeted = append(e.greeted[:i], e.greeted[i+1:]...)
+			e.connecting = append(e.connecting[:i], e.connecting[i+1:]...)
 			break
 		}
 	}
 	e.changed = true
 }
 
-// heard handles a frame that is no packet of the core. It is believed if it comes
+// handleHandshake handles a frame that is no packet of the core. It is believed if it comes
 // from where it says.
-func (e *Endpoint) heard(src life, b []byte) {
-	if len(b) != contactSize || string(b[:4]) != contactMark {
-		e.stats.Strangers++
+func (e *Endpoint) handleHandshake(src incarnation, b []byte) {
+	if len(b) != handshakeSize || string(b[:4]) != handshakeMagic {
+		e.stats.UnknownSenders++
 		return
 	}
 	var at Addr
-	at.get(b[12:])
-	if lifeOf(&at) != src || at.At.Port() == 0 || at.Epoch == 0 {
+	at.decode(b[12:])
+	if incarnationOf(&at) != src || at.At.Port() == 0 || at.Epoch == 0 {
 		e.stats.Forged++
 		return
 	}
 	epoch := uint32(b[8])<<24 | uint32(b[9])<<16 | uint32(b[10])<<8 | uint32(b[11])
-	e.heed() // what is said of a number is not for who gets it now
-	p := e.byLife[src]
+	e.dispatchEvents() // what is said of a number is not for who gets it now
+	p := e.byIncarnation[src]
 	if p != nil && p.at.Epoch != at.Epoch {
-		if p.state == greeting && b[4] == greetingFrame || int32(at.Epoch-p.at.Epoch) > 0 {
-			e.end(p)
+		if p.state == connecting && b[4] == helloFrame || int32(at.Epoch-p.at.Epoch) > 0 {
+			e.closeRestarted(p)
 		} else {
-			e.stats.Strangers++
+			e.stats.UnknownSenders++
 			return
 		}
 		p = nil
 	}
 	switch b[4] {
-	case greetingFrame:
+	case helloFrame:
 		if p == nil {
 			var err error
-			if p, err = e.add(at); err != nil {
-				e.contact(&at, refusalFrame, at.Epoch)
+			if p, err = e.addPeer(at); err != nil {
+				e.sendHandshake(&at, refusalFrame, at.Epoch)
 				return
 			}
 		}
-		if p.state == gone {
+		if p.state == failed {
 			return // that life is over for us
 		}
-		e.met(p)
-		e.contact(&p.at, welcomeFrame, at.Epoch)
+		e.markConnected(p)
+		e.sendHandshake(&p.at, welcomeFrame, at.Epoch)
 	case welcomeFrame, refusalFrame:
 		if p == nil || epoch != e.addr.Epoch {
-			e.stats.Strangers++
+			e.stats.UnknownSenders++
 		} else if b[4] == welcomeFrame {
-			e.met(p)
-		} else if p.state == greeting {
-			e.lose(p, ErrRefused)
+			e.markConnected(p)
+		} else if p.state == connecting {
+			e.failPeer(p, ErrRefused)
 		}
 	default:
-		e.stats.Strangers++
+		e.stats.UnknownSenders++
 	}
 }
 
-// arrived handles a datagram.
-func (e *Endpoint) arrived(now nack.Time, wc *verbs.WC, grh, b []byte) {
+// handleDatagram handles a datagram.
+func (e *Endpoint) handleDatagram(now nack.Time, wc *verbs.WC, grh, b []byte) {
 	addr, _, _, ok := wire.ParseGRH(grh)
 	if !ok || e.err != nil {
-		e.stats.Strangers++
+		e.stats.UnknownSenders++
 		return
 	}
-	src := life{addr, wc.SrcQPN}
-	p := e.last
-	if p == nil || lifeOf(&p.at) != src {
-		p = e.byLife[src]
+	src := incarnation{addr, wc.SrcQPN}
+	p := e.lastPeer
+	if p == nil || incarnationOf(&p.at) != src {
+		p = e.byIncarnation[src]
 	}
-	if _, packet := nack.From(b); p == nil || !packet || b[0] == contactMark[0] {
-		e.heard(src, b)
+	if _, packet := nack.ParseFrom(b); p == nil || !packet || b[0] == handshakeMagic[0] {
+		e.handleHandshake(src, b)
 		return
 	}
-	e.last = p
-	if p.state == greeting {
-		e.met(p)
+	e.lastPeer = p
+	if p.state == connecting {
+		e.markConnected(p)
 	}
 	if e.inbox.bytes >= e.o.Backlog && b[1] == byte(nack.Data) {
-		e.stats.Backlog++
+		e.stats.BacklogDrops++
 		return
 	}
-	e.from = p
-	e.core.Handle(now, p.number, b, e.take)
+	e.currentPeer = p
+	e.core.HandlePacket(now, p.number, b, e.deliver)
 }
 
-// message handles a message of e.from.
-func (e *Endpoint) message(b []byte) {
+// handleMessage handles a message of e.from.
+func (e *Endpoint) handleMessage(b []byte) {
 	switch {
 	case len(b) < tagSize:
-		e.breach(e.from)
+		e.failProtocol(e.currentPeer)
 	case b[0] == tagMessage:
-		e.inbox.put(e.from, b[tagSize:])
+		e.inbox.push(e.currentPeer, b[tagSize:])
 		e.changed = true
 	default:
-		e.request(e.from, b)
+		e.handleRequest(e.currentPeer, b)
 	}
 }
 
-// breach cuts off a peer whose messages make no sense.
-func (e *Endpoint) breach(p *Peer) {
+// failProtocol cuts off a peer whose messages make no sense.
+func (e *Endpoint) failProtocol(p *Peer) {
 	e.stats.Malformed++
-	e.lose(p, ErrBreach)
+	e.failPeer(p, ErrProtocol)
 }

@@ -28,39 +28,39 @@ type Endpoint struct {
 	core *nack.Core
 	err  error // why it is of no further use
 
-	peers   []*Peer // by number; nil: free
-	free    []int   // numbers
-	byLife  map[life]*Peer
-	byID    map[identity]*Peer
-	last    *Peer   // whose datagram came last
-	greeted []*Peer // wait for an answer to our greeting
+	peers         []*Peer // by number; nil: free
+	free          []int   // numbers
+	byIncarnation map[incarnation]*Peer
+	byID          map[identity]*Peer
+	lastPeer      *Peer   // whose datagram came last
+	connecting    []*Peer // wait for an answer to our greeting
 
-	inbox  inbox
-	from   *Peer // whose packet is handled
-	take   func(message []byte)
-	wcs    [64]verbs.WC
-	timer  *time.Timer
-	armed  nack.Time // when it rings, 0 if it does not
-	inside bool      // a look at what has come; what that sends leaves at its end
+	inbox       recvQueue
+	currentPeer *Peer // whose packet is handled
+	deliver     func(message []byte)
+	wcs         [64]verbs.WC
+	timer       *time.Timer
+	timerAt     nack.Time // when it rings, 0 if it does not
+	dispatching bool      // a look at what has come; what that sends leaves at its end
 
-	leading bool               // somebody sleeps in the adapter for all
-	kick    context.Context    // ends his sleep
-	wake    context.CancelFunc // of kick
-	waiters []chan struct{}    // of those who wait for him
-	changed bool               // something that somebody may wait for
+	leading    bool               // somebody sleeps in the adapter for all
+	leaderCtx  context.Context    // ends his sleep
+	wakeLeader context.CancelFunc // of kick
+	waiters    []chan struct{}    // of those who wait for him
+	changed    bool               // something that somebody may wait for
 
-	memory memory
-	ops    ops
-	native adapter
-	served chan struct{} // closed when the service has ended; nil if there is none
-	over   context.Context
-	retire context.CancelFunc // of over: nothing more is to be served
-	head   [headSize]byte
-	stats  Stats
+	memory      regionTable
+	ops         opTable
+	native      nativeAdapter
+	served      chan struct{} // closed when the service has ended; nil if there is none
+	serviceCtx  context.Context
+	stopService context.CancelFunc // of over: nothing more is to be served
+	head        [headSize]byte
+	stats       Stats
 }
 
-// life tells peers apart by where their datagrams come from.
-type life struct {
+// incarnation tells peers apart by where their datagrams come from.
+type incarnation struct {
 	addr netip.Addr
 	qpn  uint32
 }
@@ -71,9 +71,9 @@ type identity struct {
 	id uint64
 }
 
-// pulse is how often somebody looks what has come, if nobody else does: so that
+// pollInterval is how often somebody looks what has come, if nobody else does: so that
 // others are answered, and do not take us for lost.
-const pulse = 20 * time.Millisecond
+const pollInterval = 20 * time.Millisecond
 
 // Open makes an endpoint on a device, which it does not close. Without a device it is a
 // verbs.ErrInvalid.
@@ -81,30 +81,30 @@ func Open(dev verbs.Device, o Options) (*Endpoint, error) {
 	if err := verbs.CheckDevice(dev); err != nil {
 		return nil, fmt.Errorf("rdm: open: %w", err)
 	}
-	o.fill()
-	e := &Endpoint{o: o, byLife: map[life]*Peer{}, byID: map[identity]*Peer{}}
-	e.take = e.message
+	o.setDefaults()
+	e := &Endpoint{o: o, byIncarnation: map[incarnation]*Peer{}, byID: map[identity]*Peer{}}
+	e.deliver = e.handleMessage
 	// Epochs are sixteenths of a second: a later life has a later one, for 4 years.
 	epoch := max(1, uint32(time.Now().UnixMilli()*16/1000))
 	p, err := datagram.Open(dev, datagram.Options{Self: uint32(o.ID), Epoch: epoch, Receives: o.Receives, Packets: o.Packets, GiveUp: o.GiveUp,
-		QueuePair: e.nativeQueuePair, Arrived: e.arrived, Others: e.nativeDone, Failed: e.fail,
-		Refused: e.refused, Wake: func() { e.timer.Reset(0) }})
+		QueuePair: e.requestNative, OnDatagram: e.handleDatagram, OnCompletion: e.handleNativeCompletion, OnFailure: e.fail,
+		OnRefused: e.onSendRefused, Wake: func() { e.timer.Reset(0) }})
 	if err != nil {
 		return nil, err
 	}
 	e.port, e.core = p, p.Core
 	e.addr = Addr{Address: p.Address(), ID: o.ID}
 	e.mtu = e.addr.MTU
-	e.kick, e.wake = context.WithCancel(context.Background())
-	e.over, e.retire = context.WithCancel(context.Background())
+	e.leaderCtx, e.wakeLeader = context.WithCancel(context.Background())
+	e.serviceCtx, e.stopService = context.WithCancel(context.Background())
 	e.ops.init(o.Ops)
-	if err := e.nativeInit(); err != nil {
+	if err := e.initNative(); err != nil {
 		_ = p.Close()
 		return nil, err
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.timer, e.armed = time.AfterFunc(pulse, e.late), p.Now()+nack.Time(pulse)
+	e.timer, e.timerAt = time.AfterFunc(pollInterval, e.onTimer), p.Now()+nack.Time(pollInterval)
 	return e, nil
 }
 
@@ -113,19 +113,21 @@ func (e *Endpoint) Addr() Addr { return e.addr }
 
 // MaxMessage is the length of the longest message in bytes: 32 datagrams. To a peer
 // with a smaller MTU it is less.
-func (e *Endpoint) MaxMessage() int { return datagram.Longest(e.mtu, datagram.MaxDatagrams) - tagSize }
+func (e *Endpoint) MaxMessage() int {
+	return datagram.MaxMessageSize(e.mtu, datagram.MaxDatagrams) - tagSize
+}
 
 // Stats counts what an endpoint has done. Of the core it has the packets.
 type Stats struct {
 	nack.Stats
-	Peers     int    // that are there now
-	Strangers uint64 // datagrams of nobody whom we know
-	Forged    uint64 // greetings that say another address than theirs
-	Refused   uint64 // peers that may not talk to us
-	Backlog   uint64 // packets that came while Options.Backlog was used up
-	Malformed uint64 // messages and answers that make no sense; their peer is cut off
-	Served    uint64 // operations of peers, and of these
-	Denied    uint64 // were not permitted
+	Peers          int    // that are there now
+	UnknownSenders uint64 // datagrams of nobody whom we know
+	Forged         uint64 // greetings that say another address than theirs
+	Refused        uint64 // peers that may not talk to us
+	BacklogDrops   uint64 // packets that came while Options.Backlog was used up
+	Malformed      uint64 // messages and answers that make no sense; their peer is cut off
+	Served         uint64 // operations of peers, and of these
+	Denied         uint64 // were not permitted
 }
 
 // Stats returns what has been counted.
@@ -134,7 +136,7 @@ func (e *Endpoint) Stats() Stats {
 	defer e.mu.Unlock()
 	s := e.stats
 	s.Stats = e.core.Stats
-	for _, p := range e.byLife {
+	for _, p := range e.byIncarnation {
 		if p.state == open {
 			s.Peers++
 		}
@@ -150,7 +152,7 @@ func (e *Endpoint) fail(err error) {
 	e.err = err
 	for _, p := range e.peers {
 		if p != nil {
-			e.lose(p, err)
+			e.failPeer(p, err)
 		}
 	}
 	e.changed = true
@@ -169,11 +171,11 @@ func (e *Endpoint) Close() error {
 	e.err = nil
 	e.fail(ErrClosed)
 	e.timer.Stop()
-	e.retire()
-	e.wake()
-	e.rouse()
+	e.stopService()
+	e.wakeLeader()
+	e.wakeAll()
 	for e.leading { // nobody may be in the adapter any more
-		e.park(context.Background())
+		e.waitAsFollower(context.Background())
 	}
 	served := e.served
 	e.mu.Unlock()
@@ -182,12 +184,12 @@ func (e *Endpoint) Close() error {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.memory.close()
-	err := e.nativeClose()
+	e.memory.closeAll()
+	err := e.closeNative()
 	err = errors.Join(err, e.port.Close())
-	for _, op := range e.ops.at { // the adapter has touched their memory until now
+	for _, op := range e.ops.slots { // the adapter has touched their memory until now
 		if op != nil {
-			e.complete(op, ErrClosed)
+			e.completeOp(op, ErrClosed)
 		}
 	}
 	return err

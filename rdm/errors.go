@@ -8,13 +8,13 @@ import (
 // What may become of a peer, and what calls are refused with. They come wrapped in
 // a *PeerError where one peer is concerned, an *OpError where an operation is.
 var (
-	ErrUnreachable = errors.New("nobody answers there")
-	ErrRefused     = errors.New("it does not want to talk to us")
-	ErrSilent      = errors.New("it answers nothing any more")
-	ErrRestarted   = errors.New("it has been started anew; dial it again")
-	ErrBreach      = errors.New("what it sends breaks the protocol")
-	ErrHungUp      = errors.New("it was hung up here")
-	ErrTooMany     = errors.New("there are as many peers as Options.Peers")
+	ErrUnreachable  = errors.New("nobody answers there")
+	ErrRefused      = errors.New("it does not want to talk to us")
+	ErrTimeout      = errors.New("it answers nothing any more")
+	ErrRestarted    = errors.New("it has been started anew; dial it again")
+	ErrProtocol     = errors.New("what it sends breaks the protocol")
+	ErrDisconnected = errors.New("it was hung up here")
+	ErrTooMany      = errors.New("there are as many peers as Options.Peers")
 
 	ErrClosed  = errors.New("the endpoint is closed")
 	ErrTooLong = errors.New("longer than Endpoint.MaxMessage; cut it")

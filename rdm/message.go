@@ -25,11 +25,11 @@ func (p *Peer) Send(ctx context.Context, message []byte) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for {
-		ok, err := p.send(message)
+		ok, err := p.sendLocked(message)
 		if err != nil || ok {
 			return err
 		}
-		if err := e.wait(ctx, func() bool { return !p.full || p.err != nil }); err != nil {
+		if err := e.waitUntil(ctx, func() bool { return !p.full || p.err != nil }); err != nil {
 			return err
 		}
 	}
@@ -39,22 +39,22 @@ func (p *Peer) Send(ctx context.Context, message []byte) error {
 func (p *Peer) TrySend(message []byte) (bool, error) {
 	p.e.mu.Lock()
 	defer p.e.mu.Unlock()
-	ok, err := p.send(message)
+	ok, err := p.sendLocked(message)
 	if !ok && err == nil && p.e.poll() {
-		return p.send(message)
+		return p.sendLocked(message)
 	}
 	return ok, err
 }
 
-// Room waits until there may be room again for what TrySend has refused, or the peer is gone.
-func (p *Peer) Room(ctx context.Context) error {
+// WaitWritable waits until there may be room again for what TrySend has refused, or the peer is gone.
+func (p *Peer) WaitWritable(ctx context.Context) error {
 	e := p.e
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.wait(ctx, func() bool { return !p.full || p.err != nil })
+	return e.waitUntil(ctx, func() bool { return !p.full || p.err != nil })
 }
 
-func (p *Peer) send(message []byte) (bool, error) {
+func (p *Peer) sendLocked(message []byte) (bool, error) {
 	e := p.e
 	switch {
 	case e.err != nil:
@@ -66,7 +66,7 @@ func (p *Peer) send(message []byte) (bool, error) {
 	case nil:
 		e.flush()
 		return true, nil
-	case nack.ErrNoRoom:
+	case nack.ErrWouldBlock:
 		p.full = true
 		e.flush() // a question who it is may leave
 		return false, nil
@@ -97,13 +97,13 @@ func (e *Endpoint) Recv(ctx context.Context, buf []byte) (n int, from *Peer, err
 			e.inbox.pop()
 			return n, from, nil
 		}
-		sink := &sink{buf: buf}
-		if e.inbox.sink == nil {
-			e.inbox.sink = sink
+		sink := &waitingRecv{buf: buf}
+		if e.inbox.waiting == nil {
+			e.inbox.waiting = sink
 		}
-		err := e.wait(ctx, func() bool { return sink.from != nil || len(e.inbox.queue) > e.inbox.head })
-		if e.inbox.sink == sink {
-			e.inbox.sink = nil
+		err := e.waitUntil(ctx, func() bool { return sink.from != nil || len(e.inbox.queue) > e.inbox.head })
+		if e.inbox.waiting == sink {
+			e.inbox.waiting = nil
 		}
 		if sink.from != nil {
 			return sink.n, sink.from, nil
@@ -114,13 +114,13 @@ func (e *Endpoint) Recv(ctx context.Context, buf []byte) (n int, from *Peer, err
 	}
 }
 
-// inbox has messages that have come and nobody has received yet.
-type inbox struct {
-	queue []message
-	head  int
-	bytes int
-	spare [][]byte
-	sink  *sink // of one who waits
+// recvQueue has messages that have come and nobody has received yet.
+type recvQueue struct {
+	queue       []message
+	head        int
+	bytes       int
+	freeBuffers [][]byte
+	waiting     *waitingRecv // of one who waits
 }
 
 type message struct {
@@ -128,22 +128,22 @@ type message struct {
 	b    []byte
 }
 
-// sink is the buffer of one who waits for a message, which goes there at once.
-type sink struct {
+// waitingRecv is the buffer of one who waits for a message, which goes there at once.
+type waitingRecv struct {
 	buf  []byte
 	n    int
 	from *Peer // nil: nothing has come
 }
 
-// spareBuffers is how many buffers are kept to be used again.
-const spareBuffers = 64
+// maxFreeBuffers is how many buffers are kept to be used again.
+const maxFreeBuffers = 64
 
-// cost is what a message counts for in Options.Backlog, in bytes.
-func cost(b []byte) int { return len(b) + 64 }
+// queueCost is what a message counts for in Options.Backlog, in bytes.
+func queueCost(b []byte) int { return len(b) + 64 }
 
-func (q *inbox) put(from *Peer, b []byte) {
-	if s := q.sink; s != nil && q.head == len(q.queue) && len(b) <= len(s.buf) {
-		q.sink = nil
+func (q *recvQueue) push(from *Peer, b []byte) {
+	if s := q.waiting; s != nil && q.head == len(q.queue) && len(b) <= len(s.buf) {
+		q.waiting = nil
 		if place.Load(s.buf[:len(b)], b) {
 			s.n, s.from = len(b), from
 			return
@@ -151,8 +151,8 @@ func (q *inbox) put(from *Peer, b []byte) {
 		// Recv finds it in the queue, and fails.
 	}
 	var m []byte
-	if n := len(q.spare); n > 0 {
-		m, q.spare = q.spare[n-1], q.spare[:n-1]
+	if n := len(q.freeBuffers); n > 0 {
+		m, q.freeBuffers = q.freeBuffers[n-1], q.freeBuffers[:n-1]
 	}
 	m = append(m, b...)
 	if q.head > 0 && len(q.queue) == cap(q.queue) {
@@ -161,21 +161,21 @@ func (q *inbox) put(from *Peer, b []byte) {
 		q.queue, q.head = q.queue[:n], 0
 	}
 	q.queue = append(q.queue, message{from, m})
-	q.bytes += cost(m)
+	q.bytes += queueCost(m)
 }
 
-func (q *inbox) front() *message {
+func (q *recvQueue) front() *message {
 	if q.head == len(q.queue) {
 		return nil
 	}
 	return &q.queue[q.head]
 }
 
-func (q *inbox) pop() {
+func (q *recvQueue) pop() {
 	m := &q.queue[q.head]
-	q.bytes -= cost(m.b)
-	if len(q.spare) < spareBuffers {
-		q.spare = append(q.spare, m.b[:0])
+	q.bytes -= queueCost(m.b)
+	if len(q.freeBuffers) < maxFreeBuffers {
+		q.freeBuffers = append(q.freeBuffers, m.b[:0])
 	}
 	*m = message{}
 	if q.head++; q.head == len(q.queue) {

@@ -55,7 +55,7 @@ func TestMessages(t *testing.T) {
 		require.NoError(t, errors.Join(errs...))
 		require.ErrorIs(t, pa.Send(ctx, make([]byte, a.MaxMessage()+1)), rdm.ErrTooLong)
 		if faults != "" {
-			require.NotZero(t, a.Stats().Resent)
+			require.NotZero(t, a.Stats().Retransmitted)
 		}
 	}
 }
@@ -95,7 +95,7 @@ func TestBacklog(t *testing.T) {
 		}
 		sent <- nil
 	}()
-	for b.Stats().Backlog == 0 {
+	for b.Stats().BacklogDrops == 0 {
 		b.Progress()
 	}
 	buf := make([]byte, 200)
@@ -183,13 +183,13 @@ func TestSilentPeer(t *testing.T) {
 	for err == nil {
 		err = p.Send(ctx, make([]byte, 10_000))
 	}
-	require.ErrorIs(t, err, rdm.ErrSilent)
+	require.ErrorIs(t, err, rdm.ErrTimeout)
 	require.NoError(t, q.Send(ctx, []byte("still")))
 	buf := make([]byte, 10)
 	_, _, err = b.Recv(ctx, buf)
 	require.NoError(t, err)
 	_, err = a.Dial(ctx, gone.Addr())
-	require.ErrorIs(t, err, rdm.ErrSilent, "that life of it is over")
+	require.ErrorIs(t, err, rdm.ErrTimeout, "that life of it is over")
 }
 
 // Close ends what waits.

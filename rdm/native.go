@@ -14,17 +14,17 @@ import (
 //	TOKEN, status 1, a: mine   yes; with 0: no
 const tagToken = 'T'
 
-// adapter is what the adapter at this end does by itself.
-type adapter struct {
-	qp    verbs.DatagramRDMA // nil: nothing
-	words verbs.MR           // what atomics find, by place of the operation
+// nativeAdapter is what the adapter at this end does by itself.
+type nativeAdapter struct {
+	qp            verbs.DatagramRDMA // nil: nothing
+	atomicResults verbs.MR           // what atomics find, by place of the operation
 
 	wrs  [1]verbs.SendWR // to be used again
 	sges [1]verbs.SGE
 }
 
-// native is the agreement with a peer.
-type native struct {
+// nativeState is the agreement with a peer.
+type nativeState struct {
 	ah    verbs.PeerAH
 	state agreement
 }
@@ -32,19 +32,19 @@ type native struct {
 type agreement uint8
 
 const (
-	unasked agreement = iota
-	asked
+	notNegotiated agreement = iota
+	negotiating
 	declined
 	agreed
 )
 
-// way is how operations go to a peer.
-type way uint8
+// route is how operations go to a peer.
+type route uint8
 
 const (
-	wayUnknown way = iota
-	wayEmulated
-	wayNative
+	routeUnknown route = iota
+	routeEmulated
+	routeNative
 )
 
 // Native reports whether the adapters carry out operations on the peer's memory by
@@ -52,56 +52,56 @@ const (
 func (p *Peer) Native() bool {
 	p.e.mu.Lock()
 	defer p.e.mu.Unlock()
-	return p.sided != nil && p.sided.native.state == agreed
+	return p.rdmaState != nil && p.rdmaState.native.state == agreed
 }
 
-// nativeQueuePair asks the adapter for RDMA when the queue pair is made.
-func (e *Endpoint) nativeQueuePair(a *verbs.QPInitAttr) {
+// requestNative asks the adapter for RDMA when the queue pair is made.
+func (e *Endpoint) requestNative(a *verbs.QPInitAttr) {
 	if !e.o.Emulate {
 		a.MaxDatagramRDMA = e.o.Ops
 	}
 }
 
-// nativeInit finds out whether it can.
-func (e *Endpoint) nativeInit() (err error) {
+// initNative finds out whether it can.
+func (e *Endpoint) initNative() (err error) {
 	if e.native.qp, _ = e.port.QP.(verbs.DatagramRDMA); e.native.qp == nil || e.o.Emulate {
 		e.native.qp = nil
 		return nil
 	}
-	e.native.words, err = e.port.PD.RegMR(make([]byte, 8*e.o.Ops), verbs.AccessLocalWrite)
+	e.native.atomicResults, err = e.port.PD.RegMR(make([]byte, 8*e.o.Ops), verbs.AccessLocalWrite)
 	return err
 }
 
-func (e *Endpoint) nativeClose() error {
-	if e.native.words == nil {
+func (e *Endpoint) closeNative() error {
+	if e.native.atomicResults == nil {
 		return nil
 	}
-	return e.native.words.Dereg()
+	return e.native.atomicResults.Dereg()
 }
 
-// way finds out how operations go to a peer, and asks it if need be.
-func (e *Endpoint) way(p *Peer) way {
-	n := &p.sided.native
+// routeTo finds out how operations go to a peer, and asks it if need be.
+func (e *Endpoint) routeTo(p *Peer) route {
+	n := &p.rdmaState.native
 	switch {
 	case n.state == agreed:
-		return wayNative
+		return routeNative
 	case n.state == declined || e.native.qp == nil:
-		return wayEmulated
-	case n.state == unasked:
-		if e.nativePeer(p) != nil {
+		return routeEmulated
+	case n.state == notNegotiated:
+		if e.ensureNativePeer(p) != nil {
 			n.state = declined
-			return wayEmulated
+			return routeEmulated
 		}
-		if e.tell(p, &request{tag: tagToken, a: uint64(n.ah.Token())}, nil, true) {
-			n.state = asked
+		if e.sendOpMessage(p, &request{tag: tagToken, a: uint64(n.ah.Token())}, nil, true) {
+			n.state = negotiating
 		}
 	}
-	return wayUnknown
+	return routeUnknown
 }
 
-// nativePeer makes the adapter's handle of a peer, if there is none.
-func (e *Endpoint) nativePeer(p *Peer) (err error) {
-	n := &p.rdma().native
+// ensureNativePeer makes the adapter's handle of a peer, if there is none.
+func (e *Endpoint) ensureNativePeer(p *Peer) (err error) {
+	n := &p.ensureRDMA().native
 	if n.ah != nil {
 		return nil
 	}
@@ -114,51 +114,51 @@ func (e *Endpoint) nativePeer(p *Peer) (err error) {
 	return err
 }
 
-// negotiated takes a TOKEN.
-func (e *Endpoint) negotiated(p *Peer, r *request) {
-	n := &p.rdma().native
+// handleToken takes a TOKEN.
+func (e *Endpoint) handleToken(p *Peer, r *request) {
+	n := &p.ensureRDMA().native
 	question := r.status == 0
-	able := e.native.qp != nil && r.a != 0 && n.state != declined && e.nativePeer(p) == nil
+	able := e.native.qp != nil && r.a != 0 && n.state != declined && e.ensureNativePeer(p) == nil
 	switch {
-	case !question && n.state == unasked:
-		e.breach(p)
+	case !question && n.state == notNegotiated:
+		e.failProtocol(p)
 		return
 	case n.state == agreed:
 	case !able || n.ah.Connect(uint32(r.a)) != nil:
-		e.endNative(p)
+		e.closeNativePeer(p)
 		n.state = declined
 	default:
 		n.state = agreed
 	}
 	if question {
-		if p.sided.replies.Len() >= maxAsked {
-			e.breach(p)
+		if p.rdmaState.replies.Len() >= maxAwaiting {
+			e.failProtocol(p)
 			return
 		}
 		answer := reply{request: request{tag: tagToken, status: 1}}
 		if n.state == agreed {
 			answer.a = uint64(n.ah.Token())
 		}
-		p.sided.replies.Push(answer)
+		p.rdmaState.replies.Push(answer)
 	}
-	e.pump(p)
+	e.flushPending(p)
 }
 
-// endNative ends the adapter's part with a peer. Its operations are flushed.
-func (e *Endpoint) endNative(p *Peer) {
-	if n := &p.sided.native; n.ah != nil {
+// closeNativePeer ends the adapter's part with a peer. Its operations are flushed.
+func (e *Endpoint) closeNativePeer(p *Peer) {
+	if n := &p.rdmaState.native; n.ah != nil {
 		_ = n.ah.Destroy()
-		*n = native{}
+		*n = nativeState{}
 	}
 }
 
 // postNative hands an operation to the adapter.
 func (e *Endpoint) postNative(op *Op) bool {
 	if op.n == 0 {
-		e.complete(op, nil)
+		e.completeOp(op, nil)
 		return true
 	}
-	n := &op.p.sided.native
+	n := &op.p.rdmaState.native
 	wr := verbs.SendWR{WRID: uint64(op.id), Flags: verbs.SendSignaled, AH: n.ah, RemoteAddr: op.remote.Addr, RKey: op.remote.RKey,
 		CompareAdd: op.a, Swap: op.b}
 	var sge verbs.SGE
@@ -178,20 +178,20 @@ func (e *Endpoint) postNative(op *Op) bool {
 	if op.kind <= opWrite {
 		sge = op.span.r.mr.SGE(op.span.off, op.n)
 	} else {
-		sge = e.native.words.SGE(8*int(uint16(op.id)), 8)
+		sge = e.native.atomicResults.SGE(8*int(uint16(op.id)), 8)
 	}
 	wr.SGList = append(e.native.sges[:0], sge)
 	if _, err := e.native.qp.PostSend(append(e.native.wrs[:0], wr)); err != nil {
-		e.complete(op, err)
+		e.completeOp(op, err)
 		return true
 	}
 	op.posted = true
 	return true
 }
 
-// nativeDone takes the completion of an operation.
-func (e *Endpoint) nativeDone(wc *verbs.WC) {
-	op := e.ops.find(uint32(wc.WRID))
+// handleNativeCompletion takes the completion of an operation.
+func (e *Endpoint) handleNativeCompletion(wc *verbs.WC) {
+	op := e.ops.lookup(uint32(wc.WRID))
 	if op == nil {
 		return
 	}
@@ -199,34 +199,34 @@ func (e *Endpoint) nativeDone(wc *verbs.WC) {
 	switch wc.Status {
 	case verbs.WCSuccess:
 		if op.kind > opWrite {
-			op.old = binary.NativeEndian.Uint64(e.native.words.Bytes()[8*int(uint16(op.id)):])
+			op.old = binary.NativeEndian.Uint64(e.native.atomicResults.Bytes()[8*int(uint16(op.id)):])
 		}
-		e.complete(op, nil)
+		e.completeOp(op, nil)
 	case verbs.WCRemAccessErr:
-		e.complete(op, ErrRemote)
+		e.completeOp(op, ErrRemote)
 	case verbs.WCRemInvReqErr:
-		e.complete(op, ErrDenied)
+		e.completeOp(op, ErrDenied)
 	case verbs.WCRemOpErr:
-		e.complete(op, ErrFault)
+		e.completeOp(op, ErrFault)
 	case verbs.WCLocProtErr:
-		e.complete(op, ErrLocal)
+		e.completeOp(op, ErrLocal)
 	case verbs.WCWRFlushErr:
-		why := error(ErrSilent)
+		why := error(ErrTimeout)
 		if p.err != nil {
 			why = p.err
 		}
-		e.complete(op, why)
+		e.completeOp(op, why)
 	case verbs.WCRetryExcErr:
-		why := error(ErrSilent)
+		why := error(ErrTimeout)
 		if wc.Why != nil && wc.Why.Err != nil {
-			why = fmt.Errorf("%w: %w", ErrSilent, wc.Why.Err)
+			why = fmt.Errorf("%w: %w", ErrTimeout, wc.Why.Err)
 		}
-		e.complete(op, why)
-		e.lose(p, why)
+		e.completeOp(op, why)
+		e.failPeer(p, why)
 	default:
-		e.complete(op, wc.Err())
+		e.completeOp(op, wc.Err())
 	}
-	if p.sided.queue.Len() > 0 {
-		e.pump(p)
+	if p.rdmaState.queue.Len() > 0 {
+		e.flushPending(p)
 	}
 }

@@ -25,12 +25,12 @@ type Op struct {
 	n      int
 	a, b   uint64 // operands
 
-	id     uint32
-	posted bool // native: the adapter has it
-	asked  bool // emulated: all of it has been said, and the peer has to answer
-	sent   int  // emulated writes: bytes that have left
-	got    int  // emulated reads: bytes that have come
-	faulty bool // emulated reads: some of them could not be stored
+	id        uint32
+	posted    bool // native: the adapter has it
+	requested bool // emulated: all of it has been said, and the peer has to answer
+	sent      int  // emulated writes: bytes that have left
+	got       int  // emulated reads: bytes that have come
+	faulty    bool // emulated reads: some of them could not be stored
 
 	err error
 	old uint64
@@ -59,7 +59,7 @@ func (o *Op) Wait(ctx context.Context) error {
 	if o.busy.Load() {
 		e := o.p.e
 		e.mu.Lock()
-		err := e.wait(ctx, o.Done)
+		err := e.waitUntil(ctx, o.Done)
 		e.mu.Unlock()
 		if o.busy.Load() {
 			return err
@@ -78,28 +78,28 @@ func (o *Op) Old() uint64 { return o.old }
 // Read reads the peer's memory into that of a span. The span is the operation's
 // until it is complete, as that of Write.
 func (p *Peer) Read(op *Op, to Span, from Remote) error {
-	return p.start(op, opRead, to, from, to.n, 0, 0)
+	return p.startOp(op, opRead, to, from, to.n, 0, 0)
 }
 
 // Write writes the memory of a span to the peer's.
 func (p *Peer) Write(op *Op, from Span, to Remote) error {
-	return p.start(op, opWrite, from, to, from.n, 0, 0)
+	return p.startOp(op, opWrite, from, to, from.n, 0, 0)
 }
 
 // CompareSwap stores new in 8 bytes of the peer's memory, at a multiple of 8, if they
 // are old; Op.Old is what they were. It is atomic with respect to all operations,
 // and to sync/atomic there.
 func (p *Peer) CompareSwap(op *Op, at Remote, old, new uint64) error {
-	return p.start(op, opCompareSwap, Span{}, at, 8, old, new)
+	return p.startOp(op, opCompareSwap, Span{}, at, 8, old, new)
 }
 
 // FetchAdd adds to 8 bytes of the peer's memory, in the same manner.
 func (p *Peer) FetchAdd(op *Op, at Remote, add uint64) error {
-	return p.start(op, opFetchAdd, Span{}, at, 8, add, 0)
+	return p.startOp(op, opFetchAdd, Span{}, at, 8, add, 0)
 }
 
-// start starts an operation. What is wrong at this end is an error at once.
-func (p *Peer) start(op *Op, kind opKind, span Span, remote Remote, n int, a, b uint64) error {
+// startOp starts an operation. What is wrong at this end is an error at once.
+func (p *Peer) startOp(op *Op, kind opKind, span Span, remote Remote, n int, a, b uint64) error {
 	e := p.e
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -119,37 +119,37 @@ func (p *Peer) start(op *Op, kind opKind, span Span, remote Remote, n int, a, b 
 		return refuse(e.err)
 	case p.err != nil:
 		return refuse(p.err)
-	case kind <= opWrite && !span.check(e, local) || int64(n) > maxLength:
+	case kind <= opWrite && !span.permits(e, local) || int64(n) > maxLength:
 		return refuse(ErrLocal)
 	case kind > opWrite && remote.Addr%8 != 0:
 		return refuse(ErrAlign)
-	case !e.ops.take(op):
+	case !e.ops.alloc(op):
 		return refuse(ErrBusy)
 	}
 	op.p, op.kind, op.span, op.remote, op.n, op.a, op.b = p, kind, span, remote, n, a, b
-	op.posted, op.asked, op.faulty, op.sent, op.got, op.err, op.old = false, false, false, 0, 0, nil, 0
+	op.posted, op.requested, op.faulty, op.sent, op.got, op.err, op.old = false, false, false, 0, 0, nil, 0
 	op.busy.Store(true)
 	if span.r != nil {
 		span.r.busy++
 	}
-	s := p.rdma()
-	s.under++
+	s := p.ensureRDMA()
+	s.outstanding++
 	s.queue.Push(op)
-	e.pump(p)
+	e.flushPending(p)
 	e.flush()
 	return nil
 }
 
-// complete ends an operation.
-func (e *Endpoint) complete(op *Op, err error) {
-	e.ops.give(op)
+// completeOp ends an operation.
+func (e *Endpoint) completeOp(op *Op, err error) {
+	e.ops.release(op)
 	if op.span.r != nil {
 		op.span.r.busy--
 	}
 	if err != nil {
 		op.err = &OpError{Op: op.kind.String(), Peer: op.p.at, Remote: op.remote, N: op.n, Err: err}
 	}
-	op.p.sided.under--
+	op.p.rdmaState.outstanding--
 	op.busy.Store(false)
 	e.changed = true
 }
@@ -159,43 +159,43 @@ const (
 	maxLength = 1 << 31 // bytes of an operation
 )
 
-// ops are the operations under way. The number of one is a place and how often that
+// opTable are the operations under way. The number of one is a place and how often that
 // has been used, so that a late answer finds nobody.
-type ops struct {
-	at   []*Op
-	used []uint16
-	free []uint16
+type opTable struct {
+	slots      []*Op
+	generation []uint16
+	free       []uint16
 }
 
-func (t *ops) init(n int) {
-	t.at, t.used, t.free = make([]*Op, n), make([]uint16, n), make([]uint16, n)
+func (t *opTable) init(n int) {
+	t.slots, t.generation, t.free = make([]*Op, n), make([]uint16, n), make([]uint16, n)
 	for i := range t.free {
 		t.free[i] = uint16(n - 1 - i)
 	}
 }
 
-func (t *ops) take(op *Op) bool {
+func (t *opTable) alloc(op *Op) bool {
 	n := len(t.free)
 	if n == 0 {
 		return false
 	}
 	i := t.free[n-1]
 	t.free = t.free[:n-1]
-	t.used[i]++
-	t.at[i], op.id = op, uint32(t.used[i])<<16|uint32(i)
+	t.generation[i]++
+	t.slots[i], op.id = op, uint32(t.generation[i])<<16|uint32(i)
 	return true
 }
 
-func (t *ops) give(op *Op) {
+func (t *opTable) release(op *Op) {
 	i := uint16(op.id)
-	t.at[i] = nil
+	t.slots[i] = nil
 	t.free = append(t.free, i)
 }
 
-// find returns the operation with a number, nil if there is none.
-func (t *ops) find(id uint32) *Op {
-	if i := int(uint16(id)); i < len(t.at) && t.at[i] != nil && t.at[i].id == id {
-		return t.at[i]
+// lookup returns the operation with a number, nil if there is none.
+func (t *opTable) lookup(id uint32) *Op {
+	if i := int(uint16(id)); i < len(t.slots) && t.slots[i] != nil && t.slots[i].id == id {
+		return t.slots[i]
 	}
 	return nil
 }

@@ -243,7 +243,7 @@ func TestPeerDies(t *testing.T) {
 			require.NoError(t, q.Read(&op, mine.At(50_000, 50_000), s.Remote(0)))
 			require.NoError(t, op.Wait(ctx))
 			for i := range ops {
-				require.ErrorIs(t, ops[i].Wait(ctx), rdm.ErrSilent)
+				require.ErrorIs(t, ops[i].Wait(ctx), rdm.ErrTimeout)
 			}
 			require.NoError(t, mine.Close(), "nothing uses it any more")
 		})

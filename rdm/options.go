@@ -51,8 +51,8 @@ type Options struct {
 	// everyone may do what a region permits.
 	Allow func(Addr) (access verbs.AccessFlags, ok bool)
 
-	// Gone is told what has become of a peer, under the same conditions.
-	Gone func(*Peer, error)
+	// OnPeerFailed is told what has become of a peer, under the same conditions.
+	OnPeerFailed func(*Peer, error)
 }
 
 // Service is who carries out what peers ask for.
@@ -75,7 +75,7 @@ func (s Service) String() string {
 	return [...]string{"event", "poll", "calls"}[s]
 }
 
-func (o *Options) fill() {
+func (o *Options) setDefaults() {
 	def := func(v *int, d int) {
 		if *v <= 0 {
 			*v = d

@@ -17,20 +17,20 @@ type Peer struct {
 	full   bool  // its core had no room: an event follows
 	err    error // why it is gone
 
-	greetAt, greetedAt nack.Time // when to greet again, when we did first
-	greetings          int
-	refusedAt          int // greetings when one was refused first, 0: none was
+	nextHelloAt, firstHelloAt nack.Time // when to greet again, when we did first
+	hellosSent                int
+	firstRefusedHello         int // greetings when one was refused first, 0: none was
 
-	access verbs.AccessFlags // what it may do with our memory
-	sided  *sided            // operations on memory; nil if there were none
+	access    verbs.AccessFlags // what it may do with our memory
+	rdmaState *rdmaState        // operations on memory; nil if there were none
 }
 
 type state uint8
 
 const (
-	greeting state = iota // nothing has come of it yet
+	connecting state = iota // nothing has come of it yet
 	open
-	gone
+	failed
 )
 
 // Addr is where the peer is.
@@ -52,19 +52,19 @@ func (e *Endpoint) Dial(ctx context.Context, at Addr) (*Peer, error) {
 	if e.err != nil {
 		return nil, e.err
 	}
-	p := e.byLife[lifeOf(&at)]
+	p := e.byIncarnation[incarnationOf(&at)]
 	if p == nil {
 		var err error
-		if p, err = e.add(at); err != nil {
+		if p, err = e.addPeer(at); err != nil {
 			return nil, err
 		}
 		now := e.port.Now()
-		p.greetedAt = now
-		e.greeted = append(e.greeted, p)
-		e.greet(p, now)
-		e.arm(now)
+		p.firstHelloAt = now
+		e.connecting = append(e.connecting, p)
+		e.sendHello(p, now)
+		e.armTimer(now)
 	}
-	if err := e.wait(ctx, func() bool { return p.state != greeting }); err != nil {
+	if err := e.waitUntil(ctx, func() bool { return p.state != connecting }); err != nil {
 		return nil, err
 	}
 	if p.err != nil {
@@ -73,11 +73,11 @@ func (e *Endpoint) Dial(ctx context.Context, at Addr) (*Peer, error) {
 	return p, nil
 }
 
-func lifeOf(a *Addr) life         { return life{a.At.Addr(), a.QPN} }
-func identityOf(a *Addr) identity { return identity{a.At, a.ID} }
+func incarnationOf(a *Addr) incarnation { return incarnation{a.At.Addr(), a.QPN} }
+func identityOf(a *Addr) identity       { return identity{a.At, a.ID} }
 
-// add makes a peer of an address, and ends another life of it.
-func (e *Endpoint) add(at Addr) (*Peer, error) {
+// addPeer makes a peer of an address, and ends another life of it.
+func (e *Endpoint) addPeer(at Addr) (*Peer, error) {
 	var access verbs.AccessFlags = verbs.AccessRemote
 	if e.o.Allow != nil {
 		var ok bool
@@ -87,7 +87,7 @@ func (e *Endpoint) add(at Addr) (*Peer, error) {
 		}
 	}
 	if old := e.byID[identityOf(&at)]; old != nil {
-		e.end(old)
+		e.closeRestarted(old)
 	}
 	number := len(e.peers)
 	if n := len(e.free); n > 0 {
@@ -95,8 +95,8 @@ func (e *Endpoint) add(at Addr) (*Peer, error) {
 	} else if number >= e.o.Peers {
 		return nil, &PeerError{at, ErrTooMany}
 	}
-	if err := e.port.Connect(number, at.Address); err != nil {
-		e.core.Forget(number)
+	if err := e.port.ConnectPeer(number, at.Address); err != nil {
+		e.core.RemovePeer(number)
 		e.free = append(e.free, number)
 		if number == len(e.peers) {
 			e.peers = append(e.peers, nil)
@@ -109,56 +109,56 @@ func (e *Endpoint) add(at Addr) (*Peer, error) {
 	} else {
 		e.peers[number] = p
 	}
-	e.byLife[lifeOf(&at)], e.byID[identityOf(&at)] = p, p
+	e.byIncarnation[incarnationOf(&at)], e.byID[identityOf(&at)] = p, p
 	return p, nil
 }
 
-// end ends a life of a peer that has another now.
-func (e *Endpoint) end(p *Peer) {
-	if p.state == gone {
-		e.forget(p)
+// closeRestarted ends a life of a peer that has another now.
+func (e *Endpoint) closeRestarted(p *Peer) {
+	if p.state == failed {
+		e.removePeer(p)
 	}
-	e.lose(p, ErrRestarted)
+	e.failPeer(p, ErrRestarted)
 }
 
-// lose ends what there is with a peer: all that waits for it fails.
-func (e *Endpoint) lose(p *Peer, why error) {
-	if p.state == gone {
+// failPeer ends what there is with a peer: all that waits for it fails.
+func (e *Endpoint) failPeer(p *Peer, why error) {
+	if p.state == failed {
 		return
 	}
 	// What it has sent may still be under way, so that this life of it stays
 	// known as one that is over, unless there is another, or never was this one.
-	forget := p.state == greeting || why == ErrRestarted
-	p.state, p.err = gone, &PeerError{p.at, why}
-	e.core.Close(p.number)
+	forget := p.state == connecting || why == ErrRestarted
+	p.state, p.err = failed, &PeerError{p.at, why}
+	e.core.ClosePeer(p.number)
 	if forget {
-		e.forget(p)
+		e.removePeer(p)
 	}
-	e.abandon(p)
+	e.failOps(p)
 	e.changed = true
-	if e.o.Gone != nil {
-		e.o.Gone(p, p.err)
+	if e.o.OnPeerFailed != nil {
+		e.o.OnPeerFailed(p, p.err)
 	}
 }
 
-// forget takes a peer that is gone out of the tables.
-func (e *Endpoint) forget(p *Peer) {
-	delete(e.byLife, lifeOf(&p.at))
+// removePeer takes a peer that is gone out of the tables.
+func (e *Endpoint) removePeer(p *Peer) {
+	delete(e.byIncarnation, incarnationOf(&p.at))
 	delete(e.byID, identityOf(&p.at))
-	if e.last == p {
-		e.last = nil
+	if e.lastPeer == p {
+		e.lastPeer = nil
 	}
-	e.greeted = slices.DeleteFunc(e.greeted, func(q *Peer) bool { return q == p })
-	e.core.Forget(p.number)
+	e.connecting = slices.DeleteFunc(e.connecting, func(q *Peer) bool { return q == p })
+	e.core.RemovePeer(p.number)
 	e.peers[p.number] = nil
 	e.free = append(e.free, p.number)
 }
 
-// HangUp ends what there is with a peer, as long as both live: what is under way
+// Disconnect ends what there is with a peer, as long as both live: what is under way
 // fails with ErrHungUp. The peer is not told, and takes us for silent if it goes on.
-func (p *Peer) HangUp() {
+func (p *Peer) Disconnect() {
 	p.e.mu.Lock()
 	defer p.e.mu.Unlock()
-	p.e.lose(p, ErrHungUp)
-	p.e.rouse()
+	p.e.failPeer(p, ErrDisconnected)
+	p.e.wakeAll()
 }

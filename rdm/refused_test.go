@@ -32,7 +32,7 @@ func TestPeerRefusedBySystem(t *testing.T) {
 		require.NoError(t, ctx.Err())
 		a.Progress()
 	}
-	require.ErrorIs(t, p.Err(), rdm.ErrSilent)
+	require.ErrorIs(t, p.Err(), rdm.ErrTimeout)
 	require.ErrorIs(t, p.Err(), syscall.ECONNREFUSED)
 
 	gone := b.Addr()

@@ -31,8 +31,8 @@ type Span struct {
 	off, n int
 }
 
-// memory is the regions of an endpoint by their key.
-type memory struct {
+// regionTable is the regions of an endpoint by their key.
+type regionTable struct {
 	regions map[uint32]*Region
 }
 
@@ -56,7 +56,7 @@ func (e *Endpoint) Register(buf []byte, access verbs.AccessFlags) (*Region, erro
 	e.memory.regions[mr.LKey()] = r
 	if access&verbs.AccessRemote != 0 && e.served == nil && e.o.Service != ServeCalls {
 		e.served = make(chan struct{})
-		go e.serve(e.port.CQ, e.o.Service)
+		go e.runService(e.port.CQ, e.o.Service)
 	}
 	return r, nil
 }
@@ -92,8 +92,8 @@ func (r *Region) Close() error {
 	return r.mr.Dereg()
 }
 
-// check reports whether the span lies in a region of e that permits access.
-func (s Span) check(e *Endpoint, access verbs.AccessFlags) bool {
+// permits reports whether the span lies in a region of e that permits access.
+func (s Span) permits(e *Endpoint, access verbs.AccessFlags) bool {
 	return s.r != nil && s.r.e == e && !s.r.closed && s.off >= 0 && s.n >= 0 && s.off <= s.r.mr.Len() && s.n <= s.r.mr.Len()-s.off &&
 		s.r.mr.Access()&access == access
 }
@@ -101,8 +101,8 @@ func (s Span) check(e *Endpoint, access verbs.AccessFlags) bool {
 // bytes is the span's memory.
 func (s Span) bytes() []byte { return s.r.mr.Bytes()[s.off : s.off+s.n] }
 
-// at finds what a peer asks for: n bytes at an address of the region with a key.
-func (m *memory) at(key uint32, addr, n uint64, need verbs.AccessFlags) ([]byte, status) {
+// lookup finds what a peer asks for: n bytes at an address of the region with a key.
+func (m *regionTable) lookup(key uint32, addr, n uint64, need verbs.AccessFlags) ([]byte, status) {
 	r := m.regions[key]
 	if r == nil || r.mr.RKey() != key || key == 0 {
 		return nil, statusKey
@@ -117,8 +117,8 @@ func (m *memory) at(key uint32, addr, n uint64, need verbs.AccessFlags) ([]byte,
 	return r.mr.Bytes()[off : off+n], statusOK
 }
 
-// close deregisters all.
-func (m *memory) close() {
+// closeAll deregisters all.
+func (m *regionTable) closeAll() {
 	for _, r := range m.regions {
 		r.closed = true
 		_ = r.mr.Dereg() // ours, and without windows

@@ -43,10 +43,10 @@ const (
 	statuses
 )
 
-// err is the status as an error.
-func (s status) err() error {
+// toError is the status as an error.
+func (s status) toError() error {
 	if s >= statuses {
-		return ErrBreach
+		return ErrProtocol
 	}
 	return [statuses]error{nil, ErrKey, ErrBounds, ErrAccess, ErrDenied, ErrAlign, ErrFault}[s]
 }
@@ -62,20 +62,20 @@ type request struct {
 	a, b   uint64
 }
 
-// operands tells kinds that have them.
-func operands(tag byte) bool {
+// hasOperands tells kinds that have them.
+func hasOperands(tag byte) bool {
 	return tag == tagSwap || tag == tagAdd || tag == tagEnd || tag == tagToken
 }
 
-// put writes the head of a message to b and returns its length.
-func (r *request) put(b *[headSize]byte) int {
+// encode writes the head of a message to b and returns its length.
+func (r *request) encode(b *[headSize]byte) int {
 	be := binary.BigEndian
 	b[0], b[1], b[2], b[3] = r.tag, byte(r.status), 0, 0
 	be.PutUint32(b[4:], r.id)
 	be.PutUint32(b[8:], r.rkey)
 	be.PutUint32(b[12:], r.n)
 	be.PutUint64(b[16:], r.addr)
-	if !operands(r.tag) {
+	if !hasOperands(r.tag) {
 		return shortSize
 	}
 	be.PutUint64(b[24:], r.a)
@@ -83,15 +83,15 @@ func (r *request) put(b *[headSize]byte) int {
 	return headSize
 }
 
-// get reads a message and returns what is behind the head.
-func (r *request) get(b []byte) (payload []byte, ok bool) {
+// decode reads a message and returns what is behind the head.
+func (r *request) decode(b []byte) (payload []byte, ok bool) {
 	if len(b) < shortSize || b[2] != 0 || b[3] != 0 {
 		return nil, false
 	}
 	be := binary.BigEndian
 	*r = request{tag: b[0], status: status(b[1]), id: be.Uint32(b[4:]), rkey: be.Uint32(b[8:]), n: be.Uint32(b[12:]), addr: be.Uint64(b[16:])}
 	switch {
-	case operands(r.tag):
+	case hasOperands(r.tag):
 		if len(b) != headSize {
 			return nil, false
 		}

@@ -12,19 +12,19 @@ type reply struct {
 	key  uint32 // of its region
 }
 
-// request handles a message of a peer about an operation, its own or ours.
-func (e *Endpoint) request(p *Peer, b []byte) {
+// handleRequest handles a message of a peer about an operation, its own or ours.
+func (e *Endpoint) handleRequest(p *Peer, b []byte) {
 	var r request
-	payload, ok := r.get(b)
+	payload, ok := r.decode(b)
 	if !ok {
-		e.breach(p)
+		e.failProtocol(p)
 		return
 	}
 	switch r.tag {
 	case tagData, tagEnd:
-		e.answered(p, &r, payload)
+		e.handleReply(p, &r, payload)
 	case tagToken:
-		e.negotiated(p, &r)
+		e.handleToken(p, &r)
 	default:
 		e.serveRequest(p, &r, payload)
 	}
@@ -32,9 +32,9 @@ func (e *Endpoint) request(p *Peer, b []byte) {
 
 // serveRequest carries out what a peer asks for.
 func (e *Endpoint) serveRequest(p *Peer, r *request, payload []byte) {
-	s := p.rdma()
-	if s.replies.Len() >= maxAsked {
-		e.breach(p)
+	s := p.ensureRDMA()
+	if s.replies.Len() >= maxAwaiting {
+		e.failProtocol(p)
 		return
 	}
 	need, n := verbs.AccessRemoteAtomic, uint64(8)
@@ -47,7 +47,7 @@ func (e *Endpoint) serveRequest(p *Peer, r *request, payload []byte) {
 	var mem []byte
 	st := statusDenied
 	if p.access&need != 0 {
-		mem, st = e.memory.at(r.rkey, r.addr, n, need)
+		mem, st = e.memory.lookup(r.rkey, r.addr, n, need)
 	}
 	end := reply{request: request{tag: tagEnd, id: r.id}}
 	switch {
@@ -74,7 +74,7 @@ func (e *Endpoint) serveRequest(p *Peer, r *request, payload []byte) {
 		e.stats.Denied++
 	}
 	s.replies.Push(end)
-	e.pump(p)
+	e.flushPending(p)
 }
 
 // executeAtomic carries out the atomic r on mem, and returns the value before it.
@@ -96,13 +96,13 @@ func executeAtomic(r *request, mem []byte) (old uint64, st status) {
 	return old, statusOK
 }
 
-// answer sends what answers a peer has to get, and reports whether that was all.
-func (e *Endpoint) answer(p *Peer) bool {
-	s := p.sided
-	for s.replies.Len() > 0 && p.state != gone {
+// sendReplies sends what answers a peer has to get, and reports whether that was all.
+func (e *Endpoint) sendReplies(p *Peer) bool {
+	s := p.rdmaState
+	for s.replies.Len() > 0 && p.state != failed {
 		r := s.replies.Front()
 		if r.from == nil {
-			if !e.tell(p, &r.request, nil, false) {
+			if !e.sendOpMessage(p, &r.request, nil, false) {
 				return false
 			}
 			s.replies.Pop()
@@ -112,10 +112,10 @@ func (e *Endpoint) answer(p *Peer) bool {
 			r.from, r.status = nil, statusKey
 			continue
 		}
-		n := min(p.piece(), len(r.from))
+		n := min(p.fragmentSize(), len(r.from))
 		data := request{tag: tagData, id: r.id, n: uint32(n), addr: r.addr}
-		if !e.tell(p, &data, r.from[:n], false) {
-			if s.takeFault() {
+		if !e.sendOpMessage(p, &data, r.from[:n], false) {
+			if s.clearUnreadable() {
 				r.from, r.status = nil, statusFault
 				continue
 			}
@@ -126,5 +126,5 @@ func (e *Endpoint) answer(p *Peer) bool {
 			s.replies.Pop()
 		}
 	}
-	return p.state != gone
+	return p.state != failed
 }

@@ -28,16 +28,16 @@ func (q sleepy) Wait(ctx context.Context) error {
 // It used to look again and again until then, and kept him from it.
 func TestServiceSleepsBehindTheWoken(t *testing.T) {
 	e := &Endpoint{served: make(chan struct{}), leading: true}
-	e.kick, e.wake = context.WithCancel(t.Context())
-	e.over, e.retire = context.WithCancel(t.Context())
-	e.wake()
+	e.leaderCtx, e.wakeLeader = context.WithCancel(t.Context())
+	e.serviceCtx, e.stopService = context.WithCancel(t.Context())
+	e.wakeLeader()
 	q := sleepy{waits: make(chan error, 1)}
-	go e.serve(q, ServeEvent)
+	go e.runService(q, ServeEvent)
 	require.NoError(t, <-q.waits)
 	e.mu.Lock()
 	e.err = ErrClosed
 	e.mu.Unlock()
-	e.retire()
+	e.stopService()
 	<-e.served
 	require.Empty(t, q.waits)
 }

@@ -17,7 +17,7 @@ func (e *Endpoint) Serve(ctx context.Context, l *cm.UDListener) error {
 		return fmt.Errorf("rdm: serve: the listener is nil: %w", verbs.ErrInvalid)
 	}
 	private := make([]byte, addrSize)
-	e.addr.put(private)
+	e.addr.encode(private)
 	for {
 		r, err := l.Accept(ctx)
 		if err != nil {
@@ -39,7 +39,7 @@ func Resolve(ctx context.Context, m *cm.Manager, at netip.AddrPort, o cm.UDDialO
 		return a, err
 	}
 	if len(p.PrivateData) >= addrSize {
-		a.get(p.PrivateData)
+		a.decode(p.PrivateData)
 	}
 	if a.QPN != p.QPN || a.QKey != p.QKey || a.At.Addr() != p.AH.DGID.Addr() {
 		return Addr{}, fmt.Errorf("resolve %v: %w: the queue pair that answers is no endpoint of this kind", at, verbs.ErrInvalid)

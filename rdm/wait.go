@@ -30,7 +30,7 @@ func (e *Endpoint) poll() (some bool) {
 		n, err := e.port.CQ.Poll(e.wcs[:])
 		if n > 0 {
 			some = true
-			e.look(n)
+			e.handleCompletions(n)
 		}
 		if err != nil {
 			e.fail(err)
@@ -40,35 +40,35 @@ func (e *Endpoint) poll() (some bool) {
 		}
 	}
 	if some {
-		e.settle()
+		e.dispatchAndFlush()
 	}
 	return some
 }
 
-// look handles the first n completions of wcs.
-func (e *Endpoint) look(n int) {
-	e.inside = true
-	e.port.Look(e.wcs[:n])
-	e.inside = false
+// handleCompletions handles the first n completions of wcs.
+func (e *Endpoint) handleCompletions(n int) {
+	e.dispatching = true
+	e.port.HandleCompletions(e.wcs[:n])
+	e.dispatching = false
 }
 
-// settle heeds what has become of peers, sends what is to be sent, and wakes whom
+// dispatchAndFlush heeds what has become of peers, sends what is to be sent, and wakes whom
 // it concerns.
-func (e *Endpoint) settle() {
-	e.inside = true
+func (e *Endpoint) dispatchAndFlush() {
+	e.dispatching = true
 	e.port.HandleRefusals()
-	e.heed()
-	e.inside = false
+	e.dispatchEvents()
+	e.dispatching = false
 	e.flush()
 	if e.changed {
 		e.changed = false
-		e.rouse()
+		e.wakeAll()
 	}
 }
 
-// heed heeds what has become of peers.
-func (e *Endpoint) heed() {
-	for ev, ok := e.core.Next(); ok; ev, ok = e.core.Next() {
+// dispatchEvents heeds what has become of peers.
+func (e *Endpoint) dispatchEvents() {
+	for ev, ok := e.core.NextEvent(); ok; ev, ok = e.core.NextEvent() {
 		p := e.peers[ev.Peer]
 		if p == nil {
 			continue
@@ -77,42 +77,42 @@ func (e *Endpoint) heed() {
 		case nack.Writable:
 			p.full = false
 			e.changed = true
-			e.pump(p)
+			e.flushPending(p)
 		case nack.Restarted:
-			e.lose(p, ErrRestarted)
-		case nack.Lost:
-			e.lose(p, e.silent(p))
-		case nack.Broken:
-			e.lose(p, ErrBreach)
+			e.failPeer(p, ErrRestarted)
+		case nack.TimedOut:
+			e.failPeer(p, e.timeoutError(p))
+		case nack.ProtocolError:
+			e.failPeer(p, ErrProtocol)
 		}
 	}
 }
 
-// silent is the error of a peer that answers nothing any more: ErrSilent, with what the
+// timeoutError is the error of a peer that answers nothing any more: ErrSilent, with what the
 // system says of packets to it.
-func (e *Endpoint) silent(p *Peer) error {
-	if why := e.port.Refusal(p.number); why != nil {
-		return fmt.Errorf("%w: %w", ErrSilent, why)
+func (e *Endpoint) timeoutError(p *Peer) error {
+	if why := e.port.LastRefusal(p.number); why != nil {
+		return fmt.Errorf("%w: %w", ErrTimeout, why)
 	}
-	return ErrSilent
+	return ErrTimeout
 }
 
 // flush sends what the core has to send.
 func (e *Endpoint) flush() {
-	if e.inside || e.err != nil {
+	if e.dispatching || e.err != nil {
 		return
 	}
 	now := e.port.Now()
-	e.port.Drain(now)
-	e.arm(now)
+	e.port.SendPending(now)
+	e.armTimer(now)
 }
 
-// wait serves the network until done reports true. It returns the context's error
+// waitUntil serves the network until done reports true. It returns the context's error
 // or why the endpoint is of no further use.
-func (e *Endpoint) wait(ctx context.Context, done func() bool) error {
+func (e *Endpoint) waitUntil(ctx context.Context, done func() bool) error {
 	defer func() {
 		if !e.leading {
-			e.rouse() // somebody else has to sleep in the adapter now
+			e.wakeAll() // somebody else has to sleep in the adapter now
 		}
 	}()
 	for first := true; ; first = false {
@@ -127,18 +127,18 @@ func (e *Endpoint) wait(ctx context.Context, done func() bool) error {
 		}
 		switch {
 		case e.leading:
-			e.park(ctx)
+			e.waitAsFollower(ctx)
 		case first && e.poll():
 		default:
-			e.lead(ctx)
+			e.serveAsLeader(ctx)
 		}
 	}
 }
 
-// lead sleeps in the adapter, without the lock, until something comes, the context
+// serveAsLeader sleeps in the adapter, without the lock, until something comes, the context
 // ends, or somebody has done what may concern the sleeper.
-func (e *Endpoint) lead(ctx context.Context) {
-	kick, wake := e.kick, e.wake
+func (e *Endpoint) serveAsLeader(ctx context.Context) {
+	kick, wake := e.leaderCtx, e.wakeLeader
 	if ctx.Done() != nil {
 		defer context.AfterFunc(ctx, wake)()
 	}
@@ -148,10 +148,10 @@ func (e *Endpoint) lead(ctx context.Context) {
 	e.mu.Lock()
 	e.leading = false
 	if kick.Err() != nil && e.err == nil {
-		e.kick, e.wake = context.WithCancel(context.Background())
+		e.leaderCtx, e.wakeLeader = context.WithCancel(context.Background())
 	}
 	if n > 0 {
-		e.look(n)
+		e.handleCompletions(n)
 	}
 	if e.port.CQ.Len() > 0 {
 		e.poll() // nothing is left behind: the service, if it sleeps, would not know
@@ -159,11 +159,11 @@ func (e *Endpoint) lead(ctx context.Context) {
 	if err != nil && !errors.Is(err, context.Canceled) {
 		e.fail(err)
 	}
-	e.settle()
+	e.dispatchAndFlush()
 }
 
-// park sleeps, without the lock, until rouse or the end of the context.
-func (e *Endpoint) park(ctx context.Context) {
+// waitAsFollower sleeps, without the lock, until rouse or the end of the context.
+func (e *Endpoint) waitAsFollower(ctx context.Context) {
 	w := make(chan struct{}, 1)
 	e.waiters = append(e.waiters, w)
 	e.mu.Unlock()
@@ -177,10 +177,10 @@ func (e *Endpoint) park(ctx context.Context) {
 	}
 }
 
-// rouse wakes all that sleep, so that they look whether it was for them.
-func (e *Endpoint) rouse() {
+// wakeAll wakes all that sleep, so that they look whether it was for them.
+func (e *Endpoint) wakeAll() {
 	if e.leading {
-		e.wake()
+		e.wakeLeader()
 	}
 	for _, w := range e.waiters {
 		w <- struct{}{}
@@ -188,42 +188,42 @@ func (e *Endpoint) rouse() {
 	e.waiters = e.waiters[:0]
 }
 
-// arm makes the timer ring when something is due.
-func (e *Endpoint) arm(now nack.Time) {
-	at := now + nack.Time(pulse)
+// armTimer makes the timer ring when something is due.
+func (e *Endpoint) armTimer(now nack.Time) {
+	at := now + nack.Time(pollInterval)
 	if d := e.core.Deadline(); d != 0 {
 		at = min(at, d)
 	}
-	for _, p := range e.greeted {
-		at = min(at, p.greetAt)
+	for _, p := range e.connecting {
+		at = min(at, p.nextHelloAt)
 	}
-	if e.armed != 0 && e.armed <= at {
+	if e.timerAt != 0 && e.timerAt <= at {
 		return
 	}
-	e.armed = at
+	e.timerAt = at
 	e.timer.Reset(time.Duration(max(0, at-now)))
 }
 
-// late is the timer's.
-func (e *Endpoint) late() {
+// onTimer is the timer's.
+func (e *Endpoint) onTimer() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.err != nil {
 		return
 	}
-	e.armed = 0
+	e.timerAt = 0
 	e.poll()
 	now := e.port.Now()
 	e.core.Advance(now)
-	e.greetAgain(now)
-	e.settle()
-	e.arm(now) // also if the endpoint has failed just now: then late does nothing
+	e.retryHellos(now)
+	e.dispatchAndFlush()
+	e.armTimer(now) // also if the endpoint has failed just now: then late does nothing
 }
 
-// serve is the service goroutine: it carries out what peers ask for while nobody
+// runService is the service goroutine: it carries out what peers ask for while nobody
 // else serves the network. It sleeps on its own: what wakes a leader may be long before
 // the leader has a processor, and is nothing to it.
-func (e *Endpoint) serve(cq verbs.CQ, mode Service) {
+func (e *Endpoint) runService(cq verbs.CQ, mode Service) {
 	defer close(e.served)
 	for {
 		e.mu.Lock()
@@ -244,7 +244,7 @@ func (e *Endpoint) serve(cq verbs.CQ, mode Service) {
 		case mode == ServePoll:
 			runtime.Gosched()
 		case !some && (led || cq.Len() == 0):
-			_ = cq.Wait(e.over)
+			_ = cq.Wait(e.serviceCtx)
 		}
 	}
 }

@@ -124,7 +124,7 @@ func TestAcksAgainstModel(t *testing.T) {
 			case 0, 1:
 				old := max(0, pos-rapid.IntRange(0, 4).Draw(t, "behind"))
 				ends := rapid.Bool().Draw(t, "ends")
-				a.Owe(at(old), ends)
+				a.ScheduleAck(at(old), ends)
 				m.owe(old, 0)
 				if _, nak := m.nak(); ends && !nak {
 					m.ends = append(m.ends, old)
@@ -132,37 +132,37 @@ func TestAcksAgainstModel(t *testing.T) {
 			case 5:
 				old := max(0, pos-rapid.IntRange(0, 4).Draw(t, "behind"))
 				due := now + Time(rapid.IntRange(1, 5).Draw(t, "delay"))
-				if !a.Owed() && a.Deadline() != 0 {
+				if !a.Pending() && a.Deadline() != 0 {
 					due = max(due, a.Deadline()) // later ones are due later
 				}
-				a.OweLater(at(old), due)
+				a.ScheduleDelayed(at(old), due)
 				m.owe(old, due)
 			case 2:
 				s := rapid.SampledFrom([]wire.Syndrome{seqNAK, seqNAK, rnrNAK, fatalNAK}).Draw(t, "syndrome")
 				if n, ok := m.nak(); ok && n.s == fatalNAK {
 					continue // nothing follows it
 				}
-				a.OweNAK(s, at(pos))
+				a.ScheduleNAK(s, at(pos))
 				m.naks = append(m.naks, slowNAK{s, pos})
 			case 3:
-				a.Covered(at(pos))
+				a.OnResponseSent(at(pos))
 				m.covered(pos)
 			case 4:
 				credit := uint8(rapid.IntRange(0, 31).Draw(t, "credit"))
 				s, p, owed := m.take(now, credit)
-				require.Equal(t, owed, a.Owed())
+				require.Equal(t, owed, a.Pending())
 				if !owed {
 					continue
 				}
-				require.Equal(t, s.Kind() != wire.KindAck, a.Urgent())
-				gotS, gotP := a.Take(credit)
+				require.Equal(t, s.Kind() != wire.KindAck, a.NAKPending())
+				gotS, gotP := a.Pop(credit)
 				require.Equal(t, s, gotS)
 				require.Equal(t, at(p), gotP)
-				require.False(t, a.Owed())
-				require.False(t, a.Urgent())
+				require.False(t, a.Pending())
+				require.False(t, a.NAKPending())
 			}
 			if _, nak := m.nak(); !nak {
-				require.Equal(t, len(m.ends) > 0, a.Ends())
+				require.Equal(t, len(m.ends) > 0, a.CoversMessageEnd())
 			}
 		}
 	})
@@ -175,30 +175,35 @@ func TestAcksPriorities(t *testing.T) {
 		want wire.Syndrome
 		psn  int
 	}{
-		"the newest acknowledgement":               {func(a *Acks) { a.Owe(at(3), true); a.Owe(at(5), true); a.Owe(at(4), true) }, 9, 5},
-		"a NAK replaces an acknowledgement":        {func(a *Acks) { a.Owe(at(3), true); a.OweNAK(seqNAK, at(4)) }, seqNAK, 4},
-		"an acknowledgement replaces no NAK":       {func(a *Acks) { a.OweNAK(rnrNAK, at(4)); a.Owe(at(6), true) }, rnrNAK, 4},
-		"an RNR NAK replaces a sequence NAK":       {func(a *Acks) { a.OweNAK(seqNAK, at(4)); a.OweNAK(rnrNAK, at(4)) }, rnrNAK, 4},
-		"a sequence NAK replaces no RNR NAK":       {func(a *Acks) { a.OweNAK(rnrNAK, at(4)); a.OweNAK(seqNAK, at(4)) }, rnrNAK, 4},
-		"a fatal NAK replaces all":                 {func(a *Acks) { a.OweNAK(rnrNAK, at(4)); a.OweNAK(fatalNAK, at(5)) }, fatalNAK, 5},
-		"a closed gap moves the NAK":               {func(a *Acks) { a.OweNAK(seqNAK, at(4)); a.Owe(at(6), true) }, seqNAK, 7},
-		"a response that closes the gap, too":      {func(a *Acks) { a.OweNAK(seqNAK, at(4)); a.Covered(at(4)) }, seqNAK, 5},
-		"an old acknowledgement leaves it":         {func(a *Acks) { a.OweNAK(seqNAK, at(4)); a.Owe(at(3), true) }, seqNAK, 4},
-		"a response covers what is up to it":       {func(a *Acks) { a.Owe(at(3), true); a.Covered(at(3)); a.Owe(at(5), true); a.Covered(at(4)) }, 9, 5},
-		"a NAK is not covered":                     {func(a *Acks) { a.OweNAK(fatalNAK, at(3)); a.Covered(at(9)) }, fatalNAK, 3},
-		"what was taken is settled":                {func(a *Acks) { a.OweNAK(seqNAK, at(3)); a.Take(0); a.Owe(at(4), true) }, 9, 4},
-		"an acknowledgement may wrap":              {func(a *Acks) { a.Owe(at(14), true); a.Owe(at(17), true) }, 9, 17},
-		"an acknowledgement before the wrap stays": {func(a *Acks) { a.Owe(at(17), true); a.Owe(at(14), true) }, 9, 17},
+		"the newest acknowledgement":          {func(a *Acks) { a.ScheduleAck(at(3), true); a.ScheduleAck(at(5), true); a.ScheduleAck(at(4), true) }, 9, 5},
+		"a NAK replaces an acknowledgement":   {func(a *Acks) { a.ScheduleAck(at(3), true); a.ScheduleNAK(seqNAK, at(4)) }, seqNAK, 4},
+		"an acknowledgement replaces no NAK":  {func(a *Acks) { a.ScheduleNAK(rnrNAK, at(4)); a.ScheduleAck(at(6), true) }, rnrNAK, 4},
+		"an RNR NAK replaces a sequence NAK":  {func(a *Acks) { a.ScheduleNAK(seqNAK, at(4)); a.ScheduleNAK(rnrNAK, at(4)) }, rnrNAK, 4},
+		"a sequence NAK replaces no RNR NAK":  {func(a *Acks) { a.ScheduleNAK(rnrNAK, at(4)); a.ScheduleNAK(seqNAK, at(4)) }, rnrNAK, 4},
+		"a fatal NAK replaces all":            {func(a *Acks) { a.ScheduleNAK(rnrNAK, at(4)); a.ScheduleNAK(fatalNAK, at(5)) }, fatalNAK, 5},
+		"a closed gap moves the NAK":          {func(a *Acks) { a.ScheduleNAK(seqNAK, at(4)); a.ScheduleAck(at(6), true) }, seqNAK, 7},
+		"a response that closes the gap, too": {func(a *Acks) { a.ScheduleNAK(seqNAK, at(4)); a.OnResponseSent(at(4)) }, seqNAK, 5},
+		"an old acknowledgement leaves it":    {func(a *Acks) { a.ScheduleNAK(seqNAK, at(4)); a.ScheduleAck(at(3), true) }, seqNAK, 4},
+		"a response covers what is up to it": {func(a *Acks) {
+			a.ScheduleAck(at(3), true)
+			a.OnResponseSent(at(3))
+			a.ScheduleAck(at(5), true)
+			a.OnResponseSent(at(4))
+		}, 9, 5},
+		"a NAK is not covered":                     {func(a *Acks) { a.ScheduleNAK(fatalNAK, at(3)); a.OnResponseSent(at(9)) }, fatalNAK, 3},
+		"what was taken is settled":                {func(a *Acks) { a.ScheduleNAK(seqNAK, at(3)); a.Pop(0); a.ScheduleAck(at(4), true) }, 9, 4},
+		"an acknowledgement may wrap":              {func(a *Acks) { a.ScheduleAck(at(14), true); a.ScheduleAck(at(17), true) }, 9, 17},
+		"an acknowledgement before the wrap stays": {func(a *Acks) { a.ScheduleAck(at(17), true); a.ScheduleAck(at(14), true) }, 9, 17},
 	} {
 		var a Acks
 		c.do(&a)
-		require.True(t, a.Owed(), what)
-		s, psn := a.Take(9)
+		require.True(t, a.Pending(), what)
+		s, psn := a.Pop(9)
 		require.Equal(t, c.want, s, what)
 		require.Equal(t, at(c.psn), psn, what)
 	}
 	var a Acks
-	a.Owe(at(3), true)
-	a.Covered(at(3))
-	require.False(t, a.Owed())
+	a.ScheduleAck(at(3), true)
+	a.OnResponseSent(at(3))
+	require.False(t, a.Pending())
 }

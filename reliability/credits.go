@@ -8,11 +8,11 @@ import "github.com/softrnic/softrnic/wire"
 // one being the probe whose answer tells how things stand. (IBTA volume 1,
 // section 9.7.7.2.)
 type Credits struct {
-	ssn       uint32 // of the last message started, 24 bits
-	lsn       uint32 // limit sequence number, 24 bits
-	granted   uint32 // by the last update that moved the limit
-	unlimited bool
-	counted   bool // the peer has told a number
+	ssn        uint32 // of the last message started, 24 bits
+	lsn        uint32 // limit sequence number, 24 bits
+	granted    uint32 // by the last update that moved the limit
+	unlimited  bool
+	advertised bool // the peer has told a number
 }
 
 // Reset starts a connection; unlimited ignores credits altogether.
@@ -24,23 +24,23 @@ func (c *Credits) Allows(consumes bool) bool {
 	if c.unlimited || !consumes {
 		return true
 	}
-	return diff24(c.ssn+1, c.lsn+1) <= 0
+	return serialDiff24(c.ssn+1, c.lsn+1) <= 0
 }
 
-// Counted reports whether the peer has told how many receives it has, and so tells when there
+// PeerAdvertises reports whether the peer has told how many receives it has, and so tells when there
 // is one again.
-func (c *Credits) Counted() bool { return c.counted && !c.unlimited }
+func (c *Credits) PeerAdvertises() bool { return c.advertised && !c.unlimited }
 
-// Low reports whether the next acknowledgement should come soon: a quarter is left of the
+// BelowWatermark reports whether the next acknowledgement should come soon: a quarter is left of the
 // credits granted last, or two. Who asks at half of them gets one for every fourth message
 // from a peer with eight receives, and question and answer by message take 4 % longer.
-func (c *Credits) Low() bool {
-	return !c.unlimited && diff24(c.lsn, c.ssn) <= max(2, int32(c.granted/4))
+func (c *Credits) BelowWatermark() bool {
+	return !c.unlimited && serialDiff24(c.lsn, c.ssn) <= max(2, int32(c.granted/4))
 }
 
-// Start numbers the next message. One that takes no receive moves the limit,
+// StartMessage numbers the next message. One that takes no receive moves the limit,
 // because it will move the peer's MSN without using a credit.
-func (c *Credits) Start(consumes bool) {
+func (c *Credits) StartMessage(consumes bool) {
 	c.ssn = (c.ssn + 1) & 0xffffff
 	if !consumes {
 		c.lsn = (c.lsn + 1) & 0xffffff
@@ -58,13 +58,13 @@ func (c *Credits) Update(code uint8, msn uint32) bool {
 		c.unlimited = true
 		return true
 	}
-	c.counted = true
+	c.advertised = true
 	limit := (msn + uint32(n)) & 0xffffff
-	if diff24(limit, c.lsn) <= 0 {
+	if serialDiff24(limit, c.lsn) <= 0 {
 		return false
 	}
 	c.lsn, c.granted = limit, uint32(n)
 	return true
 }
 
-func diff24(a, b uint32) int32 { return int32((a-b)<<8) >> 8 }
+func serialDiff24(a, b uint32) int32 { return int32((a-b)<<8) >> 8 }

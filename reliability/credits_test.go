@@ -36,7 +36,7 @@ func TestCreditsAgainstSimulation(t *testing.T) {
 				if !allowed {
 					continue
 				}
-				c.Start(consumes)
+				c.StartMessage(consumes)
 				m.started++
 				m.inFlight = append(m.inFlight, consumes)
 				if !consumes {
@@ -78,13 +78,13 @@ func TestCreditsAgainstSimulation(t *testing.T) {
 func TestCreditsOnlyMoveForward(t *testing.T) {
 	var c Credits
 	c.Reset(false)
-	c.Start(true)
+	c.StartMessage(true)
 	require.True(t, c.Update(wire.CreditCode(8), 1))
 	require.False(t, c.Update(wire.CreditCode(4), 1))
 	require.False(t, c.Update(wire.CreditCode(0), 5))
 	for range 9 {
 		require.True(t, c.Allows(true))
-		c.Start(true)
+		c.StartMessage(true)
 	}
 	require.False(t, c.Allows(true))
 	require.True(t, c.Allows(false))
@@ -93,20 +93,20 @@ func TestCreditsOnlyMoveForward(t *testing.T) {
 // Code 31 ends the counting until the next connection.
 func TestUnlimited(t *testing.T) {
 	var c Credits
-	c.Start(true)
+	c.StartMessage(true)
 	require.False(t, c.Allows(true))
 	require.True(t, c.Update(wire.CreditUnlimited, 0))
 	require.False(t, c.Update(wire.CreditUnlimited, 0), "no news")
 	require.False(t, c.Update(0, 0))
 	for range 100 {
 		require.True(t, c.Allows(true))
-		c.Start(true)
+		c.StartMessage(true)
 	}
 	c.Reset(false)
-	c.Start(true)
+	c.StartMessage(true)
 	require.False(t, c.Allows(true))
 	c.Reset(true)
-	c.Start(true)
+	c.StartMessage(true)
 	require.True(t, c.Allows(true))
 }
 
@@ -118,12 +118,12 @@ func TestCreditsLow(t *testing.T) {
 		c.Reset(false)
 		require.Equal(t, granted > 0, c.Update(wire.CreditCode(granted), 0))
 		n := 1
-		for c.Start(true); !c.Low() && n < 100; c.Start(true) {
+		for c.StartMessage(true); !c.BelowWatermark() && n < 100; c.StartMessage(true) {
 			n++
 		}
 		require.Equal(t, want, n, "%d credits", granted)
 	}
 	var c Credits
 	c.Reset(true)
-	require.False(t, c.Low())
+	require.False(t, c.BelowWatermark())
 }

@@ -18,12 +18,12 @@ func Example_responder() {
 		switch recv.Classify(psn) {
 		case reliability.InOrder:
 			recv.Advance(1)
-			acks.Owe(psn, true)
+			acks.ScheduleAck(psn, true)
 		case reliability.Gap:
-			acks.OweNAK(wire.NakPSNSequence, recv.Expected())
+			acks.ScheduleNAK(wire.NakPSNSequence, recv.Expected())
 		}
 		if psn == 9 { // a batch ends
-			s, at := acks.Take(wire.CreditUnlimited)
+			s, at := acks.Pop(wire.CreditUnlimited)
 			fmt.Println(s, "at", at)
 		}
 	}
@@ -38,10 +38,10 @@ func ExampleRetry() {
 	var retry reliability.Retry
 	var rtt reliability.RTT
 	retry.Configure(int64(67*time.Millisecond), 2, reliability.RNRForever, false)
-	retry.Sent(1, true, &rtt)
+	retry.OnSent(1, true, &rtt)
 	for {
 		now := retry.Deadline()
-		verdict := retry.Expired(now, &rtt)
+		verdict := retry.OnTimer(now, &rtt)
 		fmt.Println(time.Duration(now).Round(time.Millisecond), verdict == reliability.GoBack)
 		if verdict == reliability.GiveUp {
 			break
@@ -60,7 +60,7 @@ func ExampleCredits() {
 	c.Reset(false)
 	start := func() (n int) {
 		for ; c.Allows(true); n++ {
-			c.Start(true)
+			c.StartMessage(true)
 		}
 		return n
 	}
@@ -79,10 +79,10 @@ func ExampleResources() {
 	for psn := wire.PSN(10); psn < 40; psn += 10 {
 		r := res.Add()
 		r.First, r.Last = psn, psn+9
-		res.Respond(r, r.First, r.Last, false)
-		for !res.Sent(r) {
+		res.ScheduleResponse(r, r.First, r.Last, false)
+		for !res.OnPacketSent(r) {
 		}
 	}
-	fmt.Println(res.Find(15) == nil, res.Find(25).First, res.Find(39).First)
+	fmt.Println(res.FindByPSN(15) == nil, res.FindByPSN(25).First, res.FindByPSN(39).First)
 	// Output: true 20 30
 }

@@ -13,10 +13,10 @@ type Receiver struct {
 type Arrival uint8
 
 const (
-	InOrder   Arrival = iota // the expected packet
-	Duplicate                // seen before
-	Gap                      // ahead: a NAK is due
-	GapAgain                 // ahead, and the NAK for this gap has been sent
+	InOrder     Arrival = iota // the expected packet
+	Duplicate                  // seen before
+	Gap                        // ahead: a NAK is due
+	RepeatedGap                // ahead, and the NAK for this gap has been sent
 )
 
 // Reset expects psn next and starts the message sequence number at 0.
@@ -35,21 +35,21 @@ func (r *Receiver) Classify(psn wire.PSN) Arrival {
 	case d < 0:
 		return Duplicate
 	case r.nakSent:
-		return GapAgain
+		return RepeatedGap
 	}
 	r.nakSent = true
 	return Gap
 }
 
-// Refused notes that the expected packet was answered with an RNR NAK: it is
+// OnRNRNAK notes that the expected packet was answered with an RNR NAK: it is
 // expected still, and what was sent behind it is dropped without another word.
-func (r *Receiver) Refused() { r.nakSent = true }
+func (r *Receiver) OnRNRNAK() { r.nakSent = true }
 
 // Advance moves past n PSNs.
 func (r *Receiver) Advance(n int) { r.expected = r.expected.Add(n) }
 
-// Completed counts one finished message.
-func (r *Receiver) Completed() { r.msn = (r.msn + 1) & 0xffffff }
+// CompleteMessage counts one finished message.
+func (r *Receiver) CompleteMessage() { r.msn = (r.msn + 1) & 0xffffff }
 
 // MSN is the message sequence number that an AETH carries.
 func (r *Receiver) MSN() uint32 { return r.msn }

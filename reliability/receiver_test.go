@@ -23,7 +23,7 @@ func TestReceiverAgainstModel(t *testing.T) {
 			case pos < expected:
 				require.Equal(t, Duplicate, got)
 			case pos > expected && nakked:
-				require.Equal(t, GapAgain, got)
+				require.Equal(t, RepeatedGap, got)
 			case pos > expected:
 				require.Equal(t, Gap, got)
 				nakked = true
@@ -31,7 +31,7 @@ func TestReceiverAgainstModel(t *testing.T) {
 				require.Equal(t, InOrder, got)
 				nakked = false
 				if rapid.IntRange(0, 3).Draw(t, "refused") == 0 {
-					r.Refused()
+					r.OnRNRNAK()
 					nakked = true // the RNR NAK speaks for what follows
 					continue
 				}
@@ -39,7 +39,7 @@ func TestReceiverAgainstModel(t *testing.T) {
 				r.Advance(n)
 				expected += n
 				if rapid.Bool().Draw(t, "last") {
-					r.Completed()
+					r.CompleteMessage()
 					msn++
 				}
 			}
@@ -58,9 +58,9 @@ func TestReceiverHalves(t *testing.T) {
 // The MSN has 24 bits.
 func TestMSNWraps(t *testing.T) {
 	r := Receiver{msn: 0xffffff}
-	r.Completed()
+	r.CompleteMessage()
 	require.Zero(t, r.MSN())
-	r.Completed()
+	r.CompleteMessage()
 	r.Reset(1)
 	require.Zero(t, r.MSN())
 }

@@ -13,8 +13,8 @@ const ReplayWindow = 64
 //
 // The zero value expects PSN 0 first.
 type Replay struct {
-	top  wire.PSN // one past the newest that has been carried out
-	open uint64   // of the window before top: bit i says that top-1-i has not been
+	top     wire.PSN // one past the newest that has been carried out
+	missing uint64   // of the window before top: bit i says that top-1-i has not been
 }
 
 // Freshness is what Replay knows of a request.
@@ -22,7 +22,7 @@ type Freshness uint8
 
 const (
 	Fresh     Freshness = iota // not carried out yet
-	Again                      // carried out: its answer may be lost
+	Repeated                   // carried out: its answer may be lost
 	Outdated                   // answered long ago
 	Premature                  // further ahead than a peer may be
 )
@@ -36,25 +36,25 @@ func (r *Replay) Classify(psn wire.PSN) Freshness {
 		return Fresh
 	case d < -ReplayWindow:
 		return Outdated
-	case r.open&(1<<uint(-1-d)) != 0:
+	case r.missing&(1<<uint(-1-d)) != 0:
 		return Fresh
 	}
-	return Again
+	return Repeated
 }
 
-// Done notes that a fresh request has been carried out.
-func (r *Replay) Done(psn wire.PSN) {
+// MarkExecuted notes that a fresh request has been carried out.
+func (r *Replay) MarkExecuted(psn wire.PSN) {
 	d := psn.Sub(r.top)
 	if d < 0 {
-		r.open &^= 1 << uint(-1-d)
+		r.missing &^= 1 << uint(-1-d)
 		return
 	}
 	// The window moves; what it takes in between has not been carried out.
-	r.open = r.open<<uint(d+1) | (1<<uint(d+1)-1)&^1
+	r.missing = r.missing<<uint(d+1) | (1<<uint(d+1)-1)&^1
 	r.top = psn.Add(1)
 }
 
-// Newest is the newest PSN that has been carried out, and which of the window up to it
+// SelectiveAck is the newest PSN that has been carried out, and which of the window up to it
 // have been: bit i is for the one i before. Of requests before the first it says that
 // they have.
-func (r *Replay) Newest() (psn wire.PSN, done uint64) { return r.top.Add(-1), ^r.open }
+func (r *Replay) SelectiveAck() (psn wire.PSN, done uint64) { return r.top.Add(-1), ^r.missing }

@@ -18,11 +18,11 @@ func TestReplayAgainstModel(t *testing.T) {
 		start := rapid.SampledFrom([]int{0, 1<<24 - 70}).Draw(t, "start")
 		if start > 0 { // get there by steps that a peer may make
 			for at := 0; at < start; at += reliability.ReplayWindow {
-				r.Done(wire.PSN(0).Add(at))
+				r.MarkExecuted(wire.PSN(0).Add(at))
 			}
 			for at := start - 2*reliability.ReplayWindow; at < start; at++ {
 				if r.Classify(wire.PSN(0).Add(at)) == reliability.Fresh {
-					r.Done(wire.PSN(0).Add(at))
+					r.MarkExecuted(wire.PSN(0).Add(at))
 				}
 			}
 		}
@@ -37,14 +37,14 @@ func TestReplayAgainstModel(t *testing.T) {
 			switch {
 			case n >= una && !done[n]:
 				require.Equal(t, reliability.Fresh, got)
-				r.Done(wire.PSN(0).Add(n))
+				r.MarkExecuted(wire.PSN(0).Add(n))
 				done[n] = true
 			case n >= una:
-				require.Equal(t, reliability.Again, got)
+				require.Equal(t, reliability.Repeated, got)
 			default:
 				require.NotEqual(t, reliability.Fresh, got, "answered, and would be carried out again")
 			}
-			newest, mask := r.Newest()
+			newest, mask := r.SelectiveAck()
 			for i := range reliability.ReplayWindow {
 				at := (int(newest) - start - i) << 8 >> 8 // a distance
 				if at += start; at >= una {
@@ -64,6 +64,6 @@ func TestReplayFarAhead(t *testing.T) {
 	var r reliability.Replay
 	require.Equal(t, reliability.Premature, r.Classify(reliability.ReplayWindow))
 	require.Equal(t, reliability.Fresh, r.Classify(reliability.ReplayWindow-1))
-	require.Equal(t, reliability.Again, r.Classify(wire.PSN(0).Add(-1)))
+	require.Equal(t, reliability.Repeated, r.Classify(wire.PSN(0).Add(-1)))
 	require.Equal(t, reliability.Outdated, r.Classify(wire.PSN(0).Add(-65)))
 }

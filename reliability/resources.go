@@ -23,8 +23,8 @@ type Resource struct {
 
 // Pending reports whether a response waits to be sent, and Replay whether it
 // repeats one.
-func (e *Resource) Pending() bool { return e.pending }
-func (e *Resource) Replay() bool  { return e.replay }
+func (e *Resource) Pending() bool  { return e.pending }
+func (e *Resource) IsReplay() bool { return e.replay }
 
 // Resources is the ring of responder resources. The memory is there only once
 // the first read or atomic has come.
@@ -55,7 +55,7 @@ func (r *Resources) Resize(limit uint8) {
 	}
 	r.ring = make([]Resource, limit)
 	for i := old.used - min(old.used, limit); i < old.used; i++ {
-		e := old.at(i)
+		e := old.nthOldest(i)
 		r.ring[r.used] = *e
 		r.used++
 		if e.pending {
@@ -65,8 +65,8 @@ func (r *Resources) Resize(limit uint8) {
 	r.next = r.used % limit
 }
 
-// at returns the i-th oldest resource.
-func (r *Resources) at(i uint8) *Resource {
+// nthOldest returns the i-th oldest resource.
+func (r *Resources) nthOldest(i uint8) *Resource {
 	return &r.ring[(int(r.next)+int(r.limit)-int(r.used)+int(i))%int(r.limit)]
 }
 
@@ -94,9 +94,9 @@ func (r *Resources) Add() *Resource {
 	return e
 }
 
-// Respond makes the response of e from PSN from to PSN to pending; replay says
+// ScheduleResponse makes the response of e from PSN from to PSN to pending; replay says
 // that it has been sent before.
-func (r *Resources) Respond(e *Resource, from, to wire.PSN, replay bool) {
+func (r *Resources) ScheduleResponse(e *Resource, from, to wire.PSN, replay bool) {
 	if !e.pending {
 		r.pending++
 	}
@@ -104,36 +104,36 @@ func (r *Resources) Respond(e *Resource, from, to wire.PSN, replay bool) {
 	e.From, e.Next, e.To = from, from, to
 }
 
-// Sent moves e past the packet that left, and reports whether it was the last
+// OnPacketSent moves e past the packet that left, and reports whether it was the last
 // one of the response.
-func (r *Resources) Sent(e *Resource) bool {
+func (r *Resources) OnPacketSent(e *Resource) bool {
 	last := e.Next == e.To
 	e.Next = e.Next.Add(1)
 	if last {
-		r.Drop(e)
+		r.CancelResponse(e)
 	}
 	return last
 }
 
-// Drop gives up what has not been sent of the response of e.
-func (r *Resources) Drop(e *Resource) {
+// CancelResponse gives up what has not been sent of the response of e.
+func (r *Resources) CancelResponse(e *Resource) {
 	if e.pending {
 		e.pending = false
 		r.pending--
 	}
 }
 
-// DropAll gives up every pending response.
-func (r *Resources) DropAll() {
+// CancelAll gives up every pending response.
+func (r *Resources) CancelAll() {
 	for r.pending > 0 {
-		r.Drop(r.NextPending())
+		r.CancelResponse(r.NextPending())
 	}
 }
 
-// Find returns the newest resource whose response covers psn, or nil.
-func (r *Resources) Find(psn wire.PSN) *Resource {
+// FindByPSN returns the newest resource whose response covers psn, or nil.
+func (r *Resources) FindByPSN(psn wire.PSN) *Resource {
 	for i := r.used; i > 0; i-- {
-		e := r.at(i - 1)
+		e := r.nthOldest(i - 1)
 		if e.First.LessEq(psn) && psn.LessEq(e.Last) {
 			return e
 		}
@@ -147,7 +147,7 @@ func (r *Resources) NextPending() *Resource {
 		return nil
 	}
 	for i := uint8(0); i < r.used; i++ {
-		if e := r.at(i); e.pending {
+		if e := r.nthOldest(i); e.pending {
 			return e
 		}
 	}

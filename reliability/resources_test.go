@@ -40,7 +40,7 @@ func TestResourcesAgainstModel(t *testing.T) {
 				}
 				id++
 				e.Orig, e.First, e.Last = id, at(psn), at(psn+n-1)
-				r.Respond(e, e.First, e.Last, false)
+				r.ScheduleResponse(e, e.First, e.Last, false)
 				list = append(list, slowResource{id, psn, psn + n - 1, psn, psn + n - 1, true, false})
 				trim()
 				psn += n
@@ -52,14 +52,14 @@ func TestResourcesAgainstModel(t *testing.T) {
 						want = m
 					}
 				}
-				e := r.Find(at(pos))
+				e := r.FindByPSN(at(pos))
 				require.Equal(t, want == nil, e == nil)
 				if want == nil {
 					continue
 				}
 				require.Equal(t, want.id, e.Orig)
 				to := rapid.IntRange(pos, want.last).Draw(t, "to")
-				r.Respond(e, at(pos), at(to), true)
+				r.ScheduleResponse(e, at(pos), at(to), true)
 				want.next, want.to, want.pending, want.replayed = pos, to, true, true
 			case 3, 4: // a packet leaves
 				var want *slowResource
@@ -76,11 +76,11 @@ func TestResourcesAgainstModel(t *testing.T) {
 				}
 				require.True(t, e.Pending())
 				require.Equal(t, want.id, e.Orig)
-				require.Equal(t, want.replayed, e.Replay())
+				require.Equal(t, want.replayed, e.IsReplay())
 				require.Equal(t, at(want.next), e.Next)
 				want.pending = want.next != want.to
 				want.next++
-				require.Equal(t, !want.pending, r.Sent(e))
+				require.Equal(t, !want.pending, r.OnPacketSent(e))
 			case 5:
 				switch rapid.IntRange(0, 9).Draw(t, "rare") {
 				case 0:
@@ -88,7 +88,7 @@ func TestResourcesAgainstModel(t *testing.T) {
 					r.Resize(uint8(limit))
 					trim()
 				case 1:
-					r.DropAll()
+					r.CancelAll()
 					for i := range list {
 						list[i].pending = false
 					}
@@ -110,13 +110,13 @@ func TestResourcesAtTheirLargest(t *testing.T) {
 		e := r.Add()
 		require.NotNil(t, e)
 		e.First, e.Last = at(i), at(i)
-		r.Respond(e, e.First, e.Last, false)
+		r.ScheduleResponse(e, e.First, e.Last, false)
 		if i >= 127 {
 			e = r.NextPending()
 			require.Equal(t, at(i-127), e.First)
-			require.True(t, r.Sent(e))
-			require.Equal(t, at(i-127), r.Find(at(i-127)).First)
-			require.Nil(t, r.Find(at(i-128)))
+			require.True(t, r.OnPacketSent(e))
+			require.Equal(t, at(i-127), r.FindByPSN(at(i-127)).First)
+			require.Nil(t, r.FindByPSN(at(i-128)))
 		}
 	}
 }
@@ -129,10 +129,10 @@ func TestNewestResourceIsFound(t *testing.T) {
 	for orig := range uint64(2) {
 		e := r.Add()
 		e.First, e.Last, e.Orig, e.Atomic = 7, 7, orig, true
-		r.Respond(e, 7, 7, false)
-		r.Sent(e)
+		r.ScheduleResponse(e, 7, 7, false)
+		r.OnPacketSent(e)
 	}
-	require.EqualValues(t, 1, r.Find(wire.PSN(7)).Orig)
+	require.EqualValues(t, 1, r.FindByPSN(wire.PSN(7)).Orig)
 }
 
 // A ring costs nothing before it is used, and is used again after a reset.
@@ -143,13 +143,13 @@ func TestResourcesMemory(t *testing.T) {
 	r.Add()
 	require.Zero(t, testing.AllocsPerRun(100, func() {
 		r.Reset(16)
-		r.Sent(r.respondAll())
+		r.OnPacketSent(r.respondAll())
 	}))
 }
 
 // respondAll adds one resource of one packet.
 func (r *Resources) respondAll() *Resource {
 	e := r.Add()
-	r.Respond(e, 1, 1, false)
+	r.ScheduleResponse(e, 1, 1, false)
 	return e
 }

@@ -52,10 +52,10 @@ func TestRetryAgainstModel(t *testing.T) {
 		now, una := Time(1), 0
 		for range rapid.IntRange(1, 100).Draw(t, "steps") {
 			require.Equal(t, m.deadline(), r.Deadline())
-			require.Equal(t, m.rnrEnd != 0, r.Waiting())
-			require.Equal(t, m.used, r.Spent())
+			require.Equal(t, m.rnrEnd != 0, r.InRNRWait())
+			require.Equal(t, m.used, r.RetriesUsed())
 			if m.rnrCnt != RNRForever {
-				require.Equal(t, m.rnrUsed, r.RNRSpent())
+				require.Equal(t, m.rnrUsed, r.RNRRetriesUsed())
 			}
 			now += Time(rapid.Int64Range(0, 3000).Draw(t, "passes"))
 			want := Nothing
@@ -65,17 +65,17 @@ func TestRetryAgainstModel(t *testing.T) {
 				if waits {
 					m.rnrEnd, m.since = 0, now
 				}
-				require.Equal(t, waits, r.Ready(now, &rtt))
+				require.Equal(t, waits, r.EndRNRWait(now, &rtt))
 				continue
 			case 0:
-				r.Sent(now, true, &rtt)
+				r.OnSent(now, true, &rtt)
 				if m.since == 0 {
 					m.since = now
 				}
 				continue
 			case 1:
 				outstanding := rapid.Bool().Draw(t, "outstanding")
-				r.Progress(now, outstanding, true, &rtt)
+				r.OnProgress(now, outstanding, true, &rtt)
 				una++
 				m.used, m.rnrUsed, m.since, m.rnrEnd, m.answered, m.silence, m.refused = 0, 0, 0, 0, -1, 0, 0
 				if outstanding {
@@ -88,7 +88,7 @@ func TestRetryAgainstModel(t *testing.T) {
 						m.answered, m.since, m.silence = una, now, 0
 					}
 				}
-				require.Equal(t, want, r.SequenceNAK(now, at(una), &rtt))
+				require.Equal(t, want, r.OnSequenceNAK(now, at(una), &rtt))
 			case 3: // an RNR NAK
 				code := uint8(rapid.IntRange(0, 31).Draw(t, "code"))
 				tells := rapid.Bool().Draw(t, "tells")
@@ -113,7 +113,7 @@ func TestRetryAgainstModel(t *testing.T) {
 						m.rnrEnd, m.answered, m.silence = now+Time(wait), -1, 0
 					}
 				}
-				require.Equal(t, want, r.RNR(now, code, tells))
+				require.Equal(t, want, r.OnRNR(now, code, tells))
 			case 4: // time passes to the deadline
 				if d := r.Deadline(); d != 0 {
 					now = max(now, d)
@@ -130,7 +130,7 @@ func TestRetryAgainstModel(t *testing.T) {
 						m.silence++
 					}
 				}
-				require.Equal(t, want, r.Expired(now, &rtt))
+				require.Equal(t, want, r.OnTimer(now, &rtt))
 			}
 			if want == GiveUp {
 				return
@@ -152,22 +152,22 @@ func TestRetryCounts(t *testing.T) {
 			var rtt RTT
 			var r Retry
 			r.Configure(1000, limit, limit, false)
-			r.Sent(1, true, &rtt)
+			r.OnSent(1, true, &rtt)
 			for i := range int(limit) {
-				require.Equal(t, GoBack, r.Expired(r.Deadline(), &rtt), i)
+				require.Equal(t, GoBack, r.OnTimer(r.Deadline(), &rtt), i)
 			}
-			require.Equal(t, GiveUp, r.Expired(r.Deadline(), &rtt))
+			require.Equal(t, GiveUp, r.OnTimer(r.Deadline(), &rtt))
 
 			r.Configure(1000, limit, limit, false)
 			for i := range int(limit) {
-				require.Equal(t, GoBack, r.RNR(Time(i), 1, false))
-				require.Equal(t, GoBack, r.Expired(r.Deadline(), &rtt))
+				require.Equal(t, GoBack, r.OnRNR(Time(i), 1, false))
+				require.Equal(t, GoBack, r.OnTimer(r.Deadline(), &rtt))
 			}
 			last := GiveUp
 			if limit == RNRForever {
 				last = GoBack
 			}
-			require.Equal(t, last, r.RNR(1<<40, 1, false))
+			require.Equal(t, last, r.OnRNR(1<<40, 1, false))
 		})
 	}
 }
@@ -180,11 +180,11 @@ func TestRetryBudget(t *testing.T) {
 		var r Retry
 		r.Configure(4096<<code, 7, 7, true)
 		const begin = Time(1)
-		r.Sent(begin, true, &rtt)
+		r.OnSent(begin, true, &rtt)
 		now, verdict := begin, Nothing
 		for verdict != GiveUp {
 			now = r.Deadline()
-			verdict = r.Expired(now, &rtt)
+			verdict = r.OnTimer(now, &rtt)
 		}
 		require.EqualValues(t, 27*4096<<code, now-begin)
 		require.InDelta(t, want, int64(now-begin), Millisecond)
@@ -195,11 +195,11 @@ func TestRetryBudget(t *testing.T) {
 // never behind the timeout, and are no retries.
 func TestProbeSchedule(t *testing.T) {
 	var rtt RTT
-	rtt.Sent(1, at(0))
-	rtt.Acked(1 + 100*Microsecond)
+	rtt.OnSent(1, at(0))
+	rtt.OnAck(1 + 100*Microsecond)
 	var r Retry
 	r.Configure(100*Millisecond, 3, 7, true)
-	r.Sent(1000, true, &rtt)
+	r.OnSent(1000, true, &rtt)
 	start, interval := Time(1000), Time(2*Millisecond)
 	for at := start; interval < 100*Millisecond; interval *= 2 {
 		at += interval
@@ -207,41 +207,41 @@ func TestProbeSchedule(t *testing.T) {
 			break
 		}
 		require.Equal(t, at, r.Deadline())
-		require.Equal(t, Nothing, r.Expired(at-1, &rtt))
-		require.Equal(t, Probe, r.Expired(at, &rtt))
+		require.Equal(t, Nothing, r.OnTimer(at-1, &rtt))
+		require.Equal(t, Probe, r.OnTimer(at, &rtt))
 	}
-	require.Zero(t, r.Spent())
+	require.Zero(t, r.RetriesUsed())
 	require.Equal(t, start+100*Millisecond, r.Deadline())
-	require.Equal(t, GoBack, r.Expired(r.Deadline(), &rtt))
-	require.Equal(t, 1, r.Spent())
+	require.Equal(t, GoBack, r.OnTimer(r.Deadline(), &rtt))
+	require.Equal(t, 1, r.RetriesUsed())
 	require.Equal(t, start+102*Millisecond, r.Deadline(), "and from the beginning")
 }
 
 // What asks for no acknowledgement is probed later, until something asks.
 func TestLazyProbe(t *testing.T) {
 	var rtt RTT
-	rtt.Sent(1, at(0))
-	rtt.Acked(1 + 100*Microsecond)
+	rtt.OnSent(1, at(0))
+	rtt.OnAck(1 + 100*Microsecond)
 	var r Retry
 	r.Configure(100*Millisecond, 3, 7, true)
-	r.Sent(1000, false, &rtt)
-	require.EqualValues(t, 1000+LazyProbe, r.Deadline())
-	r.Sent(2000, false, &rtt)
-	require.EqualValues(t, 1000+LazyProbe, r.Deadline(), "since the first")
-	require.Equal(t, Probe, r.Expired(r.Deadline(), &rtt))
-	require.True(t, r.Probed())
-	require.EqualValues(t, 1000+3*LazyProbe, r.Deadline())
-	const asks = 1000 + LazyProbe + 500
-	r.Sent(asks, true, &rtt)
+	r.OnSent(1000, false, &rtt)
+	require.EqualValues(t, 1000+DelayedAckProbe, r.Deadline())
+	r.OnSent(2000, false, &rtt)
+	require.EqualValues(t, 1000+DelayedAckProbe, r.Deadline(), "since the first")
+	require.Equal(t, Probe, r.OnTimer(r.Deadline(), &rtt))
+	require.True(t, r.ProbeSent())
+	require.EqualValues(t, 1000+3*DelayedAckProbe, r.Deadline())
+	const asks = 1000 + DelayedAckProbe + 500
+	r.OnSent(asks, true, &rtt)
 	require.EqualValues(t, asks+4*Millisecond, r.Deadline(), "from now on as always, the second probe")
-	r.Sent(asks+1, false, &rtt)
+	r.OnSent(asks+1, false, &rtt)
 	require.EqualValues(t, asks+4*Millisecond, r.Deadline())
-	r.Progress(asks+2, true, false, &rtt)
-	require.False(t, r.Probed())
-	require.EqualValues(t, asks+2+LazyProbe, r.Deadline(), "what is left has not asked")
-	r.Progress(asks+3, true, true, &rtt)
+	r.OnProgress(asks+2, true, false, &rtt)
+	require.False(t, r.ProbeSent())
+	require.EqualValues(t, asks+2+DelayedAckProbe, r.Deadline(), "what is left has not asked")
+	r.OnProgress(asks+3, true, true, &rtt)
 	require.EqualValues(t, asks+3+2*Millisecond, r.Deadline())
-	r.Progress(asks+4, false, false, &rtt)
+	r.OnProgress(asks+4, false, false, &rtt)
 	require.Zero(t, r.Deadline())
 }
 
@@ -250,13 +250,13 @@ func TestNoProbes(t *testing.T) {
 	var rtt RTT
 	var r Retry
 	r.Configure(100*Millisecond, 3, 7, false)
-	r.Sent(5, true, &rtt)
+	r.OnSent(5, true, &rtt)
 	require.EqualValues(t, 5+100*Millisecond, r.Deadline())
 	r = Retry{}
 	r.Configure(0, 3, 7, true)
-	r.Sent(5, true, &rtt)
+	r.OnSent(5, true, &rtt)
 	require.Zero(t, r.Deadline())
-	require.Equal(t, Nothing, r.Expired(1<<60, &rtt))
+	require.Equal(t, Nothing, r.OnTimer(1<<60, &rtt))
 }
 
 // A probe lets the peer's NAK for the same PSN count once more.
@@ -264,11 +264,11 @@ func TestProbeAllowsAnotherNAK(t *testing.T) {
 	var rtt RTT
 	var r Retry
 	r.Configure(100*Millisecond, 3, 7, true)
-	r.Sent(5, true, &rtt)
-	require.Equal(t, GoBack, r.SequenceNAK(6, at(0), &rtt))
-	require.Equal(t, Nothing, r.SequenceNAK(7, at(0), &rtt))
-	require.Equal(t, Probe, r.Expired(r.Deadline(), &rtt))
-	require.Equal(t, GoBack, r.SequenceNAK(8, at(0), &rtt))
+	r.OnSent(5, true, &rtt)
+	require.Equal(t, GoBack, r.OnSequenceNAK(6, at(0), &rtt))
+	require.Equal(t, Nothing, r.OnSequenceNAK(7, at(0), &rtt))
+	require.Equal(t, Probe, r.OnTimer(r.Deadline(), &rtt))
+	require.Equal(t, GoBack, r.OnSequenceNAK(8, at(0), &rtt))
 }
 
 // Stop forgets what is in flight.
@@ -276,12 +276,12 @@ func TestRetryStop(t *testing.T) {
 	var rtt RTT
 	var r Retry
 	r.Configure(1000, 3, 3, false)
-	r.Sent(5, true, &rtt)
-	r.RNR(6, 1, false)
+	r.OnSent(5, true, &rtt)
+	r.OnRNR(6, 1, false)
 	r.Stop()
 	require.Zero(t, r.Deadline())
-	require.False(t, r.Waiting())
-	require.Zero(t, r.Spent()+r.RNRSpent())
+	require.False(t, r.InRNRWait())
+	require.Zero(t, r.RetriesUsed()+r.RNRRetriesUsed())
 }
 
 // A peer that tells when it has a receive is asked half as often each time, but not less than
@@ -291,33 +291,33 @@ func TestRNRBacksOff(t *testing.T) {
 	var rtt RTT
 	r.Configure(1000*Millisecond, 7, RNRForever, true)
 	now := Time(1)
-	r.Sent(now, true, &rtt)
+	r.OnSent(now, true, &rtt)
 	const code = 1 // 10 us
 	wait := func(tells bool) int64 {
-		require.Equal(t, GoBack, r.RNR(now, code, tells))
+		require.Equal(t, GoBack, r.OnRNR(now, code, tells))
 		d := r.Deadline() - now
 		now = r.Deadline()
-		require.Equal(t, GoBack, r.Expired(now, &rtt))
+		require.Equal(t, GoBack, r.OnTimer(now, &rtt))
 		return int64(d)
 	}
 	least := wire.RNRNanos(code)
-	for want := least; want < RNRLong; want *= 2 {
+	for want := least; want < MaxRNRWait; want *= 2 {
 		require.Equal(t, want, wait(true))
 	}
 	for range 300 {
-		require.EqualValues(t, RNRLong, wait(true))
+		require.EqualValues(t, MaxRNRWait, wait(true))
 	}
 	require.Equal(t, least, wait(false), "others are asked as they want it")
-	require.EqualValues(t, RNRLong, wait(true))
+	require.EqualValues(t, MaxRNRWait, wait(true))
 
-	require.Equal(t, GoBack, r.RNR(now, code, true))
-	require.Equal(t, Nothing, r.Expired(now, &rtt))
-	require.True(t, r.Ready(now, &rtt))
-	require.False(t, r.Waiting())
-	require.False(t, r.Ready(now, &rtt))
+	require.Equal(t, GoBack, r.OnRNR(now, code, true))
+	require.Equal(t, Nothing, r.OnTimer(now, &rtt))
+	require.True(t, r.EndRNRWait(now, &rtt))
+	require.False(t, r.InRNRWait())
+	require.False(t, r.EndRNRWait(now, &rtt))
 	require.Greater(t, r.Deadline(), now, "what is sent again has its timers")
 
-	r.Progress(now, true, true, &rtt)
+	r.OnProgress(now, true, true, &rtt)
 	require.Equal(t, least, wait(true))
 }
 
@@ -342,18 +342,18 @@ func TestLateTimeoutsSpendNoRetry(t *testing.T) {
 			var rtt RTT
 			r.Configure(timeout, c.retries, RNRForever, false)
 			now := Time(1)
-			r.Sent(now, true, &rtt)
+			r.OnSent(now, true, &rtt)
 			for _, want := range c.verdict {
 				due := r.Deadline()
 				now = due + (due-now)*Time(c.late)
-				require.Equal(t, want, r.Expired(now, &rtt))
+				require.Equal(t, want, r.OnTimer(now, &rtt))
 			}
-			require.Equal(t, c.spent, r.Spent())
-			r.Progress(now, true, true, &rtt)
+			require.Equal(t, c.spent, r.RetriesUsed())
+			r.OnProgress(now, true, true, &rtt)
 			require.Equal(t, now+timeout, r.Deadline())
 			if c.late > 1 {
-				require.Equal(t, GoBack, r.Expired(now+3*timeout+1, &rtt))
-				require.Zero(t, r.Spent(), "progress restores that, too")
+				require.Equal(t, GoBack, r.OnTimer(now+3*timeout+1, &rtt))
+				require.Zero(t, r.RetriesUsed(), "progress restores that, too")
 			}
 		})
 	}

@@ -10,18 +10,18 @@ type RTT struct {
 	sent                Time // 0: nothing is being timed
 }
 
-// Sent starts timing the packet with this PSN unless one is timed already.
-func (r *RTT) Sent(now Time, psn wire.PSN) {
+// OnSent starts timing the packet with this PSN unless one is timed already.
+func (r *RTT) OnSent(now Time, psn wire.PSN) {
 	if r.sent == 0 {
 		r.psn, r.sent = psn, now
 	}
 }
 
-// Timing returns the timed PSN, if any.
-func (r *RTT) Timing() (psn wire.PSN, ok bool) { return r.psn, r.sent != 0 }
+// TimedPSN returns the timed PSN, if any.
+func (r *RTT) TimedPSN() (psn wire.PSN, ok bool) { return r.psn, r.sent != 0 }
 
-// Acked takes the sample: the timed packet has been acknowledged.
-func (r *RTT) Acked(now Time) {
+// OnAck takes the sample: the timed packet has been acknowledged.
+func (r *RTT) OnAck(now Time) {
 	if r.sent == 0 {
 		return
 	}
@@ -39,23 +39,23 @@ func (r *RTT) Acked(now Time) {
 	r.smoothed += (sample - r.smoothed) / 8
 }
 
-// Abandon stops timing: the packet is being sent again.
-func (r *RTT) Abandon() { r.sent = 0 }
+// StopTiming stops timing: the packet is being sent again.
+func (r *RTT) StopTiming() { r.sent = 0 }
 
 // Smoothed is the estimate in nanoseconds, 0 before the first sample.
 func (r *RTT) Smoothed() int64 { return r.smoothed }
 
-// ProbeAfter is how long to wait for an acknowledgement before asking for it
+// ProbeTimeout is how long to wait for an acknowledgement before asking for it
 // again, in nanoseconds: four variations above the estimate, and never so
 // short that a peer whose process is not scheduled would be asked.
-func (r *RTT) ProbeAfter() int64 {
+func (r *RTT) ProbeTimeout() int64 {
 	if r.smoothed == 0 {
-		return firstProbe
+		return initialProbeTimeout
 	}
-	return max(2*r.smoothed+4*r.variation, leastProbe)
+	return max(2*r.smoothed+4*r.variation, minProbeTimeout)
 }
 
 const (
-	firstProbe = 10 * Millisecond // before the first sample
-	leastProbe = 2 * Millisecond
+	initialProbeTimeout = 10 * Millisecond // before the first sample
+	minProbeTimeout     = 2 * Millisecond
 )

@@ -17,17 +17,17 @@ func TestRTTEstimates(t *testing.T) {
 		for range rapid.IntRange(1, 100).Draw(t, "samples") {
 			sample := rapid.Int64Range(1, Millisecond).Draw(t, "sample")
 			low, high = min(low, sample), max(high, sample)
-			r.Sent(now, 7)
+			r.OnSent(now, 7)
 			now += Time(sample)
-			r.Acked(now)
+			r.OnAck(now)
 			require.GreaterOrEqual(t, r.Smoothed(), low)
 			require.LessOrEqual(t, r.Smoothed(), high)
-			require.GreaterOrEqual(t, r.ProbeAfter(), int64(2*Millisecond))
+			require.GreaterOrEqual(t, r.ProbeTimeout(), int64(2*Millisecond))
 		}
 		for range 200 {
-			r.Sent(now, 7)
+			r.OnSent(now, 7)
 			now += 5000
-			r.Acked(now)
+			r.OnAck(now)
 		}
 		require.InDelta(t, 5000, r.Smoothed(), 20)
 	})
@@ -37,22 +37,22 @@ func TestRTTEstimates(t *testing.T) {
 // count.
 func TestRTTTimesOnePacket(t *testing.T) {
 	var r RTT
-	_, ok := r.Timing()
+	_, ok := r.TimedPSN()
 	require.False(t, ok)
-	r.Acked(9) // nothing was timed
+	r.OnAck(9) // nothing was timed
 	require.Zero(t, r.Smoothed())
-	r.Sent(10, 1)
-	r.Sent(20, 2)
-	psn, ok := r.Timing()
+	r.OnSent(10, 1)
+	r.OnSent(20, 2)
+	psn, ok := r.TimedPSN()
 	require.True(t, ok)
 	require.EqualValues(t, 1, psn)
-	r.Acked(110)
+	r.OnAck(110)
 	require.EqualValues(t, 100, r.Smoothed())
-	r.Sent(200, 3)
-	r.Abandon()
-	r.Acked(100_000)
+	r.OnSent(200, 3)
+	r.StopTiming()
+	r.OnAck(100_000)
 	require.EqualValues(t, 100, r.Smoothed())
-	require.EqualValues(t, 10*Millisecond, (&RTT{}).ProbeAfter(), "without a sample")
+	require.EqualValues(t, 10*Millisecond, (&RTT{}).ProbeTimeout(), "without a sample")
 }
 
 func TestEarlier(t *testing.T) {

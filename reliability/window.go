@@ -5,11 +5,11 @@ package reliability
 // acknowledged bytes and shrinks on loss and on congestion notification. RoCE
 // leaves this to the adapter; a peer sees only when packets come.
 type Window struct {
-	size   int  // bytes allowed in flight
-	limit  int  // upper bound of size
-	floor  int  // lower bound of size
-	credit int  // acknowledged bytes not yet turned into growth
-	cut    Time // the last decrease; one a round trip
+	size       int  // bytes allowed in flight
+	limit      int  // upper bound of size
+	floor      int  // lower bound of size
+	ackedBytes int  // acknowledged bytes not yet turned into growth
+	reducedAt  Time // the last decrease; one a round trip
 }
 
 // Sizes of the window, bytes.
@@ -58,32 +58,32 @@ func (w *Window) Allows(inFlight, n int) bool {
 	return inFlight == 0 || inFlight+n <= w.size
 }
 
-// Acked grows the window by an eighth for each window of acknowledged bytes.
-func (w *Window) Acked(n int) {
+// OnAck grows the window by an eighth for each window of acknowledged bytes.
+func (w *Window) OnAck(n int) {
 	if w.size >= w.limit {
 		return
 	}
-	w.credit += n
-	if w.credit >= w.size/8 {
-		w.size = min(w.size+w.credit/8, w.limit)
-		w.credit = 0
+	w.ackedBytes += n
+	if w.ackedBytes >= w.size/8 {
+		w.size = min(w.size+w.ackedBytes/8, w.limit)
+		w.ackedBytes = 0
 	}
 }
 
-// Lost shrinks the window by three tenths, at most once a round trip of rtt
+// OnLoss shrinks the window by three tenths, at most once a round trip of rtt
 // nanoseconds.
-func (w *Window) Lost(now Time, rtt int64) {
-	if w.cut != 0 && int64(now-w.cut) < rtt {
+func (w *Window) OnLoss(now Time, rtt int64) {
+	if w.reducedAt != 0 && int64(now-w.reducedAt) < rtt {
 		return
 	}
-	w.cut = now
-	w.credit = 0
+	w.reducedAt = now
+	w.ackedBytes = 0
 	w.size = max(w.size*7/10, w.floor)
 }
 
-// Collapsed shrinks the window to its floor: nothing came back at all.
-func (w *Window) Collapsed(now Time) {
-	w.cut = now
-	w.credit = 0
+// OnTimeout shrinks the window to its floor: nothing came back at all.
+func (w *Window) OnTimeout(now Time) {
+	w.reducedAt = now
+	w.ackedBytes = 0
 	w.size = w.floor
 }

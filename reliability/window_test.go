@@ -29,12 +29,12 @@ func TestWindowBounds(t *testing.T) {
 			switch rapid.IntRange(0, 3).Draw(t, "what") {
 			case 0, 1:
 				n := rapid.IntRange(0, 64<<10).Draw(t, "acked")
-				w.Acked(n)
+				w.OnAck(n)
 				require.GreaterOrEqual(t, w.Size(), before)
 				require.LessOrEqual(t, w.Size()-before, (before/8+n)/8, "an eighth of what was acknowledged")
 			case 2:
 				rtt := rapid.Int64Range(0, Millisecond).Draw(t, "rtt")
-				w.Lost(now, rtt)
+				w.OnLoss(now, rtt)
 				if lastCut != 0 && int64(now-lastCut) < rtt {
 					require.Equal(t, before, w.Size(), "once a round trip")
 					continue
@@ -43,7 +43,7 @@ func TestWindowBounds(t *testing.T) {
 				lastCut = now
 			case 3:
 				if rapid.IntRange(0, 9).Draw(t, "rare") == 0 {
-					w.Collapsed(now)
+					w.OnTimeout(now)
 					require.Equal(t, low, w.Size())
 					lastCut = now
 				}
@@ -64,14 +64,14 @@ func TestWindowRecovers(t *testing.T) {
 	var w Window
 	w.Reset(4096, 200<<10)
 	full := w.Size()
-	w.Collapsed(5)
+	w.OnTimeout(5)
 	rounds := 0
 	for ; w.Size() < full; rounds++ {
 		require.Less(t, rounds, 10_000)
-		w.Acked(w.Size())
+		w.OnAck(w.Size())
 	}
 	require.Equal(t, full, w.Size())
 	require.Less(t, rounds, 60, "some dozens of round trips")
-	w.Acked(1 << 20)
+	w.OnAck(1 << 20)
 	require.Equal(t, full, w.Size())
 }

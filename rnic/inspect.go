@@ -187,7 +187,7 @@ func (d *Device) info() DeviceInfo {
 func (d *Device) dropInfo() []DropInfo {
 	list := make([]DropInfo, 0, wire.NumDrops-1)
 	for r := wire.Drop(1); r < wire.NumDrops; r++ {
-		list = append(list, DropInfo{Reason: r.String(), Packets: d.drops.n[r].Load(), Why: r.Why()})
+		list = append(list, DropInfo{Reason: r.String(), Packets: d.drops.n[r].Load(), Why: r.Description()})
 	}
 	return list
 }
@@ -263,7 +263,7 @@ func (q *QP) info(history bool) (QPInfo, bool) {
 		SendCQ: q.sendCQ.num, RecvCQ: q.recvCQ.num, Counters: QPCounters(c.Counters()),
 	}
 	i.SendQueued, i.RecvQueued = c.Queued()
-	if peer := c.Peer().Dst; peer.IsValid() {
+	if peer := c.PeerPath().Dst; peer.IsValid() {
 		i.Peer, i.DestQPN, i.PathMTU = peer.String(), c.DestQPN(), attr.PathMTU.Bytes()
 	}
 	if history || attr.State == verbs.StateErr || attr.State == verbs.StateSQE {

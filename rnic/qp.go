@@ -331,7 +331,7 @@ func (q *QP) PostRecv(wrs []verbs.RecvWR) (int, error) {
 	}
 	s.activity.posts++
 	n, err := q.core.PostRecv(wrs)
-	if q.core.OwesAck() && !q.ackQueued { // the peer had run out of credits
+	if q.core.HasPendingAck() && !q.ackQueued { // the peer had run out of credits
 		now := q.dev.now()
 		s.drainQP(q, now)
 		s.drainAcks(now)
@@ -352,7 +352,7 @@ func (q *QP) Destroy() error {
 	if !q.dev.unusable.Load() {
 		s.flushBeforeClose(q, q.dev.now())
 	}
-	q.core.Abandon()
+	q.core.ReleaseSharedRecv()
 	q.purgeCompletions()
 	s.removeQP(q)
 	q.pd.unbindQP(q.num) // before another queue pair can get the number

@@ -75,7 +75,7 @@ func (s *shard) handleRefusals(now reliability.Time, list []link.Refusal) {
 		if q.shard != s || q.destroyed || q.datagram {
 			return
 		}
-		path := q.core.Peer()
+		path := q.core.PeerPath()
 		for _, i := range connected[newPeerKey(path.Dst, q.core.DestQPN())] {
 			q.handleRefusal(now, &list[i], refusedError(&list[i]))
 		}
@@ -84,8 +84,8 @@ func (s *shard) handleRefusals(now reliability.Time, list []link.Refusal) {
 
 // handleRefusal tells the core of one packet. The lock is held.
 func (q *QP) handleRefusal(now reliability.Time, r *link.Refusal, why *verbs.RefusedError) {
-	q.core.Refused(now, r.Head(), why)
-	if q.overran || q.core.OwesAck() {
+	q.core.OnSendRefused(now, r.Head(), why)
+	if q.overran || q.core.HasPendingAck() {
 		q.shard.deferDrain(q, now)
 	}
 	if response := !q.datagram && !wire.ParseBTH(r.Head()).Opcode.Info().Request; response && !q.refusalLogged && isSilentLoss(why) {

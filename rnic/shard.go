@@ -153,7 +153,7 @@ func (s *shard) deferDrain(q *QP, now reliability.Time) {
 // flushBeforeClose sends what q owes its peer before the queue pair or the device goes: an
 // adapter in hardware has acknowledged a message before anyone can know of it.
 func (s *shard) flushBeforeClose(q *QP, now reliability.Time) {
-	q.core.SettleAck()
+	q.core.ExpireDelayedAck()
 	s.drainQP(q, now)
 	s.drainAcks(now)
 	s.flush()
@@ -178,7 +178,7 @@ func (s *shard) drainQP(q *QP, now reliability.Time) {
 	}
 	s.trackUnconfirmed(q)
 	q.sendBlocked = q.core.HasUnsent()
-	if q.core.OwesAck() && !q.ackQueued {
+	if q.core.HasPendingAck() && !q.ackQueued {
 		q.ackQueued = true
 		s.ackQueue = append(s.ackQueue, q)
 		s.ackQueueLen.Store(int32(len(s.ackQueue)))
@@ -188,7 +188,7 @@ func (s *shard) drainQP(q *QP, now reliability.Time) {
 
 // trackUnconfirmed has q's requests that are in the batch complete when it has left.
 func (s *shard) trackUnconfirmed(q *QP) {
-	if q.core.AwaitsConfirm() && !q.confirmPending {
+	if q.core.NeedsConfirm() && !q.confirmPending {
 		q.confirmPending = true
 		s.unconfirmed = append(s.unconfirmed, q)
 	}

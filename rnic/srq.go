@@ -75,10 +75,10 @@ func (s *SRQ) PostRecv(wrs []verbs.RecvWR) (int, error) {
 	return len(wrs), nil
 }
 
-// Take implements qp.SharedQueue and raises EventSRQLimitReached when, after
+// Pop implements qp.SharedQueue and raises EventSRQLimitReached when, after
 // it, fewer receives than the limit are left. A message that finds the queue
 // empty counts, too, so that a limit set too late is still heard of.
-func (s *SRQ) Take(wqe *qp.RecvWQE) bool {
+func (s *SRQ) Pop(wqe *qp.RecvWQE) bool {
 	s.mu.Lock()
 	slot := s.queue.pop()
 	if slot != nil {
@@ -96,9 +96,9 @@ func (s *SRQ) Take(wqe *qp.RecvWQE) bool {
 	return slot != nil
 }
 
-// GiveBack implements qp.SharedQueue. It may take the queue one beyond its
+// PushFront implements qp.SharedQueue. It may take the queue one beyond its
 // size, if that has been filled up meanwhile.
-func (s *SRQ) GiveBack(wqe *qp.RecvWQE) {
+func (s *SRQ) PushFront(wqe *qp.RecvWQE) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {

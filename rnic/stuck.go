@@ -133,7 +133,7 @@ func (d *Device) reportStuck(c *CQ, why string, grave bool) {
 	d.qps.forEach(func(q *QP) {
 		if q.sendCQ == c || q.recvCQ == c {
 			q.shard.mu.Lock()
-			q.core.NoteWaiter(d.now())
+			q.core.RecordWaiter(d.now())
 			q.shard.mu.Unlock()
 		}
 	})

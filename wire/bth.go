@@ -48,20 +48,20 @@ const (
 func (h *BTH) Put(b []byte) {
 	b = b[:BTHLen]
 	b[0] = byte(h.Opcode)
-	b[1] = bit(h.SE)<<7 | bit(h.MigReq)<<6 | h.Pad&3<<4 | h.TVer&15
+	b[1] = boolBit(h.SE)<<7 | boolBit(h.MigReq)<<6 | h.Pad&3<<4 | h.TVer&15
 	binary.BigEndian.PutUint16(b[2:], h.PKey)
-	binary.BigEndian.PutUint32(b[4:], uint32(bit(h.FECN)<<7|bit(h.BECN)<<6)<<24|h.DestQPN&QPNMask)
-	binary.BigEndian.PutUint32(b[8:], uint32(bit(h.AckReq)<<7|bit(h.More)<<6)<<24|uint32(h.PSN)&PSNMask)
+	binary.BigEndian.PutUint32(b[4:], uint32(boolBit(h.FECN)<<7|boolBit(h.BECN)<<6)<<24|h.DestQPN&QPNMask)
+	binary.BigEndian.PutUint32(b[8:], uint32(boolBit(h.AckReq)<<7|boolBit(h.More)<<6)<<24|uint32(h.PSN)&PSNMask)
 }
 
 // ParseBTH reads the header from b, which must hold BTHLen bytes. Reserved bits
 // are ignored.
 func ParseBTH(b []byte) (h BTH) {
-	h.parse(b)
+	h.decode(b)
 	return h
 }
 
-func (h *BTH) parse(b []byte) {
+func (h *BTH) decode(b []byte) {
 	b = b[:BTHLen]
 	flags, qpn, psn := b[1], binary.BigEndian.Uint32(b[4:]), binary.BigEndian.Uint32(b[8:])
 	h.Opcode = Opcode(b[0])
@@ -78,7 +78,7 @@ func (h *BTH) parse(b []byte) {
 	h.PSN = PSN(psn & PSNMask)
 }
 
-func bit(b bool) uint8 {
+func boolBit(b bool) uint8 {
 	if b {
 		return 1
 	}

@@ -60,7 +60,7 @@ func newFoldConstants() *foldConstants {
 	c := &foldConstants{
 		by1:    foldBy(lanes * laneBits),
 		by4:    foldBy(4 * lanes * laneBits),
-		divide: [2]uint64{quotient(), crc32.IEEE<<1 | 1},
+		divide: [2]uint64{barrettQuotient(), crc32.IEEE<<1 | 1},
 	}
 	for i := range c.last {
 		c.last[i] = foldBy((4*lanes-1-i)*laneBits + 64)
@@ -72,24 +72,24 @@ func newFoldConstants() *foldConstants {
 }
 
 // foldBy returns the constants that fold a lane by n bits.
-func foldBy(n int) [2]uint64 { return [2]uint64{times(n + 64), times(n)} }
+func foldBy(n int) [2]uint64 { return [2]uint64{foldMultiplier(n + 64), foldMultiplier(n)} }
 
-// times returns the constant that multiplies by x^n modulo P; 32 divides n. Half
+// foldMultiplier returns the constant that multiplies by x^n modulo P; 32 divides n. Half
 // a lane has its x^0 in bit 63. The product of two halves has it in bit 126 of
 // 127, not where a lane has it, which is a factor of x; and the constant has its
 // 32 coefficients in bits 32..1, not 63..32, which is one of x^31. x^(n-32) is
 // left to do.
-func times(n int) uint64 {
+func foldMultiplier(n int) uint64 {
 	r := uint32(one)
 	for range n/32 - 1 {
-		r = forward4(r)
+		r = shift32(r)
 	}
 	return uint64(r) << 1
 }
 
-// quotient returns x^96 / P by long division, from the coefficient of x^64 in
+// barrettQuotient returns x^96 / P by long division, from the coefficient of x^64 in
 // bit 0 to that of x^1 in bit 63.
-func quotient() (q uint64) {
+func barrettQuotient() (q uint64) {
 	r := uint32(1) // x^31, the most that has no P in it
 	for i := range 64 {
 		q |= uint64(r&1) << i
@@ -100,7 +100,7 @@ func quotient() (q uint64) {
 
 // crcUpdate returns the register after p.
 func crcUpdate(reg uint32, p []byte) uint32 {
-	if !folds || len(p) < 4 {
+	if !canFold || len(p) < 4 {
 		return crcStandard(reg, p)
 	}
 	return crcFold(reg, p)
@@ -109,7 +109,7 @@ func crcUpdate(reg uint32, p []byte) uint32 {
 // crcFold is crcUpdate on a processor that can fold, for 4 bytes and more.
 func crcFold(reg uint32, p []byte) uint32 {
 	odd := len(p) & 3 // packets have none, for their padding
-	return fold512(hash(reg, p[:odd]...), p[odd:], constants)
+	return fold512(hashBytes(reg, p[:odd]...), p[odd:], constants)
 }
 
 // fold512 hashes p with vectors of 512 bits. len(p) is a multiple of 4 and not 0.
@@ -117,9 +117,9 @@ func crcFold(reg uint32, p []byte) uint32 {
 //go:noescape
 func fold512(reg uint32, p []byte, c *foldConstants) uint32
 
-// folds tells whether this processor can fold. Those that multiply only vectors
+// canFold tells whether this processor can fold. Those that multiply only vectors
 // of 256 bits are left to hash/crc32, which is no slower there.
-var folds = detectFold()
+var canFold = detectFold()
 
 // detectFold asks the processor what it has and the system which registers it
 // keeps when it switches threads.

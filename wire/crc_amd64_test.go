@@ -12,7 +12,7 @@ import (
 
 // The fold joins the ways to hash.
 func init() {
-	if folds {
+	if canFold {
 		CRCWays = append(CRCWays, CRCWay{"fold", func(reg uint32, p []byte) uint32 {
 			if len(p) < 4 {
 				return crcStandard(reg, p)

@@ -72,8 +72,8 @@ func (d Drop) String() string {
 	return "drop_" + strconv.Itoa(int(d))
 }
 
-// Why returns a sentence that explains the reason.
-func (d Drop) Why() string {
+// Description returns a sentence that explains the reason.
+func (d Drop) Description() string {
 	if d < NumDrops {
 		return drops[d].why
 	}

@@ -18,12 +18,12 @@ func TestDropNames(t *testing.T) {
 	seen := map[string]bool{}
 	for d := range wire.NumDrops {
 		require.Regexp(t, snakeCase, d.String())
-		require.Regexp(t, sentence, d.Why(), d)
+		require.Regexp(t, sentence, d.Description(), d)
 		require.False(t, seen[d.String()], d)
-		require.False(t, seen[d.Why()], d)
-		seen[d.String()], seen[d.Why()] = true, true
+		require.False(t, seen[d.Description()], d)
+		seen[d.String()], seen[d.Description()] = true, true
 	}
 	require.Equal(t, "none", wire.DropNone.String())
 	require.Equal(t, "drop_200", wire.Drop(200).String())
-	require.Regexp(t, sentence, wire.Drop(200).Why())
+	require.Regexp(t, sentence, wire.Drop(200).Description())
 }

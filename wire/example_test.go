@@ -29,7 +29,7 @@ func Example() {
 
 	var p wire.Packet
 	if drop := p.Parse(pkt); drop != wire.DropNone {
-		fmt.Println(drop, drop.Why())
+		fmt.Println(drop, drop.Description())
 		return
 	}
 	fmt.Println(p.BTH.Opcode, "to QP", p.BTH.DestQPN, "PSN", p.BTH.PSN)

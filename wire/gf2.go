@@ -9,37 +9,37 @@ import "hash/crc32"
 
 const one = 1 << 31 // the polynomial 1, x^0
 
-// forward multiplies by x^8: the register after one more zero byte.
-func forward(r uint32) uint32 { return crc32.IEEETable[r&0xFF] ^ r>>8 }
+// shift8 multiplies by x^8: the register after one more zero byte.
+func shift8(r uint32) uint32 { return crc32.IEEETable[r&0xFF] ^ r>>8 }
 
-// forward4 multiplies by x^32: the register after four more zero bytes.
-func forward4(r uint32) uint32 {
-	return ahead[3][r&0xFF] ^ ahead[2][r>>8&0xFF] ^ ahead[1][r>>16&0xFF] ^ ahead[0][r>>24]
+// shift32 multiplies by x^32: the register after four more zero bytes.
+func shift32(r uint32) uint32 {
+	return shiftTables[3][r&0xFF] ^ shiftTables[2][r>>8&0xFF] ^ shiftTables[1][r>>16&0xFF] ^ shiftTables[0][r>>24]
 }
 
-// ahead[i] multiplies a byte by x^8(i+1).
-var ahead = func() (t [4][256]uint32) {
+// shiftTables[i] multiplies a byte by x^8(i+1).
+var shiftTables = func() (t [4][256]uint32) {
 	for v := range t[0] {
 		r := uint32(v)
 		for i := range t {
-			r = forward(r)
+			r = shift8(r)
 			t[i][v] = r
 		}
 	}
 	return t
 }()
 
-// mul returns the product of two polynomials modulo the CRC's.
-func mul(a, b uint32) uint32 {
-	wide := carryless(a, b) << 1 // bit 63 is x^0, bit 0 is x^63
-	return uint32(wide>>32) ^ forward4(uint32(wide))
+// mulMod returns the product of two polynomials modulo the CRC's.
+func mulMod(a, b uint32) uint32 {
+	wide := mulCarryless(a, b) << 1 // bit 63 is x^0, bit 0 is x^63
+	return uint32(wide>>32) ^ shift32(uint32(wide))
 }
 
-// carryless returns the 63-bit product of two polynomials, with additions that
+// mulCarryless returns the 63-bit product of two polynomials, with additions that
 // do not carry, from ordinary multiplications: operands are split so that only
 // every fourth bit is in use, and a sum of at most eight ones does not reach
 // the next bit in use.
-func carryless(a, b uint32) uint64 {
+func mulCarryless(a, b uint32) uint64 {
 	const (
 		m0 = 0x1111111111111111
 		m1 = 0x2222222222222222
@@ -55,19 +55,19 @@ func carryless(a, b uint32) uint64 {
 		(x0*y3^x1*y2^x2*y1^x3*y0)&m3
 }
 
-// field is the effect on the register of a 16-bit field that was hashed some
+// fieldTable is the effect on the register of a 16-bit field that was hashed some
 // way back: a table for its first byte and one for its second.
-type field [2][256]uint32
+type fieldTable [2][256]uint32
 
-// fieldAt returns the effect of a field whose first byte is distance bytes
+// newFieldTable returns the effect of a field whose first byte is distance bytes
 // before the point where the register is looked at.
-func fieldAt(distance int) *field {
-	f := new(field)
+func newFieldTable(distance int) *fieldTable {
+	f := new(fieldTable)
 	for i := range f {
 		for v := range f[i] {
 			r := uint32(v)
 			for range distance - i {
-				r = forward(r)
+				r = shift8(r)
 			}
 			f[i][v] = r
 		}
@@ -75,7 +75,7 @@ func fieldAt(distance int) *field {
 	return f
 }
 
-func (f *field) of(v uint16) uint32 { return f[0][v>>8] ^ f[1][v&0xFF] }
+func (f *fieldTable) contribution(v uint16) uint32 { return f[0][v>>8] ^ f[1][v&0xFF] }
 
 // Powers of x^-8: backLow[i] leads i bytes back, backHigh[i] 256 times as far.
 // Two tables of 256 reach every distance; one for each would be 256 KiB.
@@ -91,20 +91,20 @@ var backLow, backHigh = func() (low, high [256]uint32) {
 	powers := func(p *[256]uint32, x uint32) {
 		p[0] = one
 		for i := 1; i < len(p); i++ {
-			p[i] = mul(p[i-1], x)
+			p[i] = mulMod(p[i-1], x)
 		}
 	}
 	powers(&low, oneBack)
-	powers(&high, mul(low[255], oneBack))
+	powers(&high, mulMod(low[255], oneBack))
 	return low, high
 }()
 
-// backward divides by x^8n: the register before n zero bytes. n is at most
+// unshift divides by x^8n: the register before n zero bytes. n is at most
 // 65535, which no datagram exceeds.
-func backward(r uint32, n int) uint32 {
-	r = mul(r, backLow[n&0xFF])
+func unshift(r uint32, n int) uint32 {
+	r = mulMod(r, backLow[n&0xFF])
 	if n > 0xFF {
-		r = mul(r, backHigh[n>>8&0xFF])
+		r = mulMod(r, backHigh[n>>8&0xFF])
 	}
 	return r
 }

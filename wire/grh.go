@@ -52,7 +52,7 @@ func PutGRH(b []byte, src, dst netip.Addr, tos uint8, udpLen int) {
 	s, d := src.As4(), dst.As4()
 	copy(ip[12:], s[:])
 	copy(ip[16:], d[:])
-	binary.BigEndian.PutUint16(ip[10:], checksum(ip))
+	binary.BigEndian.PutUint16(ip[10:], headerChecksum(ip))
 }
 
 // SetGRHHops replaces the hop limit, unless it is 0, and of IPv6 the flow label in
@@ -69,7 +69,7 @@ func SetGRHHops(b []byte, hopLimit uint8, flowLabel uint32) {
 	if hopLimit != 0 {
 		ip[8] = hopLimit
 		ip[10], ip[11] = 0, 0
-		binary.BigEndian.PutUint16(ip[10:], checksum(ip))
+		binary.BigEndian.PutUint16(ip[10:], headerChecksum(ip))
 	}
 }
 
@@ -91,8 +91,8 @@ func ParseGRH(b []byte) (src, dst netip.Addr, tos uint8, ok bool) {
 	return
 }
 
-// checksum returns the Internet checksum (RFC 1071) of an IPv4 header.
-func checksum(ip []byte) uint16 {
+// headerChecksum returns the Internet checksum (RFC 1071) of an IPv4 header.
+func headerChecksum(ip []byte) uint16 {
 	var sum uint32
 	for i := 0; i < IPv4Len; i += 2 {
 		sum += uint32(binary.BigEndian.Uint16(ip[i:]))

@@ -58,10 +58,10 @@ const (
 
 // What the fields that differ between the packets of a flow add to its register.
 var (
-	totalLength    = fieldAt(totalLengthToBTH)
-	identification = fieldAt(idToBTH)
-	payloadLength  = fieldAt(payloadLengthToBTH)
-	udpLength      = fieldAt(udpLengthToBTH)
+	totalLength    = newFieldTable(totalLengthToBTH)
+	identification = newFieldTable(idToBTH)
+	payloadLength  = newFieldTable(payloadLengthToBTH)
+	udpLength      = newFieldTable(udpLengthToBTH)
 )
 
 // NewSealer returns the Sealer for packets from src to dst, as they stand in
@@ -73,29 +73,29 @@ func NewSealer(src, dst netip.AddrPort) Sealer {
 	v6 := !s.Is4() || !d.Is4()
 	if v6 {
 		s, d := s.As16(), d.As16()
-		reg = hash(reg, 0x6F, 0xFF, 0xFF, 0xFF) // version, masked traffic class and flow label
-		reg = hash(reg, 0, 0, protoUDP, 0xFF)   // length, next header, masked hop limit
-		reg = hash(hash(reg, s[:]...), d[:]...)
+		reg = hashBytes(reg, 0x6F, 0xFF, 0xFF, 0xFF) // version, masked traffic class and flow label
+		reg = hashBytes(reg, 0, 0, protoUDP, 0xFF)   // length, next header, masked hop limit
+		reg = hashBytes(hashBytes(reg, s[:]...), d[:]...)
 	} else {
 		s, d := s.As4(), d.As4()
-		reg = hash(reg, 0x45, 0xFF, 0, 0)           // version, masked TOS, length
-		reg = hash(reg, 0, 0, flagDF>>8, 0)         // identification, flags
-		reg = hash(reg, 0xFF, protoUDP, 0xFF, 0xFF) // masked TTL, protocol, masked checksum
-		reg = hash(hash(reg, s[:]...), d[:]...)
+		reg = hashBytes(reg, 0x45, 0xFF, 0, 0)           // version, masked TOS, length
+		reg = hashBytes(reg, 0, 0, flagDF>>8, 0)         // identification, flags
+		reg = hashBytes(reg, 0xFF, protoUDP, 0xFF, 0xFF) // masked TTL, protocol, masked checksum
+		reg = hashBytes(hashBytes(reg, s[:]...), d[:]...)
 	}
-	reg = hash(reg, byte(src.Port()>>8), byte(src.Port()), byte(dst.Port()>>8), byte(dst.Port()))
-	reg = hash(reg, 0, 0, 0xFF, 0xFF) // length, masked checksum
+	reg = hashBytes(reg, byte(src.Port()>>8), byte(src.Port()), byte(dst.Port()>>8), byte(dst.Port()))
+	reg = hashBytes(reg, 0, 0, 0xFF, 0xFF) // length, masked checksum
 	return Sealer{base: reg, v6: v6}
 }
 
 // afterFF is the register after the eight bytes FF that stand for a masked LRH.
 const afterFF = 0xDEBB20E3
 
-// hash feeds bytes to the register one by one. Headers go this way because
+// hashBytes feeds bytes to the register one by one. Headers go this way because
 // hash/crc32 would have them on the heap.
-func hash(reg uint32, p ...byte) uint32 {
+func hashBytes(reg uint32, p ...byte) uint32 {
 	for _, v := range p {
-		reg = forward(reg ^ uint32(v))
+		reg = shift8(reg ^ uint32(v))
 	}
 	return reg
 }
@@ -105,19 +105,19 @@ func hash(reg uint32, p ...byte) uint32 {
 // matter for IPv6. pkt must hold MinPacketLen bytes.
 func (s *Sealer) Seal(pkt []byte, id uint16) {
 	body := pkt[:len(pkt)-ICRCLen]
-	binary.LittleEndian.PutUint32(pkt[len(body):], s.sum(body, id))
+	binary.LittleEndian.PutUint32(pkt[len(body):], s.computeICRC(body, id))
 }
 
 // SealParts is Seal of a packet in parts: its headers, from the BTH on, its
 // payload, and the four bytes for the ICRC.
 func (s *Sealer) SealParts(head, payload, icrc []byte, id uint16) {
-	reg := s.start(head, len(head)+len(payload), id)
+	reg := s.hashBTH(head, len(head)+len(payload), id)
 	rest := head[BTHLen:]
 	for len(rest) >= 4 {
-		reg = forward4(reg ^ binary.LittleEndian.Uint32(rest))
+		reg = shift32(reg ^ binary.LittleEndian.Uint32(rest))
 		rest = rest[4:]
 	}
-	binary.LittleEndian.PutUint32(icrc, ^crcUpdate(hash(reg, rest...), payload))
+	binary.LittleEndian.PutUint32(icrc, ^crcUpdate(hashBytes(reg, rest...), payload))
 }
 
 // Check compares the ICRC of pkt, BTH to ICRC, with the one computed for the
@@ -131,7 +131,7 @@ func (s *Sealer) Check(pkt []byte, id uint16) (ICRCResult, uint16) {
 		return ICRCBad, 0
 	}
 	body := pkt[:len(pkt)-ICRCLen]
-	diff := binary.LittleEndian.Uint32(pkt[len(body):]) ^ s.sum(body, id)
+	diff := binary.LittleEndian.Uint32(pkt[len(body):]) ^ s.computeICRC(body, id)
 	if diff == 0 {
 		return ICRCExact, id
 	}
@@ -140,40 +140,40 @@ func (s *Sealer) Check(pkt []byte, id uint16) (ICRCResult, uint16) {
 	}
 	// Take the difference back to where the identification entered: only its
 	// two bytes may differ there, the first in bits 7..0.
-	diff = backward(diff, len(body)+idToBTH)
+	diff = unshift(diff, len(body)+idToBTH)
 	if diff>>16 != 0 {
 		return ICRCBad, 0
 	}
 	return ICRCMember, id ^ bits.ReverseBytes16(uint16(diff))
 }
 
-// start returns the register after the BTH of a packet of n bytes without its
+// hashBTH returns the register after the BTH of a packet of n bytes without its
 // last four.
-func (s *Sealer) start(bth []byte, n int, id uint16) uint32 {
+func (s *Sealer) hashBTH(bth []byte, n int, id uint16) uint32 {
 	udp := uint16(UDPLen + n + ICRCLen)
 	reg := s.base
 	if s.v6 {
-		reg ^= payloadLength.of(udp) ^ udpLength.of(udp)
+		reg ^= payloadLength.contribution(udp) ^ udpLength.contribution(udp)
 	} else {
-		reg ^= totalLength.of(udp+IPv4Len) ^ udpLength.of(udp) ^ identification.of(id)
+		reg ^= totalLength.contribution(udp+IPv4Len) ^ udpLength.contribution(udp) ^ identification.contribution(id)
 	}
 	const masked = 0xFF // BTH byte 4: FECN, BECN, reserved
-	reg = forward4(reg ^ binary.LittleEndian.Uint32(bth[0:]))
-	reg = forward4(reg ^ (binary.LittleEndian.Uint32(bth[4:]) | masked))
-	return forward4(reg ^ binary.LittleEndian.Uint32(bth[8:]))
+	reg = shift32(reg ^ binary.LittleEndian.Uint32(bth[0:]))
+	reg = shift32(reg ^ (binary.LittleEndian.Uint32(bth[4:]) | masked))
+	return shift32(reg ^ binary.LittleEndian.Uint32(bth[8:]))
 }
 
-// sum returns the ICRC of a packet without its last four bytes.
-func (s *Sealer) sum(body []byte, id uint16) uint32 {
-	reg := s.start(body, len(body), id)
+// computeICRC returns the ICRC of a packet without its last four bytes.
+func (s *Sealer) computeICRC(body []byte, id uint16) uint32 {
+	reg := s.hashBTH(body, len(body), id)
 	// From 16 bytes on crcUpdate is faster.
 	rest := body[BTHLen:]
 	if len(rest) >= 16 {
 		return ^crcUpdate(reg, rest)
 	}
 	for len(rest) >= 4 {
-		reg = forward4(reg ^ binary.LittleEndian.Uint32(rest))
+		reg = shift32(reg ^ binary.LittleEndian.Uint32(rest))
 		rest = rest[4:]
 	}
-	return ^hash(reg, rest...)
+	return ^hashBytes(reg, rest...)
 }

@@ -36,7 +36,7 @@ func (p *Packet) Parse(raw []byte) Drop {
 		p.BTH, p.Info = BTH{Opcode: NoOpcode}, NoOpcode.Info()
 		return DropTruncated
 	}
-	p.BTH.parse(raw)
+	p.BTH.decode(raw)
 	info := p.BTH.Opcode.Info()
 	p.Info = info
 	n := len(raw) - ICRCLen - info.HeaderLen // payload and padding
@@ -66,8 +66,8 @@ func (p *Packet) LengthFits(mtu int) bool {
 	return p.Info.Payload.Fits(len(p.Payload), mtu) && int(p.BTH.Pad) == PadFor(len(p.Payload))
 }
 
-// extended is what follows BTH and, in datagrams, DETH.
-func (p *Packet) extended() []byte {
+// extendedHeaders is what follows BTH and, in datagrams, DETH.
+func (p *Packet) extendedHeaders() []byte {
 	if p.Info.DETH {
 		return p.Raw[BTHLen+DETHLen:]
 	}
@@ -75,19 +75,19 @@ func (p *Packet) extended() []byte {
 }
 
 // SackETH decodes the header. Info.SackETH must be true.
-func (p *Packet) SackETH() SackETH { return ParseSackETH(p.extended()[AETHLen:]) }
+func (p *Packet) SackETH() SackETH { return ParseSackETH(p.extendedHeaders()[AETHLen:]) }
 
 // RETH decodes the header. Info.RETH must be true.
-func (p *Packet) RETH() RETH { return ParseRETH(p.extended()) }
+func (p *Packet) RETH() RETH { return ParseRETH(p.extendedHeaders()) }
 
 // AETH decodes the header. Info.AETH must be true.
-func (p *Packet) AETH() AETH { return ParseAETH(p.extended()) }
+func (p *Packet) AETH() AETH { return ParseAETH(p.extendedHeaders()) }
 
 // AtomicETH decodes the header. Info.AtomicETH must be true.
-func (p *Packet) AtomicETH() AtomicETH { return ParseAtomicETH(p.extended()) }
+func (p *Packet) AtomicETH() AtomicETH { return ParseAtomicETH(p.extendedHeaders()) }
 
 // AtomicAckETH decodes the header. Info.AtomicAckETH must be true.
-func (p *Packet) AtomicAckETH() AtomicAckETH { return ParseAtomicAckETH(p.extended()[AETHLen:]) }
+func (p *Packet) AtomicAckETH() AtomicAckETH { return ParseAtomicAckETH(p.extendedHeaders()[AETHLen:]) }
 
 // Imm decodes the immediate data, the last header. Info.Imm must be true.
 func (p *Packet) Imm() uint32 { return uint32(ParseImmDt(p.Raw[p.Info.HeaderLen-ImmLen:])) }

@@ -41,7 +41,7 @@ func ParseAddress(s string) (a Address, err error) {
 	a.At = wire.CanonicalAddrPort(a.At)
 	a.QPN, a.QKey, a.Epoch, a.MTU = number(fields[1], 16), number(fields[2], 16), number(fields[3], 16), int(number(fields[4], 10))
 	if err == nil {
-		err = a.check()
+		err = a.validate()
 	}
 	if err != nil {
 		return Address{}, fmt.Errorf("%.80q is no address: %w", s, err)
@@ -49,8 +49,8 @@ func ParseAddress(s string) (a Address, err error) {
 	return a, nil
 }
 
-// check refuses what no Port has.
-func (a *Address) check() error {
+// validate refuses what no Port has.
+func (a *Address) validate() error {
 	switch {
 	case !a.At.IsValid() || a.At.Addr().IsUnspecified() || a.At.Addr().IsMulticast() || a.At.Port() == 0:
 		return fmt.Errorf("%v is not where an adapter can be", a.At)

@@ -10,7 +10,7 @@
 //	err = p.Core.Send(p.Now(), 7, head, body) // messages are the core's
 //	p.Drain(p.Now())                          // what it has to send leaves
 //	n, err := p.CQ.PollWait(ctx, wcs)         // without the caller's lock
-//	p.Look(wcs[:n])                           // Options.Arrived gets the datagrams
+//	p.Look(wcs[:n])                           // Options.OnDatagram gets the datagrams
 //	p.Core.Advance(p.Now())                   // at Core.Deadline
 //
 // Datagrams up to 256 bytes travel in their work request. Longer ones are read by

@@ -23,30 +23,30 @@ const (
 	wrSlot              // index: of the core's slot
 )
 
-func wrid(kind, index int, ordinal uint32) uint64 {
+func makeWRID(kind, index int, ordinal uint32) uint64 {
 	return uint64(kind)<<56 | uint64(index)<<32 | uint64(ordinal)
 }
 
-func unpack(id uint64) (kind, index int, ordinal uint32) {
+func splitWRID(id uint64) (kind, index int, ordinal uint32) {
 	return int(id >> 56), int(id >> 32 & 0xffffff), uint32(id)
 }
 
-// Drain sends what the core has to send, as far as the send queue has room. What
+// SendPending sends what the core has to send, as far as the send queue has room. What
 // is left leaves from Look, when requests have completed.
-func (p *Port) Drain(now nack.Time) {
+func (p *Port) SendPending(now nack.Time) {
 	for {
 		room := min(burst, sendQueue-int(p.posted-p.completed))
 		n := p.Core.Drain(now, p.packets[:room])
 		if n == 0 {
 			return
 		}
-		p.post(n)
+		p.postPackets(n)
 	}
 }
 
-// post posts the first n packets. Short ones are copied now; of the others the
+// postPackets posts the first n packets. Short ones are copied now; of the others the
 // adapter has the slot until their completion.
-func (p *Port) post(n int) {
+func (p *Port) postPackets(n int) {
 	for i := range p.packets[:n] {
 		k, wr := &p.packets[i], &p.wrs[i]
 		to := &p.peers[k.Peer]
@@ -55,43 +55,43 @@ func (p *Port) post(n int) {
 		if k.Solicited {
 			wr.Flags = verbs.SendSolicited
 		}
-		if inline(k) {
-			wr.Flags, wr.InlineData, wr.WRID = wr.Flags|verbs.SendInline, k.Bytes, wrid(wrInline, 0, ordinal)
+		if fitsInline(k) {
+			wr.Flags, wr.InlineData, wr.WRID = wr.Flags|verbs.SendInline, k.Bytes, makeWRID(wrInline, 0, ordinal)
 			if ordinal%signalEvery == 0 {
 				wr.Flags |= verbs.SendSignaled
 			}
 			continue
 		}
 		p.sges[i] = p.slots.SGE(k.At, len(k.Bytes))
-		wr.Flags, wr.SGList, wr.WRID = wr.Flags|verbs.SendSignaled, p.sges[i:i+1], wrid(wrSlot, k.Slot, ordinal)
+		wr.Flags, wr.SGList, wr.WRID = wr.Flags|verbs.SendSignaled, p.sges[i:i+1], makeWRID(wrSlot, k.Slot, ordinal)
 	}
 	took, err := p.QP.PostSend(p.wrs[:n])
 	p.posted += uint32(took)
 	for i := range p.packets[:n] {
-		if k := &p.packets[i]; i >= took || inline(k) {
-			p.Core.Done(k.Slot)
+		if k := &p.packets[i]; i >= took || fitsInline(k) {
+			p.Core.ReleaseSlot(k.Slot)
 		}
 	}
 	if err != nil {
-		p.fail(err)
+		p.reportFailure(err)
 	}
 }
 
-func inline(k *nack.Packet) bool { return k.Slot < 0 || len(k.Bytes) <= inlineMax }
+func fitsInline(k *nack.Packet) bool { return k.Slot < 0 || len(k.Bytes) <= inlineMax }
 
-// Post sends a datagram of up to 256 bytes that is none of the core's, unreliably
+// SendUnreliable sends a datagram of up to 256 bytes that is none of the core's, unreliably
 // and, if the send queue is full, not at all. It wakes who waits for a solicited
 // event.
-func (p *Port) Post(a Address, b []byte) error {
+func (p *Port) SendUnreliable(a Address, b []byte) error {
 	if p.posted-p.completed >= sendQueue {
 		return nil
 	}
-	ah, err := p.AH(a.At)
+	ah, err := p.AddressHandle(a.At)
 	if err != nil {
 		return err
 	}
 	wr := verbs.SendWR{Opcode: verbs.WRSend, AH: ah, RemoteQPN: a.QPN, RemoteQKey: a.QKey, InlineData: b,
-		Flags: verbs.SendInline | verbs.SendSolicited, WRID: wrid(wrInline, 0, p.posted)}
+		Flags: verbs.SendInline | verbs.SendSolicited, WRID: makeWRID(wrInline, 0, p.posted)}
 	if p.posted%signalEvery == 0 {
 		wr.Flags |= verbs.SendSignaled
 	}

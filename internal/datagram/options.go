@@ -19,8 +19,8 @@ type Options struct {
 	// they may be asked for again; 1024 unless given. Each takes an MTU.
 	Receives, Packets int
 
-	// Early is how many bytes are kept of packets that came before others.
-	Early int
+	// ReorderBytes is how many bytes are kept of packets that came before others.
+	ReorderBytes int
 
 	// GiveUp is how long a peer may answer nothing until it is lost; 30 s
 	// unless given.
@@ -29,26 +29,26 @@ type Options struct {
 	// QueuePair changes the queue pair that is made, if it is not nil.
 	QueuePair func(*verbs.QPInitAttr)
 
-	// Arrived gets each datagram, without the GRH, which is the 40 bytes before
+	// OnDatagram gets each datagram, without the GRH, which is the 40 bytes before
 	// it; both are the port's again when it returns. Others gets the completions
 	// of requests that the port has not posted: their WRID is below 1<<56.
 	// Failed is told that the queue pair is of no further use. Refused gets the number of each peer to
 	// which the system refuses to send. Wake is called when there are such peers, with
 	// locks of the device held: it must not block, and has HandleRefusals called soon.
-	Arrived func(now nack.Time, wc *verbs.WC, grh, packet []byte)
-	Others  func(wc *verbs.WC)
-	Failed  func(error)
-	Refused func(now nack.Time, number int, why *verbs.RefusedError)
-	Wake    func()
+	OnDatagram   func(now nack.Time, wc *verbs.WC, grh, packet []byte)
+	OnCompletion func(wc *verbs.WC)
+	OnFailure    func(error)
+	OnRefused    func(now nack.Time, number int, why *verbs.RefusedError)
+	Wake         func()
 }
 
 // MaxDatagrams is how many datagrams a message may be.
 const MaxDatagrams = 32
 
-// Longest is the longest message in so many datagrams of an MTU, in bytes.
-func Longest(mtu, datagrams int) int { return datagrams * (mtu - nack.DataSize) }
+// MaxMessageSize is the longest message in so many datagrams of an MTU, in bytes.
+func MaxMessageSize(mtu, datagrams int) int { return datagrams * (mtu - nack.DataSize) }
 
-func (o *Options) fill() {
+func (o *Options) setDefaults() {
 	def := func(v *int, d int) {
 		if *v <= 0 {
 			*v = d

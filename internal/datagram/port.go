@@ -21,9 +21,9 @@ type Port struct {
 	CQ   verbs.CQ
 	QP   verbs.QP
 
-	o     Options
+	opts  Options
 	at    Address
-	recvs buffers
+	recvs recvBuffers
 	slots verbs.MR // memory of Core
 	start time.Time
 
@@ -60,17 +60,17 @@ func Open(dev verbs.Device, o Options) (_ *Port, err error) {
 	if err != nil {
 		return nil, err
 	}
-	o.fill()
-	p := &Port{o: o, start: time.Now(), ahs: map[netip.AddrPort]verbs.AH{}}
+	o.setDefaults()
+	p := &Port{opts: o, start: time.Now(), ahs: map[netip.AddrPort]verbs.AH{}}
 	p.at = Address{At: netip.AddrPortFrom(gid.GID.Addr(), attr.UDPPort), Epoch: o.Epoch, MTU: attr.ActiveMTU.Bytes()}
 	defer func() {
 		if err != nil {
 			_ = p.Close()
 		}
 	}()
-	memory := make([]byte, nack.Memory(o.Packets, p.at.MTU))
+	memory := make([]byte, nack.MemorySize(o.Packets, p.at.MTU))
 	p.Core = nack.New(nack.Options{Self: o.Self, Peers: o.Peers, Epoch: o.Epoch, MTU: p.at.MTU, MaxMessage: o.MaxMessage,
-		Slots: o.Packets, Memory: memory, Early: o.Early, GiveUp: int64(o.GiveUp)})
+		Slots: o.Packets, Memory: memory, ReorderBytes: o.ReorderBytes, GiveUp: int64(o.GiveUp)})
 	if p.PD, err = dev.AllocPD(); err != nil {
 		return nil, err
 	}
@@ -90,11 +90,11 @@ func Open(dev verbs.Device, o Options) (_ *Port, err error) {
 		return nil, err
 	}
 	p.watchRefusals()
-	return p, p.ready()
+	return p, p.activateQP()
 }
 
-// ready takes the queue pair to where it sends and receives.
-func (p *Port) ready() (err error) {
+// activateQP takes the queue pair to where it sends and receives.
+func (p *Port) activateQP() (err error) {
 	var random [4]byte
 	rand.Read(random[:])
 	p.at.QPN = p.QP.Num()
@@ -103,12 +103,12 @@ func (p *Port) ready() (err error) {
 		verbs.AttrState|verbs.AttrPKeyIndex|verbs.AttrPort|verbs.AttrQKey); err != nil {
 		return err
 	}
-	if err := p.recvs.init(p.PD, p.o.Receives, p.at.MTU); err != nil {
+	if err := p.recvs.init(p.PD, p.opts.Receives, p.at.MTU); err != nil {
 		return err
 	}
-	wrs := make([]verbs.RecvWR, p.o.Receives)
+	wrs := make([]verbs.RecvWR, p.opts.Receives)
 	for i := range wrs {
-		wrs[i] = p.recvs.wr(i)
+		wrs[i] = p.recvs.recvWR(i)
 	}
 	if _, err := p.QP.PostRecv(wrs); err != nil {
 		return err
@@ -122,12 +122,12 @@ func (p *Port) Address() Address { return p.at }
 // Now is the time of the core's clock, which is never 0.
 func (p *Port) Now() nack.Time { return nack.Time(time.Since(p.start)) + 1 }
 
-// Connect says where the peer with a number is, and lets the core talk to it.
-func (p *Port) Connect(number int, a Address) error {
-	if err := a.check(); err != nil {
+// ConnectPeer says where the peer with a number is, and lets the core talk to it.
+func (p *Port) ConnectPeer(number int, a Address) error {
+	if err := a.validate(); err != nil {
 		return err
 	}
-	ah, err := p.AH(a.At)
+	ah, err := p.AddressHandle(a.At)
 	if err != nil {
 		return err
 	}
@@ -136,16 +136,16 @@ func (p *Port) Connect(number int, a Address) error {
 	}
 	mtu := min(a.MTU, p.at.MTU, verbs.FitPathMTU(p.QP, ah.Attr(), verbs.MTU4096).Bytes())
 	p.peers[number] = destination{ah: ah, qpn: a.QPN, qkey: a.QKey, mtu: mtu}
-	p.Core.Open(p.Now(), number, nack.Peer{Epoch: a.Epoch, MTU: mtu})
+	p.Core.OpenPeer(p.Now(), number, nack.Peer{Epoch: a.Epoch, MTU: mtu})
 	return nil
 }
 
-// MTU returns the bytes of the longest datagram to a connected peer: what both ends' ports and,
+// PeerMTU returns the bytes of the longest datagram to a connected peer: what both ends' ports and,
 // as far as the system knows it, the path carry.
-func (p *Port) MTU(number int) int { return p.peers[number].mtu }
+func (p *Port) PeerMTU(number int) int { return p.peers[number].mtu }
 
-// AH returns the address handle of an adapter, the same for all that ask.
-func (p *Port) AH(at netip.AddrPort) (verbs.AH, error) {
+// AddressHandle returns the address handle of an adapter, the same for all that ask.
+func (p *Port) AddressHandle(at netip.AddrPort) (verbs.AH, error) {
 	at = wire.CanonicalAddrPort(at)
 	if ah := p.ahs[at]; ah != nil {
 		return ah, nil
@@ -157,13 +157,13 @@ func (p *Port) AH(at netip.AddrPort) (verbs.AH, error) {
 	return ah, err
 }
 
-// AHs is how many address handles there are.
-func (p *Port) AHs() int { return len(p.ahs) }
+// AddressHandleCount is how many address handles there are.
+func (p *Port) AddressHandleCount() int { return len(p.ahs) }
 
-// fail reports that the queue pair is of no further use.
-func (p *Port) fail(err error) {
-	if p.o.Failed != nil {
-		p.o.Failed(err)
+// reportFailure reports that the queue pair is of no further use.
+func (p *Port) reportFailure(err error) {
+	if p.opts.OnFailure != nil {
+		p.opts.OnFailure(err)
 	}
 }
 

@@ -18,8 +18,8 @@ type refusals struct {
 	list    []*verbs.RefusedError
 }
 
-// refusalsKept bounds the list: a peer that is not in it is refused again.
-const refusalsKept = 64
+// maxRefusals bounds the list: a peer that is not in it is refused again.
+const maxRefusals = 64
 
 // watchRefusals has the queue pair report.
 func (p *Port) watchRefusals() {
@@ -30,16 +30,16 @@ func (p *Port) watchRefusals() {
 
 func (p *Port) noteRefusal(e *verbs.RefusedError) {
 	p.refusals.mu.Lock()
-	if len(p.refusals.list) < refusalsKept {
+	if len(p.refusals.list) < maxRefusals {
 		p.refusals.list = append(p.refusals.list, e)
 	}
 	p.refusals.mu.Unlock()
-	if !p.refusals.waiting.Swap(true) && p.o.Wake != nil {
-		p.o.Wake()
+	if !p.refusals.waiting.Swap(true) && p.opts.Wake != nil {
+		p.opts.Wake()
 	}
 }
 
-// HandleRefusals tells the core and Options.Refused of the peers at addresses to which the
+// HandleRefusals tells the core and Options.OnRefused of the peers at addresses to which the
 // system has refused to send.
 func (p *Port) HandleRefusals() {
 	if !p.refusals.waiting.Load() {
@@ -66,20 +66,20 @@ func (p *Port) HandleRefusals() {
 			continue
 		}
 		to.refused, to.refusedAt = e, now
-		p.Core.Refused(now, number)
-		if p.o.Refused != nil {
-			p.o.Refused(now, number, e)
+		p.Core.OnSendRefused(now, number)
+		if p.opts.OnRefused != nil {
+			p.opts.OnRefused(now, number, e)
 		}
 	}
 }
 
-// refusalTime is the time for which a refusal explains the silence of a peer.
-const refusalTime = 1000 * reliability.Millisecond
+// refusalValidity is the time for which a refusal explains the silence of a peer.
+const refusalValidity = 1000 * reliability.Millisecond
 
-// Refusal returns the error with which the system refused to send to a peer within the last
+// LastRefusal returns the error with which the system refused to send to a peer within the last
 // second, nil if there was none.
-func (p *Port) Refusal(number int) error {
-	if number >= len(p.peers) || p.peers[number].refused == nil || p.Now() > p.peers[number].refusedAt+refusalTime {
+func (p *Port) LastRefusal(number int) error {
+	if number >= len(p.peers) || p.peers[number].refused == nil || p.Now() > p.peers[number].refusedAt+refusalValidity {
 		return nil
 	}
 	return p.peers[number].refused

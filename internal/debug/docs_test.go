@@ -69,7 +69,7 @@ func counterRows(all iter.Seq2[rnic.CounterInfo, uint64]) iter.Seq2[string, stri
 
 func dropRows(yield func(string, string) bool) {
 	for r := wire.Drop(1); r < wire.NumDrops; r++ {
-		if !yield(r.String(), r.Why()) {
+		if !yield(r.String(), r.Description()) {
 			return
 		}
 	}

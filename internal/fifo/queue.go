@@ -9,8 +9,8 @@ type Queue[T any] struct {
 }
 
 const (
-	leastRing = 4
-	keptRing  = 1024 // the longest that is kept while it is empty
+	minRing     = 4
+	maxIdleRing = 1024 // the longest that is kept while it is empty
 )
 
 // Len is how many are in the queue.
@@ -19,7 +19,7 @@ func (q *Queue[T]) Len() int { return q.n }
 // Push puts v behind all others.
 func (q *Queue[T]) Push(v T) {
 	if q.n == len(q.ring) {
-		ring := make([]T, max(leastRing, 2*q.n))
+		ring := make([]T, max(minRing, 2*q.n))
 		n := copy(ring, q.ring[q.head:])
 		copy(ring[n:], q.ring[:q.head])
 		q.ring, q.head = ring, 0
@@ -42,7 +42,7 @@ func (q *Queue[T]) Pop() T {
 	q.ring[q.head] = zero // what it refers to may go
 	q.head = (q.head + 1) & (len(q.ring) - 1)
 	q.n--
-	if q.n == 0 && len(q.ring) > keptRing {
+	if q.n == 0 && len(q.ring) > maxIdleRing {
 		*q = Queue[T]{}
 	}
 	return v

@@ -14,14 +14,14 @@ func TestFifoAgainstList(t *testing.T) {
 		next := 0
 		t.Repeat(map[string]func(*rapid.T){
 			"push": func(t *rapid.T) {
-				for range rapid.IntRange(1, 2*keptRing).Draw(t, "n") {
+				for range rapid.IntRange(1, 2*maxIdleRing).Draw(t, "n") {
 					next++
 					q.Push(next)
 					list = append(list, next)
 				}
 			},
 			"pop": func(t *rapid.T) {
-				for range min(len(list), rapid.IntRange(1, 3*keptRing).Draw(t, "n")) {
+				for range min(len(list), rapid.IntRange(1, 3*maxIdleRing).Draw(t, "n")) {
 					if front := *q.Front(); front != list[0] || q.Pop() != front {
 						t.Fatalf("%d, want %d", front, list[0])
 					}
@@ -34,7 +34,7 @@ func TestFifoAgainstList(t *testing.T) {
 						t.Fatalf("%d behind %d, want %d", got, i, want)
 					}
 				}
-				if q.Len() != len(list) || q.Len() == 0 && len(q.ring) > keptRing {
+				if q.Len() != len(list) || q.Len() == 0 && len(q.ring) > maxIdleRing {
 					t.Fatalf("%d in %d, want %d", q.Len(), len(q.ring), len(list))
 				}
 			},

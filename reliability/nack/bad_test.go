@@ -10,7 +10,7 @@ import (
 
 // packet is Data of end 0, with what is given changed.
 func (p *pair) packet(payload string, change func(h *Header)) []byte {
-	h := Header{Kind: Data, Flags: First | Last, Epoch: 7, To: 8, Order: 1, Length: uint32(len(payload))}
+	h := Header{Kind: Data, Flags: First | Last, Epoch: 7, To: 8, TxNum: 1, Length: uint32(len(payload))}
 	change(&h)
 	b := make([]byte, FeedbackSize+len(payload))
 	n := h.Put(b)
@@ -31,22 +31,22 @@ func TestBadPackets(t *testing.T) {
 		{"no epoch", DropMalformed, "x", func(h *Header) { h.Epoch = 0 }},
 		{"for nobody", DropMalformed, "x", func(h *Header) { h.To = 0 }},
 		{"HELLO for somebody", DropMalformed, "", func(h *Header) { *h = Header{Kind: Hello, Epoch: 7, To: 8} }},
-		{"ASK with flags", DropMalformed, "", func(h *Header) { h.Kind = Ask }},
-		{"ASK with payload", DropMalformed, "xxxx", func(h *Header) { h.Kind, h.Flags = Ask, 0 }},
+		{"ASK with flags", DropMalformed, "", func(h *Header) { h.Kind = Probe }},
+		{"ASK with payload", DropMalformed, "xxxx", func(h *Header) { h.Kind, h.Flags = Probe, 0 }},
 		{"whole message that says another length", DropMalformed, "x", func(h *Header) { h.Length = 2 }},
 		{"piece without payload", DropMalformed, "", func(h *Header) { h.Flags, h.Length = First, 2 }},
 		{"piece that is all", DropMalformed, "xy", func(h *Header) { h.Flags, h.Length = First, 2 }},
 		{"too long a message", DropTooLong, "x", func(h *Header) { h.Flags, h.Length = First, 1<<32-1 }},
-		{"another life of ours", DropNotUs, "x", func(h *Header) { h.To = 9 }},
+		{"another life of ours", DropStaleDestination, "x", func(h *Header) { h.To = 9 }},
 		{"a former life of the peer", DropOldEpoch, "x", func(h *Header) { h.Epoch = 6 }},
 		{"too far ahead", DropTooFar, "x", func(h *Header) { h.Seq = Window }},
-		{"asks about too much", DropTooFar, "", func(h *Header) { h.Kind, h.Flags, h.Seq = Ask, 0, Window+1 }},
-		{"acknowledges what was never sent", DropNeverSent, "x", func(h *Header) { h.Ack = 1 }},
-		{"has seen what was never sent", DropNeverSent, "x", func(h *Header) { h.Echo = 1 }},
-		{"has what was never sent", DropNeverSent, "", func(h *Header) { h.Kind, h.Flags, h.Have = Nack, 0, 1 }},
-		{"NACK of what was never sent", DropNeverSent, "", func(h *Header) { h.Kind, h.Flags, h.Ack = Nack, 0, 2 }},
-		{"a middle without a beginning", DropLie, "x", func(h *Header) { h.Flags, h.Length = 0, 2 }},
-		{"an end without a beginning", DropLie, "x", func(h *Header) { h.Flags, h.Length = Last, 2 }},
+		{"asks about too much", DropTooFar, "", func(h *Header) { h.Kind, h.Flags, h.Seq = Probe, 0, Window+1 }},
+		{"acknowledges what was never sent", DropUnsentAck, "x", func(h *Header) { h.Ack = 1 }},
+		{"has seen what was never sent", DropUnsentAck, "x", func(h *Header) { h.TxEcho = 1 }},
+		{"has what was never sent", DropUnsentAck, "", func(h *Header) { h.Kind, h.Flags, h.Sack = Nack, 0, 1 }},
+		{"NACK of what was never sent", DropUnsentAck, "", func(h *Header) { h.Kind, h.Flags, h.Ack = Nack, 0, 2 }},
+		{"a middle without a beginning", DropInconsistent, "x", func(h *Header) { h.Flags, h.Length = 0, 2 }},
+		{"an end without a beginning", DropInconsistent, "x", func(h *Header) { h.Flags, h.Length = Last, 2 }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := newPair(t, Options{})
@@ -72,7 +72,7 @@ func TestBadPackets(t *testing.T) {
 // Broken.
 func TestLies(t *testing.T) {
 	middle := func(seq uint32, length int, flags Flags) func(h *Header) {
-		return func(h *Header) { h.Seq, h.Order, h.Length, h.Flags = seq, seq+1, uint32(length), flags }
+		return func(h *Header) { h.Seq, h.TxNum, h.Length, h.Flags = seq, seq+1, uint32(length), flags }
 	}
 	for name, lie := range map[string]func(h *Header){
 		"other length": middle(1, 5, 0),
@@ -84,18 +84,18 @@ func TestLies(t *testing.T) {
 		p := newPair(t, Options{})
 		b := p.packet("cd", lie)
 		require.Equal(t, DropNone, p.handle(1, p.packet("ab", middle(0, 4, First))), name)
-		require.Equal(t, DropLie, p.handle(1, b), name)
+		require.Equal(t, DropInconsistent, p.handle(1, b), name)
 		require.Empty(t, p.got[1])
 		require.Equal(t, DropNone, p.handle(1, p.packet("cd", middle(1, 4, Last))), name)
 		require.Equal(t, []string{"abcd"}, p.got[1])
 
 		p = newPair(t, Options{})
 		require.Equal(t, DropNone, p.handle(1, b), name)
-		require.Equal(t, DropLie, p.handle(1, p.packet("ab", middle(0, 4, First))), name)
-		require.Equal(t, []Event{{0, Broken}}, p.events(1))
+		require.Equal(t, DropInconsistent, p.handle(1, p.packet("ab", middle(0, 4, First))), name)
+		require.Equal(t, []Event{{0, ProtocolError}}, p.events(1))
 		p.run(100 * ms)
 		require.NoError(t, p.end[1].idle())
-		require.Equal(t, DropGone, p.handle(1, b))
+		require.Equal(t, DropPeerClosed, p.handle(1, b))
 	}
 }
 
@@ -106,12 +106,12 @@ func TestFloodOfNACKs(t *testing.T) {
 		p.send(0, "x")
 	}
 	var out [200]Packet
-	n := p.end[0].Drain(p.now, out[:]) + p.end[0].Drain(p.now, out[quota:])
-	require.Equal(t, 2*quota, n)
+	n := p.end[0].Drain(p.now, out[:]) + p.end[0].Drain(p.now, out[sendQuota:])
+	require.Equal(t, 2*sendQuota, n)
 	for i := range out[:n] {
-		p.end[0].Done(out[i].Slot)
+		p.end[0].ReleaseSlot(out[i].Slot)
 	}
-	h := Header{Kind: Nack, Epoch: 8, To: 7, Have: 1 << 20, Echo: 22} // 21 arrived, none before
+	h := Header{Kind: Nack, Epoch: 8, To: 7, Sack: 1 << 20, TxEcho: 22} // 21 arrived, none before
 	var b [FeedbackSize]byte
 	h.Put(b[:])
 	for range 1000 {
@@ -119,13 +119,13 @@ func TestFloodOfNACKs(t *testing.T) {
 		require.Equal(t, DropNone, p.handle(0, b[:]))
 		for k := p.end[0].Drain(p.now, out[:]); k > 0; k = p.end[0].Drain(p.now, out[:]) {
 			for i := range out[:k] {
-				p.end[0].Done(out[i].Slot)
+				p.end[0].ReleaseSlot(out[i].Slot)
 			}
 		}
 	}
-	require.EqualValues(t, 21, p.end[0].Stats.Resent, "0 to 20")
+	require.EqualValues(t, 21, p.end[0].Stats.Retransmitted, "0 to 20")
 	require.EqualValues(t, Window, p.end[0].Stats.Packets)
-	require.EqualValues(t, 1000, p.end[0].Stats.NacksHeard)
+	require.EqualValues(t, 1000, p.end[0].Stats.NacksReceived)
 }
 
 // Questions and packets that have come before are answered once for all that
@@ -133,7 +133,7 @@ func TestFloodOfNACKs(t *testing.T) {
 func TestFloodOfQuestions(t *testing.T) {
 	p := newPair(t, Options{})
 	for i := range 1000 {
-		p.handle(1, p.packet("", func(h *Header) { *h = Header{Kind: Ask, Epoch: 7, To: 8, Order: uint32(i)} }))
+		p.handle(1, p.packet("", func(h *Header) { *h = Header{Kind: Probe, Epoch: 7, To: 8, TxNum: uint32(i)} }))
 		p.handle(1, p.packet("", func(h *Header) { *h = Header{Kind: Hello, Epoch: 7} }))
 		p.handle(1, p.packet("x", func(h *Header) {}))
 		p.handle(1, p.packet("x", func(h *Header) { h.To = 3 }))
@@ -143,24 +143,24 @@ func TestFloodOfQuestions(t *testing.T) {
 	require.Len(t, p.got[1], 1)
 }
 
-// What comes before its turn is kept within Options.Early, for all peers.
+// What comes before its turn is kept within Options.ReorderBytes, for all peers.
 func TestEarlyIsBounded(t *testing.T) {
 	const each, room = 80, 1000
-	p := newPair(t, Options{Early: room})
+	p := newPair(t, Options{ReorderBytes: room})
 	for seq := uint32(1); seq < Window; seq++ {
 		want := DropNone
 		if seq*each > room {
 			want = DropNoMemory
 		}
-		require.Equal(t, want, p.handle(1, p.packet(strings.Repeat("x", each), func(h *Header) { h.Seq, h.Order = seq, seq+1 })))
+		require.Equal(t, want, p.handle(1, p.packet(strings.Repeat("x", each), func(h *Header) { h.Seq, h.TxNum = seq, seq+1 })))
 	}
-	require.Equal(t, room/each*each, p.end[1].early)
-	require.EqualValues(t, room/each+1, p.end[1].peers[0].in.seen, "what is dropped is no sign that others are lost")
+	require.Equal(t, room/each*each, p.end[1].reorderBytes)
+	require.EqualValues(t, room/each+1, p.end[1].peers[0].in.maxTxNum, "what is dropped is no sign that others are lost")
 	for i := range uint32(3) { // and again: not kept twice
 		require.Equal(t, DropDuplicate, p.handle(1, p.packet("again", func(h *Header) { h.Seq = i + 1 })))
 	}
-	p.end[1].Close(0)
-	require.Zero(t, p.end[1].early)
+	p.end[1].ClosePeer(0)
+	require.Zero(t, p.end[1].reorderBytes)
 }
 
 // Options that make no sense are refused at once.
@@ -185,5 +185,5 @@ func TestOptions(t *testing.T) {
 func TestUnknownNames(t *testing.T) {
 	require.Equal(t, "EventKind(200)", EventKind(200).String())
 	require.Equal(t, "Drop(200)", Drop(200).String())
-	require.Equal(t, "broken", Broken.String())
+	require.Equal(t, "broken", ProtocolError.String())
 }

@@ -9,14 +9,14 @@ func BenchmarkMessage(b *testing.B) {
 		b.Run(map[int]string{8: "8B", 4000: "4KB"}[size], func(b *testing.B) {
 			o := Options{Peers: 1, Epoch: 1, MTU: 4096}
 			a, z := New(o), New(o)
-			a.Open(1, 0, Peer{Epoch: 1})
-			z.Open(1, 0, Peer{Epoch: 1})
+			a.OpenPeer(1, 0, Peer{Epoch: 1})
+			z.OpenPeer(1, 0, Peer{Epoch: 1})
 			body, out, now := make([]byte, size), make([]Packet, 32), Time(1)
 			pass := func(from, to *Core) {
 				for n := from.Drain(now, out); n > 0; n = from.Drain(now, out) {
 					for i := range out[:n] {
-						to.Handle(now, 0, out[i].Bytes, func([]byte) {})
-						from.Done(out[i].Slot)
+						to.HandlePacket(now, 0, out[i].Bytes, func([]byte) {})
+						from.ReleaseSlot(out[i].Slot)
 					}
 				}
 			}

@@ -21,7 +21,7 @@ func TestDocumentedExample(t *testing.T) {
 	p.run(50 * us)
 	p.send(1, "answer")
 	p.run(5 * ms)
-	p.lose = func(from int, h *Header) bool { return from == 0 && h.Kind == Data && h.Order < 8 }
+	p.lose = func(from int, h *Header) bool { return from == 0 && h.Kind == Data && h.TxNum < 8 }
 	p.send(0, "tail")
 	p.run(1000 * ms)
 	require.Equal(t, strings.Fields("a b c d tail"), p.got[1])

@@ -24,34 +24,34 @@ func (c *Core) Drain(now Time, out []Packet) (n int) {
 	for turns := c.active.Len(); turns > 0 && n < len(out); turns-- {
 		p := c.active.Pop()
 		p.active = false
-		n += c.leave(now, p, out[n:])
-		c.activate(p)
-		c.timers.set(p, c.deadline(p))
+		n += c.drainPeer(now, p, out[n:])
+		c.markActive(p)
+		c.timers.schedule(p, c.peerDeadline(p))
 	}
 	return n
 }
 
-// Done says that a packet that Drain gave out has left, or never will, and its
+// ReleaseSlot says that a packet that Drain gave out has left, or never will, and its
 // slot may be written to again.
-func (c *Core) Done(slot int) {
+func (c *Core) ReleaseSlot(slot int) {
 	if slot < 0 {
 		return
 	}
 	i := int32(slot)
-	c.slots.clear(i, posted)
+	c.slots.release(i, posted)
 	if c.slots.state[i] != 0 { // it may have to leave again
-		c.activate(c.peers[c.slots.owner[i]])
+		c.markActive(c.peers[c.slots.owner[i]])
 	}
 }
 
-// activate notes that a peer has something to send, if it has.
-func (c *Core) activate(p *peer) {
+// markActive notes that a peer has something to send, if it has.
+func (c *Core) markActive(p *peer) {
 	if p.active || !p.open {
 		return
 	}
-	wants := p.owe != owed{at: p.owe.at}
-	if !wants && !p.gone {
-		_, wants = c.ready(p)
+	wants := p.control != pendingControl{ackAt: p.control.ackAt}
+	if !wants && !p.closed {
+		_, wants = c.nextReady(p)
 	}
 	if wants {
 		p.active = true
@@ -59,70 +59,70 @@ func (c *Core) activate(p *peer) {
 	}
 }
 
-// leave lets packets to a peer leave: what it has to be told of comes behind
+// drainPeer lets packets to a peer leave: what it has to be told of comes behind
 // messages, which may have told it.
-func (c *Core) leave(now Time, p *peer, out []Packet) (n int) {
-	if p.owe.hello || p.owe.ask && p.epoch == 0 {
-		p.owe.hello, p.owe.ask = false, p.owe.ask && p.epoch != 0
-		c.control(p, &out[0], Header{Kind: Hello})
+func (c *Core) drainPeer(now Time, p *peer, out []Packet) (n int) {
+	if p.control.hello || p.control.probe && p.epoch == 0 {
+		p.control.hello, p.control.probe = false, p.control.probe && p.epoch != 0
+		c.putControl(p, &out[0], Header{Kind: Hello})
 		out[0].Solicited = true
-		c.Stats.Asks++
+		c.Stats.Probes++
 		n++
 	}
-	for ; n < min(len(out), quota) && p.epoch != 0; n++ {
-		seq, ok := c.ready(p)
+	for ; n < min(len(out), sendQuota) && p.epoch != 0; n++ {
+		seq, ok := c.nextReady(p)
 		if !ok {
 			break
 		}
-		c.transmit(now, p, seq, &out[n])
+		c.transmitData(now, p, seq, &out[n])
 	}
-	if p.owe.ask && n < len(out) {
-		c.ask(now, p, &out[n])
+	if p.control.probe && n < len(out) {
+		c.sendProbe(now, p, &out[n])
 		n++
 	}
-	if (p.owe.ack || p.owe.nack) && n < len(out) {
-		if p.owe.nack = p.owe.nack && p.in.missing(); p.owe.ack || p.owe.nack {
-			c.acknowledge(p, &out[n])
+	if (p.control.ack || p.control.nack) && n < len(out) {
+		if p.control.nack = p.control.nack && p.in.hasGap(); p.control.ack || p.control.nack {
+			c.sendAck(p, &out[n])
 			n++
 		}
 	}
 	return n
 }
 
-// ask asks a peer what has come.
-func (c *Core) ask(now Time, p *peer, out *Packet) {
-	p.owe.ask = false
-	p.out.rtt.Sent(now, wire.PSN(p.out.order&wire.PSNMask))
-	c.Stats.Asks++
-	c.control(p, out, Header{Kind: Ask, To: p.epoch, Seq: p.out.fresh, Ack: p.in.expected, Order: p.out.order, Echo: p.in.seen})
+// sendProbe asks a peer what has come.
+func (c *Core) sendProbe(now Time, p *peer, out *Packet) {
+	p.control.probe = false
+	p.out.rtt.OnSent(now, wire.PSN(p.out.txNum&wire.PSNMask))
+	c.Stats.Probes++
+	c.putControl(p, out, Header{Kind: Probe, To: p.epoch, Seq: p.out.nextSend, Ack: p.in.expected, TxNum: p.out.txNum, TxEcho: p.in.maxTxNum})
 	out.Solicited = true
-	p.out.order++
-	p.covered()
+	p.out.txNum++
+	p.clearPiggybackedAck()
 }
 
-// acknowledge tells a peer what has come.
-func (c *Core) acknowledge(p *peer, out *Packet) {
-	h := Header{Kind: Ack, To: p.epoch, Ack: p.in.expected, Have: p.in.have(), Echo: p.in.seen}
-	if p.in.missing() {
+// sendAck tells a peer what has come.
+func (c *Core) sendAck(p *peer, out *Packet) {
+	h := Header{Kind: Ack, To: p.epoch, Ack: p.in.expected, Sack: p.in.sackBits(), TxEcho: p.in.maxTxNum}
+	if p.in.hasGap() {
 		h.Kind = Nack
 		c.Stats.Nacks++
 	} else {
 		c.Stats.Acks++
 	}
-	c.control(p, out, h)
-	p.owe.ack, p.owe.nack, p.owe.at = false, false, 0
+	c.putControl(p, out, h)
+	p.control.ack, p.control.nack, p.control.ackAt = false, false, 0
 }
 
-func (c *Core) control(p *peer, out *Packet, h Header) {
+func (c *Core) putControl(p *peer, out *Packet, h Header) {
 	h.From, h.Epoch = c.o.Self, c.o.Epoch
 	*out = Packet{Peer: p.number, Slot: -1}
 	out.Bytes = out.small[:h.Put(out.small[:])]
 }
 
-// covered notes that a packet has told the peer what came in a row. Whatever
+// clearPiggybackedAck notes that a packet has told the peer what came in a row. Whatever
 // else there is to be said of what came has to be said by itself.
-func (p *peer) covered() {
-	if !p.in.missing() {
-		p.owe.ack, p.owe.nack, p.owe.at = false, false, 0
+func (p *peer) clearPiggybackedAck() {
+	if !p.in.hasGap() {
+		p.control.ack, p.control.nack, p.control.ackAt = false, false, 0
 	}
 }

@@ -7,17 +7,17 @@ type Drop uint8
 
 // The reasons.
 const (
-	DropNone      Drop = iota // it was
-	DropMalformed             // no packet of this protocol, or one that says what cannot be
-	DropTooLong               // of a message longer than Options.MaxMessage
-	DropNotUs                 // for another life of ours
-	DropOldEpoch              // of a former life of the peer
-	DropGone                  // of a peer that is closed or lost
-	DropDuplicate             // it has come before
-	DropTooFar                // further ahead than a peer may be
-	DropNoMemory              // before others, and Options.Early is used up
-	DropNeverSent             // about packets that we have not sent
-	DropLie                   // it does not fit the message that it is a piece of
+	DropNone             Drop = iota // it was
+	DropMalformed                    // no packet of this protocol, or one that says what cannot be
+	DropTooLong                      // of a message longer than Options.MaxMessage
+	DropStaleDestination             // for another life of ours
+	DropOldEpoch                     // of a former life of the peer
+	DropPeerClosed                   // of a peer that is closed or lost
+	DropDuplicate                    // it has come before
+	DropTooFar                       // further ahead than a peer may be
+	DropNoMemory                     // before others, and Options.ReorderBytes is used up
+	DropUnsentAck                    // about packets that we have not sent
+	DropInconsistent                 // it does not fit the message that it is a piece of
 	drops
 )
 

@@ -18,11 +18,11 @@ const (
 	// Restarted: the peer has another life. What it had not acknowledged may
 	// be lost, and what is sent now goes to the new one.
 	Restarted
-	// Lost: the peer has taken nothing for long, or left something undone, and
+	// TimedOut: the peer has taken nothing for long, or left something undone, and
 	// is closed.
-	Lost
-	// Broken: the peer breaks the rules, and is closed.
-	Broken
+	TimedOut
+	// ProtocolError: the peer breaks the rules, and is closed.
+	ProtocolError
 )
 
 func (k EventKind) String() string {
@@ -33,19 +33,19 @@ func (k EventKind) String() string {
 	return names[k]
 }
 
-// Next takes an event, if there is one.
-func (c *Core) Next() (e Event, ok bool) {
+// NextEvent takes an event, if there is one.
+func (c *Core) NextEvent() (e Event, ok bool) {
 	if c.events.Len() > 0 {
 		return c.events.Pop(), true
 	}
-	for c.starved.Len() > 0 && len(c.slots.free) > 0 {
-		p := *c.starved.Front()
-		if p.starving && int(p.need) > len(c.slots.free) {
+	for c.slotWaiters.Len() > 0 && len(c.slots.free) > 0 {
+		p := *c.slotWaiters.Front()
+		if p.slotStarved && int(p.needed) > len(c.slots.free) {
 			return Event{}, false
 		}
-		c.starved.Pop()
-		if p.starving {
-			p.starving = false
+		c.slotWaiters.Pop()
+		if p.slotStarved {
+			p.slotStarved = false
 			return Event{Peer: p.number, Kind: Writable}, true
 		}
 	}

@@ -14,23 +14,23 @@ func Example() {
 	for i := range end {
 		end[i] = nack.New(nack.Options{Self: uint32(i), Peers: 2, Epoch: uint32(7 + i), MTU: 128})
 	}
-	end[0].Open(now, 1, nack.Peer{Epoch: 8}) // they know each other's epochs
-	end[1].Open(now, 0, nack.Peer{Epoch: 7})
+	end[0].OpenPeer(now, 1, nack.Peer{Epoch: 8}) // they know each other's epochs
+	end[1].OpenPeer(now, 0, nack.Peer{Epoch: 7})
 
 	packets := make([]nack.Packet, 16)
 	travel := func(from int, lost ...int) {
 		for i := range packets[:end[from].Drain(now, packets)] {
 			p := &packets[i]
 			var h nack.Header
-			h.Get(p.Bytes)
-			fmt.Printf("%d sends %v seq %d ack %d have %b", from, h.Kind, h.Seq, h.Ack, h.Have)
+			h.Parse(p.Bytes)
+			fmt.Printf("%d sends %v seq %d ack %d have %b", from, h.Kind, h.Seq, h.Ack, h.Sack)
 			if len(lost) > 0 && lost[0] == i {
 				fmt.Println(", which gets lost")
 			} else {
 				fmt.Println()
-				end[p.Peer].Handle(now, from, p.Bytes, func(message []byte) { fmt.Printf("%d has got %d bytes\n", p.Peer, len(message)) })
+				end[p.Peer].HandlePacket(now, from, p.Bytes, func(message []byte) { fmt.Printf("%d has got %d bytes\n", p.Peer, len(message)) })
 			}
-			end[from].Done(p.Slot)
+			end[from].ReleaseSlot(p.Slot)
 		}
 	}
 

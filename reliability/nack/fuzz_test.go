@@ -16,18 +16,18 @@ func FuzzHandle(f *testing.F) {
 		b = append(b[:h.Put(b)], payload...)
 		return append([]byte{byte(len(b))}, b...)
 	}
-	f.Add(header(Header{Kind: Data, To: 7, Flags: First, Length: 3, Order: 1}, "ab"))
-	f.Add(append(header(Header{Kind: Data, To: 7, Flags: First | Last, Length: 1, Seq: 3, Order: 1}, "a"), header(Header{Kind: Data, To: 7, Flags: First | Last, Length: 1, Order: 1}, "b")...))
-	f.Add(header(Header{Kind: Nack, To: 7, Ack: 1, Have: 5, Echo: 4}, ""))
-	f.Add(header(Header{Kind: Ack, To: 7, Ack: 20, Echo: 20}, ""))
-	f.Add(header(Header{Kind: Ask, To: 7, Seq: 3, Order: 9}, ""))
+	f.Add(header(Header{Kind: Data, To: 7, Flags: First, Length: 3, TxNum: 1}, "ab"))
+	f.Add(append(header(Header{Kind: Data, To: 7, Flags: First | Last, Length: 1, Seq: 3, TxNum: 1}, "a"), header(Header{Kind: Data, To: 7, Flags: First | Last, Length: 1, TxNum: 1}, "b")...))
+	f.Add(header(Header{Kind: Nack, To: 7, Ack: 1, Sack: 5, TxEcho: 4}, ""))
+	f.Add(header(Header{Kind: Ack, To: 7, Ack: 20, TxEcho: 20}, ""))
+	f.Add(header(Header{Kind: Probe, To: 7, Seq: 3, TxNum: 9}, ""))
 	f.Add(header(Header{Kind: Hello}, ""))
 	f.Add([]byte{200, 201, 202, 203, 204, 205})
 	f.Fuzz(func(t *testing.T, script []byte) {
-		c := New(Options{Peers: 2, Epoch: 7, MTU: minMTU, Slots: 40, Early: 500})
+		c := New(Options{Peers: 2, Epoch: 7, MTU: minMTU, Slots: 40, ReorderBytes: 500})
 		now := Time(1)
-		c.Open(now, 0, Peer{Epoch: 8})
-		c.Open(now, 1, Peer{})
+		c.OpenPeer(now, 0, Peer{Epoch: 8})
+		c.OpenPeer(now, 1, Peer{})
 		var out [10]Packet
 		var has []int
 		for range 20 {
@@ -43,7 +43,7 @@ func FuzzHandle(f *testing.F) {
 			switch {
 			case op < 200:
 				n := min(op, len(script))
-				c.Handle(now, 0, script[:n:n], deliver)
+				c.HandlePacket(now, 0, script[:n:n], deliver)
 				script = script[n:]
 			case op < 210:
 				for i := range out[:c.Drain(now, out[:op-199])] {
@@ -51,7 +51,7 @@ func FuzzHandle(f *testing.F) {
 				}
 			case op < 220:
 				for range min(len(has), op-209) {
-					c.Done(has[0])
+					c.ReleaseSlot(has[0])
 					has = has[1:]
 				}
 			case op < 240:
@@ -60,9 +60,9 @@ func FuzzHandle(f *testing.F) {
 			case op < 250:
 				_ = c.Send(now, op%2, make([]byte, (op-240)*30), nil)
 			case op < 253:
-				c.Next()
+				c.NextEvent()
 			default:
-				c.Close(1)
+				c.ClosePeer(1)
 			}
 			c.invariants(func(ok bool, format string, args ...any) {
 				require.True(t, ok, "%s", fmt.Sprintf(format, args...))

@@ -1,78 +1,78 @@
 package nack
 
-// Handle handles a packet of a peer: the caller knows by Header.From, and by where
+// HandlePacket handles a packet of a peer: the caller knows by Header.From, and by where
 // it came from, that it is this one's. Messages that are complete by it are given
 // to deliver, one by one; they are the Core's again when that returns. It may call
 // all methods but Handle. The result says why the packet was not heeded, if so.
-func (c *Core) Handle(now Time, number int, packet []byte, deliver func(message []byte)) Drop {
-	d := c.handle(now, number, packet, deliver)
+func (c *Core) HandlePacket(now Time, number int, packet []byte, deliver func(message []byte)) Drop {
+	d := c.handlePacket(now, number, packet, deliver)
 	c.Stats.Dropped[d]++
 	return d
 }
 
-func (c *Core) handle(now Time, number int, packet []byte, deliver func([]byte)) Drop {
+func (c *Core) handlePacket(now Time, number int, packet []byte, deliver func([]byte)) Drop {
 	var h Header
-	if !h.Get(packet) {
+	if !h.Parse(packet) {
 		return DropMalformed
 	}
 	if h.Kind == Data && int64(h.Length) > int64(c.o.MaxMessage) {
 		return DropTooLong
 	}
-	p := c.peer(number)
-	d := c.admit(p, &h)
+	p := c.getPeer(number)
+	d := c.checkEpochs(p, &h)
 	if d == DropNone && h.Kind != Hello {
-		d = c.heed(now, p, &h, h.Kind == Ack || h.Kind == Nack)
+		d = c.handleAck(now, p, &h, h.Kind == Ack || h.Kind == Nack)
 	}
 	if d == DropNone {
-		p.in.last = now
+		p.in.lastRecv = now
 		switch h.Kind {
 		case Data:
-			d = c.data(now, p, &h, packet[DataSize:], deliver)
-		case Ask:
-			d = p.asked(&h)
+			d = c.handleData(now, p, &h, packet[DataSize:], deliver)
+		case Probe:
+			d = p.handleProbe(&h)
 		case Hello:
-			p.owe.ack = true
+			p.control.ack = true
 		case Nack:
-			c.Stats.NacksHeard++
+			c.Stats.NacksReceived++
 		}
 	}
-	c.settle(now, p)
+	c.reschedule(now, p)
 	return d
 }
 
-// admit looks whether a packet is of the peer's life that we know, or of a newer
+// checkEpochs looks whether a packet is of the peer's life that we know, or of a newer
 // one, and meant for ours.
-func (c *Core) admit(p *peer, h *Header) Drop {
+func (c *Core) checkEpochs(p *peer, h *Header) Drop {
 	switch {
 	case h.To != c.o.Epoch && h.Kind != Hello:
-		if after(c.o.Epoch, h.To) && (p.epoch == 0 || !after(p.epoch, h.Epoch)) {
-			p.owe.hello = true // it means an earlier life of ours, and should know
+		if seqAfter(c.o.Epoch, h.To) && (p.epoch == 0 || !seqAfter(p.epoch, h.Epoch)) {
+			p.control.hello = true // it means an earlier life of ours, and should know
 		}
-		return DropNotUs
+		return DropStaleDestination
 	case p.epoch == 0:
 		p.epoch = h.Epoch
-	case after(h.Epoch, p.epoch):
-		c.restart(p, h.Epoch)
+	case seqAfter(h.Epoch, p.epoch):
+		c.restartPeer(p, h.Epoch)
 	case h.Epoch != p.epoch:
 		return DropOldEpoch
-	case p.gone:
-		return DropGone
+	case p.closed:
+		return DropPeerClosed
 	}
 	return DropNone
 }
 
-// settle lets a peer go on after something about it has changed.
-func (c *Core) settle(now Time, p *peer) {
-	if p.waiting && p.open && !p.gone {
+// reschedule lets a peer go on after something about it has changed.
+func (c *Core) reschedule(now Time, p *peer) {
+	if p.blocked && p.open && !p.closed {
 		switch {
-		case p.epoch == 0 && p.out.askAt == 0:
-			p.owe.ask = true
-			p.out.progress, p.out.askAt = now, now+p.out.patience()
-		case p.epoch != 0 && p.out.room(int(p.need)):
-			p.waiting = false
+		case p.epoch == 0 && p.out.probeAt == 0:
+			p.control.probe = true
+			p.out.lastProgress, p.out.probeAt = now, now+p.out.probeInterval()
+		case p.epoch != 0 && p.out.hasRoom(int(p.needed)):
+			p.blocked = false
 			c.events.Push(Event{Peer: p.number, Kind: Writable})
 		}
 	}
-	c.activate(p)
-	c.timers.set(p, c.deadline(p))
+	c.markActive(p)
+	c.timers.schedule(p, c.peerDeadline(p))
 }

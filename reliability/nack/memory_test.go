@@ -23,10 +23,10 @@ func newCrowd(t testing.TB, n int, o Options) *crowd {
 	c := &crowd{t: t, now: 1, peers: make([]*Core, n), got: make([]int, n)}
 	o.Peers, o.Epoch, o.MTU = n, 1, 1024
 	c.hub = New(o)
-	mem := make([]byte, n*Memory(4, 1024))
+	mem := make([]byte, n*MemorySize(4, 1024))
 	for i := range c.peers {
-		c.peers[i] = New(Options{Self: uint32(i), Peers: 1, Epoch: uint32(i + 2), MTU: 1024, Slots: 4, Memory: mem[i*Memory(4, 1024):]})
-		c.peers[i].Open(c.now, 0, Peer{Epoch: 1})
+		c.peers[i] = New(Options{Self: uint32(i), Peers: 1, Epoch: uint32(i + 2), MTU: 1024, Slots: 4, Memory: mem[i*MemorySize(4, 1024):]})
+		c.peers[i].OpenPeer(c.now, 0, Peer{Epoch: 1})
 	}
 	return c
 }
@@ -34,7 +34,7 @@ func newCrowd(t testing.TB, n int, o Options) *crowd {
 // open makes them known to the hub.
 func (c *crowd) open() {
 	for i := range c.peers {
-		c.hub.Open(c.now, i, Peer{Epoch: uint32(i + 2)})
+		c.hub.OpenPeer(c.now, i, Peer{Epoch: uint32(i + 2)})
 	}
 }
 
@@ -53,8 +53,8 @@ func (c *crowd) settle() {
 			some = true
 			for i := range c.out[:n] {
 				k := &c.out[i]
-				require.Equal(c.t, DropNone, c.peers[k.Peer].Handle(c.now, 0, k.Bytes, func([]byte) { c.got[k.Peer]++ }))
-				c.hub.Done(k.Slot)
+				require.Equal(c.t, DropNone, c.peers[k.Peer].HandlePacket(c.now, 0, k.Bytes, func([]byte) { c.got[k.Peer]++ }))
+				c.hub.ReleaseSlot(k.Slot)
 			}
 		}
 		c.now += 5 * ms
@@ -66,8 +66,8 @@ func (c *crowd) settle() {
 			for n := p.Drain(c.now, out[:]); n > 0; n = p.Drain(c.now, out[:]) {
 				some = true
 				for j := range out[:n] {
-					require.Equal(c.t, DropNone, c.hub.Handle(c.now, i, out[j].Bytes, func([]byte) { c.heard++ }))
-					p.Done(out[j].Slot)
+					require.Equal(c.t, DropNone, c.hub.HandlePacket(c.now, i, out[j].Bytes, func([]byte) { c.heard++ }))
+					p.ReleaseSlot(out[j].Slot)
 				}
 			}
 		}
@@ -86,7 +86,7 @@ func heapBytes() uint64 {
 // them before others, and is idle now takes at most 2 KiB.
 func TestIdlePeersAreSmall(t *testing.T) {
 	const n, limit = 3000, 2 << 10
-	memory := make([]byte, Memory(512, 1024))
+	memory := make([]byte, MemorySize(512, 1024))
 	c := newCrowd(t, n, Options{Slots: 512, Memory: memory})
 	c.open()
 	message := make([]byte, 3000)
@@ -103,20 +103,20 @@ func TestIdlePeersAreSmall(t *testing.T) {
 		var out [2]Packet
 		require.Equal(t, 2, c.peers[i].Drain(c.now, out[:]))
 		for _, k := range []int{1, 0} {
-			require.Equal(t, DropNone, c.hub.Handle(c.now, i, out[k].Bytes, func([]byte) { c.heard++ }))
-			c.peers[i].Done(out[k].Slot)
+			require.Equal(t, DropNone, c.hub.HandlePacket(c.now, i, out[k].Bytes, func([]byte) { c.heard++ }))
+			c.peers[i].ReleaseSlot(out[k].Slot)
 		}
 	}
 	c.settle()
-	_, some := c.hub.Next()
+	_, some := c.hub.NextEvent()
 	require.False(t, some)
 	require.NoError(t, c.hub.idle())
 	for i := range n {
 		require.Equal(t, 1, c.got[i])
 	}
 	require.Equal(t, 3*n, c.heard)
-	require.EqualValues(t, n, c.hub.Stats.Early)
-	require.LessOrEqual(t, max(len(c.hub.inboxes), len(c.hub.outboxes), len(c.hub.buffers)), keptFree)
+	require.EqualValues(t, n, c.hub.Stats.OutOfOrder)
+	require.LessOrEqual(t, max(len(c.hub.freeReorderBuffers), len(c.hub.freeSendRings), len(c.hub.freeBuffers)), maxFree)
 	with := heapBytes()
 	c.hub = nil
 	each := (with - heapBytes()) / n
@@ -147,7 +147,7 @@ func TestManyPeersFewSlots(t *testing.T) {
 	for ; ; rounds++ {
 		c.settle()
 		some := false
-		for e, ok := c.hub.Next(); ok; e, ok = c.hub.Next() {
+		for e, ok := c.hub.NextEvent(); ok; e, ok = c.hub.NextEvent() {
 			some = true
 			require.Equal(t, Writable, e.Kind)
 			try(e.Peer)
@@ -191,16 +191,16 @@ func TestNoAllocation(t *testing.T) {
 			_ = p.Send(c.now, 0, b, b)
 			for n := p.Drain(c.now, out); n > 0; n = p.Drain(c.now, out) {
 				for j := range out[:n] {
-					c.hub.Handle(c.now, i, out[j].Bytes, deliver)
-					p.Done(out[j].Slot)
+					c.hub.HandlePacket(c.now, i, out[j].Bytes, deliver)
+					p.ReleaseSlot(out[j].Slot)
 				}
 			}
 			c.now += 2 * ms
 			c.hub.Advance(c.now)
 			for n := c.hub.Drain(c.now, out); n > 0; n = c.hub.Drain(c.now, out) {
 				for j := range out[:n] {
-					p.Handle(c.now, 0, out[j].Bytes, deliver)
-					c.hub.Done(out[j].Slot)
+					p.HandlePacket(c.now, 0, out[j].Bytes, deliver)
+					c.hub.ReleaseSlot(out[j].Slot)
 				}
 			}
 		}

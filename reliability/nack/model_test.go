@@ -15,7 +15,7 @@ func TestReceiverAgainstModel(t *testing.T) {
 		const total = 200
 		c := New(Options{Peers: 1, Epoch: 8, MTU: minMTU})
 		c.first = rapid.SampledFrom([]uint32{0, 5, 1<<32 - 100, 1<<31 - 100}).Draw(t, "first")
-		c.Open(1, 0, Peer{Epoch: 7})
+		c.OpenPeer(1, 0, Peer{Epoch: 7})
 		come, next, order := map[uint32]bool{}, uint32(0), uint32(0)
 		var got []byte
 		for range rapid.IntRange(1, 250).Draw(t, "packets") {
@@ -24,7 +24,7 @@ func TestReceiverAgainstModel(t *testing.T) {
 				continue
 			}
 			order++
-			h := Header{Kind: Data, Flags: First | Last, Epoch: 7, To: 8, Seq: c.first + seq, Order: c.first + order, Ack: c.first, Echo: c.first, Length: 1}
+			h := Header{Kind: Data, Flags: First | Last, Epoch: 7, To: 8, Seq: c.first + seq, TxNum: c.first + order, Ack: c.first, TxEcho: c.first, Length: 1}
 			b := append(make([]byte, DataSize), byte(seq))
 			h.Put(b)
 			want := DropNone
@@ -34,7 +34,7 @@ func TestReceiverAgainstModel(t *testing.T) {
 			case come[seq]:
 				want = DropDuplicate
 			}
-			require.Equal(t, want, c.Handle(2, 0, b, func(m []byte) { got = append(got, m[0]) }))
+			require.Equal(t, want, c.HandlePacket(2, 0, b, func(m []byte) { got = append(got, m[0]) }))
 			if want == DropTooFar {
 				order--
 			} else {
@@ -47,20 +47,20 @@ func TestReceiverAgainstModel(t *testing.T) {
 			if next > 0 {
 				require.Equal(t, byte(next-1), got[next-1])
 			}
-			c.peers[0].owe.ack = true
-			c.activate(c.peers[0])
+			c.peers[0].control.ack = true
+			c.markActive(c.peers[0])
 			var out [2]Packet
 			require.Equal(t, 1, c.Drain(2, out[:]))
-			require.True(t, h.Get(out[0].Bytes))
+			require.True(t, h.Parse(out[0].Bytes))
 			require.Equal(t, c.first+next, h.Ack)
-			require.Equal(t, c.first+order, h.Echo)
+			require.Equal(t, c.first+order, h.TxEcho)
 			have := uint64(0)
 			for i := range uint32(64) {
 				if come[next+1+i] {
 					have |= 1 << i
 				}
 			}
-			require.Equal(t, have, h.Have)
+			require.Equal(t, have, h.Sack)
 			require.Equal(t, have != 0, h.Kind == Nack)
 		}
 	})
@@ -72,7 +72,7 @@ func TestReceiverAgainstModel(t *testing.T) {
 func TestSenderAgainstModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := New(Options{Peers: 1, Epoch: 7, MTU: minMTU, Slots: 70})
-		c.Open(1, 0, Peer{Epoch: 8})
+		c.OpenPeer(1, 0, Peer{Epoch: 8})
 		now := Time(1)
 		left := map[uint32]uint32{} // order with which a packet left last
 		come := map[uint32]bool{}
@@ -82,24 +82,24 @@ func TestSenderAgainstModel(t *testing.T) {
 			now += 3 * ms
 			for range rapid.IntRange(0, 20).Draw(t, "messages") {
 				err := c.Send(now, 0, []byte{byte(next)}, nil)
-				require.Equal(t, next-una >= Window, err == ErrNoRoom)
+				require.Equal(t, next-una >= Window, err == ErrWouldBlock)
 				if err == nil {
 					next++
 				}
 			}
 			c.peers[0].out.window.Reset(minMTU, 0) // windows are another test's
-			c.activate(c.peers[0])
+			c.markActive(c.peers[0])
 			for n := c.Drain(now, out[:]); n > 0; n = c.Drain(now, out[:]) {
 				for i := range out[:n] {
 					var h Header
-					require.True(t, h.Get(out[i].Bytes))
-					require.Equal(t, order, h.Order)
+					require.True(t, h.Parse(out[i].Bytes))
+					require.Equal(t, order, h.TxNum)
 					if order++; h.Kind == Data {
 						require.Equal(t, []byte{byte(h.Seq)}, out[i].Bytes[DataSize:])
 						require.False(t, come[h.Seq], "packet %d is known to have come", h.Seq)
-						left[h.Seq] = h.Order
+						left[h.Seq] = h.TxNum
 					}
-					c.Done(out[i].Slot)
+					c.ReleaseSlot(out[i].Slot)
 				}
 			}
 			require.Len(t, left, int(next), "all have left")
@@ -107,7 +107,7 @@ func TestSenderAgainstModel(t *testing.T) {
 				continue
 			}
 			echo := uint32(rapid.IntRange(0, int(order-1)).Draw(t, "echo"))
-			h := Header{Kind: Nack, Epoch: 8, To: 7, Echo: echo}
+			h := Header{Kind: Nack, Epoch: 8, To: 7, TxEcho: echo}
 			for seq := una; seq != next; seq++ { // what left up to echo may have come
 				if left[seq] <= echo && rapid.Bool().Draw(t, "came") {
 					come[seq] = true
@@ -119,7 +119,7 @@ func TestSenderAgainstModel(t *testing.T) {
 			h.Ack = una
 			for i := range uint32(Window - 1) {
 				if come[una+1+i] {
-					h.Have |= 1 << i
+					h.Sack |= 1 << i
 				}
 			}
 			var again []uint32
@@ -130,10 +130,10 @@ func TestSenderAgainstModel(t *testing.T) {
 			}
 			var b [FeedbackSize]byte
 			h.Put(b[:])
-			require.Equal(t, DropNone, c.Handle(now, 0, b[:], nil))
+			require.Equal(t, DropNone, c.HandlePacket(now, 0, b[:], nil))
 			var lost []uint32
 			for seq := una; seq != next; seq++ {
-				if r := c.peers[0].out.ring; r.lost&bit(seq) != 0 {
+				if r := c.peers[0].out.ring; r.lost&seqBit(seq) != 0 {
 					lost = append(lost, seq)
 				}
 			}
@@ -145,7 +145,7 @@ func TestSenderAgainstModel(t *testing.T) {
 				}
 			}
 			require.Equal(t, kept, len(c.slots.state)-len(c.slots.free))
-			for _, ok := c.Next(); ok; _, ok = c.Next() {
+			for _, ok := c.NextEvent(); ok; _, ok = c.NextEvent() {
 			}
 		}
 	})

@@ -32,9 +32,9 @@ type Options struct {
 	Slots  int
 	Memory []byte
 
-	// Early is how many bytes of packets are kept, of all peers, that have come
+	// ReorderBytes is how many bytes of packets are kept, of all peers, that have come
 	// before others of their peer; 4 MiB unless given.
-	Early int
+	ReorderBytes int
 
 	// AckDelay is how long an acknowledgement waits for a packet that it can
 	// travel with, in nanoseconds; 1 ms unless given. GiveUp is how long a peer
@@ -45,16 +45,16 @@ type Options struct {
 
 // Rules that are no options.
 const (
-	askEvery  = 16                            // packets, of which one wants an acknowledgement
-	maxPieces = 32                            // packets of a message
-	minMTU    = 128                           // bytes
-	quota     = 16                            // packets that a peer gets until it is another's turn
-	patient   = 20 * reliability.Millisecond  // until a question, at first: a peer may be busy
-	slowest   = 256 * reliability.Millisecond // between two questions
-	keptFree  = 64                            // of each thing that is used again
+	ackRequestEvery  = 16                            // packets, of which one wants an acknowledgement
+	maxPackets       = 32                            // packets of a message
+	minMTU           = 128                           // bytes
+	sendQuota        = 16                            // packets that a peer gets until it is another's turn
+	maxFirstProbe    = 20 * reliability.Millisecond  // until a question, at first: a peer may be busy
+	maxProbeInterval = 256 * reliability.Millisecond // between two questions
+	maxFree          = 64                            // of each thing that is used again
 )
 
-func (o *Options) fill() {
+func (o *Options) setDefaults() {
 	if o.Epoch == 0 || o.MTU < minMTU || o.MTU > 1<<16-1 || o.Peers < 1 {
 		panic("nack: Options without Peers or Epoch, or with an MTU that is none")
 	}
@@ -62,14 +62,14 @@ func (o *Options) fill() {
 		o.Slots = 1024
 	}
 	if o.Memory == nil {
-		o.Memory = make([]byte, Memory(o.Slots, o.MTU))
+		o.Memory = make([]byte, MemorySize(o.Slots, o.MTU))
 	}
-	o.Memory = o.Memory[:Memory(o.Slots, o.MTU)]
-	if most := min(o.Slots, maxPieces) * (o.MTU - DataSize); o.MaxMessage <= 0 || o.MaxMessage > most {
+	o.Memory = o.Memory[:MemorySize(o.Slots, o.MTU)]
+	if most := min(o.Slots, maxPackets) * (o.MTU - DataSize); o.MaxMessage <= 0 || o.MaxMessage > most {
 		o.MaxMessage = most
 	}
-	if o.Early <= 0 {
-		o.Early = 4 << 20
+	if o.ReorderBytes <= 0 {
+		o.ReorderBytes = 4 << 20
 	}
 	if o.AckDelay <= 0 {
 		o.AckDelay = reliability.Millisecond

@@ -44,7 +44,7 @@ func (p *pair) start(i int, epoch uint32, o Options) {
 	p.end[i] = New(o)
 }
 
-func (p *pair) open(i int, epoch uint32) { p.end[i].Open(p.now, 1-i, Peer{Epoch: epoch}) }
+func (p *pair) open(i int, epoch uint32) { p.end[i].OpenPeer(p.now, 1-i, Peer{Epoch: epoch}) }
 
 func (p *pair) send(from int, message string) {
 	require.NoError(p.t, p.end[from].Send(p.now, 1-from, []byte(message), nil))
@@ -96,7 +96,7 @@ func (p *pair) exchange() (some bool) {
 
 func (p *pair) carry(from int, k *Packet) {
 	var h Header
-	require.True(p.t, h.Get(k.Bytes))
+	require.True(p.t, h.Parse(k.Bytes))
 	lost := p.lose != nil && p.lose(from, &h)
 	line := fmt.Sprintf("%7.3f ms  %c > %c  %s", float64(p.now-1*ms)/ms, 'a'+from, 'b'-from, h.text())
 	if lost {
@@ -105,11 +105,11 @@ func (p *pair) carry(from int, k *Packet) {
 		line += fmt.Sprintf("  (%v)", d)
 	}
 	p.log = append(p.log, line)
-	p.end[from].Done(k.Slot)
+	p.end[from].ReleaseSlot(k.Slot)
 }
 
 func (p *pair) handle(at int, b []byte) Drop {
-	return p.end[at].Handle(p.now, 1-at, b, func(m []byte) { p.got[at] = append(p.got[at], string(m)) })
+	return p.end[at].HandlePacket(p.now, 1-at, b, func(m []byte) { p.got[at] = append(p.got[at], string(m)) })
 }
 
 func (h *Header) text() string {
@@ -117,24 +117,24 @@ func (h *Header) text() string {
 	switch h.Kind {
 	case Data:
 		s += fmt.Sprintf(" %d", h.Seq)
-		if h.Flags&Answer != 0 {
+		if h.Flags&AckRequested != 0 {
 			s += ", answer"
 		}
-	case Ask:
+	case Probe:
 		s += fmt.Sprintf(" up to %d", h.Seq)
 	case Ack, Nack:
 		s += fmt.Sprintf(" %d", h.Ack)
-		if h.Have != 0 {
-			s += fmt.Sprintf(" have %b", h.Have)
+		if h.Sack != 0 {
+			s += fmt.Sprintf(" have %b", h.Sack)
 		}
-		s += fmt.Sprintf(" echo %d", h.Echo)
+		s += fmt.Sprintf(" echo %d", h.TxEcho)
 		return s
 	}
-	return s + fmt.Sprintf(" (order %d)", h.Order)
+	return s + fmt.Sprintf(" (order %d)", h.TxNum)
 }
 
 func (p *pair) events(i int) (list []Event) {
-	for e, ok := p.end[i].Next(); ok; e, ok = p.end[i].Next() {
+	for e, ok := p.end[i].NextEvent(); ok; e, ok = p.end[i].NextEvent() {
 		list = append(list, e)
 	}
 	return list

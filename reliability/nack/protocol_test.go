@@ -46,9 +46,9 @@ func TestGap(t *testing.T) {
 	}
 	p.run(1000 * ms)
 	require.Equal(t, strings.Fields("a b c d e"), p.got[1])
-	require.EqualValues(t, 1, p.end[0].Stats.Resent)
+	require.EqualValues(t, 1, p.end[0].Stats.Retransmitted)
 	require.EqualValues(t, 1, p.end[1].Stats.Nacks)
-	require.Zero(t, p.end[0].Stats.Asks, p.log)
+	require.Zero(t, p.end[0].Stats.Probes, p.log)
 	p.requireIdle()
 }
 
@@ -62,8 +62,8 @@ func TestGapThatCloses(t *testing.T) {
 	p.handle(1, out[1].Bytes)
 	p.handle(1, out[0].Bytes)
 	require.Equal(t, []string{"a", "b"}, p.got[1])
-	p.end[0].Done(out[0].Slot)
-	p.end[0].Done(out[1].Slot)
+	p.end[0].ReleaseSlot(out[0].Slot)
+	p.end[0].ReleaseSlot(out[1].Slot)
 	require.Zero(t, p.end[1].Drain(p.now, out[:]))
 	p.run(100 * ms)
 	require.EqualValues(t, 1, p.end[1].Stats.Acks)
@@ -84,12 +84,12 @@ func TestSlotOfTheAdapter(t *testing.T) {
 	require.Equal(t, 1, p.end[1].Drain(p.now, reply[:]))
 	p.handle(0, reply[0].Bytes)
 	require.Zero(t, p.end[0].Drain(p.now, out[2:]))
-	p.end[0].Done(out[1].Slot)
+	p.end[0].ReleaseSlot(out[1].Slot)
 	require.Zero(t, p.end[0].Drain(p.now, out[2:]))
-	p.end[0].Done(out[0].Slot)
+	p.end[0].ReleaseSlot(out[0].Slot)
 	p.run(100 * ms)
 	require.Equal(t, []string{"a", "b"}, p.got[1])
-	require.EqualValues(t, 1, p.end[0].Stats.Resent)
+	require.EqualValues(t, 1, p.end[0].Stats.Retransmitted)
 	p.requireIdle()
 }
 
@@ -102,7 +102,7 @@ func TestAnswersAreWanted(t *testing.T) {
 			p.send(0, "x")
 		}
 		p.lose = func(_ int, h *Header) bool {
-			if h.Kind == Data && h.Flags&Answer != 0 {
+			if h.Kind == Data && h.Flags&AckRequested != 0 {
 				list = append(list, h.Seq)
 			}
 			return false
@@ -125,7 +125,7 @@ func TestPatience(t *testing.T) {
 	s := &p.end[0].peers[1].out
 	var asked []Time
 	p.lose = func(_ int, h *Header) bool {
-		if h.Kind == Ask {
+		if h.Kind == Probe {
 			asked = append(asked, p.now)
 		}
 		return true
@@ -135,12 +135,12 @@ func TestPatience(t *testing.T) {
 	require.Greater(t, len(asked), 5)
 	for i := 2; i < len(asked); i++ {
 		require.GreaterOrEqual(t, asked[i]-asked[i-1], asked[i-1]-asked[i-2])
-		require.LessOrEqual(t, asked[i]-asked[i-1], Time(slowest))
+		require.LessOrEqual(t, asked[i]-asked[i-1], Time(maxProbeInterval))
 	}
 	require.Equal(t, 2*minMTU, s.window.Size())
 	p.lose = func(_ int, h *Header) bool { return h.Kind == Data }
-	p.run(slowest)
-	require.LessOrEqual(t, s.asks, uint8(1))
+	p.run(maxProbeInterval)
+	require.LessOrEqual(t, s.probes, uint8(1))
 	p.lose = nil
 	p.run(1000 * ms)
 	require.Equal(t, []string{"x"}, p.got[1])
@@ -158,13 +158,13 @@ func TestQuestionsAreNotPutOff(t *testing.T) {
 		p.send(1, "x")
 		p.run(300 * us)
 	}
-	require.NotZero(t, p.end[0].Stats.Asks)
-	asks := p.end[0].Stats.Asks
+	require.NotZero(t, p.end[0].Stats.Probes)
+	asks := p.end[0].Stats.Probes
 	for range 50 {
 		p.send(0, "lost as well")
 		p.run(300 * us)
 	}
-	require.Greater(t, p.end[0].Stats.Asks, asks)
+	require.Greater(t, p.end[0].Stats.Probes, asks)
 	p.lose = nil
 	p.run(1000 * ms)
 	require.Len(t, p.got[1], 52)
@@ -195,8 +195,8 @@ func TestLostAck(t *testing.T) {
 	p.send(0, "x")
 	p.run(1000 * ms)
 	require.Len(t, p.got[1], 1)
-	require.EqualValues(t, 1, p.end[0].Stats.Asks)
-	require.Zero(t, p.end[0].Stats.Resent)
+	require.EqualValues(t, 1, p.end[0].Stats.Probes)
+	require.Zero(t, p.end[0].Stats.Retransmitted)
 	p.requireIdle()
 }
 
@@ -204,7 +204,7 @@ func TestLostAck(t *testing.T) {
 // one packet.
 func TestPieces(t *testing.T) {
 	p := newPair(t, Options{})
-	most := maxPieces * (minMTU - DataSize)
+	most := maxPackets * (minMTU - DataSize)
 	long := strings.Repeat("0123456789", most/10+1)[:most]
 	n := 0
 	p.lose = func(_ int, h *Header) bool { n++; return h.Kind == Data && n%5 == 0 }
@@ -214,7 +214,7 @@ func TestPieces(t *testing.T) {
 	require.ErrorIs(t, p.end[0].Send(p.now, 1, []byte(long), []byte{1}), ErrTooLong)
 	p.run(1000 * ms)
 	require.Equal(t, []string{long, "", long[:minMTU-DataSize]}, p.got[1])
-	require.NotZero(t, p.end[0].Stats.Resent)
+	require.NotZero(t, p.end[0].Stats.Retransmitted)
 	p.requireIdle()
 }
 
@@ -225,7 +225,7 @@ func TestWindowIsBounded(t *testing.T) {
 	for range Window {
 		p.send(0, "x")
 	}
-	require.ErrorIs(t, p.end[0].Send(p.now, 1, nil, nil), ErrNoRoom)
+	require.ErrorIs(t, p.end[0].Send(p.now, 1, nil, nil), ErrWouldBlock)
 	require.Empty(t, p.events(0))
 	p.run(1000 * ms)
 	require.Equal(t, []Event{{1, Writable}}, p.events(0))
@@ -240,7 +240,7 @@ func TestWindowIsBounded(t *testing.T) {
 func TestHello(t *testing.T) {
 	p := newPair(t, Options{})
 	p.start(0, 7, Options{})
-	require.ErrorIs(t, p.end[0].Send(p.now, 1, nil, nil), ErrNoRoom)
+	require.ErrorIs(t, p.end[0].Send(p.now, 1, nil, nil), ErrWouldBlock)
 	p.run(100 * ms)
 	require.Empty(t, p.log)
 	p.open(0, 0)
@@ -250,7 +250,7 @@ func TestHello(t *testing.T) {
 	p.send(0, "hello")
 	p.run(100 * ms)
 	require.Equal(t, []string{"hello"}, p.got[1])
-	require.EqualValues(t, 2, p.end[0].Stats.Asks)
+	require.EqualValues(t, 2, p.end[0].Stats.Probes)
 	p.requireIdle()
 }
 
@@ -294,15 +294,15 @@ func TestOldEpochs(t *testing.T) {
 	p.open(1, 7)
 	p.send(1, "new")
 	p.run(100 * ms)
-	require.Equal(t, DropNotUs, p.handle(1, old[0]))
+	require.Equal(t, DropStaleDestination, p.handle(1, old[0]))
 	require.Equal(t, DropOldEpoch, p.handle(0, old[1]))
-	require.True(t, p.end[1].peers[0].owe.hello, "it is told")
-	require.False(t, p.end[0].peers[1].owe.hello)
-	h := Header{Kind: Ask, Epoch: 9, To: 70} // our successor's
-	var b [askSize]byte
+	require.True(t, p.end[1].peers[0].control.hello, "it is told")
+	require.False(t, p.end[0].peers[1].control.hello)
+	h := Header{Kind: Probe, Epoch: 9, To: 70} // our successor's
+	var b [probeSize]byte
 	h.Put(b[:])
-	require.Equal(t, DropNotUs, p.handle(0, b[:]))
-	require.False(t, p.end[0].peers[1].owe.hello, "who are we to say")
+	require.Equal(t, DropStaleDestination, p.handle(0, b[:]))
+	require.False(t, p.end[0].peers[1].control.hello, "who are we to say")
 	p.run(100 * ms)
 	require.Equal(t, []string{"old", "new"}, p.got[0])
 	require.Equal(t, []string{"old"}, p.got[1])
@@ -318,7 +318,7 @@ func TestGiveUpByDefault(t *testing.T) {
 	p.run(29_900 * ms)
 	require.Empty(t, p.events(0))
 	p.run(30_300 * ms)
-	require.Equal(t, []Event{{1, Lost}}, p.events(0))
+	require.Equal(t, []Event{{1, TimedOut}}, p.events(0))
 }
 
 // A peer that never answers is given up, and one that has left a message half
@@ -331,17 +331,17 @@ func TestGiveUp(t *testing.T) {
 	require.Empty(t, p.events(0))
 	require.Less(t, len(p.log), 15, "asked less and less often")
 	p.run(1000 * ms)
-	require.Equal(t, []Event{{1, Lost}}, p.events(0))
-	require.ErrorIs(t, p.end[0].Send(p.now, 1, nil, nil), ErrGone)
+	require.Equal(t, []Event{{1, TimedOut}}, p.events(0))
+	require.ErrorIs(t, p.end[0].Send(p.now, 1, nil, nil), ErrPeerClosed)
 	p.requireIdle()
 
 	p = newPair(t, Options{GiveUp: 900 * ms})
 	p.send(0, strings.Repeat("x", 3*minMTU))
-	p.lose = func(_ int, h *Header) bool { return h.Seq != 1 && h.Kind == Data || h.Kind == Ask }
+	p.lose = func(_ int, h *Header) bool { return h.Seq != 1 && h.Kind == Data || h.Kind == Probe }
 	p.run(1 * ms)
-	p.end[0].Close(1)
+	p.end[0].ClosePeer(1)
 	p.run(2000 * ms)
-	require.Equal(t, []Event{{0, Lost}}, p.events(1))
+	require.Equal(t, []Event{{0, TimedOut}}, p.events(1))
 	p.requireIdle()
 }
 
@@ -353,20 +353,20 @@ func TestClose(t *testing.T) {
 	var out [9]Packet
 	n := p.end[0].Drain(p.now, out[:2])
 	require.Equal(t, 2, n)
-	p.end[0].Close(1)
-	require.ErrorIs(t, p.end[0].Send(p.now, 1, nil, nil), ErrGone)
+	p.end[0].ClosePeer(1)
+	require.ErrorIs(t, p.end[0].Send(p.now, 1, nil, nil), ErrPeerClosed)
 	require.Zero(t, p.end[0].Drain(p.now, out[2:]))
 	p.run(50 * ms)
 	require.ErrorContains(t, p.end[0].idle(), "2 slots are not free", "the adapter has them still")
-	p.end[0].Done(out[0].Slot)
-	p.end[0].Done(out[1].Slot)
+	p.end[0].ReleaseSlot(out[0].Slot)
+	p.end[0].ReleaseSlot(out[1].Slot)
 	require.NoError(t, p.end[0].idle())
 	require.Empty(t, p.got[0])
-	require.NotZero(t, p.end[0].Stats.Dropped[DropGone])
+	require.NotZero(t, p.end[0].Stats.Dropped[DropPeerClosed])
 
-	p.end[0].Open(p.now, 1, Peer{Epoch: 8})
-	require.ErrorIs(t, p.end[0].Send(p.now, 1, nil, nil), ErrGone, "in this life of the peer")
-	p.end[0].Open(p.now, 1, Peer{Epoch: 9})
+	p.end[0].OpenPeer(p.now, 1, Peer{Epoch: 8})
+	require.ErrorIs(t, p.end[0].Send(p.now, 1, nil, nil), ErrPeerClosed, "in this life of the peer")
+	p.end[0].OpenPeer(p.now, 1, Peer{Epoch: 9})
 	require.NoError(t, p.end[0].Send(p.now, 1, nil, nil))
 }
 
@@ -383,11 +383,11 @@ func TestCloseWhileDelivering(t *testing.T) {
 		if k.Bytes[19] != 0 { // not the first
 			p.handle(1, k.Bytes)
 		}
-		p.end[0].Done(k.Slot)
+		p.end[0].ReleaseSlot(k.Slot)
 	}
-	require.Equal(t, DropNone, p.end[1].Handle(p.now, 0, out[0].Bytes, func([]byte) {
+	require.Equal(t, DropNone, p.end[1].HandlePacket(p.now, 0, out[0].Bytes, func([]byte) {
 		got++
-		p.end[1].Close(0)
+		p.end[1].ClosePeer(0)
 	}))
 	require.Equal(t, 1, got)
 	p.run(50 * ms)

@@ -12,143 +12,143 @@ import (
 // taken, and an Event follows when there is room. With ErrFault nothing was taken
 // either.
 func (c *Core) Send(now Time, to int, head, body []byte) error {
-	return c.send(now, to, head, body, 0)
+	return c.sendMessage(now, to, head, body, 0)
 }
 
 // SendSolicited is Send of a message whose last packet raises a solicited event: it
 // wakes a receiver that sleeps until there is one.
 func (c *Core) SendSolicited(now Time, to int, head, body []byte) error {
-	return c.send(now, to, head, body, Wake)
+	return c.sendMessage(now, to, head, body, Solicited)
 }
 
-func (c *Core) send(now Time, to int, head, body []byte, last Flags) error {
-	p := c.peer(to)
+func (c *Core) sendMessage(now Time, to int, head, body []byte, last Flags) error {
+	p := c.getPeer(to)
 	s := &p.out
 	n := len(head) + len(body)
-	pieces := s.pieces(n)
+	pieces := s.packetCount(n)
 	switch {
-	case p.gone:
-		return ErrGone
-	case n > c.o.MaxMessage || pieces > min(c.o.Slots, maxPieces):
+	case p.closed:
+		return ErrPeerClosed
+	case n > c.o.MaxMessage || pieces > min(c.o.Slots, maxPackets):
 		return ErrTooLong
-	case !p.open || p.epoch == 0 || !s.room(pieces):
-		p.waiting, p.need = true, uint8(pieces)
-		c.settle(now, p)
-		return ErrNoRoom
+	case !p.open || p.epoch == 0 || !s.hasRoom(pieces):
+		p.blocked, p.needed = true, uint8(pieces)
+		c.reschedule(now, p)
+		return ErrWouldBlock
 	case pieces > len(c.slots.free):
-		p.need = uint8(pieces)
-		if !p.starving {
-			p.starving = true
-			c.starved.Push(p)
+		p.needed = uint8(pieces)
+		if !p.slotStarved {
+			p.slotStarved = true
+			c.slotWaiters.Push(p)
 		}
-		return ErrNoRoom
+		return ErrWouldBlock
 	}
-	p.waiting, p.starving = false, false
+	p.blocked, p.slotStarved = false, false
 	c.Stats.Sent++
-	r := c.outbox(p)
+	r := c.ensureSendRing(p)
 	h := Header{Kind: Data, Flags: First, From: c.o.Self, Epoch: c.o.Epoch, To: p.epoch, Length: uint32(n)}
-	first := s.next
+	first := s.nextQueue
 	for left := n; pieces > 0; pieces-- {
-		payload := min(left, s.fragment())
+		payload := min(left, s.fragmentSize())
 		left -= payload
 		if pieces == 1 {
 			h.Flags |= Last | last
 		}
-		h.Seq = s.next
-		slot := c.slots.take(p.number, DataSize+payload)
-		b := c.slots.bytes(slot)
+		h.Seq = s.nextQueue
+		slot := c.slots.alloc(p.number, DataSize+payload)
+		b := c.slots.packetBytes(slot)
 		b = b[h.Put(b):]
 		k := copy(b, head)
 		m := min(len(b)-k, len(body))
 		if !memory.Load(b[k:k+m], body[:m]) {
-			c.slots.clear(slot, kept)
-			c.takeBack(p, first)
+			c.slots.release(slot, retained)
+			c.undoSend(p, first)
 			return ErrFault
 		}
 		head, body = head[k:], body[m:]
-		r.slot[place(s.next)] = slot
-		s.next++
+		r.slot[slotIndex(s.nextQueue)] = slot
+		s.nextQueue++
 		h.Flags = 0
 	}
-	c.activate(p)
+	c.markActive(p)
 	return nil
 }
 
-// takeBack frees the packets from seq on of a message that could not be read to
+// undoSend frees the packets from seq on of a message that could not be read to
 // its end. They have not left.
-func (c *Core) takeBack(p *peer, seq uint32) {
+func (c *Core) undoSend(p *peer, seq uint32) {
 	s := &p.out
-	for i := seq; i != s.next; i++ {
-		c.slots.clear(s.ring.slot[place(i)], kept)
+	for i := seq; i != s.nextQueue; i++ {
+		c.slots.release(s.ring.slot[slotIndex(i)], retained)
 	}
-	s.next = seq
+	s.nextQueue = seq
 	c.Stats.Sent--
 }
 
-// ready returns the number of the next packet that may leave: one that is to
+// nextReady returns the number of the next packet that may leave: one that is to
 // leave again, or a new one.
-func (c *Core) ready(p *peer) (seq uint32, ok bool) {
+func (c *Core) nextReady(p *peer) (seq uint32, ok bool) {
 	s := &p.out
 	if s.ring == nil {
 		return 0, false
 	}
-	seq = s.fresh
-	for set := from(s.ring.lost, s.una); set != 0; set &= set - 1 {
-		again := s.una + lowest(set)
-		if c.slots.state[s.ring.slot[place(again)]]&posted == 0 {
+	seq = s.nextSend
+	for set := rotateSet(s.ring.lost, s.una); set != 0; set &= set - 1 {
+		again := s.una + lowestBit(set)
+		if c.slots.state[s.ring.slot[slotIndex(again)]]&posted == 0 {
 			seq = again
 			break
 		}
 	}
-	if seq == s.next {
+	if seq == s.nextQueue {
 		return 0, false
 	}
-	return seq, s.window.Allows(s.flying, cost(int(c.slots.length[s.ring.slot[place(seq)]])))
+	return seq, s.window.Allows(s.inFlight, windowCost(int(c.slots.length[s.ring.slot[slotIndex(seq)]])))
 }
 
-// transmit lets a packet leave.
-func (c *Core) transmit(now Time, p *peer, seq uint32, out *Packet) {
+// transmitData lets a packet leave.
+func (c *Core) transmitData(now Time, p *peer, seq uint32, out *Packet) {
 	s := &p.out
-	i := s.ring.slot[place(seq)]
-	b := c.slots.bytes(i)
-	if !s.outstanding() {
-		s.progress = now
+	i := s.ring.slot[slotIndex(seq)]
+	b := c.slots.packetBytes(i)
+	if !s.hasUnacked() {
+		s.lastProgress = now
 	}
 	again := false
-	if seq == s.fresh {
-		s.fresh++
+	if seq == s.nextSend {
+		s.nextSend++
 		c.Stats.Packets++
 	} else {
 		again = true
-		s.ring.lost &^= bit(seq)
-		c.Stats.Resent++
+		s.ring.lost &^= seqBit(seq)
+		c.Stats.Retransmitted++
 	}
-	s.ring.order[place(seq)] = s.order
-	s.flying += cost(len(b))
-	flags := Flags(b[2]) &^ Answer
-	if c.wantsAnswer(s) {
-		flags |= Answer
-		s.unasked = 0
+	s.ring.txNum[slotIndex(seq)] = s.txNum
+	s.inFlight += windowCost(len(b))
+	flags := Flags(b[2]) &^ AckRequested
+	if c.wantsAck(s) {
+		flags |= AckRequested
+		s.sinceAckRequest = 0
 	}
-	s.rtt.Sent(now, wire.PSN(s.order&wire.PSNMask))
+	s.rtt.OnSent(now, wire.PSN(s.txNum&wire.PSNMask))
 	b[2] = byte(flags)
 	be := binary.BigEndian
 	be.PutUint32(b[20:], p.in.expected)
-	be.PutUint32(b[24:], s.order)
-	be.PutUint32(b[28:], p.in.seen)
-	s.order++
-	if s.askAt == 0 {
-		s.askAt = now + s.patience()
+	be.PutUint32(b[24:], s.txNum)
+	be.PutUint32(b[28:], p.in.maxTxNum)
+	s.txNum++
+	if s.probeAt == 0 {
+		s.probeAt = now + s.probeInterval()
 	}
-	p.covered()
+	p.clearPiggybackedAck()
 	c.slots.state[i] |= posted
-	*out = Packet{Peer: p.number, Slot: int(i), At: int(i) * c.slots.stride, Bytes: b, Solicited: again || flags&Wake != 0}
+	*out = Packet{Peer: p.number, Slot: int(i), At: int(i) * c.slots.stride, Bytes: b, Solicited: again || flags&Solicited != 0}
 }
 
-// wantsAnswer reports whether the packet that leaves is to be answered: one of
+// wantsAck reports whether the packet that leaves is to be answered: one of
 // many, the last one for which there is room, and any when slots are short.
-func (c *Core) wantsAnswer(s *sending) bool {
-	s.unasked++
-	return s.unasked >= askEvery || len(c.slots.free) < len(c.slots.state)/4 ||
-		s.next == s.una+Window && s.fresh == s.next || !s.window.Allows(s.flying, cost(int(s.mtu)))
+func (c *Core) wantsAck(s *sendState) bool {
+	s.sinceAckRequest++
+	return s.sinceAckRequest >= ackRequestEvery || len(c.slots.free) < len(c.slots.state)/4 ||
+		s.nextQueue == s.una+Window && s.nextSend == s.nextQueue || !s.window.Allows(s.inFlight, windowCost(int(s.mtu)))
 }

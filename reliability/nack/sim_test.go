@@ -47,8 +47,8 @@ func TestSeeds(t *testing.T) {
 		return // some things are rare
 	}
 	s := w.seen
-	for what, n := range map[string]uint64{"resent": s.Resent, "asks": s.Asks, "acks": s.Acks, "nacks": s.Nacks, "early": s.Early, "restarts": s.Restarts,
-		"not us": s.Dropped[DropNotUs], "old epoch": s.Dropped[DropOldEpoch], "duplicate": s.Dropped[DropDuplicate], "no memory": s.Dropped[DropNoMemory]} {
+	for what, n := range map[string]uint64{"resent": s.Retransmitted, "asks": s.Probes, "acks": s.Acks, "nacks": s.Nacks, "early": s.OutOfOrder, "restarts": s.Restarts,
+		"not us": s.Dropped[DropStaleDestination], "old epoch": s.Dropped[DropOldEpoch], "duplicate": s.Dropped[DropDuplicate], "no memory": s.Dropped[DropNoMemory]} {
 		require.NotZero(t, n, "the seeds never have: %s", what)
 	}
 }

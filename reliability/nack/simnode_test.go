@@ -50,7 +50,7 @@ func (v *node) start() {
 		}
 		w.after(w.random(2*w.travel), func() {
 			if v.epoch == life {
-				v.core.Open(w.now, i, at)
+				v.core.OpenPeer(w.now, i, at)
 				v.goOn()
 			}
 		})
@@ -89,7 +89,7 @@ func (v *node) program(life uint32) {
 
 // message is a new one.
 func (v *node) message() []byte {
-	most := min(v.core.o.MaxMessage, min(v.o.Slots, maxPieces)*(minMTU-DataSize)) // any peer's MTU will do
+	most := min(v.core.o.MaxMessage, min(v.o.Slots, maxPackets)*(minMTU-DataSize)) // any peer's MTU will do
 	b := make([]byte, v.w.rng.IntN(1+v.w.pick(0, 20, most)))
 	for i := range b {
 		b[i] = byte(v.w.rng.Uint32())
@@ -99,7 +99,7 @@ func (v *node) message() []byte {
 
 func (v *node) send(to int, b []byte) {
 	w := v.w
-	s := stream{v.id, to, v.epoch, v.core.peer(to).epoch}
+	s := stream{v.id, to, v.epoch, v.core.getPeer(to).epoch}
 	head := w.rng.IntN(len(b) + 1)
 	sent := bytes.Clone(b)
 	err := v.core.Send(w.now, to, b[:head], b[head:])
@@ -107,7 +107,7 @@ func (v *node) send(to int, b []byte) {
 	case nil:
 		w.logs[s] = append(w.logs[s], sent)
 		clear(b) // it has been copied
-	case ErrNoRoom:
+	case ErrWouldBlock:
 		v.waits[to] = sent
 	default:
 		w.check(false, "%d sends %d bytes to %d: %v", v.id, len(b), to, err)
@@ -118,8 +118,8 @@ func (v *node) send(to int, b []byte) {
 func (v *node) arrive(from int, packet []byte) {
 	w := v.w
 	b := bytes.Clone(packet)
-	d := v.core.Handle(w.now, from, b, func(m []byte) {
-		s := stream{from, v.id, v.core.peer(from).epoch, v.epoch}
+	d := v.core.HandlePacket(w.now, from, b, func(m []byte) {
+		s := stream{from, v.id, v.core.getPeer(from).epoch, v.epoch}
 		n := v.got[s]
 		w.check(n < len(w.logs[s]), "%d got message %d of %d, who has sent %d", v.id, n, from, len(w.logs[s]))
 		w.check(bytes.Equal(m, w.logs[s][n]), "%d: message %d of %d is another", v.id, n, from)
@@ -134,7 +134,7 @@ func (v *node) arrive(from int, packet []byte) {
 	})
 	if d != DropNone {
 		w.log("%d dropped that of %d: %v", v.id, from, d)
-		w.check(d != DropMalformed && d != DropTooLong && d != DropLie && d != DropGone, "%d dropped a good packet of %d: %v", v.id, from, d)
+		w.check(d != DropMalformed && d != DropTooLong && d != DropInconsistent && d != DropPeerClosed, "%d dropped a good packet of %d: %v", v.id, from, d)
 	}
 	clear(b)
 	if !w.chance(3) { // or more of them before anything leaves
@@ -147,9 +147,9 @@ func (v *node) arrive(from int, packet []byte) {
 // goOn heeds events, lets packets leave, and sets the timer.
 func (v *node) goOn() {
 	w := v.w
-	for e, ok := v.core.Next(); ok; e, ok = v.core.Next() {
+	for e, ok := v.core.NextEvent(); ok; e, ok = v.core.NextEvent() {
 		w.log("%d: %d is %v", v.id, e.Peer, e.Kind)
-		w.check(e.Kind <= Restarted || e.Kind == Lost && v.core.peer(e.Peer).epoch != w.nodes[e.Peer].epoch, "%d: %d is %v", v.id, e.Peer, e.Kind)
+		w.check(e.Kind <= Restarted || e.Kind == TimedOut && v.core.getPeer(e.Peer).epoch != w.nodes[e.Peer].epoch, "%d: %d is %v", v.id, e.Peer, e.Kind)
 		if b := v.waits[e.Peer]; b != nil && e.Kind == Writable {
 			delete(v.waits, e.Peer)
 			v.send(e.Peer, b)
@@ -187,7 +187,7 @@ func (v *node) drain() {
 			w.check(len(b) <= v.o.MTU, "a packet of %d bytes", len(b))
 			mem, inline := p.Bytes, slot < 0 || w.chance(2)
 			if inline {
-				core.Done(p.Slot)
+				core.ReleaseSlot(p.Slot)
 			} else {
 				w.check(v.has[slot] == nil, "slot %d is the adapter's twice", slot)
 				v.has[slot] = b
@@ -201,7 +201,7 @@ func (v *node) drain() {
 				w.check(bytes.Equal(mem, b), "slot %d has changed while the adapter had it", slot)
 				if v.core == core {
 					delete(v.has, slot)
-					core.Done(int(slot))
+					core.ReleaseSlot(int(slot))
 					v.goOn()
 				}
 			})
@@ -229,12 +229,12 @@ func (w *world) add(s *Stats) {
 	t.Sent += s.Sent
 	t.Delivered += s.Delivered
 	t.Packets += s.Packets
-	t.Resent += s.Resent
-	t.Asks += s.Asks
+	t.Retransmitted += s.Retransmitted
+	t.Probes += s.Probes
 	t.Acks += s.Acks
 	t.Nacks += s.Nacks
-	t.NacksHeard += s.NacksHeard
-	t.Early += s.Early
+	t.NacksReceived += s.NacksReceived
+	t.OutOfOrder += s.OutOfOrder
 	t.Restarts += s.Restarts
 	for i, n := range s.Dropped {
 		t.Dropped[i] += n

@@ -15,22 +15,22 @@ type slots struct {
 type slotState uint8
 
 const (
-	kept   slotState = 1 << iota // the peer may ask for it
-	posted                       // the adapter has it: it must not change
+	retained slotState = 1 << iota // the peer may ask for it
+	posted                         // the adapter has it: it must not change
 )
 
 // skew moves slots apart by more than a power of two, so that their headers do not
 // all fall on the same lines of a processor's cache.
 const skew = 64
 
-// stride is the distance of slots for packets of mtu bytes.
-func stride(mtu int) int { return (mtu+skew-1)/skew*skew + skew }
+// slotStride is the distance of slots for packets of mtu bytes.
+func slotStride(mtu int) int { return (mtu+skew-1)/skew*skew + skew }
 
-// Memory is how many bytes Options.Memory has to have for n packets of mtu bytes.
-func Memory(n, mtu int) int { return n * stride(mtu) }
+// MemorySize is how many bytes Options.Memory has to have for n packets of mtu bytes.
+func MemorySize(n, mtu int) int { return n * slotStride(mtu) }
 
 func (s *slots) init(mem []byte, mtu int) {
-	s.mem, s.stride = mem, stride(mtu)
+	s.mem, s.stride = mem, slotStride(mtu)
 	n := len(mem) / s.stride
 	s.length, s.owner, s.state, s.free = make([]uint16, n), make([]int32, n), make([]slotState, n), make([]int32, n)
 	for i := range s.free {
@@ -38,24 +38,24 @@ func (s *slots) init(mem []byte, mtu int) {
 	}
 }
 
-// take returns a free slot for a peer's packet. There is one.
-func (s *slots) take(owner, length int) int32 {
+// alloc returns a free slot for a peer's packet. There is one.
+func (s *slots) alloc(owner, length int) int32 {
 	n := len(s.free) - 1
 	i := s.free[n]
 	s.free = s.free[:n]
-	s.length[i], s.owner[i], s.state[i] = uint16(length), int32(owner), kept
+	s.length[i], s.owner[i], s.state[i] = uint16(length), int32(owner), retained
 	return i
 }
 
-// bytes is the packet in a slot.
-func (s *slots) bytes(i int32) []byte {
+// packetBytes is the packet in a slot.
+func (s *slots) packetBytes(i int32) []byte {
 	at := int(i) * s.stride
 	n := at + int(s.length[i])
 	return s.mem[at:n:n]
 }
 
-// clear takes back what a slot is for, and frees it when nothing is left.
-func (s *slots) clear(i int32, what slotState) {
+// release takes back what a slot is for, and frees it when nothing is left.
+func (s *slots) release(i int32, what slotState) {
 	if s.state[i]&what == 0 {
 		return
 	}

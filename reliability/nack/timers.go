@@ -13,8 +13,8 @@ type timer struct {
 // comes up; so an acknowledgement costs nothing here, and an idle peer either.
 type timers []*peer
 
-// set makes sure that a peer comes up at a time.
-func (t *timers) set(p *peer, at Time) {
+// schedule makes sure that a peer comes up at a time.
+func (t *timers) schedule(p *peer, at Time) {
 	switch {
 	case at == 0 || p.timer.at != 0 && p.timer.at <= at:
 	case p.timer.at == 0:
@@ -26,8 +26,8 @@ func (t *timers) set(p *peer, at Time) {
 	}
 }
 
-// due takes a peer whose time has come, nil if there is none.
-func (t *timers) due(now Time) *peer {
+// popDue takes a peer whose time has come, nil if there is none.
+func (t *timers) popDue(now Time) *peer {
 	if len(*t) == 0 || (*t)[0].timer.at > now {
 		return nil
 	}

@@ -23,7 +23,7 @@ func (s SrcAvail) Append(b []byte) []byte {
 // ParseSrcAvail reads the extended header from b, which begins behind the base
 // header.
 func ParseSrcAvail(b []byte) (s SrcAvail, err error) {
-	if err := fits(b, "SrcAvail", srcAvailBytes); err != nil {
+	if err := checkLength(b, "SrcAvail", srcAvailBytes); err != nil {
 		return s, err
 	}
 	return SrcAvail{binary.BigEndian.Uint32(b), binary.BigEndian.Uint32(b[4:]), binary.BigEndian.Uint64(b[8:])}, nil
@@ -55,7 +55,7 @@ func (s SinkAvail) Append(b []byte) []byte {
 // ParseSinkAvail reads the extended header from b, which begins behind the base
 // header.
 func ParseSinkAvail(b []byte) (s SinkAvail, err error) {
-	if err := fits(b, "SinkAvail", sinkAvailBytes); err != nil {
+	if err := checkLength(b, "SinkAvail", sinkAvailBytes); err != nil {
 		return s, err
 	}
 	return SinkAvail{

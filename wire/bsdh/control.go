@@ -14,7 +14,7 @@ func (c RdmaCompl) Append(b []byte) []byte { return binary.BigEndian.AppendUint3
 // ParseRdmaCompl reads the extended header from b, which begins behind the base
 // header.
 func ParseRdmaCompl(b []byte) (c RdmaCompl, err error) {
-	if err := fits(b, "RdmaWrCompl and RdmaRdCompl", complBytes); err != nil {
+	if err := checkLength(b, "RdmaWrCompl and RdmaRdCompl", complBytes); err != nil {
 		return c, err
 	}
 	return RdmaCompl{binary.BigEndian.Uint32(b)}, nil
@@ -33,7 +33,7 @@ func (c ChRcvBuf) Append(b []byte) []byte { return binary.BigEndian.AppendUint32
 // ParseChRcvBuf reads the extended header from b, which begins behind the base
 // header.
 func ParseChRcvBuf(b []byte) (c ChRcvBuf, err error) {
-	if err := fits(b, "ChRcvBuf and ChRcvBufAck", rcvBufBytes); err != nil {
+	if err := checkLength(b, "ChRcvBuf and ChRcvBufAck", rcvBufBytes); err != nil {
 		return c, err
 	}
 	return ChRcvBuf{binary.BigEndian.Uint32(b)}, nil
@@ -50,7 +50,7 @@ func (s SuspComm) Append(b []byte) []byte { return binary.BigEndian.AppendUint64
 // ParseSuspComm reads the extended header from b, which begins behind the base
 // header.
 func ParseSuspComm(b []byte) (s SuspComm, err error) {
-	if err := fits(b, "SuspComm", suspBytes); err != nil {
+	if err := checkLength(b, "SuspComm", suspBytes); err != nil {
 		return s, err
 	}
 	return SuspComm{binary.BigEndian.Uint64(b)}, nil

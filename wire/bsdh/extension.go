@@ -57,7 +57,7 @@ const (
 // Present reports whether there is an extension.
 func (e Extension) Present() bool { return e.Design != DesignNone }
 
-func (e Extension) append(b []byte) []byte {
+func (e Extension) appendTo(b []byte) []byte {
 	if !e.Present() {
 		return append(b, make([]byte, extensionBytes)...)
 	}

@@ -64,8 +64,8 @@ func (h Header) Append(b []byte) []byte {
 	return binary.BigEndian.AppendUint32(b, h.Ack)
 }
 
-// header reads a base header without judging it.
-func header(b *[HeaderBytes]byte) Header {
+// parseHeader reads a base header without judging it.
+func parseHeader(b *[HeaderBytes]byte) Header {
 	return Header{
 		MID: MID(b[0]), Flags: Flags(b[1]), Bufs: binary.BigEndian.Uint16(b[2:]),
 		Len: binary.BigEndian.Uint32(b[4:]), Seq: binary.BigEndian.Uint32(b[8:]), Ack: binary.BigEndian.Uint32(b[12:]),
@@ -78,15 +78,15 @@ func header(b *[HeaderBytes]byte) Header {
 // so is the payload. Whether MID is one that the peer may send is not looked at.
 func ParseHeader(b []byte) (Header, error) {
 	if len(b) < HeaderBytes {
-		return Header{}, malformed("%d bytes arrived, the base header alone takes %d", len(b), HeaderBytes)
+		return Header{}, malformedError("%d bytes arrived, the base header alone takes %d", len(b), HeaderBytes)
 	}
-	h := header((*[HeaderBytes]byte)(b))
+	h := parseHeader((*[HeaderBytes]byte)(b))
 	least := HeaderBytes + h.MID.Extended()
 	if uint64(h.Len) < uint64(least) {
-		return Header{}, malformed("%v says that it is %d bytes long, its headers alone take %d", h.MID, h.Len, least)
+		return Header{}, malformedError("%v says that it is %d bytes long, its headers alone take %d", h.MID, h.Len, least)
 	}
 	if uint64(h.Len) > uint64(len(b)) {
-		return Header{}, malformed("%v says that it is %d bytes long, %d arrived", h.MID, h.Len, len(b))
+		return Header{}, malformedError("%v says that it is %d bytes long, %d arrived", h.MID, h.Len, len(b))
 	}
 	return h, nil
 }

@@ -53,7 +53,7 @@ type Hello struct {
 // Append appends the message, HelloBytes with its base header, to b.
 func (h *Hello) Append(b []byte) []byte {
 	b = Header{MID: MIDHello, Bufs: h.Bufs, Len: HelloBytes}.Append(b)
-	version, src, dst := addresses(h.Src, h.Dst)
+	version, src, dst := encodeAddrs(h.Src, h.Dst)
 	b = append(b, h.Version, version<<4|byte(h.Capabilities)&0xF, 0, h.MaxAdverts)
 	b = binary.BigEndian.AppendUint32(b, h.DesRemRcvSz)
 	b = binary.BigEndian.AppendUint32(b, h.LocalRcvSz)
@@ -63,7 +63,7 @@ func (h *Hello) Append(b []byte) []byte {
 	b = append(b, dst[:]...)
 	b = append(b, 0, 0)
 	b = binary.BigEndian.AppendUint16(b, h.ExtMaxAdverts)
-	return h.Extension.append(b)
+	return h.Extension.appendTo(b)
 }
 
 // helloFields is where the last field of early OFED's Hello ends. It says that
@@ -75,10 +75,10 @@ const helloFields = HeaderBytes + 48
 // IPv4 or IPv6, or lets the peer advertise nothing. Version is for the caller to
 // judge.
 func ParseHello(private []byte) (h Hello, err error) {
-	if err := greets(private, MIDHello, helloFields, HelloBytes); err != nil {
+	if err := checkHello(private, MIDHello, helloFields, HelloBytes); err != nil {
 		return h, err
 	}
-	base := header((*[HeaderBytes]byte)(private))
+	base := parseHeader((*[HeaderBytes]byte)(private))
 	b := private[HeaderBytes:]
 	h = Hello{
 		Version: b[0], Capabilities: Capabilities(b[1] & 0xF), MaxAdverts: b[3],
@@ -91,10 +91,10 @@ func ParseHello(private []byte) (h Hello, err error) {
 	case 6:
 		h.Src, h.Dst = netip.AddrFrom16([16]byte(b[16:32])).Unmap(), netip.AddrFrom16([16]byte(b[32:48])).Unmap()
 	default:
-		return Hello{}, malformed("Hello of IP version %d, there are 4 and 6", version)
+		return Hello{}, malformedError("Hello of IP version %d, there are 4 and 6", version)
 	}
 	if h.MaxAdverts == 0 {
-		return Hello{}, malformed("Hello with MaxAdverts 0, at least 1 must be taken")
+		return Hello{}, malformedError("Hello with MaxAdverts 0, at least 1 must be taken")
 	}
 	if base.Len == HelloBytes {
 		h.ExtMaxAdverts = binary.BigEndian.Uint16(b[50:])
@@ -103,24 +103,24 @@ func ParseHello(private []byte) (h Hello, err error) {
 	return h, nil
 }
 
-// greets checks what Hello and HelloAck have in common. Early OFED says that
+// checkHello checks what Hello and HelloAck have in common. Early OFED says that
 // they end where their last field does.
-func greets(private []byte, m MID, fields, whole int) error {
+func checkHello(private []byte, m MID, fields, whole int) error {
 	if len(private) < whole {
-		return malformed("%d bytes of private data, %v takes %d", len(private), m, whole)
+		return malformedError("%d bytes of private data, %v takes %d", len(private), m, whole)
 	}
-	h := header((*[HeaderBytes]byte)(private))
+	h := parseHeader((*[HeaderBytes]byte)(private))
 	if h.MID != m {
-		return malformed("private data begins with %v instead of %v", h.MID, m)
+		return malformedError("private data begins with %v instead of %v", h.MID, m)
 	}
 	if h.Len < uint32(fields) || h.Len > uint32(whole) {
-		return malformed("%v says that it is %d bytes long, it takes %d to %d", m, h.Len, fields, whole)
+		return malformedError("%v says that it is %d bytes long, it takes %d to %d", m, h.Len, fields, whole)
 	}
 	return nil
 }
 
-// addresses are IP version and fields of two addresses: IPv4 if both are.
-func addresses(src, dst netip.Addr) (version byte, s, d [16]byte) {
+// encodeAddrs are IP version and fields of two addresses: IPv4 if both are.
+func encodeAddrs(src, dst netip.Addr) (version byte, s, d [16]byte) {
 	src, dst = src.Unmap(), dst.Unmap()
 	if !src.Is4() || !dst.Is4() {
 		return 6, src.As16(), dst.As16()

@@ -27,7 +27,7 @@ func (h *HelloAck) Append(b []byte) []byte {
 	b = Header{MID: MIDHelloAck, Bufs: h.Bufs, Len: HelloAckBytes}.Append(b)
 	b = append(b, h.Version, 0, 0, h.MaxAdverts)
 	b = binary.BigEndian.AppendUint32(b, h.ActRcvSz)
-	b = h.Extension.append(b)
+	b = h.Extension.appendTo(b)
 	var rest [helloAckBytes - 8 - extensionBytes]byte
 	return append(b, rest[:]...)
 }
@@ -39,14 +39,14 @@ const helloAckFields = HeaderBytes + 8
 // if that is no HelloAck, or lets us advertise nothing. Version is for the
 // caller to judge.
 func ParseHelloAck(private []byte) (h HelloAck, err error) {
-	if err := greets(private, MIDHelloAck, helloAckFields, HelloAckBytes); err != nil {
+	if err := checkHello(private, MIDHelloAck, helloAckFields, HelloAckBytes); err != nil {
 		return h, err
 	}
-	base := header((*[HeaderBytes]byte)(private))
+	base := parseHeader((*[HeaderBytes]byte)(private))
 	b := private[HeaderBytes:]
 	h = HelloAck{Version: b[0], MaxAdverts: b[3], ActRcvSz: binary.BigEndian.Uint32(b[4:]), Bufs: base.Bufs}
 	if h.MaxAdverts == 0 {
-		return HelloAck{}, malformed("HelloAck with MaxAdverts 0, at least 1 must be taken")
+		return HelloAck{}, malformedError("HelloAck with MaxAdverts 0, at least 1 must be taken")
 	}
 	if base.Len == HelloAckBytes {
 		h.Extension = parseExtension(b[8:])

@@ -57,11 +57,11 @@ func (c ModeChange) Append(b []byte) []byte {
 // ParseModeChange reads the extended header from b, which begins behind the base
 // header. A mode that does not exist is an error.
 func ParseModeChange(b []byte) (c ModeChange, err error) {
-	if err := fits(b, "ModeChange", modeBytes); err != nil {
+	if err := checkLength(b, "ModeChange", modeBytes); err != nil {
 		return c, err
 	}
 	if mode := Mode(b[0] >> 4 & 7); mode > Pipelined {
-		return c, malformed("ModeChange to %v, the last is %d", mode, Pipelined)
+		return c, malformedError("ModeChange to %v, the last is %d", mode, Pipelined)
 	}
 	return ModeChange{Mode: Mode(b[0] >> 4 & 7), SendHalf: b[0]&0x80 != 0}, nil
 }

@@ -14,7 +14,7 @@ func (u RingUpdate) Append(b []byte) []byte { return binary.BigEndian.AppendUint
 // ParseRingUpdate reads the extended header from b, which begins behind the base
 // header.
 func ParseRingUpdate(b []byte) (u RingUpdate, err error) {
-	if err := fits(b, "RingUpdate", updateBytes); err != nil {
+	if err := checkLength(b, "RingUpdate", updateBytes); err != nil {
 		return u, err
 	}
 	return RingUpdate{binary.BigEndian.Uint64(b)}, nil
@@ -41,7 +41,7 @@ func (c RingChange) Append(b []byte) []byte {
 // ParseRingChange reads the extended header from b, which begins behind the base
 // header.
 func ParseRingChange(b []byte) (c RingChange, err error) {
-	if err := fits(b, "RingChange", changeBytes); err != nil {
+	if err := checkLength(b, "RingChange", changeBytes); err != nil {
 		return c, err
 	}
 	return RingChange{binary.BigEndian.Uint32(b), binary.BigEndian.Uint32(b[4:]), binary.BigEndian.Uint64(b[8:])}, nil

@@ -17,6 +17,6 @@ func Example() {
 		return
 	}
 	r := mad.ParseREJ(body)
-	fmt.Printf("%v of %#x: %v, %s\n", h.Attr, r.RemoteID, r.Reason, r.Reason.Meaning())
+	fmt.Printf("%v of %#x: %v, %s\n", h.Attr, r.RemoteID, r.Reason, r.Reason.Description())
 	// Output: REJ of 0x1234: invalid service id, nobody listens on that port at the peer
 }

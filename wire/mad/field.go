@@ -2,13 +2,13 @@ package mad
 
 import "encoding/binary"
 
-// put24 writes 24 bits.
-func put24(b []byte, v uint32) {
+// putUint24 writes 24 bits.
+func putUint24(b []byte, v uint32) {
 	b[0], b[1], b[2] = byte(v>>16), byte(v>>8), byte(v)
 }
 
-// get24 reads 24 bits.
-func get24(b []byte) uint32 {
+// getUint24 reads 24 bits.
+func getUint24(b []byte) uint32 {
 	return uint32(b[0])<<16 | uint32(b[1])<<8 | uint32(b[2])
 }
 
@@ -23,7 +23,7 @@ func getIDs(b []byte) (local, remote uint32) {
 	return binary.BigEndian.Uint32(b[0:]), binary.BigEndian.Uint32(b[4:])
 }
 
-func bit(b bool) uint8 {
+func boolBit(b bool) uint8 {
 	if b {
 		return 1
 	}

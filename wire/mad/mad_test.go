@@ -94,13 +94,13 @@ func TestTimeouts(t *testing.T) {
 func TestWords(t *testing.T) {
 	for r := mad.RejNoQP; r <= mad.RejVendorOption; r++ {
 		require.NotContains(t, r.String(), "reason")
-		require.NotEqual(t, mad.Reason(0).Meaning(), r.Meaning())
+		require.NotEqual(t, mad.Reason(0).Description(), r.Description())
 	}
 	require.Equal(t, "reason 0", mad.Reason(0).String())
 	require.Equal(t, "reason 999", mad.Reason(999).String())
 	for s := mad.SIDRSuccess; s <= mad.SIDRUnsupportedVersion; s++ {
 		require.NotContains(t, s.String(), "status")
-		require.NotEqual(t, mad.SIDRStatus(77).Meaning(), s.Meaning())
+		require.NotEqual(t, mad.SIDRStatus(77).Description(), s.Description())
 	}
 	require.Equal(t, "SIDR status 77", mad.SIDRStatus(77).String())
 	for a := mad.AttrREQ; a <= mad.AttrAPR; a++ {

@@ -22,7 +22,7 @@ type Path struct {
 	AckTimeout          uint8 // 5 bits: 4.096 us * 2^AckTimeout, for the receiver of the REQ
 }
 
-func (p *Path) put(b []byte) {
+func (p *Path) encode(b []byte) {
 	b = b[:pathLen]
 	binary.BigEndian.PutUint16(b[0:], p.LocalLID)
 	binary.BigEndian.PutUint16(b[2:], p.RemoteLID)
@@ -31,7 +31,7 @@ func (p *Path) put(b []byte) {
 	binary.BigEndian.PutUint32(b[36:], p.FlowLabel<<12|uint32(p.PacketRate&0x3F))
 	b[40] = p.TrafficClass
 	b[41] = p.HopLimit
-	b[42] = p.SL<<4 | bit(p.SubnetLocal)<<3
+	b[42] = p.SL<<4 | boolBit(p.SubnetLocal)<<3
 	b[43] = p.AckTimeout << 3
 }
 

@@ -143,8 +143,8 @@ func (r Reason) String() string {
 	return "reason " + strconv.Itoa(int(r))
 }
 
-// Meaning says what the reason tells the rejected side.
-func (r Reason) Meaning() string {
+// Description says what the reason tells the rejected side.
+func (r Reason) Description() string {
 	if int(r) < len(reasons) && r > 0 {
 		return reasons[r].meaning
 	}

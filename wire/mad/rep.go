@@ -41,14 +41,14 @@ func (m *REP) Put(b []byte) {
 	clear(b)
 	putIDs(b, m.LocalID, m.RemoteID)
 	binary.BigEndian.PutUint32(b[8:], m.QKey)
-	put24(b[12:], m.QPN)
+	putUint24(b[12:], m.QPN)
 	b[15], b[19], b[23] = byte(m.VendorID>>16), byte(m.VendorID>>8), byte(m.VendorID)
-	put24(b[16:], m.LocalEECN)
-	put24(b[20:], m.StartingPSN)
+	putUint24(b[16:], m.LocalEECN)
+	putUint24(b[20:], m.StartingPSN)
 	b[24] = m.ResponderResources
 	b[25] = m.InitiatorDepth
-	b[26] = m.TargetAckDelay<<3 | m.Failover&3<<1 | bit(m.FlowControl)
-	b[27] = m.RNRRetry<<5 | bit(m.SRQ)<<4
+	b[26] = m.TargetAckDelay<<3 | m.Failover&3<<1 | boolBit(m.FlowControl)
+	b[27] = m.RNRRetry<<5 | boolBit(m.SRQ)<<4
 	binary.BigEndian.PutUint64(b[28:], m.CAGUID)
 	copy(b[36:], m.PrivateData)
 }
@@ -58,10 +58,10 @@ func ParseREP(b []byte) (m REP) {
 	b = b[:BodyLen]
 	m.LocalID, m.RemoteID = getIDs(b)
 	m.QKey = binary.BigEndian.Uint32(b[8:])
-	m.QPN = get24(b[12:])
+	m.QPN = getUint24(b[12:])
 	m.VendorID = uint32(b[15])<<16 | uint32(b[19])<<8 | uint32(b[23])
-	m.LocalEECN = get24(b[16:])
-	m.StartingPSN = get24(b[20:])
+	m.LocalEECN = getUint24(b[16:])
+	m.StartingPSN = getUint24(b[20:])
 	m.ResponderResources = b[24]
 	m.InitiatorDepth = b[25]
 	m.TargetAckDelay = b[26] >> 3

@@ -71,23 +71,23 @@ func (m *REQ) Put(b []byte) {
 	b = b[:BodyLen]
 	clear(b)
 	binary.BigEndian.PutUint32(b[0:], m.LocalID)
-	put24(b[5:], m.VendorID)
+	putUint24(b[5:], m.VendorID)
 	binary.BigEndian.PutUint64(b[8:], uint64(m.ServiceID))
 	binary.BigEndian.PutUint64(b[16:], m.CAGUID)
 	binary.BigEndian.PutUint32(b[28:], m.QKey)
-	put24(b[32:], m.QPN)
+	putUint24(b[32:], m.QPN)
 	b[35] = m.ResponderResources
-	put24(b[36:], m.LocalEECN)
+	putUint24(b[36:], m.LocalEECN)
 	b[39] = m.InitiatorDepth
-	put24(b[40:], m.RemoteEECN)
-	b[43] = m.RemoteResponseTimeout<<3 | uint8(m.Transport&3)<<1 | bit(m.FlowControl)
-	put24(b[44:], m.StartingPSN)
+	putUint24(b[40:], m.RemoteEECN)
+	b[43] = m.RemoteResponseTimeout<<3 | uint8(m.Transport&3)<<1 | boolBit(m.FlowControl)
+	putUint24(b[44:], m.StartingPSN)
 	b[47] = m.LocalResponseTimeout<<3 | m.RetryCount&7
 	binary.BigEndian.PutUint16(b[48:], m.PKey)
-	b[50] = m.MTU<<4 | bit(m.RDC)<<3 | m.RNRRetry&7
-	b[51] = m.MaxCMRetries<<4 | bit(m.SRQ)<<3 | m.ExtendedTransport&7
-	m.Primary.put(b[52:])
-	m.Alternate.put(b[96:])
+	b[50] = m.MTU<<4 | boolBit(m.RDC)<<3 | m.RNRRetry&7
+	b[51] = m.MaxCMRetries<<4 | boolBit(m.SRQ)<<3 | m.ExtendedTransport&7
+	m.Primary.encode(b[52:])
+	m.Alternate.encode(b[96:])
 	copy(b[140:], m.PrivateData)
 }
 
@@ -95,19 +95,19 @@ func (m *REQ) Put(b []byte) {
 func ParseREQ(b []byte) (m REQ) {
 	b = b[:BodyLen]
 	m.LocalID = binary.BigEndian.Uint32(b[0:])
-	m.VendorID = get24(b[5:])
+	m.VendorID = getUint24(b[5:])
 	m.ServiceID = ServiceID(binary.BigEndian.Uint64(b[8:]))
 	m.CAGUID = binary.BigEndian.Uint64(b[16:])
 	m.QKey = binary.BigEndian.Uint32(b[28:])
-	m.QPN = get24(b[32:])
+	m.QPN = getUint24(b[32:])
 	m.ResponderResources = b[35]
-	m.LocalEECN = get24(b[36:])
+	m.LocalEECN = getUint24(b[36:])
 	m.InitiatorDepth = b[39]
-	m.RemoteEECN = get24(b[40:])
+	m.RemoteEECN = getUint24(b[40:])
 	m.RemoteResponseTimeout = b[43] >> 3
 	m.Transport = Transport(b[43] >> 1 & 3)
 	m.FlowControl = b[43]&1 != 0
-	m.StartingPSN = get24(b[44:])
+	m.StartingPSN = getUint24(b[44:])
 	m.LocalResponseTimeout = b[47] >> 3
 	m.RetryCount = b[47] & 7
 	m.PKey = binary.BigEndian.Uint16(b[48:])

@@ -48,7 +48,7 @@ func (m *DREQ) Put(b []byte) {
 	b = b[:BodyLen]
 	clear(b)
 	putIDs(b, m.LocalID, m.RemoteID)
-	put24(b[8:], m.RemoteQPN)
+	putUint24(b[8:], m.RemoteQPN)
 	copy(b[12:], m.PrivateData)
 }
 
@@ -56,7 +56,7 @@ func (m *DREQ) Put(b []byte) {
 func ParseDREQ(b []byte) (m DREQ) {
 	b = b[:BodyLen]
 	m.LocalID, m.RemoteID = getIDs(b)
-	m.RemoteQPN = get24(b[8:])
+	m.RemoteQPN = getUint24(b[8:])
 	m.PrivateData = b[12:]
 	return m
 }

@@ -72,7 +72,7 @@ func (m *SIDRRep) Put(b []byte) {
 	b[4] = uint8(m.Status)
 	b[5] = uint8(copy(b[24:24+sidrInfoLen], m.Info))
 	binary.BigEndian.PutUint16(b[6:], uint16(m.VendorID>>8))
-	put24(b[8:], m.QPN)
+	putUint24(b[8:], m.QPN)
 	b[11] = uint8(m.VendorID)
 	binary.BigEndian.PutUint64(b[12:], uint64(m.ServiceID))
 	binary.BigEndian.PutUint32(b[20:], m.QKey)
@@ -86,7 +86,7 @@ func ParseSIDRRep(b []byte) (m SIDRRep) {
 	m.RequestID = binary.BigEndian.Uint32(b[0:])
 	m.Status = SIDRStatus(b[4])
 	m.VendorID = uint32(binary.BigEndian.Uint16(b[6:]))<<8 | uint32(b[11])
-	m.QPN = get24(b[8:])
+	m.QPN = getUint24(b[8:])
 	m.ServiceID = ServiceID(binary.BigEndian.Uint64(b[12:]))
 	m.QKey = binary.BigEndian.Uint32(b[20:])
 	m.Info = b[24 : 24+min(int(b[5]), sidrInfoLen)]
@@ -125,8 +125,8 @@ func (s SIDRStatus) String() string {
 	return "SIDR status " + strconv.Itoa(int(s))
 }
 
-// Meaning says what the status tells the asking side.
-func (s SIDRStatus) Meaning() string {
+// Description says what the status tells the asking side.
+func (s SIDRStatus) Description() string {
 	if int(s) < len(sidrStatuses) {
 		return sidrStatuses[s].meaning
 	}

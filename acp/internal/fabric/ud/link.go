@@ -157,7 +157,7 @@ func (n *Net) ended(l *link, err error) {
 // gone reports whether an error is the end of a peer: what an operation that was under way then tells, or one that came later.
 func gone(err error) bool {
 	var peer *rdm.PeerError
-	return errors.As(err, &peer) || slices.ContainsFunc([]error{rdm.ErrSilent, rdm.ErrRestarted, rdm.ErrBreach, rdm.ErrHungUp},
+	return errors.As(err, &peer) || slices.ContainsFunc([]error{rdm.ErrTimeout, rdm.ErrRestarted, rdm.ErrProtocol, rdm.ErrDisconnected},
 		func(why error) bool { return errors.Is(err, why) })
 }
 

@@ -244,7 +244,7 @@ func (n *Net) Block(ctx context.Context) error {
 		return ctx.Err()
 	}
 	if peer := n.full.Load(); peer != nil {
-		_ = peer.Room(ctx)
+		_ = peer.WaitWritable(ctx)
 		return ctx.Err()
 	}
 	size, from, err := n.e.Recv(ctx, n.got[:])

@@ -79,7 +79,7 @@ func (p *sendPool) available() int { return len(p.free) }
 
 // sendFlags are those of a message from a buffer, which comes back with the completion:
 // soon only if they are getting few, since an acknowledgement costs both ends a turn.
-// That one was lost is noticed later then, after reliability.LazyProbe.
+// That one was lost is noticed later then, after reliability.DelayedAckProbe.
 func (p *sendPool) sendFlags() verbs.SendFlags {
 	if 2*p.available() < p.count {
 		return verbs.SendSignaled

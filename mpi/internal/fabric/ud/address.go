@@ -69,13 +69,13 @@ func (f *Fabric) finishLookup(rank int, a datagram.Address, err error) {
 		return
 	}
 	if err == nil {
-		err = f.port.Connect(rank, a)
+		err = f.port.ConnectPeer(rank, a)
 	}
 	if err != nil {
 		f.failRank(rank, fmt.Errorf("looking up where it is: %w", err))
 		return
 	}
-	l.state, l.qpn, l.eager = stateOpen, a.QPN, min(f.o.Eager, maxPayload(f.port.MTU(rank), datagram.MaxDatagrams))
+	l.state, l.qpn, l.eager = stateOpen, a.QPN, min(f.o.Eager, maxPayload(f.port.PeerMTU(rank), datagram.MaxDatagrams))
 	f.host.Core().Resume(rank)
 	f.dispatchAndTransmit()
 }

@@ -63,13 +63,13 @@ func (f *Fabric) Complete(wcs []verbs.WC) {
 // handleCompletions handles completions.
 func (f *Fabric) handleCompletions(wcs []verbs.WC) {
 	f.dispatching = true
-	f.port.Look(wcs)
+	f.port.HandleCompletions(wcs)
 	f.dispatching = false
 }
 
 // handleDatagram handles a datagram.
 func (f *Fabric) handleDatagram(now nack.Time, wc *verbs.WC, _, packet []byte) {
-	from, ok := nack.From(packet)
+	from, ok := nack.ParseFrom(packet)
 	rank := int(from)
 	if !ok || rank >= len(f.links) || rank == f.rank || f.links[rank].state == stateOpen && wc.SrcQPN != f.links[rank].qpn {
 		f.stats.strangers++
@@ -77,7 +77,7 @@ func (f *Fabric) handleDatagram(now nack.Time, wc *verbs.WC, _, packet []byte) {
 	}
 	f.startLookup(rank) // to be able to answer
 	f.from = rank
-	f.core.Handle(now, rank, packet, f.deliver)
+	f.core.HandlePacket(now, rank, packet, f.deliver)
 }
 
 // handleMessage handles a packet of the core that is complete.
@@ -108,7 +108,7 @@ var (
 // timeoutError is the error of a rank that does not answer: what the system says of packets to
 // it, or else for how long.
 func (f *Fabric) timeoutError(rank int) error {
-	if why := f.port.Refusal(rank); why != nil {
+	if why := f.port.LastRefusal(rank); why != nil {
 		return fabric.WrapLoss(rank, fmt.Errorf("%w: %w", errTimeout, why))
 	}
 	return fmt.Errorf("%w for %v", errTimeout, f.o.GiveUp)
@@ -118,15 +118,15 @@ func (f *Fabric) timeoutError(rank int) error {
 func (f *Fabric) dispatchAndTransmit() {
 	f.dispatching = true
 	f.port.HandleRefusals()
-	for e, ok := f.core.Next(); ok; e, ok = f.core.Next() {
+	for e, ok := f.core.NextEvent(); ok; e, ok = f.core.NextEvent() {
 		switch e.Kind {
 		case nack.Writable:
 			f.host.Core().Resume(e.Peer)
 		case nack.Restarted:
 			f.failRank(e.Peer, errRestarted)
-		case nack.Lost:
+		case nack.TimedOut:
 			f.failRank(e.Peer, f.timeoutError(e.Peer))
-		case nack.Broken:
+		case nack.ProtocolError:
 			f.failRank(e.Peer, errProtocol)
 		}
 	}

@@ -75,9 +75,9 @@ func newCrowd(t testing.TB, n int) *crowd {
 	must(err)
 	c.at = netip.AddrPortFrom(gid.GID.Addr(), port.UDPPort)
 	c.sent = make([]uint32, n)
-	mem := make([]byte, n*nack.Memory(2, 4096))
+	mem := make([]byte, n*nack.MemorySize(2, 4096))
 	for i := range n {
-		c.ranks = append(c.ranks, nack.New(nack.Options{Self: uint32(i + 1), Peers: 1, Epoch: uint32(i + 1), MTU: 4096, Slots: 2, Memory: mem[i*nack.Memory(2, 4096):]}))
+		c.ranks = append(c.ranks, nack.New(nack.Options{Self: uint32(i + 1), Peers: 1, Epoch: uint32(i + 1), MTU: 4096, Slots: 2, Memory: mem[i*nack.MemorySize(2, 4096):]}))
 	}
 	return c
 }
@@ -103,7 +103,7 @@ func (c *crowd) meet(address string) {
 	_, err = fmt.Sscanf(f[1]+" "+f[2]+" "+f[3], "%x %x %x", &c.hub.qpn, &c.hub.qkey, &c.hub.epoch)
 	require.NoError(c.t, err)
 	for _, r := range c.ranks {
-		r.Open(1, 0, nack.Peer{Epoch: c.hub.epoch})
+		r.OpenPeer(1, 0, nack.Peer{Epoch: c.hub.epoch})
 	}
 }
 
@@ -120,9 +120,9 @@ func (c *crowd) answer(ctx context.Context, n int) {
 			i := int(wc.WRID)
 			var h nack.Header
 			b := c.mr.Bytes()[i*crowdSize+40 : i*crowdSize+int(wc.ByteLen)]
-			require.True(c.t, h.Get(b))
+			require.True(c.t, h.Parse(b))
 			core := c.ranks[h.To-1]
-			core.Handle(1, 0, b, func(m []byte) {
+			core.HandlePacket(1, 0, b, func(m []byte) {
 				n--
 				reply := make([]byte, envelope.Size+8)
 				(&envelope.Header{Kind: envelope.Eager, Length: 8, Bytes: 8, Source: h.To, Seq: c.sent[h.To-1]}).MarshalTo(reply)
@@ -139,7 +139,7 @@ func (c *crowd) drain(core *nack.Core) {
 	var out [4]nack.Packet
 	for i := range out[:core.Drain(1, out[:])] {
 		c.post(out[i].Bytes)
-		core.Done(out[i].Slot)
+		core.ReleaseSlot(out[i].Slot)
 	}
 }
 

@@ -63,7 +63,7 @@ func New(dev verbs.Device, host fabric.Host, book fabric.Book, o Options) (_ *Fa
 	f.deliver = f.handleMessage
 	f.port, err = datagram.Open(dev, datagram.Options{Self: uint32(f.rank), Peers: book.Size(), Epoch: max(1, uint32(time.Now().Unix())),
 		MaxMessage: envelope.Size + o.Eager, Receives: o.Receives, Packets: o.Packets, GiveUp: o.GiveUp,
-		Arrived: f.handleDatagram, Failed: f.failAll, Wake: func() { f.timer.Reset(0) }})
+		OnDatagram: f.handleDatagram, OnFailure: f.failAll, Wake: func() { f.timer.Reset(0) }})
 	if err != nil {
 		return nil, err
 	}
@@ -101,7 +101,7 @@ func (f *Fabric) Send(rank int, h *envelope.Header, payload []byte) bool {
 	h.MarshalTo(f.frame[:])
 	now := f.clock()
 	switch err := f.core.Send(now, rank, f.frame[:], payload); {
-	case err == nack.ErrNoRoom:
+	case err == nack.ErrWouldBlock:
 		return false // an event follows
 	case err != nil:
 		f.failRank(rank, err)
@@ -136,7 +136,7 @@ func (f *Fabric) failRank(rank int, why error) {
 		return
 	}
 	l.state = stateFailed
-	f.core.Close(rank)
+	f.core.ClosePeer(rank)
 	f.host.Core().FailPeer(rank, why)
 }
 
@@ -161,8 +161,8 @@ func (f *Fabric) failAll(why error) {
 // Stats implements fabric.Fabric.
 func (f *Fabric) Stats() map[string]uint64 {
 	s := &f.core.Stats
-	m := map[string]uint64{"packets": s.Packets, "resent": s.Resent, "asks": s.Asks, "acks": s.Acks, "nacks": s.Nacks, "nacks_heard": s.NacksHeard,
-		"early": s.Early, "messages_sent": s.Sent, "messages_received": s.Delivered, "address_handles": uint64(f.port.AHs()),
+	m := map[string]uint64{"packets": s.Packets, "resent": s.Retransmitted, "asks": s.Probes, "acks": s.Acks, "nacks": s.Nacks, "nacks_heard": s.NacksReceived,
+		"early": s.OutOfOrder, "messages_sent": s.Sent, "messages_received": s.Delivered, "address_handles": uint64(f.port.AddressHandleCount()),
 		"strangers": f.stats.strangers, "refused": f.stats.refused}
 	for _, d := range nack.Drops() {
 		m["dropped_"+d.String()] = s.Dropped[d]

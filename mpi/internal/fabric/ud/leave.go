@@ -13,6 +13,6 @@ func (f *Fabric) Flush() {
 // transmit sends what the core has to send, as far as the send queue has room.
 func (f *Fabric) transmit(now nack.Time) {
 	f.unsent = 0
-	f.port.Drain(now)
+	f.port.SendPending(now)
 	f.armTimer(now)
 }

@@ -46,4 +46,6 @@ func (o *Options) setDefaults(mtu int) {
 }
 
 // maxPayload is the payload of a packet that is as many datagrams.
-func maxPayload(mtu, datagrams int) int { return datagram.Longest(mtu, datagrams) - envelope.Size }
+func maxPayload(mtu, datagrams int) int {
+	return datagram.MaxMessageSize(mtu, datagrams) - envelope.Size
+}
