@@ -6,18 +6,18 @@ import (
 	"sync"
 	"time"
 
-	"github.com/softrnic/softrnic/internal/moment"
+	"github.com/softrnic/softrnic/internal/cancelctx"
 )
 
 // turns says who looks at the network: one of those who wait, for all of them.
 type turns struct {
-	change sync.Cond       // something has happened, or nobody leads
-	led    bool            // somebody looks
-	sleeps bool            // and is asleep in fabric.Net.Block
-	kick   *moment.Context // which this ends
-	timer  *time.Timer     // and this, by kick
-	events uint64          // of the network, of operations, of channels
-	told   uint64          // of these, those that who waits knows of
+	change sync.Cond          // something has happened, or nobody leads
+	led    bool               // somebody looks
+	sleeps bool               // and is asleep in fabric.Net.Block
+	kick   *cancelctx.Context // which this ends
+	timer  *time.Timer        // and this, by kick
+	events uint64             // of the network, of operations, of channels
+	told   uint64             // of these, those that who waits knows of
 
 	visits    uint64        // of those who look or wait
 	attends   bool          // the one who leads is attend
@@ -26,7 +26,7 @@ type turns struct {
 
 func (t *turns) init(mu *sync.Mutex) {
 	t.change.L = mu
-	t.kick = moment.New(context.Canceled)
+	t.kick = cancelctx.New(context.Canceled)
 }
 
 // waitable is what a goroutine waits for. ready is called with the lock held.
@@ -211,7 +211,7 @@ func (p *Process) sleep(ctx context.Context, d time.Duration) {
 	t.timer.Stop()
 	t.sleeps = false
 	if t.kick.Canceled() {
-		t.kick = moment.New(context.Canceled)
+		t.kick = cancelctx.New(context.Canceled)
 	}
 }
 

@@ -7,7 +7,7 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/softrnic/softrnic/internal/thread"
+	"github.com/softrnic/softrnic/internal/sched"
 	"github.com/softrnic/softrnic/mpi/internal/coll"
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
 	"github.com/softrnic/softrnic/mpi/internal/shm"
@@ -141,7 +141,7 @@ func (b *boardCall) waitEvent(rank int, e boardEvent) error {
 			runtime.Gosched()
 			b.net.comm.eng.PollOnce()
 		}
-		thread.Yield()
+		sched.Yield()
 		if b.hasHappened(rank, e) {
 			return nil
 		}

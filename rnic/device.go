@@ -2,6 +2,8 @@ package rnic
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -9,6 +11,7 @@ import (
 	"net/netip"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/softrnic/softrnic/internal/hostaddr"
 	"github.com/softrnic/softrnic/internal/ifwatch"
@@ -389,4 +392,17 @@ func (d *Device) wakeAllWaiters() {
 		c.wakeWaiters()
 	}
 	d.wakeLeaders()
+}
+
+// processStart is the zero of the monotonic clock.
+var processStart = time.Now()
+
+// monotonicNow is nanoseconds since the process began, never 0.
+func monotonicNow() int64 { return int64(time.Since(processStart)) + 1 }
+
+// secureRandom draws 32 bits that nobody can guess.
+func secureRandom() uint32 {
+	var b [4]byte
+	_, _ = rand.Read(b[:]) // never fails (crypto/rand)
+	return binary.NativeEndian.Uint32(b[:])
 }

@@ -4,7 +4,7 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/softrnic/softrnic/internal/thread"
+	"github.com/softrnic/softrnic/internal/sched"
 )
 
 // How long the service looks.
@@ -26,7 +26,7 @@ const (
 func (s *shard) runService() {
 	defer close(s.serviceDone)
 	runtime.LockOSThread()
-	undo := thread.SetShortSlice()
+	undo := sched.SetShortSlice()
 	defer func() {
 		if undo() { // others may have the thread then; else it ends
 			runtime.UnlockOSThread()

@@ -7,7 +7,7 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/softrnic/softrnic/internal/thread"
+	"github.com/softrnic/softrnic/internal/sched"
 )
 
 // pollShard takes one look at the socket for a poller, if nobody else is at it.
@@ -43,7 +43,7 @@ func (s *shard) yieldWhenIdle(idle int) {
 		runtime.Gosched()
 	}
 	if idle%4 == 0 {
-		thread.Yield()
+		sched.Yield()
 	}
 }
 
@@ -112,7 +112,7 @@ func (s *shard) requestHandover(done func() bool) bool {
 			s.skipHandovers.Store(s.handoverBackoff.Load())
 			return false
 		}
-		thread.Yield()
+		sched.Yield()
 	}
 	s.handoverBackoff.Store(0)
 	return done() || !s.token.Load()
@@ -218,7 +218,7 @@ func (s *shard) yieldToThreads() (hogged bool) {
 // timedYield lets other threads run, and returns how long they did.
 func (s *shard) timedYield() time.Duration {
 	began := s.dev.now()
-	thread.Yield()
+	sched.Yield()
 	return time.Duration(s.dev.now() - began)
 }
 

@@ -4,17 +4,17 @@ import (
 	"os"
 	"time"
 
-	"github.com/softrnic/softrnic/internal/moment"
+	"github.com/softrnic/softrnic/internal/cancelctx"
 )
 
 // deadline is that of one direction of a connection, whose lock guards it.
 type deadline struct {
-	moment *moment.Context // who waits now waits for this one
-	timer  *time.Timer     // which ends it, or nil
-	at     time.Time       // when that is, or zero
+	moment *cancelctx.Context // who waits now waits for this one
+	timer  *time.Timer        // which ends it, or nil
+	at     time.Time          // when that is, or zero
 }
 
-func newDeadline() *deadline { return &deadline{moment: moment.New(os.ErrDeadlineExceeded)} }
+func newDeadline() *deadline { return &deadline{moment: cancelctx.New(os.ErrDeadlineExceeded)} }
 
 // past reports whether the time has come.
 func (d *deadline) past() bool { return d.moment.Canceled() }
@@ -31,7 +31,7 @@ func (d *deadline) set(t time.Time) {
 		return
 	}
 	if d.past() {
-		d.moment = moment.New(os.ErrDeadlineExceeded)
+		d.moment = cancelctx.New(os.ErrDeadlineExceeded)
 	}
 	if !t.IsZero() {
 		d.timer = time.AfterFunc(wait, d.moment.Cancel)

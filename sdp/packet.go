@@ -11,7 +11,7 @@ import (
 	"syscall"
 
 	"github.com/softrnic/softrnic/cm"
-	"github.com/softrnic/softrnic/internal/moment"
+	"github.com/softrnic/softrnic/internal/cancelctx"
 	"github.com/softrnic/softrnic/verbs"
 	"github.com/softrnic/softrnic/wire"
 )
@@ -258,7 +258,7 @@ func (c *PacketConn) write(p []byte, to netip.AddrPort) error {
 
 // post sends a datagram. It is false if the peer has left the cache, or there was
 // no room for it in time.
-func (c *PacketConn) post(m *moment.Context, p []byte, to *peer) (sent bool, err error) {
+func (c *PacketConn) post(m *cancelctx.Context, p []byte, to *peer) (sent bool, err error) {
 	c.writing.Lock()
 	defer c.writing.Unlock()
 	if to.gone {
@@ -294,7 +294,7 @@ func (c *PacketConn) post(m *moment.Context, p []byte, to *peer) (sent bool, err
 }
 
 // until is the moment of a deadline, unless it is past.
-func (c *PacketConn) until(d *deadline) (*moment.Context, error) {
+func (c *PacketConn) until(d *deadline) (*cancelctx.Context, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {

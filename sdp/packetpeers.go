@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/softrnic/softrnic/cm"
-	"github.com/softrnic/softrnic/internal/moment"
+	"github.com/softrnic/softrnic/internal/cancelctx"
 	"github.com/softrnic/softrnic/verbs"
 )
 
@@ -67,7 +67,7 @@ func newPeers(c *PacketConn) *peers {
 }
 
 // find returns the peer at an address, which it may have to ask for first.
-func (s *peers) find(m *moment.Context, addr netip.AddrPort) (*peer, error) {
+func (s *peers) find(m *cancelctx.Context, addr netip.AddrPort) (*peer, error) {
 	p, dropped := s.enter(addr)
 	s.drop(dropped)
 	select {

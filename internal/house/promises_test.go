@@ -130,7 +130,7 @@ func timesOf(t *testing.T) map[string]times {
 
 		"mpi.md": {[]promise{
 			{"looks at the adapter for [50 us], lets", k.time("rnic.DefaultSpin"), false, "TestSpinnerMisses"},
-			{"from [4 us] on", k.time("rnic.aloneFor"), false, "TestSpinnerMisses"},
+			{"from [4 us] on", k.time("rnic.leaderAloneTime"), false, "TestSpinnerMisses"},
 			{"and sleep [50 us] in between", k.time("mpi/internal/fabric/rdma.nap"), false, "TestPrograms"},
 			{"0.5 to [1 s], when", 2 * k.time("mpi.lookTime"), false, "TestMismatch TestHangTimes"},
 			{"A rank that has waited for [a minute] has", k.time("mpi.defaultAlarm"), false, "TestHangTimes"},
@@ -168,18 +168,18 @@ func timesOf(t *testing.T) map[string]times {
 			{"unasked, [4 ms] after", k.time("qp.AckDelay"), false, "TestUnawaited TestUnhurried"},
 			{"the probe, which takes [12 ms] as", k.time("reliability.LazyProbe"), false, "TestLazyProbe"},
 			{"the timeout is below [12 ms].", k.time("reliability.LazyProbe"), false, "TestUnawaitedWithShortTimeout"},
-			{"for [20 ms] at most, lest", k.time("rnic.timersWait"), false, "TestTimersOfManyQPs"},
+			{"for [20 ms] at most, lest", k.time("rnic.maxTimerDeferral"), false, "TestTimersOfManyQPs"},
 			{"the attribute: [1.8 s] with", retries(14), true, "TestRetryBudget"},
 			{"verbs.ConnectOptions` and of connection management, [7.2 s] with", retries(16), true, "TestRetryBudget TestPatienceWithPeers"},
 			{"`GiveUp`, [10 s] by default", k.time("qp.giveUp"), false, "TestDatagramRDMAGivesUp"},
 		}, []string{"Without progress for 4.096 us", "spent within 3.5 ms", "ask every 10 us", "sleeps 10 ms at a time is late by up to 5 s"}, false},
 
 		"observability.md": {[]promise{
-			{"once a queue after one to [two seconds]:", 2 * k.time("rnic.stuckAfter"), false, "TestWaiterInVainIsTold TestWatchOfWaiters"},
+			{"once a queue after one to [two seconds]:", 2 * k.time("rnic.waitCheckInterval"), false, "TestWaiterInVainIsTold TestWatchOfWaiters"},
 		}, []string{"--watch 1s"}, false},
 
 		"link.md": {[]promise{
-			{"blocks for up to [10 ms]; an", k.time("internal/link.maxBlocked"), false, "TestRetriedSends TestRefusedSends"},
+			{"blocks for up to [10 ms]; an", k.time("internal/link.maxSendBlock"), false, "TestRetriedSends TestRefusedSends"},
 		}, nil, false},
 
 		"collectives.md": {[]promise{
@@ -190,18 +190,18 @@ func timesOf(t *testing.T) map[string]times {
 		"engine.md": {[]promise{
 			{"within [50 us] (`claim`", k.time("rnic.claimWindow"), false, "TestRelieve"},
 			{"up to [50 us] after the last packet", k.time("rnic.DefaultSpin"), false, "TestSpinnerMisses"},
-			{"in between from [4 us] on", k.time("rnic.aloneFor"), false, "TestSpinnerMisses"},
-			{"more than [2 us] tells", k.time("rnic.othersRan"), false, "TestSpinnerHogged"},
-			{"64 yields or [5 ms] before", k.time("rnic.sharedFor"), false, "TestSpinnerHogged"},
-			{"A yield of [2 ms] and more", k.time("rnic.hogTime"), false, "TestSpinnerHogged"},
-			{"at least every [5 ms].", k.time("rnic.restEvery"), false, "TestSpinnerMisses"},
+			{"in between from [4 us] on", k.time("rnic.leaderAloneTime"), false, "TestSpinnerMisses"},
+			{"more than [2 us] tells", k.time("rnic.minSharedYield"), false, "TestSpinnerHogged"},
+			{"64 yields or [5 ms] before", k.time("rnic.maxSharedSpin"), false, "TestSpinnerHogged"},
+			{"A yield of [2 ms] and more", k.time("rnic.minHogYield"), false, "TestSpinnerHogged"},
+			{"at least every [5 ms].", k.time("rnic.leaderYieldInterval"), false, "TestSpinnerMisses"},
 			{"it looks on for [50 us], but", k.time("rnic.serviceSpin"), false, "TestHandOver"},
-			{"it sleeps [50 us], an", k.time("rnic.standbyShort"), false, "TestNapper"},
-			{"not needed, up to [2 ms]. If", k.time("rnic.standbyLong"), false, "TestNapper"},
-			{"one look in [20 us] of", k.time("rnic.standbyGap"), false, "TestLeftToService"},
-			{"the next one takes [300 us], half", k.time("rnic.standbyUrged"), false, "TestHurry"},
+			{"it sleeps [50 us], an", k.time("rnic.napMin"), false, "TestNapper"},
+			{"not needed, up to [2 ms]. If", k.time("rnic.napMax"), false, "TestNapper"},
+			{"one look in [20 us] of", k.time("rnic.minPollGap"), false, "TestLeftToService"},
+			{"the next one takes [300 us], half", k.time("rnic.requestDelay"), false, "TestHurry"},
 			{"or after [4 ms];", k.time("qp.AckDelay"), false, "TestUnhurried"},
-			{"give way and looks for [50 us], instead", k.time("rnic.reliefTime"), false, "TestRelieve"},
+			{"give way and looks for [50 us], instead", k.time("rnic.handoverTimeout"), false, "TestRelieve"},
 		}, nil, true},
 	}
 }

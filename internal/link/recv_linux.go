@@ -6,7 +6,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/softrnic/softrnic/internal/order"
+	"github.com/softrnic/softrnic/internal/racesync"
 )
 
 // maxRecvMessages bounds the datagrams of one recvmmsg.
@@ -82,7 +82,7 @@ func (c *udp) receiveOnce(r *Datagrams) (n int) {
 	}
 	switch {
 	case n > 0:
-		order.Acquire()
+		racesync.Acquire()
 		rx.uncounted.calls++
 	case errno == unix.EAGAIN:
 		rx.addUncounted()

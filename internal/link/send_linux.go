@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/softrnic/softrnic/internal/order"
+	"github.com/softrnic/softrnic/internal/racesync"
 )
 
 // maxSendBlock is how long a send may wait for room in the send buffer, which a
@@ -277,7 +277,7 @@ func (c *udp) sendSome(m []mmsghdr, packets int) (n int, errno unix.Errno) {
 	if c.tx.inject != nil {
 		errno = c.tx.inject(packets)
 	}
-	order.Release()
+	racesync.Release()
 	if errno == 0 {
 		n, errno = c.trySend(m)
 	}

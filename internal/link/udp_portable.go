@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/softrnic/softrnic/internal/order"
+	"github.com/softrnic/softrnic/internal/racesync"
 	"github.com/softrnic/softrnic/wire"
 )
 
@@ -135,7 +135,7 @@ func (c *portable) WriteBatch(b *Batch) error {
 	}
 	defer c.exit(callWrite)
 	b.Seal(c.local, false)
-	order.Release()
+	racesync.Release()
 	for i := range b.Len() {
 		to, pkt := b.Packet(i)
 		if err := c.writeDatagram(pkt, c.class.prepareSend(to), to.Dst); err != nil {
@@ -175,7 +175,7 @@ func (c *portable) ReadBatch(r *Datagrams) (int, error) {
 	c.ring.pop(r)
 	c.exit(callRead)
 	if len(r.Msgs()) > 0 {
-		order.Acquire()
+		racesync.Acquire()
 	}
 	return len(r.Msgs()), nil
 }

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/softrnic/softrnic/internal/moment"
+	"github.com/softrnic/softrnic/internal/cancelctx"
 	"github.com/softrnic/softrnic/mpi/internal/fabric"
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
 )
@@ -23,15 +23,15 @@ type Engine struct {
 
 	mu         sync.Mutex
 	core       *protocol.Core
-	leader     Waitable        // of who is in Fabric.Block, or nil
-	interrupt  *moment.Context // ends the Block
-	activity   uint64          // of those who look or wait, for Attend
-	followers  []*follower     // those who wait for another to lead them
-	lastWaitID uint64          // number of the last wait
-	active     []ActiveWait    // those who are in one
-	lastOp     LastOp          // of Send and Receive
-	pollStats  PollStats       // of Test
-	snapshot   *waitSnapshot   // under way, or nil
+	leader     Waitable           // of who is in Fabric.Block, or nil
+	interrupt  *cancelctx.Context // ends the Block
+	activity   uint64             // of those who look or wait, for Attend
+	followers  []*follower        // those who wait for another to lead them
+	lastWaitID uint64             // number of the last wait
+	active     []ActiveWait       // those who are in one
+	lastOp     LastOp             // of Send and Receive
+	pollStats  PollStats          // of Test
+	snapshot   *waitSnapshot      // under way, or nil
 	closed     bool
 }
 
@@ -49,7 +49,7 @@ var followerPool = sync.Pool{New: func() any { return &follower{wake: make(chan 
 // New makes the engine of a rank. Open makes its fabric, whose host the engine
 // is; it is not called if there are no others.
 func New(rank, size int, open func(fabric.Host) (fabric.Fabric, error)) (*Engine, error) {
-	e := &Engine{rank: rank, size: size, core: protocol.New(rank, size), interrupt: moment.New(context.Canceled), pollStats: PollStats{round: 1}}
+	e := &Engine{rank: rank, size: size, core: protocol.New(rank, size), interrupt: cancelctx.New(context.Canceled), pollStats: PollStats{round: 1}}
 	if size > 1 {
 		e.mu.Lock() // who connects early has to wait for Attach
 		defer e.mu.Unlock()
@@ -201,7 +201,7 @@ func (e *Engine) serveAsLeader(ctx context.Context, w Waitable) {
 	e.mu.Lock()
 	e.leader = nil
 	if e.interrupt.Canceled() {
-		e.interrupt = moment.New(context.Canceled)
+		e.interrupt = cancelctx.New(context.Canceled)
 	}
 	if e.fab != nil {
 		e.fab.Poll()

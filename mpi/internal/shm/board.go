@@ -4,7 +4,7 @@ import (
 	"sync/atomic"
 	"unsafe"
 
-	"github.com/softrnic/softrnic/internal/order"
+	"github.com/softrnic/softrnic/internal/racesync"
 )
 
 // Board is what one rank sees of memory in which each has a place that the others
@@ -76,7 +76,7 @@ func (b *Board) BeginNextRound() { b.BeginRound(b.round + 1) }
 // BeginRound begins a round of any number greater than the last one's. Ranks that leave
 // out different rounds meet again in the next one that all of them begin.
 func (b *Board) BeginRound(round uint64) {
-	order.Release()
+	racesync.Release()
 	b.lines[b.rank].done.Store(round - 1)
 	b.round = round
 }
@@ -85,7 +85,7 @@ func (b *Board) BeginRound(round uint64) {
 // before.
 func (b *Board) IsFree(rank int) bool {
 	free := b.lines[rank].done.Load() >= b.lastShown[b.round%parities]
-	order.Acquire()
+	racesync.Acquire()
 	return free
 }
 
@@ -102,7 +102,7 @@ func (b *Board) Show(sign uint64) {
 	slot.round.Store(0)
 	slot.sign.Store(sign)
 	slot.round.Store(b.round)
-	order.Release()
+	racesync.Release()
 	us.shown.Store(b.round)
 	b.lastShown[b.round%parities] = b.round
 }
@@ -110,7 +110,7 @@ func (b *Board) Show(sign uint64) {
 // HasShown reports whether a rank has shown what it has in this round.
 func (b *Board) HasShown(rank int) bool {
 	shown := b.lines[rank].shown.Load() >= b.round
-	order.Acquire()
+	racesync.Acquire()
 	return shown
 }
 
@@ -133,7 +133,7 @@ func (b *Board) SignInRound(rank int, round uint64) (sign uint64, ok bool) {
 
 // EndRound says that we look at no place of this round any more.
 func (b *Board) EndRound() {
-	order.Release()
+	racesync.Release()
 	b.lines[b.rank].done.Store(b.round)
 }
 

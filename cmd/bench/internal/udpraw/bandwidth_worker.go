@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/softrnic/softrnic/cmd/bench/internal/proc"
-	"github.com/softrnic/softrnic/internal/thread"
+	"github.com/softrnic/softrnic/internal/sched"
 )
 
 // The two ends of a bandwidth session: rank 0 is the source, rank 1 the sink.
@@ -172,7 +172,7 @@ func (s *source) waitWindow(n int64) error {
 		if spins%1024 != 1023 {
 			continue
 		}
-		thread.Yield()
+		sched.Yield()
 		switch now := time.Now(); {
 		case s.received != last:
 			last, since = s.received, now
@@ -233,7 +233,7 @@ func (s *sink) runRound(ctx context.Context, r bandwidthRound) (Flow, error) {
 			} else if idle%(restless*64) == 0 && time.Since(heard) > receiveTimeout {
 				err = errTimeout
 			}
-			thread.Yield()
+			sched.Yield()
 		case n == markerLen:
 			round := binary.LittleEndian.Uint64(s.buf)
 			if err = s.sendCredit(round); err == nil && round == r.Round {

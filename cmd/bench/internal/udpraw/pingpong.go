@@ -9,7 +9,7 @@ import (
 
 	"github.com/softrnic/softrnic/cmd/bench/internal/measure"
 	"github.com/softrnic/softrnic/cmd/bench/internal/proc"
-	"github.com/softrnic/softrnic/internal/thread"
+	"github.com/softrnic/softrnic/internal/sched"
 )
 
 // A Mode is the way in which both ends of a ping-pong wait.
@@ -168,7 +168,7 @@ func spinReceive(s socket, b []byte) (int, error) {
 			return n, err
 		}
 		if i%restless == 0 {
-			thread.Yield()
+			sched.Yield()
 		}
 		if i%glance != 0 {
 			continue

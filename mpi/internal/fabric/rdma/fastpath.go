@@ -6,7 +6,7 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/softrnic/softrnic/internal/thread"
+	"github.com/softrnic/softrnic/internal/sched"
 	"github.com/softrnic/softrnic/mpi/internal/envelope"
 	"github.com/softrnic/softrnic/verbs"
 )
@@ -159,7 +159,7 @@ func (f *Fabric) pollUntilReady(ctx context.Context) error {
 		case round < spinRounds:
 		case round < yieldRounds:
 			runtime.Gosched()
-			thread.Yield()
+			sched.Yield()
 		default:
 			time.Sleep(pollSleep)
 		}

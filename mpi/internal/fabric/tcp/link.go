@@ -6,7 +6,7 @@ import (
 	"io"
 	"net"
 
-	"github.com/softrnic/softrnic/internal/order"
+	"github.com/softrnic/softrnic/internal/racesync"
 	"github.com/softrnic/softrnic/mpi/internal/envelope"
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
 )
@@ -55,7 +55,7 @@ func (l *link) transmit(payload []byte) {
 	l.liveness.sent = true
 	n := 0
 	if len(l.queue) == 0 && !l.writerRunning {
-		order.Release()
+		racesync.Release()
 		n = tryWrite(l.conn, l.frame[:], payload) // an error comes again
 	}
 	if n < len(l.frame) {
@@ -92,7 +92,7 @@ func (l *link) writeLoop() {
 		if len(out) == 0 {
 			return
 		}
-		order.Release()
+		racesync.Release()
 		if _, err := l.conn.Write(out); err != nil {
 			l.f.host.Do(func(*protocol.Core) { l.f.failLink(l, err) })
 			return
@@ -123,7 +123,7 @@ func (l *link) readLoop() {
 		if err == nil {
 			_, err = io.ReadFull(in, payload[:h.Bytes])
 		}
-		order.Acquire()
+		racesync.Acquire()
 		l.f.host.Do(func(c *protocol.Core) {
 			l.markAlive()
 			if err == nil {
@@ -147,7 +147,7 @@ func (l *link) readFrame(in io.Reader, header, payload []byte) bool {
 		payload = payload[:h.payloadSize()]
 		_, err = io.ReadFull(in, payload)
 	}
-	order.Acquire()
+	racesync.Acquire()
 	l.f.host.Do(func(c *protocol.Core) {
 		l.markAlive()
 		switch {

@@ -1,6 +1,6 @@
 //go:build !race
 
-package order
+package racesync
 
 // Release stands before anything becomes visible to others.
 func Release() {}

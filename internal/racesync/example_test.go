@@ -1,11 +1,11 @@
-package order_test
+package racesync_test
 
 import (
 	"fmt"
 	"io"
 	"os"
 
-	"github.com/softrnic/softrnic/internal/order"
+	"github.com/softrnic/softrnic/internal/racesync"
 )
 
 // A pipe stands for what leaves and arrives. It tells the race detector itself, which
@@ -21,14 +21,14 @@ func Example() {
 	go func() {
 		defer out.Close()
 		news = "written before"
-		order.Release()
+		racesync.Release()
 		_, _ = out.Write([]byte{1})
 	}()
 	if _, err := io.ReadFull(in, make([]byte, 1)); err != nil {
 		fmt.Println(err)
 		return
 	}
-	order.Acquire()
+	racesync.Acquire()
 	fmt.Println(news)
 	// Output: written before
 }

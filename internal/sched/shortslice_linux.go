@@ -1,4 +1,4 @@
-package thread
+package sched
 
 import "golang.org/x/sys/unix"
 

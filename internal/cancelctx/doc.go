@@ -2,9 +2,9 @@
 // one that is made once and kept by who waits, where a context.WithCancel for
 // each wait would be memory and work for each.
 //
-//	m := moment.New(os.ErrDeadlineExceeded)
+//	m := cancelctx.New(os.ErrDeadlineExceeded)
 //	timer := time.AfterFunc(d, m.End)
 //	n, err := cq.PollWait(m, wcs) // as often as it takes
 //
 // context.AfterFunc on it needs no goroutine.
-package moment
+package cancelctx

@@ -1,6 +1,6 @@
 //go:build race
 
-package order
+package racesync
 
 import "sync/atomic"
 

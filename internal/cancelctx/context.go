@@ -1,4 +1,4 @@
-package moment
+package cancelctx
 
 import (
 	"context"

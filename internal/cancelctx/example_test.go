@@ -1,15 +1,15 @@
-package moment_test
+package cancelctx_test
 
 import (
 	"context"
 	"fmt"
 	"os"
 
-	"github.com/softrnic/softrnic/internal/moment"
+	"github.com/softrnic/softrnic/internal/cancelctx"
 )
 
 func Example() {
-	m := moment.New(os.ErrDeadlineExceeded)
+	m := cancelctx.New(os.ErrDeadlineExceeded)
 	told := make(chan bool)
 	context.AfterFunc(m, func() { close(told) })
 	fmt.Println(m.Err())

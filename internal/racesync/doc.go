@@ -7,6 +7,6 @@
 // barrier in common memory says so to another process, and that one's packet works
 // on the memory.
 //
-//	order.Release() // before packets are given to the system
-//	order.Acquire() // after they have come from it
-package order
+//	racesync.Release() // before packets are given to the system
+//	racesync.Acquire() // after they have come from it
+package racesync
