@@ -2,22 +2,20 @@ package mpi
 
 import "slices"
 
-// Attr is a key under which a library keeps a value of its own with each communicator
-// that it is given (MPI_Comm_create_keyval), so that it finds it again, and is told when
-// the communicator is freed.
+// Attr is a key for values that a library attaches to communicators (MPI_Comm_create_keyval).
 type Attr[T any] struct {
 	copy func(c *Comm, v T) (T, bool)
 	free func(c *Comm, v T)
 }
 
-// NewAttr makes a key. When a communicator c is duplicated copy says which value the new
-// one has, or false if none. When the value is deleted, or replaced, or c is freed, free is
-// called. Both may be nil: nothing is copied (MPI_COMM_NULL_COPY_FN), or done.
+// NewAttr makes a key. copy returns the value for a duplicate of c, or false if the duplicate
+// has none. free is called when the value is deleted or replaced, or c is freed. A nil copy
+// copies nothing (MPI_COMM_NULL_COPY_FN); a nil free does nothing.
 func NewAttr[T any](copy func(c *Comm, v T) (T, bool), free func(c *Comm, v T)) *Attr[T] {
 	return &Attr[T]{copy, free}
 }
 
-// attrValue is what a communicator has under a key.
+// attrValue is the value of a communicator under a key.
 type attrValue struct {
 	key attrKey
 	v   any
@@ -42,8 +40,8 @@ func (a *Attr[T]) freeValue(c *Comm, v any) {
 	}
 }
 
-// Set keeps a value with a communicator (MPI_Comm_set_attr). With a null key, or the
-// null communicator, nothing is kept.
+// Set attaches a value to a communicator and frees the old one (MPI_Comm_set_attr). It has no
+// effect if the key or the communicator is null.
 func (a *Attr[T]) Set(c *Comm, v T) {
 	if a == nil || c.isNull() {
 		return
@@ -54,7 +52,7 @@ func (a *Attr[T]) Set(c *Comm, v T) {
 	c.attrs = append(c.attrs, attrValue{a, v})
 }
 
-// Get returns the value, and whether there is one (MPI_Comm_get_attr).
+// Get returns the value and reports whether there is one (MPI_Comm_get_attr).
 func (a *Attr[T]) Get(c *Comm) (v T, ok bool) {
 	if a == nil || c.isNull() {
 		return v, false
@@ -69,7 +67,7 @@ func (a *Attr[T]) Get(c *Comm) (v T, ok bool) {
 	return v, false
 }
 
-// Delete forgets the value, if there is one (MPI_Comm_delete_attr).
+// Delete removes and frees the value (MPI_Comm_delete_attr).
 func (a *Attr[T]) Delete(c *Comm) {
 	if a == nil || c.isNull() {
 		return
@@ -87,7 +85,7 @@ func (a *Attr[T]) Delete(c *Comm) {
 	}
 }
 
-// copyAttrs gives a duplicate the values that it shall have.
+// copyAttrs copies the values of c to its duplicate d.
 func (c *Comm) copyAttrs(d *Comm) {
 	c.mu.Lock()
 	list := slices.Clone(c.attrs)
@@ -99,7 +97,7 @@ func (c *Comm) copyAttrs(d *Comm) {
 	}
 }
 
-// freeAttrs frees all values, the last one first.
+// freeAttrs frees all values in reverse order.
 func (c *Comm) freeAttrs() {
 	c.mu.Lock()
 	list := c.attrs

@@ -11,15 +11,16 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/deadlock"
 )
 
-// callRecord is what all ranks have to agree about in a collective call. They tell each
-// other before it is done. Fields that may differ, or do not matter, are zero.
+// callRecord holds the arguments of a collective call that must be equal at all ranks. With
+// Options.Check the ranks exchange records before they execute the call. Fields that may differ
+// are zero.
 type callRecord struct {
 	Name    [32]byte
-	Refused bool // its arguments cannot be
+	Refused bool // the arguments are invalid
 	Root    int32
 	Op      [32]byte
 	Data    typeSignature
-	Counts  uint64 // hash of those of all ranks
+	Counts  uint64 // hash of the counts of all ranks
 }
 
 // typeSignature is a datatype.Signature of fixed size.
@@ -29,10 +30,11 @@ type typeSignature struct {
 	Count int64
 }
 
+// typeSignatureOf returns the type signature of a buffer, zero if it is empty.
 func typeSignatureOf(b Buffer) typeSignature {
 	s := b.Signature()
 	if s.Count == 0 {
-		return typeSignature{} // of whatever kind they would be
+		return typeSignature{} // elements of any kind
 	}
 	return typeSignature{uint8(s.Kind), s.Unit, int64(s.Count)}
 }
@@ -47,7 +49,7 @@ func (s typeSignature) acceptSent(sent typeSignature) error {
 
 func (s typeSignature) String() string { return fmt.Sprintf("%d %v", s.Count, datatype.Kind(s.Kind)) }
 
-// checkAgreement compares a call with those of the other ranks.
+// checkAgreement compares the call with those of the other ranks, if Options.Check is set.
 func (k *call) checkAgreement() error {
 	c := k.comm
 	if !c.world.o.Check {
@@ -70,7 +72,7 @@ func (k *call) checkAgreement() error {
 	return nil
 }
 
-// allgatherRecords gives all ranks the records of all.
+// allgatherRecords exchanges one record of each rank.
 func allgatherRecords[T any](k *call, mine *T) ([]T, error) {
 	all := make([]T, k.comm.size)
 	send, err := binary.Append(nil, binary.LittleEndian, mine)
@@ -85,7 +87,7 @@ func allgatherRecords[T any](k *call, mine *T) ([]T, error) {
 	return all, err
 }
 
-// compareRecords is an error if not all ranks have the same record.
+// compareRecords returns an ErrMismatch if the ranks have different records.
 func (k *call) compareRecords(mine *callRecord) error {
 	all, err := allgatherRecords(k, mine)
 	if err != nil {
@@ -113,7 +115,7 @@ func (k *call) compareRecords(mine *callRecord) error {
 	return fmt.Errorf("%w: %s", ErrMismatch, strings.Join(list, "; "))
 }
 
-// maxDifferences is how many of them an error tells.
+// maxDifferences is the maximum number of differences in an error text.
 const maxDifferences = 4
 
 func (r *callRecord) String() string {
@@ -140,10 +142,10 @@ func (r *callRecord) String() string {
 	return text
 }
 
-// trimNUL is a text of fixed size.
+// trimNUL returns the text in a NUL-padded array.
 func trimNUL(b []byte) string { return strings.TrimRight(string(b), "\x00") }
 
-// newRecord is what the others are told of a call.
+// newRecord returns the record of the call.
 func (k *call) newRecord() (r callRecord) {
 	o := &k.op
 	copy(r.Name[:], o.callName())
@@ -165,15 +167,15 @@ func (k *call) newRecord() (r callRecord) {
 	switch o.collective {
 	case coll.Allgatherv:
 		r.Counts = o.recvLayout.countsHash(b)
-		r.Data.Count = 0 // displacements may differ, and so what lies between
+		r.Data.Count = 0 // displacements may differ, and so the gaps
 	case coll.ReduceScatter:
 		r.Counts = o.sendLayout.countsHash(b)
 	}
 	return r
 }
 
-// commonBuffer is a buffer of which all ranks have as much, divided by a number of
-// pieces, or 0 if there is none.
+// commonBuffer returns a buffer that has the same size at all ranks, and the number of blocks
+// that it consists of, 0 if there is no such buffer.
 func (k *call) commonBuffer() (b Buffer, pieces int) {
 	o, n := &k.op, k.comm.size
 	switch {
@@ -197,7 +199,7 @@ func (k *call) commonBuffer() (b Buffer, pieces int) {
 	return Buffer{}, 0
 }
 
-// countsHash is one of the counts of all ranks, which is not 0.
+// countsHash returns a hash of the counts of all ranks that is not 0.
 func (p blockLayout) countsHash(b Buffer) uint64 {
 	unit := 1
 	if b.Count() > 0 {

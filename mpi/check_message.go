@@ -5,11 +5,11 @@ import (
 	"fmt"
 )
 
-// checkHeaderSize is the size of what a message begins with where messages are checked:
-// what it is made of.
+// checkHeaderSize is the size in bytes of the type signature before each message, with
+// Options.Check.
 const checkHeaderSize = 1 + 4 + 8
 
-// checkOverhead is how many bytes a message has besides its elements.
+// checkOverhead returns the bytes of a message before its elements.
 func (w *World) checkOverhead() int {
 	if w.o.Check {
 		return checkHeaderSize
@@ -17,16 +17,16 @@ func (w *World) checkOverhead() int {
 	return 0
 }
 
-// packWithSignature is a copy of a message with its mark.
+// packWithSignature returns a copy of a message after its type signature.
 func packWithSignature(b Buffer) []byte {
 	mem := make([]byte, checkHeaderSize+b.Size())
-	_, _ = binary.Encode(mem, binary.LittleEndian, typeSignatureOf(b)) // there is room
+	_, _ = binary.Encode(mem, binary.LittleEndian, typeSignatureOf(b)) // mem is long enough
 	b.Pack(mem[checkHeaderSize:])
 	return mem
 }
 
-// unpackChecked brings a message that was received packed to where it belongs, if it is
-// what the buffer is for.
+// unpackChecked unpacks a received message into b. With Options.Check it first compares the
+// type signatures.
 func (c *Comm) unpackChecked(b Buffer, message []byte) error {
 	if !c.world.o.Check || len(message) == 0 {
 		b.Unpack(message)
@@ -37,7 +37,7 @@ func (c *Comm) unpackChecked(b Buffer, message []byte) error {
 		return fmt.Errorf("%w: %d bytes came, of a rank that does not check", ErrMismatch, len(message))
 	}
 	s := b.Signature()
-	sent.Count = min(sent.Count, int64(s.Count)) // that there is too much has been told
+	sent.Count = min(sent.Count, int64(s.Count)) // truncation is another error
 	if err := (typeSignature{uint8(s.Kind), s.Unit, int64(s.Count)}).acceptSent(sent); err != nil {
 		return fmt.Errorf("%w: %w", ErrType, err)
 	}

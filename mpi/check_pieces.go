@@ -8,16 +8,19 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/coll"
 )
 
-// Where every two ranks may exchange something else, each tells each what it will
-// send, and all then tell all whether that was what they expect.
+// With calls in which each pair of ranks may exchange another block, each rank sends each other
+// rank the type signature of its block. All ranks then exchange the first mismatch.
 
-// blockMismatch is what does not agree at a rank.
+// blockMismatch is the first block at a rank whose type signature differs from the expected
+// one.
 type blockMismatch struct {
 	Bad            bool
 	From           int32
 	Sent, Expected typeSignature
 }
 
+// compareBlocks returns an ErrMismatch at all ranks if a rank sends another the wrong type or
+// number of elements.
 func (k *call) compareBlocks() error {
 	n := k.comm.size
 	sent, expected := make([]typeSignature, n), make([]typeSignature, n)
@@ -58,7 +61,7 @@ func (k *call) compareBlocks() error {
 	return nil
 }
 
-// bufferTo is what a rank will get from us.
+// bufferTo returns the block that this rank sends to another.
 func (k *call) bufferTo(to int) (b Buffer) {
 	o, us := &k.op, k.comm.rank
 	switch o.collective {
@@ -87,7 +90,7 @@ func (k *call) bufferTo(to int) (b Buffer) {
 	return o.sends[to]
 }
 
-// bufferFrom is what we expect of a rank.
+// bufferFrom returns the block that this rank receives from another.
 func (k *call) bufferFrom(from int) (b Buffer) {
 	o, us := &k.op, k.comm.rank
 	switch o.collective {

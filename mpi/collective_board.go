@@ -9,32 +9,32 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/shm"
 )
 
-// Ranks of one node have memory in common, and their short collective calls use it:
-// package coll says how, package shm what is in it. Here is how a communicator comes to
-// its memory; how a rank waits there is in collective_wait.go.
+// Short collective calls among ranks of one node use shared memory: package coll has the
+// algorithms, package shm the layout. This file creates the shared memory of a communicator;
+// collective_wait.go waits in it.
 
-// boardThreshold is from which of its calls on a communicator gets memory, when one can use
-// it. Most communicators make few. Calls are counted, and not those that could use it:
-// so ranks that have once not agreed what call they make do about the next.
+// boardThreshold is the sequence number of the first call of a communicator that creates shared
+// memory. Most communicators make few calls. All collective calls count, not only those that
+// could use shared memory, so that ranks whose calls once differed still agree on the number.
 const boardThreshold = 4
 
-// boardSlotSize is for how many bytes of each rank there is room: less if they are many,
-// so that a communicator of up to 256 takes half a megabyte.
+// boardSlotSize returns the bytes of shared memory of each rank. It shrinks with the number of
+// ranks: a communicator of up to 256 ranks uses 512 KiB.
 func boardSlotSize(ranks int) int { return min(max(1<<10, 256<<10/ranks&^63), 16<<10) }
 
-// sharedMemory is a communicator's memory.
+// sharedMemory is the shared memory of a communicator.
 type sharedMemory struct {
-	mu          sync.Mutex // one call at a time, and it guards the rest
-	calls       int        // so many calls have used it
-	unavailable bool       // a rank cannot have it
+	mu          sync.Mutex // held during a call; guards the other fields
+	calls       int        // number of calls that have used it
+	unavailable bool       // a rank cannot map it
 	seg         *shm.Segment
-	board       *shm.Board // nil: not yet, or never
+	board       *shm.Board // nil: not created yet, or unavailable
 
-	cleanup runtime.Cleanup // gives the memory of a communicator back that nobody has freed
-	err     error           // why a wait has failed: ranks may be in different rounds since
+	cleanup runtime.Cleanup // closes the segment of a communicator that is not freed
+	err     error           // first failed wait; the ranks may be in different rounds since
 }
 
-// onOneNode reports whether all ranks are on one node, and may share memory.
+// onOneNode reports whether all ranks are on one node and may share memory.
 func (c *Comm) onOneNode() bool {
 	if c.world.o.NoShared || c.size < 2 {
 		return false
@@ -48,9 +48,9 @@ func (c *Comm) onOneNode() bool {
 	return true
 }
 
-// Room implements coll.SharedMemoryNet. Calls that do not block have no memory in common, since
-// several may be under way, and none by which calls are compared, since others may make
-// theirs in the background.
+// Room implements coll.SharedMemoryNet. Nonblocking calls do not use shared memory, because several may
+// be in progress; nor do the messages that compare calls, because other ranks may make theirs
+// in nonblocking calls.
 func (n *callNet) Room() int {
 	if c := n.comm; !c.sharesNode || n.call.op.form != blocking || c.fixedTag != 0 || n.tag&checkTag != 0 {
 		return 0
@@ -69,8 +69,8 @@ func (n *callNet) Board() coll.Board {
 	return &n.board
 }
 
-// openBoard takes the communicator's board for a call, nil if there is none. All ranks
-// come to the same end.
+// openBoard locks the board of the communicator for a call and returns it, nil if there is
+// none. All ranks get the same result.
 func (k *call) openBoard() *shm.Board {
 	c, s := k.comm, &k.comm.sharedMemory
 	s.mu.Lock()
@@ -90,7 +90,7 @@ func (k *call) openBoard() *shm.Board {
 	return s.board
 }
 
-// closeBoard is the end of a call.
+// closeBoard unlocks the board at the end of a call.
 func (k *call) closeBoard() {
 	if k.net.board.board != nil {
 		s := &k.comm.sharedMemory
@@ -103,7 +103,7 @@ func (k *call) closeBoard() {
 	k.net.board = boardCall{}
 }
 
-// release gives the memory back, unless a call is stuck in it.
+// release closes the segment, unless a call is stuck in it.
 func (s *sharedMemory) release() {
 	if !s.mu.TryLock() {
 		return
@@ -116,15 +116,14 @@ func (s *sharedMemory) release() {
 	s.seg, s.board, s.unavailable = nil, nil, true
 }
 
-// segmentNameSize is the room for the name of a segment in a message.
+// segmentNameSize is the size of the segment name in a message.
 const segmentNameSize = 64
 
-// openSegment is another function in tests.
+// openSegment is replaced in tests.
 var openSegment = shm.Open
 
-// createSegment is memory that all ranks have: rank 0 makes it and tells the others its
-// name, and all hear whether all have it. It is nil if one has not, so that it is never
-// there, or if messages fail.
+// createSegment creates a segment at rank 0 and maps it at all ranks. It is collective. The
+// segment is nil if one rank cannot map it, which sets unavailable, or if a message fails.
 func (k *call) createSegment(size int) (seg *shm.Segment, never bool) {
 	var name [segmentNameSize]byte
 	tag := k.net.tag

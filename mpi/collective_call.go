@@ -8,28 +8,29 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
 )
 
-// call is a collective call under way: the algorithm's state, its messages, and
-// scratch memory. A communicator keeps those that are done for the next.
+// call is a collective call in progress: the state of the algorithm, its messages and scratch
+// memory. A communicator recycles its calls.
 type call struct {
 	comm         *Comm
 	op           collectiveOp
-	argErr       error // why its arguments cannot be
+	argErr       error // error of its arguments, or nil
 	alg          coll.Call
 	reducer      coll.Reduction
 	scratch      scratch
 	net          callNet
-	signature    callSignature                // 0: it is compared before
-	disagreement atomic.Pointer[disagreement] // what is wrong with it, once that is known
-	round        uint64                       // its number among the calls of the communicator, from 1
+	signature    callSignature                // 0: the call is compared by Options.Check
+	disagreement atomic.Pointer[disagreement] // the mismatch found in this call, or nil
+	round        uint64                       // sequence number among all calls of the communicator, from 1
 
 	sendParts, recvParts []coll.Part
-	sends, recvs         [][]byte        // of Alltoallw
-	counts               []int           // of ReduceScatter, in bytes
-	packed               [][]byte        // scratch memory that buffers were packed in
-	background           *backgroundCall // of a call in the background, or nil
-	persistentChannel    *rdmaChannel    // of a persistent call
+	sends, recvs         [][]byte        // blocks of Alltoallw
+	counts               []int           // counts of ReduceScatter, in bytes
+	packed               [][]byte        // scratch memory of packed buffers
+	background           *backgroundCall // state of a nonblocking call, or nil
+	persistentChannel    *rdmaChannel    // RDMA channel of a persistent call
 }
 
+// newCall allocates a call.
 func (c *Comm) newCall() *call {
 	k := &call{comm: c}
 	k.net.comm, k.net.call = c, k
@@ -38,11 +39,12 @@ func (c *Comm) newCall() *call {
 	return k
 }
 
-// maxIdleCalls is how many calls that are done a communicator keeps.
+// maxIdleCalls is the maximum number of idle calls that a communicator keeps.
 const maxIdleCalls = 16
 
-// beginCall begins a call: its place among those of the communicator is taken. Where
-// calls are compared those whose arguments cannot be take part in that.
+// beginCall starts a call: it validates the arguments and takes the next sequence number. With
+// Options.Check a call with invalid arguments is started, too, so that the other ranks learn of
+// it.
 func (c *Comm) beginCall(o *collectiveOp) (*call, error) {
 	if err := c.checkUsable(); err != nil {
 		return nil, err
@@ -94,14 +96,15 @@ func (c *Comm) beginCall(o *collectiveOp) (*call, error) {
 	return k, nil
 }
 
-// isQueued reports whether the call has a place in the line of its communicator.
+// isQueued reports whether the call is in the communicator's queue of nonblocking alltoalls.
 func (k *call) isQueued() bool { return k.op.form == nonblocking && k.op.isAlltoall() }
 
-// isUnattended reports whether the call goes on in the background, and nobody waits for it.
+// isUnattended reports whether the call is nonblocking and no goroutine of the program waits
+// for it.
 func (k *call) isUnattended() bool { return k.background != nil && k.background.waiters.Load() == 0 }
 
-// endCall ends a call. One that has failed may still have messages on their way, and
-// is not used again.
+// endCall ends a call. A failed call is not recycled, because its messages may still be in
+// flight.
 func (c *Comm) endCall(k *call, err error) {
 	if k.isQueued() {
 		c.callQueue.remove(k)
@@ -129,7 +132,7 @@ func (c *Comm) endCall(k *call, err error) {
 	}
 }
 
-// releaseBuffers forgets the buffers of a call that is done.
+// releaseBuffers drops the references to the program's buffers and recycles the scratch memory.
 func (k *call) releaseBuffers() {
 	clear(k.sends)
 	clear(k.recvs)
@@ -139,13 +142,13 @@ func (k *call) releaseBuffers() {
 	k.packed = k.packed[:0]
 }
 
-// run does the call, if all ranks make the same.
+// run compares the call with those of the other ranks if Options.Check is set, and executes it.
 func (k *call) run() error {
 	if err := k.checkAgreement(); err != nil {
 		return err
 	}
 	if k.alg.Last = k.op.isFinalize; k.op.isFinalize {
-		k.net.tag |= persistentTag // by which no blocking call goes
+		k.net.tag |= persistentTag // a tag that no blocking call uses
 	}
 	if err := k.execute(); err != nil {
 		return err
@@ -153,7 +156,7 @@ func (k *call) run() error {
 	return k.comm.lateDisagreement()
 }
 
-// execute does the call.
+// execute runs the algorithm on contiguous memory and unpacks the result.
 func (k *call) execute() error {
 	o := &k.op
 	if err := k.resultError(nil); err != nil {
@@ -184,7 +187,7 @@ func (k *call) execute() error {
 	return nil
 }
 
-// resultError is the error of an algorithm, or what has been found to be wrong with the call.
+// resultError returns the mismatch found in the call, else err.
 func (k *call) resultError(err error) error {
 	if bad := k.disagreement.Load(); bad != nil && (err == nil || errors.Is(err, ErrMismatch)) {
 		k.comm.mu.Lock()
@@ -195,7 +198,7 @@ func (k *call) resultError(err error) error {
 	return err
 }
 
-// reduceBuffer is what a reduction combines, in place or not.
+// reduceBuffer returns the buffer that a reduction combines.
 func (k *call) reduceBuffer() Buffer {
 	if k.op.inPlace {
 		return k.op.recv
@@ -203,7 +206,7 @@ func (k *call) reduceBuffer() Buffer {
 	return k.op.send
 }
 
-// runAlgorithm runs it on packed memory.
+// runAlgorithm runs the collective on contiguous memory.
 func (k *call) runAlgorithm(send, recv []byte) error {
 	o, d, rank := &k.op, &k.alg, k.comm.rank
 	if o.cart != nil {
@@ -263,7 +266,7 @@ func (k *call) runAlgorithm(send, recv []byte) error {
 	return k.runReduction(send, recv)
 }
 
-// runReduction runs one on packed memory.
+// runReduction runs a reduction on contiguous memory.
 func (k *call) runReduction(send, recv []byte) error {
 	o, d := &k.op, &k.alg
 	if o.inPlace {
@@ -289,7 +292,7 @@ func (k *call) runReduction(send, recv []byte) error {
 	}
 }
 
-// runAlltoallw does Alltoallw.
+// runAlltoallw executes Alltoallw.
 func (k *call) runAlltoallw() error {
 	o := &k.op
 	k.sends, k.recvs = k.sends[:0], k.recvs[:0]
@@ -312,8 +315,8 @@ func (k *call) runAlltoallw() error {
 	return nil
 }
 
-// contiguousBytes is a message in one piece: the program's memory, or a packed copy. What is
-// received is packed as well, since not all of it may be received.
+// contiguousBytes returns the memory of a contiguous buffer, or a packed copy. Receive buffers
+// are packed as well, because a call may not write all of them.
 func (k *call) contiguousBytes(b Buffer) []byte {
 	if mem, ok := b.Contiguous(); ok {
 		return mem
@@ -324,22 +327,23 @@ func (k *call) contiguousBytes(b Buffer) []byte {
 	return mem
 }
 
-// unpackBuffer brings what was received in a packed copy to where it belongs.
+// unpackBuffer copies received elements from a packed copy to the buffer.
 func unpackBuffer(b Buffer, mem []byte) {
 	if _, ok := b.Contiguous(); !ok {
 		b.Unpack(mem)
 	}
 }
 
-// rankBlock is a rank's of equal ones.
+// rankBlock returns the block of a rank in memory of equal blocks.
 func (k *call) rankBlock(mem []byte, rank int) []byte {
 	n := len(mem) / k.comm.size
 	return mem[rank*n:][:n:n]
 }
 
+// partOf returns the memory of a part.
 func partOf(mem []byte, p coll.Part) []byte { return mem[p.At:][:p.Len:p.Len] }
 
-// byteParts is the parts of a packed buffer.
+// byteParts returns the blocks in bytes of a packed buffer, in list.
 func (p blockLayout) byteParts(list []coll.Part, b Buffer) []coll.Part {
 	size, at := b.ElementSize(), 0
 	list = list[:0]

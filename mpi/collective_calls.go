@@ -2,8 +2,7 @@ package mpi
 
 import "github.com/softrnic/softrnic/mpi/internal/coll"
 
-// The calls, in whatever form they are made: blocking, in the background, or kept
-// to be made again and again.
+// Constructors of collective calls, for all forms: blocking, nonblocking and persistent.
 
 func barrierOp() collectiveOp {
 	return collectiveOp{collective: coll.Barrier}

@@ -10,36 +10,36 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
 )
 
-// Collective calls are compared by their signs (collective_sign.go) wherever ranks learn
-// of one another's anyway:
+// Collective calls are compared by their signatures (collective_sign.go) wherever ranks learn
+// the signatures of other ranks anyway:
 //
-//   - a message has the sign of its call. One that comes is compared with the call of its
-//     number here, whether that waits for it, expects nothing of its sender, is over, or
-//     has not begun, which is compared then;
-//   - in memory in common each rank sees the signs of all others (collective_wait.go);
-//   - who waits for another rank asks it for a sign of life (lookout_lost.go), and tells
-//     the sign of the call it waits in. A rank that is through with that call says so, and
-//     what has not come from it by then never will.
+//   - A message carries the signature of its call. It is compared with the local call of that
+//     sequence number: one that waits for it, one that expects nothing from its sender, one
+//     that is complete, or one that has not started yet and is compared then.
+//   - In shared memory each rank sees the signatures of all others (collective_wait.go).
+//   - A waiter sends liveness probes to the rank that it waits for (lookout_lost.go), with
+//     the signature of its call. A rank that has completed that call replies so; messages
+//     that have not arrived from it by then never will.
 //
-// The rank that finds out tells all others of the communicator. Calls of that number end
-// with the error at all ranks; where the call is over already the next one has it, or
-// Finalize.
+// The rank that finds a mismatch notifies all other ranks of the communicator. Calls of that
+// sequence number fail at all ranks; where the call is complete already, the next call or
+// Finalize fails.
 
-// recentCalls is the number of calls of a communicator that are compared with signs that come late, or
-// early.
+// recentCalls is the number of calls of a communicator that are compared with late or early
+// signatures.
 const recentCalls = 64
 
 // A disagreement is a pair of calls of two ranks that do not match.
 type disagreement struct {
-	Number       uint32 // of the call
-	Rank, Other  uint32 // in the communicator
+	Number       uint32 // sequence number of the call
+	Rank, Other  uint32 // ranks in the communicator
 	Sign, Theirs callSignature
-	// If the signs agree: so many bytes Rank has for Other, which expects as many as
-	// Expects. -1 is none.
+	// If the signatures match: the bytes that Rank sends to Other and that Other expects.
+	// -1 means no message.
 	Sends, Expects int64
 }
 
-// Error implements error.
+// Error describes the mismatch.
 func (d *disagreement) Error() string {
 	text := ""
 	switch {
@@ -57,7 +57,7 @@ func (d *disagreement) Error() string {
 	return fmt.Sprintf("%v: in call #%d %s", ErrMismatch, d.Number, text)
 }
 
-// Unwrap has a piece that is too long be ErrTruncated, too.
+// Unwrap returns ErrMismatch, and ErrTruncated if a block is too long.
 func (d *disagreement) Unwrap() []error {
 	if d.Sign.matches(d.Theirs) && d.Expects >= 0 && d.Sends > d.Expects {
 		return []error{ErrMismatch, ErrTruncated}
@@ -68,23 +68,23 @@ func (d *disagreement) Unwrap() []error {
 // A knownCall is the knowledge of a rank about one call of a communicator.
 type knownCall struct {
 	number       uint32
-	begun        bool // here: sign is ours, and else that of the first rank that has sent something
+	begun        bool // started at this rank: signature is ours; else it is that of the first rank heard of
 	rank         uint32
 	sign         callSignature
-	call         *call // that is under way here
-	unexpected   int   // messages that have come for it and had no receive
+	call         *call // in progress at this rank, or nil
+	unexpected   int   // number of its messages that arrived before their receive
 	disagreement *disagreement
 }
 
 // A callLog holds the known calls of a communicator. The communicator's lock guards it.
 type callLog struct {
-	recent [recentCalls]knownCall // by number
-	older  map[uint32]*knownCall  // under way for longer: in the background, or persistent
-	late   *disagreement          // of a call that is over, for the next one
+	recent [recentCalls]knownCall // by sequence number modulo recentCalls
+	older  map[uint32]*knownCall  // older calls that are in progress: nonblocking or persistent
+	late   *disagreement          // mismatch of a call that is complete, returned by the next call
 }
 
-// lookup returns the entry of a call, nil if there is none. last is the number of the last
-// call that has begun here; of later ones notes are begun.
+// lookup returns the entry of a call, nil if there is none. last is the number of the last call
+// started at this rank; lookup adds an entry for a later call.
 func (l *callLog) lookup(number, last uint32) *knownCall {
 	x := &l.recent[number%recentCalls]
 	switch ahead := (number - last) & maxSeq; {
@@ -97,7 +97,8 @@ func (l *callLog) lookup(number, last uint32) *knownCall {
 	return l.older[number]
 }
 
-// recordStart notes a call that begins here, and returns what is wrong with it if that is known.
+// recordStart records a call that starts at this rank and returns its mismatch, if one is
+// known. news reports whether the other ranks have to be notified.
 func (l *callLog) recordStart(k *call, rank int) (bad *disagreement, news bool) {
 	number := uint32(k.net.tag) & maxSeq
 	x := &l.recent[number%recentCalls]
@@ -121,8 +122,8 @@ func (l *callLog) recordStart(k *call, rank int) (bad *disagreement, news bool) 
 	return x.disagreement, news
 }
 
-// recordEnd notes that a call is over here, and reports whether messages of it are left that it
-// has not received. What comes of one that has failed is not looked at.
+// recordEnd records that a call is complete at this rank, and reports whether unexpected
+// messages of it are left that it has not received. It ignores messages of a failed call.
 func (l *callLog) recordEnd(k *call, err error) (left bool) {
 	number := uint32(k.net.tag) & maxSeq
 	x := &l.recent[number%recentCalls]
@@ -138,7 +139,7 @@ func (l *callLog) recordEnd(k *call, err error) (left bool) {
 	return x.disagreement == nil && x.unexpected > k.net.unexpected
 }
 
-// findLeftover finds a message of a call that is over and has not received it.
+// findLeftover finds an unexpected message of a complete call and reports it as a mismatch.
 func (c *Comm) findLeftover(number uint32, sign callSignature) {
 	c.eng.Do(func(core *protocol.Core) {
 		var d *disagreement
@@ -154,7 +155,7 @@ func (c *Comm) findLeftover(number uint32, sign callSignature) {
 	})
 }
 
-// recordDisagreement notes that a call is wrong, and reports whether that is new.
+// recordDisagreement records a mismatch and reports whether it is new.
 func (l *callLog) recordDisagreement(d *disagreement, last uint32) bool {
 	x := l.lookup(d.Number, last)
 	switch {
@@ -168,14 +169,13 @@ func (l *callLog) recordDisagreement(d *disagreement, last uint32) bool {
 	if x.call != nil {
 		x.call.disagreement.Store(d)
 	}
-	if x.begun && (x.call == nil || x.call.op.form == persistent) { // a persistent call may not be under way
+	if x.begun && (x.call == nil || x.call.op.form == persistent) { // a persistent call may be inactive
 		l.late = d
 	}
 	return true
 }
 
-// lateDisagreement is the error of a call that was over when it was found to be wrong,
-// once.
+// lateDisagreement returns, once, the mismatch of a call that was complete when it was found.
 func (c *Comm) lateDisagreement() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -186,15 +186,15 @@ func (c *Comm) lateDisagreement() error {
 	return nil
 }
 
-// clearLate notes that the program has been told.
+// clearLate drops a late mismatch that a call has returned.
 func (l *callLog) clearLate(d *disagreement) {
 	if l.late == d {
 		l.late = nil
 	}
 }
 
-// reportDisagreement notes that a call is wrong, and tells the other ranks if they need not know.
-// The caller has the engine's lock.
+// reportDisagreement records a mismatch and notifies the other ranks if it is new. The caller
+// holds the engine's lock.
 func (c *Comm) reportDisagreement(core *protocol.Core, d *disagreement) {
 	c.mu.Lock()
 	news := c.log.recordDisagreement(d, c.seq&maxSeq)
@@ -204,7 +204,8 @@ func (c *Comm) reportDisagreement(core *protocol.Core, d *disagreement) {
 	}
 }
 
-// broadcastDisagreement tells all other ranks. The caller has the engine's lock.
+// broadcastDisagreement sends a mismatch to all other ranks. The caller holds the engine's
+// lock.
 func (c *Comm) broadcastDisagreement(core *protocol.Core, d *disagreement) {
 	for r := range c.size {
 		if r != c.rank {
@@ -213,13 +214,13 @@ func (c *Comm) broadcastDisagreement(core *protocol.Core, d *disagreement) {
 	}
 }
 
-// sendDisagreement tells a rank of the job.
+// sendDisagreement sends a mismatch to a rank of the job. The caller holds the engine's lock.
 func (c *Comm) sendDisagreement(core *protocol.Core, rank int, d *disagreement) {
-	payload, _ := binary.Append(nil, binary.LittleEndian, d) // which is of fixed size
+	payload, _ := binary.Append(nil, binary.LittleEndian, d) // d has a fixed size
 	c.world.detector.sendPacket(core, rank, envelope.Header{Tag: packetDisagreement, ID: uint64(c.contextID)}, payload)
 }
 
-// handleDisagreement handles what tellDisagreement has sent.
+// handleDisagreement handles a packet of sendDisagreement.
 func (w *World) handleDisagreement(h *envelope.Header, payload []byte) error {
 	d := new(disagreement)
 	if _, err := binary.Decode(payload, binary.LittleEndian, d); err != nil {
@@ -238,8 +239,8 @@ func (w *World) handleDisagreement(h *envelope.Header, payload []byte) error {
 	return nil
 }
 
-// compareMessage is protocol.Core.OnSignature: a message of a collective call is compared with what
-// is known of its call.
+// compareMessage implements protocol.Core.OnSignature: it compares the call of a message with the
+// known call of its sequence number.
 func (w *World) compareMessage(from int, e match.Envelope, sign uint64, r *protocol.Request) {
 	if e.Context&1 == 0 || e.Tag&groupTag == groupTag {
 		return
@@ -249,8 +250,9 @@ func (w *World) compareMessage(from int, e match.Envelope, sign uint64, r *proto
 	}
 }
 
-// compareCall compares the call of a rank of the job with what is known of that call. If it
-// sends something and the call is over here that is too much, whatever it is.
+// compareCall compares the call of a rank of the job with the known call of its number. unmet
+// reports that a message of it had no receive; if the call is complete at this rank, that
+// message is a mismatch.
 func (c *Comm) compareCall(core *protocol.Core, from int, number uint32, sign callSignature, unmet bool) {
 	rank := c.localRank(from)
 	if rank < 0 || rank >= c.size || c.world.o.Check {
@@ -279,7 +281,8 @@ func (c *Comm) compareCall(core *protocol.Core, from int, number uint32, sign ca
 	}
 }
 
-// compareEarly compares the messages that have come before the communicator was made here.
+// compareEarly compares the unexpected messages that arrived before this rank made the
+// communicator.
 func (c *Comm) compareEarly(core *protocol.Core) {
 	var early []*protocol.Message
 	core.EachMessage(func(m *protocol.Message, _ bool) bool {
@@ -293,19 +296,19 @@ func (c *Comm) compareEarly(core *protocol.Core) {
 	}
 }
 
-// A callProbe is the message of a rank that waits in a call to the ranks that it waits for.
+// A callProbe is the payload of a liveness probe from a rank that waits in a collective call.
 type callProbe struct {
 	Number uint32
 	Sign   callSignature
 }
 
-// encodeProbe is that of the call.
+// encodeProbe returns the probe of the call.
 func (k *call) encodeProbe() []byte {
 	payload, _ := binary.Append(nil, binary.LittleEndian, callProbe{uint32(k.net.tag) & maxSeq, k.signature})
 	return payload
 }
 
-// handleCallProbe is called when a rank waits for us in a collective call of a communicator.
+// handleCallProbe handles a liveness probe of a rank that waits for us in a collective call.
 func (w *World) handleCallProbe(core *protocol.Core, from int, h *envelope.Header, payload []byte) error {
 	var p callProbe
 	if _, err := binary.Decode(payload, binary.LittleEndian, &p); err != nil {
@@ -325,7 +328,7 @@ func (w *World) handleCallProbe(core *protocol.Core, from int, h *envelope.Heade
 	}
 	c.mu.Unlock()
 	switch {
-	case bad != nil && bad.Theirs != 0: // it may have been told before it had the communicator
+	case bad != nil && bad.Theirs != 0: // a notification may have come before it made the communicator
 		c.sendDisagreement(core, from, bad)
 	case bad == nil && ended:
 		w.detector.sendPacket(core, from, envelope.Header{Tag: packetCallEnded, ID: h.ID}, payload)
@@ -333,8 +336,8 @@ func (w *World) handleCallProbe(core *protocol.Core, from int, h *envelope.Heade
 	return nil
 }
 
-// handleCallEnded is called when a rank that we wait for is through with the call that we wait in.
-// All that it has sent there is here.
+// handleCallEnded handles the reply of a rank that has completed the call in which we wait for
+// it. All its messages have arrived: they precede the reply.
 func (w *World) handleCallEnded(from int, h *envelope.Header, payload []byte) error {
 	var p callProbe
 	if _, err := binary.Decode(payload, binary.LittleEndian, &p); err != nil {

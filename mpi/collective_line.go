@@ -11,53 +11,53 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
 )
 
-// callQueue is the alltoalls of a communicator that are under way in the background, as
-// they were made. Those that use its queue of receives do so one after the other: a
-// message takes the first receive, whose call ever it is of.
+// callQueue orders the nonblocking alltoalls of a communicator. They use the shared receive
+// queue one after the other, because a message takes the first receive of the queue, regardless
+// of the call that posted it.
 //
-// All ranks make the calls of a communicator in one order, and who makes one waits
-// for nobody. So a call whose turn has come at one rank comes to its turn at all, and
-// since each communicator has a line and a queue of its own it does not matter how
-// calls of several follow one another.
+// All ranks start the calls of a communicator in one order, and starting one does not block. So
+// the call at the front at one rank comes to the front at all ranks. Each communicator has a
+// callQueue and a receive queue of its own, so the order of calls on different communicators
+// does not matter.
 type callQueue struct {
-	mu    sync.Mutex // the engine's lock may be held
+	mu    sync.Mutex // may be acquired with the engine's lock held
 	calls []*call
 }
 
-// push is the beginning of a call. The caller has the communicator's lock, so that
-// calls are in line as they are numbered.
+// push adds a call. The caller holds the communicator's lock, so that calls are queued in the
+// order of their numbers.
 func (l *callQueue) push(k *call) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.calls = append(l.calls, k)
 }
 
-// remove is the end of a call, and the turn of the next.
+// remove removes a call, and wakes the next one.
 func (l *callQueue) remove(k *call) {
 	l.mu.Lock()
 	l.calls = slices.DeleteFunc(l.calls, func(x *call) bool { return x == k })
 	more := len(l.calls) > 0
 	l.mu.Unlock()
 	if more {
-		k.comm.eng.Do(func(*protocol.Core) {}) // wakes it
+		k.comm.eng.Do(func(*protocol.Core) {}) // wakes the next call
 	}
 }
 
-// front is the call whose turn it is.
+// front returns the call that may use the receive queue.
 func (l *callQueue) front() *call {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.calls[0]
 }
 
-// queueTurn is what a call in the background waits for before it uses the queue.
+// queueTurn is the condition that a call is at the front of the queue.
 type queueTurn struct{ *call }
 
 // Ready implements engine.Waitable.
 func (t queueTurn) Ready() bool { return t.comm.callQueue.front() == t.call }
 
-// waitTurn waits for the turn of a call in the background, and takes the lane that these
-// calls have in common.
+// waitTurn waits until the call is at the front of the queue, and locks the RDMA channel that
+// nonblocking calls share.
 func (k *call) waitTurn() error {
 	if err := k.comm.eng.Wait(context.Background(), queueTurn{k}); err != nil {
 		return err
@@ -67,8 +67,8 @@ func (k *call) waitTurn() error {
 	return nil
 }
 
-// describeWait implements describer: until the call before has ended nothing is known of
-// whom this one will wait for, but that it is somebody else.
+// describeWait implements waitDescriber. Until the call before has completed, the ranks that
+// this one will wait for are not known, except that they are other ranks.
 func (t queueTurn) describeWait() deadlock.Call {
 	at, c := t.collectivePosition(), t.comm
 	d := deadlock.Call{What: at.String(), Comm: c.Name(), Collective: &at, Aside: t.isUnattended(), Any: true,

@@ -13,29 +13,29 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
 )
 
-// callNet is what an algorithm sees of a communicator during one call: messages with a
-// tag of their own. It implements coll.Net, and what extends it.
+// callNet is the view that an algorithm has of a communicator during one call: messages with a
+// tag of their own. It implements coll.Net and its extensions.
 type callNet struct {
 	comm     *Comm
 	call     *call
 	tag      int32
-	channel  *rdmaChannel // what the call has opened
+	channel  *rdmaChannel // RDMA channel opened by the call, or nil
 	board    boardCall
 	free     []*netMessage
 	messages []*netMessage
 
-	unexpected int                   // messages that had come before their receive
-	waiting    []coll.Request        // those of Wait that are not known to be done
-	failure    error                 // a rank of the communicator is lost, or the call is wrong
-	endedRanks atomic.Pointer[[]int] // ranks of the job that are through with the call
+	unexpected int                   // number of messages that arrived before their receive
+	waiting    []coll.Request        // messages in Wait that are not known to be done
+	failure    error                 // a lost rank or a mismatch that ends Wait
+	endedRanks atomic.Pointer[[]int] // ranks of the job that have completed the call
 }
 
-// netMessage is one of an algorithm's.
+// netMessage is a message of an algorithm, or a remote write that it waits for.
 type netMessage struct {
 	p       protocol.Request
 	receive bool
-	writer  int   // the rank that has to tell that it has written, and 1
-	err     error // why it has not begun
+	writer  int   // 1 + the rank whose RDMA write is waited for, or 0
+	err     error // error before the start
 }
 
 func (n *callNet) Rank() int { return n.comm.rank }
@@ -44,6 +44,7 @@ func (n *callNet) Size() int { return n.comm.size }
 // Isend implements coll.Net.
 func (n *callNet) Isend(to int, b []byte) coll.Request { return n.isendTagged(to, b, n.tag) }
 
+// isendTagged starts a send with another tag.
 func (n *callNet) isendTagged(to int, b []byte, tag int32) coll.Request {
 	m := n.newMessage()
 	m.p.Envelope = match.Envelope{Context: n.comm.contextID + 1, Tag: tag}
@@ -55,6 +56,7 @@ func (n *callNet) isendTagged(to int, b []byte, tag int32) coll.Request {
 // Irecv implements coll.Net.
 func (n *callNet) Irecv(from int, b []byte) coll.Request { return n.irecvTagged(from, b, n.tag) }
 
+// irecvTagged starts a receive with another tag.
 func (n *callNet) irecvTagged(from int, b []byte, tag int32) coll.Request {
 	m := n.newMessage()
 	m.receive = true
@@ -66,6 +68,7 @@ func (n *callNet) irecvTagged(from int, b []byte, tag int32) coll.Request {
 	return m
 }
 
+// newMessage returns a message from the free list.
 func (n *callNet) newMessage() *netMessage {
 	if last := len(n.free) - 1; last >= 0 {
 		m := n.free[last]
@@ -77,8 +80,8 @@ func (n *callNet) newMessage() *netMessage {
 	return m
 }
 
-// Ready implements engine.Waitable. When a rank of the communicator is lost nothing is
-// waited for any more: those who wait for others may wait for ever, who have given up.
+// Ready implements engine.Waitable. Once a rank of the communicator is lost it ends the wait:
+// other ranks may have given up the call, so that their messages never arrive.
 func (n *callNet) Ready() bool {
 	if bad := n.call.disagreement.Load(); bad != nil && len(n.waiting) > 0 {
 		n.failure = bad
@@ -94,8 +97,8 @@ func (n *callNet) Ready() bool {
 	return true
 }
 
-// neverArrives reports whether a message is waited for that will never come: its sender is
-// through with the call.
+// neverArrives reports whether the sender of a message has completed the call without sending
+// it.
 func (n *callNet) neverArrives(m *netMessage) bool {
 	source := int(m.p.Envelope.Source)
 	ended := n.endedRanks.Load()
@@ -109,8 +112,8 @@ func (n *callNet) neverArrives(m *netMessage) bool {
 	return true
 }
 
-// elementKind is the kind of the elements of a piece, in a sign, where every two ranks may
-// exchange another.
+// elementKind returns the signature bits of the element kind of a block, if each pair of ranks
+// may use another kind, else 0.
 func (n *callNet) elementKind(piece func(*call, int) Buffer, rank int) uint64 {
 	if k := n.call; k.signature != 0 && (k.op.collective == coll.Alltoallv || k.op.collective == coll.Alltoallw) && k.op.cart == nil {
 		return uint64(dataSignature(piece(k, rank).Signature())) >> countBits << countBits
@@ -118,8 +121,8 @@ func (n *callNet) elementKind(piece func(*call, int) Buffer, rank int) uint64 {
 	return 0
 }
 
-// callSignature returns the sign of the messages of the call; of those by which calls are compared it is
-// 0.
+// callSignature returns the signature of the messages of the call, 0 for messages that compare
+// calls.
 func (n *callNet) callSignature() callSignature { return callSignature(n.signatureFor(n.tag)) }
 
 func (n *callNet) signatureFor(tag int32) uint64 {
@@ -129,7 +132,7 @@ func (n *callNet) signatureFor(tag int32) uint64 {
 	return uint64(n.call.signature)
 }
 
-// isDone reports whether a message has come to its end, and is asked until it has.
+// isDone reports whether a message is done. It consumes the notification of a remote write.
 func (n *callNet) isDone(m *netMessage) bool {
 	if m.writer == 0 {
 		return m.p.Done
@@ -142,7 +145,7 @@ func (n *callNet) isDone(m *netMessage) bool {
 
 // Wait implements coll.Net.
 func (n *callNet) Wait(rs ...coll.Request) error {
-	for _, r := range rs { // without those that have not begun the call comes to nothing
+	for _, r := range rs { // the call fails if one message has not started
 		if m := r.(*netMessage); m.err != nil {
 			return m.err
 		}
@@ -167,7 +170,7 @@ func (n *callNet) Wait(rs ...coll.Request) error {
 	return nil
 }
 
-// messageResult is what has become of a message that is done.
+// messageResult returns the error of a message that is done.
 func (n *callNet) messageResult(m *netMessage) error {
 	theirs := callSignature(m.p.SentSignature)
 	truncated := errors.Is(m.p.Err, ErrTruncated)
@@ -185,8 +188,8 @@ func (n *callNet) messageResult(m *netMessage) error {
 	return d
 }
 
-// cancelReceives takes back the receives that nobody will wait for. What else is under
-// way goes on, in memory that has no other use.
+// cancelReceives cancels the receives of a failed call. Its other messages complete later, in
+// memory that is not reused.
 func (n *callNet) cancelReceives() {
 	n.comm.eng.Do(func(core *protocol.Core) {
 		for _, m := range n.messages {
@@ -195,18 +198,19 @@ func (n *callNet) cancelReceives() {
 	})
 }
 
-// scratch is the memory of one call after the other. It is kept, so that it does
-// not have to be registered with the adapter each time. It implements coll.Memory.
+// scratch is the scratch memory of consecutive calls. It is kept, so that the adapter need not
+// register it again. It implements coll.Memory.
 type scratch struct {
-	free [bits.UintSize][][]byte // by the logarithm of their size
-	kept int                     // bytes
+	free [bits.UintSize][][]byte // by size class
+	kept int                     // bytes in free
 }
 
 const (
-	minScratch = 64       // bytes: aligned for every element
-	maxScratch = 16 << 20 // that are kept
+	minScratch = 64       // bytes: aligned for all element kinds
+	maxScratch = 16 << 20 // bytes: maximum of kept
 )
 
+// sizeClass returns the binary logarithm of the block size for n bytes, rounded up.
 func sizeClass(n int) int { return bits.Len(uint(max(n, minScratch) - 1)) }
 
 // Alloc implements coll.Memory.

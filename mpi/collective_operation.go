@@ -7,8 +7,7 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/coll"
 )
 
-// InPlace in the place of a buffer says that the data is in the other one
-// already (MPI_IN_PLACE).
+// InPlace in place of a buffer means that the data is already in the other one (MPI_IN_PLACE).
 var InPlace = datatype.Bytes(inPlaceMarker[:])
 
 var inPlaceMarker [1]byte
@@ -18,7 +17,7 @@ func isInPlace(b Buffer) bool {
 	return ok && len(mem) == 1 && &mem[0] == &inPlaceMarker[0]
 }
 
-// collectiveOp is a collective call, as the program has made it.
+// collectiveOp is a collective call with its arguments.
 type collectiveOp struct {
 	collective             coll.Collective
 	root                   int
@@ -27,18 +26,18 @@ type collectiveOp struct {
 	sends, recvs           []Buffer // of Alltoallw
 	reduceOp               Op
 	form                   form
-	cart                   *Cart  // the call is one with neighbors
-	calledAs               string // what errors call it, if not its name
-	isFinalize             bool   // it is Finalize's, to which no other call belongs
-	argErr                 error  // why its arguments cannot be, if that is known
-	argsHash               uint16 // hash of what all ranks make a communicator of, 0 if there is nothing
-	inPlace                bool   // found by valid
+	cart                   *Cart  // grid of a neighborhood call, or nil
+	calledAs               string // name in errors, if it is not that of the collective
+	isFinalize             bool   // the barrier of Finalize, which no other call matches
+	argErr                 error  // error of the arguments that the caller has found
+	argsHash               uint16 // hash of the arguments of a call that makes a communicator, or 0
+	inPlace                bool   // set by validateCollective
 }
 
-// blockLayout says where in a buffer the pieces of the ranks are, in elements.
+// blockLayout lists the blocks of the ranks in a buffer, in elements.
 type blockLayout struct{ counts, displs []int }
 
-// form is how a call is made.
+// form is the form of a collective call.
 type form uint8
 
 const (
@@ -47,7 +46,7 @@ const (
 	persistent
 )
 
-// collectiveNames are those of the calls, by form.
+// collectiveNames lists the names of the calls by form.
 var collectiveNames = func() (list [persistent + 1][len(collectiveShapes)]string) {
 	for what := range list[blocking] {
 		name := coll.Collective(what).String()
@@ -56,7 +55,7 @@ var collectiveNames = func() (list [persistent + 1][len(collectiveShapes)]string
 	return list
 }()
 
-// callName is what errors call it.
+// callName returns the name of the call in errors.
 func (o *collectiveOp) callName() string {
 	switch {
 	case o.calledAs != "":
@@ -67,7 +66,7 @@ func (o *collectiveOp) callName() string {
 	return collectiveNames[o.form][o.collective]
 }
 
-// describeRoot says what else errors have to know.
+// describeRoot returns the root for errors, "" if the call has none.
 func (o *collectiveOp) describeRoot() string {
 	if !collectiveShapes[o.collective].rooted {
 		return ""
@@ -75,21 +74,21 @@ func (o *collectiveOp) describeRoot() string {
 	return fmt.Sprintf("with root %d", o.root)
 }
 
-// extent is how much of a buffer is for a rank.
+// extent is the part of a buffer that a rank sends or receives for itself.
 type extent uint8
 
 const (
-	noBuffer    extent = iota // there is no buffer
+	noBuffer    extent = iota // no buffer
 	wholeBuffer               // all of it
-	equalBlocks               // one of the pieces that it is cut into
-	layoutBlock               // its part
+	equalBlocks               // one of the equal blocks
+	layoutBlock               // its block in the blockLayout
 )
 
-// collectiveShapes are those of the calls, but for Alltoallw, which has more buffers than
-// these two. What a rank has for itself is as long at both ends.
+// collectiveShapes describes the buffers of the collectives, except Alltoallw, which has more
+// than two. The extents that a rank sends to itself and receives from itself have equal length.
 var collectiveShapes = [...]struct {
 	send, recv extent
-	rooted     bool // the longer one counts at the root only
+	rooted     bool // the longer buffer is significant at the root only
 	op         bool
 }{
 	coll.Barrier:            {},

@@ -71,7 +71,8 @@ func (n *callNet) Placed(from int) coll.Request {
 	return m
 }
 
-// openChannel is the lane of a call, nil if ranks cannot write into each other's memory.
+// openChannel locks the RDMA channel of a call and returns it, nil if ranks cannot write to
+// each other's memory.
 func (k *call) openChannel() *rdmaChannel {
 	c := k.comm
 	if _, ok := c.eng.Fabric().(protocol.Notifier); !ok || !k.op.isAlltoall() {
@@ -94,11 +95,12 @@ func (k *call) openChannel() *rdmaChannel {
 	return l
 }
 
-// isAlltoall reports whether a call is one that lanes are for.
+// isAlltoall reports whether the call is an alltoall over all ranks, the only one that uses
+// RDMA channels.
 func (o *collectiveOp) isAlltoall() bool { return o.collective == coll.Alltoall && o.cart == nil }
 
-// closeChannel is the end of a call. Of one that has failed in the background the lane
-// stays: who does not know yet may still write to the memory.
+// closeChannel unlocks the channel at the end of a call. The channel of a failed nonblocking
+// call stays open, because ranks that do not know of the failure may still write to its memory.
 func (k *call) closeChannel(err error) {
 	l := k.net.channel
 	if l == nil {

@@ -10,18 +10,18 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// Queues implements coll.SharedQueueNet. Calls in the background get their lane when it is
-// their turn.
+// Queues implements coll.SharedQueueNet. Nonblocking calls get their channel when they reach the front
+// of the queue.
 func (n *callNet) Queues() bool {
 	_, ok := n.comm.eng.Fabric().(*rdma.Fabric)
 	return ok && (n.call.isQueued() || n.Places())
 }
 
-// endpointSize is the room for an endpoint, as text.
+// endpointSize is the size in bytes of an endpoint as text.
 const endpointSize = 256
 
-// Open implements coll.SharedQueueNet: ranks tell each other their ends of connections in
-// the first call.
+// Open implements coll.SharedQueueNet. In the first call the ranks exchange the endpoints of their
+// connections.
 func (n *callNet) Open(send, recv []byte) error {
 	if n.channel == nil {
 		if err := n.call.waitTurn(); err != nil {
@@ -88,7 +88,8 @@ func (n *callNet) Ship(to int, b []byte) coll.Request {
 	return n.startQueued(b, n.comm.worldRank(to), func(then func(error)) error { return n.channel.queue.Send(n.comm.worldRank(to), b, then) })
 }
 
-// startQueued begins a message of the lane's queue, to a rank or, -1, from nobody knows whom.
+// startQueued starts an operation of the channel's queue. job is the destination rank, or -1
+// for a receive from any rank.
 func (n *callNet) startQueued(b []byte, job int, begin func(then func(error)) error) coll.Request {
 	m := n.newMessage()
 	m.p.Dest, m.p.Buf = job, b

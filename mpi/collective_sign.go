@@ -10,9 +10,9 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/envelope"
 )
 
-// callSignature says in 64 bits what all ranks of a collective call have to agree about. It
-// travels with each message of the call, and is shown with what ranks show in memory in
-// common, so that comparing calls costs no message.
+// callSignature encodes in 64 bits the arguments that all ranks of a collective call must agree
+// on. Each message of the call carries it, and each rank publishes it in shared memory, so that
+// comparing calls costs no message.
 //
 //	 63      57 56        41 40    36 35    31 30           0
 //	+----------+------------+--------+--------+--------------+
@@ -20,15 +20,15 @@ import (
 //	| 1 to 127 | a hash     |        | and 1  |              |
 //	+----------+------------+--------+--------+--------------+
 //
-// Fields that ranks need not agree about are 0. The hash is of the counts of all ranks,
-// or of what a communicator is made of. Of structs the upper bits of count are a hash of
-// their fields. 0 is no sign.
+// Fields that may differ between ranks are 0. The hash is that of the counts of all ranks, or
+// of the arguments of a call that makes a communicator. For structs the upper bits of count are
+// a hash of their fields. The zero value is no signature.
 type callSignature uint64
 
 // Widths of the fields, in bits.
 const (
 	countBits   = 31
-	unitBits    = 11 // of these, of a struct
+	unitBits    = 11 // of these, hash of a struct's fields
 	kindBits    = 5
 	opBits      = 5
 	rootBits    = 16
@@ -36,15 +36,15 @@ const (
 	opShift     = kindShift + kindBits
 	rootShift   = opShift + opBits
 	callShift   = rootShift + rootBits
-	userOp      = 16 // and above: operations of the program, by a hash of their names
+	userOp      = 16 // from here on: hash of the name of a user-defined operation
 	unknownCall = 127
 	kindMask    = callSignature(1<<kindBits-1) << kindShift
 )
 
-// derivedCallNames are those of calls that are made of collectives, in errors.
+// derivedCallNames lists the names in errors of calls built on collectives.
 var derivedCallNames = []string{"dup", "split", "split-shared", "create", "create-group", "cart-create", "cart-sub", "win-create", "win-allocate", "finalize"}
 
-// callNames are the calls by their number in a callSign.
+// callNames lists the names of calls by their number in a callSignature.
 var callNames = func() []string {
 	forms := [...]form{blocking, nonblocking, persistent}
 	list := []string{"a call"}
@@ -60,7 +60,7 @@ var callNames = func() []string {
 	return append(list, derivedCallNames...)
 }()
 
-// callNumber is the call's in a callSign.
+// callNumber returns the number of the call in a callSignature.
 func (o *collectiveOp) callNumber() int {
 	const forms = int(persistent) + 1
 	switch {
@@ -79,7 +79,7 @@ func (o *collectiveOp) callNumber() int {
 	return 1 + int(o.form)*len(collectiveShapes) + int(o.collective)
 }
 
-// newSignature is the sign of a call whose arguments are valid.
+// newSignature returns the signature of a call with valid arguments.
 func (k *call) newSignature() callSignature {
 	o := &k.op
 	s := callSignature(o.callNumber()) << callShift
@@ -102,14 +102,14 @@ func (k *call) newSignature() callSignature {
 	}
 	b, pieces := k.commonBuffer()
 	switch {
-	case o.collective == coll.Gatherv || o.collective == coll.Scatterv: // pieces differ in size, and are of one kind
+	case o.collective == coll.Gatherv || o.collective == coll.Scatterv: // blocks of one kind and different sizes
 		b = o.send
 		if o.inPlace && o.collective == coll.Gatherv || o.collective == coll.Scatterv && o.root != k.comm.rank {
 			b = o.recv
 		}
 		return s | dataSignature(b.Signature())>>countBits<<countBits
 	case o.collective == coll.Allgatherv:
-		return s | dataSignature(b.Signature())>>countBits<<countBits // what lies between pieces does not count
+		return s | dataSignature(b.Signature())>>countBits<<countBits // the gaps between blocks may differ
 	case pieces == 0:
 		return s
 	}
@@ -118,21 +118,21 @@ func (k *call) newSignature() callSignature {
 	return s | dataSignature(data)
 }
 
-// dataSignature is the part of a sign that says what data is made of.
+// dataSignature returns the bits of a signature that describe the elements.
 func dataSignature(s datatype.Signature) callSignature {
 	if s.Count == 0 {
-		return 0 // of whatever kind it would be
+		return 0 // elements of any kind
 	}
 	kind := s.Kind
 	if kind == datatype.Byte {
-		kind = datatype.Uint8 // which is the same type
+		kind = datatype.Uint8 // the same type in Go
 	}
 	count := uint64(s.Count)
 	bits := countBits
 	if s.Unit != 0 {
 		bits -= unitBits
 	}
-	if count >= 1<<bits { // a hash, which is large
+	if count >= 1<<bits { // a hash with the top bit set
 		count = (count^count>>bits)&(1<<(bits-1)-1) | 1<<(bits-1)
 	}
 	if s.Unit != 0 {
@@ -141,8 +141,8 @@ func dataSignature(s datatype.Signature) callSignature {
 	return callSignature(kind+1)<<kindShift | callSignature(count)
 }
 
-// messageSignature is the signature of a message between two ranks: its kind, and of structs a
-// hash of what one is made of. Of a message without elements it is 0.
+// messageSignature returns the signature of a point-to-point message: the element kind, and for
+// structs a hash of their fields. It is 0 for an empty message.
 func messageSignature(b Buffer) uint64 {
 	s := b.Signature()
 	if s.Count == 0 {
@@ -151,7 +151,7 @@ func messageSignature(b Buffer) uint64 {
 	return uint64(dataSignature(s)>>kindShift) | uint64(s.Unit)<<kindBits
 }
 
-// opNumber is an operation in a sign.
+// opNumber returns the number of a reduction operation in a signature.
 func opNumber(op Op) int {
 	if n := op.Number(); n > 0 {
 		return n
@@ -165,7 +165,7 @@ func opNumber(op Op) int {
 
 var predefined = datatype.Ops()
 
-// hash16 is a hash of numbers, FNV-1a, in 16 bits that are not all 0.
+// hash16 computes FNV-1a, folded to 16 bits that are not all 0.
 type hash16 uint32
 
 func newHash16() hash16 { return 2166136261 }
@@ -177,9 +177,10 @@ func (h *hash16) addUint64(n uint64) {
 	}
 }
 
+// sum16 returns the hash.
 func (h hash16) sum16() uint16 { return uint16(h^h>>16) | 1 }
 
-// shortCountsHash is one of the counts of all ranks.
+// shortCountsHash returns a hash of the counts of all ranks.
 func (p blockLayout) shortCountsHash(b Buffer) uint16 {
 	unit := 1
 	if b.Count() > 0 {
@@ -192,7 +193,8 @@ func (p blockLayout) shortCountsHash(b Buffer) uint16 {
 	return h.sum16()
 }
 
-// argumentsHash is a hash of what all ranks give to a call that makes a communicator.
+// argumentsHash returns a hash of the arguments that must be equal at all ranks of a call that
+// makes a communicator.
 func argumentsHash(args ...any) uint16 {
 	if len(args) == 0 {
 		return 0
@@ -212,7 +214,7 @@ func (s callSignature) opField() int    { return s.bitField(opShift, opBits) }
 func (s callSignature) kindField() int  { return s.bitField(kindShift, kindBits) }
 func (s callSignature) countField() int { return s.bitField(0, countBits) }
 
-// callName is the call's.
+// callName returns the name of the call.
 func (s callSignature) callName() string {
 	if n := s.callNumber(); n < len(callNames) {
 		return callNames[n]
@@ -220,8 +222,8 @@ func (s callSignature) callName() string {
 	return "another call"
 }
 
-// matches reports whether two calls belong together. Of calls whose pieces differ in size
-// a rank that has none does not know the kind.
+// matches reports whether two calls match. In calls with blocks of different sizes, a rank with
+// empty blocks does not know the element kind.
 func (s callSignature) matches(other callSignature) bool {
 	if s == other || s == 0 || other == 0 {
 		return true
@@ -229,8 +231,9 @@ func (s callSignature) matches(other callSignature) bool {
 	return (s^other)&^kindMask == 0 && s.countField() == 0 && (s.kindField() == 0 || other.kindField() == 0)
 }
 
-// withoutElementKind is the sign of the call of a message. Where every two ranks may exchange
-// another kind of elements (net.elementKind), the message's own is the business of these two.
+// withoutElementKind returns the signature of the call of a message. In calls where each pair
+// of ranks may use another element kind (callNet.elementKind), the kind in the message concerns
+// only this pair.
 func (s callSignature) withoutElementKind() callSignature {
 	if what, ok := s.collectiveOf(); ok && (what == coll.Alltoallv || what == coll.Alltoallw) {
 		return s &^ kindMask
@@ -238,7 +241,7 @@ func (s callSignature) withoutElementKind() callSignature {
 	return s
 }
 
-// collectiveOf is the call's collective, if it has one.
+// collectiveOf returns the collective of the call, if it is one.
 func (s callSignature) collectiveOf() (what coll.Collective, ok bool) {
 	n := s.callNumber() - 1
 	if n < 0 || n >= (int(persistent)+1)*len(collectiveShapes) {
@@ -247,7 +250,7 @@ func (s callSignature) collectiveOf() (what coll.Collective, ok bool) {
 	return coll.Collective(n % len(collectiveShapes)), true
 }
 
-// describeFields returns, in words, the properties in which two calls of one name may differ.
+// describeFields describes the fields in which two calls of one name may differ.
 func (s callSignature) describeFields() (list [4]string) {
 	what, known := s.collectiveOf()
 	if kind := s.kindField(); kind > 0 {
@@ -282,7 +285,7 @@ func (s callSignature) describeFields() (list [4]string) {
 	return list
 }
 
-// String is the call in words.
+// String returns the call with its arguments.
 func (s callSignature) String() string {
 	aspects := s.describeFields()
 	with := slices.DeleteFunc(aspects[:], func(a string) bool { return a == "" })
@@ -292,7 +295,7 @@ func (s callSignature) String() string {
 	return s.callName() + " with " + strings.Join(with, ", ")
 }
 
-// describeMismatch says what two ranks call that do not agree.
+// describeMismatch describes the difference of the calls of two ranks.
 func describeMismatch(rank int, call callSignature, other int, theirs callSignature) string {
 	if call.callNumber() != theirs.callNumber() {
 		return fmt.Sprintf("rank %d calls %v, rank %d %v", rank, call, other, theirs)
@@ -310,8 +313,8 @@ func describeMismatch(rank int, call callSignature, other int, theirs callSignat
 	return fmt.Sprintf("rank %d calls %s with %s, rank %d with %s", rank, call.callName(), strings.Join(here, ", "), other, strings.Join(there, ", "))
 }
 
-// kindsMatch reports whether a message can be received by what expects another signature, or
-// the same. Of synchronous messages the kind is known, and not what structs are made of.
+// kindsMatch reports whether a message of one signature may be received by a receive of
+// another. The signature of a synchronous message has no hash of struct fields.
 func kindsMatch(sent, expected uint64) bool {
 	return sent == expected || sent == 0 || expected == 0 || sent <= envelope.MaxShortSignature && sent == expected&envelope.MaxShortSignature
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/coll"
 )
 
-// validateCollective looks at a call's arguments, and drops those that do not count at this
-// rank.
+// validateCollective checks the arguments of a call and drops buffers that are not significant
+// at this rank.
 func (c *Comm) validateCollective(o *collectiveOp) error {
 	switch {
 	case o.argErr != nil:
@@ -49,7 +49,7 @@ func (c *Comm) validateCollective(o *collectiveOp) error {
 	return c.validateBufferPair(o)
 }
 
-// checkBuffer looks at the one buffer of a call, which is not in place.
+// checkBuffer checks a buffer that may not be InPlace.
 func checkBuffer(b Buffer, receives bool) error {
 	err := b.Err()
 	if receives {
@@ -64,8 +64,8 @@ func checkBuffer(b Buffer, receives bool) error {
 	return nil
 }
 
-// checkReduceOp looks at the operation of a reduction. Replace and NoOp are for one-sided
-// operations alone (MPI 4.1, 12.3.4).
+// checkReduceOp checks the operation of a reduction. Replace and NoOp are for one-sided
+// operations (MPI 4.1, 12.3.4).
 func (o *collectiveOp) checkReduceOp(b Buffer) error {
 	if sameOp(o.reduceOp, Replace) || sameOp(o.reduceOp, NoOp) {
 		return fmt.Errorf("%w: %v is for one-sided operations", ErrOp, o.reduceOp)
@@ -76,7 +76,7 @@ func (o *collectiveOp) checkReduceOp(b Buffer) error {
 	return nil
 }
 
-// validateBufferPair looks at a call with two buffers, of which one may be in place.
+// validateBufferPair checks a call with two buffers, of which one may be InPlace.
 func (c *Comm) validateBufferPair(o *collectiveOp) error {
 	s := &collectiveShapes[o.collective]
 	send, recv := s.send, s.recv
@@ -86,7 +86,7 @@ func (c *Comm) validateBufferPair(o *collectiveOp) error {
 	case !scatters && isInPlace(o.send):
 		o.inPlace = true
 		if o.collective == coll.ReduceScatter || o.collective == coll.ReduceScatterBlock {
-			recv, o.recvLayout = send, o.sendLayout // all of the vector is there
+			recv, o.recvLayout = send, o.sendLayout // recv holds the whole vector
 		}
 		send = noBuffer
 	}
@@ -139,7 +139,7 @@ func (c *Comm) validateBufferPair(o *collectiveOp) error {
 	return nil
 }
 
-// checkReduceScatterCounts looks at the counts of ReduceScatter, which cover all of its vector.
+// checkReduceScatterCounts checks that the counts of ReduceScatter cover its vector.
 func (o *collectiveOp) checkReduceScatterCounts() error {
 	b, sum := o.send, 0
 	if o.inPlace {
@@ -154,7 +154,8 @@ func (o *collectiveOp) checkReduceScatterCounts() error {
 	return nil
 }
 
-// ownSignature is what a rank has for itself in a buffer.
+// ownSignature returns the type signature of the block that a rank sends to itself, or receives
+// from itself.
 func (c *Comm) ownSignature(b Buffer, e extent, p blockLayout, name string) (datatype.Signature, error) {
 	s, n := b.Signature(), b.Count()
 	switch e {
@@ -177,7 +178,7 @@ func (c *Comm) ownSignature(b Buffer, e extent, p blockLayout, name string) (dat
 	return s, nil
 }
 
-// checkBounds looks for parts that are not there.
+// checkBounds checks that all blocks are inside the buffer.
 func (p blockLayout) checkBounds(b Buffer, size int, name string) error {
 	if len(p.counts) != size || p.displs != nil && len(p.displs) != size {
 		return fmt.Errorf("%w: %d counts and %d displacements to %s are not one for each of %d ranks", ErrCount, len(p.counts), len(p.displs), name, size)
@@ -195,9 +196,9 @@ func (p blockLayout) checkBounds(b Buffer, size int, name string) error {
 	return nil
 }
 
-// checkOverlap looks for parts that have elements in common.
+// checkOverlap checks that no blocks overlap.
 func (p blockLayout) checkOverlap() error {
-	order := make([]int, 0, len(p.displs)) // without displs they have none
+	order := make([]int, 0, len(p.displs)) // without displs blocks are adjacent
 	for r := range p.displs {
 		if p.counts[r] > 0 {
 			order = append(order, r)
@@ -213,7 +214,8 @@ func (p blockLayout) checkOverlap() error {
 	return nil
 }
 
-// checkSelfSignatures compares what a rank sends to itself with what it receives from itself.
+// checkSelfSignatures compares the block that a rank sends to itself with the block that it
+// receives from itself.
 func checkSelfSignatures(send, recv datatype.Signature) error {
 	switch {
 	case send.Count == 0 && recv.Count == 0:
@@ -225,7 +227,7 @@ func checkSelfSignatures(send, recv datatype.Signature) error {
 	return nil
 }
 
-// validateBufferLists looks at the arguments of Alltoallw.
+// validateBufferLists checks the arguments of Alltoallw.
 func (c *Comm) validateBufferLists(o *collectiveOp) error {
 	o.inPlace = len(o.sends) == 1 && isInPlace(o.sends[0])
 	if o.inPlace {
@@ -250,8 +252,7 @@ func (c *Comm) validateBufferLists(o *collectiveOp) error {
 	return checkSelfSignatures(o.sends[c.rank].Signature(), o.recvs[c.rank].Signature())
 }
 
-// buffersOverlap reports whether two messages share memory, as far as that is easy to
-// tell.
+// buffersOverlap reports whether two contiguous buffers overlap.
 func buffersOverlap(a, b Buffer) bool {
 	x, ok := a.Contiguous()
 	y, ok2 := b.Contiguous()

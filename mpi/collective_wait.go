@@ -16,16 +16,16 @@ import (
 // boardCall is the communicator's board during one call. It implements coll.Board.
 type boardCall struct {
 	net    *callNet
-	board  *shm.Board // nil: there is none
-	opened bool       // whether there is one
+	board  *shm.Board // nil: no shared memory
+	opened bool       // openBoard was called
 }
 
-// boardEvent is what a rank waits for of another.
+// boardEvent is the event of another rank that a rank waits for.
 type boardEvent uint8
 
 const (
-	eventShown boardEvent = iota // it has shown something in this round
-	eventFreed                   // it looks no more at what we have shown two rounds before
+	eventShown boardEvent = iota // the rank has published its data of this round
+	eventFreed                   // the rank no longer reads our data of two rounds before
 )
 
 // BeginRound implements coll.Board.
@@ -59,13 +59,13 @@ func (b *boardCall) WaitShown(rank int) (place []byte, sign uint64, err error) {
 	return b.board.Slot(rank), b.board.Sign(rank), nil
 }
 
-// EndRound implements coll.Board. Of two ranks that make calls that do not belong together,
-// and do not look at each other, the one that comes later finds out here.
+// Done implements coll.Board. If two ranks make calls that do not match and read nothing from
+// each other, the later one finds the mismatch here.
 func (b *boardCall) EndRound() error {
 	bad := &b.net.call.disagreement
 	for r := 0; r < b.net.comm.size && bad.Load() == nil; r++ {
 		if b.board.HasShown(r) {
-			_ = b.compareSignature(r) // which call.execute returns
+			_ = b.compareSignature(r) // call.execute returns the mismatch
 		}
 	}
 	b.board.EndRound()
@@ -75,7 +75,7 @@ func (b *boardCall) EndRound() error {
 	return nil
 }
 
-// compareSignature compares what we have shown with what a rank shows.
+// compareSignature compares our signature in this round with that of another rank.
 func (b *boardCall) compareSignature(rank int) error {
 	k := b.net.call
 	theirs, ok := b.board.SignInRound(rank, k.round)
@@ -83,7 +83,7 @@ func (b *boardCall) compareSignature(rank int) error {
 		return nil
 	}
 	c := b.net.comm
-	if !ok { // it knows why, and all are told
+	if !ok { // that rank has found a mismatch and notifies all ranks
 		ctx, cancel := context.WithTimeout(context.Background(), disagreementTimeout)
 		_ = c.eng.Wait(ctx, disagreementWait{k})
 		cancel()
@@ -96,17 +96,17 @@ func (b *boardCall) compareSignature(rank int) error {
 	return d
 }
 
-// disagreementTimeout is the time that a rank waits to be told of the disagreement in its call, which
-// another rank has left out for it.
+// disagreementTimeout is the time in which a rank waits for the mismatch because of which
+// another rank has skipped the round.
 const disagreementTimeout = time.Second
 
-// disagreementWait is the condition of that wait.
+// disagreementWait is the condition that the mismatch of a call is known.
 type disagreementWait struct{ *call }
 
 // Ready implements engine.Waitable.
 func (d disagreementWait) Ready() bool { return d.disagreement.Load() != nil }
 
-// hasHappened reports whether what we wait for has come.
+// hasHappened reports whether an event of a rank has happened.
 func (b *boardCall) hasHappened(rank int, e boardEvent) bool {
 	if e == eventShown {
 		return b.board.HasShown(rank)
@@ -114,19 +114,18 @@ func (b *boardCall) hasHappened(rank int, e boardEvent) bool {
 	return b.board.IsFree(rank)
 }
 
-// How a rank waits for another: it gives the processor away and looks again, since most
-// often the other one is about to come, or wants this processor for it; then it sleeps
-// as all who wait for messages do, and the other one sends it one.
+// A rank that waits for another first yields the processor and polls, because the other rank is
+// usually about to arrive, or needs this processor. Then it sleeps like all waiters for
+// messages, and the other rank wakes it with a message.
 const (
-	// It looks for so long, and so often where each look takes a turn of others.
+	// It polls for minSpinTime and minSpins: on a busy processor each yield takes long.
 	minSpinTime = 100 * time.Microsecond
 	minSpins    = 64
-	// But it does not look for longer than this in all,
+	// It never polls for longer than maxSpinTime,
 	maxSpinTime = 5 * time.Millisecond
-	// nor beside a thread that computes: one that has kept the processor for so long.
+	// nor after a yield of descheduledTime: another thread computes on this processor.
 	descheduledTime = 2 * time.Millisecond
-	// After so many looks, and so many calls, it has one at the network, where others may
-	// wait for us.
+	// After this many polls, and calls, it polls the network, where others may wait for us.
 	spinsPerPoll = 16
 )
 
@@ -165,11 +164,11 @@ func (b *boardCall) waitEvent(rank int, e boardEvent) error {
 	return nil
 }
 
-// wakeTag is that of the messages that wake. No call has it, nor a group, whose tags end
-// below.
+// wakeTag is the tag of wake-up messages. No call uses it, nor does CreateGroup, whose tags are
+// lower.
 const wakeTag = groupTag | 1<<28
 
-// sleepForEvent waits for the message of a rank that has shown something, or is done.
+// sleepForEvent sleeps until the rank of the event sends a wake-up message.
 func (b *boardCall) sleepForEvent(rank int, e boardEvent) error {
 	if !b.board.PrepareSleep(rank, func() bool { return b.hasHappened(rank, e) }) {
 		return nil
@@ -178,7 +177,7 @@ func (b *boardCall) sleepForEvent(rank int, e boardEvent) error {
 	return b.net.Wait(b.net.irecvTagged(rank, nil, wakeTag))
 }
 
-// wakeSleepers sends those who sleep for us what they wait for.
+// wakeSleepers sends a wake-up message to the ranks that sleep until our event.
 func (b *boardCall) wakeSleepers() error {
 	var calls []coll.Request
 	for r := b.board.NextSleeper(); r >= 0; r = b.board.NextSleeper() {

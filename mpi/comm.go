@@ -9,34 +9,34 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
 )
 
-// Comm is a communicator: some ranks of a job, numbered from 0, whose messages
-// are not mixed up with those of any other. Its methods may be called from any
-// goroutine; collective calls are made in the same order by all of its ranks.
+// Comm is a communicator: some ranks of a job, numbered from 0, with a message context of their
+// own. Its methods are safe for concurrent use. All ranks make the collective calls of a
+// communicator in the same order.
 type Comm struct {
 	world      *World
 	eng        *engine.Engine
 	name       atomic.Pointer[string]
-	contextID  uint32 // of its messages; id+1 of its collectives'
+	contextID  uint32 // of point-to-point messages; contextID+1 is that of collectives
 	rank       int
 	size       int
-	worldRanks []int       // of the job, by rank here; nil if they are the same
-	localRanks map[int]int // the other way round
-	cpus       int         // of all ranks together
-	sharesNode bool        // they may share memory
+	worldRanks []int       // rank in the job by rank here; nil if they are equal
+	localRanks map[int]int // the inverse of worldRanks
+	cpus       int         // number of processors of all ranks together
+	sharesNode bool        // all ranks are on one node and may share memory
 	freed      atomic.Bool
-	fixedTag   int32 // of all its collective calls, see CreateGroup; 0 is one for each
+	fixedTag   int32 // tag of all collective calls, see CreateGroup; 0 if each call has its own
 
 	handler atomic.Pointer[func(*Error)]
 
 	mu             sync.Mutex
-	seq            uint32  // of the last collective call
-	callCount      uint64  // so many collective calls have begun
-	log            callLog // what is known of them
-	lastCall       string  // of that call
-	idleCalls      []*call // to be used again
+	seq            uint32  // sequence number of the last collective call
+	callCount      uint64  // number of collective calls that have started
+	log            callLog // calls that are compared with those of other ranks
+	lastCall       string  // name of the last collective call
+	idleCalls      []*call // free list
 	attrs          []attrValue
-	activeCalls    int    // calls under way
-	releaseContext func() // gives the number back
+	activeCalls    int    // number of calls in progress
+	releaseContext func() // returns the context id
 
 	sharedMemory sharedMemory
 	callQueue    callQueue
@@ -44,15 +44,17 @@ type Comm struct {
 	probePolls   probePolls
 }
 
-// The number of a collective call is its messages' tag. Of persistent ones, which
-// may last, one bit is set, and of messages that compare calls before they are done
-// another.
+// The sequence number of a collective call is the tag of its messages. persistentTag is set in
+// the messages of persistent calls, which may last longer than maxSeq other calls; checkTag is
+// set in messages that compare calls before they execute.
 const (
 	maxSeq        = 1<<29 - 1
 	persistentTag = 1 << 29
 	checkTag      = 1 << 30
 )
 
+// newComm returns a communicator with a context id that all its ranks have agreed on. ranks
+// lists the job ranks of its members; nil means that the numbers are equal.
 func (w *World) newComm(name string, id uint32, ranks []int, rank, size int) *Comm {
 	c := &Comm{world: w, eng: w.eng, contextID: id, rank: rank, size: size, worldRanks: ranks}
 	c.SetName(name)
@@ -70,8 +72,8 @@ func (w *World) newComm(name string, id uint32, ranks []int, rank, size int) *Co
 	return c
 }
 
-// Rank is this process's number in the communicator (MPI_Comm_rank).
-// In the null communicator it is Undefined.
+// Rank returns this process's rank in the communicator (MPI_Comm_rank), Undefined for the null
+// communicator.
 func (c *Comm) Rank() int {
 	if c.isNull() {
 		return Undefined
@@ -79,7 +81,7 @@ func (c *Comm) Rank() int {
 	return c.rank
 }
 
-// Size is the number of its ranks (MPI_Comm_size), 0 of the null communicator.
+// Size returns the number of ranks (MPI_Comm_size), 0 for the null communicator.
 func (c *Comm) Size() int {
 	if c == nil {
 		return 0
@@ -87,7 +89,8 @@ func (c *Comm) Size() int {
 	return c.size
 }
 
-// Name returns the name of the communicator in errors (MPI_Comm_get_name), "null" of the null communicator.
+// Name returns the name of the communicator in errors (MPI_Comm_get_name), "null" for the null
+// communicator.
 func (c *Comm) Name() string {
 	if c.isNull() {
 		return "null"
@@ -95,15 +98,15 @@ func (c *Comm) Name() string {
 	return *c.name.Load()
 }
 
-// SetName gives it another name, which is this rank's own business
-// (MPI_Comm_set_name). The null communicator keeps its own.
+// SetName sets the name of the communicator at this rank (MPI_Comm_set_name). It has no effect
+// on the null communicator.
 func (c *Comm) SetName(name string) {
 	if c != nil {
 		c.name.Store(&name)
 	}
 }
 
-// String returns the name with the rank and the size.
+// String returns the name, the rank and the size.
 func (c *Comm) String() string {
 	if c.isNull() {
 		return "null communicator"
@@ -111,7 +114,7 @@ func (c *Comm) String() string {
 	return fmt.Sprintf("%s (rank %d of %d)", c.Name(), c.rank, c.size)
 }
 
-// worldRank is a rank's number in the job.
+// worldRank returns the rank in the job of a rank of the communicator.
 func (c *Comm) worldRank(rank int) int {
 	if c.worldRanks == nil {
 		return rank
@@ -119,7 +122,8 @@ func (c *Comm) worldRank(rank int) int {
 	return c.worldRanks[rank]
 }
 
-// localRank is the number here of a rank of the job.
+// localRank returns the rank in the communicator of a rank of the job, Undefined if it is not a
+// member.
 func (c *Comm) localRank(rank int) int {
 	if c.worldRanks == nil || rank < 0 {
 		return rank
@@ -130,9 +134,9 @@ func (c *Comm) localRank(rank int) int {
 	return Undefined
 }
 
-// Free ends the use of a communicator by this rank (MPI_Comm_free): all ranks
-// call it, when all messages have been received. Collective calls that are under
-// way go on. Attributes are freed. The world and Self stay.
+// Free ends the use of the communicator at this rank (MPI_Comm_free). All ranks call it after
+// they have received all messages. It frees the attributes. Collective calls in progress
+// complete. World and Self cannot be freed.
 func (c *Comm) Free() error {
 	if c.isNull() {
 		return c.fail("free", "", errNullComm)
@@ -151,8 +155,9 @@ func (c *Comm) Free() error {
 	return nil
 }
 
-// releaseIfUnused gives the number of a communicator back that nobody uses any more. The
-// caller has the lock, which is released: who has the engine's may want it.
+// releaseIfUnused returns the context id of a communicator that is freed and has no calls in
+// progress. The caller holds c.mu; releaseIfUnused unlocks it, because holders of the engine's
+// lock may wait for it.
 func (c *Comm) releaseIfUnused() {
 	release := c.releaseContext
 	if c.activeCalls > 0 || release == nil || !c.freed.Load() {

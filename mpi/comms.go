@@ -6,15 +6,16 @@ import (
 	"weak"
 )
 
-// commTable are the communicators of a rank by their number, for reports: messages know
-// nothing else. A communicator that nobody uses any more is not kept alive by it.
+// commTable lists the communicators of a rank by context id, the only identity that messages
+// carry. The pointers are weak: the table does not keep unused communicators alive.
 type commTable struct {
 	mu   sync.Mutex
 	list map[uint32]weak.Pointer[Comm]
 
-	early map[uint32]*disagreement // about a call of one that is not made here yet
+	early map[uint32]*disagreement // disagreements about communicators not made here yet
 }
 
+// add lists c, and passes an early disagreement on to it.
 func (x *commTable) add(c *Comm) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -31,8 +32,8 @@ func (x *commTable) add(c *Comm) {
 // maxEarly is the maximum number of disagreements kept for communicators that do not exist yet.
 const maxEarly = 64
 
-// addEarlyDisagreement keeps the first disagreement about calls of a communicator that this rank has
-// not made yet, which others have.
+// addEarlyDisagreement keeps the first disagreement about calls of a communicator that other
+// ranks have made and this rank has not.
 func (x *commTable) addEarlyDisagreement(id uint32, d *disagreement) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -50,14 +51,14 @@ func (x *commTable) remove(c *Comm) {
 	delete(x.list, c.contextID)
 }
 
-// get returns a communicator, or nil.
+// get returns the communicator with the context id, or nil.
 func (x *commTable) get(id uint32) *Comm {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return x.list[id].Value()
 }
 
-// all returns those that are there, by number.
+// all returns the communicators in use, sorted by context id.
 func (x *commTable) all() (list []*Comm) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

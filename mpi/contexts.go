@@ -6,21 +6,21 @@ import (
 	"sync"
 )
 
-// contextIDs are the numbers of a rank's communicators, by which their messages are
-// told apart. Each is the same at all ranks of its communicator. They are given out
-// one after the other and used again as late as possible, so that what a careless
-// program has left of an old communicator is not taken for a new one's.
+// contextIDs allocates the context ids of a rank's communicators. An id is the same at all
+// ranks of its communicator. Ids are reused as late as possible, so that a message left over
+// from a freed communicator rarely matches a new one.
 type contextIDs struct {
 	mu    sync.Mutex
-	limit uint64              // how many there can be at a time
-	next  uint64              // ticket
+	limit uint64              // maximum number of ids in use
+	next  uint64              // ticket to try first
 	used  map[uint64]struct{} // tickets modulo limit
 }
 
+// maxContexts is the maximum number of communicators of a rank at a time.
 const maxContexts = 1 << 15
 
-// Numbers of communicators: each takes two, one for the messages of the program and
-// one for those of collectives.
+// Context ids. A communicator takes two: one for point-to-point messages and one for
+// collectives.
 const (
 	worldID = 0
 	selfID  = 2
@@ -31,13 +31,14 @@ func newContextIDs(limit uint64) *contextIDs {
 	return &contextIDs{limit: limit, used: map[uint64]struct{}{}}
 }
 
-// idOf is the number that a ticket stands for.
+// idOf returns the context id of a ticket.
 func (x *contextIDs) idOf(ticket uint64) uint32 { return firstID + 2*uint32(ticket%x.limit) }
 
-// noTicket is proposed by who has none.
+// noTicket is the proposal of a rank that has no free ticket.
 const noTicket = math.MaxUint64
 
-// reserve takes the first ticket that is free, from one on if that is not 0.
+// reserve reserves the first free ticket from the given one on, or from x.next if from is 0. It
+// returns noTicket if all ids are in use.
 func (x *contextIDs) reserve(from uint64) uint64 {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -54,7 +55,7 @@ func (x *contextIDs) reserve(from uint64) uint64 {
 	return noTicket
 }
 
-// release gives a ticket, or what it stands for, back.
+// release frees a ticket.
 func (x *contextIDs) release(ticket uint64) {
 	if ticket == noTicket {
 		return
@@ -64,10 +65,10 @@ func (x *contextIDs) release(ticket uint64) {
 	delete(x.used, ticket%x.limit)
 }
 
-// agreeContextID finds a number that all ranks of c have free, which each has then reserved:
-// the highest of what they propose, as soon as all propose it. Other communicators
-// may be looking for theirs at the same time. op is what it is for, and args what all
-// ranks give to it alike.
+// agreeContextID finds a context id that is free at all ranks of c and reserves it at each. It
+// is collective over c. The ranks propose tickets until all propose the highest one; other
+// communicators may do the same concurrently. op names the caller in errors; args are arguments
+// that must be equal at all ranks.
 func (c *Comm) agreeContextID(op string, args ...any) (ticket uint64, err error) {
 	x := c.world.contexts
 	ticket = x.reserve(0)

@@ -5,15 +5,14 @@ import (
 	"slices"
 )
 
-// groupTag marks the messages by which the members of a group find a number for their
-// communicator. They are those of the collective calls of the one that they have in
-// common, which has neither of both bits without the other.
+// groupTag marks the messages by which the members of a group agree on a context id. They are
+// messages of the collective calls of the parent communicator, which set persistentTag or
+// checkTag but never both.
 const groupTag = persistentTag | checkTag
 
-// CreateGroup makes a communicator of the ranks of a group (MPI_Comm_create_group).
-// Only they call it, all with the same group; the others of c need not know. Groups that
-// have ranks in common and make communicators at the same time, from several
-// goroutines, have to have other tags, from 0 to 2^28-1.
+// CreateGroup makes a communicator of the ranks of a group (MPI_Comm_create_group). Only the
+// members call it, all with the same group. Groups that share ranks and make communicators
+// concurrently need different tags, from 0 to 2^28-1.
 func (c *Comm) CreateGroup(g *Group, tag int) (*Comm, error) {
 	d, err := c.createGroup(g, tag)
 	if err != nil {
@@ -38,7 +37,7 @@ func (c *Comm) createGroup(g *Group, tag int) (*Comm, error) {
 	if rank < 0 {
 		return nil, fmt.Errorf("%w: this rank is not in it", ErrGroup)
 	}
-	// They talk on c, as ranks of the group, until they have a number.
+	// The members use the contexts of c, with their ranks in the group, until they have an id.
 	p := &Comm{world: c.world, eng: c.eng, contextID: c.contextID, rank: rank, size: len(members), worldRanks: slices.Clone(g.ranks), localRanks: map[int]int{}, fixedTag: groupTag | int32(tag)}
 	for i, r := range g.ranks {
 		p.localRanks[r] = i

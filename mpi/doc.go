@@ -1,11 +1,11 @@
-// Package mpi is the Message Passing Interface (MPI 4.1) in Go's manner: processes
-// with a number each, their rank, that send each other messages and make
-// collective calls. It runs on any device that implements package verbs.
+// Package mpi implements the Message Passing Interface (MPI 4.1) for Go: point-to-point
+// messages, collective calls, one-sided communication and communicators. It runs on any
+// device that implements package verbs.
 //
 // # Use
 //
-// A program is started once for each rank, by softrnic mpirun -n 4 ./program or
-// another process manager that package pmi knows. Alone it is a job of one rank.
+// A process manager starts the program once for each rank: softrnic mpirun -n 4 ./program,
+// or another one that package pmi supports. A program started alone is a job of one rank.
 //
 //	w, err := mpi.Init(func() (verbs.Device, error) { return rnic.Open(rnic.Options{}) }, mpi.Options{})
 //	if err != nil {
@@ -30,65 +30,65 @@
 //	err = win.Put(mpi.Of(x), 0, mpi.At(10))            // rank 0's mine[10:13], at the next Fence
 //	err = win.Fence()
 //
-//	win, err = mpi.WinCreateDynamic(row)               // memory that comes and goes
-//	at, err := mpi.WinAttach(win, x)                   // by which others name it: mpi.At(at)
+//	win, err = mpi.WinCreateDynamic(row)               // memory attached and detached later
+//	at, err := mpi.WinAttach(win, x)                   // the address for other ranks: mpi.At(at)
 //	err = win.Detach(at)
 //
 //	err = w.Finalize()
 //
-// A [World] is the communicator of all ranks, a [Comm] one of some of them, a [Cart]
-// one whose ranks are a grid, a [Win] memory of ranks that others reach. docs/mpi.md says what each MPI_ function is called here.
+// A [World] is the communicator of all ranks, a [Comm] a communicator, a [Cart] a
+// communicator with a Cartesian topology, and a [Win] a window for one-sided
+// communication. docs/mpi.md maps each MPI_ function to its name here.
 //
 // # Buffers
 //
-// A [Buffer] is memory and what it is made of: mpi.Of(slice), mpi.Value(&x), or a
-// column, pieces of a slice, or structs of package datatype. Counts and displacements
-// are in its elements. [InPlace] is MPI_IN_PLACE. Memory of a call in the background
-// is not to be touched until its [Request] is done.
+// A [Buffer] is memory with its datatype: mpi.Of(slice), mpi.Value(&x), or a strided,
+// indexed or struct layout of package datatype. Counts and displacements are in elements.
+// [InPlace] is MPI_IN_PLACE. The program must not touch the buffer of a nonblocking call
+// until its [Request] is done.
 //
 // # Goroutines
 //
-// All methods may be called from any goroutine at any time: who waits first serves
-// the network for all. Collective calls of one communicator are made in the same
-// order by all ranks, so goroutines have communicators of their own (see Comm.Dup).
-// Calls in the background go on while the program computes; none needs Test for that.
+// All methods are safe for concurrent use (MPI_THREAD_MULTIPLE): the first waiter drives
+// progress for all. All ranks make the collective calls of a communicator in the same order,
+// so each goroutine that makes collective calls needs its own communicator (see Comm.Dup).
+// Nonblocking calls progress while the program computes, without calls of Test.
 //
 // # Errors
 //
-// What is wrong with a call's arguments is its error, before anything is sent. All
-// errors are an [*Error], which says who has called what; in it are, for errors.Is,
-// [ErrRank], [ErrCount], [ErrTruncated], [ErrLost] and the others. A collective call
-// that has failed at one rank may leave others waiting: call World.Abort, as a program
-// does whose main returns early under mpirun.
+// A call validates its arguments before it sends anything. Every error is an [*Error] with
+// the call, the rank and the peer; it wraps [ErrRank], [ErrCount], [ErrTruncated],
+// [ErrLost] or another sentinel for errors.Is. A collective call that fails at one rank may
+// leave other ranks waiting: call World.Abort, or return early from main under mpirun.
 //
-// With SOFTRNIC_MPI_CHECK=1, at all ranks, calls are compared before they are done:
-// ranks that call something else, or with another root, count, kind or operation, all
-// get an [ErrMismatch] that names who called what, and a message of float64 that is
-// received in int32 is an [ErrType].
+// With SOFTRNIC_MPI_CHECK=1 at all ranks, the ranks compare every collective call before
+// they execute it. If the calls differ in function, root, count, datatype or operation, all
+// ranks get an [ErrMismatch] that lists the calls by rank. A message of float64 received
+// into int32 is an [ErrType].
 //
-// # When it hangs
+// # Deadlock detection
 //
-// After a minute in one call the ranks are asked what they do, and rank 0 says on
-// standard error which of them wait for one another, or make collective calls that do
-// not belong together: with the calls, the lines of the program, and messages that
-// nobody receives. With Options.Watchdog it says what it sees in any case, and at
-// World.Report at once. Who waits for a rank that is gone gets ErrLost in time, since
-// those who are waited for are asked for signs of life (docs/mpi-hangs.md).
+// When a rank waits in one call for a minute, rank 0 queries the state of all ranks. If some
+// ranks deadlock or make collective calls that do not match, rank 0 prints a report on
+// standard error with the calls, the lines of the program and the unmatched messages. With
+// Options.Watchdog it always prints the report; World.Report returns one at once. A rank
+// that waits for a failed rank gets ErrLost, because waiters send liveness probes
+// (docs/mpi-hangs.md).
 //
 // # Environment
 //
-//	SOFTRNIC_MPI_GIVE_UP     how long a rank may show no sign of life: 10s (Options.GiveUp)
-//	SOFTRNIC_MPI_CHECK       1: calls are compared (Options.Check)
+//	SOFTRNIC_MPI_GIVE_UP     liveness timeout of a rank, default 10s (Options.GiveUp)
+//	SOFTRNIC_MPI_CHECK       1: compare calls before they execute (Options.Check)
 //	SOFTRNIC_MPI_COLL        algorithms: "alltoall=bruck,bcast=chain" (Options.Algorithms)
-//	SOFTRNIC_MPI_CONNECT     all: connections are made at the start (Options.ConnectAll)
-//	SOFTRNIC_MPI_EAGER       longest message in bytes that is sent without asking
-//	SOFTRNIC_MPI_FAST        on: short messages by RDMA write, for which their receiver looks
-//	SOFTRNIC_MPI_NET         rdma; ud for datagrams by one queue pair; hybrid for both; tcp for comparison
+//	SOFTRNIC_MPI_CONNECT     all: connect all ranks at the start (Options.ConnectAll)
+//	SOFTRNIC_MPI_EAGER       eager threshold: length in bytes of the longest eager message
+//	SOFTRNIC_MPI_FAST        on: short messages by RDMA write, the receiver polls memory
+//	SOFTRNIC_MPI_NET         rdma (RC); ud (datagrams, one queue pair); hybrid (both); tcp for comparison
 //	SOFTRNIC_MPI_ONESIDED    messages: windows without RDMA, for comparison (Options.OneSided)
-//	SOFTRNIC_MPI_RAILS       queue pairs between two ranks, over which long messages are read
-//	SOFTRNIC_MPI_RC_LIMIT    of hybrid: how many ranks a rank is connected with at most (Options.RCLimit)
-//	SOFTRNIC_MPI_RENDEZVOUS  how longer messages travel: read, write or copy
-//	SOFTRNIC_MPI_REPORT_SIGNAL  USR1 or USR2: at this signal rank 0 reports; softrnic mpirun sets it
-//	SOFTRNIC_MPI_SHARED      off: collectives are messages, also among ranks of one machine (Options.NoShared)
-//	SOFTRNIC_MPI_WATCHDOG    30s: a call that waits so long has rank 0 report; off
+//	SOFTRNIC_MPI_RAILS       queue pairs per pair of ranks, over which rendezvous messages are striped
+//	SOFTRNIC_MPI_RC_LIMIT    hybrid: maximum number of connected peers of a rank (Options.RCLimit)
+//	SOFTRNIC_MPI_RENDEZVOUS  rendezvous protocol: read, write or copy
+//	SOFTRNIC_MPI_REPORT_SIGNAL  USR1 or USR2: rank 0 reports at this signal; softrnic mpirun sets it
+//	SOFTRNIC_MPI_SHARED      off: collectives use messages also within a node (Options.NoShared)
+//	SOFTRNIC_MPI_WATCHDOG    30s: time in one call after which rank 0 reports; off
 package mpi

@@ -11,12 +11,12 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
 )
 
-// What calls can end with. They come wrapped in an *Error: use errors.Is.
+// Errors of calls. They are wrapped in an *Error; test for them with errors.Is.
 var (
-	ErrTruncated = protocol.ErrTruncated // a message was longer than its receive buffer (MPI_ERR_TRUNCATE)
-	ErrLost      = protocol.ErrLost      // a rank cannot be reached any more (MPI_ERR_PROC_FAILED)
-	ErrCanceled  = protocol.ErrCanceled  // Request.Cancel
-	ErrFinalized = engine.ErrClosed      // World.Finalize was called before
+	ErrTruncated = protocol.ErrTruncated // message longer than its receive buffer (MPI_ERR_TRUNCATE)
+	ErrLost      = protocol.ErrLost      // rank unreachable (MPI_ERR_PROC_FAILED)
+	ErrCanceled  = protocol.ErrCanceled  // request canceled by Request.Cancel
+	ErrFinalized = engine.ErrClosed      // call after World.Finalize
 	ErrRank      = errors.New("no such rank")
 	ErrTag       = errors.New("no such tag")
 	ErrBuffer    = errors.New("no such buffer")
@@ -33,12 +33,12 @@ var (
 	ErrMismatch  = coll.ErrMismatch
 )
 
-// Error is the error of a call: what was tried, and with whom.
+// Error is the error of a call.
 type Error struct {
 	Op   string // "send", "allreduce", ...
 	Comm string // name of the communicator; "" if the handle was null
-	Rank int    // in it, that called; Undefined if the handle was null
-	With string // "to rank 3, tag 5", or ""
+	Rank int    // calling rank in Comm; Undefined if the handle was null
+	With string // peer and arguments, such as "to rank 3, tag 5", or ""
 	Err  error
 }
 
@@ -51,7 +51,7 @@ func (e *Error) Error() string {
 	if e.With != "" {
 		with = " " + e.With
 	}
-	if e.Comm == "" { // of a handle that is null
+	if e.Comm == "" { // null handle
 		return fmt.Sprintf("mpi: %s%s: %v", e.Op, with, e.Err)
 	}
 	return fmt.Sprintf("mpi: %s%s at rank %d of %s: %v", e.Op, with, e.Rank, e.Comm, e.Err)
@@ -65,6 +65,7 @@ func (e *Error) Unwrap() error {
 	return e.Err
 }
 
+// fail returns the *Error of a call and passes it to the error handler. The handle may be null.
 func (c *Comm) fail(op, with string, err error) error {
 	if c.isNull() {
 		return &Error{Op: op, Rank: Undefined, With: with, Err: err}
@@ -76,10 +77,10 @@ func (c *Comm) fail(op, with string, err error) error {
 	return e
 }
 
-// SetErrorHandler has f called with every error of a call on the communicator, before
-// the call returns it (MPI_Comm_set_errhandler); nil is nothing, as it is at first
-// (MPI_ERRORS_RETURN). Communicators and windows made of it later have the same. f is
-// called in the goroutine that fails, and may be called by several at once.
+// SetErrorHandler installs f, which is called with every error of a call on the communicator
+// before the call returns it (MPI_Comm_set_errhandler). A nil f removes the handler, as at
+// first (MPI_ERRORS_RETURN). Communicators and windows made from c later inherit it. f runs in
+// the failing goroutine and may run concurrently.
 func (c *Comm) SetErrorHandler(f func(*Error)) {
 	switch {
 	case c.isNull():
@@ -90,9 +91,8 @@ func (c *Comm) SetErrorHandler(f func(*Error)) {
 	}
 }
 
-// Fatal is an error handler that ends the job (MPI_ERRORS_ARE_FATAL): it says what is
-// wrong, calls Abort, and ends the process with status 1. What the program itself has
-// cancelled, and nil, is no reason.
+// Fatal is an error handler that aborts the job (MPI_ERRORS_ARE_FATAL): it prints e on standard
+// error, calls Abort and exits with status 1. It ignores nil and errors of cancellation.
 func (w *World) Fatal(e *Error) {
 	if e == nil || errors.Is(e, ErrCanceled) || errors.Is(e, context.Canceled) || errors.Is(e, context.DeadlineExceeded) {
 		return

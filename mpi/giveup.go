@@ -2,16 +2,15 @@ package mpi
 
 import "time"
 
-// The time after which a rank without a sign of life is lost, Options.GiveUp, has two
-// parts: a rank that is waited for is asked at least once in a fifth of it, and the fabric
-// waits for the answer for three quarters.
+// Options.GiveUp has two parts: the deadlock detector probes a rank at least once in a fifth of
+// it, and the fabric waits three quarters of it for the acknowledgement.
 const (
 	defaultGiveUp = 10 * time.Second
 	minGiveUp     = time.Second
-	retryTime     = 640 * time.Millisecond // between two tries to connect over RDMA
+	retryTime     = 640 * time.Millisecond // between two attempts to connect over RDMA
 )
 
-// fillTimeouts gives the fabrics what is theirs of GiveUp.
+// fillTimeouts derives the timeouts of the fabrics from GiveUp.
 func (o *Options) fillTimeouts() {
 	if o.GiveUp <= 0 {
 		o.GiveUp = defaultGiveUp
@@ -32,8 +31,8 @@ func (o *Options) fillTimeouts() {
 	}
 }
 
-// connectTimeout is the greatest verbs.ConnectOptions.Timeout by which a rank is lost
-// after no more than silence: with seven retries each doubles the time, and 16 takes 7 s.
+// connectTimeout returns the greatest verbs.ConnectOptions.Timeout with which a peer fails
+// within silence. Each step doubles the time; with seven retries, a timeout of 16 takes 7 s.
 func connectTimeout(silence time.Duration) uint8 {
 	const known, takes = 16, 7 * time.Second
 	t, d := uint8(known), takes
@@ -46,5 +45,5 @@ func connectTimeout(silence time.Duration) uint8 {
 	return t
 }
 
-// maxProbeInterval is the longest time between two questions for signs of life of one rank.
+// maxProbeInterval is the maximum time between two liveness probes of a rank.
 func (o *Options) maxProbeInterval() time.Duration { return max(o.GiveUp/5, sampleInterval) }

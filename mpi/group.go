@@ -9,16 +9,16 @@ import (
 	"github.com/softrnic/softrnic/mpi/datatype"
 )
 
-// Group is a set of ranks of a job in an order: numbers from 0 for some processes,
-// without communication (MPI_Group). It does not change. The zero Group is empty
-// (MPI_GROUP_EMPTY), the nil pointer the null group (MPI_GROUP_NULL): calls that take it
-// are an ErrGroup, or return the null group where they return no error.
+// Group is an ordered set of ranks of a job (MPI_Group). It is immutable and needs no
+// communication. The zero Group is the empty group (MPI_GROUP_EMPTY), the nil pointer the null
+// group (MPI_GROUP_NULL): calls on the null group return ErrGroup, or the null group if they
+// return no error.
 type Group struct {
 	world *World
 	ranks []int // of the job
 }
 
-// Group is the communicator's ranks (MPI_Comm_group), the null group of the null
+// Group returns the ranks of the communicator (MPI_Comm_group), the null group for the null
 // communicator.
 func (c *Comm) Group() *Group {
 	if c.isNull() {
@@ -31,7 +31,7 @@ func (c *Comm) Group() *Group {
 	return g
 }
 
-// Size is the number of its ranks (MPI_Group_size), 0 of the null group.
+// Size returns the number of ranks (MPI_Group_size), 0 for the null group.
 func (g *Group) Size() int {
 	if g == nil {
 		return 0
@@ -39,7 +39,7 @@ func (g *Group) Size() int {
 	return len(g.ranks)
 }
 
-// Rank is this process's number in the group, or Undefined (MPI_Group_rank).
+// Rank returns this process's rank in the group, or Undefined (MPI_Group_rank).
 func (g *Group) Rank() int {
 	if g == nil || g.world == nil {
 		return Undefined
@@ -47,6 +47,7 @@ func (g *Group) Rank() int {
 	return indexOrUndefined(g.ranks, g.world.rank)
 }
 
+// indexOrUndefined returns the index of rank in ranks, or Undefined.
 func indexOrUndefined(ranks []int, rank int) int {
 	if i := slices.Index(ranks, rank); i >= 0 {
 		return i
@@ -54,7 +55,7 @@ func indexOrUndefined(ranks []int, rank int) int {
 	return Undefined
 }
 
-// rankSet is the ranks of a group without their order.
+// rankSet returns the index of each job rank in the group.
 func (g *Group) rankSet() map[int]int {
 	set := make(map[int]int, len(g.ranks))
 	for i, r := range g.ranks {
@@ -63,7 +64,8 @@ func (g *Group) rankSet() map[int]int {
 	return set
 }
 
-// filterRanks is the group's ranks that are in another, or are not.
+// filterRanks returns the ranks of g that are in other, or those that are not, in the order of
+// g.
 func (g *Group) filterRanks(other *Group, in bool) *Group {
 	if g == nil || other == nil {
 		return nil
@@ -77,7 +79,7 @@ func (g *Group) filterRanks(other *Group, in bool) *Group {
 	return d
 }
 
-// Union is the group's ranks, and behind them those that only the other one has
+// Union returns the ranks of g, followed by the ranks of other that are not in g
 // (MPI_Group_union).
 func (g *Group) Union(other *Group) *Group {
 	u := other.filterRanks(g, false)
@@ -91,15 +93,13 @@ func (g *Group) Union(other *Group) *Group {
 	return u
 }
 
-// Intersection is the group's ranks that the other one has, too
-// (MPI_Group_intersection).
+// Intersection returns the ranks of g that are in other (MPI_Group_intersection).
 func (g *Group) Intersection(other *Group) *Group { return g.filterRanks(other, true) }
 
-// Difference is the group's ranks that the other one has not
-// (MPI_Group_difference).
+// Difference returns the ranks of g that are not in other (MPI_Group_difference).
 func (g *Group) Difference(other *Group) *Group { return g.filterRanks(other, false) }
 
-// Incl is a group of some of its ranks, in this order (MPI_Group_incl).
+// Incl returns the group of the given ranks of g, in the given order (MPI_Group_incl).
 func (g *Group) Incl(ranks ...int) (*Group, error) {
 	if err := g.checkRanks(ranks); err != nil {
 		return nil, err
@@ -111,7 +111,7 @@ func (g *Group) Incl(ranks ...int) (*Group, error) {
 	return d, nil
 }
 
-// Excl is the group without some of its ranks (MPI_Group_excl).
+// Excl returns g without the given ranks (MPI_Group_excl).
 func (g *Group) Excl(ranks ...int) (*Group, error) {
 	out, err := g.Incl(ranks...)
 	if err != nil {
@@ -120,7 +120,7 @@ func (g *Group) Excl(ranks ...int) (*Group, error) {
 	return g.Difference(out), nil
 }
 
-// checkRanks looks for ranks that are not there, or there twice.
+// checkRanks returns ErrRank if a rank is out of range or given twice.
 func (g *Group) checkRanks(ranks []int) error {
 	if g == nil {
 		return fmt.Errorf("mpi: group: %w", errNullGroup)
@@ -138,11 +138,11 @@ func (g *Group) checkRanks(ranks []int) error {
 	return nil
 }
 
-// Range is the ranks First, First+Stride and so on, not beyond Last. Stride may be
-// negative, and not 0.
+// Range is the ranks First, First+Stride and so on up to Last. Stride may be negative but not
+// 0.
 type Range struct{ First, Last, Stride int }
 
-// RangeIncl is Incl of the ranks of some ranges (MPI_Group_range_incl).
+// RangeIncl is Incl of the ranks of ranges (MPI_Group_range_incl).
 func (g *Group) RangeIncl(ranges ...Range) (*Group, error) {
 	ranks, err := g.expandRanges(ranges)
 	if err != nil {
@@ -151,7 +151,7 @@ func (g *Group) RangeIncl(ranges ...Range) (*Group, error) {
 	return g.Incl(ranks...)
 }
 
-// RangeExcl is Excl of the ranks of some ranges (MPI_Group_range_excl).
+// RangeExcl is Excl of the ranks of ranges (MPI_Group_range_excl).
 func (g *Group) RangeExcl(ranges ...Range) (*Group, error) {
 	ranks, err := g.expandRanges(ranges)
 	if err != nil {
@@ -160,6 +160,7 @@ func (g *Group) RangeExcl(ranges ...Range) (*Group, error) {
 	return g.Excl(ranks...)
 }
 
+// expandRanges lists the ranks of ranges.
 func (g *Group) expandRanges(ranges []Range) (ranks []int, err error) {
 	if g == nil {
 		return nil, fmt.Errorf("mpi: group: %w", errNullGroup)
@@ -178,9 +179,8 @@ func (g *Group) expandRanges(ranges []Range) (ranks []int, err error) {
 	return ranks, nil
 }
 
-// Translate is the numbers in another group of some of this one's ranks
-// (MPI_Group_translate_ranks): Undefined where it has them not, and ProcNull for
-// ProcNull.
+// Translate returns the ranks in other of the given ranks of g (MPI_Group_translate_ranks):
+// Undefined for ranks that are not in other, ProcNull for ProcNull.
 func (g *Group) Translate(ranks []int, other *Group) ([]int, error) {
 	if g == nil || other == nil {
 		return nil, fmt.Errorf("mpi: group: %w", errNullGroup)
@@ -202,14 +202,14 @@ func (g *Group) Translate(ranks []int, other *Group) ([]int, error) {
 	return list, nil
 }
 
-// Comparison is what two groups or communicators have in common.
+// Comparison is the relation of two groups or communicators.
 type Comparison int
 
 const (
-	Identical Comparison = iota // they are the same (MPI_IDENT)
+	Identical Comparison = iota // same ranks, same order, same context (MPI_IDENT)
 	Congruent                   // communicators of the same ranks in the same order (MPI_CONGRUENT)
-	Similar                     // the same ranks in another order (MPI_SIMILAR)
-	Unequal                     // other ranks (MPI_UNEQUAL)
+	Similar                     // same ranks in another order (MPI_SIMILAR)
+	Unequal                     // different ranks (MPI_UNEQUAL)
 )
 
 // String returns the comparison's name.
@@ -220,8 +220,8 @@ func (c Comparison) String() string {
 	return [...]string{"identical", "congruent", "similar", "unequal"}[c]
 }
 
-// Compare compares groups (MPI_Group_compare). The null group is Identical to itself,
-// and Unequal to all others.
+// Compare compares groups (MPI_Group_compare). The null group is Identical to itself and
+// Unequal to all other groups.
 func (g *Group) Compare(other *Group) Comparison {
 	switch {
 	case g == other:
@@ -239,8 +239,8 @@ func (g *Group) Compare(other *Group) Comparison {
 	return Unequal
 }
 
-// Compare compares communicators (MPI_Comm_compare). The null communicator is
-// Identical to itself, and Unequal to all others.
+// Compare compares communicators (MPI_Comm_compare). The null communicator is Identical to
+// itself and Unequal to all others.
 func (c *Comm) Compare(other *Comm) Comparison {
 	switch {
 	case c == other || c.isNull() && other.isNull():
@@ -254,9 +254,9 @@ func (c *Comm) Compare(other *Comm) Comparison {
 	return Congruent
 }
 
-// Create makes a communicator of the ranks of a group (MPI_Comm_create). All ranks
-// of c call it, with groups that are the same at all of their members, or get an
-// ErrMismatch. A rank that is not in its group gets nil.
+// Create makes a communicator of the ranks of a group (MPI_Comm_create). It is collective over
+// c. The members of a group must all give the same group, or all ranks get an ErrMismatch. A
+// rank that is not in its group gets nil.
 func (c *Comm) Create(g *Group) (*Comm, error) {
 	const op = "create"
 	members, err := c.membersOf(g)
@@ -269,8 +269,9 @@ func (c *Comm) Create(g *Group) (*Comm, error) {
 	return c.deriveComm(op, c.Name()+".create", members)
 }
 
-// compareGroups returns an ErrMismatch at all ranks unless the members of each group of a
-// call of Create have given the same group. Others may give others (MPI 4.1, 7.4.2).
+// compareGroups returns an ErrMismatch at all ranks unless the members of each group given to
+// Create have given the same group. Different groups are allowed at different ranks (MPI 4.1,
+// 7.4.2).
 func (c *Comm) compareGroups(op string, members []int) error {
 	type group struct{ hash, size, member uint64 }
 	h := fnv.New64a()
@@ -287,7 +288,7 @@ func (c *Comm) compareGroups(op string, members []int) error {
 	if err := c.runCollective(&o); err != nil {
 		return err
 	}
-	given := map[group]uint64{} // by its members
+	given := map[group]uint64{} // number of members that gave the group
 	for _, g := range all {
 		given[group{g.hash, g.size, 1}] += g.member
 	}
@@ -299,7 +300,7 @@ func (c *Comm) compareGroups(op string, members []int) error {
 	return nil
 }
 
-// membersOf returns the numbers in c of a group's ranks.
+// membersOf returns the ranks in c of the ranks of a group.
 func (c *Comm) membersOf(g *Group) ([]int, error) {
 	switch {
 	case c.isNull():

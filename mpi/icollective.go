@@ -7,104 +7,104 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
 )
 
-// Collective calls in the background: begun here in the same order as blocking
-// ones, done when their Request is. Each has a goroutine, which waits as others do,
-// so that they go on while the program computes. Buffers, counts and displs belong
-// to the call until then. Several may be under way on one communicator.
+// Nonblocking collective calls. They count in the order of the collective calls like blocking
+// ones. Each has a goroutine that waits for its messages, so the call progresses while the
+// program computes. Buffers, counts and displs belong to the call until its Request is done.
+// Several calls may be in progress on one communicator.
 
-// Ibarrier begins a Barrier (MPI_Ibarrier).
+// Ibarrier starts a Barrier (MPI_Ibarrier).
 func (c *Comm) Ibarrier() (*Request, error) { return c.startNonblocking(barrierOp()) }
 
-// Ibcast begins a Bcast (MPI_Ibcast).
+// Ibcast starts a Bcast (MPI_Ibcast).
 func (c *Comm) Ibcast(b Buffer, root int) (*Request, error) {
 	return c.startNonblocking(bcastOp(b, root))
 }
 
-// Igather begins a Gather (MPI_Igather).
+// Igather starts a Gather (MPI_Igather).
 func (c *Comm) Igather(send, recv Buffer, root int) (*Request, error) {
 	return c.startNonblocking(gatherOp(send, recv, root))
 }
 
-// Igatherv begins a Gatherv (MPI_Igatherv).
+// Igatherv starts a Gatherv (MPI_Igatherv).
 func (c *Comm) Igatherv(send, recv Buffer, counts, displs []int, root int) (*Request, error) {
 	return c.startNonblocking(gathervOp(send, recv, counts, displs, root))
 }
 
-// Iscatter begins a Scatter (MPI_Iscatter).
+// Iscatter starts a Scatter (MPI_Iscatter).
 func (c *Comm) Iscatter(send, recv Buffer, root int) (*Request, error) {
 	return c.startNonblocking(scatterOp(send, recv, root))
 }
 
-// Iscatterv begins a Scatterv (MPI_Iscatterv).
+// Iscatterv starts a Scatterv (MPI_Iscatterv).
 func (c *Comm) Iscatterv(send Buffer, counts, displs []int, recv Buffer, root int) (*Request, error) {
 	return c.startNonblocking(scattervOp(send, counts, displs, recv, root))
 }
 
-// Iallgather begins an Allgather (MPI_Iallgather).
+// Iallgather starts an Allgather (MPI_Iallgather).
 func (c *Comm) Iallgather(send, recv Buffer) (*Request, error) {
 	return c.startNonblocking(allgatherOp(send, recv))
 }
 
-// Iallgatherv begins an Allgatherv (MPI_Iallgatherv).
+// Iallgatherv starts an Allgatherv (MPI_Iallgatherv).
 func (c *Comm) Iallgatherv(send, recv Buffer, counts, displs []int) (*Request, error) {
 	return c.startNonblocking(allgathervOp(send, recv, counts, displs))
 }
 
-// Ialltoall begins an Alltoall (MPI_Ialltoall).
+// Ialltoall starts an Alltoall (MPI_Ialltoall).
 func (c *Comm) Ialltoall(send, recv Buffer) (*Request, error) {
 	return c.startNonblocking(alltoallOp(send, recv))
 }
 
-// Ialltoallv begins an Alltoallv (MPI_Ialltoallv).
+// Ialltoallv starts an Alltoallv (MPI_Ialltoallv).
 func (c *Comm) Ialltoallv(send Buffer, sendCounts, sendDispls []int, recv Buffer, recvCounts, recvDispls []int) (*Request, error) {
 	return c.startNonblocking(alltoallvOp(send, sendCounts, sendDispls, recv, recvCounts, recvDispls))
 }
 
-// Ialltoallw begins an Alltoallw (MPI_Ialltoallw).
+// Ialltoallw starts an Alltoallw (MPI_Ialltoallw).
 func (c *Comm) Ialltoallw(send, recv []Buffer) (*Request, error) {
 	return c.startNonblocking(alltoallwOp(send, recv))
 }
 
-// Ireduce begins a Reduce (MPI_Ireduce).
+// Ireduce starts a Reduce (MPI_Ireduce).
 func (c *Comm) Ireduce(send, recv Buffer, op Op, root int) (*Request, error) {
 	return c.startNonblocking(reduceCollective(send, recv, op, root))
 }
 
-// Iallreduce begins an Allreduce (MPI_Iallreduce).
+// Iallreduce starts an Allreduce (MPI_Iallreduce).
 func (c *Comm) Iallreduce(send, recv Buffer, op Op) (*Request, error) {
 	return c.startNonblocking(allreduceOp(send, recv, op))
 }
 
-// IreduceScatter begins a ReduceScatter (MPI_Ireduce_scatter).
+// IreduceScatter starts a ReduceScatter (MPI_Ireduce_scatter).
 func (c *Comm) IreduceScatter(send, recv Buffer, counts []int, op Op) (*Request, error) {
 	return c.startNonblocking(reduceScatterOp(send, recv, counts, op))
 }
 
-// IreduceScatterBlock begins a ReduceScatterBlock (MPI_Ireduce_scatter_block).
+// IreduceScatterBlock starts a ReduceScatterBlock (MPI_Ireduce_scatter_block).
 func (c *Comm) IreduceScatterBlock(send, recv Buffer, op Op) (*Request, error) {
 	return c.startNonblocking(reduceScatterBlockOp(send, recv, op))
 }
 
-// Iscan begins a Scan (MPI_Iscan).
+// Iscan starts a Scan (MPI_Iscan).
 func (c *Comm) Iscan(send, recv Buffer, op Op) (*Request, error) {
 	return c.startNonblocking(scanOp(send, recv, op))
 }
 
-// Iexscan begins an Exscan (MPI_Iexscan).
+// Iexscan starts an Exscan (MPI_Iexscan).
 func (c *Comm) Iexscan(send, recv Buffer, op Op) (*Request, error) {
 	return c.startNonblocking(exscanOp(send, recv, op))
 }
 
-// backgroundCall is a call that a goroutine does.
+// backgroundCall is the state of a call that a goroutine executes.
 type backgroundCall struct {
-	done   bool // with the engine's lock held
+	done   bool // guarded by the engine's lock
 	err    error
-	doneCh chan struct{} // closed when it is done
+	doneCh chan struct{} // closed when the call is done
 
-	waiters atomic.Int32 // goroutines that wait for it
+	waiters atomic.Int32 // number of goroutines that wait for it
 }
 
-// startNonblocking begins a call in the background.
+// startNonblocking starts a nonblocking call.
 func (c *Comm) startNonblocking(o collectiveOp) (*Request, error) {
 	o.form = nonblocking
 	k, err := c.beginCall(&o)
@@ -129,14 +129,14 @@ func (c *Comm) startNonblocking(o collectiveOp) (*Request, error) {
 	return r, nil
 }
 
-// complete makes a call known as done.
+// complete marks the call as done and wakes its waiters.
 func (w *backgroundCall) complete(c *Comm, err error) {
 	c.eng.Do(func(*protocol.Core) { w.done, w.err = true, err })
 	close(w.doneCh)
 }
 
-// waitDone waits for a call, and leaves the network to its goroutine, which does not
-// have to be woken then for what has come.
+// waitDone waits for the call. Its goroutine drives progress, so an arriving message wakes only
+// one goroutine.
 func (w *backgroundCall) waitDone(ctx context.Context) error {
 	w.waiters.Add(1)
 	defer w.waiters.Add(-1)

@@ -13,49 +13,47 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
 )
 
-// rdmaChannel is what collective calls that are made one after the other keep for the next
-// one, when ranks write into each other's memory: where the memory of the others is,
-// and which of ours they know. A communicator has one for its blocking calls, a
-// persistent call its own; a call in the background has one to itself, since others
-// may overtake it, unless it waits in line (collective_line.go).
+// rdmaChannel is the state that consecutive collective calls keep when ranks write into each
+// other's memory: the remote buffers of the others, and the local buffer that they know. A
+// communicator has one for blocking calls and one for nonblocking calls that use the queue
+// (collective_line.go); a persistent call has its own, as has each other nonblocking call,
+// because calls may overtake each other.
 //
-// What the others know stays exposed until they have been told of other memory, and
-// then they write to that. Memory that is exposed stays alive, so that no other can
-// have its address.
+// A buffer stays registered until the others have learned of the next one. Registration keeps
+// the memory alive, so its address is not reused.
 type rdmaChannel struct {
-	callMu  sync.Mutex // one call at a time
+	callMu  sync.Mutex // held during a call
 	comm    *Comm
-	id      uint32 // notices of others have it
-	oneCall bool   // for one call
+	id      uint32 // carried by write notifications
+	oneCall bool   // used by a single call
 
-	exposed registration // the memory that they know of
+	exposed registration // receive buffer that the others know
 	address coll.Address
 
 	remotes []remoteBuffer // by rank
 
-	sendRegistration, recvRegistration registration // what we send from, and receive into unless others write
-	queue                              *rdma.Queue  // nil: there has been no use for it
+	sendRegistration, recvRegistration registration // local send buffer, and receive buffer of two-sided transfers
+	queue                              *rdma.Queue  // nil until first use
 
-	// The engine's lock guards these.
-	notified []bool // by rank: a notice has come
-	broken   error  // a call has failed: nobody knows who knows what
+	// by rank: a write notification has come
+	notified []bool
+	broken   error // first failed call: the ranks may know different buffers since
 }
 
-// rdmaChannels are those of a rank by number, which the engine's lock guards.
+// rdmaChannels are the channels of a rank by id. The engine's lock guards them.
 type rdmaChannels struct {
 	all    map[uint32]*rdmaChannel
 	lastID uint32
 }
 
-// commRDMAChannels are the lanes of a communicator that last, or nil until there is a use
-// for them.
+// commRDMAChannels are the channels that a communicator keeps, nil until first use.
 type commRDMAChannels struct {
-	mu          sync.Mutex // taken before the engine's
+	mu          sync.Mutex // acquired before the engine's lock
 	blocking    *rdmaChannel
-	nonblocking *rdmaChannel // of calls in the background that have the queue in turns
+	nonblocking *rdmaChannel // of nonblocking calls at the front of the queue
 }
 
-// getOrCreate is one of them.
+// getOrCreate returns the channel in *which and creates it if it is nil.
 func (cl *commRDMAChannels) getOrCreate(which **rdmaChannel, c *Comm) *rdmaChannel {
 	cl.mu.Lock()
 	defer cl.mu.Unlock()
@@ -65,7 +63,7 @@ func (cl *commRDMAChannels) getOrCreate(which **rdmaChannel, c *Comm) *rdmaChann
 	return *which
 }
 
-// closeAll gives them up.
+// closeAll closes the channels of the communicator.
 func (cl *commRDMAChannels) closeAll(c *Comm) {
 	cl.mu.Lock()
 	defer cl.mu.Unlock()
@@ -77,7 +75,7 @@ func (cl *commRDMAChannels) closeAll(c *Comm) {
 	}
 }
 
-// newChannel makes a lane for a communicator.
+// newChannel makes a channel for a communicator.
 func (ls *rdmaChannels) newChannel(c *Comm) *rdmaChannel {
 	l := &rdmaChannel{comm: c, remotes: make([]remoteBuffer, c.size), notified: make([]bool, c.size)}
 	c.eng.Do(func(*protocol.Core) {
@@ -93,7 +91,7 @@ func (ls *rdmaChannels) newChannel(c *Comm) *rdmaChannel {
 	return l
 }
 
-// closeChannel gives up a lane, and what it has exposed.
+// closeChannel removes a channel and deregisters its memory.
 func (ls *rdmaChannels) closeChannel(l *rdmaChannel) {
 	l.comm.eng.Do(func(*protocol.Core) {
 		delete(ls.all, l.id)
@@ -103,11 +101,11 @@ func (ls *rdmaChannels) closeChannel(l *rdmaChannel) {
 	})
 }
 
-// handleNotify is protocol.Core.OnNotify.
+// handleNotify implements protocol.Core.OnNotify.
 func (ls *rdmaChannels) handleNotify(from int, number uint32) error {
 	l := ls.all[number]
 	if l == nil || l.broken != nil {
-		return nil // of a call that has failed
+		return nil // notification of a failed call
 	}
 	r := l.comm.localRank(from)
 	if r == Undefined || l.notified[r] {
@@ -117,14 +115,14 @@ func (ls *rdmaChannels) handleNotify(from int, number uint32) error {
 	return nil
 }
 
-// registration is memory that is registered.
+// registration is registered memory.
 type registration struct {
 	mem     []byte
-	exposed protocol.Registration // nil: there is none
+	exposed protocol.Registration // nil: none
 }
 
-// register registers memory instead of what was before, and reports whether that was
-// the same.
+// register registers memory in place of the registration before, and reports whether it was the
+// same memory.
 func (h *registration) register(c *Comm, b []byte) (key envelope.Key, same bool, err error) {
 	if h.exposed != nil && len(b) == len(h.mem) && unsafe.SliceData(b) == unsafe.SliceData(h.mem) {
 		return key, true, nil
@@ -137,7 +135,7 @@ func (h *registration) register(c *Comm, b []byte) (key envelope.Key, same bool,
 	return key, false, err
 }
 
-// deregister takes it back.
+// deregister deregisters the memory.
 func (h *registration) deregister(c *Comm) {
 	if h.exposed != nil {
 		c.eng.Fabric().DeregisterMemory(h.exposed)
@@ -145,8 +143,8 @@ func (h *registration) deregister(c *Comm) {
 	}
 }
 
-// exposeBuffer has the others write to b in the next call. The caller has the engine's
-// lock.
+// exposeBuffer registers b as the target of the next call. known reports whether the others
+// know it already. The caller holds the engine's lock.
 func (l *rdmaChannel) exposeBuffer(b []byte) (known bool, err error) {
 	if l.broken != nil {
 		return false, l.broken
@@ -160,22 +158,22 @@ func (l *rdmaChannel) exposeBuffer(b []byte) (known bool, err error) {
 	return known, err
 }
 
-// markBroken ends the use of a lane after a call that has failed.
+// markBroken ends the use of a channel after a failed call.
 func (l *rdmaChannel) markBroken(err error) {
 	if l.broken == nil {
 		l.broken = fmt.Errorf("an alltoall of %s has failed before: %w", l.comm.Name(), err)
 	}
 }
 
-// remoteBuffer is memory of another rank.
+// remoteBuffer is the memory of another rank.
 type remoteBuffer struct {
-	key envelope.Key // ID is the number of its lane, 0 if nothing is known
+	key envelope.Key // ID is the id of its channel, 0 if the buffer is not known
 	len uint64       // bytes
 }
 
 var errAddress = errors.New("no address of memory")
 
-// setRemote takes note of where a rank's memory is.
+// setRemote records the buffer of a rank.
 func (l *rdmaChannel) setRemote(rank int, a coll.Address) error {
 	p := remoteBuffer{len: binary.LittleEndian.Uint64(a[envelope.KeySize:])}
 	if err := p.key.Unmarshal(a[:envelope.KeySize]); err != nil {
@@ -188,7 +186,7 @@ func (l *rdmaChannel) setRemote(rank int, a coll.Address) error {
 	return nil
 }
 
-// remoteKey is where to write to a rank, off bytes behind the beginning.
+// remoteKey returns the key of the remote buffer of a rank at offset off.
 func (l *rdmaChannel) remoteKey(rank, off int) (envelope.Key, error) {
 	p := l.remotes[rank]
 	switch {

@@ -5,21 +5,21 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/match"
 )
 
-// Buffer is the memory of a message: elements of one kind, in a row or as a
-// layout has them. See package datatype.
+// Buffer is the memory of a message: elements of one kind, contiguous or in the layout of a
+// derived datatype. See package datatype.
 type Buffer = datatype.Buffer
 
-// Op combines elements in a reduction.
+// Op is a reduction operation.
 type Op = datatype.Op
 
-// Of is the buffer of a slice.
+// Of returns the buffer of a slice.
 func Of[T datatype.Element](s []T) Buffer { return datatype.Of(s) }
 
-// Value is the buffer of one value.
+// Value returns the buffer of one value.
 func Value[T datatype.Element](p *T) Buffer { return datatype.Value(p) }
 
-// OpFunc is an operation of the program's (MPI_Op_create): f makes each
-// element of inout the combination of that of in, on the left, and itself.
+// OpFunc returns a user-defined operation (MPI_Op_create): f stores into each element of inout
+// the combination of the element of in, as the left operand, and itself.
 func OpFunc[T datatype.Element](name string, commutative bool, f func(in, inout []T)) Op {
 	return datatype.OpFunc(name, commutative, f)
 }
@@ -32,11 +32,11 @@ var (
 	Replace, NoOp                       = datatype.Replace, datatype.NoOp
 )
 
-// What ranks and tags can be besides numbers.
+// Special ranks, tags and limits.
 const (
 	AnySource = match.Any // MPI_ANY_SOURCE
 	AnyTag    = match.Any // MPI_ANY_TAG
-	ProcNull  = -2        // MPI_PROC_NULL: nobody; communication with it is done at once
-	Undefined = -3        // MPI_UNDEFINED: no color, no rank
+	ProcNull  = -2        // MPI_PROC_NULL: communication with it completes at once
+	Undefined = -3        // MPI_UNDEFINED: no color, not a rank
 	MaxTag    = 1<<31 - 1 // MPI_TAG_UB
 )

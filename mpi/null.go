@@ -2,13 +2,13 @@ package mpi
 
 import "fmt"
 
-// Null handles. A nil pointer is MPI's null handle, and a pointer to a zero value is one
-// as well, but for Group, whose zero value is the empty group (MPI_GROUP_EMPTY). Calls
-// on the null communicator, window, group and message are errors (MPI 4.1, 2.5.1); to
-// wait for the null request is none (MPI 4.1, 3.7.3).
+// Null handles. A nil pointer is MPI's null handle, and so is a pointer to a zero value, except
+// for Group: its zero value is the empty group (MPI_GROUP_EMPTY). Calls on a null communicator,
+// window, group or message return errors (MPI 4.1, 2.5.1). Waiting for the null request does
+// not (MPI 4.1, 3.7.3).
 //
-// World and Cart are handles of a communicator. They have its methods by name, since
-// those that Go promotes cannot be called by a nil pointer.
+// World and Cart are handles of a communicator. They declare its methods explicitly, because a
+// promoted method panics on a nil pointer.
 
 //go:generate go run ../internal/forward -handle World -embedded Comm -out world_comm.go
 //go:generate go run ../internal/forward -handle Cart -embedded Comm -out cart_comm.go
@@ -20,13 +20,13 @@ var (
 	errNullWin     = fmt.Errorf("%w: the handle is null", ErrWin)
 )
 
-// emptyStatus returns the status of a request that is null or inactive (MPI 4.1, 3.7.3).
+// emptyStatus returns the status of a null or inactive request (MPI 4.1, 3.7.3).
 func emptyStatus() Status { return Status{Source: AnySource, Tag: AnyTag} }
 
 // isNull reports whether c is the null communicator (MPI_COMM_NULL).
 func (c *Comm) isNull() bool { return c == nil || c.world == nil }
 
-// checkUsable returns the error of a call that c cannot be used for, or nil.
+// checkUsable returns an error if c is null, freed or finalized.
 func (c *Comm) checkUsable() error {
 	switch {
 	case c.isNull():
@@ -39,7 +39,7 @@ func (c *Comm) checkUsable() error {
 	return nil
 }
 
-// asComm returns the communicator of all ranks, or the null communicator.
+// asComm returns the communicator of all ranks, the null communicator if w is nil.
 func (w *World) asComm() *Comm {
 	if w == nil {
 		return nil
@@ -47,7 +47,7 @@ func (w *World) asComm() *Comm {
 	return w.Comm
 }
 
-// asComm returns the communicator whose ranks are the grid, or the null communicator.
+// asComm returns the communicator of the grid, the null communicator if g is nil.
 func (g *Cart) asComm() *Comm {
 	if g == nil {
 		return nil

@@ -28,99 +28,96 @@ type (
 // Alltoall is the all-to-all exchange in Algorithms.
 const Alltoall = coll.Alltoall
 
-// Options say how a rank works. The zero value is good for most; variables of
-// the environment fill in what is not set.
+// Options configures a rank. The zero value suits most programs. Environment variables set the
+// fields that are zero.
 type Options struct {
-	// Manager is the job's process manager; that of the environment unless
-	// given. Finalize finalizes it.
+	// Manager is the process manager of the job, by default that of the environment.
+	// World.Finalize finalizes it.
 	Manager pmi.Manager
 
-	// Net is what carries messages: RDMA, UD for many ranks, whose memory does
-	// not grow with them, Hybrid for something in between, or TCP for comparison.
-	// SOFTRNIC_MPI_NET sets it, to rdma, ud, hybrid or tcp.
+	// Net is the transport of messages: RDMA; UD for many ranks, with memory that does not grow
+	// with their number; Hybrid for a mix of both; or TCP for comparison. SOFTRNIC_MPI_NET sets
+	// it to rdma, ud, hybrid or tcp.
 	Net Net
 
-	// RCLimit is how many ranks a rank is connected with at most, of Hybrid. With
-	// others it talks as with UD. SOFTRNIC_MPI_RC_LIMIT sets it.
+	// RCLimit is the maximum number of peers that a rank connects to with Net Hybrid. It uses
+	// datagrams, as UD, to the others. SOFTRNIC_MPI_RC_LIMIT sets it.
 	RCLimit int
 
-	// RDMA says how ranks talk. SOFTRNIC_MPI_EAGER sets the longest eager
-	// message in bytes, SOFTRNIC_MPI_RENDEZVOUS read, write or copy,
-	// SOFTRNIC_MPI_FAST on or off, SOFTRNIC_MPI_RAILS how many queue pairs
-	// there are between two ranks.
+	// RDMA configures the RDMA transport. SOFTRNIC_MPI_EAGER sets the eager threshold in bytes,
+	// SOFTRNIC_MPI_RENDEZVOUS the protocol (read, write or copy), SOFTRNIC_MPI_FAST on or off,
+	// SOFTRNIC_MPI_RAILS the number of queue pairs between two ranks.
 	RDMA RDMAOptions
 
-	// TCP is the same, of TCP. Its Addrs are those of SOFTRNIC_ADDR unless given, as an
-	// adapter's are.
+	// TCP configures the TCP transport. SOFTRNIC_ADDR sets its Addrs, as it sets an adapter's.
 	TCP TCPOptions
-	UD  UDOptions // and of UD, where SOFTRNIC_MPI_EAGER counts as well
+	// UD configures the datagram transport. SOFTRNIC_MPI_EAGER sets the eager threshold.
+	UD UDOptions
 
-	// OneSided says what carries out operations on windows: the adapter where
-	// it can, or messages, for comparison. SOFTRNIC_MPI_ONESIDED sets it, to
-	// direct or messages.
+	// OneSided selects the implementation of one-sided operations: the adapter where it can, or
+	// messages, for comparison. SOFTRNIC_MPI_ONESIDED sets it to direct or messages.
 	OneSided OneSided
 
-	// ConnectAll makes the connections to all ranks at once instead of when
-	// they are needed. SOFTRNIC_MPI_CONNECT=all does, too.
+	// ConnectAll connects to all ranks in Init instead of on demand. SOFTRNIC_MPI_CONNECT=all
+	// sets it.
 	ConnectAll bool
 
-	// Algorithms chooses those of collectives. SOFTRNIC_MPI_COLL does, too:
+	// Algorithms chooses the algorithms of collectives. SOFTRNIC_MPI_COLL sets it:
 	// "alltoall=bruck,bcast=chain".
 	Algorithms Algorithms
 
-	// NoShared has collectives use messages only, also among ranks that could share
-	// memory: else short ones that block do not use the Net there, whatever it is. It has
-	// to be the same at all ranks. SOFTRNIC_MPI_SHARED sets it, to on or off.
+	// NoShared makes collectives use messages also among ranks of one node. By default short
+	// blocking collectives use shared memory there, regardless of Net. It must be equal at all
+	// ranks. SOFTRNIC_MPI_SHARED sets it to on or off.
 	NoShared bool
 
-	// Watchdog says when a call has waited so long that all ranks are asked what
-	// they do: rank 0 prints who waits for whom, and where. Unless given it is a
-	// minute, and only what cannot end well is printed: ranks that wait for one
-	// another, collective calls that do not belong together. Below 0 there is none.
-	// SOFTRNIC_MPI_WATCHDOG sets it, to a time such as 30s, or off.
+	// Watchdog is the time in one call after which rank 0 queries the state of all ranks and
+	// prints a report: which calls wait, for which ranks, and at which lines. If it is 0 the
+	// time is one minute, and the report is printed only for deadlocks and mismatched
+	// collective calls. Below 0 the watchdog is off. SOFTRNIC_MPI_WATCHDOG sets it to a
+	// duration such as 30s, or off.
 	Watchdog time.Duration
 
-	// GiveUp is the time without a sign of life of the process of a rank, to a rank that
-	// waits for it or sends to it, until it is lost: 10 s unless given. A program that
-	// computes gives such signs, and one that is stopped does not; under a debugger it
-	// should be long. SOFTRNIC_MPI_GIVE_UP sets it. RDMA.Connect.Timeout, UD.GiveUp and
-	// TCP.GiveUp are chosen to match unless given.
+	// GiveUp is the liveness timeout: a rank that waits for another, or sends to it, treats it
+	// as lost when the other process has not responded for this time, by default 10 s. A
+	// process that computes responds; a stopped one does not, so debugging needs a long
+	// timeout. SOFTRNIC_MPI_GIVE_UP sets it. RDMA.Connect.Timeout, UD.GiveUp and TCP.GiveUp are
+	// derived from it unless set.
 	GiveUp time.Duration
 
-	// Report is given what the watchdog has to say. Unless given that goes to
-	// standard error.
+	// Report receives the reports of the watchdog. If it is nil they go to standard error.
 	Report func(text string)
 
-	reportSignal string // that asks for a report: see SOFTRNIC_MPI_REPORT_SIGNAL
+	reportSignal string // signal that requests a report: see SOFTRNIC_MPI_REPORT_SIGNAL
 
-	// Check has all calls compared before they are done: collective ones with
-	// those of the other ranks, and the elements of a message with those of its
-	// receive. It has to be the same at all ranks, and costs a collective call
-	// more for each. SOFTRNIC_MPI_CHECK=1 does, too.
+	// Check makes the ranks compare every call before they execute it: collective calls with
+	// those of the other ranks, and the datatype of a message with that of its receive. It must
+	// be equal at all ranks. It costs one more collective call for each. SOFTRNIC_MPI_CHECK=1
+	// sets it.
 	Check bool
 }
 
-// OneSided says what carries out operations on windows.
+// OneSided selects the implementation of one-sided operations.
 type OneSided uint8
 
-// The ways.
+// Implementations of one-sided operations.
 const (
-	Direct   OneSided = iota // the adapter: RDMA and atomics (1SC of the iWARP paper)
-	Messages                 // the target, when packets and messages come (its R and SR)
+	Direct   OneSided = iota // RDMA and atomics of the adapter (1SC of the iWARP paper)
+	Messages                 // active messages served by the target (R and SR of that paper)
 )
 
-// Net is what carries messages.
+// Net is the transport of messages.
 type Net uint8
 
-// The nets.
+// Transports.
 const (
 	RDMA Net = iota // reliable connections
 	TCP
-	UD     // datagrams, by one queue pair
-	Hybrid // RDMA with some ranks, UD with the others
+	UD     // unreliable datagrams over one queue pair
+	Hybrid // RDMA to some ranks, UD to the others
 )
 
-// transports is what messages of a job of so many ranks travel by.
+// transports returns the transports that a job of size ranks uses.
 func (o *Options) transports(size int) coll.Transports {
 	switch {
 	case o.Net == RDMA, o.Net == Hybrid && o.RCLimit >= size:
@@ -133,6 +130,7 @@ func (o *Options) transports(size int) coll.Transports {
 	return 0
 }
 
+// fillFromEnv sets the zero fields from the environment and from defaults.
 func (o *Options) fillFromEnv() error {
 	switch v := os.Getenv("SOFTRNIC_MPI_NET"); strings.ToLower(v) {
 	case "", "rdma":

@@ -2,95 +2,94 @@ package mpi
 
 import "fmt"
 
-// Collective calls that are made again and again with the same arguments (MPI 4.1,
-// 6.13). All ranks keep them in the same order, among their other collective calls;
-// each is done by Start, in any order, and Wait.
+// Persistent collective calls (MPI 4.1, 6.13). All ranks make them in the same order among
+// their other collective calls. Start starts a call, in any order, and Wait waits for it.
 
-// BarrierInit keeps a Barrier (MPI_Barrier_init).
+// BarrierInit makes a persistent Barrier (MPI_Barrier_init).
 func (c *Comm) BarrierInit() (*Request, error) { return c.newPersistentCall(barrierOp()) }
 
-// BcastInit keeps a Bcast (MPI_Bcast_init).
+// BcastInit makes a persistent Bcast (MPI_Bcast_init).
 func (c *Comm) BcastInit(b Buffer, root int) (*Request, error) {
 	return c.newPersistentCall(bcastOp(b, root))
 }
 
-// GatherInit keeps a Gather (MPI_Gather_init).
+// GatherInit makes a persistent Gather (MPI_Gather_init).
 func (c *Comm) GatherInit(send, recv Buffer, root int) (*Request, error) {
 	return c.newPersistentCall(gatherOp(send, recv, root))
 }
 
-// GathervInit keeps a Gatherv (MPI_Gatherv_init).
+// GathervInit makes a persistent Gatherv (MPI_Gatherv_init).
 func (c *Comm) GathervInit(send, recv Buffer, counts, displs []int, root int) (*Request, error) {
 	return c.newPersistentCall(gathervOp(send, recv, counts, displs, root))
 }
 
-// ScatterInit keeps a Scatter (MPI_Scatter_init).
+// ScatterInit makes a persistent Scatter (MPI_Scatter_init).
 func (c *Comm) ScatterInit(send, recv Buffer, root int) (*Request, error) {
 	return c.newPersistentCall(scatterOp(send, recv, root))
 }
 
-// ScattervInit keeps a Scatterv (MPI_Scatterv_init).
+// ScattervInit makes a persistent Scatterv (MPI_Scatterv_init).
 func (c *Comm) ScattervInit(send Buffer, counts, displs []int, recv Buffer, root int) (*Request, error) {
 	return c.newPersistentCall(scattervOp(send, counts, displs, recv, root))
 }
 
-// AllgatherInit keeps an Allgather (MPI_Allgather_init).
+// AllgatherInit makes a persistent Allgather (MPI_Allgather_init).
 func (c *Comm) AllgatherInit(send, recv Buffer) (*Request, error) {
 	return c.newPersistentCall(allgatherOp(send, recv))
 }
 
-// AllgathervInit keeps an Allgatherv (MPI_Allgatherv_init).
+// AllgathervInit makes a persistent Allgatherv (MPI_Allgatherv_init).
 func (c *Comm) AllgathervInit(send, recv Buffer, counts, displs []int) (*Request, error) {
 	return c.newPersistentCall(allgathervOp(send, recv, counts, displs))
 }
 
-// AlltoallInit keeps an Alltoall (MPI_Alltoall_init).
+// AlltoallInit makes a persistent Alltoall (MPI_Alltoall_init).
 func (c *Comm) AlltoallInit(send, recv Buffer) (*Request, error) {
 	return c.newPersistentCall(alltoallOp(send, recv))
 }
 
-// AlltoallvInit keeps an Alltoallv (MPI_Alltoallv_init).
+// AlltoallvInit makes a persistent Alltoallv (MPI_Alltoallv_init).
 func (c *Comm) AlltoallvInit(send Buffer, sendCounts, sendDispls []int, recv Buffer, recvCounts, recvDispls []int) (*Request, error) {
 	return c.newPersistentCall(alltoallvOp(send, sendCounts, sendDispls, recv, recvCounts, recvDispls))
 }
 
-// AlltoallwInit keeps an Alltoallw (MPI_Alltoallw_init).
+// AlltoallwInit makes a persistent Alltoallw (MPI_Alltoallw_init).
 func (c *Comm) AlltoallwInit(send, recv []Buffer) (*Request, error) {
 	return c.newPersistentCall(alltoallwOp(send, recv))
 }
 
-// ReduceInit keeps a Reduce (MPI_Reduce_init).
+// ReduceInit makes a persistent Reduce (MPI_Reduce_init).
 func (c *Comm) ReduceInit(send, recv Buffer, op Op, root int) (*Request, error) {
 	return c.newPersistentCall(reduceCollective(send, recv, op, root))
 }
 
-// AllreduceInit keeps an Allreduce (MPI_Allreduce_init).
+// AllreduceInit makes a persistent Allreduce (MPI_Allreduce_init).
 func (c *Comm) AllreduceInit(send, recv Buffer, op Op) (*Request, error) {
 	return c.newPersistentCall(allreduceOp(send, recv, op))
 }
 
-// ReduceScatterInit keeps a ReduceScatter (MPI_Reduce_scatter_init).
+// ReduceScatterInit makes a persistent ReduceScatter (MPI_Reduce_scatter_init).
 func (c *Comm) ReduceScatterInit(send, recv Buffer, counts []int, op Op) (*Request, error) {
 	return c.newPersistentCall(reduceScatterOp(send, recv, counts, op))
 }
 
-// ReduceScatterBlockInit keeps a ReduceScatterBlock (MPI_Reduce_scatter_block_init).
+// ReduceScatterBlockInit makes a persistent ReduceScatterBlock (MPI_Reduce_scatter_block_init).
 func (c *Comm) ReduceScatterBlockInit(send, recv Buffer, op Op) (*Request, error) {
 	return c.newPersistentCall(reduceScatterBlockOp(send, recv, op))
 }
 
-// ScanInit keeps a Scan (MPI_Scan_init).
+// ScanInit makes a persistent Scan (MPI_Scan_init).
 func (c *Comm) ScanInit(send, recv Buffer, op Op) (*Request, error) {
 	return c.newPersistentCall(scanOp(send, recv, op))
 }
 
-// ExscanInit keeps an Exscan (MPI_Exscan_init).
+// ExscanInit makes a persistent Exscan (MPI_Exscan_init).
 func (c *Comm) ExscanInit(send, recv Buffer, op Op) (*Request, error) {
 	return c.newPersistentCall(exscanOp(send, recv, op))
 }
 
-// newPersistentCall makes a persistent call. Its messages have a tag of their own, so that it
-// does not matter when it is begun.
+// newPersistentCall makes a persistent call. Its messages have a tag of their own, so it may be
+// started in any order.
 func (c *Comm) newPersistentCall(o collectiveOp) (*Request, error) {
 	o.form = persistent
 	k, err := c.beginCall(&o)
@@ -118,7 +117,7 @@ func (c *Comm) newPersistentCall(o collectiveOp) (*Request, error) {
 			err := k.execute()
 			if k.releaseBuffers(); err != nil {
 				k.net.cancelReceives()
-				broken = err // seen by who has waited
+				broken = err // visible after Wait, by which the program orders Start
 				err = c.fail(o.callName(), o.describeRoot(), err)
 			}
 			r.background.complete(c, err)

@@ -7,25 +7,24 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
 )
 
-// Persistent requests: communication whose arguments are given once, and which is
-// then begun by Start as often as one likes (MPI 4.1, 3.9). Until it is begun, and
-// after it has been waited for, it is inactive: Wait returns at once, WaitAny does
-// not return it.
+// Persistent requests: communication with fixed arguments that Start starts repeatedly (MPI
+// 4.1, 3.9). A request is inactive before Start and after Wait: Wait returns at once, and
+// WaitAny ignores it.
 
-// SendInit keeps a Send (MPI_Send_init).
+// SendInit makes a persistent Send (MPI_Send_init).
 func (c *Comm) SendInit(b Buffer, dest, tag int) (*Request, error) {
 	return c.sendInit(b, dest, tag, func(r *Request) error { return c.startSend(r, b, dest, tag, standard) })
 }
 
-// SsendInit keeps an Ssend (MPI_Ssend_init).
+// SsendInit makes a persistent Ssend (MPI_Ssend_init).
 func (c *Comm) SsendInit(b Buffer, dest, tag int) (*Request, error) {
 	return c.sendInit(b, dest, tag, func(r *Request) error { return c.startSend(r, b, dest, tag, synchronous) })
 }
 
-// RsendInit keeps an Rsend (MPI_Rsend_init).
+// RsendInit makes a persistent Rsend (MPI_Rsend_init).
 func (c *Comm) RsendInit(b Buffer, dest, tag int) (*Request, error) { return c.SendInit(b, dest, tag) }
 
-// BsendInit keeps a Bsend (MPI_Bsend_init): each Start copies the message.
+// BsendInit makes a persistent Bsend (MPI_Bsend_init): each Start copies the message.
 func (c *Comm) BsendInit(b Buffer, dest, tag int) (*Request, error) {
 	return c.sendInit(b, dest, tag, func(r *Request) error { return c.startSend(r, b, dest, tag, buffered) })
 }
@@ -37,7 +36,7 @@ func (c *Comm) sendInit(b Buffer, dest, tag int, start func(*Request) error) (*R
 	return &Request{comm: c, op: "send", persistent: true, start: start}, nil
 }
 
-// RecvInit keeps a Recv (MPI_Recv_init).
+// RecvInit makes a persistent Recv (MPI_Recv_init).
 func (c *Comm) RecvInit(b Buffer, source, tag int) (*Request, error) {
 	if err := c.checkMessageArgs(b, source, tag, true); err != nil {
 		return nil, c.fail("receive-init", fmt.Sprintf("from %d, tag %d", source, tag), err)
@@ -46,8 +45,8 @@ func (c *Comm) RecvInit(b Buffer, source, tag int) (*Request, error) {
 	return &Request{comm: c, op: "receive", persistent: true, start: start}, nil
 }
 
-// Start begins the communication of a persistent request (MPI_Start). It is an
-// ErrRequest if r is null, active, freed or not persistent.
+// Start starts a persistent request (MPI_Start). It returns an ErrRequest if r is null, active,
+// freed or not persistent.
 func (r *Request) Start() error {
 	switch {
 	case r.isNull():
@@ -65,7 +64,7 @@ func (r *Request) Start() error {
 	return nil
 }
 
-// StartAll begins several (MPI_Startall). The error is that of all that failed.
+// StartAll starts several requests (MPI_Startall) and joins their errors.
 func StartAll(rs ...*Request) (errs error) {
 	for _, r := range rs {
 		errs = errors.Join(errs, r.Start())
@@ -73,8 +72,8 @@ func StartAll(rs ...*Request) (errs error) {
 	return errs
 }
 
-// Free gives up a persistent request that is not active (MPI_Request_free). It is an
-// ErrRequest if r is null or any other.
+// Free frees an inactive persistent request (MPI_Request_free). It returns an ErrRequest for
+// any other request.
 func (r *Request) Free() error {
 	if r.isNull() {
 		return (*Comm)(nil).fail("free", "", errNullRequest)

@@ -11,19 +11,19 @@ import (
 	"github.com/softrnic/softrnic/mpi/pmi"
 )
 
-// processors is how many each node of the job has, of those with more than one rank.
-// Algorithms are chosen by it, so all ranks have to think the same: the first rank of
-// each node tells the others. It also tells what of its options has to be the same.
+// processors is the number of processors of each node with more than one rank. The choice of
+// algorithms depends on it and must be the same at all ranks, so the first rank of each node
+// publishes its number, along with the options that must be equal within a node.
 type processors map[int]int
 
 func processorsKey(node int) string { return fmt.Sprintf("processors/%d", node) }
 
-// commonOptions are the options that have to be the same at all ranks of a node.
+// commonOptions returns the options that must be equal at all ranks of a node.
 func (o *Options) commonOptions() string {
 	return fmt.Sprintf("NoShared %t, Check %t", o.NoShared, o.Check)
 }
 
-// ranksPerNode counts the ranks of each node.
+// ranksPerNode returns the number of ranks of each node.
 func ranksPerNode(m pmi.Manager) map[int]int {
 	ranks := map[int]int{}
 	for r := range m.Size() {
@@ -32,7 +32,7 @@ func ranksPerNode(m pmi.Manager) map[int]int {
 	return ranks
 }
 
-// publishProcessors is called before the ranks' first fence.
+// publishProcessors must be called before the first fence.
 func publishProcessors(m pmi.Manager, o *Options) error {
 	mine, first := m.Node(m.Rank()), 0
 	for m.Node(first) != mine {
@@ -44,7 +44,8 @@ func publishProcessors(m pmi.Manager, o *Options) error {
 	return m.Put(processorsKey(mine), fmt.Sprintf("%d %s", machineProcessors(), o.commonOptions()))
 }
 
-// readProcessors is called after it.
+// readProcessors must be called after the first fence. It fails if the options of this rank and
+// of the first rank of its node differ.
 func readProcessors(ctx context.Context, m pmi.Manager, o *Options) (processors, error) {
 	p := processors{}
 	for node, n := range ranksPerNode(m) {
@@ -66,7 +67,7 @@ func readProcessors(ctx context.Context, m pmi.Manager, o *Options) (processors,
 	return p, nil
 }
 
-// countFor is how many processors the ranks of a communicator have together.
+// countFor returns the number of processors that the ranks of a communicator have together.
 func (p processors) countFor(c *Comm) int {
 	ranks := map[int]int{}
 	for r := range c.size {
@@ -82,9 +83,8 @@ func (p processors) countFor(c *Comm) int {
 	return total
 }
 
-// machineProcessors is how many processors the machine has, or what it is a part of:
-// a container. A rank may be bound to one of them, and its neighbours to others, so
-// runtime.NumCPU is not enough.
+// machineProcessors returns the number of processors of the machine or the container.
+// runtime.NumCPU is not enough: it counts the processors that this rank is bound to.
 func machineProcessors() int {
 	n := runtime.NumCPU()
 	for _, file := range []string{"/sys/fs/cgroup/cpuset.cpus.effective", "/sys/devices/system/cpu/online"} { // cgroups(7), sysfs
@@ -95,7 +95,7 @@ func machineProcessors() int {
 			}
 		}
 	}
-	if limit, err := os.ReadFile("/sys/fs/cgroup/cpu.max"); err == nil { // of control groups, version 2
+	if limit, err := os.ReadFile("/sys/fs/cgroup/cpu.max"); err == nil { // cgroup v2
 		if most := countQuota(string(limit)); most > 0 {
 			n = min(n, most)
 		}
@@ -103,8 +103,8 @@ func machineProcessors() int {
 	return n
 }
 
-// countQuota is how many processors "200000 100000" allows, microseconds in so many
-// microseconds; 0 if there is no limit.
+// countQuota returns the number of processors that a quota such as "200000 100000" allows
+// (microseconds of CPU time in each period of microseconds), 0 if there is no limit.
 func countQuota(limit string) int {
 	quota, period, _ := strings.Cut(strings.TrimSpace(limit), " ")
 	q, err := strconv.Atoi(quota)
@@ -115,8 +115,8 @@ func countQuota(limit string) int {
 	return (q-1)/p + 1
 }
 
-// countList is how many numbers a list such as "0-3,8" has (cpuset(7)), 0 if it is
-// none.
+// countList returns the number of elements of a list such as "0-3,8" (cpuset(7)), 0 if the list
+// is malformed.
 func countList(list string) (n int) {
 	for part := range strings.SplitSeq(strings.TrimSpace(list), ",") {
 		from, to, isRange := strings.Cut(part, "-")

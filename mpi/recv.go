@@ -9,7 +9,7 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
 )
 
-// matchEnvelope is what a receive takes.
+// matchEnvelope returns the envelope that a receive of (source, tag) on c matches.
 func (c *Comm) matchEnvelope(source, tag int) match.Envelope {
 	if source >= 0 {
 		source = c.worldRank(source)
@@ -17,7 +17,7 @@ func (c *Comm) matchEnvelope(source, tag int) match.Envelope {
 	return match.Envelope{Context: c.contextID, Source: int32(source), Tag: int32(tag)}
 }
 
-// prepareReceive makes r a receive into b.
+// prepareReceive makes r a receive into b. A buffer that is not contiguous is received packed.
 func (r *Request) prepareReceive(c *Comm, b Buffer) {
 	r.comm, r.op = c, "receive"
 	mem, ok := b.Contiguous()
@@ -28,7 +28,7 @@ func (r *Request) prepareReceive(c *Comm, b Buffer) {
 	r.p.Buf, r.p.Signature = mem, messageSignature(b)
 }
 
-// startReceive begins a receive of r.
+// startReceive starts r as a receive.
 func (c *Comm) startReceive(r *Request, b Buffer, source, tag int) error {
 	r.comm, r.op = c, "receive"
 	if err := c.checkMessageArgs(b, source, tag, true); err != nil {
@@ -46,8 +46,8 @@ func (c *Comm) startReceive(r *Request, b Buffer, source, tag int) error {
 	return nil
 }
 
-// Recv receives a message from source, or AnySource, with tag, or AnyTag
-// (MPI_Recv). A message that is longer than b is cut, and ErrTruncated.
+// Recv receives a message from source, or AnySource, with tag, or AnyTag (MPI_Recv). A message
+// longer than b is truncated, and the error is ErrTruncated.
 func (c *Comm) Recv(b Buffer, source, tag int) (Status, error) {
 	r := requests.Get().(*Request)
 	if err := c.startReceive(r, b, source, tag); err != nil {
@@ -56,8 +56,8 @@ func (c *Comm) Recv(b Buffer, source, tag int) (Status, error) {
 	return waitAndRecycle(r)
 }
 
-// RecvContext is Recv that gives up when ctx ends, or never if it is nil: then no
-// message has been taken.
+// RecvContext is Recv that ends when ctx ends; a nil ctx never ends. When it ends early no
+// message has been received.
 func (c *Comm) RecvContext(ctx context.Context, b Buffer, source, tag int) (Status, error) {
 	r, err := c.Irecv(b, source, tag)
 	if err != nil {
@@ -68,21 +68,20 @@ func (c *Comm) RecvContext(ctx context.Context, b Buffer, source, tag int) (Stat
 	}
 	s, err := r.WaitContext(ctx)
 	if ctx.Err() != nil && !r.null && !r.Cancel() {
-		return r.Wait() // it is coming
+		return r.Wait() // the message has matched and arrives
 	}
 	return s, err
 }
 
-// Irecv begins a Recv (MPI_Irecv).
+// Irecv starts a Recv (MPI_Irecv).
 func (c *Comm) Irecv(b Buffer, source, tag int) (*Request, error) {
 	r := &Request{}
 	return r, c.startReceive(r, b, source, tag)
 }
 
-// Sendrecv sends one message and receives another, in any order
-// (MPI_Sendrecv).
+// Sendrecv sends one message and receives another concurrently (MPI_Sendrecv).
 func (c *Comm) Sendrecv(send Buffer, dest, sendTag int, recv Buffer, source, recvTag int) (Status, error) {
-	if err := c.checkMessageArgs(send, dest, sendTag, false); err != nil { // before the receive takes a message
+	if err := c.checkMessageArgs(send, dest, sendTag, false); err != nil { // before the receive matches a message
 		return Status{}, c.fail("send", fmt.Sprintf("to %d, tag %d", dest, sendTag), err)
 	}
 	in := requests.Get().(*Request)
@@ -110,37 +109,36 @@ func (c *Comm) SendrecvReplace(b Buffer, dest, sendTag, source, recvTag int) (St
 	return s, cmp.Or(err, sent)
 }
 
-// Probe waits for a message that a receive would take, and leaves it where it
-// is (MPI_Probe).
+// Probe waits for a message that a receive would match and leaves it in the queue (MPI_Probe).
 func (c *Comm) Probe(source, tag int) (Status, error) {
 	_, s, err := c.waitProbe(source, tag, false)
 	return s, err
 }
 
-// Iprobe looks for one (MPI_Iprobe).
+// Iprobe reports whether there is a message that a receive would match (MPI_Iprobe).
 func (c *Comm) Iprobe(source, tag int) (Status, bool, error) {
 	_, s, ok, err := c.testProbe(source, tag, false)
 	return s, ok, err
 }
 
-// Message is a message that Mprobe has taken: no other receive gets it.
+// Message is a message that Mprobe has matched: no other receive matches it.
 type Message struct {
 	comm *Comm
 	m    *protocol.Message
 	null bool
 }
 
-// Mprobe is Probe that takes the message (MPI_Mprobe).
+// Mprobe is Probe that removes the message from matching (MPI_Mprobe).
 func (c *Comm) Mprobe(source, tag int) (*Message, Status, error) {
 	return c.waitProbe(source, tag, true)
 }
 
-// Improbe looks for a message and takes it (MPI_Improbe).
+// Improbe is Iprobe that removes the message from matching (MPI_Improbe).
 func (c *Comm) Improbe(source, tag int) (*Message, Status, bool, error) {
 	return c.testProbe(source, tag, true)
 }
 
-// Recv receives the message, once (MPI_Mrecv). It is an ErrRequest if m is nil
+// Recv receives the message (MPI_Mrecv). It returns an ErrRequest if m is nil
 // (MPI_MESSAGE_NULL) or was received before.
 func (m *Message) Recv(b Buffer) (Status, error) {
 	r, err := m.Irecv(b)
@@ -150,7 +148,7 @@ func (m *Message) Recv(b Buffer) (Status, error) {
 	return r.Wait()
 }
 
-// Irecv begins a Recv (MPI_Imrecv).
+// Irecv starts a Recv (MPI_Imrecv).
 func (m *Message) Irecv(b Buffer) (*Request, error) {
 	if m == nil || m.comm.isNull() {
 		r := &Request{op: "receive"}
@@ -174,13 +172,13 @@ func (m *Message) Irecv(b Buffer) (*Request, error) {
 	return r, nil
 }
 
-// probeWait is a message that Probe waits for.
+// probeWait is the condition that a message matches a probe.
 type probeWait struct {
 	core     *protocol.Core
 	envelope match.Envelope
 	take     bool
 	found    *protocol.Message
-	err      error // there will never be one
+	err      error // no message can match any more: the ranks are lost
 	status   Status
 	comm     *Comm
 }
@@ -200,6 +198,7 @@ func (s *probeWait) Ready() bool {
 	return true
 }
 
+// newProbeWait validates the arguments of a probe.
 func (c *Comm) newProbeWait(source, tag int, take bool) (*probeWait, error) {
 	if err := c.checkMessageArgs(Buffer{}, source, tag, true); err != nil {
 		return nil, c.fail("probe", fmt.Sprintf("from %d, tag %d", source, tag), err)
@@ -207,6 +206,7 @@ func (c *Comm) newProbeWait(source, tag int, take bool) (*probeWait, error) {
 	return &probeWait{core: c.eng.Core(), envelope: c.matchEnvelope(source, tag), take: take, comm: c}, nil
 }
 
+// waitProbe implements Probe and Mprobe.
 func (c *Comm) waitProbe(source, tag int, take bool) (*Message, Status, error) {
 	s, err := c.newProbeWait(source, tag, take)
 	switch {
@@ -224,6 +224,7 @@ func (c *Comm) waitProbe(source, tag int, take bool) (*Message, Status, error) {
 	return &Message{comm: c, m: s.found}, s.status, nil
 }
 
+// testProbe implements Iprobe and Improbe.
 func (c *Comm) testProbe(source, tag int, take bool) (*Message, Status, bool, error) {
 	s, err := c.newProbeWait(source, tag, take)
 	switch {

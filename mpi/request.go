@@ -12,34 +12,34 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/protocol"
 )
 
-// Request is communication that goes on while the program does (MPI_Request).
-// Its buffer is not to be touched, of a send not to be written, until Wait or
-// Test has said that it is done. Ask one request from one goroutine at a time.
+// Request is a communication in progress (MPI_Request). The program must not touch its buffer,
+// or of a send not write to it, until Wait or Test has returned that it is done. A Request may
+// be used by one goroutine at a time.
 //
-// The nil pointer is the null request (MPI_REQUEST_NULL). It is done, with the empty
-// status: of AnySource, with AnyTag and no bytes.
+// The nil pointer is the null request (MPI_REQUEST_NULL). It is done, with the empty status:
+// source AnySource, tag AnyTag and 0 bytes.
 type Request struct {
 	comm       *Comm
 	p          protocol.Request
 	op         string
-	buf        datatype.Buffer // of a receive that is unpacked
-	packed     []byte          // what it comes in
-	null       bool            // with ProcNull, or failed before it began
+	buf        datatype.Buffer // destination of a receive that is unpacked
+	packed     []byte          // receive buffer of the packed message
+	null       bool            // peer is ProcNull, or the request failed before it started
 	background backgroundCall  // of a collective call
-	rmaResult  *rmaResult      // of an operation on a window
-	err        error           // why it failed before it began
+	rmaResult  *rmaResult      // of a one-sided operation
+	err        error           // error before the start
 
-	pollRound, pollRoundAll uint64 // engine.Polls.FirstInRound, by itself or one of several, and with others
+	pollRound, pollRoundAll uint64 // rounds of engine.Polls.FirstInRound: tested alone or in a TestAny, and in a TestAll
 
 	persistent, active bool
-	start              func(*Request) error // of a persistent one, until it is freed
+	start              func(*Request) error // starts a persistent request; nil after Free
 	free               func()
 }
 
 var requests = sync.Pool{New: func() any { return &Request{} }}
 
-// Ready reports whether the request is done. It is what engines wait for, and
-// says nothing new by itself: Test does.
+// Ready reports whether the request is done. It implements engine.Waitable; programs use Test,
+// which also makes progress.
 func (r *Request) Ready() bool {
 	switch {
 	case r.isInactive() || r.null:
@@ -55,8 +55,7 @@ func (r *Request) Ready() bool {
 // Wait waits until the request is done (MPI_Wait).
 func (r *Request) Wait() (Status, error) { return r.WaitContext(context.Background()) }
 
-// WaitContext is Wait that gives up when ctx ends, or never if it is nil. The request
-// goes on.
+// WaitContext is Wait that ends when ctx ends; a nil ctx never ends. The request continues.
 func (r *Request) WaitContext(ctx context.Context) (Status, error) {
 	if ctx == nil {
 		ctx = context.Background()
@@ -75,10 +74,10 @@ func (r *Request) WaitContext(ctx context.Context) (Status, error) {
 	return r.takeResult()
 }
 
-// Test reports whether the request is done, and if so with what (MPI_Test).
+// Test reports whether the request is done, and returns its status (MPI_Test).
 func (r *Request) Test() (Status, bool, error) { return r.testWith(r) }
 
-// testWith is Test by something that is ready when the request is.
+// testWith is Test with another condition that is ready when r is.
 func (r *Request) testWith(w engine.Waitable) (Status, bool, error) {
 	if !r.isInactive() && !r.null && !r.comm.eng.Test(w) {
 		return Status{}, false, nil
@@ -87,8 +86,8 @@ func (r *Request) testWith(w engine.Waitable) (Status, bool, error) {
 	return s, true, err
 }
 
-// Cancel ends a receive that has no message yet (MPI_Cancel); its Wait returns
-// ErrCanceled. Sends cannot be called back.
+// Cancel cancels a receive that has not matched a message (MPI_Cancel) and reports whether it
+// did; Wait then returns ErrCanceled. Sends cannot be canceled.
 func (r *Request) Cancel() bool {
 	if r.isInactive() || r.null {
 		return false
@@ -98,13 +97,14 @@ func (r *Request) Cancel() bool {
 	return cancelled
 }
 
-// failBeforeStart makes r a request that has failed before it began.
+// failBeforeStart makes r a failed request and returns its error.
 func (r *Request) failBeforeStart(with string, err error) error {
 	r.null, r.err = true, r.comm.fail(r.op, with, err)
 	return r.err
 }
 
-// takeResult is what comes of a request that is done.
+// takeResult returns the status and the error of a request that is done, and unpacks a received
+// message. A persistent request becomes inactive.
 func (r *Request) takeResult() (Status, error) {
 	if r.isInactive() {
 		return emptyStatus(), nil
@@ -139,7 +139,7 @@ func (r *Request) takeResult() (Status, error) {
 	return s, nil
 }
 
-// describePeer says whom the request is with, for errors.
+// describePeer returns the peer and the tag, for errors.
 func (r *Request) describePeer() string {
 	e := r.p.Envelope
 	name := func(n int32) string {
@@ -157,8 +157,7 @@ func (r *Request) describePeer() string {
 	return fmt.Sprintf("to %d, tag %s", r.comm.localRank(r.p.Dest), name(e.Tag))
 }
 
-// WaitAll waits for all requests (MPI_Waitall). The error is that of all that
-// failed; nil requests are done.
+// WaitAll waits for all requests (MPI_Waitall) and joins their errors. Nil requests are done.
 func WaitAll(rs ...*Request) ([]Status, error) {
 	list := make([]Status, len(rs))
 	var errs error
@@ -170,7 +169,7 @@ func WaitAll(rs ...*Request) ([]Status, error) {
 	return list, errs
 }
 
-// anyRequest is done when one of several requests is; which is the first of them.
+// anyRequest is ready when one of several requests is done; index is that of the first of them.
 type anyRequest struct {
 	rs    []*Request
 	index int
@@ -187,7 +186,7 @@ func (s *anyRequest) Ready() bool {
 	return false
 }
 
-// firstActiveComm returns the communicator of the first request that is active and has one.
+// firstActiveComm returns the communicator of the first active request that has one.
 func firstActiveComm(rs []*Request) *Comm {
 	for _, r := range rs {
 		if !r.isInactive() && r.comm != nil {
@@ -197,9 +196,8 @@ func firstActiveComm(rs []*Request) *Comm {
 	return nil
 }
 
-// takeUnstarted returns the first of some requests that have failed before they
-// began, since their handle of a communicator was null, or Undefined if all are null or
-// inactive.
+// takeUnstarted returns the result of the first request that failed before it started because
+// its communicator was null, Undefined if all requests are null or inactive.
 func takeUnstarted(rs []*Request) (int, Status, error) {
 	for i, r := range rs {
 		if !r.isInactive() {
@@ -210,8 +208,8 @@ func takeUnstarted(rs []*Request) (int, Status, error) {
 	return Undefined, emptyStatus(), nil
 }
 
-// WaitAny waits for one of the requests and returns which (MPI_Waitany), or
-// Undefined if all are nil or inactive. Set it to nil before the next call.
+// WaitAny waits for one of the requests and returns its index (MPI_Waitany), Undefined if all
+// are nil or inactive. Set the request to nil before the next call.
 func WaitAny(rs ...*Request) (int, Status, error) {
 	c := firstActiveComm(rs)
 	if c == nil {
@@ -225,8 +223,8 @@ func WaitAny(rs ...*Request) (int, Status, error) {
 	return one.index, s, err
 }
 
-// WaitSome waits for at least one of the requests, and returns all that are
-// done (MPI_Waitsome).
+// WaitSome waits for at least one of the requests and returns the indices of all that are done
+// (MPI_Waitsome).
 func WaitSome(rs ...*Request) (done []int, list []Status, err error) {
 	first, s, err := WaitAny(rs...)
 	if first == Undefined {
@@ -235,7 +233,7 @@ func WaitSome(rs ...*Request) (done []int, list []Status, err error) {
 	return collectDone(rs, first, s, err)
 }
 
-// collectDone are the requests that are done beside the first that was.
+// collectDone adds the requests that are done beside the first one.
 func collectDone(rs []*Request, first int, s Status, err error) (done []int, list []Status, _ error) {
 	for i, r := range rs {
 		if i == first {
@@ -258,7 +256,7 @@ func TestAll(rs ...*Request) ([]Status, bool, error) {
 	return list, true, err
 }
 
-// TestAny looks for a request that is done (MPI_Testany).
+// TestAny reports whether a request is done, and returns its index (MPI_Testany).
 func TestAny(rs ...*Request) (int, Status, bool, error) {
 	c := firstActiveComm(rs)
 	if c == nil {
@@ -273,8 +271,8 @@ func TestAny(rs ...*Request) (int, Status, bool, error) {
 	return one.index, s, true, err
 }
 
-// TestSome returns the requests that are done (MPI_Testsome): none if none is, and
-// if there is none that may be.
+// TestSome returns the indices of the requests that are done (MPI_Testsome). They are nil if
+// none is, also if all requests are null or inactive.
 func TestSome(rs ...*Request) (done []int, list []Status, err error) {
 	first, s, _, err := TestAny(rs...)
 	if first == Undefined {
@@ -283,7 +281,7 @@ func TestSome(rs ...*Request) (done []int, list []Status, err error) {
 	return collectDone(rs, first, s, err)
 }
 
-// allRequests is done when all requests are.
+// allRequests is ready when all requests are done.
 type allRequests []*Request
 
 func (a allRequests) Ready() bool {

@@ -6,7 +6,7 @@ import (
 	"github.com/softrnic/softrnic/mpi/internal/match"
 )
 
-// checkMessageArgs looks at the arguments of a call.
+// checkMessageArgs validates the arguments of a send, or of a receive.
 func (c *Comm) checkMessageArgs(b Buffer, rank, tag int, receive bool) error {
 	if err := c.checkUsable(); err != nil {
 		return err
@@ -20,7 +20,9 @@ func (c *Comm) checkMessageArgs(b Buffer, rank, tag int, receive bool) error {
 	return checkBuffer(b, receive)
 }
 
-// messageBytes is a message in one piece: the buffer's memory, or a copy.
+// messageBytes returns the payload of a message: the memory of a contiguous buffer, or a packed
+// copy. With copied it always returns a copy. With Options.Check the payload starts with the
+// type signature.
 func (c *Comm) messageBytes(b Buffer, copied bool) []byte {
 	if c.world.o.Check {
 		return packWithSignature(b)
@@ -33,16 +35,16 @@ func (c *Comm) messageBytes(b Buffer, copied bool) []byte {
 	return mem
 }
 
-// sendMode is how a message is sent.
+// sendMode is the communication mode of a send (MPI 4.1, 3.4).
 type sendMode uint8
 
 const (
 	standard    sendMode = iota
-	synchronous          // done when it has met its receive
-	buffered             // copied
+	synchronous          // done after the message has matched its receive
+	buffered             // done at once: the message is copied
 )
 
-// startSend begins a send of r.
+// startSend starts r as a send.
 func (c *Comm) startSend(r *Request, b Buffer, dest, tag int, how sendMode) error {
 	r.comm, r.op = c, "send"
 	if err := c.checkMessageArgs(b, dest, tag, false); err != nil {
@@ -61,7 +63,7 @@ func (c *Comm) startSend(r *Request, b Buffer, dest, tag int, how sendMode) erro
 	return nil
 }
 
-// waitAndRecycle is the end of a blocking call: the request is used again.
+// waitAndRecycle waits for the request of a blocking call and returns it to the pool.
 func waitAndRecycle(r *Request) (Status, error) {
 	s, err := r.Wait()
 	*r = Request{}
@@ -69,8 +71,8 @@ func waitAndRecycle(r *Request) (Status, error) {
 	return s, err
 }
 
-// Send sends a message (MPI_Send). It returns when the buffer may be used
-// again, which of a long message is when its receive is there.
+// Send sends a message (MPI_Send). It returns when the buffer may be reused; of a rendezvous
+// message that is after its receive was posted.
 func (c *Comm) Send(b Buffer, dest, tag int) error {
 	r := requests.Get().(*Request)
 	if err := c.startSend(r, b, dest, tag, standard); err != nil {
@@ -80,7 +82,7 @@ func (c *Comm) Send(b Buffer, dest, tag int) error {
 	return err
 }
 
-// Ssend is Send that returns when the message has met its receive (MPI_Ssend).
+// Ssend is Send that returns after the message has matched its receive (MPI_Ssend).
 func (c *Comm) Ssend(b Buffer, dest, tag int) error {
 	r := requests.Get().(*Request)
 	if err := c.startSend(r, b, dest, tag, synchronous); err != nil {
@@ -90,12 +92,12 @@ func (c *Comm) Ssend(b Buffer, dest, tag int) error {
 	return err
 }
 
-// Rsend is Send whose receive is known to be there (MPI_Rsend). That is not
-// made use of: a message that comes too early is kept, as with Send.
+// Rsend is Send for a receive that is known to be posted (MPI_Rsend). It is not optimized: an
+// early message is an unexpected message, as with Send.
 func (c *Comm) Rsend(b Buffer, dest, tag int) error { return c.Send(b, dest, tag) }
 
-// Bsend is Send that never waits for the receive: the message is copied
-// (MPI_Bsend). Memory is taken as needed; World.Finalize waits for it to leave.
+// Bsend is Send that never waits for the receive: it copies the message (MPI_Bsend). Memory is
+// allocated as needed. World.Finalize waits for the sends.
 func (c *Comm) Bsend(b Buffer, dest, tag int) error {
 	r, err := c.Ibsend(b, dest, tag)
 	if err != nil {
@@ -108,23 +110,23 @@ func (c *Comm) Bsend(b Buffer, dest, tag int) error {
 	return err
 }
 
-// Isend begins a Send (MPI_Isend). An error is one of the arguments; what
-// fails later is that of Wait.
+// Isend starts a Send (MPI_Isend). Its error is one of the arguments; later failures are
+// returned by Wait.
 func (c *Comm) Isend(b Buffer, dest, tag int) (*Request, error) {
 	r := &Request{}
 	return r, c.startSend(r, b, dest, tag, standard)
 }
 
-// Issend begins an Ssend (MPI_Issend).
+// Issend starts an Ssend (MPI_Issend).
 func (c *Comm) Issend(b Buffer, dest, tag int) (*Request, error) {
 	r := &Request{}
 	return r, c.startSend(r, b, dest, tag, synchronous)
 }
 
-// Irsend begins an Rsend (MPI_Irsend).
+// Irsend starts an Rsend (MPI_Irsend).
 func (c *Comm) Irsend(b Buffer, dest, tag int) (*Request, error) { return c.Isend(b, dest, tag) }
 
-// Ibsend begins a Bsend (MPI_Ibsend): the buffer may be used again at once.
+// Ibsend starts a Bsend (MPI_Ibsend): the buffer may be reused at once.
 func (c *Comm) Ibsend(b Buffer, dest, tag int) (*Request, error) {
 	r := &Request{}
 	return r, c.startSend(r, b, dest, tag, buffered)

@@ -4,5 +4,5 @@ package mpi
 
 import "os"
 
-// reportSignals is nil: there are none.
+// reportSignals returns nil: the system has no user signals.
 func reportSignals(string) chan os.Signal { return nil }

@@ -8,7 +8,8 @@ import (
 	"syscall"
 )
 
-// reportSignals is where a signal comes that asks for a report, nil without a name.
+// reportSignals returns a channel that receives the signal of the given name, nil if name is
+// empty.
 func reportSignals(name string) chan os.Signal {
 	s := syscall.SIGUSR1
 	switch name {

@@ -6,9 +6,8 @@ import (
 	"slices"
 )
 
-// Dup makes a communicator of the same ranks, whose messages are not mixed up with
-// those of this one (MPI_Comm_dup): for a library, say. Attributes are
-// copied as their keys say.
+// Dup makes a communicator of the same ranks with a context of its own (MPI_Comm_dup), for
+// example for a library. It copies attributes as their keys define.
 func (c *Comm) Dup() (*Comm, error) {
 	if c.isNull() {
 		return nil, c.fail("dup", "", errNullComm)
@@ -24,9 +23,8 @@ func (c *Comm) Dup() (*Comm, error) {
 	return d, err
 }
 
-// Split makes a communicator of the ranks of each color, in the order of key, and
-// of equal keys in the order of the ranks (MPI_Comm_split). Who has the color
-// Undefined is in none of them, and gets nil.
+// Split makes a communicator of the ranks of each color, sorted by key and then by rank
+// (MPI_Comm_split). A rank with color Undefined gets nil.
 func (c *Comm) Split(color, key int) (*Comm, error) {
 	const op = "split"
 	if c.isNull() {
@@ -53,8 +51,8 @@ func (c *Comm) Split(color, key int) (*Comm, error) {
 	return c.deriveComm(op, fmt.Sprintf("%s.split(%d)", c.Name(), color), mine)
 }
 
-// SplitShared makes a communicator of the ranks of each host
-// (MPI_Comm_split_type with MPI_COMM_TYPE_SHARED).
+// SplitShared makes a communicator of the ranks of each node (MPI_Comm_split_type with
+// MPI_COMM_TYPE_SHARED).
 func (c *Comm) SplitShared() (*Comm, error) {
 	if c.isNull() {
 		return nil, c.fail("split-shared", "", errNullComm)
@@ -69,9 +67,9 @@ func (c *Comm) SplitShared() (*Comm, error) {
 	return c.deriveComm("split-shared", c.Name()+".shared", mine)
 }
 
-// deriveComm makes a communicator of some ranks of this one, all of which call it.
-// Each names the ranks of the one that it will be in, or none. args are what all give
-// alike.
+// deriveComm makes a communicator of some ranks of c. It is collective over c; members lists
+// the ranks of the communicator that this rank will be in, and may be empty. args must be equal
+// at all ranks.
 func (c *Comm) deriveComm(op, name string, members []int, args ...any) (*Comm, error) {
 	ticket, err := c.agreeContextID(op, args...)
 	if err != nil {
@@ -85,7 +83,7 @@ func (c *Comm) deriveComm(op, name string, members []int, args ...any) (*Comm, e
 	return c.newDerivedComm(ticket, name, members, rank), nil
 }
 
-// newDerivedComm is a communicator of some ranks of this one that have agreed on a number.
+// newDerivedComm returns the communicator of members after they have agreed on a ticket.
 func (c *Comm) newDerivedComm(ticket uint64, name string, members []int, rank int) *Comm {
 	x := c.world.contexts
 	ranks := make([]int, len(members))

@@ -11,8 +11,8 @@ import (
 	"github.com/softrnic/softrnic/mpi/pmi"
 )
 
-// rankLocations is which process on which host each rank is, as ranks tell one another by
-// the process manager before their first fence: for errors, and looked up for those alone.
+// rankLocations returns the host and the process of ranks, for error texts. Each rank publishes
+// its own before the first fence; others are read from the process manager on demand.
 type rankLocations struct {
 	manager pmi.Manager
 	known   sync.Map // by rank
@@ -20,7 +20,7 @@ type rankLocations struct {
 
 func locationKey(rank int) string { return fmt.Sprintf("process/%d", rank) }
 
-// publishLocation is called before the ranks' first fence.
+// publishLocation must be called before the first fence.
 func publishLocation(m pmi.Manager) error {
 	host, _ := os.Hostname()
 	return m.Put(locationKey(m.Rank()), fmt.Sprintf("%s, pid %d", cmp.Or(host, "unknown host"), os.Getpid()))
@@ -29,7 +29,8 @@ func publishLocation(m pmi.Manager) error {
 // locationTimeout is the time in which the process manager must reply.
 const locationTimeout = time.Second
 
-// lookup returns host and process of a rank, "" if the process manager does not tell.
+// lookup returns the host and the process id of a rank, "" if the process manager does not
+// return them.
 func (x *rankLocations) lookup(rank int) string {
 	if text, ok := x.known.Load(rank); ok {
 		return text.(string)

@@ -23,11 +23,11 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// World is a rank's membership in a job, and the communicator of all its ranks
+// World is the membership of a rank in a job, and the communicator of all ranks
 // (MPI_COMM_WORLD).
 type World struct {
 	*Comm
-	Self *Comm // of this rank alone (MPI_COMM_SELF)
+	Self *Comm // the communicator of this rank alone (MPI_COMM_SELF)
 
 	eng     *engine.Engine
 	manager pmi.Manager
@@ -44,18 +44,18 @@ type World struct {
 	finalized atomic.Bool
 
 	mu       sync.Mutex
-	detached []*Request // of Bsend
+	detached []*Request // sends of Bsend that are not done
 }
 
-// Open opens the adapter of a rank: for example
+// Open opens the adapter of a rank, for example
 //
 //	func() (verbs.Device, error) { return rnic.Open(rnic.Options{}) }
 type Open func() (verbs.Device, error)
 
-// Init joins the job that the process was started in (MPI_Init): by softrnic
-// mpirun or another process manager, see package pmi. A program that was
-// started alone is a job of one rank. The adapter is opened if the job has
-// others, and closed by Finalize.
+// Init joins the job that started the process (MPI_Init), by softrnic mpirun or another process
+// manager of package pmi. A program started alone is a job of one rank. Init opens the adapter
+// if the job has more than one rank; Finalize closes it. Init waits up to 5 minutes for the
+// other ranks.
 func Init(open Open, o Options) (*World, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
@@ -75,9 +75,11 @@ func Init(open Open, o Options) (*World, error) {
 	return w, nil
 }
 
-// startTimeout is how long the ranks of a job may take to find one another.
+// startTimeout is the time in which the ranks of a job must find one another.
 const startTimeout = 5 * time.Minute
 
+// joinJob creates the World: the engine, the fabric, the deadlock detector and the predefined
+// communicators.
 func joinJob(ctx context.Context, open Open, o Options) (*World, error) {
 	if err := o.fillFromEnv(); err != nil {
 		return nil, err
@@ -96,7 +98,7 @@ func joinJob(ctx context.Context, open Open, o Options) (*World, error) {
 		if err == nil {
 			err = verbs.CheckDevice(dev)
 		}
-		if err != nil { // and dev a nil that is of a type, as that of rnic.Open
+		if err != nil { // dev may be a typed nil, such as that of rnic.Open
 			return nil, err
 		}
 		w.dev = dev
@@ -128,14 +130,15 @@ func joinJob(ctx context.Context, open Open, o Options) (*World, error) {
 		if err := w.eng.Fabric().ConnectAll(ctx); err != nil {
 			return nil, err
 		}
-		if err := w.Barrier(); err != nil { // closes the connecting (iWARP paper, section 3.1)
+		if err := w.Barrier(); err != nil { // ends the connect phase (iWARP paper, section 3.1)
 			return nil, err
 		}
 	}
 	return w, nil
 }
 
-// exchangeProcessInfo is the first fence: what ranks have to know of one another is told before.
+// exchangeProcessInfo publishes the processors and the location of this rank, passes the first
+// fence and reads the processors of the other nodes.
 func (w *World) exchangeProcessInfo(ctx context.Context) (err error) {
 	if err := cmp.Or(publishProcessors(w.manager, &w.o), publishLocation(w.manager)); err != nil {
 		return err
@@ -147,11 +150,12 @@ func (w *World) exchangeProcessInfo(ctx context.Context) (err error) {
 	return err
 }
 
-// Finalize ends the membership (MPI_Finalize): all ranks call it, and it
-// returns when all have. Requests that are not done, and all calls after it, end with
-// ErrFinalized. Attributes of Self are freed first. A collective call of which it came out too late that ranks did not agree
-// about it is an ErrMismatch here (docs/mpi.md). Deferred, in a rank that panics, it ends the whole job with Abort
-// instead, and goes on to panic.
+// Finalize ends the membership (MPI_Finalize). All ranks call it; it returns after all have
+// called it. It frees the attributes of Self first. Requests that are not done, and all later
+// calls, end with ErrFinalized. If the ranks disagreed about an earlier collective call and no
+// later call returned that, Finalize returns an ErrMismatch (docs/mpi.md).
+//
+// When Finalize is deferred and the rank panics, it aborts the job and continues to panic.
 func (w *World) Finalize() error {
 	if reason := recover(); reason != nil {
 		_ = w.Abort(panicExitCode, fmt.Sprintf("rank %d panics: %v", w.Rank(), reason))
@@ -168,9 +172,9 @@ func (w *World) Finalize() error {
 	last := barrierOp()
 	last.calledAs, last.isFinalize = "finalize", true
 	err = errors.Join(err, w.runBlocking(last))
-	w.detector.end() // nobody is waited for any more; ranks that go are not missed
+	w.detector.end() // ranks that exit from now on are not failures
 	w.eng.FailAll()
-	stopped := false // a rank that does not come to the last fence
+	stopped := false // a rank does not reach the last fence
 	if err == nil {
 		err = w.waitLastFence()
 		stopped = errors.Is(err, ErrLost)
@@ -184,15 +188,15 @@ func (w *World) Finalize() error {
 		}
 	}
 	err = errors.Join(err, w.releaseResources(ctx))
-	if stopped { // the process manager may answer nobody until the fence is over
+	if stopped { // the process manager may not reply before the fence completes
 		return err
 	}
 	return errors.Join(err, w.manager.Finalize())
 }
 
-// waitLastFence waits until the last packets of the last barrier have arrived everywhere.
-// All ranks have made all their calls by then, so that one that does not come is stopped.
-// Nothing but the fence tells of it: nobody is asked for a sign of life any more.
+// waitLastFence waits until the packets of the last barrier have arrived at all ranks. It fails
+// with ErrLost after Options.GiveUp: all ranks have made all their calls, so a missing rank is
+// stopped. No liveness probes are sent at this stage.
 func (w *World) waitLastFence() error {
 	ctx, cancel := context.WithTimeout(context.Background(), w.o.GiveUp)
 	defer cancel()
@@ -203,10 +207,11 @@ func (w *World) waitLastFence() error {
 	return err
 }
 
-// panicExitCode is the exit status of a job one of whose ranks panics: Go's.
+// panicExitCode is the exit status of a job after a panic, as of a Go program.
 const panicExitCode = 2
 
-// handleActive is protocol.Core.Handler: packets of windows, and of those who look out.
+// handleActive implements protocol.Core.Handler: it dispatches active messages to the deadlock
+// detector and to the windows.
 func (w *World) handleActive(from int, h *envelope.Header, payload []byte) error {
 	if h.Context == worldID {
 		return w.detector.handlePacket(from, h, payload)
@@ -214,7 +219,7 @@ func (w *World) handleActive(from int, h *envelope.Header, payload []byte) error
 	return w.windows.handlePacket(from, h, payload)
 }
 
-// onRankLost is protocol.Core.OnPeerFailed.
+// onRankLost implements protocol.Core.OnPeerFailed.
 func (w *World) onRankLost(rank int) {
 	w.detector.onRankLost(w.eng.Core(), rank)
 	w.windows.onRankLost(rank)
@@ -233,6 +238,7 @@ func (w *World) addDetached(r *Request) {
 	w.detached = append(kept, r)
 }
 
+// releaseResources stops the goroutines and closes the fabric and the adapter.
 func (w *World) releaseResources(ctx context.Context) (err error) {
 	w.finalized.Store(true)
 	if w.eng != nil {
@@ -259,7 +265,7 @@ func (w *World) Abort(code int, why string) error {
 	return w.manager.Abort(code, why)
 }
 
-// Stats are figures of this rank's communication, by name.
+// Stats returns the counters of this rank's fabric by name.
 func (w *World) Stats() (stats map[string]uint64) {
 	if w.asComm().isNull() {
 		return map[string]uint64{}
