@@ -2,22 +2,23 @@ package reliability
 
 import "github.com/softrnic/softrnic/wire"
 
-// Acks holds the acknowledgement that a responder owes. Acknowledgements are
-// cumulative, so there is never more than one: the newest PSN stands for all
-// before it, and a read or atomic response stands for an acknowledgement.
+// An Acks holds the pending acknowledgement of a responder. Acknowledgements
+// are cumulative, so at most one is pending: the newest PSN covers all earlier
+// ones, and a read or atomic response also acknowledges the requests before it.
 type Acks struct {
 	pending   bool
-	coversEnd bool // what is owed is for the end of a message, or more: the newest is at ...
+	coversEnd bool // the pending acknowledgement covers the last packet of a message; the newest is at
 	endPSN    wire.PSN
-	delayed   bool // nobody has asked for it: it becomes owed at ...
-	dueAt     Time // ... this time
-	nak       bool // a NAK or RNR NAK is owed instead, and ends what it follows
+	delayed   bool // a delayed acknowledgement, which no packet requested, becomes pending at
+	dueAt     Time // time when delayed expires
+	nak       bool // the pending packet is a NAK or RNR NAK
 	syndrome  wire.Syndrome
 	psn       wire.PSN
 }
 
-// ScheduleAck notes that everything up to psn has to be acknowledged. ends tells that psn is the end of
-// a message, for which the peer waits.
+// ScheduleAck schedules an acknowledgement of all packets up to psn. ends
+// reports that psn is the last packet of a message, whose completion the peer
+// may be waiting for.
 func (a *Acks) ScheduleAck(psn wire.PSN, ends bool) {
 	if a.nak {
 		a.advanceNAK(psn)
@@ -32,8 +33,9 @@ func (a *Acks) ScheduleAck(psn wire.PSN, ends bool) {
 	a.pending, a.delayed = true, false
 }
 
-// ScheduleDelayed notes that everything up to psn has to be acknowledged, but that
-// nobody waits for it: at the time at, unless something else does it before.
+// ScheduleDelayed schedules a delayed acknowledgement of all packets up to psn,
+// which the peer has not requested. It becomes pending at time at, unless
+// another packet acknowledges psn earlier.
 func (a *Acks) ScheduleDelayed(psn wire.PSN, at Time) {
 	if a.pending {
 		a.ScheduleAck(psn, false)
@@ -47,7 +49,8 @@ func (a *Acks) ScheduleDelayed(psn wire.PSN, at Time) {
 	}
 }
 
-// Deadline is when an acknowledgement becomes owed, or 0.
+// Deadline returns the time when the delayed acknowledgement becomes pending,
+// or 0.
 func (a *Acks) Deadline() Time {
 	if !a.delayed {
 		return 0
@@ -55,16 +58,16 @@ func (a *Acks) Deadline() Time {
 	return a.dueAt
 }
 
-// Advance makes owed what has become so by now.
+// Advance makes a delayed acknowledgement pending if its time has come.
 func (a *Acks) Advance(now Time) {
 	if a.delayed && now >= a.dueAt {
 		a.pending, a.delayed = true, false
 	}
 }
 
-// ScheduleNAK notes that a NAK or RNR NAK at psn has to be sent. It replaces an
-// owed acknowledgement, which it implies. A sequence NAK does not replace any
-// other: that one says more.
+// ScheduleNAK schedules a NAK or RNR NAK at psn. It replaces a pending
+// acknowledgement, which it implies. A sequence NAK does not replace a pending
+// NAK of another kind, which carries more information.
 func (a *Acks) ScheduleNAK(s wire.Syndrome, psn wire.PSN) {
 	if a.nak && s == wire.NakPSNSequence && a.syndrome != wire.NakPSNSequence {
 		return
@@ -72,8 +75,8 @@ func (a *Acks) ScheduleNAK(s wire.Syndrome, psn wire.PSN) {
 	a.pending, a.delayed, a.nak, a.syndrome, a.psn = true, false, true, s, psn
 }
 
-// OnResponseSent notes that a response at psn leaves, which acknowledges everything
-// up to it.
+// OnResponseSent records that a read or atomic response at psn is sent. The
+// response acknowledges all packets up to psn.
 func (a *Acks) OnResponseSent(psn wire.PSN) {
 	if a.nak {
 		a.advanceNAK(psn)
@@ -85,24 +88,27 @@ func (a *Acks) OnResponseSent(psn wire.PSN) {
 	a.coversEnd = a.coversEnd && psn.Less(a.endPSN)
 }
 
-// advanceNAK moves a sequence NAK that has not left behind psn, which has come
-// meanwhile: what came after the gap was dropped and is missing still.
+// advanceNAK moves an unsent sequence NAK past psn, which has arrived in the
+// meantime. The packets after the gap were dropped, so the NAK is still due.
 func (a *Acks) advanceNAK(psn wire.PSN) {
 	if a.syndrome == wire.NakPSNSequence && a.psn.LessEq(psn) {
 		a.psn = psn.Add(1)
 	}
 }
 
-// Pending reports whether anything is owed, and Urgent whether it is a NAK,
-// which does not wait to be coalesced.
-func (a *Acks) Pending() bool    { return a.pending }
+// Pending reports whether an acknowledgement or NAK is pending.
+func (a *Acks) Pending() bool { return a.pending }
+
+// NAKPending reports whether a NAK is pending. A NAK is sent without
+// coalescing.
 func (a *Acks) NAKPending() bool { return a.nak }
 
-// CoversMessageEnd reports whether somebody waits for the end of a message, which what is owed acknowledges.
+// CoversMessageEnd reports whether the pending acknowledgement covers the last
+// packet of a message.
 func (a *Acks) CoversMessageEnd() bool { return a.coversEnd }
 
-// Pop returns what is owed and settles it. For an acknowledgement the
-// syndrome carries the credit code given.
+// Pop returns the pending acknowledgement or NAK and clears it. An
+// acknowledgement carries the credit code credit in its syndrome.
 func (a *Acks) Pop(credit uint8) (s wire.Syndrome, psn wire.PSN) {
 	s = wire.AckSyndrome(credit)
 	if a.nak {

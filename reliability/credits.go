@@ -2,24 +2,24 @@ package reliability
 
 import "github.com/softrnic/softrnic/wire"
 
-// Credits is the requester's side of end-to-end flow control: one credit is
-// one receive at the peer. Messages are numbered by SSN from 1; those that
-// take a receive may start up to one beyond the limit sequence number, the
-// one being the probe whose answer tells how things stand. (IBTA volume 1,
-// section 9.7.7.2.)
+// A Credits tracks end-to-end flow control of a requester. One credit is one
+// posted receive of the peer. Messages are numbered by SSN (send sequence
+// number) from 1. A message that consumes a receive may start up to one past
+// the LSN (limit sequence number): the message past the limit probes the peer
+// for new credits. (IBTA volume 1, section 9.7.7.2.)
 type Credits struct {
 	ssn        uint32 // of the last message started, 24 bits
 	lsn        uint32 // limit sequence number, 24 bits
 	granted    uint32 // by the last update that moved the limit
 	unlimited  bool
-	advertised bool // the peer has told a number
+	advertised bool // the peer has advertised a number of credits
 }
 
-// Reset starts a connection; unlimited ignores credits altogether.
+// Reset starts a connection. If unlimited is set, credits are ignored.
 func (c *Credits) Reset(unlimited bool) { *c = Credits{unlimited: unlimited} }
 
-// Allows reports whether the next message may start. consumes tells whether
-// it takes a receive at the peer.
+// Allows reports whether the next message may start. consumes reports whether
+// the message consumes a receive of the peer.
 func (c *Credits) Allows(consumes bool) bool {
 	if c.unlimited || !consumes {
 		return true
@@ -27,19 +27,21 @@ func (c *Credits) Allows(consumes bool) bool {
 	return serialDiff24(c.ssn+1, c.lsn+1) <= 0
 }
 
-// PeerAdvertises reports whether the peer has told how many receives it has, and so tells when there
-// is one again.
+// PeerAdvertises reports whether the peer advertises a number of receives. Such
+// a peer also sends a credit update when a receive becomes available.
 func (c *Credits) PeerAdvertises() bool { return c.advertised && !c.unlimited }
 
-// BelowWatermark reports whether the next acknowledgement should come soon: a quarter is left of the
-// credits granted last, or two. Who asks at half of them gets one for every fourth message
-// from a peer with eight receives, and question and answer by message take 4 % longer.
+// BelowWatermark reports whether the remaining credits are at most a quarter of
+// the last grant, or two. The requester then requests an acknowledgement, so
+// that new credits arrive before it stalls. A watermark of one half costs more
+// acknowledgements: a peer with eight receives would send one for every fourth
+// message.
 func (c *Credits) BelowWatermark() bool {
 	return !c.unlimited && serialDiff24(c.lsn, c.ssn) <= max(2, int32(c.granted/4))
 }
 
-// StartMessage numbers the next message. One that takes no receive moves the limit,
-// because it will move the peer's MSN without using a credit.
+// StartMessage numbers the next message. A message without a receive moves the
+// limit, because it advances the peer's MSN without using a credit.
 func (c *Credits) StartMessage(consumes bool) {
 	c.ssn = (c.ssn + 1) & 0xffffff
 	if !consumes {
@@ -47,8 +49,9 @@ func (c *Credits) StartMessage(consumes bool) {
 	}
 }
 
-// Update takes the credit field of an acknowledgement and reports whether the
-// limit moved. Code 31 ends the counting for the life of the connection.
+// Update applies the credit code and MSN of an acknowledgement and reports
+// whether the limit moved. Code 31 disables flow control for the rest of the
+// connection.
 func (c *Credits) Update(code uint8, msn uint32) bool {
 	if c.unlimited {
 		return false
@@ -67,4 +70,5 @@ func (c *Credits) Update(code uint8, msn uint32) bool {
 	return true
 }
 
+// serialDiff24 returns a-b in 24-bit serial number arithmetic.
 func serialDiff24(a, b uint32) int32 { return int32((a-b)<<8) >> 8 }

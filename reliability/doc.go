@@ -1,44 +1,44 @@
-// Package reliability is what makes a connection reliable: windows over PSNs,
-// acknowledgements, retry and RNR timers, replay of reads and atomics, and
-// end-to-end credits. It is sans-IO: PSNs and the time come in, decisions and
-// deadlines go out. Nothing in it holds a lock, starts a goroutine, reads a
-// clock or draws a random number, so a queue pair built from it behaves the
-// same on a socket and in a simulation.
+// Package reliability implements the reliability mechanisms of a reliable
+// connection: windows over packet sequence numbers (PSN), acknowledgements,
+// retransmission and receiver-not-ready (RNR) timers, replay of reads and
+// atomics, and end-to-end credits. It is sans-IO: the inputs are PSNs and the
+// time, the outputs are decisions and deadlines. The package takes no lock,
+// starts no goroutine, reads no clock and draws no random number, so a queue
+// pair built from it behaves the same on a socket and in a simulation.
 //
-// The pieces are small states, owned by one queue pair and combined by
-// package qp:
+// The parts are small state machines. Each belongs to one queue pair. Package
+// qp combines them:
 //
 //	requester                         responder
 //	---------                         ---------
-//	Window   how much may be sent     Receiver   which PSN is next, one NAK a gap
-//	Retry    when to send again       Acks       the one acknowledgement owed
-//	RTT      how long the path is     Resources  reads and atomics to replay
-//	Credits  receives at the peer     (advertised in Acks)
+//	Window   congestion window        Receiver   expected PSN, one NAK per gap
+//	Retry    retransmission timers    Acks       the pending acknowledgement
+//	RTT      round-trip estimate      Resources  reads and atomics to replay
+//	Credits  receives of the peer     (advertised in Acks)
 //
-// # Where the rules come from
+// # Sources
 //
 // Retries, RNR waits, the order of NAKs, replay and credits follow the
 // InfiniBand Architecture Specification, volume 1, chapter 9.7, as Linux's
-// rdma_rxe, rdmavt and hfi1 agree on it. Where they differ the text of the type
-// says which way was taken. RoCE leaves the [Window] to the adapter, and the
-// probes of [Retry] are ordinary repeated packets: a peer sees nothing of
-// either that it could not see from any other adapter.
+// rdma_rxe, rdmavt and hfi1 implement it. Where these differ, the comment of the
+// type names the choice. RoCE leaves the [Window] to the adapter, and the probes
+// of [Retry] are ordinary retransmissions, so both are compatible with any peer.
 //
 // # Time
 //
-// A [Time] is nanoseconds on whatever clock the caller has; 0 means never. What
-// waits for time to pass says so by its Deadline, and is asked again when that
-// has come:
+// A [Time] is in nanoseconds on the caller's clock. 0 means never. A type with a
+// timer returns the time of its next event from Deadline, and the caller calls
+// the type again at that time:
 //
 //	if d := retry.Deadline(); d != 0 && now >= d {
 //		switch retry.Expired(now, &rtt) {
-//		case reliability.GoBack: // send everything again from the oldest packet
-//		case reliability.Probe:  // send the oldest packet again, for free
+//		case reliability.GoBack: // retransmit all packets from the oldest on
+//		case reliability.Probe:  // retransmit the oldest packet without using a retry
 //		case reliability.GiveUp: // fail the oldest request
 //		}
 //	}
 //
-// Before it asks, the caller has handled every packet that had arrived by now: what
-// its process has not read yet must not count as an answer that is missing. Now is the clock's, however
-// late: by how much it is past the Deadline shows how long the process did not run.
+// The caller must first handle all packets that have arrived by now, so that an
+// unread acknowledgement does not count as missing. now is the current time, not
+// the deadline: the difference shows how long the process did not run.
 package reliability

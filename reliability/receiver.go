@@ -2,31 +2,31 @@ package reliability
 
 import "github.com/softrnic/softrnic/wire"
 
-// Receiver tracks which request packet a responder expects.
+// A Receiver tracks the request packet that a responder expects next.
 type Receiver struct {
 	expected wire.PSN
 	nakSent  bool
 	msn      uint32 // messages completed, 24 bits
 }
 
-// Arrival classifies a request packet by its PSN.
+// An Arrival classifies a request packet by its PSN.
 type Arrival uint8
 
 const (
 	InOrder     Arrival = iota // the expected packet
-	Duplicate                  // seen before
-	Gap                        // ahead: a NAK is due
-	RepeatedGap                // ahead, and the NAK for this gap has been sent
+	Duplicate                  // received before
+	Gap                        // ahead of the expected packet: a NAK is due
+	RepeatedGap                // ahead; the NAK of this gap has been sent
 )
 
-// Reset expects psn next and starts the message sequence number at 0.
+// Reset sets the expected PSN and clears the message sequence number.
 func (r *Receiver) Reset(psn wire.PSN) { *r = Receiver{expected: psn} }
 
-// Expected is the PSN of the next packet.
+// Expected returns the PSN of the next packet in order.
 func (r *Receiver) Expected() wire.PSN { return r.expected }
 
-// Classify says what a packet with this PSN is. Each gap is a Gap once; it
-// ends when the expected packet arrives.
+// Classify classifies a packet with the given PSN. It returns Gap once per gap.
+// The gap ends when the expected packet arrives.
 func (r *Receiver) Classify(psn wire.PSN) Arrival {
 	switch d := psn.Sub(r.expected); {
 	case d == 0:
@@ -41,15 +41,15 @@ func (r *Receiver) Classify(psn wire.PSN) Arrival {
 	return Gap
 }
 
-// OnRNRNAK notes that the expected packet was answered with an RNR NAK: it is
-// expected still, and what was sent behind it is dropped without another word.
+// OnRNRNAK records that the expected packet was rejected with an RNR NAK. The
+// packet remains expected, and later packets are dropped without a NAK.
 func (r *Receiver) OnRNRNAK() { r.nakSent = true }
 
-// Advance moves past n PSNs.
+// Advance moves the expected PSN by n.
 func (r *Receiver) Advance(n int) { r.expected = r.expected.Add(n) }
 
-// CompleteMessage counts one finished message.
+// CompleteMessage increments the message sequence number.
 func (r *Receiver) CompleteMessage() { r.msn = (r.msn + 1) & 0xffffff }
 
-// MSN is the message sequence number that an AETH carries.
+// MSN returns the message sequence number for the AETH of responses.
 func (r *Receiver) MSN() uint32 { return r.msn }

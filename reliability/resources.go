@@ -2,42 +2,42 @@ package reliability
 
 import "github.com/softrnic/softrnic/wire"
 
-// Resource remembers one read or atomic that a responder executes, until
-// max_dest_rd_atomic later ones have come: to send its response, and to send
-// it again when the requester asks again.
+// A Resource is the responder state of one read or atomic. It is kept until
+// max_dest_rd_atomic later ones have arrived, so that a repeated request can be
+// answered again.
 type Resource struct {
 	First, Last wire.PSN // PSNs of the response
 	Atomic      bool
-	Orig        uint64 // atomics: value before, host order
-	VA          uint64 // reads: what First reads
+	Orig        uint64 // atomics: original value in host byte order
+	VA          uint64 // reads: address of the data in First
 	RKey        uint32
 	Length      uint32 // reads: bytes from First
-	MSN         uint32 // that the response carries
+	MSN         uint32 // MSN of the response
 
-	// The response being sent, while it is pending: PSNs From to To, of which
-	// Next is to leave.
+	// The pending response consists of the PSNs From to To. Next is sent next.
 	From, Next, To wire.PSN
 	pending        bool
-	replay         bool // it has left once before
+	replay         bool // the response was sent before
 }
 
-// Pending reports whether a response waits to be sent, and Replay whether it
-// repeats one.
-func (e *Resource) Pending() bool  { return e.pending }
+// Pending reports whether a response is pending.
+func (e *Resource) Pending() bool { return e.pending }
+
+// IsReplay reports whether the pending response was sent before.
 func (e *Resource) IsReplay() bool { return e.replay }
 
-// Resources is the ring of responder resources. The memory is there only once
-// the first read or atomic has come.
+// A Resources is the ring of responder resources. Its memory is allocated with
+// the first read or atomic.
 type Resources struct {
 	ring    []Resource
 	limit   uint8
-	next    uint8 // slot of the next one
+	next    uint8 // slot of the next resource
 	used    uint8
-	pending uint8 // of those used
+	pending uint8 // number of used slots with a pending response
 }
 
-// Reset forgets everything and allows limit (max_dest_rd_atomic, up to 128)
-// resources.
+// Reset discards all resources and sets the limit (max_dest_rd_atomic, at most
+// 128).
 func (r *Resources) Reset(limit uint8) {
 	if len(r.ring) != int(limit) {
 		r.ring = nil
@@ -46,7 +46,7 @@ func (r *Resources) Reset(limit uint8) {
 	*r = Resources{ring: r.ring, limit: limit}
 }
 
-// Resize allows limit resources from now on and keeps the newest.
+// Resize changes the limit and keeps the newest resources.
 func (r *Resources) Resize(limit uint8) {
 	old := *r
 	*r = Resources{limit: limit}
@@ -70,10 +70,11 @@ func (r *Resources) nthOldest(i uint8) *Resource {
 	return &r.ring[(int(r.next)+int(r.limit)-int(r.used)+int(i))%int(r.limit)]
 }
 
-// Add returns a fresh resource, forgetting the oldest if all are in use. It
-// returns nil if there are none at all, or if the oldest response has not
-// been sent: then the requester has exceeded the limit. A repeated response
-// may go unsent: the requester has what it asked for if it asks for more.
+// Add returns a new resource and evicts the oldest one if all are in use. It
+// returns nil if the limit is 0, or if the first response of the oldest is
+// still pending, which means that the requester exceeds the limit. A pending
+// replay may be evicted: a requester that sends new requests has received that
+// response.
 func (r *Resources) Add() *Resource {
 	if r.limit == 0 {
 		return nil
@@ -94,8 +95,8 @@ func (r *Resources) Add() *Resource {
 	return e
 }
 
-// ScheduleResponse makes the response of e from PSN from to PSN to pending; replay says
-// that it has been sent before.
+// ScheduleResponse makes the PSNs from to to of the response of e pending.
+// replay reports that they were sent before.
 func (r *Resources) ScheduleResponse(e *Resource, from, to wire.PSN, replay bool) {
 	if !e.pending {
 		r.pending++
@@ -104,8 +105,8 @@ func (r *Resources) ScheduleResponse(e *Resource, from, to wire.PSN, replay bool
 	e.From, e.Next, e.To = from, from, to
 }
 
-// OnPacketSent moves e past the packet that left, and reports whether it was the last
-// one of the response.
+// OnPacketSent advances e past the packet just sent, and reports whether this
+// was the last packet of the response.
 func (r *Resources) OnPacketSent(e *Resource) bool {
 	last := e.Next == e.To
 	e.Next = e.Next.Add(1)
@@ -115,7 +116,7 @@ func (r *Resources) OnPacketSent(e *Resource) bool {
 	return last
 }
 
-// CancelResponse gives up what has not been sent of the response of e.
+// CancelResponse cancels the pending response of e.
 func (r *Resources) CancelResponse(e *Resource) {
 	if e.pending {
 		e.pending = false
@@ -123,14 +124,14 @@ func (r *Resources) CancelResponse(e *Resource) {
 	}
 }
 
-// CancelAll gives up every pending response.
+// CancelAll cancels all pending responses.
 func (r *Resources) CancelAll() {
 	for r.pending > 0 {
 		r.CancelResponse(r.NextPending())
 	}
 }
 
-// FindByPSN returns the newest resource whose response covers psn, or nil.
+// FindByPSN returns the newest resource whose response includes psn, or nil.
 func (r *Resources) FindByPSN(psn wire.PSN) *Resource {
 	for i := r.used; i > 0; i-- {
 		e := r.nthOldest(i - 1)
@@ -141,7 +142,7 @@ func (r *Resources) FindByPSN(psn wire.PSN) *Resource {
 	return nil
 }
 
-// NextPending returns the oldest resource with a response to send, or nil.
+// NextPending returns the oldest resource with a pending response, or nil.
 func (r *Resources) NextPending() *Resource {
 	if r.pending == 0 {
 		return nil

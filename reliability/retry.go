@@ -2,56 +2,56 @@ package reliability
 
 import "github.com/softrnic/softrnic/wire"
 
-// Retry holds the timers and counters with which a requester gives packets
-// another chance: the local ACK timeout with retry_cnt, the RNR wait with
-// rnr_retry, and the one go-back at a time that a sequence NAK may cause.
+// A Retry holds the retransmission timers and retry counters of a requester:
+// the local ACK timeout with retry_cnt, the RNR wait with rnr_retry, and the
+// go-back caused by a sequence NAK.
 type Retry struct {
-	timeout        int64 // nanoseconds, 0: none
+	timeout        int64 // nanoseconds; 0 disables the timer
 	retryLimit     uint8 // retry_cnt
-	rnrLimit       uint8 // rnr_retry, 7: for ever
+	rnrLimit       uint8 // rnr_retry; 7 is unlimited
 	retriesLeft    uint8
 	rnrRetriesLeft uint8
-	backoff        uint8 // in a row, up to maxBackoff
-	lateTimeouts   uint8 // timeouts since the last progress that came too late to count
+	backoff        uint8 // consecutive timeouts, at most maxBackoff
+	lateTimeouts   uint8 // timeouts since the last progress that were noticed too late to count
 
-	probes         bool // ask early; only towards peers known to like it
+	probes         bool // probe before the timeout; only to peers that support it
 	probesSent     uint8
-	ackUnrequested bool // nothing in flight asks for an acknowledgement: it may take its time
-	lastProgress   Time // last sign of progress, or the first packet in flight; 0: idle
+	ackUnrequested bool // no packet in flight requests an acknowledgement, so it may be delayed
+	lastProgress   Time // last progress, or time of the first packet in flight; 0 when idle
 	probeAt        Time
-	rnrUntil       Time  // end of an RNR wait, 0: none
-	rnrDoublings   uint8 // waits in a row, as far as each is longer than the one before
+	rnrUntil       Time  // end of the RNR wait; 0 if none
+	rnrDoublings   uint8 // number of times the RNR wait was doubled
 
-	sendRefused bool // the system did not send the current attempt ...
-	refusedAt   Time // ... and this is when
+	sendRefused bool // the system refused to send the current attempt
+	refusedAt   Time // time of the refusal
 
-	nakked bool     // a sequence NAK was answered with a go-back ...
-	nakPSN wire.PSN // ... to this PSN, and no progress came since
+	nakked bool     // a sequence NAK has caused a go-back
+	nakPSN wire.PSN // PSN of that go-back
 }
 
-// RNRForever is the rnr_retry value that never gives up.
+// RNRForever is the rnr_retry value for unlimited retries.
 const RNRForever = 7
 
-// Verdict is what a requester has to do.
+// A Verdict is the action that a timer or NAK requires of the requester.
 type Verdict uint8
 
 const (
 	Nothing Verdict = iota
-	Probe           // send the oldest packet again and ask for an acknowledgement
-	GoBack          // send everything again from the oldest packet
-	GiveUp          // the retries are spent
+	Probe           // retransmit the oldest packet and request an acknowledgement
+	GoBack          // retransmit all packets from the oldest on
+	GiveUp          // the retries are exhausted
 )
 
-// Configure sets the limits: timeout in nanoseconds (0: never), retry_cnt and
-// rnr_retry 0..7, and whether to probe before the timeout.
+// Configure sets the limits: timeout in nanoseconds (0 disables it), retry_cnt
+// and rnr_retry from 0 to 7. probes enables probes before the timeout.
 func (r *Retry) Configure(timeout int64, retryCnt, rnrRetry uint8, probes bool) {
 	r.timeout, r.retryLimit, r.rnrLimit = timeout, retryCnt, rnrRetry
 	r.retriesLeft, r.rnrRetriesLeft = retryCnt, rnrRetry
 	r.probes = probes && timeout > 0
 }
 
-// OnSent notes that packets are in flight, and whether they ask for an
-// acknowledgement.
+// OnSent records that a packet is in flight. asked reports whether the packet
+// requests an acknowledgement.
 func (r *Retry) OnSent(now Time, asked bool, rtt *RTT) {
 	switch {
 	case r.lastProgress == 0:
@@ -63,8 +63,8 @@ func (r *Retry) OnSent(now Time, asked bool, rtt *RTT) {
 	r.armProbe(now, rtt)
 }
 
-// OnProgress notes that something new was acknowledged; outstanding tells
-// whether anything is left in flight, and asked whether that asks for an
+// OnProgress records that a new packet was acknowledged. outstanding reports
+// whether packets remain in flight, and asked whether one of them requests an
 // acknowledgement.
 func (r *Retry) OnProgress(now Time, outstanding, asked bool, rtt *RTT) {
 	r.retriesLeft, r.rnrRetriesLeft, r.backoff, r.lateTimeouts = r.retryLimit, r.rnrLimit, 0, 0
@@ -78,8 +78,9 @@ func (r *Retry) OnProgress(now Time, outstanding, asked bool, rtt *RTT) {
 	}
 }
 
-// DelayedAckProbe is after how many nanoseconds a probe follows packets that asked for no
-// acknowledgement. The peer has to send one well before.
+// DelayedAckProbe is the minimum probe timeout in nanoseconds while no packet
+// in flight requests an acknowledgement. The peer's delay of acknowledgements
+// must be well below it.
 const DelayedAckProbe = 12 * Millisecond
 
 func (r *Retry) armProbe(now Time, rtt *RTT) {
@@ -93,10 +94,10 @@ func (r *Retry) armProbe(now Time, rtt *RTT) {
 	}
 }
 
-// ProbeSent reports whether there has been a probe since the last progress.
+// ProbeSent reports whether a probe was sent since the last progress.
 func (r *Retry) ProbeSent() bool { return r.probesSent > 0 }
 
-// Deadline is when Expired has to be asked next.
+// Deadline returns the time when OnTimer must be called next, or 0.
 func (r *Retry) Deadline() Time {
 	if r.rnrUntil != 0 {
 		return r.rnrUntil
@@ -111,14 +112,14 @@ func (r *Retry) Deadline() Time {
 }
 
 // RefusedPause is the number of nanoseconds between attempts that the system
-// refuses to send: the next need not wait for the timeout, and a route that flaps has
-// retry_cnt times as long to come back.
+// refuses to send. The next attempt does not wait for the timeout, and a
+// flapping route has retry_cnt times as long to recover.
 const RefusedPause = 5 * Millisecond
 
-// OnSendRefused notes that the system refused to send the current attempt, or that the
-// network returned it. Each attempt counts once, whatever its number of packets, and
-// uses up a retry after RefusedPause, also without a timeout. The verdict is GiveUp
-// if none is left.
+// OnSendRefused records that the system refused to send the current attempt, or
+// that the network returned it. Each attempt counts once, for any number of
+// packets, and uses a retry after RefusedPause even if the timeout is disabled.
+// The result is GiveUp if no retry is left.
 func (r *Retry) OnSendRefused(now Time) Verdict {
 	switch {
 	case r.sendRefused || r.lastProgress == 0 || r.rnrUntil != 0:
@@ -130,22 +131,25 @@ func (r *Retry) OnSendRefused(now Time) Verdict {
 	return Nothing
 }
 
-// WasRefused reports whether the current attempt has been refused.
+// WasRefused reports whether the system refused to send the current attempt.
 func (r *Retry) WasRefused() bool { return r.sendRefused }
 
-// maxBackoff is how often the timeout doubles while nothing comes back. The
-// timer may run up to four times as long as the attribute says (IBTA volume 1,
-// 9.7.6.1.3), and a peer that is only slow must not cost the connection.
+// maxBackoff is the maximum number of times the retransmission timeout doubles
+// without a response. The timer may run up to four times the attribute's value
+// (IBTA volume 1, 9.7.6.1.3), so that a slow peer does not cost the connection.
 const maxBackoff = 2
 
+// backedOffTimeout returns the retransmission timeout with its exponential
+// backoff.
 func (r *Retry) backedOffTimeout() Time { return Time(r.timeout << r.backoff) }
 
-// OnTimer tells what the passage of time calls for. The caller must have handled
-// everything that had arrived by now. A timeout that is noticed late by more than its own
-// length shows that the process did not run meanwhile, and perhaps sent nothing, either: it
-// causes a GoBack and spends no retry, up to retry_cnt times in a row (once if that is 0). So a
-// peer that is gone is given up by a process that never runs in time, too, after twice the
-// number of timeouts.
+// OnTimer returns the action that is due at now. The caller must have handled
+// all packets that arrived by now. A timeout that is noticed late by more than
+// its own length shows that the process did not run, and may not have sent its
+// packets. Such a timeout causes a GoBack but uses no retry, up to retry_cnt
+// consecutive times (once if retry_cnt is 0). A failed peer is therefore given
+// up after at most twice the number of timeouts, even by a process that always
+// runs late.
 func (r *Retry) OnTimer(now Time, rtt *RTT) Verdict {
 	if r.rnrUntil != 0 {
 		if now < r.rnrUntil {
@@ -186,16 +190,16 @@ func (r *Retry) OnTimer(now Time, rtt *RTT) Verdict {
 	if r.probeAt != 0 && now >= r.probeAt {
 		r.probesSent++
 		r.armProbe(now, rtt)
-		r.nakked = false // the answer to a probe may be a NAK for the same PSN
+		r.nakked = false // the probe may draw a NAK with the same PSN
 		return Probe
 	}
 	return Nothing
 }
 
-// OnSequenceNAK tells what a NAK (or a gap among responses) at psn calls for:
-// one go-back for each PSN until there is progress, and none during an RNR
-// wait, because the packets behind a refused one draw a NAK of their own. The
-// timers start anew with the packets.
+// OnSequenceNAK returns the action for a NAK, or a gap among responses, at psn.
+// It permits one go-back per PSN until there is progress, and none during an
+// RNR wait, because packets after a rejected one draw NAKs of their own. The
+// timers restart with the retransmission.
 func (r *Retry) OnSequenceNAK(now Time, psn wire.PSN, rtt *RTT) Verdict {
 	if r.rnrUntil != 0 || r.nakked && r.nakPSN == psn {
 		return Nothing
@@ -212,14 +216,15 @@ func (r *Retry) OnSequenceNAK(now Time, psn wire.PSN, rtt *RTT) Verdict {
 	return GoBack
 }
 
-// MaxRNRWait is how many nanoseconds an RNR wait may become, for a peer that tells when it has
-// a receive again.
+// MaxRNRWait is the maximum RNR wait in nanoseconds for a peer that announces
+// new receives by a credit update.
 const MaxRNRWait = 10 * Millisecond
 
-// OnRNR starts the wait that an RNR NAK with this timer code asks for, or
-// reports that rnr_retry is spent. A second NAK during the wait changes
-// nothing. The code is the least that the peer wants: one that tells when it has a receive
-// (see [Retry.EndRNRWait]) is asked half as often each time, for its reader may have stopped.
+// OnRNR starts the RNR wait requested by an RNR NAK with the given timer code,
+// or returns GiveUp if rnr_retry is exhausted. A second NAK during the wait has
+// no effect. The code is a minimum. If tells is set, the peer announces new
+// receives (see [Retry.EndRNRWait]), and the wait doubles each time up to
+// MaxRNRWait, because the receiving application may have stopped.
 func (r *Retry) OnRNR(now Time, code uint8, tells bool) Verdict {
 	if r.rnrUntil != 0 {
 		return Nothing
@@ -244,8 +249,8 @@ func (r *Retry) OnRNR(now Time, code uint8, tells bool) Verdict {
 	return GoBack
 }
 
-// EndRNRWait ends an RNR wait, because the peer has said that it has a receive, and reports whether
-// there was one: what has been gone back to may be sent now.
+// EndRNRWait ends an RNR wait early because the peer has announced a receive.
+// It reports whether a wait was in progress.
 func (r *Retry) EndRNRWait(now Time, rtt *RTT) bool {
 	if r.rnrUntil == 0 {
 		return false
@@ -254,22 +259,24 @@ func (r *Retry) EndRNRWait(now Time, rtt *RTT) bool {
 	return true
 }
 
-// restartTimers starts the timers anew behind an RNR wait.
+// restartTimers ends the RNR wait and restarts the timers.
 func (r *Retry) restartTimers(now Time, rtt *RTT) {
 	r.rnrUntil = 0
 	r.lastProgress = now
 	r.armProbe(now, rtt)
 }
 
-// InRNRWait reports whether an RNR wait holds the queue.
+// InRNRWait reports whether an RNR wait blocks the send queue.
 func (r *Retry) InRNRWait() bool { return r.rnrUntil != 0 }
 
-// RetriesUsed is the number of retries used since the last progress, and RNRSpent
-// the same for RNR NAKs (0 when unlimited).
-func (r *Retry) RetriesUsed() int    { return int(r.retryLimit - r.retriesLeft) }
+// RetriesUsed returns the number of retries used since the last progress.
+func (r *Retry) RetriesUsed() int { return int(r.retryLimit - r.retriesLeft) }
+
+// RNRRetriesUsed returns the number of RNR retries used since the last
+// progress, 0 if they are unlimited.
 func (r *Retry) RNRRetriesUsed() int { return int(r.rnrLimit - r.rnrRetriesLeft) }
 
-// Stop forgets everything in flight.
+// Stop clears the timers and restores the retry counters.
 func (r *Retry) Stop() {
 	r.lastProgress, r.probeAt, r.rnrUntil, r.rnrDoublings = 0, 0, 0, 0
 	r.nakked, r.sendRefused = false, false

@@ -2,25 +2,27 @@ package reliability
 
 import "github.com/softrnic/softrnic/wire"
 
-// RTT estimates the round trip from one timed packet at a time (RFC 6298,
-// section 2, with Karn's rule: packets that were sent twice do not count).
+// An RTT estimates the round-trip time from one timed packet at a time (RFC
+// 6298, section 2, with Karn's algorithm: retransmitted packets are not
+// sampled).
 type RTT struct {
 	smoothed, variation int64 // nanoseconds
 	psn                 wire.PSN
-	sent                Time // 0: nothing is being timed
+	sent                Time // 0: no packet is timed
 }
 
-// OnSent starts timing the packet with this PSN unless one is timed already.
+// OnSent starts timing the packet with this PSN, unless another packet is being
+// timed.
 func (r *RTT) OnSent(now Time, psn wire.PSN) {
 	if r.sent == 0 {
 		r.psn, r.sent = psn, now
 	}
 }
 
-// TimedPSN returns the timed PSN, if any.
+// TimedPSN returns the PSN of the timed packet, if any.
 func (r *RTT) TimedPSN() (psn wire.PSN, ok bool) { return r.psn, r.sent != 0 }
 
-// OnAck takes the sample: the timed packet has been acknowledged.
+// OnAck takes a sample: the timed packet was acknowledged at now.
 func (r *RTT) OnAck(now Time) {
 	if r.sent == 0 {
 		return
@@ -39,15 +41,16 @@ func (r *RTT) OnAck(now Time) {
 	r.smoothed += (sample - r.smoothed) / 8
 }
 
-// StopTiming stops timing: the packet is being sent again.
+// StopTiming discards the timed packet, because it is being retransmitted.
 func (r *RTT) StopTiming() { r.sent = 0 }
 
-// Smoothed is the estimate in nanoseconds, 0 before the first sample.
+// Smoothed returns the smoothed round-trip time in nanoseconds, 0 before the
+// first sample.
 func (r *RTT) Smoothed() int64 { return r.smoothed }
 
-// ProbeTimeout is how long to wait for an acknowledgement before asking for it
-// again, in nanoseconds: four variations above the estimate, and never so
-// short that a peer whose process is not scheduled would be asked.
+// ProbeTimeout returns the time in nanoseconds after which an unacknowledged
+// packet is probed: twice the estimate plus four variations, and at least
+// minProbeTimeout, so that a peer whose process is not scheduled is not probed.
 func (r *RTT) ProbeTimeout() int64 {
 	if r.smoothed == 0 {
 		return initialProbeTimeout

@@ -1,10 +1,10 @@
 package reliability
 
-// Time is a point on the adapter's monotonic clock in nanoseconds. The zero
-// Time means "never" where a deadline is meant.
+// A Time is a point on the adapter's monotonic clock in nanoseconds. As a
+// deadline, 0 means never.
 type Time int64
 
-// Earlier returns the earlier of two deadlines, of which either may be never.
+// Earlier returns the earlier of two deadlines.
 func Earlier(a, b Time) Time {
 	if a == 0 || b != 0 && b < a {
 		return b

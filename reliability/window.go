@@ -1,47 +1,47 @@
 package reliability
 
-// Window decides how many bytes a queue pair keeps in flight. It starts from
-// what the peer's socket buffer holds, when that is known, grows with
-// acknowledged bytes and shrinks on loss and on congestion notification. RoCE
-// leaves this to the adapter; a peer sees only when packets come.
+// A Window is a congestion window: the number of bytes that a queue pair may
+// have in flight. It starts from the size of the peer's socket buffer if that
+// is known, grows with acknowledged bytes, and shrinks on loss and on
+// congestion notification. RoCE leaves congestion control to the adapter, so
+// any peer is compatible with it.
 type Window struct {
 	size       int  // bytes allowed in flight
 	limit      int  // upper bound of size
 	floor      int  // lower bound of size
-	ackedBytes int  // acknowledged bytes not yet turned into growth
-	reducedAt  Time // the last decrease; one a round trip
+	ackedBytes int  // acknowledged bytes not yet credited to size
+	reducedAt  Time // time of the last decrease; at most one per round trip
 }
 
 // Sizes of the window, bytes.
 const (
-	// DefaultWindow is what is sent towards a peer whose buffer is unknown,
-	// until acknowledgements show that more is possible: well below Linux's
-	// default receive buffer of 208 KiB.
+	// DefaultWindow is the initial window towards a peer with a receive buffer
+	// of unknown size. It is well below Linux's default receive buffer of 208
+	// KiB (net.core.rmem_default).
 	DefaultWindow = 128 << 10
-	// MaxWindow bounds every window: beyond it a faster machine gains nothing
-	// and the processor's cache loses.
+	// MaxWindow bounds every window. A larger one only evicts the processor's
+	// cache.
 	MaxWindow = 1 << 20
 )
 
-// Reset starts the window for packets of mtu bytes towards a peer whose
-// receive buffer holds peerBuffer bytes (0: unknown).
+// Reset starts the window for packets of mtu bytes to a peer whose receive
+// buffer holds peerBuffer bytes (0: unknown).
 func (w *Window) Reset(mtu, peerBuffer int) {
 	*w = Window{floor: 2 * mtu, size: DefaultWindow, limit: MaxWindow}
 	if peerBuffer > 0 {
-		// A socket gets twice the buffer that is asked for, to allow for the
-		// system's bookkeeping (socket(7)). Large datagrams need little of
-		// that, so what is announced fits twice.
+		// Linux doubles the requested socket buffer for its bookkeeping
+		// (socket(7)). Large datagrams need little of it, so twice the
+		// advertised size fits.
 		w.limit = min(max(2*peerBuffer, w.floor), MaxWindow)
 		w.size = w.limit
 	}
 	w.floor = min(w.floor, w.size)
 }
 
-// ResetReads starts the window for what comes back of READs, up to limit bytes:
-// the buffer it arrives in is our own. An adapter like ours (known) is asked for
-// all of that at once. Of others nobody knows how fast they are, and asking a
-// slow one for more than it can send within the timeout only makes it send
-// everything twice.
+// ResetReads starts the window for read responses, which arrive in the local
+// receive buffer, with at most limit bytes. A softrnic peer (known) starts with
+// the full limit. The speed of other adapters is unknown: requesting more than
+// one can send within the timeout would cause spurious retransmissions.
 func (w *Window) ResetReads(mtu, limit int, known bool) {
 	*w = Window{floor: min(2*mtu, limit), size: limit, limit: limit}
 	if !known {
@@ -49,11 +49,11 @@ func (w *Window) ResetReads(mtu, limit int, known bool) {
 	}
 }
 
-// Size is the number of bytes that may be in flight now.
+// Size returns the number of bytes that may be in flight.
 func (w *Window) Size() int { return w.size }
 
-// Allows reports whether n more bytes may follow inFlight bytes. One packet
-// is always allowed.
+// Allows reports whether n more bytes may follow inFlight bytes. One packet is
+// always allowed.
 func (w *Window) Allows(inFlight, n int) bool {
 	return inFlight == 0 || inFlight+n <= w.size
 }
@@ -70,7 +70,7 @@ func (w *Window) OnAck(n int) {
 	}
 }
 
-// OnLoss shrinks the window by three tenths, at most once a round trip of rtt
+// OnLoss shrinks the window by three tenths, at most once per round trip of rtt
 // nanoseconds.
 func (w *Window) OnLoss(now Time, rtt int64) {
 	if w.reducedAt != 0 && int64(now-w.reducedAt) < rtt {
@@ -81,7 +81,8 @@ func (w *Window) OnLoss(now Time, rtt int64) {
 	w.size = max(w.size*7/10, w.floor)
 }
 
-// OnTimeout shrinks the window to its floor: nothing came back at all.
+// OnTimeout shrinks the window to its minimum, because no response arrived at
+// all.
 func (w *Window) OnTimeout(now Time) {
 	w.reducedAt = now
 	w.ackedBytes = 0

@@ -2,8 +2,8 @@ package nack
 
 import "github.com/softrnic/softrnic/reliability"
 
-// Deadline is when Advance should be called next, 0 if there is no need to. It
-// may come up early.
+// Deadline returns the time when Advance should be called next, or 0. It may be
+// earlier than necessary.
 func (c *Core) Deadline() Time {
 	if len(c.timers) == 0 {
 		return 0
@@ -11,8 +11,9 @@ func (c *Core) Deadline() Time {
 	return c.timers[0].timer.at
 }
 
-// Advance does what is due. The caller must have handled the datagrams that had arrived by
-// now. The time by which it calls late does not count towards Options.GiveUp: its process did not run.
+// Advance handles the timers that are due. The caller must have handled all
+// datagrams that arrived by now. The time by which the call is late does not
+// count towards Options.GiveUp, because the process did not run.
 func (c *Core) Advance(now Time) {
 	for p := c.timers.popDue(now); p != nil; p = c.timers.popDue(now) {
 		if p.control.ackAt != 0 && p.control.ackAt <= now {
@@ -21,7 +22,7 @@ func (c *Core) Advance(now Time) {
 		switch {
 		case p.in.hasPartial() && p.in.lastRecv+Time(c.o.GiveUp) <= now:
 			if late := now - p.in.lastRecv - Time(c.o.GiveUp); late > maxProbeInterval {
-				p.in.lastRecv += late + maxProbeInterval // the sender asks again by then
+				p.in.lastRecv += late + maxProbeInterval // the sender probes again by then
 				break
 			}
 			c.failPeer(p)
@@ -33,7 +34,7 @@ func (c *Core) Advance(now Time) {
 	}
 }
 
-// peerDeadline is when something about a peer is due.
+// peerDeadline returns the time of p's next timer, or 0.
 func (c *Core) peerDeadline(p *peer) Time {
 	at := reliability.Earlier(p.control.ackAt, p.out.probeAt)
 	if p.in.hasPartial() {
@@ -42,20 +43,23 @@ func (c *Core) peerDeadline(p *peer) Time {
 	return at
 }
 
-// failPeer ends what there is with a peer that has taken, or sent, nothing for long.
+// failPeer closes a peer that has acknowledged, or continued, nothing for
+// Options.GiveUp.
 func (c *Core) failPeer(p *peer) {
 	c.Stats.TimedOut++
 	c.closePeer(p)
 	c.events.Push(Event{Peer: p.number, Kind: TimedOut})
 }
 
-// refusedRetries is the number of attempts beside the first that the system may refuse to
-// send until a peer is given up, as with retry_cnt 7 of a connection.
+// refusedRetries is the number of retries after attempts that the system
+// refused to send, as with retry_cnt 7 of a connection. The peer is then given
+// up.
 const refusedRetries = 7
 
-// OnSendRefused notes that packets to a peer were not sent, or came back by ICMP. Each
-// attempt counts once, the next one follows after [reliability.RefusedPause], and any answer
-// of the peer makes good for all. Without unanswered packets nothing happens.
+// OnSendRefused records that the system refused to send packets to a peer, or
+// that they were returned by ICMP. Each attempt counts once, the next one
+// follows after [reliability.RefusedPause], and any packet of the peer resets
+// the count. The call has no effect without unacknowledged packets.
 func (c *Core) OnSendRefused(now Time, number int) {
 	p := c.getPeer(number)
 	s := &p.out
@@ -72,13 +76,14 @@ func (c *Core) OnSendRefused(now Time, number int) {
 	c.timers.schedule(p, c.peerDeadline(p))
 }
 
-// probeInterval is how long to wait for an answer until the peer is asked, in
-// nanoseconds: longer each time.
+// probeInterval returns the time in nanoseconds after which an unresponsive
+// peer is probed. It doubles with each probe.
 func (s *sendState) probeInterval() Time {
 	return Time(min(min(s.rtt.ProbeTimeout(), maxFirstProbe)<<min(s.probes, 10), maxProbeInterval))
 }
 
-// onProbeTimer asks a peer that has not told for long what has come, or gives it up.
+// onProbeTimer probes a peer that has not acknowledged packets in time, or
+// gives it up.
 func (c *Core) onProbeTimer(now Time, p *peer) {
 	s := &p.out
 	greeting := p.epoch == 0 && p.blocked

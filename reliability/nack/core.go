@@ -6,27 +6,28 @@ import (
 	"github.com/softrnic/softrnic/internal/fifo"
 )
 
-// Core is one end: it has all peers. One call at a time.
+// A Core is one end of the protocol, with the state of all peers. It is not
+// safe for concurrent use.
 type Core struct {
 	o            Options
-	peers        []*peer // by number; nil: nothing is known
+	peers        []*peer // by number; nil if unknown
 	slots        slots
-	reorderBytes int // bytes that inboxes hold
+	reorderBytes int // bytes in reorder buffers
 
-	active      fifo.Queue[*peer] // may have something to send
-	slotWaiters fifo.Queue[*peer] // wait for a slot
+	active      fifo.Queue[*peer] // peers that may have packets to send
+	slotWaiters fifo.Queue[*peer] // peers that wait for a slot
 	timers      timers
 	events      fifo.Queue[Event]
 
-	// To be used again.
+	// Free lists.
 	freeSendRings      []*sendRing
 	freeReorderBuffers []*reorderBuffer
 	freeBuffers        [][]byte
 
-	// Stats counts what has been done.
+	// Stats counts events since New.
 	Stats Stats
 
-	first uint32 // number of the first packet to a peer: 0, but in tests
+	first uint32 // sequence number of the first packet to a peer; 0 except in tests
 }
 
 // Errors of Send.
@@ -37,19 +38,18 @@ var (
 	ErrPeerClosed = errors.New("peer is closed, lost")   // or has been started anew, and not opened since
 )
 
-// Stats counts what an end has done.
+// Stats counts the events of a Core.
 type Stats struct {
 	Sent, Delivered                    uint64 // messages
-	Packets, Retransmitted             uint64 // of Data: that left for the first time, and again
-	Probes, Acks, Nacks                uint64 // sent; a Hello counts as Ask
+	Packets, Retransmitted             uint64 // Data packets sent for the first time, and again
+	Probes, Acks, Nacks                uint64 // sent; a Hello counts as a probe
 	NacksReceived                      uint64
-	OutOfOrder                         uint64 // packets that came before another
-	Restarts, TimedOut, ProtocolErrors uint64 // of peers
+	OutOfOrder                         uint64 // packets buffered out of order
+	Restarts, TimedOut, ProtocolErrors uint64 // events of peers
 	Dropped                            [drops]uint64
 }
 
-// New returns an end without connections to anybody. It panics if Options lack
-// what has to be given.
+// New returns a Core without peers. It panics if a required option is missing.
 func New(o Options) *Core {
 	o.setDefaults()
 	c := &Core{o: o, peers: make([]*peer, o.Peers)}
@@ -57,15 +57,15 @@ func New(o Options) *Core {
 	return c
 }
 
-// Peer is what has to be known to talk to a peer.
+// A Peer describes the remote end for OpenPeer.
 type Peer struct {
-	Epoch uint32 // of its life; 0: it will be asked
-	MTU   int    // bytes of the longest packet on the way there, at most ours, which 0 stands for
+	Epoch uint32 // of the peer's incarnation; 0: the handshake requests it
+	MTU   int    // longest packet on the path in bytes; 0, or more than Options.MTU, means Options.MTU
 }
 
-// OpenPeer says that packets to a peer can be sent from now on. Before, messages to
-// it are ErrNoRoom, and what it has sent is not acknowledged. A peer that is
-// closed or lost stays so unless Open has a newer epoch of it.
+// OpenPeer permits packets to a peer. Before this call, Send returns
+// ErrWouldBlock and packets of the peer are not acknowledged. A closed or
+// failed peer remains closed unless at has a newer epoch.
 func (c *Core) OpenPeer(now Time, number int, at Peer) {
 	p := c.getPeer(number)
 	switch {
@@ -84,7 +84,7 @@ func (c *Core) OpenPeer(now Time, number int, at Peer) {
 	c.reschedule(now, p)
 }
 
-// restartPeer begins with a peer that has another life.
+// restartPeer discards the state of a peer that has a new incarnation.
 func (c *Core) restartPeer(p *peer, epoch uint32) {
 	c.releaseBuffers(p)
 	p.reset(p.out.mtu, c.first)
@@ -93,7 +93,7 @@ func (c *Core) restartPeer(p *peer, epoch uint32) {
 	c.events.Push(Event{Peer: p.number, Kind: Restarted})
 }
 
-// getPeer returns what is known of a peer, which may be nothing yet.
+// getPeer returns the state of a peer and creates it if necessary.
 func (c *Core) getPeer(number int) *peer {
 	for number >= len(c.peers) {
 		c.peers = append(c.peers, nil)
@@ -107,12 +107,13 @@ func (c *Core) getPeer(number int) *peer {
 	return p
 }
 
-// ClosePeer ends all there is with a peer. Its packets are dropped until it has
-// another life. Slots that the adapter has stay its until Done.
+// ClosePeer closes a peer. Its packets are dropped until it has a new
+// incarnation. Slots that the adapter still reads stay allocated until
+// ReleaseSlot.
 func (c *Core) ClosePeer(number int) { c.closePeer(c.getPeer(number)) }
 
-// RemovePeer is Close, and forgets that there was such a peer: whoever gets its number
-// next is another one.
+// RemovePeer closes a peer and removes its state, so that the number can be
+// used for another peer.
 func (c *Core) RemovePeer(number int) {
 	c.closePeer(c.getPeer(number))
 	c.peers[number] = nil
@@ -124,7 +125,7 @@ func (c *Core) closePeer(p *peer) {
 	p.control = pendingControl{}
 }
 
-// releaseBuffers gives back all that a peer holds.
+// releaseBuffers returns the slots and buffers of a peer to the free lists.
 func (c *Core) releaseBuffers(p *peer) {
 	if r := p.out.ring; r != nil {
 		for seq := p.out.una; seq != p.out.nextQueue; seq++ {
@@ -147,14 +148,14 @@ func (c *Core) releaseBuffers(p *peer) {
 	p.in.partial, p.in.messageLen = nil, 0
 }
 
-// pushFree puts something to what is used again, if that is not much already.
+// pushFree adds v to a free list, unless the list is full.
 func pushFree[T any](list *[]T, v T) {
 	if len(*list) < maxFree {
 		*list = append(*list, v)
 	}
 }
 
-// popFree takes something from it.
+// popFree removes an element from a free list.
 func popFree[T any](list *[]T) (v T, ok bool) {
 	n := len(*list) - 1
 	if n < 0 {
@@ -196,7 +197,7 @@ func (c *Core) ensureReorderBuffer(p *peer) *reorderBuffer {
 }
 
 func (c *Core) freeReorderBuffer(p *peer) {
-	pushFree(&c.freeReorderBuffers, p.in.reorder) // with nothing held
+	pushFree(&c.freeReorderBuffers, p.in.reorder) // empty
 	p.in.reorder = nil
 }
 

@@ -1,24 +1,24 @@
-// Package nack makes messages between many peers reliable that travel as
-// datagrams: over UD, where no connection remembers anything. A packet has a
-// number, the receiver asks again for what is missing (NACK), and the sender keeps
-// what may be asked for. This is the "reliability mechanism" of the direct
-// all-to-all over UD in "On using Connection-Oriented vs. Connection-Less Transport"
-// (PPoPP '07), section 4.3, made for any messages.
+// Package nack implements a reliable message protocol over unreliable datagrams
+// (UD) with negative acknowledgements (NACK). Packets have sequence numbers, the
+// receiver requests missing packets, and the sender buffers packets for
+// retransmission. It generalizes the "reliability mechanism" of the direct
+// all-to-all over UD in "On using Connection-Oriented vs. Connection-Less
+// Transport" (PPoPP '07), section 4.3.
 //
-// A [Core] is one end: it talks to any number of peers, and has no I/O, clock,
-// lock or goroutine.
+// A [Core] is one end of the protocol, with any number of peers. It is sans-IO: it
+// has no socket, clock, lock or goroutine.
 //
 //	c := nack.New(nack.Options{Self: 3, Peers: 1000, Epoch: epoch, MTU: 4096})
-//	c.Open(now, 7, nack.Peer{Epoch: theirs})        // where peer 7 is is known now
+//	c.Open(now, 7, nack.Peer{Epoch: theirs})        // permits packets to peer 7
 //	err := c.Send(now, 7, head, body)               // copied; ErrNoRoom says: later
-//	drop := c.Handle(now, 7, packet, deliver)       // one has come; deliver gets messages
-//	n := c.Drain(now, packets)                      // these are to leave
-//	c.Done(packets[i].Slot)                         // one has left, its bytes are ours again
-//	at := c.Deadline()                              // call Advance then
-//	for e, ok := c.Next(); ok; e, ok = c.Next() {}  // what has become of peers
+//	drop := c.Handle(now, 7, packet, deliver)       // a received packet; deliver gets the messages
+//	n := c.Drain(now, packets)                      // packets to send
+//	c.Done(packets[i].Slot)                         // after a packet was sent
+//	at := c.Deadline()                              // time of the next Advance
+//	for e, ok := c.Next(); ok; e, ok = c.Next() {}  // events of peers
 //
-// Messages of a peer arrive whole, once and in order, or the peer is lost, which
-// an [Event] tells.
+// Messages of a peer arrive complete, exactly once and in order, or the peer
+// fails, which an [Event] reports.
 //
 // # Packets
 //
@@ -27,7 +27,7 @@
 //	| N  |kind|flag| 0 | from | epoch | to | seq | ack | order | echo | length, or have |
 //	+----+----+----+---+------+-------+----+-----+-----+-------+------+-----------------+
 //
-// All numbers are big-endian; [Header] says what they mean. Kinds:
+// All numbers are big-endian. [Header] describes the fields. Kinds:
 //
 //	DATA    seq is its number; behind length (of the whole message) its payload
 //	ACK     ack: all before has come, and what bits of have say behind it
@@ -35,5 +35,5 @@
 //	ASK     everything before seq has been sent: what has come?
 //	HELLO   who are you?
 //
-// docs/ud-messages.md has the rules and the reasons.
+// docs/ud-messages.md specifies the protocol.
 package nack

@@ -2,24 +2,24 @@ package nack
 
 import "github.com/softrnic/softrnic/wire"
 
-// Packet is what is to leave for a peer.
+// A Packet is a packet to send to a peer.
 type Packet struct {
 	Peer  int
-	Slot  int // that Bytes lies in, until Done; -1: in the Packet itself
-	At    int // where it begins in Options.Memory
+	Slot  int // slot of Bytes, in use until ReleaseSlot; -1: Bytes is in the Packet itself
+	At    int // offset of Bytes in Options.Memory
 	Bytes []byte
 
-	// Solicited: it should leave with a solicited event, because it is of a
-	// message that wants that, or because its receiver has let it wait: it asks,
-	// or leaves again.
+	// Solicited reports that the packet should be sent with a solicited event:
+	// it ends a message of SendSolicited, or it is a probe or a retransmission,
+	// for which the sender waits.
 	Solicited bool
 
 	small [FeedbackSize]byte
 }
 
-// Drain takes up to len(out) packets that are to leave now, and returns how many.
-// Bytes must not be written to, and is the caller's until Done or, without a Slot,
-// until out is used again.
+// Drain fills out with packets to send now and returns their number. The caller
+// must not modify Bytes, and may read them until ReleaseSlot or, without a
+// slot, until it reuses out.
 func (c *Core) Drain(now Time, out []Packet) (n int) {
 	for turns := c.active.Len(); turns > 0 && n < len(out); turns-- {
 		p := c.active.Pop()
@@ -31,20 +31,20 @@ func (c *Core) Drain(now Time, out []Packet) (n int) {
 	return n
 }
 
-// ReleaseSlot says that a packet that Drain gave out has left, or never will, and its
-// slot may be written to again.
+// ReleaseSlot reports that a packet returned by Drain was sent or dropped, so
+// that its slot may be modified.
 func (c *Core) ReleaseSlot(slot int) {
 	if slot < 0 {
 		return
 	}
 	i := int32(slot)
 	c.slots.release(i, posted)
-	if c.slots.state[i] != 0 { // it may have to leave again
+	if c.slots.state[i] != 0 { // it may be due for retransmission
 		c.markActive(c.peers[c.slots.owner[i]])
 	}
 }
 
-// markActive notes that a peer has something to send, if it has.
+// markActive queues p for Drain if it has packets to send.
 func (c *Core) markActive(p *peer) {
 	if p.active || !p.open {
 		return
@@ -59,8 +59,8 @@ func (c *Core) markActive(p *peer) {
 	}
 }
 
-// drainPeer lets packets to a peer leave: what it has to be told of comes behind
-// messages, which may have told it.
+// drainPeer writes packets for p to out. Acknowledgements follow data, which
+// may carry them.
 func (c *Core) drainPeer(now Time, p *peer, out []Packet) (n int) {
 	if p.control.hello || p.control.probe && p.epoch == 0 {
 		p.control.hello, p.control.probe = false, p.control.probe && p.epoch != 0
@@ -89,7 +89,7 @@ func (c *Core) drainPeer(now Time, p *peer, out []Packet) (n int) {
 	return n
 }
 
-// sendProbe asks a peer what has come.
+// sendProbe writes a probe that requests the receive state of p.
 func (c *Core) sendProbe(now Time, p *peer, out *Packet) {
 	p.control.probe = false
 	p.out.rtt.OnSent(now, wire.PSN(p.out.txNum&wire.PSNMask))
@@ -100,7 +100,7 @@ func (c *Core) sendProbe(now Time, p *peer, out *Packet) {
 	p.clearPiggybackedAck()
 }
 
-// sendAck tells a peer what has come.
+// sendAck writes an acknowledgement, or a NACK if packets are missing.
 func (c *Core) sendAck(p *peer, out *Packet) {
 	h := Header{Kind: Ack, To: p.epoch, Ack: p.in.expected, Sack: p.in.sackBits(), TxEcho: p.in.maxTxNum}
 	if p.in.hasGap() {
@@ -119,8 +119,8 @@ func (c *Core) putControl(p *peer, out *Packet, h Header) {
 	out.Bytes = out.small[:h.Put(out.small[:])]
 }
 
-// clearPiggybackedAck notes that a packet has told the peer what came in a row. Whatever
-// else there is to be said of what came has to be said by itself.
+// clearPiggybackedAck clears the pending acknowledgement after a packet has
+// carried the cumulative one. Missing packets still need a NACK of their own.
 func (p *peer) clearPiggybackedAck() {
 	if !p.in.hasGap() {
 		p.control.ack, p.control.nack, p.control.ackAt = false, false, 0

@@ -2,22 +2,22 @@ package nack
 
 import "fmt"
 
-// Drop is why a packet was not heeded.
+// A Drop is the reason why a packet was dropped.
 type Drop uint8
 
-// The reasons.
+// Reasons to drop a packet.
 const (
-	DropNone             Drop = iota // it was
-	DropMalformed                    // no packet of this protocol, or one that says what cannot be
-	DropTooLong                      // of a message longer than Options.MaxMessage
-	DropStaleDestination             // for another life of ours
-	DropOldEpoch                     // of a former life of the peer
-	DropPeerClosed                   // of a peer that is closed or lost
-	DropDuplicate                    // it has come before
-	DropTooFar                       // further ahead than a peer may be
-	DropNoMemory                     // before others, and Options.ReorderBytes is used up
-	DropUnsentAck                    // about packets that we have not sent
-	DropInconsistent                 // it does not fit the message that it is a piece of
+	DropNone             Drop = iota // the packet was not dropped
+	DropMalformed                    // not a packet of this protocol, or an invalid header
+	DropTooLong                      // the message exceeds Options.MaxMessage
+	DropStaleDestination             // addressed to another incarnation of this end
+	DropOldEpoch                     // from an earlier incarnation of the peer
+	DropPeerClosed                   // the peer is closed or failed
+	DropDuplicate                    // received before
+	DropTooFar                       // beyond the receive window
+	DropNoMemory                     // out of order, and Options.ReorderBytes is exhausted
+	DropUnsentAck                    // acknowledges packets that were not sent
+	DropInconsistent                 // contradicts earlier fragments of its message
 	drops
 )
 
@@ -30,7 +30,7 @@ func (d Drop) String() string {
 	return dropNames[d]
 }
 
-// Drops are the reasons to drop a packet.
+// Drops returns all reasons to drop a packet.
 func Drops() (list []Drop) {
 	for d := DropMalformed; d < drops; d++ {
 		list = append(list, d)

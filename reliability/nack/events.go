@@ -2,26 +2,28 @@ package nack
 
 import "fmt"
 
-// Event is what has become of a peer.
+// An Event is a state change of a peer.
 type Event struct {
 	Peer int
 	Kind EventKind
 }
 
-// EventKind says what it is.
+// An EventKind is the kind of an Event.
 type EventKind uint8
 
 // The kinds of events.
 const (
-	// Writable: there is room for the message that was ErrNoRoom.
+	// Writable reports that a message which Send refused with ErrWouldBlock can
+	// be sent.
 	Writable EventKind = iota
-	// Restarted: the peer has another life. What it had not acknowledged may
-	// be lost, and what is sent now goes to the new one.
+	// Restarted reports that the peer has a new incarnation. Unacknowledged
+	// messages may be lost, and later messages go to the new incarnation.
 	Restarted
-	// TimedOut: the peer has taken nothing for long, or left something undone, and
-	// is closed.
+	// TimedOut reports that the peer did not respond, or did not continue a
+	// message, for Options.GiveUp. The peer is closed.
 	TimedOut
-	// ProtocolError: the peer breaks the rules, and is closed.
+	// ProtocolError reports that the peer violated the protocol. The peer is
+	// closed.
 	ProtocolError
 )
 
@@ -33,7 +35,7 @@ func (k EventKind) String() string {
 	return names[k]
 }
 
-// NextEvent takes an event, if there is one.
+// NextEvent removes and returns the oldest event, if any.
 func (c *Core) NextEvent() (e Event, ok bool) {
 	if c.events.Len() > 0 {
 		return c.events.Pop(), true

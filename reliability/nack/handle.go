@@ -1,9 +1,10 @@
 package nack
 
-// HandlePacket handles a packet of a peer: the caller knows by Header.From, and by where
-// it came from, that it is this one's. Messages that are complete by it are given
-// to deliver, one by one; they are the Core's again when that returns. It may call
-// all methods but Handle. The result says why the packet was not heeded, if so.
+// HandlePacket handles a packet of a peer. The caller has identified the peer
+// by Header.From and by the source address. deliver gets the messages that the
+// packet completes, one by one; their memory is valid until deliver returns.
+// deliver may call all methods except HandlePacket. The result is the reason if
+// the packet was dropped.
 func (c *Core) HandlePacket(now Time, number int, packet []byte, deliver func(message []byte)) Drop {
 	d := c.handlePacket(now, number, packet, deliver)
 	c.Stats.Dropped[d]++
@@ -40,13 +41,13 @@ func (c *Core) handlePacket(now Time, number int, packet []byte, deliver func([]
 	return d
 }
 
-// checkEpochs looks whether a packet is of the peer's life that we know, or of a newer
-// one, and meant for ours.
+// checkEpochs checks that a packet comes from the current or a newer
+// incarnation of the peer and is addressed to this incarnation.
 func (c *Core) checkEpochs(p *peer, h *Header) Drop {
 	switch {
 	case h.To != c.o.Epoch && h.Kind != Hello:
 		if seqAfter(c.o.Epoch, h.To) && (p.epoch == 0 || !seqAfter(p.epoch, h.Epoch)) {
-			p.control.hello = true // it means an earlier life of ours, and should know
+			p.control.hello = true // the peer addresses an earlier incarnation: announce this one
 		}
 		return DropStaleDestination
 	case p.epoch == 0:
@@ -61,7 +62,7 @@ func (c *Core) checkEpochs(p *peer, h *Header) Drop {
 	return DropNone
 }
 
-// reschedule lets a peer go on after something about it has changed.
+// reschedule resumes a peer after its state has changed.
 func (c *Core) reschedule(now Time, p *peer) {
 	if p.blocked && p.open && !p.closed {
 		switch {

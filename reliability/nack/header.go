@@ -5,16 +5,16 @@ import (
 	"fmt"
 )
 
-// Kind says what a packet is for.
+// A Kind is the type of a packet.
 type Kind uint8
 
-// The kinds.
+// Kinds of packets.
 const (
-	Data  Kind = iota + 1 // a message, or a piece of one
-	Ack                   // what has come
-	Nack                  // what has come; something is missing
-	Probe                 // what has come?
-	Hello                 // which epoch do you have?
+	Data  Kind = iota + 1 // a message or a fragment of one
+	Ack                   // acknowledgement
+	Nack                  // acknowledgement that requests missing packets
+	Probe                 // requests an acknowledgement
+	Hello                 // requests the epoch of the peer
 	lastKind
 )
 
@@ -27,46 +27,46 @@ func (k Kind) String() string {
 	return kindNames[k]
 }
 
-// Flags of a Data packet.
+// Flags are the flags of a Data packet.
 type Flags uint8
 
-// The flags.
+// Flags of a Data packet.
 const (
-	First        Flags = 1 << iota // the message begins here
-	Last                           // and ends here
-	AckRequested                   // an acknowledgement is wanted now
-	Solicited                      // its receiver should look: see Core.SendSolicited
+	First        Flags = 1 << iota // first fragment of a message
+	Last                           // last fragment of a message
+	AckRequested                   // requests an immediate acknowledgement
+	Solicited                      // wakes the receiver, see Core.SendSolicited
 	knownFlags
 )
 
 // Sizes in bytes.
 const (
-	DataSize     = 36 // the header of Data
-	FeedbackSize = 40 // of Ack and Nack, which have nothing behind it
-	probeSize    = 32 // of Ask and Hello, neither
+	DataSize     = 36 // header of Data
+	FeedbackSize = 40 // header of Ack and Nack, without payload
+	probeSize    = 32 // header of Probe and Hello, without payload
 	magic        = 'N'
 )
 
-// Header is the header of a packet. Numbers are compared as in serial number
-// arithmetic (RFC 1982): they wrap.
+// A Header is the header of a packet. Numbers wrap and are compared in serial
+// number arithmetic (RFC 1982).
 type Header struct {
 	Kind  Kind
 	Flags Flags
 
-	From  uint32 // the sender's name for itself: Options.Self
-	Epoch uint32 // of the sender's life, not 0
-	To    uint32 // the epoch of the receiver's that this is for; 0 in Hello only
+	From  uint32 // ID of the sender: its Options.Self
+	Epoch uint32 // incarnation of the sender, not 0
+	To    uint32 // incarnation of the receiver; 0 only in Hello
 
-	Seq  uint32 // Data: its number, Ask: that of the next to come, others: 0
-	Ack  uint32 // all Data before this number has come
-	Sack uint64 // Ack, Nack: bit i says that Data Ack+1+i has come as well
+	Seq  uint32 // Data: sequence number; Probe: next sequence number to be sent; otherwise 0
+	Ack  uint32 // all Data packets before this sequence number have been received
+	Sack uint64 // Ack, Nack: bit i reports that packet Ack+1+i has been received
 
-	TxNum  uint32 // counts what leaves: Data, every time, and Ask
-	TxEcho uint32 // the newest Order that has come
-	Length uint32 // Data: bytes of the whole message
+	TxNum  uint32 // transmission number: counts sent Data and Probe packets, retransmissions included
+	TxEcho uint32 // highest TxNum received
+	Length uint32 // Data: total length of the message in bytes
 }
 
-// encodedLen is the length of the header in bytes.
+// encodedLen returns the length of the header in bytes.
 func (h *Header) encodedLen() int {
 	switch h.Kind {
 	case Data:
@@ -99,8 +99,8 @@ func (h *Header) Put(b []byte) int {
 	return n
 }
 
-// ParseFrom reads Header.From of a packet, for a caller who has to know whose it is. It
-// reports whether there is one; Handle checks the rest.
+// ParseFrom returns Header.From of a packet, for demultiplexing. It reports
+// whether the packet is long enough. HandlePacket validates the rest.
 func ParseFrom(packet []byte) (from uint32, ok bool) {
 	if len(packet) < probeSize {
 		return 0, false
@@ -108,8 +108,8 @@ func ParseFrom(packet []byte) (from uint32, ok bool) {
 	return binary.BigEndian.Uint32(packet[4:]), true
 }
 
-// Parse reads the header of a packet and checks what can be checked without
-// knowing the sender. It reports whether the packet is one.
+// Parse decodes the header of a packet and validates it as far as possible
+// without the state of the sender. It reports whether the packet is valid.
 func (h *Header) Parse(b []byte) bool {
 	if len(b) < probeSize || b[0] != magic || b[3] != 0 {
 		return false
@@ -139,8 +139,8 @@ func (h *Header) Parse(b []byte) bool {
 	return len(b) == probeSize
 }
 
-// validPayload reports whether Data with a payload of n bytes says nothing of its
-// message that cannot be: a piece has something in it, and is not all.
+// validPayload reports whether a Data packet may have n bytes of payload: a
+// fragment is neither empty nor the complete message.
 func (h *Header) validPayload(n uint64) bool {
 	if h.Flags&(First|Last) == First|Last {
 		return n == uint64(h.Length)
@@ -148,5 +148,5 @@ func (h *Header) validPayload(n uint64) bool {
 	return n > 0 && n < uint64(h.Length)
 }
 
-// seqAfter reports whether a number comes after another.
+// seqAfter reports whether a follows b in serial number arithmetic.
 func seqAfter(a, b uint32) bool { return int32(a-b) > 0 }

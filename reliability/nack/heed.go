@@ -5,17 +5,18 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// handleAck takes what a packet says about ours: a set of what has come, if it is all
-// that is to be said (full), or else no more than what came in a row.
+// handleAck applies the acknowledgement in h to p's send window. If full is
+// set, h.Sack is the complete set of packets received out of order; otherwise
+// only the cumulative h.Ack is valid.
 func (c *Core) handleAck(now Time, p *peer, h *Header, full bool) Drop {
 	s := &p.out
 	overtaken := seqAfter(s.una, h.Ack)
 	switch {
-	// By distance: a number half the space away is neither before nor after another.
+	// Compare distances: two numbers half the space apart have no order.
 	case !overtaken && h.Ack-s.una > s.nextSend-s.una || !seqAfter(s.txNum, h.TxEcho) || h.Sack != 0 && !seqAfter(s.nextSend, h.Ack+1+highestBit(h.Sack)):
 		return DropUnsentAck
 	case overtaken:
-		return DropNone // by a later one
+		return DropNone // by a later acknowledgement
 	}
 	if seqAfter(h.TxEcho, s.txEcho) {
 		s.txEcho, s.probes = h.TxEcho, 0
@@ -56,7 +57,8 @@ func (c *Core) handleAck(now Time, p *peer, h *Header, full bool) Drop {
 	return DropNone
 }
 
-// markAcked notes that a packet has come to the peer, which will not ask for it.
+// markAcked records that the peer has received packet seq, and releases its
+// slot.
 func (c *Core) markAcked(p *peer, seq uint32) {
 	s := &p.out
 	if s.ring.acked&seqBit(seq) != 0 {
@@ -70,7 +72,8 @@ func (c *Core) markAcked(p *peer, seq uint32) {
 	c.slots.release(i, retained)
 }
 
-// detectLosses finds what has not come although something has that left later.
+// detectLosses declares lost all packets that are unacknowledged although a
+// packet sent later has been received.
 func (c *Core) detectLosses(now Time, p *peer, echo uint32) {
 	s := &p.out
 	some := false

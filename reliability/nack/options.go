@@ -2,56 +2,55 @@ package nack
 
 import "github.com/softrnic/softrnic/reliability"
 
-// Time is nanoseconds on the caller's clock; 0 means never.
+// Time is nanoseconds on the caller's clock. As a deadline, 0 means never.
 type Time = reliability.Time
 
-// Window is how many packets to a peer there are at most that it may ask for.
+// Window is the maximum number of unacknowledged packets per peer.
 const Window = 64
 
-// Options say how an end works. Self, Peers, Epoch and MTU have to be given; of
-// the others 0 means what is said there.
+// Options configure a Core. Self, Peers, Epoch and MTU are required. The other
+// fields have defaults.
 type Options struct {
-	Self  uint32 // our name, in every packet: by it the peer knows us
-	Peers int    // how many there are, numbered from 0; higher numbers that are named are added
+	Self  uint32 // ID of this end, carried in every packet
+	Peers int    // expected number of peers, numbered from 0; higher numbers are added on demand
 
-	// Epoch tells this life of the end from others, so that a peer notices
-	// that it has been started anew. It is not 0, and newer than that of all
-	// lives before, by less than 2^31: for example, seconds of a clock.
+	// Epoch identifies this incarnation of the end, so that a peer detects a
+	// restart. It is not 0, and is newer than those of all earlier incarnations
+	// by less than 2^31, for example a clock in seconds.
 	Epoch uint32
 
-	MTU int // bytes of the longest packet, header included: 128 to 65535
+	MTU int // longest packet in bytes, header included: 128 to 65535
 
-	// MaxMessage is the length of the longest message in bytes: at most 32
-	// packets and no more than there are slots, and that if not given. Longer
-	// ones are the caller's to cut.
+	// MaxMessage is the maximum length of a message in bytes. The default and
+	// upper bound is 32 packets, or the number of slots if that is less.
 	MaxMessage int
 
-	// Slots is how many packets are kept for all peers at most; 1024 unless
-	// given. They lie in Memory, for an adapter to read from, or in memory of
-	// our own; the function Memory says how much they take.
+	// Slots is the number of packets buffered for retransmission to all peers,
+	// by default 1024. They lie in Memory, where an adapter can read them; by
+	// default the Core allocates it. MemorySize returns its required length.
 	Slots  int
 	Memory []byte
 
-	// ReorderBytes is how many bytes of packets are kept, of all peers, that have come
-	// before others of their peer; 4 MiB unless given.
+	// ReorderBytes is the maximum number of bytes buffered out of order for all
+	// peers, by default 4 MiB.
 	ReorderBytes int
 
-	// AckDelay is how long an acknowledgement waits for a packet that it can
-	// travel with, in nanoseconds; 1 ms unless given. GiveUp is how long a peer
-	// may take none of our packets, or say nothing with a message half sent,
-	// until it is lost; 30 s unless given.
+	// AckDelay is the maximum delay of an acknowledgement in nanoseconds, by
+	// default 1 ms, during which it can be piggybacked. GiveUp is the time in
+	// nanoseconds after which a peer is closed that acknowledges nothing, or
+	// does not continue a partial message, by default 30 s.
 	AckDelay, GiveUp int64
 }
 
-// Rules that are no options.
+// Protocol constants.
 const (
-	ackRequestEvery  = 16                            // packets, of which one wants an acknowledgement
-	maxPackets       = 32                            // packets of a message
+	ackRequestEvery  = 16                            // packets per requested acknowledgement
+	maxPackets       = 32                            // packets per message
 	minMTU           = 128                           // bytes
-	sendQuota        = 16                            // packets that a peer gets until it is another's turn
-	maxFirstProbe    = 20 * reliability.Millisecond  // until a question, at first: a peer may be busy
-	maxProbeInterval = 256 * reliability.Millisecond // between two questions
-	maxFree          = 64                            // of each thing that is used again
+	sendQuota        = 16                            // packets per peer and round of Drain
+	maxFirstProbe    = 20 * reliability.Millisecond  // upper bound of the first probe interval, for busy peers
+	maxProbeInterval = 256 * reliability.Millisecond // upper bound of the probe interval
+	maxFree          = 64                            // length limit of each free list
 )
 
 func (o *Options) setDefaults() {

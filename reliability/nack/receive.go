@@ -1,6 +1,6 @@
 package nack
 
-// handleData takes a piece of a message.
+// handleData handles a Data packet.
 func (c *Core) handleData(now Time, p *peer, h *Header, payload []byte, deliver func([]byte)) Drop {
 	r := &p.in
 	ahead := int32(h.Seq - r.expected)
@@ -11,7 +11,7 @@ func (c *Core) handleData(now Time, p *peer, h *Header, payload []byte, deliver 
 	switch {
 	case ahead < 0 || ahead > 0 && r.reorder != nil && r.reorder.held&seqBit(h.Seq) != 0:
 		r.noteTxNum(h.TxNum)
-		p.control.ack = true // it seems not to know
+		p.control.ack = true // its acknowledgement seems to be lost
 		return DropDuplicate
 	case ahead > 0:
 		return c.bufferOutOfOrder(now, p, h, payload)
@@ -41,8 +41,9 @@ func (c *Core) handleData(now Time, p *peer, h *Header, payload []byte, deliver 
 	return DropNone
 }
 
-// acceptSegment takes the piece whose turn it is. It reports whether it fits what came
-// before; if not nothing has changed.
+// acceptSegment appends the next fragment in order to the message, and delivers
+// the message when complete. It reports whether the fragment is consistent with
+// the earlier ones; if not, no state changes.
 func (c *Core) acceptSegment(p *peer, flags Flags, length uint32, payload []byte, deliver func([]byte)) bool {
 	r := &p.in
 	begin, end := flags&First != 0, flags&Last != 0
@@ -64,7 +65,7 @@ func (c *Core) acceptSegment(p *peer, flags Flags, length uint32, payload []byte
 	if !end {
 		return true
 	}
-	whole := r.partial // nil if it came in one piece
+	whole := r.partial // nil for a message of one packet
 	r.partial, r.messageLen = nil, 0
 	c.Stats.Delivered++
 	deliver(message)
@@ -72,18 +73,18 @@ func (c *Core) acceptSegment(p *peer, flags Flags, length uint32, payload []byte
 	return true
 }
 
-// bufferOutOfOrder keeps a packet that came before others.
+// bufferOutOfOrder buffers a packet that arrived ahead of missing ones.
 func (c *Core) bufferOutOfOrder(now Time, p *peer, h *Header, payload []byte) Drop {
 	r := &p.in
 	if seqAfter(h.Seq, r.knownSent) {
-		p.control.nack = true // a gap that is new: later ones are asked for when the sender asks
+		p.control.nack = true // a new gap; packets still missing later are requested after a probe
 	}
 	if seqAfter(h.Seq+1, r.knownSent) {
 		r.knownSent = h.Seq + 1
 	}
 	p.delayAck(now + Time(c.o.AckDelay))
 	if c.reorderBytes+len(payload) > c.o.ReorderBytes {
-		return DropNoMemory // and not a sign that others are lost: they would come too early again
+		return DropNoMemory // without noteTxNum: retransmissions of others would be out of order again
 	}
 	r.noteTxNum(h.TxNum)
 	b := c.ensureReorderBuffer(p)
@@ -94,7 +95,7 @@ func (c *Core) bufferOutOfOrder(now Time, p *peer, h *Header, payload []byte) Dr
 	return DropNone
 }
 
-// popBuffered takes a packet out of an inbox.
+// popBuffered removes a packet from a reorder buffer.
 func (c *Core) popBuffered(b *reorderBuffer, at uint32) bufferedPacket {
 	e := b.packet[at]
 	b.packet[at] = bufferedPacket{}
@@ -103,7 +104,7 @@ func (c *Core) popBuffered(b *reorderBuffer, at uint32) bufferedPacket {
 	return e
 }
 
-// handleProbe is told how much has been sent.
+// handleProbe schedules the acknowledgement that a probe requests.
 func (p *peer) handleProbe(h *Header) Drop {
 	if int32(h.Seq-p.in.expected) > Window {
 		return DropTooFar
@@ -116,7 +117,7 @@ func (p *peer) handleProbe(h *Header) Drop {
 	return DropNone
 }
 
-// delayAck makes an acknowledgement due at a time, unless one is before.
+// delayAck schedules a delayed acknowledgement, unless one is scheduled.
 func (p *peer) delayAck(at Time) {
 	if p.control.ackAt == 0 {
 		p.control.ackAt = at

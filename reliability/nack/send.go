@@ -7,16 +7,16 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// Send sends a message, head and body together, which are copied: in packets of
-// the peer's MTU, which leave by Drain. If it returns ErrNoRoom nothing was
-// taken, and an Event follows when there is room. With ErrFault nothing was taken
-// either.
+// Send queues a message, the concatenation of head and body, as packets of the
+// peer's MTU. The message is copied; Drain returns the packets. If it returns
+// ErrWouldBlock, nothing was queued, and an Event of kind Writable follows when
+// there is room. If it returns ErrFault, nothing was queued.
 func (c *Core) Send(now Time, to int, head, body []byte) error {
 	return c.sendMessage(now, to, head, body, 0)
 }
 
-// SendSolicited is Send of a message whose last packet raises a solicited event: it
-// wakes a receiver that sleeps until there is one.
+// SendSolicited is like Send, but the last packet raises a solicited event,
+// which wakes a receiver that waits for one.
 func (c *Core) SendSolicited(now Time, to int, head, body []byte) error {
 	return c.sendMessage(now, to, head, body, Solicited)
 }
@@ -74,8 +74,8 @@ func (c *Core) sendMessage(now Time, to int, head, body []byte, last Flags) erro
 	return nil
 }
 
-// undoSend frees the packets from seq on of a message that could not be read to
-// its end. They have not left.
+// undoSend frees the packets from seq on of a message whose memory could not be
+// read. None of them has been sent.
 func (c *Core) undoSend(p *peer, seq uint32) {
 	s := &p.out
 	for i := seq; i != s.nextQueue; i++ {
@@ -85,8 +85,8 @@ func (c *Core) undoSend(p *peer, seq uint32) {
 	c.Stats.Sent--
 }
 
-// nextReady returns the number of the next packet that may leave: one that is to
-// leave again, or a new one.
+// nextReady returns the sequence number of the next packet that may be sent: a
+// retransmission or a new packet.
 func (c *Core) nextReady(p *peer) (seq uint32, ok bool) {
 	s := &p.out
 	if s.ring == nil {
@@ -106,7 +106,7 @@ func (c *Core) nextReady(p *peer) (seq uint32, ok bool) {
 	return seq, s.window.Allows(s.inFlight, windowCost(int(c.slots.length[s.ring.slot[slotIndex(seq)]])))
 }
 
-// transmitData lets a packet leave.
+// transmitData writes packet seq to out and updates the send state.
 func (c *Core) transmitData(now Time, p *peer, seq uint32, out *Packet) {
 	s := &p.out
 	i := s.ring.slot[slotIndex(seq)]
@@ -145,8 +145,9 @@ func (c *Core) transmitData(now Time, p *peer, seq uint32, out *Packet) {
 	*out = Packet{Peer: p.number, Slot: int(i), At: int(i) * c.slots.stride, Bytes: b, Solicited: again || flags&Solicited != 0}
 }
 
-// wantsAck reports whether the packet that leaves is to be answered: one of
-// many, the last one for which there is room, and any when slots are short.
+// wantsAck reports whether the next packet should request an acknowledgement:
+// every ackRequestEvery-th one, the last one that fits in a window, and all
+// when slots are scarce.
 func (c *Core) wantsAck(s *sendState) bool {
 	s.sinceAckRequest++
 	return s.sinceAckRequest >= ackRequestEvery || len(c.slots.free) < len(c.slots.state)/4 ||

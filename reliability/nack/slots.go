@@ -1,32 +1,34 @@
 package nack
 
-// slots are the packets that may be asked for again, of all peers: pieces of
-// one memory, with the header first. A slot is free when the peer has its packet
-// and the adapter is through with it.
+// slots is the allocator of packet buffers for retransmission, shared by all
+// peers. The buffers lie in one memory region. A slot is free when the peer has
+// acknowledged its packet and the adapter has sent it.
 type slots struct {
 	mem    []byte
 	stride int
-	length []uint16 // bytes of the packet
-	owner  []int32  // its peer
+	length []uint16 // packet length in bytes
+	owner  []int32  // peer number
 	state  []slotState
 	free   []int32
 }
 
+// A slotState is the set of uses of a slot.
 type slotState uint8
 
 const (
-	retained slotState = 1 << iota // the peer may ask for it
-	posted                         // the adapter has it: it must not change
+	retained slotState = 1 << iota // unacknowledged: may be retransmitted
+	posted                         // the adapter reads it: must not change
 )
 
-// skew moves slots apart by more than a power of two, so that their headers do not
-// all fall on the same lines of a processor's cache.
+// skew makes the distance of slots differ from powers of two, in bytes, so that
+// packet headers do not share the same sets of the processor's cache.
 const skew = 64
 
-// slotStride is the distance of slots for packets of mtu bytes.
+// slotStride returns the distance between slots for packets of mtu bytes.
 func slotStride(mtu int) int { return (mtu+skew-1)/skew*skew + skew }
 
-// MemorySize is how many bytes Options.Memory has to have for n packets of mtu bytes.
+// MemorySize returns the length in bytes of Options.Memory for n packets of mtu
+// bytes.
 func MemorySize(n, mtu int) int { return n * slotStride(mtu) }
 
 func (s *slots) init(mem []byte, mtu int) {
@@ -38,7 +40,7 @@ func (s *slots) init(mem []byte, mtu int) {
 	}
 }
 
-// alloc returns a free slot for a peer's packet. There is one.
+// alloc allocates a slot for a packet of a peer. A slot must be free.
 func (s *slots) alloc(owner, length int) int32 {
 	n := len(s.free) - 1
 	i := s.free[n]
@@ -47,19 +49,19 @@ func (s *slots) alloc(owner, length int) int32 {
 	return i
 }
 
-// packetBytes is the packet in a slot.
+// packetBytes returns the packet in slot i.
 func (s *slots) packetBytes(i int32) []byte {
 	at := int(i) * s.stride
 	n := at + int(s.length[i])
 	return s.mem[at:n:n]
 }
 
-// release takes back what a slot is for, and frees it when nothing is left.
-func (s *slots) release(i int32, what slotState) {
-	if s.state[i]&what == 0 {
+// release clears a use of slot i, and frees the slot after the last one.
+func (s *slots) release(i int32, use slotState) {
+	if s.state[i]&use == 0 {
 		return
 	}
-	if s.state[i] &^= what; s.state[i] == 0 {
+	if s.state[i] &^= use; s.state[i] == 0 {
 		s.free = append(s.free, i)
 	}
 }

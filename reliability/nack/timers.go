@@ -2,18 +2,18 @@ package nack
 
 import "container/heap"
 
-// timer is a peer's entry among the timers.
+// A timer is a peer's entry in timers.
 type timer struct {
-	at    Time // 0: none
+	at    Time // 0: not scheduled
 	index int
 }
 
-// timers are the deadlines of all peers: a heap with an entry for each peer that
-// has one. A deadline that moves later stays where it is and is corrected when it
-// comes up; so an acknowledgement costs nothing here, and an idle peer either.
+// timers is a heap of the deadlines of all peers. A deadline that moves later
+// stays in place and is corrected when it expires, so that an acknowledgement
+// or an idle peer costs no heap operation.
 type timers []*peer
 
-// schedule makes sure that a peer comes up at a time.
+// schedule ensures that p expires at time at or earlier.
 func (t *timers) schedule(p *peer, at Time) {
 	switch {
 	case at == 0 || p.timer.at != 0 && p.timer.at <= at:
@@ -26,7 +26,7 @@ func (t *timers) schedule(p *peer, at Time) {
 	}
 }
 
-// popDue takes a peer whose time has come, nil if there is none.
+// popDue removes and returns a peer whose deadline has passed, or nil.
 func (t *timers) popDue(now Time) *peer {
 	if len(*t) == 0 || (*t)[0].timer.at > now {
 		return nil
