@@ -4,9 +4,9 @@ package qp
 
 import "github.com/softrnic/softrnic/internal/place"
 
-// loadForRead is as without the race detector, which is not to look at what is
-// read again.
-func loadForRead(dst, src []byte, again bool) bool {
+// loadReadSource hides the load of a repeated READ from the race detector, see
+// the comment in the version without it.
+func loadReadSource(dst, src []byte, again bool) bool {
 	if again {
 		return place.Try(func() { copyUnseen(dst, src) })
 	}
