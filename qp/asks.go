@@ -5,24 +5,23 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// AckDelay is how long a responder keeps an acknowledgement that its peer, an
-// adapter like ours, has not asked for: long enough for most to go with
-// something else, since each costs both ends a turn of their processes, and
-// well below the time after which that peer would probe.
+// AckDelay is the time for which a responder delays an acknowledgement that its
+// softrnic peer has not requested. Most of them can then be piggybacked or
+// coalesced, and the delay is well below the peer's probe timeout.
 const AckDelay = reliability.DelayedAckProbe / 3
 
-// maxWithoutAckReq is how many packets may follow one another without asking for an
+// maxWithoutAckReq is the maximum number of consecutive packets that request no
 // acknowledgement.
 const maxWithoutAckReq = 16
 
-// cautiousMessages is how many messages ask for acknowledgements after something was
-// lost, so that the next loss is noticed soon.
+// cautiousMessages is the number of messages that request acknowledgements
+// after a loss, so that another loss is detected early.
 const cautiousMessages = 256
 
-// wantsAck decides whether a packet of w asks for an acknowledgement: one that
-// uses up the window does (edge), a probe does, every so many others do, so
-// that the window moves before it is used up, and the last of a message does
-// unless nobody waits for that.
+// wantsAck reports whether a packet of w requests an acknowledgement. It does
+// if it fills the window (edge), if it is a probe, for every n-th packet, so
+// that the window moves before it is full, and at the end of a message unless
+// that acknowledgement can be deferred.
 func (c *Core) wantsAck(w *sendWQE, last, edge bool) bool {
 	every := uint32(min(maxWithoutAckReq, max(1, c.window.Size()/4/int(c.mtu))))
 	careful := c.cautious > 0
@@ -38,10 +37,11 @@ func (c *Core) wantsAck(w *sendWQE, last, edge bool) bool {
 	return false
 }
 
-// ackDeferrable tells messages whose acknowledgement nothing waits for: nobody is in a
-// hurry for a completion, no room in the send queue, no credit, no local operation
-// behind it. The peer, an adapter like ours, acknowledges them after AckDelay, with
-// the next that asks, or with a response; to any other, all messages ask.
+// ackDeferrable reports whether the acknowledgement of w is not urgent: the
+// application does not wait for the completion, and neither queue space,
+// credits nor a local operation depend on it. A softrnic peer acknowledges w
+// after AckDelay, or earlier with a requested acknowledgement or a response. To
+// other peers all messages request an acknowledgement.
 func (c *Core) ackDeferrable(w *sendWQE) bool {
 	if !c.peerDelaysAcks || 2*uint32(c.sq.len()) >= c.sq.limit {
 		return false

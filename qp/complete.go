@@ -14,7 +14,8 @@ var completionOp = [...]verbs.WCOpcode{
 	verbs.WRAtomicFetchAdd: verbs.WCFetchAdd, verbs.WRLocalInv: verbs.WCLocalInv, verbs.WRBindMW: verbs.WCBindMW,
 }
 
-// completeHead takes the request at the head of the queue off with success.
+// completeHead removes w, the head of the send queue, and completes it
+// successfully.
 func (c *Core) completeHead(w *sendWQE) {
 	if w.consumesRecv() || c.typ != verbs.RC && !w.isLocal() {
 		c.counters.RDMASends++
@@ -29,7 +30,7 @@ func (c *Core) completeHead(w *sendWQE) {
 	c.popHead()
 }
 
-// popHead takes the request at the head of the queue off.
+// popHead removes the head of the send queue.
 func (c *Core) popHead() {
 	if c.cur == c.sq.head {
 		c.cur++
@@ -37,8 +38,8 @@ func (c *Core) popHead() {
 	c.sq.head++
 }
 
-// completeReady completes everything at the head of the queue that needs no further
-// acknowledgement: local operations, and reads and atomics that are answered.
+// completeReady completes the requests at the head of the queue that need no
+// further acknowledgement: local operations, and answered reads and atomics.
 func (c *Core) completeReady(now Time) {
 	for c.sq.head != c.sq.tail {
 		w := c.sq.wqeAt(c.sq.head)
@@ -53,9 +54,9 @@ func (c *Core) completeReady(now Time) {
 	c.checkDrained()
 }
 
-// ackThrough takes an acknowledgement of everything up to psn. It reports
-// whether a read or atomic at or before psn has not been answered, which means
-// that its response is lost.
+// ackThrough handles an acknowledgement of all packets up to psn. It reports
+// whether a read or atomic at or before psn is unanswered, which means that its
+// response was lost.
 func (c *Core) ackThrough(now Time, psn wire.PSN) (lost bool) {
 	before, beforeUna := c.inFlight(), c.una
 	for c.sq.head != c.sq.tail {
@@ -67,7 +68,7 @@ func (c *Core) ackThrough(now Time, psn wire.PSN) (lost bool) {
 			c.completeHead(w)
 			continue
 		}
-		acked := psn.Sub(c.una) // what is older than una is -1; so half of all PSNs can be told apart
+		acked := psn.Sub(c.una) // -1 for PSNs before una, so that half of the PSN space is usable
 		switch {
 		case w.expectsResponse():
 			lost = w.first.Sub(c.una) <= acked
@@ -88,13 +89,13 @@ func (c *Core) ackThrough(now Time, psn wire.PSN) (lost bool) {
 	return lost
 }
 
-// onProgress does what follows when something new was acknowledged.
+// onProgress updates timers and window after an acknowledgement of new packets.
 func (c *Core) onProgress(now Time) {
 	if timed, ok := c.rtt.TimedPSN(); ok && timed.Less(c.una) {
 		c.rtt.OnAck(now)
 	}
 	c.probing, c.lastRefusal = false, nil
-	if c.retry.ProbeSent() { // something of what a probe was for is lost, or its acknowledgement
+	if c.retry.ProbeSent() { // a probed packet or its acknowledgement was lost
 		c.cautious = cautiousMessages
 	}
 	if c.next.Less(c.una) {
@@ -120,7 +121,7 @@ func (c *Core) oldestUnanswered() *sendWQE {
 	return nil
 }
 
-// handleResponse takes an acknowledgement, read response or atomic response.
+// handleResponse handles an acknowledgement, read response or atomic response.
 func (c *Core) handleResponse(now Time, p *wire.Packet) wire.Drop {
 	psn := p.BTH.PSN
 	if !psn.Less(c.top) || psn.Less(c.una.Add(-1)) {
@@ -135,19 +136,19 @@ func (c *Core) handleResponse(now Time, p *wire.Packet) wire.Drop {
 	return c.handleAtomicAck(now, p)
 }
 
-// handleAck takes an ACK, RNR NAK or NAK.
+// handleAck handles an ACK, RNR NAK or NAK.
 func (c *Core) handleAck(now Time, p *wire.Packet) wire.Drop {
 	psn, aeth := p.BTH.PSN, p.AETH()
 	switch aeth.Syndrome.Kind() {
 	case wire.KindAck:
 		c.credits.Update(aeth.Syndrome.Value(), aeth.MSN)
-		// The limit need not have moved: requests behind the refused one that take no receive
-		// have moved it before.
+		// The limit may not have moved now: requests after the rejected one that
+		// consume no receive have moved it before.
 		if c.softrnicPeer && c.credits.PeerAdvertises() && aeth.Syndrome.Value() != 0 && c.retry.EndRNRWait(now, &c.rtt) {
 			c.forceAckReq = true
 		}
 		if psn.Less(c.una) {
-			return wire.DropNone // nothing new but, perhaps, credits
+			return wire.DropNone // duplicate, except for its credits
 		}
 		switch lost := c.ackThrough(now, psn); {
 		case lost:
@@ -165,7 +166,7 @@ func (c *Core) handleAck(now Time, p *wire.Packet) wire.Drop {
 		return wire.DropDuplicate
 	}
 	if c.ackThrough(now, psn.Add(-1)) && aeth.Syndrome.Kind() == wire.KindRNR {
-		// A response before the refused packet is missing: ask for that first.
+		// A response before the rejected packet was lost: retransmit that first.
 		c.sequenceError(now)
 		return wire.DropNone
 	}
@@ -198,10 +199,10 @@ func (c *Core) handleAck(now Time, p *wire.Packet) wire.Drop {
 	return wire.DropNone
 }
 
-// tailLost reports whether an acknowledgement at psn, which has been dealt
-// with, shows that what was sent behind the probed packet before is lost: the
-// answer to the probe would have covered it. Without this every packet of a
-// lost tail would wait for a probe of its own.
+// tailLost reports whether an acknowledgement at psn shows that the packets
+// sent after an earlier probed packet are lost: the response to the probe would
+// have acknowledged them. Without this check each packet of a lost tail would
+// need a probe of its own.
 func (c *Core) tailLost(psn wire.PSN) bool {
 	if !c.probeUnanswered || psn.Less(c.probePSN) {
 		return false
@@ -210,8 +211,8 @@ func (c *Core) tailLost(psn wire.PSN) bool {
 	return psn == c.probePSN && c.una.Less(c.resume)
 }
 
-// sequenceError goes back to the oldest packet that is not acknowledged,
-// unless that is under way.
+// sequenceError goes back to the oldest unacknowledged packet, unless a go-back
+// for it is in progress.
 func (c *Core) sequenceError(now Time) {
 	switch c.retry.OnSequenceNAK(now, c.una, &c.rtt) {
 	case reliability.GiveUp:
@@ -225,15 +226,15 @@ func (c *Core) sequenceError(now Time) {
 	}
 }
 
-// exhaustRetries fails the oldest request: its retries are spent.
+// exhaustRetries fails the oldest request because its retries are exhausted.
 func (c *Core) exhaustRetries(now Time) {
 	c.counters.RetryExceededErr++
 	c.failUnanswered(now)
 }
 
-// handleReadResponse places read data. Any of FIRST, MIDDLE, LAST and ONLY is
-// taken at the expected PSN: responders differ in what they start a repeated
-// response with.
+// handleReadResponse stores read data. It accepts any of FIRST, MIDDLE, LAST
+// and ONLY at the expected PSN, because responders differ in the opcodes of a
+// repeated response.
 func (c *Core) handleReadResponse(now Time, p *wire.Packet) wire.Drop {
 	w, d := c.matchResponse(now, p)
 	if w == nil {
@@ -252,7 +253,7 @@ func (c *Core) handleReadResponse(now Time, p *wire.Packet) wire.Drop {
 	return wire.DropNone
 }
 
-// handleAtomicAck places the original value of an atomic.
+// handleAtomicAck stores the original value of an atomic.
 func (c *Core) handleAtomicAck(now Time, p *wire.Packet) wire.Drop {
 	w, d := c.matchResponse(now, p)
 	if w == nil {
@@ -271,9 +272,9 @@ func (c *Core) handleAtomicAck(now Time, p *wire.Packet) wire.Drop {
 	return wire.DropNone
 }
 
-// matchResponse returns the read or atomic that response p continues, which is then
-// at the head of the queue, because a response acknowledges all requests
-// before it. If there is none it returns what becomes of p.
+// matchResponse returns the read or atomic that response p continues. It is the
+// head of the send queue, because a response acknowledges all requests before
+// it. Without one, the result is nil and the drop reason.
 func (c *Core) matchResponse(now Time, p *wire.Packet) (*sendWQE, wire.Drop) {
 	w := c.oldestUnanswered()
 	if w == nil {
@@ -287,14 +288,14 @@ func (c *Core) matchResponse(now Time, p *wire.Packet) (*sendWQE, wire.Drop) {
 		return nil, wire.DropDuplicate
 	}
 	c.ackThrough(now, w.first.Add(-1))
-	if ahead > 0 { // what is between has been lost
+	if ahead > 0 { // the response packets in between were lost
 		c.sequenceError(now)
 		return nil, wire.DropOutOfSequence
 	}
 	return w, wire.DropNone
 }
 
-// advanceResponse notes that p brought n bytes for w, the head of the queue.
+// advanceResponse records that p brought n bytes for w, the head of the queue.
 func (c *Core) advanceResponse(now Time, p *wire.Packet, w *sendWQE, n uint32) {
 	if p.Info.AETH {
 		aeth := p.AETH()
@@ -310,7 +311,8 @@ func (c *Core) advanceResponse(now Time, p *wire.Packet, w *sendWQE, n uint32) {
 	c.onProgress(now)
 }
 
-// badResponse fails the oldest request for a response that contradicts it.
+// badResponse fails the oldest request because of a response that contradicts
+// it.
 func (c *Core) badResponse(now Time, p *wire.Packet, what string) wire.Drop {
 	if c.sq.head == c.sq.tail || !c.sq.wqeAt(c.sq.head).started {
 		return wire.DropGhostResponse

@@ -8,10 +8,10 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// Time is a point on the adapter's clock, in nanoseconds.
+// Time is a point on the adapter's clock in nanoseconds.
 type Time = reliability.Time
 
-// Config says what queue pair to make.
+// A Config describes the queue pair that New creates.
 type Config struct {
 	Num       uint32 // 24 bits
 	Type      verbs.QPType
@@ -21,28 +21,29 @@ type Config struct {
 	Shared    SharedQueue // or nil
 	SignalAll bool
 	NoCredits bool
-	MaxRDMA   int // operations that a UD queue pair may have under way; 0: it has none
+	MaxRDMA   int // maximum outstanding RDMA operations of a UD queue pair; 0 disables RDMA over UD
 
-	// ConfirmSends has requests of UC and UD complete when ConfirmSent is called, after
-	// their packets have left or been refused, instead of when they are laid out.
+	// ConfirmSends delays the completion of UC and UD requests until
+	// ConfirmSent is called, after their packets were sent or refused.
+	// Otherwise they complete when their packets are built.
 	ConfirmSends bool
 
-	// LocalBuffer is what the adapter's own receive buffer holds, in bytes:
-	// it bounds the data that reads ask for at a time.
+	// LocalBuffer is the size of the adapter's receive buffer in bytes. It
+	// bounds the read data in flight.
 	LocalBuffer int
 
-	// PortMTU is the active MTU of the port in bytes, which a datagram may not
-	// exceed; 0 means MaxMTU.
+	// PortMTU is the active MTU of the port in bytes, the maximum payload of a
+	// datagram; 0 means MaxMTU.
 	PortMTU int
 }
 
-// Core is a queue pair without I/O: work queues, state machine, requester and
-// responder. Requests, packets and the time go in; packets, completions and a
-// deadline come out. A Core is owned by one goroutine at a time.
+// A Core is a queue pair without I/O: work queues, state machine, requester and
+// responder. Its inputs are requests, packets and the time; its outputs are
+// packets, completions and a deadline. It is not safe for concurrent use.
 //
-// After any call that may have made packets ready (PostSend, HandlePacket,
-// Advance, Modify), call Drain until it returns false, and DrainAck when the
-// acknowledgement should wait no longer.
+// After PostSend, HandlePacket, Advance or Modify, call Drain until it returns
+// false, and call DrainAck when the acknowledgement should not be delayed any
+// longer.
 type Core struct {
 	host   Host
 	mem    Memory
@@ -65,51 +66,51 @@ type Core struct {
 	requester
 	responder
 
-	rdma *rdma // UD: with peers that have agreed on it; nil: none
+	rdma *rdma // RDMA over UD; nil if disabled
 
 	counters Counters
 	recorder Recorder
 }
 
-// requester is the sending half of a Core.
+// A requester is the sending half of a Core.
 type requester struct {
 	sq              sendQueue
-	cur             uint32   // request that sends next, between sq.head and sq.tail
-	next            wire.PSN // next PSN to send; behind top while packets are sent again
-	una             wire.PSN // oldest PSN not acknowledged
+	cur             uint32   // request to send next, between sq.head and sq.tail
+	next            wire.PSN // next PSN to send; less than top during retransmission
+	una             wire.PSN // oldest unacknowledged PSN
 	top             wire.PSN // one past the highest PSN sent
 	endPos          uint64   // window coordinate one past the last started request
-	burst           uint32   // packets laid out in a row
-	softrnicPeer    bool     // the peer is an adapter like ours, see inPieces and unawaited
-	sinceAckReq     uint32   // packets since one asked for an acknowledgement
-	forceAckReq     bool     // ask with the next packet: it is a probe
-	peerDelaysAcks  bool     // the peer acknowledges what does not ask, after AckDelay
-	cautious        int      // messages that ask, see carefulFor
-	lastAckReq      wire.PSN // the last packet that asked ...
-	ackReqInFlight  bool     // ... if any has
-	probing         bool     // send one packet only, and go on at resume
-	stalled         bool     // counted a credit stall for the request at cur
-	drained         bool     // SQ_DRAINED raised
-	resume          wire.PSN // where sending goes on after a probe
-	probeUnanswered bool     // a probe of a SEND or WRITE has not been answered ...
-	probePSN        wire.PSN // ... and this is its PSN
+	burst           uint32   // packets built in a row
+	softrnicPeer    bool     // the peer is a softrnic, see splitsWrite and ackDeferrable
+	sinceAckReq     uint32   // packets since the last requested acknowledgement
+	forceAckReq     bool     // the next packet requests an acknowledgement: it is a probe
+	peerDelaysAcks  bool     // the peer also sends unrequested acknowledgements, after AckDelay
+	cautious        int      // remaining messages of cautiousMessages
+	lastAckReq      wire.PSN // last PSN that requested an acknowledgement
+	ackReqInFlight  bool     // lastAckReq is valid
+	probing         bool     // send one packet only, then continue at resume
+	stalled         bool     // a credit stall was counted for the request at cur
+	drained         bool     // the SQ_DRAINED event was raised
+	resume          wire.PSN // next PSN after a probe
+	probeUnanswered bool     // a probe of a SEND or WRITE is unanswered
+	probePSN        wire.PSN // PSN of that probe
 
 	rdOut     uint32 // reads (parts of them) and atomics outstanding
 	rdBytes   uint32 // bytes of reads outstanding
-	readPart  uint32 // a longer read is asked for in parts of this many bytes
-	readLimit uint32 // bytes of reads outstanding at most, what reads may grow to
+	readPart  uint32 // longer reads are split into requests of this many bytes
+	readLimit uint32 // upper bound of readWindow in bytes
 
-	lastRefusal *verbs.RefusedError // RC: last refused packet since an answer, or nil
-	unsent      []unsentPacket      // UC, UD: refused packets of requests not confirmed
+	lastRefusal *verbs.RefusedError // RC: last refused packet since the last progress, or nil
+	unsent      []unsentPacket      // UC, UD: refused packets of unconfirmed requests
 
 	window     reliability.Window
-	readWindow reliability.Window // of what comes back, as window is of what leaves
+	readWindow reliability.Window // window of read responses
 	retry      reliability.Retry
 	rtt        reliability.RTT
 	credits    reliability.Credits
 }
 
-// responder is the receiving half of a Core.
+// A responder is the receiving half of a Core.
 type responder struct {
 	rq      recvQueue
 	recv    reliability.Receiver
@@ -119,9 +120,9 @@ type responder struct {
 	cnpDue  bool
 	cnpLast Time
 
-	peerSeen    bool // a packet has come
+	peerSeen    bool // a packet was received
 	zeroCredits bool // the last acknowledgement advertised no credit
-	established bool // COMM_EST raised
+	established bool // the COMM_EST event was raised
 }
 
 // New returns a queue pair in StateReset.
@@ -152,8 +153,8 @@ func New(cfg Config) *Core {
 	return c
 }
 
-// readLimit bounds outstanding read data by the buffer it arrives in, which
-// holds twice what it is said to (see reliability.Window).
+// readLimit returns the maximum read data in flight for a receive buffer, which
+// holds twice its nominal size (see reliability.Window).
 func readLimit(buffer int) uint32 {
 	if buffer <= 0 {
 		return reliability.DefaultWindow
@@ -161,22 +162,22 @@ func readLimit(buffer int) uint32 {
 	return uint32(min(max(2*buffer, 16<<10), reliability.MaxWindow))
 }
 
-// Num is the queue pair number.
+// Num returns the queue pair number.
 func (c *Core) Num() uint32 { return c.num }
 
-// Type is the transport service.
+// Type returns the transport type.
 func (c *Core) Type() verbs.QPType { return c.typ }
 
-// State is the current state.
+// State returns the current state.
 func (c *Core) State() verbs.QPState { return c.state }
 
-// HasRDMA reports whether the queue pair, one of UD, has RDMA with peers.
+// HasRDMA reports whether RDMA over UD is enabled.
 func (c *Core) HasRDMA() bool { return c.rdma != nil }
 
-// Counters returns what the queue pair has counted so far.
+// Counters returns the counters.
 func (c *Core) Counters() Counters { return c.counters }
 
-// InFlight is what is laid out and not acknowledged, in bytes of the window: a
+// InFlight returns the number of unacknowledged bytes in the window. Each
 // packet counts with its payload and PacketCost.
 func (c *Core) InFlight() int {
 	if c.typ != verbs.RC {
@@ -185,10 +186,10 @@ func (c *Core) InFlight() int {
 	return c.inFlight()
 }
 
-// PeerPath is where a connected queue pair sends to.
+// PeerPath returns the path to the peer of a connected queue pair.
 func (c *Core) PeerPath() wire.Path { return c.path }
 
-// DestQPN is the peer's queue pair.
+// DestQPN returns the queue pair number of the peer.
 func (c *Core) DestQPN() uint32 { return c.attr.DestQPN }
 
 // Query returns the current attributes.
@@ -206,21 +207,22 @@ func (c *Core) Cap() verbs.QPCap { return c.cap }
 // Queued returns the number of send and receive requests not yet complete.
 func (c *Core) Queued() (send, recv int) { return c.sq.len(), c.rq.len() }
 
-// CanComplete reports whether send requests are outstanding and whether a receive is posted or taken
-// by a message that is arriving: without either nothing completes before the next post. Receives of
-// a shared queue are the queue's.
+// CanComplete reports whether send requests are outstanding, and whether a
+// receive is posted or in use by an incomplete message. If neither holds,
+// nothing completes before the next post. Receives of a shared queue do not
+// count.
 func (c *Core) CanComplete() (send, recv bool) {
 	return c.sq.len() > 0 || c.rdma != nil && c.rdma.ops > 0, c.rq.len() > 0 || c.msg.held
 }
 
-// resetAll forgets all work and every attribute.
+// resetAll discards all requests and attributes.
 func (c *Core) resetAll() {
 	c.ReleaseSharedRecv()
 	c.resetRDMA()
 	c.state = sReset
 	c.attr = verbs.QPAttr{}
 	c.path = wire.Path{}
-	c.mtu = c.portMTU // what it stays for datagrams
+	c.mtu = c.portMTU // final for datagrams
 	c.sq.reset()
 	c.rq.reset()
 	c.cur, c.next, c.una, c.top, c.endPos, c.sinceAckReq = 0, 0, 0, 0, 0, 0
@@ -240,5 +242,5 @@ func (c *Core) resetAll() {
 	c.recorder.addState(0, sReset)
 }
 
-// String names the queue pair for errors.
+// String returns the type and number of the queue pair, for errors.
 func (c *Core) String() string { return fmt.Sprintf("%v QP 0x%x", c.typ, c.num) }

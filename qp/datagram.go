@@ -5,11 +5,11 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// GSIQKey is the Q_Key of every general services interface.
+// GSIQKey is the well-known Q_Key of the general services interface.
 const GSIQKey = 0x80010000
 
-// sendDatagram lays out a UD message: one packet, complete as soon as it is
-// handed to the wire.
+// sendDatagram builds the packet of a UD message. Unless ConfirmSends is set,
+// the request completes at once.
 func (c *Core) sendDatagram(now Time, out Out, w *sendWQE) outcome {
 	n := int(w.length)
 	info := wire.Compose(wire.ClassUD, wire.OpSend, true, true, w.op == verbs.WRSendWithImm, false).Info()
@@ -36,7 +36,7 @@ func (c *Core) sendDatagram(now Time, out Out, w *sendWQE) outcome {
 	if c.typ == verbs.GSI {
 		qkey = GSIQKey
 	} else if qkey&(1<<31) != 0 {
-		qkey = c.attr.QKey // the top bit asks for the queue pair's own (IBTA volume 1, 10.2.5)
+		qkey = c.attr.QKey // the top bit selects the queue pair's own Q_Key (IBTA volume 1, 10.2.5)
 	}
 	wire.DETH{QKey: qkey, SrcQPN: c.num}.Put(b[wire.BTHLen:])
 	if info.Imm {
@@ -47,7 +47,7 @@ func (c *Core) sendDatagram(now Time, out Out, w *sendWQE) outcome {
 	return sent
 }
 
-// handleDatagram delivers a UD message, or drops it.
+// handleDatagram delivers a UD message or drops it.
 func (c *Core) handleDatagram(now Time, p *wire.Packet) wire.Drop {
 	deth := p.DETH()
 	qkey := c.attr.QKey

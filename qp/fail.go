@@ -7,8 +7,8 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// failSend fails w, the request at the head of the queue. RC goes to ERR; UC
-// and UD, which fail only locally, to SQE.
+// failSend fails w, the head of the send queue. RC enters ERR; UC and UD, which
+// fail only locally, enter SQE.
 func (c *Core) failSend(now Time, w *sendWQE, status verbs.WCStatus, why *verbs.Failure) {
 	c.failHead(w, status, why)
 	if c.typ == verbs.RC {
@@ -19,7 +19,7 @@ func (c *Core) failSend(now Time, w *sendWQE, status verbs.WCStatus, why *verbs.
 	c.flushSends(now)
 }
 
-// failHead completes w, the request at the head of the queue, with an error.
+// failHead completes w, the head of the send queue, with an error.
 func (c *Core) failHead(w *sendWQE, status verbs.WCStatus, why *verbs.Failure) {
 	c.counters.SendErr++
 	why.Opcode = w.op.String()
@@ -27,7 +27,7 @@ func (c *Core) failHead(w *sendWQE, status verbs.WCStatus, why *verbs.Failure) {
 	c.popHead()
 }
 
-// failLocal fails w because memory named in its list may not be used.
+// failLocal fails w because memory in its gather list cannot be used.
 func (c *Core) failLocal(now Time, w *sendWQE, m memFault) {
 	c.failSend(now, w, verbs.WCLocProtErr, &verbs.Failure{
 		Event: "local memory cannot be used: " + m.fault.String(), PSN: uint32(c.next),
@@ -52,10 +52,10 @@ func localCause(f Fault) string {
 	return ""
 }
 
-// memoryCause is the likely cause of a FaultMemory.
+// memoryCause is the likely cause of FaultMemory.
 const memoryCause = "the memory was unmapped or protected after it was registered, or its file was truncated; deregister first"
 
-// failBind fails a bind or local invalidate.
+// failBind fails a bind or local invalidate operation.
 func (c *Core) failBind(now Time, w *sendWQE, f Fault) {
 	key := w.immInv
 	if w.bind != nil {
@@ -67,7 +67,7 @@ func (c *Core) failBind(now Time, w *sendWQE, f Fault) {
 	})
 }
 
-// failUnanswered fails the oldest request because nobody answers.
+// failUnanswered fails the oldest request because the peer does not respond.
 func (c *Core) failUnanswered(now Time) {
 	if c.sq.head == c.sq.tail {
 		return
@@ -77,8 +77,8 @@ func (c *Core) failUnanswered(now Time) {
 	c.failSend(now, c.sq.wqeAt(c.sq.head), verbs.WCRetryExcErr, f)
 }
 
-// unansweredFailure returns why a peer has not acknowledged: the refusal that is known, or else the
-// likeliest cause.
+// unansweredFailure returns the reason for a missing acknowledgement: a known
+// refusal, or the most likely cause.
 func (c *Core) unansweredFailure() *verbs.Failure {
 	if c.lastRefusal != nil {
 		return c.lastRefusal.Failure()
@@ -93,7 +93,7 @@ func (c *Core) unansweredFailure() *verbs.Failure {
 	return f
 }
 
-// failResponse fails the oldest request for a nonsensical response.
+// failResponse fails the oldest request because of an invalid response.
 func (c *Core) failResponse(now Time, p *wire.Packet, what string) {
 	c.failSend(now, c.sq.wqeAt(c.sq.head), verbs.WCBadRespErr, &verbs.Failure{
 		Event: what + " (" + p.Info.Name + ")", PSN: uint32(p.BTH.PSN),
@@ -101,7 +101,7 @@ func (c *Core) failResponse(now Time, p *wire.Packet, what string) {
 	})
 }
 
-// flushAll completes all work with WR_FLUSH_ERR, in order.
+// flushAll completes all requests and receives with WR_FLUSH_ERR, in order.
 func (c *Core) flushAll(now Time) {
 	c.retry.Stop()
 	c.ConfirmSent()
@@ -125,8 +125,8 @@ func (c *Core) flushSends(now Time) {
 	c.next, c.una = c.top, c.top
 }
 
-// flushHead ends w, the request at the head of the queue: a local operation
-// that has been carried out is complete.
+// flushHead completes w, the head of the send queue. An executed local
+// operation succeeds; other requests are flushed.
 func (c *Core) flushHead(now Time, w *sendWQE) {
 	if w.started && w.isLocal() {
 		c.completeHead(w)
@@ -140,8 +140,8 @@ func (c *Core) flushOne(w *sendWQE) {
 	c.popHead()
 }
 
-// flushRecvs completes the receive in use and all posted ones with
-// WR_FLUSH_ERR. Those of a shared queue stay there.
+// flushRecvs completes the receive in use and all posted receives with
+// WR_FLUSH_ERR. Receives of a shared queue stay in it.
 func (c *Core) flushRecvs() {
 	if c.msg.held {
 		c.completeRecvErr(verbs.WCWRFlushErr, flushed)

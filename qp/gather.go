@@ -5,7 +5,8 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// memFault says which element of a scatter/gather list failed and why.
+// A memFault is the element of a scatter/gather list that failed, and the
+// reason.
 type memFault struct {
 	fault Fault
 	sge   verbs.SGE
@@ -13,7 +14,7 @@ type memFault struct {
 
 func (m memFault) ok() bool { return m.fault == NoFault }
 
-// checkList reports whether n bytes at offset off of the list can be used.
+// checkList checks that n bytes at offset off of the list can be accessed.
 func (c *Core) checkList(list []verbs.SGE, off, n uint32, write bool) memFault {
 	for i := range list {
 		if n == 0 {
@@ -34,9 +35,9 @@ func (c *Core) checkList(list []verbs.SGE, off, n uint32, write bool) memFault {
 	return memFault{}
 }
 
-// resolveSource checks n bytes at offset off of the list as checkList does for
-// reading. If they lie in the only element it returns them, so that they need
-// not be looked up again.
+// resolveSource checks n bytes at offset off of the list for reading, as
+// checkList does. If the list has one element, it returns the bytes, which
+// saves a second look-up.
 func (c *Core) resolveSource(list []verbs.SGE, off, n uint32) ([]byte, memFault) {
 	if len(list) != 1 || n == 0 {
 		return nil, c.checkList(list, off, n, false)
@@ -45,12 +46,12 @@ func (c *Core) resolveSource(list []verbs.SGE, off, n uint32) ([]byte, memFault)
 	return src, memFault{f, list[0]}
 }
 
-// probeAhead is the number of bytes of a message that are touched at a time before packets
-// refer to them: a multiple of every MTU.
+// probeAhead is the number of message bytes that are probed for page faults at
+// a time before packets refer to them. It is a multiple of every MTU.
 const probeAhead = 64 << 10
 
-// probeSource reports whether the memory at offset off of the element, of a message of
-// n bytes, can be read: probeAhead bytes, or to the end of the message.
+// probeSource checks that memory at offset off of the element, part of an
+// n-byte message, is readable: probeAhead bytes, or the rest of the message.
 func (c *Core) probeSource(s *verbs.SGE, off, n uint32) memFault {
 	src, f := c.mem.Local(s.LKey, s.Addr+uint64(off), min(probeAhead, n-off), false)
 	if f == NoFault && !place.Readable(src) {
@@ -59,9 +60,9 @@ func (c *Core) probeSource(s *verbs.SGE, off, n uint32) memFault {
 	return memFault{f, *s}
 }
 
-// fillPayload fills body with n bytes at offset off of w, the request at cur,
-// and with zeros behind them. The bytes are src, or if that is nil, inline data
-// or those of the list.
+// fillPayload copies n bytes at offset off of w, the request at cur, to body
+// and pads it with zeros. The source is src or, if src is nil, the inline data
+// or the gather list.
 func (c *Core) fillPayload(body []byte, w *sendWQE, src []byte, off, n uint32) memFault {
 	switch {
 	case w.inline != 0:
@@ -79,8 +80,8 @@ func (c *Core) fillPayload(body []byte, w *sendWQE, src []byte, off, n uint32) m
 	return memFault{}
 }
 
-// gather copies len(dst) bytes at offset off of the list, which has passed
-// checkList, to dst.
+// gather copies len(dst) bytes at offset off of the list to dst. The list must
+// have passed checkList.
 func (c *Core) gather(dst []byte, list []verbs.SGE, off uint32) memFault {
 	for i := range list {
 		if len(dst) == 0 {
@@ -105,8 +106,8 @@ func (c *Core) gather(dst []byte, list []verbs.SGE, off uint32) memFault {
 	return memFault{}
 }
 
-// scatter copies src to offset off of the list. If an element may not be
-// written, nothing behind it is.
+// scatter copies src to offset off of the list. It stops at the first element
+// that cannot be written.
 func (c *Core) scatter(list []verbs.SGE, off uint32, src []byte) memFault {
 	for i := range list {
 		if len(src) == 0 {
@@ -131,7 +132,7 @@ func (c *Core) scatter(list []verbs.SGE, off uint32, src []byte) memFault {
 	return memFault{}
 }
 
-// listLength is the number of bytes a list can take.
+// listLength returns the number of bytes in a list.
 func listLength(list []verbs.SGE) uint64 {
 	var n uint64
 	for i := range list {

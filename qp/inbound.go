@@ -5,31 +5,32 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// inboundMessage is the message that a responder is receiving.
+// An inboundMessage is the message that a responder is receiving.
 type inboundMessage struct {
 	active bool           // between FIRST and LAST
 	op     wire.Operation // OpSend or OpWrite
 
-	held     bool    // wqe has been taken and not completed
-	wqe      RecvWQE // of a SEND, or for the immediate data of a WRITE
-	capacity uint64  // bytes wqe can take
+	held     bool    // wqe is in use
+	wqe      RecvWQE // receive of a SEND, or of the immediate data of a WRITE
+	capacity uint64  // length of wqe in bytes
 	got      uint32  // bytes received
 
-	va         uint64 // WRITE: where the next byte goes
+	va         uint64 // WRITE: address of the next byte
 	rkey       uint32
-	length     uint32 // WRITE: of the whole message
-	left       uint32 // WRITE: bytes to come
-	priorBytes uint32 // WRITE: bytes of the pieces before, see inPieces
+	length     uint32 // WRITE: total length of the message
+	left       uint32 // WRITE: remaining bytes
+	priorBytes uint32 // WRITE: bytes of earlier packets of a split write, see splitsWrite
 }
 
-// AmidMessage reports whether the peer is an adapter like ours, in the middle of a message, and
-// waits for no end of another: the rest of it comes before any acknowledgement, as far as its
-// window allows.
+// AmidMessage reports whether a softrnic peer is in the middle of a message and
+// does not wait for the acknowledgement of an earlier one. The rest of the
+// message then arrives without an acknowledgement, as far as the window allows.
 func (c *Core) AmidMessage() bool {
 	return c.softrnicPeer && (c.msg.active || c.msg.priorBytes > 0) && !c.acks.CoversMessageEnd()
 }
 
-// acquireRecv makes sure that a receive is held.
+// acquireRecv ensures that a receive is in use. It reports false if none is
+// posted.
 func (c *Core) acquireRecv() bool {
 	m := &c.msg
 	if m.held {
@@ -46,9 +47,8 @@ func (c *Core) acquireRecv() bool {
 	return true
 }
 
-// ReleaseSharedRecv gives up what the queue pair holds of objects that outlive it: call it
-// before a queue pair is destroyed. The receive of a shared queue that an
-// unfinished message has taken goes back there, for another.
+// ReleaseSharedRecv returns the receive of an incomplete message to the shared
+// queue. It must be called before the queue pair is destroyed.
 func (c *Core) ReleaseSharedRecv() {
 	if c.msg.held && c.shared != nil {
 		c.shared.PushFront(&c.msg.wqe)
@@ -56,7 +56,7 @@ func (c *Core) ReleaseSharedRecv() {
 	c.msg.held = false
 }
 
-// completeRecv completes the held receive for the message that p ends.
+// completeRecv completes the receive in use for the message that p ends.
 func (c *Core) completeRecv(p *wire.Packet, wc verbs.WC) {
 	m := &c.msg
 	wc.WRID, wc.QPN, wc.ByteLen = m.wqe.ID, c.num, m.got
@@ -73,14 +73,15 @@ func (c *Core) completeRecv(p *wire.Packet, wc verbs.WC) {
 	c.host.Complete(wc, p.BTH.SE)
 }
 
-// completeRecvErr completes the receive in wqe with an error.
+// completeRecvErr completes the receive in use with an error.
 func (c *Core) completeRecvErr(status verbs.WCStatus, why *verbs.Failure) {
 	c.msg.held = false
 	c.host.Complete(verbs.WC{WRID: c.msg.wqe.ID, Status: status, Opcode: verbs.WCRecv, QPN: c.num, Why: why}, true)
 }
 
-// failReceive moves to ERR because of a request that cannot be received. The
-// held receive completes with the status; without one, an event tells.
+// failReceive enters ERR because of a request that cannot be received. The
+// receive in use completes with status. Without one, an event reports the
+// failure.
 func (c *Core) failReceive(now Time, status verbs.WCStatus, why *verbs.Failure) {
 	if c.msg.held {
 		c.completeRecvErr(status, why)

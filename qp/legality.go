@@ -4,7 +4,7 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// supportsOpcode reports whether queue pairs of type t carry the opcode.
+// supportsOpcode reports whether queue pairs of type t support the opcode.
 func supportsOpcode(t verbs.QPType, op verbs.WROpcode) bool {
 	switch op {
 	case verbs.WRSend, verbs.WRSendWithImm:
@@ -17,12 +17,12 @@ func supportsOpcode(t verbs.QPType, op verbs.WROpcode) bool {
 	return false
 }
 
-// maySend reports whether requests can be posted in a state; in SQE and ERR
-// they are accepted and flushed.
+// maySend reports whether requests can be posted in state s. In SQE and ERR
+// they are flushed.
 func maySend(s verbs.QPState) bool { return s == sRTS || s == sSQD || s == sSQE || s == sErr }
 
-// mayRecv reports whether receives can be posted in a state.
+// mayRecv reports whether receives can be posted in state s.
 func mayRecv(s verbs.QPState) bool { return s != sReset }
 
-// acceptsPackets reports whether arriving packets are processed in a state.
+// acceptsPackets reports whether packets are processed in state s.
 func acceptsPackets(s verbs.QPState) bool { return s == sRTR || s == sRTS || s == sSQD || s == sSQE }

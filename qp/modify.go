@@ -9,14 +9,13 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// Port is RoCE v2's UDP port.
+// Port is the UDP port of RoCE v2.
 const Port = 4791
 
-// FlowLabelMask are the bits of a flow label that count: hardware takes the low
-// 20 of what it is given.
+// FlowLabelMask is the mask of the 20 bits of a flow label.
 const FlowLabelMask = 1<<20 - 1
 
-// PathTo resolves an address vector.
+// PathTo converts an address vector to a path.
 func PathTo(av *verbs.AHAttr) wire.Path {
 	port := av.UDPPort
 	if port == 0 {
@@ -26,7 +25,7 @@ func PathTo(av *verbs.AHAttr) wire.Path {
 		FlowLabel: av.FlowLabel & FlowLabelMask}
 }
 
-// Modify changes the attributes that mask names, as verbs.QP.Modify.
+// Modify changes the attributes in mask, as verbs.QP.Modify does.
 func (c *Core) Modify(now Time, a *verbs.QPAttr, mask verbs.QPAttrMask) error {
 	to := c.state
 	if mask&verbs.AttrState != 0 {
@@ -57,7 +56,7 @@ func (c *Core) invalidError(op, format string, args ...any) error {
 	return &verbs.OpError{Op: op, Object: c.String(), Err: verbs.ErrInvalid, Detail: fmt.Sprintf(format, args...)}
 }
 
-// checkAttrs refuses values that make no sense before any of them is set.
+// checkAttrs validates all attributes before any of them is set.
 func (c *Core) checkAttrs(a *verbs.QPAttr, m verbs.QPAttrMask) error {
 	bad := func(format string, args ...any) error { return c.invalidError("modify QP", format, args...) }
 	switch {
@@ -94,7 +93,7 @@ func (c *Core) checkAttrs(a *verbs.QPAttr, m verbs.QPAttrMask) error {
 	return nil
 }
 
-// readsQueued counts reads and atomics that wait in the send queue.
+// readsQueued returns the number of reads and atomics in the send queue.
 func (c *Core) readsQueued() (n int) {
 	for i := c.sq.head; i != c.sq.tail; i++ {
 		if c.sq.wqeAt(i).expectsResponse() {
@@ -104,8 +103,8 @@ func (c *Core) readsQueued() (n int) {
 	return n
 }
 
-// MaxRdAtomic is the most reads and atomics a queue pair has outstanding or
-// serves at a time.
+// MaxRdAtomic is the maximum number of outstanding reads and atomics, as
+// requester and as responder.
 const MaxRdAtomic = 128
 
 func (c *Core) setAttrs(a *verbs.QPAttr, m verbs.QPAttrMask) {
@@ -133,7 +132,7 @@ func (c *Core) setAttrs(a *verbs.QPAttr, m verbs.QPAttrMask) {
 	set(verbs.AttrEnSQDAsyncNotify, func() { o.EnSQDAsyncNotify = a.EnSQDAsyncNotify })
 }
 
-// setState moves to a state and does what comes with it.
+// setState enters a state and performs the actions of the transition.
 func (c *Core) setState(now Time, to verbs.QPState) {
 	from := c.state
 	if to == sReset {
@@ -155,16 +154,15 @@ func (c *Core) setState(now Time, to verbs.QPState) {
 	}
 }
 
-// MinAckTimeout is the shortest time in nanoseconds that a requester waits for an
-// acknowledgement, whatever code was given: that of code 12, 16.8 ms. Shorter
-// timeouts, which hardware rounds up as well, expire while a responder that is a
-// process waits for a processor, and with backoff seven retries of code 5 were
-// spent within 3.5 ms. A peer that is gone still costs its retries: 0.45 s at
-// most, for codes up to 12.
+// MinAckTimeout is the minimum acknowledgement timeout in nanoseconds, for any
+// timeout code: that of code 12, 16.8 ms. Shorter timeouts, which hardware
+// rounds up as well, would expire while the responder's process waits for a
+// processor. A failed peer is detected after at most 0.45 s for codes up to 12:
+// seven retries with backoff.
 const MinAckTimeout = 4096 << 12
 
-// ackTimeout returns the time in nanoseconds after which a requester with a
-// timeout code retries, 0 for never (code 0).
+// ackTimeout returns the acknowledgement timeout in nanoseconds for a timeout
+// code, 0 (never) for code 0.
 func ackTimeout(code uint8) int64 {
 	if code == 0 {
 		return 0
@@ -172,7 +170,7 @@ func ackTimeout(code uint8) int64 {
 	return max(int64(verbs.AckTimeout(code)), MinAckTimeout)
 }
 
-// configureRequester hands the timing attributes to the requester.
+// configureRequester applies the timing attributes to the requester.
 func (c *Core) configureRequester() {
 	if c.typ != verbs.RC {
 		return
@@ -187,9 +185,9 @@ func (c *Core) configureRequester() {
 		c.readWindow.ResetReads(int(c.mtu), int(c.readLimit), c.softrnicPeer)
 		c.credits.Reset(c.noCredits)
 	}
-	// Reads are asked for in parts so that the answers never overrun our
-	// buffer: not so small that they cost more than they carry, not so large
-	// that one is all there can be.
+	// Reads are split so that the responses never overrun the local receive
+	// buffer. A part is large enough to amortize its request, and small enough
+	// that several can be outstanding.
 	part := c.readLimit / uint32(max(1, min(c.attr.MaxRdAtomic, 8)))
 	part = max(part, min(64<<10, c.readLimit/2))
 	c.readPart = max(part/c.mtu, 1) * c.mtu
@@ -200,7 +198,7 @@ func (c *Core) sqIdle() bool {
 	return c.sq.head == c.sq.tail || !c.sq.wqeAt(c.sq.head).started
 }
 
-// checkDrained raises SQ_DRAINED once, when the last started request is done.
+// checkDrained raises SQ_DRAINED once, after the last started request.
 func (c *Core) checkDrained() {
 	if c.state == sSQD && !c.drained && c.sqIdle() {
 		c.drained = true

@@ -6,10 +6,10 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// HandlePacket takes a parsed packet whose ICRC has been checked and that is
-// addressed to this queue pair, directly or through a multicast group. It
-// returns why the packet was dropped, or DropNone. The packet's memory is not
-// used after the call.
+// HandlePacket handles a packet addressed to this queue pair, directly or
+// through a multicast group. The packet must be parsed and its ICRC checked.
+// The result is the reason if the packet was dropped, or DropNone. The memory
+// of p is not used after the call.
 func (c *Core) HandlePacket(now Time, p *wire.Packet) wire.Drop {
 	if d := c.checkPacket(p); d != wire.DropNone {
 		return d
@@ -47,7 +47,7 @@ func (c *Core) HandlePacket(now Time, p *wire.Packet) wire.Drop {
 	return c.handleResponse(now, p)
 }
 
-// checkPacket checks what has to hold for any packet of this queue pair.
+// checkPacket performs the checks that apply to all packets of a queue pair.
 func (c *Core) checkPacket(p *wire.Packet) wire.Drop {
 	switch {
 	case !acceptsPackets(c.state):
@@ -67,7 +67,7 @@ func (c *Core) checkPacket(p *wire.Packet) wire.Drop {
 	return wire.DropNone
 }
 
-// Deadline is when Advance has to be called next, or 0 for never.
+// Deadline returns the time when Advance must be called next, or 0 for never.
 func (c *Core) Deadline() Time {
 	if c.rdma != nil {
 		return c.rdma.deadline
@@ -82,15 +82,15 @@ func (c *Core) Deadline() Time {
 	return r
 }
 
-// Advance does what the time calls for: RNR waits end, timeouts fire, an
-// acknowledgement that nobody asked for becomes owed.
+// Advance handles the timers that are due: it ends RNR waits, handles timeouts,
+// and makes delayed acknowledgements pending.
 func (c *Core) Advance(now Time) {
 	if c.rdma != nil {
 		c.advanceRDMA(now)
 		return
 	}
 	if c.Deadline() == 0 {
-		return // not in a state that answers
+		return // no timer runs in this state
 	}
 	c.acks.Advance(now)
 	if d := c.retry.Deadline(); d == 0 || now < d {

@@ -9,13 +9,13 @@
 // has no socket, clock, lock or goroutine.
 //
 //	c := nack.New(nack.Options{Self: 3, Peers: 1000, Epoch: epoch, MTU: 4096})
-//	c.Open(now, 7, nack.Peer{Epoch: theirs})        // permits packets to peer 7
-//	err := c.Send(now, 7, head, body)               // copied; ErrNoRoom says: later
-//	drop := c.Handle(now, 7, packet, deliver)       // a received packet; deliver gets the messages
+//	c.OpenPeer(now, 7, nack.Peer{Epoch: theirs})    // permits packets to peer 7
+//	err := c.Send(now, 7, head, body)               // copies the message; ErrWouldBlock: retry after Writable
+//	drop := c.HandlePacket(now, 7, packet, deliver) // a received packet; deliver gets the messages
 //	n := c.Drain(now, packets)                      // packets to send
-//	c.Done(packets[i].Slot)                         // after a packet was sent
+//	c.ReleaseSlot(packets[i].Slot)                  // after a packet was sent
 //	at := c.Deadline()                              // time of the next Advance
-//	for e, ok := c.Next(); ok; e, ok = c.Next() {}  // events of peers
+//	for e, ok := c.NextEvent(); ok; e, ok = c.NextEvent() {} // events of peers
 //
 // Messages of a peer arrive complete, exactly once and in order, or the peer
 // fails, which an [Event] reports.
