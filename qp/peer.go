@@ -7,89 +7,88 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// RDMA without a connection: what a UD queue pair knows of those with whom it has
-// agreed on that. A Peer is the state that a pair of RC queue pairs would have, less
-// what keeps order. Both ends have their PSNs begin with 0. The rules are in
-// docs/ud-rdma.md.
+// RDMA over UD without a connection. A Peer is the state that an RC queue pair
+// keeps for its peer, except for ordering. PSNs start with 0 at both ends.
+// docs/ud-rdma.md specifies the protocol.
 
-// rdma is that half of a Core.
+// rdma is the RDMA-over-UD state of a Core.
 type rdma struct {
-	peers    map[uint32]*Peer // by our token
-	lastPeer *Peer            // whose packet came last
+	peers    map[uint32]*Peer // by local token
+	lastPeer *Peer            // sender of the last packet
 
-	ops    int // under way
+	ops    int // outstanding operations
 	maxOps int
-	free   []*rdmaOp // to be used again
+	free   []*rdmaOp // free list
 
-	busy        []*Peer           // have requests under way
-	active      fifo.Queue[*Peer] // may have requests to send
+	busy        []*Peer           // peers with outstanding operations
+	active      fifo.Queue[*Peer] // peers that may have requests to send
 	replies     fifo.Queue[rdmaReply]
-	ackPeers    []*Peer // have to be told what has been carried out
+	ackPeers    []*Peer // peers with a pending acknowledgement
 	delayedAcks fifo.Queue[delayedAck]
-	readBytes   int     // bytes that reads have asked for
-	readWaiters []*Peer // wait until that is less
+	readBytes   int     // outstanding read data in bytes
+	readWaiters []*Peer // peers blocked by readBytes
 	deadline    Time
-	freeFlights []*[reliability.ReplayWindow]slot // to be used again
+	freeFlights []*[reliability.ReplayWindow]slot // free list
 }
 
-// Peer is one peer of a UD queue pair.
+// A Peer is a remote queue pair of a UD queue pair with RDMA.
 type Peer struct {
 	core        *Core
 	path        wire.Path
 	qpn         uint32
 	mtu         uint32
 	access      verbs.AccessFlags
-	localToken  uint32 // what it has to show
-	remoteToken uint32 // what we have to show
+	localToken  uint32 // token that the peer's packets must carry
+	remoteToken uint32 // token that packets to the peer carry
 	giveUp      int64  // nanoseconds
 
 	connected, closed bool
 
-	// Requests of ours.
-	waiting         fifo.Queue[*rdmaOp] // not, or not all, sent
+	// Requester.
+	waiting         fifo.Queue[*rdmaOp] // operations that are not completely sent
 	outstanding     int                 // operations
 	next, una       wire.PSN
-	flight          *[reliability.ReplayWindow]slot // by PSN; nil: none is under way
-	inFlight        int                             // bytes, as the window has them
-	lostSlots       int                             // slots that are to leave again
-	txNum           uint32                          // of what leaves next
+	flight          *[reliability.ReplayWindow]slot // by PSN; nil if no packet is in flight
+	inFlight        int                             // bytes in flight, see windowCost
+	lostSlots       int                             // number of slots to retransmit
+	txNum           uint32                          // transmission number of the next packet
 	window          reliability.Window
 	rtt             reliability.RTT
-	timeouts        uint8 // timeouts since an answer
+	timeouts        uint8 // consecutive timeouts
 	lastProgress    Time
 	deadline        Time
-	ackReqsInFlight int    // packets under way that want an answer at once
-	sinceAckReq     uint8  // packets since one did
-	cautious        uint16 // packets that have to
+	ackReqsInFlight int    // packets in flight that request an acknowledgement
+	sinceAckReq     uint8  // packets since the last requested acknowledgement
+	cautious        uint16 // remaining packets of cautiousMessages
 	active          bool
 	waitsForReads   bool
-	busyIndex       int // place in rdma.busy and one; 0: not there
+	busyIndex       int // index in rdma.busy plus one; 0 if absent
 
-	// Its requests.
+	// Responder.
 	replay         reliability.Replay
-	atomicResults  *[reliability.ReplayWindow]uint64 // what atomics found, by PSN; nil: there were none
-	pendingReplies int                               // that wait to leave
+	atomicResults  *[reliability.ReplayWindow]uint64 // original values of atomics by PSN; nil if there were none
+	pendingReplies int                               // number of queued replies
 	ackPending     bool
-	delayedAckAt   Time // 0: nothing waits to be owed
+	delayedAckAt   Time // deadline of the delayed acknowledgement; 0 if none
 
-	lastRefusal    *verbs.RefusedError // last refused packet since an answer, or nil
-	refusals       uint8               // attempts that were refused since then
-	attemptRefused bool                // the current one was
+	lastRefusal    *verbs.RefusedError // last refused packet since the last response, or nil
+	refusals       uint8               // refused attempts since then
+	attemptRefused bool                // the current attempt was refused
 }
 
-// PeerConfig says who a peer is.
+// A PeerConfig describes the remote queue pair for AddPeer.
 type PeerConfig struct {
 	Path   wire.Path
 	QPN    uint32
-	Token  uint32 // that it has to show: no two peers of a queue pair have the same
-	MTU    int    // bytes; 0: the port's
+	Token  uint32 // token that the peer's packets must carry, unique in the queue pair
+	MTU    int    // bytes; 0 means the MTU of the port
 	Access verbs.AccessFlags
-	Buffer int   // bytes its socket holds, 0: unknown
-	GiveUp int64 // nanoseconds without any answer until its requests fail; 0: 10 s
+	Buffer int   // size of the peer's receive buffer in bytes; 0 if unknown
+	GiveUp int64 // nanoseconds without a response until its requests fail; 0 means 10 s
 }
 
-// AddPeer lets a peer in. It returns nil if another has the token, or the queue pair
-// has no RDMA.
+// AddPeer adds a peer. It returns nil if the token is in use or RDMA over UD is
+// disabled.
 func (c *Core) AddPeer(cfg PeerConfig) *Peer {
 	if c.rdma == nil || c.rdma.peers[cfg.Token] != nil {
 		return nil
@@ -109,11 +108,11 @@ func (c *Core) AddPeer(cfg PeerConfig) *Peer {
 	return p
 }
 
-// Connect says what to show to the peer. Before it, nothing leaves for it, and what
-// it asks for is dropped.
+// Connect sets the token of packets to the peer. Before the call, requests are
+// not sent and requests of the peer are dropped.
 func (p *Peer) Connect(token uint32) { p.remoteToken, p.connected = token, true }
 
-// Remove lets the peer in no more, and completes what is under way with
+// Remove removes the peer and completes its outstanding operations with
 // WCWRFlushErr.
 func (p *Peer) Remove() {
 	if p.closed {
@@ -127,12 +126,12 @@ func (p *Peer) Remove() {
 	p.failAll(verbs.WCWRFlushErr, flushed)
 }
 
-// MaxRDMA is how many operations a UD queue pair may have under way at most.
+// MaxRDMA is the upper bound of Config.MaxRDMA.
 const MaxRDMA = 1 << 16
 
 func newRDMA(most int) *rdma { return &rdma{peers: map[uint32]*Peer{}, maxOps: most} }
 
-// resetRDMA forgets all peers and, without completions, all requests.
+// resetRDMA removes all peers, and all operations without completing them.
 func (c *Core) resetRDMA() {
 	if c.rdma == nil {
 		return
@@ -143,7 +142,7 @@ func (c *Core) resetRDMA() {
 	c.rdma = newRDMA(c.rdma.maxOps)
 }
 
-// flushRDMA completes all requests with WCWRFlushErr.
+// flushRDMA completes all operations with WCWRFlushErr.
 func (c *Core) flushRDMA() {
 	if c.rdma == nil {
 		return
@@ -153,22 +152,22 @@ func (c *Core) flushRDMA() {
 	}
 }
 
-// slot is a request packet that is under way.
+// A slot is a request packet in flight.
 type slot struct {
-	op            *rdmaOp // nil: it has been answered
-	off, n        uint32  // of the operation
-	received      uint32  // reads: pieces that have come
+	op            *rdmaOp // nil if the request was answered
+	off, n        uint32  // range of the operation's bytes
+	received      uint32  // reads: bitmap of received response packets
 	txNum         uint32
-	sentAt        Time // when it left
+	sentAt        Time // time of the last transmission
 	lost          bool
-	ackReq        bool // it wants an answer at once
-	retransmitted bool // it has left more than once
+	ackReq        bool // the packet requests an acknowledgement
+	retransmitted bool // sent more than once
 }
 
-// slotFor is the slot of a PSN.
+// slotFor returns the slot of a PSN.
 func (p *Peer) slotFor(psn wire.PSN) *slot { return &p.flight[psn%reliability.ReplayWindow] }
 
-// findInFlight returns the slot of a PSN that is under way, nil if there is none.
+// findInFlight returns the slot of a PSN in flight, or nil.
 func (p *Peer) findInFlight(psn wire.PSN) *slot {
 	if p.flight == nil || psn.Less(p.una) || !psn.Less(p.next) {
 		return nil

@@ -8,7 +8,7 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// handleResponse takes what a peer says of our requests.
+// handleResponse handles a response of a peer.
 func (p *Peer) handleResponse(now Time, k *wire.Packet) (drop wire.Drop) {
 	switch k.Info.Operation {
 	case wire.OpAck:
@@ -18,14 +18,14 @@ func (p *Peer) handleResponse(now Time, k *wire.Packet) (drop wire.Drop) {
 	default:
 		drop = p.handleAtomicResponse(now, k)
 	}
-	if p.deadline == 0 && p.outstanding > 0 { // it was heard
+	if p.deadline == 0 && p.outstanding > 0 { // markAlive has cleared it
 		p.setDeadline(now)
 		p.markActive()
 	}
 	return drop
 }
 
-// handleAck takes an acknowledgement of writes, or that a request was refused.
+// handleAck handles a selective acknowledgement of writes, or a NAK.
 func (p *Peer) handleAck(now Time, k *wire.Packet) wire.Drop {
 	psn, syndrome, done := k.BTH.PSN, k.AETH().Syndrome, k.SackETH().Done
 	switch {
@@ -37,7 +37,7 @@ func (p *Peer) handleAck(now Time, k *wire.Packet) wire.Drop {
 		return wire.DropBadSyndrome
 	}
 	if psn.Less(p.una.Add(-1)) || p.outstanding == 0 {
-		return wire.DropNone // overtaken by a later one
+		return wire.DropNone // overtaken by a later acknowledgement
 	}
 	p.markAlive(now)
 	lost := false
@@ -50,7 +50,7 @@ func (p *Peer) handleAck(now Time, k *wire.Packet) wire.Drop {
 		s := p.findInFlight(at)
 		switch {
 		case s == nil:
-		case done&(1<<i) == 0: // something that left later has come
+		case done&(1<<i) == 0: // a later packet was received
 			if !s.lost && now-s.sentAt > patience {
 				p.declareLost(s)
 				lost = true
@@ -67,7 +67,7 @@ func (p *Peer) handleAck(now Time, k *wire.Packet) wire.Drop {
 	return wire.DropNone
 }
 
-// handleNAK takes a NAK: the operation fails, alone.
+// handleNAK fails the operation that a NAK rejects. Other operations continue.
 func (p *Peer) handleNAK(now Time, psn wire.PSN, syndrome wire.Syndrome) wire.Drop {
 	s := p.findInFlight(psn)
 	if s == nil {
@@ -90,7 +90,7 @@ func (p *Peer) handleNAK(now Time, psn wire.PSN, syndrome wire.Syndrome) wire.Dr
 	return wire.DropNone
 }
 
-// handleReadResponse places a piece of what a read brings.
+// handleReadResponse stores one packet of a read response.
 func (p *Peer) handleReadResponse(now Time, k *wire.Packet) wire.Drop {
 	s := p.findInFlight(k.BTH.PSN)
 	if s == nil {
@@ -120,7 +120,7 @@ func (p *Peer) handleReadResponse(now Time, k *wire.Packet) wire.Drop {
 	case s.received == all:
 		p.completeSlot(now, k.BTH.PSN, s)
 	case off+uint64(n) == uint64(s.n) && !s.lost:
-		p.declareLost(s) // pieces before the last are missing
+		p.declareLost(s) // packets before the last are missing
 		p.markActive()
 	}
 	if p.outstanding > 0 {
@@ -129,7 +129,7 @@ func (p *Peer) handleReadResponse(now Time, k *wire.Packet) wire.Drop {
 	return wire.DropNone
 }
 
-// handleAtomicResponse takes what an atomic has found.
+// handleAtomicResponse stores the original value of an atomic.
 func (p *Peer) handleAtomicResponse(now Time, k *wire.Packet) wire.Drop {
 	s := p.findInFlight(k.BTH.PSN)
 	if s == nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// rdmaOp is a posted read, write or atomic of a UD queue pair.
+// An rdmaOp is a posted read, write or atomic of a UD queue pair.
 type rdmaOp struct {
 	peer        *Peer
 	id          uint64
@@ -18,30 +18,30 @@ type rdmaOp struct {
 	sgl         []verbs.SGE
 	inline      []byte
 	length      uint32
-	bytesIssued uint32 // bytes that have left at least once
-	started     bool   // something has left
-	slots       int    // under way
+	bytesIssued uint32 // bytes sent at least once
+	started     bool   // a packet was sent
+	slots       int    // packets in flight
 	remote      uint64
 	rkey        uint32
 	operand     uint64
 	swap        uint64
 
-	status verbs.WCStatus // why it fails, once what is under way is over
+	status verbs.WCStatus // final status; reported when no packet is in flight
 	why    *verbs.Failure
 }
 
-// PeerRoute is what a handle of a peer offers beside verbs.AH.
+// A PeerRoute is implemented by handles of RDMA peers, beside verbs.AH.
 type PeerRoute interface {
 	RDMAPeer() *Peer
 }
 
-// isRDMA tells the requests that are posted here.
+// isRDMA reports whether op is posted with postRDMA.
 func isRDMA(op verbs.WROpcode) bool {
 	return op == verbs.WRRDMARead || op == verbs.WRRDMAWrite || isAtomic(op)
 }
 
-// postRDMA queues a request. It does not take room in the send queue, and nothing
-// else waits for it.
+// postRDMA queues an RDMA operation. Operations take no space in the send queue
+// and are not ordered with sends.
 func (c *Core) postRDMA(wr *verbs.SendWR) error {
 	r := c.rdma
 	n, err := c.rdmaLength(wr)
@@ -85,7 +85,7 @@ func (c *Core) postRDMA(wr *verbs.SendWR) error {
 	return nil
 }
 
-// rdmaLength checks the data of a request and returns its size in bytes.
+// rdmaLength validates the data of a request and returns its length in bytes.
 func (c *Core) rdmaLength(wr *verbs.SendWR) (uint32, error) {
 	inline := wr.Flags&verbs.SendInline != 0
 	n := listLength(wr.SGList)
@@ -111,7 +111,7 @@ func (c *Core) rdmaLength(wr *verbs.SendWR) (uint32, error) {
 	return uint32(n), nil
 }
 
-// markBusy makes sure that the peer is among those that are served.
+// markBusy adds p to the busy and active peers.
 func (p *Peer) markBusy() {
 	r := p.core.rdma
 	if p.busyIndex == 0 {
@@ -128,7 +128,8 @@ func (p *Peer) markActive() {
 	}
 }
 
-// releaseIdle takes the peer off the lists when nothing of ours is under way to it.
+// releaseIdle removes p from the busy peers and frees its buffers if no
+// operation is outstanding.
 func (p *Peer) releaseIdle() {
 	r := p.core.rdma
 	if p.outstanding > 0 || p.busyIndex == 0 {
@@ -148,8 +149,8 @@ func (p *Peer) releaseIdle() {
 	p.waiting = fifo.Queue[*rdmaOp]{}
 }
 
-// failAll ends all requests to the peer with a status. Requests that have left stay
-// carried out, or not.
+// failAll completes all operations to the peer with an error. Packets that were
+// sent may have been executed.
 func (p *Peer) failAll(status verbs.WCStatus, why *verbs.Failure) {
 	for psn := p.una; psn != p.next; psn = psn.Add(1) {
 		if s := p.slotFor(psn); s.op != nil {
@@ -167,14 +168,16 @@ func (p *Peer) failAll(status verbs.WCStatus, why *verbs.Failure) {
 	p.releaseIdle()
 }
 
-// setFailure notes why an operation fails: the first reason counts.
+// setFailure records the status of a failed operation. The first failure is
+// kept.
 func (o *rdmaOp) setFailure(status verbs.WCStatus, why *verbs.Failure) {
 	if o.status == verbs.WCSuccess {
 		o.status, o.why = status, why
 	}
 }
 
-// retireSlot ends what is under way in a slot.
+// retireSlot removes s from the packets in flight, and completes its operation
+// after the last packet.
 func (p *Peer) retireSlot(s *slot) {
 	r, o := p.core.rdma, s.op
 	if s.lost {
@@ -198,7 +201,7 @@ func (p *Peer) retireSlot(s *slot) {
 	p.completeOp(o)
 }
 
-// removeFromWindow takes what is in a slot out of the window.
+// removeFromWindow subtracts the packet of s from the bytes in flight.
 func (p *Peer) removeFromWindow(s *slot) {
 	p.inFlight -= p.windowCost(s.op, s)
 	if s.ackReq {
@@ -206,7 +209,7 @@ func (p *Peer) removeFromWindow(s *slot) {
 	}
 }
 
-// windowCost is what a request packet counts for in the window.
+// windowCost returns the size of a request packet in the window.
 func (p *Peer) windowCost(o *rdmaOp, s *slot) int {
 	if o.op == verbs.WRRDMAWrite {
 		return int(s.n) + PacketCost
@@ -214,7 +217,7 @@ func (p *Peer) windowCost(o *rdmaOp, s *slot) int {
 	return PacketCost
 }
 
-// completeOp completes an operation of which nothing is under way.
+// completeOp completes an operation without packets in flight.
 func (p *Peer) completeOp(o *rdmaOp) {
 	c, r := p.core, p.core.rdma
 	r.ops--

@@ -10,11 +10,12 @@ import (
 )
 
 const (
-	maxReadPackets = 16 // of an MTU, that one request asks for at most
-	sendQuota      = 16 // packets that a peer gets until it is another's turn
+	maxReadPackets = 16 // maximum response packets per read request
+	sendQuota      = 16 // packets per peer and scheduling round
 )
 
-// sendRDMA lays out requests, peer by peer, and reports whether the batch is full.
+// sendRDMA builds request packets, peer by peer in round-robin order, and
+// reports whether the batch is full.
 func (c *Core) sendRDMA(now Time, out Out) bool {
 	if c.state != sRTS && c.state != sSQD {
 		return false
@@ -37,7 +38,8 @@ func (c *Core) sendRDMA(now Time, out Out) bool {
 	return false
 }
 
-// sendNext lays out the next request packet of a peer, if one may leave.
+// sendNext builds the next request packet of a peer, if one may be sent.
+// Retransmissions go first.
 func (p *Peer) sendNext(now Time, out Out) outcome {
 	if p.lostSlots > 0 {
 		for psn := p.una; psn != p.next; psn = psn.Add(1) {
@@ -48,7 +50,7 @@ func (p *Peer) sendNext(now Time, out Out) outcome {
 					return sent
 				}
 				got := p.buildPacket(now, out, psn, s)
-				if got == blocked { // it cannot be read after all
+				if got == blocked { // the source memory cannot be read
 					p.retireSlot(s)
 					p.advanceUna(now)
 					return sent
@@ -61,7 +63,7 @@ func (p *Peer) sendNext(now Time, out Out) outcome {
 		return blocked
 	}
 	o := *p.waiting.Front()
-	if o.status != verbs.WCSuccess { // of what has left something failed
+	if o.status != verbs.WCSuccess { // a packet of the operation has failed
 		p.waiting.Pop()
 		if o.slots == 0 {
 			p.completeOp(o)
@@ -73,7 +75,7 @@ func (p *Peer) sendNext(now Time, out Out) outcome {
 		if p.ackReqsInFlight > 0 || p.lostSlots > 0 {
 			return blocked
 		}
-		p.declareLost(p.oldestUnanswered()) // it asks now
+		p.declareLost(p.oldestUnanswered()) // its retransmission requests an acknowledgement
 		return sent
 	}
 	if p.flight == nil {
@@ -105,14 +107,14 @@ func (p *Peer) sendNext(now Time, out Out) outcome {
 	psn := p.next
 	at := p.slotFor(psn)
 	*at = s
-	at.lost = true // until it leaves
+	at.lost = true // until it is sent
 	p.lostSlots++
 	switch p.buildPacket(now, out, psn, at) {
 	case full:
 		p.lostSlots--
 		*at = slot{}
 		return full
-	case blocked: // it cannot be read after all
+	case blocked: // the source memory cannot be read
 		p.lostSlots--
 		*at = slot{}
 		return sent
@@ -138,8 +140,8 @@ func (p *Peer) allocFlight() {
 	p.flight = new([reliability.ReplayWindow]slot)
 }
 
-// checkReadable checks that what a write is to send may be read. If not, the operation
-// fails.
+// checkReadable checks that the source of a write may be read. If not, it fails
+// the operation.
 func (p *Peer) checkReadable(s *slot) bool {
 	o := s.op
 	if o.op != verbs.WRRDMAWrite || len(o.inline) > 0 {
@@ -157,8 +159,9 @@ func localFailure(m memFault) *verbs.Failure {
 		Key: m.sge.LKey, Addr: m.sge.Addr, Length: m.sge.Length, Cause: localCause(m.fault)}
 }
 
-// buildPacket lays out the packet of a slot, which leaves for the first time or again.
-// It returns blocked, and has failed the operation, if the data cannot be read.
+// buildPacket builds the packet of a slot for its first transmission or a
+// retransmission. If the source cannot be read, it fails the operation and
+// returns blocked.
 func (p *Peer) buildPacket(now Time, out Out, psn wire.PSN, s *slot) outcome {
 	c, o := p.core, s.op
 	op := wire.UDXWriteOnly
@@ -211,9 +214,10 @@ func (p *Peer) buildPacket(now Time, out Out, psn wire.PSN, s *slot) outcome {
 	return sent
 }
 
-// wantsAck decides whether the packet of a slot asks to be answered at once, as
-// Core.wantsAck does: of writes those that leave again, those that end an operation somebody
-// waits for, and so many others that neither window is used up before an answer comes.
+// wantsAck reports whether the packet of a slot requests an immediate
+// acknowledgement, like Core.wantsAck. Of the writes, retransmissions do, the
+// last packet of an operation unless it is unhurried, and every n-th packet, so
+// that neither window is exhausted before an acknowledgement arrives.
 func (p *Peer) wantsAck(s *slot) bool {
 	c, o := p.core, s.op
 	if o.op != verbs.WRRDMAWrite || s.sentAt != 0 || p.cautious > 0 {
@@ -239,7 +243,7 @@ func (p *Peer) putHeaders(b []byte, op wire.Opcode, pad int, psn wire.PSN, asks 
 	p.core.counters.SentPkts++
 }
 
-// onPacketSent notes that the packet of a slot leaves.
+// onPacketSent updates the state after the packet of a slot was built.
 func (p *Peer) onPacketSent(now Time, op wire.Opcode, psn wire.PSN, s *slot) {
 	c := p.core
 	c.recorder.addPacket(now, true, op, psn, 0)
@@ -265,11 +269,11 @@ func (p *Peer) onPacketSent(now Time, op wire.Opcode, psn wire.PSN, s *slot) {
 	}
 }
 
-// responsePackets is how many packets answer a read slot.
+// responsePackets returns the number of response packets of a read slot.
 func (p *Peer) responsePackets(s *slot) uint32 { return max(1, (s.n+p.mtu-1)/p.mtu) }
 
-// missingRange is the range of a read slot's bytes from the first to the last piece that has
-// not come.
+// missingRange returns the byte range of a read slot from the first to the last
+// missing response packet.
 func (p *Peer) missingRange(s *slot) (first, n uint32) {
 	all := uint32(1)<<p.responsePackets(s) - 1
 	open := all &^ s.received
@@ -277,7 +281,7 @@ func (p *Peer) missingRange(s *slot) (first, n uint32) {
 	return lo * p.mtu, min(hi*p.mtu, s.n) - lo*p.mtu
 }
 
-// setDeadline sets the time when the oldest request should be asked for again.
+// setDeadline sets the time of the next probe of the oldest request.
 func (p *Peer) setDeadline(now Time) {
 	after := p.rtt.ProbeTimeout()
 	if p.ackReqsInFlight == 0 {
@@ -288,14 +292,14 @@ func (p *Peer) setDeadline(now Time) {
 	r.deadline = reliability.Earlier(r.deadline, p.deadline)
 }
 
-// advanceRDMA does what is due.
+// advanceRDMA handles the timers that are due.
 func (c *Core) advanceRDMA(now Time) {
 	r := c.rdma
 	if r.deadline == 0 || now < r.deadline {
 		return
 	}
 	r.scheduleDueAcks(now)
-	for i := len(r.busy) - 1; i >= 0; i-- { // who is given up leaves the list
+	for i := len(r.busy) - 1; i >= 0; i-- { // onTimer may remove p from the list
 		if p := r.busy[i]; p.deadline != 0 && p.deadline <= now {
 			p.onTimer(now)
 		}
@@ -309,9 +313,10 @@ func (c *Core) advanceRDMA(now Time) {
 	}
 }
 
-// onTimer asks again for the oldest request: its answer shows what of the others is
-// lost. In the end it gives up. The time by which it is called late does not count: the
-// process did not run, or did not read what had arrived.
+// onTimer retransmits the oldest request as a probe: the response shows which
+// other packets are lost. After giveUp nanoseconds it fails all operations. The
+// time by which the call is late does not count, because the process did not
+// run or did not read packets that had arrived.
 func (p *Peer) onTimer(now Time) {
 	c := p.core
 	if p.inFlight == 0 && p.lostSlots == 0 {
@@ -343,7 +348,8 @@ func (p *Peer) onTimer(now Time) {
 	p.markActive()
 }
 
-// oldestUnanswered is the oldest slot that has no answer. There has to be one.
+// oldestUnanswered returns the slot of the oldest request in flight. There must
+// be one.
 func (p *Peer) oldestUnanswered() *slot {
 	psn := p.una
 	for p.slotFor(psn).op == nil {
@@ -352,7 +358,7 @@ func (p *Peer) oldestUnanswered() *slot {
 	return p.slotFor(psn)
 }
 
-// declareLost notes that the packet of a slot, or its answer, is lost.
+// declareLost marks the packet of a slot, or its response, as lost.
 func (p *Peer) declareLost(s *slot) {
 	if !s.lost {
 		s.lost = true
@@ -361,13 +367,14 @@ func (p *Peer) declareLost(s *slot) {
 	}
 }
 
-// markAlive notes that the peer answers. What is under way then decides when to ask again.
+// markAlive records a response at now, and clears the timeout count and the
+// probe deadline.
 func (p *Peer) markAlive(now Time) {
 	p.lastProgress, p.timeouts, p.deadline = now, 0, 0
 	p.lastRefusal, p.refusals, p.attemptRefused = nil, 0, false
 }
 
-// completeSlot ends a slot whose answer has come, all of it.
+// completeSlot retires a slot whose response is complete.
 func (p *Peer) completeSlot(now Time, psn wire.PSN, s *slot) {
 	if timed, ok := p.rtt.TimedPSN(); ok && timed == psn && !s.retransmitted {
 		p.rtt.OnAck(now)
@@ -379,7 +386,7 @@ func (p *Peer) completeSlot(now Time, psn wire.PSN, s *slot) {
 	p.advanceUna(now)
 }
 
-// advanceUna moves una past what has been answered.
+// advanceUna moves una past answered requests.
 func (p *Peer) advanceUna(now Time) {
 	for p.una != p.next && p.slotFor(p.una).op == nil {
 		p.una = p.una.Add(1)
@@ -391,8 +398,9 @@ func (p *Peer) advanceUna(now Time) {
 	p.markActive()
 }
 
-// detectLosses loses reads and atomics that left before the one of an order, which has been
-// answered: their answers would have come before.
+// detectLosses declares lost all reads and atomics sent before the answered
+// packet with transmission number order: their responses would have arrived
+// earlier.
 func (p *Peer) detectLosses(now Time, order uint32) {
 	some := false
 	for psn := p.una; psn != p.next; psn = psn.Add(1) {

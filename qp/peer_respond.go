@@ -6,23 +6,24 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// rdmaReply is an answer that waits to leave.
+// An rdmaReply is a queued response to a peer.
 type rdmaReply struct {
 	peer     *Peer
 	op       wire.Opcode
 	psn      wire.PSN
 	syndrome wire.Syndrome // NAK
-	value    uint64        // atomic: what it found; read: where the next piece is
+	value    uint64        // atomic: original value; read: address of the next packet
 	rkey     uint32
-	n        uint32 // read: bytes to come
-	repeated bool   // read: it has been answered before
+	n        uint32 // read: remaining bytes
+	repeated bool   // read: the request is a repetition
 }
 
-// maxReplies is how many answers to one peer wait at most. Requests beyond that are
-// dropped: a peer has no more under way, and repeats what it misses.
+// maxReplies is the maximum number of queued replies per peer. A peer has no
+// more requests in flight, so requests beyond it are dropped; the peer
+// retransmits them if needed.
 const maxReplies = reliability.ReplayWindow
 
-// handleRDMA takes a packet of a peer.
+// handleRDMA handles a packet of an RDMA peer.
 func (c *Core) handleRDMA(now Time, k *wire.Packet) wire.Drop {
 	h := k.DETH()
 	p := c.rdma.lastPeer
@@ -47,7 +48,8 @@ func (c *Core) handleRDMA(now Time, k *wire.Packet) wire.Drop {
 	return p.handleResponse(now, k)
 }
 
-// handleRequest carries a request out, if it has not been, and answers it.
+// handleRequest executes a fresh request and answers it, or repeats the
+// response.
 func (p *Peer) handleRequest(now Time, k *wire.Packet) wire.Drop {
 	c, psn := p.core, k.BTH.PSN
 	fresh := p.replay.Classify(psn)
@@ -81,7 +83,7 @@ func (p *Peer) handleRequest(now Time, k *wire.Packet) wire.Drop {
 	return p.serveAtomic(k)
 }
 
-// queueNAK refuses a request. It counts as not carried out.
+// queueNAK rejects a request. It counts as not executed.
 func (p *Peer) queueNAK(psn wire.PSN, s wire.Syndrome) wire.Drop {
 	p.queueReply(rdmaReply{op: wire.UDXAck, psn: psn, syndrome: s})
 	return wire.DropAccessDenied
@@ -111,7 +113,7 @@ func (p *Peer) serveWrite(now Time, k *wire.Packet) wire.Drop {
 	return wire.DropNone
 }
 
-// serveRead answers a read. Doing it twice does no harm.
+// serveRead queues the response of a read. Reads are idempotent.
 func (p *Peer) serveRead(k *wire.Packet, again bool) wire.Drop {
 	c, h := p.core, k.RETH()
 	if p.access&verbs.AccessRemoteRead == 0 {
@@ -132,7 +134,8 @@ func (p *Peer) serveRead(k *wire.Packet, again bool) wire.Drop {
 	return wire.DropNone
 }
 
-// serveAtomic carries an atomic out, once, and remembers what it found.
+// serveAtomic executes an atomic once and saves the original value for
+// repetitions.
 func (p *Peer) serveAtomic(k *wire.Packet) wire.Drop {
 	c, h, psn := p.core, k.AtomicETH(), k.BTH.PSN
 	if p.access&verbs.AccessRemoteAtomic == 0 || h.VA%8 != 0 {
@@ -159,14 +162,14 @@ func (p *Peer) serveAtomic(k *wire.Packet) wire.Drop {
 	return wire.DropNone
 }
 
-// queueReply lets an answer leave with the next Drain.
+// queueReply queues a response for the next Drain.
 func (p *Peer) queueReply(r rdmaReply) {
 	r.peer = p
 	p.pendingReplies++
 	p.core.rdma.replies.Push(r)
 }
 
-// scheduleAck lets an acknowledgement leave with the next DrainAck.
+// scheduleAck schedules an acknowledgement for the next DrainAck.
 func (p *Peer) scheduleAck() {
 	p.delayedAckAt = 0
 	if !p.ackPending {
@@ -175,14 +178,15 @@ func (p *Peer) scheduleAck() {
 	}
 }
 
-// delayedAck is an acknowledgement that is owed at a time, unless it has left before.
+// A delayedAck is an acknowledgement that becomes pending at a time, unless it
+// is sent earlier.
 type delayedAck struct {
 	peer *Peer
 	at   Time
 }
 
-// scheduleDelayedAck lets an acknowledgement that the peer has not asked for leave after AckDelay,
-// or with one that it asks for.
+// scheduleDelayedAck schedules an unrequested acknowledgement after AckDelay,
+// or together with a requested one.
 func (p *Peer) scheduleDelayedAck(now Time) {
 	if p.ackPending || p.delayedAckAt != 0 {
 		return
@@ -193,7 +197,7 @@ func (p *Peer) scheduleDelayedAck(now Time) {
 	r.deadline = reliability.Earlier(r.deadline, p.delayedAckAt)
 }
 
-// scheduleDueAcks owes what was to be owed until now.
+// scheduleDueAcks makes delayed acknowledgements pending whose time has come.
 func (r *rdma) scheduleDueAcks(now Time) {
 	for r.delayedAcks.Len() > 0 {
 		a := *r.delayedAcks.Front()
@@ -208,7 +212,8 @@ func (r *rdma) scheduleDueAcks(now Time) {
 	}
 }
 
-// sendReplies lays out the answers, and reports whether the batch is full.
+// sendReplies builds the queued responses and reports whether the batch is
+// full.
 func (c *Core) sendReplies(now Time, out Out) bool {
 	for r := c.rdma; r.replies.Len() > 0; {
 		a := r.replies.Front()
@@ -221,8 +226,8 @@ func (c *Core) sendReplies(now Time, out Out) bool {
 	return false
 }
 
-// sendReply lays out one answer as far as the batch takes it, and reports whether that
-// was all.
+// sendReply builds the packets of one response as far as the batch has space,
+// and reports whether the response is complete.
 func (p *Peer) sendReply(now Time, out Out, a *rdmaReply) bool {
 	c, info := p.core, a.op.Info()
 	if a.op != wire.UDXReadResponse {
@@ -247,7 +252,7 @@ func (p *Peer) sendReply(now Time, out Out, a *rdmaReply) bool {
 		var src []byte
 		if n > 0 {
 			var f Fault
-			if src, f = c.mem.Remote(a.rkey, a.value, n, verbs.AccessRemoteRead, c.num); f != NoFault { // deregistered meanwhile
+			if src, f = c.mem.Remote(a.rkey, a.value, n, verbs.AccessRemoteRead, c.num); f != NoFault { // deregistered in the meantime
 				*a = rdmaReply{peer: p, op: wire.UDXAck, psn: a.psn, syndrome: wire.NakRemoteAccess}
 				return p.sendReply(now, out, a)
 			}
@@ -274,8 +279,8 @@ func (p *Peer) sendReply(now Time, out Out, a *rdmaReply) bool {
 	return true
 }
 
-// sendRDMAAcks lays out the acknowledgements that are owed, and reports whether the
-// batch is full. What answers precedes it.
+// sendRDMAAcks builds the pending acknowledgements and reports whether the
+// batch is full. Responses must have been sent before.
 func (c *Core) sendRDMAAcks(now Time, out Out) bool {
 	info := wire.UDXAck.Info()
 	for r := c.rdma; len(r.ackPeers) > 0; {

@@ -8,11 +8,11 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// MaxMessage is the longest message in bytes (IBTA volume 1, 9.4.1).
+// MaxMessage is the maximum message length in bytes (IBTA volume 1, 9.4.1).
 const MaxMessage = 1 << 31
 
-// PostSend queues requests and returns how many were accepted, as
-// verbs.QP.PostSend. What can be sent at once comes with the next Drain.
+// PostSend queues requests and returns the number accepted, as
+// verbs.QP.PostSend does. The next Drain builds their packets.
 func (c *Core) PostSend(now Time, wrs []verbs.SendWR) (int, error) {
 	if !maySend(c.state) {
 		return 0, &verbs.OpError{Op: "post send", Object: c.String(), Err: verbs.ErrState,
@@ -91,15 +91,16 @@ func (c *Core) postSend(wr *verbs.SendWR) error {
 	return nil
 }
 
-// inlineFaultError is the error of a post whose inline data cannot be read.
+// inlineFaultError returns the error of a post with unreadable inline data.
 func (c *Core) inlineFaultError() error {
 	return &verbs.OpError{Op: "post send", Object: c.String(), Err: verbs.ErrFault, Detail: "InlineData cannot be read"}
 }
 
-// messageLength checks the data of a request and returns its size in bytes.
+// messageLength validates the data of a request and returns its length in
+// bytes.
 func (c *Core) messageLength(wr *verbs.SendWR) (uint32, error) {
 	if isLocal(wr.Opcode) {
-		return 0, nil // it has none
+		return 0, nil // no data
 	}
 	if wr.Flags&verbs.SendInline != 0 {
 		n := len(wr.InlineData)
@@ -139,10 +140,10 @@ func (c *Core) tooLongError(n, most uint64) error {
 		Detail: fmt.Sprintf("a message of %d bytes, at most %d are possible", n, most)}
 }
 
-// MaxMTU is the payload in bytes of the largest packet an adapter sends.
+// MaxMTU is the maximum payload of a packet in bytes.
 const MaxMTU = 4096
 
-// PostRecv queues receives and returns how many were accepted.
+// PostRecv queues receives and returns the number accepted.
 func (c *Core) PostRecv(wrs []verbs.RecvWR) (int, error) {
 	if !mayRecv(c.state) {
 		return 0, &verbs.OpError{Op: "post receive", Object: c.String(), Err: verbs.ErrState,
@@ -166,7 +167,7 @@ func (c *Core) PostRecv(wrs []verbs.RecvWR) (int, error) {
 		c.flushRecvs()
 	}
 	if c.zeroCredits && c.rq.len() > 0 && acceptsPackets(c.state) {
-		// The peer may be holding a message back for want of a credit.
+		// Send a credit update: the peer may be stalled without credits.
 		c.zeroCredits = false
 		c.acks.ScheduleAck(c.recv.Expected().Add(-1), true)
 	}

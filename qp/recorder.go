@@ -7,14 +7,14 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// Recorder is a queue pair's flight recorder: its last packets and state
-// transitions, kept in a ring that costs nothing until the first of them.
+// A Recorder is the flight recorder of a queue pair: a ring of its last packets
+// and state transitions. Memory is allocated with the first record.
 type Recorder struct {
 	ring []record
-	next uint32 // records ever made
+	next uint32 // total number of records
 }
 
-// maxRecords is how many records are kept; a power of two.
+// maxRecords is the number of records kept, a power of two.
 const maxRecords = 32
 
 type record struct {
@@ -55,16 +55,17 @@ func (r *Recorder) addState(now Time, s verbs.QPState) {
 	r.addRecord(record{at: now, aux: uint8(s), kind: recordState})
 }
 
-// RecordWaiter records that the program waits for a completion, and nothing can complete.
+// RecordWaiter records that the application waits for a completion although
+// none can arrive.
 func (c *Core) RecordWaiter(now Time) { c.recorder.addRecord(record{at: now, kind: recordWaiter}) }
 
-// Record is one entry of a flight recorder.
+// A Record is one entry of a flight recorder.
 type Record struct {
 	At   Time   // on the adapter's clock, nanoseconds
 	What string // "-> RC_SEND_ONLY psn 7", "<- RC_ACKNOWLEDGE psn 7 ACK", "state RTS"
 }
 
-// Records returns the recorded events, oldest first.
+// Records returns the recorded entries, oldest first.
 func (c *Core) Records() []Record {
 	r := &c.recorder
 	n := uint32(len(r.ring))

@@ -7,9 +7,8 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// failRemote fails the request that psn belongs to because the peer refused it.
-// What is before it has been acknowledged, but for reads and atomics whose
-// responses are lost.
+// failRemote fails the request of psn, which the peer rejected. Earlier
+// requests are acknowledged, except for reads and atomics with lost responses.
 func (c *Core) failRemote(now Time, status verbs.WCStatus, psn wire.PSN, s wire.Syndrome) {
 	if c.sq.head == c.sq.tail || !c.sq.wqeAt(c.sq.head).started {
 		return
@@ -40,11 +39,11 @@ func (c *Core) failRemote(now Time, status verbs.WCStatus, psn wire.PSN, s wire.
 	c.failSend(now, w, status, why)
 }
 
-// failLostResponse fails the oldest request, a read or atomic whose response is lost,
-// because the peer refused a later one, that of psn, and answers nothing any
-// more: asking again, as Linux's rxe and hfi1 do, would end with the same
-// status when all retries are spent, and never without a timeout. What is
-// between the two is flushed.
+// failLostResponse fails the oldest request, a read or atomic whose response
+// was lost, because the peer has rejected a later request at psn and does not
+// respond any more. Retransmitting it, as Linux's rxe and hfi1 do, ends with
+// the same status after all retries, or never without a timeout. Requests
+// between the two are flushed.
 func (c *Core) failLostResponse(now Time, psn wire.PSN, s wire.Syndrome) {
 	w := c.sq.wqeAt(c.sq.head)
 	c.failHead(w, verbs.WCRetryExcErr, &verbs.Failure{
@@ -57,8 +56,8 @@ func (c *Core) failLostResponse(now Time, psn wire.PSN, s wire.Syndrome) {
 	}
 }
 
-// requiredAccess is the access flag that w needs at the peer, or "" if it needs
-// none.
+// requiredAccess returns the name of the access flag that w needs at the peer,
+// or "".
 func requiredAccess(w *sendWQE) string {
 	switch {
 	case w.isAtomic():
@@ -71,7 +70,7 @@ func requiredAccess(w *sendWQE) string {
 	return ""
 }
 
-// invalidCause says why a peer may have taken w for an invalid request.
+// invalidCause returns the likely cause of an invalid request NAK for w.
 func invalidCause(w *sendWQE) string {
 	if w.isAtomic() && w.remote%8 != 0 {
 		return "the address of an atomic must be a multiple of 8"
@@ -90,7 +89,7 @@ func invalidCause(w *sendWQE) string {
 	return "the message is longer than the peer's receive, or the path MTUs differ"
 }
 
-// accessCause says why a peer may have refused w access to its memory.
+// accessCause returns the likely cause of a remote access NAK for w.
 func accessCause(w *sendWQE) string {
 	if w.op == verbs.WRSendWithInv {
 		return "the key to invalidate is not that of a memory window bound to the peer's queue pair"
@@ -98,7 +97,7 @@ func accessCause(w *sendWQE) string {
 	return "wrong rkey or a stale one, a range outside the region, or one of another PD or without " + requiredAccess(w)
 }
 
-// operationalCause is why a responder may be unable to carry a request out.
+// operationalCause returns the likely cause of a remote operational NAK for w.
 func operationalCause(w *sendWQE) string {
 	switch {
 	case w.op == verbs.WRRDMARead:

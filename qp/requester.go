@@ -5,14 +5,14 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// PacketCost is what a packet counts against the window beside its payload:
-// headers and the system's bookkeeping, in bytes.
+// PacketCost is the size in bytes that each packet counts in the window beside
+// its payload: headers and the system's bookkeeping.
 const PacketCost = 256
 
-// windowPosition returns the window coordinate of a PSN within a started request.
-// The difference of two coordinates is the bytes between them.
+// windowPosition returns the window coordinate of a PSN of a started request.
+// The difference of two coordinates is the number of bytes between them.
 func (c *Core) windowPosition(w *sendWQE, psn wire.PSN) uint64 {
-	k := uint64(psn-w.first) & wire.PSNMask // a message may take half of all PSNs
+	k := uint64(psn-w.first) & wire.PSNMask // a message may span half of the PSN space
 	pos := w.base + k*PacketCost
 	if !w.expectsResponse() {
 		pos += min(k*uint64(c.mtu), uint64(w.length))
@@ -20,7 +20,7 @@ func (c *Core) windowPosition(w *sendWQE, psn wire.PSN) uint64 {
 	return pos
 }
 
-// inFlight is the number of bytes sent and not acknowledged.
+// inFlight returns the number of bytes sent and not acknowledged.
 func (c *Core) inFlight() int {
 	if c.next == c.una {
 		return 0
@@ -39,17 +39,17 @@ func (c *Core) inFlight() int {
 	return int(sent - acked)
 }
 
-// outcome is what became of an attempt to send the next packet.
+// An outcome is the result of an attempt to send the next packet.
 type outcome uint8
 
 const (
 	sent    outcome = iota
-	blocked         // something has to happen first: an acknowledgement, a credit, time
-	full            // the batch takes no more
+	blocked         // waits for an acknowledgement, a credit or a timer
+	full            // the batch is full
 )
 
-// sendRequests lays out request packets until something stops it, and reports
-// whether that was a full batch.
+// sendRequests builds request packets until one is blocked or the batch is
+// full, and reports whether the batch is full.
 func (c *Core) sendRequests(now Time, out Out) bool {
 	for c.burst = 0; ; c.burst++ {
 		if c.state != sRTS && c.state != sSQD || c.cur == c.sq.tail || c.retry.InRNRWait() {
@@ -72,8 +72,8 @@ func (c *Core) sendRequests(now Time, out Out) bool {
 			return true
 		}
 		if c.probing {
-			// A probe is one packet; what follows it was sent before and may
-			// well have arrived.
+			// A probe is one packet. Later packets were sent before and may
+			// have arrived.
 			c.probing = false
 			if c.next.Less(c.resume) {
 				c.rewindTo(c.resume)
@@ -83,7 +83,7 @@ func (c *Core) sendRequests(now Time, out Out) bool {
 	}
 }
 
-// startRequest gives a request its PSNs if its turn has come.
+// startRequest assigns PSNs to w and reports whether it may be sent now.
 func (c *Core) startRequest(w *sendWQE) bool {
 	if c.state == sSQD {
 		return false
@@ -104,13 +104,13 @@ func (c *Core) startRequest(w *sendWQE) bool {
 	w.base = c.endPos
 	w.started = true
 	c.endPos = c.windowPosition(w, w.last.Add(1))
-	if !w.expectsResponse() && !c.splitsWrite(w) { // those count as they are sent
+	if !w.expectsResponse() && !c.splitsWrite(w) { // split writes count per packet
 		c.credits.StartMessage(w.consumesRecv())
 	}
 	return true
 }
 
-// sendPacket lays out the packet of w at c.next.
+// sendPacket builds the packet of w at c.next.
 func (c *Core) sendPacket(now Time, out Out, w *sendWQE) outcome {
 	switch {
 	case c.class == wire.ClassUD:
@@ -123,11 +123,11 @@ func (c *Core) sendPacket(now Time, out Out, w *sendWQE) outcome {
 	return c.sendData(now, out, w)
 }
 
-// minZeroCopy is the payload, in bytes, from which on it is sent from where it
-// lies.
+// minZeroCopy is the minimum payload in bytes that is sent from the
+// application's memory without a copy.
 const minZeroCopy = 2048
 
-// sendData lays out one packet of a SEND or WRITE.
+// sendData builds one packet of a SEND or WRITE.
 func (c *Core) sendData(now Time, out Out, w *sendWQE) outcome {
 	off := uint32(c.next.Sub(w.first)) * c.mtu
 	n := min(c.mtu, w.length-off)
@@ -143,14 +143,14 @@ func (c *Core) sendData(now Time, out Out, w *sendWQE) outcome {
 	pad := wire.PadFor(int(n))
 	total := info.HeaderLen + int(n) + pad + wire.ICRCLen
 
-	edge := false // the window is used up with this packet
+	edge := false // this packet fills the window
 	if c.typ == verbs.RC {
 		inFlight := c.inFlight()
 		if !c.window.Allows(inFlight, c.minBurst(w, off)) {
 			if c.sinceAckReq == 0 {
 				return blocked
 			}
-			c.forceAckReq = true // one packet more, so that the window moves again
+			c.forceAckReq = true // send one more packet to get an acknowledgement, so that the window moves
 		}
 		edge = !c.window.Allows(inFlight+int(n)+PacketCost, int(c.mtu)+PacketCost)
 	}
@@ -210,8 +210,8 @@ func (c *Core) sendData(now Time, out Out, w *sendWQE) outcome {
 	return sent
 }
 
-// failSource fails w, the request at cur, because its data cannot be read, once
-// what was posted before it is complete.
+// failSource fails w, the request at cur, because its source cannot be read. It
+// first waits until earlier requests are complete.
 func (c *Core) failSource(now Time, w *sendWQE, m memFault) outcome {
 	if c.cur == c.sq.head {
 		c.failLocal(now, w, m)
@@ -219,7 +219,7 @@ func (c *Core) failSource(now Time, w *sendWQE, m memFault) outcome {
 	return blocked
 }
 
-// sendRead lays out a request for the next part of a read.
+// sendRead builds the request for the next part of a read.
 func (c *Core) sendRead(now Time, out Out, w *sendWQE) outcome {
 	off := uint32(c.next.Sub(w.first)) * c.mtu
 	n := min(c.readPart-off%c.readPart, w.length-off)
@@ -243,7 +243,7 @@ func (c *Core) sendRead(now Time, out Out, w *sendWQE) outcome {
 	return sent
 }
 
-// sendAtomic lays out an atomic request.
+// sendAtomic builds an atomic request.
 func (c *Core) sendAtomic(now Time, out Out, w *sendWQE) outcome {
 	if c.rdOut >= uint32(c.attr.MaxRdAtomic) {
 		return blocked
@@ -270,10 +270,10 @@ func (c *Core) sendAtomic(now Time, out Out, w *sendWQE) outcome {
 	return sent
 }
 
-// minBurst is how much room the window must have for the packet at offset off
-// of w to leave. The first of a burst waits until the rest of its message, or
-// a quarter of the window, may follow: few large sends cost less than many
-// small ones.
+// minBurst returns the window space required to send the packet at offset off
+// of w. The first packet of a burst waits until the rest of its message, or a
+// quarter of the window, may follow, because few large sends cost less than
+// many small ones.
 func (c *Core) minBurst(w *sendWQE, off uint32) int {
 	one := int(min(c.mtu, w.length-off)) + PacketCost
 	if c.burst > 0 {
@@ -282,7 +282,7 @@ func (c *Core) minBurst(w *sendWQE, off uint32) int {
 	return max(one, int(min(w.length-off, uint32(c.window.Size()/4))))
 }
 
-// onPacketSent moves past a packet of psns PSNs that has been laid out.
+// onPacketSent advances past a packet of psns PSNs that was built.
 func (c *Core) onPacketSent(now Time, w *sendWQE, op wire.Opcode, psns int, asked bool) {
 	c.recorder.addPacket(now, true, op, c.next, uint8(0))
 	c.counters.SentPkts++
@@ -312,7 +312,7 @@ func (c *Core) onPacketSent(now Time, w *sendWQE, op wire.Opcode, psns int, aske
 	}
 }
 
-// goBack makes the oldest packet that is not acknowledged the next to send.
+// goBack makes the oldest unacknowledged packet the next to send (go-back-N).
 func (c *Core) goBack() {
 	c.rtt.StopTiming()
 	c.sinceAckReq = 0
@@ -327,7 +327,7 @@ func (c *Core) rewindTo(psn wire.PSN) {
 	c.recountReads()
 }
 
-// skipSent moves cur past what lies before next.
+// skipSent moves cur past requests before next.
 func (c *Core) skipSent() {
 	for c.cur != c.sq.tail {
 		w := c.sq.wqeAt(c.cur)
@@ -338,8 +338,8 @@ func (c *Core) skipSent() {
 	}
 }
 
-// recountReads sets what is outstanding of reads and atomics after the send
-// position moved: everything behind it has to be asked for again.
+// recountReads recomputes the outstanding reads and atomics after the send
+// position moved. Requests after it must be sent again.
 func (c *Core) recountReads() {
 	c.rdOut, c.rdBytes = 0, 0
 	for i := c.sq.head; i != c.sq.tail && c.sq.wqeAt(i).started; i++ {
@@ -347,8 +347,8 @@ func (c *Core) recountReads() {
 	}
 }
 
-// countReads adds what is outstanding of request i to rdOut and rdBytes, or with
-// sign -1 takes it off.
+// countReads adds the outstanding part of request i to rdOut and rdBytes, or
+// subtracts it if sign is -1.
 func (c *Core) countReads(i uint32, sign int) {
 	w := c.sq.wqeAt(i)
 	if !w.expectsResponse() || w.done || !w.started {
@@ -364,8 +364,8 @@ func (c *Core) countReads(i uint32, sign int) {
 	}
 }
 
-// requestedBytes returns how many bytes of the response of w, which is request i, have
-// been asked for. Where there are none, 1 stands for the request.
+// requestedBytes returns the number of requested response bytes of w, request
+// i. For an empty response it returns 1.
 func (c *Core) requestedBytes(i uint32, w *sendWQE) uint32 {
 	switch {
 	case int32(i-c.cur) > 0:
@@ -376,8 +376,8 @@ func (c *Core) requestedBytes(i uint32, w *sendWQE) uint32 {
 	return max(w.length, 1)
 }
 
-// executeLocal carries out the local operation at c.cur and reports whether it
-// was its turn. LOCAL_INV waits until everything before it is complete.
+// executeLocal executes the local operation at c.cur and reports whether it was
+// ready. LOCAL_INV waits until all earlier requests are complete.
 func (c *Core) executeLocal(now Time, w *sendWQE) bool {
 	if w.started {
 		c.cur++
@@ -393,7 +393,7 @@ func (c *Core) executeLocal(now Time, w *sendWQE) bool {
 		f = c.mem.Bind(w.bind, c.num)
 	}
 	if f != NoFault {
-		if c.cur == c.sq.head { // what was posted before completes first
+		if c.cur == c.sq.head { // earlier requests complete first
 			c.failBind(now, w, f)
 		}
 		return false

@@ -31,14 +31,13 @@ func (c *Core) Drain(now Time, out Out) bool {
 	return c.sendRequests(now, out)
 }
 
-// HasPendingAck reports whether DrainAck would send something.
+// HasPendingAck reports whether an acknowledgement is pending for DrainAck.
 func (c *Core) HasPendingAck() bool {
 	return c.acks.Pending() || c.rdma != nil && len(c.rdma.ackPeers) > 0
 }
 
-// DrainAck lays out the acknowledgement that is owed, if any, unless it would
-// overtake responses that Drain has not laid out yet. It returns true when the
-// batch is full.
+// DrainAck builds the pending acknowledgement, unless it would overtake
+// responses that Drain has not built yet. It reports whether the batch is full.
 func (c *Core) DrainAck(now Time, out Out) bool {
 	if c.rdma != nil {
 		return c.rdma.replies.Len() == 0 && c.sendRDMAAcks(now, out)
@@ -46,7 +45,7 @@ func (c *Core) DrainAck(now Time, out Out) bool {
 	return c.acks.Pending() && c.res.NextPending() == nil && !c.sendAck(now, out)
 }
 
-// ExpireDelayedAck makes an acknowledgement owed that would have been so later.
+// ExpireDelayedAck makes a delayed acknowledgement pending now.
 func (c *Core) ExpireDelayedAck() {
 	if at := c.acks.Deadline(); at != 0 {
 		c.acks.Advance(at)
@@ -56,7 +55,7 @@ func (c *Core) ExpireDelayedAck() {
 	}
 }
 
-// sendAck lays out the owed acknowledgement or NAK.
+// sendAck builds the pending acknowledgement or NAK.
 func (c *Core) sendAck(now Time, out Out) bool {
 	info := wire.RCAck.Info()
 	b := out.Next(&c.path, info.HeaderLen+wire.ICRCLen)
@@ -74,7 +73,7 @@ func (c *Core) sendAck(now Time, out Out) bool {
 	return true
 }
 
-// creditCode is the number of free receives as acknowledgements carry it.
+// creditCode returns the number of posted receives as a credit code.
 func (c *Core) creditCode() uint8 {
 	if c.noCredits || c.shared != nil {
 		return wire.CreditUnlimited
@@ -93,8 +92,8 @@ func (c *Core) putAETH(now Time, b []byte, op wire.Opcode, psn wire.PSN, s wire.
 	c.recorder.addPacket(now, true, op, psn, uint8(s))
 }
 
-// sendResponse lays out the pending response r as far as the batch takes it,
-// and reports whether that was all.
+// sendResponse builds the packets of the pending response r as far as the batch
+// has space, and reports whether the response is complete.
 func (c *Core) sendResponse(now Time, out Out, r *reliability.Resource) bool {
 	if r.Atomic {
 		info := wire.RCAtomicAck.Info()
@@ -151,9 +150,9 @@ func (c *Core) sendResponse(now Time, out Out, r *reliability.Resource) bool {
 	return true
 }
 
-// failVanishedRead ends a read whose memory was deregistered while it was answered, or
-// cannot be accessed any more. A
-// repeated one is forgotten in silence: the peer may long have the answer.
+// failVanishedRead ends the response to a read whose memory was deregistered,
+// or became inaccessible, before it was sent. A repeated response is dropped
+// silently, because the peer may have the first one.
 func (c *Core) failVanishedRead(now Time, r *reliability.Resource, f Fault) {
 	if r.IsReplay() {
 		c.res.CancelResponse(r)
@@ -174,10 +173,11 @@ func (c *Core) failVanishedRead(now Time, r *reliability.Resource, f Fault) {
 	})
 }
 
-// cnpSpacing is the least time between two congestion notifications.
+// cnpSpacing is the minimum interval between congestion notifications in
+// nanoseconds.
 const cnpSpacing = 50 * reliability.Microsecond
 
-// onCongestionMark notes that a packet arrived with the congestion mark.
+// onCongestionMark handles a packet with an ECN congestion mark.
 func (c *Core) onCongestionMark(now Time) {
 	c.counters.ECNMarked++
 	if c.class != wire.ClassUD && (c.cnpLast == 0 || now-c.cnpLast >= cnpSpacing) {
@@ -185,7 +185,7 @@ func (c *Core) onCongestionMark(now Time) {
 	}
 }
 
-// sendCNP lays out a congestion notification for the peer.
+// sendCNP builds a congestion notification packet.
 func (c *Core) sendCNP(now Time, out Out) bool {
 	b := out.Next(&c.path, wire.CNPLen)
 	if b == nil {

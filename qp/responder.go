@@ -9,9 +9,9 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// handleRequest takes a request packet of an RC peer: first its PSN, then its
-// place in the message, then whether it is permitted, then what it needs, and
-// only then is it carried out. (IBTA volume 1, 9.7.4.)
+// handleRequest handles a request packet of an RC peer. It checks the PSN, the
+// position in the message, the permission and the resources, in this order, and
+// then executes the request. (IBTA volume 1, 9.7.4.)
 func (c *Core) handleRequest(now Time, p *wire.Packet) wire.Drop {
 	switch c.recv.Classify(p.BTH.PSN) {
 	case reliability.Duplicate:
@@ -41,7 +41,8 @@ func (c *Core) handleRequest(now Time, p *wire.Packet) wire.Drop {
 	return c.receiveAtomic(now, p)
 }
 
-// checkOrder checks a packet's place in its message and its length.
+// checkOrder checks a packet's position in its message and its length. It
+// returns the NAK syndrome and the reason, or 0.
 func (c *Core) checkOrder(p *wire.Packet) (wire.Syndrome, string) {
 	m, i := &c.msg, p.Info
 	switch {
@@ -57,7 +58,7 @@ func (c *Core) checkOrder(p *wire.Packet) (wire.Syndrome, string) {
 	return 0, ""
 }
 
-// refusalCause says whose fault it is that a responder refused a request.
+// refusalCause returns the advice for a request rejected with s.
 func refusalCause(s wire.Syndrome) string {
 	if s == wire.NakRemoteAccess {
 		return "correct the peer's key or range, or the region's access here"
@@ -65,7 +66,7 @@ func refusalCause(s wire.Syndrome) string {
 	return "correct the peer, or the attributes of the queue pair here"
 }
 
-// rejectRequest answers a request with a fatal NAK and goes to ERR.
+// rejectRequest schedules a fatal NAK and enters ERR.
 func (c *Core) rejectRequest(now Time, p *wire.Packet, s wire.Syndrome, why string) wire.Drop {
 	c.acks.ScheduleNAK(s, p.BTH.PSN)
 	status, cause := verbs.WCRemInvReqErr, refusalCause(s)
@@ -87,15 +88,15 @@ func (c *Core) rejectRequest(now Time, p *wire.Packet, s wire.Syndrome, why stri
 	return wire.DropNone
 }
 
-// rejectNotReady answers a request for which no receive is posted.
+// rejectNotReady schedules an RNR NAK because no receive is posted.
 func (c *Core) rejectNotReady(p *wire.Packet) wire.Drop {
 	c.recv.OnRNRNAK()
 	c.acks.ScheduleNAK(wire.RNRSyndrome(c.attr.MinRNRTimer), p.BTH.PSN)
 	return wire.DropNoReceive
 }
 
-// acceptPacket advances past a request packet and owes an acknowledgement if one
-// was asked for.
+// acceptPacket advances past a request packet and schedules an acknowledgement
+// if one was requested.
 func (c *Core) acceptPacket(now Time, p *wire.Packet) {
 	c.recv.Advance(1)
 	switch {
@@ -109,7 +110,7 @@ func (c *Core) acceptPacket(now Time, p *wire.Packet) {
 	}
 }
 
-// receiveSend takes a packet of a SEND.
+// receiveSend handles a packet of a SEND.
 func (c *Core) receiveSend(now Time, p *wire.Packet) wire.Drop {
 	m := &c.msg
 	if p.Info.First {
@@ -156,7 +157,7 @@ func (c *Core) receiveSend(now Time, p *wire.Packet) wire.Drop {
 	return wire.DropNone
 }
 
-// receiveWrite takes a packet of an RDMA WRITE.
+// receiveWrite handles a packet of an RDMA WRITE.
 func (c *Core) receiveWrite(now Time, p *wire.Packet) wire.Drop {
 	m := &c.msg
 	if c.attr.AccessFlags&verbs.AccessRemoteWrite == 0 {
@@ -171,8 +172,8 @@ func (c *Core) receiveWrite(now Time, p *wire.Packet) wire.Drop {
 	if p.Info.Imm && !c.acquireRecv() {
 		return c.rejectNotReady(p)
 	}
-	// The first packet is checked for the whole message, later ones again for
-	// themselves: the region may be gone by then.
+	// The first packet is checked for the whole message. Later packets are
+	// checked again, because the region may have been deregistered.
 	need := n
 	if p.Info.First {
 		if need = length; need > MaxMessage-m.priorBytes {
@@ -210,8 +211,8 @@ func (c *Core) receiveWrite(now Time, p *wire.Packet) wire.Drop {
 	return wire.DropNone
 }
 
-// receiveRead takes an RDMA READ request. Its response leaves with the next
-// Drain, and stands for the acknowledgement.
+// receiveRead handles an RDMA READ request. The next Drain sends the response,
+// which also acknowledges the request.
 func (c *Core) receiveRead(now Time, p *wire.Packet) wire.Drop {
 	if c.attr.AccessFlags&verbs.AccessRemoteRead == 0 {
 		return c.rejectRequest(now, p, wire.NakInvalidRequest, "the queue pair does not permit remote reads")
@@ -238,13 +239,13 @@ func (c *Core) receiveRead(now Time, p *wire.Packet) wire.Drop {
 	return wire.DropNone
 }
 
-// responsePackets is the number of packets that n bytes of read data take.
+// responsePackets returns the number of packets of n bytes of read data.
 func (c *Core) responsePackets(n uint32) int {
 	return int(max(1, (uint64(n)+uint64(c.mtu)-1)/uint64(c.mtu)))
 }
 
-// receiveAtomic carries out a compare-and-swap or fetch-and-add, and remembers
-// the result so that a repeated request is answered without doing it again.
+// receiveAtomic executes a compare-and-swap or fetch-and-add, and saves the
+// result to answer a repeated request.
 func (c *Core) receiveAtomic(now Time, p *wire.Packet) wire.Drop {
 	if c.attr.AccessFlags&verbs.AccessRemoteAtomic == 0 {
 		return c.rejectRequest(now, p, wire.NakInvalidRequest, "the queue pair does not permit remote atomics")
@@ -275,8 +276,8 @@ func (c *Core) receiveAtomic(now Time, p *wire.Packet) wire.Drop {
 	return wire.DropNone
 }
 
-// executeAtomic carries out the atomic that p asks for on word, and returns the
-// word's value before it, or false if the word cannot be accessed.
+// executeAtomic executes the atomic of p on word and returns the original
+// value. It reports false on a page fault.
 func executeAtomic(word *uint64, p *wire.Packet) (orig uint64, ok bool) {
 	h := p.AtomicETH()
 	ok = place.Try(func() {
@@ -289,9 +290,8 @@ func executeAtomic(word *uint64, p *wire.Packet) (orig uint64, ok bool) {
 	return orig, ok
 }
 
-// handleDuplicate takes a request that was received before: a SEND or WRITE is
-// acknowledged again, a read is read again, an atomic is answered with the
-// value it had.
+// handleDuplicate handles a repeated request: a SEND or WRITE is acknowledged
+// again, a read is executed again, an atomic is answered with the saved value.
 func (c *Core) handleDuplicate(now Time, p *wire.Packet) wire.Drop {
 	psn := p.BTH.PSN
 	switch p.Info.Operation {
@@ -311,12 +311,12 @@ func (c *Core) handleDuplicate(now Time, p *wire.Packet) wire.Drop {
 		case h.RKey != r.RKey || h.VA != r.VA+uint64(off) || end > uint64(r.Length):
 			return wire.DropUnknownReplay
 		case end < uint64(r.Length) && (h.Length == 0 || h.Length%c.mtu != 0):
-			return wire.DropUnknownReplay // it would end inside of a packet of the first response
+			return wire.DropUnknownReplay // ends inside a packet of the first response
 		}
 		to = psn.Add(c.responsePackets(h.Length) - 1)
 	}
 	if r.Pending() && r.Next.LessEq(psn) && to.LessEq(r.To) {
-		return wire.DropDuplicate // the answer is on its way
+		return wire.DropDuplicate // the response is pending
 	}
 	c.res.ScheduleResponse(r, psn, to, r.IsReplay() || !r.Pending())
 	return wire.DropNone

@@ -2,9 +2,9 @@ package qp
 
 import "github.com/softrnic/softrnic/verbs"
 
-// transition is one row of the state table: which attributes a Modify along
-// it must and may name. Sources: ibv_modify_qp(3) and the kernel's table in
-// drivers/infiniband/core/verbs.c.
+// A transition is one row of the state table: the attributes that a Modify from
+// one state to another requires and permits. Sources: ibv_modify_qp(3) and the
+// kernel's table in drivers/infiniband/core/verbs.c.
 type transition struct {
 	from, to           verbs.QPState
 	required, optional [3]verbs.QPAttrMask // RC, UC, UD (and GSI)
@@ -48,7 +48,7 @@ var transitions = []transition{
 	{sSQE, sRTS, masks{}, masks{0, mCur | mAcc, mCur | mQKey}},
 }
 
-// kindIndex is the column of the state table.
+// kindIndex returns the column of the state table for a transport type.
 func kindIndex(t verbs.QPType) int {
 	switch t {
 	case verbs.RC:
@@ -59,7 +59,7 @@ func kindIndex(t verbs.QPType) int {
 	return 2
 }
 
-// checkTransition holds a Modify against the state table.
+// checkTransition validates a Modify against the state table.
 func checkTransition(t verbs.QPType, from, to verbs.QPState, mask verbs.QPAttrMask) error {
 	mask &^= verbs.AttrState
 	bad := &verbs.TransitionError{Type: t, From: from, To: to}

@@ -5,10 +5,10 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// handleUC takes a packet of a UC peer. A message arrives whole or not at all:
-// after a gap, or anything that cannot be carried out, the rest of the message
-// is dropped and the next FIRST or ONLY starts anew. A receive that was taken
-// is kept for the next message.
+// handleUC handles a packet of a UC peer. A message is delivered completely or
+// not at all: after a gap, or a packet that cannot be executed, the rest of the
+// message is dropped until the next FIRST or ONLY. The receive in use is kept
+// for the next message.
 func (c *Core) handleUC(now Time, p *wire.Packet) wire.Drop {
 	m, i := &c.msg, p.Info
 	expected := c.recv.Expected()

@@ -6,23 +6,25 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// unsentPacket is a packet of UC or UD that the system refused to send, of a request that has not
-// been confirmed.
+// An unsentPacket is a UC or UD packet that the system refused to send, of an
+// unconfirmed request.
 type unsentPacket struct {
 	psn wire.PSN
 	why *verbs.RefusedError
 }
 
-// OnSendRefused notes that a packet of the queue pair was not sent, or came back by ICMP.
-// head is the known beginning of the packet, from its BTH on: a packet that is not in
-// flight is ignored, so that an ICMP message has to know its PSN.
+// OnSendRefused records that the system refused to send a packet of the queue
+// pair, or that it was returned by ICMP. head is the known beginning of the
+// packet from its BTH on. Packets that are not in flight are ignored, so an
+// ICMP message must contain a valid PSN.
 //
-// RC spends a retry after [reliability.RefusedPause], and fails the oldest request
-// when none is left; so does RDMA over UD. A request of UC or UD fails alone when
-// [Core.ConfirmSent] is called, and the queue pair stays in its state. A transient
-// error is not counted: the packet is lost, and retransmitted where the transport
-// does that. A READ response of RC that the path does not carry ends the queue pair
-// with a NAK: the requester would wait in vain. Other responses are lost.
+// RC uses a retry after [reliability.RefusedPause], and fails the oldest
+// request when no retry is left; RDMA over UD does the same. A UC or UD request
+// fails alone when [Core.ConfirmSent] is called, and the queue pair keeps its
+// state. A transient error does not count: the packet is lost, and
+// retransmitted if the transport is reliable. An RC READ response that exceeds
+// the path MTU ends the queue pair with a NAK, because the requester would wait
+// in vain. Other responses are treated as lost.
 func (c *Core) OnSendRefused(now Time, head []byte, why *verbs.RefusedError) {
 	if len(head) < wire.BTHLen {
 		return
@@ -47,7 +49,7 @@ func (c *Core) OnSendRefused(now Time, head []byte, why *verbs.RefusedError) {
 	}
 }
 
-// onRequestRefused notes a refused packet of an RC requester.
+// onRequestRefused records a refused packet of an RC requester.
 func (c *Core) onRequestRefused(now Time, psn wire.PSN, why *verbs.RefusedError) {
 	if c.state != sRTS && c.state != sSQD || psn.Less(c.una) || !psn.Less(c.top) {
 		return
@@ -58,7 +60,8 @@ func (c *Core) onRequestRefused(now Time, psn wire.PSN, why *verbs.RefusedError)
 	}
 }
 
-// onResponseRefused answers a READ, whose response is too large to be sent, with a NAK.
+// onResponseRefused rejects a READ whose response is too large to be sent with
+// a NAK.
 func (c *Core) onResponseRefused(now Time, psn wire.PSN, why *verbs.RefusedError) {
 	if c.state == sErr || c.res.FindByPSN(psn) == nil {
 		return
@@ -70,9 +73,10 @@ func (c *Core) onResponseRefused(now Time, psn wire.PSN, why *verbs.RefusedError
 	c.failReceive(now, verbs.WCRemOpErr, f)
 }
 
-// ConfirmSent completes the requests of UC and UD whose packets have all been laid
-// out: those of which [Core.OnSendRefused] named a packet with an error, the others with
-// success. With Config.ConfirmSends, it has to be called when the batch has left.
+// ConfirmSent completes the UC and UD requests whose packets have all been
+// built. Requests with a packet that [Core.OnSendRefused] reported fail, the
+// others succeed. With Config.ConfirmSends, it must be called after a batch was
+// sent.
 func (c *Core) ConfirmSent() {
 	if !c.confirmSends {
 		return
@@ -89,13 +93,13 @@ func (c *Core) ConfirmSent() {
 	c.checkDrained()
 }
 
-// NeedsConfirm reports whether ConfirmSent has something to do.
+// NeedsConfirm reports whether ConfirmSent has requests to complete.
 func (c *Core) NeedsConfirm() bool { return c.confirmSends && c.sq.head != c.cur }
 
-// HasUnsent reports whether a request of UC or UD waits for ConfirmSent to end those before it.
+// HasUnsent reports whether unsent UC or UD requests remain after ConfirmSent.
 func (c *Core) HasUnsent() bool { return c.confirmSends && c.cur != c.sq.tail && c.state == sRTS }
 
-// unsentReason returns why a packet of w was not sent, nil if all were.
+// unsentReason returns the refusal of a packet of w, or nil.
 func (c *Core) unsentReason(w *sendWQE) *verbs.RefusedError {
 	for _, u := range c.unsent {
 		if !w.isLocal() && u.psn.Sub(w.first) >= 0 && u.psn.LessEq(w.last) {
@@ -105,8 +109,8 @@ func (c *Core) unsentReason(w *sendWQE) *verbs.RefusedError {
 	return nil
 }
 
-// pruneUnsent drops what belongs to requests that are complete. The request at
-// the head may have begun to leave.
+// pruneUnsent discards the refusals of completed requests. Packets of the
+// request at the head may have been sent.
 func (c *Core) pruneUnsent() {
 	if len(c.unsent) == 0 {
 		return
@@ -120,7 +124,7 @@ func (c *Core) pruneUnsent() {
 	c.unsent = nil
 }
 
-// onSendRefused notes a refused packet of a peer's request.
+// onSendRefused records a refused request packet to an RDMA peer.
 func (r *rdma) onSendRefused(now Time, bth wire.BTH, why *verbs.RefusedError) {
 	for _, p := range r.busy {
 		if p.qpn == bth.DestQPN && p.path.Dst.Addr().WithZone("") == why.Peer.Addr().WithZone("") && p.findInFlight(bth.PSN) != nil {
@@ -130,11 +134,11 @@ func (r *rdma) onSendRefused(now Time, bth wire.BTH, why *verbs.RefusedError) {
 	}
 }
 
-// refusedRetries is the number of attempts of a request that the system may refuse
-// before the requests to the peer fail, as with retry_cnt 7.
+// refusedRetries is the number of retries after attempts that the system
+// refused to send, as with retry_cnt 7. The operations to the peer then fail.
 const refusedRetries = 7
 
-// onRequestRefused counts an attempt that the system refused, once.
+// onRequestRefused counts each refused attempt once.
 func (p *Peer) onRequestRefused(now Time, why *verbs.RefusedError) {
 	p.lastRefusal = why
 	if why.Transient() || p.attemptRefused {

@@ -5,14 +5,14 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// sendWQE is a posted send request, from the post to its completion.
+// A sendWQE is a posted send request until its completion.
 type sendWQE struct {
 	id      uint64
 	op      verbs.WROpcode
 	flags   verbs.SendFlags
 	nsge    uint8
-	started bool // has its PSNs; a local operation has been carried out
-	done    bool // reads and atomics: the whole response is here
+	started bool // PSNs are assigned; a local operation was executed
+	done    bool // reads and atomics: the response is complete
 	inline  uint16
 	length  uint32 // bytes of the message
 	immInv  uint32 // immediate data or key to invalidate
@@ -31,7 +31,7 @@ type sendWQE struct {
 	bind *verbs.BindMW
 }
 
-// expectsResponse tells requests that are answered with data.
+// expectsResponse reports whether w is answered with data.
 func (w *sendWQE) expectsResponse() bool {
 	return w.op == verbs.WRRDMARead || w.isAtomic()
 }
@@ -42,14 +42,14 @@ func isAtomic(op verbs.WROpcode) bool {
 	return op == verbs.WRAtomicCmpSwap || op == verbs.WRAtomicFetchAdd
 }
 
-// isLocal tells operations that send nothing.
+// isLocal reports whether w sends no packet.
 func (w *sendWQE) isLocal() bool { return isLocal(w.op) }
 
 func isLocal(op verbs.WROpcode) bool {
 	return op == verbs.WRLocalInv || op == verbs.WRBindMW
 }
 
-// consumesRecv tells requests that take a receive at the peer.
+// consumesRecv reports whether w consumes a receive of the peer.
 func (w *sendWQE) consumesRecv() bool {
 	switch w.op {
 	case verbs.WRSend, verbs.WRSendWithImm, verbs.WRSendWithInv, verbs.WRRDMAWriteWithImm:
@@ -58,7 +58,7 @@ func (w *sendWQE) consumesRecv() bool {
 	return false
 }
 
-// packetCount is the number of PSNs the request takes.
+// packetCount returns the number of PSNs of w.
 func (w *sendWQE) packetCount(mtu uint32) int {
 	if w.isAtomic() || w.length <= mtu {
 		return 1
@@ -66,13 +66,14 @@ func (w *sendWQE) packetCount(mtu uint32) int {
 	return int((w.length-1)/mtu) + 1
 }
 
-// ring is the index arithmetic of a queue that grows by doubling up to its
-// limit, so that an idle queue pair costs next to nothing. head and tail run
-// freely; a slot is an index modulo the size, which is a power of two.
+// A ring is the index arithmetic of a queue that grows by doubling up to its
+// limit, so that an idle queue pair needs little memory. head and tail increase
+// without bound and wrap. A slot is an index modulo the size, which is a power
+// of two.
 type ring struct {
 	head, tail uint32
-	size       uint32 // slots there are
-	limit      uint32 // entries allowed
+	size       uint32 // number of slots
+	limit      uint32 // maximum number of entries
 }
 
 const firstSlots = 4
@@ -84,7 +85,7 @@ func (r *ring) mustGrow() bool              { return r.tail-r.head == r.size }
 func (r *ring) grownSize() (newSize uint32) { return max(firstSlots, 2*r.size) }
 func (r *ring) reset()                      { r.head, r.tail = 0, 0 }
 
-// sendQueue is the ring of send requests with their gather lists and inline
+// A sendQueue is the ring of send requests with their gather lists and inline
 // data.
 type sendQueue struct {
 	ring
@@ -107,7 +108,7 @@ func (q *sendQueue) inlineData(i uint32) []byte {
 	return q.data[s : s+int(q.wqeAt(i).inline)]
 }
 
-// push makes room for one more request and returns its index.
+// push adds a request and returns its index.
 func (q *sendQueue) push(inline bool) uint32 {
 	if q.mustGrow() {
 		q.grow()
@@ -137,7 +138,7 @@ func (q *sendQueue) grow() {
 	}
 }
 
-// recvQueue is the ring of posted receives.
+// A recvQueue is the ring of posted receives.
 type recvQueue struct {
 	ring
 	ids    []uint64
@@ -170,7 +171,7 @@ func (q *recvQueue) grow() {
 	}
 }
 
-// Pop implements SharedQueue: a receive queue of one.
+// Pop implements SharedQueue.
 func (q *recvQueue) Pop(wqe *RecvWQE) bool {
 	if q.head == q.tail {
 		return false
