@@ -8,9 +8,9 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// Drain lays out packets that are ready: responses and NAKs, congestion
-// notifications, then requests. It returns true when the batch is full and
-// there may be more. An owed acknowledgement is left for DrainAck.
+// Drain builds the packets that are ready: responses and NAKs, congestion
+// notifications, then requests. It reports whether the batch is full and
+// packets may remain. A pending acknowledgement is left to DrainAck.
 func (c *Core) Drain(now Time, out Out) bool {
 	if c.typ == verbs.RC {
 		for r := c.res.NextPending(); r != nil; r = c.res.NextPending() {
@@ -118,8 +118,8 @@ func (c *Core) sendResponse(now Time, out Out, r *reliability.Resource) bool {
 				return true
 			}
 		}
-		// Towards an adapter like ours all packets have an AETH and one size, as
-		// in inPieces.
+		// To a softrnic peer all packets have an AETH and one size, see
+		// splitsWrite.
 		first, last := r.Next == r.From || c.softrnicPeer, r.Next == r.To || c.softrnicPeer
 		info := wire.Compose(wire.ClassRC, wire.OpReadResponse, first, last, false, false).Info()
 		pad := wire.PadFor(int(n))

@@ -9,22 +9,22 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// Address is where a Port is, for others: what they have to know to talk to it.
+// An Address is the address of a Port for its peers.
 type Address struct {
-	At    netip.AddrPort // of its adapter
+	At    netip.AddrPort // address of the adapter
 	QPN   uint32
-	QKey  uint32 // random: who does not have it is not heard
-	Epoch uint32 // of its life, see nack.Options
-	MTU   int    // bytes of its longest datagram
+	QKey  uint32 // random; datagrams with another Q_Key are dropped
+	Epoch uint32 // incarnation, see nack.Options
+	MTU   int    // longest datagram in bytes
 }
 
-// String is the address in the form that ParseAddress reads: five fields with
-// slashes between.
+// String returns the address in the form that ParseAddress reads: five fields
+// separated by slashes.
 func (a Address) String() string {
 	return fmt.Sprintf("%v/%x/%x/%x/%d", a.At, a.QPN, a.QKey, a.Epoch, a.MTU)
 }
 
-// ParseAddress reads an address.
+// ParseAddress parses an address as String returns it.
 func ParseAddress(s string) (a Address, err error) {
 	fields := strings.Split(s, "/")
 	if len(fields) != 5 {
@@ -49,7 +49,7 @@ func ParseAddress(s string) (a Address, err error) {
 	return a, nil
 }
 
-// validate refuses what no Port has.
+// validate reports an error if no Port can have the address.
 func (a *Address) validate() error {
 	switch {
 	case !a.At.IsValid() || a.At.Addr().IsUnspecified() || a.At.Addr().IsMulticast() || a.At.Port() == 0:

@@ -2,14 +2,15 @@ package datagram
 
 import "github.com/softrnic/softrnic/verbs"
 
-// GRHLen is what comes before the payload in a receive of a datagram, in bytes.
+// GRHLen is the number of bytes before the payload in the receive of a
+// datagram.
 const GRHLen = 40
 
-// recvBuffers are what datagrams arrive in.
+// recvBuffers are the receive buffers of a Port.
 type recvBuffers struct {
 	mr   verbs.MR
 	sges []verbs.SGE
-	size int // of each
+	size int // of each buffer
 }
 
 func (b *recvBuffers) init(pd verbs.PD, n, mtu int) (err error) {
@@ -41,7 +42,7 @@ func (p *Port) HandleCompletions(wcs []verbs.WC) {
 			}
 			continue
 		case kind != wrRecv:
-			if int32(ordinal+1-p.completed) > 0 { // two that look may get them in another order
+			if int32(ordinal+1-p.completed) > 0 { // concurrent pollers may handle them in another order
 				p.completed = ordinal + 1
 			}
 			if kind == wrSlot {

@@ -8,19 +8,19 @@ import (
 const (
 	sendQueue   = 256 // work requests
 	burst       = Burst
-	inlineMax   = 256 // bytes of a datagram that travels in its work request
-	signalEvery = 32  // of those, one is reported
+	inlineMax   = 256 // maximum datagram sent inline, in bytes
+	signalEvery = 32  // inline sends per signaled one
 )
 
-// Burst is how many datagrams are posted at a time.
+// Burst is the maximum number of datagrams posted at a time.
 const Burst = 32
 
-// What a work request is, in the top byte of its WRID; then 24 bits of an index
-// that depends on it, and 32 bits of its place in the send queue.
+// Kinds of work requests, in the top byte of the WRID. 24 bits of an index and 32
+// bits of the position in the send queue follow.
 const (
-	wrRecv   = iota + 1 // index: of the receive buffer
-	wrInline            // nothing
-	wrSlot              // index: of the core's slot
+	wrRecv   = iota + 1 // index of the receive buffer
+	wrInline            // no index
+	wrSlot              // index of the core's slot
 )
 
 func makeWRID(kind, index int, ordinal uint32) uint64 {
@@ -31,8 +31,8 @@ func splitWRID(id uint64) (kind, index int, ordinal uint32) {
 	return int(id >> 56), int(id >> 32 & 0xffffff), uint32(id)
 }
 
-// SendPending sends what the core has to send, as far as the send queue has room. What
-// is left leaves from Look, when requests have completed.
+// SendPending sends the packets of the core while the send queue has space.
+// HandleCompletions releases space; call SendPending again after it.
 func (p *Port) SendPending(now nack.Time) {
 	for {
 		room := min(burst, sendQueue-int(p.posted-p.completed))
@@ -44,8 +44,8 @@ func (p *Port) SendPending(now nack.Time) {
 	}
 }
 
-// postPackets posts the first n packets. Short ones are copied now; of the others the
-// adapter has the slot until their completion.
+// postPackets posts the first n packets. Short ones are copied; the slots of
+// the others are in use until their completion.
 func (p *Port) postPackets(n int) {
 	for i := range p.packets[:n] {
 		k, wr := &p.packets[i], &p.wrs[i]
@@ -79,9 +79,9 @@ func (p *Port) postPackets(n int) {
 
 func fitsInline(k *nack.Packet) bool { return k.Slot < 0 || len(k.Bytes) <= inlineMax }
 
-// SendUnreliable sends a datagram of up to 256 bytes that is none of the core's, unreliably
-// and, if the send queue is full, not at all. It wakes who waits for a solicited
-// event.
+// SendUnreliable sends a datagram of up to 256 bytes without the core. It may
+// be lost, and is dropped if the send queue is full. It raises a solicited
+// event at the receiver.
 func (p *Port) SendUnreliable(a Address, b []byte) error {
 	if p.posted-p.completed >= sendQueue {
 		return nil

@@ -7,26 +7,27 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// Options say what Port to open. Self and Epoch are those of nack.Options, and of
-// the others 0 means what is said there.
+// Options configure a Port. Self and Epoch are those of nack.Options. The other
+// fields have defaults.
 type Options struct {
 	Self, Epoch uint32
-	Peers       int // known from the start; more come as they are named. 1 unless given
-	MaxMessage  int // bytes: 32 datagrams unless given
+	Peers       int // expected number of peers, by default 1; more are added on demand
+	MaxMessage  int // maximum message in bytes, by default 32 datagrams
 
-	// Receives is the number of buffers for datagrams of all peers; 1024 unless
-	// given. Packets is how many datagrams to all peers are kept at most, because
-	// they may be asked for again; 1024 unless given. Each takes an MTU.
+	// Receives is the number of receive buffers for all peers, by default 1024.
+	// Packets is the number of packets buffered for retransmission to all
+	// peers, by default 1024. Each takes an MTU of memory.
 	Receives, Packets int
 
-	// ReorderBytes is how many bytes are kept of packets that came before others.
+	// ReorderBytes is the maximum number of bytes buffered out of order.
 	ReorderBytes int
 
-	// GiveUp is how long a peer may answer nothing until it is lost; 30 s
-	// unless given.
+	// GiveUp is the time without a response after which a peer fails, by
+	// default 30 s.
 	GiveUp time.Duration
 
-	// QueuePair changes the queue pair that is made, if it is not nil.
+	// QueuePair modifies the attributes of the queue pair before its creation,
+	// if not nil.
 	QueuePair func(*verbs.QPInitAttr)
 
 	// OnDatagram gets each datagram, without the GRH, which is the 40 bytes before
@@ -42,10 +43,11 @@ type Options struct {
 	Wake         func()
 }
 
-// MaxDatagrams is how many datagrams a message may be.
+// MaxDatagrams is the maximum number of datagrams of a message.
 const MaxDatagrams = 32
 
-// MaxMessageSize is the longest message in so many datagrams of an MTU, in bytes.
+// MaxMessageSize returns the maximum message length in bytes for a number of
+// datagrams of an MTU.
 func MaxMessageSize(mtu, datagrams int) int { return datagrams * (mtu - nack.DataSize) }
 
 func (o *Options) setDefaults() {

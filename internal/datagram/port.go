@@ -13,8 +13,8 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// Port is a UD queue pair and a nack.Core. One call at a time, but for waiting on
-// CQ.
+// A Port is a UD queue pair with a nack.Core. It is not safe for concurrent
+// use, except for waiting on CQ.
 type Port struct {
 	Core *nack.Core
 	PD   verbs.PD
@@ -30,7 +30,7 @@ type Port struct {
 	peers []destination // by number
 	ahs   map[netip.AddrPort]verbs.AH
 
-	// What leaves.
+	// Send queue.
 	posted, completed uint32 // work requests
 	packets           [burst]nack.Packet
 	wrs               [burst]verbs.SendWR
@@ -41,16 +41,16 @@ type Port struct {
 	refusals refusals
 }
 
-// destination is where the datagrams of a peer go.
+// A destination is the address of a peer.
 type destination struct {
 	ah        verbs.AH // shared by all peers of an adapter
 	qpn, qkey uint32
-	mtu       int                 // bytes of a datagram to there
-	refused   *verbs.RefusedError // the last, or nil
+	mtu       int                 // longest datagram to the peer in bytes
+	refused   *verbs.RefusedError // last refusal, or nil
 	refusedAt nack.Time
 }
 
-// Open makes a port on a device, which it does not close.
+// Open creates a port on a device. Closing the port does not close the device.
 func Open(dev verbs.Device, o Options) (_ *Port, err error) {
 	attr, err := dev.QueryPort(1)
 	if err != nil {
@@ -93,12 +93,12 @@ func Open(dev verbs.Device, o Options) (_ *Port, err error) {
 	return p, p.activateQP()
 }
 
-// activateQP takes the queue pair to where it sends and receives.
+// activateQP posts the receives and brings the queue pair to RTS.
 func (p *Port) activateQP() (err error) {
 	var random [4]byte
 	rand.Read(random[:])
 	p.at.QPN = p.QP.Num()
-	p.at.QKey = binary.BigEndian.Uint32(random[:]) &^ (1 << 31) // with which it would mean the sender's own
+	p.at.QKey = binary.BigEndian.Uint32(random[:]) &^ (1 << 31) // a Q_Key with the top bit selects the sender's own
 	if err := p.QP.Modify(verbs.QPAttr{State: verbs.StateInit, PortNum: 1, QKey: p.at.QKey},
 		verbs.AttrState|verbs.AttrPKeyIndex|verbs.AttrPort|verbs.AttrQKey); err != nil {
 		return err
@@ -119,10 +119,10 @@ func (p *Port) activateQP() (err error) {
 // Address is where the port is.
 func (p *Port) Address() Address { return p.at }
 
-// Now is the time of the core's clock, which is never 0.
+// Now returns the time of the core's clock, which is never 0.
 func (p *Port) Now() nack.Time { return nack.Time(time.Since(p.start)) + 1 }
 
-// ConnectPeer says where the peer with a number is, and lets the core talk to it.
+// ConnectPeer sets the address of a peer and opens it in the core.
 func (p *Port) ConnectPeer(number int, a Address) error {
 	if err := a.validate(); err != nil {
 		return err
@@ -140,8 +140,8 @@ func (p *Port) ConnectPeer(number int, a Address) error {
 	return nil
 }
 
-// PeerMTU returns the bytes of the longest datagram to a connected peer: what both ends' ports and,
-// as far as the system knows it, the path carry.
+// PeerMTU returns the length in bytes of the longest datagram to a connected
+// peer: the minimum of both ports' MTUs and, if known, the path MTU.
 func (p *Port) PeerMTU(number int) int { return p.peers[number].mtu }
 
 // AddressHandle returns the address handle of an adapter, the same for all that ask.
@@ -157,17 +157,18 @@ func (p *Port) AddressHandle(at netip.AddrPort) (verbs.AH, error) {
 	return ah, err
 }
 
-// AddressHandleCount is how many address handles there are.
+// AddressHandleCount returns the number of address handles.
 func (p *Port) AddressHandleCount() int { return len(p.ahs) }
 
-// reportFailure reports that the queue pair is of no further use.
+// reportFailure reports that the queue pair has failed.
 func (p *Port) reportFailure(err error) {
 	if p.opts.OnFailure != nil {
 		p.opts.OnFailure(err)
 	}
 }
 
-// Close gives back what Open has made, as far as it has come.
+// Close releases all resources of the port, also of one that Open created
+// partly.
 func (p *Port) Close() (err error) {
 	try := func(what string, failed error) {
 		if failed != nil {

@@ -10,18 +10,19 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// refusals are the packets that the system has refused since the last call of HandleRefusals. The adapter
-// reports them with its locks held.
+// refusals is the list of packets that the system refused to send since the
+// last HandleRefusals. The adapter adds to it with its locks held.
 type refusals struct {
 	waiting atomic.Bool
 	mu      sync.Mutex
 	list    []*verbs.RefusedError
 }
 
-// maxRefusals bounds the list: a peer that is not in it is refused again.
+// maxRefusals bounds the list. Refusals beyond it are dropped; they recur with
+// the next packet to the peer.
 const maxRefusals = 64
 
-// watchRefusals has the queue pair report.
+// watchRefusals subscribes to refusals of the queue pair.
 func (p *Port) watchRefusals() {
 	if q, ok := p.QP.(verbs.RefusalReporter); ok {
 		q.OnRefusal(p.noteRefusal)
@@ -39,8 +40,8 @@ func (p *Port) noteRefusal(e *verbs.RefusedError) {
 	}
 }
 
-// HandleRefusals tells the core and Options.OnRefused of the peers at addresses to which the
-// system has refused to send.
+// HandleRefusals reports the peers to which the system refused to send packets
+// to the core and to Options.OnRefused.
 func (p *Port) HandleRefusals() {
 	if !p.refusals.waiting.Load() {
 		return
@@ -73,11 +74,12 @@ func (p *Port) HandleRefusals() {
 	}
 }
 
-// refusalValidity is the time for which a refusal explains the silence of a peer.
+// refusalValidity is the time in nanoseconds for which a refusal explains that
+// a peer does not respond.
 const refusalValidity = 1000 * reliability.Millisecond
 
-// LastRefusal returns the error with which the system refused to send to a peer within the last
-// second, nil if there was none.
+// LastRefusal returns the error with which the system refused to send to a peer
+// within the last second, or nil.
 func (p *Port) LastRefusal(number int) error {
 	if number >= len(p.peers) || p.peers[number].refused == nil || p.Now() > p.peers[number].refusedAt+refusalValidity {
 		return nil
@@ -89,8 +91,8 @@ func withoutZone(a netip.AddrPort) netip.AddrPort {
 	return netip.AddrPortFrom(a.Addr().WithZone(""), a.Port())
 }
 
-// isRefused tells a datagram that the system did not send: the packet is lost, and the
-// queue pair goes on.
+// isRefused reports whether wc is a datagram that the system refused to send.
+// The packet is lost, and the queue pair remains usable.
 func isRefused(wc *verbs.WC) bool {
 	var refused *verbs.RefusedError
 	return errors.As(wc.Err(), &refused)

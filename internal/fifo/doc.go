@@ -1,5 +1,5 @@
-// Package fifo has the queue of the cores and protocols: first in, first out, in a
-// ring that grows as it must and is given back after a burst.
+// Package fifo implements a first-in, first-out queue in a ring that grows on
+// demand and is released after a burst.
 //
 //	var waiting fifo.Queue[*request]
 //	waiting.Push(r)

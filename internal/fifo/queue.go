@@ -1,22 +1,22 @@
 package fifo
 
-// Queue is a queue without a limit. The zero value is empty. It is not safe for
-// concurrent use.
+// A Queue is an unbounded FIFO queue. The zero value is empty. It is not safe
+// for concurrent use.
 type Queue[T any] struct {
-	ring []T // its length is a power of two
+	ring []T // length is a power of two
 	head int
 	n    int
 }
 
 const (
 	minRing     = 4
-	maxIdleRing = 1024 // the longest that is kept while it is empty
+	maxIdleRing = 1024 // maximum length of an empty queue's ring
 )
 
-// Len is how many are in the queue.
+// Len returns the number of elements.
 func (q *Queue[T]) Len() int { return q.n }
 
-// Push puts v behind all others.
+// Push appends v.
 func (q *Queue[T]) Push(v T) {
 	if q.n == len(q.ring) {
 		ring := make([]T, max(minRing, 2*q.n))
@@ -28,18 +28,19 @@ func (q *Queue[T]) Push(v T) {
 	q.n++
 }
 
-// Front is the oldest, in its place, which stays its own until the next Push or Pop. It
-// panics if the queue has always been empty, and means nothing if it is empty now.
+// Front returns a pointer to the oldest element, valid until the next Push or
+// Pop. The queue must not be empty.
 func (q *Queue[T]) Front() *T { return &q.ring[q.head] }
 
-// At is the one behind i others, as Front: i is below Len.
+// At returns a pointer to the element behind i others, valid until the next
+// Push or Pop. i must be less than Len.
 func (q *Queue[T]) At(i int) *T { return &q.ring[(q.head+i)&(len(q.ring)-1)] }
 
-// Pop takes the oldest out. There has to be one.
+// Pop removes and returns the oldest element. The queue must not be empty.
 func (q *Queue[T]) Pop() T {
 	v := q.ring[q.head]
 	var zero T
-	q.ring[q.head] = zero // what it refers to may go
+	q.ring[q.head] = zero // release references
 	q.head = (q.head + 1) & (len(q.ring) - 1)
 	q.n--
 	if q.n == 0 && len(q.ring) > maxIdleRing {

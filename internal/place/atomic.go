@@ -2,9 +2,9 @@ package place
 
 import "sync/atomic"
 
-// CompareSwap stores swap if the word is compare, and returns what it was: with the
-// processor's atomics, so that it is atomic with respect to the application's, too.
-// Where the word may not be accessible, it is for Try.
+// CompareSwap stores swap if the word equals compare, and returns the original
+// value. It uses the processor's atomics, so it is atomic with respect to the
+// application's. If the word may be inaccessible, call it within Try.
 func CompareSwap(word *uint64, compare, swap uint64) (orig uint64) {
 	for {
 		orig = atomic.LoadUint64(word)
@@ -14,7 +14,8 @@ func CompareSwap(word *uint64, compare, swap uint64) (orig uint64) {
 	}
 }
 
-// FetchAdd adds to the word in the same manner, and returns what it was.
+// FetchAdd atomically adds add to the word and returns the original value, like
+// CompareSwap.
 func FetchAdd(word *uint64, add uint64) (orig uint64) {
 	return atomic.AddUint64(word, add) - add
 }

@@ -1,9 +1,9 @@
-// Package place has the three ways in which an adapter, or what takes the place of
-// one, changes memory that others look at meanwhile: [Copy] stores what a peer
-// writes so that its last word can be polled, [CompareSwap] and [FetchAdd] are
-// atomic with respect to sync/atomic. [Load] reads such memory.
+// Package place accesses registered memory that the application reads and writes
+// concurrently, as an adapter does: [Copy] stores a peer's write so that its last
+// word can be polled, [CompareSwap] and [FetchAdd] are atomic with respect to
+// sync/atomic, and [Load] reads such memory.
 //
-// The memory is the application's, which may have unmapped it, protected it, or
-// cut off the file behind it. All functions then report false instead of ending
+// The application may have unmapped or protected the memory, or truncated the
+// file behind it. On a page fault the functions report false instead of ending
 // the process.
 package place

@@ -7,15 +7,15 @@ import (
 	"unsafe"
 )
 
-// Copy copies src over dst, which have the same length, and touches nothing
-// else. The last aligned word that lies wholly in dst is stored atomically,
-// after all other bytes, so that a goroutine that polls that word with atomic
-// loads finds everything there once the word has changed: 8 bytes where such
-// a word ends at a multiple of 8, otherwise 4. Bytes behind it, of an end that
-// is not aligned, and a dst without a whole word are copied plainly: beside
-// them in their word there may be memory that is somebody else's.
+// Copy copies src to dst, which have the same length, and accesses no other
+// memory. It stores the last aligned word that lies completely in dst
+// atomically, after all other bytes, so that a goroutine that polls the word
+// with atomic loads sees the complete data when the word has changed. The word
+// has 8 bytes if it ends at a multiple of 8, otherwise 4. Bytes after it, at an
+// unaligned end, and a dst without a complete word are copied plainly, because
+// the rest of their word may be in use by others.
 //
-// It reports whether all of dst and src could be accessed, see [Try]. If not, a
+// Copy reports whether all of dst and src was accessible, see [Try]. If not,
 // part of dst may have been written.
 func Copy(dst, src []byte) (ok bool) {
 	n := len(src)
@@ -42,7 +42,8 @@ func Copy(dst, src []byte) (ok bool) {
 	return true
 }
 
-// Word64 returns the 8-byte aligned memory b as a word for atomics, or false.
+// Word64 returns the 8-byte aligned memory b as a word for atomics. It reports
+// false if b is too short or unaligned.
 func Word64(b []byte) (*uint64, bool) {
 	p := unsafe.Pointer(unsafe.SliceData(b))
 	if len(b) < 8 || uintptr(p)%8 != 0 {
