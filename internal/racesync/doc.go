@@ -1,12 +1,12 @@
-// Package order tells the race detector what it cannot see: that what was done
-// before something left by the kernel or by memory in common has happened before
-// whatever is done by those whom it reaches. Package syscall says so of Read and
-// Write in the same way. Without the detector it is nothing.
+// Package racesync tells the race detector about synchronization that it cannot
+// see: data sent through the kernel or through shared memory happens before its
+// receipt. Package syscall does the same for Read and Write. Without the race
+// detector the functions do nothing.
 //
-// It is one order for all ways, because news takes several: memory is written, a
-// barrier in common memory says so to another process, and that one's packet works
-// on the memory.
+// All channels share one order, because information may pass through several of
+// them: memory is written, a barrier in shared memory tells another process,
+// and that one's packet operates on the memory.
 //
-//	racesync.Release() // before packets are given to the system
-//	racesync.Acquire() // after they have come from it
+//	racesync.Release() // before packets are passed to the system
+//	racesync.Acquire() // after packets were received from it
 package racesync

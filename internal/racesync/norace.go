@@ -2,8 +2,8 @@
 
 package racesync
 
-// Release stands before anything becomes visible to others.
+// Release must be called before data becomes visible to others.
 func Release() {}
 
-// Acquire stands after something of others was seen.
+// Acquire must be called after data of others was seen.
 func Acquire() {}

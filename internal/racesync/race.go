@@ -4,11 +4,12 @@ package racesync
 
 import "sync/atomic"
 
-// left is written by what leaves and read by what arrives, which the detector sees.
-var left atomic.Uint64
+// released is written by Release and read by Acquire, which the race detector
+// sees.
+var released atomic.Uint64
 
-// Leaving stands before anything becomes visible to others.
-func Leaving() { left.Add(1) }
+// Release must be called before data becomes visible to others.
+func Release() { released.Add(1) }
 
-// Arrived stands after something of others was seen.
-func Arrived() { left.Load() }
+// Acquire must be called after data of others was seen.
+func Acquire() { released.Load() }
