@@ -9,23 +9,24 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// CompChannel is a completion channel: the queues whose armed event came and was not
-// taken, listed for who waits, or for the handler while the service looks. It has no goroutine, and who waits on it never reads a
-// socket: the engine lists a queue as it adds the completion, whoever runs it.
+// A CompChannel is a completion channel: the queues whose armed event has
+// happened, listed for Wait, or for the handler while the service polls. It has
+// no goroutine, and its waiters never read a socket: whichever goroutine adds
+// the completion lists the queue.
 type CompChannel struct {
 	dev *Device
 	num uint32
 
-	more chan struct{} // holds a token if a queue may be listed
+	more chan struct{} // holds a token while a queue may be listed
 	done chan struct{} // closed with the channel
 
-	handler      atomic.Pointer[func(verbs.CQ) bool] // that the service calls, or nil; see handler.go
-	servicePolls atomic.Int32                        // looks under way whose events are handed to it
+	handler      atomic.Pointer[func(verbs.CQ) bool] // called by the service, or nil; see handler.go
+	servicePolls atomic.Int32                        // polls of the service in progress, whose events go to the handler
 
-	mu      sync.Mutex // taken after that of a queue
+	mu      sync.Mutex // taken after CQ.mu
 	waiting eventList  // for Wait
-	offered eventList  // to the handler, until the look of the service ends
-	users   int        // completion queues
+	offered eventList  // for the handler, when the poll of the service ends
+	users   int        // number of completion queues
 	closed  bool
 }
 
@@ -43,9 +44,9 @@ func (d *Device) CreateCompChannel() (verbs.CompChannel, error) {
 // CreateCQ implements verbs.CompChannel.
 func (ch *CompChannel) CreateCQ(depth int) (verbs.CQ, error) { return ch.dev.createCQ(depth, ch) }
 
-// Wait implements verbs.CompChannel. The waiter is parked: packets are left to
-// pollers, to those who wait on queues, and to the service. Any number of
-// goroutines may share a channel.
+// Wait implements verbs.CompChannel. The waiter parks: the socket is left to
+// pollers, waiters on queues, and the service. Any number of goroutines may
+// share a channel.
 func (ch *CompChannel) Wait(ctx context.Context) (verbs.CQ, error) {
 	ctx = orBackground(ctx)
 	for ended := false; ; {
@@ -59,7 +60,7 @@ func (ch *CompChannel) Wait(ctx context.Context) (verbs.CQ, error) {
 		case <-ch.more:
 		case <-ch.done:
 			ended = true
-		case <-ch.dev.ended: // look once more: what was flushed is listed
+		case <-ch.dev.ended: // check once more: queues with flushed completions are listed
 			ended = true
 		case <-ctx.Done():
 			if err := ch.checkUsable("wait for completion channel"); err != nil {
@@ -70,10 +71,11 @@ func (ch *CompChannel) Wait(ctx context.Context) (verbs.CQ, error) {
 	}
 }
 
-// String names the channel for errors.
+// String returns the name of the channel for errors.
 func (ch *CompChannel) String() string { return fmt.Sprintf("completion channel %d", ch.num) }
 
-// checkUsable is the error that op gets from a channel that has ended.
+// checkUsable returns the error of op if the channel is closed or its device
+// unusable.
 func (ch *CompChannel) checkUsable(op string) error {
 	ch.mu.Lock()
 	defer ch.mu.Unlock()
@@ -83,8 +85,8 @@ func (ch *CompChannel) checkUsable(op string) error {
 	return ch.dev.checkUsable(op)
 }
 
-// enqueueEvent lists a queue, unless it is listed already. The queue's lock is held. If the
-// service is at it, the handler has the first choice.
+// enqueueEvent lists c, unless it is listed already: for the handler while the
+// service polls, and for Wait otherwise. c.mu is held.
 func (ch *CompChannel) enqueueEvent(c *CQ) {
 	list := &ch.waiting
 	ch.mu.Lock()
@@ -100,7 +102,7 @@ func (ch *CompChannel) enqueueEvent(c *CQ) {
 	}
 }
 
-// wakeOne lets one waiter look.
+// wakeOne wakes one waiter.
 func (ch *CompChannel) wakeOne() {
 	ch.dev.wakeups.Add(1)
 	select {
@@ -109,7 +111,7 @@ func (ch *CompChannel) wakeOne() {
 	}
 }
 
-// popEvent takes the oldest queue off the list, or returns nil.
+// popEvent removes and returns the queue with the oldest event, or nil.
 func (ch *CompChannel) popEvent() *CQ {
 	ch.mu.Lock()
 	c := ch.waiting.pop()
@@ -121,7 +123,7 @@ func (ch *CompChannel) popEvent() *CQ {
 	return c
 }
 
-// addUser counts the queues that report to the channel.
+// addUser counts a completion queue of the channel.
 func (ch *CompChannel) addUser(op string) error {
 	ch.mu.Lock()
 	defer ch.mu.Unlock()
@@ -132,8 +134,8 @@ func (ch *CompChannel) addUser(op string) error {
 	return nil
 }
 
-// removeUser ends what use began. With keep, a pending event stays: its device has
-// closed, and flushed completions can still be polled. The queue's lock is held.
+// removeUser undoes addUser. With keep, a pending event stays: the device has
+// closed, and flushed completions can still be polled. c.mu is held.
 func (ch *CompChannel) removeUser(c *CQ, keep bool) {
 	ch.mu.Lock()
 	defer ch.mu.Unlock()
@@ -143,12 +145,12 @@ func (ch *CompChannel) removeUser(c *CQ, keep bool) {
 	}
 }
 
-// Destroy implements verbs.CompChannel. Destroying twice is safe.
+// Destroy implements verbs.CompChannel. It is idempotent.
 func (ch *CompChannel) Destroy() error {
 	if err := ch.close(); err != nil {
 		return err
 	}
-	ch.removeHandler() // without the lock: that of the device is above it
+	ch.removeHandler() // without ch.mu, which is taken after Device.mu
 	return nil
 }
 
@@ -162,7 +164,7 @@ func (ch *CompChannel) close() error {
 		return &verbs.OpError{Op: "destroy completion channel", Object: ch.String(), Err: verbs.ErrBusy,
 			Detail: fmt.Sprintf("%d completion queues report to it; destroy those first", ch.users)}
 	}
-	for ch.waiting.pop() != nil { // of a device that is closed; offered is empty when no queue reports
+	for ch.waiting.pop() != nil { // only of a closed device; offered is empty without users
 	}
 	ch.closed = true
 	close(ch.done)

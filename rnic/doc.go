@@ -16,23 +16,23 @@
 //	err = verbs.Connect(qp, local, remote, verbs.ConnectOptions{})
 //
 //	_, err = qp.PostSend([]verbs.SendWR{{Opcode: verbs.WRRDMAWrite, ...}})
-//	n, err := cq.Poll(wc)                    // looks and returns, or
-//	n, err = cq.PollWait(ctx, wc)            // blocks until there is something
+//	n, err := cq.Poll(wc)                    // does not block, or
+//	n, err = cq.PollWait(ctx, wc)            // blocks until there is a completion
 //
 // All methods of all objects may be called from any goroutine. The example
-// below is a whole program. One goroutine that looks after many queues makes
-// them from a completion channel, dev.CreateCompChannel.
+// below is a complete program. A goroutine that serves many queues creates them
+// from a completion channel, see Device.CreateCompChannel.
 //
 // # Environment
 //
-// What Options leave open, these variables fill in:
+// These variables set options that are zero in Options:
 //
 //	SOFTRNIC_ADDR    the address to open, or several to choose from, see ParseAddrs: "192.0.2.1",
 //	                 "[2001:db8::1]:5000", "192.0.2.1:4791-4799", "127.0.0.0/8"
 //	SOFTRNIC_IMPAIR  faults to inject into the link, see Device.SetImpair: "loss 1% seed 7"
-//	SOFTRNIC_LINK    accelerations to do without: a list of nogso, nogro, nommsg, portable
+//	SOFTRNIC_LINK    accelerations to disable: a list of nogso, nogro, nommsg, portable
 //	SOFTRNIC_DEBUG   an endpoint for `softrnic stat` and others, see Device.ServeDebug: "auto"
-//	SOFTRNIC_LOG     what to log to stderr: off, error, warn, info, debug
+//	SOFTRNIC_LOG     the log level on stderr: off, error, warn, info, debug
 //
 // # The engine
 //
@@ -45,30 +45,47 @@
 //
 //	PostSend     for the call: packets leave   -
 //	             before it returns
-//	Poll         while packets are handled     for one look, if it is free
+//	Poll         while packets are handled     for one read, if it is free
 //	Wait         while packets are handled     the first waiter (leader), as long as
 //	                                           it waits, also asleep in the socket;
 //	                                           others (followers) are parked
 //	service      while packets are handled     when nobody polls or waits
 //
-// So whoever waits does the adapter's work: a poller handles the packet it
-// waits for in its own goroutine, and a blocked waiter is woken by the packet
-// itself. When a leader has its event, it hands the token to a follower. A
-// poller that finds the token with a sleeper wakes it and gets its turn.
+// The waiter does the adapter's work: a poller handles the packet it waits for
+// in its own goroutine, and a blocked waiter is woken by the packet itself. A
+// leader that is satisfied offers the token to a follower (the baton). A poller
+// that repeatedly finds the token with a sleeping leader wakes it and takes over.
 //
-// The service goroutine stands in for the processor of a real adapter. It
-// makes remote writes, reads, acknowledgements and repetitions happen while
-// the program computes or sleeps, and keeps away from the socket while someone
-// polls. Options.NoService does without it: then nothing happens but in calls
-// of Poll, CQ.Wait, PollWait, Progress and the posting verbs.
+// The service goroutine stands in for the processor of a hardware adapter: it
+// handles remote writes and reads, acknowledgements and retransmissions while
+// the program computes or sleeps, and stays off the socket while the program
+// polls. A monitor goroutine starts it. With Options.NoService the device makes
+// progress only in calls of Poll, CQ.Wait, PollWait, Progress and the posting
+// verbs.
 //
-// Who waits on a completion channel takes part in none of this. It is parked,
-// and whoever handles the packet lists the queue there and wakes it. If the channel
-// has a handler, the service calls that instead at the end of its look, with no lock held.
+// The states of the token:
+//
+//	state           event                                          next
+//	free            Poll on an empty CQ                            polling
+//	polling         the read is done                               free
+//	free            Wait or PollWait                               leading
+//	leading         satisfied, context ended, CQ failed            free, baton offered
+//	leading         spin budget used up                            leading, asleep
+//	leading, asleep socket readable, timer due, Wake               leading
+//	leading, asleep recalled by a poller                           free, the leader follows
+//	free            the monitor saw no poll for a while            serving
+//	serving         spin budget used up                            serving, asleep
+//	serving         recalled by a poller, or a follower waits      free, baton offered
+//	any             SetImpair, StartCapture                        seized, then free
+//
+// A waiter on a completion channel never takes the token. It parks until the
+// goroutine that handles the packet lists the queue there and wakes it. If the
+// channel has a handler, the service calls it at the end of each poll, with no
+// lock held.
 //
 // The token is taken before the lock; the locks of a completion queue and then
-// of its channel come last. Acknowledgements that a batch of packets owes are gathered and leave
-// behind the reply that the program may be about to post.
+// of its channel come last. Acknowledgements are coalesced per batch of packets,
+// and piggybacked on a reply that the program is about to post.
 //
 // # Failure
 //
@@ -77,5 +94,5 @@
 // the queue pair's last packets there at level debug, in Device.InspectQP, and at the queue pair itself:
 // every verbs.QP of this package is a *QP, so qp.(*rnic.QP).History() has them.
 // A bad packet is counted under its reason and dropped (Device.Inspect). When the socket itself fails,
-// EventDeviceFatal tells.
+// the device raises EventDeviceFatal.
 package rnic

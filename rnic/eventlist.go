@@ -1,18 +1,18 @@
 package rnic
 
-// eventList is a list of queues whose event came, guarded by the lock of their channel.
-// A queue is in one at most.
+// An eventList is a list of queues with an event, guarded by the lock of their
+// channel. A queue is in at most one list.
 type eventList struct {
 	oldest, newest *CQ
 }
 
-// eventNode is a queue's place in a list, guarded by the lock of its channel.
+// An eventNode links a queue into a list, guarded by the lock of its channel.
 type eventNode struct {
 	list         *eventList // or nil
 	older, newer *CQ
 }
 
-// push adds a queue that is in no list.
+// push appends c, which must be in no list.
 func (l *eventList) push(c *CQ) {
 	c.node = eventNode{list: l, older: l.newest}
 	if l.newest != nil {
@@ -23,7 +23,7 @@ func (l *eventList) push(c *CQ) {
 	l.newest = c
 }
 
-// pop takes the oldest, or returns nil.
+// pop removes and returns the oldest queue, or nil.
 func (l *eventList) pop() *CQ {
 	c := l.oldest
 	if c != nil {
@@ -32,7 +32,7 @@ func (l *eventList) pop() *CQ {
 	return c
 }
 
-// removeFromList takes a queue out of the list that it is in, if any.
+// removeFromList removes c from the list that it is in, if any.
 func (c *CQ) removeFromList() {
 	p, l := c.node, c.node.list
 	if l == nil {

@@ -7,14 +7,13 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// maxQueuedEvents is how many errors, and how many other events, wait at most for
-// a program that does not ask for them.
+// maxQueuedEvents bounds the queued errors, and separately the queued notices.
 const maxQueuedEvents = 512
 
-// eventQueue holds asynchronous events until someone asks for them. When too
-// many wait, the oldest is lost and counted; errors and notices have separate
-// room, so that a flood of notices costs no error. Both come out in the order
-// they were raised.
+// An eventQueue queues asynchronous events for GetAsyncEvent. When it is full
+// the oldest event is dropped and counted. Errors and notices have separate
+// limits, so that many notices displace no error; both are delivered in the
+// order they were raised.
 type eventQueue struct {
 	mu              sync.Mutex
 	errors, notices slotRing[numberedEvent]
@@ -22,7 +21,7 @@ type eventQueue struct {
 	lost            uint64
 	closed          bool
 
-	more chan struct{} // holds a token if an event may be waiting
+	more chan struct{} // holds a token while an event may be queued
 	done chan struct{} // closed with the queue
 }
 
@@ -35,7 +34,7 @@ func newEventQueue() *eventQueue {
 	return &eventQueue{more: make(chan struct{}, 1), done: make(chan struct{})}
 }
 
-// push adds an event. It never blocks; after close it does nothing.
+// push queues ev. It never blocks, and does nothing after close.
 func (q *eventQueue) push(ev verbs.AsyncEvent) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -55,7 +54,7 @@ func (q *eventQueue) push(ev verbs.AsyncEvent) {
 	q.wakeOne()
 }
 
-// wakeOne lets one waiter look.
+// wakeOne wakes one waiter.
 func (q *eventQueue) wakeOne() {
 	select {
 	case q.more <- struct{}{}:
@@ -63,9 +62,9 @@ func (q *eventQueue) wakeOne() {
 	}
 }
 
-// waitNext returns the oldest event. If there is none it waits for one, for the end
-// of ctx or for close. An event that is there already is returned even if ctx
-// has ended, so that an ended context makes get a poll.
+// waitNext returns the oldest event. If none is queued it waits for one, for
+// the end of ctx, or for close. A queued event is returned even if ctx has
+// ended, so that an ended context makes the call a poll.
 func (q *eventQueue) waitNext(ctx context.Context) (verbs.AsyncEvent, error) {
 	ctx = orBackground(ctx)
 	closed := &verbs.OpError{Op: "get async event", Err: verbs.ErrClosed, Detail: "the device was closed"}
@@ -100,15 +99,15 @@ func (q *eventQueue) tryPop() (verbs.AsyncEvent, bool) {
 		return verbs.AsyncEvent{}, false
 	}
 	ev := slot.event
-	*slot = numberedEvent{} // do not keep the object alive
+	*slot = numberedEvent{} // releases the object
 	if q.errors.n+q.notices.n > 0 {
 		q.wakeOne()
 	}
 	return ev, true
 }
 
-// close drops what waits and ends every get, now and later. Closing twice is
-// safe.
+// close drops the queued events and makes all current and later calls of
+// waitNext return ErrClosed. It is idempotent.
 func (q *eventQueue) close() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -120,14 +119,15 @@ func (q *eventQueue) close() {
 	close(q.done)
 }
 
-// lostEvents is the number of events that nobody asked for in time.
+// lostEvents returns the number of dropped events.
 func (q *eventQueue) lostEvents() uint64 {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.lost
 }
 
-// isError tells events that report a failure from notices.
+// isError reports whether events of type t report a failure; others are
+// notices.
 func isError(t verbs.EventType) bool {
 	switch t {
 	case verbs.EventCQErr, verbs.EventQPFatal, verbs.EventQPReqErr, verbs.EventQPAccessErr, verbs.EventDeviceFatal, verbs.EventPortErr:

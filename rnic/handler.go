@@ -22,7 +22,7 @@ func (ch *CompChannel) Handle(handler func(verbs.CQ) bool) error {
 	return nil
 }
 
-// removeHandler ends what Handle began. The handler may be at work for the last time.
+// removeHandler undoes Handle. A last call of the handler may still be running.
 func (ch *CompChannel) removeHandler() {
 	if ch.handler.Load() != nil {
 		ch.dev.updateHandledChannels(func(list []*CompChannel) []*CompChannel {
@@ -31,7 +31,8 @@ func (ch *CompChannel) removeHandler() {
 	}
 }
 
-// updateHandledChannels changes a copy of the list of channels with a handler.
+// updateHandledChannels replaces the list of channels with a handler by a
+// changed copy.
 func (d *Device) updateHandledChannels(change func([]*CompChannel) []*CompChannel) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -43,9 +44,9 @@ func (d *Device) updateHandledChannels(change func([]*CompChannel) []*CompChanne
 	d.handledChannels.Store(&list)
 }
 
-// pollForService takes a look at the socket for the service, and has the events that come of it
-// handled. Where the application computes, whoever waits for them would first have to
-// get a processor.
+// pollForService polls the socket for the service and calls the handlers of
+// channels for the resulting events. While the application computes, a waiter
+// for those events would first have to get a processor.
 func (s *shard) pollForService() int {
 	var list []*CompChannel
 	if l := s.dev.handledChannels.Load(); l != nil {
@@ -59,14 +60,14 @@ func (s *shard) pollForService() int {
 		s.serviceReceived.Add(uint64(n))
 	}
 	for _, ch := range list {
-		ch.servicePolls.Add(-1) // first: what is listed from now on is signaled
+		ch.servicePolls.Add(-1) // before handleEvents: later events wake a waiter
 		ch.handleEvents()
 	}
 	return n
 }
 
-// handleEvents gives the events that were offered to the handler, and those that it does not
-// want to who waits.
+// handleEvents passes the offered events to the handler, and those it declines
+// to waiters.
 func (ch *CompChannel) handleEvents() {
 	handler := *ch.handler.Load()
 	for {
@@ -83,7 +84,7 @@ func (ch *CompChannel) handleEvents() {
 	}
 }
 
-// enqueueUnhandled lists a queue for who waits.
+// enqueueUnhandled lists c for Wait.
 func (ch *CompChannel) enqueueUnhandled(c *CQ) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

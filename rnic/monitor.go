@@ -5,33 +5,34 @@ import (
 	"time"
 )
 
-// How long the one on standby sleeps.
+// Sleeps of the monitor.
 const (
-	napMin         = 50 * time.Microsecond  // while others are at work
-	minPollGap     = 20 * time.Microsecond  // between their looks on average: more are too few to do without the service
-	napMax         = 2 * time.Millisecond   // and have been for long
-	requestDelay   = 300 * time.Microsecond // or have left something to it, should they not come back
-	watchfulNaps   = 6                      // naps to the end that might have ended early, since the program has computed for long
-	napsBeforePark = 5                      // standbys behind a sleeping leader before it parks
+	napMin         = 50 * time.Microsecond  // first sleep, while others poll
+	minPollGap     = 20 * time.Microsecond  // mean interval of polls above which the service is needed
+	napMax         = 2 * time.Millisecond   // longest sleep, after long polling
+	requestDelay   = 300 * time.Microsecond // delay after requestService, unless a poll comes first
+	watchfulNaps   = 6                      // interruptible sleeps that run to their end before they are given up again
+	napsBeforePark = 5                      // sleeps behind a sleeping leader before the monitor parks
 )
 
-// runMonitor looks now and then whether anybody serves the socket, and has the service do it
-// when nobody does. It has no thread of its own, unlike the service: beside a program that
-// polls, a goroutine that sleeps and looks is run by a thread that has nothing else to do,
-// while to wake a thread of its own the runtime would take the processor away from the
-// program and give it back. It sleeps in the runtime: a system call that sleeps would keep the
-// runtime's monitor awake, which costs a spinning poller a tenth of its time.
+// runMonitor is the monitor goroutine: it detects that no goroutine polls the
+// socket and then hands the token to the service.
 //
-// How long it sleeps is learnt: a little longer each time that the service was not
-// needed, since each look costs a process that has to share its processor a
-// turn, and shortly once it had something to do. Where the adapter is left with
-// something unfinished it does not sleep long, and who leaves it rouses it from a
-// long sleep.
+// It has no thread of its own, unlike the service: beside a polling program, an
+// idle thread of the runtime runs it, while waking a dedicated thread would
+// make the runtime take the processor from the program and give it back. It
+// sleeps in the runtime: sleeping in a system call would keep the runtime's own
+// monitor awake, which costs a spinning poller a tenth of its time.
+//
+// The sleep grows by an eighth each time the service was not needed, because
+// each check costs a process that shares its processor a context switch, and is
+// reset once the service had work. While work is left to the service the
+// monitor does not sleep long, and requestService ends a long sleep.
 func (s *shard) runMonitor() {
 	defer close(s.serviceStart)
 	seen := s.polls.Load()
 	nap, urged, slept, behind := napMin, requestDelay, napMin, 0
-	watchful := 0 // such naps left
+	watchful := 0 // interruptible sleeps left
 	short, long := newShortSleeper(), time.NewTimer(0)
 	defer short.close()
 	defer long.Stop()
@@ -39,7 +40,7 @@ func (s *shard) runMonitor() {
 		polls := s.polls.Load()
 		rare := polls-seen < uint64(slept/minPollGap)
 		if rare && (polls != seen || slept > napMin) && !s.token.Load() {
-			seen = polls // of a while, or perhaps the whole process has had no processor
+			seen = polls // perhaps the whole process had no processor
 			short.sleep(napMin)
 			polls = s.polls.Load()
 		}
@@ -47,9 +48,9 @@ func (s *shard) runMonitor() {
 			s.recalled.Store(false)
 			s.serviceRuns.Add(1)
 			s.serving.Store(true)
-			s.serviceRequested.Store(false) // it is done now
+			s.serviceRequested.Store(false) // the service does it now
 			began := s.dev.now()
-			s.serviceStart <- struct{}{} // and the token
+			s.serviceStart <- struct{}{} // passes the token
 			<-s.serviceStopped
 			if time.Duration(s.dev.now()-began) > requestDelay {
 				watchful = watchfulNaps
@@ -92,7 +93,7 @@ func (s *shard) runMonitor() {
 			if alive {
 				urged = min(urged+urged/2, napMax/2)
 			} else {
-				seen = s.polls.Load() // it has looked before that, perhaps
+				seen = s.polls.Load() // the program may have polled before
 			}
 			nap = min(nap, slept)
 		}
@@ -102,10 +103,11 @@ func (s *shard) runMonitor() {
 	}
 }
 
-// napWatchfully sleeps for d, or until the program has given no sign of itself for a good part of
-// that, and does not wait either: then it computes, and what it has left is left for long. It
-// returns how long it has slept, and whether the program gave signs to the end. It is several
-// naps for one, so it is for programs that have computed for long before.
+// napWatchfully sleeps for d, or until the program has shown no activity for a
+// good part of d and no goroutine waits: then it computes, and pending work
+// would be delayed for long. It returns the time slept and whether the program
+// was active to the end. It splits one sleep into several, so it is only for
+// programs that have computed for long before.
 func (s *shard) napWatchfully(sleep func(time.Duration), d time.Duration) (slept time.Duration, alive bool) {
 	seen := s.sampleActivity()
 	for step := d / 5; slept < d; step *= 2 {
@@ -121,22 +123,22 @@ func (s *shard) napWatchfully(sleep func(time.Duration), d time.Duration) (slept
 	return slept, true
 }
 
-// activityCounters counts what a program does that is about to come back: it posts to queue pairs, and
-// tells queues of a channel to raise an event or not to. One that only takes completions which
-// are there already gives none.
+// activityCounters count the calls of a program that is about to poll again:
+// posts, and arming or disarming the queues of a channel. Polls of completions
+// that are already queued are not counted.
 type activityCounters struct {
 	posts uint64        // guarded by the shard's lock
-	arms  atomic.Uint64 // and work left to the service
+	arms  atomic.Uint64 // also counts work left to the service
 }
 
-// activitySample is what can be seen of a program: how often it has given a sign or looked, and whether
-// it is just posting.
+// An activitySample is a snapshot of the activity of a program.
 type activitySample struct {
 	calls, posts uint64
 	busy         bool
 }
 
-// sampleActivity looks at the signs. Who has the lock is busy with one, and not kept waiting.
+// sampleActivity returns the current activity. A held lock counts as a post in
+// progress, so that the caller is not delayed.
 func (s *shard) sampleActivity() (l activitySample) {
 	l.calls = s.activity.arms.Load() + s.polls.Load()
 	if l.busy = !s.mu.TryLock(); !l.busy {
@@ -146,8 +148,8 @@ func (s *shard) sampleActivity() (l activitySample) {
 	return l
 }
 
-// sleepLong sleeps for long, unless something is left to the service, and reports whether
-// something was.
+// sleepLong sleeps for d unless work is left to the service, and reports
+// whether it is.
 func (s *shard) sleepLong(timer *time.Timer, d time.Duration) bool {
 	s.monitorLongSleep.Store(true)
 	defer s.monitorLongSleep.Store(false)
@@ -163,9 +165,9 @@ func (s *shard) sleepLong(timer *time.Timer, d time.Duration) bool {
 	}
 }
 
-// requestService is called by who leaves something to the service that should not wait for long,
-// in case that no call comes: a batch that waits for company, an event to be raised. It
-// costs next to nothing until the service has seen to it.
+// requestService tells the monitor that work is left to the service that must
+// not wait for long if no further call comes: a corked batch, or an event to be
+// raised. Further calls cost next to nothing until the service has run.
 func (s *shard) requestService() {
 	s.activity.arms.Add(1)
 	if s.serviceRequested.Load() {
@@ -180,8 +182,8 @@ func (s *shard) requestService() {
 	}
 }
 
-// flushDeferred sends acknowledgements, and posts that wait for company, that a
-// poller left and did not come back for, and reports whether there were any.
+// flushDeferred sends the acknowledgements and corked posts that a poller has
+// deferred, and reports whether there were any.
 func (s *shard) flushDeferred() bool {
 	if s.ackQueueLen.Load() == 0 && !s.corked.Load() {
 		return false
@@ -193,7 +195,7 @@ func (s *shard) flushDeferred() bool {
 	return true
 }
 
-// parkMonitor sleeps until the leader that is asleep in the socket comes back.
+// parkMonitor blocks until the leader that is asleep in the socket wakes up.
 func (s *shard) parkMonitor() {
 	s.monitorParked.Store(true)
 	if s.asleep.Load() && !s.dev.unusable.Load() {
@@ -202,6 +204,7 @@ func (s *shard) parkMonitor() {
 	s.monitorParked.Store(false)
 }
 
+// unparkMonitor ends a parkMonitor.
 func (s *shard) unparkMonitor() {
 	select {
 	case s.monitorUnpark <- struct{}{}:

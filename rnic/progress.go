@@ -7,44 +7,45 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// caller says on whose behalf a look at the socket is taken. It decides how
-// long an owed acknowledgement may wait for company.
+// A caller identifies on whose behalf the socket is read. It decides whether
+// pending acknowledgements may wait to be piggybacked on a reply.
 type caller struct {
-	cq     *CQ  // a poller or waiter of this queue: it may reply to what it finds
-	memory bool // a loop that watches memory: it may reply, too
+	cq     *CQ  // queue of a poller or waiter, which may reply to a completion
+	memory bool // a loop that polls memory, which may reply, too
 }
 
-// mayReply reports whether the application is about to get something that it
-// may answer: then the acknowledgement leaves behind the answer, or when the
-// application comes back, or the service sends it.
+// mayReply reports whether the application is about to get a message that it
+// may reply to. Then the acknowledgement leaves behind the reply, with the next
+// poll, or by the service.
 func (c caller) mayReply() bool {
 	return c.memory || c.cq != nil && c.cq.ready.Load() > 0
 }
 
 const (
-	// ackPackets is how many packets are handled at most, while more keep
-	// coming, before the acknowledgements leave.
+	// ackPackets is the maximum number of packets handled per acknowledgement
+	// while more keep arriving.
 	ackPackets = 64
-	// A stream of at least streamPackets since the last acknowledgement is
-	// worth some empty looks, of a quarter of a microsecond each: more may be
-	// about to come, and one acknowledgement less is a system call less on
-	// either side.
+	// After at least streamPackets packets since the last acknowledgement, the
+	// next one is deferred for streamPolls empty reads of about 0.25 us each:
+	// more packets may follow, and each acknowledgement saved is a system call
+	// less at both ends.
 	streamPackets = 8
 	streamPolls   = 6
 )
 
-// maxAckInterval is ackPackets for a receive buffer of so many bytes. Peers keep
-// less than the buffer in flight, so a small one wants acknowledgements more
-// often, or they wait for one.
+// maxAckInterval returns ackPackets reduced for a receive buffer of the given
+// size in bytes. Peers keep less than the buffer in flight, so that a small
+// buffer needs more frequent acknowledgements.
 func maxAckInterval(buffer int) int {
 	return min(max(buffer/8/qp.MaxMTU, 2), ackPackets)
 }
 
-// adaptAckInterval is when a look has found nothing, after a run of packets, and somebody wants an
-// acknowledgement. Perhaps a peer has sent all that it may and waits for one: the next time
-// it gets that after half as many packets, and goes on while the second half is handled here.
-// A peer that never waits keeps coming, and makes runs so long that it gets as few as before.
-// Nor does the end of a run wait for company (patient) while peers are thought to wait.
+// adaptAckInterval ends a burst: a read has found nothing while an
+// acknowledgement is pending. The peer may have filled its window and wait for
+// the acknowledgement, so the next one is sent after half as many packets, and
+// the peer sends on while the second half is handled. A peer that never stalls
+// makes bursts so long that the interval stays at its maximum. With a shortened
+// interval, the end of a burst is not deferred either, see deferAcks.
 func (s *shard) adaptAckInterval() {
 	run := s.burstPackets
 	s.burstPackets = 0
@@ -53,10 +54,9 @@ func (s *shard) adaptAckInterval() {
 	}
 }
 
-// pollSocket takes one look at the socket, handles what came, and returns the number
-// of packets. Acknowledgements that are owed leave when there is nothing more
-// to read, so that one stands for all that came at a stretch. The token is
-// held.
+// pollSocket reads the socket once, handles the packets and due timers, and
+// returns the number of packets. Acknowledgements leave when the socket is
+// empty, so that one acknowledges a whole burst. The token is held.
 func (s *shard) pollSocket(c caller) int {
 	s.flushCorked()
 	n, err := s.conn.ReadBatch(s.rx)
@@ -80,7 +80,7 @@ func (s *shard) pollSocket(c caller) int {
 	}
 	now := s.dev.now()
 	s.mu.Lock()
-	if s.dev.unusable.Load() { // Close promises that memory is not touched any more
+	if s.dev.unusable.Load() { // Close guarantees that memory is no longer accessed
 		s.mu.Unlock()
 		return 0
 	}
@@ -101,7 +101,7 @@ func (s *shard) pollSocket(c caller) int {
 	s.received += uint64(packets)
 	if n == 0 {
 		if s.onlyMidMessageAck() {
-			s.burstPackets = 0 // no news of what this peer waits for
+			s.burstPackets = 0 // says nothing about the peer's window
 		} else {
 			s.adaptAckInterval()
 		}
@@ -111,14 +111,14 @@ func (s *shard) pollSocket(c caller) int {
 	case n == 0 || s.packetsSinceAck >= every && (s.ackDeferred || !c.mayReply()):
 		s.drainAcks(now)
 	case s.packetsSinceAck >= every:
-		s.ackDeferred = true // until the application replies or comes back
+		s.ackDeferred = true // until the application replies or polls
 	}
 	s.flush()
 	s.mu.Unlock()
 	return packets
 }
 
-// ackInterval is after how many packets acknowledgements leave now.
+// ackInterval returns the number of packets per acknowledgement in force.
 func (s *shard) ackInterval() int {
 	if s.onlyMidMessageAck() {
 		return s.maxAckEvery
@@ -126,25 +126,25 @@ func (s *shard) ackInterval() int {
 	return s.ackEvery
 }
 
-// onlyMidMessageAck reports whether the only one that is owed is for the middle of a message. Nobody
-// waits for it: an adapter like ours may have more than ackMost packets in flight, and the rest
-// is coming.
+// onlyMidMessageAck reports whether the only pending acknowledgement is for the
+// middle of a message. The peer does not wait for it: it may have more than
+// maxAckEvery packets in flight, and the rest of the message follows.
 func (s *shard) onlyMidMessageAck() bool {
 	return len(s.ackQueue) == 1 && s.ackQueue[0].core.AmidMessage()
 }
 
-// deferAcks reports whether owed acknowledgements should wait although there is
-// nothing to read. Should nobody look again, the service sends them. A leader who shares his
-// processor may not look again for long.
+// deferAcks reports whether pending acknowledgements should wait although the
+// socket is empty. Without a further poll the service sends them. A leader that
+// shares its processor may not poll again for long, so it does not defer.
 func (s *shard) deferAcks() bool {
 	return s.streaming && s.emptyPolls < streamPolls && !(s.cpuShared && s.leader.Load() != nil)
 }
 
-// timerPolls is how many empty looks share one look at the clock.
+// timerPolls is the number of empty reads per clock reading.
 const timerPolls = 16
 
-// timerDue reports whether a queue pair's time has come. While a poller finds
-// nothing, look after look, it asks the clock only now and then.
+// timerDue reports whether a queue pair's timer has expired. During consecutive
+// empty reads it reads the clock only every timerPolls calls.
 func (s *shard) timerDue() bool {
 	t := s.nextTimer.Load()
 	if t == 0 || s.emptyPolls%timerPolls != 0 && !s.dev.options.NoService {
@@ -153,12 +153,13 @@ func (s *shard) timerDue() bool {
 	return int64(s.dev.now()) >= t
 }
 
-// maxTimerDeferral is the maximum time that expired timers wait for the socket to be empty, in nanoseconds: as
-// long as it takes to handle what a large receive buffer holds.
+// maxTimerDeferral is the maximum time in nanoseconds that expired timers are
+// deferred until the socket is empty: the time to handle a full receive buffer.
 const maxTimerDeferral = 20 * reliability.Millisecond
 
-// timersOverdue reports whether timers that are due should wait no longer for a look that finds
-// nothing. After the process has not run for a while, what they wait for is in the socket.
+// timersOverdue reports whether expired timers have been deferred for
+// maxTimerDeferral. They are deferred at all because after a pause of the
+// process, the acknowledgements they wait for may be in the socket.
 func (s *shard) timersOverdue(now reliability.Time) bool {
 	if s.timersDeferredSince == 0 {
 		s.timersDeferredSince = now
@@ -166,7 +167,8 @@ func (s *shard) timersOverdue(now reliability.Time) bool {
 	return now-s.timersDeferredSince > maxTimerDeferral
 }
 
-// handleDatagram handles the packets of one datagram. Token and lock are held.
+// handleDatagram handles the packets of one datagram and returns their number.
+// Token and lock are held.
 func (s *shard) handleDatagram(now reliability.Time, d *link.Datagram) int {
 	n := d.Count()
 	flow := s.flows.get(d.Src)
@@ -198,8 +200,9 @@ func (s *shard) handleDatagram(now reliability.Time, d *link.Datagram) int {
 	return n
 }
 
-// handlePacket hands a packet to its queue pair, which may live on another shard if
-// the kernel's steering did not know better.
+// handlePacket passes a packet to its queue pair, which may belong to another
+// shard if the kernel's steering missed. s.mu is held, and released meanwhile
+// in that case.
 func (s *shard) handlePacket(now reliability.Time, q *QP, p *wire.Packet) {
 	o := q.shard
 	if o != s {

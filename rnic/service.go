@@ -7,28 +7,28 @@ import (
 	"github.com/softrnic/softrnic/internal/sched"
 )
 
-// How long the service looks.
+// Spinning of the service.
 const (
-	serviceSpin             = 50 * time.Microsecond  // looks on after a packet before it blocks
-	servicePollsBeforeYield = 32                     // looks after which it lets other threads run in between
-	serviceHogYield         = 200 * time.Microsecond // how long that takes at least where a thread computes
+	serviceSpin             = 50 * time.Microsecond  // spin after a packet before the service blocks
+	servicePollsBeforeYield = 32                     // empty polls after which the service yields to other threads
+	serviceHogYield         = 200 * time.Microsecond // minimum duration of a yield to a compute-bound thread
 )
 
 // runService is the service goroutine: the processor of the adapter for
-// applications that compute, sleep or just do not poll. It reads the socket
-// whenever nobody else does, as standBy finds out, and stays out of the way while someone
-// does.
+// programs that compute, sleep or do not poll. It reads the socket whenever the
+// monitor passes it the token, and releases the token when another goroutine
+// polls or waits.
 //
-// It has a thread of its own. A blocking system call returns sooner than Go's network
-// poller does; the thread of a program that computes stays on its processor, and that
-// of the service beside it, which they would not if goroutines took turns on both; and
-// the kernel can be told that this one has little to do at a time.
+// It has its own thread: a blocking system call returns sooner than Go's
+// network poller, the kernel keeps the threads of the program and of the
+// service on separate processors, which scheduling goroutines would not, and a
+// short scheduler slice can be set for the thread.
 func (s *shard) runService() {
 	defer close(s.serviceDone)
 	runtime.LockOSThread()
 	undo := sched.SetShortSlice()
 	defer func() {
-		if undo() { // others may have the thread then; else it ends
+		if undo() { // restored, so other goroutines may use the thread; otherwise it exits
 			runtime.UnlockOSThread()
 		}
 	}()
@@ -40,8 +40,8 @@ func (s *shard) runService() {
 	}
 }
 
-// serveSocket serves the socket until it is recalled, by a poller that looks often or by a waiter. The
-// token is held.
+// serveSocket reads the socket until the token is recalled by a frequent poller
+// or requested by a waiter. The token is held.
 func (s *shard) serveSocket() {
 	never := func() bool { return s.dev.unusable.Load() || s.recalled.Load() || s.seizers.Load() > 0 }
 	spell := s.serviceSpinner.budget()
@@ -78,13 +78,15 @@ func (s *shard) serveSocket() {
 	}
 }
 
-// serviceYieldInterval is how long at most the service keeps those waiting of whom it does not know.
+// serviceYieldInterval is the maximum delay of runnable goroutines that no
+// wake-up of this device accounts for.
 const serviceYieldInterval = 100 * time.Microsecond
 
-// yieldToWoken runs whom a packet has made runnable. Where the application computes, such a
-// goroutine waits in the queue of this thread's scheduler, which would go along into
-// the next system call, and come back with it. Others may wait there for other reasons, so
-// it is done now and then in any case; not always, because it is two switches of threads.
+// yieldToWoken runs the goroutines that a packet has made runnable. If the
+// application computes, they are in the run queue of this thread's processor,
+// which is blocked along with the thread by the next system call. Goroutines
+// may be runnable for other reasons, so it yields at least every
+// serviceYieldInterval; not always, because a yield costs two thread switches.
 func (s *shard) yieldToWoken() {
 	now, alerts := int64(s.dev.now()), s.dev.wakeups.Load()
 	if alerts != s.seenWakeups || now-s.lastServiceYield > int64(serviceYieldInterval) {

@@ -13,90 +13,91 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// shard is one engine of a device: a socket, a lock, timers, and the queue
-// pairs that live there.
+// A shard is one engine of a device: a socket, a lock, timers, and the queue
+// pairs assigned to it.
 //
-// Two rights are separate. The lock guards the queue pairs, and with them the
-// sending half of the socket: whoever posts takes it for a moment. The token
-// is the right to read the socket: a poller holds it for one look, a waiter
-// while it sleeps in the socket, the service goroutine otherwise. The token
-// is taken before the lock, never while holding it.
+// Two rights are separate. The lock mu guards the queue pairs and the transmit
+// side of the socket; a posting goroutine holds it briefly. The token is the
+// right to read the socket: a poller holds it for one read, a waiter while it
+// leads, also asleep in the socket, and the service goroutine otherwise. The
+// token is taken before the lock, never while the lock is held.
 type shard struct {
 	dev    *Device
-	socket link.Conn                   // the socket: to wake and to close
-	conn   link.Conn                   // the socket and what is wrapped around it; changes with lock and token held
-	faults atomic.Pointer[impair.Conn] // part of conn, once faults have been asked for
-	tap    *capture.Tap                // part of conn, once a capture has; guarded by the device's lock
+	socket link.Conn                   // the socket itself, to wake and close it
+	conn   link.Conn                   // the socket with its wrappers; changes with lock and token held
+	faults atomic.Pointer[impair.Conn] // fault injection in conn, nil until first requested
+	tap    *capture.Tap                // capture tap in conn, nil until first requested; guarded by the device's lock
 
 	mu          sync.Mutex
 	tx          *link.Batch
-	active      []*QP // have packets to lay out
-	ackQueue    []*QP // owe an acknowledgement that waits to be coalesced
-	unconfirmed []*QP // of datagrams, with requests in the batch
+	active      []*QP // may have packets to build
+	ackQueue    []*QP // have a pending acknowledgement, to be coalesced
+	unconfirmed []*QP // UD queue pairs with requests in the batch, completed when it is sent
 	timers      timerQueue
 
-	timersDeferredSince reliability.Time // since when timers that are due wait for the socket to be empty, or 0
+	timersDeferredSince reliability.Time // when due timers were first deferred until the socket is empty, or 0
 
-	packetsSinceAck int       // packets handled since acknowledgements left,
-	ackDeferred     bool      // enough for one, but the application was about to reply
-	burstPackets    int       // and since a look found nothing; the token's, as is ackEvery
-	ackEvery        int       // packets after which they leave; see learnSpacing
-	maxAckEvery     int       // ackSpacing of the socket's buffer
-	icm             *icmCache // nil if there is no such limit
+	packetsSinceAck int       // packets handled since acknowledgements were last sent
+	ackDeferred     bool      // acknowledgements are due, but the application is about to reply
+	burstPackets    int       // packets handled since a read found nothing; the token holder's, as is ackEvery
+	ackEvery        int       // packets per acknowledgement; see adaptAckInterval
+	maxAckEvery     int       // maxAckInterval of the receive buffer
+	icm             *icmCache // nil if the model is off
 
 	ackQueueLen atomic.Int32 // len(owing)
-	corked      atomic.Bool  // the batch waits for company
+	corked      atomic.Bool  // the batch is held back to be coalesced with later posts
 	nextTimer   atomic.Int64 // timers.nextDeadline()
-	hasBacklog  atomic.Bool  // a queue pair waits among the timers for its turn
+	hasBacklog  atomic.Bool  // a queue pair with more to send is in timers, see deferDrain
 
 	token           atomic.Bool
-	rx              *link.Datagrams // the token holder's, like all up to flows
+	rx              *link.Datagrams // the token holder's, like the fields up to lastLeaderYield
 	pkt             wire.Packet
 	flows           flowCache
-	emptyPolls      int           // looks in a row that found nothing
-	streaming       bool          // enough came since the last acknowledgement to expect more
-	received        uint64        // packets read from the socket,
-	serviceReceived atomic.Uint64 // of these by the service
-	cpuShared       bool          // others wanted the processor when a leader yielded last
-	lastLeaderYield int64         // when a leader let the runtime's scheduler run for the last time
+	emptyPolls      int           // consecutive reads that found nothing
+	streaming       bool          // enough packets came since the last acknowledgement to expect more
+	received        uint64        // packets read from the socket
+	serviceReceived atomic.Uint64 // the part of received that the service read
+	cpuShared       bool          // other threads ran when a leader last yielded
+	lastLeaderYield int64         // when a leader last called the Go scheduler
 
-	polls         atomic.Uint64 // looks by pollers, waiters that lead, and batches of long posts: the service stays away while this moves
-	claimStart    atomic.Int64  // when a poller found the token taken, the first time in claimWindow,
-	claimCount    atomic.Int32  // and how often it has since
-	recalled      atomic.Bool   // the service is to give up the token
-	serviceRuns   atomic.Uint64 // times that the service got it
-	tokenWanted   atomic.Bool   // someone waits for a blocked token holder to give way
-	seizers       atomic.Int32  // calls of seize that have not got the token
+	polls         atomic.Uint64 // polls, waits that lead, and batches of long posts; the service stays out while it increases
+	claimStart    atomic.Int64  // when a poller first found the token taken in this claimWindow
+	claimCount    atomic.Int32  // how many times pollers have since
+	recalled      atomic.Bool   // the service shall give up the token
+	serviceRuns   atomic.Uint64 // times that the service got the token
+	tokenWanted   atomic.Bool   // a goroutine waits for an asleep token holder to give up the token
+	seizers       atomic.Int32  // calls of seizeToken without the token yet
 	serving       atomic.Bool   // the token holder is the service
-	asleep        atomic.Bool   // the token holder is, or is about to be, asleep in the socket
-	sleepDeadline atomic.Int64  // until when at most; 0 for ever
+	asleep        atomic.Bool   // the token holder is, or is about to be, blocked in the socket
+	sleepDeadline atomic.Int64  // timeout of that sleep; 0 for none
 
-	leader    atomic.Pointer[CQ] // the queue of the waiter who holds the token
-	followers atomic.Int32       // waiters that are parked because another leads
-	baton     chan struct{}      // tells one of them to try for the token
+	leader    atomic.Pointer[CQ] // completion queue of the waiter that holds the token
+	followers atomic.Int32       // waiters parked because another one leads
+	baton     chan struct{}      // makes one follower try for the token
 
-	monitorParked    atomic.Bool // the one on standby sleeps until a leader comes back
+	monitorParked    atomic.Bool // the monitor sleeps until the leader wakes up
 	monitorUnpark    chan struct{}
-	serviceRequested atomic.Bool      // something may have to be done while nobody looks
-	activity         activityCounters // of a program that is there
-	monitorLongSleep atomic.Bool      // the one on standby sleeps until it is roused, or for long
+	serviceRequested atomic.Bool      // work is left to the service
+	activity         activityCounters // calls that show an active program
+	monitorLongSleep atomic.Bool      // the monitor sleeps until monitorWake, or for long
 	monitorWake      chan struct{}
-	serviceStart     chan struct{} // has the service serve; closed at the end
-	serviceStopped   chan struct{} // and that it has
-	serviceDone      chan struct{} // closed when the service has ended
-	seenWakeups      uint64        // of the device, when the service last let others run,
-	lastServiceYield int64         // and when that was
-	skipHandovers    atomic.Int32  // calls of relieve that are not worth it, after one that was in vain,
-	handoverBackoff  atomic.Int32  // and how many the last such one made it
-	leaderSpin       spinner       // how long waiters look, and
-	serviceSpinner   spinner       // the service
-	multiCPU         bool          // the service may have another processor than those who call
+	serviceStart     chan struct{} // passes the token to the service; closed at the end
+	serviceStopped   chan struct{} // signals that the service has released the token
+	serviceDone      chan struct{} // closed when the service goroutine has ended
+	seenWakeups      uint64        // Device.wakeups when the token holder last called the scheduler
+	lastServiceYield int64         // when the service last called the scheduler
+	skipHandovers    atomic.Int32  // calls of requestHandover to skip after one that timed out
+	handoverBackoff  atomic.Int32  // how many the last timeout made it skip
+	leaderSpin       spinner       // spin budget of leaders
+	serviceSpinner   spinner       // spin budget of the service
+	multiCPU         bool          // more than one processor: the service can run beside the callers
 }
 
-// txBatchBytes is how much one batch holds: four full GSO groups.
+// txBatchBytes is the capacity of the transmit batch: four full GSO groups.
 const txBatchBytes = 256 << 10
 
-// rxBatchSlots is how many datagrams, of up to 64 KiB each, one look takes.
+// rxBatchSlots is the number of datagrams, of up to 64 KiB each, that one read
+// returns.
 const rxBatchSlots = 16
 
 func newShard(d *Device, conn link.Conn) *shard {
@@ -116,8 +117,8 @@ func newShard(d *Device, conn link.Conn) *shard {
 	return s
 }
 
-// markActive notes that q may have packets to lay out. The lock is held, as in
-// all methods up to flush.
+// markActive queues q for drainActive. s.mu must be held, as in all methods up
+// to flush.
 func (s *shard) markActive(q *QP) {
 	if !q.active {
 		q.active = true
@@ -125,8 +126,9 @@ func (s *shard) markActive(q *QP) {
 	}
 }
 
-// drainActive lays out what queue pairs have to send, sets their timers, and notes
-// which owe an acknowledgement. Packets may remain in the batch.
+// drainActive builds the pending packets of every active QP, arms its timer and
+// queues its acknowledgement. Packets may remain in s.tx; call flush to send
+// them.
 func (s *shard) drainActive(now reliability.Time) {
 	for i := 0; i < len(s.active); i++ {
 		q := s.active[i]
@@ -139,19 +141,21 @@ func (s *shard) drainActive(now reliability.Time) {
 	s.active = s.active[:0]
 }
 
-// maxDrainBatches bounds what one queue pair sends at a stretch: the others, and
-// who waits for the lock, have their turn before it goes on.
+// maxDrainBatches bounds the batches that one queue pair sends at a time, so
+// that it starves neither other queue pairs nor goroutines waiting for the
+// lock.
 const maxDrainBatches = 4
 
-// deferDrain lets q go on at the next look.
+// deferDrain makes the next pollSocket continue to drain q.
 func (s *shard) deferDrain(q *QP, now reliability.Time) {
 	s.timers.schedule(q, now)
 	s.hasBacklog.Store(true)
 	s.publishDeadline()
 }
 
-// flushBeforeClose sends what q owes its peer before the queue pair or the device goes: an
-// adapter in hardware has acknowledged a message before anyone can know of it.
+// flushBeforeClose sends q's pending acknowledgement before q is modified or
+// destroyed, so that the peer's last request completes: hardware acknowledges a
+// message before the program learns of it.
 func (s *shard) flushBeforeClose(q *QP, now reliability.Time) {
 	q.core.ExpireDelayedAck()
 	s.drainQP(q, now)
@@ -159,7 +163,8 @@ func (s *shard) flushBeforeClose(q *QP, now reliability.Time) {
 	s.flush()
 }
 
-// drainQP lays out what q has to send, but no more than drainBatches at a time.
+// drainQP builds q's pending packets, at most maxDrainBatches batches, sends
+// full batches, queues q's acknowledgement and arms its timer.
 func (s *shard) drainQP(q *QP, now reliability.Time) {
 	if q.overran {
 		s.flushZeroCopy()
@@ -169,7 +174,7 @@ func (s *shard) drainQP(q *QP, now reliability.Time) {
 		s.trackUnconfirmed(q)
 		s.flush()
 		if !s.serving.Load() {
-			s.polls.Add(1) // somebody is at work: the service need not come
+			s.polls.Add(1) // the poster makes progress: keep the service out
 		}
 		if batches == maxDrainBatches {
 			s.deferDrain(q, now)
@@ -186,7 +191,8 @@ func (s *shard) drainQP(q *QP, now reliability.Time) {
 	s.armTimer(q)
 }
 
-// trackUnconfirmed has q's requests that are in the batch complete when it has left.
+// trackUnconfirmed notes that q has requests that complete when the batch is
+// sent.
 func (s *shard) trackUnconfirmed(q *QP) {
 	if q.core.NeedsConfirm() && !q.confirmPending {
 		q.confirmPending = true
@@ -194,7 +200,7 @@ func (s *shard) trackUnconfirmed(q *QP) {
 	}
 }
 
-// armTimer sets q's timer.
+// armTimer arms q's timer with its next deadline.
 func (s *shard) armTimer(q *QP) {
 	d := q.core.Deadline()
 	if d == 0 {
@@ -204,8 +210,8 @@ func (s *shard) armTimer(q *QP) {
 	s.publishDeadline()
 }
 
-// publishDeadline publishes the earliest deadline, and wakes a sleeper that would
-// miss it.
+// publishDeadline publishes the earliest deadline, and wakes a sleeping token
+// holder that would miss it.
 func (s *shard) publishDeadline() {
 	next := int64(s.timers.nextDeadline())
 	if next == s.nextTimer.Load() {
@@ -219,8 +225,7 @@ func (s *shard) publishDeadline() {
 	}
 }
 
-// drainAcks lays out the acknowledgements that are owed, behind whatever is
-// in the batch already.
+// drainAcks appends all pending acknowledgements to the batch.
 func (s *shard) drainAcks(now reliability.Time) {
 	s.packetsSinceAck, s.ackDeferred = 0, false
 	if len(s.ackQueue) == 0 {
@@ -240,8 +245,9 @@ func (s *shard) drainAcks(now reliability.Time) {
 	s.ackQueueLen.Store(0)
 }
 
-// runTimers resumes the queue pairs that wait for their turn, and, if advance is set, advances those
-// whose time has come. Without it those wait: the socket has more to read.
+// runTimers removes the queue pairs that are due from the timers and activates
+// them. It advances their cores only if advance is set; otherwise the socket
+// has more to read, and expired timers are deferred.
 func (s *shard) runTimers(now reliability.Time, advance bool) {
 	s.hasBacklog.Store(false)
 	if advance {
@@ -256,11 +262,9 @@ func (s *shard) runTimers(now reliability.Time, advance bool) {
 	s.nextTimer.Store(int64(s.timers.nextDeadline()))
 }
 
-// When posts of a stream wait for company: the batch is not large yet, and as much as it
-// holds, and a little more, is on the wire already. The acknowledgement of that will come, and
-// send the batch if nothing else does before: another post, a look of a poller, or the service.
-// (Four times as much cost streams through small buffers a quarter; nothing more than the little
-// gave these another quarter, and took 5 % of others.)
+// Posts of a stream are corked to coalesce while the batch is small and corkShare
+// times its bytes plus corkFloor are in flight. The batch leaves with the next
+// post, poll or acknowledgement, or the service sends it.
 const (
 	corkBytes   = 48 << 10
 	corkPackets = 48
@@ -268,7 +272,9 @@ const (
 	corkFloor   = 8 << 10
 )
 
-// corkStream reports whether the batch, which q has just added to, may wait.
+// corkStream reports whether the batch, to which q has just added, may be held
+// back to coalesce with later posts. If so it requests the service as a
+// fallback.
 func (s *shard) corkStream(q *QP) bool {
 	bytes, packets := s.tx.Bytes(), s.tx.Len()
 	if packets == 0 || bytes >= corkBytes || packets >= corkPackets || s.dev.options.NoService {
@@ -282,23 +288,25 @@ func (s *shard) corkStream(q *QP) bool {
 	return true
 }
 
-// minGatherFollowers is the number of waiters from which on posts wait for those of others.
+// minGatherFollowers is the number of followers from which on posts are left to
+// the leader to coalesce.
 const minGatherFollowers = 4
 
-// leaveToLeader reports whether the batch may wait for the waiter who serves the socket:
-// he is not asleep, looks again when all that can run have run, and sends what they
-// have posted together. That is for many queue pairs with a goroutine each, of
-// which the last look has woken some.
+// leaveToLeader reports whether the waiter that leads will send the batch: the
+// leader is awake, polls again after all runnable goroutines have run, and
+// sends their posts together. This serves many queue pairs with a goroutine
+// each, of which the last read woke several.
 func (s *shard) leaveToLeader() bool {
 	if s.followers.Load() < minGatherFollowers || s.tx.Len() == 0 || s.tx.Bytes() >= corkBytes || s.tx.Len() >= corkPackets || s.dev.options.NoService {
 		return false
 	}
 	s.corked.Store(true)
-	// A leader who goes to sleep, or leaves, either is seen to, or sees that the batch waits.
+	// A leader that goes to sleep or returns either is seen here or sees corked.
 	return s.leader.Load() != nil && !s.asleep.Load()
 }
 
-// flushCorked sends what waits for company.
+// flushCorked sends a batch that is held back, with the pending
+// acknowledgements. s.mu must not be held.
 func (s *shard) flushCorked() {
 	if s.corked.Load() {
 		s.mu.Lock()
@@ -308,16 +316,16 @@ func (s *shard) flushCorked() {
 	}
 }
 
-// flushZeroCopy sends a batch that refers to payloads where the users have them. Whoever
-// is about to handle packets or timers does it, because he may end the requests
-// that lend them, and who waits until memory is not touched.
+// flushZeroCopy sends the batch if it refers to user memory. Call it before
+// handling packets or timers, which may complete the requests that lend the
+// memory, and before waiting until memory is no longer accessed.
 func (s *shard) flushZeroCopy() {
 	if s.tx.HasZeroCopy() {
 		s.flush()
 	}
 }
 
-// flush sends the batch, and completes what ends with it.
+// flush sends the batch and completes the requests that end with it.
 func (s *shard) flush() {
 	if s.tx.Len() == 0 {
 		return
@@ -337,7 +345,7 @@ func (s *shard) flush() {
 	}
 }
 
-// removeQP takes a destroyed queue pair out of everything.
+// removeQP marks q as destroyed and removes its timer.
 func (s *shard) removeQP(q *QP) {
 	q.destroyed = true
 	s.timers.remove(q)

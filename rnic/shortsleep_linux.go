@@ -9,13 +9,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// shortSleeper sleeps for less than a millisecond, which the runtime's timers do not where
-// a processor is idle: they end with epoll_wait(2), whose time is in milliseconds. A
-// timerfd wakes that by itself. Where goroutines keep all processors busy it is the
-// other way round: timers are looked at with every switch, the network every 10 ms. So
-// both are set. One goroutine has it.
+// A shortSleeper sleeps for less than a millisecond. The runtime's timers
+// cannot while a processor is idle, because they end with epoll_wait(2), whose
+// timeout is in milliseconds; a timerfd wakes that call by itself. While
+// goroutines keep all processors busy, timers are checked with every switch and
+// the network only every 10 ms. So it sets both. It belongs to one goroutine.
 type shortSleeper struct {
-	timer      *os.File // nil: there is none
+	timer      *os.File // nil if unavailable
 	raw        syscall.RawConn
 	armTimer   func(fd uintptr)      // makes the timer readable after length
 	drainTimer func(fd uintptr) bool // reads the timer; os.File.Read would allocate its error

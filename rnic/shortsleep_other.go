@@ -4,7 +4,7 @@ package rnic
 
 import "time"
 
-// shortSleeper sleeps for a short time.
+// A shortSleeper sleeps for a short time.
 type shortSleeper struct{}
 
 func newShortSleeper() *shortSleeper        { return &shortSleeper{} }

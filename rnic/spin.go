@@ -2,21 +2,21 @@ package rnic
 
 import "time"
 
-// spinner decides how long a waiter looks before it sleeps: as long as that
-// pays. After several sleeps in a row that came too soon it skips the looking,
-// and tries again from time to time.
+// A spinner decides how long a waiter spins before it sleeps. After
+// maxSpinMisses unsuccessful spins in a row it skips spinning for skippedWaits
+// waits.
 type spinner struct {
 	budgetMax int64 // nanoseconds
-	misses    int   // spins in a row that found nothing
-	skipWaits int   // waits left that do not spin
-	hogSkips  int   // how many did not after the last yield that took long
-	hits      int   // since then
+	misses    int   // consecutive spins that found nothing
+	skipWaits int   // waits left that skip spinning
+	hogSkips  int   // waits skipped after the last yield to a hog
+	hits      int   // successful spins since then
 }
 
 const (
 	maxSpinMisses = 8
 	skippedWaits  = 32
-	hogHits       = 16 // spins that must have found something for a hog to be forgotten by half
+	hogHits       = 16 // successful spins that halve hogSkips
 )
 
 func (s *spinner) init(d time.Duration) {
@@ -28,7 +28,7 @@ func (s *spinner) init(d time.Duration) {
 	}
 }
 
-// budget is how long to spin now, in nanoseconds.
+// budget returns the duration of the next spin in nanoseconds.
 func (s *spinner) budget() int64 {
 	if s.skipWaits > 0 {
 		s.skipWaits--
@@ -37,7 +37,7 @@ func (s *spinner) budget() int64 {
 	return s.budgetMax
 }
 
-// recordHit and miss report how a spin ended.
+// recordHit records a spin that found something.
 func (s *spinner) recordHit() {
 	s.misses = 0
 	if s.hits++; s.hits >= hogHits {
@@ -45,6 +45,7 @@ func (s *spinner) recordHit() {
 	}
 }
 
+// recordMiss records a spin that found nothing.
 func (s *spinner) recordMiss() {
 	if s.misses++; s.misses >= maxSpinMisses {
 		s.misses = maxSpinMisses / 2
@@ -52,16 +53,16 @@ func (s *spinner) recordMiss() {
 	}
 }
 
-// recordHog reports that another thread has kept the processor for long. Twice in a row
-// it will probably do so again.
+// recordHog records that another thread has hogged the processor. The number of
+// waits that skip spinning doubles each time.
 func (s *spinner) recordHog() {
 	s.hogSkips = min(max(4, 2*s.hogSkips), 2*skippedWaits)
 	s.skipWaits, s.hits = s.hogSkips, 0
 }
 
-// recordShortSleep reports that a sleep that no looking went before was so short that looking would have
-// done. It returns how long to look now: as long as ever, unless it was a hog that had the
-// processor.
+// recordShortSleep records that a sleep without a spin was shorter than a spin.
+// It returns the duration of the next spin: the full budget, unless a hog had
+// the processor.
 func (s *spinner) recordShortSleep() int64 {
 	if s.hogSkips > 0 {
 		return 0

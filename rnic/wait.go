@@ -10,7 +10,8 @@ import (
 	"github.com/softrnic/softrnic/internal/sched"
 )
 
-// pollShard takes one look at the socket for a poller, if nobody else is at it.
+// pollShard reads the socket of s once for a poller and returns the number of
+// packets handled; 0 if another goroutine holds the token.
 func (d *Device) pollShard(s *shard, c caller) int {
 	s.polls.Add(1)
 	if !s.token.CompareAndSwap(false, true) {
@@ -22,8 +23,8 @@ func (d *Device) pollShard(s *shard, c caller) int {
 	if d.options.NoService {
 		s.releaseToken()
 	} else {
-		// Parked waiters stay parked while someone polls: the service notices
-		// when that ends and hands over to them.
+		// Followers stay parked while pollers are active: the monitor detects
+		// when polling ends, and the service hands the token to a follower.
 		s.token.Store(false)
 	}
 	if n == 0 && idle > yieldAfter {
@@ -32,12 +33,12 @@ func (d *Device) pollShard(s *shard, c caller) int {
 	return n
 }
 
-// yieldAfter is how many looks in a row, of a quarter of a microsecond each,
-// find nothing before a poller lets others run.
+// yieldAfter is the number of consecutive empty reads, of about 0.25 us each,
+// after which a poller yields.
 const yieldAfter = 64
 
-// yieldWhenIdle lets other goroutines and, when there are more threads than
-// processors, other threads run.
+// yieldWhenIdle yields to other goroutines and, as there may be more threads
+// than processors, to other threads.
 func (s *shard) yieldWhenIdle(idle int) {
 	if idle%16 == 0 {
 		runtime.Gosched()
@@ -47,19 +48,18 @@ func (s *shard) yieldWhenIdle(idle int) {
 	}
 }
 
-// A poller gets the token from a holder that serves everybody, the service or a
-// sleeping leader, once it has looked claimLooks times within claimWindow. One that looks
-// less often does not need it: packets are handled as they come, and their
-// completions are there when it looks. Were the service to leave for each look, packets
-// would wait until it is back.
+// A poller takes the token from the service or a sleeping leader once claimPolls
+// polls have found the token taken within claimWindow. Less frequent polls leave
+// the token there: packets are handled as they arrive, and would wait for the
+// service to return if every poll displaced it.
 const (
 	claimWindow = 50 * time.Microsecond
 	claimPolls  = 8
 )
 
-// claimToken is called by a poller that found the token taken. It makes a holder that serves
-// everybody give way if the poller looks often. On a device without a service the holder
-// keeps the token.
+// claimToken records that a poller found the token taken, and recalls the token
+// from the service or a sleeping leader if polls are frequent. A device without
+// a service never recalls it.
 func (s *shard) claimToken() {
 	if s.dev.options.NoService || !s.serving.Load() && !s.asleep.Load() {
 		return
@@ -75,30 +75,33 @@ func (s *shard) claimToken() {
 	}
 }
 
-// recallToken makes the service, or a leader that sleeps in the socket, give up the token.
+// recallToken makes the service, or a leader asleep in the socket, give up the
+// token.
 func (s *shard) recallToken() {
 	s.recalled.Store(true)
 	s.displaceSleeper()
 }
 
-// displaceSleeper makes a token holder that sleeps in the socket give way.
+// displaceSleeper wakes a token holder that is asleep in the socket and makes
+// it give up the token.
 func (s *shard) displaceSleeper() {
 	if s.asleep.Load() && s.tokenWanted.CompareAndSwap(false, true) {
 		s.socket.Wake()
 	}
 }
 
-// reliefTime is how long who waits expects the service to give way. Where it did not, the
-// next does not expect it, and twice as many each time that it is so again, up to
-// reliefPause.
+// A waiter waits handoverTimeout for the service to hand over the token. After a
+// timeout the next handovers are skipped, with exponential backoff up to
+// maxHandoverBackoff.
 const (
 	handoverTimeout    = 50 * time.Microsecond
 	maxHandoverBackoff = 32
 )
 
-// requestHandover asks the service for the token, and reports whether it has let go of it.
-// Who is parked instead is woken by the runtime in whichever thread is free, perhaps one
-// of a processor on which somebody computes.
+// requestHandover recalls the token from the service, waits for the handover,
+// and reports whether the token was released. A waiter that parks instead is
+// woken by the Go runtime in any idle thread, possibly on a processor that is
+// busy computing.
 func (s *shard) requestHandover(done func() bool) bool {
 	if s.skipHandovers.Load() > 0 {
 		s.skipHandovers.Add(-1)
@@ -107,7 +110,7 @@ func (s *shard) requestHandover(done func() bool) bool {
 	s.polls.Add(1)
 	s.recallToken()
 	for till := int64(s.dev.now()) + int64(handoverTimeout); s.serving.Load() && !done(); {
-		if int64(s.dev.now()) > till { // it has no processor of the runtime's, perhaps
+		if int64(s.dev.now()) > till { // perhaps its thread has no processor of the runtime
 			s.handoverBackoff.Store(min(max(1, 2*s.handoverBackoff.Load()), maxHandoverBackoff))
 			s.skipHandovers.Store(s.handoverBackoff.Load())
 			return false
@@ -118,7 +121,8 @@ func (s *shard) requestHandover(done func() bool) bool {
 	return done() || !s.token.Load()
 }
 
-// seizeToken takes the token from whoever has it.
+// seizeToken takes the token from any holder. It blocks until the token is
+// taken.
 func (s *shard) seizeToken() {
 	s.seizers.Add(1)
 	for !s.token.CompareAndSwap(false, true) {
@@ -128,22 +132,22 @@ func (s *shard) seizeToken() {
 	s.seizers.Add(-1)
 }
 
-// waiter is one call of Wait or PollWait.
+// A waiter is one call of Wait or PollWait.
 type waiter struct {
 	ctx        context.Context
 	cq         *CQ
-	completion bool        // waits for a completion rather than for the event
-	baton      bool        // was given the right to try for the token, and has not
+	completion bool        // PollWait: satisfied by a completion; else by the armed event
+	baton      bool        // has received the baton and not yet tried for the token
 	stopWatch  func() bool // stops watching the context
 }
 
-// wait blocks until there is what the waiter wants. The first waiter takes the
-// token and sleeps in the socket; others park until they are alerted, or until
-// it is their turn.
+// wait blocks until the waiter is satisfied, the context ends or the queue
+// fails. The first waiter takes the token and leads, also asleep in the socket;
+// others follow, parked until an alert or the baton.
 func (w *waiter) wait() error {
 	w.cq.addWaiter()
 	defer w.finish()
-	displaced := false // a poller took the token from us
+	displaced := false // another goroutine took the token
 	for polled := true; ; polled = false {
 		if w.consumeEvent() {
 			return nil
@@ -165,7 +169,7 @@ func (w *waiter) wait() error {
 			s.leader.Store(w.cq)
 			displaced = w.serveAsLeader(s, polled) && !w.cq.dev.options.NoService
 			s.leader.Store(nil)
-			s.flushCorked() // what was left to us, see gather
+			s.flushCorked() // posts of leaveToLeader
 			s.releaseToken()
 			continue
 		}
@@ -177,7 +181,8 @@ func (w *waiter) wait() error {
 	}
 }
 
-// consumeEvent takes the event, or sees that there is a completion.
+// consumeEvent consumes the event of a Wait, or reports for a PollWait whether
+// a completion is queued.
 func (w *waiter) consumeEvent() bool {
 	if w.completion {
 		return w.cq.ready.Load() > 0
@@ -185,67 +190,68 @@ func (w *waiter) consumeEvent() bool {
 	return w.cq.eventPending.Load() && w.cq.eventPending.CompareAndSwap(true, false)
 }
 
-// isDone reports whether the waiter has nothing more to wait for.
+// isDone reports whether the waiter is satisfied or has to return an error.
 func (w *waiter) isDone() bool {
 	c := w.cq
 	return !w.completion && c.eventPending.Load() || w.completion && c.ready.Load() > 0 ||
 		c.failed.Load() || c.dev.unusable.Load() || w.ctx.Err() != nil
 }
 
-// leaderAloneTime is how long a leader that looks keeps its processor: as long as a peer that
-// has one of its own takes to answer. Then other processes, of which one may be
-// the peer, go first.
+// leaderAloneTime is how long a spinning leader keeps its processor: the
+// response time of a peer with a processor of its own. Afterwards it yields to
+// other processes, one of which may be the peer.
 const leaderAloneTime = 4 * time.Microsecond
 
-// minSharedYield is how long a yield takes at least in which another thread has run.
+// minSharedYield is the minimum duration of a yield in which another thread has
+// run.
 const minSharedYield = 2 * time.Microsecond
 
-// minHogYield is how long a yield takes at least that goes to a thread that computes. One to
-// many ranks, which all have a turn, takes some hundred microseconds.
+// minHogYield is the minimum duration of a yield to a compute-bound thread.
+// Yielding to many ranks in turn takes some hundred microseconds.
 const minHogYield = 2 * time.Millisecond
 
-// yieldToThreads lets other threads run, and learns whether there are any
-// that want this processor. While there are, a leader need not look for long before it
-// lets them: who is to answer may be one of them. It reports whether one of them
-// keeps the processor to itself: then who sleeps comes first when there is something
-// for it, and who yields comes last.
+// yieldToThreads yields to other threads and records in cpuShared whether any
+// ran; while others run, a leader yields early, because its peer may be one of
+// them. It reports whether a thread hogged the processor: then a sleeper is
+// scheduled first when data arrives, and a yielding thread last.
 func (s *shard) yieldToThreads() (hogged bool) {
 	took := s.timedYield()
 	s.cpuShared = took > minSharedYield && took < minHogYield
 	return took >= minHogYield
 }
 
-// timedYield lets other threads run, and returns how long they did.
+// timedYield yields to other threads and returns how long they ran.
 func (s *shard) timedYield() time.Duration {
 	began := s.dev.now()
 	sched.Yield()
 	return time.Duration(s.dev.now() - began)
 }
 
-// A leader whose processor others want yields so often before it sleeps, and for so
-// long. Where all wait for one another, a turn of each is cheaper than to put each to
-// sleep and wake it.
+// A leader that shares its processor yields up to maxSharedYields times, for up to
+// maxSharedSpin, before it sleeps: among processes that wait for one another, a
+// yield is cheaper than a sleep and a wake-up.
 const (
 	maxSharedYields = 64
 	maxSharedSpin   = 5 * time.Millisecond
 )
 
-// serveAsLeader serves the socket until the waiter is done or someone wants the token,
-// and reports the latter.
+// serveAsLeader reads the socket of s until w is done or another goroutine
+// requests the token, and reports the latter. The token is held. polled says
+// that the caller has just polled.
 func (w *waiter) serveAsLeader(s *shard, polled bool) (displaced bool) {
 	c := caller{cq: w.cq}
 	budget := s.leaderSpin.budget()
 	spun := budget > 0
 	began := int64(s.dev.now())
-	turns := 0     // yields in a row that brought nothing
-	brief := false // a sleep that no looking went before was so short that that would have done
-	called := true // the application has run since the last sleep
+	turns := 0     // consecutive yields without a packet
+	brief := false // the last sleep, which no spin preceded, was shorter than a spin
+	called := true // the application may have run since the last sleep
 	for looks := 0; ; looks++ {
 		n := 0
-		if looks > 0 || !polled || spun && !s.cpuShared { // who shares the processor gives way first
+		if looks > 0 || !polled || spun && !s.cpuShared { // with a shared processor, yield first
 			n = s.pollSocket(c)
 		}
-		more := int64(0) // how long to look on behind a short sleep
+		more := int64(0) // spin budget after a short sleep
 		if brief && n > 0 {
 			more = s.leaderSpin.recordShortSleep()
 		}
@@ -254,7 +260,7 @@ func (w *waiter) serveAsLeader(s *shard, polled bool) (displaced bool) {
 			if spun {
 				s.leaderSpin.recordHit()
 			} else {
-				s.flushDeferred() // nobody may look again for long
+				s.flushDeferred() // no poll may follow for long
 			}
 			return false
 		}
@@ -268,7 +274,7 @@ func (w *waiter) serveAsLeader(s *shard, polled bool) (displaced bool) {
 		if n == 0 && budget > 0 {
 			passed = int64(s.dev.now()) - began
 		}
-		if n > 0 { // more is coming: it is from here on that nothing may
+		if n > 0 { // restart the spin
 			turns = 0
 			if budget > 0 {
 				began = int64(s.dev.now())
@@ -276,7 +282,7 @@ func (w *waiter) serveAsLeader(s *shard, polled bool) (displaced bool) {
 		}
 		inTurns := budget > 0 && s.cpuShared && turns < maxSharedYields && passed < int64(maxSharedSpin)
 		if n > 0 || passed < budget || inTurns {
-			if s.followers.Load() > 0 || looks%64 == 63 { // those whose completions have come go first
+			if s.followers.Load() > 0 || looks%64 == 63 { // run waiters whose completions have arrived
 				runtime.Gosched()
 			}
 			if n == 0 && (s.followers.Load() > 0 || s.cpuShared || passed > int64(leaderAloneTime)) {
@@ -305,18 +311,18 @@ func (w *waiter) serveAsLeader(s *shard, polled bool) (displaced bool) {
 	}
 }
 
-// leaderYieldInterval is the longest time that a leader sleeps again and again without a call of
-// the scheduler. A goroutine that only ever makes system calls looks to the runtime's
-// monitor like one that has been in the same one for long: after 10 ms it would take the
-// processor away in each, and look after it every 20 us from then on. That made a sleep
-// half as dear again.
+// leaderYieldInterval is the maximum time that a leader sleeps repeatedly
+// without calling the Go scheduler. The runtime's monitor takes a goroutine
+// that makes only system calls for one blocked in a single call: after 10 ms it
+// would retake the processor in each call and check it every 20 us.
 const leaderYieldInterval = 5 * time.Millisecond
 
-// yieldBeforeSleep lets other goroutines run before a leader sleeps in the socket, if there may be
-// any: the application has called, an alert has made a waiter runnable, or restEvery has
-// passed. A goroutine that is left in the run queue goes along into the blocking system
-// call. If no other processor of the runtime is idle then, only its monitor gets the
-// goroutine out, after up to 20 ms. The token is held.
+// yieldBeforeSleep runs other goroutines before a leader sleeps in the socket,
+// if any may be runnable: the application has run, a waiter was woken, or
+// leaderYieldInterval has passed. A goroutine left in the run queue would be
+// stuck behind the blocking system call; unless another processor of the
+// runtime is idle, the runtime's monitor frees it after up to 20 ms. The token
+// is held.
 func (s *shard) yieldBeforeSleep(called bool) {
 	now, alerts := int64(s.dev.now()), s.dev.wakeups.Load()
 	if called || alerts != s.seenWakeups || now-s.lastLeaderYield > int64(leaderYieldInterval) {
@@ -326,15 +332,15 @@ func (s *shard) yieldBeforeSleep(called bool) {
 	}
 }
 
-// watchContext makes the end of the context wake the socket, whichever shard's it is
-// by then.
+// watchContext makes the end of the context wake the sleeping leader of any
+// shard.
 func (w *waiter) watchContext() {
 	if w.stopWatch == nil && w.ctx.Done() != nil {
 		w.stopWatch = context.AfterFunc(w.ctx, w.cq.dev.wakeLeaders)
 	}
 }
 
-// finish passes on what the waiter was given and does not need.
+// finish ends the wait and passes on a baton that the waiter did not use.
 func (w *waiter) finish() {
 	w.cq.removeWaiter()
 	if w.stopWatch != nil {
@@ -345,8 +351,8 @@ func (w *waiter) finish() {
 	}
 }
 
-// waitAsFollower parks until an alert, the context's end, or the baton. Unless it was
-// displaced it does not park when the token has become free meanwhile.
+// waitAsFollower parks until an alert, the end of the context, or the baton.
+// Unless displaced is set, it returns at once if the token has become free.
 func (w *waiter) waitAsFollower(s *shard, displaced bool) {
 	s.followers.Add(1)
 	defer s.followers.Add(-1)
@@ -366,8 +372,8 @@ func (w *waiter) waitAsFollower(s *shard, displaced bool) {
 	}
 }
 
-// waitForAlert parks until an alert or the context's end, and leaves the socket to
-// others: to those who wait for traffic, or to the service.
+// waitForAlert parks until an alert or the end of the context. It never leads:
+// the socket is left to waiters for traffic and to the service.
 func (w *waiter) waitForAlert() {
 	wake := w.cq.parkWaiter()
 	defer w.cq.unparkWaiter(wake)
@@ -380,13 +386,13 @@ func (w *waiter) waitForAlert() {
 	}
 }
 
-// releaseToken gives the token back and lets a parked waiter try for it.
+// releaseToken releases the token and offers the baton to a follower.
 func (s *shard) releaseToken() {
 	s.token.Store(false)
 	s.offerBaton()
 }
 
-// offerBaton gives the baton to a parked waiter.
+// offerBaton makes one follower, if there is any, try for the token.
 func (s *shard) offerBaton() {
 	if s.followers.Load() > 0 {
 		s.dev.wakeups.Add(1)
@@ -397,17 +403,18 @@ func (s *shard) offerBaton() {
 	}
 }
 
-// sleepInSocket blocks in the socket until something can be read, a timer is due or
-// someone wakes it. ready is asked once more after the sleeper can be seen. It
-// reports whether a poller wants the token. The token is held.
+// sleepInSocket blocks until the socket is readable, a timer is due or Wake is
+// called. It calls ready once more after publishing asleep, so that no wake-up
+// is lost. It reports whether another goroutine requested the token. The token
+// is held.
 func (s *shard) sleepInSocket(ready func() bool) (wanted bool) {
 	s.flushDeferred()
 	till := s.nextTimer.Load()
 	s.sleepDeadline.Store(till)
 	s.asleep.Store(true)
-	s.flushCorked() // what was posted since
-	// Who schedules an earlier timer, or becomes ready, either sees that we
-	// are blocked and wakes us, or did so before this second look.
+	s.flushCorked() // posts since flushDeferred
+	// A goroutine that arms an earlier timer or makes ready true either sees
+	// asleep and wakes the socket, or did so before this second check.
 	if next := s.nextTimer.Load(); next != till {
 		till = next
 		s.sleepDeadline.Store(till)

@@ -7,24 +7,24 @@ import (
 	"time"
 )
 
-// Context is a context that ends once.
+// A Context is a context.Context that is canceled by its Cancel method.
 type Context struct {
 	ended atomic.Bool
 	err   error
 	mu    sync.Mutex
 	done  chan struct{}
-	after map[*func()]struct{} // to be called at the end
+	after map[*func()]struct{} // functions to call on Cancel
 }
 
 var _ context.Context = (*Context)(nil)
 
-// New returns a moment that has not come yet; why is its error when it has.
-func New(why error) *Context { return &Context{err: why, done: make(chan struct{})} }
+// New returns a context that is not canceled. Err returns err once it is.
+func New(err error) *Context { return &Context{err: err, done: make(chan struct{})} }
 
-// Canceled reports whether the moment has come.
+// Canceled reports whether Cancel was called.
 func (m *Context) Canceled() bool { return m.ended.Load() }
 
-// Cancel makes it come. Ending twice is safe.
+// Cancel cancels the context. It is idempotent.
 func (m *Context) Cancel() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -55,8 +55,9 @@ func (m *Context) Err() error {
 // Value implements context.Context.
 func (*Context) Value(any) any { return nil }
 
-// AfterFunc is what package context looks for in a foreign context, so that it
-// needs no goroutine to watch it.
+// AfterFunc makes Cancel call f in its own goroutine; package context uses it
+// to avoid a watching goroutine. The returned function prevents the call and
+// reports whether it did.
 func (m *Context) AfterFunc(f func()) (stop func() bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -1,10 +1,10 @@
-// Package moment has a context that waiting for costs nothing, again and again:
-// one that is made once and kept by who waits, where a context.WithCancel for
-// each wait would be memory and work for each.
+// Package cancelctx provides a context that is allocated once and canceled
+// once. A waiter keeps it and passes it to any number of waits, where
+// context.WithCancel would allocate for each.
 //
-//	m := cancelctx.New(os.ErrDeadlineExceeded)
-//	timer := time.AfterFunc(d, m.End)
-//	n, err := cq.PollWait(m, wcs) // as often as it takes
+//	c := cancelctx.New(os.ErrDeadlineExceeded)
+//	timer := time.AfterFunc(d, c.Cancel)
+//	n, err := cq.PollWait(c, wcs) // any number of times
 //
-// context.AfterFunc on it needs no goroutine.
+// context.AfterFunc on it starts no goroutine before it is canceled.
 package cancelctx

@@ -1,3 +1,3 @@
-// Package thread gives the processor away, for those who look for something again
-// and again instead of sleeping until it is there.
+// Package sched controls the operating system's scheduling of threads, for
+// goroutines that spin instead of sleeping.
 package sched

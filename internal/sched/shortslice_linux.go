@@ -2,14 +2,14 @@ package sched
 
 import "golang.org/x/sys/unix"
 
-// promptSlice is the shortest that the kernel knows.
+// promptSlice is the shortest slice that the kernel accepts.
 const promptSlice = 100_000 // ns
 
-// SetShortSlice tells the kernel that the calling thread, to which the goroutine must be
-// locked, has little to do at a time and should have it done soon: beside threads that
-// compute it runs as soon as it wakes, and not when they have had their turn
-// (sched_setattr(2); Linux 6.12 and later). Where that cannot be nothing changes. The
-// result undoes it, in the same thread, and reports whether the thread is as it was.
+// SetShortSlice asks the kernel for short scheduler slices for the calling
+// thread, to which the goroutine must be locked (sched_setattr(2); Linux 6.12
+// and later): beside compute-bound threads it then runs as soon as it wakes.
+// Elsewhere it does nothing. The returned function restores the attributes, in
+// the same thread, and reports whether they are restored.
 func SetShortSlice() (undo func() bool) {
 	before, err := unix.SchedGetAttr(0, 0)
 	if err != nil || before.Policy != unix.SCHED_NORMAL && before.Policy != unix.SCHED_BATCH {
