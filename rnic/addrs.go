@@ -9,11 +9,11 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// Addrs are addresses of which a device takes the first that is free. The zero
-// value has none.
+// Addrs is a list of addresses of which a device takes the first that is free.
+// The zero value is empty.
 type Addrs struct{ choices []hostaddr.Entry }
 
-// ParseAddrs parses a list with commas between. Each entry is an address with
+// ParseAddrs parses a comma-separated list. Each entry is an address with
 // or without port, as ParseAddr has it, an address with a range of ports, or a
 // prefix, which stands for all addresses of this machine in it, with or without
 // ports:
@@ -22,12 +22,12 @@ type Addrs struct{ choices []hostaddr.Entry }
 //	192.0.2.1:4791-4799, [2001:db8::1]:4791-4799
 //	127.0.0.0/8, 192.0.2.0/24, [2001:db8::/64]:4791-4799
 //
-// Addresses of a list that this machine does not have are left out, if it has
-// another one: one list serves several hosts.
+// Addresses that this machine does not have are skipped if it has another one,
+// so that one list serves several hosts.
 //
-// Without a port it is 4791. If other devices have that already, the ports above
-// follow: for an address, if they are of this process, for a prefix of real
-// interfaces, if they are of any. Peers learn the port from the endpoint.
+// The default port is 4791. If another device holds it, the ports above are
+// tried: for an address only if that device is of this process, for a prefix of
+// real interfaces in any case. Peers learn the port from the endpoint.
 func ParseAddrs(s string) (Addrs, error) {
 	list, err := hostaddr.Parse(s)
 	if err != nil {
@@ -39,15 +39,15 @@ func ParseAddrs(s string) (Addrs, error) {
 // IsZero reports whether there are no addresses.
 func (a Addrs) IsZero() bool { return len(a.choices) == 0 }
 
-// String is the list in the form that ParseAddrs takes.
+// String returns the list in the form that ParseAddrs accepts.
 func (a Addrs) String() string { return hostaddr.Join(a.choices) }
 
 // portsAbove is the number of ports above 4791 that are tried for an address
-// without a port of its own.
+// without a port.
 const portsAbove = 64
 
-// candidates lists the addresses to try, in order. Prefixes in which this machine
-// has no address are left out if there are others.
+// candidates returns the addresses to try, in order. Prefixes in which this
+// machine has no address are skipped if there are others.
 func (a Addrs) candidates(anyPort bool) ([]netip.AddrPort, error) {
 	var list, above []netip.AddrPort
 	var none error
@@ -86,7 +86,8 @@ func (a Addrs) candidates(anyPort bool) ([]netip.AddrPort, error) {
 	return append(list, above...), nil
 }
 
-// heldByProcess reports whether a device of this process has an address.
+// heldByProcess reports whether a device of this process is bound to the
+// address.
 func heldByProcess(at netip.AddrPort) bool {
 	_, ours := findHolder(at)
 	return ours

@@ -11,12 +11,10 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// roceUDPPort is where an adapter listens unless told otherwise (IBTA volume
-// 1, annex A17).
+// roceUDPPort is the default UDP port of an adapter (IBTA volume 1, annex A17).
 const roceUDPPort = 4791
 
-// AH is an address handle. Sends that were posted with it do not need it any
-// more.
+// An AH is an address handle. Posted sends do not depend on it any more.
 type AH struct {
 	pd     *PD
 	attr   verbs.AHAttr
@@ -29,8 +27,8 @@ var (
 	_ qp.Route = (*AH)(nil)
 )
 
-// CreateAH makes an address handle for UD sends to an adapter or, with a
-// multicast DGID, to a group.
+// CreateAH implements verbs.PD. The handle is for UD sends to an adapter or,
+// with a multicast DGID, to a group.
 func (pd *PD) CreateAH(attr verbs.AHAttr) (verbs.AH, error) {
 	const op = "create AH"
 	if err := pd.addRef(kindAH, op); err != nil {
@@ -44,14 +42,14 @@ func (pd *PD) CreateAH(attr verbs.AHAttr) (verbs.AH, error) {
 	return &AH{pd: pd, attr: attr, path: path}, nil
 }
 
-// Attr is the address vector with the defaults filled in.
+// Attr returns the address vector with defaults filled in.
 func (ah *AH) Attr() verbs.AHAttr { return ah.attr }
 
 // Path implements qp.Route.
 func (ah *AH) Path() *wire.Path { return &ah.path }
 
-// Destroy frees the handle, also while sends that use it are under way. The
-// second time it returns ErrClosed.
+// Destroy frees the handle, also while sends that use it are in flight. The
+// second call returns ErrClosed.
 func (ah *AH) Destroy() error {
 	if ah.closed.Swap(true) {
 		return &verbs.OpError{Op: "destroy AH", Object: fmt.Sprintf("AH to %v", ah.path.Dst), Err: verbs.ErrClosed}
@@ -60,8 +58,9 @@ func (ah *AH) Destroy() error {
 	return nil
 }
 
-// resolveAV checks an address vector for op, fills in its defaults and returns
-// where it leads. Handles and connected queue pairs share it.
+// resolveAV validates an address vector for op, fills in its defaults and
+// returns them with the path. Address handles and connected queue pairs share
+// it.
 func resolveAV(host pdHost, attr verbs.AHAttr, op string) (verbs.AHAttr, wire.Path, error) {
 	setDefault(&attr.PortNum, 1)
 	setDefault(&attr.UDPPort, roceUDPPort)

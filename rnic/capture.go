@@ -9,10 +9,10 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// StartCapture writes every packet from now on to a pcapng file, as it is on
-// the wire, compressed if the name ends in .gz or .zst. Wireshark decodes it.
-// A capture that cannot keep up drops packets of the file, never of the link.
-// There is one capture at a time.
+// StartCapture starts writing every packet to a pcapng file, as it is on the
+// wire, compressed if the name ends in .gz or .zst. Wireshark decodes it. A
+// capture that cannot keep up drops packets of the file, never of the link. A
+// device has one capture at a time; ErrBusy while one runs.
 func (d *Device) StartCapture(path string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -41,8 +41,8 @@ func (d *Device) StartCapture(path string) error {
 	return nil
 }
 
-// StopCapture ends the capture, closes its file, and returns the first error of
-// writing it, such as ENOSPC. Without a capture it does nothing.
+// StopCapture ends the capture, closes its file, and returns the first write
+// error, such as ENOSPC. Without a capture it does nothing.
 func (d *Device) StopCapture() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -64,8 +64,9 @@ func (d *Device) stopCapture() error {
 	return nil
 }
 
-// insertTap puts a tap right around the socket, inside the faults, the first
-// time a capture is wanted. It stays, and costs nothing while nobody records.
+// insertTap puts a tap directly around the socket, inside fault injection, when
+// a capture is first started. It stays, and costs nothing while no capture
+// runs.
 func (s *shard) insertTap() error {
 	if s.tap != nil {
 		return nil

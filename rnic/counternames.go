@@ -5,10 +5,10 @@ import (
 	"github.com/softrnic/softrnic/qp"
 )
 
-// counterNames names every counter of a queue pair and of a device: first
-// those of rdma_rxe in its order (Linux, drivers/infiniband/sw/rxe/
-// rxe_hw_counters.c), then those that mlx5 names (Documentation/ABI/stable/
-// sysfs-class-infiniband), then ours.
+// counterNames lists every counter of a queue pair and of a device: first those
+// of rdma_rxe in its order (Linux,
+// drivers/infiniband/sw/rxe/rxe_hw_counters.c), then those named by mlx5
+// (Documentation/ABI/stable/sysfs-class-infiniband), then our own.
 var counterNames = []struct {
 	CounterInfo
 	qp     func(*qp.Counters) *uint64 // counted by queue pairs; the device has the sum

@@ -13,17 +13,17 @@ import (
 // dropCounters count dropped packets by reason.
 type dropCounters struct {
 	n          [wire.NumDrops]atomic.Uint64
-	icrcMember atomic.Uint64 // packets whose ICRC holds for an IPv4 identification other than assumed
+	icrcMember atomic.Uint64 // packets whose ICRC is valid for an unexpected IPv4 identification
 }
 
 func (c *dropCounters) count(d wire.Drop) { c.n[d].Add(1) }
 
-// Stats is what a device has counted since it was opened.
+// Stats are the counters of a device since it was opened.
 type Stats struct {
 	qp.Counters                                          // sums over all queue pairs, destroyed ones too
 	Drops                              map[string]uint64 // packets dropped, by reason
 	ICRCMember                         uint64            // packets whose ICRC was checked by membership only
-	Events                             uint64            // asynchronous events lost because nobody asked for them
+	Events                             uint64            // asynchronous events dropped because the program did not take them
 	Link                               link.Stats
 	QPs, CQs, MRs, MWs, PDs, SRQs, AHs int
 }
@@ -48,7 +48,7 @@ func (d *Device) Stats() Stats {
 	return s
 }
 
-// retiredCounters keep what destroyed queue pairs had counted.
+// retiredCounters are the sums of the counters of destroyed queue pairs.
 type retiredCounters struct {
 	mu    sync.Mutex
 	total qp.Counters
@@ -79,10 +79,10 @@ func addFields(sum, c reflect.Value) {
 	}
 }
 
-// HWCounter returns what the queue pair has counted under a name of
-// QPCounters.All, which are rxe's where it has one: "send_rnr_err". It is for
-// floors that know package verbs only and look whether a device has more to
-// tell; ok is false if there is no such counter.
+// HWCounter returns a counter by its name in QPCounters.All, such as
+// "send_rnr_err" (the name in rxe, where it has one); ok is false if there is
+// no such counter. Layers that only know package verbs use it if the device has
+// it.
 func (q *QP) HWCounter(name string) (n uint64, ok bool) {
 	for info, n := range QPCounters(q.Counters()).All() {
 		if info.Name == name {

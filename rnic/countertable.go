@@ -11,10 +11,9 @@ import (
 	"github.com/softrnic/softrnic/qp"
 )
 
-// Counters are everything a device counts except drops and what its link
-// counts. In JSON it is one flat object in which a counter has the name that
-// Linux gives it among the hw_counters of rdma_rxe; those that rxe lacks have
-// the name that mlx5 uses, if it has one.
+// Counters are the counters of a device, except drops and link counters. In
+// JSON they are one flat object with the names of Linux's hw_counters of
+// rdma_rxe; counters that rxe lacks have the name of mlx5, if it has one.
 type Counters struct {
 	qp.Counters
 	LinkDowned uint64
@@ -26,11 +25,11 @@ type Counters struct {
 // Counters, without those that only a device has.
 type QPCounters qp.Counters
 
-// LinkCounters are what the socket counted. JSON names are the fields' in
+// LinkCounters are the counters of the socket. JSON names are the fields' in
 // snake case.
 type LinkCounters link.Stats
 
-// FaultCounters are what injected faults did to packets. JSON names are the
+// FaultCounters count the effects of injected faults. JSON names are the
 // fields' in snake case.
 type FaultCounters struct {
 	Lost, Dropped, Overflow, Duplicated, Corrupted, Delayed, Reordered, Marked uint64
@@ -76,8 +75,8 @@ func (t counterTable[T]) marshal(v *T) ([]byte, error) {
 	return append(b, '}'), nil
 }
 
-// unmarshal skips names it does not know, so that tools read what a newer
-// adapter says.
+// unmarshal ignores unknown names, so that tools can read the output of newer
+// adapters.
 func (t counterTable[T]) unmarshal(data []byte, v *T) error {
 	if bytes.Equal(data, []byte("null")) {
 		return nil
@@ -92,16 +91,16 @@ func (t counterTable[T]) unmarshal(data []byte, v *T) error {
 	return nil
 }
 
-// All yields the counters in the order of rxe, then ours.
+// All yields the counters in the order of rxe, then our own.
 func (c Counters) All() iter.Seq2[CounterInfo, uint64] { return deviceCounters.all(&c) }
 
 // MarshalJSON writes an object with a member for each counter.
 func (c Counters) MarshalJSON() ([]byte, error) { return deviceCounters.marshal(&c) }
 
-// UnmarshalJSON reads what MarshalJSON wrote.
+// UnmarshalJSON reads the output of MarshalJSON.
 func (c *Counters) UnmarshalJSON(data []byte) error { return deviceCounters.unmarshal(data, c) }
 
-// All yields the counters in the order of rxe, then ours.
+// All yields the counters in the order of rxe, then our own.
 func (c QPCounters) All() iter.Seq2[CounterInfo, uint64] {
 	return qpCounters.all((*qp.Counters)(&c))
 }
@@ -109,12 +108,12 @@ func (c QPCounters) All() iter.Seq2[CounterInfo, uint64] {
 // MarshalJSON writes an object with a member for each counter.
 func (c QPCounters) MarshalJSON() ([]byte, error) { return qpCounters.marshal((*qp.Counters)(&c)) }
 
-// UnmarshalJSON reads what MarshalJSON wrote.
+// UnmarshalJSON reads the output of MarshalJSON.
 func (c *QPCounters) UnmarshalJSON(data []byte) error {
 	return qpCounters.unmarshal(data, (*qp.Counters)(c))
 }
 
-// All yields the counters, sending before receiving before trouble.
+// All yields the counters: sending, receiving, then errors.
 func (c LinkCounters) All() iter.Seq2[CounterInfo, uint64] {
 	return linkCounters.all((*link.Stats)(&c))
 }
@@ -122,16 +121,16 @@ func (c LinkCounters) All() iter.Seq2[CounterInfo, uint64] {
 // MarshalJSON writes an object with a member for each counter.
 func (c LinkCounters) MarshalJSON() ([]byte, error) { return linkCounters.marshal((*link.Stats)(&c)) }
 
-// UnmarshalJSON reads what MarshalJSON wrote.
+// UnmarshalJSON reads the output of MarshalJSON.
 func (c *LinkCounters) UnmarshalJSON(data []byte) error {
 	return linkCounters.unmarshal(data, (*link.Stats)(c))
 }
 
-// All yields the counters, the worst first.
+// All yields the counters, the most severe first.
 func (c FaultCounters) All() iter.Seq2[CounterInfo, uint64] { return faultCounters.all(&c) }
 
 // MarshalJSON writes an object with a member for each counter.
 func (c FaultCounters) MarshalJSON() ([]byte, error) { return faultCounters.marshal(&c) }
 
-// UnmarshalJSON reads what MarshalJSON wrote.
+// UnmarshalJSON reads the output of MarshalJSON.
 func (c *FaultCounters) UnmarshalJSON(data []byte) error { return faultCounters.unmarshal(data, c) }

@@ -10,17 +10,17 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// CQ is a completion queue. The engine adds completions, with its shard's
+// A CQ is a completion queue. The engine pushes completions with its shard's
 // lock held; any goroutine polls.
 type CQ struct {
 	dev     *Device
 	num     uint32
-	channel *CompChannel          // gets the armed events, or nil: then Wait does
-	shard   atomic.Pointer[shard] // whose socket a waiter reads; the shard of the first queue pair
+	channel *CompChannel          // receives the armed events; nil: Wait does
+	shard   atomic.Pointer[shard] // shard whose socket a waiter reads: that of the first queue pair
 
-	ready          atomic.Int32 // completions waiting: lets Poll see an empty queue without the lock
-	failed         atomic.Bool  // closed, overrun, or of a device whose link failed
-	managementOnly atomic.Bool  // serves management only: whoever waits on it never leads
+	ready          atomic.Int32 // queued completions, so that Poll sees an empty queue without the lock
+	failed         atomic.Bool  // closed, overrun, or the link failed
+	managementOnly atomic.Bool  // used by the GSI queue pair only: its waiters never lead
 
 	mu      sync.Mutex
 	ring    []verbs.WC // grows up to depth
@@ -33,19 +33,19 @@ type CQ struct {
 	users   int // queue pairs
 	node    eventNode
 
-	pushed        uint64                 // completions ever,
-	pushedAtCheck uint64                 // and when findStuck looked last
-	blockedCalls  atomic.Int32           // blocked calls of Wait and PollWait
-	hint          atomic.Pointer[string] // why nothing could complete while somebody waited
+	pushed        uint64                 // completions ever pushed
+	pushedAtCheck uint64                 // pushed at the last check of checkWaiters
+	blockedCalls  atomic.Int32           // calls of Wait and PollWait in progress
+	hint          atomic.Pointer[string] // why nothing could complete during a wait
 
-	eventPending  atomic.Bool     // the armed event happened and no Wait has taken it
-	pollWaiters   atomic.Int32    // blocked calls of PollWait: each completion is an event to them
-	parkedWaiters []chan struct{} // waiters that are asleep and not in a socket
-	spareChans    []chan struct{} // for the next ones
+	eventPending  atomic.Bool     // the armed event happened and was not consumed by a Wait
+	pollWaiters   atomic.Int32    // calls of PollWait in progress, which every completion wakes
+	parkedWaiters []chan struct{} // parked waiters
+	spareChans    []chan struct{} // free list for parkedWaiters
 	parkedCount   atomic.Int32    // len(parked)
 }
 
-// armState is what ReqNotify asked for.
+// An armState records the last ReqNotify.
 type armState uint8
 
 const (
@@ -54,8 +54,8 @@ const (
 	armedAny
 )
 
-// CreateCQ makes a completion queue for depth completions. Its memory grows
-// with what waits in it.
+// CreateCQ implements verbs.Device. Memory grows with the number of queued
+// completions, up to depth.
 func (d *Device) CreateCQ(depth int) (verbs.CQ, error) { return d.createCQ(depth, nil) }
 
 func (d *Device) createCQ(depth int, ch *CompChannel) (verbs.CQ, error) {
@@ -81,8 +81,8 @@ func (d *Device) createCQ(depth int, ch *CompChannel) (verbs.CQ, error) {
 	return c, nil
 }
 
-// pushCompletion adds a completion, or returns false if the queue overran and it is lost.
-// It is called with the lock of a shard held.
+// pushCompletion queues a completion, or returns false if the queue overran and
+// the completion is lost. The lock of a shard is held.
 func (c *CQ) pushCompletion(wc *verbs.WC, solicited bool) bool {
 	c.mu.Lock()
 	if c.n == c.depth || c.overrun {
@@ -121,7 +121,7 @@ func (c *CQ) pushCompletion(wc *verbs.WC, solicited bool) bool {
 			c.eventPending.Store(true)
 		} else {
 			c.channel.enqueueEvent(c)
-			event = false // nobody else waits for it
+			event = false // the channel wakes its waiter
 		}
 	}
 	c.mu.Unlock()
@@ -138,8 +138,8 @@ func (c *CQ) resizeRing(size int) {
 	c.ring, c.head = ring, 0
 }
 
-// wakeWaiters makes everyone who waits on the queue look again: those who are parked,
-// and one who is asleep in a socket while something came another way.
+// wakeWaiters makes every waiter on the queue check again: parked ones, and a
+// leader asleep in a socket while the completion came another way.
 func (c *CQ) wakeWaiters() {
 	for _, s := range c.dev.shards {
 		if s.leader.Load() == c && s.asleep.Load() {
@@ -160,8 +160,8 @@ func (c *CQ) wakeWaiters() {
 	}
 }
 
-// parkWaiter returns a channel for alerts, until unpark. Alerts from before do not
-// come: look again after parking.
+// parkWaiter returns a channel for wake-ups, until unparkWaiter. Earlier
+// wake-ups are not delivered: check the queue after parking.
 func (c *CQ) parkWaiter() (wake chan struct{}) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -188,7 +188,7 @@ func (c *CQ) unparkWaiter(wake chan struct{}) {
 	c.spareChans = append(c.spareChans, wake)
 }
 
-// popCompletions moves completions to wc.
+// popCompletions moves completions to wc and returns their number.
 func (c *CQ) popCompletions(wc []verbs.WC) int {
 	c.mu.Lock()
 	n := min(len(wc), c.n)
@@ -206,8 +206,8 @@ func (c *CQ) popCompletions(wc []verbs.WC) int {
 	return n
 }
 
-// purgeQP drops the completions of a queue pair, and keeps the order of the
-// others. What they have already raised stays: an event may find nothing.
+// purgeQP drops the completions of a queue pair and keeps the order of the
+// others. Events that they have raised stay: a waiter may find nothing.
 func (c *CQ) purgeQP(qpn uint32) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -228,7 +228,7 @@ func (c *CQ) purgeQP(qpn uint32) {
 	c.ready.Store(int32(kept))
 }
 
-// Poll implements verbs.CQ. An empty queue makes it read the socket once.
+// Poll implements verbs.CQ. On an empty queue it reads the socket once.
 func (c *CQ) Poll(wc []verbs.WC) (int, error) {
 	if c.ready.Load() == 0 {
 		if len(wc) > 0 {
@@ -241,7 +241,7 @@ func (c *CQ) Poll(wc []verbs.WC) (int, error) {
 	return c.popCompletions(wc), nil
 }
 
-// checkUsable is the error that op gets from an empty queue.
+// checkUsable returns the error that op returns for an empty queue, or nil.
 func (c *CQ) checkUsable(op string) error {
 	if !c.dev.unusable.Load() && !c.failed.Load() {
 		return nil
@@ -260,7 +260,8 @@ func (c *CQ) checkUsable(op string) error {
 	return nil
 }
 
-// overrunError is the error that comes with the event of a queue that overran.
+// overrunError returns the error delivered with the event of an overrun queue,
+// or nil.
 func (c *CQ) overrunError() error {
 	if !c.failed.Load() {
 		return nil
@@ -273,13 +274,13 @@ func (c *CQ) overrunError() error {
 	return &verbs.OpError{Op: "wait for completion channel", Object: c.String(), Err: verbs.ErrCQOverrun}
 }
 
-// String names the queue for errors.
+// String returns the name of the queue for errors.
 func (c *CQ) String() string { return fmt.Sprintf("CQ %d", c.num) }
 
 // Len implements verbs.CQ.
 func (c *CQ) Len() int { return int(c.ready.Load()) }
 
-// ReqNotify implements verbs.CQ. A queue that overran has its event at once.
+// ReqNotify implements verbs.CQ. On an overrun queue the event happens at once.
 func (c *CQ) ReqNotify(solicitedOnly bool) error {
 	const op = "arm CQ"
 	if err := c.dev.checkUsable(op); err != nil {
@@ -301,7 +302,7 @@ func (c *CQ) ReqNotify(solicitedOnly bool) error {
 	c.armed = max(c.armed, want)
 	if c.channel != nil {
 		for _, s := range c.dev.shards {
-			s.requestService() // who asks for an event will not look
+			s.requestService() // the caller is going to wait, not to poll
 		}
 	}
 	return nil
@@ -317,8 +318,8 @@ func (c *CQ) Disarm() {
 	}
 }
 
-// Wait implements verbs.CQ. The waiter serves the adapter while it waits: the
-// first one reads the socket itself, so that its event costs one wake-up.
+// Wait implements verbs.CQ. The first waiter reads the socket itself while it
+// waits, so that an event costs one wake-up.
 func (c *CQ) Wait(ctx context.Context) error {
 	if c.channel != nil {
 		const op = "wait for CQ"
@@ -333,8 +334,8 @@ func (c *CQ) Wait(ctx context.Context) error {
 }
 
 // PollWait implements verbs.CQ. Any number of goroutines may share a queue:
-// none sleeps while there is a completion. It neither arms the queue nor takes
-// the event that ReqNotify asked for.
+// none sleeps while a completion is queued. It neither arms the queue nor
+// consumes the event that ReqNotify armed.
 func (c *CQ) PollWait(ctx context.Context, wc []verbs.WC) (int, error) {
 	for {
 		if n, err := c.Poll(wc); n > 0 || err != nil || len(wc) == 0 {
@@ -358,7 +359,7 @@ func orBackground(ctx context.Context) context.Context {
 	return ctx
 }
 
-// Resize implements verbs.CQ. A queue that overran stays lost.
+// Resize implements verbs.CQ. It does not repair an overrun queue.
 func (c *CQ) Resize(depth int) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -384,9 +385,9 @@ func (c *CQ) Depth() int {
 	return c.depth
 }
 
-// addUser counts the queue pairs that report to the queue. One of management sleeps
-// nearly always: were its waiter the leader, each packet of the traffic would
-// wake it first.
+// addUser counts a queue pair that reports to the queue. Waiters on a queue of
+// management only never lead: such a waiter sleeps nearly always, and as the
+// leader it would be woken by every packet.
 func (c *CQ) addUser(s *shard, management bool) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -412,11 +413,11 @@ func (c *CQ) removeUser() {
 	c.mu.Unlock()
 }
 
-// Destroy implements verbs.CQ. Destroying twice is safe.
+// Destroy implements verbs.CQ. It is idempotent.
 func (c *CQ) Destroy() error { return c.close(false) }
 
-// close ends the queue and wakes whoever waits on it. Without force it refuses
-// while queue pairs report to it.
+// close closes the queue and wakes its waiters. Without force it returns
+// ErrBusy while queue pairs report to it.
 func (c *CQ) close(force bool) error {
 	c.mu.Lock()
 	if c.closed {

@@ -9,24 +9,24 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// Addresses of debug endpoints with a meaning of their own, for Options.Debug
-// and SOFTRNIC_DEBUG.
+// Special addresses of debug endpoints, for Options.Debug and SOFTRNIC_DEBUG.
 const (
 	DebugAuto = endpoint.Auto // a Unix socket that `softrnic stat` finds
 	DebugOff  = endpoint.Off  // no endpoint
 )
 
-// debugEndpoint is the endpoint that a device has, if any.
+// A debugEndpoint is the debug endpoint of a device, if it has one.
 type debugEndpoint struct {
 	mu     sync.Mutex
 	server *endpoint.Server // or nil
-	closed bool             // the device is, so there will be none any more
+	closed bool             // the device is closed
 }
 
-// ServeDebug opens the device's debug endpoint at addr, in place of the one it
-// has: DebugAuto, "unix:/path", a loopback address with a port ("127.0.0.1:9479",
-// port 0 for any free one), or DebugOff for none. Every other address is
-// refused. Close closes it. docs/observability.md tells what is to be seen.
+// ServeDebug opens the device's debug endpoint at addr and closes the previous
+// one. addr is DebugAuto, "unix:/path", a loopback address with a port
+// ("127.0.0.1:9479", port 0 for any free one), or DebugOff for none; other
+// addresses are ErrInvalid. Close closes the endpoint. docs/observability.md
+// describes its contents.
 func (d *Device) ServeDebug(addr string) error {
 	const op = "serve debug endpoint"
 	if err := endpoint.CheckAddress(addr); err != nil {
@@ -54,8 +54,8 @@ func (d *Device) ServeDebug(addr string) error {
 	return nil
 }
 
-// DebugAddr is where the device's debug endpoint is, in the form that
-// ServeDebug takes; "" if it has none.
+// DebugAddr returns the address of the device's debug endpoint in the form that
+// ServeDebug accepts, or "" without an endpoint.
 func (d *Device) DebugAddr() string {
 	d.debug.mu.Lock()
 	defer d.debug.mu.Unlock()
@@ -65,9 +65,9 @@ func (d *Device) DebugAddr() string {
 	return d.debug.server.Addr()
 }
 
-// openDebug opens the endpoint that options or environment ask for. The
-// environment asks many processes and devices at once, so there what cannot be
-// opened is no reason to do without the device.
+// openDebug opens the endpoint that options or environment request. The
+// environment applies to many processes and devices at once, so a failure there
+// is only logged.
 func (d *Device) openDebug() error {
 	if addr := d.options.Debug; addr != "" {
 		return d.ServeDebug(addr)
@@ -82,8 +82,7 @@ func (d *Device) openDebug() error {
 	return nil
 }
 
-// closeDebug ends the endpoint with what is under way there. It comes before
-// the rest of Close.
+// closeDebug closes the endpoint and ends its requests. Close calls it first.
 func (d *Device) closeDebug() error {
 	d.debug.mu.Lock()
 	defer d.debug.mu.Unlock()
@@ -99,7 +98,7 @@ func (d *Device) closeDebug() error {
 	return nil
 }
 
-// debugView is a device as its debug endpoint shows it.
+// A debugView is the endpoint.Device of a device.
 type debugView struct{ *Device }
 
 // Stat implements endpoint.Device.

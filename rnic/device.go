@@ -43,11 +43,11 @@ type Device struct {
 	events          *eventQueue
 	drops           dropCounters
 	nextShard       atomic.Uint32                  // shard of the next queue pair
-	lastCQ          atomic.Uint32                  // number of the newest completion queue
-	lastChannel     atomic.Uint32                  // number of the newest completion channel
+	lastCQ          atomic.Uint32                  // number of the last completion queue
+	lastChannel     atomic.Uint32                  // number of the last completion channel
 	linkFailures    atomic.Uint64                  // times the link failed
-	wakeups         atomic.Uint64                  // times that somebody who waits may have been woken
-	handledChannels atomic.Pointer[[]*CompChannel] // those with a handler; changes with mu held
+	wakeups         atomic.Uint64                  // number of possible wake-ups of goroutines
+	handledChannels atomic.Pointer[[]*CompChannel] // channels with a handler; replaced with mu held
 	retired         retiredCounters
 	groups          groupTable
 	layers          layers
@@ -56,12 +56,12 @@ type Device struct {
 	closing   sync.Once
 	closed    atomic.Bool
 	fault     atomic.Pointer[error] // why the link failed, if it has
-	unusable  atomic.Bool           // closed or failed: nothing works any more
+	unusable  atomic.Bool           // closed or failed
 	endedOnce sync.Once
-	ended     chan struct{} // closed when over, and after what Close flushes
+	ended     chan struct{} // closed when the link has failed, or after Close has flushed
 	mu        sync.Mutex
 	cqs       map[*CQ]struct{}
-	capture   *capture.File // that runs, or nil
+	capture   *capture.File // the running capture, or nil
 	randLock  sync.Mutex
 	debug     debugEndpoint
 }
@@ -140,7 +140,7 @@ func newDevice(o Options, conns []link.Conn) *Device {
 	return d
 }
 
-// wrapLinks wraps the link in what the options ask for.
+// wrapLinks applies the options of fault injection and capture.
 func (d *Device) wrapLinks() error {
 	if err := d.SetImpair(d.options.Impair); err != nil {
 		return err
@@ -151,8 +151,8 @@ func (d *Device) wrapLinks() error {
 	return d.StartCapture(d.options.Capture)
 }
 
-// mtuOfInterface is the largest RoCE MTU that an interface carries. An interface
-// of unknown MTU is taken for a loopback.
+// mtuOfInterface returns the largest RoCE MTU that fits an interface. An
+// interface of unknown MTU is taken for a loopback.
 func mtuOfInterface(interfaceMTU int, a netip.Addr) verbs.MTU {
 	if interfaceMTU == 0 {
 		return verbs.MTU4096
@@ -162,7 +162,7 @@ func mtuOfInterface(interfaceMTU int, a netip.Addr) verbs.MTU {
 }
 
 // ParseAddr parses "192.0.2.1", "192.0.2.1:4791", "2001:db8::1" or
-// "[2001:db8::1]:4791". Without a port it is 4791. An IPv6 link-local address
+// "[2001:db8::1]:4791". The default port is 4791. An IPv6 link-local address
 // needs its interface, "fe80::1%eth0"; an IPv4-mapped one is the IPv4 address.
 func ParseAddr(s string) (netip.AddrPort, error) {
 	if ap, err := netip.ParseAddrPort(s); err == nil {
@@ -176,10 +176,10 @@ func ParseAddr(s string) (netip.AddrPort, error) {
 	return normalizeBind(netip.AddrPortFrom(a, roceUDPPort)), nil
 }
 
-// now is the time on the device's clock.
+// now returns the time on the device's clock.
 func (d *Device) now() reliability.Time { return reliability.Time(d.clock()) }
 
-// random draws from the device's source.
+// random returns a number from the device's random source.
 func (d *Device) random() uint32 {
 	d.randLock.Lock()
 	defer d.randLock.Unlock()
@@ -189,12 +189,12 @@ func (d *Device) random() uint32 {
 // Name implements verbs.Device.
 func (d *Device) Name() string { return d.name }
 
-// Addr is the address and port the device is bound to. An IPv6 link-local
-// address has its interface as zone, so that another device can be opened at
-// it; what peers are told, the GID, has none.
+// Addr returns the address and port that the device is bound to. An IPv6
+// link-local address has its interface as zone, so that another device can be
+// opened there; the GID, which peers see, has none.
 func (d *Device) Addr() netip.AddrPort { return d.addr }
 
-// Link tells which accelerations the device's socket uses.
+// Link returns the accelerations of the device's socket.
 func (d *Device) Link() link.Caps { return d.caps }
 
 // QueryDevice implements verbs.Device.
@@ -250,9 +250,9 @@ func (d *Device) Progress() int {
 	return n
 }
 
-// NextTimer is when, on the device's clock in nanoseconds, Progress has
-// something to do even if no packet comes; 0 for never. Drivers of a device
-// without a service goroutine need it.
+// NextTimer returns when, on the device's clock in nanoseconds, Progress has
+// work even if no packet arrives; 0 for never. Drivers of a device without a
+// service goroutine need it.
 func (d *Device) NextTimer() int64 {
 	var t reliability.Time
 	for _, s := range d.shards {
@@ -264,9 +264,9 @@ func (d *Device) NextTimer() int64 {
 	return int64(t)
 }
 
-// Close implements verbs.Device. When it returns the adapter does not touch
-// registered memory again. Completions of what was flushed can still be polled.
-// A second Close returns nil when the first is done.
+// Close implements verbs.Device. When it returns, the adapter no longer
+// accesses registered memory. Flushed completions can still be polled. A
+// concurrent second Close returns nil when the first is done.
 func (d *Device) Close() (err error) {
 	d.closing.Do(func() { err = d.close() })
 	return err
@@ -304,7 +304,8 @@ func (d *Device) close() error {
 	return errors.Join(errs...)
 }
 
-// trackCQ and untrack keep the completion queues that Close has to end.
+// trackCQ registers a completion queue to be closed by Close; untrackCQ undoes
+// it.
 func (d *Device) trackCQ(c *CQ) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -319,7 +320,7 @@ func (d *Device) untrackCQ(c *CQ) {
 	delete(d.cqs, c)
 }
 
-// wakeLeaders makes every waiter that sleeps in a socket look again.
+// wakeLeaders wakes every leader that sleeps in a socket.
 func (d *Device) wakeLeaders() {
 	for _, s := range d.shards {
 		s.socket.Wake()
@@ -353,7 +354,8 @@ func (d *Device) quiesceShards() {
 	}
 }
 
-// checkUsable refuses calls on a device that is closed or whose link has failed.
+// checkUsable returns the error of op if the device is closed or its link has
+// failed.
 func (d *Device) checkUsable(op string) error {
 	switch fault := d.fault.Load(); {
 	case d.isClosed():
@@ -365,8 +367,7 @@ func (d *Device) checkUsable(op string) error {
 	return nil
 }
 
-// linkFailed notes that the socket cannot be used any more. Locks of shards may
-// be held.
+// linkFailed records that the socket failed. Locks of shards may be held.
 func (d *Device) linkFailed(err error) {
 	if d.isClosed() || errors.Is(err, net.ErrClosed) || !d.fault.CompareAndSwap(nil, &err) {
 		return
@@ -378,13 +379,14 @@ func (d *Device) linkFailed(err error) {
 	d.raiseEvent(verbs.AsyncEvent{Type: verbs.EventDeviceFatal, Port: 1, Why: &verbs.Failure{
 		Event: "the link failed: " + err.Error(), Cause: "close the device and open it again",
 	}})
-	go d.wakeAllWaiters() // the list of queues has a lock above those of shards
+	go d.wakeAllWaiters() // in a goroutine: d.mu is taken before the locks of shards
 }
 
-// notifyEnded tells those who are parked on completion channels that the device is over.
+// notifyEnded wakes the waiters on completion channels because the device has
+// ended.
 func (d *Device) notifyEnded() { d.endedOnce.Do(func() { close(d.ended) }) }
 
-// wakeAllWaiters makes everyone who sleeps on the device look again.
+// wakeAllWaiters wakes every sleeping waiter of the device.
 func (d *Device) wakeAllWaiters() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -397,10 +399,10 @@ func (d *Device) wakeAllWaiters() {
 // processStart is the zero of the monotonic clock.
 var processStart = time.Now()
 
-// monotonicNow is nanoseconds since the process began, never 0.
+// monotonicNow returns the nanoseconds since the process started, never 0.
 func monotonicNow() int64 { return int64(time.Since(processStart)) + 1 }
 
-// secureRandom draws 32 bits that nobody can guess.
+// secureRandom returns 32 unpredictable bits.
 func secureRandom() uint32 {
 	var b [4]byte
 	_, _ = rand.Read(b[:]) // never fails (crypto/rand)

@@ -6,10 +6,10 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// flowCache keeps what checks the ICRC of packets from a peer: the last peers
-// that were heard, by a hash of their address.
+// A flowCache caches the ICRC state of recent peers, by a hash of their
+// address.
 type flowCache struct {
-	local   netip.AddrPort // canonical, as the sources are
+	local   netip.AddrPort // canonical
 	entries [64]flow
 }
 
@@ -23,31 +23,31 @@ func (c *flowCache) get(src netip.AddrPort) *flow {
 	return f
 }
 
-// flow is what is known of the packets from one address.
+// A flow is the ICRC state of packets from one address.
 //
-// A socket does not show the IPv4 identification, so the check of the ICRC
-// solves for it, and one damaged packet in 65536 passes. Adapters like ours,
-// and hardware that always writes 0, choose it in a way that can be told in
-// advance. Of such a peer an identification that it would not have chosen means
-// damage; one in many millions passes then.
+// A socket does not show the IPv4 identification, so the ICRC check solves for
+// it, and one damaged packet in 65,536 passes. Adapters like ours, and hardware
+// that always writes 0, choose it predictably. From such a peer an unexpected
+// identification means damage; then one damaged packet in many millions passes.
 type flow struct {
 	src       netip.AddrPort
 	sealer    wire.Sealer
-	predicted uint8 // packets in a row whose identification was expected, up to steady
-	doubted   bool  // the last packet's was not, and was dropped for it
+	predicted uint8 // consecutive packets with an expected identification, up to minPredicted
+	doubted   bool  // the last packet was dropped for an unexpected one
 }
 
 const (
-	// minPredicted is how many packets in a row make a peer one that can be
-	// predicted.
+	// minPredicted is the number of consecutive expected identifications that
+	// make a peer predictable.
 	minPredicted = 32
 	// expectedIDs are the identifications of a GSO group, from 0. Receive
 	// offload may split and join groups, so each of them is expected anywhere.
 	expectedIDs = 64
 )
 
-// checkICRC checks the ICRC of packet i of a datagram. A peer that can be predicted
-// and chooses otherwise twice running is another one at the same address.
+// checkICRC checks the ICRC of packet i of a datagram. A predictable peer with
+// two unexpected identifications in a row is taken for a different one at the
+// same address.
 func (f *flow) checkICRC(raw []byte, i uint16) wire.ICRCResult {
 	r, id := f.sealer.Check(raw, i)
 	switch {

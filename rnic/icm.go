@@ -8,17 +8,18 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// ICM models a limit that adapters in hardware have and this one has not: they
-// keep the contexts of queue pairs in the host's memory (Mellanox: InfiniHost
-// context memory) and a few of them in a cache on the board. Whoever works
-// with more queue pairs than fit pays for fetching a context with almost every
-// message. The zero value is no limit and costs nothing.
+// ICM models a limit of hardware adapters: they keep the contexts of queue
+// pairs in the host's memory (Mellanox: InfiniHost context memory) and cache a
+// few of them on the board. With more active queue pairs than cache entries,
+// almost every message fetches a context. The zero value disables the model and
+// costs nothing.
 //
 // A context is needed to post a send and to handle an arriving packet. The
-// least recently used one makes way. Each shard has a cache of its own.
+// cache replaces the least recently used entry. Each shard has a cache of its
+// own.
 type ICM struct {
 	Entries     int           // contexts that fit, 1 to 4096; 0 means 32
-	MissPenalty time.Duration // time that fetching one takes, spent by waiting busily; 0 switches the model off
+	MissPenalty time.Duration // time to fetch a context, spent busy waiting; 0 disables the model
 }
 
 const (
@@ -26,7 +27,8 @@ const (
 	maxICMEntries = 4096
 )
 
-// validate refuses what makes no sense with a device whose clock is given.
+// validate returns ErrInvalid for values out of range, or for a model combined
+// with a clock of the caller.
 func (m ICM) validate(clock func() int64) error {
 	refuse := func(detail string) error {
 		return &verbs.OpError{Op: "open device", Err: verbs.ErrInvalid, Detail: detail}
@@ -41,9 +43,9 @@ func (m ICM) validate(clock func() int64) error {
 	return nil
 }
 
-// icmCache is the cache of one shard, guarded by its lock.
+// An icmCache is the cache of one shard, guarded by its lock.
 type icmCache struct {
-	recent  []uint32 // numbers of the queue pairs whose contexts are there, the last used first; full at its capacity
+	recent  []uint32 // numbers of the cached queue pairs, most recently used first; full at its capacity
 	penalty int64    // nanoseconds
 	clock   func() int64
 }
@@ -57,7 +59,8 @@ func newICMCache(m ICM, clock func() int64) *icmCache {
 	return &icmCache{recent: make([]uint32, 0, m.Entries), penalty: int64(m.MissPenalty), clock: clock}
 }
 
-// loadContext brings a queue pair's context into the cache and takes the time for it.
+// loadContext loads a queue pair's context and, on a miss, waits for the
+// penalty.
 func (c *icmCache) loadContext(qpn uint32) {
 	if !c.markUsed(qpn) {
 		return
@@ -66,7 +69,7 @@ func (c *icmCache) loadContext(qpn uint32) {
 	}
 }
 
-// markUsed makes qpn the last used and reports whether it was missing.
+// markUsed makes qpn the most recently used entry and reports a miss.
 func (c *icmCache) markUsed(qpn uint32) (miss bool) {
 	i := slices.Index(c.recent, qpn)
 	if miss = i < 0; miss {

@@ -9,8 +9,8 @@ import (
 )
 
 // SetImpair replaces the faults that are injected into the device's link; an
-// empty text ends them. The text has netem's words and rules that know the
-// protocol, with semicolons between them:
+// empty text ends them. The text has the options of netem and rules about RoCE
+// packets, separated by semicolons:
 //
 //	loss 1% delay 2ms 0.5ms reorder 5% duplicate 1% corrupt 0.1% rate 1gbit seed 7
 //	loss gemodel 1% 30%; drop 3rd READ_RESPONSE of qp 7; drop every 2nd ACK; corrupt icrc of first WRITE
@@ -42,7 +42,8 @@ func (d *Device) Impair() string {
 	return ""
 }
 
-// setImpair changes the faults, and wraps the link in them the first time.
+// setImpair changes the faults, and wraps the link in an impair.Conn the first
+// time.
 func (s *shard) setImpair(spec impair.Spec) error {
 	if f := s.faults.Load(); f != nil {
 		return f.SetSpec(spec)
@@ -59,7 +60,7 @@ func (s *shard) setImpair(spec impair.Spec) error {
 	return nil
 }
 
-// replaceConn changes the link while nobody reads or writes it.
+// replaceConn replaces the link while no goroutine reads or writes it.
 func (s *shard) replaceConn(wrap func(link.Conn) link.Conn) {
 	s.seizeToken()
 	s.mu.Lock()

@@ -12,16 +12,16 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// Snapshot is what a device is, what it has and what it has counted, at one
-// moment, for tools and for people. Its JSON names do not change.
+// A Snapshot is the state of a device and its objects with their counters, at
+// one moment. Its JSON names are stable.
 type Snapshot struct {
 	Device    DeviceInfo   `json:"device"`
 	Now       int64        `json:"now_ns"`        // on the device's clock, as in histories
 	Counters  Counters     `json:"counters"`      // the device's own, and the sums over all queue pairs
-	Destroyed QPCounters   `json:"destroyed_qps"` // the part of queue pairs that are gone
+	Destroyed QPCounters   `json:"destroyed_qps"` // the part of destroyed queue pairs
 	Link      LinkCounters `json:"link_counters"`
-	Faults    *FaultInfo   `json:"faults,omitempty"` // once faults have been asked for
-	Drops     []DropInfo   `json:"drops"`            // every reason, also those that have not happened
+	Faults    *FaultInfo   `json:"faults,omitempty"` // once fault injection was used
+	Drops     []DropInfo   `json:"drops"`            // every reason, also with a count of 0
 	Objects   []ObjectInfo `json:"objects"`
 	QPs       []QPInfo     `json:"qps"` // by number
 	CQs       []CQInfo     `json:"cqs"` // by number
@@ -43,7 +43,7 @@ type DeviceInfo struct {
 	Limits       Limits   `json:"limits"`        // of a queue pair; those of objects are in ObjectInfo
 }
 
-// LinkInfo is what link.Caps tells: how packets travel.
+// LinkInfo is the JSON form of link.Caps.
 type LinkInfo struct {
 	Name       string `json:"name"` // "udp-linux", "udp-portable", "memory"
 	GSO        bool   `json:"gso"`
@@ -53,7 +53,7 @@ type LinkInfo struct {
 	SendBuffer int    `json:"send_buffer"` // bytes
 }
 
-// Limits are what one queue or request may have at most.
+// Limits are the limits of one queue or request.
 type Limits struct {
 	MaxQPWR       int    `json:"max_qp_wr"`
 	MaxSGE        int    `json:"max_sge"`
@@ -63,29 +63,29 @@ type Limits struct {
 	MaxMsgSize    uint32 `json:"max_msg_sz"` // bytes
 }
 
-// FaultInfo tells what is injected into the link, and what came of it.
+// FaultInfo describes the injected faults and their effects.
 type FaultInfo struct {
-	Spec     string        `json:"spec"` // as for SetImpair; "" when there are none any more
-	Held     int           `json:"held"` // packets held back at present
+	Spec     string        `json:"spec"` // as for SetImpair; "" after the faults have ended
+	Held     int           `json:"held"` // packets delayed at present
 	Counters FaultCounters `json:"counters"`
 	Rules    []RuleInfo    `json:"rules,omitempty"`
 }
 
-// RuleInfo tells what became of one rule of the faults.
+// RuleInfo counts the packets of one fault rule.
 type RuleInfo struct {
 	Rule    string `json:"rule"`
-	Matched uint64 `json:"matched"` // packets it describes
-	Applied uint64 `json:"applied"` // those of them that it was applied to
+	Matched uint64 `json:"matched"` // packets that match the rule
+	Applied uint64 `json:"applied"` // matching packets that the rule was applied to
 }
 
-// DropInfo tells how many packets were dropped for a reason.
+// DropInfo is the number of packets dropped for a reason.
 type DropInfo struct {
 	Reason  string `json:"reason"` // wire.Drop's name
 	Packets uint64 `json:"packets"`
 	Why     string `json:"why"` // a sentence
 }
 
-// ObjectInfo tells how many objects of a kind there are.
+// ObjectInfo is the number of objects of a kind.
 type ObjectInfo struct {
 	Kind  string `json:"kind"` // "pd", "cq", "qp", "srq", "mr", "mw", "ah"
 	InUse int    `json:"in_use"`
@@ -129,16 +129,15 @@ type CQInfo struct {
 	Users   int    `json:"users"` // send and receive queues that report to it
 
 	Unsignaled uint64 `json:"unsignaled,omitempty"` // requests of its queue pairs that succeeded without a completion
-	Hint       string `json:"hint,omitempty"`       // why a waiter has waited in vain, if one has
+	Hint       string `json:"hint,omitempty"`       // why no completion was possible during a wait
 }
 
-// kindNames are the names of the kinds in a snapshot, as rdma-resource(8)
-// has them.
+// kindNames are the names of the kinds in a snapshot, as in rdma-resource(8).
 var kindNames = [kinds]string{"pd", "cq", "qp", "srq", "mr", "mw", "ah"}
 
-// Inspect describes the device and everything in it, one queue pair after the
+// Inspect returns a snapshot of the device. It visits one queue pair after the
 // other, so it does not stop the engine. The flight recorder is included for
-// queue pairs that have failed; InspectQP has it for each.
+// failed queue pairs; InspectQP returns it for any.
 func (d *Device) Inspect() Snapshot {
 	s := Snapshot{Device: d.info(), Now: int64(d.now()), Drops: d.dropInfo(), Objects: d.objects(), CQs: d.inspectCQs()}
 	s.QPs, s.Destroyed = d.inspectQPs()
@@ -159,7 +158,7 @@ func (d *Device) Inspect() Snapshot {
 }
 
 // InspectQP describes one queue pair with its flight recorder, and reports
-// whether the device has it.
+// whether it exists.
 func (d *Device) InspectQP(num uint32) (QPInfo, bool) {
 	q := d.qps.lookup(num)
 	if q == nil {
@@ -222,10 +221,10 @@ func (c *CQ) info() CQInfo {
 	return i
 }
 
-// inspectQPs describes the queue pairs that live and sums up those that do not
-// any more. One that is destroyed meanwhile counts once: a sum that falls again
-// looks like a restart of the device. Only when queue pairs go faster than
-// they can be looked at is that given up.
+// inspectQPs describes the live queue pairs and sums the counters of the
+// destroyed ones. A queue pair destroyed meanwhile counts once, because a
+// falling sum would look like a restart of the device; this is given up after 8
+// attempts.
 func (d *Device) inspectQPs() (list []QPInfo, destroyed QPCounters) {
 	const looks = 8
 	for range looks {
@@ -236,7 +235,7 @@ func (d *Device) inspectQPs() (list []QPInfo, destroyed QPCounters) {
 				list = append(list, info)
 			}
 		})
-		d.quiesceShards() // whoever left the table has handed its counters over
+		d.quiesceShards() // removed queue pairs have added their counters to retired
 		after := d.retired.sum()
 		destroyed = QPCounters(after)
 		if after == before {
@@ -247,8 +246,8 @@ func (d *Device) inspectQPs() (list []QPInfo, destroyed QPCounters) {
 	return list, destroyed
 }
 
-// info describes the queue pair, unless it was destroyed. The flight recorder
-// comes along when asked for, or when the queue pair has failed.
+// info describes the queue pair, and reports false if it was destroyed. The
+// flight recorder is included if history is set or the queue pair has failed.
 func (q *QP) info(history bool) (QPInfo, bool) {
 	q.shard.mu.Lock()
 	defer q.shard.mu.Unlock()
@@ -274,7 +273,7 @@ func (q *QP) info(history bool) (QPInfo, bool) {
 	return i, true
 }
 
-// linkStats sums up what the sockets counted.
+// linkStats returns the sums of the socket counters.
 func (d *Device) linkStats() link.Stats {
 	var sum link.Stats
 	for _, sh := range d.shards {
@@ -283,8 +282,8 @@ func (d *Device) linkStats() link.Stats {
 	return sum
 }
 
-// faultInfo sums up what the faults did on all shards, nil if there never were
-// any.
+// faultInfo returns the sums over all shards, or nil if faults were never
+// injected.
 func (d *Device) faultInfo() *FaultInfo {
 	var info *FaultInfo
 	for _, sh := range d.shards {

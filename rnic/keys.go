@@ -8,24 +8,24 @@ import (
 )
 
 // A key has 32 bits: the upper 24 are the index, the low 8 the variant. Index
-// 0 is never given, so that key 0 can mean none.
+// 0 is never used, so that key 0 can mean none.
 const (
 	variantBits = 8
 	variantMask = 1<<variantBits - 1
 	indexMask   = 1<<(32-variantBits) - 1
 )
 
-// maxRegions is how many keys can be live at once: half of the indices, so
-// that guessing one stays hard and drawing one stays quick.
+// maxRegions is the maximum number of live keys: half of the indices, so that
+// guessing a key stays hard and drawing one stays fast.
 const maxRegions = (indexMask + 1) / 2
 
-// quarantineSize is how many indices, the last ones freed, are not given
-// again. An old key therefore never works until so many others have died, and
-// after that only if chance hits the same 32 bits.
+// quarantineSize is the number of freed indices that are not reused, the most
+// recent ones. A stale key is thus invalid until so many others were freed, and
+// afterwards collides only by chance with the same 32 bits.
 const quarantineSize = 4096
 
-// region is what a key leads to: memory, and who may do what with it. A
-// region never changes. A window that is bound or invalidated gets a new one.
+// A region is the target of a key: memory with its permissions. It is
+// immutable; a window that is bound or invalidated gets a new one.
 type region struct {
 	key    uint32
 	access verbs.AccessFlags
@@ -38,8 +38,8 @@ type region struct {
 	qpn uint32 // windows: the queue pair they are bound to
 }
 
-// slice returns n bytes at addr, or false if they are not inside the region. The
-// arithmetic is right for every addr: one below the base wraps around to an
+// slice returns n bytes at addr, or false if they are not inside the region.
+// The arithmetic is right for every addr: below the base it wraps around to an
 // offset beyond any length.
 func (r *region) slice(addr uint64, n uint32) ([]byte, bool) {
 	off, size := addr-r.base, uint64(len(r.mem))
@@ -49,30 +49,30 @@ func (r *region) slice(addr uint64, n uint32) ([]byte, bool) {
 	return r.mem[off : off+uint64(n) : off+uint64(n)], true
 }
 
-// keyTable finds regions by key. Lookups take no lock and do not allocate;
+// A keyTable finds regions by key. Lookups are lock-free and do not allocate;
 // changes are serialized. Regions and windows share the key space.
 //
-// It is a hash table with linear probing on the index. A slot once filled
-// is never empty again until the table is built anew, so that readers need no
-// protection from writers; a removed region leaves the grave behind.
+// It is a hash table with linear probing on the index. A slot once used stays
+// non-empty until the table is rebuilt, so that readers need no synchronization
+// with writers; removal leaves a tombstone.
 type keyTable struct {
 	slots atomic.Pointer[[]atomic.Pointer[region]] // a power of two, at most half of them filled
 
 	mu          sync.Mutex // guards changes of the slots, and all below
 	rand        func() uint32
-	filled      int                 // slots with a region or a grave
+	filled      int                 // slots with a region or a tombstone
 	live        int                 // slots with a region
-	usedIndices map[uint32]struct{} // indices that are live or resting
+	usedIndices map[uint32]struct{} // indices that are live or quarantined
 	quarantined slotRing[uint32]    // freed indices, oldest first
 }
 
-var tombstone = new(region) // its key, 0, is never looked for
+var tombstone = new(region) // its key, 0, is never looked up
 
 const initialTableSlots = 64
 
-// newKeyTable makes an empty table. Keys are as unpredictable as rand, and the
-// same for the same rand and the same calls. rand is called by one goroutine
-// at a time.
+// newKeyTable returns an empty table. Keys are as unpredictable as rand, and
+// deterministic given rand and the sequence of calls. Calls of rand are
+// serialized.
 func newKeyTable(rand func() uint32) *keyTable {
 	t := &keyTable{rand: rand, usedIndices: make(map[uint32]struct{})}
 	slots := make([]atomic.Pointer[region], initialTableSlots)
@@ -94,8 +94,8 @@ func (t *keyTable) lookup(key uint32) *region {
 	}
 }
 
-// insert gives r a fresh key and makes it known, or returns false if the key
-// space is used up. The caller must not have shared r yet.
+// insert assigns a fresh key to r and adds r, or returns false if the key space
+// is used up. r must not be shared yet.
 func (t *keyTable) insert(r *region) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -113,8 +113,8 @@ func (t *keyTable) insert(r *region) bool {
 	return true
 }
 
-// drawKey returns a random key whose index is free. If the index drawn is not, the
-// next free one serves.
+// drawKey returns a random key with an unused index: the index drawn or the
+// next free one.
 func (t *keyTable) drawKey() uint32 {
 	drawn := t.rand()
 	for index := drawn >> variantBits; ; index = (index + 1) & indexMask {
@@ -124,7 +124,7 @@ func (t *keyTable) drawKey() uint32 {
 	}
 }
 
-// rebuild makes a table without graves and with room to grow.
+// rebuild replaces the table by one without tombstones and with room to grow.
 func (t *keyTable) rebuild() {
 	size := initialTableSlots
 	for size < 4*(t.live+1) {
@@ -160,15 +160,15 @@ func (t *keyTable) findSlot(r *region) *atomic.Pointer[region] {
 	}
 }
 
-// replace puts next in the place of r. Their keys have the same index.
+// replace replaces r by next. Their keys have the same index.
 func (t *keyTable) replace(r, next *region) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.findSlot(r).Store(next)
 }
 
-// remove takes r out. Lookups that began before may still return it: who must
-// know that nobody uses it quiesces the engine afterwards.
+// remove removes r. Concurrent lookups may still return it; a caller that needs
+// it unused must quiesce the shards afterwards.
 func (t *keyTable) remove(r *region) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -177,7 +177,7 @@ func (t *keyTable) remove(r *region) {
 	t.quarantine(r.key >> variantBits)
 }
 
-// quarantine keeps index from being given again too soon.
+// quarantine prevents index from being reused too soon.
 func (t *keyTable) quarantine(index uint32) {
 	if t.quarantined.n == quarantineSize {
 		delete(t.usedIndices, *t.quarantined.pop())

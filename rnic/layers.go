@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// LayerInfo is what something that runs on a device has counted, such as
-// package cm.
+// LayerInfo are the counters of a layer that runs on a device, such as package
+// cm.
 type LayerInfo struct {
 	Name     string         `json:"name"` // "cm"
 	Counters []LayerCounter `json:"counters"`
@@ -19,7 +19,7 @@ type LayerCounter struct {
 	Level bool   `json:"level,omitempty"`
 }
 
-// layers are those that show their counters. The zero value is ready for use.
+// layers are the layers that publish counters. The zero value is ready for use.
 type layers struct {
 	mu   sync.Mutex
 	list []*layer
@@ -30,11 +30,11 @@ type layer struct {
 	each func(yield func(name string, value uint64, level bool))
 }
 
-// AddLayer makes the counters of something that runs on the device part of its
-// snapshots, and so of `softrnic stat` and of Prometheus, until remove is
-// called; twice is safe. Names are in snake case. each calls yield for every
-// counter, always in the same order. It is called from any goroutine, with no
-// lock of the device held. A nil function adds nothing.
+// AddLayer adds the counters of a layer above the device to its snapshots, and
+// thereby to `softrnic stat` and Prometheus, until remove is called, which is
+// idempotent. Names are in snake case. each calls yield for every counter,
+// always in the same order; it may be called from any goroutine, with no lock
+// of the device held. A nil function adds nothing.
 func (d *Device) AddLayer(name string, each func(yield func(name string, value uint64, level bool))) (remove func()) {
 	if each == nil {
 		return func() {}
@@ -50,7 +50,8 @@ func (d *Device) AddLayer(name string, each func(yield func(name string, value u
 	}
 }
 
-// inspect asks every layer, in the order in which they were added.
+// inspect returns the counters of every layer, in the order in which they were
+// added.
 func (l *layers) inspect() (list []LayerInfo) {
 	l.mu.Lock()
 	all := slices.Clone(l.list)

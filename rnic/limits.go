@@ -5,8 +5,7 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// Limits of a device. They bound what a program may ask for; nothing is
-// allocated before it is used.
+// Limits of a device. Memory is allocated on use only.
 const (
 	maxQP        = 1 << 20
 	maxQPWR      = 1 << 15

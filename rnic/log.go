@@ -13,8 +13,9 @@ var logLevels = map[string]slog.Level{
 	"error": slog.LevelError, "warn": slog.LevelWarn, "info": slog.LevelInfo, "debug": slog.LevelDebug,
 }
 
-// newLogger is where a device logs to: what the program says, or the
-// environment, or else the program's default logger, which hears of failures.
+// newLogger returns the logger of a device: that of the options, or of the
+// environment, or else one that passes failures to the program's default
+// logger.
 func newLogger(o *Options) (*slog.Logger, error) {
 	word := os.Getenv(EnvLog)
 	level, known := logLevels[word]
@@ -31,12 +32,12 @@ func newLogger(o *Options) (*slog.Logger, error) {
 	return nil, fmt.Errorf("%q is no level: want off, error, warn, info or debug", word)
 }
 
-// maxLoggedFailures is how many failures of a device reach the program's default
-// logger. When a peer dies, thousands of queue pairs may fail at once.
+// maxLoggedFailures bounds the failures of a device that reach the program's
+// default logger. When a peer dies, thousands of queue pairs may fail at once.
 const maxLoggedFailures = 16
 
-// failureLog hands warnings and errors to whatever is slog's default logger at
-// the time.
+// A failureLog passes warnings and errors to slog's default logger of the
+// moment.
 type failureLog struct {
 	logged *atomic.Int32 // by the device
 	with   []func(slog.Handler) slog.Handler

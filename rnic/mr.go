@@ -11,7 +11,7 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// MR is a registered memory region. It keeps its buffer alive.
+// An MR is a registered memory region. It keeps its buffer alive.
 type MR struct {
 	region
 
@@ -24,14 +24,14 @@ var _ verbs.MR = (*MR)(nil)
 
 const knownAccess = verbs.AccessLocalWrite | verbs.AccessRemote | verbs.AccessMWBind | verbs.AccessZeroBased
 
-// RegMR registers buf, which stays the caller's: it is not copied, and the
-// adapter reads and writes it as work requests and peers ask, until Dereg.
-// Both keys are new with every registration.
+// RegMR implements verbs.PD. buf remains the caller's: it is not copied, and
+// the adapter accesses it as work requests and peers request, until Dereg. Both
+// keys are new with every registration.
 //
-// Memory that the process cannot read, or with AccessLocalWrite cannot write, is
-// refused with verbs.ErrFault (ibv_reg_mr(3): EFAULT). Systems other than Linux
-// do not tell: there, as with memory that is unmapped or protected later, the
-// work requests that touch it fail.
+// Memory that the process cannot read, or with AccessLocalWrite cannot write,
+// is refused with verbs.ErrFault (ibv_reg_mr(3): EFAULT). Systems other than
+// Linux do not report this: there, as with memory that is unmapped or protected
+// later, the work requests that access it fail.
 func (pd *PD) RegMR(buf []byte, access verbs.AccessFlags) (verbs.MR, error) {
 	const op = "register MR"
 	access &^= verbs.AccessOptional
@@ -76,20 +76,20 @@ func checkRegion(buf []byte, access verbs.AccessFlags, maxSize uint64) *verbs.Op
 	return nil
 }
 
-// Addr is the first address as work requests name it: the real one, or 0 with
-// AccessZeroBased.
+// Addr returns the first address as work requests name it: the virtual address,
+// or 0 with AccessZeroBased.
 func (mr *MR) Addr() uint64 { return mr.base }
 
-// Len is the length in bytes.
+// Len returns the length in bytes.
 func (mr *MR) Len() int { return len(mr.mem) }
 
-// Bytes is the registered memory itself.
+// Bytes returns the registered memory itself.
 func (mr *MR) Bytes() []byte { return mr.mem }
 
-// LKey is the key for local use.
+// LKey returns the key for local use.
 func (mr *MR) LKey() uint32 { return mr.key }
 
-// RKey is the key for remote use, 0 if no remote access was granted.
+// RKey returns the key for remote use, or 0 if no remote access was granted.
 func (mr *MR) RKey() uint32 {
 	if mr.access&verbs.AccessRemote == 0 {
 		return 0
@@ -97,11 +97,11 @@ func (mr *MR) RKey() uint32 {
 	return mr.key
 }
 
-// Access is what was granted at registration.
+// Access returns the access flags of the registration.
 func (mr *MR) Access() verbs.AccessFlags { return mr.access }
 
-// SGE names n bytes at offset off. It checks nothing: what is out of range,
-// negative numbers included, makes the work request fail.
+// SGE returns a scatter/gather element of n bytes at offset off. It is not
+// validated: a range outside the region makes the work request fail.
 func (mr *MR) SGE(off, n int) verbs.SGE {
 	length := uint32(math.MaxUint32)
 	if n >= 0 && uint64(n) < math.MaxUint32 {
@@ -111,8 +111,8 @@ func (mr *MR) SGE(off, n int) verbs.SGE {
 }
 
 // LoadUint64 reads the 8 bytes at offset off in host byte order, with acquire
-// semantics. Offset and address must be multiples of 8; it panics otherwise,
-// as it does out of range.
+// semantics. It panics if off is out of range, or if offset or address is no
+// multiple of 8.
 func (mr *MR) LoadUint64(off int) uint64 {
 	return atomic.LoadUint64((*uint64)(mr.wordPointer(off, 8)))
 }
@@ -133,9 +133,9 @@ func (mr *MR) wordPointer(off, size int) unsafe.Pointer {
 	return p
 }
 
-// Dereg invalidates both keys. When it returns nil the adapter does not touch
-// the memory again. It returns ErrBusy while windows are bound to the region,
-// and ErrClosed the second time.
+// Dereg invalidates both keys. When it returns nil, the adapter no longer
+// accesses the memory. It returns ErrBusy while windows are bound to the
+// region, and ErrClosed on the second call.
 func (mr *MR) Dereg() error {
 	if err := mr.close(); err != nil {
 		return err
@@ -162,8 +162,8 @@ func (mr *MR) close() error {
 	return nil
 }
 
-// addWindow counts one more window bound to the region, or returns false if it has
-// been deregistered.
+// addWindow counts a window bound to the region, or returns false if the region
+// was deregistered.
 func (mr *MR) addWindow() bool {
 	mr.mu.Lock()
 	defer mr.mu.Unlock()
@@ -173,7 +173,7 @@ func (mr *MR) addWindow() bool {
 	return !mr.closed
 }
 
-// removeWindow counts one window less.
+// removeWindow undoes addWindow.
 func (mr *MR) removeWindow() {
 	mr.mu.Lock()
 	defer mr.mu.Unlock()

@@ -18,7 +18,7 @@ type groupTable struct {
 	list map[netip.Addr]*group
 }
 
-// group is one multicast group: a socket of its own, because the device's is
+// A group is one multicast group: a socket of its own, because the device's is
 // bound to one address, and a goroutine that reads it.
 type group struct {
 	conn    link.Conn
@@ -27,8 +27,8 @@ type group struct {
 	done    chan struct{}
 }
 
-// AttachMcast implements verbs.QP. The group's packets come through UDP
-// multicast on the interface of the device's address, on port 4791.
+// AttachMcast implements verbs.QP. The group's packets arrive by UDP multicast
+// on the interface of the device's address, on port 4791.
 func (q *QP) AttachMcast(g verbs.GID) error {
 	const op = "attach multicast"
 	refuse := func(err error, format string, args ...any) error {
@@ -75,7 +75,7 @@ func (q *QP) AttachMcast(g verbs.GID) error {
 	return nil
 }
 
-// DetachMcast implements verbs.QP. The last one to leave closes the socket.
+// DetachMcast implements verbs.QP. Detaching the last member closes the socket.
 func (q *QP) DetachMcast(g verbs.GID) error {
 	addr := g.Addr()
 	q.dev.groups.mu.Lock()
@@ -108,7 +108,7 @@ func (g *groupTable) detachAll(q *QP) {
 	}
 }
 
-// close ends all groups.
+// close closes all groups.
 func (g *groupTable) close() {
 	g.mu.Lock()
 	list := g.list
@@ -119,7 +119,7 @@ func (g *groupTable) close() {
 	}
 }
 
-// removeIfEmpty forgets a group without members. The lock is held.
+// removeIfEmpty removes a group without members. g.mu is held.
 func (g *groupTable) removeIfEmpty(addr netip.Addr, gr *group) bool {
 	gr.mu.Lock()
 	defer gr.mu.Unlock()
@@ -141,15 +141,15 @@ func (gr *group) removeMember(q *QP) bool {
 	return true
 }
 
-// close ends the group's goroutine and waits for it.
+// close closes the socket and waits for the group's goroutine.
 func (gr *group) close() error {
 	err := gr.conn.Close()
 	<-gr.done
 	return err
 }
 
-// receiveLoop reads the group's socket until it is closed. A socket that fails is a
-// failure of the device's link, as its own is.
+// receiveLoop reads the group's socket until it is closed. A failure of the
+// socket is a failure of the device's link.
 func (gr *group) receiveLoop(d *Device) {
 	defer close(gr.done)
 	rx := link.NewDatagrams(1)
@@ -169,7 +169,7 @@ func (gr *group) receiveLoop(d *Device) {
 	}
 }
 
-// handleDatagram gives a copy of each packet to every member.
+// handleDatagram passes each packet to every member.
 func (gr *group) handleDatagram(d *Device, dg *link.Datagram, flows *flowCache) {
 	p := wire.Packet{Src: dg.Src, Dst: flows.local, TOS: dg.TOS}
 	for i := range dg.Count() {
@@ -194,7 +194,7 @@ func (gr *group) handleDatagram(d *Device, dg *link.Datagram, flows *flowCache) 
 	}
 }
 
-// handleMulticast takes a packet that came through a group.
+// handleMulticast handles a packet that arrived through a group.
 func (q *QP) handleMulticast(p *wire.Packet) {
 	s := q.shard
 	s.mu.Lock()
@@ -206,6 +206,6 @@ func (q *QP) handleMulticast(p *wire.Packet) {
 	if drop := q.core.HandlePacket(now, p); drop != wire.DropNone {
 		q.dev.drops.count(drop)
 	}
-	s.drainQP(q, now) // it may have overrun its completion queue, or failed
+	s.drainQP(q, now) // handles an overrun or failure, too
 	s.flush()
 }

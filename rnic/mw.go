@@ -11,20 +11,20 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// MW is a memory window of type 2B: bound to a range of a region and to one
-// queue pair. The index of its key stays, the variant is the caller's choice
+// An MW is a memory window of type 2B: bound to a range of a region and to one
+// queue pair. The index of its key is constant; the caller chooses the variant
 // at each bind.
 type MW struct {
 	pd *PD
 
 	mu      sync.Mutex // taken before those of MR, key table and PD
 	closed  bool
-	current atomic.Pointer[region] // what the key leads to; changed under mu
+	current atomic.Pointer[region] // target of the key; changed under mu
 }
 
 var _ verbs.MW = (*MW)(nil)
 
-// AllocMW allocates an unbound memory window.
+// AllocMW implements verbs.PD. The window is unbound.
 func (pd *PD) AllocMW() (verbs.MW, error) {
 	const op = "allocate MW"
 	if err := pd.addRef(kindMW, op); err != nil {
@@ -40,12 +40,12 @@ func (pd *PD) AllocMW() (verbs.MW, error) {
 	return w, nil
 }
 
-// RKey is the key of the last bind, or the one the window was allocated with.
-// The next bind must use another low byte (verbs.IncRKey).
+// RKey returns the key of the last bind, or of the allocation. The next bind
+// must use another low byte (verbs.IncRKey).
 func (w *MW) RKey() uint32 { return w.current.Load().key }
 
-// Dealloc frees the window, also while it is bound. When it has returned no
-// peer reaches memory through it. The second time it returns ErrClosed.
+// Dealloc frees the window, also while it is bound. When it returns, no peer
+// can access memory through it. The second call returns ErrClosed.
 func (w *MW) Dealloc() error {
 	if err := w.close(); err != nil {
 		return err
@@ -68,9 +68,9 @@ func (w *MW) close() error {
 }
 
 // Bind implements qp.Memory. The checks are those of Linux's rxe (rxe_mw.c) for
-// windows of type 2: a free window, a key with another variant, a region that
-// allows windows and, if it shall be writable, local writes, and a range inside
-// it. Beyond rxe, a region may be zero-based.
+// windows of type 2: an unbound window, a key with another variant, a region
+// with AccessMWBind and, for a writable window, AccessLocalWrite, and a range
+// inside it. Beyond rxe, a region may be zero-based.
 func (pd *PD) Bind(b *verbs.BindMW, qpn uint32) qp.Fault {
 	w, _ := b.MW.(*MW)
 	mr, _ := b.MR.(*MR)
@@ -101,7 +101,7 @@ func (pd *PD) Bind(b *verbs.BindMW, qpn uint32) qp.Fault {
 	return qp.NoFault
 }
 
-// subRegion makes the region of a window on mr.
+// subRegion returns the region of a window on mr.
 func (mr *MR) subRegion(b *verbs.BindMW) (*region, qp.Fault) {
 	const writes = verbs.AccessRemoteWrite | verbs.AccessRemoteAtomic
 	switch {
@@ -125,8 +125,8 @@ func (mr *MR) subRegion(b *verbs.BindMW) (*region, qp.Fault) {
 	return r, qp.NoFault
 }
 
-// Invalidate implements qp.Memory. It does not quiesce the engine: only the
-// queue pair of the window can be in its memory, and that is the one calling.
+// Invalidate implements qp.Memory. It does not quiesce the shards: only the
+// window's queue pair can be accessing its memory, and that is the caller.
 func (pd *PD) Invalidate(rkey, qpn uint32) qp.Fault {
 	found := pd.keys.lookup(rkey)
 	switch {
@@ -151,8 +151,8 @@ func (pd *PD) Invalidate(rkey, qpn uint32) qp.Fault {
 	return qp.NoFault
 }
 
-// unbind ends the binding, if there is one. The key stays and leads nowhere.
-// The caller holds w.mu.
+// unbind ends the binding, if any. The key remains without a target. w.mu is
+// held.
 func (w *MW) unbind() {
 	r := w.current.Load()
 	if r.mr == nil {
@@ -163,7 +163,7 @@ func (w *MW) unbind() {
 	r.mr.removeWindow()
 }
 
-// replaceRegion changes what the key leads to. The caller holds w.mu.
+// replaceRegion changes the target of the key. w.mu is held.
 func (w *MW) replaceRegion(r, next *region) {
 	w.pd.keys.replace(r, next)
 	w.current.Store(next)
@@ -187,9 +187,9 @@ func (pd *PD) noteUnbound(w *MW, qpn uint32) {
 	}
 }
 
-// unbindQP ends all bindings to a queue pair that is destroyed, so that the
-// next one with its number does not inherit them. The queue pair must have
-// left its shard: it binds nothing meanwhile.
+// unbindQP ends all bindings to a destroyed queue pair, so that the next one
+// with its number does not inherit them. The queue pair must have left its
+// shard, so that it binds nothing meanwhile.
 func (pd *PD) unbindQP(qpn uint32) {
 	pd.mu.Lock()
 	windows := slices.Collect(maps.Keys(pd.bound[qpn]))

@@ -17,7 +17,7 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// applyEnvironment adds what environment variables ask for.
+// applyEnvironment fills in unset options from environment variables.
 func (o *Options) applyEnvironment() error {
 	refuse := func(name string, err error) error {
 		if !errors.Is(err, verbs.ErrInvalid) {
@@ -46,8 +46,8 @@ func (o *Options) applyEnvironment() error {
 	return nil
 }
 
-// validate brings Addr into the form that a socket is bound to, and refuses options
-// that make no sense.
+// validate normalizes Addr and returns ErrInvalid for options that exclude each
+// other or are out of range.
 func (o *Options) validate() error {
 	o.Addr = normalizeBind(o.Addr)
 	refuse := func(format string, args ...any) error {
@@ -87,8 +87,8 @@ func (o *Options) openSockets() ([]link.Conn, error) {
 	if err != nil {
 		return nil, &verbs.OpError{Op: "open device", Err: err}
 	}
-	// An address that is another host's does not end the search, and where one of
-	// this host's is in use, that is the error.
+	// An address of another host does not end the search, and an address of this
+	// host that is in use takes precedence as the error.
 	var foreign netip.Addr
 	var failed error
 	var failedAt netip.AddrPort
@@ -98,7 +98,7 @@ func (o *Options) openSockets() ([]link.Conn, error) {
 			continue
 		}
 		lo.Addr = a
-		lo.NoTOS = a.Addr().IsLoopback() // where nothing marks packets on their way
+		lo.NoTOS = a.Addr().IsLoopback() // loopback sets no ECN marks
 		conns, err := link.OpenGroup(lo, max(1, o.Shards))
 		if err == nil {
 			return conns, nil
@@ -116,7 +116,7 @@ func (o *Options) openSockets() ([]link.Conn, error) {
 	return nil, o.openError(failedAt, failed)
 }
 
-// openError says why no address could be opened; at was the last of them.
+// openError explains why no address could be opened; at was the last one tried.
 func (o *Options) openError(at netip.AddrPort, err error) error {
 	e := &verbs.OpError{Op: "open device", Object: at.String(), Err: err}
 	if !link.IsAddrInUse(err) {
@@ -140,7 +140,7 @@ func (o *Options) openError(at netip.AddrPort, err error) error {
 	return e
 }
 
-// unwrapErrno is the system's error inside of one that explains it for a process.
+// unwrapErrno returns the system's error number inside err, if any, or err.
 func unwrapErrno(err error) error {
 	if no := syscall.Errno(0); errors.As(err, &no) {
 		return no
@@ -148,16 +148,17 @@ func unwrapErrno(err error) error {
 	return err
 }
 
-// heldAddrs are the addresses that devices of this process have, as Device.Addr gives
-// them, with their names.
+// heldAddrs maps the addresses of this process's devices, as Device.Addr
+// returns them, to their names.
 var heldAddrs sync.Map // netip.AddrPort to string
 
-// normalizeBind is link.NormalizeBind with a port, and keeps the zero AddrPort.
+// normalizeBind is link.NormalizeBind with a port. It keeps the zero AddrPort.
 func normalizeBind(at netip.AddrPort) netip.AddrPort {
 	return netip.AddrPortFrom(link.NormalizeBind(at.Addr()), at.Port())
 }
 
-// findHolder tells which device of this process has an address.
+// findHolder returns the name of the device of this process that is bound to
+// the address.
 func findHolder(at netip.AddrPort) (name string, ours bool) {
 	v, ours := heldAddrs.Load(normalizeBind(at))
 	name, _ = v.(string)
@@ -167,7 +168,7 @@ func findHolder(at netip.AddrPort) (name string, ours bool) {
 // maxShards bounds Options.Shards.
 const maxShards = 256
 
-// candidates lists the addresses to try, in order.
+// candidates returns the addresses to try, in order.
 func (o *Options) candidates() ([]netip.AddrPort, error) {
 	switch {
 	case o.Addr.Addr().IsValid():
@@ -191,13 +192,12 @@ func (o *Options) candidates() ([]netip.AddrPort, error) {
 	return append(list, netip.AddrPortFrom(localhost, 0)), nil
 }
 
-// raiseGOMAXPROCS sees to it that the threads which wait in the socket are not the only ones
-// that may run. In a system call that blocks a thread keeps its share of GOMAXPROCS
-// until the runtime's monitor takes it away, which it may look for every 10 ms only. Of
-// a process with one processor, a rank bound to it for example, nothing else would run
-// for so long. So it gets a second share, unless GOMAXPROCS is in its environment. The
-// runtime does not follow the number of processors any more then, until
-// runtime.SetDefaultGOMAXPROCS.
+// raiseGOMAXPROCS raises GOMAXPROCS from 1 to 2, unless it is set in the
+// environment. A thread blocked in a system call keeps its processor of the
+// runtime until the runtime's monitor retakes it, up to 10 ms later. In a
+// process with one processor, for example a bound rank, nothing else would run
+// meanwhile. Afterwards the runtime does not follow changes of the CPU count,
+// until runtime.SetDefaultGOMAXPROCS.
 func raiseGOMAXPROCS() {
 	if os.Getenv("GOMAXPROCS") == "" && runtime.GOMAXPROCS(0) == 1 {
 		runtime.GOMAXPROCS(2)

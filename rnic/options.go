@@ -17,7 +17,7 @@ const (
 	EnvLog    = "SOFTRNIC_LOG"    // least level to log to stderr: off, error, warn, info, debug
 )
 
-// Options say how to open a device. The zero value opens one on the loopback
+// Options configure a device. The zero value opens one on the loopback
 // interface, at the first address of 127.0.0.0/8 whose port 4791 is free.
 type Options struct {
 	// Addr is the address the device is bound to, and so its GID. Port 0 means
@@ -25,8 +25,8 @@ type Options struct {
 	// link-local address needs its interface as zone.
 	Addr netip.AddrPort
 
-	// Addrs are several addresses, of which the device takes the first that is
-	// free, if Addr names none.
+	// Addrs is a list of addresses, of which the device takes the first that is
+	// free, if Addr is not set.
 	Addrs Addrs
 
 	// AnyPort lets the system choose the port when Addr or Addrs have none: for
@@ -41,28 +41,28 @@ type Options struct {
 	// More than one needs Linux, where the kernel steers by destination QPN.
 	Shards int
 
-	// Spin is how long a blocked waiter looks for packets before it goes to
-	// sleep. 0 means DefaultSpin; negative, not at all.
+	// Spin is how long a blocked waiter polls before it goes to sleep. 0 means
+	// DefaultSpin; a negative value disables spinning.
 	Spin time.Duration
 
-	// NoService leaves out the service goroutine: nothing happens but in
-	// calls of Poll, Wait, Progress and the posting verbs.
+	// NoService disables the service goroutine: the device makes progress only
+	// in calls of Poll, Wait, Progress and the posting verbs.
 	NoService bool
 
-	// NoGSO, NoGRO, NoMMsg and Portable do without parts of the fast path.
+	// NoGSO, NoGRO, NoMMsg and Portable disable parts of the fast path.
 	NoGSO, NoGRO, NoMMsg, Portable bool
 
-	// RecvBuffer and SendBuffer are the socket's buffers in bytes; 0 asks for
-	// much (8 and 4 MiB), -1 leaves what the system gives.
+	// RecvBuffer and SendBuffer are the sizes of the socket's buffers in bytes;
+	// 0 requests 8 and 4 MiB, -1 keeps the system's default.
 	RecvBuffer, SendBuffer int
 
-	// Impair injects faults: netem's words and rules that know the protocol,
-	// for example "loss 1% delay 2ms seed 7; drop every 2nd ACK". See
+	// Impair injects faults: options of netem and rules about packets, for
+	// example "loss 1% delay 2ms seed 7; drop every 2nd ACK". See
 	// SetImpair.
 	Impair string
 
-	// ICM limits how many queue pairs the device works with at full speed, as
-	// the caches of hardware do. The zero value does not.
+	// ICM limits the number of queue pairs at full speed, as the context caches
+	// of hardware do. The zero value is no limit.
 	ICM ICM
 
 	// Capture writes all packets to this pcapng file (compressed if it ends
@@ -76,18 +76,15 @@ type Options struct {
 	// logger, some of each device; see EnvLog.
 	Logger *slog.Logger
 
-	// Debug is where one can look into the device while it runs: see
-	// Device.ServeDebug.
+	// Debug is the address of the debug endpoint, see Device.ServeDebug.
 	Debug string
 
 	// Conn, Clock and Rand replace the socket, the monotonic clock
-	// (nanoseconds) and the source of numbers and keys. The simulation uses
-	// them.
+	// (nanoseconds) and the random source of numbers and keys, for simulations.
 	Conn  link.Conn
 	Clock func() int64
 	Rand  func() uint32
 }
 
-// DefaultSpin is how long a waiter spins before it blocks, unless Options say
-// otherwise.
+// DefaultSpin is the default of Options.Spin.
 const DefaultSpin = 50 * time.Microsecond

@@ -10,8 +10,8 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// pathCache remembers the MTUs of paths for a second, for programs that connect many queue
-// pairs to one adapter.
+// A pathCache caches the MTUs of paths for a second, for programs that connect
+// many queue pairs to one adapter.
 type pathCache struct {
 	mu    sync.Mutex
 	paths map[netip.AddrPort]pathEntry
@@ -48,8 +48,8 @@ func (d *Device) PathMTU(av verbs.AHAttr) (verbs.MTU, int) {
 // PathMTU implements verbs.PathProber.
 func (q *QP) PathMTU(av verbs.AHAttr) (verbs.MTU, int) { return q.dev.PathMTU(av) }
 
-// pathBytes asks the link for the MTU of a path, 0 if it is not known. Where nothing can be
-// sent at all, the completions tell.
+// pathBytes returns the MTU of a path in bytes, or 0 if the link does not know
+// it. If sending fails altogether, completions report that.
 func (d *Device) pathBytes(dst netip.AddrPort) int {
 	c, now := &d.paths, d.now()
 	c.mu.Lock()

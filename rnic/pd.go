@@ -10,8 +10,8 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// pdHost is what a protection domain and the objects in it need of their
-// device. All methods may be called from any goroutine.
+// A pdHost provides the services of the device to a protection domain and its
+// objects. All methods may be called from any goroutine.
 type pdHost interface {
 	QueryDevice() verbs.DeviceAttr
 	QueryGID(port, index int) (verbs.GIDEntry, error)
@@ -26,16 +26,16 @@ type pdHost interface {
 	// held and must not take them.
 	raiseEvent(ev verbs.AsyncEvent)
 
-	// quiesceShards returns when every shard has been outside of the engine at
-	// least once since the call, so that nobody uses a region any more that
-	// left the key table before. It is called without locks.
+	// quiesceShards returns when every shard's lock has been free at least once
+	// since the call, so that no shard uses a region removed from the key table
+	// before. It is called without locks.
 	quiesceShards()
 
-	// pdFreed is told that a domain was deallocated.
+	// pdFreed records that a domain was deallocated.
 	pdFreed(pd *PD)
 }
 
-// PD is a protection domain. It is the memory of its queue pairs (qp.Memory).
+// A PD is a protection domain. It is the memory of its queue pairs (qp.Memory).
 type PD struct {
 	host pdHost
 	keys *keyTable
@@ -48,15 +48,14 @@ type PD struct {
 
 var _ qp.Memory = (*PD)(nil)
 
-// newPD makes an empty domain. The caller has counted it against the quota;
-// freedPD is where it is given back.
+// newPD returns an empty domain. The caller has reserved it in the quota;
+// Dealloc releases it by pdFreed.
 func newPD(host pdHost) *PD {
 	return &PD{host: host, keys: host.keyTable(), bound: make(map[uint32]map[*MW]struct{})}
 }
 
-// addRef counts one more object of the domain, which op makes, against the
-// domain and the device, or says why there cannot be one. release takes it
-// back.
+// addRef counts an object of the domain, created by op, against the domain and
+// the device, or returns why it cannot be created. release undoes it.
 func (pd *PD) addRef(k kind, op string) error {
 	if pd.host.isClosed() {
 		return &verbs.OpError{Op: op, Err: verbs.ErrClosed, Detail: "the device was closed"}
@@ -74,7 +73,7 @@ func (pd *PD) addRef(k kind, op string) error {
 	return nil
 }
 
-// release counts one object less.
+// release undoes addRef.
 func (pd *PD) release(k kind) {
 	pd.mu.Lock()
 	pd.refs[k]--
@@ -82,9 +81,8 @@ func (pd *PD) release(k kind) {
 	pd.host.quotas().release(k)
 }
 
-// Dealloc frees the domain. It returns ErrBusy while something made from it
-// exists, unless the device is closed and took everything with it; and
-// ErrClosed the second time.
+// Dealloc frees the domain. It returns ErrBusy while objects of the domain
+// exist, unless the device is closed, and ErrClosed on the second call.
 func (pd *PD) Dealloc() error {
 	if err := pd.close(); err != nil {
 		return err
@@ -106,7 +104,7 @@ func (pd *PD) close() error {
 	return nil
 }
 
-// describeRefs lists what the domain still has, for example "2 x memory region".
+// describeRefs lists the remaining objects, for example "2 x memory region".
 func (pd *PD) describeRefs() string {
 	var list []string
 	for k, n := range pd.refs {
@@ -162,7 +160,7 @@ func (pd *PD) Remote(rkey uint32, addr uint64, n uint32, need verbs.AccessFlags,
 	return mem, qp.NoFault
 }
 
-// realAddr is the address of the first byte of mem.
+// realAddr returns the address of the first byte of mem.
 func realAddr(mem []byte) uint64 {
 	return uint64(uintptr(unsafe.Pointer(unsafe.SliceData(mem))))
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// PeerAH is a peer of a UD queue pair that has RDMA with it.
+// A PeerAH is a peer of a UD queue pair with RDMA.
 type PeerAH struct {
 	q      *QP
 	attr   verbs.AHAttr

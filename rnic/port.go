@@ -9,11 +9,11 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// port is the state of a device's port: that of the interface that has the
+// A port is the state of a device's port: that of the interface with the
 // device's address.
 type port struct {
 	state   atomic.Pointer[ifwatch.State]
-	watcher *ifwatch.Watcher // or nil: the state does not change
+	watcher *ifwatch.Watcher // nil if the state cannot change
 }
 
 // Physical states of a port (IBTA volume 1, PortInfo:PortPhysicalState).
@@ -22,8 +22,8 @@ const (
 	physLinkUp   = 5
 )
 
-// watchPort follows the interface from here on. Without an interface (a network in
-// memory), or where the system does not tell of changes, the port stays as it is.
+// watchPort starts following the interface. Without an interface (an in-memory
+// network), or on systems without notifications, the state is constant.
 func (d *Device) watchPort() {
 	if d.options.Conn != nil || d.caps.Index == 0 {
 		return
@@ -36,7 +36,7 @@ func (d *Device) watchPort() {
 	d.port.watcher = w
 }
 
-// handlePortChange is called by the watcher for every change, one at a time.
+// handlePortChange handles a change of the interface. Calls are serialized.
 func (d *Device) handlePortChange(s ifwatch.State) {
 	was := d.port.state.Swap(&s)
 	if d.unusable.Load() {
@@ -68,7 +68,7 @@ func (d *Device) handlePortChange(s ifwatch.State) {
 	}
 }
 
-// portState returns what QueryPort says of the port.
+// portState returns the state for QueryPort.
 func (d *Device) portState() (state verbs.PortState, phys uint8) {
 	if d.unusable.Load() || !d.port.state.Load().Usable() {
 		return verbs.PortDown, physDisabled

@@ -11,8 +11,7 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// QP is a queue pair: a qp.Core with a lock, a place among the timers, and
-// completion queues.
+// A QP is a queue pair: a qp.Core with a lock, a timer and completion queues.
 type QP struct {
 	core           *qp.Core
 	num            uint32
@@ -31,11 +30,11 @@ type QP struct {
 	destroyed      bool // destroyed
 	active         bool // in shard.active
 	ackQueued      bool // in shard.ackQueue
-	failureLogged  bool // its first failure has been reported
-	refusalLogged  bool // the system has refused responses of it, which has been logged
+	failureLogged  bool // its first failure was logged
+	refusalLogged  bool // lost responses were logged
 	overran        bool // a completion is lost
 	confirmPending bool // in shard.unconfirmed
-	sendBlocked    bool // its next request waits for those in the batch to complete
+	sendBlocked    bool // its next request waits for the batch to be sent
 	onRefusal      func(*verbs.RefusedError)
 	timerAt        reliability.Time
 	timerIndex     int
@@ -102,7 +101,7 @@ func (d *Device) createQP(pd *PD, a verbs.QPInitAttr) (_ *QP, err error) {
 	if q.srq != nil {
 		cfg.Shared = q.srq
 	}
-	q.shard.mu.Lock() // nobody may find it before it has its core
+	q.shard.mu.Lock() // q must not be found before it has its core
 	defer q.shard.mu.Unlock()
 	if a.Type == verbs.GSI {
 		q.num = wire.QPNGSI
@@ -117,7 +116,7 @@ func (d *Device) createQP(pd *PD, a verbs.QPInitAttr) (_ *QP, err error) {
 	return q, nil
 }
 
-// validateInit checks what the queue pair is made of and takes it over.
+// validateInit validates the attributes and stores the objects they name in q.
 func (q *QP) validateInit(op string, a *verbs.QPInitAttr) error {
 	bad := func(err error, format string, args ...any) error {
 		return &verbs.OpError{Op: op, Err: err, Detail: fmt.Sprintf(format, args...)}
@@ -147,7 +146,7 @@ func (q *QP) validateInit(op string, a *verbs.QPInitAttr) error {
 	}
 	q.maxRDMA = a.MaxDatagramRDMA
 	size := a.Cap
-	if q.srq != nil { // it has the receives
+	if q.srq != nil { // receives are posted there
 		size.MaxRecvWR, size.MaxRecvSGE = 0, 0
 	}
 	for _, l := range []struct {
@@ -178,7 +177,8 @@ func (q *QP) State() verbs.QPState {
 	return q.core.State()
 }
 
-// checkUsable refuses calls on a destroyed queue pair. The lock is held.
+// checkUsable returns the error of op if the queue pair is destroyed or its
+// device unusable. The shard's lock is held.
 func (q *QP) checkUsable(op string) error {
 	if q.destroyed {
 		return &verbs.OpError{Op: op, Object: q.core.String(), Err: verbs.ErrClosed}
@@ -186,7 +186,7 @@ func (q *QP) checkUsable(op string) error {
 	return q.dev.checkUsable(op)
 }
 
-// moveToError ends all work when the device closes.
+// moveToError flushes all work when the device closes.
 func (q *QP) moveToError() {
 	q.shard.mu.Lock()
 	defer q.shard.mu.Unlock()
@@ -195,7 +195,7 @@ func (q *QP) moveToError() {
 	}
 }
 
-// flushBeforeClose sends what the queue pair owes its peer, when the device closes.
+// flushBeforeClose sends the pending acknowledgement when the device closes.
 func (q *QP) flushBeforeClose() {
 	q.shard.mu.Lock()
 	defer q.shard.mu.Unlock()
@@ -230,7 +230,7 @@ func (q *QP) Modify(attr verbs.QPAttr, mask verbs.QPAttrMask) error {
 		return err
 	}
 	now := q.dev.now()
-	s.flushBeforeClose(q, now) // to where the path leads now
+	s.flushBeforeClose(q, now) // on the path in force so far
 	if err := q.core.Modify(now, &attr, mask); err != nil {
 		return err
 	}
@@ -242,8 +242,8 @@ func (q *QP) Modify(attr verbs.QPAttr, mask verbs.QPAttrMask) error {
 	return nil
 }
 
-// purgeCompletions takes the completions that nobody has polled out of the queues, and
-// forgets failures: they are of a life that is over. The lock is held.
+// purgeCompletions removes the queue pair's unpolled completions and clears its
+// failure flags, on reset or destroy. The shard's lock is held.
 func (q *QP) purgeCompletions() {
 	q.sendCQ.purgeQP(q.num)
 	if q.recvCQ != q.sendCQ {
@@ -266,9 +266,9 @@ func (q *QP) Query() (verbs.QPAttr, verbs.QPInitAttr) {
 	return q.core.Query(), init
 }
 
-// PostSend implements verbs.QP. What the window allows leaves before it
-// returns, in one system call with the acknowledgements that are owed; only in
-// the middle of a stream it may wait for company.
+// PostSend implements verbs.QP. Packets that fit the window leave before it
+// returns, in one system call with the pending acknowledgements; in the middle
+// of a stream they may be held back to be coalesced.
 func (q *QP) PostSend(wrs []verbs.SendWR) (int, error) {
 	s := q.shard
 	s.mu.Lock()
@@ -300,8 +300,8 @@ func (q *QP) PostSend(wrs []verbs.SendWR) (int, error) {
 	return n, err
 }
 
-// checkHandles returns the requests up to the first whose address handle is of
-// another protection domain or gone, and what is wrong with that.
+// checkHandles returns the requests up to the first with an address handle that
+// is destroyed or of another protection domain, and the error for that one.
 func (q *QP) checkHandles(wrs []verbs.SendWR) ([]verbs.SendWR, error) {
 	for i := range wrs {
 		switch ah, ok := wrs[i].AH.(*AH); {
@@ -369,22 +369,22 @@ func (q *QP) Destroy() error {
 	return nil
 }
 
-// Counters returns what the queue pair has counted.
+// Counters returns the counters of the queue pair.
 func (q *QP) Counters() qp.Counters {
 	q.shard.mu.Lock()
 	defer q.shard.mu.Unlock()
 	return q.core.Counters()
 }
 
-// History returns the queue pair's flight recorder: its last packets and
-// state transitions, oldest first.
+// History returns the queue pair's flight recorder: its last packets and state
+// transitions, oldest first.
 func (q *QP) History() []qp.Record {
 	q.shard.mu.Lock()
 	defer q.shard.mu.Unlock()
 	return q.core.Records()
 }
 
-// Complete implements qp.Host. The lock is held.
+// Complete implements qp.Host. The shard's lock is held.
 func (q *QP) Complete(wc verbs.WC, solicited bool) {
 	if wc.Status != verbs.WCSuccess {
 		q.logFailure(&wc)
@@ -398,8 +398,8 @@ func (q *QP) Complete(wc verbs.WC, solicited bool) {
 	}
 }
 
-// failOverrun moves a queue pair whose completions are lost to the error state.
-// The lock is held.
+// failOverrun moves a queue pair whose completions were lost to the error
+// state. The shard's lock is held.
 func (q *QP) failOverrun(now reliability.Time) {
 	q.overran = false
 	if s := q.core.State(); s == verbs.StateReset || s == verbs.StateErr {
@@ -412,13 +412,13 @@ func (q *QP) failOverrun(now reliability.Time) {
 	})
 }
 
-// Event implements qp.Host. The lock is held.
+// Event implements qp.Host. The shard's lock is held.
 func (q *QP) Event(t verbs.EventType, why *verbs.Failure) {
 	q.dev.raiseEvent(verbs.AsyncEvent{Type: t, QP: q, Why: why})
 }
 
-// logFailure logs the first failure of a queue pair with its flight recorder, for debugging only:
-// the program gets the failure as a completion.
+// logFailure logs the first failure of a queue pair with its flight recorder at
+// level debug: the program gets the failure as a completion.
 func (q *QP) logFailure(wc *verbs.WC) {
 	if q.failureLogged || wc.Status == verbs.WCWRFlushErr || q.datagram && wc.Opcode != verbs.WCSend && !wc.Opcode.IsRecv() {
 		return // RDMA of a UD queue pair fails alone
@@ -430,7 +430,7 @@ func (q *QP) logFailure(wc *verbs.WC) {
 	}
 }
 
-// recordLog writes a flight recorder for a log, one record an element.
+// A recordLog formats a flight recorder for a log.
 type recordLog []qp.Record
 
 func (r recordLog) String() string {

@@ -7,9 +7,9 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// qpTable finds queue pairs by number. Lookups take no lock and do not
-// allocate. It works as the key table does: linear probing on the number, and
-// a slot once filled is not empty again until the table is built anew.
+// A qpTable finds queue pairs by number. Lookups are lock-free and do not
+// allocate. Like keyTable it uses linear probing, and a slot once used stays
+// non-empty until the table is rebuilt.
 type qpTable struct {
 	slots atomic.Pointer[[]atomic.Pointer[QP]] // a power of two, at most half of them filled
 
@@ -17,11 +17,11 @@ type qpTable struct {
 	filled  int
 	live    int
 	started bool
-	block   uint32 // of numbers, of which one was allocated last, once begun
-	step    uint32 // to the next; 0: not drawn yet
+	block   uint32 // block of the number allocated last, once started
+	step    uint32 // distance to the next block; 0: not drawn yet
 }
 
-var tombstoneQP = new(QP) // its number, 0, is never looked for
+var tombstoneQP = new(QP) // its number, 0, is never looked up
 
 func newQPTable() *qpTable {
 	t := &qpTable{}
@@ -41,8 +41,7 @@ func (t *qpTable) lookup(num uint32) *QP {
 	}
 }
 
-// insert adds q, which has a number of its own, and returns false if that is
-// taken.
+// insert adds q, which has a number, and returns false if the number is in use.
 func (t *qpTable) insert(q *QP) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -58,13 +57,13 @@ func (t *qpTable) insert(q *QP) bool {
 	return true
 }
 
-// allocateNumber gives q a free number from 16 up (0 and 1 are the management queue
-// pairs, 0xFFFFFF is multicast) and adds it. The number modulo the number of
-// shards, which is the same in all calls, is the index of q's shard.
+// allocateNumber assigns q a free number from 16 up (0 and 1 are the management
+// queue pairs, 0xFFFFFF is multicast) and adds it. The number modulo the number
+// of shards, which is the same in all calls, is the index of q's shard.
 //
-// Numbers are spread over all there are, from a random start with a random step,
-// and come back only when all others have been given: what is late for a queue
-// pair that was destroyed, a packet or a completion, does not find another.
+// Numbers are spread over the whole range, with a random start and a random
+// step, and are reused only after all others: a late packet or completion of a
+// destroyed queue pair does not match another one.
 func (t *qpTable) allocateNumber(q *QP, shard, shards int, rand func() uint32) {
 	for {
 		q.num = t.nextBlock(uint32(shards), rand)*uint32(shards) + uint32(shard)
@@ -74,8 +73,7 @@ func (t *qpTable) allocateNumber(q *QP, shard, shards int, rand func() uint32) {
 	}
 }
 
-// nextBlock returns which of the blocks of n numbers, one for each shard, is
-// next.
+// nextBlock returns the next block of n numbers, one for each shard.
 func (t *qpTable) nextBlock(n uint32, rand func() uint32) uint32 {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -7,7 +7,7 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// kind is a kind of object that a device has a limited number of.
+// A kind is a kind of object that is limited per device.
 type kind uint8
 
 const (
@@ -33,7 +33,7 @@ type quotas struct {
 	used [kinds]atomic.Int64
 }
 
-// newQuotas takes the limits from what the device says of itself.
+// newQuotas returns quotas with the limits in a.
 func newQuotas(a verbs.DeviceAttr) *quotas {
 	return &quotas{max: [kinds]int64{
 		kindPD:  int64(a.MaxPD),
@@ -46,7 +46,7 @@ func newQuotas(a verbs.DeviceAttr) *quotas {
 	}}
 }
 
-// reserve counts one more object for op, or refuses with ErrNoMemory.
+// reserve counts one more object for op, or returns ErrNoMemory.
 func (q *quotas) reserve(k kind, op string) error {
 	if q.used[k].Add(1) > q.max[k] {
 		q.used[k].Add(-1)
@@ -56,8 +56,8 @@ func (q *quotas) reserve(k kind, op string) error {
 	return nil
 }
 
-// release counts one object less.
+// release undoes reserve.
 func (q *quotas) release(k kind) { q.used[k].Add(-1) }
 
-// inUse is the number of objects there are.
+// inUse returns the number of objects.
 func (q *quotas) inUse(k kind) int { return int(q.used[k].Load()) }

@@ -13,20 +13,20 @@ import (
 // The link reports packets by destination and head. They belong to the connected
 // queue pair with that peer, or to the queue pair of datagrams that sent them.
 
-// peerKey identifies the peer of a connected queue pair.
+// A peerKey identifies the peer of a connected queue pair.
 type peerKey struct {
 	dst netip.AddrPort
 	qpn uint32
 }
 
-// newPeerKey returns the key of a peer. What the kernel reports may have a zone, and a
-// path may have none.
+// newPeerKey returns the key of a peer, without the zone that addresses
+// reported by the kernel may have.
 func newPeerKey(dst netip.AddrPort, qpn uint32) peerKey {
 	return peerKey{netip.AddrPortFrom(dst.Addr().WithZone(""), dst.Port()), qpn}
 }
 
-// groupByPeer sorts the indices of refusals: those of connected queue pairs by peer, and
-// those of datagrams.
+// groupByPeer groups the indices of refusals: those of connected queue pairs by
+// peer, and those of datagrams.
 func groupByPeer(list []link.Refusal) (connected map[peerKey][]int, datagrams []int) {
 	for i := range list {
 		head := list[i].Head()
@@ -49,8 +49,8 @@ func groupByPeer(list []link.Refusal) (connected map[peerKey][]int, datagrams []
 	return connected, datagrams
 }
 
-// handleRefusals tells the queue pairs of the shard of packets that were refused.
-// The lock is held, and the batch must not lend memory.
+// handleRefusals passes refused packets to the queue pairs of the shard. s.mu
+// is held, and the batch must not refer to user memory.
 func (s *shard) handleRefusals(now reliability.Time, list []link.Refusal) {
 	connected, datagrams := groupByPeer(list)
 	for _, i := range datagrams {
@@ -82,7 +82,8 @@ func (s *shard) handleRefusals(now reliability.Time, list []link.Refusal) {
 	})
 }
 
-// handleRefusal tells the core of one packet. The lock is held.
+// handleRefusal passes one refused packet to the core. The shard's lock is
+// held.
 func (q *QP) handleRefusal(now reliability.Time, r *link.Refusal, why *verbs.RefusedError) {
 	q.core.OnSendRefused(now, r.Head(), why)
 	if q.overran || q.core.HasPendingAck() {
@@ -95,8 +96,9 @@ func (q *QP) handleRefusal(now reliability.Time, r *link.Refusal, why *verbs.Ref
 	q.shard.armTimer(q)
 }
 
-// isSilentLoss reports whether a peer learns nothing of a response that was refused. By ICMP
-// comes that the peer is gone; of one that is too large, the core tells it.
+// isSilentLoss reports whether the peer does not learn of the loss of a
+// response. An ICMP error means that the peer is unreachable, and the core
+// reports a response that is too large.
 func isSilentLoss(why *verbs.RefusedError) bool {
 	return !why.ICMP && !why.Transient() && !why.TooLarge()
 }
@@ -106,8 +108,8 @@ func refusedError(r *link.Refusal) *verbs.RefusedError {
 	return &verbs.RefusedError{Peer: r.Dst, Err: r.Err, ICMP: r.ICMP, Size: r.Size, MTU: r.MTU}
 }
 
-// handleICMP tells the queue pairs of all shards of ICMP errors: the kernel need not
-// have steered them to the shard that sent the packet. No lock is held.
+// handleICMP passes ICMP errors to the queue pairs of all shards, because the
+// kernel may not steer them to the shard that sent the packet. No lock is held.
 func (d *Device) handleICMP(list []link.Refusal) {
 	now := d.now()
 	for _, s := range d.shards {
@@ -120,7 +122,8 @@ func (d *Device) handleICMP(list []link.Refusal) {
 	}
 }
 
-// confirmSent completes the datagrams that have left with the batch. The lock is held.
+// confirmSent completes the datagrams that have left with the batch. s.mu is
+// held.
 func (s *shard) confirmSent() {
 	for i, q := range s.unconfirmed {
 		q.confirmPending = false

@@ -1,8 +1,8 @@
 package rnic
 
-// slotRing is a queue in a ring of slots, which grows by doubling up to a
-// limit. Slots are handed out in place with what they held before, so that
-// memory they own is used again. The zero value is an empty queue.
+// A slotRing is a queue in a ring of slots that doubles up to a limit. Slots
+// are returned in place with their previous contents, so that the memory they
+// own is reused. The zero value is an empty queue.
 type slotRing[T any] struct {
 	slots []T
 	head  int // slot of the oldest
@@ -27,8 +27,8 @@ func (r *slotRing[T]) push(limit int) *T {
 	return &r.slots[at]
 }
 
-// pushFront puts a slot in front of the oldest and returns it. It takes no limit:
-// what is put back was in the queue before.
+// pushFront inserts a slot before the oldest and returns it. It takes no limit,
+// because the element was in the queue before.
 func (r *slotRing[T]) pushFront() *T {
 	if r.n == len(r.slots) {
 		r.resize(r.n + 1)

@@ -8,7 +8,7 @@ import (
 	"github.com/softrnic/softrnic/verbs"
 )
 
-// SRQ is a shared receive queue. Any number of queue pairs of its domain, on
+// An SRQ is a shared receive queue. Any number of queue pairs of its domain, on
 // any shards, take receives from it.
 type SRQ struct {
 	pd *PD
@@ -27,7 +27,8 @@ var (
 	_ qp.SharedQueue = (*SRQ)(nil)
 )
 
-// CreateSRQ makes a shared receive queue. Its memory grows with what is posted.
+// CreateSRQ implements verbs.PD. Memory grows with the number of posted
+// receives.
 func (pd *PD) CreateSRQ(attr verbs.SRQInitAttr) (verbs.SRQ, error) {
 	const op = "create SRQ"
 	dev := pd.host.QueryDevice()
@@ -49,9 +50,9 @@ func (pd *PD) CreateSRQ(attr verbs.SRQInitAttr) (verbs.SRQ, error) {
 	return srq, nil
 }
 
-// PostRecv posts receives, in order, and returns how many were accepted; err
-// explains the first that was not. The list may be reused at once, the memory
-// it names belongs to the adapter until the completion.
+// PostRecv implements verbs.SRQ. It returns the number of accepted receives;
+// err explains the first that was not. The list may be reused at once; the
+// memory it names belongs to the adapter until the completion.
 func (s *SRQ) PostRecv(wrs []verbs.RecvWR) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -109,9 +110,9 @@ func (s *SRQ) PushFront(wqe *qp.RecvWQE) {
 	slot.SGList = append(slot.SGList[:0], wqe.SGList...)
 }
 
-// Modify changes the size, not below what is posted, or arms the limit (0
-// disarms), which may not exceed the size. It changes everything that the mask
-// names or nothing.
+// Modify implements verbs.SRQ. It changes the size, not below the number of
+// posted receives, or arms the limit (0 disarms), which may not exceed the
+// size. On an error nothing changes.
 func (s *SRQ) Modify(attr verbs.SRQAttr, mask verbs.SRQAttrMask) error {
 	const op = "modify SRQ"
 	s.mu.Lock()
@@ -136,8 +137,8 @@ func (s *SRQ) Modify(attr verbs.SRQAttr, mask verbs.SRQAttrMask) error {
 	return nil
 }
 
-// setLimits changes size and limit if they fit together, the queue and the device.
-// The caller holds s.mu.
+// setLimits changes size and limit if they fit each other, the queue and the
+// device. s.mu is held.
 func (s *SRQ) setLimits(maxWR, limit, most int) *verbs.OpError {
 	refuse := func(err error, detail string, args ...any) *verbs.OpError {
 		return &verbs.OpError{Err: err, Detail: fmt.Sprintf(detail, args...)}
@@ -159,7 +160,7 @@ func (s *SRQ) setLimits(maxWR, limit, most int) *verbs.OpError {
 	return nil
 }
 
-// Query returns the attributes. Limit is 0 once the event was raised.
+// Query implements verbs.SRQ. Limit is 0 once the event was raised.
 func (s *SRQ) Query() (verbs.SRQAttr, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -169,9 +170,9 @@ func (s *SRQ) Query() (verbs.SRQAttr, error) {
 	return verbs.SRQAttr{MaxWR: s.maxWR, MaxSGE: s.maxSGE, Limit: s.limit}, nil
 }
 
-// Destroy frees the queue and drops what is posted. It returns ErrBusy while a
-// queue pair uses it, unless the device is closed, and ErrClosed the second
-// time.
+// Destroy frees the queue and drops posted receives. It returns ErrBusy while a
+// queue pair uses the queue, unless the device is closed, and ErrClosed on the
+// second call.
 func (s *SRQ) Destroy() error {
 	if err := s.close(); err != nil {
 		return err
@@ -195,8 +196,7 @@ func (s *SRQ) close() error {
 	return nil
 }
 
-// addQP counts a queue pair of pd that op makes and that will take from the
-// queue, until detach.
+// addQP counts a queue pair of pd created by op, until removeQP.
 func (s *SRQ) addQP(pd *PD, op string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -210,21 +210,22 @@ func (s *SRQ) addQP(pd *PD, op string) error {
 	return nil
 }
 
-// removeQP counts one queue pair less.
+// removeQP undoes addQP.
 func (s *SRQ) removeQP() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.attached--
 }
 
-// postedCount returns the number of receives that wait.
+// postedCount returns the number of posted receives.
 func (s *SRQ) postedCount() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.queue.n
 }
 
-// isDead reports whether the queue or its device is gone.
+// isDead reports whether the queue is destroyed or its device closed. s.mu is
+// held.
 func (s *SRQ) isDead() bool { return s.closed || s.pd.host.isClosed() }
 
 func (s *SRQ) newOpError(op string, err error, detail string) error {

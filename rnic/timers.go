@@ -6,15 +6,14 @@ import (
 	"github.com/softrnic/softrnic/reliability"
 )
 
-// timerQueue are the deadlines of a shard's queue pairs: a heap with one entry for
-// each queue pair that has one. A deadline that moves later stays where it is
-// and is corrected when it comes up, so the acknowledgements that push it back
-// cost nothing.
+// A timerQueue is a heap of the deadlines of a shard's queue pairs, at most one
+// entry for each. An entry whose deadline moves later stays and is corrected
+// when it comes up, so that acknowledgements, which postpone it, cost nothing.
 type timerQueue struct {
 	heap timerHeap
 }
 
-// schedule makes sure that q comes up at its deadline (0: it has none).
+// schedule makes q due at its deadline at the latest; 0 is no deadline.
 func (t *timerQueue) schedule(q *QP, deadline reliability.Time) {
 	if deadline == 0 || q.timerAt != 0 && q.timerAt <= deadline {
 		return
@@ -28,7 +27,7 @@ func (t *timerQueue) schedule(q *QP, deadline reliability.Time) {
 	heap.Fix(&t.heap, q.timerIndex)
 }
 
-// nextDeadline is the earliest time anything comes up, or 0.
+// nextDeadline returns the earliest entry's time, or 0.
 func (t *timerQueue) nextDeadline() reliability.Time {
 	if len(t.heap) == 0 {
 		return 0
@@ -36,7 +35,7 @@ func (t *timerQueue) nextDeadline() reliability.Time {
 	return t.heap[0].timerAt
 }
 
-// popDue removes and returns a queue pair that comes up by now, or nil.
+// popDue removes and returns a queue pair that is due by now, or nil.
 func (t *timerQueue) popDue(now reliability.Time) *QP {
 	if len(t.heap) == 0 || t.heap[0].timerAt > now {
 		return nil
@@ -46,7 +45,7 @@ func (t *timerQueue) popDue(now reliability.Time) *QP {
 	return q
 }
 
-// remove forgets q.
+// remove removes q.
 func (t *timerQueue) remove(q *QP) {
 	if q.timerAt != 0 {
 		heap.Remove(&t.heap, q.timerIndex)

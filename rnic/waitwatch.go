@@ -7,19 +7,20 @@ import (
 	"time"
 )
 
-// waitCheckInterval is the interval of the checks of waiters: one that waits in vain is reported after one to two
-// of these.
+// waitCheckInterval is the interval of the checks of waiters; a waiter that
+// cannot be satisfied is reported after one to two intervals.
 const waitCheckInterval = time.Second
 
-// waitWatch finds waiters of completion queues into which nothing can complete. It is off unless
-// somebody waits, and costs a call of Wait or PollWait two atomic counts.
+// A waitWatch detects waiters on completion queues into which nothing can
+// complete. Its timer runs only while there are waiters, and it costs a call of
+// Wait or PollWait two atomic operations.
 type waitWatch struct {
 	on    atomic.Bool
 	mu    sync.Mutex
 	timer *time.Timer
 }
 
-// addWaiter counts a waiter, and starts the watch if it is off.
+// addWaiter counts a waiter and starts the watch.
 func (c *CQ) addWaiter() {
 	c.blockedCalls.Add(1)
 	c.dev.startWaitWatch()
@@ -27,9 +28,10 @@ func (c *CQ) addWaiter() {
 
 func (c *CQ) removeWaiter() { c.blockedCalls.Add(-1) }
 
-// checkWaiters looks at the queues that are waited on, and comes again as long as there are any.
+// checkWaiters checks the queues with waiters, and restarts the timer while
+// there are any.
 func (d *Device) checkWaiters() {
-	d.waitWatch.on.Store(false) // first: a waiter that is not seen below starts the watch again
+	d.waitWatch.on.Store(false) // first: a waiter that is missed below restarts the watch
 	d.mu.Lock()
 	var list []*CQ
 	for c := range d.cqs {
@@ -50,7 +52,8 @@ func (d *Device) checkWaiters() {
 	}
 }
 
-// startWaitWatch has findStuck called after stuckAfter, if that is not on its way.
+// startWaitWatch makes checkWaiters run after waitCheckInterval, unless the
+// timer is running.
 func (d *Device) startWaitWatch() {
 	w := &d.waitWatch
 	if w.on.Load() || !w.on.CompareAndSwap(false, true) {
@@ -65,7 +68,7 @@ func (d *Device) startWaitWatch() {
 	}
 }
 
-// isStalled reports whether nothing has completed since it was called last.
+// isStalled reports whether nothing has completed since its last call.
 func (c *CQ) isStalled() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -74,10 +77,11 @@ func (c *CQ) isStalled() bool {
 	return same && c.n == 0
 }
 
-// whyStuck returns why nothing can complete into the queue without another call of the program,
-// or "" if something can. It is grave if that is a likely mistake: requests were not signaled, or a
-// queue that messages report to has never got one. Otherwise the waiter may be one that serves
-// requests that other goroutines will post.
+// whyStuck returns why nothing can complete into the queue without another call
+// of the program, or "". The reason is grave if it is likely a mistake:
+// requests were not signaled, or a queue that receives report to never got a
+// completion. Otherwise the waiter may serve requests that other goroutines
+// will post.
 func (c *CQ) whyStuck() (why string, grave bool) {
 	sends, receives, unsignaled := 0, 0, uint64(0)
 	can := false
@@ -124,8 +128,9 @@ func (c *CQ) whyStuck() (why string, grave bool) {
 	}
 }
 
-// reportStuck notes in the log, and in the flight recorders of the queue pairs that report to it, that
-// a queue is waited on in vain: once a queue. It is a warning if grave.
+// reportStuck logs, once per queue, that its waiters cannot be satisfied, and
+// notes it in the flight recorders of its queue pairs. It is a warning if
+// grave.
 func (d *Device) reportStuck(c *CQ, why string, grave bool) {
 	if !c.hint.CompareAndSwap(nil, &why) {
 		return

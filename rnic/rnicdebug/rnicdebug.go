@@ -1,18 +1,17 @@
-// Package rnicdebug adds Prometheus to what a device shows of itself.
+// Package rnicdebug adds Prometheus metrics to the debug endpoint of a device.
 //
-// A program need not do anything to be looked into: with SOFTRNIC_DEBUG=auto in
-// its environment, or rnic.Options.Debug, each of its devices has an endpoint
-// for `softrnic stat`, captures and profiles. That takes the standard library
-// only. To have /metrics there as well, which links the Prometheus client, a
-// program imports this package:
+// With SOFTRNIC_DEBUG=auto in the environment, or rnic.Options.Debug, each device
+// of a program has an endpoint for `softrnic stat`, captures and profiles, which
+// uses only the standard library. To add /metrics, which links the Prometheus
+// client, import this package:
 //
 //	import _ "github.com/softrnic/softrnic/rnic/rnicdebug"
 //
-// A program that has a Prometheus registry of its own puts its devices there:
+// A program with its own Prometheus registry registers its devices there:
 //
 //	prometheus.MustRegister(rnicdebug.NewCollector(dev))
 //
-// docs/observability.md shows what is to be seen.
+// docs/observability.md describes the endpoint.
 package rnicdebug
 
 import (
@@ -22,8 +21,8 @@ import (
 	"github.com/softrnic/softrnic/rnic"
 )
 
-// NewCollector collects dev's counters for a program that has a registry of
-// its own. The metrics are those of the endpoint's /metrics.
+// NewCollector returns a collector of dev's counters for a program with its own
+// registry. The metrics are those of the endpoint's /metrics.
 func NewCollector(dev *rnic.Device) prometheus.Collector {
 	return debug.NewCollector(dev.Inspect, debug.CollectorOptions{})
 }
