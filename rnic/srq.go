@@ -76,9 +76,9 @@ func (s *SRQ) PostRecv(wrs []verbs.RecvWR) (int, error) {
 	return len(wrs), nil
 }
 
-// Pop implements qp.SharedQueue and raises EventSRQLimitReached when, after
-// it, fewer receives than the limit are left. A message that finds the queue
-// empty counts, too, so that a limit set too late is still heard of.
+// Pop implements qp.SharedQueue. It raises EventSRQLimitReached when fewer
+// receives than the limit are left, also for a message that finds the queue
+// empty, so that a limit set too late still fires.
 func (s *SRQ) Pop(wqe *qp.RecvWQE) bool {
 	s.mu.Lock()
 	slot := s.queue.pop()
@@ -97,8 +97,8 @@ func (s *SRQ) Pop(wqe *qp.RecvWQE) bool {
 	return slot != nil
 }
 
-// PushFront implements qp.SharedQueue. It may take the queue one beyond its
-// size, if that has been filled up meanwhile.
+// PushFront implements qp.SharedQueue. The queue may exceed its size by one if
+// it was filled up meanwhile.
 func (s *SRQ) PushFront(wqe *qp.RecvWQE) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

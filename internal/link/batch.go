@@ -23,24 +23,24 @@ const (
 	maxGroupBytes = 1<<16 - 1 - 14 - 40 - 8
 )
 
-// Batch lays packets out for sending. The caller asks for room with Next and
+// A Batch collects packets for sending. The caller reserves space with Next and
 // writes the packet there; packets lie one behind the other in one buffer, so
-// that consecutive packets to one destination can leave as one GSO send
-// without another copy.
+// that consecutive packets to one destination leave as one GSO send without
+// another copy.
 //
-// A large payload need not be copied: NextWith takes it where it lies, and a link
-// that can gather sends it from there. The room for it in the buffer stays, and
-// whoever asks for the packet's bytes finds it filled in.
+// A large payload need not be copied: NextZeroCopy refers to it in place, and a
+// link that can gather sends it from there. Its space in the buffer stays
+// reserved, and is filled in when the packet's bytes are requested.
 //
 // A Batch belongs to one goroutine at a time. Once its buffers have grown to
-// the size of the traffic nothing in it allocates.
+// the size of the traffic it does not allocate.
 type Batch struct {
 	buf           []byte // packets laid out so far; the capacity never changes
 	packets       []packet
 	groups        []group
-	zeroCopyCount int // packets whose payload lies elsewhere
+	zeroCopyCount int // packets with a zero-copy payload
 
-	src     netip.AddrPort // what the sealed packets were sealed with
+	src     netip.AddrPort // source address of the sealed packets
 	gso     bool
 	sealed  int // packets [0, sealed) carry an ICRC
 	flips   []flip
@@ -50,22 +50,22 @@ type Batch struct {
 	refusals []Refusal // of the last WriteBatch
 }
 
-// packet is the place of one packet: buf[off:end], in groups[group]. The payload
-// before its ICRC may lie elsewhere.
+// A packet is at buf[off:end], in groups[group]. The payload before its ICRC
+// may be outside buf.
 type packet struct {
 	off, end int
 	group    int
 	payload  []byte // nil if it is in buf
 }
 
-// payloadOffsets is where the ICRC of a packet starts in buf, and where a payload that
-// lies elsewhere has its room.
+// payloadOffsets returns the offsets in buf of the space for a zero-copy
+// payload and of the ICRC.
 func (p *packet) payloadOffsets() (payload, icrc int) {
 	icrc = p.end - wire.ICRCLen
 	return icrc - len(p.payload), icrc
 }
 
-// group is a run of packets that GSO can send as one: same destination and IP
+// A group is a run of packets that GSO can send as one: same destination and IP
 // header, all of seg bytes, except that the last may be shorter.
 type group struct {
 	to           *wire.Path
@@ -75,19 +75,19 @@ type group struct {
 	closed       bool // ends with a shorter packet: nothing may follow
 }
 
-// NewBatch returns a batch that holds at most maxBytes bytes of packets. The
-// memory is allocated at once, but the system only backs what is used.
+// NewBatch returns a batch for at most maxBytes bytes of packets. The address
+// space is allocated at once; the system backs it with memory on use.
 func NewBatch(maxBytes int) *Batch {
 	return &Batch{buf: make([]byte, 0, maxBytes)}
 }
 
-// Next makes room for a packet of n bytes (BTH to ICRC) to the given
-// destination and returns it. The caller fills all but the last four bytes,
-// the ICRC, which Seal writes; the bytes hold anything before. The slice is
-// valid until Reset, and to must stay unchanged as long.
+// Next reserves space for a packet of n bytes (BTH to ICRC) to the given
+// destination and returns it. The caller writes all but the last four bytes,
+// the ICRC, which Seal writes; the initial contents are undefined. The slice is
+// valid until Reset, and to must not change before that.
 //
-// Next returns nil when the batch is full: write it, Reset, and ask again. It
-// panics if no batch of this size could ever hold the packet.
+// Next returns nil when the batch is full: write it, Reset, and retry. It
+// panics if a batch of this size can never hold the packet.
 func (b *Batch) Next(to *wire.Path, n int) []byte {
 	off := len(b.buf)
 	end := off + n
@@ -104,8 +104,8 @@ func (b *Batch) Next(to *wire.Path, n int) []byte {
 	return b.buf[off:end:end]
 }
 
-// NextZeroCopy is Next for a packet of head bytes, a payload and the ICRC. The caller
-// fills the head, which it gets, and keeps the payload unchanged until Reset.
+// NextZeroCopy is Next for a packet of head bytes, a payload and the ICRC. It
+// returns the space for the head. The payload must not change until Reset.
 func (b *Batch) NextZeroCopy(to *wire.Path, head int, payload []byte) []byte {
 	room := b.Next(to, head+len(payload)+wire.ICRCLen)
 	if room == nil {
@@ -116,8 +116,8 @@ func (b *Batch) NextZeroCopy(to *wire.Path, head int, payload []byte) []byte {
 	return room[:head:head]
 }
 
-// Cancel takes back the packet that Next or NextWith returned last. It must be
-// the last call of them, and the packet must not be sealed.
+// Cancel removes the packet that Next or NextZeroCopy returned last. The packet
+// must not be sealed.
 func (b *Batch) Cancel() {
 	last := len(b.packets) - 1
 	p := &b.packets[last]
@@ -136,11 +136,11 @@ func (b *Batch) Cancel() {
 	b.packets = b.packets[:last]
 }
 
-// HasZeroCopy reports whether the payload of a packet lies in memory of others.
+// HasZeroCopy reports whether the payload of a packet is outside the batch.
 func (b *Batch) HasZeroCopy() bool { return b.zeroCopyCount > 0 }
 
-// copyPayload copies the payload of packet i to its room in the buffer. If it cannot
-// be read, the packet is damaged.
+// copyPayload copies the zero-copy payload of packet i into the buffer. If the
+// payload cannot be read, it zeroes the packet.
 func (b *Batch) copyPayload(i int) {
 	p := &b.packets[i]
 	if p.payload == nil {
@@ -155,9 +155,9 @@ func (b *Batch) copyPayload(i int) {
 	b.zeroCopyCount--
 }
 
-// zeroPacket makes packet i, whose payload cannot be read any more, one of zeros,
-// which no receiver takes. It is lost, and its sender finds out when it is to be
-// sent again.
+// zeroPacket zeroes packet i, whose payload can no longer be read, so that
+// every receiver drops it. Its sender detects the fault when it retransmits the
+// packet.
 func (b *Batch) zeroPacket(i int) {
 	p := &b.packets[i]
 	clear(b.buf[p.off:p.end])
@@ -165,8 +165,8 @@ func (b *Batch) zeroPacket(i int) {
 	b.zeroCopyCount--
 }
 
-// addToGroup counts a packet of n bytes to the last group if it fits there, or else
-// to a new one.
+// addToGroup adds a packet of n bytes to the last group if it fits there, or
+// else to a new one.
 func (b *Batch) addToGroup(to *wire.Path, n int) {
 	if last := len(b.groups) - 1; last >= 0 {
 		g := &b.groups[last]
@@ -180,14 +180,14 @@ func (b *Batch) addToGroup(to *wire.Path, n int) {
 	b.groups = append(b.groups, group{to: to, first: len(b.packets), count: 1, seg: n, bytes: n})
 }
 
-// smallPacket is the size in bytes up to which a packet rather ends a group of
-// one than begins a group: an acknowledgement behind a reply, or the second
-// packet of a message with so small an MTU that the others fill a group.
+// smallPacket is the size in bytes up to which a shorter packet ends a group of
+// one instead of starting a new group: an acknowledgement behind a reply, or
+// the second packet of a message with a small MTU.
 const smallPacket = 1500
 
 // accepts reports whether a packet of n bytes may follow in the group. A large
-// one does not end a group of one: it is the MIDDLE that follows a FIRST, which
-// is longer by a RETH, and more of its size are coming.
+// one does not end a group of one: it is a MIDDLE behind a FIRST, which is
+// longer by a RETH, and more of its size follow.
 func (g *group) accepts(n int) bool {
 	return !g.closed && (n == g.seg || n < g.seg && (g.count > 1 || n <= smallPacket))
 }
@@ -197,10 +197,9 @@ func samePath(a, b *wire.Path) bool {
 	return a == b || *a == *b
 }
 
-// Append copies a finished packet into the batch, the way of wrappers that
-// filter, delay or duplicate: they build another batch from what passes. It
-// reports false when the batch is full. The ICRC in pkt is not kept, Seal
-// writes a new one; bit flips recorded for pkt elsewhere do not come along.
+// Append copies a complete packet into the batch, for wrappers that filter,
+// delay or duplicate packets. It returns false when the batch is full. Seal
+// rewrites the ICRC; bit flips recorded for pkt elsewhere are not copied.
 func (b *Batch) Append(to *wire.Path, pkt []byte) bool {
 	room := b.Next(to, len(pkt))
 	if room == nil {
@@ -214,7 +213,7 @@ func (b *Batch) Append(to *wire.Path, pkt []byte) bool {
 func (b *Batch) Reset() {
 	b.buf = b.buf[:0]
 	if b.zeroCopyCount > 0 {
-		clear(b.packets) // so that nobody's memory is held
+		clear(b.packets) // releases user memory
 		b.zeroCopyCount = 0
 	}
 	b.packets = b.packets[:0]
@@ -224,24 +223,24 @@ func (b *Batch) Reset() {
 	b.sealed, b.flipped = 0, 0
 }
 
-// Len is the number of packets in the batch.
+// Len returns the number of packets.
 func (b *Batch) Len() int { return len(b.packets) }
 
-// Bytes is the number of bytes in the batch, BTH to ICRC of every packet.
+// Bytes returns the number of bytes, BTH to ICRC of every packet.
 func (b *Batch) Bytes() int { return len(b.buf) }
 
-// Cap is the number of bytes the batch can hold.
+// Cap returns the capacity in bytes.
 func (b *Batch) Cap() int { return cap(b.buf) }
 
-// Packet returns packet i, 0 <= i < Len, and where it goes.
+// Packet returns packet i, 0 <= i < Len, and its path.
 func (b *Batch) Packet(i int) (to *wire.Path, pkt []byte) {
 	b.copyPayload(i)
 	p := b.packets[i]
 	return b.groups[p.group].to, b.buf[p.off:p.end:p.end]
 }
 
-// Groups is the number of GSO groups: how many sends the batch takes on a link
-// with segmentation offload.
+// Groups returns the number of GSO groups: the number of sends on a link with
+// segmentation offload.
 func (b *Batch) Groups() int { return len(b.groups) }
 
 // Group returns group i, 0 <= i < Groups: its packets one behind the other,

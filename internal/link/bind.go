@@ -10,7 +10,7 @@ import (
 // RoCEPort is the UDP port of RoCE v2.
 const RoCEPort = 4791
 
-// bindError says what a failed bind means and what to do about it.
+// bindError wraps a failed bind with its likely cause and a remedy.
 func bindError(addr netip.AddrPort, err error) error {
 	var advice string
 	switch {
@@ -35,17 +35,17 @@ func bindError(addr netip.AddrPort, err error) error {
 	return fmt.Errorf("link: bind %v: %s: %w", addr, advice, err)
 }
 
-// IsAddrInUse reports whether a link could not be opened because its address is in
-// use.
+// IsAddrInUse reports whether a link could not be opened because its address is
+// in use.
 func IsAddrInUse(err error) bool { return errors.Is(err, errAddrInUse) }
 
-// IsAddrNotLocal reports whether a link could not be opened because this host does not
-// have its address, or no addresses of that family.
+// IsAddrNotLocal reports whether a link could not be opened because this host
+// does not have its address, or no addresses of that family.
 func IsAddrNotLocal(err error) bool {
 	return errors.Is(err, errAddrNotAvail) || errors.Is(err, errNoFamily)
 }
 
-// suggestAddress says which other address could be free.
+// suggestAddress returns advice on an address that may be free.
 func suggestAddress(addr netip.AddrPort) string {
 	if addr.Addr().Is4() && addr.Addr().IsLoopback() {
 		return "use another address of 127.0.0.0/8 or another port"

@@ -2,17 +2,17 @@ package link
 
 import "sync/atomic"
 
-// userCount counts the goroutines inside one kind of call, on a cache line of its
-// own: reader and writer do not slow each other down.
+// A userCount counts the goroutines inside one kind of call, on its own cache
+// line, so that reader and writer do not share one.
 type userCount struct {
 	users atomic.Int32
 	_     [60]byte
 }
 
-// closedBias is added to the users of a gate that was shut: negative means shut.
+// closedBias is added to the count on close: a negative count means closed.
 const closedBias = -1 << 30
 
-// The ways into a link.
+// The kinds of calls into a link.
 const (
 	callWrite = iota
 	callRead
@@ -21,14 +21,14 @@ const (
 	numCalls
 )
 
-// closeGuard lets Close wait until nobody uses the link any more. A file descriptor
-// must not be closed under a running system call: its number could be given to
-// another file at once, and the call would hit that.
+// A closeGuard lets Close wait until no call into the link is in progress. A
+// file descriptor must not be closed during a system call: its number could be
+// reused at once, and the call would act on another file.
 type closeGuard struct {
 	counts     [numCalls]userCount
 	closed     atomic.Bool
-	openCounts atomic.Int32  // gates that are not both shut and empty
-	empty      chan struct{} // closed when busy reaches 0
+	openCounts atomic.Int32  // counts that are not both closed and zero
+	empty      chan struct{} // closed when openCounts reaches 0
 	released   chan struct{} // closed when the link's resources are free
 }
 
@@ -38,7 +38,7 @@ func (g *closeGuard) init() {
 	g.released = make(chan struct{})
 }
 
-// enter reports whether the link is open; if so the caller must leave.
+// enter reports whether the link is open; if so the caller must call exit.
 func (g *closeGuard) enter(way int) bool {
 	users := &g.counts[way].users
 	for {
@@ -52,7 +52,7 @@ func (g *closeGuard) enter(way int) bool {
 	}
 }
 
-// exit ends what enter began.
+// exit undoes enter.
 func (g *closeGuard) exit(way int) {
 	if g.counts[way].users.Add(-1) == closedBias {
 		g.countDrained()
@@ -65,9 +65,9 @@ func (g *closeGuard) countDrained() {
 	}
 }
 
-// close shuts the gates, calls interrupt, which must make blocked users
-// return, waits until all have left, and calls release. Later calls wait for
-// the first one.
+// close rejects further calls, calls interrupt, which must make blocked calls
+// return, waits until all calls have returned, and calls release. Later calls
+// wait for the first one.
 func (g *closeGuard) close(interrupt, release func()) {
 	if !g.closed.Swap(true) {
 		for way := range numCalls {

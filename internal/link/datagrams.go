@@ -4,9 +4,9 @@ package link
 const slotBytes = 1 << 16
 
 // Datagrams receives a batch: a fixed number of slots, each large enough for
-// whatever one receive call can return. Links fill it, adapters read Msgs.
+// any result of one receive call. Links fill it, adapters read Msgs.
 //
-// A Datagrams belongs to one goroutine at a time.
+// It belongs to one goroutine at a time.
 type Datagrams struct {
 	msgs  []Datagram // filled so far; the capacity is the number of slots
 	slots [][]byte   // 64 KiB each, nil until first used
@@ -14,22 +14,21 @@ type Datagrams struct {
 	refusals []Refusal
 }
 
-// NewDatagrams returns room for the given number of datagrams, at least one.
-// A slot's 64 KiB are allocated when a link first uses it, so a link that
-// finds little to read does not make the process larger.
+// NewDatagrams returns a Datagrams with the given number of slots, at least
+// one. A slot's 64 KiB are allocated on first use.
 func NewDatagrams(slots int) *Datagrams {
 	return &Datagrams{msgs: make([]Datagram, 0, slots), slots: make([][]byte, slots)}
 }
 
-// Msgs returns what the last ReadBatch filled. The datagrams and their buffers
-// are valid until the next ReadBatch with the same Datagrams.
+// Msgs returns the datagrams of the last ReadBatch. They and their buffers are
+// valid until the next ReadBatch with the same Datagrams.
 func (r *Datagrams) Msgs() []Datagram { return r.msgs }
 
-// Cap is the number of slots.
+// Cap returns the number of slots.
 func (r *Datagrams) Cap() int { return len(r.slots) }
 
-// Reset forgets the datagrams; the memory of the slots stays. A link calls it
-// at the start of ReadBatch.
+// Reset removes the datagrams and keeps the memory of the slots. A link calls
+// it at the start of ReadBatch.
 func (r *Datagrams) Reset() { r.msgs, r.refusals = r.msgs[:0], r.refusals[:0] }
 
 // Full reports whether every slot is filled.
@@ -50,7 +49,7 @@ func (r *Datagrams) Add(d Datagram) {
 	r.msgs[len(r.msgs)-1] = d
 }
 
-// Count is the number of packets in the datagram, at least 1.
+// Count returns the number of packets in the datagram, at least 1.
 func (d *Datagram) Count() int {
 	if d.Seg <= 0 || d.Seg >= len(d.Buf) {
 		return 1

@@ -4,8 +4,8 @@
 //
 // # From a batch to a system call
 //
-// The adapter asks a [Batch] for room and builds its packets there, one behind
-// the other. While the destination stays the same and no packet is larger than
+// The adapter reserves space in a [Batch] and builds its packets there, one
+// behind the other. While the destination stays the same and no packet is larger than
 // the first, they form a group; a shorter packet closes it:
 //
 //	Next(A, 4112) Next(A, 4112) Next(A, 300) Next(B, 24) Next(B, 20)
@@ -35,19 +35,19 @@
 //
 // # Falling back
 //
-// What the system does not have is done without, and [Conn.Caps] tells: no
+// Features that the system lacks are switched off, see [Conn.Caps]: no
 // UDP_SEGMENT before Linux 4.18 or where a send with it fails (the group is
 // then sealed and sent again packet by packet), no UDP_GRO before 5.0, no
 // sendmmsg in some sandboxes, none of it on other systems. The environment
 // variable SOFTRNIC_LINK switches them off one by one: "nogso", "nogro",
-// "nommsg", "portable", in a list with commas. What the system refuses to send
-// is counted in [Stats] and reported as a [Refusal]; so is, on Linux, an ICMP error
-// that comes back.
+// "nommsg", "portable", separated by commas. Packets that the system does not
+// send, and on Linux ICMP errors, are counted in [Stats] and reported as
+// [Refusal].
 //
 // # Waiting
 //
-// ReadBatch never blocks: who polls, spins on it. Wait blocks the thread in the
+// ReadBatch never blocks: pollers spin on it. Wait blocks the thread in the
 // kernel on socket and eventfd together. The socket is not with Go's
 // netpoller, whose wake-ups take twice as long; and since Wake writes the
-// eventfd only if somebody waits, it is cheap to call too often.
+// eventfd only if a Wait is in progress, redundant calls are cheap.
 package link

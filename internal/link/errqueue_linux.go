@@ -13,7 +13,7 @@ import (
 // (ip(7)). The next call on the socket also returns the error number, whatever
 // that call was about. The queue makes epoll report EPOLLERR until it is empty.
 
-// maxErrorsRead bounds the errors that are taken from the queue at a time.
+// maxErrorsRead bounds the errors read from the queue at a time.
 const maxErrorsRead = 64
 
 // readErrors takes the errors from the queue and appends those that came by ICMP

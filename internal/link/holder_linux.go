@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// rxeHoldsPort reports whether the kernel's rdma_rxe has UDP port 4791 in this
-// network namespace: it is loaded, and someone has the port on all addresses
-// at once, as rdma_rxe and nothing of ours does.
+// rxeHoldsPort reports whether the kernel's rdma_rxe holds UDP port 4791 in
+// this network namespace: it is loaded, and the port is bound on all addresses,
+// as only rdma_rxe does.
 func rxeHoldsPort() bool {
 	for _, file := range []string{"/proc/net/udp", "/proc/net/udp6"} {
 		sockets, err := os.ReadFile(file)

@@ -31,7 +31,7 @@ func NormalizeBind(a netip.Addr) netip.Addr {
 	return a
 }
 
-// setInterface finds the interface of the address that a link is bound to.
+// setInterface fills in the interface of the address that a link is bound to.
 func (c *Caps) setInterface(a netip.Addr) {
 	if ifc := interfaceOf(a); ifc != nil {
 		c.Interface, c.Index, c.MTU = ifc.Name, ifc.Index, ifc.MTU
@@ -48,9 +48,9 @@ func (c *Caps) BoundAddr(local netip.AddrPort) netip.AddrPort {
 	return netip.AddrPortFrom(local.Addr().WithZone(c.Interface), local.Port())
 }
 
-// interfaceOf returns the interface that has an address, or on whose subnet it
-// lies (127.0.0.2 on the loopback interface), within the zone if it has one; nil
-// if none.
+// interfaceOf returns the interface with the address a, or on whose subnet a
+// lies (127.0.0.2 on the loopback interface), within the zone of a if it has
+// one; nil if none.
 func interfaceOf(a netip.Addr) *net.Interface {
 	zone := a.Zone()
 	a = a.WithZone("")
@@ -82,7 +82,7 @@ func interfaceOf(a netip.Addr) *net.Interface {
 	return near
 }
 
-// exampleZone returns a link-local address with a zone that it could mean, or
+// exampleZone returns a link-local address with a zone that it could have, or
 // an example.
 func exampleZone(a netip.Addr) string {
 	if ifc := interfaceOf(a); ifc != nil {

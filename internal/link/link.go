@@ -18,8 +18,8 @@ type Conn interface {
 	// LocalAddr is the address this end sends from: a definite IP and port.
 	LocalAddr() netip.AddrPort
 
-	// Caps tells which accelerations are in use and how large the socket
-	// buffers really are. An acceleration that fails in use is switched off
+	// Caps returns the accelerations in use and the effective sizes of the
+	// socket buffers. An acceleration that fails in use is switched off
 	// and turns false; otherwise nothing changes.
 	Caps() Caps
 
@@ -30,17 +30,15 @@ type Conn interface {
 	// error is not nil only when the link is unusable (closed).
 	WriteBatch(b *Batch) error
 
-	// ReadBatch fills r with what has already arrived, never blocks, and
-	// returns the number of datagrams, 0 if there is none. It may leave some
-	// behind although r has room: nothing is there any more only when it
-	// returns 0. ICMP errors that have arrived are in r.Refusals, also if no
+	// ReadBatch fills r with datagrams that have arrived and returns their
+	// number. It never blocks. It may leave datagrams although r has room: the
+	// receive buffer is empty only when it returns 0. ICMP errors that have arrived are in r.Refusals, also if no
 	// datagram has. The buffers in r are valid until the next ReadBatch with the
 	// same r. The error is not nil only when the link is closed.
 	ReadBatch(r *Datagrams) (int, error)
 
-	// Wait blocks until something can be read, Wake is called, or timeout
-	// has passed (negative: no timeout). It reports whether there is
-	// something to read. A Wake that comes before Wait is not lost; several of
+	// Wait blocks until the link is readable, Wake is called, or timeout has
+	// passed (negative: no timeout). It reports whether the link is readable. A Wake that comes before Wait is not lost; several of
 	// them count as one, and one ends at least one Wait. Wait may also return
 	// early for no reason.
 	Wait(timeout time.Duration) (readable bool, err error)
@@ -53,7 +51,8 @@ type Conn interface {
 	Close() error
 }
 
-// Caps describes what a Conn found at open or was told to do without.
+// Caps are the capabilities that a Conn found at open, without those disabled
+// by options.
 type Caps struct {
 	GSO, GRO, MMsg bool   // segmentation offload out, receive offload in, sendmmsg/recvmmsg
 	RecvBuffer     int    // bytes the receive buffer really holds (Linux: half of what SO_RCVBUF reports)
@@ -75,6 +74,6 @@ type Datagram struct {
 	Seg int    // segment size; equal to len(Buf) for a single packet
 	ID  uint16 // IPv4 identification of the first segment, if Caps.ExactID
 
-	HopLimit  uint8  // IPv4 TTL or IPv6 hop limit; 0 where the link does not tell, as sockets
-	FlowLabel uint32 // of IPv6, in the same manner
+	HopLimit  uint8  // IPv4 TTL or IPv6 hop limit; 0 if unknown, as with sockets
+	FlowLabel uint32 // IPv6; 0 if unknown
 }

@@ -8,9 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// OpenMulticast opens a link that only receives what is sent to an IPv4 multicast
-// group, on the interface that has the address o.Addr. Its LocalAddr is the
-// group. Every link that has joined on this machine gets a copy.
+// OpenMulticast opens a receive-only link for an IPv4 multicast group, on the
+// interface with the address o.Addr. Its LocalAddr is the group. Every link on
+// this machine that has joined gets a copy.
 func OpenMulticast(o Options, group netip.AddrPort) (Conn, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
@@ -46,8 +46,8 @@ func (m membership) apply(fd int) error {
 	return nil
 }
 
-// sendMulticastFrom makes IPv4 multicasts leave by an interface. Without one
-// they leave by the route, so a failure costs nothing else.
+// sendMulticastFrom selects the interface for outgoing IPv4 multicasts. Without
+// it the routing table does, so a failure is ignored.
 func sendMulticastFrom(fd, index int) {
 	if index != 0 {
 		_ = unix.SetsockoptIPMreqn(fd, unix.IPPROTO_IP, unix.IP_MULTICAST_IF, &unix.IPMreqn{Ifindex: int32(index)})

@@ -9,11 +9,10 @@ import (
 	"runtime"
 )
 
-// OpenMulticast opens a link that receives what is sent to a multicast group.
-// Only Linux has it.
+// OpenMulticast returns an error: multicast links exist on Linux only.
 func OpenMulticast(Options, netip.AddrPort) (Conn, error) {
 	return nil, fmt.Errorf("link: multicast on %s: %w", runtime.GOOS, errors.ErrUnsupported)
 }
 
-// membership is a multicast group to join, which no link here can.
+// A membership is a multicast group to join; it is empty on this system.
 type membership struct{}

@@ -11,20 +11,19 @@ import (
 // comma-separated list of "nogso", "nogro", "nommsg" and "portable".
 const EnvVar = "SOFTRNIC_LINK"
 
-// Socket buffers asked for when Options leaves them at zero, bytes. The
-// receive buffer takes what arrives while the adapter is busy; the sender's
-// window is what it bounds.
+// Default sizes of socket buffers in bytes. The receive buffer holds packets that
+// arrive while the adapter is busy, and bounds the sender's window.
 const (
 	DefaultRecvBuffer = 8 << 20
 	DefaultSendBuffer = 4 << 20
 )
 
-// SystemDefault as a buffer size leaves the socket with what the system gives
-// (Linux: net.core.rmem_default, 208 KiB).
+// SystemDefault as a buffer size keeps the system's default (Linux:
+// net.core.rmem_default, 208 KiB).
 const SystemDefault = -1
 
-// Options says how OpenUDP opens a link. The zero value of every field but
-// Addr is the default.
+// Options configure OpenUDP. The zero value of every field but Addr is the
+// default.
 type Options struct {
 	// Addr is the address to bind: a definite IP address, because the ICRC
 	// covers the source address, and a port; port 0 lets the system choose.
@@ -48,7 +47,7 @@ type Options struct {
 
 // OpenUDP opens a link on a UDP socket: the accelerated one on Linux, the
 // portable one elsewhere or on request. The environment variable SOFTRNIC_LINK
-// adds to the options what it names.
+// adds to the options.
 func OpenUDP(o Options) (Conn, error) {
 	if err := o.applyEnv(os.Getenv(EnvVar)); err != nil {
 		return nil, err
@@ -63,7 +62,7 @@ func OpenUDP(o Options) (Conn, error) {
 	return openFast(o)
 }
 
-// withDefaults replaces zero values by what they stand for.
+// withDefaults replaces zero values by the defaults.
 func (o Options) withDefaults() Options {
 	o.Addr = netip.AddrPortFrom(NormalizeBind(o.Addr.Addr()), o.Addr.Port())
 	if o.RecvBuffer == 0 {
@@ -75,7 +74,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// applyEnv adds the words of the environment variable.
+// applyEnv applies the words of the environment variable.
 func (o *Options) applyEnv(env string) error {
 	if env == "" {
 		return nil
@@ -112,6 +111,6 @@ func (o *Options) validate() error {
 	return nil
 }
 
-// HopLimit is the IPv4 TTL or IPv6 hop limit of packets whose path has none, to
-// multicast groups apart: there it is the system's, 1.
+// HopLimit is the IPv4 TTL or IPv6 hop limit of packets whose path has none,
+// except to multicast groups, where it is the system's default of 1.
 const HopLimit = 64

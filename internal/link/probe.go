@@ -11,7 +11,7 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// ProbeResult is what Probe found out about this system.
+// A ProbeResult is the result of Probe.
 type ProbeResult struct {
 	// Err says why no link could be tried at all; the rest is then unknown.
 	Err error
@@ -37,8 +37,8 @@ type ProbeResult struct {
 	RoCEPort error
 }
 
-// Probe tries what this system offers to a link. It takes milliseconds, opens
-// sockets on 127.0.0.1, and ignores the environment.
+// Probe tests which features this system offers to a link. It takes
+// milliseconds, opens sockets on 127.0.0.1, and ignores the environment.
 func Probe() ProbeResult {
 	p := ProbeResult{
 		RecvBufferMax: readSysctl("rmem_max"),
@@ -54,8 +54,8 @@ func Probe() ProbeResult {
 	return p
 }
 
-// testTransfer sends two groups of two packets between two links and looks at how
-// they travelled.
+// testTransfer sends two groups of two packets between two links and records
+// how they were carried.
 func (p *ProbeResult) testTransfer(o Options) error {
 	tx, err := openFast(o)
 	if err != nil {
@@ -100,7 +100,7 @@ func (p *ProbeResult) testTransfer(o Options) error {
 	return nil
 }
 
-// readSysctl reads a limit of net.core, 0 where there is none.
+// readSysctl reads a limit of net.core, 0 if it does not exist.
 func readSysctl(name string) int {
 	text, err := os.ReadFile("/proc/sys/net/core/" + name)
 	if err != nil {

@@ -20,15 +20,13 @@ type receiver struct {
 	names    []sockaddr
 	controls [][3]cmsg // one each for traffic class, GRO size and overflow counter
 
-	// want is how many datagrams the next recvmmsg asks for. Asking for one
-	// more than there is costs an extra round through the socket inside the
-	// kernel, which a ping-pong feels; so it doubles while calls come back
-	// full and halves when they do not.
+	// want is the number of datagrams that the next recvmmsg requests. Each
+	// request beyond the last datagram costs another pass through the socket
+	// in the kernel, so want doubles after a full call and halves otherwise.
 	want int
 
-	// What has been received since the last look that found nothing. It is
-	// counted then, when there is time: three atomic additions are a
-	// hundredth of a ping-pong.
+	// uncounted holds the counts since the last empty read. They are added to
+	// the counters then, which keeps atomic additions off the data path.
 	uncounted struct{ calls, datagrams, packets, bytes uint64 }
 
 	overflow uint32 // last value of the kernel's drop counter
@@ -51,8 +49,8 @@ func (rx *receiver) init() {
 	}
 }
 
-// ReadBatch implements Conn. It makes one system call, so a return of fewer
-// datagrams than r holds does not mean that no more are there.
+// ReadBatch implements Conn. It makes one system call, so fewer datagrams than
+// r holds does not mean that the receive buffer is empty.
 func (c *udp) ReadBatch(r *Datagrams) (int, error) {
 	if !c.enter(callRead) {
 		return 0, net.ErrClosed
@@ -69,7 +67,7 @@ func (c *udp) ReadBatch(r *Datagrams) (int, error) {
 	return n, nil
 }
 
-// receiveOnce makes one system call and returns how many datagrams it brought.
+// receiveOnce makes one system call and returns the number of datagrams.
 func (c *udp) receiveOnce(r *Datagrams) (n int) {
 	rx := &c.rx
 	want := min(rx.want, r.Cap())
@@ -91,7 +89,7 @@ func (c *udp) receiveOnce(r *Datagrams) (n int) {
 		}
 	case errno == unix.ENOSYS: // some sandboxes lack recvmmsg
 		c.mmsg.Store(false)
-	case errno != unix.EINTR: // the answer to an earlier packet; what has come is read next
+	case errno != unix.EINTR: // the ICMP error of an earlier packet; datagrams are read next
 		c.reportErrors(r)
 		rx.counters.icmp.Add(uint64(max(1, len(r.Refusals()))))
 	}
@@ -105,7 +103,7 @@ func (c *udp) reportErrors(r *Datagrams) {
 	r.refusals = c.readErrors(r.refusals)
 }
 
-// addUncounted adds what is fresh to the counters.
+// addUncounted adds uncounted to the counters.
 func (rx *receiver) addUncounted() {
 	if rx.uncounted.calls == 0 {
 		return
@@ -128,7 +126,8 @@ func (rx *receiver) prepareSlots(r *Datagrams, n int) {
 	}
 }
 
-// adaptWant sets want after a call that asked for asked datagrams and brought n.
+// adaptWant sets want after a call that requested asked datagrams and returned
+// n.
 func (rx *receiver) adaptWant(n, asked int, mmsg bool) {
 	switch {
 	case !mmsg:
@@ -140,7 +139,7 @@ func (rx *receiver) adaptWant(n, asked int, mmsg bool) {
 	}
 }
 
-// makeDatagram describes what message i brought into buf.
+// makeDatagram describes message i, received into buf.
 func (rx *receiver) makeDatagram(i int, buf []byte) Datagram {
 	m := &rx.messages[i]
 	d := Datagram{Src: rx.names[i].addrPort(), Buf: buf[:m.bytes], Seg: int(m.bytes)}

@@ -43,7 +43,7 @@ func (b *Batch) AddRefusal(i int, errno syscall.Errno, mtu int) {
 // valid until Reset.
 func (b *Batch) Refusals() []Refusal { return b.refusals }
 
-// AddRefusals adds the refusals of another batch, into which a wrapper has copied
+// AddRefusals adds the refusals of another batch, into which a wrapper copied
 // packets of this one.
 func (b *Batch) AddRefusals(list []Refusal) { b.refusals = append(b.refusals, list...) }
 
@@ -63,9 +63,8 @@ func headersLen(dst netip.Addr) int {
 }
 
 // PathMTU returns the MTU in bytes of the path from c to dst, as far as the
-// system knows it: that of the route or, if an ICMP message told of a smaller one,
-// that. It is 0 where the link cannot tell; an error says why nothing can be sent
-// to dst.
+// system knows it: that of the route, or a smaller one learned from an ICMP
+// message. It is 0 if unknown; an error means that nothing can be sent to dst.
 func PathMTU(c Conn, dst netip.AddrPort) (int, error) {
 	for c != nil {
 		switch l := c.(type) {

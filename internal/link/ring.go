@@ -5,11 +5,11 @@ import (
 	"sync"
 )
 
-// ringSlots bounds what waits between the portable link's goroutine and its
-// reader, beside the socket's own buffer.
+// ringSlots bounds the datagrams queued between the portable link's goroutine
+// and its reader, beyond the socket's own buffer.
 const ringSlots = 1024
 
-// ring is a bounded queue of datagrams. The memory of a slot is that of the
+// A ring is a bounded queue of datagrams. A slot keeps the memory of the
 // largest packet it ever held.
 type ring struct {
 	mu    sync.Mutex
@@ -21,7 +21,7 @@ type ring struct {
 	head, n int
 }
 
-// push copies a datagram in, or reports false if the ring is full.
+// push copies a datagram into the queue, or returns false if it is full.
 func (r *ring) push(src netip.AddrPort, tos uint8, pkt []byte) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -34,7 +34,7 @@ func (r *ring) push(src netip.AddrPort, tos uint8, pkt []byte) bool {
 	return true
 }
 
-// pop moves what fits into d, copied into its slots.
+// pop copies queued datagrams into the slots of d, as many as fit.
 func (r *ring) pop(d *Datagrams) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -1,8 +1,8 @@
 package link
 
-// Schedule is a queue ordered by time, and by arrival among equal times: what
-// is taken out depends on nothing but what was put in. Times are nanoseconds
-// on any clock. The zero value is empty and ready.
+// A Schedule is a priority queue ordered by time, and first in, first out among
+// equal times, so that its output is deterministic. Times are nanoseconds on
+// any clock. The zero value is empty.
 type Schedule[T any] struct {
 	heap   []scheduled[T]
 	pushes uint64
@@ -18,7 +18,7 @@ func (a *scheduled[T]) before(b *scheduled[T]) bool {
 	return a.at < b.at || a.at == b.at && a.nth < b.nth
 }
 
-// Len is the number of items.
+// Len returns the number of items.
 func (s *Schedule[T]) Len() int { return len(s.heap) }
 
 // Push adds an item that is due at the given time.
@@ -36,7 +36,7 @@ func (s *Schedule[T]) Push(at int64, item T) {
 	}
 }
 
-// Next is the time of the first item; ok is false when there is none.
+// Next returns the time of the first item; ok is false if there is none.
 func (s *Schedule[T]) Next() (at int64, ok bool) {
 	if len(s.heap) == 0 {
 		return 0, false

@@ -7,17 +7,17 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// flip is one bit to invert in one packet: bit 0 is the lowest of byte 0.
+// A flip is one bit to invert in one packet: bit 0 is the lowest of byte 0.
 type flip struct{ packet, bit int }
 
 // Seal writes the ICRC of every packet that has none yet. The ICRC covers the
-// IPv4 header, so it depends on the sender's address src and on the
-// identification the system will write: the index of the packet in its group
-// when the group leaves as one GSO send, 0 for a datagram of its own (unconnected
-// socket, don't-fragment set). IPv6 has no identification.
+// IPv4 header, so it depends on the source address src and on the
+// identification that the system will write: the index of the packet in its
+// group in a GSO send, and 0 otherwise (unconnected socket, don't-fragment
+// set). IPv6 has no identification.
 //
-// A batch sealed for one way of sending can be sealed again for the other, as
-// after a fallback from GSO; sealing twice the same way costs nothing.
+// A batch may be sealed again for the other way of sending, as after a fallback
+// from GSO; sealing again for the same one costs nothing.
 func (b *Batch) Seal(src netip.AddrPort, gso bool) {
 	if b.sealed > 0 && (b.src != src || b.gso != gso) {
 		b.undoFlips()
@@ -60,8 +60,7 @@ func (b *Batch) sealGroup(g *group) {
 	}
 }
 
-// ID is the IPv4 identification packet i leaves with if it is sent the way it
-// was last sealed for.
+// ID returns the IPv4 identification that packet i was last sealed for.
 func (b *Batch) ID(i int) uint16 {
 	if !b.gso {
 		return 0
@@ -69,8 +68,8 @@ func (b *Batch) ID(i int) uint16 {
 	return uint16(i - b.groups[b.packets[i].group].first)
 }
 
-// Corrupt inverts one bit of packet i after it has been sealed, as noise on
-// the wire would: fault injection. Bit 0 is the lowest bit of the first byte.
+// Corrupt inverts one bit of packet i after sealing, to inject a transmission
+// error. Bit 0 is the lowest bit of the first byte.
 func (b *Batch) Corrupt(i int, bit int) {
 	b.flips = append(b.flips, flip{packet: i, bit: bit})
 	if i < b.sealed {
@@ -85,7 +84,7 @@ func (b *Batch) applyFlips() {
 	}
 }
 
-// undoFlips takes the applied flips back, so that a new seal does not bless them.
+// undoFlips reverts the applied flips before the batch is sealed anew.
 func (b *Batch) undoFlips() {
 	for _, f := range b.flips[:b.flipped] {
 		b.invertBit(f)
@@ -98,9 +97,9 @@ func (b *Batch) invertBit(f flip) {
 	pkt[f.bit/8] ^= 1 << (f.bit % 8)
 }
 
-// sealerCache remembers the sealers of the last few destinations. A batch serves
-// one queue pair or a few, so a handful is enough; with more, a sealer is
-// made anew per group, which costs about as much as sealing a small packet.
+// A sealerCache caches the sealers of the last few destinations. A batch serves
+// a few queue pairs; with more destinations, a sealer is made per group, which
+// costs about as much as sealing a small packet.
 type sealerCache struct {
 	entries [8]struct {
 		dst    netip.AddrPort

@@ -10,9 +10,9 @@ import (
 	"github.com/softrnic/softrnic/internal/racesync"
 )
 
-// maxSendBlock is how long a send may wait for room in the send buffer, which a
-// slow interface can fill. Who sends holds a lock that others need; what finds
-// no room until then is lost as if on the wire, and sent again.
+// maxSendBlock is the maximum time that a send waits for free space in the send
+// buffer, which a slow interface can fill. The sender holds a lock that others
+// need; packets not sent in time are lost and retransmitted.
 const maxSendBlock = 10 * time.Millisecond
 
 // maxSendMessages bounds the messages of one sendmmsg.
@@ -22,7 +22,7 @@ const maxSendMessages = 64
 // buffer per message of a sendmmsg, wired together once.
 type sender struct {
 	messages     []mmsghdr
-	iovecs       []unix.Iovec // one per message, or more where payloads lie elsewhere
+	iovecs       []unix.Iovec // one per message, or more with zero-copy payloads
 	names        []sockaddr
 	controls     [][maxControls]cmsg
 	packets      []int // how many packets each message carries
@@ -30,19 +30,19 @@ type sender struct {
 
 	v6               bool
 	tos, hops        uint8        // what packets carry without a control message
-	controlTemplates sendControls // to be filled in
+	controlTemplates sendControls // templates, copied and filled in
 	icmp             []Refusal    // read from the error queue by the current WriteBatch
 	scope            uint32       // interface of link-local destinations
 	counters         sendCounters
 
-	// inject, if not nil, is asked before each system call, with the number of
-	// packets in its first message, for an error to report in its place. Tests
-	// set it.
+	// inject, if not nil, is called before each system call with the number of
+	// packets in its first message. An error it returns replaces the call, for
+	// tests.
 	inject func(packets int) unix.Errno
 }
 
-// sendControls are the control messages that a send may need: for a group of
-// several packets, and for what differs from the socket's.
+// sendControls are the control messages of a send: for a group of several
+// packets, and for header fields that differ from the socket's.
 type sendControls struct {
 	segment cmsg // UDP_SEGMENT
 	tos     cmsg // IP_TOS or IPV6_TCLASS
@@ -104,7 +104,7 @@ func (c *udp) WriteBatch(b *Batch) error {
 		c.tx.icmp = c.tx.icmp[:0]
 	}
 	if b.HasZeroCopy() {
-		clear(c.tx.iovecs) // the payloads are their owners' again
+		clear(c.tx.iovecs) // releases user memory
 	}
 	if c.closed.Load() {
 		return net.ErrClosed
@@ -113,9 +113,10 @@ func (c *udp) WriteBatch(b *Batch) error {
 }
 
 // sendWithoutGSO sends the group that starts at packet first packet by packet,
-// after the system refused it as a whole, and returns the packet behind it. If
-// the first one passes then GSO was the reason and stays off; if not, then
-// something else is wrong: too large for the path, a destination port of 0.
+// after the system refused it as a whole, and returns the index of the packet
+// behind the group. If the first packet passes, GSO was the reason and is
+// switched off; otherwise the reason is another one, such as a packet too large
+// for the path.
 func (c *udp) sendWithoutGSO(b *Batch, first int) int {
 	g := b.groups[b.packets[first].group]
 	b.Seal(c.local, false)
@@ -134,8 +135,8 @@ func (c *udp) sendWithoutGSO(b *Batch, first int) int {
 	return g.first + g.count
 }
 
-// buildMessages prepares messages for packets [first, last) of b, as many as there
-// is room for: a message per group with GSO, else a message per packet.
+// buildMessages builds messages for packets [first, last) of b, as many as
+// there is space for: one per group with GSO, else one per packet.
 func (tx *sender) buildMessages(b *Batch, first, last int, gso bool) {
 	tx.messageCount = 0
 	tx.iovecs = tx.iovecs[:0]
@@ -150,7 +151,8 @@ func (tx *sender) buildMessages(b *Batch, first, last int, gso bool) {
 	}
 }
 
-// appendIovecs lists the memory of some packets, which stand one behind the other.
+// appendIovecs appends the memory of some consecutive packets to the iovecs and
+// returns it.
 func (tx *sender) appendIovecs(b *Batch, packets []packet) []unix.Iovec {
 	first := len(tx.iovecs)
 	from, last := packets[0].off, packets[len(packets)-1].end
@@ -184,8 +186,8 @@ func (tx *sender) addMessage(g *group, n int, memory []unix.Iovec) {
 	m.SetControllen(tx.setControls(&tx.controls[i], g, n) * cmsgBytes)
 }
 
-// setControls fills in the control messages that n packets of a group need, and
-// returns how many there are.
+// setControls writes the control messages for n packets of a group and returns
+// their number.
 func (tx *sender) setControls(list *[maxControls]cmsg, g *group, n int) (used int) {
 	if n > 1 {
 		list[used] = tx.controlTemplates.segment
@@ -210,9 +212,9 @@ func (tx *sender) setControls(list *[maxControls]cmsg, g *group, n int) (used in
 	return used
 }
 
-// sendMessages sends the messages laid out, which begin with packet first of b, and
-// returns how many packets are done with: sent, or refused, counted and reported
-// in b. It stops at a message of several packets that the system may have refused
+// sendMessages sends the messages, which begin with packet first of b, and
+// returns the number of packets done: sent, or refused, counted and reported in
+// b. It stops at a message of several packets that the system may have refused
 // because of GSO.
 func (c *udp) sendMessages(b *Batch, first int) (done int, gsoRefused bool) {
 	tx := &c.tx
@@ -252,14 +254,14 @@ func (c *udp) reportRefused(b *Batch, first, packets int, errno unix.Errno) {
 	}
 }
 
-// isGSOError tells the errors that a group may get and its packets may not:
-// no checksum offload or a tunnel in the way (EIO), any doubt about the
+// isGSOError reports whether errno may be the error of a group whose packets
+// pass alone: no checksum offload or a tunnel on the path (EIO), an invalid
 // segment size (EINVAL), a first packet too large for the path (EMSGSIZE).
 func isGSOError(errno unix.Errno) bool {
 	return errno == unix.EIO || errno == unix.EINVAL || errno == unix.EMSGSIZE
 }
 
-// trySend makes the one system call that sends the most.
+// trySend makes one system call for as many messages as possible.
 func (c *udp) trySend(m []mmsghdr) (int, unix.Errno) {
 	if len(m) > 1 && c.mmsg.Load() {
 		return sendmmsg(c.fd, m)
@@ -270,9 +272,9 @@ func (c *udp) trySend(m []mmsghdr) (int, unix.Errno) {
 	return 1, 0
 }
 
-// sendSome sends as many of the messages as one system call takes, at least one,
-// or returns why the first could not be sent. sendmmsg reports the error of a
-// later message only when that one comes first.
+// sendSome sends as many of the messages as one system call takes, at least
+// one, or returns why the first could not be sent. sendmmsg reports the error
+// of a later message only when that one comes first.
 func (c *udp) sendSome(m []mmsghdr, packets int) (n int, errno unix.Errno) {
 	if c.tx.inject != nil {
 		errno = c.tx.inject(packets)
@@ -300,9 +302,9 @@ func (c *udp) sendSome(m []mmsghdr, packets int) (n int, errno unix.Errno) {
 	return 1, 0
 }
 
-// readICMP reads the error queue after a send has failed, and reports whether the
-// error may be the answer to an earlier packet, handed out now: then this one was
-// not tried.
+// readICMP reads the error queue after a failed send, and reports whether the
+// error may be an ICMP error of an earlier packet: then this send was not
+// tried.
 func (c *udp) readICMP(errno unix.Errno) bool {
 	before := len(c.tx.icmp)
 	c.tx.icmp = c.readErrors(c.tx.icmp)

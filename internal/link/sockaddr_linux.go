@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sockaddr holds either address family; the first field tells which.
+// A sockaddr holds either address family; the first field selects it.
 type sockaddr unix.RawSockaddrInet6
 
 func (s *sockaddr) v4() *unix.RawSockaddrInet4 {
@@ -58,7 +58,7 @@ func getPort(field *uint16) uint16 {
 	return binary.BigEndian.Uint16((*[2]byte)(unsafe.Pointer(field))[:])
 }
 
-// localAddr asks the kernel what the socket is bound to.
+// localAddr returns the address that the socket is bound to.
 func localAddr(fd int) (netip.AddrPort, error) {
 	sa, err := unix.Getsockname(fd)
 	if err != nil {

@@ -46,7 +46,8 @@ func setRequiredOptions(fd int, v6 bool, tos uint8, noTOS bool) error {
 	return nil
 }
 
-// tosOption is the socket option, and the control message, of the traffic class.
+// tosOption returns the socket option, and the control message, of the traffic
+// class.
 func tosOption(v6 bool) (level, what int) {
 	if v6 {
 		return unix.IPPROTO_IPV6, unix.IPV6_TCLASS
@@ -54,8 +55,8 @@ func tosOption(v6 bool) (level, what int) {
 	return unix.IPPROTO_IP, unix.IP_TOS
 }
 
-// hopsOption is the socket option of the hop limit of what is sent to one
-// address, hopsMessage the control message of any.
+// hopsOption returns the socket option of the hop limit of unicasts,
+// hopsMessage the control message of the hop limit.
 func hopsOption(v6 bool) (level, what int) {
 	if v6 {
 		return unix.IPPROTO_IPV6, unix.IPV6_UNICAST_HOPS
@@ -70,33 +71,34 @@ func hopsMessage(v6 bool) (level, what int) {
 	return unix.IPPROTO_IP, unix.IP_TTL
 }
 
-// setHops sets the hop limit of the socket to HopLimit, whatever the system's
-// default, and returns what it is.
+// setHops sets the hop limit of the socket to HopLimit and returns the
+// effective one.
 func setHops(fd int, v6 bool) uint8 {
 	level, what := hopsOption(v6)
 	unix.SetsockoptInt(fd, level, what, HopLimit)
 	is, err := unix.GetsockoptInt(fd, level, what)
 	if err != nil {
-		return 0 // then each packet says it
+		return 0 // then each packet carries a control message
 	}
 	return uint8(is)
 }
 
-// hasGSO asks whether the kernel knows UDP_SEGMENT (Linux 4.18). An older one
-// ignores the control message and would send a group as one datagram.
+// hasGSO reports whether the kernel supports UDP_SEGMENT (Linux 4.18). An older
+// one ignores the control message and would send a group as one datagram.
 func hasGSO(fd int) bool {
 	_, err := unix.GetsockoptInt(fd, unix.IPPROTO_UDP, unix.UDP_SEGMENT)
 	return err == nil
 }
 
-// enableGRO asks the kernel (Linux 5.0) to hand over merged datagrams.
+// enableGRO enables the receipt of merged datagrams (Linux 5.0) and reports
+// success.
 func enableGRO(fd int) bool {
 	return unix.SetsockoptInt(fd, unix.IPPROTO_UDP, unix.UDP_GRO, 1) == nil
 }
 
-// setBuffers sets the sizes of the socket's buffers, first by the options that
-// CAP_NET_ADMIN allows and that ignore rmem_max and wmem_max, and returns what
-// they hold. SystemDefault leaves a buffer as it is.
+// setBuffers sets the sizes of the socket's buffers, preferably by the options
+// that CAP_NET_ADMIN allows and that ignore rmem_max and wmem_max, and returns
+// the effective sizes. SystemDefault keeps a buffer as it is.
 func setBuffers(fd, recv, send int) (int, int) {
 	setBuffer(fd, unix.SO_RCVBUFFORCE, unix.SO_RCVBUF, recv)
 	setBuffer(fd, unix.SO_SNDBUFFORCE, unix.SO_SNDBUF, send)

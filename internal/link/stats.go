@@ -11,15 +11,15 @@ type Stats struct {
 	SentPackets uint64 // RoCE packets handed to the system
 	SentBytes   uint64 // of those packets, BTH to ICRC
 
-	// The counters of what was received lag while there is something to
-	// read, and are right when a ReadBatch has found nothing.
+	// The receive counters lag while the link is readable, and are exact after
+	// a ReadBatch has returned 0.
 	ReceiveCalls      uint64 // system calls that received something
 	ReceivedDatagrams uint64 // buffers received; GRO puts several packets into one
 	ReceivedPackets   uint64
 	ReceivedBytes     uint64
 
-	// Datagrams that arrived and were thrown away because nobody read them in
-	// time: the socket's receive buffer or the portable link's ring was full.
+	// Datagrams dropped because the socket's receive buffer or the portable
+	// link's ring was full.
 	ReceiveOverflow uint64
 
 	SendBlocked     uint64 // sends that had to wait for room in the send buffer
@@ -32,13 +32,14 @@ type Stats struct {
 	GSOFallbacks    uint64 // times that segmentation offload was switched off because it failed
 }
 
-// SendLost is the number of packets that the system refused, for any reason.
+// SendLost returns the number of packets that the system did not send, for any
+// reason.
 func (s Stats) SendLost() uint64 {
 	return s.SendTooBig + s.SendNoBuffers + s.SendDenied + s.SendUnreachable + s.SendFailed
 }
 
-// StatsOf returns the counters of c, or of the link that c wraps if c has an
-// Unwrap method; zeros when there are none.
+// StatsOf returns the counters of c, or of the innermost link that c wraps,
+// found by Unwrap; zeros if there are none.
 func StatsOf(c Conn) Stats {
 	for c != nil {
 		switch l := c.(type) {
@@ -53,8 +54,8 @@ func StatsOf(c Conn) Stats {
 	return Stats{}
 }
 
-// sendCounters belong to the writer, receiveCounters to the reader: apart, so
-// that the two do not fight for a cache line.
+// sendCounters belong to the writer, receiveCounters to the reader: separate,
+// to avoid false sharing of a cache line.
 type sendCounters struct {
 	calls, packets, bytes, blocked                atomic.Uint64
 	tooBig, noBuffers, denied, unreachable, other atomic.Uint64
@@ -86,8 +87,8 @@ func makeStats(tx *sendCounters, rx *receiveCounters) Stats {
 	}
 }
 
-// countLost counts packets that the system refused. (On Windows, whose sockets have
-// error numbers of their own, most count as SendFailed.)
+// countLost counts packets that the system did not send. (On Windows, whose
+// sockets have their own error numbers, most count as SendFailed.)
 func (tx *sendCounters) countLost(errno syscall.Errno, packets int) {
 	n := uint64(packets)
 	switch errno {

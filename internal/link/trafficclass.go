@@ -22,7 +22,7 @@ type trafficClass struct {
 	controlMessages map[ipHeader][]byte // IPv6: control messages, made when first sent
 
 	lastMessage []byte // IPv6: control message last received
-	lastClass   uint8  // and what it said; x/net's parser allocates
+	lastClass   uint8  // its traffic class, cached because x/net's parser allocates
 }
 
 // ipHeader has the fields of an IP header that a packet can set.
@@ -75,8 +75,8 @@ func (t *trafficClass) prepareSend(to *wire.Path) []byte {
 	return m
 }
 
-// parseReceived reads the traffic class from the control messages of a datagram, 0
-// if they do not tell.
+// parseReceived returns the traffic class in the control messages of a
+// datagram, 0 if they have none.
 func (t *trafficClass) parseReceived(oob []byte) uint8 {
 	if !t.v6 || bytes.Equal(oob, t.lastMessage) {
 		return t.lastClass

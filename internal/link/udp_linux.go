@@ -17,7 +17,7 @@ type udp struct {
 	fd int
 
 	local netip.AddrPort
-	caps  Caps        // as opened, but for the two that may turn out not to work:
+	caps  Caps        // as opened, except the two that may be switched off later:
 	gso   atomic.Bool // segmentation offload
 	mmsg  atomic.Bool // sendmmsg and recvmmsg
 
@@ -141,7 +141,7 @@ func (c *udp) interrupt() {
 	c.writeEventfd()
 }
 
-// release closes the descriptors; nobody may be using them.
+// release closes the descriptors; no call may be in progress.
 func (c *udp) release() {
 	unix.Close(c.fd)
 	c.waiter.closeFDs()

@@ -17,7 +17,7 @@ import (
 // A goroutine reads the socket into a ring, because net has no way to read
 // without blocking; sends are one datagram each.
 //
-// What a system does not offer is done without: don't-fragment, the traffic
+// It lacks features that a system does not offer: don't-fragment, the traffic
 // class of received IPv4 packets, which net and x/net do not report, and an
 // IPv4 identification of 0, which Windows does not set, so that peers can check
 // its ICRC only by membership.
@@ -67,8 +67,8 @@ func openPortable(o Options) (Conn, error) {
 	return c, nil
 }
 
-// requestBuffers asks for socket buffers of the given sizes, and for half as much
-// as long as the system refuses. It returns what they hold.
+// requestBuffers requests socket buffers of the given sizes, halved until the
+// system accepts them. It returns the effective sizes.
 func requestBuffers(conn *net.UDPConn, recv, send int) (int, int) {
 	for n := recv; n > minBuffer && conn.SetReadBuffer(n) != nil; n /= 2 {
 	}
@@ -85,7 +85,8 @@ func requestBuffers(conn *net.UDPConn, recv, send int) (int, int) {
 // minBuffer is less than any system's default, bytes.
 const minBuffer = 4096
 
-// readLoop moves datagrams from the socket to the ring until the socket is closed.
+// readLoop moves datagrams from the socket to the ring until the socket is
+// closed.
 func (c *portable) readLoop() {
 	buf := make([]byte, slotBytes)
 	oob := make([]byte, 128)
@@ -95,7 +96,7 @@ func (c *portable) readLoop() {
 		case errors.Is(err, net.ErrClosed):
 			return
 		case err != nil:
-			c.rx.icmp.Add(1) // the answer to an earlier packet
+			c.rx.icmp.Add(1) // the ICMP error of an earlier packet
 			continue
 		}
 		src = wire.CanonicalAddrPort(src)
@@ -111,7 +112,7 @@ func (c *portable) readLoop() {
 	}
 }
 
-// notify leaves a token in a channel of one.
+// notify puts a token into a channel of capacity one, unless it holds one.
 func notify(token chan struct{}) {
 	select {
 	case token <- struct{}{}:
@@ -200,7 +201,7 @@ func (c *portable) Wait(timeout time.Duration) (bool, error) {
 			return true, nil
 		}
 		select {
-		case <-c.ready: // perhaps of datagrams that were read meanwhile
+		case <-c.ready: // possibly for datagrams already read
 		case <-c.woken:
 			return !c.ring.isEmpty(), nil
 		case <-expired:
@@ -224,7 +225,8 @@ func (c *portable) Close() error {
 	return nil
 }
 
-// countError counts a packet that the system did not take, and returns why.
+// countError counts a packet that the system did not send, and returns the
+// error number.
 func (tx *sendCounters) countError(err error) syscall.Errno {
 	errno := syscall.EIO // what is no system call's
 	errors.As(err, &errno)

@@ -13,14 +13,14 @@ import (
 )
 
 // waiter is the state shared by Wait and Wake. A blocked wait is an epoll_wait
-// on the socket, an eventfd and a timerfd, which the epoll descriptor watches
-// all along: poll(2) would join and leave the queues of all of them each time.
+// on the socket, an eventfd and a timerfd, which stay registered: poll(2) would
+// join and leave the wait queues of all of them each time.
 //
 //	Wake: woken = true; if someone is waiting, write the eventfd
 //	Wait: waiters++;    if woken, return;      wait for socket, eventfd, timerfd
 //
-// The order makes sure that a Wake is either seen before the wait or ends it,
-// and a Wake with nobody waiting costs no system call.
+// The order ensures that a Wake is either seen before the wait or ends it. A Wake
+// without a waiter costs no system call.
 type waiter struct {
 	waiters atomic.Int32
 	woken   atomic.Bool
@@ -29,18 +29,18 @@ type waiter struct {
 	lazyTimer
 }
 
-// lazyTimer is a timerfd that is set as rarely as possible. Setting and cancelling
-// a timer for each wait, as a timeout of epoll_wait would, costs a programming
-// of the processor's own timer each, on virtual machines a microsecond; and
-// deadlines mostly move later. So an alarm that comes too soon stays: the wait
-// returns early, and the next one sets it anew.
+// A lazyTimer is a timerfd that is set as rarely as possible. Setting and
+// cancelling a timer for each wait, as a timeout of epoll_wait would, programs
+// the processor's timer each time, which takes a microsecond on virtual
+// machines, and deadlines mostly move later. So a timer that is due too early
+// stays: the wait returns early, and the next one sets the timer anew.
 type lazyTimer struct {
 	fd       int // timerfd
 	mu       sync.Mutex
-	deadline time.Time // when it comes, zero if it is not set
+	deadline time.Time // expiry, zero if not set
 }
 
-// arm makes the alarm come after timeout, or earlier.
+// arm makes the timer expire after timeout, or earlier.
 func (a *lazyTimer) arm(timeout time.Duration) error {
 	at := time.Now().Add(timeout)
 	a.mu.Lock()
@@ -53,7 +53,7 @@ func (a *lazyTimer) arm(timeout time.Duration) error {
 	return os.NewSyscallError("timerfd_settime", unix.TimerfdSettime(a.fd, 0, &spec, nil))
 }
 
-// clear notes that the alarm has come.
+// clear records that the timer has expired.
 func (a *lazyTimer) clear() {
 	var count [8]byte
 	a.mu.Lock()
@@ -62,7 +62,7 @@ func (a *lazyTimer) clear() {
 	a.mu.Unlock()
 }
 
-// openFDs makes the descriptors, and watches the socket.
+// openFDs creates the descriptors and registers the socket.
 func (w *waiter) openFDs(socket int) (err error) {
 	w.epoll, w.eventfd, w.lazyTimer.fd = -1, -1, -1
 	if w.epoll, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
@@ -91,9 +91,8 @@ func (w *waiter) closeFDs() {
 	}
 }
 
-// Wait implements Conn: a real blocking system call. A goroutine that locks its
-// thread is back some 20 us after a datagram came, half of what Go's netpoller
-// takes.
+// Wait implements Conn. It blocks the thread in a system call, which wakes a
+// goroutine locked to its thread in about half the time of Go's netpoller.
 func (c *udp) Wait(timeout time.Duration) (bool, error) {
 	if !c.enter(callWait) {
 		return false, net.ErrClosed
@@ -102,11 +101,11 @@ func (c *udp) Wait(timeout time.Duration) (bool, error) {
 	c.waiters.Add(1)
 	defer c.waiters.Add(-1)
 	if c.woken.Swap(false) {
-		timeout = 0 // only look
+		timeout = 0 // check only
 	}
 	readable, signalled, err := c.waitEvents(timeout)
 	if signalled {
-		c.woken.Swap(false) // not Store: what the waker wrote before is visible after
+		c.woken.Swap(false) // not Store: synchronizes with the waker
 	}
 	if c.closed.Load() {
 		return false, net.ErrClosed
@@ -114,7 +113,8 @@ func (c *udp) Wait(timeout time.Duration) (bool, error) {
 	return readable, err
 }
 
-// waitEvents waits for the socket, the eventfd or the alarm, and resets those two.
+// waitEvents waits for the socket, the eventfd or the timer, and resets the
+// latter two.
 func (c *udp) waitEvents(timeout time.Duration) (readable, signalled bool, err error) {
 	if timeout > 0 {
 		if err := c.lazyTimer.arm(timeout); err != nil {
@@ -146,7 +146,7 @@ func (c *udp) waitEvents(timeout time.Duration) (readable, signalled bool, err e
 	return readable, signalled, nil
 }
 
-// epollWait is epoll_wait(2), and tells the scheduler only of a call that may
+// epollWait is epoll_wait(2). It tells the Go scheduler only of a call that may
 // block.
 func epollWait(epoll int, events []unix.EpollEvent, look bool) (int, unix.Errno) {
 	for {

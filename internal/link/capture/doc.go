@@ -1,7 +1,7 @@
 // Package capture records the packets of a link as pcapng files that Wireshark
-// and tshark decode, without root: the adapter itself writes what it sends and
-// receives. A [Tap] wraps a link and shows its packets to Recorders, which come
-// and go at run time: a [File], or a [Ring] that keeps the last packets in memory.
+// and tshark decode, without root: the adapter itself writes the packets that it
+// sends and receives. A [Tap] wraps a link and passes its packets to Recorders
+// such as a [File], which are added and removed at run time.
 //
 //	tap := capture.NewTap(conn, nil)
 //	file, err := capture.Create("trace.pcapng.zst", func(err error) { log.Print(err) })

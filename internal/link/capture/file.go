@@ -14,16 +14,15 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// What waits for a file at most. There are two such buffers: one is filled while
-// the other is written.
+// Size of a buffer. There are two: one is filled while the other is written.
 const (
 	bufferBytes   = 4 << 20
 	bufferPackets = 1 << 15
 )
 
-// File is a Recorder that writes pcapng. A goroutine of its own does the work;
-// what comes faster than it can write is dropped and counted. Taps may share a
-// File: each is an interface in it.
+// A File is a Recorder that writes pcapng in a goroutine of its own. Packets
+// that arrive faster than it can write are dropped and counted. Taps may share
+// a File: each is an interface in it.
 type File struct {
 	onError func(error)
 	closers []io.Closer // in the order of closing
@@ -31,11 +30,11 @@ type File struct {
 
 	mu      sync.Mutex
 	filling *buffer
-	closed  bool  // takes no more packets
-	err     error // of writing, for Close
+	closed  bool  // drops further packets
+	err     error // write error, for Close
 
 	recorded, dropped atomic.Uint64
-	wake              chan struct{} // the goroutine has something to do
+	wake              chan struct{} // wakes the goroutine
 	done              chan struct{} // closed when it has ended
 }
 
@@ -46,12 +45,12 @@ type buffer struct {
 }
 
 // Create opens a capture file, which the caller must Close. A name that ends in
-// .zst or .gz makes it compressed; Wireshark reads those as well. A named pipe has to
+// .zst or .gz compresses it; Wireshark reads those as well. A named pipe must
 // have a reader.
 //
-// A write error ends the capture and nothing else. It is passed to onError, if that
-// is not nil, once, from another goroutine, and Close returns it. What has been
-// written up to then is cut to whole packets, except in a compressed file.
+// A write error ends the capture only. It is passed to onError, if that is not
+// nil, once, from another goroutine, and returned by Close. The file is
+// truncated to complete packets, unless it is compressed.
 func Create(name string, onError func(error)) (*File, error) {
 	flags := os.O_RDWR
 	if info, err := os.Stat(name); err == nil && info.Mode()&os.ModeNamedPipe != 0 {
@@ -124,8 +123,8 @@ func (f *File) wakeWriter() {
 	}
 }
 
-// writeLoop is the goroutine: it swaps buffers and writes the full one until the
-// File is closed and everything written.
+// writeLoop is the goroutine: it swaps buffers and writes the full one until
+// the File is closed and everything is written.
 func (f *File) writeLoop(out *pcapng) {
 	defer close(f.done)
 	full := newBuffer()
@@ -172,10 +171,11 @@ func (f *File) stopWithError(err error) {
 	}
 }
 
-// Recorded is the number of packets written so far.
+// Recorded returns the number of packets written so far.
 func (f *File) Recorded() uint64 { return f.recorded.Load() }
 
-// Dropped is the number of packets that came too fast to be written.
+// Dropped returns the number of packets dropped because the writer was too
+// slow.
 func (f *File) Dropped() uint64 { return f.dropped.Load() }
 
 // truncateToBlocks removes the incomplete block at the end of a pcapng file that this
@@ -200,9 +200,9 @@ func truncateToBlocks(f *os.File) error {
 	}
 }
 
-// Close writes what has been recorded, closes the file, and returns the first error
-// of writing, flushing or closing. Closing twice is safe, and so are taps that still
-// have the File: it takes no more packets.
+// Close writes the recorded packets, closes the file, and returns the first
+// error of writing, flushing or closing. It is idempotent. Taps may still have
+// the File: it drops further packets.
 func (f *File) Close() error {
 	f.mu.Lock()
 	f.closed = true

@@ -71,8 +71,8 @@ func (p *Packet) checkICRC() (id uint16, comment string) {
 	return p.ID, "ICRC wrong"
 }
 
-// interfaceOf returns the number of a tap's interface, which is written when
-// it is first asked for.
+// interfaceOf returns the number of a tap's interface, and writes its block on
+// first use.
 func (f *pcapng) interfaceOf(tap netip.AddrPort) (int, error) {
 	index, ok := f.interfaces[tap]
 	if ok {
@@ -101,7 +101,7 @@ func (f *pcapng) interfaceOf(tap netip.AddrPort) (int, error) {
 	return index, err
 }
 
-// flush writes out what is buffered.
+// flush writes buffered blocks.
 func (f *pcapng) flush() error {
 	if f.ng == nil {
 		return nil
@@ -109,9 +109,9 @@ func (f *pcapng) flush() error {
 	return f.ng.Flush()
 }
 
-// finish ends the file with the number of packets that are not in it. (It is
-// the only one of pcapng's fields for that; all taps together are counted at the
-// first.) Also without packets the result is a valid file.
+// finish ends the file with the number of dropped packets, all at the first
+// interface, as pcapng has no field for the sum. A file without packets is
+// valid, too.
 func (f *pcapng) finish(recorded, dropped uint64) error {
 	if f.ng == nil {
 		if _, err := f.interfaceOf(netip.AddrPort{}); err != nil {

@@ -20,20 +20,20 @@ const (
 	Out
 )
 
-// Packet is a packet as a Recorder gets it.
+// A Packet is a packet passed to a Recorder.
 type Packet struct {
 	Time         int64 // nanoseconds since 1970
 	Direction    Direction
 	Src, Dst     netip.AddrPort
 	TrafficClass uint8
-	HopLimit     uint8  // 0: not known, or the link's
-	FlowLabel    uint32 // of IPv6; 0: not known, or the system's choice
+	HopLimit     uint8  // 0 if unknown, or the link's default
+	FlowLabel    uint32 // of IPv6; 0 if unknown, or the system's choice
 	ID           uint16 // IPv4 identification
-	GuessedID    bool   // the link does not show it: ID is what it probably was
+	GuessedID    bool   // the link does not show it: ID is the probable one
 	Data         []byte // BTH to ICRC
 }
 
-// localAddr is the address of the tap that saw the packet.
+// localAddr returns the address of the tap that saw the packet.
 func (p *Packet) localAddr() netip.AddrPort {
 	if p.Direction == Out {
 		return p.Src
@@ -41,14 +41,14 @@ func (p *Packet) localAddr() netip.AddrPort {
 	return p.Dst
 }
 
-// Recorder takes packets from taps: *File or *Ring.
+// A Recorder records packets from taps, such as *File.
 type Recorder interface {
 	// Record takes a packet, which stays the caller's. It is called in the data
 	// path, by several goroutines, and must not wait.
 	Record(p *Packet)
 }
 
-// inner is the link that a tap listens to; most calls go straight there.
+// inner is the wrapped link, to which most calls are passed.
 type inner = link.Conn
 
 // Tap is a link.Conn that shows its packets to Recorders. Without Recorders it
@@ -62,8 +62,8 @@ type Tap struct {
 	out, in Packet // the writer's and the reader's, so that none is allocated
 }
 
-// NewTap returns a tap on a link, which belongs to it from here on. The clock
-// gives nanoseconds since 1970; nil is real time.
+// NewTap returns a tap on a link, which the tap owns from then on. The clock
+// returns nanoseconds since 1970; nil is real time.
 func NewTap(conn link.Conn, clock func() int64) *Tap {
 	if clock == nil {
 		clock = func() int64 { return time.Now().UnixNano() }
@@ -74,15 +74,14 @@ func NewTap(conn link.Conn, clock func() int64) *Tap {
 // Unwrap returns the link inside.
 func (t *Tap) Unwrap() link.Conn { return t.inner }
 
-// Add shows all further packets to r.
+// Add passes all further packets to r.
 func (t *Tap) Add(r Recorder) {
 	t.change.Lock()
 	defer t.change.Unlock()
 	t.setRecorders(append(t.cloneRecorders(), r))
 }
 
-// Remove undoes Add. A packet that is under way in another goroutine may still
-// come to r.
+// Remove undoes Add. Packets of calls in progress may still be passed to r.
 func (t *Tap) Remove(r Recorder) {
 	t.change.Lock()
 	defer t.change.Unlock()
@@ -105,8 +104,8 @@ func (t *Tap) setRecorders(list []Recorder) {
 	t.recorders.Store(&list)
 }
 
-// WriteBatch implements link.Conn. Packets are recorded before they leave, so
-// that an answer never comes before its question.
+// WriteBatch implements link.Conn. Packets are recorded before they are sent,
+// so that a reply is never recorded before its request.
 func (t *Tap) WriteBatch(b *link.Batch) error {
 	list := t.recorders.Load()
 	if list == nil {

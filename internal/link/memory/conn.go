@@ -12,10 +12,10 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// fabric is the network a Conn is attached to.
+// A fabric is the network that a Conn is attached to.
 type fabric interface {
-	// transmit takes one datagram or GSO group, buf, of packets of seg bytes, to
-	// its receiver. The caller keeps buf.
+	// transmit carries one datagram or GSO group, buf, of packets of seg bytes,
+	// to its receiver. The caller keeps buf.
 	transmit(from *Conn, to *wire.Path, buf []byte, seg int)
 
 	// detach makes the address free again.
@@ -44,7 +44,7 @@ type Conn struct {
 	woken chan struct{} // Wake was called
 	done  chan struct{} // closed by Close
 
-	wireFree int64 // when the wire to here has carried what was sent so far; Network's
+	wireFree int64 // when the wire to here is free again; used by Network
 }
 
 var _ link.Conn = (*Conn)(nil)
@@ -103,8 +103,8 @@ func (c *Conn) WriteBatch(b *link.Batch) error {
 	return nil
 }
 
-// RefuseTo makes further sends to dst fail with errno, as the system does without
-// a route; 0 makes them pass again.
+// RefuseTo makes further sends to dst fail with errno, as the system does
+// without a route; 0 ends that.
 func (c *Conn) RefuseTo(dst netip.AddrPort, errno syscall.Errno) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -114,8 +114,8 @@ func (c *Conn) RefuseTo(dst netip.AddrPort, errno syscall.Errno) {
 	c.refusedTo[dst] = errno
 }
 
-// sendGroup hands a datagram or group, which begins with packet first of b, to the
-// network, if it fits the MTU, and returns its number of packets.
+// sendGroup passes a datagram or group, which begins with packet first of b, to
+// the network if it fits the MTU, and returns its number of packets.
 func (c *Conn) sendGroup(b *link.Batch, first int, to *wire.Path, buf []byte, seg int) int {
 	packets := (len(buf) + seg - 1) / seg
 	c.mu.Lock()
@@ -142,15 +142,15 @@ func (c *Conn) sendGroup(b *link.Batch, first int, to *wire.Path, buf []byte, se
 	return packets
 }
 
-// countUnreachable counts packets of this sender that nobody was there to receive.
+// countUnreachable counts packets of this sender that had no receiver.
 func (c *Conn) countUnreachable(packets int) {
 	c.mu.Lock()
 	c.stats.SendUnreachable += uint64(packets)
 	c.mu.Unlock()
 }
 
-// splitArrivals calls arrive for every datagram that c receives of what left as
-// one: itself, or each of its packets if c does not merge.
+// splitArrivals calls arrive for every datagram that c receives of one send:
+// the whole group, or each of its packets if c does not merge.
 func (c *Conn) splitArrivals(from netip.AddrPort, path *wire.Path, buf []byte, seg int, arrive func(*datagram)) {
 	piece := len(buf)
 	if c.options.NoGRO {
@@ -167,8 +167,8 @@ func (c *Conn) splitArrivals(from netip.AddrPort, path *wire.Path, buf []byte, s
 	}
 }
 
-// enqueue puts a datagram into the receive buffer. It reports false, and
-// leaves the datagram to the caller, when the link is closed.
+// enqueue puts a datagram into the receive buffer. If the link is closed it
+// returns false, and the datagram remains the caller's.
 func (c *Conn) enqueue(d *datagram) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -190,7 +190,7 @@ func (c *Conn) enqueue(d *datagram) bool {
 	return true
 }
 
-// notify leaves a token in a channel of one.
+// notify puts a token into a channel of capacity one, unless it holds one.
 func notify(token chan struct{}) {
 	select {
 	case token <- struct{}{}:
@@ -225,7 +225,7 @@ func (c *Conn) ReadBatch(r *link.Datagrams) (int, error) {
 	return n, nil
 }
 
-// Readable reports whether something has arrived that was not read yet.
+// Readable reports whether an unread datagram is queued.
 func (c *Conn) Readable() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -238,9 +238,8 @@ func (c *Conn) isClosed() bool {
 	return c.closed
 }
 
-// Wait implements link.Conn on a Live network. On a Network, where nothing
-// happens until the driver advances the clock, it returns at once, whatever
-// the timeout.
+// Wait implements link.Conn. On a Live network it blocks. On a Network, whose
+// clock only the driver advances, it returns at once, whatever the timeout.
 func (c *Conn) Wait(timeout time.Duration) (bool, error) {
 	if c.isClosed() {
 		return false, net.ErrClosed
@@ -256,7 +255,7 @@ func (c *Conn) Wait(timeout time.Duration) (bool, error) {
 	}
 	for !c.Readable() {
 		select {
-		case <-c.ready: // perhaps of datagrams that were read meanwhile
+		case <-c.ready: // possibly for datagrams already read
 		case <-c.woken:
 			return c.Readable(), nil
 		case <-expired:
@@ -271,7 +270,7 @@ func (c *Conn) Wait(timeout time.Duration) (bool, error) {
 // Wake implements link.Conn.
 func (c *Conn) Wake() { notify(c.woken) }
 
-// Close implements link.Conn. What has arrived or is on its way is lost.
+// Close implements link.Conn. Queued datagrams and those in flight are lost.
 func (c *Conn) Close() error {
 	c.mu.Lock()
 	closed := c.closed

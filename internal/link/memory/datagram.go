@@ -7,7 +7,7 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// datagram is what travels: one packet, or a group that left as one.
+// A datagram is one packet, or a group that was sent as one.
 type datagram struct {
 	src  netip.AddrPort
 	tos  uint8
@@ -18,10 +18,10 @@ type datagram struct {
 	buf  []byte // the datagram's own memory
 }
 
-// packetCount is the number of packets in the datagram.
+// packetCount returns the number of packets in the datagram.
 func (d *datagram) packetCount() int { return (len(d.buf) + d.seg - 1) / d.seg }
 
-// headerLen is the number of bytes of IP and UDP header in front of a packet.
+// headerLen returns the number of bytes of the IP and UDP headers of a packet.
 func headerLen(ip netip.Addr) int {
 	if ip.Is4() {
 		return wire.IPv4Len + wire.UDPLen
@@ -29,7 +29,7 @@ func headerLen(ip netip.Addr) int {
 	return wire.IPv6Len + wire.UDPLen
 }
 
-// pool keeps the memory of datagrams that were read for the next ones.
+// A pool recycles the memory of datagrams.
 type pool struct {
 	mu   sync.Mutex
 	free []*datagram

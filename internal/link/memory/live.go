@@ -20,12 +20,12 @@ type Live struct {
 	ports portTable
 }
 
-// NewLive returns a network with nobody attached.
+// NewLive returns an empty network.
 func NewLive() *Live {
 	return &Live{start: time.Now(), ports: make(portTable)}
 }
 
-// Now is the time in nanoseconds since the network was made.
+// Now returns the nanoseconds since the network was created.
 func (l *Live) Now() int64 { return int64(time.Since(l.start)) }
 
 // Attach opens a link at the given address; port 0 takes a free one. The

@@ -10,13 +10,13 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// Network is an in-memory network whose clock moves only when its driver says
-// so. Events happen in the order of their time, and of their making among equal
-// times, so a run is the same every time as long as the driver and the adapters
-// take their clock and their randomness from here.
+// A Network is an in-memory network whose clock is moved by its driver. Events
+// happen in the order of their times, and of their creation among equal times,
+// so that a run is deterministic if driver and adapters take their clock and
+// their randomness from here.
 //
-// A Network belongs to one driver. Its methods may be called from within the
-// functions it runs, except for AdvanceTo.
+// A Network belongs to one driver. Functions it runs may call its methods,
+// except AdvanceTo.
 type Network struct {
 	rand *rand.Rand
 	pool pool
@@ -34,7 +34,7 @@ type event struct {
 	run      func()
 }
 
-// New returns a network with nobody attached, its clock at 0.
+// New returns an empty network with its clock at 0.
 func New(seed uint64) *Network {
 	return &Network{
 		rand:  rand.New(rand.NewPCG(seed, 0)),
@@ -42,11 +42,11 @@ func New(seed uint64) *Network {
 	}
 }
 
-// Rand is the random source of the run, made of the seed. It is for the driver
-// and what the driver runs, one at a time.
+// Rand returns the random source of the run, derived from the seed, for the
+// driver and the functions it runs, one at a time.
 func (n *Network) Rand() *rand.Rand { return n.rand }
 
-// Now is the time in nanoseconds since the network was made.
+// Now returns the nanoseconds since the network was created.
 func (n *Network) Now() int64 {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -60,29 +60,29 @@ func (n *Network) Attach(addr netip.AddrPort, o Options) (*Conn, error) {
 	return n.ports.attach(n, &n.pool, addr, o)
 }
 
-// ScheduleAt has run called when the clock reaches t, or by the next AdvanceTo if that
-// is in the past.
+// ScheduleAt makes run be called when the clock reaches t, or by the next
+// AdvanceTo if t has passed.
 func (n *Network) ScheduleAt(t int64, run func()) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.events.Push(max(t, n.now), event{run: run})
 }
 
-// NextEvent is the time of the next arrival or of the next function of At; ok
-// is false when nothing is going to happen by itself.
+// NextEvent returns the time of the next arrival or scheduled function; ok is
+// false if there is none.
 func (n *Network) NextEvent() (t int64, ok bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.events.Next()
 }
 
-// AdvanceTo moves the clock to t, never back, and lets everything happen that
-// is due until then, each event at its own time. Arrivals wait in the receive
-// buffers of their Conns. The usual driver advances event by event:
+// AdvanceTo moves the clock to t, never back, and processes the events due by t,
+// each at its own time. Arrivals are queued in the receive buffers of their Conns.
+// The usual driver advances event by event:
 //
 //	for t, ok := n.NextEvent(); ok && t <= end; t, ok = n.NextEvent() {
 //		n.AdvanceTo(t)
-//		// let every adapter read and answer
+//		// let every adapter read and respond
 //	}
 func (n *Network) AdvanceTo(t int64) {
 	for {
@@ -133,9 +133,9 @@ func (n *Network) transmit(from *Conn, path *wire.Path, buf []byte, seg int) {
 	})
 }
 
-// occupyWire occupies the wire to c, which the packets in buf reach at the given
-// time, and returns those that found room in the queue in front of it: the
-// first ones.
+// occupyWire occupies the wire to c, which the packets in buf reach at the
+// given time, and returns the packets that fit the queue before it: the first
+// ones.
 func (c *Conn) occupyWire(now int64, buf []byte, seg int) []byte {
 	for off := 0; off < len(buf); off += seg {
 		start := max(now, c.wireFree)
@@ -151,7 +151,8 @@ func (c *Conn) occupyWire(now int64, buf []byte, seg int) []byte {
 	return buf
 }
 
-// transmissionTime is how long the wire to c takes for so many bytes, nanoseconds.
+// transmissionTime returns the nanoseconds that the wire to c takes for the
+// given number of bytes.
 func (c *Conn) transmissionTime(bytes int) int64 {
 	return int64(bytes) * 8 * int64(time.Second) / c.options.Rate
 }

@@ -8,16 +8,15 @@ import (
 	"github.com/softrnic/softrnic/internal/link"
 )
 
-// DefaultDelay is how long a datagram travels when Options leaves Delay at
-// zero. A network without any delay would let two ends talk for ever without
-// time passing.
+// DefaultDelay is the default of Options.Delay. Without a delay two ends could
+// exchange packets forever without time passing.
 const DefaultDelay = time.Microsecond
 
 // DefaultMTU is the interface MTU when Options leaves it at zero: that of
 // Linux's loopback.
 const DefaultMTU = 65536
 
-// maxQueue keeps the time that a full queue takes within an int64.
+// maxQueue keeps the transmission time of a full queue within an int64.
 const maxQueue = 1 << 30
 
 // Options describes the port that an adapter is attached to. The zero value of
@@ -26,8 +25,8 @@ type Options struct {
 	NoGSO bool // datagrams leave one by one, all with IPv4 identification 0
 	NoGRO bool // datagrams arrive one by one, although they left as a group
 
-	// RecvBuffer is how many bytes of datagrams wait to be read, like a
-	// socket's receive buffer; what does not fit is dropped and counted in
+	// RecvBuffer is the size of the receive buffer in bytes, as of a socket;
+	// datagrams that do not fit are dropped and counted in
 	// link.Stats.ReceiveOverflow. An empty buffer takes any datagram.
 	RecvBuffer int // bytes; 0 for link.DefaultRecvBuffer
 
@@ -35,8 +34,8 @@ type Options struct {
 	// sender's link.Stats.SendTooBig.
 	MTU int // bytes; 0 for DefaultMTU
 
-	// The rest exists only where time is simulated, see Network. It describes
-	// the wire that ends at this port.
+	// The following describe the wire that ends at this port, and need the
+	// virtual clock of a Network.
 
 	Delay time.Duration // travel time of every datagram to here; 0 for DefaultDelay
 	Rate  int64         // bits a second, IP headers counted; 0 for no limit
@@ -68,5 +67,6 @@ func (o *Options) validate(addr netip.AddrPort) error {
 	return nil
 }
 
-// needsVirtualClock reports whether an option is set that only Network knows.
+// needsVirtualClock reports whether an option is set that only Network
+// supports.
 func (o *Options) needsVirtualClock() bool { return o.Delay != 0 || o.Rate != 0 || o.Queue != 0 }

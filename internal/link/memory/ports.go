@@ -7,13 +7,13 @@ import (
 	"github.com/softrnic/softrnic/wire"
 )
 
-// portTable is the address table of a network.
+// A portTable is the address table of a network.
 type portTable map[netip.AddrPort]*Conn
 
-// firstEphemeralPort is the first port number given to those who ask for port 0.
+// firstEphemeralPort is the first port number assigned for port 0.
 const firstEphemeralPort = 49152
 
-// attach enters a new Conn under its address.
+// attach adds a new Conn under its address.
 func (p portTable) attach(f fabric, pool *pool, addr netip.AddrPort, o Options) (*Conn, error) {
 	addr = wire.CanonicalAddrPort(addr)
 	if err := o.validate(addr); err != nil {
@@ -34,7 +34,7 @@ func (p portTable) attach(f fabric, pool *pool, addr netip.AddrPort, o Options) 
 	return c, nil
 }
 
-// freePort returns the address with its lowest ephemeral port that nobody has.
+// freePort returns the address with its lowest unused ephemeral port.
 func (p portTable) freePort(ip netip.Addr) (netip.AddrPort, error) {
 	for port := firstEphemeralPort; port < 1<<16; port++ {
 		if addr := netip.AddrPortFrom(ip, uint16(port)); p[addr] == nil {
