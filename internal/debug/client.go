@@ -17,19 +17,19 @@ import (
 	"github.com/softrnic/softrnic/rnic"
 )
 
-// Client talks to the debug endpoint of one device, in this or another
+// A Client queries the debug endpoint of one device, in this or another
 // process.
 type Client struct {
 	addr string
 	http http.Client
 }
 
-// responseTimeout is how long a process may take to answer. One that is stopped
-// never does.
+// responseTimeout bounds the time for a response. A stopped process never
+// responds.
 const responseTimeout = 3 * time.Second
 
-// NewClient returns a client of the endpoint at addr, as rnic.Device.DebugAddr has it.
-// It does not connect yet.
+// NewClient returns a client of the endpoint at addr, in the form of
+// rnic.Device.DebugAddr. It does not connect yet.
 func NewClient(addr string) (*Client, error) {
 	a, err := endpoint.ParseAddress(addr)
 	if err != nil {
@@ -48,20 +48,20 @@ func newClient(a endpoint.Address) *Client {
 	}}}
 }
 
-// Addr is where the endpoint is.
+// Addr returns the address of the endpoint.
 func (c *Client) Addr() string { return c.addr }
 
-// Report asks for the device.
+// Report queries the device.
 func (c *Client) Report(ctx context.Context) (Report, error) {
 	var r Report
 	err := c.getJSON(ctx, "/stat", &r)
 	return r, err
 }
 
-// ErrNoQP says that the device has no queue pair of that number.
+// ErrNoQP reports that the device has no queue pair of the number.
 var ErrNoQP = errors.New("no such queue pair; it may have been destroyed")
 
-// QP asks for one queue pair with its flight recorder.
+// QP queries one queue pair with its flight recorder.
 func (c *Client) QP(ctx context.Context, num uint32) (rnic.QPInfo, error) {
 	var q rnic.QPInfo
 	err := c.getJSON(ctx, "/qp/"+FormatQPN(num)+"/history", &q)
@@ -74,13 +74,14 @@ func (c *Client) QP(ctx context.Context, num uint32) (rnic.QPInfo, error) {
 // ErrEnded reports that the device of an endpoint was closed, or that its process ended.
 var ErrEnded = errors.New("the device was closed, or its process ended")
 
-// Capture makes the process write the device's packets to a file, which it
-// creates, until ctx ends, and calls started when it does so. path is
-// absolute. When Capture returns nil the file is complete. ErrEnded reports that the
-// process or the device ended first: the file has what was captured until then.
+// Capture makes the process write the device's packets to a new file until ctx
+// ends, and calls started when the capture has started. path must be absolute.
+// When Capture returns nil the file is complete. ErrEnded reports that the
+// process or the device ended first: the file has the packets captured until
+// then.
 func (c *Client) Capture(ctx context.Context, path string, started func()) error {
-	// Once started, the request outlives ctx: hanging up would end the
-	// capture, too, but leave open whether the file is complete.
+	// Once started, the request outlives ctx: canceling it would end the
+	// capture without confirming that the file is complete.
 	request, hangUp := context.WithCancel(context.WithoutCancel(ctx))
 	defer hangUp()
 	stop := context.AfterFunc(ctx, hangUp)
@@ -131,7 +132,7 @@ func (c *Client) getJSON(ctx context.Context, path string, v any) error {
 	return nil
 }
 
-// doRequest returns the body of the answer, which the caller closes.
+// doRequest returns the body of the response, which the caller closes.
 func (c *Client) doRequest(ctx context.Context, method, path string) (io.ReadCloser, error) {
 	req, err := http.NewRequestWithContext(ctx, method, "http://localhost"+path, nil)
 	if err != nil {
@@ -145,11 +146,11 @@ func (c *Client) doRequest(ctx context.Context, method, path string) (io.ReadClo
 		return res.Body, nil
 	}
 	defer res.Body.Close()
-	text, _ := io.ReadAll(io.LimitReader(res.Body, 4096)) // what arrived is all there is to tell
+	text, _ := io.ReadAll(io.LimitReader(res.Body, 4096)) // a read error leaves the text incomplete
 	return nil, &statusError{c.addr, res.StatusCode, strings.TrimSpace(string(bytes.ToValidUTF8(text, nil)))}
 }
 
-// statusError is an answer other than 200.
+// A statusError is a response other than 200.
 type statusError struct {
 	addr   string
 	status int
@@ -158,8 +159,8 @@ type statusError struct {
 
 func (r *statusError) Error() string { return fmt.Sprintf("debug endpoint %s: %s", r.addr, r.text) }
 
-// unwrapURL takes the URL off an error of the HTTP client: it names a host
-// that is not the endpoint.
+// unwrapURL removes the URL from an error of the HTTP client, because its host
+// is not the endpoint.
 func unwrapURL(err error) error {
 	if e, ok := err.(*url.Error); ok {
 		return e.Err
@@ -167,14 +168,14 @@ func unwrapURL(err error) error {
 	return err
 }
 
-// Report is what /stat answers: the device, and whose it is.
+// A Report is the response of /stat: the device and its process.
 type Report struct {
 	endpoint.About
 	rnic.Snapshot
 }
 
-// FormatQPN writes a queue pair number as messages do: "0x11".
+// FormatQPN formats a queue pair number as in messages: "0x11".
 func FormatQPN(n uint32) string { return fmt.Sprintf("0x%x", n) }
 
-// ParseQPN reads a queue pair number, decimal or hexadecimal after 0x.
+// ParseQPN parses a queue pair number, decimal or hexadecimal after 0x.
 func ParseQPN(s string) (uint32, error) { return endpoint.ParseQPN(s) }

@@ -9,18 +9,18 @@ import (
 	"github.com/softrnic/softrnic/rnic"
 )
 
-// CollectorOptions change what a collector collects.
+// CollectorOptions configure a collector.
 type CollectorOptions struct {
 	// SumQPs collects one series for all queue pairs (qp="all") instead of one
-	// for each: for devices with thousands.
+	// for each, for devices with thousands of them.
 	SumQPs bool
 }
 
-// NewCollector collects snapshots for Prometheus.
+// NewCollector returns a Prometheus collector of snapshots.
 //
 // The counters of queue pairs are softrnic_<counter>_total with the labels
-// device and qp: the number of a queue pair, as "0x11", or "destroyed" for
-// all that are gone, so that a sum over qp never falls. The other metrics are
+// device and qp: the number of a queue pair, as "0x11", or "destroyed" for all
+// destroyed ones, so that a sum over qp never falls. The other metrics are
 // described in /metrics itself.
 func NewCollector(inspect func() rnic.Snapshot, o CollectorOptions) prometheus.Collector {
 	return &collector{inspect: inspect, options: o}
@@ -35,7 +35,8 @@ func newDesc(name, help string, labels ...string) *prometheus.Desc {
 	return prometheus.NewDesc("softrnic_"+name, help, append([]string{"device"}, labels...), nil)
 }
 
-// counterDescs describe counters by name, without those that are in except.
+// counterDescs returns the descriptions of counters by name, except those in
+// except.
 func counterDescs(all iter.Seq2[rnic.CounterInfo, uint64], except map[string]*prometheus.Desc, prefix string, labels ...string) map[string]*prometheus.Desc {
 	descs := map[string]*prometheus.Desc{}
 	for c := range all {
@@ -132,7 +133,7 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-// metricWriter writes the metrics of one device.
+// A metricWriter writes the metrics of one device.
 type metricWriter struct {
 	ch     chan<- prometheus.Metric
 	device string

@@ -16,16 +16,16 @@ import (
 	"github.com/softrnic/softrnic/internal/debug/endpoint"
 )
 
-// Peer is a device that a process serves.
+// A Peer is a device served by a process.
 type Peer struct {
 	Client *Client
 	PID    int
 	Report Report
-	Err    error // why there is no Report
+	Err    error // the error of the query for Report, or nil
 }
 
-// Discover asks every device that a process of this user serves at Auto, by
-// process. What processes that are gone have left is removed on the way.
+// Discover queries every device that a process of this user serves at Auto,
+// ordered by process. It removes the stale sockets of ended processes.
 func Discover(ctx context.Context) ([]Peer, error) {
 	var peers []Peer
 	for _, dir := range endpoint.Directories() {
@@ -52,16 +52,16 @@ func Discover(ctx context.Context) ([]Peer, error) {
 	return peers, nil
 }
 
-// queryReport fills in the report. A peer that is gone loses its Client.
+// queryReport fills in the report. If the process has ended, it clears Client.
 func (p *Peer) queryReport(ctx context.Context) {
 	p.Report, p.Err = p.Client.Report(ctx)
 	switch {
 	case p.Err == nil:
 		p.PID = p.Report.Process.PID
 	case errors.Is(p.Err, fs.ErrNotExist):
-		p.Client = nil // closed since we read the directory
+		p.Client = nil // closed since the directory was read
 	case endpoint.IsRefused(p.Err) && !processExists(p.PID):
-		_ = os.Remove(strings.TrimPrefix(p.Client.addr, "unix:")) // another tool may have been faster
+		_ = os.Remove(strings.TrimPrefix(p.Client.addr, "unix:")) // another process may have removed it
 		p.Client = nil
 	}
 }
@@ -74,15 +74,15 @@ func processExists(pid int) bool {
 	}
 	defer func() { _ = p.Release() }()
 	if runtime.GOOS == "windows" {
-		return true // FindProcess has looked
+		return true // FindProcess has opened the process
 	}
 	err = p.Signal(syscall.Signal(0))
 	return err == nil || errors.Is(err, os.ErrPermission)
 }
 
-// Find returns the devices that target means: a process number, the name of a
+// Find returns the devices that match target: a process number, the name of a
 // device, both as in 4711/softrnic0, or an endpoint such as unix:/path or
-// 127.0.0.1:9479. It is never empty without an error.
+// 127.0.0.1:9479. Without an error the result is not empty.
 func Find(ctx context.Context, target string) ([]Peer, error) {
 	if strings.Contains(target, ":") {
 		c, err := NewClient(target)
@@ -107,7 +107,7 @@ func Find(ctx context.Context, target string) ([]Peer, error) {
 	return match, nil
 }
 
-// matches reports whether target, other than an endpoint, means the peer.
+// matches reports whether target, other than an endpoint, matches the peer.
 func (p *Peer) matches(target string) bool {
 	process, device, both := strings.Cut(target, "/")
 	pid, err := strconv.Atoi(process)
@@ -120,7 +120,7 @@ func (p *Peer) matches(target string) bool {
 	return target == p.Report.Device.Name
 }
 
-// notFoundError says what to do about a target that nobody is.
+// notFoundError returns the error for a target without a match, with advice.
 func notFoundError(target string, all []Peer) error {
 	process, _, _ := strings.Cut(target, "/")
 	pid, err := strconv.Atoi(process)
@@ -134,15 +134,16 @@ func notFoundError(target string, all []Peer) error {
 	return fmt.Errorf("%q: no such process or device; %s", target, listPeers(all))
 }
 
-// NoDevicesError says that Discover has found nobody, and what to do about it.
+// NoDevicesError returns the error for an empty result of Discover, with
+// advice.
 func NoDevicesError() error {
 	return fmt.Errorf("no process of yours shows a device in %s; start programs with SOFTRNIC_DEBUG=auto in their environment", directoryList())
 }
 
-// directoryList lists where endpoints are looked for.
+// directoryList lists the directories of endpoints.
 func directoryList() string { return strings.Join(endpoint.Directories(), " or ") }
 
-// listPeers says what there is to choose from.
+// listPeers lists the peers for a message.
 func listPeers(peers []Peer) string {
 	if len(peers) == 0 {
 		return NoDevicesError().Error()

@@ -1,12 +1,10 @@
-// Package debug looks into running devices from outside: it finds the endpoints
-// (package endpoint) that processes have, asks them, and makes metrics for
-// Prometheus of what they answer.
+// Package debug discovers and queries the debug endpoints (package endpoint) of
+// running processes, and converts their reports to Prometheus metrics.
 //
 //	for _, p := range must(debug.Discover(ctx)) {
 //		fmt.Println(p.Report.Process.PID, p.Report.Counters.SentPkts)
 //	}
 //
-// A program that imports it has /metrics at its own endpoints, which others do
-// without. Programs outside of this module do so through package
-// rnic/rnicdebug.
+// Importing the package adds /metrics to the endpoints of the program itself.
+// Programs outside of this module import package rnic/rnicdebug instead.
 package debug

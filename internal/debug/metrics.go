@@ -17,10 +17,11 @@ func init() {
 	endpoint.SetMetrics(func(dev endpoint.Device) http.Handler { return metricsHandler(dev.(inspector)) })
 }
 
-// inspector is what the devices of package rnic are.
+// An inspector is a device of package rnic.
 type inspector interface{ Inspect() rnic.Snapshot }
 
-// metricsHandler collects with or without a series for each queue pair.
+// metricsHandler returns the handler of /metrics, with or without a series for
+// each queue pair.
 func metricsHandler(dev inspector) http.Handler {
 	handler := func(o CollectorOptions) http.Handler {
 		reg := prometheus.NewRegistry()

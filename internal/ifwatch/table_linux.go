@@ -6,26 +6,26 @@ import (
 	"syscall"
 )
 
-// table is the state of interfaces and of an address that rtnetlink(7) messages,
-// applied in order, describe. A new one knows nothing.
+// A table is the state of interfaces and of an address described by a sequence
+// of rtnetlink(7) messages. It is empty at first.
 type table struct {
 	ip    netip.Addr // canonical
-	index int        // of the interface at first; the only one that counts for a link-local address
+	index int        // of the initial interface; the only one that counts for a link-local address
 	links map[int]linkState
 	addrs map[addrHolder]bool
 
-	dump     map[addrHolder]bool // of the dump that is running, or nil
-	complete bool                // a dump of addresses is complete
+	dump     map[addrHolder]bool // of the dump in progress, or nil
+	complete bool                // a dump of addresses was completed
 	hadAddr  bool                // an interface had the address itself, not only its subnet
 }
 
-// linkState is the state of an interface in an RTM_NEWLINK message.
+// A linkState is the state of an interface in an RTM_NEWLINK message.
 type linkState struct {
 	up  bool
 	mtu int
 }
 
-// addrHolder is an interface with a prefix that the address lies in.
+// An addrHolder is an interface with a prefix that contains the address.
 type addrHolder struct {
 	index  int
 	prefix netip.Prefix
@@ -35,16 +35,16 @@ func newTable(ip netip.Addr, index int) *table {
 	return &table{ip: ip.Unmap().WithZone(""), index: index, links: make(map[int]linkState), addrs: make(map[addrHolder]bool)}
 }
 
-// startAddrDump begins a dump of all addresses, which replaces what is known at
-// endAddrs.
+// startAddrDump begins a dump of all addresses, which replaces the known ones
+// at endAddrDump.
 func (t *table) startAddrDump() { t.dump = make(map[addrHolder]bool) }
 
 func (t *table) endAddrDump() {
 	t.addrs, t.dump, t.complete = t.dump, nil, true
 }
 
-// apply takes one message. One that is malformed or of another kind changes
-// nothing.
+// apply applies one message. Malformed messages and those of other types are
+// ignored.
 func (t *table) apply(m *syscall.NetlinkMessage) {
 	switch m.Header.Type {
 	case syscall.RTM_NEWLINK, syscall.RTM_DELLINK:
@@ -113,9 +113,9 @@ func (t *table) applyAddr(m *syscall.NetlinkMessage) {
 	}
 }
 
-// state returns what the messages amount to, where last was the state before. An
-// interface on whose subnet the address lies (127.0.0.2) counts only if none ever
-// had the address itself.
+// state returns the state that the messages describe; last is the state before.
+// An interface on whose subnet the address lies (127.0.0.2) counts only if none
+// ever had the address itself.
 func (t *table) state(last State) State {
 	if !t.complete {
 		return last

@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Watcher follows an address in the network namespace of the goroutine that called
-// Watch.
+// A Watcher watches an address in the network namespace of the goroutine that
+// called Watch.
 type Watcher struct {
 	socket *os.File
 	done   chan struct{}
@@ -25,7 +25,7 @@ type Watcher struct {
 	phase phase
 }
 
-// phase is the dump that is running.
+// A phase is the dump in progress.
 type phase uint8
 
 const (
@@ -34,13 +34,14 @@ const (
 	dumpAddrs
 )
 
-// rtnetlinkGroups are the multicast groups of NETLINK_ROUTE that are listened to.
+// rtnetlinkGroups are the multicast groups of NETLINK_ROUTE that a Watcher
+// joins.
 const rtnetlinkGroups = unix.RTMGRP_LINK | unix.RTMGRP_IPV4_IFADDR | unix.RTMGRP_IPV6_IFADDR
 
-// Watch calls changed, on a goroutine of its own, whenever the state of ip is
-// another than before, at first than current. Index is the number of the interface
-// that has it now. Watch itself costs three system calls: what has happened between
-// current and the call is found by the goroutine.
+// Watch calls changed, on a goroutine of its own, whenever the state of ip
+// differs from the state before, initially current. Index is the number of the
+// interface that has it now. Watch itself makes three system calls; the
+// goroutine detects changes between current and the call.
 func Watch(ip netip.Addr, index int, current State, changed func(State)) (*Watcher, error) {
 	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, unix.NETLINK_ROUTE)
 	if err != nil {
@@ -64,7 +65,7 @@ func (w *Watcher) Close() error {
 	return err
 }
 
-// requestDump asks for a dump; its replies end with NLMSG_DONE.
+// requestDump requests a dump; its replies end with NLMSG_DONE.
 func (w *Watcher) requestDump(p phase) {
 	w.phase = p
 	w.seq++
@@ -80,7 +81,7 @@ func (w *Watcher) requestDump(p phase) {
 	binary.NativeEndian.PutUint16(b[6:], unix.NLM_F_REQUEST|unix.NLM_F_DUMP)
 	binary.NativeEndian.PutUint32(b[8:], w.seq)
 	if _, err := w.socket.Write(b); err != nil {
-		w.phase = idle // what is multicast still comes
+		w.phase = idle // multicast messages still arrive
 	}
 }
 
@@ -102,7 +103,7 @@ func (w *Watcher) run() {
 	}
 }
 
-// handleMessages takes what one read has brought.
+// handleMessages applies the messages of one read.
 func (w *Watcher) handleMessages(b []byte) {
 	list, err := syscall.ParseNetlinkMessage(b)
 	if err != nil {
@@ -120,7 +121,7 @@ func (w *Watcher) handleMessages(b []byte) {
 		}
 	}
 	if w.phase != idle {
-		return // of a part no state follows
+		return // an incomplete dump has no state
 	}
 	if s := w.table.state(w.last); s != w.last {
 		w.last = s
@@ -128,7 +129,7 @@ func (w *Watcher) handleMessages(b []byte) {
 	}
 }
 
-// finishDump goes on with what follows a dump.
+// finishDump requests the next dump, if any.
 func (w *Watcher) finishDump() {
 	if w.phase == dumpLinks {
 		w.requestDump(dumpAddrs)

@@ -4,10 +4,10 @@ package ifwatch
 
 import "net/netip"
 
-// Watcher is nothing on this system, which has no NETLINK_ROUTE.
+// A Watcher does nothing on this system, which has no NETLINK_ROUTE.
 type Watcher struct{}
 
-// Watch returns nil: the state is never known to change.
+// Watch returns nil: changes of the state are not detected.
 func Watch(netip.Addr, int, State, func(State)) (*Watcher, error) { return nil, nil }
 
 // Close does nothing.

@@ -14,7 +14,7 @@ var (
 	ErrBeyondFile  = errors.New("mapped beyond the end of its file")
 )
 
-// An AccessError says where memory does not permit the access asked for.
+// An AccessError reports an address that does not permit the requested access.
 type AccessError struct {
 	Addr uint64
 	Err  error // one of the above
@@ -28,14 +28,14 @@ func (e *AccessError) Unwrap() error { return e.Err }
 
 // CheckAccess returns an [AccessError] if a page of mem is not mapped, or is
 // mapped without permission to read, or with write without permission to
-// write; and, of a mapped file, if mem reaches beyond its end. It touches no
-// memory but one byte of each such file, so it neither allocates pages nor
-// disturbs the users of mem, and takes the longer the more mappings mem
-// crosses, however large they are.
+// write; and, of a mapped file, if mem reaches beyond its end. It reads only one
+// byte of each such file, so it neither allocates pages nor disturbs the users of
+// mem. Its cost grows with the number of mappings that mem crosses, not with
+// their size.
 //
 // On Linux it asks the kernel for the mappings (PROCMAP_QUERY since Linux 6.11,
 // before that /proc/self/maps); without /proc it permits everything. On other
-// systems it only finds out whether the first and the last byte can be read.
+// systems it only checks whether the first and the last byte can be read.
 func CheckAccess(mem []byte, write bool) error {
 	if len(mem) == 0 {
 		return nil
@@ -46,7 +46,7 @@ func CheckAccess(mem []byte, write bool) error {
 	return nil
 }
 
-// addressOf is the address of the first byte of mem.
+// addressOf returns the address of the first byte of mem.
 func addressOf(mem []byte) uint64 {
 	return uint64(uintptr(unsafe.Pointer(unsafe.SliceData(mem))))
 }

@@ -67,8 +67,8 @@ const (
 	procmapWritable = 1 << 1
 )
 
-// mapsFile is /proc/self/maps, open for queries until the process ends, or -1 if
-// there is no such file.
+// mapsFile returns the descriptor of /proc/self/maps, open for queries until
+// the process ends, or -1.
 var mapsFile = sync.OnceValue(func() int {
 	fd, err := unix.Open("/proc/self/maps", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -77,15 +77,15 @@ var mapsFile = sync.OnceValue(func() int {
 	return fd
 })
 
-// hasQuery reports whether the kernel answers queries, by one for an address that
-// is mapped.
+// hasQuery reports whether the kernel supports queries, by a query for a mapped
+// address.
 var hasQuery = sync.OnceValue(func() bool {
 	known := make([]byte, 1)
 	_, ok := queryMapping(addressOf(known))
 	return ok
 })
 
-// queryMapping asks the kernel for the mapping at an address.
+// queryMapping queries the kernel for the mapping at an address.
 func queryMapping(at uint64) (m mapping, mapped bool) {
 	q := procmapQuery{addr: at}
 	q.size = uint64(unsafe.Sizeof(q))
@@ -96,10 +96,10 @@ func queryMapping(at uint64) (m mapping, mapped bool) {
 	return mapping{q.start, q.end, q.vmaFlags&procmapReadable != 0, q.vmaFlags&procmapWritable != 0, q.inode != 0}, true
 }
 
-// mappings are those of the process, in the order of their addresses.
+// mappings are the mappings of the process, ordered by address.
 type mappings []mapping
 
-// readMappings reads /proc/self/maps, if it can.
+// readMappings reads /proc/self/maps; ok reports success.
 func readMappings() (list mappings, ok bool) {
 	text, err := os.ReadFile("/proc/self/maps")
 	if err != nil {

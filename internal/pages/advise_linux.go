@@ -4,6 +4,7 @@ package pages
 
 import "golang.org/x/sys/unix"
 
-// disableHugePages keeps the first touch of a page from being that of two megabytes, where the system
-// gives huge pages to who does not ask. A kernel without them has nothing to say no to.
+// disableHugePages makes the first access of a page allocate that page instead
+// of a huge page of 2 MiB. Kernels without huge pages return an error, which is
+// ignored.
 func disableHugePages(mem []byte) { _ = unix.Madvise(mem, unix.MADV_NOHUGEPAGE) }

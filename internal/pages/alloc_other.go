@@ -2,5 +2,6 @@
 
 package pages
 
-// mapPages returns nil: there are no pages, or the race detector is to see who touches them.
+// mapPages returns nil: the system has no mappings, or the race detector must
+// see the accesses.
 func mapPages(int) (mem []byte, free func()) { return nil, nil }

@@ -1,13 +1,13 @@
-// Package pages is for large buffers that live long: memory that is not the Go heap's;
-// and [CheckAccess] finds out what memory permits.
+// Package pages allocates large long-lived buffers outside of the Go heap, and
+// checks with [CheckAccess] which access memory permits.
 //
-// The garbage collector lets garbage grow as large as what lives, by default. A program with
-// hundreds of megabytes of buffers, most of which it never touches, would walk through as
-// much new memory before what it uses every day is used again: page faults and cold caches
-// instead of memory. Whoever has such buffers takes them from here, and gives them back by
-// hand:
+// By default the garbage collector lets garbage grow as large as the live heap.
+// In a program with hundreds of megabytes of buffers, most of them untouched,
+// allocation would then pass through as much new memory before any is reused,
+// which costs page faults and cache misses. Such buffers are allocated here and
+// freed explicitly:
 //
 //	mem, free := pages.Alloc(1 << 20)
 //	...
-//	free() // and nothing may touch mem any more
+//	free() // mem must not be used any more
 package pages

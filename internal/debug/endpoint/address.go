@@ -8,18 +8,19 @@ import (
 	"strings"
 )
 
-// Auto as an address is a Unix socket of the process's own in the user's
-// runtime directory.
+// Auto as an address is a Unix socket of the process in the user's runtime
+// directory.
 const Auto = "auto"
 
-// Off as an address is no endpoint.
+// Off as an address disables the endpoint.
 const Off = "off"
 
-// maxSocketPath is how long the path of a Unix socket may be on every system:
-// sun_path has 104 bytes on BSD and macOS, 108 on Linux, with a final zero.
+// maxSocketPath is the maximum length of the path of a Unix socket on every
+// system: sun_path has 104 bytes on BSD and macOS, 108 on Linux, with a final
+// zero.
 const maxSocketPath = 103
 
-// Address is where a server listens.
+// An Address is the address of a server.
 type Address struct {
 	Network string // "unix" or "tcp"
 	Target  string // path, or IP address and port
@@ -32,7 +33,7 @@ func (a Address) String() string {
 	return a.Target
 }
 
-// CheckAddress tells what is wrong with an address for Serve, or Off.
+// CheckAddress returns an error if s is not an address for Serve, or Off.
 func CheckAddress(s string) error {
 	if s == Auto || s == Off {
 		return nil
@@ -41,7 +42,7 @@ func CheckAddress(s string) error {
 	return err
 }
 
-// ParseAddress reads "unix:/path", "127.0.0.1:9479", "[::1]:9479" or
+// ParseAddress parses "unix:/path", "127.0.0.1:9479", "[::1]:9479" or
 // "localhost:9479".
 func ParseAddress(s string) (Address, error) {
 	if path, ok := strings.CutPrefix(s, "unix:"); ok {

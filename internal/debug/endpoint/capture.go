@@ -7,13 +7,14 @@ import (
 	"sync"
 )
 
-// captureManager runs at most one capture of a device at a time. It lasts as long as
-// the request that started it, so one that was forgotten ends with its client.
+// A captureManager runs at most one capture of a device at a time. A capture
+// lasts as long as the request that started it, so that it ends with its
+// client.
 type captureManager struct {
 	dev Device
 
 	mu      sync.Mutex
-	current *capture // nil if there is none
+	current *capture // nil if no capture is running
 }
 
 type capture struct {
@@ -21,7 +22,7 @@ type capture struct {
 	stop chan struct{} // closed to end it
 	once sync.Once
 	done chan struct{} // closed when the file is complete
-	err  error         // of StopCapture, once done
+	err  error         // result of StopCapture, once done
 }
 
 func addCapture(mux *http.ServeMux, dev Device, network string) {
@@ -39,8 +40,9 @@ func refuseCapture(w http.ResponseWriter, _ *http.Request) {
 		http.StatusForbidden)
 }
 
-// serveStart captures until DELETE, or until the client hangs up. The answer's
-// header comes when the capture has started, its end when the file is complete.
+// serveStart captures until DELETE, or until the client hangs up. The header of
+// the response is sent when the capture has started, the end of its body when
+// the file is complete.
 func (c *captureManager) serveStart(w http.ResponseWriter, r *http.Request) {
 	path := r.FormValue("path")
 	if !filepath.IsAbs(path) {
@@ -61,7 +63,7 @@ func (c *captureManager) serveStart(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// serveStop ends the capture and answers when the file is complete.
+// serveStop ends the capture and responds when the file is complete.
 func (c *captureManager) serveStop(w http.ResponseWriter, _ *http.Request) {
 	c.mu.Lock()
 	run := c.current

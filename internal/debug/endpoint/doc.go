@@ -1,23 +1,22 @@
-// Package endpoint is the local HTTP server through which one looks into a
-// running device. It knows nothing of devices but what a [Device] tells, and
-// links nothing but the standard library, because every adapter has it in it.
+// Package endpoint is the local HTTP server that exposes the state of a running
+// device. It depends on the interface [Device] and on the standard library only,
+// because every adapter links it.
 //
 //	server, err := endpoint.Serve(dev, endpoint.Auto)
 //	...
 //	defer server.Close()
 //
 // [Auto] is a Unix socket in a directory that only the user may enter, named
-// after the process, where the tools of package internal/debug look. The server
-// answers to
+// after the process, where package internal/debug discovers it. The server serves
 //
-//	/stat               what Device.Stat returns, as JSON
-//	/qp/{number}/history  what Device.QP returns, as JSON
+//	/stat               the result of Device.Stat, as JSON
+//	/qp/{number}/history  the result of Device.QP, as JSON
 //	/capture            POST starts and DELETE ends a capture (Unix sockets only)
 //	/debug/pprof/       profiles of the process
-//	/metrics            counters for Prometheus, in programs that have linked them in (SetMetrics)
+//	/metrics            counters for Prometheus, in programs that call SetMetrics
 //
-// It is for the user alone. A Unix socket is protected by file permissions. A
-// TCP endpoint is refused unless it is on the loopback interface; since there
-// it is open to every user of the machine, it cannot make the process write
-// files, and requests that a web page might have sent are refused.
+// Access is restricted to the user. A Unix socket is protected by file
+// permissions. A TCP endpoint must be on the loopback interface; as it is open to
+// every user of the machine there, it cannot make the process write files, and
+// rejects requests that a web page might have sent.
 package endpoint

@@ -9,7 +9,7 @@ import (
 	"strconv"
 )
 
-// indexText is what / answers.
+// indexText is the response of /.
 const indexText = `softrnic debug endpoint
 /stat                 the device, its counters, queue pairs and completion queues, as JSON
 /qp/{number}/history  a queue pair with its last packets and state transitions, as JSON
@@ -18,7 +18,8 @@ const indexText = `softrnic debug endpoint
 /metrics              counters for Prometheus, if the program imports rnicdebug; ?per_qp=false sums queue pairs up
 `
 
-// newHandler answers for dev on an endpoint of the network, "unix" or "tcp".
+// newHandler returns the handler of dev for an endpoint of the network, "unix"
+// or "tcp".
 func newHandler(dev Device, network string) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, indexText) })
@@ -51,7 +52,7 @@ func serveHistory(w http.ResponseWriter, r *http.Request, dev Device) {
 	writeJSON(w, info)
 }
 
-// ParseQPN reads a queue pair number, decimal or hexadecimal after 0x.
+// ParseQPN parses a queue pair number, decimal or hexadecimal after 0x.
 func ParseQPN(s string) (uint32, error) {
 	n, err := strconv.ParseUint(s, 0, 24)
 	if err != nil {
@@ -65,8 +66,8 @@ func writeJSON(w http.ResponseWriter, v any) {
 	_ = json.NewEncoder(w).Encode(v) // fails only if the client has hung up
 }
 
-// localOnly refuses requests whose Host is not a loopback address: they come
-// from a web page whose name was made to resolve to 127.0.0.1.
+// localOnly rejects requests whose Host is not a loopback address: they come
+// from a web page whose name was made to resolve to 127.0.0.1 (DNS rebinding).
 func localOnly(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !isLoopbackHost(r.Host) {

@@ -12,11 +12,11 @@ import (
 	"syscall"
 )
 
-// errInUse says that a process serves the socket already.
+// errInUse reports that a process already serves the socket.
 var errInUse = errors.New("a live process serves it; choose another path or \"auto\"")
 
-// listenAddress opens the endpoint. The listener removes a Unix socket when it is
-// closed.
+// listenAddress opens the endpoint. The listener removes a Unix socket when it
+// is closed.
 func listenAddress(addr string) (net.Listener, Address, error) {
 	if addr == Auto {
 		return listenAuto()
@@ -35,12 +35,12 @@ func listenAddress(addr string) (net.Listener, Address, error) {
 		return nil, a, fmt.Errorf("debug endpoint %v: %w", a, err)
 	}
 	if a.Network == "tcp" {
-		a.Target = l.Addr().String() // with the port that the system chose
+		a.Target = l.Addr().String() // with the port chosen by the system
 	}
 	return l, a, nil
 }
 
-// listenAuto takes the first free name of this process: a process has a socket
+// listenAuto listens at the first free name of this process, which has a socket
 // for each device it serves.
 func listenAuto() (net.Listener, Address, error) {
 	dir, err := makeRuntimeDir()
@@ -62,8 +62,8 @@ func listenAuto() (net.Listener, Address, error) {
 	}
 }
 
-// listenUnix listens on a socket that only the user may connect to. What a
-// process that is gone has left there is removed.
+// listenUnix listens on a socket that only the user may connect to. It removes
+// a stale socket of an ended process.
 func listenUnix(path string) (net.Listener, error) {
 	if err := removeStale(path); err != nil {
 		return nil, err
@@ -79,7 +79,7 @@ func listenUnix(path string) (net.Listener, error) {
 	return l, nil
 }
 
-// removeStale removes a socket that nobody listens on.
+// removeStale removes a socket without a listener.
 func removeStale(path string) error {
 	info, err := os.Lstat(path)
 	switch {
@@ -104,14 +104,13 @@ func removeStale(path string) error {
 	return nil
 }
 
-// IsRefused reports whether nobody listens on a socket that is there.
+// IsRefused reports whether a socket exists but has no listener.
 func IsRefused(err error) bool {
 	const windows = syscall.Errno(10061) // WSAECONNREFUSED
 	return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, windows)
 }
 
-// socketName is the name of a process's n-th socket, and processOf tells the
-// process of a name.
+// socketName returns the name of a process's n-th socket; socketPID parses it.
 func socketName(pid, n int) string { return fmt.Sprintf("%d-%d.sock", pid, n) }
 
 func socketPID(name string) (pid int, ok bool) {

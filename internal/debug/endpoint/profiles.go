@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// addProfiles serves what net/http/pprof serves. That package is not used
-// because importing it also publishes the profiles on http.DefaultServeMux,
-// which a program may serve to the world.
+// addProfiles serves the profiles of net/http/pprof. Importing that package
+// would also publish them on http.DefaultServeMux, which a program may serve to
+// the public.
 func addProfiles(mux *http.ServeMux) {
 	mux.HandleFunc("GET /debug/pprof/{$}", func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprintln(w, "profile ?seconds=30\ntrace ?seconds=1")
@@ -29,7 +29,7 @@ func addProfiles(mux *http.ServeMux) {
 			http.Error(w, "no such profile; /debug/pprof/ lists them", http.StatusNotFound)
 			return
 		}
-		level, _ := strconv.Atoi(r.FormValue("debug")) // as net/http/pprof: what is no number is 0
+		level, _ := strconv.Atoi(r.FormValue("debug")) // as in net/http/pprof: 0 if not a number
 		if level == 0 {
 			w.Header().Set("Content-Type", "application/octet-stream")
 		}
@@ -37,8 +37,8 @@ func addProfiles(mux *http.ServeMux) {
 	})
 }
 
-// timedProfile serves a profile that runs for a number of seconds. Only one of a
-// kind runs at a time in a process.
+// timedProfile serves a profile that runs for a number of seconds. Only one of
+// each kind runs at a time in a process.
 func timedProfile(defaultSeconds float64, start func(io.Writer) error, stop func()) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		seconds := defaultSeconds

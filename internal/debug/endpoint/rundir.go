@@ -9,9 +9,9 @@ import (
 	"strconv"
 )
 
-// Directories are where sockets of the user may be: below
+// Directories returns the directories of the user's sockets: below
 // XDG_RUNTIME_DIR, which a login session has, and below the system's temporary
-// directory, for processes without a session. Tools look into both.
+// directory, for processes without a session.
 func Directories() []string {
 	var dirs []string
 	if session := os.Getenv("XDG_RUNTIME_DIR"); session != "" {
@@ -20,8 +20,8 @@ func Directories() []string {
 	return append(dirs, filepath.Join(os.TempDir(), "softrnic-"+strconv.Itoa(os.Getuid())))
 }
 
-// makeRuntimeDir returns the first of Directories that there is or that can
-// be made.
+// makeRuntimeDir returns the first of Directories that exists or can be
+// created.
 func makeRuntimeDir() (string, error) {
 	var errs []error
 	for _, dir := range Directories() {
@@ -37,7 +37,8 @@ func makeRuntimeDir() (string, error) {
 	return "", fmt.Errorf("debug endpoint: no directory for sockets: %w", errors.Join(errs...))
 }
 
-// checkPrivate refuses a directory that others may enter or have prepared.
+// checkPrivate returns an error if the directory belongs to another user or
+// others may enter it.
 func checkPrivate(dir string) error {
 	info, err := os.Lstat(dir)
 	switch {
@@ -53,13 +54,13 @@ func checkPrivate(dir string) error {
 	return nil
 }
 
-// Socket is an endpoint that a process has, or had, in one of Directories.
+// A Socket is an endpoint, possibly stale, in one of Directories.
 type Socket struct {
 	Address Address
 	PID     int
 }
 
-// Sockets lists the endpoints in one of Directories, which need not exist.
+// Sockets lists the endpoints in a directory, which need not exist.
 func Sockets(dir string) ([]Socket, error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) || len(entries) == 0 && err == nil {

@@ -4,8 +4,8 @@ package endpoint
 
 import "io/fs"
 
-// ownedByUser and modePrivate leave it to the system: where it has no modes
-// (Windows), the temporary directory is the user's own.
+// ownedByUser and modePrivate return true: on systems without modes (Windows),
+// the temporary directory is the user's own.
 
 func ownedByUser(fs.FileInfo) bool { return true }
 

@@ -8,11 +8,12 @@ import (
 	"syscall"
 )
 
-// ownedByUser reports whether the file belongs to whom this process runs as.
+// ownedByUser reports whether the file belongs to the effective user of this
+// process.
 func ownedByUser(info fs.FileInfo) bool {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	return ok && int(stat.Uid) == os.Geteuid()
 }
 
-// modePrivate reports whether nobody but the owner has any permission.
+// modePrivate reports whether only the owner has permissions.
 func modePrivate(info fs.FileInfo) bool { return info.Mode().Perm()&0o077 == 0 }

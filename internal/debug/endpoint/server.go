@@ -8,21 +8,21 @@ import (
 	"time"
 )
 
-// Server is the debug endpoint of one device.
+// A Server is the debug endpoint of one device.
 type Server struct {
 	http    http.Server
 	address Address
-	cancel  context.CancelFunc // ends requests under way
-	done    chan struct{}      // closed when nobody accepts any more
+	cancel  context.CancelFunc // ends requests in progress
+	done    chan struct{}      // closed when the listener has ended
 }
 
-// closeTimeout is how long Close waits for requests under way.
+// closeTimeout bounds the time that Close waits for requests in progress.
 const closeTimeout = time.Second
 
-// Serve opens the endpoint of dev at addr and answers until Close. addr is
+// Serve opens the endpoint of dev at addr and serves it until Close. addr is
 // Auto, "unix:/path", or a loopback address with a port, 0 for any:
-// "127.0.0.1:9479". Close does not close the device, nor does the device
-// close the server.
+// "127.0.0.1:9479". Close does not close the device, nor does the device close
+// the server.
 func Serve(dev Device, addr string) (*Server, error) {
 	l, at, err := listenAddress(addr)
 	if err != nil {
@@ -35,16 +35,17 @@ func Serve(dev Device, addr string) (*Server, error) {
 	s.http.BaseContext = func(net.Listener) context.Context { return ctx }
 	go func() {
 		defer close(s.done)
-		_ = s.http.Serve(l) // ends with Close; nothing is lost if it ends before
+		_ = s.http.Serve(l) // returns after Close
 	}()
 	return s, nil
 }
 
-// Addr is where the server listens, in the form that Serve and NewClient take.
+// Addr returns the address of the server in the form that Serve and NewClient
+// accept.
 func (s *Server) Addr() string { return s.address.String() }
 
-// Close ends requests under way, a capture too, and removes the endpoint.
-// Closing twice is safe.
+// Close ends requests in progress, including a capture, and removes the
+// endpoint. It is idempotent.
 func (s *Server) Close() error {
 	s.cancel()
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
